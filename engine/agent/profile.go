@@ -1,0 +1,93 @@
+package agent
+
+// Profile is the static blueprint of a kind of agent: agent_profile.json
+// (agent architecture §2.2, appendix A).
+type Profile struct {
+	ID            string `json:"id"`
+	Name          string `json:"name"`
+	Description   string `json:"description,omitempty"`
+	Version       string `json:"version"`        // semantic version of the content
+	SchemaVersion string `json:"schema_version"` // of the file format; "1.0"
+
+	// CoreDeliberationWorkflowID is one turn of the deliberation loop.
+	CoreDeliberationWorkflowID string `json:"core_deliberation_workflow_id"`
+
+	InitialPrivateStateSchema map[string]any `json:"initial_private_state_schema,omitempty"` // JSON Schema
+	InitialPrivateStateValues map[string]any `json:"initial_private_state_values,omitempty"`
+
+	KnowledgeBaseReferences   []KnowledgeReference `json:"knowledge_base_references,omitempty"`
+	SubscribedEventTypes      []Subscription       `json:"subscribed_event_types,omitempty"`
+	SkillWorkflowIDsInventory []string             `json:"skill_workflow_ids_inventory,omitempty"`
+	ToolIDsInventory          []string             `json:"tool_ids_inventory,omitempty"`
+	InitialGoalsReference     []GoalReference      `json:"initial_goals_reference,omitempty"`
+
+	// ReflectionWorkflowID names the reflection skill (§2.1.5). Empty: the one
+	// skill of the inventory whose id holds "reflect"; none: reflection is
+	// refused with an observation.
+	ReflectionWorkflowID string `json:"reflection_workflow_id,omitempty"`
+
+	// CustomRuntimeConfig holds defaults that a scene may override.
+	CustomRuntimeConfig *RuntimeConfig `json:"custom_runtime_config,omitempty"`
+
+	CustomMetadata map[string]any `json:"custom_metadata,omitempty"` // free; never checked
+}
+
+// KnowledgeReference gives access to a knowledge base.
+type KnowledgeReference struct {
+	SourceID          string       `json:"source_id"`
+	Alias             string       `json:"alias,omitempty"` // "" = SourceID
+	AccessPermissions []Permission `json:"access_permissions,omitempty"`
+}
+
+// Permission on a knowledge base. Without any, an agent may read.
+type Permission string
+
+const (
+	PermitRead         Permission = "read"
+	PermitWrite        Permission = "write_caiu"
+	PermitSuggest      Permission = "suggest_edits"
+	PermitSuggestAlias Permission = "write_suggestions" // read as suggest_edits
+)
+
+// Subscription names events that an agent hears. In a file it is a bare type or
+// an object. A type may end in ".*".
+type Subscription struct {
+	Type            string `json:"type"`
+	FilterCondition string `json:"filter_condition,omitempty"` // expression over payload, event, self
+}
+
+// GoalReference points at a goal entry of a knowledge base.
+type GoalReference struct {
+	CAIUID             string   `json:"caiu_id"`
+	KBAliasOrID        string   `json:"kb_alias_or_id,omitempty"`      // "" = the first reference
+	ActivationPriority *float64 `json:"activation_priority,omitempty"` // 0..1; nil = the entry's own
+}
+
+// RuntimeConfig limits and paces one agent (scene.json custom_runtime_config).
+// A zero field takes the default.
+type RuntimeConfig struct {
+	// DeliberationFrequencyHz is the floor frequency: without any event the
+	// agent deliberates this often. Default 0: it deliberates only when
+	// something happens.
+	DeliberationFrequencyHz float64 `json:"deliberation_frequency_hz,omitempty"`
+	// WakeOnStart makes the agent deliberate when the scene starts. Default true.
+	WakeOnStart *bool `json:"wake_on_start,omitempty"`
+	// WakeOnStateChange makes it deliberate again after somebody else changed
+	// its private state or goals. Default true.
+	WakeOnStateChange *bool `json:"wake_on_state_change,omitempty"`
+
+	MaxModelCalls   int `json:"max_model_calls,omitempty"`  // per deliberation; default 8
+	MaxTokens       int `json:"max_tokens,omitempty"`       // per deliberation, in and out; default 100,000
+	MaxToolRounds   int `json:"max_tool_rounds,omitempty"`  // calls, results, model again; default 1
+	MaxCalls        int `json:"max_calls,omitempty"`        // per deliberation; default 32
+	MaxInbox        int `json:"max_inbox,omitempty"`        // events waiting; beyond it the oldest of the lowest priority is dropped; default 256
+	MaxHistory      int `json:"max_history,omitempty"`      // interaction history entries kept; default 16
+	MaxObservations int `json:"max_observations,omitempty"` // waiting for the next deliberation; default 64
+	MaxRestarts     int `json:"max_restarts,omitempty"`     // failures in a row before it is given up; default 5
+	MaxStateBytes   int `json:"max_state_bytes,omitempty"`  // encoded private state; default 64 KiB
+	MaxGoals        int `json:"max_goals,omitempty"`        // default 32
+
+	// SubscribedEventTypes are added to the profile's (the scene's "specific
+	// event subscriptions" of §3.1.1).
+	SubscribedEventTypes []Subscription `json:"subscribed_event_types,omitempty"`
+}

@@ -1,0 +1,284 @@
+package protocol
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/tinylib/msgp/msgp"
+	"github.com/vmihailenco/msgpack/v5"
+)
+
+// Limits of what is decoded. Bytes from outside can claim sizes that they do
+// not have; these hold before anything is allocated.
+const (
+	MaxDepth = 64       // nesting of lists and objects
+	MaxBytes = 64 << 20 // one encoded value or struct
+)
+
+// Raw is one encoded value: msgpack, canonical (map keys in byte order) when it
+// came from this package. It is immutable once made.
+type Raw []byte
+
+// Encode makes the canonical bytes of a value.
+func Encode(v any) Raw { return AppendValue(nil, v) }
+
+// Value decodes. No bytes are the value nil.
+func (r Raw) Value() (any, error) {
+	if len(r) == 0 {
+		return nil, nil
+	}
+	v, rest, err := ReadValue(r)
+	if err == nil && len(rest) > 0 {
+		err = Errorf(KindCorrupt, "msgpack: %d bytes after the value", len(rest))
+	}
+	return v, err
+}
+
+// EncodeMsgpack writes the bytes as they are; no bytes become nil.
+func (r Raw) EncodeMsgpack(enc *msgpack.Encoder) error {
+	if len(r) == 0 {
+		return enc.EncodeNil()
+	}
+	return enc.Encode(msgpack.RawMessage(r))
+}
+
+// DecodeMsgpack takes a copy of one value's bytes.
+func (r *Raw) DecodeMsgpack(dec *msgpack.Decoder) error {
+	raw, err := dec.DecodeRaw()
+	*r = Raw(raw)
+	return err
+}
+
+// AppendValue appends the canonical msgpack form of a value. Something that is
+// no value is a defect of the caller and panics with its type.
+func AppendValue(b []byte, v any) []byte {
+	switch x := v.(type) {
+	case nil:
+		return msgp.AppendNil(b)
+	case bool:
+		return msgp.AppendBool(b, x)
+	case int64:
+		return msgp.AppendInt64(b, x)
+	case int:
+		return msgp.AppendInt64(b, int64(x))
+	case float64:
+		return msgp.AppendFloat64(b, x)
+	case string:
+		return msgp.AppendString(b, x)
+	case Raw:
+		return append(b, x...)
+	case []any:
+		b = msgp.AppendArrayHeader(b, uint32(len(x)))
+		for _, e := range x {
+			b = AppendValue(b, e)
+		}
+		return b
+	case map[string]any:
+		return appendMap(b, x)
+	}
+	panic(fmt.Sprintf("protocol: AppendValue: %T is no value", v))
+}
+
+func appendMap(b []byte, m map[string]any) []byte {
+	b = msgp.AppendMapHeader(b, uint32(len(m)))
+	// Most objects are small: their keys are sorted on the stack.
+	var stack [16]string
+	keys := stack[:0]
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.SortFunc(keys, strings.Compare)
+	for _, k := range keys {
+		b = msgp.AppendString(b, k)
+		b = AppendValue(b, m[k])
+	}
+	return b
+}
+
+// ReadValue decodes one value from the front of b.
+func ReadValue(b []byte) (v any, rest []byte, err error) {
+	v, rest, err = readValue(b, 0)
+	if err != nil {
+		return nil, b, Errorf(KindCorrupt, "msgpack: %w", err)
+	}
+	return v, rest, nil
+}
+
+func readValue(b []byte, depth int) (any, []byte, error) {
+	if depth > MaxDepth {
+		return nil, b, fmt.Errorf("nested deeper than %d", MaxDepth)
+	}
+	switch msgp.NextType(b) {
+	case msgp.NilType:
+		rest, err := msgp.ReadNilBytes(b)
+		return nil, rest, err
+	case msgp.BoolType:
+		return boxed(msgp.ReadBoolBytes(b))
+	case msgp.IntType, msgp.UintType:
+		return boxed(msgp.ReadInt64Bytes(b))
+	case msgp.Float64Type, msgp.Float32Type:
+		return boxed(msgp.ReadFloat64Bytes(b))
+	case msgp.StrType:
+		return boxed(msgp.ReadStringBytes(b))
+	case msgp.ArrayType:
+		return readList(b, depth)
+	case msgp.MapType:
+		return readMap(b, depth)
+	case msgp.InvalidType:
+		return nil, b, fmt.Errorf("no value begins here")
+	default:
+		return nil, b, fmt.Errorf("type %s is no value", msgp.NextType(b))
+	}
+}
+
+func boxed[T any](v T, rest []byte, err error) (any, []byte, error) { return v, rest, err }
+
+func readList(b []byte, depth int) (any, []byte, error) {
+	n, b, err := msgp.ReadArrayHeaderBytes(b)
+	if err != nil {
+		return nil, b, err
+	}
+	if int(n) > len(b) {
+		return nil, b, fmt.Errorf("list of %d in %d bytes", n, len(b))
+	}
+	list := make([]any, n)
+	for i := range list {
+		if list[i], b, err = readValue(b, depth+1); err != nil {
+			return nil, b, err
+		}
+	}
+	return list, b, nil
+}
+
+func readMap(b []byte, depth int) (any, []byte, error) {
+	n, b, err := msgp.ReadMapHeaderBytes(b)
+	if err != nil {
+		return nil, b, err
+	}
+	if int(n) > len(b)/2 {
+		return nil, b, fmt.Errorf("object of %d in %d bytes", n, len(b))
+	}
+	m := make(map[string]any, n)
+	for range n {
+		var key string
+		if key, b, err = msgp.ReadStringBytes(b); err != nil {
+			return nil, b, err
+		}
+		if m[key], b, err = readValue(b, depth+1); err != nil {
+			return nil, b, err
+		}
+	}
+	return m, b, nil
+}
+
+// Appender is a struct that writes its own msgpack form: the same bytes as
+// Marshal's, faster. Hot types have it, and a test holds it to the same bytes.
+type Appender interface{ AppendMsg(b []byte) []byte }
+
+// Codec encodes and decodes structs as msgpack arrays in field order. The zero
+// Codec is not ready; use [NewCodec]. It is safe for concurrent use.
+type Codec struct {
+	encoders sync.Pool
+	decoders sync.Pool
+}
+
+// NewCodec returns a codec with pooled buffers.
+func NewCodec() *Codec {
+	return &Codec{
+		encoders: sync.Pool{New: func() any { return newEncoder() }},
+		decoders: sync.Pool{New: func() any { return msgpack.NewDecoder(nil) }},
+	}
+}
+
+type encoder struct {
+	buf bytes.Buffer
+	enc *msgpack.Encoder
+}
+
+func newEncoder() *encoder {
+	e := &encoder{}
+	e.enc = msgpack.NewEncoder(&e.buf)
+	return e
+}
+
+// Marshal encodes a struct (or anything msgpack knows).
+func (c *Codec) Marshal(v any) (Raw, error) {
+	if a, ok := v.(Appender); ok {
+		return a.AppendMsg(nil), nil
+	}
+	e := c.encoders.Get().(*encoder)
+	defer c.encoders.Put(e)
+	e.buf.Reset()
+	e.enc.Reset(&e.buf)
+	e.enc.UseArrayEncodedStructs(true)
+	e.enc.SetSortMapKeys(true)
+	e.enc.UseCompactInts(true)
+	if err := e.enc.Encode(v); err != nil {
+		return nil, Errorf(KindInternal, "msgpack: encode %T: %w", v, err)
+	}
+	return Raw(bytes.Clone(e.buf.Bytes())), nil
+}
+
+// Unmarshal decodes what Marshal made into a pointer. The bytes are walked once
+// before, so a lying length cannot make it allocate.
+func (c *Codec) Unmarshal(b Raw, into any) error {
+	if err := Check(b); err != nil {
+		return err
+	}
+	d := c.decoders.Get().(*msgpack.Decoder)
+	defer c.decoders.Put(d)
+	d.Reset(bytes.NewReader(b))
+	d.UseLooseInterfaceDecoding(true)
+	if err := d.Decode(into); err != nil {
+		return Errorf(KindCorrupt, "msgpack: decode %T: %w", into, err)
+	}
+	return nil
+}
+
+// Check walks encoded bytes without decoding them and refuses what is cut,
+// nested too deep or longer than MaxBytes.
+func Check(b Raw) error {
+	if len(b) > MaxBytes {
+		return Errorf(KindLimit, "msgpack: %d bytes; the limit is %d", len(b), MaxBytes)
+	}
+	rest, err := skip(b, 0)
+	if err != nil {
+		return Errorf(KindCorrupt, "msgpack: %w", err)
+	}
+	if len(rest) > 0 {
+		return Errorf(KindCorrupt, "msgpack: %d bytes after the value", len(rest))
+	}
+	return nil
+}
+
+func skip(b []byte, depth int) ([]byte, error) {
+	if depth > MaxDepth {
+		return b, fmt.Errorf("nested deeper than %d", MaxDepth)
+	}
+	var n uint32
+	var err error
+	switch msgp.NextType(b) {
+	case msgp.ArrayType:
+		n, b, err = msgp.ReadArrayHeaderBytes(b)
+	case msgp.MapType:
+		n, b, err = msgp.ReadMapHeaderBytes(b)
+		if int(n) > len(b) {
+			return b, fmt.Errorf("object of %d in %d bytes", n, len(b))
+		}
+		n *= 2
+	case msgp.InvalidType:
+		return b, fmt.Errorf("no value begins here")
+	default:
+		return msgp.Skip(b)
+	}
+	for range n {
+		if err != nil {
+			return b, err
+		}
+		b, err = skip(b, depth+1)
+	}
+	return b, err
+}

@@ -1,0 +1,101 @@
+package protocol
+
+import (
+	"sync/atomic"
+)
+
+// Kind says what an envelope carries; it decides the type of the body.
+type Kind uint8
+
+const (
+	KindEvent    Kind = iota + 1 // something happened; the body is the payload, a value
+	KindWake                     // scene to agent: deliberate now
+	KindTurn                     // agent to scene: a deliberation ended
+	KindAnswer                   // shell to agent: the result of an effect
+	KindObserve                  // to an agent: what became of something it asked for
+	KindCommit                   // scene to world state or knowledge: apply these requests
+	KindPublish                  // scene to event channel: route these events
+	KindDecided                  // any actor to the scene: facts of one decision
+	KindRelease                  // scene to event channel: the facts are kept, deliver
+	KindSnapshot                 // scene to any actor: give your state
+	KindState                    // any actor to the scene: its state
+	KindFailed                   // supervisor to the scene: an actor failed
+	KindControl                  // to the scene: pause, resume, stop
+	KindTick                     // shell to the scene: a timer fired
+)
+
+func (k Kind) String() string {
+	names := [...]string{"none", "event", "wake", "turn", "answer", "observe", "commit", "publish",
+		"decided", "release", "snapshot", "state", "failed", "control", "tick"}
+	if int(k) < len(names) {
+		return names[k]
+	}
+	return "unknown"
+}
+
+// Link is one step of a causal chain: who published what.
+type Link struct {
+	Agent string
+	Type  string
+}
+
+// Envelope is what crosses between actors: a small typed header and a msgpack
+// body. The publisher encodes the body once; from then on the same bytes are
+// routed, shared by every receiver and journaled. An envelope is immutable once
+// sent, and one envelope serves all its receivers.
+//
+// An event is an envelope of KindEvent.
+type Envelope struct {
+	Kind        Kind
+	ID          string
+	Scene       string
+	Source      string   // instance id of the sender
+	Targets     []string // instance ids; empty = whoever subscribed
+	Type        string   // event type
+	Priority    Priority
+	TraceID     string
+	Chain       []Link // causes, oldest first; its length is the depth
+	Time        Time
+	Expires     Time // 0 = never
+	Ephemeral   bool // not journaled
+	RequiresAck bool
+	Body        Body
+}
+
+// Depth is the length of the causal chain.
+func (e *Envelope) Depth() int { return len(e.Chain) }
+
+// Body is encoded once and decoded at most once, by the first who reads it.
+// What Value returns is shared: read-only. A Body must not be copied after use.
+type Body struct {
+	Raw     Raw
+	decoded atomic.Pointer[any]
+}
+
+// NewBody holds encoded bytes.
+func NewBody(raw Raw) Body { return Body{Raw: raw} }
+
+// Value decodes the body as a value and keeps the result for the next reader.
+func (b *Body) Value() (any, error) {
+	if v := b.decoded.Load(); v != nil {
+		return *v, nil
+	}
+	v, err := b.Raw.Value()
+	if err != nil {
+		return nil, err
+	}
+	b.decoded.Store(&v)
+	return v, nil
+}
+
+// Fact is a past-tense, versioned record of something that a machine decided.
+type Fact interface{ FactKind() string }
+
+// Record is a fact on its way to the journal and back.
+type Record struct {
+	Seq   uint64 // position in the scene's journal, from 1; 0 before it is kept
+	Time  Time   // of the scene's clock
+	Actor string // who decided
+	Kind  string // of the fact
+	Data  Raw    // the fact's msgpack form
+}

@@ -1,0 +1,68 @@
+package protocol
+
+import "time"
+
+// Time is a moment of a scene's clock, virtual or real: nanoseconds since the
+// Unix epoch, UTC. The zero value means "no time".
+type Time int64
+
+// TimeOf converts a wall-clock time.
+func TimeOf(t time.Time) Time { return Time(t.UnixNano()) }
+
+// Std converts to the standard library's type, in UTC.
+func (t Time) Std() time.Time { return time.Unix(0, int64(t)).UTC() }
+
+// Add returns t+d.
+func (t Time) Add(d time.Duration) Time { return t + Time(d) }
+
+// Sub returns t-u.
+func (t Time) Sub(u Time) time.Duration { return time.Duration(t - u) }
+
+// String is RFC 3339 with the fraction it needs; "-" for no time.
+func (t Time) String() string {
+	if t == 0 {
+		return "-"
+	}
+	return t.Std().Format(time.RFC3339Nano)
+}
+
+// Priority orders events, turns and lanes. The zero value is normal.
+type Priority int8
+
+const (
+	Low      Priority = -1
+	Normal   Priority = 0
+	High     Priority = 1
+	Critical Priority = 2
+)
+
+// Priorities lists every priority, most urgent first.
+func Priorities() []Priority { return []Priority{Critical, High, Normal, Low} }
+
+func (p Priority) String() string {
+	switch p {
+	case Low:
+		return "low"
+	case High:
+		return "high"
+	case Critical:
+		return "critical"
+	default:
+		return "normal"
+	}
+}
+
+// ParsePriority reads a priority's name; "" is normal.
+func ParsePriority(s string) (Priority, error) {
+	switch s {
+	case "low":
+		return Low, nil
+	case "", "normal":
+		return Normal, nil
+	case "high":
+		return High, nil
+	case "critical":
+		return Critical, nil
+	}
+	return Normal, Errorf(KindInvalid, "priority %q: want low, normal, high or critical", s)
+}
