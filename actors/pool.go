@@ -1,0 +1,111 @@
+package actors
+
+import "sync"
+
+// pool runs mailboxes on a fixed number of workers. Proto.Actor's default
+// dispatcher starts a goroutine per wake-up: a burst to N idle actors would be
+// N goroutines.
+type pool struct {
+	mu     sync.Mutex
+	ready  sync.Cond
+	queue  ring
+	idle   int
+	closed bool
+	done   sync.WaitGroup
+}
+
+// grab is how many mailboxes a worker takes at once: fewer locks when many
+// actors are ready, little enough that the other workers find some too.
+const grab = 32
+
+func newPool(workers int) *pool {
+	p := &pool{}
+	p.ready.L = &p.mu
+	for range workers {
+		p.done.Go(p.work)
+	}
+	return p
+}
+
+func (p *pool) push(m *mailbox) {
+	p.mu.Lock()
+	p.queue.push(m)
+	wake := p.idle > 0
+	p.mu.Unlock()
+	if wake {
+		p.ready.Signal()
+	}
+}
+
+func (p *pool) work() {
+	var batch [grab]*mailbox
+	for {
+		n := p.take(batch[:])
+		if n == 0 {
+			return
+		}
+		for i := range n {
+			batch[i].process()
+			batch[i] = nil
+		}
+	}
+}
+
+// take waits for mailboxes; 0 means the pool is closed.
+func (p *pool) take(into []*mailbox) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for p.queue.len == 0 {
+		if p.closed {
+			return 0
+		}
+		p.idle++
+		p.ready.Wait()
+		p.idle--
+	}
+	n := min(len(into), max(1, p.queue.len/2))
+	for i := range n {
+		into[i] = p.queue.pop()
+	}
+	return n
+}
+
+// close lets the workers finish what is queued and waits for them.
+func (p *pool) close() {
+	p.mu.Lock()
+	p.closed = true
+	p.mu.Unlock()
+	p.ready.Broadcast()
+	p.done.Wait()
+}
+
+// ring is a growing circular queue.
+type ring struct {
+	buf  []*mailbox
+	head int
+	len  int
+}
+
+func (r *ring) push(m *mailbox) {
+	if r.len == len(r.buf) {
+		r.grow()
+	}
+	r.buf[(r.head+r.len)&(len(r.buf)-1)] = m
+	r.len++
+}
+
+func (r *ring) pop() *mailbox {
+	m := r.buf[r.head]
+	r.buf[r.head] = nil
+	r.head = (r.head + 1) & (len(r.buf) - 1)
+	r.len--
+	return m
+}
+
+func (r *ring) grow() {
+	next := make([]*mailbox, max(64, 2*len(r.buf)))
+	for i := range r.len {
+		next[i] = r.buf[(r.head+i)&(len(r.buf)-1)]
+	}
+	r.buf, r.head = next, 0
+}

@@ -1,0 +1,232 @@
+package actors
+
+import (
+	"context"
+	"log/slog"
+	"runtime"
+	"sync"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"tavernsim/protocol"
+)
+
+// Options of a System. The zero value works.
+type Options struct {
+	// Workers drive all actors. Default GOMAXPROCS. More help only handlers
+	// that break promise 6.
+	Workers int
+	// Capacity bounds the envelopes waiting in one mailbox; beyond it they are
+	// dead letters ("queue_full"). Default 1,048,576. It is a safety net: what a
+	// machine may hold is bounded by the machine, where it is reproducible.
+	Capacity int32
+	// Middleware judges every envelope before it is queued, in order.
+	Middleware []Middleware
+	// DeadLetter hears of everything that was not delivered. It is called by
+	// the sender and must not block.
+	DeadLetter func(env *protocol.Envelope, reason string)
+	// Logger gets Proto.Actor's own warnings. Default: none.
+	Logger *slog.Logger
+}
+
+// Verdict is what a middleware decides about an envelope.
+type Verdict struct {
+	Lane Lane
+	Drop string // the reason; "" = deliver
+}
+
+// Middleware judges an envelope on its way into a mailbox. It gets the verdict
+// so far and returns its own. It is called concurrently and must be a pure
+// function of its arguments.
+type Middleware func(env *protocol.Envelope, v Verdict) Verdict
+
+// LaneOf is the lane an envelope takes when no middleware moves it: events by
+// priority, wakes last, everything else is control.
+func LaneOf(env *protocol.Envelope) Lane {
+	switch env.Kind {
+	case protocol.KindWake:
+		return LaneWake
+	case protocol.KindEvent:
+		return LaneNormal - Lane(env.Priority)
+	}
+	return LaneControl
+}
+
+// System owns workers and actors.
+type System struct {
+	opts   Options
+	proto  *actor.ActorSystem
+	pool   *pool
+	actors sync.WaitGroup
+	root   *actor.RootContext
+}
+
+// NewSystem starts the workers.
+func NewSystem(opts Options) *System {
+	if opts.Workers <= 0 {
+		opts.Workers = runtime.GOMAXPROCS(0)
+	}
+	if opts.Capacity <= 0 {
+		opts.Capacity = 1 << 20
+	}
+	logger := opts.Logger
+	if logger == nil {
+		logger = slog.New(slog.DiscardHandler)
+	}
+	s := &System{opts: opts, pool: newPool(opts.Workers)}
+	s.proto = actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
+		return slog.New(quiet{logger.Handler()})
+	}))
+	s.root = s.proto.Root
+	return s
+}
+
+// Close stops nothing that still runs: stop the actors first. It waits until
+// they are gone, then ends the workers.
+func (s *System) Close() {
+	s.actors.Wait()
+	s.pool.close()
+	s.proto.Shutdown()
+}
+
+func (s *System) judge(env *protocol.Envelope) Verdict {
+	v := Verdict{Lane: LaneOf(env)}
+	for _, m := range s.opts.Middleware {
+		if v = m(env, v); v.Drop != "" {
+			return v
+		}
+	}
+	return v
+}
+
+func (s *System) dead(env *protocol.Envelope, reason string) {
+	if s.opts.DeadLetter != nil {
+		s.opts.DeadLetter(env, reason)
+	}
+}
+
+// Behavior is what an actor does with its envelopes.
+type Behavior interface {
+	// Receive handles one envelope. An error, like a panic, is a failure.
+	Receive(env *protocol.Envelope) error
+}
+
+// Spec describes an actor.
+type Spec struct {
+	Name string // unique in the system
+	// New makes the behaviour, at Spawn and again at every restart. An error is
+	// a failure.
+	New func() (Behavior, error)
+	// Supervisor hears of failures. Actors that fail together may share one.
+	Supervisor *Supervisor
+}
+
+// Ref addresses an actor. It stays valid after the actor stopped; what is told
+// then is a dead letter.
+type Ref struct {
+	pid *actor.PID
+	box *mailbox
+}
+
+// Tell queues an envelope. It never blocks.
+func (r *Ref) Tell(env *protocol.Envelope) { r.box.PostUserMessage(env) }
+
+// Waiting is the number of envelopes queued.
+func (r *Ref) Waiting() int { return r.box.UserMessageCount() }
+
+// Supervisor decides what becomes of failed actors. Failed is called on a
+// worker and must not block: it sends a message to whoever decides.
+type Supervisor struct {
+	Failed func(name string, f *Failure)
+
+	mu    sync.Mutex
+	proto actor.Supervisor
+}
+
+// HandleFailure implements Proto.Actor's strategy: it decides nothing.
+func (s *Supervisor) HandleFailure(_ *actor.ActorSystem, proto actor.Supervisor, child *actor.PID, _ *actor.RestartStatistics, reason, _ any) {
+	s.mu.Lock()
+	s.proto = proto
+	s.mu.Unlock()
+	s.Failed(child.Id, failureOf(reason, nil))
+}
+
+// Spawn starts an actor.
+func (s *System) Spawn(spec Spec) (*Ref, error) {
+	box := &mailbox{owner: s}
+	shell := &shell{box: box, make: spec.New}
+	first, err := spec.New()
+	if err != nil {
+		return nil, protocol.Errorf(protocol.KindOf(err), "actors: spawn %s: %w", spec.Name, err)
+	}
+	shell.behavior = first
+	props := actor.PropsFromProducer(func() actor.Actor { return shell },
+		actor.WithMailbox(func() actor.Mailbox { return box }),
+		actor.WithGuardian(spec.Supervisor))
+	s.actors.Add(1)
+	pid, err := s.root.SpawnNamed(props, spec.Name)
+	if err != nil {
+		s.actors.Done()
+		return nil, protocol.Errorf(protocol.KindConflict, "actors: spawn %s: %w", spec.Name, err)
+	}
+	return &Ref{pid: pid, box: box}, nil
+}
+
+// Restart gives a failed actor a new behaviour and lets it go on with its
+// queue.
+func (s *System) Restart(ref *Ref, sup *Supervisor) {
+	sup.mu.Lock()
+	proto := sup.proto
+	sup.mu.Unlock()
+	proto.RestartChildren(ref.pid)
+}
+
+// Stop ends an actor after the envelope it handles now; the rest of its queue
+// are dead letters. It returns at once.
+func (s *System) Stop(ref *Ref) { s.root.Stop(ref.pid) }
+
+// shell adapts a Behavior to Proto.Actor.
+type shell struct {
+	box      *mailbox
+	make     func() (Behavior, error)
+	behavior Behavior
+}
+
+func (s *shell) Receive(ctx actor.Context) {
+	switch msg := ctx.Message().(type) {
+	case *protocol.Envelope:
+		if err := s.behavior.Receive(msg); err != nil {
+			panic(&Failure{Err: err})
+		}
+	case *actor.Restarting:
+		s.behavior = nil
+	case *actor.Started:
+		s.start()
+	case *actor.Stopped:
+		s.behavior = nil
+		s.box.close()
+		s.box.owner.actors.Done()
+	}
+}
+
+// start makes a new behaviour after a restart; the first one was made by Spawn.
+func (s *shell) start() {
+	if s.behavior != nil {
+		return
+	}
+	b, err := s.make()
+	if err != nil {
+		panic(&Failure{Err: err})
+	}
+	s.behavior = b
+}
+
+// quiet passes warnings and errors only: Proto.Actor reports every dead letter
+// and every recovery as information, and both are counted here.
+type quiet struct{ slog.Handler }
+
+func (q quiet) Enabled(ctx context.Context, l slog.Level) bool {
+	return l >= slog.LevelWarn && q.Handler.Enabled(ctx, l)
+}
+func (q quiet) WithAttrs(a []slog.Attr) slog.Handler { return quiet{q.Handler.WithAttrs(a)} }
+func (q quiet) WithGroup(n string) slog.Handler      { return quiet{q.Handler.WithGroup(n)} }

@@ -1,0 +1,242 @@
+package actors
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"go.uber.org/goleak"
+
+	"tavernsim/protocol"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// recorder remembers what it handled; texts in boom make it fail.
+type recorder struct {
+	mu   sync.Mutex
+	got  []string
+	gate chan struct{} // when set, the first envelope waits for it
+	boom map[string]func() error
+}
+
+func (r *recorder) Receive(env *protocol.Envelope) error {
+	if r.gate != nil && env.Type == "gate" {
+		<-r.gate
+	}
+	if f := r.boom[env.Type]; f != nil {
+		return f()
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.got = append(r.got, env.Type)
+	return nil
+}
+
+func event(name string, p protocol.Priority) *protocol.Envelope {
+	return &protocol.Envelope{Kind: protocol.KindEvent, Type: name, Priority: p}
+}
+
+func spawn(t testing.TB, s *System, name string, b Behavior, sup *Supervisor) *Ref {
+	t.Helper()
+	ref, err := s.Spawn(Spec{Name: name, New: func() (Behavior, error) { return b, nil }, Supervisor: sup})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ref
+}
+
+// Promise 3: lanes in order, wake last, and the bound on starvation.
+func TestLanesAreServedInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := NewSystem(Options{Workers: 1})
+		r := &recorder{gate: make(chan struct{})}
+		ref := spawn(t, s, "a", r, &Supervisor{})
+		ref.Tell(event("gate", protocol.Normal))
+		synctest.Wait()
+		ref.Tell(&protocol.Envelope{Kind: protocol.KindWake, Type: "wake"})
+		for _, p := range []protocol.Priority{protocol.Low, protocol.Normal, protocol.High, protocol.Critical} {
+			ref.Tell(event(p.String(), p))
+		}
+		ref.Tell(&protocol.Envelope{Kind: protocol.KindControl, Type: "control"})
+		close(r.gate)
+		synctest.Wait()
+		want := []string{"gate", "control", "critical", "high", "normal", "low", "wake"}
+		if !slices.Equal(r.got, want) {
+			t.Errorf("handled %v, want %v", r.got, want)
+		}
+		s.Stop(ref)
+		s.Close()
+	})
+}
+
+func TestALowerLaneGetsItsShare(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := NewSystem(Options{Workers: 1})
+		r := &recorder{gate: make(chan struct{})}
+		ref := spawn(t, s, "a", r, &Supervisor{})
+		ref.Tell(event("gate", protocol.Normal))
+		synctest.Wait()
+		ref.Tell(event("low", protocol.Low))
+		ref.Tell(&protocol.Envelope{Kind: protocol.KindWake, Type: "wake"})
+		for range 10 * StarvationBound {
+			ref.Tell(event("critical", protocol.Critical))
+		}
+		close(r.gate)
+		synctest.Wait()
+		if at := slices.Index(r.got, "low"); at < 0 || at > StarvationBound+1 {
+			t.Errorf("the low envelope was handled at place %d, want within %d", at, StarvationBound+1)
+		}
+		if last := r.got[len(r.got)-1]; last != "wake" {
+			t.Errorf("last handled %q, want wake", last)
+		}
+		s.Stop(ref)
+		s.Close()
+	})
+}
+
+// Promise 2.
+func TestOneSenderKeepsItsOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := NewSystem(Options{Workers: 2})
+		r := &recorder{}
+		ref := spawn(t, s, "a", r, &Supervisor{})
+		var senders sync.WaitGroup
+		for sender := range 4 {
+			senders.Go(func() {
+				for i := range 500 {
+					ref.Tell(event(fmt.Sprintf("%d/%03d", sender, i), protocol.Normal))
+				}
+			})
+		}
+		senders.Wait()
+		synctest.Wait()
+		for sender := range 4 {
+			var own []string
+			for _, g := range r.got {
+				if g[0] == byte('0'+sender) {
+					own = append(own, g)
+				}
+			}
+			if len(own) != 500 || !slices.IsSorted(own) {
+				t.Errorf("sender %d: %d envelopes, sorted %v", sender, len(own), slices.IsSorted(own))
+			}
+		}
+		s.Stop(ref)
+		s.Close()
+	})
+}
+
+// Promise 4: the failed actor waits for its supervisor, keeps its queue and
+// does not see the failing envelope again.
+func TestAFailureSuspendsOneActor(t *testing.T) {
+	for name, boom := range map[string]func() error{
+		"panic": func() error { panic("kettle") },
+		"error": func() error { return errors.New("kettle") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := NewSystem(Options{Workers: 2})
+				var failures []*Failure
+				sup := &Supervisor{Failed: func(name string, f *Failure) {
+					if name != "a" {
+						t.Errorf("%s failed", name)
+					}
+					failures = append(failures, f)
+				}}
+				first, second := &recorder{boom: map[string]func() error{"boom": boom}}, &recorder{}
+				made := 0
+				ref, err := s.Spawn(Spec{Name: "a", Supervisor: sup, New: func() (Behavior, error) {
+					made++
+					if made == 1 {
+						return first, nil
+					}
+					return second, nil
+				}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				other := &recorder{}
+				otherRef := spawn(t, s, "b", other, sup)
+				for _, e := range []string{"one", "boom", "two"} {
+					ref.Tell(event(e, protocol.Normal))
+				}
+				synctest.Wait()
+				ref.Tell(event("three", protocol.Normal))
+				otherRef.Tell(event("alive", protocol.Normal))
+				synctest.Wait()
+				if len(failures) != 1 || failures[0].Kind != protocol.KindEvent {
+					t.Fatalf("failures %v, want one while handling an event", failures)
+				}
+				if name == "panic" && (len(failures[0].Stack) == 0 || !slices.ContainsFunc(failures[0].Stack, func(f string) bool {
+					return len(f) > 7 && f[:7] == "actors."
+				})) {
+					t.Errorf("stack %q does not show the handler", failures[0].Stack)
+				}
+				if len(second.got) != 0 || !slices.Equal(other.got, []string{"alive"}) {
+					t.Errorf("before the restart: restarted got %v, other got %v", second.got, other.got)
+				}
+				s.Restart(ref, sup)
+				synctest.Wait()
+				if want := []string{"two", "three"}; !slices.Equal(second.got, want) {
+					t.Errorf("after the restart: got %v, want %v", second.got, want)
+				}
+				s.Stop(ref)
+				s.Stop(otherRef)
+				s.Close()
+			})
+		})
+	}
+}
+
+// Promise 5.
+func TestWhatIsNotDeliveredIsADeadLetter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		dead := map[string]string{}
+		s := NewSystem(Options{
+			Workers: 1, Capacity: 3,
+			Middleware: []Middleware{func(e *protocol.Envelope, v Verdict) Verdict {
+				if e.Type == "unwanted" {
+					v.Drop = "refused"
+				}
+				return v
+			}},
+			DeadLetter: func(e *protocol.Envelope, reason string) {
+				mu.Lock()
+				defer mu.Unlock()
+				dead[e.Type] = reason
+			},
+		})
+		r := &recorder{gate: make(chan struct{})}
+		ref := spawn(t, s, "a", r, &Supervisor{})
+		ref.Tell(event("gate", protocol.Normal))
+		synctest.Wait()
+		for _, e := range []string{"unwanted", "q1", "q2", "q3", "full"} {
+			ref.Tell(event(e, protocol.Normal))
+		}
+		s.Stop(ref)
+		close(r.gate)
+		synctest.Wait()
+		ref.Tell(event("late", protocol.Normal))
+		want := map[string]string{"unwanted": "refused", "full": "queue_full", "q1": "stopped", "q2": "stopped", "q3": "stopped", "late": "stopped"}
+		if fmt.Sprint(dead) != fmt.Sprint(want) {
+			t.Errorf("dead letters %v, want %v", dead, want)
+		}
+		s.Close()
+	})
+}
+
+func TestSpawnRefusesASecondActorOfTheSameName(t *testing.T) {
+	s := NewSystem(Options{})
+	defer s.Close()
+	ref := spawn(t, s, "a", &recorder{}, &Supervisor{})
+	defer s.Stop(ref)
+	_, err := s.Spawn(Spec{Name: "a", New: func() (Behavior, error) { return &recorder{}, nil }, Supervisor: &Supervisor{}})
+	if protocol.KindOf(err) != protocol.KindConflict {
+		t.Errorf("got %v, want a conflict", err)
+	}
+}
