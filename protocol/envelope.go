@@ -59,6 +59,7 @@ type Envelope struct {
 	Expires     Time // 0 = never
 	Ephemeral   bool // not journaled
 	RequiresAck bool
+	Wave        uint64 // that released it; a restored actor knows what it already folded
 	Body        Body
 }
 

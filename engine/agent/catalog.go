@@ -1,0 +1,131 @@
+package agent
+
+import (
+	"slices"
+
+	"tavernsim/protocol"
+)
+
+// The atomic tools (§2.1.4). Each is allowed by its id in tool_ids_inventory.
+const (
+	ToolReadPrivateState   = "ReadPrivateStateTool"
+	ToolUpdatePrivateState = "UpdatePrivateStateTool"
+	ToolReadWorldState     = "ReadWorldStateTool"
+	ToolRequestWorldUpdate = "RequestWorldStateUpdateTool"
+	ToolPublishEvent       = "PublishEventTool"
+	ToolQueryKnowledge     = "QueryKnowledgeBaseTool"
+	ToolWriteKnowledge     = "WriteToKnowledgeBaseTool"
+	ToolRandomNumber       = "GenerateRandomNumberTool"
+	ToolPanelInteraction   = "PanelInteractionTool"
+	ToolUpdateGoal         = "UpdateGoalTool"
+	ToolReflect            = "ReflectTool"
+	ToolSleep              = "SleepTool"
+	ToolSay                = "SayTool"
+)
+
+// SkillPrefix marks a call of a skill workflow.
+const SkillPrefix = "workflow:"
+
+// Catalog describes every atomic tool: the one list for validation, for the
+// prompt of a model and for documentation, in the order of the specification.
+func Catalog() []protocol.ToolSpec {
+	return []protocol.ToolSpec{
+		tool(ToolReadPrivateState, "Reads your private state.",
+			prop("path", "string", "what to read; everything when empty", false)),
+		tool(ToolUpdatePrivateState, "Changes your private state.",
+			prop("path", "string", "what to change; the top when empty", false),
+			enum("op", "how; set when it is missing, merge without a path", OpSet, OpAdd, OpPush, OpDelete, OpMerge),
+			prop("value", "", "the new value, number to add, element or fields", false)),
+		tool(ToolReadWorldState, "Reads the world as it was when this deliberation began.",
+			prop("path", "string", "what to read; everything when empty; * stands for any one name", false)),
+		tool(ToolRequestWorldUpdate, "Asks for a change of the world. It is decided after all agents of this moment have deliberated; a refusal is an observation of your next deliberation.",
+			prop("path", "string", "what to change", true),
+			enum("op", "how; set when it is missing", OpSet, OpAdd, OpPush, OpDelete, OpMerge),
+			prop("value", "", "the new value, number to add, element or fields", false),
+			prop("expected_version", "integer", "refuse when the path was changed after this version", false),
+			prop("reason", "string", "for the audit", false)),
+		tool(ToolPublishEvent, "Publishes an event.",
+			prop("type", "string", "event type, words with dots", true),
+			prop("payload", "", "what it says", false),
+			prop("target_agent_instance_id", "", "receiver or list of receivers; without it whoever subscribed", false),
+			enum("priority", "normal when it is missing", "low", "normal", "high", "critical"),
+			prop("ttl_seconds", "number", "it expires after this time", false),
+			prop("ephemeral", "boolean", "not kept in the journal", false)),
+		tool(ToolQueryKnowledge, "Searches a knowledge base you may read.",
+			prop("kb", "string", "alias or id; all of yours when it is missing", false),
+			prop("query", "string", "words to look for", false),
+			prop("entry_type", "string", "only entries of this type", false),
+			prop("tags", "array", "only entries with all of these tags", false),
+			prop("id", "string", "exactly this entry", false),
+			prop("limit", "integer", "at most so many; 5 when it is missing", false)),
+		tool(ToolWriteKnowledge, "Writes an entry into a knowledge base, or suggests it where you may only suggest.",
+			prop("kb", "string", "alias or id; the first you may write when it is missing", false),
+			prop("entry", "object", "the entry: id, entry_type, title, content, tags, priority", true)),
+		tool(ToolRandomNumber, "Draws a random number from the run's seeded chance.",
+			prop("min", "number", "lower bound; 0 when it is missing", false),
+			prop("max", "number", "upper bound; 1 when it is missing", false),
+			prop("integer", "boolean", "whole numbers, both bounds included", false)),
+		tool(ToolPanelInteraction, "Asks the user through an application panel.",
+			prop("panel", "string", "instance name of the panel", false),
+			prop("action", "string", "what the panel shows", true),
+			prop("payload", "", "data for the panel", false)),
+		tool(ToolUpdateGoal, "Adds, changes or ends one of your goals.",
+			prop("id", "string", "goal id", true),
+			prop("description", "string", "what it is about", false),
+			prop("priority", "number", "0 to 1", false),
+			enum("status", "where it stands", "pending", "active", "completed", "failed"),
+			prop("details", "", "anything else", false),
+			prop("remove", "boolean", "forget it", false)),
+		tool(ToolReflect, "Enters reflection after this deliberation.",
+			prop("reason", "string", "what to think about", false)),
+		tool(ToolSleep, "Deliberates next after this time, or when an event of enough priority arrives.",
+			prop("seconds", "number", "how long; until an event when it is missing", false),
+			enum("wake_on", "lowest priority of an event that wakes; high when it is missing", "low", "normal", "high", "critical")),
+		tool(ToolSay, "Says something aloud: history, and an event agent.said.",
+			prop("text", "string", "what to say", true)),
+	}
+}
+
+// KnownTools lists the ids of the catalog.
+func KnownTools() []string {
+	var ids []string
+	for _, t := range Catalog() {
+		ids = append(ids, t.Name)
+	}
+	return ids
+}
+
+type property struct {
+	name     string
+	schema   map[string]any
+	required bool
+}
+
+func prop(name, typ, description string, required bool) property {
+	schema := map[string]any{"description": description}
+	if typ != "" {
+		schema["type"] = typ
+	}
+	return property{name, schema, required}
+}
+
+func enum(name, description string, values ...string) property {
+	list := make([]any, len(values))
+	for i, v := range values {
+		list[i] = v
+	}
+	return property{name, map[string]any{"type": "string", "description": description, "enum": list}, false}
+}
+
+func tool(name, description string, props ...property) protocol.ToolSpec {
+	properties, required := map[string]any{}, []any{}
+	for _, p := range props {
+		properties[p.name] = p.schema
+		if p.required {
+			required = append(required, p.name)
+		}
+	}
+	return protocol.ToolSpec{Name: name, Description: description, Parameters: map[string]any{
+		"type": "object", "properties": properties, "required": slices.Clip(required), "additionalProperties": false,
+	}}
+}

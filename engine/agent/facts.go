@@ -1,0 +1,114 @@
+package agent
+
+import (
+	"time"
+
+	"tavernsim/protocol"
+)
+
+// Kinds of an agent's facts. agent.failed is the scene's: an agent that failed
+// could not decide it.
+const (
+	FactTurnEnded      = "agent.turn_ended"
+	FactStateUpdated   = "agent.private_state_updated"
+	FactCallMade       = "agent.call_made"
+	FactModelAnswered  = "agent.model_answered"
+	FactSaid           = "agent.said"
+	FactGoalsUpdated   = "agent.goals_updated"
+	FactReflected      = "agent.reflected"
+)
+
+// Outcome of a deliberation.
+type Outcome string
+
+const (
+	OutcomeOK        Outcome = "ok"
+	OutcomeFailed    Outcome = "failed"    // the workflow reached no decision
+	OutcomeCancelled Outcome = "cancelled" // stopped between two nodes
+)
+
+// TurnEnded is the last fact of a deliberation.
+type TurnEnded struct {
+	_msgpack    struct{} `msgpack:",as_array"`
+	Agent       uint32   // ordinal in the scene
+	Turn        uint64   // number of this agent's turn, from 1
+	Wave        uint64   // in which it was woken
+	Outcome     Outcome
+	Error       string
+	Through     uint64 // inbox number up to which events were perceived
+	Perceived   int64  // how many
+	Seen        int64  // observations it was shown
+	Calls       int64
+	ModelCalls  int64
+	TokensIn    int64
+	TokensOut   int64
+	Elapsed     time.Duration // simulated latency on the virtual clock; 0 in realtime
+	SleepUntil  protocol.Time // 0 = it does not sleep
+	Asleep      bool          // with SleepUntil 0: until an event wakes it
+	WakeAbove   protocol.Priority
+	Reflections int64
+}
+
+// StateUpdated is one change of the private state.
+type StateUpdated struct {
+	_msgpack struct{} `msgpack:",as_array"`
+	Path     string   // "" = the whole state
+	Op       string   // set, add, push, delete, merge
+	Value    protocol.Raw
+}
+
+// CallMade is a call with what became of it.
+type CallMade struct {
+	_msgpack struct{} `msgpack:",as_array"`
+	ID       string
+	Tool     string
+	Origin   protocol.Origin
+	Params   protocol.Raw
+	Status   protocol.CallStatus
+	Output   protocol.Raw
+	Error    string
+	Observe  bool // the next deliberation is shown it
+}
+
+// ModelAnswered is a model's answer, or its failure.
+type ModelAnswered struct {
+	_msgpack struct{} `msgpack:",as_array"`
+	Model    string
+	Text     string
+	Calls    protocol.Raw // native tool calls: list of {tool, params}
+	Finish   protocol.FinishReason
+	Input    int64
+	Output   int64
+	Latency  time.Duration
+	Error    string
+}
+
+// Said is text that the agent uttered.
+type Said struct {
+	_msgpack struct{} `msgpack:",as_array"`
+	Text     string
+}
+
+// GoalsUpdated replaces one goal, adds it, or removes it.
+type GoalsUpdated struct {
+	_msgpack struct{} `msgpack:",as_array"`
+	Goal     Goal
+	Removed  bool
+}
+
+// Reflected is a finished reflection.
+type Reflected struct {
+	_msgpack struct{} `msgpack:",as_array"`
+	Reason   string
+	Workflow string
+	Error    string
+}
+
+// FactKind implementations.
+func (TurnEnded) FactKind() string     { return FactTurnEnded }
+func (StateUpdated) FactKind() string  { return FactStateUpdated }
+func (CallMade) FactKind() string      { return FactCallMade }
+func (ModelAnswered) FactKind() string { return FactModelAnswered }
+func (Said) FactKind() string          { return FactSaid }
+func (GoalsUpdated) FactKind() string  { return FactGoalsUpdated }
+func (Reflected) FactKind() string     { return FactReflected }

@@ -1,0 +1,188 @@
+package agent
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+
+	"tavernsim/engine/world"
+	"tavernsim/protocol"
+)
+
+// Operations on the private state.
+const (
+	OpSet    = "set"
+	OpAdd    = "add"    // number onto number; missing counts as 0
+	OpPush   = "push"   // element onto list; missing counts as empty
+	OpDelete = "delete" // missing is no error
+	OpMerge  = "merge"  // fields of an object; null is a value
+)
+
+// patch returns the state with one operation done. The original is untouched:
+// only the objects and lists on the path are copied.
+func patch(state map[string]any, path world.Path, op string, value any) (map[string]any, error) {
+	next, err := patchAt(state, path, op, value, path)
+	if err != nil {
+		return nil, err
+	}
+	m, ok := next.(map[string]any)
+	if !ok {
+		return nil, protocol.Errorf(protocol.KindInvalid, "private state: the whole state must stay an object, not %T", next)
+	}
+	return m, nil
+}
+
+func patchAt(have any, rest world.Path, op string, value any, full world.Path) (any, error) {
+	if len(rest) == 0 {
+		return operate(have, op, value, full)
+	}
+	seg := rest[0]
+	switch x := have.(type) {
+	case nil:
+		if seg.Kind == world.Index {
+			return nil, noElement(full)
+		}
+		return patchField(nil, seg.Key, rest[1:], op, value, full)
+	case map[string]any:
+		if seg.Kind == world.Index {
+			return nil, noElement(full)
+		}
+		return patchField(x, seg.Key, rest[1:], op, value, full)
+	case []any:
+		return patchElement(x, seg, rest[1:], op, value, full)
+	}
+	return nil, protocol.Errorf(protocol.KindInvalid, "private state: %s leads through %s, which is no object", full, world.Path{seg})
+}
+
+func noElement(full world.Path) error {
+	return protocol.Errorf(protocol.KindInvalid, "private state: %s: no such list element", full)
+}
+
+func patchField(m map[string]any, key string, rest world.Path, op string, value any, full world.Path) (any, error) {
+	if len(rest) == 0 && op == OpDelete {
+		if _, ok := m[key]; !ok {
+			return m, nil
+		}
+		next := maps.Clone(m)
+		delete(next, key)
+		return next, nil
+	}
+	v, err := patchAt(m[key], rest, op, value, full)
+	if err != nil {
+		return nil, err
+	}
+	next := make(map[string]any, len(m)+1)
+	maps.Copy(next, m)
+	next[key] = v
+	return next, nil
+}
+
+func patchElement(list []any, seg world.Segment, rest world.Path, op string, value any, full world.Path) (any, error) {
+	i, ok := elementAt(seg, len(list))
+	if !ok {
+		return nil, noElement(full)
+	}
+	if len(rest) == 0 && op == OpDelete {
+		return slices.Delete(slices.Clone(list), i, i+1), nil
+	}
+	v, err := patchAt(list[i], rest, op, value, full)
+	if err != nil {
+		return nil, err
+	}
+	next := slices.Clone(list)
+	next[i] = v
+	return next, nil
+}
+
+func operate(have any, op string, value any, full world.Path) (any, error) {
+	switch op {
+	case OpSet:
+		return value, nil
+	case OpAdd:
+		return add(have, value, full)
+	case OpPush:
+		list, ok := have.([]any)
+		if !ok && have != nil {
+			return nil, protocol.Errorf(protocol.KindInvalid, "private state: push to %s, which is no list", full)
+		}
+		return append(slices.Clip(list), value), nil
+	case OpMerge:
+		return merge(have, value, full)
+	case OpDelete:
+		return map[string]any{}, nil // of the whole state
+	}
+	return nil, protocol.Errorf(protocol.KindInvalid, "private state: operation %q; want set, add, push, delete or merge", op)
+}
+
+func add(have, value any, full world.Path) (any, error) {
+	if have == nil {
+		have = int64(0)
+	}
+	a, aInt := have.(int64)
+	b, bInt := value.(int64)
+	if sum := a + b; aInt && bInt && (sum > a) == (b > 0) {
+		return sum, nil
+	}
+	x, okX := protocol.Number(have)
+	y, okY := protocol.Number(value)
+	if !okX || !okY {
+		return nil, protocol.Errorf(protocol.KindInvalid, "private state: add at %s needs two numbers", full)
+	}
+	return x + y, nil
+}
+
+func merge(have, value any, full world.Path) (any, error) {
+	fields, ok := value.(map[string]any)
+	if !ok {
+		return nil, protocol.Errorf(protocol.KindInvalid, "private state: merge at %s needs an object", full)
+	}
+	base, ok := have.(map[string]any)
+	if !ok && have != nil {
+		return nil, protocol.Errorf(protocol.KindInvalid, "private state: merge into %s, which is no object", full)
+	}
+	next := make(map[string]any, len(base)+len(fields))
+	maps.Copy(next, base)
+	maps.Copy(next, fields)
+	return next, nil
+}
+
+// lookup reads a path of the private state.
+func lookup(v any, path world.Path) (any, bool) {
+	for _, seg := range path {
+		switch x := v.(type) {
+		case map[string]any:
+			if seg.Kind == world.Index {
+				return nil, false
+			}
+			next, ok := x[seg.Key]
+			if !ok {
+				return nil, false
+			}
+			v = next
+		case []any:
+			i, ok := elementAt(seg, len(x))
+			if !ok {
+				return nil, false
+			}
+			v = x[i]
+		default:
+			return nil, false
+		}
+	}
+	return v, true
+}
+
+// elementAt reads a segment as a place in a list of n elements.
+func elementAt(seg world.Segment, n int) (int, bool) {
+	i := seg.Pos
+	if seg.Kind == world.Name {
+		var err error
+		if i, err = strconv.Atoi(seg.Key); err != nil || i < 0 {
+			return 0, false
+		}
+	}
+	if i < 0 {
+		i += n
+	}
+	return i, i >= 0 && i < n
+}

@@ -1,0 +1,175 @@
+package agent
+
+import (
+	"cmp"
+	"slices"
+
+	"tavernsim/protocol"
+)
+
+// State is what an agent keeps between deliberations. It changes in Apply,
+// Hear and Observe only. Everything it points to is shared and read-only: a
+// change makes a new map or slice.
+type State struct {
+	Private      map[string]any
+	Goals        []Goal
+	Turn         uint64 // deliberations begun and ended
+	inbox        []Heard
+	history      []Utterance
+	observations []Observation
+	heard        uint64 // number of the last event in the inbox
+	dropped      int64  // events that found the inbox full since the last turn
+}
+
+// Heard is an event in the inbox.
+type Heard struct {
+	Number uint64
+	Event  *protocol.Envelope
+}
+
+// Utterance is one entry of the interaction history.
+type Utterance struct {
+	Time protocol.Time
+	Who  string // instance id; "" = the agent itself
+	Type string // event type; "" = own speech
+	Text string
+}
+
+// Observation is what became of something the agent did or asked for.
+type Observation struct {
+	Time  protocol.Time
+	Kind  string // call_result, world_refused, knowledge_refused, failure, restart, inbox_overflow
+	Value any    // a value
+}
+
+// Goal is an active goal of an agent (§2.1.3).
+type Goal struct {
+	_msgpack    struct{} `msgpack:",as_array"`
+	ID          string
+	KB          string // alias of the knowledge base that defines it; "" = its own
+	Description string
+	Priority    float64
+	Status      string // pending, active, completed, failed
+	Details     protocol.Raw
+}
+
+// Value is the goal as workflows see it.
+func (g Goal) Value() map[string]any {
+	details, _ := g.Details.Value()
+	return map[string]any{
+		"id": g.ID, "kb": g.KB, "description": g.Description,
+		"priority": g.Priority, "status": g.Status, "details": details,
+	}
+}
+
+// Open reports whether the goal still drives behaviour.
+func (g Goal) Open() bool { return g.Status == "active" || g.Status == "pending" }
+
+// Hear puts a delivered event into the inbox. A full inbox drops the oldest of
+// its least urgent events.
+func (s *State) Hear(e *protocol.Envelope, limit int) {
+	s.heard++
+	if len(s.inbox) >= limit {
+		s.drop()
+	}
+	s.inbox = append(s.inbox, Heard{Number: s.heard, Event: e})
+}
+
+func (s *State) drop() {
+	least := 0
+	for i, h := range s.inbox {
+		if h.Event.Priority < s.inbox[least].Event.Priority {
+			least = i
+		}
+	}
+	s.inbox = slices.Delete(slices.Clone(s.inbox), least, least+1)
+	s.dropped++
+}
+
+// Observe keeps something for the next deliberation; beyond the limit the
+// oldest goes.
+func (s *State) Observe(o Observation, limit int) {
+	if len(s.observations) >= limit {
+		s.observations = slices.Clone(s.observations[len(s.observations)-limit+1:])
+	}
+	s.observations = append(s.observations, o)
+}
+
+// perceive lists the inbox, most urgent first, then in the order of arrival,
+// and the number up to which it goes.
+func (s *State) perceive(now protocol.Time) (events []*protocol.Envelope, through uint64) {
+	for _, h := range s.inbox {
+		if h.Event.Expires == 0 || h.Event.Expires > now {
+			events = append(events, h.Event)
+		}
+	}
+	slices.SortStableFunc(events, func(a, b *protocol.Envelope) int { return cmp.Compare(b.Priority, a.Priority) })
+	return events, s.heard
+}
+
+// Waiting is the number of events not perceived yet.
+func (s *State) Waiting() int { return len(s.inbox) }
+
+// endTurn forgets what the deliberation was shown.
+func (s *State) endTurn(f *TurnEnded) {
+	s.Turn = f.Turn
+	s.inbox = slices.DeleteFunc(slices.Clone(s.inbox), func(h Heard) bool { return h.Number <= f.Through })
+	if len(s.inbox) == 0 {
+		s.inbox = nil
+	}
+	s.observations = after(s.observations, int(f.Seen))
+	s.dropped = 0
+}
+
+func after(list []Observation, n int) []Observation {
+	if n >= len(list) {
+		return nil
+	}
+	return slices.Clone(list[n:])
+}
+
+func (s *State) remember(u Utterance, limit int) {
+	if limit <= 0 {
+		return
+	}
+	if len(s.history) >= limit {
+		s.history = slices.Clone(s.history[len(s.history)-limit+1:])
+	}
+	s.history = append(s.history, u)
+}
+
+// setGoal adds, replaces or removes a goal by id.
+func setGoal(goals []Goal, g Goal, removed bool) []Goal {
+	i := slices.IndexFunc(goals, func(have Goal) bool { return have.ID == g.ID })
+	switch {
+	case removed && i < 0:
+		return goals
+	case removed:
+		return slices.Delete(slices.Clone(goals), i, i+1)
+	case i < 0:
+		return append(slices.Clip(goals), g)
+	}
+	next := slices.Clone(goals)
+	next[i] = g
+	return next
+}
+
+// speech is what an event says, if it says anything: its payload is text, or
+// holds "text" or "message".
+func speech(e *protocol.Envelope) (string, bool) {
+	v, err := e.Body.Value()
+	if err != nil {
+		return "", false
+	}
+	switch x := v.(type) {
+	case string:
+		return x, true
+	case map[string]any:
+		for _, key := range []string{"text", "message"} {
+			if s, ok := x[key].(string); ok {
+				return s, true
+			}
+		}
+	}
+	return "", false
+}

@@ -1,0 +1,123 @@
+package director
+
+import (
+	"time"
+
+	"tavernsim/protocol"
+)
+
+// Kinds of the scene's own facts.
+const (
+	FactStarted      = "scene.started"
+	FactWaveClosed   = "scene.wave_closed"
+	FactDeferred     = "scene.effects_deferred"
+	FactAgentFailed  = "agent.failed"
+	FactActorFailed  = "scene.actor_failed"
+	FactPaused       = "scene.paused"
+	FactResumed      = "scene.resumed"
+	FactEnded        = "scene.ended"
+	FactDeadLettered = "scene.dead_letter"
+)
+
+// Started opens a journal: what the run is made of.
+type Started struct {
+	_msgpack struct{} `msgpack:",as_array"`
+	Scene    string
+	Seed     uint64
+	Clock    ClockKind
+	Start    protocol.Time
+	Tick     time.Duration
+	Agents   int64
+	Project  string // hash of the resolved inputs
+}
+
+// WaveClosed ends a wave: time stands here now.
+type WaveClosed struct {
+	_msgpack struct{} `msgpack:",as_array"`
+	Wave     uint64
+	Turns    int64
+	Events   int64 // published
+	World    int64 // version after it
+}
+
+// EffectsDeferred holds back what a deliberation asked for until the simulated
+// latency of its model has passed.
+type EffectsDeferred struct {
+	_msgpack struct{} `msgpack:",as_array"`
+	Agent    uint32
+	Due      protocol.Time
+	Effects  []protocol.Sequenced
+}
+
+// AgentFailed records a panic or error of an agent's actor. WakeAt is when it
+// will be tried again; 0 means that it is given up.
+type AgentFailed struct {
+	_msgpack struct{} `msgpack:",as_array"`
+	Agent    uint32
+	Error    string
+	Stack    []string
+	Failures int64 // in a row
+	WakeAt   protocol.Time
+}
+
+// ActorFailed records a failure of the world state, the knowledge service, the
+// event channel or the scene itself.
+type ActorFailed struct {
+	_msgpack struct{} `msgpack:",as_array"`
+	Actor    string
+	Error    string
+	Stack    []string
+	Failures int64
+	GivenUp  bool
+}
+
+// Paused and Resumed frame the time in which no agent is woken.
+type Paused struct {
+	_msgpack struct{} `msgpack:",as_array"`
+	Reason   string
+}
+
+// Resumed ends a pause.
+type Resumed struct {
+	_msgpack struct{} `msgpack:",as_array"`
+}
+
+// Ended is the last fact of a journal.
+type Ended struct {
+	_msgpack struct{} `msgpack:",as_array"`
+	Reason   string   // why: one of the Stopped... reasons
+}
+
+// DeadLettered records an envelope that a mailbox refused.
+type DeadLettered struct {
+	_msgpack struct{} `msgpack:",as_array"`
+	Event    string   // id
+	Type     string
+	Reason   string
+	Chain    []protocol.Link
+}
+
+func (Started) FactKind() string         { return FactStarted }
+func (WaveClosed) FactKind() string      { return FactWaveClosed }
+func (EffectsDeferred) FactKind() string { return FactDeferred }
+func (AgentFailed) FactKind() string     { return FactAgentFailed }
+func (ActorFailed) FactKind() string     { return FactActorFailed }
+func (Paused) FactKind() string          { return FactPaused }
+func (Resumed) FactKind() string         { return FactResumed }
+func (Ended) FactKind() string           { return FactEnded }
+func (DeadLettered) FactKind() string    { return FactDeadLettered }
+
+// Why a scene ended.
+const (
+	StoppedByTime          = "time"          // Stop.After
+	StoppedByTicks         = "ticks"         // Stop.Ticks
+	StoppedByDeliberations = "deliberations" // Stop.Deliberations
+	StoppedByEvents        = "events"        // Stop.Events
+	StoppedByCondition     = "condition"     // Stop.Until
+	StoppedByQuiet         = "quiet"         // nothing will ever happen again
+	StoppedByFailure       = "failure"       // the world, the channel or the scene was given up
+	StoppedByRequest       = "request"       // somebody terminated the scene
+	// Not an end: the run can be resumed, and no fact is kept of it.
+	StoppedByInterrupt = "interrupt"
+	StoppedByWallTime  = "wall_time"
+)

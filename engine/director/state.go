@@ -1,0 +1,273 @@
+package director
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"tavernsim/protocol"
+)
+
+// Timing is when one agent is woken without any event.
+type Timing struct {
+	Period      time.Duration // floor frequency; 0 = only when something happens
+	WakeOnStart bool
+	MaxRestarts int // failures in a row before it is given up
+}
+
+// Config of a scene's State.
+type Config struct {
+	Start          protocol.Time
+	Tick           time.Duration
+	Clock          ClockKind
+	Agents         int // ordinals 0..Agents-1
+	Timing         func(ordinal uint32) Timing
+	RestartBackoff time.Duration
+}
+
+// maxBackoffDoublings bounds the wait after repeated failures (backoff × 64).
+const maxBackoffDoublings = 6
+
+// slot is what the agenda knows of one agent.
+type slot struct {
+	due       protocol.Time // own schedule; 0 = none
+	heard     protocol.Time // reaction to an event; 0 = none
+	busyUntil protocol.Time
+	queuedAt  protocol.Time // bucket it stands in; 0 = none
+	heardWave uint64
+	priority  protocol.Priority // most urgent event heard
+	wakeAbove protocol.Priority // asleep: events below this do not wake
+	asleep    bool
+	givenUp   bool
+	failures  uint8
+}
+
+// Deferred is a set of effects that become due later.
+type Deferred struct {
+	Due     protocol.Time
+	Agent   uint32
+	Effects []protocol.Sequenced
+}
+
+// State is the scene's machine state.
+type State struct {
+	cfg Config
+
+	Now     protocol.Time
+	Wave    uint64
+	Started bool
+	Paused  bool
+	Ended   string // reason; "" = it runs
+
+	Deliberations int64
+	Failed        int64 // deliberations that ended without a decision
+	Restarts      int64
+	GivenUp       int64
+
+	slots    []slot
+	agenda   agenda
+	deferred []Deferred // by due time, then arrival
+}
+
+// New returns the state before the scene started.
+func New(cfg Config) *State {
+	return &State{cfg: cfg, Now: cfg.Start, slots: make([]slot, cfg.Agents), agenda: newAgenda()}
+}
+
+// Start puts every agent that wants it on the agenda.
+func (s *State) Start() {
+	s.Started = true
+	for o := range s.slots {
+		t := s.cfg.Timing(uint32(o))
+		switch {
+		case t.WakeOnStart:
+			s.slots[o].due = s.cfg.Start
+		case t.Period > 0:
+			s.slots[o].due = s.grid(s.cfg.Start.Add(t.Period))
+		}
+		s.enqueue(uint32(o))
+	}
+}
+
+// grid rounds a time up to the next tick; realtime has no grid.
+func (s *State) grid(t protocol.Time) protocol.Time {
+	if s.cfg.Clock == Realtime || s.cfg.Tick <= 0 {
+		return t
+	}
+	tick := protocol.Time(s.cfg.Tick)
+	if over := (t - s.cfg.Start) % tick; over != 0 {
+		t += tick - over
+	}
+	return t
+}
+
+// NextTime is when something happens next; false = never again on its own.
+func (s *State) NextTime() (protocol.Time, bool) {
+	next, ok := s.agenda.next(s.valid)
+	if len(s.deferred) > 0 && (!ok || s.deferred[0].Due < next) {
+		return s.deferred[0].Due, true
+	}
+	return next, ok
+}
+
+// Take removes and returns who is woken at time t, in the order of the wave.
+func (s *State) Take(t protocol.Time) []uint32 {
+	var wave []uint32
+	for _, o := range s.agenda.take(t) {
+		if !s.valid(t, o) {
+			continue
+		}
+		sl := &s.slots[o]
+		sl.queuedAt, sl.due, sl.heard = 0, 0, 0
+		wave = append(wave, o)
+	}
+	slices.SortFunc(wave, func(a, b uint32) int {
+		return cmp.Or(cmp.Compare(s.slots[b].priority, s.slots[a].priority), cmp.Compare(a, b))
+	})
+	return wave
+}
+
+// TakeDeferred removes and returns the effects that are due.
+func (s *State) TakeDeferred(t protocol.Time) []Deferred {
+	n := 0
+	for n < len(s.deferred) && s.deferred[n].Due <= t {
+		n++
+	}
+	due := slices.Clone(s.deferred[:n])
+	s.deferred = slices.Delete(s.deferred, 0, n)
+	return due
+}
+
+// valid reports whether an agenda entry still stands.
+func (s *State) valid(t protocol.Time, o uint32) bool {
+	sl := &s.slots[o]
+	return sl.queuedAt == t && sl.wake() == t
+}
+
+// wake is when the agent is to be woken; 0 = never.
+func (sl *slot) wake() protocol.Time {
+	if sl.givenUp {
+		return 0
+	}
+	at := sl.due
+	if sl.heard != 0 && (at == 0 || sl.heard < at) {
+		at = sl.heard
+	}
+	if at != 0 && at < sl.busyUntil {
+		at = sl.busyUntil
+	}
+	return at
+}
+
+func (s *State) enqueue(o uint32) {
+	sl := &s.slots[o]
+	at := sl.wake()
+	if at == 0 || at == sl.queuedAt {
+		return
+	}
+	sl.queuedAt = at
+	s.agenda.add(at, o)
+}
+
+// Turn is what the scene needs to know of a deliberation that ended.
+type Turn struct {
+	Wave         uint64        // in which it was woken
+	Failed       bool          // it reached no decision
+	BusyUntil    protocol.Time // simulated latency; 0 = none
+	SleepUntil   protocol.Time // 0 = it does not sleep
+	Asleep       bool          // with SleepUntil 0: until an event wakes it
+	WakeAbove    protocol.Priority
+	DeferEffects []protocol.Sequenced
+}
+
+// TurnEnded applies the end of an agent's deliberation at time Now.
+func (s *State) TurnEnded(o uint32, t Turn) {
+	s.Deliberations++
+	if t.Failed {
+		s.Failed++
+	}
+	sl := &s.slots[o]
+	sl.failures = 0
+	sl.busyUntil = s.grid(t.BusyUntil)
+	sl.asleep, sl.wakeAbove = t.Asleep || t.SleepUntil != 0, t.WakeAbove
+	if sl.heardWave < t.Wave {
+		sl.heard, sl.priority = 0, protocol.Low
+	}
+	switch period := s.cfg.Timing(o).Period; {
+	case t.SleepUntil != 0:
+		sl.due = s.grid(t.SleepUntil)
+	case t.Asleep || period <= 0:
+		sl.due = 0
+	default:
+		sl.due = s.grid(s.Now.Add(period))
+	}
+	s.enqueue(o)
+}
+
+// Heard applies the delivery of an event to an agent in the given wave.
+func (s *State) Heard(o uint32, p protocol.Priority, wave uint64) {
+	sl := &s.slots[o]
+	if sl.heardWave < wave || p > sl.priority {
+		sl.priority = max(p, sl.priority)
+	}
+	sl.heardWave = wave
+	if sl.asleep && p < sl.wakeAbove {
+		return
+	}
+	at := s.Now.Add(s.reaction())
+	if sl.heard == 0 || at < sl.heard {
+		sl.heard = s.grid(at)
+	}
+	s.enqueue(o)
+}
+
+// reaction is how long it takes an event to wake its receivers.
+func (s *State) reaction() time.Duration {
+	if s.cfg.Clock == Realtime {
+		return 0
+	}
+	return s.cfg.Tick
+}
+
+// Defer applies effects that wait for a simulated latency.
+func (s *State) Defer(d Deferred) {
+	d.Due = s.grid(d.Due)
+	i, _ := slices.BinarySearchFunc(s.deferred, d.Due+1, func(e Deferred, at protocol.Time) int { return cmp.Compare(e.Due, at) })
+	s.deferred = slices.Insert(s.deferred, i, d)
+}
+
+// Failure decides what becomes of an agent whose actor failed: the fact to keep.
+func (s *State) Failure(o uint32, msg string, stack []string) AgentFailed {
+	sl := &s.slots[o]
+	n := int64(sl.failures) + 1
+	f := AgentFailed{Agent: o, Error: msg, Stack: stack, Failures: n}
+	if n <= int64(s.cfg.Timing(o).MaxRestarts) {
+		wait := s.cfg.RestartBackoff << min(n-1, maxBackoffDoublings)
+		f.WakeAt = s.grid(s.Now.Add(max(wait, s.cfg.Tick)))
+	}
+	return f
+}
+
+// AgentFailed applies the fact that Failure decided.
+func (s *State) AgentFailed(f AgentFailed) {
+	sl := &s.slots[f.Agent]
+	s.Deliberations++
+	s.Failed++
+	sl.failures = uint8(min(f.Failures, 255))
+	sl.heard, sl.priority, sl.asleep = 0, protocol.Low, false
+	if f.WakeAt == 0 {
+		sl.givenUp = true
+		s.GivenUp++
+		return
+	}
+	s.Restarts++
+	sl.due = f.WakeAt
+	s.enqueue(f.Agent)
+}
+
+// CloseWave applies the end of a wave.
+func (s *State) CloseWave(f WaveClosed, now protocol.Time) { s.Wave, s.Now = f.Wave, now }
+
+// Wake puts an agent on the agenda at the next moment, for reasons outside the
+// agenda (its private state was changed by somebody else).
+func (s *State) Wake(o uint32) { s.Heard(o, protocol.High, s.Wave) }

@@ -1,0 +1,151 @@
+package protocol
+
+import (
+	"github.com/tinylib/msgp/msgp"
+)
+
+// Decision is what a machine decided: facts to keep, effects to ask for.
+type Decision struct {
+	Facts   []Fact
+	Effects []Effect
+}
+
+// Effect is a wish of a machine, in the imperative. Some the shell carries out
+// itself (call a model); a Sequenced one waits for the scene's order.
+type Effect interface{ EffectKind() string }
+
+// Addressees of sequenced effects.
+const (
+	ToWorld     = "world"
+	ToKnowledge = "knowledge"
+	ToEvents    = "events"
+)
+
+// Sequenced is a request to another machine of the scene. The scene merges the
+// requests of a wave in its fixed order before it passes them on.
+type Sequenced struct {
+	_msgpack struct{} `msgpack:",as_array"`
+	To       string
+	Data     Raw
+}
+
+// EffectKind implements Effect.
+func (Sequenced) EffectKind() string { return "sequenced" }
+
+// KindData is an encoded fact.
+type KindData struct {
+	_msgpack struct{} `msgpack:",as_array"`
+	Kind     string
+	Data     Raw
+}
+
+// Decided is the body of the envelope in which an actor hands a decision to
+// its scene: the facts, encoded once, and the effects that need the order.
+type Decided struct {
+	_msgpack struct{} `msgpack:",as_array"`
+	Place    uint32   // in the order of the wave
+	Facts    []KindData
+	Effects  []Sequenced
+}
+
+// AppendMsg writes the msgpack form.
+func (d *Decided) AppendMsg(b []byte) []byte {
+	b = msgp.AppendArrayHeader(b, 3)
+	b = msgp.AppendUint32(b, d.Place)
+	b = msgp.AppendArrayHeader(b, uint32(len(d.Facts)))
+	for i := range d.Facts {
+		b = appendPair(b, d.Facts[i].Kind, d.Facts[i].Data)
+	}
+	b = msgp.AppendArrayHeader(b, uint32(len(d.Effects)))
+	for i := range d.Effects {
+		b = appendPair(b, d.Effects[i].To, d.Effects[i].Data)
+	}
+	return b
+}
+
+func appendPair(b []byte, name string, data Raw) []byte {
+	b = msgp.AppendArrayHeader(b, 2)
+	b = msgp.AppendString(b, name)
+	return append(b, data...)
+}
+
+// ReadDecided reads what AppendMsg wrote. The parts share the memory of b,
+// which nobody may change.
+func ReadDecided(b Raw) (d Decided, err error) {
+	rest := []byte(b)
+	if rest, err = expectArray(rest, 3); err != nil {
+		return d, err
+	}
+	if d.Place, rest, err = msgp.ReadUint32Bytes(rest); err != nil {
+		return d, corrupt("decided", err)
+	}
+	var n uint32
+	if n, rest, err = readCount(rest, 3); err != nil {
+		return d, err
+	}
+	d.Facts = make([]KindData, n)
+	for i := range d.Facts {
+		f := &d.Facts[i]
+		if f.Kind, f.Data, rest, err = readPair(rest); err != nil {
+			return d, err
+		}
+	}
+	if n, rest, err = readCount(rest, 3); err != nil {
+		return d, err
+	}
+	if n > 0 {
+		d.Effects = make([]Sequenced, n)
+	}
+	for i := range d.Effects {
+		e := &d.Effects[i]
+		if e.To, e.Data, rest, err = readPair(rest); err != nil {
+			return d, err
+		}
+	}
+	if len(rest) > 0 {
+		return d, Errorf(KindCorrupt, "decided: %d bytes after the end", len(rest))
+	}
+	return d, nil
+}
+
+func expectArray(b []byte, want uint32) ([]byte, error) {
+	n, rest, err := msgp.ReadArrayHeaderBytes(b)
+	if err != nil {
+		return b, corrupt("array", err)
+	}
+	if n != want {
+		return b, Errorf(KindCorrupt, "array of %d fields, want %d", n, want)
+	}
+	return rest, nil
+}
+
+// readCount reads a length whose elements take at least the given bytes each.
+func readCount(b []byte, each int) (uint32, []byte, error) {
+	n, rest, err := msgp.ReadArrayHeaderBytes(b)
+	if err != nil {
+		return 0, b, corrupt("array", err)
+	}
+	if int(n) > len(rest)/each {
+		return 0, b, Errorf(KindCorrupt, "array of %d in %d bytes", n, len(rest))
+	}
+	return n, rest, nil
+}
+
+func readPair(b []byte) (name string, data Raw, rest []byte, err error) {
+	if rest, err = expectArray(b, 2); err != nil {
+		return "", nil, b, err
+	}
+	raw, rest, err := msgp.ReadStringZC(rest)
+	if err != nil {
+		return "", nil, b, corrupt("name", err)
+	}
+	after, err := skip(rest, 0)
+	if err != nil {
+		return "", nil, b, corrupt(string(raw), err)
+	}
+	return Intern(raw), Raw(rest[: len(rest)-len(after) : len(rest)-len(after)]), after, nil
+}
+
+func corrupt(what string, err error) error {
+	return Errorf(KindCorrupt, "msgpack: %s: %w", what, err)
+}
