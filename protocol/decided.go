@@ -43,15 +43,17 @@ type KindData struct {
 // its scene: the facts, encoded once, and the effects that need the order.
 type Decided struct {
 	_msgpack struct{} `msgpack:",as_array"`
-	Place    uint32   // in the order of the wave
+	Agent    uint32   // ordinal of who decided; 0 for services
+	At       Time     // scene time of the decision; 0 for services
 	Facts    []KindData
 	Effects  []Sequenced
 }
 
 // AppendMsg writes the msgpack form.
 func (d *Decided) AppendMsg(b []byte) []byte {
-	b = msgp.AppendArrayHeader(b, 3)
-	b = msgp.AppendUint32(b, d.Place)
+	b = msgp.AppendArrayHeader(b, 4)
+	b = msgp.AppendUint32(b, d.Agent)
+	b = AppendInt(b, int64(d.At))
 	b = msgp.AppendArrayHeader(b, uint32(len(d.Facts)))
 	for i := range d.Facts {
 		b = appendPair(b, d.Facts[i].Kind, d.Facts[i].Data)
@@ -73,12 +75,17 @@ func appendPair(b []byte, name string, data Raw) []byte {
 // which nobody may change.
 func ReadDecided(b Raw) (d Decided, err error) {
 	rest := []byte(b)
-	if rest, err = expectArray(rest, 3); err != nil {
+	if rest, err = expectArray(rest, 4); err != nil {
 		return d, err
 	}
-	if d.Place, rest, err = msgp.ReadUint32Bytes(rest); err != nil {
+	if d.Agent, rest, err = msgp.ReadUint32Bytes(rest); err != nil {
 		return d, corrupt("decided", err)
 	}
+	var at int64
+	if at, rest, err = msgp.ReadInt64Bytes(rest); err != nil {
+		return d, corrupt("decided", err)
+	}
+	d.At = Time(at)
 	var n uint32
 	if n, rest, err = readCount(rest, 3); err != nil {
 		return d, err

@@ -2,6 +2,8 @@ package protocol
 
 import (
 	"sync/atomic"
+
+	"github.com/tinylib/msgp/msgp"
 )
 
 // Kind says what an envelope carries; it decides the type of the body.
@@ -99,4 +101,44 @@ type Record struct {
 	Actor string // who decided
 	Kind  string // of the fact
 	Data  Raw    // the fact's msgpack form
+}
+
+// envelopeFields is the length of an envelope's msgpack array.
+const envelopeFields = 15
+
+// AppendMsg writes the wire form: a list of kind, id, scene, source, targets,
+// type, priority, trace id, chain, time, expiry, ephemeral, acknowledged, wave,
+// body. The header can be read without the body.
+func (e *Envelope) AppendMsg(b []byte) []byte {
+	b = msgp.AppendArrayHeader(b, envelopeFields)
+	b = msgp.AppendUint64(b, uint64(e.Kind))
+	b = msgp.AppendString(b, e.ID)
+	b = msgp.AppendString(b, e.Scene)
+	b = msgp.AppendString(b, e.Source)
+	b = AppendStrings(b, e.Targets)
+	b = msgp.AppendString(b, e.Type)
+	b = AppendInt(b, int64(e.Priority))
+	b = msgp.AppendString(b, e.TraceID)
+	b = AppendChain(b, e.Chain)
+	b = AppendInt(b, int64(e.Time))
+	b = AppendInt(b, int64(e.Expires))
+	b = msgp.AppendBool(b, e.Ephemeral)
+	b = msgp.AppendBool(b, e.RequiresAck)
+	b = msgp.AppendUint64(b, e.Wave)
+	return AppendRaw(b, e.Body.Raw)
+}
+
+// ReadEnvelope reads what AppendMsg wrote. The body shares the memory of b,
+// which nobody may change.
+func ReadEnvelope(b Raw) (*Envelope, error) {
+	r := NewReader(b, "envelope", envelopeFields)
+	e := &Envelope{
+		Kind: Kind(r.Uint()), ID: r.String(), Scene: r.String(), Source: r.String(), Targets: r.Strings(), Type: r.String(),
+		Priority: r.Priority(), TraceID: r.String(), Chain: r.Chain(), Time: Time(r.Int()), Expires: Time(r.Int()),
+		Ephemeral: r.Bool(), RequiresAck: r.Bool(), Wave: r.Uint(), Body: NewBody(r.Raw()),
+	}
+	if err := r.End(); err != nil {
+		return nil, err
+	}
+	return e, nil
 }

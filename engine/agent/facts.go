@@ -9,13 +9,13 @@ import (
 // Kinds of an agent's facts. agent.failed is the scene's: an agent that failed
 // could not decide it.
 const (
-	FactTurnEnded      = "agent.turn_ended"
-	FactStateUpdated   = "agent.private_state_updated"
-	FactCallMade       = "agent.call_made"
-	FactModelAnswered  = "agent.model_answered"
-	FactSaid           = "agent.said"
-	FactGoalsUpdated   = "agent.goals_updated"
-	FactReflected      = "agent.reflected"
+	FactTurnEnded     = "agent.turn_ended"
+	FactStateUpdated  = "agent.private_state_updated"
+	FactCallMade      = "agent.call_made"
+	FactModelAnswered = "agent.model_answered"
+	FactSaid          = "agent.said"
+	FactGoalsUpdated  = "agent.goals_updated"
+	FactReflected     = "agent.reflected"
 )
 
 // Outcome of a deliberation.
@@ -112,3 +112,27 @@ func (ModelAnswered) FactKind() string { return FactModelAnswered }
 func (Said) FactKind() string          { return FactSaid }
 func (GoalsUpdated) FactKind() string  { return FactGoalsUpdated }
 func (Reflected) FactKind() string     { return FactReflected }
+
+// ReadFact decodes a fact of this package; nil for the kinds of others.
+func ReadFact(codec *protocol.Codec, kind string, data protocol.Raw) (protocol.Fact, error) {
+	var f protocol.Fact
+	switch kind {
+	case FactTurnEnded:
+		f = &TurnEnded{}
+	case FactStateUpdated:
+		f = &StateUpdated{}
+	case FactCallMade:
+		f = &CallMade{}
+	case FactModelAnswered:
+		f = &ModelAnswered{}
+	case FactSaid:
+		f = &Said{}
+	case FactGoalsUpdated:
+		f = &GoalsUpdated{}
+	case FactReflected:
+		f = &Reflected{}
+	default:
+		return nil, nil
+	}
+	return f, codec.Unmarshal(data, f)
+}

@@ -29,10 +29,11 @@ type Heard struct {
 
 // Utterance is one entry of the interaction history.
 type Utterance struct {
-	Time protocol.Time
-	Who  string // instance id; "" = the agent itself
-	Type string // event type; "" = own speech
-	Text string
+	_msgpack struct{} `msgpack:",as_array"`
+	Time     protocol.Time
+	Who      string // instance id; "" = the agent itself
+	Type     string // event type; "" = own speech
+	Text     string
 }
 
 // Observation is what became of something the agent did or asked for.

@@ -121,3 +121,31 @@ const (
 	StoppedByInterrupt = "interrupt"
 	StoppedByWallTime  = "wall_time"
 )
+
+// ReadFact decodes a fact of this package; nil for the kinds of others.
+func ReadFact(codec *protocol.Codec, kind string, data protocol.Raw) (protocol.Fact, error) {
+	var f protocol.Fact
+	switch kind {
+	case FactStarted:
+		f = &Started{}
+	case FactWaveClosed:
+		f = &WaveClosed{}
+	case FactDeferred:
+		f = &EffectsDeferred{}
+	case FactAgentFailed:
+		f = &AgentFailed{}
+	case FactActorFailed:
+		f = &ActorFailed{}
+	case FactPaused:
+		f = &Paused{}
+	case FactResumed:
+		f = &Resumed{}
+	case FactEnded:
+		f = &Ended{}
+	case FactDeadLettered:
+		f = &DeadLettered{}
+	default:
+		return nil, nil
+	}
+	return f, codec.Unmarshal(data, f)
+}

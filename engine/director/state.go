@@ -54,6 +54,7 @@ type State struct {
 	cfg Config
 
 	Now     protocol.Time
+	began   protocol.Time
 	Wave    uint64
 	Started bool
 	Paused  bool
@@ -74,16 +75,19 @@ func New(cfg Config) *State {
 	return &State{cfg: cfg, Now: cfg.Start, slots: make([]slot, cfg.Agents), agenda: newAgenda()}
 }
 
-// Start puts every agent that wants it on the agenda.
-func (s *State) Start() {
-	s.Started = true
+// Begun is when the scene began.
+func (s *State) Begun() protocol.Time { return s.began }
+
+// Start begins the scene: every agent that wants it is on the agenda.
+func (s *State) Start(now protocol.Time) {
+	s.Started, s.began, s.Now = true, now, now
 	for o := range s.slots {
 		t := s.cfg.Timing(uint32(o))
 		switch {
 		case t.WakeOnStart:
-			s.slots[o].due = s.cfg.Start
+			s.slots[o].due = now
 		case t.Period > 0:
-			s.slots[o].due = s.grid(s.cfg.Start.Add(t.Period))
+			s.slots[o].due = s.grid(now.Add(t.Period))
 		}
 		s.enqueue(uint32(o))
 	}
@@ -180,8 +184,8 @@ type Turn struct {
 	DeferEffects []protocol.Sequenced
 }
 
-// TurnEnded applies the end of an agent's deliberation at time Now.
-func (s *State) TurnEnded(o uint32, t Turn) {
+// TurnEnded applies the end of an agent's deliberation.
+func (s *State) TurnEnded(o uint32, t Turn, now protocol.Time) {
 	s.Deliberations++
 	if t.Failed {
 		s.Failed++
@@ -199,13 +203,13 @@ func (s *State) TurnEnded(o uint32, t Turn) {
 	case t.Asleep || period <= 0:
 		sl.due = 0
 	default:
-		sl.due = s.grid(s.Now.Add(period))
+		sl.due = s.grid(now.Add(period))
 	}
 	s.enqueue(o)
 }
 
 // Heard applies the delivery of an event to an agent in the given wave.
-func (s *State) Heard(o uint32, p protocol.Priority, wave uint64) {
+func (s *State) Heard(o uint32, p protocol.Priority, wave uint64, now protocol.Time) {
 	sl := &s.slots[o]
 	if sl.heardWave < wave || p > sl.priority {
 		sl.priority = max(p, sl.priority)
@@ -214,7 +218,7 @@ func (s *State) Heard(o uint32, p protocol.Priority, wave uint64) {
 	if sl.asleep && p < sl.wakeAbove {
 		return
 	}
-	at := s.Now.Add(s.reaction())
+	at := now.Add(s.reaction())
 	if sl.heard == 0 || at < sl.heard {
 		sl.heard = s.grid(at)
 	}
@@ -237,13 +241,13 @@ func (s *State) Defer(d Deferred) {
 }
 
 // Failure decides what becomes of an agent whose actor failed: the fact to keep.
-func (s *State) Failure(o uint32, msg string, stack []string) AgentFailed {
+func (s *State) Failure(o uint32, msg string, stack []string, now protocol.Time) AgentFailed {
 	sl := &s.slots[o]
 	n := int64(sl.failures) + 1
 	f := AgentFailed{Agent: o, Error: msg, Stack: stack, Failures: n}
 	if n <= int64(s.cfg.Timing(o).MaxRestarts) {
 		wait := s.cfg.RestartBackoff << min(n-1, maxBackoffDoublings)
-		f.WakeAt = s.grid(s.Now.Add(max(wait, s.cfg.Tick)))
+		f.WakeAt = s.grid(now.Add(max(wait, s.cfg.Tick)))
 	}
 	return f
 }
@@ -270,4 +274,4 @@ func (s *State) CloseWave(f WaveClosed, now protocol.Time) { s.Wave, s.Now = f.W
 
 // Wake puts an agent on the agenda at the next moment, for reasons outside the
 // agenda (its private state was changed by somebody else).
-func (s *State) Wake(o uint32) { s.Heard(o, protocol.High, s.Wave) }
+func (s *State) Wake(o uint32) { s.Heard(o, protocol.High, s.Wave, s.Now) }

@@ -1,0 +1,41 @@
+# make lists the targets. Everything here also works as a plain go command; CONTRIBUTING.md says which.
+GO ?= go
+TOOL = $(GO) tool -modfile=internal/devtools/go.mod
+FUZZTIME ?= 30s
+BENCHTIME ?= 1s
+
+.DEFAULT_GOAL := help
+.PHONY: help build test race lint fuzz bench crash check
+
+help: ## this list
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+
+build: ## bin/simd, static
+	CGO_ENABLED=0 $(GO) build -trimpath -o bin/simd ./cmd/simd
+
+test: ## every test
+	$(GO) test ./...
+
+race: ## every test under the race detector
+	$(GO) test -race -short ./...
+
+lint: ## gofmt, vet, golangci-lint
+	@test -z "$$(gofmt -l . | grep -v testdata)" || { gofmt -l .; echo "run gofmt -w on these"; exit 1; }
+	$(GO) vet ./...
+	$(TOOL) golangci-lint run ./...
+
+fuzz: ## every fuzz target for FUZZTIME (default 30s)
+	@for pkg in $$($(GO) list ./...); do \
+	  for target in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz'); do \
+	    echo "$$pkg $$target"; \
+	    $(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$pkg || exit 1; \
+	  done; \
+	done
+
+bench: ## every benchmark for BENCHTIME, in the form benchstat reads
+	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) ./...
+
+crash: ## the long crash suites
+	SIMD_CRASH_LONG=1 $(GO) test -run 'Crash|Kill' -timeout 60m ./persistence/... ./scenes/... ./cmd/...
+
+check: lint test race ## what must pass before a change is handed in

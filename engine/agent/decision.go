@@ -1,0 +1,228 @@
+package agent
+
+import (
+	"fmt"
+	"strings"
+
+	"tavernsim/protocol"
+)
+
+// Outputs of a core workflow. All are optional; nodes of the workflow may also
+// act by themselves.
+const (
+	OutputResponse = "response" // text, with or without calls in it
+	OutputCalls    = "calls"    // list of {tool, params}
+	OutputDecision = "decision" // object, see decide
+)
+
+// coreEnded turns the outputs of the core workflow into speech and calls.
+func (t *Turn) coreEnded(r result) {
+	if r.err != nil {
+		t.fail("%s", r.err)
+		return
+	}
+	t.heed(r.outputs)
+}
+
+// heed says and does what a workflow's outputs want: the core workflow's, a
+// skill's and the reflection's alike.
+func (t *Turn) heed(outputs map[string]any) {
+	if v, ok := outputs[OutputResponse]; ok {
+		t.respond(v)
+	}
+	if v, ok := outputs[OutputCalls]; ok {
+		t.enqueueList(v, protocol.OriginNative)
+	}
+	if v, ok := outputs[OutputDecision].(map[string]any); ok {
+		t.decide(v)
+	}
+}
+
+// respond says the text outside calls and queues the calls.
+func (t *Turn) respond(v any) {
+	text, ok := v.(string)
+	if !ok {
+		if v != nil {
+			t.problem(fmt.Sprintf("output %s is %T, want text", OutputResponse, v))
+		}
+		return
+	}
+	said, calls, problems := t.m.Def.Parse(text)
+	if said = strings.TrimSpace(said); said != "" {
+		t.say(said)
+	}
+	for _, p := range problems {
+		t.problem(p)
+	}
+	for _, c := range calls {
+		t.enqueue(c)
+	}
+}
+
+// problem tells the next deliberation that something it decided was not
+// understood.
+func (t *Turn) problem(text string) {
+	t.record(protocol.Call{ID: t.nextCallID(), Origin: protocol.OriginTAM}, protocol.CallResult{
+		Status: protocol.CallFailed, Error: protocol.Errorf(protocol.KindInvalid, "%s", text),
+	}, true)
+}
+
+// decide reads a structured decision: say, calls, skills, tools, events,
+// private_state, world, goals, reflect, sleep. Each field is a shorthand for
+// calls, in this order.
+func (t *Turn) decide(d map[string]any) {
+	if text, ok := d["say"].(string); ok && strings.TrimSpace(text) != "" {
+		t.say(text)
+	}
+	for _, field := range []string{"calls", "tools"} {
+		t.enqueueList(d[field], protocol.OriginNative)
+	}
+	t.each(d["skills"], func(v map[string]any) { t.enqueueSkill(v) })
+	t.each(d["events"], func(v map[string]any) { t.short(ToolPublishEvent, v) })
+	if v, ok := d["private_state"].(map[string]any); ok {
+		t.short(ToolUpdatePrivateState, map[string]any{"op": OpMerge, "value": v})
+	}
+	t.each(d["world"], func(v map[string]any) { t.short(ToolRequestWorldUpdate, v) })
+	t.each(d["goals"], func(v map[string]any) { t.short(ToolUpdateGoal, v) })
+	switch v := d["reflect"].(type) {
+	case bool:
+		if v {
+			t.short(ToolReflect, nil)
+		}
+	case string:
+		t.short(ToolReflect, map[string]any{"reason": v})
+	}
+	if v, ok := d["sleep"].(map[string]any); ok {
+		t.short(ToolSleep, v)
+	}
+	t.unknownFields(d)
+}
+
+func (t *Turn) unknownFields(d map[string]any) {
+	known := "say calls tools skills events private_state world goals reflect sleep"
+	for _, k := range protocol.SortedKeys(d) {
+		if !strings.Contains(" "+known+" ", " "+k+" ") {
+			t.problem(fmt.Sprintf("decision field %q is unknown; known are %s", k, strings.ReplaceAll(known, " ", ", ")))
+		}
+	}
+}
+
+// each visits an object, or every object of a list.
+func (t *Turn) each(v any, f func(map[string]any)) {
+	switch x := v.(type) {
+	case map[string]any:
+		f(x)
+	case []any:
+		for _, e := range x {
+			if m, ok := e.(map[string]any); ok {
+				f(m)
+			} else {
+				t.problem(fmt.Sprintf("decision holds %v where an object is wanted", e))
+			}
+		}
+	}
+}
+
+func (t *Turn) short(tool string, params map[string]any) {
+	t.enqueue(protocol.Call{Tool: tool, Params: params, Origin: protocol.OriginNative})
+}
+
+func (t *Turn) enqueueSkill(v map[string]any) {
+	id, _ := v["id"].(string)
+	params, _ := v["inputs"].(map[string]any)
+	if !strings.HasPrefix(id, SkillPrefix) {
+		id = SkillPrefix + id
+	}
+	t.short(id, params)
+}
+
+// enqueueList queues a list of {tool, params}; name and arguments are read too.
+func (t *Turn) enqueueList(v any, origin protocol.Origin) {
+	t.each(v, func(m map[string]any) {
+		name, _ := firstOf(m, "tool", "name", "id").(string)
+		params, _ := firstOf(m, "params", "arguments", "inputs").(map[string]any)
+		t.enqueue(protocol.Call{Tool: name, Params: params, Origin: origin})
+	})
+}
+
+func firstOf(m map[string]any, names ...string) any {
+	for _, n := range names {
+		if v, ok := m[n]; ok {
+			return v
+		}
+	}
+	return nil
+}
+
+func (t *Turn) enqueue(c protocol.Call) {
+	c.ID = t.nextCallID()
+	t.queue = append(t.queue, c)
+}
+
+// nextCallID numbers the calls of a turn.
+func (t *Turn) nextCallID() string {
+	t.end.Calls++
+	return fmt.Sprintf("%d.%d", t.end.Turn, t.end.Calls)
+}
+
+// carryOut runs one decided call and keeps its result.
+func (t *Turn) carryOut(c protocol.Call) {
+	if t.stopped != "" && c.RequestID == t.stopped && c.Origin == protocol.OriginTAM {
+		t.keep(c, protocol.CallResult{Status: protocol.CallNotRun})
+		return
+	}
+	if t.end.Calls > int64(t.m.Def.Limits.MaxCalls) {
+		t.keep(c, failed(protocol.Errorf(protocol.KindLimit, "more than %d calls in one deliberation (custom_runtime_config.max_calls)", t.m.Def.Limits.MaxCalls)))
+		return
+	}
+	t.perform(c, func(r protocol.CallResult) { t.keep(c, r) })
+}
+
+func (t *Turn) keep(c protocol.Call, r protocol.CallResult) {
+	r.ID, r.Tool = c.ID, c.Tool
+	t.results = append(t.results, r)
+	if r.Status != protocol.CallOK && r.Status != protocol.CallRequested && c.OnError != protocol.OnErrorContinue {
+		t.stopped = c.RequestID
+	}
+	// Without another round the result is for the next deliberation.
+	t.record(c, r, t.round >= t.m.Def.Limits.MaxToolRounds)
+}
+
+// record makes the fact of a call.
+func (t *Turn) record(c protocol.Call, r protocol.CallResult, observe bool) {
+	f := &CallMade{ID: c.ID, Tool: c.Tool, Origin: c.Origin, Status: r.Status, Observe: observe && t.worthShowing(c, r)}
+	if len(c.Params) > 0 {
+		f.Params = protocol.Encode(c.Params)
+	}
+	if r.Output != nil {
+		f.Output = protocol.Encode(r.Output)
+	}
+	if r.Error != nil {
+		f.Error = r.Error.Message
+	}
+	t.facts = append(t.facts, f)
+}
+
+// worthShowing: what failed, and what was asked in order to know. That a write
+// worked is visible in the state itself.
+func (t *Turn) worthShowing(c protocol.Call, r protocol.CallResult) bool {
+	switch {
+	case r.Status != protocol.CallOK && r.Status != protocol.CallRequested:
+		return true
+	case r.Status == protocol.CallRequested:
+		return false
+	}
+	switch c.Tool {
+	case ToolUpdatePrivateState, ToolPublishEvent, ToolUpdateGoal, ToolReflect, ToolSleep, ToolSay:
+		return false
+	}
+	return r.Output != nil
+}
+
+func failed(err *protocol.Error) protocol.CallResult {
+	status := protocol.CallFailed
+	if err.Kind == protocol.KindDenied {
+		status = protocol.CallDenied
+	}
+	return protocol.CallResult{Status: status, Error: err}
+}

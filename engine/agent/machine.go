@@ -1,0 +1,184 @@
+package agent
+
+import (
+	"time"
+
+	"tavernsim/engine/knowledge"
+	"tavernsim/engine/workflow"
+	"tavernsim/engine/world"
+	"tavernsim/protocol"
+)
+
+// Identity is who an agent is in its scene.
+type Identity struct {
+	Instance string
+	Ordinal  uint32
+}
+
+// Machine is one agent: what it keeps, and the deliberation in flight.
+//
+// A deliberation in flight is volatile: it leaves facts when it ends, and a
+// crash before that leaves none, so it starts again from the same inbox. That
+// is sound because nothing it asks for while it runs has an effect outside: a
+// model call may be asked twice, and everything else waits for the scene.
+type Machine struct {
+	Def   *Definition
+	ID    Identity
+	State State
+	Runs  Runs
+
+	turn *Turn
+}
+
+// Runs lends workflow runs, so that their memory is used again.
+type Runs interface {
+	Get() *workflow.Run
+	Put(*workflow.Run)
+}
+
+// Inputs of the machine, besides events and observations.
+type (
+	// Wake begins a deliberation.
+	Wake struct {
+		Now       protocol.Time
+		Wave      uint64
+		Place     uint32
+		World     *world.Document
+		Knowledge knowledge.State
+		Draw      protocol.Draw
+		Realtime  bool // latency passes by itself and is not added up
+
+		// Workflow replaces the core workflow for this once: the scene's
+		// lifecycle runs so. Inputs are added to the usual ones.
+		Workflow string
+		Inputs   map[string]any
+	}
+	// Answered is the result of a CallModel effect.
+	Answered struct {
+		Request int
+		Answer  protocol.ModelAnswer
+		Err     error
+	}
+	// Cancel stops the deliberation in flight between two of its nodes.
+	Cancel struct{ Reason string }
+)
+
+// CallModel is the effect of asking a model. It may be carried out twice.
+type CallModel struct {
+	Request int // to answer with
+	Model   protocol.ModelRequest
+	Wait    time.Duration // hold it back so long, in realtime: the backoff of a retry
+}
+
+// EffectKind implements protocol.Effect.
+func (CallModel) EffectKind() string { return "call_model" }
+
+// Busy reports whether a deliberation is in flight.
+func (m *Machine) Busy() bool { return m.turn != nil }
+
+// Decide takes one input. Without facts in the decision the deliberation goes
+// on: it waits for the effects' results.
+func (m *Machine) Decide(in any) (protocol.Decision, error) {
+	switch x := in.(type) {
+	case *Wake:
+		if m.turn != nil {
+			return protocol.Decision{}, protocol.Errorf(protocol.KindConflict, "agent %s: woken while it deliberates", m.ID.Instance)
+		}
+		m.turn = begin(m, x)
+		return m.advance(), nil
+	case *Answered:
+		if m.turn == nil || !m.turn.answer(x) {
+			return protocol.Decision{}, nil // late or double: it changes nothing
+		}
+		return m.advance(), nil
+	case *Cancel:
+		if m.turn == nil {
+			return protocol.Decision{}, nil
+		}
+		m.turn.cancel(x.Reason)
+		return m.advance(), nil
+	}
+	return protocol.Decision{}, protocol.Errorf(protocol.KindInternal, "agent %s: input %T", m.ID.Instance, in)
+}
+
+// Place is where the deliberation in flight stands in the order of its wave.
+func (m *Machine) Place() uint32 { return m.turn.wake.Place }
+
+func (m *Machine) advance() protocol.Decision {
+	t := m.turn
+	done := t.advance()
+	d := protocol.Decision{Effects: t.asked}
+	t.asked = nil
+	if done {
+		m.turn = nil
+		d.Facts, d.Effects = t.facts, append(d.Effects, t.sequenced...)
+	}
+	return d
+}
+
+// Apply folds a fact of this agent.
+func (m *Machine) Apply(f protocol.Fact, at protocol.Time) error {
+	switch x := f.(type) {
+	case *StateUpdated:
+		return m.applyState(x)
+	case *GoalsUpdated:
+		m.State.Goals = setGoal(m.State.Goals, x.Goal, x.Removed)
+	case *Said:
+		m.State.remember(Utterance{Time: at, Text: x.Text}, m.Def.Limits.MaxHistory)
+	case *CallMade:
+		if x.Observe {
+			m.State.Observe(callObservation(x, at), m.Def.Limits.MaxObservations)
+		}
+	case *TurnEnded:
+		m.applyTurn(x, at)
+	}
+	return nil
+}
+
+func (m *Machine) applyState(f *StateUpdated) error {
+	path, err := world.ParsePath(f.Path)
+	if f.Path == "" {
+		path, err = nil, nil
+	}
+	if err != nil {
+		return err
+	}
+	value, err := f.Value.Value()
+	if err != nil {
+		return err
+	}
+	m.State.Private, err = patch(m.State.Private, path, f.Op, value)
+	return err
+}
+
+func (m *Machine) applyTurn(f *TurnEnded, at protocol.Time) {
+	for _, h := range m.State.inbox {
+		if h.Number > f.Through {
+			break
+		}
+		if text, ok := speech(h.Event); ok {
+			m.State.remember(Utterance{Time: h.Event.Time, Who: h.Event.Source, Type: h.Event.Type, Text: text}, m.Def.Limits.MaxHistory)
+		}
+	}
+	m.State.endTurn(f)
+	if f.Outcome == OutcomeFailed {
+		m.State.Observe(Observation{Time: at, Kind: "failure", Value: map[string]any{"error": f.Error}}, m.Def.Limits.MaxObservations)
+	}
+}
+
+// Hear folds the delivery of an event.
+func (m *Machine) Hear(e *protocol.Envelope) { m.State.Hear(e, m.Def.Limits.MaxInbox) }
+
+// Observe folds something another machine decided about this agent.
+func (m *Machine) Observe(o Observation) { m.State.Observe(o, m.Def.Limits.MaxObservations) }
+
+func callObservation(f *CallMade, at protocol.Time) Observation {
+	v := map[string]any{"tool": f.Tool, "status": string(f.Status)}
+	if out, err := f.Output.Value(); err == nil && out != nil {
+		v["output"] = out
+	}
+	if f.Error != "" {
+		v["error"] = f.Error
+	}
+	return Observation{Time: at, Kind: "call_result", Value: v}
+}

@@ -1,0 +1,81 @@
+package agent
+
+import (
+	"tavernsim/protocol"
+)
+
+// wantReflection remembers that the agent wants to reflect when the rest of
+// its decision is carried out.
+func (t *Turn) wantReflection(reason string) error {
+	if t.m.Def.Reflection == "" {
+		return protocol.Errorf(protocol.KindNotFound, "profile %s has no reflection workflow (reflection_workflow_id, or one skill whose id holds \"reflect\")", t.m.Def.Profile)
+	}
+	if t.reflect == nil {
+		t.reflect = &reflection{reason: reason}
+	}
+	return nil
+}
+
+// startReflection runs the reflection skill (§2.1.5): its inputs are the usual
+// ones, what was done in this turn with the results, and why it reflects.
+func (t *Turn) startReflection() {
+	id := t.m.Def.Reflection
+	plan, ok := t.m.Def.Workflows[id]
+	if !ok {
+		t.facts = append(t.facts, &Reflected{Reason: t.reflect.reason, Error: "no reflection workflow"})
+		return
+	}
+	t.end.Reflections++
+	given := map[string]any{"recent_actions": t.actionsValue(), "reason": t.reflect.reason}
+	t.start(plan, t.coreInputs(plan, given), t.reflected)
+}
+
+// actionsValue lists the calls of this turn with their outcome.
+func (t *Turn) actionsValue() []any {
+	out := []any{}
+	for _, f := range t.facts {
+		if c, ok := f.(*CallMade); ok {
+			v := callObservation(c, t.wake.Now).Value.(map[string]any)
+			v["params"], _ = c.Params.Value()
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// reflected keeps the results: entries for the knowledge base, changes of the
+// private state, goals; a response is said and done like any other.
+func (t *Turn) reflected(r result) {
+	f := &Reflected{Reason: t.reflect.reason, Workflow: t.m.Def.Reflection}
+	t.facts = append(t.facts, f)
+	if r.err != nil {
+		f.Error = r.err.Error()
+		t.problem("reflection: " + f.Error)
+		return
+	}
+	t.heed(r.outputs)
+	t.each(r.outputs["entries"], func(e map[string]any) {
+		t.short(ToolWriteKnowledge, map[string]any{"entry": e})
+	})
+	if v, ok := r.outputs["private_state"].(map[string]any); ok {
+		t.short(ToolUpdatePrivateState, map[string]any{"op": OpMerge, "value": v})
+	}
+	t.each(r.outputs["goals"], func(g map[string]any) { t.short(ToolUpdateGoal, g) })
+}
+
+// KnowledgeWrite is a request to the knowledge service as it travels through
+// the scene.
+type KnowledgeWrite struct {
+	ID, KB, By, Op, Mode string
+	Permissions          []string
+	Entry                protocol.Raw
+}
+
+// Value is the request as a value.
+func (k KnowledgeWrite) Value() map[string]any {
+	permissions := make([]any, len(k.Permissions))
+	for i, p := range k.Permissions {
+		permissions[i] = p
+	}
+	return map[string]any{"id": k.ID, "kb": k.KB, "by": k.By, "op": k.Op, "mode": k.Mode, "permissions": permissions, "entry": k.Entry}
+}

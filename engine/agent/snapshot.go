@@ -1,0 +1,74 @@
+package agent
+
+import (
+	"tavernsim/protocol"
+)
+
+// snapshot is a State as stored.
+type snapshot struct {
+	_msgpack     struct{} `msgpack:",as_array"`
+	Private      protocol.Raw
+	Goals        []Goal
+	Turn         uint64
+	Heard        uint64
+	Dropped      int64
+	Inbox        []storedEvent
+	History      []Utterance
+	Observations []storedObservation
+}
+
+type storedEvent struct {
+	_msgpack struct{} `msgpack:",as_array"`
+	Number   uint64
+	Event    protocol.Raw // an envelope
+}
+
+type storedObservation struct {
+	_msgpack struct{} `msgpack:",as_array"`
+	Time     protocol.Time
+	Kind     string
+	Value    protocol.Raw
+}
+
+// Snapshot encodes the state. Equal states have equal bytes.
+func Snapshot(codec *protocol.Codec, s *State) (protocol.Raw, error) {
+	snap := snapshot{
+		Private: protocol.Encode(s.Private), Goals: s.Goals, Turn: s.Turn, Heard: s.heard, Dropped: s.dropped, History: s.history,
+	}
+	for _, h := range s.inbox {
+		snap.Inbox = append(snap.Inbox, storedEvent{Number: h.Number, Event: h.Event.AppendMsg(nil)})
+	}
+	for _, o := range s.observations {
+		snap.Observations = append(snap.Observations, storedObservation{Time: o.Time, Kind: o.Kind, Value: protocol.Encode(o.Value)})
+	}
+	return codec.Marshal(&snap)
+}
+
+// Restore reads what Snapshot wrote.
+func Restore(codec *protocol.Codec, raw protocol.Raw) (State, error) {
+	var snap snapshot
+	if err := codec.Unmarshal(raw, &snap); err != nil {
+		return State{}, err
+	}
+	s := State{Goals: snap.Goals, Turn: snap.Turn, heard: snap.Heard, dropped: snap.Dropped, history: snap.History}
+	v, err := snap.Private.Value()
+	if err != nil {
+		return s, err
+	}
+	s.Private, _ = v.(map[string]any)
+	for _, e := range snap.Inbox {
+		env, err := protocol.ReadEnvelope(e.Event)
+		if err != nil {
+			return s, err
+		}
+		s.inbox = append(s.inbox, Heard{Number: e.Number, Event: env})
+	}
+	for _, o := range snap.Observations {
+		v, err := o.Value.Value()
+		if err != nil {
+			return s, err
+		}
+		s.observations = append(s.observations, Observation{Time: o.Time, Kind: o.Kind, Value: v})
+	}
+	return s, nil
+}

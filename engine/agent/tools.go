@@ -1,0 +1,423 @@
+package agent
+
+import (
+	"math"
+	"strings"
+	"time"
+
+	"tavernsim/engine/knowledge"
+	"tavernsim/engine/world"
+	"tavernsim/protocol"
+)
+
+// tool runs an atomic tool (§2.1.4). What it may change is the turn alone;
+// everything beyond the agent becomes a request to the scene.
+func (t *Turn) tool(c protocol.Call) (any, error) {
+	given, err := bind(c, t.m.Def.specs[c.Tool])
+	if err != nil {
+		return nil, err
+	}
+	p := &params{m: given}
+	out, err := t.runTool(c.Tool, p)
+	if err == nil {
+		err = p.err(c.Tool)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return out()
+}
+
+// runTool reads the parameters and returns what is to be done with them, so
+// that nothing is done when a parameter is wrong.
+func (t *Turn) runTool(name string, p *params) (func() (any, error), error) {
+	switch name {
+	case ToolReadPrivateState:
+		path := p.text("path")
+		return func() (any, error) { return t.readPrivate(path) }, nil
+	case ToolUpdatePrivateState:
+		path, op, value := p.text("path"), p.text("op"), p.any("value")
+		return func() (any, error) { return nil, t.updatePrivate(path, op, value) }, nil
+	case ToolReadWorldState:
+		path := p.text("path")
+		return func() (any, error) { return t.readWorld(path) }, nil
+	case ToolRequestWorldUpdate:
+		return t.requestWorld(p), nil
+	case ToolPublishEvent:
+		return t.publish(p), nil
+	case ToolQueryKnowledge:
+		kb, query := p.text("kb"), p.rest("kb")
+		return func() (any, error) { return t.queryKnowledge(kb, query) }, nil
+	case ToolWriteKnowledge:
+		kb, op, entry := p.text("kb"), p.text("op"), p.object("entry")
+		return func() (any, error) { return t.writeKnowledge(kb, op, entry) }, nil
+	case ToolRandomNumber:
+		return t.random(p), nil
+	case ToolUpdateGoal:
+		goal := p.rest()
+		return func() (any, error) { return t.updateGoal(goal) }, nil
+	case ToolReflect:
+		reason := p.text("reason")
+		return func() (any, error) { return nil, t.wantReflection(reason) }, nil
+	case ToolSleep:
+		return t.sleep(p), nil
+	case ToolSay:
+		text := p.text("text")
+		return func() (any, error) { t.say(text); return nil, nil }, nil
+	case ToolPanelInteraction:
+		return nil, protocol.Errorf(protocol.KindUnknown, "no application panel is connected to this run")
+	}
+	return nil, protocol.Errorf(protocol.KindNotFound, "no such tool")
+}
+
+func (t *Turn) readPrivate(text string) (any, error) {
+	if text == "" {
+		return t.private, nil
+	}
+	path, err := world.ParsePath(text)
+	if err != nil {
+		return nil, err
+	}
+	v, ok := lookup(t.private, path)
+	if !ok {
+		return nil, protocol.Errorf(protocol.KindNotFound, "nothing at %s", text)
+	}
+	return v, nil
+}
+
+func (t *Turn) updatePrivate(text, op string, value any) error {
+	var path world.Path
+	var err error
+	if text != "" {
+		if path, err = world.ParsePath(text); err != nil {
+			return err
+		}
+		if err = path.CheckWrite(); err != nil {
+			return err
+		}
+	}
+	if op == "" {
+		op = OpSet
+		if text == "" {
+			op = OpMerge
+		}
+	}
+	next, err := patch(t.private, path, op, value)
+	if err != nil {
+		return err
+	}
+	if t.m.Def.Check != nil {
+		if err := t.m.Def.Check(next); err != nil {
+			return protocol.Errorf(protocol.KindInvalid, "the state would break initial_private_state_schema: %w", err)
+		}
+	}
+	encoded := protocol.Encode(value)
+	// The whole is measured only where one value could be too much.
+	if limit := t.m.Def.Limits.MaxStateBytes; len(encoded) > limit/64 && len(protocol.Encode(next)) > limit {
+		return protocol.Errorf(protocol.KindLimit, "the state would be larger than %d bytes (custom_runtime_config.max_state_bytes)", limit)
+	}
+	t.private = next
+	t.facts = append(t.facts, &StateUpdated{Path: text, Op: op, Value: encoded})
+	return nil
+}
+
+func (t *Turn) readWorld(text string) (any, error) {
+	if text == "" {
+		return t.wake.World.Value(), nil
+	}
+	path, err := world.ParsePath(text)
+	if err != nil {
+		return t.queryWorld(text)
+	}
+	v, ok := t.wake.World.Get(path)
+	if !ok {
+		return nil, protocol.Errorf(protocol.KindNotFound, "the world has nothing at %s", text)
+	}
+	return v, nil
+}
+
+// maxMatches bounds what a query with wildcards returns.
+const maxMatches = 1000
+
+func (t *Turn) queryWorld(text string) (any, error) {
+	pattern, err := world.ParsePattern(text)
+	if err != nil {
+		return nil, err
+	}
+	matches, more := t.wake.World.Query(pattern, maxMatches)
+	out := make([]any, len(matches))
+	for i, m := range matches {
+		out[i] = map[string]any{"path": m.Path.String(), "value": m.Value}
+	}
+	return map[string]any{"matches": out, "more": more}, nil
+}
+
+func (t *Turn) requestWorld(p *params) func() (any, error) {
+	req := world.Request{By: t.m.ID.Instance, Profile: t.m.Def.Profile, Op: world.Op(p.text("op")), Reason: p.text("reason")}
+	path, value := p.required("path"), p.any("value")
+	expected, has := p.integer("expected_version")
+	return func() (any, error) {
+		if req.Op == "" {
+			req.Op = world.OpSet
+		}
+		if !req.Op.Requestable() {
+			return nil, protocol.Errorf(protocol.KindInvalid, "op %q: want set, add, push, delete or merge", req.Op)
+		}
+		var err error
+		if req.Path, err = world.ParsePath(path); err != nil {
+			return nil, err
+		}
+		req.ID = t.nextRequestID()
+		if req.Op != world.OpDelete {
+			req.Value = protocol.Encode(value)
+		}
+		if has {
+			req.Expected = &expected
+		}
+		if len(t.events) > 0 {
+			req.Cause = world.Cause{Trace: t.events[0].TraceID}
+		}
+		t.request(protocol.ToWorld, req.AppendMsg(nil))
+		return map[string]any{"request_id": req.ID}, nil
+	}
+}
+
+func (t *Turn) nextRequestID() string {
+	return t.m.ID.Instance + "/" + itoa(t.end.Turn) + "." + itoa(uint64(len(t.sequenced)+1))
+}
+
+func (t *Turn) request(to string, data protocol.Raw) {
+	t.sequenced = append(t.sequenced, protocol.Sequenced{To: to, Data: data})
+}
+
+func (t *Turn) publish(p *params) func() (any, error) {
+	draft := protocol.Draft{
+		Type: p.required("type"), Targets: p.texts("target_agent_instance_id"),
+		Ephemeral: p.flag("ephemeral"), RequiresAck: p.flag("requires_ack"),
+	}
+	ttl := p.number("ttl_seconds", 0)
+	priority := p.text("priority")
+	payload := p.any("payload")
+	return func() (any, error) {
+		var err error
+		if draft.Priority, err = protocol.ParsePriority(priority); err != nil {
+			return nil, err
+		}
+		if ttl < 0 || ttl > protocol.MaxTTL.Seconds() {
+			return nil, protocol.Errorf(protocol.KindInvalid, "ttl_seconds %v: want 0 to %v", ttl, protocol.MaxTTL.Seconds())
+		}
+		draft.TTL = time.Duration(ttl * float64(time.Second))
+		draft.Body = protocol.Encode(payload)
+		t.event(draft)
+		return nil, nil
+	}
+}
+
+// event sends a draft on its way; its cause is the most urgent event that this
+// turn perceived.
+func (t *Turn) event(d protocol.Draft) {
+	d.Source = t.m.ID.Instance
+	if len(t.events) > 0 {
+		d.CausedBy(t.events[0])
+	}
+	t.request(protocol.ToEvents, d.AppendMsg(nil))
+}
+
+// say utters text: a fact, and an event for whoever listens.
+func (t *Turn) say(text string) {
+	t.facts = append(t.facts, &Said{Text: text})
+	t.event(protocol.Draft{Type: "agent.said", Body: protocol.Encode(map[string]any{"text": text})})
+}
+
+func (t *Turn) random(p *params) func() (any, error) {
+	low, high, whole := p.number("min", 0), p.number("max", 1), p.flag("integer")
+	return func() (any, error) {
+		if high < low || math.IsInf(high-low, 0) {
+			return nil, protocol.Errorf(protocol.KindInvalid, "max %v is below min %v", high, low)
+		}
+		draw := t.draw.Sub(toolDraws, uint64(t.end.Calls))
+		if whole {
+			return int64(low) + int64(draw.Float64()*(math.Floor(high)-math.Floor(low)+1)), nil
+		}
+		return low + draw.Float64()*(high-low), nil
+	}
+}
+
+func (t *Turn) sleep(p *params) func() (any, error) {
+	seconds := p.number("seconds", 0)
+	above := p.text("wake_on")
+	return func() (any, error) {
+		priority := protocol.High
+		if above != "" {
+			var err error
+			if priority, err = protocol.ParsePriority(above); err != nil {
+				return nil, err
+			}
+		}
+		if seconds < 0 || seconds > maxSleep.Seconds() {
+			return nil, protocol.Errorf(protocol.KindInvalid, "seconds %v: want 0 to %v", seconds, maxSleep.Seconds())
+		}
+		t.end.Asleep, t.end.WakeAbove, t.end.SleepUntil = true, priority, 0
+		if seconds > 0 {
+			t.end.SleepUntil = t.wake.Now.Add(time.Duration(seconds * float64(time.Second)))
+		}
+		return nil, nil
+	}
+}
+
+// maxSleep is a century: longer is a mistake, and would overflow the clock.
+const maxSleep = 100 * 365 * 24 * time.Hour
+
+func (t *Turn) updateGoal(m map[string]any) (any, error) {
+	p := &params{m: m}
+	id, remove := p.required("id"), p.flag("remove")
+	goal, found := t.goal(id)
+	goal.ID = id
+	if s := p.text("description"); s != "" {
+		goal.Description = s
+	}
+	goal.Priority = p.number("priority", goal.Priority)
+	switch status := p.text("status"); status {
+	case "pending", "active", "completed", "failed":
+		goal.Status = status
+	case "":
+		if !found {
+			goal.Status = "active"
+		}
+	default:
+		return nil, protocol.Errorf(protocol.KindInvalid, "status %q: want pending, active, completed or failed", status)
+	}
+	if v := p.any("details"); v != nil {
+		goal.Details = protocol.Encode(v)
+	}
+	if err := p.err(ToolUpdateGoal); err != nil {
+		return nil, err
+	}
+	if !found && !remove && len(t.goals) >= t.m.Def.Limits.MaxGoals {
+		return nil, protocol.Errorf(protocol.KindLimit, "more than %d goals (custom_runtime_config.max_goals)", t.m.Def.Limits.MaxGoals)
+	}
+	t.goals = setGoal(t.goals, goal, remove)
+	t.facts = append(t.facts, &GoalsUpdated{Goal: goal, Removed: remove})
+	return nil, nil
+}
+
+func (t *Turn) goal(id string) (Goal, bool) {
+	for _, g := range t.goals {
+		if g.ID == id {
+			return g, true
+		}
+	}
+	return Goal{Priority: 0.5}, false
+}
+
+func (t *Turn) queryKnowledge(kb string, query map[string]any) (any, error) {
+	q, err := knowledge.QueryOf(query)
+	if err != nil {
+		return nil, err
+	}
+	out := []any{}
+	for _, access := range t.readable(kb) {
+		base, ok := t.wake.Knowledge.Base(access.ID)
+		if !ok {
+			continue
+		}
+		for _, hit := range base.Query(q) {
+			v := t.entryValue(hit.Entry, base, access)
+			v["score"] = hit.Score
+			out = append(out, v)
+		}
+	}
+	if kb != "" {
+		if _, err := t.m.Def.knowledge(kb, func(k KnowledgeAccess) bool { return k.Read }); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// readable lists the bases of a name, or all that may be read.
+func (t *Turn) readable(name string) []KnowledgeAccess {
+	var out []KnowledgeAccess
+	for _, k := range t.m.Def.Knowledge {
+		if k.Read && (name == "" || name == k.Alias || name == k.ID) {
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
+func (t *Turn) entryValue(e *knowledge.Entry, home *knowledge.Base, access KnowledgeAccess) map[string]any {
+	v := e.Value()
+	content, _ := knowledge.Resolver{Home: home, Base: t.baseOf, Lookup: t.referenced}.Entry(e)
+	v["content"], v["kb"] = content, access.Alias
+	return v
+}
+
+// baseOf finds a base that the agent may read, for dynamic references.
+func (t *Turn) baseOf(alias string) *knowledge.Base {
+	for _, k := range t.readable(alias) {
+		if base, ok := t.wake.Knowledge.Base(k.ID); ok {
+			return base
+		}
+	}
+	return nil
+}
+
+// referenced gives dynamic references the world and the private state.
+func (t *Turn) referenced(key string) (any, bool) {
+	root, rest, _ := strings.Cut(key, ".")
+	path, err := world.ParsePath(rest)
+	if err != nil {
+		return nil, false
+	}
+	switch root {
+	case "world":
+		return t.wake.World.Get(path)
+	case "self":
+		return lookup(t.private, path)
+	}
+	return nil, false
+}
+
+// activatedKnowledge are the entries that apply by themselves to what the agent
+// perceives.
+func (t *Turn) activatedKnowledge() []any {
+	situation := &knowledge.Situation{Events: t.eventsValue(), World: t.wake.World.Value(), Self: t.self()}
+	for _, e := range t.events {
+		situation.EventTypes = append(situation.EventTypes, e.Type)
+		if text, ok := speech(e); ok {
+			situation.Text += text + "\n"
+		}
+	}
+	for _, g := range t.goals {
+		if g.Open() {
+			situation.Text += g.Description + "\n"
+		}
+	}
+	out := []any{}
+	for _, access := range t.readable("") {
+		base, ok := t.wake.Knowledge.Base(access.ID)
+		if !ok {
+			continue
+		}
+		entries, _ := base.Activate(situation)
+		for _, e := range entries {
+			out = append(out, t.entryValue(e, base, access))
+		}
+	}
+	return out
+}
+
+func (t *Turn) writeKnowledge(kb, op string, entry map[string]any) (any, error) {
+	access, err := t.m.Def.knowledge(kb, func(k KnowledgeAccess) bool { return k.Write || k.Suggest })
+	if err != nil {
+		return nil, err
+	}
+	req := KnowledgeWrite{ID: t.nextRequestID(), KB: access.ID, By: t.m.ID.Instance, Op: op, Mode: string(knowledge.ModeSuggest), Entry: protocol.Encode(entry)}
+	req.Permissions = []string{string(PermitSuggest)}
+	if access.Write {
+		req.Mode, req.Permissions = string(knowledge.ModeWrite), []string{string(PermitWrite)}
+	}
+	t.request(protocol.ToKnowledge, protocol.Encode(req.Value()))
+	return map[string]any{"request_id": req.ID}, nil
+}

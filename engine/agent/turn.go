@@ -1,0 +1,350 @@
+package agent
+
+import (
+	"fmt"
+	"time"
+
+	"tavernsim/engine/workflow"
+	"tavernsim/protocol"
+)
+
+// Turn is one deliberation: perceive, run the core workflow, carry out what it
+// decided, reflect if it wants to. It is a plain value driven by advance and
+// answer; whatever takes time is a wish in asked.
+type Turn struct {
+	m    *Machine
+	wake *Wake
+	draw protocol.Draw
+
+	events       []*protocol.Envelope
+	through      uint64
+	observations []Observation
+	seen         int64 // of State.observations
+
+	// Drafts: what the machine's state will be when the facts are folded.
+	private map[string]any
+	goals   []Goal
+	selfMap map[string]any
+
+	runs    []*activeRun
+	queue   []protocol.Call // decided, not yet carried out
+	results []protocol.CallResult
+	round   int
+	reflect *reflection
+	stopped string // an earlier call of the block failed: its request id
+
+	asked     []protocol.Effect // to the shell
+	sequenced []protocol.Effect // to the scene, when the turn ends
+	facts     []protocol.Fact
+	end       TurnEnded
+	cancelled bool
+	started   uint64 // runs so far
+}
+
+// activeRun is a workflow in flight, and what its end means.
+type activeRun struct {
+	id      string // of the workflow
+	run     *workflow.Run
+	started time.Duration // of the turn's elapsed time
+	then    func(result)
+	asked   []asked // model calls out
+}
+
+// asked pairs a model call's number in the turn with its request in the run.
+type asked struct{ number, request int }
+
+// result is what a workflow came to.
+type result struct {
+	outputs map[string]any
+	err     error // it reached no result
+}
+
+// reflection is a wish to reflect.
+type reflection struct {
+	reason string
+	done   bool
+}
+
+func begin(m *Machine, w *Wake) *Turn {
+	t := &Turn{m: m, wake: w, private: m.State.Private, goals: m.State.Goals}
+	t.draw = w.Draw
+	t.events, t.through = m.State.perceive(w.Now)
+	t.observations, t.seen = m.State.observations, int64(len(m.State.observations))
+	if m.State.dropped > 0 {
+		t.observations = append(t.observations[:len(t.observations):len(t.observations)], Observation{
+			Time: w.Now, Kind: "inbox_overflow", Value: map[string]any{"dropped": m.State.dropped},
+		})
+	}
+	t.end = TurnEnded{
+		Agent: m.ID.Ordinal, Turn: m.State.Turn + 1, Wave: w.Wave, Outcome: OutcomeOK,
+		Through: t.through, Perceived: int64(len(t.events)), Seen: t.seen, WakeAbove: protocol.Low,
+	}
+	t.takeOrders()
+	t.startCore()
+	return t
+}
+
+// takeOrders does what events addressed to this agent alone ask of it: a new
+// goal (§2.1.3, "external"), a reflection (§2.1.5).
+func (t *Turn) takeOrders() {
+	for _, e := range t.events {
+		if len(e.Targets) == 0 {
+			continue
+		}
+		switch e.Type {
+		case "agent.goal_assigned":
+			if v, err := e.Body.Value(); err == nil {
+				params, _ := v.(map[string]any)
+				_, _ = t.updateGoal(params)
+			}
+		case "agent.reflection_requested":
+			t.reflect = &reflection{reason: "requested by " + e.Source}
+		}
+	}
+}
+
+func (t *Turn) startCore() {
+	plan := t.m.Def.Core
+	if t.wake.Workflow != "" {
+		plan = t.m.Def.Workflows[t.wake.Workflow]
+	}
+	t.round++
+	if plan == nil {
+		t.startHandlers()
+		return
+	}
+	t.start(plan, t.coreInputs(plan, t.wake.Inputs), t.coreEnded)
+}
+
+// startHandlers runs the scene's workflow of every perceived event.
+func (t *Turn) startHandlers() {
+	for _, e := range t.events {
+		if plan, ok := t.m.Def.Workflows[t.m.Def.OnEvent[e.Type]]; ok {
+			t.start(plan, t.coreInputs(plan, map[string]any{"event": protocol.EventValue(e)}), t.coreEnded)
+		}
+	}
+}
+
+func (t *Turn) start(plan *workflow.Plan, inputs []any, then func(result)) {
+	t.started++
+	run := t.m.Runs.Get()
+	env := workflow.Env{Now: t.wake.Now, Draw: t.draw.Sub(runDraws, t.started)}
+	if err := run.Start(plan, inputs, env); err != nil {
+		t.m.Runs.Put(run)
+		then(result{err: err})
+		return
+	}
+	t.runs = append(t.runs, &activeRun{id: plan.ID(), run: run, started: t.end.Elapsed, then: then})
+}
+
+// advance goes on until the turn ends (true) or everything waits for answers.
+func (t *Turn) advance() bool {
+	for {
+		if t.progress() {
+			continue
+		}
+		if len(t.runs) > 0 {
+			return false
+		}
+		if t.cancelled || !t.step() {
+			t.finish()
+			return true
+		}
+	}
+}
+
+// progress advances every run once and reports whether one of them ended.
+func (t *Turn) progress() bool {
+	for i := 0; i < len(t.runs); i++ {
+		r := t.runs[i]
+		if !r.run.Advance(&host{turn: t, run: r}) {
+			continue
+		}
+		t.runs = append(t.runs[:i], t.runs[i+1:]...)
+		t.end.Elapsed = max(t.end.Elapsed, r.started+r.run.Elapsed())
+		res := t.resultOfRun(r)
+		r.run.Reset()
+		t.m.Runs.Put(r.run)
+		r.then(res)
+		return true
+	}
+	return false
+}
+
+// resultOfRun reads a run that is done. Nodes that failed beside a result are
+// observations; without any result they are the failure of the whole.
+func (t *Turn) resultOfRun(r *activeRun) result {
+	res := result{outputs: r.run.Outputs(), err: r.run.Err()}
+	failures := r.run.Failures()
+	if res.err == nil && (!r.run.Complete() || len(res.outputs) == 0) && len(failures) > 0 {
+		res.err = protocol.Errorf(protocol.KindOf(failures[0].Err), "workflow %s: node %s: %w", r.id, failures[0].Node, failures[0].Err)
+	}
+	if res.err == nil && !r.run.Complete() {
+		res.err = protocol.Errorf(protocol.KindInvalid, "workflow %s: output %s did not come", r.id, r.run.Missing()[0].Output)
+	}
+	if res.err == nil {
+		for _, f := range failures {
+			t.problem("workflow " + r.id + ": node " + f.Node + ": " + f.Err.Error())
+		}
+	}
+	return res
+}
+
+// step starts what comes next between runs; false = nothing does.
+func (t *Turn) step() bool {
+	if len(t.queue) > 0 {
+		c := t.queue[0]
+		t.queue = t.queue[1:]
+		t.carryOut(c)
+		return true
+	}
+	if len(t.results) > 0 && t.round < t.m.Def.Limits.MaxToolRounds && t.end.Outcome == OutcomeOK {
+		t.observations = t.resultObservations()
+		t.seen, t.results, t.stopped = int64(len(t.m.State.observations)), nil, ""
+		t.startCore()
+		return true
+	}
+	if t.reflect != nil && !t.reflect.done {
+		t.reflect.done = true
+		t.startReflection()
+		return true
+	}
+	return false
+}
+
+// resultObservations are the results of the round before, shown to the next.
+func (t *Turn) resultObservations() []Observation {
+	var out []Observation
+	for _, r := range t.results {
+		v := map[string]any{"tool": r.Tool, "status": string(r.Status), "output": r.Output}
+		if r.Error != nil {
+			v["error"] = r.Error.Message
+		}
+		out = append(out, Observation{Time: t.wake.Now, Kind: "call_result", Value: v})
+	}
+	return out
+}
+
+// finish writes the last fact.
+func (t *Turn) finish() {
+	if t.cancelled && t.end.Outcome == OutcomeOK {
+		t.end.Outcome = OutcomeCancelled
+	}
+	if t.wake.Realtime {
+		t.end.Elapsed = 0
+	}
+	t.facts = append(t.facts, &t.end)
+}
+
+func (t *Turn) cancel(reason string) {
+	t.cancelled = true
+	t.end.Error = reason
+	for _, r := range t.runs {
+		r.run.Cancel(reason)
+	}
+}
+
+// fail ends the turn without a decision.
+func (t *Turn) fail(format string, args ...any) {
+	if t.end.Outcome == OutcomeOK {
+		t.end.Outcome, t.end.Error = OutcomeFailed, fmt.Sprintf(format, args...)
+	}
+}
+
+// coreInputs are the seven inputs of a deliberation (§2.1.1) and what goes with
+// them: those that the workflow's interface names.
+func (t *Turn) coreInputs(plan *workflow.Plan, given map[string]any) []any {
+	names := t.m.Def.inputs(plan)
+	inputs := make([]any, len(names))
+	for i, name := range names {
+		if v, ok := given[name]; ok {
+			inputs[i] = v
+		} else {
+			inputs[i] = t.input(name)
+		}
+	}
+	return inputs
+}
+
+// CoreInputs lists what a core workflow may name in its interface.
+func CoreInputs() []string {
+	return []string{"world_state", "private_state", "active_goals", "knowledge", "interaction_history", "incoming_events",
+		"available_capabilities", "observations", "self", "now", "turn"}
+}
+
+func (t *Turn) input(name string) any {
+	switch name {
+	case "world_state":
+		return t.wake.World.Value()
+	case "private_state":
+		return t.private
+	case "active_goals":
+		return t.activeGoals()
+	case "knowledge":
+		return t.activatedKnowledge()
+	case "interaction_history":
+		return t.historyValue()
+	case "incoming_events":
+		return t.eventsValue()
+	case "available_capabilities":
+		return t.m.Def.Capabilities()
+	case "observations":
+		return t.observationsValue()
+	case "self":
+		return t.self()
+	case "now":
+		return t.wake.Now.String()
+	case "turn":
+		return int64(t.end.Turn)
+	}
+	return nil
+}
+
+func (t *Turn) self() map[string]any {
+	if t.selfMap == nil {
+		t.selfMap = t.m.selfValue()
+	}
+	return t.selfMap
+}
+
+func (m *Machine) selfValue() map[string]any {
+	return map[string]any{"instance_id": m.ID.Instance, "profile_id": m.Def.Profile, "name": m.Def.Name, "ordinal": int64(m.ID.Ordinal)}
+}
+
+func (t *Turn) activeGoals() []any {
+	out := []any{}
+	for _, g := range t.goals {
+		if g.Open() {
+			out = append(out, g.Value())
+		}
+	}
+	return out
+}
+
+func (t *Turn) historyValue() []any {
+	out := make([]any, 0, len(t.m.State.history))
+	for _, u := range t.m.State.history {
+		who := u.Who
+		if who == "" {
+			who = t.m.ID.Instance
+		}
+		out = append(out, map[string]any{"time": u.Time.String(), "who": who, "type": u.Type, "text": u.Text})
+	}
+	return out
+}
+
+func (t *Turn) eventsValue() []any {
+	out := make([]any, 0, len(t.events))
+	for _, e := range t.events {
+		out = append(out, protocol.EventValue(e))
+	}
+	return out
+}
+
+func (t *Turn) observationsValue() []any {
+	out := make([]any, 0, len(t.observations))
+	for _, o := range t.observations {
+		out = append(out, map[string]any{"time": o.Time.String(), "kind": o.Kind, "value": o.Value})
+	}
+	return out
+}

@@ -1,0 +1,443 @@
+package bus
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"tavernsim/protocol"
+)
+
+const start = protocol.Time(946684800_000000000)
+
+func agents(subs map[string][]string) (list []Subscriber) {
+	for _, id := range protocol.SortedKeys(subs) {
+		sub := Subscriber{InstanceID: id, ProfileID: "npc"}
+		for _, text := range subs[id] {
+			name, filter, _ := strings.Cut(text, " if ")
+			sub.Subscriptions = append(sub.Subscriptions, Subscription{Type: name, FilterCondition: filter})
+		}
+		list = append(list, sub)
+	}
+	return list
+}
+
+func channel(t testing.TB, cfg Config, subs map[string][]string) *State {
+	t.Helper()
+	s, err := New(cfg, agents(subs))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func draft(source, eventType string, payload any) *protocol.Draft {
+	return &protocol.Draft{Source: source, Type: eventType, Body: protocol.Encode(payload)}
+}
+
+// publish decides and applies one draft.
+func publish(t testing.TB, s *State, d *protocol.Draft) (protocol.Fact, []FilterFailure) {
+	t.Helper()
+	v := s.Decide(Publish{Now: start, Events: []*protocol.Draft{d}})
+	if len(v.Facts) != 1 {
+		t.Fatalf("%d facts for one draft", len(v.Facts))
+	}
+	s.Apply(v.Facts[0])
+	return v.Facts[0], v.Failures
+}
+
+// heard says who gets the event, or why nobody.
+func heard(s *State, f protocol.Fact) string {
+	switch f := f.(type) {
+	case *Refused:
+		return "refused: " + string(f.Reason)
+	case *Routed:
+		var out []string
+		for o := range f.Receivers.All() {
+			out = append(out, s.subscribers[o].id.(string))
+		}
+		for _, m := range f.Marks {
+			out = append(out, fmt.Sprintf("%s(%s %s)", m.Agent, m.Reason, m.Action))
+		}
+		return strings.Join(out, " ")
+	}
+	return "no fact of the channel"
+}
+
+func TestSection3_5_WhoHears(t *testing.T) {
+	s := channel(t, Config{}, map[string][]string{
+		"all":     {"*"},
+		"deep":    {"world.time.*"},
+		"exact":   {"world.time.hour_changed"},
+		"filter":  {"player.speak if payload.message.includes('help')"},
+		"npc_1":   {"trade.offer if payload.target_npc_id === self.instance_id"},
+		"npc_2":   {"trade.offer if payload.target_npc_id === self.instance_id", "trade.*"},
+		"profile": {"trade.offer if self.profile_id === 'npc' && event.source_agent_instance_id !== 'npc_2'"},
+		"twice":   {"world.*", "world.time.hour_changed", "*", "world.time.* if true"},
+		"urgent":  {"player.speak if event.metadata.priority === 'critical'"},
+	})
+	for _, c := range []struct {
+		d    *protocol.Draft
+		want string
+	}{
+		{draft("x", "world.time.hour_changed", nil), "all deep exact twice"},
+		{draft("x", "world.time", nil), "all twice"},
+		{draft("x", "world", nil), "all twice"},
+		{draft("x", "worldly.time", nil), "all twice"},
+		{draft("x", "player.speak", map[string]any{"message": "please help"}), "all filter twice"},
+		{draft("x", "player.speak", map[string]any{"message": "hello"}), "all twice"},
+		{draft("x", "trade.offer", map[string]any{"target_npc_id": "npc_1"}), "all npc_1 npc_2 profile twice"},
+		{draft("npc_2", "trade.offer", map[string]any{"target_npc_id": "npc_2"}), "all npc_2 twice"},
+		{&protocol.Draft{Type: "player.speak", Priority: protocol.Critical, Body: protocol.Encode(map[string]any{"message": "x"})}, "all twice urgent"},
+		{draft("npc_1", "npc_1.says", nil), "all twice"},
+	} {
+		f, failures := publish(t, s, c.d)
+		if got := heard(s, f); got != c.want || len(failures) > 0 {
+			t.Errorf("%s %s: %q, want %q (%v)", c.d.Type, c.d.Source, got, c.want, failures)
+		}
+	}
+}
+
+func TestSection3_5_PublisherHearsItself(t *testing.T) {
+	s := channel(t, Config{}, map[string][]string{"a": {"said"}, "b": {"said if event.source_agent_instance_id !== self.instance_id"}})
+	for source, want := range map[string]string{"a": "a b", "b": "a"} {
+		f, _ := publish(t, s, draft(source, "said", nil))
+		if heard(s, f) != want {
+			t.Errorf("%s says: %q, want %q", source, heard(s, f), want)
+		}
+	}
+}
+
+func TestSection3_5_Enrichment(t *testing.T) {
+	s := channel(t, Config{Scene: "tavern", NamespacePrefix: "t:", DefaultTTL: time.Minute}, map[string][]string{"a": {"x"}})
+	f, _ := publish(t, s, draft("b", "x", "hi"))
+	e := f.(*Routed).Event("tavern")
+	if e.ID != "t:e1" || e.TraceID != "t:t1" || e.Time != start || e.Expires != start.Add(time.Minute) || e.Scene != "tavern" || e.Kind != protocol.KindEvent {
+		t.Errorf("%+v", e.Envelope)
+	}
+	d := draft("a", "y", nil)
+	d.CausedBy(e.Envelope)
+	d.TTL = -1
+	f, _ = publish(t, s, d)
+	r := f.(*Routed)
+	if r.ID != "t:e2" || r.TraceID != "t:t1" || r.Expires != 0 || !slices.Equal(r.Chain, []protocol.Link{{Agent: "b", Type: "x"}}) {
+		t.Errorf("%+v", r)
+	}
+	if len(e.Chain) != 0 {
+		t.Error("a reaction changed its cause")
+	}
+	if v1, v2 := e.Value(), r.Event("").Value(); fmt.Sprint(v1["id"], v2["id"]) != "t:e1t:e2" {
+		t.Errorf("%v %v", v1, v2)
+	}
+}
+
+func TestArchitecture9_Directed(t *testing.T) {
+	s := channel(t, Config{}, map[string][]string{"a": {"x"}, "b": nil, "c": {"x if false"}})
+	for targets, want := range map[string]string{
+		"b":       "b",
+		"c,b,c":   "b c",
+		"ghost":   "refused: no_such_target",
+		"ghost,a": "a ghost(no_such_target drop)",
+	} {
+		d := draft("a", "x", nil)
+		d.Targets = strings.Split(targets, ",")
+		f, _ := publish(t, s, d)
+		if got := heard(s, f); got != want {
+			t.Errorf("to %s: %q, want %q", targets, got, want)
+		}
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	s := channel(t, Config{MaxBodyBytes: 64, MaxTargets: 2, MaxDepth: 3, Validate: func(eventType string, payload any) error {
+		if eventType == "typed" && payload != "ok" {
+			return errors.New("/: want ok")
+		}
+		return nil
+	}}, map[string][]string{"a": {"*"}})
+	chain := func(n int) []protocol.Link { return make([]protocol.Link, n) }
+	for name, c := range map[string]struct {
+		d      protocol.Draft
+		reason Reason
+		detail string
+	}{
+		"no type":        {protocol.Draft{}, ReasonInvalid, "the event type is empty"},
+		"empty segment":  {protocol.Draft{Type: "a..b"}, ReasonInvalid, "the event type has an empty segment"},
+		"ends in a dot":  {protocol.Draft{Type: "a."}, ReasonInvalid, "the event type has an empty segment"},
+		"star":           {protocol.Draft{Type: "a.*"}, ReasonInvalid, `the event type holds a star; only a subscription may, as ".*" at its end`},
+		"space":          {protocol.Draft{Type: "a b"}, ReasonInvalid, "the event type holds a space or a control character"},
+		"long type":      {protocol.Draft{Type: strings.Repeat("a", 257)}, ReasonInvalid, "the event type is longer than 256 bytes"},
+		"priority":       {protocol.Draft{Type: "a", Priority: 9}, ReasonInvalid, "priority 9 does not exist"},
+		"broken body":    {protocol.Draft{Type: "a", Body: protocol.Raw{0xdd, 0xff, 0xff, 0xff, 0xff}}, ReasonInvalid, ""},
+		"depth":          {protocol.Draft{Type: "a", Chain: chain(4)}, ReasonDepth, "4 causes; the limit is 3"},
+		"ttl":            {protocol.Draft{Type: "a", Time: start - 5e9, TTL: 5 * time.Second}, ReasonTTL, "expired at 2000-01-01T00:00:00Z"},
+		"size":           {protocol.Draft{Type: "a", Body: protocol.Encode(strings.Repeat("x", 80))}, ReasonSize, "payload of 82 bytes; the limit is 64"},
+		"targets":        {protocol.Draft{Type: "a", Targets: []string{"a", "b", "c"}}, ReasonSize, "3 targets; the limit is 2"},
+		"schema":         {protocol.Draft{Type: "typed", Body: protocol.Encode("no")}, ReasonSchema, "/: want ok"},
+		"no such target": {protocol.Draft{Type: "a", Targets: []string{"z"}}, ReasonNoSuchTarget, `no agent "z" (1 receivers refused)`},
+	} {
+		c.d.Source, c.d.TraceID = "p", "trace"
+		before := s.Refusals[c.reason]
+		f, _ := publish(t, s, &c.d)
+		r, ok := f.(*Refused)
+		if !ok || r.Reason != c.reason || c.detail != "" && r.Detail != c.detail {
+			t.Errorf("%s: %+v", name, f)
+			continue
+		}
+		if !slices.Equal(r.Chain, c.d.Chain) || r.TraceID != "trace" || r.Source != "p" || r.Seq != s.Seq || s.Refusals[c.reason] != before+1 {
+			t.Errorf("%s: the refusal lost something: %+v", name, r)
+		}
+	}
+	for name, d := range map[string]protocol.Draft{
+		"depth at the limit": {Type: "a", Chain: chain(3)},
+		"valid":              {Type: "typed", Body: protocol.Encode("ok")},
+		"not yet expired":    {Type: "a", Time: start - 4e9, TTL: 5 * time.Second},
+		"from the future":    {Type: "a", Time: start + 9e9, TTL: 5 * time.Second},
+	} {
+		f, _ := publish(t, s, &d)
+		r, ok := f.(*Routed)
+		if !ok || heard(s, f) != "a" {
+			t.Errorf("%s: %+v", name, f)
+		} else if name == "from the future" && r.Expires != start.Add(5*time.Second) {
+			t.Errorf("%s: expires %v", name, r.Expires)
+		}
+	}
+}
+
+func TestRefusalIsPublishedAgain(t *testing.T) {
+	s := channel(t, Config{}, map[string][]string{"a": nil})
+	d := &protocol.Draft{Type: "x", Source: "p", Targets: []string{"late"}, Priority: protocol.High, TTL: time.Hour, RequiresAck: true, Body: protocol.Encode("b")}
+	f, _ := publish(t, s, d)
+	again := f.(*Refused).Draft()
+	if again.ID != "e1" {
+		t.Errorf("id %q", again.ID)
+	}
+	s2 := channel(t, Config{}, map[string][]string{"late": nil})
+	f, _ = publish(t, s2, again)
+	r, ok := f.(*Routed)
+	if !ok || heard(s2, f) != "late" || r.Priority != protocol.High || !r.RequiresAck || string(r.Body) != string(d.Body) {
+		t.Errorf("%+v", f)
+	}
+}
+
+// react lets every receiver publish what next says, until nobody does, and
+// returns what happened, in order.
+func react(t *testing.T, s *State, first *protocol.Draft, next func(agent string, e *protocol.Envelope) *protocol.Draft) (trace []string) {
+	queue := []*protocol.Draft{first}
+	for len(queue) > 0 {
+		if len(trace) > 100_000 {
+			t.Fatal("the echo does not end")
+		}
+		d := queue[0]
+		queue = queue[1:]
+		f, _ := publish(t, s, d)
+		trace = append(trace, fmt.Sprintf("%s %s -> %s", d.Source, d.Type, heard(s, f)))
+		r, ok := f.(*Routed)
+		if !ok {
+			continue
+		}
+		e := r.Event("")
+		for o := range r.Receivers.All() {
+			if d := next(s.subscribers[o].id.(string), e.Envelope); d != nil {
+				d.CausedBy(e.Envelope)
+				queue = append(queue, d)
+			}
+		}
+	}
+	return trace
+}
+
+// TestArchitecture9_LoopRule_Pair: two that answer each other for ever hear each
+// other MaxRevisits times again, and a conversation A-B-A works.
+func TestArchitecture9_LoopRule_Pair(t *testing.T) {
+	for _, c := range []struct{ revisits, events int }{{0, 7}, {2, 7}, {-1, 3}, {1, 5}} {
+		s := channel(t, Config{MaxRevisits: c.revisits}, map[string][]string{"a": {"pong"}, "b": {"ping"}})
+		trace := react(t, s, draft("a", "ping", nil), func(agent string, e *protocol.Envelope) *protocol.Draft {
+			return draft(agent, map[string]string{"a": "ping", "b": "pong"}[agent], nil)
+		})
+		if len(trace) != c.events || !strings.HasSuffix(trace[len(trace)-1], "refused: loop") || trace[1] != "b pong -> a" {
+			t.Errorf("revisits %d: %d events\n%s", c.revisits, len(trace), strings.Join(trace, "\n"))
+		}
+	}
+}
+
+func TestArchitecture9_LoopRule_Actions(t *testing.T) {
+	chain := []protocol.Link{}
+	for range 3 {
+		chain = append(chain, protocol.Link{Agent: "b", Type: "say"}, protocol.Link{Agent: "a", Type: "answer"})
+	}
+	for action, want := range map[LoopAction]string{
+		LoopDrop:         "b a(loop drop)",
+		LoopDeprioritize: "a b a(loop deprioritize)",
+		LoopWarn:         "a b a(loop warn)",
+	} {
+		s := channel(t, Config{LoopAction: action}, map[string][]string{"a": {"say"}, "b": {"say"}})
+		d := draft("b", "say", nil)
+		d.Chain, d.Priority = chain, protocol.High
+		f, _ := publish(t, s, d)
+		if heard(s, f) != want {
+			t.Errorf("%s: %s, want %s", action, heard(s, f), want)
+		}
+		priority := map[bool]protocol.Priority{true: protocol.Low, false: protocol.High}[action == LoopDeprioritize]
+		if r := f.(*Routed); r.PriorityFor("a") != priority || r.PriorityFor("b") != protocol.High {
+			t.Errorf("%s: priorities %v, %v", action, r.PriorityFor("a"), r.PriorityFor("b"))
+		}
+	}
+}
+
+// TestArchitecture9_DepthLimit_Ring: fifty agents that each publish again what
+// they hear end at the depth limit, long before anyone hears it twice.
+func TestArchitecture9_DepthLimit_Ring(t *testing.T) {
+	subs := map[string][]string{}
+	for i := range 50 {
+		subs[fmt.Sprintf("n%02d", i)] = []string{fmt.Sprintf("ring.%d", i)}
+	}
+	s := channel(t, Config{}, subs)
+	trace := react(t, s, draft("n49", "ring.0", nil), func(agent string, e *protocol.Envelope) *protocol.Draft {
+		var i int
+		_, _ = fmt.Sscanf(agent, "n%02d", &i)
+		return draft(agent, fmt.Sprintf("ring.%d", (i+1)%50), nil)
+	})
+	if len(trace) != 34 || trace[33] != "n32 ring.33 -> refused: depth" {
+		t.Errorf("%d events, last %s", len(trace), trace[len(trace)-1])
+	}
+	s = channel(t, Config{MaxDepth: 10_000}, subs)
+	trace = react(t, s, draft("n49", "ring.0", nil), func(agent string, e *protocol.Envelope) *protocol.Draft {
+		var i int
+		_, _ = fmt.Sscanf(agent, "n%02d", &i)
+		return draft(agent, fmt.Sprintf("ring.%d", (i+1)%50), nil)
+	})
+	if len(trace) != 151 || trace[150] != "n49 ring.0 -> refused: loop" {
+		t.Errorf("%d events, last %s", len(trace), trace[len(trace)-1])
+	}
+}
+
+// TestFanOutBomb: one event, many subscribers, each answering to one: the
+// receivers are one run, the answers end.
+func TestFanOutBomb(t *testing.T) {
+	const n = 2000
+	list := make([]Subscriber, n)
+	shared := []Subscription{{Type: "bomb"}}
+	for i := range list {
+		list[i] = Subscriber{InstanceID: fmt.Sprint("a", i), Subscriptions: shared}
+	}
+	list = append(list, Subscriber{InstanceID: "sink", Subscriptions: []Subscription{{Type: "answer"}}})
+	s, err := New(Config{}, list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	trace := react(t, s, draft("x", "bomb", nil), func(agent string, e *protocol.Envelope) *protocol.Draft {
+		if agent == "sink" {
+			return nil
+		}
+		return draft(agent, "answer", nil)
+	})
+	if len(trace) != n+1 || s.Deliveries != 2*n {
+		t.Errorf("%d events, %d deliveries", len(trace), s.Deliveries)
+	}
+	v := s.Decide(Publish{Now: start, Events: []*protocol.Draft{draft("x", "bomb", nil)}})
+	if rs := v.Facts[0].(*Routed).Receivers; len(rs) != 1 || rs[0].Count != n {
+		t.Errorf("receivers %v", rs)
+	}
+}
+
+func TestArchitecture9_FilterThatFails(t *testing.T) {
+	s := channel(t, Config{FilterSteps: 50}, map[string][]string{
+		"a": {"x if payload.deep.field === 1"},
+		"b": {"x if payload.deep.field === 1"},
+		"c": {"x if payload.list.some(v => v === self.instance_id)"},
+		"d": {"x"},
+		"e": {"x if payload.deep.who === self.instance_id"},
+		"f": {"x if payload.list.some(v => v === 'f')"},
+	})
+	f, failures := publish(t, s, draft("p", "x", map[string]any{"list": make([]any, 100)}))
+	if heard(s, f) != "d" || f.(*Routed).FilterErrors != 5 || s.Failures != 5 {
+		t.Errorf("%q, %d failures", heard(s, f), f.(*Routed).FilterErrors)
+	}
+	want := []string{
+		`payload.deep.field === 1 2 expr: line 1, column 14: cannot read "field" of undefined; write ?. before it`,
+		`payload.deep.who === self.instance_id 1 expr: line 1, column 14: cannot read "who" of undefined; write ?. before it`,
+		`payload.list.some(v => v === 'f') 1 expr: line 1, column 1: more than 50 steps; make the lists or texts smaller`,
+		`payload.list.some(v => v === self.instance_id) 1 expr: line 1, column 1: more than 50 steps; make the lists or texts smaller`,
+	}
+	for i, f := range failures {
+		if got := fmt.Sprintf("%s %d %s", f.Filter, f.Count, f.Error); f.EventID != "e1" || i >= len(want) || got != want[i] {
+			t.Errorf("failure %d: %s %s", i, f.EventID, got)
+		}
+	}
+	if len(failures) != len(want) {
+		t.Errorf("%d failures", len(failures))
+	}
+}
+
+func TestFiltersCompileOncePerText(t *testing.T) {
+	s := channel(t, Config{}, map[string][]string{"a": {"x if payload.n > 1", "y if payload.n > 1"}, "b": {"x if payload.n > 1", "x if payload.n > 2"}})
+	if len(s.filters) != 2 || s.index.exact["x"][0].filter != s.index.exact["y"][0].filter || s.index.exact["x"][0].members.Len() != 2 {
+		t.Errorf("%d filters", len(s.filters))
+	}
+}
+
+// TestNewReportsEveryFaultOnce: a fault of a profile is not told per instance.
+func TestNewReportsEveryFaultOnce(t *testing.T) {
+	bad := []Subscription{{Type: "a..b"}, {Type: "x", FilterCondition: "paylod.a"}, {Type: "a.*.b"}}
+	_, err := New(Config{LoopAction: "explode", MaxDepth: -1, DefaultTTL: -1},
+		[]Subscriber{{InstanceID: "a", Subscriptions: bad}, {InstanceID: "b", Subscriptions: bad}, {InstanceID: "b"}, {}})
+	want := `bus: event_bus_config: loop_action "explode": want drop, deprioritize or warn
+bus: event_bus_config: default_event_ttl_seconds: want 0 to 100 years, got -1ns
+bus: event_bus_config: max_depth: want a positive number, got -1
+bus: subscription to "a..b": the type has an empty segment
+bus: subscription to "x": filter_condition: expr: line 1, column 1: unknown name "paylod"; did you mean "payload"?
+bus: subscription to "a.*.b": the type holds a star; only a subscription may, as ".*" at its end
+bus: subscriber 2: instance id "b" is empty or taken
+bus: subscriber 3: instance id "" is empty or taken`
+	if err == nil || err.Error() != want {
+		t.Errorf("got\n%v\nwant\n%s", err, want)
+	}
+}
+
+func TestSection3_5_SubscribeAtRunTime(t *testing.T) {
+	s := channel(t, Config{MaxChanges: 3}, map[string][]string{"a": {"x"}, "b": {"x", "y if payload > 1"}})
+	change := func(agent string, add, remove []Subscription) error {
+		f, err := s.Change(Change{Agent: agent, Add: add, Remove: remove})
+		if f != nil {
+			s.Apply(f)
+		}
+		return err
+	}
+	check := func(eventType, want string) {
+		t.Helper()
+		f, _ := publish(t, s, draft("p", eventType, int64(5)))
+		if got := heard(s, f); got != want {
+			t.Errorf("%s: %q, want %q", eventType, got, want)
+		}
+	}
+	one := func(name, filter string) []Subscription { return []Subscription{{Type: name, FilterCondition: filter}} }
+	if err := change("a", one("y", "payload > 1"), one("x", "")); err != nil {
+		t.Fatal(err)
+	}
+	check("x", "b")
+	check("y", "a b")
+	if err := change("a", one("w.*", ""), nil); err != nil {
+		t.Fatal(err)
+	}
+	check("w.q", "a")
+	if err := change("a", one("v", ""), nil); protocol.KindOf(err) != protocol.KindLimit {
+		t.Errorf("beyond max_changes: %v", err)
+	}
+	if err := change("a", nil, one("w.*", "")); err != nil {
+		t.Errorf("taking back: %v", err)
+	}
+	check("w.q", "")
+	if err := change("ghost", one("x", ""), nil); protocol.KindOf(err) != protocol.KindNotFound {
+		t.Errorf("no such agent: %v", err)
+	}
+	if err := change("a", one("x", "payload >"), nil); protocol.KindOf(err) != protocol.KindInvalid {
+		t.Errorf("a filter that does not compile: %v", err)
+	}
+	if f, err := s.Change(Change{Agent: "b", Add: one("x", ""), Remove: one("z", "")}); f != nil || err != nil {
+		t.Errorf("nothing to change: %v, %v", f, err)
+	}
+}

@@ -1,0 +1,126 @@
+package bus
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+
+	"tavernsim/protocol"
+)
+
+func drawRouted(t *rapid.T) *Routed {
+	text := rapid.StringN(0, 40, 300)
+	f := &Routed{Seq: rapid.Uint64().Draw(t, "seq"), ID: text.Draw(t, "id"), Type: text.Draw(t, "type"), Source: text.Draw(t, "source"),
+		Priority: protocol.Priority(rapid.IntRange(-1, 2).Draw(t, "priority")), TraceID: text.Draw(t, "trace"),
+		Time: protocol.Time(rapid.Int64().Draw(t, "time")), Expires: protocol.Time(rapid.Int64().Draw(t, "expires")),
+		Ephemeral: rapid.Bool().Draw(t, "ephemeral"), RequiresAck: rapid.Bool().Draw(t, "ack"), FilterErrors: rapid.Uint32().Draw(t, "errors")}
+	if rapid.Bool().Draw(t, "targets") {
+		f.Targets = rapid.SliceOfN(text, 1, 4).Draw(t, "target")
+	}
+	for range rapid.IntRange(0, 3).Draw(t, "links") {
+		f.Chain = append(f.Chain, protocol.Link{Agent: text.Draw(t, "agent"), Type: text.Draw(t, "type")})
+	}
+	for range rapid.IntRange(0, 3).Draw(t, "marks") {
+		f.Marks = append(f.Marks, Mark{Agent: text.Draw(t, "agent"), Reason: ReasonLoop, Action: LoopDrop})
+	}
+	for range rapid.IntRange(0, 40).Draw(t, "runs") {
+		f.Receivers = f.Receivers.with(rapid.Uint32Range(0, 100).Draw(t, "ordinal"))
+	}
+	if rapid.Bool().Draw(t, "body") {
+		f.Body = protocol.Encode(map[string]any{"a": rapid.Int64().Draw(t, "a"), "b": text.Draw(t, "b")})
+	}
+	return f
+}
+
+// reflected is Routed without its methods, so that the codec reflects on it.
+type reflected Routed
+
+// TestRoutedByHandIsTheCodecs: both forms have the same bytes, and either
+// reader reads them.
+func TestRoutedByHandIsTheCodecs(t *testing.T) {
+	codec := protocol.NewCodec()
+	same := []cmp.Option{cmpopts.IgnoreUnexported(Routed{}, Range{}, Mark{}), cmpopts.EquateEmpty()}
+	rapid.Check(t, func(t *rapid.T) {
+		f := drawRouted(t)
+		byHand := f.AppendMsg(nil)
+		byCodec, err := codec.Marshal((*reflected)(f))
+		if err != nil || !bytes.Equal(byHand, byCodec) {
+			t.Fatalf("%+v\nby hand  %x\nby codec %x %v", f, byHand, byCodec, err)
+		}
+		read, err := ReadRouted(byHand)
+		if err != nil || !cmp.Equal(f, read, same...) {
+			t.Fatalf("%v\n%s", err, cmp.Diff(f, read, same...))
+		}
+		var slow reflected
+		if err := codec.Unmarshal(byHand, &slow); err != nil || !cmp.Equal(f, (*Routed)(&slow), same...) {
+			t.Fatalf("%v\n%s", err, cmp.Diff(f, (*Routed)(&slow), same...))
+		}
+		for cut := range byHand {
+			if _, err := ReadRouted(byHand[:cut]); err == nil {
+				t.Fatalf("%d of %d bytes decode", cut, len(byHand))
+			}
+		}
+	})
+}
+
+func TestFactsComeBack(t *testing.T) {
+	codec := protocol.NewCodec()
+	facts := []protocol.Fact{
+		&Routed{Seq: 1, ID: "e1", Type: "x", Receivers: Ranges{{From: 1, Count: 2}}},
+		&Refused{Seq: 2, ID: "e2", Reason: ReasonLoop, Detail: "d", Type: "x", Source: "s", Targets: []string{"t"}, Priority: protocol.Low,
+			TraceID: "t", Chain: []protocol.Link{{Agent: "a", Type: "x"}}, Time: start, TTL: -time.Second, Ephemeral: true, Body: protocol.Encode("b")},
+		&SubscriptionChanged{Agent: 3, Add: []Subscription{{Type: "a.*", FilterCondition: "payload > 1"}}, Remove: []Subscription{{Type: "b"}}},
+	}
+	for _, f := range facts {
+		raw, err := codec.Marshal(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, err := Decode(codec, f.FactKind(), raw)
+		same := cmpopts.IgnoreUnexported(Routed{}, Range{}, Refused{}, SubscriptionChanged{}, Subscription{})
+		if err != nil || !cmp.Equal(f, back, same) {
+			t.Errorf("%s: %v\n%s", f.FactKind(), err, cmp.Diff(f, back, same))
+		}
+		if _, err := Decode(codec, f.FactKind(), raw[:len(raw)-1]); err == nil {
+			t.Errorf("%s: a cut fact decodes", f.FactKind())
+		}
+	}
+	for name, f := range map[string]protocol.Fact{
+		"a filter that does not compile": &SubscriptionChanged{Add: []Subscription{{Type: "a", FilterCondition: "("}}},
+		"runs out of order":              &Routed{Receivers: Ranges{{From: 5, Count: 1}, {From: 2, Count: 1}}},
+		"an empty run":                   &Routed{Receivers: Ranges{{From: 5}}},
+		"runs that touch":                &Routed{Receivers: Ranges{{From: 5, Count: 1}, {From: 6, Count: 1}}},
+		"a run beyond the ordinals":      &Routed{Receivers: Ranges{{From: 1<<32 - 1, Count: 2}}},
+	} {
+		raw, err := codec.Marshal(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Decode(codec, f.FactKind(), raw); protocol.KindOf(err) != protocol.KindCorrupt {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := Decode(codec, "agent.said", nil); protocol.KindOf(err) != protocol.KindNotFound {
+		t.Errorf("another machine's fact: %v", err)
+	}
+}
+
+func FuzzReadRouted(f *testing.F) {
+	f.Add((&Routed{Seq: 1, ID: "e1", Type: "x", Targets: []string{"a"}, Chain: []protocol.Link{{Agent: "a", Type: "x"}}, Body: protocol.Encode("b"),
+		Receivers: Ranges{{From: 1, Count: 2}}, Marks: []Mark{{Agent: "a", Reason: ReasonLoop, Action: LoopWarn}}}).AppendMsg(nil))
+	f.Add([]byte{0xdc, 0, routedFields, 0xdd, 0xff, 0xff, 0xff, 0xff})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		fact, err := ReadRouted(b)
+		if err != nil {
+			return
+		}
+		again, err := ReadRouted(fact.AppendMsg(nil))
+		if err != nil || !bytes.Equal(again.AppendMsg(nil), fact.AppendMsg(nil)) {
+			t.Fatalf("%v: %+v", err, fact)
+		}
+	})
+}

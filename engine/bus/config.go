@@ -1,0 +1,122 @@
+package bus
+
+import (
+	"errors"
+	"time"
+
+	"tavernsim/protocol"
+)
+
+// LoopAction is what the channel does to a delivery that would loop.
+type LoopAction string
+
+const (
+	LoopDrop         LoopAction = "drop"         // not delivered
+	LoopDeprioritize LoopAction = "deprioritize" // delivered at low priority
+	LoopWarn         LoopAction = "warn"         // delivered and marked
+)
+
+// Config sets a scene's event channel. A zero field takes the default.
+type Config struct {
+	Scene           string
+	NamespacePrefix string        // put before event and trace ids
+	DefaultTTL      time.Duration // 0 = events do not expire
+	MaxDepth        int           // causes of an event; default 32
+	MaxRevisits     int           // default 2; below 0 = none: an agent hears a type once in a chain
+	LoopAction      LoopAction    // default drop
+	MaxBodyBytes    int           // encoded payload; default 1 MiB
+	MaxTargets      int           // of a directed event; default 10,000
+	MaxChanges      int           // runtime subscriptions and unsubscriptions in force, per agent; default 256
+	FilterSteps     int           // budget of one filter; default expr.DefaultSteps
+
+	// Validate checks a payload against the schema of its type; nil, or an
+	// answer of nil, accepts. It must be deterministic and may not keep or
+	// change the payload.
+	Validate func(eventType string, payload any) error
+}
+
+// MaxTypeBytes bounds an event type.
+const MaxTypeBytes = 256
+
+// Subscription names events to hear. Type may end in ".*": every type that
+// begins with what stands before the star; "*" alone is every event.
+type Subscription struct {
+	_msgpack        struct{} `msgpack:",as_array"`
+	Type            string
+	FilterCondition string // expression over payload, event and self; "" = all
+}
+
+// Subscriber is one agent; its place in the list is its ordinal.
+type Subscriber struct {
+	InstanceID    string
+	ProfileID     string
+	Subscriptions []Subscription // agents of one profile share the slice
+}
+
+func (c Config) withDefaults() Config {
+	fill := func(field *int, value int) {
+		if *field == 0 {
+			*field = value
+		}
+	}
+	fill(&c.MaxDepth, 32)
+	fill(&c.MaxRevisits, 2)
+	fill(&c.MaxBodyBytes, 1<<20)
+	fill(&c.MaxTargets, 10_000)
+	fill(&c.MaxChanges, 256)
+	c.MaxRevisits = max(0, c.MaxRevisits)
+	if c.LoopAction == "" {
+		c.LoopAction = LoopDrop
+	}
+	return c
+}
+
+// Check reports every fault at once.
+func (c Config) Check() error {
+	var faults []error
+	fault := func(format string, args ...any) {
+		faults = append(faults, protocol.Errorf(protocol.KindInvalid, "bus: event_bus_config: "+format, args...))
+	}
+	switch c.LoopAction {
+	case "", LoopDrop, LoopDeprioritize, LoopWarn:
+	default:
+		fault("loop_action %q: want drop, deprioritize or warn", c.LoopAction)
+	}
+	if c.DefaultTTL < 0 || c.DefaultTTL > protocol.MaxTTL {
+		fault("default_event_ttl_seconds: want 0 to 100 years, got %v", c.DefaultTTL)
+	}
+	for _, f := range []struct {
+		name  string
+		value int
+	}{{"max_depth", c.MaxDepth}, {"max_body_bytes", c.MaxBodyBytes}, {"max_targets", c.MaxTargets}, {"max_changes", c.MaxChanges}, {"filter_steps", c.FilterSteps}} {
+		if f.value < 0 {
+			fault("%s: want a positive number, got %d", f.name, f.value)
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// checkType says what is wrong with an event type, or with what may stand
+// before ".*".
+func checkType(t string) string {
+	if t == "" {
+		return "is empty"
+	}
+	if len(t) > MaxTypeBytes {
+		return "is longer than 256 bytes"
+	}
+	start := true
+	for i := range len(t) {
+		switch c := t[i]; {
+		case c == '.' && (start || i == len(t)-1):
+			return "has an empty segment"
+		case c == '*':
+			return `holds a star; only a subscription may, as ".*" at its end`
+		case c <= ' ' || c == 0x7f:
+			return "holds a space or a control character"
+		default:
+			start = c == '.'
+		}
+	}
+	return ""
+}

@@ -1,0 +1,153 @@
+package bus
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+
+	"tavernsim/engine/expr"
+	"tavernsim/protocol"
+)
+
+// examples finds the blocks of the page that follow a marker.
+func examples(t *testing.T, kind string) (blocks []string) {
+	t.Helper()
+	page, err := os.ReadFile("../../docs/formats/events.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	re := regexp.MustCompile("(?s)<!-- example: " + kind + " -->\n```[a-z]+\n(.*?)```")
+	for _, m := range re.FindAllStringSubmatch(string(page), -1) {
+		blocks = append(blocks, m[1])
+	}
+	if len(blocks) == 0 {
+		t.Fatalf("docs/formats/events.md: no example %q", kind)
+	}
+	return blocks
+}
+
+func decoded(t *testing.T, text string) any {
+	t.Helper()
+	d := json.NewDecoder(strings.NewReader(text))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		t.Fatal(err)
+	}
+	v, err := protocol.Normalize(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// TestDocs runs the examples of docs/formats/events.md.
+func TestDocs(t *testing.T) {
+	t.Run("event", docsEvents)
+	t.Run("subscriptions", docsSubscriptions)
+	t.Run("filters", docsFilters)
+	t.Run("refused", docsRefused)
+}
+
+func docsEvents(t *testing.T) {
+	for _, text := range examples(t, "event") {
+		if _, err := protocol.ParseEvent(decoded(t, text)); err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	whole := decoded(t, examples(t, "event")[0])
+	d, _ := protocol.ParseEvent(whole)
+	e := &protocol.Envelope{ID: d.ID, Type: d.Type, Source: d.Source, Targets: d.Targets, Priority: d.Priority, TraceID: d.TraceID, Chain: d.Chain,
+		Time: d.Time, Expires: d.Time.Add(d.TTL), Ephemeral: d.Ephemeral, RequiresAck: d.RequiresAck, Body: protocol.NewBody(d.Body)}
+	if !protocol.Equal(protocol.EventValue(e), whole) {
+		t.Errorf("written as %v", protocol.EventValue(e))
+	}
+}
+
+func docsSubscriptions(t *testing.T) {
+	var subs []Subscription
+	for _, v := range decoded(t, examples(t, "subscriptions")[0]).([]any) {
+		sub := Subscription{}
+		switch x := v.(type) {
+		case string:
+			sub.Type = x
+		case map[string]any:
+			sub.Type, sub.FilterCondition = x["type"].(string), x["filter_condition"].(string)
+		}
+		subs = append(subs, sub)
+	}
+	if _, err := New(Config{}, []Subscriber{{InstanceID: "elara", Subscriptions: subs}}); err != nil || len(subs) < 5 {
+		t.Errorf("%d subscriptions: %v", len(subs), err)
+	}
+}
+
+func docsFilters(t *testing.T) {
+	event := decoded(t, examples(t, "event")[0]).(map[string]any)
+	env := expr.Map{"event": event, "payload": event["payload"], "self": map[string]any{"instance_id": "elara", "profile_id": "herbalist"}}
+	for line := range strings.Lines(examples(t, "filters")[0]) {
+		src, want, ok := strings.Cut(strings.TrimSpace(line), " // ")
+		if !ok {
+			t.Fatalf("%q says no result", line)
+		}
+		verdict, detail, _ := strings.Cut(want, ": ")
+		got, message := "refused", ""
+		p, err := expr.Compile(src, "payload", "event", "self")
+		if err == nil {
+			var holds bool
+			holds, err = p.EvalBool(env)
+			got = map[bool]string{true: "true", false: "false"}[holds]
+			if err != nil {
+				got = "fails"
+			}
+		}
+		if e, ok := errors.AsType[*expr.Error](err); ok {
+			message = strings.TrimSpace(e.Message + "; " + e.Hint)
+		}
+		if got != verdict || verdict != "false" && !strings.HasPrefix(message, detail) {
+			t.Errorf("%s\n got %s: %s\nwant %s", src, got, message, want)
+		}
+	}
+}
+
+func docsRefused(t *testing.T) {
+	s := channel(t, Config{}, map[string][]string{"a": {"*"}})
+	for reason, v := range decoded(t, examples(t, "refused")[0]).(map[string]any) {
+		d, err := protocol.ParseEvent(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, _ := publish(t, s, d)
+		if got := heard(s, f); got != "refused: "+reason {
+			t.Errorf("%v: %s, want %s", v, got, reason)
+		}
+	}
+}
+
+// TestDocsListEveryField: the table of facts has as many fields as the structs.
+func TestDocsListEveryField(t *testing.T) {
+	for _, f := range []any{Routed{}, Refused{}, SubscriptionChanged{}} {
+		fields := 0
+		for _, field := range reflect.VisibleFields(reflect.TypeOf(f)) {
+			if field.IsExported() {
+				fields++
+			}
+		}
+		page, err := os.ReadFile("../../docs/formats/events.md")
+		if err != nil {
+			t.Fatal(err)
+		}
+		kind := reflect.New(reflect.TypeOf(f)).Interface().(protocol.Fact).FactKind()
+		row := regexp.MustCompile("\\| `" + regexp.QuoteMeta(kind) + "` \\| (.*) \\|").FindSubmatch(page)
+		if row == nil {
+			t.Fatalf("no row for %s", kind)
+		}
+		flat := regexp.MustCompile(`\([^)]*\)|\[[^\]]*\]`).ReplaceAllString(string(row[1]), "")
+		if got := len(strings.Split(flat, ",")); got != fields {
+			t.Errorf("%s: %d fields on the page, %d in the struct", kind, got, fields)
+		}
+	}
+}

@@ -1,0 +1,256 @@
+package bus
+
+import (
+	"slices"
+	"time"
+
+	"github.com/tinylib/msgp/msgp"
+
+	"tavernsim/protocol"
+)
+
+// Kinds of the channel's facts.
+const (
+	FactRouted       = "event.routed"
+	FactRefused      = "event.refused"
+	FactSubscription = "subscription.changed"
+)
+
+// Reason says why an event, or one delivery of it, was refused.
+type Reason string
+
+const (
+	ReasonInvalid      Reason = "invalid"        // no event type, or a malformed one
+	ReasonDepth        Reason = "depth"          // the causal chain is too long
+	ReasonLoop         Reason = "loop"           // the loop rule
+	ReasonTTL          Reason = "ttl"            // it had expired before it was routed
+	ReasonSchema       Reason = "schema"         // the payload violates the schema of its type
+	ReasonSize         Reason = "size"           // payload or target list too large
+	ReasonNoSuchTarget Reason = "no_such_target" // nobody has that instance id
+)
+
+// Mark is what befell one receiver. Action is the loop action, or drop.
+type Mark struct {
+	_msgpack struct{} `msgpack:",as_array"`
+	Agent    string   // instance id
+	Reason   Reason
+	Action   LoopAction
+}
+
+// Routed records an event and who hears it.
+type Routed struct {
+	_msgpack     struct{} `msgpack:",as_array"`
+	Seq          uint64   // of all published events, from 1
+	ID           string
+	Type         string
+	Source       string
+	Targets      []string
+	Priority     protocol.Priority
+	TraceID      string
+	Chain        []protocol.Link
+	Time         protocol.Time
+	Expires      protocol.Time // 0 = never
+	Ephemeral    bool          // the scene does not journal it
+	RequiresAck  bool
+	Body         protocol.Raw
+	Receivers    Ranges // shared; never changed
+	Marks        []Mark
+	FilterErrors uint32 // filters that failed, once per receiver
+
+	event *protocol.SharedEvent
+}
+
+// Refused records an event that nobody hears.
+type Refused struct {
+	_msgpack    struct{} `msgpack:",as_array"`
+	Seq         uint64
+	ID          string
+	Reason      Reason
+	Detail      string
+	Type        string
+	Source      string
+	Targets     []string
+	Priority    protocol.Priority
+	TraceID     string
+	Chain       []protocol.Link
+	Time        protocol.Time
+	TTL         time.Duration // as published
+	Ephemeral   bool
+	RequiresAck bool
+	Body        protocol.Raw // nil when it was too large to keep
+}
+
+// SubscriptionChanged records what one agent hears more and less from now on.
+type SubscriptionChanged struct {
+	_msgpack struct{} `msgpack:",as_array"`
+	Agent    uint32
+	Add      []Subscription
+	Remove   []Subscription
+}
+
+// FactKind implements protocol.Fact.
+func (*Routed) FactKind() string { return FactRouted }
+
+// FactKind implements protocol.Fact.
+func (*Refused) FactKind() string { return FactRefused }
+
+// FactKind implements protocol.Fact.
+func (*SubscriptionChanged) FactKind() string { return FactSubscription }
+
+// Event is the event for its receivers. All calls on a Routed of Decide return
+// the same one, with whatever a filter already decoded; on one that was read
+// from a journal each call makes another.
+func (f *Routed) Event(scene string) *protocol.SharedEvent {
+	if f.event != nil {
+		return f.event
+	}
+	return protocol.NewSharedEvent(&protocol.Envelope{Kind: protocol.KindEvent, ID: f.ID, Scene: scene, Source: f.Source,
+		Targets: f.Targets, Type: f.Type, Priority: f.Priority, TraceID: f.TraceID, Chain: f.Chain, Time: f.Time,
+		Expires: f.Expires, Ephemeral: f.Ephemeral, RequiresAck: f.RequiresAck, Body: protocol.NewBody(f.Body)})
+}
+
+// PriorityFor is the priority at which a receiver gets the event.
+func (f *Routed) PriorityFor(instanceID string) protocol.Priority {
+	for i := range f.Marks {
+		if f.Marks[i].Agent == instanceID && f.Marks[i].Action == LoopDeprioritize {
+			return protocol.Low
+		}
+	}
+	return f.Priority
+}
+
+// Draft is the refused event as it was published, to publish it again; its time
+// to live counts anew.
+func (f *Refused) Draft() *protocol.Draft {
+	return &protocol.Draft{ID: f.ID, Type: f.Type, Source: f.Source, Targets: f.Targets, Priority: f.Priority,
+		TraceID: f.TraceID, Chain: f.Chain, TTL: f.TTL, Ephemeral: f.Ephemeral, RequiresAck: f.RequiresAck, Body: f.Body}
+}
+
+// routedFields is the length of a routed fact's msgpack array.
+const routedFields = 16
+
+// AppendMsg writes the msgpack form, as the codec would.
+func (f *Routed) AppendMsg(b []byte) []byte {
+	b = msgp.AppendArrayHeader(b, routedFields)
+	b = msgp.AppendUint64(b, f.Seq)
+	b = msgp.AppendString(b, f.ID)
+	b = msgp.AppendString(b, f.Type)
+	b = msgp.AppendString(b, f.Source)
+	b = protocol.AppendStrings(b, f.Targets)
+	b = protocol.AppendInt(b, int64(f.Priority))
+	b = msgp.AppendString(b, f.TraceID)
+	b = protocol.AppendChain(b, f.Chain)
+	b = protocol.AppendInt(b, int64(f.Time))
+	b = protocol.AppendInt(b, int64(f.Expires))
+	b = msgp.AppendBool(b, f.Ephemeral)
+	b = msgp.AppendBool(b, f.RequiresAck)
+	b = protocol.AppendRaw(b, f.Body)
+	b = appendRanges(b, f.Receivers)
+	b = appendMarks(b, f.Marks)
+	return msgp.AppendUint32(b, f.FilterErrors)
+}
+
+func appendRanges(b []byte, rs Ranges) []byte {
+	if rs == nil {
+		return msgp.AppendNil(b)
+	}
+	b = msgp.AppendArrayHeader(b, uint32(len(rs)))
+	for _, r := range rs {
+		b = msgp.AppendArrayHeader(b, 2)
+		b = msgp.AppendUint32(b, r.From)
+		b = msgp.AppendUint32(b, r.Count)
+	}
+	return b
+}
+
+func appendMarks(b []byte, marks []Mark) []byte {
+	if marks == nil {
+		return msgp.AppendNil(b)
+	}
+	b = msgp.AppendArrayHeader(b, uint32(len(marks)))
+	for i := range marks {
+		b = msgp.AppendArrayHeader(b, 3)
+		b = msgp.AppendString(b, marks[i].Agent)
+		b = msgp.AppendString(b, string(marks[i].Reason))
+		b = msgp.AppendString(b, string(marks[i].Action))
+	}
+	return b
+}
+
+// ReadRouted reads what AppendMsg or the codec wrote. The body shares the
+// memory of b, which nobody may change.
+func ReadRouted(b protocol.Raw) (*Routed, error) {
+	r := protocol.NewReader(b, FactRouted, routedFields)
+	f := &Routed{Seq: r.Uint(), ID: r.String(), Type: r.String(), Source: r.String(), Targets: r.Strings(),
+		Priority: r.Priority(), TraceID: r.String(), Chain: r.Chain(), Time: protocol.Time(r.Int()),
+		Expires: protocol.Time(r.Int()), Ephemeral: r.Bool(), RequiresAck: r.Bool(), Body: r.Raw(),
+		Receivers: readRanges(r), Marks: readMarks(r), FilterErrors: r.Uint32()}
+	if err := r.End(); err != nil {
+		return nil, err
+	}
+	return f, f.Receivers.check()
+}
+
+func readRanges(r *protocol.Reader) Ranges {
+	n, ok := r.Count(3)
+	if !ok {
+		return nil
+	}
+	rs := make(Ranges, n)
+	for i := range rs {
+		r.Fields(2)
+		rs[i] = Range{From: r.Uint32(), Count: r.Uint32()}
+	}
+	return rs
+}
+
+// check holds bytes from a journal to what Ranges promises.
+func (rs Ranges) check() error {
+	for i, r := range rs {
+		if r.Count == 0 || r.end() > 1<<32 || i > 0 && rs[i-1].end() >= uint64(r.From) {
+			return protocol.Errorf(protocol.KindCorrupt, "bus: %s: receivers: run %d of %d ordinals from %d is out of order", FactRouted, i, r.Count, r.From)
+		}
+	}
+	return nil
+}
+
+func readMarks(r *protocol.Reader) []Mark {
+	n, ok := r.Count(4)
+	if !ok {
+		return nil
+	}
+	marks := make([]Mark, n)
+	for i := range marks {
+		r.Fields(3)
+		marks[i] = Mark{Agent: r.String(), Reason: Reason(r.String()), Action: LoopAction(r.String())}
+	}
+	return marks
+}
+
+// Decode reads a fact of this package from a journal.
+func Decode(codec *protocol.Codec, kind string, data protocol.Raw) (protocol.Fact, error) {
+	switch kind {
+	case FactRouted:
+		return ReadRouted(data)
+	case FactRefused:
+		f := &Refused{}
+		return f, codec.Unmarshal(data, f)
+	case FactSubscription:
+		f := &SubscriptionChanged{}
+		if err := codec.Unmarshal(data, f); err != nil {
+			return nil, err
+		}
+		return f, f.check()
+	}
+	return nil, protocol.Errorf(protocol.KindNotFound, "bus: fact %q is not the event channel's", kind)
+}
+
+// check holds a stored fact to what Change let through.
+func (f *SubscriptionChanged) check() error {
+	for _, sub := range slices.Concat(f.Add, f.Remove) {
+		if err := sub.check(); err != nil {
+			return protocol.Errorf(protocol.KindCorrupt, "%s: %w", FactSubscription, err)
+		}
+	}
+	return nil
+}

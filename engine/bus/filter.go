@@ -1,0 +1,122 @@
+package bus
+
+import (
+	"tavernsim/engine/expr"
+	"tavernsim/protocol"
+)
+
+// filter is one distinct text, shared by everyone who wrote it.
+type filter struct {
+	text    string
+	program *expr.Program
+	self    bool          // reads self: receivers may differ
+	selects *expr.Program // names the one receiver: see expr.Program.Selects
+}
+
+func compileFilter(text string, steps int) (*filter, error) {
+	p, err := expr.Compile(text, "payload", "event", "self")
+	if err != nil {
+		return nil, err
+	}
+	if steps > 0 {
+		p = p.WithSteps(steps)
+	}
+	f := &filter{text: text, program: p, self: p.Uses("self")}
+	f.selects, _ = p.Selects("self", "instance_id")
+	return f, nil
+}
+
+// environment is what a filter sees of one event. It serves one Decide.
+type environment struct {
+	event *protocol.SharedEvent
+	self  map[string]any // overwritten from receiver to receiver; filters keep nothing
+}
+
+// Lookup implements expr.Env.
+func (e *environment) Lookup(root string) (any, bool) {
+	switch root {
+	case "payload":
+		v, err := e.event.Body.Value()
+		return v, err == nil
+	case "event":
+		return e.event.Value(), true
+	case "self":
+		return e.self, true
+	}
+	return nil, false
+}
+
+// FilterFailure describes filters that failed on one event.
+type FilterFailure struct {
+	EventID string
+	Filter  string // its text
+	Error   string // the first one
+	Count   int    // receivers for which it failed
+}
+
+// matching finds the members of a filtered group that hear the event.
+func (r *routing) matching(g *group) Ranges {
+	f := g.filter
+	switch {
+	case !f.self:
+		ok, err := f.program.EvalBool(r.env)
+		r.failed(f, err, g.members.Len())
+		if ok {
+			return g.members
+		}
+		return nil
+	case f.selects != nil:
+		return r.selected(g)
+	}
+	return r.scan(g)
+}
+
+// selected asks the filter only about the receiver that the event names.
+func (r *routing) selected(g *group) Ranges {
+	name, err := g.filter.selects.Eval(r.env)
+	if err != nil {
+		r.failed(g.filter, err, g.members.Len())
+		return nil
+	}
+	id, _ := name.(string)
+	o, known := r.state.ordinals[id]
+	if !known || !g.members.Contains(o) || !r.hears(g.filter, o) {
+		return nil
+	}
+	return Ranges{{From: o, Count: 1}}
+}
+
+func (r *routing) scan(g *group) Ranges {
+	var out Ranges
+	for o := range g.members.All() {
+		if r.hears(g.filter, o) {
+			out.push(o)
+		}
+	}
+	return out
+}
+
+func (r *routing) hears(f *filter, o uint32) bool {
+	who := &r.state.subscribers[o]
+	r.env.self["instance_id"] = who.id
+	r.env.self["profile_id"] = who.profile
+	ok, err := f.program.EvalBool(r.env)
+	r.failed(f, err, 1)
+	return ok
+}
+
+// failed counts; failures of one filter on one event are one entry.
+func (r *routing) failed(f *filter, err error, receivers int) {
+	if err == nil {
+		return
+	}
+	r.failures += receivers
+	for i := r.firstFailure; i < len(r.verdict.Failures); i++ {
+		if r.verdict.Failures[i].Filter == f.text {
+			r.verdict.Failures[i].Count += receivers
+			return
+		}
+	}
+	r.verdict.Failures = append(r.verdict.Failures,
+		FilterFailure{EventID: r.event.ID, Filter: f.text, Error: err.Error(), Count: receivers})
+}

@@ -1,0 +1,105 @@
+package director
+
+import (
+	"github.com/tinylib/msgp/msgp"
+
+	"tavernsim/protocol"
+)
+
+// snapshot is a State as stored. Slots is a packed list: per agent due, heard,
+// busy, wave, priority, wake level, flags, failures.
+type snapshot struct {
+	_msgpack      struct{} `msgpack:",as_array"`
+	Now           protocol.Time
+	Began         protocol.Time
+	Wave          uint64
+	Started       bool
+	Paused        bool
+	Ended         string
+	Deliberations int64
+	Failed        int64
+	Restarts      int64
+	GivenUp       int64
+	Slots         []byte
+	Deferred      []EffectsDeferred
+}
+
+// Flags of a stored slot.
+const (
+	flagAsleep  = 1
+	flagGivenUp = 2
+)
+
+// Snapshot encodes the state. Equal states have equal bytes.
+func (s *State) Snapshot(codec *protocol.Codec) (protocol.Raw, error) {
+	snap := snapshot{
+		Now: s.Now, Began: s.began, Wave: s.Wave, Started: s.Started, Paused: s.Paused, Ended: s.Ended,
+		Deliberations: s.Deliberations, Failed: s.Failed, Restarts: s.Restarts, GivenUp: s.GivenUp,
+	}
+	for i := range s.slots {
+		snap.Slots = s.slots[i].append(snap.Slots)
+	}
+	for _, d := range s.deferred {
+		snap.Deferred = append(snap.Deferred, EffectsDeferred{Agent: d.Agent, Due: d.Due, Effects: d.Effects})
+	}
+	return codec.Marshal(&snap)
+}
+
+func (sl *slot) append(b []byte) []byte {
+	flags := int64(0)
+	if sl.asleep {
+		flags |= flagAsleep
+	}
+	if sl.givenUp {
+		flags |= flagGivenUp
+	}
+	for _, v := range [...]int64{
+		int64(sl.due), int64(sl.heard), int64(sl.busyUntil), int64(sl.heardWave),
+		int64(sl.priority), int64(sl.wakeAbove), flags, int64(sl.failures),
+	} {
+		b = msgp.AppendInt64(b, v)
+	}
+	return b
+}
+
+// Restore makes the state of a snapshot for a scene of the same agents.
+func Restore(cfg Config, codec *protocol.Codec, raw protocol.Raw) (*State, error) {
+	var snap snapshot
+	if err := codec.Unmarshal(raw, &snap); err != nil {
+		return nil, err
+	}
+	s := New(cfg)
+	s.Now, s.began, s.Wave, s.Started, s.Paused, s.Ended = snap.Now, snap.Began, snap.Wave, snap.Started, snap.Paused, snap.Ended
+	s.Deliberations, s.Failed, s.Restarts, s.GivenUp = snap.Deliberations, snap.Failed, snap.Restarts, snap.GivenUp
+	rest := snap.Slots
+	for o := range s.slots {
+		var err error
+		if rest, err = s.slots[o].read(rest); err != nil {
+			return nil, protocol.Errorf(protocol.KindCorrupt, "director: snapshot: agent %d of %d: %w", o, len(s.slots), err)
+		}
+		s.enqueue(uint32(o))
+	}
+	if len(rest) > 0 {
+		return nil, protocol.Errorf(protocol.KindCorrupt, "director: snapshot: it is of more than %d agents", len(s.slots))
+	}
+	for _, d := range snap.Deferred {
+		s.deferred = append(s.deferred, Deferred{Due: d.Due, Agent: d.Agent, Effects: d.Effects})
+	}
+	return s, nil
+}
+
+func (sl *slot) read(b []byte) ([]byte, error) {
+	var v [8]int64
+	for i := range v {
+		var err error
+		if v[i], b, err = msgp.ReadInt64Bytes(b); err != nil {
+			return b, err
+		}
+	}
+	*sl = slot{
+		due: protocol.Time(v[0]), heard: protocol.Time(v[1]), busyUntil: protocol.Time(v[2]), heardWave: uint64(v[3]),
+		priority: protocol.Priority(v[4]), wakeAbove: protocol.Priority(v[5]),
+		asleep: v[6]&flagAsleep != 0, givenUp: v[6]&flagGivenUp != 0, failures: uint8(v[7]),
+	}
+	return b, nil
+}

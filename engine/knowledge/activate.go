@@ -1,0 +1,117 @@
+package knowledge
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"tavernsim/engine/expr"
+)
+
+// Situation is what activation criteria are held against.
+type Situation struct {
+	Text       string   // at hand: a prompt, an utterance, a summary of the events
+	Tags       []string // of the place, the scene, the agent
+	EventTypes []string // perceived
+	World      any      // roots of conditions: world, self, events, text
+	Self       any
+	Events     []any
+	Limit      int // 0 = DefaultLimit; more than MaxLimit is MaxLimit
+}
+
+// Lookup gives conditions their roots.
+func (s *Situation) Lookup(root string) (any, bool) {
+	switch root {
+	case "text":
+		return s.Text, true
+	case "world":
+		return s.World, true
+	case "self":
+		return s.Self, true
+	case "events":
+		return s.Events, true
+	}
+	return nil, false
+}
+
+// Warning is something that went wrong without stopping the rest.
+type Warning struct {
+	Entry   string // id of the entry it is about
+	Key     string // the reference, for one
+	Message string
+}
+
+// Activate finds the entries whose activation criteria hold, in the order of
+// priority (higher first), id. A condition that fails does not hold and leaves
+// a warning.
+func (b *Base) Activate(s *Situation) ([]*Entry, []Warning) {
+	m := matcher{s: s, folded: fold(s.Text)}
+	var out []*Entry
+	for n, l := range b.layers {
+		for _, i := range l.active {
+			if d := l.docs[i]; b.visible(n, d) && m.holds(d) {
+				out = append(out, d.entry)
+			}
+		}
+	}
+	slices.SortFunc(out, func(x, y *Entry) int {
+		return cmp.Or(cmp.Compare(y.Priority, x.Priority), strings.Compare(x.ID, y.ID))
+	})
+	slices.SortFunc(m.warnings, func(x, y Warning) int { return strings.Compare(x.Entry, y.Entry) })
+	limit := min(s.Limit, MaxLimit)
+	if limit <= 0 {
+		limit = DefaultLimit
+	}
+	return out[:min(len(out), limit)], m.warnings
+}
+
+type matcher struct {
+	s        *Situation
+	folded   string
+	warnings []Warning
+}
+
+func (m *matcher) holds(d *doc) bool {
+	a := d.entry.ActivationCriteria
+	occurs := func(word string) bool {
+		if a.CaseSensitive {
+			return strings.Contains(m.s.Text, word)
+		}
+		return strings.Contains(m.folded, fold(word))
+	}
+	switch {
+	case a.empty():
+		return false
+	case len(a.Keywords) > 0 && !slices.ContainsFunc(a.Keywords, occurs):
+		return false
+	case slices.ContainsFunc(a.AllKeywords, func(w string) bool { return !occurs(w) }):
+		return false
+	case slices.ContainsFunc(a.ExcludeKeywords, occurs):
+		return false
+	case len(a.Tags) > 0 && !slices.ContainsFunc(a.Tags, func(t string) bool { return slices.Contains(m.s.Tags, t) }):
+		return false
+	case len(a.EventTypes) > 0 && !slices.ContainsFunc(a.EventTypes, m.perceived):
+		return false
+	}
+	return d.when == nil || m.condition(d.entry.ID, d.when)
+}
+
+// empty criteria never hold. Exclusions alone are no reason to apply.
+func (a *Activation) empty() bool {
+	return !a.Always && len(a.Keywords)+len(a.AllKeywords)+len(a.Tags)+len(a.EventTypes) == 0 && a.Condition == ""
+}
+
+func (m *matcher) perceived(pattern string) bool {
+	prefix, wild := strings.CutSuffix(pattern, ".*")
+	return slices.ContainsFunc(m.s.EventTypes, func(t string) bool {
+		return t == pattern || wild && strings.HasPrefix(t, prefix+".") && len(t) > len(prefix)+1
+	})
+}
+
+func (m *matcher) condition(id string, when *expr.Program) bool {
+	ok, err := when.EvalBool(m.s)
+	if err != nil {
+		m.warnings = append(m.warnings, Warning{Entry: id, Message: "condition: " + err.Error()})
+	}
+	return ok && err == nil
+}

@@ -1,0 +1,311 @@
+package knowledge
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"tavernsim/protocol"
+)
+
+// Op says what a request asks for.
+type Op string
+
+const (
+	OpCreate Op = "create" // the default; an id that exists is refused
+	OpUpdate Op = "update" // the fields that are given replace those of the entry; null removes one
+	OpReview Op = "review" // of a suggestion
+)
+
+// Mode says how a change takes effect.
+type Mode string
+
+const (
+	ModeWrite   Mode = "write"   // the default: at once
+	ModeSuggest Mode = "suggest" // into the review queue
+)
+
+// Permission names (agent architecture §2.2). Reading is not decided here.
+const (
+	PermitWrite        = "write_caiu"
+	PermitSuggest      = "suggest_edits"
+	PermitSuggestAlias = "write_suggestions"
+)
+
+// Request asks for one change of one base.
+type Request struct {
+	ID   string // of the request; the facts carry it
+	KB   string // id of the base
+	By   string // instance id of the agent; "" = the scene itself, which may do everything
+	Op   Op     // "" = create
+	Mode Mode   // "" = write
+
+	// Permissions of By on the base. write_caiu allows both modes,
+	// suggest_edits the suggestion only.
+	Permissions []string
+
+	// Entry holds the fields of the entry by their names in files: all of them
+	// to create, id and what changes to update. A value.
+	Entry map[string]any
+
+	Suggestion uint64 // of a review: which
+	Accept     bool   // of a review: apply it, or drop it
+}
+
+// Commit is the input of this machine: requests in the order they count, at
+// one moment.
+type Commit struct {
+	Now      protocol.Time
+	Requests []Request
+}
+
+// Decide turns each request into its facts: one [Written], [Suggested] or
+// [Refused], or a [Reviewed] with the Written that follows from it. A later
+// request sees what the earlier ones did.
+func Decide(s State, in Commit) []protocol.Fact {
+	var facts []protocol.Fact
+	for i := range in.Requests {
+		d := decider{shelf: s.shelves[in.Requests[i].KB], req: &in.Requests[i], now: in.Now}
+		made, err := d.decide()
+		if err != nil {
+			made = []protocol.Fact{d.refused(err)}
+		}
+		for _, f := range made {
+			s = Apply(s, f)
+		}
+		facts = append(facts, made...)
+	}
+	return facts
+}
+
+// decider judges one request.
+type decider struct {
+	shelf shelf
+	req   *Request
+	now   protocol.Time
+}
+
+func (d *decider) refused(err error) Refused {
+	return Refused{KB: d.req.KB, Request: d.req.ID, By: d.req.By, Reason: protocol.KindOf(err), Message: err.Error(), At: d.now}
+}
+
+func (d *decider) errorf(kind protocol.ErrorKind, format string, args ...any) error {
+	return protocol.Errorf(kind, "knowledge base %s: %w", d.req.KB, fmt.Errorf(format, args...))
+}
+
+func (d *decider) decide() ([]protocol.Fact, error) {
+	if d.shelf.base == nil {
+		return nil, d.errorf(protocol.KindNotFound, "no such base")
+	}
+	if err := d.permitted(); err != nil {
+		return nil, err
+	}
+	op := cmp.Or(d.req.Op, OpCreate)
+	switch {
+	case op == OpReview:
+		return d.review()
+	case op != OpCreate && op != OpUpdate:
+		return nil, d.errorf(protocol.KindInvalid, "operation %q; want create, update or review", op)
+	}
+	entry, err := d.result(op, d.req.Entry, d.req.By)
+	if err != nil {
+		return nil, err
+	}
+	if d.req.Mode == ModeSuggest {
+		return d.suggest(op)
+	}
+	return []protocol.Fact{d.written(op, d.req.By, entry)}, nil
+}
+
+// permitted holds the request against the permissions of the asker.
+func (d *decider) permitted() error {
+	has := func(p ...string) bool {
+		return d.req.By == "" || slices.ContainsFunc(p, func(x string) bool { return slices.Contains(d.req.Permissions, x) })
+	}
+	switch mode := cmp.Or(d.req.Mode, ModeWrite); {
+	case mode != ModeWrite && mode != ModeSuggest:
+		return d.errorf(protocol.KindInvalid, "mode %q; want write or suggest", mode)
+	case has(PermitWrite):
+		return nil
+	case !has(PermitSuggest, PermitSuggestAlias):
+		return d.errorf(protocol.KindDenied, "%s may only read it; access_permissions needs write_caiu or suggest_edits", d.req.By)
+	case mode == ModeWrite || d.req.Op == OpReview:
+		return d.errorf(protocol.KindDenied, "%s may suggest only; use mode suggest, or access_permissions needs write_caiu", d.req.By)
+	}
+	return nil
+}
+
+func (d *decider) written(op Op, by string, e *Entry) Written {
+	return Written{KB: d.req.KB, Request: d.req.ID, By: by, Op: op, EntryID: e.ID, Entry: e.Encode(), At: d.now}
+}
+
+func (d *decider) suggest(op Op) ([]protocol.Fact, error) {
+	if len(d.shelf.queue) >= MaxSuggestions {
+		return nil, d.errorf(protocol.KindLimit, "%d suggestions wait for review; no more are taken", MaxSuggestions)
+	}
+	v, err := protocol.Normalize(d.req.Entry)
+	if err != nil {
+		return nil, d.errorf(protocol.KindInvalid, "%w", err)
+	}
+	return []protocol.Fact{Suggested{
+		KB: d.req.KB, Request: d.req.ID, By: d.req.By, Op: op, Suggestion: d.shelf.suggested + 1, Entry: protocol.Encode(v), At: d.now,
+	}}, nil
+}
+
+// review accepts or drops a suggestion. One that no longer fits is refused and
+// stays in the queue.
+func (d *decider) review() ([]protocol.Fact, error) {
+	i := slices.IndexFunc(d.shelf.queue, func(x Suggestion) bool { return x.ID == d.req.Suggestion })
+	if i < 0 {
+		return nil, d.errorf(protocol.KindNotFound, "no suggestion %d waits for review", d.req.Suggestion)
+	}
+	reviewed := Reviewed{KB: d.req.KB, Request: d.req.ID, By: d.req.By, Suggestion: d.req.Suggestion, Accepted: d.req.Accept, At: d.now}
+	if !d.req.Accept {
+		return []protocol.Fact{reviewed}, nil
+	}
+	sug := d.shelf.queue[i]
+	v, err := sug.Entry.Value()
+	if err != nil {
+		return nil, err
+	}
+	fields, _ := v.(map[string]any)
+	entry, err := d.result(sug.Op, fields, sug.By)
+	if err != nil {
+		return nil, err
+	}
+	return []protocol.Fact{reviewed, d.written(sug.Op, sug.By, entry)}, nil
+}
+
+// result is the entry that a change would leave.
+func (d *decider) result(op Op, fields map[string]any, by string) (*Entry, error) {
+	n, err := protocol.Normalize(fields)
+	if err != nil {
+		return nil, d.errorf(protocol.KindInvalid, "%w", err)
+	}
+	fields, _ = n.(map[string]any)
+	var e *Entry
+	if op == OpUpdate {
+		e, err = d.updated(fields, by)
+	} else {
+		e, err = d.created(fields, by)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return e, d.sound(e)
+}
+
+func (d *decider) created(fields map[string]any, by string) (*Entry, error) {
+	if by != "" {
+		fields = without(fields, "source", "author", "updated_by", "created_at", "updated_at")
+	}
+	e, err := EntryOf(fields)
+	if err != nil {
+		return nil, d.errorf(protocol.KindInvalid, "%w", err)
+	}
+	if e.ID == "" {
+		e.ID = d.newID(e.EntryType, by)
+	}
+	switch _, taken := d.shelf.base.Get(e.ID); {
+	case taken:
+		return nil, d.errorf(protocol.KindConflict, "entry %q exists; use op update, or another id", e.ID)
+	case d.shelf.base.Len() >= MaxEntries:
+		return nil, d.errorf(protocol.KindLimit, "%d entries; no more are taken", MaxEntries)
+	}
+	e.CreatedAt, e.UpdatedAt = d.now.Std(), d.now.Std()
+	if by != "" {
+		e.Source, e.Author = SourceAgent, by
+	}
+	return e, nil
+}
+
+// newID names an entry that came without a name.
+func (d *decider) newID(entryType, by string) string {
+	head := cmp.Or(entryType, "entry") + "." + cmp.Or(by, "scene") + "."
+	for n := d.shelf.writes + 1; ; n++ {
+		id := fmt.Sprintf("%s%d", head, n)
+		if _, taken := d.shelf.base.Get(id); !taken {
+			return id
+		}
+	}
+}
+
+// updated lays the given fields over the entry: objects of goal,
+// activation_criteria and custom_metadata field by field, the rest whole.
+func (d *decider) updated(fields map[string]any, by string) (*Entry, error) {
+	id, _ := fields["id"].(string)
+	old, ok := d.shelf.base.Get(id)
+	if id == "" {
+		return nil, d.errorf(protocol.KindInvalid, "an update needs the id of the entry")
+	}
+	if !ok {
+		return nil, d.shelf.base.errUnknown(id)
+	}
+	fields = without(fields, "source", "author", "updated_by", "created_at", "updated_at")
+	merged := old.Value()
+	for _, key := range protocol.SortedKeys(fields) {
+		switch key {
+		case "goal", "activation_criteria", "custom_metadata":
+			merged[key] = overlay(merged[key], fields[key])
+		default:
+			merged[key] = fields[key]
+		}
+	}
+	e, err := EntryOf(merged)
+	if err != nil {
+		return nil, d.errorf(protocol.KindInvalid, "%w", err)
+	}
+	e.UpdatedAt, e.UpdatedBy = d.now.Std(), by
+	return e, nil
+}
+
+// overlay replaces single fields of an object; null removes a field, and null
+// in the place of the object removes it all.
+func overlay(old, changes any) any {
+	was, ok1 := old.(map[string]any)
+	with, ok2 := changes.(map[string]any)
+	if !ok1 || !ok2 {
+		return changes
+	}
+	out := maps.Clone(was)
+	for _, key := range protocol.SortedKeys(with) {
+		if with[key] == nil {
+			delete(out, key)
+		} else {
+			out[key] = with[key]
+		}
+	}
+	return out
+}
+
+func without(m map[string]any, names ...string) map[string]any {
+	out := maps.Clone(m)
+	for _, n := range names {
+		delete(out, n)
+	}
+	return out
+}
+
+// sound holds an entry to the rules of definitions.
+func (d *decider) sound(e *Entry) error {
+	c := &checker{}
+	c.entry(e)
+	if key := e.ReferenceKey; key != "" {
+		if other, taken := d.shelf.base.Reference(key); taken && other.ID != e.ID {
+			c.at("/reference_key", "%q is already the name of entry %q", key, other.ID)
+		}
+	}
+	if other, taken := d.shelf.base.Reference(e.ID); taken && other.ID != e.ID {
+		c.at("/id", "%q is already the reference key of entry %q", e.ID, other.ID)
+	}
+	if len(c.faults) == 0 {
+		return nil
+	}
+	lines := make([]string, len(c.faults))
+	for i, f := range c.faults {
+		lines[i] = strings.TrimPrefix(f.Path, "/") + ": " + f.Message
+	}
+	return d.errorf(protocol.KindInvalid, "entry %s", strings.Join(lines, "; "))
+}

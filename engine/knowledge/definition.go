@@ -1,0 +1,111 @@
+package knowledge
+
+import "time"
+
+// KnowledgeBase is the static definition of a knowledge base: one file of the
+// project's knowledgebases folder (agent architecture §3.4).
+type KnowledgeBase struct {
+	ID             string         `json:"id"`
+	Name           string         `json:"name,omitempty"`
+	Description    string         `json:"description,omitempty"`
+	Version        string         `json:"version,omitempty"`        // semantic version of the content
+	SchemaVersion  string         `json:"schema_version,omitempty"` // of the file format; "1.0"
+	Entries        []Entry        `json:"entries,omitempty"`
+	CustomMetadata map[string]any `json:"custom_metadata,omitempty"` // free; never checked
+}
+
+// Entry is a CAIU, the unit of knowledge (§2.1.3, §2.1.5, §3.4). An entry is
+// never written once it is in a base: a change makes a new one.
+type Entry struct {
+	ID        string `json:"id"`         // unique in its base
+	EntryType string `json:"entry_type"` // a canonical type, an alias of one, or any name of your own
+	Title     string `json:"title,omitempty"`
+
+	// Content is text or an object. Text anywhere in it may hold dynamic
+	// references: "{{{reference_key}}}".
+	Content any `json:"content,omitempty"`
+
+	Tags     []string `json:"tags,omitempty"`
+	Priority float64  `json:"priority,omitempty"` // higher first; default 0
+
+	// ReferenceKey is a second name under which "{{{…}}}" finds the entry.
+	ReferenceKey string `json:"reference_key,omitempty"`
+
+	ActivationCriteria *Activation `json:"activation_criteria,omitempty"`
+
+	Source    string    `json:"source,omitempty"` // "agent_generated" when an agent wrote it
+	Author    string    `json:"author,omitempty"` // instance id of that agent, or a person
+	CreatedAt time.Time `json:"created_at,omitzero"`
+	UpdatedAt time.Time `json:"updated_at,omitzero"`
+	UpdatedBy string    `json:"updated_by,omitempty"` // instance id of the agent that changed it last
+
+	// Goal holds what only a goal has. Allowed with entry_type goal and
+	// refined_goal_definition, refused with any other.
+	Goal *Goal `json:"goal,omitempty"`
+
+	CustomMetadata map[string]any `json:"custom_metadata,omitempty"` // free; queries can ask for equality
+}
+
+// Activation says when an entry applies by itself, without being asked for.
+// Every part that is given must hold; an empty Activation never activates.
+type Activation struct {
+	Always          bool     `json:"always,omitempty"`
+	Keywords        []string `json:"keywords,omitempty"`         // any of them occurs in the text at hand
+	AllKeywords     []string `json:"all_keywords,omitempty"`     // every one of them occurs
+	ExcludeKeywords []string `json:"exclude_keywords,omitempty"` // none of them occurs
+	Tags            []string `json:"tags,omitempty"`             // any of them is a tag of the situation
+	EventTypes      []string `json:"event_types,omitempty"`      // any of them is perceived; ".*" at the end matches what follows
+	Condition       string   `json:"condition,omitempty"`        // expression over world, self, events, text
+	CaseSensitive   bool     `json:"case_sensitive,omitempty"`   // of the keyword lists
+}
+
+// Goal is the structured part of a goal (§2.1.3). Its priority is the entry's.
+type Goal struct {
+	Description        string     `json:"description,omitempty"` // "" = the entry's content or title
+	Status             GoalStatus `json:"status,omitempty"`      // default pending
+	Preconditions      []string   `json:"preconditions,omitempty"`
+	CompletionCriteria []string   `json:"completion_criteria,omitempty"`
+	Rewards            any        `json:"rewards,omitempty"`
+	Penalties          any        `json:"penalties,omitempty"`
+	ParentGoalID       string     `json:"parent_goal_id,omitempty"` // of a sub-goal
+}
+
+// GoalStatus is where a goal stands.
+type GoalStatus string
+
+const (
+	GoalPending   GoalStatus = "pending"
+	GoalActive    GoalStatus = "active"
+	GoalCompleted GoalStatus = "completed"
+	GoalFailed    GoalStatus = "failed"
+)
+
+// The canonical entry types. Other names (lore, character, location, ...) are
+// as good; these have a meaning to the engine.
+const (
+	TypeGoal               = "goal"
+	TypeBestPractice       = "best_practice"
+	TypeFailedLesson       = "failed_lesson"
+	TypeObservationSummary = "observation_summary"
+	TypeRefinedGoal        = "refined_goal_definition"
+	TypeReflectionNote     = "reflection_note"
+)
+
+// SourceAgent marks what an agent wrote (§3.4).
+const SourceAgent = "agent_generated"
+
+// CanonicalType maps the older names of the entry types to the canonical ones
+// and leaves every other name as it is.
+func CanonicalType(name string) string {
+	switch name {
+	case "goal_definition":
+		return TypeGoal
+	case "best_practice_summary":
+		return TypeBestPractice
+	case "failed_lesson_analysis":
+		return TypeFailedLesson
+	case "observation_log":
+		return TypeObservationSummary
+	}
+	return name
+}

@@ -1,0 +1,81 @@
+package knowledge
+
+import (
+	"tavernsim/protocol"
+)
+
+// snapshot is the stored form of a State: what differs from the project's files.
+type snapshot struct {
+	_msgpack struct{} `msgpack:",as_array"`
+	Version  int64
+	Shelves  []shelfSnapshot // by id of the base
+}
+
+type shelfSnapshot struct {
+	_msgpack  struct{} `msgpack:",as_array"`
+	KB        string
+	Writes    uint64
+	Suggested uint64
+	Queue     []Suggestion
+	Entries   []protocol.Raw // written by the run, by id
+}
+
+const snapshotVersion = 1
+
+// Snapshot encodes what the run added to the project's bases. Equal states give
+// equal bytes.
+func Snapshot(codec *protocol.Codec, s State) (protocol.Raw, error) {
+	snap := snapshot{Version: snapshotVersion}
+	for _, id := range s.IDs() {
+		sh := s.shelves[id]
+		if sh.writes == 0 && sh.suggested == 0 {
+			continue
+		}
+		kept := shelfSnapshot{KB: id, Writes: sh.writes, Suggested: sh.suggested, Queue: sh.queue}
+		for _, d := range sh.base.sorted() {
+			if d.written {
+				kept.Entries = append(kept.Entries, d.entry.Encode())
+			}
+		}
+		snap.Shelves = append(snap.Shelves, kept)
+	}
+	return codec.Marshal(&snap)
+}
+
+// Restore lays a snapshot over the project's bases, given as the State that
+// [NewState] made.
+func Restore(codec *protocol.Codec, project State, data protocol.Raw) (State, error) {
+	var snap snapshot
+	if err := codec.Unmarshal(data, &snap); err != nil {
+		return State{}, err
+	}
+	if snap.Version != snapshotVersion {
+		return State{}, protocol.Errorf(protocol.KindCorrupt, "knowledge snapshot: version %d; want %d", snap.Version, snapshotVersion)
+	}
+	s := project
+	for _, kept := range snap.Shelves {
+		if _, ok := s.shelves[kept.KB]; !ok {
+			return State{}, protocol.Errorf(protocol.KindNotFound, "knowledge snapshot: the project has no base %q", kept.KB)
+		}
+		docs := make([]*doc, 0, len(kept.Entries))
+		for _, raw := range kept.Entries {
+			e, err := decodeEntry(raw)
+			if err != nil {
+				return State{}, protocol.Errorf(protocol.KindCorrupt, "knowledge snapshot: base %s: %w", kept.KB, err)
+			}
+			docs = append(docs, newDoc(e, true))
+		}
+		s = s.change(kept.KB, func(sh shelf) shelf {
+			return shelf{base: sh.base.withAll(docs), writes: kept.Writes, suggested: kept.Suggested, queue: kept.Queue}
+		})
+	}
+	return s, nil
+}
+
+// withAll lays many entries over the base at once.
+func (b *Base) withAll(docs []*doc) *Base {
+	for _, d := range docs {
+		b = b.with(d)
+	}
+	return b
+}

@@ -1,0 +1,108 @@
+package knowledge
+
+import (
+	"maps"
+	"slices"
+
+	"tavernsim/protocol"
+)
+
+// State is every knowledge base of a scene. The zero State has none. A State is
+// immutable and shared freely; [Apply] makes the next one.
+type State struct {
+	shelves map[string]shelf // never written once the State is made
+}
+
+// shelf is a base with what belongs to it.
+type shelf struct {
+	base      *Base
+	writes    uint64       // accepted by this run; numbers generated ids
+	suggested uint64       // suggestions ever made
+	queue     []Suggestion // waiting for review, oldest first
+}
+
+// Suggestion is a proposed change that waits for review.
+type Suggestion struct {
+	_msgpack struct{} `msgpack:",as_array"`
+	ID       uint64
+	By       string
+	Op       Op
+	Entry    protocol.Raw
+	At       protocol.Time
+}
+
+// NewState holds the bases of a project. Two of one id are an error.
+func NewState(bases ...*Base) (State, error) {
+	s := State{shelves: make(map[string]shelf, len(bases))}
+	for _, b := range bases {
+		if _, ok := s.shelves[b.ID()]; ok {
+			return State{}, protocol.Errorf(protocol.KindInvalid, "knowledge base %s: defined twice", b.ID())
+		}
+		s.shelves[b.ID()] = shelf{base: b}
+	}
+	return s, nil
+}
+
+// Base finds a base by id.
+func (s State) Base(id string) (*Base, bool) {
+	sh, ok := s.shelves[id]
+	return sh.base, ok
+}
+
+// IDs lists the bases in byte order.
+func (s State) IDs() []string { return protocol.SortedKeys(s.shelves) }
+
+// Suggestions lists a base's review queue, oldest first. It is read-only.
+func (s State) Suggestions(id string) []Suggestion { return s.shelves[id].queue }
+
+// Apply folds one fact of this machine; other facts change nothing.
+func Apply(s State, f protocol.Fact) State {
+	switch f := f.(type) {
+	case Written:
+		return s.change(f.KB, func(sh shelf) shelf { return sh.written(f) })
+	case Suggested:
+		return s.change(f.KB, func(sh shelf) shelf {
+			sh.suggested = f.Suggestion
+			sh.queue = append(slices.Clip(sh.queue), Suggestion{ID: f.Suggestion, By: f.By, Op: f.Op, Entry: f.Entry, At: f.At})
+			return sh
+		})
+	case Reviewed:
+		return s.change(f.KB, func(sh shelf) shelf {
+			sh.queue = slices.DeleteFunc(slices.Clone(sh.queue), func(x Suggestion) bool { return x.ID == f.Suggestion })
+			return sh
+		})
+	}
+	return s
+}
+
+func (s State) change(kb string, f func(shelf) shelf) State {
+	sh, ok := s.shelves[kb]
+	if !ok {
+		return s // a base that the project no longer has; the loader of the run says so
+	}
+	next := State{shelves: maps.Clone(s.shelves)}
+	next.shelves[kb] = f(sh)
+	return next
+}
+
+func (sh shelf) written(f Written) shelf {
+	entry, err := decodeEntry(f.Entry)
+	if err != nil {
+		return sh // Decide made the bytes; damage is found by the journal's checksum
+	}
+	sh.writes++
+	sh.base = sh.base.with(newDoc(entry, true))
+	return sh
+}
+
+func decodeEntry(raw protocol.Raw) (*Entry, error) {
+	v, err := raw.Value()
+	if err != nil {
+		return nil, err
+	}
+	m, ok := v.(map[string]any)
+	if !ok {
+		return nil, protocol.Errorf(protocol.KindCorrupt, "knowledge entry: %T; want an object", v)
+	}
+	return EntryOf(m)
+}

@@ -1,0 +1,195 @@
+package knowledge
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"tavernsim/engine/expr"
+	"tavernsim/protocol"
+)
+
+// Limits of entries and bases.
+const (
+	MaxEntries     = 1_000_000 // of one base
+	MaxEntryBytes  = 256 << 10 // of one entry, encoded
+	MaxIDBytes     = 256
+	MaxTags        = 256 // and of every other list of an entry
+	MaxSuggestions = 10_000
+)
+
+// conditionRoots are what the condition of activation criteria reads.
+func conditionRoots() []string { return []string{"world", "self", "events", "text"} }
+
+// Fault is one thing that is wrong with a definition. Path is a JSON pointer
+// from its top.
+type Fault struct {
+	Path    string
+	Message string
+}
+
+// Faults in the order of the file.
+type Faults []Fault
+
+func (f Faults) err(base string) error {
+	lines := make([]string, len(f))
+	for i, x := range f {
+		lines[i] = x.Path + ": " + x.Message
+	}
+	return protocol.Errorf(protocol.KindInvalid, "knowledge base %s: %s", base, strings.Join(lines, "; "))
+}
+
+// checker collects faults under a path.
+type checker struct {
+	path   string
+	faults Faults
+}
+
+func (c *checker) at(path string, format string, args ...any) {
+	c.faults = append(c.faults, Fault{Path: c.path + path, Message: fmt.Sprintf(format, args...)})
+}
+
+// Validate finds every fault of a definition; nil when it is sound.
+func Validate(def *KnowledgeBase) Faults {
+	c := &checker{}
+	if fault := checkID(def.ID); fault != "" {
+		c.at("/id", "%s", fault)
+	}
+	if def.SchemaVersion != "" && def.SchemaVersion != "1.0" {
+		c.at("/schema_version", "%q is not known; want \"1.0\"", def.SchemaVersion)
+	}
+	if len(def.Entries) > MaxEntries {
+		c.at("/entries", "%d entries; the limit is %d", len(def.Entries), MaxEntries)
+		return c.faults
+	}
+	names := make(map[string]int, len(def.Entries)) // ids and reference keys
+	for i := range def.Entries {
+		c.path = "/entries/" + strconv.Itoa(i)
+		c.entry(&def.Entries[i])
+		c.unique(names, "/id", def.Entries[i].ID, i)
+	}
+	for i := range def.Entries {
+		if key := def.Entries[i].ReferenceKey; key != "" {
+			c.path = "/entries/" + strconv.Itoa(i)
+			c.unique(names, "/reference_key", key, i)
+		}
+	}
+	return c.faults
+}
+
+func (c *checker) unique(names map[string]int, path, name string, i int) {
+	if first, ok := names[name]; ok {
+		c.at(path, "%q is already the name of entry %d", name, first)
+		return
+	}
+	names[name] = i
+}
+
+// checkID says what is wrong with an id or a reference key.
+func checkID(id string) string {
+	switch {
+	case strings.TrimSpace(id) == "":
+		return "is missing"
+	case len(id) > MaxIDBytes:
+		return fmt.Sprintf("has %d bytes; the limit is %d", len(id), MaxIDBytes)
+	case strings.TrimSpace(id) != id:
+		return fmt.Sprintf("%q begins or ends with a space", id)
+	case strings.ContainsAny(id, "{}") || strings.ContainsFunc(id, unicode.IsControl):
+		return fmt.Sprintf("%q holds a brace or a control character", id)
+	}
+	return ""
+}
+
+func (c *checker) entry(e *Entry) {
+	if fault := checkID(e.ID); fault != "" {
+		c.at("/id", "%s", fault)
+	}
+	if strings.TrimSpace(e.EntryType) == "" {
+		c.at("/entry_type", "is missing; want goal, best_practice, lore or any other name")
+	}
+	if fault := checkID(e.ReferenceKey); e.ReferenceKey != "" && fault != "" {
+		c.at("/reference_key", "%s", fault)
+	}
+	switch e.Content.(type) {
+	case nil:
+		if e.Title == "" && (e.Goal == nil || e.Goal.Description == "") {
+			c.at("/content", "is missing; want text or an object")
+		}
+	case string, map[string]any:
+	default:
+		c.at("/content", "is %T; want text or an object", e.Content)
+	}
+	if math.IsNaN(e.Priority) || math.IsInf(e.Priority, 0) {
+		c.at("/priority", "want a finite number")
+	}
+	c.list("/tags", e.Tags)
+	c.activation(e.ActivationCriteria)
+	c.goal(e)
+	c.values(e)
+}
+
+func (c *checker) list(path string, words []string) {
+	if len(words) > MaxTags {
+		c.at(path, "%d items; the limit is %d", len(words), MaxTags)
+		return
+	}
+	for i, w := range words {
+		if strings.TrimSpace(w) == "" {
+			c.at(path+"/"+strconv.Itoa(i), "is empty")
+		}
+	}
+}
+
+func (c *checker) activation(a *Activation) {
+	if a == nil {
+		return
+	}
+	c.list("/activation_criteria/keywords", a.Keywords)
+	c.list("/activation_criteria/all_keywords", a.AllKeywords)
+	c.list("/activation_criteria/exclude_keywords", a.ExcludeKeywords)
+	c.list("/activation_criteria/tags", a.Tags)
+	c.list("/activation_criteria/event_types", a.EventTypes)
+	if a.Condition != "" {
+		if _, err := expr.Compile(a.Condition, conditionRoots()...); err != nil {
+			c.at("/activation_criteria/condition", "%v", err)
+		}
+	}
+}
+
+func (c *checker) goal(e *Entry) {
+	if e.Goal == nil {
+		return
+	}
+	if t := CanonicalType(e.EntryType); t != TypeGoal && t != TypeRefinedGoal {
+		c.at("/goal", "entry_type %q has no goal; want goal or refined_goal_definition", e.EntryType)
+	}
+	switch e.Goal.Status {
+	case "", GoalPending, GoalActive, GoalCompleted, GoalFailed:
+	default:
+		c.at("/goal/status", "%q is not known; want pending, active, completed or failed", e.Goal.Status)
+	}
+	c.list("/goal/preconditions", e.Goal.Preconditions)
+	c.list("/goal/completion_criteria", e.Goal.CompletionCriteria)
+}
+
+// values holds the free parts to be values, and the whole entry to its size.
+func (c *checker) values(e *Entry) {
+	parts := map[string]any{"/content": e.Content, "/custom_metadata": e.CustomMetadata}
+	if e.Goal != nil {
+		parts["/goal/rewards"], parts["/goal/penalties"] = e.Goal.Rewards, e.Goal.Penalties
+	}
+	for _, path := range protocol.SortedKeys(parts) {
+		if m, ok := parts[path].(map[string]any); ok && m == nil {
+			continue
+		}
+		if _, err := protocol.Normalize(parts[path]); err != nil {
+			c.at(path, "%v", err)
+			return
+		}
+	}
+	if n := len(e.Encode()); n > MaxEntryBytes {
+		c.at("", "%d bytes; the limit of an entry is %d", n, MaxEntryBytes)
+	}
+}

@@ -1,0 +1,92 @@
+package workflow
+
+// Kinds are the node kinds that definitions may use, by the name that stands in
+// a node's type. Add your own under a name with a prefix, such as "shop:Price".
+// The names GroupInput, GroupOutput, SubWorkflow and Loop are the engine's.
+type Kinds map[string]Kind
+
+// Kind makes one node ready to run. Build is called once per node when a
+// workflow is compiled: it declares the inputs and outputs, reads the
+// configuration and returns the body. What is wrong it reports to the setup; it
+// may return nil then.
+type Kind interface {
+	Build(s *Setup) Body
+}
+
+// KindFunc is a Kind that is a function.
+type KindFunc func(s *Setup) Body
+
+// Build calls the function.
+func (f KindFunc) Build(s *Setup) Body { return f(s) }
+
+// Body is a node ready to run. One body serves all runs of a plan, also at the
+// same time: it is never written after Build. Run reads its inputs and sets its
+// outputs on x; outputs that it does not set are not taken, and what depends on
+// them is skipped. It must not keep x.
+//
+// A body that asks the outside calls [Exec.AskModel] or [Exec.AskTool] once in
+// Run, sets no outputs there, and is an [Asker].
+type Body interface {
+	Run(x *Exec) error
+}
+
+// BodyFunc is a Body that is a function.
+type BodyFunc func(x *Exec) error
+
+// Run calls the function.
+func (f BodyFunc) Run(x *Exec) error { return f(x) }
+
+// Asker takes the answer to what Run asked for. Failed answers do not come
+// here: they fail the node, which may be retried.
+type Asker interface {
+	Body
+	Answered(x *Exec, a *Answer) error
+}
+
+// In declares an input.
+type In struct {
+	Name     string
+	Type     Type // "" = WILDCARD
+	Required bool // an edge, a literal or a default must be there; null does not do for typed inputs
+	Default  any
+	// Multi inputs take any number of edges; [Exec.Many] gives what arrived, in
+	// the order of the edges. A literal for one is a list.
+	Multi bool
+	// Without says what becomes of the node when the source of this input gave
+	// nothing.
+	Without Absence
+}
+
+// Absence says how a node takes an input whose source gave nothing.
+type Absence uint8
+
+const (
+	// Propagate: skipped source, skipped node; failed source, failed node.
+	Propagate Absence = iota
+	// ToleratesSkip: a skipped source counts as not connected.
+	ToleratesSkip
+	// ToleratesAll: a failed source does so, too.
+	ToleratesAll
+)
+
+// The handles that every node has besides its own.
+const (
+	// HandleAfter is an input of any number of edges that carries order, not
+	// values: the node waits for the sources and shares their fate.
+	HandleAfter = "after"
+	// HandleError is an output. A node with an edge on it is caught when it
+	// fails: the error goes out here as {kind, message, node} and the other
+	// outputs are not taken.
+	HandleError = "error"
+	// HandleAll, on both ends of an edge, stands for every output of the source
+	// whose name is an input of the target.
+	HandleAll = "*"
+)
+
+// The kinds that the engine runs itself.
+const (
+	TypeGroupInput  = "GroupInput"
+	TypeGroupOutput = "GroupOutput"
+	TypeSubWorkflow = "SubWorkflow"
+	TypeLoop        = "Loop"
+)

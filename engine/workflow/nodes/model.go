@@ -1,0 +1,176 @@
+package nodes
+
+import (
+	"fmt"
+
+	"tavernsim/engine/workflow"
+	"tavernsim/engine/workflow/nodes/lenient"
+	"tavernsim/protocol"
+)
+
+// llm is a node that asks a model once.
+type llm struct {
+	model       string
+	temperature *float64
+	maxTokens   int
+	stop        []string
+	json        bool
+
+	prompt, system, messages, variables, modelIn, tools int // inputs; -1 = not there
+
+	text, value, calls, reasoning, finish, usage, answered int // outputs; -1 = nobody looks
+}
+
+func completion(s *workflow.Setup) workflow.Body {
+	n := &llm{
+		model:     s.Text("model", ""),
+		maxTokens: s.Int("maxTokens", 0, 0, 10_000_000),
+		stop:      s.Texts("stop"),
+		json:      s.Bool("json", false),
+	}
+	if s.Value("temperature") != nil {
+		t := s.Number("temperature", 0)
+		if t < 0 || t > 2 {
+			s.Faultf("temperature", "", "%v; want 0 to 2", t)
+		}
+		n.temperature = &t
+	}
+	in := func(name string, t workflow.Type) int { return s.In(workflow.In{Name: name, Type: t}) }
+	n.prompt, n.system = in("prompt", workflow.String), in("system", workflow.String)
+	n.messages, n.variables = in("messages", workflow.Array), in("variables", workflow.Object)
+	n.modelIn, n.tools = in("model", workflow.String), in("tools", workflow.Array)
+	if !s.Given("prompt") && !s.Given("messages") {
+		s.Faultf("", "connect an edge to \"prompt\" or \"messages\"", "there is nothing to ask the model")
+	}
+	n.outputs(s)
+	return n
+}
+
+func (n *llm) outputs(s *workflow.Setup) {
+	out := func(name string, t workflow.Type) int {
+		i := s.Out(name, t)
+		if !s.Used(name) {
+			return -1
+		}
+		return i
+	}
+	n.text = s.Out("text", workflow.String)
+	n.value = -1
+	if n.json {
+		n.value = s.Out("json", workflow.Wildcard)
+	}
+	n.calls, n.reasoning = out("calls", workflow.Array), out("reasoning", workflow.String)
+	n.finish, n.usage = out("finish", workflow.String), out("usage", workflow.Object)
+	n.answered = out("model", workflow.String)
+}
+
+// Run makes the request.
+func (n *llm) Run(x *workflow.Exec) error {
+	messages, err := n.conversation(x)
+	if err != nil {
+		return err
+	}
+	tools, err := readTools(x.List(n.tools))
+	if err != nil {
+		return err
+	}
+	q := x.AskModel()
+	q.Model = n.model
+	if x.Has(n.modelIn) {
+		q.Model = x.Text(n.modelIn)
+	}
+	q.Messages, q.Tools = messages, tools
+	q.MaxTokens, q.Temperature, q.Stop, q.JSON = n.maxTokens, n.temperature, n.stop, n.json
+	q.Variables = x.Object(n.variables)
+	return nil
+}
+
+// conversation is the system text, the messages and the prompt, in this order.
+func (n *llm) conversation(x *workflow.Exec) ([]protocol.ModelMessage, error) {
+	given := x.List(n.messages)
+	list := make([]protocol.ModelMessage, 0, len(given)+2)
+	if t := x.Text(n.system); t != "" {
+		list = append(list, protocol.ModelMessage{Role: protocol.RoleSystem, Text: t})
+	}
+	for i, v := range given {
+		m, err := readMessage(v)
+		if err != nil {
+			return nil, protocol.Errorf(protocol.KindInvalid, "message %d: %w", i, err)
+		}
+		list = append(list, m)
+	}
+	if t := x.Text(n.prompt); t != "" {
+		list = append(list, protocol.ModelMessage{Role: protocol.RoleUser, Text: t})
+	}
+	if len(list) == 0 {
+		return nil, protocol.Errorf(protocol.KindInvalid, "the prompt is empty and there are no messages")
+	}
+	return list, nil
+}
+
+func readMessage(v any) (protocol.ModelMessage, error) {
+	m, ok := v.(map[string]any)
+	if !ok {
+		return protocol.ModelMessage{}, fmt.Errorf("want an object with role and text, got %s", workflow.TypeOf(v))
+	}
+	out := protocol.ModelMessage{Role: protocol.Role(firstText(m, "role")), Text: firstText(m, "text", "content"), CallID: firstText(m, "callId", "tool_call_id")}
+	switch out.Role {
+	case protocol.RoleSystem, protocol.RoleUser, protocol.RoleAssistant, protocol.RoleTool:
+	default:
+		return out, fmt.Errorf("role %q: want system, user, assistant or tool", out.Role)
+	}
+	calls, _ := m["calls"].([]any)
+	for _, c := range calls {
+		call, err := ReadCall(c)
+		if err != nil {
+			return out, err
+		}
+		out.Calls = append(out.Calls, call)
+	}
+	return out, nil
+}
+
+func readTools(list []any) ([]protocol.ToolSpec, error) {
+	if len(list) == 0 {
+		return nil, nil
+	}
+	specs := make([]protocol.ToolSpec, 0, len(list))
+	for i, v := range list {
+		m, _ := v.(map[string]any)
+		spec := protocol.ToolSpec{Name: firstText(m, "name"), Description: firstText(m, "description"), Parameters: m["parameters"]}
+		if spec.Name == "" {
+			return nil, protocol.Errorf(protocol.KindInvalid, "tool %d: want an object with name, description and parameters", i)
+		}
+		specs = append(specs, spec)
+	}
+	return specs, nil
+}
+
+// Answered gives out what somebody looks at.
+func (n *llm) Answered(x *workflow.Exec, a *workflow.Answer) error {
+	m := &a.Model
+	if n.json {
+		r, err := lenient.Parse(m.Text)
+		if err != nil {
+			// Asking again may help, so a retry is allowed to.
+			return protocol.Errorf(protocol.KindTransient, "the model's answer is no JSON: %w", err)
+		}
+		x.Set(n.value, r.Value)
+	}
+	x.Set(n.text, m.Text)
+	set := func(out int, v func() any) {
+		if out >= 0 {
+			x.Set(out, v())
+		}
+	}
+	set(n.calls, func() any { return callValues(m.Calls) })
+	set(n.reasoning, func() any { return m.Reasoning })
+	set(n.finish, func() any { return string(m.Finish) })
+	set(n.usage, func() any { return usageValue(&m.Usage) })
+	set(n.answered, func() any { return m.Model })
+	return nil
+}
+
+func usageValue(u *protocol.Usage) map[string]any {
+	return map[string]any{"input": u.Input, "output": u.Output, "cacheRead": u.CacheRead, "reasoning": u.Reasoning}
+}

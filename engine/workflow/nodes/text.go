@@ -1,0 +1,156 @@
+package nodes
+
+import (
+	"slices"
+	"strings"
+
+	"tavernsim/engine/template"
+	"tavernsim/engine/workflow"
+)
+
+// freeInputs declares what the user named, and what "*" offers besides.
+func freeInputs(s *workflow.Setup, t workflow.Type) (names []string, first int) {
+	names = append(s.Free(), s.Offered()...)
+	first = -1
+	for i, name := range names {
+		n := s.In(workflow.In{Name: name, Type: t})
+		if i == 0 {
+			first = n
+		}
+	}
+	return names, first
+}
+
+func textTemplate(s *workflow.Setup) workflow.Body {
+	names, first := freeInputs(s, workflow.Wildcard)
+	text := s.Out("text", workflow.String)
+	vars := s.Out("variables", workflow.Object)
+	wantVars := s.Used("variables")
+	src := s.NeedText("template")
+	if src == "" {
+		return nil
+	}
+	t, err := template.Compile(s.NodeID(), src, template.Roots(names...))
+	if err != nil {
+		s.Faultf("template", "connect what it names, or write the name of an input", "%v", err)
+		return nil
+	}
+	return workflow.BodyFunc(func(x *workflow.Exec) error {
+		b, err := t.AppendFrom(x.Buffer(), x, nil)
+		if err != nil {
+			return err
+		}
+		x.Set(text, string(b))
+		x.Keep(b)
+		if wantVars {
+			x.Set(vars, objectOf(x, names, first))
+		}
+		return nil
+	})
+}
+
+// objectOf makes an object of inputs that stand next to each other.
+func objectOf(x *workflow.Exec, names []string, first int) map[string]any {
+	m := make(map[string]any, len(names))
+	for i, name := range names {
+		m[name] = x.In(first + i)
+	}
+	return m
+}
+
+func textMerge(s *workflow.Setup) workflow.Body {
+	texts := s.In(workflow.In{Name: "texts", Type: workflow.String, Multi: true, Required: true, Without: workflow.ToleratesSkip})
+	out := s.Out("text", workflow.String)
+	separator := s.Text("separator", "\n\n")
+	keepEmpty := s.Bool("keepEmpty", false)
+	return workflow.BodyFunc(func(x *workflow.Exec) error {
+		size := 0
+		for _, v := range x.Many(texts) {
+			t, _ := v.(string)
+			size += len(t) + len(separator)
+		}
+		if size > template.MaxOutput {
+			return errTooLong("text", size)
+		}
+		b, n := x.Buffer(), 0
+		for _, v := range x.Many(texts) {
+			t, _ := v.(string)
+			if t == "" && !keepEmpty {
+				continue
+			}
+			if n++; n > 1 {
+				b = append(b, separator...)
+			}
+			b = append(b, t...)
+		}
+		x.Set(out, string(b))
+		x.Keep(b)
+		return nil
+	})
+}
+
+func constant(s *workflow.Setup) workflow.Body {
+	v := s.Value("value")
+	if v == nil && !slices.Contains(s.Settings(), "value") {
+		s.Faultf("value", "", "is missing")
+	}
+	out := s.Out("value", workflow.TypeOf(v))
+	return workflow.BodyFunc(func(x *workflow.Exec) error {
+		x.Set(out, v)
+		return nil
+	})
+}
+
+func makeObject(s *workflow.Setup) workflow.Body {
+	names, first := freeInputs(s, workflow.Wildcard)
+	out := s.Out("object", workflow.Object)
+	return workflow.BodyFunc(func(x *workflow.Exec) error {
+		m := make(map[string]any, len(names))
+		for i, name := range names {
+			if x.Has(first + i) {
+				m[name] = x.In(first + i)
+			}
+		}
+		x.Set(out, m)
+		return nil
+	})
+}
+
+func makeList(s *workflow.Setup) workflow.Body {
+	items := s.In(workflow.In{Name: "items", Multi: true, Without: workflow.ToleratesSkip})
+	out := s.Out("list", workflow.Array)
+	flatten := s.Bool("flatten", false)
+	return workflow.BodyFunc(func(x *workflow.Exec) error {
+		list := make([]any, 0, len(x.Many(items)))
+		for _, v := range x.Many(items) {
+			if inner, ok := v.([]any); ok && flatten {
+				list = append(list, inner...)
+			} else {
+				list = append(list, v)
+			}
+		}
+		x.Set(out, list)
+		return nil
+	})
+}
+
+// tamParse takes the calls out of a text.
+func tamParse(read func(string) Parsed) workflow.Kind {
+	return workflow.KindFunc(func(s *workflow.Setup) workflow.Body {
+		in := s.In(workflow.In{Name: "text", Type: workflow.String, Required: true})
+		text := s.Out("text", workflow.String)
+		calls := s.Out("calls", workflow.Array)
+		problems := s.Out("problems", workflow.Array)
+		return workflow.BodyFunc(func(x *workflow.Exec) error {
+			p := read(x.Text(in))
+			x.Set(text, strings.TrimSpace(p.Text))
+			x.Set(calls, callValues(p.Calls))
+			list := make([]any, len(p.Problems))
+			for i, t := range p.Problems {
+				list[i] = t
+			}
+			x.Set(problems, list)
+			return nil
+		})
+	})
+}

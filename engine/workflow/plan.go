@@ -1,0 +1,168 @@
+package workflow
+
+import (
+	"time"
+
+	"tavernsim/protocol"
+)
+
+// Plan is a compiled workflow. It is immutable and serves any number of runs at
+// the same time.
+//
+// All outputs of all nodes have a number, their slot; the first slots are the
+// interface inputs. A run is an array of slots and an array of node states.
+type Plan struct {
+	id       string
+	maxSteps int
+	inputs   []planInput
+	outputs  []planOutput
+	outNode  string     // id of the GroupOutput node
+	nodes    []planNode // in topological order; GroupInput, GroupOutput and bypassed nodes are wires by now
+	roots    []int32    // nodes that wait for nothing
+	slots    int
+	depth    int // of nested workflows; 0 = none
+}
+
+type planInput struct {
+	name     string
+	typ      Type
+	required bool
+	missing  any // the default
+}
+
+type planOutput struct {
+	name     string
+	typ      Type
+	required bool
+	wire     wire
+}
+
+type planNode struct {
+	id, kind string
+	hash     uint64 // keys the node's chance
+
+	body  Body
+	asker Asker
+	sub   *subWorkflow // set instead of body, alone or with loop
+	loop  *loop
+
+	ins   []planIn
+	after []int32 // slots
+	first int32   // slot of the first output
+	outs  int32
+	err   int32 // slot of the error output; -1 = nobody catches
+
+	next []int32 // nodes that wait for this one
+	wait int32   // how many nodes this one waits for
+
+	timeout time.Duration
+	retries int
+	backoff time.Duration
+}
+
+type planIn struct {
+	name     string
+	typ      Type
+	required bool
+	multi    bool
+	without  Absence
+	missing  any // the default, normalized
+	given    bool
+	wires    []wire
+}
+
+// A wire brings a value from a slot or holds a constant.
+type wire struct {
+	slot  int32 // below 0: see the constants
+	conv  conversion
+	to    Type
+	from  Type // of what it brings, before the conversion
+	value any
+}
+
+const (
+	slotConst = -1
+	slotNever = -2 // an output of a bypassed node that nothing stands in for
+)
+
+// ID is the id of the workflow.
+func (p *Plan) ID() string { return p.id }
+
+// Inputs lists the interface inputs, sorted: the order of the arguments of
+// [Run.Start].
+func (p *Plan) Inputs() []string {
+	names := make([]string, len(p.inputs))
+	for i := range p.inputs {
+		names[i] = p.inputs[i].name
+	}
+	return names
+}
+
+// Input is the number of an interface input; -1 when there is none.
+func (p *Plan) Input(name string) int {
+	for i := range p.inputs {
+		if p.inputs[i].name == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// Outputs lists the interface outputs, sorted: the order of [Run.Output].
+func (p *Plan) Outputs() []string {
+	names := make([]string, len(p.outputs))
+	for i := range p.outputs {
+		names[i] = p.outputs[i].name
+	}
+	return names
+}
+
+// Output is the number of an interface output; -1 when there is none.
+func (p *Plan) Output(name string) int {
+	for i := range p.outputs {
+		if p.outputs[i].name == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// Args orders named inputs for [Run.Start]. A name that the workflow does not
+// have is an error.
+func (p *Plan) Args(inputs map[string]any) ([]any, error) {
+	args := make([]any, len(p.inputs))
+	for _, name := range protocol.SortedKeys(inputs) {
+		i := p.Input(name)
+		if i < 0 {
+			return nil, protocol.Errorf(protocol.KindInvalid, "workflow %s: input %q: no such input (%s)", p.id, name, suggest(name, p.Inputs()))
+		}
+		args[i] = inputs[name]
+	}
+	return args, nil
+}
+
+// argument checks one argument and puts the default in its place when it is
+// missing.
+func (in *planInput) argument(v any) (any, error) {
+	if v == nil {
+		v = in.missing
+	}
+	if v == nil {
+		if in.required {
+			return nil, protocol.Errorf(protocol.KindInvalid, "input %q: is required and was not given", in.name)
+		}
+		return nil, nil
+	}
+	out, err := convert(v, in.typ, in.typ.argument())
+	if err != nil {
+		return nil, protocol.Errorf(protocol.KindInvalid, "input %q: %w", in.name, err)
+	}
+	return out, nil
+}
+
+func (t Type) argument() conversion {
+	if t.untyped() {
+		return asIs
+	}
+	return strict
+}

@@ -1,0 +1,474 @@
+package workflow
+
+import (
+	"errors"
+	"time"
+
+	"tavernsim/protocol"
+)
+
+// Env is what a run gets besides its inputs.
+type Env struct {
+	Now  protocol.Time // stands still during the run
+	Draw protocol.Draw // chance of the nodes
+	// Timeout bounds the whole run on its own clock; 0 = no bound. When it is
+	// over, open requests time out.
+	Timeout time.Duration
+	Trace   bool // keep what became of every node for [Run.Trace]
+}
+
+// Run is one execution of a plan: a plain value with one owner. The zero Run is
+// ready for Start; a run that is done can be started again, with any plan, and
+// uses its memory again. It must not be copied while it runs.
+type Run struct {
+	plan *Plan
+	env  Env
+	root *frame
+	done bool
+	err  error // why the run as a whole was stopped
+
+	steps int
+	ready []task
+	head  int // of ready
+	asked []task
+	open  int // requests without an answer
+
+	exec  Exec
+	req   Request
+	free  []*frame // frames to use again
+	outs  []slot   // the interface outputs of a run that is done
+	trace []NodeFinished
+}
+
+// A task is a node of a frame; with loop, the next item of it.
+type task struct {
+	frame *frame
+	node  int32
+	loop  *loopState
+}
+
+// frame is one execution of one plan inside a run: the whole, a nested workflow
+// or one item of a loop.
+type frame struct {
+	plan  *Plan
+	slots []slot
+	nodes []nodeState
+	left  int // nodes that have not settled
+	draw  protocol.Draw
+
+	start, end time.Duration // on the run's clock
+	deadline   time.Duration // 0 = none
+
+	parent  *frame // nil for the whole
+	up      int32  // node of the parent
+	loop    *loopState
+	item    int
+	attempt int16  // of the parent's node
+	prefix  string // "outer/", made when it is first asked for
+
+	fails  []*Failure // nobody caught, of this frame and those inside it
+	fail   *Failure   // of the first failed node, in the order of the plan
+	failAt int32
+}
+
+type slot struct {
+	v  any // *Failure when it failed
+	is slotIs
+}
+
+type slotIs uint8
+
+const (
+	pending slotIs = iota
+	arrived
+	skipped
+	failed
+)
+
+type nodeState struct {
+	start   time.Duration // of the latest attempt
+	timeout time.Duration // of its request
+	wait    int32         // sources that have not settled
+	attempt int16
+	asked   Ask
+	settled bool
+}
+
+func (f *frame) read(w *wire) slot {
+	switch {
+	case w.slot >= 0:
+		return f.slots[w.slot]
+	case w.slot == slotConst:
+		return slot{w.value, arrived}
+	}
+	return slot{nil, skipped}
+}
+
+// Start begins a run. args are the inputs in the order of [Plan.Inputs]; nil is
+// "not given", and missing ones at the end may be left out. It refuses arguments
+// that do not fit, all at once, and leaves the run as after [Run.Reset] then.
+// Nothing is asked before Advance.
+func (r *Run) Start(p *Plan, args []any, env Env) error {
+	r.Reset()
+	if len(args) > len(p.inputs) {
+		return protocol.Errorf(protocol.KindInvalid, "workflow %s: %d arguments for %d inputs", p.id, len(args), len(p.inputs))
+	}
+	f := r.newFrame(p)
+	var bad []error
+	for i := range p.inputs {
+		var v any
+		if i < len(args) {
+			v = args[i]
+		}
+		v, err := p.inputs[i].argument(v)
+		if err != nil {
+			bad = append(bad, err)
+		}
+		f.slots[i] = slot{v, arrived}
+	}
+	if bad != nil {
+		r.release(f)
+		return protocol.Errorf(protocol.KindInvalid, "workflow %s: %w", p.id, errors.Join(bad...))
+	}
+	r.plan, r.env, r.root = p, env, f
+	f.draw, f.deadline = env.Draw, max(env.Timeout, 0)
+	r.begin(f)
+	return nil
+}
+
+// Reset forgets everything but the memory to use again. A run that waits in a
+// pool should be reset, so that it keeps no values alive.
+func (r *Run) Reset() {
+	if r.root != nil {
+		r.release(r.root) // open frames inside it are let go
+	}
+	clear(r.ready)
+	clear(r.asked)
+	clear(r.outs)
+	clear(r.trace)
+	clear(r.exec.in)
+	clear(r.exec.many)
+	r.plan, r.root, r.err, r.done = nil, nil, nil, false
+	r.ready, r.head, r.asked, r.open, r.steps = r.ready[:0], 0, r.asked[:0], 0, 0
+	r.outs, r.trace = r.outs[:0], r.trace[:0]
+	r.env, r.req = Env{}, Request{}
+	r.exec.frame, r.exec.node = nil, nil
+}
+
+func (r *Run) newFrame(p *Plan) *frame {
+	var f *frame
+	if n := len(r.free); n > 0 {
+		f, r.free = r.free[n-1], r.free[:n-1]
+	} else {
+		f = &frame{}
+	}
+	f.plan = p
+	f.slots = sized(f.slots, p.slots)
+	f.nodes = sized(f.nodes, len(p.nodes))
+	return f
+}
+
+// sized gives a cleared slice of n; what release cleared stays so.
+func sized[T any](s []T, n int) []T {
+	if cap(s) < n {
+		return make([]T, n)
+	}
+	return s[:n]
+}
+
+const maxFree = 64 // frames a run keeps to use again
+
+func (r *Run) release(f *frame) {
+	if len(r.free) >= maxFree {
+		return
+	}
+	clear(f.slots)
+	clear(f.nodes)
+	clear(f.fails)
+	*f = frame{slots: f.slots, nodes: f.nodes, fails: f.fails[:0]}
+	r.free = append(r.free, f)
+}
+
+// begin queues the nodes of a frame that wait for nothing. The slots of the
+// inputs are set.
+func (r *Run) begin(f *frame) {
+	f.left = len(f.nodes)
+	f.end = f.start
+	for i := range f.nodes {
+		f.nodes[i].wait = f.plan.nodes[i].wait
+		f.nodes[i].start = f.start
+	}
+	for _, n := range f.plan.roots {
+		r.ready = append(r.ready, task{frame: f, node: n})
+	}
+	if f.left == 0 {
+		r.close(f)
+	}
+}
+
+// Advance runs every node that can run, asks the host whatever they ask, and
+// returns when all that is left waits for answers, or the run is done: true.
+func (r *Run) Advance(h Host) bool {
+	for r.head < len(r.ready) && !r.done {
+		t := r.ready[r.head]
+		r.head++
+		if t.loop != nil {
+			r.nextItem(t.loop)
+		} else {
+			r.step(h, t.frame, t.node)
+		}
+	}
+	clear(r.ready[:r.head])
+	r.ready, r.head = append(r.ready[:0], r.ready[r.head:]...), 0
+	if r.done {
+		clear(r.ready)
+		r.ready = r.ready[:0]
+	}
+	return r.done
+}
+
+func (r *Run) step(h Host, f *frame, n int32) {
+	x := &r.exec
+	x.bind(r, f, n)
+	node, st := x.node, &f.nodes[n]
+	switch v, cause, err := x.gather(); v {
+	case isSkipped:
+		r.settle(f, n, Skipped, nil, st.start)
+		return
+	case isBlocked:
+		r.settle(f, n, Blocked, cause, st.start)
+		return
+	case isRefused:
+		st.attempt++
+		r.failNode(f, n, err, st.start)
+		return
+	}
+	if !r.count() {
+		return
+	}
+	st.attempt++
+	switch {
+	case node.loop != nil:
+		r.startLoop(f, n)
+		return
+	case node.sub != nil:
+		r.startSub(f, n)
+		return
+	}
+	if err := node.body.Run(x); err != nil {
+		r.failNode(f, n, err, st.start)
+		return
+	}
+	if x.asked == 0 {
+		r.settle(f, n, OK, nil, st.start)
+		return
+	}
+	r.ask(h, f, n)
+}
+
+// count takes one step of the run's budget; false stops the run.
+func (r *Run) count() bool {
+	if r.steps >= r.plan.maxSteps {
+		r.stop(protocol.Errorf(protocol.KindLimit, "workflow %s: more than %d steps; raise the limit or do less in loops", r.plan.id, r.plan.maxSteps))
+		return false
+	}
+	r.steps++
+	return true
+}
+
+func (r *Run) ask(h Host, f *frame, n int32) {
+	node, st, q := &f.plan.nodes[n], &f.nodes[n], &r.req
+	if node.asker == nil {
+		r.failNode(f, n, protocol.Errorf(protocol.KindInternal, "the kind %s asks and takes no answer", node.kind), st.start)
+		return
+	}
+	timeout, ok := f.timeout(node.timeout, st.start)
+	if !ok {
+		r.failNode(f, n, protocol.Errorf(protocol.KindTimeout, "no time left: the deadline of %v has passed", f.deadline), st.start)
+		return
+	}
+	q.ID = len(r.asked) + 1
+	q.Node = f.pathOf(node)
+	q.Attempt = int(st.attempt)
+	q.Wait, q.At, q.Timeout = node.waitBefore(q.Attempt), st.start, timeout
+	q.Ask = r.exec.asked
+	if q.Ask == AskModel {
+		q.Model.Timeout = timeout
+	} else {
+		q.Call.ID = attemptPath(q.Node, st.attempt)
+	}
+	r.asked = append(r.asked, task{frame: f, node: n})
+	a, now := h.Request(q)
+	if !now {
+		r.open++
+		f.nodes[n].asked, f.nodes[n].timeout = q.Ask, timeout
+		return
+	}
+	r.asked[q.ID-1] = task{}
+	r.answered(f, n, &a, q.Ask, timeout)
+}
+
+// timeout is the bound of a request that leaves at a moment; false when the
+// deadline has passed.
+func (f *frame) timeout(own, at time.Duration) (time.Duration, bool) {
+	if f.deadline == 0 {
+		return own, true
+	}
+	left := f.deadline - at
+	if left <= 0 {
+		return 0, false
+	}
+	if own == 0 {
+		return left, true
+	}
+	return min(own, left), true
+}
+
+// Answer gives the answer to a request that the host put off. Call Advance
+// afterwards. An answer to a request that is not open is refused and changes
+// nothing: it was answered, never made, or its run has ended.
+func (r *Run) Answer(id int, a Answer) error {
+	if id < 1 || id > len(r.asked) || r.asked[id-1].frame == nil || r.done {
+		return protocol.Errorf(protocol.KindNotFound, "workflow: answer to request %d: the request is not open", id)
+	}
+	t := r.asked[id-1]
+	r.asked[id-1] = task{}
+	r.open--
+	x := &r.exec
+	x.bind(r, t.frame, t.node)
+	if v, _, err := x.gather(); v != runs {
+		return protocol.Errorf(protocol.KindInternal, "workflow: answer to request %d: its inputs changed: %w", id, err)
+	}
+	st := &t.frame.nodes[t.node]
+	r.answered(t.frame, t.node, &a, st.asked, st.timeout)
+	return nil
+}
+
+func (r *Run) answered(f *frame, n int32, a *Answer, ask Ask, timeout time.Duration) {
+	node, st := &f.plan.nodes[n], &f.nodes[n]
+	took := a.latency()
+	finish := st.start + took
+	if timeout > 0 && took > timeout {
+		r.failNode(f, n, protocol.Errorf(protocol.KindTimeout, "no answer within %v; it took %v", timeout, took), st.start+timeout)
+		return
+	}
+	err := a.failure(ask)
+	if err == nil {
+		r.exec.asked = 0
+		err = node.asker.Answered(&r.exec, a)
+	}
+	if err == nil && r.exec.asked != 0 {
+		err = protocol.Errorf(protocol.KindInternal, "the kind %s asks again in its answer", node.kind)
+	}
+	if err != nil {
+		r.failNode(f, n, err, finish)
+		return
+	}
+	r.settle(f, n, OK, nil, finish)
+}
+
+// failNode takes a failed attempt of a body: it is repeated, caught or final.
+// What the body has set before is not given out.
+func (r *Run) failNode(f *frame, n int32, err error, finish time.Duration) {
+	node := &f.plan.nodes[n]
+	clear(f.slots[node.first : node.first+node.outs])
+	if !r.retry(f, n, err, finish) {
+		fail := &Failure{Node: f.pathOf(node), Err: err}
+		r.conclude(f, n, fail, []*Failure{fail}, finish)
+	}
+}
+
+// conclude settles a node that has failed for good. all are the failures to
+// report unless the error output catches them.
+func (r *Run) conclude(f *frame, n int32, fail *Failure, all []*Failure, finish time.Duration) {
+	if errSlot := f.plan.nodes[n].err; errSlot >= 0 {
+		f.slots[errSlot] = slot{fail.value(), arrived}
+		r.settle(f, n, Caught, fail, finish)
+		return
+	}
+	f.fails = append(f.fails, all...)
+	if f.fail == nil || n < f.failAt {
+		f.fail, f.failAt = fail, n
+	}
+	r.settle(f, n, Failed, fail, finish)
+}
+
+func (r *Run) retry(f *frame, n int32, err error, finish time.Duration) bool {
+	node, st := &f.plan.nodes[n], &f.nodes[n]
+	if int(st.attempt) > node.retries || !retryable(err) {
+		return false
+	}
+	at := finish + node.waitBefore(int(st.attempt)+1)
+	if f.deadline > 0 && at >= f.deadline {
+		return false
+	}
+	st.start = at
+	r.ready = append(r.ready, task{frame: f, node: n})
+	return true
+}
+
+// settle ends a node: its outputs get their final state and those that wait for
+// it come nearer. Every node settles exactly once.
+func (r *Run) settle(f *frame, n int32, o Outcome, fail *Failure, finish time.Duration) {
+	node, st := &f.plan.nodes[n], &f.nodes[n]
+	if st.settled {
+		panic("workflow: node " + f.pathOf(node) + " settled twice")
+	}
+	st.settled = true
+	rest := slot{nil, skipped}
+	if o == Failed || o == Blocked {
+		rest = slot{fail, failed}
+	}
+	for i := node.first; i < node.first+node.outs; i++ {
+		if f.slots[i].is == pending {
+			f.slots[i] = rest
+		}
+	}
+	if node.err >= 0 && f.slots[node.err].is == pending {
+		f.slots[node.err] = slot{nil, skipped}
+		if o == Blocked {
+			f.slots[node.err] = rest
+		}
+	}
+	if r.env.Trace {
+		r.traceNode(f, n, o, fail, finish)
+	}
+	f.end = max(f.end, finish)
+	for _, next := range node.next {
+		s := &f.nodes[next]
+		s.start = max(s.start, finish)
+		if s.wait--; s.wait == 0 {
+			r.ready = append(r.ready, task{frame: f, node: next})
+		}
+	}
+	if f.left--; f.left == 0 {
+		r.close(f)
+	}
+}
+
+// close ends a frame whose nodes have all settled.
+func (r *Run) close(f *frame) {
+	switch {
+	case f.parent == nil:
+		r.done = true
+		r.readOutputs()
+	case f.loop != nil:
+		r.endItem(f)
+	default:
+		r.endSub(f)
+	}
+}
+
+// Cancel stops the run: no node starts any more, open requests will not be
+// answered, outputs that have arrived stay. A run that is done stays as it is.
+func (r *Run) Cancel(reason string) {
+	if r.root == nil || r.done {
+		return
+	}
+	r.stop(protocol.Errorf(protocol.KindCancelled, "workflow %s: cancelled: %s", r.plan.id, reason))
+}
+
+func (r *Run) stop(err error) {
+	r.err, r.done = err, true
+	r.readOutputs()
+}

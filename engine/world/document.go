@@ -1,0 +1,244 @@
+package world
+
+import (
+	"encoding/json"
+	"math"
+	"strconv"
+
+	"tavernsim/protocol"
+)
+
+// Document is one immutable snapshot of a world: an object and its version.
+// All methods are safe for concurrent use and take no lock.
+type Document struct {
+	root    *object
+	version int64
+}
+
+// FromValue makes a document out of an object; nil is the empty one.
+func FromValue(v any, version int64) (*Document, error) {
+	if v == nil {
+		v = map[string]any{}
+	}
+	node, err := builder{own: &owner{}, ver: version}.value(v, 0)
+	if err != nil {
+		return nil, protocol.Errorf(protocol.KindInvalid, "world: make document: %w", err)
+	}
+	root, ok := node.(*object)
+	if !ok {
+		return nil, protocol.Errorf(protocol.KindInvalid, "world: make document: the root is a %s; want an object", typeName(node))
+	}
+	return &Document{root: root, version: version}, nil
+}
+
+// Version counts the commits that changed the document.
+func (d *Document) Version() int64 { return d.version }
+
+// Size is the number of bytes of the whole as canonical msgpack.
+func (d *Document) Size() int { return d.root.size() }
+
+// Value is the whole document; shared, read-only.
+func (d *Document) Value() map[string]any { return d.root.value() }
+
+// Get reads the value at a path; shared, read-only. The empty path is the whole.
+func (d *Document) Get(path Path) (any, bool) {
+	node, ok := walk(d.root, path)
+	if !ok {
+		return nil, false
+	}
+	return valueOf(node), true
+}
+
+// Has reports whether something, also null, is at a path.
+func (d *Document) Has(path Path) bool {
+	_, ok := walk(d.root, path)
+	return ok
+}
+
+// Len is the number of children at a path; 0 for a scalar or nothing.
+func (d *Document) Len(path Path) int {
+	switch x, _ := walk(d.root, path); x := x.(type) {
+	case *object:
+		return x.len()
+	case *list:
+		return x.n
+	}
+	return 0
+}
+
+// SizeOf is the number of bytes of the value at a path as canonical msgpack; 0
+// when nothing is there.
+func (d *Document) SizeOf(path Path) int {
+	node, ok := walk(d.root, path)
+	if !ok {
+		return 0
+	}
+	return sizeOf(node)
+}
+
+// child steps from a node to one of its children.
+func child(node any, s *Segment) (slot, bool) {
+	switch x := node.(type) {
+	case *object:
+		if s.Kind == Name {
+			return x.get(s.Key)
+		}
+	case *list:
+		if i, ok := s.position(x.n); ok && i < x.n {
+			return x.at(i), true
+		}
+	}
+	return slot{}, false
+}
+
+func walk(root *object, path Path) (any, bool) {
+	var node any = root
+	for i := range path {
+		s, ok := child(node, &path[i])
+		if !ok {
+			return nil, false
+		}
+		node = s.val
+	}
+	return node, true
+}
+
+// VersionOf is the version of the last write that could be seen at a path: of
+// the place itself, of anything below it, of an ancestor that was replaced or
+// removed. See promise 4 for a path where nothing is.
+func (d *Document) VersionOf(path Path) int64 { return versionOf(d.root, d.version, path) }
+
+func versionOf(root *object, version int64, path Path) int64 {
+	var node any = root
+	floor := int64(math.MinInt64) // of the lists above: they may have moved what is below
+	for i := range path {
+		s, ok := child(node, &path[i])
+		if !ok {
+			return max(floor, missingVersion(node, &path[i], version))
+		}
+		if l, isList := node.(*list); isList {
+			floor = max(floor, l.born)
+		}
+		node, version = s.val, s.ver
+	}
+	return max(floor, version)
+}
+
+// missingVersion answers for a child that is not there; above is the version of
+// the node itself.
+func missingVersion(node any, s *Segment, above int64) int64 {
+	switch x := node.(type) {
+	case *object:
+		if s.Kind == Name {
+			return x.missing(s.Key)
+		}
+	case *list:
+		if s.Kind == Append {
+			return above
+		}
+		return x.born
+	}
+	return above
+}
+
+// AppendMsg appends the document's value as canonical msgpack.
+func (d *Document) AppendMsg(b []byte) []byte { return appendNode(b, d.root) }
+
+// Raw encodes the value at a path without materialising it.
+func (d *Document) Raw(path Path) (protocol.Raw, bool) {
+	node, ok := walk(d.root, path)
+	if !ok {
+		return nil, false
+	}
+	return appendNode(make([]byte, 0, sizeOf(node)), node), true
+}
+
+// AppendJSON appends the document's value as JSON in one line, keys in byte
+// order. Floats always show a point or an exponent, so that reading the text
+// back gives the same types.
+func (d *Document) AppendJSON(b []byte) []byte { return appendJSON(b, d.root) }
+
+// MarshalJSON is AppendJSON.
+func (d *Document) MarshalJSON() ([]byte, error) { return d.AppendJSON(nil), nil }
+
+func appendJSON(b []byte, node any) []byte {
+	switch x := node.(type) {
+	case nil:
+		return append(b, "null"...)
+	case bool:
+		return strconv.AppendBool(b, x)
+	case int64:
+		return strconv.AppendInt(b, x, 10)
+	case float64:
+		return appendFloat(b, x)
+	case string:
+		return appendText(b, x)
+	case *list:
+		b = append(b, '[')
+		for i := range x.n {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = appendJSON(b, x.at(i).val)
+		}
+		return append(b, ']')
+	case *object:
+		b = append(b, '{')
+		first := true
+		x.each(func(k string, s slot) bool {
+			if !first {
+				b = append(b, ',')
+			}
+			first = false
+			b = append(appendText(b, k), ':')
+			b = appendJSON(b, s.val)
+			return true
+		})
+		return append(b, '}')
+	}
+	panic("world: appendJSON: not a node")
+}
+
+func appendFloat(b []byte, f float64) []byte {
+	start := len(b)
+	format := byte('f')
+	if a := math.Abs(f); a != 0 && (a < 1e-6 || a >= 1e21) {
+		format = 'e'
+	}
+	b = strconv.AppendFloat(b, f, format, -1, 64)
+	for _, c := range b[start:] {
+		if c == '.' || c == 'e' {
+			return b
+		}
+	}
+	return append(b, ".0"...)
+}
+
+// appendText quotes like encoding/json, without escaping for HTML.
+func appendText(b []byte, s string) []byte {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c == '"' || c == '\\' || c >= 0x7f {
+			return appendQuoted(b, s)
+		}
+	}
+	b = append(b, '"')
+	b = append(b, s...)
+	return append(b, '"')
+}
+
+func appendQuoted(b []byte, s string) []byte {
+	var out quoteBuffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(s); err != nil {
+		panic("world: quote text: " + err.Error())
+	}
+	return append(b, out[:len(out)-1]...)
+}
+
+type quoteBuffer []byte
+
+func (q *quoteBuffer) Write(p []byte) (int, error) {
+	*q = append(*q, p...)
+	return len(p), nil
+}

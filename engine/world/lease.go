@@ -1,0 +1,159 @@
+package world
+
+import (
+	"slices"
+	"time"
+
+	"tavernsim/protocol"
+)
+
+// Bounds of leases.
+const (
+	MaxLease      = time.Hour // longest time a lease may be asked for
+	MaxLeasePaths = 64
+	MaxLeases     = 10_000
+)
+
+// Lease keeps others from writing at, above or below its paths until a moment
+// of the scene's clock.
+type Lease struct {
+	ID     string
+	Holder string
+	Paths  []Path
+	Until  protocol.Time
+}
+
+// Leased says that a lease began. Version 1 of this fact.
+type Leased struct {
+	Time  protocol.Time
+	Lease Lease
+}
+
+// FactKind implements protocol.Fact.
+func (*Leased) FactKind() string { return "world.leased" }
+
+// Released says that a lease ended before or at its time. Version 1 of this
+// fact.
+type Released struct {
+	Time    protocol.Time
+	ID      string
+	Holder  string
+	Expired bool
+}
+
+// FactKind implements protocol.Fact.
+func (*Released) FactKind() string { return "world.released" }
+
+// Leases are the locks of one document, a value like the document. A deadlock
+// cannot arise: nobody waits (a request that meets a foreign lease is refused at
+// once), a lease takes all its paths or none, and a holder has at most one, so
+// nobody holds one lock while asking for another.
+type Leases struct{ held []Lease } // in the order in which they began
+
+// Held lists the leases that are live.
+func (l Leases) Held(now protocol.Time) []Lease {
+	return slices.DeleteFunc(slices.Clone(l.held), func(h Lease) bool { return h.Until <= now })
+}
+
+// Acquire decides about a new lease.
+func (l Leases) Acquire(now protocol.Time, want Lease, d time.Duration) (*Leased, error) {
+	if err := want.check(d); err != nil {
+		return nil, err
+	}
+	live := l.Held(now)
+	if len(live) >= MaxLeases {
+		return nil, faultf(CodeLimit, "lease %q: %d leases are held; the limit is %d", want.ID, len(live), MaxLeases)
+	}
+	for _, h := range live {
+		if h.ID == want.ID || h.Holder == want.Holder {
+			return nil, faultf(CodeConflict, "lease %q: %q already holds lease %q until %s; release it first", want.ID, h.Holder, h.ID, h.Until)
+		}
+		for _, p := range want.Paths {
+			if err := h.blocks(p); err != nil {
+				return nil, err
+			}
+		}
+	}
+	want.Until = now.Add(d)
+	return &Leased{Time: now, Lease: want}, nil
+}
+
+func (h Lease) check(d time.Duration) error {
+	if d <= 0 || d > MaxLease {
+		return faultf(CodeInvalid, "lease %q: %v is no duration for a lease; want more than 0 and at most %v", h.ID, d, MaxLease)
+	}
+	if len(h.Paths) == 0 || len(h.Paths) > MaxLeasePaths {
+		return faultf(CodeInvalid, "lease %q: %d paths; want 1 to %d", h.ID, len(h.Paths), MaxLeasePaths)
+	}
+	for _, p := range h.Paths {
+		if err := p.CheckWrite(); err != nil {
+			return faultf(CodeInvalidPath, "lease %q: %s", h.ID, err)
+		}
+	}
+	return nil
+}
+
+func (h Lease) blocks(p Path) error {
+	for _, own := range h.Paths {
+		if Overlap(own, p) {
+			return faultf(CodeConflict, "path %q: %q is leased by %q until %s; ask again later", p.String(), own.String(), h.Holder, h.Until)
+		}
+	}
+	return nil
+}
+
+// Release decides about the end of a lease that the holder gives back.
+func (l Leases) Release(now protocol.Time, id, holder string) (*Released, error) {
+	for _, h := range l.Held(now) {
+		if h.ID == id && h.Holder == holder {
+			return &Released{Time: now, ID: id, Holder: holder}, nil
+		}
+	}
+	return nil, faultf(CodeInvalid, "lease %q: %q holds no such lease; it may have expired", id, holder)
+}
+
+// Expire lists the leases whose time is over.
+func (l Leases) Expire(now protocol.Time) []*Released {
+	var out []*Released
+	for _, h := range l.held {
+		if h.Until <= now {
+			out = append(out, &Released{Time: now, ID: h.ID, Holder: h.Holder, Expired: true})
+		}
+	}
+	return out
+}
+
+// Next is the first moment at which a lease expires; 0 when none is held.
+func (l Leases) Next() protocol.Time {
+	var first protocol.Time
+	for _, h := range l.held {
+		if first == 0 || h.Until < first {
+			first = h.Until
+		}
+	}
+	return first
+}
+
+// Apply folds a fact; facts of other kinds change nothing.
+func (l Leases) Apply(f protocol.Fact) Leases {
+	switch x := f.(type) {
+	case *Leased:
+		return Leases{append(slices.Clone(l.held), x.Lease)}
+	case *Released:
+		return Leases{slices.DeleteFunc(slices.Clone(l.held), func(h Lease) bool { return h.ID == x.ID && h.Holder == x.Holder })}
+	}
+	return l
+}
+
+// check refuses a write that meets somebody else's live lease.
+func (l Leases) check(now protocol.Time, by string, p Path) error {
+	for _, h := range l.held {
+		if h.Holder == by || h.Until <= now {
+			continue
+		}
+		if err := h.blocks(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}

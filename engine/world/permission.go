@@ -1,0 +1,114 @@
+package world
+
+// Rules say where somebody may write. A write is permitted when it lies at or
+// below a place that Allow names and neither lies at or below a place that Deny
+// names nor replaces, removes or creates one with what it writes.
+type Rules struct {
+	Allow []Pattern // none allows every path
+	Deny  []Pattern
+}
+
+// Permissions is a table of write rules by profile. A profile without rules of
+// its own has those of Default; the zero Default permits everything.
+type Permissions struct {
+	Default  Rules
+	Profiles map[string]Rules
+}
+
+// Check refuses a write that the profile may not make, with a *Fault of
+// CodeDenied that names the rule. A merge writes its fields and nothing else, so
+// each field is asked for by itself.
+func (p *Permissions) Check(doc *Document, profile string, op Op, path Path, value any) error {
+	return p.check(doc.root, profile, op, path, value)
+}
+
+func (p *Permissions) check(root *object, profile string, op Op, path Path, value any) error {
+	rules, ok := p.Profiles[profile]
+	if !ok {
+		rules = p.Default
+	}
+	if len(rules.Allow)+len(rules.Deny) == 0 {
+		return nil
+	}
+	if op == OpDelete {
+		value = nil
+	}
+	node, err := builder{own: &owner{}}.value(value, len(path))
+	if err != nil {
+		return err
+	}
+	if fields, ok := node.(*object); ok && op == OpMerge && fields.len() > 0 {
+		fields.each(func(k string, s slot) bool {
+			err = rules.check(root, profile, path.Key(k), s.val)
+			return err == nil
+		})
+		return err
+	}
+	return rules.check(root, profile, path, node)
+}
+
+func (r Rules) check(root *object, profile string, path Path, value any) error {
+	for _, deny := range r.Deny {
+		if deny.Covers(path) || deny.Touches(path) && deny.below(root, path, value) {
+			return faultf(CodeDenied, "path %q: profile %q must not write %q", path.String(), profile, deny.String())
+		}
+	}
+	for _, allow := range r.Allow {
+		if allow.Covers(path) {
+			return nil
+		}
+	}
+	if len(r.Allow) == 0 {
+		return nil
+	}
+	return faultf(CodeDenied, "path %q: profile %q may write %s only", path.String(), profile, patternList(r.Allow))
+}
+
+// below reports whether what the pattern names is in what a write at a path
+// replaces, or in the value that it brings.
+func (p Pattern) below(root *object, path Path, value any) bool {
+	old, had := walk(root, path)
+	for _, rest := range p.after(path) {
+		q := query{limit: 1}
+		if had {
+			q.visit(old, Path(rest))
+		}
+		q.visit(value, Path(rest))
+		if len(q.found) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// after lists what can be left of the pattern when the path has been matched.
+func (p Pattern) after(path Path) []Pattern {
+	if len(path) == 0 || len(p) == 0 {
+		return []Pattern{p}
+	}
+	if p[0].Kind != AnyDeep {
+		if sameSegment(p[0], path[0], true) {
+			return p[1:].after(path[1:])
+		}
+		return nil
+	}
+	out := []Pattern{p}
+	for i := range path {
+		out = append(out, p[1:].after(path[i:])...)
+	}
+	return append(out, p[1:])
+}
+
+func patternList(ps []Pattern) string {
+	var b []byte
+	for i, p := range ps {
+		if i > 0 {
+			b = append(b, ", "...)
+		}
+		if i == 5 {
+			return string(append(b, "..."...))
+		}
+		b = append(append(append(b, '"'), p.String()...), '"')
+	}
+	return string(b)
+}

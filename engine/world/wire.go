@@ -1,0 +1,55 @@
+package world
+
+import (
+	"github.com/tinylib/msgp/msgp"
+
+	"tavernsim/protocol"
+)
+
+// AppendMsg writes the request as it travels to the world: a list of id, by,
+// profile, reason, path, op, value, expected version or null, reads (a list of
+// path and version), group, cause.
+func (r *Request) AppendMsg(b []byte) []byte {
+	b = msgp.AppendArrayHeader(b, 11)
+	for _, s := range [...]string{r.ID, r.By, r.Profile, r.Reason} {
+		b = msgp.AppendString(b, s)
+	}
+	b = r.Path.AppendMsg(b)
+	b = msgp.AppendString(b, string(r.Op))
+	b = appendRaw(b, r.Value)
+	if r.Expected == nil {
+		b = msgp.AppendNil(b)
+	} else {
+		b = appendInt(b, *r.Expected)
+	}
+	b = msgp.AppendArrayHeader(b, uint32(len(r.Reads)))
+	for i := range r.Reads {
+		b = msgp.AppendArrayHeader(b, 2)
+		b = r.Reads[i].Path.AppendMsg(b)
+		b = appendInt(b, r.Reads[i].Version)
+	}
+	b = msgp.AppendString(b, r.Group)
+	return r.Cause.appendMsg(b)
+}
+
+// ReadRequest decodes a request. What it holds shares the bytes.
+func ReadRequest(raw protocol.Raw) (Request, error) {
+	r := reader{b: raw}
+	r.array("request", 11)
+	q := Request{ID: r.text(), By: r.text(), Profile: r.text(), Reason: r.text(), Path: r.path(), Op: Op(r.text()), Value: r.raw()}
+	if r.err == nil && msgp.IsNil(r.b) {
+		r.b = r.b[1:]
+	} else {
+		expected := r.int()
+		q.Expected = &expected
+	}
+	if n, ok := r.list(3); ok && n > 0 {
+		q.Reads = make([]Read, n)
+		for i := range q.Reads {
+			r.array("read", 2)
+			q.Reads[i] = Read{Path: r.path(), Version: r.int()}
+		}
+	}
+	q.Group, q.Cause = r.text(), r.cause()
+	return q, r.done("request")
+}

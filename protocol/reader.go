@@ -1,0 +1,202 @@
+package protocol
+
+import (
+	"math"
+
+	"github.com/tinylib/msgp/msgp"
+)
+
+// What follows writes and reads the fields of hot structs by hand, in the bytes
+// that the codec would write.
+
+// AppendInt writes an integer in its shortest form.
+func AppendInt(b []byte, i int64) []byte {
+	if i >= 0 {
+		return msgp.AppendUint64(b, uint64(i))
+	}
+	return msgp.AppendInt64(b, i)
+}
+
+// AppendRaw writes an encoded value; no bytes become nil.
+func AppendRaw(b []byte, raw Raw) []byte {
+	if len(raw) == 0 {
+		return msgp.AppendNil(b)
+	}
+	return append(b, raw...)
+}
+
+// AppendStrings writes a list of texts; the nil slice becomes nil.
+func AppendStrings(b []byte, list []string) []byte {
+	if list == nil {
+		return msgp.AppendNil(b)
+	}
+	b = msgp.AppendArrayHeader(b, uint32(len(list)))
+	for _, s := range list {
+		b = msgp.AppendString(b, s)
+	}
+	return b
+}
+
+// AppendChain writes a causal chain.
+func AppendChain(b []byte, chain []Link) []byte {
+	if chain == nil {
+		return msgp.AppendNil(b)
+	}
+	b = msgp.AppendArrayHeader(b, uint32(len(chain)))
+	for _, l := range chain {
+		b = msgp.AppendArrayHeader(b, 2)
+		b = msgp.AppendString(b, l.Agent)
+		b = msgp.AppendString(b, l.Type)
+	}
+	return b
+}
+
+// Reader reads the fields of one struct from its msgpack array. After the first
+// error everything reads as zero, and End tells it.
+type Reader struct {
+	b    []byte
+	what string
+	err  error
+}
+
+// NewReader expects an array of the given number of fields.
+func NewReader(b Raw, what string, fields uint32) *Reader {
+	r := &Reader{b: b, what: what}
+	if len(b) > MaxBytes {
+		r.fail(Errorf(KindLimit, "%d bytes; the limit is %d", len(b), MaxBytes))
+		return r
+	}
+	n, rest, err := msgp.ReadArrayHeaderBytes(b)
+	if err == nil && n != fields {
+		err = Errorf(KindCorrupt, "%d fields, want %d", n, fields)
+	}
+	r.b = rest
+	r.fail(err)
+	return r
+}
+
+func (r *Reader) fail(err error) {
+	if err != nil && r.err == nil {
+		r.err = Errorf(KindCorrupt, "msgpack: %s: %w", r.what, err)
+		r.b = nil
+	}
+}
+
+// End reports the first error, or bytes that nobody read.
+func (r *Reader) End() error {
+	if r.err == nil && len(r.b) > 0 {
+		r.fail(Errorf(KindCorrupt, "%d bytes after the end", len(r.b)))
+	}
+	return r.err
+}
+
+func take[T any](r *Reader, read func([]byte) (T, []byte, error)) (v T) {
+	if r.err != nil {
+		return v
+	}
+	v, rest, err := read(r.b)
+	if err != nil {
+		var zero T
+		r.fail(err)
+		return zero
+	}
+	r.b = rest
+	return v
+}
+
+// String reads a text.
+func (r *Reader) String() string { return take(r, msgp.ReadStringBytes) }
+
+// Bool reads a boolean.
+func (r *Reader) Bool() bool { return take(r, msgp.ReadBoolBytes) }
+
+// Int reads an integer.
+func (r *Reader) Int() int64 { return take(r, msgp.ReadInt64Bytes) }
+
+// Uint reads an integer that is not negative.
+func (r *Reader) Uint() uint64 { return take(r, msgp.ReadUint64Bytes) }
+
+// Uint32 reads an integer of 32 bits.
+func (r *Reader) Uint32() uint32 {
+	u := r.Uint()
+	if u > math.MaxUint32 {
+		r.fail(Errorf(KindCorrupt, "%d does not fit 32 bits", u))
+		return 0
+	}
+	return uint32(u)
+}
+
+// Priority reads one of the priorities.
+func (r *Reader) Priority() Priority {
+	i := r.Int()
+	if i < int64(Low) || i > int64(Critical) {
+		r.fail(Errorf(KindCorrupt, "priority %d", i))
+		return Normal
+	}
+	return Priority(i)
+}
+
+// Raw reads one encoded value without decoding it; nil is no bytes. The result
+// shares the reader's memory.
+func (r *Reader) Raw() Raw {
+	raw := take(r, func(b []byte) (Raw, []byte, error) {
+		rest, err := skip(b, 0)
+		n := len(b) - len(rest)
+		return Raw(b[:n:n]), rest, err
+	})
+	if len(raw) == 1 && raw[0] == msgpNil {
+		return nil
+	}
+	return raw
+}
+
+const msgpNil = 0xc0
+
+// Count reads the length of a list whose items take at least each bytes; ok is
+// false for nil.
+func (r *Reader) Count(each int) (n int, ok bool) {
+	if r.err == nil && len(r.b) > 0 && r.b[0] == msgpNil {
+		r.b = r.b[1:]
+		return 0, false
+	}
+	count := take(r, msgp.ReadArrayHeaderBytes)
+	if int64(count) > int64(len(r.b)/each) {
+		r.fail(Errorf(KindCorrupt, "list of %d in %d bytes", count, len(r.b)))
+		return 0, false
+	}
+	return int(count), r.err == nil
+}
+
+// Fields expects the array header of a nested struct.
+func (r *Reader) Fields(want int) {
+	if n, ok := r.Count(1); r.err == nil && (!ok || n != want) {
+		r.fail(Errorf(KindCorrupt, "%d fields, want %d", n, want))
+	}
+}
+
+// Strings reads a list of texts.
+func (r *Reader) Strings() []string {
+	n, ok := r.Count(1)
+	if !ok {
+		return nil
+	}
+	list := make([]string, n)
+	for i := range list {
+		list[i] = r.String()
+	}
+	return list
+}
+
+// Chain reads a causal chain.
+func (r *Reader) Chain() []Link {
+	n, ok := r.Count(3)
+	if !ok {
+		return nil
+	}
+	list := make([]Link, n)
+	for i := range list {
+		r.Fields(2)
+		list[i] = Link{Agent: r.String(), Type: r.String()}
+	}
+	return list
+}

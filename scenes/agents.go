@@ -1,0 +1,212 @@
+package scenes
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"tavernsim/actors"
+	"tavernsim/engine/agent"
+	"tavernsim/engine/director"
+	"tavernsim/engine/workflow"
+	"tavernsim/llm"
+	"tavernsim/protocol"
+)
+
+// agentShell is the actor of one agent: the AgentRuntime of the specification
+// (§3.2), as far as it runs. What the agent decides is its machine's business.
+type agentShell struct {
+	*scene
+	machine *agent.Machine
+	// through is the last wave that was folded into the machine when it was
+	// restored: what arrives from waves up to it is known already.
+	through uint64
+	cancel  context.CancelFunc // of the model calls in flight; nil when there are none
+	ctx     context.Context
+	woken   protocol.Time // scene time at which the deliberation in flight began
+	began   time.Time     // the same on the wall clock
+}
+
+// Receive implements actors.Behavior.
+func (a *agentShell) Receive(env *protocol.Envelope) error {
+	switch env.Kind {
+	case protocol.KindEvent:
+		if env.Wave > a.through {
+			a.machine.Hear(env)
+		}
+	case protocol.KindObserve:
+		return a.observe(env)
+	case protocol.KindWake:
+		return a.wake(env)
+	case protocol.KindAnswer:
+		return a.answered(env)
+	case protocol.KindSnapshot:
+		raw, err := agent.Snapshot(a.codec, &a.machine.State)
+		if err != nil {
+			return err
+		}
+		return a.giveState(a.machine.ID.Instance, raw)
+	}
+	return nil
+}
+
+func (a *agentShell) observe(env *protocol.Envelope) error {
+	if env.Wave <= a.through {
+		return nil
+	}
+	fact, err := readFact(a.codec, env.Type, env.Body.Raw)
+	if err != nil {
+		return err
+	}
+	a.machine.Observe(refusalOf(fact, env.Time))
+	return nil
+}
+
+func (a *agentShell) wake(env *protocol.Envelope) error {
+	o := a.machine.ID.Ordinal
+	a.began, a.woken = time.Now(), env.Time
+	in := &agent.Wake{
+		Now: env.Time, Wave: env.Wave, World: a.world.Load(), Knowledge: *a.knowledge.Load(),
+		Draw: a.draw(o, env.Time, a.machine.State.Turn+1), Realtime: a.clock == director.Realtime, Workflow: env.Type,
+	}
+	return a.step(in)
+}
+
+// step lets the machine decide, carries out what it asks for, and hands the
+// decision over when the deliberation has ended. A model that answers at once
+// is asked right here, without a trip through the mailbox.
+func (a *agentShell) step(in any) error {
+	for in != nil {
+		d, err := a.machine.Decide(in)
+		if err != nil {
+			return err
+		}
+		in = nil
+		var out []protocol.Sequenced
+		for _, e := range d.Effects {
+			switch x := e.(type) {
+			case *agent.CallModel:
+				if next := a.ask(x); next != nil {
+					if in != nil { // several at once: the others wait their turn in the mailbox
+						a.tellAnswer(next)
+						continue
+					}
+					in = next
+				}
+			case protocol.Sequenced:
+				out = append(out, x)
+			}
+		}
+		if len(d.Facts) > 0 {
+			return a.ended(d.Facts, out)
+		}
+	}
+	return nil
+}
+
+// ended folds the facts of the deliberation and sends them to the scene.
+func (a *agentShell) ended(facts []protocol.Fact, effects []protocol.Sequenced) error {
+	if a.cancel != nil {
+		a.cancel()
+		a.cancel = nil
+	}
+	encoded, err := encodeFacts(a.codec, facts)
+	if err != nil {
+		return err
+	}
+	for _, f := range facts {
+		if err := a.machine.Apply(f, a.woken); err != nil {
+			return err
+		}
+	}
+	a.metrics.Took(a.machine.Def.Profile, time.Since(a.began))
+	tell(a.stage, protocol.KindTurn, a.machine.ID.Instance, &protocol.Decided{Agent: a.machine.ID.Ordinal, At: a.woken, Facts: encoded, Effects: effects})
+	return nil
+}
+
+// ask carries out a model call: at once, or on a goroutine whose answer comes
+// through the mailbox.
+func (a *agentShell) ask(c *agent.CallModel) *agent.Answered {
+	c.Model.Scene = a.id
+	begun := time.Now()
+	if a.instant != nil && (a.clock == director.Virtual || c.Wait == 0) {
+		answer, err := a.instant.Answer(c.Model)
+		if a.clock == director.Virtual || (answer.Latency == 0 && err == nil) {
+			a.metrics.Model(a.model.Name(), c.Model.Model, string(llm.OutcomeOf(err)), time.Since(begun), answer.Usage)
+			return answeredOf(c.Request, answer, err)
+		}
+	}
+	if a.cancel == nil {
+		a.ctx, a.cancel = context.WithCancel(a.context)
+	}
+	a.calls.Go(a.ctx, c, func(answer protocol.ModelAnswer, err error) {
+		a.metrics.Model(a.model.Name(), c.Model.Model, string(llm.OutcomeOf(err)), time.Since(begun), answer.Usage)
+		a.tellAnswer(answeredOf(c.Request, answer, err))
+	})
+	return nil
+}
+
+// answeredOf carries the simulated latency of a failed call, too.
+func answeredOf(request int, answer protocol.ModelAnswer, err error) *agent.Answered {
+	if f, ok := failureOf(err); ok && answer.Latency == 0 {
+		answer.Latency = f.Latency
+	}
+	return &agent.Answered{Request: request, Answer: answer, Err: err}
+}
+
+// tellAnswer sends a result to the agent's own mailbox.
+func (a *agentShell) tellAnswer(x *agent.Answered) {
+	raw, err := encodeAnswer(a.codec, x)
+	if err != nil {
+		raw, _ = encodeAnswer(a.codec, &agent.Answered{Request: x.Request, Err: err})
+	}
+	a.refs[a.machine.ID.Ordinal].Tell(&protocol.Envelope{Kind: protocol.KindAnswer, Body: protocol.NewBody(raw)})
+}
+
+func (a *agentShell) answered(env *protocol.Envelope) error {
+	x, err := decodeAnswer(a.codec, env.Body.Raw)
+	if err != nil {
+		return err
+	}
+	return a.step(x)
+}
+
+// spawnAgents starts the actor of every agent with the given machines.
+func (s *scene) spawnAgents(machines []*agent.Machine) error {
+	s.refs = make([]*actors.Ref, len(machines))
+	for o := range machines {
+		if err := s.spawnAgent(uint32(o), machines[o]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *scene) spawnAgent(o uint32, first *agent.Machine) error {
+	ref, err := s.system.Spawn(actors.Spec{
+		Name: s.actorName(s.name(o)), Supervisor: s.sup,
+		New: func() (actors.Behavior, error) {
+			if m := first; m != nil {
+				first = nil // the garbage collector may have it when the actor fails
+				m.Runs = s.runs
+				return &agentShell{scene: s, machine: m}, nil
+			}
+			return s.restoreAgent(o)
+		},
+	})
+	s.refs[o] = ref
+	return err
+}
+
+// runPool lends workflow runs to the deliberations in flight.
+type runPool struct{ pool sync.Pool }
+
+func newRunPool() *runPool {
+	return &runPool{pool: sync.Pool{New: func() any { return new(workflow.Run) }}}
+}
+
+// Get implements agent.Runs.
+func (p *runPool) Get() *workflow.Run { return p.pool.Get().(*workflow.Run) }
+
+// Put implements agent.Runs.
+func (p *runPool) Put(r *workflow.Run) { p.pool.Put(r) }

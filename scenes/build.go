@@ -1,0 +1,337 @@
+package scenes
+
+import (
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"tavernsim/engine/agent"
+	"tavernsim/engine/bus"
+	"tavernsim/engine/director"
+	"tavernsim/engine/expr"
+	"tavernsim/engine/knowledge"
+	"tavernsim/engine/workflow"
+	"tavernsim/llm"
+	"tavernsim/persistence"
+	"tavernsim/protocol"
+	"tavernsim/scenes/project"
+	"tavernsim/tam"
+)
+
+// build makes a scene of a project ready to run: everything that is compiled
+// or shared, once.
+func build(p *project.Project, def *project.Scene, journal *persistence.Journal, opt Options) (*scene, error) {
+	sc := &scene{
+		id: def.Definition.ID, def: def, seed: opt.Seed, clock: opt.Clock, codec: protocol.NewCodec(), metrics: opt.Metrics,
+		options: opt, journal: journal, system: opt.System, model: opt.Model, runs: newRunPool(), log: opt.Log, ordinals: map[string]uint32{},
+		untilProgram: def.Until,
+	}
+	if sc.log == nil {
+		sc.log = slog.New(slog.DiscardHandler)
+	}
+	if sc.clock == "" {
+		sc.clock = def.Definition.Simulation.Clock
+	}
+	if sc.options.SnapshotFacts == 0 {
+		sc.options.SnapshotFacts = 2_000_000
+	}
+	if sc.options.ModelCalls <= 0 {
+		sc.options.ModelCalls = 64
+	}
+	if opt.Until != "" {
+		program, err := expr.Compile(opt.Until, "world", "scene")
+		if err != nil {
+			return nil, protocol.Errorf(protocol.KindInvalid, "--until: %w", err)
+		}
+		sc.untilProgram = program
+	}
+	sc.instant, _ = opt.Model.(llm.Instant)
+	sc.calls = newCallRunner(opt.Model, sc.options.ModelCalls)
+	agents, err := def.Agents(opt.Agents)
+	if err != nil {
+		return nil, err
+	}
+	b := builder{scene: sc, project: p, classes: map[class]uint16{}}
+	if err := b.knowledge(); err != nil {
+		return nil, err
+	}
+	b.agents(agents)
+	b.stage()
+	b.channel(p)
+	return sc, nil
+}
+
+// builder holds what is only needed while a scene is built.
+type builder struct {
+	*scene
+	project *project.Project
+	classes map[class]uint16
+	goals   [][]agent.Goal // by class
+}
+
+// class is what agents of one entry of agent_instances share.
+type class struct {
+	profile *project.Profile
+	runtime *agent.RuntimeConfig
+}
+
+func (b *builder) knowledge() error {
+	var bases []*knowledge.Base
+	for _, id := range b.project.KnowledgeBaseIDs() {
+		def, _ := b.project.KnowledgeBase(id)
+		base, err := knowledge.New(*def)
+		if err != nil {
+			return b.errorf("%w", err)
+		}
+		bases = append(bases, base)
+	}
+	var err error
+	b.bases, err = knowledge.NewState(bases...)
+	return err
+}
+
+func (b *builder) agents(agents *project.Agents) {
+	n := agents.Len()
+	b.ids = make([]string, 0, n+1)
+	b.class = make([]uint16, 0, n+1)
+	b.subscribers = make([]bus.Subscriber, 0, n+1)
+	subscriptions := map[class][]bus.Subscription{}
+	for in := range agents.All() {
+		key := class{in.Profile, in.Runtime}
+		c, known := b.classes[key]
+		if !known {
+			c = b.define(key, in)
+			subscriptions[key] = busSubscriptions(in.Subscriptions)
+		}
+		b.add(in.ID, c, subscriptions[key])
+	}
+	b.initial = func(o uint32) agent.State {
+		if int(o) >= n {
+			return agent.State{}
+		}
+		return agent.State{Private: agents.At(int(o)).State, Goals: b.goals[b.class[o]]}
+	}
+}
+
+func (b *builder) add(id string, c uint16, subscriptions []bus.Subscription) {
+	b.ordinals[id] = uint32(len(b.ids))
+	b.ids = append(b.ids, id)
+	b.class = append(b.class, c)
+	b.subscribers = append(b.subscribers, bus.Subscriber{InstanceID: id, ProfileID: b.definitions[c].Profile, Subscriptions: subscriptions})
+}
+
+func busSubscriptions(list []project.Subscription) []bus.Subscription {
+	out := make([]bus.Subscription, len(list))
+	for i, s := range list {
+		out[i] = bus.Subscription{Type: s.Type, FilterCondition: s.FilterText()}
+	}
+	return out
+}
+
+// define makes the definition of a class of agents.
+func (b *builder) define(key class, in project.Instance) uint16 {
+	profile := key.profile.Definition
+	d := &agent.Definition{
+		Profile: profile.ID, Name: profile.Name, Limits: key.runtime.Limits(), Tools: profile.ToolIDsInventory,
+		Skills: profile.SkillWorkflowIDsInventory, Reflection: reflectionOf(profile), Workflows: map[string]*workflow.Plan{},
+		Check: key.profile.CheckState, Parse: parseSpeech,
+	}
+	if profile.InitialPrivateStateSchema == nil {
+		d.Check = nil
+	}
+	d.Core = b.plan(profile.CoreDeliberationWorkflowID)
+	for _, id := range profile.SkillWorkflowIDsInventory {
+		d.Workflows[id] = b.plan(id)
+	}
+	if d.Reflection != "" {
+		d.Workflows[d.Reflection] = b.plan(d.Reflection)
+	}
+	for _, ref := range profile.KnowledgeBaseReferences {
+		d.Knowledge = append(d.Knowledge, agent.AccessOf(ref))
+	}
+	d.Seal(b.describe)
+	return b.addClass(key, d, timingOf(key.runtime), b.initialGoals(key.profile, in.Goals))
+}
+
+func (b *builder) addClass(key class, d *agent.Definition, t director.Timing, goals []agent.Goal) uint16 {
+	c := uint16(len(b.definitions))
+	b.classes[key] = c
+	b.definitions = append(b.definitions, d)
+	b.timings = append(b.timings, t)
+	b.goals = append(b.goals, goals)
+	return c
+}
+
+func (b *builder) plan(id string) *workflow.Plan {
+	if w, ok := b.project.Workflow(id); ok {
+		return w.Plan
+	}
+	return nil
+}
+
+func (b *builder) describe(id string) (name, description string) {
+	if w, ok := b.project.Workflow(id); ok {
+		return w.Definition.Name, w.Definition.Description
+	}
+	return id, ""
+}
+
+// reflectionOf is the reflection skill: the one that is named, or the only one
+// whose id says so.
+func reflectionOf(p *agent.Profile) string {
+	if p.ReflectionWorkflowID != "" {
+		return p.ReflectionWorkflowID
+	}
+	found := ""
+	for _, id := range p.SkillWorkflowIDsInventory {
+		if strings.Contains(id, "reflect") {
+			if found != "" {
+				return ""
+			}
+			found = id
+		}
+	}
+	return found
+}
+
+func timingOf(c *agent.RuntimeConfig) director.Timing {
+	t := director.Timing{WakeOnStart: true, MaxRestarts: 5}
+	if c == nil {
+		return t
+	}
+	if c.WakeOnStart != nil {
+		t.WakeOnStart = *c.WakeOnStart
+	}
+	if c.DeliberationFrequencyHz > 0 {
+		t.Period = time.Duration(float64(time.Second) / c.DeliberationFrequencyHz)
+	}
+	if c.MaxRestarts > 0 {
+		t.MaxRestarts = c.MaxRestarts
+	}
+	return t
+}
+
+// initialGoals reads the goals an agent begins with from the knowledge bases.
+func (b *builder) initialGoals(p *project.Profile, refs []agent.GoalReference) []agent.Goal {
+	var goals []agent.Goal
+	for _, ref := range refs {
+		kb, ok := p.KnowledgeBase(ref.KBAliasOrID)
+		if !ok {
+			continue
+		}
+		base, ok := b.bases.Base(kb.SourceID)
+		if !ok {
+			continue
+		}
+		if e, ok := base.Get(ref.CAIUID); ok {
+			goals = append(goals, goalOf(e, kb, ref.ActivationPriority))
+		}
+	}
+	return goals
+}
+
+func goalOf(e *knowledge.Entry, kb agent.KnowledgeReference, priority *float64) agent.Goal {
+	g := agent.Goal{ID: e.ID, KB: kb.Alias, Description: e.Description(), Priority: e.Priority, Status: string(e.Status())}
+	if g.KB == "" {
+		g.KB = kb.SourceID
+	}
+	if priority != nil {
+		g.Priority = *priority
+	}
+	if g.Status == string(knowledge.GoalPending) {
+		g.Status = string(knowledge.GoalActive) // an initial goal is active from the start
+	}
+	if content, err := protocol.Normalize(e.Content); err == nil && content != nil {
+		g.Details = protocol.Encode(content)
+	}
+	return g
+}
+
+// stage adds the scene's own agent: it runs the lifecycle workflows and may use
+// every tool.
+func (b *builder) stage() {
+	life := b.def.Lifecycle
+	d := &agent.Definition{
+		Profile: actorScene, Name: b.def.Definition.Name, Limits: (*agent.RuntimeConfig)(nil).Limits(),
+		Tools: agent.KnownTools(), Workflows: map[string]*workflow.Plan{}, OnEvent: map[string]string{}, Parse: parseSpeech,
+	}
+	for _, id := range []string{life.Start, life.End, life.Pause, life.Resume} {
+		if id != "" {
+			d.Workflows[id] = b.plan(id)
+		}
+	}
+	var subscriptions []bus.Subscription
+	for _, name := range protocol.SortedKeys(life.Events) {
+		d.Workflows[life.Events[name]] = b.plan(life.Events[name])
+		for _, typ := range spellings(name) {
+			d.OnEvent[typ] = life.Events[name]
+			subscriptions = append(subscriptions, bus.Subscription{Type: typ})
+		}
+	}
+	for _, id := range b.project.KnowledgeBaseIDs() {
+		d.Knowledge = append(d.Knowledge, agent.KnowledgeAccess{Alias: id, ID: id, Read: true, Write: true})
+	}
+	d.Seal(b.describe)
+	b.add(actorScene, b.addClass(class{}, d, director.Timing{MaxRestarts: 5}, nil), subscriptions)
+}
+
+// maxSpellings bounds the event types that one lifecycle key may mean.
+const maxSpellings = 256
+
+// spellings lists the event types that a lifecycle key may mean: each
+// underscore of on_player_left_event may be a dot of the type.
+func spellings(name string) []string {
+	types := []string{""}
+	for i, part := range strings.Split(name, "_") {
+		if i == 0 {
+			types[0] = part
+			continue
+		}
+		n := len(types)
+		if 2*n > maxSpellings {
+			for k := range types {
+				types[k] += "_" + part
+			}
+			continue
+		}
+		for k := range n {
+			types = append(types, types[k]+"."+part)
+			types[k] += "_" + part
+		}
+	}
+	slices.Sort(types)
+	return types
+}
+
+func (b *builder) channel(p *project.Project) {
+	c := b.def.Definition.EventBusConfig
+	b.bus = bus.Config{
+		Scene: b.id, NamespacePrefix: c.NamespacePrefix, DefaultTTL: time.Duration(c.DefaultEventTTLSeconds * float64(time.Second)),
+		MaxDepth: c.MaxDepth, MaxRevisits: c.MaxRevisits, LoopAction: bus.LoopAction(c.LoopAction),
+	}
+	if b.bus.NamespacePrefix != "" {
+		b.bus.NamespacePrefix += "."
+	}
+	if len(p.EventTypes()) > 0 {
+		b.bus.Validate = p.CheckEvent
+	}
+	for _, s := range b.subscribers {
+		for _, sub := range s.Subscriptions {
+			prefix, wild := strings.CutSuffix(sub.Type, "*")
+			if sub.Type == eventWorldUpdated || wild && strings.HasPrefix(eventWorldUpdated, prefix) {
+				b.announceWorld = true
+				return
+			}
+		}
+	}
+}
+
+// parseSpeech finds the calls in what a model said.
+func parseSpeech(text string) (said string, calls []protocol.Call, problems []string) {
+	r := tam.Parse(text)
+	for _, p := range r.Problems() {
+		problems = append(problems, p.String())
+	}
+	return r.Text, r.Calls(), problems
+}

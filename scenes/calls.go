@@ -1,0 +1,63 @@
+package scenes
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"tavernsim/engine/agent"
+	"tavernsim/llm"
+	"tavernsim/protocol"
+)
+
+// callRunner carries out model calls that take time. A call waits for one of
+// the slots, then for the model; both end when the deliberation is over.
+type callRunner struct {
+	model llm.Provider
+	slots chan struct{}
+	done  sync.WaitGroup
+}
+
+func newCallRunner(model llm.Provider, slots int) *callRunner {
+	return &callRunner{model: model, slots: make(chan struct{}, slots)}
+}
+
+// Go starts a call; then is called once with its result.
+func (r *callRunner) Go(ctx context.Context, c *agent.CallModel, then func(protocol.ModelAnswer, error)) {
+	r.done.Go(func() { then(r.call(ctx, c)) })
+}
+
+func (r *callRunner) call(ctx context.Context, c *agent.CallModel) (protocol.ModelAnswer, error) {
+	if err := wait(ctx, c.Wait); err != nil {
+		return protocol.ModelAnswer{}, err
+	}
+	select {
+	case r.slots <- struct{}{}:
+		defer func() { <-r.slots }()
+	case <-ctx.Done():
+		return protocol.ModelAnswer{}, llm.Stopped(ctx, r.model.Name())
+	}
+	if c.Model.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, c.Model.Timeout)
+		defer cancel()
+	}
+	return r.model.Complete(ctx, c.Model, nil)
+}
+
+func wait(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return nil
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return protocol.Errorf(protocol.KindCancelled, "model call: %w", ctx.Err())
+	}
+}
+
+// Wait returns when every call has ended.
+func (r *callRunner) Wait() { r.done.Wait() }

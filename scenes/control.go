@@ -1,0 +1,206 @@
+package scenes
+
+import (
+	"fmt"
+	"time"
+
+	"tavernsim/actors"
+	"tavernsim/engine/director"
+	"tavernsim/protocol"
+)
+
+// What a scene can be asked to do.
+const (
+	doStart     = "start"
+	doPause     = "pause"
+	doResume    = "resume"
+	doTerminate = "terminate"
+	doInterrupt = "interrupt"
+	doWallTime  = "wall_time"
+)
+
+// control takes a request from outside. Its answer goes to the waiters when
+// the scene is where it was asked to be.
+func (st *stage) control(env *protocol.Envelope) error {
+	switch env.Type {
+	case doStart:
+		return st.begin()
+	case doPause:
+		st.pausing = !st.state.Director.Paused
+	case doResume:
+		st.resuming = st.state.Director.Paused
+	case doTerminate:
+		st.stop(director.StoppedByRequest)
+	case doInterrupt:
+		st.stop(director.StoppedByInterrupt)
+	case doWallTime:
+		st.stop(director.StoppedByWallTime)
+	default:
+		return protocol.Errorf(protocol.KindInternal, "scene %s: control %q", st.id, env.Type)
+	}
+	return st.next()
+}
+
+// proceedToPause lets deliberations finish, runs the pause workflow, keeps the
+// fact and waits until it is durable.
+func (st *stage) proceedToPause() error {
+	if len(st.busy) > 0 {
+		return nil
+	}
+	st.pausing = false
+	st.state.Director.Paused = true
+	w := st.openWave(st.moment())
+	w.keep(actorScene, &director.Paused{Reason: "request"})
+	if wf := st.def.Lifecycle.Pause; wf != "" {
+		return st.runLifecycle(wf)
+	}
+	return st.closeWave()
+}
+
+func (st *stage) proceedToResume() error {
+	st.resuming = false
+	st.state.Director.Paused = false
+	w := st.openWave(st.moment())
+	w.keep(actorScene, &director.Resumed{})
+	if wf := st.def.Lifecycle.Resume; wf != "" {
+		return st.runLifecycle(wf)
+	}
+	return st.closeWave()
+}
+
+// moment is now, on the scene's clock.
+func (st *stage) moment() protocol.Time {
+	if st.clock == director.Realtime {
+		return st.now()
+	}
+	return st.state.Director.Now
+}
+
+// rest is where a paused scene stays: durable, and answered.
+func (st *stage) rest() error {
+	if st.kept < st.state.Director.Wave && st.journal.Err() == nil {
+		st.phase = phaseKeeping
+		return nil
+	}
+	st.progress.paused.Store(true)
+	return nil
+}
+
+// stopReason names the stop condition that holds between two waves.
+func (st *stage) stopReason() string {
+	stop, t := &st.options.Stop, &st.state.Tally
+	switch {
+	case stop.Deliberations > 0 && t.Deliberations >= stop.Deliberations:
+		return director.StoppedByDeliberations
+	case stop.Events > 0 && t.EventsRouted >= stop.Events:
+		return director.StoppedByEvents
+	case st.until():
+		return director.StoppedByCondition
+	}
+	if end, ok := st.timeLimit(); ok && st.clock == director.Realtime && st.now() >= end {
+		return st.timeReason()
+	}
+	return ""
+}
+
+// timeLimit is the scene time at which it ends.
+func (st *stage) timeLimit() (end protocol.Time, ok bool) {
+	begun := st.state.Director.Begun()
+	if d := st.options.Stop.After.Std(); d > 0 {
+		end, ok = begun.Add(d), true
+	}
+	if n := st.options.Stop.Ticks; n > 0 && st.clock == director.Virtual {
+		if at := begun.Add(time.Duration(n) * st.simulation().Tick.Std()); !ok || at < end {
+			end, ok = at, true
+		}
+	}
+	return end, ok
+}
+
+func (st *stage) timeReason() string {
+	end, _ := st.timeLimit()
+	if d := st.options.Stop.After.Std(); d > 0 && st.state.Director.Begun().Add(d) <= end {
+		return director.StoppedByTime
+	}
+	return director.StoppedByTicks
+}
+
+// until evaluates the stop condition over the world and the scene's counters.
+func (st *stage) until() bool {
+	if st.untilProgram == nil || st.state.Director.Wave == 0 {
+		return false
+	}
+	ok, err := st.untilProgram.EvalBool(untilEnv{st})
+	if err != nil && st.stopping.err == nil && !st.untilWarned {
+		st.untilWarned = true
+		st.log.Warn("the stop condition cannot be evaluated yet; it counts as false", "scene", st.id, "err", err)
+	}
+	return ok && err == nil
+}
+
+type untilEnv struct{ *stage }
+
+// Lookup gives the condition its roots.
+func (e untilEnv) Lookup(root string) (any, bool) {
+	switch root {
+	case "world":
+		return e.world.Load().Value(), true
+	case "scene":
+		t := &e.state.Tally
+		return map[string]any{
+			"id": e.id, "time": e.state.Director.Now.String(), "elapsed_seconds": e.state.elapsed().Seconds(),
+			"waves": int64(e.state.Director.Wave), "deliberations": t.Deliberations, "events": t.EventsRouted,
+		}, true
+	}
+	return nil, false
+}
+
+// serviceFailed restarts the world, the knowledge or the channel and asks it
+// again, or gives the scene up.
+func (st *stage) serviceFailed(service string, f *failure) error {
+	st.failures[service]++
+	n := st.failures[service]
+	limit := int64(st.simulation().Limits.MaxRestarts)
+	fact := &director.ActorFailed{Actor: service, Error: f.Error, Stack: f.Stack, Failures: n, GivenUp: n > limit}
+	st.metrics.ActorFailed(service)
+	if st.wave == nil {
+		return protocol.Errorf(protocol.KindInternal, "%s failed between two waves: %s", service, f.Error)
+	}
+	st.wave.keep(actorScene, fact)
+	if fact.GivenUp {
+		return st.giveUp(fmt.Errorf("%s was given up after %d failures in a row: %s", service, n, f.Error))
+	}
+	st.retry = service
+	return st.retryService()
+}
+
+// retryService restores a failed service from the journal and asks it again.
+// Everything before the open wave must be durable first: what is not in the
+// journal yet would be missing from the restored state.
+func (st *stage) retryService() error {
+	if st.retry == "" || st.kept < st.state.Director.Wave {
+		return nil
+	}
+	ref := st.serviceRef(st.retry)
+	st.retry = ""
+	st.system.Restart(ref, st.sup)
+	st.ask(ref, st.lastAsk.kind, st.lastAsk.requests)
+	return nil
+}
+
+func (st *stage) serviceRef(actor string) *actors.Ref {
+	switch actor {
+	case actorWorld:
+		return st.owners.world
+	case actorKnowledge:
+		return st.owners.knowledge
+	}
+	return st.owners.events
+}
+
+// giveUp leaves the open wave unfinished: it never happened, and the run can be
+// resumed from the one before.
+func (st *stage) giveUp(err error) error {
+	st.stopping = stopping{reason: director.StoppedByFailure, kept: true, err: protocol.Errorf(protocol.KindInternal, "scene %s: %w", st.id, err)}
+	return st.finish()
+}

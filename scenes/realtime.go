@@ -1,0 +1,90 @@
+package scenes
+
+import (
+	"time"
+
+	"tavernsim/engine/director"
+	"tavernsim/protocol"
+)
+
+// On the realtime clock agents deliberate whenever they are due, and a wave is
+// what arrived while the one before was being closed: the same steps, in the
+// order in which it happened.
+
+// nextRealtime wakes who is due and closes a wave over what has arrived.
+func (st *stage) nextRealtime() error {
+	now := st.now()
+	st.wakeDue(now)
+	if len(st.arrived) == 0 {
+		return st.sleepUntilNext(now)
+	}
+	arrived := st.arrived
+	st.arrived = nil
+	st.openWave(now)
+	for _, a := range arrived {
+		if err := st.merge(a); err != nil {
+			return err
+		}
+	}
+	return st.closeWave()
+}
+
+func (st *stage) wakeDue(now protocol.Time) {
+	d := st.state.Director
+	for {
+		at, ok := d.NextTime()
+		if !ok || at > now {
+			return
+		}
+		due := d.Take(at)
+		for _, o := range due {
+			if st.busy[o] {
+				d.Wake(o) // it hears of it when it is done
+				continue
+			}
+			st.busy[o] = true
+			st.refs[o].Tell(&protocol.Envelope{Kind: protocol.KindWake, Scene: st.id, Time: now, Wave: d.Wave + 1})
+		}
+		if len(due) == 0 {
+			return
+		}
+	}
+}
+
+// sleepUntilNext sets the scene's one timer: the next agent that is due, or the
+// end of the scene.
+func (st *stage) sleepUntilNext(now protocol.Time) error {
+	at, ok := st.state.Director.NextTime()
+	if end, limited := st.timeLimit(); limited && (!ok || end < at) {
+		at, ok = end, true
+	}
+	if !ok {
+		if len(st.busy) == 0 {
+			st.stop(director.StoppedByQuiet)
+			return st.proceedToStop()
+		}
+		return nil
+	}
+	wait := max(at.Sub(now), time.Millisecond)
+	if st.timer == nil {
+		self := st.self
+		st.timer = time.AfterFunc(wait, func() { self.Tell(&protocol.Envelope{Kind: protocol.KindTick}) })
+		return nil
+	}
+	st.timer.Reset(wait)
+	return nil
+}
+
+// turnArrivedRealtime notes the end of a turn for the next wave.
+func (st *stage) turnArrivedRealtime(a arrival) error {
+	if w := st.wave; w != nil && st.phase == phaseTurns && len(w.order) > w.merged && w.order[w.merged] == a.agent {
+		if err := st.merge(a); err != nil { // the scene's own workflow: the wave is its
+			return err
+		}
+		w.merged++
+		return st.pump()
+	}
+	delete(st.busy, a.agent)
+	st.arrived = append(st.arrived, a)
+	return st.next()
+}

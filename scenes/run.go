@@ -1,0 +1,224 @@
+package scenes
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+
+	"tavernsim/actors"
+	"tavernsim/engine/agent"
+	"tavernsim/engine/director"
+	"tavernsim/internal/metrics"
+	"tavernsim/llm"
+	"tavernsim/persistence"
+	"tavernsim/protocol"
+	"tavernsim/scenes/project"
+)
+
+// Options of one running scene.
+type Options struct {
+	Seed   uint64
+	Clock  director.ClockKind // "" = what the definition says
+	Agents int                // scales the counts; 0 = as defined
+	Stop   director.Stop      // the whole set of conditions that holds; see MergeStop
+	Until  string             // replaces the definition's condition when not empty
+
+	// SnapshotFacts is how many facts may follow a snapshot before the next is
+	// taken; default 2,000,000; below 0 = only when the run stops.
+	SnapshotFacts int64
+	// ModelCalls bounds model calls in flight at once; default 64.
+	ModelCalls  int
+	ProjectHash string
+
+	Model   llm.Provider
+	System  *actors.System
+	Metrics *metrics.Scene
+	Log     *slog.Logger
+}
+
+// Outcome is how a scene's run ended.
+type Outcome struct {
+	Reason string // one of the director.Stopped... reasons
+	Final  bool   // the scene has ended; otherwise it can be resumed
+	Err    error  // why it could not go on
+	Wave   persistence.Wave
+	State  *State
+}
+
+// Run is a scene that runs.
+type Run struct {
+	scene    *scene
+	stage    *stage
+	stageRef *actors.Ref
+	stageSup *actors.Supervisor
+	Progress *Progress
+
+	mu      sync.Mutex
+	crashed *failure
+	done    chan Outcome
+	stop    context.CancelFunc
+}
+
+// Progress is what a running scene shows of itself. It may be read at any time.
+type Progress struct {
+	Deliberations atomic.Int64
+	Failed        atomic.Int64
+	Events        atomic.Int64
+	ModelCalls    atomic.Int64
+	Refused       atomic.Int64
+	Waves         atomic.Int64
+	Facts         atomic.Int64
+	Bytes         atomic.Int64
+	Now           atomic.Int64 // protocol.Time
+	Begun         atomic.Int64
+	End           atomic.Int64 // scene time limit; 0 = none
+	paused        atomic.Bool
+}
+
+func (p *Progress) wave(st *stage) {
+	t := &st.state.Tally
+	p.Deliberations.Store(t.Deliberations)
+	p.Failed.Store(t.Failed)
+	p.Events.Store(t.EventsRouted)
+	p.ModelCalls.Store(t.ModelCalls)
+	p.Facts.Store(t.Facts)
+	p.Waves.Store(int64(st.state.Director.Wave))
+	p.Now.Store(int64(st.state.Director.Now))
+	p.Begun.Store(int64(st.state.Director.Begun()))
+	if end, ok := st.timeLimit(); ok {
+		p.End.Store(int64(end))
+	}
+}
+
+func (p *Progress) keep(w persistence.Wave) { p.Bytes.Store(int64(w.Total)) }
+
+// Start runs a scene of a project on an open journal: from its beginning, or
+// from where the journal ends.
+func Start(p *project.Project, def *project.Scene, journal *persistence.Journal, opt Options) (*Run, error) {
+	sc, err := build(p, def, journal, opt)
+	if err != nil {
+		return nil, err
+	}
+	r := &Run{scene: sc, Progress: &Progress{}, done: make(chan Outcome, 1)}
+	sc.context, r.stop = context.WithCancel(context.Background())
+	if err := r.launch(); err != nil {
+		r.stop()
+		return nil, err
+	}
+	r.control(doStart)
+	return r, nil
+}
+
+// launch restores the machines and starts the actors.
+func (r *Run) launch() error {
+	sc := r.scene
+	state, err := sc.restore()
+	if err != nil {
+		return err
+	}
+	if state.Director.Ended != "" {
+		return protocol.Errorf(protocol.KindConflict, "scene %s: the run has ended already (%s); fork it or start another", sc.id, state.Director.Ended)
+	}
+	sc.sup = &actors.Supervisor{Failed: r.actorFailed}
+	r.stageSup = &actors.Supervisor{Failed: r.stageFailed}
+	machines := state.Agents
+	state.Agents = nil
+	r.stage = &stage{
+		scene: sc, state: state, progress: r.Progress, busy: map[uint32]bool{}, failures: map[string]int64{},
+		kept: sc.journal.Durable().Number, report: r.ended,
+	}
+	r.stage.snapshot.facts = state.Tally.Facts
+	sc.stage, err = sc.system.Spawn(actors.Spec{
+		Name: sc.actorName(actorScene), Supervisor: r.stageSup,
+		New: func() (actors.Behavior, error) { return r.stage, nil },
+	})
+	if err != nil {
+		return err
+	}
+	r.stage.self = sc.stage
+	if err := sc.spawnServices(state); err != nil {
+		return err
+	}
+	return sc.spawnAgents(machines)
+}
+
+// actorFailed runs on a worker: it only passes the failure on.
+func (r *Run) actorFailed(name string, f *actors.Failure) {
+	body := &failure{Actor: name[len(r.scene.id)+1:], Error: f.Error(), Stack: f.Stack}
+	raw, err := r.scene.codec.Marshal(body)
+	if err != nil {
+		raw, _ = r.scene.codec.Marshal(&failure{Actor: body.Actor, Error: "failure that has no text"})
+	}
+	r.scene.stage.Tell(&protocol.Envelope{Kind: protocol.KindFailed, Source: body.Actor, Body: protocol.NewBody(raw)})
+}
+
+// stageFailed: the scene itself failed. Whatever was not kept never happened.
+func (r *Run) stageFailed(_ string, f *actors.Failure) {
+	r.ended(Outcome{
+		Reason: director.StoppedByFailure, Wave: r.scene.journal.Durable(), State: r.stage.state,
+		Err: &crash{failure{Actor: actorScene, Error: f.Error(), Stack: f.Stack}},
+	})
+}
+
+// crash is a failure of the scene's own actor.
+type crash struct{ failure }
+
+func (c *crash) Error() string {
+	text := "the scene failed: " + c.failure.Error
+	for _, frame := range c.Stack {
+		text += "\n    " + frame
+	}
+	return text
+}
+
+func (r *Run) ended(o Outcome) {
+	select {
+	case r.done <- o:
+	default: // the first outcome stands
+	}
+}
+
+func (r *Run) control(do string) {
+	r.scene.stage.Tell(&protocol.Envelope{Kind: protocol.KindControl, Type: do})
+}
+
+// Pause lets deliberations finish, makes the state durable and wakes nobody
+// until Resume.
+func (r *Run) Pause() { r.control(doPause) }
+
+// Paused reports whether the scene rests, with everything durable.
+func (r *Run) Paused() bool { return r.Progress.paused.Load() }
+
+// Resume goes on after Pause.
+func (r *Run) Resume() {
+	r.Progress.paused.Store(false)
+	r.control(doResume)
+}
+
+// Terminate ends the scene gracefully; its end workflow runs.
+func (r *Run) Terminate() { r.control(doTerminate) }
+
+// Interrupt stops after the wave at hand. The scene has not ended: it goes on
+// with the same facts when it is resumed.
+func (r *Run) Interrupt() { r.control(doInterrupt) }
+
+// Wait returns when the scene stopped and every actor of it is gone.
+func (r *Run) Wait() Outcome {
+	o := <-r.done
+	r.shutdown()
+	return o
+}
+
+func (r *Run) shutdown() {
+	r.stop()
+	sc := r.scene
+	for _, ref := range append([]*actors.Ref{sc.stage, sc.owners.world, sc.owners.knowledge, sc.owners.events}, sc.refs...) {
+		if ref != nil {
+			sc.system.Stop(ref)
+		}
+	}
+	sc.calls.Wait()
+}
+
+var _ agent.Runs = (*runPool)(nil)

@@ -1,0 +1,116 @@
+package scenes
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"tavernsim/actors"
+	"tavernsim/engine/agent"
+	"tavernsim/engine/bus"
+	"tavernsim/engine/director"
+	"tavernsim/engine/expr"
+	"tavernsim/engine/knowledge"
+	"tavernsim/engine/world"
+	"tavernsim/internal/metrics"
+	"tavernsim/llm"
+	"tavernsim/persistence"
+	"tavernsim/protocol"
+	"tavernsim/scenes/project"
+)
+
+// Actors of a scene that are no agents. An instance id cannot begin with "$".
+const (
+	actorScene     = "$scene"
+	actorWorld     = "$world"
+	actorKnowledge = "$knowledge"
+	actorEvents    = "$events"
+)
+
+// scene is what every actor of a running scene shares. All of it is read-only
+// once the scene runs, but for the atomics.
+type scene struct {
+	id      string
+	def     *project.Scene
+	seed    uint64
+	clock   director.ClockKind
+	codec   *protocol.Codec
+	metrics *metrics.Scene
+	options Options
+	log     *slog.Logger
+
+	ids         []string // instance ids by ordinal, the scene's own last
+	ordinals    map[string]uint32
+	class       []uint16 // of an ordinal: index into definitions
+	definitions []*agent.Definition
+	timings     []director.Timing
+	initial     func(ordinal uint32) agent.State
+	bases       knowledge.State
+	bus         bus.Config
+	subscribers []bus.Subscriber
+
+	permissions   *world.Permissions // nil = every agent may write everywhere
+	untilProgram  *expr.Program      // nil = no such condition
+	announceWorld bool               // somebody subscribed to changes of the world
+
+	context context.Context // ends when the scene stops
+	calls   *callRunner
+	runs    *runPool
+	model   llm.Provider
+	instant llm.Instant // the model, when it answers at once
+	journal *persistence.Journal
+	system  *actors.System
+
+	// world and bases as they stand between two waves. Their owners store,
+	// everybody reads.
+	world     atomic.Pointer[world.Document]
+	knowledge atomic.Pointer[knowledge.State]
+
+	refs   []*actors.Ref // agents by ordinal
+	stage  *actors.Ref   // the scene actor
+	owners struct{ world, knowledge, events *actors.Ref }
+	sup    *actors.Supervisor
+}
+
+// size is the number of agents; the scene's own workflows run as one more.
+func (s *scene) size() int            { return len(s.ids) - 1 }
+func (s *scene) stageOrdinal() int    { return len(s.ids) - 1 }
+func (s *scene) name(o uint32) string { return s.ids[o] }
+
+func (s *scene) definition(o uint32) *agent.Definition { return s.definitions[s.class[o]] }
+func (s *scene) timing(o uint32) director.Timing       { return s.timings[s.class[o]] }
+
+// actorName is unique in the process.
+func (s *scene) actorName(actor string) string { return s.id + "/" + actor }
+
+// simulation is the scene's simulation block with every default filled in.
+func (s *scene) simulation() *director.Simulation { return &s.def.Definition.Simulation }
+
+// draw keys the chance of one turn of an agent.
+func (s *scene) draw(o uint32, now protocol.Time, turn uint64) protocol.Draw {
+	return protocol.NewDraw(s.seed, protocol.HashString(s.ids[o]), uint64(now), turn)
+}
+
+func (s *scene) now() protocol.Time { return protocol.TimeOf(time.Now()) }
+
+// directorConfig is the machine's view of the scene.
+func (s *scene) directorConfig() director.Config {
+	sim := s.simulation()
+	return director.Config{
+		Start: protocol.TimeOf(sim.StartTime), Tick: sim.Tick.Std(), Clock: s.clock,
+		Agents: len(s.ids), Timing: s.timing, RestartBackoff: sim.Limits.RestartBackoff.Std(),
+	}
+}
+
+// machine makes an agent as it is when the scene begins.
+func (s *scene) machine(o uint32) *agent.Machine {
+	return &agent.Machine{
+		Def: s.definition(o), ID: agent.Identity{Instance: s.ids[o], Ordinal: o}, State: s.initial(o),
+	}
+}
+
+func (s *scene) errorf(format string, args ...any) error {
+	return fmt.Errorf("scene %s: %w", s.id, fmt.Errorf(format, args...))
+}

@@ -1,0 +1,196 @@
+package scenes
+
+import (
+	"iter"
+
+	"tavernsim/actors"
+	"tavernsim/engine/agent"
+	"tavernsim/engine/bus"
+	"tavernsim/engine/director"
+	"tavernsim/engine/knowledge"
+	"tavernsim/engine/world"
+	"tavernsim/protocol"
+)
+
+// snapshotting gathers the states of a scene's actors between two waves.
+type snapshotting struct {
+	facts   int64 // of the tally when the last snapshot was taken
+	wave    uint64
+	states  map[string][]byte
+	waiting int
+	sent    int
+}
+
+// snapshotDue reports whether enough has happened since the last snapshot.
+func (st *stage) snapshotDue() bool {
+	every := st.options.SnapshotFacts
+	return every > 0 && st.state.Tally.Facts-st.snapshot.facts >= every
+}
+
+// snapshotWorthwhile: the last act of a stop, unless there is nothing new or
+// the scene has ended and is never resumed.
+func (st *stage) snapshotWorthwhile() bool {
+	return st.journal.Err() == nil && !st.stopping.final && st.state.Tally.Facts > st.snapshot.facts && !st.snapshotStopped()
+}
+
+func (st *stage) snapshotStopped() bool { return st.snapshot.wave == st.state.Director.Wave }
+
+// takeSnapshot asks every actor for its state. Nothing else happens meanwhile,
+// so the states belong to one moment: the end of the last wave.
+func (st *stage) takeSnapshot() error {
+	st.phase = phaseSnapshot
+	st.snapshot = snapshotting{
+		facts: st.state.Tally.Facts, wave: st.state.Director.Wave, states: map[string][]byte{}, waiting: len(st.refs) + 3,
+	}
+	ask := &protocol.Envelope{Kind: protocol.KindSnapshot, Wave: st.snapshot.wave}
+	for _, service := range []*actors.Ref{st.owners.world, st.owners.knowledge, st.owners.events} {
+		service.Tell(ask)
+	}
+	for _, ref := range st.refs {
+		ref.Tell(ask)
+	}
+	return nil
+}
+
+func (st *stage) stateArrived(env *protocol.Envelope) error {
+	st.snapshot.states[env.Source] = env.Body.Raw
+	if st.snapshot.waiting--; st.snapshot.waiting > 0 {
+		return nil
+	}
+	raw, err := st.encodeScene()
+	if err != nil {
+		return err
+	}
+	st.snapshot.states[actorScene+"/agenda"] = raw
+	states := st.snapshot.states
+	st.snapshot.states = nil
+	if err := st.journal.SaveSnapshot(st.snapshot.wave, ordered(states)); err != nil {
+		st.log.Warn("snapshot failed; the journal alone can restore the run", "scene", st.id, "err", err)
+	}
+	st.phase = phaseIdle
+	return st.next()
+}
+
+// ordered yields states by name: equal scenes have equal snapshots.
+func ordered(states map[string][]byte) iter.Seq2[string, []byte] {
+	return func(yield func(string, []byte) bool) {
+		for _, name := range protocol.SortedKeys(states) {
+			if !yield(name, states[name]) {
+				return
+			}
+		}
+	}
+}
+
+// sceneSnapshot is what the scene itself keeps.
+type sceneSnapshot struct {
+	_msgpack struct{} `msgpack:",as_array"`
+	Director protocol.Raw
+	Tally    Tally
+}
+
+func (st *stage) encodeScene() (protocol.Raw, error) {
+	d, err := st.state.Director.Snapshot(st.codec)
+	if err != nil {
+		return nil, err
+	}
+	return st.codec.Marshal(&sceneSnapshot{Director: d, Tally: st.state.Tally})
+}
+
+// restore folds the journal: the newest snapshot and what came after.
+func (s *scene) restore() (*State, error) {
+	state, err := newState(s)
+	if err != nil {
+		return nil, err
+	}
+	from, err := s.readSnapshot(func(name string, raw []byte) error { return state.load(name, raw) })
+	if err != nil {
+		return nil, err
+	}
+	return state, s.journal.Read(from, func(r protocol.Record) error { return state.Apply(r) })
+}
+
+// readSnapshot passes the states of the newest snapshot on and returns the
+// first fact after it.
+func (s *scene) readSnapshot(yield func(name string, raw []byte) error) (from uint64, err error) {
+	snap, err := s.journal.LatestSnapshot()
+	if protocol.KindOf(err) == protocol.KindNotFound || (err == nil && snap == nil) {
+		return 1, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	return snap.Wave.Last + 1, snap.Read(yield)
+}
+
+// load takes one actor's state from a snapshot.
+func (s *State) load(name string, raw []byte) (err error) {
+	sc := s.scene
+	switch name {
+	case actorWorld:
+		s.World, err = world.ReadSnapshot(raw)
+	case actorKnowledge:
+		s.Knowledge, err = knowledge.Restore(sc.codec, sc.bases, raw)
+	case actorEvents:
+		s.Bus, err = bus.Restore(sc.bus, sc.subscribers, sc.codec, raw)
+	case actorScene + "/agenda":
+		err = s.loadScene(raw)
+	default:
+		o, ok := sc.ordinals[name]
+		if !ok {
+			return protocol.Errorf(protocol.KindCorrupt, "scene %s: the snapshot holds the state of %q, which is no agent of the scene", sc.id, name)
+		}
+		s.Agents[o].State, err = agent.Restore(sc.codec, raw)
+	}
+	return err
+}
+
+func (s *State) loadScene(raw []byte) error {
+	var snap sceneSnapshot
+	if err := s.scene.codec.Unmarshal(raw, &snap); err != nil {
+		return err
+	}
+	d, err := director.Restore(s.scene.directorConfig(), s.scene.codec, snap.Director)
+	s.Director, s.Tally = d, snap.Tally
+	s.Tally.fill()
+	return err
+}
+
+// restoreAgent gives one failed agent its state back: snapshot and tail, folded
+// for it alone.
+func (s *scene) restoreAgent(o uint32) (actors.Behavior, error) {
+	m := s.machine(o)
+	m.Runs = s.runs
+	from, err := s.readSnapshot(func(name string, raw []byte) (err error) {
+		if name == s.name(o) {
+			m.State, err = agent.Restore(s.codec, raw)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	through := s.journal.Durable()
+	only := func(other uint32) *agent.Machine {
+		if other == o {
+			return m
+		}
+		return nil
+	}
+	err = s.journal.Read(from, func(r protocol.Record) error {
+		if r.Seq > through.Last || !mayConcern(r, s.name(o)) {
+			return nil
+		}
+		fact, err := readFact(s.codec, r.Kind, r.Data)
+		if err != nil {
+			return err
+		}
+		return foldAgents(s, only, r, fact)
+	})
+	return &agentShell{scene: s, machine: m, through: through.Number}, err
+}
+
+// mayConcern skips the facts of other agents without decoding them.
+func mayConcern(r protocol.Record, instance string) bool {
+	return r.Actor == instance || r.Actor[0] == '$'
+}

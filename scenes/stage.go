@@ -1,0 +1,304 @@
+package scenes
+
+import (
+	"time"
+
+	"tavernsim/actors"
+	"tavernsim/engine/director"
+	"tavernsim/persistence"
+	"tavernsim/protocol"
+)
+
+// stage is the scene's own actor: it wakes agents, merges what they decided in
+// a fixed order, has the world, the knowledge and the event channel decide
+// about it, and hands the facts of each wave to the journal.
+//
+// A wave goes through phases; between them the stage waits for an envelope,
+// never on a worker. The one exception is the journal: when the disk is too far
+// behind, Append and CloseWave hold the scene up. That is the backpressure.
+type stage struct {
+	*scene
+	state *State // of the scene; the machines of agents and services live in their actors
+	self  *actors.Ref
+
+	phase phase
+	wave  *wave
+	// realtime: turns that ended while a wave was being closed.
+	arrived []arrival
+	busy    map[uint32]bool // realtime: who deliberates
+	timer   *time.Timer
+
+	// Agents whose actor failed, and the wave whose facts they must be restored
+	// from.
+	broken map[uint32]uint64
+	kept   uint64 // last durable wave
+
+	stopping stopping
+	pausing  bool // asked for, not begun
+	resuming bool
+	snapshot snapshotting
+	report   func(Outcome)
+	progress *Progress
+
+	failures map[string]int64 // of services, in a row
+	retry    string           // the service that is restored and asked again
+	lastAsk  struct {         // what the service at work was asked
+		kind     protocol.Kind
+		requests []protocol.Raw
+	}
+	untilWarned bool
+}
+
+// phase is what the stage waits for.
+type phase uint8
+
+const (
+	phaseIdle      phase = iota // no wave is open
+	phaseTurns                  // agents deliberate
+	phaseWorld                  // the world decides
+	phaseKnowledge              // the knowledge service decides
+	phaseEvents                 // the event channel decides and delivers
+	phaseKeeping                // the last wave before a stop becomes durable
+	phaseSnapshot               // actors give their states
+	phaseDone
+)
+
+// stopping says how far the end is under way.
+type stopping struct {
+	reason string
+	final  bool // the scene ends, with a fact; otherwise it can be resumed
+	begun  bool // the end workflow was started
+	kept   bool // everything is durable
+	err    error
+}
+
+// Receive implements actors.Behavior.
+func (st *stage) Receive(env *protocol.Envelope) error {
+	switch env.Kind {
+	case protocol.KindTurn, protocol.KindFailed:
+		return st.turnArrived(env)
+	case protocol.KindDecided:
+		return st.serviceDecided(env)
+	case protocol.KindControl:
+		return st.control(env)
+	case protocol.KindTick:
+		return st.next()
+	case protocol.KindState:
+		return st.stateArrived(env)
+	case protocol.KindAnswer:
+		return st.keptArrived(env)
+	}
+	return protocol.Errorf(protocol.KindInternal, "scene %s: unexpected %s", st.id, env.Kind)
+}
+
+// begin opens the journal's story, or goes on where it stopped.
+func (st *stage) begin() error {
+	if st.state.Director.Started {
+		return st.next()
+	}
+	sim := st.simulation()
+	st.state.Director.Start(st.startTime())
+	first := st.openWave(st.state.Director.Begun())
+	first.keep(actorScene, &director.Started{
+		Scene: st.id, Seed: st.seed, Clock: st.clock, Start: first.time, Tick: sim.Tick.Std(),
+		Agents: int64(st.size()), Project: st.options.ProjectHash,
+	})
+	if st.def.Lifecycle.Start == "" {
+		return st.closeWave()
+	}
+	return st.runLifecycle(st.def.Lifecycle.Start)
+}
+
+func (st *stage) startTime() protocol.Time {
+	if st.clock == director.Realtime {
+		return st.now()
+	}
+	return protocol.TimeOf(st.simulation().StartTime)
+}
+
+// runLifecycle makes the scene's own workflow the only turn of the open wave.
+func (st *stage) runLifecycle(workflow string) error {
+	st.wave.order = []uint32{uint32(st.stageOrdinal())}
+	st.wave.workflow = workflow
+	return st.pump()
+}
+
+// next opens the next wave when there is one, or ends the scene.
+func (st *stage) next() error {
+	if st.phase != phaseIdle {
+		return nil
+	}
+	if st.broken != nil {
+		st.restartBroken()
+	}
+	switch {
+	case st.stopping.reason != "":
+		return st.proceedToStop()
+	case st.resuming:
+		return st.proceedToResume()
+	case st.state.Director.Paused:
+		return st.rest()
+	case st.pausing:
+		return st.proceedToPause()
+	case st.snapshotDue():
+		return st.takeSnapshot()
+	}
+	if reason := st.stopReason(); reason != "" {
+		st.stop(reason)
+		return st.proceedToStop()
+	}
+	if st.clock == director.Realtime {
+		return st.nextRealtime()
+	}
+	at, ok := st.state.Director.NextTime()
+	if !ok {
+		st.stop(director.StoppedByQuiet)
+		return st.proceedToStop()
+	}
+	if end, ok := st.timeLimit(); ok && at >= end {
+		st.stop(st.timeReason())
+		return st.proceedToStop()
+	}
+	w := st.openWave(at)
+	w.deferred = st.state.Director.TakeDeferred(at)
+	w.order = st.state.Director.Take(at)
+	return st.pump()
+}
+
+func (st *stage) openWave(at protocol.Time) *wave {
+	st.wave = newWave(st, at)
+	st.state.Director.Now = at
+	st.phase = phaseTurns
+	return st.wave
+}
+
+// stop asks for the end of the scene; the first reason stands.
+func (st *stage) stop(reason string) {
+	if st.stopping.reason != "" {
+		return
+	}
+	st.stopping.reason = reason
+	switch reason {
+	case director.StoppedByInterrupt, director.StoppedByWallTime:
+	default:
+		st.stopping.final = true
+	}
+}
+
+// proceedToStop runs the end workflow, keeps the last fact, waits for the disk.
+func (st *stage) proceedToStop() error {
+	switch {
+	case len(st.busy) > 0:
+		return nil // realtime: they finish first
+	case st.stopping.kept:
+		return st.finish()
+	case !st.stopping.final:
+		return st.settle()
+	case !st.stopping.begun:
+		st.stopping.begun = true
+		if w := st.def.Lifecycle.End; w != "" && st.stopping.err == nil {
+			st.openWave(st.endTime())
+			return st.runLifecycle(w)
+		}
+	}
+	if st.state.Director.Ended == "" {
+		w := st.openWave(st.endTime())
+		st.state.Director.Ended = st.stopping.reason
+		w.keep(actorScene, &director.Ended{Reason: st.stopping.reason})
+		return st.closeWave()
+	}
+	return st.settle()
+}
+
+// endTime is the moment of the scene's last waves: the limit that was reached,
+// or where time stands.
+func (st *stage) endTime() protocol.Time {
+	if st.clock == director.Realtime {
+		return st.now()
+	}
+	if end, ok := st.timeLimit(); ok && (st.stopping.reason == director.StoppedByTime || st.stopping.reason == director.StoppedByTicks) {
+		return max(end, st.state.Director.Now)
+	}
+	return st.state.Director.Now
+}
+
+// settle waits until everything is durable, then keeps a snapshot.
+func (st *stage) settle() error {
+	if st.kept < st.state.Director.Wave && st.journal.Err() == nil {
+		st.phase = phaseKeeping
+		return nil
+	}
+	st.stopping.kept = true
+	if st.snapshotWorthwhile() {
+		return st.takeSnapshot()
+	}
+	return st.finish()
+}
+
+// keptArrived hears that a wave is durable, or why it is not.
+func (st *stage) keptArrived(env *protocol.Envelope) error {
+	a, err := readKept(env.Body.Raw)
+	if err != nil {
+		return err
+	}
+	if a.failure != "" {
+		return st.journalFailed(a.failure)
+	}
+	st.kept = max(st.kept, a.wave)
+	st.progress.keep(st.journal.Durable())
+	if st.broken != nil {
+		st.restartBroken()
+	}
+	if st.retry != "" {
+		return st.retryService()
+	}
+	if st.phase == phaseKeeping && st.kept >= st.state.Director.Wave {
+		st.phase = phaseIdle
+		return st.next()
+	}
+	return nil
+}
+
+// journalFailed: nothing can be kept any more, so nothing more may happen. What
+// was answered is safe; the run is resumed once the cause is gone.
+func (st *stage) journalFailed(why string) error {
+	if st.phase == phaseDone {
+		return nil
+	}
+	st.stopping = stopping{reason: director.StoppedByInterrupt, kept: true, err: protocol.Errorf(protocol.KindTransient, "scene %s: the journal cannot be written: %s", st.id, why)}
+	return st.finish()
+}
+
+func (st *stage) finish() error {
+	if st.phase == phaseDone {
+		return nil
+	}
+	st.phase = phaseDone
+	if st.timer != nil {
+		st.timer.Stop()
+	}
+	st.report(Outcome{Reason: st.stopping.reason, Final: st.stopping.final, Err: st.stopping.err, Wave: st.journal.Durable(), State: st.state})
+	return nil
+}
+
+// restartBroken gives failed actors a new life once everything up to their
+// failure is durable: their state is read from the journal.
+func (st *stage) restartBroken() {
+	for o, wave := range st.broken {
+		if wave <= st.kept {
+			delete(st.broken, o)
+			st.system.Restart(st.refs[o], st.sup)
+		}
+	}
+	if len(st.broken) == 0 {
+		st.broken = nil
+	}
+}
+
+// closing answers of the journal come from its goroutine.
+func (st *stage) whenKept(number uint64) func(persistence.Wave, error) {
+	self := st.self
+	return func(w persistence.Wave, err error) {
+		self.Tell(&protocol.Envelope{Kind: protocol.KindAnswer, Body: protocol.NewBody(appendKept(number, err))})
+	}
+}

@@ -1,0 +1,232 @@
+package scenes
+
+import (
+	"time"
+
+	"tavernsim/engine/agent"
+	"tavernsim/engine/bus"
+	"tavernsim/engine/director"
+	"tavernsim/engine/knowledge"
+	"tavernsim/engine/world"
+	"tavernsim/protocol"
+)
+
+// State is every machine of a scene. A live scene spreads it over its actors;
+// a journal folds into it. Both apply the same facts in the same order.
+type State struct {
+	Director  *director.State
+	World     *world.Document
+	Knowledge knowledge.State
+	Bus       *bus.State
+	Agents    []*agent.Machine // by ordinal, the scene's own last; nil in a live scene
+	Tally     Tally
+
+	scene  *scene
+	places []uint32 // of an ordinal: its place in the order of the open wave
+}
+
+// newState is the scene before its first fact.
+func newState(sc *scene) (*State, error) {
+	doc, err := world.FromValue(sc.def.Definition.InitialWorldState, 1)
+	if err != nil {
+		return nil, sc.errorf("initial_world_state: %w", err)
+	}
+	channel, err := bus.New(sc.bus, sc.subscribers)
+	if err != nil {
+		return nil, sc.errorf("event channel: %w", err)
+	}
+	s := &State{
+		Director: director.New(sc.directorConfig()), World: doc, Knowledge: sc.bases, Bus: channel,
+		Tally: newTally(), scene: sc, places: make([]uint32, len(sc.ids)), Agents: make([]*agent.Machine, len(sc.ids)),
+	}
+	for o := range s.Agents {
+		s.Agents[o] = sc.machine(uint32(o))
+	}
+	return s, nil
+}
+
+// Apply folds one record of the journal.
+func (s *State) Apply(r protocol.Record) error {
+	fact, err := readFact(s.scene.codec, r.Kind, r.Data)
+	if err != nil {
+		return err
+	}
+	s.Tally.count(s.scene, r.Actor, fact)
+	if err := s.applyScene(r, fact); err != nil {
+		return err
+	}
+	return foldAgents(s.scene, func(o uint32) *agent.Machine { return s.Agents[o] }, r, fact)
+}
+
+// applyScene folds what concerns the scene and its services.
+func (s *State) applyScene(r protocol.Record, fact protocol.Fact) (err error) {
+	switch x := fact.(type) {
+	case *director.Started:
+		s.Director.Start(r.Time)
+	case *director.EffectsDeferred:
+		s.Director.Defer(director.Deferred{Due: x.Due, Agent: x.Agent, Effects: x.Effects})
+	case *director.AgentFailed:
+		s.Director.AgentFailed(*x)
+	case *director.WaveClosed:
+		s.Director.TakeDeferred(r.Time)
+		s.Director.CloseWave(*x, r.Time)
+	case *director.Paused:
+		s.Director.Paused = true
+	case *director.Resumed:
+		s.Director.Paused = false
+	case *director.Ended:
+		s.Director.Ended = x.Reason
+	case *agent.TurnEnded:
+		s.applyTurn(x.Agent, x, r.Time)
+	case *bus.Routed:
+		s.applyRouted(x, s.Director.Wave+1)
+		s.Bus.Apply(x)
+	case *bus.Refused, *bus.SubscriptionChanged:
+		s.Bus.Apply(x)
+	case *world.Committed:
+		s.World, err = world.Apply(s.World, x)
+	default:
+		s.Knowledge = knowledge.Apply(s.Knowledge, fact)
+	}
+	return err
+}
+
+// applyTurn lets the agenda know that a turn ended.
+func (s *State) applyTurn(o uint32, end *agent.TurnEnded, now protocol.Time) {
+	t := director.Turn{
+		Wave: end.Wave, Failed: end.Outcome != agent.OutcomeOK,
+		SleepUntil: end.SleepUntil, Asleep: end.Asleep, WakeAbove: end.WakeAbove,
+	}
+	if end.Elapsed > 0 {
+		t.BusyUntil = now.Add(end.Elapsed)
+	}
+	s.Director.TurnEnded(o, t, now)
+}
+
+// applyRouted puts the receivers of an event on the agenda.
+func (s *State) applyRouted(f *bus.Routed, wave uint64) {
+	for o := range f.Receivers.All() {
+		s.Director.Heard(o, priorityFor(f, s.scene, o), wave, f.Time)
+	}
+}
+
+func priorityFor(f *bus.Routed, sc *scene, o uint32) protocol.Priority {
+	if len(f.Marks) == 0 {
+		return f.Priority
+	}
+	return f.PriorityFor(sc.name(o))
+}
+
+// foldAgents lets the agents that a fact concerns know it. machine returns nil
+// for those that somebody else folds.
+func foldAgents(sc *scene, machine func(uint32) *agent.Machine, r protocol.Record, fact protocol.Fact) error {
+	switch x := fact.(type) {
+	case *bus.Routed:
+		event := x.Event(sc.id).Envelope
+		for o := range x.Receivers.All() {
+			if m := machine(o); m != nil {
+				m.Hear(receiverView(event, priorityFor(x, sc, o)))
+			}
+		}
+		return nil
+	case *director.AgentFailed:
+		if m := machine(x.Agent); m != nil {
+			m.Observe(agent.Observation{Time: r.Time, Kind: "restart", Value: map[string]any{"error": x.Error, "failures": x.Failures}})
+		}
+		return nil
+	}
+	if by, ok := concerns(fact); ok {
+		if o, known := sc.ordinals[by]; known {
+			if m := machine(o); m != nil {
+				m.Observe(refusalOf(fact, r.Time))
+			}
+		}
+		return nil
+	}
+	if o, known := sc.ordinals[r.Actor]; known {
+		if m := machine(o); m != nil {
+			return m.Apply(fact, r.Time)
+		}
+	}
+	return nil
+}
+
+// receiverView is the event as one receiver gets it: the shared one, or a copy
+// at another priority.
+func receiverView(e *protocol.Envelope, p protocol.Priority) *protocol.Envelope {
+	if p == e.Priority {
+		return e
+	}
+	return &protocol.Envelope{
+		Kind: e.Kind, ID: e.ID, Scene: e.Scene, Source: e.Source, Targets: e.Targets, Type: e.Type, Priority: p, TraceID: e.TraceID,
+		Chain: e.Chain, Time: e.Time, Expires: e.Expires, Ephemeral: e.Ephemeral, RequiresAck: e.RequiresAck, Wave: e.Wave, Body: protocol.NewBody(e.Body.Raw),
+	}
+}
+
+// concerns names the agent whose request a service refused.
+func concerns(f protocol.Fact) (instance string, ok bool) {
+	switch x := f.(type) {
+	case *world.Refused:
+		return x.By, true
+	case knowledge.Refused:
+		return x.By, true
+	case *bus.Refused:
+		return x.Source, true
+	}
+	return "", false
+}
+
+// refusalOf is what the agent is told about it.
+func refusalOf(f protocol.Fact, at protocol.Time) agent.Observation {
+	switch x := f.(type) {
+	case *world.Refused:
+		return agent.Observation{Time: at, Kind: "world_refused", Value: map[string]any{
+			"request_id": x.Request, "path": x.Path.String(), "op": string(x.Op), "code": string(x.Code), "message": x.Message, "version": x.Version,
+		}}
+	case knowledge.Refused:
+		return agent.Observation{Time: at, Kind: "knowledge_refused", Value: map[string]any{
+			"request_id": x.Request, "kb": x.KB, "code": string(x.Reason), "message": x.Message,
+		}}
+	case *bus.Refused:
+		return agent.Observation{Time: at, Kind: "event_refused", Value: map[string]any{
+			"type": x.Type, "code": string(x.Reason), "message": x.Detail,
+		}}
+	}
+	return agent.Observation{Time: at, Kind: "refused"}
+}
+
+// readFact decodes any fact that a journal may hold.
+func readFact(codec *protocol.Codec, kind string, data protocol.Raw) (protocol.Fact, error) {
+	switch kind {
+	case bus.FactRouted, bus.FactRefused, bus.FactSubscription:
+		return readBusFact(codec, kind, data)
+	case "world.committed", "world.refused":
+		return world.ReadFact(kind, data)
+	case knowledge.FactWritten, knowledge.FactSuggested, knowledge.FactReviewed, knowledge.FactRefused:
+		return knowledge.DecodeFact(codec, kind, data)
+	}
+	if f, err := director.ReadFact(codec, kind, data); f != nil || err != nil {
+		return f, err
+	}
+	if f, err := agent.ReadFact(codec, kind, data); f != nil || err != nil {
+		return f, err
+	}
+	return nil, protocol.Errorf(protocol.KindUnknown, "scenes: a fact of kind %q: this version does not know it; use the version that wrote the run", kind)
+}
+
+// elapsed is the scene time since its start.
+func (s *State) elapsed() time.Duration {
+	return s.Director.Now.Sub(s.Director.Begun())
+}
+
+func readBusFact(codec *protocol.Codec, kind string, data protocol.Raw) (protocol.Fact, error) {
+	switch kind {
+	case bus.FactRouted:
+		return bus.ReadRouted(data)
+	case bus.FactRefused:
+		f := &bus.Refused{}
+		return f, codec.Unmarshal(data, f)
+	}
+	f := &bus.SubscriptionChanged{}
+	return f, codec.Unmarshal(data, f)
+}

@@ -1,0 +1,139 @@
+package scenes
+
+import (
+	"tavernsim/engine/agent"
+	"tavernsim/engine/bus"
+	"tavernsim/engine/director"
+	"tavernsim/engine/knowledge"
+	"tavernsim/engine/world"
+	"tavernsim/protocol"
+)
+
+// Tally counts what happened in a scene. It is folded from the facts, so it is
+// the same for a run that was interrupted and one that was not.
+type Tally struct {
+	Facts         int64
+	Deliberations int64
+	Failed        int64 // deliberations without a decision, also by a failed actor
+	Restarts      int64
+	GivenUp       int64
+	Reflections   int64
+	Said          int64
+	Calls         int64
+	CallsFailed   int64
+	ModelCalls    int64
+	ModelFailed   int64
+	TokensIn      int64
+	TokensOut     int64
+
+	EventsRouted    int64 // published and accepted
+	EventsDelivered int64 // receivers
+	Commits         int64 // world versions
+	Changes         int64 // of the world
+	Conflicts       int64 // world requests refused because somebody was first
+	WorldRefused    int64 // all refused world requests
+	Entries         int64 // knowledge written
+	DeadLetters     int64
+
+	ByEvent   map[string]int64 // routed, by type
+	Refused   map[string]int64 // events and deliveries refused, by reason
+	ByTool    map[string]int64 // calls made
+	ByProfile map[string]int64 // deliberations
+	ByAgent   map[string]int64 // deliberations, of scenes small enough to read
+}
+
+// maxNamedAgents bounds ByAgent: a list of thousands is no summary.
+const maxNamedAgents = 200
+
+func newTally() Tally {
+	return Tally{ByEvent: map[string]int64{}, Refused: map[string]int64{}, ByTool: map[string]int64{}, ByProfile: map[string]int64{}, ByAgent: map[string]int64{}}
+}
+
+// count notes one decoded fact.
+func (t *Tally) count(sc *scene, actor string, f protocol.Fact) {
+	t.Facts++
+	switch x := f.(type) {
+	case *agent.TurnEnded:
+		t.turn(sc, actor, x)
+	case *agent.CallMade:
+		t.Calls++
+		t.ByTool[x.Tool]++
+		if x.Status == protocol.CallFailed || x.Status == protocol.CallDenied {
+			t.CallsFailed++
+		}
+	case *agent.ModelAnswered:
+		if x.Error != "" {
+			t.ModelFailed++
+		}
+	case *agent.Said:
+		t.Said++
+	case *director.AgentFailed:
+		t.Deliberations++
+		t.Failed++
+		if x.WakeAt == 0 {
+			t.GivenUp++
+		} else {
+			t.Restarts++
+		}
+	case *director.ActorFailed:
+		t.Restarts++
+	case *director.DeadLettered:
+		t.DeadLetters++
+	default:
+		t.countServices(f)
+	}
+}
+
+func (t *Tally) turn(sc *scene, actor string, x *agent.TurnEnded) {
+	if int(x.Agent) == sc.stageOrdinal() {
+		return // the scene's own workflows are no deliberations
+	}
+	t.Deliberations++
+	if x.Outcome != agent.OutcomeOK {
+		t.Failed++
+	}
+	t.Reflections += x.Reflections
+	t.ModelCalls += x.ModelCalls
+	t.TokensIn += x.TokensIn
+	t.TokensOut += x.TokensOut
+	t.ByProfile[sc.definition(x.Agent).Profile]++
+	if sc.size() <= maxNamedAgents {
+		t.ByAgent[actor]++
+	}
+}
+
+// countServices notes what the world, the knowledge and the channel decided.
+func (t *Tally) countServices(f protocol.Fact) {
+	switch x := f.(type) {
+	case *world.Committed:
+		t.Commits++
+		t.Changes += int64(len(x.Changes))
+	case *world.Refused:
+		t.WorldRefused++
+		if x.Code == world.CodeConflict {
+			t.Conflicts++
+		}
+	case *bus.Routed:
+		t.EventsRouted++
+		t.ByEvent[x.Type]++
+		t.EventsDelivered += int64(x.Receivers.Len())
+		for _, m := range x.Marks {
+			if m.Action == bus.LoopDrop {
+				t.Refused[string(m.Reason)]++
+			}
+		}
+	case *bus.Refused:
+		t.Refused[string(x.Reason)]++
+	case knowledge.Written:
+		t.Entries++
+	}
+}
+
+// fill makes the maps that an old or empty snapshot lacks.
+func (t *Tally) fill() {
+	for _, m := range []*map[string]int64{&t.ByEvent, &t.Refused, &t.ByTool, &t.ByProfile, &t.ByAgent} {
+		if *m == nil {
+			*m = map[string]int64{}
+		}
+	}
+}

@@ -1,0 +1,400 @@
+package scenes
+
+import (
+	"time"
+
+	"tavernsim/actors"
+	"tavernsim/engine/agent"
+	"tavernsim/engine/bus"
+	"tavernsim/engine/director"
+	"tavernsim/engine/world"
+	"tavernsim/protocol"
+)
+
+// wave is one step of the scene: agents that deliberate against the same world,
+// and what their decisions lead to.
+type wave struct {
+	number   uint64
+	time     protocol.Time
+	order    []uint32
+	workflow string // of the scene's own turn; "" = the agents' core workflows
+	deferred []director.Deferred
+	began    time.Time
+
+	sent    int       // of order: woken so far
+	merged  int       // of order: merged so far
+	out     int       // woken and not answered
+	answers []arrival // by place in order; empty until answered
+
+	world     []protocol.Raw
+	knowledge []protocol.Raw
+	events    []protocol.Raw
+	observe   []observation
+	facts     []kept // of the scene itself, kept when the wave closes
+	turns     int64
+	published int64
+	err       error
+}
+
+// arrival is how a turn ended.
+type arrival struct {
+	agent   uint32
+	decided *protocol.Decided
+	failure *failure
+}
+
+// failure is an actor's, on its way through the scene's mailbox.
+type failure struct {
+	_msgpack struct{} `msgpack:",as_array"`
+	Actor    string
+	Error    string
+	Stack    []string
+}
+
+// observation is what an agent is told about something it asked for.
+type observation struct {
+	agent uint32
+	kind  string
+	data  protocol.Raw
+}
+
+type kept struct {
+	actor string
+	fact  protocol.Fact
+}
+
+func newWave(st *stage, at protocol.Time) *wave {
+	return &wave{number: st.state.Director.Wave + 1, time: at, began: time.Now()}
+}
+
+// keep notes a fact of the scene for the end of the wave.
+func (w *wave) keep(actor string, f protocol.Fact) { w.facts = append(w.facts, kept{actor, f}) }
+
+// pump wakes agents in the order of the wave, never more at once than the scene
+// may have in flight: a wave of a million agents needs the memory of a few
+// thousand.
+func (st *stage) pump() error {
+	w := st.wave
+	if w.answers == nil {
+		w.answers = make([]arrival, len(w.order))
+		for i, o := range w.order {
+			st.state.places[o] = uint32(i)
+		}
+		st.mergeDeferred()
+	}
+	limit := st.simulation().Limits.MaxDeliberating
+	var wake *protocol.Envelope
+	for w.sent < len(w.order) && w.sent-w.merged < limit {
+		if wake == nil {
+			wake = st.wakeEnvelope()
+		}
+		st.refs[w.order[w.sent]].Tell(wake)
+		w.sent++
+	}
+	if w.merged < len(w.order) {
+		return nil
+	}
+	return st.closeWave()
+}
+
+// wakeEnvelope is shared by every agent of the wave.
+func (st *stage) wakeEnvelope() *protocol.Envelope {
+	return &protocol.Envelope{Kind: protocol.KindWake, Scene: st.id, Type: st.wave.workflow, Time: st.wave.time, Wave: st.wave.number}
+}
+
+// turnArrived takes the end of a turn, or the failure of an actor.
+func (st *stage) turnArrived(env *protocol.Envelope) error {
+	a, service, err := st.arrivalOf(env)
+	if err != nil {
+		return err
+	}
+	if service != "" {
+		return st.serviceFailed(service, a.failure)
+	}
+	if st.clock == director.Realtime {
+		return st.turnArrivedRealtime(a)
+	}
+	w := st.wave
+	if w == nil || st.phase != phaseTurns {
+		return st.strayFailure(a)
+	}
+	place := int(st.state.places[a.agent])
+	if place >= w.sent || w.order[place] != a.agent {
+		return st.strayFailure(a)
+	}
+	w.answers[place] = a
+	for w.merged < w.sent && w.answers[w.merged].there() {
+		if err := st.merge(w.answers[w.merged]); err != nil {
+			return err
+		}
+		w.answers[w.merged] = arrival{}
+		w.merged++
+	}
+	return st.pump()
+}
+
+func (a *arrival) there() bool { return a.decided != nil || a.failure != nil }
+
+func (st *stage) arrivalOf(env *protocol.Envelope) (a arrival, service string, err error) {
+	if env.Kind == protocol.KindFailed {
+		a.failure = &failure{}
+		if err := st.codec.Unmarshal(env.Body.Raw, a.failure); err != nil {
+			return a, "", err
+		}
+		o, ok := st.ordinals[a.failure.Actor]
+		if !ok {
+			return a, a.failure.Actor, nil
+		}
+		a.agent = o
+		return a, "", nil
+	}
+	d, err := protocol.ReadDecided(env.Body.Raw)
+	a.agent, a.decided = d.Agent, &d
+	return a, "", err
+}
+
+// strayFailure: an agent failed while it was handed something, not while it
+// deliberated. It is recorded with the next wave.
+func (st *stage) strayFailure(a arrival) error {
+	if a.failure == nil {
+		return protocol.Errorf(protocol.KindInternal, "scene %s: %s ended a turn that nobody began", st.id, st.name(a.agent))
+	}
+	st.arrived = append(st.arrived, a)
+	return nil
+}
+
+// mergeDeferred lets the effects whose simulated latency has passed go first.
+func (st *stage) mergeDeferred() {
+	for _, d := range st.wave.deferred {
+		st.sequence(d.Effects)
+	}
+	for _, a := range st.arrived {
+		_ = st.merge(a)
+	}
+	st.arrived = nil
+}
+
+// merge takes one ended turn into the wave: its facts go to the journal, its
+// effects wait for those of the others.
+func (st *stage) merge(a arrival) error {
+	if a.failure != nil {
+		return st.mergeFailure(a)
+	}
+	w := st.wave
+	actor := st.name(a.agent)
+	var end *agent.TurnEnded
+	for _, f := range a.decided.Facts {
+		fact, err := st.keepFact(a.decided.At, actor, f.Kind, f.Data)
+		if err != nil {
+			return err
+		}
+		if e, ok := fact.(*agent.TurnEnded); ok {
+			end = e
+		}
+	}
+	if end == nil {
+		return protocol.Errorf(protocol.KindInternal, "scene %s: the turn of %s has no end", st.id, actor)
+	}
+	if int(a.agent) != st.stageOrdinal() {
+		w.turns++
+	}
+	st.metrics.Deliberated(st.definition(a.agent).Profile, string(end.Outcome))
+	return st.applyTurn(a, end)
+}
+
+// applyTurn lets the agenda know, and sends the effects on their way, at once
+// or when the simulated latency has passed.
+func (st *stage) applyTurn(a arrival, end *agent.TurnEnded) error {
+	st.state.applyTurn(a.agent, end, a.decided.At)
+	if end.Elapsed <= 0 || st.clock == director.Realtime {
+		st.sequence(a.decided.Effects)
+		return nil
+	}
+	if len(a.decided.Effects) == 0 {
+		return nil
+	}
+	deferred := &director.EffectsDeferred{Agent: a.agent, Due: st.wave.time.Add(end.Elapsed), Effects: a.decided.Effects}
+	st.state.Director.Defer(director.Deferred{Due: deferred.Due, Agent: a.agent, Effects: deferred.Effects})
+	_, err := st.keepTyped(actorScene, deferred)
+	return err
+}
+
+func (st *stage) sequence(effects []protocol.Sequenced) {
+	for _, e := range effects {
+		switch e.To {
+		case protocol.ToWorld:
+			st.wave.world = append(st.wave.world, e.Data)
+		case protocol.ToKnowledge:
+			st.wave.knowledge = append(st.wave.knowledge, e.Data)
+		case protocol.ToEvents:
+			st.wave.events = append(st.wave.events, e.Data)
+		}
+	}
+}
+
+// mergeFailure records that an agent's actor failed, and decides what becomes
+// of it.
+func (st *stage) mergeFailure(a arrival) error {
+	f := st.state.Director.Failure(a.agent, a.failure.Error, a.failure.Stack, st.wave.time)
+	st.state.Director.AgentFailed(f)
+	if _, err := st.keepTyped(actorScene, &f); err != nil {
+		return err
+	}
+	st.metrics.Failed(st.definition(a.agent).Profile, f.WakeAt == 0)
+	if f.WakeAt != 0 {
+		if st.broken == nil {
+			st.broken = map[uint32]uint64{}
+		}
+		st.broken[a.agent] = st.wave.number
+	}
+	if int(a.agent) != st.stageOrdinal() {
+		st.wave.turns++
+	}
+	st.systemEvent("agent.failed", map[string]any{
+		"agent_instance_id": st.name(a.agent), "error": f.Error, "failures": f.Failures, "given_up": f.WakeAt == 0,
+	})
+	return nil
+}
+
+// systemEvent publishes an event of the scene itself, for whoever subscribed.
+func (st *stage) systemEvent(typ string, payload map[string]any) {
+	d := protocol.Draft{Type: typ, Source: actorScene, Body: protocol.Encode(payload)}
+	st.wave.events = append(st.wave.events, d.AppendMsg(nil))
+}
+
+// closeWave has the services decide, one after the other, then keeps the wave.
+func (st *stage) closeWave() error {
+	w := st.wave
+	switch {
+	case len(w.world) > 0:
+		st.phase = phaseWorld
+		st.ask(st.owners.world, protocol.KindCommit, w.world)
+		w.world = nil
+		return nil
+	case len(w.knowledge) > 0:
+		st.phase = phaseKnowledge
+		st.ask(st.owners.knowledge, protocol.KindCommit, w.knowledge)
+		w.knowledge = nil
+		return nil
+	case len(w.events) > 0:
+		st.phase = phaseEvents
+		w.published = int64(len(w.events))
+		st.ask(st.owners.events, protocol.KindPublish, w.events)
+		w.events = nil
+		return nil
+	}
+	return st.keepWave()
+}
+
+// ask sends requests to a service in one envelope; it answers with KindDecided.
+func (st *stage) ask(to *actors.Ref, kind protocol.Kind, requests []protocol.Raw) {
+	st.lastAsk.kind, st.lastAsk.requests = kind, requests
+	to.Tell(&protocol.Envelope{Kind: kind, Scene: st.id, Time: st.wave.time, Wave: st.wave.number, Body: protocol.NewBody(appendRaws(requests))})
+}
+
+// serviceDecided takes the facts of the world, the knowledge or the channel.
+func (st *stage) serviceDecided(env *protocol.Envelope) error {
+	d, err := protocol.ReadDecided(env.Body.Raw)
+	if err != nil {
+		return err
+	}
+	delete(st.failures, env.Source)
+	st.lastAsk.requests = nil
+	for _, f := range d.Facts {
+		fact, err := st.keepFact(st.wave.time, env.Source, f.Kind, f.Data)
+		if err != nil {
+			return err
+		}
+		st.heed(fact, f)
+	}
+	return st.closeWave()
+}
+
+// heed lets the agenda and the agents know what a service decided.
+func (st *stage) heed(fact protocol.Fact, f protocol.KindData) {
+	switch x := fact.(type) {
+	case *world.Committed:
+		st.worldChanged(x)
+	case *bus.Routed:
+		st.state.applyRouted(x, st.wave.number)
+		st.metrics.Routed(x.Type, x.Receivers.Len())
+	default:
+		if by, ok := concerns(fact); ok {
+			if o, ok := st.ordinals[by]; ok {
+				st.wave.observe = append(st.wave.observe, observation{o, f.Kind, f.Data})
+			}
+		}
+	}
+}
+
+// worldChanged announces a commit when somebody listens.
+func (st *stage) worldChanged(c *world.Committed) {
+	if !st.announceWorld {
+		return
+	}
+	paths, by := []any{}, []any{}
+	for i, ch := range c.Changes {
+		if i == maxAnnounced {
+			break
+		}
+		paths = append(paths, ch.Path.String())
+		by = append(by, ch.By)
+	}
+	st.systemEvent(eventWorldUpdated, map[string]any{
+		"version": c.After, "paths": paths, "by": by, "changes": int64(len(c.Changes)),
+	})
+}
+
+const (
+	eventWorldUpdated = "world.state.updated"
+	maxAnnounced      = 100 // changes listed in one announcement; "changes" counts all
+)
+
+// keepWave writes the scene's own facts, ends the wave in the journal and goes
+// on without waiting for the disk: what happens next stays inside the process.
+func (st *stage) keepWave() error {
+	w := st.wave
+	closed := &director.WaveClosed{Wave: w.number, Turns: w.turns, Events: w.published, World: st.world.Load().Version()}
+	w.keep(actorScene, closed)
+	for _, k := range w.facts {
+		if _, err := st.keepTyped(k.actor, k.fact); err != nil {
+			return err
+		}
+	}
+	st.state.Director.CloseWave(*closed, w.time)
+	if _, err := st.journal.CloseWave(st.whenKept(w.number)); err != nil {
+		return st.journalFailed(err.Error())
+	}
+	for _, o := range w.observe {
+		st.refs[o.agent].Tell(&protocol.Envelope{Kind: protocol.KindObserve, Type: o.kind, Time: w.time, Wave: w.number, Body: protocol.NewBody(o.data)})
+	}
+	st.metrics.WaveClosed(time.Since(w.began), w.time)
+	st.progress.wave(st)
+	st.wave, st.phase = nil, phaseIdle
+	return st.next()
+}
+
+// keepFact appends an encoded fact to the journal and folds it into the tally.
+func (st *stage) keepFact(at protocol.Time, actor, kind string, data protocol.Raw) (protocol.Fact, error) {
+	fact, err := readFact(st.codec, kind, data)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := st.journal.Append(at, actor, kind, data); err != nil {
+		return nil, err
+	}
+	st.state.Tally.count(st.scene, actor, fact)
+	return fact, nil
+}
+
+func (st *stage) keepTyped(actor string, f protocol.Fact) (protocol.Fact, error) {
+	raw, err := st.codec.Marshal(f)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := st.journal.Append(st.wave.time, actor, f.FactKind(), raw); err != nil {
+		return nil, err
+	}
+	st.state.Tally.count(st.scene, actor, f)
+	return f, nil
+}

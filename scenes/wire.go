@@ -1,0 +1,133 @@
+package scenes
+
+import (
+	"errors"
+	"time"
+
+	"github.com/tinylib/msgp/msgp"
+
+	"tavernsim/engine/agent"
+	"tavernsim/llm"
+	"tavernsim/protocol"
+)
+
+// Bodies of envelopes that only this package sends.
+
+// appendRaws puts encoded requests into one list without touching them.
+func appendRaws(list []protocol.Raw) protocol.Raw {
+	size := 5
+	for _, r := range list {
+		size += len(r)
+	}
+	b := msgp.AppendArrayHeader(make([]byte, 0, size), uint32(len(list)))
+	for _, r := range list {
+		b = append(b, r...)
+	}
+	return b
+}
+
+// readRaws takes the list apart again; the parts share its memory.
+func readRaws(b protocol.Raw) ([]protocol.Raw, error) {
+	n, rest, err := msgp.ReadArrayHeaderBytes(b)
+	if err != nil || int(n) > len(rest) {
+		return nil, protocol.Errorf(protocol.KindCorrupt, "a list of %d requests in %d bytes", n, len(b))
+	}
+	list := make([]protocol.Raw, n)
+	for i := range list {
+		after, err := msgp.Skip(rest)
+		if err != nil {
+			return nil, protocol.Errorf(protocol.KindCorrupt, "request %d of %d: %w", i, n, err)
+		}
+		list[i], rest = protocol.Raw(rest[:len(rest)-len(after)]), after
+	}
+	return list, nil
+}
+
+// keptAnswer says what became of a wave on its way to the disk.
+type keptAnswer struct {
+	wave    uint64
+	failure string
+}
+
+func appendKept(wave uint64, err error) protocol.Raw {
+	b := msgp.AppendUint64(nil, wave)
+	if err == nil {
+		return msgp.AppendString(b, "")
+	}
+	return msgp.AppendString(b, err.Error())
+}
+
+func readKept(b protocol.Raw) (a keptAnswer, err error) {
+	var rest []byte
+	if a.wave, rest, err = msgp.ReadUint64Bytes(b); err == nil {
+		a.failure, _, err = msgp.ReadStringBytes(rest)
+	}
+	return a, err
+}
+
+// modelAnswer is a model's answer on its way through a mailbox.
+type modelAnswer struct {
+	_msgpack  struct{} `msgpack:",as_array"`
+	Request   int
+	Model     string
+	Text      string
+	Reasoning string
+	Calls     []modelCall
+	Finish    protocol.FinishReason
+	Usage     protocol.Usage
+	Latency   time.Duration
+	ErrorKind protocol.ErrorKind
+	Error     string
+}
+
+type modelCall struct {
+	_msgpack struct{} `msgpack:",as_array"`
+	ID       string
+	Tool     string
+	Params   protocol.Raw
+}
+
+func encodeAnswer(codec *protocol.Codec, x *agent.Answered) (protocol.Raw, error) {
+	a := modelAnswer{
+		Request: x.Request, Model: x.Answer.Model, Text: x.Answer.Text, Reasoning: x.Answer.Reasoning,
+		Finish: x.Answer.Finish, Usage: x.Answer.Usage, Latency: x.Answer.Latency,
+	}
+	for _, c := range x.Answer.Calls {
+		params, err := protocol.Normalize(c.Params)
+		if err != nil {
+			return nil, err
+		}
+		a.Calls = append(a.Calls, modelCall{ID: c.ID, Tool: c.Tool, Params: protocol.Encode(params)})
+	}
+	if x.Err != nil {
+		a.ErrorKind, a.Error = protocol.KindOf(x.Err), x.Err.Error()
+	}
+	return codec.Marshal(&a)
+}
+
+func decodeAnswer(codec *protocol.Codec, raw protocol.Raw) (*agent.Answered, error) {
+	var a modelAnswer
+	if err := codec.Unmarshal(raw, &a); err != nil {
+		return nil, err
+	}
+	x := &agent.Answered{Request: a.Request, Answer: protocol.ModelAnswer{
+		Model: a.Model, Text: a.Text, Reasoning: a.Reasoning, Finish: a.Finish, Usage: a.Usage, Latency: a.Latency,
+	}}
+	for _, c := range a.Calls {
+		v, err := c.Params.Value()
+		if err != nil {
+			return nil, err
+		}
+		params, _ := v.(map[string]any)
+		x.Answer.Calls = append(x.Answer.Calls, protocol.Call{ID: c.ID, Tool: c.Tool, Params: params, Origin: protocol.OriginNative})
+	}
+	if a.Error != "" {
+		x.Err = &protocol.Error{Kind: a.ErrorKind, Message: a.Error}
+	}
+	return x, nil
+}
+
+func failureOf(err error) (*llm.Failure, bool) {
+	var f *llm.Failure
+	return f, errors.As(err, &f)
+}
