@@ -296,7 +296,7 @@ func report(run *workflow.Run, asks []string) string {
 		fmt.Fprintf(&b, "failure %s: %v\n", f.Node, f.Err)
 	}
 	for _, m := range run.Missing() {
-		fmt.Fprintf(&b, "missing %s: %s %s\n", m.Output, m.Outcome, m.Node)
+		fmt.Fprintf(&b, "missing %s: %s\n", m.Output, strings.TrimSpace(string(m.Outcome)+" "+m.Node))
 	}
 	fmt.Fprintf(&b, "complete %v, %d steps, %v\n", run.Complete(), run.Steps(), run.Elapsed())
 	fmt.Fprintf(&b, "out %s\n", template.AppendJSON(nil, run.Outputs()))

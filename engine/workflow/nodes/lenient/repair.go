@@ -258,9 +258,30 @@ func closing(r rune) rune {
 	return 0
 }
 
+// plainText takes a text in double quotes that holds nothing to look at, which
+// is almost every one, as a part of the source.
+func (p *parser) plainText(open rune) (string, bool) {
+	if open != '"' {
+		return "", false
+	}
+	rest := p.s[p.at+1:]
+	n := strings.IndexAny(rest, "\"\\\n“”")
+	if n < 0 || rest[n] != '"' || !p.endsText(p.at+n+2) || !utf8.ValidString(rest[:n]) {
+		return "", false
+	}
+	p.at += n + 2
+	return rest[:n], true
+}
+
+// doubles are the quotes that models mix.
+func doubles(r rune) bool { return r == '"' || r == '“' || r == '”' }
+
 // text reads a quoted text. A quote inside it that is not followed by what may
 // follow a text belongs to the text.
 func (p *parser) text(open rune) string {
+	if s, ok := p.plainText(open); ok {
+		return s
+	}
 	end := closing(open)
 	p.at += utf8.RuneLen(open)
 	if open != '"' {
@@ -270,7 +291,7 @@ func (p *parser) text(open rune) string {
 	for p.at < len(p.s) {
 		r, size := utf8.DecodeRuneInString(p.s[p.at:])
 		switch {
-		case r == end || end == '”' && r == '"':
+		case r == end || doubles(r) && doubles(end):
 			if p.endsText(p.at + size) {
 				p.at += size
 				return b.String()
@@ -301,7 +322,7 @@ func (p *parser) endsText(at int) bool {
 	}
 	r, _ := utf8.DecodeRuneInString(rest)
 	switch n := narrow(r); {
-	case n == ',' || n == '}' || n == ']' || n == ':':
+	case n == ',' || n == '}' || n == ']' || n == ':' || n == '=':
 		return true
 	case closing(r) != 0: // "a" "b": a missing comma, when a line break or space stands between
 		return len(rest) < len(p.s)-at
@@ -378,7 +399,7 @@ func (p *parser) hex4() (rune, bool) {
 // bare reads what has no quotes: a number, a literal, or words up to the next
 // mark.
 func (p *parser) bare() any {
-	from := p.at
+	from, looked := p.at, false
 	for p.at < len(p.s) {
 		r, size := utf8.DecodeRuneInString(p.s[p.at:])
 		if n := narrow(r); n == ',' || n == '}' || n == ']' || n == '\n' || n == '{' || n == '[' {
@@ -387,12 +408,28 @@ func (p *parser) bare() any {
 		if strings.HasPrefix(p.s[p.at:], "//") || strings.HasPrefix(p.s[p.at:], "/*") {
 			break
 		}
+		if !looked && (unicode.IsSpace(r) || r == '"') {
+			if looked = true; whole(p.s[from:p.at]) {
+				break
+			}
+		}
 		p.at += size
 	}
 	if p.at == from { // cannot happen: value looked at the first character
 		p.at++
 	}
 	return p.literal(strings.TrimSpace(p.s[from:min(p.at, len(p.s))]))
+}
+
+// whole reports that a word is a value by itself, so that what follows it is
+// the next one and a comma is missing.
+func whole(word string) bool {
+	switch word {
+	case "true", "false", "null":
+		return true
+	}
+	_, ok := number(word)
+	return ok
 }
 
 func (p *parser) literal(word string) any {

@@ -1,0 +1,109 @@
+package workflow_test
+
+import (
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"tavernsim/engine/workflow"
+	"tavernsim/protocol"
+)
+
+const formatPage = "../../docs/formats/workflow.md"
+
+// TestFormatExamples runs the examples of the format page: a json block that is
+// followed by a text block. Rewrite what they show with
+//
+//	go test ./engine/workflow -run Format -update
+func TestFormatExamples(t *testing.T) {
+	raw, err := os.ReadFile(formatPage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := string(raw)
+	blocks := strings.Split(page, "```")
+	defs := map[string]*workflow.Definition{}
+	for _, b := range blocks {
+		if body, ok := strings.CutPrefix(b, "json\n"); ok {
+			def := decode(t, []byte(body))
+			defs[def.ID] = def
+		}
+	}
+	var latest *workflow.Definition
+	for i, b := range blocks {
+		if body, ok := strings.CutPrefix(b, "json\n"); ok {
+			latest = decode(t, []byte(body))
+		}
+		body, ok := strings.CutPrefix(b, "text\n")
+		if !ok || i%2 == 0 {
+			continue
+		}
+		given := exampleGiven(body)
+		s := exampleScript(t, defs, latest, given)
+		got := "text\n" + given + exampleShown(s.outcome(t))
+		if got != b && !*update {
+			t.Errorf("%s: the example %q shows\n%s\ngot\n%s", formatPage, latest.ID, b, got)
+		}
+		blocks[i] = got
+	}
+	if *update {
+		if err := os.WriteFile(formatPage, []byte(strings.Join(blocks, "```")), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	everyKindShown(t, defs)
+}
+
+// exampleGiven are the lines of a text block that a person wrote.
+func exampleGiven(body string) string {
+	var b strings.Builder
+	for l := range strings.Lines(body) {
+		if strings.HasPrefix(l, "input ") || strings.HasPrefix(l, "host ") {
+			b.WriteString(l)
+		}
+	}
+	return b.String()
+}
+
+func exampleScript(t *testing.T, defs map[string]*workflow.Definition, main *workflow.Definition, given string) *script {
+	s := &script{defs: defs, main: main, host: map[string]line{}, env: workflow.Env{Now: 1, Draw: protocol.NewDraw(7)}}
+	for l := range strings.Lines(given) {
+		if rest, ok := strings.CutPrefix(l, "input "); ok {
+			s.input = values(t, rest)
+		} else {
+			s.readHost(t, strings.TrimPrefix(l, "host "))
+		}
+	}
+	return s
+}
+
+// exampleShown are the lines of an outcome that the page shows.
+func exampleShown(outcome string) string {
+	var b strings.Builder
+	for l := range strings.Lines(outcome) {
+		if !strings.HasPrefix(l, "complete ") {
+			b.WriteString(l)
+		}
+	}
+	return b.String()
+}
+
+func everyKindShown(t *testing.T, defs map[string]*workflow.Definition) {
+	shown := map[string]bool{}
+	for _, def := range defs {
+		for _, n := range def.Nodes {
+			shown[n.Type] = true
+		}
+	}
+	engine := []string{workflow.TypeGroupInput, workflow.TypeGroupOutput, workflow.TypeSubWorkflow, workflow.TypeLoop}
+	for _, kind := range slices.Sorted(maps.Keys((&script{}).options().Kinds)) {
+		engine = append(engine, kind)
+	}
+	for _, kind := range engine {
+		if !shown[kind] {
+			t.Errorf("%s has no example of %s", formatPage, kind)
+		}
+	}
+}
