@@ -27,8 +27,9 @@
 // Chinese, Japanese or Korean characters gives its characters and its pairs of
 // neighbours. Nothing is stemmed and no word is left out. Entries are ranked by
 // BM25 (k1 1.2, b 0.75) over title and tags (twice), content and goal. A
-// condition in activation criteria is an expression of package engine/expr,
-// the reason why this package imports it.
+// condition in activation criteria is an expression of package engine/expr, and
+// values print in text as package engine/template prints them; that is why this
+// package imports the two.
 //
 // # Not here
 //

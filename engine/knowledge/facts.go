@@ -12,19 +12,17 @@ const (
 
 // Written puts an entry into a base, new or in place of the one with its id.
 type Written struct {
-	_msgpack struct{} `msgpack:",as_array"`
-	KB       string
-	Request  string // id of the request
-	By       string // instance id; "" = the scene
-	Op       Op     // what was asked for: create or update
-	EntryID  string
-	Entry    protocol.Raw // the whole entry as it is now, see EntryOf
-	At       protocol.Time
+	KB      string
+	Request string // id of the request
+	By      string // instance id; "" = the scene
+	Op      Op     // what was asked for: create or update
+	EntryID string
+	Entry   protocol.Raw // the whole entry as it is now, see EntryOf
+	At      protocol.Time
 }
 
 // Suggested puts a proposed change into a base's review queue.
 type Suggested struct {
-	_msgpack   struct{} `msgpack:",as_array"`
 	KB         string
 	Request    string
 	By         string
@@ -37,7 +35,6 @@ type Suggested struct {
 // Reviewed takes a suggestion out of the queue. An accepted one is followed by
 // a Written.
 type Reviewed struct {
-	_msgpack   struct{} `msgpack:",as_array"`
 	KB         string
 	Request    string
 	By         string
@@ -48,13 +45,12 @@ type Reviewed struct {
 
 // Refused records a request that broke a rule. It changes nothing.
 type Refused struct {
-	_msgpack struct{} `msgpack:",as_array"`
-	KB       string
-	Request  string
-	By       string
-	Reason   protocol.ErrorKind // denied, invalid, not_found, conflict, limit
-	Message  string
-	At       protocol.Time
+	KB      string
+	Request string
+	By      string
+	Reason  protocol.ErrorKind // denied, invalid, not_found, conflict, limit
+	Message string
+	At      protocol.Time
 }
 
 // FactKind implementations.

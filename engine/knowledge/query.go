@@ -153,10 +153,12 @@ func matchMetadata(want, have map[string]any) bool {
 // descend follows a dotted path into objects.
 func descend(v any, path string) (any, bool) {
 	for name := range strings.SplitSeq(path, ".") {
-		m, ok := v.(map[string]any)
-		if v, ok = m[name]; !ok {
+		m, _ := v.(map[string]any)
+		next, ok := m[name]
+		if !ok {
 			return nil, false
 		}
+		v = next
 	}
 	return v, true
 }

@@ -6,13 +6,11 @@ import (
 
 // snapshot is the stored form of a State: what differs from the project's files.
 type snapshot struct {
-	_msgpack struct{} `msgpack:",as_array"`
-	Version  int64
-	Shelves  []shelfSnapshot // by id of the base
+	Version int64
+	Shelves []shelfSnapshot // by id of the base
 }
 
 type shelfSnapshot struct {
-	_msgpack  struct{} `msgpack:",as_array"`
 	KB        string
 	Writes    uint64
 	Suggested uint64

@@ -23,12 +23,11 @@ type shelf struct {
 
 // Suggestion is a proposed change that waits for review.
 type Suggestion struct {
-	_msgpack struct{} `msgpack:",as_array"`
-	ID       uint64
-	By       string
-	Op       Op
-	Entry    protocol.Raw
-	At       protocol.Time
+	ID    uint64
+	By    string
+	Op    Op
+	Entry protocol.Raw
+	At    protocol.Time
 }
 
 // NewState holds the bases of a project. Two of one id are an error.

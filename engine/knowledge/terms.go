@@ -1,7 +1,6 @@
 package knowledge
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 	"unicode"
@@ -119,5 +118,3 @@ func appendTexts(b []byte, v any) []byte {
 	}
 	return b
 }
-
-func byTerm(a termCount, term string) int { return cmp.Compare(a.term, term) }
