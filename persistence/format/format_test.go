@@ -1,0 +1,355 @@
+package format
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/zeebo/xxh3"
+	"pgregory.net/rapid"
+
+	"tavernsim/protocol"
+)
+
+func TestKeysSortAndParse(t *testing.T) {
+	var keys [][]byte
+	for _, scene := range []string{"a", "b", "tavern", "酒馆", strings.Repeat("z", MaxScene)} {
+		keys = append(keys, AppendKey(nil, scene, FamilyBlock, 1), AppendKey(nil, scene, FamilyBlock, 256), AppendKey(nil, scene, FamilyBlock, 1<<40))
+		keys = append(keys, AppendKey(nil, scene, FamilyIndex, 1), HeadKey(scene), AfterScene(scene))
+	}
+	if !slices.IsSortedFunc(keys, bytes.Compare) {
+		t.Fatalf("keys do not sort by scene, family, seq: %x", keys)
+	}
+	k, err := ParseKey(AppendKey(nil, "tavern", FamilyBlock, 77))
+	if err != nil || k != (Key{"tavern", FamilyBlock, 77}) || k.String() != "tavern/b/77" {
+		t.Fatalf("parsed %+v, %v", k, err)
+	}
+	lower, upper := Range("tavern", FamilyBlock)
+	for _, k := range [][]byte{HeadKey("tavern"), AppendKey(nil, "tavern", FamilyIndex, 0), AppendKey(nil, "tavern2", FamilyBlock, 5)} {
+		if bytes.Compare(k, lower) >= 0 && bytes.Compare(k, upper) < 0 {
+			t.Errorf("key %x lies in the range of blocks", k)
+		}
+	}
+}
+
+func TestBadKeys(t *testing.T) {
+	for _, key := range [][]byte{nil, {0}, {0, 'v'}, {1, 'a'}, {9, 'a', 'b'}, {1, 'a', 'b', 1, 2}, {1, 'a', 'x'}, {1, 'a', 'm', 0}} {
+		if k, err := ParseKey(key); protocol.KindOf(err) != protocol.KindCorrupt {
+			t.Errorf("key %x parsed as %v, %v", key, k, err)
+		}
+	}
+}
+
+// sample is a block of a few facts, closing or not.
+func sample(closing bool) (Header, []byte) {
+	var facts []byte
+	for i := range 5 {
+		facts = AppendFact(facts, protocol.Time(i), "trader-1", "EventPublished", bytes.Repeat([]byte{'x'}, 40*i))
+	}
+	h := Header{First: 7, Wave: 3, Count: 5, Raw: len(facts), Closing: closing}
+	if closing {
+		h.WaveFirst, h.Total, h.Digest = 2, 1234, Digest{1, 2, 3}
+	}
+	return h, facts
+}
+
+func TestBlockRoundTrip(t *testing.T) {
+	for _, closing := range []bool{false, true} {
+		h, facts := sample(closing)
+		value := AppendBlock([]byte("before"), &h, facts)[len("before"):]
+		blk, err := OpenBlock(value)
+		if err != nil || blk.Header != h {
+			t.Fatalf("opened %+v, %v; want %+v", blk.Header, err, h)
+		}
+		if len(value) >= len(facts)+headerSize+checksumSize {
+			t.Errorf("facts that repeat were stored in %d bytes of %d", len(value), len(facts))
+		}
+		have, err := blk.Facts()
+		if err != nil || !bytes.Equal(have, facts) {
+			t.Fatalf("facts %x, %v", have, err)
+		}
+	}
+}
+
+// TestBlockDamage changes every bit and cuts at every byte.
+func TestBlockDamage(t *testing.T) {
+	h, facts := sample(true)
+	value := AppendBlock(nil, &h, facts)
+	for i := range value {
+		for bit := range 8 {
+			bad := bytes.Clone(value)
+			bad[i] ^= 1 << bit
+			if _, err := OpenBlock(bad); err == nil {
+				t.Fatalf("bit %d of byte %d may change", bit, i)
+			}
+		}
+		if _, err := OpenBlock(value[:i]); err == nil {
+			t.Fatalf("a block may be cut at byte %d", i)
+		}
+	}
+}
+
+func TestNewerVersionsAreNamed(t *testing.T) {
+	h, facts := sample(false)
+	block := AppendBlock(nil, &h, facts)
+	head := AppendHead(nil, NewHead("tavern"))
+	entry := AppendEntry(nil, &Entry{Header: h, Kinds: []string{"k"}})
+	var snap bytes.Buffer
+	if _, err := NewSnapshotWriter(&snap, Manifest{Scene: "tavern"}); err != nil {
+		t.Fatal(err)
+	}
+	for what, read := range map[string]func(b []byte) error{
+		"block":       func(b []byte) error { _, err := OpenBlock(b); return err },
+		"head":        func(b []byte) error { _, err := ReadHead(b); return err },
+		"index entry": func(b []byte) error { _, err := ReadEntry(b, 7); return err },
+		"snapshot":    func(b []byte) error { _, err := ReadManifest(bytes.NewReader(b)); return err },
+	} {
+		b := map[string][]byte{"block": block, "head": head, "index entry": entry, "snapshot": snap.Bytes()}[what]
+		if err := read(b); err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+		b[3] = 9
+		if err := read(b); protocol.KindOf(err) != protocol.KindUnknown || !strings.Contains(err.Error(), "version 9") {
+			t.Errorf("%s of version 9: %v", what, err)
+		}
+	}
+}
+
+func TestEntryRoundTrip(t *testing.T) {
+	h, _ := sample(true)
+	s := NewSummary(4096)
+	for i := range 300 {
+		s.Add(protocol.Time(1000-i), fmt.Sprintf("actor-%d", i/3), []string{"B", "A", "C"}[i%3])
+	}
+	e := Entry{Header: h, Stored: 99}
+	s.Fill(&e, nil)
+	have, err := ReadEntry(AppendEntry(nil, &e), h.First)
+	if err != nil || have.Stored != 99 || have.MinTime != 701 || have.MaxTime != 1000 || !slices.Equal(have.Kinds, []string{"A", "B", "C"}) {
+		t.Fatalf("read %+v, %v", have, err)
+	}
+	if have.Header.Digest != h.Digest || have.WaveFirst != h.WaveFirst || have.Last() != h.Last() {
+		t.Fatalf("header %+v; want %+v", have.Header, h)
+	}
+	if !have.MayHoldKind("B") || have.MayHoldKind("D") {
+		t.Error("kinds")
+	}
+	wrong := 0
+	for i := range 1000 {
+		if i < 100 && !have.MayHoldActor(fmt.Sprintf("actor-%d", i)) {
+			t.Fatalf("actor %d is denied", i)
+		}
+		if have.MayHoldActor(fmt.Sprintf("absent-%d", i)) {
+			wrong++
+		}
+	}
+	if wrong > 100 || len(have.Filter) > 256 {
+		t.Fatalf("%d of 1000 absent actors are said to be there, by a filter of %d bytes for 100 actors", wrong, len(have.Filter))
+	}
+}
+
+func TestManyKinds(t *testing.T) {
+	s := NewSummary(10)
+	for i := range MaxKinds + 1 {
+		s.Add(1, "a", fmt.Sprintf("kind-%d", i))
+	}
+	e := Entry{Header: Header{Count: 1}}
+	s.Fill(&e, nil)
+	have, err := ReadEntry(AppendEntry(nil, &e), 1)
+	if err != nil || !have.MayHoldKind("anything") {
+		t.Fatalf("%+v, %v", have, err)
+	}
+}
+
+func TestHeadRoundTrip(t *testing.T) {
+	if NewHead("a").Digest == NewHead("b").Digest {
+		t.Fatal("two scenes begin with one digest")
+	}
+	h := Head{Wave: 4, Seq: 99, Total: 12345, Digest: Digest{9}}
+	value := AppendHead(nil, h)
+	if have, err := ReadHead(value); err != nil || have != h {
+		t.Fatalf("read %+v, %v", have, err)
+	}
+	for i := range value {
+		bad := bytes.Clone(value)
+		bad[i] ^= 4
+		if _, err := ReadHead(bad); err == nil {
+			t.Fatalf("byte %d may change", i)
+		}
+	}
+}
+
+// TestFactRoundTrip holds that facts of any content come back, and that equal
+// facts have equal bytes.
+func TestFactRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 20).Draw(t, "facts")
+		var want []protocol.Record
+		var b []byte
+		for i := range n {
+			r := protocol.Record{
+				Seq: uint64(i + 5), Time: protocol.Time(rapid.Int64().Draw(t, "time")),
+				Actor: rapid.StringN(0, 200, MaxActor).Draw(t, "actor"), Kind: rapid.StringN(0, 60, MaxKind).Draw(t, "kind"),
+				Data: rapid.SliceOfN(rapid.Byte(), 0, 300).Draw(t, "data"),
+			}
+			if err := CheckFact(r.Actor, r.Kind, r.Data); err != nil {
+				t.Fatal(err)
+			}
+			before := len(b)
+			b = AppendFact(b, r.Time, r.Actor, r.Kind, r.Data)
+			if len(b)-before > FactSize(r.Actor, r.Kind, r.Data) {
+				t.Fatal("FactSize is too small")
+			}
+			want = append(want, r)
+		}
+		i := 0
+		err := Records(b, 5, n, func(b []byte) string { return string(b) }, func(r protocol.Record) error {
+			w := want[i]
+			if r.Seq != w.Seq || r.Time != w.Time || r.Actor != w.Actor || r.Kind != w.Kind || !bytes.Equal(r.Data, w.Data) {
+				return fmt.Errorf("fact %d is %+v; want %+v", i, r, w)
+			}
+			i++
+			return nil
+		})
+		if err != nil || i != n {
+			t.Fatalf("%d of %d facts: %v", i, n, err)
+		}
+	})
+}
+
+func TestSnapshotRoundTrip(t *testing.T) {
+	m := Manifest{Scene: "tavern", Wave: 3, Seq: 99, Digest: Digest{7}}
+	file := snapshotFile(t, m, 3000)
+	n := 0
+	have, totals, err := ReadSnapshot(bytes.NewReader(file), func(actor string, state []byte) error {
+		if want := snapshotState(n); actor != fmt.Sprint("actor-", n) || !bytes.Equal(state, want) {
+			return fmt.Errorf("state %d is %s: %x", n, actor, state)
+		}
+		n++
+		return nil
+	})
+	if err != nil || have != m || n != 3000 || totals.Entries != 3000 || totals.Chunks < 2 {
+		t.Fatalf("%+v %+v after %d states: %v", have, totals, n, err)
+	}
+}
+
+func snapshotState(i int) []byte { return bytes.Repeat([]byte{byte(i), byte(i >> 8)}, i%700) }
+
+func snapshotFile(t testing.TB, m Manifest, states int) []byte {
+	t.Helper()
+	var file bytes.Buffer
+	sw, err := NewSnapshotWriter(&file, m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range states {
+		if err := sw.Add(fmt.Sprint("actor-", i), snapshotState(i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := sw.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if int(sw.Size()) != file.Len() || sw.Totals().Entries != uint64(states) {
+		t.Fatalf("size %d and totals %+v of %d bytes", sw.Size(), sw.Totals(), file.Len())
+	}
+	return file.Bytes()
+}
+
+// What follows feeds bytes from outside to every decoder: no panic, no wild
+// allocation, and what is taken is what the encoder writes.
+
+// sealed makes the checksum at the end of b fit, or a fuzzer would come no
+// further than that.
+func sealed(b []byte) []byte {
+	end := max(0, len(b)-checksumSize)
+	return binary.BigEndian.AppendUint64(bytes.Clone(b[:end]), xxh3.Hash(b[:end]))
+}
+
+func FuzzOpenBlock(f *testing.F) {
+	for _, closing := range []bool{false, true} {
+		h, facts := sample(closing)
+		f.Add(AppendBlock(nil, &h, facts))
+	}
+	f.Fuzz(func(t *testing.T, value []byte) {
+		_, _ = OpenBlock(value)
+		blk, err := OpenBlock(sealed(value))
+		if err != nil {
+			return
+		}
+		facts, err := blk.Facts()
+		if err != nil {
+			return
+		}
+		_ = Records(facts, blk.First, blk.Count, func(b []byte) string { return string(b) }, func(protocol.Record) error { return nil })
+	})
+}
+
+func FuzzReadFact(f *testing.F) {
+	f.Add(AppendFact(nil, 5, "actor", "kind", []byte("data")))
+	f.Add(AppendFact(nil, -5, "", "", bytes.Repeat([]byte{1}, 200)))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		fact, rest, err := ReadFact(b)
+		if err != nil {
+			return
+		}
+		again := AppendFact(nil, fact.Time, string(fact.Actor), string(fact.Kind), fact.Data)
+		if !bytes.Equal(append(again, rest...), b) {
+			t.Fatalf("%x decodes to %+v, which encodes to %x", b, fact, again)
+		}
+	})
+}
+
+func FuzzReadEntry(f *testing.F) {
+	for _, closing := range []bool{false, true} {
+		h, _ := sample(closing)
+		f.Add(AppendEntry(nil, &Entry{Header: h, Kinds: []string{"A", "B"}, Filter: make([]byte, 8)}))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		_, _ = ReadEntry(b, 7)
+		b = sealed(b)
+		e, err := ReadEntry(b, 7)
+		if err == nil && !bytes.Equal(AppendEntry(nil, &e), b) {
+			t.Fatalf("%x decodes to %+v, which encodes to %x", b, e, AppendEntry(nil, &e))
+		}
+	})
+}
+
+func FuzzReadHead(f *testing.F) {
+	f.Add(AppendHead(nil, NewHead("tavern")))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		_, _ = ReadHead(b)
+		b = sealed(b)
+		h, err := ReadHead(b)
+		if err == nil && !bytes.Equal(AppendHead(nil, h), b) {
+			t.Fatalf("%x decodes to %+v", b, h)
+		}
+	})
+}
+
+func FuzzReadSnapshot(f *testing.F) {
+	f.Add(snapshotFile(f, Manifest{Scene: "tavern", Wave: 1, Seq: 2}, 5))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		_, _, _ = ReadSnapshot(bytes.NewReader(b), func(string, []byte) error { return nil })
+	})
+}
+
+func FuzzParseKey(f *testing.F) {
+	f.Add(AppendKey(nil, "tavern", FamilyBlock, 7))
+	f.Add(HeadKey("tavern"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		k, err := ParseKey(b)
+		if err != nil {
+			return
+		}
+		again := HeadKey(k.Scene)
+		if k.Family != FamilyHead {
+			again = AppendKey(nil, k.Scene, k.Family, k.Seq)
+		}
+		if !bytes.Equal(again, b) {
+			t.Fatalf("%x parses to %+v, which is %x", b, k, again)
+		}
+	})
+}

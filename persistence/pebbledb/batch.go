@@ -1,0 +1,137 @@
+package pebbledb
+
+import (
+	"github.com/cockroachdb/pebble/v2"
+
+	"tavernsim/protocol"
+)
+
+// Batch is a set of changes that are kept all or not at all.
+type Batch struct {
+	db     *DB
+	b      *pebble.Batch // nil when the database was closed
+	synced bool
+	err    error
+}
+
+// NewBatch begins one. It ends with Wait, also where Start has failed.
+func (db *DB) NewBatch() *Batch {
+	if err := db.enter(); err != nil {
+		return &Batch{db: db, err: err}
+	}
+	return &Batch{db: db, b: db.db.NewBatch()}
+}
+
+// Set copies key and value.
+func (b *Batch) Set(key, value []byte) {
+	if b.b != nil {
+		b.keep(b.b.Set(key, value, nil))
+	}
+}
+
+// DeleteRange removes the keys from lower up to but without upper.
+func (b *Batch) DeleteRange(lower, upper []byte) {
+	if b.b != nil {
+		b.keep(b.b.DeleteRange(lower, upper, nil))
+	}
+}
+
+func (b *Batch) keep(err error) {
+	if b.err == nil {
+		b.err = err
+	}
+}
+
+// Start hands the batch over: readers see it, and it is durable after every
+// batch started before. With durable, Wait waits until it is; without, it is
+// durable when a later one is. Start waits while too much is waiting for the
+// disk.
+func (b *Batch) Start(durable bool) {
+	if b.keep(b.db.Err()); b.err != nil {
+		return
+	}
+	switch {
+	case !durable || b.db.level == Memory:
+		b.keep(b.db.db.Apply(b.b, pebble.NoSync))
+	default:
+		b.synced = true
+		b.keep(b.db.db.ApplyNoSyncWait(b.b, pebble.Sync))
+	}
+}
+
+// Wait answers when the batch is as durable as Start was asked to make it, or
+// cannot become so.
+func (b *Batch) Wait() error {
+	if b.b != nil {
+		if b.synced {
+			b.keep(b.b.SyncWait())
+		}
+		b.keep(b.b.Close())
+		b.b = nil
+		b.db.leave()
+	}
+	if err := b.db.Err(); err != nil {
+		return err
+	}
+	if b.err != nil && protocol.KindOf(b.err) == protocol.KindInternal {
+		return protocol.Errorf(protocol.KindTransient, "journal store: commit: %w", b.err)
+	}
+	return b.err
+}
+
+// Commit is Start and Wait.
+func (b *Batch) Commit() error {
+	b.Start(true)
+	return b.Wait()
+}
+
+// Iter walks keys in order over what was there when it was made.
+type Iter struct {
+	db *DB
+	it *pebble.Iterator // nil after Close
+}
+
+// NewIter begins one over the keys from lower up to but without upper. It ends
+// with Close.
+func (db *DB) NewIter(lower, upper []byte) (*Iter, error) {
+	if err := db.enter(); err != nil {
+		return nil, err
+	}
+	it, err := db.db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
+	if err != nil {
+		db.leave()
+		return nil, readError(err)
+	}
+	return &Iter{db, it}, nil
+}
+
+// First, Last, Next, Prev, SeekGE and SeekLT move and report whether they
+// arrived at a key; where not, Close says whether an error was the reason.
+
+func (i *Iter) First() bool            { return i.it.First() }
+func (i *Iter) Last() bool             { return i.it.Last() }
+func (i *Iter) Next() bool             { return i.it.Next() }
+func (i *Iter) Prev() bool             { return i.it.Prev() }
+func (i *Iter) SeekGE(key []byte) bool { return i.it.SeekGE(key) }
+func (i *Iter) SeekLT(key []byte) bool { return i.it.SeekLT(key) }
+
+// Key is good until the next move.
+func (i *Iter) Key() []byte { return i.it.Key() }
+
+// Value is good until the next move.
+func (i *Iter) Value() ([]byte, error) {
+	v, err := i.it.ValueAndErr()
+	return v, readError(err)
+}
+
+// Close ends the walk and returns what cut it short, if anything did. The second
+// Close does nothing.
+func (i *Iter) Close() error {
+	if i.it == nil {
+		return nil
+	}
+	err := i.it.Close()
+	i.it = nil
+	i.db.leave()
+	return readError(err)
+}

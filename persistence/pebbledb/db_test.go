@@ -1,0 +1,238 @@
+package pebbledb
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+	"go.uber.org/goleak"
+
+	"tavernsim/protocol"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func mustOpen(t *testing.T, o Options) *DB {
+	t.Helper()
+	if o.MemTableSize == 0 {
+		o.MemTableSize = 1 << 20
+	}
+	db, err := Open("db", o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return db
+}
+
+func set(db *DB, key, value string, durable bool) error {
+	b := db.NewBatch()
+	b.Set([]byte(key), []byte(value))
+	b.Start(durable)
+	return b.Wait()
+}
+
+func keys(t *testing.T, db *DB) string {
+	t.Helper()
+	it, err := db.NewIter(nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for ok := it.First(); ok; ok = it.Next() {
+		found = append(found, string(it.Key()))
+	}
+	if err := errors.Join(it.Close(), it.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(found, " ")
+}
+
+func TestKeepsAndFinds(t *testing.T) {
+	fsys := vfs.NewMem()
+	db := mustOpen(t, Options{Level: Power, FS: fsys})
+	for _, k := range []string{"c", "a", "b"} {
+		if err := set(db, k, "value of "+k, k == "b"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(db.Close(), db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	db = mustOpen(t, Options{Level: Power, FS: fsys})
+	defer db.Close()
+	if have := keys(t, db); have != "a b c" {
+		t.Fatalf("keys %q", have)
+	}
+	v, found, err := db.Get([]byte("b"), []byte(">"))
+	if err != nil || !found || string(v) != ">value of b" {
+		t.Fatalf("%q %v %v", v, found, err)
+	}
+	if _, found, err := db.Get([]byte("x"), nil); found || err != nil {
+		t.Fatalf("a key that is not there: %v %v", found, err)
+	}
+}
+
+func TestMemoryTouchesNoFile(t *testing.T) {
+	fsys := vfs.NewMem()
+	db := mustOpen(t, Options{Level: Memory, FS: fsys})
+	if err := set(db, "a", "b", true); err != nil || keys(t, db) != "a" {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if files, _ := fsys.List("/"); len(files) > 0 {
+		t.Fatalf("files %v", files)
+	}
+}
+
+// TestLevelsSync counts the syncs of logs: none at Process, some at Power, and
+// tables at both.
+func TestLevelsSync(t *testing.T) {
+	for _, level := range []Level{Process, Power} {
+		var logs, tables atomic.Int32
+		fsys := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
+			if op.Kind == errorfs.OpFileSync || op.Kind == errorfs.OpFileSyncData || op.Kind == errorfs.OpFileSyncTo {
+				if isLog(op.Path) {
+					logs.Add(1)
+				} else {
+					tables.Add(1)
+				}
+			}
+			return nil
+		}))
+		db := mustOpen(t, Options{Level: level, FS: fsys, MemTableSize: 256 << 10})
+		for i := range 200 {
+			if err := set(db, fmt.Sprint(i), strings.Repeat("x", 10_000), true); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if (logs.Load() > 0) != (level == Power) || tables.Load() == 0 {
+			t.Errorf("level %s: %d syncs of logs, %d of other files", level, logs.Load(), tables.Load())
+		}
+	}
+}
+
+func TestOneOwner(t *testing.T) {
+	fsys := vfs.NewMem()
+	db := mustOpen(t, Options{FS: fsys})
+	_, err := Open("db", Options{FS: fsys, MemTableSize: 1 << 20})
+	if protocol.KindOf(err) != protocol.KindConflict || !strings.Contains(err.Error(), "process ") {
+		t.Fatalf("second open: %v", err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	db = mustOpen(t, Options{FS: fsys})
+	defer db.Close()
+	if db.Unclean() != "" {
+		t.Fatalf("unclean %q", db.Unclean())
+	}
+}
+
+func TestUncleanOwnerIsNamed(t *testing.T) {
+	fsys := vfs.NewCrashableMem()
+	db := mustOpen(t, Options{FS: fsys})
+	clone := fsys.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(1, 1))})
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	db = mustOpen(t, Options{FS: clone})
+	defer db.Close()
+	if !strings.Contains(db.Unclean(), "process ") {
+		t.Fatalf("unclean %q", db.Unclean())
+	}
+}
+
+// TestFirstFailureEndsWriting fails one write of the log: from then on every
+// commit is answered with that failure, and the disk does not change any more.
+func TestFirstFailureEndsWriting(t *testing.T) {
+	var fail atomic.Bool
+	base := vfs.NewMem()
+	fsys := errorfs.Wrap(base, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if op.Kind == errorfs.OpFileWrite && isLog(op.Path) && fail.Swap(false) {
+			return syscall.ENOSPC
+		}
+		return nil
+	}))
+	var said bytes.Buffer
+	db := mustOpen(t, Options{Level: Power, FS: fsys, MemTableSize: 256 << 10, Log: slog.New(slog.NewTextHandler(&said, nil))})
+	if err := set(db, "a", "kept", true); err != nil {
+		t.Fatal(err)
+	}
+	fail.Store(true)
+	first := set(db, "b", "lost", true)
+	if protocol.KindOf(first) != protocol.KindLimit || !errors.Is(first, syscall.ENOSPC) {
+		t.Fatalf("commit on a full disk: %v", first)
+	}
+	before := base.String()
+	for i := range 100 { // far more than a memtable: nothing may wait for ever either
+		if err := set(db, fmt.Sprint("c", i), strings.Repeat("x", 50_000), true); !errors.Is(err, syscall.ENOSPC) {
+			t.Fatalf("a later commit: %v", err)
+		}
+	}
+	if have := keys(t, db); !strings.HasPrefix(have, "a") {
+		t.Fatalf("reading ended too: %q", have)
+	}
+	if after := base.String(); after != before {
+		t.Fatalf("files before:\n%s\nafter:\n%s", before, after)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	db = mustOpen(t, Options{Level: Power, FS: base})
+	defer db.Close()
+	if have := keys(t, db); have != "a" {
+		t.Fatalf("kept %q; want a", have)
+	}
+}
+
+func TestClosedRefuses(t *testing.T) {
+	db := mustOpen(t, Options{FS: vfs.NewMem()})
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, iter := db.NewIter(nil, nil)
+	_, _, get := db.Get([]byte("a"), nil)
+	for _, err := range []error{set(db, "a", "b", true), iter, get} {
+		if protocol.KindOf(err) != protocol.KindCancelled {
+			t.Errorf("error %v; want cancelled", err)
+		}
+	}
+	if m := db.Metrics(); m.DiskUsage != 0 {
+		t.Errorf("metrics %+v", m)
+	}
+}
+
+func TestCheckComesBeforeChange(t *testing.T) {
+	fsys := vfs.NewMem()
+	db := mustOpen(t, Options{FS: fsys})
+	if err := errors.Join(set(db, "a", "b", true), db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	before := fsys.String()
+	refused := errors.New("not mine")
+	_, err := Open("db", Options{FS: fsys, MemTableSize: 1 << 20, Check: func(db *DB) error {
+		if have := keys(t, db); have != "a" {
+			t.Errorf("the check sees %q", have)
+		}
+		return refused
+	}})
+	if !errors.Is(err, refused) {
+		t.Fatalf("open: %v", err)
+	}
+	if after := fsys.String(); after != before {
+		t.Fatalf("files before:\n%s\nafter:\n%s", before, after)
+	}
+}

@@ -1,0 +1,77 @@
+package pebbledb
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"tavernsim/protocol"
+)
+
+// ownerFile names, inside the directory, who holds the lock: a text for people,
+// written after the lock was taken and removed before it is given back. The
+// lock itself is Pebble's LOCK file, locked by the operating system.
+const ownerFile = "OWNER"
+
+// lockDir takes the directory's lock. unclean is what an owner that did not
+// close left behind, or "".
+func lockDir(fsys vfs.FS, dir string) (lock *pebble.Lock, unclean string, err error) {
+	lock, err = pebble.LockDirectory(dir, fsys)
+	if err != nil {
+		return nil, "", lockError(fsys, dir, err)
+	}
+	name := fsys.PathJoin(dir, ownerFile)
+	unclean = readOwner(fsys, name)
+	if err := writeOwner(fsys, name); err != nil {
+		_ = lock.Close()
+		return nil, "", protocol.Errorf(protocol.KindTransient, "journal store: open %s: write %s: %w", dir, ownerFile, err)
+	}
+	return lock, unclean, nil
+}
+
+// lockError tells a lock that is held from a directory that cannot be written.
+func lockError(fsys vfs.FS, dir string, err error) error {
+	if errors.Is(err, fs.ErrPermission) && !isHeld(err) {
+		return protocol.Errorf(protocol.KindDenied, "journal store: open %s: %w: the directory must be writable", dir, err)
+	}
+	if !isHeld(err) {
+		return protocol.Errorf(protocol.KindTransient, "journal store: open %s: take the lock: %w", dir, err)
+	}
+	owner := readOwner(fsys, fsys.PathJoin(dir, ownerFile))
+	if owner == "" {
+		owner = "another process"
+	}
+	return protocol.Errorf(protocol.KindConflict, "journal store: open %s: locked by %s (%w): stop it first; one process holds a run", dir, owner, err)
+}
+
+func readOwner(fsys vfs.FS, name string) string {
+	f, err := fsys.Open(name)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, 512))
+	if err != nil || len(text) == 0 {
+		return "an unknown process"
+	}
+	return strings.TrimSpace(string(text))
+}
+
+func writeOwner(fsys vfs.FS, name string) error {
+	f, err := fsys.Create(name, "simd-owner")
+	if err != nil {
+		return err
+	}
+	host, _ := os.Hostname()
+	if _, err := fmt.Fprintf(f, "process %d on %s\n", os.Getpid(), host); err != nil {
+		_ = f.Close()
+		return err
+	}
+	return f.Close()
+}

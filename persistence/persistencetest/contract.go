@@ -1,0 +1,124 @@
+package persistencetest
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"reflect"
+
+	"tavernsim/persistence"
+	"tavernsim/protocol"
+)
+
+// Writer is the half of a journal that takes facts.
+type Writer interface {
+	Append(at protocol.Time, actor, kind string, data []byte) (uint64, error)
+	CloseWave(done func(persistence.Wave, error)) (uint64, error)
+}
+
+// Journal is what a backend's journal must do. *persistence.Journal is one, but
+// for the type that its snapshots have.
+type Journal interface {
+	Writer
+	Sync(ctx context.Context) (persistence.Wave, error)
+	Durable() persistence.Wave
+	Begin() persistence.Wave
+	Pending() uint64
+	Read(from uint64, yield func(protocol.Record) error) error
+	Scan(q persistence.Query, yield func(protocol.Record) error) error
+	Waves(from uint64, yield func(persistence.Wave) error) error
+	Wave(number uint64) (persistence.Wave, error)
+	SaveSnapshot(wave uint64, states iter.Seq2[string, []byte]) error
+	Latest() (Snapshot, error)
+	Drop(wave uint64) error
+	Close() error
+}
+
+// Snapshot is a good snapshot.
+type Snapshot struct {
+	Wave    persistence.Wave
+	Entries uint64
+	Read    func(yield func(actor string, state []byte) error) error
+}
+
+// Store is what a backend's store must do.
+type Store interface {
+	Journal(scene string) (Journal, error)
+	Scenes() ([]string, error)
+	Close() error
+}
+
+// Of makes the suite's Store of persistence's own.
+func Of(s *persistence.Store) Store { return store{s} }
+
+type store struct{ *persistence.Store }
+
+func (s store) Journal(scene string) (Journal, error) {
+	j, err := s.Store.Journal(scene)
+	if err != nil {
+		return nil, err
+	}
+	return journal{j}, nil
+}
+
+type journal struct{ *persistence.Journal }
+
+func (j journal) Latest() (Snapshot, error) {
+	s, err := j.LatestSnapshot()
+	if err != nil {
+		return Snapshot{}, err
+	}
+	return Snapshot{Wave: s.Wave, Entries: s.Entries, Read: s.Read}, nil
+}
+
+// Check compares a journal with the history that it must hold, fact by fact and
+// wave by wave: exactly the waves that are durable, which must be the first of
+// the model's.
+func Check(j Journal, m Model) error {
+	last := j.Durable()
+	if last.Number > uint64(len(m.Waves)) {
+		return fmt.Errorf("wave %d is durable; the history has %d", last.Number, len(m.Waves))
+	}
+	if last.Number > 0 && last != m.Waves[last.Number-1] {
+		return fmt.Errorf("durable wave is %+v; want %+v", last, m.Waves[last.Number-1])
+	}
+	begin := j.Begin()
+	seq := begin.Last
+	err := j.Read(0, func(r protocol.Record) error {
+		if seq++; r.Seq != seq {
+			return fmt.Errorf("read seq %d; want %d", r.Seq, seq)
+		}
+		return sameFact(r, m.Facts[seq-1])
+	})
+	if err == nil && seq != last.Last {
+		err = fmt.Errorf("read up to seq %d; want %d", seq, last.Last)
+	}
+	if err != nil {
+		return err
+	}
+	number := begin.Number
+	err = j.Waves(0, func(w persistence.Wave) error {
+		number++
+		if w != m.Waves[number-1] {
+			return fmt.Errorf("wave %+v; want %+v", w, m.Waves[number-1])
+		}
+		return nil
+	})
+	if err == nil && number != last.Number {
+		err = fmt.Errorf("listed up to wave %d; want %d", number, last.Number)
+	}
+	return err
+}
+
+func sameFact(have, want protocol.Record) error {
+	if len(have.Data) == 0 {
+		have.Data = nil
+	}
+	if len(want.Data) == 0 {
+		want.Data = nil
+	}
+	if !reflect.DeepEqual(have, want) {
+		return fmt.Errorf("fact %+v; want %+v", have, want)
+	}
+	return nil
+}

@@ -1,0 +1,161 @@
+package persistence
+
+import (
+	"errors"
+	"sync"
+
+	"tavernsim/persistence/format"
+	"tavernsim/persistence/pebbledb"
+	"tavernsim/protocol"
+)
+
+// dbDir is the database's place inside the store's directory; snapshots have
+// theirs beside it.
+const (
+	dbDir       = "db"
+	snapshotDir = "snapshots"
+)
+
+// Store is an open directory of journals.
+type Store struct {
+	db   *pebbledb.DB
+	dir  string
+	opts Options
+
+	mu       sync.Mutex // guards what follows
+	journals map[string]*Journal
+	closed   bool
+}
+
+// Metrics is what the database says about itself.
+type Metrics = pebbledb.Metrics
+
+// Open opens the store in dir and makes it where there is none.
+func Open(dir string, o Options) (*Store, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	o = o.withDefaults()
+	s := &Store{dir: dir, opts: o, journals: map[string]*Journal{}}
+	db, err := pebbledb.Open(dir+"/"+dbDir, pebbledb.Options{
+		Level: o.Durability, ReadOnly: o.ReadOnly, FS: o.FS, MemTableSize: o.MemTableSize, Log: o.Log,
+		Check: func(db *pebbledb.DB) error { _, err := marked(db); return err },
+	})
+	if err != nil {
+		return nil, protocol.Errorf(protocol.KindOf(err), "persistence: open %s: %w", dir, err)
+	}
+	s.db = db
+	if err := s.mark(); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return s, nil
+}
+
+// marked reports whether a database says that it is a store. It refuses one of
+// something else, of a newer version, and one that holds something and has lost
+// its mark: what else it lost, nobody knows.
+func marked(db *pebbledb.DB) (bool, error) {
+	value, found, err := db.Get(format.StoreKey(), nil)
+	if err == nil && found {
+		err = format.CheckStore(value)
+	}
+	if err != nil || found {
+		return found, err
+	}
+	empty, err := db.Empty()
+	if err == nil && !empty {
+		err = protocol.Errorf(protocol.KindCorrupt, "store entry: it is missing and the directory is not new: a damaged manifest or another program's database: nothing was changed; work on a copy")
+	}
+	return false, err
+}
+
+// mark marks a new database.
+func (s *Store) mark() error {
+	found, err := marked(s.db)
+	if err != nil || found || s.opts.ReadOnly {
+		return err
+	}
+	b := s.db.NewBatch()
+	b.Set(format.StoreKey(), format.StoreValue())
+	return b.Commit()
+}
+
+// Durability is the level of the store's journals.
+func (s *Store) Durability() Durability { return s.opts.Durability }
+
+// Unclean names the process that had the store before and did not close it, as
+// far as known: it was killed, or the power went. "" when it was closed.
+func (s *Store) Unclean() string { return s.db.Unclean() }
+
+// Err is the failed write that ended writing, or nil.
+func (s *Store) Err() error { return s.db.Err() }
+
+// Metrics reads the database's counters.
+func (s *Store) Metrics() Metrics { return s.db.Metrics() }
+
+// Scenes lists the scenes that have a journal, in byte order within equal
+// lengths of id, shorter ids first.
+func (s *Store) Scenes() ([]string, error) {
+	it, err := s.db.NewIter([]byte{1}, nil)
+	if err != nil {
+		return nil, err
+	}
+	var scenes []string
+	for ok := it.First(); ok; {
+		k, err := format.ParseKey(it.Key())
+		if err != nil {
+			return nil, errors.Join(keyDamage("", it.Key(), nil, Wave{}, err), it.Close())
+		}
+		scenes = append(scenes, k.Scene)
+		ok = it.SeekGE(format.AfterScene(k.Scene))
+	}
+	return scenes, it.Close()
+}
+
+// Journal opens the journal of a scene, and makes it where there is none. What
+// lies behind its last closed wave is removed. A scene has one open journal.
+func (s *Store) Journal(scene string) (*Journal, error) {
+	if err := format.CheckScene(scene); err != nil {
+		return nil, protocol.Errorf(protocol.KindOf(err), "persistence: open journal: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, protocol.Errorf(protocol.KindCancelled, "persistence: open journal of scene %q: the store is closed", scene)
+	}
+	if s.journals[scene] != nil {
+		return nil, protocol.Errorf(protocol.KindConflict, "persistence: open journal of scene %q: it is open already: a journal has one writer", scene)
+	}
+	j, err := s.load(scene)
+	if err != nil {
+		return nil, err
+	}
+	s.journals[scene] = j
+	return j, nil
+}
+
+func (s *Store) forget(scene string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.journals, scene)
+}
+
+// Close closes the journals and then the store. The second Close does nothing.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil
+	}
+	s.closed = true
+	var open []*Journal
+	for _, scene := range protocol.SortedKeys(s.journals) {
+		open = append(open, s.journals[scene])
+	}
+	s.mu.Unlock()
+	var err error
+	for _, j := range open {
+		err = errors.Join(err, j.Close())
+	}
+	return errors.Join(err, s.db.Close())
+}
