@@ -1,0 +1,160 @@
+package llm
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"tavernsim/protocol"
+)
+
+// Provider answers model requests.
+type Provider interface {
+	// Name is the provider's, for metrics and errors: "scripted".
+	Name() string
+	// Complete answers one request. sink may be nil.
+	Complete(ctx context.Context, req protocol.ModelRequest, sink Sink) (protocol.ModelAnswer, error)
+	// Close frees what the provider holds. Calls that are running end.
+	Close() error
+}
+
+// Instant is a Provider that computes its answers without waiting for anything.
+// A shell calls Answer inline, on the goroutine that decides. The answer's
+// Latency is simulated: what the model would have taken.
+type Instant interface {
+	Provider
+	Answer(req protocol.ModelRequest) (protocol.ModelAnswer, error)
+}
+
+// Sink receives the parts of an answer while it is made. An error ends the call.
+type Sink func(Chunk) error
+
+// Chunk is a part of an answer. What is empty adds nothing.
+type Chunk struct {
+	Text      string
+	Reasoning string
+	Call      *protocol.Call // one whole call
+}
+
+// Wrapper puts something around a provider: retry, limit, budget, record and
+// replay, circuit breaker. A wrapper closes what it wraps.
+type Wrapper func(Provider) Provider
+
+// Wrap applies wrappers; the first is the outermost.
+func Wrap(p Provider, wrappers ...Wrapper) Provider {
+	for i := len(wrappers) - 1; i >= 0; i-- {
+		p = wrappers[i](p)
+	}
+	return p
+}
+
+// Outcome classes what became of a request.
+type Outcome string
+
+const (
+	OutcomeOK          Outcome = "ok"
+	OutcomeRateLimited Outcome = "rate_limited"
+	OutcomeTimeout     Outcome = "timeout"
+	OutcomeServerError Outcome = "server_error"
+	OutcomeBadOutput   Outcome = "bad_output"  // the model answered, but not in the form that was asked for
+	OutcomeBadRequest  Outcome = "bad_request" // the request, or a script, is wrong; asking again cannot help
+	OutcomeBudget      Outcome = "budget"
+	OutcomeCancelled   Outcome = "cancelled"
+	OutcomeClosed      Outcome = "closed"
+)
+
+// Failure is the error of a request. It carries the protocol's kind.
+type Failure struct {
+	Outcome    Outcome
+	Message    string        // with the provider's name
+	RetryAfter time.Duration // what the provider asked for; 0 = nothing
+	Latency    time.Duration // simulated or measured, like an answer's
+	Cause      error
+}
+
+func (f *Failure) Error() string { return f.Message }
+
+// Unwrap gives the kind, then the cause.
+func (f *Failure) Unwrap() []error {
+	kind := &protocol.Error{Kind: f.Outcome.Kind(), Message: f.Message}
+	if f.Cause == nil {
+		return []error{kind}
+	}
+	return []error{kind, f.Cause}
+}
+
+// Kind maps an outcome to the protocol's kind of error.
+func (o Outcome) Kind() protocol.ErrorKind {
+	switch o {
+	case OutcomeTimeout:
+		return protocol.KindTimeout
+	case OutcomeRateLimited, OutcomeServerError, OutcomeBadOutput:
+		return protocol.KindTransient
+	case OutcomeBadRequest:
+		return protocol.KindInvalid
+	case OutcomeBudget:
+		return protocol.KindLimit
+	case OutcomeCancelled:
+		return protocol.KindCancelled
+	case OutcomeClosed:
+		return protocol.KindUnknown
+	}
+	return protocol.KindInternal
+}
+
+// OutcomeOf classes the error of a provider; nil is ok.
+func OutcomeOf(err error) Outcome {
+	var f *Failure
+	switch {
+	case err == nil:
+		return OutcomeOK
+	case errors.As(err, &f):
+		return f.Outcome
+	case errors.Is(err, context.DeadlineExceeded):
+		return OutcomeTimeout
+	case errors.Is(err, context.Canceled):
+		return OutcomeCancelled
+	}
+	return OutcomeServerError
+}
+
+// Retryable reports whether asking again can help.
+func Retryable(err error) bool {
+	switch OutcomeOf(err) {
+	case OutcomeRateLimited, OutcomeTimeout, OutcomeServerError, OutcomeBadOutput:
+		return true
+	}
+	return false
+}
+
+// Stopped turns the end of a context into a Failure; nil while it runs.
+func Stopped(ctx context.Context, provider string) error {
+	err := ctx.Err()
+	if err == nil {
+		return nil
+	}
+	f := &Failure{Outcome: OutcomeCancelled, Message: provider + ": cancelled", Cause: context.Cause(ctx)}
+	if errors.Is(err, context.DeadlineExceeded) {
+		f.Outcome, f.Message = OutcomeTimeout, provider+": no answer in time"
+	}
+	return f
+}
+
+// Deliver gives a finished answer to a sink, as a provider without streaming
+// does: reasoning, text, then each call.
+func Deliver(answer *protocol.ModelAnswer, sink Sink) error {
+	if sink == nil {
+		return nil
+	}
+	if answer.Text != "" || answer.Reasoning != "" {
+		if err := sink(Chunk{Text: answer.Text, Reasoning: answer.Reasoning}); err != nil {
+			return err
+		}
+	}
+	for i := range answer.Calls {
+		if err := sink(Chunk{Call: &answer.Calls[i]}); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,109 @@
+package llm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"tavernsim/protocol"
+)
+
+func TestOutcomes(t *testing.T) {
+	for _, c := range []struct {
+		outcome Outcome
+		kind    protocol.ErrorKind
+		retry   bool
+	}{
+		{OutcomeRateLimited, protocol.KindTransient, true},
+		{OutcomeTimeout, protocol.KindTimeout, true},
+		{OutcomeServerError, protocol.KindTransient, true},
+		{OutcomeBadOutput, protocol.KindTransient, true},
+		{OutcomeBadRequest, protocol.KindInvalid, false},
+		{OutcomeBudget, protocol.KindLimit, false},
+		{OutcomeCancelled, protocol.KindCancelled, false},
+		{OutcomeClosed, protocol.KindUnknown, false},
+	} {
+		err := fmt.Errorf("agent: %w", &Failure{Outcome: c.outcome, Message: "x"})
+		if OutcomeOf(err) != c.outcome || protocol.KindOf(err) != c.kind || Retryable(err) != c.retry {
+			t.Errorf("%s: outcome %s, kind %s, retry %v", c.outcome, OutcomeOf(err), protocol.KindOf(err), Retryable(err))
+		}
+	}
+	for err, want := range map[error]Outcome{nil: OutcomeOK, context.Canceled: OutcomeCancelled, context.DeadlineExceeded: OutcomeTimeout, errors.New("x"): OutcomeServerError} {
+		if got := OutcomeOf(err); got != want {
+			t.Errorf("%v: %s, want %s", err, got, want)
+		}
+	}
+}
+
+func TestStopped(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	if err := Stopped(ctx, "p"); err != nil {
+		t.Errorf("running: %v", err)
+	}
+	why := errors.New("scene ended")
+	cancel(why)
+	if err := Stopped(ctx, "p"); OutcomeOf(err) != OutcomeCancelled || !errors.Is(err, why) || err.Error() != "p: cancelled" {
+		t.Errorf("cancelled: %v", err)
+	}
+	late, cancel2 := context.WithDeadline(context.Background(), time.Unix(0, 0))
+	defer cancel2()
+	if err := Stopped(late, "p"); OutcomeOf(err) != OutcomeTimeout || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("late: %v", err)
+	}
+}
+
+type named struct {
+	Provider
+	name string
+}
+
+func (n named) Name() string {
+	if n.Provider == nil {
+		return n.name
+	}
+	return n.name + " " + n.Provider.Name()
+}
+
+func TestWrapOrder(t *testing.T) {
+	around := func(name string) Wrapper { return func(p Provider) Provider { return named{p, name} } }
+	if got := Wrap(named{name: "model"}, around("retry"), around("limit")).Name(); got != "retry limit model" {
+		t.Error(got)
+	}
+}
+
+func TestDeliver(t *testing.T) {
+	a := &protocol.ModelAnswer{Text: "t", Reasoning: "r", Calls: []protocol.Call{{ID: "1"}, {ID: "2"}}}
+	if err := Deliver(a, nil); err != nil {
+		t.Error(err)
+	}
+	var got string
+	sink := func(c Chunk) error {
+		got += c.Reasoning + c.Text
+		if c.Call != nil {
+			got += c.Call.ID
+		}
+		return nil
+	}
+	if err := Deliver(a, sink); err != nil || got != "rt12" {
+		t.Errorf("%q, %v", got, err)
+	}
+	full := errors.New("full")
+	calls := 0
+	for _, at := range []int{1, 2} {
+		calls = 0
+		err := Deliver(a, func(Chunk) error {
+			if calls++; calls == at {
+				return full
+			}
+			return nil
+		})
+		if !errors.Is(err, full) || calls != at {
+			t.Errorf("%d: %v after %d chunks", at, err, calls)
+		}
+	}
+	if err := Deliver(&protocol.ModelAnswer{}, func(Chunk) error { return full }); err != nil {
+		t.Errorf("an empty answer has no chunk: %v", err)
+	}
+}

@@ -1,0 +1,300 @@
+package scripted
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unicode/utf8"
+
+	"tavernsim/engine/expr"
+	"tavernsim/engine/template"
+	"tavernsim/llm"
+	"tavernsim/protocol"
+)
+
+// providerName stands in metrics and errors.
+const providerName = "scripted"
+
+// maxProfiles bounds the index; requests of further profiles test every rule.
+const maxProfiles = 4096
+
+// Model is a compiled script: an llm.Instant.
+type Model struct {
+	name     string
+	timeout  time.Duration
+	rules    []*rule
+	fallback *Model // asked when no rule answers; nil in the default script itself
+
+	// byProfile holds the rules that a profile can match, in order. It grows by
+	// copying, as profiles are met.
+	byProfile atomic.Pointer[map[string][]*rule]
+	grow      sync.Mutex
+	envs      sync.Pool
+	closed    atomic.Bool
+}
+
+var _ llm.Instant = (*Model)(nil)
+
+// answer is a compiled answer.
+type answer struct {
+	weight          float64
+	text, reasoning *template.Template
+	json            maker
+	calls           []call
+	finish          protocol.FinishReason
+	fail            string
+}
+
+type call struct {
+	tool   *template.Template
+	params maker
+	when   *expr.Program
+}
+
+// Name is "scripted".
+func (m *Model) Name() string { return providerName }
+
+// Close makes further requests fail.
+func (m *Model) Close() error {
+	m.closed.Store(true)
+	return nil
+}
+
+// Complete answers after the answer's latency has really passed.
+func (m *Model) Complete(ctx context.Context, req protocol.ModelRequest, sink llm.Sink) (protocol.ModelAnswer, error) {
+	if err := llm.Stopped(ctx, providerName); err != nil {
+		return protocol.ModelAnswer{}, err
+	}
+	a, err := m.Answer(req)
+	wait := a.Latency
+	if f, ok := errors.AsType[*llm.Failure](err); ok {
+		wait = f.Latency
+	}
+	if wait > 0 {
+		timer := time.NewTimer(wait)
+		defer timer.Stop()
+		select {
+		case <-ctx.Done():
+			return protocol.ModelAnswer{}, llm.Stopped(ctx, providerName)
+		case <-timer.C:
+		}
+	}
+	if err == nil {
+		err = llm.Deliver(&a, sink)
+	}
+	if err != nil {
+		return protocol.ModelAnswer{}, err
+	}
+	return a, nil
+}
+
+// Answer computes an answer at once.
+func (m *Model) Answer(req protocol.ModelRequest) (protocol.ModelAnswer, error) {
+	if m.closed.Load() {
+		return protocol.ModelAnswer{}, &llm.Failure{Outcome: llm.OutcomeClosed, Message: providerName + ": closed"}
+	}
+	e, _ := m.envs.Get().(*env)
+	if e == nil {
+		e = &env{}
+	}
+	e.begin(req)
+	a, err := m.answer(e)
+	*e = env{buf: e.buf[:0]}
+	m.envs.Put(e)
+	return a, err
+}
+
+// answer finds the rule and lets it speak.
+func (m *Model) answer(e *env) (protocol.ModelAnswer, error) {
+	for _, r := range m.candidates(e.req.Profile) {
+		ok, err := r.holds(e)
+		if err != nil {
+			return protocol.ModelAnswer{}, r.fault(err)
+		}
+		if ok {
+			return m.speak(e, r)
+		}
+	}
+	if m.fallback != nil {
+		return m.fallback.answer(e)
+	}
+	return protocol.ModelAnswer{}, &llm.Failure{Outcome: llm.OutcomeBadRequest, Message: providerName + ": no rule matches"}
+}
+
+// candidates are the rules whose profile patterns match.
+func (m *Model) candidates(profile string) []*rule {
+	known := m.byProfile.Load()
+	if list, ok := (*known)[profile]; ok {
+		return list
+	}
+	var list []*rule
+	for _, r := range m.rules {
+		if anyGlob(r.profile, profile) {
+			list = append(list, r)
+		}
+	}
+	m.grow.Lock()
+	defer m.grow.Unlock()
+	if known = m.byProfile.Load(); len(*known) < maxProfiles {
+		next := maps.Clone(*known)
+		next[strings.Clone(profile)] = list
+		m.byProfile.Store(&next)
+	}
+	return list
+}
+
+func (r *rule) fault(err error) error {
+	return &llm.Failure{Outcome: llm.OutcomeBadRequest, Message: providerName + ": " + r.name + ": " + err.Error(), Cause: err}
+}
+
+// speak makes the answer of the rule that holds.
+func (m *Model) speak(e *env, r *rule) (protocol.ModelAnswer, error) {
+	a := r.choose(e)
+	e.at(r.index, useDraw)
+	e.text = e.stream(r.index, useText)
+	out := protocol.ModelAnswer{Model: m.name, Finish: a.finish}
+	if err := a.fill(e, &out); err != nil {
+		return protocol.ModelAnswer{}, r.fault(err)
+	}
+	cut(&out, &e.req)
+	out.Usage = usage(&e.req, &out)
+	out.Latency = r.latency.of(e.stream(r.index, useLatency), out.Usage.Output)
+	fail := a.fail
+	if fail == "" {
+		fail = r.failures.of(e.stream(r.index, useFailure))
+	}
+	limit := m.timeout
+	if e.req.Timeout > 0 {
+		limit = e.req.Timeout
+	}
+	if out.Latency > limit {
+		fail = failTimeout
+	}
+	if fail != "" {
+		return r.failed(e, out, fail, limit)
+	}
+	return out, r.asked(&e.req, &out)
+}
+
+// choose draws one of the answers by weight.
+func (r *rule) choose(e *env) *answer {
+	if len(r.answers) == 1 {
+		return &r.answers[0]
+	}
+	draw := e.stream(r.index, useWeight)
+	x := draw.Float64() * r.total
+	last := 0
+	for i := range r.answers {
+		if w := r.answers[i].weight; w > 0 {
+			if last = i; x < w {
+				break
+			}
+			x -= w
+		}
+	}
+	return &r.answers[last]
+}
+
+// fill computes text, reasoning and calls.
+func (a *answer) fill(e *env, out *protocol.ModelAnswer) (err error) {
+	if out.Text, err = e.render(a.text); err != nil {
+		return err
+	}
+	if out.Reasoning, err = e.render(a.reasoning); err != nil {
+		return err
+	}
+	if a.json != nil {
+		v, err := a.json(e)
+		if err != nil {
+			return err
+		}
+		out.Text = string(template.AppendJSON(nil, v))
+	}
+	if len(a.calls) > 0 {
+		err = a.makeCalls(e, out)
+	}
+	return err
+}
+
+func (a *answer) makeCalls(e *env, out *protocol.ModelAnswer) error {
+	id := e.stream(e.rule, useID)
+	out.Calls = make([]protocol.Call, 0, len(a.calls))
+	for i := range a.calls {
+		c := &a.calls[i]
+		if c.when != nil {
+			if ok, err := c.when.EvalBool(e); err != nil {
+				return err
+			} else if !ok {
+				continue
+			}
+		}
+		made := protocol.Call{ID: callID(&id), Origin: protocol.OriginNative, Params: map[string]any{}}
+		var err error
+		if made.Tool, err = e.render(c.tool); err != nil {
+			return err
+		}
+		if c.params != nil {
+			v, err := c.params(e)
+			if err != nil {
+				return err
+			}
+			made.Params, _ = v.(map[string]any)
+		}
+		out.Calls = append(out.Calls, made)
+	}
+	if len(out.Calls) == 0 && out.Finish == protocol.FinishToolCalls {
+		out.Finish = protocol.FinishStop
+	}
+	return nil
+}
+
+// callID is unique within an answer and, but for chance, within a run.
+func callID(d *protocol.Draw) string {
+	b := [21]byte{'c', 'a', 'l', 'l', '_'}
+	return string(strconv.AppendUint(b[:5], d.Uint64(), 36))
+}
+
+// asked holds the answer to the form that was asked for.
+func (r *rule) asked(req *protocol.ModelRequest, out *protocol.ModelAnswer) error {
+	if !req.JSON || out.Finish == protocol.FinishLength || out.Text == "" && len(out.Calls) > 0 || json.Valid([]byte(out.Text)) {
+		return nil
+	}
+	*out = protocol.ModelAnswer{}
+	return &llm.Failure{Outcome: llm.OutcomeBadOutput, Message: providerName + ": " + r.name + ": a JSON document was asked for; the answer is other text"}
+}
+
+// failed makes the failure that was drawn. A bad output of an answer with text
+// is an answer, whose text breaks off.
+func (r *rule) failed(e *env, out protocol.ModelAnswer, fail string, limit time.Duration) (protocol.ModelAnswer, error) {
+	if fail == failBad && out.Text != "" {
+		draw := e.stream(r.index, useSpoil)
+		end := draw.IntN(len(out.Text))
+		for end > 0 && !utf8.RuneStart(out.Text[end]) {
+			end--
+		}
+		out.Text, out.Calls, out.Finish = out.Text[:end], nil, protocol.FinishStop
+		out.Usage = usage(&e.req, &out)
+		return out, nil
+	}
+	f := &llm.Failure{Message: providerName + ": " + r.name + ": simulated " + fail, Latency: out.Latency}
+	switch fail {
+	case failTimeout:
+		f.Outcome, f.Latency = llm.OutcomeTimeout, limit
+	case failServer:
+		f.Outcome = llm.OutcomeServerError
+	case failRate:
+		f.Outcome, f.RetryAfter = llm.OutcomeRateLimited, time.Second
+		if r.failures != nil {
+			f.RetryAfter = r.failures.retryAfter
+		}
+	default:
+		f.Outcome = llm.OutcomeBadOutput
+	}
+	return protocol.ModelAnswer{}, f
+}

@@ -1,0 +1,92 @@
+package scripted
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"tavernsim/protocol"
+)
+
+// Overheads of the estimate, in tokens.
+const (
+	tokensPerMessage = 4
+	tokensPerTool    = 32 // its schema
+	tokensPerCall    = 8
+)
+
+// EstimateTokens is the token count of a text: a quarter of its ASCII
+// characters, rounded up, and one per character beyond ASCII, where characters
+// of two bytes count half.
+func EstimateTokens(s string) int64 {
+	runes := utf8.RuneCountInString(s)
+	other := (len(s) - runes + 1) / 2
+	return int64((max(runes-other, 0)+3)/4 + other)
+}
+
+// usage estimates the tokens of a request and its answer.
+func usage(req *protocol.ModelRequest, out *protocol.ModelAnswer) protocol.Usage {
+	var u protocol.Usage
+	for i := range req.Messages {
+		m := &req.Messages[i]
+		u.Input += tokensPerMessage + EstimateTokens(m.Text) + int64(len(m.Calls))*tokensPerCall
+	}
+	for i := range req.Tools {
+		t := &req.Tools[i]
+		u.Input += tokensPerTool + EstimateTokens(t.Name) + EstimateTokens(t.Description)
+	}
+	u.Reasoning = EstimateTokens(out.Reasoning)
+	u.Output = EstimateTokens(out.Text) + u.Reasoning
+	for i := range out.Calls {
+		u.Output += tokensPerCall + EstimateTokens(out.Calls[i].Tool) + valueTokens(out.Calls[i].Params)
+	}
+	return u
+}
+
+// valueTokens counts a parameter: its text, or 1.
+func valueTokens(v any) int64 {
+	switch x := v.(type) {
+	case string:
+		return EstimateTokens(x)
+	case []any:
+		n := int64(1)
+		for _, e := range x {
+			n += valueTokens(e)
+		}
+		return n
+	case map[string]any:
+		n := int64(1)
+		for k, e := range x { // a sum: the order cannot be seen
+			n += EstimateTokens(k) + valueTokens(e)
+		}
+		return n
+	}
+	return 1
+}
+
+// cut ends the text at the first stop sequence and at the token limit. A text
+// that was cut for its length has no calls after it.
+func cut(out *protocol.ModelAnswer, req *protocol.ModelRequest) {
+	for _, stop := range req.Stop {
+		if i := strings.Index(out.Text, stop); i >= 0 && stop != "" {
+			out.Text = out.Text[:i]
+		}
+	}
+	limit := int64(req.MaxTokens)
+	if limit <= 0 || EstimateTokens(out.Text) <= limit {
+		return
+	}
+	out.Finish, out.Calls = protocol.FinishLength, nil
+	low, high := 0, len(out.Text) // the longest prefix within the limit
+	for low < high {
+		mid := (low + high + 1) / 2
+		if EstimateTokens(out.Text[:mid]) <= limit {
+			low = mid
+		} else {
+			high = mid - 1
+		}
+	}
+	for low > 0 && !utf8.RuneStart(out.Text[low]) {
+		low--
+	}
+	out.Text = out.Text[:low]
+}
