@@ -1,0 +1,57 @@
+// Package tam reads and writes the Tavern Action Manifest: the blocks in which
+// agents write their tool calls.
+//
+//	<|[REQUEST_TOOL]|>
+//	command:»»»File.Write«««
+//	file_path:»»»/logs/today.log«««
+//	<|[END_TOOL]|>
+//
+// [Parse] takes the whole text of an answer, a [Parser] takes it in pieces as
+// the model writes. Both give a [Result]: the prose, and the blocks with their
+// steps, warnings and positions. [Result.Calls] turns the blocks that may run
+// into calls; [Result.Problems] says what is wrong in words that a model can act
+// on. [Format] writes calls down again. Nothing is executed here.
+//
+// # What you hold and owe
+//
+// Hand in the final channel of an assistant's answer and nothing else: no tool
+// results, no reasoning that arrived separately. Tool results that are shown to
+// a model pass through [Neutralise] first. Tell the parser when the provider cut
+// the answer ([Options.Finish]). Start calls at [BlockEnd], never earlier.
+//
+// # Promises
+//
+//  1. Any text gives a result; bad text gives diagnostics, never an error and
+//     never a panic.
+//  2. The result depends on the text and the options alone. A Parser gives the
+//     same result as Parse, however the text was cut, also inside a character.
+//  3. Text that a Parser released is never taken back: the text events joined
+//     are Result.Text, the delta events of a field joined are its value. No
+//     prefix of a marker is ever released.
+//  4. A block runs only when it is complete, has a command and has no
+//     diagnostic of severity error. A value that was cut by the end of the
+//     stream never runs.
+//  5. Time is linear in the text, whatever the text; what a Parser holds is
+//     bounded by [Limits.Block] plus one chunk.
+//  6. Parse(Format(x)) gives x; what cannot be written is refused by Format.
+//
+// Less formally: a closer ends a value only where nothing but structure follows
+// on its line, so values may hold delimiters, markers and whole blocks. When a
+// value has no closer that fits, the parser takes the most careful reading and
+// says so.
+//
+// # How it is built
+//
+// The lexer finds delimiters, keys and markers and pairs openers with closers on
+// a stack; what it finds at a place depends on the line around it alone, never
+// on the state of the parser. The walker goes over these tokens and decides
+// where values and blocks end. When it must revise a decision it goes back to
+// tokens that it already has: no byte is lexed twice.
+//
+// # Not here
+//
+// Whether a tool exists, what its parameters are and how texts become typed
+// values (package bind); idempotency of request ids, waiting for asynchronous
+// results, retries, @{…} references: these are the executor's, and the result
+// carries what it needs for them (see docs/formats/tam.md).
+package tam

@@ -1,0 +1,318 @@
+package toolsxml
+
+import "strings"
+
+// newTool adds a tool. Beyond MaxTools there is one more place, which all the
+// rest share and which the result drops.
+func (p *parser) newTool(typ Type, pos, end int) int {
+	t := Tool{Index: len(p.tools) + 1, Type: typ, Root: p.root, Span: Span{pos, end}}
+	if len(p.tools) > MaxTools {
+		t.Index = MaxTools + 1
+		p.tools[MaxTools] = t
+		return MaxTools
+	}
+	if len(p.tools) == MaxTools {
+		p.report(none, LimitExceeded, SeverityError, pos, end,
+			"received more than %d tools; none of them runs: send fewer at once", MaxTools)
+	}
+	p.tools, p.failed = append(p.tools, t), append(p.failed, false)
+	return len(p.tools) - 1
+}
+
+// readTool reads the tool that begins at ev and returns where the parser goes on.
+// A tool that the source cuts gets a negative Span.End, which unclosedRoot reads.
+func (p *parser) readTool(ev event) int {
+	name := strings.ToLower(p.d.s[ev.pos+1 : ev.next])
+	tool := p.newTool(Type(name), ev.pos, ev.next)
+	o := p.opening(ev.pos, ev.next, tool)
+	end, whole := o.end, !o.cut
+	if whole {
+		switch {
+		case ev.kind == evUnknown || !ev.tag.tool() || ev.tag == tagMCP || ev.tag == tagSearch:
+			end, whole = p.readForeign(ev, &o, tool)
+		case ev.tag == tagEdit:
+			end, whole = p.readEdit(&o, tool)
+		case ev.tag == tagRead:
+			end, whole = p.readRead(&o, tool)
+		case ev.tag == tagGetValue:
+			end, whole = p.readGetValue(&o, tool)
+		default:
+			end, whole = p.readShell(ev, &o, tool)
+		}
+	}
+	p.tools[tool].Span.End = end
+	if !whole {
+		p.report(tool, Truncated, SeverityError, ev.pos, ev.next,
+			"the answer ends inside <%s>; it does not run: send it again", name)
+		p.tools[tool].Span.End = none
+	}
+	return end
+}
+
+// readShell reads command, input and ctrl.
+func (p *parser) readShell(ev event, o *opening, tool int) (end int, whole bool) {
+	p.allow(o, tool)
+	t := &p.tools[tool]
+	text := p.d.s[o.end:o.end]
+	end = o.end
+	if !o.self {
+		x := p.d.extent(ev.mark, o.end)
+		if text, end = p.d.s[o.end:x.end], x.next; x.how == cutOff {
+			t.Content = text
+			return end, false
+		}
+		if x.how == missing {
+			p.missingClose(o, tool, end)
+		}
+	}
+	v := p.value(text, o.end, o, tool)
+	switch ev.tag {
+	case tagCommand:
+		t.Content = text.LayoutScript(v.text)
+	case tagInput:
+		t.Content = text.DecodeEscapes(text.LayoutInput(v.text))
+		p.checkInput(t, o, tool)
+	default:
+		p.readControl(t, v.text, o, tool)
+	}
+	if t.Content == "" && ev.tag != tagCtrl || ev.tag == tagCommand && strings.TrimSpace(t.Content) == "" {
+		p.report(tool, EmptyValue, SeverityError, o.pos, o.end, "received an empty <%s>; expected text in it", ev.tag)
+	}
+	p.collectSecrets(tool, t.Content, o)
+	return end, true
+}
+
+func (p *parser) checkInput(t *Tool, o *opening, tool int) {
+	if t.Content != "" && !strings.HasSuffix(t.Content, "\n") && !strings.HasSuffix(t.Content, "\r") {
+		p.report(tool, InputNoNewline, SeverityWarning, o.pos, o.end,
+			"received %s without a newline at its end; write \\n to press Enter, unless a single key is expected", cut(t.Content))
+	}
+	if strings.ToValidUTF8(t.Content, "") != t.Content {
+		t.Bytes = []byte(t.Content)
+	}
+}
+
+func (p *parser) readControl(t *Tool, text string, o *opening, tool int) {
+	name, bytes, ok := text.Control(text)
+	if !ok {
+		t.Content = strings.ToLower(strings.TrimSpace(text))
+		p.report(tool, UnknownControl, SeverityError, o.pos, o.end,
+			"received %s in <ctrl>; expected one letter, one of [ \\ ] ^ _ ?, or the name of a key such as esc, tab, enter", cut(text))
+		return
+	}
+	t.Content, t.Bytes = name, bytes
+}
+
+// value decides the entities of a raw text that begins at pos.
+func (p *parser) value(raw string, pos int, o *opening, tool int) value {
+	v := text.Read(raw)
+	if v.open {
+		p.report(tool, UnclosedCDATA, SeverityWarning, pos, pos+len(text.CDATAOpen),
+			"received %s without %s in <%s>; the text up to the closer was taken", text.CDATAOpen, text.CDATAClose, o.name)
+	}
+	if len(raw) > MaxValue {
+		p.report(tool, LimitExceeded, SeverityError, o.pos, o.end,
+			"received %d bytes in <%s>; expected at most %d", len(raw), o.name, MaxValue)
+	}
+	return v
+}
+
+// missingClose reports an element that the tag at a position had to end.
+func (p *parser) missingClose(o *opening, tool, at int) {
+	p.report(tool, MissingClose, SeverityWarning, o.pos, o.end,
+		"received <%s> without </%s> in front of %s; it was taken to end there", o.name, o.name, p.tagAt(at))
+}
+
+// tagAt shows the beginning of the tag at a position.
+func (p *parser) tagAt(at int) quoted {
+	s := p.d.s[at:min(len(p.d.s), at+maxName)]
+	if i := strings.IndexAny(s, "> \t\r\n"); i > 0 {
+		s = s[:i]
+	}
+	return cut(s)
+}
+
+// readGetValue reads a request for a secret.
+func (p *parser) readGetValue(o *opening, tool int) (end int, whole bool) {
+	p.allow(o, tool, "key", "reason", "note")
+	t := &p.tools[tool]
+	t.Key = strings.TrimSpace(p.require(o, "key", "the name of the variable", tool))
+	t.Reason = p.require(o, "reason", "why the user should give the value", tool)
+	t.Note, _ = o.attr("note")
+	if t.Key != "" && nameLength(t.Key) != len(t.Key) {
+		p.report(tool, InvalidAttribute, SeverityError, o.pos, o.end,
+			"received key %s; expected letters, digits and _, not beginning with a digit", cut(t.Key))
+	}
+	for _, text := range []string{t.Key, t.Reason, t.Note} {
+		p.collectSecrets(tool, text, o)
+	}
+	if o.self {
+		return o.end, true
+	}
+	i := p.markFrom(o.end)
+	if i < len(p.d.marks) && p.d.marks[i].tag == tagGetValue && p.d.marks[i].closer {
+		m := &p.d.marks[i]
+		if body := p.d.s[o.end:m.pos]; strings.TrimSpace(body) != "" {
+			p.report(tool, IgnoredText, SeverityWarning, o.end, int(m.pos),
+				"received the text %s in <get_value>; expected attributes only", cut(body))
+		}
+		return int(m.end), true
+	}
+	p.report(tool, MissingClose, SeverityWarning, o.pos, o.end, "received <get_value …>; expected <get_value …/>")
+	return o.end, true
+}
+
+// require gives a required attribute, "" when it is missing.
+func (p *parser) require(o *opening, name, what string, tool int) string {
+	v, ok := o.attr(name)
+	if !ok {
+		p.report(tool, MissingAttribute, SeverityError, o.pos, o.end,
+			"received <%s> without %s; expected %s=\"…\": %s", o.name, name, name, what)
+		return ""
+	}
+	return v
+}
+
+// collectSecrets lists the references in a text of the tool.
+func (p *parser) collectSecrets(tool int, text string, o *opening) {
+	t, malformed, overflow := &p.tools[tool], none, false
+	for r := range references(text) {
+		switch {
+		case r.malformed:
+			if malformed < 0 {
+				malformed = r.Start
+			}
+		case r.Escaped || overflow || p.seen(t, r.Name):
+		case len(t.Secrets) == MaxSecrets:
+			overflow = true
+			p.report(tool, LimitExceeded, SeverityError, o.pos, o.end, "received more than %d different $KARYI references in one tool", MaxSecrets)
+		default:
+			t.Secrets = append(t.Secrets, r.Name)
+		}
+	}
+	if malformed >= 0 {
+		p.malformedReference(tool, text, malformed, o)
+	}
+}
+
+func (p *parser) malformedReference(tool int, text string, at int, o *opening) {
+	pos, sample := o.pos, text[at:]
+	if i := strings.IndexAny(sample[:min(len(sample), maxSecretName)], "} \t\n"); i > 0 {
+		sample = sample[:i+1]
+	}
+	window := p.d.s[o.pos:min(len(p.d.s), o.end+4*len(text))]
+	if i := strings.Index(window, sample[:min(len(sample), 2*len(refOpen))]); i >= 0 {
+		pos += i
+	}
+	p.d.work += len(window) / 16
+	p.report(tool, MalformedReference, SeverityWarning, pos, pos+len(refOpen),
+		"received %s; expected $KARYI{NAME} with letters, digits and _; it stays text", cut(sample))
+}
+
+func (p *parser) seen(t *Tool, name string) bool {
+	for _, s := range t.Secrets {
+		p.d.work++
+		if s == name {
+			return true
+		}
+	}
+	return false
+}
+
+// readForeign reads a tool that this grammar does not run: an unknown name, a
+// reserved one, or a part of edit and read that lacks its parent.
+func (p *parser) readForeign(ev event, o *opening, tool int) (end int, whole bool) {
+	switch {
+	case ev.tag == tagSearch || ev.tag == tagMCP:
+		p.report(tool, NotAvailable, SeverityError, o.pos, o.end,
+			"received <%s>, which is reserved and not available yet; expected one of %s", ev.tag, toolList)
+	case ev.kind == evOpen:
+		p.report(tool, UnexpectedElement, SeverityError, o.pos, o.end,
+			"received <%s> directly in <tools>; expected it inside %s", ev.tag, parentOf(ev.tag))
+	default:
+		p.report(tool, UnknownTool, SeverityError, o.pos, o.end, "received <%s>; expected one of %s", o.name, toolList)
+	}
+	body, end := p.foreignBody(o)
+	p.tools[tool].Content = body
+	if len(body) > MaxValue {
+		p.tools[tool].Content = body[:MaxValue]
+	}
+	p.collectSecrets(tool, body, o)
+	return end, true
+}
+
+func parentOf(t tag) string {
+	switch t {
+	case tagFile:
+		return "<edit> or <read>"
+	case tagFind, tagReplace:
+		return "<edit><file src=\"…\">"
+	}
+	return "the text before <tools>"
+}
+
+// foreignBody finds the extent of an element without a grammar: up to its first
+// closer within the root, so that tools inside it do not run; without a closer,
+// up to the next tool.
+func (p *parser) foreignBody(o *opening) (body string, end int) {
+	if o.self {
+		return "", o.end
+	}
+	s := p.d.s
+	rootEnd := p.posOf(p.nextRoot.find(p, o.end, rootMark))
+	toolAt := min(rootEnd, p.posOf(p.nextTool.find(p, o.end, func(m *mark) bool { return m.tag.tool() && !m.closer })))
+	if p.lostSearches < maxLostSearches {
+		if at, next := closerNamed(s, o.name, o.end, rootEnd); at >= 0 {
+			p.d.work += (next - o.end) / 8
+			return strings.TrimSpace(s[o.end:at]), next
+		}
+		p.d.work += (rootEnd - o.end) / 8
+	}
+	p.lostSearches++
+	return strings.TrimSpace(s[o.end:toolAt]), toolAt
+}
+
+func rootMark(m *mark) bool { return m.tag == tagTools && (m.closer || m.bare) }
+
+// posOf gives where a mark stands, or the end of the source.
+func (p *parser) posOf(i int) int {
+	if i < len(p.d.marks) {
+		return int(p.d.marks[i].pos)
+	}
+	return len(p.d.s)
+}
+
+// markCursor is a cursor over marks.
+type markCursor struct {
+	from, at int
+	set      bool
+}
+
+// find gives the first mark at or after pos that is wanted. The function is the
+// same for every call on one cursor.
+func (c *markCursor) find(p *parser, pos int, wanted func(*mark) bool) int {
+	if c.set && pos >= c.from && pos <= p.posOf(c.at) {
+		return c.at
+	}
+	c.from, c.set = pos, true
+	for c.at = p.markFrom(pos); c.at < len(p.d.marks) && !wanted(&p.d.marks[c.at]); c.at++ {
+		p.d.work++
+	}
+	return c.at
+}
+
+// closerNamed finds the first </name> in s[from:to].
+func closerNamed(s, name string, from, to int) (at, next int) {
+	for p := from; ; {
+		k := strings.Index(s[p:to], "</")
+		if k < 0 {
+			return none, none
+		}
+		p += k + 2
+		if q := p + len(name); q < to && strings.EqualFold(s[p:q], name) {
+			if q = text.SkipBlanks(s, q); q < to && s[q] == '>' {
+				return p - 2, q + 1
+			}
+		}
+	}
+}

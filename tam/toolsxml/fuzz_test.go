@@ -1,0 +1,190 @@
+package toolsxml
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+
+	"tavernsim/protocol"
+)
+
+// FuzzParse holds promises 1, 2, 3, 6 and 7 against any text.
+func FuzzParse(f *testing.F) {
+	for _, file := range goldenFiles(f) {
+		_, src, _ := goldenSource(f, file)
+		f.Add(src)
+	}
+	for _, h := range hostile() {
+		f.Add(hostileText(h.head, h.unit, h.tail[:min(len(h.tail), 60)], 200))
+	}
+	f.Fuzz(func(t *testing.T, src string) {
+		r, work := parse(src, Options{})
+		if limit := 64*len(src) + 4096; work > limit {
+			t.Fatalf("%d steps for %d bytes; expected at most %d", work, len(src), limit)
+		}
+		if again := Parse(src, Options{}); !reflect.DeepEqual(r, again) {
+			t.Fatalf("two parses differ:\n%+v\n%+v", r, again)
+		}
+		checkInvariants(t, src, r)
+		checkStable(t, src, r)
+		cut := Parse(src, Options{Finish: protocol.FinishLength})
+		for i, tool := range cut.Tools {
+			if tool.Executable && !r.Tools[i].Executable {
+				t.Fatalf("tool %d runs only when the answer was cut", i+1)
+			}
+		}
+		Show(src, r)
+	})
+}
+
+func checkInvariants(t *testing.T, src string, r Result) {
+	t.Helper()
+	bad := map[int]bool{}
+	for i, d := range r.Diagnostics {
+		if d.Offset < 0 || d.End < d.Offset || d.End > len(src) || d.Line < 1 || d.Col < 1 || d.Message == "" {
+			t.Fatalf("diagnostic out of place: %+v (%d bytes)", d, len(src))
+		}
+		if i > 0 && r.Diagnostics[i-1].Offset > d.Offset {
+			t.Fatalf("diagnostics out of order: %v, %v", r.Diagnostics[i-1], d)
+		}
+		if d.Severity == SeverityError {
+			bad[d.Tool] = true
+		}
+	}
+	for i, tool := range r.Tools {
+		switch {
+		case tool.Index != i+1:
+			t.Fatalf("tool %d has index %d", i+1, tool.Index)
+		case tool.Executable && bad[tool.Index]:
+			t.Fatalf("tool %d runs in spite of an error", tool.Index)
+		case !tool.Executable && !bad[tool.Index] && !bad[0] && len(r.Diagnostics) < MaxDiagnostics:
+			t.Fatalf("tool %d does not run and no error says why", tool.Index)
+		case tool.Span.Start < 0 || tool.Span.End < tool.Span.Start || tool.Span.End > len(src):
+			t.Fatalf("tool %d has span %v of %d", tool.Index, tool.Span, len(src))
+		}
+	}
+	if _, err := json.Marshal(r); err != nil {
+		t.Fatal(err)
+	}
+	before := map[int]bool{}
+	for _, s := range Plan(r.Tools, PlanOptions{}) {
+		for _, a := range s.After {
+			if !before[a] {
+				t.Fatalf("step %d waits for %d, which is not before it", s.Index, a)
+			}
+		}
+		before[s.Index] = true
+	}
+	if n := len(r.Calls("c")) + len(r.Problems("c")); n != len(r.Tools) {
+		t.Fatalf("%d tools, but %d calls and problems", len(r.Tools), n)
+	}
+}
+
+// checkStable writes the tools that may run and reads them again.
+func checkStable(t *testing.T, src string, r Result) {
+	t.Helper()
+	var runs []Tool
+	for _, tool := range r.Tools {
+		if tool.Executable {
+			runs = append(runs, tool)
+		}
+	}
+	text, err := Format(runs)
+	if err != nil {
+		t.Fatalf("a tool that may run cannot be written: %v", err)
+	}
+	if len(runs) == 0 {
+		return
+	}
+	again := Parse(text, Options{})
+	if len(again.Tools) != len(runs) {
+		t.Fatalf("%d tools became %d:\n%s", len(runs), len(again.Tools), text)
+	}
+	for i := range runs {
+		if got, want := essence(again.Tools[i]), essence(runs[i]); !reflect.DeepEqual(got, want) {
+			t.Fatalf("tool %d\n%+v\nbecame\n%+v\nthrough\n%s", i+1, want, got, text)
+		}
+	}
+}
+
+// essence leaves out what depends on the source around the tool.
+func essence(t Tool) Tool {
+	t.Index, t.Span, t.Root = 0, Span{}, 0
+	files := append([]File(nil), t.Files...)
+	for i := range files {
+		files[i].Edits = append([]Pair(nil), files[i].Edits...)
+		for j := range files[i].Edits {
+			files[i].Edits[j].FindOther, files[i].Edits[j].ReplaceOther = "", ""
+		}
+	}
+	t.Files = files
+	return t
+}
+
+// FuzzJSONAnswer: a text inside a JSON answer means the same as the text alone,
+// whatever the JSON encoder escapes.
+func FuzzJSONAnswer(f *testing.F) {
+	for _, file := range goldenFiles(f) {
+		_, src, _ := goldenSource(f, file)
+		f.Add(src, true)
+		f.Add(src, false)
+	}
+	f.Fuzz(func(t *testing.T, tools string, html bool) {
+		tools = strings.ToValidUTF8(tools, "?")
+		if strings.Contains(tools, `"tools"`) {
+			t.Skip("an answer in an answer")
+		}
+		var b strings.Builder
+		e := json.NewEncoder(&b)
+		e.SetEscapeHTML(html)
+		if err := e.Encode(map[string]string{"reply": "ok", "tools": tools}); err != nil {
+			t.Skip()
+		}
+		src := b.String()
+		got, plain := Parse(src, Options{}), Parse(tools, Options{})
+		checkInvariants(t, src, got)
+		if len(got.Tools) != len(plain.Tools) || !reflect.DeepEqual(got.Warnings, plain.Warnings) {
+			t.Fatalf("%d tools, warnings %v; plain %d, %v", len(got.Tools), got.Warnings, len(plain.Tools), plain.Warnings)
+		}
+		for i := range got.Tools {
+			a, b := got.Tools[i], plain.Tools[i]
+			a.Span, b.Span = Span{}, Span{}
+			if !reflect.DeepEqual(a, b) {
+				t.Fatalf("tool %d: %+v, plain %+v", i+1, a, b)
+			}
+		}
+	})
+}
+
+// FuzzValue: escapes and entities have inverses, the layout of a laid-out text
+// stays, references lie where they say.
+func FuzzValue(f *testing.F) {
+	for _, s := range []string{"", "a\\n", "\\x4", "\\ud83d\\ude00", "&amp;&#x1F600;&", "\n  a\n    b\n", "$KARYI{A}$$KARYI{B}$KARYI{", "a\r\r\nb", "<![CDATA[a]]>"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		if got := text.DecodeEscapes(text.EncodeEscapes(s)); got != s {
+			t.Fatalf("escapes: %q became %q", s, got)
+		}
+		if got, all := text.DecodeEntities(text.EscapeText(s)); got != s || !all {
+			t.Fatalf("entities: %q became %q", s, got)
+		}
+		if once := text.LayoutScript(s); text.LayoutScript("\n"+once+"\n") != once {
+			t.Fatalf("layout: %q became %q", once, text.LayoutScript("\n"+once+"\n"))
+		}
+		if v := text.Read(s); strings.Contains(v.text, "\r\n") && !strings.Contains(s, "&#") {
+			t.Fatalf("newlines: %q", v.text)
+		}
+		for i, r := range References(s) {
+			if text := s[r.Start:r.End]; r.Escaped && text != "$" || !r.Escaped && text != "$KARYI{"+r.Name+"}" {
+				t.Fatalf("reference %d is %q", i, text)
+			}
+		}
+		if name, bytes, ok := text.Control(s); ok {
+			if again, same, _ := text.Control(name); again != name || string(same) != string(bytes) {
+				t.Fatalf("control %q: %q became %q", s, name, again)
+			}
+		}
+	})
+}
