@@ -1,0 +1,360 @@
+package source
+
+import (
+	"encoding"
+	"encoding/json"
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Decoder fills definition structs from nodes. It is not safe for concurrent
+// use.
+//
+// A field that is absent or null keeps its zero value. Fields of type any and
+// map[string]any are free and take what stands there as plain values.
+type Decoder struct {
+	Rules Rules
+	// Shorthand names, for a struct type, the field that a bare text stands for.
+	Shorthand map[reflect.Type]string
+	Report    *Report
+
+	fields map[reflect.Type][]Field
+}
+
+// Decode fills the struct that into points to from the whole document. The key
+// "$schema" at the top is for editors and is passed over. It reports whether it
+// found no fault.
+func (d *Decoder) Decode(doc *Document, into any) bool {
+	before := d.Report.Total()
+	w := &walk{Decoder: d, doc: doc}
+	w.value(doc.Root, reflect.ValueOf(into).Elem(), Rule{}, nil)
+	return d.Report.Total() == before
+}
+
+func (d *Decoder) fieldsOf(t reflect.Type) []Field {
+	list, ok := d.fields[t]
+	if !ok {
+		if d.fields == nil {
+			d.fields = map[reflect.Type][]Field{}
+		}
+		list = Fields(t)
+		d.fields[t] = list
+	}
+	return list
+}
+
+type walk struct {
+	*Decoder
+	doc *Document
+}
+
+func (w *walk) fault(n *Node, p *trail, suggestion, format string, args ...any) {
+	w.Report.At(w.doc, n.Pos, p.String(), fmt.Sprintf(format, args...), suggestion)
+}
+
+func (w *walk) value(n *Node, v reflect.Value, rule Rule, p *trail) {
+	if v.Kind() == reflect.Pointer {
+		v.Set(reflect.New(v.Type().Elem()))
+		v = v.Elem()
+	}
+	if u, ok := v.Addr().Interface().(encoding.TextUnmarshaler); ok {
+		w.textual(n, u, v, rule, p)
+		return
+	}
+	if u, ok := v.Addr().Interface().(json.Unmarshaler); ok {
+		w.custom(n, u, p)
+		return
+	}
+	switch v.Kind() {
+	case reflect.Interface:
+		if x := n.Value(); x != nil {
+			v.Set(reflect.ValueOf(x))
+		}
+	case reflect.Struct:
+		w.structure(n, v, p)
+	case reflect.Slice:
+		w.list(n, v, rule, p)
+	case reflect.Map:
+		w.object(n, v, rule, p)
+	default:
+		w.scalar(n, v, rule, p)
+	}
+}
+
+// mismatch reports a value of the wrong type.
+func (w *walk) mismatch(n *Node, p *trail, want string) {
+	got, suggestion := n.Kind.String(), ""
+	switch n.Kind {
+	case Text:
+		got = fmt.Sprintf("text %q", clip(n.Literal))
+		if _, err := strconv.ParseFloat(n.Literal, 64); err == nil && strings.Contains(want, "number") {
+			suggestion = "remove the quotes"
+		}
+	case Bool, Integer, Float:
+		got += " " + clip(n.Literal)
+		if want == "text" {
+			suggestion = fmt.Sprintf("write %q in quotes", clip(n.Literal))
+		}
+	case Object, List:
+		if want == "a list" && n.Kind == Object {
+			suggestion = "put it in [ ]"
+		}
+	}
+	w.fault(n, p, suggestion, "want %s, got %s", want, got)
+}
+
+func (w *walk) structure(n *Node, v reflect.Value, p *trail) {
+	t := v.Type()
+	if short := w.Shorthand[t]; short != "" && n.Kind == Text {
+		w.shorthand(n, v, short, p)
+		return
+	}
+	if n.Kind != Object {
+		want := "an object"
+		if w.Shorthand[t] != "" {
+			want = "text or an object"
+		}
+		w.mismatch(n, p, want)
+		return
+	}
+	fields := w.fieldsOf(t)
+	given := make([]bool, len(fields))
+	for i, k := range n.Keys() {
+		at := slices.IndexFunc(fields, func(f Field) bool { return f.Name == k.Name })
+		if at < 0 {
+			if p != nil || k.Name != "$schema" {
+				w.unknown(k, fields, p)
+			}
+			continue
+		}
+		if e := n.Elem(i); e.Kind != Null {
+			given[at] = true
+			f := fields[at]
+			w.value(e, v.FieldByIndex(f.Index), w.Rules.Of(t, f.Name), p.key(f.Name))
+		}
+	}
+	for i, f := range fields {
+		if !given[i] && w.Rules.Of(t, f.Name).Required {
+			w.fault(n, p, "", "missing required field %q", f.Name)
+		}
+	}
+}
+
+func (w *walk) shorthand(n *Node, v reflect.Value, name string, p *trail) {
+	for _, f := range w.fieldsOf(v.Type()) {
+		if f.Name == name {
+			w.value(n, v.FieldByIndex(f.Index), w.Rules.Of(v.Type(), name), p)
+		}
+	}
+}
+
+func (w *walk) unknown(k Key, fields []Field, p *trail) {
+	names := make([]string, len(fields))
+	for i, f := range fields {
+		names[i] = f.Name
+	}
+	suggestion := Suggest(k.Name, names)
+	switch {
+	case suggestion != "":
+	case slices.Contains(names, "custom_metadata"):
+		suggestion = "data of your own goes under custom_metadata"
+	case len(names) <= 12:
+		suggestion = "known: " + strings.Join(names, ", ")
+	}
+	w.Report.At(w.doc, k.Pos, p.String(), fmt.Sprintf("unknown field %q", clip(k.Name)), suggestion)
+}
+
+func (w *walk) list(n *Node, v reflect.Value, rule Rule, p *trail) {
+	if n.Kind != List {
+		w.mismatch(n, p, "a list")
+		return
+	}
+	w.length(n, rule, p)
+	v.Set(reflect.MakeSlice(v.Type(), n.Len(), n.Len()))
+	for i := range n.Len() {
+		e := n.Elem(i)
+		if e.Kind == Null && v.Type().Elem().Kind() != reflect.Interface {
+			w.fault(e, p.item(i), "remove it", "null is no element of this list")
+			continue
+		}
+		w.value(e, v.Index(i), elemRule(rule), p.item(i))
+	}
+}
+
+// elemRule is what a rule of a list says about its elements.
+func elemRule(rule Rule) Rule {
+	return Rule{Enum: rule.Enum, Required: true}
+}
+
+func (w *walk) object(n *Node, v reflect.Value, rule Rule, p *trail) {
+	if n.Kind != Object {
+		w.mismatch(n, p, "an object")
+		return
+	}
+	w.length(n, rule, p)
+	v.Set(reflect.MakeMapWithSize(v.Type(), n.Len()))
+	for i, k := range n.Keys() {
+		e := n.Elem(i)
+		elem := reflect.New(v.Type().Elem()).Elem()
+		if e.Kind == Null && elem.Kind() != reflect.Interface {
+			w.fault(e, p.key(k.Name), "remove it", "null is no value here")
+			continue
+		}
+		w.value(e, elem, elemRule(rule), p.key(k.Name))
+		v.SetMapIndex(reflect.ValueOf(k.Name).Convert(v.Type().Key()), elem)
+	}
+}
+
+func (w *walk) length(n *Node, rule Rule, p *trail) {
+	if rule.MaxItems > 0 && n.Len() > rule.MaxItems {
+		w.fault(n, p, "", "%d entries; the limit is %d", n.Len(), rule.MaxItems)
+	}
+}
+
+func (w *walk) scalar(n *Node, v reflect.Value, rule Rule, p *trail) {
+	switch v.Kind() {
+	case reflect.Bool:
+		if n.Kind != Bool {
+			w.mismatch(n, p, "true or false")
+			return
+		}
+		v.SetBool(n.scalar.(bool))
+	case reflect.String:
+		w.text(n, v, rule, p)
+	case reflect.Int, reflect.Int64, reflect.Int32, reflect.Uint64, reflect.Uint32:
+		w.whole(n, v, rule, p)
+	case reflect.Float64:
+		if n.Kind != Integer && n.Kind != Float {
+			w.mismatch(n, p, "a number")
+			return
+		}
+		f := number(n)
+		w.inRange(n, f, rule, p)
+		v.SetFloat(f)
+	default:
+		panic(fmt.Sprintf("source: no definition field may have the type %s", v.Type()))
+	}
+}
+
+func number(n *Node) float64 {
+	if i, ok := n.scalar.(int64); ok {
+		return float64(i)
+	}
+	return n.scalar.(float64)
+}
+
+func (w *walk) text(n *Node, v reflect.Value, rule Rule, p *trail) {
+	if n.Kind != Text {
+		w.mismatch(n, p, "text")
+		return
+	}
+	s := n.Text()
+	v.SetString(s)
+	switch {
+	case rule.Required && s == "":
+		w.fault(n, p, "", "must not be empty")
+	case len(rule.Enum) > 0 && s != "" && !slices.Contains(rule.Enum, s):
+		suggestion := ""
+		if len(rule.Enum) > 1 {
+			suggestion = Suggest(s, rule.Enum)
+		}
+		w.fault(n, p, suggestion, "%q is not allowed; want %s", clip(s), strings.Join(rule.Enum, ", "))
+	}
+}
+
+// whole takes also 3.0 and 1e3, which JSON does not tell from 3 and 1000.
+func (w *walk) whole(n *Node, v reflect.Value, rule Rule, p *trail) {
+	i, ok := n.scalar.(int64)
+	if f, isFloat := n.scalar.(float64); isFloat && f == math.Trunc(f) && math.Abs(f) <= 1<<53 {
+		i, ok = int64(f), true
+	}
+	if !ok {
+		w.mismatch(n, p, "a whole number")
+		return
+	}
+	if !w.inRange(n, float64(i), rule, p) {
+		return
+	}
+	if v.CanUint() {
+		if i < 0 || v.OverflowUint(uint64(i)) {
+			w.fault(n, p, "", "%d is out of range", i)
+			return
+		}
+		v.SetUint(uint64(i))
+		return
+	}
+	if v.OverflowInt(i) {
+		w.fault(n, p, "", "%d is out of range", i)
+		return
+	}
+	v.SetInt(i)
+}
+
+func (w *walk) inRange(n *Node, f float64, rule Rule, p *trail) bool {
+	r := rule.Range
+	if r == nil || f >= r.Min && f <= r.Max && (!r.Open || f > r.Min) {
+		return true
+	}
+	w.fault(n, p, "", "%s is out of range; want %s", clip(n.Literal), r)
+	return false
+}
+
+// String reads "0 to 1", "more than 0", "at least 1".
+func (r *Range) String() string {
+	low := "at least "
+	if r.Open {
+		low = "more than "
+	}
+	switch {
+	case math.IsInf(r.Max, 1):
+		return low + plain(r.Min)
+	case r.Open:
+		return low + plain(r.Min) + ", at most " + plain(r.Max)
+	}
+	return plain(r.Min) + " to " + plain(r.Max)
+}
+
+func plain(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
+
+// textual fills types that read themselves from text: times and durations.
+func (w *walk) textual(n *Node, u encoding.TextUnmarshaler, v reflect.Value, rule Rule, p *trail) {
+	want := wantText(v.Type())
+	if n.Kind != Text {
+		w.mismatch(n, p, want)
+		return
+	}
+	if err := u.UnmarshalText([]byte(n.Text())); err != nil {
+		w.fault(n, p, "", "want %s, got %q", want, clip(n.Text()))
+		return
+	}
+	if v.Kind() == reflect.Int64 {
+		w.inRange(n, time.Duration(v.Int()).Seconds(), rule, p)
+	}
+}
+
+func wantText(t reflect.Type) string {
+	switch {
+	case t == reflect.TypeFor[time.Time]():
+		return `a time such as "2000-01-01T00:00:00Z"`
+	case t.Kind() == reflect.Int64:
+		return `a duration such as "90s" or "1h30m"`
+	}
+	return "text"
+}
+
+// custom fills types that read themselves from JSON; the position of a fault in
+// them is that of the whole value.
+func (w *walk) custom(n *Node, u json.Unmarshaler, p *trail) {
+	b, err := json.Marshal(n.Value())
+	if err == nil {
+		err = u.UnmarshalJSON(b)
+	}
+	if err != nil {
+		w.fault(n, p, "", "%s", strings.TrimPrefix(err.Error(), "json: "))
+	}
+}

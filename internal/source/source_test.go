@@ -1,0 +1,351 @@
+package source
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"tavernsim/protocol"
+
+	"golang.org/x/tools/txtar"
+	"pgregory.net/rapid"
+)
+
+var update = flag.Bool("update", false, "rewrite the expectations in testdata")
+
+// Each archive holds input files and, last, the trees and faults they give.
+// go test ./internal/source -run TestTrees -update rewrites it.
+func TestTrees(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no archives", err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) { testTrees(t, file) })
+	}
+}
+
+func testTrees(t *testing.T, file string) {
+	a, err := txtar.ParseFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := ""
+	if n := len(a.Files) - 1; a.Files[n].Name == "want" {
+		want = string(a.Files[n].Data)
+		a.Files = a.Files[:n]
+	}
+	var b strings.Builder
+	for _, f := range a.Files {
+		var report Report
+		doc := Parse(f.Name, f.Data, Limits{}, &report)
+		fmt.Fprintf(&b, "%s:\n", f.Name)
+		if doc != nil {
+			dump(&b, doc.Root, nil)
+		}
+		for _, f := range report.List() {
+			fmt.Fprintln(&b, "!", f)
+		}
+	}
+	if *update {
+		a.Files = append(a.Files, txtar.File{Name: "want", Data: []byte(b.String())})
+		if err := os.WriteFile(file, txtar.Format(a), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if b.String() != want {
+		t.Errorf("got:\n%s\nwant:\n%s", b.String(), want)
+	}
+}
+
+// dump writes one line per node: position, path, value.
+func dump(b *strings.Builder, n *Node, p *trail) {
+	fmt.Fprintf(b, "  %d:%d %s ", n.Pos.Line, n.Pos.Column, p)
+	switch n.Kind {
+	case Object, List:
+		fmt.Fprintf(b, "%s of %d\n", n.Kind, n.Len())
+	default:
+		fmt.Fprintf(b, "%T %#v\n", n.Value(), n.Value())
+	}
+	for i := range n.Len() {
+		if n.Kind == Object {
+			k := n.Keys()[i]
+			fmt.Fprintf(b, "  %d:%d key %s\n", k.Pos.Line, k.Pos.Column, k.Name)
+			dump(b, n.Elem(i), p.key(k.Name))
+		} else {
+			dump(b, n.Elem(i), p.item(i))
+		}
+	}
+}
+
+// Both notations give the same tree of the same value, and the plain value back.
+func TestParseBothNotations(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		v := genValue(3).Draw(t, "value")
+		text, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"x.json", "x.yaml"} {
+			var report Report
+			doc := Parse(name, text, Limits{}, &report)
+			if doc == nil || report.Total() > 0 {
+				t.Fatalf("%s of %s: %v", name, text, report.Err())
+			}
+			if got := doc.Root.Value(); !protocol.Equal(got, v) {
+				t.Fatalf("%s of %s: got %#v, want %#v", name, text, got, v)
+			}
+		}
+	})
+}
+
+func genValue(depth int) *rapid.Generator[any] {
+	scalars := []*rapid.Generator[any]{
+		rapid.Just[any](nil),
+		rapid.Bool().AsAny(),
+		rapid.Int64().AsAny(),
+		rapid.Float64Range(-1e15, 1e15).AsAny(),
+		rapid.StringMatching(`[a-z0-9:#\-"'\\ é漢\n{}\[\]&*!|>%@]{0,12}`).AsAny(),
+	}
+	if depth == 0 {
+		return rapid.OneOf(scalars...)
+	}
+	list := rapid.Custom(func(t *rapid.T) any { return rapid.SliceOfN(genValue(depth-1), 0, 4).Draw(t, "list") })
+	object := rapid.Custom(func(t *rapid.T) any {
+		return rapid.MapOfN(rapid.StringMatching(`[a-z_]{1,6}`), genValue(depth-1), 0, 4).Draw(t, "object")
+	})
+	return rapid.OneOf(append(scalars, list, object)...)
+}
+
+func TestLimits(t *testing.T) {
+	deep := func(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }
+	bomb := "a: &a [x,x,x,x,x,x,x,x,x,x]\n"
+	for c := 'b'; c < 'j'; c++ {
+		bomb += fmt.Sprintf("%c: &%c [%s]\n", c, c, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*%c,", c-1), 10), ","))
+	}
+	for _, tc := range []struct {
+		name, file, text, want string
+		lim                    Limits
+	}{
+		{"depth allowed", "x.json", deep(64), "", Limits{}},
+		{"depth json", "x.json", deep(66), "x.json:1:65: nested deeper than 64", Limits{}},
+		{"depth far beyond the stack", "x.json", strings.Repeat("[", 5_000_000), "x.json:1:65: nested deeper than 64", Limits{}},
+		{"depth in comments and text does not count", "x.json", "[\"" + strings.Repeat("[", 99) + "\" /*" + strings.Repeat("{", 99) + "*/] // " + strings.Repeat("[", 99), "", Limits{}},
+		{"depth yaml", "x.yaml", deep(70), "nested deeper than 64", Limits{}},
+		{"bytes", "x.json", "[1, 2, 3]", "x.json: the file has 9 bytes; the limit is 8 (split it)", Limits{MaxBytes: 8}},
+		{"nodes", "x.json", "[1, 2, 3]", "more than 3 values", Limits{MaxNodes: 3}},
+		{"alias bomb", "x.yaml", bomb, "more than 2000000 values", Limits{}},
+		{"alias of itself", "x.yaml", "a: &a [*a]", "", Limits{}},
+		{"utf-8", "x.json", "{\"é\": \"\xff\"}", "x.json:1:8: byte 0xff is not UTF-8", Limits{}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var report Report
+			doc := Parse(tc.file, []byte(tc.text), tc.lim, &report)
+			got := ""
+			if err := report.Err(); err != nil {
+				got = err.Error()
+			}
+			if tc.name == "alias of itself" { // refused by one bound or another
+				if doc != nil || got == "" {
+					t.Fatal("accepted")
+				}
+				return
+			}
+			if (tc.want == "") != (got == "") || !strings.Contains(got, tc.want) {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestReportBounds(t *testing.T) {
+	var r Report
+	if r.Err() != nil {
+		t.Fatal("an empty report is an error")
+	}
+	for i := range MaxHeld + 5 {
+		r.Add(Fault{File: "f", Line: MaxHeld + 10 - i, Message: "m"})
+	}
+	list := r.List()
+	if len(list) != MaxShown || r.Total() != MaxHeld+5 {
+		t.Fatalf("%d shown of %d", len(list), r.Total())
+	}
+	for i := 1; i < len(list); i++ {
+		if list[i-1].compare(list[i]) >= 0 {
+			t.Fatal("not sorted")
+		}
+	}
+	if text := r.Err().Error(); !strings.HasSuffix(text, fmt.Sprintf("\nand %d more", MaxHeld+5-MaxShown)) {
+		t.Error(text[len(text)-40:])
+	}
+	if k := protocol.KindOf(r.Err()); k != protocol.KindInvalid {
+		t.Error("kind", k)
+	}
+}
+
+func TestReportDropsRepetitions(t *testing.T) {
+	var r Report
+	for range 3 {
+		r.Add(Fault{File: "f", Line: 1, Message: "m"})
+	}
+	if got := r.Err().Error(); got != "f:1:0: m" {
+		t.Error(got)
+	}
+}
+
+func TestSuggest(t *testing.T) {
+	words := []string{"instance_id", "profile_id", "count", "on_scene_start"}
+	for word, want := range map[string]string{
+		"instanceId": "instance_id", "instnace_id": "instance_id", "profil_id": "profile_id", "cuont": "count",
+		"counts": "count", "zzz": "", "": "", "on_scene_stat": "on_scene_start", "ON-SCENE-START": "on_scene_start",
+	} {
+		if got := nearest(word, words); got != want {
+			t.Errorf("%q: got %q, want %q", word, got, want)
+		}
+	}
+	if got := nearest("ab", []string{"ad", "ac"}); got != "ac" {
+		t.Errorf("a tie goes to the first in order, got %q", got)
+	}
+}
+
+// distance agrees with the plain recursive definition.
+func TestDistance(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a := rapid.StringMatching(`[ab]{0,6}`).Draw(t, "a")
+		b := rapid.StringMatching(`[ab]{0,6}`).Draw(t, "b")
+		if got, want := distance(a, b, 100), slowDistance(a, b); got != want {
+			t.Fatalf("%q %q: got %d, want %d", a, b, got, want)
+		}
+	})
+}
+
+func slowDistance(a, b string) int {
+	switch {
+	case a == "":
+		return len(b)
+	case b == "":
+		return len(a)
+	}
+	n, m := len(a), len(b)
+	cost := 1
+	if a[n-1] == b[m-1] {
+		cost = 0
+	}
+	d := min(slowDistance(a[:n-1], b)+1, slowDistance(a, b[:m-1])+1, slowDistance(a[:n-1], b[:m-1])+cost)
+	if n > 1 && m > 1 && a[n-1] == b[m-2] && a[n-2] == b[m-1] {
+		d = min(d, slowDistance(a[:n-2], b[:m-2])+1)
+	}
+	return d
+}
+
+type color string
+
+type shape struct {
+	Name    string            `json:"name"`
+	Color   color             `json:"color,omitempty"`
+	Size    int               `json:"size"`
+	Big     uint64            `json:"big"`
+	Ratio   float64           `json:"ratio"`
+	On      *bool             `json:"on"`
+	Tags    []string          `json:"tags"`
+	Parts   []shape           `json:"parts"`
+	Names   map[string]string `json:"names"`
+	Ports   map[string]shape  `json:"ports"`
+	Free    map[string]any    `json:"free"`
+	Any     any               `json:"any"`
+	At      time.Time         `json:"at"`
+	Skipped int               `json:"-"`
+}
+
+func decoder(r *Report) *Decoder {
+	return &Decoder{Report: r, Shorthand: map[reflect.Type]string{reflect.TypeFor[shape](): "name"}, Rules: Rules{
+		"source.shape.name":  {Required: true, Doc: "What it is called."},
+		"source.shape.color": {Enum: []string{"red", "blue"}, Default: "red"},
+		"source.shape.ratio": {Range: &Range{Min: 0, Max: 1}},
+		"source.shape.tags":  {MaxItems: 2},
+	}}
+}
+
+func TestDecode(t *testing.T) {
+	text := `{"$schema": "x", "name": "n", "color": "blue", "size": 3.0, "big": 7, "ratio": 1, "on": false, "tags": ["a", "b"],
+		"parts": ["short", {"name": "long", "size": 1}], "names": {"a": "b"}, "ports": {"p": {"name": "q"}},
+		"free": {"x": [1, 2.5, null]}, "any": null, "at": "2025-01-02T03:04:05Z"}`
+	var report Report
+	var got shape
+	doc := Parse("x.json", []byte(text), Limits{}, &report)
+	if !decoder(&report).Decode(doc, &got) {
+		t.Fatal(report.Err())
+	}
+	off := false
+	want := shape{Name: "n", Color: "blue", Size: 3, Big: 7, Ratio: 1, On: &off, Tags: []string{"a", "b"},
+		Parts: []shape{{Name: "short"}, {Name: "long", Size: 1}}, Names: map[string]string{"a": "b"},
+		Ports: map[string]shape{"p": {Name: "q"}}, Free: map[string]any{"x": []any{int64(1), 2.5, nil}},
+		At: time.Date(2025, 1, 2, 3, 4, 5, 0, time.UTC)}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v\nwant %+v", got, want)
+	}
+}
+
+// What Decode refuses by type, range and enumeration, the schema says, too.
+func TestSchemaOfStruct(t *testing.T) {
+	got := decoder(&Report{}).Schema(reflect.TypeFor[shape](), "Shape")
+	text, err := json.MarshalIndent(got, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const file = "testdata/shape.schema.json"
+	if *update {
+		if err := os.WriteFile(file, append(text, '\n'), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil || string(want) != string(text)+"\n" {
+		t.Errorf("got %s\nwant %s %v", text, want, err)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	files, _ := filepath.Glob("testdata/*.txtar")
+	for _, file := range files {
+		a, err := txtar.ParseFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		for _, x := range a.Files {
+			f.Add(strings.HasSuffix(x.Name, ".yaml"), x.Data)
+		}
+	}
+	f.Fuzz(func(t *testing.T, isYAML bool, data []byte) {
+		name := "x.json"
+		if isYAML {
+			name = "x.yaml"
+		}
+		var report Report
+		doc := Parse(name, data, Limits{MaxNodes: 10_000, MaxDepth: 32}, &report)
+		if doc == nil {
+			if report.Total() == 0 {
+				t.Fatal("refused without a fault")
+			}
+			return
+		}
+		v := doc.Root.Value()
+		if n, err := protocol.Normalize(v); err != nil || !protocol.Equal(n, v) {
+			t.Fatalf("not normal: %v", err)
+		}
+		var s shape
+		decoder(&report).Decode(doc, &s)
+		for _, fault := range report.List() {
+			if fault.Line < 0 || fault.Line > len(data)+2 || fault.Message == "" { // YAML has five line breaks
+				t.Fatalf("bad fault %+v", fault)
+			}
+		}
+	})
+}

@@ -1,0 +1,49 @@
+package project
+
+import (
+	"tavernsim/engine/workflow"
+)
+
+// Definition is project.json: what holds for the project as a whole.
+type Definition struct {
+	ID             string         `json:"id"`
+	Name           string         `json:"name,omitempty"`
+	Description    string         `json:"description,omitempty"`
+	Version        string         `json:"version,omitempty"`
+	SchemaVersion  string         `json:"schema_version,omitempty"`
+	DefaultScene   string         `json:"default_scene,omitempty"`
+	Model          string         `json:"model,omitempty"`
+	AgentProfiles  []string       `json:"agent_profiles,omitempty"`
+	EventSchemas   map[string]any `json:"event_schemas,omitempty"`
+	Plugins        []any          `json:"plugins,omitempty"`
+	Dependencies   map[string]any `json:"dependencies,omitempty"`
+	CustomMetadata map[string]any `json:"custom_metadata,omitempty"`
+}
+
+// Options say how to load. The zero value loads without knowing any tool.
+type Options struct {
+	// Name is the id of a project without project.json: the folder's name.
+	// Default "project".
+	Name string
+	// Tools lists the tool ids that exist. Nil: tool ids are not checked.
+	Tools []string
+	// Kinds are the node kinds that workflows may use beside the engine's own.
+	Kinds workflow.Kinds
+	// Stops says that the program's flags give a stop condition, so a virtual
+	// scene without one is not worth a warning.
+	Stops  bool
+	Limits Limits
+}
+
+// DefaultModel is the model file that is used when it exists and none is named.
+const DefaultModel = "models/scripted.yaml"
+
+func schemaVersions() []string { return []string{"1.0"} }
+
+func dataFlowTypes() []string {
+	var list []string
+	for _, t := range workflow.Types() {
+		list = append(list, string(t))
+	}
+	return list
+}

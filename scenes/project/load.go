@@ -1,0 +1,369 @@
+package project
+
+import (
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+
+	"tavernsim/engine/bus"
+	"tavernsim/engine/expr"
+	"tavernsim/engine/knowledge"
+	"tavernsim/internal/source"
+	"tavernsim/llm/scripted"
+	"tavernsim/protocol"
+
+	"golang.org/x/mod/semver"
+)
+
+// loader builds a Project. Its steps run in the order in which definitions
+// refer to each other, and every step goes on after a fault.
+type loader struct {
+	opt     Options
+	tree    *tree
+	report  *source.Report
+	warns   *source.Report
+	decoder *source.Decoder
+	project *Project
+	schemas *schemaCompiler
+	ids     map[string]place // "kind id" to where it was given
+	filters map[string]*expr.Program
+	quiet   *source.Decoder                        // decodes again what was decoded, and reports nowhere
+	def     *source.Document                       // project.json; nil = none
+	models  map[string]bool                        // model files looked at, and whether they are sound
+	entries map[string]map[string]*knowledge.Entry // by knowledge base; see entry
+}
+
+// place is a node within a file, for faults that are found later.
+type place struct {
+	doc  *source.Document
+	node *source.Node
+}
+
+func (p place) String() string {
+	return fmt.Sprintf("%s:%d:%d", p.doc.File, p.node.Pos.Line, p.node.Pos.Column)
+}
+
+func newLoader(fsys fs.FS, opt Options) *loader {
+	report, warns := &source.Report{}, &source.Report{}
+	l := &loader{
+		opt:     opt,
+		tree:    newTree(fsys, opt.Limits, report, warns),
+		report:  report,
+		warns:   warns,
+		decoder: newDecoder(report),
+		ids:     map[string]place{},
+		filters: map[string]*expr.Program{},
+		quiet:   newDecoder(&source.Report{}),
+		entries: map[string]map[string]*knowledge.Entry{},
+		models:  map[string]bool{},
+	}
+	l.schemas = newSchemaCompiler(l.tree)
+	l.project = &Project{
+		profiles:  map[string]*Profile{},
+		scenes:    map[string]*Scene{},
+		workflows: newResolver(),
+		bases:     map[string]*knowledge.KnowledgeBase{},
+		panels:    map[string]*Panel{},
+		events:    map[string]*jsonSchema{},
+	}
+	return l
+}
+
+func (l *loader) load() {
+	l.def = l.loadDefinition()
+	l.loadModels()
+	l.loadPanels()
+	l.loadKnowledge()
+	l.loadWorkflows()
+	profiles := l.loadProfiles()
+	scenes := l.loadScenes()
+	l.linkWorkflows()
+	l.linkProfiles(profiles)
+	l.linkScenes(scenes)
+	l.linkDefinition(l.def)
+}
+
+// fault notes a fault at the node that steps lead to, or at the nearest one
+// above it that exists.
+func (l *loader) fault(doc *source.Document, steps []string, suggestion, format string, args ...any) {
+	l.note(l.report, doc, steps, suggestion, format, args...)
+}
+
+func (l *loader) warn(doc *source.Document, steps []string, suggestion, format string, args ...any) {
+	l.note(l.warns, doc, steps, suggestion, format, args...)
+}
+
+func (l *loader) note(to *source.Report, doc *source.Document, steps []string, suggestion, format string, args ...any) {
+	n, _ := doc.Root.Find(steps...)
+	to.At(doc, n.Pos, source.Path(steps...), fmt.Sprintf(format, args...), suggestion)
+}
+
+// at makes steps out of names and indexes.
+func at(steps ...any) []string {
+	out := make([]string, len(steps))
+	for i, s := range steps {
+		out[i] = fmt.Sprint(s)
+	}
+	return out
+}
+
+// claim takes an id of a kind and reports whether it was free and can be used.
+func (l *loader) claim(kind, id string, doc *source.Document, steps []string) bool {
+	if id == "" {
+		return false // the missing field was reported
+	}
+	if problem := badID(id); problem != "" {
+		l.fault(doc, steps, "", "the id %q %s", id, problem)
+	}
+	n, _ := doc.Root.Find(steps...)
+	if first, ok := l.ids[kind+" "+id]; ok {
+		l.fault(doc, steps, "rename one of them", "the %s id %q is given twice; the first is at %s", kind, id, first)
+		return false
+	}
+	l.ids[kind+" "+id] = place{doc, n}
+	return true
+}
+
+// badID says what makes a text no id, "" when it is one.
+func badID(id string) string {
+	switch {
+	case len(id) > MaxIDBytes:
+		return fmt.Sprintf("has %d bytes; the limit is %d", len(id), MaxIDBytes)
+	case strings.TrimSpace(id) != id:
+		return "begins or ends with a blank"
+	case strings.ContainsFunc(id, func(r rune) bool { return r < ' ' || r == 0x7f }):
+		return "holds a control character"
+	}
+	return ""
+}
+
+// version checks a semantic version; "" is left to the required rule.
+func (l *loader) version(doc *source.Document, steps []string, v string) {
+	core, _, _ := strings.Cut(v, "-")
+	core, _, _ = strings.Cut(core, "+")
+	if v == "" || semver.IsValid("v"+v) && strings.Count(core, ".") == 2 {
+		return
+	}
+	suggestion := ""
+	if fixed := semver.Canonical("v" + strings.TrimPrefix(v, "v")); fixed != "" {
+		suggestion = fmt.Sprintf("write %q", fixed[1:])
+	}
+	l.fault(doc, steps, suggestion, "%q is no semantic version; want major.minor.patch", v)
+}
+
+// expression compiles an expression once per text and roots.
+func (l *loader) expression(doc *source.Document, steps []string, src string, roots ...string) *expr.Program {
+	if src == "" {
+		return nil
+	}
+	key := strings.Join(roots, " ") + "\n" + src
+	if p, ok := l.filters[key]; ok {
+		return p
+	}
+	p, err := expr.Compile(src, roots...)
+	if err != nil {
+		message, hint := expressionFault(err)
+		l.fault(doc, steps, hint, "the expression does not compile: %s", message)
+		return nil
+	}
+	l.filters[key] = p
+	return p
+}
+
+func (l *loader) loadDefinition() *source.Document {
+	var files []string
+	for _, p := range l.tree.listed {
+		if isProjectFile(p) {
+			files = append(files, p)
+		}
+	}
+	def := &l.project.Definition
+	if len(files) == 0 {
+		def.ID = l.opt.Name
+		if def.ID == "" {
+			def.ID = "project"
+		}
+		return nil
+	}
+	for _, p := range files[1:] {
+		l.tree.fault(p, "the project has a second project file beside "+files[0], "remove one")
+	}
+	doc := l.tree.parse(files[0])
+	if doc == nil {
+		return nil
+	}
+	l.decoder.Decode(doc, def)
+	l.version(doc, at("version"), def.Version)
+	if problem := badID(def.ID); problem != "" {
+		l.fault(doc, at("id"), "", "the id %q %s", def.ID, problem)
+	}
+	def.Model = l.modelFile(doc, at("model"), def.Model)
+	if len(def.Plugins) > 0 {
+		l.fault(doc, at("plugins"), "remove the field", "plugins are not supported by this version")
+	}
+	if len(def.Dependencies) > 0 {
+		l.fault(doc, at("dependencies"), "copy what is needed into this folder and remove the field", "projects cannot depend on other projects in this version")
+	}
+	return doc
+}
+
+// linkDefinition checks what project.json refers to, after all else is loaded.
+func (l *loader) linkDefinition(doc *source.Document) {
+	if doc == nil {
+		return
+	}
+	def := &l.project.Definition
+	if _, ok := l.project.scenes[def.DefaultScene]; !ok && def.DefaultScene != "" {
+		ids := protocol.SortedKeys(l.project.scenes)
+		l.fault(doc, at("default_scene"), l.instead(scenesDir, def.DefaultScene, ids), "there is no scene %q", def.DefaultScene)
+	}
+	for _, eventType := range protocol.SortedKeys(def.EventSchemas) {
+		l.eventSchema(doc, eventType, def.EventSchemas[eventType])
+	}
+}
+
+func (l *loader) eventSchema(doc *source.Document, eventType string, written any) {
+	steps := at("event_schemas", eventType)
+	if problem := badEventType(eventType, false); problem != "" {
+		l.fault(doc, steps, "", "the event type %q %s", eventType, problem)
+	}
+	from, under := doc, steps
+	if p, ok := written.(string); ok {
+		clean, problem := l.tree.locate(p)
+		if problem != "" {
+			l.fault(doc, steps, "", "%s", problem)
+			return
+		}
+		if from, under = l.tree.parse(clean), nil; from == nil {
+			return
+		}
+	}
+	if s := l.schema(from, under); s != nil {
+		l.project.events[eventType] = s
+	}
+}
+
+// modelFile checks a path of a model file and reads the file, so that it is
+// part of the inputs. It returns the clean path, or what was written when that
+// is wrong, so that nothing else is taken instead.
+func (l *loader) modelFile(doc *source.Document, steps []string, written string) string {
+	if written == "" {
+		return ""
+	}
+	clean, problem := l.tree.locate(written)
+	if problem != "" {
+		l.fault(doc, steps, source.Suggest(written, l.tree.under(modelsDir)), "%s", problem)
+		return written
+	}
+	l.checkModel(clean)
+	return clean
+}
+
+// checkModel reads a script and reports its faults, once.
+func (l *loader) checkModel(file string) bool {
+	if sound, ok := l.models[file]; ok {
+		return sound
+	}
+	f := l.tree.load(file)
+	l.models[file] = f != nil && scripted.Read(file, f.data, l.report) != nil
+	return l.models[file]
+}
+
+func (l *loader) loadModels() {
+	for _, p := range l.tree.under(modelsDir) {
+		l.tree.load(p)
+	}
+}
+
+// under lists all files of a folder, whatever their ending.
+func (t *tree) under(dir string) []string {
+	var list []string
+	for _, p := range t.listed {
+		if strings.HasPrefix(p, dir+"/") {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// Panel is the definition of an application panel (§3.7). The loader knows its
+// id; the rest belongs to whoever serves it.
+type Panel struct {
+	ID         string
+	File       string
+	Definition map[string]any
+}
+
+// loadPanels reads panels/x.json and panels/x/panel_definition.json, but not
+// the other files of a panel's own folder.
+func (l *loader) loadPanels() {
+	for _, p := range l.tree.definitions(panelsDir) {
+		base := strings.TrimSuffix(path.Base(p), path.Ext(p))
+		if path.Dir(p) != panelsDir && base != "panel_definition" {
+			continue
+		}
+		doc := l.tree.parse(p)
+		if doc == nil {
+			continue
+		}
+		id := doc.Root.Get("id")
+		if id.Text() == "" {
+			l.fault(doc, nil, `add "id"`, "a panel definition wants an object with the text field id")
+			continue
+		}
+		if l.claim("panel", id.Text(), doc, at("id")) {
+			l.project.panels[id.Text()] = &Panel{ID: id.Text(), File: p, Definition: doc.Root.Value().(map[string]any)}
+		}
+	}
+}
+
+// instead suggests what a reference into a folder could have meant: the nearest
+// candidate, a file that could not be read, or all of a few.
+func (l *loader) instead(dir, word string, candidates []string) string {
+	if s := source.Suggest(word, candidates); s != "" {
+		return s
+	}
+	if broken := l.tree.broken[dir]; len(broken) > 0 {
+		return "it may be in " + broken[0] + ", which has a syntax error"
+	}
+	return suggestOr(word, candidates)
+}
+
+// suggestOr suggests the nearest candidate, or lists them when they are few.
+func suggestOr(word string, candidates []string) string {
+	if s := source.Suggest(word, candidates); s != "" {
+		return s
+	}
+	switch {
+	case len(candidates) == 0 || len(candidates) > 8:
+		return ""
+	case len(candidates) == 1:
+		return "there is " + candidates[0]
+	}
+	return "there are " + strings.Join(candidates, ", ")
+}
+
+// badEventType says what makes a text no event type, "" when it is one: words
+// with dots between them. A pattern may be "*" or end in ".*".
+func badEventType(s string, pattern bool) string {
+	if pattern && s == "*" {
+		return ""
+	}
+	if pattern {
+		s = strings.TrimSuffix(s, ".*")
+	}
+	switch {
+	case s == "":
+		return "is empty"
+	case len(s) > bus.MaxTypeBytes:
+		return fmt.Sprintf("has %d bytes; the limit is %d", len(s), bus.MaxTypeBytes)
+	case strings.Contains(s, "*"):
+		return `holds a star; only a subscription may, as ".*" at its end`
+	case strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r == 0x7f }):
+		return "holds a blank or a control character"
+	case strings.HasPrefix(s, "."), strings.HasSuffix(s, "."), strings.Contains(s, ".."):
+		return "has an empty segment"
+	}
+	return ""
+}

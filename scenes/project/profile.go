@@ -1,0 +1,320 @@
+package project
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"tavernsim/engine/agent"
+	"tavernsim/engine/expr"
+	"tavernsim/internal/source"
+	"tavernsim/protocol"
+)
+
+// Profile is a profile with its references resolved.
+type Profile struct {
+	// Definition names workflows by id, whatever the file says.
+	Definition *agent.Profile
+	File       string
+	// Subscriptions of the profile and of its custom_runtime_config.
+	Subscriptions []Subscription
+
+	schema  *jsonSchema          // of the private state; nil = any object
+	runtime *agent.RuntimeConfig // of instances that set none themselves; nil = not asked for yet
+	doc     *source.Document     // while loading
+}
+
+// Subscription is a subscription with its filter compiled.
+type Subscription struct {
+	Type   string        // may be "*" or end in ".*"
+	Filter *expr.Program // over payload, event, self, scene, world; nil = all
+}
+
+// CheckState validates a private state against the profile's schema. Without a
+// schema every object is valid.
+func (p *Profile) CheckState(state map[string]any) error {
+	if p.schema == nil {
+		return nil
+	}
+	if v := p.schema.check(state); len(v) > 0 {
+		return protocol.Errorf(protocol.KindInvalid, "profile %s: private state: %s", p.Definition.ID, joinViolations(v))
+	}
+	return nil
+}
+
+// KnowledgeBase finds the id behind an alias or id that the profile may use;
+// "" is the profile's first.
+func (p *Profile) KnowledgeBase(aliasOrID string) (agent.KnowledgeReference, bool) {
+	refs := p.Definition.KnowledgeBaseReferences
+	if aliasOrID == "" && len(refs) > 0 {
+		return refs[0], true
+	}
+	for _, r := range refs {
+		if aliasOrID != "" && r.Alias == aliasOrID {
+			return r, true
+		}
+	}
+	for _, r := range refs {
+		if r.SourceID == aliasOrID {
+			return r, true
+		}
+	}
+	return agent.KnowledgeReference{}, false
+}
+
+func (l *loader) loadProfiles() []*Profile {
+	files := l.tree.definitions(profilesDir)
+	for i, written := range l.project.Definition.AgentProfiles {
+		clean, problem := l.tree.locate(written)
+		if problem != "" {
+			l.fault(l.def, at("agent_profiles", i), source.Suggest(written, files), "%s", problem)
+		} else if !slices.Contains(files, clean) {
+			files = append(files, clean)
+		}
+	}
+	var list []*Profile
+	for _, file := range files {
+		doc := l.tree.parse(file)
+		if doc == nil {
+			continue
+		}
+		p := &Profile{Definition: &agent.Profile{}, File: file, doc: doc}
+		l.decoder.Decode(doc, p.Definition)
+		l.version(doc, at("version"), p.Definition.Version)
+		list = append(list, p)
+		if l.claim("profile", p.Definition.ID, doc, at("id")) {
+			l.project.profiles[p.Definition.ID] = p
+		}
+	}
+	return list
+}
+
+func (l *loader) linkProfiles(list []*Profile) {
+	for _, p := range list {
+		d := p.Definition
+		d.CoreDeliberationWorkflowID = l.workflowRef(p.doc, at("core_deliberation_workflow_id"), d.CoreDeliberationWorkflowID)
+		l.linkSkills(p)
+		l.linkTools(p)
+		l.linkKnowledge(p)
+		d.InitialGoalsReference = l.goals(p, p.doc, at("initial_goals_reference"), d.InitialGoalsReference)
+		p.Subscriptions = l.subscriptions(p.doc, at("subscribed_event_types"), d.SubscribedEventTypes)
+		if d.CustomRuntimeConfig != nil {
+			p.Subscriptions = addSubscriptions(p.Subscriptions, l.subscriptions(p.doc,
+				at("custom_runtime_config", "subscribed_event_types"), d.CustomRuntimeConfig.SubscribedEventTypes))
+		}
+		l.linkState(p)
+	}
+}
+
+func (l *loader) linkSkills(p *Profile) {
+	d := p.Definition
+	seen := map[string]bool{}
+	var skills, reflections []string
+	for i, ref := range d.SkillWorkflowIDsInventory {
+		steps := at("skill_workflow_ids_inventory", i)
+		id := l.workflowRef(p.doc, steps, ref)
+		switch {
+		case id == "":
+			continue
+		case seen[id]:
+			l.warn(p.doc, steps, "remove one", "the skill %q is listed twice", id)
+			continue
+		}
+		seen[id] = true
+		skills = append(skills, id)
+		if strings.Contains(strings.ToLower(id), "reflect") {
+			reflections = append(reflections, id)
+		}
+	}
+	d.SkillWorkflowIDsInventory = skills
+	d.ReflectionWorkflowID = l.workflowRef(p.doc, at("reflection_workflow_id"), d.ReflectionWorkflowID)
+	switch {
+	case d.ReflectionWorkflowID != "":
+	case len(reflections) == 1:
+		d.ReflectionWorkflowID = reflections[0]
+	case len(reflections) > 1:
+		l.warn(p.doc, at("skill_workflow_ids_inventory"), "name one in reflection_workflow_id",
+			"several skills could be the reflection: %s; the profile has none", strings.Join(reflections, ", "))
+	}
+}
+
+func (l *loader) linkTools(p *Profile) {
+	for i, id := range p.Definition.ToolIDsInventory {
+		steps := at("tool_ids_inventory", i)
+		switch {
+		case strings.HasPrefix(id, "workflow:"):
+			l.fault(p.doc, steps, "list it in skill_workflow_ids_inventory", "%q is a skill, not a tool", id)
+		case slices.Index(p.Definition.ToolIDsInventory, id) < i:
+			l.warn(p.doc, steps, "remove one", "the tool %q is listed twice", id)
+		case l.opt.Tools != nil && !slices.Contains(l.opt.Tools, id):
+			l.fault(p.doc, steps, source.Suggest(id, l.opt.Tools), "there is no tool %q", id)
+		}
+	}
+}
+
+func (l *loader) linkKnowledge(p *Profile) {
+	names := map[string]int{}
+	for i, ref := range p.Definition.KnowledgeBaseReferences {
+		steps := at("knowledge_base_references", i)
+		if _, ok := l.project.bases[ref.SourceID]; !ok && ref.SourceID != "" {
+			l.fault(p.doc, append(steps, "source_id"), l.instead(knowledgeDir, ref.SourceID, protocol.SortedKeys(l.project.bases)),
+				"there is no knowledge base %q", ref.SourceID)
+		}
+		name, field := ref.Alias, "alias"
+		if name == "" {
+			name, field = ref.SourceID, "source_id"
+		}
+		if first, ok := names[name]; ok && name != "" {
+			l.fault(p.doc, append(steps, field), "give it an alias of its own", "the name %q is already that of knowledge_base_references[%d]", name, first)
+		}
+		names[name] = i
+	}
+}
+
+// goals checks goal references of a profile or of an override, and names their
+// knowledge bases by id.
+func (l *loader) goals(p *Profile, doc *source.Document, steps []string, refs []agent.GoalReference) []agent.GoalReference {
+	out := slices.Clone(refs)
+	for i := range out {
+		g := &out[i]
+		here := append(slices.Clone(steps), at(i)...)
+		ref, ok := p.KnowledgeBase(g.KBAliasOrID)
+		if !ok && g.KBAliasOrID == "" {
+			l.fault(doc, here, "", "the profile refers to no knowledge base that could hold this goal")
+			continue
+		}
+		if !ok {
+			l.fault(doc, append(here, "kb_alias_or_id"), suggestOr(g.KBAliasOrID, p.baseNames()),
+				"the profile has no knowledge base %q", g.KBAliasOrID)
+			continue
+		}
+		g.KBAliasOrID = ref.SourceID
+		kb := l.project.bases[ref.SourceID]
+		if kb == nil || g.CAIUID == "" {
+			continue // reported at the reference
+		}
+		switch e := l.entry(kb, g.CAIUID); {
+		case e == nil:
+			l.fault(doc, append(here, "caiu_id"), suggestOr(g.CAIUID, entryIDs(kb, isGoal)),
+				"the knowledge base %q has no entry %q", kb.ID, g.CAIUID)
+		case !isGoal(e):
+			l.fault(doc, append(here, "caiu_id"), suggestOr(g.CAIUID, entryIDs(kb, isGoal)),
+				"the entry %q of %q is no goal; its entry_type is %q", g.CAIUID, kb.ID, e.EntryType)
+		}
+	}
+	return out
+}
+
+func (p *Profile) baseNames() []string {
+	var names []string
+	for _, r := range p.Definition.KnowledgeBaseReferences {
+		names = append(names, r.SourceID)
+		if r.Alias != "" {
+			names = append(names, r.Alias)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// filterRoots are what a filter_condition may read.
+func filterRoots() []string { return []string{"payload", "event", "self", "scene", "world"} }
+
+func (l *loader) subscriptions(doc *source.Document, steps []string, list []agent.Subscription) []Subscription {
+	var out []Subscription
+	for i, s := range list {
+		here := append(slices.Clone(steps), at(i)...)
+		if problem := badEventType(s.Type, true); problem != "" && s.Type != "" {
+			l.fault(doc, append(here, "type"), "", "the event type %q %s", s.Type, problem)
+		}
+		out = addSubscriptions(out, []Subscription{{
+			Type:   s.Type,
+			Filter: l.expression(doc, append(here, "filter_condition"), s.FilterCondition, filterRoots()...),
+		}})
+	}
+	return out
+}
+
+// addSubscriptions appends those that are not there yet. It never writes into
+// the backing array of list, which others share.
+func addSubscriptions(list, more []Subscription) []Subscription {
+	list = slices.Clip(list)
+	for _, s := range more {
+		if !slices.ContainsFunc(list, s.equal) {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+func (s Subscription) equal(t Subscription) bool {
+	return s.Type == t.Type && s.FilterText() == t.FilterText()
+}
+
+// FilterText is the filter as written; "" for none.
+func (s Subscription) FilterText() string {
+	if s.Filter == nil {
+		return ""
+	}
+	return s.Filter.Source()
+}
+
+// linkState compiles the schema of the private state and validates the values of
+// the profile by themselves. What is missing may come from a scene and is not a
+// fault here.
+func (l *loader) linkState(p *Profile) {
+	if p.doc.Root.Get("initial_private_state_schema") == nil || p.Definition.InitialPrivateStateSchema == nil {
+		return
+	}
+	p.schema = l.schema(p.doc, at("initial_private_state_schema"))
+	if p.schema == nil {
+		return
+	}
+	for _, v := range p.schema.check(p.schema.fill(p.values())) {
+		if len(v.steps) > 0 {
+			l.stateFault(p, nil, nil, v)
+		}
+	}
+}
+
+// values is the profile's own part of the private state.
+func (p *Profile) values() map[string]any {
+	if p.Definition.InitialPrivateStateValues == nil {
+		return map[string]any{}
+	}
+	return p.Definition.InitialPrivateStateValues
+}
+
+// stateFault puts a violation where its value is written: in the override of an
+// instance when that has the field, else in the profile's values, else at what
+// is missing it.
+func (l *loader) stateFault(p *Profile, scene *source.Document, override []string, v violation) {
+	doc, steps := p.doc, at("initial_private_state_values")
+	if scene != nil {
+		n, reached := scene.Root.Find(override...)
+		inScene := reached == len(override) && (len(v.steps) == 0 || n.Get(v.steps[0]) != nil)
+		_, inProfile := p.values()[first(v.steps)]
+		if inScene || !inProfile {
+			doc, steps = scene, override
+		}
+	}
+	l.fault(doc, append(slices.Clone(steps), v.steps...), v.suggestion,
+		"the private state breaks the schema of profile %q: %s", p.Definition.ID, v.message)
+}
+
+func first(steps []string) string {
+	if len(steps) == 0 {
+		return ""
+	}
+	return steps[0]
+}
+
+// expressionFault takes an expression's error apart.
+func expressionFault(err error) (message, hint string) {
+	var e *expr.Error
+	if errors.As(err, &e) {
+		return fmt.Sprintf("line %d, column %d: %s", e.Line, e.Column, e.Message), e.Hint
+	}
+	return err.Error(), ""
+}

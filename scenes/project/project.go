@@ -1,0 +1,168 @@
+package project
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"tavernsim/engine/knowledge"
+	"tavernsim/internal/source"
+	"tavernsim/protocol"
+)
+
+// Fault is one thing that is wrong, with its place and what to do about it.
+type Fault = source.Fault
+
+// Error holds all faults of a project; its kind is invalid.
+type Error = source.Error
+
+// Project is a loaded project. It is immutable and safe for concurrent use.
+type Project struct {
+	Definition Definition
+	// Warnings are legal but probably not meant, sorted.
+	Warnings []Fault
+
+	profiles  map[string]*Profile
+	scenes    map[string]*Scene
+	workflows *resolver
+	bases     map[string]*knowledge.KnowledgeBase
+	panels    map[string]*Panel
+	events    map[string]*jsonSchema
+	files     []File
+}
+
+// Load reads and checks the project in fsys. Use an os.Root's FS: it does not
+// leave the folder even when somebody swaps a file for a link meanwhile. The
+// error is an *Error, or says that the folder itself cannot be read.
+func Load(fsys fs.FS, opt Options) (*Project, error) {
+	l := newLoader(fsys, opt)
+	if err := l.tree.list(); err != nil {
+		return nil, protocol.Errorf(protocol.KindNotFound, "project: load: %w", err)
+	}
+	l.load()
+	if err := l.report.Err(); err != nil {
+		return nil, err
+	}
+	l.project.Warnings = l.warns.List()
+	l.project.forget()
+	for _, p := range protocol.SortedKeys(l.tree.read) {
+		l.project.files = append(l.project.files, *l.tree.read[p])
+	}
+	return l.project, nil
+}
+
+// forget drops the trees of the files, which are larger than what was made of
+// them and are needed for faults only.
+func (p *Project) forget() {
+	for _, f := range p.profiles {
+		f.doc = nil
+	}
+	for _, s := range p.scenes {
+		s.doc = nil
+	}
+	for _, w := range p.workflows.byID {
+		w.doc, w.reported = nil, nil
+	}
+}
+
+// ID names the project.
+func (p *Project) ID() string { return p.Definition.ID }
+
+// SceneIDs lists the scenes, sorted.
+func (p *Project) SceneIDs() []string { return protocol.SortedKeys(p.scenes) }
+
+// Scene finds a scene; "" is the default one: default_scene, or the only one.
+func (p *Project) Scene(id string) (*Scene, error) {
+	if id == "" {
+		id = p.Definition.DefaultScene
+	}
+	ids := p.SceneIDs()
+	if id == "" && len(ids) == 1 {
+		id = ids[0]
+	}
+	if s, ok := p.scenes[id]; ok {
+		return s, nil
+	}
+	if id == "" {
+		return nil, protocol.Errorf(protocol.KindInvalid,
+			"project %s: it has %d scenes and no default_scene; name one of %s", p.ID(), len(ids), strings.Join(ids, ", "))
+	}
+	return nil, protocol.Errorf(protocol.KindNotFound,
+		"project %s: no scene %q; it has %s", p.ID(), id, strings.Join(ids, ", "))
+}
+
+// ProfileIDs lists the profiles, sorted.
+func (p *Project) ProfileIDs() []string { return protocol.SortedKeys(p.profiles) }
+
+// Profile finds a profile by id.
+func (p *Project) Profile(id string) (*Profile, bool) {
+	f, ok := p.profiles[id]
+	return f, ok
+}
+
+// WorkflowIDs lists the workflows, sorted.
+func (p *Project) WorkflowIDs() []string { return protocol.SortedKeys(p.workflows.byID) }
+
+// Workflow finds a workflow by id or path; see the package doc.
+func (p *Project) Workflow(ref string) (*Workflow, bool) { return p.workflows.find(ref) }
+
+// KnowledgeBaseIDs lists the knowledge bases, sorted.
+func (p *Project) KnowledgeBaseIDs() []string { return protocol.SortedKeys(p.bases) }
+
+// KnowledgeBase finds a knowledge base by id. What it points to is shared:
+// read-only.
+func (p *Project) KnowledgeBase(id string) (*knowledge.KnowledgeBase, bool) {
+	kb, ok := p.bases[id]
+	return kb, ok
+}
+
+// PanelIDs lists the panel definitions, sorted.
+func (p *Project) PanelIDs() []string { return protocol.SortedKeys(p.panels) }
+
+// Panel finds a panel definition by id.
+func (p *Project) Panel(id string) (*Panel, bool) {
+	panel, ok := p.panels[id]
+	return panel, ok
+}
+
+// EventTypes lists the event types that have a schema, sorted.
+func (p *Project) EventTypes() []string { return protocol.SortedKeys(p.events) }
+
+// CheckEvent validates a payload against the schema of its event type. A type
+// without a schema takes every payload.
+func (p *Project) CheckEvent(eventType string, payload any) error {
+	s, ok := p.events[eventType]
+	if !ok {
+		return nil
+	}
+	if v := s.check(payload); len(v) > 0 {
+		return protocol.Errorf(protocol.KindInvalid, "event %s: payload: %s", eventType, joinViolations(v))
+	}
+	return nil
+}
+
+// Model gives the bytes of a file in models/, or of any file that a definition
+// names as a model.
+func (p *Project) Model(path string) ([]byte, bool) {
+	i, ok := slices.BinarySearchFunc(p.files, path, func(f File, s string) int { return strings.Compare(f.Path, s) })
+	if !ok {
+		return nil, false
+	}
+	return slices.Clone(p.files[i].data), true
+}
+
+// Files lists everything that was read, sorted by path.
+func (p *Project) Files() []File { return slices.Clone(p.files) }
+
+// Hash is the SHA-256, in hex, over the paths and hashes of all files read: two
+// projects with equal hashes have equal inputs.
+func (p *Project) Hash() string {
+	h := sha256.New()
+	for _, f := range p.files {
+		fmt.Fprintf(h, "%s %d %q\n", f.SHA256, f.Size, f.Path)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}

@@ -1,0 +1,117 @@
+package project
+
+import (
+	"maps"
+	"math"
+	"reflect"
+
+	"tavernsim/engine/agent"
+	"tavernsim/internal/source"
+)
+
+// Limits of definitions that are checked at load.
+const (
+	MaxInstances = 1_000_000 // of one scene
+	MaxIDBytes   = 200
+)
+
+// Rules lists what every field of every definition takes beyond its Go type.
+// The loader, the editor schemas and the tables of docs/formats come from it.
+func Rules() source.Rules {
+	all := source.Rules{}
+	for _, part := range []source.Rules{projectRules(), profileRules(), runtimeRules(),
+		sceneRules(), simulationRules(), knowledgeRules(), workflowRules()} {
+		maps.Copy(all, part)
+	}
+	return all
+}
+
+// newDecoder is the one way from files to structs.
+func newDecoder(report *source.Report) *source.Decoder {
+	return &source.Decoder{
+		Rules:     Rules(),
+		Shorthand: map[reflect.Type]string{reflect.TypeFor[agent.Subscription](): "type"},
+		Report:    report,
+	}
+}
+
+func atLeast(low float64) *source.Range { return &source.Range{Min: low, Max: math.Inf(1)} }
+func moreThan(low float64) *source.Range {
+	return &source.Range{Min: low, Max: math.Inf(1), Open: true}
+}
+func between(low, high float64) *source.Range { return &source.Range{Min: low, Max: high} }
+
+func projectRules() source.Rules {
+	return source.Rules{
+		"project.Definition.id":             {Required: true, Section: "§4", Doc: "Identifies the project; names its runs."},
+		"project.Definition.name":           {Section: "§4", Doc: "Shown to people."},
+		"project.Definition.description":    {Section: "§4", Doc: "Shown to people."},
+		"project.Definition.version":        {Section: "§4", Doc: "Semantic version of the content, such as 1.0.0."},
+		"project.Definition.schema_version": {Section: "§4", Enum: schemaVersions(), Doc: "Version of this file format."},
+		"project.Definition.default_scene":  {Section: "§2.3.1", Doc: "Id of the scene that runs when none is named. Without it, the only scene of the project."},
+		"project.Definition.model":          {Section: "§2.1.1", Doc: "File with the rules of the scripted model, a path within the project, for scenes that name none."},
+		"project.Definition.agent_profiles": {Section: "§6.4", Doc: "Paths of more profile files, beside those in agent_profiles/."},
+		"project.Definition.event_schemas":  {Section: "§3.5", Doc: "For an event type, the JSON Schema of its payload: an object, or the path of a file within the project."},
+		"project.Definition.plugins":        {Section: "§4", MaxItems: 0, Doc: "Reserved: anything but an empty list is refused."},
+		"project.Definition.dependencies":   {Section: "§4", Doc: "Reserved: anything but an empty object is refused."},
+		"project.Definition.custom_metadata": {Section: "§2.2",
+			Doc: "Yours; never checked, never read."},
+	}
+}
+
+func profileRules() source.Rules {
+	return source.Rules{
+		"agent.Profile.id":                            {Required: true, Section: "§2.2", Doc: "Identifies the profile in the project. At most 200 bytes."},
+		"agent.Profile.name":                          {Required: true, Section: "§2.2", Doc: "Shown to people."},
+		"agent.Profile.description":                   {Section: "§2.2", Doc: "What this kind of agent is."},
+		"agent.Profile.version":                       {Required: true, Section: "§2.2", Doc: "Semantic version of the content, such as 1.0.0."},
+		"agent.Profile.schema_version":                {Required: true, Section: "§2.2", Enum: schemaVersions(), Doc: "Version of this file format."},
+		"agent.Profile.core_deliberation_workflow_id": {Required: true, Section: "§2.1.1", Doc: "The workflow that is one turn of the deliberation loop: its id or path."},
+		"agent.Profile.initial_private_state_schema":  {Section: "§2.1.2", Doc: "JSON Schema (2020-12 unless $schema says otherwise) of the private state. Its `default` values fill what is missing."},
+		"agent.Profile.initial_private_state_values":  {Section: "§2.1.2", Doc: "The private state at the start, before the scene's override."},
+		"agent.Profile.knowledge_base_references":     {Section: "§2.2", Doc: "Knowledge bases the agent may use. The first is its default one."},
+		"agent.Profile.subscribed_event_types":        {Section: "§2.2", Doc: "Events that the agent hears: a type, or an object with a filter."},
+		"agent.Profile.skill_workflow_ids_inventory":  {Section: "§2.1.4", Doc: "Workflows the agent may call as skills, by id or path. The list is also the authorisation."},
+		"agent.Profile.tool_ids_inventory":            {Section: "§2.1.4", Doc: "Tools the agent may call, by exact id. The list is also the authorisation."},
+		"agent.Profile.initial_goals_reference":       {Section: "§2.1.3", Doc: "Goals at the start."},
+		"agent.Profile.reflection_workflow_id":        {Section: "§2.1.5", Doc: "The reflection skill, by id or path. Without it, the one skill whose id holds \"reflect\"."},
+		"agent.Profile.custom_runtime_config":         {Section: "§3.1.1", Doc: "Pace and limits; a scene may set single fields of it anew."},
+		"agent.Profile.custom_metadata":               {Section: "§2.2", Doc: "Yours; never checked."},
+
+		"agent.KnowledgeReference.source_id": {Required: true, Section: "§2.2", Doc: "Id of the knowledge base."},
+		"agent.KnowledgeReference.alias":     {Section: "§2.2", Doc: "The agent's own name for it, unique in the profile. Without it, the source_id."},
+		"agent.KnowledgeReference.access_permissions": {Section: "§2.2", Default: []any{"read"},
+			Enum: []string{"read", "write_caiu", "suggest_edits", "write_suggestions"},
+			Doc:  "What the agent may do: read; write_caiu writes at once; suggest_edits (or write_suggestions) puts writes into a review queue."},
+
+		"agent.Subscription.type":             {Required: true, Section: "§2.2", Doc: "Event type. `a.b.*` is every type below a.b, `*` every type."},
+		"agent.Subscription.filter_condition": {Section: "§2.2", Doc: "Expression over payload, event and self; the event is heard when it is true."},
+
+		"agent.GoalReference.caiu_id":             {Required: true, Section: "§2.1.3", Doc: "Id of a goal entry."},
+		"agent.GoalReference.kb_alias_or_id":      {Section: "§2.2", Doc: "Knowledge base that holds it, by alias or id. Without it, the first reference of the profile."},
+		"agent.GoalReference.activation_priority": {Section: "§2.2", Range: between(0, 1), Doc: "Priority at the start. Without it, the entry's own."},
+	}
+}
+
+func runtimeRules() source.Rules {
+	limit := func(low, high float64, def int64, doc string) source.Rule {
+		return source.Rule{Section: "§3.2.3", Range: between(low, high), Default: def, Doc: doc}
+	}
+	return source.Rules{
+		"agent.RuntimeConfig.deliberation_frequency_hz": {Section: "§2.3.2", Range: between(0, 1000), Default: 0.0,
+			Doc: "Deliberations per second of scene time without any event. 0: only when something happens."},
+		"agent.RuntimeConfig.wake_on_start":          {Section: "§2.3.2", Default: true, Doc: "Deliberate when the scene starts."},
+		"agent.RuntimeConfig.wake_on_state_change":   {Section: "§2.3.2", Default: true, Doc: "Deliberate again after somebody else changed the private state or the goals."},
+		"agent.RuntimeConfig.max_model_calls":        limit(1, 1000, 8, "Model calls of one deliberation."),
+		"agent.RuntimeConfig.max_tokens":             limit(1, 1e9, 100_000, "Tokens of one deliberation, in and out."),
+		"agent.RuntimeConfig.max_tool_rounds":        limit(1, 100, 1, "Rounds of calls, results and the model again, of one deliberation."),
+		"agent.RuntimeConfig.max_calls":              limit(1, 10_000, 32, "Tool and skill calls of one deliberation."),
+		"agent.RuntimeConfig.max_inbox":              limit(1, 1_000_000, 256, "Events waiting; beyond it the oldest of the lowest priority is dropped."),
+		"agent.RuntimeConfig.max_history":            limit(1, 100_000, 16, "Interaction history entries kept."),
+		"agent.RuntimeConfig.max_observations":       limit(1, 100_000, 64, "Observations waiting for the next deliberation."),
+		"agent.RuntimeConfig.max_restarts":           limit(1, 1_000_000, 5, "Failures in a row before the agent is given up."),
+		"agent.RuntimeConfig.max_state_bytes":        limit(1, 64<<20, 64<<10, "Bytes of the encoded private state."),
+		"agent.RuntimeConfig.max_goals":              limit(1, 10_000, 32, "Goals of the agent."),
+		"agent.RuntimeConfig.subscribed_event_types": {Section: "§3.1.1", Doc: "More subscriptions, added to those of the profile."},
+	}
+}

@@ -1,0 +1,155 @@
+package project
+
+import (
+	"tavernsim/engine/workflow"
+	"tavernsim/internal/source"
+	"tavernsim/protocol"
+)
+
+func sceneRules() source.Rules {
+	return source.Rules{
+		"director.Scene.id":                        {Required: true, Section: "§3.1.1", Doc: "Identifies the scene in the project. At most 200 bytes."},
+		"director.Scene.name":                      {Required: true, Section: "§3.1.1", Doc: "Shown to people."},
+		"director.Scene.description":               {Section: "§3.1.1", Doc: "What happens here."},
+		"director.Scene.version":                   {Section: "App. B", Doc: "Semantic version of the content, such as 1.0.0."},
+		"director.Scene.schema_version":            {Section: "App. B", Enum: schemaVersions(), Doc: "Version of this file format."},
+		"director.Scene.agent_instances":           {Required: true, Section: "§3.1.1", MaxItems: 100_000, Doc: "The agents of the scene. May be empty."},
+		"director.Scene.initial_world_state":       {Section: "§3.1.1", Doc: "The world state at the start."},
+		"director.Scene.event_bus_config":          {Section: "§3.1.1", Doc: "The scene's event channel."},
+		"director.Scene.associated_panels":         {Section: "§3.1.1", Doc: "Application panels of the scene."},
+		"director.Scene.scene_lifecycle_workflows": {Section: "§3.1.1", Doc: "Workflows, by id or path, that run at `on_scene_start`, `on_scene_end`, `on_scene_pause`, `on_scene_resume`, or at `on_<event>_event`, where the event is a type with its dots written as underscores."},
+		"director.Scene.simulation":                {Section: "§3.1.1", Doc: "Clock, seed, stop conditions, limits. Flags of the program override it."},
+		"director.Scene.custom_metadata":           {Section: "App. B", Doc: "Yours; never checked."},
+
+		"director.AgentInstance.instance_id":                      {Required: true, Section: "§3.1.1", Doc: "Identifies the agent in the scene. With count a template: `{n}` is the number of the instance from 1, `{n:05}` pads it to five digits."},
+		"director.AgentInstance.profile_id":                       {Required: true, Section: "§3.1.1", Doc: "Id of the profile."},
+		"director.AgentInstance.count":                            {Section: "§3.1.1", Range: between(1, MaxInstances), Default: int64(1), Doc: "How many agents this entry makes."},
+		"director.AgentInstance.initial_private_state_override":   {Section: "§2.3.1", Doc: "Single top-level fields of the private state; each replaces the profile's value of that field whole. With count, text values may hold `{n}`."},
+		"director.AgentInstance.initial_goals_override_reference": {Section: "§3.1.1", Doc: "Replaces the profile's goals, also when it is an empty list."},
+		"director.AgentInstance.custom_runtime_config":            {Section: "§3.1.1", Doc: "Single fields of the runtime configuration; each wins over the profile's."},
+
+		"director.EventBusConfig.namespace_prefix":          {Section: "§3.1.1", Doc: "Put before trace ids and exported event ids."},
+		"director.EventBusConfig.default_event_ttl_seconds": {Section: "App. B", Range: between(0, protocol.MaxTTL.Seconds()), Default: 0.0, Doc: "Seconds of scene time after which an event that was not delivered expires. 0: never."},
+		"director.EventBusConfig.max_depth":                 {Section: "§3.5", Range: between(1, 10_000), Default: int64(32), Doc: "Length of a causal chain of events; longer ones are refused."},
+		"director.EventBusConfig.max_revisits":              {Section: "§3.5", Range: between(1, 10_000), Default: int64(2), Doc: "How often one chain may come back to the same agent with the same event type."},
+		"director.EventBusConfig.loop_action":               {Section: "§3.5", Enum: []string{"drop", "deprioritize", "warn"}, Default: "drop", Doc: "What happens to an event beyond max_revisits."},
+
+		"director.AssociatedPanel.panel_id":         {Required: true, Section: "§3.1.1", Doc: "Id of a panel definition of the project."},
+		"director.AssociatedPanel.instance_name":    {Section: "§3.1.1", Doc: "Name of the panel in this scene, unique. Without it, the panel_id."},
+		"director.AssociatedPanel.default_bindings": {Section: "§3.1.1", Doc: "Bindings of the panel to agents or workflows; passed on to the panel."},
+	}
+}
+
+func simulationRules() source.Rules {
+	return source.Rules{
+		"director.Simulation.clock":      {Section: "§3.1", Enum: []string{"virtual", "realtime"}, Default: "virtual", Doc: "virtual runs as fast as the machine allows; realtime follows the wall clock."},
+		"director.Simulation.start_time": {Section: "§3.1", Default: "2000-01-01T00:00:00Z", Doc: "Start of the virtual clock, RFC 3339."},
+		"director.Simulation.tick":       {Section: "§3.1", Range: moreThan(0), Default: "1s", Doc: "Grain of virtual time."},
+		"director.Simulation.seed":       {Section: "§3.1", Range: atLeast(0), Doc: "Key of all chance, at most 9223372036854775807. Without it one is drawn, printed and stored."},
+		"director.Simulation.stop":       {Section: "§3.1", Doc: "Conditions that end the scene; the first that holds does."},
+		"director.Simulation.limits":     {Section: "§3.1", Doc: "Bounds of the scene."},
+		"director.Simulation.model":      {Section: "§2.1.1", Doc: "File with the rules of the scripted model, a path within the project. Without it, the project's, then models/scripted.yaml if it exists."},
+		"director.Simulation.report":     {Section: "§3.6", Doc: "World paths whose values over time the summary shows."},
+
+		"director.Stop.after":         {Section: "§3.1", Range: moreThan(0), Doc: "Scene time."},
+		"director.Stop.ticks":         {Section: "§3.1", Range: moreThan(0), Doc: "Ticks of the virtual clock; refused with the clock realtime."},
+		"director.Stop.deliberations": {Section: "§3.1", Range: moreThan(0), Doc: "Deliberations that ended."},
+		"director.Stop.events":        {Section: "§3.1", Range: moreThan(0), Doc: "Events that were routed."},
+		"director.Stop.wall_time":     {Section: "§3.1", Range: moreThan(0), Doc: "Wall-clock time of the process. Not reproducible, so the run stays resumable."},
+		"director.Stop.until":         {Section: "§3.1", Doc: "Expression over world and scene, looked at after every wave."},
+
+		"director.Limits.max_agents":         {Section: "§3.2.3", Range: between(1, MaxInstances), Default: int64(1_000_000), Doc: "Agents of the scene."},
+		"director.Limits.max_deliberating":   {Section: "§3.2.3", Range: between(1, 1e6), Default: int64(8192), Doc: "Agents of one wave that deliberate at once."},
+		"director.Limits.max_events_in_wave": {Section: "§3.5", Range: between(1, 1e9), Default: int64(10_000_000), Doc: "Events published in one wave; more are refused."},
+		"director.Limits.max_world_bytes":    {Section: "§3.6", Range: between(1, 1<<40), Default: int64(256 << 20), Doc: "Bytes of the encoded world state."},
+		"director.Limits.restart_backoff":    {Section: "§3.2", Range: moreThan(0), Default: "1s", Doc: "Wait after the first failure; doubled up to 60 times."},
+		"director.Limits.max_restarts":       {Section: "§3.2", Range: between(1, 1e6), Default: int64(5), Doc: "Failures of world state, event channel and scene before the scene ends."},
+	}
+}
+
+func knowledgeRules() source.Rules {
+	return source.Rules{
+		"knowledge.KnowledgeBase.id":              {Required: true, Section: "§3.4", Doc: "Identifies the knowledge base in the project."},
+		"knowledge.KnowledgeBase.name":            {Section: "§3.4", Doc: "Shown to people."},
+		"knowledge.KnowledgeBase.description":     {Section: "§3.4", Doc: "What it holds."},
+		"knowledge.KnowledgeBase.version":         {Section: "§3.4", Doc: "Semantic version of the content, such as 1.0.0."},
+		"knowledge.KnowledgeBase.schema_version":  {Section: "§3.4", Enum: schemaVersions(), Doc: "Version of this file format."},
+		"knowledge.KnowledgeBase.entries":         {Section: "§3.4", MaxItems: 1_000_000, Doc: "The entries (CAIU)."},
+		"knowledge.KnowledgeBase.custom_metadata": {Section: "§3.4", Doc: "Yours; never checked."},
+
+		"knowledge.Entry.id":                  {Required: true, Section: "§3.4", Doc: "Identifies the entry in its knowledge base."},
+		"knowledge.Entry.entry_type":          {Required: true, Section: "§3.4", Doc: "goal, best_practice, failed_lesson, observation_summary, refined_goal_definition, reflection_note, or a name of your own. Read as the first four: goal_definition, best_practice_summary, failed_lesson_analysis, observation_log."},
+		"knowledge.Entry.title":               {Section: "§3.4", Doc: "Shown to people."},
+		"knowledge.Entry.content":             {Section: "§3.4", Doc: "Text or an object. Text in it may hold references: `{{{reference_key}}}`."},
+		"knowledge.Entry.tags":                {Section: "§3.4", Doc: "Words to find it by."},
+		"knowledge.Entry.priority":            {Section: "§3.4", Default: 0.0, Doc: "Higher comes first."},
+		"knowledge.Entry.reference_key":       {Section: "§3.4", Doc: "A second name for `{{{…}}}`, unique in its knowledge base."},
+		"knowledge.Entry.activation_criteria": {Section: "§3.4", Doc: "When the entry applies without being asked for."},
+		"knowledge.Entry.source":              {Section: "§3.4", Doc: "Where it comes from; agent_generated when an agent wrote it."},
+		"knowledge.Entry.author":              {Section: "§3.4", Doc: "Who wrote it: an instance id, or a person."},
+		"knowledge.Entry.created_at":          {Section: "§3.4", Doc: "RFC 3339 time."},
+		"knowledge.Entry.updated_at":          {Section: "§3.4", Doc: "RFC 3339 time."},
+		"knowledge.Entry.updated_by":          {Section: "§3.4", Doc: "Who changed it last: an instance id, or a person."},
+		"knowledge.Entry.goal":                {Section: "§2.1.3", Doc: "What only a goal has; refused unless entry_type is goal or refined_goal_definition."},
+		"knowledge.Entry.custom_metadata":     {Section: "§3.4", Doc: "Yours; queries can ask for equality."},
+
+		"knowledge.Activation.always":           {Section: "§3.4", Default: false, Doc: "Applies in every situation."},
+		"knowledge.Activation.keywords":         {Section: "§3.4", Doc: "Any of them occurs in the text at hand."},
+		"knowledge.Activation.all_keywords":     {Section: "§3.4", Doc: "Every one of them occurs."},
+		"knowledge.Activation.exclude_keywords": {Section: "§3.4", Doc: "None of them occurs."},
+		"knowledge.Activation.tags":             {Section: "§3.4", Doc: "Any of them is a tag of the situation."},
+		"knowledge.Activation.event_types":      {Section: "§3.4", Doc: "Any of them is perceived; `.*` at the end stands for what follows."},
+		"knowledge.Activation.condition":        {Section: "§3.4", Doc: "Expression over world, self, events and text."},
+		"knowledge.Activation.case_sensitive":   {Section: "§3.4", Default: false, Doc: "Whether the keyword lists tell capitals from small letters."},
+
+		"knowledge.Goal.description":         {Section: "§2.1.3", Doc: "What is to be reached. Without it, the entry's content or title."},
+		"knowledge.Goal.status":              {Section: "§2.1.3", Enum: []string{"pending", "active", "completed", "failed"}, Default: "pending", Doc: "Where the goal stands."},
+		"knowledge.Goal.preconditions":       {Section: "§2.1.3", Doc: "What must hold before it makes sense."},
+		"knowledge.Goal.completion_criteria": {Section: "§2.1.3", Doc: "What must hold for it to be reached."},
+		"knowledge.Goal.rewards":             {Section: "§2.1.3", Doc: "What reaching it brings; any value."},
+		"knowledge.Goal.penalties":           {Section: "§2.1.3", Doc: "What failing it costs; any value."},
+		"knowledge.Goal.parent_goal_id":      {Section: "§2.1.3", Doc: "Id of the goal of which this is a part."},
+	}
+}
+
+func workflowRules() source.Rules {
+	const section = "§3.3"
+	return source.Rules{
+		"workflow.Definition.id":               {Section: section, Doc: "Identifies the workflow in the project. Without it, its path below workflows/ without the ending."},
+		"workflow.Definition.name":             {Section: section, Doc: "Shown to people."},
+		"workflow.Definition.description":      {Section: section, Doc: "Shown to people, and to models as the description of a skill."},
+		"workflow.Definition.version":          {Section: section, Doc: "Semantic version of the content, such as 1.0.0."},
+		"workflow.Definition.interfaceInputs":  {Section: section, Doc: "What goes in, by handle."},
+		"workflow.Definition.interfaceOutputs": {Section: section, Doc: "What comes out, by handle."},
+		"workflow.Definition.nodes":            {Required: true, Section: section, Doc: "The steps."},
+		"workflow.Definition.edges":            {Section: section, Doc: "What flows from step to step."},
+		"workflow.Definition.custom_metadata":  {Section: section, Doc: "Yours; never checked."},
+
+		"workflow.Port.dataFlowType": {Section: section, Enum: dataFlowTypes(), Default: "WILDCARD", Doc: "Type of what flows."},
+		"workflow.Port.displayName":  {Section: section, Doc: "Shown to people."},
+		"workflow.Port.description":  {Section: section, Doc: "Shown to people and models."},
+		"workflow.Port.required":     {Section: section, Default: false, Doc: "Whether it must be given, or produced."},
+		"workflow.Port.default":      {Section: section, Doc: "Value of an input that was not given."},
+		"workflow.Port.suggestions":  {Section: section, Doc: "Values an editor offers."},
+
+		"workflow.Node.id":              {Required: true, Section: section, Doc: "Identifies the node in its workflow; without \"/\" and \"#\"."},
+		"workflow.Node.type":            {Required: true, Section: section, Doc: "Kind of the node."},
+		"workflow.Node.name":            {Section: section, Doc: "Shown to people."},
+		"workflow.Node.inputValues":     {Section: section, Doc: "Literals for inputs that no edge feeds."},
+		"workflow.Node.configValues":    {Section: section, Doc: "Shape the node; each kind names its own."},
+		"workflow.Node.bypassed":        {Section: section, Default: false, Doc: "Takes the node out and passes its inputs on."},
+		"workflow.Node.timeout":         {Section: section, Range: atLeast(0), Doc: "Bound of one attempt. 0: none of its own."},
+		"workflow.Node.retry":           {Section: section, Doc: "Repetitions after a failure that may pass."},
+		"workflow.Node.position":        {Section: section, Doc: "An editor's; ignored."},
+		"workflow.Node.custom_metadata": {Section: section, Doc: "Yours; never checked."},
+
+		"workflow.Retry.max":     {Section: section, Range: between(0, workflow.MaxRetries), Default: int64(0), Doc: "Repetitions after the first attempt."},
+		"workflow.Retry.backoff": {Section: section, Range: atLeast(0), Doc: "Wait before the first repetition; doubles each time."},
+
+		"workflow.Edge.id":           {Section: section, Doc: "Identifies the edge in its workflow."},
+		"workflow.Edge.source":       {Required: true, Section: section, Doc: "Id of the node it comes from."},
+		"workflow.Edge.sourceHandle": {Required: true, Section: section, Doc: "Output of that node; `*` for all."},
+		"workflow.Edge.target":       {Required: true, Section: section, Doc: "Id of the node it goes to."},
+		"workflow.Edge.targetHandle": {Required: true, Section: section, Doc: "Input of that node; `*` for all."},
+	}
+}

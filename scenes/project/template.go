@@ -1,0 +1,164 @@
+package project
+
+import (
+	"strconv"
+	"strings"
+)
+
+// template is a text with "{n}" or "{n:05}" in it. Other braces are text.
+type template struct {
+	text  string
+	parts []part // nil: no placeholder
+}
+
+type part struct {
+	text  string // literal, or
+	isN   bool   // the number
+	width int    // padded with zeros to this many digits
+}
+
+// maxWidth bounds the padding of "{n:0…}".
+const maxWidth = 18
+
+func parseTemplate(s string) template {
+	t := template{text: s}
+	literal := 0
+	for i := 0; i < len(s); {
+		width, size, ok := placeholder(s[i:])
+		if !ok {
+			i++
+			continue
+		}
+		if literal < i {
+			t.parts = append(t.parts, part{text: s[literal:i]})
+		}
+		t.parts = append(t.parts, part{isN: true, width: width})
+		i += size
+		literal = i
+	}
+	if t.parts != nil && literal < len(s) {
+		t.parts = append(t.parts, part{text: s[literal:]})
+	}
+	return t
+}
+
+// placeholder reads "{n}" or "{n:0<width>}" at the front of s.
+func placeholder(s string) (width, size int, ok bool) {
+	if strings.HasPrefix(s, "{n}") {
+		return 0, len("{n}"), true
+	}
+	rest, found := strings.CutPrefix(s, "{n:0")
+	digits, _, closed := strings.Cut(rest, "}")
+	if !found || !closed {
+		return 0, 0, false
+	}
+	width, err := strconv.Atoi(digits)
+	if err != nil || width < 1 || width > maxWidth || digits[0] == '+' {
+		return 0, 0, false
+	}
+	return width, len("{n:0") + len(digits) + 1, true
+}
+
+func (t template) hasN() bool { return t.parts != nil }
+
+// expand writes the text for number n.
+func (t template) expand(n int) string {
+	if t.parts == nil {
+		return t.text
+	}
+	var buf [64]byte
+	b := buf[:0]
+	for _, p := range t.parts {
+		if !p.isN {
+			b = append(b, p.text...)
+			continue
+		}
+		b = appendPadded(b, n, p.width)
+	}
+	return string(b)
+}
+
+func appendPadded(b []byte, n, width int) []byte {
+	digits := strconv.Itoa(n)
+	for range width - len(digits) {
+		b = append(b, '0')
+	}
+	return append(b, digits...)
+}
+
+// number finds the n in 1..count for which the template writes s.
+func (t template) number(s string, count int) (int, bool) {
+	if t.parts == nil {
+		return 1, s == t.text && count > 0
+	}
+	from := 0
+	if !t.parts[0].isN {
+		from = len(t.parts[0].text)
+	}
+	// The digits of n may be followed by digits of the text: every length is
+	// tried, shortest first.
+	for to := from + 1; to <= len(s) && s[to-1] >= '0' && s[to-1] <= '9' && to-from <= maxWidth; to++ {
+		n, err := strconv.Atoi(s[from:to])
+		if err == nil && n >= 1 && n <= count && t.expand(n) == s {
+			return n, true
+		}
+	}
+	return 0, false
+}
+
+// head is the text before the first placeholder.
+func (t template) head() string {
+	if t.parts == nil {
+		return t.text
+	}
+	if t.parts[0].isN {
+		return ""
+	}
+	return t.parts[0].text
+}
+
+// holdsTemplate reports whether any text inside v has a placeholder.
+func holdsTemplate(v any) bool {
+	switch x := v.(type) {
+	case string:
+		return parseTemplate(x).hasN()
+	case []any:
+		for _, e := range x {
+			if holdsTemplate(e) {
+				return true
+			}
+		}
+	case map[string]any:
+		for _, e := range x {
+			if holdsTemplate(e) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// expandValue writes n into the texts of v. What holds no template is shared
+// with v, not copied.
+func expandValue(v any, n int) any {
+	if !holdsTemplate(v) {
+		return v
+	}
+	switch x := v.(type) {
+	case string:
+		return parseTemplate(x).expand(n)
+	case []any:
+		list := make([]any, len(x))
+		for i, e := range x {
+			list[i] = expandValue(e, n)
+		}
+		return list
+	case map[string]any:
+		m := make(map[string]any, len(x))
+		for k, e := range x {
+			m[k] = expandValue(e, n)
+		}
+		return m
+	}
+	return v
+}

@@ -1,0 +1,170 @@
+package project
+
+import (
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"tavernsim/engine/workflow"
+	"tavernsim/internal/source"
+	"tavernsim/protocol"
+)
+
+// Workflow is one workflow of the project.
+type Workflow struct {
+	ID         string
+	File       string
+	Definition *workflow.Definition
+	Plan       *workflow.Plan
+
+	doc      *source.Document // while loading
+	reported []Fault          // by the decoder, while loading
+}
+
+// resolver finds workflows by id or path; see the package doc.
+type resolver struct {
+	byID   map[string]*Workflow
+	byStem map[string]*Workflow // path below workflows/ without the ending
+}
+
+func newResolver() *resolver {
+	return &resolver{byID: map[string]*Workflow{}, byStem: map[string]*Workflow{}}
+}
+
+func (r *resolver) find(ref string) (*Workflow, bool) {
+	if w, ok := r.byID[ref]; ok {
+		return w, true
+	}
+	w, ok := r.byStem[stem(ref)]
+	return w, ok
+}
+
+// stem is what is left of a path to a workflow file without the folder and the
+// ending; "" for what cannot be such a path.
+func stem(ref string) string {
+	ref = strings.TrimPrefix(ref, "./")
+	ref = strings.TrimPrefix(ref, workflowsDir+"/")
+	if !fs.ValidPath(ref) || ref == "." {
+		return ""
+	}
+	if ext := path.Ext(ref); slices.Contains(source.Extensions(), strings.ToLower(ext)) {
+		ref = strings.TrimSuffix(ref, ext)
+	}
+	return ref
+}
+
+// suggest finds what a reference was probably meant to be: an id or a path.
+func (r *resolver) suggest(ref string) string {
+	ids := protocol.SortedKeys(r.byID)
+	if s := source.Suggest(ref, ids); s != "" {
+		return s
+	}
+	return source.Suggest(stem(ref), protocol.SortedKeys(r.byStem))
+}
+
+// workflowRef resolves a reference of a definition; "" when there is none or it
+// leads nowhere.
+func (l *loader) workflowRef(doc *source.Document, steps []string, ref string) string {
+	if ref == "" {
+		return ""
+	}
+	if w, ok := l.project.workflows.find(ref); ok {
+		return w.ID
+	}
+	if strings.Contains(ref, "..") || strings.HasPrefix(ref, "/") {
+		l.fault(doc, steps, "write an id, or a path such as workflows/skills/greet.json", "%q leaves the project's workflows", ref)
+		return ""
+	}
+	suggestion := l.project.workflows.suggest(ref)
+	if suggestion == "" {
+		suggestion = l.instead(workflowsDir, ref, protocol.SortedKeys(l.project.workflows.byID))
+	}
+	l.fault(doc, steps, suggestion, "there is no workflow %q", ref)
+	return ""
+}
+
+func (l *loader) loadWorkflows() {
+	r := l.project.workflows
+	for _, p := range l.tree.definitions(workflowsDir) {
+		doc := l.tree.parse(p)
+		if doc == nil {
+			continue
+		}
+		w := &Workflow{File: p, Definition: &workflow.Definition{}, doc: doc}
+		before := l.report.Total()
+		l.decoder.Decode(doc, w.Definition)
+		w.reported = slices.Clone(l.report.Since(before))
+		if w.Definition.ID == "" {
+			w.Definition.ID = stem(p)
+		}
+		w.ID = w.Definition.ID
+		l.version(doc, at("version"), w.Definition.Version)
+		if first, ok := r.byStem[stem(p)]; ok {
+			l.tree.fault(p, fmt.Sprintf("differs from %s in its ending only", first.File), "rename one of them")
+			continue
+		}
+		r.byStem[stem(p)] = w
+		if l.claim("workflow", w.ID, doc, at("id")) {
+			r.byID[w.ID] = w
+		}
+	}
+	for _, id := range protocol.SortedKeys(r.byID) {
+		if other, ok := r.byStem[stem(id)]; ok && other.ID != id {
+			l.fault(r.byID[id].doc, at("id"), "rename one of them", "the id %q is also the path of %s", id, other.File)
+		}
+	}
+}
+
+// linkWorkflows compiles every workflow. What the decoder has said about a node,
+// an edge or a port is not said again.
+func (l *loader) linkWorkflows() {
+	opt := workflow.Options{
+		Kinds: l.opt.Kinds,
+		Lookup: func(ref string) (*workflow.Definition, bool) {
+			w, ok := l.project.workflows.find(ref)
+			if !ok {
+				return nil, false
+			}
+			return w.Definition, true
+		},
+	}
+	for _, id := range protocol.SortedKeys(l.project.workflows.byID) {
+		w := l.project.workflows.byID[id]
+		var faults []workflow.Fault
+		w.Plan, faults = workflow.Compile(w.Definition, opt)
+		bad := map[string]bool{}
+		for _, f := range w.reported {
+			bad[firstTwo(f.Path)] = true
+		}
+		for _, f := range faults {
+			if !bad[firstTwo(source.Path(f.Path...))] {
+				l.workflowFault(w, f)
+			}
+		}
+	}
+}
+
+func (l *loader) workflowFault(w *Workflow, f workflow.Fault) {
+	message := f.Message
+	if f.Field != "" && f.Field != first(f.Path[max(len(f.Path)-1, 0):]) {
+		message = f.Field + ": " + message
+	}
+	switch {
+	case f.Node != "":
+		message = fmt.Sprintf("node %q: %s", f.Node, message)
+	case f.Edge != "":
+		message = fmt.Sprintf("edge %s: %s", f.Edge, message)
+	}
+	l.fault(w.doc, f.Path, f.Suggestion, "%s", message)
+}
+
+// firstTwo is the node, edge or port that a path leads into: nodes[3].
+func firstTwo(path string) string {
+	if i := strings.IndexByte(path, ']'); i >= 0 {
+		return path[:i]
+	}
+	parts := strings.SplitN(path, ".", 3)
+	return strings.Join(parts[:min(len(parts), 2)], ".")
+}
