@@ -119,7 +119,9 @@ func (a *agentShell) ended(facts []protocol.Fact, effects []protocol.Sequenced) 
 			return err
 		}
 	}
-	a.metrics.Took(a.machine.Def.Profile, time.Since(a.began))
+	took := time.Since(a.began)
+	a.metrics.Took(a.machine.Def.Profile, took)
+	a.options.Latency.record(took)
 	tell(a.stage, protocol.KindTurn, a.machine.ID.Instance, &protocol.Decided{Agent: a.machine.ID.Ordinal, At: a.woken, Facts: encoded, Effects: effects})
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"tavernsim/engine/expr"
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/workflow"
+	"tavernsim/engine/workflow/nodes"
 	"tavernsim/llm"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
@@ -334,4 +335,12 @@ func parseSpeech(text string) (said string, calls []protocol.Call, problems []st
 		problems = append(problems, p.String())
 	}
 	return r.Text, r.Calls(), problems
+}
+
+// NodeKinds are the node kinds that workflows may use.
+func NodeKinds() workflow.Kinds {
+	return nodes.Standard(nodes.Options{ParseTAM: func(text string) nodes.Parsed {
+		said, calls, problems := parseSpeech(text)
+		return nodes.Parsed{Text: said, Calls: calls, Problems: problems}
+	}})
 }

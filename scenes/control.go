@@ -82,7 +82,10 @@ func (st *stage) rest() error {
 		st.phase = phaseKeeping
 		return nil
 	}
-	st.progress.paused.Store(true)
+	select {
+	case st.rests <- struct{}{}:
+	default: // nobody took the last one; it still stands
+	}
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"tavernsim/actors"
 	"tavernsim/engine/agent"
 	"tavernsim/engine/director"
+	"tavernsim/engine/world"
 	"tavernsim/internal/metrics"
 	"tavernsim/llm"
 	"tavernsim/persistence"
@@ -35,6 +36,7 @@ type Options struct {
 	System  *actors.System
 	Metrics *metrics.Scene
 	Log     *slog.Logger
+	Latency *Latency // gets the wall time of every deliberation; may be nil
 }
 
 // Outcome is how a scene's run ended.
@@ -73,7 +75,6 @@ type Progress struct {
 	Now           atomic.Int64 // protocol.Time
 	Begun         atomic.Int64
 	End           atomic.Int64 // scene time limit; 0 = none
-	paused        atomic.Bool
 }
 
 func (p *Progress) wave(st *stage) {
@@ -103,7 +104,7 @@ func Start(p *project.Project, def *project.Scene, journal *persistence.Journal,
 	r := &Run{scene: sc, Progress: &Progress{}, done: make(chan Outcome, 1)}
 	sc.context, r.stop = context.WithCancel(context.Background())
 	if err := r.launch(); err != nil {
-		r.stop()
+		r.shutdown()
 		return nil, err
 	}
 	r.control(doStart)
@@ -125,12 +126,13 @@ func (r *Run) launch() error {
 	machines := state.Agents
 	state.Agents = nil
 	r.stage = &stage{
-		scene: sc, state: state, progress: r.Progress, busy: map[uint32]bool{}, failures: map[string]int64{},
+		scene: sc, state: state, progress: r.Progress, busy: map[uint32]bool{}, failures: map[string]int64{}, series: newSeries(sc.simulation().Report),
+		rests: make(chan struct{}, 1), over: make(chan struct{}),
 		kept: sc.journal.Durable().Number, report: r.ended,
 	}
 	r.stage.snapshot.facts = state.Tally.Facts
 	sc.stage, err = sc.system.Spawn(actors.Spec{
-		Name: sc.actorName(actorScene), Supervisor: r.stageSup,
+		Name: sc.actorName(actorStage), Supervisor: r.stageSup,
 		New: func() (actors.Behavior, error) { return r.stage, nil },
 	})
 	if err != nil {
@@ -187,12 +189,25 @@ func (r *Run) control(do string) {
 // until Resume.
 func (r *Run) Pause() { r.control(doPause) }
 
-// Paused reports whether the scene rests, with everything durable.
-func (r *Run) Paused() bool { return r.Progress.paused.Load() }
+// WaitPaused returns true when the scene rests with everything durable, false
+// when it ended or ctx did first.
+func (r *Run) WaitPaused(ctx context.Context) bool {
+	select {
+	case <-r.stage.rests:
+		return true
+	case <-r.stage.over:
+		return false
+	case <-ctx.Done():
+		return false
+	}
+}
 
 // Resume goes on after Pause.
 func (r *Run) Resume() {
-	r.Progress.paused.Store(false)
+	select {
+	case <-r.stage.rests: // of a rest that nobody waited for
+	default:
+	}
 	r.control(doResume)
 }
 
@@ -222,3 +237,16 @@ func (r *Run) shutdown() {
 }
 
 var _ agent.Runs = (*runPool)(nil)
+
+// World is the world as it stands.
+func (r *Run) World() *world.Document { return r.scene.world.Load() }
+
+// Agents is the number of agents.
+func (r *Run) Agents() int { return r.scene.size() }
+
+// Report lists the world paths that the scene wants shown.
+func (r *Run) Report() []string { return r.scene.simulation().Report }
+
+// Series is what a reported path held over time, thinned to at most
+// maxSamples values; nil when it is no number.
+func (r *Run) Series(path string) []float64 { return r.stage.series.values(path) }

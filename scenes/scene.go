@@ -23,7 +23,8 @@ import (
 
 // Actors of a scene that are no agents. An instance id cannot begin with "$".
 const (
-	actorScene     = "$scene"
+	actorStage     = "$stage" // the scene itself: who wakes, merges and keeps
+	actorScene     = "$scene" // the agent that runs the scene's own workflows, and the source of its facts
 	actorWorld     = "$world"
 	actorKnowledge = "$knowledge"
 	actorEvents    = "$events"

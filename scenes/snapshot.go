@@ -1,6 +1,9 @@
 package scenes
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
 	"iter"
 
 	"tavernsim/actors"
@@ -9,7 +12,9 @@ import (
 	"tavernsim/engine/director"
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/world"
+	"tavernsim/persistence"
 	"tavernsim/protocol"
+	"tavernsim/scenes/project"
 )
 
 // snapshotting gathers the states of a scene's actors between two waves.
@@ -193,4 +198,51 @@ func (s *scene) restoreAgent(o uint32) (actors.Behavior, error) {
 // mayConcern skips the facts of other agents without decoding them.
 func mayConcern(r protocol.Record, instance string) bool {
 	return r.Actor == instance || r.Actor[0] == '$'
+}
+
+// Fold reads a journal from its first fact into the state it led to.
+func Fold(p *project.Project, def *project.Scene, journal *persistence.Journal, opt Options) (*State, error) {
+	sc, err := build(p, def, journal, opt)
+	if err != nil {
+		return nil, err
+	}
+	state, err := newState(sc)
+	if err != nil {
+		return nil, err
+	}
+	return state, journal.Read(1, func(r protocol.Record) error { return state.Apply(r) })
+}
+
+// Hash is the SHA-256, in hex, over the state of every machine: what a snapshot
+// of this moment would hold.
+func (s *State) Hash() (string, error) {
+	h := sha256.New()
+	write := func(name string, raw []byte, err error) error {
+		fmt.Fprintf(h, "%s %d\n", name, len(raw))
+		h.Write(raw)
+		return err
+	}
+	codec := s.scene.codec
+	d, err := s.Director.Snapshot(codec)
+	if err := write(actorScene, d, err); err != nil {
+		return "", err
+	}
+	k, err := knowledge.Snapshot(codec, s.Knowledge)
+	if err := write(actorKnowledge, k, err); err != nil {
+		return "", err
+	}
+	b, err := s.Bus.Snapshot(codec)
+	if err := write(actorEvents, b, err); err != nil {
+		return "", err
+	}
+	if err := write(actorWorld, s.World.AppendSnapshot(nil), nil); err != nil {
+		return "", err
+	}
+	for _, m := range s.Agents {
+		a, err := agent.Snapshot(codec, &m.State)
+		if err := write(m.ID.Instance, a, err); err != nil {
+			return "", err
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
 }

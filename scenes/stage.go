@@ -39,6 +39,7 @@ type stage struct {
 	snapshot snapshotting
 	report   func(Outcome)
 	progress *Progress
+	series   *series
 
 	failures map[string]int64 // of services, in a row
 	retry    string           // the service that is restored and asked again
@@ -47,6 +48,9 @@ type stage struct {
 		requests []protocol.Raw
 	}
 	untilWarned bool
+
+	rests chan struct{} // gets one element each time the scene comes to rest
+	over  chan struct{} // closed when it is done
 }
 
 // phase is what the stage waits for.
@@ -274,6 +278,7 @@ func (st *stage) finish() error {
 		return nil
 	}
 	st.phase = phaseDone
+	close(st.over)
 	if st.timer != nil {
 		st.timer.Stop()
 	}

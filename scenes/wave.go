@@ -370,6 +370,7 @@ func (st *stage) keepWave() error {
 	}
 	st.metrics.WaveClosed(time.Since(w.began), w.time)
 	st.progress.wave(st)
+	st.series.sample(st.world.Load())
 	st.wave, st.phase = nil, phaseIdle
 	return st.next()
 }

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"tavernsim/protocol"
+	"tavernsim/tam"
+	"tavernsim/tam/toolsxml"
+)
+
+func newTAM(e *env) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "tam",
+		Short: "Read and write TAM, the tool calls that agents write",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	c.AddCommand(
+		newGrammar(e, "parse", "Parse text with TAM blocks and print what was found as JSON", "  simd tam parse answer.txt\n  simd tam parse --pretty < answer.txt",
+			func(text string) any { return tam.Parse(text) },
+			func(text string) string { return tam.Pretty(text, tam.Parse(text)) }),
+		newFormat(e),
+	)
+	return c
+}
+
+func newToolsXML(e *env) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "toolsxml",
+		Short: "Read ToolsXML, the XML form of tool calls",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	parse := func(text string) toolsxml.Result { return toolsxml.Parse(text, toolsxml.Options{}) }
+	c.AddCommand(newGrammar(e, "parse", "Parse text with ToolsXML and print what was found as JSON", "  simd toolsxml parse answer.txt",
+		func(text string) any { return parse(text) },
+		func(text string) string { return toolsxml.Show(text, parse(text)) }))
+	return c
+}
+
+// newGrammar is a command that parses a file or standard input. Diagnostics are
+// results: it fails only when it cannot read its input.
+func newGrammar(e *env, name, short, example string, parse func(string) any, show func(string) string) *cobra.Command {
+	var pretty bool
+	c := &cobra.Command{
+		Use:     name + " [FILE|-]",
+		Short:   short,
+		Example: example,
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			text, err := readInput(e, args)
+			if err != nil {
+				return err
+			}
+			if pretty {
+				_, err := io.WriteString(e.out, show(text))
+				return err
+			}
+			return writeJSON(e.out, parse(text))
+		},
+	}
+	c.Flags().BoolVar(&pretty, "pretty", false, "show the source with every problem underlined")
+	return c
+}
+
+func newFormat(e *env) *cobra.Command {
+	return &cobra.Command{
+		Use:     "fmt [FILE|-]",
+		Short:   "Rewrite TAM blocks in their canonical form",
+		Example: "  simd tam fmt answer.txt",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			text, err := readInput(e, args)
+			if err != nil {
+				return err
+			}
+			_, err = io.WriteString(e.out, tam.Reformat(text))
+			return err
+		},
+	}
+}
+
+// maxInput bounds what is read from a file or standard input.
+const maxInput = 64 << 20
+
+func readInput(e *env, args []string) (string, error) {
+	in := e.in
+	if len(args) == 1 && args[0] != "-" {
+		f, err := os.Open(args[0])
+		if err != nil {
+			return "", protocol.Errorf(protocol.KindNotFound, "read: %w", err)
+		}
+		defer f.Close()
+		in = f
+	}
+	b, err := io.ReadAll(io.LimitReader(in, maxInput+1))
+	if err != nil {
+		return "", fmt.Errorf("read: %w", err)
+	}
+	if len(b) > maxInput {
+		return "", protocol.Errorf(protocol.KindLimit, "read: more than %d bytes", maxInput)
+	}
+	return string(b), nil
+}

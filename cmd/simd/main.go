@@ -1,0 +1,162 @@
+// Command simd runs large multi-agent simulations headless.
+//
+// Every subcommand has its own file: an options struct that registers its
+// flags, and a run function that takes no flags. Data goes to stdout,
+// everything else to stderr.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"tavernsim/protocol"
+	"tavernsim/scenes/project"
+)
+
+func main() {
+	tuneMemory()
+	os.Exit(execute(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// Exit codes (docs/cli.md).
+const (
+	exitOK          = 0
+	exitFailure     = 1
+	exitUsage       = 2
+	exitInvalid     = 3 // the project has faults
+	exitNotFound    = 4
+	exitConflict    = 6 // locked, not empty, already ended
+	exitDivergence  = 8
+	exitInterrupted = 130
+)
+
+// env is what a command may touch of the world.
+type env struct {
+	in       io.Reader
+	out, err io.Writer
+	args     []string
+}
+
+// exit is an error that has been shown already, or needs its own code.
+type exit struct {
+	code int
+	err  error // nil: nothing more to say
+}
+
+func (e *exit) Error() string {
+	if e.err == nil {
+		return ""
+	}
+	return e.err.Error()
+}
+func (e *exit) Unwrap() error { return e.err }
+
+// usageError is a wrong command line.
+type usageError struct{ error }
+
+func execute(ctx context.Context, args []string, in io.Reader, out, errw io.Writer) int {
+	root := newRoot(&env{in: in, out: out, err: errw, args: args})
+	root.SetArgs(args)
+	root.SetIn(in)
+	root.SetOut(out)
+	root.SetErr(errw)
+	cmd, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		return exitOK
+	}
+	code := codeOf(err)
+	if msg := message(err); msg != "" {
+		fmt.Fprintln(errw, msg)
+	}
+	if code == exitUsage {
+		fmt.Fprintf(errw, "Run '%s --help' for usage.\n", cmd.CommandPath())
+	}
+	return code
+}
+
+func message(err error) string {
+	var e *exit
+	if errors.As(err, &e) && e.err == nil {
+		return ""
+	}
+	var faults *project.Error
+	if errors.As(err, &faults) {
+		return faultText(faults)
+	}
+	return "simd: " + err.Error()
+}
+
+// codeOf maps an error to an exit code.
+func codeOf(err error) int {
+	var e *exit
+	if errors.As(err, &e) {
+		return e.code
+	}
+	var usage usageError
+	if errors.As(err, &usage) {
+		return exitUsage
+	}
+	var faults *project.Error
+	if errors.As(err, &faults) {
+		return exitInvalid
+	}
+	var known *protocol.Error
+	if !errors.As(err, &known) {
+		return exitUsage // cobra's own: unknown command, bad flag
+	}
+	switch known.Kind {
+	case protocol.KindNotFound:
+		return exitNotFound
+	case protocol.KindConflict:
+		return exitConflict
+	case protocol.KindInvalid:
+		return exitInvalid
+	}
+	return exitFailure
+}
+
+func newRoot(e *env) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "simd",
+		Short: "Run large multi-agent simulations headless",
+		Long: `simd runs simulations of many agents: every agent perceives, thinks with a
+workflow and a language model, acts through tool calls and learns. Everything
+that happens is a fact in a journal, so a run can be resumed, replayed and
+compared to the byte.`,
+		Example: `  simd run scenes/examples/herbalist
+  simd run scenes/examples/market --agents 10000 --ticks 50
+  simd validate my-project
+  simd replay runs/latest`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		CompletionOptions: cobra.CompletionOptions{
+			HiddenDefaultCmd: true,
+		},
+	}
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.AddGroup(&cobra.Group{ID: "run", Title: "Simulations:"}, &cobra.Group{ID: "tools", Title: "Tools:"})
+	for _, c := range []*cobra.Command{newRun(e), newReplay(e), newValidate(e)} {
+		c.GroupID = "run"
+		root.AddCommand(c)
+	}
+	for _, c := range []*cobra.Command{newTAM(e), newToolsXML(e), newSchema(e), newVersion(e)} {
+		c.GroupID = "tools"
+		root.AddCommand(c)
+	}
+	return root
+}
+
+// one wants exactly one argument, and says which.
+func one(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return usageError{fmt.Errorf("%s wants one argument: %s", cmd.CommandPath(), what)}
+		}
+		return nil
+	}
+}

@@ -1,0 +1,154 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/term"
+
+	"tavernsim/protocol"
+	"tavernsim/scenes/runner"
+)
+
+// How often progress is shown: on a terminal a line that rewrites itself,
+// elsewhere a plain line.
+const (
+	terminalEvery = 200 * time.Millisecond
+	plainEvery    = 10 * time.Second
+)
+
+// showProgress writes until ctx ends, then closes the channel it returned.
+func showProgress(ctx context.Context, w io.Writer, r *runner.Runner, quiet bool) <-chan struct{} {
+	done := make(chan struct{})
+	if quiet {
+		close(done)
+		return done
+	}
+	terminal, width := false, 0
+	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		terminal = true
+		width, _, _ = term.GetSize(int(f.Fd()))
+	}
+	go func() {
+		defer close(done)
+		p := &progressLine{runner: r, began: time.Now(), last: time.Now()}
+		every := plainEvery
+		if terminal {
+			every = terminalEvery
+		}
+		tick := time.NewTicker(every)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				if terminal && p.shown {
+					fmt.Fprint(w, "\r\x1b[K")
+				}
+				return
+			case <-tick.C:
+				p.write(w, terminal, width)
+			}
+		}
+	}()
+	return done
+}
+
+type progressLine struct {
+	runner        *runner.Runner
+	began, last   time.Time
+	deliberations int64
+	events        int64
+	calls         int64
+	shown         bool
+}
+
+func (p *progressLine) write(w io.Writer, terminal bool, width int) {
+	line := p.line()
+	p.shown = true
+	if !terminal {
+		fmt.Fprintln(w, line)
+		return
+	}
+	if width > 1 && len([]rune(line)) >= width {
+		line = string([]rune(line)[:width-1])
+	}
+	fmt.Fprint(w, "\r\x1b[K"+line)
+}
+
+func (p *progressLine) line() string {
+	now := time.Now()
+	dt := now.Sub(p.last).Seconds()
+	p.last = now
+	var names []string
+	var deliberations, events, calls, failed, scene, end int64
+	for _, s := range p.runner.Scenes {
+		g := s.Run.Progress
+		names = append(names, s.ID)
+		deliberations += g.Deliberations.Load()
+		events += g.Events.Load()
+		calls += g.ModelCalls.Load()
+		failed += g.Failed.Load()
+		if at := g.Now.Load() - g.Begun.Load(); at > scene {
+			scene = at
+		}
+		if g.End.Load() > 0 {
+			end = max(end, g.End.Load()-g.Begun.Load())
+		}
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s  ", strings.Join(names, "+"))
+	wall := now.Sub(p.began)
+	if end > 0 {
+		share := min(1, float64(scene)/float64(end))
+		fmt.Fprintf(&b, "%s %3.0f%%  ", bar(share), 100*share)
+	}
+	fmt.Fprintf(&b, "sim %s", clock(time.Duration(scene)))
+	if end > 0 {
+		fmt.Fprintf(&b, "/%s", clock(time.Duration(end)))
+		if scene > 0 && scene < end {
+			fmt.Fprintf(&b, "  ETA %s", (time.Duration(float64(wall) * float64(end-scene) / float64(scene))).Round(time.Second))
+		}
+	}
+	fmt.Fprintf(&b, "  ×%s | delib %s (%s/s)  ev %s/s  llm %s/s  errors %d",
+		human(float64(scene)/float64(max(1, wall))), human(float64(deliberations)), human(float64(deliberations-p.deliberations)/dt),
+		human(float64(events-p.events)/dt), human(float64(calls-p.calls)/dt), failed)
+	p.deliberations, p.events, p.calls = deliberations, events, calls
+	return b.String()
+}
+
+func bar(share float64) string {
+	const cells = 12
+	full := int(share * cells)
+	return strings.Repeat("█", full) + strings.Repeat("░", cells-full)
+}
+
+// clock is a span as hours, minutes and seconds, with days in front.
+func clock(d time.Duration) string {
+	s := int64(d / time.Second)
+	text := fmt.Sprintf("%02d:%02d:%02d", s/3600%24, s/60%60, s%60)
+	if s >= 86400 {
+		return fmt.Sprintf("%dd %s", s/86400, text)
+	}
+	return text
+}
+
+// human shortens a number: 41.2k, 1.3M.
+func human(f float64) string {
+	switch {
+	case f >= 1e9:
+		return fmt.Sprintf("%.1fG", f/1e9)
+	case f >= 1e6:
+		return fmt.Sprintf("%.1fM", f/1e6)
+	case f >= 1e4:
+		return fmt.Sprintf("%.1fk", f/1e3)
+	case f >= 100 || f == float64(int64(f)):
+		return fmt.Sprintf("%.0f", f)
+	}
+	return fmt.Sprintf("%.1f", f)
+}
+
+func timeText(t time.Time) string { return protocol.TimeOf(t).String() }

@@ -1,0 +1,321 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"tavernsim/engine/director"
+	"tavernsim/internal/metrics"
+	"tavernsim/persistence"
+	"tavernsim/protocol"
+	"tavernsim/scenes/runner"
+)
+
+type runOptions struct {
+	scenes     []string
+	length     time.Duration
+	ticks      int64
+	until      string
+	seed       uint64
+	clock      string
+	agents     int
+	out        string
+	resume     string
+	durability string
+	batch      int
+	snapshot   int64
+	metrics    string
+	repeat     int
+	summary    string
+	json       bool
+	quiet      bool
+	output     string
+}
+
+func newRun(e *env) *cobra.Command {
+	var o runOptions
+	c := &cobra.Command{
+		Use:   "run PROJECT",
+		Short: "Run a scene to its end",
+		Long: `Run a scene of a project folder until one of its stop conditions holds.
+
+The run directory keeps everything: the inputs, the journal, the summary. Ctrl-C
+stops after the moment at hand and says how to go on; a second one stops at
+once, which loses nothing that was kept. Ctrl-Z pauses the scene, with its state
+durable, and fg resumes it.
+
+Exit codes: 0 the scene ended, 1 failure, 2 usage, 3 the project has faults,
+4 not found, 6 locked or not empty, 8 --repeat found a difference,
+130 interrupted (resumable).`,
+		Example: `  simd run scenes/examples/herbalist
+  simd run scenes/examples/market --agents 100000 --ticks 20 --metrics :9464
+  simd run my-project --scene tavern --scene market --for 8h
+  simd run --resume runs/latest
+  simd run my-project --seed 7 --repeat 2 --json`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if (len(args) == 1) == (o.resume != "") {
+				return usageError{fmt.Errorf("run wants a project folder, or --resume with a run directory")}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				return o.run(cmd, e, args[0])
+			}
+			return o.run(cmd, e, "")
+		},
+	}
+	o.register(c)
+	return c
+}
+
+func (o *runOptions) register(c *cobra.Command) {
+	f := c.Flags()
+	f.StringArrayVar(&o.scenes, "scene", nil, "scene `ID`; repeat it to run several side by side (default: the project's default scene)")
+	f.DurationVar(&o.length, "for", 0, "scene time to run, for example 90m")
+	f.StringVar(&o.until, "until", "", "stop when this `EXPR` over world and scene holds, for example 'world.day >= 3'")
+	f.Int64Var(&o.ticks, "ticks", 0, "ticks of virtual time to run")
+	f.Uint64Var(&o.seed, "seed", 0, "seed of all chance (default: the scene's, else drawn and printed)")
+	f.StringVar(&o.clock, "clock", "", "virtual or realtime (default: the scene's)")
+	f.IntVar(&o.agents, "agents", 0, "how many agents the entries with a count make together")
+	f.StringVar(&o.out, "out", "", "run directory `DIR` (default: runs/TIME-SCENE)")
+	f.StringVar(&o.resume, "resume", "", "go on with the run in `DIR`")
+	f.StringVar(&o.durability, "durability", "", "memory, process (survives a kill) or power (synced); default process")
+	f.IntVar(&o.batch, "batch", 0, "facts of one stored block (default 4096)")
+	f.Int64Var(&o.snapshot, "snapshot-facts", 0, "facts between two snapshots (default 2000000)")
+	f.StringVar(&o.metrics, "metrics", "", "serve Prometheus metrics at `ADDR`, for example :9464 (loopback unless a host is given)")
+	f.IntVar(&o.repeat, "repeat", 1, "run `N` times and fail when the digests differ")
+	f.StringVar(&o.summary, "summary", "full", "full, compact or none")
+	f.BoolVar(&o.json, "json", false, "print the summary as one JSON object (short for -o json)")
+	f.StringVarP(&o.output, "output", "o", "", "json or text")
+	f.BoolVarP(&o.quiet, "quiet", "q", false, "no progress")
+}
+
+func (o *runOptions) run(cmd *cobra.Command, e *env, dir string) error {
+	opt, err := o.options(cmd, e)
+	if err != nil {
+		return err
+	}
+	set := metrics.New()
+	opt.Metrics = set
+	if o.metrics != "" {
+		return usageError{fmt.Errorf("--metrics is not built yet")}
+	}
+	if o.repeat > 1 {
+		return o.runRepeat(cmd.Context(), e, dir, opt)
+	}
+	sum, err := o.runOnce(cmd.Context(), e, dir, opt)
+	if sum != nil {
+		if err := o.show(e, sum); err != nil {
+			return err
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if sum.Resumable {
+		fmt.Fprintf(e.err, "not at its end; go on with: simd run --resume %s\n", sum.RunDir)
+		return &exit{code: exitInterrupted}
+	}
+	return nil
+}
+
+func (o *runOptions) options(cmd *cobra.Command, e *env) (runner.Options, error) {
+	opt := runner.Options{
+		Scenes: o.scenes, Dir: o.out, Clock: director.ClockKind(o.clock), Agents: o.agents, For: o.length, Ticks: o.ticks, Until: o.until,
+		BatchFacts: o.batch, SnapshotFacts: o.snapshot, Version: version().Version, Args: e.args,
+	}
+	switch opt.Clock {
+	case "", director.Virtual, director.Realtime:
+	default:
+		return opt, usageError{fmt.Errorf("--clock %q: want virtual or realtime", o.clock)}
+	}
+	for _, bad := range []struct {
+		is   bool
+		text string
+	}{
+		{o.length < 0, "--for must be positive"},
+		{o.ticks < 0, "--ticks must be positive"},
+		{o.agents < 0, "--agents must be positive"},
+		{o.repeat < 1, "--repeat must be at least 1"},
+		{o.batch < 0, "--batch must be positive"},
+		{o.resume != "" && o.repeat > 1, "--repeat starts new runs; it does not go with --resume"},
+		{o.resume != "" && (len(o.scenes) > 0 || cmd.Flags().Changed("seed") || o.clock != "" || o.agents > 0 || o.out != ""), "--resume goes on with the options of the run; only --metrics, --durability, --batch, --snapshot-facts, --json, --quiet and --summary go with it"},
+		{o.resume != "" && (o.length > 0 || o.ticks > 0 || o.until != ""), "--resume goes on to the end that the run was given; --for, --ticks and --until do not go with it"},
+	} {
+		if bad.is {
+			return opt, usageError{fmt.Errorf("%s", bad.text)}
+		}
+	}
+	if cmd.Flags().Changed("seed") {
+		opt.Seed = &o.seed
+	}
+	if o.durability != "" {
+		d, err := persistence.ParseDurability(o.durability)
+		if err != nil {
+			return opt, usageError{err}
+		}
+		opt.Durability = d
+	}
+	switch o.output {
+	case "json":
+		o.json = true
+	case "", "text":
+	default:
+		return opt, usageError{fmt.Errorf("-o %q: want json or text", o.output)}
+	}
+	switch o.summary {
+	case "full", "compact", "none":
+	default:
+		return opt, usageError{fmt.Errorf("--summary %q: want full, compact or none", o.summary)}
+	}
+	return opt, nil
+}
+
+func (o *runOptions) start(dir string, opt runner.Options, e *env) (*runner.Runner, error) {
+	if o.resume != "" {
+		return runner.Resume(o.resume, opt)
+	}
+	p, err := runner.Load(dir, opt.For > 0 || opt.Ticks > 0 || opt.Until != "")
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range p.Warnings {
+		if !o.quiet {
+			fmt.Fprintf(e.err, "warning: %s\n", w)
+		}
+	}
+	return runner.Start(p, opt)
+}
+
+func (o *runOptions) runOnce(ctx context.Context, e *env, dir string, opt runner.Options) (*runner.Summary, error) {
+	r, err := o.start(dir, opt, e)
+	if err != nil {
+		return nil, err
+	}
+	ctx, stop := context.WithCancel(ctx)
+	signals := watchSignals(ctx, e.err, r)
+	progress := showProgress(ctx, e.err, r, o.quiet)
+	sum, err := r.Wait()
+	stop()
+	<-progress
+	<-signals
+	return sum, err
+}
+
+// watchSignals stops gracefully at the first signal and at once at the second;
+// it ends with ctx.
+func watchSignals(ctx context.Context, w io.Writer, r *runner.Runner) <-chan struct{} {
+	c := make(chan os.Signal, 4)
+	signal.Notify(c, syscall.SIGINT, syscall.SIGTERM, syscall.SIGTSTP)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer signal.Stop(c)
+		stopping := false
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case s := <-c:
+				switch {
+				case s == syscall.SIGTSTP:
+					pauseProcess(ctx, w, r)
+				case stopping:
+					fmt.Fprintf(w, "\nstopped at once; what was kept is safe: simd run --resume %s\n", r.Dir)
+					os.Exit(exitInterrupted)
+				default:
+					stopping = true
+					fmt.Fprintln(w, "\nstopping after the moment at hand; once more to stop at once")
+					r.Interrupt()
+				}
+			}
+		}
+	}()
+	return done
+}
+
+// pauseProcess pauses the scenes, then the process as Ctrl-Z asked; when the
+// shell continues it, the scenes go on.
+func pauseProcess(ctx context.Context, w io.Writer, r *runner.Runner) {
+	fmt.Fprintln(w, "\npausing")
+	if !r.Pause(ctx) {
+		return
+	}
+	fmt.Fprintln(w, "paused; everything is durable. Continue with fg")
+	_ = syscall.Kill(syscall.Getpid(), syscall.SIGSTOP)
+	r.Continue()
+}
+
+func (o *runOptions) runRepeat(ctx context.Context, e *env, dir string, opt runner.Options) error {
+	var first *runner.Summary
+	var sums []*runner.Summary
+	for i := range o.repeat {
+		each := opt
+		if opt.Dir != "" {
+			each.Dir = filepath.Join(opt.Dir, fmt.Sprintf("repeat-%d", i+1))
+		} else if i > 0 {
+			each.Dir = filepath.Join(filepath.Dir(first.RunDir), fmt.Sprintf("%s-repeat-%d", filepath.Base(first.RunDir), i+1))
+		}
+		if first != nil {
+			each.Seed = &first.Seeds()[0]
+		}
+		sum, err := o.runOnce(ctx, e, dir, each)
+		if err != nil {
+			return err
+		}
+		if sum.Resumable {
+			fmt.Fprintln(e.err, "interrupted; nothing was compared")
+			return &exit{code: exitInterrupted}
+		}
+		if first == nil {
+			first = sum
+		}
+		sums = append(sums, sum)
+	}
+	return o.compare(e, sums)
+}
+
+func (o *runOptions) compare(e *env, sums []*runner.Summary) error {
+	if o.json {
+		if err := writeJSON(e.out, sums); err != nil {
+			return err
+		}
+	} else if o.summary != "none" {
+		if err := o.show(e, sums[0]); err != nil {
+			return err
+		}
+	}
+	for i, s := range sums[1:] {
+		if a, b := sums[0].Digests(), s.Digests(); a != b {
+			return &exit{code: exitDivergence, err: protocol.Errorf(protocol.KindConflict, "run 1 and run %d differ: %s in %s, %s in %s", i+2, a, sums[0].RunDir, b, s.RunDir)}
+		}
+	}
+	fmt.Fprintf(e.err, "%d runs, the same digest: %s\n", len(sums), sums[0].Digests())
+	return nil
+}
+
+func (o *runOptions) show(e *env, sum *runner.Summary) error {
+	if o.json {
+		return writeJSON(e.out, sum)
+	}
+	if o.summary == "none" {
+		return nil
+	}
+	return writeSummary(e.out, sum, o.summary == "compact")
+}
+
+func writeJSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
+}

@@ -1,0 +1,32 @@
+package main
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"tavernsim/protocol"
+	"tavernsim/scenes/project"
+)
+
+func newSchema(e *env) *cobra.Command {
+	return &cobra.Command{
+		Use:       "schema NAME",
+		Short:     "Print the JSON Schema of a file format, for editors",
+		Long:      "Print the JSON Schema of a file format: " + strings.Join(project.SchemaNames(), ", ") + ".",
+		Example:   "  simd schema agent_profile > agent_profile.schema.json",
+		ValidArgs: project.SchemaNames(),
+		Args:      one("one of " + strings.Join(project.SchemaNames(), ", ")),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if !slices.Contains(project.SchemaNames(), args[0]) {
+				return protocol.Errorf(protocol.KindNotFound, "no schema %q; there are %s", args[0], strings.Join(project.SchemaNames(), ", "))
+			}
+			s, err := project.Schema(args[0])
+			if err != nil {
+				return err
+			}
+			return writeJSON(e.out, s)
+		},
+	}
+}

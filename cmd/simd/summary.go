@@ -1,0 +1,154 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/guptarohit/asciigraph"
+
+	"tavernsim/scenes/runner"
+)
+
+// writeSummary shows what a run came to, for people.
+func writeSummary(w io.Writer, s *runner.Summary, compact bool) error {
+	var b strings.Builder
+	list := s.Scenes
+	if s.SceneSummary != nil {
+		list = []*runner.SceneSummary{s.SceneSummary}
+	}
+	for _, scene := range list {
+		writeScene(&b, scene, s.WallSeconds, compact)
+	}
+	fmt.Fprintf(&b, "  run directory: %s\n", s.RunDir)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func writeScene(b *strings.Builder, s *runner.SceneSummary, wall float64, compact bool) {
+	speed := ""
+	if wall > 0 {
+		speed = fmt.Sprintf(" (×%s)", human(s.SceneSeconds/wall))
+	}
+	fmt.Fprintf(b, "%s  seed %d  %s clock  %s in %.2fs%s  stopped by %s\n", s.Scene, s.Seed, s.Clock, span(s.SceneSeconds), wall, speed, s.StoppedBy)
+	fmt.Fprintf(b, "  digest %s\n", s.Digest)
+	if s.Error != "" {
+		fmt.Fprintf(b, "  ERROR %s\n", strings.ReplaceAll(s.Error, "\n", "\n    "))
+	}
+	row := func(name, format string, args ...any) {
+		fmt.Fprintf(b, "    %s: %s\n", name+strings.Repeat(".", max(0, 22-len(name))), fmt.Sprintf(format, args...))
+	}
+	fmt.Fprintf(b, "  █ TOTALS\n")
+	row("agents", "%s%s", thousands(int64(s.Agents)), note(s.GivenUp, "%d given up"))
+	row("deliberations", "%s  %s/s  p50=%s p99=%s max=%s%s", thousands(s.Deliberations), human(float64(s.Deliberations)/max(wall, 1e-9)),
+		brief(s.Latency.P50), brief(s.Latency.P99), brief(s.Latency.Max), note(s.Failed, "%d failed"))
+	row("events", "%s routed to %s receivers%s", thousands(s.Events.Routed), thousands(s.Events.Delivered), note(s.Events.Refused, "%d refused"))
+	row("world", "version %s  %s changes%s%s", thousands(s.World.Version), thousands(s.World.Changes), note(s.World.Conflicts, "%d conflicts"), note(s.World.Refused-s.World.Conflicts, "%d refused"))
+	row("model", "%s calls  tokens in=%s out=%s%s", thousands(s.Model.Calls), human(float64(s.Model.Tokens.Input)), human(float64(s.Model.Tokens.Output)), note(s.Model.Failed, "%d failed"))
+	row("calls", "%s of tools and skills%s", thousands(s.Tools.Calls), note(s.Tools.Failed, "%d failed"))
+	row("journal", "%s facts  %s in %s waves  durability %s", thousands(s.Journal.Facts), size(float64(s.Journal.Bytes)), thousands(int64(s.Journal.Waves)), s.Journal.Durability)
+	if s.Restarts+s.DeadLetters > 0 {
+		row("trouble", "%d restarts  %d dead letters", s.Restarts, s.DeadLetters)
+	}
+	if compact {
+		return
+	}
+	writeWho(b, s)
+	writeReport(b, s)
+}
+
+// writeWho says who did what.
+func writeWho(b *strings.Builder, s *runner.SceneSummary) {
+	section := func(title string, list []runner.Count) {
+		if len(list) == 0 {
+			return
+		}
+		fmt.Fprintf(b, "  █ %s\n", title)
+		for i, c := range list {
+			if i == maxRows {
+				fmt.Fprintf(b, "    … and %d more (summary.json has all)\n", len(list)-maxRows)
+				break
+			}
+			fmt.Fprintf(b, "    %12s  %s\n", thousands(c.Count), c.Name)
+		}
+	}
+	if s.ByAgent != nil && len(s.ByAgent) > 0 {
+		section("DELIBERATIONS BY AGENT", s.ByAgent)
+	} else {
+		section("DELIBERATIONS BY PROFILE", s.ByProfile)
+	}
+	section("CALLS", s.Tools.ByTool)
+	section("EVENTS", s.Events.ByType)
+	section("REFUSED", s.Events.ByReason)
+	if s.Reflections+s.Knowledge > 0 {
+		fmt.Fprintf(b, "  █ LEARNING\n    %12s  reflections\n    %12s  knowledge entries written\n", thousands(s.Reflections), thousands(s.Knowledge))
+	}
+}
+
+// maxRows bounds a list of the summary.
+const maxRows = 12
+
+// writeReport draws the reported world values.
+func writeReport(b *strings.Builder, s *runner.SceneSummary) {
+	if len(s.Report) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "  █ WORLD\n")
+	var lines [][]float64
+	var names []string
+	for _, v := range s.Report {
+		fmt.Fprintf(b, "    %s = %v\n", v.Path, v.Value)
+		if len(v.Series) > 1 {
+			lines, names = append(lines, v.Series), append(names, v.Path)
+		}
+	}
+	if len(lines) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\n%s\n\n", indent(asciigraph.PlotMany(lines, asciigraph.Height(12), asciigraph.Width(72), asciigraph.Precision(1),
+		asciigraph.Caption(strings.Join(names, "   ")))))
+}
+
+func indent(s string) string { return "    " + strings.ReplaceAll(s, "\n", "\n    ") }
+
+func note(n int64, format string) string {
+	if n <= 0 {
+		return ""
+	}
+	return "  " + fmt.Sprintf(format, n)
+}
+
+func span(seconds float64) string {
+	return time.Duration(seconds * float64(time.Second)).Round(time.Millisecond).String()
+}
+
+func brief(seconds float64) string {
+	d := time.Duration(seconds * float64(time.Second))
+	switch {
+	case d < time.Millisecond:
+		return d.Round(time.Microsecond).String()
+	case d < time.Second:
+		return d.Round(10 * time.Microsecond).String()
+	}
+	return d.Round(10 * time.Millisecond).String()
+}
+
+func size(bytes float64) string {
+	for _, unit := range []string{"B", "KiB", "MiB", "GiB"} {
+		if bytes < 1024 {
+			return fmt.Sprintf("%.1f %s", bytes, unit)
+		}
+		bytes /= 1024
+	}
+	return fmt.Sprintf("%.1f TiB", bytes)
+}
+
+// thousands groups digits.
+func thousands(n int64) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}

@@ -1,0 +1,199 @@
+package runner
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"tavernsim/engine/director"
+	"tavernsim/persistence"
+	"tavernsim/protocol"
+	"tavernsim/scenes/project"
+)
+
+// The run directory (docs/formats/run-directory.md).
+const (
+	manifestFile = "manifest.json"
+	summaryFile  = "summary.json"
+	inputsDir    = "inputs"
+	journalDir   = "journal"
+	latestLink   = "latest"
+	defaultRuns  = "runs"
+)
+
+// manifestVersion is raised when an older program could not resume the run.
+const manifestVersion = 1
+
+// Manifest says what a run is made of: enough to resume it.
+type Manifest struct {
+	Version     int                           `json:"version"`
+	Run         string                        `json:"run"`
+	Created     time.Time                     `json:"created"`
+	Program     string                        `json:"program"` // version of simd
+	Go          string                        `json:"go"`
+	Args        []string                      `json:"args,omitempty"`
+	Project     string                        `json:"project"`
+	ProjectHash string                        `json:"project_hash"`
+	Files       []File                        `json:"files"`
+	Scenes      []string                      `json:"scenes"`
+	Seeds       map[string]uint64             `json:"seeds"`
+	Clocks      map[string]director.ClockKind `json:"clocks"`
+	Agents      int                           `json:"agents,omitempty"`
+	For         director.Duration             `json:"for,omitempty"`
+	Ticks       int64                         `json:"ticks,omitempty"`
+	Until       string                        `json:"until,omitempty"`
+	Durability  persistence.Durability        `json:"durability"`
+	BatchFacts  int                           `json:"batch_facts,omitempty"`
+	Snapshots   int64                         `json:"snapshot_facts,omitempty"`
+
+	project *project.Project // of a new run
+}
+
+// File is one input.
+type File struct {
+	Path   string `json:"path"`
+	SHA256 string `json:"sha256"`
+	Size   int64  `json:"size"`
+}
+
+func newManifest(p *project.Project, defs []*project.Scene, opt Options) (*Manifest, error) {
+	durability, err := persistence.ParseDurability(string(opt.Durability))
+	if err != nil {
+		return nil, err
+	}
+	m := &Manifest{
+		Version: manifestVersion, Created: time.Now().UTC().Truncate(time.Millisecond), Program: opt.Version, Go: runtime.Version(), Args: opt.Args,
+		Project: p.ID(), ProjectHash: p.Hash(), Seeds: map[string]uint64{}, Clocks: map[string]director.ClockKind{},
+		Agents: opt.Agents, For: director.Duration(opt.For), Ticks: opt.Ticks, Until: opt.Until, Durability: durability,
+		BatchFacts: opt.BatchFacts, Snapshots: opt.SnapshotFacts, project: p,
+	}
+	for _, f := range p.Files() {
+		m.Files = append(m.Files, File{Path: f.Path, SHA256: f.SHA256, Size: int64(f.Size)})
+	}
+	for _, d := range defs {
+		id, sim := d.Definition.ID, d.Definition.Simulation
+		m.Scenes = append(m.Scenes, id)
+		m.Clocks[id] = sim.Clock
+		if opt.Clock != "" {
+			m.Clocks[id] = opt.Clock
+		}
+		seed, err := seedOf(opt.Seed, sim.Seed)
+		if err != nil {
+			return nil, err
+		}
+		m.Seeds[id] = seed
+	}
+	m.Run = m.Created.Format("20060102-150405.000") + "-" + strings.Join(m.Scenes, "+")
+	return m, nil
+}
+
+// seedOf is the flag's seed, the scene's, or a drawn one.
+func seedOf(flag, scene *uint64) (uint64, error) {
+	if flag != nil {
+		return *flag, nil
+	}
+	if scene != nil {
+		return *scene, nil
+	}
+	var b [8]byte
+	if _, err := rand.Read(b[:]); err != nil {
+		return 0, err
+	}
+	return binary.LittleEndian.Uint64(b[:]) >> 11, nil // what JSON readers hold exactly
+}
+
+// options are those the run was started with; what the caller may choose anew
+// comes from now.
+func (m *Manifest) options(now Options) Options {
+	opt := Options{
+		Scenes: m.Scenes, Agents: m.Agents, For: m.For.Std(), Ticks: m.Ticks, Until: m.Until, Durability: m.Durability,
+		BatchFacts: m.BatchFacts, SnapshotFacts: m.Snapshots,
+		Workers: now.Workers, Metrics: now.Metrics, Log: now.Log, Version: now.Version,
+	}
+	if now.Durability != "" {
+		opt.Durability = now.Durability
+	}
+	if now.BatchFacts != 0 {
+		opt.BatchFacts = now.BatchFacts
+	}
+	if now.SnapshotFacts != 0 {
+		opt.SnapshotFacts = now.SnapshotFacts
+	}
+	return opt
+}
+
+// makeDir makes the run directory with everything but the journal. The manifest
+// comes last: a directory with one is a run.
+func makeDir(dir string, m *Manifest) (string, error) {
+	latest := ""
+	if dir == "" {
+		dir = filepath.Join(defaultRuns, m.Run)
+		latest = filepath.Join(defaultRuns, latestLink)
+	}
+	if err := mustBeFree(dir); err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", protocol.Errorf(protocol.KindTransient, "run directory %s: %w", dir, err)
+	}
+	if err := m.project.CopyTo(filepath.Join(dir, inputsDir)); err != nil {
+		return "", err
+	}
+	if err := writeJSON(filepath.Join(dir, manifestFile), m); err != nil {
+		return "", protocol.Errorf(protocol.KindTransient, "run directory %s: %w", dir, err)
+	}
+	if latest != "" {
+		_ = os.Remove(latest) // a convenience: a file system without links does without
+		_ = os.Symlink(m.Run, latest)
+	}
+	return dir, nil
+}
+
+func mustBeFree(dir string) error {
+	entries, err := os.ReadDir(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return protocol.Errorf(protocol.KindConflict, "run directory %s: %w", dir, err)
+	case len(entries) > 0:
+		return protocol.Errorf(protocol.KindConflict, "run directory %s is not empty; name another with --out, or go on with --resume", dir)
+	}
+	return nil
+}
+
+// ReadManifest reads the manifest of a run directory.
+func ReadManifest(dir string) (*Manifest, error) {
+	data, err := os.ReadFile(filepath.Join(dir, manifestFile))
+	if err != nil {
+		return nil, protocol.Errorf(protocol.KindNotFound, "%s is no run directory: %w", dir, err)
+	}
+	m := &Manifest{}
+	if err := json.Unmarshal(data, m); err != nil {
+		return nil, protocol.Errorf(protocol.KindCorrupt, "%s: %w", filepath.Join(dir, manifestFile), err)
+	}
+	if m.Version > manifestVersion || m.Version < 1 {
+		return nil, protocol.Errorf(protocol.KindUnknown, "%s: the run was made by a program with run format %d; this one knows %d", dir, m.Version, manifestVersion)
+	}
+	return m, nil
+}
+
+// writeJSON writes a file whole or not at all.
+func writeJSON(path string, v any) error {
+	data, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	tmp := path + ".tmp"
+	if err := os.WriteFile(tmp, append(data, '\n'), 0o644); err != nil {
+		return err
+	}
+	return os.Rename(tmp, path)
+}

@@ -1,0 +1,77 @@
+package runner
+
+import (
+	"context"
+	"path/filepath"
+
+	"tavernsim/persistence"
+	"tavernsim/protocol"
+	"tavernsim/scenes"
+)
+
+// Replayed is what folding a run's journal gave.
+type Replayed struct {
+	Scenes []ReplayedScene `json:"scenes"`
+}
+
+// ReplayedScene is one scene of it.
+type ReplayedScene struct {
+	Scene       string `json:"scene"`
+	Digest      string `json:"digest"`
+	StateHash   string `json:"state_hash"` // SHA-256 over the state of every machine
+	Facts       uint64 `json:"facts"`
+	Waves       uint64 `json:"waves"`
+	VirtualTime string `json:"virtual_time"`
+	Ended       string `json:"ended"` // reason; "" = it can be resumed
+}
+
+// Replay folds the journals of a run directory from their first fact: no model,
+// no tool, no snapshot, nothing written. It fails when a wave's digest is not
+// that of its facts.
+func Replay(ctx context.Context, dir string) (*Replayed, error) {
+	m, err := ReadManifest(dir)
+	if err != nil {
+		return nil, err
+	}
+	p, err := Load(filepath.Join(dir, inputsDir), true)
+	if err != nil {
+		return nil, err
+	}
+	store, err := persistence.Open(filepath.Join(dir, journalDir), persistence.Options{ReadOnly: true})
+	if err != nil {
+		return nil, err
+	}
+	defer store.Close()
+	out := &Replayed{}
+	for _, id := range m.Scenes {
+		def, err := p.Scene(id)
+		if err != nil {
+			return nil, err
+		}
+		journal, err := store.Journal(id)
+		if err != nil {
+			return nil, err
+		}
+		report, err := journal.Verify(ctx, nil)
+		if err != nil {
+			return nil, err
+		}
+		if report.Damage != nil {
+			return nil, protocol.Errorf(protocol.KindCorrupt, "scene %s: %w", id, report.Damage)
+		}
+		state, err := scenes.Fold(p, def, journal, scenes.Options{Seed: m.Seeds[id], Clock: m.Clocks[id], Agents: m.Agents})
+		if err != nil {
+			return nil, err
+		}
+		hash, err := state.Hash()
+		if err != nil {
+			return nil, err
+		}
+		w := journal.Durable()
+		out.Scenes = append(out.Scenes, ReplayedScene{
+			Scene: id, Digest: w.Digest.String(), StateHash: hash, Facts: w.Last, Waves: w.Number,
+			VirtualTime: state.Director.Now.Sub(state.Director.Begun()).String(), Ended: state.Director.Ended,
+		})
+	}
+	return out, nil
+}

@@ -1,0 +1,349 @@
+// Package runner is a run: scenes of one project, side by side in one process,
+// and the directory that keeps them.
+//
+// [Start] makes the directory (manifest, copied inputs, journal) and starts the
+// scenes, [Resume] goes on with a directory that a stop or a kill left behind.
+// You owe [Runner.Wait], which ends everything and returns the [Summary].
+//
+// # Promises
+//
+//  1. Nothing is written before the whole project was found sound.
+//  2. A run that was interrupted, by a signal or by a kill, is resumed with the
+//     inputs and options it was started with, from its own directory alone.
+//  3. The scenes of a run share the process and the store, nothing else: the
+//     facts of one do not depend on the others.
+//
+// # Not here
+//
+// What a command line looks like; what a scene does.
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"tavernsim/actors"
+	"tavernsim/engine/agent"
+	"tavernsim/engine/director"
+	"tavernsim/internal/metrics"
+	"tavernsim/llm"
+	"tavernsim/llm/scripted"
+	"tavernsim/persistence"
+	"tavernsim/protocol"
+	"tavernsim/scenes"
+	"tavernsim/scenes/project"
+)
+
+// Options of a run. The zero value runs the default scene into a new directory
+// below runs/.
+type Options struct {
+	Scenes     []string // ids; none = the default scene
+	Dir        string   // run directory; "" = runs/<time>-<scene>
+	Seed       *uint64  // nil = the scene's, else drawn
+	Clock      director.ClockKind
+	Agents     int // scales the counts of agent_instances; 0 = as defined
+	For        time.Duration
+	Ticks      int64
+	Until      string
+	Durability persistence.Durability
+	BatchFacts int // facts of one stored block; 0 = 4096
+
+	// SnapshotFacts is how many facts may follow a snapshot before the next one;
+	// 0 = 2,000,000.
+	SnapshotFacts int64
+	Workers       int // of the actors; 0 = GOMAXPROCS
+	Version       string
+	Args          []string // of the program, for the manifest
+	Metrics       *metrics.Set
+	Log           *slog.Logger
+}
+
+// Runner is a run under way.
+type Runner struct {
+	Dir      string
+	Manifest *Manifest
+	Project  *project.Project
+	Scenes   []*Scene
+
+	store   *persistence.Store
+	system  *actors.System
+	model   llm.Provider
+	metrics *metrics.Set
+	log     *slog.Logger
+	started time.Time
+	dead    atomic.Int64
+}
+
+// Scene is one scene of a run.
+type Scene struct {
+	ID      string
+	Seed    uint64
+	Run     *scenes.Run
+	journal *persistence.Journal
+	latency *scenes.Latency
+	outcome scenes.Outcome
+}
+
+// Load reads a project folder.
+func Load(dir string, stops bool) (*project.Project, error) {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return nil, protocol.Errorf(protocol.KindNotFound, "project %s: %w", dir, err)
+	}
+	if !info.IsDir() {
+		return nil, protocol.Errorf(protocol.KindInvalid, "project %s: it is a file; name the folder that holds project.json", dir)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, protocol.Errorf(protocol.KindNotFound, "project %s: %w", dir, err)
+	}
+	defer root.Close()
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	return loadFS(root.FS(), filepath.Base(abs), stops)
+}
+
+func loadFS(fsys fs.FS, name string, stops bool) (*project.Project, error) {
+	p, err := project.Load(fsys, project.Options{Name: name, Tools: agent.KnownTools(), Kinds: scenes.NodeKinds(), Stops: stops})
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range p.SceneIDs() {
+		s, err := p.Scene(id)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := modelOf(p, s); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// modelOf makes the scripted model of a scene: its file, or the embedded one.
+func modelOf(p *project.Project, s *project.Scene) (*scripted.Model, error) {
+	file := s.Definition.Simulation.Model
+	if file == "" {
+		return scripted.Default()
+	}
+	data, ok := p.Model(file)
+	if !ok {
+		return nil, protocol.Errorf(protocol.KindNotFound, "model file %s is not in the project", file)
+	}
+	return scripted.Load(file, data)
+}
+
+// Start begins a run of a loaded project.
+func Start(p *project.Project, opt Options) (*Runner, error) {
+	defs, err := pick(p, opt.Scenes)
+	if err != nil {
+		return nil, err
+	}
+	m, err := newManifest(p, defs, opt)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := makeDir(opt.Dir, m)
+	if err != nil {
+		return nil, err
+	}
+	r, err := open(dir, p, m, opt)
+	if err != nil {
+		return nil, err
+	}
+	return r, r.start(defs, opt)
+}
+
+// Resume goes on with a run directory. Of the options, those that describe the
+// machine count: metrics, log, workers, durability if given.
+func Resume(dir string, opt Options) (*Runner, error) {
+	m, err := ReadManifest(dir)
+	if err != nil {
+		return nil, err
+	}
+	p, err := Load(filepath.Join(dir, inputsDir), true)
+	if err != nil {
+		return nil, err
+	}
+	if p.Hash() != m.ProjectHash {
+		return nil, protocol.Errorf(protocol.KindConflict, "run %s: its inputs were changed after the start (%s, the manifest says %s)", dir, short(p.Hash()), short(m.ProjectHash))
+	}
+	opt = m.options(opt)
+	defs, err := pick(p, opt.Scenes)
+	if err != nil {
+		return nil, err
+	}
+	r, err := open(dir, p, m, opt)
+	if err != nil {
+		return nil, err
+	}
+	return r, r.start(defs, opt)
+}
+
+// pick finds the scenes to run.
+func pick(p *project.Project, ids []string) ([]*project.Scene, error) {
+	if len(ids) == 0 {
+		ids = []string{""}
+	}
+	var defs []*project.Scene
+	seen := map[string]bool{}
+	for _, id := range ids {
+		s, err := p.Scene(id)
+		if err != nil {
+			return nil, err
+		}
+		if seen[s.Definition.ID] {
+			return nil, protocol.Errorf(protocol.KindInvalid, "scene %s is named twice", s.Definition.ID)
+		}
+		seen[s.Definition.ID] = true
+		defs = append(defs, s)
+	}
+	return defs, nil
+}
+
+// open opens the store and starts the workers.
+func open(dir string, p *project.Project, m *Manifest, opt Options) (*Runner, error) {
+	r := &Runner{Dir: dir, Manifest: m, Project: p, metrics: opt.Metrics, log: opt.Log, started: time.Now()}
+	if r.metrics == nil {
+		r.metrics = metrics.New()
+	}
+	if r.log == nil {
+		r.log = slog.New(slog.DiscardHandler)
+	}
+	var err error
+	r.store, err = persistence.Open(filepath.Join(dir, journalDir), persistence.Options{
+		Durability: opt.Durability, BatchFacts: opt.BatchFacts, Observer: metrics.Journal{Set: r.metrics}, Log: r.log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	r.system = actors.NewSystem(actors.Options{Workers: opt.Workers, Logger: r.log, DeadLetter: r.deadLetter})
+	return r, nil
+}
+
+func (r *Runner) deadLetter(env *protocol.Envelope, reason string) {
+	if reason == "stopped" {
+		return // the scene ended; nothing that counts can be on its way
+	}
+	r.dead.Add(1)
+	r.metrics.DeadLetter(env.Kind)
+}
+
+func (r *Runner) start(defs []*project.Scene, opt Options) error {
+	for _, def := range defs {
+		if err := r.startScene(def, opt); err != nil {
+			r.interruptAll()
+			return errors.Join(err, r.close())
+		}
+	}
+	return nil
+}
+
+func (r *Runner) startScene(def *project.Scene, opt Options) error {
+	id := def.Definition.ID
+	journal, err := r.store.Journal(id)
+	if err != nil {
+		return err
+	}
+	model, err := modelOf(r.Project, def)
+	if err != nil {
+		return err
+	}
+	s := &Scene{ID: id, Seed: r.Manifest.Seeds[id], journal: journal, latency: scenes.NewLatency()}
+	s.Run, err = scenes.Start(r.Project, def, journal, scenes.Options{
+		Seed: s.Seed, Clock: r.Manifest.Clocks[id], Agents: opt.Agents, Stop: stopOf(def, opt), Until: opt.Until,
+		SnapshotFacts: opt.SnapshotFacts, ProjectHash: r.Manifest.ProjectHash, Model: model, System: r.system,
+		Metrics: r.metrics.Scene(id), Log: r.log, Latency: s.latency,
+	})
+	if err != nil {
+		return err
+	}
+	r.Scenes = append(r.Scenes, s)
+	return nil
+}
+
+// stopOf lays the flags over the scene's own stop conditions: a flag replaces
+// the condition of its kind.
+func stopOf(def *project.Scene, opt Options) director.Stop {
+	stop := def.Definition.Simulation.Stop
+	if opt.For > 0 {
+		stop.After = director.Duration(opt.For)
+	}
+	if opt.Ticks > 0 {
+		stop.Ticks = opt.Ticks
+	}
+	return stop
+}
+
+// Interrupt stops every scene after the wave at hand, so that the run can be
+// resumed.
+func (r *Runner) Interrupt() { r.interruptAll() }
+
+func (r *Runner) interruptAll() {
+	for _, s := range r.Scenes {
+		s.Run.Interrupt()
+	}
+}
+
+// Wait returns when every scene has stopped and everything is closed.
+func (r *Runner) Wait() (*Summary, error) {
+	var errs []error
+	for _, s := range r.Scenes {
+		s.outcome = s.Run.Wait()
+		if s.outcome.Err != nil {
+			errs = append(errs, s.outcome.Err)
+		}
+	}
+	sum := r.summarize()
+	errs = append(errs, r.close(), r.finish(sum))
+	return sum, errors.Join(errs...)
+}
+
+func (r *Runner) close() error {
+	for _, s := range r.Scenes {
+		if s.outcome.Reason == "" {
+			s.outcome = s.Run.Wait()
+		}
+	}
+	r.system.Close()
+	return r.store.Close()
+}
+
+func short(hash string) string { return hash[:min(12, len(hash))] }
+
+func (r *Runner) finish(s *Summary) error {
+	if err := writeJSON(filepath.Join(r.Dir, summaryFile), s); err != nil {
+		return fmt.Errorf("run %s: %w", r.Dir, err)
+	}
+	return nil
+}
+
+// Pause pauses every scene and returns when all of them rest with everything
+// durable; false when the run ended or ctx did first.
+func (r *Runner) Pause(ctx context.Context) bool {
+	for _, s := range r.Scenes {
+		s.Run.Pause()
+	}
+	for _, s := range r.Scenes {
+		if !s.Run.WaitPaused(ctx) {
+			return false
+		}
+	}
+	return true
+}
+
+// Continue goes on after Pause.
+func (r *Runner) Continue() {
+	for _, s := range r.Scenes {
+		s.Run.Resume()
+	}
+}
