@@ -205,7 +205,7 @@ func (x *Exec) gatherMany(i int, p *planIn, v verdict, cause *Failure, err error
 	}
 	x.span[i] = span{from, int32(len(x.many))}
 	x.in[i], x.has[i] = nil, int32(len(x.many)) > from
-	none := false
+	none := p.required && !x.has[i]
 	if lost != nil && cause == nil && (none || p.without < ToleratesAll) {
 		cause = lost
 	}

@@ -3,6 +3,8 @@ package toolsxml
 import (
 	"fmt"
 	"strings"
+
+	"tavernsim/tam/toolsxml/internal/rawtext"
 )
 
 // attribute is one name="value" of a tag, entities decoded.
@@ -37,7 +39,7 @@ func (p *parser) opening(pos, nameEnd, tool int) opening {
 	o := opening{name: s[pos+1 : nameEnd], pos: pos}
 	i := nameEnd
 	for {
-		i = text.SkipBlanks(s, i)
+		i = rawtext.SkipBlanks(s, i)
 		if i == len(s) || s[i] == '<' {
 			p.report(tool, UnclosedTag, SeverityWarning, pos, i,
 				"received %s without \">\"; expected the tag to be closed", cut(s[pos:i]))
@@ -48,7 +50,7 @@ func (p *parser) opening(pos, nameEnd, tool int) opening {
 			i++
 			break
 		}
-		if j := text.SkipBlanks(s, i+1); s[i] == '/' && j < len(s) && s[j] == '>' {
+		if j := rawtext.SkipBlanks(s, i+1); s[i] == '/' && j < len(s) && s[j] == '>' {
 			o.self, i = true, j+1
 			break
 		}
@@ -62,17 +64,17 @@ func (p *parser) opening(pos, nameEnd, tool int) opening {
 // one.
 func (p *parser) attribute(o *opening, i, tool int) int {
 	s, start := p.d.s, i
-	for i < len(s) && text.NameByte(s[i]) {
+	for i < len(s) && rawtext.NameByte(s[i]) {
 		i++
 	}
 	if i == start {
 		return i + 1
 	}
 	a := attribute{name: strings.ToLower(s[start:min(i, start+maxName)]), pos: start, end: i}
-	if j := text.SkipBlanks(s, i); j < len(s) && s[j] == '=' {
+	if j := rawtext.SkipBlanks(s, i); j < len(s) && s[j] == '=' {
 		var raw string
-		raw, i = p.attributeValue(text.SkipBlanks(s, j+1), tool)
-		a.value, _ = text.DecodeEntities(raw)
+		raw, i = p.attributeValue(rawtext.SkipBlanks(s, j+1), tool)
+		a.value, _ = rawtext.DecodeEntities(raw)
 		a.end = i
 	}
 	p.keep(o, a, tool)
@@ -107,7 +109,7 @@ func (p *parser) attributeValue(i, tool int) (raw string, next int) {
 	}
 	if s[i] != '"' && s[i] != '\'' {
 		j := i
-		for j < len(s) && !text.Blank(s[j]) && s[j] != '>' && s[j] != '<' && !strings.HasPrefix(s[j:], "/>") {
+		for j < len(s) && !rawtext.Blank(s[j]) && s[j] != '>' && s[j] != '<' && !strings.HasPrefix(s[j:], "/>") {
 			j++
 		}
 		return s[i:j], j
@@ -163,12 +165,12 @@ func (p *parser) nextClosing(q byte, from int) int {
 // goesOn tells whether a tag can go on at i: with its end or another attribute.
 func (p *parser) goesOn(i int) bool {
 	s := p.d.s
-	i = text.SkipBlanks(s, i)
+	i = rawtext.SkipBlanks(s, i)
 	if i == len(s) || s[i] == '>' || strings.HasPrefix(s[i:], "/>") {
 		return true
 	}
 	j := i
-	for j < len(s) && text.NameByte(s[j]) {
+	for j < len(s) && rawtext.NameByte(s[j]) {
 		j++
 	}
 	p.d.work += j - i
@@ -176,7 +178,7 @@ func (p *parser) goesOn(i int) bool {
 		f := p.d.markAt(i)
 		return f >= 0 && p.d.marks[f].bare
 	}
-	if k := text.SkipBlanks(s, j); j > i && k < len(s) {
+	if k := rawtext.SkipBlanks(s, j); j > i && k < len(s) {
 		return s[k] == '=' || s[k] == '>' || strings.HasPrefix(s[k:], "/>")
 	}
 	return false

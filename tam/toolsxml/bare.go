@@ -1,6 +1,10 @@
 package toolsxml
 
-import "strings"
+import (
+	"strings"
+
+	"tavernsim/tam/toolsxml/internal/rawtext"
+)
 
 // isBare tells whether a tag stands where an element may begin or end: at the
 // start of a line, right behind another tag, or, for what goes to a shell, in
@@ -45,10 +49,10 @@ func (d *doc) behindTag(j, p int) (bare, ok bool) {
 
 func (d *doc) hasAttribute(m *mark) bool {
 	p := int(m.end)
-	for p < len(d.s) && text.Blank(d.s[p]) {
+	for p < len(d.s) && rawtext.Blank(d.s[p]) {
 		p++
 	}
-	return p < len(d.s) && text.Letter(d.s[p])
+	return p < len(d.s) && rawtext.Letter(d.s[p])
 }
 
 // quoteCount counts quotes of one line from left to right; asking for positions

@@ -1,6 +1,10 @@
 package toolsxml
 
-import "strings"
+import (
+	"strings"
+
+	"tavernsim/tam/toolsxml/internal/rawtext"
+)
 
 // newTool adds a tool. Beyond MaxTools there is one more place, which all the
 // rest share and which the result drops.
@@ -68,9 +72,9 @@ func (p *parser) readShell(ev event, o *opening, tool int) (end int, whole bool)
 	v := p.value(text, o.end, o, tool)
 	switch ev.tag {
 	case tagCommand:
-		t.Content = text.LayoutScript(v.text)
+		t.Content = rawtext.LayoutScript(v.text)
 	case tagInput:
-		t.Content = text.DecodeEscapes(text.LayoutInput(v.text))
+		t.Content = rawtext.DecodeEscapes(rawtext.LayoutInput(v.text))
 		p.checkInput(t, o, tool)
 	default:
 		p.readControl(t, v.text, o, tool)
@@ -93,7 +97,7 @@ func (p *parser) checkInput(t *Tool, o *opening, tool int) {
 }
 
 func (p *parser) readControl(t *Tool, text string, o *opening, tool int) {
-	name, bytes, ok := text.Control(text)
+	name, bytes, ok := rawtext.Control(text)
 	if !ok {
 		t.Content = strings.ToLower(strings.TrimSpace(text))
 		p.report(tool, UnknownControl, SeverityError, o.pos, o.end,
@@ -105,10 +109,10 @@ func (p *parser) readControl(t *Tool, text string, o *opening, tool int) {
 
 // value decides the entities of a raw text that begins at pos.
 func (p *parser) value(raw string, pos int, o *opening, tool int) value {
-	v := text.Read(raw)
+	v := rawtext.Read(raw)
 	if v.open {
-		p.report(tool, UnclosedCDATA, SeverityWarning, pos, pos+len(text.CDATAOpen),
-			"received %s without %s in <%s>; the text up to the closer was taken", text.CDATAOpen, text.CDATAClose, o.name)
+		p.report(tool, UnclosedCDATA, SeverityWarning, pos, pos+len(rawtext.CDATAOpen),
+			"received %s without %s in <%s>; the text up to the closer was taken", rawtext.CDATAOpen, rawtext.CDATAClose, o.name)
 	}
 	if len(raw) > MaxValue {
 		p.report(tool, LimitExceeded, SeverityError, o.pos, o.end,
@@ -310,7 +314,7 @@ func closerNamed(s, name string, from, to int) (at, next int) {
 		}
 		p += k + 2
 		if q := p + len(name); q < to && strings.EqualFold(s[p:q], name) {
-			if q = text.SkipBlanks(s, q); q < to && s[q] == '>' {
+			if q = rawtext.SkipBlanks(s, q); q < to && s[q] == '>' {
 				return p - 2, q + 1
 			}
 		}

@@ -3,6 +3,8 @@ package toolsxml
 import (
 	"strconv"
 	"strings"
+
+	"tavernsim/tam/toolsxml/internal/rawtext"
 )
 
 // readRead reads a read tool: files, and the reserved search.
@@ -112,7 +114,7 @@ func (p *parser) fileText(o *opening, tool int) (text string, end int) {
 		return "", o.end
 	}
 	m := &p.d.marks[i]
-	text = strings.TrimSpace(text.Read(p.d.s[o.end:m.pos]).text)
+	text = strings.TrimSpace(rawtext.Read(p.d.s[o.end:m.pos]).text)
 	if m.tag == tagFile && m.closer {
 		return text, int(m.end)
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"tavernsim/protocol"
+	"tavernsim/tam/toolsxml/internal/rawtext"
 )
 
 // Format writes tools as canonical ToolsXML: one root, entities where needed, no
@@ -27,17 +28,17 @@ func Format(tools []Tool) (string, error) {
 func formatTool(b *strings.Builder, t *Tool) error {
 	switch t.Type {
 	case Command:
-		if text.BlankLine(t.Content) || text.LayoutScript("\n"+t.Content+"\n") != t.Content {
+		if rawtext.BlankLine(t.Content) || rawtext.LayoutScript("\n"+t.Content+"\n") != t.Content {
 			return fmt.Errorf("command %s: expected text at the left margin", cut(t.Content))
 		}
-		fmt.Fprintf(b, "  <command>\n%s\n</command>\n", text.EscapeText(t.Content))
+		fmt.Fprintf(b, "  <command>\n%s\n</command>\n", rawtext.EscapeText(t.Content))
 	case Input:
 		if t.Content == "" {
 			return fmt.Errorf("input: expected text")
 		}
-		fmt.Fprintf(b, "  <input>%s</input>\n", text.EscapeText(text.EncodeEscapes(t.Content)))
+		fmt.Fprintf(b, "  <input>%s</input>\n", rawtext.EscapeText(rawtext.EncodeEscapes(t.Content)))
 	case Ctrl:
-		name, _, ok := text.Control(t.Content)
+		name, _, ok := rawtext.Control(t.Content)
 		if !ok {
 			return fmt.Errorf("ctrl %s: expected the name of a control character", cut(t.Content))
 		}
@@ -46,9 +47,9 @@ func formatTool(b *strings.Builder, t *Tool) error {
 		if t.Key == "" || nameLength(t.Key) != len(t.Key) || strings.TrimSpace(t.Reason) == "" {
 			return fmt.Errorf("get_value %s: expected a name and a reason", cut(t.Key))
 		}
-		fmt.Fprintf(b, "  <get_value key=\"%s\" reason=\"%s\"", t.Key, text.EscapeAttribute(t.Reason))
+		fmt.Fprintf(b, "  <get_value key=\"%s\" reason=\"%s\"", t.Key, rawtext.EscapeAttribute(t.Reason))
 		if t.Note != "" {
-			fmt.Fprintf(b, " note=\"%s\"", text.EscapeAttribute(t.Note))
+			fmt.Fprintf(b, " note=\"%s\"", rawtext.EscapeAttribute(t.Note))
 		}
 		b.WriteString("/>\n")
 	case Read, Edit:
@@ -69,16 +70,16 @@ func formatFiles(b *strings.Builder, t *Tool) error {
 			return fmt.Errorf("%s: src %s: expected a path without blanks around it", t.Type, cut(f.Src))
 		}
 		if t.Type == Read {
-			fmt.Fprintf(b, "    <file src=\"%s\"/>\n", text.EscapeAttribute(f.Src))
+			fmt.Fprintf(b, "    <file src=\"%s\"/>\n", rawtext.EscapeAttribute(f.Src))
 			continue
 		}
 		if len(f.Edits) == 0 {
 			return fmt.Errorf("edit %s: expected find and replace", cut(f.Src))
 		}
-		fmt.Fprintf(b, "    <file src=\"%s\">\n", text.EscapeAttribute(f.Src))
+		fmt.Fprintf(b, "    <file src=\"%s\">\n", rawtext.EscapeAttribute(f.Src))
 		for _, e := range f.Edits {
-			fmt.Fprintf(b, "      <find%s>%s</find>\n", occurrenceAttribute(e), text.EscapeText(e.Find))
-			fmt.Fprintf(b, "      <replace>%s</replace>\n", text.EscapeText(e.Replace))
+			fmt.Fprintf(b, "      <find%s>%s</find>\n", occurrenceAttribute(e), rawtext.EscapeText(e.Find))
+			fmt.Fprintf(b, "      <replace>%s</replace>\n", rawtext.EscapeText(e.Replace))
 		}
 		b.WriteString("    </file>\n")
 	}
@@ -95,4 +96,3 @@ func occurrenceAttribute(e Pair) string {
 	}
 	return ""
 }
-

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"tavernsim/protocol"
+	"tavernsim/tam/toolsxml/internal/rawtext"
 )
 
 // FuzzParse holds promises 1, 2, 3, 6 and 7 against any text.
@@ -164,16 +165,16 @@ func FuzzValue(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		if got := text.DecodeEscapes(text.EncodeEscapes(s)); got != s {
+		if got := rawtext.DecodeEscapes(rawtext.EncodeEscapes(s)); got != s {
 			t.Fatalf("escapes: %q became %q", s, got)
 		}
-		if got, all := text.DecodeEntities(text.EscapeText(s)); got != s || !all {
+		if got, all := rawtext.DecodeEntities(rawtext.EscapeText(s)); got != s || !all {
 			t.Fatalf("entities: %q became %q", s, got)
 		}
-		if once := text.LayoutScript(s); text.LayoutScript("\n"+once+"\n") != once {
-			t.Fatalf("layout: %q became %q", once, text.LayoutScript("\n"+once+"\n"))
+		if once := rawtext.LayoutScript(s); rawtext.LayoutScript("\n"+once+"\n") != once {
+			t.Fatalf("layout: %q became %q", once, rawtext.LayoutScript("\n"+once+"\n"))
 		}
-		if v := text.Read(s); strings.Contains(v.text, "\r\n") && !strings.Contains(s, "&#") {
+		if v := rawtext.Read(s); strings.Contains(v.text, "\r\n") && !strings.Contains(s, "&#") {
 			t.Fatalf("newlines: %q", v.text)
 		}
 		for i, r := range References(s) {
@@ -181,8 +182,8 @@ func FuzzValue(f *testing.F) {
 				t.Fatalf("reference %d is %q", i, text)
 			}
 		}
-		if name, bytes, ok := text.Control(s); ok {
-			if again, same, _ := text.Control(name); again != name || string(same) != string(bytes) {
+		if name, bytes, ok := rawtext.Control(s); ok {
+			if again, same, _ := rawtext.Control(name); again != name || string(same) != string(bytes) {
 				t.Fatalf("control %q: %q became %q", s, name, again)
 			}
 		}

@@ -1,6 +1,10 @@
 package toolsxml
 
-import "strings"
+import (
+	"strings"
+
+	"tavernsim/tam/toolsxml/internal/rawtext"
+)
 
 // mark is a known tag, wherever it stands: also inside raw text, where the
 // parser will step over it. Indexes of other marks are -1 for none.
@@ -191,7 +195,7 @@ func (d *doc) structural(i int) bool {
 // behindCDATA tells whether "]]>" and blanks stand before a closer.
 func (d *doc) behindCDATA(i int) bool {
 	p := int(d.marks[i].pos)
-	for p > 0 && text.Blank(d.s[p-1]) {
+	for p > 0 && rawtext.Blank(d.s[p-1]) {
 		p--
 	}
 	return strings.HasSuffix(d.s[:p], "]]>")
@@ -212,7 +216,7 @@ func (d *doc) opensBlock(i int) bool {
 // follow gives the index of the mark that stands at p when blanks and comments
 // are skipped, or none, or followEnd.
 func (d *doc) follow(p int) int32 {
-	p = text.SkipBlanks(d.s, p)
+	p = rawtext.SkipBlanks(d.s, p)
 	if !strings.HasPrefix(d.s[p:], "<!--") {
 		return d.markAt(p)
 	}
@@ -230,7 +234,7 @@ func (d *doc) followComments(k int) int32 {
 		}
 		d.work++
 		way = append(way, k)
-		p := text.SkipBlanks(d.s, int(d.commentEnds[k]))
+		p := rawtext.SkipBlanks(d.s, int(d.commentEnds[k]))
 		if !strings.HasPrefix(d.s[p:], "<!--") {
 			f = d.markAt(p)
 			break
@@ -245,7 +249,7 @@ func (d *doc) followComments(k int) int32 {
 
 // markAt finds the mark at p. A fence line before the end counts as the end.
 func (d *doc) markAt(p int) int32 {
-	if p >= len(d.s) || strings.HasPrefix(d.s[p:], "```") && text.SkipBlanks(d.s, p+3) == len(d.s) {
+	if p >= len(d.s) || strings.HasPrefix(d.s[p:], "```") && rawtext.SkipBlanks(d.s, p+3) == len(d.s) {
 		return followEnd
 	}
 	if d.hint < len(d.marks) && int(d.marks[d.hint].pos) == p {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"tavernsim/tam/toolsxml/internal/rawtext"
 )
 
 // parser walks over one doc from front to back.
@@ -179,7 +181,7 @@ func (p *parser) next(pos, tool int) event {
 		note(pos, pos+k)
 		pos += k
 		if over := p.passOver(pos, tool); over > pos {
-			if strings.HasPrefix(s[pos:], text.CDATAOpen) {
+			if strings.HasPrefix(s[pos:], rawtext.CDATAOpen) {
 				note(pos, over)
 			}
 			pos = over
@@ -214,8 +216,8 @@ func (p *parser) passOver(pos, tool int) int {
 		p.report(tool, UnclosedComment, SeverityWarning, pos, pos+4,
 			"received \"<!--\" without \"-->\"; everything after it is taken as a comment")
 		return len(p.d.s)
-	case strings.HasPrefix(rest, text.CDATAOpen):
-		return pos + len(text.CDATAOpen)
+	case strings.HasPrefix(rest, rawtext.CDATAOpen):
+		return pos + len(rawtext.CDATAOpen)
 	case strings.HasPrefix(rest, "<?"), strings.HasPrefix(rest, "<!"):
 		return min(p.gt.find(p.d, pos, '>')+1, len(p.d.s))
 	}
@@ -237,19 +239,19 @@ func (p *parser) elementAt(pos int) event {
 	if i < len(s) && s[i] == '/' {
 		kind, i = evStray, i+1
 	}
-	if i == len(s) || !text.Letter(s[i]) && s[i] < 0x80 {
+	if i == len(s) || !rawtext.Letter(s[i]) && s[i] < 0x80 {
 		return event{}
 	}
 	j := i
-	for j < len(s) && (text.NameByte(s[j]) || s[j] >= 0x80) {
+	for j < len(s) && (rawtext.NameByte(s[j]) || s[j] >= 0x80) {
 		j++
 	}
 	p.d.work += j - i
-	if j-i > maxName || j == len(s) || s[j] != '>' && s[j] != '/' && !text.Blank(s[j]) {
+	if j-i > maxName || j == len(s) || s[j] != '>' && s[j] != '/' && !rawtext.Blank(s[j]) {
 		return event{}
 	}
 	if kind == evStray {
-		if j = text.SkipBlanks(s, j); j == len(s) || s[j] != '>' {
+		if j = rawtext.SkipBlanks(s, j); j == len(s) || s[j] != '>' {
 			return event{}
 		}
 		j++
@@ -262,7 +264,7 @@ func (p *parser) elementAt(pos int) event {
 func firstText(s string) int {
 	for at := 0; at < len(s); {
 		line, _, _ := strings.Cut(s[at:], "\n")
-		if t := strings.TrimSpace(line); t != "" && !text.FenceLine(t) && t != text.CDATAClose {
+		if t := strings.TrimSpace(line); t != "" && !rawtext.FenceLine(t) && t != rawtext.CDATAClose {
 			return at + strings.Index(line, t)
 		}
 		at += len(line) + 1

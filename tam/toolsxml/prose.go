@@ -1,6 +1,10 @@
 package toolsxml
 
-import "strings"
+import (
+	"strings"
+
+	"tavernsim/tam/toolsxml/internal/rawtext"
+)
 
 // prose walks over the text of an answer, reads the roots in it and returns what
 // is neither root nor reasoning.
@@ -8,7 +12,7 @@ func (p *parser) prose() string {
 	var pieces []string
 	from, fence := 0, false
 	take := func(upto int) {
-		pieces = append(pieces, text.OutsideFence(p.d.s[from:upto], fence))
+		pieces = append(pieces, rawtext.OutsideFence(p.d.s[from:upto], fence))
 		fence = false
 	}
 	naked := p.nakedTags()
@@ -35,7 +39,7 @@ func (p *parser) prose() string {
 		}
 		upto := pos
 		if m.tag == tagTools {
-			upto = pos - text.FenceBefore(p.d.s[from:pos])
+			upto = pos - rawtext.FenceBefore(p.d.s[from:pos])
 		}
 		take(upto)
 		from, fence = next, upto < pos

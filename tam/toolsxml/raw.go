@@ -1,6 +1,10 @@
 package toolsxml
 
-import "strings"
+import (
+	"strings"
+
+	"tavernsim/tam/toolsxml/internal/rawtext"
+)
 
 // extent is where the value of a raw-text element lies and where the parser goes
 // on.
@@ -120,17 +124,17 @@ func (d *doc) closedBy(c int32) extent {
 // CDATA value begins before it, behind a structural closer, this one was not
 // terminated and the ordinary rules hold.
 func (d *doc) cdataCloser(m *mark, start int) (int32, bool) {
-	p := text.SkipBlanks(d.s, start)
-	if m.cdata < 0 || !strings.HasPrefix(d.s[p:], text.CDATAOpen) {
+	p := rawtext.SkipBlanks(d.s, start)
+	if m.cdata < 0 || !strings.HasPrefix(d.s[p:], rawtext.CDATAOpen) {
 		return none, false
 	}
-	body := d.s[p+len(text.CDATAOpen) : max(p+len(text.CDATAOpen), int(d.marks[m.cdata].pos))]
-	second := strings.Index(body, text.CDATAOpen)
+	body := d.s[p+len(rawtext.CDATAOpen) : max(p+len(rawtext.CDATAOpen), int(d.marks[m.cdata].pos))]
+	second := strings.Index(body, rawtext.CDATAOpen)
 	if d.work += second / 16; second < 0 {
 		d.work += len(body) / 16
 	}
 	if second >= 0 && m.any >= 0 && m.any < m.cdata {
-		return m.cdata, p+len(text.CDATAOpen)+second < int(d.marks[m.any].pos)
+		return m.cdata, p+len(rawtext.CDATAOpen)+second < int(d.marks[m.any].pos)
 	}
 	return m.cdata, true
 }

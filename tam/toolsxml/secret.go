@@ -3,6 +3,8 @@ package toolsxml
 import (
 	"iter"
 	"strings"
+
+	"tavernsim/tam/toolsxml/internal/rawtext"
 )
 
 // Reference is one $KARYI{NAME} in a text, or its escaped form $$KARYI{.
@@ -63,7 +65,7 @@ func references(text string) iter.Seq[found] {
 // nameLength measures a secret's name at the start of s; 0 for none.
 func nameLength(s string) int {
 	n := 0
-	for n < len(s) && n <= maxSecretName && (text.Letter(s[n]) || n > 0 && s[n] >= '0' && s[n] <= '9') {
+	for n < len(s) && n <= maxSecretName && (rawtext.Letter(s[n]) || n > 0 && s[n] >= '0' && s[n] <= '9') {
 		n++
 	}
 	if n > maxSecretName {

@@ -1,6 +1,10 @@
 package toolsxml
 
-import "strings"
+import (
+	"strings"
+
+	"tavernsim/tam/toolsxml/internal/rawtext"
+)
 
 // tag is a known tag name.
 type tag uint8
@@ -82,27 +86,26 @@ func lexTag(s string, p int) (t tag, closer bool, end int) {
 	i := p + 1
 	if i < len(s) && s[i] == '/' {
 		closer = true
-		for i++; i < len(s) && text.Blank(s[i]); i++ {
+		for i++; i < len(s) && rawtext.Blank(s[i]); i++ {
 		}
 	}
 	j := i
-	for j < len(s) && j-i < 10 && text.Letter(s[j]) {
+	for j < len(s) && j-i < 10 && rawtext.Letter(s[j]) {
 		j++
 	}
 	if t = tagOf(s[i:j]); t == tagNone {
 		return tagNone, false, 0
 	}
 	if !closer {
-		if j < len(s) && (s[j] == '>' || s[j] == '/' || text.Blank(s[j])) {
+		if j < len(s) && (s[j] == '>' || s[j] == '/' || rawtext.Blank(s[j])) {
 			return t, false, j
 		}
 		return tagNone, false, 0
 	}
-	for ; j < len(s) && text.Blank(s[j]); j++ {
+	for ; j < len(s) && rawtext.Blank(s[j]); j++ {
 	}
 	if j < len(s) && s[j] == '>' {
 		return t, true, j + 1
 	}
 	return tagNone, false, 0
 }
-

@@ -50,7 +50,7 @@ func TestParse(t *testing.T) {
 		{"fence", "Here:\n```json\n{\"a\":1}\n```\nDone.", `{a:1(int64)}`, ""},
 		{"around", `Sure! {"a":1} as you said`, `{a:1(int64)}`, ""},
 		{"reasoning", `<think>{"a":9}</think>{"a":1}.`, `{a:1(int64)}`, ""},
-		{"commas", `{"a":1,,"b":[1,2,],}`, `{a:1(int64) b:[1(int64) 2(int64)]}`, "doubled comma at byte 7|trailing comma at byte 18|trailing comma at byte 20"},
+		{"commas", `{"a":1,,"b":[1,2,],}`, `{a:1(int64) b:[1(int64) 2(int64)]}`, "doubled comma at byte 7|trailing comma at byte 17|trailing comma at byte 19"},
 		{"no commas", "[1 2\n\"x\"]", `[1(int64) 2(int64) "x"]`, "missing comma at byte 3|missing comma at byte 5"},
 		{"quotes", `{'a':'it\'s', “b”:“c”}`, `{a:"it's" b:"c"}`, "quotes"},
 		{"bare", `{a: True, 名: None}`, `{a:true(bool) 名:<nil>(<nil>)}`, "bare key"},

@@ -56,27 +56,41 @@ func embedded(body string, wanted func(any) bool) (Text, bool) {
 			return Text{Value: v, Embedded: true}, true
 		}
 	}
-	tries := 0
-	for i := 0; i < len(body) && tries < 64; i++ {
+	for i := nextStart(body, 0); i < len(body); i = nextStart(body, i) {
+		v, rest, err := read(body[i:])
+		if err != nil {
+			return Text{}, false // what is inside a broken value must not pass for the whole
+		}
+		if wanted(v) {
+			return Text{Value: v, Embedded: true}, true
+		}
+		i = len(body) - len(rest)
+	}
+	return Text{}, false
+}
+
+// nextStart finds where an object or array seems to begin: a bracket with
+// something behind it that can stand in one. It returns the length of body when
+// there is none.
+func nextStart(body string, from int) int {
+	for i := from; i < len(body); i++ {
 		if c := body[i]; c != '{' && c != '[' {
 			continue
 		}
-		tries++
-		v, rest, err := read(body[i:])
-		if err == nil && wanted(v) {
-			return Text{Value: v, Embedded: true}, true
-		}
-		if err == nil {
-			i = len(body) - len(rest) - 1
+		next := strings.TrimLeft(body[i+1:], " \t\r\n")
+		if next != "" && strings.IndexByte("\"'{[}]", next[0]) >= 0 {
+			return i
 		}
 	}
-	return Text{}, false
+	return len(body)
 }
 
 // candidates lists what is worth repairing, best first.
 func candidates(body string) []string {
 	out := fences(body)
-	if i := strings.IndexAny(body, "{["); i >= 0 {
+	if i := nextStart(body, 0); i < len(body) {
+		out = append(out, body[i:])
+	} else if i := strings.IndexAny(body, "{["); i >= 0 {
 		out = append(out, body[i:])
 	}
 	return out

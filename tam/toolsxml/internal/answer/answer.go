@@ -1,10 +1,15 @@
-package toolsxml
+// Package answer finds the JSON answer of a model that carries ToolsXML as one
+// string, and reads it leniently: cut objects as far as they go, strings with
+// quotes that were not escaped. It reads no more of JSON than it must.
+package answer
 
 import (
 	"slices"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"tavernsim/tam/toolsxml/internal/rawtext"
 )
 
 // answer is a JSON object that carries the tools as one string (X1).
@@ -66,7 +71,7 @@ func findAnswer(src string) (a answer, found bool, work int) {
 }
 
 func readAnswer(src string, k int) (jsonReader, bool) {
-	r := jsonReader{s: src, at: k + 1, repaired: none}
+	r := jsonReader{s: src, at: k + 1, repaired: -1}
 	if r.object() && r.found {
 		return r, true
 	}
@@ -74,7 +79,7 @@ func readAnswer(src string, k int) (jsonReader, bool) {
 		return r, false
 	}
 	strictAt := r.at
-	r = jsonReader{s: src, at: k + 1, repaired: none, lenient: true}
+	r = jsonReader{s: src, at: k + 1, repaired: -1, lenient: true}
 	ok := r.object() && r.found
 	r.at = max(r.at, strictAt)
 	return r, ok
@@ -85,7 +90,7 @@ func indexFold(s, sub string) int {
 	for p := 0; ; p++ {
 		k := strings.IndexByte(s[p:], sub[0])
 		if k < 0 || len(s)-p-k < len(sub) {
-			return none
+			return -1
 		}
 		p += k
 		if strings.EqualFold(s[p:p+len(sub)], sub) {
@@ -113,8 +118,8 @@ type jsonReader struct {
 
 func (r *jsonReader) answer(src string, k int) answer {
 	a := answer{tools: r.tools, steps: r.steps, repaired: r.repaired}
-	fence := text.FenceBefore(src[:k])
-	a.before, a.after = src[:k-fence], text.OutsideFence(src[r.at:], fence > 0)
+	fence := rawtext.FenceBefore(src[:k])
+	a.before, a.after = src[:k-fence], rawtext.OutsideFence(src[r.at:], fence > 0)
 	for _, t := range r.texts {
 		if t != "" {
 			a.text = t
@@ -127,7 +132,7 @@ func (r *jsonReader) answer(src string, k int) answer {
 // object reads members behind "{". It returns false when this is no object.
 func (r *jsonReader) object() bool {
 	for {
-		r.at = text.SkipBlanks(r.s, r.at)
+		r.at = rawtext.SkipBlanks(r.s, r.at)
 		if r.at == len(r.s) {
 			return r.cut()
 		}
@@ -167,7 +172,7 @@ func (r *jsonReader) member() bool {
 		return r.cut()
 	}
 	key := r.s[from:end]
-	r.at = text.SkipBlanks(r.s, end+1)
+	r.at = rawtext.SkipBlanks(r.s, end+1)
 	if r.at == len(r.s) {
 		return r.cut()
 	}
@@ -175,7 +180,7 @@ func (r *jsonReader) member() bool {
 		r.badString = true
 		return false
 	}
-	r.at = text.SkipBlanks(r.s, r.at+1)
+	r.at = rawtext.SkipBlanks(r.s, r.at+1)
 	if r.at == len(r.s) {
 		return r.cut()
 	}
@@ -190,7 +195,7 @@ func (r *jsonReader) stringMember(key string) bool {
 	end, whole := r.stringEnd(from, r.lenient)
 	raw := r.s[from:end]
 	if whole {
-		r.at = text.SkipBlanks(r.s, end+1)
+		r.at = rawtext.SkipBlanks(r.s, end+1)
 		if r.at < len(r.s) && r.s[r.at] != ',' && r.s[r.at] != '}' {
 			r.badString = true
 			return false
@@ -260,28 +265,28 @@ func (r *jsonReader) stringEnd(from int, lenient bool) (end int, ok bool) {
 // goesOn tells whether an object goes on at i: with its end, or with another
 // member.
 func (r *jsonReader) goesOn(i int) bool {
-	i = text.SkipBlanks(r.s, i)
+	i = rawtext.SkipBlanks(r.s, i)
 	if i == len(r.s) {
 		return true
 	}
 	if r.s[i] == '}' {
-		i = text.SkipBlanks(r.s, i+1)
+		i = rawtext.SkipBlanks(r.s, i+1)
 		return i == len(r.s) || r.s[i] == '`' || r.s[i] == ',' || r.s[i] == '}' || r.s[i] == ']'
 	}
 	if r.s[i] != ',' {
 		return false
 	}
-	if i = text.SkipBlanks(r.s, i+1); i == len(r.s) || r.s[i] != '"' {
+	if i = rawtext.SkipBlanks(r.s, i+1); i == len(r.s) || r.s[i] != '"' {
 		return i == len(r.s)
 	}
 	j := i + 1
-	for j < len(r.s) && text.NameByte(r.s[j]) {
+	for j < len(r.s) && rawtext.NameByte(r.s[j]) {
 		j++
 	}
 	if j == i+1 || j == len(r.s) || r.s[j] != '"' {
 		return false
 	}
-	j = text.SkipBlanks(r.s, j+1)
+	j = rawtext.SkipBlanks(r.s, j+1)
 	return j < len(r.s) && r.s[j] == ':'
 }
 
@@ -313,7 +318,7 @@ func (r *jsonReader) unescape(raw string, from int, mapped bool) (string, []step
 	return b.String(), steps
 }
 
-// jsonEscape reads the escape at the start of s; n is 0 when there is none.
+// jsonEscape reads the escape at the start of s; n is 0 when there is -1.
 func jsonEscape(s string) (text string, n int) {
 	if len(s) < 2 {
 		return "", 0
@@ -332,12 +337,12 @@ func jsonEscape(s string) (text string, n int) {
 	case 'f':
 		return "\f", 2
 	case 'u':
-		v, ok := text.Hex(s, 2, 4)
+		v, ok := rawtext.Hex(s, 2, 4)
 		if !ok {
 			return "", 0
 		}
 		if len(s) >= 12 && s[6] == '\\' && s[7] == 'u' {
-			low, ok := text.Hex(s, 8, 4)
+			low, ok := rawtext.Hex(s, 8, 4)
 			if c := utf16.DecodeRune(rune(v), rune(low)); ok && c != utf8.RuneError {
 				return string(c), 12
 			}

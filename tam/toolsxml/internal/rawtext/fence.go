@@ -1,4 +1,4 @@
-package text
+package rawtext
 
 import "strings"
 
@@ -35,4 +35,3 @@ func OutsideFence(text string, fenced bool) string {
 	}
 	return text
 }
-
