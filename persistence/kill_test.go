@@ -58,6 +58,9 @@ func crashChild(dir string) error {
 	}
 }
 
+// killsPerStore bounds the history that every kill has checked from its start.
+const killsPerStore = 20
+
 // TestKill kills a writing process with SIGKILL again and again: at level
 // process no acknowledged wave is lost, no half wave is seen, and the next
 // process goes on where the journal ends.
@@ -69,9 +72,11 @@ func TestKill(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("kill moments drawn from %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 0))
-	dir := t.TempDir()
-	recovered := uint64(0)
+	dir, recovered := "", uint64(0)
 	for n := range kills {
+		if n%killsPerStore == 0 {
+			dir, recovered = t.TempDir(), 0
+		}
 		acked := killOnce(t, dir, time.Duration(rng.IntN(120_000))*time.Microsecond)
 		last := checkKilled(t, dir, max(acked, recovered))
 		t.Logf("kill %d: acknowledged %d, recovered %d", n+1, acked, last)

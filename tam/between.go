@@ -45,7 +45,7 @@ func (w *walker) harmless(body []byte, at int) bool {
 		return true
 	case startsComment(body):
 		if note := strings.TrimSpace(strings.TrimLeft(string(body), "#/ \t")); note != "" {
-			w.notes = append(w.notes, note)
+			w.notes = append(w.notes, placedNote{at, note})
 		}
 		return true
 	}

@@ -45,12 +45,18 @@ type walker struct {
 	open        *openField
 	slot        openField
 	fields      []field
-	notes       []string
+	notes       []placedNote
 	diags       []Diagnostic
 	fences      int
 	cut         bool // the text ended inside a field
 	over        bool
 	attempt     Range // a line between fields that looks like one without delimiters
+}
+
+// placedNote is a comment and where it stood.
+type placedNote struct {
+	at   int
+	text string
 }
 
 type blockEnd uint8
@@ -371,8 +377,7 @@ func (w *walker) settle(pos, n int, eof bool) {
 	f := w.open
 	for _, m := range [...]int{f.lastOwn, f.lastAny, f.own} {
 		if m >= 0 {
-			c := w.lex.at(m)
-			w.close(c.pos, c.end, c.cls, m+1)
+			w.closeAt(m)
 			return
 		}
 	}
@@ -384,6 +389,17 @@ func (w *walker) settle(pos, n int, eof bool) {
 	if eof {
 		w.cutAt(o.key[0], o.end)
 	}
+}
+
+// closeAt ends the open field at closer m. Of a run that is longer than the
+// opener's the last ones close; the others end the value, as in »»»a««««.
+func (w *walker) closeAt(m int) {
+	c, o := w.lex.at(m), w.lex.at(w.open.tok)
+	at, cls := c.pos, c.cls
+	if cls.fam == o.cls.fam && cls.fam.run() && cls.n > o.cls.n {
+		at = c.end - (c.end-c.pos)/int(cls.n)*int(o.cls.n)
+	}
+	w.close(at, c.end, cls, m+1)
 }
 
 // close makes a field of the open one.

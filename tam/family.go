@@ -40,14 +40,17 @@ const maxRun = 64
 // its own closer.
 func (c class) exact() bool {
 	switch c.fam {
-	case famStd, famAngle, famBook, famSingle:
-		return c.n > 3
 	case famCorner:
 		return c.n > 0
 	case famRaw:
 		return true
 	}
-	return false
+	return c.fam.run() && c.n > 3
+}
+
+// run reports a family whose variants are lengths of runs.
+func (f family) run() bool {
+	return f == famStd || f == famAngle || f == famBook || f == famSingle
 }
 
 // neutral classes are ours and say nothing about the author's habits.

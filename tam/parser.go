@@ -31,17 +31,22 @@ const bom = "\ufeff"
 func suspicious(text string) bool {
 	for {
 		k := strings.IndexByte(text, '<')
-		if k < 0 || k+1 == len(text) {
+		if k < 0 {
 			return false
 		}
 		text = text[k+1:]
-		switch c := text[0]; c {
-		case '|', ' ', '\t', '\r', 0xC2, 0xE2, 0xE3, 0xEF:
+		if len(text) >= 5 && strings.EqualFold(text[:5], "think") {
 			return true
-		case 't', 'T':
-			if len(text) >= 5 && strings.EqualFold(text[:5], "think") {
+		}
+		rest := strings.TrimLeft(text[:min(len(text), maxMarker)], " \t\r")
+		if bar, ok := strings.CutPrefix(rest, "|"); ok {
+			rest = strings.TrimLeft(bar, " \t\r")
+			if strings.HasPrefix(rest, "[") {
 				return true
 			}
+		}
+		if rest != "" && rest[0] >= utf8.RuneSelf { // perhaps an invisible character
+			return true
 		}
 	}
 }

@@ -96,6 +96,10 @@ func (a *assembly) finish() {
 		a.settleHints(st)
 		a.block.Commands = append(a.block.Commands, st.Command)
 	}
+	slices.SortStableFunc(a.w.notes, func(x, y placedNote) int { return x.at - y.at })
+	for _, n := range a.w.notes {
+		a.block.Notes = append(a.block.Notes, n.text)
+	}
 	if len(a.steps) == 0 && !a.lost {
 		a.w.note(NoCommand, SeverityError, a.w.start, a.w.body, "",
 			"received a block with the fields %s but no command; expected command:»»»tool id«««", cut(a.names()))
@@ -189,6 +193,9 @@ func (w *walker) delimiters() {
 	first, odd := -1, famNone
 	for i := range w.fields {
 		f := &w.fields[i]
+		if w.cut && i == len(w.fields)-1 {
+			break // its delimiter may be cut too
+		}
 		for _, c := range [...]class{f.cls, f.closed} {
 			if c.fam == famNone || c.neutral() {
 				continue

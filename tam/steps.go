@@ -93,7 +93,7 @@ type assembly struct {
 
 // assemble gives the block its steps. Fields arrive in the order of the text.
 func (w *walker) assemble(span Span, complete bool) Block {
-	b := Block{Span: span, Complete: complete, Notes: w.notes}
+	b := Block{Span: span, Complete: complete}
 	a := assembly{w: w, block: &b}
 	a.slots = make([]slot, len(w.fields))
 	for i := range w.fields {
@@ -244,7 +244,7 @@ func (a *assembly) place(i int) {
 	case roleCommand:
 	case roleComment:
 		if f.text != "" && f.name == "comment" {
-			a.block.Notes = append(a.block.Notes, f.text)
+			a.w.notes = append(a.w.notes, placedNote{f.source.KeySpan[0], f.text})
 		}
 	case roleRequestID:
 		if a.block.RequestID != "" {

@@ -120,99 +120,110 @@ const (
 	isRefused // an input has the wrong value
 )
 
-// gather reads the inputs of the node. cause is the failure behind isBlocked.
-func (x *Exec) gather() (v verdict, cause *Failure, err error) {
+// gathering collects what the inputs of a node say about it. A failure outweighs
+// a skip, and both a wrong value.
+type gathering struct {
+	skip  bool
+	cause *Failure // of the first failed source, in the order of the inputs
+	err   error    // of the first wrong value
+}
+
+// absent notes a source that gave nothing.
+func (g *gathering) absent(s slot, without Absence) {
+	switch {
+	case s.is == failed:
+		if without < ToleratesAll && g.cause == nil {
+			g.cause = s.v.(*Failure)
+		}
+	case without == Propagate:
+		g.skip = true
+	}
+}
+
+func (g *gathering) wrong(input string, format string, args ...any) {
+	if g.err == nil {
+		g.err = protocol.Errorf(protocol.KindInvalid, "input %q: "+format, append([]any{input}, args...)...)
+	}
+}
+
+// gather reads the inputs of the node. The failure is the one behind isBlocked.
+func (x *Exec) gather() (verdict, *Failure, error) {
 	x.size(len(x.node.ins))
+	var g gathering
 	for i := range x.node.ins {
-		p := &x.node.ins[i]
-		if p.multi {
-			v, cause, err = x.gatherMany(i, p, v, cause, err)
-			continue
-		}
-		x.in[i], x.has[i] = nil, false
-		if len(p.wires) > 0 {
-			w := &p.wires[0]
-			switch s := x.frame.read(w); s.is {
-			case arrived:
-				val, bad := convert(s.v, w.to, w.conv)
-				if bad != nil && err == nil {
-					err = protocol.Errorf(protocol.KindInvalid, "input %q: %w", p.name, bad)
-				}
-				x.in[i], x.has[i] = val, val != nil || p.typ.untyped()
-			case failed:
-				if p.without < ToleratesAll && cause == nil {
-					cause = s.v.(*Failure)
-				}
-			default:
-				if p.without == Propagate {
-					v = isSkipped
-				}
-			}
-		}
-		if !x.has[i] {
-			if p.missing != nil {
-				x.in[i], x.has[i] = p.missing, true
-			} else if p.required && p.without == Propagate && err == nil {
-				err = protocol.Errorf(protocol.KindInvalid, "input %q: is required and got null", p.name)
-			}
+		if p := &x.node.ins[i]; p.multi {
+			x.readMany(i, p, &g)
+		} else {
+			x.readOne(i, p, &g)
 		}
 	}
-	for _, slot := range x.node.after {
-		switch s := x.frame.read(&wire{slot: slot}); s.is {
-		case arrived:
-		case failed:
-			if cause == nil {
-				cause = s.v.(*Failure)
-			}
-		default:
-			v = isSkipped
+	for _, number := range x.node.after {
+		if s := x.frame.read(&wire{slot: number}); s.is != arrived {
+			g.absent(s, Propagate)
 		}
 	}
 	switch {
-	case cause != nil:
-		return isBlocked, cause, nil
-	case v == isSkipped:
+	case g.cause != nil:
+		return isBlocked, g.cause, nil
+	case g.skip:
 		return isSkipped, nil, nil
-	case err != nil:
-		return isRefused, nil, err
+	case g.err != nil:
+		return isRefused, nil, g.err
 	}
 	return runs, nil, nil
 }
 
-// gatherMany reads a Multi input. A required one of which nothing arrived fails
+func (x *Exec) readOne(i int, p *planIn, g *gathering) {
+	var v any
+	has := false
+	if len(p.wires) > 0 {
+		w := &p.wires[0]
+		if s := x.frame.read(w); s.is == arrived {
+			v = x.fit(s.v, w, p, g)
+			has = v != nil || p.typ.untyped()
+		} else {
+			g.absent(s, p.without)
+		}
+	}
+	if !has && p.missing != nil {
+		v, has = p.missing, true
+	}
+	if !has && p.required && p.without == Propagate {
+		g.wrong(p.name, "is required and got null")
+	}
+	x.in[i], x.has[i] = v, has
+}
+
+func (x *Exec) fit(v any, w *wire, p *planIn, g *gathering) any {
+	v, err := convert(v, w.to, w.conv)
+	if err != nil {
+		g.wrong(p.name, "%w", err)
+	}
+	return v
+}
+
+// readMany reads a Multi input. A required one of which nothing arrived fails
 // or is skipped like its sources, whatever it tolerates.
-func (x *Exec) gatherMany(i int, p *planIn, v verdict, cause *Failure, err error) (verdict, *Failure, error) {
+func (x *Exec) readMany(i int, p *planIn, g *gathering) {
 	from := int32(len(x.many))
-	var lost *Failure
+	var lost gathering // what counts only when nothing arrived
 	for k := range p.wires {
 		w := &p.wires[k]
-		switch s := x.frame.read(w); s.is {
-		case arrived:
-			val, bad := convert(s.v, w.to, w.conv)
-			if bad != nil && err == nil {
-				err = protocol.Errorf(protocol.KindInvalid, "input %q: %w", p.name, bad)
-			}
-			x.many = append(x.many, val)
-		case failed:
-			if lost == nil {
-				lost = s.v.(*Failure)
-			}
-		default:
-			if p.without == Propagate {
-				v = isSkipped
-			}
+		if s := x.frame.read(w); s.is == arrived {
+			x.many = append(x.many, x.fit(s.v, w, p, g))
+		} else {
+			g.absent(s, p.without)
+			lost.absent(s, Propagate)
 		}
 	}
 	x.span[i] = span{from, int32(len(x.many))}
 	x.in[i], x.has[i] = nil, int32(len(x.many)) > from
-	none := p.required && !x.has[i]
-	if lost != nil && cause == nil && (none || p.without < ToleratesAll) {
-		cause = lost
+	if p.required && !x.has[i] {
+		g.skip = true
+		if g.cause == nil {
+			g.cause = lost.cause
+		}
 	}
-	if none {
-		v = isSkipped
-	}
-	return v, cause, err
 }
 
 func (x *Exec) size(n int) {

@@ -4,170 +4,170 @@ import (
 	"sync"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"tavernsim/protocol"
 )
 
-// Scene counts for one scene. Its methods are safe for concurrent use.
+// Scene counts for one scene. What it does not say itself, its Set says: a
+// metric without a scene label is the same for all scenes. Its methods, but for
+// Declare, are safe for concurrent use.
 type Scene struct {
-	set *Set
-	id  string
+	*Set
+	series *sceneSeries
 
-	took     cache[prometheus.Observer]
-	outcomes cache[prometheus.Counter]
-	events   cache[eventPair]
-	models   cache[modelSet]
-	dropped  cache[prometheus.Counter]
-	calls    cache[prometheus.Counter]
+	// What the project's files name; nil = everything is taken up to MaxValues.
+	types      map[string]*eventSeries
+	tools      map[string]*toolSeries
+	otherType  *eventSeries
+	otherTools *toolSeries
 
-	steps   prometheus.Counter
-	stepSec prometheus.Observer
-	simSec  prometheus.Counter
-	simTime prometheus.Gauge
-	filters prometheus.Counter
-	applied prometheus.Counter
-
-	mu   sync.Mutex
-	last protocol.Time // of the scene's clock
+	mu    sync.Mutex    // guards what follows
+	state SceneState    //
+	gone  bool          // taken out of simd_scenes
+	last  protocol.Time // of the scene's clock
 }
 
-type eventPair struct{ published, delivered prometheus.Counter }
-
-type modelSet struct {
-	requests          prometheus.Counter
-	seconds           prometheus.Observer
-	input, output     prometheus.Counter
-	cached, reasoning prometheus.Counter
-}
-
-// cache resolves the labels of a metric once.
-type cache[T any] struct{ m sync.Map }
-
-func (c *cache[T]) get(key [2]string, make func() T) T {
-	if v, ok := c.m.Load(key); ok {
-		return v.(T)
-	}
-	v, _ := c.m.LoadOrStore(key, make())
-	return v.(T)
-}
-
-// Scene returns the counters of a scene.
+// Scene returns the counters of a scene that is starting.
 func (s *Set) Scene(id string) *Scene {
-	label := s.bound("scene", id)
-	sc := &Scene{
-		set: s, id: label, steps: s.steps.WithLabelValues(label), stepSec: s.stepSec.WithLabelValues(label),
-		simSec: s.simSec.WithLabelValues(label), simTime: s.simTime.WithLabelValues(label), filters: s.filters.WithLabelValues(label),
-		applied: s.commits.WithLabelValues(label, "applied"),
-	}
-	for _, outcome := range []string{"conflict", "rejected"} {
-		s.commits.WithLabelValues(label, outcome)
-	}
+	sc := &Scene{Set: s, series: s.time.byScene.get(id)}
+	s.time.scenes[SceneStarting].Inc()
+	s.time.transitions[SceneStarting].inc("ok")
 	return sc
 }
 
-// Deliberated counts an ended deliberation.
-func (s *Scene) Deliberated(profile, outcome string) {
-	s.outcomes.get([2]string{profile, outcome}, func() prometheus.Counter {
-		return s.set.deliberations.WithLabelValues(s.set.bound("profile", profile), outcome)
-	}).Inc()
+// Declared is what the files of a project name: the label values that are known
+// before the scene runs.
+type Declared struct {
+	Profiles   []string
+	EventTypes []string // subscribed to, or permitted to be published
+	Tools      []string // tools, and skills as "workflow:<id>"
+	KBs        []string
+	Provider   string // of the models
+	Models     []string
 }
+
+// Declare makes the counters of known label values stand at 0. From then on the
+// scene counts every other event type and tool as "other": those are values
+// that a model can invent. Call it once, before the scene runs.
+func (s *Scene) Declare(d Declared) {
+	for _, p := range d.Profiles {
+		s.Profile(p)
+	}
+	for _, kb := range d.KBs {
+		s.agents.knowledge.get(kb)
+	}
+	if d.Provider != "" {
+		s.model(d.Provider, "")
+	}
+	for _, m := range d.Models {
+		s.model(d.Provider, m)
+	}
+	s.types, s.otherType = map[string]*eventSeries{}, s.events.types.get(undeclared)
+	for _, t := range d.EventTypes {
+		s.types[t] = s.events.types.get(t)
+	}
+	s.tools, s.otherTools = map[string]*toolSeries{}, s.agents.tools.get(undeclared)
+	for _, t := range d.Tools {
+		s.tools[t] = s.agents.tools.get(t)
+	}
+}
+
+// Deliberated counts an ended deliberation.
+func (s *Scene) Deliberated(profile, outcome string) { s.Profile(profile).Deliberated(outcome) }
 
 // Took measures a deliberation.
-func (s *Scene) Took(profile string, d time.Duration) {
-	s.took.get([2]string{profile}, func() prometheus.Observer {
-		return s.set.deliberationSec.WithLabelValues(s.set.bound("profile", profile))
-	}).Observe(d.Seconds())
-}
+func (s *Scene) Took(profile string, d time.Duration) { s.Profile(profile).Took(d) }
 
 // Failed counts an agent's actor that failed.
-func (s *Scene) Failed(profile string, givenUp bool) {
-	reason := "failure"
-	if givenUp {
-		reason = "given_up"
-	}
-	s.set.restarts.WithLabelValues(s.set.bound("profile", profile), reason).Inc()
-	s.Deliberated(profile, "crashed")
-}
+func (s *Scene) Failed(profile string, forGood bool) { s.Profile(profile).Failed(forGood) }
 
-// ActorFailed counts a failed service.
-func (s *Scene) ActorFailed(actor string) {
-	s.set.restarts.WithLabelValues(s.set.bound("profile", actor), "failure").Inc()
-}
+// ActorFailed counts a failed service that is restarted.
+func (s *Scene) ActorFailed(actor string) { s.Set.ActorFailed(actor, false) }
 
-// Routed counts an event and its deliveries.
+// ActorGivenUp counts a failed service that ends the scene.
+func (s *Scene) ActorGivenUp(actor string) { s.Set.ActorFailed(actor, true) }
+
+// Routed counts an event of an agent and its deliveries.
 func (s *Scene) Routed(eventType string, receivers int) {
-	p := s.events.get([2]string{eventType}, func() eventPair {
-		label := s.set.bound("event_type", eventType)
-		return eventPair{s.set.published.WithLabelValues(label), s.set.delivered.WithLabelValues(label)}
-	})
-	p.published.Inc()
-	p.delivered.Add(float64(receivers))
+	s.Published(eventType, SourceAgent, receivers)
 }
 
-// Dropped counts a refused event or delivery.
-func (s *Scene) Dropped(reason string) {
-	s.dropped.get([2]string{reason}, func() prometheus.Counter { return s.set.dropped.WithLabelValues(s.set.bound("reason", reason)) }).Inc()
+// Published counts a routed event and its deliveries.
+func (s *Scene) Published(eventType string, from Source, receivers int) {
+	s.eventType(eventType).add(from, receivers)
+}
+
+func (s *Scene) eventType(name string) *eventSeries {
+	if s.types == nil {
+		return s.events.types.get(name)
+	}
+	if e := s.types[name]; e != nil {
+		return e
+	}
+	return s.otherType
 }
 
 // Called counts a call of a tool.
-func (s *Scene) Called(tool, outcome string) {
-	s.calls.get([2]string{tool, outcome}, func() prometheus.Counter {
-		return s.set.calls.WithLabelValues(s.set.bound("tool", tool), outcome)
-	}).Inc()
+func (s *Scene) Called(tool, outcome string) { s.tool(tool).calls.inc(outcome) }
+
+func (s *Scene) tool(name string) *toolSeries {
+	if s.tools == nil {
+		return s.agents.tools.get(name)
+	}
+	if t := s.tools[name]; t != nil {
+		return t
+	}
+	return s.otherTools
 }
 
 // FilterFailures counts filters that failed at run time.
 func (s *Scene) FilterFailures(n int) {
 	if n > 0 {
-		s.filters.Add(float64(n))
+		s.series.failures.Add(float64(n))
 	}
 }
 
-// WorldApplied counts applied requests, WorldRefused a refused one.
-func (s *Scene) WorldApplied(n int) { s.applied.Add(float64(n)) }
+// WorldCommitted counts a new version of the world.
+func (s *Scene) WorldCommitted() { s.series.commits.Inc() }
 
-// WorldRefused counts a refused request: a conflict, or one that broke a rule.
-func (s *Scene) WorldRefused(conflict bool) {
-	outcome := "rejected"
-	if conflict {
-		outcome = "conflict"
-	}
-	s.set.commits.WithLabelValues(s.id, outcome).Inc()
-}
+// Phase measures one phase of a wave.
+func (s *Scene) Phase(p Phase, d time.Duration) { s.time.phases[p].Observe(d.Seconds()) }
 
 // WaveClosed counts a wave and moves the scene's clock.
 func (s *Scene) WaveClosed(took time.Duration, now protocol.Time) {
-	s.steps.Inc()
-	s.stepSec.Observe(took.Seconds())
+	s.series.steps.Inc()
+	s.series.took.Observe(took.Seconds())
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.last != 0 && now > s.last {
-		s.simSec.Add(now.Sub(s.last).Seconds())
+		s.series.passed.Add(now.Sub(s.last).Seconds())
 	}
 	s.last = now
-	s.simTime.Set(float64(now) / 1e9)
+	s.series.now.Set(float64(now) / 1e9)
 }
 
-// Model counts a model request.
-func (s *Scene) Model(provider, model, outcome string, took time.Duration, u protocol.Usage) {
-	m := s.models.get([2]string{model, outcome}, func() modelSet { return s.set.modelSet(provider, model, outcome) })
-	m.requests.Inc()
-	m.seconds.Observe(took.Seconds())
-	m.input.Add(float64(u.Input))
-	m.output.Add(float64(u.Output))
-	m.cached.Add(float64(u.CacheRead))
-	m.reasoning.Add(float64(u.Reasoning))
-}
-
-func (s *Set) modelSet(provider, model, outcome string) modelSet {
-	if model == "" {
-		model = "default"
+// Became moves the scene into a state.
+func (s *Scene) Became(to SceneState) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.gone || s.state == to {
+		return
 	}
-	model = s.bound("model", model)
-	token := func(kind string) prometheus.Counter { return s.tokens.WithLabelValues(provider, model, kind) }
-	return modelSet{
-		requests: s.requests.WithLabelValues(provider, model, outcome), seconds: s.requestSec.WithLabelValues(provider, model),
-		input: token("input"), output: token("output"), cached: token("cache_read"), reasoning: token("reasoning"),
+	s.time.scenes[s.state].Dec()
+	s.time.scenes[to].Inc()
+	s.time.transitions[to].inc("ok")
+	s.state = to
+}
+
+// CouldNot counts a transition that did not happen: the scene stays what it is.
+func (s *Scene) CouldNot(to SceneState) { s.time.transitions[to].inc("failed") }
+
+// Forget takes the scene out of simd_scenes. Its counters stay: Prometheus
+// never wants to see one vanish.
+func (s *Scene) Forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.gone {
+		s.gone = true
+		s.time.scenes[s.state].Dec()
 	}
 }

@@ -73,7 +73,7 @@ func (p *parser) attribute(o *opening, i, tool int) int {
 	a := attribute{name: strings.ToLower(s[start:min(i, start+maxName)]), pos: start, end: i}
 	if j := rawtext.SkipBlanks(s, i); j < len(s) && s[j] == '=' {
 		var raw string
-		raw, i = p.attributeValue(rawtext.SkipBlanks(s, j+1), tool)
+		raw, i = p.attributeValue(rawtext.SkipBlanks(s, j+1), tagOf(o.name).raw(), tool)
 		a.value, _ = rawtext.DecodeEntities(raw)
 		a.end = i
 	}
@@ -101,8 +101,10 @@ func (p *parser) keep(o *opening, a attribute, tool int) {
 	}
 }
 
-// attributeValue reads a value in double, single or no quotes.
-func (p *parser) attributeValue(i, tool int) (raw string, next int) {
+// attributeValue reads a value in double, single or no quotes. In the tag of a
+// raw-text element it holds no other tag: what the marks say about the element
+// counts from its opener on.
+func (p *parser) attributeValue(i int, inRaw bool, tool int) (raw string, next int) {
 	s := p.d.s
 	if i == len(s) {
 		return "", i
@@ -114,10 +116,10 @@ func (p *parser) attributeValue(i, tool int) (raw string, next int) {
 		}
 		return s[i:j], j
 	}
-	if end := p.closingQuote(s[i], i+1); end >= 0 {
+	if end := p.closingQuote(s[i], i+1, inRaw); end >= 0 {
 		return s[i+1 : end], end + 1
 	}
-	end := min(p.gt.find(p.d, i+1, '>'), p.newline.find(p.d, i+1, '\n'))
+	end := min(p.gt.find(p.d, i+1, '>'), p.newline.find(p.d, i+1, '\n'), p.posOf(p.markFrom(i+1)))
 	raw = strings.TrimRight(s[i+1:end], " \t\r")
 	if end < len(s) && s[end] == '>' && strings.HasSuffix(raw, "/") {
 		raw, end = strings.TrimRight(raw[:len(raw)-1], " "), end-1
@@ -129,7 +131,7 @@ func (p *parser) attributeValue(i, tool int) (raw string, next int) {
 
 // closingQuote finds the quote that ends a value: one behind which the tag goes
 // on. A value that would run over the next element was not closed.
-func (p *parser) closingQuote(q byte, from int) int {
+func (p *parser) closingQuote(q byte, from int, inRaw bool) int {
 	c := &p.quote[0]
 	if q == '\'' {
 		c = &p.quote[1]
@@ -140,7 +142,7 @@ func (p *parser) closingQuote(q byte, from int) int {
 	if c.at < 0 {
 		return none
 	}
-	if i := p.markFrom(from); i < len(p.d.marks) && int(p.d.marks[i].pos) < c.at && p.d.marks[i].bare {
+	if i := p.markFrom(from); i < len(p.d.marks) && int(p.d.marks[i].pos) < c.at && (inRaw || p.d.marks[i].bare) {
 		return none
 	}
 	return c.at

@@ -72,12 +72,12 @@ func (p *parser) readShell(ev event, o *opening, tool int) (end int, whole bool)
 	v := p.value(text, o.end, o, tool)
 	switch ev.tag {
 	case tagCommand:
-		t.Content = rawtext.LayoutScript(v.text)
+		t.Content = rawtext.LayoutScript(v.Text)
 	case tagInput:
-		t.Content = rawtext.DecodeEscapes(rawtext.LayoutInput(v.text))
+		t.Content = rawtext.DecodeEscapes(rawtext.LayoutInput(v.Text))
 		p.checkInput(t, o, tool)
 	default:
-		p.readControl(t, v.text, o, tool)
+		p.readControl(t, v.Text, o, tool)
 	}
 	if t.Content == "" && ev.tag != tagCtrl || ev.tag == tagCommand && strings.TrimSpace(t.Content) == "" {
 		p.report(tool, EmptyValue, SeverityError, o.pos, o.end, "received an empty <%s>; expected text in it", ev.tag)
@@ -108,9 +108,9 @@ func (p *parser) readControl(t *Tool, text string, o *opening, tool int) {
 }
 
 // value decides the entities of a raw text that begins at pos.
-func (p *parser) value(raw string, pos int, o *opening, tool int) value {
+func (p *parser) value(raw string, pos int, o *opening, tool int) rawtext.Value {
 	v := rawtext.Read(raw)
-	if v.open {
+	if v.Open {
 		p.report(tool, UnclosedCDATA, SeverityWarning, pos, pos+len(rawtext.CDATAOpen),
 			"received %s without %s in <%s>; the text up to the closer was taken", rawtext.CDATAOpen, rawtext.CDATAClose, o.name)
 	}

@@ -114,7 +114,7 @@ func (p *parser) fileText(o *opening, tool int) (text string, end int) {
 		return "", o.end
 	}
 	m := &p.d.marks[i]
-	text = strings.TrimSpace(rawtext.Read(p.d.s[o.end:m.pos]).text)
+	text = strings.TrimSpace(rawtext.Read(p.d.s[o.end:m.pos]).Text)
 	if m.tag == tagFile && m.closer {
 		return text, int(m.end)
 	}
@@ -212,11 +212,11 @@ func (p *parser) readPart(ev event, w *pairing, tool int) (end int, whole bool) 
 		text = p.d.s[o.end:x.end]
 	}
 	v := p.value(text, o.end, &o, tool)
-	p.collectSecrets(tool, v.text, &o)
+	p.collectSecrets(tool, v.Text, &o)
 	if ev.tag == tagFind {
 		p.orphanFind(w, tool)
 		p.allow(&o, tool, "all", "nth")
-		w.find, w.pair = &o, Pair{Find: v.text, FindOther: v.other}
+		w.find, w.pair = &o, Pair{Find: v.Text, FindOther: v.Other}
 		p.occurrence(&o, w, tool)
 		return end, true
 	}
@@ -225,13 +225,13 @@ func (p *parser) readPart(ev event, w *pairing, tool int) (end int, whole bool) 
 	return end, true
 }
 
-func (p *parser) addPair(w *pairing, v value, o *opening, tool int) {
+func (p *parser) addPair(w *pairing, v rawtext.Value, o *opening, tool int) {
 	if w.find == nil {
 		p.report(tool, MissingElement, SeverityError, o.pos, o.end, "received <replace> without <find> in front of it; expected them in turn")
 		return
 	}
 	w.find = nil
-	w.pair.Replace, w.pair.ReplaceOther = v.text, v.other
+	w.pair.Replace, w.pair.ReplaceOther = v.Text, v.Other
 	if p.edits++; p.edits > MaxEdits {
 		p.report(tool, LimitExceeded, SeverityError, o.pos, o.end, "received more than %d find/replace pairs in one answer", MaxEdits)
 		return

@@ -87,10 +87,12 @@ func countTags(s string) (n int) {
 		s = s[k+1:]
 		c := s[0]
 		if c == '/' {
-			c = s[1]
+			if c = s[1]; rawtext.Blank(c) {
+				n++
+			}
 		}
 		switch c | 0x20 {
-		case 'c', 'i', 'f', 'r', 't', 'e', 'g', 's', 'm', ' ':
+		case 'c', 'i', 'f', 'r', 't', 'e', 'g', 's', 'm':
 			n++
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"tavernsim/tam/toolsxml/internal/answer"
 	"tavernsim/tam/toolsxml/internal/rawtext"
 )
 
@@ -44,18 +45,18 @@ func parse(src string, opts Options) (Result, int) {
 	if len(src) > MaxSource {
 		return tooLong(src), 0
 	}
-	a, isJSON, work := findAnswer(src)
+	a, isJSON, work := answer.Find(src)
 	if !isJSON {
 		p := parser{d: scan(src), opts: opts}
 		text := p.prose()
 		return p.result(src, text, func(at int) int { return at }), p.d.work + work
 	}
-	p := parser{d: scan(a.tools), opts: opts}
+	p := parser{d: scan(a.Tools), opts: opts}
 	rest := p.prose()
-	if a.repaired >= 0 {
-		p.jsonRepaired = a.repaired
+	if a.Repaired >= 0 {
+		p.jsonRepaired = a.Repaired
 	}
-	r := p.result(src, joinText(a.before, a.text, rest, a.after), a.origin)
+	r := p.result(src, joinText(a.Before, a.Text, rest, a.After), a.Origin)
 	return r, p.d.work + work
 }
 

@@ -166,7 +166,7 @@ func (p *parser) stray(ev event, tool int) {
 // nakedTags returns the function that looks at tool tags outside a root (X2). It
 // reports once for each run of them that no root interrupts.
 func (p *parser) nakedTags() func(i int) {
-	var lastClose [len(tagNames)]int
+	var lastClose [tagCount]int
 	for i, m := range p.d.marks {
 		if m.closer {
 			lastClose[m.tag] = i

@@ -25,13 +25,41 @@ const (
 	tagMCP
 	tagThink
 
+	tagCount
 	rawTags = int(tagReplace) + 1 // size of tables over the raw-text tags
 )
 
-var tagNames = [...]string{"", "command", "input", "ctrl", "find", "replace",
-	"tools", "edit", "read", "get_value", "file", "search", "mcp", "think"}
-
-func (t tag) String() string { return tagNames[t] }
+func (t tag) String() string {
+	switch t {
+	case tagCommand:
+		return "command"
+	case tagInput:
+		return "input"
+	case tagCtrl:
+		return "ctrl"
+	case tagFind:
+		return "find"
+	case tagReplace:
+		return "replace"
+	case tagTools:
+		return "tools"
+	case tagEdit:
+		return "edit"
+	case tagRead:
+		return "read"
+	case tagGetValue:
+		return "get_value"
+	case tagFile:
+		return "file"
+	case tagSearch:
+		return "search"
+	case tagMCP:
+		return "mcp"
+	case tagThink:
+		return "think"
+	}
+	return ""
+}
 
 // raw tells whether the content is text in which tags mean nothing.
 func (t tag) raw() bool { return t >= tagCommand && t <= tagReplace }
@@ -72,7 +100,7 @@ func tagOf(name string) tag {
 
 func match(name string, among ...tag) tag {
 	for _, t := range among {
-		if strings.EqualFold(name, tagNames[t]) {
+		if strings.EqualFold(name, t.String()) {
 			return t
 		}
 	}

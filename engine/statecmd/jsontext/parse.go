@@ -117,13 +117,13 @@ func fences(body string) []string {
 	return out
 }
 
-// withoutReasoning drops <think> and <thinking> blocks; an unclosed one drops
-// the rest.
+// withoutReasoning drops <think> and <thinking> blocks that stand before any
+// JSON; an unclosed one drops the rest. Further in they may be part of a value.
 func withoutReasoning(s string) string {
 	for _, tag := range []string{"thinking", "think"} {
 		for {
 			start := strings.Index(s, "<"+tag+">")
-			if start < 0 {
+			if start < 0 || start > nextStart(s, 0) {
 				break
 			}
 			end := strings.Index(s[start:], "</"+tag+">")

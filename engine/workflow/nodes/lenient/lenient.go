@@ -4,14 +4,16 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"tavernsim/protocol"
 )
 
 // Bounds.
 const (
-	MaxText   = 4 << 20 // bytes
-	MaxStarts = 32      // places where a value might begin
+	MaxText   = 1 << 20 // bytes
+	MaxStarts = 16      // places where a value might begin
 )
 
 // Result is a value and what was repaired to get it.
@@ -20,9 +22,9 @@ type Result struct {
 	Warnings []string // one per kind of repair, in the order of the text
 }
 
-// Parse finds the value of a text: the longest valid list or object, first in
-// code fences, then anywhere; else the longest that can be repaired; else a
-// lone literal.
+// Parse finds the value of a text: the longest valid list or object that is not
+// part of a broken one, first in code fences, then anywhere; else the longest
+// that can be repaired; else a lone literal.
 func Parse(text string) (Result, error) {
 	if len(text) > MaxText {
 		return Result{}, protocol.Errorf(protocol.KindLimit, "JSON in %d bytes of text; the limit is %d", len(text), MaxText)
@@ -36,16 +38,20 @@ func Parse(text string) (Result, error) {
 		warnings = append(warnings, "left out a reasoning block")
 	}
 	places := append(fences(body), body)
+	var repaired *found
 	for i, place := range places {
-		if v, rest, ok := longest(place, strictAt); ok {
-			return Result{v.value, append(warnings, around(i < len(places)-1, rest)...)}, nil
+		clean, broken := longest(place)
+		fenced := i < len(places)-1
+		if clean != nil {
+			return clean.result(warnings, fenced), nil
+		}
+		if broken != nil && repaired == nil {
+			broken.fenced = fenced
+			repaired = broken
 		}
 	}
-	for i, place := range places {
-		if v, rest, ok := longest(place, repairAt); ok {
-			w := append(warnings, around(i < len(places)-1, rest)...)
-			return Result{v.value, append(w, v.warnings...)}, nil
-		}
+	if repaired != nil {
+		return repaired.result(warnings, repaired.fenced), nil
 	}
 	for _, place := range places { // a text, number or word in a fence or after thoughts
 		if v, ok := lone(place); ok {
@@ -65,16 +71,6 @@ func short(s string) string {
 		cut--
 	}
 	return s[:cut] + "…"
-}
-
-func around(fenced, rest bool) []string {
-	switch {
-	case fenced:
-		return []string{"took the value out of a code fence"}
-	case rest:
-		return []string{"left out text around the value"}
-	}
-	return nil
 }
 
 // withoutThoughts drops <think>…</think> and its spellings. A block that is
@@ -141,45 +137,72 @@ func fences(s string) []string {
 	return list
 }
 
+// found is a value and its place.
 type found struct {
 	value    any
 	warnings []string
-	size     int // bytes read
+	size     int  // bytes read
+	rest     bool // there is text besides it
+	fenced   bool
 }
 
-// longest tries every place where a value may begin, and reports whether there
-// is text besides the value.
-func longest(s string, read func(string) (found, bool)) (best found, rest, ok bool) {
-	at, tries, start := 0, 0, 0
-	for tries < MaxStarts {
+func (f *found) result(warnings []string, fenced bool) Result {
+	switch {
+	case fenced:
+		warnings = append(warnings, "took the value out of a code fence")
+	case f.rest:
+		warnings = append(warnings, "left out text around the value")
+	}
+	return Result{f.value, append(warnings, f.warnings...)}
+}
+
+// longest tries every place where a value may begin, and gives the longest
+// valid value and the longest that can be repaired; nil for none.
+func longest(s string) (clean, broken *found) {
+	at := 0
+	for range MaxStarts {
 		next := strings.IndexFunc(s[at:], opens)
 		if next < 0 {
 			break
 		}
 		at += next
-		tries++
-		f, good := read(s[at:])
-		if good && f.size > best.size {
-			best, ok, start = f, true, at
+		f, ok := repairAt(s[at:])
+		if !ok || len(f.warnings) > 0 {
+			if g, valid := standardAt(s[at:]); valid {
+				f, ok = g, true
+			}
 		}
-		at += max(f.size, 1)
+		side := &clean
+		if len(f.warnings) > 0 {
+			side = &broken
+		}
+		if ok && (*side == nil || f.size > (*side).size) {
+			f.rest = strings.TrimSpace(s[:at]) != "" || strings.TrimSpace(s[at+f.size:]) != ""
+			*side = &f
+		}
+		if !ok || side == &broken && prose(s[at:]) {
+			at++ // a value may begin inside
+		} else {
+			at += f.size
+		}
 	}
-	if !ok {
-		return best, false, false
-	}
-	rest = strings.TrimSpace(s[:start]) != "" || strings.TrimSpace(s[start+best.size:]) != ""
-	return best, rest, true
+	return clean, broken
+}
+
+// prose reports a bracket that opens words, as in "[sic] {…}": what is valid
+// inside wins over a list made of them.
+func prose(s string) bool {
+	inside, ok := strings.CutPrefix(s, "[")
+	r, _ := utf8.DecodeRuneInString(strings.TrimLeftFunc(inside, unicode.IsSpace))
+	return ok && unicode.IsLetter(r)
 }
 
 func opens(r rune) bool { return r == '{' || r == '[' || r == '｛' || r == '［' }
 
-// strictAt reads valid JSON. What the repairing parser reads without a repair is
-// taken from it: it is several times faster, and a test holds it to the same
-// values; equal keys and large numbers are left to the standard library.
-func strictAt(s string) (found, bool) {
-	if f, ok := repairAt(s); ok && len(f.warnings) == 0 {
-		return f, true
-	}
+// standardAt reads what the repairing parser has something to say about and is
+// valid all the same: equal keys. For the rest the parser stands alone, which is
+// several times faster; a test holds it to the same values.
+func standardAt(s string) (found, bool) {
 	dec := json.NewDecoder(strings.NewReader(s))
 	dec.UseNumber()
 	var raw any
@@ -212,7 +235,10 @@ func deep(v any, left int) bool {
 
 // lone reads a text that is one JSON value and nothing else.
 func lone(s string) (any, bool) {
-	f, ok := strictAt(s)
+	f, ok := repairAt(s)
+	if !ok || len(f.warnings) > 0 {
+		f, ok = standardAt(s)
+	}
 	return f.value, ok && strings.TrimSpace(s[f.size:]) == ""
 }
 
@@ -222,5 +248,5 @@ func repairAt(s string) (found, bool) {
 	if !ok {
 		return found{}, false
 	}
-	return found{v, p.warnings, p.at}, true
+	return found{value: v, warnings: p.warnings, size: p.at}, true
 }

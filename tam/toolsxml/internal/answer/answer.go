@@ -12,20 +12,20 @@ import (
 	"tavernsim/tam/toolsxml/internal/rawtext"
 )
 
-// answer is a JSON object that carries the tools as one string (X1).
-type answer struct {
-	before, after string // text around the object, without fences
-	text          string // what the answer says beside the tools
-	tools         string // unescaped once
+// Answer is a JSON object that carries the tools as one string (X1).
+type Answer struct {
+	Before, After string // text around the object, without fences
+	Text          string // what the answer says beside the tools
+	Tools         string // unescaped once
+	Repaired      int    // first place where the JSON was not valid, or -1
 	steps         []step // where the unescaped text jumps in the source
-	repaired      int    // first place where the JSON was not valid, or -1
 }
 
 // step says that text from byte to on came from source byte from on.
 type step struct{ to, from int }
 
-// origin maps a position in tools to the source.
-func (a *answer) origin(at int) int {
+// Origin maps a position in tools to the source.
+func (a *Answer) Origin(at int) int {
 	i, found := slices.BinarySearchFunc(a.steps, at, func(s step, at int) int { return s.to - at })
 	if !found {
 		i--
@@ -38,12 +38,12 @@ func textKeys() []string {
 	return []string{"reply", "text", "message", "content", "answer", "response"}
 }
 
-// findAnswer looks for an object with a string member "tools" in front of the
+// Find looks for an object with a string member "tools" in front of the
 // first root. The object must begin a line. Each attempt begins behind the one
-// before it, so the whole search is linear.
-func findAnswer(src string) (a answer, found bool, work int) {
+// before it, so the whole search is linear; work counts its steps.
+func Find(src string) (a Answer, found bool, work int) {
 	if !strings.Contains(src, `"tools"`) {
-		return answer{}, false, 0
+		return Answer{}, false, 0
 	}
 	upto := len(src)
 	if k := indexFold(src, "<tools"); k >= 0 {
@@ -55,8 +55,7 @@ func findAnswer(src string) (a answer, found bool, work int) {
 			break
 		}
 		k += p
-		line := strings.LastIndexByte(src[p:k], '\n') + 1 + p
-		if strings.Trim(strings.TrimPrefix(src[line:k], "\ufeff"), " \t") != "" {
+		if !beginsLine(src, k) {
 			p = k + 1
 			continue
 		}
@@ -67,9 +66,17 @@ func findAnswer(src string) (a answer, found bool, work int) {
 		}
 		p = max(r.at, k+1)
 	}
-	return answer{}, false, work
+	return Answer{}, false, work
 }
 
+func beginsLine(src string, k int) bool {
+	for k > 0 && (src[k-1] == ' ' || src[k-1] == '\t') {
+		k--
+	}
+	return k == 0 || src[k-1] == '\n' || src[:k] == "\ufeff"
+}
+
+// readAnswer tries strictly first: a valid object is never read leniently.
 func readAnswer(src string, k int) (jsonReader, bool) {
 	r := jsonReader{s: src, at: k + 1, repaired: -1}
 	if r.object() && r.found {
@@ -116,13 +123,13 @@ type jsonReader struct {
 	texts [6]string // by textKeys
 }
 
-func (r *jsonReader) answer(src string, k int) answer {
-	a := answer{tools: r.tools, steps: r.steps, repaired: r.repaired}
+func (r *jsonReader) answer(src string, k int) Answer {
+	a := Answer{Tools: r.tools, steps: r.steps, Repaired: r.repaired}
 	fence := rawtext.FenceBefore(src[:k])
-	a.before, a.after = src[:k-fence], rawtext.OutsideFence(src[r.at:], fence > 0)
+	a.Before, a.After = src[:k-fence], rawtext.OutsideFence(src[r.at:], fence > 0)
 	for _, t := range r.texts {
 		if t != "" {
-			a.text = t
+			a.Text = t
 			break
 		}
 	}
@@ -296,6 +303,9 @@ func (r *jsonReader) unescape(raw string, from int, mapped bool) (string, []step
 	var b strings.Builder
 	b.Grow(len(raw))
 	steps := []step{{0, from}}
+	if mapped {
+		steps = slices.Grow(steps, strings.Count(raw, `\`))
+	}
 	for i := 0; i < len(raw); {
 		k := strings.IndexByte(raw[i:], '\\')
 		if k < 0 {

@@ -2,11 +2,13 @@ package rawtext
 
 import "strings"
 
+// Blank tells whether c is a blank of markup.
 func Blank(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
 
-// Letter includes "_" because of get_value.
+// Letter tells whether c can begin a name; it includes "_" because of get_value.
 func Letter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' || c == '_' }
 
+// NameByte tells whether c can stand in a name.
 func NameByte(c byte) bool {
 	return Letter(c) || c >= '0' && c <= '9' || c == '-' || c == '.' || c == ':'
 }

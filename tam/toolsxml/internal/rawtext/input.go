@@ -76,6 +76,7 @@ func appendUnicode(b []byte, s string) (out []byte, n int) {
 	return b, 0
 }
 
+// Hex reads n hexadecimal digits of s.
 func Hex(s string, from, n int) (uint64, bool) {
 	if len(s) < from+n {
 		return 0, false

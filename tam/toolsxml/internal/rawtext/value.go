@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 )
 
+// The brackets of a CDATA section.
 const CDATAOpen, CDATAClose = "<![CDATA[", "]]>"
 
 // Value is the text of a raw-text element with its entities decided (X5).
@@ -15,6 +16,7 @@ type Value struct {
 	Open  bool   // CDATA without its end
 }
 
+// Read decides how a value is meant and reads it.
 func Read(raw string) Value {
 	s := normaliseNewlines(raw)
 	if t := strings.TrimSpace(s); strings.HasPrefix(t, CDATAOpen) {
@@ -189,6 +191,7 @@ func sharedPrefix(a, b string) int {
 	return n
 }
 
+// BlankLine tells whether a line holds no text.
 func BlankLine(l string) bool { return strings.Trim(l, " \t\r") == "" }
 
 // EscapeText leaves nothing in a value that Parse would read in another way: no
@@ -197,6 +200,7 @@ func EscapeText(s string) string {
 	return strings.NewReplacer("&", "&amp;", "<", "&lt;", "\r", "&#13;").Replace(s)
 }
 
+// EscapeAttribute does the same for a value in double quotes.
 func EscapeAttribute(s string) string {
 	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "\n", "&#10;", "\r", "&#13;").Replace(s)
 }

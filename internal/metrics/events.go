@@ -1,0 +1,67 @@
+package metrics
+
+import (
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"tavernsim/engine/bus"
+)
+
+// Source says who published an event.
+type Source uint8
+
+const (
+	SourceAgent Source = iota
+	SourceScene        // the scene and its services
+	sourceCount
+)
+
+func (s Source) String() string { return [...]string{"agent", "scene"}[s] }
+
+// SourceOf reads the source's instance id: those of the scene begin with "$".
+func SourceOf(instanceID string) Source {
+	if strings.HasPrefix(instanceID, "$") {
+		return SourceScene
+	}
+	return SourceAgent
+}
+
+// ReasonQueueFull is why a mailbox refuses a delivery; the other reasons are
+// the channel's.
+const ReasonQueueFull = "queue_full"
+
+type eventVecs struct {
+	types    *cache[string, eventSeries]
+	dropped  closed
+	failures *prometheus.CounterVec
+}
+
+type eventSeries struct {
+	published [sourceCount]prometheus.Counter
+	delivered prometheus.Counter
+}
+
+func (s *Set) makeEvents() {
+	s.area = "event channel"
+	published := s.counter("events_published_total", "Events that the channel routed.", "event_type", "source")
+	delivered := s.counter("events_delivered_total", "Deliveries of events to agents.", "event_type")
+	s.events.types = newCache(s, "event_type", overflowed, func(name string) *eventSeries {
+		e := &eventSeries{delivered: delivered.WithLabelValues(name)}
+		for i := range sourceCount {
+			e.published[i] = published.WithLabelValues(name, i.String())
+		}
+		return e
+	})
+	reasons := append(texts(bus.ReasonInvalid, bus.ReasonDepth, bus.ReasonLoop, bus.ReasonTTL, bus.ReasonSchema, bus.ReasonSize, bus.ReasonNoSuchTarget), ReasonQueueFull)
+	s.events.dropped = newClosed(s.counter("events_dropped_total", "Events and single deliveries that were refused.", "reason"), reasons)
+	s.events.failures = s.counter("event_filter_failures_total", "Filter conditions that failed at run time and did not match.", "scene")
+}
+
+func (e *eventSeries) add(from Source, receivers int) {
+	e.published[from].Inc()
+	e.delivered.Add(float64(receivers))
+}
+
+// Dropped counts a refused event or delivery.
+func (s *Set) Dropped(reason string) { s.events.dropped.inc(reason) }

@@ -1,0 +1,106 @@
+package metrics
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// MaxValues bounds the values of one label.
+const MaxValues = 200
+
+const (
+	overflowed = "__other__" // beyond MaxValues, or a value that no constant names
+	undeclared = "other"     // not named in the project's files
+)
+
+// cache resolves the labels of a metric once per value, for at most MaxValues
+// values; what comes after shares one series. Reading takes no lock: the map is
+// replaced, never changed.
+type cache[K comparable, V any] struct {
+	known    atomic.Pointer[map[K]*V]
+	rest     atomic.Pointer[V] // nil until the cache is full
+	mu       sync.Mutex        // one writer
+	build    func(K) *V
+	others   K // the key that stands for all beyond the bound
+	overflow prometheus.Counter
+}
+
+// newCache counts overflow under the label's name.
+func newCache[K comparable, V any](s *Set, label string, others K, build func(K) *V) *cache[K, V] {
+	c := &cache[K, V]{build: build, others: others, overflow: s.overflow.WithLabelValues(label)}
+	c.known.Store(&map[K]*V{})
+	return c
+}
+
+func (c *cache[K, V]) get(key K) *V {
+	if v, ok := (*c.known.Load())[key]; ok {
+		return v
+	}
+	return c.miss(key)
+}
+
+func (c *cache[K, V]) miss(key K) *V {
+	if v := c.rest.Load(); v != nil {
+		c.overflow.Inc()
+		return v
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	known := *c.known.Load()
+	if v, ok := known[key]; ok {
+		return v
+	}
+	if len(known) >= MaxValues {
+		if c.rest.Load() == nil {
+			c.rest.Store(c.build(c.others))
+		}
+		c.overflow.Inc()
+		return c.rest.Load()
+	}
+	next := maps.Clone(known)
+	v := c.build(key)
+	next[key] = v
+	c.known.Store(&next)
+	return v
+}
+
+// closed is a counter by a label whose values are known: all of them stand at 0
+// from the start, and what no constant names is "__other__".
+type closed struct {
+	names    []string
+	counters []prometheus.Counter
+	rest     func() prometheus.Counter
+}
+
+// newClosed resolves the last label of vec; first are the values of the others.
+func newClosed(vec *prometheus.CounterVec, names []string, first ...string) closed {
+	with := func(last string) prometheus.Counter { return vec.WithLabelValues(append(slices.Clone(first), last)...) }
+	c := closed{names: names, rest: func() prometheus.Counter { return with(overflowed) }}
+	for _, n := range names {
+		c.counters = append(c.counters, with(n))
+	}
+	return c
+}
+
+func (c *closed) inc(name string) {
+	for i, n := range c.names {
+		if n == name {
+			c.counters[i].Inc()
+			return
+		}
+	}
+	c.rest().Inc()
+}
+
+// texts turns named constants into label values.
+func texts[T ~string](values ...T) []string {
+	out := make([]string, len(values))
+	for i, v := range values {
+		out[i] = string(v)
+	}
+	return out
+}

@@ -1,0 +1,600 @@
+package metrics
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	dto "github.com/prometheus/client_model/go"
+
+	"tavernsim/actors"
+	"tavernsim/engine/agent"
+	"tavernsim/engine/bus"
+	"tavernsim/engine/director"
+	"tavernsim/persistence"
+	"tavernsim/protocol"
+)
+
+// The real types serve as sources as they are.
+var (
+	_ StoreSource   = (*persistence.Store)(nil)
+	_ JournalSource = (*persistence.Journal)(nil)
+	_ AgentSource   = (*AgentTable)(nil)
+)
+
+// fakes yields what a running scene would.
+type fakes struct{ store persistence.Metrics }
+
+func (fakes) MailboxDepths(yield func(kind, lane string, n int)) {
+	yield(KindAgent, "wake", 2)
+	yield(KindAgent, "wake", 3)
+	yield(KindWorld, "control", 1)
+	yield("intruder", "wake", 7)
+}
+
+func (fakes) ModelRequests(yield func(provider string, inflight, queued int)) {
+	yield("scripted", 4, 9)
+}
+func (fakes) WorldBytes() int                 { return 512 }
+func (fakes) Pending() uint64                 { return 11 }
+func (f *fakes) Metrics() persistence.Metrics { return f.store }
+
+// exercise counts into every metric there is.
+func exercise(tb testing.TB, s *Set) {
+	tb.Helper()
+	sc := s.Scene("tavern")
+	sc.Declare(Declared{
+		Profiles: []string{"trader"}, EventTypes: []string{"offer.made"}, Tools: []string{"PublishEventTool"}, KBs: []string{"lore"},
+		Provider: "scripted", Models: []string{"small"},
+	})
+	sc.Became(SceneRunning)
+	sc.CouldNot(ScenePaused)
+	sc.Deliberated("trader", string(agent.OutcomeOK))
+	sc.Took("trader", time.Millisecond)
+	sc.Profile("trader").Reflected(true)
+	for st := range stageCount {
+		sc.Stage(st, time.Microsecond)
+	}
+	for p := range phaseCount {
+		sc.Phase(p, time.Millisecond)
+	}
+	sc.Failed("trader", true)
+	sc.ActorFailed("$world")
+	sc.ActorGivenUp("$events")
+	sc.Published("offer.made", SourceAgent, 3)
+	sc.Dropped(string(bus.ReasonLoop))
+	sc.FilterFailures(2)
+	sc.Called("PublishEventTool", string(protocol.CallOK))
+	sc.KnowledgeWritten("lore", "written")
+	sc.WorldCommitted()
+	sc.WorldApplied("set")
+	sc.WorldRefused("add", "conflict")
+	sc.WorldRefused("put", "denied")
+	sc.WorldTook(time.Millisecond)
+	sc.WaveClosed(time.Millisecond, 60e9)
+	sc.WaveClosed(time.Millisecond, 120e9)
+	sc.Model("scripted", "small", "ok", 20*time.Millisecond, protocol.Usage{Input: 10, Output: 5})
+	sc.Fact(director.FactWaveClosed)
+	s.DeadLetter(protocol.KindEvent)
+	s.Replayed(100)
+	s.Diverged()
+	s.Scene("cellar").Forget()
+	j := Journal{Set: s, Sync: persistence.Power}
+	j.BlockStored("tavern", 100, 4000, 900)
+	j.WaveKept("tavern", persistence.Wave{}, time.Millisecond, 2*time.Millisecond)
+	j.Waited("tavern", time.Second)
+	j.SnapshotSaved("tavern", 4096, time.Second, nil)
+	j.SnapshotSaved("tavern", 0, time.Second, errors.New("no space"))
+	s.Ready()
+	watch(tb, s)
+}
+
+func watch(tb testing.TB, s *Set) (stop func()) {
+	table := NewAgentTable([]string{"trader"})
+	table.Add(0, AgentIdle, 10)
+	table.Move(0, AgentIdle, AgentDeliberating, 4)
+	f := &fakes{store: persistence.Metrics{
+		DiskUsage: 1 << 20, ReadAmplification: 3, LevelFiles: []int64{1, 0, 2}, LevelBytes: []int64{10, 0, 20}, CompactionDebt: 5, MemTables: 6,
+		Compactions: 7, CompactedBytes: 8, Flushes: 9, FlushedBytes: 10, WALWritten: 11, CacheHits: 12, CacheMisses: 13, WriteStalls: 14, WriteStallTime: 15 * time.Second,
+	}}
+	return s.Watch(Sources{Mailboxes: f, Agents: table, Models: f, World: f, Journal: f, Store: f, Dir: tb.TempDir()})
+}
+
+// gathered are the samples by "name{label=value,...}"; of a histogram its count
+// and sum.
+func gathered(tb testing.TB, g prometheus.Gatherer) map[string]float64 {
+	tb.Helper()
+	families, err := g.Gather()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	out := map[string]float64{}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			var labels []string
+			for _, l := range m.GetLabel() {
+				labels = append(labels, l.GetName()+"="+l.GetValue())
+			}
+			at := func(suffix string) string { return f.GetName() + suffix + "{" + strings.Join(labels, ",") + "}" }
+			switch f.GetType() {
+			case dto.MetricType_COUNTER:
+				out[at("")] = m.GetCounter().GetValue()
+			case dto.MetricType_GAUGE:
+				out[at("")] = m.GetGauge().GetValue()
+			case dto.MetricType_HISTOGRAM:
+				out[at("_count")] = float64(m.GetHistogram().GetSampleCount())
+				out[at("_sum")] = m.GetHistogram().GetSampleSum()
+			}
+		}
+	}
+	return out
+}
+
+func expect(t *testing.T, g prometheus.Gatherer, want map[string]float64) {
+	t.Helper()
+	got := gathered(t, g)
+	for name, v := range want {
+		if g, ok := got[name]; !ok || g != v {
+			t.Errorf("%s = %v (there: %v), want %v", name, g, ok, v)
+		}
+	}
+}
+
+// Issue 2, item 11: everything it names is there and counts.
+func TestEveryMetricCounts(t *testing.T) {
+	s := New(Version("1.2.3"))
+	exercise(t, s)
+	expect(t, s.Registry, map[string]float64{
+		`simd_agent_deliberations_total{outcome=ok,profile=trader}`:                           1,
+		`simd_agent_deliberations_total{outcome=crashed,profile=trader}`:                      1,
+		`simd_agent_deliberation_duration_seconds_count{profile=trader}`:                      1,
+		`simd_agent_deliberation_duration_seconds_sum{profile=trader}`:                        0.001,
+		`simd_agent_deliberation_stage_duration_seconds_count{stage=model}`:                   1,
+		`simd_agent_reflections_total{outcome=ok,profile=trader}`:                             1,
+		`simd_agent_restarts_total{profile=trader,reason=given_up}`:                           1,
+		`simd_actor_restarts_total{kind=world,reason=failure}`:                                1,
+		`simd_actor_restarts_total{kind=events,reason=given_up}`:                              1,
+		`simd_agents{profile=trader,state=idle}`:                                              6,
+		`simd_agents{profile=trader,state=deliberating}`:                                      4,
+		`simd_mailbox_messages{kind=agent,lane=wake}`:                                         5,
+		`simd_mailbox_messages{kind=world,lane=control}`:                                      1,
+		`simd_mailbox_messages{kind=__other__,lane=__other__}`:                                7,
+		`simd_mailbox_messages{kind=scene,lane=high}`:                                         0,
+		`simd_dead_letters_total{kind=event}`:                                                 1,
+		`simd_tool_calls_total{outcome=ok,tool=PublishEventTool}`:                             1,
+		`simd_knowledge_writes_total{kb=lore,outcome=written}`:                                1,
+		`simd_events_published_total{event_type=offer.made,source=agent}`:                     1,
+		`simd_events_delivered_total{event_type=offer.made}`:                                  3,
+		`simd_events_dropped_total{reason=loop}`:                                              1,
+		`simd_event_filter_failures_total{scene=tavern}`:                                      2,
+		`simd_world_commits_total{scene=tavern}`:                                              1,
+		`simd_world_updates_total{op=set,outcome=applied}`:                                    1,
+		`simd_world_updates_total{op=add,outcome=conflict}`:                                   1,
+		`simd_world_updates_total{op=other,outcome=rejected}`:                                 1,
+		`simd_world_update_duration_seconds_count{}`:                                          1,
+		`simd_world_state_bytes{}`:                                                            512,
+		`simd_scenes{state=running}`:                                                          1,
+		`simd_scenes{state=starting}`:                                                         0,
+		`simd_scene_transitions_total{outcome=ok,to=running}`:                                 1,
+		`simd_scene_transitions_total{outcome=failed,to=paused}`:                              1,
+		`simd_scene_facts_total{kind=scene.wave_closed}`:                                      1,
+		`simd_sim_steps_total{scene=tavern}`:                                                  2,
+		`simd_sim_seconds_total{scene=tavern}`:                                                60,
+		`simd_sim_time_seconds{scene=tavern}`:                                                 120,
+		`simd_step_duration_seconds_count{scene=tavern}`:                                      2,
+		`simd_step_phase_duration_seconds_count{phase=keep}`:                                  1,
+		`simd_llm_requests_total{model=small,operation=chat,outcome=ok,provider=scripted}`:    1,
+		`simd_llm_request_duration_seconds_sum{model=small,operation=chat,provider=scripted}`: 0.02,
+		`simd_llm_tokens_total{model=small,provider=scripted,token_type=output}`:              5,
+		`simd_llm_inflight_requests{provider=scripted}`:                                       4,
+		`simd_llm_queue_length{provider=scripted}`:                                            9,
+		`simd_journal_events_total{}`:                                                         100,
+		`simd_journal_fact_bytes_total{}`:                                                     4000,
+		`simd_journal_written_bytes_total{}`:                                                  900,
+		`simd_journal_batch_events_count{}`:                                                   1,
+		`simd_journal_commit_duration_seconds_sum{sync=power}`:                                0.001,
+		`simd_journal_wave_lag_seconds_sum{}`:                                                 0.002,
+		`simd_journal_wait_seconds_total{}`:                                                   1,
+		`simd_journal_pending_events{}`:                                                       11,
+		`simd_snapshots_total{outcome=ok}`:                                                    1,
+		`simd_snapshots_total{outcome=failed}`:                                                1,
+		`simd_snapshot_last_size_bytes{}`:                                                     4096,
+		`simd_replay_events_total{}`:                                                          100,
+		`simd_replay_divergences_total{}`:                                                     1,
+		`simd_pebble_read_amplification{}`:                                                    3,
+		`simd_pebble_level_size_bytes{level=2}`:                                               20,
+		`simd_pebble_write_stalls_total{}`:                                                    14,
+		`simd_pebble_write_stall_seconds_total{}`:                                             15,
+		`simd_ready{}`: 1,
+	})
+	if got := gathered(t, s.Registry); got["simd_disk_free_bytes{}"] <= 0 {
+		t.Errorf("simd_disk_free_bytes = %v", got["simd_disk_free_bytes{}"])
+	}
+}
+
+// Conventions §6: what can be known stands at 0 before anything happened.
+func TestCountersStandAtZero(t *testing.T) {
+	s := New()
+	s.Scene("tavern").Declare(Declared{Profiles: []string{"trader"}, EventTypes: []string{"offer.made"}, Tools: []string{"workflow:greet"}, KBs: []string{"lore"}, Provider: "scripted"})
+	expect(t, s.Registry, map[string]float64{
+		`simd_agent_deliberations_total{outcome=cancelled,profile=trader}`:                        0,
+		`simd_agent_restarts_total{profile=trader,reason=failure}`:                                0,
+		`simd_actor_restarts_total{kind=knowledge,reason=failure}`:                                0,
+		`simd_tool_calls_total{outcome=denied,tool=workflow:greet}`:                               0,
+		`simd_tool_calls_total{outcome=denied,tool=other}`:                                        0,
+		`simd_events_published_total{event_type=offer.made,source=scene}`:                         0,
+		`simd_events_delivered_total{event_type=other}`:                                           0,
+		`simd_events_dropped_total{reason=depth}`:                                                 0,
+		`simd_events_dropped_total{reason=queue_full}`:                                            0,
+		`simd_dead_letters_total{kind=wake}`:                                                      0,
+		`simd_world_updates_total{op=push,outcome=conflict}`:                                      0,
+		`simd_world_commits_total{scene=tavern}`:                                                  0,
+		`simd_llm_requests_total{model=default,operation=chat,outcome=timeout,provider=scripted}`: 0,
+		`simd_llm_tokens_total{model=default,provider=scripted,token_type=reasoning}`:             0,
+		`simd_scene_facts_total{kind=agent.turn_ended}`:                                           0,
+		`simd_scene_transitions_total{outcome=ok,to=failed}`:                                      0,
+		`simd_snapshots_total{outcome=failed}`:                                                    0,
+		`simd_replay_divergences_total{}`:                                                         0,
+		`simd_journal_commit_duration_seconds_count{sync=process}`:                                0,
+		`simd_metrics_label_overflow_total{label=event_type}`:                                     0,
+		`simd_pebble_compactions_total{}`:                                                         0,
+		`simd_ready{}`:                                                                            0,
+	})
+}
+
+// Every name and label is what promlint asks for.
+func TestLint(t *testing.T) {
+	s := New()
+	exercise(t, s)
+	problems, err := testutil.GatherAndLint(s.Registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range problems {
+		if strings.HasPrefix(p.Metric, namespace) { // go_* is the Go client's own
+			t.Errorf("%s: %s", p.Metric, p.Text)
+		}
+	}
+}
+
+// The catalog is what the registry holds, and a gathering gives all of it.
+func TestCatalogIsTheRegistry(t *testing.T) {
+	s := New()
+	exercise(t, s)
+	families, err := s.Registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, f := range families {
+		if strings.HasPrefix(f.GetName(), namespace) {
+			got[f.GetName()] = strings.ToLower(f.GetType().String()) + " " + f.GetHelp()
+		}
+	}
+	for _, d := range s.catalog {
+		if got[d.name] != d.kind+" "+d.help {
+			t.Errorf("%s: the registry says %q, the catalog %q", d.name, got[d.name], d.kind+" "+d.help)
+		}
+		delete(got, d.name)
+	}
+	for name := range got {
+		t.Errorf("%s is not in the catalog", name)
+	}
+}
+
+// Conventions §6, cardinality: no label holds an id of an agent, a run or an event.
+func TestNoForbiddenLabel(t *testing.T) {
+	forbidden := []string{"agent", "agent_id", "instance", "instance_id", "run", "run_id", "session", "user", "prompt", "path", "error", "trace_id", "event_id"}
+	for _, d := range New().catalog {
+		for _, l := range d.labels {
+			if slices.Contains(forbidden, l) {
+				t.Errorf("%s has label %s", d.name, l)
+			}
+		}
+	}
+}
+
+func series(t *testing.T, s *Set) int {
+	t.Helper()
+	n, err := testutil.GatherAndCount(s.Registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// Conventions §6, cardinality: 200 values, then __other__, and a counter that
+// says so; the number of series stands still.
+func TestCardinalityCap(t *testing.T) {
+	s := New()
+	flood := func(from, to int) {
+		for i := from; i < to; i++ {
+			v := fmt.Sprint("v", i)
+			sc := s.Scene(v)
+			sc.Forget()
+			sc.WaveClosed(time.Millisecond, 1)
+			sc.Deliberated(v, v)
+			sc.Took(v, time.Millisecond)
+			sc.Failed(v, false)
+			sc.ActorFailed(v)
+			sc.Published(v, SourceAgent, 1)
+			sc.Dropped(v)
+			sc.Called(v, v)
+			sc.KnowledgeWritten(v, v)
+			sc.WorldApplied(v)
+			sc.WorldRefused(v, v)
+			sc.Model(v, v, v, time.Millisecond, protocol.Usage{Input: 1})
+			sc.Fact(v)
+			s.DeadLetter(protocol.Kind(i % 256))
+		}
+	}
+	flood(0, MaxValues+1)
+	full := series(t, s)
+	flood(MaxValues+1, 3*MaxValues)
+	if n := series(t, s); n != full {
+		t.Errorf("%d series, then %d", full, n)
+	}
+	expect(t, s.Registry, map[string]float64{
+		`simd_metrics_label_overflow_total{label=event_type}`:                        2 * MaxValues,
+		`simd_metrics_label_overflow_total{label=scene}`:                             2 * MaxValues,
+		`simd_events_published_total{event_type=__other__,source=agent}`:             2 * MaxValues,
+		`simd_agent_deliberations_total{outcome=__other__,profile=__other__}`:        2 * MaxValues,
+		`simd_sim_steps_total{scene=__other__}`:                                      2 * MaxValues,
+		`simd_llm_tokens_total{model=__other__,provider=__other__,token_type=input}`: 2 * MaxValues,
+		`simd_events_dropped_total{reason=__other__}`:                                3 * MaxValues,
+		`simd_actor_restarts_total{kind=__other__,reason=failure}`:                   3 * MaxValues,
+	})
+	if got := gathered(t, s.Registry); got[`simd_events_published_total{event_type=v0,source=agent}`] != 1 {
+		t.Error("the first value lost its own series")
+	}
+}
+
+// What a model invents never becomes a label once the project's names are known.
+func TestUndeclaredIsOther(t *testing.T) {
+	s := New()
+	sc := s.Scene("tavern")
+	sc.Declare(Declared{EventTypes: []string{"offer.made"}, Tools: []string{"PublishEventTool"}})
+	for i := range 1000 {
+		sc.Published(fmt.Sprint("invented.", i), SourceScene, 2)
+		sc.Called(fmt.Sprint("Invented", i), "denied")
+	}
+	expect(t, s.Registry, map[string]float64{
+		`simd_events_published_total{event_type=other,source=scene}`: 1000,
+		`simd_events_delivered_total{event_type=other}`:              2000,
+		`simd_tool_calls_total{outcome=denied,tool=other}`:           1000,
+		`simd_metrics_label_overflow_total{label=event_type}`:        0,
+	})
+}
+
+func TestSourceOf(t *testing.T) {
+	for id, want := range map[string]string{"$scene": "scene", "$world": "scene", "trader_7": "agent", "": "agent"} {
+		if got := SourceOf(id).String(); got != want {
+			t.Errorf("SourceOf(%q) = %s, want %s", id, got, want)
+		}
+	}
+}
+
+// A closed store leaves its counters behind: a counter that goes back is a
+// restart to Prometheus.
+func TestCountersOutliveTheirStore(t *testing.T) {
+	s := New()
+	stop := watch(t, s)
+	before := gathered(t, s.Registry)
+	stop()
+	stop()
+	after := gathered(t, s.Registry)
+	for name, v := range before {
+		if strings.HasPrefix(name, "simd_pebble") && strings.Contains(name, "_total") && after[name] != v {
+			t.Errorf("%s: %v, then %v", name, v, after[name])
+		}
+	}
+	if after["simd_pebble_disk_usage_bytes{}"] != 0 || after["simd_journal_pending_events{}"] != 0 {
+		t.Error("the gauges of a closed store stayed")
+	}
+	watch(t, s)
+	if got := gathered(t, s.Registry)["simd_pebble_compactions_total{}"]; got != 14 {
+		t.Errorf("two stores compacted %v times, want 14", got)
+	}
+}
+
+// A real store is read while it works and after it was closed.
+func TestRealStore(t *testing.T) {
+	s := New()
+	store, err := persistence.Open(t.TempDir(), persistence.Options{Durability: persistence.Power, Observer: Journal{Set: s, Sync: persistence.Power}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	j, err := store.Journal("tavern")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop := s.Watch(Sources{Store: store, Journal: j})
+	for i := range 10 {
+		if _, err := j.Append(protocol.Time(i), "a", "test.happened", []byte{0xc0}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := j.Sync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	got := gathered(t, s.Registry)
+	for name, want := range map[string]float64{
+		"simd_journal_pending_events{}": 0, "simd_journal_events_total{}": 10, "simd_journal_batch_events_count{}": 1,
+		"simd_journal_commit_duration_seconds_count{sync=power}": 1, "simd_journal_wave_lag_seconds_count{}": 1,
+	} {
+		if got[name] != want {
+			t.Errorf("%s = %v, want %v", name, got[name], want)
+		}
+	}
+	for _, name := range []string{"simd_pebble_disk_usage_bytes{}", "simd_pebble_wal_written_bytes_total{}", "simd_journal_written_bytes_total{}", "simd_journal_commit_duration_seconds_sum{sync=power}"} {
+		if got[name] <= 0 {
+			t.Errorf("%s = %v", name, got[name])
+		}
+	}
+	stop()
+	if err := errors.Join(j.Close(), store.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if again := gathered(t, s.Registry); again["simd_pebble_wal_written_bytes_total{}"] < got["simd_pebble_wal_written_bytes_total{}"] {
+		t.Error("a counter went back")
+	}
+}
+
+func TestSceneStates(t *testing.T) {
+	s := New()
+	sc := s.Scene("tavern")
+	for _, to := range []SceneState{SceneRunning, ScenePaused, ScenePaused, SceneRunning, SceneFailed} {
+		sc.Became(to)
+	}
+	expect(t, s.Registry, map[string]float64{
+		`simd_scenes{state=starting}`:                         0,
+		`simd_scenes{state=running}`:                          0,
+		`simd_scenes{state=failed}`:                           1,
+		`simd_scene_transitions_total{outcome=ok,to=paused}`:  1,
+		`simd_scene_transitions_total{outcome=ok,to=running}`: 2,
+	})
+	sc.Forget()
+	sc.Forget()
+	sc.Became(SceneRunning)
+	expect(t, s.Registry, map[string]float64{`simd_scenes{state=failed}`: 0, `simd_scenes{state=running}`: 0})
+}
+
+// The lanes of the metric are those of the mailboxes.
+func TestLanes(t *testing.T) {
+	got := lanes()
+	if len(got) != 6 || got[0] != actors.LaneControl.String() || got[5] != actors.LaneWake.String() {
+		t.Errorf("lanes %v", got)
+	}
+}
+
+// Everything is counted from many goroutines while scrapes read.
+func TestConcurrentUse(t *testing.T) {
+	s := New()
+	sc := s.Scene("tavern")
+	table := NewAgentTable([]string{"trader"})
+	var wg sync.WaitGroup
+	for g := range 4 {
+		wg.Go(func() {
+			for i := range 500 {
+				sc.Deliberated(fmt.Sprint("p", i), "ok")
+				sc.Published(fmt.Sprint("t", i), SourceAgent, 1)
+				sc.Fact(director.FactEnded)
+				table.Move(0, AgentIdle, AgentState(i%int(agentStates)), 1)
+				if i%100 == 0 {
+					s.Watch(Sources{Agents: table, Store: &fakes{}})()
+					gathered(t, s.Registry)
+					sc.Became(SceneState((g + i) % int(sceneStates)))
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if got := gathered(t, s.Registry)[`simd_scene_facts_total{kind=scene.ended}`]; got != 2000 {
+		t.Errorf("%v facts, want 2000", got)
+	}
+}
+
+// Promise 1: counting allocates nothing, also beyond the bound.
+func TestCountingAllocatesNothing(t *testing.T) {
+	s := New()
+	sc := s.Scene("tavern")
+	for name, count := range hotPath(sc) {
+		count()
+		if n := testing.AllocsPerRun(100, count); n != 0 {
+			t.Errorf("%s: %v allocations", name, n)
+		}
+	}
+	for i := range MaxValues {
+		s.Fact(fmt.Sprint(i))
+	}
+	if n := testing.AllocsPerRun(100, func() { s.Fact("one too many") }); n != 0 {
+		t.Errorf("beyond the bound: %v allocations", n)
+	}
+}
+
+// hotPath is what a scene counts for every deliberation and every fact.
+func hotPath(sc *Scene) map[string]func() {
+	trader := sc.Profile("herbalist_apprentice")
+	table := NewAgentTable([]string{"trader"})
+	return map[string]func(){
+		"Fact":                func() { sc.Fact(agent.FactTurnEnded) },
+		"Deliberated":         func() { sc.Deliberated("herbalist_apprentice", "ok") },
+		"Profile.Deliberated": func() { trader.Deliberated("ok") },
+		"Published":           func() { sc.Published("market.offer.made", SourceAgent, 3) },
+		"Dropped":             func() { sc.Dropped("loop") },
+		"Called":              func() { sc.Called("RequestWorldStateUpdateTool", "requested") },
+		"WorldApplied":        func() { sc.WorldApplied("set") },
+		"AgentTable.Move":     func() { table.Move(0, AgentIdle, AgentDeliberating, 1) },
+		"Took":                func() { sc.Took("herbalist_apprentice", 23*time.Microsecond) },
+		"Stage":               func() { sc.Stage(StageDecide, 23*time.Microsecond) },
+		"Model": func() {
+			sc.Model("scripted", "small", "ok", 23*time.Microsecond, protocol.Usage{Input: 100, Output: 20})
+		},
+	}
+}
+
+// The cost of counting; a counter must stay below 30 ns.
+func BenchmarkCount(b *testing.B) {
+	for _, form := range []struct {
+		name string
+		opts []Option
+	}{{"native", nil}, {"classic", []Option{ClassicOnly()}}} {
+		sc := New(form.opts...).Scene("tavern")
+		calls := hotPath(sc)
+		names := make([]string, 0, len(calls))
+		for name := range calls {
+			names = append(names, name)
+		}
+		slices.Sort(names)
+		for _, name := range names {
+			b.Run("call="+name+"/histograms="+form.name, func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					calls[name]()
+				}
+			})
+		}
+	}
+}
+
+// The same from all processors at once: what counting costs when the cache line
+// of a counter travels.
+func BenchmarkCountParallel(b *testing.B) {
+	sc := New().Scene("tavern")
+	for _, name := range []string{"Deliberated", "Fact", "Took"} {
+		count := hotPath(sc)[name]
+		b.Run("call="+name, func(b *testing.B) {
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					count()
+				}
+			})
+		})
+	}
+}
+
+// A scrape of a scene of 100,000 agents: what it costs to ask 100,000 mailboxes.
+func BenchmarkScrape(b *testing.B) {
+	s := New()
+	exercise(b, s)
+	s.Watch(Sources{Mailboxes: crowd{}})
+	for b.Loop() {
+		if _, err := s.Registry.Gather(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+type crowd struct{}
+
+func (crowd) MailboxDepths(yield func(kind, lane string, n int)) {
+	for range 100_000 {
+		yield(KindAgent, "wake", 1)
+	}
+}

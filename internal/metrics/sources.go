@@ -1,0 +1,295 @@
+package metrics
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"tavernsim/actors"
+	"tavernsim/persistence"
+)
+
+// Sources are read at each scrape, from the goroutine of the scrape. Any of
+// them may be nil. None may block, or call the Set.
+type Sources struct {
+	Mailboxes MailboxSource
+	Agents    AgentSource
+	Models    ModelSource
+	World     WorldSource
+	Journal   JournalSource
+	Store     StoreSource
+	Dir       string // simd_disk_free_bytes tells how full its file system is
+}
+
+// MailboxSource says how many envelopes wait, by kind of actor and lane. It may
+// yield the same pair often: the numbers are added up.
+type MailboxSource interface {
+	MailboxDepths(yield func(kind, lane string, n int))
+}
+
+// AgentSource says how many agents are in which state. [AgentTable] is one.
+type AgentSource interface {
+	AgentStates(yield func(profile, state string, n int))
+}
+
+// ModelSource says how many model requests are out, and how many wait to go.
+type ModelSource interface {
+	ModelRequests(yield func(provider string, inflight, queued int))
+}
+
+// WorldSource says how large the world is, in bytes.
+type WorldSource interface{ WorldBytes() int }
+
+// JournalSource is a *persistence.Journal.
+type JournalSource interface{ Pending() uint64 }
+
+// StoreSource is a *persistence.Store.
+type StoreSource interface{ Metrics() persistence.Metrics }
+
+// watched collects from all sources.
+type watched struct {
+	set      *Set
+	agents   *prometheus.Desc
+	mailbox  *prometheus.Desc
+	inflight *prometheus.Desc
+	queued   *prometheus.Desc
+	world    *prometheus.Desc
+	pending  *prometheus.Desc
+	free     *prometheus.Desc
+	store    storeDescs
+
+	mu      sync.Mutex // held while a scrape reads, so that stop waits for it
+	sources []*Sources
+	retired persistence.Metrics // counters of the stores that are gone
+}
+
+func (s *Set) makeWatched() *watched {
+	w := &watched{set: s}
+	s.area = "agents"
+	w.agents = s.desc("agents", "gauge", "Agents by state: idle, deliberating, asleep, restarting, given_up.", "profile", "state")
+	w.mailbox = s.desc("mailbox_messages", "gauge", "Envelopes that wait in mailboxes.", "kind", "lane")
+	s.area = "models"
+	w.inflight = s.desc("llm_inflight_requests", "gauge", "Model requests that are out.", "provider")
+	w.queued = s.desc("llm_queue_length", "gauge", "Model requests that wait for a slot.", "provider")
+	s.area = "world state"
+	w.world = s.desc("world_state_bytes", "gauge", "Size of the world documents of all scenes.")
+	s.area = "journal"
+	w.pending = s.desc("journal_pending_events", "gauge", "Facts handed over for writing and not durable yet.")
+	w.free = s.desc("disk_free_bytes", "gauge", "Free space of the file system that holds the run directory.")
+	s.area = "database"
+	w.store = s.makeStore()
+	s.Registry.MustRegister(w)
+	return w
+}
+
+func (s *Set) desc(name, kind, help string, labels ...string) *prometheus.Desc {
+	s.note(name, kind, help, labels)
+	return prometheus.NewDesc(namespace+"_"+name, help, labels, nil)
+}
+
+// Watch reads the sources at each scrape until stop, which waits for a scrape
+// under way. Several may be watched at once: numbers are added up.
+func (s *Set) Watch(src Sources) (stop func()) {
+	w, own := s.watched, &src
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.sources = append(w.sources, own)
+	return sync.OnceFunc(func() { w.remove(own) })
+}
+
+func (w *watched) remove(own *Sources) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i, s := range w.sources {
+		if s == own {
+			w.sources = append(w.sources[:i:i], w.sources[i+1:]...)
+		}
+	}
+	if own.Store != nil {
+		addCounters(&w.retired, own.Store.Metrics())
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (w *watched) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{w.agents, w.mailbox, w.inflight, w.queued, w.world, w.pending, w.free} {
+		ch <- d
+	}
+	w.store.describe(ch)
+}
+
+// Collect implements prometheus.Collector.
+func (w *watched) Collect(ch chan<- prometheus.Metric) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.collectMailboxes(ch)
+	w.collectAgents(ch)
+	w.collectModels(ch)
+	w.collectStore(ch)
+	var bytes, pending float64
+	for _, s := range w.sources {
+		if s.World != nil {
+			bytes += float64(s.World.WorldBytes())
+		}
+		if s.Journal != nil {
+			pending += float64(s.Journal.Pending())
+		}
+	}
+	ch <- prometheus.MustNewConstMetric(w.world, prometheus.GaugeValue, bytes)
+	ch <- prometheus.MustNewConstMetric(w.pending, prometheus.GaugeValue, pending)
+	if free, ok := w.diskFree(); ok {
+		ch <- prometheus.MustNewConstMetric(w.free, prometheus.GaugeValue, free)
+	}
+}
+
+// diskFree is that of the fullest file system.
+func (w *watched) diskFree() (least float64, ok bool) {
+	for _, s := range w.sources {
+		if s.Dir == "" {
+			continue
+		}
+		if free, err := diskFree(s.Dir); err == nil && (!ok || free < least) {
+			least, ok = free, true
+		}
+	}
+	return least, ok
+}
+
+// sums adds up pairs of label values.
+type sums map[[2]string]int
+
+func (m sums) emit(ch chan<- prometheus.Metric, d *prometheus.Desc) {
+	for k, n := range m {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(n), k[0], k[1])
+	}
+}
+
+// sumsOf holds 0 for every pair of known values.
+func sumsOf(first, second []string) sums {
+	m := sums{}
+	for _, a := range first {
+		for _, b := range second {
+			m[[2]string{a, b}] = 0
+		}
+	}
+	return m
+}
+
+func lanes() []string {
+	var out []string
+	for l := actors.LaneControl; l <= actors.LaneWake; l++ {
+		out = append(out, l.String())
+	}
+	return out
+}
+
+func (w *watched) collectMailboxes(ch chan<- prometheus.Metric) {
+	m := sumsOf(actorKinds(), lanes())
+	for _, s := range w.sources {
+		if s.Mailboxes == nil {
+			continue
+		}
+		s.Mailboxes.MailboxDepths(func(kind, lane string, n int) {
+			key := [2]string{kind, lane}
+			if _, known := m[key]; !known {
+				key = [2]string{overflowed, overflowed}
+			}
+			m[key] += n
+		})
+	}
+	m.emit(ch, w.mailbox)
+}
+
+func (w *watched) collectAgents(ch chan<- prometheus.Metric) {
+	m, known := sums{}, sumsOf([]string{""}, agentStateNames())
+	for _, s := range w.sources {
+		if s.Agents == nil {
+			continue
+		}
+		s.Agents.AgentStates(func(profile, state string, n int) {
+			if _, ok := known[[2]string{"", state}]; !ok {
+				state = overflowed
+			}
+			m[[2]string{w.set.Profile(profile).label, state}] += n
+		})
+	}
+	m.emit(ch, w.agents)
+}
+
+func (w *watched) collectModels(ch chan<- prometheus.Metric) {
+	inflight, queued := map[string]int{}, map[string]int{}
+	for _, s := range w.sources {
+		if s.Models == nil {
+			continue
+		}
+		s.Models.ModelRequests(func(provider string, out, waiting int) {
+			if _, known := inflight[provider]; !known && len(inflight) >= MaxValues {
+				provider = overflowed
+			}
+			inflight[provider] += out
+			queued[provider] += waiting
+		})
+	}
+	for p := range inflight {
+		ch <- prometheus.MustNewConstMetric(w.inflight, prometheus.GaugeValue, float64(inflight[p]), p)
+		ch <- prometheus.MustNewConstMetric(w.queued, prometheus.GaugeValue, float64(queued[p]), p)
+	}
+}
+
+// AgentState is what an agent is doing.
+type AgentState uint8
+
+const (
+	AgentIdle         AgentState = iota // until its schedule or an event wakes it
+	AgentDeliberating                   // from its wake to its last fact
+	AgentAsleep                         // because it said so
+	AgentRestarting                     // its actor failed and waits for its next life
+	AgentGivenUp                        // its actor failed once too often
+	agentStates
+)
+
+func (s AgentState) String() string {
+	return [...]string{"idle", "deliberating", "asleep", "restarting", "given_up"}[s]
+}
+
+func agentStateNames() []string {
+	var out []string
+	for i := range agentStates {
+		out = append(out, i.String())
+	}
+	return out
+}
+
+// AgentTable counts agents by profile and state. One writer or many may change
+// it while a scrape reads it.
+type AgentTable struct {
+	profiles []string
+	counts   [][agentStates]atomic.Int64
+}
+
+// NewAgentTable makes a table of profiles, which are addressed by their index.
+func NewAgentTable(profiles []string) *AgentTable {
+	return &AgentTable{profiles: profiles, counts: make([][agentStates]atomic.Int64, len(profiles))}
+}
+
+// Add puts n agents into a state.
+func (t *AgentTable) Add(profile int, st AgentState, n int) { t.counts[profile][st].Add(int64(n)) }
+
+// Move lets n agents change their state.
+func (t *AgentTable) Move(profile int, from, to AgentState, n int) {
+	if from != to {
+		t.Add(profile, from, -n)
+		t.Add(profile, to, n)
+	}
+}
+
+// AgentStates implements AgentSource. A scrape between the two halves of a Move
+// may miss an agent: it never shows fewer than none.
+func (t *AgentTable) AgentStates(yield func(profile, state string, n int)) {
+	for i := range t.counts {
+		for st := range agentStates {
+			yield(t.profiles[i], st.String(), int(max(0, t.counts[i][st].Load())))
+		}
+	}
+}

@@ -1,0 +1,108 @@
+package metrics
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"tavernsim/engine/agent"
+	"tavernsim/engine/bus"
+	"tavernsim/engine/director"
+	"tavernsim/engine/knowledge"
+)
+
+// SceneState is where a scene's life stands.
+type SceneState uint8
+
+const (
+	SceneStarting    SceneState = iota // being built, or restored from its journal
+	SceneRunning                       // time moves
+	ScenePaused                        // durable, and nobody is woken
+	SceneEnded                         // for good
+	SceneInterrupted                   // stopped so that it can be resumed
+	SceneFailed                        // stopped by an error
+	sceneStates
+)
+
+func (s SceneState) String() string {
+	return [...]string{"starting", "running", "paused", "ended", "interrupted", "failed"}[s]
+}
+
+// Phase is a part of a wave.
+type Phase uint8
+
+const (
+	PhaseTurns     Phase = iota // agents deliberate, and their decisions are merged
+	PhaseWorld                  // the world decides
+	PhaseKnowledge              // the knowledge bases decide
+	PhaseEvents                 // the event channel decides and delivers
+	PhaseKeep                   // handing over to the journal
+	phaseCount
+)
+
+func (p Phase) String() string {
+	return [...]string{"turns", "world", "knowledge", "events", "keep"}[p]
+}
+
+type timeVecs struct {
+	scenes      [sceneStates]prometheus.Gauge
+	transitions [sceneStates]closed
+	byScene     *cache[string, sceneSeries]
+	phases      [phaseCount]prometheus.Observer
+}
+
+// sceneSeries are the metrics that have a scene label.
+type sceneSeries struct {
+	label    string
+	steps    prometheus.Counter
+	took     prometheus.Observer
+	passed   prometheus.Counter
+	now      prometheus.Gauge
+	failures prometheus.Counter // of filters
+	commits  prometheus.Counter // of the world
+}
+
+func (s *Set) makeTime() {
+	s.area = "scenes and time"
+	states := s.gauge("scenes", "Scenes of the process by state.", "state")
+	transitions := s.counter("scene_transitions_total", "Scenes that came into a state, or failed to.", "to", "outcome")
+	for i := range sceneStates {
+		s.time.scenes[i] = states.WithLabelValues(i.String())
+		s.time.transitions[i] = newClosed(transitions, []string{"ok", "failed"}, i.String())
+	}
+	steps := s.counter("sim_steps_total", "Waves closed.", "scene")
+	took := s.histogram("step_duration_seconds", "Wall time of a wave, from its first wake to its hand-over to the journal.", seconds(), "scene")
+	phases := s.histogram("step_phase_duration_seconds", "Wall time of one phase of a wave: turns, world, knowledge, events, keep.", seconds(), "phase")
+	for i := range phaseCount {
+		s.time.phases[i] = phases.WithLabelValues(i.String())
+	}
+	passed := s.counter("sim_seconds_total", "Scene time that has passed; its rate is the speed of the simulation.", "scene")
+	now := s.gauge("sim_time_seconds", "The scene's clock, in seconds since the epoch.", "scene")
+	s.time.byScene = newCache(s, "scene", overflowed, func(id string) *sceneSeries {
+		return &sceneSeries{
+			label: id, steps: steps.WithLabelValues(id), took: took.WithLabelValues(id), passed: passed.WithLabelValues(id),
+			now: now.WithLabelValues(id), failures: s.events.failures.WithLabelValues(id), commits: s.world.commits.WithLabelValues(id),
+		}
+	})
+	s.makeFacts()
+}
+
+func (s *Set) makeFacts() {
+	facts := s.counter("scene_facts_total", "Facts that the machines of live scenes decided.", "kind")
+	s.facts = newCache(s, "kind", overflowed, func(kind string) *prometheus.Counter {
+		c := facts.WithLabelValues(kind)
+		return &c
+	})
+	for _, kind := range factKinds() {
+		s.facts.get(kind)
+	}
+}
+
+func factKinds() []string {
+	return []string{
+		agent.FactTurnEnded, agent.FactStateUpdated, agent.FactCallMade, agent.FactModelAnswered, agent.FactSaid, agent.FactGoalsUpdated, agent.FactReflected,
+		bus.FactRouted, bus.FactRefused, bus.FactSubscription,
+		director.FactStarted, director.FactWaveClosed, director.FactDeferred, director.FactAgentFailed, director.FactActorFailed,
+		director.FactPaused, director.FactResumed, director.FactEnded, director.FactDeadLettered,
+		knowledge.FactWritten, knowledge.FactSuggested, knowledge.FactReviewed, knowledge.FactRefused,
+		"world.committed", "world.refused",
+	}
+}

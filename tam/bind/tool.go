@@ -1,0 +1,100 @@
+package bind
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"tavernsim/tam"
+)
+
+// FindTool resolves a tool id as written: exactly, else in any letter case, else
+// squashed. Of several that fit none is taken. When there is none the problem
+// lists the nearest registered ids.
+func FindTool(id string, registered []string) (string, *Problem) {
+	if slices.Contains(registered, id) {
+		return id, nil
+	}
+	for _, same := range []func(string) bool{
+		func(r string) bool { return strings.EqualFold(r, id) },
+		func(r string) bool { return Squash(r) == Squash(id) && Squash(id) != "" },
+	} {
+		var fits []string
+		for _, r := range registered {
+			if same(r) {
+				fits = append(fits, r)
+			}
+		}
+		slices.Sort(fits)
+		switch {
+		case len(fits) == 1:
+			return fits[0], nil
+		case len(fits) > 1:
+			return "", unknownTool(id, "one of "+strings.Join(fits, ", ")+", exactly")
+		}
+	}
+	near := nearest(id, registered)
+	if len(near) == 0 {
+		return "", unknownTool(id, "the id of a registered tool")
+	}
+	return "", unknownTool(id, "a registered tool, perhaps "+strings.Join(near, " or "))
+}
+
+func unknownTool(id, want string) *Problem {
+	return &Problem{Code: tam.UnknownTool, Severity: tam.SeverityError, Message: fmt.Sprintf("received tool %q; expected %s", short(id), want)}
+}
+
+// nearest returns at most three ids that share a word or are a few edits away.
+func nearest(id string, registered []string) []string {
+	type scored struct {
+		id    string
+		score int
+	}
+	var all []scored
+	key := []rune(Squash(id))
+	if len(key) == 0 || len(key) > 100 {
+		return nil
+	}
+	for _, r := range registered {
+		other := []rune(Squash(r))
+		if len(other) > 100 {
+			continue
+		}
+		d := distance(key, other)
+		if d <= max(len(key), len(other))/3 || strings.Contains(string(other), string(key)) {
+			all = append(all, scored{r, d})
+		}
+	}
+	slices.SortFunc(all, func(a, b scored) int {
+		if a.score != b.score {
+			return a.score - b.score
+		}
+		return strings.Compare(a.id, b.id)
+	})
+	var out []string
+	for _, s := range all[:min(len(all), 3)] {
+		out = append(out, s.id)
+	}
+	return out
+}
+
+// distance is Levenshtein's.
+func distance(a, b []rune) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i, x := range a {
+		diag := row[0]
+		row[0] = i + 1
+		for j, y := range b {
+			cost := diag
+			if x != y {
+				cost++
+			}
+			diag = row[j+1]
+			row[j+1] = min(cost, row[j]+1, diag+1)
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,292 @@
+package tam
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"tavernsim/protocol"
+)
+
+// One test per rule of the TAM specification (000) and of section 5 of the
+// plugin specification (001); the name carries the section.
+
+func TestSpec000_2_1_MarkersIgnoreCaseBlanksAndFences(t *testing.T) {
+	for _, text := range []string{
+		"<|[request_tool]|>\ncommand:»»»X«««\n<|[END_tool]|>",
+		"  \t<|[REQUEST_TOOL]|>   \n\n command:»»»X«««\n\n   <|[END_TOOL]|>  \n\n",
+		"```\n<|[REQUEST_TOOL]|>\ncommand:»»»X«««\n<|[END_TOOL]|>\n```",
+		"```json\n<|[REQUEST_TOOL]|>\n```\ncommand:»»»X«««\n```\n<|[END_TOOL]|>\n```\n",
+		"<| [REQUEST_TOOL] |>command:»»»X«««<| [END_TOOL] |>",
+	} {
+		r := Parse(text)
+		if len(r.Blocks) != 1 || r.Text != "" || len(r.Calls()) != 1 || len(r.Blocks[0].Warnings) > 0 {
+			t.Errorf("%q:\n%s", text, asJSON(r))
+		}
+	}
+}
+
+func TestSpec000_2_2_ValuesHoldAnythingWithoutEscapes(t *testing.T) {
+	for _, v := range []string{
+		`{"a": [1, "b\n"]}`, "多行\n\n文本", "«", "»", "a < b && c > d", "key: value", "# not a comment", "</tools>",
+		"```go\nfunc f() {}\n```", "x, y,", "<|", "a:»b«", "if (x <<= 3) { y >>= 2 }", "\x00\x01",
+	} {
+		b := one(t, block("command:»»»X«««", "a:»»»"+v+"«««", "b:»»»2«««"))
+		if v == "»" { // beside the delimiter it makes a longer run: written apart
+			b = one(t, block("command:»»»X«««", "a:»»» "+v+" «««", "b:»»»2«««"))
+		}
+		wantParams(t, stepOf(t, b, 1), "a", v, "b", "2")
+		wantCodes(t, b)
+	}
+}
+
+func TestSpec000_2_2_OtherDelimitersAreReadWithAWarning(t *testing.T) {
+	wantCodes(t, one(t, block("command:>>>X<<<")), AlternateDelimiters)
+	wantCodes(t, one(t, block("command:»»»X", "a:»»»1«««")), MissingTerminator)
+}
+
+func TestSpec000_2_3_KeyNormalisation(t *testing.T) {
+	for raw, want := range map[string]string{
+		"File-Path 1": "file_path_1", "filePath_1": "file_path_1", "File Path_1": "file_path_1",
+		"  a  ": "a", "ABC": "abc", "a--b__c  d": "a_b_c_d", "HTTPServer": "http_server", "md5Sum": "md5_sum", "a.b/c": "a_b_c",
+	} {
+		if got := NormaliseKey(raw); got != want {
+			t.Errorf("NormaliseKey(%q) = %q, want %q", raw, got, want)
+		}
+	}
+}
+
+func TestSpec000_3_1_StepsRunInNumericOrder(t *testing.T) {
+	calls := Parse(block("command_3:»»»C«««", "file_path_1:»»»a«««", "command_1:»»»A«««", "command_2:»»»B«««")).Calls()
+	if len(calls) != 3 || calls[0].Tool != "A" || calls[1].Tool != "B" || calls[2].Tool != "C" || calls[0].Params["file_path"] != "a" {
+		t.Errorf("%+v", calls)
+	}
+}
+
+func TestSpec000_3_3_URIFormat(t *testing.T) {
+	calls := Parse(block("command_1:»»»X«««", "uri_image_1:»»»fam://project-data/images/input.png«««")).Calls()
+	if calls[0].URIs["image"] != "fam://project-data/images/input.png" || len(calls[0].Params) != 0 {
+		t.Errorf("%+v", calls)
+	}
+}
+
+func TestSpec000_4_CommandIsRequired(t *testing.T) {
+	b := one(t, block("a:»»»1«««"))
+	wantCodes(t, b, NoCommand)
+	wantRuns(t, b, false)
+}
+
+func TestSpec000_4_OnErrorAndRetry(t *testing.T) {
+	c := Parse(block("command_1:»»»X«««", "command_2:»»»Y«««", "on_error_1:»»»continue«««", "retry_1:»»»3«««")).Calls()
+	if c[0].OnError != protocol.OnErrorContinue || c[0].Retry != 3 || c[1].OnError != protocol.OnErrorStop || c[1].Retry != 0 {
+		t.Errorf("%+v", c)
+	}
+}
+
+func TestSpec000_4_TypeHintURICommonRequestIDComment(t *testing.T) {
+	b := one(t, block("request_id:»»»req-abc-123«««", "comment:»»»Debug note...«««", "common_project_id:»»»proj-123«««",
+		"command_2:»»»X«««", "type_hint_payload_2:»»»json«««", "payload_2:»»»{}«««", "uri_source_file_2:»»»fam://s«««", "param_name_2:»»»p«««"))
+	c := stepOf(t, b, 2)
+	wantParams(t, c, "payload", "{}", "project_id", "proj-123", "param_name", "p")
+	if b.RequestID != "req-abc-123" || c.TypeHints["payload"] != "json" || c.URIs["source_file"] != "fam://s" || !slices.Equal(b.Notes, []string{"Debug note..."}) {
+		t.Errorf("%+v", b)
+	}
+}
+
+// specification texts as they stand in the golden files
+func goldenInput(t *testing.T, name string) string {
+	t.Helper()
+	for _, c := range goldenCases(t) {
+		if c.name == name {
+			return c.input
+		}
+	}
+	t.Fatal("no golden file " + name)
+	return ""
+}
+
+func TestSpec000_5_1_SingleStep(t *testing.T) {
+	r := Parse(goldenInput(t, "000_5.1_single_step"))
+	wantParams(t, stepOf(t, r.Blocks[0], 1), "file_path", "/path/to/main.js", "search_string", `console.log("old");`, "replace_string", `console.log("new");`)
+	if r.Text != "我来修改。" {
+		t.Errorf("text %q", r.Text)
+	}
+}
+
+func TestSpec000_5_2_Workflow(t *testing.T) {
+	b := one(t, goldenInput(t, "000_5.2_workflow"))
+	dir := "fam://project-x/reports/today"
+	wantParams(t, stepOf(t, b, 1), "prompt", "一只戴着宇航头盔的猫头鹰，赛博朋克风格", "output_uri", "@{common_output_dir}/cover.png", "output_dir", dir)
+	wantParams(t, stepOf(t, b, 2), "file_path", "@{common_output_dir}/run.log", "content", "-- Report generation started at @{timestamp} --", "output_dir", dir)
+	if c := stepOf(t, b, 3); c.TypeHints["payload"] != "json" || !strings.HasPrefix(c.Params["payload"], "{\n  \"title\"") || stepOf(t, b, 1).OnError != protocol.OnErrorContinue {
+		t.Errorf("%+v", b)
+	}
+	wantCodes(t, b)
+}
+
+func TestSpec000_5_3_Lenient(t *testing.T) {
+	b := one(t, goldenInput(t, "000_5.3_lenient"))
+	wantParams(t, stepOf(t, b, 1), "file_path", "/logs/today.log", "content", "start…\nanother line")
+	wantCodes(t, b, MixedDelimiters)
+	if !slices.Equal(b.Notes, []string{"我的计划"}) {
+		t.Error(b.Notes)
+	}
+}
+
+func TestSpec001_5_1_1_Single(t *testing.T) {
+	b := one(t, goldenInput(t, "001_5.1.1_single"))
+	wantParams(t, stepOf(t, b, 1), "parameter_a", "参数值 A", "parameter_b", "参数值 B，\n可以是多行。")
+}
+
+func TestSpec001_5_1_2_Serial(t *testing.T) {
+	b := one(t, goldenInput(t, "001_5.1.2_serial"))
+	wantParams(t, stepOf(t, b, 1), "file_path", "/logs/today.log", "content", "任务开始...")
+	wantParams(t, stepOf(t, b, 2), "file_path", "/logs/today.log", "content", `\n添加新记录。`)
+}
+
+func TestStreaming_ToolIsKnownAtTheEndOfItsLine(t *testing.T) {
+	text := "Hi\n" + block("command_1:»»»File.Write«««", "content_1:»»»"+strings.Repeat("long ", 50))
+	known := strings.Index(text, "«««\n") + len("«««\n")
+	p := NewParser(Options{})
+	for i := range len(text) {
+		for _, e := range p.Feed(text[i : i+1]) {
+			if e.Kind == ToolKnown {
+				if e.Tool != "File.Write" || i+1 != known {
+					t.Errorf("%q known after %d bytes, want %d", e.Tool, i+1, known)
+				}
+				return
+			}
+		}
+	}
+	t.Error("tool never known")
+}
+
+func TestStreaming_NoPrefixOfAMarkerIsReleased(t *testing.T) {
+	text := "a < b\n\n" + block("command:»»»X«««") + "c <| d <think>x</think> e"
+	for n := range len(text) {
+		p := NewParser(Options{})
+		var got strings.Builder
+		for _, e := range p.Feed(text[:n]) {
+			got.WriteString(e.Text)
+		}
+		if s := got.String(); !strings.HasPrefix(Parse(text).Text, s) {
+			t.Fatalf("after %d bytes released %q", n, s)
+		}
+	}
+}
+
+func TestStreaming_ValuesGrowWhileTheyArrive(t *testing.T) {
+	p := NewParser(Options{})
+	p.Feed(startMarker + "\ncommand:»»»X«««\ntext:»»»")
+	ev := p.Feed("first line is long, and clearly no key\nsecond")
+	if len(ev) != 2 || ev[0].Kind != ParamStart || ev[1].Kind != ParamDelta || ev[1].Key != "text" || ev[1].Text != "first line is long, and clearly no key" {
+		t.Errorf("%+v", ev)
+	}
+}
+
+func TestParse_PlainTextCostsNothing(t *testing.T) {
+	text := prose(8*kib) + "<table> and <i>, x <| y, <|im_end|>"
+	if n := testing.AllocsPerRun(20, func() { Parse(text) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+func TestFormat_Canonical(t *testing.T) {
+	got, err := FormatCalls([]protocol.Call{
+		{Tool: "File.Write", Index: 1, Params: map[string]any{"path": "p", "content": "a\n"}},
+		{Tool: "Doc", RequestID: "r", Index: 1, Params: map[string]any{"text": "k:»»»v«««", "n": int64(3)}, OnError: protocol.OnErrorContinue},
+		{Tool: "Shell", RequestID: "r", Index: 2, Params: map[string]any{"sha1": "x"}, Retry: 2, URIs: map[string]string{"in": "fam://i"}},
+		{Tool: "Run", RequestID: "s", Index: 1, Params: map[string]any{"command": "ls"}},
+	})
+	want := `<|[REQUEST_TOOL]|>
+command:»»»File.Write«««
+content:「始RAW」a
+「末RAW」
+path:»»»p«««
+<|[END_TOOL]|>
+
+<|[REQUEST_TOOL]|>
+request_id:»»»r«««
+
+command_1:»»»Doc«««
+on_error_1:»»»continue«««
+type_hint_n_1:»»»json«««
+n_1:»»»3«««
+text_1:»»»»k:»»»v«««««««
+
+command_2:»»»Shell«««
+retry_2:»»»2«««
+uri_in_2:»»»fam://i«««
+sha1_2:»»»x«««
+<|[END_TOOL]|>
+
+<|[REQUEST_TOOL]|>
+request_id:»»»s«««
+common_command:»»»ls«««
+command:»»»Run«««
+<|[END_TOOL]|>
+`
+	want = strings.Replace(want, "text_1:»»»»k:»»»v«««««««", "text_1:「始RAW」k:»»»v«««「末RAW」", 1) // its end would lengthen the run
+	if err != nil || got != want {
+		t.Errorf("%v\n%s", err, got)
+	}
+}
+
+func TestFormat_RefusesWhatCannotBeRead(t *testing.T) {
+	for name, c := range map[string]protocol.Call{
+		"empty tool":     {Index: 1},
+		"name":           {Tool: "X", Index: 1, Params: map[string]any{"filePath": "p"}},
+		"index":          {Tool: "X", Index: 1000},
+		"retry":          {Tool: "X", Index: 1, Retry: 11},
+		"on_error":       {Tool: "X", Index: 1, OnError: "maybe"},
+		"both":           {Tool: "X", Index: 1, Params: map[string]any{"a": ""}, URIs: map[string]string{"a": "u"}},
+		"hint":           {Tool: "X", Index: 1, TypeHints: map[string]string{"a": "json"}},
+		"large":          {Tool: "X", Index: 1, Params: map[string]any{"a": strings.Repeat("x", 129*kib)}},
+		"reserved typed": {Tool: "X", Index: 1, Params: map[string]any{"command": int64(1)}},
+	} {
+		if text, err := FormatCalls([]protocol.Call{c}); err == nil {
+			t.Errorf("%s: written as\n%s", name, text)
+		} else if k := protocol.KindOf(err); k != protocol.KindInvalid && k != protocol.KindLimit {
+			t.Errorf("%s: kind %s", name, k)
+		}
+	}
+}
+
+func TestReformat(t *testing.T) {
+	src := "Hello.\n```\n" + block("# plan", "Command: >>>X<<<", "A:»»» 1 «««") + "```\nBad: " + block("a:»»»1«««") + "end"
+	want := "Hello.\n```\n" + block("# plan", "command:»»»X«««", "a:»»»1«««") + "```\nBad: " + block("a:»»»1«««") + "end"
+	got := Reformat(src)
+	if got != want || Reformat(got) != got {
+		t.Errorf("%s", got)
+	}
+}
+
+func TestPretty(t *testing.T) {
+	src := goldenInput(t, "000_5.3_lenient")
+	want := "3 |   Command_1: >>>File.Write<<<\n" +
+		"  |   ^^^^^^^^^^^^^^ warning: mixed_delimiters_used: received delimiters of several families (here angle); expected »»» and ««« throughout\n" +
+		"block 1: runs\n  step 1: File.Write (2 params)\n"
+	if got := Pretty(src, Parse(src)); got != want {
+		t.Errorf("%s", got)
+	}
+}
+
+// TestDoc_Examples runs every pair of ```tam and ```json blocks of the format
+// page: the first parsed is the second.
+func TestDoc_Examples(t *testing.T) {
+	raw, err := os.ReadFile("../docs/formats/tam.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pairs := regexp.MustCompile("(?s)~~~~tam\n(.*?)~~~~\n.*?~~~~json\n(.*?)~~~~\n").FindAllStringSubmatch(string(raw), -1)
+	if len(pairs) < 2 {
+		t.Fatalf("%d examples", len(pairs))
+	}
+	for _, p := range pairs {
+		if got := goldenJSON(t, Parse(p[1])); got != p[2] {
+			t.Errorf("the page is wrong about\n%s\ngot\n%s", p[1], got)
+		}
+	}
+}

@@ -1,0 +1,33 @@
+package rawtext
+
+import (
+	"strings"
+	"testing"
+)
+
+// FuzzValue: escapes and entities have inverses, the layout of a laid-out text
+// stays.
+func FuzzValue(f *testing.F) {
+	for _, s := range []string{"", "a\\n", "\\x4", "\\ud83d\\ude00", "&amp;&#x1F600;&", "\n  a\n    b\n", "a\r\r\nb", "<![CDATA[a]]>"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		if got := DecodeEscapes(EncodeEscapes(s)); got != s {
+			t.Fatalf("escapes: %q became %q", s, got)
+		}
+		if got, all := DecodeEntities(EscapeText(s)); got != s || !all {
+			t.Fatalf("entities: %q became %q", s, got)
+		}
+		if once := LayoutScript(s); LayoutScript("\n"+once+"\n") != once {
+			t.Fatalf("layout: %q became %q", once, LayoutScript("\n"+once+"\n"))
+		}
+		if v := Read(s); strings.Contains(v.Text, "\r\n") && !strings.Contains(s, "&#") {
+			t.Fatalf("newlines: %q", v.Text)
+		}
+		if name, bytes, ok := Control(s); ok {
+			if again, same, _ := Control(name); again != name || string(same) != string(bytes) {
+				t.Fatalf("control %q: %q became %q", s, name, again)
+			}
+		}
+	})
+}
