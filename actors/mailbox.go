@@ -91,6 +91,12 @@ type mailbox struct {
 
 	invoker actor.MessageInvoker
 	owner   *System
+
+	// The actor behind the mailbox. A restart is a new behaviour in the same
+	// actor: one allocation holds queue, address and shell.
+	ref      Ref
+	make     func() (Behavior, error)
+	behavior Behavior // nil between a failure and the restart
 }
 
 type systemCell struct {
@@ -205,6 +211,7 @@ func (m *mailbox) runSystem() {
 			case *actor.SuspendMailbox:
 				m.suspended = true
 			case *actor.ResumeMailbox:
+				m.restart()
 				m.suspended = false
 			default:
 				m.invoker.InvokeSystemMessage(c.msg)

@@ -222,6 +222,15 @@ func (c *Codec) Marshal(v any) (Raw, error) {
 	return Raw(bytes.Clone(e.buf.Bytes())), nil
 }
 
+// Append is Marshal onto the end of b.
+func (c *Codec) Append(b []byte, v any) ([]byte, error) {
+	if a, ok := v.(Appender); ok {
+		return a.AppendMsg(b), nil
+	}
+	raw, err := c.Marshal(v)
+	return append(b, raw...), err
+}
+
 // Unmarshal decodes what Marshal made into a pointer. The bytes are walked once
 // before, so a lying length cannot make it allocate.
 func (c *Codec) Unmarshal(b Raw, into any) error {

@@ -6,12 +6,12 @@ import (
 
 // Decision is what a machine decided: facts to keep, effects to ask for.
 type Decision struct {
-	Facts   []Fact
-	Effects []Effect
+	Facts    []Fact
+	Effects  []Effect    // for the shell
+	Requests []Sequenced // for the scene, when the facts are handed over
 }
 
-// Effect is a wish of a machine, in the imperative. Some the shell carries out
-// itself (call a model); a Sequenced one waits for the scene's order.
+// Effect is a wish of a machine that its shell carries out, in the imperative.
 type Effect interface{ EffectKind() string }
 
 // Addressees of sequenced effects.
@@ -28,9 +28,6 @@ type Sequenced struct {
 	To       string
 	Data     Raw
 }
-
-// EffectKind implements Effect.
-func (Sequenced) EffectKind() string { return "sequenced" }
 
 // KindData is an encoded fact.
 type KindData struct {
@@ -49,20 +46,26 @@ type Decided struct {
 	Effects  []Sequenced
 }
 
-// AppendMsg writes the msgpack form.
-func (d *Decided) AppendMsg(b []byte) []byte {
+// AppendDecided writes the msgpack form of a decision with the facts encoded in
+// place.
+func AppendDecided(b []byte, codec *Codec, agent uint32, at Time, facts []Fact, requests []Sequenced) ([]byte, error) {
 	b = msgp.AppendArrayHeader(b, 4)
-	b = msgp.AppendUint32(b, d.Agent)
-	b = AppendInt(b, int64(d.At))
-	b = msgp.AppendArrayHeader(b, uint32(len(d.Facts)))
-	for i := range d.Facts {
-		b = appendPair(b, d.Facts[i].Kind, d.Facts[i].Data)
+	b = msgp.AppendUint32(b, agent)
+	b = AppendInt(b, int64(at))
+	b = msgp.AppendArrayHeader(b, uint32(len(facts)))
+	for _, f := range facts {
+		b = msgp.AppendArrayHeader(b, 2)
+		b = msgp.AppendString(b, f.FactKind())
+		var err error
+		if b, err = codec.Append(b, f); err != nil {
+			return b, err
+		}
 	}
-	b = msgp.AppendArrayHeader(b, uint32(len(d.Effects)))
-	for i := range d.Effects {
-		b = appendPair(b, d.Effects[i].To, d.Effects[i].Data)
+	b = msgp.AppendArrayHeader(b, uint32(len(requests)))
+	for i := range requests {
+		b = appendPair(b, requests[i].To, requests[i].Data)
 	}
-	return b
+	return b, nil
 }
 
 func appendPair(b []byte, name string, data Raw) []byte {
@@ -71,7 +74,7 @@ func appendPair(b []byte, name string, data Raw) []byte {
 	return append(b, data...)
 }
 
-// ReadDecided reads what AppendMsg wrote. The parts share the memory of b,
+// ReadDecided reads what AppendDecided wrote. The parts share the memory of b,
 // which nobody may change.
 func ReadDecided(b Raw) (d Decided, err error) {
 	rest := []byte(b)

@@ -30,6 +30,74 @@ func Intern(b []byte) string {
 		return "event.routed"
 	case "event.refused":
 		return "event.refused"
+	case "ok":
+		return "ok"
+	case "failed":
+		return "failed"
+	case "cancelled":
+		return "cancelled"
+	case "error":
+		return "error"
+	case "denied":
+		return "denied"
+	case "requested":
+		return "requested"
+	case "not_run":
+		return "not_run"
+	case "tam":
+		return "tam"
+	case "toolsxml":
+		return "toolsxml"
+	case "native":
+		return "native"
+	case "workflow":
+		return "workflow"
+	case "mcp":
+		return "mcp"
+	case "stop":
+		return "stop"
+	case "length":
+		return "length"
+	case "tool_calls":
+		return "tool_calls"
+	case "filtered":
+		return "filtered"
+	case "set":
+		return "set"
+	case "add":
+		return "add"
+	case "push":
+		return "push"
+	case "delete":
+		return "delete"
+	case "merge":
+		return "merge"
+	case "scripted":
+		return "scripted"
+	case "ReadPrivateStateTool":
+		return "ReadPrivateStateTool"
+	case "UpdatePrivateStateTool":
+		return "UpdatePrivateStateTool"
+	case "ReadWorldStateTool":
+		return "ReadWorldStateTool"
+	case "RequestWorldStateUpdateTool":
+		return "RequestWorldStateUpdateTool"
+	case "PublishEventTool":
+		return "PublishEventTool"
+	case "QueryKnowledgeBaseTool":
+		return "QueryKnowledgeBaseTool"
+	case "WriteToKnowledgeBaseTool":
+		return "WriteToKnowledgeBaseTool"
+	case "GenerateRandomNumberTool":
+		return "GenerateRandomNumberTool"
+	case "SayTool":
+		return "SayTool"
+	case "SleepTool":
+		return "SleepTool"
+	case "UpdateGoalTool":
+		return "UpdateGoalTool"
+	case "ReflectTool":
+		return "ReflectTool"
 	}
 	return string(b)
 }

@@ -82,6 +82,9 @@ func (r *Reader) fail(err error) {
 	}
 }
 
+// Err is the first error so far, for who does not read to the end.
+func (r *Reader) Err() error { return r.err }
+
 // End reports the first error, or bytes that nobody read.
 func (r *Reader) End() error {
 	if r.err == nil && len(r.b) > 0 {
@@ -199,4 +202,13 @@ func (r *Reader) Chain() []Link {
 		list[i] = Link{Agent: r.String(), Type: r.String()}
 	}
 	return list
+}
+
+// Word reads text that is one of few: no allocation for those [Intern] knows.
+func (r *Reader) Word() string {
+	b := take(r, msgp.ReadStringZC)
+	if len(b) == 0 {
+		return ""
+	}
+	return Intern(b)
 }

@@ -82,37 +82,32 @@ func (a *agentShell) step(in any) error {
 			return err
 		}
 		in = nil
-		var out []protocol.Sequenced
 		for _, e := range d.Effects {
-			switch x := e.(type) {
-			case *agent.CallModel:
-				if next := a.ask(x); next != nil {
-					if in != nil { // several at once: the others wait their turn in the mailbox
-						a.tellAnswer(next)
-						continue
-					}
-					in = next
-				}
-			case protocol.Sequenced:
-				out = append(out, x)
+			call, ok := e.(*agent.CallModel)
+			if !ok {
+				return protocol.Errorf(protocol.KindInternal, "agent %s: effect %s", a.machine.ID.Instance, e.EffectKind())
+			}
+			next := a.ask(call)
+			switch {
+			case next == nil:
+			case in != nil: // several at once: the others wait their turn in the mailbox
+				a.tellAnswer(next)
+			default:
+				in = next
 			}
 		}
 		if len(d.Facts) > 0 {
-			return a.ended(d.Facts, out)
+			return a.ended(d.Facts, d.Requests)
 		}
 	}
 	return nil
 }
 
 // ended folds the facts of the deliberation and sends them to the scene.
-func (a *agentShell) ended(facts []protocol.Fact, effects []protocol.Sequenced) error {
+func (a *agentShell) ended(facts []protocol.Fact, requests []protocol.Sequenced) error {
 	if a.cancel != nil {
 		a.cancel()
 		a.cancel = nil
-	}
-	encoded, err := encodeFacts(a.codec, facts)
-	if err != nil {
-		return err
 	}
 	for _, f := range facts {
 		if err := a.machine.Apply(f, a.woken); err != nil {
@@ -122,8 +117,7 @@ func (a *agentShell) ended(facts []protocol.Fact, effects []protocol.Sequenced) 
 	took := time.Since(a.began)
 	a.metrics.Took(a.machine.Def.Profile, took)
 	a.options.Latency.record(took)
-	tell(a.stage, protocol.KindTurn, a.machine.ID.Instance, &protocol.Decided{Agent: a.machine.ID.Ordinal, At: a.woken, Facts: encoded, Effects: effects})
-	return nil
+	return a.handOver(protocol.KindTurn, a.machine.ID.Instance, a.machine.ID.Ordinal, a.woken, facts, requests)
 }
 
 // ask carries out a model call: at once, or on a goroutine whose answer comes

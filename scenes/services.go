@@ -14,8 +14,8 @@ import (
 // the requests of a wave in the scene's order, decides, folds its own facts and
 // answers with them.
 
-// maxChanges is how many requests become one world version: it bounds the size
-// of a fact, not what a wave may change.
+// maxChanges is how many requests a service decides about at a time. It bounds
+// the size of a fact, not what a wave may change.
 const maxChanges = 4096
 
 // worldService is the WorldStateService (agent architecture §3.6).
@@ -30,25 +30,33 @@ func (s *worldService) Receive(env *protocol.Envelope) error {
 	if env.Kind == protocol.KindSnapshot {
 		return s.giveState(actorWorld, s.doc.AppendSnapshot(nil))
 	}
-	raws, err := readRaws(env.Body.Raw)
+	in, err := readRequests(env.Body.Raw)
 	if err != nil {
 		return err
 	}
-	requests := make([]world.Request, len(raws))
-	for i, raw := range raws {
-		if requests[i], err = world.ReadRequest(raw); err != nil {
+	var facts []protocol.Fact
+	for in.left > 0 {
+		commit, err := readCommit(in, env.Time)
+		if err != nil {
 			return err
 		}
-	}
-	var facts []protocol.Fact
-	for len(requests) > 0 {
-		n := min(len(requests), maxChanges)
-		d := s.machine.Decide(s.doc, world.Commit{Now: env.Time, Requests: requests[:n]})
+		d := s.machine.Decide(s.doc, commit)
 		facts = append(facts, d.Facts...)
-		s.doc, requests = d.Next, requests[n:]
+		s.doc = d.Next
 	}
 	s.world.Store(s.doc)
 	return s.decided(actorWorld, facts)
+}
+
+func readCommit(in *requestReader, now protocol.Time) (world.Commit, error) {
+	raws, err := in.next(maxChanges)
+	c := world.Commit{Now: now, Requests: make([]world.Request, len(raws))}
+	for i, raw := range raws {
+		if c.Requests[i], err = world.ReadRequest(raw); err != nil {
+			return c, err
+		}
+	}
+	return c, err
 }
 
 // knowledgeService is the KnowledgeBase service (§3.4).
@@ -66,7 +74,11 @@ func (s *knowledgeService) Receive(env *protocol.Envelope) error {
 		}
 		return s.giveState(actorKnowledge, raw)
 	}
-	raws, err := readRaws(env.Body.Raw)
+	in, err := readRequests(env.Body.Raw)
+	if err != nil {
+		return err
+	}
+	raws, err := in.next(int(in.left))
 	if err != nil {
 		return err
 	}
@@ -126,25 +138,38 @@ func (s *channelService) Receive(env *protocol.Envelope) error {
 		}
 		return s.giveState(actorEvents, raw)
 	}
-	raws, err := readRaws(env.Body.Raw)
+	in, err := readRequests(env.Body.Raw)
 	if err != nil {
 		return err
 	}
-	publish := bus.Publish{Now: env.Time, Events: make([]*protocol.Draft, len(raws))}
-	for i, raw := range raws {
-		if publish.Events[i], err = protocol.ReadDraft(raw); err != nil {
+	var facts []protocol.Fact
+	for in.left > 0 {
+		publish, err := readPublish(in, env.Time)
+		if err != nil {
 			return err
 		}
+		v := s.state.Decide(publish)
+		s.metrics.FilterFailures(len(v.Failures))
+		for _, f := range v.Facts {
+			s.state.Apply(f)
+			if routed, ok := f.(*bus.Routed); ok {
+				s.deliver(routed, env.Wave)
+			}
+		}
+		facts = append(facts, v.Facts...)
 	}
-	v := s.state.Decide(publish)
-	s.metrics.FilterFailures(len(v.Failures))
-	for _, f := range v.Facts {
-		s.state.Apply(f)
-		if routed, ok := f.(*bus.Routed); ok {
-			s.deliver(routed, env.Wave)
+	return s.decided(actorEvents, facts)
+}
+
+func readPublish(in *requestReader, now protocol.Time) (bus.Publish, error) {
+	raws, err := in.next(maxChanges)
+	p := bus.Publish{Now: now, Events: make([]*protocol.Draft, len(raws))}
+	for i, raw := range raws {
+		if p.Events[i], err = protocol.ReadDraft(raw); err != nil {
+			return p, err
 		}
 	}
-	return s.decided(actorEvents, v.Facts)
+	return p, err
 }
 
 // deliver hands one shared envelope to every receiver.
@@ -158,12 +183,7 @@ func (s *channelService) deliver(f *bus.Routed, wave uint64) {
 
 // decided answers the scene.
 func (s *scene) decided(actor string, facts []protocol.Fact) error {
-	encoded, err := encodeFacts(s.codec, facts)
-	if err != nil {
-		return err
-	}
-	tell(s.stage, protocol.KindDecided, actor, &protocol.Decided{Facts: encoded})
-	return nil
+	return s.handOver(protocol.KindDecided, actor, 0, 0, facts, nil)
 }
 
 // giveState answers a request for a snapshot.

@@ -1,24 +1,29 @@
 package scenes
 
 import (
-	"tavernsim/actors"
+	"bytes"
+	"sync"
+
 	"tavernsim/protocol"
 )
 
-// tell hands a decision to the scene.
-func tell(to *actors.Ref, kind protocol.Kind, source string, d *protocol.Decided) {
-	to.Tell(&protocol.Envelope{Kind: kind, Source: source, Body: protocol.NewBody(d.AppendMsg(nil))})
+// buffers lends memory to encode into; what is sent is a copy of the right size.
+type buffers struct{ pool sync.Pool }
+
+func newBuffers() *buffers {
+	return &buffers{pool: sync.Pool{New: func() any { return new([]byte) }}}
 }
 
-// encodeFacts puts facts into their wire form.
-func encodeFacts(codec *protocol.Codec, facts []protocol.Fact) ([]protocol.KindData, error) {
-	out := make([]protocol.KindData, len(facts))
-	for i, f := range facts {
-		raw, err := codec.Marshal(f)
-		if err != nil {
-			return nil, err
-		}
-		out[i] = protocol.KindData{Kind: f.FactKind(), Data: raw}
+// handOver sends a decision to the scene: facts encoded once, requests for the
+// other machines.
+func (s *scene) handOver(kind protocol.Kind, actor string, agent uint32, at protocol.Time, facts []protocol.Fact, requests []protocol.Sequenced) error {
+	scratch := s.buffers.pool.Get().(*[]byte)
+	defer s.buffers.pool.Put(scratch)
+	b, err := protocol.AppendDecided((*scratch)[:0], s.codec, agent, at, facts, requests)
+	if err != nil {
+		return err
 	}
-	return out, nil
+	*scratch = b
+	s.stage.Tell(&protocol.Envelope{Kind: kind, Source: actor, Body: protocol.NewBody(bytes.Clone(b))})
+	return nil
 }

@@ -45,7 +45,7 @@ type stage struct {
 	retry    string           // the service that is restored and asked again
 	lastAsk  struct {         // what the service at work was asked
 		kind     protocol.Kind
-		requests []protocol.Raw
+		requests protocol.Raw
 	}
 	untilWarned bool
 

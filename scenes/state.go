@@ -51,7 +51,9 @@ func (s *State) Apply(r protocol.Record) error {
 	if err != nil {
 		return err
 	}
-	s.Tally.count(s.scene, r.Actor, fact)
+	if err := s.Tally.count(s.scene, r.Actor, r.Kind, r.Data, fact); err != nil {
+		return err
+	}
 	if err := s.applyScene(r, fact); err != nil {
 		return err
 	}

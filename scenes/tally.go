@@ -49,24 +49,21 @@ func newTally() Tally {
 	return Tally{ByEvent: map[string]int64{}, Refused: map[string]int64{}, ByTool: map[string]int64{}, ByProfile: map[string]int64{}, ByAgent: map[string]int64{}}
 }
 
-// count notes one decoded fact.
-func (t *Tally) count(sc *scene, actor string, f protocol.Fact) {
+// count notes a fact. fact may be nil for the kinds that [needsNoDecoding].
+func (t *Tally) count(sc *scene, actor, kind string, data protocol.Raw, fact protocol.Fact) error {
 	t.Facts++
-	switch x := f.(type) {
+	switch kind {
+	case agent.FactCallMade:
+		return t.call(data)
+	case agent.FactSaid:
+		t.Said++
+		return nil
+	case agent.FactStateUpdated, agent.FactModelAnswered:
+		return nil
+	}
+	switch x := fact.(type) {
 	case *agent.TurnEnded:
 		t.turn(sc, actor, x)
-	case *agent.CallMade:
-		t.Calls++
-		t.ByTool[x.Tool]++
-		if x.Status == protocol.CallFailed || x.Status == protocol.CallDenied {
-			t.CallsFailed++
-		}
-	case *agent.ModelAnswered:
-		if x.Error != "" {
-			t.ModelFailed++
-		}
-	case *agent.Said:
-		t.Said++
 	case *director.AgentFailed:
 		t.Deliberations++
 		t.Failed++
@@ -80,8 +77,32 @@ func (t *Tally) count(sc *scene, actor string, f protocol.Fact) {
 	case *director.DeadLettered:
 		t.DeadLetters++
 	default:
-		t.countServices(f)
+		t.countServices(fact)
 	}
+	return nil
+}
+
+// needsNoDecoding names the frequent kinds whose content the scene has no use
+// for: they go to the journal as the bytes they came in.
+func needsNoDecoding(kind string) bool {
+	switch kind {
+	case agent.FactCallMade, agent.FactSaid, agent.FactStateUpdated, agent.FactModelAnswered:
+		return true
+	}
+	return false
+}
+
+func (t *Tally) call(data protocol.Raw) error {
+	tool, status, err := agent.ReadCall(data)
+	if err != nil {
+		return err
+	}
+	t.Calls++
+	t.ByTool[tool]++
+	if status == protocol.CallFailed || status == protocol.CallDenied {
+		t.CallsFailed++
+	}
+	return nil
 }
 
 func (t *Tally) turn(sc *scene, actor string, x *agent.TurnEnded) {
@@ -94,6 +115,7 @@ func (t *Tally) turn(sc *scene, actor string, x *agent.TurnEnded) {
 	}
 	t.Reflections += x.Reflections
 	t.ModelCalls += x.ModelCalls
+	t.ModelFailed += x.ModelFailed
 	t.TokensIn += x.TokensIn
 	t.TokensOut += x.TokensOut
 	t.ByProfile[sc.definition(x.Agent).Profile]++

@@ -26,9 +26,9 @@ type wave struct {
 	out     int       // woken and not answered
 	answers []arrival // by place in order; empty until answered
 
-	world     []protocol.Raw
-	knowledge []protocol.Raw
-	events    []protocol.Raw
+	world     requests
+	knowledge requests
+	events    requests
 	observe   []observation
 	facts     []kept // of the scene itself, kept when the wave closes
 	turns     int64
@@ -215,19 +215,18 @@ func (st *stage) applyTurn(a arrival, end *agent.TurnEnded) error {
 	}
 	deferred := &director.EffectsDeferred{Agent: a.agent, Due: st.wave.time.Add(end.Elapsed), Effects: a.decided.Effects}
 	st.state.Director.Defer(director.Deferred{Due: deferred.Due, Agent: a.agent, Effects: deferred.Effects})
-	_, err := st.keepTyped(actorScene, deferred)
-	return err
+	return st.keepTyped(actorScene, deferred)
 }
 
 func (st *stage) sequence(effects []protocol.Sequenced) {
 	for _, e := range effects {
 		switch e.To {
 		case protocol.ToWorld:
-			st.wave.world = append(st.wave.world, e.Data)
+			st.wave.world.add(e.Data)
 		case protocol.ToKnowledge:
-			st.wave.knowledge = append(st.wave.knowledge, e.Data)
+			st.wave.knowledge.add(e.Data)
 		case protocol.ToEvents:
-			st.wave.events = append(st.wave.events, e.Data)
+			st.wave.events.add(e.Data)
 		}
 	}
 }
@@ -237,7 +236,7 @@ func (st *stage) sequence(effects []protocol.Sequenced) {
 func (st *stage) mergeFailure(a arrival) error {
 	f := st.state.Director.Failure(a.agent, a.failure.Error, a.failure.Stack, st.wave.time)
 	st.state.Director.AgentFailed(f)
-	if _, err := st.keepTyped(actorScene, &f); err != nil {
+	if err := st.keepTyped(actorScene, &f); err != nil {
 		return err
 	}
 	st.metrics.Failed(st.definition(a.agent).Profile, f.WakeAt == 0)
@@ -259,37 +258,34 @@ func (st *stage) mergeFailure(a arrival) error {
 // systemEvent publishes an event of the scene itself, for whoever subscribed.
 func (st *stage) systemEvent(typ string, payload map[string]any) {
 	d := protocol.Draft{Type: typ, Source: actorScene, Body: protocol.Encode(payload)}
-	st.wave.events = append(st.wave.events, d.AppendMsg(nil))
+	st.wave.events.add(d.AppendMsg(nil))
 }
 
 // closeWave has the services decide, one after the other, then keeps the wave.
 func (st *stage) closeWave() error {
 	w := st.wave
 	switch {
-	case len(w.world) > 0:
+	case w.world.count > 0:
 		st.phase = phaseWorld
-		st.ask(st.owners.world, protocol.KindCommit, w.world)
-		w.world = nil
+		st.ask(st.owners.world, protocol.KindCommit, w.world.take())
 		return nil
-	case len(w.knowledge) > 0:
+	case w.knowledge.count > 0:
 		st.phase = phaseKnowledge
-		st.ask(st.owners.knowledge, protocol.KindCommit, w.knowledge)
-		w.knowledge = nil
+		st.ask(st.owners.knowledge, protocol.KindCommit, w.knowledge.take())
 		return nil
-	case len(w.events) > 0:
+	case w.events.count > 0:
 		st.phase = phaseEvents
-		w.published = int64(len(w.events))
-		st.ask(st.owners.events, protocol.KindPublish, w.events)
-		w.events = nil
+		w.published = int64(w.events.count)
+		st.ask(st.owners.events, protocol.KindPublish, w.events.take())
 		return nil
 	}
 	return st.keepWave()
 }
 
 // ask sends requests to a service in one envelope; it answers with KindDecided.
-func (st *stage) ask(to *actors.Ref, kind protocol.Kind, requests []protocol.Raw) {
+func (st *stage) ask(to *actors.Ref, kind protocol.Kind, requests protocol.Raw) {
 	st.lastAsk.kind, st.lastAsk.requests = kind, requests
-	to.Tell(&protocol.Envelope{Kind: kind, Scene: st.id, Time: st.wave.time, Wave: st.wave.number, Body: protocol.NewBody(appendRaws(requests))})
+	to.Tell(&protocol.Envelope{Kind: kind, Scene: st.id, Time: st.wave.time, Wave: st.wave.number, Body: protocol.NewBody(requests)})
 }
 
 // serviceDecided takes the facts of the world, the knowledge or the channel.
@@ -357,7 +353,7 @@ func (st *stage) keepWave() error {
 	closed := &director.WaveClosed{Wave: w.number, Turns: w.turns, Events: w.published, World: st.world.Load().Version()}
 	w.keep(actorScene, closed)
 	for _, k := range w.facts {
-		if _, err := st.keepTyped(k.actor, k.fact); err != nil {
+		if err := st.keepTyped(k.actor, k.fact); err != nil {
 			return err
 		}
 	}
@@ -375,27 +371,28 @@ func (st *stage) keepWave() error {
 	return st.next()
 }
 
-// keepFact appends an encoded fact to the journal and folds it into the tally.
-func (st *stage) keepFact(at protocol.Time, actor, kind string, data protocol.Raw) (protocol.Fact, error) {
-	fact, err := readFact(st.codec, kind, data)
-	if err != nil {
-		return nil, err
+// keepFact appends an encoded fact to the journal and counts it. The fact is
+// nil for kinds that need no decoding.
+func (st *stage) keepFact(at protocol.Time, actor, kind string, data protocol.Raw) (fact protocol.Fact, err error) {
+	if !needsNoDecoding(kind) {
+		if fact, err = readFact(st.codec, kind, data); err != nil {
+			return nil, err
+		}
 	}
 	if _, err := st.journal.Append(at, actor, kind, data); err != nil {
 		return nil, err
 	}
-	st.state.Tally.count(st.scene, actor, fact)
-	return fact, nil
+	return fact, st.state.Tally.count(st.scene, actor, kind, data, fact)
 }
 
-func (st *stage) keepTyped(actor string, f protocol.Fact) (protocol.Fact, error) {
+// keepTyped is keepFact for a fact of the scene itself.
+func (st *stage) keepTyped(actor string, f protocol.Fact) error {
 	raw, err := st.codec.Marshal(f)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if _, err := st.journal.Append(st.wave.time, actor, f.FactKind(), raw); err != nil {
-		return nil, err
+		return err
 	}
-	st.state.Tally.count(st.scene, actor, f)
-	return f, nil
+	return st.state.Tally.count(st.scene, actor, f.FactKind(), raw, f)
 }

@@ -13,33 +13,52 @@ import (
 
 // Bodies of envelopes that only this package sends.
 
-// appendRaws puts encoded requests into one list without touching them.
-func appendRaws(list []protocol.Raw) protocol.Raw {
-	size := 5
-	for _, r := range list {
-		size += len(r)
-	}
-	b := msgp.AppendArrayHeader(make([]byte, 0, size), uint32(len(list)))
-	for _, r := range list {
-		b = append(b, r...)
-	}
-	return b
+// requests gathers encoded requests for one machine. They are copied, so that
+// the messages they came in can go.
+type requests struct {
+	buf   []byte
+	count uint32
 }
 
-// readRaws takes the list apart again; the parts share its memory.
-func readRaws(b protocol.Raw) ([]protocol.Raw, error) {
-	n, rest, err := msgp.ReadArrayHeaderBytes(b)
+func (r *requests) add(data protocol.Raw) {
+	r.buf = append(r.buf, data...)
+	r.count++
+}
+
+// take makes the body of an envelope: the count, then the requests one after
+// the other.
+func (r *requests) take() protocol.Raw {
+	body := msgp.AppendUint32(make([]byte, 0, len(r.buf)+5), r.count)
+	body = append(body, r.buf...)
+	*r = requests{}
+	return body
+}
+
+// requestReader takes such a body apart again; the parts share its memory.
+type requestReader struct {
+	rest []byte
+	left uint32
+}
+
+func readRequests(b protocol.Raw) (*requestReader, error) {
+	n, rest, err := msgp.ReadUint32Bytes(b)
 	if err != nil || int(n) > len(rest) {
 		return nil, protocol.Errorf(protocol.KindCorrupt, "a list of %d requests in %d bytes", n, len(b))
 	}
-	list := make([]protocol.Raw, n)
+	return &requestReader{rest: rest, left: n}, nil
+}
+
+// next gives up to n requests; none = the end.
+func (r *requestReader) next(n int) ([]protocol.Raw, error) {
+	list := make([]protocol.Raw, min(n, int(r.left)))
 	for i := range list {
-		after, err := msgp.Skip(rest)
+		after, err := msgp.Skip(r.rest)
 		if err != nil {
-			return nil, protocol.Errorf(protocol.KindCorrupt, "request %d of %d: %w", i, n, err)
+			return nil, protocol.Errorf(protocol.KindCorrupt, "a request: %w", err)
 		}
-		list[i], rest = protocol.Raw(rest[:len(rest)-len(after)]), after
+		list[i], r.rest = protocol.Raw(r.rest[:len(r.rest)-len(after)]), after
 	}
+	r.left -= uint32(len(list))
 	return list, nil
 }
 

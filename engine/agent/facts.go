@@ -47,6 +47,7 @@ type TurnEnded struct {
 	Asleep      bool          // with SleepUntil 0: until an event wakes it
 	WakeAbove   protocol.Priority
 	Reflections int64
+	ModelFailed int64 // of ModelCalls
 }
 
 // StateUpdated is one change of the private state.
@@ -113,26 +114,36 @@ func (Said) FactKind() string          { return FactSaid }
 func (GoalsUpdated) FactKind() string  { return FactGoalsUpdated }
 func (Reflected) FactKind() string     { return FactReflected }
 
+// ReadCall reads of a CallMade what is counted, without decoding the rest.
+func ReadCall(data protocol.Raw) (tool string, status protocol.CallStatus, err error) {
+	r := protocol.NewReader(data, FactCallMade, callMadeFields)
+	r.Raw()
+	tool = r.Word()
+	r.Raw()
+	r.Raw()
+	status = protocol.CallStatus(r.Word())
+	return tool, status, r.Err()
+}
+
 // ReadFact decodes a fact of this package; nil for the kinds of others.
 func ReadFact(codec *protocol.Codec, kind string, data protocol.Raw) (protocol.Fact, error) {
-	var f protocol.Fact
 	switch kind {
 	case FactTurnEnded:
-		f = &TurnEnded{}
+		return readTurnEnded(data)
 	case FactStateUpdated:
-		f = &StateUpdated{}
+		return readStateUpdated(data)
 	case FactCallMade:
-		f = &CallMade{}
+		return readCallMade(data)
 	case FactModelAnswered:
-		f = &ModelAnswered{}
+		return readModelAnswered(data)
 	case FactSaid:
-		f = &Said{}
+		return readSaid(data)
 	case FactGoalsUpdated:
-		f = &GoalsUpdated{}
+		f := &GoalsUpdated{}
+		return f, codec.Unmarshal(data, f)
 	case FactReflected:
-		f = &Reflected{}
-	default:
-		return nil, nil
+		f := &Reflected{}
+		return f, codec.Unmarshal(data, f)
 	}
-	return f, codec.Unmarshal(data, f)
+	return nil, nil
 }

@@ -108,6 +108,7 @@ func (t *Turn) noteModel(a *Answered) {
 	}
 	if a.Err != nil {
 		f.Error = a.Err.Error()
+		t.end.ModelFailed++
 	}
 	t.facts = append(t.facts, f)
 }

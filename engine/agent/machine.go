@@ -111,7 +111,7 @@ func (m *Machine) advance() protocol.Decision {
 	t.asked = nil
 	if done {
 		m.turn = nil
-		d.Facts, d.Effects = t.facts, append(d.Effects, t.sequenced...)
+		d.Facts, d.Requests = t.facts, t.sequenced
 	}
 	return d
 }

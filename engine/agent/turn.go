@@ -33,8 +33,8 @@ type Turn struct {
 	reflect *reflection
 	stopped string // an earlier call of the block failed: its request id
 
-	asked     []protocol.Effect // to the shell
-	sequenced []protocol.Effect // to the scene, when the turn ends
+	asked     []protocol.Effect    // to the shell
+	sequenced []protocol.Sequenced // to the scene, when the turn ends
 	facts     []protocol.Fact
 	end       TurnEnded
 	cancelled bool

@@ -16,7 +16,8 @@ type Guard struct {
 	// ReadOnly places are never written.
 	ReadOnly []world.Pattern
 	// Protected containers are not replaced, removed or turned into something
-	// else as a whole; what is in them may change.
+	// else as a whole, nor is what holds them; what is in them may change. A
+	// pattern with ** would protect everything above it too.
 	Protected []world.Pattern
 	// Types hold values to a type.
 	Types []TypeRule
@@ -168,7 +169,7 @@ func (g *Guard) checkRoot(rel world.Path, existing func(world.Path) bool) *comma
 // checkWhole refuses to replace or remove a protected container.
 func (g *Guard) checkWhole(rel world.Path) *command.Fault {
 	for _, p := range g.Protected {
-		if p.Touches(rel) && len(rel) <= len(p) {
+		if p.Matches(rel) || p.Touches(rel) && !p.Covers(rel) {
 			return &command.Fault{Code: command.Protected, Message: textf("%q is protected; change what is in it", rel.String())}
 		}
 	}

@@ -25,6 +25,8 @@ func keyID(path, key string) string { return path + "\x00" + key }
 
 func (k *keyring) share() keyring { return keyring{k.byKey.share(), k.byAge.share()} }
 
+func (k keyring) frozen() keyring { return keyring{k.byKey.frozen(), k.byAge.frozen()} }
+
 // seen finds a record that is not too old.
 func (k *keyring) seen(id string, now protocol.Time, age time.Duration) (keyRecord, bool) {
 	r, ok := k.byKey.get(id)

@@ -149,6 +149,9 @@ func (c *cow[V]) share() cow[V] {
 	return cow[V]{m: c.m}
 }
 
+// frozen is what share returns, for a map that others may be reading.
+func (c cow[V]) frozen() cow[V] { return cow[V]{m: c.m} }
+
 func (c *cow[V]) write() *btree.Map[string, V] {
 	if c.owned {
 		return c.m

@@ -32,6 +32,8 @@ type due struct {
 
 func (t *timers) share() timers { return timers{t.byPath.share(), t.byTime.share()} }
 
+func (t timers) frozen() timers { return timers{t.byPath.frozen(), t.byTime.frozen()} }
+
 // timerID is the key of a timer in byPath. The id of a place is a prefix of the
 // ids of everything below it.
 func timerID(path world.Path, element bool, opID string) string {

@@ -158,6 +158,32 @@ func (d *Document) Raw(path Path) (protocol.Raw, bool) {
 // back gives the same types.
 func (d *Document) AppendJSON(b []byte) []byte { return appendJSON(b, d.root) }
 
+// AppendJSON appends a value as [Document.AppendJSON] does.
+func AppendJSON(b []byte, v any) []byte {
+	switch x := v.(type) {
+	case []any:
+		b = append(b, '[')
+		for i, e := range x {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = AppendJSON(b, e)
+		}
+		return append(b, ']')
+	case map[string]any:
+		b = append(b, '{')
+		for i, k := range protocol.SortedKeys(x) {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = append(appendText(b, k), ':')
+			b = AppendJSON(b, x[k])
+		}
+		return append(b, '}')
+	}
+	return appendJSON(b, v)
+}
+
 // MarshalJSON is AppendJSON.
 func (d *Document) MarshalJSON() ([]byte, error) { return d.AppendJSON(nil), nil }
 

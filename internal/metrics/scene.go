@@ -20,8 +20,8 @@ type Scene struct {
 	otherType  *eventSeries
 	otherTools *toolSeries
 
-	mu    sync.Mutex    // guards what follows
-	state SceneState    //
+	mu    sync.Mutex // guards what follows
+	state SceneState
 	gone  bool          // taken out of simd_scenes
 	last  protocol.Time // of the scene's clock
 }
@@ -38,16 +38,16 @@ func (s *Set) Scene(id string) *Scene {
 // before the scene runs.
 type Declared struct {
 	Profiles   []string
-	EventTypes []string // subscribed to, or permitted to be published
-	Tools      []string // tools, and skills as "workflow:<id>"
+	EventTypes []string // subscribed to, or published by a workflow; nil = not known
+	Tools      []string // tools, and skills as "workflow:<id>"; nil = not known
 	KBs        []string
 	Provider   string // of the models
 	Models     []string
 }
 
-// Declare makes the counters of known label values stand at 0. From then on the
-// scene counts every other event type and tool as "other": those are values
-// that a model can invent. Call it once, before the scene runs.
+// Declare makes the counters of known label values stand at 0. Where event types
+// or tools are known, the scene counts every other one as "other" from then on:
+// those are values that a model can invent. Call it once, before the scene runs.
 func (s *Scene) Declare(d Declared) {
 	for _, p := range d.Profiles {
 		s.Profile(p)
@@ -57,18 +57,25 @@ func (s *Scene) Declare(d Declared) {
 	}
 	if d.Provider != "" {
 		s.model(d.Provider, "")
+		for _, m := range d.Models {
+			s.model(d.Provider, m)
+		}
 	}
-	for _, m := range d.Models {
-		s.model(d.Provider, m)
+	if d.EventTypes != nil {
+		s.types, s.otherType = resolve(s.events.types, d.EventTypes)
 	}
-	s.types, s.otherType = map[string]*eventSeries{}, s.events.types.get(undeclared)
-	for _, t := range d.EventTypes {
-		s.types[t] = s.events.types.get(t)
+	if d.Tools != nil {
+		s.tools, s.otherTools = resolve(s.agents.tools, d.Tools)
 	}
-	s.tools, s.otherTools = map[string]*toolSeries{}, s.agents.tools.get(undeclared)
-	for _, t := range d.Tools {
-		s.tools[t] = s.agents.tools.get(t)
+}
+
+// resolve looks the declared values up once, and the series of all others.
+func resolve[V any](c *cache[string, V], values []string) (known map[string]*V, rest *V) {
+	known = make(map[string]*V, len(values))
+	for _, v := range values {
+		known[v] = c.get(v)
 	}
+	return known, c.get(undeclared)
 }
 
 // Deliberated counts an ended deliberation.

@@ -109,10 +109,11 @@ func Load(dir string, stops bool) (*project.Project, error) {
 	if err != nil {
 		return nil, err
 	}
-	return loadFS(root.FS(), filepath.Base(abs), stops)
+	return LoadFS(root.FS(), filepath.Base(abs), stops)
 }
 
-func loadFS(fsys fs.FS, name string, stops bool) (*project.Project, error) {
+// LoadFS reads a project from a file system; name is its id when it names none.
+func LoadFS(fsys fs.FS, name string, stops bool) (*project.Project, error) {
 	p, err := project.Load(fsys, project.Options{Name: name, Tools: agent.KnownTools(), Kinds: scenes.NodeKinds(), Stops: stops})
 	if err != nil {
 		return nil, err

@@ -1,7 +1,6 @@
 package runner
 
 import (
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -196,13 +195,6 @@ func sum(m map[string]int64) (n int64) {
 		n += v
 	}
 	return n
-}
-
-// Memory is the resident heap of the process, for benchmarks.
-func Memory() uint64 {
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return m.HeapAlloc
 }
 
 // all lists the scenes of the run.

@@ -1,0 +1,114 @@
+package bench
+
+import (
+	"embed"
+	"io/fs"
+	"os"
+	"runtime"
+	"time"
+
+	"tavernsim/persistence"
+	"tavernsim/protocol"
+	"tavernsim/scenes/runner"
+)
+
+//go:embed project
+var files embed.FS
+
+// DeliberationOptions say what to run. Zero fields take the defaults.
+type DeliberationOptions struct {
+	Agents     int                    // default 10,000
+	Ticks      int64                  // default 10: deliberations of each agent
+	Durability persistence.Durability // default process
+	Workers    int                    // default GOMAXPROCS
+	Dir        string                 // for the run directory; default a temporary one, removed afterwards
+}
+
+func (o DeliberationOptions) withDefaults() DeliberationOptions {
+	if o.Agents <= 0 {
+		o.Agents = 10_000
+	}
+	if o.Ticks <= 0 {
+		o.Ticks = 10
+	}
+	if o.Durability == "" {
+		o.Durability = persistence.Process
+	}
+	return o
+}
+
+// Deliberation is what a run of deliberations cost.
+type Deliberation struct {
+	Agents         int     `json:"agents"`
+	Durability     string  `json:"durability"`
+	Workers        int     `json:"workers"`
+	Deliberations  int64   `json:"deliberations"`
+	Facts          int64   `json:"facts"`
+	WallSeconds    float64 `json:"wall_seconds"`
+	CPUSeconds     float64 `json:"cpu_seconds"`
+	PerSecond      float64 `json:"deliberations_per_second"`
+	NsPer          float64 `json:"ns_per_deliberation"`     // wall
+	CPUNsPer       float64 `json:"cpu_ns_per_deliberation"` // of all cores
+	BytesPer       float64 `json:"journal_bytes_per_deliberation"`
+	AllocsPer      float64 `json:"allocs_per_deliberation"`
+	AllocBytesPer  float64 `json:"alloc_bytes_per_deliberation"`
+	P50            float64 `json:"p50_seconds"`
+	P99            float64 `json:"p99_seconds"`
+	MemoryPerAgent float64 `json:"resident_bytes_per_agent"` // growth of the process at its peak
+	Digest         string  `json:"digest"`
+}
+
+// RunDeliberation runs the bench project: N agents with a real workflow, the
+// scripted model and a real journal.
+func RunDeliberation(o DeliberationOptions) (d Deliberation, err error) {
+	o = o.withDefaults()
+	sub, err := fs.Sub(files, "project")
+	if err != nil {
+		return d, err
+	}
+	p, err := runner.LoadFS(sub, "bench", true)
+	if err != nil {
+		return d, err
+	}
+	if o.Dir == "" {
+		if o.Dir, err = os.MkdirTemp("", "simd-bench-"); err != nil {
+			return d, err
+		}
+		defer os.RemoveAll(o.Dir)
+	}
+	runtime.GC()
+	resident, before, cpu := residentBytes(), memStats(), cpuTime()
+	start := time.Now()
+	r, err := runner.Start(p, runner.Options{
+		Dir: o.Dir + "/run", Agents: o.Agents, Ticks: o.Ticks, Durability: o.Durability, Workers: o.Workers, Version: "bench",
+	})
+	if err != nil {
+		return d, err
+	}
+	s, err := r.Wait()
+	if err != nil {
+		return d, err
+	}
+	wall := time.Since(start)
+	after := memStats()
+	d = Deliberation{
+		Agents: s.Agents, Durability: string(o.Durability), Workers: o.Workers, Deliberations: s.Deliberations, Facts: s.Journal.Facts,
+		WallSeconds: wall.Seconds(), CPUSeconds: (cpuTime() - cpu).Seconds(), P50: s.Latency.P50, P99: s.Latency.P99, Digest: s.Digest,
+		MemoryPerAgent: float64(peakResident()-resident) / float64(s.Agents),
+	}
+	if d.Deliberations == 0 {
+		return d, protocol.Errorf(protocol.KindInternal, "bench: nobody deliberated")
+	}
+	n := float64(d.Deliberations)
+	d.PerSecond, d.NsPer, d.CPUNsPer = n/wall.Seconds(), float64(wall)/n, d.CPUSeconds*1e9/n
+	d.BytesPer = float64(s.Journal.Bytes) / n
+	d.AllocsPer = float64(after.Mallocs-before.Mallocs) / n
+	d.AllocBytesPer = float64(after.TotalAlloc-before.TotalAlloc) / n
+	return d, nil
+}
+
+func memStats() runtime.MemStats {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m
+}

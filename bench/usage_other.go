@@ -1,0 +1,9 @@
+//go:build !unix
+
+package bench
+
+import "time"
+
+func cpuTime() time.Duration { return 0 }
+func peakResident() int64    { return 0 }
+func residentBytes() int64   { return 0 }

@@ -1,0 +1,41 @@
+//go:build unix
+
+package bench
+
+import (
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// cpuTime is what the process has used of all cores.
+func cpuTime() time.Duration {
+	var u syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// peakResident is the most memory the process has had, in bytes.
+func peakResident() int64 { return status("VmHWM:") }
+
+// residentBytes is the memory the process has now.
+func residentBytes() int64 { return status("VmRSS:") }
+
+// status reads a line of the process's status; 0 where the system has none.
+func status(field string) int64 {
+	data, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(data)) {
+		if rest, ok := strings.CutPrefix(line, field); ok {
+			kib, _ := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
+			return kib << 10
+		}
+	}
+	return 0
+}

@@ -1,0 +1,70 @@
+package statecmd
+
+import (
+	"tavernsim/engine/statecmd/command"
+	"tavernsim/engine/world"
+	"tavernsim/protocol"
+)
+
+// Advance lets time pass to a moment: what has expired by then is removed, in
+// the order of its times, by the actor "system". Nothing due: the same state and
+// no fact.
+func (e *Engine) Advance(s State, now protocol.Time) Decision {
+	dec := Decision{Next: s, Results: []Result{}, Warnings: []command.Warning{}}
+	r := e.begin(s, Input{Now: now, Actor: "system", By: "system"})
+	for i := range s.docs {
+		first, ok := s.docs[i].timers.first()
+		if !ok || first.until > now {
+			continue
+		}
+		r.expire(r.bench(s.docs[i].name))
+	}
+	r.finish(&dec)
+	return dec
+}
+
+func (r *run) expire(d *workbench) {
+	for {
+		next, ok := d.timers.first()
+		if !ok || next.until > r.in.Now {
+			return
+		}
+		t, _ := d.timers.byPath.get(next.id)
+		d.setTimer(timerChange{ID: next.id})
+		r.expireOne(d, t)
+	}
+}
+
+func (r *run) expireOne(d *workbench, t timer) {
+	path := t.Path
+	if t.Element != nil {
+		at := -1
+		d.edit.Items(t.Path, func(i int, v any) bool {
+			if matchesElement(t, v) {
+				at = i
+			}
+			return at < 0
+		})
+		if at < 0 {
+			return
+		}
+		path = t.Path.At(at)
+	}
+	if _, ok := d.edit.Look(path); !ok {
+		return
+	}
+	before := r.auditValue(d, path, true)
+	if f := d.do(world.OpDelete, path, nil); f != nil {
+		return // the place has become something else; there is nothing left to remove
+	}
+	for _, id := range d.timers.below(path, true) {
+		d.setTimer(timerChange{ID: id})
+	}
+	if r.e.set.Audit == AuditNone {
+		r.seq++
+		return
+	}
+	r.audit = append(r.audit, Record{OpID: r.opID(), Time: r.in.Now, Actor: "system", Action: "expire", Key: t.Key,
+		Before: before, Options: protocol.Encode(map[string]any{"setBy": t.OpID, "expiresAt": t.Until.String()}),
+		Status: Applied, Code: command.OK, BeforeExists: true, Version: d.base.doc.Version() + 1})
+}

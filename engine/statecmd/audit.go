@@ -1,0 +1,222 @@
+package statecmd
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/zeebo/xxh3"
+
+	"tavernsim/engine/statecmd/command"
+	"tavernsim/engine/world"
+	"tavernsim/protocol"
+)
+
+// AuditCap is the most bytes of a value that a record holds; a longer one is
+// replaced by {"$capped": true, "bytes": n, "xxh3": hash}.
+const AuditCap = 8 << 10
+
+const redacted = "[redacted]"
+
+// Record is the audit of one entry (§8 of the specification). Before and After
+// are absent (no bytes) where there was nothing, the entry did not get so far,
+// or the audit is brief.
+type Record struct {
+	OpID         string
+	Time         protocol.Time
+	Actor        string
+	Action       command.Action
+	Key          string
+	Before       protocol.Raw
+	After        protocol.Raw
+	Options      protocol.Raw
+	BatchID      string
+	TurnID       string
+	Index        int
+	Status       Status
+	Code         command.Code
+	BeforeExists bool
+	AfterExists  bool
+	Version      int64 // of the document after the entry; 0 when it names none
+	Warnings     []command.Warning
+}
+
+// MarshalJSON writes the record with the names of the specification.
+func (r Record) MarshalJSON() ([]byte, error) {
+	before, err := jsonOf(r.Before)
+	if err != nil {
+		return nil, err
+	}
+	after, err := jsonOf(r.After)
+	if err != nil {
+		return nil, err
+	}
+	options, err := jsonOf(r.Options)
+	if err != nil {
+		return nil, err
+	}
+	warnings := r.Warnings
+	if warnings == nil {
+		warnings = []command.Warning{}
+	}
+	return json.Marshal(struct {
+		OpID         string            `json:"opId"`
+		Time         string            `json:"time"`
+		Actor        string            `json:"actor"`
+		Action       command.Action    `json:"action"`
+		Key          string            `json:"key"`
+		Before       json.RawMessage   `json:"before"`
+		After        json.RawMessage   `json:"after"`
+		Options      json.RawMessage   `json:"options"`
+		BatchID      string            `json:"batchId"`
+		TurnID       string            `json:"turnId"`
+		Index        int               `json:"index"`
+		Status       Status            `json:"status"`
+		Code         command.Code      `json:"code"`
+		BeforeExists bool              `json:"beforeExists"`
+		AfterExists  bool              `json:"afterExists"`
+		Version      int64             `json:"version"`
+		Warnings     []command.Warning `json:"warnings"`
+	}{r.OpID, r.Time.String(), r.Actor, r.Action, r.Key, before, after, options, r.BatchID, r.TurnID, r.Index,
+		r.Status, r.Code, r.BeforeExists, r.AfterExists, r.Version, warnings})
+}
+
+func jsonOf(raw protocol.Raw) (json.RawMessage, error) {
+	v, err := raw.Value()
+	if err != nil {
+		return nil, err
+	}
+	return world.AppendJSON(nil, v), nil
+}
+
+// record adds an entry to the audit; o is nil when it did not reach the pipeline.
+func (r *run) record(e *command.Entry, res Result, o *op) {
+	if r.e.set.Audit == AuditNone {
+		return
+	}
+	rec := Record{OpID: res.OpID, Time: r.in.Now, Actor: r.in.Actor, Action: e.Action, Key: res.Key, Options: r.auditOptions(e),
+		BatchID: r.in.BatchID, TurnID: r.in.TurnID, Index: e.Index, Status: res.Status, Code: res.Code, Warnings: e.Warnings}
+	if o != nil && o.d != nil {
+		rec.BeforeExists = o.exists
+		_, rec.AfterExists = o.d.edit.Look(o.after())
+		rec.Version = o.d.base.doc.Version()
+		if len(o.d.changes) > 0 {
+			rec.Version++
+		}
+		rec.Before = o.before
+		if res.Changed {
+			rec.After = r.auditValue(o.d, o.after(), rec.AfterExists)
+		} else {
+			rec.After = o.before
+		}
+	}
+	r.audit = append(r.audit, rec)
+}
+
+// auditValue encodes what is at a path for the audit.
+func (r *run) auditValue(d *workbench, path world.Path, exists bool) protocol.Raw {
+	if !exists || r.e.set.Audit != AuditFull {
+		return nil
+	}
+	for _, s := range path {
+		if r.e.secrets[s.Key] {
+			return protocol.Encode(redacted)
+		}
+	}
+	look, _ := d.edit.Look(path)
+	raw, _ := d.edit.Raw(path)
+	if look.Size > AuditCap {
+		return protocol.Encode(map[string]any{"$capped": true, "bytes": int64(len(raw)), "xxh3": fmt.Sprintf("%016x", xxh3.Hash(raw))})
+	}
+	if len(r.e.secrets) == 0 || look.Kind != world.KindObject && look.Kind != world.KindList {
+		return raw
+	}
+	v, _ := d.edit.Get(path)
+	if clean, changed := r.redact(v); changed {
+		return protocol.Encode(clean)
+	}
+	return raw
+}
+
+func (r *run) auditOptions(e *command.Entry) protocol.Raw {
+	if e.Options.Given == nil || r.e.set.Audit != AuditFull {
+		return nil
+	}
+	given, _ := r.redact(e.Options.Given)
+	m := given.(map[string]any)
+	for name := range r.e.secrets {
+		if path, err := world.ParsePath(e.Key); err == nil && holds(path, name) {
+			out := make(map[string]any, len(m))
+			for k, v := range m {
+				if k == "ifEquals" || k == "expect" || k == "where" {
+					v = redacted
+				}
+				out[k] = v
+			}
+			m = out
+		}
+	}
+	raw := protocol.Encode(m)
+	if len(raw) > AuditCap {
+		return protocol.Encode(map[string]any{"$capped": true, "bytes": int64(len(raw)), "xxh3": fmt.Sprintf("%016x", xxh3.Hash(raw))})
+	}
+	return raw
+}
+
+func holds(path world.Path, name string) bool {
+	for _, s := range path {
+		if s.Key == name {
+			return true
+		}
+	}
+	return false
+}
+
+// redact hides the values of secret keys; it copies only what it changes.
+func (r *run) redact(v any) (out any, changed bool) {
+	switch x := v.(type) {
+	case map[string]any:
+		var m map[string]any
+		for k, e := range x {
+			clean, hid := any(redacted), true
+			if !r.e.secrets[k] {
+				clean, hid = r.redact(e)
+			}
+			if !hid {
+				continue
+			}
+			if m == nil {
+				m = make(map[string]any, len(x))
+				for k, v := range x {
+					m[k] = v
+				}
+			}
+			m[k] = clean
+		}
+		if m != nil {
+			return m, true
+		}
+	case []any:
+		var l []any
+		for i, e := range x {
+			if clean, hid := r.redact(e); hid {
+				if l == nil {
+					l = append(l, x...)
+				}
+				l[i] = clean
+			}
+		}
+		if l != nil {
+			return l, true
+		}
+	}
+	return v, false
+}
+
+// shortJSON shows a value in a message.
+func shortJSON(v any) string {
+	text := string(world.AppendJSON(nil, v))
+	if r := []rune(text); len(r) > 120 {
+		return string(r[:120]) + "..."
+	}
+	return text
+}
