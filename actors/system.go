@@ -41,10 +41,11 @@ type Verdict struct {
 type Middleware func(env *protocol.Envelope, v Verdict) Verdict
 
 // LaneOf is the lane an envelope takes when no middleware moves it: events by
-// priority, wakes last, everything else is control.
+// priority, everything else is control, but for what must find everything that
+// was sent before it handled: wakes and snapshots go last.
 func LaneOf(env *protocol.Envelope) Lane {
 	switch env.Kind {
-	case protocol.KindWake:
+	case protocol.KindWake, protocol.KindSnapshot:
 		return LaneWake
 	case protocol.KindEvent:
 		return LaneNormal - Lane(env.Priority)

@@ -8,7 +8,6 @@ import (
 	"tavernsim/actors"
 	"tavernsim/engine/agent"
 	"tavernsim/engine/director"
-	"tavernsim/engine/workflow"
 	"tavernsim/llm"
 	"tavernsim/protocol"
 )
@@ -117,7 +116,9 @@ func (a *agentShell) ended(facts []protocol.Fact, requests []protocol.Sequenced)
 	took := time.Since(a.began)
 	a.metrics.Took(a.machine.Def.Profile, took)
 	a.options.Latency.record(took)
-	return a.handOver(protocol.KindTurn, a.machine.ID.Instance, a.machine.ID.Ordinal, a.woken, facts, requests)
+	err := a.handOver(protocol.KindTurn, a.machine.ID.Instance, a.machine.ID.Ordinal, a.woken, facts, requests)
+	a.machine.Release()
+	return err
 }
 
 // ask carries out a model call: at once, or on a goroutine whose answer comes
@@ -184,7 +185,7 @@ func (s *scene) spawnAgent(o uint32, first *agent.Machine) error {
 		New: func() (actors.Behavior, error) {
 			if m := first; m != nil {
 				first = nil // the garbage collector may have it when the actor fails
-				m.Runs = s.runs
+				m.Spaces = s.spaces
 				return &agentShell{scene: s, machine: m}, nil
 			}
 			return s.restoreAgent(o)
@@ -194,15 +195,15 @@ func (s *scene) spawnAgent(o uint32, first *agent.Machine) error {
 	return err
 }
 
-// runPool lends workflow runs to the deliberations in flight.
-type runPool struct{ pool sync.Pool }
+// spacePool lends working memory to the deliberations in flight.
+type spacePool struct{ pool sync.Pool }
 
-func newRunPool() *runPool {
-	return &runPool{pool: sync.Pool{New: func() any { return new(workflow.Run) }}}
+func newSpacePool() *spacePool {
+	return &spacePool{pool: sync.Pool{New: func() any { return new(agent.Space) }}}
 }
 
-// Get implements agent.Runs.
-func (p *runPool) Get() *workflow.Run { return p.pool.Get().(*workflow.Run) }
+// Get implements agent.Spaces.
+func (p *spacePool) Get() *agent.Space { return p.pool.Get().(*agent.Space) }
 
-// Put implements agent.Runs.
-func (p *runPool) Put(r *workflow.Run) { p.pool.Put(r) }
+// Put implements agent.Spaces.
+func (p *spacePool) Put(s *agent.Space) { p.pool.Put(s) }

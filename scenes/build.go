@@ -25,7 +25,7 @@ import (
 func build(p *project.Project, def *project.Scene, journal *persistence.Journal, opt Options) (*scene, error) {
 	sc := &scene{
 		id: def.Definition.ID, def: def, seed: opt.Seed, clock: opt.Clock, codec: protocol.NewCodec(), metrics: opt.Metrics,
-		options: opt, journal: journal, system: opt.System, model: opt.Model, runs: newRunPool(), buffers: newBuffers(), log: opt.Log, ordinals: map[string]uint32{},
+		options: opt, journal: journal, system: opt.System, model: opt.Model, spaces: newSpacePool(), buffers: newBuffers(), log: opt.Log, ordinals: map[string]uint32{},
 		untilProgram: def.Until,
 	}
 	if sc.log == nil {

@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 
 	"tavernsim/actors"
-	"tavernsim/engine/agent"
 	"tavernsim/engine/director"
 	"tavernsim/engine/world"
 	"tavernsim/internal/metrics"
@@ -235,8 +234,6 @@ func (r *Run) shutdown() {
 	}
 	sc.calls.Wait()
 }
-
-var _ agent.Runs = (*runPool)(nil)
 
 // World is the world as it stands.
 func (r *Run) World() *world.Document { return r.scene.world.Load() }

@@ -58,7 +58,7 @@ type scene struct {
 
 	context context.Context // ends when the scene stops
 	calls   *callRunner
-	runs    *runPool
+	spaces  *spacePool
 	buffers *buffers
 	model   llm.Provider
 	instant llm.Instant // the model, when it answers at once

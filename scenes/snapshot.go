@@ -165,7 +165,7 @@ func (s *State) loadScene(raw []byte) error {
 // for it alone.
 func (s *scene) restoreAgent(o uint32) (actors.Behavior, error) {
 	m := s.machine(o)
-	m.Runs = s.runs
+	m.Spaces = s.spaces
 	from, err := s.readSnapshot(func(name string, raw []byte) (err error) {
 		if name == s.name(o) {
 			m.State, err = agent.Restore(s.codec, raw)

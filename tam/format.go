@@ -141,9 +141,9 @@ func (f *formatter) check() error {
 		return f.refuse(protocol.KindLimit, "%d steps; want at most %d", len(f.m.Calls), f.limits.Steps)
 	}
 	f.common = maps.Clone(f.m.Common)
-	for name := range f.common {
-		if !isName(name) {
-			return f.refuse(protocol.KindInvalid, "common parameter %q: want the name in normal form, %q", name, NormaliseKey(name))
+	for _, name := range slices.Sorted(maps.Keys(f.common)) {
+		if !isName(name) || slotOf("common_"+name, f.limits.Index).role != roleCommon {
+			return f.refuse(protocol.KindInvalid, "common parameter %q: want a name in normal form (%q) that is not a number", name, NormaliseKey(name))
 		}
 	}
 	for i := range f.m.Calls {
@@ -177,15 +177,15 @@ func (f *formatter) checkCall(i int) error {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.URIs)) {
-		if _, both := c.Params[name]; both || !isName(name) {
-			return f.refuse(protocol.KindInvalid, "step %d: uri of %q; want a name in normal form that is no parameter too", c.Index, name)
+		if _, both := c.Params[name]; both || !isName(name) || slotOf("uri_"+name+"_1", f.limits.Index).role != roleURI {
+			return f.refuse(protocol.KindInvalid, "step %d: uri of %q; want a name in normal form that is no parameter too and no number", c.Index, name)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.TypeHints)) {
 		_, param := c.Params[name]
 		_, ref := c.URIs[name]
-		if !param && !ref || !slices.Contains(KnownHints(), c.TypeHints[name]) {
-			return f.refuse(protocol.KindInvalid, "step %d: type hint %q of %q; want one of %s for a parameter of the step", c.Index, c.TypeHints[name], name, strings.Join(KnownHints(), ", "))
+		if !param && !ref || !slices.Contains(KnownHints(), c.TypeHints[name]) || slotOf("type_hint_"+name+"_1", f.limits.Index).role != roleHint {
+			return f.refuse(protocol.KindInvalid, "step %d: type hint %q of %q; want one of %s for a parameter of the step whose name is no number", c.Index, c.TypeHints[name], name, strings.Join(KnownHints(), ", "))
 		}
 	}
 	return nil

@@ -140,6 +140,19 @@ func blankLen(b []byte) int {
 	return 0
 }
 
+// markerBegun reports whether b is a marker cut behind the first letter of its
+// word: too much to be an accident.
+func markerBegun(b []byte) bool {
+	rest := trimBlank(b[1:])
+	bar := bytes.TrimPrefix(bytes.TrimPrefix(rest, []byte("|")), []byte("｜"))
+	word := bytes.TrimPrefix(trimBlank(bar), []byte("["))
+	if len(bar) == len(rest) || len(word) == len(trimBlank(bar)) {
+		return false
+	}
+	word = trimBlank(word)
+	return len(word) > 0 && bytes.IndexByte([]byte("rReE"), word[0]) >= 0 && scanMarker(b, 0, false).kind == markMore
+}
+
 // tag is a reasoning tag: <think …>, </think>, <thinking …>.
 type tag struct {
 	state markKind // markStart: a tag; markMore; markNone

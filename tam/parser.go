@@ -198,7 +198,7 @@ func (p *Parser) hold(pos int) {
 func (p *Parser) releaseTail(pos int) {
 	tail := p.src.text(max(p.at, pos-maxMarker), pos)
 	k := bytes.LastIndexByte(tail, '<')
-	if k < 0 || len(trimBlank(tail[k+1:])) < 3 || !scanMarkerTail(tail[k:]) {
+	if k < 0 || !markerBegun(tail[k:]) {
 		p.release(pos)
 		return
 	}

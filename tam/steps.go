@@ -34,7 +34,8 @@ type slot struct {
 }
 
 // slotOf reads a normalised key by the table of section 4 of the
-// specification. A prefix needs a name behind it; the last number is the step.
+// specification. A prefix needs a name behind it, so common_1 is the parameter
+// common of step 1; the last number is the step.
 func slotOf(key string, limit int) slot {
 	switch key {
 	case "request_id":
@@ -63,9 +64,10 @@ func slotOf(key string, limit int) slot {
 	return s
 }
 
+// prefixed takes a prefix off when a name follows; a number is none.
 func prefixed(key, prefix string) (string, bool) {
 	rest, ok := strings.CutPrefix(key, prefix)
-	return rest, ok && rest != ""
+	return rest, ok && strings.Trim(rest, "0123456789_") != ""
 }
 
 // step is one command while its fields are gathered.

@@ -11,7 +11,7 @@ import (
 // bind gives the parameters of a text call their types. Text grammars know only
 // text: a type hint of json is obeyed, objects and lists are read where the tool
 // wants them, and where it takes anything, text that is JSON is that JSON.
-func bind(c protocol.Call, spec protocol.ToolSpec) (map[string]any, error) {
+func bind(c *protocol.Call, spec protocol.ToolSpec) (map[string]any, error) {
 	if c.Origin != protocol.OriginTAM && c.Origin != protocol.OriginToolsXML {
 		return c.Params, nil
 	}

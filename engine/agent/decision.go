@@ -2,6 +2,7 @@ package agent
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"tavernsim/protocol"
@@ -55,6 +56,9 @@ func (t *Turn) respond(v any) {
 		t.problem(p)
 	}
 	for _, c := range calls {
+		if c.RequestID == "" { // a block without a name: tam numbers its calls block.step
+			c.RequestID, _, _ = strings.Cut(c.ID, ".")
+		}
 		t.enqueue(c)
 	}
 }
@@ -62,7 +66,7 @@ func (t *Turn) respond(v any) {
 // problem tells the next deliberation that something it decided was not
 // understood.
 func (t *Turn) problem(text string) {
-	t.record(protocol.Call{ID: t.nextCallID(), Origin: protocol.OriginTAM}, protocol.CallResult{
+	t.record(&protocol.Call{ID: t.nextCallID(), Origin: protocol.OriginTAM}, &protocol.CallResult{
 		Status: protocol.CallFailed, Error: protocol.Errorf(protocol.KindInvalid, "%s", text),
 	}, true)
 }
@@ -162,11 +166,15 @@ func (t *Turn) enqueue(c protocol.Call) {
 // nextCallID numbers the calls of a turn.
 func (t *Turn) nextCallID() string {
 	t.end.Calls++
-	return fmt.Sprintf("%d.%d", t.end.Turn, t.end.Calls)
+	b := make([]byte, 0, 24)
+	b = strconv.AppendUint(b, t.end.Turn, 10)
+	b = append(b, '.')
+	return string(strconv.AppendInt(b, t.end.Calls, 10))
 }
 
-// carryOut runs one decided call and keeps its result.
-func (t *Turn) carryOut(c protocol.Call) {
+// carryOut runs the decided call at a place of the queue and keeps its result.
+func (t *Turn) carryOut(i int) {
+	c := &t.queue[i]
 	if t.stopped != "" && c.RequestID == t.stopped && c.Origin == protocol.OriginTAM {
 		t.keep(c, protocol.CallResult{Status: protocol.CallNotRun})
 		return
@@ -175,27 +183,34 @@ func (t *Turn) carryOut(c protocol.Call) {
 		t.keep(c, failed(protocol.Errorf(protocol.KindLimit, "more than %d calls in one deliberation (custom_runtime_config.max_calls)", t.m.Def.Limits.MaxCalls)))
 		return
 	}
-	t.perform(c, func(r protocol.CallResult) { t.keep(c, r) })
+	if id, ok := t.skillOf(c.Tool); ok {
+		t.startSkill(id, c, func(r protocol.CallResult) { t.keep(&t.queue[i], r) })
+		return
+	}
+	t.keep(c, t.perform(c))
 }
 
-func (t *Turn) keep(c protocol.Call, r protocol.CallResult) {
-	r.ID, r.Tool = c.ID, c.Tool
-	t.results = append(t.results, r)
+func (t *Turn) keep(c *protocol.Call, r protocol.CallResult) {
+	last := t.round >= t.m.Def.Limits.MaxToolRounds
+	if !last {
+		r.ID, r.Tool = c.ID, c.Tool
+		t.results = append(t.results, r)
+	}
 	if r.Status != protocol.CallOK && r.Status != protocol.CallRequested && c.OnError != protocol.OnErrorContinue {
 		t.stopped = c.RequestID
 	}
 	// Without another round the result is for the next deliberation.
-	t.record(c, r, t.round >= t.m.Def.Limits.MaxToolRounds)
+	t.record(c, &r, last)
 }
 
 // record makes the fact of a call.
-func (t *Turn) record(c protocol.Call, r protocol.CallResult, observe bool) {
+func (t *Turn) record(c *protocol.Call, r *protocol.CallResult, observe bool) {
 	f := &CallMade{ID: c.ID, Tool: c.Tool, Origin: c.Origin, Status: r.Status, Observe: observe && t.worthShowing(c, r)}
 	if len(c.Params) > 0 {
-		f.Params = protocol.Encode(c.Params)
+		f.Params = t.encode(c.Params)
 	}
 	if r.Output != nil {
-		f.Output = protocol.Encode(r.Output)
+		f.Output = t.encode(r.Output)
 	}
 	if r.Error != nil {
 		f.Error = r.Error.Message
@@ -205,7 +220,7 @@ func (t *Turn) record(c protocol.Call, r protocol.CallResult, observe bool) {
 
 // worthShowing: what failed, and what was asked in order to know. That a write
 // worked is visible in the state itself.
-func (t *Turn) worthShowing(c protocol.Call, r protocol.CallResult) bool {
+func (t *Turn) worthShowing(c *protocol.Call, r *protocol.CallResult) bool {
 	switch {
 	case r.Status != protocol.CallOK && r.Status != protocol.CallRequested:
 		return true

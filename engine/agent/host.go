@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tinylib/msgp/msgp"
+
 	"tavernsim/engine/workflow"
 	"tavernsim/protocol"
 )
@@ -22,20 +24,34 @@ func (h *host) Request(q *workflow.Request) (workflow.Answer, bool) {
 	}
 	call := q.Call
 	call.ID, call.Origin = h.turn.nextCallID(), protocol.OriginWorkflow
-	id, run := q.ID, h.run
+	if id, ok := h.turn.skillOf(call.Tool); ok {
+		return h.startSkill(id, call, q.ID)
+	}
+	r := h.turn.perform(&call)
+	h.record(&call, &r)
+	return workflow.Answer{Result: r}, true
+}
+
+// startSkill runs a skill for a node; it may have ended when Request returns.
+func (h *host) startSkill(id string, call protocol.Call, request int) (workflow.Answer, bool) {
+	run := h.run
 	var now workflow.Answer
 	answered, waiting := false, false
-	h.turn.perform(call, func(r protocol.CallResult) {
-		r.ID, r.Tool = call.ID, call.Tool
-		h.turn.record(call, r, r.Status == protocol.CallFailed || r.Status == protocol.CallDenied)
+	h.turn.startSkill(id, &call, func(r protocol.CallResult) {
+		h.record(&call, &r)
 		if waiting {
-			_ = run.run.Answer(id, workflow.Answer{Result: r}) // refused when the run was cancelled meanwhile
+			_ = run.run.Answer(request, workflow.Answer{Result: r}) // refused when the run was cancelled meanwhile
 			return
 		}
 		now, answered = workflow.Answer{Result: r}, true
 	})
 	waiting = !answered
 	return now, answered
+}
+
+func (h *host) record(call *protocol.Call, r *protocol.CallResult) {
+	r.ID, r.Tool = call.ID, call.Tool
+	h.turn.record(call, r, r.Status == protocol.CallFailed || r.Status == protocol.CallDenied)
 }
 
 // askModel passes a model request on, within the agent's limits.
@@ -104,7 +120,7 @@ func (t *Turn) noteModel(a *Answered) {
 		f.Latency = a.Answer.Latency
 	}
 	if len(a.Answer.Calls) > 0 {
-		f.Calls = protocol.Encode(callsValue(a.Answer.Calls))
+		f.Calls = t.encodeCalls(a.Answer.Calls)
 	}
 	if a.Err != nil {
 		f.Error = a.Err.Error()
@@ -113,12 +129,19 @@ func (t *Turn) noteModel(a *Answered) {
 	t.facts = append(t.facts, f)
 }
 
-func callsValue(calls []protocol.Call) []any {
-	out := make([]any, len(calls))
-	for i, c := range calls {
-		out[i] = map[string]any{"tool": c.Tool, "params": paramsValue(c.Params)}
+// encodeCalls writes a list of {params, tool}, as the value would be written.
+func (t *Turn) encodeCalls(calls []protocol.Call) protocol.Raw {
+	from := len(t.space.arena)
+	b := msgp.AppendArrayHeader(t.space.arena, uint32(len(calls)))
+	for i := range calls {
+		b = msgp.AppendMapHeader(b, 2)
+		b = msgp.AppendString(b, "params")
+		b = protocol.AppendValue(b, paramsValue(calls[i].Params))
+		b = msgp.AppendString(b, "tool")
+		b = msgp.AppendString(b, calls[i].Tool)
 	}
-	return out
+	t.space.arena = b
+	return protocol.Raw(b[from:len(b):len(b)])
 }
 
 func paramsValue(p map[string]any) map[string]any {
@@ -128,22 +151,24 @@ func paramsValue(p map[string]any) map[string]any {
 	return p
 }
 
-// perform carries out a call; then is called with the result, at once or when
-// the skill it started has ended.
-func (t *Turn) perform(c protocol.Call, then func(protocol.CallResult)) {
-	if t.m.Def.allowsTool(c.Tool) {
-		out, err := t.tool(c)
-		then(resultOf(c, out, err))
-		return
+// skillOf finds the skill that a call means; tools win over skills.
+func (t *Turn) skillOf(name string) (id string, ok bool) {
+	if len(t.m.Def.Skills) == 0 || t.m.Def.allowsTool(name) {
+		return "", false
 	}
-	if id, ok := t.m.Def.skill(c.Tool); ok {
-		t.startSkill(id, c, then)
-		return
-	}
-	then(failed(t.notAllowed(c.Tool)))
+	return t.m.Def.skill(name)
 }
 
-func resultOf(c protocol.Call, out any, err error) protocol.CallResult {
+// perform carries out a call of an atomic tool.
+func (t *Turn) perform(c *protocol.Call) protocol.CallResult {
+	if !t.m.Def.allowsTool(c.Tool) {
+		return failed(t.notAllowed(c.Tool))
+	}
+	out, err := t.tool(c)
+	return resultOf(c, out, err)
+}
+
+func resultOf(c *protocol.Call, out any, err error) protocol.CallResult {
 	if err != nil {
 		return failed(protocol.Errorf(protocol.KindOf(err), "%s: %w", c.Tool, err))
 	}
@@ -167,7 +192,7 @@ func (t *Turn) notAllowed(name string) *protocol.Error {
 	return protocol.Errorf(protocol.KindNotFound, "tool or skill %q does not exist; available_capabilities lists what there is", name)
 }
 
-func (t *Turn) startSkill(id string, c protocol.Call, then func(protocol.CallResult)) {
+func (t *Turn) startSkill(id string, c *protocol.Call, then func(protocol.CallResult)) {
 	if len(t.runs) >= maxNestedRuns {
 		then(failed(protocol.Errorf(protocol.KindLimit, "more than %d workflows at once in one deliberation", maxNestedRuns)))
 		return

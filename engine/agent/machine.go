@@ -22,18 +22,55 @@ type Identity struct {
 // is sound because nothing it asks for while it runs has an effect outside: a
 // model call may be asked twice, and everything else waits for the scene.
 type Machine struct {
-	Def   *Definition
-	ID    Identity
-	State State
-	Runs  Runs
+	Def    *Definition
+	ID     Identity
+	State  State
+	Spaces Spaces
 
-	turn *Turn
+	turn  *Turn
+	space *Space // lent for the turn in flight, and until Release after it
 }
 
-// Runs lends workflow runs, so that their memory is used again.
-type Runs interface {
-	Get() *workflow.Run
-	Put(*workflow.Run)
+// Space is the working memory of one deliberation. It is lent when a
+// deliberation begins and given back by Release.
+type Space struct {
+	turn  Turn
+	arena []byte // encoded values of the facts
+	free  []*workflow.Run
+}
+
+// Spaces lends working memory; the shell pools it. Without one the machine
+// makes its own each time.
+type Spaces interface {
+	Get() *Space
+	Put(*Space)
+}
+
+// Release gives the working memory of an ended deliberation back. What Decide
+// returned is void from then on: encode it first. It does nothing while a
+// deliberation is in flight.
+func (m *Machine) Release() {
+	if m.space == nil || m.turn != nil {
+		return
+	}
+	s := m.space
+	m.space = nil
+	s.turn.clear()
+	s.arena = s.arena[:0]
+	if m.Spaces != nil {
+		m.Spaces.Put(s)
+	}
+}
+
+func (m *Machine) borrow() *Space {
+	if m.space == nil {
+		if m.Spaces != nil {
+			m.space = m.Spaces.Get()
+		} else {
+			m.space = &Space{}
+		}
+	}
+	return m.space
 }
 
 // Inputs of the machine, besides events and observations.
@@ -84,7 +121,7 @@ func (m *Machine) Decide(in any) (protocol.Decision, error) {
 		if m.turn != nil {
 			return protocol.Decision{}, protocol.Errorf(protocol.KindConflict, "agent %s: woken while it deliberates", m.ID.Instance)
 		}
-		m.turn = begin(m, x)
+		m.turn = begin(m, x, m.borrow())
 		return m.advance(), nil
 	case *Answered:
 		if m.turn == nil || !m.turn.answer(x) {

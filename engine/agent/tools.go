@@ -12,12 +12,13 @@ import (
 
 // tool runs an atomic tool (§2.1.4). What it may change is the turn alone;
 // everything beyond the agent becomes a request to the scene.
-func (t *Turn) tool(c protocol.Call) (any, error) {
+func (t *Turn) tool(c *protocol.Call) (any, error) {
 	given, err := bind(c, t.m.Def.specs[c.Tool])
 	if err != nil {
 		return nil, err
 	}
-	p := &params{m: given}
+	p := &t.params
+	*p = params{m: given, read: p.read[:0]}
 	out, err := t.runTool(c.Tool, p)
 	if err == nil {
 		err = p.err(c.Tool)
@@ -111,7 +112,7 @@ func (t *Turn) updatePrivate(text, op string, value any) error {
 			return protocol.Errorf(protocol.KindInvalid, "the state would break initial_private_state_schema: %w", err)
 		}
 	}
-	encoded := protocol.Encode(value)
+	encoded := t.encode(value)
 	// The whole is measured only where one value could be too much.
 	if limit := t.m.Def.Limits.MaxStateBytes; len(encoded) > limit/64 && len(protocol.Encode(next)) > limit {
 		return protocol.Errorf(protocol.KindLimit, "the state would be larger than %d bytes (custom_runtime_config.max_state_bytes)", limit)
@@ -169,7 +170,7 @@ func (t *Turn) requestWorld(p *params) func() (any, error) {
 		}
 		req.ID = t.nextRequestID()
 		if req.Op != world.OpDelete {
-			req.Value = protocol.Encode(value)
+			req.Value = t.encode(value)
 		}
 		if has {
 			req.Expected = &expected
@@ -177,7 +178,7 @@ func (t *Turn) requestWorld(p *params) func() (any, error) {
 		if len(t.events) > 0 {
 			req.Cause = world.Cause{Trace: t.events[0].TraceID}
 		}
-		t.request(protocol.ToWorld, req.AppendMsg(nil))
+		t.request(protocol.ToWorld, req.AppendMsg)
 		return map[string]any{"request_id": req.ID}, nil
 	}
 }
@@ -186,7 +187,12 @@ func (t *Turn) nextRequestID() string {
 	return t.m.ID.Instance + "/" + itoa(t.end.Turn) + "." + itoa(uint64(len(t.sequenced)+1))
 }
 
-func (t *Turn) request(to string, data protocol.Raw) {
+// request sends a request to another machine, by way of the scene. write appends
+// its encoded form.
+func (t *Turn) request(to string, write func([]byte) []byte) {
+	from := len(t.space.arena)
+	t.space.arena = write(t.space.arena)
+	data := protocol.Raw(t.space.arena[from:len(t.space.arena):len(t.space.arena)])
 	t.sequenced = append(t.sequenced, protocol.Sequenced{To: to, Data: data})
 }
 
@@ -207,7 +213,7 @@ func (t *Turn) publish(p *params) func() (any, error) {
 			return nil, protocol.Errorf(protocol.KindInvalid, "ttl_seconds %v: want 0 to %v", ttl, protocol.MaxTTL.Seconds())
 		}
 		draft.TTL = time.Duration(ttl * float64(time.Second))
-		draft.Body = protocol.Encode(payload)
+		draft.Body = t.encode(payload)
 		t.event(draft)
 		return nil, nil
 	}
@@ -220,7 +226,7 @@ func (t *Turn) event(d protocol.Draft) {
 	if len(t.events) > 0 {
 		d.CausedBy(t.events[0])
 	}
-	t.request(protocol.ToEvents, d.AppendMsg(nil))
+	t.request(protocol.ToEvents, d.AppendMsg)
 }
 
 // say utters text: a fact, and an event for whoever listens.
@@ -418,6 +424,6 @@ func (t *Turn) writeKnowledge(kb, op string, entry map[string]any) (any, error) 
 	if access.Write {
 		req.Mode, req.Permissions = string(knowledge.ModeWrite), []string{string(PermitWrite)}
 	}
-	t.request(protocol.ToKnowledge, protocol.Encode(req.Value()))
+	t.request(protocol.ToKnowledge, func(b []byte) []byte { return protocol.AppendValue(b, req.Value()) })
 	return map[string]any{"request_id": req.ID}, nil
 }

@@ -12,9 +12,10 @@ import (
 // decided, reflect if it wants to. It is a plain value driven by advance and
 // answer; whatever takes time is a wish in asked.
 type Turn struct {
-	m    *Machine
-	wake *Wake
-	draw protocol.Draw
+	m     *Machine
+	space *Space
+	wake  *Wake
+	draw  protocol.Draw
 
 	events       []*protocol.Envelope
 	through      uint64
@@ -27,7 +28,8 @@ type Turn struct {
 	selfMap map[string]any
 
 	runs    []*activeRun
-	queue   []protocol.Call // decided, not yet carried out
+	queue   []protocol.Call // decided
+	done    int             // of the queue: carried out
 	results []protocol.CallResult
 	round   int
 	reflect *reflection
@@ -37,6 +39,7 @@ type Turn struct {
 	sequenced []protocol.Sequenced // to the scene, when the turn ends
 	facts     []protocol.Fact
 	end       TurnEnded
+	params    params // of the call at hand
 	cancelled bool
 	started   uint64 // runs so far
 }
@@ -65,9 +68,30 @@ type reflection struct {
 	done   bool
 }
 
-func begin(m *Machine, w *Wake) *Turn {
-	t := &Turn{m: m, wake: w, private: m.State.Private, goals: m.State.Goals}
-	t.draw = w.Draw
+// clear forgets everything but the memory of the lists.
+func (t *Turn) clear() {
+	clear(t.runs[:cap(t.runs)])
+	clear(t.queue[:cap(t.queue)])
+	clear(t.results[:cap(t.results)])
+	clear(t.asked[:cap(t.asked)])
+	clear(t.sequenced[:cap(t.sequenced)])
+	clear(t.facts[:cap(t.facts)])
+	*t = Turn{
+		runs: t.runs[:0], queue: t.queue[:0], results: t.results[:0], asked: t.asked[:0],
+		sequenced: t.sequenced[:0], facts: t.facts[:0], params: params{read: t.params.read[:0]},
+	}
+}
+
+// encode is protocol.Encode into the turn's memory.
+func (t *Turn) encode(v any) protocol.Raw {
+	from := len(t.space.arena)
+	t.space.arena = protocol.AppendValue(t.space.arena, v)
+	return protocol.Raw(t.space.arena[from:len(t.space.arena):len(t.space.arena)])
+}
+
+func begin(m *Machine, w *Wake, space *Space) *Turn {
+	t := &space.turn
+	t.m, t.wake, t.space, t.private, t.goals, t.draw = m, w, space, m.State.Private, m.State.Goals, w.Draw
 	t.events, t.through = m.State.perceive(w.Now)
 	t.observations, t.seen = m.State.observations, int64(len(m.State.observations))
 	if m.State.dropped > 0 {
@@ -95,7 +119,9 @@ func (t *Turn) takeOrders() {
 		case "agent.goal_assigned":
 			if v, err := e.Body.Value(); err == nil {
 				params, _ := v.(map[string]any)
-				_, _ = t.updateGoal(params)
+				if _, err := t.updateGoal(params); err != nil {
+					t.problem("event " + e.Type + " of " + e.Source + ": " + err.Error())
+				}
 			}
 		case "agent.reflection_requested":
 			t.reflect = &reflection{reason: "requested by " + e.Source}
@@ -127,14 +153,25 @@ func (t *Turn) startHandlers() {
 
 func (t *Turn) start(plan *workflow.Plan, inputs []any, then func(result)) {
 	t.started++
-	run := t.m.Runs.Get()
+	run := t.freeRun()
 	env := workflow.Env{Now: t.wake.Now, Draw: t.draw.Sub(runDraws, t.started)}
 	if err := run.Start(plan, inputs, env); err != nil {
-		t.m.Runs.Put(run)
+		t.space.free = append(t.space.free, run)
 		then(result{err: err})
 		return
 	}
 	t.runs = append(t.runs, &activeRun{id: plan.ID(), run: run, started: t.end.Elapsed, then: then})
+}
+
+// freeRun takes a run from the working memory, or makes one.
+func (t *Turn) freeRun() *workflow.Run {
+	n := len(t.space.free)
+	if n == 0 {
+		return &workflow.Run{}
+	}
+	run := t.space.free[n-1]
+	t.space.free = t.space.free[:n-1]
+	return run
 }
 
 // advance goes on until the turn ends (true) or everything waits for answers.
@@ -164,7 +201,7 @@ func (t *Turn) progress() bool {
 		t.end.Elapsed = max(t.end.Elapsed, r.started+r.run.Elapsed())
 		res := t.resultOfRun(r)
 		r.run.Reset()
-		t.m.Runs.Put(r.run)
+		t.space.free = append(t.space.free, r.run)
 		r.then(res)
 		return true
 	}
@@ -192,15 +229,14 @@ func (t *Turn) resultOfRun(r *activeRun) result {
 
 // step starts what comes next between runs; false = nothing does.
 func (t *Turn) step() bool {
-	if len(t.queue) > 0 {
-		c := t.queue[0]
-		t.queue = t.queue[1:]
-		t.carryOut(c)
+	if t.done < len(t.queue) {
+		t.done++
+		t.carryOut(t.done - 1)
 		return true
 	}
 	if len(t.results) > 0 && t.round < t.m.Def.Limits.MaxToolRounds && t.end.Outcome == OutcomeOK {
 		t.observations = t.resultObservations()
-		t.seen, t.results, t.stopped = int64(len(t.m.State.observations)), nil, ""
+		t.seen, t.results, t.stopped = int64(len(t.m.State.observations)), t.results[:0], ""
 		t.startCore()
 		return true
 	}

@@ -263,15 +263,22 @@ func (s *State) note(c change, on bool) {
 type snapshot struct {
 	_msgpack                          struct{} `msgpack:",as_array"`
 	Seq, Routed, Deliveries, Failures uint64
-	Refusals                          map[string]uint64
+	Refusals                          []refusals // by reason, in byte order
 	Changes                           []SubscriptionChanged
+}
+
+// refusals counts one reason. A map would be stored in any order.
+type refusals struct {
+	_msgpack struct{} `msgpack:",as_array"`
+	Reason   Reason
+	Count    uint64
 }
 
 // Snapshot encodes the state. Equal states have equal bytes.
 func (s *State) Snapshot(codec *protocol.Codec) (protocol.Raw, error) {
-	snap := snapshot{Seq: s.Seq, Routed: s.Routed, Deliveries: s.Deliveries, Failures: s.Failures, Refusals: map[string]uint64{}}
-	for reason, n := range s.Refusals {
-		snap.Refusals[string(reason)] = n
+	snap := snapshot{Seq: s.Seq, Routed: s.Routed, Deliveries: s.Deliveries, Failures: s.Failures}
+	for _, reason := range slices.Sorted(maps.Keys(s.Refusals)) {
+		snap.Refusals = append(snap.Refusals, refusals{Reason: reason, Count: s.Refusals[reason]})
 	}
 	for _, c := range slices.SortedFunc(maps.Keys(s.changes), compareChanges) {
 		if n := len(snap.Changes); n == 0 || snap.Changes[n-1].Agent != c.agent {
@@ -308,8 +315,8 @@ func Restore(cfg Config, subscribers []Subscriber, codec *protocol.Codec, raw pr
 		s.Apply(&snap.Changes[i])
 	}
 	s.Seq, s.Routed, s.Deliveries, s.Failures = snap.Seq, snap.Routed, snap.Deliveries, snap.Failures
-	for reason, n := range snap.Refusals {
-		s.Refusals[Reason(reason)] = n
+	for _, r := range snap.Refusals {
+		s.Refusals[r.Reason] = r.Count
 	}
 	return s, nil
 }

@@ -45,7 +45,7 @@ func (o *op) write() outcome {
 		}
 		return o.replace(nil, "created")
 	}
-	now, _ := o.d.edit.Get(o.path)
+	now := o.found.Value()
 	fields, isObject := o.value.(map[string]any)
 	target, wasObject := now.(map[string]any)
 	if isObject && wasObject {
@@ -71,6 +71,8 @@ func (o *op) replace(now any, message string) outcome {
 	}
 	f := o.d.doRaw(world.OpSet, o.path, value, raw)
 	if f == nil {
+		_, isObject := value.(map[string]any)
+		o.whole = !isObject // an object may have kept its counter
 		o.settle(o.path, o.value)
 	}
 	return o.try(f, message)
@@ -227,7 +229,7 @@ func (o *op) increment() outcome {
 	if o.o.Expires(o.r.in.Now) != 0 {
 		o.warn(command.WarnIgnored, "ttl on add holds for a new entry only and was ignored")
 	}
-	now, _ := o.d.edit.Get(o.path)
+	now := o.found.Value()
 	o.wrote = append(o.wrote, wrote{o.path, false})
 	_, aInt := now.(int64)
 	_, bInt := o.value.(int64)
@@ -340,7 +342,7 @@ func (o *op) delete() outcome {
 		return rejectf(command.NotEmpty, "%q is not empty and cascade is false", o.place.key)
 	}
 	if o.o.SoftDelete == command.Yes {
-		value, _ := o.d.edit.Get(o.path)
+		value := o.found.Value()
 		if f := o.recycle([]any{value}); f != nil {
 			return rejected(f)
 		}

@@ -50,10 +50,11 @@ func (r *run) expireOne(d *workbench, t timer) {
 		}
 		path = t.Path.At(at)
 	}
-	if _, ok := d.edit.Look(path); !ok {
+	found := d.edit.Find(path)
+	if !found.Exists {
 		return
 	}
-	before := r.auditValue(d, path, true)
+	before := r.auditValue(path, &found)
 	if f := d.do(world.OpDelete, path, nil); f != nil {
 		return // the place has become something else; there is nothing left to remove
 	}

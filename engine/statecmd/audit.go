@@ -1,6 +1,7 @@
 package statecmd
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 
@@ -58,7 +59,10 @@ func (r Record) MarshalJSON() ([]byte, error) {
 	if warnings == nil {
 		warnings = []command.Warning{}
 	}
-	return json.Marshal(struct {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	err = enc.Encode(struct {
 		OpID         string            `json:"opId"`
 		Time         string            `json:"time"`
 		Actor        string            `json:"actor"`
@@ -78,6 +82,7 @@ func (r Record) MarshalJSON() ([]byte, error) {
 		Warnings     []command.Warning `json:"warnings"`
 	}{r.OpID, r.Time.String(), r.Actor, r.Action, r.Key, before, after, options, r.BatchID, r.TurnID, r.Index,
 		r.Status, r.Code, r.BeforeExists, r.AfterExists, r.Version, warnings})
+	return bytes.TrimRight(buf.Bytes(), "\n"), err
 }
 
 func jsonOf(raw protocol.Raw) (json.RawMessage, error) {
@@ -96,49 +101,71 @@ func (r *run) record(e *command.Entry, res Result, o *op) {
 	rec := Record{OpID: res.OpID, Time: r.in.Now, Actor: r.in.Actor, Action: e.Action, Key: res.Key, Options: r.auditOptions(e),
 		BatchID: r.in.BatchID, TurnID: r.in.TurnID, Index: e.Index, Status: res.Status, Code: res.Code, Warnings: e.Warnings}
 	if o != nil && o.d != nil {
-		rec.BeforeExists = o.exists
-		_, rec.AfterExists = o.d.edit.Look(o.after())
-		rec.Version = o.d.base.doc.Version()
-		if len(o.d.changes) > 0 {
-			rec.Version++
-		}
-		rec.Before = o.before
-		if res.Changed {
-			rec.After = r.auditValue(o.d, o.after(), rec.AfterExists)
-		} else {
-			rec.After = o.before
-		}
+		o.auditEffect(&rec)
 	}
 	r.audit = append(r.audit, rec)
 }
 
-// auditValue encodes what is at a path for the audit.
-func (r *run) auditValue(d *workbench, path world.Path, exists bool) protocol.Raw {
-	if !exists || r.e.set.Audit != AuditFull {
-		return nil
+// auditEffect fills in what the entry did to its target.
+func (o *op) auditEffect(rec *Record) {
+	rec.Before, rec.BeforeExists = o.before, o.exists
+	rec.Version = o.d.base.doc.Version()
+	if len(o.d.changes) > 0 {
+		rec.Version++
 	}
-	for _, s := range path {
-		if r.e.secrets[s.Key] {
-			return protocol.Encode(redacted)
+	if !o.result.Changed {
+		rec.After, rec.AfterExists = o.before, o.exists
+		return
+	}
+	if o.whole && len(o.raw) <= AuditCap && o.r.e.set.Audit == AuditFull && len(o.raw) > 0 && !isContainer(o.value) {
+		rec.After, rec.AfterExists = o.raw, true
+		if o.r.e.secret(o.path) {
+			rec.After = protocol.Encode(redacted)
+		}
+		return
+	}
+	found := o.d.edit.Find(o.after())
+	rec.After, rec.AfterExists = o.r.auditValue(found.Path, &found), found.Exists
+}
+
+func isContainer(v any) bool {
+	kind := kindOf(v)
+	return kind == world.KindList || kind == world.KindObject
+}
+
+// secret reports whether a path leads through a secret key.
+func (e *Engine) secret(path world.Path) bool {
+	for i := range path {
+		if e.secrets[path[i].Key] {
+			return true
 		}
 	}
-	look, _ := d.edit.Look(path)
-	raw, _ := d.edit.Raw(path)
-	if look.Size > AuditCap {
+	return false
+}
+
+// auditValue encodes what was found at a path for the audit.
+func (r *run) auditValue(path world.Path, found *world.Found) protocol.Raw {
+	if !found.Exists || r.e.set.Audit != AuditFull {
+		return nil
+	}
+	if r.e.secret(path) {
+		return protocol.Encode(redacted)
+	}
+	raw := found.Raw()
+	if len(raw) > AuditCap {
 		return protocol.Encode(map[string]any{"$capped": true, "bytes": int64(len(raw)), "xxh3": fmt.Sprintf("%016x", xxh3.Hash(raw))})
 	}
-	if len(r.e.secrets) == 0 || look.Kind != world.KindObject && look.Kind != world.KindList {
+	if len(r.e.secrets) == 0 || found.Kind != world.KindObject && found.Kind != world.KindList {
 		return raw
 	}
-	v, _ := d.edit.Get(path)
-	if clean, changed := r.redact(v); changed {
+	if clean, changed := r.redact(found.Value()); changed {
 		return protocol.Encode(clean)
 	}
 	return raw
 }
 
 func (r *run) auditOptions(e *command.Entry) protocol.Raw {
-	if e.Options.Given == nil || r.e.set.Audit != AuditFull {
+	if e.Options == nil || e.Options.Given == nil || r.e.set.Audit != AuditFull {
 		return nil
 	}
 	given, _ := r.redact(e.Options.Given)

@@ -59,7 +59,8 @@ func (o *op) bin() (world.Path, *command.Fault) {
 			return nil, &command.Fault{Code: command.Protected, Message: textf("the recycle bin %q is read-only", key)}
 		}
 	}
-	return o.d.edit.Resolve(p.path), nil
+	found := o.d.edit.Find(p.path)
+	return found.Path, nil
 }
 
 func (o *op) bury(bin world.Path, id string, record map[string]any) *command.Fault {
@@ -135,7 +136,7 @@ func (e *Engine) Restore(s State, q Restoring) Decision {
 		q.Bin = e.mounts[0].Bin
 	}
 	entry := command.Entry{Action: "restore", Key: q.Bin}
-	o := op{r: r, e: &entry, o: &entry.Options, opID: r.opID()}
+	o := op{r: r, e: &entry, o: &command.Options{}, opID: r.opID()}
 	o.result = Result{Action: "restore", Key: q.Bin, OpID: o.opID}
 	end := o.unbury(q)
 	o.result.Status, o.result.Code, o.result.Message = end.status, end.code, end.message
@@ -164,9 +165,9 @@ func (o *op) unbury(q Restoring) outcome {
 	if target.mount.Document != bin.mount.Document {
 		return rejectf(command.BinConflict, "%q belongs to another document", key)
 	}
-	o.place, o.path, o.result.Key, o.e.Key = target, o.d.edit.Resolve(target.path), key, key
-	o.look, o.exists = o.d.edit.Look(o.path)
-	o.before = o.r.auditValue(o.d, o.path, o.exists)
+	o.place, o.result.Key, o.e.Key = target, key, key
+	o.seek(target.path)
+	o.before = o.r.auditValue(o.path, &o.found)
 	point := o.d.save()
 	if end := o.putBack(record, q.Overwrite); end.status != Applied {
 		point.restore()

@@ -58,7 +58,7 @@ type Input struct {
 
 // Decision is what a batch, a moment or a restore led to.
 type Decision struct {
-	Facts    []protocol.Fact // *Applied; what expired before the batch comes first
+	Facts    []protocol.Fact // *Committed; what expired before the batch comes first
 	Next     State
 	Results  []Result
 	Warnings []command.Warning
@@ -87,6 +87,7 @@ type run struct {
 	debug    []Inspected
 	audit    []Record
 	entropy  [10]byte
+	op       op // the entry under way; one at a time
 }
 
 // workbench is one document that the batch touches.
@@ -131,6 +132,7 @@ func (r *run) bench(name string) *workbench {
 		base.doc = emptyDocument()
 	}
 	d := &workbench{base: base, edit: base.doc.Edit(base.doc.Version() + 1), by: r.in.By, cause: r.in.Cause}
+	d.changes = make([]world.Change, 0, len(r.in.Batch.Entries))
 	d.keys, d.timers = base.keys.frozen(), base.timers.frozen()
 	r.docs = append(r.docs, d)
 	return d
@@ -152,9 +154,13 @@ func (r *run) opID() string {
 
 func (r *run) batch() {
 	entries := r.in.Batch.Entries
+	r.results = make([]Result, 0, len(entries)+len(r.in.Batch.Inspect))
+	if r.e.set.Audit != AuditNone {
+		r.audit = make([]Record, 0, len(entries))
+	}
 	tx := r.in.Batch.Options.Transaction
 	for i := range entries {
-		tx = tx || entries[i].Options.Transaction == command.Yes
+		tx = tx || entries[i].Wants()
 	}
 	if fault := r.checkReads(); fault != nil {
 		r.rejectAll(entries, fault)
@@ -298,14 +304,8 @@ func (r *run) restore(points []savepoint) {
 
 // finish adds the batch's fact and outcome to a decision.
 func (r *run) finish(dec *Decision) {
-	dec.Results, dec.Warnings, dec.Debug = append(dec.Results, r.results...), append(dec.Warnings, r.warnings...), r.debug
-	if dec.Results == nil {
-		dec.Results = []Result{}
-	}
-	if dec.Warnings == nil {
-		dec.Warnings = []command.Warning{}
-	}
-	fact := &Applied{Time: r.in.Now, BatchID: r.in.BatchID, TurnID: r.in.TurnID, By: r.in.By, Seq: int64(r.seq), Audit: r.audit}
+	dec.Results, dec.Warnings, dec.Debug = joined(dec.Results, r.results), joined(dec.Warnings, r.warnings), r.debug
+	fact := &Committed{Time: r.in.Now, BatchID: r.in.BatchID, TurnID: r.in.TurnID, By: r.in.By, Seq: int64(r.seq), Audit: r.audit}
 	next := r.state
 	next.seq = r.seq
 	for _, d := range r.docs {
@@ -318,8 +318,19 @@ func (r *run) finish(dec *Decision) {
 		return
 	}
 	dec.Facts = append(dec.Facts, fact)
-	dec.Audit = append(dec.Audit, r.audit...)
+	dec.Audit = joined(dec.Audit, r.audit)
 	dec.Next = next
+}
+
+// joined is never nil, so that it shows as a list.
+func joined[T any](a, b []T) []T {
+	switch {
+	case len(a) > 0:
+		return append(a, b...)
+	case b == nil:
+		return []T{}
+	}
+	return slices.Clip(b)
 }
 
 // part is what of the document the fact must hold; none when nothing changed.

@@ -14,15 +14,19 @@ import (
 type op struct {
 	r      *run
 	e      *command.Entry
+	mine   command.Entry // a copy of the input's; e points here
 	o      *command.Options
+	none   command.Options // stands in for absent ones
 	d      *workbench
 	place  place
 	path   world.Path // of the target, list positions counted from the front
 	opID   string
 	value  any          // of the entry, cleaned
 	raw    protocol.Raw // value, encoded
-	look   world.Look   // of the target before the entry
+	found  world.Found  // the target before the entry
+	look   world.Look   // of it
 	exists bool
+	whole  bool // the target was set to raw as a whole
 
 	keyID   string
 	payload int64
@@ -70,10 +74,14 @@ func rejectf(code command.Code, format string, args ...any) outcome {
 
 // entry takes an entry through the pipeline.
 func (r *run) entry(e *command.Entry) Result {
-	mine := *e // warnings are added; the input stays as it is
-	mine.Warnings = slices.Clip(mine.Warnings)
-	e = &mine
-	o := op{r: r, e: e, o: &e.Options, opID: r.opID()}
+	o := &r.op
+	*o = op{r: r, mine: *e, o: e.Options, opID: r.opID(), wrote: o.wrote[:0]}
+	o.mine.Warnings = slices.Clip(o.mine.Warnings) // warnings are added; the input stays as it is
+	e = &o.mine
+	o.e = e
+	if o.o == nil {
+		o.o = &o.none
+	}
 	o.result = Result{Index: e.Index, Action: e.Action, Key: e.Key, OpID: o.opID}
 	end := o.judge()
 	if !end.done() {
@@ -81,7 +89,7 @@ func (r *run) entry(e *command.Entry) Result {
 	}
 	o.result.Status, o.result.Code, o.result.Message = end.status, end.code, end.message
 	r.warnings = append(r.warnings, e.Warnings...)
-	r.record(e, o.result, &o)
+	r.record(e, o.result, o)
 	return o.result
 }
 
@@ -127,9 +135,14 @@ func (o *op) findPlace() outcome {
 	}
 	o.place, o.result.Key, o.e.Key = p, p.key, p.key
 	o.d = o.r.bench(p.mount.Document)
-	o.path = o.d.edit.Resolve(p.path)
-	o.look, o.exists = o.d.edit.Look(o.path)
+	o.seek(p.path)
 	return outcome{}
+}
+
+// seek finds the target as it is before the entry.
+func (o *op) seek(path world.Path) {
+	o.found = o.d.edit.Find(path)
+	o.path, o.look, o.exists = o.found.Path, o.found.Look, o.found.Exists
 }
 
 // readValue cleans the value: counters are the engine's own, reserved keys
@@ -298,7 +311,7 @@ func (o *op) conditions() outcome {
 	case !o.exists:
 		return skip(command.NotEqual, "%q does not exist", o.place.key)
 	}
-	if now, _ := o.d.edit.Get(o.path); !protocol.Equal(bare(now), bare(o.o.IfEquals)) {
+	if now := o.found.Value(); !protocol.Equal(bare(now), bare(o.o.IfEquals)) {
 		return skip(command.NotEqual, "%q is not what ifEquals says", o.place.key)
 	}
 	return outcome{}
@@ -369,7 +382,7 @@ func (o *op) version(at world.Path) int64 {
 
 // carryOut does steps 8 to 11.
 func (o *op) carryOut() outcome {
-	o.before = o.r.auditValue(o.d, o.path, o.exists)
+	o.before = o.r.auditValue(o.path, &o.found)
 	var point savepoint
 	guarded := o.delicate()
 	if guarded {

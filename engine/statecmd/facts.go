@@ -8,9 +8,9 @@ import (
 	"tavernsim/protocol"
 )
 
-// Applied says what a batch, a moment or a restore did, and what was tried in
+// Committed says what a batch, a moment or a restore did, and what was tried in
 // vain (the audit). Version 1 of this fact.
-type Applied struct {
+type Committed struct {
 	Time    protocol.Time
 	BatchID string
 	TurnID  string
@@ -21,7 +21,7 @@ type Applied struct {
 }
 
 // FactKind implements protocol.Fact.
-func (*Applied) FactKind() string { return "state.applied" }
+func (*Committed) FactKind() string { return "state.committed" }
 
 // Part is the change of one document. Before equals After when only its timers
 // or idempotency keys changed.
@@ -39,11 +39,11 @@ type timerChange struct {
 	Timer timer
 }
 
-// ReadApplied decodes the fact.
-func ReadApplied(raw protocol.Raw) (*Applied, error) {
-	f := &Applied{}
+// ReadCommitted decodes the fact.
+func ReadCommitted(raw protocol.Raw) (*Committed, error) {
+	f := &Committed{}
 	if err := protocol.NewCodec().Unmarshal(raw, f); err != nil {
-		return nil, protocol.Errorf(protocol.KindCorrupt, "statecmd: read state.applied: %w", err)
+		return nil, protocol.Errorf(protocol.KindCorrupt, "statecmd: read state.committed: %w", err)
 	}
 	return f, nil
 }
@@ -51,7 +51,7 @@ func ReadApplied(raw protocol.Raw) (*Applied, error) {
 // Apply folds a fact. An error means that the fact does not belong to this
 // state.
 func (e *Engine) Apply(s State, f protocol.Fact) (State, error) {
-	a, ok := f.(*Applied)
+	a, ok := f.(*Committed)
 	if !ok {
 		return s, nil
 	}
@@ -66,7 +66,7 @@ func (e *Engine) Apply(s State, f protocol.Fact) (State, error) {
 	return s, nil
 }
 
-func (e *Engine) applyPart(s State, a *Applied, p *Part) (document, error) {
+func (e *Engine) applyPart(s State, a *Committed, p *Part) (document, error) {
 	d := document{name: p.Document, doc: emptyDocument()}
 	if old := s.find(p.Document); old != nil {
 		d.doc, d.keys, d.timers = old.doc, old.keys.frozen(), old.timers.frozen()
@@ -74,7 +74,7 @@ func (e *Engine) applyPart(s State, a *Applied, p *Part) (document, error) {
 	if p.After != p.Before {
 		doc, err := world.Apply(d.doc, &world.Committed{Time: a.Time, Before: p.Before, After: p.After, Changes: p.Changes})
 		if err != nil {
-			return d, protocol.Errorf(protocol.KindCorrupt, "statecmd: apply state.applied to %q: %w", p.Document, err)
+			return d, protocol.Errorf(protocol.KindCorrupt, "statecmd: apply state.committed to %q: %w", p.Document, err)
 		}
 		d.doc = doc
 	}

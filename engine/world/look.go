@@ -25,6 +25,10 @@ func (e *Editor) Look(path Path) (Look, bool) {
 	if !ok {
 		return Look{}, false
 	}
+	return lookAt(node), true
+}
+
+func lookAt(node any) Look {
 	l := Look{Kind: typeName(node), Size: sizeOf(node)}
 	switch x := node.(type) {
 	case *object:
@@ -32,7 +36,7 @@ func (e *Editor) Look(path Path) (Look, bool) {
 	case *list:
 		l.Len = x.n
 	}
-	return l, true
+	return l
 }
 
 // Raw encodes the value at a path without building it.
@@ -59,30 +63,48 @@ func (e *Editor) Items(path Path, yield func(i int, v any) bool) {
 	}
 }
 
-// Resolve returns the path with positions in existing lists counted from the
-// front. Where the path leaves what exists, and for [-], it stays as it is.
-func (e *Editor) Resolve(path Path) Path {
-	var out Path
+// Found is what an editor holds at a path at one moment. It does not follow
+// later edits.
+type Found struct {
+	Look
+	Path   Path // the path asked for, list positions counted from the front
+	Exists bool
+	node   any
+}
+
+// Value is what was found; shared, read-only; nil when nothing was.
+func (f *Found) Value() any { return valueOf(f.node) }
+
+// Raw encodes what was found without building it.
+func (f *Found) Raw() protocol.Raw { return appendNode(make([]byte, 0, f.Size), f.node) }
+
+// Find walks a path once. Where the path leaves what exists, and for [-], the
+// rest of Path stays as it was asked.
+func (e *Editor) Find(path Path) Found {
+	f := Found{Path: path}
 	var node any = e.root
 	for i := range path {
 		if l, ok := node.(*list); ok && path[i].Kind != Append {
 			if pos, ok := path[i].position(l.n); ok && (path[i].Kind != Index || path[i].Pos < 0) {
-				if out == nil {
-					out = append(Path{}, path...)
-				}
-				out[i] = Segment{Kind: Index, Pos: pos}
+				f.resolve(path, i, pos)
 			}
 		}
 		s, ok := child(node, &path[i])
 		if !ok {
-			break
+			return f
 		}
 		node = s.val
 	}
-	if out == nil {
-		return path
+	f.node, f.Exists, f.Look = node, true, lookAt(node)
+	return f
+}
+
+// resolve writes a position into a copy of the path.
+func (f *Found) resolve(path Path, i, pos int) {
+	if &f.Path[0] == &path[0] {
+		f.Path = append(Path{}, path...)
 	}
-	return out
+	f.Path[i] = Segment{Kind: Index, Pos: pos}
 }
 
 // Permitted asks a table of permissions about a write to what the editor holds.

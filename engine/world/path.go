@@ -70,6 +70,9 @@ func parse(s string, wild bool) (Path, error) {
 		return nil, pathError(text[:64]+"...", "it has %d bytes; the limit is %d", len(text), MaxPathBytes)
 	}
 	p := pathParser{text: text, wild: wild}
+	if text != "" {
+		p.out = make(Path, 0, min(MaxPathDepth+1, 1+strings.Count(text, ".")+strings.Count(text, "[")))
+	}
 	for p.i < len(text) || p.dot {
 		if err := p.segment(); err != nil {
 			return nil, err

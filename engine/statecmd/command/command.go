@@ -154,7 +154,7 @@ type Entry struct {
 	Key      string
 	Value    any
 	HasValue bool
-	Options  Options
+	Options  *Options // nil when there are none
 	Warnings []Warning
 
 	Malformed   *Fault // step 1 and 2: no entry, or no known action
@@ -162,6 +162,9 @@ type Entry struct {
 	HasKey      bool
 	KeyIsNoText bool
 }
+
+// Wants reports whether the entry asks for a transaction.
+func (e *Entry) Wants() bool { return e.Options != nil && e.Options.Transaction == Yes }
 
 // Tri is a boolean option that may be absent.
 type Tri int8

@@ -35,6 +35,15 @@ func DecodeValue(v any) (Batch, error) {
 	return d.batch(jsontext.Ordered(v))
 }
 
+// DecodeParsed reads a batch from what jsontext.Parse returned.
+func DecodeParsed(v any) (Batch, error) {
+	if text, ok := v.(string); ok {
+		return Decode(text)
+	}
+	d := decoder{}
+	return d.batch(v)
+}
+
 // isBatch tells commands from other JSON in a text.
 func isBatch(v any) bool {
 	switch x := v.(type) {
@@ -107,6 +116,7 @@ func (d *decoder) batch(v any) (Batch, error) {
 func (d *decoder) top(v any, depth int) error {
 	switch x := v.(type) {
 	case *jsontext.Array:
+		d.out.Entries = slices.Grow(d.out.Entries, len(x.Items))
 		for _, item := range x.Items {
 			d.entry(item, "")
 		}

@@ -55,7 +55,8 @@ func Takes(a Action, option string) bool {
 // readOptions reads options in the order written; of one that comes twice the
 // last counts. The first fault stays.
 func (e *Entry) readOptions(members []jsontext.Member) {
-	o := &e.Options
+	o := &Options{}
+	e.Options = o
 	o.Given = make(map[string]any, len(members))
 	for _, m := range members {
 		v, err := jsontext.Plain(m.Value)
@@ -91,7 +92,7 @@ func (e *Entry) want(name, what string, v any) {
 }
 
 func (e *Entry) readOption(name string, v any) {
-	o := &e.Options
+	o := e.Options
 	switch name {
 	case "idempotencyKey":
 		e.text(&o.IdempotencyKey, name, v)
@@ -138,7 +139,7 @@ func (e *Entry) readOption(name string, v any) {
 }
 
 func (e *Entry) readLate(name string, v any) {
-	o := &e.Options
+	o := e.Options
 	switch name {
 	case "softDelete":
 		e.tri(&o.SoftDelete, name, v)
@@ -271,7 +272,10 @@ func (e *Entry) expiresAt(v any) {
 // Check holds the entry's options against each other and the action, once they
 // are known to be well-formed (C6, C10, C13, C25).
 func (e *Entry) Check() *Fault {
-	o := &e.Options
+	o := e.Options
+	if o == nil {
+		o = &Options{}
+	}
 	switch {
 	case e.BadOption != nil:
 		return e.BadOption

@@ -130,6 +130,9 @@ func (p *parser) object(depth int) (any, error) {
 		if err != nil {
 			return nil, err
 		}
+		if o.Members == nil {
+			o.Members = make([]Member, 0, 4)
+		}
 		o.Members = append(o.Members, Member{key, v})
 		if err := p.comma('}'); err != nil {
 			return nil, err

@@ -1,0 +1,278 @@
+package statecmd
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+
+	"tavernsim/engine/statecmd/command"
+	"tavernsim/engine/statecmd/jsontext"
+	"tavernsim/engine/world"
+	"tavernsim/protocol"
+)
+
+// Output answers one batch on the command line.
+type Output struct {
+	State    json.RawMessage   `json:"state"`
+	Results  []Result          `json:"results"`
+	Audit    []Record          `json:"audit"`
+	Warnings []command.Warning `json:"warnings"`
+	Debug    []Inspected       `json:"debug,omitempty"`
+}
+
+// ScriptOutput answers a script.
+type ScriptOutput struct {
+	State json.RawMessage `json:"state"`
+	Steps []StepOutput    `json:"steps"`
+	Audit []Record        `json:"audit"`
+}
+
+// StepOutput answers one step of a script.
+type StepOutput struct {
+	Results  []Result          `json:"results"`
+	Warnings []command.Warning `json:"warnings"`
+	Debug    []Inspected       `json:"debug,omitempty"`
+}
+
+// MaxSteps bounds a script.
+const MaxSteps = 10_000
+
+// RunApply carries out one text of commands on a JSON state. prefix "" is
+// DefaultPrefix. The state is either what lies below the prefix or an object in
+// which the prefix can be walked: when the state has the prefix's first segment,
+// keys begin at its root, else below the prefix.
+func RunApply(state []byte, prefix, commands string, now protocol.Time) (*Output, error) {
+	value, err := readState(string(state))
+	if err != nil {
+		return nil, err
+	}
+	batch, err := command.Decode(commands)
+	if err != nil {
+		return nil, err
+	}
+	e, s, err := standalone(value, prefix)
+	if err != nil {
+		return nil, err
+	}
+	dec := e.Decide(s, Input{Now: now, Batch: batch})
+	return &Output{State: stateJSON(dec.Next), Results: dec.Results, Audit: records(dec.Audit), Warnings: dec.Warnings, Debug: dec.Debug}, nil
+}
+
+func records(r []Record) []Record {
+	if r == nil {
+		return []Record{}
+	}
+	return r
+}
+
+func stateJSON(s State) json.RawMessage { return s.Document("state").AppendJSON(nil) }
+
+func readState(text string) (any, error) {
+	if strings.TrimSpace(text) == "" {
+		return nil, nil
+	}
+	t, err := jsontext.Parse(text, func(any) bool { return false })
+	if err != nil {
+		return nil, protocol.Errorf(protocol.KindInvalid, "state: %w", err)
+	}
+	return plainState(t.Value)
+}
+
+func plainState(v any) (any, error) {
+	plain, err := jsontext.Plain(v)
+	if err != nil {
+		return nil, protocol.Errorf(protocol.KindInvalid, "state: %w", err)
+	}
+	return plain, nil
+}
+
+// standalone makes an engine with one document.
+func standalone(value any, prefix string) (*Engine, State, error) {
+	if prefix == "" {
+		prefix = DefaultPrefix
+	}
+	doc, err := world.FromValue(value, 0)
+	if err != nil {
+		return nil, State{}, protocol.Errorf(protocol.KindInvalid, "state: %w", err)
+	}
+	m := Mount{Prefix: prefix, Document: "state"}
+	if stem := strings.TrimSuffix(prefix, "."); stem != "" {
+		root, err := world.ParsePath(stem)
+		if err != nil {
+			return nil, State{}, protocol.Errorf(protocol.KindInvalid, "prefix: %w", err)
+		}
+		if doc.Has(root[:1]) {
+			m.Root = root
+		}
+	}
+	e, err := New(Settings{Mounts: []Mount{m}})
+	if err != nil {
+		return nil, State{}, err
+	}
+	return e, NewState(map[string]*world.Document{"state": doc}), nil
+}
+
+// RunScript carries out {"state", "now", "prefix", "steps"}: one engine lives
+// through all steps. A step is {"commands"}, {"advance": "10s"} or {"restore":
+// opId}. now is the clock's start when the script names none.
+func RunScript(text string, now protocol.Time) (*ScriptOutput, error) {
+	s, err := readScript(text, now)
+	if err != nil {
+		return nil, err
+	}
+	e, state, err := standalone(s.state, s.prefix)
+	if err != nil {
+		return nil, err
+	}
+	out := &ScriptOutput{Steps: []StepOutput{}, Audit: []Record{}}
+	for i, step := range s.steps {
+		var dec Decision
+		if dec, s.now, err = runStep(e, state, step, s.now); err != nil {
+			return nil, protocol.Errorf(protocol.KindInvalid, "step %d: %w", i, err)
+		}
+		state = dec.Next
+		out.Steps = append(out.Steps, StepOutput{dec.Results, dec.Warnings, dec.Debug})
+		out.Audit = append(out.Audit, dec.Audit...)
+	}
+	out.State = stateJSON(state)
+	return out, nil
+}
+
+type script struct {
+	state  any
+	prefix string
+	now    protocol.Time
+	steps  []*jsontext.Object
+}
+
+func readScript(text string, now protocol.Time) (script, error) {
+	t, err := jsontext.Parse(text, func(any) bool { return false })
+	if err != nil {
+		return script{}, protocol.Errorf(protocol.KindInvalid, "script: %w", err)
+	}
+	o, ok := t.Value.(*jsontext.Object)
+	if !ok {
+		return script{}, protocol.Errorf(protocol.KindInvalid, `script: want an object {"state", "now", "steps"}`)
+	}
+	s := script{now: now}
+	for _, m := range o.Members {
+		if err := s.field(m); err != nil {
+			return script{}, protocol.Errorf(protocol.KindInvalid, "script: %w", err)
+		}
+	}
+	if len(s.steps) > MaxSteps {
+		return script{}, protocol.Errorf(protocol.KindLimit, "script: %d steps; the limit is %d", len(s.steps), MaxSteps)
+	}
+	return s, nil
+}
+
+func (s *script) field(m jsontext.Member) (err error) {
+	ok := true
+	switch m.Key {
+	case "state":
+		s.state, err = plainState(m.Value)
+	case "prefix":
+		s.prefix, ok = m.Value.(string)
+	case "now":
+		var at string
+		if at, ok = m.Value.(string); ok {
+			var t time.Time
+			if t, err = time.Parse(time.RFC3339Nano, at); err == nil {
+				s.now = protocol.TimeOf(t)
+			}
+		}
+	case "steps":
+		var list *jsontext.Array
+		if list, ok = m.Value.(*jsontext.Array); ok {
+			for i, item := range list.Items {
+				step, isObject := item.(*jsontext.Object)
+				if !isObject {
+					return protocol.Errorf(protocol.KindInvalid, `step %d is no object; want {"commands"}, {"advance"} or {"restore"}`, i)
+				}
+				s.steps = append(s.steps, step)
+			}
+		}
+	default:
+		return protocol.Errorf(protocol.KindInvalid, "field %q is unknown%s", m.Key, command.Hint(command.Nearest(m.Key, []string{"state", "now", "prefix", "steps"})))
+	}
+	if err == nil && !ok {
+		return protocol.Errorf(protocol.KindInvalid, "field %q has the wrong type", m.Key)
+	}
+	return err
+}
+
+func runStep(e *Engine, s State, step *jsontext.Object, now protocol.Time) (Decision, protocol.Time, error) {
+	if v, ok := step.Get("commands"); ok {
+		batch, err := command.DecodeParsed(v)
+		if err != nil {
+			return Decision{}, now, err
+		}
+		return e.Decide(s, Input{Now: now, Batch: batch}), now, nil
+	}
+	if v, ok := step.Get("advance"); ok {
+		d, err := readDuration(v)
+		if err != nil {
+			return Decision{}, now, err
+		}
+		now = now.Add(d)
+		return e.Advance(s, now), now, nil
+	}
+	if v, ok := step.Get("restore"); ok {
+		q := Restoring{Now: now, Actor: "user"}
+		if o, isObject := v.(*jsontext.Object); isObject {
+			q.Bin, _ = textField(o, "bin")
+			overwrite, _ := o.Get("overwrite")
+			q.Overwrite = overwrite == true
+			v, _ = o.Get("opId")
+		}
+		q.OpID, ok = v.(string)
+		if !ok {
+			return Decision{}, now, protocol.Errorf(protocol.KindInvalid, "restore wants an opId")
+		}
+		return e.Restore(s, q), now, nil
+	}
+	return Decision{}, now, protocol.Errorf(protocol.KindInvalid, `want {"commands"}, {"advance"} or {"restore"}`)
+}
+
+func textField(o *jsontext.Object, name string) (string, bool) {
+	v, _ := o.Get(name)
+	s, ok := v.(string)
+	return s, ok
+}
+
+// readDuration takes "1h30m" or a number of seconds.
+func readDuration(v any) (time.Duration, error) {
+	var d time.Duration
+	var err error
+	if s, ok := v.(string); ok {
+		d, err = time.ParseDuration(s)
+	} else if n, ok := protocol.Number(v); ok && n < command.MaxTTL.Seconds() {
+		d = time.Duration(n * float64(time.Second))
+	} else {
+		err = protocol.Errorf(protocol.KindInvalid, "advance wants a duration such as 10s")
+	}
+	if err == nil && d < 0 {
+		err = protocol.Errorf(protocol.KindInvalid, "advance %s goes back in time", d)
+	}
+	return d, err
+}
+
+// Summary tells a model what became of its commands, for its next prompt (C33):
+// what was carried out in one line, then each entry that was not.
+func Summary(results []Result, warnings []command.Warning) string {
+	var b strings.Builder
+	counts := map[Status]int{}
+	for _, r := range results {
+		counts[r.Status]++
+	}
+	b.WriteString(textf("state commands: %d applied, %d skipped, %d rejected, %d rolled back", counts[Applied], counts[Skipped], counts[Rejected], counts[StatusUndone]))
+	for _, r := range results {
+		if r.Status != Applied && r.Status != Ignored {
+			b.WriteString(textf("\n- #%d %s %s: %s (%s) %s", r.Index, r.Action, r.Key, r.Status, r.Code, r.Message))
+		}
+	}
+	for _, w := range warnings {
+		b.WriteString(textf("\n- warning #%d %s: %s", w.Index, w.Code, w.Message))
+	}
+	return b.String()
+}

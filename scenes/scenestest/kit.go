@@ -1,0 +1,321 @@
+// Package scenestest runs small projects in tests and shows what happened in
+// them as text.
+//
+// A [Scene] is one scene of a project with the folder of its journal. Start
+// runs it with [Settings]; what it leaves can be started again, folded and
+// printed. Everything is closed by the end of the test.
+//
+// # Not here
+//
+// Assertions about one rule: they are in the tests.
+package scenestest
+
+import (
+	"fmt"
+	"io/fs"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"golang.org/x/tools/txtar"
+
+	"tavernsim/actors"
+	"tavernsim/engine/agent"
+	"tavernsim/engine/director"
+	"tavernsim/engine/workflow"
+	"tavernsim/internal/metrics"
+	"tavernsim/llm"
+	"tavernsim/llm/scripted"
+	"tavernsim/persistence"
+	"tavernsim/protocol"
+	"tavernsim/scenes"
+	"tavernsim/scenes/project"
+)
+
+// Files makes a file system of the files of archives; later ones win.
+func Files(archives ...*txtar.Archive) fs.FS {
+	m := fstest.MapFS{}
+	for _, a := range archives {
+		for _, f := range a.Files {
+			m[f.Name] = &fstest.MapFile{Data: f.Data, Mode: 0o644}
+		}
+	}
+	return m
+}
+
+// Load loads a project; kinds are added to the ones that the program has.
+func Load(fsys fs.FS, kinds workflow.Kinds) (*project.Project, error) {
+	all := scenes.NodeKinds()
+	for name, k := range kinds {
+		all[name] = k
+	}
+	return project.Load(fsys, project.Options{Name: "test", Tools: agent.KnownTools(), Kinds: all, Stops: true})
+}
+
+// Scene is a scene under test and where its journal lies.
+type Scene struct {
+	Project *project.Project
+	Def     *project.Scene
+	Dir     string
+}
+
+// New takes the scene of a project ("" = its default one) and a fresh folder.
+func New(t testing.TB, p *project.Project, id string) *Scene {
+	t.Helper()
+	def, err := p.Scene(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Scene{Project: p, Def: def, Dir: t.TempDir()}
+}
+
+// Fresh is the same scene with an empty journal.
+func (s *Scene) Fresh(t testing.TB) *Scene {
+	return &Scene{Project: s.Project, Def: s.Def, Dir: t.TempDir()}
+}
+
+// Settings of one start. What may not be seen in the digest is everything but
+// Seed, Agents, Clock, Model, Stop and Until.
+type Settings struct {
+	Seed   uint64 // 0 = the scene's, or 1
+	Agents int
+	Clock  director.ClockKind
+	Model  llm.Provider   // nil = the project's script
+	Stop   *director.Stop // nil = the scene's
+	Until  string
+
+	Workers    int
+	BatchFacts int
+	Snapshots  int64 // as scenes.Options.SnapshotFacts
+	Durability persistence.Durability
+	// InterruptAt interrupts the run as soon as this wave is durable; 0 = never.
+	InterruptAt uint64
+	// Kept is told of every durable wave, on the journal's goroutine.
+	Kept func(persistence.Wave)
+}
+
+// Running is a scene that was started.
+type Running struct {
+	*scenes.Run
+	store  *persistence.Store
+	system *actors.System
+	dead   atomic.Int64
+}
+
+// Result is what a run left.
+type Result struct {
+	scenes.Outcome
+	DeadLetters int64
+}
+
+// Digest is that of the last durable wave.
+func (r Result) Digest() string { return r.Wave.Digest.String() }
+
+// Start opens the journal and starts the scene.
+func (s *Scene) Start(set Settings) (*Running, error) {
+	w := &watcher{set: &set}
+	store, err := persistence.Open(s.Dir, persistence.Options{BatchFacts: set.BatchFacts, Durability: set.Durability, Observer: w, MemTableSize: 1 << 20})
+	if err != nil {
+		return nil, err
+	}
+	r := &Running{store: store}
+	r.system = actors.NewSystem(actors.Options{Workers: set.Workers, DeadLetter: func(_ *protocol.Envelope, reason string) {
+		if reason != "stopped" {
+			r.dead.Add(1)
+		}
+	}})
+	journal, err := store.Journal(s.Def.Definition.ID)
+	if err == nil {
+		var opt scenes.Options
+		if opt, err = s.options(set); err == nil {
+			opt.System = r.system
+			r.Run, err = scenes.Start(s.Project, s.Def, journal, opt)
+		}
+	}
+	if err != nil {
+		r.system.Close()
+		_ = store.Close()
+		return nil, err
+	}
+	w.run.Store(r.Run)
+	return r, nil
+}
+
+func (s *Scene) options(set Settings) (scenes.Options, error) {
+	stop := s.Def.Definition.Simulation.Stop
+	if set.Stop != nil {
+		stop = *set.Stop
+	}
+	model := set.Model
+	if model == nil {
+		var err error
+		if model, err = Model(s.Project, s.Def); err != nil {
+			return scenes.Options{}, err
+		}
+	}
+	seed := set.Seed
+	if own := s.Def.Definition.Simulation.Seed; seed == 0 && own != nil {
+		seed = *own
+	}
+	return scenes.Options{
+		Seed: max(seed, 1), Clock: set.Clock, Agents: set.Agents, Stop: stop, Until: set.Until, SnapshotFacts: set.Snapshots,
+		ProjectHash: s.Project.Hash(), Model: model, Metrics: metrics.New().Scene(s.Def.Definition.ID), Latency: scenes.NewLatency(),
+	}, nil
+}
+
+// Model is the scripted model of a scene.
+func Model(p *project.Project, def *project.Scene) (llm.Provider, error) {
+	file := def.Definition.Simulation.Model
+	if file == "" {
+		return scripted.Default()
+	}
+	data, ok := p.Model(file)
+	if !ok {
+		return nil, protocol.Errorf(protocol.KindNotFound, "model file %s", file)
+	}
+	return scripted.Load(file, data)
+}
+
+// Close waits for the end of the run and closes everything.
+func (r *Running) Close() Result {
+	res := Result{Outcome: r.Wait()}
+	r.system.Close()
+	_ = r.store.Close()
+	res.DeadLetters = r.dead.Load()
+	return res
+}
+
+// Run starts the scene and waits for its end.
+func (s *Scene) Run(t testing.TB, set Settings) Result {
+	t.Helper()
+	r, err := s.Start(set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.Close()
+}
+
+// Journal opens the journal for reading while f runs.
+func (s *Scene) Journal(t testing.TB, f func(j *persistence.Journal)) {
+	t.Helper()
+	store, err := persistence.Open(s.Dir, persistence.Options{ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	j, err := store.Journal(s.Def.Definition.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f(j)
+}
+
+// Fold folds the journal from its first fact.
+func (s *Scene) Fold(t testing.TB, set Settings) (state *scenes.State) {
+	t.Helper()
+	opt, err := s.options(set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Journal(t, func(j *persistence.Journal) { state, err = scenes.Fold(s.Project, s.Def, j, opt) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return state
+}
+
+// FoldHash is the hash of the folded state.
+func (s *Scene) FoldHash(t testing.TB, set Settings) string {
+	t.Helper()
+	hash, err := s.Fold(t, set).Hash()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return hash
+}
+
+// Options are those that Start would use: for folds with more than this kit has.
+func (s *Scene) Options(t testing.TB, set Settings) scenes.Options {
+	t.Helper()
+	opt, err := s.options(set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return opt
+}
+
+// Trace prints the facts after the given one, and says which was the last.
+func (s *Scene) Trace(t testing.TB, after uint64, kinds ...string) (text string, last uint64) {
+	t.Helper()
+	tr := newTracer(s)
+	tr.keep = func(r protocol.Record) bool { return len(kinds) == 0 || slices.Contains(kinds, r.Kind) }
+	last = after
+	s.Journal(t, func(j *persistence.Journal) {
+		err := j.Waves(1, func(w persistence.Wave) error {
+			tr.ends = append(tr.ends, w)
+			return nil
+		})
+		if err == nil && after < j.Durable().Last {
+			err = j.Read(after+1, func(r protocol.Record) error {
+				last = r.Seq
+				return tr.record(r)
+			})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
+	return tr.b.String(), last
+}
+
+// Has reports whether the journal holds a fact of the kind.
+func (s *Scene) Has(t testing.TB, kind string) bool {
+	text, _ := s.Trace(t, 0, kind)
+	return text != ""
+}
+
+// watcher passes durable waves on.
+type watcher struct {
+	set *Settings
+	run atomic.Pointer[scenes.Run]
+}
+
+func (w *watcher) BlockStored(string, int, int, int)                 {}
+func (w *watcher) Waited(string, time.Duration)                      {}
+func (w *watcher) SnapshotSaved(string, int64, time.Duration, error) {}
+func (w *watcher) WaveKept(_ string, k persistence.Wave, _, _ time.Duration) {
+	if w.set.Kept != nil {
+		w.set.Kept(k)
+	}
+	if at := w.set.InterruptAt; at > 0 && k.Number >= at {
+		if run := w.run.Load(); run != nil {
+			run.Interrupt()
+		}
+	}
+}
+
+// Kind makes a node kind with one input "in" and one output "out", both of any
+// type, out of a function.
+func Kind(f func(in any) any) workflow.Kind {
+	return workflow.KindFunc(func(s *workflow.Setup) workflow.Body {
+		return &simple{f: f, in: s.In(workflow.In{Name: "in", Type: workflow.Wildcard}), out: s.Out("out", workflow.ConvertibleAny)}
+	})
+}
+
+type simple struct {
+	f       func(any) any
+	in, out int
+}
+
+// Run implements workflow.Body.
+func (n *simple) Run(x *workflow.Exec) error {
+	x.Set(n.out, n.f(x.In(n.in)))
+	return nil
+}
+
+// String names a result for messages.
+func (r Result) String() string {
+	return fmt.Sprintf("stopped by %s at wave %d, digest %s, error %v", r.Reason, r.Wave.Number, r.Digest(), r.Err)
+}

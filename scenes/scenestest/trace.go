@@ -1,0 +1,233 @@
+package scenestest
+
+import (
+	"fmt"
+	"strings"
+
+	"tavernsim/engine/agent"
+	"tavernsim/engine/bus"
+	"tavernsim/engine/director"
+	"tavernsim/engine/knowledge"
+	"tavernsim/engine/template"
+	"tavernsim/engine/world"
+	"tavernsim/persistence"
+	"tavernsim/protocol"
+)
+
+// tracer prints facts, one line each, under a headline for every wave.
+type tracer struct {
+	scene *Scene
+	codec *protocol.Codec
+	ids   []string
+	ends  []persistence.Wave
+	wave  uint64
+	begun protocol.Time
+	keep  func(protocol.Record) bool
+	b     strings.Builder
+}
+
+func newTracer(s *Scene) *tracer {
+	tr := &tracer{scene: s, codec: protocol.NewCodec()}
+	if agents, err := s.Def.Agents(0); err == nil {
+		for in := range agents.All() {
+			tr.ids = append(tr.ids, in.ID)
+		}
+	}
+	tr.begun = protocol.TimeOf(s.Def.Definition.Simulation.StartTime)
+	return tr
+}
+
+func (tr *tracer) record(r protocol.Record) error {
+	if !tr.keep(r) {
+		return nil
+	}
+	text, err := tr.text(r)
+	if err != nil {
+		return err
+	}
+	if text == "" {
+		return nil
+	}
+	for _, w := range tr.ends {
+		if r.Seq >= w.First && r.Seq <= w.Last && w.Number != tr.wave {
+			tr.wave = w.Number
+			fmt.Fprintf(&tr.b, "wave %d at %s\n", w.Number, tr.at(w.MaxTime))
+		}
+	}
+	fmt.Fprintf(&tr.b, "  %s %s\n", r.Actor, text)
+	return nil
+}
+
+// at is a moment as a span from the scene's start.
+func (tr *tracer) at(t protocol.Time) string { return "+" + t.Sub(tr.begun).String() }
+
+func (tr *tracer) id(o uint32) string {
+	if int(o) < len(tr.ids) {
+		return tr.ids[o]
+	}
+	return "$scene"
+}
+
+func show(r protocol.Raw) string {
+	v, err := r.Value()
+	if err != nil {
+		return err.Error()
+	}
+	return string(template.AppendJSON(nil, v))
+}
+
+// tail joins what says something.
+func tail(parts ...string) string {
+	out := ""
+	for _, p := range parts {
+		if p != "" {
+			out += " " + p
+		}
+	}
+	return out
+}
+
+func when(yes bool, format string, args ...any) string {
+	if !yes {
+		return ""
+	}
+	return fmt.Sprintf(format, args...)
+}
+
+func (tr *tracer) text(r protocol.Record) (string, error) {
+	if f, err := agent.ReadFact(tr.codec, r.Kind, r.Data); f != nil || err != nil {
+		return tr.agent(f), err
+	}
+	if f, err := director.ReadFact(tr.codec, r.Kind, r.Data); f != nil || err != nil {
+		return tr.director(f), err
+	}
+	switch {
+	case strings.HasPrefix(r.Kind, "event."):
+		return tr.event(r)
+	case strings.HasPrefix(r.Kind, "world."):
+		return tr.world(r)
+	}
+	f, err := knowledge.DecodeFact(tr.codec, r.Kind, r.Data)
+	return tr.knowledge(f), err
+}
+
+func (tr *tracer) agent(f protocol.Fact) string {
+	switch x := f.(type) {
+	case *agent.Said:
+		return fmt.Sprintf("said %q", x.Text)
+	case *agent.CallMade:
+		return fmt.Sprintf("call %s %s %s %s", x.ID, x.Tool, x.Origin, x.Status) + tail(show(x.Params),
+			when(len(x.Output) > 0, "-> %s", show(x.Output)), when(x.Error != "", "error %q", x.Error), when(x.Observe, "observed"))
+	case *agent.ModelAnswered:
+		return fmt.Sprintf("model %q", x.Text) + tail(when(len(x.Calls) > 0, "calls %s", show(x.Calls)),
+			when(x.Latency > 0, "after %v", x.Latency), when(x.Error != "", "error %q", x.Error))
+	case *agent.StateUpdated:
+		return fmt.Sprintf("state %s %q %s", x.Op, x.Path, show(x.Value))
+	case *agent.GoalsUpdated:
+		return fmt.Sprintf("goal %s %s %v %q", x.Goal.ID, x.Goal.Status, x.Goal.Priority, x.Goal.Description) + tail(when(x.Removed, "removed"))
+	case *agent.Reflected:
+		return fmt.Sprintf("reflected %s %q", x.Workflow, x.Reason) + tail(when(x.Error != "", "error %q", x.Error))
+	case *agent.TurnEnded:
+		return tr.turn(x)
+	}
+	return ""
+}
+
+func (tr *tracer) turn(x *agent.TurnEnded) string {
+	sleep := when(x.SleepUntil != 0, "asleep until %s", tr.at(x.SleepUntil))
+	if x.Asleep && x.SleepUntil == 0 {
+		sleep = "asleep"
+	}
+	return fmt.Sprintf("turn %d %s", x.Turn, x.Outcome) + tail(when(x.Error != "", "%q", x.Error),
+		when(x.Perceived > 0, "events %d", x.Perceived), when(x.Seen > 0, "observations %d", x.Seen), when(x.Calls > 0, "calls %d", x.Calls),
+		when(x.Elapsed > 0, "took %v", x.Elapsed), sleep, when(x.Asleep, "woken by %s", x.WakeAbove), when(x.Reflections > 0, "reflections %d", x.Reflections))
+}
+
+func (tr *tracer) director(f protocol.Fact) string {
+	switch x := f.(type) {
+	case *director.Started:
+		return fmt.Sprintf("started %s seed %d %s tick %v agents %d", x.Scene, x.Seed, x.Clock, x.Tick, x.Agents)
+	case *director.EffectsDeferred:
+		return fmt.Sprintf("defers %d effects of %s to %s", len(x.Effects), tr.id(x.Agent), tr.at(x.Due))
+	case *director.AgentFailed:
+		return fmt.Sprintf("agent %s failed %d: %q", tr.id(x.Agent), x.Failures, x.Error) + tail(when(len(x.Stack) > 0, "in %s", function(x.Stack)),
+			when(x.WakeAt != 0, "again at %s", tr.at(x.WakeAt)), when(x.WakeAt == 0, "given up"))
+	case *director.ActorFailed:
+		return fmt.Sprintf("actor %s failed %d: %q", x.Actor, x.Failures, x.Error) + tail(when(len(x.Stack) > 0, "in %s", function(x.Stack)), when(x.GivenUp, "given up"))
+	case *director.Paused:
+		return "paused by " + x.Reason
+	case *director.Resumed:
+		return "resumed"
+	case *director.Ended:
+		return "ended by " + x.Reason
+	case *director.DeadLettered:
+		return fmt.Sprintf("dead letter %s %s: %s", x.Event, x.Type, x.Reason)
+	}
+	return "" // the end of a wave is where the next headline stands
+}
+
+// function is the innermost frame without its line, which moves.
+func function(stack []string) string {
+	name, _, _ := strings.Cut(stack[0], " ")
+	return name
+}
+
+func (tr *tracer) event(r protocol.Record) (string, error) {
+	if r.Kind == bus.FactRouted {
+		x, err := bus.ReadRouted(r.Data)
+		if err != nil {
+			return "", err
+		}
+		return tr.routed(x), nil
+	}
+	if r.Kind == bus.FactRefused {
+		x := &bus.Refused{}
+		err := tr.codec.Unmarshal(r.Data, x)
+		return fmt.Sprintf("refuses %s of %s: %s %q", x.Type, x.Source, x.Reason, x.Detail), err
+	}
+	return r.Kind, nil
+}
+
+func (tr *tracer) routed(x *bus.Routed) string {
+	var to []string
+	for o := range x.Receivers.All() {
+		to = append(to, tr.id(o))
+	}
+	marks := ""
+	for _, m := range x.Marks {
+		marks += fmt.Sprintf(" %s %s %s", m.Agent, m.Reason, m.Action)
+	}
+	return fmt.Sprintf("event %s %s of %s to [%s] %s", x.ID, x.Type, x.Source, strings.Join(to, " "), show(x.Body)) + tail(
+		when(x.Priority != protocol.Normal, "%s", x.Priority), when(len(x.Chain) > 0, "depth %d", len(x.Chain)),
+		when(x.Expires != 0, "until %s", tr.at(x.Expires)), strings.TrimSpace(marks))
+}
+
+func (tr *tracer) world(r protocol.Record) (string, error) {
+	f, err := world.ReadFact(r.Kind, r.Data)
+	if err != nil {
+		return "", err
+	}
+	switch x := f.(type) {
+	case *world.Committed:
+		text := fmt.Sprintf("version %d", x.After)
+		for _, c := range x.Changes {
+			text += fmt.Sprintf("; %s %s %s %s", c.By, c.Op, c.Path, show(c.Value))
+		}
+		return text, nil
+	case *world.Refused:
+		return fmt.Sprintf("refuses %s %s of %s: %s %q at version %d", x.Op, x.Path, x.By, x.Code, x.Message, x.Version), nil
+	}
+	return r.Kind, nil
+}
+
+func (tr *tracer) knowledge(f protocol.Fact) string {
+	switch x := f.(type) {
+	case knowledge.Written:
+		return fmt.Sprintf("%s %s/%s by %s", x.Op, x.KB, x.EntryID, x.By)
+	case knowledge.Suggested:
+		return fmt.Sprintf("suggestion %d %s %s by %s", x.Suggestion, x.Op, x.KB, x.By)
+	case knowledge.Refused:
+		return fmt.Sprintf("refuses %s of %s: %s %q", x.KB, x.By, x.Reason, x.Message)
+	}
+	return fmt.Sprintf("%T", f)
+}

@@ -1,0 +1,205 @@
+package scenes_test
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/tools/txtar"
+
+	"tavernsim/engine/director"
+	"tavernsim/engine/template"
+	"tavernsim/scenes"
+	"tavernsim/scenes/project"
+	"tavernsim/scenes/scenestest"
+)
+
+var update = flag.Bool("update", false, "rewrite the expectations in testdata")
+
+// Each archive of testdata/script is a project (laid over testdata/base.txtar),
+// commands in its comment, and in its last file, want, what they print: the
+// facts that were kept. The same commands are played under other settings and
+// must give the same digests. Rewrite with
+//
+//	go test ./scenes -run Scripts -update
+//
+// Commands:
+//
+//	run [seed=N] [ticks=N] [for=D] [agents=N] [until=EXPR] [interrupt=WAVE]   run, or go on, and print the new facts
+//	show KIND...   from now on print facts of these kinds only; without kinds all
+//	world          print the world
+//	agent ID       print an agent's private state, goals, observations and history
+func TestScripts(t *testing.T) {
+	files, err := filepath.Glob("testdata/script/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no scripts", err)
+	}
+	base, err := txtar.ParseFile("testdata/base.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) { playFile(t, base, file) })
+	}
+}
+
+// otherSettings are ways to run a scene that nobody may be able to tell apart.
+func otherSettings() map[string]scenestest.Settings {
+	return map[string]scenestest.Settings{
+		"one worker, one fact a block, a snapshot every wave": {Workers: 1, BatchFacts: 1, Snapshots: 1},
+		"four workers, snapshots every ten facts":             {Workers: 4, BatchFacts: 7, Snapshots: 10},
+	}
+}
+
+func playFile(t *testing.T, base *txtar.Archive, file string) {
+	a, err := txtar.ParseFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := ""
+	if n := len(a.Files) - 1; n >= 0 && a.Files[n].Name == "want" {
+		want, a.Files = string(a.Files[n].Data), a.Files[:n]
+	}
+	p, err := scenestest.Load(scenestest.Files(base, a), nil)
+	if err != nil {
+		var faults *project.Error
+		if errors.As(err, &faults) {
+			for _, f := range faults.Faults {
+				t.Error(f)
+			}
+		}
+		t.Fatal(err)
+	}
+	first := &player{t: t, scene: scenestest.New(t, p, ""), print: true}
+	first.play(string(a.Comment))
+	got := first.b.String()
+	for name, set := range otherSettings() {
+		again := &player{t: t, scene: first.scene.Fresh(t), set: set}
+		again.play(string(a.Comment))
+		if strings.Join(again.digests, " ") != strings.Join(first.digests, " ") {
+			t.Errorf("%s: the digests are %v, before they were %v", name, again.digests, first.digests)
+		}
+	}
+	if *update {
+		a.Files = append(a.Files, txtar.File{Name: "want", Data: []byte(got)})
+		if err := os.WriteFile(file, txtar.Format(a), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if got != want {
+		t.Errorf("%s differs; got\n%s\nwant\n%s", file, got, want)
+	}
+}
+
+// player carries out the commands of one script.
+type player struct {
+	t       *testing.T
+	scene   *scenestest.Scene
+	set     scenestest.Settings
+	print   bool
+	kinds   []string
+	last    uint64
+	b       strings.Builder
+	digests []string
+}
+
+func (p *player) play(commands string) {
+	for line := range strings.Lines(commands) {
+		words := strings.Fields(line)
+		if len(words) == 0 || strings.HasPrefix(words[0], "#") {
+			continue
+		}
+		switch words[0] {
+		case "run":
+			p.run(words[1:])
+		case "show":
+			p.kinds = words[1:]
+		case "world":
+			fmt.Fprintf(&p.b, "world %s\n", template.AppendJSON(nil, p.scene.Fold(p.t, p.set).World.Value()))
+		case "agent":
+			p.agent(words[1])
+		default:
+			p.t.Fatalf("unknown command %q", line)
+		}
+	}
+}
+
+func (p *player) run(args []string) {
+	set := p.set
+	stop := p.scene.Def.Definition.Simulation.Stop
+	for _, arg := range args {
+		name, value, _ := strings.Cut(arg, "=")
+		n, _ := strconv.ParseInt(value, 10, 64)
+		switch name {
+		case "seed":
+			set.Seed = uint64(n)
+		case "ticks":
+			stop.Ticks = n
+		case "agents":
+			set.Agents = int(n)
+		case "until":
+			set.Until = value
+		case "interrupt":
+			set.InterruptAt = uint64(n)
+		case "for":
+			d, err := time.ParseDuration(value)
+			if err != nil {
+				p.t.Fatal(err)
+			}
+			stop.After = director.Duration(d)
+		default:
+			p.t.Fatalf("unknown setting %q", arg)
+		}
+	}
+	set.Stop = &stop
+	r := p.scene.Run(p.t, set)
+	if set.InterruptAt == 0 { // where an interrupt takes effect is a matter of luck
+		p.digests = append(p.digests, r.Digest())
+	}
+	p.same(set)
+	if !p.print {
+		return
+	}
+	text, last := p.scene.Trace(p.t, p.last, p.kinds...)
+	p.last = last
+	if set.InterruptAt == 0 {
+		p.b.WriteString(text)
+	}
+	fmt.Fprintf(&p.b, "stopped by %s%s\n", r.Reason, errorText(r.Err))
+	if r.DeadLetters > 0 {
+		fmt.Fprintf(&p.b, "dead letters %d\n", r.DeadLetters)
+	}
+}
+
+func errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return ": " + err.Error()
+}
+
+// same holds that what the actors gave as their state at the last snapshot,
+// with the facts since, is what the facts alone give.
+func (p *player) same(set scenestest.Settings) {
+	p.t.Helper()
+	restored, from := restoredHash(p.t, p.scene, set)
+	if folded := p.scene.FoldHash(p.t, set); folded != restored {
+		p.t.Errorf("snapshot of wave %d and tail give %s, the facts alone %s", from, restored, folded)
+	}
+}
+
+func (p *player) agent(id string) {
+	state := p.scene.Fold(p.t, p.set)
+	for _, m := range state.Agents {
+		if m.ID.Instance == id {
+			fmt.Fprintf(&p.b, "agent %s %s\n", id, template.AppendJSON(nil, scenes.Look(m)))
+		}
+	}
+}
