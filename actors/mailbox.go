@@ -85,6 +85,7 @@ type mailbox struct {
 	suspended bool
 	stopped   atomic.Bool
 	streak    uint8 // envelopes handled since a lower lane was last served
+	kind      uint8 // Spec.Kind
 
 	one   *cell            // the only envelope queued: it needs no lane
 	lanes *[laneCount]fifo // nil until two wait at once
@@ -95,7 +96,8 @@ type mailbox struct {
 	// The actor behind the mailbox. A restart is a new behaviour in the same
 	// actor: one allocation holds queue, address and shell.
 	ref      Ref
-	make     func() (Behavior, error)
+	make     func(id uint32) (Behavior, error)
+	id       uint32
 	behavior Behavior // nil between a failure and the restart
 }
 
@@ -122,6 +124,7 @@ func (m *mailbox) PostUserMessage(msg any) {
 		m.owner.dead(env, v.Drop)
 		return
 	}
+	m.owner.depths.add(m.kind, v.Lane, 1) // before a worker can take it
 	c := &cell{env: env, lane: v.Lane}
 	for {
 		c.next = m.incoming.Load()
@@ -160,8 +163,8 @@ func (m *mailbox) schedule() {
 }
 
 // process runs the actor until its queue is empty or its slice is used up.
-func (m *mailbox) process() {
-	again := m.run()
+func (m *mailbox) process(count *taken) {
+	again := m.run(count)
 	if m.stopped.Load() {
 		m.close() // what slipped in between the last look and the stop
 	}
@@ -174,7 +177,7 @@ func (m *mailbox) process() {
 }
 
 // run reports whether envelopes are left that it may handle.
-func (m *mailbox) run() (more bool) {
+func (m *mailbox) run(count *taken) (more bool) {
 	var env *protocol.Envelope
 	defer func() {
 		if r := recover(); r != nil {
@@ -193,6 +196,7 @@ func (m *mailbox) run() (more bool) {
 			return false
 		}
 		m.queued.Add(-1)
+		count.one(m.kind, c.lane)
 		env = c.env
 		m.invoker.InvokeUserMessage(env)
 		env = nil
@@ -307,8 +311,7 @@ func (m *mailbox) close() {
 	m.stopped.Store(true)
 	m.collect()
 	if m.one != nil {
-		m.queued.Add(-1)
-		m.owner.dead(m.one.env, "stopped")
+		m.discard(m.one)
 		m.one = nil
 	}
 	if m.lanes == nil {
@@ -316,11 +319,16 @@ func (m *mailbox) close() {
 	}
 	for l := range m.lanes {
 		for c := m.lanes[l].pop(); c != nil; c = m.lanes[l].pop() {
-			m.queued.Add(-1)
-			m.owner.dead(c.env, "stopped")
+			m.discard(c)
 		}
 	}
 	m.lanes = nil
+}
+
+func (m *mailbox) discard(c *cell) {
+	m.queued.Add(-1)
+	m.owner.depths.add(m.kind, c.lane, -1)
+	m.owner.dead(c.env, "stopped")
 }
 
 // Failure is why an actor stopped in the middle of an envelope.

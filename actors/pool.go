@@ -18,11 +18,12 @@ type pool struct {
 // actors are ready, little enough that the other workers find some too.
 const grab = 32
 
-func newPool(workers int) *pool {
+// newPool starts a worker for each of the given counts, which is its own.
+func newPool(workers []*taken) *pool {
 	p := &pool{}
 	p.ready.L = &p.mu
-	for range workers {
-		p.done.Go(p.work)
+	for _, count := range workers {
+		p.done.Go(func() { p.work(count) })
 	}
 	return p
 }
@@ -37,7 +38,7 @@ func (p *pool) push(m *mailbox) {
 	}
 }
 
-func (p *pool) work() {
+func (p *pool) work(count *taken) {
 	var batch [grab]*mailbox
 	for {
 		n := p.take(batch[:])
@@ -45,7 +46,7 @@ func (p *pool) work() {
 			return
 		}
 		for i := range n {
-			batch[i].process()
+			batch[i].process(count)
 			batch[i] = nil
 		}
 	}

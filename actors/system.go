@@ -60,6 +60,7 @@ type System struct {
 	pool   *pool
 	actors sync.WaitGroup
 	root   *actor.RootContext
+	depths *depths
 
 	// spawning guards next: Proto.Actor makes mailbox and actor while it
 	// spawns, and sharing its properties saves some 600 bytes an actor.
@@ -79,7 +80,8 @@ func NewSystem(opts Options) *System {
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
 	}
-	s := &System{opts: opts, pool: newPool(opts.Workers)}
+	counts := newDepths(opts.Workers)
+	s := &System{opts: opts, pool: newPool(counts.workers), depths: counts}
 	s.proto = actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
 		return slog.New(quiet{logger.Handler()})
 	}))
@@ -120,9 +122,15 @@ type Behavior interface {
 // Spec describes an actor.
 type Spec struct {
 	Name string // unique in the system
-	// New makes the behaviour, at Spawn and again at every restart. An error is
-	// a failure.
-	New func() (Behavior, error)
+	// First is the behaviour to begin with.
+	First Behavior
+	// New makes the behaviour at every restart, from the given ID. An error is a
+	// failure. Actors of one kind share one function.
+	New func(id uint32) (Behavior, error)
+	ID  uint32
+	// Kind is what [System.Depths] counts the actor's mailbox under: a small
+	// number of the caller's choice, below [MaxKinds].
+	Kind uint8
 	// Supervisor hears of failures. Actors that fail together may share one.
 	Supervisor *Supervisor
 }
@@ -161,11 +169,10 @@ func (s *Supervisor) HandleFailure(_ *actor.ActorSystem, proto actor.Supervisor,
 
 // Spawn starts an actor.
 func (s *System) Spawn(spec Spec) (*Ref, error) {
-	first, err := spec.New()
-	if err != nil {
-		return nil, protocol.Errorf(protocol.KindOf(err), "actors: spawn %s: %w", spec.Name, err)
+	if err := checkKind(spec); err != nil {
+		return nil, err
 	}
-	box := &mailbox{owner: s, make: spec.New, behavior: first}
+	box := &mailbox{owner: s, make: spec.New, id: spec.ID, kind: spec.Kind, behavior: spec.First}
 	s.actors.Add(1)
 	if err := s.spawn(box, spec); err != nil {
 		s.actors.Done()
@@ -227,7 +234,7 @@ func (s *shell) Receive(ctx actor.Context) {
 // its own failure is one like any other.
 func (m *mailbox) restart() {
 	m.behavior = nil
-	b, err := m.make()
+	b, err := m.make(m.id)
 	if err != nil {
 		panic(&Failure{Err: err})
 	}

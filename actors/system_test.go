@@ -42,7 +42,7 @@ func event(name string, p protocol.Priority) *protocol.Envelope {
 
 func spawn(t testing.TB, s *System, name string, b Behavior, sup *Supervisor) *Ref {
 	t.Helper()
-	ref, err := s.Spawn(Spec{Name: name, New: func() (Behavior, error) { return b, nil }, Supervisor: sup})
+	ref, err := s.Spawn(Spec{Name: name, First: b, New: func(uint32) (Behavior, error) { return b, nil }, Supervisor: sup})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,11 +148,9 @@ func TestAFailureSuspendsOneActor(t *testing.T) {
 					failures = append(failures, f)
 				}}
 				first, second := &recorder{boom: map[string]func() error{"boom": boom}}, &recorder{}
-				made := 0
-				ref, err := s.Spawn(Spec{Name: "a", Supervisor: sup, New: func() (Behavior, error) {
-					made++
-					if made == 1 {
-						return first, nil
+				ref, err := s.Spawn(Spec{Name: "a", Supervisor: sup, First: first, ID: 7, New: func(id uint32) (Behavior, error) {
+					if id != 7 {
+						t.Errorf("restarted as %d, want 7", id)
 					}
 					return second, nil
 				}})
@@ -235,7 +233,7 @@ func TestSpawnRefusesASecondActorOfTheSameName(t *testing.T) {
 	defer s.Close()
 	ref := spawn(t, s, "a", &recorder{}, &Supervisor{})
 	defer s.Stop(ref)
-	_, err := s.Spawn(Spec{Name: "a", New: func() (Behavior, error) { return &recorder{}, nil }, Supervisor: &Supervisor{}})
+	_, err := s.Spawn(Spec{Name: "a", First: &recorder{}, Supervisor: &Supervisor{}})
 	if protocol.KindOf(err) != protocol.KindConflict {
 		t.Errorf("got %v, want a conflict", err)
 	}

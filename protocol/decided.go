@@ -42,16 +42,18 @@ type Decided struct {
 	_msgpack struct{} `msgpack:",as_array"`
 	Agent    uint32   // ordinal of who decided; 0 for services
 	At       Time     // scene time of the decision; 0 for services
+	More     bool     // another part of the same decision follows
 	Facts    []KindData
 	Effects  []Sequenced
 }
 
-// AppendDecided writes the msgpack form of a decision with the facts encoded in
-// place.
-func AppendDecided(b []byte, codec *Codec, agent uint32, at Time, facts []Fact, requests []Sequenced) ([]byte, error) {
-	b = msgp.AppendArrayHeader(b, 4)
-	b = msgp.AppendUint32(b, agent)
-	b = AppendInt(b, int64(at))
+// AppendDecided writes the msgpack form of a decision: the header fields of d,
+// then facts, encoded in place, and requests.
+func AppendDecided(b []byte, codec *Codec, d Decided, facts []Fact, requests []Sequenced) ([]byte, error) {
+	b = msgp.AppendArrayHeader(b, 5)
+	b = msgp.AppendUint32(b, d.Agent)
+	b = AppendInt(b, int64(d.At))
+	b = msgp.AppendBool(b, d.More)
 	b = msgp.AppendArrayHeader(b, uint32(len(facts)))
 	for _, f := range facts {
 		b = msgp.AppendArrayHeader(b, 2)
@@ -78,7 +80,7 @@ func appendPair(b []byte, name string, data Raw) []byte {
 // which nobody may change.
 func ReadDecided(b Raw) (d Decided, err error) {
 	rest := []byte(b)
-	if rest, err = expectArray(rest, 4); err != nil {
+	if rest, err = expectArray(rest, 5); err != nil {
 		return d, err
 	}
 	if d.Agent, rest, err = msgp.ReadUint32Bytes(rest); err != nil {
@@ -89,6 +91,9 @@ func ReadDecided(b Raw) (d Decided, err error) {
 		return d, corrupt("decided", err)
 	}
 	d.At = Time(at)
+	if d.More, rest, err = msgp.ReadBoolBytes(rest); err != nil {
+		return d, corrupt("decided", err)
+	}
 	var n uint32
 	if n, rest, err = readCount(rest, 3); err != nil {
 		return d, err

@@ -22,6 +22,7 @@ type agentShell struct {
 	through uint64
 	cancel  context.CancelFunc // of the model calls in flight; nil when there are none
 	ctx     context.Context
+	wave    uint64        // of the deliberation in flight
 	woken   protocol.Time // scene time at which the deliberation in flight began
 	began   time.Time     // the same on the wall clock
 }
@@ -62,8 +63,11 @@ func (a *agentShell) observe(env *protocol.Envelope) error {
 }
 
 func (a *agentShell) wake(env *protocol.Envelope) error {
+	if env.Wave <= a.through {
+		return nil // of a wave that went on without it
+	}
 	o := a.machine.ID.Ordinal
-	a.began, a.woken = time.Now(), env.Time
+	a.wave, a.began, a.woken = env.Wave, time.Now(), env.Time
 	in := &agent.Wake{
 		Now: env.Time, Wave: env.Wave, World: a.world.Load(), Knowledge: *a.knowledge.Load(),
 		Draw: a.draw(o, env.Time, a.machine.State.Turn+1), Realtime: a.clock == director.Realtime, Workflow: env.Type,
@@ -90,7 +94,7 @@ func (a *agentShell) step(in any) error {
 			switch {
 			case next == nil:
 			case in != nil: // several at once: the others wait their turn in the mailbox
-				a.tellAnswer(next)
+				a.tellAnswer(a.wave, next)
 			default:
 				in = next
 			}
@@ -116,7 +120,7 @@ func (a *agentShell) ended(facts []protocol.Fact, requests []protocol.Sequenced)
 	took := time.Since(a.began)
 	a.metrics.Took(a.machine.Def.Profile, took)
 	a.options.Latency.record(took)
-	err := a.handOver(protocol.KindTurn, a.machine.ID.Instance, a.machine.ID.Ordinal, a.woken, facts, requests)
+	err := a.handOver(protocol.KindTurn, a.machine.ID.Instance, protocol.Decided{Agent: a.machine.ID.Ordinal, At: a.woken}, facts, requests)
 	a.machine.Release()
 	return err
 }
@@ -136,9 +140,10 @@ func (a *agentShell) ask(c *agent.CallModel) *agent.Answered {
 	if a.cancel == nil {
 		a.ctx, a.cancel = context.WithCancel(a.context)
 	}
+	wave := a.wave
 	a.calls.Go(a.ctx, c, func(answer protocol.ModelAnswer, err error) {
 		a.metrics.Model(a.model.Name(), c.Model.Model, string(llm.OutcomeOf(err)), time.Since(begun), answer.Usage)
-		a.tellAnswer(answeredOf(c.Request, answer, err))
+		a.tellAnswer(wave, answeredOf(c.Request, answer, err))
 	})
 	return nil
 }
@@ -151,16 +156,20 @@ func answeredOf(request int, answer protocol.ModelAnswer, err error) *agent.Answ
 	return &agent.Answered{Request: request, Answer: answer, Err: err}
 }
 
-// tellAnswer sends a result to the agent's own mailbox.
-func (a *agentShell) tellAnswer(x *agent.Answered) {
+// tellAnswer sends a result to the agent's own mailbox, with the wave of the
+// deliberation that asked: request numbers begin anew with each.
+func (a *agentShell) tellAnswer(wave uint64, x *agent.Answered) {
 	raw, err := encodeAnswer(a.codec, x)
 	if err != nil {
 		raw, _ = encodeAnswer(a.codec, &agent.Answered{Request: x.Request, Err: err})
 	}
-	a.refs[a.machine.ID.Ordinal].Tell(&protocol.Envelope{Kind: protocol.KindAnswer, Body: protocol.NewBody(raw)})
+	a.refs[a.machine.ID.Ordinal].Tell(&protocol.Envelope{Kind: protocol.KindAnswer, Wave: wave, Body: protocol.NewBody(raw)})
 }
 
 func (a *agentShell) answered(env *protocol.Envelope) error {
+	if env.Wave != a.wave {
+		return nil // of a deliberation that is over, or that a failure ended
+	}
 	x, err := decodeAnswer(a.codec, env.Body.Raw)
 	if err != nil {
 		return err
@@ -179,21 +188,17 @@ func (s *scene) spawnAgents(machines []*agent.Machine) error {
 	return nil
 }
 
-func (s *scene) spawnAgent(o uint32, first *agent.Machine) error {
+func (s *scene) spawnAgent(o uint32, m *agent.Machine) error {
+	m.Spaces = s.spaces
 	ref, err := s.system.Spawn(actors.Spec{
-		Name: s.actorName(s.name(o)), Supervisor: s.sup,
-		New: func() (actors.Behavior, error) {
-			if m := first; m != nil {
-				first = nil // the garbage collector may have it when the actor fails
-				m.Spaces = s.spaces
-				return &agentShell{scene: s, machine: m}, nil
-			}
-			return s.restoreAgent(o)
-		},
+		Name: s.actorName(s.name(o)), Supervisor: s.sup, First: &agentShell{scene: s, machine: m}, New: s.reviveAgent, ID: o,
 	})
 	s.refs[o] = ref
 	return err
 }
+
+// reviveAgent makes the behaviour of a failed agent anew.
+func (s *scene) reviveAgent(o uint32) (actors.Behavior, error) { return s.restoreAgent(o) }
 
 // spacePool lends working memory to the deliberations in flight.
 type spacePool struct{ pool sync.Pool }

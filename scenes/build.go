@@ -25,7 +25,7 @@ import (
 func build(p *project.Project, def *project.Scene, journal *persistence.Journal, opt Options) (*scene, error) {
 	sc := &scene{
 		id: def.Definition.ID, def: def, seed: opt.Seed, clock: opt.Clock, codec: protocol.NewCodec(), metrics: opt.Metrics,
-		options: opt, journal: journal, system: opt.System, model: opt.Model, spaces: newSpacePool(), buffers: newBuffers(), log: opt.Log, ordinals: map[string]uint32{},
+		options: opt, journal: journal, system: opt.System, model: opt.Model, spaces: newSpacePool(), buffers: newBuffers(), log: opt.Log,
 		untilProgram: def.Until,
 	}
 	if sc.log == nil {
@@ -94,6 +94,7 @@ func (b *builder) knowledge() error {
 
 func (b *builder) agents(agents *project.Agents) {
 	n := agents.Len()
+	b.find = agents.Find
 	b.ids = make([]string, 0, n+1)
 	b.class = make([]uint16, 0, n+1)
 	b.subscribers = make([]bus.Subscriber, 0, n+1)
@@ -116,7 +117,6 @@ func (b *builder) agents(agents *project.Agents) {
 }
 
 func (b *builder) add(id string, c uint16, subscriptions []bus.Subscription) {
-	b.ordinals[id] = uint32(len(b.ids))
 	b.ids = append(b.ids, id)
 	b.class = append(b.class, c)
 	b.subscribers = append(b.subscribers, bus.Subscriber{InstanceID: id, ProfileID: b.definitions[c].Profile, Subscriptions: subscriptions})
@@ -203,6 +203,9 @@ func timingOf(c *agent.RuntimeConfig) director.Timing {
 	}
 	if c.WakeOnStart != nil {
 		t.WakeOnStart = *c.WakeOnStart
+	}
+	if c.WakeOnStateChange != nil {
+		t.WakeOnChange = *c.WakeOnStateChange
 	}
 	if c.DeliberationFrequencyHz > 0 {
 		t.Period = time.Duration(float64(time.Second) / c.DeliberationFrequencyHz)

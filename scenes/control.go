@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"tavernsim/actors"
 	"tavernsim/engine/director"
 	"tavernsim/protocol"
 )
@@ -28,7 +27,7 @@ func (st *stage) control(env *protocol.Envelope) error {
 	case doPause:
 		st.pausing = !st.state.Director.Paused
 	case doResume:
-		st.resuming = st.state.Director.Paused
+		st.pausing, st.resuming = false, st.state.Director.Paused
 	case doTerminate:
 		st.stop(director.StoppedByRequest)
 	case doInterrupt:
@@ -44,9 +43,6 @@ func (st *stage) control(env *protocol.Envelope) error {
 // proceedToPause lets deliberations finish, runs the pause workflow, keeps the
 // fact and waits until it is durable.
 func (st *stage) proceedToPause() error {
-	if len(st.busy) > 0 {
-		return nil
-	}
 	st.pausing = false
 	st.state.Director.Paused = true
 	w := st.openWave(st.moment())
@@ -60,6 +56,10 @@ func (st *stage) proceedToPause() error {
 func (st *stage) proceedToResume() error {
 	st.resuming = false
 	st.state.Director.Paused = false
+	select {
+	case <-st.rests: // of a rest that nobody waited for
+	default:
+	}
 	w := st.openWave(st.moment())
 	w.keep(actorScene, &director.Resumed{})
 	if wf := st.def.Lifecycle.Resume; wf != "" {
@@ -184,21 +184,11 @@ func (st *stage) retryService() error {
 	if st.retry == "" || st.kept < st.state.Director.Wave {
 		return nil
 	}
-	ref := st.serviceRef(st.retry)
+	ref := *st.owner(st.retry)
 	st.retry = ""
 	st.system.Restart(ref, st.sup)
 	st.ask(ref, st.lastAsk.kind, st.lastAsk.requests)
 	return nil
-}
-
-func (st *stage) serviceRef(actor string) *actors.Ref {
-	switch actor {
-	case actorWorld:
-		return st.owners.world
-	case actorKnowledge:
-		return st.owners.knowledge
-	}
-	return st.owners.events
 }
 
 // giveUp leaves the open wave unfinished: it never happened, and the run can be

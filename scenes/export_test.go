@@ -1,7 +1,10 @@
 package scenes
 
 import (
+	"fmt"
+
 	"tavernsim/engine/agent"
+	"tavernsim/engine/knowledge"
 	"tavernsim/persistence"
 	"tavernsim/scenes/project"
 )
@@ -32,4 +35,21 @@ func Look(m *agent.Machine) map[string]any {
 		private = map[string]any{}
 	}
 	return map[string]any{"private": private, "goals": goals, "turn": int64(m.State.Turn), "waiting": int64(m.State.Waiting())}
+}
+
+// Parts are what Hash is made of, for messages about a difference.
+func Parts(s *State) map[string]string {
+	codec := s.scene.codec
+	d, _ := s.Director.Snapshot(codec)
+	k, _ := knowledge.Snapshot(codec, s.Knowledge)
+	b, _ := s.Bus.Snapshot(codec)
+	parts := map[string]string{
+		actorScene + "/agenda": fmt.Sprintf("%q", d), actorKnowledge: fmt.Sprintf("%q", k), actorEvents: fmt.Sprintf("%q", b),
+		actorWorld: fmt.Sprintf("%q", s.World.AppendSnapshot(nil)),
+	}
+	for _, m := range s.Agents {
+		a, _ := agent.Snapshot(codec, &m.State)
+		parts[m.ID.Instance] = fmt.Sprintf("%q", a)
+	}
+	return parts
 }

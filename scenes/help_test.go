@@ -1,6 +1,8 @@
 package scenes_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"tavernsim/persistence"
@@ -8,18 +10,36 @@ import (
 	"tavernsim/scenes/scenestest"
 )
 
-// restoredHash hashes the state of the newest snapshot and its tail.
-func restoredHash(t testing.TB, s *scenestest.Scene, set scenestest.Settings) (hash string, from uint64) {
+// mustRestore holds that the newest snapshot, which the live actors gave, and
+// its tail are what the facts alone give.
+func mustRestore(t testing.TB, s *scenestest.Scene, set scenestest.Settings) {
 	t.Helper()
+	var restored *scenes.State
+	var from uint64
 	s.Journal(t, func(j *persistence.Journal) {
-		state, wave, err := scenes.Restored(s.Project, s.Def, j, s.Options(t, set))
-		if err != nil {
+		var err error
+		if restored, from, err = scenes.Restored(s.Project, s.Def, j, s.Options(t, set)); err != nil {
 			t.Fatal(err)
 		}
-		if hash, err = state.Hash(); err != nil {
-			t.Fatal(err)
-		}
-		from = wave
 	})
-	return hash, from
+	got, want := scenes.Parts(restored), scenes.Parts(s.Fold(t, set))
+	for name := range want {
+		if got[name] != want[name] {
+			t.Errorf("%s: the snapshot of wave %d and its tail give\n%s\nthe facts alone give\n%s", name, from, got[name], want[name])
+		}
+	}
+}
+
+// difference shows where the stories of two scenes part.
+func difference(t testing.TB, got, want *scenestest.Scene) string {
+	t.Helper()
+	a, _ := got.Trace(t, 0)
+	b, _ := want.Trace(t, 0)
+	x, y := strings.Split(a, "\n"), strings.Split(b, "\n")
+	for i := range min(len(x), len(y)) {
+		if x[i] != y[i] {
+			return fmt.Sprintf("after %s\ngot  %s\nwant %s", strings.Join(x[max(0, i-3):i], "\n"), x[i], y[i])
+		}
+	}
+	return fmt.Sprintf("%d lines, want %d", len(x), len(y))
 }

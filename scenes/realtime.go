@@ -18,6 +18,11 @@ func (st *stage) nextRealtime() error {
 	if len(st.arrived) == 0 {
 		return st.sleepUntilNext(now)
 	}
+	return st.closeArrived(now)
+}
+
+// closeArrived closes a wave over the turns that have ended.
+func (st *stage) closeArrived(now protocol.Time) error {
 	arrived := st.arrived
 	st.arrived = nil
 	st.openWave(now)
@@ -36,17 +41,10 @@ func (st *stage) wakeDue(now protocol.Time) {
 		if !ok || at > now {
 			return
 		}
-		due := d.Take(at)
-		for _, o := range due {
-			if st.busy[o] {
-				d.Wake(o) // it hears of it when it is done
-				continue
-			}
+		// Who deliberates is woken again when it is done.
+		for _, o := range d.TakeIdle(at, func(o uint32) bool { return st.busy[o] }) {
 			st.busy[o] = true
 			st.refs[o].Tell(&protocol.Envelope{Kind: protocol.KindWake, Scene: st.id, Time: now, Wave: d.Wave + 1})
-		}
-		if len(due) == 0 {
-			return
 		}
 	}
 }

@@ -5,9 +5,11 @@ import (
 	"log/slog"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"tavernsim/actors"
 	"tavernsim/engine/director"
+	"tavernsim/engine/knowledge"
 	"tavernsim/engine/world"
 	"tavernsim/internal/metrics"
 	"tavernsim/llm"
@@ -32,7 +34,7 @@ type Options struct {
 	ProjectHash string
 
 	Model   llm.Provider
-	System  *actors.System
+	System  *actors.System // with the middleware InOrder
 	Metrics *metrics.Scene
 	Log     *slog.Logger
 	Latency *Latency // gets the wall time of every deliberation; may be nil
@@ -59,6 +61,8 @@ type Run struct {
 	crashed *failure
 	done    chan Outcome
 	stop    context.CancelFunc
+
+	wallTime *time.Timer // ends the scene; nil without such a condition
 }
 
 // Progress is what a running scene shows of itself. It may be read at any time.
@@ -107,6 +111,9 @@ func Start(p *project.Project, def *project.Scene, journal *persistence.Journal,
 		return nil, err
 	}
 	r.control(doStart)
+	if d := opt.Stop.WallTime.Std(); d > 0 {
+		r.wallTime = time.AfterFunc(d, func() { r.control(doWallTime) })
+	}
 	return r, nil
 }
 
@@ -132,7 +139,7 @@ func (r *Run) launch() error {
 	r.stage.snapshot.facts = state.Tally.Facts
 	sc.stage, err = sc.system.Spawn(actors.Spec{
 		Name: sc.actorName(actorStage), Supervisor: r.stageSup,
-		New: func() (actors.Behavior, error) { return r.stage, nil },
+		First: r.stage,
 	})
 	if err != nil {
 		return err
@@ -141,7 +148,11 @@ func (r *Run) launch() error {
 	if err := sc.spawnServices(state); err != nil {
 		return err
 	}
-	return sc.spawnAgents(machines)
+	if err := sc.spawnAgents(machines); err != nil {
+		return err
+	}
+	state.World, state.Knowledge, state.Bus = nil, knowledge.State{}, nil // theirs who own them now
+	return nil
 }
 
 // actorFailed runs on a worker: it only passes the failure on.
@@ -202,13 +213,7 @@ func (r *Run) WaitPaused(ctx context.Context) bool {
 }
 
 // Resume goes on after Pause.
-func (r *Run) Resume() {
-	select {
-	case <-r.stage.rests: // of a rest that nobody waited for
-	default:
-	}
-	r.control(doResume)
-}
+func (r *Run) Resume() { r.control(doResume) }
 
 // Terminate ends the scene gracefully; its end workflow runs.
 func (r *Run) Terminate() { r.control(doTerminate) }
@@ -225,6 +230,9 @@ func (r *Run) Wait() Outcome {
 }
 
 func (r *Run) shutdown() {
+	if r.wallTime != nil {
+		r.wallTime.Stop()
+	}
 	r.stop()
 	sc := r.scene
 	for _, ref := range append([]*actors.Ref{sc.stage, sc.owners.world, sc.owners.knowledge, sc.owners.events}, sc.refs...) {

@@ -42,9 +42,9 @@ type scene struct {
 	options Options
 	log     *slog.Logger
 
-	ids         []string // instance ids by ordinal, the scene's own last
-	ordinals    map[string]uint32
-	class       []uint16 // of an ordinal: index into definitions
+	ids         []string                               // instance ids by ordinal, the scene's own last
+	find        func(id string) (ordinal int, ok bool) // of an agent
+	class       []uint16                               // of an ordinal: index into definitions
 	definitions []*agent.Definition
 	timings     []director.Timing
 	initial     func(ordinal uint32) agent.State
@@ -80,6 +80,15 @@ type scene struct {
 func (s *scene) size() int            { return len(s.ids) - 1 }
 func (s *scene) stageOrdinal() int    { return len(s.ids) - 1 }
 func (s *scene) name(o uint32) string { return s.ids[o] }
+
+// ordinal finds an agent, or the scene's own, by instance id.
+func (s *scene) ordinal(id string) (uint32, bool) {
+	if id == actorScene {
+		return uint32(s.stageOrdinal()), true
+	}
+	o, ok := s.find(id)
+	return uint32(o), ok
+}
 
 func (s *scene) definition(o uint32) *agent.Definition { return s.definitions[s.class[o]] }
 func (s *scene) timing(o uint32) director.Timing       { return s.timings[s.class[o]] }

@@ -163,7 +163,7 @@ func (p *player) run(args []string) {
 	if set.InterruptAt == 0 { // where an interrupt takes effect is a matter of luck
 		p.digests = append(p.digests, r.Digest())
 	}
-	p.same(set)
+	mustRestore(p.t, p.scene, set)
 	if !p.print {
 		return
 	}
@@ -183,16 +183,6 @@ func errorText(err error) string {
 		return ""
 	}
 	return ": " + err.Error()
-}
-
-// same holds that what the actors gave as their state at the last snapshot,
-// with the facts since, is what the facts alone give.
-func (p *player) same(set scenestest.Settings) {
-	p.t.Helper()
-	restored, from := restoredHash(p.t, p.scene, set)
-	if folded := p.scene.FoldHash(p.t, set); folded != restored {
-		p.t.Errorf("snapshot of wave %d and tail give %s, the facts alone %s", from, restored, folded)
-	}
 }
 
 func (p *player) agent(id string) {

@@ -34,18 +34,21 @@ func (s *worldService) Receive(env *protocol.Envelope) error {
 	if err != nil {
 		return err
 	}
-	var facts []protocol.Fact
 	for in.left > 0 {
 		commit, err := readCommit(in, env.Time)
 		if err != nil {
 			return err
 		}
 		d := s.machine.Decide(s.doc, commit)
-		facts = append(facts, d.Facts...)
 		s.doc = d.Next
+		if in.left == 0 {
+			s.world.Store(s.doc) // before the scene hears of the end: it may wake readers then
+		}
+		if err := s.decided(actorWorld, d.Facts, in.left > 0); err != nil {
+			return err
+		}
 	}
-	s.world.Store(s.doc)
-	return s.decided(actorWorld, facts)
+	return nil
 }
 
 func readCommit(in *requestReader, now protocol.Time) (world.Commit, error) {
@@ -94,8 +97,9 @@ func (s *knowledgeService) Receive(env *protocol.Envelope) error {
 	for _, f := range facts {
 		s.state = knowledge.Apply(s.state, f)
 	}
-	s.knowledge.Store(&s.state)
-	return s.decided(actorKnowledge, facts)
+	bases := s.state // a copy: readers keep the pointer
+	s.knowledge.Store(&bases)
+	return s.decided(actorKnowledge, facts, false)
 }
 
 // readKnowledgeRequest reads what agent.KnowledgeWrite wrote.
@@ -142,12 +146,14 @@ func (s *channelService) Receive(env *protocol.Envelope) error {
 	if err != nil {
 		return err
 	}
-	var facts []protocol.Fact
+	limits := s.simulation().Limits
+	room := bus.Room{Events: limits.MaxEventsInWave, Deliveries: limits.MaxDeliveriesInWave}
 	for in.left > 0 {
 		publish, err := readPublish(in, env.Time)
 		if err != nil {
 			return err
 		}
+		publish.Room = &room
 		v := s.state.Decide(publish)
 		s.metrics.FilterFailures(len(v.Failures))
 		for _, f := range v.Facts {
@@ -156,9 +162,11 @@ func (s *channelService) Receive(env *protocol.Envelope) error {
 				s.deliver(routed, env.Wave)
 			}
 		}
-		facts = append(facts, v.Facts...)
+		if err := s.decided(actorEvents, v.Facts, in.left > 0); err != nil {
+			return err
+		}
 	}
-	return s.decided(actorEvents, facts)
+	return nil
 }
 
 func readPublish(in *requestReader, now protocol.Time) (bus.Publish, error) {
@@ -172,6 +180,17 @@ func readPublish(in *requestReader, now protocol.Time) (bus.Publish, error) {
 	return p, err
 }
 
+// InOrder is the mailbox middleware of scenes: events stay in the order in which
+// they were routed, which is the journal's. Lanes would let the urgent ones
+// overtake others that happen to be waiting still, and so an inbox that
+// overflows would depend on timing. The inbox sorts by urgency when it is read.
+func InOrder(env *protocol.Envelope, v actors.Verdict) actors.Verdict {
+	if env.Kind == protocol.KindEvent {
+		v.Lane = actors.LaneNormal
+	}
+	return v
+}
+
 // deliver hands one shared envelope to every receiver.
 func (s *channelService) deliver(f *bus.Routed, wave uint64) {
 	event := f.Event(s.id).Envelope
@@ -181,9 +200,9 @@ func (s *channelService) deliver(f *bus.Routed, wave uint64) {
 	}
 }
 
-// decided answers the scene.
-func (s *scene) decided(actor string, facts []protocol.Fact) error {
-	return s.handOver(protocol.KindDecided, actor, 0, 0, facts, nil)
+// decided answers the scene, or gives it a part of the answer.
+func (s *scene) decided(actor string, facts []protocol.Fact, more bool) error {
+	return s.handOver(protocol.KindDecided, actor, protocol.Decided{More: more}, facts, nil)
 }
 
 // giveState answers a request for a snapshot.
@@ -194,43 +213,48 @@ func (s *scene) giveState(actor string, state []byte) error {
 
 // spawnServices starts the three services from the given state; after a failure
 // each is restored from the journal.
-func (s *scene) spawnServices(state *State) (err error) {
-	first := map[string]bool{}
-	restored := func(actor string) (*State, error) {
-		if !first[actor] {
-			first[actor] = true
-			return state, nil
-		}
-		return s.restore()
-	}
-	spawn := func(actor string, make func(*State) actors.Behavior) *actors.Ref {
-		if err != nil {
-			return nil
-		}
-		var ref *actors.Ref
-		ref, err = s.system.Spawn(actors.Spec{
-			Name: s.actorName(actor), Supervisor: s.sup,
-			New: func() (actors.Behavior, error) {
-				st, err := restored(actor)
+func (s *scene) spawnServices(state *State) error {
+	for _, actor := range []string{actorWorld, actorKnowledge, actorEvents} {
+		ref, err := s.system.Spawn(actors.Spec{
+			Name: s.actorName(actor), Supervisor: s.sup, First: s.service(actor, state),
+			New: func(uint32) (actors.Behavior, error) {
+				restored, err := s.restore()
 				if err != nil {
 					return nil, fmt.Errorf("restore %s: %w", actor, err)
 				}
-				return make(st), nil
+				return s.service(actor, restored), nil
 			},
 		})
-		return ref
+		if err != nil {
+			return err
+		}
+		*s.owner(actor) = ref
 	}
-	limits := world.Limits{MaxBytes: s.simulation().Limits.MaxWorldBytes}
-	s.owners.world = spawn(actorWorld, func(st *State) actors.Behavior {
-		s.world.Store(st.World)
-		return &worldService{scene: s, machine: world.Machine{Limits: limits, Permissions: s.permissions}, doc: st.World}
-	})
-	s.owners.knowledge = spawn(actorKnowledge, func(st *State) actors.Behavior {
-		s.knowledge.Store(&st.Knowledge)
-		return &knowledgeService{scene: s, state: st.Knowledge}
-	})
-	s.owners.events = spawn(actorEvents, func(st *State) actors.Behavior {
-		return &channelService{scene: s, state: st.Bus}
-	})
-	return err
+	return nil
+}
+
+// owner is where the address of a service stands.
+func (s *scene) owner(actor string) **actors.Ref {
+	switch actor {
+	case actorWorld:
+		return &s.owners.world
+	case actorKnowledge:
+		return &s.owners.knowledge
+	}
+	return &s.owners.events
+}
+
+// service makes the behaviour of a service that goes on from a state.
+func (s *scene) service(actor string, state *State) actors.Behavior {
+	switch actor {
+	case actorWorld:
+		s.world.Store(state.World)
+		limits := world.Limits{MaxBytes: s.simulation().Limits.MaxWorldBytes}
+		return &worldService{scene: s, machine: world.Machine{Limits: limits, Permissions: s.permissions}, doc: state.World}
+	case actorKnowledge:
+		bases := state.Knowledge
+		s.knowledge.Store(&bases)
+		return &knowledgeService{scene: s, state: bases}
+	}
+	return &channelService{scene: s, state: state.Bus}
 }

@@ -16,10 +16,10 @@ func newBuffers() *buffers {
 
 // handOver sends a decision to the scene: facts encoded once, requests for the
 // other machines.
-func (s *scene) handOver(kind protocol.Kind, actor string, agent uint32, at protocol.Time, facts []protocol.Fact, requests []protocol.Sequenced) error {
+func (s *scene) handOver(kind protocol.Kind, actor string, d protocol.Decided, facts []protocol.Fact, requests []protocol.Sequenced) error {
 	scratch := s.buffers.pool.Get().(*[]byte)
 	defer s.buffers.pool.Put(scratch)
-	b, err := protocol.AppendDecided((*scratch)[:0], s.codec, agent, at, facts, requests)
+	b, err := protocol.AppendDecided((*scratch)[:0], s.codec, d, facts, requests)
 	if err != nil {
 		return err
 	}

@@ -29,13 +29,13 @@ type snapshotting struct {
 // snapshotDue reports whether enough has happened since the last snapshot.
 func (st *stage) snapshotDue() bool {
 	every := st.options.SnapshotFacts
-	return every > 0 && st.state.Tally.Facts-st.snapshot.facts >= every
+	return every > 0 && !st.unrestorable && st.state.Tally.Facts-st.snapshot.facts >= every
 }
 
 // snapshotWorthwhile: the last act of a stop, unless there is nothing new or
 // the scene has ended and is never resumed.
 func (st *stage) snapshotWorthwhile() bool {
-	return st.journal.Err() == nil && !st.stopping.final && st.state.Tally.Facts > st.snapshot.facts && !st.snapshotStopped()
+	return st.journal.Err() == nil && !st.unrestorable && !st.stopping.final && st.state.Tally.Facts > st.snapshot.facts && !st.snapshotStopped()
 }
 
 func (st *stage) snapshotStopped() bool { return st.snapshot.wave == st.state.Director.Wave }
@@ -108,24 +108,24 @@ func (s *scene) restore() (*State, error) {
 	if err != nil {
 		return nil, err
 	}
-	from, err := s.readSnapshot(func(name string, raw []byte) error { return state.load(name, raw) })
+	after, err := s.readSnapshot(func(name string, raw []byte) error { return state.load(name, raw) })
 	if err != nil {
 		return nil, err
 	}
-	return state, s.journal.Read(from, func(r protocol.Record) error { return state.Apply(r) })
+	return state, s.journal.Read(after.Last+1, func(r protocol.Record) error { return state.Apply(r) })
 }
 
-// readSnapshot passes the states of the newest snapshot on and returns the
-// first fact after it.
-func (s *scene) readSnapshot(yield func(name string, raw []byte) error) (from uint64, err error) {
+// readSnapshot passes the states of the newest snapshot on and returns the wave
+// that they are of.
+func (s *scene) readSnapshot(yield func(name string, raw []byte) error) (persistence.Wave, error) {
 	snap, err := s.journal.LatestSnapshot()
 	if protocol.KindOf(err) == protocol.KindNotFound || (err == nil && snap == nil) {
-		return 1, nil
+		return s.journal.Begin(), nil
 	}
 	if err != nil {
-		return 0, err
+		return persistence.Wave{}, err
 	}
-	return snap.Wave.Last + 1, snap.Read(yield)
+	return snap.Wave, snap.Read(yield)
 }
 
 // load takes one actor's state from a snapshot.
@@ -141,7 +141,7 @@ func (s *State) load(name string, raw []byte) (err error) {
 	case actorScene + "/agenda":
 		err = s.loadScene(raw)
 	default:
-		o, ok := sc.ordinals[name]
+		o, ok := sc.ordinal(name)
 		if !ok {
 			return protocol.Errorf(protocol.KindCorrupt, "scene %s: the snapshot holds the state of %q, which is no agent of the scene", sc.id, name)
 		}
@@ -163,10 +163,10 @@ func (s *State) loadScene(raw []byte) error {
 
 // restoreAgent gives one failed agent its state back: snapshot and tail, folded
 // for it alone.
-func (s *scene) restoreAgent(o uint32) (actors.Behavior, error) {
+func (s *scene) restoreAgent(o uint32) (*agentShell, error) {
 	m := s.machine(o)
 	m.Spaces = s.spaces
-	from, err := s.readSnapshot(func(name string, raw []byte) (err error) {
+	after, err := s.readSnapshot(func(name string, raw []byte) (err error) {
 		if name == s.name(o) {
 			m.State, err = agent.Restore(s.codec, raw)
 		}
@@ -182,7 +182,11 @@ func (s *scene) restoreAgent(o uint32) (actors.Behavior, error) {
 		}
 		return nil
 	}
-	err = s.journal.Read(from, func(r protocol.Record) error {
+	wave := after.Number + 1
+	err = s.journal.Read(after.Last+1, func(r protocol.Record) error {
+		if r.Kind == director.FactWaveClosed {
+			wave++
+		}
 		if r.Seq > through.Last || !mayConcern(r, s.name(o)) {
 			return nil
 		}
@@ -190,7 +194,7 @@ func (s *scene) restoreAgent(o uint32) (actors.Behavior, error) {
 		if err != nil {
 			return err
 		}
-		return foldAgents(s, only, r, fact)
+		return foldAgents(s, wave, only, r, fact)
 	})
 	return &agentShell{scene: s, machine: m, through: through.Number}, err
 }

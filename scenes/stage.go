@@ -31,7 +31,9 @@ type stage struct {
 	// Agents whose actor failed, and the wave whose facts they must be restored
 	// from.
 	broken map[uint32]uint64
-	kept   uint64 // last durable wave
+	// unrestorable: there is an agent whose state could not be read again.
+	unrestorable bool
+	kept         uint64 // last durable wave
 
 	stopping stopping
 	pausing  bool // asked for, not begun
@@ -78,6 +80,14 @@ type stopping struct {
 
 // Receive implements actors.Behavior.
 func (st *stage) Receive(env *protocol.Envelope) error {
+	err := st.receive(env)
+	if err != nil && st.journal.Err() != nil {
+		return st.journalFailed(st.journal.Err().Error())
+	}
+	return err
+}
+
+func (st *stage) receive(env *protocol.Envelope) error {
 	switch env.Kind {
 	case protocol.KindTurn, protocol.KindFailed:
 		return st.turnArrived(env)
@@ -98,15 +108,19 @@ func (st *stage) Receive(env *protocol.Envelope) error {
 // begin opens the journal's story, or goes on where it stopped.
 func (st *stage) begin() error {
 	if st.state.Director.Started {
+		st.resuming = st.state.Director.Paused // who starts a paused run again wants it to go on
 		return st.next()
 	}
 	sim := st.simulation()
 	st.state.Director.Start(st.startTime())
 	first := st.openWave(st.state.Director.Begun())
-	first.keep(actorScene, &director.Started{
+	err := st.keepTyped(actorScene, &director.Started{
 		Scene: st.id, Seed: st.seed, Clock: st.clock, Start: first.time, Tick: sim.Tick.Std(),
 		Agents: int64(st.size()), Project: st.options.ProjectHash,
 	})
+	if err != nil {
+		return err
+	}
 	if st.def.Lifecycle.Start == "" {
 		return st.closeWave()
 	}
@@ -134,6 +148,14 @@ func (st *stage) next() error {
 	}
 	if st.broken != nil {
 		st.restartBroken()
+	}
+	if st.clock == director.Realtime && st.comesToRest() {
+		switch {
+		case len(st.busy) > 0:
+			return nil // they finish first
+		case len(st.arrived) > 0:
+			return st.closeArrived(st.now())
+		}
 	}
 	switch {
 	case st.stopping.reason != "":
@@ -169,6 +191,11 @@ func (st *stage) next() error {
 	return st.pump()
 }
 
+// comesToRest: what comes next needs every deliberation ended and kept.
+func (st *stage) comesToRest() bool {
+	return (st.stopping.reason != "" && !st.stopping.kept) || st.pausing || st.snapshotDue()
+}
+
 func (st *stage) openWave(at protocol.Time) *wave {
 	st.wave = newWave(st, at)
 	st.state.Director.Now = at
@@ -192,8 +219,6 @@ func (st *stage) stop(reason string) {
 // proceedToStop runs the end workflow, keeps the last fact, waits for the disk.
 func (st *stage) proceedToStop() error {
 	switch {
-	case len(st.busy) > 0:
-		return nil // realtime: they finish first
 	case st.stopping.kept:
 		return st.finish()
 	case !st.stopping.final:

@@ -54,10 +54,11 @@ func (s *State) Apply(r protocol.Record) error {
 	if err := s.Tally.count(s.scene, r.Actor, r.Kind, r.Data, fact); err != nil {
 		return err
 	}
+	wave := s.Director.Wave + 1
 	if err := s.applyScene(r, fact); err != nil {
 		return err
 	}
-	return foldAgents(s.scene, func(o uint32) *agent.Machine { return s.Agents[o] }, r, fact)
+	return foldAgents(s.scene, wave, func(o uint32) *agent.Machine { return s.Agents[o] }, r, fact)
 }
 
 // applyScene folds what concerns the scene and its services.
@@ -96,7 +97,7 @@ func (s *State) applyScene(r protocol.Record, fact protocol.Fact) (err error) {
 // applyTurn lets the agenda know that a turn ended.
 func (s *State) applyTurn(o uint32, end *agent.TurnEnded, now protocol.Time) {
 	t := director.Turn{
-		Wave: end.Wave, Failed: end.Outcome != agent.OutcomeOK,
+		Wave: end.Wave, Failed: end.Outcome != agent.OutcomeOK, Changed: end.Changed,
 		SleepUntil: end.SleepUntil, Asleep: end.Asleep, WakeAbove: end.WakeAbove,
 	}
 	if end.Elapsed > 0 {
@@ -121,10 +122,11 @@ func priorityFor(f *bus.Routed, sc *scene, o uint32) protocol.Priority {
 
 // foldAgents lets the agents that a fact concerns know it. machine returns nil
 // for those that somebody else folds.
-func foldAgents(sc *scene, machine func(uint32) *agent.Machine, r protocol.Record, fact protocol.Fact) error {
+func foldAgents(sc *scene, wave uint64, machine func(uint32) *agent.Machine, r protocol.Record, fact protocol.Fact) error {
 	switch x := fact.(type) {
 	case *bus.Routed:
 		event := x.Event(sc.id).Envelope
+		event.Wave = wave
 		for o := range x.Receivers.All() {
 			if m := machine(o); m != nil {
 				m.Hear(receiverView(event, priorityFor(x, sc, o)))
@@ -138,14 +140,14 @@ func foldAgents(sc *scene, machine func(uint32) *agent.Machine, r protocol.Recor
 		return nil
 	}
 	if by, ok := concerns(fact); ok {
-		if o, known := sc.ordinals[by]; known {
+		if o, known := sc.ordinal(by); known {
 			if m := machine(o); m != nil {
 				m.Observe(refusalOf(fact, r.Time))
 			}
 		}
 		return nil
 	}
-	if o, known := sc.ordinals[r.Actor]; known {
+	if o, known := sc.ordinal(r.Actor); known {
 		if m := machine(o); m != nil {
 			return m.Apply(fact, r.Time)
 		}

@@ -114,6 +114,12 @@ func (t *Tally) turn(sc *scene, actor string, x *agent.TurnEnded) {
 		t.Failed++
 	}
 	t.Reflections += x.Reflections
+	if x.Expired > 0 {
+		t.Refused["expired"] += x.Expired
+	}
+	if x.Dropped > 0 {
+		t.Refused["inbox_full"] += x.Dropped
+	}
 	t.ModelCalls += x.ModelCalls
 	t.ModelFailed += x.ModelFailed
 	t.TokensIn += x.TokensIn

@@ -80,21 +80,46 @@ func (st *stage) pump() error {
 		for i, o := range w.order {
 			st.state.places[o] = uint32(i)
 		}
-		st.mergeDeferred()
+		if err := st.mergeDeferred(); err != nil {
+			return err
+		}
 	}
 	limit := st.simulation().Limits.MaxDeliberating
 	var wake *protocol.Envelope
-	for w.sent < len(w.order) && w.sent-w.merged < limit {
-		if wake == nil {
-			wake = st.wakeEnvelope()
+	for {
+		for w.sent < len(w.order) && w.sent-w.merged < limit {
+			if !w.answers[w.sent].there() { // else it failed before it was woken
+				if wake == nil {
+					wake = st.wakeEnvelope()
+				}
+				st.refs[w.order[w.sent]].Tell(wake)
+			}
+			w.sent++
 		}
-		st.refs[w.order[w.sent]].Tell(wake)
-		w.sent++
+		before := w.merged
+		if err := st.mergeAnswers(); err != nil {
+			return err
+		}
+		if w.merged == len(w.order) {
+			return st.closeWave()
+		}
+		if w.merged == before || w.sent == len(w.order) {
+			return nil
+		}
 	}
-	if w.merged < len(w.order) {
-		return nil
+}
+
+// mergeAnswers merges the turns that have ended, as far as the order allows.
+func (st *stage) mergeAnswers() error {
+	w := st.wave
+	for w.merged < w.sent && w.answers[w.merged].there() {
+		if err := st.merge(w.answers[w.merged]); err != nil {
+			return err
+		}
+		w.answers[w.merged] = arrival{}
+		w.merged++
 	}
-	return st.closeWave()
+	return nil
 }
 
 // wakeEnvelope is shared by every agent of the wave.
@@ -118,19 +143,23 @@ func (st *stage) turnArrived(env *protocol.Envelope) error {
 	if w == nil || st.phase != phaseTurns {
 		return st.strayFailure(a)
 	}
-	place := int(st.state.places[a.agent])
-	if place >= w.sent || w.order[place] != a.agent {
+	if !w.answer(a, int(st.state.places[a.agent])) {
 		return st.strayFailure(a)
 	}
-	w.answers[place] = a
-	for w.merged < w.sent && w.answers[w.merged].there() {
-		if err := st.merge(w.answers[w.merged]); err != nil {
-			return err
-		}
-		w.answers[w.merged] = arrival{}
-		w.merged++
-	}
 	return st.pump()
+}
+
+// answer puts an ended turn, or a failure, in its place. A failure may come
+// before the agent was woken: its mailbox is shut and would keep the wake.
+func (w *wave) answer(a arrival, place int) bool {
+	if place >= len(w.order) || w.order[place] != a.agent || place < w.merged {
+		return false
+	}
+	if a.failure == nil && place >= w.sent {
+		return false
+	}
+	w.answers[place] = a
+	return true
 }
 
 func (a *arrival) there() bool { return a.decided != nil || a.failure != nil }
@@ -141,7 +170,7 @@ func (st *stage) arrivalOf(env *protocol.Envelope) (a arrival, service string, e
 		if err := st.codec.Unmarshal(env.Body.Raw, a.failure); err != nil {
 			return a, "", err
 		}
-		o, ok := st.ordinals[a.failure.Actor]
+		o, ok := st.ordinal(a.failure.Actor)
 		if !ok {
 			return a, a.failure.Actor, nil
 		}
@@ -164,14 +193,20 @@ func (st *stage) strayFailure(a arrival) error {
 }
 
 // mergeDeferred lets the effects whose simulated latency has passed go first.
-func (st *stage) mergeDeferred() {
+func (st *stage) mergeDeferred() error {
 	for _, d := range st.wave.deferred {
 		st.sequence(d.Effects)
 	}
 	for _, a := range st.arrived {
-		_ = st.merge(a)
+		if st.clock == director.Virtual && st.wave.answer(a, int(st.state.places[a.agent])) {
+			continue
+		}
+		if err := st.merge(a); err != nil {
+			return err
+		}
 	}
 	st.arrived = nil
+	return nil
 }
 
 // merge takes one ended turn into the wave: its facts go to the journal, its
@@ -234,18 +269,24 @@ func (st *stage) sequence(effects []protocol.Sequenced) {
 // mergeFailure records that an agent's actor failed, and decides what becomes
 // of it.
 func (st *stage) mergeFailure(a arrival) error {
+	if st.state.Director.GaveUp(a.agent) {
+		// Not even its state can be restored. It stays as it is, and without it
+		// there is no snapshot; the journal alone can restore the run.
+		st.unrestorable = true
+		return nil
+	}
 	f := st.state.Director.Failure(a.agent, a.failure.Error, a.failure.Stack, st.wave.time)
 	st.state.Director.AgentFailed(f)
 	if err := st.keepTyped(actorScene, &f); err != nil {
 		return err
 	}
 	st.metrics.Failed(st.definition(a.agent).Profile, f.WakeAt == 0)
-	if f.WakeAt != 0 {
-		if st.broken == nil {
-			st.broken = map[uint32]uint64{}
-		}
-		st.broken[a.agent] = st.wave.number
+	// One that is given up is restored as well: it hears events, and is asked
+	// for its state at a snapshot.
+	if st.broken == nil {
+		st.broken = map[uint32]uint64{}
 	}
+	st.broken[a.agent] = st.wave.number
 	if int(a.agent) != st.stageOrdinal() {
 		st.wave.turns++
 	}
@@ -303,6 +344,9 @@ func (st *stage) serviceDecided(env *protocol.Envelope) error {
 		}
 		st.heed(fact, f)
 	}
+	if d.More {
+		return nil
+	}
 	return st.closeWave()
 }
 
@@ -316,7 +360,7 @@ func (st *stage) heed(fact protocol.Fact, f protocol.KindData) {
 		st.metrics.Routed(x.Type, x.Receivers.Len())
 	default:
 		if by, ok := concerns(fact); ok {
-			if o, ok := st.ordinals[by]; ok {
+			if o, ok := st.ordinal(by); ok {
 				st.wave.observe = append(st.wave.observe, observation{o, f.Kind, f.Data})
 			}
 		}

@@ -155,7 +155,8 @@ func (f *formatter) check() error {
 	return nil
 }
 
-func isName(s string) bool { return s != "" && NormaliseKey(s) == s }
+// isName reports a name that a key can carry as it is.
+func isName(s string) bool { return isKey([]byte(s)) && NormaliseKey(s) == s }
 
 func (f *formatter) checkCall(i int) error {
 	c := &f.m.Calls[i]

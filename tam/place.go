@@ -138,6 +138,9 @@ func (a *assembly) settleURIs(st *step) {
 		delete(loser, name)
 		delete(st.Fields, label)
 	}
+	if len(st.URIs) == 0 {
+		st.URIs = nil // none is always nil, so that equal steps are equal values
+	}
 }
 
 // inherit makes the parameters effective: shared ones where the step has none.

@@ -317,5 +317,6 @@ func (o *runOptions) show(e *env, sum *runner.Summary) error {
 func writeJSON(w io.Writer, v any) error {
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
 	return enc.Encode(v)
 }

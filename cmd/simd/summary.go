@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -98,7 +99,7 @@ func writeReport(b *strings.Builder, s *runner.SceneSummary) {
 	var lines [][]float64
 	var names []string
 	for _, v := range s.Report {
-		fmt.Fprintf(b, "    %s = %v\n", v.Path, v.Value)
+		fmt.Fprintf(b, "    %s = %s\n", v.Path, valueText(v.Value))
 		if len(v.Series) > 1 {
 			lines, names = append(lines, v.Series), append(names, v.Path)
 		}
@@ -151,4 +152,32 @@ func thousands(n int64) string {
 		s = s[:i] + "," + s[i:]
 	}
 	return s
+}
+
+// valueText shows a value of the world: text as it is, line by line, a list of
+// texts one below the other, anything else as JSON.
+func valueText(v any) string {
+	switch x := v.(type) {
+	case string:
+		return strings.ReplaceAll(x, "\n", "\n      ")
+	case []any:
+		var lines []string
+		for _, e := range x {
+			s, ok := e.(string)
+			if !ok {
+				return jsonText(v)
+			}
+			lines = append(lines, "\n      "+s)
+		}
+		return strings.Join(lines, "")
+	}
+	return jsonText(v)
+}
+
+func jsonText(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	return string(b)
 }

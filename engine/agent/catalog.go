@@ -50,7 +50,7 @@ func Catalog() []protocol.ToolSpec {
 			prop("target_agent_instance_id", "", "receiver or list of receivers; without it whoever subscribed", false),
 			enum("priority", "normal when it is missing", "low", "normal", "high", "critical"),
 			prop("ttl_seconds", "number", "it expires after this time", false),
-			prop("ephemeral", "boolean", "not kept in the journal", false)),
+			prop("ephemeral", "boolean", "a passing matter: marked so for its receivers", false)),
 		tool(ToolQueryKnowledge, "Searches a knowledge base you may read.",
 			prop("kb", "string", "alias or id; all of yours when it is missing", false),
 			prop("query", "string", "words to look for", false),

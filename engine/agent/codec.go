@@ -12,7 +12,7 @@ import (
 // the same bytes as the codec's, at a fraction of the cost.
 
 const (
-	turnEndedFields     = 18
+	turnEndedFields     = 21
 	stateUpdatedFields  = 3
 	callMadeFields      = 8
 	modelAnsweredFields = 8
@@ -34,7 +34,10 @@ func (f *TurnEnded) AppendMsg(b []byte) []byte {
 	b = msgp.AppendBool(b, f.Asleep)
 	b = protocol.AppendInt(b, int64(f.WakeAbove))
 	b = protocol.AppendInt(b, f.Reflections)
-	return protocol.AppendInt(b, f.ModelFailed)
+	b = protocol.AppendInt(b, f.ModelFailed)
+	b = protocol.AppendInt(b, f.Expired)
+	b = protocol.AppendInt(b, f.Dropped)
+	return msgp.AppendBool(b, f.Changed)
 }
 
 func readTurnEnded(raw protocol.Raw) (*TurnEnded, error) {
@@ -42,7 +45,7 @@ func readTurnEnded(raw protocol.Raw) (*TurnEnded, error) {
 	f := &TurnEnded{
 		Agent: r.Uint32(), Turn: r.Uint(), Wave: r.Uint(), Outcome: Outcome(r.Word()), Error: r.Word(), Through: r.Uint(),
 		Perceived: r.Int(), Seen: r.Int(), Calls: r.Int(), ModelCalls: r.Int(), TokensIn: r.Int(), TokensOut: r.Int(),
-		Elapsed: time.Duration(r.Int()), SleepUntil: protocol.Time(r.Int()), Asleep: r.Bool(), WakeAbove: r.Priority(), Reflections: r.Int(), ModelFailed: r.Int(),
+		Elapsed: time.Duration(r.Int()), SleepUntil: protocol.Time(r.Int()), Asleep: r.Bool(), WakeAbove: r.Priority(), Reflections: r.Int(), ModelFailed: r.Int(), Expired: r.Int(), Dropped: r.Int(), Changed: r.Bool(),
 	}
 	return f, r.End()
 }

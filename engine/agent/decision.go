@@ -63,10 +63,14 @@ func (t *Turn) respond(v any) {
 	}
 }
 
+// notUnderstood stands in the place of a tool for what could not be read as a
+// call.
+const notUnderstood = "(not understood)"
+
 // problem tells the next deliberation that something it decided was not
 // understood.
 func (t *Turn) problem(text string) {
-	t.record(&protocol.Call{ID: t.nextCallID(), Origin: protocol.OriginTAM}, &protocol.CallResult{
+	t.record(&protocol.Call{ID: t.nextCallID(), Tool: notUnderstood, Origin: protocol.OriginTAM}, &protocol.CallResult{
 		Status: protocol.CallFailed, Error: protocol.Errorf(protocol.KindInvalid, "%s", text),
 	}, true)
 }
@@ -206,7 +210,7 @@ func (t *Turn) keep(c *protocol.Call, r protocol.CallResult) {
 // record makes the fact of a call.
 func (t *Turn) record(c *protocol.Call, r *protocol.CallResult, observe bool) {
 	f := &CallMade{ID: c.ID, Tool: c.Tool, Origin: c.Origin, Status: r.Status, Observe: observe && t.worthShowing(c, r)}
-	if len(c.Params) > 0 {
+	if len(c.Params) > 0 && !toldElsewhere(c.Tool, r.Status) {
 		f.Params = t.encode(c.Params)
 	}
 	if r.Output != nil {
@@ -216,6 +220,20 @@ func (t *Turn) record(c *protocol.Call, r *protocol.CallResult, observe bool) {
 		f.Error = r.Error.Message
 	}
 	t.facts = append(t.facts, f)
+}
+
+// toldElsewhere: the parameters of these calls stand in the fact of what they
+// did (the private state, a goal, speech, the world, an event), so the fact of
+// the call itself does not repeat them.
+func toldElsewhere(tool string, status protocol.CallStatus) bool {
+	if status != protocol.CallOK && status != protocol.CallRequested {
+		return false
+	}
+	switch tool {
+	case ToolUpdatePrivateState, ToolUpdateGoal, ToolSay, ToolRequestWorldUpdate, ToolPublishEvent, ToolWriteKnowledge:
+		return true
+	}
+	return false
 }
 
 // worthShowing: what failed, and what was asked in order to know. That a write

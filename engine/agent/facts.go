@@ -48,6 +48,9 @@ type TurnEnded struct {
 	WakeAbove   protocol.Priority
 	Reflections int64
 	ModelFailed int64 // of ModelCalls
+	Expired     int64 // events whose time was over before they were perceived
+	Dropped     int64 // events that found the inbox full since the last turn
+	Changed     bool  // the private state or a goal
 }
 
 // StateUpdated is one change of the private state.

@@ -71,7 +71,7 @@ func patchField(m map[string]any, key string, rest world.Path, op string, value 
 	if err != nil {
 		return nil, err
 	}
-	next := make(map[string]any, len(m)+1)
+	next := make(map[string]any, sizeWith(m, key))
 	maps.Copy(next, m)
 	next[key] = v
 	return next, nil
@@ -140,7 +140,7 @@ func merge(have, value any, full world.Path) (any, error) {
 	if !ok && have != nil {
 		return nil, protocol.Errorf(protocol.KindInvalid, "private state: merge into %s, which is no object", full)
 	}
-	next := make(map[string]any, len(base)+len(fields))
+	next := make(map[string]any, sizeWith(base, protocol.SortedKeys(fields)...))
 	maps.Copy(next, base)
 	maps.Copy(next, fields)
 	return next, nil
@@ -185,4 +185,16 @@ func elementAt(seg world.Segment, n int) (int, bool) {
 		i += n
 	}
 	return i, i >= 0 && i < n
+}
+
+// sizeWith is the size of an object with more keys: a map that is made too large
+// stays so for the life of the agent.
+func sizeWith(m map[string]any, keys ...string) int {
+	n := len(m)
+	for _, k := range keys {
+		if _, ok := m[k]; !ok {
+			n++
+		}
+	}
+	return n
 }

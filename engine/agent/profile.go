@@ -72,8 +72,9 @@ type RuntimeConfig struct {
 	DeliberationFrequencyHz float64 `json:"deliberation_frequency_hz,omitempty"`
 	// WakeOnStart makes the agent deliberate when the scene starts. Default true.
 	WakeOnStart *bool `json:"wake_on_start,omitempty"`
-	// WakeOnStateChange makes it deliberate again after somebody else changed
-	// its private state or goals. Default true.
+	// WakeOnStateChange makes it deliberate again one tick after a deliberation
+	// that changed its private state or goals (§2.3.2). Default false: a plan of
+	// several steps then waits for an event or the floor frequency.
 	WakeOnStateChange *bool `json:"wake_on_state_change,omitempty"`
 
 	MaxModelCalls   int `json:"max_model_calls,omitempty"`  // per deliberation; default 8

@@ -317,6 +317,10 @@ func (t *Turn) goal(id string) (Goal, bool) {
 }
 
 func (t *Turn) queryKnowledge(kb string, query map[string]any) (any, error) {
+	if id, ok := query["id"]; ok { // exactly one entry
+		delete(query, "id") // rest made the object for us
+		query["ids"] = []any{id}
+	}
 	q, err := knowledge.QueryOf(query)
 	if err != nil {
 		return nil, err

@@ -102,6 +102,7 @@ func begin(m *Machine, w *Wake, space *Space) *Turn {
 	t.end = TurnEnded{
 		Agent: m.ID.Ordinal, Turn: m.State.Turn + 1, Wave: w.Wave, Outcome: OutcomeOK,
 		Through: t.through, Perceived: int64(len(t.events)), Seen: t.seen, WakeAbove: protocol.Low,
+		Expired: int64(len(m.State.inbox) - len(t.events)), Dropped: m.State.dropped,
 	}
 	t.takeOrders()
 	t.startCore()
@@ -305,7 +306,7 @@ func (t *Turn) coreInputs(plan *workflow.Plan, given map[string]any) []any {
 // CoreInputs lists what a core workflow may name in its interface.
 func CoreInputs() []string {
 	return []string{"world_state", "private_state", "active_goals", "knowledge", "interaction_history", "incoming_events",
-		"available_capabilities", "observations", "self", "now", "turn"}
+		"available_capabilities", "observations", "self", "now", "turn", "world_version"}
 }
 
 func (t *Turn) input(name string) any {
@@ -332,6 +333,8 @@ func (t *Turn) input(name string) any {
 		return t.wake.Now.String()
 	case "turn":
 		return int64(t.end.Turn)
+	case "world_version": // what expected_version wants
+		return t.wake.World.Version()
 	}
 	return nil
 }

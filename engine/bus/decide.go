@@ -12,6 +12,28 @@ import (
 type Publish struct {
 	Now    protocol.Time
 	Events []*protocol.Draft
+	// Room is what the channel may still take at this moment; Decide takes from
+	// it. nil = no bound.
+	Room *Room
+}
+
+// Room bounds what is routed at one moment: a storm of events, or one event
+// after another to everybody, ends in refusals and not in memory.
+type Room struct{ Events, Deliveries int }
+
+// admit takes an event with its deliveries, or says which bound it breaks.
+func (r *Room) admit(deliveries int) refusal {
+	switch {
+	case r == nil:
+		return refusal{}
+	case r.Events < 1:
+		return refusal{ReasonFlood, "too many events at one moment (simulation.limits.max_events_in_wave)"}
+	case r.Deliveries < deliveries:
+		return refusal{ReasonFlood, fmt.Sprintf("%d receivers; room for %d more deliveries at this moment (simulation.limits.max_deliveries_in_wave)", deliveries, r.Deliveries)}
+	}
+	r.Events--
+	r.Deliveries -= deliveries
+	return refusal{}
 }
 
 // Verdict is the decision about a Publish.
@@ -29,12 +51,13 @@ type routing struct {
 	sets         []Ranges
 	failures     int // of the event at hand
 	firstFailure int // its first entry in the verdict
+	room         *Room
 }
 
 // Decide routes drafts. Nothing changes; the caller applies the facts.
 func (s *State) Decide(p Publish) Verdict {
 	v := Verdict{Facts: make([]protocol.Fact, 0, len(p.Events))}
-	r := &routing{state: s, verdict: &v, env: &environment{self: map[string]any{}}}
+	r := &routing{state: s, verdict: &v, room: p.Room, env: &environment{self: map[string]any{}}}
 	for i, d := range p.Events {
 		v.Facts = append(v.Facts, r.route(d, s.Seq+uint64(i)+1, p.Now))
 	}
@@ -68,6 +91,9 @@ func (r *routing) route(d *protocol.Draft, seq uint64, now protocol.Time) protoc
 	f.FilterErrors = uint32(r.failures)
 	if len(f.Receivers) == 0 && len(f.Marks) > 0 {
 		return r.refuse(d, seq, allRefused(f.Marks))
+	}
+	if no := r.room.admit(f.Receivers.Len()); no.reason != "" {
+		return r.refuse(d, seq, no)
 	}
 	return f
 }

@@ -26,6 +26,7 @@ const (
 	ReasonTTL          Reason = "ttl"            // it had expired before it was routed
 	ReasonSchema       Reason = "schema"         // the payload violates the schema of its type
 	ReasonSize         Reason = "size"           // payload or target list too large
+	ReasonFlood        Reason = "flood"          // too many events or deliveries at one moment
 	ReasonNoSuchTarget Reason = "no_such_target" // nobody has that instance id
 )
 

@@ -92,12 +92,15 @@ type Stop struct {
 
 // Limits bound a scene. A zero field takes the default.
 type Limits struct {
-	MaxAgents       int      `json:"max_agents,omitempty"`         // default 1,000,000
-	MaxDeliberating int      `json:"max_deliberating,omitempty"`   // agents of one wave in flight at once; default 8,192
-	MaxEventsInWave int      `json:"max_events_in_wave,omitempty"` // published in one wave; beyond it refused; default 10,000,000
-	MaxWorldBytes   int      `json:"max_world_bytes,omitempty"`    // default 256 MiB
-	RestartBackoff  Duration `json:"restart_backoff,omitempty"`    // first wait after a failure, doubled up to 60 times; default 1s
-	MaxRestarts     int      `json:"max_restarts,omitempty"`       // of world state, event channel and scene; default 5
+	MaxAgents       int `json:"max_agents,omitempty"`       // default 1,000,000
+	MaxDeliberating int `json:"max_deliberating,omitempty"` // agents of one wave in flight at once; default 2,048
+	// MaxDeliveriesInWave bounds receivers times events of one wave; beyond it
+	// events are refused. Default 10,000,000.
+	MaxDeliveriesInWave int      `json:"max_deliveries_in_wave,omitempty"`
+	MaxEventsInWave     int      `json:"max_events_in_wave,omitempty"` // published in one wave; beyond it refused; default 10,000,000
+	MaxWorldBytes       int      `json:"max_world_bytes,omitempty"`    // default and most 32 MiB
+	RestartBackoff      Duration `json:"restart_backoff,omitempty"`    // first wait after a failure, doubled up to 60 times; default 1s
+	MaxRestarts         int      `json:"max_restarts,omitempty"`       // of world state, event channel and scene; default 5
 }
 
 // Duration is a time span written as text: "90s", "1h30m".

@@ -10,9 +10,10 @@ import (
 
 // Timing is when one agent is woken without any event.
 type Timing struct {
-	Period      time.Duration // floor frequency; 0 = only when something happens
-	WakeOnStart bool
-	MaxRestarts int // failures in a row before it is given up
+	Period       time.Duration // floor frequency; 0 = only when something happens
+	WakeOnStart  bool
+	WakeOnChange bool // one tick after a deliberation that changed the agent
+	MaxRestarts  int  // failures in a row before it is given up
 }
 
 // Config of a scene's State.
@@ -115,14 +116,22 @@ func (s *State) NextTime() (protocol.Time, bool) {
 }
 
 // Take removes and returns who is woken at time t, in the order of the wave.
-func (s *State) Take(t protocol.Time) []uint32 {
+func (s *State) Take(t protocol.Time) []uint32 { return s.TakeIdle(t, nil) }
+
+// TakeIdle is Take for those that are not busy. The others leave the agenda and
+// come back when their turn ends: what they heard stands.
+func (s *State) TakeIdle(t protocol.Time, busy func(ordinal uint32) bool) []uint32 {
 	var wave []uint32
 	for _, o := range s.agenda.take(t) {
 		if !s.valid(t, o) {
 			continue
 		}
 		sl := &s.slots[o]
-		sl.queuedAt, sl.due, sl.heard = 0, 0, 0
+		sl.queuedAt = 0
+		if busy != nil && busy(o) {
+			continue
+		}
+		sl.due, sl.heard = 0, 0
 		wave = append(wave, o)
 	}
 	slices.SortFunc(wave, func(a, b uint32) int {
@@ -177,6 +186,7 @@ func (s *State) enqueue(o uint32) {
 type Turn struct {
 	Wave         uint64        // in which it was woken
 	Failed       bool          // it reached no decision
+	Changed      bool          // its private state or a goal
 	BusyUntil    protocol.Time // simulated latency; 0 = none
 	SleepUntil   protocol.Time // 0 = it does not sleep
 	Asleep       bool          // with SleepUntil 0: until an event wakes it
@@ -205,6 +215,9 @@ func (s *State) TurnEnded(o uint32, t Turn, now protocol.Time) {
 	default:
 		sl.due = s.grid(now.Add(period))
 	}
+	if at := s.grid(now.Add(s.cfg.Tick)); t.Changed && s.cfg.Timing(o).WakeOnChange && !sl.asleep && (sl.due == 0 || at < sl.due) {
+		sl.due = at
+	}
 	s.enqueue(o)
 }
 
@@ -218,8 +231,9 @@ func (s *State) Heard(o uint32, p protocol.Priority, wave uint64, now protocol.T
 	if sl.asleep && p < sl.wakeAbove {
 		return
 	}
-	at := now.Add(s.reaction())
-	if sl.heard == 0 || at < sl.heard {
+	// On the realtime clock the last event counts: whether the one before has
+	// been acted on already is not known to a fold.
+	if at := now.Add(s.reaction()); sl.heard == 0 || at < sl.heard || s.cfg.Clock == Realtime {
 		sl.heard = s.grid(at)
 	}
 	s.enqueue(o)
@@ -265,9 +279,12 @@ func (s *State) AgentFailed(f AgentFailed) {
 		return
 	}
 	s.Restarts++
-	sl.due = f.WakeAt
+	sl.due, sl.busyUntil = f.WakeAt, f.WakeAt // what it hears meanwhile waits, too
 	s.enqueue(f.Agent)
 }
+
+// GaveUp reports whether an agent was given up.
+func (s *State) GaveUp(o uint32) bool { return s.slots[o].givenUp }
 
 // CloseWave applies the end of a wave.
 func (s *State) CloseWave(f WaveClosed, now protocol.Time) { s.Wave, s.Now = f.Wave, now }

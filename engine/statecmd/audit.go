@@ -108,6 +108,9 @@ func (r *run) record(e *command.Entry, res Result, o *op) {
 
 // auditEffect fills in what the entry did to its target.
 func (o *op) auditEffect(rec *Record) {
+	if o.before == nil { // the entry ended before it could change anything
+		o.before = o.r.auditValue(o.path, &o.found)
+	}
 	rec.Before, rec.BeforeExists = o.before, o.exists
 	rec.Version = o.d.base.doc.Version()
 	if len(o.d.changes) > 0 {

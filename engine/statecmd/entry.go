@@ -455,21 +455,55 @@ func (o *op) createCounter(at world.Path) *command.Fault {
 
 // permitted is the part of step 9 that can be asked first.
 func (o *op) permitted() *command.Fault {
-	write := world.OpSet
-	if o.e.Action == command.Delete {
-		write = world.OpDelete
+	if o.r.e.set.Permissions != nil || o.place.mount.readOnly != nil {
+		if f := o.permittedAt(o.path, o.value, o.look.Kind); f != nil {
+			return f
+		}
 	}
+	return o.guard()
+}
+
+// permittedAt asks for what the entry writes: a deep merge writes its leaves, a
+// shallow one its fields, add to an object its new keys, anything else the
+// target.
+func (o *op) permittedAt(path world.Path, value any, kind string) *command.Fault {
+	fields, isObject := value.(map[string]any)
+	into := isObject && kind == world.KindObject
+	switch {
+	case o.e.Action == command.Delete || o.e.Action == command.Pull:
+		return o.permit(world.OpDelete, path, nil)
+	case o.e.Action == command.Push:
+		return o.permit(world.OpPush, path, value)
+	case o.e.Action == command.Add && len(o.o.UniqueBy) > 0 && kind != world.KindList:
+		if key, f := uniqueKey(fields, o.o.UniqueBy); f == nil {
+			path = path.Key(key)
+		}
+	case into && o.strategy() == "deep" && o.e.Action != command.Add:
+		for _, k := range protocol.SortedKeys(fields) {
+			look, _ := o.d.edit.Look(path.Key(k))
+			if f := o.permittedAt(path.Key(k), fields[k], look.Kind); f != nil {
+				return f
+			}
+		}
+		return nil
+	case into && (o.strategy() == "shallow" || o.e.Action == command.Add):
+		return o.permit(world.OpMerge, path, value)
+	}
+	return o.permit(world.OpSet, path, value)
+}
+
+func (o *op) permit(write world.Op, path world.Path, value any) *command.Fault {
 	if p := o.r.e.set.Permissions; p != nil {
-		if err := o.d.edit.Permitted(p, o.r.in.Profile, write, o.path, o.value); err != nil {
+		if err := o.d.edit.Permitted(p, o.r.in.Profile, write, path, value); err != nil {
 			return &command.Fault{Code: command.Denied, Message: err.Error()}
 		}
 	}
 	if p := o.place.mount.readOnly; p != nil {
-		if err := o.d.edit.Permitted(p, "", write, o.path, o.value); err != nil {
+		if err := o.d.edit.Permitted(p, "", write, path, value); err != nil {
 			return &command.Fault{Code: command.Protected, Message: textf("%q is read-only", o.place.key)}
 		}
 	}
-	return o.guard()
+	return nil
 }
 
 func (o *op) guard() *command.Fault {

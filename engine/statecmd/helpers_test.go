@@ -1,8 +1,15 @@
 package statecmd
 
 import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
 	"testing"
+	"time"
 
+	"tavernsim/engine/statecmd/command"
+	"tavernsim/engine/world"
 	"tavernsim/protocol"
 )
 
@@ -14,3 +21,218 @@ func mustMarshal(tb testing.TB, f protocol.Fact) protocol.Raw {
 	}
 	return raw
 }
+
+// table is an engine, its state and a clock. Every step is held to what every
+// decision owes.
+type table struct {
+	tb  testing.TB
+	e   *Engine
+	s   State
+	now protocol.Time
+}
+
+var begin = protocol.TimeOf(time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC))
+
+// p is a prefix short enough for tests.
+const p = "s."
+
+func newTable(tb testing.TB, set Settings, state string) *table {
+	tb.Helper()
+	if set.Mounts == nil {
+		set.Mounts = []Mount{{Prefix: p, Document: "state", Bin: "s.bin"}}
+	}
+	e, err := New(set)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	v, err := readState(state)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	doc, err := world.FromValue(v, 0)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return &table{tb, e, NewState(map[string]*world.Document{"state": doc}), begin}
+}
+
+func (t *table) run(commands string) Decision {
+	t.tb.Helper()
+	batch, err := command.Decode(commands)
+	if err != nil {
+		t.tb.Fatalf("%v in %s", err, commands)
+	}
+	return t.decide(Input{Now: t.now, Batch: batch, BatchID: "b", TurnID: "t"})
+}
+
+func (t *table) decide(in Input) Decision {
+	t.tb.Helper()
+	before := mustSnapshot(t.tb, t.s)
+	dec := t.e.Decide(t.s, in)
+	again := t.e.Decide(t.s, in)
+	if !bytes.Equal(before, mustSnapshot(t.tb, t.s)) {
+		t.tb.Fatal("deciding changed the state it was given")
+	}
+	if !bytes.Equal(mustSnapshot(t.tb, dec.Next), mustSnapshot(t.tb, again.Next)) || mustJSON(t.tb, dec.Results, dec.Warnings, dec.Audit) != mustJSON(t.tb, again.Results, again.Warnings, again.Audit) {
+		t.tb.Fatalf("deciding twice differs:\n%v\n%v", dec.Results, again.Results)
+	}
+	t.check(dec)
+	if len(dec.Results) != len(in.Batch.Entries)+len(in.Batch.Inspect) {
+		t.tb.Fatalf("%d entries, %d results", len(in.Batch.Entries), len(dec.Results))
+	}
+	t.s = dec.Next
+	return dec
+}
+
+// check folds the facts through their bytes and compares.
+func (t *table) check(dec Decision) {
+	t.tb.Helper()
+	folded := t.s
+	for _, f := range dec.Facts {
+		back, err := ReadCommitted(mustMarshal(t.tb, f))
+		if err != nil {
+			t.tb.Fatal(err)
+		}
+		if folded, err = t.e.Apply(folded, back); err != nil {
+			t.tb.Fatal(err)
+		}
+	}
+	want := mustSnapshot(t.tb, dec.Next)
+	if !bytes.Equal(want, mustSnapshot(t.tb, folded)) {
+		t.tb.Fatalf("replay differs:\n%s\n%s", dec.Next.Document("state").AppendJSON(nil), folded.Document("state").AppendJSON(nil))
+	}
+	loaded, err := ReadSnapshot(want)
+	if err != nil {
+		t.tb.Fatal(err)
+	}
+	if !bytes.Equal(want, mustSnapshot(t.tb, loaded)) {
+		t.tb.Fatal("a snapshot read and written differs")
+	}
+	quiet := true
+	for _, r := range dec.Results {
+		quiet = quiet && !r.Changed
+		if r.Status == "" || r.Code == "" {
+			t.tb.Fatalf("a result without status or code: %+v", r)
+		}
+		if r.Changed && r.Status != Applied {
+			t.tb.Fatalf("%+v changed and was not applied", r)
+		}
+	}
+	if quiet && len(dec.Facts) < 2 && dec.Next.Document("state").Version() != t.s.Document("state").Version() && dec.Results != nil && len(dec.Results) > 0 {
+		t.tb.Fatal("the document changed although no entry did")
+	}
+}
+
+func (t *table) advance(d time.Duration) Decision {
+	t.tb.Helper()
+	t.now = t.now.Add(d)
+	dec := t.e.Advance(t.s, t.now)
+	t.check(dec)
+	t.s = dec.Next
+	return dec
+}
+
+func mustSnapshot(tb testing.TB, s State) []byte {
+	tb.Helper()
+	b, err := s.AppendSnapshot(nil)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return b
+}
+
+func mustJSON(tb testing.TB, v ...any) string {
+	tb.Helper()
+	b, err := json.Marshal(v)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return string(b)
+}
+
+func (t *table) state() string { return string(t.s.Document("state").AppendJSON(nil)) }
+
+// outcome writes results as "status/code" words, a "*" for a change.
+func outcomes(rs []Result) string {
+	var out []string
+	for _, r := range rs {
+		s := string(r.Status) + "/" + string(r.Code)
+		if r.Changed {
+			s += "*"
+		}
+		out = append(out, s)
+	}
+	return strings.Join(out, " ")
+}
+
+func warnings(ws []command.Warning) string {
+	var out []string
+	for _, w := range ws {
+		out = append(out, string(w.Code))
+	}
+	return strings.Join(out, " ")
+}
+
+// rule is one case of a table test: a state, commands on it, and what comes out.
+type rule struct {
+	name  string
+	state string
+	do    string // a batch
+	want  string // outcomes
+	after string // the state afterwards; "" is the state before, "~" is not compared
+	warn  string // codes
+	say   string // part of the first message
+}
+
+func (r rule) test(t *testing.T, set Settings) {
+	t.Helper()
+	if r.state == "" {
+		r.state = "{}"
+	}
+	tab := newTable(t, set, r.state)
+	was := tab.state()
+	dec := tab.run(r.do)
+	if got := outcomes(dec.Results); got != r.want {
+		t.Errorf("outcomes %q; want %q\n%+v", got, r.want, dec.Results)
+	}
+	after := r.after
+	if after == "" {
+		after = was
+	}
+	if after != "~" && tab.state() != canonical(t, after) {
+		t.Errorf("state %s\nwant  %s", tab.state(), after)
+	}
+	if got := warnings(dec.Warnings); got != r.warn {
+		t.Errorf("warnings %q; want %q: %v", got, r.warn, dec.Warnings)
+	}
+	if r.say != "" && (len(dec.Results) == 0 || !strings.Contains(dec.Results[0].Message, r.say)) {
+		t.Errorf("message %q; want %q in it", dec.Results[0].Message, r.say)
+	}
+}
+
+func canonical(tb testing.TB, text string) string {
+	tb.Helper()
+	v, err := readState(text)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return string(world.AppendJSON(nil, v))
+}
+
+// cmd writes one entry: options as JSON members.
+func cmd(action, key, value, options string) string {
+	s := fmt.Sprintf(`{"action":%q,"key":%q`, action, p+key)
+	if value != "" {
+		s += `,"value":` + value
+	}
+	if options != "" {
+		s += `,"options":{` + options + `}`
+	}
+	s += "}"
+	if !json.Valid([]byte(s)) {
+		panic("no JSON: " + s)
+	}
+	return s
+}
+
+func batch(entries ...string) string { return "[" + strings.Join(entries, ",") + "]" }

@@ -251,7 +251,10 @@ type board struct {
 	UID        string
 	Title      string
 	Templating struct {
-		List []struct{ Name, Type, Definition string }
+		List []struct {
+			Name, Type, Definition string
+			Query                  any // of the data source: a text; of the others: what Grafana asks
+		}
 	}
 	Panels []panel
 }
@@ -344,6 +347,9 @@ func (b *board) checkVariables(t *testing.T) {
 		}
 		variables[v.Name] = true
 		known(t, "variable "+v.Name, v.Definition)
+		if q, _ := v.Query.(map[string]any); q["query"] != v.Definition {
+			t.Errorf("variable %s: it asks %v and shows %s", v.Name, v.Query, v.Definition)
+		}
 		if !strings.HasSuffix(v.Definition, ", "+v.Name+")") {
 			t.Errorf("variable %s asks for something else: %s", v.Name, v.Definition)
 		}

@@ -147,7 +147,7 @@ func TestRuntimeMerge(t *testing.T) {
 		t.Fatal(err)
 	}
 	boss, trader := a.At(0).Runtime, a.At(1).Runtime
-	if boss.MaxInbox != 10 || boss.MaxCalls != 5 || boss.DeliberationFrequencyHz != 2 || *boss.WakeOnStart || !*boss.WakeOnStateChange {
+	if boss.MaxInbox != 10 || boss.MaxCalls != 5 || boss.DeliberationFrequencyHz != 2 || *boss.WakeOnStart || *boss.WakeOnStateChange {
 		t.Errorf("boss %+v", boss)
 	}
 	if trader.MaxInbox != 10 || trader.MaxCalls != 9 || trader.DeliberationFrequencyHz != 0 || trader.MaxModelCalls != 8 {

@@ -101,7 +101,7 @@ func runtimeRules() source.Rules {
 		"agent.RuntimeConfig.deliberation_frequency_hz": {Section: "§2.3.2", Range: between(0, 1000), Default: 0.0,
 			Doc: "Deliberations per second of scene time without any event. 0: only when something happens."},
 		"agent.RuntimeConfig.wake_on_start":          {Section: "§2.3.2", Default: true, Doc: "Deliberate when the scene starts."},
-		"agent.RuntimeConfig.wake_on_state_change":   {Section: "§2.3.2", Default: true, Doc: "Deliberate again after somebody else changed the private state or the goals."},
+		"agent.RuntimeConfig.wake_on_state_change":   {Section: "§2.3.2", Default: false, Doc: "Deliberate again one tick after a deliberation that changed the private state or the goals."},
 		"agent.RuntimeConfig.max_model_calls":        limit(1, 1000, 8, "Model calls of one deliberation."),
 		"agent.RuntimeConfig.max_tokens":             limit(1, 1e9, 100_000, "Tokens of one deliberation, in and out."),
 		"agent.RuntimeConfig.max_tool_rounds":        limit(1, 100, 1, "Rounds of calls, results and the model again, of one deliberation."),

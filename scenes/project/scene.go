@@ -168,9 +168,10 @@ func fillScene(d *director.Scene) {
 	}
 	sim.StartTime = sim.StartTime.UTC()
 	orElse(&sim.Limits.MaxAgents, MaxInstances)
-	orElse(&sim.Limits.MaxDeliberating, 8192)
+	orElse(&sim.Limits.MaxDeliberating, 2048)
 	orElse(&sim.Limits.MaxEventsInWave, 10_000_000)
-	orElse(&sim.Limits.MaxWorldBytes, 256<<20)
+	orElse(&sim.Limits.MaxDeliveriesInWave, 10_000_000)
+	orElse(&sim.Limits.MaxWorldBytes, 32<<20)
 	orElse(&sim.Limits.RestartBackoff, director.Duration(time.Second))
 	orElse(&sim.Limits.MaxRestarts, 5)
 }
@@ -207,7 +208,7 @@ func (l *loader) runtime(p *Profile, node *source.Node, scene *source.Document) 
 func FillRuntime(c *agent.RuntimeConfig) {
 	yes := true
 	orElse(&c.WakeOnStart, &yes)
-	orElse(&c.WakeOnStateChange, &yes)
+	orElse(&c.WakeOnStateChange, new(bool)) // false
 	orElse(&c.MaxModelCalls, 8)
 	orElse(&c.MaxTokens, 100_000)
 	orElse(&c.MaxToolRounds, 1)

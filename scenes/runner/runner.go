@@ -222,14 +222,18 @@ func open(dir string, p *project.Project, m *Manifest, opt Options) (*Runner, er
 	}
 	var err error
 	r.store, err = persistence.Open(filepath.Join(dir, journalDir), persistence.Options{
-		Durability: opt.Durability, BatchFacts: opt.BatchFacts, Observer: metrics.Journal{Set: r.metrics}, Log: r.log,
+		Durability: opt.Durability, BatchFacts: opt.BatchFacts, MemTableSize: memTableSize, Observer: metrics.Journal{Set: r.metrics}, Log: r.log,
 	})
 	if err != nil {
 		return nil, err
 	}
-	r.system = actors.NewSystem(actors.Options{Workers: opt.Workers, Logger: r.log, DeadLetter: r.deadLetter})
+	r.system = actors.NewSystem(actors.Options{Workers: opt.Workers, Middleware: []actors.Middleware{scenes.InOrder}, Logger: r.log, DeadLetter: r.deadLetter})
 	return r, nil
 }
+
+// memTableSize is a quarter of the store's default: facts come compressed, and
+// memory that agents could use is worth more here.
+const memTableSize = 16 << 20
 
 func (r *Runner) deadLetter(env *protocol.Envelope, reason string) {
 	if reason == "stopped" {

@@ -121,7 +121,7 @@ func (s *Scene) Start(set Settings) (*Running, error) {
 		return nil, err
 	}
 	r := &Running{store: store}
-	r.system = actors.NewSystem(actors.Options{Workers: set.Workers, DeadLetter: func(_ *protocol.Envelope, reason string) {
+	r.system = actors.NewSystem(actors.Options{Workers: set.Workers, Middleware: []actors.Middleware{scenes.InOrder}, DeadLetter: func(_ *protocol.Envelope, reason string) {
 		if reason != "stopped" {
 			r.dead.Add(1)
 		}

@@ -1,0 +1,46 @@
+// Package scenes makes a scene of a project run: every machine in an actor of
+// its own, one journal for all of them.
+//
+// You hold a [Run], made by [Start] of a loaded project, a scene of it and an
+// open journal. Start goes on where the journal ends, so it begins and resumes
+// alike. You owe [Run.Wait], which returns when the scene has stopped and its
+// actors are gone; the journal and the actor system stay yours. [Fold] reads a
+// journal into the [State] that it led to, without running anything.
+//
+// # Who does what
+//
+// The stage (stage.go, wave.go, control.go) is the scene's own actor: it wakes
+// agents, merges what they decided in a fixed order, has the world, the
+// knowledge and the event channel (services.go) decide about it, and keeps the
+// facts. Agents are in agents.go, what a snapshot holds in snapshot.go, the
+// folds in state.go. ARCHITECTURE.md follows one message through all of them.
+//
+// # Promises
+//
+//  1. On the virtual clock the facts depend on the project, the options that the
+//     manifest keeps and the model's answers; not on workers, block sizes,
+//     snapshots, the window of deliberations, interruptions or kills.
+//  2. State is what folding the facts gives. A live scene and [Fold] apply the
+//     same facts in the same order, and folding asks nobody.
+//  3. An agent that fails, by panic or error, stops nobody else: it is recorded,
+//     restored from the journal and woken after a backoff, or given up. A
+//     service that fails is restored and asked again; given up, it ends the scene.
+//  4. What Run reports to the outside (that it rests, that it has stopped) is
+//     durable, unless the outcome carries an error. Inside, waves may be ahead
+//     of the disk, as far as the journal allows.
+//  5. When the journal cannot be written any more, nothing more happens; what
+//     was kept can be resumed.
+//  6. Scenes share the process, the workers and the store, nothing else.
+//
+// # What waits
+//
+// No handler waits on a worker for anything but the journal: when the disk is too
+// far behind, the stage stands still and with it the scene. That is the
+// backpressure. Model calls that take time wait on goroutines of their own, at
+// most Options.ModelCalls at once.
+//
+// # Not here
+//
+// The rules (engine/...), loading (scenes/project), the run directory and
+// several scenes at once (scenes/runner).
+package scenes

@@ -1,0 +1,231 @@
+package scenes_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/tools/txtar"
+	"pgregory.net/rapid"
+
+	"tavernsim/persistence"
+	"tavernsim/scenes/project"
+	"tavernsim/scenes/scenestest"
+)
+
+// town loads testdata/town.txtar.
+func town(t testing.TB) *project.Project {
+	t.Helper()
+	var archives []*txtar.Archive
+	for _, name := range []string{"testdata/base.txtar", "testdata/town.txtar"} {
+		a, err := txtar.ParseFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		archives = append(archives, a)
+	}
+	p, err := scenestest.Load(scenestest.Files(archives...), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// The town must do what it is for: a test of sameness over a scene in which
+// nothing happens would prove nothing.
+func TestTownIsBusy(t *testing.T) {
+	s := scenestest.New(t, town(t), "")
+	r := s.Run(t, scenestest.Settings{})
+	tally := r.State.Tally
+	for name, n := range map[string]int64{
+		"deliberations": tally.Deliberations, "failed": tally.Failed, "reflections": tally.Reflections, "said": tally.Said,
+		"failed calls": tally.CallsFailed, "failed model calls": tally.ModelFailed, "events": tally.EventsRouted,
+		"deliveries": tally.EventsDelivered, "commits": tally.Commits, "conflicts": tally.Conflicts, "entries": tally.Entries,
+		"refused events": int64(len(tally.Refused)),
+	} {
+		if n < 2 {
+			t.Errorf("%s: %d", name, n)
+		}
+	}
+	if !s.Has(t, "scene.effects_deferred") {
+		t.Error("no latency")
+	}
+}
+
+// Architecture §6: the same project and seed give the same digest, whatever the
+// number of workers, the batches, the snapshots and the durability.
+func TestSameDigest(t *testing.T) {
+	p := town(t)
+	want := scenestest.New(t, p, "").Run(t, scenestest.Settings{})
+	other := scenestest.New(t, p, "").Run(t, scenestest.Settings{Seed: 99})
+	if other.Digest() == want.Digest() {
+		t.Error("another seed has the same digest")
+	}
+	for _, workers := range []int{1, 2, 7} {
+		for _, batch := range []int{1, 4096} {
+			for _, snapshots := range []int64{1, 60, -1} {
+				set := scenestest.Settings{Workers: workers, BatchFacts: batch, Snapshots: snapshots}
+				t.Run(fmt.Sprintf("workers=%d/batch=%d/snapshots=%d", workers, batch, snapshots), func(t *testing.T) {
+					s := scenestest.New(t, p, "")
+					mustEqual(t, s, set, want)
+				})
+			}
+		}
+	}
+	t.Run("memory", func(t *testing.T) {
+		r := scenestest.New(t, p, "").Run(t, scenestest.Settings{Durability: persistence.Memory})
+		if r.Digest() != want.Digest() {
+			t.Errorf("digest %s, want %s", r.Digest(), want.Digest())
+		}
+	})
+}
+
+// mustEqual runs a scene to its end and holds it to the digest of another run,
+// and its snapshots to its facts.
+func mustEqual(t testing.TB, s *scenestest.Scene, set scenestest.Settings, want scenestest.Result) {
+	t.Helper()
+	r := s.Run(t, set)
+	if r.Err != nil || r.Digest() != want.Digest() {
+		t.Errorf("%v\nwant %s", r, want.Digest())
+	}
+	if r.DeadLetters > 0 {
+		t.Errorf("%d dead letters", r.DeadLetters)
+	}
+	mustRestore(t, s, set)
+}
+
+// GOMAXPROCS is the machine's business, not the scene's.
+func TestSameDigestOnOtherMachines(t *testing.T) {
+	p := town(t)
+	want := scenestest.New(t, p, "").Run(t, scenestest.Settings{})
+	for _, n := range []int{1, 2, 4} {
+		before := runtime.GOMAXPROCS(n)
+		mustEqual(t, scenestest.New(t, p, ""), scenestest.Settings{Snapshots: 100}, want)
+		runtime.GOMAXPROCS(before)
+	}
+}
+
+// A run that is interrupted again and again, at any wave, ends like one that
+// was not.
+func TestInterruptedAndResumed(t *testing.T) {
+	p := town(t)
+	whole := scenestest.New(t, p, "")
+	want := whole.Run(t, scenestest.Settings{})
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("drawn from seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 0))
+	for range 6 {
+		s := scenestest.New(t, p, "")
+		set := scenestest.Settings{Workers: 1 + rng.IntN(4), BatchFacts: 1 + rng.IntN(100), Snapshots: int64(1 + rng.IntN(300))}
+		var story []string
+		for at := uint64(0); ; {
+			at += uint64(1 + rng.IntN(9))
+			set.InterruptAt = at
+			r := s.Run(t, set)
+			story = append(story, fmt.Sprintf("%d/%d", at, r.Wave.Number))
+			if r.Err != nil || r.DeadLetters > 0 {
+				t.Fatal(r, r.DeadLetters, story)
+			}
+			if mustRestore(t, s, set); t.Failed() {
+				t.Fatalf("interrupts (asked/at): %v", story)
+			}
+			if r.Final {
+				if r.Digest() != want.Digest() {
+					t.Fatalf("digest %s, want %s; interrupts (asked/at): %v, settings %+v\n%s", r.Digest(), want.Digest(), story, set, difference(t, s, whole))
+				}
+				break
+			}
+			at = max(at, r.Wave.Number)
+		}
+	}
+}
+
+// Random small projects: the same story under all settings.
+func TestSameDigestOfRandomProjects(t *testing.T) {
+	base, err := txtar.ParseFile("testdata/base.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dirs := t
+	rapid.Check(t, func(t *rapid.T) {
+		text := randomProject(t)
+		p, err := scenestest.Load(scenestest.Files(base, txtar.Parse([]byte(text))), nil)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, text)
+		}
+		want := scenestest.New(dirs, p, "").Run(dirs, scenestest.Settings{Workers: 1})
+		set := scenestest.Settings{
+			Workers: rapid.IntRange(1, 4).Draw(t, "workers"), BatchFacts: rapid.IntRange(1, 50).Draw(t, "batch"),
+			Snapshots: int64(rapid.IntRange(1, 40).Draw(t, "snapshots")), InterruptAt: uint64(rapid.IntRange(0, 6).Draw(t, "interrupt")),
+		}
+		s := scenestest.New(dirs, p, "")
+		if set.InterruptAt > 0 {
+			s.Run(dirs, set)
+			set.InterruptAt = 0
+		}
+		if r, err := s.Start(set); err == nil { // else the end came before the interrupt
+			r.Close()
+		}
+		var got persistence.Wave
+		s.Journal(dirs, func(j *persistence.Journal) { got = j.Durable() })
+		if got.Digest != want.Wave.Digest {
+			t.Fatalf("digest %s, want %s; %+v\n%s", got.Digest, want.Digest(), set, text)
+		}
+		if mustRestore(dirs, s, set); dirs.Failed() {
+			t.Fatalf("%+v\n%s", set, text)
+		}
+	})
+}
+
+// randomProject draws a scene and a model whose agents call tools at random.
+func randomProject(t *rapid.T) string {
+	calls := []string{
+		`{tool: RequestWorldStateUpdateTool, params: {path: n, op: add, value: "{{randInt -5 5}}"}}`,
+		`{tool: RequestWorldStateUpdateTool, params: {path: "{{pick \"a\" \"b\"}}", value: "{{.agent}}", expected_version: "{{randInt 1 9}}"}}`,
+		`{tool: RequestWorldStateUpdateTool, params: {path: n.x, value: 1}}`,
+		`{tool: PublishEventTool, params: {type: talk.x, payload: "{{randInt 1 9}}"}}`,
+		`{tool: PublishEventTool, params: {type: talk.y, priority: high, ttl_seconds: 1, target_agent_instance_id: "a_{{randInt 1 5}}"}}`,
+		`{tool: UpdatePrivateStateTool, params: {path: n, op: add, value: 1}}`,
+		`{tool: UpdatePrivateStateTool, params: {path: n, op: push, value: 1}}`,
+		`{tool: SleepTool, params: {seconds: "{{randInt 0 3}}"}}`,
+		`{tool: SayTool, params: {text: "{{pick \"oh\" \"ah\"}}"}}`,
+		`{tool: UpdateGoalTool, params: {id: "g{{randInt 1 3}}", status: "{{pick \"active\" \"completed\" \"lost\"}}"}}`,
+		`{tool: NoSuchTool}`,
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, `-- scenes/s.yaml --
+id: s
+name: S
+schema_version: "1.0"
+event_bus_config: {max_depth: %d, max_revisits: %d, loop_action: %s, default_event_ttl_seconds: %d}
+agent_instances:
+  - {instance_id: "a_{n}", profile_id: person, count: %d, custom_runtime_config: {deliberation_frequency_hz: %v, max_inbox: %d, max_observations: %d, max_tool_rounds: %d}}
+initial_world_state: {n: 0}
+simulation: {seed: %d, tick: %s, stop: {ticks: %d}, limits: {max_deliberating: %d}}
+-- models/voices.yaml --
+rules:
+`,
+		rapid.IntRange(1, 5).Draw(t, "depth"), rapid.IntRange(1, 3).Draw(t, "revisits"),
+		rapid.SampledFrom([]string{"drop", "deprioritize", "warn"}).Draw(t, "loop"), rapid.IntRange(0, 3).Draw(t, "ttl"),
+		rapid.IntRange(1, 5).Draw(t, "agents"), rapid.SampledFrom([]float64{0, 0.5, 1, 3}).Draw(t, "hz"),
+		rapid.IntRange(1, 4).Draw(t, "inbox"), rapid.IntRange(1, 4).Draw(t, "observations"), rapid.IntRange(1, 3).Draw(t, "rounds"),
+		rapid.IntRange(0, 1000).Draw(t, "seed"), rapid.SampledFrom([]string{"1s", "700ms", "3s"}).Draw(t, "tick"),
+		rapid.IntRange(1, 8).Draw(t, "ticks"), rapid.IntRange(1, 3).Draw(t, "deliberating"))
+	for range rapid.IntRange(0, 4).Draw(t, "rules") {
+		fmt.Fprintf(&b, "  - match: {chance: 0.5}\n")
+		if rapid.Bool().Draw(t, "slow") {
+			fmt.Fprintf(&b, "    latency: {min: 100ms, max: 3s}\n")
+		}
+		if rapid.IntRange(0, 9).Draw(t, "fails") == 0 {
+			fmt.Fprintf(&b, "    answer: {fail: timeout}\n")
+			continue
+		}
+		list := rapid.SliceOfN(rapid.SampledFrom(calls), 0, 4).Draw(t, "calls")
+		fmt.Fprintf(&b, "    answer: {text: \"%s\", calls: [%s]}\n", rapid.SampledFrom([]string{"", "Hm.", "{{randInt 1 6}}"}).Draw(t, "text"), strings.Join(list, ", "))
+	}
+	b.WriteString("otherwise: {text: \"\"}\n")
+	return b.String()
+}
