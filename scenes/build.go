@@ -41,9 +41,9 @@ func build(p *project.Project, def *project.Scene, journal *persistence.Journal,
 		sc.options.ModelCalls = 64
 	}
 	if opt.Until != "" {
-		program, err := expr.Compile(opt.Until, "world", "scene")
+		program, err := compileUntil(opt.Until)
 		if err != nil {
-			return nil, protocol.Errorf(protocol.KindInvalid, "--until: %w", err)
+			return nil, err
 		}
 		sc.untilProgram = program
 	}
@@ -61,6 +61,20 @@ func build(p *project.Project, def *project.Scene, journal *persistence.Journal,
 	b.stage()
 	b.channel(p)
 	return sc, nil
+}
+
+// CheckUntil says what is wrong with a stop condition.
+func CheckUntil(text string) error {
+	_, err := compileUntil(text)
+	return err
+}
+
+func compileUntil(text string) (*expr.Program, error) {
+	program, err := expr.Compile(text, "world", "scene")
+	if err != nil {
+		return nil, protocol.Errorf(protocol.KindInvalid, "stop condition %q: %w", text, err)
+	}
+	return program, nil
 }
 
 // builder holds what is only needed while a scene is built.

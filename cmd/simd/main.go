@@ -19,7 +19,6 @@ import (
 )
 
 func main() {
-	tuneMemory()
 	os.Exit(execute(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
@@ -140,7 +139,7 @@ compared to the byte.`,
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.AddGroup(&cobra.Group{ID: "run", Title: "Simulations:"}, &cobra.Group{ID: "tools", Title: "Tools:"})
-	for _, c := range []*cobra.Command{newRun(e), newReplay(e), newValidate(e)} {
+	for _, c := range []*cobra.Command{newRun(e), newReplay(e), newValidate(e), newBench(e)} {
 		c.GroupID = "run"
 		root.AddCommand(c)
 	}

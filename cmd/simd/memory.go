@@ -5,12 +5,21 @@ import (
 	"runtime/debug"
 )
 
-// gcPercent trades memory for time: with many agents the collector is the wall.
-// GOGC in the environment overrides it.
-const gcPercent = 300
+// With few agents memory is cheap and the collector is the wall; with many it
+// is the other way round. GOGC in the environment overrides both.
+const (
+	fewAgents = 20_000
+	gcFew     = 300
+	gcMany    = 60
+)
 
-func tuneMemory() {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(gcPercent)
+// tuneMemory sets the garbage collector for a number of agents.
+func tuneMemory(agents int) {
+	switch {
+	case os.Getenv("GOGC") != "":
+	case agents < fewAgents:
+		debug.SetGCPercent(gcFew)
+	default:
+		debug.SetGCPercent(gcMany)
 	}
 }

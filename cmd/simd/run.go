@@ -132,7 +132,7 @@ func (o *runOptions) run(cmd *cobra.Command, e *env, dir string) error {
 func (o *runOptions) options(cmd *cobra.Command, e *env) (runner.Options, error) {
 	opt := runner.Options{
 		Scenes: o.scenes, Dir: o.out, Clock: director.ClockKind(o.clock), Agents: o.agents, For: o.length, Ticks: o.ticks, Until: o.until,
-		BatchFacts: o.batch, SnapshotFacts: o.snapshot, Version: version().Version, Args: e.args,
+		BatchFacts: o.batch, SnapshotFacts: o.snapshot, Version: version().Version, Args: e.args, Sized: tuneMemory,
 	}
 	switch opt.Clock {
 	case "", director.Virtual, director.Realtime:
@@ -267,7 +267,7 @@ func (o *runOptions) runRepeat(ctx context.Context, e *env, dir string, opt runn
 			each.Dir = filepath.Join(filepath.Dir(first.RunDir), fmt.Sprintf("%s-repeat-%d", filepath.Base(first.RunDir), i+1))
 		}
 		if first != nil {
-			each.Seed = &first.Seeds()[0]
+			each.Seeds = first.Seeds()
 		}
 		sum, err := o.runOnce(ctx, e, dir, each)
 		if err != nil {

@@ -30,7 +30,7 @@ func crashChild(dir string) error {
 	if exists(filepath.Join(dir, manifestFile)) {
 		r, err = Resume(dir, Options{})
 	} else if err = os.RemoveAll(dir); err == nil { // killed before it was a run
-		p, loadErr := loadFS(fsys, "town", true)
+		p, loadErr := LoadFS(fsys, "town", true)
 		if loadErr != nil {
 			return loadErr
 		}

@@ -84,7 +84,11 @@ func newManifest(p *project.Project, defs []*project.Scene, opt Options) (*Manif
 		if opt.Clock != "" {
 			m.Clocks[id] = opt.Clock
 		}
-		seed, err := seedOf(opt.Seed, sim.Seed)
+		flag := opt.Seed
+		if own, ok := opt.Seeds[id]; ok {
+			flag = &own
+		}
+		seed, err := seedOf(flag, sim.Seed)
 		if err != nil {
 			return nil, err
 		}
@@ -115,7 +119,7 @@ func (m *Manifest) options(now Options) Options {
 	opt := Options{
 		Scenes: m.Scenes, Agents: m.Agents, For: m.For.Std(), Ticks: m.Ticks, Until: m.Until, Durability: m.Durability,
 		BatchFacts: m.BatchFacts, SnapshotFacts: m.Snapshots,
-		Workers: now.Workers, Metrics: now.Metrics, Log: now.Log, Version: now.Version,
+		Workers: now.Workers, Metrics: now.Metrics, Log: now.Log, Version: now.Version, Sized: now.Sized,
 	}
 	if now.Durability != "" {
 		opt.Durability = now.Durability

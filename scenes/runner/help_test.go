@@ -31,7 +31,7 @@ func loadTown(t testing.TB) *project.Project {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := loadFS(fsys, "town", true)
+	p, err := LoadFS(fsys, "town", true)
 	if err != nil {
 		t.Fatal(err)
 	}

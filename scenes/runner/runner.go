@@ -19,6 +19,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,9 +45,10 @@ import (
 // Options of a run. The zero value runs the default scene into a new directory
 // below runs/.
 type Options struct {
-	Scenes     []string // ids; none = the default scene
-	Dir        string   // run directory; "" = runs/<time>-<scene>
-	Seed       *uint64  // nil = the scene's, else drawn
+	Scenes     []string          // ids; none = the default scene
+	Dir        string            // run directory; "" = runs/<time>-<scene>
+	Seed       *uint64           // nil = the scene's, else drawn
+	Seeds      map[string]uint64 // by scene id; wins over Seed
 	Clock      director.ClockKind
 	Agents     int // scales the counts of agent_instances; 0 = as defined
 	For        time.Duration
@@ -63,6 +65,9 @@ type Options struct {
 	Args          []string // of the program, for the manifest
 	Metrics       *metrics.Set
 	Log           *slog.Logger
+	// Sized hears how many agents the scenes have together, before they are made:
+	// the moment to set the process up for them. May be nil.
+	Sized func(agents int)
 }
 
 // Runner is a run under way.
@@ -149,6 +154,9 @@ func Start(p *project.Project, opt Options) (*Runner, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := check(defs, opt); err != nil {
+		return nil, err
+	}
 	m, err := newManifest(p, defs, opt)
 	if err != nil {
 		return nil, err
@@ -211,6 +219,24 @@ func pick(p *project.Project, ids []string) ([]*project.Scene, error) {
 	return defs, nil
 }
 
+// check finds what is wrong with the options before anything is written.
+func check(defs []*project.Scene, opt Options) error {
+	if opt.Until != "" {
+		if err := scenes.CheckUntil(opt.Until); err != nil {
+			return err
+		}
+	}
+	for _, def := range defs {
+		if _, err := def.Agents(opt.Agents); err != nil {
+			return err
+		}
+		if clock := cmp.Or(opt.Clock, def.Definition.Simulation.Clock); clock == director.Realtime && opt.Ticks > 0 {
+			return protocol.Errorf(protocol.KindInvalid, "scene %s: ticks belong to the virtual clock; end a realtime run with a time", def.Definition.ID)
+		}
+	}
+	return nil
+}
+
 // open opens the store and starts the workers.
 func open(dir string, p *project.Project, m *Manifest, opt Options) (*Runner, error) {
 	r := &Runner{Dir: dir, Manifest: m, Project: p, metrics: opt.Metrics, log: opt.Log, started: time.Now()}
@@ -244,6 +270,17 @@ func (r *Runner) deadLetter(env *protocol.Envelope, reason string) {
 }
 
 func (r *Runner) start(defs []*project.Scene, opt Options) error {
+	if opt.Sized != nil {
+		total := 0
+		for _, def := range defs {
+			agents, err := def.Agents(opt.Agents)
+			if err != nil {
+				return errors.Join(err, r.close())
+			}
+			total += agents.Len()
+		}
+		opt.Sized(total)
+	}
 	for _, def := range defs {
 		if err := r.startScene(def, opt); err != nil {
 			r.interruptAll()

@@ -214,11 +214,11 @@ func (s *Summary) Digests() string {
 	return strings.Join(list, " ")
 }
 
-// Seeds lists the seed of every scene, in the order of the run.
-func (s *Summary) Seeds() []uint64 {
-	var list []uint64
+// Seeds are the seeds of the scenes.
+func (s *Summary) Seeds() map[string]uint64 {
+	seeds := map[string]uint64{}
 	for _, sc := range s.all() {
-		list = append(list, sc.Seed)
+		seeds[sc.Scene] = sc.Seed
 	}
-	return list
+	return seeds
 }

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"tavernsim/bench"
+	"tavernsim/persistence"
+)
+
+type benchOptions struct {
+	agents     []int
+	ticks      int64
+	durability string
+	workers    int
+	count      int
+	json       bool
+	gobench    bool
+}
+
+func newBench(e *env) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "bench",
+		Short: "Measure the engine on this machine",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	c.AddCommand(newBenchDeliberation(e))
+	return c
+}
+
+func newBenchDeliberation(e *env) *cobra.Command {
+	var o benchOptions
+	c := &cobra.Command{
+		Use:   "deliberation",
+		Short: "Agents with a real workflow, the scripted model and a real journal",
+		Long: `Run agents that perceive, render a prompt, ask the scripted model, change their
+private state and the world and publish events, with every fact in the journal,
+and say what one deliberation costs, beside what its parts cost alone in the
+same run: bare actor sends, a msgpack round trip, bare database batches of the
+same bytes.
+
+Absolute times depend on the machine and on who else uses it: keep the ratio.`,
+		Example: `  simd bench deliberation
+  simd bench deliberation --agents 1000,100000 --ticks 10 --durability power
+  simd bench deliberation --count 10 --gobench > new.txt   # then: benchstat old.txt new.txt`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return o.run(e) },
+	}
+	f := c.Flags()
+	f.IntSliceVar(&o.agents, "agents", []int{10_000}, "numbers of agents")
+	f.Int64Var(&o.ticks, "ticks", 10, "deliberations of each agent")
+	f.StringVar(&o.durability, "durability", "process", "memory, process or power")
+	f.IntVar(&o.workers, "workers", 0, "workers that drive the actors (default GOMAXPROCS)")
+	f.IntVar(&o.count, "count", 1, "how often")
+	f.BoolVar(&o.json, "json", false, "one JSON object per run")
+	f.BoolVar(&o.gobench, "gobench", false, "the form of go test -bench, for benchstat")
+	return c
+}
+
+func (o *benchOptions) run(e *env) error {
+	level, err := persistence.ParseDurability(o.durability)
+	if err != nil {
+		return usageError{err}
+	}
+	if o.count < 1 || o.ticks < 1 || (o.json && o.gobench) {
+		return usageError{fmt.Errorf("bench wants --count and --ticks of at least 1, and one of --json and --gobench")}
+	}
+	if o.gobench {
+		fmt.Fprintf(e.out, "Unit deliberations/s better=higher\nUnit B/agent better=lower\nUnit journal-B/op better=lower\n")
+	}
+	for range o.count {
+		for _, n := range o.agents {
+			if n < 1 {
+				return usageError{fmt.Errorf("--agents %d: want at least 1", n)}
+			}
+			tuneMemory(n)
+			d, err := bench.RunDeliberation(bench.DeliberationOptions{Agents: n, Ticks: o.ticks, Durability: level, Workers: o.workers})
+			if err != nil {
+				return err
+			}
+			l, err := bench.MeasureLimits(d)
+			if err != nil {
+				return err
+			}
+			if err := o.show(e.out, d, l); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (o *benchOptions) show(w io.Writer, d bench.Deliberation, l bench.Limits) error {
+	switch {
+	case o.json:
+		return writeJSON(w, map[string]any{"deliberation": d, "limits": l})
+	case o.gobench:
+		_, err := fmt.Fprintf(w, "BenchmarkDeliberation/agents=%d/durability=%s %d %.0f ns/op %.0f deliberations/s %.0f cpu-ns/op %.0f journal-B/op %.1f allocs/op %.0f B/op %.0f B/agent %.0f p99-ns %.2f x-floor\n",
+			d.Agents, d.Durability, d.Deliberations, d.NsPer, d.PerSecond, d.CPUNsPer, d.BytesPer, d.AllocsPer, d.AllocBytesPer, d.MemoryPerAgent, d.P99*1e9, l.Ratio)
+		return err
+	}
+	var b strings.Builder
+	row := func(name, format string, args ...any) {
+		fmt.Fprintf(&b, "  %-24s %s\n", name, fmt.Sprintf(format, args...))
+	}
+	fmt.Fprintf(&b, "%s agents, %s deliberations, durability %s\n", thousands(int64(d.Agents)), thousands(d.Deliberations), d.Durability)
+	row("throughput", "%s deliberations/s in %.2fs", thousands(int64(d.PerSecond)), d.WallSeconds)
+	row("one deliberation", "%.1f µs wall  %.1f µs CPU  %.0f allocations  %s allocated", d.NsPer/1e3, d.CPUNsPer/1e3, d.AllocsPer, size(d.AllocBytesPer))
+	row("journal", "%.0f bytes and %.1f facts each", d.BytesPer, l.FactsPer)
+	row("latency", "p50 %s  p99 %s", brief(d.P50), brief(d.P99))
+	row("memory", "%s resident per agent at the peak", size(d.MemoryPerAgent))
+	fmt.Fprintf(&b, "limits in the same run\n")
+	row("bare Proto.Actor send", "%.0f ns   (ours: %.0f ns)", l.ProtoActorSend, l.Send)
+	row("msgpack round trip", "%.0f ns", l.RoundTrip)
+	row("bare Pebble, per fact", "%.0f ns of %.0f bytes", l.PebbleFact, l.FactBytes)
+	row("floor", "%.1f µs: two sends, a round trip, the facts; a deliberation takes %.1f times that", l.Floor/1e3, l.Ratio)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
