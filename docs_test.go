@@ -22,6 +22,7 @@ import (
 	"testing"
 	"unicode"
 
+	"tavernsim/bench"
 	"tavernsim/engine/agent"
 	"tavernsim/scenes/runner"
 )
@@ -134,11 +135,12 @@ func TestDeliberationPage(t *testing.T) {
 	}
 }
 
-// TestRunPages: every field of the manifest and of the summary is on its page,
+// TestRunPages: every field of what the program writes as JSON is on its page,
 // and nothing else.
 func TestRunPages(t *testing.T) {
 	for page, types := range map[string][]reflect.Type{
 		"docs/formats/run-directory.md": {reflect.TypeFor[runner.Manifest]()},
+		"docs/formats/bench.md":         {reflect.TypeFor[bench.Deliberation](), reflect.TypeFor[bench.Limits]()},
 		"docs/formats/summary.md": {
 			reflect.TypeFor[runner.Summary](), reflect.TypeFor[runner.SceneSummary](), reflect.TypeFor[runner.EventCounts](),
 			reflect.TypeFor[runner.WorldCounts](), reflect.TypeFor[runner.Journal](), reflect.TypeFor[runner.Replayed](), reflect.TypeFor[runner.ReplayedScene](),
@@ -223,10 +225,16 @@ func commandLinePage(t *testing.T, simd string) {
 func leaves(t *testing.T, simd string, above ...string) []string {
 	help := output(t, simd, append(above, "--help")...)
 	var names []string
-	for _, m := range regexp.MustCompile(`(?m)^  ([a-z]+) {2,}\S`).FindAllStringSubmatch(help, -1) {
-		if m[1] != "help" && m[1] != "completion" && m[1] != "simd" {
-			names = append(names, leaves(t, simd, append(slices.Clone(above), m[1])...)...)
+	group := ""
+	for _, line := range strings.Split(help, "\n") {
+		if strings.HasSuffix(line, ":") && !strings.HasPrefix(line, " ") {
+			group = line
 		}
+		m := regexp.MustCompile(`^  ([a-z]+) `).FindStringSubmatch(line)
+		if m == nil || slices.Contains([]string{"Usage:", "Examples:", "Flags:", "Additional Commands:"}, group) {
+			continue
+		}
+		names = append(names, leaves(t, simd, append(slices.Clone(above), m[1])...)...)
 	}
 	if len(names) == 0 {
 		return []string{strings.Join(above, " ")}
@@ -284,8 +292,9 @@ func readme(t *testing.T, simd string) {
 	}
 }
 
-// follows compares output with what a page shows, line by line. "…" stands for
-// any text in a line, and a line with nothing else for any lines.
+// follows compares output with what a page shows, line by line and without regard
+// to indentation. "…" stands for any text in a line, and a line with nothing
+// else for any lines.
 func follows(out, shown string) string {
 	lines, at, loose := strings.Split(out, "\n"), 0, false
 	for _, want := range strings.Split(strings.TrimSuffix(shown, "\n"), "\n") {
@@ -293,7 +302,7 @@ func follows(out, shown string) string {
 			loose = true
 			continue
 		}
-		pattern := regexp.MustCompile("^" + strings.ReplaceAll(regexp.QuoteMeta(want), "…", ".*") + "$")
+		pattern := regexp.MustCompile(`^\s*` + strings.ReplaceAll(regexp.QuoteMeta(strings.TrimSpace(want)), "…", ".*") + `\s*$`)
 		for loose && at < len(lines) && !pattern.MatchString(lines[at]) {
 			at++
 		}
@@ -315,6 +324,7 @@ func TestFollows(t *testing.T) {
 		{"a\nx\nc", "a\nc", false},
 		{"a\nb", "a\nb\nc", false},
 		{"a.b", "a+b", false},
+		{"    a\n  b ", "  a\nb", true},
 	} {
 		if got := follows(c.out, c.shown); (got == "") != c.ok {
 			t.Errorf("%q against %q: %q", c.out, c.shown, got)

@@ -24,27 +24,24 @@ const (
 // Sequenced is a request to another machine of the scene. The scene merges the
 // requests of a wave in its fixed order before it passes them on.
 type Sequenced struct {
-	_msgpack struct{} `msgpack:",as_array"`
-	To       string
-	Data     Raw
+	To   string
+	Data Raw
 }
 
 // KindData is an encoded fact.
 type KindData struct {
-	_msgpack struct{} `msgpack:",as_array"`
-	Kind     string
-	Data     Raw
+	Kind string
+	Data Raw
 }
 
 // Decided is the body of the envelope in which an actor hands a decision to
 // its scene: the facts, encoded once, and the effects that need the order.
 type Decided struct {
-	_msgpack struct{} `msgpack:",as_array"`
-	Agent    uint32   // ordinal of who decided; 0 for services
-	At       Time     // scene time of the decision; 0 for services
-	More     bool     // another part of the same decision follows
-	Facts    []KindData
-	Effects  []Sequenced
+	Agent   uint32 // ordinal of who decided; 0 for services
+	At      Time   // scene time of the decision; 0 for services
+	More    bool   // another part of the same decision follows
+	Facts   []KindData
+	Effects []Sequenced
 }
 
 // AppendDecided writes the msgpack form of a decision: the header fields of d,

@@ -13,8 +13,7 @@ import (
 // Draft is an event as its publisher wants it; the event channel makes an
 // Envelope out of it, or refuses.
 type Draft struct {
-	_msgpack    struct{} `msgpack:",as_array"`
-	ID          string   // of an event that is published again; the channel gives its own
+	ID          string // of an event that is published again; the channel gives its own
 	Type        string
 	Source      string   // instance id of the publisher; "" = from outside
 	Targets     []string // instance ids; empty = whoever subscribed

@@ -8,6 +8,7 @@ import (
 	"tavernsim/actors"
 	"tavernsim/engine/agent"
 	"tavernsim/engine/director"
+	"tavernsim/internal/metrics"
 	"tavernsim/llm"
 	"tavernsim/protocol"
 )
@@ -25,6 +26,7 @@ type agentShell struct {
 	wave    uint64        // of the deliberation in flight
 	woken   protocol.Time // scene time at which the deliberation in flight began
 	began   time.Time     // the same on the wall clock
+	sample  *sample       // of the deliberation in flight; nil = its stages are not measured
 }
 
 // Receive implements actors.Behavior.
@@ -68,6 +70,7 @@ func (a *agentShell) wake(env *protocol.Envelope) error {
 	}
 	o := a.machine.ID.Ordinal
 	a.wave, a.began, a.woken = env.Wave, time.Now(), env.Time
+	a.sample = a.newSample(env.Wave)
 	in := &agent.Wake{
 		Now: env.Time, Wave: env.Wave, World: a.world.Load(), Knowledge: *a.knowledge.Load(),
 		Draw: a.draw(o, env.Time, a.machine.State.Turn+1), Realtime: a.clock == director.Realtime, Workflow: env.Type,
@@ -81,6 +84,7 @@ func (a *agentShell) wake(env *protocol.Envelope) error {
 func (a *agentShell) step(in any) error {
 	for in != nil {
 		d, err := a.machine.Decide(in)
+		a.sample.lap(metrics.StageDecide)
 		if err != nil {
 			return err
 		}
@@ -91,6 +95,7 @@ func (a *agentShell) step(in any) error {
 				return protocol.Errorf(protocol.KindInternal, "agent %s: effect %s", a.machine.ID.Instance, e.EffectKind())
 			}
 			next := a.ask(call)
+			a.sample.lap(metrics.StageModel)
 			switch {
 			case next == nil:
 			case in != nil: // several at once: the others wait their turn in the mailbox
@@ -118,11 +123,17 @@ func (a *agentShell) ended(facts []protocol.Fact, requests []protocol.Sequenced)
 		}
 	}
 	took := time.Since(a.began)
-	a.metrics.Took(a.machine.Def.Profile, took)
+	if p := a.profiles[a.class[a.machine.ID.Ordinal]]; p != nil {
+		p.Took(took)
+	}
 	a.options.Latency.record(took)
-	err := a.handOver(protocol.KindTurn, a.machine.ID.Instance, protocol.Decided{Agent: a.machine.ID.Ordinal, At: a.woken}, facts, requests)
+	env, err := a.parcel(protocol.KindTurn, a.machine.ID.Instance, protocol.Decided{Agent: a.machine.ID.Ordinal, At: a.woken}, facts, requests)
 	a.machine.Release()
-	return err
+	if err != nil {
+		return err
+	}
+	a.sendMeasured(env)
+	return nil
 }
 
 // ask carries out a model call: at once, or on a goroutine whose answer comes
@@ -170,6 +181,7 @@ func (a *agentShell) answered(env *protocol.Envelope) error {
 	if env.Wave != a.wave {
 		return nil // of a deliberation that is over, or that a failure ended
 	}
+	a.sample.lap(metrics.StageModel)
 	x, err := decodeAnswer(a.codec, env.Body.Raw)
 	if err != nil {
 		return err
@@ -191,7 +203,7 @@ func (s *scene) spawnAgents(machines []*agent.Machine) error {
 func (s *scene) spawnAgent(o uint32, m *agent.Machine) error {
 	m.Spaces = s.spaces
 	ref, err := s.system.Spawn(actors.Spec{
-		Name: s.actorName(s.name(o)), Supervisor: s.sup, First: &agentShell{scene: s, machine: m}, New: s.reviveAgent, ID: o,
+		Name: s.actorName(s.name(o)), Supervisor: s.sup, First: &agentShell{scene: s, machine: m}, New: s.reviveAgent, ID: o, Kind: kindAgent,
 	})
 	s.refs[o] = ref
 	return err

@@ -60,6 +60,9 @@ func build(p *project.Project, def *project.Scene, journal *persistence.Journal,
 	b.agents(agents)
 	b.stage()
 	b.channel(p)
+	if sc.metrics != nil {
+		b.declare()
+	}
 	return sc, nil
 }
 

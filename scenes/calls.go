@@ -3,6 +3,7 @@ package scenes
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"tavernsim/engine/agent"
@@ -15,6 +16,7 @@ import (
 type callRunner struct {
 	model llm.Provider
 	slots chan struct{}
+	queue atomic.Int32 // calls that wait for a slot
 	done  sync.WaitGroup
 }
 
@@ -31,12 +33,10 @@ func (r *callRunner) call(ctx context.Context, c *agent.CallModel) (protocol.Mod
 	if err := wait(ctx, c.Wait); err != nil {
 		return protocol.ModelAnswer{}, err
 	}
-	select {
-	case r.slots <- struct{}{}:
-		defer func() { <-r.slots }()
-	case <-ctx.Done():
+	if !r.take(ctx) {
 		return protocol.ModelAnswer{}, llm.Stopped(ctx, r.model.Name())
 	}
+	defer func() { <-r.slots }()
 	if c.Model.Timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, c.Model.Timeout)
@@ -44,6 +44,21 @@ func (r *callRunner) call(ctx context.Context, c *agent.CallModel) (protocol.Mod
 	}
 	return r.model.Complete(ctx, c.Model, nil)
 }
+
+// take waits for a slot; false = ctx ended first.
+func (r *callRunner) take(ctx context.Context) bool {
+	r.queue.Add(1)
+	defer r.queue.Add(-1)
+	select {
+	case r.slots <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// load is how many calls are out, and how many wait for a slot.
+func (r *callRunner) load() (out, queued int) { return len(r.slots), int(r.queue.Load()) }
 
 func wait(ctx context.Context, d time.Duration) error {
 	if d <= 0 {

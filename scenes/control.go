@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"tavernsim/engine/director"
+	"tavernsim/internal/metrics"
 	"tavernsim/protocol"
 )
 
@@ -56,6 +57,7 @@ func (st *stage) proceedToPause() error {
 func (st *stage) proceedToResume() error {
 	st.resuming = false
 	st.state.Director.Paused = false
+	st.metrics.Became(metrics.SceneRunning)
 	select {
 	case <-st.rests: // of a rest that nobody waited for
 	default:
@@ -82,6 +84,7 @@ func (st *stage) rest() error {
 		st.phase = phaseKeeping
 		return nil
 	}
+	st.metrics.Became(metrics.ScenePaused)
 	select {
 	case st.rests <- struct{}{}:
 	default: // nobody took the last one; it still stands
@@ -165,7 +168,11 @@ func (st *stage) serviceFailed(service string, f *failure) error {
 	n := st.failures[service]
 	limit := int64(st.simulation().Limits.MaxRestarts)
 	fact := &director.ActorFailed{Actor: service, Error: f.Error, Stack: f.Stack, Failures: n, GivenUp: n > limit}
-	st.metrics.ActorFailed(service)
+	if fact.GivenUp {
+		st.metrics.ActorGivenUp(service)
+	} else {
+		st.metrics.ActorFailed(service)
+	}
 	if st.wave == nil {
 		return protocol.Errorf(protocol.KindInternal, "%s failed between two waves: %s", service, f.Error)
 	}

@@ -2,10 +2,14 @@ package scenes
 
 import (
 	"fmt"
+	"sync/atomic"
+
+	"tavernsim/actors"
 
 	"tavernsim/engine/agent"
 	"tavernsim/engine/knowledge"
 	"tavernsim/persistence"
+	"tavernsim/protocol"
 	"tavernsim/scenes/project"
 )
 
@@ -52,4 +56,36 @@ func Parts(s *State) map[string]string {
 		parts[m.ID.Instance] = fmt.Sprintf("%q", a)
 	}
 	return parts
+}
+
+// Services names the actors that a test may make fail.
+func Services() []string { return []string{actorWorld, actorKnowledge, actorEvents} }
+
+// FailService makes a service panic, so many times, when it is asked to decide
+// in a wave from the given one on.
+func FailService(actor string, wave uint64, times int64) func(*Options) {
+	var left atomic.Int64
+	left.Store(times)
+	return func(o *Options) {
+		o.wrap = func(name string, b actors.Behavior) actors.Behavior {
+			if name != actor {
+				return b
+			}
+			return failing{b, wave, &left}
+		}
+	}
+}
+
+type failing struct {
+	actors.Behavior
+	wave uint64
+	left *atomic.Int64
+}
+
+// Receive implements actors.Behavior.
+func (f failing) Receive(env *protocol.Envelope) error {
+	if env.Kind != protocol.KindSnapshot && env.Wave >= f.wave && f.left.Add(-1) >= 0 {
+		panic("made to fail")
+	}
+	return f.Behavior.Receive(env)
 }

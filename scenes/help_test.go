@@ -35,6 +35,11 @@ func difference(t testing.TB, got, want *scenestest.Scene) string {
 	t.Helper()
 	a, _ := got.Trace(t, 0)
 	b, _ := want.Trace(t, 0)
+	return parting(a, b)
+}
+
+// parting shows where two texts part.
+func parting(a, b string) string {
 	x, y := strings.Split(a, "\n"), strings.Split(b, "\n")
 	for i := range min(len(x), len(y)) {
 		if x[i] != y[i] {

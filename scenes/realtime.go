@@ -44,6 +44,7 @@ func (st *stage) wakeDue(now protocol.Time) {
 		// Who deliberates is woken again when it is done.
 		for _, o := range d.TakeIdle(at, func(o uint32) bool { return st.busy[o] }) {
 			st.busy[o] = true
+			st.measureWake(o, d.Wave+1)
 			st.refs[o].Tell(&protocol.Envelope{Kind: protocol.KindWake, Scene: st.id, Time: now, Wave: d.Wave + 1})
 		}
 	}

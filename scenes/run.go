@@ -3,7 +3,6 @@ package scenes
 import (
 	"context"
 	"log/slog"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -38,6 +37,8 @@ type Options struct {
 	Metrics *metrics.Scene
 	Log     *slog.Logger
 	Latency *Latency // gets the wall time of every deliberation; may be nil
+
+	wrap func(actor string, b actors.Behavior) actors.Behavior // tests make services fail with it
 }
 
 // Outcome is how a scene's run ended.
@@ -53,14 +54,11 @@ type Outcome struct {
 type Run struct {
 	scene    *scene
 	stage    *stage
-	stageRef *actors.Ref
 	stageSup *actors.Supervisor
 	Progress *Progress
 
-	mu      sync.Mutex
-	crashed *failure
-	done    chan Outcome
-	stop    context.CancelFunc
+	done chan Outcome
+	stop context.CancelFunc
 
 	wallTime *time.Timer // ends the scene; nil without such a condition
 }
@@ -137,8 +135,9 @@ func (r *Run) launch() error {
 		kept: sc.journal.Durable().Number, report: r.ended,
 	}
 	r.stage.snapshot.facts = state.Tally.Facts
+	r.stage.doing, sc.marks = newDoing(sc, state.Director.GaveUp), newMarks(sc.size())
 	sc.stage, err = sc.system.Spawn(actors.Spec{
-		Name: sc.actorName(actorStage), Supervisor: r.stageSup,
+		Name: sc.actorName(actorStage), Kind: kindScene, Supervisor: r.stageSup,
 		First: r.stage,
 	})
 	if err != nil {
@@ -167,6 +166,8 @@ func (r *Run) actorFailed(name string, f *actors.Failure) {
 
 // stageFailed: the scene itself failed. Whatever was not kept never happened.
 func (r *Run) stageFailed(_ string, f *actors.Failure) {
+	r.scene.metrics.ActorGivenUp(actorScene)
+	r.scene.metrics.Became(metrics.SceneFailed)
 	r.ended(Outcome{
 		Reason: director.StoppedByFailure, Wave: r.scene.journal.Durable(), State: r.stage.state,
 		Err: &crash{failure{Actor: actorScene, Error: f.Error(), Stack: f.Stack}},

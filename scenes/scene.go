@@ -46,6 +46,8 @@ type scene struct {
 	find        func(id string) (ordinal int, ok bool) // of an agent
 	class       []uint16                               // of an ordinal: index into definitions
 	definitions []*agent.Definition
+	profiles    []*metrics.Profile // by class; nil for the scene's own agent
+	marks       *marks
 	timings     []director.Timing
 	initial     func(ordinal uint32) agent.State
 	bases       knowledge.State

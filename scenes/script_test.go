@@ -94,7 +94,7 @@ func playFile(t *testing.T, base *txtar.Archive, file string) {
 		return
 	}
 	if got != want {
-		t.Errorf("%s differs; got\n%s\nwant\n%s", file, got, want)
+		t.Errorf("%s differs %s\n(-update rewrites it)", file, parting(got, want))
 	}
 }
 

@@ -2,6 +2,7 @@ package scenes
 
 import (
 	"fmt"
+	"time"
 
 	"tavernsim/actors"
 	"tavernsim/engine/bus"
@@ -34,6 +35,7 @@ func (s *worldService) Receive(env *protocol.Envelope) error {
 	if err != nil {
 		return err
 	}
+	began := time.Now()
 	for in.left > 0 {
 		commit, err := readCommit(in, env.Time)
 		if err != nil {
@@ -43,6 +45,7 @@ func (s *worldService) Receive(env *protocol.Envelope) error {
 		s.doc = d.Next
 		if in.left == 0 {
 			s.world.Store(s.doc) // before the scene hears of the end: it may wake readers then
+			s.metrics.WorldTook(time.Since(began))
 		}
 		if err := s.decided(actorWorld, d.Facts, in.left > 0); err != nil {
 			return err
@@ -216,13 +219,13 @@ func (s *scene) giveState(actor string, state []byte) error {
 func (s *scene) spawnServices(state *State) error {
 	for _, actor := range []string{actorWorld, actorKnowledge, actorEvents} {
 		ref, err := s.system.Spawn(actors.Spec{
-			Name: s.actorName(actor), Supervisor: s.sup, First: s.service(actor, state),
+			Name: s.actorName(actor), Kind: kindOf(actor), Supervisor: s.sup, First: s.wrapped(actor, s.service(actor, state)),
 			New: func(uint32) (actors.Behavior, error) {
 				restored, err := s.restore()
 				if err != nil {
 					return nil, fmt.Errorf("restore %s: %w", actor, err)
 				}
-				return s.service(actor, restored), nil
+				return s.wrapped(actor, s.service(actor, restored)), nil
 			},
 		})
 		if err != nil {
@@ -242,6 +245,24 @@ func (s *scene) owner(actor string) **actors.Ref {
 		return &s.owners.knowledge
 	}
 	return &s.owners.events
+}
+
+func kindOf(service string) uint8 {
+	switch service {
+	case actorWorld:
+		return kindWorld
+	case actorKnowledge:
+		return kindKnowledge
+	}
+	return kindEvents
+}
+
+// wrapped lets tests stand between a service and its mailbox.
+func (s *scene) wrapped(actor string, b actors.Behavior) actors.Behavior {
+	if s.options.wrap == nil {
+		return b
+	}
+	return s.options.wrap(actor, b)
 }
 
 // service makes the behaviour of a service that goes on from a state.

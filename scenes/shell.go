@@ -14,16 +14,25 @@ func newBuffers() *buffers {
 	return &buffers{pool: sync.Pool{New: func() any { return new([]byte) }}}
 }
 
-// handOver sends a decision to the scene: facts encoded once, requests for the
-// other machines.
+// handOver sends a decision to the scene.
 func (s *scene) handOver(kind protocol.Kind, actor string, d protocol.Decided, facts []protocol.Fact, requests []protocol.Sequenced) error {
+	env, err := s.parcel(kind, actor, d, facts, requests)
+	if err != nil {
+		return err
+	}
+	s.stage.Tell(env)
+	return nil
+}
+
+// parcel encodes a decision: its facts once, and the requests for the other
+// machines.
+func (s *scene) parcel(kind protocol.Kind, actor string, d protocol.Decided, facts []protocol.Fact, requests []protocol.Sequenced) (*protocol.Envelope, error) {
 	scratch := s.buffers.pool.Get().(*[]byte)
 	defer s.buffers.pool.Put(scratch)
 	b, err := protocol.AppendDecided((*scratch)[:0], s.codec, d, facts, requests)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	*scratch = b
-	s.stage.Tell(&protocol.Envelope{Kind: kind, Source: actor, Body: protocol.NewBody(bytes.Clone(b))})
-	return nil
+	return &protocol.Envelope{Kind: kind, Source: actor, Body: protocol.NewBody(bytes.Clone(b))}, nil
 }

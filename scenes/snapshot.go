@@ -23,7 +23,6 @@ type snapshotting struct {
 	wave    uint64
 	states  map[string][]byte
 	waiting int
-	sent    int
 }
 
 // snapshotDue reports whether enough has happened since the last snapshot.
@@ -89,7 +88,6 @@ func ordered(states map[string][]byte) iter.Seq2[string, []byte] {
 
 // sceneSnapshot is what the scene itself keeps.
 type sceneSnapshot struct {
-	_msgpack struct{} `msgpack:",as_array"`
 	Director protocol.Raw
 	Tally    Tally
 }
@@ -112,7 +110,10 @@ func (s *scene) restore() (*State, error) {
 	if err != nil {
 		return nil, err
 	}
-	return state, s.journal.Read(after.Last+1, func(r protocol.Record) error { return state.Apply(r) })
+	before := state.Tally.Facts
+	err = s.journal.Read(after.Last+1, func(r protocol.Record) error { return state.Apply(r) })
+	s.metrics.Replayed(int(state.Tally.Facts - before))
+	return state, err
 }
 
 // readSnapshot passes the states of the newest snapshot on and returns the wave
@@ -202,6 +203,25 @@ func (s *scene) restoreAgent(o uint32) (*agentShell, error) {
 // mayConcern skips the facts of other agents without decoding them.
 func mayConcern(r protocol.Record, instance string) bool {
 	return r.Actor == instance || r.Actor[0] == '$'
+}
+
+// EndOf is why the scene of a journal ended; "" = it can go on.
+func EndOf(journal *persistence.Journal) (reason string, err error) {
+	last := journal.Durable()
+	if last.Number == 0 {
+		return "", nil
+	}
+	err = journal.Read(last.First, func(r protocol.Record) error {
+		if r.Kind == director.FactEnded {
+			fact, err := director.ReadFact(protocol.NewCodec(), r.Kind, r.Data)
+			if ended, ok := fact.(*director.Ended); ok {
+				reason = ended.Reason
+			}
+			return err
+		}
+		return nil
+	})
+	return reason, err
 }
 
 // Fold reads a journal from its first fact into the state it led to.

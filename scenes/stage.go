@@ -5,6 +5,7 @@ import (
 
 	"tavernsim/actors"
 	"tavernsim/engine/director"
+	"tavernsim/internal/metrics"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 )
@@ -42,6 +43,7 @@ type stage struct {
 	report   func(Outcome)
 	progress *Progress
 	series   *series
+	doing    *doing
 
 	failures map[string]int64 // of services, in a row
 	retry    string           // the service that is restored and asked again
@@ -107,6 +109,7 @@ func (st *stage) receive(env *protocol.Envelope) error {
 
 // begin opens the journal's story, or goes on where it stopped.
 func (st *stage) begin() error {
+	st.metrics.Became(metrics.SceneRunning)
 	if st.state.Director.Started {
 		st.resuming = st.state.Director.Paused // who starts a paused run again wants it to go on
 		return st.next()
@@ -298,6 +301,17 @@ func (st *stage) journalFailed(why string) error {
 	return st.finish()
 }
 
+// lastState is what a scene that stopped is in.
+func (st *stage) lastState() metrics.SceneState {
+	switch {
+	case st.stopping.err != nil:
+		return metrics.SceneFailed
+	case st.stopping.final:
+		return metrics.SceneEnded
+	}
+	return metrics.SceneInterrupted
+}
+
 func (st *stage) finish() error {
 	if st.phase == phaseDone {
 		return nil
@@ -307,6 +321,7 @@ func (st *stage) finish() error {
 	if st.timer != nil {
 		st.timer.Stop()
 	}
+	st.metrics.Became(st.lastState())
 	st.report(Outcome{Reason: st.stopping.reason, Final: st.stopping.final, Err: st.stopping.err, Wave: st.journal.Durable(), State: st.state})
 	return nil
 }

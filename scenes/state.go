@@ -91,7 +91,21 @@ func (s *State) applyScene(r protocol.Record, fact protocol.Fact) (err error) {
 	default:
 		s.Knowledge = knowledge.Apply(s.Knowledge, fact)
 	}
+	if by, ok := concerns(fact); ok {
+		if o, known := s.scene.ordinal(by); known {
+			s.applyRefusal(o, fact, s.Director.Wave+1, r.Time)
+		}
+	}
 	return err
+}
+
+// applyRefusal wakes the agent whose request was refused, as an event of normal
+// priority would: who waits for an answer must hear a no. A refused event wakes
+// nobody, or the loop that was refused would go on by way of its refusal.
+func (s *State) applyRefusal(o uint32, fact protocol.Fact, wave uint64, now protocol.Time) {
+	if _, isEvent := fact.(*bus.Refused); !isEvent {
+		s.Director.Heard(o, protocol.Normal, wave, now)
+	}
 }
 
 // applyTurn lets the agenda know that a turn ended.
@@ -217,6 +231,9 @@ func readFact(codec *protocol.Codec, kind string, data protocol.Raw) (protocol.F
 	}
 	return nil, protocol.Errorf(protocol.KindUnknown, "scenes: a fact of kind %q: this version does not know it; use the version that wrote the run", kind)
 }
+
+// Size is the number of agents.
+func (s *State) Size() int { return s.scene.size() }
 
 // elapsed is the scene time since its start.
 func (s *State) elapsed() time.Duration {

@@ -8,6 +8,7 @@ import (
 	"tavernsim/engine/bus"
 	"tavernsim/engine/director"
 	"tavernsim/engine/world"
+	"tavernsim/internal/metrics"
 	"tavernsim/protocol"
 )
 
@@ -20,10 +21,10 @@ type wave struct {
 	workflow string // of the scene's own turn; "" = the agents' core workflows
 	deferred []director.Deferred
 	began    time.Time
+	lapped   time.Duration // since began: the end of the last phase
 
 	sent    int       // of order: woken so far
 	merged  int       // of order: merged so far
-	out     int       // woken and not answered
 	answers []arrival // by place in order; empty until answered
 
 	world     requests
@@ -33,7 +34,6 @@ type wave struct {
 	facts     []kept // of the scene itself, kept when the wave closes
 	turns     int64
 	published int64
-	err       error
 }
 
 // arrival is how a turn ended.
@@ -45,10 +45,9 @@ type arrival struct {
 
 // failure is an actor's, on its way through the scene's mailbox.
 type failure struct {
-	_msgpack struct{} `msgpack:",as_array"`
-	Actor    string
-	Error    string
-	Stack    []string
+	Actor string
+	Error string
+	Stack []string
 }
 
 // observation is what an agent is told about something it asked for.
@@ -92,6 +91,7 @@ func (st *stage) pump() error {
 				if wake == nil {
 					wake = st.wakeEnvelope()
 				}
+				st.measureWake(w.order[w.sent], w.number)
 				st.refs[w.order[w.sent]].Tell(wake)
 			}
 			w.sent++
@@ -233,7 +233,7 @@ func (st *stage) merge(a arrival) error {
 	if int(a.agent) != st.stageOrdinal() {
 		w.turns++
 	}
-	st.metrics.Deliberated(st.definition(a.agent).Profile, string(end.Outcome))
+	st.measureTurn(a.agent, end)
 	return st.applyTurn(a, end)
 }
 
@@ -280,7 +280,7 @@ func (st *stage) mergeFailure(a arrival) error {
 	if err := st.keepTyped(actorScene, &f); err != nil {
 		return err
 	}
-	st.metrics.Failed(st.definition(a.agent).Profile, f.WakeAt == 0)
+	st.measureFailure(a.agent, f.WakeAt == 0)
 	// One that is given up is restored as well: it hears events, and is asked
 	// for its state at a snapshot.
 	if st.broken == nil {
@@ -290,7 +290,7 @@ func (st *stage) mergeFailure(a arrival) error {
 	if int(a.agent) != st.stageOrdinal() {
 		st.wave.turns++
 	}
-	st.systemEvent("agent.failed", map[string]any{
+	st.systemEvent(eventAgentFailed, map[string]any{
 		"agent_instance_id": st.name(a.agent), "error": f.Error, "failures": f.Failures, "given_up": f.WakeAt == 0,
 	})
 	return nil
@@ -305,6 +305,7 @@ func (st *stage) systemEvent(typ string, payload map[string]any) {
 // closeWave has the services decide, one after the other, then keeps the wave.
 func (st *stage) closeWave() error {
 	w := st.wave
+	st.measurePhase()
 	switch {
 	case w.world.count > 0:
 		st.phase = phaseWorld
@@ -357,11 +358,11 @@ func (st *stage) heed(fact protocol.Fact, f protocol.KindData) {
 		st.worldChanged(x)
 	case *bus.Routed:
 		st.state.applyRouted(x, st.wave.number)
-		st.metrics.Routed(x.Type, x.Receivers.Len())
 	default:
 		if by, ok := concerns(fact); ok {
 			if o, ok := st.ordinal(by); ok {
 				st.wave.observe = append(st.wave.observe, observation{o, f.Kind, f.Data})
+				st.state.applyRefusal(o, fact, st.wave.number, st.wave.time)
 			}
 		}
 	}
@@ -387,6 +388,7 @@ func (st *stage) worldChanged(c *world.Committed) {
 
 const (
 	eventWorldUpdated = "world.state.updated"
+	eventAgentFailed  = "agent.failed"
 	maxAnnounced      = 100 // changes listed in one announcement; "changes" counts all
 )
 
@@ -408,7 +410,8 @@ func (st *stage) keepWave() error {
 	for _, o := range w.observe {
 		st.refs[o.agent].Tell(&protocol.Envelope{Kind: protocol.KindObserve, Type: o.kind, Time: w.time, Wave: w.number, Body: protocol.NewBody(o.data)})
 	}
-	st.metrics.WaveClosed(time.Since(w.began), w.time)
+	st.metrics.Phase(metrics.PhaseKeep, w.lap())
+	st.metrics.WaveClosed(w.lapped, w.time)
 	st.progress.wave(st)
 	st.series.sample(st.world.Load())
 	st.wave, st.phase = nil, phaseIdle
@@ -426,6 +429,9 @@ func (st *stage) keepFact(at protocol.Time, actor, kind string, data protocol.Ra
 	if _, err := st.journal.Append(at, actor, kind, data); err != nil {
 		return nil, err
 	}
+	if err := st.measure(actor, kind, data, fact); err != nil {
+		return nil, err
+	}
 	return fact, st.state.Tally.count(st.scene, actor, kind, data, fact)
 }
 
@@ -436,6 +442,9 @@ func (st *stage) keepTyped(actor string, f protocol.Fact) error {
 		return err
 	}
 	if _, err := st.journal.Append(st.wave.time, actor, f.FactKind(), raw); err != nil {
+		return err
+	}
+	if err := st.measure(actor, f.FactKind(), raw, f); err != nil {
 		return err
 	}
 	return st.state.Tally.count(st.scene, actor, f.FactKind(), raw, f)

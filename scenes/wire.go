@@ -86,7 +86,6 @@ func readKept(b protocol.Raw) (a keptAnswer, err error) {
 
 // modelAnswer is a model's answer on its way through a mailbox.
 type modelAnswer struct {
-	_msgpack  struct{} `msgpack:",as_array"`
 	Request   int
 	Model     string
 	Text      string
@@ -100,10 +99,9 @@ type modelAnswer struct {
 }
 
 type modelCall struct {
-	_msgpack struct{} `msgpack:",as_array"`
-	ID       string
-	Tool     string
-	Params   protocol.Raw
+	ID     string
+	Tool   string
+	Params protocol.Raw
 }
 
 func encodeAnswer(codec *protocol.Codec, x *agent.Answered) (protocol.Raw, error) {

@@ -32,6 +32,7 @@ const (
 	exitConflict    = 6 // locked, not empty, already ended
 	exitDivergence  = 8
 	exitInterrupted = 130
+	exitOther       = -1 // the error does not say
 )
 
 // env is what a command may touch of the world.
@@ -64,11 +65,19 @@ func execute(ctx context.Context, args []string, in io.Reader, out, errw io.Writ
 	root.SetIn(in)
 	root.SetOut(out)
 	root.SetErr(errw)
+	running := false
+	root.PersistentPreRun = func(*cobra.Command, []string) { running = true }
 	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return exitOK
 	}
 	code := codeOf(err)
+	if code == exitOther {
+		code = exitUsage // cobra's own: unknown command, bad argument
+		if running {
+			code = exitFailure
+		}
+	}
 	if msg := message(err); msg != "" {
 		fmt.Fprintln(errw, msg)
 	}
@@ -106,7 +115,7 @@ func codeOf(err error) int {
 	}
 	var known *protocol.Error
 	if !errors.As(err, &known) {
-		return exitUsage // cobra's own: unknown command, bad flag
+		return exitOther
 	}
 	switch known.Kind {
 	case protocol.KindNotFound:
@@ -115,6 +124,8 @@ func codeOf(err error) int {
 		return exitConflict
 	case protocol.KindInvalid:
 		return exitInvalid
+	case protocol.KindCorrupt:
+		return exitDivergence
 	}
 	return exitFailure
 }

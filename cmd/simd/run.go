@@ -34,6 +34,7 @@ type runOptions struct {
 	batch      int
 	snapshot   int64
 	metrics    string
+	pprof      bool
 	repeat     int
 	summary    string
 	json       bool
@@ -93,6 +94,7 @@ func (o *runOptions) register(c *cobra.Command) {
 	f.IntVar(&o.batch, "batch", 0, "facts of one stored block (default 4096)")
 	f.Int64Var(&o.snapshot, "snapshot-facts", 0, "facts between two snapshots (default 2000000)")
 	f.StringVar(&o.metrics, "metrics", "", "serve Prometheus metrics at `ADDR`, for example :9464 (loopback unless a host is given)")
+	f.BoolVar(&o.pprof, "pprof", false, "serve Go profiles at /debug/pprof/ of --metrics, on loopback only")
 	f.IntVar(&o.repeat, "repeat", 1, "run `N` times and fail when the digests differ")
 	f.StringVar(&o.summary, "summary", "full", "full, compact or none")
 	f.BoolVar(&o.json, "json", false, "print the summary as one JSON object (short for -o json)")
@@ -105,11 +107,12 @@ func (o *runOptions) run(cmd *cobra.Command, e *env, dir string) error {
 	if err != nil {
 		return err
 	}
-	set := metrics.New()
-	opt.Metrics = set
-	if o.metrics != "" {
-		return usageError{fmt.Errorf("--metrics is not built yet")}
+	opt.Metrics = metrics.New(metrics.Version(version().Version))
+	stop, err := o.serveMetrics(e, opt.Metrics)
+	if err != nil {
+		return err
 	}
+	defer stop()
 	if o.repeat > 1 {
 		return o.runRepeat(cmd.Context(), e, dir, opt)
 	}
@@ -149,12 +152,15 @@ func (o *runOptions) options(cmd *cobra.Command, e *env) (runner.Options, error)
 		{o.repeat < 1, "--repeat must be at least 1"},
 		{o.batch < 0, "--batch must be positive"},
 		{o.resume != "" && o.repeat > 1, "--repeat starts new runs; it does not go with --resume"},
-		{o.resume != "" && (len(o.scenes) > 0 || cmd.Flags().Changed("seed") || o.clock != "" || o.agents > 0 || o.out != ""), "--resume goes on with the options of the run; only --metrics, --durability, --batch, --snapshot-facts, --json, --quiet and --summary go with it"},
+		{o.resume != "" && (len(o.scenes) > 0 || cmd.Flags().Changed("seed") || o.clock != "" || o.agents > 0 || o.out != ""), "--resume goes on with the options of the run; only --metrics, --pprof, --durability, --batch, --snapshot-facts, --json, --quiet and --summary go with it"},
 		{o.resume != "" && (o.length > 0 || o.ticks > 0 || o.until != ""), "--resume goes on to the end that the run was given; --for, --ticks and --until do not go with it"},
 	} {
 		if bad.is {
 			return opt, usageError{fmt.Errorf("%s", bad.text)}
 		}
+	}
+	if err := o.checkMetrics(); err != nil {
+		return opt, err
 	}
 	if cmd.Flags().Changed("seed") {
 		opt.Seed = &o.seed
@@ -282,10 +288,10 @@ func (o *runOptions) runRepeat(ctx context.Context, e *env, dir string, opt runn
 		}
 		sums = append(sums, sum)
 	}
-	return o.compare(e, sums)
+	return o.compare(e, sums, opt.Metrics)
 }
 
-func (o *runOptions) compare(e *env, sums []*runner.Summary) error {
+func (o *runOptions) compare(e *env, sums []*runner.Summary, counts *metrics.Set) error {
 	if o.json {
 		if err := writeJSON(e.out, sums); err != nil {
 			return err
@@ -297,6 +303,7 @@ func (o *runOptions) compare(e *env, sums []*runner.Summary) error {
 	}
 	for i, s := range sums[1:] {
 		if a, b := sums[0].Digests(), s.Digests(); a != b {
+			counts.Diverged()
 			return &exit{code: exitDivergence, err: protocol.Errorf(protocol.KindConflict, "run 1 and run %d differ: %s in %s, %s in %s", i+2, a, sums[0].RunDir, b, s.RunDir)}
 		}
 	}

@@ -29,10 +29,9 @@ const (
 
 // TurnEnded is the last fact of a deliberation.
 type TurnEnded struct {
-	_msgpack    struct{} `msgpack:",as_array"`
-	Agent       uint32   // ordinal in the scene
-	Turn        uint64   // number of this agent's turn, from 1
-	Wave        uint64   // in which it was woken
+	Agent       uint32 // ordinal in the scene
+	Turn        uint64 // number of this agent's turn, from 1
+	Wave        uint64 // in which it was woken
 	Outcome     Outcome
 	Error       string
 	Through     uint64 // inbox number up to which events were perceived
@@ -55,54 +54,48 @@ type TurnEnded struct {
 
 // StateUpdated is one change of the private state.
 type StateUpdated struct {
-	_msgpack struct{} `msgpack:",as_array"`
-	Path     string   // "" = the whole state
-	Op       string   // set, add, push, delete, merge
-	Value    protocol.Raw
+	Path  string // "" = the whole state
+	Op    string // set, add, push, delete, merge
+	Value protocol.Raw
 }
 
 // CallMade is a call with what became of it.
 type CallMade struct {
-	_msgpack struct{} `msgpack:",as_array"`
-	ID       string
-	Tool     string
-	Origin   protocol.Origin
-	Params   protocol.Raw
-	Status   protocol.CallStatus
-	Output   protocol.Raw
-	Error    string
-	Observe  bool // the next deliberation is shown it
+	ID      string
+	Tool    string
+	Origin  protocol.Origin
+	Params  protocol.Raw
+	Status  protocol.CallStatus
+	Output  protocol.Raw
+	Error   string
+	Observe bool // the next deliberation is shown it
 }
 
 // ModelAnswered is a model's answer, or its failure.
 type ModelAnswered struct {
-	_msgpack struct{} `msgpack:",as_array"`
-	Model    string
-	Text     string
-	Calls    protocol.Raw // native tool calls: list of {tool, params}
-	Finish   protocol.FinishReason
-	Input    int64
-	Output   int64
-	Latency  time.Duration
-	Error    string
+	Model   string
+	Text    string
+	Calls   protocol.Raw // native tool calls: list of {tool, params}
+	Finish  protocol.FinishReason
+	Input   int64
+	Output  int64
+	Latency time.Duration
+	Error   string
 }
 
 // Said is text that the agent uttered.
 type Said struct {
-	_msgpack struct{} `msgpack:",as_array"`
-	Text     string
+	Text string
 }
 
 // GoalsUpdated replaces one goal, adds it, or removes it.
 type GoalsUpdated struct {
-	_msgpack struct{} `msgpack:",as_array"`
-	Goal     Goal
-	Removed  bool
+	Goal    Goal
+	Removed bool
 }
 
 // Reflected is a finished reflection.
 type Reflected struct {
-	_msgpack struct{} `msgpack:",as_array"`
 	Reason   string
 	Workflow string
 	Error    string

@@ -6,7 +6,6 @@ import (
 
 // snapshot is a State as stored.
 type snapshot struct {
-	_msgpack     struct{} `msgpack:",as_array"`
 	Private      protocol.Raw
 	Goals        []Goal
 	Turn         uint64
@@ -18,16 +17,14 @@ type snapshot struct {
 }
 
 type storedEvent struct {
-	_msgpack struct{} `msgpack:",as_array"`
-	Number   uint64
-	Event    protocol.Raw // an envelope
+	Number uint64
+	Event  protocol.Raw // an envelope
 }
 
 type storedObservation struct {
-	_msgpack struct{} `msgpack:",as_array"`
-	Time     protocol.Time
-	Kind     string
-	Value    protocol.Raw
+	Time  protocol.Time
+	Kind  string
+	Value protocol.Raw
 }
 
 // Snapshot encodes the state. Equal states have equal bytes.

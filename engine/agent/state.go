@@ -29,11 +29,10 @@ type Heard struct {
 
 // Utterance is one entry of the interaction history.
 type Utterance struct {
-	_msgpack struct{} `msgpack:",as_array"`
-	Time     protocol.Time
-	Who      string // instance id; "" = the agent itself
-	Type     string // event type; "" = own speech
-	Text     string
+	Time protocol.Time
+	Who  string // instance id; "" = the agent itself
+	Type string // event type; "" = own speech
+	Text string
 }
 
 // Observation is what became of something the agent did or asked for.
@@ -45,7 +44,6 @@ type Observation struct {
 
 // Goal is an active goal of an agent (§2.1.3).
 type Goal struct {
-	_msgpack    struct{} `msgpack:",as_array"`
 	ID          string
 	KB          string // alias of the knowledge base that defines it; "" = its own
 	Description string

@@ -41,7 +41,6 @@ const MaxTypeBytes = 256
 // Subscription names events to hear. Type may end in ".*": every type that
 // begins with what stands before the star; "*" alone is every event.
 type Subscription struct {
-	_msgpack        struct{} `msgpack:",as_array"`
 	Type            string
 	FilterCondition string // expression over payload, event and self; "" = all
 }

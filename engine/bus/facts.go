@@ -32,16 +32,14 @@ const (
 
 // Mark is what befell one receiver. Action is the loop action, or drop.
 type Mark struct {
-	_msgpack struct{} `msgpack:",as_array"`
-	Agent    string   // instance id
-	Reason   Reason
-	Action   LoopAction
+	Agent  string // instance id
+	Reason Reason
+	Action LoopAction
 }
 
 // Routed records an event and who hears it.
 type Routed struct {
-	_msgpack     struct{} `msgpack:",as_array"`
-	Seq          uint64   // of all published events, from 1
+	Seq          uint64 // of all published events, from 1
 	ID           string
 	Type         string
 	Source       string
@@ -63,7 +61,6 @@ type Routed struct {
 
 // Refused records an event that nobody hears.
 type Refused struct {
-	_msgpack    struct{} `msgpack:",as_array"`
 	Seq         uint64
 	ID          string
 	Reason      Reason
@@ -83,10 +80,9 @@ type Refused struct {
 
 // SubscriptionChanged records what one agent hears more and less from now on.
 type SubscriptionChanged struct {
-	_msgpack struct{} `msgpack:",as_array"`
-	Agent    uint32
-	Add      []Subscription
-	Remove   []Subscription
+	Agent  uint32
+	Add    []Subscription
+	Remove []Subscription
 }
 
 // FactKind implements protocol.Fact.

@@ -9,9 +9,8 @@ import (
 
 // Range is a run of neighbouring ordinals.
 type Range struct {
-	_msgpack struct{} `msgpack:",as_array"`
-	From     uint32
-	Count    uint32
+	From  uint32
+	Count uint32
 }
 
 func (r Range) end() uint64 { return uint64(r.From) + uint64(r.Count) }

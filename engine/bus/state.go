@@ -261,7 +261,6 @@ func (s *State) note(c change, on bool) {
 
 // snapshot is a State without what the definition gives.
 type snapshot struct {
-	_msgpack                          struct{} `msgpack:",as_array"`
 	Seq, Routed, Deliveries, Failures uint64
 	Refusals                          []refusals // by reason, in byte order
 	Changes                           []SubscriptionChanged
@@ -269,9 +268,8 @@ type snapshot struct {
 
 // refusals counts one reason. A map would be stored in any order.
 type refusals struct {
-	_msgpack struct{} `msgpack:",as_array"`
-	Reason   Reason
-	Count    uint64
+	Reason Reason
+	Count  uint64
 }
 
 // Snapshot encodes the state. Equal states have equal bytes.

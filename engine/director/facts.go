@@ -21,38 +21,34 @@ const (
 
 // Started opens a journal: what the run is made of.
 type Started struct {
-	_msgpack struct{} `msgpack:",as_array"`
-	Scene    string
-	Seed     uint64
-	Clock    ClockKind
-	Start    protocol.Time
-	Tick     time.Duration
-	Agents   int64
-	Project  string // hash of the resolved inputs
+	Scene   string
+	Seed    uint64
+	Clock   ClockKind
+	Start   protocol.Time
+	Tick    time.Duration
+	Agents  int64
+	Project string // hash of the resolved inputs
 }
 
 // WaveClosed ends a wave: time stands here now.
 type WaveClosed struct {
-	_msgpack struct{} `msgpack:",as_array"`
-	Wave     uint64
-	Turns    int64
-	Events   int64 // published
-	World    int64 // version after it
+	Wave   uint64
+	Turns  int64
+	Events int64 // published
+	World  int64 // version after it
 }
 
 // EffectsDeferred holds back what a deliberation asked for until the simulated
 // latency of its model has passed.
 type EffectsDeferred struct {
-	_msgpack struct{} `msgpack:",as_array"`
-	Agent    uint32
-	Due      protocol.Time
-	Effects  []protocol.Sequenced
+	Agent   uint32
+	Due     protocol.Time
+	Effects []protocol.Sequenced
 }
 
 // AgentFailed records a panic or error of an agent's actor. WakeAt is when it
 // will be tried again; 0 means that it is given up.
 type AgentFailed struct {
-	_msgpack struct{} `msgpack:",as_array"`
 	Agent    uint32
 	Error    string
 	Stack    []string
@@ -63,7 +59,6 @@ type AgentFailed struct {
 // ActorFailed records a failure of the world state, the knowledge service, the
 // event channel or the scene itself.
 type ActorFailed struct {
-	_msgpack struct{} `msgpack:",as_array"`
 	Actor    string
 	Error    string
 	Stack    []string
@@ -73,28 +68,24 @@ type ActorFailed struct {
 
 // Paused and Resumed frame the time in which no agent is woken.
 type Paused struct {
-	_msgpack struct{} `msgpack:",as_array"`
-	Reason   string
+	Reason string
 }
 
 // Resumed ends a pause.
 type Resumed struct {
-	_msgpack struct{} `msgpack:",as_array"`
 }
 
 // Ended is the last fact of a journal.
 type Ended struct {
-	_msgpack struct{} `msgpack:",as_array"`
-	Reason   string   // why: one of the Stopped... reasons
+	Reason string // why: one of the Stopped... reasons
 }
 
 // DeadLettered records an envelope that a mailbox refused.
 type DeadLettered struct {
-	_msgpack struct{} `msgpack:",as_array"`
-	Event    string   // id
-	Type     string
-	Reason   string
-	Chain    []protocol.Link
+	Event  string // id
+	Type   string
+	Reason string
+	Chain  []protocol.Link
 }
 
 func (Started) FactKind() string         { return FactStarted }

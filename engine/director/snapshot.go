@@ -9,7 +9,6 @@ import (
 // snapshot is a State as stored. Slots is a packed list: per agent due, heard,
 // busy, wave, priority, wake level, flags, failures.
 type snapshot struct {
-	_msgpack      struct{} `msgpack:",as_array"`
 	Now           protocol.Time
 	Began         protocol.Time
 	Wave          uint64

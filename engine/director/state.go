@@ -274,7 +274,7 @@ func (s *State) AgentFailed(f AgentFailed) {
 	sl.failures = uint8(min(f.Failures, 255))
 	sl.heard, sl.priority, sl.asleep = 0, protocol.Low, false
 	if f.WakeAt == 0 {
-		sl.givenUp = true
+		sl.givenUp, sl.due = true, 0
 		s.GivenUp++
 		return
 	}

@@ -2,6 +2,7 @@ package statecmd
 
 import (
 	"tavernsim/engine/statecmd/command"
+	"tavernsim/engine/statecmd/memory"
 	"tavernsim/engine/world"
 	"tavernsim/protocol"
 )
@@ -13,8 +14,8 @@ func (e *Engine) Advance(s State, now protocol.Time) Decision {
 	dec := Decision{Next: s, Results: []Result{}, Warnings: []command.Warning{}}
 	r := e.begin(s, Input{Now: now, Actor: "system", By: "system"})
 	for i := range s.docs {
-		first, ok := s.docs[i].timers.first()
-		if !ok || first.until > now {
+		first, ok := s.docs[i].timers.First()
+		if !ok || first.Until > now {
 			continue
 		}
 		r.expire(r.bench(s.docs[i].name))
@@ -25,17 +26,17 @@ func (e *Engine) Advance(s State, now protocol.Time) Decision {
 
 func (r *run) expire(d *workbench) {
 	for {
-		next, ok := d.timers.first()
-		if !ok || next.until > r.in.Now {
+		next, ok := d.timers.First()
+		if !ok || next.Until > r.in.Now {
 			return
 		}
-		t, _ := d.timers.byPath.get(next.id)
-		d.setTimer(timerChange{ID: next.id})
+		t, _ := d.timers.Get(next.ID)
+		d.setTimer(memory.TimerChange{ID: next.ID})
 		r.expireOne(d, t)
 	}
 }
 
-func (r *run) expireOne(d *workbench, t timer) {
+func (r *run) expireOne(d *workbench, t memory.Timer) {
 	path := t.Path
 	if t.Element != nil {
 		at := -1
@@ -58,8 +59,8 @@ func (r *run) expireOne(d *workbench, t timer) {
 	if f := d.do(world.OpDelete, path, nil); f != nil {
 		return // the place has become something else; there is nothing left to remove
 	}
-	for _, id := range d.timers.below(path, true) {
-		d.setTimer(timerChange{ID: id})
+	for _, id := range d.timers.Below(path, true) {
+		d.setTimer(memory.TimerChange{ID: id})
 	}
 	if r.e.set.Audit == AuditNone {
 		r.seq++

@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"tavernsim/engine/statecmd/command"
+	"tavernsim/engine/statecmd/memory"
 	"tavernsim/engine/world"
 	"tavernsim/protocol"
 )
@@ -177,9 +178,9 @@ func (o *op) unbury(q Restoring) outcome {
 		point.restore()
 		return rejected(f)
 	}
-	for _, id := range o.d.timers.below(bin.path, true) { // the purge of this record
-		if t, _ := o.d.timers.byPath.get(id); samePath(t.Path, at) || t.Element != nil && matchesElement(t, record) {
-			o.d.setTimer(timerChange{ID: id})
+	for _, id := range o.d.timers.Below(bin.path, true) { // the purge of this record
+		if t, _ := o.d.timers.Get(id); samePath(t.Path, at) || t.Element != nil && matchesElement(t, record) {
+			o.d.setTimer(memory.TimerChange{ID: id})
 		}
 	}
 	return outcome{Applied, command.OK, "restored"}

@@ -7,6 +7,7 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"tavernsim/engine/statecmd/command"
+	"tavernsim/engine/statecmd/memory"
 	"tavernsim/engine/world"
 	"tavernsim/protocol"
 )
@@ -95,10 +96,10 @@ type workbench struct {
 	base    document
 	edit    *world.Editor
 	changes []world.Change
-	keys    keyring
-	timers  timers
-	keyLog  []keyRecord
-	timeLog []timerChange
+	keys    memory.Keys
+	timers  memory.Timers
+	keyLog  []memory.KeyRecord
+	timeLog []memory.TimerChange
 	cause   world.Cause
 	by      string
 }
@@ -133,7 +134,7 @@ func (r *run) bench(name string) *workbench {
 	}
 	d := &workbench{base: base, edit: base.doc.Edit(base.doc.Version() + 1), by: r.in.By, cause: r.in.Cause}
 	d.changes = make([]world.Change, 0, len(r.in.Batch.Entries))
-	d.keys, d.timers = base.keys.frozen(), base.timers.frozen()
+	d.keys, d.timers = base.keys.Frozen(), base.timers.Frozen()
 	r.docs = append(r.docs, d)
 	return d
 }
@@ -269,15 +270,15 @@ func (r *run) inspect() {
 type savepoint struct {
 	bench    *workbench
 	doc      *world.Document
-	keys     keyring
-	timers   timers
+	keys     memory.Keys
+	timers   memory.Timers
 	changes  int
 	keyLog   int
 	timerLog int
 }
 
 func (d *workbench) save() savepoint {
-	return savepoint{bench: d, doc: d.edit.Document(), keys: d.keys.share(), timers: d.timers.share(),
+	return savepoint{bench: d, doc: d.edit.Document(), keys: d.keys.Share(), timers: d.timers.Share(),
 		changes: len(d.changes), keyLog: len(d.keyLog), timerLog: len(d.timeLog)}
 }
 
@@ -344,7 +345,7 @@ func (d *workbench) part() (Part, bool) {
 }
 
 func (d *workbench) result(p Part) document {
-	out := document{name: d.base.name, doc: d.base.doc, keys: d.keys.share(), timers: d.timers.share()}
+	out := document{name: d.base.name, doc: d.base.doc, keys: d.keys.Share(), timers: d.timers.Share()}
 	if p.After != p.Before {
 		out.doc = d.edit.Document()
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"tavernsim/engine/statecmd/command"
+	"tavernsim/engine/statecmd/memory"
 	"tavernsim/engine/world"
 	"tavernsim/protocol"
 )
@@ -145,30 +146,6 @@ func (o *op) seek(path world.Path) {
 	o.path, o.look, o.exists = o.found.Path, o.found.Look, o.found.Exists
 }
 
-// readValue cleans the value: counters are the engine's own, reserved keys
-// belong to nobody, sizes are bounded (C8, C24, C29).
-func (o *op) readValue() *command.Fault {
-	if !o.e.HasValue {
-		return nil
-	}
-	if o.e.Action == command.Delete {
-		return nil
-	}
-	c := cleaner{}
-	o.value = c.clean(o.e.Value, 0)
-	if c.fault != nil {
-		return c.fault
-	}
-	if c.stripped {
-		o.warn(command.WarnStripped, "%s in the value was dropped; the engine keeps it", world.CounterKey)
-	}
-	o.raw = protocol.Encode(o.value)
-	if len(o.raw) > command.MaxValue {
-		return &command.Fault{Code: command.Limit, Message: textf("the value has %d bytes; the limit is %d", len(o.raw), command.MaxValue)}
-	}
-	return nil
-}
-
 // checkExpiry refuses a moment that has passed and a place that cannot be
 // remembered: positions in lists move, so only whole elements expire (C16).
 func (o *op) checkExpiry() *command.Fault {
@@ -184,77 +161,10 @@ func (o *op) checkExpiry() *command.Fault {
 			return &command.Fault{Code: command.InvalidExpiry, Message: textf("%q lies inside a list element; ttl holds for a key or a whole element", o.place.key)}
 		}
 	}
-	if o.d.timers.byPath.len() >= o.r.e.set.MaxTimers {
-		return &command.Fault{Code: command.Limit, Message: textf("%d values are waiting to expire; the limit is %d", o.d.timers.byPath.len(), o.r.e.set.MaxTimers)}
+	if o.d.timers.Len() >= o.r.e.set.MaxTimers {
+		return &command.Fault{Code: command.Limit, Message: textf("%d values are waiting to expire; the limit is %d", o.d.timers.Len(), o.r.e.set.MaxTimers)}
 	}
 	return nil
-}
-
-// cleaner copies only what it changes.
-type cleaner struct {
-	stripped bool
-	fault    *command.Fault
-}
-
-func (c *cleaner) clean(v any, depth int) any {
-	if depth > protocol.MaxDepth-2 {
-		c.fail(command.Limit, "the value nests deeper than %d levels", protocol.MaxDepth-2)
-		return nil
-	}
-	switch x := v.(type) {
-	case []any:
-		if len(x) > command.MaxListItems {
-			c.fail(command.Limit, "a list in the value has %d elements; the limit is %d", len(x), command.MaxListItems)
-			return nil
-		}
-		return c.list(x, depth)
-	case map[string]any:
-		return c.object(x, depth)
-	}
-	return v
-}
-
-func (c *cleaner) fail(code command.Code, format string, args ...any) {
-	if c.fault == nil {
-		c.fault = &command.Fault{Code: code, Message: textf(format, args...)}
-	}
-}
-
-func (c *cleaner) list(x []any, depth int) any {
-	was := c.stripped
-	c.stripped = false
-	out := make([]any, len(x))
-	for i := range x {
-		out[i] = c.clean(x[i], depth+1)
-	}
-	changed := c.stripped
-	c.stripped = c.stripped || was
-	if !changed {
-		return x
-	}
-	return out
-}
-
-func (c *cleaner) object(x map[string]any, depth int) any {
-	was := c.stripped
-	c.stripped = false
-	out := make(map[string]any, len(x))
-	for _, k := range protocol.SortedKeys(x) {
-		if k == world.CounterKey {
-			c.stripped = true
-			continue
-		}
-		if world.Reserved(k) {
-			c.fail(command.Reserved, "the value holds the reserved key %q", k)
-		}
-		out[k] = c.clean(x[k], depth+1)
-	}
-	changed := c.stripped
-	c.stripped = c.stripped || was
-	if !changed {
-		return x
-	}
-	return out
 }
 
 // lint warns about options that contradict the action in ways that are decided
@@ -279,7 +189,7 @@ func (o *op) idempotency() outcome {
 	if o.o.IdempotencyKey == "" {
 		return outcome{}
 	}
-	o.keyID = keyID(o.place.path.String(), o.o.IdempotencyKey)
+	o.keyID = memory.KeyID(o.place.path.String(), o.o.IdempotencyKey)
 	given := make(map[string]any, len(o.o.Given))
 	for k, v := range o.o.Given {
 		if k != "idempotencyKey" && k != "reason" && k != "tags" {
@@ -287,7 +197,7 @@ func (o *op) idempotency() outcome {
 		}
 	}
 	o.payload = int64(xxh3.Hash(protocol.Encode([]any{string(o.e.Action), o.e.HasValue, o.value, given})))
-	seen, ok := o.d.keys.seen(o.keyID, o.r.in.Now, o.r.e.set.KeyAge)
+	seen, ok := o.d.keys.Seen(o.keyID, o.r.in.Now, o.r.e.set.KeyAge)
 	if !ok {
 		return outcome{}
 	}
@@ -453,107 +363,6 @@ func (o *op) createCounter(at world.Path) *command.Fault {
 	return o.d.do(world.OpPut, at.Key(world.CounterKey), int64(1))
 }
 
-// permitted is the part of step 9 that can be asked first.
-func (o *op) permitted() *command.Fault {
-	if o.r.e.set.Permissions != nil || o.place.mount.readOnly != nil {
-		if f := o.permittedAt(o.path, o.value, o.look.Kind); f != nil {
-			return f
-		}
-	}
-	return o.guard()
-}
-
-// permittedAt asks for what the entry writes: a deep merge writes its leaves, a
-// shallow one its fields, add to an object its new keys, anything else the
-// target.
-func (o *op) permittedAt(path world.Path, value any, kind string) *command.Fault {
-	fields, isObject := value.(map[string]any)
-	into := isObject && kind == world.KindObject
-	switch {
-	case o.e.Action == command.Delete || o.e.Action == command.Pull:
-		return o.permit(world.OpDelete, path, nil)
-	case o.e.Action == command.Push:
-		return o.permit(world.OpPush, path, value)
-	case o.e.Action == command.Add && len(o.o.UniqueBy) > 0 && kind != world.KindList:
-		if key, f := uniqueKey(fields, o.o.UniqueBy); f == nil {
-			path = path.Key(key)
-		}
-	case into && o.strategy() == "deep" && o.e.Action != command.Add:
-		for _, k := range protocol.SortedKeys(fields) {
-			look, _ := o.d.edit.Look(path.Key(k))
-			if f := o.permittedAt(path.Key(k), fields[k], look.Kind); f != nil {
-				return f
-			}
-		}
-		return nil
-	case into && (o.strategy() == "shallow" || o.e.Action == command.Add):
-		return o.permit(world.OpMerge, path, value)
-	}
-	return o.permit(world.OpSet, path, value)
-}
-
-func (o *op) permit(write world.Op, path world.Path, value any) *command.Fault {
-	if p := o.r.e.set.Permissions; p != nil {
-		if err := o.d.edit.Permitted(p, o.r.in.Profile, write, path, value); err != nil {
-			return &command.Fault{Code: command.Denied, Message: err.Error()}
-		}
-	}
-	if p := o.place.mount.readOnly; p != nil {
-		if err := o.d.edit.Permitted(p, "", write, path, value); err != nil {
-			return &command.Fault{Code: command.Protected, Message: textf("%q is read-only", o.place.key)}
-		}
-	}
-	return nil
-}
-
-func (o *op) guard() *command.Fault {
-	g := o.place.mount.Guard
-	if g == nil {
-		return nil
-	}
-	rel := o.path[len(o.place.mount.Root):]
-	has := func(p world.Path) bool {
-		_, ok := o.d.edit.Look(append(append(world.Path{}, o.place.mount.Root...), p...))
-		return ok
-	}
-	if f := g.checkRoot(rel, has); f != nil && o.e.Action != command.Delete && o.e.Action != command.Pull {
-		return f
-	}
-	if !o.mergesInto() {
-		if f := g.checkWhole(rel); f != nil {
-			return f
-		}
-	}
-	if len(g.Types) == 0 || !o.e.HasValue || o.e.Action == command.Pull || o.e.Action == command.Delete {
-		return nil
-	}
-	if o.e.Action == command.Push {
-		rel = rel.At(o.look.Len)
-	}
-	var coerced []string
-	v, f := g.coerce(rel, o.value, &coerced)
-	if f != nil {
-		return f
-	}
-	for _, at := range coerced {
-		o.warn(command.WarnCoerced, "%q was turned into the type that the document wants", at)
-	}
-	if len(coerced) > 0 {
-		o.value, o.raw = v, protocol.Encode(v)
-	}
-	return nil
-}
-
-// mergesInto reports whether the entry changes what is in its target and leaves
-// the target standing.
-func (o *op) mergesInto() bool {
-	if o.e.Action == command.Push || o.e.Action == command.Pull || o.e.Action == command.Add || o.e.Action == command.Ensure {
-		return true
-	}
-	_, isObject := o.value.(map[string]any)
-	return o.strategy() != "replace" && isObject && o.look.Kind == world.KindObject
-}
-
 // strategy is the merge strategy with the action's default (C9).
 func (o *op) strategy() string {
 	switch {
@@ -589,11 +398,11 @@ func (o *op) checkSizes(changed bool) *command.Fault {
 // keep is step 11: timers and the idempotency record.
 func (o *op) keep() {
 	for _, id := range o.forgotten {
-		o.d.setTimer(timerChange{ID: id})
+		o.d.setTimer(memory.TimerChange{ID: id})
 	}
 	for _, w := range o.wrote {
-		for _, id := range o.d.timers.below(w.path, w.deep) {
-			o.d.setTimer(timerChange{ID: id})
+		for _, id := range o.d.timers.Below(w.path, w.deep) {
+			o.d.setTimer(memory.TimerChange{ID: id})
 		}
 	}
 	for _, x := range o.expires {
@@ -601,17 +410,17 @@ func (o *op) keep() {
 		if x.isList {
 			element = protocol.Encode(x.element)
 		}
-		id := timerID(x.path, x.isList, o.opID)
-		o.d.setTimer(timerChange{ID: id, Timer: timer{Path: x.path, Element: element, Until: o.o.Expires(o.r.in.Now), Key: x.key, OpID: o.opID}})
+		id := memory.TimerID(x.path, x.isList, o.opID)
+		o.d.setTimer(memory.TimerChange{ID: id, Timer: memory.Timer{Path: x.path, Element: element, Until: o.o.Expires(o.r.in.Now), Key: x.key, OpID: o.opID}})
 	}
 	if o.keyID != "" {
-		rec := keyRecord{ID: o.keyID, Payload: o.payload, OpID: o.opID, Time: o.r.in.Now}
-		o.d.keys.add(rec, o.r.e.set.MaxKeys, o.r.e.set.KeyAge)
+		rec := memory.KeyRecord{ID: o.keyID, Payload: o.payload, OpID: o.opID, Time: o.r.in.Now}
+		o.d.keys.Add(rec, o.r.e.set.MaxKeys, o.r.e.set.KeyAge)
 		o.d.keyLog = append(o.d.keyLog, rec)
 	}
 }
 
-func (d *workbench) setTimer(c timerChange) {
-	d.timers.apply(c)
+func (d *workbench) setTimer(c memory.TimerChange) {
+	d.timers.Apply(c)
 	d.timeLog = append(d.timeLog, c)
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"tavernsim/engine/statecmd/command"
+	"tavernsim/engine/statecmd/memory"
 	"tavernsim/engine/world"
 	"tavernsim/protocol"
 )
@@ -29,14 +30,8 @@ type Part struct {
 	Document      string
 	Before, After int64
 	Changes       []world.Change
-	Keys          []keyRecord
-	Timers        []timerChange
-}
-
-// timerChange sets a timer, or clears it when Until is 0.
-type timerChange struct {
-	ID    string
-	Timer timer
+	Keys          []memory.KeyRecord
+	Timers        []memory.TimerChange
 }
 
 // ReadCommitted decodes the fact.
@@ -69,7 +64,7 @@ func (e *Engine) Apply(s State, f protocol.Fact) (State, error) {
 func (e *Engine) applyPart(s State, a *Committed, p *Part) (document, error) {
 	d := document{name: p.Document, doc: emptyDocument()}
 	if old := s.find(p.Document); old != nil {
-		d.doc, d.keys, d.timers = old.doc, old.keys.frozen(), old.timers.frozen()
+		d.doc, d.keys, d.timers = old.doc, old.keys.Frozen(), old.timers.Frozen()
 	}
 	if p.After != p.Before {
 		doc, err := world.Apply(d.doc, &world.Committed{Time: a.Time, Before: p.Before, After: p.After, Changes: p.Changes})
@@ -79,20 +74,12 @@ func (e *Engine) applyPart(s State, a *Committed, p *Part) (document, error) {
 		d.doc = doc
 	}
 	for _, k := range p.Keys {
-		d.keys.add(k, e.set.MaxKeys, e.set.KeyAge)
+		d.keys.Add(k, e.set.MaxKeys, e.set.KeyAge)
 	}
 	for _, t := range p.Timers {
-		d.timers.apply(t)
+		d.timers.Apply(t)
 	}
 	return d, nil
-}
-
-func (t *timers) apply(c timerChange) {
-	if c.Timer.Until == 0 {
-		t.clear(c.ID)
-		return
-	}
-	t.set(c.ID, c.Timer)
 }
 
 // ApplyWorld folds a commit that reached a document past the commands. Timers of
@@ -100,7 +87,7 @@ func (t *timers) apply(c timerChange) {
 func (e *Engine) ApplyWorld(s State, name string, c *world.Committed) (State, error) {
 	d := document{name: name, doc: emptyDocument()}
 	if old := s.find(name); old != nil {
-		d.doc, d.keys, d.timers = old.doc, old.keys.frozen(), old.timers.frozen()
+		d.doc, d.keys, d.timers = old.doc, old.keys.Frozen(), old.timers.Frozen()
 	}
 	doc, err := world.Apply(d.doc, c)
 	if err != nil {
@@ -110,8 +97,8 @@ func (e *Engine) ApplyWorld(s State, name string, c *world.Committed) (State, er
 	for i := range c.Changes {
 		ch := &c.Changes[i]
 		deep := ch.Op == world.OpSet || ch.Op == world.OpDelete || ch.Op == world.OpMerge
-		for _, id := range d.timers.below(ch.Path, deep) {
-			d.timers.clear(id)
+		for _, id := range d.timers.Below(ch.Path, deep) {
+			d.timers.Clear(id)
 		}
 	}
 	return s.with(d), nil

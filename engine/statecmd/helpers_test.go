@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tavernsim/engine/statecmd/command"
+	"tavernsim/engine/statecmd/jsontext"
 	"tavernsim/engine/world"
 	"tavernsim/protocol"
 )
@@ -151,6 +152,15 @@ func mustJSON(tb testing.TB, v ...any) string {
 }
 
 func (t *table) state() string { return string(t.s.Document("state").AppendJSON(nil)) }
+
+// readState reads strict JSON as a value.
+func readState(text string) (any, error) {
+	t, err := jsontext.Parse(text, func(any) bool { return false })
+	if err != nil {
+		return nil, err
+	}
+	return jsontext.Plain(t.Value)
+}
 
 // outcome writes results as "status/code" words, a "*" for a change.
 func outcomes(rs []Result) string {

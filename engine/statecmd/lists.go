@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"tavernsim/engine/statecmd/command"
+	"tavernsim/engine/statecmd/memory"
 	"tavernsim/engine/world"
 	"tavernsim/protocol"
 )
@@ -137,7 +138,7 @@ func (o *op) splice(from, n int) *command.Fault {
 
 // forget drops the timers of elements that go.
 func (o *op) forget(from, n int) {
-	if len(o.d.timers.below(o.path, true)) == 0 {
+	if len(o.d.timers.Below(o.path, true)) == 0 {
 		return
 	}
 	o.d.edit.Items(o.path, func(i int, v any) bool {
@@ -151,8 +152,8 @@ func (o *op) forget(from, n int) {
 // forgetElement drops one timer that would remove an element like this. The
 // timers change only when the entry is kept.
 func (o *op) forgetElement(list world.Path, v any) {
-	for _, id := range o.d.timers.below(list, true) {
-		t, _ := o.d.timers.byPath.get(id)
+	for _, id := range o.d.timers.Below(list, true) {
+		t, _ := o.d.timers.Get(id)
 		if t.Element != nil && len(t.Path) == len(list) && !slices.Contains(o.forgotten, id) && matchesElement(t, v) {
 			o.forgotten = append(o.forgotten, id)
 			return
@@ -160,7 +161,7 @@ func (o *op) forgetElement(list world.Path, v any) {
 	}
 }
 
-func matchesElement(t timer, v any) bool {
+func matchesElement(t memory.Timer, v any) bool {
 	want, err := t.Element.Value()
 	if err != nil {
 		return false
@@ -183,7 +184,7 @@ func hasFields(v any, fields map[string]any) bool {
 // dropElementTimer is for a delete of one list element.
 func (o *op) dropElementTimer() {
 	last := len(o.path) - 1
-	if o.path[last].Kind != world.Index || len(o.d.timers.below(o.path[:last], true)) == 0 {
+	if o.path[last].Kind != world.Index || len(o.d.timers.Below(o.path[:last], true)) == 0 {
 		return
 	}
 	v, _ := o.d.edit.Get(o.path)

@@ -1,6 +1,7 @@
 package statecmd
 
 import (
+	"tavernsim/engine/statecmd/memory"
 	"tavernsim/engine/world"
 	"tavernsim/protocol"
 )
@@ -16,9 +17,9 @@ type snapshot struct {
 
 type docSnapshot struct {
 	Name   string
-	World  protocol.Raw // world.Document.AppendSnapshot
-	Keys   []keyRecord  // oldest first
-	Timers []timerChange
+	World  protocol.Raw       // world.Document.AppendSnapshot
+	Keys   []memory.KeyRecord // oldest first
+	Timers []memory.TimerChange
 }
 
 // AppendSnapshot appends everything that deciding depends on.
@@ -27,15 +28,7 @@ func (s State) AppendSnapshot(b []byte) ([]byte, error) {
 	for i := range s.docs {
 		d := &s.docs[i]
 		doc := docSnapshot{Name: d.name, World: d.doc.AppendSnapshot(nil)}
-		d.keys.byAge.ascend("", func(_, id string) bool {
-			r, _ := d.keys.byKey.get(id)
-			doc.Keys = append(doc.Keys, r)
-			return true
-		})
-		d.timers.byPath.ascend("", func(id string, t timer) bool {
-			doc.Timers = append(doc.Timers, timerChange{id, t})
-			return true
-		})
+		doc.Keys, doc.Timers = d.keys.Records(), d.timers.Changes()
 		out.Docs = append(out.Docs, doc)
 	}
 	raw, err := protocol.NewCodec().Marshal(out)
@@ -62,12 +55,9 @@ func ReadSnapshot(raw protocol.Raw) (State, error) {
 			return State{}, err
 		}
 		out := document{name: d.Name, doc: doc}
-		for _, k := range d.Keys {
-			out.keys.byKey.write().Set(k.ID, k)
-			out.keys.byAge.write().Set(ageKey(k), k.ID)
-		}
+		out.keys = memory.LoadKeys(d.Keys)
 		for _, t := range d.Timers {
-			out.timers.set(t.ID, t.Timer)
+			out.timers.Set(t.ID, t.Timer)
 		}
 		s = s.with(out)
 	}

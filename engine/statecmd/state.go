@@ -3,8 +3,7 @@ package statecmd
 import (
 	"slices"
 
-	"github.com/tidwall/btree"
-
+	"tavernsim/engine/statecmd/memory"
 	"tavernsim/engine/world"
 	"tavernsim/protocol"
 )
@@ -19,8 +18,8 @@ type State struct {
 type document struct {
 	name   string
 	doc    *world.Document
-	keys   keyring
-	timers timers
+	keys   memory.Keys
+	timers memory.Timers
 }
 
 // NewState begins with documents by name. A document that a mount names and that
@@ -55,8 +54,8 @@ func (s State) Documents() []string {
 func (s State) NextExpiry() protocol.Time {
 	var first protocol.Time
 	for i := range s.docs {
-		if at, ok := s.docs[i].timers.first(); ok && (first == 0 || at.until < first) {
-			first = at.until
+		if at, ok := s.docs[i].timers.First(); ok && (first == 0 || at.Until < first) {
+			first = at.Until
 		}
 	}
 	return first
@@ -65,7 +64,7 @@ func (s State) NextExpiry() protocol.Time {
 // Timers counts what is waiting to expire in a document.
 func (s State) Timers(name string) int {
 	if d := s.find(name); d != nil {
-		return d.timers.byPath.len()
+		return d.timers.Len()
 	}
 	return 0
 }
@@ -73,7 +72,7 @@ func (s State) Timers(name string) int {
 // Keys counts the idempotency keys that a document remembers.
 func (s State) Keys(name string) int {
 	if d := s.find(name); d != nil {
-		return d.keys.byKey.len()
+		return d.keys.Len()
 	}
 	return 0
 }
@@ -112,56 +111,4 @@ func emptyDocument() *world.Document {
 		panic("statecmd: an empty object is a document: " + err.Error())
 	}
 	return d
-}
-
-// cow is a sorted map that is copied when it is shared: share freezes what both
-// hold, and the next write copies a few nodes of the tree.
-type cow[V any] struct {
-	m     *btree.Map[string, V]
-	owned bool
-}
-
-func (c *cow[V]) len() int {
-	if c.m == nil {
-		return 0
-	}
-	return c.m.Len()
-}
-
-func (c *cow[V]) get(k string) (V, bool) {
-	if c.m == nil {
-		var zero V
-		return zero, false
-	}
-	return c.m.Get(k)
-}
-
-// ascend visits from a key on, in order, until yield returns false.
-func (c *cow[V]) ascend(from string, yield func(string, V) bool) {
-	if c.m != nil {
-		c.m.Ascend(from, yield)
-	}
-}
-
-// share returns a copy; from now on neither side writes what both hold.
-func (c *cow[V]) share() cow[V] {
-	c.owned = false
-	return cow[V]{m: c.m}
-}
-
-// frozen is what share returns, for a map that others may be reading.
-func (c cow[V]) frozen() cow[V] { return cow[V]{m: c.m} }
-
-func (c *cow[V]) write() *btree.Map[string, V] {
-	if c.owned {
-		return c.m
-	}
-	if c.m == nil {
-		c.m = new(btree.Map[string, V])
-	} else {
-		head := *c.m // Copy writes to its receiver, which others may be reading
-		c.m = head.Copy()
-	}
-	c.owned = true
-	return c.m
 }

@@ -98,9 +98,7 @@ func everyKindShown(t *testing.T, defs map[string]*workflow.Definition) {
 		}
 	}
 	engine := []string{workflow.TypeGroupInput, workflow.TypeGroupOutput, workflow.TypeSubWorkflow, workflow.TypeLoop}
-	for _, kind := range slices.Sorted(maps.Keys((&script{}).options().Kinds)) {
-		engine = append(engine, kind)
-	}
+	engine = append(engine, slices.Sorted(maps.Keys((&script{}).options().Kinds))...)
 	for _, kind := range engine {
 		if !shown[kind] {
 			t.Errorf("%s has no example of %s", formatPage, kind)

@@ -343,7 +343,7 @@ func FuzzParsePath(f *testing.F) {
 func FuzzReadSnapshot(f *testing.F) {
 	doc, _ := FromValue(map[string]any{"a": []any{int64(1), map[string]any{"b": nil}}}, 3)
 	doc = Machine{}.Decide(doc, Commit{Requests: []Request{{Op: OpDelete, Path: P("a").At(0)}}}).Next
-	f.Add([]byte(doc.AppendSnapshot(nil)))
+	f.Add(doc.AppendSnapshot(nil))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		d, err := ReadSnapshot(b)
 		if err != nil {
@@ -358,8 +358,8 @@ func FuzzReadSnapshot(f *testing.F) {
 
 func FuzzReadFact(f *testing.F) {
 	c := &Committed{Before: 1, After: 2, Changes: []Change{{Op: OpSet, Path: P("a").At(-1), Value: protocol.Encode("x")}}}
-	f.Add([]byte(c.AppendMsg(nil)))
-	f.Add([]byte((&Refused{Path: P("x")}).AppendMsg(nil)))
+	f.Add(c.AppendMsg(nil))
+	f.Add((&Refused{Path: P("x")}).AppendMsg(nil))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		base := mustDoc(t, `{"a":[1,2],"o":{"x":1}}`)
 		before := base.AppendSnapshot(nil)

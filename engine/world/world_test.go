@@ -317,7 +317,7 @@ func TestGroup(t *testing.T) {
 	zero := int64(0)
 	rs := group(req(t, OpSet, "a", 2), req(t, OpSet, "a", 3))
 	rs[1].Expected = &zero
-	if d, refused = decide(t, Machine{}, mustDoc(t, base), rs...); len(refused) > 0 {
+	if _, refused = decide(t, Machine{}, mustDoc(t, base), rs...); len(refused) > 0 {
 		t.Errorf("a group's expectations are checked before its own writes: %v", refused[0])
 	}
 }

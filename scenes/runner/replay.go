@@ -4,6 +4,7 @@ import (
 	"context"
 	"path/filepath"
 
+	"tavernsim/internal/metrics"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes"
@@ -29,6 +30,12 @@ type ReplayedScene struct {
 // no tool, no snapshot, nothing written. It fails when a wave's digest is not
 // that of its facts.
 func Replay(ctx context.Context, dir string) (*Replayed, error) {
+	return ReplayCounted(ctx, dir, metrics.New())
+}
+
+// ReplayCounted is Replay that counts what it folds, and a digest that is not
+// the expected one.
+func ReplayCounted(ctx context.Context, dir string, counts *metrics.Set) (*Replayed, error) {
 	m, err := ReadManifest(dir)
 	if err != nil {
 		return nil, err
@@ -57,12 +64,14 @@ func Replay(ctx context.Context, dir string) (*Replayed, error) {
 			return nil, err
 		}
 		if report.Damage != nil {
+			counts.Diverged()
 			return nil, protocol.Errorf(protocol.KindCorrupt, "scene %s: %w", id, report.Damage)
 		}
 		state, err := scenes.Fold(p, def, journal, scenes.Options{Seed: m.Seeds[id], Clock: m.Clocks[id], Agents: m.Agents})
 		if err != nil {
 			return nil, err
 		}
+		counts.Replayed(int(state.Tally.Facts))
 		hash, err := state.Hash()
 		if err != nil {
 			return nil, err

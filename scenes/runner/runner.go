@@ -34,7 +34,6 @@ import (
 	"tavernsim/engine/agent"
 	"tavernsim/engine/director"
 	"tavernsim/internal/metrics"
-	"tavernsim/llm"
 	"tavernsim/llm/scripted"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
@@ -77,10 +76,11 @@ type Runner struct {
 	Project  *project.Project
 	Scenes   []*Scene
 
+	ended   []*Scene // ended before this process: they have no Run
 	store   *persistence.Store
 	system  *actors.System
-	model   llm.Provider
 	metrics *metrics.Set
+	unwatch []func() // sources of the metrics
 	log     *slog.Logger
 	started time.Time
 	dead    atomic.Int64
@@ -93,6 +93,7 @@ type Scene struct {
 	Run     *scenes.Run
 	journal *persistence.Journal
 	latency *scenes.Latency
+	report  []string // world paths that the summary shows
 	outcome scenes.Outcome
 }
 
@@ -248,12 +249,13 @@ func open(dir string, p *project.Project, m *Manifest, opt Options) (*Runner, er
 	}
 	var err error
 	r.store, err = persistence.Open(filepath.Join(dir, journalDir), persistence.Options{
-		Durability: opt.Durability, BatchFacts: opt.BatchFacts, MemTableSize: memTableSize, Observer: metrics.Journal{Set: r.metrics}, Log: r.log,
+		Durability: opt.Durability, BatchFacts: opt.BatchFacts, MemTableSize: memTableSize, Observer: metrics.Journal{Set: r.metrics, Sync: opt.Durability}, Log: r.log,
 	})
 	if err != nil {
 		return nil, err
 	}
 	r.system = actors.NewSystem(actors.Options{Workers: opt.Workers, Middleware: []actors.Middleware{scenes.InOrder}, Logger: r.log, DeadLetter: r.deadLetter})
+	r.watch(metrics.Sources{Mailboxes: scenes.Mailboxes(r.system), Store: r.store, Dir: dir})
 	return r, nil
 }
 
@@ -266,7 +268,7 @@ func (r *Runner) deadLetter(env *protocol.Envelope, reason string) {
 		return // the scene ended; nothing that counts can be on its way
 	}
 	r.dead.Add(1)
-	r.metrics.DeadLetter(env.Kind)
+	r.measureDead(env, reason)
 }
 
 func (r *Runner) start(defs []*project.Scene, opt Options) error {
@@ -287,29 +289,62 @@ func (r *Runner) start(defs []*project.Scene, opt Options) error {
 			return errors.Join(err, r.close())
 		}
 	}
+	if len(r.Scenes) == 0 {
+		last := r.ended[len(r.ended)-1]
+		err := protocol.Errorf(protocol.KindConflict, "run %s: it has ended already (scene %s: %s); start another", r.Dir, last.ID, last.outcome.Reason)
+		return errors.Join(err, r.close())
+	}
+	r.metrics.Ready()
 	return nil
 }
 
 func (r *Runner) startScene(def *project.Scene, opt Options) error {
 	id := def.Definition.ID
+	r.metrics.NotReady("restoring scene " + id)
 	journal, err := r.store.Journal(id)
 	if err != nil {
 		return err
+	}
+	reason, err := scenes.EndOf(journal)
+	if err != nil {
+		return err
+	}
+	if reason != "" {
+		return r.keepEnded(def, journal, reason)
 	}
 	model, err := modelOf(r.Project, def)
 	if err != nil {
 		return err
 	}
-	s := &Scene{ID: id, Seed: r.Manifest.Seeds[id], journal: journal, latency: scenes.NewLatency()}
+	s := &Scene{ID: id, Seed: r.Manifest.Seeds[id], journal: journal, latency: scenes.NewLatency(), report: def.Definition.Simulation.Report}
+	counts := r.metrics.Scene(id)
 	s.Run, err = scenes.Start(r.Project, def, journal, scenes.Options{
 		Seed: s.Seed, Clock: r.Manifest.Clocks[id], Agents: opt.Agents, Stop: stopOf(def, opt), Until: opt.Until,
 		SnapshotFacts: opt.SnapshotFacts, ProjectHash: r.Manifest.ProjectHash, Model: model, System: r.system,
-		Metrics: r.metrics.Scene(id), Log: r.log, Latency: s.latency,
+		Metrics: counts, Log: r.log, Latency: s.latency,
 	})
+	if err != nil {
+		counts.CouldNot(metrics.SceneRunning)
+		counts.Forget()
+		return err
+	}
+	r.watch(s.Run.Sources())
+	r.Scenes = append(r.Scenes, s)
+	return nil
+}
+
+// keepEnded puts a scene that ended before the others into the summary.
+func (r *Runner) keepEnded(def *project.Scene, journal *persistence.Journal, reason string) error {
+	id := def.Definition.ID
+	state, err := scenes.Fold(r.Project, def, journal, scenes.Options{Seed: r.Manifest.Seeds[id], Clock: r.Manifest.Clocks[id], Agents: r.Manifest.Agents})
 	if err != nil {
 		return err
 	}
-	r.Scenes = append(r.Scenes, s)
+	r.metrics.Replayed(int(state.Tally.Facts))
+	r.ended = append(r.ended, &Scene{
+		ID: id, Seed: r.Manifest.Seeds[id], journal: journal, latency: scenes.NewLatency(), report: def.Definition.Simulation.Report,
+		outcome: scenes.Outcome{Reason: reason, Final: true, Wave: journal.Durable(), State: state},
+	})
 	return nil
 }
 
@@ -328,7 +363,10 @@ func stopOf(def *project.Scene, opt Options) director.Stop {
 
 // Interrupt stops every scene after the wave at hand, so that the run can be
 // resumed.
-func (r *Runner) Interrupt() { r.interruptAll() }
+func (r *Runner) Interrupt() {
+	r.metrics.NotReady("stopping")
+	r.interruptAll()
+}
 
 func (r *Runner) interruptAll() {
 	for _, s := range r.Scenes {
@@ -356,6 +394,8 @@ func (r *Runner) close() error {
 			s.outcome = s.Run.Wait()
 		}
 	}
+	r.metrics.NotReady("stopping")
+	r.stopWatching()
 	r.system.Close()
 	return r.store.Close()
 }

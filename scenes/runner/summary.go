@@ -1,13 +1,13 @@
 package runner
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
 
 	"tavernsim/engine/world"
 	"tavernsim/protocol"
-	"tavernsim/scenes"
 )
 
 // Summary is what a run came to (docs/formats/summary.md). With one scene the
@@ -124,7 +124,7 @@ type WorldValue struct {
 
 func (r *Runner) summarize() *Summary {
 	s := &Summary{RunDir: r.Dir, WallSeconds: time.Since(r.started).Seconds()}
-	for _, sc := range r.Scenes {
+	for _, sc := range r.inOrder() {
 		one := r.scene(sc)
 		s.Scenes = append(s.Scenes, one)
 		s.Resumable = s.Resumable || !one.Ended
@@ -135,13 +135,30 @@ func (r *Runner) summarize() *Summary {
 	return s
 }
 
+// inOrder lists all scenes of the run as the manifest does.
+func (r *Runner) inOrder() []*Scene {
+	all := slices.Concat(r.Scenes, r.ended)
+	slices.SortFunc(all, func(a, b *Scene) int {
+		return cmp.Compare(slices.Index(r.Manifest.Scenes, a.ID), slices.Index(r.Manifest.Scenes, b.ID))
+	})
+	return all
+}
+
+// world is the world of a scene at its end, or as it stands.
+func (sc *Scene) world() *world.Document {
+	if sc.Run == nil {
+		return sc.outcome.State.World
+	}
+	return sc.Run.World()
+}
+
 func (r *Runner) scene(sc *Scene) *SceneSummary {
 	o, t, d := sc.outcome, &sc.outcome.State.Tally, sc.outcome.State.Director
-	doc := sc.Run.World()
+	doc := sc.world()
 	s := &SceneSummary{
 		Scene: sc.ID, Seed: sc.Seed, Digest: o.Wave.Digest.String(), Clock: string(r.Manifest.Clocks[sc.ID]),
 		StartTime: d.Begun().Std(), EndTime: d.Now.Std(), VirtualTime: d.Now.Sub(d.Begun()).String(), SceneSeconds: d.Now.Sub(d.Begun()).Seconds(),
-		StoppedBy: o.Reason, Ended: o.Final, Waves: d.Wave, Agents: sc.Run.Agents(), GivenUp: t.GivenUp,
+		StoppedBy: o.Reason, Ended: o.Final, Waves: d.Wave, Agents: o.State.Size(), GivenUp: t.GivenUp,
 		Deliberations: t.Deliberations, Failed: t.Failed, Reflections: t.Reflections, Said: t.Said,
 		Latency: LatencyQ{P50: sc.latency.Quantile(50).Seconds(), P99: sc.latency.Quantile(99).Seconds(), Max: sc.latency.Quantile(100).Seconds()},
 		Events:  EventCounts{Routed: t.EventsRouted, Delivered: t.EventsDelivered, Refused: sum(t.Refused), ByType: counts(t.ByEvent), ByReason: counts(t.Refused)},
@@ -151,7 +168,7 @@ func (r *Runner) scene(sc *Scene) *SceneSummary {
 		Journal: Journal{Facts: t.Facts, Bytes: o.Wave.Total, Waves: o.Wave.Number, Durability: string(r.store.Durability())},
 
 		Knowledge: t.Entries, Restarts: t.Restarts, DeadLetters: t.DeadLetters + r.dead.Load(),
-		ByProfile: counts(t.ByProfile), ByAgent: counts(t.ByAgent), Report: report(sc.Run, doc),
+		ByProfile: counts(t.ByProfile), ByAgent: counts(t.ByAgent), Report: sc.reported(doc),
 	}
 	if o.Err != nil {
 		s.Error = o.Err.Error()
@@ -159,16 +176,20 @@ func (r *Runner) scene(sc *Scene) *SceneSummary {
 	return s
 }
 
-// report reads the paths that the scene wants shown.
-func report(run *scenes.Run, doc *world.Document) []WorldValue {
+// reported reads the paths that the scene wants shown.
+func (sc *Scene) reported(doc *world.Document) []WorldValue {
 	var out []WorldValue
-	for _, text := range run.Report() {
+	for _, text := range sc.report {
 		path, err := world.ParsePath(text)
 		if err != nil {
 			continue // validated when the project was loaded
 		}
 		v, _ := doc.Get(path)
-		out = append(out, WorldValue{Path: text, Value: v, Series: run.Series(text)})
+		value := WorldValue{Path: text, Value: v}
+		if sc.Run != nil {
+			value.Series = sc.Run.Series(text)
+		}
+		out = append(out, value)
 	}
 	return out
 }

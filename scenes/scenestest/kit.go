@@ -114,7 +114,10 @@ type Result struct {
 func (r Result) Digest() string { return r.Wave.Digest.String() }
 
 // Start opens the journal and starts the scene.
-func (s *Scene) Start(set Settings) (*Running, error) {
+func (s *Scene) Start(set Settings) (*Running, error) { return s.StartWith(set) }
+
+// StartWith is Start with options that settings do not have.
+func (s *Scene) StartWith(set Settings, change ...func(*scenes.Options)) (*Running, error) {
 	w := &watcher{set: &set}
 	store, err := persistence.Open(s.Dir, persistence.Options{BatchFacts: set.BatchFacts, Durability: set.Durability, Observer: w, MemTableSize: 1 << 20})
 	if err != nil {
@@ -131,6 +134,9 @@ func (s *Scene) Start(set Settings) (*Running, error) {
 		var opt scenes.Options
 		if opt, err = s.options(set); err == nil {
 			opt.System = r.system
+			for _, f := range change {
+				f(&opt)
+			}
 			r.Run, err = scenes.Start(s.Project, s.Def, journal, opt)
 		}
 	}

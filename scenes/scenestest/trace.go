@@ -116,7 +116,7 @@ func (tr *tracer) agent(f protocol.Fact) string {
 	case *agent.Said:
 		return fmt.Sprintf("said %q", x.Text)
 	case *agent.CallMade:
-		return fmt.Sprintf("call %s %s %s %s", x.ID, x.Tool, x.Origin, x.Status) + tail(show(x.Params),
+		return fmt.Sprintf("call %s %s %s %s", x.ID, x.Tool, x.Origin, x.Status) + tail(when(len(x.Params) > 0, "%s", show(x.Params)),
 			when(len(x.Output) > 0, "-> %s", show(x.Output)), when(x.Error != "", "error %q", x.Error), when(x.Observe, "observed"))
 	case *agent.ModelAnswered:
 		return fmt.Sprintf("model %q", x.Text) + tail(when(len(x.Calls) > 0, "calls %s", show(x.Calls)),

@@ -1,10 +1,15 @@
-package statecmd
+// Package script carries out what the command line reads: one text of commands
+// on a JSON state ([Apply]), or a script of commands and passing time that one
+// engine lives through ([Run]). It takes and gives values; files and flags are the
+// program's.
+package script
 
 import (
 	"encoding/json"
 	"strings"
 	"time"
 
+	"tavernsim/engine/statecmd"
 	"tavernsim/engine/statecmd/command"
 	"tavernsim/engine/statecmd/jsontext"
 	"tavernsim/engine/world"
@@ -13,35 +18,35 @@ import (
 
 // Output answers one batch on the command line.
 type Output struct {
-	State    json.RawMessage   `json:"state"`
-	Results  []Result          `json:"results"`
-	Audit    []Record          `json:"audit"`
-	Warnings []command.Warning `json:"warnings"`
-	Debug    []Inspected       `json:"debug,omitempty"`
+	State    json.RawMessage      `json:"state"`
+	Results  []statecmd.Result    `json:"results"`
+	Audit    []statecmd.Record    `json:"audit"`
+	Warnings []command.Warning    `json:"warnings"`
+	Debug    []statecmd.Inspected `json:"debug,omitempty"`
 }
 
-// ScriptOutput answers a script.
-type ScriptOutput struct {
-	State json.RawMessage `json:"state"`
-	Steps []StepOutput    `json:"steps"`
-	Audit []Record        `json:"audit"`
+// RunOutput answers a script.
+type RunOutput struct {
+	State json.RawMessage   `json:"state"`
+	Steps []StepOutput      `json:"steps"`
+	Audit []statecmd.Record `json:"audit"`
 }
 
 // StepOutput answers one step of a script.
 type StepOutput struct {
-	Results  []Result          `json:"results"`
-	Warnings []command.Warning `json:"warnings"`
-	Debug    []Inspected       `json:"debug,omitempty"`
+	Results  []statecmd.Result    `json:"results"`
+	Warnings []command.Warning    `json:"warnings"`
+	Debug    []statecmd.Inspected `json:"debug,omitempty"`
 }
 
 // MaxSteps bounds a script.
 const MaxSteps = 10_000
 
-// RunApply carries out one text of commands on a JSON state. prefix "" is
-// DefaultPrefix. The state is either what lies below the prefix or an object in
+// Apply carries out one text of commands on a JSON state. prefix "" is
+// the default prefix. The state is either what lies below the prefix or an object in
 // which the prefix can be walked: when the state has the prefix's first segment,
 // keys begin at its root, else below the prefix.
-func RunApply(state []byte, prefix, commands string, now protocol.Time) (*Output, error) {
+func Apply(state []byte, prefix, commands string, now protocol.Time) (*Output, error) {
 	value, err := readState(string(state))
 	if err != nil {
 		return nil, err
@@ -54,18 +59,18 @@ func RunApply(state []byte, prefix, commands string, now protocol.Time) (*Output
 	if err != nil {
 		return nil, err
 	}
-	dec := e.Decide(s, Input{Now: now, Batch: batch})
+	dec := e.Decide(s, statecmd.Input{Now: now, Batch: batch})
 	return &Output{State: stateJSON(dec.Next), Results: dec.Results, Audit: records(dec.Audit), Warnings: dec.Warnings, Debug: dec.Debug}, nil
 }
 
-func records(r []Record) []Record {
+func records(r []statecmd.Record) []statecmd.Record {
 	if r == nil {
-		return []Record{}
+		return []statecmd.Record{}
 	}
 	return r
 }
 
-func stateJSON(s State) json.RawMessage { return s.Document("state").AppendJSON(nil) }
+func stateJSON(s statecmd.State) json.RawMessage { return s.Document("state").AppendJSON(nil) }
 
 func readState(text string) (any, error) {
 	if strings.TrimSpace(text) == "" {
@@ -87,35 +92,35 @@ func plainState(v any) (any, error) {
 }
 
 // standalone makes an engine with one document.
-func standalone(value any, prefix string) (*Engine, State, error) {
+func standalone(value any, prefix string) (*statecmd.Engine, statecmd.State, error) {
 	if prefix == "" {
-		prefix = DefaultPrefix
+		prefix = statecmd.DefaultPrefix
 	}
 	doc, err := world.FromValue(value, 0)
 	if err != nil {
-		return nil, State{}, protocol.Errorf(protocol.KindInvalid, "state: %w", err)
+		return nil, statecmd.State{}, protocol.Errorf(protocol.KindInvalid, "state: %w", err)
 	}
-	m := Mount{Prefix: prefix, Document: "state"}
+	m := statecmd.Mount{Prefix: prefix, Document: "state"}
 	if stem := strings.TrimSuffix(prefix, "."); stem != "" {
 		root, err := world.ParsePath(stem)
 		if err != nil {
-			return nil, State{}, protocol.Errorf(protocol.KindInvalid, "prefix: %w", err)
+			return nil, statecmd.State{}, protocol.Errorf(protocol.KindInvalid, "prefix: %w", err)
 		}
 		if doc.Has(root[:1]) {
 			m.Root = root
 		}
 	}
-	e, err := New(Settings{Mounts: []Mount{m}})
+	e, err := statecmd.New(statecmd.Settings{Mounts: []statecmd.Mount{m}})
 	if err != nil {
-		return nil, State{}, err
+		return nil, statecmd.State{}, err
 	}
-	return e, NewState(map[string]*world.Document{"state": doc}), nil
+	return e, statecmd.NewState(map[string]*world.Document{"state": doc}), nil
 }
 
-// RunScript carries out {"state", "now", "prefix", "steps"}: one engine lives
+// Run carries out {"state", "now", "prefix", "steps"}: one engine lives
 // through all steps. A step is {"commands"}, {"advance": "10s"} or {"restore":
 // opId}. now is the clock's start when the script names none.
-func RunScript(text string, now protocol.Time) (*ScriptOutput, error) {
+func Run(text string, now protocol.Time) (*RunOutput, error) {
 	s, err := readScript(text, now)
 	if err != nil {
 		return nil, err
@@ -124,9 +129,9 @@ func RunScript(text string, now protocol.Time) (*ScriptOutput, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &ScriptOutput{Steps: []StepOutput{}, Audit: []Record{}}
+	out := &RunOutput{Steps: []StepOutput{}, Audit: []statecmd.Record{}}
 	for i, step := range s.steps {
-		var dec Decision
+		var dec statecmd.Decision
 		if dec, s.now, err = runStep(e, state, step, s.now); err != nil {
 			return nil, protocol.Errorf(protocol.KindInvalid, "step %d: %w", i, err)
 		}
@@ -201,24 +206,24 @@ func (s *script) field(m jsontext.Member) (err error) {
 	return err
 }
 
-func runStep(e *Engine, s State, step *jsontext.Object, now protocol.Time) (Decision, protocol.Time, error) {
+func runStep(e *statecmd.Engine, s statecmd.State, step *jsontext.Object, now protocol.Time) (statecmd.Decision, protocol.Time, error) {
 	if v, ok := step.Get("commands"); ok {
 		batch, err := command.DecodeParsed(v)
 		if err != nil {
-			return Decision{}, now, err
+			return statecmd.Decision{}, now, err
 		}
-		return e.Decide(s, Input{Now: now, Batch: batch}), now, nil
+		return e.Decide(s, statecmd.Input{Now: now, Batch: batch}), now, nil
 	}
 	if v, ok := step.Get("advance"); ok {
 		d, err := readDuration(v)
 		if err != nil {
-			return Decision{}, now, err
+			return statecmd.Decision{}, now, err
 		}
 		now = now.Add(d)
 		return e.Advance(s, now), now, nil
 	}
 	if v, ok := step.Get("restore"); ok {
-		q := Restoring{Now: now, Actor: "user"}
+		q := statecmd.Restoring{Now: now, Actor: "user"}
 		if o, isObject := v.(*jsontext.Object); isObject {
 			q.Bin, _ = textField(o, "bin")
 			overwrite, _ := o.Get("overwrite")
@@ -227,11 +232,11 @@ func runStep(e *Engine, s State, step *jsontext.Object, now protocol.Time) (Deci
 		}
 		q.OpID, ok = v.(string)
 		if !ok {
-			return Decision{}, now, protocol.Errorf(protocol.KindInvalid, "restore wants an opId")
+			return statecmd.Decision{}, now, protocol.Errorf(protocol.KindInvalid, "restore wants an opId")
 		}
 		return e.Restore(s, q), now, nil
 	}
-	return Decision{}, now, protocol.Errorf(protocol.KindInvalid, `want {"commands"}, {"advance"} or {"restore"}`)
+	return statecmd.Decision{}, now, protocol.Errorf(protocol.KindInvalid, `want {"commands"}, {"advance"} or {"restore"}`)
 }
 
 func textField(o *jsontext.Object, name string) (string, bool) {
@@ -255,24 +260,4 @@ func readDuration(v any) (time.Duration, error) {
 		err = protocol.Errorf(protocol.KindInvalid, "advance %s goes back in time", d)
 	}
 	return d, err
-}
-
-// Summary tells a model what became of its commands, for its next prompt (C33):
-// what was carried out in one line, then each entry that was not.
-func Summary(results []Result, warnings []command.Warning) string {
-	var b strings.Builder
-	counts := map[Status]int{}
-	for _, r := range results {
-		counts[r.Status]++
-	}
-	b.WriteString(textf("state commands: %d applied, %d skipped, %d rejected, %d rolled back", counts[Applied], counts[Skipped], counts[Rejected], counts[StatusUndone]))
-	for _, r := range results {
-		if r.Status != Applied && r.Status != Ignored {
-			b.WriteString(textf("\n- #%d %s %s: %s (%s) %s", r.Index, r.Action, r.Key, r.Status, r.Code, r.Message))
-		}
-	}
-	for _, w := range warnings {
-		b.WriteString(textf("\n- warning #%d %s: %s", w.Index, w.Code, w.Message))
-	}
-	return b.String()
 }

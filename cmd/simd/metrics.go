@@ -1,0 +1,42 @@
+package main
+
+import (
+	"fmt"
+
+	"tavernsim/internal/metrics"
+	"tavernsim/protocol"
+)
+
+// checkMetrics refuses an address that nothing can listen on.
+func (o *runOptions) checkMetrics() error {
+	if o.metrics == "" {
+		if o.pprof {
+			return usageError{fmt.Errorf("--pprof goes with --metrics ADDR: profiles are served there")}
+		}
+		return nil
+	}
+	if _, err := metrics.ListenAddr(o.metrics); err != nil {
+		return usageError{fmt.Errorf("--metrics: %w", err)}
+	}
+	return nil
+}
+
+// serveMetrics shows the set until stop is called, if the command line wants it.
+func (o *runOptions) serveMetrics(e *env, set *metrics.Set) (stop func(), err error) {
+	if o.metrics == "" {
+		return func() {}, nil
+	}
+	server, err := metrics.Listen(set, metrics.ServerOptions{Addr: o.metrics, Pprof: o.pprof})
+	if protocol.KindOf(err) == protocol.KindInvalid {
+		return nil, usageError{err} // profiles for everybody
+	}
+	if err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(e.err, "metrics at %s\n", server.URL())
+	return func() {
+		if err := server.Close(); err != nil {
+			fmt.Fprintf(e.err, "metrics: %v\n", err)
+		}
+	}, nil
+}

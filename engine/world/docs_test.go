@@ -1,0 +1,90 @@
+package world
+
+import (
+	"encoding/json"
+	"os"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+
+	"tavernsim/protocol"
+)
+
+func examples(t *testing.T, kind string) (blocks []string) {
+	t.Helper()
+	page, err := os.ReadFile("../../docs/formats/world.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	re := regexp.MustCompile("(?s)<!-- example: " + kind + " -->\n```[a-z]+\n(.*?)```")
+	for _, m := range re.FindAllStringSubmatch(string(page), -1) {
+		blocks = append(blocks, m[1])
+	}
+	if len(blocks) == 0 {
+		t.Fatalf("docs/formats/world.md: no example %q", kind)
+	}
+	return blocks
+}
+
+// TestDocs runs the examples of docs/formats/world.md.
+func TestDocs(t *testing.T) {
+	t.Run("paths", docsPaths)
+	t.Run("commit", docsCommit)
+}
+
+func docsPaths(t *testing.T) {
+	for _, line := range strings.Split(strings.TrimSpace(examples(t, "paths")[0]), "\n") {
+		fields := strings.Fields(line)
+		path, err := ParsePath(fields[0])
+		got := "error"
+		if err == nil {
+			v, _ := protocol.Raw(path.AppendMsg(nil)).Value()
+			got = string(AppendJSON(nil, v))
+		}
+		if got != fields[1] {
+			t.Errorf("%s reads as %s; the page says %s", fields[0], got, fields[1])
+		}
+	}
+}
+
+func docsCommit(t *testing.T) {
+	for _, text := range examples(t, "commit") {
+		var x struct {
+			Document json.RawMessage
+			Requests []struct {
+				Op          Op
+				Path, Group string
+				Value       any
+				Expected    *int64
+			}
+			Gives struct {
+				Document json.RawMessage
+				Version  int64
+				Refused  []string
+			}
+		}
+		dec := json.NewDecoder(strings.NewReader(text))
+		dec.UseNumber()
+		if err := dec.Decode(&x); err != nil {
+			t.Fatal(err)
+		}
+		var reqs []Request
+		for _, q := range x.Requests {
+			r := req(t, q.Op, q.Path, q.Value)
+			r.Group, r.Expected = q.Group, q.Expected
+			reqs = append(reqs, r)
+		}
+		d, refused := decide(t, Machine{}, mustDoc(t, string(x.Document)), reqs...)
+		if len(Diff(d, mustDoc(t, string(x.Gives.Document)))) > 0 || d.Version() != x.Gives.Version {
+			t.Errorf("%s", d.AppendJSON(nil))
+		}
+		var got []string
+		for _, r := range refused {
+			got = append(got, r.Path.String()+" "+string(r.Code))
+		}
+		if !reflect.DeepEqual(got, x.Gives.Refused) {
+			t.Errorf("refused %v; the page says %v", got, x.Gives.Refused)
+		}
+	}
+}

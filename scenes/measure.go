@@ -1,0 +1,299 @@
+package scenes
+
+import (
+	"sync/atomic"
+	"time"
+
+	"tavernsim/actors"
+	"tavernsim/engine/agent"
+	"tavernsim/engine/bus"
+	"tavernsim/engine/knowledge"
+	"tavernsim/engine/world"
+	"tavernsim/internal/metrics"
+	"tavernsim/protocol"
+)
+
+// Kinds of the actors of a scene, as their system counts what waits for them.
+const (
+	kindAgent uint8 = iota
+	kindScene
+	kindWorld
+	kindKnowledge
+	kindEvents
+)
+
+// Mailboxes shows what waits in the mailboxes of a system that runs scenes.
+func Mailboxes(s *actors.System) metrics.MailboxSource { return mailboxes{s} }
+
+type mailboxes struct{ system *actors.System }
+
+// MailboxDepths implements metrics.MailboxSource.
+func (m mailboxes) MailboxDepths(yield func(kind, lane string, n int)) {
+	names := [actors.MaxKinds]string{
+		kindAgent: metrics.KindAgent, kindScene: metrics.KindScene, kindWorld: metrics.KindWorld,
+		kindKnowledge: metrics.KindKnowledge, kindEvents: metrics.KindEvents,
+	}
+	m.system.Depths(func(kind uint8, l actors.Lane, n int) { yield(names[kind], l.String(), n) })
+}
+
+// Sources are what a scrape reads of the scene: watch them once Start has
+// returned, and stop before the journal is closed. The mailboxes are those of
+// the whole system, see [Mailboxes].
+func (r *Run) Sources() metrics.Sources {
+	return metrics.Sources{Agents: r.stage.doing.table, Models: r.scene, World: r.scene, Journal: r.scene.journal}
+}
+
+// ModelRequests implements metrics.ModelSource. A model that answers at once is
+// never out.
+func (s *scene) ModelRequests(yield func(provider string, inflight, queued int)) {
+	out, queued := s.calls.load()
+	yield(s.model.Name(), out, queued)
+}
+
+// WorldBytes implements metrics.WorldSource.
+func (s *scene) WorldBytes() int { return s.world.Load().Size() }
+
+// measure counts a fact of the live scene. It is nil for the kinds that need no
+// decoding. State.Apply, which replays, never comes here.
+func (st *stage) measure(actor, kind string, data protocol.Raw, fact protocol.Fact) error {
+	m := st.metrics
+	m.Fact(kind)
+	switch x := fact.(type) {
+	case nil:
+		return st.measureCall(kind, data)
+	case *agent.Reflected:
+		if o, ok := st.ordinal(actor); ok && st.profiles[st.class[o]] != nil {
+			st.profiles[st.class[o]].Reflected(x.Error == "")
+		}
+	case *bus.Routed:
+		m.Published(x.Type, metrics.SourceOf(x.Source), x.Receivers.Len())
+		for i := range x.Marks {
+			if x.Marks[i].Action == bus.LoopDrop {
+				m.Dropped(string(x.Marks[i].Reason))
+			}
+		}
+	case *bus.Refused:
+		m.Dropped(string(x.Reason))
+	case *world.Committed:
+		m.WorldCommitted()
+		for i := range x.Changes {
+			m.WorldApplied(string(x.Changes[i].Op))
+		}
+	case *world.Refused:
+		m.WorldRefused(string(x.Op), string(x.Code))
+	default:
+		st.measureKnowledge(fact)
+	}
+	return nil
+}
+
+func (st *stage) measureCall(kind string, data protocol.Raw) error {
+	if kind != agent.FactCallMade {
+		return nil
+	}
+	tool, status, err := agent.ReadCall(data)
+	if err != nil {
+		return err
+	}
+	st.metrics.Called(tool, string(status))
+	return nil
+}
+
+func (st *stage) measureKnowledge(f protocol.Fact) {
+	switch x := f.(type) {
+	case knowledge.Written:
+		st.metrics.KnowledgeWritten(x.KB, "written")
+	case knowledge.Suggested:
+		st.metrics.KnowledgeWritten(x.KB, "suggested")
+	case knowledge.Reviewed:
+		st.metrics.KnowledgeWritten(x.KB, "reviewed")
+	case knowledge.Refused:
+		st.metrics.KnowledgeWritten(x.KB, "refused")
+	}
+}
+
+// measureTurn counts a merged turn. The scene's own workflows are no
+// deliberations.
+func (st *stage) measureTurn(o uint32, end *agent.TurnEnded) {
+	p := st.profiles[st.class[o]]
+	if p == nil {
+		return
+	}
+	p.Deliberated(string(end.Outcome))
+	if end.Asleep || end.SleepUntil != 0 {
+		st.doing.become(o, metrics.AgentAsleep)
+	} else {
+		st.doing.become(o, metrics.AgentIdle)
+	}
+	if metrics.Sampled(uint64(o) + end.Wave) {
+		if waited, ok := st.marks.since(o); ok {
+			st.metrics.Stage(metrics.StageMerge, waited)
+		}
+	}
+}
+
+// measureFailure counts an agent's actor that failed.
+func (st *stage) measureFailure(o uint32, givenUp bool) {
+	p := st.profiles[st.class[o]]
+	switch {
+	case p == nil && givenUp:
+		st.metrics.ActorGivenUp(actorScene)
+	case p == nil:
+		st.metrics.ActorFailed(actorScene)
+	default:
+		p.Failed(givenUp)
+	}
+	if givenUp {
+		st.doing.become(o, metrics.AgentGivenUp)
+	} else {
+		st.doing.become(o, metrics.AgentRestarting)
+	}
+}
+
+// measureWake notes that an agent is about to be woken.
+func (st *stage) measureWake(o uint32, wave uint64) {
+	st.doing.become(o, metrics.AgentDeliberating)
+	if metrics.Sampled(uint64(o) + wave) {
+		st.marks.set(o)
+	}
+}
+
+// measurePhase measures the phase that ends now.
+func (st *stage) measurePhase() {
+	var p metrics.Phase
+	switch st.phase {
+	case phaseTurns:
+		p = metrics.PhaseTurns
+	case phaseWorld:
+		p = metrics.PhaseWorld
+	case phaseKnowledge:
+		p = metrics.PhaseKnowledge
+	case phaseEvents:
+		p = metrics.PhaseEvents
+	default:
+		return
+	}
+	st.metrics.Phase(p, st.wave.lap())
+}
+
+// lap is the wall time since the last one, or since the wave began.
+func (w *wave) lap() time.Duration {
+	at := time.Since(w.began)
+	d := at - w.lapped
+	w.lapped = at
+	return d
+}
+
+// doing follows what every agent does, for simd_agents. Only the scene's actor
+// changes it; the table may be read at any time.
+type doing struct {
+	table *metrics.AgentTable
+	class []uint16
+	state []metrics.AgentState // by ordinal, without the scene's own agent
+}
+
+// newDoing takes agents as a journal left them. Who sleeps is not known to be
+// asleep before it has deliberated again.
+func newDoing(sc *scene, gaveUp func(uint32) bool) *doing {
+	profiles := make([]string, sc.class[sc.stageOrdinal()])
+	for c := range profiles {
+		profiles[c] = sc.definitions[c].Profile
+	}
+	d := &doing{table: metrics.NewAgentTable(profiles), class: sc.class, state: make([]metrics.AgentState, sc.size())}
+	for o := range d.state {
+		if gaveUp(uint32(o)) {
+			d.state[o] = metrics.AgentGivenUp
+		}
+		d.table.Add(int(d.class[o]), d.state[o], 1)
+	}
+	return d
+}
+
+func (d *doing) become(o uint32, to metrics.AgentState) {
+	if int(o) < len(d.state) {
+		d.table.Move(int(d.class[o]), d.state[o], to, 1)
+		d.state[o] = to
+	}
+}
+
+// marks hold when an agent whose stages are measured was woken, then when it
+// handed over. In one wave these are one in 16, so 16 neighbours share a place;
+// on the realtime clock, where waves overlap, the later one takes it and the
+// other is not measured.
+type marks struct {
+	began time.Time
+	at    []atomic.Int64 // nanoseconds since began, the last bits replaced by those of the ordinal
+}
+
+const neighbours = 16
+
+func newMarks(agents int) *marks {
+	return &marks{began: time.Now(), at: make([]atomic.Int64, agents/neighbours+1)}
+}
+
+func (m *marks) set(o uint32) {
+	m.at[o/neighbours].Store(int64(time.Since(m.began))&^(neighbours-1) | int64(o%neighbours))
+}
+
+func (m *marks) since(o uint32) (time.Duration, bool) {
+	v := m.at[o/neighbours].Load()
+	if v == 0 || v%neighbours != int64(o%neighbours) {
+		return 0, false
+	}
+	return max(0, time.Since(m.began)-time.Duration(v)), true
+}
+
+// sample is where the time of one deliberation goes. A nil one measures nothing.
+type sample struct {
+	last                 time.Time
+	decide, model, apply time.Duration
+}
+
+// newSample begins one for an agent that was just woken, if its stages are to be
+// measured.
+func (a *agentShell) newSample(wave uint64) *sample {
+	o := a.machine.ID.Ordinal
+	if !metrics.Sampled(uint64(o)+wave) || int(o) >= a.size() {
+		return nil
+	}
+	if waited, ok := a.marks.since(o); ok {
+		a.metrics.Stage(metrics.StageQueue, waited)
+	}
+	return &sample{last: a.began}
+}
+
+// lap adds the time since the last one.
+func (s *sample) lap(to metrics.Stage) {
+	if s == nil {
+		return
+	}
+	now := time.Now()
+	d := now.Sub(s.last)
+	s.last = now
+	switch to {
+	case metrics.StageDecide:
+		s.decide += d
+	case metrics.StageModel:
+		s.model += d
+	case metrics.StageApply:
+		s.apply += d
+	}
+}
+
+// sendMeasured sends the scene what a deliberation led to, and shows its sample.
+func (a *agentShell) sendMeasured(env *protocol.Envelope) {
+	s := a.sample
+	if s == nil {
+		a.scene.stage.Tell(env)
+		return
+	}
+	a.sample = nil
+	s.lap(metrics.StageApply)
+	a.marks.set(a.machine.ID.Ordinal)
+	a.scene.stage.Tell(env)
+	a.metrics.Stage(metrics.StageDecide, s.decide)
+	a.metrics.Stage(metrics.StageApply, s.apply)
+	if s.model > 0 {
+		a.metrics.Stage(metrics.StageModel, s.model)
+	}
+}

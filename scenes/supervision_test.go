@@ -1,0 +1,286 @@
+package scenes_test
+
+import (
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+
+	"tavernsim/engine/workflow"
+	"tavernsim/scenes"
+	"tavernsim/scenes/project"
+	"tavernsim/scenes/scenestest"
+)
+
+// shaky is a scene of three agents whose core workflow calls the node
+// test:Shaky before it counts in its private state.
+const shaky = `
+-- agent_profiles/shaky.yaml --
+id: shaky
+name: Shaky
+version: "1.0.0"
+schema_version: "1.0"
+core_deliberation_workflow_id: shake
+subscribed_event_types: [agent.failed, tick]
+knowledge_base_references: [{source_id: notes, access_permissions: [write_caiu]}]
+tool_ids_inventory: [UpdatePrivateStateTool, RequestWorldStateUpdateTool, PublishEventTool, WriteToKnowledgeBaseTool]
+custom_runtime_config: {deliberation_frequency_hz: 1, max_restarts: 3}
+-- workflows/shake.yaml --
+interfaceInputs: {self: {dataFlowType: OBJECT}, turn: {dataFlowType: INTEGER}, observations: {dataFlowType: ARRAY}, private_state: {dataFlowType: OBJECT}}
+interfaceOutputs: {decision: {dataFlowType: OBJECT, required: true}}
+nodes:
+  - {id: in, type: GroupInput}
+  - {id: shaky, type: "test:Shaky"}
+  - id: c
+    type: Expression
+    configValues:
+      type: OBJECT
+      expression: "({private_state: {count: (me.count || 0) + (shaken === 'ok' ? 1 : 0), seen: obs.map(o => o.kind)}, world: {path: 'n', op: 'add', value: 1}, events: {type: 'tick'}, calls: {tool: 'WriteToKnowledgeBaseTool', params: {entry: {entry_type: 'note', content: 'hm'}}}})"
+  - {id: out, type: GroupOutput}
+edges:
+  - {source: in, sourceHandle: self, target: shaky, targetHandle: in}
+  - {source: in, sourceHandle: private_state, target: c, targetHandle: me}
+  - {source: in, sourceHandle: observations, target: c, targetHandle: obs}
+  - {source: shaky, sourceHandle: out, target: c, targetHandle: shaken}
+  - {source: c, sourceHandle: value, target: out, targetHandle: decision}
+-- knowledgebases/notes.yaml --
+id: notes
+schema_version: "1.0"
+-- scenes/s.yaml --
+id: s
+name: Shaky
+schema_version: "1.0"
+agent_instances:
+  - {instance_id: "a_{n}", profile_id: shaky, count: 3}
+initial_world_state: {n: 0}
+simulation: {stop: {ticks: 12}, limits: {restart_backoff: 2s}}
+-- models/voices.yaml --
+rules: []
+`
+
+// shakyProject loads it with a node that does what f does.
+func shakyProject(t testing.TB, text string, f func(in any) any) *project.Project {
+	t.Helper()
+	base, err := txtar.ParseFile("testdata/base.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := scenestest.Load(scenestest.Files(base, txtar.Parse([]byte(text))), workflow.Kinds{"test:Shaky": scenestest.Kind(f)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// instance is the instance id in the input "self".
+func instance(in any) string { return in.(map[string]any)["instance_id"].(string) }
+
+// counted is what an agent counted in its private state.
+func counted(t testing.TB, s *scenestest.Scene, id string) int64 {
+	t.Helper()
+	for _, m := range s.Fold(t, scenestest.Settings{}).Agents {
+		if m.ID.Instance == id {
+			n, _ := m.State.Private["count"].(int64)
+			return n
+		}
+	}
+	t.Fatalf("no agent %s", id)
+	return 0
+}
+
+// I1, architecture §1: an agent that panics is a fact with its stack, is
+// restored from the journal after a while and goes on; the others do not notice.
+func TestAgentPanicsAndIsRestored(t *testing.T) {
+	for _, workers := range []int{1, 4} {
+		t.Run(fmt.Sprint(workers), func(t *testing.T) {
+			var calls atomic.Int64
+			p := shakyProject(t, shaky, func(in any) any {
+				if instance(in) == "a_2" {
+					if n := calls.Add(1); n == 3 || n == 4 {
+						panic("the node fell over")
+					}
+				}
+				return "ok"
+			})
+			s := scenestest.New(t, p, "")
+			set := scenestest.Settings{Workers: workers, Snapshots: 20}
+			r := s.Run(t, set)
+			if r.Err != nil || !r.Final || r.DeadLetters > 0 {
+				t.Fatal(r, r.DeadLetters)
+			}
+			mustRestore(t, s, set)
+			got, _ := s.Trace(t, 0, "agent.failed", "agent.turn_ended")
+			for _, want := range []string{
+				`$scene agent a_2 failed 1: "panic: the node fell over" in scenes_test.`,
+				"again at +4s", `failed 2: "panic`, "again at +8s", "a_2 turn 3 ok",
+			} {
+				if !strings.Contains(got, want) {
+					t.Errorf("no %q in\n%s", want, got)
+				}
+			}
+			if n := counted(t, s, "a_1"); n != 12 {
+				t.Errorf("a_1 deliberated %d times", n)
+			}
+			if n := counted(t, s, "a_2"); n != 6 {
+				t.Errorf("a_2 deliberated %d times: want twice before it fell, and at 8, 9, 10, 11 s", n)
+			}
+			if r.State.Tally.Restarts != 2 || r.State.Tally.GivenUp != 0 {
+				t.Errorf("%+v", r.State.Tally)
+			}
+		})
+	}
+}
+
+// The agent is told that it was restarted, and others hear agent.failed.
+func TestRestartIsObserved(t *testing.T) {
+	var calls atomic.Int64
+	p := shakyProject(t, shaky, func(in any) any {
+		if instance(in) == "a_2" && calls.Add(1) == 2 {
+			panic(fmt.Errorf("an error"))
+		}
+		return "ok"
+	})
+	s := scenestest.New(t, p, "")
+	s.Run(t, scenestest.Settings{})
+	states, _ := s.Trace(t, 0, "agent.private_state_updated")
+	if !strings.Contains(states, `a_2 state merge "" {"count":2,"seen":["restart"]}`) {
+		t.Error(states)
+	}
+	events, _ := s.Trace(t, 0, "event.routed")
+	if !strings.Contains(events, `agent.failed of $scene to [a_1 a_2 a_3] {"agent_instance_id":"a_2","error":"panic: an error","failures":1,"given_up":false}`) {
+		t.Error(events)
+	}
+}
+
+// After max_restarts failures in a row an agent is given up: the scene knows,
+// goes on, takes snapshots and can be interrupted and resumed.
+func TestAgentIsGivenUp(t *testing.T) {
+	text := strings.Replace(shaky, "ticks: 12", "ticks: 40", 1)
+	p := shakyProject(t, text, func(in any) any {
+		if instance(in) == "a_1" {
+			panic("always")
+		}
+		return "ok"
+	})
+	for _, at := range []uint64{0, 5, 25} {
+		s := scenestest.New(t, p, "")
+		set := scenestest.Settings{Workers: 3, Snapshots: 30}
+		if at > 0 {
+			set.InterruptAt = at
+			if r := s.Run(t, set); r.Final || r.Err != nil {
+				t.Fatal(r)
+			}
+			mustRestore(t, s, set)
+			set.InterruptAt = 0
+		}
+		r := s.Run(t, set)
+		if r.Err != nil || !r.Final {
+			t.Fatal(r)
+		}
+		mustRestore(t, s, set)
+		failed, _ := s.Trace(t, 0, "agent.failed")
+		if n := strings.Count(failed, "agent a_1 failed"); n != 4 || !strings.Contains(failed, "given up") {
+			t.Errorf("interrupted at %d: %s", at, failed)
+		}
+		if n := counted(t, s, "a_3"); n != 40 {
+			t.Errorf("a_3 deliberated %d times", n)
+		}
+		if r.State.Tally.GivenUp != 1 {
+			t.Errorf("given up %d", r.State.Tally.GivenUp)
+		}
+	}
+}
+
+// A failure ends a row: who works again has all its restarts before it.
+func TestFailuresInARow(t *testing.T) {
+	var calls atomic.Int64
+	p := shakyProject(t, strings.Replace(shaky, "ticks: 12", "ticks: 60", 1), func(in any) any {
+		if instance(in) == "a_1" && calls.Add(1)%3 != 0 {
+			panic("two of three")
+		}
+		return "ok"
+	})
+	s := scenestest.New(t, p, "")
+	r := s.Run(t, scenestest.Settings{})
+	if r.State.Tally.GivenUp != 0 || r.State.Tally.Restarts < 10 {
+		t.Errorf("%d restarts, %d given up", r.State.Tally.Restarts, r.State.Tally.GivenUp)
+	}
+}
+
+// Everybody fails at once, with little room: waves end, nothing hangs.
+func TestAllFail(t *testing.T) {
+	text := strings.Replace(strings.Replace(shaky, "limits: {", "limits: {max_deliberating: 1, ", 1), "ticks: 12", "ticks: 40", 1)
+	p := shakyProject(t, text, func(any) any { panic("all") })
+	s := scenestest.New(t, p, "")
+	r := s.Run(t, scenestest.Settings{Snapshots: 1})
+	if r.Err != nil || r.State.Tally.GivenUp != 3 {
+		t.Error(r, r.State.Tally.GivenUp)
+	}
+	mustRestore(t, s, scenestest.Settings{})
+}
+
+// A service that fails once is restored and asked again; the digest shows only
+// the fact of its failure, and the state is that of a run in which it did not.
+func TestServiceFailsOnce(t *testing.T) {
+	calm, err := scenestest.New(t, shakyProject(t, shaky, func(any) any { return "ok" }), "").Start(scenestest.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := calm.Close()
+	for _, actor := range scenes.Services() {
+		t.Run(actor, func(t *testing.T) {
+			text := shaky
+			s := scenestest.New(t, shakyProject(t, text, func(any) any { return "ok" }), "")
+			set := scenestest.Settings{Snapshots: 25}
+			run, err := s.StartWith(set, scenes.FailService(actor, 4, 1))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := run.Close()
+			if r.Err != nil || !r.Final || r.DeadLetters > 0 {
+				t.Fatal(r)
+			}
+			failed, _ := s.Trace(t, 0, "scene.actor_failed")
+			if strings.Count(failed, "failed 1:") != 1 || !strings.Contains(failed, actor+" failed 1: \"panic: made to fail\" in scenes.") {
+				t.Error(failed)
+			}
+			if r.State.Tally.Restarts != 1 {
+				t.Errorf("restarts %d", r.State.Tally.Restarts)
+			}
+			mustRestore(t, s, set)
+			a, b := r.State.Tally, want.State.Tally
+			if a.EventsDelivered != b.EventsDelivered || a.Changes != b.Changes || a.Deliberations != b.Deliberations || run.World().Version() != calm.World().Version() {
+				t.Errorf("%+v, without the failure %+v", a, b)
+			}
+		})
+	}
+}
+
+// A service that always fails ends the run with its error; nothing that was
+// kept is lost, and the run goes on where the failure is gone.
+func TestServiceFailsAlways(t *testing.T) {
+	p := shakyProject(t, shaky, func(any) any { return "ok" })
+	want := scenestest.New(t, p, "").Run(t, scenestest.Settings{})
+	for _, actor := range scenes.Services() {
+		t.Run(actor, func(t *testing.T) {
+			s := scenestest.New(t, p, "")
+			run, err := s.StartWith(scenestest.Settings{}, scenes.FailService(actor, 4, 1000))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := run.Close()
+			if r.Err == nil || r.Final || r.Reason != "failure" {
+				t.Fatal(r)
+			}
+			if !strings.Contains(r.Err.Error(), actor+" was given up after 6 failures in a row: panic: made to fail") {
+				t.Error(r.Err)
+			}
+			mustRestore(t, s, scenestest.Settings{})
+			if again := s.Run(t, scenestest.Settings{}); again.Digest() != want.Digest() {
+				t.Errorf("resumed: %v\nwant %s", again, want.Digest())
+			}
+		})
+	}
+}
