@@ -154,7 +154,7 @@ compared to the byte.`,
 		c.GroupID = "run"
 		root.AddCommand(c)
 	}
-	for _, c := range []*cobra.Command{newTAM(e), newToolsXML(e), newSchema(e), newVersion(e)} {
+	for _, c := range []*cobra.Command{newTAM(e), newToolsXML(e), newState(e), newSchema(e), newVersion(e)} {
 		c.GroupID = "tools"
 		root.AddCommand(c)
 	}

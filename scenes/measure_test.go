@@ -1,0 +1,116 @@
+package scenes
+
+import (
+	"fmt"
+	"testing"
+
+	"tavernsim/engine/agent"
+	"tavernsim/internal/metrics"
+	"tavernsim/protocol"
+)
+
+// measuredStage is as much of a scene as counting turns needs.
+func measuredStage(agents int) *stage {
+	set := metrics.New()
+	sc := &scene{
+		ids: make([]string, agents+1), class: make([]uint16, agents+1), metrics: set.Scene("s"), marks: newMarks(agents),
+		definitions: []*agent.Definition{{Profile: "trader"}, {Profile: actorScene}}, profiles: []*metrics.Profile{set.Profile("trader"), nil},
+	}
+	sc.class[agents] = 1
+	return &stage{scene: sc, doing: newDoing(sc, func(o uint32) bool { return o == 3 })}
+}
+
+func (d *doing) count() map[string]int {
+	got := map[string]int{}
+	d.table.AgentStates(func(profile, state string, n int) {
+		if n != 0 {
+			got[profile+" "+state] = n
+		}
+	})
+	return got
+}
+
+// Every agent is in one state, and the scene's own agent in none.
+func TestAgentsByState(t *testing.T) {
+	st := measuredStage(6)
+	for _, step := range []struct {
+		do   func()
+		want string
+	}{
+		{func() {}, "map[trader given_up:1 trader idle:5]"},
+		{func() {
+			for o := range uint32(3) {
+				st.measureWake(o, 1)
+			}
+			st.measureWake(6, 1) // the scene's own
+		}, "map[trader deliberating:3 trader given_up:1 trader idle:2]"},
+		{func() {
+			st.measureTurn(0, &agent.TurnEnded{Outcome: agent.OutcomeOK, Wave: 1})
+			st.measureTurn(1, &agent.TurnEnded{Outcome: agent.OutcomeFailed, Wave: 1, Asleep: true})
+			st.measureFailure(2, false)
+			st.measureTurn(6, &agent.TurnEnded{Outcome: agent.OutcomeOK, Wave: 1})
+		}, "map[trader asleep:1 trader given_up:1 trader idle:3 trader restarting:1]"},
+		{func() { st.measureWake(1, 2); st.measureWake(2, 2) }, "map[trader deliberating:2 trader given_up:1 trader idle:3]"},
+		{func() {
+			st.measureTurn(1, &agent.TurnEnded{Outcome: agent.OutcomeOK, Wave: 2, SleepUntil: 1})
+			st.measureFailure(2, true)
+			st.measureFailure(6, true)
+		}, "map[trader asleep:1 trader given_up:2 trader idle:3]"},
+	} {
+		step.do()
+		if got := fmt.Sprint(st.doing.count()); got != step.want {
+			t.Errorf("got %s, want %s", got, step.want)
+		}
+	}
+}
+
+// A mark is read by the agent that was marked, not by its neighbours.
+func TestMarks(t *testing.T) {
+	m := newMarks(40)
+	m.set(17)
+	for o := range uint32(40) {
+		if _, ok := m.since(o); ok != (o == 17) {
+			t.Errorf("agent %d has a mark: %v", o, ok)
+		}
+	}
+	m.set(18) // a neighbour, of a later wave
+	if _, ok := m.since(17); ok {
+		t.Error("the mark of a neighbour was read")
+	}
+	if d, ok := m.since(18); !ok || d < 0 {
+		t.Errorf("got %v %v", d, ok)
+	}
+}
+
+// What the scene's actor pays for every deliberation; the states of agents must
+// stay below 50 ns.
+func BenchmarkMeasureTurn(b *testing.B) {
+	st := measuredStage(100_000)
+	end := &agent.TurnEnded{Outcome: agent.OutcomeOK}
+	b.Run("states", func(b *testing.B) {
+		b.ReportAllocs()
+		for i := range b.N {
+			o := uint32(i) % 100_000
+			st.doing.become(o, metrics.AgentDeliberating)
+			st.doing.become(o, metrics.AgentIdle)
+		}
+	})
+	b.Run("all", func(b *testing.B) {
+		b.ReportAllocs()
+		for i := range b.N {
+			o := uint32(i) % 100_000
+			end.Wave = uint64(i / 100_000)
+			st.measureWake(o, end.Wave)
+			st.measureTurn(o, end)
+		}
+	})
+	raw := (&agent.CallMade{ID: "1.1", Tool: "PublishEventTool", Origin: protocol.OriginNative, Status: protocol.CallRequested}).AppendMsg(nil)
+	b.Run("call", func(b *testing.B) {
+		b.ReportAllocs()
+		for range b.N {
+			if err := st.measure("a", agent.FactCallMade, raw, nil); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
