@@ -1,17 +1,12 @@
 package tavernsim
 
 import (
-	"bytes"
-	"context"
-	"errors"
-	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
 	"maps"
 	"os"
-	"os/exec"
 	"path"
 	"path/filepath"
 	"reflect"
@@ -166,168 +161,6 @@ func TestRunPages(t *testing.T) {
 			if !want[name] {
 				t.Errorf("%s lists %s, which the code does not write", page, name)
 			}
-		}
-	}
-}
-
-// The pages about the program are compared with the program itself.
-func TestProgram(t *testing.T) {
-	simd := build(t)
-	t.Run("CommandLinePage", func(t *testing.T) { commandLinePage(t, simd) })
-	t.Run("Guide", func(t *testing.T) { guide(t, simd) })
-	t.Run("README", func(t *testing.T) { readme(t, simd) })
-}
-
-// commandLinePage: docs/cli.md has a section for every command with exactly its
-// flags.
-func commandLinePage(t *testing.T, simd string) {
-	const page = "docs/cli.md"
-	parts := sections(read(t, page), "## ")
-	flag := regexp.MustCompile(`--[a-z][a-z-]*`)
-	commands := leaves(t, simd)
-	for _, name := range commands {
-		section, ok := parts["simd "+name]
-		if !ok {
-			t.Errorf("%s has no section about simd %s", page, name)
-			continue
-		}
-		help := output(t, simd, append(strings.Fields(name), "--help")...)
-		_, flags, _ := strings.Cut(help, "\nFlags:\n")
-		known := []string{"--help"}
-		for _, line := range strings.Split(flags, "\n") {
-			if f := regexp.MustCompile(`^ +(?:-\w, )?(--[a-z-]+)`).FindStringSubmatch(line); f != nil {
-				known = append(known, f[1])
-			}
-		}
-		var listed []string
-		for _, cell := range firstCells(section) {
-			listed = append(listed, flag.FindAllString(cell, -1)...)
-		}
-		for _, f := range known[1:] {
-			if f != "--help" && !slices.Contains(listed, f) {
-				t.Errorf("%s: simd %s has the flag %s", page, name, f)
-			}
-		}
-		for _, f := range flag.FindAllString(section, -1) {
-			if !slices.Contains(known, f) {
-				t.Errorf("%s: simd %s has no flag %s", page, name, f)
-			}
-		}
-	}
-	for heading := range parts {
-		if name, ok := strings.CutPrefix(heading, "simd "); ok && !slices.Contains(commands, name) {
-			t.Errorf("%s: there is no command simd %s", page, name)
-		}
-	}
-}
-
-// leaves lists the commands that do something.
-func leaves(t *testing.T, simd string, above ...string) []string {
-	help := output(t, simd, append(above, "--help")...)
-	var names []string
-	group := ""
-	for _, line := range strings.Split(help, "\n") {
-		if strings.HasSuffix(line, ":") && !strings.HasPrefix(line, " ") {
-			group = line
-		}
-		m := regexp.MustCompile(`^  ([a-z]+) `).FindStringSubmatch(line)
-		if m == nil || slices.Contains([]string{"Usage:", "Examples:", "Flags:", "Additional Commands:"}, group) {
-			continue
-		}
-		names = append(names, leaves(t, simd, append(slices.Clone(above), m[1])...)...)
-	}
-	if len(names) == 0 {
-		return []string{strings.Join(above, " ")}
-	}
-	return names
-}
-
-// guide does what docs/guide.md tells a newcomer to do.
-func guide(t *testing.T, simd string) {
-	dir := t.TempDir()
-	text := read(t, "docs/guide.md")
-	block := regexp.MustCompile("(?s)<!-- (\\w+): ([^\n]*) -->\n```\\w*\n(.*?)```")
-	files, runs := 0, 0
-	for _, m := range block.FindAllStringSubmatch(text, -1) {
-		switch kind, what, body := m[1], m[2], m[3]; kind {
-		case "file":
-			files++
-			write(t, filepath.Join(dir, "ferry", what), body)
-		case "run":
-			runs++
-			out := inDir(t, dir, 0, simd, strings.Fields(what)...)
-			if problem := follows(out, body); problem != "" {
-				t.Errorf("simd %s: %s\nit printed\n%s", what, problem, out)
-			}
-		case "broken":
-			runs++
-			name, change, _ := strings.Cut(what, " ")
-			from, to, _ := strings.Cut(change, " -> ")
-			file := filepath.Join(dir, "ferry", name)
-			good := read(t, file)
-			write(t, file, strings.Replace(good, from, to, 1))
-			if out := inDir(t, dir, 3, simd, "validate", "ferry"); out != body {
-				t.Errorf("simd validate printed\n%swant\n%s", out, body)
-			}
-			write(t, file, good)
-		default:
-			t.Errorf("guide: a block of kind %q", kind)
-		}
-	}
-	if files != 5 || runs != 5 {
-		t.Errorf("guide: %d files and %d runs; the pattern or the text is broken", files, runs)
-	}
-}
-
-// readme holds what README.md shows to what the program prints.
-func readme(t *testing.T, simd string) {
-	shown := regexp.MustCompile("(?s)<!-- run: ([^\n]*) -->\n```text\n(.*?)```").FindAllStringSubmatch(read(t, "README.md"), -1)
-	if len(shown) != 1 {
-		t.Fatalf("README.md shows %d runs", len(shown))
-	}
-	args := append(strings.Fields(shown[0][1]), "--out", filepath.Join(t.TempDir(), "run"))
-	out := inDir(t, ".", 0, simd, args...)
-	if problem := follows(out, shown[0][2]); problem != "" {
-		t.Errorf("README.md: %s\nit printed\n%s", problem, out)
-	}
-}
-
-// follows compares output with what a page shows, line by line and without regard
-// to indentation. "…" stands for any text in a line, and a line with nothing
-// else for any lines.
-func follows(out, shown string) string {
-	lines, at, loose := strings.Split(out, "\n"), 0, false
-	for _, want := range strings.Split(strings.TrimSuffix(shown, "\n"), "\n") {
-		if strings.TrimSpace(want) == "…" {
-			loose = true
-			continue
-		}
-		pattern := regexp.MustCompile(`^\s*` + strings.ReplaceAll(regexp.QuoteMeta(strings.TrimSpace(want)), "…", ".*") + `\s*$`)
-		for loose && at < len(lines) && !pattern.MatchString(lines[at]) {
-			at++
-		}
-		if at >= len(lines) || !pattern.MatchString(lines[at]) {
-			return fmt.Sprintf("there is no line %q where the page shows it", want)
-		}
-		at, loose = at+1, false
-	}
-	return ""
-}
-
-func TestFollows(t *testing.T) {
-	for _, c := range []struct {
-		out, shown string
-		ok         bool
-	}{
-		{"a\nb 17\nc", "a\nb …\nc", true},
-		{"a\nx\ny\nc", "a\n  …\nc", true},
-		{"a\nx\nc", "a\nc", false},
-		{"a\nb", "a\nb\nc", false},
-		{"a.b", "a+b", false},
-		{"    a\n  b ", "  a\nb", true},
-	} {
-		if got := follows(c.out, c.shown); (got == "") != c.ok {
-			t.Errorf("%q against %q: %q", c.out, c.shown, got)
 		}
 	}
 }
@@ -555,42 +388,6 @@ func jsonFields(typ reflect.Type) map[string]bool {
 		}
 	}
 	return names
-}
-
-// build makes the program once.
-func build(t *testing.T) string {
-	t.Helper()
-	goTool, err := exec.LookPath("go")
-	if err != nil {
-		t.Skip("the go command is not in the path")
-	}
-	simd := filepath.Join(t.TempDir(), "simd")
-	if out, err := exec.Command(goTool, "build", "-o", simd, "./cmd/simd").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
-	return simd
-}
-
-func output(t *testing.T, name string, args ...string) string {
-	t.Helper()
-	return inDir(t, ".", 0, name, args...)
-}
-
-// inDir runs a program and wants an exit code; it returns what it printed.
-func inDir(t *testing.T, dir string, code int, name string, args ...string) string {
-	t.Helper()
-	cmd := exec.CommandContext(context.Background(), name, args...)
-	var out bytes.Buffer
-	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &out, &out
-	err := cmd.Run()
-	var failed *exec.ExitError
-	if err != nil && !errors.As(err, &failed) {
-		t.Fatal(err)
-	}
-	if got := cmd.ProcessState.ExitCode(); got != code {
-		t.Errorf("%s %s: exit code %d, want %d\n%s", filepath.Base(name), strings.Join(args, " "), got, code, out.String())
-	}
-	return out.String()
 }
 
 func read(t *testing.T, file string) string {

@@ -29,7 +29,14 @@ func (r *callRunner) Go(ctx context.Context, c *agent.CallModel, then func(proto
 	r.done.Go(func() { then(r.call(ctx, c)) })
 }
 
-func (r *callRunner) call(ctx context.Context, c *agent.CallModel) (protocol.ModelAnswer, error) {
+// call is on a goroutine of its own: a provider that panics would end the
+// process.
+func (r *callRunner) call(ctx context.Context, c *agent.CallModel) (answer protocol.ModelAnswer, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = protocol.Errorf(protocol.KindInternal, "model %s: panic: %v", r.model.Name(), p)
+		}
+	}()
 	if err := wait(ctx, c.Wait); err != nil {
 		return protocol.ModelAnswer{}, err
 	}

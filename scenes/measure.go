@@ -55,12 +55,12 @@ func (s *scene) WorldBytes() int { return s.world.Load().Size() }
 
 // measure counts a fact of the live scene. It is nil for the kinds that need no
 // decoding. State.Apply, which replays, never comes here.
-func (st *stage) measure(actor, kind string, data protocol.Raw, fact protocol.Fact) error {
+func (st *stage) measure(actor, kind string, fact protocol.Fact) {
 	m := st.metrics
 	m.Fact(kind)
 	switch x := fact.(type) {
-	case nil:
-		return st.measureCall(kind, data)
+	case *callSeen:
+		m.Called(x.tool, string(x.status))
 	case *agent.Reflected:
 		if o, ok := st.ordinal(actor); ok && st.profiles[st.class[o]] != nil {
 			st.profiles[st.class[o]].Reflected(x.Error == "")
@@ -84,19 +84,6 @@ func (st *stage) measure(actor, kind string, data protocol.Raw, fact protocol.Fa
 	default:
 		st.measureKnowledge(fact)
 	}
-	return nil
-}
-
-func (st *stage) measureCall(kind string, data protocol.Raw) error {
-	if kind != agent.FactCallMade {
-		return nil
-	}
-	tool, status, err := agent.ReadCall(data)
-	if err != nil {
-		return err
-	}
-	st.metrics.Called(tool, string(status))
-	return nil
 }
 
 func (st *stage) measureKnowledge(f protocol.Fact) {

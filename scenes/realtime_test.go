@@ -1,9 +1,13 @@
 package scenes_test
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -118,6 +122,13 @@ func turns(t testing.TB, s *scenestest.Scene) (list []string) {
 			t.Fatal(err)
 		}
 	})
+	// Who is first within a moment is a matter of luck.
+	slices.SortStableFunc(list, func(a, b string) int {
+		x, y := strings.Split(a, "@"), strings.Split(b, "@")
+		d, _ := time.ParseDuration(x[1])
+		e, _ := time.ParseDuration(y[1])
+		return cmp.Or(cmp.Compare(d, e), cmp.Compare(x[0], y[0]))
+	})
 	return list
 }
 
@@ -142,4 +153,313 @@ func TestRealtimeFrequencyAndEvents(t *testing.T) {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	mustRestore(t, s, scenestest.Settings{Clock: director.Realtime})
+}
+
+// An agent that hears something while it thinks is woken again when it is done;
+// meanwhile the scene goes on.
+func TestRealtimeBusyAgentHears(t *testing.T) {
+	s := scenestest.New(t, realtimeScene(t, caller+"simulation: {clock: realtime, stop: {after: 20s}}"), "")
+	synctest.Test(t, func(t *testing.T) {
+		m := &slow{answer: func(ctx context.Context, req protocol.ModelRequest) (protocol.ModelAnswer, error) {
+			if req.Agent == "caller" { // every two seconds it says something
+				a, err := after(100*time.Millisecond, "")(ctx, req)
+				a.Calls = []protocol.Call{{ID: "c", Tool: "PublishEventTool", Params: map[string]any{"type": "talk.x", "target_agent_instance_id": "hearer"}}}
+				return a, err
+			}
+			return after(5*time.Second, "")(ctx, req)
+		}}
+		if r := live(t, s, scenestest.Settings{Model: m}).Close(); r.Err != nil || r.Reason != director.StoppedByTime {
+			t.Error(r)
+		}
+		if _, open := m.count(); open != 0 {
+			t.Errorf("%d calls are still out", open)
+		}
+	})
+	var hearer []string
+	for _, turn := range turns(t, s) {
+		if strings.HasPrefix(turn, "hearer") {
+			hearer = append(hearer, turn)
+		}
+	}
+	if got, want := strings.Join(hearer, " "), "hearer@0s hearer@5s hearer@10s hearer@15s"; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	mustRestore(t, s, scenestest.Settings{Clock: director.Realtime})
+}
+
+// Lifecycle (§3.1.1): a pause lets deliberations finish, keeps everything, runs
+// its workflow, and then nothing happens until the scene is resumed.
+func TestRealtimePauseAndResume(t *testing.T) {
+	s := scenestest.New(t, realtimeScene(t, caller+`scene_lifecycle_workflows: {on_scene_start: note, on_scene_pause: note, on_scene_resume: note, on_scene_end: note}
+simulation: {clock: realtime, stop: {after: 60s}}`), "")
+	synctest.Test(t, func(t *testing.T) {
+		var kept atomic.Uint64
+		m := &slow{answer: after(3*time.Second, "well")}
+		r := live(t, s, scenestest.Settings{Model: m, Kept: func(w persistence.Wave) { kept.Store(w.Number) }})
+		time.Sleep(time.Second)
+		began := time.Now()
+		r.Pause()
+		if !r.WaitPaused(t.Context()) {
+			t.Fatal("not paused")
+		}
+		if took := time.Since(began); took != 2*time.Second {
+			t.Errorf("the pause came after %v; want when the deliberations ended", took)
+		}
+		asked, open := m.count()
+		if asked != 2 || open != 0 {
+			t.Errorf("asked %d, open %d", asked, open)
+		}
+		waves := uint64(r.Progress.Waves.Load())
+		if kept.Load() != waves {
+			t.Errorf("wave %d of %d is durable", kept.Load(), waves)
+		}
+		time.Sleep(30 * time.Second)
+		if again, _ := m.count(); again != asked || uint64(r.Progress.Waves.Load()) != waves {
+			t.Error("something happened in the pause")
+		}
+		r.Resume()
+		time.Sleep(10 * time.Second)
+		if again, _ := m.count(); again == asked {
+			t.Error("nothing happened after the pause")
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if r.WaitPaused(ctx) {
+			t.Error("it says that it is paused")
+		}
+		r.Terminate()
+		if res := r.Close(); res.Err != nil || !res.Final || res.Reason != director.StoppedByRequest {
+			t.Error(res)
+		}
+	})
+	text, _ := s.Trace(t, 0, "scene.started", "scene.paused", "scene.resumed", "scene.ended", "world.committed")
+	var story []string
+	for line := range strings.Lines(text) {
+		if words := strings.Fields(line); strings.HasPrefix(line, "  ") {
+			story = append(story, words[1])
+		}
+	}
+	if got, want := strings.Join(story, " "), "started version version paused version resumed version ended"; got != want {
+		t.Errorf("got %s\n%s", got, text)
+	}
+	mustRestore(t, s, scenestest.Settings{Clock: director.Realtime})
+}
+
+// A scene that was paused when its process died goes on when it is resumed.
+func TestResumedAfterPause(t *testing.T) {
+	s := scenestest.New(t, realtimeScene(t, caller+"simulation: {clock: realtime, stop: {after: 30s}}"), "")
+	synctest.Test(t, func(t *testing.T) {
+		r := live(t, s, scenestest.Settings{})
+		r.Pause()
+		r.Pause()
+		if !r.WaitPaused(t.Context()) {
+			t.Fatal("not paused")
+		}
+		r.Interrupt()
+		if res := r.Close(); res.Final || res.Reason != director.StoppedByInterrupt {
+			t.Fatal(res)
+		}
+		r = live(t, s, scenestest.Settings{})
+		if res := r.Close(); res.Err != nil || res.Reason != director.StoppedByTime {
+			t.Error(res)
+		}
+	})
+	if !s.Has(t, "scene.resumed") {
+		t.Error("no fact of the resumption")
+	}
+}
+
+// A pause that is taken back before it began leaves nothing behind.
+func TestPauseTakenBack(t *testing.T) {
+	s := scenestest.New(t, realtimeScene(t, caller+"simulation: {clock: realtime, stop: {after: 9s}}"), "")
+	synctest.Test(t, func(t *testing.T) {
+		r := live(t, s, scenestest.Settings{Model: &slow{answer: after(3*time.Second, "")}})
+		time.Sleep(time.Second)
+		r.Pause()
+		r.Resume()
+		if res := r.Close(); res.Err != nil || res.Reason != director.StoppedByTime {
+			t.Error(res)
+		}
+	})
+	if s.Has(t, "scene.paused") {
+		t.Error("it paused")
+	}
+}
+
+// An interrupt does not wait for models: their calls are cancelled, nothing of
+// the deliberations is kept, and they begin again when the run is resumed.
+func TestRealtimeInterruptCancelsCalls(t *testing.T) {
+	s := scenestest.New(t, realtimeScene(t, caller+"simulation: {clock: realtime, stop: {after: 30h}}"), "")
+	synctest.Test(t, func(t *testing.T) {
+		m := &slow{answer: after(10*time.Hour, "at last")}
+		r := live(t, s, scenestest.Settings{Model: m, Snapshots: 1})
+		time.Sleep(time.Minute)
+		began := time.Now()
+		r.Interrupt()
+		res := r.Close()
+		if res.Err != nil || res.Final || res.Reason != director.StoppedByInterrupt || time.Since(began) > time.Second {
+			t.Error(res, time.Since(began))
+		}
+		if asked, open := m.count(); asked != 2 || open != 0 {
+			t.Errorf("asked %d, open %d", asked, open)
+		}
+	})
+	if s.Has(t, "agent.turn_ended") {
+		t.Error("a deliberation that was interrupted left a fact")
+	}
+	mustRestore(t, s, scenestest.Settings{Clock: director.Realtime})
+	synctest.Test(t, func(t *testing.T) {
+		r := live(t, s, scenestest.Settings{Model: &slow{answer: after(time.Second, "")}})
+		time.Sleep(5 * time.Second)
+		r.Terminate()
+		r.Close()
+	})
+	if got := turns(t, s); len(got) < 2 || got[0] != "caller@0s" && !strings.HasPrefix(got[0], "caller@") {
+		t.Error(got)
+	}
+}
+
+// A time-out of a node ends the call and fails the deliberation; the agent is told.
+func TestRealtimeModelTimesOut(t *testing.T) {
+	for name, clock := range map[string]director.ClockKind{"realtime": director.Realtime, "virtual": director.Virtual} {
+		t.Run(name, func(t *testing.T) {
+			p := realtimeScene(t, `agent_instances: [{instance_id: ada, profile_id: hasty}]
+simulation: {stop: {after: 10s}}
+-- agent_profiles/hasty.yaml --
+id: hasty
+name: Hasty
+version: "1.0.0"
+schema_version: "1.0"
+core_deliberation_workflow_id: hasty
+custom_runtime_config: {deliberation_frequency_hz: 0.2}
+-- workflows/hasty.yaml --
+interfaceInputs: {observations: {dataFlowType: ARRAY}}
+interfaceOutputs: {response: {dataFlowType: STRING, required: true}}
+nodes:
+  - {id: in, type: GroupInput}
+  - {id: t, type: TextTemplate, configValues: {template: "{{len .observations}}"}}
+  - {id: m, type: LLMCompletion, timeout: 2s, retry: {max: 1, backoff: 500ms}}
+  - {id: out, type: GroupOutput}
+edges:
+  - {source: in, sourceHandle: observations, target: t, targetHandle: observations}
+  - {source: t, sourceHandle: text, target: m, targetHandle: prompt}
+  - {source: m, sourceHandle: text, target: out, targetHandle: response}
+`)
+			s := scenestest.New(t, p, "")
+			synctest.Test(t, func(t *testing.T) {
+				m := &slow{}
+				m.answer = func(ctx context.Context, req protocol.ModelRequest) (protocol.ModelAnswer, error) {
+					if asked, _ := m.count(); asked <= 2 {
+						return after(time.Hour, "never")(ctx, req)
+					}
+					return after(time.Second, "told of "+req.Messages[0].Text)(ctx, req)
+				}
+				r, err := s.Start(scenestest.Settings{Model: m, Clock: clock})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if res := r.Close(); res.Err != nil {
+					t.Error(res)
+				}
+			})
+			text, _ := s.Trace(t, 0, "agent.turn_ended", "agent.model_answered", "agent.said")
+			if n := strings.Count(text, "no answer in time"); n != 3 || !strings.Contains(text, "turn 1 failed") || !strings.Contains(text, `said "told of 1"`) {
+				t.Error(text)
+			}
+			if clock == director.Realtime {
+				if got := turns(t, s)[:2]; got[0] != "ada@0s" || got[1] != "ada@5s" {
+					t.Error(got)
+				}
+			}
+		})
+	}
+}
+
+// A provider that panics fails the call, not the process.
+func TestModelPanics(t *testing.T) {
+	s := scenestest.New(t, realtimeScene(t, caller+"simulation: {stop: {after: 5s}}"), "")
+	m := &slow{answer: func(context.Context, protocol.ModelRequest) (protocol.ModelAnswer, error) { panic("no model") }}
+	r := s.Run(t, scenestest.Settings{Model: m})
+	text, _ := s.Trace(t, 0, "agent.turn_ended")
+	if r.Err != nil || !strings.Contains(text, "model slow: panic: no model") {
+		t.Error(r, text)
+	}
+}
+
+// Answers of a model that takes time give the same digest in any order.
+func TestSameDigestWithSlowModel(t *testing.T) {
+	p := town(t)
+	script, err := scenestest.Model(p, scenestest.New(t, p, "").Def)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var digests []string
+	for n := range 3 {
+		s := scenestest.New(t, p, "")
+		synctest.Test(t, func(t *testing.T) {
+			var calls atomic.Int64
+			m := &slow{answer: func(ctx context.Context, req protocol.ModelRequest) (protocol.ModelAnswer, error) {
+				time.Sleep(time.Duration(calls.Add(1)*7919%int64(13+n)) * time.Millisecond)
+				return script.(llm.Instant).Answer(req)
+			}}
+			r, err := s.Start(scenestest.Settings{Model: m, Workers: 1 + n})
+			if err != nil {
+				t.Fatal(err)
+			}
+			digests = append(digests, r.Close().Digest())
+		})
+	}
+	if want := scenestest.New(t, p, "").Run(t, scenestest.Settings{}).Digest(); digests[0] != want || digests[1] != want || digests[2] != want {
+		t.Errorf("digests %v, of the instant model %s", digests, want)
+	}
+}
+
+// I5: the answer to a deliberation that died with its actor is not taken for an
+// answer to the next one.
+func TestLateAnswerIsIgnored(t *testing.T) {
+	text := strings.Replace(shaky, "interfaceOutputs: {decision: {dataFlowType: OBJECT, required: true}}", "interfaceOutputs: {decision: {dataFlowType: OBJECT}, response: {dataFlowType: STRING}}", 1)
+	text = strings.Replace(text, "nodes:\n", "nodes:\n  - {id: ask, type: LLMCompletion, inputValues: {prompt: slow}}\n  - {id: quick, type: LLMCompletion, inputValues: {prompt: quick}}\n", 1)
+	text = strings.Replace(text, "edges:\n", "edges:\n  - {source: ask, sourceHandle: text, target: out, targetHandle: response}\n  - {source: quick, sourceHandle: text, target: shaky, targetHandle: after}\n", 1)
+	text = strings.Replace(text, "count: 3", "count: 1", 1)
+	var shaken atomic.Int64
+	p := shakyProject(t, text, func(any) any {
+		if shaken.Add(1) == 1 {
+			panic("after the model was asked")
+		}
+		return "ok"
+	})
+	s := scenestest.New(t, p, "")
+	synctest.Test(t, func(t *testing.T) {
+		var calls atomic.Int64
+		m := &slow{answer: func(_ context.Context, req protocol.ModelRequest) (protocol.ModelAnswer, error) {
+			if req.Messages[0].Text == "quick" {
+				time.Sleep(100 * time.Millisecond)
+				return protocol.ModelAnswer{Text: "quick", Finish: protocol.FinishStop}, nil
+			}
+			n := calls.Add(1)
+			time.Sleep(3 * time.Second) // heedless of ctx
+			return protocol.ModelAnswer{Text: fmt.Sprint("answer ", n), Finish: protocol.FinishStop}, nil
+		}}
+		r := live(t, s, scenestest.Settings{Model: m, Stop: &director.Stop{After: director.Duration(9 * time.Second)}})
+		if res := r.Close(); res.Err != nil {
+			t.Error(res)
+		}
+		if n := calls.Load(); n < 2 {
+			t.Errorf("%d calls", n)
+		}
+	})
+	said, _ := s.Trace(t, 0, "agent.said")
+	if strings.Contains(said, "answer 1") || !strings.Contains(said, "answer 2") {
+		t.Error(said)
+	}
+}
+
+// A realtime scene in which nobody will ever wake again ends by itself.
+func TestRealtimeQuiet(t *testing.T) {
+	s := scenestest.New(t, realtimeScene(t, "agent_instances: [{instance_id: ada, profile_id: person}]\nsimulation: {clock: realtime}"), "")
+	synctest.Test(t, func(t *testing.T) {
+		if r := live(t, s, scenestest.Settings{Model: &slow{answer: after(time.Second, "")}}).Close(); r.Reason != director.StoppedByQuiet || !r.Final {
+			t.Error(r)
+		}
+	})
 }

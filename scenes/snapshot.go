@@ -34,7 +34,7 @@ func (st *stage) snapshotDue() bool {
 // snapshotWorthwhile: the last act of a stop, unless there is nothing new or
 // the scene has ended and is never resumed.
 func (st *stage) snapshotWorthwhile() bool {
-	return st.journal.Err() == nil && !st.unrestorable && !st.stopping.final && st.state.Tally.Facts > st.snapshot.facts && !st.snapshotStopped()
+	return st.journal.Err() == nil && len(st.busy) == 0 && !st.unrestorable && !st.stopping.final && st.state.Tally.Facts > st.snapshot.facts && !st.snapshotStopped()
 }
 
 func (st *stage) snapshotStopped() bool { return st.snapshot.wave == st.state.Director.Wave }

@@ -44,6 +44,7 @@ type stage struct {
 	progress *Progress
 	series   *series
 	doing    *doing
+	call     callSeen // of the fact at hand
 
 	failures map[string]int64 // of services, in a row
 	retry    string           // the service that is restored and asked again
@@ -154,7 +155,7 @@ func (st *stage) next() error {
 	}
 	if st.clock == director.Realtime && st.comesToRest() {
 		switch {
-		case len(st.busy) > 0:
+		case len(st.busy) > 0 && !st.abandons():
 			return nil // they finish first
 		case len(st.arrived) > 0:
 			return st.closeArrived(st.now())
@@ -198,6 +199,10 @@ func (st *stage) next() error {
 func (st *stage) comesToRest() bool {
 	return (st.stopping.reason != "" && !st.stopping.kept) || st.pausing || st.snapshotDue()
 }
+
+// abandons: an interrupted scene does not wait for the deliberations in flight.
+// They have left no facts, so they begin again when it is resumed.
+func (st *stage) abandons() bool { return st.stopping.reason != "" && !st.stopping.final }
 
 func (st *stage) openWave(at protocol.Time) *wave {
 	st.wave = newWave(st, at)

@@ -54,7 +54,7 @@ func (t *Tally) count(sc *scene, actor, kind string, data protocol.Raw, fact pro
 	t.Facts++
 	switch kind {
 	case agent.FactCallMade:
-		return t.call(data)
+		return t.call(data, fact)
 	case agent.FactSaid:
 		t.Said++
 		return nil
@@ -92,17 +92,35 @@ func needsNoDecoding(kind string) bool {
 	return false
 }
 
-func (t *Tally) call(data protocol.Raw) error {
-	tool, status, err := agent.ReadCall(data)
-	if err != nil {
-		return err
+// call counts a call; fact is what has been read of it already, or nil.
+func (t *Tally) call(data protocol.Raw, fact protocol.Fact) error {
+	seen, ok := fact.(*callSeen)
+	if !ok {
+		seen = &callSeen{}
+		if err := seen.read(data); err != nil {
+			return err
+		}
 	}
 	t.Calls++
-	t.ByTool[tool]++
-	if status == protocol.CallFailed || status == protocol.CallDenied {
+	t.ByTool[seen.tool]++
+	if seen.status == protocol.CallFailed || seen.status == protocol.CallDenied {
 		t.CallsFailed++
 	}
 	return nil
+}
+
+// callSeen is what is counted of a call, read without decoding the rest.
+type callSeen struct {
+	tool   string
+	status protocol.CallStatus
+}
+
+// FactKind implements protocol.Fact.
+func (*callSeen) FactKind() string { return agent.FactCallMade }
+
+func (c *callSeen) read(data protocol.Raw) (err error) {
+	c.tool, c.status, err = agent.ReadCall(data)
+	return err
 }
 
 func (t *Tally) turn(sc *scene, actor string, x *agent.TurnEnded) {

@@ -419,19 +419,21 @@ func (st *stage) keepWave() error {
 }
 
 // keepFact appends an encoded fact to the journal and counts it. The fact is
-// nil for kinds that need no decoding.
+// nil for kinds that need no decoding, and a *callSeen for a call.
 func (st *stage) keepFact(at protocol.Time, actor, kind string, data protocol.Raw) (fact protocol.Fact, err error) {
-	if !needsNoDecoding(kind) {
-		if fact, err = readFact(st.codec, kind, data); err != nil {
-			return nil, err
-		}
+	switch {
+	case kind == agent.FactCallMade:
+		fact, err = &st.call, st.call.read(data)
+	case !needsNoDecoding(kind):
+		fact, err = readFact(st.codec, kind, data)
+	}
+	if err != nil {
+		return nil, err
 	}
 	if _, err := st.journal.Append(at, actor, kind, data); err != nil {
 		return nil, err
 	}
-	if err := st.measure(actor, kind, data, fact); err != nil {
-		return nil, err
-	}
+	st.measure(actor, kind, fact)
 	return fact, st.state.Tally.count(st.scene, actor, kind, data, fact)
 }
 
@@ -444,8 +446,6 @@ func (st *stage) keepTyped(actor string, f protocol.Fact) error {
 	if _, err := st.journal.Append(st.wave.time, actor, f.FactKind(), raw); err != nil {
 		return err
 	}
-	if err := st.measure(actor, f.FactKind(), raw, f); err != nil {
-		return err
-	}
+	st.measure(actor, f.FactKind(), f)
 	return st.state.Tally.count(st.scene, actor, f.FactKind(), raw, f)
 }

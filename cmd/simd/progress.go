@@ -10,7 +10,6 @@ import (
 
 	"golang.org/x/term"
 
-	"tavernsim/protocol"
 	"tavernsim/scenes/runner"
 )
 
@@ -150,5 +149,3 @@ func human(f float64) string {
 	}
 	return fmt.Sprintf("%.1f", f)
 }
-
-func timeText(t time.Time) string { return protocol.TimeOf(t).String() }

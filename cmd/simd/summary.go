@@ -74,7 +74,7 @@ func writeWho(b *strings.Builder, s *runner.SceneSummary) {
 			fmt.Fprintf(b, "    %12s  %s\n", thousands(c.Count), c.Name)
 		}
 	}
-	if s.ByAgent != nil && len(s.ByAgent) > 0 {
+	if len(s.ByAgent) > 0 {
 		section("DELIBERATIONS BY AGENT", s.ByAgent)
 	} else {
 		section("DELIBERATIONS BY PROFILE", s.ByProfile)

@@ -151,14 +151,14 @@ func (w *twin) bump(e twinEntry) {
 
 // version answers ifVersion.
 func (w *twin) version(e twinEntry) int64 {
-	v, ok, _ := w.get(e.path)
+	_, ok, _ := w.get(e.path)
 	_, becomes := e.value.(map[string]any)
 	if !ok && becomes && e.action != "push" && e.action != "pull" && e.action != "delete" {
 		w.checked = len(e.path)
 		return 0
 	}
 	for n := len(e.path); n >= 0; n-- {
-		v, _, _ = w.get(e.path[:n])
+		v, _, _ := w.get(e.path[:n])
 		if m, ok := v.(map[string]any); ok {
 			w.checked = n
 			n, _ := m["__version"].(int64)

@@ -11,9 +11,21 @@ import (
 // childEnv names the run directory of a process that is to be killed.
 const childEnv = "SIMD_CRASH_CHILD"
 
+// fullEnv is how many bytes a file of the child may have: the disk is full then.
+const fullEnv = "SIMD_FULL_CHILD"
+
+func child(dir string) error {
+	if limit := os.Getenv(fullEnv); limit != "" {
+		if err := fillDisk(limit); err != nil {
+			return err
+		}
+	}
+	return crashChild(dir)
+}
+
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(childEnv); dir != "" {
-		if err := crashChild(dir); err != nil {
+		if err := child(dir); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}

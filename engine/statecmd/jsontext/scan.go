@@ -17,7 +17,6 @@ type parser struct {
 	i       int
 	lenient bool
 	notes   []string
-	more    int // repairs beyond MaxNotes
 }
 
 func (p *parser) fail(format string, args ...any) error {
