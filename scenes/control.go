@@ -180,7 +180,7 @@ func (st *stage) serviceFailed(service string, f *failure) error {
 	if fact.GivenUp {
 		return st.giveUp(fmt.Errorf("%s was given up after %d failures in a row: %s", service, n, f.Error))
 	}
-	st.retry = service
+	st.retry, st.parts = service, nil
 	return st.retryService()
 }
 

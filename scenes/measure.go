@@ -107,6 +107,8 @@ func (st *stage) measureTurn(o uint32, end *agent.TurnEnded) {
 		return
 	}
 	p.Deliberated(string(end.Outcome))
+	st.measureLost("expired", end.Expired)
+	st.measureLost("inbox_full", end.Dropped)
 	if end.Asleep || end.SleepUntil != 0 {
 		st.doing.become(o, metrics.AgentAsleep)
 	} else {
@@ -116,6 +118,13 @@ func (st *stage) measureTurn(o uint32, end *agent.TurnEnded) {
 		if waited, ok := st.marks.since(o); ok {
 			st.metrics.Stage(metrics.StageMerge, waited)
 		}
+	}
+}
+
+// measureLost counts deliveries that reached an agent's inbox and not the agent.
+func (st *stage) measureLost(reason string, n int64) {
+	for range n {
+		st.metrics.Dropped(reason)
 	}
 }
 

@@ -151,6 +151,7 @@ func (s *channelService) Receive(env *protocol.Envelope) error {
 	}
 	limits := s.simulation().Limits
 	room := bus.Room{Events: limits.MaxEventsInWave, Deliveries: limits.MaxDeliveriesInWave}
+	var routed []*bus.Routed
 	for in.left > 0 {
 		publish, err := readPublish(in, env.Time)
 		if err != nil {
@@ -161,8 +162,13 @@ func (s *channelService) Receive(env *protocol.Envelope) error {
 		s.metrics.FilterFailures(len(v.Failures))
 		for _, f := range v.Facts {
 			s.state.Apply(f)
-			if routed, ok := f.(*bus.Routed); ok {
-				s.deliver(routed, env.Wave)
+			if r, ok := f.(*bus.Routed); ok {
+				routed = append(routed, r)
+			}
+		}
+		if in.left == 0 { // all is decided: nothing can fail between two deliveries
+			for _, r := range routed {
+				s.deliver(r, env.Wave)
 			}
 		}
 		if err := s.decided(actorEvents, v.Facts, in.left > 0); err != nil {

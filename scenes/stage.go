@@ -46,9 +46,10 @@ type stage struct {
 	doing    *doing
 	call     callSeen // of the fact at hand
 
-	failures map[string]int64 // of services, in a row
-	retry    string           // the service that is restored and asked again
-	lastAsk  struct {         // what the service at work was asked
+	failures map[string]int64    // of services, in a row
+	parts    []protocol.KindData // of the service at work: what it decided so far
+	retry    string              // the service that is restored and asked again
+	lastAsk  struct {            // what the service at work was asked
 		kind     protocol.Kind
 		requests protocol.Raw
 	}

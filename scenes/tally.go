@@ -35,6 +35,8 @@ type Tally struct {
 	Entries         int64 // knowledge written
 	DeadLetters     int64
 
+	Troubles []string // the first failures, in words
+
 	ByEvent   map[string]int64 // routed, by type
 	Refused   map[string]int64 // events and deliveries refused, by reason
 	ByTool    map[string]int64 // calls made
@@ -65,6 +67,7 @@ func (t *Tally) count(sc *scene, actor, kind string, data protocol.Raw, fact pro
 	case *agent.TurnEnded:
 		t.turn(sc, actor, x)
 	case *director.AgentFailed:
+		t.trouble(sc.name(x.Agent), x.Error)
 		t.Deliberations++
 		t.Failed++
 		if x.WakeAt == 0 {
@@ -73,6 +76,7 @@ func (t *Tally) count(sc *scene, actor, kind string, data protocol.Raw, fact pro
 			t.Restarts++
 		}
 	case *director.ActorFailed:
+		t.trouble(x.Actor, x.Error)
 		t.Restarts++
 	case *director.DeadLettered:
 		t.DeadLetters++
@@ -80,6 +84,15 @@ func (t *Tally) count(sc *scene, actor, kind string, data protocol.Raw, fact pro
 		t.countServices(fact)
 	}
 	return nil
+}
+
+// maxTroubles bounds the failures told in words; the rest are counted.
+const maxTroubles = 5
+
+func (t *Tally) trouble(actor, text string) {
+	if len(t.Troubles) < maxTroubles {
+		t.Troubles = append(t.Troubles, actor+": "+text)
+	}
 }
 
 // needsNoDecoding names the frequent kinds whose content the scene has no use
@@ -130,6 +143,7 @@ func (t *Tally) turn(sc *scene, actor string, x *agent.TurnEnded) {
 	t.Deliberations++
 	if x.Outcome != agent.OutcomeOK {
 		t.Failed++
+		t.trouble(actor, x.Error)
 	}
 	t.Reflections += x.Reflections
 	if x.Expired > 0 {

@@ -336,17 +336,22 @@ func (st *stage) serviceDecided(env *protocol.Envelope) error {
 	if err != nil {
 		return err
 	}
+	// Nothing is kept before the last part is there: a service that fails in
+	// between decides anew, and the parts before never happened.
+	st.parts = append(st.parts, d.Facts...)
+	if d.More {
+		return nil
+	}
+	facts := st.parts
+	st.parts = nil
 	delete(st.failures, env.Source)
 	st.lastAsk.requests = nil
-	for _, f := range d.Facts {
+	for _, f := range facts {
 		fact, err := st.keepFact(st.wave.time, env.Source, f.Kind, f.Data)
 		if err != nil {
 			return err
 		}
 		st.heed(fact, f)
-	}
-	if d.More {
-		return nil
 	}
 	return st.closeWave()
 }

@@ -52,6 +52,9 @@ func writeScene(b *strings.Builder, s *runner.SceneSummary, wall float64, compac
 	if s.Restarts+s.DeadLetters > 0 {
 		row("trouble", "%d restarts  %d dead letters", s.Restarts, s.DeadLetters)
 	}
+	for _, trouble := range s.Troubles {
+		fmt.Fprintf(b, "      ! %s\n", strings.ReplaceAll(trouble, "\n", "\n        "))
+	}
 	if compact {
 		return
 	}

@@ -184,8 +184,13 @@ func (m *Machine) applyState(f *StateUpdated) error {
 	if err != nil {
 		return err
 	}
-	m.State.Private, err = patch(m.State.Private, path, f.Op, value)
-	return err
+	next, err := patch(m.State.Private, path, f.Op, value)
+	if err != nil {
+		return err
+	}
+	m.State.size = m.State.size.after(next, len(f.Path)+len(f.Value), m.Def.Limits.MaxStateBytes)
+	m.State.Private = next
+	return nil
 }
 
 func (m *Machine) applyTurn(f *TurnEnded, at protocol.Time) {

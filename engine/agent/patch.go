@@ -198,3 +198,16 @@ func sizeWith(m map[string]any, keys ...string) int {
 	}
 	return n
 }
+
+// stateSize is an upper bound of the encoded private state; 0 = not measured.
+// Measuring costs in proportion to the state, so a change only adds what it
+// brings, and the whole is measured when the bound passes the limit.
+type stateSize int
+
+// after is the size with a change of so many bytes that led to next.
+func (s stateSize) after(next map[string]any, bytes, limit int) stateSize {
+	if s == 0 || int(s)+bytes > limit {
+		return stateSize(len(protocol.Encode(next)))
+	}
+	return s + stateSize(bytes)
+}

@@ -17,8 +17,9 @@ type State struct {
 	inbox        []Heard
 	history      []Utterance
 	observations []Observation
-	heard        uint64 // number of the last event in the inbox
-	dropped      int64  // events that found the inbox full since the last turn
+	heard        uint64    // number of the last event in the inbox
+	dropped      int64     // events that found the inbox full since the last turn
+	size         stateSize // of Private
 }
 
 // Heard is an event in the inbox.

@@ -113,11 +113,11 @@ func (t *Turn) updatePrivate(text, op string, value any) error {
 		}
 	}
 	encoded := t.encode(value)
-	// The whole is measured only where one value could be too much.
-	if limit := t.m.Def.Limits.MaxStateBytes; len(encoded) > limit/64 && len(protocol.Encode(next)) > limit {
-		return protocol.Errorf(protocol.KindLimit, "the state would be larger than %d bytes (custom_runtime_config.max_state_bytes)", limit)
+	grown := t.stateSize.after(next, len(text)+len(encoded), t.m.Def.Limits.MaxStateBytes)
+	if limit := t.m.Def.Limits.MaxStateBytes; int(grown) > limit {
+		return protocol.Errorf(protocol.KindLimit, "the state would have %d bytes, more than %d (custom_runtime_config.max_state_bytes)", grown, limit)
 	}
-	t.private = next
+	t.private, t.end.Changed, t.stateSize = next, true, grown
 	t.facts = append(t.facts, &StateUpdated{Path: text, Op: op, Value: encoded})
 	return nil
 }
@@ -199,7 +199,7 @@ func (t *Turn) request(to string, write func([]byte) []byte) {
 func (t *Turn) publish(p *params) func() (any, error) {
 	draft := protocol.Draft{
 		Type: p.required("type"), Targets: p.texts("target_agent_instance_id"),
-		Ephemeral: p.flag("ephemeral"), RequiresAck: p.flag("requires_ack"),
+		Ephemeral: p.flag("ephemeral"),
 	}
 	ttl := p.number("ttl_seconds", 0)
 	priority := p.text("priority")

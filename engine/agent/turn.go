@@ -23,9 +23,10 @@ type Turn struct {
 	seen         int64 // of State.observations
 
 	// Drafts: what the machine's state will be when the facts are folded.
-	private map[string]any
-	goals   []Goal
-	selfMap map[string]any
+	private   map[string]any
+	goals     []Goal
+	selfMap   map[string]any
+	stateSize stateSize // of private
 
 	runs    []*activeRun
 	queue   []protocol.Call // decided
@@ -92,6 +93,7 @@ func (t *Turn) encode(v any) protocol.Raw {
 func begin(m *Machine, w *Wake, space *Space) *Turn {
 	t := &space.turn
 	t.m, t.wake, t.space, t.private, t.goals, t.draw = m, w, space, m.State.Private, m.State.Goals, w.Draw
+	t.stateSize = m.State.size
 	t.events, t.through = m.State.perceive(w.Now)
 	t.observations, t.seen = m.State.observations, int64(len(m.State.observations))
 	if m.State.dropped > 0 {

@@ -134,6 +134,8 @@ func badID(id string) string {
 		return "begins or ends with a blank"
 	case strings.ContainsFunc(id, func(r rune) bool { return r < ' ' || r == 0x7f }):
 		return "holds a control character"
+	case strings.HasPrefix(id, "$"):
+		return "begins with $, which is kept for the scene's own actors"
 	}
 	return ""
 }

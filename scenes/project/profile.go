@@ -219,7 +219,7 @@ func (p *Profile) baseNames() []string {
 }
 
 // filterRoots are what a filter_condition may read.
-func filterRoots() []string { return []string{"payload", "event", "self", "scene", "world"} }
+func filterRoots() []string { return []string{"payload", "event", "self"} }
 
 func (l *loader) subscriptions(doc *source.Document, steps []string, list []agent.Subscription) []Subscription {
 	var out []Subscription

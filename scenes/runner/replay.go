@@ -2,6 +2,8 @@ package runner
 
 import (
 	"context"
+	"encoding/json"
+	"os"
 	"path/filepath"
 
 	"tavernsim/internal/metrics"
@@ -24,6 +26,32 @@ type ReplayedScene struct {
 	Waves       uint64 `json:"waves"`
 	VirtualTime string `json:"virtual_time"`
 	Ended       string `json:"ended"` // reason; "" = it can be resumed
+}
+
+// told holds the journal to the summary of the process that wrote it last: the
+// end of a log can be lost without a trace in what is left.
+func told(dir, scene string, journal *persistence.Journal) error {
+	data, err := os.ReadFile(filepath.Join(dir, summaryFile))
+	if err != nil {
+		return nil // the process was killed before it could write one
+	}
+	s := &Summary{}
+	if err := json.Unmarshal(data, s); err != nil {
+		return protocol.Errorf(protocol.KindCorrupt, "%s: %w", filepath.Join(dir, summaryFile), err)
+	}
+	for _, one := range s.all() {
+		if one.Scene != scene || one.Journal.Waves == 0 {
+			continue
+		}
+		w, err := journal.Wave(one.Journal.Waves)
+		if err != nil {
+			return protocol.Errorf(protocol.KindCorrupt, "scene %s: the summary tells of wave %d, the journal ends with %d", scene, one.Journal.Waves, journal.Durable().Number)
+		}
+		if got := w.Digest.String(); got != one.Digest {
+			return protocol.Errorf(protocol.KindCorrupt, "scene %s: wave %d has the digest %s, the summary says %s", scene, w.Number, got, one.Digest)
+		}
+	}
+	return nil
 }
 
 // Replay folds the journals of a run directory from their first fact: no model,
@@ -67,6 +95,9 @@ func ReplayCounted(ctx context.Context, dir string, counts *metrics.Set) (*Repla
 			counts.Diverged()
 			return nil, protocol.Errorf(protocol.KindCorrupt, "scene %s: %w", id, report.Damage)
 		}
+		if err := told(dir, id, journal); err != nil {
+			return nil, err
+		}
 		state, err := scenes.Fold(p, def, journal, scenes.Options{Seed: m.Seeds[id], Clock: m.Clocks[id], Agents: m.Agents})
 		if err != nil {
 			return nil, err
@@ -82,5 +113,26 @@ func ReplayCounted(ctx context.Context, dir string, counts *metrics.Set) (*Repla
 			VirtualTime: state.Director.Now.Sub(state.Director.Begun()).String(), Ended: state.Director.Ended,
 		})
 	}
-	return out, nil
+	return out, compareSummary(dir, out)
+}
+
+// compareSummary holds a replay against what the run said of itself when it
+// stopped: a journal whose end is gone is sound in itself.
+func compareSummary(dir string, out *Replayed) error {
+	data, err := os.ReadFile(filepath.Join(dir, summaryFile))
+	if err != nil {
+		return nil // killed: it said nothing
+	}
+	var s Summary
+	if err := json.Unmarshal(data, &s); err != nil {
+		return protocol.Errorf(protocol.KindCorrupt, "%s: %w", filepath.Join(dir, summaryFile), err)
+	}
+	for _, said := range s.all() {
+		for _, found := range out.Scenes {
+			if said.Scene == found.Scene && said.Journal.Waves > found.Waves {
+				return protocol.Errorf(protocol.KindCorrupt, "scene %s: the journal ends at wave %d, the run had %d when it stopped: its end is lost", said.Scene, found.Waves, said.Journal.Waves)
+			}
+		}
+	}
+	return nil
 }

@@ -198,9 +198,9 @@ func TestResumeRefuses(t *testing.T) {
 func TestReplayFindsDamage(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	run(t, loadTown(t), Options{Dir: dir})
-	files, err := filepath.Glob(filepath.Join(dir, journalDir, "db", "*.sst"))
+	files, err := filepath.Glob(filepath.Join(dir, journalDir, "db", "*.log"))
 	if err != nil || len(files) == 0 {
-		t.Fatal("no tables", err)
+		t.Fatal("no logs", err)
 	}
 	damaged := false
 	for _, f := range files {

@@ -48,6 +48,7 @@ type SceneSummary struct {
 	Knowledge     int64        `json:"knowledge_entries_written"`
 	Restarts      int64        `json:"restarts"`
 	DeadLetters   int64        `json:"dead_letters"`
+	Troubles      []string     `json:"troubles,omitempty"` // the first failures, in words
 	Journal       Journal      `json:"journal"`
 	ByProfile     []Count      `json:"by_profile"`
 	ByAgent       []Count      `json:"by_agent,omitempty"` // scenes of at most 200 agents
@@ -167,7 +168,7 @@ func (r *Runner) scene(sc *Scene) *SceneSummary {
 		Tools:   ToolCounts{Calls: t.Calls, Failed: t.CallsFailed, ByTool: counts(t.ByTool)},
 		Journal: Journal{Facts: t.Facts, Bytes: o.Wave.Total, Waves: o.Wave.Number, Durability: string(r.store.Durability())},
 
-		Knowledge: t.Entries, Restarts: t.Restarts, DeadLetters: t.DeadLetters + r.dead.Load(),
+		Knowledge: t.Entries, Restarts: t.Restarts, Troubles: t.Troubles, DeadLetters: t.DeadLetters + r.dead.Load(),
 		ByProfile: counts(t.ByProfile), ByAgent: counts(t.ByAgent), Report: sc.reported(doc),
 	}
 	if o.Err != nil {
