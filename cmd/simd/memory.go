@@ -10,7 +10,7 @@ import (
 const (
 	fewAgents = 20_000
 	gcFew     = 300
-	gcMany    = 60
+	gcMany    = 50
 )
 
 // tuneMemory sets the garbage collector for a number of agents.

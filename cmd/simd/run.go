@@ -204,12 +204,17 @@ func (o *runOptions) start(dir string, opt runner.Options, e *env) (*runner.Runn
 }
 
 func (o *runOptions) runOnce(ctx context.Context, e *env, dir string, opt runner.Options) (*runner.Summary, error) {
+	c, ready := make(chan os.Signal, 4), make(chan *runner.Runner, 1)
+	signal.Notify(c, syscall.SIGINT, syscall.SIGTERM, syscall.SIGTSTP)
+	defer signal.Stop(c)
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	signals := watchSignals(ctx, e.err, c, ready)
 	r, err := o.start(dir, opt, e)
 	if err != nil {
 		return nil, err
 	}
-	ctx, stop := context.WithCancel(ctx)
-	signals := watchSignals(ctx, e.err, r)
+	ready <- r
 	progress := showProgress(ctx, e.err, r, o.quiet)
 	sum, err := r.Wait()
 	stop()
@@ -218,31 +223,34 @@ func (o *runOptions) runOnce(ctx context.Context, e *env, dir string, opt runner
 	return sum, err
 }
 
-// watchSignals stops gracefully at the first signal and at once at the second;
-// it ends with ctx.
-func watchSignals(ctx context.Context, w io.Writer, r *runner.Runner) <-chan struct{} {
-	c := make(chan os.Signal, 4)
-	signal.Notify(c, syscall.SIGINT, syscall.SIGTERM, syscall.SIGTSTP)
+// watchSignals stops gracefully at the first signal and at once at the second,
+// from before the run stands, which comes through ready, until ctx ends.
+func watchSignals(ctx context.Context, w io.Writer, c <-chan os.Signal, ready <-chan *runner.Runner) <-chan struct{} {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		defer signal.Stop(c)
+		var r *runner.Runner
 		stopping := false
 		for {
 			select {
 			case <-ctx.Done():
 				return
+			case r = <-ready:
+				if stopping {
+					r.Interrupt()
+				}
 			case s := <-c:
 				switch {
 				case s == syscall.SIGTSTP:
 					pauseProcess(ctx, w, r)
 				case stopping:
-					fmt.Fprintf(w, "\nstopped at once; what was kept is safe: simd run --resume %s\n", r.Dir)
-					os.Exit(exitInterrupted)
+					stopAtOnce(w, r)
 				default:
 					stopping = true
 					fmt.Fprintln(w, "\nstopping after the moment at hand; once more to stop at once")
-					r.Interrupt()
+					if r != nil {
+						r.Interrupt()
+					}
 				}
 			}
 		}
@@ -250,16 +258,25 @@ func watchSignals(ctx context.Context, w io.Writer, r *runner.Runner) <-chan str
 	return done
 }
 
+func stopAtOnce(w io.Writer, r *runner.Runner) {
+	if r != nil {
+		fmt.Fprintf(w, "\nstopped at once; what was kept is safe: simd run --resume %s\n", r.Dir)
+	}
+	os.Exit(exitInterrupted)
+}
+
 // pauseProcess pauses the scenes, then the process as Ctrl-Z asked; when the
 // shell continues it, the scenes go on.
 func pauseProcess(ctx context.Context, w io.Writer, r *runner.Runner) {
 	fmt.Fprintln(w, "\npausing")
-	if !r.Pause(ctx) {
+	if r != nil && !r.Pause(ctx) {
 		return
 	}
 	fmt.Fprintln(w, "paused; everything is durable. Continue with fg")
 	_ = syscall.Kill(syscall.Getpid(), syscall.SIGSTOP)
-	r.Continue()
+	if r != nil {
+		r.Continue()
+	}
 }
 
 func (o *runOptions) runRepeat(ctx context.Context, e *env, dir string, opt runner.Options) error {

@@ -53,31 +53,11 @@ func at(src string, p place, message, hint string) *Error {
 func nearest(word string, candidates []string) string {
 	best, limit := "", len(word)/3+2
 	for _, c := range candidates {
-		if d := distance(strings.ToLower(word), strings.ToLower(c)); d < limit {
+		if d := protocol.EditDistance(strings.ToLower(word), strings.ToLower(c), limit); d < limit {
 			best, limit = c, d
 		}
 	}
 	return best
-}
-
-// distance counts the single-byte edits between two short words.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost = 1 + min(diagonal, row[j], row[j+1])
-			}
-			diagonal, row[j+1] = row[j+1], cost
-		}
-	}
-	return row[len(b)]
 }
 
 func didYouMean(word string, candidates []string) string {

@@ -172,7 +172,7 @@ func missing(name string, m map[string]any) error {
 func suggest(name string, names []string) string {
 	best, at := len(name)/3+2, ""
 	for _, n := range names {
-		if d := distance(name, n, best); d < best {
+		if d := protocol.EditDistance(name, n, best); d < best {
 			best, at = d, n
 		}
 	}
@@ -180,27 +180,4 @@ func suggest(name string, names []string) string {
 		return ""
 	}
 	return fmt.Sprintf("; did you mean %q?", at)
-}
-
-// distance is Levenshtein's, given up at limit.
-func distance(a, b string, limit int) int {
-	if len(a)-len(b) >= limit || len(b)-len(a) >= limit {
-		return limit
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			diagonal, row[j+1] = row[j+1], min(row[j+1]+1, row[j]+1, diagonal+cost)
-		}
-	}
-	return row[len(b)]
 }

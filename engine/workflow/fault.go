@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"tavernsim/protocol"
 )
 
 // Fault is one thing that is wrong with a definition.
@@ -108,7 +110,7 @@ func edgePath(i int, steps ...string) []string {
 func suggest(got string, names []string) string {
 	best, distance := "", 3
 	for _, n := range names {
-		if d := editDistance(strings.ToLower(got), strings.ToLower(n), distance); d < distance {
+		if d := protocol.EditDistance(strings.ToLower(got), strings.ToLower(n), distance); d < distance {
 			best, distance = n, d
 		}
 	}
@@ -135,27 +137,4 @@ func containing(got string, names []string) string {
 		}
 	}
 	return ""
-}
-
-// editDistance is Levenshtein's; at or beyond limit it stops counting.
-func editDistance(a, b string, limit int) int {
-	if len(a)-len(b) >= limit || len(b)-len(a) >= limit {
-		return limit
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			diagonal, row[j+1] = row[j+1], min(diagonal+cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -143,7 +143,7 @@ func nearest(word string, candidates []string) string {
 	for _, c := range candidates[:min(len(candidates), maxCandidates)] {
 		d := 0
 		if squash(c) != squash(word) {
-			d = distance(word, c, bestDistance+1)
+			d = protocol.EditDistance(word, c, bestDistance+1)
 		}
 		if d < bestDistance || d == bestDistance && best != "" && c < best {
 			best, bestDistance = c, d
@@ -155,37 +155,4 @@ func nearest(word string, candidates []string) string {
 // squash makes spellings of one name equal: instanceId, instance-id, instance_id.
 func squash(s string) string {
 	return strings.ToLower(strings.NewReplacer("_", "", "-", "", " ", "", ".", "").Replace(s))
-}
-
-// distance counts the insertions, deletions, replacements and swaps of
-// neighbours that turn a into b; it gives up at limit.
-func distance(a, b string, limit int) int {
-	s, t := []rune(a), []rune(b)
-	if len(s)-len(t) >= limit || len(t)-len(s) >= limit {
-		return limit
-	}
-	before, last, row := make([]int, len(t)+1), make([]int, len(t)+1), make([]int, len(t)+1)
-	for j := range last {
-		last[j] = j
-	}
-	for i := 1; i <= len(s); i++ {
-		row[0] = i
-		least := i
-		for j := 1; j <= len(t); j++ {
-			cost := 1
-			if s[i-1] == t[j-1] {
-				cost = 0
-			}
-			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+cost)
-			if i > 1 && j > 1 && s[i-1] == t[j-2] && s[i-2] == t[j-1] {
-				row[j] = min(row[j], before[j-2]+1)
-			}
-			least = min(least, row[j])
-		}
-		if least >= limit {
-			return limit
-		}
-		before, last, row = last, row, before
-	}
-	return min(last[len(t)], limit)
 }

@@ -215,36 +215,6 @@ func TestSuggest(t *testing.T) {
 	}
 }
 
-// distance agrees with the plain recursive definition.
-func TestDistance(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		a := rapid.StringMatching(`[ab]{0,6}`).Draw(t, "a")
-		b := rapid.StringMatching(`[ab]{0,6}`).Draw(t, "b")
-		if got, want := distance(a, b, 100), slowDistance(a, b); got != want {
-			t.Fatalf("%q %q: got %d, want %d", a, b, got, want)
-		}
-	})
-}
-
-func slowDistance(a, b string) int {
-	switch {
-	case a == "":
-		return len(b)
-	case b == "":
-		return len(a)
-	}
-	n, m := len(a), len(b)
-	cost := 1
-	if a[n-1] == b[m-1] {
-		cost = 0
-	}
-	d := min(slowDistance(a[:n-1], b)+1, slowDistance(a, b[:m-1])+1, slowDistance(a[:n-1], b[:m-1])+cost)
-	if n > 1 && m > 1 && a[n-1] == b[m-2] && a[n-2] == b[m-1] {
-		d = min(d, slowDistance(a[:n-2], b[:m-2])+1)
-	}
-	return d
-}
-
 type color string
 
 type shape struct {

@@ -25,23 +25,19 @@ func shows(t *testing.T, set *metrics.Set, lines ...string) {
 	t.Helper()
 	text := shown(set)
 	for _, line := range lines {
-		if name, _ := splitLine(line); !strings.Contains(text, "\n"+line+"\n") {
-			t.Errorf("no %q in the scrape, but\n%s", line, strings.Join(about(text, name), "\n"))
+		if !strings.Contains(text, "\n"+line+"\n") {
+			t.Errorf("no %q in the scrape, but\n%s", line, strings.Join(about(text, metricOf(line)), "\n"))
 		}
 	}
 }
 
-func splitLine(line string) (name, rest string) {
-	if i := strings.IndexAny(line, "{ "); i > 0 {
-		return line[:i], line[i:]
-	}
-	return line, ""
-}
+// metricOf is the name that a line begins with.
+func metricOf(line string) string { return line[:max(0, strings.IndexAny(line, "{ "))] }
 
 // about lists the samples of a metric.
 func about(text, name string) (out []string) {
 	for line := range strings.Lines(text) {
-		if got, _ := splitLine(line); got == name {
+		if metricOf(line) == name {
 			out = append(out, strings.TrimSpace(line))
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"tavernsim/protocol"
 	"tavernsim/tam"
 )
 
@@ -60,7 +61,7 @@ func nearest(id string, registered []string) []string {
 		if len(other) > 100 {
 			continue
 		}
-		d := distance(key, other)
+		d := protocol.EditDistance(string(key), string(other), max(len(key), len(other))+1)
 		if d <= max(len(key), len(other))/3 || strings.Contains(string(other), string(key)) {
 			all = append(all, scored{r, d})
 		}
@@ -76,25 +77,4 @@ func nearest(id string, registered []string) []string {
 		out = append(out, s.id)
 	}
 	return out
-}
-
-// distance is Levenshtein's.
-func distance(a, b []rune) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i, x := range a {
-		diag := row[0]
-		row[0] = i + 1
-		for j, y := range b {
-			cost := diag
-			if x != y {
-				cost++
-			}
-			diag = row[j+1]
-			row[j+1] = min(cost, row[j]+1, diag+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -228,40 +228,13 @@ func Nearest(word string, among []string) string {
 	for _, w := range among {
 		d := 0
 		if !strings.EqualFold(w, word) {
-			d = distance([]rune(word), []rune(w), limit)
+			d = protocol.EditDistance(word, w, limit+1)
 		}
 		if d <= limit && (best == "" || d < limit) {
 			best, limit = w, d
 		}
 	}
 	return best
-}
-
-// distance is the edit distance (a swap of neighbours counts once), or more than
-// limit.
-func distance(a, b []rune, limit int) int {
-	if len(a)-len(b) > limit || len(b)-len(a) > limit || len(a) > 256 || len(b) > 256 {
-		return limit + 1
-	}
-	before, prev, cur := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range prev {
-		prev[j] = j
-	}
-	for i := range a {
-		cur[0] = i + 1
-		for j := range b {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			cur[j+1] = min(prev[j]+cost, prev[j+1]+1, cur[j]+1)
-			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
-				cur[j+1] = min(cur[j+1], before[j-1]+1)
-			}
-		}
-		before, prev, cur = prev, cur, before
-	}
-	return prev[len(b)]
 }
 
 // Hint writes " (did you mean X?)" or nothing.
