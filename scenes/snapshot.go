@@ -42,6 +42,10 @@ func (st *stage) snapshotStopped() bool { return st.snapshot.wave == st.state.Di
 // takeSnapshot asks every actor for its state. Nothing else happens meanwhile,
 // so the states belong to one moment: the end of the last wave.
 func (st *stage) takeSnapshot() error {
+	if st.kept < st.state.Director.Wave && st.journal.Err() == nil {
+		st.phase = phaseKeeping // a snapshot is of a wave that is durable
+		return nil
+	}
 	st.phase = phaseSnapshot
 	st.snapshot = snapshotting{
 		facts: st.state.Tally.Facts, wave: st.state.Director.Wave, states: map[string][]byte{}, waiting: len(st.refs) + 3,

@@ -31,31 +31,49 @@ Exit codes: 0 sound, 3 faults, 4 not found.`,
 
 // validation is the JSON form of what validate found.
 type validation struct {
-	Project  string          `json:"project"`
-	Sound    bool            `json:"sound"`
-	Faults   []project.Fault `json:"faults"`
-	Total    int             `json:"total"` // faults found; the list stops at 200
-	Warnings []project.Fault `json:"warnings"`
+	Project  string  `json:"project"`
+	Sound    bool    `json:"sound"`
+	Faults   []fault `json:"faults"`
+	Total    int     `json:"total"` // faults found; the list stops at 200
+	Warnings []fault `json:"warnings"`
+}
+
+// fault is a project.Fault under the names of the JSON form.
+type fault struct {
+	File       string `json:"file"`
+	Line       int    `json:"line"`
+	Column     int    `json:"column"`
+	Path       string `json:"path,omitempty"` // within the file
+	Message    string `json:"message"`
+	Suggestion string `json:"suggestion,omitempty"`
+}
+
+func faultsOf(list []project.Fault) []fault {
+	out := make([]fault, len(list))
+	for i, f := range list {
+		out[i] = fault(f)
+	}
+	return out
 }
 
 func validate(e *env, dir string, asJSON bool) error {
 	p, err := runner.Load(dir, false)
-	v := validation{Project: dir, Sound: err == nil, Faults: []project.Fault{}, Warnings: []project.Fault{}}
+	v := validation{Project: dir, Sound: err == nil, Faults: []fault{}, Warnings: []fault{}}
 	var faults *project.Error
 	switch {
 	case errors.As(err, &faults):
-		v.Faults, v.Total = faults.Faults, faults.Total
+		v.Faults, v.Total = faultsOf(faults.Faults), faults.Total
 	case err != nil:
 		return err
 	default:
-		v.Warnings = append(v.Warnings, p.Warnings...)
+		v.Warnings = faultsOf(p.Warnings)
 	}
 	if asJSON {
 		if err := writeJSON(e.out, v); err != nil {
 			return err
 		}
 	} else if v.Sound {
-		for _, w := range v.Warnings {
+		for _, w := range p.Warnings {
 			fmt.Fprintf(e.err, "warning: %s\n", w)
 		}
 		fmt.Fprintf(e.out, "%s is sound: %d scenes, %d profiles, %d workflows, %d knowledge bases\n",

@@ -163,8 +163,8 @@ func (m *Machine) Apply(f protocol.Fact, at protocol.Time) error {
 	case *Said:
 		m.State.remember(Utterance{Time: at, Text: x.Text}, m.Def.Limits.MaxHistory)
 	case *CallMade:
-		if x.Observe {
-			m.State.Observe(callObservation(x, at), m.Def.Limits.MaxObservations)
+		if x.Observe { // the limit is kept when the turn ends: what it was shown comes first, and goes first
+			m.State.observations = append(m.State.observations, callObservation(x, at))
 		}
 	case *TurnEnded:
 		m.applyTurn(x, at)
@@ -202,7 +202,7 @@ func (m *Machine) applyTurn(f *TurnEnded, at protocol.Time) {
 			m.State.remember(Utterance{Time: h.Event.Time, Who: h.Event.Source, Type: h.Event.Type, Text: text}, m.Def.Limits.MaxHistory)
 		}
 	}
-	m.State.endTurn(f)
+	m.State.endTurn(f, m.Def.Limits.MaxObservations)
 	if f.Outcome == OutcomeFailed {
 		m.State.Observe(Observation{Time: at, Kind: "failure", Value: map[string]any{"error": f.Error}}, m.Def.Limits.MaxObservations)
 	}

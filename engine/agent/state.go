@@ -65,25 +65,30 @@ func (g Goal) Value() map[string]any {
 // Open reports whether the goal still drives behaviour.
 func (g Goal) Open() bool { return g.Status == "active" || g.Status == "pending" }
 
-// Hear puts a delivered event into the inbox. A full inbox drops the oldest of
-// its least urgent events.
+// Hear puts a delivered event into the inbox. Beyond the limit the oldest of the
+// least urgent events is dropped, which may be the new one.
 func (s *State) Hear(e *protocol.Envelope, limit int) {
 	s.heard++
 	if len(s.inbox) >= limit {
-		s.drop()
+		s.dropped++
+		least := s.leastUrgent()
+		if e.Priority < s.inbox[least].Event.Priority {
+			return
+		}
+		s.inbox = slices.Delete(slices.Clone(s.inbox), least, least+1)
 	}
 	s.inbox = append(s.inbox, Heard{Number: s.heard, Event: e})
 }
 
-func (s *State) drop() {
+// leastUrgent is the place of the oldest event of the lowest priority.
+func (s *State) leastUrgent() int {
 	least := 0
 	for i, h := range s.inbox {
 		if h.Event.Priority < s.inbox[least].Event.Priority {
 			least = i
 		}
 	}
-	s.inbox = slices.Delete(slices.Clone(s.inbox), least, least+1)
-	s.dropped++
+	return least
 }
 
 // Observe keeps something for the next deliberation; beyond the limit the
@@ -111,13 +116,13 @@ func (s *State) perceive(now protocol.Time) (events []*protocol.Envelope, throug
 func (s *State) Waiting() int { return len(s.inbox) }
 
 // endTurn forgets what the deliberation was shown.
-func (s *State) endTurn(f *TurnEnded) {
+func (s *State) endTurn(f *TurnEnded, limit int) {
 	s.Turn = f.Turn
 	s.inbox = slices.DeleteFunc(slices.Clone(s.inbox), func(h Heard) bool { return h.Number <= f.Through })
 	if len(s.inbox) == 0 {
 		s.inbox = nil
 	}
-	s.observations = after(s.observations, int(f.Seen))
+	s.observations = after(s.observations, max(int(f.Seen), len(s.observations)-limit))
 	s.dropped = 0
 }
 

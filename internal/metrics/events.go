@@ -53,7 +53,7 @@ func (s *Set) makeEvents() {
 		}
 		return e
 	})
-	reasons := append(texts(bus.ReasonInvalid, bus.ReasonDepth, bus.ReasonLoop, bus.ReasonTTL, bus.ReasonSchema, bus.ReasonSize, bus.ReasonNoSuchTarget), ReasonQueueFull)
+	reasons := append(texts(bus.ReasonInvalid, bus.ReasonDepth, bus.ReasonLoop, bus.ReasonTTL, bus.ReasonSchema, bus.ReasonSize, bus.ReasonFlood, bus.ReasonNoSuchTarget, "expired", "inbox_full"), ReasonQueueFull)
 	s.events.dropped = newClosed(s.counter("events_dropped_total", "Events and single deliveries that were refused.", "reason"), reasons)
 	s.events.failures = s.counter("event_filter_failures_total", "Filter conditions that failed at run time and did not match.", "scene")
 }
