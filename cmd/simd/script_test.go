@@ -1,0 +1,156 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"golang.org/x/tools/txtar"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"simd": main})
+}
+
+// The scripts of testdata/script run the program as a user would. Beside the
+// commands of testscript they have
+//
+//	code N simd …     run it and hold it to an exit code
+//	hasjson PATH…     the last output is one JSON object with these members; PATH=TEXT holds their text
+//	waitfor FILE      wait until it is there
+//	samejson PATH F   the last output and the JSON file F have the same member
+//
+// and in their folder the project of testdata/tiny.txtar.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script",
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("GOTRACEBACK", "none")
+			return unpack("testdata/tiny.txtar", env.WorkDir)
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"code": code, "hasjson": hasJSON, "samejson": sameJSON, "waitfor": waitFor,
+		},
+	})
+}
+
+func unpack(archive, dir string) error {
+	a, err := txtar.ParseFile(archive)
+	if err != nil {
+		return err
+	}
+	for _, f := range a.Files {
+		name := filepath.Join(dir, f.Name)
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(name, f.Data, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func code(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: code N command…")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	err = ts.Exec(args[1], args[2:]...)
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		got = exit.ExitCode()
+	} else if err != nil {
+		ts.Fatalf("%v", err)
+	}
+	if got != want {
+		ts.Fatalf("exit code %d, want %d\nstderr: %s", got, want, ts.ReadFile("stderr"))
+	}
+	// Whatever is wrong, it is never a panic.
+	if errs := ts.ReadFile("stderr"); strings.Contains(errs, "goroutine ") || strings.Contains(errs, "panic:") {
+		ts.Fatalf("it panics: %s", errs)
+	}
+}
+
+func readJSON(ts *testscript.TestScript, name string) any {
+	var v any
+	if err := json.Unmarshal([]byte(ts.ReadFile(name)), &v); err != nil {
+		ts.Fatalf("%s is not one JSON value: %v", name, err)
+	}
+	return v
+}
+
+// member follows a path of names and indices.
+func member(v any, path string) (any, bool) {
+	for _, name := range strings.Split(path, ".") {
+		switch x := v.(type) {
+		case map[string]any:
+			next, ok := x[name]
+			if !ok {
+				return nil, false
+			}
+			v = next
+		case []any:
+			i, err := strconv.Atoi(name)
+			if err != nil || i >= len(x) {
+				return nil, false
+			}
+			v = x[i]
+		default:
+			return nil, false
+		}
+	}
+	return v, true
+}
+
+func text(v any) string {
+	if s, ok := v.(string); ok {
+		return s
+	}
+	b, _ := json.Marshal(v)
+	return string(b)
+}
+
+func hasJSON(ts *testscript.TestScript, _ bool, args []string) {
+	v := readJSON(ts, "stdout")
+	for _, arg := range args {
+		path, want, given := strings.Cut(arg, "=")
+		got, ok := member(v, path)
+		if !ok {
+			ts.Fatalf("no member %s", path)
+		}
+		if given && text(got) != want {
+			ts.Fatalf("%s is %s, want %s", path, text(got), want)
+		}
+	}
+}
+
+func sameJSON(ts *testscript.TestScript, neg bool, args []string) {
+	a, ok := member(readJSON(ts, "stdout"), args[0])
+	b, found := member(readJSON(ts, args[1]), args[0])
+	if !ok || !found {
+		ts.Fatalf("no member %s", args[0])
+	}
+	if same := text(a) == text(b); same == neg {
+		ts.Fatalf("%s: %s and %s", args[0], text(a), text(b))
+	}
+}
+
+func waitFor(ts *testscript.TestScript, _ bool, args []string) {
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); {
+		if _, err := os.Stat(ts.MkAbs(args[0])); err == nil {
+			return
+		}
+		time.Sleep(time.Millisecond) //nolint:forbidigo // another process makes the file
+	}
+	ts.Fatalf("%s did not come", args[0])
+}
