@@ -108,12 +108,11 @@ func TestBytesThatLie(t *testing.T) {
 }
 
 type sample struct {
-	_msgpack struct{} `msgpack:",as_array"`
-	Name     string
-	N        int64
-	Raw      Raw
-	Words    []string
-	Counts   map[string]any
+	Name   string
+	N      int64
+	Raw    Raw
+	Words  []string
+	Counts map[string]any
 }
 
 func TestCodec(t *testing.T) {
@@ -150,8 +149,7 @@ func TestCodec(t *testing.T) {
 
 // fact is one whose bytes the codec makes.
 type fact struct {
-	_msgpack struct{} `msgpack:",as_array"`
-	Text     string
+	Text string
 }
 
 func (fact) FactKind() string { return "test.fact" }

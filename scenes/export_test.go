@@ -89,3 +89,30 @@ func (f failing) Receive(env *protocol.Envelope) error {
 	}
 	return f.Behavior.Receive(env)
 }
+
+// FailScene makes the scene's own actor panic at its nth envelope.
+func FailScene(nth int64) func(*Options) {
+	var seen atomic.Int64
+	return func(o *Options) {
+		o.wrap = func(name string, b actors.Behavior) actors.Behavior {
+			if name != actorStage {
+				return b
+			}
+			return failingScene{b, nth, &seen}
+		}
+	}
+}
+
+type failingScene struct {
+	actors.Behavior
+	nth  int64
+	seen *atomic.Int64
+}
+
+// Receive implements actors.Behavior.
+func (f failingScene) Receive(env *protocol.Envelope) error {
+	if f.seen.Add(1) == f.nth {
+		panic("made to fail")
+	}
+	return f.Behavior.Receive(env)
+}

@@ -31,6 +31,9 @@ type Options struct {
 	// ModelCalls bounds model calls in flight at once; default 64.
 	ModelCalls  int
 	ProjectHash string
+	// Crashes are failures of the scene that led to this restart: the first wave
+	// keeps them as facts.
+	Crashes []*Crash
 
 	Model   llm.Provider
 	System  *actors.System // with the middleware InOrder
@@ -135,10 +138,11 @@ func (r *Run) launch() error {
 		kept: sc.journal.Durable().Number, report: r.ended,
 	}
 	r.stage.snapshot.facts = state.Tally.Facts
+	r.stage.crashes = sc.options.Crashes
 	r.stage.doing, sc.marks = newDoing(sc, state.Director.GaveUp), newMarks(sc.size())
 	sc.stage, err = sc.system.Spawn(actors.Spec{
 		Name: sc.actorName(actorStage), Kind: kindScene, Supervisor: r.stageSup,
-		First: r.stage,
+		First: sc.wrapped(actorStage, r.stage),
 	})
 	if err != nil {
 		return err
@@ -170,15 +174,22 @@ func (r *Run) stageFailed(_ string, f *actors.Failure) {
 	r.scene.metrics.Became(metrics.SceneFailed)
 	r.ended(Outcome{
 		Reason: director.StoppedByFailure, Wave: r.scene.journal.Durable(), State: r.stage.state,
-		Err: &crash{failure{Actor: actorScene, Error: f.Error(), Stack: f.Stack}},
+		Err: &Crash{Scene: r.scene.id, Text: f.Error(), Stack: f.Stack, MaxRestarts: r.scene.simulation().Limits.MaxRestarts, Backoff: r.scene.simulation().Limits.RestartBackoff.Std()},
 	})
 }
 
-// crash is a failure of the scene's own actor.
-type crash struct{ failure }
+// Crash is a failure of the scene's own actor. The scene is over; whoever runs
+// it restarts it from the journal, with backoff, or gives it up.
+type Crash struct {
+	Scene       string
+	Text        string
+	Stack       []string
+	MaxRestarts int           // in a row, of simulation.limits
+	Backoff     time.Duration // before the first restart
+}
 
-func (c *crash) Error() string {
-	text := "the scene failed: " + c.failure.Error
+func (c *Crash) Error() string {
+	text := "scene " + c.Scene + " failed: " + c.Text
 	for _, frame := range c.Stack {
 		text += "\n    " + frame
 	}

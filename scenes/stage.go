@@ -54,6 +54,7 @@ type stage struct {
 		requests protocol.Raw
 	}
 	untilWarned bool
+	crashes     []*Crash // of the scene itself, to be kept with the next wave
 
 	rests chan struct{} // gets one element each time the scene comes to rest
 	over  chan struct{} // closed when it is done
@@ -209,6 +210,12 @@ func (st *stage) openWave(at protocol.Time) *wave {
 	st.wave = newWave(st, at)
 	st.state.Director.Now = at
 	st.phase = phaseTurns
+	if st.state.Director.Wave > 0 { // scene.started comes before everything
+		for i, c := range st.crashes {
+			st.wave.keep(actorScene, &director.ActorFailed{Actor: actorScene, Error: c.Text, Stack: c.Stack, Failures: int64(i + 1)})
+		}
+		st.crashes = nil
+	}
 	return st.wave
 }
 

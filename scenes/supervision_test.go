@@ -1,6 +1,7 @@
 package scenes_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -282,5 +283,40 @@ func TestServiceFailsAlways(t *testing.T) {
 				t.Errorf("resumed: %v\nwant %s", again, want.Digest())
 			}
 		})
+	}
+}
+
+// A failure of the scene's own actor ends this life of the scene with the stack;
+// nothing kept is lost, and the next life keeps the failure as a fact and comes
+// to the same end.
+func TestSceneFails(t *testing.T) {
+	p := shakyProject(t, shaky, func(any) any { return "ok" })
+	calm := scenestest.New(t, p, "").Run(t, scenestest.Settings{})
+	for _, nth := range []int64{2, 9, 23} {
+		s := scenestest.New(t, p, "")
+		run, err := s.StartWith(scenestest.Settings{}, scenes.FailScene(nth))
+		if err != nil {
+			t.Fatal(err)
+		}
+		first := run.Close()
+		crash := &scenes.Crash{}
+		if !errors.As(first.Err, &crash) || first.Final || crash.Text != "panic: made to fail" || len(crash.Stack) == 0 || crash.MaxRestarts != 5 {
+			t.Fatalf("envelope %d: %v, %+v", nth, first, crash)
+		}
+		run, err = s.StartWith(scenestest.Settings{}, func(o *scenes.Options) { o.Crashes = []*scenes.Crash{crash} })
+		if err != nil {
+			t.Fatal(err)
+		}
+		second := run.Close()
+		if second.Err != nil || !second.Final {
+			t.Fatal(second)
+		}
+		if failed, _ := s.Trace(t, 0, "scene.actor_failed"); strings.Count(failed, "$scene failed 1: \"panic: made to fail\"") != 1 {
+			t.Errorf("envelope %d: %s", nth, failed)
+		}
+		if a, b := second.State.Tally, calm.State.Tally; a.Deliberations != b.Deliberations || a.EventsDelivered != b.EventsDelivered || a.Changes != b.Changes {
+			t.Errorf("envelope %d: %+v, without the failure %+v", nth, a, b)
+		}
+		mustRestore(t, s, scenestest.Settings{})
 	}
 }

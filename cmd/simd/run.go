@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -17,6 +18,7 @@ import (
 	"tavernsim/internal/metrics"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
+	"tavernsim/scenes"
 	"tavernsim/scenes/runner"
 )
 
@@ -203,7 +205,41 @@ func (o *runOptions) start(dir string, opt runner.Options, e *env) (*runner.Runn
 	return runner.Start(p, opt)
 }
 
+// runOnce runs to the end. When a scene's own actor fails, the run goes on from
+// its journal after a wait, as often as the scene allows without a wave between
+// two failures.
 func (o *runOptions) runOnce(ctx context.Context, e *env, dir string, opt runner.Options) (*runner.Summary, error) {
+	var crashes []*scenes.Crash
+	waves := uint64(0)
+	for life := *o; ; dir = "" {
+		sum, err := life.runLife(ctx, e, dir, opt)
+		var c *scenes.Crash
+		if sum == nil || !errors.As(err, &c) {
+			return sum, err
+		}
+		if now := sum.WavesOf(c.Scene); now > waves {
+			crashes, waves = nil, now
+		}
+		if len(crashes) >= c.MaxRestarts {
+			return sum, err
+		}
+		crashes = append(crashes, c)
+		wait := c.Backoff << min(len(crashes)-1, maxBackoffDoublings)
+		fmt.Fprintf(e.err, "%v\nrestarting it from the journal in %s (%d of %d)\n", c, wait, len(crashes), c.MaxRestarts)
+		select {
+		case <-ctx.Done():
+			return sum, err
+		case <-time.After(wait):
+		}
+		opt.Crashes = map[string][]*scenes.Crash{c.Scene: crashes}
+		life.resume = sum.RunDir
+	}
+}
+
+// maxBackoffDoublings bounds the wait before a restart to 64 times the first.
+const maxBackoffDoublings = 6
+
+func (o *runOptions) runLife(ctx context.Context, e *env, dir string, opt runner.Options) (*runner.Summary, error) {
 	c, ready := make(chan os.Signal, 4), make(chan *runner.Runner, 1)
 	signal.Notify(c, syscall.SIGINT, syscall.SIGTERM, syscall.SIGTSTP)
 	defer signal.Stop(c)

@@ -121,6 +121,7 @@ func (m *Machine) Decide(in any) (protocol.Decision, error) {
 		if m.turn != nil {
 			return protocol.Decision{}, protocol.Errorf(protocol.KindConflict, "agent %s: woken while it deliberates", m.ID.Instance)
 		}
+		m.Release() // whoever forgot it would find the facts of the last turn before its own
 		m.turn = begin(m, x, m.borrow())
 		return m.advance(), nil
 	case *Answered:

@@ -285,7 +285,7 @@ func (t *Turn) cancel(reason string) {
 
 // fail ends the turn without a decision.
 func (t *Turn) fail(format string, args ...any) {
-	if t.end.Outcome == OutcomeOK {
+	if t.end.Outcome == OutcomeOK && !t.cancelled {
 		t.end.Outcome, t.end.Error = OutcomeFailed, fmt.Sprintf(format, args...)
 	}
 }

@@ -64,6 +64,8 @@ type Options struct {
 	Args          []string // of the program, for the manifest
 	Metrics       *metrics.Set
 	Log           *slog.Logger
+	// Crashes are what made a restart necessary, by scene: see scenes.Crash.
+	Crashes map[string][]*scenes.Crash
 	// Sized hears how many agents the scenes have together, before they are made:
 	// the moment to set the process up for them. May be nil.
 	Sized func(agents int)
@@ -321,7 +323,7 @@ func (r *Runner) startScene(def *project.Scene, opt Options) error {
 	s.Run, err = scenes.Start(r.Project, def, journal, scenes.Options{
 		Seed: s.Seed, Clock: r.Manifest.Clocks[id], Agents: opt.Agents, Stop: stopOf(def, opt), Until: opt.Until,
 		SnapshotFacts: opt.SnapshotFacts, ProjectHash: r.Manifest.ProjectHash, Model: model, System: r.system,
-		Metrics: counts, Log: r.log, Latency: s.latency,
+		Metrics: counts, Log: r.log, Latency: s.latency, Crashes: opt.Crashes[id],
 	})
 	if err != nil {
 		counts.CouldNot(metrics.SceneRunning)

@@ -244,3 +244,13 @@ func (s *Summary) Seeds() map[string]uint64 {
 	}
 	return seeds
 }
+
+// WavesOf is how far a scene of the run came.
+func (s *Summary) WavesOf(scene string) uint64 {
+	for _, sc := range s.all() {
+		if sc.Scene == scene {
+			return sc.Waves
+		}
+	}
+	return 0
+}

@@ -1,0 +1,154 @@
+package agent
+
+import (
+	"bytes"
+	"reflect"
+	"testing"
+
+	"github.com/vmihailenco/msgpack/v5"
+	"pgregory.net/rapid"
+
+	"tavernsim/protocol"
+)
+
+// facts draws one fact of every kind whose bytes are written by hand.
+func facts(t *rapid.T) []protocol.Fact {
+	text := rapid.String()
+	raw := func(name string) protocol.Raw {
+		return rapid.SampledFrom([]protocol.Raw{nil, protocol.Encode("x"), protocol.Encode(map[string]any{"a": int64(1)})}).Draw(t, name)
+	}
+	n := rapid.Int64()
+	return []protocol.Fact{
+		&TurnEnded{
+			Agent: rapid.Uint32().Draw(t, "agent"), Turn: rapid.Uint64().Draw(t, "turn"), Wave: rapid.Uint64().Draw(t, "wave"),
+			Outcome: rapid.SampledFrom([]Outcome{OutcomeOK, OutcomeFailed, OutcomeCancelled, ""}).Draw(t, "outcome"), Error: text.Draw(t, "error"),
+			Through: rapid.Uint64().Draw(t, "through"), Perceived: n.Draw(t, "perceived"), Seen: n.Draw(t, "seen"), Calls: n.Draw(t, "calls"),
+			SleepUntil: protocol.Time(n.Draw(t, "sleep")), Asleep: rapid.Bool().Draw(t, "asleep"),
+			WakeAbove: protocol.Priority(rapid.IntRange(-1, 2).Draw(t, "above")), Reflections: n.Draw(t, "reflections"),
+			ModelFailed: n.Draw(t, "model failed"), Expired: n.Draw(t, "expired"), Dropped: n.Draw(t, "dropped"), Changed: rapid.Bool().Draw(t, "changed"),
+		},
+		&StateUpdated{Path: text.Draw(t, "path"), Op: rapid.SampledFrom([]string{OpSet, OpMerge, "other"}).Draw(t, "op"), Value: raw("value")},
+		&CallMade{
+			ID: text.Draw(t, "id"), Tool: rapid.SampledFrom([]string{ToolSay, "workflow:x", ""}).Draw(t, "tool"), Origin: protocol.OriginTAM,
+			Params: raw("params"), Status: protocol.CallDenied, Output: raw("output"), Error: text.Draw(t, "why"), Observe: rapid.Bool().Draw(t, "observe"),
+		},
+		&ModelAnswered{Model: text.Draw(t, "model"), Text: text.Draw(t, "text"), Calls: raw("calls"), Finish: protocol.FinishStop, Input: n.Draw(t, "in"), Output: n.Draw(t, "out"), Error: text.Draw(t, "failure")},
+		&Said{Text: text.Draw(t, "said")},
+	}
+}
+
+// Hand-written bytes come back as they were; a cut or longer form is refused.
+func TestFactsRoundTrip(t *testing.T) {
+	codec := protocol.NewCodec()
+	rapid.Check(t, func(t *rapid.T) {
+		for _, f := range facts(t) {
+			raw, err := codec.Marshal(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			back, err := ReadFact(codec, f.FactKind(), raw)
+			if err != nil || !reflect.DeepEqual(back, f) {
+				t.Fatalf("%#v became %#v, %v", f, back, err)
+			}
+			for cut := range len(raw) {
+				if _, err := ReadFact(codec, f.FactKind(), raw[:cut]); err == nil {
+					t.Fatalf("%s: the first %d of %d bytes are a fact", f.FactKind(), cut, len(raw))
+				}
+			}
+			if _, err := ReadFact(codec, f.FactKind(), append(bytes.Clone(raw), 0xc0)); err == nil {
+				t.Fatalf("%s: a byte more was read", f.FactKind())
+			}
+		}
+	})
+	for _, f := range []protocol.Fact{&GoalsUpdated{Goal: Goal{ID: "g", Priority: 0.5, Details: protocol.Encode("x")}, Removed: true}, &Reflected{Reason: "r", Workflow: "w"}} {
+		raw, err := codec.Marshal(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, err := ReadFact(codec, f.FactKind(), raw)
+		if again, _ := codec.Marshal(back); err != nil || !bytes.Equal(raw, again) {
+			t.Errorf("%s: %v", f.FactKind(), err)
+		}
+	}
+	if f, err := ReadFact(codec, "world.committed", nil); f != nil || err != nil {
+		t.Error("a fact of others was read")
+	}
+}
+
+// They are the bytes that reflection would write: fields in their order, as a
+// list, integers in their shortest form.
+func TestFactsAreTheCodecsBytes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		for _, f := range facts(t) {
+			fields := reflect.ValueOf(f).Elem()
+			var want []byte
+			var buf bytes.Buffer
+			enc := msgpack.NewEncoder(&buf)
+			enc.UseCompactInts(true)
+			n := 0
+			for i := range fields.NumField() {
+				if !fields.Type().Field(i).IsExported() {
+					continue
+				}
+				n++
+				if err := enc.Encode(fields.Field(i).Interface()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var head bytes.Buffer
+			if err := msgpack.NewEncoder(&head).EncodeArrayLen(n); err != nil {
+				t.Fatal(err)
+			}
+			want = append(head.Bytes(), buf.Bytes()...)
+			got := f.(protocol.Appender).AppendMsg(nil)
+			if !bytes.Equal(got, want) {
+				t.Fatalf("%s %+v:\n%x, reflection writes\n%x", f.FactKind(), f, got, want)
+			}
+		}
+	})
+}
+
+func FuzzReadFact(f *testing.F) {
+	codec := protocol.NewCodec()
+	kinds := []string{FactTurnEnded, FactStateUpdated, FactCallMade, FactModelAnswered, FactSaid, FactGoalsUpdated, FactReflected}
+	for i, x := range []protocol.Fact{&TurnEnded{}, &StateUpdated{Value: protocol.Encode("x")}, &CallMade{Tool: "t"}, &ModelAnswered{}, &Said{Text: "x"}, &GoalsUpdated{}, &Reflected{}} {
+		raw, _ := codec.Marshal(x)
+		f.Add(i, []byte(raw))
+	}
+	f.Fuzz(func(t *testing.T, i int, b []byte) {
+		kind := kinds[uint(i)%uint(len(kinds))]
+		fact, err := ReadFact(codec, kind, b)
+		if err != nil {
+			return
+		}
+		raw, err := codec.Marshal(fact)
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, err := ReadFact(codec, kind, raw)
+		if again, _ := codec.Marshal(back); err != nil || !bytes.Equal(raw, again) {
+			t.Fatalf("%s: %x, then %x: %v", kind, raw, again, err)
+		}
+	})
+}
+
+func FuzzRestore(f *testing.F) {
+	codec := protocol.NewCodec()
+	s := State{Private: map[string]any{"a": int64(1)}, Goals: []Goal{{ID: "g"}}}
+	s.Hear(&protocol.Envelope{Kind: protocol.KindEvent, ID: "e", Body: protocol.NewBody(protocol.Encode("x"))}, 9)
+	s.Observe(Observation{Kind: "k", Value: "v"}, 9)
+	raw, err := Snapshot(codec, &s)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add([]byte(raw))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		s, err := Restore(codec, b)
+		if err != nil {
+			return
+		}
+		if _, err := Snapshot(codec, &s); err != nil {
+			t.Fatal(err)
+		}
+	})
+}

@@ -1,0 +1,394 @@
+package agent
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"tavernsim/protocol"
+)
+
+// I4: the same state and input give the same bytes, and deciding changes
+// nothing.
+func TestDecideIsBlind(t *testing.T) {
+	codec := protocol.NewCodec()
+	do := map[string]any{"decision": map[string]any{
+		"say": "hm", "private_state": map[string]any{"a": int64(1), "b": []any{"x"}}, "world": map[string]any{"path": "n", "value": int64(1)},
+		"calls": []any{map[string]any{"tool": ToolRandomNumber}, map[string]any{"tool": "Nothing"}},
+	}}
+	var first []byte
+	for range 3 {
+		m := machine(t, echo())
+		m.State.Private = do
+		before := bytesOf(t, m)
+		d, err := m.Decide(wake(t, 3))
+		if err != nil {
+			t.Fatal(err)
+		}
+		same(t, bytesOf(t, m), before, "the state after deciding")
+		b, err := protocol.AppendDecided(nil, codec, protocol.Decided{}, d.Facts, d.Requests)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first == nil {
+			first = b
+		}
+		same(t, b, first, "the decision")
+	}
+}
+
+// Folds: what was applied and stored comes back, and the same decisions follow.
+func TestSnapshotGoesOnAlike(t *testing.T) {
+	codec := protocol.NewCodec()
+	rapid.Check(t, func(r *rapid.T) {
+		m := machine(t, echo(), func(d *Definition) {
+			d.Limits.MaxInbox, d.Limits.MaxObservations, d.Limits.MaxHistory = 3, 3, 2
+		})
+		n := uint64(1)
+		for range rapid.IntRange(0, 12).Draw(r, "steps") {
+			switch rapid.IntRange(0, 2).Draw(r, "step") {
+			case 0:
+				m.Hear(event(fmt.Sprint("e", n), protocol.Priority(rapid.IntRange(-1, 2).Draw(r, "priority"))))
+			case 1:
+				m.Observe(Observation{Time: moment(float64(n)), Kind: "world_refused", Value: map[string]any{"n": int64(n)}})
+			default:
+				m.State.Private = map[string]any{"decision": randomDecision(r), "count": int64(n)}
+				decide(t, m, n)
+			}
+			n++
+		}
+		raw := bytesOf(t, m)
+		back := machine(t, echo(), func(d *Definition) { d.Limits = m.Def.Limits })
+		var err error
+		if back.State, err = Restore(codec, raw); err != nil {
+			r.Fatal(err)
+		}
+		if got := bytesOf(t, back); !bytes.Equal(got, raw) {
+			r.Fatalf("%q became %q", raw, got)
+		}
+		a, b := decide(t, m, n), decide(t, back, n)
+		x, _ := protocol.AppendDecided(nil, codec, protocol.Decided{}, a.Facts, a.Requests)
+		y, _ := protocol.AppendDecided(nil, codec, protocol.Decided{}, b.Facts, b.Requests)
+		if !bytes.Equal(x, y) || !bytes.Equal(bytesOf(t, m), bytesOf(t, back)) {
+			r.Fatalf("went on with %q\nrestored %q", x, y)
+		}
+		if l := m.Def.Limits; len(m.State.inbox) > l.MaxInbox || len(m.State.observations) > l.MaxObservations || len(m.State.history) > l.MaxHistory {
+			r.Fatalf("%d events, %d observations, %d utterances", len(m.State.inbox), len(m.State.observations), len(m.State.history))
+		}
+	})
+}
+
+func randomDecision(r *rapid.T) map[string]any {
+	pool := map[string]any{
+		"say": "hm", "private_state": map[string]any{"x": int64(1)}, "goals": map[string]any{"id": "g", "status": "active"},
+		"events": map[string]any{"type": "a.b"}, "world": []any{map[string]any{"path": "n", "value": int64(1)}, "no object"},
+		"calls": []any{map[string]any{"tool": "Nothing"}, map[string]any{"tool": ToolReadWorldState}}, "dance": true, "sleep": map[string]any{"seconds": int64(3)},
+	}
+	d := map[string]any{}
+	for _, name := range protocol.SortedKeys(pool) {
+		if rapid.Bool().Draw(r, name) {
+			d[name] = pool[name]
+		}
+	}
+	return d
+}
+
+// custom_runtime_config.max_inbox: beyond it the oldest of the lowest priority
+// is dropped, and the next deliberation is told.
+func TestInboxOverflow(t *testing.T) {
+	for name, c := range map[string]struct {
+		hear []*protocol.Envelope
+		want string
+	}{
+		"oldest of equals":       {[]*protocol.Envelope{event("a", 0), event("b", 0), event("c", 0)}, "b c"},
+		"lowest":                 {[]*protocol.Envelope{event("a", 1), event("b", -1), event("c", 0)}, "a c"},
+		"the new one is lowest":  {[]*protocol.Envelope{event("a", 1), event("b", 0), event("c", -1)}, "a b"},
+		"most urgent come first": {[]*protocol.Envelope{event("a", 0), event("b", 2)}, "b a"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := machine(t, echo(), func(d *Definition) { d.Limits.MaxInbox = 2 })
+			for _, e := range c.hear {
+				m.Hear(e)
+			}
+			if got := ids(m, moment(1)); got != c.want {
+				t.Errorf("perceives %q, want %q", got, c.want)
+			}
+			d := decide(t, m, 1)
+			end := d.Facts[len(d.Facts)-1].(*TurnEnded)
+			if end.Through != uint64(len(c.hear)) || m.State.Waiting() != 0 {
+				t.Errorf("%+v, %d wait", end, m.State.Waiting())
+			}
+		})
+	}
+}
+
+// §3.5: an expired event is not perceived.
+func TestExpiredEvents(t *testing.T) {
+	m := machine(t, echo())
+	short, long := event("short", 0), event("long", 0)
+	short.Expires, long.Expires = moment(2), moment(9)
+	m.Hear(short)
+	m.Hear(long)
+	if got := ids(m, moment(2)); got != "long" {
+		t.Errorf("perceives %q at the moment of expiry", got)
+	}
+	if got := ids(m, moment(1.9)); got != "short long" {
+		t.Errorf("perceives %q before", got)
+	}
+}
+
+// Observations: a turn is shown what there is; what comes of it is for the next,
+// also when there are more than max_observations.
+func TestObservations(t *testing.T) {
+	m := machine(t, echo(), func(d *Definition) { d.Limits.MaxObservations = 3 })
+	for range 5 {
+		m.Observe(Observation{Kind: "old"})
+	}
+	if got := seen(m); got != "old old old" {
+		t.Fatal(got)
+	}
+	m.State.Private = map[string]any{"decision": map[string]any{"calls": []any{
+		map[string]any{"tool": "A"}, map[string]any{"tool": "B"},
+	}}}
+	d := decide(t, m, 1)
+	if end := d.Facts[len(d.Facts)-1].(*TurnEnded); end.Seen != 3 {
+		t.Errorf("it was shown %d", end.Seen)
+	}
+	if got := seen(m); got != "A B" {
+		t.Errorf("the next turn is shown %q", got)
+	}
+	m.State.Private = map[string]any{"decision": map[string]any{"calls": []any{
+		map[string]any{"tool": "C"}, map[string]any{"tool": "D"}, map[string]any{"tool": "E"}, map[string]any{"tool": "F"},
+	}}}
+	decide(t, m, 2)
+	if got := seen(m); got != "D E F" {
+		t.Errorf("the newest are kept: %q", got)
+	}
+}
+
+// What an agent says and hears is its history, in that order, bounded.
+func TestHistory(t *testing.T) {
+	m := machine(t, echo(), func(d *Definition) { d.Limits.MaxHistory = 3 })
+	m.Hear(event("first", 0))
+	silent := event("silent", 0)
+	silent.Body = protocol.NewBody(protocol.Encode(map[string]any{"n": int64(1)}))
+	m.Hear(silent)
+	m.State.Private = map[string]any{"response": "  hello "}
+	decide(t, m, 1)
+	m.Hear(event("second", 0))
+	decide(t, m, 2)
+	var got []string
+	for _, u := range m.State.history {
+		got = append(got, u.Who+":"+u.Text)
+	}
+	if want := []string{"bo:first", ":hello", "bo:second"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// I5: one answer per request; late and double ones change nothing.
+func TestAnswers(t *testing.T) {
+	m := machine(t, asks(2))
+	d, err := m.Decide(wake(t, 1))
+	if err != nil || len(d.Effects) != 2 || len(d.Facts) != 0 || !m.Busy() {
+		t.Fatal(d, err)
+	}
+	if _, err := m.Decide(wake(t, 2)); protocol.KindOf(err) != protocol.KindConflict {
+		t.Errorf("woken while it deliberates: %v", err)
+	}
+	answer := func(n int, text string) protocol.Decision {
+		d, err := m.Decide(&Answered{Request: n, Answer: protocol.ModelAnswer{Text: text, Finish: protocol.FinishStop, Usage: protocol.Usage{Input: 2, Output: 3}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	for _, n := range []int{0, 3, -1} {
+		if d := answer(n, "nobody asked"); len(d.Facts) > 0 {
+			t.Fatal(d)
+		}
+	}
+	first := d.Effects[0].(*CallModel).Request
+	second := d.Effects[1].(*CallModel).Request
+	answer(second, "two")
+	answer(second, "again")
+	d = answer(first, "one")
+	end := d.Facts[len(d.Facts)-1].(*TurnEnded)
+	if end.ModelCalls != 2 || end.TokensIn != 4 || end.TokensOut != 6 || m.Busy() {
+		t.Errorf("%+v", end)
+	}
+	if said := d.Facts[slices.IndexFunc(d.Facts, isSaid)].(*Said).Text; said != "one,two" {
+		t.Errorf("said %q", said)
+	}
+	if d := answer(first, "late"); len(d.Facts) > 0 {
+		t.Error("a late answer decided something")
+	}
+}
+
+func isSaid(f protocol.Fact) bool { return f.FactKind() == FactSaid }
+
+// A deliberation that is cancelled ends as such, and the agent can be woken again.
+func TestCancel(t *testing.T) {
+	m := machine(t, asks(1))
+	if d, err := m.Decide(&Cancel{Reason: "x"}); err != nil || len(d.Facts) > 0 {
+		t.Error("cancelled without a deliberation", d, err)
+	}
+	if _, err := m.Decide(wake(t, 1)); err != nil {
+		t.Fatal(err)
+	}
+	d, err := m.Decide(&Cancel{Reason: "the scene ends"})
+	if err != nil || len(d.Facts) == 0 {
+		t.Fatal(d, err)
+	}
+	if end := d.Facts[len(d.Facts)-1].(*TurnEnded); end.Outcome != OutcomeCancelled || end.Error != "the scene ends" {
+		t.Errorf("%+v", end)
+	}
+	apply(t, m, d, 1)
+	if _, err := m.Decide(wake(t, 2)); err != nil {
+		t.Errorf("it cannot be woken again: %v", err)
+	}
+	if _, err := m.Decide("what"); protocol.KindOf(err) != protocol.KindInternal {
+		t.Error(err)
+	}
+}
+
+// custom_runtime_config.max_model_calls and max_tokens bound one deliberation.
+func TestModelLimits(t *testing.T) {
+	m := machine(t, asks(3), func(d *Definition) { d.Limits.MaxModelCalls = 2 })
+	d, err := m.Decide(wake(t, 1))
+	if err != nil || len(d.Effects) != 2 {
+		t.Fatalf("%d calls: %v", len(d.Effects), err)
+	}
+	for _, e := range d.Effects {
+		d, err = m.Decide(&Answered{Request: e.(*CallModel).Request, Answer: protocol.ModelAnswer{Text: "x", Finish: protocol.FinishStop}})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if text := fmt.Sprint(calls(d), d.Facts[len(d.Facts)-1].(*TurnEnded).Error); !strings.Contains(text, "custom_runtime_config.max_model_calls") {
+		t.Error(text)
+	}
+}
+
+// A time-out, an answer that is too late and a failure of the model fail the
+// node and are facts.
+func TestModelFails(t *testing.T) {
+	m := machine(t, asks(1))
+	d, err := m.Decide(wake(t, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err = m.Decide(&Answered{Request: d.Effects[0].(*CallModel).Request, Err: protocol.Errorf(protocol.KindTimeout, "no answer in time")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	answered := d.Facts[0].(*ModelAnswered)
+	end := d.Facts[len(d.Facts)-1].(*TurnEnded)
+	if answered.Error != "no answer in time" || end.Outcome != OutcomeFailed || !strings.Contains(end.Error, "no answer in time") {
+		t.Errorf("%+v %+v", answered, end)
+	}
+	apply(t, m, d, 1)
+	if got := seen(m); got != "failure" {
+		t.Errorf("observations %q", got)
+	}
+}
+
+// What the scene asks of the machine is addressed and in the order of the calls.
+func TestRequests(t *testing.T) {
+	m := machine(t, echo())
+	m.State.Private = map[string]any{"decision": map[string]any{
+		"say": "hm", "world": map[string]any{"path": "n", "op": "add", "value": int64(1)}, "events": map[string]any{"type": "a.b", "ttl_seconds": 1.5},
+	}}
+	cause := event("cause", protocol.High)
+	cause.TraceID, cause.Chain = "t9", []protocol.Link{{Agent: "cy", Type: "a"}}
+	m.Hear(event("other", protocol.Normal))
+	m.Hear(cause)
+	d := decide(t, m, 1)
+	var to []string
+	for _, r := range d.Requests {
+		to = append(to, r.To)
+	}
+	if want := []string{protocol.ToEvents, protocol.ToEvents, protocol.ToWorld}; !slices.Equal(to, want) {
+		t.Fatalf("%v, want %v", to, want)
+	}
+	draft, err := protocol.ReadDraft(d.Requests[1].Data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if draft.Source != "ada" || draft.TTL != 1500*time.Millisecond || draft.TraceID != "t9" || len(draft.Chain) != 2 || draft.Chain[1].Agent != "bo" {
+		t.Errorf("it is no reaction to the most urgent event: %+v", draft)
+	}
+}
+
+// §2.1.3: a goal that is assigned to this agent alone.
+func TestGoalAssigned(t *testing.T) {
+	m := machine(t, echo())
+	assign := func(id string, payload any, targets ...string) {
+		e := event(id, 0)
+		e.Type, e.Targets, e.Body = "agent.goal_assigned", targets, protocol.NewBody(protocol.Encode(payload))
+		m.Hear(e)
+	}
+	assign("1", map[string]any{"id": "cup", "priority": 0.9}, "ada")
+	assign("2", map[string]any{"id": "all"})
+	assign("3", map[string]any{"what": "x"}, "ada")
+	assign("4", "no object", "ada")
+	d := decide(t, m, 1)
+	if len(m.State.Goals) != 1 || m.State.Goals[0].ID != "cup" || m.State.Goals[0].Status != "active" {
+		t.Errorf("%+v", m.State.Goals)
+	}
+	if got := calls(d); len(got) != 2 || !strings.Contains(got[0], "id: it is required") {
+		t.Errorf("what is wrong is no observation: %q", got)
+	}
+}
+
+// Release gives the working memory back; the next deliberation is not disturbed
+// by it.
+func TestRelease(t *testing.T) {
+	pool := &spaces{}
+	m := machine(t, echo())
+	m.Spaces = pool
+	m.State.Private = map[string]any{"decision": map[string]any{"calls": []any{map[string]any{"tool": "A", "params": map[string]any{"x": "y"}}}}}
+	d := decide(t, m, 1)
+	kept, err := protocol.AppendDecided(nil, protocol.NewCodec(), protocol.Decided{}, d.Facts, d.Requests)
+	if err != nil {
+		t.Fatal(err)
+	}
+	state := bytesOf(t, m)
+	m.Release()
+	m.Release()
+	if len(pool.free) != 1 {
+		t.Fatalf("%d spaces", len(pool.free))
+	}
+	other := machine(t, echo())
+	other.Spaces = pool
+	other.State.Private = map[string]any{"decision": map[string]any{"calls": []any{map[string]any{"tool": "Bb", "params": map[string]any{"z": "other"}}}, "say": "hm"}}
+	decide(t, other, 1)
+	same(t, bytesOf(t, m), state, "the state of the one whose memory another has")
+	other.Release()
+	again := machine(t, echo())
+	again.Spaces = pool
+	again.State.Private = map[string]any{"decision": map[string]any{"calls": []any{map[string]any{"tool": "A", "params": map[string]any{"x": "y"}}}}}
+	d = decide(t, again, 1)
+	b, err := protocol.AppendDecided(nil, protocol.NewCodec(), protocol.Decided{}, d.Facts, d.Requests)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, b, kept, "the decision in used memory")
+}
+
+type spaces struct{ free []*Space }
+
+func (s *spaces) Get() *Space {
+	if n := len(s.free); n > 0 {
+		x := s.free[n-1]
+		s.free = s.free[:n-1]
+		return x
+	}
+	return &Space{}
+}
+func (s *spaces) Put(x *Space) { s.free = append(s.free, x) }
