@@ -47,7 +47,7 @@ func (a *agentShell) Receive(env *protocol.Envelope) error {
 		if err != nil {
 			return err
 		}
-		return a.giveState(a.machine.ID.Instance, raw)
+		return a.giveState(env.Wave, a.machine.ID.Instance, raw)
 	}
 	return nil
 }
@@ -203,7 +203,7 @@ func (s *scene) spawnAgents(machines []*agent.Machine) error {
 func (s *scene) spawnAgent(o uint32, m *agent.Machine) error {
 	m.Spaces = s.spaces
 	ref, err := s.system.Spawn(actors.Spec{
-		Name: s.actorName(s.name(o)), Supervisor: s.sup, First: &agentShell{scene: s, machine: m}, New: s.reviveAgent, ID: o, Kind: kindAgent,
+		Name: s.actorName(s.name(o)), Supervisor: s.sup, First: s.wrapped(s.name(o), &agentShell{scene: s, machine: m}), New: s.reviveAgent, ID: o, Kind: kindAgent,
 	})
 	s.refs[o] = ref
 	return err

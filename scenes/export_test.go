@@ -116,3 +116,30 @@ func (f failingScene) Receive(env *protocol.Envelope) error {
 	}
 	return f.Behavior.Receive(env)
 }
+
+// FailAgentAt makes an agent panic at the first envelope of a kind of a wave or
+// a later one: not only while it deliberates.
+func FailAgentAt(id string, kind protocol.Kind, wave uint64) func(*Options) {
+	return func(o *Options) {
+		o.wrap = func(name string, b actors.Behavior) actors.Behavior {
+			if name != id {
+				return b
+			}
+			return failingAt{b, kind, wave}
+		}
+	}
+}
+
+type failingAt struct {
+	actors.Behavior
+	kind protocol.Kind
+	wave uint64
+}
+
+// Receive implements actors.Behavior. Who is restored is not wrapped again.
+func (f failingAt) Receive(env *protocol.Envelope) error {
+	if env.Kind == f.kind && env.Wave >= f.wave {
+		panic("made to fail")
+	}
+	return f.Behavior.Receive(env)
+}

@@ -21,7 +21,8 @@ func (st *stage) nextRealtime() error {
 	return st.closeArrived(now)
 }
 
-// closeArrived closes a wave over the turns that have ended.
+// closeArrived closes a wave over the turns that have ended, and the failures
+// that came between two deliberations.
 func (st *stage) closeArrived(now protocol.Time) error {
 	arrived := st.arrived
 	st.arrived = nil
@@ -85,5 +86,8 @@ func (st *stage) turnArrivedRealtime(a arrival) error {
 	}
 	delete(st.busy, a.agent)
 	st.arrived = append(st.arrived, a)
+	if a.failure != nil && st.phase == phaseSnapshot {
+		return st.dropSnapshot(st.name(a.agent))
+	}
 	return st.next()
 }

@@ -158,7 +158,7 @@ func TestRealtimeFrequencyAndEvents(t *testing.T) {
 // An agent that hears something while it thinks is woken again when it is done;
 // meanwhile the scene goes on.
 func TestRealtimeBusyAgentHears(t *testing.T) {
-	s := scenestest.New(t, realtimeScene(t, caller+"simulation: {clock: realtime, stop: {after: 20s}}"), "")
+	s := scenestest.New(t, realtimeScene(t, caller+"simulation: {clock: realtime, stop: {after: 18s}}"), "") // with the hearer in the middle of a thought
 	synctest.Test(t, func(t *testing.T) {
 		m := &slow{answer: func(ctx context.Context, req protocol.ModelRequest) (protocol.ModelAnswer, error) {
 			if req.Agent == "caller" { // every two seconds it says something

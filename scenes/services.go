@@ -29,7 +29,7 @@ type worldService struct {
 // Receive implements actors.Behavior.
 func (s *worldService) Receive(env *protocol.Envelope) error {
 	if env.Kind == protocol.KindSnapshot {
-		return s.giveState(actorWorld, s.doc.AppendSnapshot(nil))
+		return s.giveState(env.Wave, actorWorld, s.doc.AppendSnapshot(nil))
 	}
 	in, err := readRequests(env.Body.Raw)
 	if err != nil {
@@ -78,7 +78,7 @@ func (s *knowledgeService) Receive(env *protocol.Envelope) error {
 		if err != nil {
 			return err
 		}
-		return s.giveState(actorKnowledge, raw)
+		return s.giveState(env.Wave, actorKnowledge, raw)
 	}
 	in, err := readRequests(env.Body.Raw)
 	if err != nil {
@@ -143,7 +143,7 @@ func (s *channelService) Receive(env *protocol.Envelope) error {
 		if err != nil {
 			return err
 		}
-		return s.giveState(actorEvents, raw)
+		return s.giveState(env.Wave, actorEvents, raw)
 	}
 	in, err := readRequests(env.Body.Raw)
 	if err != nil {
@@ -215,8 +215,8 @@ func (s *scene) decided(actor string, facts []protocol.Fact, more bool) error {
 }
 
 // giveState answers a request for a snapshot.
-func (s *scene) giveState(actor string, state []byte) error {
-	s.stage.Tell(&protocol.Envelope{Kind: protocol.KindState, Source: actor, Body: protocol.NewBody(state)})
+func (s *scene) giveState(wave uint64, actor string, state []byte) error {
+	s.stage.Tell(&protocol.Envelope{Kind: protocol.KindState, Source: actor, Wave: wave, Body: protocol.NewBody(state)})
 	return nil
 }
 
@@ -263,7 +263,7 @@ func kindOf(service string) uint8 {
 	return kindEvents
 }
 
-// wrapped lets tests stand between a service and its mailbox.
+// wrapped lets tests stand between an actor and its mailbox.
 func (s *scene) wrapped(actor string, b actors.Behavior) actors.Behavior {
 	if s.options.wrap == nil {
 		return b

@@ -61,6 +61,9 @@ func (st *stage) takeSnapshot() error {
 }
 
 func (st *stage) stateArrived(env *protocol.Envelope) error {
+	if st.phase != phaseSnapshot || env.Wave != st.snapshot.wave {
+		return nil // of a snapshot that was dropped
+	}
 	st.snapshot.states[env.Source] = env.Body.Raw
 	if st.snapshot.waiting--; st.snapshot.waiting > 0 {
 		return nil
@@ -75,6 +78,14 @@ func (st *stage) stateArrived(env *protocol.Envelope) error {
 	if err := st.journal.SaveSnapshot(st.snapshot.wave, ordered(states)); err != nil {
 		st.log.Warn("snapshot failed; the journal alone can restore the run", "scene", st.id, "err", err)
 	}
+	st.phase = phaseIdle
+	return st.next()
+}
+
+// dropSnapshot: an actor failed before it gave its state, and will not give it.
+func (st *stage) dropSnapshot(actor string) error {
+	st.log.Warn("no snapshot: an actor failed meanwhile; the journal alone can restore the run", "scene", st.id, "actor", actor)
+	st.snapshot.states = nil
 	st.phase = phaseIdle
 	return st.next()
 }

@@ -155,13 +155,11 @@ func (st *stage) next() error {
 	if st.broken != nil {
 		st.restartBroken()
 	}
-	if st.clock == director.Realtime && st.comesToRest() {
-		switch {
-		case len(st.busy) > 0 && !st.abandons():
-			return nil // they finish first
-		case len(st.arrived) > 0:
-			return st.closeArrived(st.now())
-		}
+	if st.comesToRest() && len(st.busy) > 0 && !st.abandons() {
+		return nil // realtime: they finish first
+	}
+	if len(st.arrived) > 0 && !st.stopping.kept && (st.clock == director.Virtual || st.comesToRest()) {
+		return st.closeArrived(st.moment())
 	}
 	switch {
 	case st.stopping.reason != "":
@@ -177,7 +175,7 @@ func (st *stage) next() error {
 	}
 	if reason := st.stopReason(); reason != "" {
 		st.stop(reason)
-		return st.proceedToStop()
+		return st.next()
 	}
 	if st.clock == director.Realtime {
 		return st.nextRealtime()
@@ -185,11 +183,11 @@ func (st *stage) next() error {
 	at, ok := st.state.Director.NextTime()
 	if !ok {
 		st.stop(director.StoppedByQuiet)
-		return st.proceedToStop()
+		return st.next()
 	}
 	if end, ok := st.timeLimit(); ok && at >= end {
 		st.stop(st.timeReason())
-		return st.proceedToStop()
+		return st.next()
 	}
 	w := st.openWave(at)
 	w.deferred = st.state.Director.TakeDeferred(at)

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"tavernsim/engine/workflow"
+	"tavernsim/protocol"
 	"tavernsim/scenes"
 	"tavernsim/scenes/project"
 	"tavernsim/scenes/scenestest"
@@ -152,6 +153,32 @@ func TestRestartIsObserved(t *testing.T) {
 	events, _ := s.Trace(t, 0, "event.routed")
 	if !strings.Contains(events, `agent.failed of $scene to [a_1 a_2 a_3] {"agent_instance_id":"a_2","error":"panic: an error","failures":1,"given_up":false}`) {
 		t.Error(events)
+	}
+}
+
+// An agent may fail between two deliberations, with a wake in its mailbox or
+// without: the wave does not wait for it, and nothing that it was told is lost.
+func TestAgentFailsOutOfTurn(t *testing.T) {
+	p := shakyProject(t, shaky, func(any) any { return "ok" })
+	for _, kind := range []protocol.Kind{protocol.KindEvent, protocol.KindWake, protocol.KindSnapshot} {
+		for wave := uint64(2); wave < 14; wave += 3 {
+			for _, workers := range []int{1, 4} {
+				s := scenestest.New(t, p, "")
+				set := scenestest.Settings{Workers: workers, Snapshots: 9}
+				run, err := s.StartWith(set, scenes.FailAgentAt("a_2", kind, wave))
+				if err != nil {
+					t.Fatal(err)
+				}
+				r := run.Close()
+				if r.Err != nil || !r.Final || r.DeadLetters > 0 || r.State.Tally.GivenUp > 0 {
+					t.Fatal(kind, wave, r, r.DeadLetters)
+				}
+				mustRestore(t, s, set)
+				if n := counted(t, s, "a_1"); n != 12 {
+					t.Errorf("%v in wave %d: a_1 deliberated %d times", kind, wave, n)
+				}
+			}
+		}
 	}
 }
 

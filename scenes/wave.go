@@ -189,6 +189,9 @@ func (st *stage) strayFailure(a arrival) error {
 		return protocol.Errorf(protocol.KindInternal, "scene %s: %s ended a turn that nobody began", st.id, st.name(a.agent))
 	}
 	st.arrived = append(st.arrived, a)
+	if st.phase == phaseSnapshot {
+		return st.dropSnapshot(st.name(a.agent))
+	}
 	return nil
 }
 
