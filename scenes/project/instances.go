@@ -251,33 +251,30 @@ func merge(values, override map[string]any) map[string]any {
 // linkInstances checks agent_instances and makes the scene's entries.
 func (l *loader) linkInstances(s *Scene) {
 	total := 0
-	sound := true
+	var places []int // in agent_instances, of the entries that are sound
 	for i := range s.Definition.AgentInstances {
 		e := l.linkInstance(s, i)
 		if e == nil {
-			sound = false
 			continue
 		}
-		s.entries = append(s.entries, e)
+		s.entries, places = append(s.entries, e), append(places, i)
 		total += e.count
 	}
 	if limit := s.Definition.Simulation.Limits.MaxAgents; total > limit {
 		l.fault(s.doc, at("agent_instances"), "", "the scene has %d agents; simulation.limits.max_agents is %d", total, limit)
 		return
 	}
-	if sound {
-		l.uniqueInstances(s)
-	}
+	l.uniqueInstances(s, places)
 }
 
-func (l *loader) uniqueInstances(s *Scene) {
+func (l *loader) uniqueInstances(s *Scene, places []int) {
 	counts := make([]int, len(s.entries))
 	for i, e := range s.entries {
 		counts[i] = e.count
 	}
 	for _, c := range clashes(s.entries, counts) {
-		n, _ := s.doc.Root.Find(at("agent_instances", c.first, "instance_id")...)
-		l.fault(s.doc, at("agent_instances", c.again, "instance_id"), "rename one of them",
+		n, _ := s.doc.Root.Find(at("agent_instances", places[c.first], "instance_id")...)
+		l.fault(s.doc, at("agent_instances", places[c.again], "instance_id"), "rename one of them",
 			"the instance id %q is given twice; the first is at %s", c.id, place{s.doc, n})
 	}
 }
