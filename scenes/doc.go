@@ -5,7 +5,8 @@
 // open journal. Start goes on where the journal ends, so it begins and resumes
 // alike. You owe [Run.Wait], which returns when the scene has stopped and its
 // actors are gone; the journal and the actor system stay yours. [Fold] reads a
-// journal into the [State] that it led to, without running anything.
+// journal into the [State] that it led to, [FoldTo] into that of any wave,
+// without running anything; [FindCut] finds the wave that a text means.
 //
 // # Who does what
 //

@@ -34,6 +34,11 @@ type Options struct {
 	// Crashes are failures of the scene that led to this restart: the first wave
 	// keeps them as facts.
 	Crashes []*Crash
+	// NoSnapshots folds from the first fact that is kept.
+	NoSnapshots bool
+	// Folding hears now and then how many of how many facts a fold has read; may
+	// be nil.
+	Folding func(done, total uint64)
 
 	Model   llm.Provider
 	System  *actors.System // with the middleware InOrder

@@ -14,7 +14,6 @@ import (
 	"tavernsim/engine/world"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
-	"tavernsim/scenes/project"
 )
 
 // snapshotting gathers the states of a scene's actors between two waves.
@@ -117,31 +116,17 @@ func (st *stage) encodeScene() (protocol.Raw, error) {
 
 // restore folds the journal: the newest snapshot and what came after.
 func (s *scene) restore() (*State, error) {
-	state, err := newState(s)
-	if err != nil {
-		return nil, err
-	}
-	after, err := s.readSnapshot(func(name string, raw []byte) error { return state.load(name, raw) })
-	if err != nil {
-		return nil, err
-	}
-	before := state.Tally.Facts
-	err = s.journal.Read(after.Last+1, func(r protocol.Record) error { return state.Apply(r) })
-	s.metrics.Replayed(int(state.Tally.Facts - before))
+	f := fold{scene: s, through: s.journal.Durable()}
+	state, err := f.run()
+	s.metrics.Replayed(int(f.facts))
 	return state, err
 }
 
 // readSnapshot passes the states of the newest snapshot on and returns the wave
 // that they are of.
 func (s *scene) readSnapshot(yield func(name string, raw []byte) error) (persistence.Wave, error) {
-	snap, err := s.journal.LatestSnapshot()
-	if protocol.KindOf(err) == protocol.KindNotFound || (err == nil && snap == nil) {
-		return s.journal.Begin(), nil
-	}
-	if err != nil {
-		return persistence.Wave{}, err
-	}
-	return snap.Wave, snap.Read(yield)
+	f := fold{scene: s, through: s.journal.Durable()}
+	return f.base(yield)
 }
 
 // load takes one actor's state from a snapshot.
@@ -237,19 +222,6 @@ func EndOf(journal *persistence.Journal) (reason string, err error) {
 		return nil
 	})
 	return reason, err
-}
-
-// Fold reads a journal from its first fact into the state it led to.
-func Fold(p *project.Project, def *project.Scene, journal *persistence.Journal, opt Options) (*State, error) {
-	sc, err := build(p, def, journal, opt)
-	if err != nil {
-		return nil, err
-	}
-	state, err := newState(sc)
-	if err != nil {
-		return nil, err
-	}
-	return state, journal.Read(1, func(r protocol.Record) error { return state.Apply(r) })
 }
 
 // Hash is the SHA-256, in hex, over the state of every machine: what a snapshot

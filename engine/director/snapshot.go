@@ -102,3 +102,10 @@ func (sl *slot) read(b []byte) ([]byte, error) {
 	}
 	return b, nil
 }
+
+// BegunOf reads from a snapshot when the scene began.
+func BegunOf(codec *protocol.Codec, raw protocol.Raw) (protocol.Time, error) {
+	var snap snapshot
+	err := codec.Unmarshal(raw, &snap)
+	return snap.Began, err
+}

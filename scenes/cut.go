@@ -1,0 +1,137 @@
+package scenes
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"tavernsim/engine/director"
+	"tavernsim/persistence"
+	"tavernsim/protocol"
+)
+
+// cutForms says how a place in a scene's history is written.
+const cutForms = `want a time of the scene (2026-01-01T08:00:00Z), an offset from its start (90s), wave:N, seq:N or end`
+
+// FindCut finds the wave that a text means: the last one at or before a time of
+// the scene (RFC 3339) or an offset from its start, a wave by its number, the
+// last one that is over at a seq, or the end. Wave 0 is the beginning.
+func FindCut(journal *persistence.Journal, text string) (persistence.Wave, error) {
+	name, number, numbered := strings.Cut(text, ":")
+	switch {
+	case text == "end":
+		return journal.Durable(), nil
+	case numbered && (name == "wave" || name == "seq"):
+		n, err := strconv.ParseUint(number, 10, 64)
+		if err != nil {
+			return persistence.Wave{}, protocol.Errorf(protocol.KindInvalid, "%q: %q is no whole number; %s", text, number, cutForms)
+		}
+		if name == "wave" {
+			return journal.Wave(n)
+		}
+		return cutAtSeq(journal, n)
+	}
+	at, err := cutTime(journal, text)
+	if err != nil {
+		return persistence.Wave{}, err
+	}
+	return cutAtTime(journal, text, at)
+}
+
+// cutTime reads a time, or an offset from the scene's start.
+func cutTime(journal *persistence.Journal, text string) (protocol.Time, error) {
+	if t, err := time.Parse(time.RFC3339Nano, text); err == nil {
+		return protocol.TimeOf(t), nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		return 0, protocol.Errorf(protocol.KindInvalid, "%q is no place in a run: %s", text, cutForms)
+	}
+	start, err := StartOf(journal)
+	return start.Add(d), err
+}
+
+// StartOf is the scene time at which a scene began.
+func StartOf(journal *persistence.Journal) (start protocol.Time, err error) {
+	codec := protocol.NewCodec()
+	if begin := journal.Begin(); begin.Number > 0 {
+		return startOfSnapshot(journal, codec)
+	}
+	err = journal.Scan(persistence.Query{From: 1, To: 1}, func(r protocol.Record) error {
+		start = r.Time
+		return nil
+	})
+	if err == nil && journal.Durable().Number == 0 {
+		err = protocol.Errorf(protocol.KindNotFound, "the journal is empty: the scene has not begun")
+	}
+	return start, err
+}
+
+// startOfSnapshot knows the start when the first facts were dropped.
+func startOfSnapshot(journal *persistence.Journal, codec *protocol.Codec) (start protocol.Time, err error) {
+	snap, err := journal.LatestSnapshot()
+	if err != nil {
+		return 0, err
+	}
+	err = snap.Read(func(name string, raw []byte) error {
+		if name != actorScene+"/agenda" {
+			return nil
+		}
+		var scene sceneSnapshot
+		if err := codec.Unmarshal(raw, &scene); err != nil {
+			return err
+		}
+		start, err = director.BegunOf(codec, scene.Director)
+		return err
+	})
+	return start, err
+}
+
+// cutAtTime finds the last wave whose time is not after at.
+func cutAtTime(journal *persistence.Journal, text string, at protocol.Time) (persistence.Wave, error) {
+	end := journal.Durable()
+	if end.Number > 0 && at > end.MaxTime {
+		return end, protocol.Errorf(protocol.KindNotFound, "%s: %s is after the last wave, %d, which is of %s", text, at, end.Number, end.MaxTime)
+	}
+	found, first := journal.Begin(), protocol.Time(0)
+	stop := errors.New("found")
+	err := journal.Waves(found.Number+1, func(w persistence.Wave) error {
+		if w.MaxTime > at {
+			first = w.MaxTime
+			return stop
+		}
+		found = w
+		return nil
+	})
+	if err != nil && !errors.Is(err, stop) {
+		return found, err
+	}
+	if found.Number == journal.Begin().Number {
+		return found, protocol.Errorf(protocol.KindNotFound, "%s: %s is before the first wave that is kept, %d, which is of %s", text, at, found.Number+1, first)
+	}
+	return found, nil
+}
+
+// cutAtSeq finds the last wave that is over at a seq.
+func cutAtSeq(journal *persistence.Journal, seq uint64) (persistence.Wave, error) {
+	begin, end := journal.Begin(), journal.Durable()
+	if seq < begin.Last || seq > end.Last {
+		return begin, protocol.Errorf(protocol.KindNotFound, "seq:%d: the journal has facts %d to %d", seq, begin.Last+1, end.Last)
+	}
+	if seq == end.Last {
+		return end, nil
+	}
+	found, stop := begin, errors.New("found")
+	err := journal.Waves(begin.Number+1, func(w persistence.Wave) error {
+		if w.Last > seq {
+			return stop
+		}
+		found = w
+		return nil
+	})
+	if errors.Is(err, stop) {
+		err = nil
+	}
+	return found, err
+}

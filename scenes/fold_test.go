@@ -1,0 +1,114 @@
+package scenes_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"tavernsim/persistence"
+	"tavernsim/protocol"
+	"tavernsim/scenes"
+	"tavernsim/scenes/scenestest"
+)
+
+// A snapshot plus its tail is the whole, at every wave.
+func TestFoldToEveryWave(t *testing.T) {
+	s := scenestest.New(t, town(t), "")
+	set := scenestest.Settings{Snapshots: 200}
+	s.Run(t, set)
+	s.Journal(t, func(j *persistence.Journal) {
+		snap, err := j.LatestSnapshot()
+		if err != nil || snap.Wave.Number >= j.Durable().Number {
+			t.Fatal("no snapshot with a tail: nothing is tested", err)
+		}
+		seen := map[string]uint64{}
+		for wave := range j.Durable().Number + 1 {
+			var hashes [2]string
+			for i := range hashes {
+				opt := s.Options(t, set)
+				opt.NoSnapshots = i == 1
+				state, err := scenes.FoldTo(s.Project, s.Def, j, opt, wave)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if state.Director.Wave != wave {
+					t.Fatalf("folded to wave %d, want %d", state.Director.Wave, wave)
+				}
+				if hashes[i], err = state.Hash(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if hashes[0] != hashes[1] {
+				t.Errorf("wave %d: %s by way of a snapshot, %s from the facts", wave, hashes[0], hashes[1])
+			}
+			if other, ok := seen[hashes[0]]; ok {
+				t.Errorf("waves %d and %d have the same state", other, wave)
+			}
+			seen[hashes[0]] = wave
+		}
+	})
+}
+
+func TestViewsOfState(t *testing.T) {
+	s := scenestest.New(t, town(t), "")
+	s.Run(t, scenestest.Settings{})
+	state := s.Fold(t, scenestest.Settings{})
+	for o := range uint32(state.Size()) {
+		if got, ok := state.Ordinal(state.Name(o)); !ok || got != o || state.Profile(o) == "" || state.Agents[o].ID.Instance != state.Name(o) {
+			t.Errorf("agent %d: name %q, profile %q, back %d %v", o, state.Name(o), state.Profile(o), got, ok)
+		}
+	}
+	if state.ID() != s.Def.Definition.ID {
+		t.Error(state.ID())
+	}
+}
+
+func TestFindCut(t *testing.T) {
+	s := scenestest.New(t, town(t), "")
+	s.Run(t, scenestest.Settings{})
+	s.Journal(t, func(j *persistence.Journal) {
+		var waves []persistence.Wave
+		if err := j.Waves(1, func(w persistence.Wave) error { waves = append(waves, w); return nil }); err != nil {
+			t.Fatal(err)
+		}
+		start, err := scenes.StartOf(j)
+		if err != nil || start != waves[0].MinTime {
+			t.Fatal(start, err)
+		}
+		third, end := waves[2], j.Durable()
+		last := third // several waves may have one time
+		for _, w := range waves {
+			if w.MaxTime == third.MaxTime {
+				last = w
+			}
+		}
+		for text, want := range map[string]uint64{
+			"wave:3":                               3,
+			"wave:0":                               0,
+			"end":                                  end.Number,
+			fmt.Sprintf("seq:%d", third.Last):      3,
+			fmt.Sprintf("seq:%d", third.Last-1):    2,
+			"seq:0":                                0,
+			third.MaxTime.String():                 last.Number,
+			third.MaxTime.Sub(start).String():      last.Number,
+			(last.MaxTime.Sub(start) + 1).String(): last.Number,
+		} {
+			if got, err := scenes.FindCut(j, text); err != nil || got.Number != want {
+				t.Errorf("%s: wave %d, want %d; %v", text, got.Number, want, err)
+			}
+		}
+		for text, want := range map[string]string{
+			"soon": "no place in a run", "": "no place in a run", "wave:x": "no whole number", "wave:-1": "no whole number",
+			"wave:99999": "the last durable one", "seq:99999999": "the journal has facts", "9000h": "after the last wave", "-1s": "before the first wave",
+			"1970-01-01T00:00:00Z": "before the first wave",
+		} {
+			_, err := scenes.FindCut(j, text)
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%q: %v, want %q", text, err, want)
+			}
+			if k := protocol.KindOf(err); k != protocol.KindInvalid && k != protocol.KindNotFound {
+				t.Errorf("%q: kind %s", text, k)
+			}
+		}
+	})
+}
