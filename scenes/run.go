@@ -36,7 +36,7 @@ type Options struct {
 	Crashes []*Crash
 
 	Model   llm.Provider
-	System  *actors.System // with the middleware InOrder
+	System  *actors.System // with the chain of Middleware
 	Metrics *metrics.Scene
 	Log     *slog.Logger
 	Latency *Latency // gets the wall time of every deliberation; may be nil
