@@ -3,7 +3,7 @@ package actors
 import (
 	"sync/atomic"
 
-	"tavernsim/protocol"
+	"tavernsim/engine/bus/verdict"
 )
 
 // MaxKinds bounds [Spec.Kind].
@@ -14,7 +14,7 @@ const MaxKinds = 8
 // worker took. A worker has the numbers of what it took to itself; senders
 // share theirs, a cache line for each kind and lane.
 type depths struct {
-	queued [MaxKinds][laneCount]struct {
+	queued [MaxKinds][verdict.Lanes]struct {
 		n atomic.Int64
 		_ [56]byte
 	}
@@ -22,7 +22,7 @@ type depths struct {
 }
 
 // taken is what one worker took out of mailboxes. It alone writes.
-type taken [MaxKinds][laneCount]atomic.Int64
+type taken [MaxKinds][verdict.Lanes]atomic.Int64
 
 func newDepths(workers int) *depths {
 	d := &depths{workers: make([]*taken, workers)}
@@ -32,18 +32,18 @@ func newDepths(workers int) *depths {
 	return d
 }
 
-func (d *depths) add(kind uint8, l Lane, n int64) { d.queued[kind][l].n.Add(n) }
+func (d *depths) add(kind uint8, l verdict.Lane, n int64) { d.queued[kind][l].n.Add(n) }
 
-func (t *taken) one(kind uint8, l Lane) {
+func (t *taken) one(kind uint8, l verdict.Lane) {
 	c := &t[kind][l]
 	c.Store(c.Load() + 1)
 }
 
 // Depths yields how many envelopes wait, by kind of actor and lane. It may be
 // called at any time; envelopes that move meanwhile may be counted still.
-func (s *System) Depths(yield func(kind uint8, l Lane, n int)) {
+func (s *System) Depths(yield func(kind uint8, l verdict.Lane, n int)) {
 	for k := range s.depths.queued {
-		for l := range laneCount {
+		for l := range verdict.Lanes {
 			// Taken first: what is queued in between is too much, never too little.
 			var gone int64
 			for _, w := range s.depths.workers {
@@ -54,12 +54,4 @@ func (s *System) Depths(yield func(kind uint8, l Lane, n int)) {
 			}
 		}
 	}
-}
-
-// checkKind refuses a kind that has no counters.
-func checkKind(spec Spec) error {
-	if spec.Kind >= MaxKinds {
-		return protocol.Errorf(protocol.KindInvalid, "actors: spawn %s: kind %d: want one below %d", spec.Name, spec.Kind, MaxKinds)
-	}
-	return nil
 }

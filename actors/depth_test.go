@@ -3,16 +3,18 @@ package actors
 import (
 	"fmt"
 	"maps"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 
+	"tavernsim/engine/bus/verdict"
 	"tavernsim/protocol"
 )
 
 func depthsOf(s *System) map[string]int {
 	got := map[string]int{}
-	s.Depths(func(kind uint8, l Lane, n int) { got[fmt.Sprint(kind, " ", l)] = n })
+	s.Depths(func(kind uint8, l verdict.Lane, n int) { got[fmt.Sprint(kind, " ", l)] = n })
 	return got
 }
 
@@ -98,10 +100,18 @@ func TestDepthsOfManySenders(t *testing.T) {
 	s.Close()
 }
 
-func TestSpawnRefusesAKindWithoutCounters(t *testing.T) {
+func TestSpawnRefusesWhatNoMailboxHolds(t *testing.T) {
 	s := NewSystem(Options{})
 	defer s.Close()
-	if _, err := s.Spawn(Spec{Name: "a", First: &recorder{}, Kind: MaxKinds, Supervisor: &Supervisor{}}); protocol.KindOf(err) != protocol.KindInvalid {
-		t.Errorf("got %v, want it refused", err)
+	for _, spec := range []Spec{
+		{Name: "a", Kind: MaxKinds},
+		{Name: "inn/a", Receiver: "inn"},
+		{Name: "a", Receiver: "inn/a"},
+		{Name: strings.Repeat("n", 1<<17) + "/a", Receiver: "a"},
+	} {
+		spec.First, spec.Supervisor = &recorder{}, &Supervisor{}
+		if _, err := s.Spawn(spec); protocol.KindOf(err) != protocol.KindInvalid {
+			t.Errorf("%.10s as %s: got %v, want it refused", spec.Name, spec.Receiver, err)
+		}
 	}
 }

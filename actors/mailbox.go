@@ -8,25 +8,9 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"tavernsim/engine/bus/verdict"
 	"tavernsim/protocol"
 )
-
-// Lane is a queue within a mailbox. Lower numbers are served first.
-type Lane uint8
-
-const (
-	LaneControl Lane = iota
-	LaneCritical
-	LaneHigh
-	LaneNormal
-	LaneLow
-	LaneWake
-	laneCount
-)
-
-func (l Lane) String() string {
-	return [...]string{"control", "critical", "high", "normal", "low", "wake"}[l]
-}
 
 // StarvationBound: of this many envelopes handled in a row while a lower lane
 // waits, at least one comes from it.
@@ -40,7 +24,7 @@ const slice = 128
 type cell struct {
 	next *cell
 	env  *protocol.Envelope
-	lane Lane
+	lane verdict.Lane
 }
 
 type fifo struct{ head, tail *cell }
@@ -84,11 +68,12 @@ type mailbox struct {
 	queued    atomic.Int32 // envelopes accepted and not yet handled
 	suspended bool
 	stopped   atomic.Bool
-	streak    uint8 // envelopes handled since a lower lane was last served
-	kind      uint8 // Spec.Kind
+	streak    uint8  // envelopes handled since a lower lane was last served
+	kind      uint8  // Spec.Kind
+	prefix    uint16 // of the actor's name, before Spec.Receiver
 
-	one   *cell            // the only envelope queued: it needs no lane
-	lanes *[laneCount]fifo // nil until two wait at once
+	one   *cell                // the only envelope queued: it needs no lane
+	lanes *[verdict.Lanes]fifo // nil until two wait at once
 
 	invoker actor.MessageInvoker
 	owner   *System
@@ -112,16 +97,16 @@ func (m *mailbox) PostUserMessage(msg any) {
 	if !ok { // Proto.Actor's own lifecycle helpers (PoisonPill) are not used here
 		panic(fmt.Sprintf("actors: mailbox got %T; only envelopes cross between actors", msg))
 	}
-	v := m.owner.judge(env)
-	if v.Drop == "" && m.stopped.Load() {
-		v.Drop = "stopped"
+	v := m.judge(env)
+	if v.Action != verdict.Drop && m.stopped.Load() {
+		v = v.Drop(ReasonStopped)
 	}
-	if v.Drop == "" && m.queued.Add(1) > m.owner.opts.Capacity {
+	if v.Action != verdict.Drop && m.queued.Add(1) > m.owner.opts.Capacity {
 		m.queued.Add(-1)
-		v.Drop = "queue_full"
+		v = v.Drop(ReasonQueueFull)
 	}
-	if v.Drop != "" {
-		m.owner.dead(env, v.Drop)
+	if v.Action == verdict.Drop {
+		m.owner.dead(env, v.Reason)
 		return
 	}
 	m.owner.depths.add(m.kind, v.Lane, 1) // before a worker can take it
@@ -133,6 +118,19 @@ func (m *mailbox) PostUserMessage(msg any) {
 		}
 	}
 	m.schedule()
+}
+
+// judge asks the chain about an envelope.
+func (m *mailbox) judge(env *protocol.Envelope) verdict.Verdict {
+	msg := verdict.Message{Envelope: env}
+	if len(m.owner.opts.Middleware) == 0 {
+		return verdict.Begin(msg)
+	}
+	msg.Receiver = m.ref.pid.Id[m.prefix:]
+	if m.owner.opts.Now != nil {
+		msg.Now = m.owner.opts.Now()
+	}
+	return m.owner.opts.Middleware.Decide(msg)
 }
 
 // PostSystemMessage queues one of Proto.Actor's own messages.
@@ -250,7 +248,7 @@ func (m *mailbox) collect() {
 			m.one = first
 			return
 		}
-		m.lanes = new([laneCount]fifo)
+		m.lanes = new([verdict.Lanes]fifo)
 	}
 	for c := first; c != nil; {
 		next := c.next
@@ -268,21 +266,21 @@ func (m *mailbox) next() *cell {
 	if m.lanes == nil {
 		return nil
 	}
-	first, lower := laneCount, laneCount
-	for l := range LaneWake {
+	first, lower := verdict.Lanes, verdict.Lanes
+	for l := range verdict.Last {
 		if m.lanes[l].head == nil {
 			continue
 		}
-		if first == laneCount {
+		if first == verdict.Lanes {
 			first = l
 		} else {
 			lower = l // ends as the lowest one that waits
 		}
 	}
-	if first == laneCount {
+	if first == verdict.Lanes {
 		return m.nextWake()
 	}
-	if lower == laneCount {
+	if lower == verdict.Lanes {
 		m.streak = 0
 	} else if m.streak++; m.streak >= StarvationBound {
 		m.streak, first = 0, lower
@@ -292,7 +290,7 @@ func (m *mailbox) next() *cell {
 
 // nextWake serves the last lane and gives the queue memory back when it empties.
 func (m *mailbox) nextWake() *cell {
-	c := m.lanes[LaneWake].pop()
+	c := m.lanes[verdict.Last].pop()
 	if c == nil {
 		m.lanes = nil
 	}
@@ -328,7 +326,7 @@ func (m *mailbox) close() {
 func (m *mailbox) discard(c *cell) {
 	m.queued.Add(-1)
 	m.owner.depths.add(m.kind, c.lane, -1)
-	m.owner.dead(c.env, "stopped")
+	m.owner.dead(c.env, ReasonStopped)
 }
 
 // Failure is why an actor stopped in the middle of an envelope.

@@ -3,11 +3,14 @@ package actors
 import (
 	"context"
 	"log/slog"
+	"math"
 	"runtime"
+	"strings"
 	"sync"
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"tavernsim/engine/bus/verdict"
 	"tavernsim/protocol"
 )
 
@@ -20,8 +23,12 @@ type Options struct {
 	// dead letters ("queue_full"). Default 1,048,576. It is a safety net: what a
 	// machine may hold is bounded by the machine, where it is reproducible.
 	Capacity int32
-	// Middleware judges every envelope before it is queued, in order.
-	Middleware []Middleware
+	// Middleware judges every envelope before it is queued, in order. A mailbox
+	// drops and sorts into lanes; what asks to delay or to merge is delivered.
+	Middleware verdict.Chain
+	// Now is the time that middlewares are told. Without it each envelope's own
+	// time counts.
+	Now func() protocol.Time
 	// DeadLetter hears of everything that was not delivered. It is called by
 	// the sender and must not block.
 	DeadLetter func(env *protocol.Envelope, reason string)
@@ -29,29 +36,12 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// Verdict is what a middleware decides about an envelope.
-type Verdict struct {
-	Lane Lane
-	Drop string // the reason; "" = deliver
-}
-
-// Middleware judges an envelope on its way into a mailbox. It gets the verdict
-// so far and returns its own. It is called concurrently and must be a pure
-// function of its arguments.
-type Middleware func(env *protocol.Envelope, v Verdict) Verdict
-
-// LaneOf is the lane an envelope takes when no middleware moves it: events by
-// priority, everything else is control, but for what must find everything that
-// was sent before it handled: wakes and snapshots go last.
-func LaneOf(env *protocol.Envelope) Lane {
-	switch env.Kind {
-	case protocol.KindWake, protocol.KindSnapshot:
-		return LaneWake
-	case protocol.KindEvent:
-		return LaneNormal - Lane(env.Priority)
-	}
-	return LaneControl
-}
+// Reasons of dead letters that are the mailbox's own. A middleware's drop
+// carries the middleware's reason.
+const (
+	ReasonQueueFull = "queue_full"
+	ReasonStopped   = "stopped"
+)
 
 // System owns workers and actors.
 type System struct {
@@ -97,16 +87,6 @@ func (s *System) Close() {
 	s.proto.Shutdown()
 }
 
-func (s *System) judge(env *protocol.Envelope) Verdict {
-	v := Verdict{Lane: LaneOf(env)}
-	for _, m := range s.opts.Middleware {
-		if v = m(env, v); v.Drop != "" {
-			return v
-		}
-	}
-	return v
-}
-
 func (s *System) dead(env *protocol.Envelope, reason string) {
 	if s.opts.DeadLetter != nil {
 		s.opts.DeadLetter(env, reason)
@@ -122,6 +102,9 @@ type Behavior interface {
 // Spec describes an actor.
 type Spec struct {
 	Name string // unique in the system
+	// Receiver is what middlewares know the actor as: the end of Name. Default
+	// the whole of it.
+	Receiver string
 	// First is the behaviour to begin with.
 	First Behavior
 	// New makes the behaviour at every restart, from the given ID. An error is a
@@ -133,6 +116,25 @@ type Spec struct {
 	Kind uint8
 	// Supervisor hears of failures. Actors that fail together may share one.
 	Supervisor *Supervisor
+}
+
+// prefix is how much of the name stands before Receiver.
+func (s *Spec) prefix() uint16 {
+	if s.Receiver == "" {
+		return 0
+	}
+	return uint16(len(s.Name) - len(s.Receiver))
+}
+
+// check refuses what a mailbox cannot hold.
+func (s *Spec) check() error {
+	if s.Kind >= MaxKinds {
+		return protocol.Errorf(protocol.KindInvalid, "actors: spawn %s: kind %d: want one below %d", s.Name, s.Kind, MaxKinds)
+	}
+	if !strings.HasSuffix(s.Name, s.Receiver) || len(s.Name)-len(s.Receiver) > math.MaxUint16 {
+		return protocol.Errorf(protocol.KindInvalid, "actors: spawn %s: receiver %q: want the end of the name", s.Name, s.Receiver)
+	}
+	return nil
 }
 
 // Ref addresses an actor. It stays valid after the actor stopped; what is told
@@ -169,10 +171,10 @@ func (s *Supervisor) HandleFailure(_ *actor.ActorSystem, proto actor.Supervisor,
 
 // Spawn starts an actor.
 func (s *System) Spawn(spec Spec) (*Ref, error) {
-	if err := checkKind(spec); err != nil {
+	if err := spec.check(); err != nil {
 		return nil, err
 	}
-	box := &mailbox{owner: s, make: spec.New, id: spec.ID, kind: spec.Kind, behavior: spec.First}
+	box := &mailbox{owner: s, make: spec.New, id: spec.ID, kind: spec.Kind, prefix: spec.prefix(), behavior: spec.First}
 	s.actors.Add(1)
 	if err := s.spawn(box, spec); err != nil {
 		s.actors.Done()

@@ -10,6 +10,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"tavernsim/engine/bus/verdict"
 	"tavernsim/protocol"
 )
 
@@ -197,12 +198,12 @@ func TestWhatIsNotDeliveredIsADeadLetter(t *testing.T) {
 		dead := map[string]string{}
 		s := NewSystem(Options{
 			Workers: 1, Capacity: 3,
-			Middleware: []Middleware{func(e *protocol.Envelope, v Verdict) Verdict {
-				if e.Type == "unwanted" {
-					v.Drop = "refused"
+			Middleware: verdict.Chain{verdict.Func(func(m verdict.Message, v verdict.Verdict) verdict.Verdict {
+				if m.Type == "unwanted" {
+					return v.Drop("refused")
 				}
 				return v
-			}},
+			})},
 			DeadLetter: func(e *protocol.Envelope, reason string) {
 				mu.Lock()
 				defer mu.Unlock()

@@ -203,7 +203,7 @@ func (s *scene) spawnAgents(machines []*agent.Machine) error {
 func (s *scene) spawnAgent(o uint32, m *agent.Machine) error {
 	m.Spaces = s.spaces
 	ref, err := s.system.Spawn(actors.Spec{
-		Name: s.actorName(s.name(o)), Supervisor: s.sup, First: s.wrapped(s.name(o), &agentShell{scene: s, machine: m}), New: s.reviveAgent, ID: o, Kind: kindAgent,
+		Name: s.actorName(s.name(o)), Receiver: s.name(o), Supervisor: s.sup, First: s.wrapped(s.name(o), &agentShell{scene: s, machine: m}), New: s.reviveAgent, ID: o, Kind: kindAgent,
 	})
 	s.refs[o] = ref
 	return err

@@ -7,6 +7,7 @@ import (
 	"tavernsim/actors"
 	"tavernsim/engine/agent"
 	"tavernsim/engine/bus"
+	"tavernsim/engine/bus/verdict"
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/world"
 	"tavernsim/internal/metrics"
@@ -33,7 +34,7 @@ func (m mailboxes) MailboxDepths(yield func(kind, lane string, n int)) {
 		kindAgent: metrics.KindAgent, kindScene: metrics.KindScene, kindWorld: metrics.KindWorld,
 		kindKnowledge: metrics.KindKnowledge, kindEvents: metrics.KindEvents,
 	}
-	m.system.Depths(func(kind uint8, l actors.Lane, n int) { yield(names[kind], l.String(), n) })
+	m.system.Depths(func(kind uint8, l verdict.Lane, n int) { yield(names[kind], l.String(), n) })
 }
 
 // Sources are what a scrape reads of the scene: watch them once Start has

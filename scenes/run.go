@@ -41,7 +41,7 @@ type Options struct {
 	Folding func(done, total uint64)
 
 	Model   llm.Provider
-	System  *actors.System // with the middleware InOrder
+	System  *actors.System // with the chain of Middleware
 	Metrics *metrics.Scene
 	Log     *slog.Logger
 	Latency *Latency // gets the wall time of every deliberation; may be nil

@@ -6,6 +6,7 @@ import (
 
 	"tavernsim/actors"
 	"tavernsim/engine/bus"
+	"tavernsim/engine/bus/verdict"
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/world"
 	"tavernsim/protocol"
@@ -189,16 +190,12 @@ func readPublish(in *requestReader, now protocol.Time) (bus.Publish, error) {
 	return p, err
 }
 
-// InOrder is the mailbox middleware of scenes: events stay in the order in which
-// they were routed, which is the journal's. Lanes would let the urgent ones
-// overtake others that happen to be waiting still, and so an inbox that
-// overflows would depend on timing. The inbox sorts by urgency when it is read.
-func InOrder(env *protocol.Envelope, v actors.Verdict) actors.Verdict {
-	if env.Kind == protocol.KindEvent {
-		v.Lane = actors.LaneNormal
-	}
-	return v
-}
+// Middleware is the chain in front of every mailbox of scenes: events stay in
+// the order in which they were routed, which is the journal's. Lanes would let
+// the urgent ones overtake others that happen to be waiting still, and so an
+// inbox that overflows would depend on timing. The inbox sorts by urgency when
+// it is read.
+func Middleware() verdict.Chain { return verdict.Chain{verdict.InOrder{}} }
 
 // deliver hands one shared envelope to every receiver.
 func (s *channelService) deliver(f *bus.Routed, wave uint64) {

@@ -4,16 +4,17 @@ import (
 	"errors"
 	"time"
 
+	"tavernsim/engine/bus/verdict"
 	"tavernsim/protocol"
 )
 
 // LoopAction is what the channel does to a delivery that would loop.
-type LoopAction string
+type LoopAction = verdict.LoopAction
 
 const (
-	LoopDrop         LoopAction = "drop"         // not delivered
-	LoopDeprioritize LoopAction = "deprioritize" // delivered at low priority
-	LoopWarn         LoopAction = "warn"         // delivered and marked
+	LoopDrop         = verdict.LoopDrop
+	LoopDeprioritize = verdict.LoopDeprioritize
+	LoopWarn         = verdict.LoopWarn
 )
 
 // Config sets a scene's event channel. A zero field takes the default.

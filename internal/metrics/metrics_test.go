@@ -13,9 +13,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	dto "github.com/prometheus/client_model/go"
 
-	"tavernsim/actors"
 	"tavernsim/engine/agent"
 	"tavernsim/engine/bus"
+	"tavernsim/engine/bus/verdict"
 	"tavernsim/engine/director"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
@@ -413,7 +413,7 @@ func TestSceneStates(t *testing.T) {
 // The lanes of the metric are those of the mailboxes.
 func TestLanes(t *testing.T) {
 	got := lanes()
-	if len(got) != 6 || got[0] != actors.LaneControl.String() || got[5] != actors.LaneWake.String() {
+	if len(got) != 6 || got[0] != verdict.Control.String() || got[5] != verdict.Last.String() {
 		t.Errorf("lanes %v", got)
 	}
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"tavernsim/actors"
+	"tavernsim/engine/bus/verdict"
 	"tavernsim/persistence"
 )
 
@@ -178,7 +178,7 @@ func sumsOf(first, second []string) sums {
 
 func lanes() []string {
 	var out []string
-	for l := actors.LaneControl; l <= actors.LaneWake; l++ {
+	for l := verdict.Control; l <= verdict.Last; l++ {
 		out = append(out, l.String())
 	}
 	return out

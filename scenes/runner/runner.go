@@ -256,7 +256,7 @@ func open(dir string, p *project.Project, m *Manifest, opt Options) (*Runner, er
 	if err != nil {
 		return nil, err
 	}
-	r.system = actors.NewSystem(actors.Options{Workers: opt.Workers, Middleware: []actors.Middleware{scenes.InOrder}, Logger: r.log, DeadLetter: r.deadLetter})
+	r.system = actors.NewSystem(actors.Options{Workers: opt.Workers, Middleware: scenes.Middleware(), Logger: r.log, DeadLetter: r.deadLetter})
 	r.watch(metrics.Sources{Mailboxes: scenes.Mailboxes(r.system), Store: r.store, Dir: dir})
 	return r, nil
 }

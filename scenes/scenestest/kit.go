@@ -124,7 +124,7 @@ func (s *Scene) StartWith(set Settings, change ...func(*scenes.Options)) (*Runni
 		return nil, err
 	}
 	r := &Running{store: store}
-	r.system = actors.NewSystem(actors.Options{Workers: set.Workers, Middleware: []actors.Middleware{scenes.InOrder}, DeadLetter: func(_ *protocol.Envelope, reason string) {
+	r.system = actors.NewSystem(actors.Options{Workers: set.Workers, Middleware: scenes.Middleware(), DeadLetter: func(_ *protocol.Envelope, reason string) {
 		if reason != "stopped" {
 			r.dead.Add(1)
 		}

@@ -1,0 +1,47 @@
+// Package verdict judges one message on its way to one receiver.
+//
+// You hold a [Message] and a [Chain] of [Middleware]; [Chain.Decide] says what
+// is to become of the message: deliver it, in which lane, or not, and why. It
+// delivers nothing. The event channel (engine/bus) asks when it routes an
+// event, a mailbox (actors) when an envelope reaches it; both take the same
+// middlewares, also those that a user wrote.
+//
+// # Promises
+//
+//  1. The answer depends on the message and the middlewares alone. A middleware
+//     that keeps a counter, asks a clock or draws chance breaks this: what it
+//     needs to know about before belongs to the channel's state.
+//  2. A chain begins with [Begin]: deliver, in the lane of the message's kind and
+//     priority. Middlewares are asked in their order; the first drop ends it.
+//  3. A drop always carries a reason. The built-in ones use the words of
+//     event.refused (docs/formats/facts.md).
+//  4. The built-in middlewares allocate nothing.
+//
+// # What comes of a verdict
+//
+//	             the channel, before          a mailbox, when the
+//	             the event is a fact          envelope reaches it
+//	Deliver      a receiver                   queued in Lane
+//	Drop         a mark or event.refused      a dead letter with Reason
+//	other Lane   the priority of that lane    queued there
+//	Reason kept  a mark on the delivery       nothing: the journal has the channel's
+//	Delay        not before Until             delivered at once
+//	Merge        with what waits under Key    delivered on its own
+//
+// A mailbox has no clock and does not search its queue: a delay or a merge that
+// depended on what happens to wait still would not replay. It never loses what
+// it cannot delay or merge. So a middleware that delays or merges belongs to the
+// channel's chain; one that drops may stand in both.
+//
+// # The loop rule
+//
+// An agent has handled a type once for every link of that type in the chain
+// after which it published the next ([Handled]). It would loop when it is about
+// to hear a type that it has handled more than MaxRevisits times in the same
+// chain.
+//
+// # Not here
+//
+// Who hears an event (engine/bus), rates and windows over several events (the
+// channel's state), queues and their capacity (actors).
+package verdict
