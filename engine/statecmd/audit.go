@@ -16,8 +16,6 @@ import (
 // replaced by {"$capped": true, "bytes": n, "xxh3": hash}.
 const AuditCap = 8 << 10
 
-const redacted = "[redacted]"
-
 // Record is the audit of one entry (§8 of the specification). Before and After
 // are absent (no bytes) where there was nothing, the entry did not get so far,
 // or the audit is brief.
@@ -123,7 +121,7 @@ func (o *op) auditEffect(rec *Record) {
 	if o.whole && len(o.raw) <= AuditCap && o.r.e.set.Audit == AuditFull && len(o.raw) > 0 && !isContainer(o.value) {
 		rec.After, rec.AfterExists = o.raw, true
 		if o.r.e.secret(o.path) {
-			rec.After = protocol.Encode(redacted)
+			rec.After = protocol.Encode(Redacted)
 		}
 		return
 	}
@@ -152,7 +150,7 @@ func (r *run) auditValue(path world.Path, found *world.Found) protocol.Raw {
 		return nil
 	}
 	if r.e.secret(path) {
-		return protocol.Encode(redacted)
+		return protocol.Encode(Redacted)
 	}
 	raw := found.Raw()
 	if len(raw) > AuditCap {
@@ -178,7 +176,7 @@ func (r *run) auditOptions(e *command.Entry) protocol.Raw {
 			out := make(map[string]any, len(m))
 			for k, v := range m {
 				if k == "ifEquals" || k == "expect" || k == "where" {
-					v = redacted
+					v = Redacted
 				}
 				out[k] = v
 			}
@@ -201,46 +199,8 @@ func holds(path world.Path, name string) bool {
 	return false
 }
 
-// redact hides the values of secret keys; it copies only what it changes.
-func (r *run) redact(v any) (out any, changed bool) {
-	switch x := v.(type) {
-	case map[string]any:
-		var m map[string]any
-		for k, e := range x {
-			clean, hid := any(redacted), true
-			if !r.e.secrets[k] {
-				clean, hid = r.redact(e)
-			}
-			if !hid {
-				continue
-			}
-			if m == nil {
-				m = make(map[string]any, len(x))
-				for k, v := range x {
-					m[k] = v
-				}
-			}
-			m[k] = clean
-		}
-		if m != nil {
-			return m, true
-		}
-	case []any:
-		var l []any
-		for i, e := range x {
-			if clean, hid := r.redact(e); hid {
-				if l == nil {
-					l = append(l, x...)
-				}
-				l[i] = clean
-			}
-		}
-		if l != nil {
-			return l, true
-		}
-	}
-	return v, false
-}
+// redact hides the values of secret keys.
+func (r *run) redact(v any) (out any, changed bool) { return Redact(v, r.e.secrets) }
 
 // shortJSON shows a value in a message.
 func shortJSON(v any) string {

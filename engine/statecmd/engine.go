@@ -49,8 +49,7 @@ type Settings struct {
 	MaxTimers int
 	Audit     AuditLevel
 	// SecretKeys are names whose values the audit replaces by "[redacted]",
-	// wherever they stand. nil is password, secret_key, api_key, apiKey,
-	// access_token.
+	// wherever they stand. nil is [SecretKeys].
 	SecretKeys []string
 	// LintReason warns about entries that give no reason.
 	LintReason bool
@@ -87,7 +86,7 @@ func New(s Settings) (*Engine, error) {
 		s.KeyAge = 7 * 24 * time.Hour
 	}
 	if s.SecretKeys == nil {
-		s.SecretKeys = []string{"password", "secret_key", "api_key", "apiKey", "access_token"}
+		s.SecretKeys = SecretKeys()
 	}
 	if len(s.Mounts) == 0 {
 		s.Mounts = []Mount{{Prefix: DefaultPrefix, Document: "state"}}

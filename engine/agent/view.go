@@ -1,0 +1,15 @@
+package agent
+
+import "slices"
+
+// What follows shows a state to readers outside the machine. The lists are
+// theirs; what they point to is shared and read-only.
+
+// Inbox lists the events that were not perceived yet, in the order of arrival.
+func (s *State) Inbox() []Heard { return slices.Clone(s.inbox) }
+
+// History lists the interactions that the agent remembers, oldest first.
+func (s *State) History() []Utterance { return slices.Clone(s.history) }
+
+// Observations lists what the next deliberation is shown, oldest first.
+func (s *State) Observations() []Observation { return slices.Clone(s.observations) }
