@@ -24,9 +24,13 @@
 // # What may be called twice
 //
 // Complete has no effect but its cost, so it may be repeated; a repetition may
-// be billed again and may answer differently. [Instant.Answer] may be repeated
-// and answers the same. Close may be repeated; after it Complete fails with
-// protocol.KindUnknown.
+// be billed again and may answer differently. The shell records answers and
+// repeats a request only when the process ended while it was out. A provider
+// whose requests do something (an agent behind an interface of models, tools on
+// the server's side) says so by [Repeater]: such a request is never repeated,
+// and who asked is told that its outcome is unknown. [Instant.Answer] may be
+// repeated and answers the same; it is not recorded. Close may be repeated;
+// after it Complete fails with protocol.KindUnknown.
 //
 // Package llmtest checks all of it; a provider is done when its suite passes.
 //

@@ -26,6 +26,29 @@ type Instant interface {
 	Answer(req protocol.ModelRequest) (protocol.ModelAnswer, error)
 }
 
+// Repeater is a Provider that says itself whether a request may be made a second
+// time when nobody knows what became of the first.
+type Repeater interface {
+	Provider
+	MayRepeat(req protocol.ModelRequest) bool
+}
+
+// MayRepeat reports whether a provider allows a second request; it does when it
+// does not say otherwise. A wrapper that shows what it wraps (Unwrap() Provider)
+// need not pass the question on.
+func MayRepeat(p Provider, req protocol.ModelRequest) bool {
+	for {
+		if r, ok := p.(Repeater); ok {
+			return r.MayRepeat(req)
+		}
+		w, ok := p.(interface{ Unwrap() Provider })
+		if !ok {
+			return true
+		}
+		p = w.Unwrap()
+	}
+}
+
 // Sink receives the parts of an answer while it is made. An error ends the call.
 type Sink func(Chunk) error
 

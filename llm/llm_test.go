@@ -73,6 +73,34 @@ func TestWrapOrder(t *testing.T) {
 	}
 }
 
+type once struct{ named }
+
+func (once) MayRepeat(req protocol.ModelRequest) bool { return req.JSON }
+
+type open struct{ named }
+
+func (o open) Unwrap() Provider { return o.Provider }
+
+func TestMayRepeat(t *testing.T) {
+	once := once{named{name: "once"}}
+	for _, c := range []struct {
+		name string
+		p    Provider
+		json bool
+		want bool
+	}{
+		{"says nothing", named{name: "model"}, false, true},
+		{"says no", once, false, false},
+		{"says yes to one kind of request", once, true, true},
+		{"wrapped and shown", open{named{open{named{once, "limit"}}, "retry"}}, false, false},
+		{"wrapped and hidden", named{once, "retry"}, false, true},
+	} {
+		if got := MayRepeat(c.p, protocol.ModelRequest{JSON: c.json}); got != c.want {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
 func TestDeliver(t *testing.T) {
 	a := &protocol.ModelAnswer{Text: "t", Reasoning: "r", Calls: []protocol.Call{{ID: "1"}, {ID: "2"}}}
 	if err := Deliver(a, nil); err != nil {

@@ -11,16 +11,34 @@ import (
 // a good snapshot, or one before it: else nobody could know the state at which
 // the rest begins.
 func (j *Journal) Drop(wave uint64) error {
-	if j.store.opts.ReadOnly {
-		return j.Err()
-	}
-	w, err := j.Wave(wave)
+	w, err := j.droppable(wave)
 	if err != nil {
 		return err
 	}
 	if !j.snapshotFrom(wave) {
 		return protocol.Errorf(protocol.KindConflict, "persistence: journal of scene %q: drop facts up to wave %d: no good snapshot of that wave or a later one: save one first", j.scene, wave)
 	}
+	return j.drop(w)
+}
+
+// Forget is Drop without a snapshot: for a journal whose facts mean nothing any
+// more once they are old, so that no state begins after them.
+func (j *Journal) Forget(wave uint64) error {
+	w, err := j.droppable(wave)
+	if err != nil {
+		return err
+	}
+	return j.drop(w)
+}
+
+func (j *Journal) droppable(wave uint64) (Wave, error) {
+	if j.store.opts.ReadOnly {
+		return Wave{}, j.Err()
+	}
+	return j.Wave(wave)
+}
+
+func (j *Journal) drop(w Wave) error {
 	head := format.Head{Wave: w.Number, Seq: w.Last, Total: w.Total, Digest: format.Digest(w.Digest)}
 	b := j.store.db.NewBatch()
 	b.Set(format.HeadKey(j.scene), format.AppendHead(nil, head))

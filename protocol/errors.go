@@ -21,6 +21,10 @@ const (
 	KindCorrupt   ErrorKind = "corrupt"     // stored bytes are damaged
 	KindUnknown   ErrorKind = "unavailable" // not offered here
 	KindInternal  ErrorKind = "internal"    // a defect
+
+	// KindUnknownOutcome: it was asked for, may have happened, and nobody knows
+	// what came of it. Repeating it could do it twice.
+	KindUnknownOutcome ErrorKind = "unknown_outcome"
 )
 
 // Error is an error with a kind. Its text reads "operation subject: cause".

@@ -31,6 +31,7 @@ type Journal interface {
 	SaveSnapshot(wave uint64, states iter.Seq2[string, []byte]) error
 	Latest() (Snapshot, error)
 	Drop(wave uint64) error
+	Forget(wave uint64) error
 	Close() error
 }
 

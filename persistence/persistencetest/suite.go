@@ -44,6 +44,7 @@ func Run(t *testing.T, b Backend) {
 		{"SnapshotsAreReadAsWritten", testSnapshots},
 		{"SnapshotsChangeNothing", testSnapshotSilent},
 		{"DroppedFactsAreGone", testDrop},
+		{"ForgottenFactsNeedNoSnapshot", testForget},
 		{"AClosedJournalRefuses", testClosed},
 		{"ReopenedJournalsGoOn", testReopen},
 		{"LargeFacts", testLargeFacts},
@@ -396,6 +397,31 @@ func testSnapshotSilent(h *harness) {
 		h.check(j.SaveSnapshot(wave, states(wave, 10)))
 	}
 	h.check(Check(j, w.Model(scene, 10)))
+}
+
+// A journal may be forgotten up to its end, and goes on from there.
+func testForget(h *harness) {
+	w := Workload{Seed: 13}
+	s := h.open(few)
+	j := h.journal(s, scene)
+	h.write(j, w, 10)
+	h.check(j.Forget(4))
+	h.kind(j.Forget(11), protocol.KindNotFound)
+	m := w.Model(scene, 14)
+	for _, last := range []int{10, 14} {
+		if b := j.Begin(); b.Digest != m.Waves[b.Number-1].Digest {
+			h.Fatalf("begins after %+v", b)
+		}
+		h.check(j.Forget(uint64(last)))
+		h.check(j.Close())
+		j = h.journal(s, scene)
+		if b, d := j.Begin(), j.Durable(); b != d || d.Digest != m.Waves[last-1].Digest {
+			h.Fatalf("begins after %+v and ends with %+v; want both after wave %d", b, d, last)
+		}
+		if last == 10 {
+			h.write(j, w, 14)
+		}
+	}
 }
 
 func testDrop(h *harness) {
