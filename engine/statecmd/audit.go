@@ -37,6 +37,10 @@ type Record struct {
 	AfterExists  bool
 	Version      int64 // of the document after the entry; 0 when it names none
 	Warnings     []command.Warning
+	// What only the result says; see Outcome.
+	Changed bool
+	Message string
+	Counter *int64 // after a version conflict: the current version of the object
 }
 
 // MarshalJSON writes the record with the names of the specification.
@@ -97,7 +101,8 @@ func (r *run) record(e *command.Entry, res Result, o *op) {
 		return
 	}
 	rec := Record{OpID: res.OpID, Time: r.in.Now, Actor: r.in.Actor, Action: e.Action, Key: res.Key, Options: r.auditOptions(e),
-		BatchID: r.in.BatchID, TurnID: r.in.TurnID, Index: e.Index, Status: res.Status, Code: res.Code, Warnings: e.Warnings}
+		BatchID: r.in.BatchID, TurnID: r.in.TurnID, Index: e.Index, Status: res.Status, Code: res.Code, Warnings: e.Warnings,
+		Changed: res.Changed, Message: res.Message, Counter: res.Version}
 	if o != nil && o.d != nil {
 		o.auditEffect(&rec)
 	}

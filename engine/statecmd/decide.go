@@ -55,6 +55,16 @@ type Input struct {
 	By      string // instance id of who asks
 	Profile string // for Settings.Permissions
 	Cause   world.Cause
+
+	// Request names the batch in its answer. With it the batch always leaves a
+	// fact, and the fact holds all that the answer says.
+	Request string
+	Answer  bool // an answer is asked for, whatever it says
+	// Reads are places of the first mount's document that must not have changed
+	// since; those of the batch itself come after them.
+	Reads []world.Read
+	// Leases of the first mount's document.
+	Leases world.Leases
 }
 
 // Decision is what a batch, a moment or a restore led to.
@@ -211,7 +221,7 @@ func (r *run) undo(before []savepoint, entries []command.Entry, culprit int) {
 	}
 	for i := range r.audit {
 		if undone[r.audit[i].OpID] {
-			r.audit[i].Status, r.audit[i].Code = StatusUndone, command.RolledBack
+			r.audit[i].Status, r.audit[i].Code, r.audit[i].Changed, r.audit[i].Message = StatusUndone, command.RolledBack, false, why
 		}
 	}
 	for i := culprit + 1; i < len(entries); i++ {
@@ -226,6 +236,12 @@ func (r *run) undo(before []savepoint, entries []command.Entry, culprit int) {
 
 // checkReads holds the declared reads of a batch against the documents.
 func (r *run) checkReads() *command.Fault {
+	for _, read := range r.in.Reads {
+		d := r.state.Document(r.e.mounts[0].Document)
+		if at := d.VersionOf(read.Path); at > read.Version {
+			return &command.Fault{Code: command.Conflict, Message: textf("path %q was read at version %d and changed at version %d; read it again", read.Path.String(), read.Version, at)}
+		}
+	}
 	for _, read := range r.in.Batch.Options.Reads {
 		p, fault := r.e.place(read.Key)
 		if fault != nil {
@@ -233,7 +249,7 @@ func (r *run) checkReads() *command.Fault {
 		}
 		d := r.state.Document(p.mount.Document)
 		if at := d.VersionOf(p.path); at > read.Version {
-			return &command.Fault{Code: command.ReadConflict, Message: textf("key %q was read at version %d and changed at version %d; read it again", read.Key, read.Version, at)}
+			return &command.Fault{Code: command.Conflict, Message: textf("key %q was read at version %d and changed at version %d; read it again", read.Key, read.Version, at)}
 		}
 	}
 	return nil
@@ -255,7 +271,7 @@ func (r *run) reject(e *command.Entry, fault *command.Fault) Result {
 // inspect answers tavern_inspect (C32): values as they are after the batch.
 func (r *run) inspect() {
 	for i, key := range r.in.Batch.Inspect {
-		r.results = append(r.results, Result{Index: len(r.in.Batch.Entries) + i, Key: key, Status: Ignored, Code: command.Inspected, Message: "shown under debug"})
+		r.results = append(r.results, inspected(len(r.in.Batch.Entries)+i, key))
 		p, fault := r.e.place(key)
 		if fault != nil {
 			r.debug = append(r.debug, Inspected{Key: key, Error: fault.Message})
@@ -306,7 +322,8 @@ func (r *run) restore(points []savepoint) {
 // finish adds the batch's fact and outcome to a decision.
 func (r *run) finish(dec *Decision) {
 	dec.Results, dec.Warnings, dec.Debug = joined(dec.Results, r.results), joined(dec.Warnings, r.warnings), r.debug
-	fact := &Committed{Time: r.in.Now, BatchID: r.in.BatchID, TurnID: r.in.TurnID, By: r.in.By, Seq: int64(r.seq), Audit: r.audit}
+	fact := &Committed{Time: r.in.Now, BatchID: r.in.BatchID, TurnID: r.in.TurnID, By: r.in.By, Seq: int64(r.seq), Audit: r.audit,
+		Request: r.in.Request, Answer: r.in.Answer, Warnings: r.in.Batch.Warnings, Debug: r.debug}
 	next := r.state
 	next.seq = r.seq
 	for _, d := range r.docs {
@@ -315,7 +332,7 @@ func (r *run) finish(dec *Decision) {
 			next = next.with(d.result(part))
 		}
 	}
-	if r.seq == r.state.seq && len(fact.Parts) == 0 {
+	if r.seq == r.state.seq && len(fact.Parts) == 0 && r.in.Request == "" {
 		return
 	}
 	dec.Facts = append(dec.Facts, fact)

@@ -230,7 +230,7 @@ func (e *Engine) meant(key string) string {
 			}
 		}
 	}
-	if key != "" && len(e.mounts) == 1 {
+	if key != "" {
 		return e.mounts[0].Prefix + key
 	}
 	return ""

@@ -19,6 +19,11 @@ type Committed struct {
 	Seq     int64  // operations so far, these included
 	Parts   []Part // documents that changed, in the order in which they were opened
 	Audit   []Record
+	// What else the answer to a request says; see Outcome.
+	Request  string            // "" = nobody asked, or it was answered at once
+	Answer   bool              // the asker wants to hear of success, too
+	Warnings []command.Warning // of the batch; those of entries stand in their records
+	Debug    []Inspected
 }
 
 // FactKind implements protocol.Fact.
@@ -32,15 +37,6 @@ type Part struct {
 	Changes       []world.Change
 	Keys          []memory.KeyRecord
 	Timers        []memory.TimerChange
-}
-
-// ReadCommitted decodes the fact.
-func ReadCommitted(raw protocol.Raw) (*Committed, error) {
-	f := &Committed{}
-	if err := protocol.NewCodec().Unmarshal(raw, f); err != nil {
-		return nil, protocol.Errorf(protocol.KindCorrupt, "statecmd: read state.committed: %w", err)
-	}
-	return f, nil
 }
 
 // Apply folds a fact. An error means that the fact does not belong to this
@@ -85,23 +81,43 @@ func (e *Engine) applyPart(s State, a *Committed, p *Part) (document, error) {
 // ApplyWorld folds a commit that reached a document past the commands. Timers of
 // what it wrote are cleared, as a command without ttl would.
 func (e *Engine) ApplyWorld(s State, name string, c *world.Committed) (State, error) {
-	d := document{name: name, doc: emptyDocument()}
-	if old := s.find(name); old != nil {
-		d.doc, d.keys, d.timers = old.doc, old.keys.Frozen(), old.timers.Frozen()
-	}
-	doc, err := world.Apply(d.doc, c)
+	doc, err := world.Apply(s.Document(name), c)
 	if err != nil {
 		return s, err
 	}
-	d.doc = doc
-	for i := range c.Changes {
-		ch := &c.Changes[i]
-		deep := ch.Op == world.OpSet || ch.Op == world.OpDelete || ch.Op == world.OpMerge
-		for _, id := range d.timers.Below(ch.Path, deep) {
-			d.timers.Clear(id)
-		}
+	return e.Adopt(s, name, c.Changes, doc), nil
+}
+
+// Adopt is ApplyWorld for one who has the document already.
+func (e *Engine) Adopt(s State, name string, changes []world.Change, next *world.Document) State {
+	d := document{name: name, doc: next}
+	if old := s.find(name); old != nil {
+		d.keys, d.timers = old.keys.Frozen(), old.timers.Frozen()
 	}
-	return s.with(d), nil
+	for i := 0; i < len(changes) && d.timers.Len() > 0; i++ {
+		d.clearTimers(&changes[i])
+	}
+	return s.with(d)
+}
+
+// clearTimers drops the timers of what a change wrote: of a merge that is its
+// fields, of a write everything below it.
+func (d *document) clearTimers(c *world.Change) {
+	if c.Op == world.OpMerge {
+		v, _ := c.Value.Value()
+		fields, _ := v.(map[string]any)
+		for _, k := range protocol.SortedKeys(fields) {
+			d.clearBelow(c.Path.Key(k), true)
+		}
+		return
+	}
+	d.clearBelow(c.Path, c.Op == world.OpSet || c.Op == world.OpDelete)
+}
+
+func (d *document) clearBelow(path world.Path, deep bool) {
+	for _, id := range d.timers.Below(path, deep) {
+		d.timers.Clear(id)
+	}
 }
 
 // faultOf turns a refusal of the document into a fault of the command.

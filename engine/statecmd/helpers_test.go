@@ -81,8 +81,38 @@ func (t *table) decide(in Input) Decision {
 	if len(dec.Results) != len(in.Batch.Entries)+len(in.Batch.Inspect) {
 		t.tb.Fatalf("%d entries, %d results", len(in.Batch.Entries), len(dec.Results))
 	}
+	t.answered(in, dec)
 	t.s = dec.Next
 	return dec
+}
+
+// answered holds what the fact alone says of the outcome to what was decided,
+// also after the batch has travelled as bytes.
+func (t *table) answered(in Input, dec Decision) {
+	t.tb.Helper()
+	back, err := command.ReadBatch(in.Batch.AppendMsg(nil))
+	if err != nil {
+		t.tb.Fatal(err)
+	}
+	in.Batch, in.Request = back, "r"
+	travelled := t.e.Decide(t.s, in)
+	if mustJSON(t.tb, travelled.Results, travelled.Warnings, append([]Record{}, travelled.Audit...), travelled.Debug) != mustJSON(t.tb, dec.Results, dec.Warnings, append([]Record{}, dec.Audit...), dec.Debug) {
+		t.tb.Fatalf("a batch that travelled has another outcome:\n%+v\n%+v", travelled, dec)
+	}
+	if t.e.set.Audit != AuditFull {
+		return
+	}
+	fact, err := ReadCommitted(mustMarshal(t.tb, travelled.Facts[len(travelled.Facts)-1]))
+	if err != nil {
+		t.tb.Fatal(err)
+	}
+	results, warnings := fact.Outcome()
+	if mustJSON(t.tb, results, warnings) != mustJSON(t.tb, dec.Results, dec.Warnings) {
+		t.tb.Fatalf("the fact says\n%+v %+v\nthe outcome was\n%+v %+v", results, warnings, dec.Results, dec.Warnings)
+	}
+	if fact.Request != "r" || mustJSON(t.tb, fact.Debug) != mustJSON(t.tb, append([]Inspected{}, dec.Debug...)) && len(dec.Debug) > 0 {
+		t.tb.Fatalf("the fact lost something: %+v", fact)
+	}
 }
 
 // check folds the facts through their bytes and compares.

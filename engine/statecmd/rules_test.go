@@ -507,7 +507,7 @@ func TestDeclaredReads(t *testing.T) {
 	try := func(key string, version string) string {
 		return outcomes(tab.run(`{"commands":` + batch(cmd("set", "c", "1", "")) + `,"options":{"reads":[{"key":"s.` + key + `","version":` + version + `}]}}`).Results)
 	}
-	if got := try("b", "0"); got != "rejected/read_conflict" {
+	if got := try("b", "0"); got != "rejected/conflict" {
 		t.Error(got)
 	}
 	if got := try("b.y", "0") + " " + try("a", "0"); got != "applied/ok* applied/unchanged" {

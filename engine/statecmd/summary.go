@@ -25,3 +25,34 @@ func Summary(results []Result, warnings []command.Warning) string {
 	}
 	return b.String()
 }
+
+// Outcome reads from the fact of a batch what was answered to it. It needs the
+// audit: without one there are no results.
+func (c *Committed) Outcome() ([]Result, []command.Warning) {
+	results := make([]Result, 0, len(c.Audit)+len(c.Debug))
+	warnings := append([]command.Warning{}, c.Warnings...)
+	for i := range c.Audit {
+		a := &c.Audit[i]
+		results = append(results, Result{Index: a.Index, Action: a.Action, Key: a.Key, Status: a.Status, Code: a.Code,
+			Changed: a.Changed, Message: a.Message, OpID: a.OpID, Version: a.Counter})
+		warnings = append(warnings, a.Warnings...)
+	}
+	for i := range c.Debug {
+		results = append(results, inspected(len(c.Audit)+i, c.Debug[i].Key))
+	}
+	return results, warnings
+}
+
+// Failed reports whether an entry was rejected or undone.
+func (c *Committed) Failed() bool {
+	for i := range c.Audit {
+		if s := c.Audit[i].Status; s == Rejected || s == StatusUndone {
+			return true
+		}
+	}
+	return false
+}
+
+func inspected(index int, key string) Result {
+	return Result{Index: index, Key: key, Status: Ignored, Code: command.Inspected, Message: "shown under debug"}
+}

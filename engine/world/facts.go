@@ -360,3 +360,21 @@ func (r *reader) cause() Cause {
 	}
 	return c
 }
+
+// ReadChange decodes one change. What it holds shares the bytes.
+func ReadChange(raw protocol.Raw) (Change, error) {
+	r := reader{b: raw}
+	var c Change
+	r.change(&c)
+	return c, r.done("change")
+}
+
+// ReadPath decodes what [Path.AppendMsg] wrote; no bytes are the nil path.
+func ReadPath(raw protocol.Raw) (Path, error) {
+	if len(raw) == 0 {
+		return nil, nil
+	}
+	r := reader{b: raw}
+	p := r.path()
+	return p, r.done("path")
+}

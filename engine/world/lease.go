@@ -145,8 +145,11 @@ func (l Leases) Apply(f protocol.Fact) Leases {
 	return l
 }
 
-// check refuses a write that meets somebody else's live lease.
-func (l Leases) check(now protocol.Time, by string, p Path) error {
+// Empty reports whether nothing is held, live or not.
+func (l Leases) Empty() bool { return len(l.held) == 0 }
+
+// Check refuses a write that meets somebody else's live lease.
+func (l Leases) Check(now protocol.Time, by string, p Path) error {
 	for _, h := range l.held {
 		if h.Holder == by || h.Until <= now {
 			continue

@@ -201,7 +201,7 @@ func (d *decider) check(r *Request) error {
 			return err
 		}
 	}
-	if err := d.leases.check(d.now, r.By, r.Path); err != nil {
+	if err := d.leases.Check(d.now, r.By, r.Path); err != nil {
 		return err
 	}
 	if r.Expected != nil {

@@ -75,7 +75,7 @@ const (
 	MissingCriteria    Code = "missing_criteria"
 	InvalidValue       Code = "invalid_value"
 	VersionConflict    Code = "version_conflict"
-	ReadConflict       Code = "read_conflict"
+	Conflict           Code = "conflict" // somebody holds the place, or changed what was read
 	WrongType          Code = "wrong_type"
 	OutOfRange         Code = "out_of_range"
 	UniqueConflict     Code = "unique_conflict"

@@ -66,6 +66,8 @@ func (e *Entry) readOptions(members []jsontext.Member) {
 		}
 		o.Given[m.Key] = v
 		switch {
+		case m.Key == "patchFormat":
+			e.BadOption = cmpFault(e.BadOption, &Fault{JSONPatch, "option patchFormat is not taken: patch merges the fields of an object; write the fields to change, or one command per operation"})
 		case !known(m.Key):
 			e.warn(WarnUnknownOption, fmt.Sprintf("option %q is unknown and was ignored%s", m.Key, Hint(Nearest(m.Key, OptionNames()))))
 		case v == nil && m.Key != "ifEquals":
