@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"math"
+	"slices"
 
 	"github.com/tinylib/msgp/msgp"
 )
@@ -61,18 +62,25 @@ type Reader struct {
 
 // NewReader expects an array of the given number of fields.
 func NewReader(b Raw, what string, fields uint32) *Reader {
+	r, _ := NewReaderOf(b, what, fields)
+	return r
+}
+
+// NewReaderOf expects an array of one of the given numbers of fields, and says
+// which it is: fields were appended to a struct after some had been written.
+func NewReaderOf(b Raw, what string, fields ...uint32) (*Reader, uint32) {
 	r := &Reader{b: b, what: what}
 	if len(b) > MaxBytes {
 		r.fail(Errorf(KindLimit, "%d bytes; the limit is %d", len(b), MaxBytes))
-		return r
+		return r, 0
 	}
 	n, rest, err := msgp.ReadArrayHeaderBytes(b)
-	if err == nil && n != fields {
-		err = Errorf(KindCorrupt, "%d fields, want %d", n, fields)
+	if err == nil && !slices.Contains(fields, n) {
+		err = Errorf(KindCorrupt, "%d fields, want %d", n, fields[len(fields)-1])
 	}
 	r.b = rest
 	r.fail(err)
-	return r
+	return r, n
 }
 
 func (r *Reader) fail(err error) {

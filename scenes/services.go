@@ -37,18 +37,25 @@ func (s *worldService) Receive(env *protocol.Envelope) error {
 		return err
 	}
 	began := time.Now()
+	return s.decide(in, env.Time, func(facts []protocol.Fact) error {
+		if in.left == 0 {
+			s.world.Store(s.doc) // before the scene hears of the end: it may wake readers then
+			s.metrics.WorldTook(time.Since(began))
+		}
+		return s.decided(actorWorld, facts, in.left > 0)
+	})
+}
+
+// decide gives the facts of all requests, a part at a time.
+func (s *worldService) decide(in *requestReader, now protocol.Time, give func([]protocol.Fact) error) error {
 	for in.left > 0 {
-		commit, err := readCommit(in, env.Time)
+		commit, err := readCommit(in, now)
 		if err != nil {
 			return err
 		}
 		d := s.machine.Decide(s.doc, commit)
 		s.doc = d.Next
-		if in.left == 0 {
-			s.world.Store(s.doc) // before the scene hears of the end: it may wake readers then
-			s.metrics.WorldTook(time.Since(began))
-		}
-		if err := s.decided(actorWorld, d.Facts, in.left > 0); err != nil {
+		if err := give(d.Facts); err != nil {
 			return err
 		}
 	}
@@ -85,11 +92,20 @@ func (s *knowledgeService) Receive(env *protocol.Envelope) error {
 	if err != nil {
 		return err
 	}
+	return s.decide(in, env.Time, func(facts []protocol.Fact) error {
+		bases := s.state // a copy: readers keep the pointer
+		s.knowledge.Store(&bases)
+		return s.decided(actorKnowledge, facts, false)
+	})
+}
+
+// decide gives the facts of all requests.
+func (s *knowledgeService) decide(in *requestReader, now protocol.Time, give func([]protocol.Fact) error) error {
 	raws, err := in.next(int(in.left))
 	if err != nil {
 		return err
 	}
-	commit := knowledge.Commit{Now: env.Time}
+	commit := knowledge.Commit{Now: now}
 	for _, raw := range raws {
 		req, err := readKnowledgeRequest(raw)
 		if err != nil {
@@ -101,9 +117,7 @@ func (s *knowledgeService) Receive(env *protocol.Envelope) error {
 	for _, f := range facts {
 		s.state = knowledge.Apply(s.state, f)
 	}
-	bases := s.state // a copy: readers keep the pointer
-	s.knowledge.Store(&bases)
-	return s.decided(actorKnowledge, facts, false)
+	return give(facts)
 }
 
 // readKnowledgeRequest reads what agent.KnowledgeWrite wrote.
@@ -150,19 +164,9 @@ func (s *channelService) Receive(env *protocol.Envelope) error {
 	if err != nil {
 		return err
 	}
-	limits := s.simulation().Limits
-	room := bus.Room{Events: limits.MaxEventsInWave, Deliveries: limits.MaxDeliveriesInWave}
 	var routed []*bus.Routed
-	for in.left > 0 {
-		publish, err := readPublish(in, env.Time)
-		if err != nil {
-			return err
-		}
-		publish.Room = &room
-		v := s.state.Decide(publish)
-		s.metrics.FilterFailures(len(v.Failures))
-		for _, f := range v.Facts {
-			s.state.Apply(f)
+	return s.decide(in, env.Time, func(facts []protocol.Fact) error {
+		for _, f := range facts {
 			if r, ok := f.(*bus.Routed); ok {
 				routed = append(routed, r)
 			}
@@ -172,7 +176,27 @@ func (s *channelService) Receive(env *protocol.Envelope) error {
 				s.deliver(r, env.Wave)
 			}
 		}
-		if err := s.decided(actorEvents, v.Facts, in.left > 0); err != nil {
+		return s.decided(actorEvents, facts, in.left > 0)
+	})
+}
+
+// decide gives the facts of all events, a part at a time, when it has folded
+// them itself.
+func (s *channelService) decide(in *requestReader, now protocol.Time, give func([]protocol.Fact) error) error {
+	limits := s.simulation().Limits
+	room := bus.Room{Events: limits.MaxEventsInWave, Deliveries: limits.MaxDeliveriesInWave}
+	for in.left > 0 {
+		publish, err := readPublish(in, now)
+		if err != nil {
+			return err
+		}
+		publish.Room = &room
+		v := s.state.Decide(publish)
+		s.metrics.FilterFailures(len(v.Failures))
+		for _, f := range v.Facts {
+			s.state.Apply(f)
+		}
+		if err := give(v.Facts); err != nil {
 			return err
 		}
 	}

@@ -15,7 +15,8 @@ const (
 	turnEndedFields     = 21
 	stateUpdatedFields  = 3
 	callMadeFields      = 8
-	modelAnsweredFields = 8
+	modelAnsweredFields = 13
+	modelAnsweredOld    = 8 // of facts written before the request's number was kept
 	saidFields          = 1
 )
 
@@ -96,14 +97,23 @@ func (f *ModelAnswered) AppendMsg(b []byte) []byte {
 	for _, n := range [...]int64{f.Input, f.Output, int64(f.Latency)} {
 		b = protocol.AppendInt(b, n)
 	}
-	return msgp.AppendString(b, f.Error)
+	b = msgp.AppendString(b, f.Error)
+	b = protocol.AppendInt(b, f.Request)
+	b = msgp.AppendString(b, string(f.ErrorKind))
+	b = msgp.AppendString(b, f.Reasoning)
+	b = protocol.AppendInt(b, f.CacheRead)
+	return protocol.AppendInt(b, f.ReasoningTokens)
 }
 
 func readModelAnswered(raw protocol.Raw) (*ModelAnswered, error) {
-	r := protocol.NewReader(raw, FactModelAnswered, modelAnsweredFields)
+	r, fields := protocol.NewReaderOf(raw, FactModelAnswered, modelAnsweredOld, modelAnsweredFields)
 	f := &ModelAnswered{
 		Model: r.Word(), Text: r.String(), Calls: r.Raw(), Finish: protocol.FinishReason(r.Word()),
 		Input: r.Int(), Output: r.Int(), Latency: time.Duration(r.Int()), Error: r.Word(),
+	}
+	if fields == modelAnsweredFields {
+		f.Request, f.ErrorKind, f.Reasoning = r.Int(), protocol.ErrorKind(r.Word()), r.String()
+		f.CacheRead, f.ReasoningTokens = r.Int(), r.Int()
 	}
 	return f, r.End()
 }

@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/tinylib/msgp/msgp"
 	"github.com/vmihailenco/msgpack/v5"
 	"pgregory.net/rapid"
 
@@ -32,7 +33,8 @@ func facts(t *rapid.T) []protocol.Fact {
 			ID: text.Draw(t, "id"), Tool: rapid.SampledFrom([]string{ToolSay, "workflow:x", ""}).Draw(t, "tool"), Origin: protocol.OriginTAM,
 			Params: raw("params"), Status: protocol.CallDenied, Output: raw("output"), Error: text.Draw(t, "why"), Observe: rapid.Bool().Draw(t, "observe"),
 		},
-		&ModelAnswered{Model: text.Draw(t, "model"), Text: text.Draw(t, "text"), Calls: raw("calls"), Finish: protocol.FinishStop, Input: n.Draw(t, "in"), Output: n.Draw(t, "out"), Error: text.Draw(t, "failure")},
+		&ModelAnswered{Model: text.Draw(t, "model"), Text: text.Draw(t, "text"), Calls: raw("calls"), Finish: protocol.FinishStop, Input: n.Draw(t, "in"), Output: n.Draw(t, "out"), Error: text.Draw(t, "failure"),
+			Request: n.Draw(t, "request"), ErrorKind: protocol.KindTimeout, Reasoning: text.Draw(t, "reasoning"), CacheRead: n.Draw(t, "cache"), ReasoningTokens: n.Draw(t, "thoughts")},
 		&Said{Text: text.Draw(t, "said")},
 	}
 }
@@ -72,6 +74,31 @@ func TestFactsRoundTrip(t *testing.T) {
 	}
 	if f, err := ReadFact(codec, "world.committed", nil); f != nil || err != nil {
 		t.Error("a fact of others was read")
+	}
+}
+
+// Facts of runs that were made before the request's number was kept decode.
+func TestOldModelAnswer(t *testing.T) {
+	old := msgp.AppendArrayHeader(nil, 8)
+	for _, s := range []string{"m", "hello"} {
+		old = msgp.AppendString(old, s)
+	}
+	old = protocol.AppendRaw(old, protocol.Encode([]any{map[string]any{"tool": "SayTool", "params": map[string]any{"text": "x"}}}))
+	old = msgp.AppendString(old, "stop")
+	for _, n := range []int64{3, 4, 5} {
+		old = protocol.AppendInt(old, n)
+	}
+	f, err := readModelAnswered(msgp.AppendString(old, "broke"))
+	if err != nil || f.Text != "hello" || f.Latency != 5 || f.Error != "broke" || f.Request != 0 {
+		t.Fatalf("%+v, %v", f, err)
+	}
+	if _, ok := f.Answered(); ok {
+		t.Error("the kind of an old failure is not known, and was made up")
+	}
+	f.Error = ""
+	x, ok := f.Answered()
+	if !ok || x.Err != nil || len(x.Answer.Calls) != 1 || x.Answer.Calls[0].Tool != "SayTool" || x.Answer.Usage.Output != 4 {
+		t.Errorf("%+v %v", x, ok)
 	}
 }
 

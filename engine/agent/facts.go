@@ -81,6 +81,46 @@ type ModelAnswered struct {
 	Output  int64
 	Latency time.Duration
 	Error   string
+
+	// Appended later: with them a deliberation can be decided again from its
+	// facts. A fact without them has a Request of 0.
+	Request         int64 // number of the call in the deliberation, from 1
+	ErrorKind       protocol.ErrorKind
+	Reasoning       string
+	CacheRead       int64
+	ReasoningTokens int64
+}
+
+// Answered is the input that the fact was made of. ok is false when the fact is
+// of a version that did not keep enough of a failure.
+func (f *ModelAnswered) Answered() (x *Answered, ok bool) {
+	x = &Answered{Request: int(f.Request), Answer: protocol.ModelAnswer{
+		Model: f.Model, Text: f.Text, Reasoning: f.Reasoning, Finish: f.Finish, Latency: f.Latency,
+		Usage: protocol.Usage{Input: f.Input, Output: f.Output, CacheRead: f.CacheRead, Reasoning: f.ReasoningTokens},
+	}}
+	x.Answer.Calls, ok = readCalls(f.Calls)
+	if f.Error != "" {
+		x.Err = &protocol.Error{Kind: f.ErrorKind, Message: f.Error}
+		ok = ok && f.Request > 0
+	}
+	return x, ok
+}
+
+// readCalls reads what encodeCalls wrote.
+func readCalls(raw protocol.Raw) ([]protocol.Call, bool) {
+	if len(raw) == 0 {
+		return nil, true
+	}
+	v, err := raw.Value()
+	list, ok := v.([]any)
+	calls := make([]protocol.Call, 0, len(list))
+	for _, e := range list {
+		m, _ := e.(map[string]any)
+		tool, _ := m["tool"].(string)
+		params, _ := m["params"].(map[string]any)
+		calls = append(calls, protocol.Call{Tool: tool, Params: params, Origin: protocol.OriginNative})
+	}
+	return calls, ok && err == nil
 }
 
 // Said is text that the agent uttered.

@@ -114,7 +114,8 @@ func (t *Turn) noteModel(a *Answered) {
 	t.end.TokensOut += a.Answer.Usage.Output
 	f := &ModelAnswered{
 		Model: a.Answer.Model, Text: a.Answer.Text, Finish: a.Answer.Finish,
-		Input: a.Answer.Usage.Input, Output: a.Answer.Usage.Output,
+		Input: a.Answer.Usage.Input, Output: a.Answer.Usage.Output, Request: int64(a.Request), Reasoning: a.Answer.Reasoning,
+		CacheRead: a.Answer.Usage.CacheRead, ReasoningTokens: a.Answer.Usage.Reasoning,
 	}
 	if !t.wake.Realtime {
 		f.Latency = a.Answer.Latency
@@ -123,7 +124,7 @@ func (t *Turn) noteModel(a *Answered) {
 		f.Calls = t.encodeCalls(a.Answer.Calls)
 	}
 	if a.Err != nil {
-		f.Error = a.Err.Error()
+		f.Error, f.ErrorKind = a.Err.Error(), protocol.KindOf(a.Err)
 		t.end.ModelFailed++
 	}
 	t.facts = append(t.facts, f)
