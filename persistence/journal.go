@@ -28,6 +28,7 @@ type Journal struct {
 	wave      uint64 // number of the wave that is being filled
 	waveFirst uint64
 	shut      bool
+	traced    func(trace []byte) // adds to the open block's summary
 
 	work    chan task
 	free    chan *staged
@@ -74,13 +75,14 @@ func newJournal(s *Store, scene string, head format.Head, last Wave) *Journal {
 		acks:  make(chan ack, s.opts.OpenWaves),
 		slots: make(chan struct{}, s.opts.OpenWaves),
 	}
+	j.traced = func(trace []byte) { j.open.summary.AddTrace(trace) }
 	j.staged.Store(last.Last)
 	if s.opts.ReadOnly {
 		j.fail(protocol.Errorf(protocol.KindDenied, "persistence: journal of scene %q: the store is open for reading only", scene))
 		return j
 	}
 	for range s.opts.StagedBlocks {
-		j.free <- &staged{summary: format.NewSummary(s.opts.BatchFacts)}
+		j.free <- &staged{summary: format.NewSummary(s.opts.BatchFacts, s.opts.Traces.Rule)}
 	}
 	j.running.Go(func() { newWriter(j, last).run() })
 	j.running.Go(j.answer)
@@ -145,6 +147,9 @@ func (j *Journal) Append(at protocol.Time, actor, kind string, data []byte) (uin
 	}
 	b.facts = format.AppendFact(b.facts, at, actor, kind, data)
 	b.summary.Add(at, actor, kind)
+	if of := j.store.opts.Traces.Of; of != nil {
+		of(kind, data, j.traced)
+	}
 	b.count++
 	seq := j.nextSeq
 	j.nextSeq++

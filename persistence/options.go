@@ -67,6 +67,10 @@ type Options struct {
 	// there is nothing to fall back to when the newest is damaged.
 	KeepSnapshots int
 
+	// Traces reads from facts to which causal traces they belong, for the index
+	// and for Query.Trace; the zero value reads none.
+	Traces Traces
+
 	// ReadOnly opens what is there without changing a fact: journals are read,
 	// not written. What a kill left behind the last closed wave is passed over,
 	// not removed. The directory is locked all the same.
@@ -80,6 +84,23 @@ type Options struct {
 
 	// Observer is told what happens, for metrics; nil = nobody.
 	Observer Observer
+}
+
+// Traces says how traces are read from facts. What facts mean is not known here.
+type Traces struct {
+	// Rule is the number of this way of reading, from 1. Who reads more or other
+	// traces than before takes a new number: what was indexed by another rule
+	// counts as any trace until the index is rebuilt.
+	Rule byte
+	// Of calls yield with every trace of a fact, if any; yield keeps nothing. It
+	// must be quick (Append calls it) and take any bytes. Set with Rule.
+	Of func(kind string, data []byte, yield func(trace []byte))
+}
+
+// has reports whether a fact belongs to a trace.
+func (t Traces) has(r *protocol.Record, trace string) (found bool) {
+	t.Of(r.Kind, r.Data, func(b []byte) { found = found || string(b) == trace })
+	return found
 }
 
 const (
@@ -118,13 +139,20 @@ func (o Options) withDefaults() Options {
 func (o Options) Validate() error {
 	o = o.withDefaults()
 	_, durability := ParseDurability(string(o.Durability))
-	return errors.Join(durability,
+	return errors.Join(durability, o.Traces.validate(),
 		inRange("BatchFacts", o.BatchFacts, 1, format.MaxFacts),
 		inRange("BatchBytes", o.BatchBytes, 1, format.MaxData),
 		inRange("StagedBlocks", o.StagedBlocks, 2, 1024),
 		inRange("OpenWaves", o.OpenWaves, 1, 4096),
 		inRange("MemTableSize", o.MemTableSize, minMemTableSize, maxMemTableSize),
 		inRange("KeepSnapshots", o.KeepSnapshots, 1, 1000))
+}
+
+func (t Traces) validate() error {
+	if (t.Rule == 0) != (t.Of == nil) {
+		return protocol.Errorf(protocol.KindInvalid, "persistence: option Traces: rule %d and a function: %v; want both or neither", t.Rule, t.Of != nil)
+	}
+	return nil
 }
 
 func inRange(name string, v, low, high int) error {

@@ -18,6 +18,7 @@ type Query struct {
 	Until protocol.Time // before; 0 = any
 	Actor string        // "" = any
 	Kinds []string      // any of; empty = any
+	Trace string        // that the fact belongs to, as Options.Traces reads it; "" = any
 }
 
 // Read calls yield for every fact of the durable waves from seq from on, in
@@ -27,9 +28,12 @@ func (j *Journal) Read(from uint64, yield func(protocol.Record) error) error {
 	return j.Scan(Query{From: from}, yield)
 }
 
-// Scan calls yield for the facts that q chooses, in order. With a time, an actor
-// or kinds it passes over blocks that the index rules out.
+// Scan calls yield for the facts that q chooses, in order. With a time, an actor,
+// kinds or a trace it passes over blocks that the index rules out.
 func (j *Journal) Scan(q Query, yield func(protocol.Record) error) error {
+	if q.Trace != "" && j.store.opts.Traces.Of == nil {
+		return protocol.Errorf(protocol.KindUnknown, "persistence: journal of scene %q: facts of trace %q: the store was opened without a way to read traces (Options.Traces)", j.scene, q.Trace)
+	}
 	end, begin := j.Durable(), j.Begin()
 	q.From, q.To = max(q.From, 1), min(orMax(q.To), end.Last)
 	if q.From <= begin.Last {
@@ -42,7 +46,7 @@ func (j *Journal) Scan(q Query, yield func(protocol.Record) error) error {
 		return nil
 	}
 	r := &reader{j: j, q: q, yield: yield, good: begin, names: newNames()}
-	if q.Since == 0 && q.Until == 0 && q.Actor == "" && len(q.Kinds) == 0 {
+	if q.Since == 0 && q.Until == 0 && q.Actor == "" && len(q.Kinds) == 0 && q.Trace == "" {
 		return r.all()
 	}
 	return r.chosen()
@@ -176,7 +180,8 @@ func (r *reader) wants(rec *protocol.Record) bool {
 	q := &r.q
 	return rec.Seq >= q.From && rec.Seq <= q.To &&
 		(q.Since == 0 || rec.Time >= q.Since) && (q.Until == 0 || rec.Time < q.Until) &&
-		(q.Actor == "" || rec.Actor == q.Actor) && (len(q.Kinds) == 0 || slices.Contains(q.Kinds, rec.Kind))
+		(q.Actor == "" || rec.Actor == q.Actor) && (len(q.Kinds) == 0 || slices.Contains(q.Kinds, rec.Kind)) &&
+		(q.Trace == "" || r.j.store.opts.Traces.has(rec, q.Trace))
 }
 
 // chosen walks the index and reads the blocks that it does not rule out.
@@ -207,6 +212,9 @@ func (r *reader) excludes(e *format.Entry) bool {
 		return true
 	}
 	if q.Actor != "" && !e.MayHoldActor(q.Actor) {
+		return true
+	}
+	if q.Trace != "" && !e.MayHoldTrace(r.j.store.opts.Traces.Rule, q.Trace) {
 		return true
 	}
 	return len(q.Kinds) > 0 && !slices.ContainsFunc(q.Kinds, e.MayHoldKind)

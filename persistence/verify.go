@@ -110,7 +110,7 @@ func (v *verifier) block(it *pebbledb.Iter) error {
 
 // facts checks a block's facts, its link of the chain and its index entry.
 func (v *verifier) facts(blk *format.Block, stored int) error {
-	raw, entry, err := indexEntry(blk, stored)
+	raw, entry, err := indexEntry(blk, stored, v.j.store.opts.Traces)
 	if err != nil {
 		return err
 	}
@@ -154,14 +154,18 @@ func (v *verifier) index(want *format.Entry) {
 	}
 }
 
-// compareEntry compares all but the actor filters, whose size depends on the
-// options of the writer.
+// compareEntry compares what is stored with what the facts give. The size of
+// filters depends on the options of the writer, and so does whether and how it
+// read traces.
 func compareEntry(value []byte, want *format.Entry) error {
 	have, err := format.ReadEntry(value, want.First)
 	if err != nil {
 		return err
 	}
-	have.Filter = want.Filter
+	if !have.SameFilters(want) {
+		return protocol.Errorf(protocol.KindCorrupt, "its filters are not what the block's facts give")
+	}
+	have.Filter, have.Rule, have.Traces = want.Filter, want.Rule, want.Traces
 	if !bytes.Equal(format.AppendEntry(nil, &have), format.AppendEntry(nil, want)) {
 		return protocol.Errorf(protocol.KindCorrupt, "it is not what the block's facts give")
 	}
@@ -169,14 +173,17 @@ func compareEntry(value []byte, want *format.Entry) error {
 }
 
 // indexEntry makes a block's index entry again from its facts.
-func indexEntry(blk *format.Block, stored int) (raw []byte, e format.Entry, err error) {
+func indexEntry(blk *format.Block, stored int, traces Traces) (raw []byte, e format.Entry, err error) {
 	e = format.Entry{Header: blk.Header, Stored: stored}
 	if raw, err = blk.Facts(); err != nil {
 		return nil, e, err
 	}
-	summary := format.NewSummary(blk.Count)
+	summary := format.NewSummary(blk.Count, traces.Rule)
 	err = format.Records(raw, blk.First, blk.Count, newNames().intern, func(r protocol.Record) error {
 		summary.Add(r.Time, r.Actor, r.Kind)
+		if traces.Of != nil {
+			traces.Of(r.Kind, r.Data, summary.AddTrace)
+		}
 		return nil
 	})
 	summary.Fill(&e, nil)
@@ -202,7 +209,7 @@ func (j *Journal) RebuildIndex() (err error) {
 		for n := 0; ok && n < rebuildBatch; n, ok = n+1, it.Next() {
 			value, err := it.Value()
 			if err == nil {
-				err = addEntry(b, j.scene, it.Key(), value)
+				err = j.addEntry(b, it.Key(), value)
 			}
 			if err != nil {
 				return errors.Join(keyDamage(j.scene, it.Key(), nil, Wave{}, err), b.Wait())
@@ -215,14 +222,14 @@ func (j *Journal) RebuildIndex() (err error) {
 	return nil
 }
 
-func addEntry(b *pebbledb.Batch, scene string, key, value []byte) error {
+func (j *Journal) addEntry(b *pebbledb.Batch, key, value []byte) error {
 	blk, err := openBlock(key, value)
 	if err != nil {
 		return err
 	}
-	_, entry, err := indexEntry(&blk, len(value))
+	_, entry, err := indexEntry(&blk, len(value), j.store.opts.Traces)
 	if err == nil {
-		b.Set(format.AppendKey(nil, scene, format.FamilyIndex, blk.First), format.AppendEntry(nil, &entry))
+		b.Set(format.AppendKey(nil, j.scene, format.FamilyIndex, blk.First), format.AppendEntry(nil, &entry))
 	}
 	return err
 }

@@ -112,7 +112,7 @@ func checkFrame(value []byte) (closing bool, err error) {
 		return false, corrupt("block: %d bytes beginning %x; want at least %d beginning %q", len(value), clip(value), headerSize+checksumSize, blockMagic)
 	}
 	if value[3] == 0 || value[3] > Version {
-		return false, newer("block", value[3])
+		return false, newer("block", value[3], Version)
 	}
 	if value[4]&^(flagClosing|flagCompressed) != 0 || value[5]|value[6]|value[7] != 0 {
 		return false, corrupt("block: flags %x; version %d knows %02x and three zeros", value[4:8], Version, flagClosing|flagCompressed)

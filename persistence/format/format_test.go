@@ -120,7 +120,7 @@ func TestNewerVersionsAreNamed(t *testing.T) {
 
 func TestEntryRoundTrip(t *testing.T) {
 	h, _ := sample(true)
-	s := NewSummary(4096)
+	s := NewSummary(4096, 0)
 	for i := range 300 {
 		s.Add(protocol.Time(1000-i), fmt.Sprintf("actor-%d", i/3), []string{"B", "A", "C"}[i%3])
 	}
@@ -150,8 +150,70 @@ func TestEntryRoundTrip(t *testing.T) {
 	}
 }
 
+// TestEntryTraces: an entry with traces denies absent ones, of its own rule only;
+// one without denies none.
+func TestEntryTraces(t *testing.T) {
+	h, _ := sample(true)
+	s := NewSummary(4096, 3)
+	s.Add(1, "a", "k")
+	for i := range 200 {
+		s.AddTrace(fmt.Appendf(nil, "trace-%d", i))
+	}
+	e := Entry{Header: h}
+	s.Fill(&e, nil)
+	have, err := ReadEntry(AppendEntry(nil, &e), h.First)
+	if err != nil || have.Rule != 3 || !have.SameFilters(&e) || !have.MayHoldActor("a") || have.MayHoldActor("b") {
+		t.Fatalf("read %+v, %v", have, err)
+	}
+	wrong := 0
+	for i := range 1000 {
+		if i < 200 && !have.MayHoldTrace(3, fmt.Sprintf("trace-%d", i)) {
+			t.Fatalf("trace %d is denied", i)
+		}
+		if have.MayHoldTrace(3, fmt.Sprintf("absent-%d", i)) {
+			wrong++
+		}
+	}
+	if wrong > 100 || !have.MayHoldTrace(2, "absent-1") {
+		t.Fatalf("%d of 1000 absent traces are said to be there", wrong)
+	}
+	s.Reset()
+	s.Add(1, "a", "k")
+	if s.Fill(&e, nil); e.MayHoldTrace(3, "trace-1") {
+		t.Fatal("a block without traces may hold one")
+	}
+	if e := (Entry{}); !e.MayHoldTrace(3, "x") {
+		t.Fatal("an entry of version 1 denies a trace")
+	}
+}
+
+// Filters of writers with blocks of different sizes are compared by what they hold.
+func TestSameFilters(t *testing.T) {
+	fill := func(size, names int) Entry {
+		s := NewSummary(size, 1)
+		for i := range names {
+			s.Add(1, fmt.Sprint(i), "k")
+			s.AddTrace(fmt.Append(nil, i))
+		}
+		var e Entry
+		s.Fill(&e, nil)
+		return e
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		names := rapid.IntRange(1, 300).Draw(t, "names")
+		a, b := fill(rapid.IntRange(1, 5000).Draw(t, "a"), names), fill(rapid.IntRange(1, 5000).Draw(t, "b"), names)
+		if !a.SameFilters(&b) {
+			t.Fatalf("the same %d names in filters of %d and %d bytes differ", names, len(a.Filter), len(b.Filter))
+		}
+		other := fill(4096, 400)
+		if a := fill(4096, names); a.SameFilters(&other) {
+			t.Fatalf("%d names have the filters of 400", names)
+		}
+	})
+}
+
 func TestManyKinds(t *testing.T) {
-	s := NewSummary(10)
+	s := NewSummary(10, 0)
 	for i := range MaxKinds + 1 {
 		s.Add(1, "a", fmt.Sprintf("kind-%d", i))
 	}
@@ -306,6 +368,7 @@ func FuzzReadEntry(f *testing.F) {
 	for _, closing := range []bool{false, true} {
 		h, _ := sample(closing)
 		f.Add(AppendEntry(nil, &Entry{Header: h, Kinds: []string{"A", "B"}, Filter: make([]byte, 8)}))
+		f.Add(AppendEntry(nil, &Entry{Header: h, Kinds: []string{"A"}, Rule: 1, Traces: make([]byte, 16), Filter: make([]byte, 8)}))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		_, _ = ReadEntry(b, 7)

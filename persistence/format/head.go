@@ -45,7 +45,7 @@ func ReadHead(value []byte) (Head, error) {
 		return Head{}, corrupt("head: %d bytes beginning %x; want %d beginning %q", len(value), clip(value), headSize, headMagic)
 	}
 	if value[3] == 0 || value[3] > Version {
-		return Head{}, newer("head", value[3])
+		return Head{}, newer("head", value[3], Version)
 	}
 	if len(value) != headSize {
 		return Head{}, corrupt("head: %d bytes; want %d", len(value), headSize)

@@ -30,7 +30,7 @@ func CheckStore(value []byte) error {
 		return corrupt("store entry: %d bytes %q; want %q and a version byte", len(value), clip(value), name)
 	}
 	if v := value[len(name)]; v == 0 || v > Version {
-		return newer("store", v)
+		return newer("store", v, Version)
 	}
 	return nil
 }

@@ -2,9 +2,13 @@ package format
 
 import "tavernsim/protocol"
 
-// Version is the version of every structure of this package. A reader refuses
-// what is newer; what is older stays readable for ever.
+// Version is the version of every structure of this package but the index entry.
+// A reader refuses what is newer; what is older stays readable for ever.
 const Version = 1
+
+// IndexVersion is that of an index entry that knows traces; one that does not is
+// of version 1.
+const IndexVersion = 2
 
 // Limits of what is stored. They bound what a decoder allocates and what one
 // commit can weigh.
@@ -16,7 +20,7 @@ const (
 	MaxFacts   = 1 << 20           // facts of one block
 	MaxPayload = MaxData + 4<<20   // bytes of one block's facts before compression
 	MaxKinds   = 32                // distinct kinds that an index entry lists
-	MaxFilter  = 16 << 10          // bytes of an index entry's actor filter
+	MaxFilter  = 16 << 10          // bytes of a filter of an index entry
 	DigestSize = 32
 )
 
@@ -27,6 +31,6 @@ func corrupt(format string, args ...any) error {
 	return protocol.Errorf(protocol.KindCorrupt, format, args...)
 }
 
-func newer(what string, found byte) error {
-	return protocol.Errorf(protocol.KindUnknown, "%s: format version %d; this program reads up to %d: open it with a newer one", what, found, Version)
+func newer(what string, found, known byte) error {
+	return protocol.Errorf(protocol.KindUnknown, "%s: format version %d; this program reads up to %d: open it with a newer one", what, found, known)
 }

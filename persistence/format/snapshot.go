@@ -191,7 +191,7 @@ func (sr *snapshotReader) manifest() (Manifest, error) {
 		return m, corrupt("snapshot: begins %x; want %q", b[:3], snapshotMagic)
 	}
 	if b[3] == 0 || b[3] > Version {
-		return m, newer("snapshot", b[3])
+		return m, newer("snapshot", b[3], Version)
 	}
 	head := append([]byte(nil), b...)
 	n := int(b[4])

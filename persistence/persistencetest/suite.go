@@ -263,7 +263,7 @@ func testReadFrom(h *harness) {
 
 func testQueries(h *harness) {
 	w := Workload{Seed: 8}
-	j := h.journal(h.open(few), scene)
+	j := h.journal(h.open(func(o *persistence.Options) { o.BatchFacts, o.Traces = 7, w.Traces() }), scene)
 	h.write(j, w, 40)
 	m := w.Model(scene, 40)
 	sec := protocol.Time(1_000_000_000)
@@ -277,28 +277,37 @@ func testQueries(h *harness) {
 		{Kinds: []string{"GoalReached", "EventPublished"}, Since: 20 * sec, Actor: "trader-100"},
 		{Kinds: []string{"NoSuchKind"}},
 		{From: 100, Actor: "trader-001", Until: 39 * sec},
+		{Trace: "ab"},
+		{Trace: "ff", From: 50, To: 400},
+		{Trace: "zz"},
+		{Trace: "cd", Kinds: []string{"GoalReached"}, Since: 3 * sec},
 	} {
 		var have []uint64
 		h.check(j.Scan(q, func(r protocol.Record) error {
 			have = append(have, r.Seq)
 			return sameFact(r, m.Facts[r.Seq-1])
 		}))
-		if want := m.filter(q); !slices.Equal(have, want) {
+		if want := m.filter(q, w.Traces()); !slices.Equal(have, want) {
 			h.Errorf("query %+v gave %v; want %v", q, have, want)
 		}
 	}
 }
 
-func (m Model) filter(q persistence.Query) []uint64 {
+func (m Model) filter(q persistence.Query, traces persistence.Traces) []uint64 {
 	var seqs []uint64
 	for _, f := range m.Facts {
 		if f.Seq < q.From || q.To > 0 && f.Seq > q.To || f.Time < q.Since || q.Until > 0 && f.Time >= q.Until ||
-			q.Actor != "" && q.Actor != f.Actor || len(q.Kinds) > 0 && !slices.Contains(q.Kinds, f.Kind) {
+			q.Actor != "" && q.Actor != f.Actor || len(q.Kinds) > 0 && !slices.Contains(q.Kinds, f.Kind) || q.Trace != "" && !belongs(traces, f, q.Trace) {
 			continue
 		}
 		seqs = append(seqs, f.Seq)
 	}
 	return seqs
+}
+
+func belongs(traces persistence.Traces, f protocol.Record, trace string) (found bool) {
+	traces.Of(f.Kind, f.Data, func(b []byte) { found = found || string(b) == trace })
+	return found
 }
 
 func testWaves(h *harness) {

@@ -49,6 +49,20 @@ func (w Workload) Fact(wave, seq uint64) protocol.Record {
 	}
 }
 
+// Traces reads the workload's facts as if they belonged to traces: an event to
+// one, a goal to two, others to none.
+func (w Workload) Traces() persistence.Traces {
+	return persistence.Traces{Rule: 1, Of: func(kind string, data []byte, yield func([]byte)) {
+		if len(data) < 4 || kind != "EventPublished" && kind != "GoalReached" {
+			return
+		}
+		yield(data[:2])
+		if kind == "GoalReached" {
+			yield(data[2:4])
+		}
+	}}
+}
+
 // Write appends and closes the waves after last up to and including to. Every
 // wave is closed with done.
 func (w Workload) Write(j Writer, last persistence.Wave, to uint64, done func(persistence.Wave, error)) error {

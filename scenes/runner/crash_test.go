@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"tavernsim/protocol"
 )
 
 // crashOptions make a run of some hundred milliseconds with many waves, small
@@ -36,6 +38,9 @@ func crashChild(dir string) error {
 		}
 		r, err = Start(p, crashOptions(dir))
 	}
+	if protocol.KindOf(err) == protocol.KindConflict {
+		return printEnded(dir, err) // killed after the end, before it could say so
+	}
 	if err != nil {
 		return err
 	}
@@ -45,6 +50,23 @@ func crashChild(dir string) error {
 		return err
 	}
 	fmt.Println("digest", s.Digests())
+	return nil
+}
+
+// printEnded prints the digests of a run that has ended already.
+func printEnded(dir string, conflict error) error {
+	sum, err := Replay(context.Background(), dir)
+	if err != nil {
+		return errors.Join(conflict, err)
+	}
+	var digests []string
+	for _, s := range sum.Scenes {
+		if s.Ended == "" {
+			return conflict
+		}
+		digests = append(digests, s.Digest)
+	}
+	fmt.Println("digest", strings.Join(digests, " "))
 	return nil
 }
 

@@ -39,6 +39,7 @@ import (
 	"tavernsim/protocol"
 	"tavernsim/scenes"
 	"tavernsim/scenes/project"
+	"tavernsim/scenes/traces"
 )
 
 // Options of a run. The zero value runs the default scene into a new directory
@@ -252,6 +253,7 @@ func open(dir string, p *project.Project, m *Manifest, opt Options) (*Runner, er
 	var err error
 	r.store, err = persistence.Open(filepath.Join(dir, journalDir), persistence.Options{
 		Durability: opt.Durability, BatchFacts: opt.BatchFacts, MemTableSize: memTableSize, Observer: metrics.Journal{Set: r.metrics, Sync: opt.Durability}, Log: r.log,
+		Traces: traces.Rule(),
 	})
 	if err != nil {
 		return nil, err

@@ -32,6 +32,7 @@ import (
 	"tavernsim/protocol"
 	"tavernsim/scenes"
 	"tavernsim/scenes/project"
+	"tavernsim/scenes/traces"
 )
 
 // Files makes a file system of the files of archives; later ones win.
@@ -119,7 +120,7 @@ func (s *Scene) Start(set Settings) (*Running, error) { return s.StartWith(set) 
 // StartWith is Start with options that settings do not have.
 func (s *Scene) StartWith(set Settings, change ...func(*scenes.Options)) (*Running, error) {
 	w := &watcher{set: &set}
-	store, err := persistence.Open(s.Dir, persistence.Options{BatchFacts: set.BatchFacts, Durability: set.Durability, Observer: w, MemTableSize: 1 << 20})
+	store, err := persistence.Open(s.Dir, persistence.Options{BatchFacts: set.BatchFacts, Durability: set.Durability, Observer: w, MemTableSize: 1 << 20, Traces: traces.Rule()})
 	if err != nil {
 		return nil, err
 	}
@@ -206,7 +207,7 @@ func (s *Scene) Run(t testing.TB, set Settings) Result {
 // Journal opens the journal for reading while f runs.
 func (s *Scene) Journal(t testing.TB, f func(j *persistence.Journal)) {
 	t.Helper()
-	store, err := persistence.Open(s.Dir, persistence.Options{ReadOnly: true})
+	store, err := persistence.Open(s.Dir, persistence.Options{ReadOnly: true, Traces: traces.Rule()})
 	if err != nil {
 		t.Fatal(err)
 	}
