@@ -15,7 +15,7 @@ import (
 func (st *stage) nextRealtime() error {
 	now := st.now()
 	st.wakeDue(now)
-	if len(st.arrived) == 0 {
+	if len(st.arrived) == 0 && !st.state.Director.DeferredDue(now) {
 		return st.sleepUntilNext(now)
 	}
 	return st.closeArrived(now)
@@ -27,6 +27,9 @@ func (st *stage) closeArrived(now protocol.Time) error {
 	arrived := st.arrived
 	st.arrived = nil
 	st.openWave(now)
+	for _, d := range st.state.Director.TakeDeferred(now) {
+		st.sequence(d.Effects)
+	}
 	for _, a := range arrived {
 		if err := st.merge(a); err != nil {
 			return err
@@ -38,7 +41,7 @@ func (st *stage) closeArrived(now protocol.Time) error {
 func (st *stage) wakeDue(now protocol.Time) {
 	d := st.state.Director
 	for {
-		at, ok := d.NextTime()
+		at, ok := d.NextWake()
 		if !ok || at > now {
 			return
 		}

@@ -68,6 +68,8 @@ func (s *State) applyScene(r protocol.Record, fact protocol.Fact) (err error) {
 		s.Director.Start(r.Time)
 	case *director.EffectsDeferred:
 		s.Director.Defer(director.Deferred{Due: x.Due, Agent: x.Agent, Effects: x.Effects})
+	case *director.Redelivered:
+		s.Director.Redelivered(*x)
 	case *director.AgentFailed:
 		s.Director.AgentFailed(*x)
 	case *director.WaveClosed:

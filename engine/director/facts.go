@@ -17,6 +17,7 @@ const (
 	FactResumed      = "scene.resumed"
 	FactEnded        = "scene.ended"
 	FactDeadLettered = "scene.dead_letter"
+	FactRedelivered  = "scene.redelivered"
 )
 
 // Started opens a journal: what the run is made of.
@@ -88,6 +89,20 @@ type DeadLettered struct {
 	Chain  []protocol.Link
 }
 
+// Redelivered records that somebody sent dead letters again while the scene was
+// stopped. They are published in its first wave at or after Due.
+type Redelivered struct {
+	Due     protocol.Time
+	Letters []Letter
+}
+
+// Letter is one refused message that is sent again.
+type Letter struct {
+	Seq   uint64 // of the fact that refused it
+	Agent string // the one receiver that is meant; "" = whoever hears it
+	Draft protocol.Raw
+}
+
 func (Started) FactKind() string         { return FactStarted }
 func (WaveClosed) FactKind() string      { return FactWaveClosed }
 func (EffectsDeferred) FactKind() string { return FactDeferred }
@@ -97,6 +112,7 @@ func (Paused) FactKind() string          { return FactPaused }
 func (Resumed) FactKind() string         { return FactResumed }
 func (Ended) FactKind() string           { return FactEnded }
 func (DeadLettered) FactKind() string    { return FactDeadLettered }
+func (Redelivered) FactKind() string     { return FactRedelivered }
 
 // Why a scene ended.
 const (
@@ -135,6 +151,8 @@ func ReadFact(codec *protocol.Codec, kind string, data protocol.Raw) (protocol.F
 		f = &Ended{}
 	case FactDeadLettered:
 		f = &DeadLettered{}
+	case FactRedelivered:
+		f = &Redelivered{}
 	default:
 		return nil, nil
 	}

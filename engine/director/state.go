@@ -108,11 +108,19 @@ func (s *State) grid(t protocol.Time) protocol.Time {
 
 // NextTime is when something happens next; false = never again on its own.
 func (s *State) NextTime() (protocol.Time, bool) {
-	next, ok := s.agenda.next(s.valid)
+	next, ok := s.NextWake()
 	if len(s.deferred) > 0 && (!ok || s.deferred[0].Due < next) {
 		return s.deferred[0].Due, true
 	}
 	return next, ok
+}
+
+// NextWake is when an agent is woken next; false = never again on its own.
+func (s *State) NextWake() (protocol.Time, bool) { return s.agenda.next(s.valid) }
+
+// DeferredDue reports whether effects are due at a time.
+func (s *State) DeferredDue(t protocol.Time) bool {
+	return len(s.deferred) > 0 && s.deferred[0].Due <= t
 }
 
 // Take removes and returns who is woken at time t, in the order of the wave.
@@ -252,6 +260,22 @@ func (s *State) Defer(d Deferred) {
 	d.Due = s.grid(d.Due)
 	i, _ := slices.BinarySearchFunc(s.deferred, d.Due+1, func(e Deferred, at protocol.Time) int { return cmp.Compare(e.Due, at) })
 	s.deferred = slices.Insert(s.deferred, i, d)
+}
+
+// Redelivery decides when letters are sent again: at the next moment. The wave
+// that holds the fact must not take them itself.
+func (s *State) Redelivery(letters []Letter) Redelivered {
+	return Redelivered{Due: s.grid(s.Now.Add(max(s.reaction(), 1))), Letters: letters}
+}
+
+// Redelivered applies the fact that Redelivery decided: the letters are effects
+// of the scene's own agent, which is the last one.
+func (s *State) Redelivered(f Redelivered) {
+	d := Deferred{Due: f.Due, Agent: uint32(len(s.slots) - 1)}
+	for i := range f.Letters {
+		d.Effects = append(d.Effects, protocol.Sequenced{To: protocol.ToEvents, Data: f.Letters[i].Draft})
+	}
+	s.Defer(d)
 }
 
 // Failure decides what becomes of an agent whose actor failed: the fact to keep.

@@ -1,0 +1,160 @@
+package inspect
+
+import (
+	"slices"
+
+	"tavernsim/engine/bus"
+	"tavernsim/persistence"
+	"tavernsim/protocol"
+)
+
+// EventQuery chooses events; empty fields choose all.
+type EventQuery struct {
+	Span
+	Types    []string // any of; a name may end in *
+	Source   string   // instance id
+	Receiver string   // who heard it, or was its target
+	Priority string
+	Trace    string // trace id
+	Refused  bool   // only those that nobody may hear
+	Limit    int    // 0 = all
+}
+
+// maxReceivers bounds the receivers that are named; all are counted.
+const maxReceivers = 20
+
+// EventLine is one event of the view "events".
+type EventLine struct {
+	Seq        uint64   `json:"seq"` // of the fact
+	Wave       uint64   `json:"wave"`
+	Time       string   `json:"time"`
+	ID         string   `json:"id"`
+	Type       string   `json:"type"`
+	Source     string   `json:"source"`
+	Targets    []string `json:"targets,omitempty"`
+	Priority   string   `json:"priority"`
+	Trace      string   `json:"trace"`
+	Depth      int      `json:"depth"`
+	Chain      []string `json:"chain,omitempty"` // causes, oldest first: agent and type
+	Expires    string   `json:"expires,omitempty"`
+	Receivers  []string `json:"receivers"` // the first of them
+	Delivered  int      `json:"delivered"` // how many there are
+	Marks      []Marked `json:"marks,omitempty"`
+	Refused    string   `json:"refused,omitempty"` // reason
+	Detail     string   `json:"detail,omitempty"`
+	Payload    any      `json:"payload"`
+	FilterFail uint32   `json:"filter_errors,omitempty"`
+}
+
+// Marked is what befell one receiver.
+type Marked struct {
+	Agent  string `json:"agent"`
+	Reason string `json:"reason"`
+	Action string `json:"action"`
+}
+
+// Events hands over the events that q chooses, in order.
+func (s *Scene) Events(q EventQuery, yield func(EventLine) error) error {
+	query, err := s.eventQuery(&q)
+	if err != nil {
+		return err
+	}
+	waves, n := s.waves(), 0
+	return s.scan(query, func(r protocol.Record) error {
+		fact, err := s.read(r)
+		if err != nil || !q.wants(s, fact) {
+			return err
+		}
+		line, err := s.eventLine(r, fact, waves)
+		if err == nil {
+			err = yield(line)
+		}
+		if n++; err == nil && n == q.Limit {
+			err = errStop
+		}
+		return err
+	})
+}
+
+func (s *Scene) eventQuery(q *EventQuery) (persistence.Query, error) {
+	for _, id := range []string{q.Source, q.Receiver} {
+		if err := s.actor(id); err != nil {
+			return persistence.Query{}, err
+		}
+	}
+	if q.Priority != "" {
+		p, err := protocol.ParsePriority(q.Priority)
+		if err != nil {
+			return persistence.Query{}, err
+		}
+		q.Priority = p.String()
+	}
+	kinds := []string{bus.FactRouted, bus.FactRefused}
+	if q.Refused {
+		kinds = kinds[1:]
+	}
+	return s.query(q.Span, persistence.Query{Kinds: kinds})
+}
+
+func (q *EventQuery) wants(s *Scene, f protocol.Fact) bool {
+	switch x := f.(type) {
+	case *bus.Routed:
+		return q.takes(x.Type, x.Source, x.TraceID, x.Priority) && (q.Receiver == "" || slices.Contains(x.Targets, q.Receiver) || s.hears(x, q.Receiver))
+	case *bus.Refused:
+		return q.takes(x.Type, x.Source, x.TraceID, x.Priority) && (q.Receiver == "" || slices.Contains(x.Targets, q.Receiver))
+	}
+	return false
+}
+
+func (q *EventQuery) takes(typ, source, trace string, p protocol.Priority) bool {
+	return matchesAny(q.Types, typ) && (q.Source == "" || q.Source == source) && (q.Trace == "" || q.Trace == trace) && (q.Priority == "" || q.Priority == p.String())
+}
+
+// hears reports whether an agent is among the receivers.
+func (s *Scene) hears(f *bus.Routed, id string) bool {
+	o, ok := s.agents.Find(id)
+	return ok && f.Receivers.Contains(uint32(o))
+}
+
+func (s *Scene) eventLine(r protocol.Record, fact protocol.Fact, waves *waves) (EventLine, error) {
+	wave, err := waves.of(r.Seq)
+	line := EventLine{Seq: r.Seq, Wave: wave, Time: r.Time.String(), Receivers: []string{}}
+	switch x := fact.(type) {
+	case *bus.Routed:
+		line.ID, line.Type, line.Source, line.Targets = x.ID, x.Type, x.Source, x.Targets
+		line.Priority, line.Trace, line.Depth, line.Chain = x.Priority.String(), x.TraceID, len(x.Chain), chain(x.Chain)
+		line.Receivers, line.Delivered = s.receivers(x.Receivers), x.Receivers.Len()
+		line.Payload, line.FilterFail = value(x.Body), x.FilterErrors
+		if x.Expires != 0 {
+			line.Expires = x.Expires.String()
+		}
+		for _, m := range x.Marks {
+			line.Marks = append(line.Marks, Marked{m.Agent, string(m.Reason), string(m.Action)})
+		}
+	case *bus.Refused:
+		line.ID, line.Type, line.Source, line.Targets = x.ID, x.Type, x.Source, x.Targets
+		line.Priority, line.Trace, line.Depth, line.Chain = x.Priority.String(), x.TraceID, len(x.Chain), chain(x.Chain)
+		line.Refused, line.Detail, line.Payload = string(x.Reason), x.Detail, value(x.Body)
+	}
+	return line, err
+}
+
+// receivers names the first of them.
+func (s *Scene) receivers(rs bus.Ranges) []string {
+	list := []string{}
+	for o := range rs.All() {
+		if len(list) == maxReceivers {
+			break
+		}
+		list = append(list, s.name(o))
+	}
+	return list
+}
+
+func chain(links []protocol.Link) []string {
+	var list []string
+	for _, l := range links {
+		list = append(list, l.Agent+" "+l.Type)
+	}
+	return list
+}

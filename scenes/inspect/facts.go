@@ -1,0 +1,120 @@
+package inspect
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"tavernsim/persistence"
+	"tavernsim/protocol"
+)
+
+// FactQuery chooses facts.
+type FactQuery struct {
+	Span
+	Kinds []string // any of; a name may end in *
+	Actor string
+	Limit int // 0 = all
+}
+
+// FactLine is one fact of the view "facts".
+type FactLine struct {
+	Seq   uint64 `json:"seq"`
+	Wave  uint64 `json:"wave"`
+	Time  string `json:"time"`
+	Actor string `json:"actor"`
+	Kind  string `json:"kind"`
+	Data  Object `json:"data"`
+}
+
+// Kinds of facts that have no constants of their own.
+const (
+	factCommitted    = "world.committed"
+	factWorldRefused = "world.refused"
+	factCommands     = "state.committed"
+)
+
+// matchesType reports whether a name, or a pattern prefix.* or *, takes a type.
+func matchesType(pattern, typ string) bool {
+	if stem, wild := strings.CutSuffix(pattern, "*"); wild {
+		return strings.HasPrefix(typ, stem)
+	}
+	return pattern == typ
+}
+
+func matchesAny(patterns []string, typ string) bool {
+	return len(patterns) == 0 || slices.ContainsFunc(patterns, func(p string) bool { return matchesType(p, typ) })
+}
+
+// exact are the names that the index can look for; none when one is a pattern.
+func exact(patterns []string) []string {
+	if slices.ContainsFunc(patterns, func(p string) bool { return strings.HasSuffix(p, "*") }) {
+		return nil
+	}
+	return patterns
+}
+
+// Facts hands over the facts that q chooses, in order.
+func (s *Scene) Facts(q FactQuery, yield func(FactLine) error) error {
+	if err := s.actor(q.Actor); err != nil {
+		return err
+	}
+	query, err := s.query(q.Span, persistence.Query{Actor: q.Actor, Kinds: exact(q.Kinds)})
+	if err != nil {
+		return err
+	}
+	waves, n := s.waves(), 0
+	err = s.scan(query, func(r protocol.Record) error {
+		if !matchesAny(q.Kinds, r.Kind) {
+			return nil
+		}
+		line, err := s.factLine(r, waves)
+		if err == nil {
+			err = yield(line)
+		}
+		if n++; err == nil && n == q.Limit {
+			err = errStop
+		}
+		return err
+	})
+	if err == nil && n == 0 && len(q.Kinds) > 0 {
+		err = s.knownKinds(q.Kinds)
+	}
+	return err
+}
+
+// knownKinds: nothing was found; does the run have such facts at all?
+func (s *Scene) knownKinds(names []string) error {
+	seen := map[string]bool{}
+	err := s.scan(persistence.Query{}, func(r protocol.Record) error {
+		seen[r.Kind] = true
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	kinds := slices.Sorted(maps.Keys(seen))
+	for _, name := range names {
+		if !slices.ContainsFunc(kinds, func(k string) bool { return matchesType(name, k) }) {
+			return protocol.Errorf(protocol.KindNotFound, "the run has no fact of kind %q; it has %s", name, strings.Join(kinds, ", "))
+		}
+	}
+	return nil
+}
+
+// actor checks who decided a fact: an agent or one of the scene's services.
+func (s *Scene) actor(id string) error {
+	if id == "" || strings.HasPrefix(id, "$") {
+		return nil
+	}
+	return s.agent(id)
+}
+
+func (s *Scene) factLine(r protocol.Record, waves *waves) (FactLine, error) {
+	fact, err := s.read(r)
+	if err != nil {
+		return FactLine{}, err
+	}
+	wave, err := waves.of(r.Seq)
+	return FactLine{Seq: r.Seq, Wave: wave, Time: r.Time.String(), Actor: r.Actor, Kind: r.Kind, Data: Fields(fact)}, err
+}

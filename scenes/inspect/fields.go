@@ -1,0 +1,202 @@
+package inspect
+
+import (
+	"bytes"
+	"encoding/json"
+	"reflect"
+	"strings"
+	"time"
+	"unicode"
+
+	"tavernsim/engine/world"
+	"tavernsim/protocol"
+)
+
+// Object is a JSON object whose members keep their order.
+type Object []Member
+
+// Member of an Object. Its value is one of: nil, bool, int64, uint64, float64,
+// string, json.RawMessage, Object, []any of these.
+type Member struct {
+	Name  string
+	Value any
+}
+
+// Get finds a member by its name; nil when there is none.
+func (o Object) Get(name string) any {
+	for i := range o {
+		if o[i].Name == name {
+			return o[i].Value
+		}
+	}
+	return nil
+}
+
+// MarshalJSON writes the members in their order.
+func (o Object) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	b.WriteByte('{')
+	for i, m := range o {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		if err := appendJSON(&b, m.Name); err != nil {
+			return nil, err
+		}
+		b.WriteByte(':')
+		if err := appendJSON(&b, m.Value); err != nil {
+			return nil, err
+		}
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}
+
+func appendJSON(b *bytes.Buffer, v any) error {
+	enc := json.NewEncoder(b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	b.Truncate(b.Len() - 1) // the encoder's line end
+	return nil
+}
+
+// Fields lists the fields of a fact as docs/formats/facts.md names them: times as
+// RFC 3339 (null: none), spans as 1m30s, priorities by name, paths as text,
+// values as they are.
+func Fields(f protocol.Fact) Object {
+	o, _ := encode(reflect.ValueOf(f)).(Object)
+	return o
+}
+
+// encode turns a part of a fact into what an Object holds.
+func encode(v reflect.Value) any {
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		if v.IsNil() {
+			return nil
+		}
+		return encode(v.Elem())
+	}
+	switch x := v.Interface().(type) {
+	case protocol.Time:
+		return timeOrNil(x)
+	case time.Duration:
+		return x.String()
+	case protocol.Priority:
+		return x.String()
+	case protocol.Raw:
+		return value(x)
+	case world.Path:
+		return x.String()
+	case protocol.Sequenced:
+		return sequenced(x)
+	}
+	return encodeKind(v)
+}
+
+func encodeKind(v reflect.Value) any {
+	switch v.Kind() {
+	case reflect.Bool:
+		return v.Bool()
+	case reflect.String:
+		return v.String()
+	case reflect.Float32, reflect.Float64:
+		return v.Float()
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return v.Int()
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return v.Uint()
+	case reflect.Slice, reflect.Array:
+		list := make([]any, v.Len())
+		for i := range list {
+			list[i] = encode(v.Index(i))
+		}
+		return list
+	case reflect.Struct:
+		return members(v)
+	case reflect.Map:
+		raw, err := json.Marshal(v.Interface())
+		if err != nil {
+			return err.Error()
+		}
+		return json.RawMessage(raw)
+	}
+	return nil
+}
+
+func members(v reflect.Value) Object {
+	o := Object{}
+	for i := range v.NumField() {
+		if field := v.Type().Field(i); field.IsExported() {
+			name := snake(field.Name)
+			value := encode(v.Field(i))
+			if draft, ok := v.Field(i).Interface().(protocol.Raw); ok && name == "draft" {
+				value = sequenced(protocol.Sequenced{To: protocol.ToEvents, Data: draft}).Get("data")
+			}
+			o = append(o, Member{name, value})
+		}
+	}
+	return o
+}
+
+// sequenced is a request with its data by name.
+func sequenced(s protocol.Sequenced) Object {
+	var data any
+	switch s.To {
+	case protocol.ToWorld:
+		if r, err := world.ReadRequest(s.Data); err == nil {
+			data = encode(reflect.ValueOf(r))
+		}
+	case protocol.ToEvents:
+		if d, err := protocol.ReadDraft(s.Data); err == nil {
+			data = encode(reflect.ValueOf(d))
+		}
+	}
+	if data == nil {
+		data = value(s.Data)
+	}
+	return Object{{"to", s.To}, {"data", data}}
+}
+
+// value is an encoded value as JSON; nil when there is none.
+func value(raw protocol.Raw) any {
+	if len(raw) == 0 {
+		return nil
+	}
+	v, err := raw.Value()
+	if err != nil {
+		return Object{{"unreadable", err.Error()}}
+	}
+	return valueJSON(v)
+}
+
+// valueJSON is a value as JSON, exact, keys in byte order.
+func valueJSON(v any) any {
+	if v == nil {
+		return nil
+	}
+	return json.RawMessage(world.AppendJSON(nil, v))
+}
+
+func timeOrNil(t protocol.Time) any {
+	if t == 0 {
+		return nil
+	}
+	return t.String()
+}
+
+// snake writes a Go name as the pages do: EntryID is entry_id.
+func snake(name string) string {
+	var b strings.Builder
+	before := ' '
+	for _, r := range name {
+		if unicode.IsUpper(r) && (unicode.IsLower(before) || unicode.IsDigit(before)) {
+			b.WriteByte('_')
+		}
+		b.WriteRune(unicode.ToLower(r))
+		before = r
+	}
+	return b.String()
+}

@@ -1,0 +1,271 @@
+package inspect
+
+import (
+	"cmp"
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"tavernsim/engine/director"
+	"tavernsim/engine/world"
+	"tavernsim/persistence"
+	"tavernsim/protocol"
+	"tavernsim/scenes"
+	"tavernsim/scenes/project"
+	"tavernsim/scenes/runner"
+)
+
+// Parts of a run directory (docs/formats/run-directory.md).
+const (
+	inputsDir  = "inputs"
+	journalDir = "journal"
+)
+
+// Run is a run directory that is open for reading.
+type Run struct {
+	Dir      string
+	Manifest *runner.Manifest
+	Project  *project.Project
+
+	store  *persistence.Store
+	scenes map[string]*Scene
+}
+
+// Open opens a run directory for reading. While it is open no other process can
+// go on with the run.
+func Open(dir string) (*Run, error) { return open(dir, persistence.Options{ReadOnly: true}) }
+
+func open(dir string, opt persistence.Options) (*Run, error) {
+	m, err := runner.ReadManifest(dir)
+	if err != nil {
+		return nil, err
+	}
+	p, err := runner.Load(filepath.Join(dir, inputsDir), true)
+	if err != nil {
+		return nil, err
+	}
+	store, err := persistence.Open(filepath.Join(dir, journalDir), opt)
+	if err != nil {
+		return nil, err
+	}
+	return &Run{Dir: dir, Manifest: m, Project: p, store: store, scenes: map[string]*Scene{}}, nil
+}
+
+// Close lets the directory go.
+func (r *Run) Close() error { return r.store.Close() }
+
+// Scene opens a scene of the run; "" is the only one.
+func (r *Run) Scene(id string) (*Scene, error) {
+	if id == "" {
+		if len(r.Manifest.Scenes) != 1 {
+			return nil, protocol.Errorf(protocol.KindInvalid, "run %s has %d scenes: name one of %s with --scene", r.Dir, len(r.Manifest.Scenes), strings.Join(r.Manifest.Scenes, ", "))
+		}
+		id = r.Manifest.Scenes[0]
+	}
+	if !slices.Contains(r.Manifest.Scenes, id) {
+		return nil, unknown("scene", id, "the run has", slices.Values(r.Manifest.Scenes))
+	}
+	if s := r.scenes[id]; s != nil {
+		return s, nil
+	}
+	s, err := r.scene(id)
+	if err == nil {
+		r.scenes[id] = s
+	}
+	return s, err
+}
+
+func (r *Run) scene(id string) (*Scene, error) {
+	def, err := r.Project.Scene(id)
+	if err != nil {
+		return nil, err
+	}
+	agents, err := def.Agents(r.Manifest.Agents)
+	if err != nil {
+		return nil, err
+	}
+	journal, err := r.store.Journal(id)
+	if err != nil {
+		return nil, err
+	}
+	return &Scene{ID: id, run: r, def: def, agents: agents, journal: journal, codec: protocol.NewCodec()}, nil
+}
+
+// Scene is one scene of a run.
+type Scene struct {
+	ID string
+	// Progress hears now and then how many of how many facts were read; may be
+	// nil.
+	Progress func(done, total uint64)
+
+	run     *Run
+	def     *project.Scene
+	agents  *project.Agents
+	journal *persistence.Journal
+	codec   *protocol.Codec
+	world0  *world.Document // as the scene began; see initialWorld
+}
+
+func (s *Scene) options() scenes.Options {
+	m := s.run.Manifest
+	return scenes.Options{Seed: m.Seeds[s.ID], Clock: m.Clocks[s.ID], Agents: m.Agents, Folding: s.Progress}
+}
+
+// fold is the state of the scene at the end of a wave.
+func (s *Scene) fold(wave uint64) (*scenes.State, error) {
+	return scenes.FoldTo(s.run.Project, s.def, s.journal, s.options(), wave)
+}
+
+// empty refuses a journal without a wave.
+func (s *Scene) empty() error {
+	if s.journal.Durable().Number == 0 {
+		return protocol.Errorf(protocol.KindNotFound, "scene %s: its journal is empty: the run was stopped before the first moment was kept", s.ID)
+	}
+	return nil
+}
+
+// name is the instance id of an ordinal.
+func (s *Scene) name(ordinal uint32) string {
+	if int(ordinal) < s.agents.Len() {
+		return s.agents.At(int(ordinal)).ID
+	}
+	return sceneActor
+}
+
+// sceneActor is the source of the scene's own facts, and the agent that runs its
+// workflows.
+const sceneActor = "$scene"
+
+// agent checks that an instance id is one of the scene.
+func (s *Scene) agent(id string) error {
+	if _, ok := s.agents.Find(id); ok || id == sceneActor {
+		return nil
+	}
+	return unknown("agent", id, "near it are", func(yield func(string) bool) {
+		for in := range s.agents.All() {
+			if !yield(in.ID) {
+				return
+			}
+		}
+	})
+}
+
+// maxNames bounds the names that an error suggests.
+const maxNames = 5
+
+// unknown reports a name that is not there, with the nearest that are.
+func unknown(what, name, lead string, known func(yield func(string) bool)) error {
+	type near struct {
+		name     string
+		distance int
+	}
+	var list []near
+	limit := max(3, len(name)/2)
+	known(func(k string) bool {
+		d := protocol.EditDistance(name, k, limit+1)
+		if strings.Contains(k, name) {
+			d = min(d, limit)
+		}
+		if d <= limit {
+			at, _ := slices.BinarySearchFunc(list, d, func(n near, d int) int { return cmp.Compare(n.distance, d+1) })
+			if at < maxNames {
+				list = slices.Insert(list, at, near{k, d})
+				list = list[:min(len(list), maxNames)]
+			}
+		}
+		return true
+	})
+	var names []string
+	for _, n := range list {
+		names = append(names, n.name)
+	}
+	if len(names) == 0 {
+		return protocol.Errorf(protocol.KindNotFound, "there is no %s %q", what, name)
+	}
+	return protocol.Errorf(protocol.KindNotFound, "there is no %s %q; %s %s", what, name, lead, strings.Join(names, ", "))
+}
+
+// errStop ends a walk over the journal before its end.
+var errStop = errors.New("enough")
+
+// scan walks over facts; yield may end it with errStop.
+func (s *Scene) scan(q persistence.Query, yield func(protocol.Record) error) error {
+	total, seen := s.journal.Durable().Last, uint64(0)
+	err := s.journal.Scan(q, func(r protocol.Record) error {
+		if seen++; s.Progress != nil && seen%progressEvery == 0 {
+			s.Progress(r.Seq, total)
+		}
+		return yield(r)
+	})
+	if errors.Is(err, errStop) {
+		return nil
+	}
+	return err
+}
+
+const progressEvery = 1 << 14
+
+// read decodes a fact.
+func (s *Scene) read(r protocol.Record) (protocol.Fact, error) {
+	f, err := scenes.ReadFact(s.codec, r.Kind, r.Data)
+	if err != nil {
+		err = protocol.Errorf(protocol.KindOf(err), "scene %s: fact %d: %w", s.ID, r.Seq, err)
+	}
+	return f, err
+}
+
+// waves finds the wave of a fact. Walks go forward, so the next wave is tried
+// first.
+type waves struct {
+	journal *persistence.Journal
+	at      persistence.Wave
+}
+
+func (w *waves) of(seq uint64) (uint64, error) {
+	if seq >= w.at.First && seq <= w.at.Last && w.at.Number > 0 {
+		return w.at.Number, nil
+	}
+	if next, err := w.journal.Wave(w.at.Number + 1); err == nil && seq >= next.First && seq <= next.Last {
+		w.at = next
+		return next.Number, nil
+	}
+	lo, hi := w.journal.Begin().Number+1, w.journal.Durable().Number
+	for lo < hi {
+		mid := lo + (hi-lo)/2
+		m, err := w.journal.Wave(mid)
+		if err != nil {
+			return 0, err
+		}
+		if m.Last < seq {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	var err error
+	w.at, err = w.journal.Wave(lo)
+	return w.at.Number, err
+}
+
+func (s *Scene) waves() *waves { return &waves{journal: s.journal} }
+
+// initialWorld is the world before the first fact.
+func (s *Scene) initialWorld() (*world.Document, error) {
+	if s.world0 == nil {
+		doc, err := world.FromValue(s.def.Definition.InitialWorldState, 1)
+		if err != nil {
+			return nil, err
+		}
+		s.world0 = doc
+	}
+	return s.world0, nil
+}
+
+// ended is why the scene ended; "" = it can go on.
+func (s *Scene) ended() (string, error) { return scenes.EndOf(s.journal) }
+
+// begun is the scene time of its start.
+func (s *Scene) begun() (protocol.Time, error) { return scenes.StartOf(s.journal) }
+
+func (s *Scene) clock() director.ClockKind { return s.run.Manifest.Clocks[s.ID] }

@@ -1,0 +1,52 @@
+package scenes
+
+import (
+	"tavernsim/engine/director"
+	"tavernsim/persistence"
+	"tavernsim/protocol"
+	"tavernsim/scenes/project"
+)
+
+// Redeliver appends to the journal of a scene that is stopped and can go on one
+// wave that says: these letters are sent again. When the scene is resumed they
+// are published in its first wave. The journal must be open for writing; the
+// answer comes when the wave is durable.
+func Redeliver(p *project.Project, def *project.Scene, journal *persistence.Journal, opt Options, letters []director.Letter) (persistence.Wave, error) {
+	state, err := FoldTo(p, def, journal, opt, journal.Durable().Number)
+	if err != nil {
+		return persistence.Wave{}, err
+	}
+	switch d := state.Director; {
+	case !d.Started:
+		return persistence.Wave{}, protocol.Errorf(protocol.KindConflict, "scene %s: it has not begun; nothing can be sent again", state.ID())
+	case d.Ended != "":
+		return persistence.Wave{}, protocol.Errorf(protocol.KindConflict, "scene %s: it has ended (%s) and hears nothing any more; fork the run at an earlier moment and send again there", state.ID(), d.Ended)
+	}
+	redelivered := state.Director.Redelivery(letters)
+	closed := director.WaveClosed{Wave: state.Director.Wave + 1, World: state.World.Version()}
+	return appendWave(journal, state.Director.Now, redelivered, closed)
+}
+
+// appendWave keeps facts of the scene as one wave.
+func appendWave(journal *persistence.Journal, at protocol.Time, facts ...protocol.Fact) (persistence.Wave, error) {
+	codec := protocol.NewCodec()
+	for _, f := range facts {
+		raw, err := codec.Marshal(f)
+		if err == nil {
+			_, err = journal.Append(at, actorScene, f.FactKind(), raw)
+		}
+		if err != nil {
+			return persistence.Wave{}, err
+		}
+	}
+	type answer struct {
+		wave persistence.Wave
+		err  error
+	}
+	kept := make(chan answer, 1)
+	if _, err := journal.CloseWave(func(w persistence.Wave, err error) { kept <- answer{w, err} }); err != nil {
+		return persistence.Wave{}, err
+	}
+	a := <-kept
+	return a.wave, a.err
+}
