@@ -24,12 +24,15 @@ type Draft struct {
 	TTL         time.Duration // 0 = the channel's default, below 0 = does not expire
 	Ephemeral   bool
 	RequiresAck bool
-	Body        Raw // the payload
+	Body        Raw    // the payload
+	Cause       string // id of the event that the publisher reacted to; "" = none
+	Turn        uint64 // of the publisher's deliberation; 0 = the scene, or outside
 }
 
-// CausedBy makes the draft a reaction to an event: it continues the event's
-// chain with the event itself, and keeps its trace.
+// CausedBy makes the draft a reaction to an event: it names the event, continues
+// its chain with the event itself, and keeps its trace.
 func (d *Draft) CausedBy(cause *Envelope) {
+	d.Cause = cause.ID
 	d.Chain = append(slices.Clip(cause.Chain), Link{Agent: cause.Source, Type: cause.Type})
 	if d.TraceID == "" {
 		d.TraceID = cause.TraceID
@@ -355,7 +358,11 @@ func typeName(v any) string {
 }
 
 // draftFields is the length of a draft's msgpack array.
-const draftFields = 12
+const draftFields = 14
+
+// draftFieldsOldest is that of the oldest drafts in journals, before cause and
+// turn.
+const draftFieldsOldest = 12
 
 // AppendMsg writes the msgpack form, as the codec would.
 func (d *Draft) AppendMsg(b []byte) []byte {
@@ -371,16 +378,21 @@ func (d *Draft) AppendMsg(b []byte) []byte {
 	b = AppendInt(b, int64(d.TTL))
 	b = msgp.AppendBool(b, d.Ephemeral)
 	b = msgp.AppendBool(b, d.RequiresAck)
-	return AppendRaw(b, d.Body)
+	b = AppendRaw(b, d.Body)
+	b = msgp.AppendString(b, d.Cause)
+	return msgp.AppendUint64(b, d.Turn)
 }
 
 // ReadDraft reads what AppendMsg or the codec wrote. The body shares the memory
 // of b, which nobody may change.
 func ReadDraft(b Raw) (*Draft, error) {
-	r := NewReader(b, "draft", draftFields)
+	r := NewReader(b, "draft", draftFields, draftFieldsOldest)
 	d := &Draft{ID: r.String(), Type: r.String(), Source: r.String(), Targets: r.Strings(),
 		Priority: r.Priority(), TraceID: r.String(), Chain: r.Chain(), Time: Time(r.Int()),
 		TTL: time.Duration(r.Int()), Ephemeral: r.Bool(), RequiresAck: r.Bool(), Body: r.Raw()}
+	if r.Has(draftFields) {
+		d.Cause, d.Turn = r.String(), r.Uint()
+	}
 	if err := r.End(); err != nil {
 		return nil, err
 	}

@@ -152,7 +152,7 @@ func TestDraftByHandIsTheCodecs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, d := range []*Draft{{}, full, {Type: "x", Priority: Low, TTL: -1, Time: -5, Targets: []string{}, Chain: []Link{}}} {
+	for _, d := range []*Draft{{}, full, {Type: "x", Priority: Low, TTL: -1, Time: -5, Targets: []string{}, Chain: []Link{}}, {Type: "x", Cause: "e1", Turn: 300}} {
 		hand := d.AppendMsg(nil)
 		slow, err := codec.Marshal((*reflectedDraft)(d))
 		if err != nil || !bytes.Equal(hand, slow) {
@@ -175,6 +175,20 @@ func TestDraftByHandIsTheCodecs(t *testing.T) {
 	bad := (&Draft{Type: "x", Priority: 9}).AppendMsg(nil)
 	if _, err := ReadDraft(bad); err == nil {
 		t.Error("priority 9 decodes")
+	}
+}
+
+// A draft of a journal from before cause and turn reads on.
+func TestOldDraft(t *testing.T) {
+	old := (&Draft{Type: "x", Body: Encode("b")}).AppendMsg(nil)
+	old = old[:len(old)-2] // the empty cause, turn 0
+	old[0] = 0x90 | draftFieldsOldest
+	if d, err := ReadDraft(old); err != nil || d.Type != "x" || d.Cause != "" || d.Turn != 0 {
+		t.Errorf("%+v, %v", d, err)
+	}
+	old[0]++
+	if _, err := ReadDraft(old); KindOf(err) != KindCorrupt {
+		t.Errorf("a length that never was: %v", err)
 	}
 }
 

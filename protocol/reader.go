@@ -55,32 +55,27 @@ func AppendChain(b []byte, chain []Link) []byte {
 // Reader reads the fields of one struct from its msgpack array. After the first
 // error everything reads as zero, and End tells it.
 type Reader struct {
-	b    []byte
-	what string
-	err  error
+	b      []byte
+	what   string
+	err    error
+	fields uint32 // of the array
 }
 
-// NewReader expects an array of the given number of fields.
-func NewReader(b Raw, what string, fields uint32) *Reader {
-	r, _ := NewReaderOf(b, what, fields)
-	return r
-}
-
-// NewReaderOf expects an array of one of the given numbers of fields, and says
-// which it is: fields were appended to a struct after some had been written.
-func NewReaderOf(b Raw, what string, fields ...uint32) (*Reader, uint32) {
+// NewReader expects an array of the given number of fields, or of one of the
+// numbers that the type had before it grew at its end. Has says what is there.
+func NewReader(b Raw, what string, fields uint32, older ...uint32) *Reader {
 	r := &Reader{b: b, what: what}
 	if len(b) > MaxBytes {
 		r.fail(Errorf(KindLimit, "%d bytes; the limit is %d", len(b), MaxBytes))
-		return r, 0
+		return r
 	}
 	n, rest, err := msgp.ReadArrayHeaderBytes(b)
-	if err == nil && !slices.Contains(fields, n) {
-		err = Errorf(KindCorrupt, "%d fields, want %d", n, fields[len(fields)-1])
+	if err == nil && n != fields && !slices.Contains(older, n) {
+		err = Errorf(KindCorrupt, "%d fields, want %d", n, fields)
 	}
-	r.b = rest
+	r.b, r.fields = rest, n
 	r.fail(err)
-	return r, n
+	return r
 }
 
 func (r *Reader) fail(err error) {
@@ -89,6 +84,9 @@ func (r *Reader) fail(err error) {
 		r.b = nil
 	}
 }
+
+// Has reports whether the array has a field at the place, counted from 1.
+func (r *Reader) Has(field uint32) bool { return r.fields >= field }
 
 // Err is the first error so far, for who does not read to the end.
 func (r *Reader) Err() error { return r.err }

@@ -219,7 +219,7 @@ func refusalOf(f protocol.Fact, at protocol.Time) agent.Observation {
 func readFact(codec *protocol.Codec, kind string, data protocol.Raw) (protocol.Fact, error) {
 	switch kind {
 	case bus.FactRouted, bus.FactRefused, bus.FactSubscription:
-		return readBusFact(codec, kind, data)
+		return bus.Decode(codec, kind, data)
 	case "world.committed", "world.refused":
 		return world.ReadFact(kind, data)
 	case knowledge.FactWritten, knowledge.FactSuggested, knowledge.FactReviewed, knowledge.FactRefused:
@@ -240,16 +240,4 @@ func (s *State) Size() int { return s.scene.size() }
 // elapsed is the scene time since its start.
 func (s *State) elapsed() time.Duration {
 	return s.Director.Now.Sub(s.Director.Begun())
-}
-
-func readBusFact(codec *protocol.Codec, kind string, data protocol.Raw) (protocol.Fact, error) {
-	switch kind {
-	case bus.FactRouted:
-		return bus.ReadRouted(data)
-	case bus.FactRefused:
-		f := &bus.Refused{}
-		return f, codec.Unmarshal(data, f)
-	}
-	f := &bus.SubscriptionChanged{}
-	return f, codec.Unmarshal(data, f)
 }

@@ -106,12 +106,12 @@ func (f *ModelAnswered) AppendMsg(b []byte) []byte {
 }
 
 func readModelAnswered(raw protocol.Raw) (*ModelAnswered, error) {
-	r, fields := protocol.NewReaderOf(raw, FactModelAnswered, modelAnsweredOld, modelAnsweredFields)
+	r := protocol.NewReader(raw, FactModelAnswered, modelAnsweredFields, modelAnsweredOld)
 	f := &ModelAnswered{
 		Model: r.Word(), Text: r.String(), Calls: r.Raw(), Finish: protocol.FinishReason(r.Word()),
 		Input: r.Int(), Output: r.Int(), Latency: time.Duration(r.Int()), Error: r.Word(),
 	}
-	if fields == modelAnsweredFields {
+	if r.Has(modelAnsweredFields) {
 		f.Request, f.ErrorKind, f.Reasoning = r.Int(), protocol.ErrorKind(r.Word()), r.String()
 		f.CacheRead, f.ReasoningTokens = r.Int(), r.Int()
 	}

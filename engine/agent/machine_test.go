@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"tavernsim/engine/world"
 	"tavernsim/protocol"
 )
 
@@ -320,8 +321,12 @@ func TestRequests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if draft.Source != "ada" || draft.TTL != 1500*time.Millisecond || draft.TraceID != "t9" || len(draft.Chain) != 2 || draft.Chain[1].Agent != "bo" {
+	if draft.Source != "ada" || draft.TTL != 1500*time.Millisecond || draft.TraceID != "t9" || len(draft.Chain) != 2 || draft.Chain[1].Agent != "bo" || draft.Cause != "cause" || draft.Turn != 1 {
 		t.Errorf("it is no reaction to the most urgent event: %+v", draft)
+	}
+	req, err := world.ReadRequest(d.Requests[2].Data)
+	if err != nil || req.Cause.Trace != "t9" || req.Cause.Event != "cause" || req.Cause.Turn != 1 {
+		t.Errorf("%+v, %v", req.Cause, err)
 	}
 }
 

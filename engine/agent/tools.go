@@ -176,8 +176,9 @@ func (t *Turn) requestWorld(p *params) func() (any, error) {
 			req.Expected = &expected
 		}
 		if len(t.events) > 0 {
-			req.Cause = world.Cause{Trace: t.events[0].TraceID}
+			req.Cause = world.Cause{Trace: t.events[0].TraceID, Event: t.events[0].ID}
 		}
+		req.Cause.Turn = t.end.Turn
 		t.request(protocol.ToWorld, req.AppendMsg)
 		return map[string]any{"request_id": req.ID}, nil
 	}
@@ -222,7 +223,7 @@ func (t *Turn) publish(p *params) func() (any, error) {
 // event sends a draft on its way; its cause is the most urgent event that this
 // turn perceived.
 func (t *Turn) event(d protocol.Draft) {
-	d.Source = t.m.ID.Instance
+	d.Source, d.Turn = t.m.ID.Instance, t.end.Turn
 	if len(t.events) > 0 {
 		d.CausedBy(t.events[0])
 	}

@@ -80,7 +80,7 @@ func (r *routing) route(d *protocol.Draft, seq uint64, now protocol.Time) protoc
 	}
 	f := &Routed{Seq: seq, ID: r.event.ID, Type: d.Type, Source: d.Source, Targets: d.Targets, Priority: d.Priority,
 		TraceID: r.event.TraceID, Chain: d.Chain, Time: now, Expires: r.event.Expires, Ephemeral: d.Ephemeral,
-		RequiresAck: d.RequiresAck, Body: d.Body, event: r.env.event}
+		RequiresAck: d.RequiresAck, Body: d.Body, Cause: d.Cause, Turn: d.Turn, event: r.env.event}
 	if len(d.Targets) > 0 {
 		r.direct(f)
 	} else {
@@ -257,7 +257,7 @@ func allRefused(marks []Mark) refusal {
 func (r *routing) refuse(d *protocol.Draft, seq uint64, no refusal) protocol.Fact {
 	f := &Refused{Seq: seq, ID: r.event.ID, Reason: no.reason, Detail: no.detail, Type: d.Type, Source: d.Source,
 		Targets: d.Targets, Priority: d.Priority, TraceID: r.event.TraceID, Chain: d.Chain, Time: r.event.Time,
-		TTL: d.TTL, Ephemeral: d.Ephemeral, RequiresAck: d.RequiresAck, Body: d.Body}
+		TTL: d.TTL, Ephemeral: d.Ephemeral, RequiresAck: d.RequiresAck, Body: d.Body, Cause: d.Cause, Turn: d.Turn}
 	if no.reason == ReasonSize {
 		f.Body, f.Targets = nil, nil // what is too large to route is too large to keep
 	}

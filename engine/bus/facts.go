@@ -55,6 +55,8 @@ type Routed struct {
 	Receivers    Ranges // shared; never changed
 	Marks        []Mark
 	FilterErrors uint32 // filters that failed, once per receiver
+	Cause        string // id of the event that the publisher reacted to; "" = none
+	Turn         uint64 // of the publisher's deliberation; 0 = the scene, or outside
 
 	event *protocol.SharedEvent
 }
@@ -76,6 +78,8 @@ type Refused struct {
 	Ephemeral   bool
 	RequiresAck bool
 	Body        protocol.Raw // nil when it was too large to keep
+	Cause       string       // as in Routed
+	Turn        uint64
 }
 
 // SubscriptionChanged records what one agent hears more and less from now on.
@@ -120,11 +124,16 @@ func (f *Routed) PriorityFor(instanceID string) protocol.Priority {
 // to live counts anew.
 func (f *Refused) Draft() *protocol.Draft {
 	return &protocol.Draft{ID: f.ID, Type: f.Type, Source: f.Source, Targets: f.Targets, Priority: f.Priority,
-		TraceID: f.TraceID, Chain: f.Chain, TTL: f.TTL, Ephemeral: f.Ephemeral, RequiresAck: f.RequiresAck, Body: f.Body}
+		TraceID: f.TraceID, Chain: f.Chain, TTL: f.TTL, Ephemeral: f.Ephemeral, RequiresAck: f.RequiresAck, Body: f.Body,
+		Cause: f.Cause, Turn: f.Turn}
 }
 
 // routedFields is the length of a routed fact's msgpack array.
-const routedFields = 16
+const routedFields = 18
+
+// routedFieldsOldest is that of the oldest facts in journals, before cause and
+// turn.
+const routedFieldsOldest = 16
 
 // AppendMsg writes the msgpack form, as the codec would.
 func (f *Routed) AppendMsg(b []byte) []byte {
@@ -144,7 +153,9 @@ func (f *Routed) AppendMsg(b []byte) []byte {
 	b = protocol.AppendRaw(b, f.Body)
 	b = appendRanges(b, f.Receivers)
 	b = appendMarks(b, f.Marks)
-	return msgp.AppendUint32(b, f.FilterErrors)
+	b = msgp.AppendUint32(b, f.FilterErrors)
+	b = msgp.AppendString(b, f.Cause)
+	return msgp.AppendUint64(b, f.Turn)
 }
 
 func appendRanges(b []byte, rs Ranges) []byte {
@@ -177,15 +188,37 @@ func appendMarks(b []byte, marks []Mark) []byte {
 // ReadRouted reads what AppendMsg or the codec wrote. The body shares the
 // memory of b, which nobody may change.
 func ReadRouted(b protocol.Raw) (*Routed, error) {
-	r := protocol.NewReader(b, FactRouted, routedFields)
+	r := protocol.NewReader(b, FactRouted, routedFields, routedFieldsOldest)
 	f := &Routed{Seq: r.Uint(), ID: r.String(), Type: r.String(), Source: r.String(), Targets: r.Strings(),
 		Priority: r.Priority(), TraceID: r.String(), Chain: r.Chain(), Time: protocol.Time(r.Int()),
 		Expires: protocol.Time(r.Int()), Ephemeral: r.Bool(), RequiresAck: r.Bool(), Body: r.Raw(),
 		Receivers: readRanges(r), Marks: readMarks(r), FilterErrors: r.Uint32()}
+	if r.Has(routedFields) {
+		f.Cause, f.Turn = r.String(), r.Uint()
+	}
 	if err := r.End(); err != nil {
 		return nil, err
 	}
 	return f, f.Receivers.check()
+}
+
+// refusedFields and refusedFieldsOldest are as for a routed fact.
+const (
+	refusedFields       = 17
+	refusedFieldsOldest = 15
+)
+
+// ReadRefused reads what the codec wrote, now or before the fact had grown. The
+// body shares the memory of b, which nobody may change.
+func ReadRefused(b protocol.Raw) (*Refused, error) {
+	r := protocol.NewReader(b, FactRefused, refusedFields, refusedFieldsOldest)
+	f := &Refused{Seq: r.Uint(), ID: r.String(), Reason: Reason(r.Word()), Detail: r.String(), Type: r.String(), Source: r.String(),
+		Targets: r.Strings(), Priority: r.Priority(), TraceID: r.String(), Chain: r.Chain(), Time: protocol.Time(r.Int()),
+		TTL: time.Duration(r.Int()), Ephemeral: r.Bool(), RequiresAck: r.Bool(), Body: r.Raw()}
+	if r.Has(refusedFields) {
+		f.Cause, f.Turn = r.String(), r.Uint()
+	}
+	return f, r.End()
 }
 
 func readRanges(r *protocol.Reader) Ranges {
@@ -230,8 +263,7 @@ func Decode(codec *protocol.Codec, kind string, data protocol.Raw) (protocol.Fac
 	case FactRouted:
 		return ReadRouted(data)
 	case FactRefused:
-		f := &Refused{}
-		return f, codec.Unmarshal(data, f)
+		return ReadRefused(data)
 	case FactSubscription:
 		f := &SubscriptionChanged{}
 		if err := codec.Unmarshal(data, f); err != nil {

@@ -51,7 +51,16 @@ func (op Op) Requestable() bool {
 type Cause struct {
 	Trace string
 	Chain []protocol.Link
+	Event string // id of the event that the writer reacted to; "" = none
+	Turn  uint64 // of the writer's deliberation; 0 = none
 }
+
+// causeFields is the length of a cause's msgpack array; the oldest in journals
+// end before the event.
+const (
+	causeFields       = 4
+	causeFieldsOldest = 2
+)
 
 // Change is one request that was carried out.
 type Change struct {
@@ -135,18 +144,11 @@ func (r *Refused) AppendMsg(b []byte) []byte {
 }
 
 func (c *Cause) appendMsg(b []byte) []byte {
-	b = msgp.AppendArrayHeader(b, 2)
+	b = msgp.AppendArrayHeader(b, causeFields)
 	b = msgp.AppendString(b, c.Trace)
-	if c.Chain == nil {
-		return msgp.AppendNil(b)
-	}
-	b = msgp.AppendArrayHeader(b, uint32(len(c.Chain)))
-	for i := range c.Chain {
-		b = msgp.AppendArrayHeader(b, 2)
-		b = msgp.AppendString(b, c.Chain[i].Agent)
-		b = msgp.AppendString(b, c.Chain[i].Type)
-	}
-	return b
+	b = protocol.AppendChain(b, c.Chain)
+	b = msgp.AppendString(b, c.Event)
+	return msgp.AppendUint64(b, c.Turn)
 }
 
 func appendRaw(b []byte, raw protocol.Raw) []byte {
@@ -278,6 +280,18 @@ func take[T any](r *reader, read func([]byte) (T, []byte, error)) T {
 func (r *reader) int() int64   { return take(r, msgp.ReadInt64Bytes) }
 func (r *reader) text() string { return take(r, msgp.ReadStringBytes) }
 
+func (r *reader) uint() uint64 { return take(r, msgp.ReadUint64Bytes) }
+
+// grown reads the length of a list that has grown at its end since the oldest
+// journals.
+func (r *reader) grown(what string, oldest, newest uint32) uint32 {
+	n := take(r, msgp.ReadArrayHeaderBytes)
+	if r.err == nil && n != oldest && n != newest {
+		r.err = protocol.Errorf(protocol.KindCorrupt, "%s has %d fields; this version knows %d", what, n, newest)
+	}
+	return n
+}
+
 func (r *reader) array(what string, want uint32) {
 	if n := take(r, msgp.ReadArrayHeaderBytes); r.err == nil && n != want {
 		r.err = protocol.Errorf(protocol.KindCorrupt, "%s has %d fields; this version knows %d", what, n, want)
@@ -349,7 +363,7 @@ func (r *reader) segment() Segment {
 }
 
 func (r *reader) cause() Cause {
-	r.array("cause", 2)
+	grown := r.grown("cause", causeFieldsOldest, causeFields)
 	c := Cause{Trace: r.text()}
 	if n, ok := r.list(3); ok {
 		c.Chain = make([]protocol.Link, n)
@@ -357,6 +371,9 @@ func (r *reader) cause() Cause {
 			r.array("link", 2)
 			c.Chain[i] = protocol.Link{Agent: r.text(), Type: r.text()}
 		}
+	}
+	if grown == causeFields {
+		c.Event, c.Turn = r.text(), r.uint()
 	}
 	return c
 }

@@ -14,7 +14,7 @@ func TestRequestsSurviveTheWire(t *testing.T) {
 		"all": {
 			ID: "a/1.2", By: "a", Profile: "p", Reason: "why", Op: OpPush, Path: P("x", "y").At(-1), Value: protocol.Encode(map[string]any{"k": 1.5}),
 			Expected: &seven, Reads: []Read{{Path: P("z"), Version: 3}}, Group: "g",
-			Cause: Cause{Trace: "t", Chain: []protocol.Link{{Agent: "b", Type: "e"}}},
+			Cause: Cause{Trace: "t", Chain: []protocol.Link{{Agent: "b", Type: "e"}}, Event: "e7", Turn: 3},
 		},
 		"delete": {ID: "a/1.3", By: "a", Op: OpDelete, Path: P("x")},
 	} {

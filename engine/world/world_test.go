@@ -551,7 +551,7 @@ func TestCodec_sameBytes(t *testing.T) {
 	type plainRequest Request
 	v := int64(-70000)
 	path := Path{{Key: "a"}, {Kind: Index, Pos: -1}, {Kind: Append}, {Kind: AnyDeep}, {Kind: AnyOne}}
-	cause := Cause{"trace", []protocol.Link{{Agent: "a", Type: "t"}}}
+	cause := Cause{"trace", []protocol.Link{{Agent: "a", Type: "t"}}, "e1", 300}
 	change := Change{OpSet, path, protocol.Encode(int64(200)), "a", strings.Repeat("r", 40), "why", cause}
 	ref := Refused{-5, 300, OpAdd, P("x"), "a", "r", CodeDenied, "no", Cause{}}
 	q := Request{"i", "b", "p", "r", path, OpAdd, nil, &v, []Read{{P("x"), 5}}, "g", cause}
