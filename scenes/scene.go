@@ -72,11 +72,11 @@ type scene struct {
 	// everybody reads.
 	world     atomic.Pointer[world.Document]
 	knowledge atomic.Pointer[knowledge.State]
-	// expiry is when the world changes by itself next, 0 = never, and whether
-	// that can be seen in the document. Its owner stores, the scene reads.
+	// expiry is when something in the world expires next, 0 = never, and whether
+	// leases are held. Its owner stores, the scene reads.
 	expiry struct {
-		at      atomic.Int64
-		visible atomic.Bool
+		at     atomic.Int64
+		leases atomic.Bool
 	}
 
 	refs   []*actors.Ref // agents by ordinal

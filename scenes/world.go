@@ -27,9 +27,8 @@ func (s *scene) newWorldService(state worldstate.State) *worldService {
 // itself next. It comes before the scene hears of the end of a wave.
 func (s *worldService) publish() {
 	s.world.Store(s.state.World())
-	at, visible := s.state.NextExpiry()
-	s.expiry.at.Store(int64(at))
-	s.expiry.visible.Store(visible)
+	s.expiry.at.Store(int64(s.state.NextExpiry()))
+	s.expiry.leases.Store(!s.state.Leases().Empty())
 }
 
 // Receive implements actors.Behavior.
@@ -119,7 +118,9 @@ func (st *stage) expiring() protocol.Time {
 
 // expiresFirst reports whether the next moment is one at which something
 // expires: next is the agenda's, some whether it has one. What expires without
-// anybody left to see it does not keep a scene going.
+// anybody left to hear of it does not keep a scene going. Of a lease its holder
+// hears; of a value who subscribed to changes of the world, and the scene's own
+// condition.
 func (st *stage) expiresFirst(next protocol.Time, some bool) (protocol.Time, bool) {
 	at := st.expiring()
 	switch {
@@ -128,7 +129,7 @@ func (st *stage) expiresFirst(next protocol.Time, some bool) (protocol.Time, boo
 	case some:
 		return at, at <= next
 	}
-	return at, st.expiry.visible.Load() && (st.announceWorld || st.untilProgram != nil)
+	return at, st.expiry.leases.Load() || st.announceWorld || st.untilProgram != nil
 }
 
 // expire opens a wave without turns, in which time passes for the world.

@@ -35,13 +35,12 @@ func (s State) Timers() int { return s.commands.Timers(document) }
 func (s State) Keys() int { return s.commands.Keys(document) }
 
 // NextExpiry is the first moment at which a value or a lease expires; 0 = never.
-// visible reports whether it is a value: the world will look different.
-func (s State) NextExpiry() (at protocol.Time, visible bool) {
+func (s State) NextExpiry() protocol.Time {
 	value, lease := s.commands.NextExpiry(), s.leases.Next()
-	if value != 0 && (lease == 0 || value <= lease) {
-		return value, true
+	if value == 0 || lease != 0 && lease < value {
+		return lease
 	}
-	return lease, value != 0
+	return value
 }
 
 const (
