@@ -59,6 +59,9 @@ func build(p *project.Project, def *project.Scene, journal *persistence.Journal,
 	}
 	b.agents(agents)
 	b.stage()
+	if err := b.worldRules(); err != nil {
+		return nil, err
+	}
 	b.channel(p)
 	if sc.metrics != nil {
 		b.declare()

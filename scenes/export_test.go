@@ -47,9 +47,10 @@ func Parts(s *State) map[string]string {
 	d, _ := s.Director.Snapshot(codec)
 	k, _ := knowledge.Snapshot(codec, s.Knowledge)
 	b, _ := s.Bus.Snapshot(codec)
+	w, _ := s.WorldState.AppendSnapshot(nil)
 	parts := map[string]string{
 		actorScene + "/agenda": fmt.Sprintf("%q", d), actorKnowledge: fmt.Sprintf("%q", k), actorEvents: fmt.Sprintf("%q", b),
-		actorWorld: fmt.Sprintf("%q", s.World.AppendSnapshot(nil)),
+		actorWorld: fmt.Sprintf("%q", w),
 	}
 	for _, m := range s.Agents {
 		a, _ := agent.Snapshot(codec, &m.State)

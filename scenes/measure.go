@@ -9,7 +9,9 @@ import (
 	"tavernsim/engine/bus"
 	"tavernsim/engine/bus/verdict"
 	"tavernsim/engine/knowledge"
+	"tavernsim/engine/statecmd"
 	"tavernsim/engine/world"
+	"tavernsim/engine/worldstate"
 	"tavernsim/internal/metrics"
 	"tavernsim/protocol"
 )
@@ -75,15 +77,27 @@ func (st *stage) measure(actor, kind string, fact protocol.Fact) {
 		}
 	case *bus.Refused:
 		m.Dropped(string(x.Reason))
-	case *world.Committed:
-		m.WorldCommitted()
-		for i := range x.Changes {
-			m.WorldApplied(string(x.Changes[i].Op))
-		}
+	case *world.Committed, *statecmd.Committed:
+		st.measureWorld(x)
 	case *world.Refused:
 		m.WorldRefused(string(x.Op), string(x.Code))
 	default:
 		st.measureKnowledge(fact)
+	}
+}
+
+func (st *stage) measureWorld(f protocol.Fact) {
+	if c, ok := worldstate.CommitOf(f); ok {
+		st.metrics.WorldCommitted()
+		for i := range c.Changes {
+			st.metrics.WorldApplied(string(c.Changes[i].Op))
+		}
+	}
+	b, ok := f.(*statecmd.Committed)
+	for i := 0; ok && b.Request != "" && i < len(b.Audit); i++ {
+		if a := &b.Audit[i]; a.Status == statecmd.Rejected {
+			st.metrics.WorldRefused(string(a.Action), string(a.Code))
+		}
 	}
 }
 

@@ -14,6 +14,9 @@ import (
 // nextRealtime wakes who is due and closes a wave over what has arrived.
 func (st *stage) nextRealtime() error {
 	now := st.now()
+	if at := st.expiring(); at != 0 && at <= now {
+		return st.expire(now)
+	}
 	st.wakeDue(now)
 	if len(st.arrived) == 0 && !st.state.Director.DeferredDue(now) {
 		return st.sleepUntilNext(now)
@@ -58,6 +61,9 @@ func (st *stage) wakeDue(now protocol.Time) {
 // end of the scene.
 func (st *stage) sleepUntilNext(now protocol.Time) error {
 	at, ok := st.state.Director.NextTime()
+	if x, first := st.expiresFirst(at, ok || len(st.busy) > 0); first && (!ok || x < at) {
+		at, ok = x, true
+	}
 	if end, limited := st.timeLimit(); limited && (!ok || end < at) {
 		at, ok = end, true
 	}

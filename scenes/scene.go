@@ -14,6 +14,7 @@ import (
 	"tavernsim/engine/expr"
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/world"
+	"tavernsim/engine/worldstate"
 	"tavernsim/internal/metrics"
 	"tavernsim/llm"
 	"tavernsim/persistence"
@@ -54,9 +55,9 @@ type scene struct {
 	bus         bus.Config
 	subscribers []bus.Subscriber
 
-	permissions   *world.Permissions // nil = every agent may write everywhere
-	untilProgram  *expr.Program      // nil = no such condition
-	announceWorld bool               // somebody subscribed to changes of the world
+	rules         *worldstate.Machine // of the world
+	untilProgram  *expr.Program       // nil = no such condition
+	announceWorld bool                // somebody subscribed to changes of the world
 
 	context context.Context // ends when the scene stops
 	calls   *callRunner
@@ -71,6 +72,12 @@ type scene struct {
 	// everybody reads.
 	world     atomic.Pointer[world.Document]
 	knowledge atomic.Pointer[knowledge.State]
+	// expiry is when something in the world expires next, 0 = never, and whether
+	// leases are held. Its owner stores, the scene reads.
+	expiry struct {
+		at     atomic.Int64
+		leases atomic.Bool
+	}
 
 	refs   []*actors.Ref // agents by ordinal
 	stage  *actors.Ref   // the scene actor

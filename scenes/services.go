@@ -2,13 +2,11 @@ package scenes
 
 import (
 	"fmt"
-	"time"
 
 	"tavernsim/actors"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/bus/verdict"
 	"tavernsim/engine/knowledge"
-	"tavernsim/engine/world"
 	"tavernsim/protocol"
 )
 
@@ -19,59 +17,6 @@ import (
 // maxChanges is how many requests a service decides about at a time. It bounds
 // the size of a fact, not what a wave may change.
 const maxChanges = 4096
-
-// worldService is the WorldStateService (agent architecture §3.6).
-type worldService struct {
-	*scene
-	machine world.Machine
-	doc     *world.Document
-}
-
-// Receive implements actors.Behavior.
-func (s *worldService) Receive(env *protocol.Envelope) error {
-	if env.Kind == protocol.KindSnapshot {
-		return s.giveState(env.Wave, actorWorld, s.doc.AppendSnapshot(nil))
-	}
-	in, err := readRequests(env.Body.Raw)
-	if err != nil {
-		return err
-	}
-	began := time.Now()
-	return s.decide(in, env.Time, func(facts []protocol.Fact) error {
-		if in.left == 0 {
-			s.world.Store(s.doc) // before the scene hears of the end: it may wake readers then
-			s.metrics.WorldTook(time.Since(began))
-		}
-		return s.decided(actorWorld, facts, in.left > 0)
-	})
-}
-
-// decide gives the facts of all requests, a part at a time.
-func (s *worldService) decide(in *requestReader, now protocol.Time, give func([]protocol.Fact) error) error {
-	for in.left > 0 {
-		commit, err := readCommit(in, now)
-		if err != nil {
-			return err
-		}
-		d := s.machine.Decide(s.doc, commit)
-		s.doc = d.Next
-		if err := give(d.Facts); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func readCommit(in *requestReader, now protocol.Time) (world.Commit, error) {
-	raws, err := in.next(maxChanges)
-	c := world.Commit{Now: now, Requests: make([]world.Request, len(raws))}
-	for i, raw := range raws {
-		if c.Requests[i], err = world.ReadRequest(raw); err != nil {
-			return c, err
-		}
-	}
-	return c, err
-}
 
 // knowledgeService is the KnowledgeBase service (§3.4).
 type knowledgeService struct {
@@ -296,9 +241,7 @@ func (s *scene) wrapped(actor string, b actors.Behavior) actors.Behavior {
 func (s *scene) service(actor string, state *State) actors.Behavior {
 	switch actor {
 	case actorWorld:
-		s.world.Store(state.World)
-		limits := world.Limits{MaxBytes: s.simulation().Limits.MaxWorldBytes}
-		return &worldService{scene: s, machine: world.Machine{Limits: limits, Permissions: s.permissions}, doc: state.World}
+		return s.newWorldService(state.WorldState)
 	case actorKnowledge:
 		bases := state.Knowledge
 		s.knowledge.Store(&bases)

@@ -11,7 +11,7 @@ import (
 	"tavernsim/engine/bus"
 	"tavernsim/engine/director"
 	"tavernsim/engine/knowledge"
-	"tavernsim/engine/world"
+	"tavernsim/engine/worldstate"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 )
@@ -134,7 +134,9 @@ func (s *State) load(name string, raw []byte) (err error) {
 	sc := s.scene
 	switch name {
 	case actorWorld:
-		s.World, err = world.ReadSnapshot(raw)
+		var w worldstate.State
+		w, err = worldstate.ReadSnapshot(raw)
+		s.setWorld(w)
 	case actorKnowledge:
 		s.Knowledge, err = knowledge.Restore(sc.codec, sc.bases, raw)
 	case actorEvents:
@@ -246,7 +248,8 @@ func (s *State) Hash() (string, error) {
 	if err := write(actorEvents, b, err); err != nil {
 		return "", err
 	}
-	if err := write(actorWorld, s.World.AppendSnapshot(nil), nil); err != nil {
+	w, err := s.WorldState.AppendSnapshot(nil)
+	if err := write(actorWorld, w, err); err != nil {
 		return "", err
 	}
 	for _, m := range s.Agents {

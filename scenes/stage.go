@@ -181,6 +181,10 @@ func (st *stage) next() error {
 		return st.nextRealtime()
 	}
 	at, ok := st.state.Director.NextTime()
+	x, expires := st.expiresFirst(at, ok)
+	if expires {
+		at, ok = x, true
+	}
 	if !ok {
 		st.stop(director.StoppedByQuiet)
 		return st.next()
@@ -188,6 +192,9 @@ func (st *stage) next() error {
 	if end, ok := st.timeLimit(); ok && at >= end {
 		st.stop(st.timeReason())
 		return st.next()
+	}
+	if expires {
+		return st.expire(at)
 	}
 	w := st.openWave(at)
 	w.deferred = st.state.Director.TakeDeferred(at)

@@ -7,7 +7,9 @@ import (
 	"tavernsim/engine/bus"
 	"tavernsim/engine/director"
 	"tavernsim/engine/knowledge"
+	"tavernsim/engine/statecmd"
 	"tavernsim/engine/world"
+	"tavernsim/engine/worldstate"
 	"tavernsim/protocol"
 )
 
@@ -15,13 +17,15 @@ import (
 // a journal folds into it. Both apply the same facts in the same order.
 type State struct {
 	Director  *director.State
-	World     *world.Document
+	World     *world.Document // of WorldState
 	Knowledge knowledge.State
 	Bus       *bus.State
 	Agents    []*agent.Machine // by ordinal, the scene's own last; nil in a live scene
 	Tally     Tally
 
-	scene  *scene
+	scene      *scene
+	WorldState worldstate.State
+
 	places []uint32 // of an ordinal: its place in the order of the open wave
 }
 
@@ -36,7 +40,7 @@ func newState(sc *scene) (*State, error) {
 		return nil, sc.errorf("event channel: %w", err)
 	}
 	s := &State{
-		Director: director.New(sc.directorConfig()), World: doc, Knowledge: sc.bases, Bus: channel,
+		Director: director.New(sc.directorConfig()), World: doc, WorldState: worldstate.NewState(doc), Knowledge: sc.bases, Bus: channel,
 		Tally: newTally(), scene: sc, places: make([]uint32, len(sc.ids)), Agents: make([]*agent.Machine, len(sc.ids)),
 	}
 	for o := range s.Agents {
@@ -88,26 +92,21 @@ func (s *State) applyScene(r protocol.Record, fact protocol.Fact) (err error) {
 		s.Bus.Apply(x)
 	case *bus.Refused, *bus.SubscriptionChanged:
 		s.Bus.Apply(x)
-	case *world.Committed:
-		s.World, err = world.Apply(s.World, x)
+	case *world.Committed, *statecmd.Committed, *world.Leased, *world.Released:
+		if r.Actor == actorWorld { // an agent's own commands are its own
+			var w worldstate.State
+			w, err = s.scene.rules.Apply(s.WorldState, x)
+			s.setWorld(w)
+		}
 	default:
 		s.Knowledge = knowledge.Apply(s.Knowledge, fact)
 	}
-	if by, ok := concerns(fact); ok {
+	if by, wakes, ok := concerns(fact); ok && wakes {
 		if o, known := s.scene.ordinal(by); known {
-			s.applyRefusal(o, fact, s.Director.Wave+1, r.Time)
+			s.Director.Heard(o, protocol.Normal, s.Director.Wave+1, r.Time)
 		}
 	}
 	return err
-}
-
-// applyRefusal wakes the agent whose request was refused, as an event of normal
-// priority would: who waits for an answer must hear a no. A refused event wakes
-// nobody, or the loop that was refused would go on by way of its refusal.
-func (s *State) applyRefusal(o uint32, fact protocol.Fact, wave uint64, now protocol.Time) {
-	if _, isEvent := fact.(*bus.Refused); !isEvent {
-		s.Director.Heard(o, protocol.Normal, wave, now)
-	}
 }
 
 // applyTurn lets the agenda know that a turn ended.
@@ -155,7 +154,7 @@ func foldAgents(sc *scene, wave uint64, machine func(uint32) *agent.Machine, r p
 		}
 		return nil
 	}
-	if by, ok := concerns(fact); ok {
+	if by, _, ok := concerns(fact); ok {
 		if o, known := sc.ordinal(by); known {
 			if m := machine(o); m != nil {
 				m.Observe(refusalOf(fact, r.Time))
@@ -183,47 +182,16 @@ func receiverView(e *protocol.Envelope, p protocol.Priority) *protocol.Envelope 
 	}
 }
 
-// concerns names the agent whose request a service refused.
-func concerns(f protocol.Fact) (instance string, ok bool) {
-	switch x := f.(type) {
-	case *world.Refused:
-		return x.By, true
-	case knowledge.Refused:
-		return x.By, true
-	case *bus.Refused:
-		return x.Source, true
-	}
-	return "", false
-}
-
-// refusalOf is what the agent is told about it.
-func refusalOf(f protocol.Fact, at protocol.Time) agent.Observation {
-	switch x := f.(type) {
-	case *world.Refused:
-		return agent.Observation{Time: at, Kind: "world_refused", Value: map[string]any{
-			"request_id": x.Request, "path": x.Path.String(), "op": string(x.Op), "code": string(x.Code), "message": x.Message, "version": x.Version,
-		}}
-	case knowledge.Refused:
-		return agent.Observation{Time: at, Kind: "knowledge_refused", Value: map[string]any{
-			"request_id": x.Request, "kb": x.KB, "code": string(x.Reason), "message": x.Message,
-		}}
-	case *bus.Refused:
-		return agent.Observation{Time: at, Kind: "event_refused", Value: map[string]any{
-			"type": x.Type, "code": string(x.Reason), "message": x.Detail,
-		}}
-	}
-	return agent.Observation{Time: at, Kind: "refused"}
-}
-
 // readFact decodes any fact that a journal may hold.
 func readFact(codec *protocol.Codec, kind string, data protocol.Raw) (protocol.Fact, error) {
 	switch kind {
 	case bus.FactRouted, bus.FactRefused, bus.FactSubscription:
 		return bus.Decode(codec, kind, data)
-	case "world.committed", "world.refused":
-		return world.ReadFact(kind, data)
 	case knowledge.FactWritten, knowledge.FactSuggested, knowledge.FactReviewed, knowledge.FactRefused:
 		return knowledge.DecodeFact(codec, kind, data)
+	}
+	if f, err := worldstate.ReadFact(kind, data); f != nil || err != nil {
+		return f, err
 	}
 	if f, err := director.ReadFact(codec, kind, data); f != nil || err != nil {
 		return f, err

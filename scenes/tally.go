@@ -5,7 +5,10 @@ import (
 	"tavernsim/engine/bus"
 	"tavernsim/engine/director"
 	"tavernsim/engine/knowledge"
+	"tavernsim/engine/statecmd"
+	"tavernsim/engine/statecmd/command"
 	"tavernsim/engine/world"
+	"tavernsim/engine/worldstate"
 	"tavernsim/protocol"
 )
 
@@ -165,9 +168,8 @@ func (t *Tally) turn(sc *scene, actor string, x *agent.TurnEnded) {
 // countServices notes what the world, the knowledge and the channel decided.
 func (t *Tally) countServices(f protocol.Fact) {
 	switch x := f.(type) {
-	case *world.Committed:
-		t.Commits++
-		t.Changes += int64(len(x.Changes))
+	case *world.Committed, *statecmd.Committed:
+		t.world(x)
 	case *world.Refused:
 		t.WorldRefused++
 		if x.Code == world.CodeConflict {
@@ -186,6 +188,30 @@ func (t *Tally) countServices(f protocol.Fact) {
 		t.Refused[string(x.Reason)]++
 	case knowledge.Written:
 		t.Entries++
+	}
+}
+
+// world counts what changed it, and commands that were turned down.
+func (t *Tally) world(f protocol.Fact) {
+	if c, ok := worldstate.CommitOf(f); ok {
+		t.Commits++
+		t.Changes += int64(len(c.Changes))
+	}
+	b, ok := f.(*statecmd.Committed)
+	if !ok || b.Request == "" {
+		return
+	}
+	for i := range b.Audit {
+		if b.Audit[i].Status == statecmd.Rejected {
+			t.WorldRefused++
+			t.conflict(b.Audit[i].Code)
+		}
+	}
+}
+
+func (t *Tally) conflict(code command.Code) {
+	if code == command.Conflict || code == command.VersionConflict {
+		t.Conflicts++
 	}
 }
 

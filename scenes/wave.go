@@ -32,6 +32,7 @@ type wave struct {
 	events    requests
 	observe   []observation
 	facts     []kept // of the scene itself, kept when the wave closes
+	expires   bool   // the world is asked although nobody asks it for anything
 	turns     int64
 	published int64
 }
@@ -310,8 +311,8 @@ func (st *stage) closeWave() error {
 	w := st.wave
 	st.measurePhase()
 	switch {
-	case w.world.count > 0:
-		st.phase = phaseWorld
+	case w.world.count > 0 || w.expires:
+		st.phase, w.expires = phaseWorld, false
 		st.ask(st.owners.world, protocol.KindCommit, w.world.take())
 		return nil
 	case w.knowledge.count > 0:
@@ -361,28 +362,32 @@ func (st *stage) serviceDecided(env *protocol.Envelope) error {
 
 // heed lets the agenda and the agents know what a service decided.
 func (st *stage) heed(fact protocol.Fact, f protocol.KindData) {
-	switch x := fact.(type) {
-	case *world.Committed:
-		st.worldChanged(x)
-	case *bus.Routed:
+	if x, ok := fact.(*bus.Routed); ok {
 		st.state.applyRouted(x, st.wave.number)
-	default:
-		if by, ok := concerns(fact); ok {
-			if o, ok := st.ordinal(by); ok {
-				st.wave.observe = append(st.wave.observe, observation{o, f.Kind, f.Data})
-				st.state.applyRefusal(o, fact, st.wave.number, st.wave.time)
-			}
-		}
+		return
+	}
+	st.worldMoved(fact)
+	by, wakes, ok := concerns(fact)
+	if !ok {
+		return
+	}
+	o, ok := st.ordinal(by)
+	if !ok {
+		return
+	}
+	st.wave.observe = append(st.wave.observe, observation{o, f.Kind, f.Data})
+	if wakes {
+		st.state.Director.Heard(o, protocol.Normal, st.wave.number, st.wave.time)
 	}
 }
 
 // worldChanged announces a commit when somebody listens.
-func (st *stage) worldChanged(c *world.Committed) {
+func (st *stage) worldChanged(_, after int64, changes []world.Change) {
 	if !st.announceWorld {
 		return
 	}
 	paths, by := []any{}, []any{}
-	for i, ch := range c.Changes {
+	for i, ch := range changes {
 		if i == maxAnnounced {
 			break
 		}
@@ -390,7 +395,7 @@ func (st *stage) worldChanged(c *world.Committed) {
 		by = append(by, ch.By)
 	}
 	st.systemEvent(eventWorldUpdated, map[string]any{
-		"version": c.After, "paths": paths, "by": by, "changes": int64(len(c.Changes)),
+		"version": after, "paths": paths, "by": by, "changes": int64(len(changes)),
 	})
 }
 

@@ -35,6 +35,9 @@ func bind(c *protocol.Call, spec protocol.ToolSpec) (map[string]any, error) {
 }
 
 func bindText(text string, property map[string]any, hint string) (any, error) {
+	if _, isText := property["contentMediaType"]; isText { // whoever takes it reads it: order and repetitions count
+		return text, nil
+	}
 	want, _ := property["type"].(string)
 	switch {
 	case strings.EqualFold(hint, "json"), want == "object", want == "array":

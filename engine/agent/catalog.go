@@ -35,15 +35,23 @@ func Catalog() []protocol.ToolSpec {
 		tool(ToolUpdatePrivateState, "Changes your private state.",
 			prop("path", "string", "what to change; the top when empty", false),
 			enum("op", "how; set when it is missing, merge without a path", OpSet, OpAdd, OpPush, OpDelete, OpMerge),
-			prop("value", "", "the new value, number to add, element or fields", false)),
+			prop("value", "", "the new value, number to add, element or fields", false),
+			commandsProp("instead of path: state commands with keys self.…; all are carried out at once")),
 		tool(ToolReadWorldState, "Reads the world as it was when this deliberation began.",
 			prop("path", "string", "what to read; everything when empty; * stands for any one name", false)),
 		tool(ToolRequestWorldUpdate, "Asks for a change of the world. It is decided after all agents of this moment have deliberated; a refusal is an observation of your next deliberation.",
-			prop("path", "string", "what to change", true),
+			prop("path", "string", "what to change; or commands, lock or unlock", false),
 			enum("op", "how; set when it is missing", OpSet, OpAdd, OpPush, OpDelete, OpMerge),
 			prop("value", "", "the new value, number to add, element or fields", false),
 			prop("expected_version", "integer", "refuse when the path was changed after this version", false),
-			prop("reason", "string", "for the audit", false)),
+			prop("reason", "string", "for the audit", false),
+			commandsProp("instead of path: state commands with keys world.…"),
+			prop("transaction", "string", "calls that follow each other with the same name are done all or not at all", false),
+			prop("check_reads", "boolean", "refuse when anything that you read in this deliberation was changed meanwhile", false),
+			prop("reads", "array", "refuse when one of these paths was changed meanwhile", false),
+			enum("answer", "refusals when it is missing; always tells you of success, too", "refusals", "always"),
+			prop("lock", "object", "instead of path: {paths, seconds, id} keeps others from writing there for so long", false),
+			prop("unlock", "string", "instead of path: id of a lock of yours to give back", false)),
 		tool(ToolPublishEvent, "Publishes an event.",
 			prop("type", "string", "event type, words with dots", true),
 			prop("payload", "", "what it says", false),
@@ -107,6 +115,12 @@ func prop(name, typ, description string, required bool) property {
 		schema["type"] = typ
 	}
 	return property{name, schema, required}
+}
+
+// commandsProp is a parameter that takes commands in any form. As text it is
+// left alone: its order and repeated sections count.
+func commandsProp(description string) property {
+	return property{"commands", map[string]any{"description": description, "contentMediaType": "application/json"}, false}
 }
 
 func enum(name, description string, values ...string) property {

@@ -246,7 +246,9 @@ func (t *Turn) worthShowing(c *protocol.Call, r *protocol.CallResult) bool {
 		return false
 	}
 	switch c.Tool {
-	case ToolUpdatePrivateState, ToolPublishEvent, ToolUpdateGoal, ToolReflect, ToolSleep, ToolSay:
+	case ToolUpdatePrivateState:
+		return r.Output != nil // of commands
+	case ToolPublishEvent, ToolUpdateGoal, ToolReflect, ToolSleep, ToolSay:
 		return false
 	}
 	return r.Output != nil

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"tavernsim/engine/statecmd"
 	"tavernsim/engine/workflow"
 	"tavernsim/protocol"
 )
@@ -70,6 +71,7 @@ type Definition struct {
 	// has it, in place of Core.
 	OnEvent map[string]string
 
+	commands     *statecmd.Engine // on the private state
 	specs        map[string]protocol.ToolSpec
 	capabilities map[string]any
 	names        map[*workflow.Plan][]string
@@ -117,6 +119,10 @@ func (d *Definition) Seal(describe func(id string) (name, description string)) {
 	for _, id := range d.Skills {
 		name, description := describe(id)
 		skills = append(skills, map[string]any{"id": SkillPrefix + id, "name": name, "description": description})
+	}
+	var err error
+	if d.commands, err = d.ownEngine(); err != nil {
+		panic("agent: the prefixes of the private state: " + err.Error()) // they are constants
 	}
 	d.capabilities = map[string]any{"tools": tools, "skills": skills}
 	d.names = map[*workflow.Plan][]string{}

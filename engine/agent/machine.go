@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"tavernsim/engine/knowledge"
+	"tavernsim/engine/statecmd"
 	"tavernsim/engine/workflow"
 	"tavernsim/engine/world"
 	"tavernsim/protocol"
@@ -159,6 +160,8 @@ func (m *Machine) Apply(f protocol.Fact, at protocol.Time) error {
 	switch x := f.(type) {
 	case *StateUpdated:
 		return m.applyState(x)
+	case *statecmd.Committed:
+		return m.applyCommands(x)
 	case *GoalsUpdated:
 		m.State.Goals = setGoal(m.State.Goals, x.Goal, x.Removed)
 	case *Said:
@@ -191,6 +194,7 @@ func (m *Machine) applyState(f *StateUpdated) error {
 	}
 	m.State.size = m.State.size.after(next, len(f.Path)+len(f.Value), m.Def.Limits.MaxStateBytes)
 	m.State.Private = next
+	m.State.memory = touch(m.Def.commands, m.State.memory, path, f.Op, f.Value)
 	return nil
 }
 

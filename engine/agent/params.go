@@ -36,6 +36,17 @@ func cut(s string) string {
 	return strconv.Quote(s)
 }
 
+// unread reports whether parameters are left that nobody has read.
+func (p *params) unread() bool {
+	found := 0
+	for _, name := range p.read {
+		if _, ok := p.m[name]; ok {
+			found++
+		}
+	}
+	return found < len(p.m)
+}
+
 func (p *params) any(name string) any {
 	v, _ := p.get(name)
 	return v

@@ -20,6 +20,7 @@ type Profile struct {
 	SkillWorkflowIDsInventory []string             `json:"skill_workflow_ids_inventory,omitempty"`
 	ToolIDsInventory          []string             `json:"tool_ids_inventory,omitempty"`
 	InitialGoalsReference     []GoalReference      `json:"initial_goals_reference,omitempty"`
+	WorldWritePermissions     *WritePermissions    `json:"world_write_permissions,omitempty"`
 
 	// ReflectionWorkflowID names the reflection skill (§2.1.5). Empty: the one
 	// skill of the inventory whose id holds "reflect"; none: reflection is
@@ -37,6 +38,14 @@ type KnowledgeReference struct {
 	SourceID          string       `json:"source_id"`
 	Alias             string       `json:"alias,omitempty"` // "" = SourceID
 	AccessPermissions []Permission `json:"access_permissions,omitempty"`
+}
+
+// WritePermissions say where in the world somebody may write: at or below what
+// Allow names (nil = everywhere), and not where Deny names. The texts are
+// patterns of world paths.
+type WritePermissions struct {
+	Allow []string `json:"allow,omitempty"`
+	Deny  []string `json:"deny,omitempty"`
 }
 
 // Permission on a knowledge base. Without any, an agent may read.

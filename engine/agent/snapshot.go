@@ -1,6 +1,9 @@
 package agent
 
 import (
+	"github.com/tinylib/msgp/msgp"
+
+	"tavernsim/engine/statecmd"
 	"tavernsim/protocol"
 )
 
@@ -15,6 +18,14 @@ type snapshot struct {
 	History      []Utterance
 	Observations []storedObservation
 }
+
+// snapshotWithMemory is the form of an agent that has used state commands.
+type snapshotWithMemory struct {
+	State  protocol.Raw // a snapshot
+	Memory protocol.Raw // of statecmd; its document is empty
+}
+
+const memoryFields = 2
 
 type storedEvent struct {
 	Number uint64
@@ -38,11 +49,36 @@ func Snapshot(codec *protocol.Codec, s *State) (protocol.Raw, error) {
 	for _, o := range s.observations {
 		snap.Observations = append(snap.Observations, storedObservation{Time: o.Time, Kind: o.Kind, Value: protocol.Encode(o.Value)})
 	}
-	return codec.Marshal(&snap)
+	raw, err := codec.Marshal(&snap)
+	if err != nil || s.memory == nil {
+		return raw, err
+	}
+	memory, err := s.memory.AppendSnapshot(nil)
+	if err != nil {
+		return nil, err
+	}
+	return codec.Marshal(&snapshotWithMemory{raw, memory})
 }
 
 // Restore reads what Snapshot wrote.
 func Restore(codec *protocol.Codec, raw protocol.Raw) (State, error) {
+	if n, _, err := msgp.ReadArrayHeaderBytes(raw); err != nil || n != memoryFields {
+		return restoreState(codec, raw)
+	}
+	var both snapshotWithMemory
+	if err := codec.Unmarshal(raw, &both); err != nil {
+		return State{}, err
+	}
+	s, err := restoreState(codec, both.State)
+	if err != nil {
+		return s, err
+	}
+	memory, err := statecmd.ReadSnapshot(both.Memory)
+	s.memory = &memory
+	return s, err
+}
+
+func restoreState(codec *protocol.Codec, raw protocol.Raw) (State, error) {
 	var snap snapshot
 	if err := codec.Unmarshal(raw, &snap); err != nil {
 		return State{}, err

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"tavernsim/engine/statecmd"
 	"tavernsim/protocol"
 )
 
@@ -17,9 +18,10 @@ type State struct {
 	inbox        []Heard
 	history      []Utterance
 	observations []Observation
-	heard        uint64    // number of the last event in the inbox
-	dropped      int64     // events that found the inbox full since the last turn
-	size         stateSize // of Private
+	heard        uint64          // number of the last event in the inbox
+	dropped      int64           // events that found the inbox full since the last turn
+	size         stateSize       // of Private
+	memory       *statecmd.State // beside Private; nil until the first command
 }
 
 // Heard is an event in the inbox.

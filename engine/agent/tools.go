@@ -37,8 +37,7 @@ func (t *Turn) runTool(name string, p *params) (func() (any, error), error) {
 		path := p.text("path")
 		return func() (any, error) { return t.readPrivate(path) }, nil
 	case ToolUpdatePrivateState:
-		path, op, value := p.text("path"), p.text("op"), p.any("value")
-		return func() (any, error) { return nil, t.updatePrivate(path, op, value) }, nil
+		return t.changePrivate(p), nil
 	case ToolReadWorldState:
 		path := p.text("path")
 		return func() (any, error) { return t.readWorld(path) }, nil
@@ -86,6 +85,24 @@ func (t *Turn) readPrivate(text string) (any, error) {
 	return v, nil
 }
 
+// changePrivate is one change, or commands.
+func (t *Turn) changePrivate(p *params) func() (any, error) {
+	path, op, value := p.text("path"), p.text("op"), p.any("value")
+	var commands any
+	if p.unread() {
+		commands = p.any("commands")
+	}
+	return func() (any, error) {
+		switch {
+		case commands == nil:
+			return nil, t.updatePrivate(path, op, value)
+		case path != "" || op != "" || value != nil:
+			return nil, protocol.Errorf(protocol.KindInvalid, "one call is either path, op and value, or commands; make two calls")
+		}
+		return t.updateByCommands(commands)
+	}
+}
+
 func (t *Turn) updatePrivate(text, op string, value any) error {
 	var path world.Path
 	var err error
@@ -118,70 +135,9 @@ func (t *Turn) updatePrivate(text, op string, value any) error {
 		return protocol.Errorf(protocol.KindLimit, "the state would have %d bytes, more than %d (custom_runtime_config.max_state_bytes)", grown, limit)
 	}
 	t.private, t.end.Changed, t.stateSize = next, true, grown
+	t.memory = touch(t.m.Def.commands, t.memory, path, op, encoded)
 	t.facts = append(t.facts, &StateUpdated{Path: text, Op: op, Value: encoded})
 	return nil
-}
-
-func (t *Turn) readWorld(text string) (any, error) {
-	if text == "" {
-		return t.wake.World.Value(), nil
-	}
-	path, err := world.ParsePath(text)
-	if err != nil {
-		return t.queryWorld(text)
-	}
-	v, ok := t.wake.World.Get(path)
-	if !ok {
-		return nil, protocol.Errorf(protocol.KindNotFound, "the world has nothing at %s", text)
-	}
-	return v, nil
-}
-
-// maxMatches bounds what a query with wildcards returns.
-const maxMatches = 1000
-
-func (t *Turn) queryWorld(text string) (any, error) {
-	pattern, err := world.ParsePattern(text)
-	if err != nil {
-		return nil, err
-	}
-	matches, more := t.wake.World.Query(pattern, maxMatches)
-	out := make([]any, len(matches))
-	for i, m := range matches {
-		out[i] = map[string]any{"path": m.Path.String(), "value": m.Value}
-	}
-	return map[string]any{"matches": out, "more": more}, nil
-}
-
-func (t *Turn) requestWorld(p *params) func() (any, error) {
-	req := world.Request{By: t.m.ID.Instance, Profile: t.m.Def.Profile, Op: world.Op(p.text("op")), Reason: p.text("reason")}
-	path, value := p.required("path"), p.any("value")
-	expected, has := p.integer("expected_version")
-	return func() (any, error) {
-		if req.Op == "" {
-			req.Op = world.OpSet
-		}
-		if !req.Op.Requestable() {
-			return nil, protocol.Errorf(protocol.KindInvalid, "op %q: want set, add, push, delete or merge", req.Op)
-		}
-		var err error
-		if req.Path, err = world.ParsePath(path); err != nil {
-			return nil, err
-		}
-		req.ID = t.nextRequestID()
-		if req.Op != world.OpDelete {
-			req.Value = t.encode(value)
-		}
-		if has {
-			req.Expected = &expected
-		}
-		if len(t.events) > 0 {
-			req.Cause = world.Cause{Trace: t.events[0].TraceID, Event: t.events[0].ID}
-		}
-		req.Cause.Turn = t.end.Turn
-		t.request(protocol.ToWorld, req.AppendMsg)
-		return map[string]any{"request_id": req.ID}, nil
-	}
 }
 
 func (t *Turn) nextRequestID() string {

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"time"
 
+	"tavernsim/engine/statecmd"
 	"tavernsim/engine/workflow"
+	"tavernsim/engine/world"
 	"tavernsim/protocol"
 )
 
@@ -27,6 +29,7 @@ type Turn struct {
 	goals     []Goal
 	selfMap   map[string]any
 	stateSize stateSize // of private
+	memory    *statecmd.State
 
 	runs    []*activeRun
 	queue   []protocol.Call // decided
@@ -34,7 +37,10 @@ type Turn struct {
 	results []protocol.CallResult
 	round   int
 	reflect *reflection
-	stopped string // an earlier call of the block failed: its request id
+	reads   []world.Path // of the world, for check_reads
+	group   string       // transaction of the last request to the world
+	groups  []string     // transactions so far
+	stopped string       // an earlier call of the block failed: its request id
 
 	asked     []protocol.Effect    // to the shell
 	sequenced []protocol.Sequenced // to the scene, when the turn ends
@@ -71,6 +77,7 @@ type reflection struct {
 
 // clear forgets everything but the memory of the lists.
 func (t *Turn) clear() {
+	clear(t.reads[:cap(t.reads)])
 	clear(t.runs[:cap(t.runs)])
 	clear(t.queue[:cap(t.queue)])
 	clear(t.results[:cap(t.results)])
@@ -78,7 +85,8 @@ func (t *Turn) clear() {
 	clear(t.sequenced[:cap(t.sequenced)])
 	clear(t.facts[:cap(t.facts)])
 	*t = Turn{
-		runs: t.runs[:0], queue: t.queue[:0], results: t.results[:0], asked: t.asked[:0],
+		reads: t.reads[:0],
+		runs:  t.runs[:0], queue: t.queue[:0], results: t.results[:0], asked: t.asked[:0],
 		sequenced: t.sequenced[:0], facts: t.facts[:0], params: params{read: t.params.read[:0]},
 	}
 }
@@ -93,7 +101,7 @@ func (t *Turn) encode(v any) protocol.Raw {
 func begin(m *Machine, w *Wake, space *Space) *Turn {
 	t := &space.turn
 	t.m, t.wake, t.space, t.private, t.goals, t.draw = m, w, space, m.State.Private, m.State.Goals, w.Draw
-	t.stateSize = m.State.size
+	t.stateSize, t.memory = m.State.size, m.State.memory
 	t.events, t.through = m.State.perceive(w.Now)
 	t.observations, t.seen = m.State.observations, int64(len(m.State.observations))
 	if m.State.dropped > 0 {
@@ -105,6 +113,9 @@ func begin(m *Machine, w *Wake, space *Space) *Turn {
 		Agent: m.ID.Ordinal, Turn: m.State.Turn + 1, Wave: w.Wave, Outcome: OutcomeOK,
 		Through: t.through, Perceived: int64(len(t.events)), Seen: t.seen, WakeAbove: protocol.Low,
 		Expired: int64(len(m.State.inbox) - len(t.events)), Dropped: m.State.dropped,
+	}
+	if err := t.expireOwn(); err != nil {
+		t.problem("what expires in the private state: " + err.Error())
 	}
 	t.takeOrders()
 	t.startCore()

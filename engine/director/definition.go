@@ -15,13 +15,16 @@ type Scene struct {
 	Version       string `json:"version,omitempty"`
 	SchemaVersion string `json:"schema_version,omitempty"`
 
-	AgentInstances          []AgentInstance   `json:"agent_instances"`
-	InitialWorldState       map[string]any    `json:"initial_world_state,omitempty"`
-	EventBusConfig          EventBusConfig    `json:"event_bus_config,omitzero"`
-	AssociatedPanels        []AssociatedPanel `json:"associated_panels,omitempty"`
-	SceneLifecycleWorkflows map[string]string `json:"scene_lifecycle_workflows,omitempty"`
-	Simulation              Simulation        `json:"simulation,omitzero"`
-	CustomMetadata          map[string]any    `json:"custom_metadata,omitempty"` // free; never checked
+	AgentInstances    []AgentInstance `json:"agent_instances"`
+	InitialWorldState map[string]any  `json:"initial_world_state,omitempty"`
+	// WorldWritePermissions by profile id: those of a profile win over its own,
+	// those of "*" hold for profiles without any.
+	WorldWritePermissions   map[string]agent.WritePermissions `json:"world_write_permissions,omitempty"`
+	EventBusConfig          EventBusConfig                    `json:"event_bus_config,omitzero"`
+	AssociatedPanels        []AssociatedPanel                 `json:"associated_panels,omitempty"`
+	SceneLifecycleWorkflows map[string]string                 `json:"scene_lifecycle_workflows,omitempty"`
+	Simulation              Simulation                        `json:"simulation,omitzero"`
+	CustomMetadata          map[string]any                    `json:"custom_metadata,omitempty"` // free; never checked
 }
 
 // AgentInstance declares one agent of the scene, or Count of them.

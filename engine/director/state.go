@@ -106,6 +106,9 @@ func (s *State) grid(t protocol.Time) protocol.Time {
 	return t
 }
 
+// Grid is the moment at which something of time t happens.
+func (s *State) Grid(t protocol.Time) protocol.Time { return s.grid(t) }
+
 // NextTime is when something happens next; false = never again on its own.
 func (s *State) NextTime() (protocol.Time, bool) {
 	next, ok := s.NextWake()

@@ -112,3 +112,16 @@ func emptyDocument() *world.Document {
 	}
 	return d
 }
+
+// Operations counts what was ever asked of the state, and what expired.
+func (s State) Operations() uint64 { return s.seq }
+
+// Replace puts another document in the place of one; what is remembered beside
+// it stays.
+func (s State) Replace(name string, doc *world.Document) State {
+	d := document{name: name, doc: doc}
+	if old := s.find(name); old != nil {
+		d.keys, d.timers = old.keys.Frozen(), old.timers.Frozen()
+	}
+	return s.with(d)
+}

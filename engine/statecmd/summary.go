@@ -56,3 +56,37 @@ func (c *Committed) Failed() bool {
 func inspected(index int, key string) Result {
 	return Result{Index: index, Key: key, Status: Ignored, Code: command.Inspected, Message: "shown under debug"}
 }
+
+// OutcomeValue is an outcome as a value: {results, summary} and, where there are
+// any, warnings and debug.
+func OutcomeValue(results []Result, warnings []command.Warning, debug []Inspected) map[string]any {
+	out := map[string]any{"results": valuesOf(results, Result.value), "summary": Summary(results, warnings)}
+	if len(warnings) > 0 {
+		out["warnings"] = valuesOf(warnings, func(w command.Warning) any {
+			return map[string]any{"index": int64(w.Index), "code": string(w.Code), "message": w.Message}
+		})
+	}
+	if len(debug) > 0 {
+		out["debug"] = valuesOf(debug, func(d Inspected) any {
+			return map[string]any{"key": d.Key, "exists": d.Exists, "value": d.Value, "error": d.Error}
+		})
+	}
+	return out
+}
+
+func valuesOf[T any](list []T, value func(T) any) []any {
+	out := make([]any, len(list))
+	for i := range list {
+		out[i] = value(list[i])
+	}
+	return out
+}
+
+func (r Result) value() any {
+	v := map[string]any{"index": int64(r.Index), "action": string(r.Action), "key": r.Key, "status": string(r.Status), "code": string(r.Code),
+		"changed": r.Changed, "message": r.Message}
+	if r.Version != nil {
+		v["version"] = *r.Version
+	}
+	return v
+}

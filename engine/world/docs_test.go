@@ -31,6 +31,38 @@ func examples(t *testing.T, kind string) (blocks []string) {
 func TestDocs(t *testing.T) {
 	t.Run("paths", docsPaths)
 	t.Run("commit", docsCommit)
+	t.Run("diff", docsDiff)
+}
+
+func docsDiff(t *testing.T) {
+	var example struct {
+		Before, After map[string]any
+		Gives         json.RawMessage
+	}
+	dec := json.NewDecoder(strings.NewReader(examples(t, "diff")[0]))
+	dec.UseNumber()
+	if err := dec.Decode(&example); err != nil {
+		t.Fatal(err)
+	}
+	made := func(m map[string]any) *Document {
+		v, err := protocol.Normalize(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		doc, err := FromValue(v, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return doc
+	}
+	raw, err := json.Marshal(Diff(made(example.Before), made(example.After)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got, want any
+	if json.Unmarshal(raw, &got) != nil || json.Unmarshal(example.Gives, &want) != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %s", raw)
+	}
 }
 
 func docsPaths(t *testing.T) {

@@ -1,6 +1,7 @@
 package world
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
@@ -27,6 +28,15 @@ type Fault struct {
 }
 
 func (f *Fault) Error() string { return f.Message }
+
+// CodeOf is the code of a refusal; invalid for an error that is none.
+func CodeOf(err error) Code {
+	var f *Fault
+	if errors.As(err, &f) {
+		return f.Code
+	}
+	return CodeInvalid
+}
 
 func faultf(code Code, format string, args ...any) *Fault {
 	return &Fault{code, fmt.Sprintf(format, args...)}

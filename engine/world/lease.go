@@ -4,6 +4,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tinylib/msgp/msgp"
+
 	"tavernsim/protocol"
 )
 
@@ -65,7 +67,7 @@ func (l Leases) Acquire(now protocol.Time, want Lease, d time.Duration) (*Leased
 		return nil, faultf(CodeLimit, "lease %q: %d leases are held; the limit is %d", want.ID, len(live), MaxLeases)
 	}
 	for _, h := range live {
-		if h.ID == want.ID || h.Holder == want.Holder {
+		if h.Holder == want.Holder {
 			return nil, faultf(CodeConflict, "lease %q: %q already holds lease %q until %s; release it first", want.ID, h.Holder, h.ID, h.Until)
 		}
 		for _, p := range want.Paths {
@@ -159,4 +161,47 @@ func (l Leases) Check(now protocol.Time, by string, p Path) error {
 		}
 	}
 	return nil
+}
+
+// AppendMsg appends the leases as they are kept: a list of [id, holder, paths,
+// until].
+func (l Leases) AppendMsg(b []byte) []byte {
+	b = msgp.AppendArrayHeader(b, uint32(len(l.held)))
+	for i := range l.held {
+		b = l.held[i].appendMsg(b)
+	}
+	return b
+}
+
+func (h *Lease) appendMsg(b []byte) []byte {
+	b = msgp.AppendArrayHeader(b, 4)
+	b = msgp.AppendArrayHeader(msgp.AppendString(msgp.AppendString(b, h.ID), h.Holder), uint32(len(h.Paths)))
+	for _, p := range h.Paths {
+		b = p.AppendMsg(b)
+	}
+	return appendInt(b, int64(h.Until))
+}
+
+// ReadLeases reads what AppendMsg wrote.
+func ReadLeases(raw protocol.Raw) (l Leases, err error) {
+	r := reader{b: raw}
+	if n, ok := r.list(4); ok && n > 0 {
+		l.held = make([]Lease, n)
+		for i := range l.held {
+			r.lease(&l.held[i])
+		}
+	}
+	return l, r.done("leases")
+}
+
+func (r *reader) lease(h *Lease) {
+	r.array("lease", 4)
+	h.ID, h.Holder = r.text(), r.text()
+	if n, ok := r.list(1); ok {
+		h.Paths = make([]Path, n)
+		for i := range h.Paths {
+			h.Paths[i] = r.path()
+		}
+	}
+	h.Until = protocol.Time(r.int())
 }

@@ -1,10 +1,6 @@
 package world
 
-import (
-	"errors"
-
-	"tavernsim/protocol"
-)
+import "tavernsim/protocol"
 
 // Limits bound a document. A zero field takes the default.
 type Limits struct {
@@ -177,11 +173,7 @@ func (d *decider) refuseAll(rs []Request, culprit int, err error) {
 
 func (d *decider) refuse(r *Request, err error) {
 	f := &Refused{Time: d.now, Version: d.doc.version, Op: r.Op, Path: r.Path, By: r.By,
-		Request: r.ID, Code: CodeInvalid, Message: err.Error(), Cause: r.Cause}
-	var fault *Fault
-	if errors.As(err, &fault) {
-		f.Code = fault.Code
-	}
+		Request: r.ID, Code: CodeOf(err), Message: err.Error(), Cause: r.Cause}
 	d.refused = append(d.refused, f)
 }
 

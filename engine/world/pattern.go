@@ -10,6 +10,16 @@ func ParsePattern(s string) (Pattern, error) {
 	return Pattern(p), err
 }
 
+// Stem is the path up to the first wildcard.
+func (p Pattern) Stem() Path {
+	for i := range p {
+		if p[i].Kind == AnyOne || p[i].Kind == AnyDeep {
+			return Path(p[:i:i])
+		}
+	}
+	return Path(p)
+}
+
 func (p Pattern) String() string { return Path(p).String() }
 
 // Matches reports whether the pattern names exactly this path.

@@ -103,6 +103,6 @@ func factKinds() []string {
 		director.FactStarted, director.FactWaveClosed, director.FactDeferred, director.FactAgentFailed, director.FactActorFailed,
 		director.FactPaused, director.FactResumed, director.FactEnded, director.FactDeadLettered,
 		knowledge.FactWritten, knowledge.FactSuggested, knowledge.FactReviewed, knowledge.FactRefused,
-		"world.committed", "world.refused",
+		"world.committed", "world.refused", "world.granted", "world.leased", "world.released", "state.committed",
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"tavernsim/engine/agent"
 	"tavernsim/engine/expr"
+	"tavernsim/engine/world"
 	"tavernsim/internal/source"
 	"tavernsim/protocol"
 )
@@ -20,6 +21,7 @@ type Profile struct {
 	// Subscriptions of the profile and of its custom_runtime_config.
 	Subscriptions []Subscription
 
+	rules   *world.Rules         // of world writes; nil = it says nothing
 	schema  *jsonSchema          // of the private state; nil = any object
 	runtime *agent.RuntimeConfig // of instances that set none themselves; nil = not asked for yet
 	doc     *source.Document     // while loading
@@ -104,6 +106,10 @@ func (l *loader) linkProfiles(list []*Profile) {
 				at("custom_runtime_config", "subscribed_event_types"), d.CustomRuntimeConfig.SubscribedEventTypes))
 		}
 		l.linkState(p)
+		if d.WorldWritePermissions != nil {
+			rules := l.writeRules(p.doc, at("world_write_permissions"), d.WorldWritePermissions)
+			p.rules = &rules
+		}
 	}
 }
 

@@ -78,6 +78,10 @@ func profileRules() source.Rules {
 		"agent.Profile.custom_runtime_config":         {Section: "§3.1.1", Doc: "Pace and limits; a scene may set single fields of it anew."},
 		"agent.Profile.custom_metadata":               {Section: "§2.2", Doc: "Yours; never checked."},
 
+		"agent.Profile.world_write_permissions": {Section: "§3.6", Doc: "Where in the world its agents may write. Without it everywhere, unless the scene says otherwise."},
+		"agent.WritePermissions.allow":          {Section: "§3.6", MaxItems: 1000, Doc: "Patterns of world paths: only there, and below. Without it everywhere."},
+		"agent.WritePermissions.deny":           {Section: "§3.6", MaxItems: 1000, Doc: "Patterns of world paths: not there, nor below, nor what holds them. Wins over allow."},
+
 		"agent.KnowledgeReference.source_id": {Required: true, Section: "§2.2", Doc: "Id of the knowledge base."},
 		"agent.KnowledgeReference.alias":     {Section: "§2.2", Doc: "The agent's own name for it, unique in the profile. Without it, the source_id."},
 		"agent.KnowledgeReference.access_permissions": {Section: "§2.2", Default: []any{"read"},

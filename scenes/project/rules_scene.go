@@ -15,6 +15,7 @@ func sceneRules() source.Rules {
 		"director.Scene.schema_version":            {Section: "App. B", Enum: schemaVersions(), Doc: "Version of this file format."},
 		"director.Scene.agent_instances":           {Required: true, Section: "§3.1.1", MaxItems: 100_000, Doc: "The agents of the scene. May be empty."},
 		"director.Scene.initial_world_state":       {Section: "§3.1.1", Doc: "The world state at the start."},
+		"director.Scene.world_write_permissions":   {Section: "§3.6", MaxItems: 100_000, Doc: "Where in the world agents may write, by profile id; wins over the profile's own. `*` holds for profiles that have none."},
 		"director.Scene.event_bus_config":          {Section: "§3.1.1", Doc: "The scene's event channel."},
 		"director.Scene.associated_panels":         {Section: "§3.1.1", Doc: "Application panels of the scene."},
 		"director.Scene.scene_lifecycle_workflows": {Section: "§3.1.1", Doc: "Workflows, by id or path, that run at `on_scene_start`, `on_scene_end`, `on_scene_pause`, `on_scene_resume`, or at `on_<event>_event`, where the event is a type with its dots written as underscores."},

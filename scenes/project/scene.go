@@ -23,6 +23,8 @@ type Scene struct {
 	File       string
 	Until      *expr.Program // over world and scene; nil = no such condition
 	Lifecycle  Lifecycle
+	// Permissions of world writes by profile; nil = nothing is forbidden.
+	Permissions *world.Permissions
 
 	entries []*entry
 	doc     *source.Document // while loading
@@ -69,6 +71,7 @@ func (l *loader) linkScenes(list []*Scene) {
 		l.linkInstances(s)
 		l.linkLifecycle(s)
 		l.linkScenePanels(s)
+		s.Permissions = l.permissions(s)
 	}
 }
 

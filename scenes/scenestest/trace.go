@@ -8,8 +8,10 @@ import (
 	"tavernsim/engine/bus"
 	"tavernsim/engine/director"
 	"tavernsim/engine/knowledge"
+	"tavernsim/engine/statecmd"
 	"tavernsim/engine/template"
 	"tavernsim/engine/world"
+	"tavernsim/engine/worldstate"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 )
@@ -104,7 +106,7 @@ func (tr *tracer) text(r protocol.Record) (string, error) {
 	switch {
 	case strings.HasPrefix(r.Kind, "event."):
 		return tr.event(r)
-	case strings.HasPrefix(r.Kind, "world."):
+	case strings.HasPrefix(r.Kind, "world."), r.Kind == worldstate.FactCommitted:
 		return tr.world(r)
 	}
 	f, err := knowledge.DecodeFact(tr.codec, r.Kind, r.Data)
@@ -203,7 +205,7 @@ func (tr *tracer) routed(x *bus.Routed) string {
 }
 
 func (tr *tracer) world(r protocol.Record) (string, error) {
-	f, err := world.ReadFact(r.Kind, r.Data)
+	f, err := worldstate.ReadFact(r.Kind, r.Data)
 	if err != nil {
 		return "", err
 	}
@@ -216,8 +218,31 @@ func (tr *tracer) world(r protocol.Record) (string, error) {
 		return text, nil
 	case *world.Refused:
 		return fmt.Sprintf("refuses %s %s of %s: %s %q at version %d", x.Op, x.Path, x.By, x.Code, x.Message, x.Version), nil
+	case *worldstate.Granted:
+		return fmt.Sprintf("grants %s %s of %s at version %d", x.Op, x.Path, x.By, x.Version), nil
+	case *world.Leased:
+		return fmt.Sprintf("leases %v to %s as %s until %s", x.Lease.Paths, x.Lease.Holder, x.Lease.ID, tr.at(x.Lease.Until)), nil
+	case *world.Released:
+		return fmt.Sprintf("releases %s of %s", x.ID, x.Holder) + tail(when(x.Expired, "expired")), nil
+	case *statecmd.Committed:
+		return commands(x), nil
 	}
 	return r.Kind, nil
+}
+
+// commands shows a batch entry by entry.
+func commands(x *statecmd.Committed) string {
+	text := fmt.Sprintf("commands of %s", x.By) + tail(when(x.Request != "", "%s", x.Request))
+	for _, p := range x.Parts {
+		text += fmt.Sprintf("; %s version %d", p.Document, p.After)
+	}
+	for _, a := range x.Audit {
+		text += fmt.Sprintf("\n    %s %s %s/%s %q", a.Action, a.Key, a.Status, a.Code, a.Message) + tail(when(a.Changed || a.Actor == "system", "%s to %s", show(a.Before), show(a.After)))
+	}
+	for _, w := range x.Warnings {
+		text += fmt.Sprintf("\n    warning %s %q", w.Code, w.Message)
+	}
+	return text
 }
 
 func (tr *tracer) knowledge(f protocol.Fact) string {

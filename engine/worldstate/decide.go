@@ -1,0 +1,201 @@
+package worldstate
+
+import (
+	"cmp"
+
+	"tavernsim/engine/statecmd"
+	"tavernsim/engine/world"
+	"tavernsim/protocol"
+)
+
+// Prefixes of the world's keys. The second is that of the specification: its
+// keys are paths of the world as they stand.
+const (
+	Prefix         = "world."
+	PrefixSaveData = statecmd.DefaultPrefix
+)
+
+// Machine holds the rules of one world.
+type Machine struct {
+	plain  world.Machine
+	engine *statecmd.Engine
+}
+
+// New makes a machine. permissions may be nil.
+func New(maxBytes int, permissions *world.Permissions) (*Machine, error) {
+	engine, err := statecmd.New(statecmd.Settings{
+		Mounts: []statecmd.Mount{
+			{Prefix: Prefix, Document: document},
+			{Prefix: PrefixSaveData, Document: document, Root: world.P("character", "saveData")},
+		},
+		MaxDocument: maxBytes, Permissions: permissions,
+	})
+	return &Machine{world.Machine{Limits: world.Limits{MaxBytes: maxBytes}, Permissions: permissions}, engine}, err
+}
+
+// Decision is what requests led to.
+type Decision struct {
+	Facts []protocol.Fact
+	Next  State
+}
+
+// Decide carries out requests in their order; without any, time alone has
+// passed. It changes nothing that is visible elsewhere.
+func (m *Machine) Decide(s State, now protocol.Time, requests []Request) Decision {
+	d := decider{m: m, now: now, Decision: Decision{Next: s}}
+	d.expire()
+	for len(requests) > 0 {
+		n := 0
+		for n < len(requests) && requests[n].Kind == Change {
+			n++
+		}
+		if n > 0 {
+			d.changes(requests[:n])
+		} else {
+			n = 1
+			d.special(&requests[0])
+		}
+		requests = requests[n:]
+	}
+	return d.Decision
+}
+
+type decider struct {
+	m   *Machine
+	now protocol.Time
+	Decision
+}
+
+func (d *decider) keep(facts ...protocol.Fact) { d.Facts = append(d.Facts, facts...) }
+
+// expire lets time pass: promise 2.
+func (d *decider) expire() {
+	for _, f := range d.Next.leases.Expire(d.now) {
+		d.lease(f)
+	}
+	if at := d.Next.commands.NextExpiry(); at != 0 && at <= d.now {
+		dec := d.m.engine.Advance(d.Next.commands, d.now)
+		d.keep(dec.Facts...)
+		d.Next.commands = dec.Next
+	}
+}
+
+func (d *decider) lease(f protocol.Fact) {
+	d.keep(f)
+	d.Next.leases = d.Next.leases.Apply(f)
+}
+
+// changes makes one commit of neighbouring plain changes.
+func (d *decider) changes(list []Request) {
+	c := world.Commit{Now: d.now, Requests: make([]world.Request, len(list)), Leases: d.Next.leases}
+	for i := range list {
+		c.Requests[i] = list[i].Change
+	}
+	was := d.Next.World()
+	dec := d.m.plain.Decide(was, c)
+	d.keep(dec.Facts...)
+	if n := len(dec.Facts); n > 0 && dec.Next != was {
+		committed := dec.Facts[n-1].(*world.Committed)
+		d.Next.commands = d.m.engine.Adopt(d.Next.commands, document, committed.Changes, dec.Next)
+	}
+	d.grant(list, dec.Facts)
+}
+
+// grant answers those that want to hear of success.
+func (d *decider) grant(list []Request, facts []protocol.Fact) {
+	var refused map[string]bool
+	for i := range list {
+		if !list[i].Always {
+			continue
+		}
+		if refused == nil {
+			refused = refusedIn(facts)
+		}
+		if c := &list[i].Change; !refused[c.ID] {
+			d.keep(d.granted(c, string(c.Op), c.Path))
+		}
+	}
+}
+
+func refusedIn(facts []protocol.Fact) map[string]bool {
+	ids := map[string]bool{}
+	for _, f := range facts {
+		if r, ok := f.(*world.Refused); ok {
+			ids[r.Request] = true
+		}
+	}
+	return ids
+}
+
+func (d *decider) granted(c *world.Request, op string, path world.Path) *Granted {
+	return &Granted{Time: d.now, Version: d.Next.World().Version(), Op: op, Path: path, By: c.By, Request: c.ID}
+}
+
+// special carries out what is no plain change.
+func (d *decider) special(q *Request) {
+	switch q.Kind {
+	case Commands:
+		d.batch(q)
+	case Lock:
+		d.lock(q)
+	case Unlock:
+		d.unlock(q)
+	}
+}
+
+func (d *decider) batch(q *Request) {
+	c := &q.Change
+	dec := d.m.engine.Decide(d.Next.commands, statecmd.Input{
+		Now: d.now, Batch: q.Batch, BatchID: cmp.Or(q.Batch.Options.BatchID, c.ID), TurnID: cmp.Or(q.Batch.Options.TurnID, q.Turn), By: c.By, Profile: c.Profile, Cause: c.Cause,
+		Request: c.ID, Answer: q.Always, Reads: c.Reads, Leases: d.Next.leases,
+	})
+	d.keep(dec.Facts...)
+	d.Next.commands = dec.Next
+}
+
+func (d *decider) lock(q *Request) {
+	want := world.Lease{ID: q.Lease, Holder: q.Change.By, Paths: q.Paths}
+	f, err := d.Next.leases.Acquire(d.now, want, q.For)
+	if err != nil {
+		d.refuse(q, err)
+		return
+	}
+	d.lease(f)
+}
+
+func (d *decider) unlock(q *Request) {
+	f, err := d.Next.leases.Release(d.now, q.Lease, q.Change.By)
+	if err != nil {
+		d.refuse(q, err)
+		return
+	}
+	d.lease(f)
+	if q.Always {
+		d.keep(d.granted(&q.Change, string(Unlock), nil))
+	}
+}
+
+func (d *decider) refuse(q *Request, err error) {
+	c := &q.Change
+	f := &world.Refused{Time: d.now, Version: d.Next.World().Version(), Op: world.Op(q.Kind), By: c.By, Request: c.ID,
+		Code: world.CodeOf(err), Message: err.Error(), Cause: c.Cause}
+	if len(q.Paths) > 0 {
+		f.Path = q.Paths[0]
+	}
+	d.keep(f)
+}
+
+// Apply folds a fact of the service; those of others change nothing. An error
+// means that the fact does not belong to this state.
+func (m *Machine) Apply(s State, f protocol.Fact) (State, error) {
+	var err error
+	switch x := f.(type) {
+	case *world.Committed:
+		s.commands, err = m.engine.ApplyWorld(s.commands, document, x)
+	case *statecmd.Committed:
+		s.commands, err = m.engine.Apply(s.commands, x)
+	case *world.Leased, *world.Released:
+		s.leases = s.leases.Apply(x)
+	}
+	return s, err
+}

@@ -1,0 +1,84 @@
+package worldstate
+
+import (
+	"github.com/tinylib/msgp/msgp"
+
+	"tavernsim/engine/statecmd"
+	"tavernsim/engine/world"
+	"tavernsim/protocol"
+)
+
+// Kinds of the facts that the service keeps, beside those of package world.
+const (
+	FactGranted   = "world.granted"
+	FactCommitted = "state.committed" // decided by package statecmd
+)
+
+// Granted says that a request was carried out whose asker wanted to hear of it.
+// It changes nothing. Version 1 of this fact.
+type Granted struct {
+	Time    protocol.Time
+	Version int64 // of the world afterwards
+	Op      string
+	Path    world.Path
+	By      string
+	Request string
+}
+
+// FactKind implements protocol.Fact.
+func (*Granted) FactKind() string { return FactGranted }
+
+const grantedFields = 6
+
+// AppendMsg implements protocol.Appender.
+func (g *Granted) AppendMsg(b []byte) []byte {
+	b = msgp.AppendArrayHeader(b, grantedFields)
+	b = protocol.AppendInt(protocol.AppendInt(b, int64(g.Time)), g.Version)
+	b = g.Path.AppendMsg(msgp.AppendString(b, g.Op))
+	return msgp.AppendString(msgp.AppendString(b, g.By), g.Request)
+}
+
+// ReadFact decodes any fact of the service by its kind; nil for the kinds of
+// others.
+func ReadFact(kind string, raw protocol.Raw) (protocol.Fact, error) {
+	switch kind {
+	case "world.committed", "world.refused", "world.leased", "world.released":
+		return world.ReadFact(kind, raw)
+	case FactCommitted:
+		return statecmd.ReadCommitted(raw)
+	case FactGranted:
+		return readGranted(raw)
+	}
+	return nil, nil
+}
+
+func readGranted(raw protocol.Raw) (g *Granted, err error) {
+	r := protocol.NewReader(raw, FactGranted, grantedFields)
+	g = &Granted{Time: protocol.Time(r.Int()), Version: r.Int(), Op: r.Word()}
+	if g.Path, err = world.ReadPath(r.Raw()); err != nil {
+		return g, err
+	}
+	g.By, g.Request = r.Word(), r.String()
+	return g, r.End()
+}
+
+// Commit is one step of the document's version.
+type Commit struct {
+	Before, After int64
+	Changes       []world.Change
+}
+
+// CommitOf reads from a fact of the service how it moved the world.
+func CommitOf(f protocol.Fact) (c Commit, ok bool) {
+	switch x := f.(type) {
+	case *world.Committed:
+		return Commit{x.Before, x.After, x.Changes}, true
+	case *statecmd.Committed:
+		for i := range x.Parts {
+			if p := &x.Parts[i]; p.Document == document && p.After != p.Before {
+				return Commit{p.Before, p.After, p.Changes}, true
+			}
+		}
+	}
+	return c, false
+}

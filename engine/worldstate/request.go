@@ -1,0 +1,104 @@
+package worldstate
+
+import (
+	"strings"
+	"time"
+
+	"github.com/tinylib/msgp/msgp"
+
+	"tavernsim/engine/statecmd/command"
+	"tavernsim/engine/world"
+	"tavernsim/protocol"
+)
+
+// Kind tells requests apart.
+type Kind string
+
+const (
+	Change   Kind = ""         // a plain change
+	Commands Kind = "commands" // a batch of state commands
+	Lock     Kind = "lock"     // a lease
+	Unlock   Kind = "unlock"   // the end of one
+)
+
+// Request is one wish of an agent, the scene or a panel.
+type Request struct {
+	Kind Kind
+	// Change is the whole of a plain change; the other kinds use its ID, By,
+	// Profile, Reason, Reads and Cause.
+	Change world.Request
+	Always bool // answer also when it is granted
+
+	Turn  string        // of a batch, for the audit
+	Batch command.Batch // of Commands
+
+	Lease string        // id; of Lock and Unlock
+	Paths []world.Path  // of Lock
+	For   time.Duration // of Lock
+}
+
+const requestFields = 8
+
+// AppendMsg writes the request as it travels. A plain change without wishes
+// travels as package world writes it.
+func (q *Request) AppendMsg(b []byte) []byte {
+	if q.Kind == Change && !q.Always {
+		return q.Change.AppendMsg(b)
+	}
+	b = msgp.AppendArrayHeader(b, requestFields)
+	b = msgp.AppendBool(msgp.AppendString(b, string(q.Kind)), q.Always)
+	b = msgp.AppendString(q.Change.AppendMsg(b), q.Turn)
+	if q.Kind == Commands {
+		b = q.Batch.AppendMsg(b)
+	} else {
+		b = msgp.AppendNil(b)
+	}
+	b = msgp.AppendArrayHeader(msgp.AppendString(b, q.Lease), uint32(len(q.Paths)))
+	for _, p := range q.Paths {
+		b = p.AppendMsg(b)
+	}
+	return protocol.AppendInt(b, int64(q.For))
+}
+
+// ReadRequest reads what AppendMsg wrote. What it holds shares the bytes.
+func ReadRequest(raw protocol.Raw) (q Request, err error) {
+	if n, _, err := msgp.ReadArrayHeaderBytes(raw); err == nil && n != requestFields {
+		q.Change, err = world.ReadRequest(raw)
+		return q, err
+	}
+	r := protocol.NewReader(raw, "world request", requestFields)
+	q.Kind, q.Always = Kind(r.Word()), r.Bool()
+	if q.Change, err = world.ReadRequest(r.Raw()); err != nil {
+		return q, err
+	}
+	q.Turn = r.String()
+	if batch := r.Raw(); batch != nil {
+		if q.Batch, err = command.ReadBatch(batch); err != nil {
+			return q, err
+		}
+	}
+	q.Lease = r.String()
+	for n, _ := r.Count(1); len(q.Paths) < n && r.Err() == nil; {
+		p, err := world.ReadPath(r.Raw())
+		if err != nil {
+			return q, err
+		}
+		q.Paths = append(q.Paths, p)
+	}
+	q.For = time.Duration(r.Int())
+	return q, r.End()
+}
+
+// Foreign finds the first command of a batch whose key has one of the prefixes:
+// a key of another document.
+func Foreign(b *command.Batch, prefixes ...string) (key string, ok bool) {
+	for i := range b.Entries {
+		key := strings.TrimSpace(b.Entries[i].Key)
+		for _, p := range prefixes {
+			if strings.HasPrefix(key, p) {
+				return key, true
+			}
+		}
+	}
+	return "", false
+}

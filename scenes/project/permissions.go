@@ -1,0 +1,63 @@
+package project
+
+import (
+	"slices"
+
+	"tavernsim/engine/agent"
+	"tavernsim/engine/world"
+	"tavernsim/internal/source"
+	"tavernsim/protocol"
+)
+
+// anyProfile stands for every profile without permissions of its own.
+const anyProfile = "*"
+
+// permissions joins what a scene and the profiles say of writing to the world:
+// the scene about the profile, the profile itself, the scene about all.
+func (l *loader) permissions(s *Scene) *world.Permissions {
+	p := world.Permissions{Profiles: map[string]world.Rules{}}
+	for _, id := range protocol.SortedKeys(l.project.profiles) {
+		if own := l.project.profiles[id].rules; own != nil {
+			p.Profiles[id] = *own
+		}
+	}
+	given := s.Definition.WorldWritePermissions
+	for _, id := range protocol.SortedKeys(given) {
+		here := at("world_write_permissions", id)
+		written := given[id]
+		rules := l.writeRules(s.doc, here, &written)
+		if id == anyProfile {
+			p.Default = rules
+			continue
+		}
+		if _, ok := l.project.profiles[id]; !ok {
+			l.fault(s.doc, here, source.Suggest(id, protocol.SortedKeys(l.project.profiles)), "there is no profile %q", id)
+		}
+		p.Profiles[id] = rules
+	}
+	if len(p.Profiles) == 0 && len(given) == 0 {
+		return nil
+	}
+	return &p
+}
+
+// writeRules reads permissions, with a fault at every pattern that is none.
+func (l *loader) writeRules(doc *source.Document, steps []string, w *agent.WritePermissions) world.Rules {
+	if node, n := doc.Root.Find(append(slices.Clone(steps), "allow")...); n == len(steps)+1 && node.Kind == source.List && node.Len() == 0 {
+		l.fault(doc, append(slices.Clone(steps), "allow"), `to forbid every write, deny "**"; else leave allow out`, "an empty list allows nothing and is easily a slip")
+	}
+	return world.Rules{Allow: l.patterns(doc, append(slices.Clone(steps), "allow"), w.Allow), Deny: l.patterns(doc, append(slices.Clone(steps), "deny"), w.Deny)}
+}
+
+func (l *loader) patterns(doc *source.Document, steps []string, texts []string) []world.Pattern {
+	var out []world.Pattern
+	for i, text := range texts {
+		p, err := world.ParsePattern(text)
+		if err != nil {
+			l.fault(doc, append(slices.Clone(steps), at(i)...), "", "%s", err)
+			continue
+		}
+		out = append(out, p)
+	}
+	return out
+}
