@@ -40,7 +40,11 @@ type Options struct {
 	// be nil.
 	Folding func(done, total uint64)
 
-	Model   llm.Provider
+	Model llm.Provider
+	// Effects opens the journal of the scene's effects (effects.JournalID) in the
+	// scene's store. It is called when the model's answers are not free. nil =
+	// calls are not recorded, and made again after a kill.
+	Effects func() (*persistence.Journal, error)
 	System  *actors.System // with the chain of Middleware
 	Metrics *metrics.Scene
 	Log     *slog.Logger
@@ -132,6 +136,9 @@ func (r *Run) launch() error {
 	}
 	if state.Director.Ended != "" {
 		return protocol.Errorf(protocol.KindConflict, "scene %s: the run has ended already (%s); fork it or start another", sc.id, state.Director.Ended)
+	}
+	if err := r.openEffects(state); err != nil {
+		return err
 	}
 	sc.sup = &actors.Supervisor{Failed: r.actorFailed}
 	r.stageSup = &actors.Supervisor{Failed: r.stageFailed}
@@ -258,6 +265,9 @@ func (r *Run) shutdown() {
 		}
 	}
 	sc.calls.Wait()
+	if err := sc.calls.log.Close(); err != nil {
+		sc.log.Warn("effects", "scene", sc.id, "err", err)
+	}
 }
 
 // World is the world as it stands.

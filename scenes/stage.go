@@ -288,6 +288,7 @@ func (st *stage) keptArrived(env *protocol.Envelope) error {
 		return st.journalFailed(a.failure)
 	}
 	st.kept = max(st.kept, a.wave)
+	st.calls.log.Kept(st.kept)
 	st.progress.keep(st.journal.Durable())
 	if st.broken != nil {
 		st.restartBroken()

@@ -236,6 +236,9 @@ func (st *stage) merge(a arrival) error {
 	if int(a.agent) != st.stageOrdinal() {
 		w.turns++
 	}
+	if end.ModelCalls > 0 {
+		st.calls.log.Ended(actor, end.Turn, w.number)
+	}
 	st.measureTurn(a.agent, end)
 	return st.applyTurn(a, end)
 }
@@ -284,6 +287,9 @@ func (st *stage) mergeFailure(a arrival) error {
 		return err
 	}
 	st.measureFailure(a.agent, f.WakeAt == 0)
+	if f.WakeAt == 0 {
+		st.calls.log.GivenUp(st.name(a.agent), st.wave.number)
+	}
 	// One that is given up is restored as well: it hears events, and is asked
 	// for its state at a snapshot.
 	if st.broken == nil {

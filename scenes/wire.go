@@ -144,6 +144,41 @@ func decodeAnswer(codec *protocol.Codec, raw protocol.Raw) (*agent.Answered, err
 	return x, nil
 }
 
+// appendQuestion writes what the model reads of a request: equal questions are
+// equal bytes. Time, chance and who asks do not belong to it.
+func appendQuestion(b []byte, provider string, q *protocol.ModelRequest) []byte {
+	b = msgp.AppendString(msgp.AppendString(b, provider), q.Model)
+	b = msgp.AppendArrayHeader(b, uint32(len(q.Messages)))
+	for i := range q.Messages {
+		m := &q.Messages[i]
+		b = msgp.AppendString(msgp.AppendString(msgp.AppendString(b, string(m.Role)), m.CallID), m.Text)
+		b = msgp.AppendArrayHeader(b, uint32(len(m.Calls)))
+		for k := range m.Calls {
+			b = msgp.AppendString(msgp.AppendString(b, m.Calls[k].ID), m.Calls[k].Tool)
+			b = appendAny(b, m.Calls[k].Params)
+		}
+	}
+	b = msgp.AppendArrayHeader(b, uint32(len(q.Tools)))
+	for i := range q.Tools {
+		b = msgp.AppendString(msgp.AppendString(b, q.Tools[i].Name), q.Tools[i].Description)
+		b = appendAny(b, q.Tools[i].Parameters)
+	}
+	b = msgp.AppendBool(msgp.AppendInt(b, q.MaxTokens), q.JSON)
+	if q.Temperature != nil {
+		b = msgp.AppendFloat64(b, *q.Temperature)
+	}
+	return protocol.AppendStrings(b, q.Stop)
+}
+
+// appendAny writes what a caller took for a value; what is none by its text.
+func appendAny(b []byte, v any) []byte {
+	n, err := protocol.Normalize(v)
+	if err != nil {
+		return msgp.AppendString(b, err.Error())
+	}
+	return protocol.AppendValue(b, n)
+}
+
 func failureOf(err error) (*llm.Failure, bool) {
 	var f *llm.Failure
 	return f, errors.As(err, &f)
