@@ -3,6 +3,7 @@ package llmtest
 import (
 	"context"
 	"fmt"
+	"maps"
 	"sync"
 
 	"tavernsim/llm"
@@ -76,6 +77,13 @@ func (f *Fake) Asked(text string) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.asked[text]
+}
+
+// All is how often each request came, by its last message.
+func (f *Fake) All() map[string]int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return maps.Clone(f.asked)
 }
 
 // Calls is how many requests came.

@@ -27,3 +27,20 @@ func Reencode(kind string, b []byte) ([]byte, error) {
 	}
 	return appendAnswered(nil, &e, answer), nil
 }
+
+// TextOf reads a fact, and the text of the model's answer in it: the third field
+// of how package scenes encodes one.
+func TextOf(r protocol.Record) (e Effect, text string, err error) {
+	e, answer, err := readFact(r)
+	if err != nil || answer == nil {
+		return e, "", err
+	}
+	v, err := answer.Value()
+	if list, ok := v.([]any); ok {
+		text, _ = list[2].(string)
+		if failure := list[len(list)-1].(string); failure != "" {
+			text = failure
+		}
+	}
+	return e, text, err
+}
