@@ -208,6 +208,21 @@ func (c *Crash) Error() string {
 	return text
 }
 
+// DiskFailure is why a scene stopped whose journal takes nothing more. What was
+// kept is safe; whoever runs the scene starts it from the journal when the disk
+// works again.
+type DiskFailure struct {
+	Scene string
+	Cause error // of kind limit when the disk is full
+}
+
+func (f *DiskFailure) Error() string {
+	return "scene " + f.Scene + ": the journal cannot be written: " + f.Cause.Error()
+}
+
+// Unwrap gives the kind.
+func (f *DiskFailure) Unwrap() error { return f.Cause }
+
 func (r *Run) ended(o Outcome) {
 	select {
 	case r.done <- o:

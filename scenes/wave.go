@@ -419,7 +419,7 @@ func (st *stage) keepWave() error {
 	}
 	st.state.Director.CloseWave(*closed, w.time)
 	if _, err := st.journal.CloseWave(st.whenKept(w.number)); err != nil {
-		return st.journalFailed(err.Error())
+		return st.journalFailed(err)
 	}
 	for _, o := range w.observe {
 		st.refs[o.agent].Tell(&protocol.Envelope{Kind: protocol.KindObserve, Type: o.kind, Time: w.time, Wave: w.number, Body: protocol.NewBody(o.data)})

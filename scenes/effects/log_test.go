@@ -165,7 +165,9 @@ func TestJoin(t *testing.T) {
 	defer s.close(t)
 	release, out := make(chan struct{}), make(chan struct{})
 	answers := make(chan string, 9)
-	ask := func(f func(context.Context) (protocol.Raw, error)) { answers <- do(t, s.log, effect("a", 1, 1, "q"), f) }
+	ask := func(f func(context.Context) (protocol.Raw, error)) {
+		answers <- do(t, s.log, effect("a", 1, 1, "q"), f)
+	}
 	go ask(func(context.Context) (protocol.Raw, error) {
 		close(out)
 		<-release
