@@ -140,8 +140,8 @@ func (a *agentShell) ended(facts []protocol.Fact, requests []protocol.Sequenced)
 // through the mailbox.
 func (a *agentShell) ask(c *agent.CallModel) *agent.Answered {
 	c.Model.Scene = a.id
-	begun := time.Now()
 	if a.instant != nil && (a.clock == director.Virtual || c.Wait == 0) {
+		begun := time.Now()
 		answer, err := a.instant.Answer(c.Model)
 		if a.clock == director.Virtual || (answer.Latency == 0 && err == nil) {
 			a.metrics.Model(a.model.Name(), c.Model.Model, string(llm.OutcomeOf(err)), time.Since(begun), answer.Usage)
@@ -152,8 +152,7 @@ func (a *agentShell) ask(c *agent.CallModel) *agent.Answered {
 		a.ctx, a.cancel = context.WithCancel(a.context)
 	}
 	wave := a.wave
-	a.calls.Go(a.ctx, c, func(answer protocol.ModelAnswer, err error) {
-		a.metrics.Model(a.model.Name(), c.Model.Model, string(llm.OutcomeOf(err)), time.Since(begun), answer.Usage)
+	a.calls.Go(a.ctx, a.machine.State.Turn+1, c, func(answer protocol.ModelAnswer, err error) {
 		a.tellAnswer(wave, answeredOf(c.Request, answer, err))
 	})
 	return nil

@@ -48,7 +48,7 @@ func build(p *project.Project, def *project.Scene, journal *persistence.Journal,
 		sc.untilProgram = program
 	}
 	sc.instant, _ = opt.Model.(llm.Instant)
-	sc.calls = newCallRunner(opt.Model, sc.options.ModelCalls)
+	sc.calls = newCallRunner(sc)
 	agents, err := def.Agents(opt.Agents)
 	if err != nil {
 		return nil, err

@@ -9,48 +9,113 @@ import (
 	"tavernsim/engine/agent"
 	"tavernsim/llm"
 	"tavernsim/protocol"
+	"tavernsim/scenes/effects"
 )
 
 // callRunner carries out model calls that take time. A call waits for one of
 // the slots, then for the model; both end when the deliberation is over.
+//
+// What leaves goes through the log of effects: an answer that was kept before a
+// kill is given without a call, and needs no slot.
 type callRunner struct {
 	model llm.Provider
+	codec *protocol.Codec
+	count func(model, outcome string, took time.Duration, u protocol.Usage) // of calls that were made
+	log   *effects.Log                                                      // nil for a model whose answers are free
 	slots chan struct{}
 	queue atomic.Int32 // calls that wait for a slot
 	done  sync.WaitGroup
 }
 
-func newCallRunner(model llm.Provider, slots int) *callRunner {
-	return &callRunner{model: model, slots: make(chan struct{}, slots)}
+func newCallRunner(sc *scene) *callRunner {
+	count := func(model, outcome string, took time.Duration, u protocol.Usage) {
+		sc.metrics.Model(sc.model.Name(), model, outcome, took, u)
+	}
+	return &callRunner{model: sc.model, codec: sc.codec, count: count, slots: make(chan struct{}, sc.options.ModelCalls)}
 }
 
-// Go starts a call; then is called once with its result.
-func (r *callRunner) Go(ctx context.Context, c *agent.CallModel, then func(protocol.ModelAnswer, error)) {
-	r.done.Go(func() { then(r.call(ctx, c)) })
+// Go starts a call of a turn; then is called once with its result.
+func (r *callRunner) Go(ctx context.Context, turn uint64, c *agent.CallModel, then func(protocol.ModelAnswer, error)) {
+	r.done.Go(func() { then(r.call(ctx, turn, c)) })
 }
 
 // call is on a goroutine of its own: a provider that panics would end the
 // process.
-func (r *callRunner) call(ctx context.Context, c *agent.CallModel) (answer protocol.ModelAnswer, err error) {
+func (r *callRunner) call(ctx context.Context, turn uint64, c *agent.CallModel) (answer protocol.ModelAnswer, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = protocol.Errorf(protocol.KindInternal, "model %s: panic: %v", r.model.Name(), p)
 		}
 	}()
+	begun := time.Now()
+	if r.log == nil {
+		err = r.slot(ctx, c, func() (err error) {
+			answer, err = r.complete(ctx, c, begun)
+			return err
+		})
+		return answer, err
+	}
+	e := r.effect(turn, c)
+	raw, found, err := r.log.Find(ctx, e)
+	if !found {
+		err = r.slot(ctx, c, func() (err error) {
+			raw, err = r.log.Do(ctx, e, func(ctx context.Context) (protocol.Raw, error) { return r.record(ctx, c, begun) })
+			return err
+		})
+	}
+	if err != nil {
+		return answer, err
+	}
+	x, err := decodeAnswer(r.codec, raw)
+	if err != nil {
+		return answer, err
+	}
+	return x.Answer, x.Err
+}
+
+// slot runs do when the call's wait is over and a slot is free.
+func (r *callRunner) slot(ctx context.Context, c *agent.CallModel, do func() error) error {
 	if err := wait(ctx, c.Wait); err != nil {
-		return protocol.ModelAnswer{}, err
+		return err
 	}
 	if !r.take(ctx) {
-		return protocol.ModelAnswer{}, llm.Stopped(ctx, r.model.Name())
+		return llm.Stopped(ctx, r.model.Name())
 	}
 	defer func() { <-r.slots }()
+	return do()
+}
+
+func (r *callRunner) complete(ctx context.Context, c *agent.CallModel, begun time.Time) (protocol.ModelAnswer, error) {
 	if c.Model.Timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, c.Model.Timeout)
 		defer cancel()
 	}
-	return r.model.Complete(ctx, c.Model, nil)
+	answer, err := r.model.Complete(ctx, c.Model, nil)
+	r.count(c.Model.Model, string(llm.OutcomeOf(err)), time.Since(begun), answer.Usage)
+	return answer, err
 }
+
+// record makes the call and encodes what became of it. A failure is an answer,
+// too; that the scene stopped meanwhile is none.
+func (r *callRunner) record(ctx context.Context, c *agent.CallModel, begun time.Time) (protocol.Raw, error) {
+	answer, err := r.complete(ctx, c, begun)
+	if err != nil && ctx.Err() != nil {
+		return nil, err
+	}
+	return encodeAnswer(r.codec, answeredOf(c.Request, answer, err))
+}
+
+// effect names a call in the log.
+func (r *callRunner) effect(turn uint64, c *agent.CallModel) *effects.Effect {
+	return &effects.Effect{
+		Agent: c.Model.Agent, Turn: turn, Request: c.Request, Kind: effectModel, To: r.model.Name(),
+		Question: effects.Ask(appendQuestion(nil, r.model.Name(), &c.Model)), MayRepeat: llm.MayRepeat(r.model, c.Model), At: c.Model.Now,
+	}
+}
+
+// effectModel is the kind of effect that a model call is.
+const effectModel = "model"
 
 // take waits for a slot; false = ctx ended first.
 func (r *callRunner) take(ctx context.Context) bool {

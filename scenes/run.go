@@ -40,7 +40,11 @@ type Options struct {
 	// be nil.
 	Folding func(done, total uint64)
 
-	Model   llm.Provider
+	Model llm.Provider
+	// Effects opens the journal of the scene's effects (effects.JournalID) in the
+	// scene's store. It is called when the model's answers are not free. nil =
+	// calls are not recorded, and made again after a kill.
+	Effects func() (*persistence.Journal, error)
 	System  *actors.System // with the chain of Middleware
 	Metrics *metrics.Scene
 	Log     *slog.Logger
@@ -133,6 +137,9 @@ func (r *Run) launch() error {
 	if state.Director.Ended != "" {
 		return protocol.Errorf(protocol.KindConflict, "scene %s: the run has ended already (%s); fork it or start another", sc.id, state.Director.Ended)
 	}
+	if err := r.openEffects(state); err != nil {
+		return err
+	}
 	sc.sup = &actors.Supervisor{Failed: r.actorFailed}
 	r.stageSup = &actors.Supervisor{Failed: r.stageFailed}
 	machines := state.Agents
@@ -201,6 +208,21 @@ func (c *Crash) Error() string {
 	return text
 }
 
+// DiskFailure is why a scene stopped whose journal takes nothing more. What was
+// kept is safe; whoever runs the scene starts it from the journal when the disk
+// works again.
+type DiskFailure struct {
+	Scene string
+	Cause error // of kind limit when the disk is full
+}
+
+func (f *DiskFailure) Error() string {
+	return "scene " + f.Scene + ": the journal cannot be written: " + f.Cause.Error()
+}
+
+// Unwrap gives the kind.
+func (f *DiskFailure) Unwrap() error { return f.Cause }
+
 func (r *Run) ended(o Outcome) {
 	select {
 	case r.done <- o:
@@ -258,6 +280,9 @@ func (r *Run) shutdown() {
 		}
 	}
 	sc.calls.Wait()
+	if err := sc.calls.log.Close(); err != nil {
+		sc.log.Warn("effects", "scene", sc.id, "err", err)
+	}
 }
 
 // World is the world as it stands.

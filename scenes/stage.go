@@ -87,7 +87,7 @@ type stopping struct {
 func (st *stage) Receive(env *protocol.Envelope) error {
 	err := st.receive(env)
 	if err != nil && st.journal.Err() != nil {
-		return st.journalFailed(st.journal.Err().Error())
+		return st.journalFailed(st.journal.Err())
 	}
 	return err
 }
@@ -291,10 +291,11 @@ func (st *stage) keptArrived(env *protocol.Envelope) error {
 	if err != nil {
 		return err
 	}
-	if a.failure != "" {
+	if a.failure != nil {
 		return st.journalFailed(a.failure)
 	}
 	st.kept = max(st.kept, a.wave)
+	st.calls.log.Kept(st.kept)
 	st.progress.keep(st.journal.Durable())
 	if st.broken != nil {
 		st.restartBroken()
@@ -311,11 +312,12 @@ func (st *stage) keptArrived(env *protocol.Envelope) error {
 
 // journalFailed: nothing can be kept any more, so nothing more may happen. What
 // was answered is safe; the run is resumed once the cause is gone.
-func (st *stage) journalFailed(why string) error {
+func (st *stage) journalFailed(cause error) error {
 	if st.phase == phaseDone {
 		return nil
 	}
-	st.stopping = stopping{reason: director.StoppedByInterrupt, kept: true, err: protocol.Errorf(protocol.KindTransient, "scene %s: the journal cannot be written: %s", st.id, why)}
+	st.metrics.JournalFailed()
+	st.stopping = stopping{reason: director.StoppedByInterrupt, kept: true, err: &DiskFailure{Scene: st.id, Cause: cause}}
 	return st.finish()
 }
 

@@ -237,6 +237,9 @@ func (st *stage) merge(a arrival) error {
 	if int(a.agent) != st.stageOrdinal() {
 		w.turns++
 	}
+	if end.ModelCalls > 0 {
+		st.calls.log.Ended(actor, end.Turn, w.number)
+	}
 	st.measureTurn(a.agent, end)
 	return st.applyTurn(a, end)
 }
@@ -285,6 +288,9 @@ func (st *stage) mergeFailure(a arrival) error {
 		return err
 	}
 	st.measureFailure(a.agent, f.WakeAt == 0)
+	if f.WakeAt == 0 {
+		st.calls.log.GivenUp(st.name(a.agent), st.wave.number)
+	}
 	// One that is given up is restored as well: it hears events, and is asked
 	// for its state at a snapshot.
 	if st.broken == nil {
@@ -418,7 +424,7 @@ func (st *stage) keepWave() error {
 	}
 	st.state.Director.CloseWave(*closed, w.time)
 	if _, err := st.journal.CloseWave(st.whenKept(w.number)); err != nil {
-		return st.journalFailed(err.Error())
+		return st.journalFailed(err)
 	}
 	for _, o := range w.observe {
 		st.refs[o.agent].Tell(&protocol.Envelope{Kind: protocol.KindObserve, Type: o.kind, Time: w.time, Wave: w.number, Body: protocol.NewBody(o.data)})

@@ -65,21 +65,28 @@ func (r *requestReader) next(n int) ([]protocol.Raw, error) {
 // keptAnswer says what became of a wave on its way to the disk.
 type keptAnswer struct {
 	wave    uint64
-	failure string
+	failure error
 }
 
 func appendKept(wave uint64, err error) protocol.Raw {
 	b := msgp.AppendUint64(nil, wave)
 	if err == nil {
-		return msgp.AppendString(b, "")
+		return msgp.AppendString(msgp.AppendString(b, ""), "")
 	}
-	return msgp.AppendString(b, err.Error())
+	return msgp.AppendString(msgp.AppendString(b, string(protocol.KindOf(err))), err.Error())
 }
 
 func readKept(b protocol.Raw) (a keptAnswer, err error) {
 	var rest []byte
+	var kind, text string
 	if a.wave, rest, err = msgp.ReadUint64Bytes(b); err == nil {
-		a.failure, _, err = msgp.ReadStringBytes(rest)
+		kind, rest, err = msgp.ReadStringBytes(rest)
+	}
+	if err == nil {
+		text, _, err = msgp.ReadStringBytes(rest)
+	}
+	if text != "" {
+		a.failure = &protocol.Error{Kind: protocol.ErrorKind(kind), Message: text}
 	}
 	return a, err
 }
@@ -142,6 +149,41 @@ func decodeAnswer(codec *protocol.Codec, raw protocol.Raw) (*agent.Answered, err
 		x.Err = &protocol.Error{Kind: a.ErrorKind, Message: a.Error}
 	}
 	return x, nil
+}
+
+// appendQuestion writes what the model reads of a request: equal questions are
+// equal bytes. Time, chance and who asks do not belong to it.
+func appendQuestion(b []byte, provider string, q *protocol.ModelRequest) []byte {
+	b = msgp.AppendString(msgp.AppendString(b, provider), q.Model)
+	b = msgp.AppendArrayHeader(b, uint32(len(q.Messages)))
+	for i := range q.Messages {
+		m := &q.Messages[i]
+		b = msgp.AppendString(msgp.AppendString(msgp.AppendString(b, string(m.Role)), m.CallID), m.Text)
+		b = msgp.AppendArrayHeader(b, uint32(len(m.Calls)))
+		for k := range m.Calls {
+			b = msgp.AppendString(msgp.AppendString(b, m.Calls[k].ID), m.Calls[k].Tool)
+			b = appendAny(b, m.Calls[k].Params)
+		}
+	}
+	b = msgp.AppendArrayHeader(b, uint32(len(q.Tools)))
+	for i := range q.Tools {
+		b = msgp.AppendString(msgp.AppendString(b, q.Tools[i].Name), q.Tools[i].Description)
+		b = appendAny(b, q.Tools[i].Parameters)
+	}
+	b = msgp.AppendBool(msgp.AppendInt(b, q.MaxTokens), q.JSON)
+	if q.Temperature != nil {
+		b = msgp.AppendFloat64(b, *q.Temperature)
+	}
+	return protocol.AppendStrings(b, q.Stop)
+}
+
+// appendAny writes what a caller took for a value; what is none by its text.
+func appendAny(b []byte, v any) []byte {
+	n, err := protocol.Normalize(v)
+	if err != nil {
+		return msgp.AppendString(b, err.Error())
+	}
+	return protocol.AppendValue(b, n)
 }
 
 func failureOf(err error) (*llm.Failure, bool) {

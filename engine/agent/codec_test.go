@@ -137,8 +137,8 @@ func TestFactsAreTheCodecsBytes(t *testing.T) {
 
 func FuzzReadFact(f *testing.F) {
 	codec := protocol.NewCodec()
-	kinds := []string{FactTurnEnded, FactStateUpdated, FactCallMade, FactModelAnswered, FactSaid, FactGoalsUpdated, FactReflected}
-	for i, x := range []protocol.Fact{&TurnEnded{}, &StateUpdated{Value: protocol.Encode("x")}, &CallMade{Tool: "t"}, &ModelAnswered{}, &Said{Text: "x"}, &GoalsUpdated{}, &Reflected{}} {
+	kinds := []string{FactTurnEnded, FactStateUpdated, FactCallMade, FactModelAnswered, FactSaid, FactGoalsUpdated, FactReflected, FactUnknown}
+	for i, x := range []protocol.Fact{&TurnEnded{}, &StateUpdated{Value: protocol.Encode("x")}, &CallMade{Tool: "t"}, &ModelAnswered{}, &Said{Text: "x"}, &GoalsUpdated{}, &Reflected{}, &OutcomeUnknown{Effect: "model"}} {
 		raw, _ := codec.Marshal(x)
 		f.Add(i, []byte(raw))
 	}

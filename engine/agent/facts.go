@@ -16,6 +16,7 @@ const (
 	FactSaid          = "agent.said"
 	FactGoalsUpdated  = "agent.goals_updated"
 	FactReflected     = "agent.reflected"
+	FactUnknown       = "agent.outcome_unknown"
 )
 
 // Outcome of a deliberation.
@@ -141,6 +142,15 @@ type Reflected struct {
 	Error    string
 }
 
+// OutcomeUnknown says that an effect was asked for, that the process ended
+// before its result was kept, and that it must not be asked for again. The next
+// deliberation is told.
+type OutcomeUnknown struct {
+	Effect  string // "model"; a tool's name
+	Request int64  // its number in the deliberation
+	Error   string
+}
+
 // FactKind implementations.
 func (TurnEnded) FactKind() string     { return FactTurnEnded }
 func (StateUpdated) FactKind() string  { return FactStateUpdated }
@@ -149,6 +159,9 @@ func (ModelAnswered) FactKind() string { return FactModelAnswered }
 func (Said) FactKind() string          { return FactSaid }
 func (GoalsUpdated) FactKind() string  { return FactGoalsUpdated }
 func (Reflected) FactKind() string     { return FactReflected }
+
+// FactKind implements protocol.Fact.
+func (OutcomeUnknown) FactKind() string { return FactUnknown }
 
 // ReadCall reads of a CallMade what is counted, without decoding the rest.
 func ReadCall(data protocol.Raw) (tool string, status protocol.CallStatus, err error) {
@@ -179,6 +192,9 @@ func ReadFact(codec *protocol.Codec, kind string, data protocol.Raw) (protocol.F
 		return f, codec.Unmarshal(data, f)
 	case FactReflected:
 		f := &Reflected{}
+		return f, codec.Unmarshal(data, f)
+	case FactUnknown:
+		f := &OutcomeUnknown{}
 		return f, codec.Unmarshal(data, f)
 	}
 	return nil, nil

@@ -128,6 +128,9 @@ func (t *Turn) noteModel(a *Answered) {
 		t.end.ModelFailed++
 	}
 	t.facts = append(t.facts, f)
+	if protocol.KindOf(a.Err) == protocol.KindUnknownOutcome {
+		t.facts = append(t.facts, &OutcomeUnknown{Effect: "model", Request: int64(a.Request), Error: f.Error})
+	}
 }
 
 // encodeCalls writes a list of {params, tool}, as the value would be written.

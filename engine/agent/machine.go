@@ -170,6 +170,8 @@ func (m *Machine) Apply(f protocol.Fact, at protocol.Time) error {
 		if x.Observe { // the limit is kept when the turn ends: what it was shown comes first, and goes first
 			m.State.observations = append(m.State.observations, callObservation(x, at))
 		}
+	case *OutcomeUnknown:
+		m.State.observations = append(m.State.observations, unknownObservation(x, at))
 	case *TurnEnded:
 		m.applyTurn(x, at)
 	}
@@ -228,4 +230,8 @@ func callObservation(f *CallMade, at protocol.Time) Observation {
 		v["error"] = f.Error
 	}
 	return Observation{Time: at, Kind: "call_result", Value: v}
+}
+
+func unknownObservation(f *OutcomeUnknown, at protocol.Time) Observation {
+	return Observation{Time: at, Kind: "unknown_outcome", Value: map[string]any{"effect": f.Effect, "request": f.Request, "error": f.Error}}
 }

@@ -397,3 +397,32 @@ func (s *spaces) Get() *Space {
 	return &Space{}
 }
 func (s *spaces) Put(x *Space) { s.free = append(s.free, x) }
+
+// A request whose outcome nobody knows fails like any other and is a fact of its
+// own: the next deliberation is told, once.
+func TestUnknownOutcomeIsObserved(t *testing.T) {
+	m := machine(t, asks(1))
+	answer := func(at uint64, a Answered) protocol.Decision {
+		d, err := m.Decide(wake(t, at))
+		if err == nil {
+			a.Request = d.Effects[0].(*CallModel).Request
+			d, err = m.Decide(&a)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	d := answer(1, Answered{Err: protocol.Errorf(protocol.KindUnknownOutcome, "nobody knows")})
+	if got, ok := d.Facts[1].(*OutcomeUnknown); !ok || *got != (OutcomeUnknown{Effect: "model", Request: 1, Error: "nobody knows"}) {
+		t.Fatalf("%+v", d.Facts[1])
+	}
+	apply(t, m, d, 1)
+	if got := seen(m); got != "unknown_outcome failure" {
+		t.Errorf("observations %q", got)
+	}
+	apply(t, m, answer(2, Answered{Answer: protocol.ModelAnswer{Text: "x", Finish: protocol.FinishStop}}), 2)
+	if got := seen(m); got != "" {
+		t.Errorf("it is shown twice: %q", got)
+	}
+}

@@ -41,7 +41,7 @@ type Utterance struct {
 // Observation is what became of something the agent did or asked for.
 type Observation struct {
 	Time  protocol.Time
-	Kind  string // call_result, world_refused, knowledge_refused, failure, restart, inbox_overflow
+	Kind  string // call_result, world_refused, knowledge_refused, failure, restart, inbox_overflow, unknown_outcome
 	Value any    // a value
 }
 

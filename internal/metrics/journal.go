@@ -14,6 +14,7 @@ type journalVecs struct {
 	commit             map[persistence.Durability]prometheus.Observer
 	lag                prometheus.Observer
 	wait               prometheus.Counter
+	failures           prometheus.Counter
 	snapshots          closed
 	snapshotTook       prometheus.Observer
 	snapshotSize       prometheus.Gauge
@@ -33,12 +34,17 @@ func (s *Set) makeJournal() {
 	}
 	j.lag = s.histogram("journal_wave_lag_seconds", "From the close of a wave until it and all before it are durable.", seconds()).WithLabelValues()
 	j.wait = s.one("journal_wait_seconds_total", "Time that scenes waited because the disk was behind.")
+	j.failures = s.one("journal_failures_total", "Scenes that stopped because their journal could not be written.")
 	j.snapshots = newClosed(s.counter("snapshots_total", "Snapshots.", "outcome"), []string{"ok", "failed"})
 	j.snapshotTook = s.histogram("snapshot_duration_seconds", "Time to write a snapshot.", seconds()).WithLabelValues()
 	j.snapshotSize = s.gauge("snapshot_last_size_bytes", "Size of the newest snapshot.").WithLabelValues()
 	s.replayed = s.one("replay_events_total", "Facts folded from a journal: the only thing that a replay counts.")
 	s.diverged = s.one("replay_divergences_total", "Replays and repetitions whose digest was not the expected one.")
 }
+
+// JournalFailed counts a scene that stopped because its journal could not be
+// written.
+func (s *Set) JournalFailed() { s.journal.failures.Inc() }
 
 // Journal observes a store; give it to persistence.Options. Sync is the store's
 // durability, as in persistence.Options.

@@ -16,7 +16,8 @@ const operation = "chat"
 func tokenTypes() []string { return []string{"input", "output", "cache_read", "reasoning"} }
 
 type modelVecs struct {
-	known *cache[modelKey, modelSeries]
+	known   *cache[modelKey, modelSeries]
+	effects *cache[string, closed]
 }
 
 type modelKey struct{ provider, model string }
@@ -32,6 +33,12 @@ func (s *Set) makeModels() {
 	requests := s.counter("llm_requests_total", "Model requests that ended.", "provider", "model", "operation", "outcome")
 	took := s.histogram("llm_request_duration_seconds", "Wall time of a model request, with its wait for a slot.", modelSeconds(), "provider", "model", "operation")
 	tokens := s.counter("llm_tokens_total", "Tokens that were read and written by models.", "provider", "model", "token_type")
+	effects := s.counter("effects_total", "Requests to the outside, by what became of them: requested and answered are the ordinary way, reused answers were kept before a kill, repeated ones were not, the outcome of unknown ones may not be asked for again.", "effect", "outcome")
+	s.models.effects = newCache(s, "effect", overflowed, func(kind string) *closed {
+		c := newClosed(effects, []string{"requested", "answered", "repeated", "reused", "joined", "unknown"}, kind)
+		return &c
+	})
+	s.models.effects.get("model")
 	outcomes := texts(llm.OutcomeOK, llm.OutcomeRateLimited, llm.OutcomeTimeout, llm.OutcomeServerError, llm.OutcomeBadOutput,
 		llm.OutcomeBadRequest, llm.OutcomeBudget, llm.OutcomeCancelled, llm.OutcomeClosed)
 	s.models.known = newCache(s, "model", modelKey{overflowed, overflowed}, func(k modelKey) *modelSeries {
@@ -60,6 +67,9 @@ func (s *Set) Model(provider, model, outcome string, took time.Duration, u proto
 		}
 	}
 }
+
+// Effect counts a step of a request that is recorded.
+func (s *Set) Effect(kind, outcome string) { s.models.effects.get(kind).inc(outcome) }
 
 func (s *Set) model(provider, model string) *modelSeries {
 	if model == "" {

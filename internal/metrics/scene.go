@@ -29,6 +29,9 @@ type Scene struct {
 // Scene returns the counters of a scene that is starting.
 func (s *Set) Scene(id string) *Scene {
 	sc := &Scene{Set: s, series: s.time.byScene.get(id)}
+	if before := s.lives.replace(id, sc); before != nil {
+		before.leave()
+	}
 	s.time.scenes[SceneStarting].Inc()
 	s.time.transitions[SceneStarting].inc("ok")
 	return sc
@@ -167,6 +170,45 @@ func (s *Scene) Became(to SceneState) {
 
 // CouldNot counts a transition that did not happen: the scene stays what it is.
 func (s *Scene) CouldNot(to SceneState) { s.time.transitions[to].inc("failed") }
+
+// leave forgets a life that ended without the scene's end: the next one counts.
+func (s *Scene) leave() {
+	s.mu.Lock()
+	state := s.state
+	s.mu.Unlock()
+	if state == SceneFailed || state == SceneWaiting {
+		s.Forget()
+	}
+}
+
+// Waits moves a scene that failed into the state waiting.
+func (s *Set) Waits(id string) {
+	if sc := s.lives.get(id); sc != nil {
+		sc.Became(SceneWaiting)
+	}
+}
+
+// lives holds the newest life of each scene.
+type lives struct {
+	mu   sync.Mutex
+	byID map[string]*Scene
+}
+
+func (l *lives) replace(id string, sc *Scene) (before *Scene) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.byID == nil {
+		l.byID = map[string]*Scene{}
+	}
+	before, l.byID[id] = l.byID[id], sc
+	return before
+}
+
+func (l *lives) get(id string) *Scene {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.byID[id]
+}
 
 // Forget takes the scene out of simd_scenes. Its counters stay: Prometheus
 // never wants to see one vanish.

@@ -29,6 +29,7 @@ type Set struct {
 	replayed prometheus.Counter
 	diverged prometheus.Counter
 	watched  *watched
+	lives    lives
 
 	why atomic.Pointer[string] // not ready; nil = ready
 }

@@ -19,11 +19,12 @@ const (
 	SceneEnded                         // for good
 	SceneInterrupted                   // stopped so that it can be resumed
 	SceneFailed                        // stopped by an error
+	SceneWaiting                       // for the disk: it goes on when that can be written again
 	sceneStates
 )
 
 func (s SceneState) String() string {
-	return [...]string{"starting", "running", "paused", "ended", "interrupted", "failed"}[s]
+	return [...]string{"starting", "running", "paused", "ended", "interrupted", "failed", "waiting"}[s]
 }
 
 // Phase is a part of a wave.
@@ -98,7 +99,7 @@ func (s *Set) makeFacts() {
 
 func factKinds() []string {
 	return []string{
-		agent.FactTurnEnded, agent.FactStateUpdated, agent.FactCallMade, agent.FactModelAnswered, agent.FactSaid, agent.FactGoalsUpdated, agent.FactReflected,
+		agent.FactTurnEnded, agent.FactStateUpdated, agent.FactCallMade, agent.FactModelAnswered, agent.FactSaid, agent.FactGoalsUpdated, agent.FactReflected, agent.FactUnknown,
 		bus.FactRouted, bus.FactRefused, bus.FactSubscription,
 		director.FactStarted, director.FactWaveClosed, director.FactDeferred, director.FactAgentFailed, director.FactActorFailed,
 		director.FactPaused, director.FactResumed, director.FactEnded, director.FactDeadLettered,

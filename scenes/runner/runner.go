@@ -38,6 +38,7 @@ import (
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes"
+	"tavernsim/scenes/effects"
 	"tavernsim/scenes/project"
 	"tavernsim/scenes/traces"
 )
@@ -326,6 +327,7 @@ func (r *Runner) startScene(def *project.Scene, opt Options) error {
 		Seed: s.Seed, Clock: r.Manifest.Clocks[id], Agents: opt.Agents, Stop: stopOf(def, opt), Until: opt.Until,
 		SnapshotFacts: opt.SnapshotFacts, ProjectHash: r.Manifest.ProjectHash, Model: model, System: r.system,
 		Metrics: counts, Log: r.log, Latency: s.latency, Crashes: opt.Crashes[id],
+		Effects: func() (*persistence.Journal, error) { return r.store.Journal(effects.JournalID(id)) },
 	})
 	if err != nil {
 		counts.CouldNot(metrics.SceneRunning)

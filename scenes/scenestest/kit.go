@@ -29,8 +29,10 @@ import (
 	"tavernsim/llm"
 	"tavernsim/llm/scripted"
 	"tavernsim/persistence"
+	"tavernsim/persistence/pebbledb"
 	"tavernsim/protocol"
 	"tavernsim/scenes"
+	"tavernsim/scenes/effects"
 	"tavernsim/scenes/project"
 	"tavernsim/scenes/traces"
 )
@@ -93,6 +95,8 @@ type Settings struct {
 	Durability persistence.Durability
 	// InterruptAt interrupts the run as soon as this wave is durable; 0 = never.
 	InterruptAt uint64
+	// FS replaces the operating system's; nil = that.
+	FS pebbledb.FS
 	// Kept is told of every durable wave, on the journal's goroutine.
 	Kept func(persistence.Wave)
 }
@@ -120,7 +124,7 @@ func (s *Scene) Start(set Settings) (*Running, error) { return s.StartWith(set) 
 // StartWith is Start with options that settings do not have.
 func (s *Scene) StartWith(set Settings, change ...func(*scenes.Options)) (*Running, error) {
 	w := &watcher{set: &set}
-	store, err := persistence.Open(s.Dir, persistence.Options{BatchFacts: set.BatchFacts, Durability: set.Durability, Observer: w, MemTableSize: 1 << 20, Traces: traces.Rule()})
+	store, err := persistence.Open(s.Dir, persistence.Options{BatchFacts: set.BatchFacts, Durability: set.Durability, Observer: w, MemTableSize: 1 << 20, Traces: traces.Rule(), FS: set.FS})
 	if err != nil {
 		return nil, err
 	}
@@ -135,6 +139,9 @@ func (s *Scene) StartWith(set Settings, change ...func(*scenes.Options)) (*Runni
 		var opt scenes.Options
 		if opt, err = s.options(set); err == nil {
 			opt.System = r.system
+			opt.Effects = func() (*persistence.Journal, error) {
+				return store.Journal(effects.JournalID(s.Def.Definition.ID))
+			}
 			for _, f := range change {
 				f(&opt)
 			}
@@ -292,7 +299,10 @@ type watcher struct {
 func (w *watcher) BlockStored(string, int, int, int)                 {}
 func (w *watcher) Waited(string, time.Duration)                      {}
 func (w *watcher) SnapshotSaved(string, int64, time.Duration, error) {}
-func (w *watcher) WaveKept(_ string, k persistence.Wave, _, _ time.Duration) {
+func (w *watcher) WaveKept(id string, k persistence.Wave, _, _ time.Duration) {
+	if _, other := effects.SceneOf(id); other {
+		return
+	}
 	if w.set.Kept != nil {
 		w.set.Kept(k)
 	}

@@ -129,6 +129,8 @@ func (tr *tracer) agent(f protocol.Fact) string {
 		return fmt.Sprintf("goal %s %s %v %q", x.Goal.ID, x.Goal.Status, x.Goal.Priority, x.Goal.Description) + tail(when(x.Removed, "removed"))
 	case *agent.Reflected:
 		return fmt.Sprintf("reflected %s %q", x.Workflow, x.Reason) + tail(when(x.Error != "", "error %q", x.Error))
+	case *agent.OutcomeUnknown:
+		return fmt.Sprintf("unknown outcome of %s %d: %q", x.Effect, x.Request, x.Error)
 	case *agent.TurnEnded:
 		return tr.turn(x)
 	}

@@ -1,0 +1,48 @@
+package scenes
+
+import (
+	"math"
+
+	"tavernsim/protocol"
+	"tavernsim/scenes/effects"
+)
+
+// openEffects opens the log of effects, where the model's answers are worth it:
+// one that answers at once answers the same again.
+func (r *Run) openEffects(state *State) error {
+	sc := r.scene
+	if sc.instant != nil || sc.options.Effects == nil {
+		return nil
+	}
+	journal, err := sc.options.Effects()
+	if err != nil {
+		return err
+	}
+	sc.calls.log, err = effects.Open(journal, effects.Options{
+		Ended: state.lastTurn(), Failed: r.effectsFailed, Observe: sc.metrics.Effect,
+	})
+	return err
+}
+
+// lastTurn tells of each agent the last turn whose end is durable.
+func (s *State) lastTurn() func(agent string) uint64 {
+	turns := make([]uint64, len(s.Agents))
+	for o, m := range s.Agents {
+		turns[o] = m.State.Turn
+		if s.Director.GaveUp(uint32(o)) {
+			turns[o] = math.MaxUint64
+		}
+	}
+	return func(agent string) uint64 {
+		if o, ok := s.scene.ordinal(agent); ok {
+			return turns[o]
+		}
+		return math.MaxUint64
+	}
+}
+
+// effectsFailed: no answer comes any more to those who wait for one, so the
+// scene must hear of it.
+func (r *Run) effectsFailed(err error) {
+	r.scene.stage.Tell(&protocol.Envelope{Kind: protocol.KindAnswer, Body: protocol.NewBody(appendKept(0, err))})
+}

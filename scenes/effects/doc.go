@@ -1,0 +1,39 @@
+// Package effects keeps what a scene asked of the outside and what it was
+// answered, so that a kill does not make it ask twice: a request is durable
+// before it leaves, its answer before anybody hears it.
+//
+// A deliberation in flight is volatile. After a kill it begins again, from the
+// same inbox and with the same chance, and comes to the same requests; it finds
+// the answers of the first time here. What stands in the log is no fact of the
+// scene: it is not in the digest, nothing is folded from it, and when the turn
+// that asked is durable it means nothing any more and is dropped.
+//
+// You hold a [Log], made by [Open] on a journal of its own ([JournalID]) in the
+// scene's store, so that it has the scene's durability and shares its commits.
+// You call [Log.Do] around everything that leaves, [Log.Ended] when a turn is
+// merged, [Log.Kept] when a wave is durable, and owe Close after the last Do
+// has returned. A nil Log keeps nothing and is for scenes whose effects are
+// instant and free.
+//
+// # Promises
+//
+//  1. Do carries an effect out only after its request is durable, and returns
+//     an answer only after that is durable.
+//  2. The same request of the same turn (agent, turn, number, question) is
+//     carried out once if its answer was kept: later ones get that answer.
+//     While the first is still out, they wait for it.
+//  3. A request without an answer is carried out again only if it was said, when
+//     it was made, that it may be repeated. Otherwise Do fails with
+//     protocol.KindUnknownOutcome: a place that was taken by a request which
+//     must not be repeated is never asked a second time, whatever is asked in it.
+//  4. A request whose question is another one than the log's is a new request,
+//     where the old one may be repeated.
+//  5. When the log cannot be written, [Options.Failed] is told once and no Do
+//     returns before its context ends: nothing acts on what is not kept.
+//  6. What is dead is dropped in steps of [Options.DropBytes]; memory is some
+//     hundred bytes per request of an open turn, not the answers.
+//
+// # Not here
+//
+// Limits, time-outs and retries of calls; what is asked.
+package effects

@@ -1,0 +1,46 @@
+package effects
+
+import (
+	"tavernsim/persistence"
+	"tavernsim/protocol"
+)
+
+// Span is what the journal of a log begins and ends with.
+func (l *Log) Span() (durable, begin persistence.Wave) {
+	return l.journal.Durable(), l.journal.Begin()
+}
+
+// Samples are encoded facts.
+func Samples() []protocol.Raw {
+	e := &Effect{Agent: "elara", Turn: 7, Request: 1, Kind: "model", To: "fake", Question: Ask([]byte("q")), MayRepeat: true}
+	return []protocol.Raw{appendRequested(nil, e), appendAnswered(nil, e, protocol.Encode("Good day."))}
+}
+
+// Reencode reads a fact and writes it again.
+func Reencode(kind string, b []byte) ([]byte, error) {
+	e, answer, err := readFact(protocol.Record{Kind: kind, Data: b})
+	if err != nil {
+		return nil, err
+	}
+	if kind == FactRequested {
+		return appendRequested(nil, &e), nil
+	}
+	return appendAnswered(nil, &e, answer), nil
+}
+
+// TextOf reads a fact, and the text of the model's answer in it: the third field
+// of how package scenes encodes one.
+func TextOf(r protocol.Record) (e Effect, text string, err error) {
+	e, answer, err := readFact(r)
+	if err != nil || answer == nil {
+		return e, "", err
+	}
+	v, err := answer.Value()
+	if list, ok := v.([]any); ok {
+		text, _ = list[2].(string)
+		if failure := list[len(list)-1].(string); failure != "" {
+			text = failure
+		}
+	}
+	return e, text, err
+}

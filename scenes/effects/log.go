@@ -1,0 +1,258 @@
+package effects
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+
+	"tavernsim/persistence"
+	"tavernsim/protocol"
+)
+
+// Options of a log.
+type Options struct {
+	// Ended is the last turn of an agent whose end was durable when the log was
+	// opened; what it and the turns before it asked is dead.
+	Ended func(agent string) uint64
+	// Failed hears, once and on a goroutine of the log, why nothing is kept any
+	// more. It must be quick. May be nil.
+	Failed func(error)
+	// Observe hears what became of each request: requested, repeated, reused,
+	// joined or unknown, and answered. May be nil.
+	Observe func(kind, outcome string)
+	// DropBytes is how many bytes of facts may come before what is dead is
+	// dropped; 0 = 16 MiB.
+	DropBytes uint64
+}
+
+const (
+	defaultDropBytes = 16 << 20
+	maxBatch         = 1024 // facts of one commit
+)
+
+// Log is the open log of one scene.
+//
+// Every Do runs on its caller's goroutine. Facts go through in to the log's own
+// goroutine, which appends what has come together and closes a wave over it: one
+// commit for all agents that ask at that moment.
+type Log struct {
+	opts    Options
+	journal *persistence.Journal
+	in      chan *entry
+	running sync.WaitGroup
+	failed  atomic.Bool
+	dropped uint64 // bytes of the journal at the last drop; owned by the log's goroutine
+
+	mu    sync.Mutex // guards what follows
+	table table
+}
+
+// entry is a fact on its way into the journal.
+type entry struct {
+	effect *Effect
+	kind   string
+	data   []byte
+	seq    uint64
+	kept   chan error // gets one element, unless the log fails first
+}
+
+// flight is a request that is out.
+type flight struct {
+	landed chan struct{} // closed when answer or err is set
+	answer protocol.Raw
+	err    error
+}
+
+// Open takes the journal of a scene's effects, reads what it holds of open turns,
+// and owns it from then on.
+func Open(journal *persistence.Journal, opts Options) (*Log, error) {
+	if opts.DropBytes == 0 {
+		opts.DropBytes = defaultDropBytes
+	}
+	if opts.Observe == nil {
+		opts.Observe = func(string, string) {}
+	}
+	l := &Log{opts: opts, journal: journal, in: make(chan *entry), table: newTable(), dropped: journal.Begin().Total}
+	if err := l.restore(); err != nil {
+		return nil, errors.Join(protocol.Errorf(protocol.KindOf(err), "effects of scene %q: %w", journal.Scene(), err), journal.Close())
+	}
+	l.running.Go(l.run)
+	return l, nil
+}
+
+// restore folds the log. How old a fact is does not count until its turn has
+// ended: until then nothing is dropped.
+func (l *Log) restore() error {
+	wave := l.journal.Begin().Number + 1
+	return l.journal.Read(1, func(r protocol.Record) error { return l.apply(r, wave) })
+}
+
+func (l *Log) apply(r protocol.Record, wave uint64) error {
+	e, _, err := readFact(r)
+	if err != nil || (l.opts.Ended != nil && e.Turn <= l.opts.Ended(e.Agent)) {
+		return err
+	}
+	if r.Kind == FactRequested {
+		l.table.request(&e, wave)
+		return nil
+	}
+	l.table.answered(&e, r.Seq)
+	return nil
+}
+
+// Find gives the answer to a request that needs not be carried out: it is kept,
+// it is out and answered soon, or it fails because nobody may ask again. false =
+// carry it out, by Do.
+func (l *Log) Find(ctx context.Context, e *Effect) (answer protocol.Raw, found bool, err error) {
+	if l == nil {
+		return nil, false, nil
+	}
+	l.mu.Lock()
+	v, p := l.table.decide(e)
+	seq, f := p.state()
+	l.mu.Unlock()
+	if v.out() {
+		return nil, false, nil
+	}
+	l.opts.Observe(e.Kind, v.String())
+	answer, err = l.settle(ctx, e, v, seq, f)
+	return answer, true, err
+}
+
+// Do carries an effect out by out, once where that is possible. An error of out
+// is no answer: nothing is kept then, as when the process had ended.
+func (l *Log) Do(ctx context.Context, e *Effect, out func(context.Context) (protocol.Raw, error)) (protocol.Raw, error) {
+	if l == nil {
+		return out(ctx)
+	}
+	l.mu.Lock()
+	v, p := l.table.decide(e)
+	seq, f := p.state()
+	if v.out() {
+		p, f = l.table.request(e, l.journal.Durable().Number+1), &flight{landed: make(chan struct{}), err: protocol.Errorf(protocol.KindInternal, "%s: it panicked", e.Kind)}
+		p.flight = f
+	}
+	l.mu.Unlock()
+	l.opts.Observe(e.Kind, v.String())
+	if !v.out() {
+		return l.settle(ctx, e, v, seq, f)
+	}
+	defer l.land(p, f)
+	f.answer, f.err = l.carryOut(ctx, e, out)
+	return f.answer, f.err
+}
+
+// settle answers what is not carried out.
+func (l *Log) settle(ctx context.Context, e *Effect, v verdict, seq uint64, f *flight) (protocol.Raw, error) {
+	switch v {
+	case reuse:
+		return l.read(seq)
+	case join:
+		return f.wait(ctx)
+	case displaced:
+		return nil, e.unknown("another request was made in its place before the process ended")
+	}
+	return nil, e.unknown("the process ended while it was out")
+}
+
+func (l *Log) carryOut(ctx context.Context, e *Effect, out func(context.Context) (protocol.Raw, error)) (protocol.Raw, error) {
+	if err := l.keep(ctx, e, FactRequested, appendRequested(nil, e)); err != nil {
+		return nil, err
+	}
+	answer, err := out(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.keep(ctx, e, FactAnswered, appendAnswered(nil, e, answer)); err != nil {
+		return nil, err
+	}
+	l.opts.Observe(e.Kind, "answered")
+	return answer, nil
+}
+
+// land lets those go on who joined the flight.
+func (l *Log) land(p *place, f *flight) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p.flight = nil
+	close(f.landed)
+}
+
+func (f *flight) wait(ctx context.Context) (protocol.Raw, error) {
+	select {
+	case <-f.landed:
+		return f.answer, f.err
+	case <-ctx.Done():
+		return nil, cancelled(ctx)
+	}
+}
+
+func cancelled(ctx context.Context) error {
+	return protocol.Errorf(protocol.KindCancelled, "effects: %w", context.Cause(ctx))
+}
+
+// read finds one answer again.
+func (l *Log) read(seq uint64) (answer protocol.Raw, err error) {
+	err = l.journal.Scan(persistence.Query{From: seq, To: seq}, func(r protocol.Record) error {
+		_, raw, err := readFact(r)
+		answer = bytes.Clone(raw)
+		return err
+	})
+	return answer, err
+}
+
+// keep returns when a fact is durable. When the log cannot be written it waits
+// for the end of ctx.
+func (l *Log) keep(ctx context.Context, e *Effect, kind string, data []byte) error {
+	x := &entry{effect: e, kind: kind, data: data, kept: make(chan error, 1)}
+	l.in <- x
+	select {
+	case err := <-x.kept:
+		return err
+	case <-ctx.Done():
+		return cancelled(ctx)
+	}
+}
+
+// Ended notes that a wave of the scene keeps the end of a turn.
+func (l *Log) Ended(agent string, turn, wave uint64) {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.table.end(turnKey{agent, turn}, wave)
+}
+
+// GivenUp notes that an agent never deliberates again.
+func (l *Log) GivenUp(agent string, wave uint64) {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.table.giveUp(agent, wave)
+}
+
+// Kept notes that a wave of the scene is durable.
+func (l *Log) Kept(wave uint64) {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.table.kept(wave)
+}
+
+// Close ends the log and its journal. A log of which nothing is open any more is
+// emptied.
+func (l *Log) Close() error {
+	if l == nil {
+		return nil
+	}
+	close(l.in)
+	l.running.Wait()
+	return l.journal.Close()
+}

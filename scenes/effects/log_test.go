@@ -1,0 +1,416 @@
+package effects_test
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+	"go.uber.org/goleak"
+	"pgregory.net/rapid"
+
+	"tavernsim/persistence"
+	"tavernsim/persistence/pebbledb"
+	"tavernsim/protocol"
+	"tavernsim/scenes/effects"
+)
+
+const testScene = "s"
+
+// shelf is a store in memory that outlives its logs.
+type shelf struct {
+	fs    pebbledb.FS
+	store *persistence.Store
+	log   *effects.Log
+	saw   sync.Map // outcome -> *atomic.Int64
+}
+
+func open(t testing.TB, fsys pebbledb.FS, opt effects.Options) *shelf {
+	t.Helper()
+	s := &shelf{fs: fsys}
+	var err error
+	if s.store, err = persistence.Open("run", persistence.Options{FS: fsys, MemTableSize: 1 << 20}); err != nil {
+		t.Fatal(err)
+	}
+	j, err := s.store.Journal(effects.JournalID(testScene))
+	if err != nil {
+		t.Fatal(err)
+	}
+	opt.Observe = func(_, outcome string) {
+		n, _ := s.saw.LoadOrStore(outcome, new(atomic.Int64))
+		n.(*atomic.Int64).Add(1)
+	}
+	if s.log, err = effects.Open(j, opt); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func (s *shelf) close(t testing.TB) {
+	t.Helper()
+	if err := s.log.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := s.store.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func (s *shelf) count(outcome string) int64 {
+	if n, ok := s.saw.Load(outcome); ok {
+		return n.(*atomic.Int64).Load()
+	}
+	return 0
+}
+
+func effect(agent string, turn uint64, n int, question string) *effects.Effect {
+	return &effects.Effect{Agent: agent, Turn: turn, Request: n, Kind: "model", To: "fake", Question: effects.Ask([]byte(question)), MayRepeat: true}
+}
+
+func once(e *effects.Effect) *effects.Effect {
+	e.MayRepeat = false
+	return e
+}
+
+func says(text string) func(context.Context) (protocol.Raw, error) {
+	return func(context.Context) (protocol.Raw, error) { return protocol.Encode(text), nil }
+}
+
+func mustNot(t testing.TB) func(context.Context) (protocol.Raw, error) {
+	return func(context.Context) (protocol.Raw, error) {
+		t.Error("it was carried out again")
+		return nil, nil
+	}
+}
+
+func do(t testing.TB, l *effects.Log, e *effects.Effect, out func(context.Context) (protocol.Raw, error)) string {
+	t.Helper()
+	raw, err := l.Do(t.Context(), e, out)
+	if err != nil {
+		return string(protocol.KindOf(err))
+	}
+	v, err := raw.Value()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v.(string)
+}
+
+// crash is the store as a kill at this moment leaves it.
+func crash(t testing.TB, fsys pebbledb.FS) pebbledb.FS {
+	t.Helper()
+	clone := vfs.NewCrashableMem()
+	if ok, err := vfs.Clone(fsys, clone, "run", "run"); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	return clone
+}
+
+// died is a call that never returns in this process.
+func died(context.Context) (protocol.Raw, error) {
+	return nil, protocol.Errorf(protocol.KindCancelled, "the process ended")
+}
+
+// Promises 2 to 4: what becomes of a request after a kill.
+func TestAfterAKill(t *testing.T) {
+	for _, c := range []struct {
+		name          string
+		first, second *effects.Effect
+		answered      bool
+		want          string
+		outcome       string
+	}{
+		{"answered", effect("a", 1, 1, "q"), effect("a", 1, 1, "q"), true, "first", "reused"},
+		{"answered, not to be repeated", once(effect("a", 1, 1, "q")), once(effect("a", 1, 1, "q")), true, "first", "reused"},
+		{"out", effect("a", 1, 1, "q"), effect("a", 1, 1, "q"), false, "second", "repeated"},
+		{"out, not to be repeated", once(effect("a", 1, 1, "q")), once(effect("a", 1, 1, "q")), false, "unknown_outcome", "unknown"},
+		{"the first one's word counts", once(effect("a", 1, 1, "q")), effect("a", 1, 1, "q"), false, "unknown_outcome", "unknown"},
+		{"another question", effect("a", 1, 1, "q"), effect("a", 1, 1, "other"), true, "second", "requested"},
+		{"another question in a place that is taken", once(effect("a", 1, 1, "q")), once(effect("a", 1, 1, "other")), true, "unknown_outcome", "unknown"},
+		{"another request", effect("a", 1, 1, "q"), effect("a", 1, 2, "q"), true, "second", "requested"},
+		{"another turn", effect("a", 1, 1, "q"), effect("a", 2, 1, "q"), true, "second", "requested"},
+		{"another agent", effect("a", 1, 1, "q"), effect("b", 1, 1, "q"), true, "second", "requested"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := open(t, vfs.NewMem(), effects.Options{})
+			if c.answered {
+				do(t, s.log, c.first, says("first"))
+			} else {
+				do(t, s.log, c.first, died)
+			}
+			left := crash(t, s.fs)
+			s.close(t)
+			s = open(t, left, effects.Options{})
+			defer s.close(t)
+			if got := do(t, s.log, c.second, says("second")); got != c.want || s.count(c.outcome) != 1 {
+				t.Errorf("%s, %d %s; want %s", got, s.count(c.outcome), c.outcome, c.want)
+			}
+			if _, found, _ := s.log.Find(t.Context(), c.second); !found && c.want != "unknown_outcome" {
+				t.Error("its answer is not found afterwards")
+			}
+		})
+	}
+}
+
+// Promise 2: who asks the same while it is out gets the same answer.
+func TestJoin(t *testing.T) {
+	s := open(t, vfs.NewMem(), effects.Options{})
+	defer s.close(t)
+	release, out := make(chan struct{}), make(chan struct{})
+	answers := make(chan string, 9)
+	ask := func(f func(context.Context) (protocol.Raw, error)) {
+		answers <- do(t, s.log, effect("a", 1, 1, "q"), f)
+	}
+	go ask(func(context.Context) (protocol.Raw, error) {
+		close(out)
+		<-release
+		return protocol.Encode("one"), nil
+	})
+	<-out
+	for range 8 {
+		go ask(mustNot(t))
+	}
+	for s.count("joined") < 8 {
+		runtime.Gosched()
+	}
+	close(release)
+	for range 9 {
+		if got := <-answers; got != "one" {
+			t.Errorf("got %q", got)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := s.log.Do(ctx, effect("b", 1, 1, "q"), died); protocol.KindOf(err) != protocol.KindCancelled {
+		t.Error(err)
+	}
+}
+
+// A call that panics ends for those who joined it, too.
+func TestPanicOfACall(t *testing.T) {
+	s := open(t, vfs.NewMem(), effects.Options{})
+	defer s.close(t)
+	func() {
+		defer func() { _ = recover() }()
+		do(t, s.log, effect("a", 1, 1, "q"), func(context.Context) (protocol.Raw, error) { panic("fell over") })
+		t.Error("the panic is gone")
+	}()
+	if got := do(t, s.log, effect("a", 1, 1, "q"), says("again")); got != "again" {
+		t.Error(got)
+	}
+}
+
+// Promise 6: what is dead goes; what is open stays.
+func TestDrop(t *testing.T) {
+	s := open(t, vfs.NewMem(), effects.Options{DropBytes: 2000})
+	do(t, s.log, effect("slow", 1, 1, "q"), says("kept"))
+	big := strings.Repeat("x", 100)
+	for turn := range uint64(100) {
+		do(t, s.log, effect("quick", turn, 1, "q"), says(big))
+		s.log.Ended("quick", turn, turn+1)
+		s.log.Kept(turn) // the disk is a wave behind
+	}
+	if got := facts(t, s); got < 200 {
+		t.Fatalf("%d facts: the answer of the slow one may be gone", got)
+	}
+	s.log.Ended("slow", 1, 101)
+	s.log.Kept(101)
+	for turn := range uint64(100) {
+		do(t, s.log, effect("quick", 100+turn, 1, "q"), says(big))
+		s.log.Ended("quick", 100+turn, 102+turn)
+		s.log.Kept(101 + turn)
+	}
+	if got := facts(t, s); got > 60 {
+		t.Errorf("%d facts are left", got)
+	}
+	last := effect("quick", 199, 1, "q") // its wave is not durable
+	left := crash(t, s.fs)
+	s.close(t)
+	s = open(t, left, effects.Options{Ended: func(string) uint64 { return 198 }})
+	if got := do(t, s.log, last, mustNot(t)); got != big {
+		t.Errorf("got %q", got)
+	}
+	s.log.GivenUp("quick", 300)
+	s.log.Kept(300)
+	s.close(t)
+	s = open(t, left, effects.Options{})
+	defer s.close(t)
+	if got := facts(t, s); got != 0 {
+		t.Errorf("%d facts are left of a log of which nothing is open", got)
+	}
+}
+
+// facts counts what the log's journal holds.
+func facts(t testing.TB, s *shelf) (n int) {
+	t.Helper()
+	for _, id := range must(s.store.Scenes())(t) {
+		if _, ok := effects.SceneOf(id); !ok {
+			t.Errorf("journal %q", id)
+		}
+	}
+	d, b := s.log.Span()
+	return int(d.Last - b.Last)
+}
+
+func must[T any](v T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+// Promise 5: without a disk nothing leaves, nobody is answered, and the scene
+// hears of it, once.
+func TestDiskFails(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	var full atomic.Bool
+	inj := errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if full.Load() && op.Kind == errorfs.OpFileWrite {
+			return syscall.ENOSPC
+		}
+		return nil
+	})
+	failed := make(chan error, 9)
+	s := open(t, errorfs.Wrap(vfs.NewMem(), inj), effects.Options{Failed: func(err error) { failed <- err }})
+	do(t, s.log, effect("a", 1, 1, "q"), says("one"))
+	full.Store(true)
+	ctx, cancel := context.WithCancel(t.Context())
+	results := make(chan error, 3)
+	for i := range 3 {
+		go func() {
+			_, err := s.log.Do(ctx, effect(fmt.Sprint("b", i), 1, 1, "q"), mustNot(t))
+			results <- err
+		}()
+	}
+	if err := <-failed; protocol.KindOf(err) != protocol.KindLimit {
+		t.Errorf("failed with %v", err)
+	}
+	select {
+	case err := <-results:
+		t.Errorf("answered: %v", err)
+	default:
+	}
+	if got := do(t, s.log, effect("a", 1, 1, "q"), mustNot(t)); got != "one" {
+		t.Errorf("what was kept is gone: %s", got)
+	}
+	cancel()
+	for range 3 {
+		if err := <-results; protocol.KindOf(err) != protocol.KindCancelled {
+			t.Error(err)
+		}
+	}
+	_ = s.log.Close()
+	_ = s.store.Close()
+	if len(failed) > 0 {
+		t.Error("it was told twice")
+	}
+}
+
+// An answer that does not fit into a fact is an error, and the log goes on.
+func TestTooLarge(t *testing.T) {
+	s := open(t, vfs.NewMem(), effects.Options{})
+	defer s.close(t)
+	if got := do(t, s.log, effect("a", 1, 1, "q"), says(strings.Repeat("x", 65<<20))); got != "limit" {
+		t.Errorf("got %.20q", got)
+	}
+	if got := do(t, s.log, effect("a", 1, 2, "q"), says("small")); got != "small" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// A nil log keeps nothing.
+func TestNoLog(t *testing.T) {
+	var l *effects.Log
+	if _, found, err := l.Find(t.Context(), effect("a", 1, 1, "q")); found || err != nil {
+		t.Error(found, err)
+	}
+	if got := do(t, l, effect("a", 1, 1, "q"), says("one")); got != "one" {
+		t.Error(got)
+	}
+	l.Ended("a", 1, 1)
+	l.GivenUp("a", 1)
+	l.Kept(1)
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Whatever happens in whatever order, with kills in between: an answer that was
+// heard stays the answer until another question takes its place, and a place of
+// what may not be repeated is carried out at most once.
+func TestRandomKills(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		type place struct {
+			turn    uint64
+			request int
+		}
+		last, carried := map[place][2]string{}, map[place]int{}
+		s := open(t, vfs.NewMem(), effects.Options{DropBytes: 500})
+		defer func() { s.close(t) }()
+		for step := range rapid.IntRange(1, 40).Draw(r, "steps") {
+			if rapid.IntRange(0, 4).Draw(r, "kill") == 0 {
+				left := crash(t, s.fs)
+				s.close(t)
+				s = open(t, left, effects.Options{DropBytes: 500})
+			}
+			at := place{uint64(rapid.IntRange(1, 2).Draw(r, "turn")), rapid.IntRange(1, 3).Draw(r, "request")}
+			question, dies := rapid.SampledFrom([]string{"p", "q"}).Draw(r, "question"), rapid.Bool().Draw(r, "dies")
+			e := effect("a", at.turn, at.request, question)
+			e.MayRepeat = at.request != 3
+			got := do(t, s.log, e, func(ctx context.Context) (protocol.Raw, error) {
+				if carried[at]++; dies {
+					return died(ctx)
+				}
+				return protocol.Encode(fmt.Sprint("step ", step)), nil
+			})
+			before := last[at]
+			switch {
+			case before[0] == question && before[1] != "" && got != before[1]:
+				r.Fatalf("%v %s: heard %q, then %q", at, question, before[1], got)
+			case !e.MayRepeat && carried[at] > 1:
+				r.Fatalf("%v was carried out %d times", at, carried[at])
+			case strings.HasPrefix(got, "step"):
+				last[at] = [2]string{question, got}
+			case e.MayRepeat:
+				last[at] = [2]string{question, ""}
+			}
+		}
+	})
+}
+
+// The bytes of docs/formats/effects.md decode; a log of another version is
+// refused by name.
+func FuzzReadFact(f *testing.F) {
+	for _, raw := range effects.Samples() {
+		f.Add(true, []byte(raw))
+		f.Add(false, []byte(raw))
+	}
+	f.Fuzz(func(t *testing.T, requested bool, b []byte) {
+		kind := effects.FactAnswered
+		if requested {
+			kind = effects.FactRequested
+		}
+		again, err := effects.Reencode(kind, b)
+		if err != nil {
+			return
+		}
+		if twice, err := effects.Reencode(kind, again); err != nil || !slices.Equal(twice, again) {
+			t.Fatalf("%x, then %x: %v", again, twice, err)
+		}
+	})
+}
+
+func TestUnknownFact(t *testing.T) {
+	if _, err := effects.Reencode("effect.withdrawn", nil); protocol.KindOf(err) != protocol.KindUnknown || !strings.Contains(err.Error(), "effect.withdrawn") {
+		t.Error(err)
+	}
+}
