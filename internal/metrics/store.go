@@ -37,6 +37,7 @@ func (s *Set) makeStore() storeDescs {
 	counter("pebble_flushes_total", "Tables written from memory.", func(m *persistence.Metrics) float64 { return float64(m.Flushes) })
 	counter("pebble_flushed_bytes_total", "Bytes written from memory.", func(m *persistence.Metrics) float64 { return float64(m.FlushedBytes) })
 	counter("pebble_wal_written_bytes_total", "Bytes written to the log of the database.", func(m *persistence.Metrics) float64 { return float64(m.WALWritten) })
+	counter("pebble_wal_syncs_total", "Syncs of the log: none below durability power.", func(m *persistence.Metrics) float64 { return float64(m.WALSyncs) })
 	counter("pebble_write_stalls_total", "Times that commits had to wait for tables to be written.", func(m *persistence.Metrics) float64 { return float64(m.WriteStalls) })
 	counter("pebble_write_stall_seconds_total", "Time that commits waited for tables to be written.", func(m *persistence.Metrics) float64 { return m.WriteStallTime.Seconds() })
 	counter("pebble_block_cache_hits_total", "Reads answered from memory.", func(m *persistence.Metrics) float64 { return float64(m.CacheHits) })
@@ -60,6 +61,7 @@ func addCounters(to *persistence.Metrics, m persistence.Metrics) {
 	to.Flushes += m.Flushes
 	to.FlushedBytes += m.FlushedBytes
 	to.WALWritten += m.WALWritten
+	to.WALSyncs += m.WALSyncs
 	to.WriteStalls += m.WriteStalls
 	to.WriteStallTime += m.WriteStallTime
 	to.CacheHits += m.CacheHits

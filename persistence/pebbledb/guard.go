@@ -34,6 +34,7 @@ type guardFS struct {
 	lazyLogs bool        // syncs of logs are not made
 	armed    atomic.Bool // Open is done; before, failures are Open's to report
 	err      atomic.Pointer[error]
+	syncs    atomic.Int64 // of logs, that were made
 	after    *vfs.MemFS // files made after the failure
 }
 
@@ -255,6 +256,9 @@ func (f *guardFile) sync(do func() error) error {
 	}
 	if f.log && f.fs.lazyLogs {
 		return nil
+	}
+	if f.log {
+		f.fs.syncs.Add(1)
 	}
 	return f.check("sync", do())
 }

@@ -18,6 +18,7 @@ type Metrics struct {
 	Flushes           int64
 	FlushedBytes      int64
 	WALWritten        uint64 // bytes
+	WALSyncs          int64  // that were made; none below level power
 	WALFiles          int64
 	CacheHits         int64
 	CacheMisses       int64
@@ -76,6 +77,7 @@ func (db *DB) Metrics() Metrics {
 		WALFiles:          m.WAL.Files,
 		CacheHits:         m.BlockCache.Hits,
 		CacheMisses:       m.BlockCache.Misses,
+		WALSyncs:          db.guard.syncs.Load(),
 		Uptime:            m.Uptime,
 	}
 	out.WriteStalls, out.WriteStallTime = db.stalls.read(time.Now())

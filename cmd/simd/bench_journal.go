@@ -1,0 +1,125 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"tavernsim/bench"
+	"tavernsim/persistence"
+)
+
+type benchJournalOptions struct {
+	facts, size, batch, wave int
+	durability               []string
+	count                    int
+	json, gobench            bool
+}
+
+func newBenchJournal(e *env) *cobra.Command {
+	var o benchJournalOptions
+	c := &cobra.Command{
+		Use:   "journal",
+		Short: "Keep facts at each level of durability, and read them again",
+		Long: `Keep facts in a journal of their own, in waves, as fast as it takes them, and
+read them again; then write the same blocks without the journal: in bare
+database batches, to a file, in memory.
+
+Absolute times depend on the machine and on who else uses it: keep the ratios.`,
+		Example: `  simd bench journal
+  simd bench journal --durability power --wave 100 --facts 500000
+  simd bench journal --count 10 --gobench > new.txt   # then: benchstat old.txt new.txt`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return o.run(e) },
+	}
+	f := c.Flags()
+	f.IntVar(&o.facts, "facts", 2_000_000, "how many facts")
+	f.IntVar(&o.size, "size", 96, "bytes of a fact's data")
+	f.IntVar(&o.batch, "batch", 4096, "facts of a block")
+	f.IntVar(&o.wave, "wave", 10_000, "facts of a wave")
+	f.StringSliceVar(&o.durability, "durability", []string{"memory", "process", "power"}, "levels")
+	f.IntVar(&o.count, "count", 1, "how often")
+	f.BoolVar(&o.json, "json", false, "one JSON object per run")
+	f.BoolVar(&o.gobench, "gobench", false, "the form of go test -bench, for benchstat")
+	return c
+}
+
+func (o *benchJournalOptions) check() error {
+	if o.count < 1 || o.facts < 1 || o.size < 1 || o.wave < 1 || (o.json && o.gobench) {
+		return usageError{fmt.Errorf("bench journal wants --facts, --size, --wave and --count of at least 1, and one of --json and --gobench")}
+	}
+	for _, name := range o.durability {
+		level, err := persistence.ParseDurability(name)
+		if err == nil {
+			err = persistence.Options{Durability: level, BatchFacts: o.batch}.Validate()
+		}
+		if err != nil || o.batch < 1 {
+			return usageError{fmt.Errorf("bench journal: --durability %s, --batch %d: %w", name, o.batch, err)}
+		}
+	}
+	return nil
+}
+
+func (o *benchJournalOptions) run(e *env) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	if o.gobench {
+		fmt.Fprintf(e.out, "Unit facts/s better=higher\nUnit x-pebble better=higher\nUnit disk-B/op better=lower\n")
+	}
+	for range o.count {
+		for _, name := range o.durability {
+			opt := bench.JournalOptions{Facts: o.facts, Size: o.size, Batch: o.batch, Wave: o.wave, Durability: persistence.Durability(name)}
+			r, err := bench.RunJournal(opt)
+			if err != nil {
+				return err
+			}
+			l, err := bench.MeasureJournalLimits(opt, r)
+			if err != nil {
+				return err
+			}
+			if err := o.show(e.out, r, l); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (o *benchJournalOptions) show(w io.Writer, r bench.Journal, l bench.JournalLimits) error {
+	switch {
+	case o.json:
+		return writeJSON(w, map[string]any{"journal": r, "limits": l})
+	case o.gobench:
+		_, err := fmt.Fprintf(w, "BenchmarkJournal/durability=%s/wave=%d/batch=%d %d %.1f ns/op %.0f facts/s %.1f cpu-ns/op %.1f disk-B/op %.3f allocs/op %.0f facts/sync %.2f x-amplification %.3f x-pebble %.3f x-packed %.3f x-file %.4f x-copy %.0f read-facts/s\n",
+			r.Durability, r.Wave, r.Batch, r.Facts, 1e9/r.PerSecond, r.PerSecond, r.CPUNsPer, r.WrittenPer, r.AllocsPer, r.PerSync, r.Amplification, l.OfPebble, l.OfPacked, l.OfFile, l.OfCopy, r.ReadPerSecond)
+		return err
+	}
+	_, err := io.WriteString(w, journalText(r, l))
+	return err
+}
+
+func journalText(r bench.Journal, l bench.JournalLimits) string {
+	var b strings.Builder
+	row := func(name, format string, args ...any) {
+		fmt.Fprintf(&b, "  %-18s %s\n", name, fmt.Sprintf(format, args...))
+	}
+	per := func(n float64) string { return thousands(int64(n)) + " facts/s" }
+	fmt.Fprintf(&b, "durability %s: %s facts of %.0f bytes, waves of %s\n", r.Durability, thousands(int64(r.Facts)), r.FactBytes, thousands(int64(r.Wave)))
+	row("kept", "%s, %.0f MB/s, %.0f ns CPU each", per(r.PerSecond), r.MBPerSecond, r.CPUNsPer)
+	row("on the disk", "%.1f bytes each; %.1f given to the database, %.1f written (x%.2f)", r.DiskPer, r.StoredPer, r.WrittenPer, r.Amplification)
+	row("waited", "%s until earlier facts were written, %s of it for tables", brief(r.WaitSeconds), brief(r.StallSeconds))
+	if r.Syncs > 0 {
+		row("syncs", "%s, %s facts each; a sync of the file takes %s", thousands(r.Syncs), thousands(int64(r.PerSync)), brief(l.SyncSeconds))
+	}
+	row("read", "%s in order, %s verified, %s searched by kind (%d found)", per(r.ReadPerSecond), per(r.VerifyPerSecond), per(r.ScanPerSecond), r.ScanFound)
+	row("bare Pebble", "%s, %.0f ns CPU each: the journal reaches %.2f of it", per(l.Pebble), l.PebbleCPU, l.OfPebble)
+	row("  compressed before", "%s: %.2f of it", per(l.Packed), l.OfPacked)
+	if l.File > 0 {
+		row("bare file", "%s: %.2f of it", per(l.File), l.OfFile)
+	}
+	row("memory copy", "%s: %.4f of it", per(l.Copy), l.OfCopy)
+	return b.String()
+}
