@@ -1,0 +1,346 @@
+package inspect
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tavernsim/engine/world"
+	"tavernsim/persistence"
+	"tavernsim/protocol"
+)
+
+// Bounds of the view "world".
+const (
+	lastWriters = 5
+	maxMatches  = 1000
+)
+
+// WorldView is the view "world": the document, or a part, at a moment.
+type WorldView struct {
+	Wave    uint64   `json:"wave"` // its state is that of the wave's end
+	Time    string   `json:"time"`
+	Version int64    `json:"version"`
+	Path    string   `json:"path,omitempty"`
+	Found   bool     `json:"found"` // something is at the path
+	Value   any      `json:"value"` // with a pattern: an object of paths
+	More    bool     `json:"more"`  // a pattern matched more than are shown
+	Writers []Change `json:"last_changes"`
+}
+
+// WorldDiff is the view "world --diff": what differs between two moments.
+type WorldDiff struct {
+	From        WorldPoint   `json:"from"`
+	To          WorldPoint   `json:"to"`
+	Path        string       `json:"path,omitempty"`
+	Differences []Difference `json:"differences"`
+}
+
+// WorldPoint is a moment of the world.
+type WorldPoint struct {
+	Wave    uint64 `json:"wave"`
+	Time    string `json:"time"`
+	Version int64  `json:"version"`
+}
+
+// Difference is one place that differs. Of what is not there the value is null
+// and Had or Has is false.
+type Difference struct {
+	Path   string `json:"path"`
+	Before any    `json:"before"`
+	After  any    `json:"after"`
+	Had    bool   `json:"before_exists"`
+	Has    bool   `json:"after_exists"`
+	// Who changed it last between the two, unless only a comparison of two runs
+	// says so.
+	By     string `json:"by,omitempty"`
+	Seq    uint64 `json:"seq,omitempty"`
+	Time   string `json:"time,omitempty"`
+	Op     string `json:"op,omitempty"`
+	Reason string `json:"reason,omitempty"`
+	Count  int    `json:"changes,omitempty"` // how often it changed
+}
+
+// World shows the document at a moment: a time, offset, wave:N, seq:N or
+// version:N; path may be a pattern with * and **.
+func (s *Scene) World(path, at string) (*WorldView, error) {
+	p, err := world.ParsePattern(path)
+	if path != "" && err != nil {
+		return nil, err
+	}
+	doc, wave, err := s.document(at)
+	if err != nil {
+		return nil, err
+	}
+	v := &WorldView{Wave: wave.Number, Time: wave.MaxTime.String(), Version: doc.Version(), Path: path, Value: json.RawMessage("null")}
+	s.look(doc, world.Path(p), v)
+	if v.Writers, err = s.writers(world.Path(p), wave.Last); err != nil {
+		return nil, err
+	}
+	if path != "" && !v.Found {
+		return v, s.noPath(doc, path)
+	}
+	return v, nil
+}
+
+// look puts what is at a path, or at the places of a pattern, into the view.
+func (s *Scene) look(doc *world.Document, p world.Path, v *WorldView) {
+	if wild := slices.ContainsFunc(p, func(seg world.Segment) bool { return seg.Kind == world.AnyOne || seg.Kind == world.AnyDeep }); !wild {
+		got, found := doc.Get(p)
+		v.Value, v.Found = valueJSON(got), found
+		return
+	}
+	matches, more := doc.Query(world.Pattern(p), maxMatches)
+	o := Object{}
+	for _, m := range matches {
+		o = append(o, Member{m.Path.String(), valueJSON(m.Value)})
+	}
+	v.Value, v.Found, v.More = o, len(matches) > 0, more
+}
+
+// noPath names the neighbours of a path that is not there.
+func (s *Scene) noPath(doc *world.Document, path string) error {
+	above := path
+	for {
+		i := strings.LastIndexByte(above, '.')
+		if i < 0 {
+			above = ""
+			break
+		}
+		above = above[:i]
+		if p, err := world.ParsePath(above); err == nil {
+			if _, found := doc.Get(p); found {
+				break
+			}
+		}
+	}
+	pattern := "*"
+	if above != "" {
+		pattern = above + ".*"
+	}
+	q, err := world.ParsePattern(pattern)
+	if err != nil {
+		return err
+	}
+	found, _ := doc.Query(q, maxMatches)
+	names := []string{}
+	for _, m := range found {
+		names = append(names, m.Path.String())
+	}
+	return unknown("path", path, "near it are", slices.Values(names))
+}
+
+// document is the world at a moment, and the wave that it is of. Of a version it
+// is the last wave at which the world had it.
+func (s *Scene) document(at string) (*world.Document, persistence.Wave, error) {
+	if number, ok := strings.CutPrefix(at, "version:"); ok {
+		v, err := strconv.ParseInt(number, 10, 64)
+		if err != nil {
+			return nil, persistence.Wave{}, protocol.Errorf(protocol.KindInvalid, "%q: %q is no whole number", at, number)
+		}
+		return s.documentOf(v)
+	}
+	wave, err := s.cut(at)
+	if err != nil {
+		return nil, wave, err
+	}
+	state, err := s.fold(wave.Number)
+	if err != nil {
+		return nil, wave, err
+	}
+	return state.World, wave, nil
+}
+
+// documentOf is the world at a version: the run folded up to there.
+func (s *Scene) documentOf(version int64) (*world.Document, persistence.Wave, error) {
+	begin := s.journal.Begin()
+	state, err := s.fold(begin.Number)
+	if err != nil {
+		return nil, begin, err
+	}
+	doc, seq := state.World, begin.Last
+	if version < doc.Version() {
+		return nil, begin, protocol.Errorf(protocol.KindNotFound, "version:%d: the first version of the world that is kept is %d", version, doc.Version())
+	}
+	err = s.scan(persistence.Query{From: begin.Last + 1}, func(r protocol.Record) error {
+		if err := state.Apply(r); err != nil || state.World.Version() > version {
+			return orStop(err)
+		}
+		if state.World != doc {
+			doc, seq = state.World, r.Seq
+		}
+		return nil
+	})
+	if err == nil && doc.Version() < version {
+		err = protocol.Errorf(protocol.KindNotFound, "version:%d: the last version of the world is %d", version, doc.Version())
+	}
+	if err != nil || seq == begin.Last {
+		return doc, begin, err
+	}
+	w := s.waves()
+	_, err = w.of(seq)
+	return doc, w.at, err
+}
+
+func orStop(err error) error {
+	if err == nil {
+		return errStop
+	}
+	return err
+}
+
+// writers lists the last changes at, above or below a path up to a fact, newest
+// first.
+func (s *Scene) writers(p world.Path, through uint64) ([]Change, error) {
+	last := ring[Change]{n: lastWriters}
+	waves := s.waves()
+	err := s.scan(persistence.Query{To: max(through, 1), Kinds: []string{factCommitted}}, func(r protocol.Record) error {
+		c, err := world.ReadCommitted(r.Data)
+		if err != nil {
+			return err
+		}
+		wave := uint64(0)
+		for i := range c.Changes {
+			if !touches(p, c.Changes[i].Path) {
+				continue
+			}
+			if wave, err = waves.of(r.Seq); err != nil {
+				return err
+			}
+			last.add(worldChange(r, wave, &c.Changes[i]))
+		}
+		return nil
+	})
+	list := last.all()
+	slices.Reverse(list)
+	return list, err
+}
+
+// touches reports whether a change at a path can be seen at a pattern: one
+// leads to the other.
+func touches(pattern, path world.Path) bool {
+	for i := range min(len(pattern), len(path)) {
+		switch pattern[i].Kind {
+		case world.AnyDeep:
+			return true
+		case world.AnyOne:
+			continue
+		}
+		if pattern[i].Kind != path[i].Kind || pattern[i].Key != path[i].Key || pattern[i].Kind == world.Index && pattern[i].Pos != path[i].Pos {
+			return false
+		}
+	}
+	return true
+}
+
+// Diff compares the world at two moments and says who changed what differs.
+func (s *Scene) Diff(path, from, to string) (*WorldDiff, error) {
+	p, err := world.ParsePattern(path)
+	if path != "" && err != nil {
+		return nil, err
+	}
+	a, first, err := s.document(from)
+	if err != nil {
+		return nil, err
+	}
+	b, last, err := s.document(to)
+	if err != nil {
+		return nil, err
+	}
+	out := &WorldDiff{From: point(a, first), To: point(b, last), Path: path, Differences: []Difference{}}
+	var places []world.Path
+	for _, d := range world.Diff(a, b) {
+		if touches(world.Path(p), d.Path) {
+			out.Differences = append(out.Differences, difference(d))
+			places = append(places, d.Path)
+		}
+	}
+	return out, s.blame(out.Differences, places, min(first.Last, last.Last), max(first.Last, last.Last))
+}
+
+func point(doc *world.Document, w persistence.Wave) WorldPoint {
+	return WorldPoint{Wave: w.Number, Time: w.MaxTime.String(), Version: doc.Version()}
+}
+
+func difference(d world.Difference) Difference {
+	out := Difference{Path: d.Path.String(), Had: d.BeforePresent, Has: d.AfterPresent}
+	if d.BeforePresent {
+		out.Before = valueJSON(d.Before)
+	}
+	if d.AfterPresent {
+		out.After = valueJSON(d.After)
+	}
+	return out
+}
+
+// blame finds who changed the places last, by the names of the places and of
+// everything above them: a change costs the length of its path.
+func (s *Scene) blame(diffs []Difference, places []world.Path, after, through uint64) error {
+	if len(diffs) == 0 || through <= after {
+		return nil
+	}
+	tree := &placeNode{}
+	for i, p := range places {
+		tree.add(p, i)
+	}
+	return s.scan(persistence.Query{From: after + 1, To: through, Kinds: []string{factCommitted}}, func(r protocol.Record) error {
+		c, err := world.ReadCommitted(r.Data)
+		if err != nil {
+			return err
+		}
+		for i := range c.Changes {
+			ch := &c.Changes[i]
+			tree.touched(ch.Path, func(at int) {
+				d := &diffs[at]
+				d.Count++
+				d.By, d.Seq, d.Time, d.Op, d.Reason = ch.By, r.Seq, r.Time.String(), string(ch.Op), ch.Reason
+			})
+		}
+		return nil
+	})
+}
+
+// placeNode is a tree of paths.
+type placeNode struct {
+	here []int // of the list: paths that end here
+	down map[string]*placeNode
+}
+
+func (n *placeNode) add(p world.Path, at int) {
+	for i := range p {
+		name := p[i : i+1].String()
+		if n.down == nil {
+			n.down = map[string]*placeNode{}
+		}
+		if n.down[name] == nil {
+			n.down[name] = &placeNode{}
+		}
+		n = n.down[name]
+	}
+	n.here = append(n.here, at)
+}
+
+// touched yields the places on the way to a path, at it and below it.
+func (n *placeNode) touched(p world.Path, yield func(int)) {
+	for i := range p {
+		n.each(yield)
+		if n = n.down[p[i:i+1].String()]; n == nil {
+			return
+		}
+	}
+	n.all(yield)
+}
+
+func (n *placeNode) each(yield func(int)) {
+	for _, at := range n.here {
+		yield(at)
+	}
+}
+
+func (n *placeNode) all(yield func(int)) {
+	n.each(yield)
+	for _, name := range protocol.SortedKeys(n.down) {
+		n.down[name].all(yield)
+	}
+}
