@@ -120,3 +120,9 @@ func (s *Scene) cut(text string) (persistence.Wave, error) {
 	}
 	return scenes.FindCut(s.journal, text)
 }
+
+// Begun is when the scene began; tables show times as offsets from it.
+func (s *Scene) Begun() (time.Time, error) {
+	t, err := s.begun()
+	return t.Std(), err
+}

@@ -1,0 +1,210 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"tavernsim/scenes/inspect"
+)
+
+type diffOptions struct {
+	scene string
+	json  bool
+	quiet bool
+}
+
+func newDiff(e *env) *cobra.Command {
+	var o diffOptions
+	c := &cobra.Command{
+		Use:   "diff DIR DIR",
+		Short: "Find where two runs part, and what differs at their ends",
+		Long: `Compare two runs of a scene: what they are made of, the first fact that differs,
+with both sides, then the world and every agent as they are at the ends. The
+digests of waves are compared by halving, so that two long runs that are equal
+cost nothing.
+
+Exit codes: 0 equal, 2 wrong command line, 4 not found, 6 another process has
+one of them, 8 different.`,
+		Example: `  simd diff runs/a runs/b
+  simd diff runs/a runs/b --json`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return usageError{fmt.Errorf("%s wants two run directories", cmd.CommandPath())}
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error { return asUsage(o.run(e, args[0], args[1])) },
+	}
+	f := c.Flags()
+	f.StringVar(&o.scene, "scene", "", "`ID` of the scene, when the runs have several")
+	f.BoolVar(&o.json, "json", false, "print the comparison as JSON")
+	f.BoolVarP(&o.quiet, "quiet", "q", false, "no progress")
+	return c
+}
+
+func (o *diffOptions) run(e *env, a, b string) error {
+	c, err := o.compare(e, a, b)
+	if err != nil {
+		return err
+	}
+	if o.json {
+		err = writeJSON(e.out, c)
+	} else {
+		err = showComparison(e.out, c)
+	}
+	if err == nil && !c.Equal {
+		err = &exit{code: exitDivergence}
+	}
+	return err
+}
+
+func (o *diffOptions) compare(e *env, a, b string) (c *inspect.Comparison, err error) {
+	x, err := o.open(e, a)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, x.run.Close()) }()
+	y, err := o.open(e, b)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, y.run.Close()) }()
+	progress := newReading(e.err, o.quiet)
+	if progress != nil {
+		x.scene.Progress, y.scene.Progress = progress.read, progress.read
+	}
+	c, err = inspect.Compare(x.scene, y.scene)
+	progress.clear()
+	return c, err
+}
+
+// opened is one of the two runs.
+type opened struct {
+	run   *inspect.Run
+	scene *inspect.Scene
+}
+
+func (o *diffOptions) open(_ *env, dir string) (opened, error) {
+	r, err := inspect.Open(dir)
+	if err != nil {
+		return opened{}, err
+	}
+	s, err := r.Scene(o.scene)
+	if err != nil {
+		return opened{}, errors.Join(err, r.Close())
+	}
+	return opened{r, s}, nil
+}
+
+func showComparison(w io.Writer, c *inspect.Comparison) error {
+	p := &page{paint: newPaint(w)}
+	verdict := p.paint.green("equal: every fact is the same")
+	if !c.Equal {
+		verdict = p.paint.red("different")
+	}
+	p.title("%s  %s", c.Scene, verdict)
+	for i, s := range []inspect.Side{c.A, c.B} {
+		p.row(string(rune('a'+i)), "%s  %s waves, %s facts, world version %d  %s", s.Dir, number(s.Waves), number(s.Facts), s.Version, s.Digest)
+	}
+	if p.section("MADE OF", len(c.Inputs)) {
+		for _, d := range c.Inputs {
+			fmt.Fprintf(p, "  %s: %s | %s\n", d.What, orDash(d.A), orDash(d.B))
+		}
+	}
+	if d := c.Divergence; d != nil {
+		p.section(fmt.Sprintf("FIRST DIFFERENCE  wave %d, seq %d", d.Wave, d.Seq), 1)
+		showSides(p, d)
+	}
+	if p.section("WORLD", len(c.World)) {
+		for _, d := range c.World {
+			fmt.Fprintf(p, "  %s: %s\n", d.Path, strings.Replace(fromTo(&d), " -> ", " | ", 1))
+		}
+		more(p, c.WorldMore)
+	}
+	if p.section("AGENTS", len(c.Agents)) {
+		for _, a := range c.Agents {
+			showAgentDiff(p, &a)
+		}
+		more(p, c.AgentsMore)
+	}
+	return p.write(w)
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+func more(p *page, n int) {
+	if n > 0 {
+		fmt.Fprintf(p, "  … and %s more\n", number(n))
+	}
+}
+
+// showSides shows both facts; fields that are equal are named once.
+func showSides(p *page, d *inspect.Divergence) {
+	if d.A == nil || d.B == nil {
+		for i, f := range []*inspect.FactLine{d.A, d.B} {
+			side := string(rune('a' + i))
+			if f == nil {
+				fmt.Fprintf(p, "  %s  the run was over\n", side)
+			} else {
+				fmt.Fprintf(p, "  %s  %s %s %s  %s\n", side, f.Time, f.Actor, f.Kind, brieflyObject(f.Data))
+			}
+		}
+		return
+	}
+	for i, f := range []*inspect.FactLine{d.A, d.B} {
+		fmt.Fprintf(p, "  %s  %s %s %s\n", string(rune('a'+i)), f.Time, f.Actor, f.Kind)
+	}
+	for _, m := range d.A.Data {
+		x, y := jsonOf(m.Value), jsonOf(d.B.Data.Get(m.Name))
+		switch {
+		case d.A.Kind != d.B.Kind || x == y:
+			continue
+		default:
+			fmt.Fprintf(p, "     %s: %s | %s\n", m.Name, p.paint.red(cut(oneLine(x), 200)), p.paint.green(cut(oneLine(y), 200)))
+		}
+	}
+	if d.A.Kind != d.B.Kind {
+		fmt.Fprintf(p, "     a: %s\n     b: %s\n", brieflyObject(d.A.Data), brieflyObject(d.B.Data))
+	}
+}
+
+func showAgentDiff(p *page, a *inspect.AgentDiff) {
+	fmt.Fprintf(p, "  %s", p.paint.bold(a.Agent))
+	if a.Only != "" {
+		fmt.Fprintf(p, "  only in %s\n", a.Only)
+		return
+	}
+	if a.Turns != nil {
+		fmt.Fprintf(p, "  turns %d | %d", a.Turns[0], a.Turns[1])
+	}
+	if a.State != nil {
+		fmt.Fprintf(p, "  %s | %s", a.State[0], a.State[1])
+	}
+	if a.Waiting != nil {
+		fmt.Fprintf(p, "  inbox %d | %d", a.Waiting[0], a.Waiting[1])
+	}
+	if a.Goals != nil {
+		fmt.Fprintf(p, "  goals differ")
+	}
+	fmt.Fprintln(p)
+	for _, d := range a.Private {
+		fmt.Fprintf(p, "    %s: %s\n", orAll(d.Path), strings.Replace(fromTo(&d), " -> ", " | ", 1))
+	}
+	more(p, a.More)
+}
+
+func orAll(path string) string {
+	if path == "" {
+		return "(all)"
+	}
+	return path
+}

@@ -1,0 +1,366 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"tavernsim/protocol"
+	"tavernsim/scenes/inspect"
+	"tavernsim/scenes/project"
+)
+
+// inspectOptions are the flags of all views; each view takes some of them.
+type inspectOptions struct {
+	scene string
+	json  bool
+	quiet bool
+
+	at, since, until, wave, diff string
+	limit                        int
+	profile, state, name, sort   string
+	failed                       bool
+	types                        []string
+	source, receiver             string
+	priority, trace              string
+	refused                      bool
+	kinds                        []string
+	actor                        string
+	path, agent, tool            string
+	what                         []string
+	reasons                      []string
+	group                        string
+	redeliver, again             bool
+	depth, width                 int
+	all                          bool
+}
+
+// view is one way to look at a run.
+type view struct {
+	name  string
+	args  string // behind the name
+	least int    // arguments it needs
+	most  int
+	flags string // that it takes beside those of all views
+	short string
+	run   func(*inspecting, []string) error
+}
+
+func views() []view {
+	return []view{
+		{"summary", "", 0, 0, "", "what the run is, how far it came, what went wrong, where to look next", (*inspecting).summary},
+		{"agents", "", 0, 0, "profile state name failed sort limit", "every agent: turns, failures, calls, whether it sleeps", (*inspecting).agents},
+		{"agent", "ID", 1, 1, "at", "one agent: private state, goals, inbox, history, last deliberations", (*inspecting).oneAgent},
+		{"world", "[PATH]", 0, 2, "at diff", "the world at a moment, or what differs between two, and who changed it", (*inspecting).world},
+		{"events", "", 0, 0, "type source receiver priority trace refused since until limit", "who published what, and who heard it", (*inspecting).events},
+		{"facts", "", 0, 0, "kind actor since until wave limit", "the journal itself, decoded", (*inspecting).facts},
+		{"deliberation", "AGENT/TURN|SEQ", 1, 1, "", "one turn: what it perceived, answered and did, and what became of it", (*inspecting).deliberation},
+		{"audit", "", 0, 0, "path agent tool what since until limit", "who changed what, from what to what, why, through which call", (*inspecting).audit},
+		{"dead-letters", "", 0, 0, "reason type agent since until limit group redeliver again", "messages that were refused; sends them again", (*inspecting).deadLetters},
+		{"trace", "EVENT", 1, 1, "depth width all", "the causal tree of an event", (*inspecting).traceEvent},
+	}
+}
+
+func newInspect(e *env) *cobra.Command {
+	var o inspectOptions
+	c := &cobra.Command{
+		Use:     "inspect DIR [VIEW] [flags]",
+		Short:   "Look at what happened in a run, and why",
+		Long:    inspectHelp(),
+		Example: inspectExamples,
+		Args:    cobra.MinimumNArgs(1),
+		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(e, cmd.Flags(), args) },
+	}
+	o.register(c.Flags())
+	return c
+}
+
+const inspectExamples = `  simd inspect runs/latest
+  simd inspect runs/latest agents --sort failures --limit 10
+  simd inspect runs/latest agent mira --at 90s
+  simd inspect runs/latest world market.salt --at wave:40
+  simd inspect runs/latest world --diff 0s end
+  simd inspect runs/latest events --type 'market.*' --since 1h --json
+  simd inspect runs/latest deliberation mira/12
+  simd inspect runs/latest audit --path market.salt.price
+  simd inspect runs/latest dead-letters --group reason
+  simd inspect runs/latest trace evt_17`
+
+func inspectHelp() string {
+	var b strings.Builder
+	b.WriteString("Read a run directory and show what happened in it. Nothing is asked, and\nnothing is written but by dead-letters --redeliver. Views:\n\n")
+	for _, v := range views() {
+		fmt.Fprintf(&b, "  %-28s %s\n", strings.TrimSpace(v.name+" "+v.args), v.short)
+	}
+	b.WriteString(`
+A moment is a scene time (2026-01-01T08:00:00Z), an offset from the start (90s,
+1h), wave:N, seq:N or end; of the world also version:N. Both ends of --since and
+--until are included. Lists show 50 rows; --limit 0 shows all, and --json prints
+all, one object per line.
+
+Exit codes: 0 shown, 2 wrong command line, 4 no such run, agent, event, view or
+moment, 6 another process has the run or it has ended.`)
+	return b.String()
+}
+
+func (o *inspectOptions) register(f *pflag.FlagSet) {
+	f.StringVar(&o.scene, "scene", "", "`ID` of the scene, when the run has several")
+	f.BoolVar(&o.json, "json", false, "print JSON: one object, or one per line for lists")
+	f.BoolVarP(&o.quiet, "quiet", "q", false, "no progress")
+	f.StringVar(&o.at, "at", "", "`MOMENT` to look at (agent, world; default: the end)")
+	f.StringVar(&o.diff, "diff", "", "two moments `A B` to compare, or A..B (world)")
+	f.StringVar(&o.since, "since", "", "from this `MOMENT` on (lists)")
+	f.StringVar(&o.until, "until", "", "up to this `MOMENT` (lists)")
+	f.StringVar(&o.wave, "wave", "", "waves `A..B`, or one (facts)")
+	f.IntVar(&o.limit, "limit", -1, "at most `N` rows; 0: all. Default 50, with --json all (lists)")
+	f.StringVar(&o.profile, "profile", "", "agents of this profile `ID` (agents)")
+	f.StringVar(&o.state, "state", "", "agents that are idle, asleep or given_up (agents)")
+	f.StringVar(&o.name, "name", "", "agents whose id holds this `TEXT` (agents)")
+	f.BoolVar(&o.failed, "failed", false, "agents with failures (agents)")
+	f.StringVar(&o.sort, "sort", "", "order: "+strings.Join(inspect.AgentSorts(), ", ")+" (agents)")
+	f.StringSliceVar(&o.types, "type", nil, "event `TYPE`, or prefix.*; may be repeated (events, dead-letters)")
+	f.StringVar(&o.source, "source", "", "published by this agent `ID` (events)")
+	f.StringVar(&o.receiver, "receiver", "", "heard by this agent `ID`, or meant for it (events)")
+	f.StringVar(&o.receiver, "target", "", "the same as --receiver (events)")
+	f.StringVar(&o.priority, "priority", "", "low, normal, high or critical (events)")
+	f.StringVar(&o.trace, "trace", "", "of this trace `ID` (events)")
+	f.BoolVar(&o.refused, "refused", false, "only events that nobody may hear (events)")
+	f.StringSliceVar(&o.kinds, "kind", nil, "`KIND` of fact, or prefix.*; may be repeated (facts)")
+	f.StringVar(&o.actor, "actor", "", "decided by this `ACTOR`: an agent, $world, $events, $knowledge, $scene (facts)")
+	f.StringVar(&o.path, "path", "", "at or below this `PATH`, with * and ** (audit)")
+	f.StringVar(&o.agent, "agent", "", "changed or published by this agent `ID`, or meant for it (audit, dead-letters)")
+	f.StringVar(&o.tool, "tool", "", "calls of this `TOOL`, or prefix* (audit)")
+	f.StringSliceVar(&o.what, "what", nil, strings.Join(inspect.Whats(), ", ")+" (audit)")
+	f.StringSliceVar(&o.reasons, "reason", nil, "refused for this `REASON` (dead-letters)")
+	f.StringVar(&o.group, "group", "", "count by reason, type or source (dead-letters)")
+	f.BoolVar(&o.redeliver, "redeliver", false, "send them again when the run goes on (dead-letters)")
+	f.BoolVar(&o.again, "again", false, "also those that were sent again before (dead-letters)")
+	f.IntVar(&o.depth, "depth", 0, "events below one another; default 8 (trace)")
+	f.IntVar(&o.width, "width", 0, "reactions per event; default 8 (trace)")
+	f.BoolVar(&o.all, "all", false, "the whole tree (trace)")
+}
+
+// run finds the view and checks that the command line fits it.
+func (o *inspectOptions) run(e *env, flags *pflag.FlagSet, args []string) error {
+	name, rest := "summary", args[1:]
+	if len(rest) > 0 {
+		name, rest = rest[0], rest[1:]
+	}
+	v, err := findView(name)
+	if err != nil {
+		return err
+	}
+	if err := v.check(flags, rest); err != nil {
+		return usageError{err}
+	}
+	x := &inspecting{env: e, o: o, flags: flags, dir: args[0]}
+	if name == "dead-letters" && o.redeliver {
+		return asUsage(x.redeliver())
+	}
+	return asUsage(x.look(v, rest))
+}
+
+// asUsage: what a view finds invalid was written on the command line.
+func asUsage(err error) error {
+	var faults *project.Error
+	if protocol.KindOf(err) == protocol.KindInvalid && !errors.As(err, &faults) {
+		return usageError{err}
+	}
+	return err
+}
+
+func findView(name string) (*view, error) {
+	all := views()
+	near, least := "", 4
+	for i := range all {
+		if all[i].name == name {
+			return &all[i], nil
+		}
+		if d := protocol.EditDistance(name, all[i].name, least); d < least {
+			near, least = all[i].name, d
+		}
+	}
+	var names []string
+	for _, v := range all {
+		names = append(names, v.name)
+	}
+	hint := "there are " + strings.Join(names, ", ")
+	if near != "" {
+		hint = fmt.Sprintf("did you mean %s? There are %s", near, strings.Join(names, ", "))
+	}
+	return nil, protocol.Errorf(protocol.KindNotFound, "no view %q; %s", name, hint)
+}
+
+// check refuses flags and arguments of other views: what has no effect is a
+// mistake.
+func (v *view) check(flags *pflag.FlagSet, rest []string) (err error) {
+	if len(rest) < v.least || len(rest) > v.most {
+		return fmt.Errorf("usage: simd inspect DIR %s", strings.TrimSpace(v.name+" "+v.args))
+	}
+	own := append(strings.Fields(v.flags), "scene", "json", "quiet", "help")
+	flags.Visit(func(f *pflag.Flag) {
+		name := f.Name
+		if name == "target" {
+			name = "receiver"
+		}
+		if err == nil && !slices.Contains(own, name) {
+			err = fmt.Errorf("--%s does not go with %s; it takes %s", f.Name, v.name, flagNames(own))
+		}
+	})
+	return err
+}
+
+func flagNames(names []string) string {
+	var list []string
+	for _, n := range names {
+		if n != "help" {
+			list = append(list, "--"+n)
+		}
+	}
+	return strings.Join(list, ", ")
+}
+
+// inspecting is one look at a run.
+type inspecting struct {
+	*env
+	o     *inspectOptions
+	flags *pflag.FlagSet
+	dir   string
+	run   *inspect.Run
+	scene *inspect.Scene
+	begun time.Time
+	paint paint
+}
+
+// look opens the run for the view and closes it again.
+func (x *inspecting) look(v *view, args []string) (err error) {
+	if x.run, err = inspect.Open(x.dir); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, x.run.Close()) }()
+	x.paint = newPaint(x.out)
+	if v.name == "summary" && x.o.scene == "" {
+		return x.summaries()
+	}
+	if err := x.enter(x.o.scene); err != nil {
+		return err
+	}
+	progress := newReading(x.err, x.o.quiet)
+	if progress != nil {
+		x.scene.Progress = progress.read
+		defer progress.clear()
+	}
+	return v.run(x, args)
+}
+
+func (x *inspecting) enter(id string) (err error) {
+	if x.scene, err = x.run.Scene(id); err != nil {
+		return err
+	}
+	x.begun, err = x.scene.Begun()
+	return err
+}
+
+// summaries shows every scene of the run.
+func (x *inspecting) summaries() error {
+	for i, id := range x.run.Manifest.Scenes {
+		if err := x.enter(id); err != nil {
+			return err
+		}
+		if i > 0 && !x.o.json {
+			fmt.Fprintln(x.out)
+		}
+		progress := newReading(x.err, x.o.quiet)
+		if progress != nil {
+			x.scene.Progress = progress.read
+		}
+		err := x.summary(nil)
+		progress.clear()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (x *inspecting) span() inspect.Span {
+	return inspect.Span{Since: x.o.since, Until: x.o.until, Waves: x.o.wave}
+}
+
+// defaultRows is how many rows a list shows to people.
+const defaultRows = 50
+
+// limit is how many rows are asked for: one more than are shown, to know whether
+// there are more.
+func (x *inspecting) limit() (ask, show int) {
+	switch {
+	case x.o.limit > 0 && x.o.json:
+		return x.o.limit, x.o.limit
+	case x.o.limit > 0:
+		return x.o.limit + 1, x.o.limit
+	case x.o.limit == 0 || x.o.json:
+		return 0, 0
+	}
+	return defaultRows + 1, defaultRows
+}
+
+// list shows lines that a view hands over, as a table or as JSON lines.
+func list[T any](x *inspecting, t *table, none string, read func(limit int, yield func(T) error) error, row func(*table, T)) error {
+	ask, show := x.limit()
+	enc := json.NewEncoder(x.out)
+	enc.SetEscapeHTML(false)
+	n := 0
+	err := read(ask, func(line T) error {
+		n++
+		switch {
+		case x.o.json:
+			return enc.Encode(line)
+		case show > 0 && n > show:
+			return nil
+		}
+		row(t, line)
+		return t.err
+	})
+	if err != nil || x.o.json {
+		return err
+	}
+	if err := t.flush(); err != nil {
+		return err
+	}
+	switch {
+	case n == 0:
+		fmt.Fprintln(x.err, none)
+	case show > 0 && n > show:
+		fmt.Fprintf(x.err, "the first %d; there are more: --limit N, --limit 0 for all\n", show)
+	}
+	return nil
+}
+
+// since is a time of the run as an offset from its start.
+func (x *inspecting) since(text string) string {
+	t, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		return text
+	}
+	return "+" + offset(t.Sub(x.begun))
+}
+
+// offset is a span as --at takes it, without zeros at its end.
+func offset(d time.Duration) string {
+	if d > time.Second {
+		d = d.Round(time.Millisecond)
+	}
+	s := d.String()
+	for _, zero := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(s, zero) {
+			s = s[:len(s)-2]
+		}
+	}
+	return s
+}

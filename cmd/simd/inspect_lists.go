@@ -1,0 +1,271 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"tavernsim/scenes/inspect"
+)
+
+// jsonOf shows a part of a view as JSON in one line; text as it is.
+func jsonOf(v any) string {
+	switch x := v.(type) {
+	case nil:
+		return ""
+	case string:
+		return x
+	case json.RawMessage:
+		return string(x)
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err.Error()
+	}
+	return string(b)
+}
+
+func number[T int | int64 | uint64](n T) string { return thousands(int64(n)) }
+
+func (x *inspecting) agents([]string) error {
+	var all *inspect.AgentList
+	t := newTable(x.out, "agent", "profile", "state", ">turns", ">failures", ">calls", ">inbox", "last active", "next")
+	err := list(x, t, "no agent is like that", func(limit int, yield func(inspect.AgentLine) error) (err error) {
+		all, err = x.scene.Agents(inspect.AgentQuery{Profile: x.o.profile, State: x.o.state, Name: x.o.name, Failed: x.o.failed, Sort: x.o.sort, Limit: limit})
+		for i := 0; err == nil && i < len(all.Agents); i++ {
+			err = yield(all.Agents[i])
+		}
+		return err
+	}, func(t *table, a inspect.AgentLine) {
+		t.row(a.Agent, a.Profile, a.State, number(a.Turns), number(a.Failures), number(a.Calls), number(a.Waiting), x.since(a.Last), x.since(a.Next))
+	})
+	if err == nil && !x.o.json {
+		fmt.Fprintf(x.err, "%s of %s agents\n", number(all.Found), number(all.Total))
+	}
+	return err
+}
+
+func (x *inspecting) events([]string) error {
+	q := inspect.EventQuery{Span: x.span(), Types: x.o.types, Source: x.o.source, Receiver: x.o.receiver, Priority: x.o.priority, Trace: x.o.trace, Refused: x.o.refused}
+	t := newTable(x.out, "at", "id", "type", "source", ">heard", "", "payload")
+	return list(x, t, "no event is like that", func(limit int, yield func(inspect.EventLine) error) error {
+		q.Limit = limit
+		return x.scene.Events(q, yield)
+	}, func(t *table, e inspect.EventLine) {
+		t.row(x.since(e.Time), e.ID, e.Type, e.Source, number(e.Delivered), x.eventNote(&e), jsonOf(e.Payload))
+	})
+}
+
+// eventNote says what is unusual about an event.
+func (x *inspecting) eventNote(e *inspect.EventLine) string {
+	var notes []string
+	if e.Refused != "" {
+		notes = append(notes, "refused: "+e.Refused)
+	}
+	if e.Priority != "normal" {
+		notes = append(notes, e.Priority)
+	}
+	if n := len(e.Marks); n > 0 {
+		notes = append(notes, fmt.Sprintf("%d %s", n, e.Marks[0].Reason))
+	}
+	return strings.Join(notes, " ")
+}
+
+func (x *inspecting) facts([]string) error {
+	q := inspect.FactQuery{Span: x.span(), Kinds: x.o.kinds, Actor: x.o.actor}
+	t := newTable(x.out, ">seq", ">wave", "at", "actor", "kind", "data")
+	return list(x, t, "no fact is like that", func(limit int, yield func(inspect.FactLine) error) error {
+		q.Limit = limit
+		return x.scene.Facts(q, yield)
+	}, func(t *table, f inspect.FactLine) {
+		t.row(strconv.FormatUint(f.Seq, 10), strconv.FormatUint(f.Wave, 10), x.since(f.Time), f.Actor, f.Kind, brieflyObject(f.Data))
+	})
+}
+
+// brieflyObject shows the members that say something.
+func brieflyObject(o inspect.Object) string {
+	var parts []string
+	for _, m := range o {
+		text := jsonOf(m.Value)
+		switch text {
+		case "", "0", "false", "[]", "0s", "null", "{}":
+			continue
+		}
+		parts = append(parts, m.Name+"="+text)
+	}
+	return strings.Join(parts, " ")
+}
+
+func (x *inspecting) audit([]string) error {
+	q := inspect.AuditQuery{Span: x.span(), Path: x.o.path, Agent: x.o.agent, Tool: x.o.tool, What: x.o.what}
+	t := newTable(x.out, "at", "who", "through", "what", "op", "path", "change")
+	return list(x, t, "nothing was changed like that", func(limit int, yield func(inspect.Change) error) error {
+		q.Limit = limit
+		return x.scene.Audit(q, yield)
+	}, func(t *table, c inspect.Change) {
+		t.row(x.since(c.Time), who(c.By), through(&c), c.What, c.Op, pathOf(&c), changeText(&c))
+	})
+}
+
+func who(id string) string {
+	if id == "" {
+		return "$scene"
+	}
+	return id
+}
+
+// through is the deliberation, with the call where it is known.
+func through(c *inspect.Change) string {
+	if c.Through != "" {
+		if i := strings.LastIndexByte(c.Through, '/'); i >= 0 {
+			return c.Through[i+1:]
+		}
+		return c.Through
+	}
+	if c.Turn > 0 {
+		return strconv.FormatUint(c.Turn, 10)
+	}
+	return ""
+}
+
+func pathOf(c *inspect.Change) string {
+	if c.What == inspect.WhatCall {
+		return c.Tool
+	}
+	if c.Path == "" {
+		return "(all)"
+	}
+	return c.Path
+}
+
+// changeText says what a change did: from what to what, and why.
+func changeText(c *inspect.Change) string {
+	var b strings.Builder
+	switch {
+	case c.Status == inspect.StatusRefused:
+		fmt.Fprintf(&b, "refused %s: %s", c.Code, c.Error)
+	case c.What == inspect.WhatCall:
+		fmt.Fprintf(&b, "%s %s", c.Status, jsonOf(c.Value))
+		if out := jsonOf(c.After); out != "" {
+			b.WriteString(" -> " + out)
+		}
+	default:
+		fmt.Fprintf(&b, "%s -> %s", orNothing(c.Before), orNothing(c.After))
+		if c.Status != inspect.StatusApplied {
+			fmt.Fprintf(&b, "  %s %s", c.Status, c.Code)
+		}
+	}
+	if c.Error != "" && c.Status != inspect.StatusRefused {
+		b.WriteString("  " + c.Error)
+	}
+	if c.Reason != "" {
+		fmt.Fprintf(&b, "  (%s)", c.Reason)
+	}
+	return b.String()
+}
+
+func orNothing(v any) string {
+	if v == nil {
+		return "nothing"
+	}
+	return jsonOf(v)
+}
+
+func (x *inspecting) letterQuery() inspect.DeadLetterQuery {
+	return inspect.DeadLetterQuery{Span: x.span(), Reasons: x.o.reasons, Types: x.o.types, Agent: x.o.agent}
+}
+
+func (x *inspecting) deadLetters([]string) error {
+	if x.o.again {
+		return usageError{fmt.Errorf("--again goes with --redeliver")}
+	}
+	if x.o.group != "" {
+		return x.letterGroups()
+	}
+	q := x.letterQuery()
+	t := newTable(x.out, "at", ">seq", "reason", "type", "from", "to", "", "payload")
+	return list(x, t, "no message was refused like that", func(limit int, yield func(inspect.DeadLetter) error) error {
+		q.Limit = limit
+		return x.scene.DeadLetters(q, yield)
+	}, func(t *table, l inspect.DeadLetter) {
+		t.row(x.since(l.Time), strconv.FormatUint(l.Seq, 10), l.Reason, l.Type, l.Source, l.Agent, letterNote(&l), letterText(&l))
+	})
+}
+
+func letterNote(l *inspect.DeadLetter) string {
+	switch {
+	case l.Redelivered:
+		return "sent again"
+	case !l.Sendable:
+		return "not kept"
+	}
+	return ""
+}
+
+// letterText is the payload, and what led to it.
+func letterText(l *inspect.DeadLetter) string {
+	text := jsonOf(l.Payload)
+	if n := len(l.Chain); n > 0 {
+		text += fmt.Sprintf("  after %d: %s", n, strings.Join(l.Chain, " > "))
+	}
+	return text
+}
+
+func (x *inspecting) letterGroups() error {
+	groups, err := x.scene.GroupDeadLetters(x.letterQuery(), x.o.group)
+	if err != nil {
+		return err
+	}
+	if x.o.json {
+		return writeJSON(x.out, map[string]any{"by": x.o.group, "groups": groups})
+	}
+	if len(groups) == 0 {
+		fmt.Fprintln(x.err, "no message was refused like that")
+	}
+	t := newTable(x.out, x.o.group, ">count", "first", "last", "types", "example")
+	for _, g := range groups {
+		var types []string
+		for _, c := range g.Types {
+			types = append(types, fmt.Sprintf("%s %d", c.Name, c.Count))
+		}
+		t.row(g.Name, number(g.Count), x.since(g.First), x.since(g.Last), strings.Join(types, ", "), fmt.Sprintf("seq %d of %s: %s", g.Example[0].Seq, g.Example[0].Source, g.Example[0].Detail))
+	}
+	return t.flush()
+}
+
+// redeliver sends dead letters again.
+func (x *inspecting) redeliver() error {
+	if x.o.group != "" || x.o.limit >= 0 {
+		return usageError{fmt.Errorf("--redeliver takes --reason, --type, --agent, --since, --until and --again")}
+	}
+	r, err := inspect.Redeliver(x.dir, x.o.scene, x.letterQuery(), x.o.again)
+	if err != nil {
+		return err
+	}
+	if x.o.json {
+		return writeJSON(x.out, r)
+	}
+	fmt.Fprintf(x.out, "%s: %s sent again", r.Scene, plural(r.Sent, "message"))
+	if r.Wave > 0 {
+		fmt.Fprintf(x.out, " in wave %d", r.Wave)
+	}
+	fmt.Fprintln(x.out)
+	if r.Before > 0 {
+		fmt.Fprintf(x.err, "%s sent again before: --again does so once more\n", plural(r.Before, "message"))
+	}
+	if r.Content > 0 {
+		fmt.Fprintf(x.err, "of %s the content was not kept\n", plural(r.Content, "message"))
+	}
+	if r.Sent > 0 {
+		fmt.Fprintf(x.err, "go on with: simd run --resume %s\n", x.dir)
+	}
+	return nil
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%s %ss", thousands(int64(n)), what)
+}

@@ -1,0 +1,218 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"tavernsim/scenes/inspect"
+)
+
+func (x *inspecting) deliberation(args []string) error {
+	d, err := x.scene.Deliberation(args[0])
+	if err != nil {
+		return err
+	}
+	if x.o.json {
+		return writeJSON(x.out, d)
+	}
+	p := x.page()
+	p.title("%s/%d", d.Agent, d.Turn)
+	p.row("profile", "%s", d.Profile)
+	p.row("woken", "at %s in wave %d, world version %d", x.since(d.Time), d.Wave, d.Perceived.WorldVersion)
+	p.row("outcome", "%s%s", x.outcome(d.Outcome), note2(p, oneLine(d.Error), "  %s"))
+	p.row("facts", "%d to %d", d.First, d.Last)
+	if d.Timing.Elapsed != "0s" {
+		p.row("latency", "%s; effects at %s", d.Timing.Elapsed, x.since(d.Timing.EffectsAt))
+	}
+	if d.Timing.SleptTo != "" || d.Timing.Asleep {
+		p.row("then sleeps", "%s", strings.TrimSpace("until "+x.since(d.Timing.SleptTo)))
+	}
+	x.turnPerceived(p, d)
+	x.turnDid(p, d)
+	return p.write(x.out)
+}
+
+func (x *inspecting) turnPerceived(p *page, d *inspect.Deliberation) {
+	fmt.Fprintf(p, "\n%s\n", p.paint.bold(fmt.Sprintf("PERCEIVED  %s", plural(len(d.Perceived.Events), "event"))))
+	for _, e := range d.Perceived.Events {
+		x.inboxLine(p, e)
+	}
+	if n := d.Perceived.Count - int64(len(d.Perceived.Events)); n > 0 {
+		fmt.Fprintf(p, "  and %d that came while it was being woken\n", n)
+	}
+	for _, o := range d.Perceived.Observations {
+		x.observationLine(p, o)
+	}
+	for _, g := range d.Perceived.Goals {
+		fmt.Fprintf(p, "  goal        %s %s  %s\n", jsonOf(g.Get("id")), jsonOf(g.Get("status")), p.paint.dim(oneLine(jsonOf(g.Get("description")))))
+	}
+	fmt.Fprintf(p, "  private     %s\n", cut(jsonOf(d.Perceived.Private), 400))
+}
+
+func (x *inspecting) turnDid(p *page, d *inspect.Deliberation) {
+	if p.section("MODEL  (questions are not recorded)", len(d.Models)) {
+		for _, m := range d.Models {
+			fmt.Fprintf(p, "  %s  %d tokens in, %d out, %s%s\n", orDefault(m.Model), m.Input, m.Output, m.Latency, note2(p, m.Error, "  %s"))
+			if m.Text != "" {
+				fmt.Fprintf(p, "    %s\n", p.paint.cyan(strings.ReplaceAll(strings.TrimSpace(m.Text), "\n", "\n    ")))
+			}
+			if c := jsonOf(m.Calls); c != "" {
+				fmt.Fprintf(p, "    calls %s\n", c)
+			}
+		}
+	}
+	if p.section("CALLS", len(d.Calls)) {
+		for _, c := range d.Calls {
+			fmt.Fprintf(p, "  %-6s %s  %s%s%s%s\n", c.ID, c.Tool, x.status(c.Status), note2(p, jsonOf(c.Params), "  %s"), note2(p, jsonOf(c.Output), " -> %s"), note2(p, oneLine(c.Error), "  %s"))
+		}
+	}
+	if p.section("SAID", len(d.Said)) {
+		for _, s := range d.Said {
+			fmt.Fprintf(p, "  %s\n", strings.ReplaceAll(strings.TrimSpace(s), "\n", "\n  "))
+		}
+	}
+	if p.section("CHANGED IN ITSELF", len(d.Changes)) {
+		for _, c := range d.Changes {
+			value := c.Value
+			if value == nil {
+				value = c.After
+			}
+			fmt.Fprintf(p, "  %s %s %s  %s\n", c.What, c.Op, pathOf(&c), cut(oneLine(jsonOf(value)), 160))
+		}
+	}
+	if p.section("EFFECTS", len(d.Effects)) {
+		for _, e := range d.Effects {
+			x.effectLine(p, "  ", e)
+		}
+	}
+	if p.section("OTHER FACTS", len(d.Other)) {
+		for _, f := range d.Other {
+			fmt.Fprintf(p, "  %s  %s\n", f.Kind, brieflyObject(f.Data))
+		}
+	}
+}
+
+func orDefault(model string) string {
+	if model == "" {
+		return "the default model"
+	}
+	return model
+}
+
+func (x *inspecting) status(s string) string {
+	switch s {
+	case "ok", "requested", inspect.EffectRouted, inspect.EffectCommitted, inspect.EffectWritten, inspect.EffectSuggested, "applied":
+		return x.paint.green(s)
+	case inspect.EffectWaiting, "skipped", "not_run":
+		return x.paint.yellow(s)
+	}
+	return x.paint.red(s)
+}
+
+func (x *inspecting) effectLine(p *page, indent string, e inspect.Effect) {
+	heard := ""
+	if e.Status == inspect.EffectRouted {
+		heard = fmt.Sprintf(" to %s as %s", plural(e.Heard, "receiver"), e.ID)
+	}
+	fmt.Fprintf(p, "%s%s  %s  %s%s  %s%s\n", indent, e.To, e.What, x.status(e.Status), heard, p.paint.dim(cut(oneLine(jsonOf(e.Value)), 100)), note2(p, oneLine(e.Detail), "  %s"))
+}
+
+// traceEvent draws the causal tree of an event.
+func (x *inspecting) traceEvent(args []string) error {
+	t, err := x.scene.Trace(args[0], inspect.TraceOptions{Depth: x.o.depth, Width: x.o.width, All: x.o.all})
+	if err != nil {
+		return err
+	}
+	if x.o.json {
+		return writeJSON(x.out, t)
+	}
+	p := x.page()
+	for i, c := range t.Causes {
+		fmt.Fprintf(p, "%s%s\n", strings.Repeat("  ", i), p.paint.dim(fmt.Sprintf("%s  %s of %s, %s", x.since(c.Time), c.Type, c.Source, c.ID)))
+	}
+	x.drawEvent(p, strings.Repeat("  ", len(t.Causes)), "", t.Event)
+	if t.Cut {
+		fmt.Fprintln(x.err, "the tree is larger than what is kept of it")
+	}
+	return p.write(x.out)
+}
+
+// drawEvent draws an event and what came of it. lead stands before its own
+// line, below before the lines under it.
+func (x *inspecting) drawEvent(p *page, below, lead string, e *inspect.TraceEvent) {
+	fate := fmt.Sprintf("heard by %s", plural(e.Delivered, "agent"))
+	if e.Refused != "" {
+		fate = p.paint.red("refused: " + e.Refused)
+	}
+	fmt.Fprintf(p, "%s%s  %s of %s  %s  %s\n", lead, p.paint.bold(e.ID), e.Type, e.Source, x.since(e.Time), fate)
+	rest := quietNote(e)
+	for i, r := range e.Reactions {
+		last := i == len(e.Reactions)-1 && rest == ""
+		x.drawReaction(p, below, last, r, e)
+	}
+	if rest != "" {
+		fmt.Fprintf(p, "%s└─ %s\n", below, p.paint.dim(rest))
+	}
+}
+
+func quietNote(e *inspect.TraceEvent) string {
+	var notes []string
+	for _, n := range []struct {
+		count int
+		text  string
+	}{{e.More, "%d more deliberated (--width, --all)"}, {e.Waiting, "%d did not deliberate afterwards"}, {e.Deeper, "%d reactions below (--depth, --all)"}, {len(e.Marks), "%d deliveries were held up by the loop rule"}} {
+		if n.count > 0 {
+			notes = append(notes, fmt.Sprintf(n.text, n.count))
+		}
+	}
+	return strings.Join(notes, ", ")
+}
+
+func (x *inspecting) drawReaction(p *page, below string, last bool, r *inspect.Reaction, e *inspect.TraceEvent) {
+	branch, next := "├─ ", below+"│  "
+	if last {
+		branch, next = "└─ ", below+"   "
+	}
+	name := fmt.Sprintf("%s/%d", r.Agent, r.Turn)
+	if r.Turn == 0 {
+		name = r.Agent
+	}
+	fmt.Fprintf(p, "%s%s%s  %s  %s%s\n", below, branch, p.paint.cyan(name), x.since(r.Time), x.outcome(r.Outcome), p.paint.dim(reactionNote(r)))
+	for _, s := range r.Said {
+		fmt.Fprintf(p, "%s  says %s\n", next, p.paint.cyan(cut(oneLine(s), 100)))
+	}
+	for _, f := range r.Effects {
+		x.effectLine(p, next+"  ", f)
+	}
+	for i, child := range r.Published {
+		lead, under := next+"├─▶ ", next+"│   "
+		if i == len(r.Published)-1 {
+			lead, under = next+"└─▶ ", next+"    "
+		}
+		x.drawEvent(p, under, lead, child)
+	}
+}
+
+func reactionNote(r *inspect.Reaction) string {
+	var notes []string
+	for _, c := range r.Calls {
+		text := c.Tool
+		if c.Status != "ok" && c.Status != "requested" {
+			text += " " + c.Status
+		}
+		notes = append(notes, text)
+	}
+	if r.Private > 0 {
+		notes = append(notes, plural(r.Private, "private change"))
+	}
+	if r.Perceived > 1 {
+		notes = append(notes, fmt.Sprintf("one of %d events it perceived", r.Perceived))
+	}
+	if r.Error != "" {
+		notes = append(notes, oneLine(r.Error))
+	}
+	if len(notes) == 0 {
+		return ""
+	}
+	return "  " + strings.Join(notes, ", ")
+}

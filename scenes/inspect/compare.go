@@ -1,0 +1,365 @@
+package inspect
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"tavernsim/engine/world"
+	"tavernsim/persistence"
+	"tavernsim/protocol"
+	"tavernsim/scenes"
+)
+
+// Bounds of a comparison; what goes beyond is counted.
+const (
+	maxDiffAgents = 100
+	maxDiffPaths  = 200 // of the world, and of each agent
+)
+
+// Comparison is what "simd diff" finds between a scene of two runs.
+type Comparison struct {
+	Scene      string       `json:"scene"`
+	Equal      bool         `json:"equal"` // every fact is the same
+	A          Side         `json:"a"`
+	B          Side         `json:"b"`
+	Inputs     []InputDiff  `json:"inputs"`     // of the manifests
+	Divergence *Divergence  `json:"divergence"` // null: there is none
+	World      []Difference `json:"world"`      // a: before, b: after; at the ends
+	WorldMore  int          `json:"world_more"` // beyond those that are listed
+	Agents     []AgentDiff  `json:"agents"`
+	AgentsMore int          `json:"agents_more"`
+}
+
+// Side is one of the two runs.
+type Side struct {
+	Dir     string `json:"dir"`
+	Run     string `json:"run"`
+	Waves   uint64 `json:"waves"`
+	Facts   uint64 `json:"facts"`
+	Digest  string `json:"digest"`
+	Time    string `json:"time"`
+	Ended   string `json:"ended"`
+	Version int64  `json:"world_version"`
+}
+
+// InputDiff is something that the two manifests say differently.
+type InputDiff struct {
+	What string `json:"what"`
+	A    string `json:"a"`
+	B    string `json:"b"`
+}
+
+// Divergence is the first fact that differs. Of a run that had ended by then the
+// fact is null.
+type Divergence struct {
+	Wave uint64    `json:"wave"`
+	Seq  uint64    `json:"seq"`
+	A    *FactLine `json:"a"`
+	B    *FactLine `json:"b"`
+}
+
+// AgentDiff is how an agent differs at the ends of two runs.
+type AgentDiff struct {
+	Agent   string       `json:"agent"`
+	Only    string       `json:"only,omitempty"` // a or b: the other has no such agent
+	Turns   *[2]int64    `json:"turns,omitempty"`
+	Goals   *[2][]Object `json:"goals,omitempty"`
+	Waiting *[2]int      `json:"inbox,omitempty"`
+	State   *[2]string   `json:"state,omitempty"`
+	Private []Difference `json:"private_state,omitempty"`
+	More    int          `json:"more,omitempty"` // places beyond those that are listed
+}
+
+// Compare compares a scene of two runs: their waves by halving, then the states
+// at their ends.
+func Compare(a, b *Scene) (*Comparison, error) {
+	if a.ID != b.ID {
+		return nil, protocol.Errorf(protocol.KindInvalid, "scene %s and scene %s cannot be compared: a digest holds the id of its scene", a.ID, b.ID)
+	}
+	c := &comparing{a: a, b: b, out: &Comparison{Scene: a.ID, Inputs: manifestDiff(a, b), World: []Difference{}, Agents: []AgentDiff{}}}
+	var err error
+	if c.out.A, err = a.side(); err != nil {
+		return nil, err
+	}
+	if c.out.B, err = b.side(); err != nil {
+		return nil, err
+	}
+	if err := c.waves(); err != nil {
+		return nil, err
+	}
+	c.out.Equal = c.out.Divergence == nil
+	return c.out, c.states()
+}
+
+type comparing struct {
+	a, b *Scene
+	out  *Comparison
+}
+
+func (s *Scene) side() (Side, error) {
+	w := s.journal.Durable()
+	ended, err := s.ended()
+	return Side{Dir: s.run.Dir, Run: s.run.Manifest.Run, Waves: w.Number, Facts: w.Last, Digest: w.Digest.String(), Time: w.MaxTime.String(), Ended: ended}, err
+}
+
+// waves finds the first wave that differs. Digests chain over waves: where one
+// is equal, all before it are.
+func (c *comparing) waves() error {
+	low := max(c.a.journal.Begin().Number, c.b.journal.Begin().Number)
+	end := min(c.a.journal.Durable().Number, c.b.journal.Durable().Number)
+	if low > end {
+		return protocol.Errorf(protocol.KindNotFound, "scene %s: the two runs have no wave in common: one keeps waves from %d on, the other ends with %d", c.a.ID, low+1, end)
+	}
+	first, last := low, end // the last equal one is in [first, last]
+	if same, err := c.same(low); err != nil || !same {
+		if err == nil {
+			err = c.divergence(low) // they differ before what is kept of both
+		}
+		return err
+	}
+	for first < last {
+		mid := first + (last-first+1)/2
+		same, err := c.same(mid)
+		if err != nil {
+			return err
+		}
+		if same {
+			first = mid
+		} else {
+			last = mid - 1
+		}
+	}
+	if first == c.a.journal.Durable().Number && first == c.b.journal.Durable().Number {
+		return nil
+	}
+	return c.divergence(first)
+}
+
+func (c *comparing) same(wave uint64) (bool, error) {
+	x, err := c.a.journal.Wave(wave)
+	if err != nil {
+		return false, err
+	}
+	y, err := c.b.journal.Wave(wave)
+	return err == nil && x.Digest == y.Digest, err
+}
+
+// divergence finds the first fact after an equal wave that differs.
+func (c *comparing) divergence(equal uint64) error {
+	x, err := c.facts(c.a, equal+1)
+	if err != nil {
+		return err
+	}
+	y, err := c.facts(c.b, equal+1)
+	if err != nil {
+		return err
+	}
+	for i := range max(len(x), len(y)) {
+		if i < len(x) && i < len(y) && equalRecords(x[i], y[i]) {
+			continue
+		}
+		return c.diverged(equal+1, recordAt(x, i), recordAt(y, i))
+	}
+	return nil
+}
+
+// facts are those of one wave; none when the run ended before it.
+func (c *comparing) facts(s *Scene, wave uint64) (list []protocol.Record, err error) {
+	if wave > s.journal.Durable().Number {
+		return nil, nil
+	}
+	w, err := s.journal.Wave(wave)
+	if err != nil {
+		return nil, err
+	}
+	err = s.journal.Scan(persistence.Query{From: w.First, To: w.Last}, func(r protocol.Record) error {
+		list = append(list, r)
+		return nil
+	})
+	return list, err
+}
+
+func equalRecords(a, b protocol.Record) bool {
+	return a.Seq == b.Seq && a.Time == b.Time && a.Actor == b.Actor && a.Kind == b.Kind && bytes.Equal(a.Data, b.Data)
+}
+
+func recordAt(list []protocol.Record, i int) *protocol.Record {
+	if i < len(list) {
+		return &list[i]
+	}
+	return nil
+}
+
+func (c *comparing) diverged(wave uint64, x, y *protocol.Record) error {
+	d := &Divergence{Wave: wave}
+	var err error
+	if d.A, err = c.line(c.a, x); err != nil {
+		return err
+	}
+	if d.B, err = c.line(c.b, y); err != nil {
+		return err
+	}
+	if d.A != nil {
+		d.Seq = d.A.Seq
+	} else if d.B != nil {
+		d.Seq = d.B.Seq
+	}
+	c.out.Divergence = d
+	return nil
+}
+
+func (c *comparing) line(s *Scene, r *protocol.Record) (*FactLine, error) {
+	if r == nil {
+		return nil, nil
+	}
+	l, err := s.factLine(*r, s.waves())
+	return &l, err
+}
+
+// states compares what the runs led to.
+func (c *comparing) states() error {
+	x, err := c.a.fold(c.a.journal.Durable().Number)
+	if err != nil {
+		return err
+	}
+	c.out.A.Version = x.World.Version()
+	if c.out.Equal {
+		c.out.B.Version = c.out.A.Version
+		return nil
+	}
+	y, err := c.b.fold(c.b.journal.Durable().Number)
+	if err != nil {
+		return err
+	}
+	c.out.B.Version = y.World.Version()
+	c.out.World, c.out.WorldMore = differences(x.World, y.World)
+	c.agents(x, y)
+	return nil
+}
+
+func differences(a, b *world.Document) ([]Difference, int) {
+	list := []Difference{}
+	all := world.Diff(a, b)
+	for _, d := range all[:min(len(all), maxDiffPaths)] {
+		list = append(list, difference(d))
+	}
+	return list, len(all) - len(list)
+}
+
+func (c *comparing) agents(x, y *scenes.State) {
+	for o := range x.Size() {
+		id := x.Name(uint32(o))
+		other, ok := y.Ordinal(id)
+		if !ok {
+			c.agent(AgentDiff{Agent: id, Only: "a"})
+			continue
+		}
+		if d, differs := agentDiff(x, uint32(o), y, other); differs {
+			c.agent(d)
+		}
+	}
+	for o := range y.Size() {
+		if id := y.Name(uint32(o)); !known(x, id) {
+			c.agent(AgentDiff{Agent: id, Only: "b"})
+		}
+	}
+}
+
+func known(s *scenes.State, id string) bool {
+	_, ok := s.Ordinal(id)
+	return ok
+}
+
+func (c *comparing) agent(d AgentDiff) {
+	if len(c.out.Agents) == maxDiffAgents {
+		c.out.AgentsMore++
+		return
+	}
+	c.out.Agents = append(c.out.Agents, d)
+}
+
+func agentDiff(x *scenes.State, o uint32, y *scenes.State, p uint32) (d AgentDiff, differs bool) {
+	a, b := x.Agents[o], y.Agents[p]
+	d.Agent = a.ID.Instance
+	if a.State.Turn != b.State.Turn {
+		d.Turns = &[2]int64{int64(a.State.Turn), int64(b.State.Turn)}
+	}
+	if n, m := a.State.Waiting(), b.State.Waiting(); n != m {
+		d.Waiting = &[2]int{n, m}
+	}
+	if s, t := stateName(x.Director.Standing(o)), stateName(y.Director.Standing(p)); s != t {
+		d.State = &[2]string{s, t}
+	}
+	goals := [2][]Object{{}, {}}
+	for _, g := range a.State.Goals {
+		goals[0] = append(goals[0], goal(g))
+	}
+	for _, g := range b.State.Goals {
+		goals[1] = append(goals[1], goal(g))
+	}
+	if !sameJSON(goals[0], goals[1]) {
+		d.Goals = &goals
+	}
+	one, err := world.FromValue(private(a), 1)
+	two, err2 := world.FromValue(private(b), 1)
+	if err == nil && err2 == nil {
+		d.Private, d.More = differences(one, two)
+	}
+	return d, d.Turns != nil || d.Waiting != nil || d.State != nil || d.Goals != nil || len(d.Private) > 0
+}
+
+func sameJSON(a, b any) bool {
+	x, err := json.Marshal(a)
+	y, err2 := json.Marshal(b)
+	return err == nil && err2 == nil && bytes.Equal(x, y)
+}
+
+// manifestDiff compares what the runs are made of.
+func manifestDiff(a, b *Scene) []InputDiff {
+	m, n := a.run.Manifest, b.run.Manifest
+	list := []InputDiff{}
+	add := func(what string, x, y any) {
+		if s, t := fmt.Sprint(x), fmt.Sprint(y); s != t {
+			list = append(list, InputDiff{what, s, t})
+		}
+	}
+	add("seed", m.Seeds[a.ID], n.Seeds[b.ID])
+	add("clock", m.Clocks[a.ID], n.Clocks[b.ID])
+	add("agents", m.Agents, n.Agents)
+	add("for", m.For, n.For)
+	add("ticks", m.Ticks, n.Ticks)
+	add("until", m.Until, n.Until)
+	add("program", m.Program, n.Program)
+	add("go", m.Go, n.Go)
+	add("project", m.Project, n.Project)
+	return append(list, filesDiff(a, b)...)
+}
+
+func filesDiff(a, b *Scene) (list []InputDiff) {
+	hashes := [2]map[string]string{{}, {}}
+	var names []string
+	for i, s := range []*Scene{a, b} {
+		for _, f := range s.run.Manifest.Files {
+			hashes[i][f.Path] = f.SHA256
+			names = append(names, f.Path)
+		}
+	}
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		x, y := hashes[0][name], hashes[1][name]
+		if x != y {
+			list = append(list, InputDiff{"file " + name, shortHash(x), shortHash(y)})
+		}
+	}
+	return list
+}
+
+func shortHash(h string) string {
+	if h == "" {
+		return "missing"
+	}
+	return "sha256:" + strings.ToLower(h[:min(12, len(h))])
+}
