@@ -41,10 +41,14 @@ type Options struct {
 	Folding func(done, total uint64)
 
 	Model   llm.Provider
-	System  *actors.System // with the chain of Middleware
+	System  *actors.System
 	Metrics *metrics.Scene
 	Log     *slog.Logger
 	Latency *Latency // gets the wall time of every deliberation; may be nil
+
+	// Mailbox bounds each lane for events of every mailbox: a safety net. What an
+	// agent may hold is bounded by its machine.
+	Mailbox actors.Capacity
 
 	wrap func(actor string, b actors.Behavior) actors.Behavior // tests make services fail with it
 }
@@ -133,8 +137,8 @@ func (r *Run) launch() error {
 	if state.Director.Ended != "" {
 		return protocol.Errorf(protocol.KindConflict, "scene %s: the run has ended already (%s); fork it or start another", sc.id, state.Director.Ended)
 	}
-	sc.sup = &actors.Supervisor{Failed: r.actorFailed}
-	r.stageSup = &actors.Supervisor{Failed: r.stageFailed}
+	sc.sup = sc.supervisor(r.actorFailed)
+	r.stageSup = sc.supervisor(r.stageFailed)
 	machines := state.Agents
 	state.Agents = nil
 	r.stage = &stage{
