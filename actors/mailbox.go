@@ -253,14 +253,14 @@ func (m *mailbox) next() (*protocol.Envelope, verdict.Lane) {
 			quiet = false // a sender is about to link what was sent before
 		}
 	}
-	switch {
-	case first == verdict.Lanes:
+	switch first {
+	case verdict.Lanes:
 		m.streak = 0
 		if !last || !quiet {
 			return nil, 0
 		}
 		first = verdict.Last
-	case first == lower:
+	case lower:
 		m.streak = 0
 	default:
 		if m.streak++; m.streak >= StarvationBound {

@@ -139,7 +139,7 @@ func TestOneSenderKeepsItsOrder(t *testing.T) {
 	})
 }
 
-// Promise 4: the failed actor waits for its supervisor, keeps its queue and
+// Promise 5: the failed actor waits for its supervisor, keeps its queue and
 // does not see the failing envelope again.
 func TestAFailureSuspendsOneActor(t *testing.T) {
 	for name, boom := range map[string]func() error{
@@ -200,7 +200,7 @@ func TestAFailureSuspendsOneActor(t *testing.T) {
 	}
 }
 
-// Promise 5.
+// Promise 6.
 func TestWhatIsNotDeliveredIsADeadLetter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
