@@ -9,16 +9,21 @@ import (
 // MaxKinds bounds [Spec.Kind].
 const MaxKinds = 8
 
+// shards of the senders' counters: senders to actors of different ids rarely meet.
+const shards = 8
+
 // depths counts waiting envelopes by kind of actor and lane, for metrics, with
 // nothing in the mailboxes: those that were queued, minus those that each
 // worker took. A worker has the numbers of what it took to itself; senders
-// share theirs, a cache line for each kind and lane.
+// share theirs, a cache line for each kind and lane of a shard.
 type depths struct {
-	queued [MaxKinds][verdict.Lanes]struct {
-		n atomic.Int64
-		_ [56]byte
-	}
+	queued  [shards][MaxKinds][verdict.Lanes]counted
 	workers []*taken
+}
+
+type counted struct {
+	n atomic.Int64
+	_ [56]byte
 }
 
 // taken is what one worker took out of mailboxes. It alone writes.
@@ -32,7 +37,9 @@ func newDepths(workers int) *depths {
 	return d
 }
 
-func (d *depths) add(kind uint8, l verdict.Lane, n int64) { d.queued[kind][l].n.Add(n) }
+func (d *depths) add(m *mailbox, l verdict.Lane, n int64) {
+	d.queued[m.id%shards][m.kind][l].n.Add(n)
+}
 
 func (t *taken) one(kind uint8, l verdict.Lane) {
 	c := &t[kind][l]
@@ -42,16 +49,23 @@ func (t *taken) one(kind uint8, l verdict.Lane) {
 // Depths yields how many envelopes wait, by kind of actor and lane. It may be
 // called at any time; envelopes that move meanwhile may be counted still.
 func (s *System) Depths(yield func(kind uint8, l verdict.Lane, n int)) {
-	for k := range s.depths.queued {
+	for k := range MaxKinds {
 		for l := range verdict.Lanes {
-			// Taken first: what is queued in between is too much, never too little.
-			var gone int64
-			for _, w := range s.depths.workers {
-				gone += w[k][l].Load()
-			}
-			if n := s.depths.queued[k][l].n.Load() - gone; n > 0 {
+			if n := s.depths.waiting(k, l); n > 0 {
 				yield(uint8(k), l, int(n))
 			}
 		}
 	}
+}
+
+// waiting counts what was taken first: what is queued in between is too much,
+// never too little.
+func (d *depths) waiting(kind int, l verdict.Lane) (n int64) {
+	for _, w := range d.workers {
+		n -= w[kind][l].Load()
+	}
+	for s := range d.queued {
+		n += d.queued[s][kind][l].n.Load()
+	}
+	return n
 }

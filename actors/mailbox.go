@@ -2,9 +2,8 @@ package actors
 
 import (
 	"fmt"
-	"runtime"
-	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -16,40 +15,13 @@ import (
 // waits, at least one comes from it.
 const StarvationBound = 64
 
-// slice is how many envelopes an actor may handle before it gives its worker
-// to the next actor.
-const slice = 128
-
-// cell is one queued envelope: the only allocation of a send.
-type cell struct {
-	next *cell
-	env  *protocol.Envelope
-	lane verdict.Lane
-}
-
-type fifo struct{ head, tail *cell }
-
-func (q *fifo) push(c *cell) {
-	c.next = nil
-	if q.tail == nil {
-		q.head = c
-	} else {
-		q.tail.next = c
-	}
-	q.tail = c
-}
-
-func (q *fifo) pop() *cell {
-	c := q.head
-	if c == nil {
-		return nil
-	}
-	if q.head = c.next; q.head == nil {
-		q.tail = nil
-	}
-	c.next = nil
-	return c
-}
+// An actor gives its worker to the next one after slice envelopes, or when it
+// has held it for sliceTime; the clock is asked once in sliceLook envelopes.
+const (
+	slice     = 128
+	sliceLook = 16
+	sliceTime = time.Millisecond
+)
 
 // Mailbox states. running is held by exactly one worker; everything without an
 // atomic below belongs to whoever holds it.
@@ -58,31 +30,26 @@ const (
 	running
 )
 
-// mailbox implements actor.Mailbox with lanes. Senders push onto one lock-free
-// stack; the worker that runs the actor takes the whole stack at once and sorts
-// it into lanes. An idle mailbox holds no queue memory.
+// mailbox implements actor.Mailbox with lanes. It is 192 bytes, which is a size
+// the allocator has; a field more costs 16 bytes an actor.
 type mailbox struct {
-	incoming  atomic.Pointer[cell]
-	system    atomic.Pointer[systemCell]
-	state     atomic.Int32
-	queued    atomic.Int32 // envelopes accepted and not yet handled
-	suspended bool
-	stopped   atomic.Bool
-	streak    uint8  // envelopes handled since a lower lane was last served
-	kind      uint8  // Spec.Kind
-	prefix    uint16 // of the actor's name, before Spec.Receiver
+	lanes  [verdict.Lanes]queue
+	queued [verdict.Lanes]atomic.Int32 // envelopes accepted and not yet handled
+	system atomic.Pointer[systemCell]
 
-	one   *cell                // the only envelope queued: it needs no lane
-	lanes *[verdict.Lanes]fifo // nil until two wait at once
+	state     atomic.Int32
+	stopped   atomic.Bool
+	id        uint32 // Spec.ID
+	suspended bool
+	streak    uint8 // envelopes handled since a lower lane was last served
+	kind      uint8 // Spec.Kind
 
 	invoker actor.MessageInvoker
-	owner   *System
+	sup     *Supervisor
 
 	// The actor behind the mailbox. A restart is a new behaviour in the same
-	// actor: one allocation holds queue, address and shell.
-	ref      Ref
-	make     func(id uint32) (Behavior, error)
-	id       uint32
+	// actor: one allocation holds queues, address and shell.
+	pid      *actor.PID
 	behavior Behavior // nil between a failure and the restart
 }
 
@@ -97,40 +64,49 @@ func (m *mailbox) PostUserMessage(msg any) {
 	if !ok { // Proto.Actor's own lifecycle helpers (PoisonPill) are not used here
 		panic(fmt.Sprintf("actors: mailbox got %T; only envelopes cross between actors", msg))
 	}
+	m.post(env)
+}
+
+func (m *mailbox) post(env *protocol.Envelope) {
 	v := m.judge(env)
-	if v.Action != verdict.Drop && m.stopped.Load() {
-		v = v.Drop(ReasonStopped)
-	}
-	if v.Action != verdict.Drop && m.queued.Add(1) > m.owner.opts.Capacity {
-		m.queued.Add(-1)
-		v = v.Drop(ReasonQueueFull)
-	}
 	if v.Action == verdict.Drop {
-		m.owner.dead(env, v.Reason)
+		m.dead(env, v.Lane, v.Reason)
 		return
 	}
-	m.owner.depths.add(m.kind, v.Lane, 1) // before a worker can take it
-	c := &cell{env: env, lane: v.Lane}
-	for {
-		c.next = m.incoming.Load()
-		if m.incoming.CompareAndSwap(c.next, c) {
-			break
-		}
+	if reason := m.admit(v.Lane); reason != "" {
+		m.dead(env, v.Lane, reason)
+		return
 	}
+	m.sup.system.depths.add(m, v.Lane, 1) // before a worker can take it
+	m.lanes[v.Lane].push(env)
 	m.schedule()
 }
 
 // judge asks the chain about an envelope.
 func (m *mailbox) judge(env *protocol.Envelope) verdict.Verdict {
 	msg := verdict.Message{Envelope: env}
-	if len(m.owner.opts.Middleware) == 0 {
+	if len(m.sup.Middleware) == 0 {
 		return verdict.Begin(msg)
 	}
-	msg.Receiver = m.ref.pid.Id[m.prefix:]
-	if m.owner.opts.Now != nil {
-		msg.Now = m.owner.opts.Now()
+	msg.Receiver = m.name()
+	if m.sup.Now != nil {
+		msg.Now = m.sup.Now()
 	}
-	return m.owner.opts.Middleware.Decide(msg)
+	return m.sup.Middleware.Decide(msg)
+}
+
+// name is what the outside knows the actor as, within its supervisor.
+func (m *mailbox) name() string { return m.pid.Id[len(m.sup.Prefix):] }
+
+// dead hands an envelope that is not taken to whoever listens.
+func (m *mailbox) dead(env *protocol.Envelope, l verdict.Lane, reason string) {
+	d := DeadLetter{Envelope: env, Receiver: m.name(), Lane: l, Reason: reason}
+	if m.sup.Dead != nil {
+		m.sup.Dead(d)
+	}
+	if hear := m.sup.system.opts.DeadLetter; hear != nil {
+		hear(d)
+	}
 }
 
 // PostSystemMessage queues one of Proto.Actor's own messages.
@@ -152,11 +128,18 @@ func (m *mailbox) RegisterHandlers(invoker actor.MessageInvoker, _ actor.Dispatc
 func (m *mailbox) Start() {}
 
 // UserMessageCount is the number of envelopes waiting.
-func (m *mailbox) UserMessageCount() int { return int(m.queued.Load()) }
+func (m *mailbox) UserMessageCount() int {
+	n := 0
+	for l := range m.queued {
+		n += int(m.queued[l].Load())
+	}
+	return n
+}
 
+// schedule gives the actor to a worker, unless one has it.
 func (m *mailbox) schedule() {
-	if m.state.CompareAndSwap(idle, running) {
-		m.owner.pool.push(m)
+	if m.state.Load() == idle && m.state.CompareAndSwap(idle, running) {
+		m.sup.system.pool.push(m)
 	}
 }
 
@@ -169,7 +152,7 @@ func (m *mailbox) process(count *taken) {
 	suspended := m.suspended
 	m.state.Store(idle)
 	// A sender that saw running left its envelope to us: look again.
-	if again || m.system.Load() != nil || (!suspended && m.incoming.Load() != nil) {
+	if again || m.system.Load() != nil || (!suspended && m.waiting()) {
 		m.schedule()
 	}
 }
@@ -183,23 +166,43 @@ func (m *mailbox) run(count *taken) (more bool) {
 			more = true
 		}
 	}()
-	for range slice {
-		m.runSystem()
-		if m.suspended || m.stopped.Load() {
+	var until time.Time
+	for i := range slice {
+		if m.system.Load() != nil {
+			m.runSystem()
+		}
+		if m.stopped.Load() {
 			return false
 		}
-		m.collect()
-		c := m.next()
-		if c == nil {
+		if m.sup.trims {
+			m.trim() // also of a suspended actor, which is bounded like any other
+		}
+		if m.suspended {
 			return false
 		}
-		m.queued.Add(-1)
-		count.one(m.kind, c.lane)
-		env = c.env
+		if i%sliceLook == sliceLook-1 && !inTime(&until) {
+			return m.waiting()
+		}
+		var l verdict.Lane
+		if env, l = m.next(); env == nil {
+			return false
+		}
+		m.sup.system.blocked.taken(m.queued[l].Add(-1), &m.sup.Lanes[l])
+		count.one(m.kind, l)
 		m.invoker.InvokeUserMessage(env)
 		env = nil
 	}
 	return m.waiting()
+}
+
+// inTime reports whether the actor may go on. The first look begins its time:
+// most actors never get that far.
+func inTime(until *time.Time) bool {
+	now := time.Now()
+	if until.IsZero() {
+		*until = now.Add(sliceTime)
+	}
+	return now.Before(*until)
 }
 
 func (m *mailbox) runSystem() {
@@ -234,151 +237,64 @@ func (m *mailbox) takeSystem() *systemCell {
 	return first
 }
 
-// collect moves what senders have pushed into the lanes, oldest first.
-func (m *mailbox) collect() {
-	if m.incoming.Load() == nil {
-		return
-	}
-	var first *cell
-	for c := m.incoming.Swap(nil); c != nil; {
-		c.next, first, c = first, c, c.next
-	}
-	if m.lanes == nil {
-		if first.next == nil {
-			m.one = first
-			return
-		}
-		m.lanes = new([verdict.Lanes]fifo)
-	}
-	for c := first; c != nil; {
-		next := c.next
-		m.lanes[c.lane].push(c)
-		c = next
-	}
-}
-
-// next takes the envelope to handle (promise 3).
-func (m *mailbox) next() *cell {
-	if c := m.one; c != nil {
-		m.one = nil
-		return c
-	}
-	if m.lanes == nil {
-		return nil
-	}
-	first, lower := verdict.Lanes, verdict.Lanes
-	for l := range verdict.Last {
-		if m.lanes[l].head == nil {
-			continue
-		}
-		if first == verdict.Lanes {
-			first = l
-		} else {
-			lower = l // ends as the lowest one that waits
+// next takes the envelope to handle (promise 3). It looks at the lanes from the
+// last to the first: what was sent before an envelope seen in one lane is seen
+// in the others then.
+func (m *mailbox) next() (*protocol.Envelope, verdict.Lane) {
+	last := m.lanes[verdict.Last].ready()
+	first, lower, quiet := verdict.Lanes, verdict.Lanes, true
+	for l := verdict.Last; l > 0; {
+		l--
+		if m.lanes[l].ready() {
+			if first = l; lower == verdict.Lanes {
+				lower = l // the lowest one that waits
+			}
+		} else if last && !m.lanes[l].empty() {
+			quiet = false // a sender is about to link what was sent before
 		}
 	}
-	if first == verdict.Lanes {
-		return m.nextWake()
-	}
-	if lower == verdict.Lanes {
+	switch first {
+	case verdict.Lanes:
 		m.streak = 0
-	} else if m.streak++; m.streak >= StarvationBound {
-		m.streak, first = 0, lower
+		if !last || !quiet {
+			return nil, 0
+		}
+		first = verdict.Last
+	case lower:
+		m.streak = 0
+	default:
+		if m.streak++; m.streak >= StarvationBound {
+			m.streak, first = 0, lower
+		}
 	}
-	return m.lanes[first].pop()
-}
-
-// nextWake serves the last lane and gives the queue memory back when it empties.
-func (m *mailbox) nextWake() *cell {
-	c := m.lanes[verdict.Last].pop()
-	if c == nil {
-		m.lanes = nil
-	}
-	return c
+	return m.lanes[first].pop(), first
 }
 
 func (m *mailbox) waiting() bool {
-	if m.incoming.Load() != nil {
-		return true
+	for l := range m.lanes {
+		if m.lanes[l].ready() {
+			return true
+		}
 	}
-	return m.lanes != nil && m.queued.Load() > 0
+	return false
 }
 
-// close hands everything that is still queued to the dead letters.
+// close hands everything that is still queued to the dead letters, and lets
+// those who wait for room go.
 func (m *mailbox) close() {
 	m.stopped.Store(true)
-	m.collect()
-	if m.one != nil {
-		m.discard(m.one)
-		m.one = nil
-	}
-	if m.lanes == nil {
-		return
-	}
 	for l := range m.lanes {
-		for c := m.lanes[l].pop(); c != nil; c = m.lanes[l].pop() {
-			m.discard(c)
+		for env := m.lanes[l].pop(); env != nil; env = m.lanes[l].pop() {
+			m.discard(env, verdict.Lane(l), ReasonStopped)
 		}
 	}
-	m.lanes = nil
-}
-
-func (m *mailbox) discard(c *cell) {
-	m.queued.Add(-1)
-	m.owner.depths.add(m.kind, c.lane, -1)
-	m.owner.dead(c.env, ReasonStopped)
-}
-
-// Failure is why an actor stopped in the middle of an envelope.
-type Failure struct {
-	Err   error
-	Stack []string // "package.Function file.go:12", innermost first; nil for a returned error
-	Kind  protocol.Kind
-}
-
-func (f *Failure) Error() string { return f.Err.Error() }
-func (f *Failure) Unwrap() error { return f.Err }
-
-func failureOf(r any, env *protocol.Envelope) *Failure {
-	f, ok := r.(*Failure)
-	if !ok {
-		err, isErr := r.(error)
-		if !isErr {
-			err = fmt.Errorf("%v", r)
-		}
-		f = &Failure{Err: protocol.Errorf(protocol.KindInternal, "panic: %w", err), Stack: stack()}
-	}
-	if env != nil {
-		f.Kind = env.Kind
-	}
-	return f
-}
-
-// maxFrames bounds a recorded stack.
-const maxFrames = 16
-
-// stack names the frames between the panic and the mailbox. It holds no
-// addresses and no goroutine numbers, so the same failure has the same stack.
-func stack() []string {
-	pcs := make([]uintptr, 64)
-	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs)])
-	var out []string
-	panicked := false
-	for {
-		f, more := frames.Next()
-		switch {
-		case f.Function == "runtime.gopanic":
-			panicked, out = true, nil
-		case strings.Contains(f.Function, "actor.(*actorContext)"):
-			return out
-		case panicked && !strings.HasPrefix(f.Function, "runtime.") && len(out) < maxFrames:
-			out = append(out, fmt.Sprintf("%s %s:%d", shortFunc(f.Function), base(f.File), f.Line))
-		}
-		if !more {
-			return out
-		}
+	if m.sup.system.blocked.waiting.Load() > 0 {
+		m.sup.system.blocked.wake()
 	}
 }
 
-func shortFunc(s string) string { return s[strings.LastIndexByte(s, '/')+1:] }
-func base(s string) string      { return s[strings.LastIndexByte(s, '/')+1:] }
+func (m *mailbox) discard(env *protocol.Envelope, l verdict.Lane, reason string) {
+	m.queued[l].Add(-1)
+	m.sup.system.depths.add(m, l, -1)
+	m.dead(env, l, reason)
+}

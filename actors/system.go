@@ -3,7 +3,6 @@ package actors
 import (
 	"context"
 	"log/slog"
-	"math"
 	"runtime"
 	"strings"
 	"sync"
@@ -17,40 +16,35 @@ import (
 // Options of a System. The zero value works.
 type Options struct {
 	// Workers drive all actors. Default GOMAXPROCS. More help only handlers
-	// that break promise 6.
+	// that break promise 7.
 	Workers int
-	// Capacity bounds the envelopes waiting in one mailbox; beyond it they are
-	// dead letters ("queue_full"). Default 1,048,576. It is a safety net: what a
-	// machine may hold is bounded by the machine, where it is reproducible.
-	Capacity int32
-	// Middleware judges every envelope before it is queued, in order. A mailbox
-	// drops and sorts into lanes; what asks to delay or to merge is delivered.
-	Middleware verdict.Chain
-	// Now is the time that middlewares are told. Without it each envelope's own
-	// time counts.
-	Now func() protocol.Time
-	// DeadLetter hears of everything that was not delivered. It is called by
-	// the sender and must not block.
-	DeadLetter func(env *protocol.Envelope, reason string)
+	// DeadLetter hears of everything that was not delivered, after the
+	// supervisor of the actor. It is called by the sender, or by the worker of an
+	// actor that stops or drops its oldest, and must not block.
+	DeadLetter func(DeadLetter)
 	// Logger gets Proto.Actor's own warnings. Default: none.
 	Logger *slog.Logger
 }
 
-// Reasons of dead letters that are the mailbox's own. A middleware's drop
-// carries the middleware's reason.
-const (
-	ReasonQueueFull = "queue_full"
-	ReasonStopped   = "stopped"
-)
+func (o Options) withDefaults() Options {
+	if o.Workers <= 0 {
+		o.Workers = runtime.GOMAXPROCS(0)
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
 
 // System owns workers and actors.
 type System struct {
-	opts   Options
-	proto  *actor.ActorSystem
-	pool   *pool
-	actors sync.WaitGroup
-	root   *actor.RootContext
-	depths *depths
+	opts    Options
+	proto   *actor.ActorSystem
+	pool    *pool
+	actors  sync.WaitGroup
+	root    *actor.RootContext
+	depths  *depths
+	blocked blocked
 
 	// spawning guards next: Proto.Actor makes mailbox and actor while it
 	// spawns, and sharing its properties saves some 600 bytes an actor.
@@ -60,20 +54,12 @@ type System struct {
 
 // NewSystem starts the workers.
 func NewSystem(opts Options) *System {
-	if opts.Workers <= 0 {
-		opts.Workers = runtime.GOMAXPROCS(0)
-	}
-	if opts.Capacity <= 0 {
-		opts.Capacity = 1 << 20
-	}
-	logger := opts.Logger
-	if logger == nil {
-		logger = slog.New(slog.DiscardHandler)
-	}
+	opts = opts.withDefaults()
 	counts := newDepths(opts.Workers)
 	s := &System{opts: opts, pool: newPool(counts.workers), depths: counts}
+	s.blocked.room.L = &s.blocked.mu
 	s.proto = actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
-		return slog.New(quiet{logger.Handler()})
+		return slog.New(quiet{opts.Logger.Handler()})
 	}))
 	s.root = s.proto.Root
 	return s
@@ -87,12 +73,6 @@ func (s *System) Close() {
 	s.proto.Shutdown()
 }
 
-func (s *System) dead(env *protocol.Envelope, reason string) {
-	if s.opts.DeadLetter != nil {
-		s.opts.DeadLetter(env, reason)
-	}
-}
-
 // Behavior is what an actor does with its envelopes.
 type Behavior interface {
 	// Receive handles one envelope. An error, like a panic, is a failure.
@@ -101,29 +81,16 @@ type Behavior interface {
 
 // Spec describes an actor.
 type Spec struct {
-	Name string // unique in the system
-	// Receiver is what middlewares know the actor as: the end of Name. Default
-	// the whole of it.
-	Receiver string
+	Name string // unique in the system; begins with the supervisor's Prefix
 	// First is the behaviour to begin with.
 	First Behavior
-	// New makes the behaviour at every restart, from the given ID. An error is a
-	// failure. Actors of one kind share one function.
-	New func(id uint32) (Behavior, error)
-	ID  uint32
+	// ID is what Supervisor.New is asked with.
+	ID uint32
 	// Kind is what [System.Depths] counts the actor's mailbox under: a small
 	// number of the caller's choice, below [MaxKinds].
 	Kind uint8
-	// Supervisor hears of failures. Actors that fail together may share one.
+	// Supervisor hears of failures. Actors that fail together share one.
 	Supervisor *Supervisor
-}
-
-// prefix is how much of the name stands before Receiver.
-func (s *Spec) prefix() uint16 {
-	if s.Receiver == "" {
-		return 0
-	}
-	return uint16(len(s.Name) - len(s.Receiver))
 }
 
 // check refuses what a mailbox cannot hold.
@@ -131,33 +98,54 @@ func (s *Spec) check() error {
 	if s.Kind >= MaxKinds {
 		return protocol.Errorf(protocol.KindInvalid, "actors: spawn %s: kind %d: want one below %d", s.Name, s.Kind, MaxKinds)
 	}
-	if !strings.HasSuffix(s.Name, s.Receiver) || len(s.Name)-len(s.Receiver) > math.MaxUint16 {
-		return protocol.Errorf(protocol.KindInvalid, "actors: spawn %s: receiver %q: want the end of the name", s.Name, s.Receiver)
+	if !strings.HasPrefix(s.Name, s.Supervisor.Prefix) {
+		return protocol.Errorf(protocol.KindInvalid, "actors: spawn %s: want a name that begins with %q", s.Name, s.Supervisor.Prefix)
 	}
 	return nil
 }
 
 // Ref addresses an actor. It stays valid after the actor stopped; what is told
 // then is a dead letter.
-type Ref struct {
-	pid *actor.PID
-	box *mailbox
-}
+type Ref mailbox
 
-// Tell queues an envelope. It never blocks.
-func (r *Ref) Tell(env *protocol.Envelope) { r.box.PostUserMessage(env) }
+// Tell queues an envelope. It blocks only in a lane whose policy is Block, when
+// that is full, and never in a handler.
+func (r *Ref) Tell(env *protocol.Envelope) { (*mailbox)(r).post(env) }
 
 // Waiting is the number of envelopes queued.
-func (r *Ref) Waiting() int { return r.box.UserMessageCount() }
+func (r *Ref) Waiting() int { return (*mailbox)(r).UserMessageCount() }
 
-// Supervisor decides what becomes of failed actors. Failed is called on a
-// worker and must not block: it sends a message to whoever decides.
+// Supervisor is what the actors share that fail together; they are of one
+// system. It decides what becomes of failed ones.
 type Supervisor struct {
+	// Prefix is what the names of its actors begin with; middlewares and dead
+	// letters know them by the rest.
+	Prefix string
+	// Failed is called on a worker and must not block: it sends a message to
+	// whoever decides.
 	Failed func(name string, f *Failure)
+	// New makes the behaviour at every restart, from the given Kind and ID. An
+	// error is a failure.
+	New func(kind uint8, id uint32) (Behavior, error)
+	// Dead hears of the dead letters of its actors, as Options.DeadLetter. May be
+	// nil.
+	Dead func(DeadLetter)
+	// Lanes bounds each lane of every mailbox. A zero Max is DefaultCapacity, a
+	// zero Policy refuses.
+	Lanes [verdict.Lanes]Capacity
+	// Middleware judges every envelope before it is queued, in order. A mailbox
+	// drops and sorts into lanes; what asks to delay or to merge is delivered. It
+	// runs in the sender: a panic in it is the sender's.
+	Middleware verdict.Chain
+	// Now is the time that middlewares are told. Without it each envelope's own
+	// time counts.
+	Now func() protocol.Time
 
-	mu    sync.Mutex
-	proto actor.Supervisor
-	props *actor.Props // guarded by the system's spawning; one system per supervisor
+	system *System // this and what follows is set by the first Spawn
+	trims  bool    // a lane drops its oldest
+	mu     sync.Mutex
+	proto  actor.Supervisor
+	props  *actor.Props // guarded by the system's spawning
 }
 
 // HandleFailure implements Proto.Actor's strategy: it decides nothing. The actor
@@ -174,28 +162,34 @@ func (s *System) Spawn(spec Spec) (*Ref, error) {
 	if err := spec.check(); err != nil {
 		return nil, err
 	}
-	box := &mailbox{owner: s, make: spec.New, id: spec.ID, kind: spec.Kind, prefix: spec.prefix(), behavior: spec.First}
+	box := &mailbox{sup: spec.Supervisor, id: spec.ID, kind: spec.Kind, behavior: spec.First}
 	s.actors.Add(1)
 	if err := s.spawn(box, spec); err != nil {
 		s.actors.Done()
 		return nil, protocol.Errorf(protocol.KindConflict, "actors: spawn %s: %w", spec.Name, err)
 	}
-	return &box.ref, nil
+	return (*Ref)(box), nil
 }
 
-func (s *System) spawn(box *mailbox, spec Spec) error {
+func (s *System) spawn(box *mailbox, spec Spec) (err error) {
 	s.spawning.Lock()
 	defer s.spawning.Unlock()
 	s.next = box
-	pid, err := s.root.SpawnNamed(spec.Supervisor.properties(s), spec.Name)
+	box.pid, err = s.root.SpawnNamed(spec.Supervisor.properties(s), spec.Name)
 	s.next = nil
-	box.ref = Ref{pid: pid, box: box}
 	return err
 }
 
 // properties are shared by all actors of a supervisor; see System.next.
 func (s *Supervisor) properties(sys *System) *actor.Props {
 	if s.props == nil {
+		s.system = sys
+		for l := range s.Lanes {
+			if s.Lanes[l].Max <= 0 {
+				s.Lanes[l].Max = DefaultCapacity
+			}
+			s.trims = s.trims || s.Lanes[l].Policy == DropOldest
+		}
 		s.props = actor.PropsFromProducer(func() actor.Actor { return (*shell)(sys.next) },
 			actor.WithMailbox(func() actor.Mailbox { return sys.next }), actor.WithGuardian(s))
 	}
@@ -228,7 +222,7 @@ func (s *shell) Receive(ctx actor.Context) {
 	case *actor.Stopped:
 		s.behavior = nil
 		(*mailbox)(s).close()
-		s.owner.actors.Done()
+		s.sup.system.actors.Done()
 	}
 }
 
@@ -236,7 +230,7 @@ func (s *shell) Receive(ctx actor.Context) {
 // its own failure is one like any other.
 func (m *mailbox) restart() {
 	m.behavior = nil
-	b, err := m.make(m.id)
+	b, err := m.sup.New(m.kind, m.id)
 	if err != nil {
 		panic(&Failure{Err: err})
 	}

@@ -37,13 +37,21 @@ func (r *recorder) Receive(env *protocol.Envelope) error {
 	return nil
 }
 
+// each bounds every lane alike.
+func each(c Capacity) (lanes [verdict.Lanes]Capacity) {
+	for l := range lanes {
+		lanes[l] = c
+	}
+	return lanes
+}
+
 func event(name string, p protocol.Priority) *protocol.Envelope {
 	return &protocol.Envelope{Kind: protocol.KindEvent, Type: name, Priority: p}
 }
 
 func spawn(t testing.TB, s *System, name string, b Behavior, sup *Supervisor) *Ref {
 	t.Helper()
-	ref, err := s.Spawn(Spec{Name: name, First: b, New: func(uint32) (Behavior, error) { return b, nil }, Supervisor: sup})
+	ref, err := s.Spawn(Spec{Name: name, First: b, Supervisor: sup})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +139,7 @@ func TestOneSenderKeepsItsOrder(t *testing.T) {
 	})
 }
 
-// Promise 4: the failed actor waits for its supervisor, keeps its queue and
+// Promise 5: the failed actor waits for its supervisor, keeps its queue and
 // does not see the failing envelope again.
 func TestAFailureSuspendsOneActor(t *testing.T) {
 	for name, boom := range map[string]func() error{
@@ -149,12 +157,13 @@ func TestAFailureSuspendsOneActor(t *testing.T) {
 					failures = append(failures, f)
 				}}
 				first, second := &recorder{boom: map[string]func() error{"boom": boom}}, &recorder{}
-				ref, err := s.Spawn(Spec{Name: "a", Supervisor: sup, First: first, ID: 7, New: func(id uint32) (Behavior, error) {
-					if id != 7 {
-						t.Errorf("restarted as %d, want 7", id)
+				sup.New = func(kind uint8, id uint32) (Behavior, error) {
+					if kind != 3 || id != 7 {
+						t.Errorf("restarted as %d of kind %d, want 7 of kind 3", id, kind)
 					}
 					return second, nil
-				}})
+				}
+				ref, err := s.Spawn(Spec{Name: "a", Supervisor: sup, First: first, ID: 7, Kind: 3})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -191,27 +200,27 @@ func TestAFailureSuspendsOneActor(t *testing.T) {
 	}
 }
 
-// Promise 5.
+// Promise 6.
 func TestWhatIsNotDeliveredIsADeadLetter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		dead := map[string]string{}
-		s := NewSystem(Options{
-			Workers: 1, Capacity: 3,
+		sup := &Supervisor{
+			Lanes: each(Capacity{Max: 3}),
 			Middleware: verdict.Chain{verdict.Func(func(m verdict.Message, v verdict.Verdict) verdict.Verdict {
 				if m.Type == "unwanted" {
 					return v.Drop("refused")
 				}
 				return v
 			})},
-			DeadLetter: func(e *protocol.Envelope, reason string) {
-				mu.Lock()
-				defer mu.Unlock()
-				dead[e.Type] = reason
-			},
-		})
+		}
+		s := NewSystem(Options{Workers: 1, DeadLetter: func(d DeadLetter) {
+			mu.Lock()
+			defer mu.Unlock()
+			dead[d.Type] = d.Reason
+		}})
 		r := &recorder{gate: make(chan struct{})}
-		ref := spawn(t, s, "a", r, &Supervisor{})
+		ref := spawn(t, s, "a", r, sup)
 		ref.Tell(event("gate", protocol.Normal))
 		synctest.Wait()
 		for _, e := range []string{"unwanted", "q1", "q2", "q3", "full"} {

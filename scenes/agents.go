@@ -202,14 +202,19 @@ func (s *scene) spawnAgents(machines []*agent.Machine) error {
 func (s *scene) spawnAgent(o uint32, m *agent.Machine) error {
 	m.Spaces = s.spaces
 	ref, err := s.system.Spawn(actors.Spec{
-		Name: s.actorName(s.name(o)), Receiver: s.name(o), Supervisor: s.sup, First: s.wrapped(s.name(o), &agentShell{scene: s, machine: m}), New: s.reviveAgent, ID: o, Kind: kindAgent,
+		Name: s.actorName(s.name(o)), Supervisor: s.sup, First: s.wrapped(s.name(o), &agentShell{scene: s, machine: m}), ID: o, Kind: kindAgent,
 	})
 	s.refs[o] = ref
 	return err
 }
 
-// reviveAgent makes the behaviour of a failed agent anew.
-func (s *scene) reviveAgent(o uint32) (actors.Behavior, error) { return s.restoreAgent(o) }
+// revive makes the behaviour of a failed actor anew, from the journal.
+func (s *scene) revive(kind uint8, id uint32) (actors.Behavior, error) {
+	if kind == kindAgent {
+		return s.restoreAgent(id)
+	}
+	return s.reviveService(services()[id])
+}
 
 // spacePool lends working memory to the deliberations in flight.
 type spacePool struct{ pool sync.Pool }

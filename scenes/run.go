@@ -45,10 +45,14 @@ type Options struct {
 	// scene's store. It is called when the model's answers are not free. nil =
 	// calls are not recorded, and made again after a kill.
 	Effects func() (*persistence.Journal, error)
-	System  *actors.System // with the chain of Middleware
+	System  *actors.System
 	Metrics *metrics.Scene
 	Log     *slog.Logger
 	Latency *Latency // gets the wall time of every deliberation; may be nil
+
+	// Mailbox bounds each lane for events of every mailbox: a safety net. What an
+	// agent may hold is bounded by its machine.
+	Mailbox actors.Capacity
 
 	wrap func(actor string, b actors.Behavior) actors.Behavior // tests make services fail with it
 }
@@ -140,8 +144,8 @@ func (r *Run) launch() error {
 	if err := r.openEffects(state); err != nil {
 		return err
 	}
-	sc.sup = &actors.Supervisor{Failed: r.actorFailed}
-	r.stageSup = &actors.Supervisor{Failed: r.stageFailed}
+	sc.sup = sc.supervisor(r.actorFailed)
+	r.stageSup = sc.supervisor(r.stageFailed)
 	machines := state.Agents
 	state.Agents = nil
 	r.stage = &stage{

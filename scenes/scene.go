@@ -19,6 +19,7 @@ import (
 	"tavernsim/llm"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
+	"tavernsim/scenes/deadletter"
 	"tavernsim/scenes/project"
 )
 
@@ -78,6 +79,9 @@ type scene struct {
 		at     atomic.Int64
 		leases atomic.Bool
 	}
+	latest atomic.Int64 // protocol.Time at which the wall clock was last read
+
+	dead deadletter.Box
 
 	refs   []*actors.Ref // agents by ordinal
 	stage  *actors.Ref   // the scene actor
@@ -113,7 +117,15 @@ func (s *scene) draw(o uint32, now protocol.Time, turn uint64) protocol.Draw {
 	return protocol.NewDraw(s.seed, protocol.HashString(s.ids[o]), uint64(now), turn)
 }
 
-func (s *scene) now() protocol.Time { return protocol.TimeOf(time.Now()) }
+// now is the wall clock's time, which mailboxes take for theirs until it is
+// asked again.
+func (s *scene) now() protocol.Time {
+	t := protocol.TimeOf(time.Now())
+	s.latest.Store(int64(t))
+	return t
+}
+
+func (s *scene) seen() protocol.Time { return protocol.Time(s.latest.Load()) }
 
 // directorConfig is the machine's view of the scene.
 func (s *scene) directorConfig() director.Config {

@@ -2,10 +2,12 @@ package scenes
 
 import (
 	"fmt"
+	"math"
 
 	"tavernsim/actors"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/bus/verdict"
+	"tavernsim/engine/director"
 	"tavernsim/engine/knowledge"
 	"tavernsim/protocol"
 )
@@ -159,12 +161,41 @@ func readPublish(in *requestReader, now protocol.Time) (bus.Publish, error) {
 	return p, err
 }
 
-// Middleware is the chain in front of every mailbox of scenes: events stay in
-// the order in which they were routed, which is the journal's. Lanes would let
-// the urgent ones overtake others that happen to be waiting still, and so an
-// inbox that overflows would depend on timing. The inbox sorts by urgency when
-// it is read.
-func Middleware() verdict.Chain { return verdict.Chain{verdict.InOrder{}} }
+// middleware is the chain in front of every mailbox of the scene.
+//
+// On the virtual clock events stay in the order in which they were routed, which
+// is the journal's. Lanes would let the urgent ones overtake others that happen
+// to be waiting still, and so an inbox that overflows would depend on timing. The
+// inbox sorts by urgency when it is read.
+//
+// On the realtime clock order is what happened, and urgent events go first. The
+// channel has judged loops, depth and expiry already; what it judged and what
+// expired on the way is judged again, for what did not come through it.
+func (s *scene) middleware() verdict.Chain {
+	if s.clock == director.Virtual {
+		return verdict.Chain{verdict.InOrder{}}
+	}
+	c := s.bus
+	return verdict.Chain{verdict.Loop{MaxRevisits: c.MaxRevisits, Action: c.LoopAction}, verdict.Depth{Max: c.MaxDepth}, verdict.Expiry{}}
+}
+
+// lanes bounds the mailboxes. What is no event is bounded by what the scene has
+// in flight, and a wave would wait for ever for one that was refused.
+func lanes(events actors.Capacity) (lanes [verdict.Lanes]actors.Capacity) {
+	for l := range lanes {
+		lanes[l] = events
+	}
+	lanes[verdict.Control], lanes[verdict.Last] = actors.Capacity{}, actors.Capacity{}
+	lanes[verdict.Control].Max = math.MaxInt32
+	lanes[verdict.Last].Max = math.MaxInt32
+	return lanes
+}
+
+// supervisor is shared by actors of the scene.
+func (s *scene) supervisor(failed func(string, *actors.Failure)) *actors.Supervisor {
+	return &actors.Supervisor{Prefix: s.actorName(""), Failed: failed, New: s.revive, Dead: s.dead.Add,
+		Lanes: lanes(s.options.Mailbox), Middleware: s.middleware(), Now: s.seen}
+}
 
 // deliver hands one shared envelope to every receiver.
 func (s *channelService) deliver(f *bus.Routed, wave uint64) {
@@ -189,16 +220,9 @@ func (s *scene) giveState(wave uint64, actor string, state []byte) error {
 // spawnServices starts the three services from the given state; after a failure
 // each is restored from the journal.
 func (s *scene) spawnServices(state *State) error {
-	for _, actor := range []string{actorWorld, actorKnowledge, actorEvents} {
+	for i, actor := range services() {
 		ref, err := s.system.Spawn(actors.Spec{
-			Name: s.actorName(actor), Kind: kindOf(actor), Supervisor: s.sup, First: s.wrapped(actor, s.service(actor, state)),
-			New: func(uint32) (actors.Behavior, error) {
-				restored, err := s.restore()
-				if err != nil {
-					return nil, fmt.Errorf("restore %s: %w", actor, err)
-				}
-				return s.wrapped(actor, s.service(actor, restored)), nil
-			},
+			Name: s.actorName(actor), ID: uint32(i), Kind: kindOf(actor), Supervisor: s.sup, First: s.wrapped(actor, s.service(actor, state)),
 		})
 		if err != nil {
 			return err
@@ -206,6 +230,16 @@ func (s *scene) spawnServices(state *State) error {
 		*s.owner(actor) = ref
 	}
 	return nil
+}
+
+func services() []string { return []string{actorWorld, actorKnowledge, actorEvents} }
+
+func (s *scene) reviveService(actor string) (actors.Behavior, error) {
+	restored, err := s.restore()
+	if err != nil {
+		return nil, fmt.Errorf("restore %s: %w", actor, err)
+	}
+	return s.wrapped(actor, s.service(actor, restored)), nil
 }
 
 // owner is where the address of a service stands.

@@ -82,7 +82,7 @@ func (t *Tally) count(sc *scene, actor, kind string, data protocol.Raw, fact pro
 		t.trouble(x.Actor, x.Error)
 		t.Restarts++
 	case *director.DeadLettered:
-		t.DeadLetters++
+		t.DeadLetters += max(1, x.Count)
 	default:
 		t.countServices(fact)
 	}

@@ -415,6 +415,9 @@ const (
 // on without waiting for the disk: what happens next stays inside the process.
 func (st *stage) keepWave() error {
 	w := st.wave
+	for _, f := range st.dead.Take() {
+		w.keep(actorScene, f)
+	}
 	closed := &director.WaveClosed{Wave: w.number, Turns: w.turns, Events: w.published, World: st.world.Load().Version()}
 	w.keep(actorScene, closed)
 	for _, k := range w.facts {

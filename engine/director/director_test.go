@@ -371,7 +371,7 @@ func TestFacts(t *testing.T) {
 		&AgentFailed{Agent: 1, Error: "e", Stack: []string{"a b.go:1"}, Failures: 2, WakeAt: at(2)},
 		&ActorFailed{Actor: "$world", Error: "e", Stack: []string{"a"}, Failures: 1, GivenUp: true},
 		&Paused{Reason: "request"}, &Resumed{}, &Ended{Reason: "time"},
-		&DeadLettered{Event: "e1", Type: "t", Reason: "r", Chain: []protocol.Link{{Agent: "a", Type: "b"}}},
+		&DeadLettered{Event: "e1", Type: "t", Reason: "r", Chain: []protocol.Link{{Agent: "a", Type: "b"}}, Receiver: "c", Kind: "event", TraceID: "t1", Count: 1},
 	} {
 		raw, err := codec.Marshal(f)
 		if err != nil {

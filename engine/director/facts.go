@@ -81,12 +81,17 @@ type Ended struct {
 	Reason string // why: one of the Stopped... reasons
 }
 
-// DeadLettered records an envelope that a mailbox refused.
+// DeadLettered records an envelope that a mailbox did not take or dropped
+// again, or a number of alike ones.
 type DeadLettered struct {
-	Event  string // id
-	Type   string
-	Reason string
-	Chain  []protocol.Link
+	Event    string // id; "" for a number of them, and for what is no event
+	Type     string
+	Reason   string
+	Chain    []protocol.Link
+	Receiver string // instance id or service
+	Kind     string // of envelope
+	TraceID  string
+	Count    int64
 }
 
 // Redelivered records that somebody sent dead letters again while the scene was

@@ -29,7 +29,10 @@ func SourceOf(instanceID string) Source {
 
 // ReasonQueueFull is why a mailbox refuses a delivery; the other reasons are
 // the channel's.
-const ReasonQueueFull = "queue_full"
+const (
+	ReasonQueueFull     = "queue_full"
+	ReasonDroppedOldest = "dropped_oldest"
+)
 
 type eventVecs struct {
 	types    *cache[string, eventSeries]
@@ -53,7 +56,7 @@ func (s *Set) makeEvents() {
 		}
 		return e
 	})
-	reasons := append(texts(bus.ReasonInvalid, bus.ReasonDepth, bus.ReasonLoop, bus.ReasonTTL, bus.ReasonSchema, bus.ReasonSize, bus.ReasonFlood, bus.ReasonNoSuchTarget, "expired", "inbox_full"), ReasonQueueFull)
+	reasons := append(texts(bus.ReasonInvalid, bus.ReasonDepth, bus.ReasonLoop, bus.ReasonTTL, bus.ReasonSchema, bus.ReasonSize, bus.ReasonFlood, bus.ReasonNoSuchTarget, "expired", "inbox_full"), ReasonQueueFull, ReasonDroppedOldest)
 	s.events.dropped = newClosed(s.counter("events_dropped_total", "Events and single deliveries that were refused.", "reason"), reasons)
 	s.events.failures = s.counter("event_filter_failures_total", "Filter conditions that failed at run time and did not match.", "scene")
 }

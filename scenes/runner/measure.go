@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"tavernsim/actors"
 	"tavernsim/internal/metrics"
 	"tavernsim/protocol"
 )
@@ -19,9 +20,9 @@ func (r *Runner) stopWatching() {
 }
 
 // measureDead counts an envelope that no mailbox took.
-func (r *Runner) measureDead(env *protocol.Envelope, reason string) {
-	r.metrics.DeadLetter(env.Kind)
-	if env.Kind == protocol.KindEvent && reason == metrics.ReasonQueueFull {
-		r.metrics.Dropped(metrics.ReasonQueueFull)
+func (r *Runner) measureDead(d actors.DeadLetter) {
+	r.metrics.DeadLetter(d.Kind)
+	if d.Kind == protocol.KindEvent {
+		r.metrics.Dropped(d.Reason)
 	}
 }

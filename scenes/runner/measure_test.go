@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"tavernsim/actors"
 	"tavernsim/internal/metrics"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
@@ -87,8 +88,13 @@ func TestAFailedStartIsMeasured(t *testing.T) {
 func TestDeadLettersAreMeasured(t *testing.T) {
 	set := metrics.New()
 	r := &Runner{metrics: set}
-	r.deadLetter(&protocol.Envelope{Kind: protocol.KindEvent}, "queue_full")
-	r.deadLetter(&protocol.Envelope{Kind: protocol.KindWake}, "queue_full")
-	r.deadLetter(&protocol.Envelope{Kind: protocol.KindEvent}, "stopped")
-	shows(t, set, `simd_dead_letters_total{kind="event"} 1`, `simd_dead_letters_total{kind="wake"} 1`, `simd_events_dropped_total{reason="queue_full"} 1`)
+	dead := func(kind protocol.Kind, reason string) {
+		r.deadLetter(actors.DeadLetter{Envelope: &protocol.Envelope{Kind: kind}, Reason: reason})
+	}
+	dead(protocol.KindEvent, actors.ReasonQueueFull)
+	dead(protocol.KindEvent, actors.ReasonDroppedOldest)
+	dead(protocol.KindWake, actors.ReasonQueueFull)
+	dead(protocol.KindEvent, actors.ReasonStopped)
+	shows(t, set, `simd_dead_letters_total{kind="event"} 2`, `simd_dead_letters_total{kind="wake"} 1`,
+		`simd_events_dropped_total{reason="queue_full"} 1`, `simd_events_dropped_total{reason="dropped_oldest"} 1`)
 }

@@ -27,7 +27,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"sync/atomic"
 	"time"
 
 	"tavernsim/actors"
@@ -87,7 +86,6 @@ type Runner struct {
 	unwatch []func() // sources of the metrics
 	log     *slog.Logger
 	started time.Time
-	dead    atomic.Int64
 }
 
 // Scene is one scene of a run.
@@ -259,7 +257,7 @@ func open(dir string, p *project.Project, m *Manifest, opt Options) (*Runner, er
 	if err != nil {
 		return nil, err
 	}
-	r.system = actors.NewSystem(actors.Options{Workers: opt.Workers, Middleware: scenes.Middleware(), Logger: r.log, DeadLetter: r.deadLetter})
+	r.system = actors.NewSystem(actors.Options{Workers: opt.Workers, Logger: r.log, DeadLetter: r.deadLetter})
 	r.watch(metrics.Sources{Mailboxes: scenes.Mailboxes(r.system), Store: r.store, Dir: dir})
 	return r, nil
 }
@@ -268,12 +266,11 @@ func open(dir string, p *project.Project, m *Manifest, opt Options) (*Runner, er
 // memory that agents could use is worth more here.
 const memTableSize = 16 << 20
 
-func (r *Runner) deadLetter(env *protocol.Envelope, reason string) {
-	if reason == "stopped" {
+func (r *Runner) deadLetter(d actors.DeadLetter) {
+	if d.Reason == actors.ReasonStopped {
 		return // the scene ended; nothing that counts can be on its way
 	}
-	r.dead.Add(1)
-	r.measureDead(env, reason)
+	r.measureDead(d)
 }
 
 func (r *Runner) start(defs []*project.Scene, opt Options) error {

@@ -168,7 +168,7 @@ func (r *Runner) scene(sc *Scene) *SceneSummary {
 		Tools:   ToolCounts{Calls: t.Calls, Failed: t.CallsFailed, ByTool: counts(t.ByTool)},
 		Journal: Journal{Facts: t.Facts, Bytes: o.Wave.Total, Waves: o.Wave.Number, Durability: string(r.store.Durability())},
 
-		Knowledge: t.Entries, Restarts: t.Restarts, Troubles: t.Troubles, DeadLetters: t.DeadLetters + r.dead.Load(),
+		Knowledge: t.Entries, Restarts: t.Restarts, Troubles: t.Troubles, DeadLetters: t.DeadLetters,
 		ByProfile: counts(t.ByProfile), ByAgent: counts(t.ByAgent), Report: sc.reported(doc),
 	}
 	if o.Err != nil {

@@ -129,8 +129,8 @@ func (s *Scene) StartWith(set Settings, change ...func(*scenes.Options)) (*Runni
 		return nil, err
 	}
 	r := &Running{store: store}
-	r.system = actors.NewSystem(actors.Options{Workers: set.Workers, Middleware: scenes.Middleware(), DeadLetter: func(_ *protocol.Envelope, reason string) {
-		if reason != "stopped" {
+	r.system = actors.NewSystem(actors.Options{Workers: set.Workers, DeadLetter: func(d actors.DeadLetter) {
+		if d.Reason != actors.ReasonStopped {
 			r.dead.Add(1)
 		}
 	}})

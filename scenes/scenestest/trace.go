@@ -165,9 +165,16 @@ func (tr *tracer) director(f protocol.Fact) string {
 	case *director.Ended:
 		return "ended by " + x.Reason
 	case *director.DeadLettered:
-		return fmt.Sprintf("dead letter %s %s: %s", x.Event, x.Type, x.Reason)
+		return deadLetter(x)
 	}
 	return "" // the end of a wave is where the next headline stands
+}
+
+func deadLetter(x *director.DeadLettered) string {
+	if x.Event == "" {
+		return fmt.Sprintf("dead letters %d %s %s: %s", x.Count, x.Kind, x.Type, x.Reason)
+	}
+	return fmt.Sprintf("dead letter %s %s to %s: %s", x.Event, x.Type, x.Receiver, x.Reason)
 }
 
 // function is the innermost frame without its line, which moves.

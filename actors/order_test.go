@@ -1,0 +1,330 @@
+package actors
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"tavernsim/engine/bus/verdict"
+	"tavernsim/protocol"
+)
+
+// inBubble runs a system in a synctest bubble; act gets a gated actor whose
+// queue fills until the gate opens.
+func inBubble(t *testing.T, sup *Supervisor, act func(t *testing.T, ref *Ref, r *recorder)) {
+	synctest.Test(t, func(t *testing.T) {
+		s := NewSystem(Options{Workers: 1})
+		r := &recorder{gate: make(chan struct{})}
+		ref := spawn(t, s, "a", r, sup)
+		ref.Tell(event("gate", protocol.Normal))
+		synctest.Wait()
+		act(t, ref, r)
+		s.Stop(ref)
+		s.Close()
+	})
+}
+
+// open lets the actor handle what waits, and says in which order it did.
+func (r *recorder) open() []string {
+	close(r.gate)
+	synctest.Wait()
+	return r.got[1:]
+}
+
+// Promise 1.
+func TestOneEnvelopeAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := NewSystem(Options{Workers: 4})
+		b := &exclusive{t: t}
+		ref := spawn(t, s, "a", b, &Supervisor{})
+		var senders sync.WaitGroup
+		for range 4 {
+			senders.Go(func() {
+				for range 50 {
+					ref.Tell(event("x", protocol.Normal))
+				}
+			})
+		}
+		senders.Wait()
+		s.Stop(ref)
+		s.Close()
+	})
+}
+
+type exclusive struct {
+	t  *testing.T
+	mu sync.Mutex
+}
+
+func (e *exclusive) Receive(*protocol.Envelope) error {
+	if !e.mu.TryLock() {
+		e.t.Error("two envelopes at a time")
+		return nil
+	}
+	<-time.After(time.Millisecond) // of the bubble's clock: lets the others run
+	e.mu.Unlock()
+	return nil
+}
+
+// Promise 4: what one sender sent before a wake, in whatever lane, is handled
+// before the wake, also while others send and have not finished.
+func TestAWakeFindsWhatWasSentBefore(t *testing.T) {
+	s := NewSystem(Options{Workers: 2})
+	b := &balance{t: t}
+	ref := spawn(t, s, "a", b, &Supervisor{})
+	var noise, rounds sync.WaitGroup
+	stop := make(chan struct{})
+	for range 2 {
+		noise.Go(func() {
+			for i := 0; ; i++ {
+				select {
+				case <-stop:
+					return
+				default:
+					ref.Tell(event("noise", protocol.Priority(i%4-1)))
+				}
+			}
+		})
+	}
+	rounds.Go(func() {
+		for i := range 2000 {
+			ref.Tell(event("counted", protocol.Priority(i%4-1)))
+			ref.Tell(&protocol.Envelope{Kind: protocol.KindWake, Wave: uint64(i + 1)})
+		}
+	})
+	rounds.Wait()
+	close(stop)
+	noise.Wait()
+	s.Stop(ref)
+	s.Close()
+}
+
+type balance struct {
+	t       *testing.T
+	counted uint64
+}
+
+func (b *balance) Receive(env *protocol.Envelope) error {
+	switch {
+	case env.Kind == protocol.KindWake && b.counted < env.Wave:
+		b.t.Errorf("wake %d found %d of what was sent before it", env.Wave, b.counted)
+	case env.Type == "counted":
+		b.counted++
+	}
+	return nil
+}
+
+// A sender that is suspended between the two steps of a push hides what others
+// pushed after it in that lane. A wake must wait for it.
+func TestAWakeWaitsForAPushUnderWay(t *testing.T) {
+	m := &mailbox{sup: &Supervisor{system: &System{}}}
+	slow := &cell{env: event("slow", protocol.Normal)}
+	lane := &m.lanes[verdict.Normal]
+	if lane.tail.Swap(slow) != nil { // its first step
+		t.Fatal("the lane is not empty")
+	}
+	lane.push(event("hidden", protocol.Normal))
+	m.lanes[verdict.Last].push(&protocol.Envelope{Kind: protocol.KindWake, Type: "wake"})
+	if env, _ := m.next(); env != nil {
+		t.Fatalf("got %s although a push is under way", env.Type)
+	}
+	lane.head.Store(slow) // its second step
+	var got []string
+	for env, _ := m.next(); env != nil; env, _ = m.next() {
+		got = append(got, env.Type)
+	}
+	if want := []string{"slow", "hidden", "wake"}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// The last envelope of a lane is handed out although somebody is about to link
+// to it; what follows is found once it is linked.
+func TestQueueWhileAPushIsUnderWay(t *testing.T) {
+	var q queue
+	q.push(event("one", protocol.Normal))
+	two := &cell{env: event("two", protocol.Normal)}
+	before := q.tail.Swap(two)
+	if env := q.pop(); env == nil || env.Type != "one" {
+		t.Fatalf("got %v, want one", env)
+	}
+	if q.ready() || q.empty() || q.pop() != nil {
+		t.Fatalf("ready %v, empty %v", q.ready(), q.empty())
+	}
+	before.next.Store(two)
+	if env := q.pop(); env == nil || env.Type != "two" {
+		t.Fatalf("got %v, want two", env)
+	}
+	if q.ready() || !q.empty() {
+		t.Errorf("ready %v, empty %v at the end", q.ready(), q.empty())
+	}
+}
+
+// No promise across actors, and so none across scenes: two that are told the
+// same in the same order may handle it in orders that differ from each other.
+func TestNothingTiesTwoActors(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := NewSystem(Options{Workers: 2})
+		var mu sync.Mutex
+		var order []string
+		sup := &Supervisor{}
+		refs := map[string]*Ref{}
+		gates := map[string]chan struct{}{"one": make(chan struct{}), "two": make(chan struct{})}
+		for name, gate := range gates {
+			refs[name] = spawn(t, s, name, &noting{gate: gate, note: func(what string) {
+				mu.Lock()
+				defer mu.Unlock()
+				order = append(order, name+" "+what)
+			}}, sup)
+		}
+		for _, what := range []string{"first", "second"} {
+			refs["one"].Tell(event(what, protocol.Normal))
+			refs["two"].Tell(event(what, protocol.Normal))
+		}
+		synctest.Wait()
+		close(gates["two"]) // told last, goes first, and to its end
+		synctest.Wait()
+		close(gates["one"])
+		synctest.Wait()
+		if want := []string{"two first", "two second", "one first", "one second"}; !slices.Equal(order, want) {
+			t.Errorf("got %v, want %v", order, want)
+		}
+		s.Stop(refs["one"])
+		s.Stop(refs["two"])
+		s.Close()
+	})
+}
+
+type noting struct {
+	gate chan struct{}
+	note func(string)
+}
+
+func (n *noting) Receive(env *protocol.Envelope) error {
+	<-n.gate
+	n.note(env.Type)
+	return nil
+}
+
+// Promise 8: an actor with a long queue and slow handlers lets others go on.
+func TestAnActorGivesItsWorkerBack(t *testing.T) {
+	for name, c := range map[string]struct {
+		each time.Duration // of the bubble's clock, for one envelope
+		most int           // envelopes before the other actor
+	}{"many": {0, slice}, "slow": {sliceTime, 2 * sliceLook}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := NewSystem(Options{Workers: 1})
+				gate := make(chan struct{})
+				busy := &slow{each: c.each}
+				ref := spawn(t, s, "busy", busy, &Supervisor{})
+				other := spawn(t, s, "other", &looker{look: func() { busy.seen = busy.handled }}, &Supervisor{})
+				door := spawn(t, s, "door", &noting{gate: gate, note: func(string) {}}, &Supervisor{})
+				door.Tell(event("hold the worker", protocol.Normal))
+				synctest.Wait()
+				for range 10 * slice {
+					ref.Tell(event("x", protocol.Normal))
+				}
+				other.Tell(event("look", protocol.Normal))
+				close(gate)
+				synctest.Wait()
+				<-time.After(time.Hour)
+				synctest.Wait()
+				if busy.handled != 10*slice || busy.seen == 0 || busy.seen > c.most {
+					t.Errorf("the other actor's turn came after %d of %d, want at most %d", busy.seen, busy.handled, c.most)
+				}
+				for _, r := range []*Ref{ref, other, door} {
+					s.Stop(r)
+				}
+				s.Close()
+			})
+		})
+	}
+}
+
+type slow struct {
+	each          time.Duration
+	handled, seen int
+}
+
+func (s *slow) Receive(*protocol.Envelope) error {
+	if s.each > 0 {
+		<-time.After(s.each)
+	}
+	s.handled++
+	return nil
+}
+
+type looker struct{ look func() }
+
+func (l *looker) Receive(*protocol.Envelope) error { l.look(); return nil }
+
+// What a send costs is the cell.
+func TestASendAllocatesItsCell(t *testing.T) {
+	s := NewSystem(Options{})
+	var wg sync.WaitGroup
+	sup := &Supervisor{Middleware: verdict.Chain{verdict.Loop{}, verdict.Depth{}, verdict.Expiry{}, verdict.ByPriority{}}}
+	ref := spawn(t, s, "a", counter{&wg}, sup)
+	env := event("x", protocol.Low)
+	env.Chain = []protocol.Link{{Agent: "b", Type: "x"}, {Agent: "c", Type: "x"}}
+	n := testing.AllocsPerRun(1000, func() {
+		wg.Add(1)
+		ref.Tell(env)
+		wg.Wait()
+	})
+	if n > 1 {
+		t.Errorf("%v allocations for one send, want the cell", n)
+	}
+	s.Stop(ref)
+	s.Close()
+}
+
+// The chain in front of a mailbox knows receiver and time, moves and drops; what
+// it cannot do it delivers.
+func TestTheChainInFront(t *testing.T) {
+	var dead []string
+	sup := &Supervisor{
+		Middleware: verdict.Chain{verdict.Loop{MaxRevisits: -1}, verdict.Depth{Max: 3}, verdict.Expiry{}, verdict.Func(asks)},
+		Now:        func() protocol.Time { return 100 },
+		Dead:       func(d DeadLetter) { dead = append(dead, fmt.Sprint(d.Type, " to ", d.Receiver, ": ", d.Reason)) },
+	}
+	sup.Prefix = "inn/"
+	synctest.Test(t, func(t *testing.T) {
+		s := NewSystem(Options{Workers: 1})
+		r := &recorder{gate: make(chan struct{})}
+		ref := spawn(t, s, "inn/a", r, sup)
+		ref.Tell(event("gate", protocol.Normal))
+		synctest.Wait()
+		for _, e := range []*protocol.Envelope{
+			{Type: "stale", Expires: 99}, {Type: "fresh", Expires: 101}, {Type: "deep", Chain: make([]protocol.Link, 4)},
+			{Type: "looping", Source: "a", Chain: []protocol.Link{{Agent: "b", Type: "looping"}}},
+			{Type: "later"}, {Type: "merged"}, {Type: "urgent"},
+		} {
+			e.Kind = protocol.KindEvent
+			ref.Tell(e)
+		}
+		if got, want := r.open(), []string{"urgent", "fresh", "later", "merged"}; !slices.Equal(got, want) {
+			t.Errorf("handled %v, want %v", got, want)
+		}
+		if want := []string{"stale to a: ttl", "deep to a: depth", "looping to a: loop"}; !slices.Equal(dead, want) {
+			t.Errorf("dead letters %q, want %q", dead, want)
+		}
+		s.Stop(ref)
+		s.Close()
+	})
+}
+
+func asks(m verdict.Message, v verdict.Verdict) verdict.Verdict {
+	switch m.Type {
+	case "later":
+		return v.Delay(1000)
+	case "merged":
+		return v.Merge("key")
+	case "urgent":
+		return v.In(verdict.Critical, "")
+	}
+	return v
+}
