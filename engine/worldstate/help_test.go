@@ -138,7 +138,7 @@ func (d *desk) commands(by, text string) Request {
 	if err != nil {
 		d.tb.Fatal(err)
 	}
-	return Request{Kind: Commands, Change: world.Request{By: by, Profile: by}, Batch: b}
+	return Request{Kind: Commands, Change: world.Request{By: by, Profile: by}, Batch: &b}
 }
 
 func (d *desk) lock(by, id string, t time.Duration, paths ...string) Request {
