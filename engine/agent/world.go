@@ -63,7 +63,7 @@ type worldCall struct {
 	expected         int64
 	hasExpected      bool
 
-	wishes worldWishes
+	wishes *worldWishes // nil for most
 }
 
 // worldWishes are the parameters that most calls do without.
@@ -81,9 +81,10 @@ func (t *Turn) requestWorld(p *params) func() (any, error) {
 	c := worldCall{op: p.text("op"), path: p.text("path"), reason: p.text("reason"), value: p.any("value")}
 	c.expected, c.hasExpected = p.integer("expected_version")
 	if p.unread() {
+		c.wishes = &worldWishes{}
 		c.wishes.read(p)
 	}
-	if c.path == "" && c.wishes.commands == nil && c.wishes.lock == nil && c.wishes.unlock == "" && len(p.faults) == 0 {
+	if c.path == "" && !c.wishes.replacePath() && len(p.faults) == 0 {
 		p.faults = append(p.faults, "path: it is required, or commands, lock or unlock in its place")
 	}
 	return func() (any, error) { return t.askWorld(&c) }
@@ -95,6 +96,11 @@ func (w *worldWishes) read(p *params) {
 	if _, has := p.get("lock"); has {
 		w.lock = p.object("lock")
 	}
+}
+
+// replacePath reports whether the call is about something else than one path.
+func (w *worldWishes) replacePath() bool {
+	return w != nil && (w.commands != nil || w.lock != nil || w.unlock != "")
 }
 
 // askWorld sends one request on its way. Nothing is sent when the call is faulty.
@@ -114,7 +120,10 @@ func (t *Turn) askWorld(c *worldCall) (any, error) {
 }
 
 func (t *Turn) fillWorld(q *worldstate.Request, c *worldCall) (err error) {
-	w := &c.wishes
+	w := c.wishes
+	if w == nil {
+		return t.fillChange(q, c)
+	}
 	if q.Always, err = wantsAnswer(w.answer); err != nil {
 		return err
 	}
@@ -133,13 +142,16 @@ func (t *Turn) fillWorld(q *worldstate.Request, c *worldCall) (err error) {
 		q.Kind, q.Lease = worldstate.Unlock, w.unlock
 		return nil
 	}
-	return t.fillChange(q, c)
+	if err := t.fillChange(q, c); err != nil || w.group == "" {
+		return err
+	}
+	return t.join(&q.Change, w.group)
 }
 
 // one holds the call to one of its four forms: what belongs to another form
 // would be lost without a word.
 func (c *worldCall) one() error {
-	w, plain := &c.wishes, c.path != "" || c.op != "" || c.value != nil || c.hasExpected
+	w, plain := c.wishes, c.path != "" || c.op != "" || c.value != nil || c.hasExpected
 	forms := 0
 	for _, given := range []bool{plain, w.commands != nil, w.lock != nil, w.unlock != ""} {
 		if given {
@@ -214,9 +226,6 @@ func (t *Turn) fillChange(q *worldstate.Request, c *worldCall) (err error) {
 	if c.hasExpected {
 		r.Expected = &c.expected
 	}
-	if c.wishes.group != "" {
-		return t.join(r, c.wishes.group)
-	}
 	return nil
 }
 
@@ -242,7 +251,7 @@ func (t *Turn) fillCommands(q *worldstate.Request, v any) error {
 	if key, ok := worldstate.Foreign(&batch, ownPrefix); ok {
 		return protocol.Errorf(protocol.KindInvalid, "key %s is of your private state: send it with %s; nothing was done, for no transaction spans both", cut(key), ToolUpdatePrivateState)
 	}
-	q.Kind, q.Batch, q.Turn = worldstate.Commands, batch, itoa(t.end.Turn)
+	q.Kind, q.Batch, q.Turn = worldstate.Commands, &batch, itoa(t.end.Turn)
 	return nil
 }
 

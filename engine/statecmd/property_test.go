@@ -1,6 +1,7 @@
 package statecmd
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand"
 	"strings"
@@ -303,5 +304,25 @@ func FuzzReadSnapshot(f *testing.F) {
 		in, _ := command.Decode(batch(everyAction()...))
 		e.Decide(s, Input{Now: begin, Batch: in})
 		_, _ = ReadCommitted(protocol.Raw(b))
+	})
+}
+
+// FuzzReadCommitted: damaged bytes are refused; what is read is written the same.
+func FuzzReadCommitted(f *testing.F) {
+	tab := newTable(f, Settings{}, `{"l":[1],"o":{"__version":1}}`)
+	dec := tab.run(batch(cmd("set", "o.x", `{"y":1}`, `"ifVersion":1,"ttl":5,"idempotencyKey":"k"`), cmd("push", "l", "2", `"ttl":5`), cmd("set", "o.x", "1", `"ifVersion":1`), cmd("delete", "l[0]", "", `"softDelete":true`)))
+	f.Add([]byte(mustMarshal(f, dec.Facts[0])))
+	f.Add([]byte(mustMarshal(f, tab.run(`{"tavern_inspect":["s.l","x"],"set":{"s.a":null},"typo":1}`).Facts[0])))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		c, err := ReadCommitted(raw)
+		if err != nil {
+			return
+		}
+		first := c.AppendMsg(nil)
+		again, err := ReadCommitted(first)
+		if err != nil || !bytes.Equal(again.AppendMsg(nil), first) {
+			t.Fatalf("%v: %+v", err, c)
+		}
+		_, _ = tab.e.Apply(tab.s, c)
 	})
 }

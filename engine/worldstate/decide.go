@@ -135,7 +135,9 @@ func (d *decider) granted(c *world.Request, op string, path world.Path) *Granted
 func (d *decider) special(q *Request) {
 	switch q.Kind {
 	case Commands:
-		d.batch(q)
+		if q.Batch != nil { // else it is nobody's: no tool writes such a request
+			d.batch(q)
+		}
 	case Lock:
 		d.lock(q)
 	case Unlock:
@@ -146,7 +148,7 @@ func (d *decider) special(q *Request) {
 func (d *decider) batch(q *Request) {
 	c := &q.Change
 	dec := d.m.engine.Decide(d.Next.commands, statecmd.Input{
-		Now: d.now, Batch: q.Batch, BatchID: cmp.Or(q.Batch.Options.BatchID, c.ID), TurnID: cmp.Or(q.Batch.Options.TurnID, q.Turn), By: c.By, Profile: c.Profile, Cause: c.Cause,
+		Now: d.now, Batch: *q.Batch, BatchID: cmp.Or(q.Batch.Options.BatchID, c.ID), TurnID: cmp.Or(q.Batch.Options.TurnID, q.Turn), By: c.By, Profile: c.Profile, Cause: c.Cause,
 		Request: c.ID, Answer: q.Always, Reads: c.Reads, Leases: d.Next.leases,
 	})
 	d.keep(dec.Facts...)

@@ -29,8 +29,8 @@ type Request struct {
 	Change world.Request
 	Always bool // answer also when it is granted
 
-	Turn  string        // of a batch, for the audit
-	Batch command.Batch // of Commands
+	Turn  string         // of a batch, for the audit
+	Batch *command.Batch // of Commands
 
 	Lease string        // id; of Lock and Unlock
 	Paths []world.Path  // of Lock
@@ -48,7 +48,7 @@ func (q *Request) AppendMsg(b []byte) []byte {
 	b = msgp.AppendArrayHeader(b, requestFields)
 	b = msgp.AppendBool(msgp.AppendString(b, string(q.Kind)), q.Always)
 	b = msgp.AppendString(q.Change.AppendMsg(b), q.Turn)
-	if q.Kind == Commands {
+	if q.Batch != nil {
 		b = q.Batch.AppendMsg(b)
 	} else {
 		b = msgp.AppendNil(b)
@@ -73,9 +73,11 @@ func ReadRequest(raw protocol.Raw) (q Request, err error) {
 	}
 	q.Turn = r.String()
 	if batch := r.Raw(); batch != nil {
-		if q.Batch, err = command.ReadBatch(batch); err != nil {
+		b, err := command.ReadBatch(batch)
+		if err != nil {
 			return q, err
 		}
+		q.Batch = &b
 	}
 	q.Lease = r.String()
 	for n, _ := r.Count(1); len(q.Paths) < n && r.Err() == nil; {

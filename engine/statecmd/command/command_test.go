@@ -167,3 +167,25 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+// FuzzReadBatch: damaged bytes are refused; what is read is written the same.
+func FuzzReadBatch(f *testing.F) {
+	for _, text := range []string{`[{"action":"set","key":"s.a","value":1,"options":{"ttl":5,"uniqueBy":["a"],"ifEquals":null}}]`, `{"set":{"s.a":1},"delete":["s.b",5],"options":{"reads":[{"key":"s.a","version":3}]},"tavern_inspect":["s.a"]}`} {
+		b, err := Decode(text)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b.AppendMsg(nil))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		b, err := ReadBatch(raw)
+		if err != nil {
+			return
+		}
+		first := b.AppendMsg(nil)
+		again, err := ReadBatch(first)
+		if err != nil || string(again.AppendMsg(nil)) != string(first) {
+			t.Fatalf("%v: %+v", err, b)
+		}
+	})
+}
