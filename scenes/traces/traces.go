@@ -6,8 +6,8 @@
 // # Promises
 //
 //  1. A fact that names a trace at one of the places of docs/formats/facts.md is
-//     found by it: the event routed or refused, the change of the world, the
-//     refusal of one.
+//     found by it: the event routed or refused, the change of the world, also by
+//     state commands, the refusal of one.
 //  2. Any bytes are taken: what is no such fact has no trace. Nothing is
 //     decoded that lies behind the trace, and nothing is allocated.
 //
@@ -36,6 +36,8 @@ const (
 	worldCause   = 8
 	worldChanges = 3
 	changeCause  = 6
+	stateParts   = 5
+	partChanges  = 3
 )
 
 func of(kind string, data []byte, yield func(trace []byte)) {
@@ -48,6 +50,8 @@ func of(kind string, data []byte, yield func(trace []byte)) {
 		tell(field(field(data, worldCause), 0), yield)
 	case "world.committed":
 		changes(field(data, worldChanges), yield)
+	case "state.committed":
+		each(field(data, stateParts), func(part []byte) { changes(field(part, partChanges), yield) })
 	}
 }
 
@@ -67,9 +71,14 @@ func field(b []byte, at uint32) []byte {
 }
 
 func changes(b []byte, yield func([]byte)) {
+	each(b, func(change []byte) { tell(field(field(change, changeCause), 0), yield) })
+}
+
+// each hands over what begins with each element of an array.
+func each(b []byte, yield func(element []byte)) {
 	n, rest, err := msgp.ReadArrayHeaderBytes(b)
 	for i := uint32(0); i < n && err == nil; i++ {
-		tell(field(field(rest, changeCause), 0), yield)
+		yield(rest)
 		rest, err = msgp.Skip(rest)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"tavernsim/engine/bus"
+	"tavernsim/engine/statecmd"
 	"tavernsim/engine/world"
 	"tavernsim/protocol"
 )
@@ -27,6 +28,7 @@ func TestTracesOfFacts(t *testing.T) {
 		{&bus.Refused{ID: "e2", TraceID: "t2", Chain: chain, Detail: "no"}, []string{"t2"}},
 		{&world.Refused{Path: world.Path{}, By: "a", Message: "no", Cause: cause("t3")}, []string{"t3"}},
 		{&world.Committed{Changes: []world.Change{{By: "a", Cause: cause("t4")}, {By: "b"}, {By: "c", Cause: cause("t5")}}}, []string{"t4", "t5"}},
+		{&statecmd.Committed{Parts: []statecmd.Part{{Document: "d", Changes: []world.Change{{Cause: cause("t6")}}}, {Changes: []world.Change{{Cause: cause("t7")}}}}}, []string{"t6", "t7"}},
 		{&world.Committed{}, nil},
 		{&bus.SubscriptionChanged{Agent: 1}, nil},
 	} {

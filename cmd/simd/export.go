@@ -1,0 +1,180 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"tavernsim/scenes/export"
+	"tavernsim/scenes/inspect"
+)
+
+type exportOptions struct {
+	format, scene, out   string
+	what                 []string
+	since, until         string
+	kinds, agents, paths []string
+	force, quiet         bool
+}
+
+func newExport(e *env) *cobra.Command {
+	var o exportOptions
+	c := &cobra.Command{
+		Use:   "export DIR",
+		Short: "Write what a run kept as tables: JSON lines, CSV, Parquet",
+		Long: `Write facts, events, or the values of the world or of private states over time
+as a table that other programs read. Rows are written while the journal is read:
+memory does not grow with the length of the run.
+
+A file appears under its name when it is complete; one that is there already is
+kept unless --force. Several tables, or a folder as --out, give one file each.
+
+Moments: a scene time (2026-01-01T08:00:00Z), an offset from the start (90s),
+wave:N, seq:N.
+
+Exit codes: 0 written, 3 a wrong path or moment, 4 no such run, scene or agent,
+6 the file is there already or another process has the run, 8 damage,
+130 interrupted.`,
+		Example: `  simd export runs/latest --what events --format csv --out events.csv
+  simd export runs/latest --what world --path 'market.prices.*' --format parquet --out prices.parquet
+  simd export runs/latest --what agents --agent baker --path coins
+  simd export runs/latest --what facts,events,world,agents --format parquet --out tables/`,
+		Args: one("a run directory"),
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), e, args[0]) },
+	}
+	f := c.Flags()
+	f.StringVar(&o.format, "format", "jsonl", "jsonl, csv or parquet")
+	f.StringSliceVar(&o.what, "what", []string{"facts"}, "tables: facts, events, world, agents")
+	f.StringVar(&o.scene, "scene", "", "scene of a run with several")
+	f.StringVar(&o.out, "out", "-", "file, folder, or - for standard output")
+	f.StringVar(&o.since, "since", "", "first moment")
+	f.StringVar(&o.until, "until", "", "last moment")
+	f.StringSliceVar(&o.kinds, "kind", nil, "kinds of facts or types of events; a name may end in *")
+	f.StringSliceVar(&o.agents, "agent", nil, "whose facts, events or private states")
+	f.StringArrayVar(&o.paths, "path", nil, "path of world or agents, with wildcards (default: what lies at the top)")
+	f.BoolVar(&o.force, "force", false, "replace files")
+	f.BoolVar(&o.quiet, "quiet", false, "no progress")
+	return c
+}
+
+func (o *exportOptions) check(out io.Writer) (format export.Format, err error) {
+	if format, err = export.ParseFormat(o.format); err != nil {
+		return format, usageError{err}
+	}
+	for i, name := range o.what {
+		if _, err := export.Find(name); err != nil {
+			return format, usageError{err}
+		}
+		if slices.Contains(o.what[:i], name) {
+			return format, usageError{fmt.Errorf("--what names %s twice", name)}
+		}
+	}
+	switch f, isFile := out.(*os.File); {
+	case len(o.what) == 0:
+		return format, usageError{fmt.Errorf("--what wants a table: facts, events, world or agents")}
+	case o.out == "-" && len(o.what) > 1:
+		return format, usageError{fmt.Errorf("several tables do not go to standard output; name a folder with --out")}
+	case o.out == "-" && format == export.Parquet && isFile && term.IsTerminal(int(f.Fd())):
+		return format, usageError{fmt.Errorf("Parquet is not for a terminal; name a file with --out")}
+	}
+	return format, nil
+}
+
+func (o *exportOptions) run(ctx context.Context, e *env, dir string) error {
+	format, err := o.check(e.out)
+	if err != nil {
+		return err
+	}
+	run, err := inspect.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer run.Close()
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	scene, err := run.Scene(o.scene)
+	if err != nil {
+		return err
+	}
+	for _, table := range o.what {
+		err := o.table(ctx, e, scene, table, format)
+		if ctx.Err() != nil {
+			return &exit{exitInterrupted, err}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (o *exportOptions) table(ctx context.Context, e *env, scene *inspect.Scene, table string, format export.Format) error {
+	opt := export.Options{Span: inspect.Span{Since: o.since, Until: o.until}, Kinds: o.kinds, Agents: o.agents, Paths: o.paths}
+	progress := &exportProgress{w: e.err, table: table, last: time.Now()}
+	if !o.quiet {
+		scene.Progress = progress.show
+	}
+	if o.out == "-" {
+		_, err := export.Write(ctx, scene, table, format, opt, e.out)
+		return err
+	}
+	name, err := o.file(table, format)
+	if err != nil {
+		return err
+	}
+	file, err := export.Create(name, o.force)
+	if err != nil {
+		return err
+	}
+	done, err := export.Write(ctx, scene, table, format, opt, file)
+	if err != nil {
+		file.Drop()
+		return err
+	}
+	if err := file.Keep(); err != nil {
+		return err
+	}
+	if !o.quiet {
+		fmt.Fprintf(e.err, "%s: %s rows in %s\n", table, thousands(done.Rows), name)
+	}
+	return nil
+}
+
+// file is where a table goes.
+func (o *exportOptions) file(table string, format export.Format) (string, error) {
+	info, err := os.Stat(o.out)
+	folder := err == nil && info.IsDir() || strings.HasSuffix(o.out, "/") || len(o.what) > 1
+	if !folder {
+		return o.out, nil
+	}
+	if err := os.MkdirAll(o.out, 0o755); err != nil {
+		return "", fmt.Errorf("export: %w", err)
+	}
+	return filepath.Join(o.out, table+"."+string(format)), nil
+}
+
+// exportProgress writes a line now and then.
+type exportProgress struct {
+	w     io.Writer
+	table string
+	last  time.Time
+}
+
+const exportEvery = 2 * time.Second
+
+func (p *exportProgress) show(done, total uint64) {
+	if now := time.Now(); now.Sub(p.last) >= exportEvery {
+		p.last = now
+		fmt.Fprintf(p.w, "%s: %s of %s facts\n", p.table, thousands(int64(done)), thousands(int64(total)))
+	}
+}

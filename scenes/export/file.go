@@ -1,0 +1,73 @@
+package export
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"tavernsim/protocol"
+)
+
+// File is a file that is being written under another name.
+type File struct {
+	*os.File
+	name string
+}
+
+// Create begins a file; where there is one already it is refused unless replace.
+func Create(name string, replace bool) (*File, error) {
+	if err := free(name, replace); err != nil {
+		return nil, err
+	}
+	f, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".*.partial")
+	if err != nil {
+		return nil, fileError(name, err)
+	}
+	return &File{f, name}, nil
+}
+
+func free(name string, replace bool) error {
+	info, err := os.Lstat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return fileError(name, err)
+	case info.IsDir():
+		return protocol.Errorf(protocol.KindConflict, "export: %s is a directory", name)
+	case !replace:
+		return protocol.Errorf(protocol.KindConflict, "export: %s is there already; replace it with --force", name)
+	}
+	return nil
+}
+
+func fileError(name string, err error) error {
+	kind := protocol.KindTransient
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		kind = protocol.KindNotFound
+	case errors.Is(err, fs.ErrPermission):
+		kind = protocol.KindDenied
+	}
+	return protocol.Errorf(kind, "export: %s: %w", name, err)
+}
+
+// Keep gives the file its name once all of it is on the disk.
+func (f *File) Keep() error {
+	err := errors.Join(f.Chmod(0o644), f.Sync())
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), f.name)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+		return fileError(f.name, err)
+	}
+	return nil
+}
+
+// Drop removes what was written.
+func (f *File) Drop() {
+	_ = f.Close()
+	_ = os.Remove(f.Name())
+}
