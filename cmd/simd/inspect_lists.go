@@ -150,6 +150,8 @@ func changeText(c *inspect.Change) string {
 		if out := jsonOf(c.After); out != "" {
 			b.WriteString(" -> " + out)
 		}
+	case len(c.Differences) > 0:
+		b.WriteString(differenceText(c.Differences))
 	default:
 		fmt.Fprintf(&b, "%s -> %s", orNothing(c.Before), orNothing(c.After))
 		if c.Status != inspect.StatusApplied {
@@ -164,6 +166,21 @@ func changeText(c *inspect.Change) string {
 	}
 	return b.String()
 }
+
+// differenceText shows the first differences of an object.
+func differenceText(list []inspect.Difference) string {
+	var parts []string
+	for i, d := range list {
+		if i == maxShownDifferences {
+			parts = append(parts, fmt.Sprintf("… %d more", len(list)-i))
+			break
+		}
+		parts = append(parts, d.Path+": "+fromTo(&d))
+	}
+	return strings.Join(parts, ", ")
+}
+
+const maxShownDifferences = 6
 
 func orNothing(v any) string {
 	if v == nil {

@@ -127,10 +127,10 @@ func (x *inspecting) traceEvent(args []string) error {
 		return writeJSON(x.out, t)
 	}
 	p := x.page()
-	for i, c := range t.Causes {
-		fmt.Fprintf(p, "%s%s\n", strings.Repeat("  ", i), p.paint.dim(fmt.Sprintf("%s  %s of %s, %s", x.since(c.Time), c.Type, c.Source, c.ID)))
+	for _, c := range t.Causes {
+		fmt.Fprintf(p, "%s\n", p.paint.dim(fmt.Sprintf("because of %s  %s of %s  %s", c.ID, c.Type, c.Source, x.since(c.Time))))
 	}
-	x.drawEvent(p, strings.Repeat("  ", len(t.Causes)), "", t.Event)
+	x.drawEvent(p, "", "", t.Event)
 	if t.Cut {
 		fmt.Fprintln(x.err, "the tree is larger than what is kept of it")
 	}

@@ -161,6 +161,7 @@ func (a *auditing) emit(list []Change) error {
 			continue
 		}
 		a.redact(&list[i])
+		list[i].Differences = betweenJSON(list[i].Before, list[i].After)
 		if err := a.yield(list[i]); err != nil {
 			return err
 		}
@@ -171,8 +172,30 @@ func (a *auditing) emit(list []Change) error {
 	return nil
 }
 
+// betweenJSON are the differences of two objects or lists; nothing for others.
+func betweenJSON(before, after any) []Difference {
+	x, isX := before.(json.RawMessage)
+	y, isY := after.(json.RawMessage)
+	if !isX || !isY || len(x) < 2 || x[0] != '{' || len(y) < 2 || y[0] != '{' {
+		return nil
+	}
+	a, err := parseValue(x)
+	b, err2 := parseValue(y)
+	if err != nil || err2 != nil {
+		return nil
+	}
+	one, err := world.FromValue(a.(map[string]any), 1)
+	two, err2 := world.FromValue(b.(map[string]any), 1)
+	if err != nil || err2 != nil {
+		return nil
+	}
+	list, _ := differences(one, two)
+	return list
+}
+
 func (a *auditing) wants(c *Change) bool {
-	return (a.q.Agent == "" || a.q.Agent == c.By) && (a.q.Tool == "" || c.What == WhatCall && matchesType(a.q.Tool, c.Tool)) &&
+	below := a.q.Path == "" || c.path == nil || len(c.path) >= len(a.pattern) || c.Status != StatusApplied || !sameJSON(c.Before, c.After)
+	return below && (a.q.Agent == "" || a.q.Agent == c.By) && (a.q.Tool == "" || c.What == WhatCall && matchesType(a.q.Tool, c.Tool)) &&
 		(len(a.q.What) == 0 || slices.Contains(a.q.What, c.What)) && a.below(c)
 }
 
@@ -225,7 +248,8 @@ func (a *auditing) after(r protocol.Record, fact protocol.Fact, list []Change) {
 func (a *auditing) worldValues(c *world.Committed, list []Change) {
 	doc := a.state.World
 	for i := range c.Changes {
-		list[i].Before = at(doc, c.Changes[i].Path)
+		path := a.seenAt(c.Changes[i].Path)
+		list[i].Before = at(doc, path)
 		one := &world.Committed{Time: c.Time, Before: doc.Version(), After: doc.Version() + 1, Changes: c.Changes[i : i+1]}
 		next, err := world.Apply(doc, one)
 		if err != nil {
@@ -233,8 +257,18 @@ func (a *auditing) worldValues(c *world.Committed, list []Change) {
 			return
 		}
 		doc = next
-		list[i].After = at(doc, c.Changes[i].Path)
+		list[i].After = at(doc, path)
 	}
+}
+
+// seenAt is where a change of the world is looked at: its own path, or the one
+// that is asked for when that lies below.
+func (a *auditing) seenAt(p world.Path) world.Path {
+	wild := slices.ContainsFunc(a.pattern, func(s world.Segment) bool { return s.Kind == world.AnyOne || s.Kind == world.AnyDeep })
+	if len(a.pattern) > len(p) && !wild && touches(a.pattern, p) {
+		return a.pattern
+	}
+	return p
 }
 
 // at is what a document holds at a path; nil when there is nothing. The place

@@ -39,6 +39,9 @@ type Change struct {
 	Before  any    `json:"before"`
 	After   any    `json:"after"`
 	Value   any    `json:"value"`            // the operand: what was asked for
+	// Differences are what became another in an object or list; before and after
+	// hold it whole.
+	Differences []Difference `json:"differences,omitempty"`
 	Status  string `json:"status"`           // applied, refused, or a call's own
 	Code    string `json:"code,omitempty"`   // of a refusal
 	Reason  string `json:"reason,omitempty"` // that was given

@@ -230,11 +230,23 @@ func (b *summing) turn(r protocol.Record, x *agent.TurnEnded, at *Bucket) {
 	w.Calls += x.Calls
 	b.out.Deliberations++
 	at.Deliberations++
+	b.lost("expired", x.Expired, r.Actor, at)
+	b.lost("inbox_full", x.Dropped, r.Actor, at)
 	if x.Outcome != agent.OutcomeOK {
 		w.Failed++
 		b.out.Failed++
 		b.problem(r, r.Actor, fmt.Sprintf("deliberation %d %s", x.Turn, x.Outcome), x.Error)
 	}
+}
+
+// lost counts events that were routed and never perceived.
+func (b *summing) lost(reason string, n int64, who string, at *Bucket) {
+	if n == 0 {
+		return
+	}
+	b.refuse("delivery", reason, "to "+who, at)
+	b.refused["delivery "+reason].Count += n - 1
+	at.Refused += n - 1
 }
 
 func (b *summing) agentFailed(r protocol.Record, x *director.AgentFailed) {
@@ -325,7 +337,7 @@ func (b *summing) next() (list []string) {
 		}
 	}
 	for _, x := range b.out.Refusals {
-		if x.What == "event" || x.What == "delivery" {
+		if x.What == "event" || x.What == "delivery" && x.Reason != "expired" && x.Reason != "inbox_full" {
 			list = append(list, "dead-letters --group reason")
 			break
 		}
@@ -334,7 +346,7 @@ func (b *summing) next() (list []string) {
 		list = append(list, "agent "+b.out.TopAgents[0].Agent)
 	}
 	if b.out.WorldVersion > 1 {
-		list = append(list, "world --diff 0s end")
+		list = append(list, "world --diff wave:0 end")
 	}
 	return list
 }

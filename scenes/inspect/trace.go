@@ -218,7 +218,8 @@ func (t *tracing) add(r protocol.Record, f found) *TraceEvent {
 }
 
 func (t *tracing) fact(r protocol.Record) error {
-	if strings.HasPrefix(r.Actor, "$") {
+	// The scene's own agent has facts of deliberations and of everything else.
+	if strings.HasPrefix(r.Actor, "$") && (!strings.HasPrefix(r.Kind, "agent.") || r.Kind == director.FactAgentFailed) {
 		return t.service(r)
 	}
 	if t.pending[r.Actor] == nil {

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -256,7 +257,11 @@ func (s *Scene) Diff(path, from, to string) (*WorldDiff, error) {
 			places = append(places, d.Path)
 		}
 	}
-	return out, s.blame(out.Differences, places, min(first.Last, last.Last), max(first.Last, last.Last))
+	early, after, through := a, first.Last, last.Last
+	if after > through {
+		early, after, through = b, through, after
+	}
+	return out, s.blame(early, out.Differences, places, after, through)
 }
 
 func point(doc *world.Document, w persistence.Wave) WorldPoint {
@@ -274,9 +279,10 @@ func difference(d world.Difference) Difference {
 	return out
 }
 
-// blame finds who changed the places last, by the names of the places and of
-// everything above them: a change costs the length of its path.
-func (s *Scene) blame(diffs []Difference, places []world.Path, after, through uint64) error {
+// blame finds who changed the places last. It carries the commits between the
+// two moments out again on doc, and looks at the places that a change leads to:
+// only where the value became another, somebody changed it.
+func (s *Scene) blame(doc *world.Document, diffs []Difference, places []world.Path, after, through uint64) error {
 	if len(diffs) == 0 || through <= after {
 		return nil
 	}
@@ -289,16 +295,34 @@ func (s *Scene) blame(diffs []Difference, places []world.Path, after, through ui
 		if err != nil {
 			return err
 		}
+		before := doc
+		if doc, err = world.Apply(doc, c); err != nil {
+			return err
+		}
+		seen := map[int]bool{}
 		for i := range c.Changes {
 			ch := &c.Changes[i]
 			tree.touched(ch.Path, func(at int) {
 				d := &diffs[at]
-				d.Count++
+				if !seen[at] && sameAt(before, doc, places[at]) {
+					return
+				}
+				if !seen[at] {
+					seen[at] = true
+					d.Count++
+				}
 				d.By, d.Seq, d.Time, d.Op, d.Reason = ch.By, r.Seq, r.Time.String(), string(ch.Op), ch.Reason
 			})
 		}
 		return nil
 	})
+}
+
+// sameAt reports whether two documents hold the same at a path.
+func sameAt(a, b *world.Document, p world.Path) bool {
+	x, inA := a.Get(p)
+	y, inB := b.Get(p)
+	return inA == inB && (!inA || bytes.Equal(world.AppendJSON(nil, x), world.AppendJSON(nil, y)))
 }
 
 // placeNode is a tree of paths.
