@@ -80,7 +80,7 @@ func (m *mailbox) post(env *protocol.Envelope) {
 		return
 	}
 	m.sup.system.depths.add(m, v.Lane, 1) // before a worker can take it
-	m.lanes[v.Lane].push(&cell{env: env})
+	m.lanes[v.Lane].push(m.sup.system.blocks.cell(env))
 	m.schedule()
 }
 

@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"sync"
 	"sync/atomic"
 
 	"tavernsim/engine/bus/verdict"
@@ -79,5 +80,32 @@ func (m *mailbox) pop(l verdict.Lane) *protocol.Envelope {
 func (q *queue) take() *protocol.Envelope {
 	c := q.out
 	q.out = c.next
-	return c.env
+	env := c.env
+	*c = cell{} // its neighbours may wait still
+	return env
+}
+
+// block is cells that are allocated together: one by one, they and the garbage
+// they leave cost as much as the rest of a send.
+type block struct {
+	cells [blockCells]cell
+	used  int
+}
+
+const blockCells = 16
+
+// blocks lends what is left of a block to one sender at a time.
+type blocks struct{ pool sync.Pool }
+
+func (s *blocks) cell(env *protocol.Envelope) *cell {
+	b, ok := s.pool.Get().(*block)
+	if !ok {
+		b = new(block)
+	}
+	c := &b.cells[b.used]
+	c.env = env
+	if b.used++; b.used < blockCells {
+		s.pool.Put(b)
+	}
+	return c
 }

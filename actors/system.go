@@ -45,6 +45,7 @@ type System struct {
 	root    *actor.RootContext
 	depths  *depths
 	blocked blocked
+	blocks  blocks
 
 	// spawning guards next: Proto.Actor makes mailbox and actor while it
 	// spawns, and sharing its properties saves some 600 bytes an actor.
