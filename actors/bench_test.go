@@ -10,9 +10,9 @@ import (
 	"tavernsim/protocol"
 )
 
-type counter struct{ wg *sync.WaitGroup }
+type tick struct{ wg *sync.WaitGroup }
 
-func (c counter) Receive(*protocol.Envelope) error { c.wg.Done(); return nil }
+func (c tick) Receive(*protocol.Envelope) error { c.wg.Done(); return nil }
 
 type bare struct{ wg *sync.WaitGroup }
 
@@ -32,7 +32,7 @@ func BenchmarkSend(b *testing.B) {
 			sup := &Supervisor{}
 			refs := make([]*Ref, n)
 			for i := range refs {
-				refs[i] = spawn(b, s, fmt.Sprint("a", i), counter{&wg}, sup)
+				refs[i] = spawn(b, s, fmt.Sprint("a", i), tick{&wg}, sup)
 			}
 			env := event("x", protocol.Normal)
 			wg.Add(b.N)

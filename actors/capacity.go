@@ -33,7 +33,9 @@ func (p Policy) String() string {
 	return "unknown"
 }
 
-// Capacity bounds one lane of every mailbox.
+// Capacity bounds one lane for events of every mailbox. The control lane and the
+// last one have none: what is no event is bounded by what its senders have in
+// flight, and one that was refused would be waited for in vain.
 type Capacity struct {
 	Max    int32 // envelopes waiting; 0 = DefaultCapacity
 	Policy Policy
@@ -43,22 +45,34 @@ type Capacity struct {
 // bounded by the machine, where it is reproducible.
 const DefaultCapacity = 1 << 20
 
+// eventLanes are the lanes that are counted: from the critical to the low.
+const eventLanes = verdict.Low - verdict.Critical + 1
+
+// counted is the place of a lane in mailbox.queued.
+func counted(l verdict.Lane) (i int, ok bool) {
+	return int(l) - int(verdict.Critical), l >= verdict.Critical && l <= verdict.Low
+}
+
 // admit counts an envelope in, or says why it may not wait.
 func (m *mailbox) admit(l verdict.Lane) (reason string) {
 	if m.stopped.Load() {
 		return ReasonStopped
 	}
+	i, ok := counted(l)
+	if !ok {
+		return ""
+	}
 	limit := &m.sup.Lanes[l]
-	n := m.queued[l].Add(1)
+	n := m.queued[i].Add(1)
 	if n <= limit.Max {
 		return ""
 	}
 	if limit.Policy == DropOldest && n <= limit.twice() {
 		return ""
 	}
-	m.queued[l].Add(-1)
+	m.queued[i].Add(-1)
 	if limit.Policy == Block && !onWorker() {
-		return m.sup.system.blocked.wait(m, l, limit.Max)
+		return m.sup.system.blocked.wait(m, i, limit.Max)
 	}
 	return ReasonQueueFull
 }
@@ -72,15 +86,57 @@ func (c *Capacity) twice() int32 {
 
 // trim takes away the oldest of lanes that hold more than they should.
 func (m *mailbox) trim() {
-	for l := range m.queued {
+	for l := verdict.Critical; l <= verdict.Low; l++ {
 		limit := &m.sup.Lanes[l]
-		for limit.Policy == DropOldest && m.queued[l].Load() > limit.Max {
-			env := m.lanes[l].pop()
+		i, _ := counted(l)
+		for limit.Policy == DropOldest && m.queued[i].Load() > limit.Max {
+			env := m.pop(l)
 			if env == nil {
 				break
 			}
-			m.discard(env, verdict.Lane(l), ReasonDroppedOldest)
+			m.discard(env, l, ReasonDroppedOldest)
 		}
+	}
+}
+
+// tab is what a worker took from one lane and has not told yet: the counters are
+// shared with the senders, and telling costs as much as the rest of a send.
+type tab struct {
+	lane verdict.Lane
+	n    int32
+}
+
+// Envelopes that may be on a tab; in a small lane the room is told at once.
+const (
+	tabMost   = 16
+	smallLane = 1024
+)
+
+// note puts an envelope on the tab. The first of a slice is told at once: a
+// handler may be looked at while it is at work.
+func (m *mailbox) note(t *tab, l verdict.Lane, count *taken, first bool) {
+	if t.lane != l {
+		m.settle(t, count)
+		t.lane = l
+	}
+	if t.n++; first || t.n == tabMost || m.sup.Lanes[l].Max < smallLane {
+		m.settle(t, count)
+	}
+}
+
+func (m *mailbox) settle(t *tab, count *taken) {
+	if t.n == 0 {
+		return
+	}
+	m.leave(t.lane, t.n)
+	count.add(m.kind, t.lane, t.n)
+	t.n = 0
+}
+
+// leave counts envelopes out.
+func (m *mailbox) leave(l verdict.Lane, n int32) {
+	if i, ok := counted(l); ok {
+		m.sup.system.blocked.taken(m.queued[i].Add(-n), &m.sup.Lanes[l])
 	}
 }
 
@@ -93,7 +149,7 @@ type blocked struct {
 }
 
 // wait returns when the envelope was counted in, or the actor stopped.
-func (b *blocked) wait(m *mailbox, l verdict.Lane, limit int32) string {
+func (b *blocked) wait(m *mailbox, lane int, limit int32) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.waiting.Add(1) // before the look at the lane: the receiver looks in the other order
@@ -102,8 +158,8 @@ func (b *blocked) wait(m *mailbox, l verdict.Lane, limit int32) string {
 		if m.stopped.Load() {
 			return ReasonStopped
 		}
-		if n := m.queued[l].Load(); n < limit {
-			if m.queued[l].CompareAndSwap(n, n+1) {
+		if n := m.queued[lane].Load(); n < limit {
+			if m.queued[lane].CompareAndSwap(n, n+1) {
 				return ""
 			}
 			continue

@@ -17,11 +17,11 @@ const shards = 8
 // worker took. A worker has the numbers of what it took to itself; senders
 // share theirs, a cache line for each kind and lane of a shard.
 type depths struct {
-	queued  [shards][MaxKinds][verdict.Lanes]counted
+	queued  [shards][MaxKinds][verdict.Lanes]counter
 	workers []*taken
 }
 
-type counted struct {
+type counter struct {
 	n atomic.Int64
 	_ [56]byte
 }
@@ -41,9 +41,9 @@ func (d *depths) add(m *mailbox, l verdict.Lane, n int64) {
 	d.queued[m.id%shards][m.kind][l].n.Add(n)
 }
 
-func (t *taken) one(kind uint8, l verdict.Lane) {
+func (t *taken) add(kind uint8, l verdict.Lane, n int32) {
 	c := &t[kind][l]
-	c.Store(c.Load() + 1)
+	c.Store(c.Load() + int64(n))
 }
 
 // Depths yields how many envelopes wait, by kind of actor and lane. It may be

@@ -71,7 +71,7 @@ func TestDepthsOfManySenders(t *testing.T) {
 	var wg, senders sync.WaitGroup
 	refs := make([]*Ref, 10)
 	for i := range refs {
-		refs[i] = spawn(t, s, fmt.Sprint("a", i), counter{&wg}, &Supervisor{})
+		refs[i] = spawn(t, s, fmt.Sprint("a", i), tick{&wg}, &Supervisor{})
 	}
 	const each = 2000
 	for range 4 {

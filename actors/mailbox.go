@@ -34,7 +34,8 @@ const (
 // the allocator has; a field more costs 16 bytes an actor.
 type mailbox struct {
 	lanes  [verdict.Lanes]queue
-	queued [verdict.Lanes]atomic.Int32 // envelopes accepted and not yet handled
+	rest   *cell                    // of the lane that is half turned
+	queued [eventLanes]atomic.Int32 // events accepted and not yet handled
 	system atomic.Pointer[systemCell]
 
 	state     atomic.Int32
@@ -43,6 +44,7 @@ type mailbox struct {
 	suspended bool
 	streak    uint8 // envelopes handled since a lower lane was last served
 	kind      uint8 // Spec.Kind
+	turning   verdict.Lane
 
 	invoker actor.MessageInvoker
 	sup     *Supervisor
@@ -78,7 +80,7 @@ func (m *mailbox) post(env *protocol.Envelope) {
 		return
 	}
 	m.sup.system.depths.add(m, v.Lane, 1) // before a worker can take it
-	m.lanes[v.Lane].push(env)
+	m.lanes[v.Lane].push(m.sup.system.blocks.cell(env))
 	m.schedule()
 }
 
@@ -127,7 +129,7 @@ func (m *mailbox) RegisterHandlers(invoker actor.MessageInvoker, _ actor.Dispatc
 }
 func (m *mailbox) Start() {}
 
-// UserMessageCount is the number of envelopes waiting.
+// UserMessageCount is the number of events waiting.
 func (m *mailbox) UserMessageCount() int {
 	n := 0
 	for l := range m.queued {
@@ -160,7 +162,9 @@ func (m *mailbox) process(count *taken) {
 // run reports whether envelopes are left that it may handle.
 func (m *mailbox) run(count *taken) (more bool) {
 	var env *protocol.Envelope
+	var t tab
 	defer func() {
+		m.settle(&t, count)
 		if r := recover(); r != nil {
 			m.invoker.EscalateFailure(failureOf(r, env), env)
 			more = true
@@ -187,12 +191,19 @@ func (m *mailbox) run(count *taken) (more bool) {
 		if env, l = m.next(); env == nil {
 			return false
 		}
-		m.sup.system.blocked.taken(m.queued[l].Add(-1), &m.sup.Lanes[l])
-		count.one(m.kind, l)
-		m.invoker.InvokeUserMessage(env)
+		m.note(&t, l, count, i == 0)
+		m.handle(env)
 		env = nil
 	}
 	return m.waiting()
+}
+
+// handle does not go through Proto.Actor's context: all that it would add is the
+// look for options that nobody sets, at the price of a send.
+func (m *mailbox) handle(env *protocol.Envelope) {
+	if err := m.behavior.Receive(env); err != nil {
+		panic(&Failure{Err: err})
+	}
 }
 
 // inTime reports whether the actor may go on. The first look begins its time:
@@ -237,42 +248,51 @@ func (m *mailbox) takeSystem() *systemCell {
 	return first
 }
 
-// next takes the envelope to handle (promise 3). It looks at the lanes from the
-// last to the first: what was sent before an envelope seen in one lane is seen
-// in the others then.
+// next takes the envelope to handle (promises 3 and 4).
 func (m *mailbox) next() (*protocol.Envelope, verdict.Lane) {
-	last := m.lanes[verdict.Last].ready()
-	first, lower, quiet := verdict.Lanes, verdict.Lanes, true
+	for {
+		first, lower := m.look()
+		if first == verdict.Lanes {
+			return nil, first
+		}
+		if first != lower && m.streak+1 >= StarvationBound {
+			first = lower
+		}
+		if !m.turned(first) {
+			continue
+		}
+		if m.streak++; first == lower {
+			m.streak = 0
+		}
+		return m.lanes[first].take(), first
+	}
+}
+
+// look finds the first lane that holds something, and the lowest, which may be
+// the same. The last lane counts only when every other is empty. It goes from the
+// last to the first: what was sent before an envelope seen in one lane is seen in
+// the others then.
+func (m *mailbox) look() (first, lower verdict.Lane) {
+	first, lower = verdict.Lanes, verdict.Lanes
+	last := m.lanes[verdict.Last].holds()
 	for l := verdict.Last; l > 0; {
 		l--
-		if m.lanes[l].ready() {
-			if first = l; lower == verdict.Lanes {
-				lower = l // the lowest one that waits
-			}
-		} else if last && !m.lanes[l].empty() {
-			quiet = false // a sender is about to link what was sent before
+		if !m.lanes[l].holds() {
+			continue
+		}
+		if first = l; lower == verdict.Lanes {
+			lower = l
 		}
 	}
-	switch first {
-	case verdict.Lanes:
-		m.streak = 0
-		if !last || !quiet {
-			return nil, 0
-		}
-		first = verdict.Last
-	case lower:
-		m.streak = 0
-	default:
-		if m.streak++; m.streak >= StarvationBound {
-			m.streak, first = 0, lower
-		}
+	if last && first == verdict.Lanes {
+		return verdict.Last, verdict.Last
 	}
-	return m.lanes[first].pop(), first
+	return first, lower
 }
 
 func (m *mailbox) waiting() bool {
 	for l := range m.lanes {
-		if m.lanes[l].ready() {
+		if m.lanes[l].holds() {
 			return true
 		}
 	}
@@ -284,7 +304,7 @@ func (m *mailbox) waiting() bool {
 func (m *mailbox) close() {
 	m.stopped.Store(true)
 	for l := range m.lanes {
-		for env := m.lanes[l].pop(); env != nil; env = m.lanes[l].pop() {
+		for env := m.pop(verdict.Lane(l)); env != nil; env = m.pop(verdict.Lane(l)) {
 			m.discard(env, verdict.Lane(l), ReasonStopped)
 		}
 	}
@@ -294,7 +314,7 @@ func (m *mailbox) close() {
 }
 
 func (m *mailbox) discard(env *protocol.Envelope, l verdict.Lane, reason string) {
-	m.queued[l].Add(-1)
+	m.leave(l, 1)
 	m.sup.system.depths.add(m, l, -1)
 	m.dead(env, l, reason)
 }

@@ -117,49 +117,25 @@ func (b *balance) Receive(env *protocol.Envelope) error {
 	return nil
 }
 
-// A sender that is suspended between the two steps of a push hides what others
-// pushed after it in that lane. A wake must wait for it.
-func TestAWakeWaitsForAPushUnderWay(t *testing.T) {
+// A long lane is turned in steps: what comes meanwhile into a higher one goes
+// first, and nothing loses its place.
+func TestALongLaneIsTurnedInSteps(t *testing.T) {
 	m := &mailbox{sup: &Supervisor{system: &System{}}}
-	slow := &cell{env: event("slow", protocol.Normal)}
-	lane := &m.lanes[verdict.Normal]
-	if lane.tail.Swap(slow) != nil { // its first step
-		t.Fatal("the lane is not empty")
+	const n = 3*turnStep + 7
+	for i := range n {
+		m.lanes[verdict.Low].push(&cell{env: event(fmt.Sprintf("%04d", i), protocol.Low)})
 	}
-	lane.push(event("hidden", protocol.Normal))
-	m.lanes[verdict.Last].push(&protocol.Envelope{Kind: protocol.KindWake, Type: "wake"})
-	if env, _ := m.next(); env != nil {
-		t.Fatalf("got %s although a push is under way", env.Type)
+	if m.turned(verdict.Low) || m.rest == nil {
+		t.Fatal("the whole lane was turned at once")
 	}
-	lane.head.Store(slow) // its second step
+	m.lanes[verdict.Normal].push(&cell{env: event("normal", protocol.Normal)})
+	m.lanes[verdict.Low].push(&cell{env: event("newest", protocol.Low)})
 	var got []string
 	for env, _ := m.next(); env != nil; env, _ = m.next() {
 		got = append(got, env.Type)
 	}
-	if want := []string{"slow", "hidden", "wake"}; !slices.Equal(got, want) {
-		t.Errorf("got %v, want %v", got, want)
-	}
-}
-
-// The last envelope of a lane is handed out although somebody is about to link
-// to it; what follows is found once it is linked.
-func TestQueueWhileAPushIsUnderWay(t *testing.T) {
-	var q queue
-	q.push(event("one", protocol.Normal))
-	two := &cell{env: event("two", protocol.Normal)}
-	before := q.tail.Swap(two)
-	if env := q.pop(); env == nil || env.Type != "one" {
-		t.Fatalf("got %v, want one", env)
-	}
-	if q.ready() || q.empty() || q.pop() != nil {
-		t.Fatalf("ready %v, empty %v", q.ready(), q.empty())
-	}
-	before.next.Store(two)
-	if env := q.pop(); env == nil || env.Type != "two" {
-		t.Fatalf("got %v, want two", env)
-	}
-	if q.ready() || !q.empty() {
-		t.Errorf("ready %v, empty %v at the end", q.ready(), q.empty())
+	if got[0] != "normal" || got[len(got)-1] != "newest" || len(got) != n+2 || !slices.IsSorted(got[1:n+1]) {
+		t.Errorf("%d handled, first %s, second %s, last %s", len(got), got[0], got[1], got[len(got)-1])
 	}
 }
 
@@ -267,7 +243,7 @@ func TestASendAllocatesItsCell(t *testing.T) {
 	s := NewSystem(Options{})
 	var wg sync.WaitGroup
 	sup := &Supervisor{Middleware: verdict.Chain{verdict.Loop{}, verdict.Depth{}, verdict.Expiry{}, verdict.ByPriority{}}}
-	ref := spawn(t, s, "a", counter{&wg}, sup)
+	ref := spawn(t, s, "a", tick{&wg}, sup)
 	env := event("x", protocol.Low)
 	env.Chain = []protocol.Link{{Agent: "b", Type: "x"}, {Agent: "c", Type: "x"}}
 	n := testing.AllocsPerRun(1000, func() {

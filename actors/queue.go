@@ -1,74 +1,111 @@
 package actors
 
 import (
+	"sync"
 	"sync/atomic"
 
+	"tavernsim/engine/bus/verdict"
 	"tavernsim/protocol"
 )
 
-// cell is one queued envelope: the only allocation of a send.
+// cell is one queued envelope: the only allocation of a send. Lending cells from
+// a pool was slower: a backlog empties it.
 type cell struct {
-	next atomic.Pointer[cell]
-	env  *protocol.Envelope // nil: handed out, see queue.pop
+	next *cell
+	env  *protocol.Envelope
 }
 
-// queue is one lane. Anybody pushes; whoever runs the actor pops. Neither waits
-// for the other. A push has two steps, taking the tail and linking to it; a
-// sender may be suspended between them, and then what it and everybody after it
-// pushed cannot be reached, although it counts as sent.
-//
-//	tail == nil                nothing is queued, and head == nil
-//	head == nil, tail != nil   the first push is between its steps
-type queue struct{ head, tail atomic.Pointer[cell] }
+// queue is one lane: senders push onto a stack; whoever runs the actor takes the
+// whole stack and turns it. So a send is one atomic step, after which what was
+// sent can be seen, and taking costs none.
+type queue struct {
+	top atomic.Pointer[cell] // newest first
+	out *cell                // older than all of top, oldest first
+}
 
-func (q *queue) push(env *protocol.Envelope) {
-	c := &cell{env: env}
-	if before := q.tail.Swap(c); before != nil {
-		before.next.Store(c)
-	} else {
-		q.head.Store(c)
+func (q *queue) push(c *cell) {
+	for {
+		c.next = q.top.Load()
+		if q.top.CompareAndSwap(c.next, c) {
+			return
+		}
 	}
 }
 
-// ready: pop will find something.
-func (q *queue) ready() bool {
-	c := q.head.Load()
-	return c != nil && (c.env != nil || c.next.Load() != nil)
+func (q *queue) holds() bool { return q.out != nil || q.top.Load() != nil }
+
+// turnStep is how many cells are turned before the other lanes are looked at: a
+// backlog of a million takes milliseconds to turn, and something urgent may have
+// come.
+const turnStep = 256
+
+// turned reports whether the oldest of a lane that holds something can be taken;
+// if not, a part of the work is done.
+func (m *mailbox) turned(l verdict.Lane) bool {
+	q := &m.lanes[l]
+	switch {
+	case m.rest != nil && m.turning == l:
+	case q.out != nil:
+		return true
+	case m.rest != nil: // another lane is half way
+		for c := q.top.Swap(nil); c != nil; {
+			c.next, q.out, c = q.out, c, c.next
+		}
+		return true
+	default:
+		m.rest, m.turning = q.top.Swap(nil), l
+	}
+	for range turnStep {
+		c := m.rest
+		m.rest, c.next, q.out = c.next, q.out, c
+		if m.rest == nil {
+			return true
+		}
+	}
+	return false
 }
 
-// empty: nothing is queued, nor between the steps of a push. Not ready and not
-// empty means that a sender is about to link, and will schedule the actor then.
-func (q *queue) empty() bool { return q.tail.Load() == nil }
-
-// pop takes the oldest envelope that can be reached, or nil.
-func (q *queue) pop() *protocol.Envelope {
-	c := q.head.Load()
-	if c != nil && c.env == nil {
-		c = q.skip(c)
-	}
-	if c == nil {
+// pop takes the oldest of a lane, or nil.
+func (m *mailbox) pop(l verdict.Lane) *protocol.Envelope {
+	q := &m.lanes[l]
+	if !q.holds() {
 		return nil
 	}
+	for !m.turned(l) {
+	}
+	return q.take()
+}
+
+// take takes the oldest of a lane that is turned.
+func (q *queue) take() *protocol.Envelope {
+	c := q.out
+	q.out = c.next
 	env := c.env
-	if next := c.next.Load(); next != nil {
-		q.head.Store(next)
-		return env
-	}
-	// The last one that can be reached. Head first: when the tail is nil, the
-	// next sender sets head.
-	q.head.Store(nil)
-	if !q.tail.CompareAndSwap(c, nil) {
-		c.env = nil // somebody is about to link to it: it stays as a mark
-		q.head.Store(c)
-	}
+	*c = cell{} // its neighbours may wait still
 	return env
 }
 
-// skip goes past a cell that was handed out and could not be taken away.
-func (q *queue) skip(c *cell) *cell {
-	next := c.next.Load()
-	if next != nil {
-		q.head.Store(next)
+// block is cells that are allocated together: one by one, they and the garbage
+// they leave cost as much as the rest of a send.
+type block struct {
+	cells [blockCells]cell
+	used  int
+}
+
+const blockCells = 16
+
+// blocks lends what is left of a block to one sender at a time.
+type blocks struct{ pool sync.Pool }
+
+func (s *blocks) cell(env *protocol.Envelope) *cell {
+	b, ok := s.pool.Get().(*block)
+	if !ok {
+		b = new(block)
 	}
-	return next
+	c := &b.cells[b.used]
+	c.env = env
+	if b.used++; b.used < blockCells {
+		s.pool.Put(b)
+	}
+	return c
 }

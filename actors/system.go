@@ -45,6 +45,7 @@ type System struct {
 	root    *actor.RootContext
 	depths  *depths
 	blocked blocked
+	blocks  blocks
 
 	// spawning guards next: Proto.Actor makes mailbox and actor while it
 	// spawns, and sharing its properties saves some 600 bytes an actor.
@@ -212,13 +213,9 @@ func (s *System) Stop(ref *Ref) { s.root.Stop(ref.pid) }
 // shell is the mailbox in its other role: Proto.Actor's actor.
 type shell mailbox
 
-// Receive implements actor.Actor.
+// Receive implements actor.Actor. Envelopes do not come this way.
 func (s *shell) Receive(ctx actor.Context) {
-	switch msg := ctx.Message().(type) {
-	case *protocol.Envelope:
-		if err := s.behavior.Receive(msg); err != nil {
-			panic(&Failure{Err: err})
-		}
+	switch ctx.Message().(type) {
 	case *actor.Stopped:
 		s.behavior = nil
 		(*mailbox)(s).close()

@@ -2,7 +2,6 @@ package scenes
 
 import (
 	"fmt"
-	"math"
 
 	"tavernsim/actors"
 	"tavernsim/engine/bus"
@@ -179,15 +178,11 @@ func (s *scene) middleware() verdict.Chain {
 	return verdict.Chain{verdict.Loop{MaxRevisits: c.MaxRevisits, Action: c.LoopAction}, verdict.Depth{Max: c.MaxDepth}, verdict.Expiry{}}
 }
 
-// lanes bounds the mailboxes. What is no event is bounded by what the scene has
-// in flight, and a wave would wait for ever for one that was refused.
+// lanes bounds the mailboxes.
 func lanes(events actors.Capacity) (lanes [verdict.Lanes]actors.Capacity) {
 	for l := range lanes {
 		lanes[l] = events
 	}
-	lanes[verdict.Control], lanes[verdict.Last] = actors.Capacity{}, actors.Capacity{}
-	lanes[verdict.Control].Max = math.MaxInt32
-	lanes[verdict.Last].Max = math.MaxInt32
 	return lanes
 }
 

@@ -1,0 +1,141 @@
+package bench
+
+import (
+	"sync/atomic"
+	"time"
+
+	"tavernsim/actors"
+	"tavernsim/engine/bus/verdict"
+	"tavernsim/protocol"
+)
+
+// Parts of the measurement of critical messages.
+const (
+	probes      = 1000
+	probeRefill = 32 // low messages behind each probe, so that the backlog stays
+	floods      = 64_000
+)
+
+// probed is an actor behind a backlog.
+type probed struct {
+	gate    chan struct{}
+	arrived chan arrival
+	low     atomic.Int64 // handled
+	flood   int          // critical messages of the second part that are still to come
+}
+
+// arrival is when a critical message was handled, and how many low ones before.
+type arrival struct {
+	at  time.Time
+	low int64
+}
+
+// Receive implements actors.Behavior.
+func (p *probed) Receive(env *protocol.Envelope) error {
+	switch {
+	case env.Type == "gate":
+		<-p.gate
+	case env.Priority == protocol.Low:
+		p.low.Store(p.low.Load() + 1)
+	case env.Type == "flood":
+		if p.flood--; p.flood == 0 {
+			p.arrived <- arrival{time.Now(), p.low.Load()}
+		}
+	default:
+		p.arrived <- arrival{time.Now(), p.low.Load()}
+	}
+	return nil
+}
+
+// backlog is the actor with those who send to it.
+type backlog struct {
+	*probed
+	ref *actors.Ref
+	n   int
+}
+
+// critical puts a backlog of low messages before an actor and sends critical
+// ones into it: one after the other, then more than it can handle.
+func critical(n int) (Critical, error) {
+	out := Critical{Backlog: n, Probes: probes}
+	sys := actors.NewSystem(actors.Options{})
+	b := &backlog{n: n, probed: &probed{arrived: make(chan arrival, 1), flood: floods}}
+	sup := &actors.Supervisor{Middleware: FullChain()}
+	sup.Lanes[verdict.Low].Max = int32(n + probes*probeRefill)
+	var err error
+	if b.ref, err = sys.Spawn(actors.Spec{Name: "probed", First: b.probed, Supervisor: sup}); err != nil {
+		sys.Close()
+		return out, err
+	}
+	out.LowNs = b.drain()
+	b.probe(&out)
+	out.LowShare = b.share()
+	sys.Stop(b.ref)
+	sys.Close()
+	return out, nil
+}
+
+func (b *backlog) tell(p protocol.Priority, what string) {
+	b.ref.Tell(&protocol.Envelope{Kind: protocol.KindEvent, Type: what, Priority: p})
+}
+
+// fill queues low messages behind one that waits at the gate, and counts anew.
+func (b *backlog) fill() (open func()) {
+	b.gate = make(chan struct{})
+	b.tell(protocol.High, "gate")
+	low := &protocol.Envelope{Kind: protocol.KindEvent, Priority: protocol.Low}
+	for range b.n {
+		b.ref.Tell(low)
+	}
+	return func() { close(b.gate) }
+}
+
+// empty waits until everything was handled.
+func (b *backlog) empty() arrival {
+	b.ref.Tell(&protocol.Envelope{Kind: protocol.KindWake})
+	return <-b.arrived
+}
+
+// drain is what the actor takes for one low message of a backlog.
+func (b *backlog) drain() float64 {
+	open := b.fill()
+	return timed(b.n, func() {
+		open()
+		b.empty()
+	})
+}
+
+func (b *backlog) probe(out *Critical) {
+	b.fill()()
+	wall, own := make([]time.Duration, 0, probes), make([]time.Duration, 0, probes)
+	out.Left = b.n
+	for range probes {
+		for range probeRefill {
+			b.tell(protocol.Low, "")
+		}
+		out.Left = min(out.Left, b.ref.Waiting())
+		before, sent := b.low.Load(), time.Now()
+		b.tell(protocol.Critical, "")
+		a := <-b.arrived
+		wall = append(wall, a.at.Sub(sent))
+		own = append(own, time.Duration(float64(a.low-before)*out.LowNs))
+	}
+	b.empty()
+	out.P50, out.P99, out.Max = percentile(wall, .5), percentile(wall, .99), percentile(wall, 1)
+	out.OwnP99, out.OwnMax = percentile(own, .99), percentile(own, 1)
+}
+
+// share is how much of its turns the low lane gets while critical messages
+// never run out.
+func (b *backlog) share() float64 {
+	open := b.fill()
+	for range floods {
+		b.tell(protocol.Critical, "flood")
+	}
+	before := b.low.Load()
+	open()
+	a := <-b.arrived
+	b.empty()
+	low := float64(a.low - before)
+	return low / (low + floods)
+}
