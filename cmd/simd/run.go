@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -19,6 +18,7 @@ import (
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes"
+	"tavernsim/scenes/lives"
 	"tavernsim/scenes/runner"
 )
 
@@ -35,6 +35,7 @@ type runOptions struct {
 	durability string
 	batch      int
 	snapshot   int64
+	diskWait   diskWait
 	metrics    string
 	pprof      bool
 	repeat     int
@@ -55,6 +56,9 @@ The run directory keeps everything: the inputs, the journal, the summary. Ctrl-C
 stops after the moment at hand and says how to go on; a second one stops at
 once, which loses nothing that was kept. Ctrl-Z pauses the scene, with its state
 durable, and fg resumes it.
+
+When the disk is full or fails, the run waits, tries again and goes on by itself;
+nothing that was kept is lost (--disk-wait).
 
 Exit codes: 0 the scene ended, 1 failure, 2 usage, 3 the project has faults,
 4 not found, 6 locked or not empty, 8 --repeat found a difference,
@@ -95,6 +99,8 @@ func (o *runOptions) register(c *cobra.Command) {
 	f.StringVar(&o.durability, "durability", "", "memory, process (survives a kill) or power (synced); default process")
 	f.IntVar(&o.batch, "batch", 0, "facts of one stored block (default 4096)")
 	f.Int64Var(&o.snapshot, "snapshot-facts", 0, "facts between two snapshots (default 2000000)")
+	o.diskWait = diskWait(lives.Forever)
+	f.Var(&o.diskWait, "disk-wait", "how long to wait when the journal cannot be written: a `TIME` (10m; 0 = end at once) or forever")
 	f.StringVar(&o.metrics, "metrics", "", "serve Prometheus metrics at `ADDR`, for example :9464 (loopback unless a host is given)")
 	f.BoolVar(&o.pprof, "pprof", false, "serve Go profiles at /debug/pprof/ of --metrics, on loopback only")
 	f.IntVar(&o.repeat, "repeat", 1, "run `N` times and fail when the digests differ")
@@ -154,7 +160,7 @@ func (o *runOptions) options(cmd *cobra.Command, e *env) (runner.Options, error)
 		{o.repeat < 1, "--repeat must be at least 1"},
 		{o.batch < 0, "--batch must be positive"},
 		{o.resume != "" && o.repeat > 1, "--repeat starts new runs; it does not go with --resume"},
-		{o.resume != "" && (len(o.scenes) > 0 || cmd.Flags().Changed("seed") || o.clock != "" || o.agents > 0 || o.out != ""), "--resume goes on with the options of the run; only --metrics, --pprof, --durability, --batch, --snapshot-facts, --json, --quiet and --summary go with it"},
+		{o.resume != "" && (len(o.scenes) > 0 || cmd.Flags().Changed("seed") || o.clock != "" || o.agents > 0 || o.out != ""), "--resume goes on with the options of the run; only --metrics, --pprof, --durability, --batch, --snapshot-facts, --disk-wait, --json, --quiet and --summary go with it"},
 		{o.resume != "" && (o.length > 0 || o.ticks > 0 || o.until != ""), "--resume goes on to the end that the run was given; --for, --ticks and --until do not go with it"},
 	} {
 		if bad.is {
@@ -205,39 +211,26 @@ func (o *runOptions) start(dir string, opt runner.Options, e *env) (*runner.Runn
 	return runner.Start(p, opt)
 }
 
-// runOnce runs to the end. When a scene's own actor fails, the run goes on from
-// its journal after a wait, as often as the scene allows without a wave between
-// two failures.
+// runOnce runs to the end, over failures that can be outlived.
 func (o *runOptions) runOnce(ctx context.Context, e *env, dir string, opt runner.Options) (*runner.Summary, error) {
-	var crashes []*scenes.Crash
-	waves := uint64(0)
-	for life := *o; ; dir = "" {
-		sum, err := life.runLife(ctx, e, dir, opt)
-		var c *scenes.Crash
-		if sum == nil || !errors.As(err, &c) {
-			return sum, err
-		}
-		if now := sum.WavesOf(c.Scene); now > waves {
-			crashes, waves = nil, now
-		}
-		if len(crashes) >= c.MaxRestarts {
-			return sum, err
-		}
-		crashes = append(crashes, c)
-		wait := c.Backoff << min(len(crashes)-1, maxBackoffDoublings)
-		fmt.Fprintf(e.err, "%v\nrestarting it from the journal in %s (%d of %d)\n", c, wait, len(crashes), c.MaxRestarts)
-		select {
-		case <-ctx.Done():
-			return sum, err
-		case <-time.After(wait):
-		}
-		opt.Crashes = map[string][]*scenes.Crash{c.Scene: crashes}
-		life.resume = sum.RunDir
+	first := *o
+	plan := lives.Plan{
+		DiskWait: o.diskWait.Duration(), Metrics: opt.Metrics,
+		Tell: func(text string) { fmt.Fprintln(e.err, text) },
+		Guard: func(ctx context.Context) (context.Context, context.CancelFunc) {
+			return signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+		},
+		Live: func(resume string, crashes map[string][]*scenes.Crash) (*runner.Summary, error) {
+			life, opt := first, opt
+			opt.Crashes = crashes
+			if resume != "" {
+				life.resume, opt.Finish = resume, true
+			}
+			return life.runLife(ctx, e, dir, opt)
+		},
 	}
+	return plan.Run(ctx)
 }
-
-// maxBackoffDoublings bounds the wait before a restart to 64 times the first.
-const maxBackoffDoublings = 6
 
 func (o *runOptions) runLife(ctx context.Context, e *env, dir string, opt runner.Options) (*runner.Summary, error) {
 	c, ready := make(chan os.Signal, 4), make(chan *runner.Runner, 1)

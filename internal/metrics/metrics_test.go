@@ -410,6 +410,22 @@ func TestSceneStates(t *testing.T) {
 	expect(t, s.Registry, map[string]float64{`simd_scenes{state=failed}`: 0, `simd_scenes{state=running}`: 0})
 }
 
+// A scene that waits for the disk counts as waiting until its next life begins;
+// one that has ended does not wait.
+func TestSceneWaits(t *testing.T) {
+	s := New()
+	s.Scene("tavern").Became(SceneFailed)
+	s.Scene("market").Became(SceneEnded)
+	for _, id := range []string{"tavern", "market", "nowhere"} {
+		s.Waits(id)
+	}
+	expect(t, s.Registry, map[string]float64{`simd_scenes{state=waiting}`: 1, `simd_scenes{state=failed}`: 0, `simd_scenes{state=ended}`: 1})
+	s.Scene("tavern").Became(SceneRunning)
+	s.Ended("market")
+	s.Ended("inn")
+	expect(t, s.Registry, map[string]float64{`simd_scenes{state=waiting}`: 0, `simd_scenes{state=running}`: 1, `simd_scenes{state=ended}`: 2})
+}
+
 // The lanes of the metric are those of the mailboxes.
 func TestLanes(t *testing.T) {
 	got := lanes()

@@ -181,10 +181,17 @@ func (s *Scene) leave() {
 	}
 }
 
-// Waits moves a scene that failed into the state waiting.
+// Waits moves a scene that stopped before its end into the state waiting.
 func (s *Set) Waits(id string) {
-	if sc := s.lives.get(id); sc != nil {
-		sc.Became(SceneWaiting)
+	if is := s.lives.state(id); is == SceneFailed || is == SceneInterrupted {
+		s.lives.get(id).Became(SceneWaiting)
+	}
+}
+
+// Ended counts a scene that had ended before the process, or this life, began.
+func (s *Set) Ended(id string) {
+	if s.lives.state(id) != SceneEnded {
+		s.Scene(id).Became(SceneEnded)
 	}
 }
 
@@ -208,6 +215,17 @@ func (l *lives) get(id string) *Scene {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.byID[id]
+}
+
+// state of the newest life; starting when there was none.
+func (l *lives) state(id string) SceneState {
+	sc := l.get(id)
+	if sc == nil {
+		return SceneStarting
+	}
+	sc.mu.Lock()
+	defer sc.mu.Unlock()
+	return sc.state
 }
 
 // Forget takes the scene out of simd_scenes. Its counters stay: Prometheus

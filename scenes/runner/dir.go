@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"time"
 
 	"tavernsim/engine/director"
@@ -23,7 +24,7 @@ const (
 	manifestFile = "manifest.json"
 	summaryFile  = "summary.json"
 	inputsDir    = "inputs"
-	journalDir   = "journal"
+	JournalDir   = "journal" // holds the store
 	latestLink   = "latest"
 	defaultRuns  = "runs"
 )
@@ -119,7 +120,7 @@ func (m *Manifest) options(now Options) Options {
 	opt := Options{
 		Scenes: m.Scenes, Agents: m.Agents, For: m.For.Std(), Ticks: m.Ticks, Until: m.Until, Durability: m.Durability,
 		BatchFacts: m.BatchFacts, SnapshotFacts: m.Snapshots,
-		Workers: now.Workers, Metrics: now.Metrics, Log: now.Log, Version: now.Version, Sized: now.Sized, Crashes: now.Crashes,
+		Workers: now.Workers, Metrics: now.Metrics, Log: now.Log, Version: now.Version, Sized: now.Sized, Crashes: now.Crashes, Finish: now.Finish, FS: now.FS,
 	}
 	if now.Durability != "" {
 		opt.Durability = now.Durability
@@ -145,7 +146,10 @@ func makeDir(dir string, m *Manifest) (string, error) {
 		return "", err
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", protocol.Errorf(protocol.KindTransient, "run directory %s: %w", dir, err)
+		return "", unwritable(dir, err, "name another with --out")
+	}
+	if err := tryWrite(dir); err != nil {
+		return "", unwritable(dir, err, "name another with --out")
 	}
 	if err := m.project.CopyTo(filepath.Join(dir, inputsDir)); err != nil {
 		return "", err
@@ -158,6 +162,28 @@ func makeDir(dir string, m *Manifest) (string, error) {
 		_ = os.Symlink(m.Run, latest)
 	}
 	return dir, nil
+}
+
+// tryWrite finds out whether a folder can be written before anything depends on
+// it.
+func tryWrite(dir string) error {
+	f, err := os.CreateTemp(dir, ".try-*")
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString("simd")
+	return errors.Join(err, f.Close(), os.Remove(f.Name()))
+}
+
+func unwritable(dir string, err error, advice string) error {
+	kind := protocol.KindTransient
+	switch {
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+		kind = protocol.KindDenied
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		kind, advice = protocol.KindLimit, "make room on the disk, or "+advice
+	}
+	return protocol.Errorf(kind, "run directory %s: it cannot be written: %w: nothing was started; %s", dir, err, advice)
 }
 
 func mustBeFree(dir string) error {

@@ -72,7 +72,7 @@ func ReplayCounted(ctx context.Context, dir string, counts *metrics.Set) (*Repla
 	if err != nil {
 		return nil, err
 	}
-	store, err := persistence.Open(filepath.Join(dir, journalDir), persistence.Options{ReadOnly: true})
+	store, err := persistence.Open(filepath.Join(dir, JournalDir), persistence.Options{ReadOnly: true})
 	if err != nil {
 		return nil, err
 	}

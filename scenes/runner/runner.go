@@ -27,6 +27,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"tavernsim/actors"
@@ -35,6 +36,7 @@ import (
 	"tavernsim/internal/metrics"
 	"tavernsim/llm/scripted"
 	"tavernsim/persistence"
+	"tavernsim/persistence/pebbledb"
 	"tavernsim/protocol"
 	"tavernsim/scenes"
 	"tavernsim/scenes/effects"
@@ -67,6 +69,11 @@ type Options struct {
 	Log           *slog.Logger
 	// Crashes are what made a restart necessary, by scene: see scenes.Crash.
 	Crashes map[string][]*scenes.Crash
+	// Finish takes a run whose scenes have all ended for one that lacks its
+	// summary, not for an error.
+	Finish bool
+	// FS replaces the operating system's for the journal, for tests.
+	FS pebbledb.FS
 	// Sized hears how many agents the scenes have together, before they are made:
 	// the moment to set the process up for them. May be nil.
 	Sized func(agents int)
@@ -189,6 +196,9 @@ func Resume(dir string, opt Options) (*Runner, error) {
 	if p.Hash() != m.ProjectHash {
 		return nil, protocol.Errorf(protocol.KindConflict, "run %s: its inputs were changed after the start (%s, the manifest says %s)", dir, short(p.Hash()), short(m.ProjectHash))
 	}
+	if err := tryWrite(dir); err != nil {
+		return nil, unwritable(dir, err, "make it writable, or go on with a copy of it")
+	}
 	opt = m.options(opt)
 	defs, err := pick(p, opt.Scenes)
 	if err != nil {
@@ -250,8 +260,8 @@ func open(dir string, p *project.Project, m *Manifest, opt Options) (*Runner, er
 		r.log = slog.New(slog.DiscardHandler)
 	}
 	var err error
-	r.store, err = persistence.Open(filepath.Join(dir, journalDir), persistence.Options{
-		Durability: opt.Durability, BatchFacts: opt.BatchFacts, MemTableSize: memTableSize, Observer: metrics.Journal{Set: r.metrics, Sync: opt.Durability}, Log: r.log,
+	r.store, err = persistence.Open(filepath.Join(dir, JournalDir), persistence.Options{
+		Durability: opt.Durability, BatchFacts: opt.BatchFacts, MemTableSize: memTableSize, Observer: metrics.Journal{Set: r.metrics, Sync: opt.Durability}, FS: opt.FS, Log: r.log,
 		Traces: traces.Rule(),
 	})
 	if err != nil {
@@ -291,7 +301,7 @@ func (r *Runner) start(defs []*project.Scene, opt Options) error {
 			return errors.Join(err, r.close())
 		}
 	}
-	if len(r.Scenes) == 0 {
+	if len(r.Scenes) == 0 && !opt.Finish {
 		last := r.ended[len(r.ended)-1]
 		err := protocol.Errorf(protocol.KindConflict, "run %s: it has ended already (scene %s: %s); start another", r.Dir, last.ID, last.outcome.Reason)
 		return errors.Join(err, r.close())
@@ -344,6 +354,7 @@ func (r *Runner) keepEnded(def *project.Scene, journal *persistence.Journal, rea
 		return err
 	}
 	r.metrics.Replayed(int(state.Tally.Facts))
+	r.metrics.Ended(id)
 	r.ended = append(r.ended, &Scene{
 		ID: id, Seed: r.Manifest.Seeds[id], journal: journal, latency: scenes.NewLatency(), report: def.Definition.Simulation.Report,
 		outcome: scenes.Outcome{Reason: reason, Final: true, Wave: journal.Durable(), State: state},
@@ -380,8 +391,8 @@ func (r *Runner) interruptAll() {
 // Wait returns when every scene has stopped and everything is closed.
 func (r *Runner) Wait() (*Summary, error) {
 	var errs []error
+	r.waitAll()
 	for _, s := range r.Scenes {
-		s.outcome = s.Run.Wait()
 		if s.outcome.Err != nil {
 			errs = append(errs, s.outcome.Err)
 		}
@@ -389,6 +400,21 @@ func (r *Runner) Wait() (*Summary, error) {
 	sum := r.summarize()
 	errs = append(errs, r.close(), r.finish(sum))
 	return sum, errors.Join(errs...)
+}
+
+// waitAll returns when every scene has stopped. The scenes share a disk: when one
+// cannot write, the others are not left waiting for their next write.
+func (r *Runner) waitAll() {
+	var all sync.WaitGroup
+	for _, s := range r.Scenes {
+		all.Go(func() {
+			s.outcome = s.Run.Wait()
+			if failed := (*scenes.DiskFailure)(nil); errors.As(s.outcome.Err, &failed) {
+				r.interruptAll()
+			}
+		})
+	}
+	all.Wait()
 }
 
 func (r *Runner) close() error {

@@ -198,7 +198,7 @@ func TestResumeRefuses(t *testing.T) {
 func TestReplayFindsDamage(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	run(t, loadTown(t), Options{Dir: dir})
-	files, err := filepath.Glob(filepath.Join(dir, journalDir, "db", "*.log"))
+	files, err := filepath.Glob(filepath.Join(dir, JournalDir, "db", "*.log"))
 	if err != nil || len(files) == 0 {
 		t.Fatal("no logs", err)
 	}

@@ -245,11 +245,27 @@ func (s *Summary) Seeds() map[string]uint64 {
 	return seeds
 }
 
-// WavesOf is how far a scene of the run came.
+// AllWaves is how far the scenes of the run came together: durable waves.
+func (s *Summary) AllWaves() (n uint64) {
+	for _, sc := range s.all() {
+		n += sc.Journal.Waves
+	}
+	return n
+}
+
+// IDs are the scenes of the run.
+func (s *Summary) IDs() (ids []string) {
+	for _, sc := range s.all() {
+		ids = append(ids, sc.Scene)
+	}
+	return ids
+}
+
+// WavesOf is how far a scene of the run came: durable waves.
 func (s *Summary) WavesOf(scene string) uint64 {
 	for _, sc := range s.all() {
 		if sc.Scene == scene {
-			return sc.Waves
+			return sc.Journal.Waves
 		}
 	}
 	return 0

@@ -1,0 +1,31 @@
+package effects_test
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"tavernsim/scenes/effects"
+)
+
+// The examples of docs/formats/effects.md are the bytes that are written.
+func TestDocsExamples(t *testing.T) {
+	page, err := os.ReadFile("../../docs/formats/effects.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, raw := range effects.Samples() {
+		v, err := raw.Value()
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := "```json\n" + strings.ReplaceAll(string(text), ",", ", ") + "\n```"; !strings.Contains(string(page), want) {
+			t.Errorf("the page lacks\n%s", want)
+		}
+	}
+}

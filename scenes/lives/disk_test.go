@@ -1,0 +1,177 @@
+package lives_test
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+	"go.uber.org/goleak"
+	"golang.org/x/tools/txtar"
+
+	"tavernsim/internal/metrics"
+	"tavernsim/persistence"
+	"tavernsim/scenes"
+	"tavernsim/scenes/lives"
+	"tavernsim/scenes/project"
+	"tavernsim/scenes/runner"
+	"tavernsim/scenes/scenestest"
+)
+
+// tmpfsEnv makes this process the child of TestSmallDisk.
+const tmpfsEnv = "SIMD_LIVES_TMPFS"
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(tmpfsEnv); dir != "" {
+		if err := onSmallDisk(dir); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// town is the project of the scene tests.
+func town() (*project.Project, error) {
+	var archives []*txtar.Archive
+	for _, name := range []string{"base.txtar", "town.txtar"} {
+		a, err := txtar.ParseFile(filepath.Join("..", "testdata", name))
+		if err != nil {
+			return nil, err
+		}
+		archives = append(archives, a)
+	}
+	var fsys fs.FS = scenestest.Files(archives...)
+	return runner.LoadFS(fsys, "town", true)
+}
+
+// options make a run of some hundred milliseconds with many waves.
+func options(dir string) runner.Options {
+	return runner.Options{Dir: dir, Scenes: []string{"day", "night"}, Ticks: 100, BatchFacts: 50, SnapshotFacts: 400, Metrics: metrics.New()}
+}
+
+// plan starts the town, or goes on with it.
+func plan(p *project.Project, opt runner.Options) lives.Plan {
+	return lives.Plan{DiskWait: lives.Forever, Metrics: opt.Metrics, Tell: func(string) {}, Live: func(resume string, crashes map[string][]*scenes.Crash) (*runner.Summary, error) {
+		opt := opt
+		opt.Crashes = crashes
+		var r *runner.Runner
+		var err error
+		if resume == "" {
+			r, err = runner.Start(p, opt)
+		} else {
+			opt.Finish = true
+			r, err = runner.Resume(resume, opt)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return r.Wait()
+	}}
+}
+
+func undisturbed(t *testing.T, p *project.Project) string {
+	t.Helper()
+	sum, err := plan(p, options(filepath.Join(t.TempDir(), "whole"))).Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sum.Digests()
+}
+
+// A disk that fails in whatever way and then works again: the run goes on to the
+// digest of an undisturbed one, and metrics tell.
+func TestFailingDisk(t *testing.T) {
+	p, err := town()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := undisturbed(t, p)
+	for _, c := range []struct {
+		name  string
+		level persistence.Durability
+		kind  func(errorfs.OpKind) bool
+		errno syscall.Errno
+		after int64 // writes or syncs of the log
+	}{
+		{"full at the start", persistence.Process, isWrite, syscall.ENOSPC, 5},
+		{"full", persistence.Process, isWrite, syscall.ENOSPC, 40},
+		{"full, power", persistence.Power, isWrite, syscall.ENOSPC, 20},
+		{"bad sectors", persistence.Process, isWrite, syscall.EIO, 30},
+		{"syncs fail", persistence.Power, isSync, syscall.EIO, 20},
+		{"read-only all of a sudden", persistence.Process, func(k errorfs.OpKind) bool { return k == errorfs.OpCreate || isWrite(k) }, syscall.EROFS, 20},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			var broken atomic.Bool
+			left, probes := atomic.Int64{}, 0
+			left.Store(c.after)
+			opt := options(filepath.Join(t.TempDir(), "run"))
+			opt.Durability = c.level
+			opt.FS = errorfs.Wrap(vfs.Default, errorfs.InjectorFunc(func(op errorfs.Op) error {
+				if c.kind(op.Kind) && strings.HasSuffix(op.Path, ".log") && left.Add(-1) == 0 {
+					broken.Store(true)
+				}
+				if c.kind(op.Kind) && broken.Load() {
+					return c.errno
+				}
+				return nil
+			}))
+			var told []string
+			pl := plan(p, opt)
+			pl.Tell = func(text string) { told = append(told, text) }
+			pl.Probe = func(string) error {
+				if probes++; probes == 1 { // what a scrape sees while it waits
+					if n := gauge(t, opt.Metrics, "waiting"); n < 1 {
+						t.Errorf("%v scenes wait", n)
+					}
+					broken.Store(false)
+				}
+				return nil
+			}
+			sum, err := pl.Run(t.Context())
+			if err != nil || sum.Resumable {
+				t.Fatal(sum, err)
+			}
+			if got := sum.Digests(); got != want {
+				t.Errorf("digests %s, want %s", got, want)
+			}
+			if probes != 1 || len(told) != 2 || !strings.Contains(told[0], "the journal cannot be written") || !strings.Contains(told[0], "free of") {
+				t.Errorf("%d probes, told %q", probes, told)
+			}
+			for state, n := range map[string]float64{"waiting": 0, "failed": 0, "ended": 2} {
+				if got := gauge(t, opt.Metrics, state); got != n {
+					t.Errorf("%v scenes are %s; want %v", got, state, n)
+				}
+			}
+		})
+	}
+}
+
+func isSync(k errorfs.OpKind) bool { return k == errorfs.OpFileSync || k == errorfs.OpFileSyncData }
+
+func isWrite(k errorfs.OpKind) bool { return k == errorfs.OpFileWrite }
+
+// gauge is how many scenes are in a state, as a scrape sees it.
+func gauge(t *testing.T, set *metrics.Set, state string) (n float64) {
+	t.Helper()
+	families, err := set.Registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			if f.GetName() == "simd_scenes" && m.GetLabel()[0].GetValue() == state {
+				n += m.GetGauge().GetValue()
+			}
+		}
+	}
+	return n
+}

@@ -1,0 +1,219 @@
+// Package lives carries a run over the failures that it can outlive: a scene's
+// own actor that fell, a disk that was full. Each time the run goes on from its
+// journal, in a new life.
+//
+// You give a [Plan] a function that lives once, from the start of a run or with
+// its directory, and call Run, which returns when the run has ended, was
+// interrupted, or nothing helps any more.
+//
+// # Promises
+//
+//  1. A scene that failed is started again after its backoff, at most
+//     max_restarts times without a wave between two failures.
+//  2. When the journal cannot be written the run waits, keeps nothing open, tries
+//     the disk after 1 s, 2 s, up to [MaxPause], and goes on where the journal
+//     ends. It waits at most Plan.DiskWait since the last wave that was kept.
+//  3. Who interrupts a wait gets the run as it is: resumable.
+//  4. What could not start the first time is not tried again.
+//
+// # Not here
+//
+// How a life is lived; signals; what is printed besides what happens between two
+// lives.
+package lives
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"tavernsim/internal/metrics"
+	"tavernsim/protocol"
+	"tavernsim/scenes"
+	"tavernsim/scenes/runner"
+)
+
+// Forever is a wait for the disk without end.
+const Forever = time.Duration(math.MaxInt64)
+
+const (
+	firstPause = time.Second
+	// MaxPause bounds the time between two looks at the disk.
+	MaxPause = 30 * time.Second
+	// maxBackoffDoublings bounds the wait before a restart to 64 times the first.
+	maxBackoffDoublings = 6
+)
+
+// Plan is how a run is carried on.
+type Plan struct {
+	// Live runs until the run stops for some reason; resume is its directory, ""
+	// the first time. The crashes are those since the last wave, by scene.
+	Live func(resume string, crashes map[string][]*scenes.Crash) (*runner.Summary, error)
+	// DiskWait is how long to wait for the disk; 0 = not at all.
+	DiskWait time.Duration
+	Tell     func(text string)
+	Metrics  *metrics.Set
+	// Guard gives the context that ends when a wait is interrupted, and is undone
+	// by its second result; nil = nobody interrupts.
+	Guard func(context.Context) (context.Context, context.CancelFunc)
+	// Probe finds out whether a folder can be written; nil = [Probe].
+	Probe func(dir string) error
+}
+
+// life is where a run stands between two lives.
+type life struct {
+	Plan
+	resume  string
+	sum     *runner.Summary // of the last life that came to one
+	crashes []*scenes.Crash // in a row
+	crashed uint64          // waves of the scene that crashed
+	outage  *outage         // of the disk; nil = it works, as far as known
+}
+
+// outage is a time in which the disk could not be written.
+type outage struct {
+	since time.Time
+	pause time.Duration
+	waves uint64
+}
+
+// Run runs to the end, over as many lives as it takes.
+func (p Plan) Run(ctx context.Context) (*runner.Summary, error) {
+	if p.Probe == nil {
+		p.Probe = Probe
+	}
+	l := &life{Plan: p}
+	var crashes map[string][]*scenes.Crash
+	for {
+		sum, err := p.Live(l.resume, crashes)
+		crashes = nil
+		if sum != nil {
+			l.sum, l.resume = sum, sum.RunDir
+		}
+		var crash *scenes.Crash
+		switch {
+		case err == nil || l.sum == nil:
+			return l.sum, err
+		case l.ofDisk(sum, err):
+			if again, err := l.waitForDisk(ctx, err); !again {
+				return l.sum, err
+			}
+		case sum != nil && errors.As(err, &crash) && l.restart(ctx, crash):
+			crashes = map[string][]*scenes.Crash{crash.Scene: l.crashes}
+		default:
+			return l.sum, err
+		}
+	}
+}
+
+// ofDisk reports whether the disk is to blame: the journal or the summary could
+// not be written, or a life after such a failure could not begin.
+func (l *life) ofDisk(sum *runner.Summary, err error) bool {
+	var failed *scenes.DiskFailure
+	if errors.As(err, &failed) {
+		return true
+	}
+	for _, errno := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EIO, syscall.EROFS} {
+		if errors.Is(err, errno) {
+			return true
+		}
+	}
+	kind := protocol.KindOf(err)
+	return sum == nil && l.outage != nil && (kind == protocol.KindLimit || kind == protocol.KindTransient)
+}
+
+// restart waits as long as a scene that failed has to; false = it is given up.
+func (l *life) restart(ctx context.Context, c *scenes.Crash) bool {
+	if now := l.sum.WavesOf(c.Scene); now > l.crashed {
+		l.crashes, l.crashed = nil, now
+	}
+	if len(l.crashes) >= c.MaxRestarts {
+		return false
+	}
+	l.crashes = append(l.crashes, c)
+	pause := c.Backoff << min(len(l.crashes)-1, maxBackoffDoublings)
+	l.Tell(fmt.Sprintf("%v\nrestarting it from the journal in %s (%d of %d)", c, pause, len(l.crashes), c.MaxRestarts))
+	ctx, done := l.guard(ctx)
+	defer done()
+	return sleep(ctx, pause)
+}
+
+// waitForDisk returns true when the disk can be written again. When it is
+// interrupted a run that can be resumed is no failure.
+func (l *life) waitForDisk(ctx context.Context, cause error) (again bool, err error) {
+	l.notice(cause)
+	if l.DiskWait <= 0 {
+		return false, cause
+	}
+	ctx, done := l.guard(ctx)
+	defer done()
+	for o := l.outage; ; o.pause = min(2*o.pause, MaxPause) {
+		left := l.DiskWait - time.Since(o.since)
+		if left <= 0 {
+			l.Tell(fmt.Sprintf("the disk could not be written for %s (--disk-wait); go on later with: simd run --resume %s", l.DiskWait, l.resume))
+			return false, cause
+		}
+		if !sleep(ctx, min(o.pause, left)) {
+			if l.sum.Resumable {
+				return false, nil
+			}
+			return false, cause
+		}
+		if l.Probe(l.journal()) == nil {
+			l.Tell("the disk can be written again after " + time.Since(o.since).Round(time.Second).String() + "; going on from the journal")
+			o.pause = min(2*o.pause, MaxPause) // for the next time, if no wave comes between
+			return true, nil
+		}
+	}
+}
+
+// notice begins an outage, or goes on with the one before when not even a wave
+// was kept between the two.
+func (l *life) notice(cause error) {
+	waves := l.sum.AllWaves()
+	if l.outage == nil || waves > l.outage.waves {
+		l.outage = &outage{since: time.Now(), pause: firstPause, waves: waves}
+		l.tellOutage(cause)
+	}
+	for _, scene := range l.sum.IDs() {
+		l.Metrics.Waits(scene)
+	}
+	l.Metrics.NotReady("waiting for the disk")
+}
+
+func (l *life) tellOutage(cause error) {
+	first, _, _ := strings.Cut(cause.Error(), "\n")
+	text := first
+	if free, total, ok := space(l.journal()); ok {
+		text += fmt.Sprintf("\n%s: %s free of %s", l.journal(), size(free), size(total))
+	}
+	if l.DiskWait > 0 {
+		text += "\nthe run waits, and nothing that was kept is lost: make room or repair the disk, and it goes on by itself; Ctrl-C ends it, to go on later"
+	}
+	l.Tell(text)
+}
+
+func (l *life) journal() string { return filepath.Join(l.resume, runner.JournalDir) }
+
+func (l *life) guard(ctx context.Context) (context.Context, context.CancelFunc) {
+	if l.Guard == nil {
+		return ctx, func() {}
+	}
+	return l.Guard(ctx)
+}
+
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,100 @@
+//go:build linux
+
+package lives_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"tavernsim/protocol"
+	"tavernsim/scenes/runner"
+)
+
+// TestSmallDisk runs on a real file system of few megabytes that is full, until
+// somebody removes a file. It needs a kernel that lets users mount one.
+func TestSmallDisk(t *testing.T) {
+	p, err := town()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := undisturbed(t, p)
+	c := exec.Command(os.Args[0])
+	c.Env = append(os.Environ(), tmpfsEnv+"="+t.TempDir())
+	c.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,
+		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
+	}
+	out, err := c.CombinedOutput()
+	if strings.Contains(string(out), "cannot mount") || os.IsPermission(err) {
+		t.Skipf("no file system of one's own: %s %v", out, err)
+	}
+	if err != nil || !strings.Contains(string(out), "digest "+want) {
+		t.Fatalf("%v: %s\nwant %s", err, out, want)
+	}
+	t.Logf("%s", out)
+	for _, say := range []string{"the journal cannot be written", "no space left", "free of 8.0 MiB", "can be written again"} {
+		if !strings.Contains(string(out), say) {
+			t.Errorf("it does not say %q", say)
+		}
+	}
+}
+
+// onSmallDisk is the child: a run on a disk with some hundred kilobytes left,
+// until its second look.
+func onSmallDisk(dir string) error {
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=8m"); err != nil {
+		return fmt.Errorf("cannot mount: %w", err)
+	}
+	if err := onReadOnlyDisk(filepath.Join(dir, "ro")); err != nil {
+		return err
+	}
+	ballast := filepath.Join(dir, "ballast")
+	if err := os.WriteFile(ballast, make([]byte, 7800<<10), 0o600); err != nil {
+		return err
+	}
+	p, err := town()
+	if err != nil {
+		return err
+	}
+	pl := plan(p, options(filepath.Join(dir, "run")))
+	pl.Tell = func(text string) {
+		fmt.Println(text)
+		_ = os.Remove(ballast)
+	}
+	sum, err := pl.Run(context.Background())
+	if err == nil {
+		fmt.Println("digest " + sum.Digests())
+	}
+	return err
+}
+
+// onReadOnlyDisk wants to be refused before anything runs, with what to do.
+func onReadOnlyDisk(dir string) error {
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return err
+	}
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_RDONLY, "size=1m"); err != nil {
+		return fmt.Errorf("cannot mount: %w", err)
+	}
+	p, err := town()
+	if err != nil {
+		return err
+	}
+	for _, run := range []string{dir, filepath.Join(dir, "run")} {
+		if err := os.MkdirAll(run, 0o755); run == dir && err != nil {
+			return err
+		}
+		_, err := runner.Start(p, options(run))
+		if protocol.KindOf(err) != protocol.KindDenied || !strings.Contains(err.Error(), "nothing was started; name another with --out") {
+			return fmt.Errorf("started in %s: %w", run, err)
+		}
+	}
+	return nil
+}
