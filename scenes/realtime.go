@@ -15,7 +15,7 @@ import (
 func (st *stage) nextRealtime() error {
 	now := st.now()
 	st.wakeDue(now)
-	if len(st.arrived) == 0 && !st.state.Director.DeferredDue(now) {
+	if len(st.arrived) == 0 && !st.state.Director.DeferredDue(now) && !st.state.Director.ReleaseDue(now) {
 		return st.sleepUntilNext(now)
 	}
 	return st.closeArrived(now)

@@ -54,9 +54,8 @@ type scene struct {
 	bus         bus.Config
 	subscribers []bus.Subscriber
 
-	permissions   *world.Permissions // nil = every agent may write everywhere
-	untilProgram  *expr.Program      // nil = no such condition
-	announceWorld bool               // somebody subscribed to changes of the world
+	permissions  *world.Permissions // nil = every agent may write everywhere
+	untilProgram *expr.Program      // nil = no such condition
 
 	context context.Context // ends when the scene stops
 	calls   *callRunner

@@ -85,9 +85,9 @@ func (s *State) applyScene(r protocol.Record, fact protocol.Fact) (err error) {
 		s.applyTurn(x.Agent, x, r.Time)
 	case *bus.Routed:
 		s.applyRouted(x, s.Director.Wave+1)
-		s.Bus.Apply(x)
-	case *bus.Refused, *bus.SubscriptionChanged:
-		s.Bus.Apply(x)
+		s.applyBus(x)
+	case *bus.Refused, *bus.SubscriptionChanged, *bus.ThrottleChanged, *bus.NotDone:
+		s.applyBus(x)
 	case *world.Committed:
 		s.World, err = world.Apply(s.World, x)
 	default:
@@ -99,6 +99,13 @@ func (s *State) applyScene(r protocol.Record, fact protocol.Fact) (err error) {
 		}
 	}
 	return err
+}
+
+// applyBus lets the channel know a fact, and the agenda when the channel goes on.
+func (s *State) applyBus(f protocol.Fact) {
+	s.Bus.Apply(f)
+	at, _ := s.Bus.NextDue()
+	s.Director.Releases(at)
 }
 
 // applyRefusal wakes the agent whose request was refused, as an event of normal
@@ -192,6 +199,8 @@ func concerns(f protocol.Fact) (instance string, ok bool) {
 		return x.By, true
 	case *bus.Refused:
 		return x.Source, true
+	case *bus.NotDone:
+		return x.By, true
 	}
 	return "", false
 }
@@ -211,6 +220,10 @@ func refusalOf(f protocol.Fact, at protocol.Time) agent.Observation {
 		return agent.Observation{Time: at, Kind: "event_refused", Value: map[string]any{
 			"type": x.Type, "code": string(x.Reason), "message": x.Detail,
 		}}
+	case *bus.NotDone:
+		return agent.Observation{Time: at, Kind: "channel_refused", Value: map[string]any{
+			"request": x.What, "type": x.Subject, "code": string(x.Code), "message": x.Message,
+		}}
 	}
 	return agent.Observation{Time: at, Kind: "refused"}
 }
@@ -218,7 +231,7 @@ func refusalOf(f protocol.Fact, at protocol.Time) agent.Observation {
 // readFact decodes any fact that a journal may hold.
 func readFact(codec *protocol.Codec, kind string, data protocol.Raw) (protocol.Fact, error) {
 	switch kind {
-	case bus.FactRouted, bus.FactRefused, bus.FactSubscription:
+	case bus.FactRouted, bus.FactRefused, bus.FactSubscription, bus.FactThrottle, bus.FactNotDone:
 		return bus.Decode(codec, kind, data)
 	case "world.committed", "world.refused":
 		return world.ReadFact(kind, data)

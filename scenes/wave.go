@@ -318,9 +318,8 @@ func (st *stage) closeWave() error {
 		st.phase = phaseKnowledge
 		st.ask(st.owners.knowledge, protocol.KindCommit, w.knowledge.take())
 		return nil
-	case w.events.count > 0:
+	case w.events.count > 0 || st.state.Director.ReleaseDue(w.time):
 		st.phase = phaseEvents
-		w.published = int64(w.events.count)
 		st.ask(st.owners.events, protocol.KindPublish, w.events.take())
 		return nil
 	}
@@ -349,6 +348,10 @@ func (st *stage) serviceDecided(env *protocol.Envelope) error {
 	st.parts = nil
 	delete(st.failures, env.Source)
 	st.lastAsk.requests = nil
+	if env.Source == actorEvents {
+		st.state.Director.Releases(d.At)
+		st.hearsWorld = d.Agent == hearsWorld
+	}
 	for _, f := range facts {
 		fact, err := st.keepFact(st.wave.time, env.Source, f.Kind, f.Data)
 		if err != nil {
@@ -363,10 +366,16 @@ func (st *stage) serviceDecided(env *protocol.Envelope) error {
 func (st *stage) heed(fact protocol.Fact, f protocol.KindData) {
 	switch x := fact.(type) {
 	case *world.Committed:
-		st.worldChanged(x)
+		st.worldChanged(x.Before, x.After, x.Changes)
 	case *bus.Routed:
 		st.state.applyRouted(x, st.wave.number)
+		if x.Released == 0 {
+			st.wave.published++
+		}
 	default:
+		if _, ok := fact.(*bus.Refused); ok {
+			st.wave.published++
+		}
 		if by, ok := concerns(fact); ok {
 			if o, ok := st.ordinal(by); ok {
 				st.wave.observe = append(st.wave.observe, observation{o, f.Kind, f.Data})
@@ -376,29 +385,21 @@ func (st *stage) heed(fact protocol.Fact, f protocol.KindData) {
 	}
 }
 
-// worldChanged announces a commit when somebody listens.
-func (st *stage) worldChanged(c *world.Committed) {
-	if !st.announceWorld {
+// worldChanged lets the channel announce changes when somebody listened as the
+// wave began: who subscribes in this wave hears of the next one.
+func (st *stage) worldChanged(before, after int64, changes []world.Change) {
+	if !st.hearsWorld {
 		return
 	}
-	paths, by := []any{}, []any{}
-	for i, ch := range c.Changes {
-		if i == maxAnnounced {
-			break
-		}
-		paths = append(paths, ch.Path.String())
-		by = append(by, ch.By)
+	w := bus.WorldUpdated{Before: before, After: after, Changes: make([]bus.WorldChange, len(changes))}
+	for i := range changes {
+		c := &changes[i]
+		w.Changes[i] = bus.WorldChange{Path: c.Path.String(), Op: string(c.Op), By: c.By, Reason: c.Reason, Request: c.Request}
 	}
-	st.systemEvent(eventWorldUpdated, map[string]any{
-		"version": c.After, "paths": paths, "by": by, "changes": int64(len(c.Changes)),
-	})
+	st.wave.events.add(w.AppendMsg(nil))
 }
 
-const (
-	eventWorldUpdated = "world.state.updated"
-	eventAgentFailed  = "agent.failed"
-	maxAnnounced      = 100 // changes listed in one announcement; "changes" counts all
-)
+const eventAgentFailed = "agent.failed"
 
 // keepWave writes the scene's own facts, ends the wave in the journal and goes
 // on without waiting for the disk: what happens next stays inside the process.
