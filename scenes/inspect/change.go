@@ -38,14 +38,14 @@ type Change struct {
 	Path    string `json:"path"`
 	Before  any    `json:"before"`
 	After   any    `json:"after"`
-	Value   any    `json:"value"`            // the operand: what was asked for
+	Value   any    `json:"value"` // the operand: what was asked for
 	// Differences are what became another in an object or list; before and after
 	// hold it whole.
 	Differences []Difference `json:"differences,omitempty"`
-	Status  string `json:"status"`           // applied, refused, or a call's own
-	Code    string `json:"code,omitempty"`   // of a refusal
-	Reason  string `json:"reason,omitempty"` // that was given
-	Error   string `json:"error,omitempty"`
+	Status      string       `json:"status"`           // applied, refused, or a call's own
+	Code        string       `json:"code,omitempty"`   // of a refusal
+	Reason      string       `json:"reason,omitempty"` // that was given
+	Error       string       `json:"error,omitempty"`
 
 	path world.Path // of the world
 }
