@@ -93,11 +93,9 @@ func (s *State) applyScene(r protocol.Record, fact protocol.Fact) (err error) {
 	case *bus.Refused, *bus.SubscriptionChanged, *bus.ThrottleChanged, *bus.NotDone:
 		s.applyBus(x)
 	case *world.Committed, *statecmd.Committed, *world.Leased, *world.Released:
-		if r.Actor == actorWorld { // an agent's own commands are its own
-			var w worldstate.State
-			w, err = s.scene.rules.Apply(s.WorldState, x)
-			s.setWorld(w)
-		}
+		var w worldstate.State
+		w, err = s.scene.rules.Apply(s.WorldState, x)
+		s.setWorld(w)
 	default:
 		s.Knowledge = knowledge.Apply(s.Knowledge, fact)
 	}

@@ -2,6 +2,7 @@ package worldstate
 
 import (
 	"cmp"
+	"slices"
 
 	"tavernsim/engine/statecmd"
 	"tavernsim/engine/world"
@@ -187,6 +188,12 @@ func (d *decider) refuse(q *Request, err error) {
 	d.keep(f)
 }
 
+// ours tells the world's commands from those of an agent on its own state:
+// somebody waits for an answer, or the world changed.
+func ours(c *statecmd.Committed) bool {
+	return c.Request != "" || slices.ContainsFunc(c.Parts, func(p statecmd.Part) bool { return p.Document == document })
+}
+
 // Apply folds a fact of the service; those of others change nothing. An error
 // means that the fact does not belong to this state.
 func (m *Machine) Apply(s State, f protocol.Fact) (State, error) {
@@ -195,6 +202,9 @@ func (m *Machine) Apply(s State, f protocol.Fact) (State, error) {
 	case *world.Committed:
 		s.commands, err = m.engine.ApplyWorld(s.commands, document, x)
 	case *statecmd.Committed:
+		if !ours(x) {
+			return s, nil
+		}
 		s.commands, err = m.engine.Apply(s.commands, x)
 	case *world.Leased, *world.Released:
 		s.leases = s.leases.Apply(x)

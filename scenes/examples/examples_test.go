@@ -12,6 +12,7 @@ import (
 	"tavernsim/engine/agent"
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/world"
+	"tavernsim/engine/worldstate"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes"
@@ -271,18 +272,20 @@ func TestHerbalistTillIsHonest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	versions := 0
+	machine, err := worldstate.New(0, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	state, versions := worldstate.NewState(doc), 0
 	err = journal(t, sum.RunDir).Read(1, func(r protocol.Record) error {
-		if !strings.HasPrefix(r.Kind, "world.") {
-			return nil
-		}
-		fact, err := world.ReadFact(r.Kind, r.Data)
-		if err != nil {
+		fact, err := worldstate.ReadFact(r.Kind, r.Data)
+		if fact == nil || err != nil {
 			return err
 		}
-		if doc, err = world.Apply(doc, fact); err != nil {
+		if state, err = machine.Apply(state, fact); err != nil {
 			return err
 		}
+		doc = state.World()
 		versions++
 		coins := int64(0)
 		for _, who := range []string{"shop", "player", "forager", "woods"} {
