@@ -11,13 +11,12 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
 	"tavernsim/persistence"
 	"tavernsim/persistence/pebbledb"
+	"tavernsim/persistence/persistencetest"
 	"tavernsim/protocol"
 	"tavernsim/scenes/effects"
 )
@@ -106,9 +105,9 @@ func do(t testing.TB, l *effects.Log, e *effects.Effect, out func(context.Contex
 // crash is the store as a kill at this moment leaves it.
 func crash(t testing.TB, fsys pebbledb.FS) pebbledb.FS {
 	t.Helper()
-	clone := vfs.NewCrashableMem()
-	if ok, err := vfs.Clone(fsys, clone, "run", "run"); !ok || err != nil {
-		t.Fatal(ok, err)
+	clone := persistencetest.MemDisk()
+	if err := persistencetest.CopyDisk(fsys, "run", clone, "run"); err != nil {
+		t.Fatal(err)
 	}
 	return clone
 }
@@ -139,7 +138,7 @@ func TestAfterAKill(t *testing.T) {
 		{"another agent", effect("a", 1, 1, "q"), effect("b", 1, 1, "q"), true, "second", "requested"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := open(t, vfs.NewMem(), effects.Options{})
+			s := open(t, persistencetest.MemDisk(), effects.Options{})
 			if c.answered {
 				do(t, s.log, c.first, says("first"))
 			} else {
@@ -161,7 +160,7 @@ func TestAfterAKill(t *testing.T) {
 
 // Promise 2: who asks the same while it is out gets the same answer.
 func TestJoin(t *testing.T) {
-	s := open(t, vfs.NewMem(), effects.Options{})
+	s := open(t, persistencetest.MemDisk(), effects.Options{})
 	defer s.close(t)
 	release, out := make(chan struct{}), make(chan struct{})
 	answers := make(chan string, 9)
@@ -195,7 +194,7 @@ func TestJoin(t *testing.T) {
 
 // A call that panics ends for those who joined it, too.
 func TestPanicOfACall(t *testing.T) {
-	s := open(t, vfs.NewMem(), effects.Options{})
+	s := open(t, persistencetest.MemDisk(), effects.Options{})
 	defer s.close(t)
 	func() {
 		defer func() { _ = recover() }()
@@ -209,7 +208,7 @@ func TestPanicOfACall(t *testing.T) {
 
 // Promise 6: what is dead goes; what is open stays.
 func TestDrop(t *testing.T) {
-	s := open(t, vfs.NewMem(), effects.Options{DropBytes: 2000})
+	s := open(t, persistencetest.MemDisk(), effects.Options{DropBytes: 2000})
 	do(t, s.log, effect("slow", 1, 1, "q"), says("kept"))
 	big := strings.Repeat("x", 100)
 	for turn := range uint64(100) {
@@ -273,14 +272,14 @@ func must[T any](v T, err error) func(testing.TB) T {
 func TestDiskFails(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	var full atomic.Bool
-	inj := errorfs.InjectorFunc(func(op errorfs.Op) error {
-		if full.Load() && op.Kind == errorfs.OpFileWrite {
+	disk := persistencetest.FailingDisk(persistencetest.MemDisk(), func(op persistencetest.DiskOp) error {
+		if full.Load() && op.Write {
 			return syscall.ENOSPC
 		}
 		return nil
 	})
 	failed := make(chan error, 9)
-	s := open(t, errorfs.Wrap(vfs.NewMem(), inj), effects.Options{Failed: func(err error) { failed <- err }})
+	s := open(t, disk, effects.Options{Failed: func(err error) { failed <- err }})
 	do(t, s.log, effect("a", 1, 1, "q"), says("one"))
 	full.Store(true)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -317,7 +316,7 @@ func TestDiskFails(t *testing.T) {
 
 // An answer that does not fit into a fact is an error, and the log goes on.
 func TestTooLarge(t *testing.T) {
-	s := open(t, vfs.NewMem(), effects.Options{})
+	s := open(t, persistencetest.MemDisk(), effects.Options{})
 	defer s.close(t)
 	if got := do(t, s.log, effect("a", 1, 1, "q"), says(strings.Repeat("x", 65<<20))); got != "limit" {
 		t.Errorf("got %.20q", got)
@@ -354,7 +353,7 @@ func TestRandomKills(t *testing.T) {
 			request int
 		}
 		last, carried := map[place][2]string{}, map[place]int{}
-		s := open(t, vfs.NewMem(), effects.Options{DropBytes: 500})
+		s := open(t, persistencetest.MemDisk(), effects.Options{DropBytes: 500})
 		defer func() { s.close(t) }()
 		for step := range rapid.IntRange(1, 40).Draw(r, "steps") {
 			if rapid.IntRange(0, 4).Draw(r, "kill") == 0 {

@@ -4,14 +4,12 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
 	"golang.org/x/tools/txtar"
 
 	"tavernsim/engine/agent"
@@ -20,6 +18,7 @@ import (
 	"tavernsim/llm/llmtest"
 	"tavernsim/persistence"
 	"tavernsim/persistence/pebbledb"
+	"tavernsim/persistence/persistencetest"
 	"tavernsim/protocol"
 	"tavernsim/scenes"
 	"tavernsim/scenes/effects"
@@ -161,7 +160,7 @@ func heard(t testing.TB, s *scenestest.Scene) (texts map[string]string, unknown 
 // crashes takes copies of a store at every nth call of a model, before and after
 // the answer, as a kill there would leave it.
 type crashes struct {
-	fs    *vfs.MemFS
+	fs    persistencetest.CrashDisk
 	every int
 	mu    sync.Mutex
 	left  []pebbledb.FS
@@ -171,7 +170,7 @@ func (c *crashes) reply(_ context.Context, n int, _ protocol.ModelRequest) (stri
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if n%c.every == 0 {
-		c.left = append(c.left, c.fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(1, 1))}))
+		c.left = append(c.left, c.fs.Kill())
 	}
 	return fmt.Sprint("answer ", n), nil
 }
@@ -182,7 +181,7 @@ func (c *crashes) reply(_ context.Context, n int, _ protocol.ModelRequest) (stri
 func TestKilledScene(t *testing.T) {
 	for _, once := range []bool{false, true} {
 		t.Run(fmt.Sprint("once=", once), func(t *testing.T) {
-			fsys := vfs.NewCrashableMem()
+			fsys := persistencetest.NewCrashDisk()
 			c := &crashes{fs: fsys, every: 3}
 			s := talkingScene(t)
 			s.Dir = "run"
@@ -219,8 +218,8 @@ func resumed(t *testing.T, s *scenestest.Scene, left pebbledb.FS, once bool, i i
 		t.Fatal(i, r)
 	}
 	copied := scenestest.Scene{Project: s.Project, Def: s.Def, Dir: t.TempDir()}
-	if ok, err := vfs.Clone(left, vfs.Default, s.Dir, copied.Dir); !ok || err != nil {
-		t.Fatal(ok, err)
+	if err := persistencetest.CopyDisk(left, s.Dir, persistencetest.OSDisk(), copied.Dir); err != nil {
+		t.Fatal(err)
 	}
 	texts, lost := heard(t, &copied)
 	for question, text := range kept {
@@ -263,7 +262,7 @@ func TestDigestIsWithoutTheLog(t *testing.T) {
 	if got := r.Close().Digest(); got != want {
 		t.Errorf("without a log %s, with it %s", got, want)
 	}
-	fsys := vfs.NewCrashableMem()
+	fsys := persistencetest.NewCrashDisk()
 	c := &crashes{fs: fsys, every: 5}
 	s.Dir = "run"
 	s.Run(t, scenestest.Settings{FS: fsys, Model: &llmtest.Fake{Reply: func(ctx context.Context, n int, req protocol.ModelRequest) (string, error) {
@@ -311,7 +310,7 @@ func TestFailedAgent(t *testing.T) {
 
 // A failure of the model is an answer, too, and keeps its kind.
 func TestFailuresAreKept(t *testing.T) {
-	fsys := vfs.NewCrashableMem()
+	fsys := persistencetest.NewCrashDisk()
 	c := &crashes{fs: fsys, every: 4}
 	s := talkingScene(t)
 	s.Dir = "run"

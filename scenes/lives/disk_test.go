@@ -2,7 +2,6 @@ package lives_test
 
 import (
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,13 +9,12 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 	"go.uber.org/goleak"
 	"golang.org/x/tools/txtar"
 
 	"tavernsim/internal/metrics"
 	"tavernsim/persistence"
+	"tavernsim/persistence/persistencetest"
 	"tavernsim/scenes"
 	"tavernsim/scenes/lives"
 	"tavernsim/scenes/project"
@@ -48,7 +46,7 @@ func town() (*project.Project, error) {
 		}
 		archives = append(archives, a)
 	}
-	var fsys fs.FS = scenestest.Files(archives...)
+	fsys := scenestest.Files(archives...)
 	return runner.LoadFS(fsys, "town", true)
 }
 
@@ -97,7 +95,7 @@ func TestFailingDisk(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		level persistence.Durability
-		kind  func(errorfs.OpKind) bool
+		kind  func(persistencetest.DiskOp) bool
 		errno syscall.Errno
 		after int64 // writes or syncs of the log
 	}{
@@ -106,7 +104,7 @@ func TestFailingDisk(t *testing.T) {
 		{"full, power", persistence.Power, isWrite, syscall.ENOSPC, 20},
 		{"bad sectors", persistence.Process, isWrite, syscall.EIO, 30},
 		{"syncs fail", persistence.Power, isSync, syscall.EIO, 20},
-		{"read-only all of a sudden", persistence.Process, func(k errorfs.OpKind) bool { return k == errorfs.OpCreate || isWrite(k) }, syscall.EROFS, 20},
+		{"read-only all of a sudden", persistence.Process, func(op persistencetest.DiskOp) bool { return op.Create || op.Write }, syscall.EROFS, 20},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -115,15 +113,15 @@ func TestFailingDisk(t *testing.T) {
 			left.Store(c.after)
 			opt := options(filepath.Join(t.TempDir(), "run"))
 			opt.Durability = c.level
-			opt.FS = errorfs.Wrap(vfs.Default, errorfs.InjectorFunc(func(op errorfs.Op) error {
-				if c.kind(op.Kind) && strings.HasSuffix(op.Path, ".log") && left.Add(-1) == 0 {
+			opt.FS = persistencetest.FailingDisk(persistencetest.OSDisk(), func(op persistencetest.DiskOp) error {
+				if c.kind(op) && strings.HasSuffix(op.Path, ".log") && left.Add(-1) == 0 {
 					broken.Store(true)
 				}
-				if c.kind(op.Kind) && broken.Load() {
+				if c.kind(op) && broken.Load() {
 					return c.errno
 				}
 				return nil
-			}))
+			})
 			var told []string
 			pl := plan(p, opt)
 			pl.Tell = func(text string) { told = append(told, text) }
@@ -155,9 +153,9 @@ func TestFailingDisk(t *testing.T) {
 	}
 }
 
-func isSync(k errorfs.OpKind) bool { return k == errorfs.OpFileSync || k == errorfs.OpFileSyncData }
+func isSync(op persistencetest.DiskOp) bool { return op.Sync }
 
-func isWrite(k errorfs.OpKind) bool { return k == errorfs.OpFileWrite }
+func isWrite(op persistencetest.DiskOp) bool { return op.Write }
 
 // gauge is how many scenes are in a state, as a scrape sees it.
 func gauge(t *testing.T, set *metrics.Set, state string) (n float64) {
