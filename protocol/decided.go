@@ -37,8 +37,8 @@ type KindData struct {
 // Decided is the body of the envelope in which an actor hands a decision to
 // its scene: the facts, encoded once, and the effects that need the order.
 type Decided struct {
-	Agent   uint32 // ordinal of who decided; 0 for services
-	At      Time   // scene time of the decision; 0 for services
+	Agent   uint32 // ordinal of who decided; of the event channel: 1 when somebody listens to the world
+	At      Time   // scene time of the decision; of the event channel: when it releases next what it holds, 0 = nothing
 	More    bool   // another part of the same decision follows
 	Facts   []KindData
 	Effects []Sequenced

@@ -18,6 +18,8 @@ func concerns(f protocol.Fact) (instance string, wakes, ok bool) {
 		return x.By, true, true
 	case *bus.Refused:
 		return x.Source, false, true
+	case *bus.NotDone:
+		return x.By, true, true
 	}
 	a, ok := worldstate.AnswerOf(f)
 	return a.To, a.Wakes, ok
@@ -33,6 +35,10 @@ func refusalOf(f protocol.Fact, at protocol.Time) agent.Observation {
 	case *bus.Refused:
 		return agent.Observation{Time: at, Kind: "event_refused", Value: map[string]any{
 			"type": x.Type, "code": string(x.Reason), "message": x.Detail,
+		}}
+	case *bus.NotDone:
+		return agent.Observation{Time: at, Kind: "channel_refused", Value: map[string]any{
+			"request": x.What, "type": x.Subject, "code": string(x.Code), "message": x.Message,
 		}}
 	}
 	a, _ := worldstate.AnswerOf(f)

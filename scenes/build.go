@@ -145,7 +145,7 @@ func (b *builder) add(id string, c uint16, subscriptions []bus.Subscription) {
 func busSubscriptions(list []project.Subscription) []bus.Subscription {
 	out := make([]bus.Subscription, len(list))
 	for i, s := range list {
-		out[i] = bus.Subscription{Type: s.Type, FilterCondition: s.FilterText()}
+		out[i] = s.Channel
 	}
 	return out
 }
@@ -278,7 +278,7 @@ func (b *builder) stage() {
 	life := b.def.Lifecycle
 	d := &agent.Definition{
 		Profile: actorScene, Name: b.def.Definition.Name, Limits: (*agent.RuntimeConfig)(nil).Limits(),
-		Tools: agent.KnownTools(), Workflows: map[string]*workflow.Plan{}, OnEvent: map[string]string{}, Parse: parseSpeech,
+		Tools: agent.SceneTools(), Workflows: map[string]*workflow.Plan{}, OnEvent: map[string]string{}, Parse: parseSpeech,
 	}
 	for _, id := range []string{life.Start, life.End, life.Pause, life.Resume} {
 		if id != "" {
@@ -333,21 +333,16 @@ func (b *builder) channel(p *project.Project) {
 	b.bus = bus.Config{
 		Scene: b.id, NamespacePrefix: c.NamespacePrefix, DefaultTTL: time.Duration(c.DefaultEventTTLSeconds * float64(time.Second)),
 		MaxDepth: c.MaxDepth, MaxRevisits: c.MaxRevisits, LoopAction: bus.LoopAction(c.LoopAction),
+		MaxHeld: c.MaxHeld, Owner: actorScene, Middleware: b.options.Middleware,
+	}
+	for _, r := range c.Throttle {
+		b.bus.Throttle = append(b.bus.Throttle, r.Rule())
 	}
 	if b.bus.NamespacePrefix != "" {
 		b.bus.NamespacePrefix += "."
 	}
 	if len(p.EventTypes()) > 0 {
 		b.bus.Validate = p.CheckEvent
-	}
-	for _, s := range b.subscribers {
-		for _, sub := range s.Subscriptions {
-			prefix, wild := strings.CutSuffix(sub.Type, "*")
-			if sub.Type == eventWorldUpdated || wild && strings.HasPrefix(eventWorldUpdated, prefix) {
-				b.announceWorld = true
-				return
-			}
-		}
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 func (b *builder) declare() {
 	own := b.class[b.stageOrdinal()]
 	b.profiles = make([]*metrics.Profile, len(b.definitions))
-	d := metrics.Declared{KBs: b.project.KnowledgeBaseIDs(), Tools: agent.KnownTools()}
+	d := metrics.Declared{KBs: b.project.KnowledgeBaseIDs(), Tools: agent.SceneTools()}
 	for c, def := range b.definitions {
 		if uint16(c) == own {
 			continue
@@ -39,7 +39,7 @@ func (b *builder) declare() {
 // file of the project names, and the program's own; nil when a subscription
 // takes whatever comes.
 func (b *builder) eventTypes(named []string) []string {
-	types := append([]string{eventWorldUpdated, eventAgentFailed, "agent.said"}, named...)
+	types := append([]string{bus.TypeWorldUpdated, eventAgentFailed, "agent.said"}, named...)
 	types = append(types, b.project.EventTypes()...)
 	var last []bus.Subscription
 	for _, s := range b.subscribers {

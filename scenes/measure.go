@@ -69,10 +69,10 @@ func (st *stage) measure(actor, kind string, fact protocol.Fact) {
 			st.profiles[st.class[o]].Reflected(x.Error == "")
 		}
 	case *bus.Routed:
-		m.Published(x.Type, metrics.SourceOf(x.Source), x.Receivers.Len())
+		st.measureRouted(x)
 		for i := range x.Marks {
 			if x.Marks[i].Action == bus.LoopDrop {
-				m.Dropped(string(x.Marks[i].Reason))
+				m.Dropped(string(x.Marks[i].Reason.Class()))
 			}
 		}
 	case *bus.Refused:
@@ -98,6 +98,18 @@ func (st *stage) measureWorld(f protocol.Fact) {
 		if a := &b.Audit[i]; a.Status == statecmd.Rejected {
 			st.metrics.WorldRefused(string(a.Action), string(a.Code))
 		}
+	}
+}
+
+// measureRouted counts an event, or what was held of one.
+func (st *stage) measureRouted(f *bus.Routed) {
+	if f.Released == 0 {
+		st.metrics.Published(f.Type, metrics.SourceOf(f.Source), f.Receivers.Len())
+	} else {
+		st.metrics.Released(f.Type, f.Receivers.Len())
+	}
+	for i := range f.Held {
+		st.metrics.Held(string(f.Held[i].Reason), f.Held[i].Receivers.Len())
 	}
 }
 

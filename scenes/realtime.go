@@ -18,7 +18,7 @@ func (st *stage) nextRealtime() error {
 		return st.expire(now)
 	}
 	st.wakeDue(now)
-	if len(st.arrived) == 0 && !st.state.Director.DeferredDue(now) {
+	if len(st.arrived) == 0 && !st.state.Director.DeferredDue(now) && !st.state.Director.ReleaseDue(now) {
 		return st.sleepUntilNext(now)
 	}
 	return st.closeArrived(now)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tavernsim/actors"
+	"tavernsim/engine/bus/verdict"
 	"tavernsim/engine/director"
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/world"
@@ -39,6 +40,10 @@ type Options struct {
 	// Folding hears now and then how many of how many facts a fold has read; may
 	// be nil.
 	Folding func(done, total uint64)
+
+	// Middleware is asked about every receiver of every event, behind the
+	// channel's own rules. Its verdicts are facts: a replay does not ask it.
+	Middleware verdict.Chain
 
 	Model llm.Provider
 	// Effects opens the journal of the scene's effects (effects.JournalID) in the
@@ -153,6 +158,9 @@ func (r *Run) launch() error {
 		rests: make(chan struct{}, 1), over: make(chan struct{}),
 		kept: sc.journal.Durable().Number, report: r.ended,
 	}
+	r.stage.hearsWorld = state.Bus.HearsWorld()
+	due, _ := state.Bus.NextDue()
+	state.Director.Releases(due)
 	r.stage.snapshot.facts = state.Tally.Facts
 	r.stage.crashes = sc.options.Crashes
 	r.stage.doing, sc.marks = newDoing(sc, state.Director.GaveUp), newMarks(sc.size())

@@ -56,9 +56,8 @@ type scene struct {
 	bus         bus.Config
 	subscribers []bus.Subscriber
 
-	rules         *worldstate.Machine // of the world
-	untilProgram  *expr.Program       // nil = no such condition
-	announceWorld bool                // somebody subscribed to changes of the world
+	rules        *worldstate.Machine // of the world
+	untilProgram *expr.Program       // nil = no such condition
 
 	context context.Context // ends when the scene stops
 	calls   *callRunner

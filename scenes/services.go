@@ -5,7 +5,6 @@ import (
 	"math"
 
 	"tavernsim/actors"
-	"tavernsim/engine/bus"
 	"tavernsim/engine/bus/verdict"
 	"tavernsim/engine/director"
 	"tavernsim/engine/knowledge"
@@ -91,76 +90,6 @@ func readKnowledgeRequest(raw protocol.Raw) (knowledge.Request, error) {
 	return req, nil
 }
 
-// channelService is the scene's channel of the IntelligentEventBus (§3.5).
-type channelService struct {
-	*scene
-	state *bus.State
-}
-
-// Receive implements actors.Behavior. Deliveries reach the mailboxes before the
-// scene hears of them, so whoever is woken next has them.
-func (s *channelService) Receive(env *protocol.Envelope) error {
-	if env.Kind == protocol.KindSnapshot {
-		raw, err := s.state.Snapshot(s.codec)
-		if err != nil {
-			return err
-		}
-		return s.giveState(env.Wave, actorEvents, raw)
-	}
-	in, err := readRequests(env.Body.Raw)
-	if err != nil {
-		return err
-	}
-	var routed []*bus.Routed
-	return s.decide(in, env.Time, func(facts []protocol.Fact) error {
-		for _, f := range facts {
-			if r, ok := f.(*bus.Routed); ok {
-				routed = append(routed, r)
-			}
-		}
-		if in.left == 0 { // all is decided: nothing can fail between two deliveries
-			for _, r := range routed {
-				s.deliver(r, env.Wave)
-			}
-		}
-		return s.decided(actorEvents, facts, in.left > 0)
-	})
-}
-
-// decide gives the facts of all events, a part at a time, when it has folded
-// them itself.
-func (s *channelService) decide(in *requestReader, now protocol.Time, give func([]protocol.Fact) error) error {
-	limits := s.simulation().Limits
-	room := bus.Room{Events: limits.MaxEventsInWave, Deliveries: limits.MaxDeliveriesInWave}
-	for in.left > 0 {
-		publish, err := readPublish(in, now)
-		if err != nil {
-			return err
-		}
-		publish.Room = &room
-		v := s.state.Decide(publish)
-		s.metrics.FilterFailures(len(v.Failures))
-		for _, f := range v.Facts {
-			s.state.Apply(f)
-		}
-		if err := give(v.Facts); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func readPublish(in *requestReader, now protocol.Time) (bus.Publish, error) {
-	raws, err := in.next(maxChanges)
-	p := bus.Publish{Now: now, Events: make([]*protocol.Draft, len(raws))}
-	for i, raw := range raws {
-		if p.Events[i], err = protocol.ReadDraft(raw); err != nil {
-			return p, err
-		}
-	}
-	return p, err
-}
-
 // middleware is the chain in front of every mailbox of the scene.
 //
 // On the virtual clock events stay in the order in which they were routed, which
@@ -195,15 +124,6 @@ func lanes(events actors.Capacity) (lanes [verdict.Lanes]actors.Capacity) {
 func (s *scene) supervisor(failed func(string, *actors.Failure)) *actors.Supervisor {
 	return &actors.Supervisor{Prefix: s.actorName(""), Failed: failed, New: s.revive, Dead: s.dead.Add,
 		Lanes: lanes(s.options.Mailbox), Middleware: s.middleware(), Now: s.seen}
-}
-
-// deliver hands one shared envelope to every receiver.
-func (s *channelService) deliver(f *bus.Routed, wave uint64) {
-	event := f.Event(s.id).Envelope
-	event.Wave = wave
-	for o := range f.Receivers.All() {
-		s.refs[o].Tell(receiverView(event, priorityFor(f, s.scene, o)))
-	}
 }
 
 // decided answers the scene, or gives it a part of the answer.

@@ -24,6 +24,8 @@ type stage struct {
 
 	phase phase
 	wave  *wave
+	// hearsWorld: somebody listens to changes of the world.
+	hearsWorld bool
 	// realtime: turns that ended while a wave was being closed.
 	arrived []arrival
 	busy    map[uint32]bool // realtime: who deliberates

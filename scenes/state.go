@@ -89,9 +89,9 @@ func (s *State) applyScene(r protocol.Record, fact protocol.Fact) (err error) {
 		s.applyTurn(x.Agent, x, r.Time)
 	case *bus.Routed:
 		s.applyRouted(x, s.Director.Wave+1)
-		s.Bus.Apply(x)
-	case *bus.Refused, *bus.SubscriptionChanged:
-		s.Bus.Apply(x)
+		s.applyBus(x)
+	case *bus.Refused, *bus.SubscriptionChanged, *bus.ThrottleChanged, *bus.NotDone:
+		s.applyBus(x)
 	case *world.Committed, *statecmd.Committed, *world.Leased, *world.Released:
 		if r.Actor == actorWorld { // an agent's own commands are its own
 			var w worldstate.State
@@ -107,6 +107,13 @@ func (s *State) applyScene(r protocol.Record, fact protocol.Fact) (err error) {
 		}
 	}
 	return err
+}
+
+// applyBus lets the channel know a fact, and the agenda when the channel goes on.
+func (s *State) applyBus(f protocol.Fact) {
+	s.Bus.Apply(f)
+	at, _ := s.Bus.NextDue()
+	s.Director.Releases(at)
 }
 
 // applyTurn lets the agenda know that a turn ended.
@@ -185,7 +192,7 @@ func receiverView(e *protocol.Envelope, p protocol.Priority) *protocol.Envelope 
 // readFact decodes any fact that a journal may hold.
 func readFact(codec *protocol.Codec, kind string, data protocol.Raw) (protocol.Fact, error) {
 	switch kind {
-	case bus.FactRouted, bus.FactRefused, bus.FactSubscription:
+	case bus.FactRouted, bus.FactRefused, bus.FactSubscription, bus.FactThrottle, bus.FactNotDone:
 		return bus.Decode(codec, kind, data)
 	case knowledge.FactWritten, knowledge.FactSuggested, knowledge.FactReviewed, knowledge.FactRefused:
 		return knowledge.DecodeFact(codec, kind, data)

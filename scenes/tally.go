@@ -176,12 +176,14 @@ func (t *Tally) countServices(f protocol.Fact) {
 			t.Conflicts++
 		}
 	case *bus.Routed:
-		t.EventsRouted++
-		t.ByEvent[x.Type]++
+		if x.Released == 0 {
+			t.EventsRouted++
+			t.ByEvent[x.Type]++
+		}
 		t.EventsDelivered += int64(x.Receivers.Len())
 		for _, m := range x.Marks {
 			if m.Action == bus.LoopDrop {
-				t.Refused[string(m.Reason)]++
+				t.Refused[string(m.Reason.Class())]++
 			}
 		}
 	case *bus.Refused:

@@ -325,9 +325,8 @@ func (st *stage) closeWave() error {
 		st.phase = phaseKnowledge
 		st.ask(st.owners.knowledge, protocol.KindCommit, w.knowledge.take())
 		return nil
-	case w.events.count > 0:
+	case w.events.count > 0 || st.state.Director.ReleaseDue(w.time):
 		st.phase = phaseEvents
-		w.published = int64(w.events.count)
 		st.ask(st.owners.events, protocol.KindPublish, w.events.take())
 		return nil
 	}
@@ -356,6 +355,10 @@ func (st *stage) serviceDecided(env *protocol.Envelope) error {
 	st.parts = nil
 	delete(st.failures, env.Source)
 	st.lastAsk.requests = nil
+	if env.Source == actorEvents {
+		st.state.Director.Releases(d.At)
+		st.hearsWorld = d.Agent == hearsWorld
+	}
 	for _, f := range facts {
 		fact, err := st.keepFact(st.wave.time, env.Source, f.Kind, f.Data)
 		if err != nil {
@@ -368,9 +371,15 @@ func (st *stage) serviceDecided(env *protocol.Envelope) error {
 
 // heed lets the agenda and the agents know what a service decided.
 func (st *stage) heed(fact protocol.Fact, f protocol.KindData) {
-	if x, ok := fact.(*bus.Routed); ok {
+	switch x := fact.(type) {
+	case *bus.Routed:
 		st.state.applyRouted(x, st.wave.number)
+		if x.Released == 0 {
+			st.wave.published++
+		}
 		return
+	case *bus.Refused:
+		st.wave.published++
 	}
 	st.worldMoved(fact)
 	by, wakes, ok := concerns(fact)
@@ -387,29 +396,21 @@ func (st *stage) heed(fact protocol.Fact, f protocol.KindData) {
 	}
 }
 
-// worldChanged announces a commit when somebody listens.
-func (st *stage) worldChanged(_, after int64, changes []world.Change) {
-	if !st.announceWorld {
+// worldChanged lets the channel announce changes when somebody listened as the
+// wave began: who subscribes in this wave hears of the next one.
+func (st *stage) worldChanged(before, after int64, changes []world.Change) {
+	if !st.hearsWorld {
 		return
 	}
-	paths, by := []any{}, []any{}
-	for i, ch := range changes {
-		if i == maxAnnounced {
-			break
-		}
-		paths = append(paths, ch.Path.String())
-		by = append(by, ch.By)
+	w := bus.WorldUpdated{Before: before, After: after, Changes: make([]bus.WorldChange, len(changes))}
+	for i := range changes {
+		c := &changes[i]
+		w.Changes[i] = bus.WorldChange{Path: c.Path.String(), Op: string(c.Op), By: c.By, Reason: c.Reason, Request: c.Request}
 	}
-	st.systemEvent(eventWorldUpdated, map[string]any{
-		"version": after, "paths": paths, "by": by, "changes": int64(len(changes)),
-	})
+	st.wave.events.add(w.AppendMsg(nil))
 }
 
-const (
-	eventWorldUpdated = "world.state.updated"
-	eventAgentFailed  = "agent.failed"
-	maxAnnounced      = 100 // changes listed in one announcement; "changes" counts all
-)
+const eventAgentFailed = "agent.failed"
 
 // keepWave writes the scene's own facts, ends the wave in the journal and goes
 // on without waiting for the disk: what happens next stays inside the process.

@@ -129,7 +129,7 @@ func (st *stage) expiresFirst(next protocol.Time, some bool) (protocol.Time, boo
 	case some:
 		return at, at <= next
 	}
-	return at, st.expiry.leases.Load() || st.announceWorld || st.untilProgram != nil
+	return at, st.expiry.leases.Load() || st.hearsWorld || st.untilProgram != nil
 }
 
 // expire opens a wave without turns, in which time passes for the world.

@@ -3,6 +3,8 @@ package agent
 import (
 	"slices"
 
+	"tavernsim/engine/bus"
+	"tavernsim/engine/bus/throttle"
 	"tavernsim/protocol"
 )
 
@@ -21,6 +23,9 @@ const (
 	ToolReflect            = "ReflectTool"
 	ToolSleep              = "SleepTool"
 	ToolSay                = "SayTool"
+	ToolSubscribe          = "SubscribeEventTool"
+	ToolUnsubscribe        = "UnsubscribeEventTool"
+	ToolThrottle           = "ThrottleEventTool" // of the scene alone
 )
 
 // SkillPrefix marks a call of a skill workflow.
@@ -91,11 +96,37 @@ func Catalog() []protocol.ToolSpec {
 			enum("wake_on", "lowest priority of an event that wakes; high when it is missing", "low", "normal", "high", "critical")),
 		tool(ToolSay, "Says something aloud: history, and an event agent.said.",
 			prop("text", "string", "what to say", true)),
+		tool(ToolSubscribe, "Hears events of a type from now on.",
+			prop("type", "string", "event type; a.b.* is every type below a.b, * every type", true),
+			prop("filter_condition", "string", "expression over payload, event and self; only events for which it is true", false),
+			prop("path", "string", "with type world.state.updated: only changes at, above or below this path; * stands for any one name, ** for any number", false),
+			prop("debounce_seconds", "number", "waits until no event came for so long", false),
+			enum("debounce", "what is heard then; latest when it is missing", string(bus.DebounceLatest), string(bus.DebounceMerge)),
+			prop("debounce_max_seconds", "number", "waits no longer than this; ten times debounce_seconds when it is missing", false)),
+		tool(ToolUnsubscribe, "Hears events of a type no more.",
+			prop("type", "string", "event type, as it was subscribed to", true),
+			prop("filter_condition", "string", "only the subscription with this filter; all of the type when it is missing", false),
+			prop("path", "string", "only the subscription to this path", false)),
+		tool(ToolThrottle, "Bounds how many events of a type are heard, from now on. Only the scene itself has this tool.",
+			prop("type", "string", "event type; a.b.* is every type below a.b, * every type", true),
+			prop("source_agent_instance_id", "string", "only events of this publisher", false),
+			enum("per", "what is counted by itself; type when it is missing", string(throttle.PerType), string(throttle.PerSource), string(throttle.PerScene)),
+			prop("max", "integer", "events in a window; 0 when it is missing: none", false),
+			prop("window_seconds", "number", "length of a window; 1 when it is missing", false),
+			enum("action", "what becomes of the others; drop when it is missing", string(throttle.Drop), string(throttle.Deprioritize), string(throttle.Delay)),
+			prop("for_seconds", "number", "the rule ends by itself after this time", false),
+			prop("remove", "boolean", "takes the rule of this type, publisher and per back", false)),
 	}
 }
 
-// KnownTools lists the ids of the catalog.
+// KnownTools lists the tools that a profile may allow.
 func KnownTools() []string {
+	return slices.DeleteFunc(SceneTools(), func(id string) bool { return id == ToolThrottle })
+}
+
+// SceneTools lists the ids of the catalog: what the scene's own workflows may
+// call.
+func SceneTools() []string {
 	var ids []string
 	for _, t := range Catalog() {
 		ids = append(ids, t.Name)

@@ -178,7 +178,7 @@ func resultOf(c *protocol.Call, out any, err error) protocol.CallResult {
 	}
 	status := protocol.CallOK
 	switch c.Tool {
-	case ToolRequestWorldUpdate, ToolWriteKnowledge, ToolPublishEvent:
+	case ToolRequestWorldUpdate, ToolWriteKnowledge, ToolPublishEvent, ToolSubscribe, ToolUnsubscribe, ToolThrottle:
 		status = protocol.CallRequested
 	}
 	return protocol.CallResult{Status: status, Output: out}

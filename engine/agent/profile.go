@@ -1,5 +1,11 @@
 package agent
 
+import (
+	"time"
+
+	"tavernsim/engine/bus"
+)
+
 // Profile is the static blueprint of a kind of agent: agent_profile.json
 // (agent architecture §2.2, appendix A).
 type Profile struct {
@@ -61,8 +67,19 @@ const (
 // Subscription names events that an agent hears. In a file it is a bare type or
 // an object. A type may end in ".*".
 type Subscription struct {
-	Type            string `json:"type"`
-	FilterCondition string `json:"filter_condition,omitempty"` // expression over payload, event, self
+	Type               string  `json:"type"`
+	FilterCondition    string  `json:"filter_condition,omitempty"` // expression over payload, event, self
+	Path               string  `json:"path,omitempty"`             // with type world.state.updated: what is listened to
+	Debounce           string  `json:"debounce,omitempty"`         // latest (default), merge
+	DebounceSeconds    float64 `json:"debounce_seconds,omitempty"` // 0 = heard at once
+	DebounceMaxSeconds float64 `json:"debounce_max_seconds,omitempty"`
+}
+
+// ForChannel is the subscription as the event channel takes it.
+func (s Subscription) ForChannel() bus.Subscription {
+	seconds := func(f float64) time.Duration { return time.Duration(f * float64(time.Second)) }
+	return bus.Subscription{Type: s.Type, FilterCondition: s.FilterCondition, Path: s.Path,
+		Debounce: bus.DebounceMode(s.Debounce), Quiet: seconds(s.DebounceSeconds), Most: seconds(s.DebounceMaxSeconds)}
 }
 
 // GoalReference points at a goal entry of a knowledge base.

@@ -45,6 +45,12 @@ func (t *Turn) runTool(name string, p *params) (func() (any, error), error) {
 		return t.requestWorld(p), nil
 	case ToolPublishEvent:
 		return t.publish(p), nil
+	case ToolSubscribe:
+		return t.subscribe(p), nil
+	case ToolUnsubscribe:
+		return t.unsubscribe(p), nil
+	case ToolThrottle:
+		return t.throttle(p), nil
 	case ToolQueryKnowledge:
 		kb, query := p.text("kb"), p.rest("kb")
 		return func() (any, error) { return t.queryKnowledge(kb, query) }, nil

@@ -2,8 +2,12 @@ package bus
 
 import (
 	"fmt"
+	"strings"
 	"testing"
+	"time"
 
+	"tavernsim/engine/bus/throttle"
+	"tavernsim/engine/bus/verdict"
 	"tavernsim/protocol"
 )
 
@@ -22,11 +26,11 @@ func benchDraft(eventType string) *protocol.Draft {
 }
 
 func benchDecide(b *testing.B, s *State, eventType string) {
-	p := Publish{Now: start, Events: []*protocol.Draft{benchDraft(eventType)}}
-	receivers := s.Decide(p).Facts[0].(*Routed).Receivers.Len()
+	d := benchDraft(eventType)
+	receivers := s.Decide(start, d, nil).Facts[0].(*Routed).Receivers.Len()
 	b.ReportAllocs()
 	for b.Loop() {
-		s.Decide(p)
+		s.Decide(start, d, nil)
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(max(1, receivers)), "ns/receiver")
 }
@@ -90,7 +94,7 @@ func BenchmarkRoutedCodec(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	f := s.Decide(Publish{Now: start, Events: []*protocol.Draft{benchDraft("x")}}).Facts[0].(*Routed)
+	f := s.Decide(start, benchDraft("x"), nil).Facts[0].(*Routed)
 	codec := protocol.NewCodec()
 	raw := f.AppendMsg(nil)
 	b.Run("write=hand", func(b *testing.B) {
@@ -119,4 +123,134 @@ func BenchmarkRoutedCodec(b *testing.B) {
 			_ = codec.Unmarshal(raw, &r)
 		}
 	})
+}
+
+// BenchmarkFilter: a filter beside the same question as a Go closure over the
+// same payload; must stay under 1 microsecond.
+func BenchmarkFilter(b *testing.B) {
+	d := benchDraft("x")
+	body, _ := d.Body.Value()
+	payload := body.(map[string]any)
+	closure := func() bool {
+		amount, ok := protocol.Number(payload["amount"])
+		message, text := payload["message"].(string)
+		return ok && text && amount > 2 && strings.Contains(message, "help")
+	}
+	b.Run("closure", func(b *testing.B) {
+		for b.Loop() {
+			if !closure() {
+				b.Fatal("it holds")
+			}
+		}
+	})
+	for name, text := range map[string]string{"two": "payload.amount > 2 && payload.message.includes('help')", "one": "payload.message.includes('help')", "self": "payload.target_npc_id === self.instance_id"} {
+		f, err := compileFilter(text, 0)
+		if err != nil {
+			b.Fatal(err)
+		}
+		s := &State{}
+		env := environment{event: protocol.NewSharedEvent(s.enrich(d, 1, start)), self: map[string]any{"instance_id": "agent_000007"}}
+		b.Run("filter="+name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if ok, err := f.program.EvalBool(&env); !ok || err != nil {
+					b.Fatal(ok, err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkMatching: the cost follows the subscribers that match, not those
+// that are there. "of" are all subscriptions.
+func BenchmarkMatching(b *testing.B) {
+	for _, matching := range []int{1, 100, 10_000} {
+		for _, types := range []int{1, 10, 100} {
+			subs := make([][]Subscription, types)
+			for i := range subs {
+				subs[i] = []Subscription{{Type: fmt.Sprint("type.", i)}}
+			}
+			s, err := New(Config{}, population(matching*types, func(i int) []Subscription { return subs[i%types] }))
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.Run(fmt.Sprintf("matching=%d/of=%d", matching, matching*types), func(b *testing.B) { benchDecide(b, s, "type.0") })
+		}
+	}
+}
+
+// BenchmarkRules: what each rule of the chain adds to an event that 100 hear.
+func BenchmarkRules(b *testing.B) {
+	plain := []Subscription{{Type: "x"}}
+	rule := throttle.Rule{Type: "x", Per: throttle.PerSource, Max: throttle.MaxEvents, Window: time.Second}
+	pass := verdict.Func(func(_ verdict.Message, v verdict.Verdict) verdict.Verdict { return v })
+	for _, c := range []struct {
+		name string
+		cfg  Config
+		subs []Subscription
+	}{
+		{"none", Config{}, plain},
+		{"throttle", Config{Throttle: []throttle.Rule{rule}}, plain},
+		{"debounce", Config{}, []Subscription{{Type: "x", Quiet: time.Second}}},
+		{"middleware=1", Config{Middleware: verdict.Chain{pass}}, plain},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			s, err := New(c.cfg, population(100, func(int) []Subscription { return c.subs }))
+			if err != nil {
+				b.Fatal(err)
+			}
+			d := benchDraft("x")
+			b.ReportAllocs()
+			for b.Loop() {
+				s.Apply(s.Decide(start, d, nil).Facts[0])
+			}
+		})
+	}
+}
+
+// BenchmarkFanOutFact: one event to 100,000: decided, encoded and folded. The
+// body is written once, whatever the number of receivers; "bytes" is the fact.
+func BenchmarkFanOutFact(b *testing.B) {
+	subs := []Subscription{{Type: "x"}}
+	for _, n := range []int{1, 100_000} {
+		s, err := New(Config{}, population(n, func(int) []Subscription { return subs }))
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Run(fmt.Sprintf("subscribers=%d", n), func(b *testing.B) {
+			b.ReportAllocs()
+			var buf []byte
+			for b.Loop() {
+				f := s.Decide(start, benchDraft("x"), nil).Facts[0].(*Routed)
+				buf = f.AppendMsg(buf[:0])
+				s.Apply(f)
+			}
+			b.ReportMetric(float64(len(buf)), "bytes")
+		})
+	}
+}
+
+// BenchmarkAnnounce: a commit of 100 changes, with one pattern that is touched
+// among more and more that are not.
+func BenchmarkAnnounce(b *testing.B) {
+	w := &WorldUpdated{Before: 1, After: 2}
+	for i := range 100 {
+		w.Changes = append(w.Changes, WorldChange{Path: fmt.Sprintf("prices.town_%d.gold", i), Op: "set", By: "a"})
+	}
+	for _, n := range []int{1, 1000, 100_000} {
+		s, err := New(Config{}, population(n, func(i int) []Subscription {
+			return []Subscription{{Type: TypeWorldUpdated, Path: map[bool]string{true: "prices.town_7.*", false: fmt.Sprintf("stock.*.good_%d", i)}[i == 0]}}
+		}))
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Run(fmt.Sprintf("patterns=%d", n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if len(s.Decide(start, w, nil).Facts) != 1 {
+					b.Fatal("one pattern is touched")
+				}
+			}
+		})
+	}
 }

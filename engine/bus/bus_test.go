@@ -41,7 +41,7 @@ func draft(source, eventType string, payload any) *protocol.Draft {
 // publish decides and applies one draft.
 func publish(t testing.TB, s *State, d *protocol.Draft) (protocol.Fact, []FilterFailure) {
 	t.Helper()
-	v := s.Decide(Publish{Now: start, Events: []*protocol.Draft{d}})
+	v := s.Decide(start, d, nil)
 	if len(v.Facts) != 1 {
 		t.Fatalf("%d facts for one draft", len(v.Facts))
 	}
@@ -338,7 +338,7 @@ func TestFanOutBomb(t *testing.T) {
 	if len(trace) != n+1 || s.Deliveries != 2*n {
 		t.Errorf("%d events, %d deliveries", len(trace), s.Deliveries)
 	}
-	v := s.Decide(Publish{Now: start, Events: []*protocol.Draft{draft("x", "bomb", nil)}})
+	v := s.Decide(start, draft("x", "bomb", nil), nil)
 	if rs := v.Facts[0].(*Routed).Receivers; len(rs) != 1 || rs[0].Count != n {
 		t.Errorf("receivers %v", rs)
 	}
@@ -388,9 +388,9 @@ func TestNewReportsEveryFaultOnce(t *testing.T) {
 	want := `bus: event_bus_config: loop_action "explode": want drop, deprioritize or warn
 bus: event_bus_config: default_event_ttl_seconds: want 0 to 100 years, got -1ns
 bus: event_bus_config: max_depth: want a positive number, got -1
-bus: subscription to "a..b": the type has an empty segment
+bus: subscription to "a..b": type: it has an empty segment
 bus: subscription to "x": filter_condition: expr: line 1, column 1: unknown name "paylod"; did you mean "payload"?
-bus: subscription to "a.*.b": the type holds a star; only a subscription may, as ".*" at its end
+bus: subscription to "a.*.b": type: it holds a star; only a subscription may, as ".*" at its end
 bus: subscriber 2: instance id "b" is empty or taken
 bus: subscriber 3: instance id "" is empty or taken`
 	if err == nil || err.Error() != want {

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
+	"tavernsim/engine/bus/throttle"
 	"tavernsim/protocol"
 )
 
@@ -31,6 +32,14 @@ func drawRouted(t *rapid.T) *Routed {
 	for range rapid.IntRange(0, 40).Draw(t, "runs") {
 		f.Receivers = f.Receivers.with(rapid.Uint32Range(0, 100).Draw(t, "ordinal"))
 	}
+	for range rapid.IntRange(0, 2).Draw(t, "holds") {
+		f.Held = append(f.Held, Held{Subscription: Subscription{Type: text.Draw(t, "held type"), FilterCondition: text.Draw(t, "filter"), Path: text.Draw(t, "path"),
+			Debounce: DebounceMerge, Quiet: time.Duration(rapid.Int64().Draw(t, "quiet")), Most: time.Second}, Key: text.Draw(t, "key"), Until: 1 + protocol.Time(rapid.Uint32().Draw(t, "until")),
+			Reason: ReasonDebounced, Receivers: Ranges{{From: rapid.Uint32Range(0, 9).Draw(t, "held for"), Count: 1}}})
+	}
+	if rapid.Bool().Draw(t, "release") {
+		f.Released, f.Merged = rapid.Uint64().Draw(t, "released"), rapid.Uint32().Draw(t, "merged")
+	}
 	if rapid.Bool().Draw(t, "body") {
 		f.Body = protocol.Encode(map[string]any{"a": rapid.Int64().Draw(t, "a"), "b": text.Draw(t, "b")})
 	}
@@ -44,7 +53,7 @@ type reflected Routed
 // reader reads them.
 func TestRoutedByHandIsTheCodecs(t *testing.T) {
 	codec := protocol.NewCodec()
-	same := []cmp.Option{cmpopts.IgnoreUnexported(Routed{}, Range{}, Mark{}), cmpopts.EquateEmpty()}
+	same := []cmp.Option{cmpopts.IgnoreUnexported(Routed{}, Range{}, Mark{}, Held{}, Subscription{}), cmpopts.EquateEmpty()}
 	rapid.Check(t, func(t *rapid.T) {
 		f := drawRouted(t)
 		byHand := f.AppendMsg(nil)
@@ -74,6 +83,8 @@ func TestFactsComeBack(t *testing.T) {
 		&Routed{Seq: 1, ID: "e1", Type: "x", Receivers: Ranges{{From: 1, Count: 2}}},
 		&Refused{Seq: 2, ID: "e2", Reason: ReasonLoop, Detail: "d", Type: "x", Source: "s", Targets: []string{"t"}, Priority: protocol.Low,
 			TraceID: "t", Chain: []protocol.Link{{Agent: "a", Type: "x"}}, Time: start, TTL: -time.Second, Ephemeral: true, Body: protocol.Encode("b"), Cause: "e1", Turn: 9},
+		&ThrottleChanged{Rule: throttle.Rule{Type: "a.*", Per: throttle.PerScene, Max: 3, Window: time.Second, Action: throttle.Delay, Until: start}, Removed: true, Time: start},
+		&NotDone{By: "a", What: "subscribe", Subject: "x", Code: protocol.KindLimit, Message: "m"},
 		&SubscriptionChanged{Agent: 3, Add: []Subscription{{Type: "a.*", FilterCondition: "payload > 1"}}, Remove: []Subscription{{Type: "b"}}},
 	}
 	for _, f := range facts {
@@ -91,11 +102,14 @@ func TestFactsComeBack(t *testing.T) {
 		}
 	}
 	for name, f := range map[string]protocol.Fact{
-		"a filter that does not compile": &SubscriptionChanged{Add: []Subscription{{Type: "a", FilterCondition: "("}}},
-		"runs out of order":              &Routed{Receivers: Ranges{{From: 5, Count: 1}, {From: 2, Count: 1}}},
-		"an empty run":                   &Routed{Receivers: Ranges{{From: 5}}},
-		"runs that touch":                &Routed{Receivers: Ranges{{From: 5, Count: 1}, {From: 6, Count: 1}}},
-		"a run beyond the ordinals":      &Routed{Receivers: Ranges{{From: 1<<32 - 1, Count: 2}}},
+		"a filter that does not compile":   &SubscriptionChanged{Add: []Subscription{{Type: "a", FilterCondition: "("}}},
+		"a throttle rule without a window": &ThrottleChanged{Rule: throttle.Rule{Type: "a"}},
+		"a path of another type":           &SubscriptionChanged{Add: []Subscription{{Type: "a", Path: "x"}}},
+		"held for no time":                 &Routed{Held: []Held{{Receivers: Ranges{{From: 1, Count: 1}}}}},
+		"runs out of order":                &Routed{Receivers: Ranges{{From: 5, Count: 1}, {From: 2, Count: 1}}},
+		"an empty run":                     &Routed{Receivers: Ranges{{From: 5}}},
+		"runs that touch":                  &Routed{Receivers: Ranges{{From: 5, Count: 1}, {From: 6, Count: 1}}},
+		"a run beyond the ordinals":        &Routed{Receivers: Ranges{{From: 1<<32 - 1, Count: 2}}},
 	} {
 		raw, err := codec.Marshal(f)
 		if err != nil {
@@ -114,6 +128,11 @@ func TestFactsComeBack(t *testing.T) {
 func TestOldFacts(t *testing.T) {
 	codec := protocol.NewCodec()
 	routed := (&Routed{Seq: 1, ID: "e1", Type: "x", Receivers: Ranges{{From: 1, Count: 2}}}).AppendMsg(nil)
+	routed = routed[:len(routed)-3] // nothing held, nothing released
+	routed[2] = routedFieldsCaused
+	if f, err := ReadRouted(routed); err != nil || f.ID != "e1" || f.Receivers.Len() != 2 || f.Held != nil {
+		t.Errorf("%+v, %v", f, err)
+	}
 	routed = routed[:len(routed)-2] // the empty cause, turn 0
 	routed[2] = routedFieldsOldest
 	if f, err := ReadRouted(routed); err != nil || f.ID != "e1" || f.Receivers.Len() != 2 || f.Cause != "" || f.Turn != 0 {

@@ -2,8 +2,10 @@ package bus
 
 import (
 	"errors"
+	"strings"
 	"time"
 
+	"tavernsim/engine/bus/throttle"
 	"tavernsim/engine/bus/verdict"
 	"tavernsim/protocol"
 )
@@ -29,6 +31,12 @@ type Config struct {
 	MaxTargets      int           // of a directed event; default 10,000
 	MaxChanges      int           // runtime subscriptions and unsubscriptions in force, per agent; default 256
 	FilterSteps     int           // budget of one filter; default expr.DefaultSteps
+	MaxHeld         int           // deliveries held at once; default 1,000,000
+	Throttle        []throttle.Rule
+	// Middleware is asked about every receiver of every event; none costs
+	// nothing.
+	Middleware verdict.Chain
+	Owner      string // instance id of the scene's own agent: never throttled, and the only one that may throttle
 
 	// Validate checks a payload against the schema of its type; nil, or an
 	// answer of nil, accepts. It must be deterministic and may not keep or
@@ -38,13 +46,6 @@ type Config struct {
 
 // MaxTypeBytes bounds an event type.
 const MaxTypeBytes = 256
-
-// Subscription names events to hear. Type may end in ".*": every type that
-// begins with what stands before the star; "*" alone is every event.
-type Subscription struct {
-	Type            string
-	FilterCondition string // expression over payload, event and self; "" = all
-}
 
 // Subscriber is one agent; its place in the list is its ordinal.
 type Subscriber struct {
@@ -64,6 +65,7 @@ func (c Config) withDefaults() Config {
 	fill(&c.MaxBodyBytes, 1<<20)
 	fill(&c.MaxTargets, 10_000)
 	fill(&c.MaxChanges, 256)
+	fill(&c.MaxHeld, 1_000_000)
 	c.MaxRevisits = max(0, c.MaxRevisits)
 	if c.LoopAction == "" {
 		c.LoopAction = LoopDrop
@@ -88,12 +90,35 @@ func (c Config) Check() error {
 	for _, f := range []struct {
 		name  string
 		value int
-	}{{"max_depth", c.MaxDepth}, {"max_body_bytes", c.MaxBodyBytes}, {"max_targets", c.MaxTargets}, {"max_changes", c.MaxChanges}, {"filter_steps", c.FilterSteps}} {
+	}{{"max_depth", c.MaxDepth}, {"max_body_bytes", c.MaxBodyBytes}, {"max_targets", c.MaxTargets}, {"max_changes", c.MaxChanges}, {"filter_steps", c.FilterSteps}, {"max_held", c.MaxHeld}} {
 		if f.value < 0 {
 			fault("%s: want a positive number, got %d", f.name, f.value)
 		}
 	}
+	if len(c.Throttle) > throttle.MaxRules {
+		fault("throttle: %d rules; the limit is %d", len(c.Throttle), throttle.MaxRules)
+	}
+	for i, r := range c.Throttle {
+		if field, what := CheckRule(r); what != "" {
+			fault("throttle[%d].%s: %s", i, field, what)
+		}
+	}
 	return errors.Join(faults...)
+}
+
+// CheckRule says what is wrong with a throttle rule, by field; "" when nothing
+// is.
+func CheckRule(r throttle.Rule) (field, fault string) {
+	if field, fault = r.Check(); fault != "" {
+		return field, fault
+	}
+	if r.Type == "*" {
+		return "", ""
+	}
+	if fault = checkType(strings.TrimSuffix(r.Type, ".*")); fault != "" {
+		return "type", fault
+	}
+	return "", ""
 }
 
 // checkType says what is wrong with an event type, or with what may stand

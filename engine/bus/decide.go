@@ -4,18 +4,11 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
+	"tavernsim/engine/bus/throttle"
 	"tavernsim/protocol"
 )
-
-// Publish asks the channel to route drafts, in their order.
-type Publish struct {
-	Now    protocol.Time
-	Events []*protocol.Draft
-	// Room is what the channel may still take at this moment; Decide takes from
-	// it. nil = no bound.
-	Room *Room
-}
 
 // Room bounds what is routed at one moment: a storm of events, or one event
 // after another to everybody, ends in refusals and not in memory.
@@ -36,33 +29,54 @@ func (r *Room) admit(deliveries int) refusal {
 	return refusal{}
 }
 
-// Verdict is the decision about a Publish.
+// Verdict is the decision about a request.
 type Verdict struct {
-	Facts    []protocol.Fact // *Routed or *Refused, one per draft
+	// Facts of a draft are one *Routed or *Refused; of a change of the world one
+	// per event; of what is no event *SubscriptionChanged, *ThrottleChanged,
+	// *NotDone or nothing.
+	Facts    []protocol.Fact
 	Failures []FilterFailure
 }
 
 // routing is one Decide at work.
 type routing struct {
 	state        *State
-	verdict      *Verdict
-	env          *environment
+	now          protocol.Time
+	verdict      Verdict
+	env          environment
 	event        *protocol.Envelope
-	sets         []Ranges
-	failures     int // of the event at hand
-	firstFailure int // its first entry in the verdict
+	sets         []Ranges  // who hears it at once
+	waits        []waiting // who wants to be quiet first
+	dropped      Ranges    // by the loop rule or a middleware
+	failures     int       // of the event at hand
+	firstFailure int       // its first entry in the verdict
 	room         *Room
 }
 
-// Decide routes drafts. Nothing changes; the caller applies the facts.
-func (s *State) Decide(p Publish) Verdict {
-	v := Verdict{Facts: make([]protocol.Fact, 0, len(p.Events))}
-	r := &routing{state: s, verdict: &v, room: p.Room, env: &environment{self: map[string]any{}}}
-	for i, d := range p.Events {
-		v.Facts = append(v.Facts, r.route(d, s.Seq+uint64(i)+1, p.Now))
-	}
-	return v
+// waiting is a debounced subscription with those of it who match.
+type waiting struct {
+	group     *group
+	receivers Ranges
 }
+
+// Decide decides about one request; room may be nil. Nothing changes; the caller
+// applies the facts before it asks again.
+func (s *State) Decide(now protocol.Time, req Request, room *Room) Verdict {
+	r := &routing{state: s, now: now, room: room}
+	switch x := req.(type) {
+	case *protocol.Draft:
+		r.fact(r.route(x, func() { s.index.match(x.Type, r.visit) }))
+	case *WorldUpdated:
+		r.announce(x)
+	case *Change:
+		r.change(x)
+	case *Force:
+		r.force(x)
+	}
+	return r.verdict
+}
+
+func (r *routing) fact(f protocol.Fact) { r.verdict.Facts = append(r.verdict.Facts, f) }
 
 // refusal is a Reason with its detail; the zero value accepts.
 type refusal struct {
@@ -70,27 +84,43 @@ type refusal struct {
 	detail string
 }
 
-func (r *routing) route(d *protocol.Draft, seq uint64, now protocol.Time) protocol.Fact {
+// route takes an event through the chain of the package doc. match visits the
+// groups that may hear it, unless it is directed.
+func (r *routing) route(d *protocol.Draft, match func()) protocol.Fact {
+	seq := r.state.Seq + uint64(len(r.verdict.Facts)) + 1
 	r.failures, r.firstFailure = 0, len(r.verdict.Failures)
-	r.sets = r.sets[:0]
-	r.event = r.state.enrich(d, seq, now)
+	r.sets, r.waits, r.dropped = r.sets[:0], r.waits[:0], nil
+	r.event = r.state.enrich(d, seq, r.now)
 	r.env.event = protocol.NewSharedEvent(r.event)
 	if no := r.state.admit(d, r.event); no.reason != "" {
 		return r.refuse(d, seq, no)
 	}
+	rate := r.state.rate(d, r.now)
+	if rate.Action == throttle.Drop {
+		return r.refuse(d, seq, tooMany(rate.Rule))
+	}
 	f := &Routed{Seq: seq, ID: r.event.ID, Type: d.Type, Source: d.Source, Targets: d.Targets, Priority: d.Priority,
-		TraceID: r.event.TraceID, Chain: d.Chain, Time: now, Expires: r.event.Expires, Ephemeral: d.Ephemeral,
+		TraceID: r.event.TraceID, Chain: d.Chain, Time: r.now, Expires: r.event.Expires, Ephemeral: d.Ephemeral,
 		RequiresAck: d.RequiresAck, Body: d.Body, Cause: d.Cause, Turn: d.Turn, event: r.env.event}
+	if rate.Action == throttle.Deprioritize {
+		r.deprioritize(f)
+	}
 	if len(d.Targets) > 0 {
 		r.direct(f)
 	} else {
-		r.state.index.match(d.Type, r.visit)
+		match()
 		f.Receivers = union(r.sets)
 	}
-	r.looping(f)
 	f.FilterErrors = uint32(r.failures)
-	if len(f.Receivers) == 0 && len(f.Marks) > 0 {
-		return r.refuse(d, seq, allRefused(f.Marks))
+	r.looping(f)
+	r.judge(f, rate.Until)
+	if no := r.hold(f, rate.Until); no.reason != "" {
+		return r.refuse(d, seq, no)
+	}
+	if len(f.Receivers) == 0 && len(f.Held) == 0 {
+		if no := allRefused(f.Marks); no.reason != "" {
+			return r.refuse(d, seq, no)
+		}
 	}
 	if no := r.room.admit(f.Receivers.Len()); no.reason != "" {
 		return r.refuse(d, seq, no)
@@ -98,12 +128,81 @@ func (r *routing) route(d *protocol.Draft, seq uint64, now protocol.Time) protoc
 	return f
 }
 
+// rate is what the throttle rules say. The scene itself is never throttled.
+func (s *State) rate(d *protocol.Draft, now protocol.Time) throttle.Verdict {
+	if s.throttle.Idle() || s.exempt(d.Source) {
+		return throttle.Verdict{}
+	}
+	return s.throttle.Judge(d.Type, d.Source, now)
+}
+
+func (s *State) exempt(source string) bool { return source == s.cfg.Owner && source != "" }
+
+func tooMany(r throttle.Rule) refusal {
+	who := ""
+	if r.Source != "" {
+		who = fmt.Sprintf(" of %q", r.Source)
+	}
+	return refusal{ReasonThrottled, fmt.Sprintf("more than %d events %q%s in %v, per %s", r.Max, r.Type, who, r.Window, r.Per)}
+}
+
+// deprioritize lowers a whole event; the mark names no receiver.
+func (r *routing) deprioritize(f *Routed) {
+	r.event.Priority, f.Priority = protocol.Low, protocol.Low
+	f.Marks = append(f.Marks, Mark{Reason: ReasonThrottled, Action: LoopDeprioritize})
+}
+
 func (r *routing) visit(g *group) {
-	if g.filter == nil {
-		r.sets = append(r.sets, g.members)
+	heard := g.members
+	if g.filter != nil {
+		heard = r.matching(g)
+	}
+	if g.sub.Quiet == 0 {
+		r.sets = append(r.sets, heard)
+	} else if len(heard) > 0 {
+		r.waits = append(r.waits, waiting{g, heard})
+	}
+}
+
+// change decides about subscriptions.
+func (r *routing) change(c *Change) {
+	f, err := r.state.Change(*c)
+	switch {
+	case err != nil && len(c.Add) > 0:
+		r.notDone(c.Agent, "subscribe", c.Add[0].Type, err)
+	case err != nil && len(c.Remove) > 0:
+		r.notDone(c.Agent, "unsubscribe", c.Remove[0].Type, err)
+	case f != nil:
+		r.fact(f)
+	}
+}
+
+func (r *routing) notDone(by, what, subject string, err error) {
+	r.fact(&NotDone{By: by, What: what, Subject: subject, Code: protocol.KindOf(err), Message: err.Error()})
+}
+
+// force decides about a throttle rule that is set while the scene runs.
+func (r *routing) force(f *Force) {
+	rule, t := f.Rule.Normal(), r.state.throttle
+	var err error
+	field, fault := CheckRule(rule)
+	switch {
+	case !r.state.exempt(f.By):
+		err = protocol.Errorf(protocol.KindDenied, "only the scene itself may throttle events")
+	case f.Remove && t.Has(rule):
+		r.fact(&ThrottleChanged{Rule: rule, Removed: true, Time: r.now})
+		return
+	case f.Remove:
+		err = protocol.Errorf(protocol.KindNotFound, "no rule for %q per %s was set while the scene runs", rule.Type, rule.Per)
+	case fault != "":
+		err = protocol.Errorf(protocol.KindInvalid, "%s: %s", field, fault)
+	case !t.Has(rule) && t.Full(r.now):
+		err = protocol.Errorf(protocol.KindLimit, "%d rules are in force; the limit is %d", throttle.MaxRules, throttle.MaxRules)
+	default:
+		r.fact(&ThrottleChanged{Rule: rule, Time: r.now})
 		return
 	}
-	r.sets = append(r.sets, r.matching(g))
+	r.notDone(f.By, "throttle", rule.Type, err)
 }
 
 // enrich makes the event: id, time, trace and expiry (agent architecture §3.5).
@@ -208,14 +307,23 @@ func (r *routing) looping(f *Routed) {
 			continue // not this type, or counted already
 		}
 		o, ok := r.state.ordinals[agent]
-		if !ok || !f.Receivers.Contains(o) || timesHandled(f, agent) <= r.state.cfg.MaxRevisits {
+		if !ok || !r.hearing(f, o) || timesHandled(f, agent) <= r.state.cfg.MaxRevisits {
 			continue
 		}
 		f.Marks = append(f.Marks, Mark{Agent: agent, Reason: ReasonLoop, Action: r.state.cfg.LoopAction})
 		if r.state.cfg.LoopAction == LoopDrop {
+			r.dropped = r.dropped.with(o)
 			f.Receivers = f.Receivers.without(o)
 		}
 	}
+}
+
+// hearing reports whether a receiver hears an event now or later.
+func (r *routing) hearing(f *Routed, o uint32) bool {
+	if f.Receivers.Contains(o) {
+		return true
+	}
+	return slices.ContainsFunc(r.waits, func(w waiting) bool { return w.receivers.Contains(o) })
 }
 
 // handler is who reacted to link i of the chain: the publisher of what follows.
@@ -247,9 +355,17 @@ func timesHandled(f *Routed, agent string) int {
 
 // allRefused is the refusal of an event whose every receiver was.
 func allRefused(marks []Mark) refusal {
+	marks = slices.DeleteFunc(slices.Clone(marks), func(m Mark) bool { return m.Action != LoopDrop })
+	if len(marks) == 0 {
+		return refusal{}
+	}
 	first := marks[0]
 	if first.Reason == ReasonLoop {
 		return refusal{ReasonLoop, fmt.Sprintf("%q has handled this type too often in this chain (%d receivers refused)", first.Agent, len(marks))}
+	}
+	if first.Reason.Class() == ReasonMiddleware {
+		_, why, _ := strings.Cut(string(first.Reason), ":")
+		return refusal{ReasonMiddleware, fmt.Sprintf("%s (%d receivers refused)", why, len(marks))}
 	}
 	return refusal{first.Reason, fmt.Sprintf("no agent %q (%d receivers refused)", first.Agent, len(marks))}
 }

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"tavernsim/engine/expr"
 	"tavernsim/protocol"
@@ -76,7 +77,13 @@ func docsSubscriptions(t *testing.T) {
 		case string:
 			sub.Type = x
 		case map[string]any:
-			sub.Type, sub.FilterCondition = x["type"].(string), x["filter_condition"].(string)
+			sub.Type = x["type"].(string)
+			sub.FilterCondition, _ = x["filter_condition"].(string)
+			sub.Path, _ = x["path"].(string)
+			quiet, _ := protocol.Number(x["debounce_seconds"])
+			most, _ := protocol.Number(x["debounce_max_seconds"])
+			mode, _ := x["debounce"].(string)
+			sub.Debounce, sub.Quiet, sub.Most = DebounceMode(mode), time.Duration(quiet)*time.Second, time.Duration(most)*time.Second
 		}
 		subs = append(subs, sub)
 	}
@@ -129,7 +136,7 @@ func docsRefused(t *testing.T) {
 
 // TestDocsListEveryField: the table of facts has as many fields as the structs.
 func TestDocsListEveryField(t *testing.T) {
-	for _, f := range []any{Routed{}, Refused{}, SubscriptionChanged{}} {
+	for _, f := range []any{Routed{}, Refused{}, SubscriptionChanged{}, ThrottleChanged{}, NotDone{}} {
 		fields := 0
 		for _, field := range reflect.VisibleFields(reflect.TypeOf(f)) {
 			if field.IsExported() {

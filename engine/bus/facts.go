@@ -6,6 +6,7 @@ import (
 
 	"github.com/tinylib/msgp/msgp"
 
+	"tavernsim/engine/bus/throttle"
 	"tavernsim/protocol"
 )
 
@@ -14,6 +15,8 @@ const (
 	FactRouted       = "event.routed"
 	FactRefused      = "event.refused"
 	FactSubscription = "subscription.changed"
+	FactThrottle     = "throttle.changed"
+	FactNotDone      = "channel.refused"
 )
 
 // Reason says why an event, or one delivery of it, was refused.
@@ -28,9 +31,13 @@ const (
 	ReasonSize         Reason = "size"           // payload or target list too large
 	ReasonFlood        Reason = "flood"          // too many events or deliveries at one moment
 	ReasonNoSuchTarget Reason = "no_such_target" // nobody has that instance id
+	ReasonThrottled    Reason = "throttled"      // a throttle rule: refused, held or at low priority
+	ReasonDebounced    Reason = "debounced"      // held until its subscription is quiet
+	ReasonMiddleware   Reason = "middleware"     // the scene's own middleware
 )
 
-// Mark is what befell one receiver. Action is the loop action, or drop.
+// Mark is what befell one receiver. Action is the loop action, drop, or the
+// priority that a middleware gave the event.
 type Mark struct {
 	Agent  string // instance id
 	Reason Reason
@@ -57,8 +64,21 @@ type Routed struct {
 	FilterErrors uint32 // filters that failed, once per receiver
 	Cause        string // id of the event that the publisher reacted to; "" = none
 	Turn         uint64 // of the publisher's deliberation; 0 = the scene, or outside
+	Held         []Held // who hears it later, or what came after it
+	Released     uint64 // number of the hold that ends with this fact; 0 = the event was just published
+	Merged       uint32 // of a release: events that came while it was held
 
-	event *protocol.SharedEvent
+	event      *protocol.SharedEvent
+	priorities map[string]protocol.Priority // of marks, when they are many
+}
+
+// Held is a part of the receivers for whom an event waits.
+type Held struct {
+	Subscription Subscription  // that wants to be quiet first; of Type "" when there is none
+	Key          string        // a middleware merges under it
+	Until        protocol.Time // to this moment; 0 = as the subscription says
+	Reason       Reason
+	Receivers    Ranges
 }
 
 // Refused records an event that nobody hears.
@@ -89,6 +109,22 @@ type SubscriptionChanged struct {
 	Remove []Subscription
 }
 
+// ThrottleChanged records a rule that the scene set while it runs, or took back.
+type ThrottleChanged struct {
+	Rule    throttle.Rule
+	Removed bool
+	Time    protocol.Time
+}
+
+// NotDone records a request to the channel that was refused, and is no event.
+type NotDone struct {
+	By      string // instance id
+	What    string // subscribe, unsubscribe, throttle
+	Subject string // event type
+	Code    protocol.ErrorKind
+	Message string
+}
+
 // FactKind implements protocol.Fact.
 func (*Routed) FactKind() string { return FactRouted }
 
@@ -97,6 +133,21 @@ func (*Refused) FactKind() string { return FactRefused }
 
 // FactKind implements protocol.Fact.
 func (*SubscriptionChanged) FactKind() string { return FactSubscription }
+
+// FactKind implements protocol.Fact.
+func (*ThrottleChanged) FactKind() string { return FactThrottle }
+
+// FactKind implements protocol.Fact.
+func (*NotDone) FactKind() string { return FactNotDone }
+
+// Waiting counts the deliveries that are held by this fact.
+func (f *Routed) Waiting() int {
+	n := 0
+	for i := range f.Held {
+		n += f.Held[i].Receivers.Len()
+	}
+	return n
+}
 
 // Event is the event for its receivers. All calls on a Routed of Decide return
 // the same one, with whatever a filter already decoded; on one that was read
@@ -110,14 +161,46 @@ func (f *Routed) Event(scene string) *protocol.SharedEvent {
 		Expires: f.Expires, Ephemeral: f.Ephemeral, RequiresAck: f.RequiresAck, Body: protocol.NewBody(f.Body)})
 }
 
-// PriorityFor is the priority at which a receiver gets the event.
+// PriorityFor is the priority at which a receiver gets the event. A fact has one
+// owner: the first of many questions about many marks makes an index of them.
 func (f *Routed) PriorityFor(instanceID string) protocol.Priority {
+	if len(f.Marks) > manyMarks {
+		if f.priorities == nil {
+			f.priorities = map[string]protocol.Priority{}
+			for i := range f.Marks {
+				if p, ok := f.Marks[i].priority(); ok {
+					f.priorities[f.Marks[i].Agent] = p
+				}
+			}
+		}
+		if p, ok := f.priorities[instanceID]; ok {
+			return p
+		}
+		return f.Priority
+	}
+	priority := f.Priority
 	for i := range f.Marks {
-		if f.Marks[i].Agent == instanceID && f.Marks[i].Action == LoopDeprioritize {
-			return protocol.Low
+		if p, ok := f.Marks[i].priority(); ok && f.Marks[i].Agent == instanceID {
+			priority = p
 		}
 	}
-	return f.Priority
+	return priority
+}
+
+// manyMarks is from where on marks are worth an index.
+const manyMarks = 16
+
+// priority is the one at which the mark wants its receiver to get the event; the
+// last mark counts.
+func (m *Mark) priority() (protocol.Priority, bool) {
+	switch m.Action {
+	case LoopDeprioritize:
+		return protocol.Low, true
+	case "", LoopDrop, LoopWarn:
+		return 0, false
+	}
+	p, err := protocol.ParsePriority(string(m.Action))
+	return p, err == nil
 }
 
 // Draft is the refused event as it was published, to publish it again; its time
@@ -129,11 +212,11 @@ func (f *Refused) Draft() *protocol.Draft {
 }
 
 // routedFields is the length of a routed fact's msgpack array.
-const routedFields = 18
-
-// routedFieldsOldest is that of the oldest facts in journals, before cause and
-// turn.
-const routedFieldsOldest = 16
+const (
+	routedFields       = 21
+	routedFieldsCaused = 18 // before anything was held
+	routedFieldsOldest = 16 // before cause and turn
+)
 
 // AppendMsg writes the msgpack form, as the codec would.
 func (f *Routed) AppendMsg(b []byte) []byte {
@@ -155,7 +238,57 @@ func (f *Routed) AppendMsg(b []byte) []byte {
 	b = appendMarks(b, f.Marks)
 	b = msgp.AppendUint32(b, f.FilterErrors)
 	b = msgp.AppendString(b, f.Cause)
-	return msgp.AppendUint64(b, f.Turn)
+	b = msgp.AppendUint64(b, f.Turn)
+	b = appendHeld(b, f.Held)
+	b = msgp.AppendUint64(b, f.Released)
+	return msgp.AppendUint32(b, f.Merged)
+}
+
+func appendHeld(b []byte, held []Held) []byte {
+	if held == nil {
+		return msgp.AppendNil(b)
+	}
+	b = msgp.AppendArrayHeader(b, uint32(len(held)))
+	for i := range held {
+		h := &held[i]
+		b = msgp.AppendArrayHeader(b, 5)
+		b = h.Subscription.appendMsg(b)
+		b = msgp.AppendString(b, h.Key)
+		b = protocol.AppendInt(b, int64(h.Until))
+		b = msgp.AppendString(b, string(h.Reason))
+		b = appendRanges(b, h.Receivers)
+	}
+	return b
+}
+
+func (sub *Subscription) appendMsg(b []byte) []byte {
+	b = msgp.AppendArrayHeader(b, 6)
+	b = msgp.AppendString(b, sub.Type)
+	b = msgp.AppendString(b, sub.FilterCondition)
+	b = msgp.AppendString(b, sub.Path)
+	b = msgp.AppendString(b, string(sub.Debounce))
+	b = protocol.AppendInt(b, int64(sub.Quiet))
+	return protocol.AppendInt(b, int64(sub.Most))
+}
+
+func readSubscription(r *protocol.Reader) Subscription {
+	r.Fields(6)
+	return Subscription{Type: r.String(), FilterCondition: r.String(), Path: r.String(), Debounce: DebounceMode(r.String()),
+		Quiet: time.Duration(r.Int()), Most: time.Duration(r.Int())}
+}
+
+func readHeld(r *protocol.Reader) []Held {
+	n, ok := r.Count(6)
+	if !ok {
+		return nil
+	}
+	held := make([]Held, n)
+	for i := range held {
+		r.Fields(5)
+		held[i] = Held{Subscription: readSubscription(r), Key: r.String(), Until: protocol.Time(r.Int()),
+			Reason: Reason(r.String()), Receivers: readRanges(r)}
+	}
+	return held
 }
 
 func appendRanges(b []byte, rs Ranges) []byte {
@@ -188,18 +321,35 @@ func appendMarks(b []byte, marks []Mark) []byte {
 // ReadRouted reads what AppendMsg or the codec wrote. The body shares the
 // memory of b, which nobody may change.
 func ReadRouted(b protocol.Raw) (*Routed, error) {
-	r := protocol.NewReader(b, FactRouted, routedFields, routedFieldsOldest)
+	r := protocol.NewReader(b, FactRouted, routedFields, routedFieldsCaused, routedFieldsOldest)
 	f := &Routed{Seq: r.Uint(), ID: r.String(), Type: r.String(), Source: r.String(), Targets: r.Strings(),
 		Priority: r.Priority(), TraceID: r.String(), Chain: r.Chain(), Time: protocol.Time(r.Int()),
 		Expires: protocol.Time(r.Int()), Ephemeral: r.Bool(), RequiresAck: r.Bool(), Body: r.Raw(),
 		Receivers: readRanges(r), Marks: readMarks(r), FilterErrors: r.Uint32()}
-	if r.Has(routedFields) {
+	if r.Has(routedFieldsCaused) {
 		f.Cause, f.Turn = r.String(), r.Uint()
+	}
+	if r.Has(routedFields) {
+		f.Held, f.Released, f.Merged = readHeld(r), r.Uint(), r.Uint32()
 	}
 	if err := r.End(); err != nil {
 		return nil, err
 	}
-	return f, f.Receivers.check()
+	return f, f.check()
+}
+
+// check holds bytes from a journal to what Decide lets through.
+func (f *Routed) check() error {
+	for i := range f.Held {
+		h := &f.Held[i]
+		if err := h.Receivers.check(); err != nil {
+			return err
+		}
+		if h.Subscription.Type == "" && h.Until == 0 {
+			return protocol.Errorf(protocol.KindCorrupt, "bus: %s: held for no time", FactRouted)
+		}
+	}
+	return f.Receivers.check()
 }
 
 // refusedFields and refusedFieldsOldest are as for a routed fact.
@@ -270,6 +420,15 @@ func Decode(codec *protocol.Codec, kind string, data protocol.Raw) (protocol.Fac
 			return nil, err
 		}
 		return f, f.check()
+	case FactThrottle:
+		f := &ThrottleChanged{}
+		if err := codec.Unmarshal(data, f); err != nil {
+			return nil, err
+		}
+		return f, f.check()
+	case FactNotDone:
+		f := &NotDone{}
+		return f, codec.Unmarshal(data, f)
 	}
 	return nil, protocol.Errorf(protocol.KindNotFound, "bus: fact %q is not the event channel's", kind)
 }
@@ -280,6 +439,13 @@ func (f *SubscriptionChanged) check() error {
 		if err := sub.check(); err != nil {
 			return protocol.Errorf(protocol.KindCorrupt, "%s: %w", FactSubscription, err)
 		}
+	}
+	return nil
+}
+
+func (f *ThrottleChanged) check() error {
+	if field, fault := CheckRule(f.Rule); fault != "" {
+		return protocol.Errorf(protocol.KindCorrupt, "%s: %s: %s", FactThrottle, field, fault)
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ type filter struct {
 	program *expr.Program
 	self    bool          // reads self: receivers may differ
 	selects *expr.Program // names the one receiver: see expr.Program.Selects
+	uses    int           // groups that have it; with none it is forgotten
 }
 
 func compileFilter(text string, steps int) (*filter, error) {
@@ -59,7 +60,7 @@ func (r *routing) matching(g *group) Ranges {
 	f := g.filter
 	switch {
 	case !f.self:
-		ok, err := f.program.EvalBool(r.env)
+		ok, err := f.program.EvalBool(&r.env)
 		r.failed(f, err, g.members.Len())
 		if ok {
 			return g.members
@@ -73,7 +74,7 @@ func (r *routing) matching(g *group) Ranges {
 
 // selected asks the filter only about the receiver that the event names.
 func (r *routing) selected(g *group) Ranges {
-	name, err := g.filter.selects.Eval(r.env)
+	name, err := g.filter.selects.Eval(&r.env)
 	if err != nil {
 		r.failed(g.filter, err, g.members.Len())
 		return nil
@@ -98,9 +99,12 @@ func (r *routing) scan(g *group) Ranges {
 
 func (r *routing) hears(f *filter, o uint32) bool {
 	who := &r.state.subscribers[o]
+	if r.env.self == nil {
+		r.env.self = map[string]any{}
+	}
 	r.env.self["instance_id"] = who.id
 	r.env.self["profile_id"] = who.profile
-	ok, err := f.program.EvalBool(r.env)
+	ok, err := f.program.EvalBool(&r.env)
 	r.failed(f, err, 1)
 	return ok
 }

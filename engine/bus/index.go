@@ -1,23 +1,32 @@
 package bus
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
-	"tavernsim/protocol"
+	"tavernsim/engine/bus/paths"
 )
 
 // group is everyone who wrote the same subscription.
 type group struct {
-	filter  *filter // nil = all
+	sub     Subscription // in its normal form
+	filter  *filter      // nil = all
 	members Ranges
 }
 
-// index finds the groups of an event type. Both maps hold lists in the order of
-// filter texts, so that filters are evaluated, and fail, in one order.
+// compare orders the groups of one type, or of one path: filters are evaluated,
+// and fail, in one order.
+func (g *group) compare(sub *Subscription) int {
+	return cmp.Or(strings.Compare(g.sub.FilterCondition, sub.FilterCondition), strings.Compare(string(g.sub.Debounce), string(sub.Debounce)),
+		cmp.Compare(g.sub.Quiet, sub.Quiet), cmp.Compare(g.sub.Most, sub.Most))
+}
+
+// index finds the groups of an event type, or of a change of the world.
 type index struct {
 	exact  map[string][]*group
 	prefix map[string][]*group // without ".*"; "" is "*"
+	paths  paths.Index[[]*group]
 }
 
 // pattern splits a subscription's type.
@@ -27,44 +36,57 @@ func pattern(t string) (name string, wild bool, err error) {
 	}
 	name, wild = strings.CutSuffix(t, ".*")
 	if fault := checkType(name); fault != "" {
-		return "", false, protocol.Errorf(protocol.KindInvalid, "bus: subscription to %q: the type %s", t, fault)
+		sub := Subscription{Type: t}
+		return "", false, sub.fault("type", "it %s", fault)
 	}
 	return name, wild, nil
 }
 
-func (x *index) table(wild bool) map[string][]*group {
+// groups are those with the type and path of a sound subscription.
+func (x *index) groups(sub *Subscription) []*group {
+	if sub.Path != "" {
+		p, _ := sub.pattern()
+		if e := x.paths.Get(p); e != nil {
+			return e.Value
+		}
+		return nil
+	}
+	name, wild, _ := pattern(sub.Type)
 	if wild {
-		return x.prefix
+		return x.prefix[name]
 	}
-	return x.exact
+	return x.exact[name]
 }
 
-// group finds or makes the group of a subscription.
-func (x *index) group(name string, wild bool, f *filter) *group {
-	table := x.table(wild)
-	i, found := slices.BinarySearchFunc(table[name], f, func(g *group, f *filter) int {
-		return strings.Compare(g.filter.key(), f.key())
-	})
-	if !found {
-		table[name] = slices.Insert(table[name], i, &group{filter: f})
+// put replaces them.
+func (x *index) put(sub *Subscription, groups []*group) {
+	name, wild, _ := pattern(sub.Type)
+	p, _ := sub.pattern()
+	switch {
+	case sub.Path != "" && len(groups) == 0:
+		x.paths.Remove(p)
+	case sub.Path != "":
+		x.paths.Add(p).Value = groups
+	case wild:
+		set(x.prefix, name, groups)
+	default:
+		set(x.exact, name, groups)
 	}
-	return table[name][i]
 }
 
-func (f *filter) key() string {
-	if f == nil {
-		return ""
-	}
-	return f.text
-}
-
-// drop forgets a group that nobody is in.
-func (x *index) drop(name string, wild bool, g *group) {
-	table := x.table(wild)
-	table[name] = slices.DeleteFunc(table[name], func(other *group) bool { return other == g })
-	if len(table[name]) == 0 {
+func set(table map[string][]*group, name string, groups []*group) {
+	if len(groups) == 0 {
 		delete(table, name)
+		return
 	}
+	table[name] = groups
+}
+
+// find looks for the group of a subscription in its normal form.
+func (x *index) find(sub *Subscription) (groups []*group, at int, found bool) {
+	groups = x.groups(sub)
+	at, found = slices.BinarySearchFunc(groups, sub, (*group).compare)
+	return groups, at, found
 }
 
 // match calls visit with the groups of a type: exact ones, then wildcards from
@@ -83,4 +105,13 @@ func (x *index) match(eventType string, visit func(*group)) {
 			return
 		}
 	}
+}
+
+// hearsWorld reports whether anybody may hear of changes of the world.
+func (x *index) hearsWorld() (any bool) {
+	if x.paths.Len() > 0 {
+		return true
+	}
+	x.match(TypeWorldUpdated, func(*group) { any = true })
+	return any
 }

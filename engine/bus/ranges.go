@@ -113,3 +113,64 @@ func first(sets []Ranges) Ranges {
 	}
 	return sets[0]
 }
+
+// minus returns what is in rs and not in other. It is rs itself when they have
+// nothing in common.
+func (rs Ranges) minus(other Ranges) Ranges {
+	if !rs.meets(other) {
+		return rs
+	}
+	var out Ranges
+	rs.split(other, func(r Range, inside bool) {
+		if !inside {
+			out = append(out, r)
+		}
+	})
+	return out
+}
+
+// and returns what is in both.
+func (rs Ranges) and(other Ranges) (out Ranges) {
+	rs.split(other, func(r Range, inside bool) {
+		if inside {
+			out = append(out, r)
+		}
+	})
+	return out
+}
+
+// meets reports whether two sets have an ordinal in common.
+func (rs Ranges) meets(other Ranges) bool {
+	for i, j := 0, 0; i < len(rs) && j < len(other); {
+		switch {
+		case rs[i].end() <= uint64(other[j].From):
+			i++
+		case other[j].end() <= uint64(rs[i].From):
+			j++
+		default:
+			return true
+		}
+	}
+	return false
+}
+
+// split visits the pieces of rs, each wholly inside or outside the other set.
+func (rs Ranges) split(other Ranges, visit func(piece Range, inside bool)) {
+	for _, r := range rs {
+		from := uint64(r.From)
+		for j := other.find(r.From); j < len(other) && uint64(other[j].From) < r.end(); j++ {
+			low, high := max(from, uint64(other[j].From)), min(r.end(), other[j].end())
+			if low > from {
+				visit(Range{From: uint32(from), Count: uint32(low - from)}, false)
+			}
+			visit(Range{From: uint32(low), Count: uint32(high - low)}, true)
+			from = high
+		}
+		if from < r.end() {
+			visit(Range{From: uint32(from), Count: uint32(r.end() - from)}, false)
+		}
+	}
+}
+
+// beyond reports whether the set holds an ordinal that n subscribers do not have.
+func (rs Ranges) beyond(n int) bool { return len(rs) > 0 && rs[len(rs)-1].end() > uint64(n) }

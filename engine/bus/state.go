@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	"tavernsim/engine/bus/throttle"
 	"tavernsim/protocol"
 )
 
@@ -19,11 +20,15 @@ type State struct {
 	index       index
 	changes     map[change]bool // runtime subscriptions (true) and unsubscriptions, against the definition
 	perAgent    map[uint32]int  // entries of changes
+	defined     int             // of filters: those of the definition
+	throttle    *throttle.Table
+	holds       holds
 
 	Seq        uint64 // published events so far
 	Routed     uint64
 	Deliveries uint64
 	Failures   uint64 // filters that failed, once per receiver
+	Held       uint64 // deliveries that were held so far
 	Refusals   map[Reason]uint64
 }
 
@@ -41,10 +46,13 @@ func New(cfg Config, subscribers []Subscriber) (*State, error) {
 	s := &State{cfg: cfg.withDefaults(), subscribers: make([]identity, len(subscribers)),
 		ordinals: make(map[string]uint32, len(subscribers)), filters: map[string]*filter{},
 		index:   index{exact: map[string][]*group{}, prefix: map[string][]*group{}},
-		changes: map[change]bool{}, perAgent: map[uint32]int{}, Refusals: map[Reason]uint64{}}
+		changes: map[change]bool{}, perAgent: map[uint32]int{}, Refusals: map[Reason]uint64{}, holds: newHolds()}
 	faults := faults{seen: map[string]bool{}}
 	faults.add(cfg.Check())
+	s.throttle = throttle.New(cfg.Throttle, len(subscribers))
 	profiles := map[string]any{} // one box per profile
+	var shared []Subscription    // of the subscriber before, and their groups
+	var groups []*group
 	for i := range subscribers {
 		sub := &subscribers[i]
 		if _, ok := profiles[sub.ProfileID]; !ok {
@@ -55,14 +63,28 @@ func New(cfg Config, subscribers []Subscriber) (*State, error) {
 		}
 		s.subscribers[i] = identity{sub.InstanceID, profiles[sub.ProfileID]}
 		s.ordinals[sub.InstanceID] = uint32(i)
-		for _, subscription := range sub.Subscriptions {
-			faults.add(s.define(uint32(i), subscription))
+		if !same(sub.Subscriptions, shared) {
+			shared, groups = sub.Subscriptions, groups[:0]
+			for _, subscription := range shared {
+				g, err := s.define(subscription)
+				faults.add(err)
+				groups = append(groups, g)
+			}
+		}
+		for _, g := range groups {
+			g.join(uint32(i))
 		}
 	}
+	s.defined = len(s.filters)
 	if err := errors.Join(faults.list...); err != nil {
 		return nil, err
 	}
 	return s, nil
+}
+
+// same reports whether two lists are one in memory: agents of a class share it.
+func same(a, b []Subscription) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
 // faults keeps each text once: a profile's fault is not told per instance.
@@ -78,53 +100,70 @@ func (f *faults) add(err error) {
 	}
 }
 
-// define adds a subscription of the definition. Ordinals come in ascending
-// order, so the newest is always the last of its group.
-func (s *State) define(o uint32, sub Subscription) error {
-	g, err := s.find(sub)
-	if err != nil {
-		return err
+// join adds a subscriber of the definition. Ordinals come in ascending order, so
+// the newest is always the last of its group.
+func (g *group) join(o uint32) {
+	if g == nil {
+		return // a fault was told
 	}
 	if n := len(g.members); n == 0 || g.members[n-1].end() <= uint64(o) {
 		g.members.push(o)
 	}
-	return nil
 }
 
-// find reads a subscription and finds or makes its group.
-func (s *State) find(sub Subscription) (*group, error) {
-	name, wild, err := pattern(sub.Type)
+// define finds or makes the group of a subscription.
+func (s *State) define(sub Subscription) (*group, error) {
+	sub, err := sub.Normal()
 	if err != nil {
 		return nil, err
+	}
+	groups, at, found := s.index.find(&sub)
+	if found {
+		return groups[at], nil
 	}
 	f, err := s.filter(sub)
 	if err != nil {
 		return nil, err
 	}
-	return s.index.group(name, wild, f), nil
+	g := &group{sub: sub, filter: f}
+	s.index.put(&sub, slices.Insert(groups, at, g))
+	return g, nil
 }
 
 func (s *State) filter(sub Subscription) (*filter, error) {
 	if sub.FilterCondition == "" {
 		return nil, nil
 	}
-	if f, ok := s.filters[sub.FilterCondition]; ok {
-		return f, nil
+	f, ok := s.filters[sub.FilterCondition]
+	if !ok {
+		var err error
+		if f, err = compileFilter(sub.FilterCondition, s.cfg.FilterSteps); err != nil {
+			return nil, protocol.Errorf(protocol.KindInvalid, "bus: subscription to %q: filter_condition: %w", sub.Type, err)
+		}
+		s.filters[sub.FilterCondition] = f
 	}
-	f, err := compileFilter(sub.FilterCondition, s.cfg.FilterSteps)
-	if err != nil {
-		return nil, protocol.Errorf(protocol.KindInvalid, "bus: subscription to %q: filter_condition: %w", sub.Type, err)
-	}
-	s.filters[sub.FilterCondition] = f
+	f.uses++
 	return f, nil
 }
 
-// Change asks for other subscriptions of one agent at run time.
-type Change struct {
-	Agent  string // instance id
-	Add    []Subscription
-	Remove []Subscription
+// drop forgets a group that nobody is in, and its filter when no other has it.
+func (s *State) drop(g *group) {
+	groups, at, found := s.index.find(&g.sub)
+	if !found {
+		return
+	}
+	s.index.put(&g.sub, slices.Delete(groups, at, at+1))
+	if g.filter == nil {
+		return
+	}
+	if g.filter.uses--; g.filter.uses == 0 {
+		delete(s.filters, g.filter.text)
+	}
 }
+
+// MaxFilters bounds the distinct filters that were subscribed with while the
+// scene runs, of all agents together.
+const MaxFilters = 10_000
 
 // Change decides about a change of subscriptions. What is there already, or not
 // there, is no error and left out; the fact is nil when nothing remains.
@@ -135,16 +174,18 @@ func (s *State) Change(c Change) (*SubscriptionChanged, error) {
 	}
 	f := &SubscriptionChanged{Agent: o}
 	for _, sub := range c.Add {
-		if err := s.check(sub); err != nil {
+		sub, err := s.check(sub)
+		if err != nil {
 			return nil, err
 		}
-		if !s.hears(o, sub) && !slices.Contains(f.Add, sub) && !slices.Contains(c.Remove, sub) {
+		removed := slices.ContainsFunc(c.Remove, func(r Subscription) bool { return sub.agrees(&r) })
+		if !removed && !s.hears(o, &sub) && !slices.Contains(f.Add, sub) {
 			f.Add = append(f.Add, sub)
 		}
 	}
 	for _, sub := range c.Remove {
-		if s.hears(o, sub) && !slices.Contains(f.Remove, sub) {
-			f.Remove = append(f.Remove, sub)
+		if err := s.unsubscribe(o, sub, f); err != nil {
+			return nil, err
 		}
 	}
 	if len(f.Add)+len(f.Remove) == 0 {
@@ -154,6 +195,33 @@ func (s *State) Change(c Change) (*SubscriptionChanged, error) {
 		return nil, protocol.Errorf(protocol.KindLimit, "bus: subscribe %s: %d changes in force; the limit is %d", c.Agent, n, s.cfg.MaxChanges)
 	}
 	return f, nil
+}
+
+// unsubscribe finds what an agent holds of a type.
+func (s *State) unsubscribe(o uint32, which Subscription, f *SubscriptionChanged) error {
+	which, err := Subscription{Type: which.Type, FilterCondition: which.FilterCondition, Path: which.Path}.Normal()
+	if err != nil {
+		return err
+	}
+	for _, g := range s.groupsOf(&which) {
+		if g.sub.agrees(&which) && g.members.Contains(o) && !slices.Contains(f.Remove, g.sub) {
+			f.Remove = append(f.Remove, g.sub)
+		}
+	}
+	return nil
+}
+
+// groupsOf are those of a type, and of every path when none is named.
+func (s *State) groupsOf(which *Subscription) []*group {
+	groups := s.index.groups(which)
+	if which.Type != TypeWorldUpdated || which.Path != "" {
+		return groups
+	}
+	groups = slices.Clip(groups)
+	for _, e := range s.index.paths.All() {
+		groups = append(groups, e.Value...)
+	}
+	return groups
 }
 
 // inForce counts the differences to the definition after a change; one that
@@ -168,18 +236,22 @@ func (s *State) inForce(f *SubscriptionChanged) int {
 	return n
 }
 
-// check reads a subscription that may be new.
-func (s *State) check(sub Subscription) error {
-	if s.filters[sub.FilterCondition] != nil {
-		sub.FilterCondition = ""
+// check reads a subscription that may be new, and gives it its normal form.
+func (s *State) check(sub Subscription) (Subscription, error) {
+	sub, err := sub.Normal()
+	if err != nil || sub.FilterCondition == "" || s.filters[sub.FilterCondition] != nil {
+		return sub, err
 	}
-	return sub.check()
+	if len(s.filters)-s.defined >= MaxFilters {
+		return sub, protocol.Errorf(protocol.KindLimit, "bus: subscription to %q: filter_condition: the scene has %d distinct filters more than at its start; no other is taken", sub.Type, MaxFilters)
+	}
+	return sub, sub.checkFilter()
 }
 
-// check reads a subscription without keeping anything.
-func (sub Subscription) check() error {
-	if _, _, err := pattern(sub.Type); err != nil || sub.FilterCondition == "" {
-		return err
+// checkFilter compiles a filter without keeping it.
+func (sub Subscription) checkFilter() error {
+	if sub.FilterCondition == "" {
+		return nil
 	}
 	if _, err := compileFilter(sub.FilterCondition, 0); err != nil {
 		return protocol.Errorf(protocol.KindInvalid, "bus: subscription to %q: filter_condition: %w", sub.Type, err)
@@ -187,18 +259,23 @@ func (sub Subscription) check() error {
 	return nil
 }
 
-// hears reports whether an agent holds exactly this subscription.
-func (s *State) hears(o uint32, sub Subscription) bool {
-	name, wild, err := pattern(sub.Type)
+// check holds stored bytes to what Change lets through.
+func (sub Subscription) check() error {
+	normal, err := sub.Normal()
+	if err == nil && normal != sub {
+		err = protocol.Errorf(protocol.KindInvalid, "bus: subscription to %q is not in its normal form", sub.Type)
+	}
 	if err != nil {
-		return false
+		return err
 	}
-	for _, g := range s.index.table(wild)[name] {
-		if g.filter.key() == sub.FilterCondition {
-			return g.members.Contains(o)
-		}
-	}
-	return false
+	return sub.checkFilter()
+}
+
+// hears reports whether an agent holds exactly this subscription, in its normal
+// form.
+func (s *State) hears(o uint32, sub *Subscription) bool {
+	groups, at, found := s.index.find(sub)
+	return found && groups[at].members.Contains(o)
 }
 
 // Apply folds a fact of this package; others are not the channel's.
@@ -206,12 +283,18 @@ func (s *State) Apply(fact protocol.Fact) {
 	switch f := fact.(type) {
 	case *Routed:
 		s.Seq = f.Seq
-		s.Routed++
 		s.Deliveries += uint64(f.Receivers.Len())
 		s.Failures += uint64(f.FilterErrors)
+		s.applyRouted(f)
 	case *Refused:
 		s.Seq = f.Seq
 		s.Refusals[f.Reason]++
+	case *ThrottleChanged:
+		if f.Removed {
+			s.throttle.Remove(f.Rule)
+		} else {
+			s.throttle.Set(f.Rule, f.Time)
+		}
 	case *SubscriptionChanged:
 		if int(f.Agent) >= len(s.subscribers) {
 			return // of another scene
@@ -225,10 +308,30 @@ func (s *State) Apply(fact protocol.Fact) {
 	}
 }
 
+// applyRouted counts the event against the throttle rules and takes what it
+// holds, or ends a hold.
+func (s *State) applyRouted(f *Routed) {
+	if f.Released != 0 {
+		s.holds.release(f.Released)
+		return
+	}
+	s.Routed++
+	if !s.throttle.Idle() && !s.exempt(f.Source) {
+		s.throttle.Take(f.Type, f.Source, f.Time)
+	}
+	for i := range f.Held {
+		if f.Held[i].Receivers.beyond(len(s.subscribers)) {
+			continue // of another scene
+		}
+		s.Held += uint64(f.Held[i].Receivers.Len())
+		s.holds.hold(f, &f.Held[i])
+	}
+}
+
 // subscribe changes the index. Change and Decode let no subscription through
 // that does not compile, so one that reaches this place is a caller's defect.
 func (s *State) subscribe(o uint32, sub Subscription, on bool) {
-	g, err := s.find(sub)
+	g, err := s.define(sub)
 	if err != nil {
 		panic(fmt.Sprintf("bus: apply %s: %v", FactSubscription, err))
 	}
@@ -238,8 +341,7 @@ func (s *State) subscribe(o uint32, sub Subscription, on bool) {
 		g.members = g.members.without(o)
 	}
 	if len(g.members) == 0 {
-		name, wild, _ := pattern(sub.Type)
-		s.index.drop(name, wild, g)
+		s.drop(g)
 	}
 	s.note(change{o, sub}, on)
 }
@@ -264,6 +366,9 @@ type snapshot struct {
 	Seq, Routed, Deliveries, Failures uint64
 	Refusals                          []refusals // by reason, in byte order
 	Changes                           []SubscriptionChanged
+	Held, LastHold                    uint64
+	Holds                             []storedHold
+	Throttle                          throttle.Stored
 }
 
 // refusals counts one reason. A map would be stored in any order.
@@ -274,7 +379,8 @@ type refusals struct {
 
 // Snapshot encodes the state. Equal states have equal bytes.
 func (s *State) Snapshot(codec *protocol.Codec) (protocol.Raw, error) {
-	snap := snapshot{Seq: s.Seq, Routed: s.Routed, Deliveries: s.Deliveries, Failures: s.Failures}
+	snap := snapshot{Seq: s.Seq, Routed: s.Routed, Deliveries: s.Deliveries, Failures: s.Failures,
+		Held: s.Held, LastHold: s.holds.last, Holds: s.holds.store(), Throttle: s.throttle.Store()}
 	for _, reason := range slices.Sorted(maps.Keys(s.Refusals)) {
 		snap.Refusals = append(snap.Refusals, refusals{Reason: reason, Count: s.Refusals[reason]})
 	}
@@ -293,7 +399,9 @@ func (s *State) Snapshot(codec *protocol.Codec) (protocol.Raw, error) {
 }
 
 func compareChanges(a, b change) int {
-	return cmp.Or(cmp.Compare(a.agent, b.agent), cmp.Compare(a.sub.Type, b.sub.Type), cmp.Compare(a.sub.FilterCondition, b.sub.FilterCondition))
+	x, y := &a.sub, &b.sub
+	return cmp.Or(cmp.Compare(a.agent, b.agent), cmp.Compare(x.Type, y.Type), cmp.Compare(x.Path, y.Path),
+		cmp.Compare(x.FilterCondition, y.FilterCondition), cmp.Compare(x.Debounce, y.Debounce), cmp.Compare(x.Quiet, y.Quiet), cmp.Compare(x.Most, y.Most))
 }
 
 // Restore makes the state of a snapshot from the same definition.
@@ -316,7 +424,11 @@ func Restore(cfg Config, subscribers []Subscriber, codec *protocol.Codec, raw pr
 	for _, r := range snap.Refusals {
 		s.Refusals[r.Reason] = r.Count
 	}
-	return s, nil
+	s.Held = snap.Held
+	if s.throttle, err = throttle.Restore(cfg.Throttle, len(subscribers), snap.Throttle); err != nil {
+		return nil, err
+	}
+	return s, s.holds.restore(snap.Holds, snap.LastHold, len(subscribers))
 }
 
 // restorable checks stored bytes: they may be damaged, or of another scene.
@@ -325,7 +437,7 @@ func (s *State) restorable(f *SubscriptionChanged) error {
 		return protocol.Errorf(protocol.KindCorrupt, "bus: restore: subscriber %d of %d", f.Agent, len(s.subscribers))
 	}
 	for _, sub := range slices.Concat(f.Add, f.Remove) {
-		if err := s.check(sub); err != nil {
+		if err := sub.check(); err != nil {
 			return protocol.Errorf(protocol.KindCorrupt, "bus: restore: %w", err)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"tavernsim/engine/agent"
+	"tavernsim/engine/bus/throttle"
 )
 
 // Scene is the static definition of a scene: scene.json (agent architecture
@@ -51,6 +52,25 @@ type EventBusConfig struct {
 	MaxDepth               int     `json:"max_depth,omitempty"`                 // causal chain; default 32
 	MaxRevisits            int     `json:"max_revisits,omitempty"`              // same agent, same type in one chain; default 2
 	LoopAction             string  `json:"loop_action,omitempty"`               // drop (default), deprioritize, warn
+	// Throttle bounds how many events of a kind are heard in a time.
+	Throttle []ThrottleRule `json:"throttle,omitempty"`
+	MaxHeld  int            `json:"max_held,omitempty"` // deliveries that throttle and debounce hold at once; default 1,000,000
+}
+
+// ThrottleRule lets so many events through in so long.
+type ThrottleRule struct {
+	Type          string  `json:"type"`                               // event type, "prefix.*" or "*"
+	Source        string  `json:"source_agent_instance_id,omitempty"` // only events of this publisher
+	Per           string  `json:"per,omitempty"`                      // type (default), source, scene
+	Max           int64   `json:"max"`
+	WindowSeconds float64 `json:"window_seconds"`
+	Action        string  `json:"action,omitempty"` // drop (default), deprioritize, delay
+}
+
+// Rule is the rule as the channel takes it.
+func (r ThrottleRule) Rule() throttle.Rule {
+	return throttle.Rule{Type: r.Type, Source: r.Source, Per: throttle.Per(r.Per), Max: r.Max,
+		Window: time.Duration(r.WindowSeconds * float64(time.Second)), Action: throttle.Action(r.Action)}
 }
 
 // AssociatedPanel declares an application panel of the scene. The definition

@@ -69,6 +69,7 @@ type State struct {
 	slots    []slot
 	agenda   agenda
 	deferred []Deferred // by due time, then arrival
+	release  protocol.Time
 }
 
 // New returns the state before the scene started.
@@ -113,7 +114,10 @@ func (s *State) Grid(t protocol.Time) protocol.Time { return s.grid(t) }
 func (s *State) NextTime() (protocol.Time, bool) {
 	next, ok := s.NextWake()
 	if len(s.deferred) > 0 && (!ok || s.deferred[0].Due < next) {
-		return s.deferred[0].Due, true
+		next, ok = s.deferred[0].Due, true
+	}
+	if s.release != 0 && (!ok || s.grid(s.release) < next) {
+		return s.grid(s.release), true
 	}
 	return next, ok
 }
@@ -125,6 +129,13 @@ func (s *State) NextWake() (protocol.Time, bool) { return s.agenda.next(s.valid)
 func (s *State) DeferredDue(t protocol.Time) bool {
 	return len(s.deferred) > 0 && s.deferred[0].Due <= t
 }
+
+// Releases notes when the event channel releases next what it holds; 0 = it
+// holds nothing. It follows from the channel's state and is stored with that.
+func (s *State) Releases(at protocol.Time) { s.release = at }
+
+// ReleaseDue reports whether the channel has something to release.
+func (s *State) ReleaseDue(now protocol.Time) bool { return s.release != 0 && s.release <= now }
 
 // Take removes and returns who is woken at time t, in the order of the wave.
 func (s *State) Take(t protocol.Time) []uint32 { return s.TakeIdle(t, nil) }

@@ -37,6 +37,7 @@ const (
 type eventVecs struct {
 	types    *cache[string, eventSeries]
 	dropped  closed
+	held     closed
 	failures *prometheus.CounterVec
 }
 
@@ -56,8 +57,10 @@ func (s *Set) makeEvents() {
 		}
 		return e
 	})
-	reasons := append(texts(bus.ReasonInvalid, bus.ReasonDepth, bus.ReasonLoop, bus.ReasonTTL, bus.ReasonSchema, bus.ReasonSize, bus.ReasonFlood, bus.ReasonNoSuchTarget, "expired", "inbox_full"), ReasonQueueFull, ReasonDroppedOldest)
+	reasons := append(texts(bus.ReasonInvalid, bus.ReasonDepth, bus.ReasonLoop, bus.ReasonTTL, bus.ReasonSchema, bus.ReasonSize, bus.ReasonFlood, bus.ReasonNoSuchTarget, bus.ReasonThrottled, bus.ReasonMiddleware, "expired", "inbox_full"), ReasonQueueFull, ReasonDroppedOldest)
 	s.events.dropped = newClosed(s.counter("events_dropped_total", "Events and single deliveries that were refused.", "reason"), reasons)
+	s.events.held = newClosed(s.counter("events_held_total", "Deliveries that were held: until a subscription is quiet, a throttle rule has room, or a middleware wants them.", "reason"),
+		texts(bus.ReasonDebounced, bus.ReasonThrottled, bus.ReasonMiddleware))
 	s.events.failures = s.counter("event_filter_failures_total", "Filter conditions that failed at run time and did not match.", "scene")
 }
 
@@ -65,6 +68,9 @@ func (e *eventSeries) add(from Source, receivers int) {
 	e.published[from].Inc()
 	e.delivered.Add(float64(receivers))
 }
+
+// Held counts deliveries that were held.
+func (s *Set) Held(reason string, deliveries int) { s.events.held.of(reason).Add(float64(deliveries)) }
 
 // Dropped counts a refused event or delivery.
 func (s *Set) Dropped(reason string) { s.events.dropped.inc(reason) }

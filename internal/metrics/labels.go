@@ -86,14 +86,15 @@ func newClosed(vec *prometheus.CounterVec, names []string, first ...string) clos
 	return c
 }
 
-func (c *closed) inc(name string) {
+func (c *closed) inc(name string) { c.of(name).Inc() }
+
+func (c *closed) of(name string) prometheus.Counter {
 	for i, n := range c.names {
 		if n == name {
-			c.counters[i].Inc()
-			return
+			return c.counters[i]
 		}
 	}
-	c.rest().Inc()
+	return c.rest()
 }
 
 // texts turns named constants into label values.

@@ -106,6 +106,11 @@ func (s *Scene) Published(eventType string, from Source, receivers int) {
 	s.eventType(eventType).add(from, receivers)
 }
 
+// Released counts deliveries of an event that was held.
+func (s *Scene) Released(eventType string, receivers int) {
+	s.eventType(eventType).delivered.Add(float64(receivers))
+}
+
 func (s *Scene) eventType(name string) *eventSeries {
 	if s.types == nil {
 		return s.events.types.get(name)

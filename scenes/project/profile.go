@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"tavernsim/engine/agent"
+	"tavernsim/engine/bus"
 	"tavernsim/engine/expr"
 	"tavernsim/engine/world"
 	"tavernsim/internal/source"
@@ -30,7 +31,9 @@ type Profile struct {
 // Subscription is a subscription with its filter compiled.
 type Subscription struct {
 	Type   string        // may be "*" or end in ".*"
-	Filter *expr.Program // over payload, event, self, scene, world; nil = all
+	Filter *expr.Program // over payload, event and self; nil = all
+	// Channel is the subscription as the event channel takes it.
+	Channel bus.Subscription
 }
 
 // CheckState validates a private state against the profile's schema. Without a
@@ -234,12 +237,23 @@ func (l *loader) subscriptions(doc *source.Document, steps []string, list []agen
 		if problem := badEventType(s.Type, true); problem != "" && s.Type != "" {
 			l.fault(doc, append(here, "type"), "", "the event type %q %s", s.Type, problem)
 		}
-		out = addSubscriptions(out, []Subscription{{
-			Type:   s.Type,
-			Filter: l.expression(doc, append(here, "filter_condition"), s.FilterCondition, filterRoots()...),
-		}})
+		filter := l.expression(doc, append(here, "filter_condition"), s.FilterCondition, filterRoots()...)
+		out = addSubscriptions(out, []Subscription{{Type: s.Type, Filter: filter, Channel: l.subscription(doc, here, s)}})
 	}
 	return out
+}
+
+// subscription reports what is wrong with the fields that depend on one another.
+// The type and the filter have been looked at.
+func (l *loader) subscription(doc *source.Document, here []string, s agent.Subscription) bus.Subscription {
+	sub := s.ForChannel()
+	sub.FilterCondition = ""
+	sub, err := sub.Normal()
+	if fault, ok := errors.AsType[*bus.Fault](err); ok && fault.Field != "type" {
+		l.fault(doc, append(slices.Clone(here), fault.Field), "", "%s %s", fault.Field, fault.Message)
+	}
+	sub.FilterCondition = s.FilterCondition
+	return sub
 }
 
 // addSubscriptions appends those that are not there yet. It never writes into
@@ -255,7 +269,7 @@ func addSubscriptions(list, more []Subscription) []Subscription {
 }
 
 func (s Subscription) equal(t Subscription) bool {
-	return s.Type == t.Type && s.FilterText() == t.FilterText()
+	return s.Channel == t.Channel
 }
 
 // FilterText is the filter as written; "" for none.

@@ -6,6 +6,7 @@ import (
 	"reflect"
 
 	"tavernsim/engine/agent"
+	"tavernsim/engine/bus"
 	"tavernsim/internal/source"
 )
 
@@ -88,8 +89,12 @@ func profileRules() source.Rules {
 			Enum: []string{"read", "write_caiu", "suggest_edits", "write_suggestions"},
 			Doc:  "What the agent may do: read; write_caiu writes at once; suggest_edits (or write_suggestions) puts writes into a review queue."},
 
-		"agent.Subscription.type":             {Required: true, Section: "§2.2", Doc: "Event type. `a.b.*` is every type below a.b, `*` every type."},
-		"agent.Subscription.filter_condition": {Section: "§2.2", Doc: "Expression over payload, event and self; the event is heard when it is true."},
+		"agent.Subscription.type":                 {Required: true, Section: "§2.2", Doc: "Event type. `a.b.*` is every type below a.b, `*` every type."},
+		"agent.Subscription.filter_condition":     {Section: "§2.2", Doc: "Expression over payload, event and self; the event is heard when it is true."},
+		"agent.Subscription.path":                 {Section: "§5.2", Doc: "With type world.state.updated: a pattern of world paths. Only changes at, above or below what it names are heard; `*` is any one step, `**` any number."},
+		"agent.Subscription.debounce":             {Section: "§3.5", Enum: []string{"latest", "merge"}, Default: "latest", Doc: "What is heard once debounce_seconds have passed: the last event, or one that lists them all."},
+		"agent.Subscription.debounce_seconds":     {Section: "§3.5", Range: between(0, bus.MaxQuiet.Seconds()), Default: 0.0, Doc: "Events are held until none came for so many seconds of scene time. 0: heard at once."},
+		"agent.Subscription.debounce_max_seconds": {Section: "§3.5", Range: between(0, bus.MaxQuiet.Seconds()), Doc: "The longest that an event is held, however many follow. Without it, ten times debounce_seconds."},
 
 		"agent.GoalReference.caiu_id":             {Required: true, Section: "§2.1.3", Doc: "Id of a goal entry."},
 		"agent.GoalReference.kb_alias_or_id":      {Section: "§2.2", Doc: "Knowledge base that holds it, by alias or id. Without it, the first reference of the profile."},

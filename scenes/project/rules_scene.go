@@ -1,6 +1,7 @@
 package project
 
 import (
+	"tavernsim/engine/bus/throttle"
 	"tavernsim/engine/workflow"
 	"tavernsim/internal/source"
 	"tavernsim/protocol"
@@ -34,6 +35,15 @@ func sceneRules() source.Rules {
 		"director.EventBusConfig.max_depth":                 {Section: "§3.5", Range: between(1, 10_000), Default: int64(32), Doc: "Length of a causal chain of events; longer ones are refused."},
 		"director.EventBusConfig.max_revisits":              {Section: "§3.5", Range: between(1, 10_000), Default: int64(2), Doc: "How often one chain may come back to the same agent with the same event type."},
 		"director.EventBusConfig.loop_action":               {Section: "§3.5", Enum: []string{"drop", "deprioritize", "warn"}, Default: "drop", Doc: "What happens to an event beyond max_revisits."},
+		"director.EventBusConfig.throttle":                  {Section: "§3.5", MaxItems: throttle.MaxRules, Doc: "Rules that bound how many events are heard in a time. The scene's own events are never throttled."},
+		"director.EventBusConfig.max_held":                  {Section: "§3.5", Range: between(1, 1e7), Default: int64(1_000_000), Doc: "Deliveries that throttle and debounce hold at once."},
+
+		"director.ThrottleRule.type":                     {Required: true, Section: "§3.5", Doc: "Event type. `a.b.*` is every type below a.b, `*` every type."},
+		"director.ThrottleRule.source_agent_instance_id": {Section: "§3.5", Doc: "Only events of this publisher."},
+		"director.ThrottleRule.per":                      {Section: "§3.5", Enum: []string{"type", "source", "scene"}, Default: "type", Doc: "What is counted by itself: every event type, every publisher, or all together."},
+		"director.ThrottleRule.max":                      {Required: true, Section: "§3.5", Range: between(0, throttle.MaxEvents), Doc: "Events that one window lets through. 0: none, refused with the action delay."},
+		"director.ThrottleRule.window_seconds":           {Required: true, Section: "§3.5", Range: between(0, throttle.MaxWindow.Seconds()), Doc: "Length of a window in scene time; it opens with the first event after the one before has passed."},
+		"director.ThrottleRule.action":                   {Section: "§3.5", Enum: []string{"drop", "deprioritize", "delay"}, Default: "drop", Doc: "What becomes of the others: refused, heard at low priority, or held until a window has room."},
 
 		"director.AssociatedPanel.panel_id":         {Required: true, Section: "§3.1.1", Doc: "Id of a panel definition of the project."},
 		"director.AssociatedPanel.instance_name":    {Section: "§3.1.1", Doc: "Name of the panel in this scene, unique. Without it, the panel_id."},

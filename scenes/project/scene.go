@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"tavernsim/engine/agent"
+	"tavernsim/engine/bus"
 	"tavernsim/engine/director"
 	"tavernsim/engine/expr"
 	"tavernsim/engine/world"
@@ -67,6 +68,7 @@ func (l *loader) loadScenes() []*Scene {
 func (l *loader) linkScenes(list []*Scene) {
 	for _, s := range list {
 		l.simulation(s)
+		l.throttle(s)
 		fillScene(s.Definition)
 		l.linkInstances(s)
 		l.linkLifecycle(s)
@@ -130,6 +132,18 @@ func (l *loader) linkScenePanels(s *Scene) {
 	}
 }
 
+// throttle reports rules that cannot be.
+func (l *loader) throttle(s *Scene) {
+	for i, r := range s.Definition.EventBusConfig.Throttle {
+		if r.Type == "" {
+			continue // reported
+		}
+		if field, fault := bus.CheckRule(r.Rule()); fault != "" {
+			l.fault(s.doc, at("event_bus_config", "throttle", i, field), "", "%s: %s", field, fault)
+		}
+	}
+}
+
 func (l *loader) simulation(s *Scene) {
 	sim := &s.Definition.Simulation
 	s.Until = l.expression(s.doc, at("simulation", "stop", "until"), sim.Stop.Until, "world", "scene")
@@ -163,6 +177,11 @@ func fillScene(d *director.Scene) {
 	orElse(&d.EventBusConfig.MaxDepth, 32)
 	orElse(&d.EventBusConfig.MaxRevisits, 2)
 	orElse(&d.EventBusConfig.LoopAction, "drop")
+	orElse(&d.EventBusConfig.MaxHeld, 1_000_000)
+	for i := range d.EventBusConfig.Throttle {
+		orElse(&d.EventBusConfig.Throttle[i].Per, "type")
+		orElse(&d.EventBusConfig.Throttle[i].Action, "drop")
+	}
 	sim := &d.Simulation
 	orElse(&sim.Clock, director.Virtual)
 	orElse(&sim.Tick, director.Duration(time.Second))

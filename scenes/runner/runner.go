@@ -31,6 +31,7 @@ import (
 
 	"tavernsim/actors"
 	"tavernsim/engine/agent"
+	"tavernsim/engine/bus/verdict"
 	"tavernsim/engine/director"
 	"tavernsim/internal/metrics"
 	"tavernsim/llm/scripted"
@@ -65,6 +66,8 @@ type Options struct {
 	Args          []string // of the program, for the manifest
 	Metrics       *metrics.Set
 	Log           *slog.Logger
+	// Middleware is asked in every scene: see scenes.Options.
+	Middleware verdict.Chain
 	// Crashes are what made a restart necessary, by scene: see scenes.Crash.
 	Crashes map[string][]*scenes.Crash
 	// Sized hears how many agents the scenes have together, before they are made:
@@ -323,7 +326,7 @@ func (r *Runner) startScene(def *project.Scene, opt Options) error {
 	s.Run, err = scenes.Start(r.Project, def, journal, scenes.Options{
 		Seed: s.Seed, Clock: r.Manifest.Clocks[id], Agents: opt.Agents, Stop: stopOf(def, opt), Until: opt.Until,
 		SnapshotFacts: opt.SnapshotFacts, ProjectHash: r.Manifest.ProjectHash, Model: model, System: r.system,
-		Metrics: counts, Log: r.log, Latency: s.latency, Crashes: opt.Crashes[id],
+		Metrics: counts, Log: r.log, Latency: s.latency, Crashes: opt.Crashes[id], Middleware: opt.Middleware,
 		Effects: func() (*persistence.Journal, error) { return r.store.Journal(effects.JournalID(id)) },
 	})
 	if err != nil {

@@ -104,7 +104,7 @@ func (tr *tracer) text(r protocol.Record) (string, error) {
 		return tr.director(f), err
 	}
 	switch {
-	case strings.HasPrefix(r.Kind, "event."):
+	case strings.HasPrefix(r.Kind, "event."), strings.HasPrefix(r.Kind, "subscription."), strings.HasPrefix(r.Kind, "throttle."), strings.HasPrefix(r.Kind, "channel."):
 		return tr.event(r)
 	case strings.HasPrefix(r.Kind, "world."), r.Kind == worldstate.FactCommitted:
 		return tr.world(r)
@@ -184,19 +184,30 @@ func function(stack []string) string {
 }
 
 func (tr *tracer) event(r protocol.Record) (string, error) {
-	if r.Kind == bus.FactRouted {
-		x, err := bus.ReadRouted(r.Data)
-		if err != nil {
-			return "", err
-		}
-		return tr.routed(x), nil
-	}
-	if r.Kind == bus.FactRefused {
-		x := &bus.Refused{}
-		err := tr.codec.Unmarshal(r.Data, x)
+	f, err := bus.Decode(tr.codec, r.Kind, r.Data)
+	switch x := f.(type) {
+	case *bus.Routed:
+		return tr.routed(x), err
+	case *bus.Refused:
 		return fmt.Sprintf("refuses %s of %s: %s %q", x.Type, x.Source, x.Reason, x.Detail), err
+	case *bus.SubscriptionChanged:
+		return fmt.Sprintf("%s hears%s", tr.id(x.Agent), subscriptions(" more", x.Add)+subscriptions(" less", x.Remove)), err
+	case *bus.ThrottleChanged:
+		return fmt.Sprintf("throttles %s%s: %d in %v per %s, else %s", x.Rule.Type, when(x.Rule.Source != "", " of %s", x.Rule.Source), x.Rule.Max, x.Rule.Window, x.Rule.Per, x.Rule.Action) +
+			tail(when(x.Rule.Until != 0, "until %s", tr.at(x.Rule.Until)), when(x.Removed, "no more")), err
+	case *bus.NotDone:
+		return fmt.Sprintf("refuses to %s %s for %s: %s %q", x.What, x.Subject, x.By, x.Code, x.Message), err
 	}
-	return r.Kind, nil
+	return r.Kind, err
+}
+
+func subscriptions(how string, list []bus.Subscription) string {
+	out := ""
+	for _, sub := range list {
+		out += how + " " + sub.Type + tail(when(sub.Path != "", "at %s", sub.Path), when(sub.FilterCondition != "", "if %s", sub.FilterCondition),
+			when(sub.Quiet > 0, "%s after %v of %v", sub.Debounce, sub.Quiet, sub.Most))
+	}
+	return out
 }
 
 func (tr *tracer) routed(x *bus.Routed) string {
@@ -207,6 +218,16 @@ func (tr *tracer) routed(x *bus.Routed) string {
 	marks := ""
 	for _, m := range x.Marks {
 		marks += fmt.Sprintf(" %s %s %s", m.Agent, m.Reason, m.Action)
+	}
+	for _, h := range x.Held {
+		var held []string
+		for o := range h.Receivers.All() {
+			held = append(held, tr.id(o))
+		}
+		marks += fmt.Sprintf(" holds it for [%s], %s", strings.Join(held, " "), h.Reason) + tail(when(h.Until != 0, "until %s", tr.at(h.Until)))
+	}
+	if x.Released != 0 {
+		marks += fmt.Sprintf(" released, one of %d", x.Merged)
 	}
 	return fmt.Sprintf("event %s %s of %s to [%s] %s", x.ID, x.Type, x.Source, strings.Join(to, " "), show(x.Body)) + tail(
 		when(x.Priority != protocol.Normal, "%s", x.Priority), when(len(x.Chain) > 0, "depth %d", len(x.Chain)),

@@ -39,6 +39,11 @@ func (x *Index[T]) Len() int { return len(x.entries) }
 // Get finds the entry of a pattern; nil when there is none.
 func (x *Index[T]) Get(p world.Pattern) *Entry[T] { return x.entries[p.String()] }
 
+// All lists the entries by their texts.
+func (x *Index[T]) All() []*Entry[T] {
+	return slices.SortedFunc(maps.Values(x.entries), func(a, b *Entry[T]) int { return strings.Compare(a.Text, b.Text) })
+}
+
 // Add finds or makes the entry of a pattern.
 func (x *Index[T]) Add(p world.Pattern) *Entry[T] {
 	if e := x.Get(p); e != nil {

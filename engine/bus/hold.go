@@ -1,0 +1,274 @@
+package bus
+
+import (
+	"bytes"
+	"container/heap"
+	"slices"
+
+	"tavernsim/protocol"
+)
+
+// What is held. A hold is one set of receivers that waits for one release: for a
+// moment (throttle, middleware), or until a subscription has been quiet. Its
+// receivers waited from the beginning for the same events; when an event comes
+// for some of them alone, the hold is split in two.
+
+// MaxHeldBytes bounds what the events that are held take, encoded.
+const MaxHeldBytes = 64 << 20
+
+// heldOverhead is what an event that is held takes beside its payload.
+const heldOverhead = 256
+
+type hold struct {
+	number     uint64 // of all holds, from 1
+	key        holdKey
+	reason     Reason
+	receivers  Ranges
+	first, due protocol.Time
+	count      uint32    // events that came
+	events     []*Routed // that are kept: the last one, or the last ones to merge
+	place      int       // in the queue
+}
+
+// holdKey is what later events are held under, too; the zero key is no such
+// thing.
+type holdKey struct {
+	sub  Subscription
+	text string
+}
+
+func (h *Held) key() holdKey { return holdKey{sub: h.Subscription, text: h.Key} }
+
+func (h *hold) size() int {
+	n := heldOverhead * len(h.events)
+	for _, e := range h.events {
+		n += len(e.Body)
+	}
+	return n
+}
+
+// holds are all of them.
+type holds struct {
+	queue      dueQueue
+	byNumber   map[uint64]*hold
+	waiting    map[holdKey]map[uint32]*hold // by receiver
+	last       uint64                       // number
+	deliveries int
+	bytes      int
+}
+
+func newHolds() holds {
+	return holds{byNumber: map[uint64]*hold{}, waiting: map[holdKey]map[uint32]*hold{}}
+}
+
+// part is what one event means for one hold: nil begins a new one.
+type part struct {
+	hold      *hold
+	receivers Ranges
+}
+
+// parts tells receivers apart by what they wait for already, in their order.
+func (hs *holds) parts(key holdKey, receivers Ranges) []part {
+	waiting := hs.waiting[key]
+	if len(waiting) == 0 || key == (holdKey{}) {
+		return []part{{nil, receivers}}
+	}
+	if h := waiting[receivers[0].From]; h != nil && slices.Equal(h.receivers, receivers) {
+		return []part{{h, receivers}}
+	}
+	var list []part
+	at := map[*hold]int{}
+	for o := range receivers.All() {
+		h := waiting[o]
+		i, known := at[h]
+		if !known {
+			i = len(list)
+			at[h], list = i, append(list, part{hold: h})
+		}
+		list[i].receivers.push(o)
+	}
+	return list
+}
+
+// fits reports whether an event can be held within the bounds.
+func (hs *holds) fits(h *Held, body int, limit int) bool {
+	deliveries, size := hs.deliveries, hs.bytes
+	for _, p := range hs.parts(h.key(), h.Receivers) {
+		size += body + heldOverhead
+		switch {
+		case p.hold == nil:
+			deliveries += p.receivers.Len()
+		case len(p.receivers) != len(p.hold.receivers) || p.receivers.Len() != p.hold.receivers.Len():
+			size += p.hold.size()
+		}
+	}
+	return deliveries <= limit && size <= MaxHeldBytes
+}
+
+// hold folds what a fact holds.
+func (hs *holds) hold(f *Routed, h *Held) {
+	if len(h.Receivers) == 0 {
+		return
+	}
+	e := f.kept()
+	for _, p := range hs.parts(h.key(), h.Receivers) {
+		t := p.hold
+		switch {
+		case t == nil:
+			t = hs.add(&hold{key: h.key(), reason: h.Reason, receivers: p.receivers, first: f.Time, due: f.Time})
+		case !slices.Equal(t.receivers, p.receivers):
+			t = hs.split(t, p.receivers)
+		}
+		hs.take(t, h, e)
+	}
+}
+
+// kept is the event without what only its own routing means. Its bytes are a
+// copy, so that the memory it came in can go.
+func (f *Routed) kept() *Routed {
+	e := *f
+	e.Body, e.Receivers, e.Marks, e.FilterErrors, e.Held, e.Released, e.Merged, e.event, e.priorities = bytes.Clone(f.Body), nil, nil, 0, nil, 0, 0, nil, nil
+	return &e
+}
+
+func (hs *holds) add(h *hold) *hold {
+	hs.last++
+	h.number = hs.last
+	hs.insert(h)
+	return h
+}
+
+func (hs *holds) insert(h *hold) {
+	hs.byNumber[h.number] = h
+	heap.Push(&hs.queue, h)
+	hs.deliveries += h.receivers.Len()
+	hs.bytes += h.size()
+	if h.key == (holdKey{}) {
+		return
+	}
+	waiting := hs.waiting[h.key]
+	if waiting == nil {
+		waiting = make(map[uint32]*hold, h.receivers.Len())
+		hs.waiting[h.key] = waiting
+	}
+	for o := range h.receivers.All() {
+		waiting[o] = h
+	}
+}
+
+// split takes receivers out of a hold into one of their own.
+func (hs *holds) split(h *hold, receivers Ranges) *hold {
+	rest := h.receivers.minus(receivers)
+	hs.deliveries -= receivers.Len()
+	own := *h
+	h.receivers, own.receivers, own.events = rest, receivers, slices.Clone(h.events)
+	return hs.add(&own)
+}
+
+// take lets a hold wait for one more event.
+func (hs *holds) take(t *hold, h *Held, e *Routed) {
+	hs.bytes -= t.size()
+	if h.Subscription.Debounce != DebounceMerge {
+		t.events = t.events[:0]
+	} else if len(t.events) >= MaxMerged {
+		t.events = slices.Delete(t.events, 0, len(t.events)-MaxMerged+1)
+	}
+	t.events = append(t.events, e)
+	t.count++
+	hs.bytes += t.size()
+	t.due = h.Until
+	if h.Subscription.Quiet > 0 {
+		t.due = min(e.Time.Add(h.Subscription.Quiet), t.first.Add(h.Subscription.Most))
+	}
+	heap.Fix(&hs.queue, t.place)
+}
+
+// release forgets a hold.
+func (hs *holds) release(number uint64) {
+	h := hs.byNumber[number]
+	if h == nil {
+		return // of another scene
+	}
+	delete(hs.byNumber, number)
+	heap.Remove(&hs.queue, h.place)
+	hs.deliveries -= h.receivers.Len()
+	hs.bytes -= h.size()
+	waiting := hs.waiting[h.key]
+	for o := range h.receivers.All() {
+		delete(waiting, o)
+	}
+	if len(waiting) == 0 {
+		delete(hs.waiting, h.key)
+	}
+}
+
+// dueQueue is a heap of holds by the moment of their release.
+type dueQueue []*hold
+
+func (q dueQueue) Len() int { return len(q) }
+func (q dueQueue) Less(i, j int) bool {
+	return q[i].due < q[j].due || q[i].due == q[j].due && q[i].number < q[j].number
+}
+func (q dueQueue) Swap(i, j int) {
+	q[i], q[j] = q[j], q[i]
+	q[i].place, q[j].place = i, j
+}
+func (q *dueQueue) Push(x any) {
+	h := x.(*hold)
+	h.place = len(*q)
+	*q = append(*q, h)
+}
+func (q *dueQueue) Pop() any {
+	last := len(*q) - 1
+	h := (*q)[last]
+	(*q)[last] = nil
+	*q = (*q)[:last]
+	return h
+}
+
+// storedHold is a hold as it is kept.
+type storedHold struct {
+	Number       uint64
+	Subscription Subscription
+	Key          string
+	Reason       Reason
+	Receivers    Ranges
+	First, Due   protocol.Time
+	Count        uint32
+	Events       []protocol.Raw
+}
+
+// store gives the holds in the order of their numbers.
+func (hs *holds) store() (list []storedHold) {
+	all := slices.SortedFunc(slices.Values(hs.queue), func(a, b *hold) int { return int(int64(a.number - b.number)) })
+	for _, h := range all {
+		s := storedHold{Number: h.number, Subscription: h.key.sub, Key: h.key.text, Reason: h.reason, Receivers: h.receivers,
+			First: h.first, Due: h.due, Count: h.count}
+		for _, e := range h.events {
+			s.Events = append(s.Events, e.AppendMsg(nil))
+		}
+		list = append(list, s)
+	}
+	return list
+}
+
+func (hs *holds) restore(list []storedHold, last uint64, subscribers int) error {
+	hs.last = last
+	for i := range list {
+		s := &list[i]
+		h := &hold{number: s.Number, key: holdKey{s.Subscription, s.Key}, reason: s.Reason, receivers: s.Receivers,
+			first: s.First, due: s.Due, count: s.Count}
+		for _, raw := range s.Events {
+			e, err := ReadRouted(raw)
+			if err != nil {
+				return err
+			}
+			h.events = append(h.events, e)
+		}
+		if len(h.events) == 0 || len(h.receivers) == 0 || h.receivers.check() != nil || h.receivers.beyond(subscribers) || hs.byNumber[h.number] != nil {
+			return protocol.Errorf(protocol.KindCorrupt, "bus: restore: hold %d has no events or no receivers that are there", h.number)
+		}
+		hs.insert(h)
+	}
+	return nil
+}

@@ -1,0 +1,329 @@
+package bus
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"tavernsim/engine/bus/throttle"
+	"tavernsim/engine/world"
+	"tavernsim/protocol"
+)
+
+// both are a channel that decides and one that only folds stored facts.
+type both struct {
+	t      *rapid.T
+	cfg    Config
+	list   []Subscriber
+	codec  *protocol.Codec
+	s      *State
+	folded *State
+}
+
+func newBoth(t *rapid.T, cfg Config, list []Subscriber) *both {
+	s, err := New(cfg, list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	folded, _ := New(cfg, list)
+	return &both{t: t, cfg: cfg, list: list, codec: protocol.NewCodec(), s: s, folded: folded}
+}
+
+func (b *both) take(f protocol.Fact) protocol.Fact {
+	raw, err := b.codec.Marshal(f)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	read, err := Decode(b.codec, f.FactKind(), raw)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.s.Apply(f)
+	b.folded.Apply(read)
+	return f
+}
+
+// check compares the two, and puts the one that decides back from a snapshot.
+func (b *both) check(restart bool) {
+	live, err := b.s.Snapshot(b.codec)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if folded, _ := b.folded.Snapshot(b.codec); !bytes.Equal(live, folded) {
+		b.t.Fatalf("the fold differs\n%x\n%x", live, folded)
+	}
+	if !restart {
+		return
+	}
+	again, err := Restore(b.cfg, b.list, b.codec, live)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if raw, _ := again.Snapshot(b.codec); !bytes.Equal(raw, live) {
+		b.t.Fatalf("a restored channel differs\n%x\n%x", raw, live)
+	}
+	b.s = again
+}
+
+func (b *both) releases(now protocol.Time, heard func(*Routed)) {
+	for f := b.s.Release(now, nil); f != nil; f = b.s.Release(now, nil) {
+		heard(b.take(f).(*Routed))
+	}
+}
+
+// waits is the naive debounce: every agent and every subscription by itself.
+type waits struct {
+	subs    [][]Subscription // in the order in which groups are asked
+	pending []map[Subscription]*pending
+}
+
+type pending struct {
+	first, due protocol.Time
+	ids        []string
+}
+
+func (w *waits) publish(now protocol.Time, eventType, id string, hear func(agent int, what string)) {
+	for i, subs := range w.subs {
+		var first *Subscription
+		at := false
+		for k := range subs {
+			if !naiveType(subs[k].Type, eventType) {
+				continue
+			}
+			if subs[k].Quiet == 0 {
+				at = true
+			} else if first == nil {
+				first = &subs[k]
+			}
+		}
+		switch {
+		case at:
+			hear(i, id)
+		case first != nil:
+			p := w.pending[i][*first]
+			if p == nil {
+				p = &pending{first: now}
+				w.pending[i][*first] = p
+			}
+			p.ids = append(p.ids, id)
+			p.due = min(now.Add(first.Quiet), p.first.Add(first.Most))
+		}
+	}
+}
+
+func (w *waits) release(now protocol.Time, hear func(agent int, what string)) {
+	for i := range w.pending {
+		for sub, p := range w.pending[i] {
+			if p.due > now {
+				continue
+			}
+			delete(w.pending[i], sub)
+			if sub.Debounce == DebounceMerge {
+				hear(i, fmt.Sprint(p.ids))
+			} else {
+				hear(i, p.ids[len(p.ids)-1])
+			}
+		}
+	}
+}
+
+func drawQuiet(t *rapid.T) Subscription {
+	sub := Subscription{Type: rapid.SampledFrom([]string{"a", "b", "a.x", "*"}).Draw(t, "type")}
+	switch rapid.IntRange(0, 5).Draw(t, "debounce") {
+	case 0:
+	case 1, 2:
+		sub.Debounce, sub.Quiet = DebounceLatest, 2*time.Second
+	case 3:
+		sub.Debounce, sub.Quiet, sub.Most = DebounceMerge, 2*time.Second, 3*time.Second
+	default:
+		sub.Debounce, sub.Quiet = DebounceMerge, 3*time.Second
+	}
+	sub, _ = sub.Normal()
+	return sub
+}
+
+// order sorts subscriptions as the index asks them: exact types first.
+func order(a, b Subscription) int {
+	if wild := strings.Compare(map[bool]string{true: "1", false: "0"}[a.Type == "*"], map[bool]string{true: "1", false: "0"}[b.Type == "*"]); wild != 0 {
+		return wild
+	}
+	return (&group{sub: a}).compare(&b)
+}
+
+// heardAs is what a routed fact lets its receivers hear.
+func heardAs(t *rapid.T, f *Routed) string {
+	if f.Released == 0 {
+		return f.ID
+	}
+	v, err := f.Body.Value()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, ok := v.(map[string]any)
+	if !ok {
+		return f.ID
+	}
+	var ids []string
+	for _, e := range m["events"].([]any) {
+		ids = append(ids, e.(map[string]any)["id"].(string))
+	}
+	return fmt.Sprint(ids)
+}
+
+// TestDebounceAgainstNaive: what every agent hears, and when, against holding
+// each subscription of each agent by itself; a fold and a restored snapshot are
+// the same at every step.
+func TestDebounceAgainstNaive(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var list []Subscriber
+		twin := &waits{}
+		for i := range rapid.IntRange(1, 6).Draw(t, "agents") {
+			subs := rapid.SliceOfNDistinct(rapid.Custom(drawQuiet), 0, 3, func(s Subscription) Subscription { return s }).Draw(t, "subscriptions")
+			list = append(list, Subscriber{InstanceID: fmt.Sprint("i", i), Subscriptions: subs})
+			sorted := slices.Clone(subs)
+			slices.SortFunc(sorted, order)
+			twin.subs, twin.pending = append(twin.subs, sorted), append(twin.pending, map[Subscription]*pending{})
+		}
+		b := newBoth(t, Config{}, list)
+		now := start
+		for range rapid.IntRange(1, 25).Draw(t, "steps") {
+			now = now.Add(time.Duration(rapid.IntRange(0, 4).Draw(t, "half seconds")) * time.Second / 2)
+			got, want := map[string]int{}, map[string]int{}
+			note := func(f *Routed) {
+				for o := range f.Receivers.All() {
+					got[fmt.Sprint(o, " ", heardAs(t, f))]++
+				}
+			}
+			hear := func(agent int, what string) { want[fmt.Sprint(agent, " ", what)]++ }
+			b.releases(now, note)
+			twin.release(now, hear)
+			eventType := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "event")
+			f := b.take(b.s.Decide(now, &protocol.Draft{Type: eventType, Source: "x"}, nil).Facts[0]).(*Routed)
+			note(f)
+			twin.publish(now, eventType, f.ID, hear)
+			if !maps.Equal(got, want) {
+				t.Fatalf("at %v: %v, want %v", now, got, want)
+			}
+			b.check(rapid.IntRange(0, 3).Draw(t, "restart") == 0)
+		}
+	})
+}
+
+// TestThrottleInTheChannel: rules, holds and forced rules fold and restore; what
+// is let through at once is what a table says that is told the same events.
+func TestThrottleInTheChannel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		rules := []throttle.Rule{
+			{Type: "a", Max: rapid.Int64Range(0, 3).Draw(t, "max"), Window: 3 * time.Second, Action: throttle.Drop},
+			{Type: "*", Per: throttle.PerSource, Max: 2, Window: 2 * time.Second, Action: throttle.Delay},
+			{Type: "b", Max: 1, Window: 4 * time.Second, Action: throttle.Deprioritize},
+		}
+		list := []Subscriber{{InstanceID: "x", Subscriptions: []Subscription{{Type: "*"}}}, {InstanceID: "y"}, {InstanceID: "$scene"}}
+		b := newBoth(t, Config{Throttle: rules, Owner: "$scene"}, list)
+		twin := throttle.New(rules, 3)
+		now := start
+		for range rapid.IntRange(1, 40).Draw(t, "steps") {
+			now = now.Add(time.Duration(rapid.IntRange(0, 1500).Draw(t, "later")) * time.Millisecond)
+			b.releases(now, func(f *Routed) {
+				if f.Time != now || f.Receivers.Len() != 1 {
+					t.Fatalf("%+v", f)
+				}
+			})
+			if rapid.IntRange(0, 7).Draw(t, "force") == 0 {
+				rule := throttle.Rule{Type: "c", Max: 1, Window: time.Second, Until: now.Add(2 * time.Second)}
+				b.take(b.s.Decide(now, &Force{By: "$scene", Rule: rule}, nil).Facts[0])
+				twin.Set(rule, now)
+			}
+			d := &protocol.Draft{Type: rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "event"), Source: rapid.SampledFrom([]string{"x", "y", "$scene"}).Draw(t, "source")}
+			want := throttle.Verdict{}
+			if d.Source != "$scene" {
+				if want = twin.Judge(d.Type, d.Source, now); want.Action != throttle.Drop {
+					twin.Take(d.Type, d.Source, now)
+				}
+			}
+			switch f := b.take(b.s.Decide(now, d, nil).Facts[0]).(type) {
+			case *Refused:
+				if f.Reason != ReasonThrottled || want.Action != throttle.Drop {
+					t.Fatalf("%+v, want %+v", f, want)
+				}
+			case *Routed:
+				held := want.Action == throttle.Delay
+				if want.Action == throttle.Drop || held != (f.Waiting() == 1) || held == (f.Receivers.Len() == 1) || held && f.Held[0].Until != want.Until ||
+					(f.Priority == protocol.Low) != (want.Action == throttle.Deprioritize) {
+					t.Fatalf("%+v, want %+v", f, want)
+				}
+			}
+			b.check(rapid.IntRange(0, 3).Draw(t, "restart") == 0)
+		}
+	})
+}
+
+// TestPathsAgainstNaive: who hears of which changes, against asking every
+// pattern of every agent.
+func TestPathsAgainstNaive(t *testing.T) {
+	texts := []string{"a", "a.*", "a.b", "*.b", "**.c", "a.b.c", "list[2]", "list.2", "a.**"}
+	rapid.Check(t, func(t *rapid.T) {
+		var list []Subscriber
+		for i := range rapid.IntRange(1, 6).Draw(t, "agents") {
+			sub := Subscriber{InstanceID: fmt.Sprint("i", i)}
+			for _, text := range rapid.SliceOfNDistinct(rapid.SampledFrom(texts), 0, 3, rapid.ID[string]).Draw(t, "paths") {
+				sub.Subscriptions = append(sub.Subscriptions, Subscription{Type: TypeWorldUpdated, Path: text})
+			}
+			list = append(list, sub)
+		}
+		b := newBoth(t, Config{Owner: "$scene"}, list)
+		for range rapid.IntRange(1, 5).Draw(t, "commits") {
+			w := &WorldUpdated{Before: 1, After: 2}
+			for _, path := range rapid.SliceOfN(rapid.SampledFrom([]string{"a", "a.b", "a.b.c", "x", "x.b", "list", "list[2].c", "list[-1]"}), 1, 4).Draw(t, "changes") {
+				w.Changes = append(w.Changes, WorldChange{Path: path, Op: "set", By: "i0"})
+			}
+			got := map[string]int{}
+			before := ""
+			for _, fact := range b.s.Decide(start, w, nil).Facts {
+				f := b.take(fact).(*Routed)
+				v, _ := f.Body.Value()
+				payload := v.(map[string]any)
+				if text := payload["path"].(string); text < before {
+					t.Fatalf("%s after %s", text, before)
+				} else {
+					before = text
+				}
+				for o := range f.Receivers.All() {
+					got[fmt.Sprintf("%v %v %v %v", o, payload["path"], payload["paths"], payload["changes"])]++
+				}
+			}
+			if want := naivePaths(t, list, w); !maps.Equal(got, want) {
+				t.Fatalf("%v, want %v", got, want)
+			}
+			b.check(true)
+		}
+	})
+}
+
+func naivePaths(t *rapid.T, list []Subscriber, w *WorldUpdated) map[string]int {
+	want := map[string]int{}
+	for o, sub := range list {
+		for _, s := range sub.Subscriptions {
+			p, err := world.ParsePattern(s.Path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			touched := []any{}
+			for _, c := range w.Changes {
+				if path, _ := world.ParsePath(c.Path); p.Touches(path) {
+					touched = append(touched, c.Path)
+				}
+			}
+			if len(touched) > 0 {
+				want[fmt.Sprintf("%v %v %v %v", o, p, touched, len(touched))]++
+			}
+		}
+	}
+	return want
+}

@@ -1,0 +1,101 @@
+package bus
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"tavernsim/engine/bus/verdict"
+	"tavernsim/protocol"
+)
+
+// maxReasonBytes bounds what a middleware may say; the rest is cut off.
+const maxReasonBytes = 64
+
+// said is the reason of a mark that a middleware made.
+func said(reason string) Reason {
+	if len(reason) > maxReasonBytes {
+		reason = reason[:maxReasonBytes]
+	}
+	if reason = strings.ToValidUTF8(reason, ""); reason == "" {
+		return ReasonMiddleware
+	}
+	return ReasonMiddleware + ":" + Reason(reason)
+}
+
+// Class is the reason without what a middleware said: one of the constants.
+func (r Reason) Class() Reason {
+	class, _, _ := strings.Cut(string(r), ":")
+	return Reason(class)
+}
+
+// judged gathers what middleware wants for single receivers.
+type judged struct {
+	gone  Ranges // dropped or held
+	holds map[heldFor]*Ranges
+}
+
+// heldFor is what receivers have in common that wait together.
+type heldFor struct {
+	key   string
+	until protocol.Time
+}
+
+// judge asks the scene's middleware about every receiver that is left. until is
+// what a throttle rule wants.
+func (r *routing) judge(f *Routed, until protocol.Time) {
+	if len(r.state.cfg.Middleware) == 0 {
+		return
+	}
+	all := []Ranges{f.Receivers}
+	for _, w := range r.waits {
+		all = append(all, w.receivers.minus(r.dropped))
+	}
+	j := judged{holds: map[heldFor]*Ranges{}}
+	for o := range union(all).All() {
+		r.judgeOne(f, o, until, &j)
+	}
+	r.holdJudged(f, &j)
+	r.dropped = union([]Ranges{r.dropped, j.gone})
+	f.Receivers = f.Receivers.minus(j.gone)
+}
+
+func (r *routing) judgeOne(f *Routed, o uint32, until protocol.Time, j *judged) {
+	id, _ := r.state.subscribers[o].id.(string)
+	v := r.state.cfg.Middleware.Decide(verdict.Message{Envelope: r.event, Receiver: id, Now: r.now})
+	mark := func(a LoopAction) { f.Marks = append(f.Marks, Mark{Agent: id, Reason: said(v.Reason), Action: a}) }
+	switch {
+	case v.Action == verdict.Drop:
+		mark(LoopDrop)
+		j.gone.push(o)
+		return
+	case v.Lane.Priority() != f.Priority:
+		mark(LoopAction(v.Lane.Priority().String()))
+	case v.Reason != "" && v.Action != verdict.Merge:
+		mark(LoopWarn)
+	}
+	if v.Until <= r.now || v.Action != verdict.Delay && v.Action != verdict.Merge {
+		return // now
+	}
+	at := heldFor{key: v.Key(), until: max(until, v.Until)}
+	if j.holds[at] == nil {
+		j.holds[at] = &Ranges{}
+	}
+	j.holds[at].push(o)
+}
+
+// holdJudged holds what fits; the others hear it at once.
+func (r *routing) holdJudged(f *Routed, j *judged) {
+	order := make([]heldFor, 0, len(j.holds))
+	for at := range j.holds {
+		order = append(order, at)
+	}
+	slices.SortFunc(order, func(a, b heldFor) int { return cmp.Or(cmp.Compare(a.until, b.until), strings.Compare(a.key, b.key)) })
+	for _, at := range order {
+		h := Held{Key: at.key, Until: at.until, Reason: ReasonMiddleware, Receivers: *j.holds[at]}
+		if r.state.holds.fits(&h, len(f.Body), r.state.cfg.MaxHeld) {
+			f.Held = append(f.Held, h)
+			j.gone = union([]Ranges{j.gone, h.Receivers})
+		}
+	}
+}

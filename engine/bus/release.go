@@ -1,0 +1,131 @@
+package bus
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"tavernsim/protocol"
+)
+
+// NextDue is when the next held deliveries are to be released.
+func (s *State) NextDue() (at protocol.Time, ok bool) {
+	if len(s.holds.queue) == 0 {
+		return 0, false
+	}
+	return s.holds.queue[0].due, true
+}
+
+// Holding counts the deliveries that are held.
+func (s *State) Holding() int { return s.holds.deliveries }
+
+// Release decides about the next held deliveries that are due; nil when none
+// are. What has expired meanwhile is not heard: a mark says so.
+func (s *State) Release(now protocol.Time, room *Room) protocol.Fact {
+	if at, ok := s.NextDue(); !ok || at > now {
+		return nil
+	}
+	h := s.holds.queue[0]
+	alive := slices.DeleteFunc(slices.Clone(h.events), func(e *Routed) bool { return e.Expires != 0 && e.Expires <= now })
+	if len(alive) == 0 {
+		return s.lost(h, now, ReasonTTL)
+	}
+	f := s.released(h, alive, now)
+	r := routing{state: s}
+	r.looping(f)
+	if no := room.admit(f.Receivers.Len()); no.reason != "" {
+		return s.lost(h, now, no.reason)
+	}
+	return f
+}
+
+// lost ends a hold whose events nobody hears. Receivers of another scene, in a
+// damaged snapshot, cannot come here: restore checks them.
+func (s *State) lost(h *hold, now protocol.Time, why Reason) *Routed {
+	f := *h.events[len(h.events)-1]
+	f.Seq, f.Time, f.Released, f.Merged = s.Seq+1, now, h.number, h.count
+	for o := range h.receivers.All() {
+		f.Marks = append(f.Marks, Mark{Agent: s.subscribers[o].id.(string), Reason: why, Action: LoopDrop})
+		if len(f.Marks) == maxLostMarks {
+			break
+		}
+	}
+	return &f
+}
+
+// maxLostMarks bounds the marks of one release; one per delivery that is lost.
+const maxLostMarks = 1000
+
+// released is what the receivers of a hold hear: the last event, or one that
+// lists all of them.
+func (s *State) released(h *hold, alive []*Routed, now protocol.Time) *Routed {
+	f := *alive[len(alive)-1]
+	f.Seq, f.Time, f.Receivers, f.Released, f.Merged = s.Seq+1, now, h.receivers, h.number, h.count
+	if h.key.sub.Debounce == DebounceMerge {
+		f.ID = s.cfg.NamespacePrefix + "e" + strconv.FormatUint(f.Seq, 10)
+		f.Body = merged(alive, h.count, s.cfg.MaxBodyBytes)
+		f.Ephemeral = true
+		for _, e := range alive {
+			f.Priority = max(f.Priority, e.Priority)
+			f.Ephemeral, f.RequiresAck = f.Ephemeral && e.Ephemeral, f.RequiresAck || e.RequiresAck
+		}
+	}
+	return &f
+}
+
+// merged is the payload of a merged event: how many came, and the newest of
+// them, as many as a payload may hold.
+func merged(events []*Routed, count uint32, limit int) protocol.Raw {
+	from, size := len(events), 0
+	for from > 0 {
+		size += len(events[from-1].Body) + heldOverhead
+		if from < len(events) && size > limit {
+			break
+		}
+		from--
+	}
+	list := make([]any, 0, len(events)-from)
+	for _, e := range events[from:] {
+		var payload any
+		if len(e.Body) > 0 {
+			payload = e.Body
+		}
+		list = append(list, map[string]any{"id": e.ID, "type": e.Type, "payload": payload,
+			"source_agent_instance_id": e.Source, "timestamp": e.Time.String()})
+	}
+	return protocol.Encode(map[string]any{"merged": int64(count), "events": list})
+}
+
+// hold decides what of a routed event waits: everything, when a throttle rule
+// delays it, or the receivers whose subscriptions are not quiet. What does not
+// fit is refused or, debounced, heard at once.
+func (r *routing) hold(f *Routed, until protocol.Time) refusal {
+	if until != 0 {
+		for _, w := range r.waits {
+			f.Receivers = union([]Ranges{f.Receivers, w.receivers.minus(r.dropped)})
+		}
+		if len(f.Receivers) == 0 {
+			return refusal{}
+		}
+		h := Held{Until: until, Reason: ReasonThrottled, Receivers: f.Receivers}
+		if !r.state.holds.fits(&h, len(f.Body), r.state.cfg.MaxHeld) {
+			return refusal{ReasonThrottled, fmt.Sprintf("it would have to wait, and %d deliveries wait already; the limits are %d deliveries (event_bus_config.max_held) and %d MiB",
+				r.state.holds.deliveries, r.state.cfg.MaxHeld, MaxHeldBytes>>20)}
+		}
+		f.Receivers, f.Held = nil, append(f.Held, h)
+		return refusal{}
+	}
+	var at Ranges // who has it already, or waits for it
+	for _, w := range r.waits {
+		h := Held{Subscription: w.group.sub, Reason: ReasonDebounced, Receivers: w.receivers.minus(f.Receivers).minus(at).minus(r.dropped)}
+		switch {
+		case len(h.Receivers) == 0:
+		case !r.state.holds.fits(&h, len(f.Body), r.state.cfg.MaxHeld):
+			f.Receivers = union([]Ranges{f.Receivers, h.Receivers})
+		default:
+			at = union([]Ranges{at, h.Receivers})
+			f.Held = append(f.Held, h)
+		}
+	}
+	return refusal{}
+}

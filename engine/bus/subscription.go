@@ -1,0 +1,123 @@
+package bus
+
+import (
+	"fmt"
+	"time"
+
+	"tavernsim/engine/world"
+	"tavernsim/protocol"
+)
+
+// TypeWorldUpdated is the event that announces a change of the world. Only
+// subscriptions to it may name a path.
+const TypeWorldUpdated = "world.state.updated"
+
+// Subscription names events to hear. Type may end in ".*": every type that
+// begins with what stands before the star; "*" alone is every event. Two of the
+// same fields are one.
+type Subscription struct {
+	Type            string
+	FilterCondition string       // expression over payload, event and self; "" = all
+	Path            string       // pattern of world paths, with Type TypeWorldUpdated; "" = every change
+	Debounce        DebounceMode // "" = latest, when Quiet is set
+	Quiet           time.Duration
+	Most            time.Duration // 0 = DefaultMost times Quiet
+}
+
+// DebounceMode says what is heard of the events that came while a subscription
+// was not quiet.
+type DebounceMode string
+
+const (
+	DebounceLatest DebounceMode = "latest" // the last one
+	DebounceMerge  DebounceMode = "merge"  // one event that lists them
+)
+
+// Bounds of a debounce.
+const (
+	DefaultMost = 10        // default of Subscription.Most, in Quiets
+	MaxQuiet    = time.Hour // also bounds Most
+	MaxMerged   = 100       // events that one merged event lists; the newest
+)
+
+// Fault is what is wrong with a subscription.
+type Fault struct {
+	Type    string // of the subscription
+	Field   string // as a definition writes it
+	Message string
+}
+
+func (f *Fault) Error() string {
+	return fmt.Sprintf("bus: subscription to %q: %s: %s", f.Type, f.Field, f.Message)
+}
+
+func (sub *Subscription) fault(field, format string, args ...any) error {
+	return protocol.Errorf(protocol.KindInvalid, "%w", &Fault{sub.Type, field, fmt.Sprintf(format, args...)})
+}
+
+// Normal writes a subscription in its one form, or says what is wrong with it
+// but for its filter.
+func (sub Subscription) Normal() (Subscription, error) {
+	if _, _, err := pattern(sub.Type); err != nil {
+		return sub, err
+	}
+	if sub.Path != "" {
+		p, err := sub.pattern()
+		if err != nil {
+			return sub, err
+		}
+		sub.Path = p.String()
+	}
+	return sub, sub.debounce()
+}
+
+// pattern is the path that is listened to.
+func (sub *Subscription) pattern() (world.Pattern, error) {
+	if sub.Type != TypeWorldUpdated {
+		return nil, sub.fault("path", "goes with type %s only", TypeWorldUpdated)
+	}
+	p, err := world.ParsePattern(sub.Path)
+	if err != nil {
+		return nil, sub.fault("path", "is no pattern of world paths: %v", err)
+	}
+	return p, nil
+}
+
+func (sub *Subscription) debounce() error {
+	switch {
+	case sub.Quiet < 0 || sub.Quiet > MaxQuiet:
+		return sub.fault("debounce_seconds", "want 0 to %v, got %v", MaxQuiet.Seconds(), sub.Quiet.Seconds())
+	case sub.Quiet == 0 && (sub.Debounce != "" || sub.Most != 0):
+		return sub.fault("debounce_seconds", "is missing; without it nothing is held")
+	case sub.Quiet == 0:
+		return nil
+	}
+	if sub.Debounce == "" {
+		sub.Debounce = DebounceLatest
+	}
+	if sub.Most == 0 {
+		sub.Most = min(DefaultMost*sub.Quiet, MaxQuiet)
+	}
+	switch {
+	case sub.Debounce != DebounceLatest && sub.Debounce != DebounceMerge:
+		return sub.fault("debounce", "want latest or merge, got %q", sub.Debounce)
+	case sub.Most < sub.Quiet || sub.Most > MaxQuiet:
+		return sub.fault("debounce_max_seconds", "want debounce_seconds to %v, got %v", MaxQuiet.Seconds(), sub.Most.Seconds())
+	}
+	return nil
+}
+
+// Check says what is wrong with a subscription.
+func (sub Subscription) Check() error {
+	if _, err := sub.Normal(); err != nil {
+		return err
+	}
+	return sub.checkFilter()
+}
+
+// agrees reports whether an unsubscription means this subscription: the same
+// type, and the same filter and path where it names any.
+func (sub *Subscription) agrees(with *Subscription) bool {
+	return sub.Type == with.Type && (with.FilterCondition == "" || with.FilterCondition == sub.FilterCondition) &&
+		(with.Path == "" || with.Path == sub.Path)
+}

@@ -1,0 +1,85 @@
+package scenes_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/tools/txtar"
+
+	"tavernsim/engine/bus/verdict"
+	"tavernsim/scenes"
+	"tavernsim/scenes/scenestest"
+)
+
+// script loads the project of a script.
+func scriptScene(t *testing.T, name string) *scenestest.Scene {
+	t.Helper()
+	base, err := txtar.ParseFile("testdata/base.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := txtar.ParseFile("testdata/script/" + name + ".txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := scenestest.Load(scenestest.Files(base, a), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return scenestest.New(t, p, "")
+}
+
+// What is held, counted or subscribed to when a run is interrupted is there when
+// it goes on, from a snapshot or from facts: the end is the same.
+func TestTheChannelGoesOnAfterAnInterrupt(t *testing.T) {
+	for _, name := range []string{"throttle", "debounce", "world_paths", "subscriptions"} {
+		t.Run(name, func(t *testing.T) {
+			whole := scriptScene(t, name)
+			want := whole.Run(t, scenestest.Settings{})
+			for at := uint64(1); at < want.Wave.Number; at++ {
+				for _, every := range []int64{1, -1} {
+					s := whole.Fresh(t)
+					first := s.Run(t, scenestest.Settings{InterruptAt: at, Snapshots: every})
+					mustRestore(t, s, scenestest.Settings{})
+					if first.Final {
+						continue
+					}
+					if r := s.Run(t, scenestest.Settings{}); r.Digest() != want.Digest() {
+						t.Fatalf("interrupted at wave %d: %s, want %s\n%s", first.Wave.Number, r.Digest(), want.Digest(), difference(t, s, whole))
+					}
+				}
+			}
+		})
+	}
+}
+
+// The scene's own middleware is part of the chain: what it decides is in the
+// facts, and a fold that does not have it comes to the same state.
+func TestMiddlewareOfAScene(t *testing.T) {
+	s := scriptScene(t, "debounce")
+	quiet := verdict.Func(func(m verdict.Message, v verdict.Verdict) verdict.Verdict {
+		switch m.Receiver {
+		case "last":
+			return v.Drop("not for last")
+		case "odd":
+			return v.Delay(m.Now.Add(4 * time.Second))
+		}
+		return v
+	})
+	r, err := s.StartWith(scenestest.Settings{}, func(o *scenes.Options) { o.Middleware = verdict.Chain{quiet} })
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := r.Close()
+	text, _ := s.Trace(t, 0, "event.routed")
+	for _, want := range []string{"last middleware:not for last drop", "holds it for [odd], middleware until +4s", "key of typist to [odd] 1 released, one of 1"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	if out.Err != nil || s.Fold(t, scenestest.Settings{}).Tally.Refused["middleware"] == 0 {
+		t.Errorf("%v: no refusal is counted", out.Err)
+	}
+	mustRestore(t, s, scenestest.Settings{})
+}
