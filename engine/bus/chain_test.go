@@ -258,7 +258,7 @@ func FuzzFilter(f *testing.F) {
 // FuzzReadRequest: bytes that are no request are refused; what is read is
 // decided about without a panic.
 func FuzzReadRequest(f *testing.F) {
-	f.Add([]byte((&protocol.Draft{Type: "x", Body: protocol.Encode("b")}).AppendMsg(nil)))
+	f.Add((&protocol.Draft{Type: "x", Body: protocol.Encode("b")}).AppendMsg(nil))
 	f.Add((&Change{Agent: "a", Add: []Subscription{{Type: "x", FilterCondition: "payload > 1", Quiet: 1}}, Remove: []Subscription{{Type: "y"}}}).AppendMsg(nil))
 	f.Add((&Force{By: "$scene", Rule: throttle.Rule{Type: "x", Max: 1, Window: 5}}).AppendMsg(nil))
 	f.Add((&WorldUpdated{Before: 1, After: 2, Changes: []WorldChange{{Path: "a.b", Op: "set", By: "a"}}}).AppendMsg(nil))

@@ -129,16 +129,6 @@ func (rs Ranges) minus(other Ranges) Ranges {
 	return out
 }
 
-// and returns what is in both.
-func (rs Ranges) and(other Ranges) (out Ranges) {
-	rs.split(other, func(r Range, inside bool) {
-		if inside {
-			out = append(out, r)
-		}
-	})
-	return out
-}
-
 // meets reports whether two sets have an ordinal in common.
 func (rs Ranges) meets(other Ranges) bool {
 	for i, j := 0, 0; i < len(rs) && j < len(other); {
