@@ -30,6 +30,29 @@ func mustRestore(t testing.TB, s *scenestest.Scene, set scenestest.Settings) {
 	}
 }
 
+// mustFoldAt holds that a snapshot plus its tail is the whole where the journal
+// is cut after a wave.
+func mustFoldAt(t testing.TB, s *scenestest.Scene, set scenestest.Settings, wave uint64) {
+	t.Helper()
+	var hashes [2]string
+	s.Journal(t, func(j *persistence.Journal) {
+		for i := range hashes {
+			opt := s.Options(t, set)
+			opt.NoSnapshots = i == 1
+			state, err := scenes.FoldTo(s.Project, s.Def, j, opt, wave)
+			if err == nil {
+				hashes[i], err = state.Hash()
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+	if hashes[0] != hashes[1] {
+		t.Errorf("cut after wave %d: %s by way of a snapshot, %s from the facts", wave, hashes[0], hashes[1])
+	}
+}
+
 // difference shows where the stories of two scenes part.
 func difference(t testing.TB, got, want *scenestest.Scene) string {
 	t.Helper()

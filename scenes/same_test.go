@@ -174,7 +174,9 @@ func TestSameDigestOfRandomProjects(t *testing.T) {
 		if got.Digest != want.Wave.Digest {
 			t.Fatalf("digest %s, want %s; %+v\n%s", got.Digest, want.Digest(), set, text)
 		}
-		if mustRestore(dirs, s, set); dirs.Failed() {
+		mustRestore(dirs, s, set)
+		mustFoldAt(dirs, s, set, rapid.Uint64Range(0, got.Number).Draw(t, "cut"))
+		if dirs.Failed() {
 			t.Fatalf("%+v\n%s", set, text)
 		}
 	})

@@ -35,7 +35,7 @@ type guardFS struct {
 	armed    atomic.Bool // Open is done; before, failures are Open's to report
 	err      atomic.Pointer[error]
 	syncs    atomic.Int64 // of logs, that were made
-	after    *vfs.MemFS // files made after the failure
+	after    *vfs.MemFS   // files made after the failure
 }
 
 func newGuard(fsys vfs.FS, lazyLogs bool) *guardFS {

@@ -91,6 +91,7 @@ func (w Workload) Write(j Writer, last persistence.Wave, to uint64, done func(pe
 type Model struct {
 	Facts []protocol.Record
 	Waves []persistence.Wave
+	begin persistence.Wave
 }
 
 // Model computes what a scene's journal must hold after so many waves.
@@ -98,6 +99,7 @@ func (w Workload) Model(scene string, waves uint64) Model {
 	var m Model
 	seq, total := uint64(0), uint64(0)
 	digest := sha256.Sum256(append(append([]byte("simd journal\x01"), byte(len(scene))), scene...))
+	m.begin = persistence.Wave{First: 1, Digest: digest}
 	for number := uint64(1); number <= waves; number++ {
 		chain := append([]byte(nil), digest[:]...)
 		wave := persistence.Wave{Number: number, First: seq + 1, MinTime: protocol.Time(number * 1_000_000_000)}
@@ -115,10 +117,10 @@ func (w Workload) Model(scene string, waves uint64) Model {
 	return m
 }
 
-// Last is the model's last wave.
+// Last is the model's last wave: the beginning where it has none.
 func (m Model) Last() persistence.Wave {
 	if len(m.Waves) == 0 {
-		return persistence.Wave{}
+		return m.begin
 	}
 	return m.Waves[len(m.Waves)-1]
 }

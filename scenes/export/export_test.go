@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -492,5 +493,55 @@ func TestFile(t *testing.T) {
 	}
 	if _, err := Create(dir, true); protocol.KindOf(err) != protocol.KindConflict {
 		t.Fatalf("a folder was to be replaced: %v", err)
+	}
+}
+
+// looker looks at the heap at every so many bytes that it swallows.
+type looker struct {
+	left int
+	most uint64
+}
+
+func heap() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+func (l *looker) Write(p []byte) (int, error) {
+	if l.left -= len(p); l.left < 0 {
+		l.left, l.most = 200_000, max(l.most, heap())
+	}
+	return len(p), nil
+}
+
+// A table of a long run needs as much memory as one of a short run.
+func TestMemoryDoesNotGrowWithTheRun(t *testing.T) {
+	grown := map[string][2]int64{}
+	for i, ticks := range []int64{20, 160} {
+		s := openRun(t, townRun(t, ticks))
+		for _, table := range []string{"facts", "events", "world", "agents"} {
+			for _, f := range []Format{JSONL, Parquet} {
+				before, l := heap(), &looker{}
+				if _, err := Write(context.Background(), s, table, f, Options{}, l); err != nil {
+					t.Fatal(err)
+				}
+				name := table + " " + string(f)
+				g := grown[name]
+				g[i] = int64(max(l.most, before)) - int64(before)
+				grown[name] = g
+			}
+		}
+	}
+	for name, g := range grown {
+		t.Logf("%s: %d bytes more for the short run, %d for one eight times as long", name, g[0], g[1])
+		bound := int64(4 << 20)
+		if strings.HasSuffix(name, string(Parquet)) {
+			bound = groupBytes // one group of rows, which the short run does not fill
+		}
+		if g[1] > g[0]+bound {
+			t.Errorf("%s: %d bytes for the short run, %d for the long one", name, g[0], g[1])
+		}
 	}
 }
