@@ -1,6 +1,7 @@
 package scenes_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -8,6 +9,7 @@ import (
 	"tavernsim/persistence"
 	"tavernsim/scenes"
 	"tavernsim/scenes/scenestest"
+	"tavernsim/scenes/verify"
 )
 
 // mustRestore holds that the newest snapshot, which the live actors gave, and
@@ -28,6 +30,22 @@ func mustRestore(t testing.TB, s *scenestest.Scene, set scenestest.Settings) {
 			t.Errorf("%s: the snapshot of wave %d and its tail give\n%s\nthe facts alone give\n%s", name, from, got[name], want[name])
 		}
 	}
+}
+
+// mustVerify holds what a scene wrote to what its machines decide.
+func mustVerify(t testing.TB, s *scenestest.Scene, set scenestest.Settings) {
+	t.Helper()
+	s.Journal(t, func(j *persistence.Journal) {
+		r, _, err := verify.Run(context.Background(), s.Project, s.Def, j, verify.Options{Scene: s.Options(t, set)})
+		switch {
+		case err != nil:
+			t.Error(err)
+		case r.Difference != nil:
+			t.Errorf("%+v\nrecorded %+v\ndecided  %+v", r.Difference, r.Difference.Recorded, r.Difference.Decided)
+		case r.Facts != j.Durable().Last:
+			t.Errorf("%d of %d facts were gone over", r.Facts, j.Durable().Last)
+		}
+	})
 }
 
 // difference shows where the stories of two scenes part.

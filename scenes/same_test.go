@@ -174,6 +174,7 @@ func TestSameDigestOfRandomProjects(t *testing.T) {
 		if got.Digest != want.Wave.Digest {
 			t.Fatalf("digest %s, want %s; %+v\n%s", got.Digest, want.Digest(), set, text)
 		}
+		mustVerify(dirs, s, set)
 		if mustRestore(dirs, s, set); dirs.Failed() {
 			t.Fatalf("%+v\n%s", set, text)
 		}

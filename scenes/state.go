@@ -89,9 +89,9 @@ func (s *State) applyScene(r protocol.Record, fact protocol.Fact) (err error) {
 		s.applyTurn(x.Agent, x, r.Time)
 	case *bus.Routed:
 		s.applyRouted(x, s.Director.Wave+1)
-		s.Bus.Apply(x)
+		s.applyBus(x)
 	case *bus.Refused, *bus.SubscriptionChanged:
-		s.Bus.Apply(x)
+		s.applyBus(x)
 	case *world.Committed, *statecmd.Committed, *world.Leased, *world.Released:
 		if r.Actor == actorWorld { // an agent's own commands are its own
 			var w worldstate.State

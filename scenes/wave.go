@@ -7,7 +7,6 @@ import (
 	"tavernsim/engine/agent"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/director"
-	"tavernsim/engine/world"
 	"tavernsim/internal/metrics"
 	"tavernsim/protocol"
 )
@@ -300,16 +299,15 @@ func (st *stage) mergeFailure(a arrival) error {
 	if int(a.agent) != st.stageOrdinal() {
 		st.wave.turns++
 	}
-	st.systemEvent(eventAgentFailed, map[string]any{
-		"agent_instance_id": st.name(a.agent), "error": f.Error, "failures": f.Failures, "given_up": f.WakeAt == 0,
-	})
+	st.announce(&f)
 	return nil
 }
 
-// systemEvent publishes an event of the scene itself, for whoever subscribed.
-func (st *stage) systemEvent(typ string, payload map[string]any) {
-	d := protocol.Draft{Type: typ, Source: actorScene, Body: protocol.Encode(payload)}
-	st.wave.events.add(d.AppendMsg(nil))
+// announce publishes what the scene itself says of a fact.
+func (st *stage) announce(f protocol.Fact) {
+	if request, ok := st.announced(f); ok {
+		st.wave.events.add(request)
+	}
 }
 
 // closeWave has the services decide, one after the other, then keeps the wave.
@@ -372,7 +370,7 @@ func (st *stage) heed(fact protocol.Fact, f protocol.KindData) {
 		st.state.applyRouted(x, st.wave.number)
 		return
 	}
-	st.worldMoved(fact)
+	st.announce(fact)
 	by, wakes, ok := concerns(fact)
 	if !ok {
 		return
@@ -386,30 +384,6 @@ func (st *stage) heed(fact protocol.Fact, f protocol.KindData) {
 		st.state.Director.Heard(o, protocol.Normal, st.wave.number, st.wave.time)
 	}
 }
-
-// worldChanged announces a commit when somebody listens.
-func (st *stage) worldChanged(_, after int64, changes []world.Change) {
-	if !st.announceWorld {
-		return
-	}
-	paths, by := []any{}, []any{}
-	for i, ch := range changes {
-		if i == maxAnnounced {
-			break
-		}
-		paths = append(paths, ch.Path.String())
-		by = append(by, ch.By)
-	}
-	st.systemEvent(eventWorldUpdated, map[string]any{
-		"version": after, "paths": paths, "by": by, "changes": int64(len(changes)),
-	})
-}
-
-const (
-	eventWorldUpdated = "world.state.updated"
-	eventAgentFailed  = "agent.failed"
-	maxAnnounced      = 100 // changes listed in one announcement; "changes" counts all
-)
 
 // keepWave writes the scene's own facts, ends the wave in the journal and goes
 // on without waiting for the disk: what happens next stays inside the process.

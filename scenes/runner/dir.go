@@ -119,7 +119,7 @@ func (m *Manifest) options(now Options) Options {
 	opt := Options{
 		Scenes: m.Scenes, Agents: m.Agents, For: m.For.Std(), Ticks: m.Ticks, Until: m.Until, Durability: m.Durability,
 		BatchFacts: m.BatchFacts, SnapshotFacts: m.Snapshots,
-		Workers: now.Workers, Metrics: now.Metrics, Log: now.Log, Version: now.Version, Sized: now.Sized, Crashes: now.Crashes,
+		Workers: now.Workers, Metrics: now.Metrics, Log: now.Log, Version: now.Version, Sized: now.Sized, Crashes: now.Crashes, Recovering: now.Recovering,
 	}
 	if now.Durability != "" {
 		opt.Durability = now.Durability
