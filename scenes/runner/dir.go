@@ -52,6 +52,7 @@ type Manifest struct {
 	Durability  persistence.Durability        `json:"durability"`
 	BatchFacts  int                           `json:"batch_facts,omitempty"`
 	Snapshots   int64                         `json:"snapshot_facts,omitempty"`
+	Fork        *Forked                       `json:"fork,omitempty"` // where it came from
 
 	project *project.Project // of a new run
 }
