@@ -17,6 +17,7 @@ import (
 	"tavernsim/protocol"
 	"tavernsim/scenes"
 	"tavernsim/scenes/project"
+	"tavernsim/scenes/traces"
 )
 
 // ForkOptions say where a run is taken over and what changes there.
@@ -188,7 +189,7 @@ func (f *forking) inputs() (err error) {
 
 // cut ends the copied journals at their cuts and appends what changes there.
 func (f *forking) cut(dir string) (err error) {
-	store, err := persistence.Open(dir, persistence.Options{BatchFacts: f.manifest.BatchFacts, MemTableSize: memTableSize})
+	store, err := persistence.Open(dir, persistence.Options{BatchFacts: f.manifest.BatchFacts, MemTableSize: memTableSize, Traces: traces.Rule()})
 	if err != nil {
 		return err
 	}

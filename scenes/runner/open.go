@@ -9,6 +9,7 @@ import (
 	"tavernsim/protocol"
 	"tavernsim/scenes"
 	"tavernsim/scenes/project"
+	"tavernsim/scenes/traces"
 )
 
 // Opened is a run directory that is read, not run. The directory is locked
@@ -26,7 +27,7 @@ func OpenRun(dir string) (*Opened, error) {
 	if err != nil {
 		return nil, err
 	}
-	store, err := persistence.Open(filepath.Join(dir, journalDir), persistence.Options{ReadOnly: true})
+	store, err := persistence.Open(filepath.Join(dir, journalDir), persistence.Options{ReadOnly: true, Traces: traces.Rule()})
 	if err != nil {
 		return nil, err
 	}
