@@ -107,6 +107,8 @@ func takenText(reason string) string {
 	switch reason {
 	case verify.TakenFailure:
 		return "an actor failed"
+	case verify.TakenLetters:
+		return "a mailbox did not take something"
 	case verify.TakenRealtime:
 		return "realtime: order and moments are what happened"
 	case verify.TakenOutside:

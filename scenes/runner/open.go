@@ -77,5 +77,5 @@ func (o *Opened) Scene(id string) (*project.Scene, *persistence.Journal, scenes.
 
 // folding are the options under which a scene's journal is folded.
 func (m *Manifest) folding(id string) scenes.Options {
-	return scenes.Options{Seed: m.Seeds[id], Clock: m.Clocks[id], Agents: m.Agents, ProjectHash: m.ProjectHash}
+	return scenes.Options{Seed: m.Seeds[id], Clock: m.Clocks[id], Agents: m.Agents, ProjectHash: m.ProjectHash, Until: m.Until}
 }
