@@ -20,6 +20,7 @@ import (
 	"tavernsim/bench"
 	"tavernsim/engine/agent"
 	"tavernsim/scenes/runner"
+	"tavernsim/scenes/verify"
 )
 
 // Documents are held to the code here, where a page spans packages. Pages of one
@@ -134,11 +135,15 @@ func TestDeliberationPage(t *testing.T) {
 // and nothing else.
 func TestRunPages(t *testing.T) {
 	for page, types := range map[string][]reflect.Type{
-		"docs/formats/run-directory.md": {reflect.TypeFor[runner.Manifest]()},
+		"docs/formats/run-directory.md": {reflect.TypeFor[runner.Manifest](), reflect.TypeFor[runner.Forked]()},
 		"docs/formats/bench.md":         {reflect.TypeFor[bench.Deliberation](), reflect.TypeFor[bench.Limits](), reflect.TypeFor[bench.Journal](), reflect.TypeFor[bench.JournalLimits]()},
 		"docs/formats/summary.md": {
 			reflect.TypeFor[runner.Summary](), reflect.TypeFor[runner.SceneSummary](), reflect.TypeFor[runner.EventCounts](),
-			reflect.TypeFor[runner.WorldCounts](), reflect.TypeFor[runner.Journal](), reflect.TypeFor[runner.Replayed](), reflect.TypeFor[runner.ReplayedScene](),
+			reflect.TypeFor[runner.WorldCounts](), reflect.TypeFor[runner.Journal](),
+		},
+		"docs/formats/replay.md": {
+			reflect.TypeFor[runner.Replayed](), reflect.TypeFor[runner.ReplayedScene](), reflect.TypeFor[verify.Report](),
+			reflect.TypeFor[verify.Difference](), reflect.TypeFor[verify.Side](),
 		},
 	} {
 		want := map[string]bool{}
@@ -148,8 +153,10 @@ func TestRunPages(t *testing.T) {
 			}
 		}
 		text := read(t, page)
-		if i := strings.Index(text, "## manifest.json"); i >= 0 {
-			text = text[i:]
+		for _, heading := range []string{"## manifest.json", "## simd replay --json"} {
+			if i := strings.Index(text, heading); i >= 0 {
+				text = text[i:]
+			}
 		}
 		got := firstColumn(text)
 		for name := range want {

@@ -3,6 +3,7 @@ package persistence_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -350,3 +351,81 @@ func (c *counted) WaveKept(_ string, _ persistence.Wave, commit, latency time.Du
 }
 func (c *counted) Waited(string, time.Duration)                      { c.waited++ }
 func (c *counted) SnapshotSaved(string, int64, time.Duration, error) { c.snapshots++ }
+
+// What is salvaged is the journal up to the wave, with its digest; a copy is the
+// whole of it, and neither changes what it was made of.
+func TestCopyAndSalvage(t *testing.T) {
+	dir := t.TempDir()
+	s, err := persistence.Open(dir+"/a", persistence.Options{BatchFacts: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	j, err := s.Journal("s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var third persistence.Wave
+	for n := range 6 {
+		for range 5 {
+			if _, err := j.Append(protocol.Time(n+1), "a", "k", protocol.Encode(int64(n))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		kept := make(chan persistence.Wave, 1)
+		if _, err := j.CloseWave(func(w persistence.Wave, err error) { kept <- w }); err != nil {
+			t.Fatal(err)
+		}
+		if w := <-kept; n == 2 {
+			third = w
+		}
+	}
+	for _, wave := range []uint64{3, 5} {
+		if err := j.SaveSnapshot(wave, maps.All(map[string][]byte{"a": []byte("x")})); err != nil {
+			t.Fatal(err)
+		}
+	}
+	end := j.Durable()
+	to, err := persistence.Open(dir+"/b", persistence.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Salvage("s", 3, to); err != nil {
+		t.Fatal(err)
+	}
+	saved, err := to.Journal("s")
+	if err != nil || saved.Durable().Digest != third.Digest || saved.Durable().Last != third.Last {
+		t.Fatalf("%+v, want %+v, %v", saved.Durable(), third, err)
+	}
+	if r, err := saved.Verify(context.Background(), nil); err != nil || r.Damage != nil || len(r.Index) > 0 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if checks, err := saved.CheckSnapshots(); err != nil || len(checks) != 1 || checks[0].Err != nil || checks[0].Wave != 3 {
+		t.Errorf("%+v, %v", checks, err)
+	}
+	if err := errors.Join(to.Close(), s.Close(), persistence.Copy(dir+"/a", dir+"/c")); err != nil {
+		t.Fatal(err)
+	}
+	c, err := persistence.Open(dir+"/c", persistence.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if err := c.CutAfter("s", 4); err != nil {
+		t.Fatal(err)
+	}
+	a, err := persistence.Open(dir+"/a", persistence.Options{ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	again, err := a.Journal("s")
+	if err != nil || again.Durable().Digest != end.Digest {
+		t.Errorf("the cut of a copy reached the store: %+v, %v", again.Durable(), err)
+	}
+	if checks, err := again.CheckSnapshots(); err != nil || len(checks) != 2 {
+		t.Errorf("%+v, %v", checks, err)
+	}
+	if err := persistence.Copy(dir+"/a", dir+"/c"); protocol.KindOf(err) != protocol.KindConflict {
+		t.Error(err)
+	}
+}

@@ -209,7 +209,7 @@ func (j *Journal) RebuildIndex() (err error) {
 		for n := 0; ok && n < rebuildBatch; n, ok = n+1, it.Next() {
 			value, err := it.Value()
 			if err == nil {
-				err = j.addEntry(b, it.Key(), value)
+				err = j.store.addEntry(b, j.scene, it.Key(), value)
 			}
 			if err != nil {
 				return errors.Join(keyDamage(j.scene, it.Key(), nil, Wave{}, err), b.Wait())
@@ -222,14 +222,14 @@ func (j *Journal) RebuildIndex() (err error) {
 	return nil
 }
 
-func (j *Journal) addEntry(b *pebbledb.Batch, key, value []byte) error {
+func (s *Store) addEntry(b *pebbledb.Batch, scene string, key, value []byte) error {
 	blk, err := openBlock(key, value)
 	if err != nil {
 		return err
 	}
-	_, entry, err := indexEntry(&blk, len(value), j.store.opts.Traces)
+	_, entry, err := indexEntry(&blk, len(value), s.opts.Traces)
 	if err == nil {
-		b.Set(format.AppendKey(nil, j.scene, format.FamilyIndex, blk.First), format.AppendEntry(nil, &entry))
+		b.Set(format.AppendKey(nil, scene, format.FamilyIndex, blk.First), format.AppendEntry(nil, &entry))
 	}
 	return err
 }

@@ -24,33 +24,36 @@ func (s *channelService) Receive(env *protocol.Envelope) error {
 	if err != nil {
 		return err
 	}
-	limits := s.simulation().Limits
-	p := publishing{
-		channelService: s, now: env.Time, wave: env.Wave,
-		room: bus.Room{Events: limits.MaxEventsInWave, Deliveries: limits.MaxDeliveriesInWave},
-	}
-	return p.run(in)
+	p := s.publishing(env.Time)
+	return p.decide(in, func(facts []protocol.Fact, more bool) error {
+		if !more {
+			p.deliver(env.Wave)
+		}
+		return p.answer(facts, more)
+	})
 }
 
 // publishing is one wave's turn of the channel.
 type publishing struct {
 	*channelService
 	now    protocol.Time
-	wave   uint64
 	room   bus.Room
 	facts  []protocol.Fact // of the part at hand
 	routed []*bus.Routed   // of all parts, with receivers
 }
 
-// run releases what is due, then takes the requests in their order. Deliveries
-// reach the mailboxes when all is decided, so that nothing can fail between two
-// of them, and before the scene hears of the end: whoever is woken next has
-// them.
-func (p *publishing) run(in *requestReader) error {
+func (s *channelService) publishing(now protocol.Time) *publishing {
+	limits := s.simulation().Limits
+	return &publishing{channelService: s, now: now, room: bus.Room{Events: limits.MaxEventsInWave, Deliveries: limits.MaxDeliveriesInWave}}
+}
+
+// decide releases what is due, then takes the requests in their order, and gives
+// the facts of both, a part at a time, when it has folded them itself.
+func (p *publishing) decide(in *requestReader, give func(facts []protocol.Fact, more bool) error) error {
 	for f := p.state.Release(p.now, &p.room); f != nil; f = p.state.Release(p.now, &p.room) {
 		p.fold(f)
 	}
-	for in.left > 0 {
+	for {
 		raws, err := in.next(maxChanges)
 		if err != nil {
 			return err
@@ -60,16 +63,12 @@ func (p *publishing) run(in *requestReader) error {
 				return err
 			}
 		}
-		if in.left > 0 {
-			if err := p.answer(true); err != nil {
-				return err
-			}
+		facts, more := p.facts, in.left > 0
+		p.facts = nil
+		if err := give(facts, more); err != nil || !more {
+			return err
 		}
 	}
-	for _, f := range p.routed {
-		p.deliver(f)
-	}
-	return p.answer(false)
 }
 
 func (p *publishing) take(raw protocol.Raw) error {
@@ -98,22 +97,24 @@ const hearsWorld = 1
 
 // answer tells the scene what was decided, when the channel wants to release
 // something, and whether somebody listens to the world.
-func (p *publishing) answer(more bool) error {
+func (p *publishing) answer(facts []protocol.Fact, more bool) error {
 	due, _ := p.state.NextDue()
 	d := protocol.Decided{At: due, More: more}
 	if p.state.HearsWorld() {
 		d.Agent = hearsWorld
 	}
-	facts := p.facts
-	p.facts = nil
 	return p.handOver(protocol.KindDecided, actorEvents, d, facts, nil)
 }
 
-// deliver hands one shared envelope to every receiver.
-func (p *publishing) deliver(f *bus.Routed) {
-	event := f.Event(p.id).Envelope
-	event.Wave = p.wave
-	for o := range f.Receivers.All() {
-		p.refs[o].Tell(receiverView(event, priorityFor(f, p.scene, o)))
+// deliver hands one shared envelope of each event to every receiver. It comes
+// when all is decided, so that nothing can fail between two deliveries, and
+// before the scene hears of the end: whoever is woken next has them.
+func (p *publishing) deliver(wave uint64) {
+	for _, f := range p.routed {
+		event := f.Event(p.id).Envelope
+		event.Wave = wave
+		for o := range f.Receivers.All() {
+			p.refs[o].Tell(receiverView(event, priorityFor(f, p.scene, o)))
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package scenes_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -8,6 +9,7 @@ import (
 	"tavernsim/persistence"
 	"tavernsim/scenes"
 	"tavernsim/scenes/scenestest"
+	"tavernsim/scenes/verify"
 )
 
 // mustRestore holds that the newest snapshot, which the live actors gave, and
@@ -51,6 +53,22 @@ func mustFoldAt(t testing.TB, s *scenestest.Scene, set scenestest.Settings, wave
 	if hashes[0] != hashes[1] {
 		t.Errorf("cut after wave %d: %s by way of a snapshot, %s from the facts", wave, hashes[0], hashes[1])
 	}
+}
+
+// mustVerify holds what a scene wrote to what its machines decide.
+func mustVerify(t testing.TB, s *scenestest.Scene, set scenestest.Settings) {
+	t.Helper()
+	s.Journal(t, func(j *persistence.Journal) {
+		r, _, err := verify.Run(context.Background(), s.Project, s.Def, j, verify.Options{Scene: s.Options(t, set)})
+		switch {
+		case err != nil:
+			t.Error(err)
+		case r.Difference != nil:
+			t.Errorf("%+v\nrecorded %+v\ndecided  %+v", r.Difference, r.Difference.Recorded, r.Difference.Decided)
+		case r.Facts != j.Durable().Last:
+			t.Errorf("%d of %d facts were gone over", r.Facts, j.Durable().Last)
+		}
+	})
 }
 
 // difference shows where the stories of two scenes part.

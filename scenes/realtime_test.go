@@ -153,6 +153,7 @@ func TestRealtimeFrequencyAndEvents(t *testing.T) {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	mustRestore(t, s, scenestest.Settings{Clock: director.Realtime})
+	mustVerify(t, s, scenestest.Settings{Clock: director.Realtime})
 }
 
 // An agent that hears something while it thinks is woken again when it is done;
@@ -185,6 +186,7 @@ func TestRealtimeBusyAgentHears(t *testing.T) {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	mustRestore(t, s, scenestest.Settings{Clock: director.Realtime})
+	mustVerify(t, s, scenestest.Settings{Clock: director.Realtime})
 }
 
 // Lifecycle (§3.1.1): a pause lets deliberations finish, keeps everything, runs
@@ -243,6 +245,7 @@ simulation: {clock: realtime, stop: {after: 60s}}`), "")
 		t.Errorf("got %s\n%s", got, text)
 	}
 	mustRestore(t, s, scenestest.Settings{Clock: director.Realtime})
+	mustVerify(t, s, scenestest.Settings{Clock: director.Realtime})
 }
 
 // A scene that was paused when its process died goes on when it is resumed.
@@ -308,6 +311,7 @@ func TestRealtimeInterruptCancelsCalls(t *testing.T) {
 		t.Error("a deliberation that was interrupted left a fact")
 	}
 	mustRestore(t, s, scenestest.Settings{Clock: director.Realtime})
+	mustVerify(t, s, scenestest.Settings{Clock: director.Realtime})
 	synctest.Test(t, func(t *testing.T) {
 		r := live(t, s, scenestest.Settings{Model: &slow{answer: after(time.Second, "")}})
 		time.Sleep(5 * time.Second)

@@ -24,16 +24,22 @@ func Redeliver(p *project.Project, def *project.Scene, journal *persistence.Jour
 	}
 	redelivered := state.Director.Redelivery(letters)
 	closed := director.WaveClosed{Wave: state.Director.Wave + 1, World: state.World.Version()}
-	return appendWave(journal, state.Director.Now, redelivered, closed)
+	return appendWave(journal, state.Director.Now, appended{actorScene, redelivered}, appended{actorScene, closed})
 }
 
-// appendWave keeps facts of the scene as one wave.
-func appendWave(journal *persistence.Journal, at protocol.Time, facts ...protocol.Fact) (persistence.Wave, error) {
+// appended is a fact that is kept while its scene is stopped, and whose it is.
+type appended struct {
+	actor string
+	fact  protocol.Fact
+}
+
+// appendWave keeps facts as one wave.
+func appendWave(journal *persistence.Journal, at protocol.Time, facts ...appended) (persistence.Wave, error) {
 	codec := protocol.NewCodec()
 	for _, f := range facts {
-		raw, err := codec.Marshal(f)
+		raw, err := codec.Marshal(f.fact)
 		if err == nil {
-			_, err = journal.Append(at, actorScene, f.FactKind(), raw)
+			_, err = journal.Append(at, f.actor, f.fact.FactKind(), raw)
 		}
 		if err != nil {
 			return persistence.Wave{}, err

@@ -176,6 +176,7 @@ func TestSameDigestOfRandomProjects(t *testing.T) {
 		}
 		mustRestore(dirs, s, set)
 		mustFoldAt(dirs, s, set, rapid.Uint64Range(0, got.Number).Draw(t, "cut"))
+		mustVerify(dirs, s, set)
 		if dirs.Failed() {
 			t.Fatalf("%+v\n%s", set, text)
 		}

@@ -113,7 +113,19 @@ func (s *scene) simulation() *director.Simulation { return &s.def.Definition.Sim
 
 // draw keys the chance of one turn of an agent.
 func (s *scene) draw(o uint32, now protocol.Time, turn uint64) protocol.Draw {
-	return protocol.NewDraw(s.seed, protocol.HashString(s.ids[o]), uint64(now), turn)
+	return drawOf(s.seed, s.ids[o], now, turn)
+}
+
+func drawOf(seed uint64, instance string, now protocol.Time, turn uint64) protocol.Draw {
+	return protocol.NewDraw(seed, protocol.HashString(instance), uint64(now), turn)
+}
+
+// started is the fact that opens a journal.
+func (s *scene) started(at protocol.Time) *director.Started {
+	return &director.Started{
+		Scene: s.id, Seed: s.seed, Clock: s.clock, Start: at, Tick: s.simulation().Tick.Std(),
+		Agents: int64(s.size()), Project: s.options.ProjectHash,
+	}
 }
 
 // now is the wall clock's time, which mailboxes take for theirs until it is

@@ -164,6 +164,7 @@ func (p *player) run(args []string) {
 		p.digests = append(p.digests, r.Digest())
 	}
 	mustRestore(p.t, p.scene, set)
+	mustVerify(p.t, p.scene, set)
 	if !p.print {
 		return
 	}

@@ -119,14 +119,9 @@ func (st *stage) begin() error {
 		st.resuming = st.state.Director.Paused // who starts a paused run again wants it to go on
 		return st.next()
 	}
-	sim := st.simulation()
 	st.state.Director.Start(st.startTime())
 	first := st.openWave(st.state.Director.Begun())
-	err := st.keepTyped(actorScene, &director.Started{
-		Scene: st.id, Seed: st.seed, Clock: st.clock, Start: first.time, Tick: sim.Tick.Std(),
-		Agents: int64(st.size()), Project: st.options.ProjectHash,
-	})
-	if err != nil {
+	if err := st.keepTyped(actorScene, st.started(first.time)); err != nil {
 		return err
 	}
 	if st.def.Lifecycle.Start == "" {

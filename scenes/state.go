@@ -107,9 +107,18 @@ func (s *State) applyScene(r protocol.Record, fact protocol.Fact) (err error) {
 	return err
 }
 
-// applyBus lets the channel know a fact, and the agenda when the channel goes on.
+// applyBus lets the channel know a fact, unless it folds its own just now, and
+// the agenda when the channel goes on.
 func (s *State) applyBus(f protocol.Fact) {
+	if s.Bus == nil {
+		return
+	}
 	s.Bus.Apply(f)
+	s.release()
+}
+
+// release lets the agenda know when the channel releases next what it holds.
+func (s *State) release() {
 	at, _ := s.Bus.NextDue()
 	s.Director.Releases(at)
 }

@@ -113,6 +113,7 @@ func TestAgentPanicsAndIsRestored(t *testing.T) {
 				t.Fatal(r, r.DeadLetters)
 			}
 			mustRestore(t, s, set)
+			mustVerify(t, s, set)
 			got, _ := s.Trace(t, 0, "agent.failed", "agent.turn_ended")
 			for _, want := range []string{
 				`$scene agent a_2 failed 1: "panic: the node fell over" in scenes_test.`,
@@ -174,6 +175,7 @@ func TestAgentFailsOutOfTurn(t *testing.T) {
 					t.Fatal(kind, wave, r, r.DeadLetters)
 				}
 				mustRestore(t, s, set)
+				mustVerify(t, s, set)
 				if n := counted(t, s, "a_1"); n != 12 {
 					t.Errorf("%v in wave %d: a_1 deliberated %d times", kind, wave, n)
 				}
@@ -201,6 +203,7 @@ func TestAgentIsGivenUp(t *testing.T) {
 				t.Fatal(r)
 			}
 			mustRestore(t, s, set)
+			mustVerify(t, s, set)
 			set.InterruptAt = 0
 		}
 		r := s.Run(t, set)
@@ -208,6 +211,7 @@ func TestAgentIsGivenUp(t *testing.T) {
 			t.Fatal(r)
 		}
 		mustRestore(t, s, set)
+		mustVerify(t, s, set)
 		failed, _ := s.Trace(t, 0, "agent.failed")
 		if n := strings.Count(failed, "agent a_1 failed"); n != 4 || !strings.Contains(failed, "given up") {
 			t.Errorf("interrupted at %d: %s", at, failed)
@@ -247,6 +251,7 @@ func TestAllFail(t *testing.T) {
 		t.Error(r, r.State.Tally.GivenUp)
 	}
 	mustRestore(t, s, scenestest.Settings{})
+	mustVerify(t, s, scenestest.Settings{})
 }
 
 // A service that fails once is restored and asked again; the digest shows only
@@ -278,6 +283,7 @@ func TestServiceFailsOnce(t *testing.T) {
 				t.Errorf("restarts %d", r.State.Tally.Restarts)
 			}
 			mustRestore(t, s, set)
+			mustVerify(t, s, set)
 			a, b := r.State.Tally, want.State.Tally
 			if a.EventsDelivered != b.EventsDelivered || a.Changes != b.Changes || a.Deliberations != b.Deliberations || run.World().Version() != calm.World().Version() {
 				t.Errorf("%+v, without the failure %+v", a, b)
@@ -306,6 +312,7 @@ func TestServiceFailsAlways(t *testing.T) {
 				t.Error(r.Err)
 			}
 			mustRestore(t, s, scenestest.Settings{})
+			mustVerify(t, s, scenestest.Settings{})
 			if again := s.Run(t, scenestest.Settings{}); again.Digest() != want.Digest() {
 				t.Errorf("resumed: %v\nwant %s", again, want.Digest())
 			}
@@ -345,5 +352,6 @@ func TestSceneFails(t *testing.T) {
 			t.Errorf("envelope %d: %+v, without the failure %+v", nth, a, b)
 		}
 		mustRestore(t, s, scenestest.Settings{})
+		mustVerify(t, s, scenestest.Settings{})
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"tavernsim/engine/agent"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/director"
-	"tavernsim/engine/world"
 	"tavernsim/internal/metrics"
 	"tavernsim/protocol"
 )
@@ -300,16 +299,15 @@ func (st *stage) mergeFailure(a arrival) error {
 	if int(a.agent) != st.stageOrdinal() {
 		st.wave.turns++
 	}
-	st.systemEvent(eventAgentFailed, map[string]any{
-		"agent_instance_id": st.name(a.agent), "error": f.Error, "failures": f.Failures, "given_up": f.WakeAt == 0,
-	})
+	st.announce(&f)
 	return nil
 }
 
-// systemEvent publishes an event of the scene itself, for whoever subscribed.
-func (st *stage) systemEvent(typ string, payload map[string]any) {
-	d := protocol.Draft{Type: typ, Source: actorScene, Body: protocol.Encode(payload)}
-	st.wave.events.add(d.AppendMsg(nil))
+// announce publishes what the scene itself says of a fact.
+func (st *stage) announce(f protocol.Fact) {
+	if request, ok := st.announced(f, st.hearsWorld); ok {
+		st.wave.events.add(request)
+	}
 }
 
 // closeWave has the services decide, one after the other, then keeps the wave.
@@ -381,7 +379,7 @@ func (st *stage) heed(fact protocol.Fact, f protocol.KindData) {
 	case *bus.Refused:
 		st.wave.published++
 	}
-	st.worldMoved(fact)
+	st.announce(fact)
 	by, wakes, ok := concerns(fact)
 	if !ok {
 		return
@@ -395,22 +393,6 @@ func (st *stage) heed(fact protocol.Fact, f protocol.KindData) {
 		st.state.Director.Heard(o, protocol.Normal, st.wave.number, st.wave.time)
 	}
 }
-
-// worldChanged lets the channel announce changes when somebody listened as the
-// wave began: who subscribes in this wave hears of the next one.
-func (st *stage) worldChanged(before, after int64, changes []world.Change) {
-	if !st.hearsWorld {
-		return
-	}
-	w := bus.WorldUpdated{Before: before, After: after, Changes: make([]bus.WorldChange, len(changes))}
-	for i := range changes {
-		c := &changes[i]
-		w.Changes[i] = bus.WorldChange{Path: c.Path.String(), Op: string(c.Op), By: c.By, Reason: c.Reason, Request: c.Request}
-	}
-	st.wave.events.add(w.AppendMsg(nil))
-}
-
-const eventAgentFailed = "agent.failed"
 
 // keepWave writes the scene's own facts, ends the wave in the journal and goes
 // on without waiting for the disk: what happens next stays inside the process.

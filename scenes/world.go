@@ -122,14 +122,26 @@ func (st *stage) expiring() protocol.Time {
 // hears; of a value who subscribed to changes of the world, and the scene's own
 // condition.
 func (st *stage) expiresFirst(next protocol.Time, some bool) (protocol.Time, bool) {
-	at := st.expiring()
+	return st.expiresBefore(st.expiring(), st.expiry.leases.Load() || st.hearsWorld, next, some)
+}
+
+func (s *scene) expiresBefore(at protocol.Time, someoneHears bool, next protocol.Time, some bool) (protocol.Time, bool) {
 	switch {
 	case at == 0:
 		return 0, false
 	case some:
 		return at, at <= next
 	}
-	return at, st.expiry.leases.Load() || st.hearsWorld || st.untilProgram != nil
+	return at, someoneHears || s.untilProgram != nil
+}
+
+// Expires is what expiresFirst is to a live scene.
+func (s *State) Expires(next protocol.Time, some bool) (protocol.Time, bool) {
+	at := s.WorldState.NextExpiry()
+	if at != 0 {
+		at = max(s.Director.Grid(at), s.Director.Now)
+	}
+	return s.scene.expiresBefore(at, !s.WorldState.Leases().Empty() || s.Bus.HearsWorld(), next, some)
 }
 
 // expire opens a wave without turns, in which time passes for the world.
@@ -139,13 +151,6 @@ func (st *stage) expire(at protocol.Time) error {
 	w.expires = true
 	w.deferred = st.state.Director.TakeDeferred(at)
 	return st.pump()
-}
-
-// worldMoved announces what a fact of the service did to the world.
-func (st *stage) worldMoved(fact protocol.Fact) {
-	if c, ok := worldstate.CommitOf(fact); ok {
-		st.worldChanged(c.Before, c.After, c.Changes)
-	}
 }
 
 // setWorld keeps the document beside the state that holds it, for readers of a

@@ -150,7 +150,7 @@ compared to the byte.`,
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.AddGroup(&cobra.Group{ID: "run", Title: "Simulations:"}, &cobra.Group{ID: "tools", Title: "Tools:"})
-	for _, c := range []*cobra.Command{newRun(e), newReplay(e), newInspect(e), newDiff(e), newExport(e), newValidate(e), newBench(e)} {
+	for _, c := range []*cobra.Command{newRun(e), newReplay(e), newFork(e), newDoctor(e), newInspect(e), newDiff(e), newExport(e), newValidate(e), newBench(e)} {
 		c.GroupID = "run"
 		root.AddCommand(c)
 	}

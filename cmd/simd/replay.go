@@ -1,40 +1,130 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
+	"tavernsim/internal/metrics"
+	"tavernsim/protocol"
 	"tavernsim/scenes/runner"
+	"tavernsim/scenes/verify"
 )
 
+type replayOptions struct {
+	runner.ReplayOptions
+	json, quiet bool
+}
+
 func newReplay(e *env) *cobra.Command {
-	var asJSON bool
+	var o replayOptions
 	c := &cobra.Command{
 		Use:   "replay DIR",
 		Short: "Fold a run's journal again, without asking any model",
-		Long: `Read the journal of a run from its first fact, check every wave's digest, and
-fold the facts into the state that they led to. No model and no tool is asked,
-nothing is written.
+		Long: `Read the journal of a run from the first fact that is kept, check every wave's
+digest, and fold the facts into the state that they led to. No model and no tool
+is asked, nothing is written.
 
-Exit codes: 0 the digests hold, 4 not found, 6 another process has the run,
-8 the journal and its digests differ.`,
-		Example: "  simd replay runs/latest\n  simd replay runs/latest --json",
+With --verify every recorded decision is made again, from the state before it
+and the recorded answers, and compared byte by byte; the first difference is
+shown with both sides. What cannot be decided again is counted, never called
+verified.
+
+A place in a run is a time of its scene (2026-01-01T08:00:00Z), an offset from
+its start (90s), wave:N, seq:N (the last wave that is over there) or end.
+
+Exit codes: 0 the digests hold, 3 no such place can be written, 4 not found,
+6 another process has the run or its inputs were changed, 8 the journal differs
+from its digests or from what the machines decide.`,
+		Example: "  simd replay runs/latest\n  simd replay runs/latest --until 90s --json\n  simd replay runs/latest --verify",
 		Args:    one("a run directory"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			sum, err := runner.Replay(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				return writeJSON(e.out, sum)
-			}
-			for _, s := range sum.Scenes {
-				fmt.Fprintf(e.out, "%s  %s facts in %s waves  %s\n  digest %s\n  state  %s\n", s.Scene, thousands(int64(s.Facts)), thousands(int64(s.Waves)), s.VirtualTime, s.Digest, s.StateHash)
-			}
-			return nil
-		},
+		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd, e, args[0]) },
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
+	f := c.Flags()
+	f.StringVar(&o.Until, "until", "", "fold to this `PLACE` (default: the end)")
+	f.BoolVar(&o.Verify, "verify", false, "decide everything again and compare")
+	f.StringVar(&o.Scene, "scene", "", "this scene `ID` only")
+	f.BoolVar(&o.json, "json", false, "print the result as JSON")
+	f.BoolVarP(&o.quiet, "quiet", "q", false, "no progress")
 	return c
+}
+
+func (o *replayOptions) run(cmd *cobra.Command, e *env, dir string) error {
+	opt, done := o.ReplayOptions, func() {}
+	opt.Metrics = metrics.New()
+	opt.Progress, done = working(e.err, o.quiet)
+	sum, err := runner.Replay(cmd.Context(), dir, opt)
+	done()
+	if err != nil {
+		return err
+	}
+	if o.json {
+		err = writeJSON(e.out, sum)
+	} else {
+		for i := range sum.Scenes {
+			writeReplayed(e.out, &sum.Scenes[i])
+		}
+	}
+	for i := range sum.Scenes {
+		if s := &sum.Scenes[i]; err == nil && s.Differs() {
+			err = &exit{code: exitDivergence, err: protocol.Errorf(protocol.KindCorrupt, "scene %s: wave %d is not what its machines decide", s.Scene, s.Verify.Difference.Wave)}
+		}
+	}
+	return err
+}
+
+func writeReplayed(w io.Writer, s *runner.ReplayedScene) {
+	fmt.Fprintf(w, "%s  %s facts in %s waves  %s\n  digest %s\n", s.Scene, thousands(int64(s.Facts)), thousands(int64(s.Waves)), s.VirtualTime, s.Digest)
+	if s.StateHash != "" {
+		fmt.Fprintf(w, "  state  %s\n", s.StateHash)
+	}
+	if s.From > 0 {
+		fmt.Fprintf(w, "  kept from wave %d on: what came before was dropped, and the walk began with the snapshot there\n", s.From+1)
+	}
+	if s.Verify != nil {
+		writeVerified(w, s.Verify)
+	}
+}
+
+func writeVerified(w io.Writer, r *verify.Report) {
+	fmt.Fprintf(w, "  decided again and the same: %s of %s facts, %s deliberations, %s waves\n",
+		thousands(int64(r.Verified)), thousands(int64(r.Facts)), thousands(int64(r.Deliberations)), thousands(int64(r.Waves)))
+	for _, reason := range protocol.SortedKeys(r.Taken) {
+		fmt.Fprintf(w, "  not decided again: %s facts (%s)\n", thousands(int64(r.Taken[reason])), takenText(reason))
+	}
+	d := r.Difference
+	if d == nil {
+		return
+	}
+	fmt.Fprintf(w, "  DIFFERENCE in wave %d at seq %d, %s, %s: %s\n", d.Wave, d.Seq, d.Time, d.Actor, d.Reason)
+	writeSide(w, "recorded", d.Recorded)
+	writeSide(w, "decided ", d.Decided)
+}
+
+func takenText(reason string) string {
+	switch reason {
+	case verify.TakenFailure:
+		return "an actor failed"
+	case verify.TakenLetters:
+		return "a mailbox did not take something"
+	case verify.TakenRealtime:
+		return "realtime: order and moments are what happened"
+	case verify.TakenOutside:
+		return "asked for from outside"
+	}
+	return "not enough was recorded"
+}
+
+func writeSide(w io.Writer, name string, s *verify.Side) {
+	if s == nil {
+		fmt.Fprintf(w, "    %s  nothing\n", name)
+		return
+	}
+	text, err := json.Marshal(s.Fact)
+	if err != nil {
+		text = fmt.Appendf(nil, "%v", s.Fact)
+	}
+	fmt.Fprintf(w, "    %s  %s %s %s %s\n", name, s.Time, s.Actor, s.Kind, text)
 }

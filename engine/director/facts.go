@@ -18,6 +18,7 @@ const (
 	FactEnded        = "scene.ended"
 	FactDeadLettered = "scene.dead_letter"
 	FactRedelivered  = "scene.redelivered"
+	FactForked       = "scene.forked"
 )
 
 // Started opens a journal: what the run is made of.
@@ -81,6 +82,16 @@ type Ended struct {
 	Reason string // why: one of the Stopped... reasons
 }
 
+// Forked is the first fact after the cut at which a run was taken over with
+// changes.
+type Forked struct {
+	Parent  string // name of the run that it was forked from
+	Wave    uint64 // at the end of which
+	Digest  string // of the chain there
+	Seed    uint64 // from here on
+	Changes []string
+}
+
 // DeadLettered records an envelope that a mailbox did not take or dropped
 // again, or a number of alike ones.
 type DeadLettered struct {
@@ -118,6 +129,7 @@ func (Resumed) FactKind() string         { return FactResumed }
 func (Ended) FactKind() string           { return FactEnded }
 func (DeadLettered) FactKind() string    { return FactDeadLettered }
 func (Redelivered) FactKind() string     { return FactRedelivered }
+func (Forked) FactKind() string          { return FactForked }
 
 // Why a scene ended.
 const (
@@ -158,6 +170,8 @@ func ReadFact(codec *protocol.Codec, kind string, data protocol.Raw) (protocol.F
 		f = &DeadLettered{}
 	case FactRedelivered:
 		f = &Redelivered{}
+	case FactForked:
+		f = &Forked{}
 	default:
 		return nil, nil
 	}

@@ -4,8 +4,8 @@ package metrics
 
 import "syscall"
 
-// diskFree is what a user may still write to the file system of dir, in bytes.
-func diskFree(dir string) (float64, error) {
+// DiskFree is what a user may still write to the file system of dir, in bytes.
+func DiskFree(dir string) (float64, error) {
 	var st syscall.Statfs_t
 	if err := syscall.Statfs(dir, &st); err != nil {
 		return 0, err

@@ -149,7 +149,7 @@ func (w *watched) diskFree() (least float64, ok bool) {
 		if s.Dir == "" {
 			continue
 		}
-		if free, err := diskFree(s.Dir); err == nil && (!ok || free < least) {
+		if free, err := DiskFree(s.Dir); err == nil && (!ok || free < least) {
 			least, ok = free, true
 		}
 	}

@@ -55,7 +55,7 @@ func crashChild(dir string) error {
 
 // printEnded prints the digests of a run that has ended already.
 func printEnded(dir string, conflict error) error {
-	sum, err := Replay(context.Background(), dir)
+	sum, err := Replay(context.Background(), dir, ReplayOptions{})
 	if err != nil {
 		return errors.Join(conflict, err)
 	}
@@ -150,11 +150,11 @@ func checkCrashed(t *testing.T, dir, whole, got, want string) {
 	if got != want {
 		t.Fatalf("digests %s, want %s", got, want)
 	}
-	a, err := Replay(context.Background(), dir)
+	a, err := Replay(context.Background(), dir, ReplayOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := Replay(context.Background(), whole)
+	b, err := Replay(context.Background(), whole, ReplayOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

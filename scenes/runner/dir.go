@@ -53,6 +53,7 @@ type Manifest struct {
 	Durability  persistence.Durability        `json:"durability"`
 	BatchFacts  int                           `json:"batch_facts,omitempty"`
 	Snapshots   int64                         `json:"snapshot_facts,omitempty"`
+	Fork        *Forked                       `json:"fork,omitempty"` // where it came from
 
 	project *project.Project // of a new run
 }
@@ -120,7 +121,7 @@ func (m *Manifest) options(now Options) Options {
 	opt := Options{
 		Scenes: m.Scenes, Agents: m.Agents, For: m.For.Std(), Ticks: m.Ticks, Until: m.Until, Durability: m.Durability,
 		BatchFacts: m.BatchFacts, SnapshotFacts: m.Snapshots,
-		Workers: now.Workers, Metrics: now.Metrics, Log: now.Log, Version: now.Version, Sized: now.Sized, Crashes: now.Crashes, Finish: now.Finish, FS: now.FS,
+		Workers: now.Workers, Metrics: now.Metrics, Log: now.Log, Version: now.Version, Sized: now.Sized, Crashes: now.Crashes, Finish: now.Finish, FS: now.FS, Recovering: now.Recovering,
 	}
 	if now.Durability != "" {
 		opt.Durability = now.Durability

@@ -67,7 +67,7 @@ func TestRunMeasures(t *testing.T) {
 		t.Errorf("the agents of a closed run are shown: %v", got)
 	}
 	counted := metrics.New()
-	replayed, err := ReplayCounted(t.Context(), dir, counted)
+	replayed, err := Replay(t.Context(), dir, ReplayOptions{Metrics: counted})
 	if err != nil {
 		t.Fatal(err)
 	}

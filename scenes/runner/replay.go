@@ -10,6 +10,7 @@ import (
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes"
+	"tavernsim/scenes/verify"
 )
 
 // Replayed is what folding a run's journal gave.
@@ -26,7 +27,14 @@ type ReplayedScene struct {
 	Waves       uint64 `json:"waves"`
 	VirtualTime string `json:"virtual_time"`
 	Ended       string `json:"ended"` // reason; "" = it can be resumed
+
+	// From is the wave after which the kept history begins; 0 = from the start.
+	From   uint64         `json:"from"`
+	Verify *verify.Report `json:"verify,omitempty"` // of --verify
 }
+
+// Differs reports whether a decision came out otherwise than it was recorded.
+func (r *ReplayedScene) Differs() bool { return r.Verify != nil && r.Verify.Difference != nil }
 
 // told holds the journal to the summary of the process that wrote it last: the
 // end of a log can be lost without a trace in what is left.
@@ -54,64 +62,104 @@ func told(dir, scene string, journal *persistence.Journal) error {
 	return nil
 }
 
-// Replay folds the journals of a run directory from their first fact: no model,
-// no tool, no snapshot, nothing written. It fails when a wave's digest is not
-// that of its facts.
-func Replay(ctx context.Context, dir string) (*Replayed, error) {
-	return ReplayCounted(ctx, dir, metrics.New())
+// ReplayOptions say how far and how a run is replayed. The zero value folds
+// every scene to its end.
+type ReplayOptions struct {
+	Scene    string // "" = every scene
+	Until    string // a place as scenes.FindCut reads it; "" = the end
+	Verify   bool   // decide everything again
+	Metrics  *metrics.Set
+	Progress Progress // may be nil
 }
 
-// ReplayCounted is Replay that counts what it folds, and a digest that is not
-// the expected one.
-func ReplayCounted(ctx context.Context, dir string, counts *metrics.Set) (*Replayed, error) {
-	m, err := ReadManifest(dir)
+// Progress hears what is done to a scene, and how far it is.
+type Progress func(scene, doing string, done, total uint64)
+
+func (p Progress) of(scene, doing string) func(done, total uint64) {
+	if p == nil {
+		return func(uint64, uint64) {}
+	}
+	return func(done, total uint64) { p(scene, doing, done, total) }
+}
+
+// Replay folds the journals of a run directory from their first fact that is
+// kept: no model, no tool, nothing written. It fails when a wave's digest is not
+// that of its facts. With Verify every decision is made again; a difference is
+// in the result, and no error.
+func Replay(ctx context.Context, dir string, opt ReplayOptions) (*Replayed, error) {
+	if opt.Metrics == nil {
+		opt.Metrics = metrics.New()
+	}
+	run, err := OpenRun(dir)
 	if err != nil {
 		return nil, err
 	}
-	p, err := Load(filepath.Join(dir, inputsDir), true)
+	defer run.Close()
+	ids, err := run.Scenes(opt.Scene)
 	if err != nil {
 		return nil, err
 	}
-	store, err := persistence.Open(filepath.Join(dir, JournalDir), persistence.Options{ReadOnly: true})
-	if err != nil {
-		return nil, err
-	}
-	defer store.Close()
 	out := &Replayed{}
-	for _, id := range m.Scenes {
-		def, err := p.Scene(id)
+	for _, id := range ids {
+		one, err := replayScene(ctx, run, id, opt)
 		if err != nil {
 			return nil, err
 		}
-		journal, err := store.Journal(id)
-		if err != nil {
-			return nil, err
-		}
-		report, err := journal.Verify(ctx, nil)
-		if err != nil {
-			return nil, err
-		}
-		if report.Damage != nil {
-			counts.Diverged()
-			return nil, protocol.Errorf(protocol.KindCorrupt, "scene %s: %w", id, report.Damage)
-		}
-		if err := told(dir, id, journal); err != nil {
-			return nil, err
-		}
-		state, err := scenes.Fold(p, def, journal, scenes.Options{Seed: m.Seeds[id], Clock: m.Clocks[id], Agents: m.Agents})
-		if err != nil {
-			return nil, err
-		}
-		counts.Replayed(int(state.Tally.Facts))
-		hash, err := state.Hash()
-		if err != nil {
-			return nil, err
-		}
-		w := journal.Durable()
-		out.Scenes = append(out.Scenes, ReplayedScene{
-			Scene: id, Digest: w.Digest.String(), StateHash: hash, Facts: w.Last, Waves: w.Number,
-			VirtualTime: state.Director.Now.Sub(state.Director.Begun()).String(), Ended: state.Director.Ended,
-		})
+		out.Scenes = append(out.Scenes, *one)
 	}
 	return out, nil
+}
+
+func replayScene(ctx context.Context, run *Opened, id string, opt ReplayOptions) (*ReplayedScene, error) {
+	def, journal, folding, err := run.Scene(id)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkChain(ctx, run.Dir, id, journal, opt); err != nil {
+		return nil, err
+	}
+	cut, err := cutOf(journal, opt.Until)
+	if err != nil {
+		return nil, err
+	}
+	one := &ReplayedScene{Scene: id, Digest: cut.Digest.String(), Facts: cut.Last, Waves: cut.Number, From: journal.Begin().Number}
+	folding.NoSnapshots, folding.Folding = true, opt.Progress.of(id, "folding")
+	var state *scenes.State
+	if opt.Verify {
+		one.Verify, state, err = verify.Run(ctx, run.Project, def, journal, verify.Options{Scene: folding, Through: &cut, Progress: opt.Progress.of(id, "deciding again")})
+	} else {
+		state, err = scenes.FoldTo(run.Project, def, journal, folding, cut.Number)
+	}
+	if err != nil {
+		return nil, err
+	}
+	opt.Metrics.Replayed(int(cut.Last - journal.Begin().Last))
+	if one.Differs() {
+		opt.Metrics.Diverged()
+		return one, nil
+	}
+	one.VirtualTime, one.Ended = state.Director.Now.Sub(state.Director.Begun()).String(), state.Director.Ended
+	one.StateHash, err = state.Hash()
+	return one, err
+}
+
+func cutOf(journal *persistence.Journal, text string) (persistence.Wave, error) {
+	if text == "" {
+		return journal.Durable(), nil
+	}
+	return scenes.FindCut(journal, text)
+}
+
+// checkChain holds a journal's facts to its digests, and those to the summary.
+func checkChain(ctx context.Context, dir, id string, journal *persistence.Journal, opt ReplayOptions) error {
+	total, say := journal.Durable().Last, opt.Progress.of(id, "checking digests")
+	report, err := journal.Verify(ctx, func(w persistence.Wave) { say(w.Last, total) })
+	if err != nil {
+		return err
+	}
+	if report.Damage != nil {
+		opt.Metrics.Diverged()
+		return protocol.Errorf(protocol.KindCorrupt, "scene %s: %w", id, report.Damage)
+	}
+	return told(dir, id, journal)
 }

@@ -77,6 +77,8 @@ type Options struct {
 	Finish bool
 	// FS replaces the operating system's for the journal, for tests.
 	FS pebbledb.FS
+	// Recovering hears how far the restoring of a scene is; may be nil.
+	Recovering Progress
 	// Sized hears how many agents the scenes have together, before they are made:
 	// the moment to set the process up for them. May be nil.
 	Sized func(agents int)
@@ -96,6 +98,8 @@ type Runner struct {
 	unwatch []func() // sources of the metrics
 	log     *slog.Logger
 	started time.Time
+
+	progress Progress // of restoring
 }
 
 // Scene is one scene of a run.
@@ -188,16 +192,9 @@ func Start(p *project.Project, opt Options) (*Runner, error) {
 // Resume goes on with a run directory. Of the options, those that describe the
 // machine count: metrics, log, workers, durability if given.
 func Resume(dir string, opt Options) (*Runner, error) {
-	m, err := ReadManifest(dir)
+	m, p, err := readRun(dir)
 	if err != nil {
 		return nil, err
-	}
-	p, err := Load(filepath.Join(dir, inputsDir), true)
-	if err != nil {
-		return nil, err
-	}
-	if p.Hash() != m.ProjectHash {
-		return nil, protocol.Errorf(protocol.KindConflict, "run %s: its inputs were changed after the start (%s, the manifest says %s)", dir, short(p.Hash()), short(m.ProjectHash))
 	}
 	if err := tryWrite(dir); err != nil {
 		return nil, unwritable(dir, err, "make it writable, or go on with a copy of it")
@@ -262,6 +259,7 @@ func open(dir string, p *project.Project, m *Manifest, opt Options) (*Runner, er
 	if r.log == nil {
 		r.log = slog.New(slog.DiscardHandler)
 	}
+	r.progress = opt.Recovering
 	var err error
 	r.store, err = persistence.Open(filepath.Join(dir, JournalDir), persistence.Options{
 		Durability: opt.Durability, BatchFacts: opt.BatchFacts, MemTableSize: memTableSize, Observer: metrics.Journal{Set: r.metrics, Sync: opt.Durability}, FS: opt.FS, Log: r.log,
@@ -336,7 +334,7 @@ func (r *Runner) startScene(def *project.Scene, opt Options) error {
 	s.Run, err = scenes.Start(r.Project, def, journal, scenes.Options{
 		Seed: s.Seed, Clock: r.Manifest.Clocks[id], Agents: opt.Agents, Stop: stopOf(def, opt), Until: opt.Until,
 		SnapshotFacts: opt.SnapshotFacts, ProjectHash: r.Manifest.ProjectHash, Model: model, System: r.system,
-		Metrics: counts, Log: r.log, Latency: s.latency, Crashes: opt.Crashes[id], Middleware: opt.Middleware,
+		Metrics: counts, Log: r.log, Latency: s.latency, Crashes: opt.Crashes[id], Middleware: opt.Middleware, Folding: r.recovering(id),
 		Effects: func() (*persistence.Journal, error) { return r.store.Journal(effects.JournalID(id)) },
 	})
 	if err != nil {
@@ -349,10 +347,21 @@ func (r *Runner) startScene(def *project.Scene, opt Options) error {
 	return nil
 }
 
+// recovering tells the outside how far the fold of a scene is.
+func (r *Runner) recovering(id string) func(done, total uint64) {
+	say := r.progress.of(id, "restoring")
+	return func(done, total uint64) {
+		r.metrics.NotReady(fmt.Sprintf("restoring scene %s: fact %d of %d", id, done, total))
+		say(done, total)
+	}
+}
+
 // keepEnded puts a scene that ended before the others into the summary.
 func (r *Runner) keepEnded(def *project.Scene, journal *persistence.Journal, reason string) error {
 	id := def.Definition.ID
-	state, err := scenes.Fold(r.Project, def, journal, scenes.Options{Seed: r.Manifest.Seeds[id], Clock: r.Manifest.Clocks[id], Agents: r.Manifest.Agents})
+	folding := r.Manifest.folding(id)
+	folding.Log, folding.Folding = r.log, r.recovering(id)
+	state, err := scenes.FoldTo(r.Project, def, journal, folding, journal.Durable().Number)
 	if err != nil {
 		return err
 	}

@@ -38,7 +38,7 @@ func TestReplay(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	s := run(t, loadTown(t), Options{Dir: dir, SnapshotFacts: 100})
 	for range 2 { // it writes nothing
-		r, err := Replay(context.Background(), dir)
+		r, err := Replay(context.Background(), dir, ReplayOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -213,7 +213,7 @@ func TestReplayFindsDamage(t *testing.T) {
 		}
 		damaged = os.WriteFile(f, data, 0o644) == nil || damaged
 	}
-	if _, err := Replay(context.Background(), dir); err == nil || protocol.KindOf(err) != protocol.KindCorrupt {
+	if _, err := Replay(context.Background(), dir, ReplayOptions{}); err == nil || protocol.KindOf(err) != protocol.KindCorrupt {
 		t.Errorf("damaged %v: %v (%s)", damaged, err, protocol.KindOf(err))
 	}
 }

@@ -290,6 +290,39 @@ func (s *Scene) Has(t testing.TB, kind string) bool {
 	return text != ""
 }
 
+// Rewrite is the same scene with a journal in which change has changed facts:
+// one whose digests hold and whose history never was.
+func (s *Scene) Rewrite(t testing.TB, change func(r *protocol.Record)) *Scene {
+	t.Helper()
+	other := s.Fresh(t)
+	store, err := persistence.Open(other.Dir, persistence.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	to, err := store.Journal(s.Def.Definition.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Journal(t, func(from *persistence.Journal) {
+		err := from.Waves(1, func(w persistence.Wave) error {
+			err := from.Scan(persistence.Query{From: w.First, To: w.Last}, func(r protocol.Record) error {
+				change(&r)
+				_, err := to.Append(r.Time, r.Actor, r.Kind, r.Data)
+				return err
+			})
+			if err == nil {
+				_, err = to.CloseWave(nil)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
+	return other
+}
+
 // watcher passes durable waves on.
 type watcher struct {
 	set *Settings

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"tavernsim/protocol"
+	"tavernsim/scenes/runner"
+)
+
+type doctorOptions struct {
+	repair      string
+	json, quiet bool
+}
+
+func newDoctor(e *env) *cobra.Command {
+	var o doctorOptions
+	c := &cobra.Command{
+		Use:   "doctor DIR",
+		Short: "Check a run directory, say what can be saved, repair a copy",
+		Long: `Check everything in a run directory: manifest, inputs, lock, store, every fact,
+digest, index entry and snapshot, the summary, the free space. Say what is
+damaged, what can be saved and how. Nothing in the directory is changed.
+
+--repair OUT makes a copy without what is damaged: journals end with their last
+good wave, indexes are made again, bad snapshots are left out. Resuming the copy
+computes again what is missing.
+
+Exit codes: 0 healthy (with --repair: the copy is), 4 not found, 6 another process
+has the run or OUT is not empty, 8 damaged.`,
+		Example: "  simd doctor runs/latest\n  simd doctor runs/broken --repair runs/mended",
+		Args:    one("a run directory"),
+		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd, e, args[0]) },
+	}
+	f := c.Flags()
+	f.StringVar(&o.repair, "repair", "", "make a repaired copy in `OUT`")
+	f.BoolVar(&o.json, "json", false, "print the result as JSON")
+	f.BoolVarP(&o.quiet, "quiet", "q", false, "no progress")
+	return c
+}
+
+func (o *doctorOptions) run(cmd *cobra.Command, e *env, dir string) (err error) {
+	say, done := working(e.err, o.quiet)
+	var d *runner.Diagnosis
+	if o.repair == "" {
+		d, err = runner.Examine(cmd.Context(), dir, say)
+	} else {
+		d, err = runner.Repair(cmd.Context(), dir, o.repair, say)
+	}
+	done()
+	if d == nil {
+		return err
+	}
+	if shown := o.show(e, d); shown != nil {
+		return shown
+	}
+	if err != nil {
+		return err
+	}
+	last := d
+	if d.Repaired != nil {
+		last = d.Repaired
+	}
+	if !last.Healthy {
+		return &exit{code: exitDivergence, err: protocol.Errorf(protocol.KindCorrupt, "%s is damaged", last.RunDir)}
+	}
+	return nil
+}
+
+func (o *doctorOptions) show(e *env, d *runner.Diagnosis) error {
+	if o.json {
+		return writeJSON(e.out, d)
+	}
+	writeDiagnosis(e.out, d)
+	if r := d.Repaired; r != nil {
+		fmt.Fprintf(e.out, "\nthe copy %s\n", r.RunDir)
+		writeDiagnosis(e.out, r)
+		fmt.Fprintf(e.out, "go on with: simd run --resume %s\n", r.RunDir)
+	}
+	return nil
+}
+
+func writeDiagnosis(w io.Writer, d *runner.Diagnosis) {
+	for _, c := range d.Checks {
+		name := c.Name
+		if c.Scene != "" {
+			name = c.Scene + " " + name
+		}
+		mark := map[string]string{runner.CheckOK: "ok      ", runner.CheckNote: "note    ", runner.CheckDamaged: "DAMAGED "}[c.Status]
+		fmt.Fprintf(w, "%s %s: %s\n", mark, name, c.Text)
+		if c.Advice != "" {
+			fmt.Fprintf(w, "%s   %s\n", strings.Repeat(" ", len(mark)), strings.ReplaceAll(c.Advice, "simd doctor DIR", "simd doctor "+d.RunDir))
+		}
+	}
+	if d.Healthy {
+		fmt.Fprintln(w, "healthy")
+	}
+}

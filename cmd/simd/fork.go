@@ -1,0 +1,88 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"tavernsim/protocol"
+	"tavernsim/scenes/runner"
+)
+
+type forkOptions struct {
+	runner.ForkOptions
+	seed        uint64
+	json, quiet bool
+}
+
+func newFork(e *env) *cobra.Command {
+	var o forkOptions
+	c := &cobra.Command{
+		Use:   "fork DIR OUT",
+		Short: "Take a run over at an earlier place, with another seed, model or world",
+		Long: `Make a new run directory that goes on from a place in a run. The run itself is
+not touched. Without a change the fork goes on exactly as the run did; with
+--seed or --set its first fact says what is different from there on. Go on with
+simd run --resume OUT.
+
+--set changes, as often as needed:
+  world.PATH=JSON                   a value in the world
+  model=FILE                        the script of the scripted model
+  simulation.stop.after=DURATION    when it ends; also .ticks=N and .until=EXPR
+
+A place in a run is a time of its scene (2026-01-01T08:00:00Z), an offset from
+its start (90s), wave:N, seq:N (the last wave that is over there) or end.
+
+Exit codes: 0 made, 2 usage, 3 a place or change that cannot be, 4 not found,
+6 OUT is not empty, another process has the run, or it has ended there, 8 the
+journal is damaged (simd doctor says where).`,
+		Example: `  simd fork runs/latest runs/what-if --at 90s --seed 7
+  simd fork runs/latest runs/famine --at wave:120 --set world.grain=0
+  simd run --resume runs/famine`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return usageError{fmt.Errorf("%s wants two arguments: a run directory, and the new one", cmd.CommandPath())}
+			}
+			if o.At == "" {
+				return usageError{fmt.Errorf("--at says where to fork, for example --at 90s")}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, e, args[0], args[1]) },
+	}
+	f := c.Flags()
+	f.StringVar(&o.At, "at", "", "the `PLACE` to go on from")
+	f.StringArrayVar(&o.Set, "set", nil, "change `KEY=VALUE` from there on; repeat it for more")
+	f.Uint64Var(&o.seed, "seed", 0, "seed of all chance from there on")
+	f.StringVar(&o.Scene, "scene", "", "take over this scene `ID` only")
+	f.BoolVar(&o.json, "json", false, "print the manifest of the fork as JSON")
+	f.BoolVarP(&o.quiet, "quiet", "q", false, "no progress")
+	return c
+}
+
+func (o *forkOptions) run(cmd *cobra.Command, e *env, dir, out string) error {
+	opt := o.ForkOptions
+	if cmd.Flags().Changed("seed") {
+		opt.Seed = &o.seed
+	}
+	opt.Version, opt.Args = version().Version, e.args
+	say, done := working(e.err, o.quiet)
+	opt.Progress = say
+	m, err := runner.Fork(dir, out, opt)
+	done()
+	if err != nil {
+		return err
+	}
+	if o.json {
+		return writeJSON(e.out, m)
+	}
+	for _, id := range protocol.SortedKeys(m.Fork.Scenes) {
+		cut := m.Fork.Scenes[id]
+		fmt.Fprintf(e.out, "%s  from %s, wave %d, fact %d, %s\n  digest %s\n", id, m.Fork.Parent, cut.Wave, cut.Seq, cut.Time, cut.Digest)
+	}
+	for _, c := range m.Fork.Changes {
+		fmt.Fprintf(e.out, "  set %s\n", c)
+	}
+	fmt.Fprintf(e.out, "go on with: simd run --resume %s\n", out)
+	return nil
+}

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/term"
+
+	"tavernsim/scenes/runner"
+)
+
+// working shows on w how far a long step is, from its second second on: on a
+// terminal a line that rewrites itself, elsewhere a line now and then. done
+// clears the line.
+func working(w io.Writer, quiet bool) (say runner.Progress, done func()) {
+	if quiet {
+		return nil, func() {}
+	}
+	l := &workLine{w: w, began: time.Now(), every: plainEvery / 5}
+	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		l.terminal, l.every = true, terminalEvery
+	}
+	return l.say, l.done
+}
+
+type workLine struct {
+	w           io.Writer
+	terminal    bool
+	every       time.Duration
+	mu          sync.Mutex
+	what        string
+	began, last time.Time
+	shown       bool
+}
+
+// quietFor is how long a step may take without a word.
+const quietFor = time.Second
+
+func (l *workLine) say(scene, doing string, done, total uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := time.Now()
+	if what := scene + ": " + doing; what != l.what {
+		l.what, l.began = what, now
+	}
+	if now.Sub(l.began) < quietFor || now.Sub(l.last) < l.every {
+		return
+	}
+	l.last = now
+	share := float64(done) / float64(max(1, total))
+	line := fmt.Sprintf("%s  %s %3.0f%%  fact %s of %s", l.what, bar(share), 100*share, human(float64(done)), human(float64(total)))
+	if share > 0 {
+		left := time.Duration(float64(now.Sub(l.began)) * (1 - share) / share)
+		line += fmt.Sprintf("  ETA %s", left.Round(time.Second))
+	}
+	if l.terminal {
+		fmt.Fprint(l.w, "\r\x1b[K"+line)
+		l.shown = true
+		return
+	}
+	fmt.Fprintln(l.w, line)
+}
+
+func (l *workLine) done() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.shown {
+		fmt.Fprint(l.w, "\r\x1b[K")
+	}
+}

@@ -1,0 +1,34 @@
+package scenes
+
+import (
+	"tavernsim/engine/director"
+	"tavernsim/engine/world"
+	"tavernsim/engine/worldstate"
+	"tavernsim/persistence"
+	"tavernsim/protocol"
+	"tavernsim/scenes/project"
+)
+
+// Fork appends to a journal that was cut the wave that says how the story
+// changes from here on: the fact, then what it sets in the world. Without it the
+// scene would go on as it did.
+func Fork(p *project.Project, def *project.Scene, journal *persistence.Journal, opt Options, forked *director.Forked, sets []world.Request) (persistence.Wave, error) {
+	state, err := FoldTo(p, def, journal, opt, journal.Durable().Number)
+	if err != nil {
+		return persistence.Wave{}, err
+	}
+	now, facts := state.Director.Now, []appended{{actorScene, forked}}
+	requests := make([]worldstate.Request, len(sets))
+	for i := range sets {
+		requests[i].Change = sets[i]
+	}
+	d := state.scene.rules.Decide(state.WorldState, now, requests)
+	for _, f := range d.Facts {
+		if refused, ok := f.(*world.Refused); ok {
+			return persistence.Wave{}, protocol.Errorf(protocol.KindInvalid, "scene %s: world.%s cannot be set: %s", state.ID(), refused.Path, refused.Message)
+		}
+		facts = append(facts, appended{actorWorld, f})
+	}
+	closed := &director.WaveClosed{Wave: state.Director.Wave + 1, World: d.Next.World().Version()}
+	return appendWave(journal, now, append(facts, appended{actorScene, closed})...)
+}

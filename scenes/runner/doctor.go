@@ -1,0 +1,348 @@
+package runner
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"tavernsim/internal/metrics"
+	"tavernsim/persistence"
+	"tavernsim/protocol"
+	"tavernsim/scenes/traces"
+)
+
+// Diagnosis is what Examine found in a run directory.
+type Diagnosis struct {
+	RunDir  string  `json:"run_dir"`
+	Healthy bool    `json:"healthy"`
+	Checks  []Check `json:"checks"`
+	// Repaired is the same of the copy that --repair made.
+	Repaired *Diagnosis `json:"repaired,omitempty"`
+}
+
+// Check is one thing that was looked at.
+type Check struct {
+	Name   string `json:"name"`
+	Scene  string `json:"scene,omitempty"`
+	Status string `json:"status"` // ok, note, damaged
+	Text   string `json:"text"`
+	Advice string `json:"advice,omitempty"` // what can be saved, and how
+
+	good uint64 // journal: last wave that can be saved
+}
+
+// Statuses of a check. A note is something to know that keeps nothing from
+// going on.
+const (
+	CheckOK      = "ok"
+	CheckNote    = "note"
+	CheckDamaged = "damaged"
+)
+
+// repairAdvice is what most damages are mended with.
+const repairAdvice = "simd doctor DIR --repair OUT makes a copy without it"
+
+// Examine looks at everything in a run directory and changes nothing. Only what
+// keeps it from looking, as a process that has the run, is an error.
+func Examine(ctx context.Context, dir string, progress Progress) (*Diagnosis, error) {
+	if _, err := os.Stat(dir); err != nil {
+		return nil, protocol.Errorf(protocol.KindNotFound, "%s: %w", dir, err)
+	}
+	x := &examination{ctx: ctx, dir: dir, progress: progress, d: &Diagnosis{RunDir: dir, Checks: []Check{}}}
+	m := x.manifest()
+	if m == nil {
+		if _, err := os.Stat(filepath.Join(dir, JournalDir)); err != nil {
+			return nil, protocol.Errorf(protocol.KindNotFound, "%s is no run directory: it has neither %s nor %s", dir, manifestFile, JournalDir)
+		}
+	}
+	x.inputs(m)
+	if err := x.store(m); err != nil {
+		return nil, err
+	}
+	x.space()
+	x.d.Healthy = true
+	for _, c := range x.d.Checks {
+		x.d.Healthy = x.d.Healthy && c.Status != CheckDamaged
+	}
+	return x.d, nil
+}
+
+type examination struct {
+	ctx      context.Context
+	dir      string
+	progress Progress
+	d        *Diagnosis
+}
+
+func (x *examination) add(c Check) { x.d.Checks = append(x.d.Checks, c) }
+
+func (x *examination) ok(name, scene, format string, args ...any) {
+	x.add(Check{Name: name, Scene: scene, Status: CheckOK, Text: fmt.Sprintf(format, args...)})
+}
+
+func (x *examination) damaged(name, scene string, err error, advice string) {
+	x.add(Check{Name: name, Scene: scene, Status: CheckDamaged, Text: err.Error(), Advice: advice})
+}
+
+func (x *examination) manifest() *Manifest {
+	m, err := ReadManifest(x.dir)
+	if err != nil {
+		x.damaged("manifest", "", err, "without a manifest the run cannot be gone on with; its seeds stand in the first facts of the journal, its inputs in "+inputsDir+": bring back manifest.json from a copy")
+		return nil
+	}
+	x.ok("manifest", "", "run %s, made %s by simd %s", m.Run, m.Created.Format("2006-01-02 15:04:05"), m.Program)
+	return m
+}
+
+// inputs holds every file to its hash.
+func (x *examination) inputs(m *Manifest) {
+	if m == nil {
+		return
+	}
+	var bad []string
+	for _, f := range m.Files {
+		data, err := os.ReadFile(filepath.Join(x.dir, inputsDir, filepath.FromSlash(f.Path)))
+		sum := sha256.Sum256(data)
+		switch {
+		case err != nil:
+			bad = append(bad, f.Path+" cannot be read")
+		case hex.EncodeToString(sum[:]) != f.SHA256:
+			bad = append(bad, f.Path+" was changed")
+		}
+	}
+	if len(bad) > 0 {
+		x.damaged("inputs", "", errors.New(strings.Join(bad, ", ")), "put these files back as they were when the run began; the manifest has their SHA-256. Until then the run cannot be resumed or replayed, the facts are not concerned")
+		return
+	}
+	if _, _, err := readRun(x.dir); err != nil {
+		x.damaged("inputs", "", err, "remove files that were added to "+inputsDir)
+		return
+	}
+	x.ok("inputs", "", "%d files are as they were", len(m.Files))
+}
+
+// store opens the journals and looks at each.
+func (x *examination) store(m *Manifest) error {
+	store, err := persistence.Open(filepath.Join(x.dir, JournalDir), persistence.Options{ReadOnly: true, Traces: traces.Rule()})
+	if protocol.KindOf(err) == protocol.KindConflict || protocol.KindOf(err) == protocol.KindDenied {
+		return err
+	}
+	if err != nil {
+		x.damaged("store", "", err, "the database itself is damaged: bring "+JournalDir+" back from a copy; nothing was changed")
+		return nil
+	}
+	defer store.Close()
+	if owner := store.Unclean(); owner != "" {
+		x.add(Check{Name: "lock", Status: CheckNote, Text: "left behind by " + owner + ", which did not close the run and is gone", Advice: "nothing to do: the lock is free, and resuming takes up after the last wave that is whole"})
+	} else {
+		x.ok("lock", "", "free; the last process closed the run")
+	}
+	ids, err := store.Scenes()
+	if err != nil {
+		x.damaged("store", "", err, repairAdvice)
+		return nil
+	}
+	x.ok("store", "", "opens; %d journals", len(ids))
+	if m != nil {
+		ids = m.Scenes
+	}
+	for _, id := range ids {
+		if err := x.journal(store, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (x *examination) journal(store *persistence.Store, id string) error {
+	journal, err := store.Journal(id)
+	if protocol.KindOf(err) == protocol.KindNotFound {
+		x.add(Check{Name: "journal", Scene: id, Status: CheckNote, Text: "there is none: the scene had not begun", Advice: "resuming begins it"})
+		return nil
+	}
+	if err != nil {
+		x.journalDamage(id, err)
+		return nil
+	}
+	defer journal.Close()
+	end := journal.Durable()
+	say := x.progress.of(id, "checking the journal")
+	report, err := journal.Verify(x.ctx, func(w persistence.Wave) { say(w.Last, end.Last) })
+	if err != nil {
+		return err
+	}
+	if report.Damage != nil {
+		x.journalDamage(id, report.Damage)
+	} else {
+		x.d.Checks = append(x.d.Checks, Check{Name: "journal", Scene: id, Status: CheckOK, good: end.Number, Text: fmt.Sprintf("%d facts in %d waves are as they were written, digest %s%s", report.Facts, end.Number-journal.Begin().Number, end.Digest, keptFrom(journal))})
+		x.summary(id, journal)
+	}
+	x.index(id, report.Index)
+	x.snapshots(id, journal)
+	return nil
+}
+
+func keptFrom(journal *persistence.Journal) string {
+	if begin := journal.Begin().Number; begin > 0 {
+		return fmt.Sprintf("; waves up to %d were dropped on purpose", begin)
+	}
+	return ""
+}
+
+func (x *examination) journalDamage(id string, err error) {
+	c := Check{Name: "journal", Scene: id, Status: CheckDamaged, Text: err.Error(), Advice: "what it is cannot be said; bring " + JournalDir + " back from a copy"}
+	if d, ok := persistence.DamageOf(err); ok {
+		c.good = d.Good.Number
+		c.Advice = fmt.Sprintf("waves up to %d, facts up to %d, can be saved: %s, and resuming the copy computes the rest again", d.Good.Number, d.Good.Last, repairAdvice)
+	}
+	x.add(c)
+}
+
+func (x *examination) summary(id string, journal *persistence.Journal) {
+	if _, err := os.Stat(filepath.Join(x.dir, summaryFile)); err != nil {
+		x.add(Check{Name: "summary", Scene: id, Status: CheckNote, Text: "there is none: the process was killed, or is a fork that has not run"})
+		return
+	}
+	if err := told(x.dir, id, journal); err != nil {
+		x.damaged("summary", id, err, "the end of the journal was lost, or the summary is of another run: "+repairAdvice+", and resuming it computes again what is missing")
+		return
+	}
+	x.ok("summary", id, "agrees with the journal")
+}
+
+func (x *examination) index(id string, errs []error) {
+	if len(errs) == 0 {
+		x.ok("index", id, "agrees with the facts")
+		return
+	}
+	x.damaged("index", id, fmt.Errorf("%d or more entries are wrong, the first: %w", len(errs), errs[0]), "the facts are not concerned: --repair makes the index again")
+}
+
+func (x *examination) snapshots(id string, journal *persistence.Journal) {
+	checks, err := journal.CheckSnapshots()
+	if err != nil {
+		x.damaged("snapshots", id, err, repairAdvice)
+		return
+	}
+	c := Check{Name: "snapshots", Scene: id, Status: CheckOK}
+	var good, bad []string
+	for _, s := range checks {
+		if s.Err == nil {
+			good = append(good, fmt.Sprint(s.Wave))
+			continue
+		}
+		bad = append(bad, fmt.Sprintf("of wave %d: %v", s.Wave, s.Err))
+	}
+	c.Text = "none"
+	if len(good) > 0 {
+		c.Text = "good ones of waves " + strings.Join(good, ", ")
+	}
+	if len(bad) > 0 {
+		c.Status, c.Text = CheckDamaged, c.Text+"; "+strings.Join(bad, "; ")
+		c.Advice = "recovery passes it over and takes the one before, or the facts alone: " + repairAdvice
+		if len(good) == 0 && journal.Begin().Number > 0 {
+			c.Advice = "facts were dropped and no good snapshot is left: the state cannot be restored; bring the snapshot back from a copy"
+		}
+	}
+	x.add(c)
+}
+
+// lowSpace is when a disk counts as full: less than one table and its journal.
+const lowSpace = 256e6
+
+func (x *examination) space() {
+	free, err := metrics.DiskFree(x.dir)
+	switch {
+	case err != nil: // this system does not say
+	case free < lowSpace:
+		x.add(Check{Name: "space", Status: CheckNote, Text: fmt.Sprintf("%.0f MB are free on the disk", free/1e6), Advice: "a run stops when its disk is full, and goes on when it is resumed with space"})
+	default:
+		x.ok("space", "", "%.0f MB are free on the disk", free/1e6)
+	}
+}
+
+// Repair makes a copy of a run directory without what is damaged, and looks at
+// it again. The run itself is not touched.
+func Repair(ctx context.Context, dir, out string, progress Progress) (*Diagnosis, error) {
+	d, err := Examine(ctx, dir, progress)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range d.Checks {
+		if c.Status == CheckDamaged && (c.Name == "manifest" || c.Name == "inputs" || c.Name == "store") {
+			return d, protocol.Errorf(protocol.KindCorrupt, "%s: %s cannot be repaired here: %s", dir, c.Name, c.Advice)
+		}
+	}
+	if err := mustBeFree(out); err != nil {
+		return d, err
+	}
+	if err := os.MkdirAll(out, 0o755); err != nil {
+		return d, protocol.Errorf(protocol.KindTransient, "%s: %w", out, err)
+	}
+	if err := repair(d, dir, out); err != nil {
+		undo := &forking{out: out}
+		return d, errors.Join(err, undo.undo())
+	}
+	d.Repaired, err = Examine(ctx, out, progress)
+	return d, err
+}
+
+func repair(d *Diagnosis, dir, out string) (err error) {
+	m, p, err := readRun(dir)
+	if err != nil {
+		return err
+	}
+	if err := p.CopyTo(filepath.Join(out, inputsDir)); err != nil {
+		return err
+	}
+	if err := salvage(d, m.Scenes, filepath.Join(dir, JournalDir), filepath.Join(out, JournalDir)); err != nil {
+		return err
+	}
+	return writeJSON(filepath.Join(out, manifestFile), m)
+}
+
+// salvage writes what is good of every journal into a new store: what is damaged
+// in the database itself stays behind.
+func salvage(d *Diagnosis, ids []string, dir, out string) (err error) {
+	from, err := persistence.Open(dir, persistence.Options{ReadOnly: true, Traces: traces.Rule()})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, from.Close()) }()
+	to, err := persistence.Open(out, persistence.Options{MemTableSize: memTableSize, Traces: traces.Rule()})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, to.Close()) }()
+	for _, id := range ids {
+		for _, c := range d.Checks {
+			if c.Scene != id || c.Name != "journal" || c.Status == CheckNote {
+				continue
+			}
+			if err := errors.Join(from.Salvage(id, c.good, to), dropBadSnapshots(to, id)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func dropBadSnapshots(store *persistence.Store, id string) error {
+	journal, err := store.Journal(id)
+	if err != nil {
+		return err
+	}
+	defer journal.Close()
+	checks, err := journal.CheckSnapshots()
+	for _, s := range checks {
+		if s.Err != nil {
+			err = errors.Join(err, journal.RemoveSnapshot(s.Wave))
+		}
+	}
+	return err
+}

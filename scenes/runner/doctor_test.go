@@ -1,0 +1,180 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"tavernsim/persistence"
+	"tavernsim/protocol"
+)
+
+// ended makes a run that has ended, with snapshots, all of it in tables.
+func ended(t *testing.T) (dir, digest string) {
+	t.Helper()
+	dir = filepath.Join(t.TempDir(), "run")
+	r, err := Start(loadTown(t), Options{Dir: dir, SnapshotFacts: 100, BatchFacts: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum, err := r.Wait()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Resume(dir, Options{}); protocol.KindOf(err) != protocol.KindConflict { // the database writes its log as tables
+		t.Fatal(err)
+	}
+	return dir, sum.Digests()
+}
+
+// flip changes a byte in the middle of the newest file that matches.
+func flip(t *testing.T, pattern string) {
+	t.Helper()
+	files, err := filepath.Glob(pattern)
+	if err != nil || len(files) == 0 {
+		t.Fatal("no file ", pattern, err)
+	}
+	file := files[len(files)-1]
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data[len(data)/2] ^= 0xff
+	if err := os.WriteFile(file, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func find(d *Diagnosis, name string) (c Check) {
+	for _, c := range d.Checks {
+		if c.Name == name {
+			return c
+		}
+	}
+	return Check{}
+}
+
+func TestDoctorOfAHealthyRun(t *testing.T) {
+	dir, _ := ended(t)
+	d, err := Examine(context.Background(), dir, nil)
+	if err != nil || !d.Healthy {
+		t.Fatalf("%+v, %v", d, err)
+	}
+	for _, name := range []string{"manifest", "inputs", "lock", "store", "journal", "summary", "index", "snapshots", "space"} {
+		if c := find(d, name); c.Status != CheckOK {
+			t.Errorf("%s: %+v", name, c)
+		}
+	}
+	if _, err := Examine(context.Background(), t.TempDir(), nil); protocol.KindOf(err) != protocol.KindNotFound {
+		t.Error(err)
+	}
+}
+
+// What can be saved is saved, and the mended copy goes on to the end that the run
+// had.
+func TestDoctorRepairs(t *testing.T) {
+	for name, damage := range map[string]func(t *testing.T, dir string){
+		"journal":   func(t *testing.T, dir string) { flip(t, filepath.Join(dir, "journal/db/*.sst")) },
+		"snapshots": func(t *testing.T, dir string) { flip(t, filepath.Join(dir, "journal/snapshots/*/*.snap")) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, digest := ended(t)
+			damage(t, dir)
+			out := filepath.Join(t.TempDir(), "mended")
+			d, err := Repair(context.Background(), dir, out, nil)
+			if err != nil {
+				t.Fatalf("%v\n%+v", err, d)
+			}
+			if c := find(d, name); d.Healthy || c.Status != CheckDamaged || c.Advice == "" {
+				t.Fatalf("%+v", c)
+			}
+			if d.Repaired == nil || !d.Repaired.Healthy {
+				t.Fatalf("%+v", d.Repaired)
+			}
+			if again, err := Examine(context.Background(), dir, nil); err != nil || again.Healthy {
+				t.Error("the run itself was changed", err)
+			}
+			if name != "journal" {
+				return
+			}
+			r, err := Resume(out, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if sum, err := r.Wait(); err != nil || sum.Digests() != digest {
+				t.Errorf("the copy ended with %s, the run with %s; %v", sum.Digests(), digest, err)
+			}
+		})
+	}
+}
+
+// What cannot be mended is named, with what to do.
+func TestDoctorNames(t *testing.T) {
+	for name, damage := range map[string]func(dir string) error{
+		"manifest": func(dir string) error { return os.WriteFile(filepath.Join(dir, manifestFile), []byte("{"), 0o644) },
+		"inputs": func(dir string) error {
+			return os.WriteFile(filepath.Join(dir, inputsDir, "project.yaml"), []byte("id: other"), 0o644)
+		},
+		"store": func(dir string) error {
+			names, err := filepath.Glob(filepath.Join(dir, "journal/db/MANIFEST-*"))
+			if err != nil {
+				return err
+			}
+			for _, name := range names {
+				err = errors.Join(err, os.Truncate(name, 3))
+			}
+			return err
+		},
+		"summary": func(dir string) error {
+			return os.WriteFile(filepath.Join(dir, summaryFile), []byte(`{"scene": "day", "digest": "sha256:00", "journal": {"waves": 2}}`), 0o644)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, _ := ended(t)
+			if err := damage(dir); err != nil {
+				t.Fatal(err)
+			}
+			d, err := Examine(context.Background(), dir, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c := find(d, name); d.Healthy || c.Status != CheckDamaged || c.Advice == "" {
+				t.Errorf("%+v", d.Checks)
+			}
+			if name == "summary" {
+				return
+			}
+			out := filepath.Join(t.TempDir(), "mended")
+			if _, err := Repair(context.Background(), dir, out, nil); protocol.KindOf(err) != protocol.KindCorrupt {
+				t.Error(err)
+			}
+			if _, err := os.Stat(out); err == nil {
+				t.Error("half a copy was made")
+			}
+		})
+	}
+}
+
+func TestDoctorAndLocks(t *testing.T) {
+	dir, _ := ended(t)
+	store, err := persistence.Open(filepath.Join(dir, JournalDir), persistence.Options{ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Examine(context.Background(), dir, nil); protocol.KindOf(err) != protocol.KindConflict || !strings.Contains(err.Error(), "locked by process") {
+		t.Error(err)
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, JournalDir, "db/OWNER"), []byte("process 4711 on elsewhere\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	d, err := Examine(context.Background(), dir, nil)
+	if c := find(d, "lock"); err != nil || c.Status != CheckNote || !strings.Contains(c.Text, "process 4711 on elsewhere") {
+		t.Errorf("%+v, %v", c, err)
+	}
+}

@@ -1,0 +1,81 @@
+package runner
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"tavernsim/persistence"
+	"tavernsim/protocol"
+	"tavernsim/scenes"
+	"tavernsim/scenes/project"
+	"tavernsim/scenes/traces"
+)
+
+// Opened is a run directory that is read, not run. The directory is locked
+// meanwhile.
+type Opened struct {
+	Dir      string
+	Manifest *Manifest
+	Project  *project.Project
+	Store    *persistence.Store
+}
+
+// OpenRun opens a run directory for reading. You owe Close.
+func OpenRun(dir string) (*Opened, error) {
+	m, p, err := readRun(dir)
+	if err != nil {
+		return nil, err
+	}
+	store, err := persistence.Open(filepath.Join(dir, JournalDir), persistence.Options{ReadOnly: true, Traces: traces.Rule()})
+	if err != nil {
+		return nil, err
+	}
+	return &Opened{Dir: dir, Manifest: m, Project: p, Store: store}, nil
+}
+
+// readRun reads what a run is made of and holds the inputs to the manifest.
+func readRun(dir string) (*Manifest, *project.Project, error) {
+	m, err := ReadManifest(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	p, err := Load(filepath.Join(dir, inputsDir), true)
+	if err != nil {
+		return nil, nil, err
+	}
+	if p.Hash() != m.ProjectHash {
+		return nil, nil, protocol.Errorf(protocol.KindConflict, "run %s: its inputs were changed after the start (%s, the manifest says %s)", dir, short(p.Hash()), short(m.ProjectHash))
+	}
+	return m, p, nil
+}
+
+// Close gives the directory back.
+func (o *Opened) Close() error { return o.Store.Close() }
+
+// Scenes are the ids of the run's scenes, or the one that is named.
+func (o *Opened) Scenes(only string) ([]string, error) {
+	if only == "" {
+		return o.Manifest.Scenes, nil
+	}
+	if !slices.Contains(o.Manifest.Scenes, only) {
+		return nil, protocol.Errorf(protocol.KindNotFound, "run %s has no scene %q; it has %s", o.Dir, only, strings.Join(o.Manifest.Scenes, ", "))
+	}
+	return []string{only}, nil
+}
+
+// Scene opens the journal of a scene, with the options to fold it by.
+func (o *Opened) Scene(id string) (*project.Scene, *persistence.Journal, scenes.Options, error) {
+	opt := o.Manifest.folding(id)
+	def, err := o.Project.Scene(id)
+	if err != nil {
+		return nil, nil, opt, err
+	}
+	journal, err := o.Store.Journal(id)
+	return def, journal, opt, err
+}
+
+// folding are the options under which a scene's journal is folded.
+func (m *Manifest) folding(id string) scenes.Options {
+	return scenes.Options{Seed: m.Seeds[id], Clock: m.Clocks[id], Agents: m.Agents, ProjectHash: m.ProjectHash, Until: m.Until}
+}

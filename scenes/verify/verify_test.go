@@ -1,0 +1,197 @@
+package verify_test
+
+import (
+	"context"
+	"reflect"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+
+	"tavernsim/engine/agent"
+	"tavernsim/engine/bus"
+	"tavernsim/engine/director"
+	"tavernsim/engine/world"
+	"tavernsim/persistence"
+	"tavernsim/protocol"
+	"tavernsim/scenes"
+	"tavernsim/scenes/project"
+	"tavernsim/scenes/scenestest"
+	"tavernsim/scenes/verify"
+)
+
+func load(t testing.TB) *project.Project {
+	t.Helper()
+	var archives []*txtar.Archive
+	for _, name := range []string{"../testdata/base.txtar", "../testdata/town.txtar"} {
+		a, err := txtar.ParseFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		archives = append(archives, a)
+	}
+	p, err := scenestest.Load(scenestest.Files(archives...), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func run(t testing.TB, s *scenestest.Scene, set scenestest.Settings, workers int) *verify.Report {
+	r, _ := runTo(t, s, set, workers)
+	return r
+}
+
+func runTo(t testing.TB, s *scenestest.Scene, set scenestest.Settings, workers int) (r *verify.Report, state *scenes.State) {
+	t.Helper()
+	s.Journal(t, func(j *persistence.Journal) {
+		var err error
+		r, state, err = verify.Run(context.Background(), s.Project, s.Def, j, verify.Options{Scene: s.Options(t, set), Workers: workers})
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
+	return r, state
+}
+
+// A history that the scene wrote is what the machines decide.
+func TestTheTownVerifies(t *testing.T) {
+	s := scenestest.New(t, load(t), "")
+	set := scenestest.Settings{}
+	live := s.Run(t, set)
+	want := s.FoldHash(t, set)
+	for _, workers := range []int{1, 2, 5} {
+		r, state := runTo(t, s, set, workers)
+		if r.Difference != nil {
+			t.Fatalf("%+v\nrecorded %+v\ndecided  %+v", r.Difference, r.Difference.Recorded, r.Difference.Decided)
+		}
+		if got, _ := state.Hash(); got != want {
+			t.Error("the walk ends in another state than the fold")
+		}
+		if r.Facts != live.Wave.Last || r.Waves != live.Wave.Number || r.Verified+r.Taken[verify.TakenOutside] != r.Facts || len(r.Taken) != 1 || r.Taken[verify.TakenOutside] != 1 {
+			t.Errorf("%+v", r)
+		}
+	}
+}
+
+// Every kind of fact that machines decide is held to them: one byte of meaning
+// changed, in a journal whose digests hold, is found, at its place.
+func TestAChangedFactIsFound(t *testing.T) {
+	s := scenestest.New(t, load(t), "")
+	set := scenestest.Settings{}
+	s.Run(t, set)
+	codec := protocol.NewCodec()
+	last := map[string]uint64{} // the last fact of each kind: what follows would give it away
+	s.Journal(t, func(j *persistence.Journal) {
+		if err := j.Read(1, func(r protocol.Record) error { last[r.Kind] = r.Seq; return nil }); err != nil {
+			t.Fatal(err)
+		}
+	})
+	changes := map[string]func(f protocol.Fact){
+		agent.FactSaid:          func(f protocol.Fact) { f.(*agent.Said).Text += "!" },
+		agent.FactTurnEnded:     func(f protocol.Fact) { f.(*agent.TurnEnded).Perceived++ },
+		agent.FactCallMade:      func(f protocol.Fact) { f.(*agent.CallMade).Error += "x" },
+		agent.FactModelAnswered: func(f protocol.Fact) { f.(*agent.ModelAnswered).Text = "I never said this." },
+		agent.FactStateUpdated:  func(f protocol.Fact) { f.(*agent.StateUpdated).Value = protocol.Encode("another") },
+		director.FactWaveClosed: func(f protocol.Fact) { f.(*director.WaveClosed).Turns++ },
+		director.FactDeferred:   func(f protocol.Fact) { f.(*director.EffectsDeferred).Due++ },
+		"world.committed":       func(f protocol.Fact) { f.(*world.Committed).After++ },
+		bus.FactRouted:          func(f protocol.Fact) { f.(*bus.Routed).Priority++ },
+	}
+	for kind, change := range changes {
+		t.Run(kind, func(t *testing.T) {
+			at := last[kind]
+			if at == 0 {
+				t.Fatal("the town has no such fact")
+			}
+			changed := s.Rewrite(t, func(r *protocol.Record) {
+				if r.Seq != at {
+					return
+				}
+				f, err := scenes.ReadFact(codec, r.Kind, r.Data)
+				if err != nil {
+					t.Fatal(err)
+				}
+				change(f)
+				if r.Data, err = codec.Marshal(f); err != nil {
+					t.Fatal(err)
+				}
+			})
+			r := run(t, changed, set, 2)
+			d := r.Difference
+			if d == nil {
+				t.Fatal("nobody noticed")
+			}
+			if d.Recorded == nil || d.Decided == nil {
+				t.Fatalf("a side is missing: %+v", d)
+			}
+			// What a model said is an input: it shows in what was made of it.
+			if d.Seq != at && (kind != agent.FactModelAnswered || d.Seq < at) {
+				t.Errorf("found at seq %d, changed at %d: %+v, recorded %+v, decided %+v", d.Seq, at, d, d.Recorded, d.Decided)
+			}
+			if one := run(t, changed, set, 1); !reflect.DeepEqual(one.Difference, d) {
+				t.Errorf("with one worker the difference is %+v", one.Difference)
+			}
+		})
+	}
+}
+
+// A history of other rules is not this project's.
+func TestOtherRulesAreFound(t *testing.T) {
+	p := load(t)
+	s := scenestest.New(t, p, "")
+	s.Run(t, scenestest.Settings{})
+	t.Run("seed", func(t *testing.T) { // the history tells its own seed
+		changed := s.Rewrite(t, func(r *protocol.Record) {
+			if r.Kind == director.FactStarted {
+				codec := protocol.NewCodec()
+				f, _ := scenes.ReadFact(codec, r.Kind, r.Data)
+				f.(*director.Started).Seed++
+				r.Data, _ = codec.Marshal(f)
+			}
+		})
+		if r := run(t, changed, scenestest.Settings{}, 2); r.Difference == nil {
+			t.Error("another seed gives the same story")
+		}
+	})
+	t.Run("limits", func(t *testing.T) {
+		def := *s.Def
+		definition := *def.Definition
+		definition.Simulation.Limits.MaxEventsInWave = 1
+		def.Definition = &definition
+		other := *s
+		other.Def = &def
+		if r := run(t, &other, scenestest.Settings{}, 2); r.Difference == nil {
+			t.Error("another rule of the channel gives the same story")
+		}
+	})
+}
+
+func TestThrough(t *testing.T) {
+	s := scenestest.New(t, load(t), "")
+	s.Run(t, scenestest.Settings{})
+	s.Journal(t, func(j *persistence.Journal) {
+		fifth, err := j.Wave(5)
+		if err != nil {
+			t.Fatal(err)
+		}
+		opt := verify.Options{Scene: s.Options(t, scenestest.Settings{}), Through: &fifth}
+		r, state, err := verify.Run(context.Background(), s.Project, s.Def, j, opt)
+		if err != nil || r.Waves != 5 || r.Difference != nil {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		opt.Scene.NoSnapshots = true
+		want, err := scenes.FoldTo(s.Project, s.Def, j, opt.Scene, 5)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, _ := want.Hash()
+		if b, _ := state.Hash(); a != b {
+			t.Error("the walk and the fold come to different states")
+		}
+		ctx, stop := context.WithCancel(context.Background())
+		stop()
+		if _, _, err := verify.Run(ctx, s.Project, s.Def, j, opt); protocol.KindOf(err) != protocol.KindCancelled {
+			t.Error(err)
+		}
+	})
+}
