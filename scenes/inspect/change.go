@@ -1,6 +1,9 @@
 package inspect
 
 import (
+	"cmp"
+	"strings"
+
 	"tavernsim/engine/agent"
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/statecmd"
@@ -47,7 +50,7 @@ type Change struct {
 	Reason      string       `json:"reason,omitempty"` // that was given
 	Error       string       `json:"error,omitempty"`
 
-	path world.Path // of the world
+	path world.Path // within the document that changed; nil: it is of no document
 }
 
 // Statuses of a Change that are not a call's.
@@ -82,6 +85,7 @@ func changes(r protocol.Record, wave uint64, f protocol.Fact) []Change {
 		return commandChanges(base, x)
 	case *agent.StateUpdated:
 		base.What, base.By, base.Op, base.Path, base.Value = WhatPrivate, r.Actor, x.Op, x.Path, value(x.Value)
+		base.path = pathIn(x.Path)
 		return []Change{base}
 	case *agent.GoalsUpdated:
 		base.What, base.By, base.Op, base.Path, base.After = WhatGoal, r.Actor, "set", x.Goal.ID, goal(x.Goal)
@@ -116,14 +120,27 @@ func knowledgeChanges(base Change, f protocol.Fact) []Change {
 	return []Change{base}
 }
 
+// batchOf is the request that brought a batch of commands.
+func batchOf(f *statecmd.Committed) string { return cmp.Or(f.Request, f.BatchID) }
+
+// pathIn is a path of a document; "" is all of it.
+func pathIn(text string) world.Path {
+	p, err := world.ParsePath(text)
+	if err != nil {
+		return world.Path{}
+	}
+	return p
+}
+
 // commandChanges are the records of a batch's own audit. They hold what was
 // before and after, with secrets hidden when they were written.
 func commandChanges(base Change, f *statecmd.Committed) (list []Change) {
 	for i := range f.Audit {
 		a, c := &f.Audit[i], base
-		c.What, c.By, c.Through, c.Turn = WhatCommand, a.Actor, a.OpID, turnOf(f.Request)
+		c.What, c.By, c.Through, c.Turn = WhatCommand, cmp.Or(f.By, a.Actor), batchOf(f), turnOf(batchOf(f))
 		c.Op, c.Path, c.Before, c.After = string(a.Action), a.Key, value(a.Before), value(a.After)
 		c.Status, c.Code, c.Value = string(a.Status), string(a.Code), value(a.Options)
+		c.path = pathIn(strings.TrimPrefix(strings.TrimPrefix(a.Key, "world."), "self."))
 		if options, err := a.Options.Value(); err == nil {
 			if m, ok := options.(map[string]any); ok {
 				c.Reason, _ = m["reason"].(string)

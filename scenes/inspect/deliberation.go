@@ -147,17 +147,26 @@ func (s *Scene) turnID(id string) (agentID string, turn, seq uint64, err error) 
 		agentID, kind = r.Actor, r.Kind
 		return nil
 	})
-	if err == nil && (!strings.HasPrefix(kind, "agent.") || kind == director.FactAgentFailed) {
+	if err == nil && !ofTurn(agentID, kind) {
 		err = protocol.Errorf(protocol.KindNotFound, "seq:%d is %s of %s, no fact of a deliberation", seq, kind, agentID)
 	}
 	return agentID, 0, seq, err
+}
+
+// ofTurn reports whether a fact of an actor is one of a deliberation: all of an
+// agent are, and of the scene those that agents have.
+func ofTurn(actor, kind string) bool {
+	if actor == sceneActor {
+		return strings.HasPrefix(kind, "agent.") && kind != director.FactAgentFailed
+	}
+	return !strings.HasPrefix(actor, "$")
 }
 
 // findTurn gathers the facts of a turn, by its number or the seq of one of them.
 func (s *Scene) findTurn(id string, turn, seq uint64) (*turnFacts, error) {
 	t, last, found := &turnFacts{}, uint64(0), false
 	err := s.scan(persistence.Query{Actor: id}, func(r protocol.Record) error {
-		if r.Kind == director.FactAgentFailed || !strings.HasPrefix(r.Kind, "agent.") && id == sceneActor {
+		if !ofTurn(id, r.Kind) {
 			return nil
 		}
 		fact, err := s.read(r)
@@ -258,7 +267,7 @@ func (s *Scene) effects(d *Deliberation, t *turnFacts) error {
 			return nil
 		case *director.WaveClosed:
 			if r.Time >= due {
-				held = nil
+				held, due = nil, r.Time
 				return errStop
 			}
 			return nil
@@ -325,8 +334,8 @@ func effectsOf(f protocol.Fact) []effectBy {
 func commandEffects(f *statecmd.Committed) (list []effectBy) {
 	for i := range f.Audit {
 		a := &f.Audit[i]
-		e := Effect{To: protocol.ToWorld, ID: a.OpID, What: string(a.Action) + " " + a.Key, Value: value(a.After), Status: string(a.Status), Detail: string(a.Code)}
-		list = append(list, effectBy{e, a.Actor, turnOf(f.Request)})
+		e := Effect{To: protocol.ToWorld, ID: batchOf(f), What: string(a.Action) + " " + a.Key, Value: value(a.After), Status: string(a.Status), Detail: string(a.Code)}
+		list = append(list, effectBy{e, cmp.Or(f.By, a.Actor), turnOf(batchOf(f))})
 	}
 	return list
 }
