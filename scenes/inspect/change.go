@@ -32,18 +32,17 @@ type Change struct {
 	Seq     uint64 `json:"seq"` // of the fact
 	Wave    uint64 `json:"wave"`
 	Time    string `json:"time"`
-	What    string `json:"what"`
+	What    string `json:"what"`           // world, command, private, goal, knowledge, call
 	By      string `json:"by"`             // instance id; "" = the scene
 	Turn    uint64 `json:"turn,omitempty"` // deliberation of By, where it is known
 	Through string `json:"through"`        // id of the call or request
 	Tool    string `json:"tool,omitempty"` // of a call
-	Op      string `json:"op"`
+	Op      string `json:"op"`             // of a call its origin
 	Path    string `json:"path"`
 	Before  any    `json:"before"`
 	After   any    `json:"after"`
 	Value   any    `json:"value"` // the operand: what was asked for
-	// Differences are what became another in an object or list; before and after
-	// hold it whole.
+	// What became another in an object; before and after hold it whole.
 	Differences []Difference `json:"differences,omitempty"`
 	Status      string       `json:"status"`           // applied, refused, or a call's own
 	Code        string       `json:"code,omitempty"`   // of a refusal

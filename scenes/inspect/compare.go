@@ -28,8 +28,8 @@ type Comparison struct {
 	B          Side        `json:"b"`
 	Inputs     []InputDiff `json:"inputs"`     // of the manifests
 	Divergence *Divergence `json:"divergence"` // null: there is none
-	// Behaviour is the first difference behind scene.started, where that differs:
-	// runs with another seed differ there in any case.
+	// The first difference behind scene.started, where that differs: runs with
+	// another seed differ there in any case.
 	Behaviour  *Divergence  `json:"behaviour,omitempty"`
 	World      []Difference `json:"world"`      // a: before, b: after; at the ends
 	WorldMore  int          `json:"world_more"` // beyond those that are listed

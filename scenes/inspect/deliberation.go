@@ -26,7 +26,7 @@ type Deliberation struct {
 	Time      string     `json:"time"`
 	First     uint64     `json:"first_seq"`
 	Last      uint64     `json:"last_seq"`
-	Outcome   string     `json:"outcome"`
+	Outcome   string     `json:"outcome"` // ok, failed, cancelled
 	Error     string     `json:"error,omitempty"`
 	Perceived Perceived  `json:"perceived"`
 	Models    []Asked    `json:"model"`
@@ -43,8 +43,8 @@ type Deliberation struct {
 type Perceived struct {
 	Private      any       `json:"private_state"`
 	Goals        []Object  `json:"goals"`
-	Events       []Inboxed `json:"events"` // most urgent first, as it saw them
-	Count        int64     `json:"event_count"`
+	Events       []Inboxed `json:"events"`      // most urgent first, as it saw them
+	Count        int64     `json:"event_count"` // that it perceived
 	Observations []Object  `json:"observations"`
 	History      []Spoken  `json:"history"`
 	WorldVersion int64     `json:"world_version"`
@@ -54,7 +54,7 @@ type Perceived struct {
 type Asked struct {
 	Model   string `json:"model"`
 	Text    string `json:"text"`
-	Calls   any    `json:"calls"`
+	Calls   any    `json:"calls"` // native tool calls
 	Finish  string `json:"finish"`
 	Input   int64  `json:"tokens_in"`
 	Output  int64  `json:"tokens_out"`
@@ -68,7 +68,7 @@ type Called struct {
 	Tool     string `json:"tool"`
 	Origin   string `json:"origin"`
 	Params   any    `json:"params"` // null where an effect or a change below tells it
-	Status   string `json:"status"`
+	Status   string `json:"status"` // ok, error, denied, requested, not_run
 	Output   any    `json:"output"`
 	Error    string `json:"error,omitempty"`
 	Observed bool   `json:"observed"` // the next deliberation was shown it

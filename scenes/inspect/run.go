@@ -64,7 +64,7 @@ func (r *Run) Scene(id string) (*Scene, error) {
 		id = r.Manifest.Scenes[0]
 	}
 	if !slices.Contains(r.Manifest.Scenes, id) {
-		return nil, unknown("scene", id, "the run has", slices.Values(r.Manifest.Scenes))
+		return nil, protocol.Errorf(protocol.KindNotFound, "there is no scene %q; the run has %s", id, strings.Join(r.Manifest.Scenes, ", "))
 	}
 	if s := r.scenes[id]; s != nil {
 		return s, nil

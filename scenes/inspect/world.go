@@ -26,10 +26,10 @@ type WorldView struct {
 	Time    string   `json:"time"`
 	Version int64    `json:"version"`
 	Path    string   `json:"path,omitempty"`
-	Found   bool     `json:"found"` // something is at the path
-	Value   any      `json:"value"` // with a pattern: an object of paths
-	More    bool     `json:"more"`  // a pattern matched more than are shown
-	Writers []Change `json:"last_changes"`
+	Found   bool     `json:"found"`        // something is at the path
+	Value   any      `json:"value"`        // with a pattern: an object of paths
+	More    bool     `json:"more"`         // a pattern matched more than are shown
+	Writers []Change `json:"last_changes"` // of the path, newest first
 }
 
 // WorldDiff is the view "world --diff": what differs between two moments.
@@ -55,8 +55,7 @@ type Difference struct {
 	After  any    `json:"after"`
 	Had    bool   `json:"before_exists"`
 	Has    bool   `json:"after_exists"`
-	// Who changed it last between the two, unless only a comparison of two runs
-	// says so.
+	// Who made its value another one last; of a world between two moments.
 	By     string `json:"by,omitempty"`
 	Seq    uint64 `json:"seq,omitempty"`
 	Time   string `json:"time,omitempty"`
