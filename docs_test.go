@@ -19,6 +19,7 @@ import (
 
 	"tavernsim/bench"
 	"tavernsim/engine/agent"
+	"tavernsim/scenes/inspect"
 	"tavernsim/scenes/runner"
 	"tavernsim/scenes/verify"
 )
@@ -136,7 +137,19 @@ func TestDeliberationPage(t *testing.T) {
 func TestRunPages(t *testing.T) {
 	for page, types := range map[string][]reflect.Type{
 		"docs/formats/run-directory.md": {reflect.TypeFor[runner.Manifest](), reflect.TypeFor[runner.Forked]()},
-		"docs/formats/bench.md":         {reflect.TypeFor[bench.Deliberation](), reflect.TypeFor[bench.Limits](), reflect.TypeFor[bench.Journal](), reflect.TypeFor[bench.JournalLimits]()},
+		"docs/formats/inspect.md": {
+			reflect.TypeFor[inspect.Summary](), reflect.TypeFor[inspect.Work](), reflect.TypeFor[inspect.Refusals](), reflect.TypeFor[inspect.Problem](),
+			reflect.TypeFor[inspect.Bucket](), reflect.TypeFor[inspect.Count](), reflect.TypeFor[inspect.AgentLine](), reflect.TypeFor[inspect.AgentView](),
+			reflect.TypeFor[inspect.Inboxed](), reflect.TypeFor[inspect.Spoken](), reflect.TypeFor[inspect.Subscribed](), reflect.TypeFor[inspect.TurnSummary](),
+			reflect.TypeFor[inspect.WorldView](), reflect.TypeFor[inspect.WorldDiff](), reflect.TypeFor[inspect.WorldPoint](), reflect.TypeFor[inspect.Difference](),
+			reflect.TypeFor[inspect.EventLine](), reflect.TypeFor[inspect.Marked](), reflect.TypeFor[inspect.FactLine](), reflect.TypeFor[inspect.Deliberation](),
+			reflect.TypeFor[inspect.Perceived](), reflect.TypeFor[inspect.Asked](), reflect.TypeFor[inspect.Called](), reflect.TypeFor[inspect.Effect](),
+			reflect.TypeFor[inspect.Timing](), reflect.TypeFor[inspect.Change](), reflect.TypeFor[inspect.DeadLetter](), reflect.TypeFor[inspect.LetterGroup](),
+			reflect.TypeFor[inspect.Redelivery](), reflect.TypeFor[inspect.Trace](), reflect.TypeFor[inspect.TraceEvent](), reflect.TypeFor[inspect.Reaction](),
+			reflect.TypeFor[inspect.TraceCall](), reflect.TypeFor[inspect.Comparison](), reflect.TypeFor[inspect.Side](), reflect.TypeFor[inspect.InputDiff](),
+			reflect.TypeFor[inspect.Divergence](), reflect.TypeFor[inspect.AgentDiff](),
+		},
+		"docs/formats/bench.md": {reflect.TypeFor[bench.Deliberation](), reflect.TypeFor[bench.Limits](), reflect.TypeFor[bench.Journal](), reflect.TypeFor[bench.JournalLimits]()},
 		"docs/formats/summary.md": {
 			reflect.TypeFor[runner.Summary](), reflect.TypeFor[runner.SceneSummary](), reflect.TypeFor[runner.EventCounts](),
 			reflect.TypeFor[runner.WorldCounts](), reflect.TypeFor[runner.Journal](),

@@ -119,6 +119,10 @@ func showComparison(w io.Writer, c *inspect.Comparison) error {
 		p.section(fmt.Sprintf("FIRST DIFFERENCE  wave %d, seq %d", d.Wave, d.Seq), 1)
 		showSides(p, d)
 	}
+	if d := c.Behaviour; d != nil {
+		p.section(fmt.Sprintf("FIRST DIFFERENCE IN BEHAVIOUR  wave %d, seq %d", d.Wave, d.Seq), 1)
+		showSides(p, d)
+	}
 	if p.section("WORLD", len(c.World)) {
 		for _, d := range c.World {
 			fmt.Fprintf(p, "  %s: %s\n", d.Path, strings.Replace(fromTo(&d), " -> ", " | ", 1))

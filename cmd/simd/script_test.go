@@ -27,13 +27,13 @@ func TestMain(m *testing.M) {
 //	waitfor FILE      wait until it is there
 //	samejson PATH F   the last output and the JSON file F have the same member
 //
-// and in their folder the project of testdata/tiny.txtar.
+// and in their folder the projects of testdata/tiny.txtar and of postArchive.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("GOTRACEBACK", "none")
-			return unpack("testdata/tiny.txtar", env.WorkDir)
+			return errors.Join(unpack("testdata/tiny.txtar", env.WorkDir), unpack(postArchive, env.WorkDir))
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"code": code, "hasjson": hasJSON, "samejson": sameJSON, "waitfor": waitFor,

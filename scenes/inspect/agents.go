@@ -38,15 +38,15 @@ func AgentStates() []string { return []string{StateIdle, StateAsleep, StateGiven
 type AgentLine struct {
 	Agent    string `json:"agent"`
 	Profile  string `json:"profile"`
-	State    string `json:"state"`
+	State    string `json:"state"`          // idle, asleep, given_up
 	Next     string `json:"next,omitempty"` // when it is woken without an event
 	Turns    int64  `json:"turns"`
 	Failures int64  `json:"failures"` // turns without a decision
 	Calls    int64  `json:"calls"`
 	Models   int64  `json:"model_calls"`
 	Heard    int64  `json:"events_perceived"`
-	Waiting  int    `json:"inbox"`
-	Last     string `json:"last_active,omitempty"`
+	Waiting  int    `json:"inbox"`                 // events that were not perceived yet
+	Last     string `json:"last_active,omitempty"` // end of its last turn
 
 	ordinal int
 	last    protocol.Time

@@ -160,8 +160,8 @@ func (a *auditing) emit(list []Change) error {
 		if !a.wants(&list[i]) {
 			continue
 		}
-		a.redact(&list[i])
 		list[i].Differences = betweenJSON(list[i].Before, list[i].After)
+		a.redact(&list[i])
 		if err := a.yield(list[i]); err != nil {
 			return err
 		}
@@ -194,25 +194,24 @@ func betweenJSON(before, after any) []Difference {
 }
 
 func (a *auditing) wants(c *Change) bool {
-	below := a.q.Path == "" || c.path == nil || len(c.path) >= len(a.pattern) || c.Status != StatusApplied || !sameJSON(c.Before, c.After)
-	return below && (a.q.Agent == "" || a.q.Agent == c.By) && (a.q.Tool == "" || c.What == WhatCall && matchesType(a.q.Tool, c.Tool)) &&
+	above := c.path != nil && len(c.path) < len(a.pattern) // what is asked for lies below: did it change?
+	if above && c.Status == StatusApplied && sameJSON(c.Before, c.After) {
+		return false
+	}
+	return (a.q.Agent == "" || a.q.Agent == c.By) && (a.q.Tool == "" || c.What == WhatCall && matchesType(a.q.Tool, c.Tool)) &&
 		(len(a.q.What) == 0 || slices.Contains(a.q.What, c.What)) && a.below(c)
 }
 
 // below reports whether a change is at or below the path that is asked for, or
-// replaced something above it.
+// at something above it.
 func (a *auditing) below(c *Change) bool {
 	switch {
 	case a.q.Path == "":
 		return true
-	case c.What == WhatCall:
-		return false
-	}
-	if c.path != nil {
+	case c.path != nil:
 		return touches(a.pattern, c.path)
 	}
-	p, err := world.ParsePath(c.Path)
-	return err == nil && touches(a.pattern, p)
+	return c.What != WhatCall && strings.HasPrefix(c.Path, a.q.Path) // a goal or an entry, by its id
 }
 
 // before fills in what was there, and the deliberation that goes on.
@@ -224,7 +223,7 @@ func (a *auditing) before(r protocol.Record, fact protocol.Fact, list []Change) 
 		list[0].Before = at(a.state.World, x.Path)
 		list[0].After = list[0].Before
 	case *agent.StateUpdated:
-		list[0].Before, list[0].Turn = a.privateValue(r.Actor, x.Path), a.turn(r.Actor)
+		list[0].Before, list[0].Turn = a.privateValue(r.Actor, a.seenAt(list[0].path)), a.turn(r.Actor)
 	case *agent.GoalsUpdated:
 		list[0].Before, list[0].Turn = a.goal(r.Actor, x.Goal.ID), a.turn(r.Actor)
 	case knowledge.Written:
@@ -238,8 +237,8 @@ func (a *auditing) before(r protocol.Record, fact protocol.Fact, list []Change) 
 
 // after fills in what is there now.
 func (a *auditing) after(r protocol.Record, fact protocol.Fact, list []Change) {
-	if x, ok := fact.(*agent.StateUpdated); ok {
-		list[0].After = a.privateValue(r.Actor, x.Path)
+	if _, ok := fact.(*agent.StateUpdated); ok {
+		list[0].After = a.privateValue(r.Actor, a.seenAt(list[0].path))
 	}
 }
 
@@ -294,20 +293,12 @@ func (a *auditing) turn(id string) uint64 {
 
 // privateValue is what an agent's private state holds at a path; nil when there
 // is nothing.
-func (a *auditing) privateValue(id, path string) any {
+func (a *auditing) privateValue(id string, path world.Path) any {
 	o, ok := a.state.Ordinal(id)
 	if !ok {
 		return nil
 	}
-	var have any = private(a.state.Agents[o])
-	if path == "" {
-		return valueJSON(have)
-	}
-	p, err := world.ParsePath(path)
-	if err != nil {
-		return nil
-	}
-	return valueJSON(lookup(have, p))
+	return valueJSON(lookup(private(a.state.Agents[o]), path))
 }
 
 // lookup follows a path through a value; nil when it leads nowhere.
@@ -343,13 +334,20 @@ func (a *auditing) goal(id, name string) any {
 
 // redact hides what stands behind the names of secrets.
 func (a *auditing) redact(c *Change) {
-	hidden := false
-	for _, name := range strings.FieldsFunc(c.Path, func(r rune) bool { return r == '.' || r == '[' || r == ']' || r == '/' || r == '"' || r == '\'' }) {
-		hidden = hidden || a.secrets[name]
-	}
+	hidden := a.secret(c.Path) || a.secret(a.seenAt(c.path).String())
 	for _, v := range []*any{&c.Before, &c.After, &c.Value} {
 		*v = a.clean(*v, hidden)
 	}
+	for i := range c.Differences {
+		d := &c.Differences[i]
+		within := hidden || a.secret(d.Path)
+		d.Before, d.After = a.clean(d.Before, within), a.clean(d.After, within)
+	}
+}
+
+// secret reports whether a path leads through the name of a secret.
+func (a *auditing) secret(path string) bool {
+	return slices.ContainsFunc(strings.FieldsFunc(path, func(r rune) bool { return strings.ContainsRune(`.[]/"'`, r) }), func(name string) bool { return a.secrets[name] })
 }
 
 func (a *auditing) clean(v any, hidden bool) any {
@@ -358,7 +356,7 @@ func (a *auditing) clean(v any, hidden bool) any {
 	case v == nil:
 		return nil
 	case hidden:
-		return statecmd.Redacted
+		return valueJSON(statecmd.Redacted)
 	case !ok || !a.mayHold(raw):
 		return v
 	}

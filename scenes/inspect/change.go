@@ -1,6 +1,9 @@
 package inspect
 
 import (
+	"cmp"
+	"strings"
+
 	"tavernsim/engine/agent"
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/statecmd"
@@ -29,25 +32,24 @@ type Change struct {
 	Seq     uint64 `json:"seq"` // of the fact
 	Wave    uint64 `json:"wave"`
 	Time    string `json:"time"`
-	What    string `json:"what"`
+	What    string `json:"what"`           // world, command, private, goal, knowledge, call
 	By      string `json:"by"`             // instance id; "" = the scene
 	Turn    uint64 `json:"turn,omitempty"` // deliberation of By, where it is known
 	Through string `json:"through"`        // id of the call or request
 	Tool    string `json:"tool,omitempty"` // of a call
-	Op      string `json:"op"`
+	Op      string `json:"op"`             // of a call its origin
 	Path    string `json:"path"`
 	Before  any    `json:"before"`
 	After   any    `json:"after"`
 	Value   any    `json:"value"` // the operand: what was asked for
-	// Differences are what became another in an object or list; before and after
-	// hold it whole.
+	// What became another in an object; before and after hold it whole.
 	Differences []Difference `json:"differences,omitempty"`
 	Status      string       `json:"status"`           // applied, refused, or a call's own
 	Code        string       `json:"code,omitempty"`   // of a refusal
 	Reason      string       `json:"reason,omitempty"` // that was given
 	Error       string       `json:"error,omitempty"`
 
-	path world.Path // of the world
+	path world.Path // within the document that changed; nil: it is of no document
 }
 
 // Statuses of a Change that are not a call's.
@@ -82,6 +84,7 @@ func changes(r protocol.Record, wave uint64, f protocol.Fact) []Change {
 		return commandChanges(base, x)
 	case *agent.StateUpdated:
 		base.What, base.By, base.Op, base.Path, base.Value = WhatPrivate, r.Actor, x.Op, x.Path, value(x.Value)
+		base.path = pathIn(x.Path)
 		return []Change{base}
 	case *agent.GoalsUpdated:
 		base.What, base.By, base.Op, base.Path, base.After = WhatGoal, r.Actor, "set", x.Goal.ID, goal(x.Goal)
@@ -116,14 +119,27 @@ func knowledgeChanges(base Change, f protocol.Fact) []Change {
 	return []Change{base}
 }
 
+// batchOf is the request that brought a batch of commands.
+func batchOf(f *statecmd.Committed) string { return cmp.Or(f.Request, f.BatchID) }
+
+// pathIn is a path of a document; "" is all of it.
+func pathIn(text string) world.Path {
+	p, err := world.ParsePath(text)
+	if err != nil {
+		return world.Path{}
+	}
+	return p
+}
+
 // commandChanges are the records of a batch's own audit. They hold what was
 // before and after, with secrets hidden when they were written.
 func commandChanges(base Change, f *statecmd.Committed) (list []Change) {
 	for i := range f.Audit {
 		a, c := &f.Audit[i], base
-		c.What, c.By, c.Through, c.Turn = WhatCommand, a.Actor, a.OpID, turnOf(f.Request)
+		c.What, c.By, c.Through, c.Turn = WhatCommand, cmp.Or(f.By, a.Actor), batchOf(f), turnOf(batchOf(f))
 		c.Op, c.Path, c.Before, c.After = string(a.Action), a.Key, value(a.Before), value(a.After)
 		c.Status, c.Code, c.Value = string(a.Status), string(a.Code), value(a.Options)
+		c.path = pathIn(strings.TrimPrefix(strings.TrimPrefix(a.Key, "world."), "self."))
 		if options, err := a.Options.Value(); err == nil {
 			if m, ok := options.(map[string]any); ok {
 				c.Reason, _ = m["reason"].(string)

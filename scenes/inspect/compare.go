@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"tavernsim/engine/director"
 	"tavernsim/engine/world"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
@@ -21,12 +22,15 @@ const (
 
 // Comparison is what "simd diff" finds between a scene of two runs.
 type Comparison struct {
-	Scene      string       `json:"scene"`
-	Equal      bool         `json:"equal"` // every fact is the same
-	A          Side         `json:"a"`
-	B          Side         `json:"b"`
-	Inputs     []InputDiff  `json:"inputs"`     // of the manifests
-	Divergence *Divergence  `json:"divergence"` // null: there is none
+	Scene      string      `json:"scene"`
+	Equal      bool        `json:"equal"` // every fact is the same
+	A          Side        `json:"a"`
+	B          Side        `json:"b"`
+	Inputs     []InputDiff `json:"inputs"`     // of the manifests
+	Divergence *Divergence `json:"divergence"` // null: there is none
+	// The first difference behind scene.started, where that differs: runs with
+	// another seed differ there in any case.
+	Behaviour  *Divergence  `json:"behaviour,omitempty"`
 	World      []Difference `json:"world"`      // a: before, b: after; at the ends
 	WorldMore  int          `json:"world_more"` // beyond those that are listed
 	Agents     []AgentDiff  `json:"agents"`
@@ -161,7 +165,42 @@ func (c *comparing) divergence(equal uint64) error {
 		if i < len(x) && i < len(y) && equalRecords(x[i], y[i]) {
 			continue
 		}
-		return c.diverged(equal+1, recordAt(x, i), recordAt(y, i))
+		if c.out.Divergence, err = c.between(equal+1, recordAt(x, i), recordAt(y, i)); err != nil || !c.startsDiffer() {
+			return err
+		}
+		return c.behaviour()
+	}
+	return nil
+}
+
+// startsDiffer: the runs say from the start that they are made of different
+// things.
+func (c *comparing) startsDiffer() bool {
+	d := c.out.Divergence
+	return d.A != nil && d.B != nil && d.A.Kind == director.FactStarted && d.B.Kind == director.FactStarted
+}
+
+// behaviour finds the first fact behind scene.started that differs, wave by
+// wave: the digests cannot tell.
+func (c *comparing) behaviour() (err error) {
+	end := max(c.a.journal.Durable().Number, c.b.journal.Durable().Number)
+	for wave := uint64(1); wave <= end; wave++ {
+		x, err := c.facts(c.a, wave)
+		if err != nil {
+			return err
+		}
+		y, err := c.facts(c.b, wave)
+		if err != nil {
+			return err
+		}
+		for i := range max(len(x), len(y)) {
+			both := i < len(x) && i < len(y)
+			if both && (equalRecords(x[i], y[i]) || x[i].Seq == 1 && y[i].Seq == 1) {
+				continue
+			}
+			c.out.Behaviour, err = c.between(wave, recordAt(x, i), recordAt(y, i))
+			return err
+		}
 	}
 	return nil
 }
@@ -193,22 +232,22 @@ func recordAt(list []protocol.Record, i int) *protocol.Record {
 	return nil
 }
 
-func (c *comparing) diverged(wave uint64, x, y *protocol.Record) error {
+// between shows two facts side by side.
+func (c *comparing) between(wave uint64, x, y *protocol.Record) (*Divergence, error) {
 	d := &Divergence{Wave: wave}
 	var err error
 	if d.A, err = c.line(c.a, x); err != nil {
-		return err
+		return nil, err
 	}
 	if d.B, err = c.line(c.b, y); err != nil {
-		return err
+		return nil, err
 	}
 	if d.A != nil {
 		d.Seq = d.A.Seq
 	} else if d.B != nil {
 		d.Seq = d.B.Seq
 	}
-	c.out.Divergence = d
-	return nil
+	return d, nil
 }
 
 func (c *comparing) line(s *Scene, r *protocol.Record) (*FactLine, error) {

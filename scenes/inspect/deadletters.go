@@ -111,9 +111,6 @@ func keyOf(l *DeadLetter) letterKey { return letterKey{l.Seq, l.Agent} }
 
 // DeadLetters hands over the dead letters that q chooses, in order.
 func (s *Scene) DeadLetters(q DeadLetterQuery, yield func(DeadLetter) error) error {
-	if err := s.actor(q.Agent); err != nil {
-		return err
-	}
 	query, err := s.query(q.Span, persistence.Query{Kinds: slices.Collect(keys(letterKinds()))})
 	if err != nil {
 		return err
@@ -123,7 +120,7 @@ func (s *Scene) DeadLetters(q DeadLetterQuery, yield func(DeadLetter) error) err
 		return err
 	}
 	waves, n, read := s.waves(), 0, letterKinds()
-	return s.scan(query, func(r protocol.Record) error {
+	err = s.scan(query, func(r protocol.Record) error {
 		fact, err := s.read(r)
 		if err != nil {
 			return err
@@ -146,6 +143,10 @@ func (s *Scene) DeadLetters(q DeadLetterQuery, yield func(DeadLetter) error) err
 		}
 		return nil
 	})
+	if err == nil && n == 0 {
+		err = s.actor(q.Agent) // letters are also written to those who do not exist
+	}
+	return err
 }
 
 func (q *DeadLetterQuery) wants(l *DeadLetter) bool {

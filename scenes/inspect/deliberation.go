@@ -26,7 +26,7 @@ type Deliberation struct {
 	Time      string     `json:"time"`
 	First     uint64     `json:"first_seq"`
 	Last      uint64     `json:"last_seq"`
-	Outcome   string     `json:"outcome"`
+	Outcome   string     `json:"outcome"` // ok, failed, cancelled
 	Error     string     `json:"error,omitempty"`
 	Perceived Perceived  `json:"perceived"`
 	Models    []Asked    `json:"model"`
@@ -43,8 +43,8 @@ type Deliberation struct {
 type Perceived struct {
 	Private      any       `json:"private_state"`
 	Goals        []Object  `json:"goals"`
-	Events       []Inboxed `json:"events"` // most urgent first, as it saw them
-	Count        int64     `json:"event_count"`
+	Events       []Inboxed `json:"events"`      // most urgent first, as it saw them
+	Count        int64     `json:"event_count"` // that it perceived
 	Observations []Object  `json:"observations"`
 	History      []Spoken  `json:"history"`
 	WorldVersion int64     `json:"world_version"`
@@ -54,7 +54,7 @@ type Perceived struct {
 type Asked struct {
 	Model   string `json:"model"`
 	Text    string `json:"text"`
-	Calls   any    `json:"calls"`
+	Calls   any    `json:"calls"` // native tool calls
 	Finish  string `json:"finish"`
 	Input   int64  `json:"tokens_in"`
 	Output  int64  `json:"tokens_out"`
@@ -68,7 +68,7 @@ type Called struct {
 	Tool     string `json:"tool"`
 	Origin   string `json:"origin"`
 	Params   any    `json:"params"` // null where an effect or a change below tells it
-	Status   string `json:"status"`
+	Status   string `json:"status"` // ok, error, denied, requested, not_run
 	Output   any    `json:"output"`
 	Error    string `json:"error,omitempty"`
 	Observed bool   `json:"observed"` // the next deliberation was shown it
@@ -147,17 +147,26 @@ func (s *Scene) turnID(id string) (agentID string, turn, seq uint64, err error) 
 		agentID, kind = r.Actor, r.Kind
 		return nil
 	})
-	if err == nil && (!strings.HasPrefix(kind, "agent.") || kind == director.FactAgentFailed) {
+	if err == nil && !ofTurn(agentID, kind) {
 		err = protocol.Errorf(protocol.KindNotFound, "seq:%d is %s of %s, no fact of a deliberation", seq, kind, agentID)
 	}
 	return agentID, 0, seq, err
+}
+
+// ofTurn reports whether a fact of an actor is one of a deliberation: all of an
+// agent are, and of the scene those that agents have.
+func ofTurn(actor, kind string) bool {
+	if actor == sceneActor {
+		return strings.HasPrefix(kind, "agent.") && kind != director.FactAgentFailed
+	}
+	return !strings.HasPrefix(actor, "$")
 }
 
 // findTurn gathers the facts of a turn, by its number or the seq of one of them.
 func (s *Scene) findTurn(id string, turn, seq uint64) (*turnFacts, error) {
 	t, last, found := &turnFacts{}, uint64(0), false
 	err := s.scan(persistence.Query{Actor: id}, func(r protocol.Record) error {
-		if r.Kind == director.FactAgentFailed || !strings.HasPrefix(r.Kind, "agent.") && id == sceneActor {
+		if !ofTurn(id, r.Kind) {
 			return nil
 		}
 		fact, err := s.read(r)
@@ -258,7 +267,7 @@ func (s *Scene) effects(d *Deliberation, t *turnFacts) error {
 			return nil
 		case *director.WaveClosed:
 			if r.Time >= due {
-				held = nil
+				held, due = nil, r.Time
 				return errStop
 			}
 			return nil
@@ -325,8 +334,8 @@ func effectsOf(f protocol.Fact) []effectBy {
 func commandEffects(f *statecmd.Committed) (list []effectBy) {
 	for i := range f.Audit {
 		a := &f.Audit[i]
-		e := Effect{To: protocol.ToWorld, ID: a.OpID, What: string(a.Action) + " " + a.Key, Value: value(a.After), Status: string(a.Status), Detail: string(a.Code)}
-		list = append(list, effectBy{e, a.Actor, turnOf(f.Request)})
+		e := Effect{To: protocol.ToWorld, ID: batchOf(f), What: string(a.Action) + " " + a.Key, Value: value(a.After), Status: string(a.Status), Detail: string(a.Code)}
+		list = append(list, effectBy{e, cmp.Or(f.By, a.Actor), turnOf(batchOf(f))})
 	}
 	return list
 }

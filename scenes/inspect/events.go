@@ -60,7 +60,7 @@ func (s *Scene) Events(q EventQuery, yield func(EventLine) error) error {
 		return err
 	}
 	waves, n := s.waves(), 0
-	return s.scan(query, func(r protocol.Record) error {
+	err = s.scan(query, func(r protocol.Record) error {
 		fact, err := s.read(r)
 		if err != nil || !q.wants(s, fact) {
 			return err
@@ -74,13 +74,15 @@ func (s *Scene) Events(q EventQuery, yield func(EventLine) error) error {
 		}
 		return err
 	})
+	if err == nil && n == 0 {
+		err = s.actor(q.Receiver) // events are also sent to those who do not exist
+	}
+	return err
 }
 
 func (s *Scene) eventQuery(q *EventQuery) (persistence.Query, error) {
-	for _, id := range []string{q.Source, q.Receiver} {
-		if err := s.actor(id); err != nil {
-			return persistence.Query{}, err
-		}
+	if err := s.actor(q.Source); err != nil {
+		return persistence.Query{}, err
 	}
 	if q.Priority != "" {
 		p, err := protocol.ParsePriority(q.Priority)

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"tavernsim/engine/director"
-	"tavernsim/engine/world"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes"
@@ -64,7 +63,7 @@ func (r *Run) Scene(id string) (*Scene, error) {
 		id = r.Manifest.Scenes[0]
 	}
 	if !slices.Contains(r.Manifest.Scenes, id) {
-		return nil, unknown("scene", id, "the run has", slices.Values(r.Manifest.Scenes))
+		return nil, protocol.Errorf(protocol.KindNotFound, "there is no scene %q; the run has %s", id, strings.Join(r.Manifest.Scenes, ", "))
 	}
 	if s := r.scenes[id]; s != nil {
 		return s, nil
@@ -104,7 +103,6 @@ type Scene struct {
 	agents  *project.Agents
 	journal *persistence.Journal
 	codec   *protocol.Codec
-	world0  *world.Document // as the scene began; see initialWorld
 }
 
 func (s *Scene) options() scenes.Options {
@@ -249,18 +247,6 @@ func (w *waves) of(seq uint64) (uint64, error) {
 }
 
 func (s *Scene) waves() *waves { return &waves{journal: s.journal} }
-
-// initialWorld is the world before the first fact.
-func (s *Scene) initialWorld() (*world.Document, error) {
-	if s.world0 == nil {
-		doc, err := world.FromValue(s.def.Definition.InitialWorldState, 1)
-		if err != nil {
-			return nil, err
-		}
-		s.world0 = doc
-	}
-	return s.world0, nil
-}
 
 // ended is why the scene ended; "" = it can go on.
 func (s *Scene) ended() (string, error) { return scenes.EndOf(s.journal) }

@@ -3,7 +3,6 @@ package inspect
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"tavernsim/engine/agent"
 	"tavernsim/engine/bus"
@@ -218,8 +217,7 @@ func (t *tracing) add(r protocol.Record, f found) *TraceEvent {
 }
 
 func (t *tracing) fact(r protocol.Record) error {
-	// The scene's own agent has facts of deliberations and of everything else.
-	if strings.HasPrefix(r.Actor, "$") && (!strings.HasPrefix(r.Kind, "agent.") || r.Kind == director.FactAgentFailed) {
+	if !ofTurn(r.Actor, r.Kind) {
 		return t.service(r)
 	}
 	if t.pending[r.Actor] == nil {

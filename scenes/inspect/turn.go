@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"tavernsim/engine/agent"
+	"tavernsim/engine/statecmd"
 	"tavernsim/protocol"
 )
 
@@ -33,7 +34,7 @@ func (t *turnFacts) take(r protocol.Record, f protocol.Fact) {
 		t.models = append(t.models, x)
 	case *agent.Said:
 		t.said = append(t.said, x.Text)
-	case *agent.StateUpdated, *agent.GoalsUpdated:
+	case *agent.StateUpdated, *agent.GoalsUpdated, *statecmd.Committed:
 		t.changes = append(t.changes, changes(r, 0, f)...)
 	default:
 		t.other = append(t.other, FactLine{Seq: r.Seq, Time: r.Time.String(), Actor: r.Actor, Kind: r.Kind, Data: Fields(f)})

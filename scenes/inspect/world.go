@@ -2,11 +2,13 @@ package inspect
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
 
+	"tavernsim/engine/statecmd"
 	"tavernsim/engine/world"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
@@ -24,10 +26,10 @@ type WorldView struct {
 	Time    string   `json:"time"`
 	Version int64    `json:"version"`
 	Path    string   `json:"path,omitempty"`
-	Found   bool     `json:"found"` // something is at the path
-	Value   any      `json:"value"` // with a pattern: an object of paths
-	More    bool     `json:"more"`  // a pattern matched more than are shown
-	Writers []Change `json:"last_changes"`
+	Found   bool     `json:"found"`        // something is at the path
+	Value   any      `json:"value"`        // with a pattern: an object of paths
+	More    bool     `json:"more"`         // a pattern matched more than are shown
+	Writers []Change `json:"last_changes"` // of the path, newest first
 }
 
 // WorldDiff is the view "world --diff": what differs between two moments.
@@ -53,8 +55,7 @@ type Difference struct {
 	After  any    `json:"after"`
 	Had    bool   `json:"before_exists"`
 	Has    bool   `json:"after_exists"`
-	// Who changed it last between the two, unless only a comparison of two runs
-	// says so.
+	// Who made its value another one last; of a world between two moments.
 	By     string `json:"by,omitempty"`
 	Seq    uint64 `json:"seq,omitempty"`
 	Time   string `json:"time,omitempty"`
@@ -196,11 +197,7 @@ func orStop(err error) error {
 func (s *Scene) writers(p world.Path, through uint64) ([]Change, error) {
 	last := ring[Change]{n: lastWriters}
 	waves := s.waves()
-	err := s.scan(persistence.Query{To: max(through, 1), Kinds: []string{factCommitted}}, func(r protocol.Record) error {
-		c, err := world.ReadCommitted(r.Data)
-		if err != nil {
-			return err
-		}
+	err := s.commits(persistence.Query{To: max(through, 1)}, func(r protocol.Record, c *world.Committed) (err error) {
 		wave := uint64(0)
 		for i := range c.Changes {
 			if !touches(p, c.Changes[i].Path) {
@@ -216,6 +213,52 @@ func (s *Scene) writers(p world.Path, through uint64) ([]Change, error) {
 	list := last.all()
 	slices.Reverse(list)
 	return list, err
+}
+
+// commits hands over what became of the world, version by version: by requests
+// and by state commands.
+func (s *Scene) commits(q persistence.Query, yield func(protocol.Record, *world.Committed) error) error {
+	q.Kinds = []string{factCommitted, factCommands}
+	return s.scan(q, func(r protocol.Record) error {
+		fact, err := s.read(r)
+		if err != nil || r.Actor != worldActor {
+			return err // the commands of agents on their own state
+		}
+		for _, c := range commitsOf(fact) {
+			if err := yield(r, c); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// worldActor decides about the world.
+const worldActor = "$world"
+
+// commitsOf are the versions of the world that a fact of the world made.
+func commitsOf(f protocol.Fact) (list []*world.Committed) {
+	switch x := f.(type) {
+	case *world.Committed:
+		return []*world.Committed{x}
+	case *statecmd.Committed:
+		for _, p := range x.Parts {
+			if p.After != p.Before {
+				list = append(list, &world.Committed{Time: x.Time, Before: p.Before, After: p.After, Changes: signed(x, p.Changes)})
+			}
+		}
+	}
+	return list
+}
+
+// signed says whose changes those of a batch are.
+func signed(f *statecmd.Committed, changes []world.Change) []world.Change {
+	list := slices.Clone(changes)
+	for i := range list {
+		list[i].By = cmp.Or(list[i].By, f.By)
+		list[i].Request = cmp.Or(list[i].Request, batchOf(f))
+	}
+	return list
 }
 
 // touches reports whether a change at a path can be seen at a pattern: one
@@ -290,11 +333,7 @@ func (s *Scene) blame(doc *world.Document, diffs []Difference, places []world.Pa
 	for i, p := range places {
 		tree.add(p, i)
 	}
-	return s.scan(persistence.Query{From: after + 1, To: through, Kinds: []string{factCommitted}}, func(r protocol.Record) error {
-		c, err := world.ReadCommitted(r.Data)
-		if err != nil {
-			return err
-		}
+	return s.commits(persistence.Query{From: after + 1, To: through}, func(r protocol.Record, c *world.Committed) (err error) {
 		before := doc
 		if doc, err = world.Apply(doc, c); err != nil {
 			return err

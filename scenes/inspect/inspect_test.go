@@ -1,0 +1,407 @@
+package inspect
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/tools/txtar"
+	"pgregory.net/rapid"
+
+	"tavernsim/engine/bus"
+	"tavernsim/engine/director"
+	"tavernsim/engine/world"
+	"tavernsim/persistence"
+	"tavernsim/protocol"
+	"tavernsim/scenes/runner"
+)
+
+// post unpacks the post office and returns its folder.
+func post(t *testing.T) string {
+	t.Helper()
+	a, err := txtar.ParseFile("testdata/post.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for _, f := range a.Files {
+		name := filepath.Join(dir, f.Name)
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, f.Data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return filepath.Join(dir, "post")
+}
+
+// ran runs the post office; with interrupt the run is stopped at a moment that
+// nobody chose, and can go on.
+func ran(t *testing.T, opt runner.Options, interrupt bool) string {
+	t.Helper()
+	p, err := runner.Load(post(t), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	opt.Dir = filepath.Join(t.TempDir(), "run")
+	r, err := runner.Start(p, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if interrupt {
+		for r.Scenes[0].Run.Progress.Events.Load() < 3 {
+			wait()
+		}
+		r.Interrupt()
+	}
+	if _, err := r.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	return opt.Dir
+}
+
+func opened(t *testing.T, dir string) *Scene {
+	t.Helper()
+	r, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	s, err := r.Scene("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// Promise 1: nothing is written. Every view leaves the journal as it was.
+func TestViewsWriteNothing(t *testing.T) {
+	dir := ran(t, runner.Options{}, false)
+	before := digest(t, dir)
+	s := opened(t, dir)
+	for name, look := range looks() {
+		if _, err := look(s); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := s.run.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if after := digest(t, dir); after != before {
+		t.Errorf("the run was %s and is %s", before, after)
+	}
+}
+
+// Promise 3: the same run gives the same answer, whatever was stored how.
+func TestSameAnswer(t *testing.T) {
+	one := opened(t, ran(t, runner.Options{BatchFacts: 1, SnapshotFacts: 5}, false))
+	two := opened(t, ran(t, runner.Options{Workers: 3}, false))
+	for name, look := range looks() {
+		a, err := look(one)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := look(two)
+		if err != nil || a != b {
+			t.Errorf("%s differs, %v:\n%s\n%s", name, err, a, b)
+		}
+	}
+}
+
+func looks() map[string]func(*Scene) (string, error) {
+	return map[string]func(*Scene) (string, error){
+		"summary": func(s *Scene) (string, error) {
+			v, err := s.Summary()
+			if err == nil {
+				v.Run, v.Created = "", time.Time{}
+			}
+			return text(v, err)
+		},
+		"agents":       func(s *Scene) (string, error) { v, err := s.Agents(AgentQuery{}); return text(v, err) },
+		"agent":        func(s *Scene) (string, error) { v, err := s.Agent("bo", "wave:4"); return text(v, err) },
+		"world":        func(s *Scene) (string, error) { v, err := s.World("**", "3s"); return text(v, err) },
+		"diff":         func(s *Scene) (string, error) { v, err := s.Diff("", "wave:0", "end"); return text(v, err) },
+		"deliberation": func(s *Scene) (string, error) { v, err := s.Deliberation("bo/1"); return text(v, err) },
+		"trace":        func(s *Scene) (string, error) { v, err := s.Trace("e2", TraceOptions{}); return text(v, err) },
+		"groups": func(s *Scene) (string, error) {
+			v, err := s.GroupDeadLetters(DeadLetterQuery{}, BySource)
+			return text(v, err)
+		},
+		"events": func(s *Scene) (string, error) {
+			return lines(func(y func(EventLine) error) error { return s.Events(EventQuery{}, y) })
+		},
+		"facts": func(s *Scene) (string, error) {
+			return lines(func(y func(FactLine) error) error { return s.Facts(FactQuery{}, y) })
+		},
+		"audit": func(s *Scene) (string, error) {
+			return lines(func(y func(Change) error) error { return s.Audit(AuditQuery{}, y) })
+		},
+	}
+}
+
+func text(v any, err error) (string, error) {
+	b, bad := json.Marshal(v)
+	if err == nil {
+		err = bad
+	}
+	return string(b), err
+}
+
+func lines[T any](read func(func(T) error) error) (string, error) {
+	var b strings.Builder
+	err := read(func(line T) error {
+		s, err := text(line, nil)
+		b.WriteString(s + "\n")
+		return err
+	})
+	return b.String(), err
+}
+
+func digest(t *testing.T, dir string) string {
+	t.Helper()
+	r, err := runner.Replay(context.Background(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.Scenes[0].Digest + r.Scenes[0].StateHash
+}
+
+// A redelivered run goes on, publishes the letters once, and replays to the
+// digest it ended with.
+func TestRedeliver(t *testing.T) {
+	dir := ran(t, runner.Options{Ticks: 1 << 30, SnapshotFacts: 20}, true)
+	q := DeadLetterQuery{Types: []string{"letter.*"}}
+	out, err := Redeliver(dir, "", q, false)
+	if err != nil || out.Sent != 1 || out.Wave == 0 {
+		t.Fatalf("%+v, %v", out, err)
+	}
+	if again, err := Redeliver(dir, "", q, false); err != nil || again.Sent != 0 || again.Before != 1 || again.Digest != out.Digest {
+		t.Errorf("without --again: %+v, %v", again, err)
+	}
+	if rest, err := Redeliver(dir, "", DeadLetterQuery{Reasons: []string{"loop"}}, false); err != nil || rest.Sent+rest.Before != 0 {
+		t.Errorf("nothing to send: %+v, %v", rest, err)
+	}
+	goOn(t, dir)
+	s := opened(t, dir)
+	var list []DeadLetter
+	err = s.DeadLetters(q, func(l DeadLetter) error {
+		list = append(list, l)
+		return nil
+	})
+	if err != nil || len(list) != 2 || !list[0].Redelivered || list[1].Redelivered || list[1].Trace != list[0].Trace || list[1].Wave <= out.Wave {
+		t.Errorf("letters %+v, %v", list, err)
+	}
+	if err := s.run.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := Redeliver(dir, "", DeadLetterQuery{Types: q.Types, Span: Span{Until: "0s"}}, true); err != nil || again.Sent != 1 {
+		t.Errorf("with --again: %+v, %v", again, err)
+	}
+	digest(t, dir) // replays
+}
+
+// goOn resumes a run until the letters were published, and interrupts it again.
+func goOn(t *testing.T, dir string) {
+	t.Helper()
+	r, err := runner.Resume(dir, runner.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	begun := r.Scenes[0].Run.Progress.Deliberations.Load()
+	for r.Scenes[0].Run.Progress.Deliberations.Load() < begun+20 {
+		wait()
+	}
+	r.Interrupt()
+	sum, err := r.Wait()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if replayed, err := runner.Replay(context.Background(), dir); err != nil || replayed.Scenes[0].Digest != sum.Digest {
+		t.Errorf("replayed %+v, %v; ran %s", replayed, err, sum.Digest)
+	}
+}
+
+func TestRedeliverEnded(t *testing.T) {
+	dir := ran(t, runner.Options{}, false)
+	before := digest(t, dir)
+	if _, err := Redeliver(dir, "", DeadLetterQuery{}, false); protocol.KindOf(err) != protocol.KindConflict {
+		t.Errorf("%v", err)
+	}
+	if after := digest(t, dir); after != before {
+		t.Error("something was written")
+	}
+}
+
+// A delivery that the loop rule held back is a letter to one receiver.
+func TestLettersOfMarks(t *testing.T) {
+	f := &bus.Routed{ID: "e1", Type: "x", Source: "a", Time: 10, Expires: 30, TraceID: "t", Chain: []protocol.Link{{Agent: "b", Type: "y"}}, Body: protocol.Encode("hi"),
+		Marks: []bus.Mark{{Agent: "b", Reason: bus.ReasonLoop, Action: bus.LoopDrop}, {Agent: "c", Reason: bus.ReasonLoop, Action: bus.LoopWarn}}}
+	list := markedLetters(f)
+	if len(list) != 1 || list[0].Agent != "b" || list[0].Reason != "loop" || !list[0].Sendable || list[0].Chain[0] != "b y" {
+		t.Fatalf("%+v", list)
+	}
+	if d := list[0].draft; !slices.Equal(d.Targets, []string{"b"}) || d.TTL != 20 || d.TraceID != "t" || string(d.Body) != string(f.Body) {
+		t.Errorf("%+v", d)
+	}
+}
+
+// What a mailbox refused is a letter whose content nobody kept.
+func TestLettersOfMailboxes(t *testing.T) {
+	list := mailboxLetters(&director.DeadLettered{Event: "e1", Type: "x", Reason: "full", Chain: []protocol.Link{{Agent: "a", Type: "y"}}})
+	if len(list) != 1 || list[0].Sendable || list[0].Event != "e1" || list[0].Reason != "full" {
+		t.Errorf("%+v", list)
+	}
+}
+
+func TestWaveRange(t *testing.T) {
+	for text, want := range map[string][2]string{"3": {"wave:3", "wave:3"}, "3..5": {"wave:3", "wave:5"}, "3..": {"wave:3", ""}, "..5": {"", "wave:5"}, "..": {"", ""}} {
+		since, until, err := waveRange(text)
+		if err != nil || since != want[0] || until != want[1] {
+			t.Errorf("%s: %s %s %v", text, since, until, err)
+		}
+	}
+	for _, text := range []string{"x", "", "1..x", "-1", "1.5"} {
+		if _, _, err := waveRange(text); protocol.KindOf(err) != protocol.KindInvalid {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
+// The wave of a fact is the one whose span holds it, in any order of asking.
+func TestWavesOf(t *testing.T) {
+	s := opened(t, ran(t, runner.Options{BatchFacts: 3}, false))
+	want := map[uint64]uint64{}
+	err := s.journal.Waves(1, func(w persistence.Wave) error {
+		for seq := w.First; seq <= w.Last; seq++ {
+			want[seq] = w.Number
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := s.journal.Durable().Last
+	rapid.Check(t, func(t *rapid.T) {
+		w := s.waves()
+		for range 10 {
+			seq := rapid.Uint64Range(1, last).Draw(t, "seq")
+			if got, err := w.of(seq); err != nil || got != want[seq] {
+				t.Fatalf("fact %d is of wave %d, got %d, %v", seq, want[seq], got, err)
+			}
+		}
+	})
+}
+
+// top keeps what sorting everything would put first, in that order.
+func TestTop(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		all := rapid.SliceOf(rapid.IntRange(0, 9)).Draw(t, "all")
+		n := rapid.IntRange(0, 5).Draw(t, "n")
+		kept := top[int]{n: n, compare: func(a, b int) int { return a - b }}
+		for _, x := range all {
+			kept.offer(x)
+		}
+		slices.Sort(all)
+		if n > 0 {
+			all = all[:min(n, len(all))]
+		}
+		if !slices.Equal(kept.list, all) {
+			t.Fatalf("%v, want %v", kept.list, all)
+		}
+	})
+}
+
+func TestRing(t *testing.T) {
+	r := ring[int]{n: 3}
+	for i := range 8 {
+		r.add(i)
+	}
+	if got := r.all(); !slices.Equal(got, []int{5, 6, 7}) {
+		t.Error(got)
+	}
+}
+
+func TestTurnOf(t *testing.T) {
+	for id, want := range map[string]uint64{"3.1": 3, "mira/12.4": 12, "a/b/7.1": 7, "": 0, "x": 0, "x.1": 0, "req": 0} {
+		if got := turnOf(id); got != want {
+			t.Errorf("%s: %d, want %d", id, got, want)
+		}
+	}
+}
+
+// A change is seen at a place when one leads to the other.
+func TestTouches(t *testing.T) {
+	for _, c := range []struct {
+		pattern, path string
+		want          bool
+	}{
+		{"a.b", "a.b", true}, {"a.b", "a", true}, {"a", "a.b.c", true}, {"a.b", "a.c", false}, {"a.*.x", "a.q.x", true}, {"a.*.x", "a.q.y", false},
+		{"**", "a.b", true}, {"a[0]", "a[1]", false}, {"a[0]", "a[0].x", true}, {"b.**", "a", false},
+	} {
+		p, err := world.ParsePattern(c.pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q, err := world.ParsePath(c.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := touches(world.Path(p), q); got != c.want {
+			t.Errorf("%s and %s: %v", c.pattern, c.path, got)
+		}
+	}
+}
+
+// Every fact of a run has the fields that its page names, in that order.
+func TestFields(t *testing.T) {
+	page, err := os.ReadFile("../../docs/formats/facts.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := opened(t, ran(t, runner.Options{}, false))
+	seen := 0
+	err = s.Facts(FactQuery{}, func(f FactLine) error {
+		seen++
+		_, section, ok := strings.Cut(string(page), "### `"+f.Kind+"`\n")
+		section, _, _ = strings.Cut(section, "\n### ")
+		at := 0
+		for _, m := range f.Data {
+			i := strings.Index(section[at:], "\n| `"+m.Name+"` |")
+			if !ok || i < 0 {
+				t.Errorf("%s: no field %s in its place", f.Kind, m.Name)
+				return errStop
+			}
+			at += i + 1
+		}
+		return nil
+	})
+	if err != nil || seen < 50 {
+		t.Errorf("%d facts, %v", seen, err)
+	}
+}
+
+// Promise 5: no view of the audit shows a secret, wherever it stands.
+func TestAuditHidesSecrets(t *testing.T) {
+	s := opened(t, ran(t, runner.Options{}, false))
+	for _, q := range []AuditQuery{{}, {Path: "account"}, {Path: "account.password"}, {Path: "safe"}, {What: []string{WhatCall}}, {Agent: "ada"}} {
+		got, err := lines(func(y func(Change) error) error { return s.Audit(q, y) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, secret := range []string{"hunter2", "swordfish", `"k1"`, `"k2"`} {
+			if strings.Contains(got, secret) {
+				t.Errorf("%+v shows %s:\n%s", q, secret, got)
+			}
+		}
+	}
+}
