@@ -135,7 +135,7 @@ func TestDeliberationPage(t *testing.T) {
 func TestRunPages(t *testing.T) {
 	for page, types := range map[string][]reflect.Type{
 		"docs/formats/run-directory.md": {reflect.TypeFor[runner.Manifest]()},
-		"docs/formats/bench.md":         {reflect.TypeFor[bench.Deliberation](), reflect.TypeFor[bench.Limits](), reflect.TypeFor[bench.Journal](), reflect.TypeFor[bench.JournalLimits](),
+		"docs/formats/bench.md": {reflect.TypeFor[bench.Deliberation](), reflect.TypeFor[bench.Limits](), reflect.TypeFor[bench.Journal](), reflect.TypeFor[bench.JournalLimits](),
 			reflect.TypeFor[bench.Mailbox](), reflect.TypeFor[bench.Sends](), reflect.TypeFor[bench.Spread](), reflect.TypeFor[bench.Idle](), reflect.TypeFor[bench.Critical](), reflect.TypeFor[bench.Bus]()},
 		"docs/formats/summary.md": {
 			reflect.TypeFor[runner.Summary](), reflect.TypeFor[runner.SceneSummary](), reflect.TypeFor[runner.EventCounts](),

@@ -130,7 +130,8 @@ func (s *channelService) Receive(env *protocol.Envelope) error {
 // them itself.
 func (s *channelService) decide(in *requestReader, now protocol.Time, give func([]protocol.Fact) error) error {
 	limits := s.simulation().Limits
-	room := bus.Room{Events: limits.MaxEventsInWave, Deliveries: limits.MaxDeliveriesInWave}
+	urgent := bus.Room{Events: limits.MaxEventsInWave, Deliveries: limits.MaxDeliveriesInWave}
+	room := bus.Room{Events: urgent.Events, Deliveries: urgent.Deliveries, Urgent: &urgent}
 	for in.left > 0 {
 		publish, err := readPublish(in, now)
 		if err != nil {

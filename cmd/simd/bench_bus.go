@@ -96,13 +96,6 @@ func showMailbox(w io.Writer, m bench.Mailbox) error {
 	return t.print(w)
 }
 
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return thousands(int64(n)) + " " + what + "s"
-}
-
 // benchTable is what a person reads.
 type benchTable struct{ strings.Builder }
 
