@@ -34,8 +34,8 @@ type Mailbox struct {
 	Critical Critical `json:"critical"`
 }
 
-// Sends compares the ways to send. The ratios are medians over the rounds, to
-// Proto.Actor's default mailbox in the same round.
+// Sends compares the ways to send. The ratios are of CPU time, medians over the
+// rounds, to Proto.Actor's default mailbox in the same round.
 type Sends struct {
 	Actors     int     `json:"actors"`
 	Default    Spread  `json:"proto_actor_default"`

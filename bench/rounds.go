@@ -49,11 +49,12 @@ func (s *side) spread() Spread {
 	return Spread{Median: median(s.wall), Min: slices.Min(s.wall), Max: slices.Max(s.wall), CPU: median(s.cpu), Allocs: median(s.alloc)}
 }
 
-// ratio compares round by round, so that a slow round is slow for both.
+// ratio compares the CPU time of all cores round by round: wall time tells more
+// about who else was at work than about the two sides.
 func ratio(a, b *side) float64 {
-	r := make([]float64, len(a.wall))
+	r := make([]float64, len(a.cpu))
 	for i := range r {
-		r[i] = a.wall[i] / b.wall[i]
+		r[i] = a.cpu[i] / b.cpu[i]
 	}
 	return median(r)
 }

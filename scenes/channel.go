@@ -44,7 +44,8 @@ type publishing struct {
 
 func (s *channelService) publishing(now protocol.Time) *publishing {
 	limits := s.simulation().Limits
-	return &publishing{channelService: s, now: now, room: bus.Room{Events: limits.MaxEventsInWave, Deliveries: limits.MaxDeliveriesInWave}}
+	urgent := bus.Room{Events: limits.MaxEventsInWave, Deliveries: limits.MaxDeliveriesInWave}
+	return &publishing{channelService: s, now: now, room: bus.Room{Events: urgent.Events, Deliveries: urgent.Deliveries, Urgent: &urgent}}
 }
 
 // decide releases what is due, then takes the requests in their order, and gives

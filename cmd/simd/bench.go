@@ -28,7 +28,7 @@ func newBench(e *env) *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	c.AddCommand(newBenchDeliberation(e), newBenchJournal(e))
+	c.AddCommand(newBenchDeliberation(e), newBenchMailbox(e), newBenchBus(e), newBenchJournal(e))
 	return c
 }
 

@@ -441,3 +441,25 @@ func TestSection3_5_SubscribeAtRunTime(t *testing.T) {
 		t.Errorf("nothing to change: %v, %v", f, err)
 	}
 }
+
+// A storm that fills the moment does not refuse the alarm about it; alarms are
+// bounded too.
+func TestCriticalEventsHaveRoomInAStorm(t *testing.T) {
+	s := channel(t, Config{}, map[string][]string{"a": {"*"}, "b": {"*"}})
+	draft := func(p protocol.Priority) *protocol.Draft { return &protocol.Draft{Type: "say", Source: "a", Priority: p} }
+	storm := []*protocol.Draft{draft(0), draft(0), draft(protocol.High), draft(protocol.Critical), draft(protocol.Critical), draft(0)}
+	for name, room := range map[string]Room{"events": {Events: 2, Deliveries: 100}, "deliveries": {Events: 100, Deliveries: 5}} {
+		room.Urgent = &Room{Events: 1, Deliveries: 2}
+		got := ""
+		for _, d := range storm {
+			if r, refused := s.Decide(start, d, &room).Facts[0].(*Refused); refused {
+				got += " " + string(r.Reason)
+			} else {
+				got += " routed"
+			}
+		}
+		if want := " routed routed flood routed flood flood"; got != want {
+			t.Errorf("%s: got%s, want%s", name, got, want)
+		}
+	}
+}

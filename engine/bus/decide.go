@@ -12,13 +12,20 @@ import (
 
 // Room bounds what is routed at one moment: a storm of events, or one event
 // after another to everybody, ends in refusals and not in memory.
-type Room struct{ Events, Deliveries int }
+type Room struct {
+	Events, Deliveries int
+	// Urgent is what critical events may take when the rest is full: a storm
+	// must not refuse the alarm about it. nil = nothing.
+	Urgent *Room
+}
 
 // admit takes an event with its deliveries, or says which bound it breaks.
-func (r *Room) admit(deliveries int) refusal {
+func (r *Room) admit(p protocol.Priority, deliveries int) refusal {
 	switch {
 	case r == nil:
 		return refusal{}
+	case r.Urgent != nil && p == protocol.Critical && (r.Events < 1 || r.Deliveries < deliveries):
+		return r.Urgent.admit(p, deliveries)
 	case r.Events < 1:
 		return refusal{ReasonFlood, "too many events at one moment (simulation.limits.max_events_in_wave)"}
 	case r.Deliveries < deliveries:
@@ -122,7 +129,7 @@ func (r *routing) route(d *protocol.Draft, match func()) protocol.Fact {
 			return r.refuse(d, seq, no)
 		}
 	}
-	if no := r.room.admit(f.Receivers.Len()); no.reason != "" {
+	if no := r.room.admit(d.Priority, f.Receivers.Len()); no.reason != "" {
 		return r.refuse(d, seq, no)
 	}
 	return f

@@ -33,7 +33,7 @@ func (s *State) Release(now protocol.Time, room *Room) protocol.Fact {
 	f := s.released(h, alive, now)
 	r := routing{state: s}
 	r.looping(f)
-	if no := room.admit(f.Receivers.Len()); no.reason != "" {
+	if no := room.admit(f.Priority, f.Receivers.Len()); no.reason != "" {
 		return s.lost(h, now, no.reason)
 	}
 	return f

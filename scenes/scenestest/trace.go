@@ -231,7 +231,7 @@ func (tr *tracer) routed(x *bus.Routed) string {
 	}
 	return fmt.Sprintf("event %s %s of %s to [%s] %s", x.ID, x.Type, x.Source, strings.Join(to, " "), show(x.Body)) + tail(
 		when(x.Priority != protocol.Normal, "%s", x.Priority), when(len(x.Chain) > 0, "depth %d", len(x.Chain)),
-		when(x.Expires != 0, "until %s", tr.at(x.Expires)), strings.TrimSpace(marks))
+		when(x.Expires != 0, "until %s", tr.at(x.Expires)), when(x.FilterErrors > 0, "filters failed %d", x.FilterErrors), strings.TrimSpace(marks))
 }
 
 func (tr *tracer) world(r protocol.Record) (string, error) {
