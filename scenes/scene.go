@@ -59,6 +59,7 @@ type scene struct {
 	rules         *worldstate.Machine // of the world
 	untilProgram  *expr.Program       // nil = no such condition
 	announceWorld bool                // somebody subscribed to changes of the world
+	interrupts    bool                // there are agents whose deliberations events interrupt
 
 	context context.Context // ends when the scene stops
 	calls   *callRunner

@@ -71,7 +71,9 @@ func TestLinearWriters(t *testing.T) {
 	if os.Getenv("SIMD_TEST_LONG") != "" {
 		ticks = 1000
 	}
-	t.Run("virtual", func(t *testing.T) { linearWriters(t, director.Virtual, 1, fmt.Sprintf("ticks: %d", ticks), int64(1000*ticks)) })
+	t.Run("virtual", func(t *testing.T) {
+		linearWriters(t, director.Virtual, 1, fmt.Sprintf("ticks: %d", ticks), int64(1000*ticks))
+	})
 	t.Run("realtime", func(t *testing.T) { linearWriters(t, director.Realtime, 20, "after: 2s", 2000) })
 }
 

@@ -49,7 +49,7 @@ type Routed struct {
 	Chain        []protocol.Link
 	Time         protocol.Time
 	Expires      protocol.Time // 0 = never
-	Ephemeral    bool          // the scene does not journal it
+	Ephemeral    bool          // the fact has no body; the event of Decide has one
 	RequiresAck  bool
 	Body         protocol.Raw
 	Receivers    Ranges // shared; never changed
@@ -57,6 +57,8 @@ type Routed struct {
 	FilterErrors uint32 // filters that failed, once per receiver
 	Cause        string // id of the event that the publisher reacted to; "" = none
 	Turn         uint64 // of the publisher's deliberation; 0 = the scene, or outside
+	TaskID       string // of the task that it asks for or answers; "" = none
+	ExpectsReply bool   // it asks for it
 
 	event *protocol.SharedEvent
 }
@@ -80,6 +82,9 @@ type Refused struct {
 	Body        protocol.Raw // nil when it was too large to keep
 	Cause       string       // as in Routed
 	Turn        uint64
+
+	TaskID       string
+	ExpectsReply bool
 }
 
 // SubscriptionChanged records what one agent hears more and less from now on.
@@ -107,7 +112,8 @@ func (f *Routed) Event(scene string) *protocol.SharedEvent {
 	}
 	return protocol.NewSharedEvent(&protocol.Envelope{Kind: protocol.KindEvent, ID: f.ID, Scene: scene, Source: f.Source,
 		Targets: f.Targets, Type: f.Type, Priority: f.Priority, TraceID: f.TraceID, Chain: f.Chain, Time: f.Time,
-		Expires: f.Expires, Ephemeral: f.Ephemeral, RequiresAck: f.RequiresAck, Body: protocol.NewBody(f.Body)})
+		Expires: f.Expires, Ephemeral: f.Ephemeral, RequiresAck: f.RequiresAck, Body: protocol.NewBody(f.Body),
+		TaskID: f.TaskID, ExpectsReply: f.ExpectsReply})
 }
 
 // PriorityFor is the priority at which a receiver gets the event.
@@ -125,14 +131,14 @@ func (f *Routed) PriorityFor(instanceID string) protocol.Priority {
 func (f *Refused) Draft() *protocol.Draft {
 	return &protocol.Draft{ID: f.ID, Type: f.Type, Source: f.Source, Targets: f.Targets, Priority: f.Priority,
 		TraceID: f.TraceID, Chain: f.Chain, TTL: f.TTL, Ephemeral: f.Ephemeral, RequiresAck: f.RequiresAck, Body: f.Body,
-		Cause: f.Cause, Turn: f.Turn}
+		Cause: f.Cause, Turn: f.Turn, TaskID: f.TaskID, ExpectsReply: f.ExpectsReply}
 }
 
 // routedFields is the length of a routed fact's msgpack array.
-const routedFields = 18
+const routedFields = 20
 
-// routedFieldsOldest is that of the oldest facts in journals, before cause and
-// turn.
+// routedFieldsOldest is that of the oldest facts in journals, before cause,
+// turn and task.
 const routedFieldsOldest = 16
 
 // AppendMsg writes the msgpack form, as the codec would.
@@ -155,7 +161,9 @@ func (f *Routed) AppendMsg(b []byte) []byte {
 	b = appendMarks(b, f.Marks)
 	b = msgp.AppendUint32(b, f.FilterErrors)
 	b = msgp.AppendString(b, f.Cause)
-	return msgp.AppendUint64(b, f.Turn)
+	b = msgp.AppendUint64(b, f.Turn)
+	b = msgp.AppendString(b, f.TaskID)
+	return msgp.AppendBool(b, f.ExpectsReply)
 }
 
 func appendRanges(b []byte, rs Ranges) []byte {
@@ -194,7 +202,7 @@ func ReadRouted(b protocol.Raw) (*Routed, error) {
 		Expires: protocol.Time(r.Int()), Ephemeral: r.Bool(), RequiresAck: r.Bool(), Body: r.Raw(),
 		Receivers: readRanges(r), Marks: readMarks(r), FilterErrors: r.Uint32()}
 	if r.Has(routedFields) {
-		f.Cause, f.Turn = r.String(), r.Uint()
+		f.Cause, f.Turn, f.TaskID, f.ExpectsReply = r.String(), r.Uint(), r.String(), r.Bool()
 	}
 	if err := r.End(); err != nil {
 		return nil, err
@@ -204,7 +212,7 @@ func ReadRouted(b protocol.Raw) (*Routed, error) {
 
 // refusedFields and refusedFieldsOldest are as for a routed fact.
 const (
-	refusedFields       = 17
+	refusedFields       = 19
 	refusedFieldsOldest = 15
 )
 
@@ -216,7 +224,7 @@ func ReadRefused(b protocol.Raw) (*Refused, error) {
 		Targets: r.Strings(), Priority: r.Priority(), TraceID: r.String(), Chain: r.Chain(), Time: protocol.Time(r.Int()),
 		TTL: time.Duration(r.Int()), Ephemeral: r.Bool(), RequiresAck: r.Bool(), Body: r.Raw()}
 	if r.Has(refusedFields) {
-		f.Cause, f.Turn = r.String(), r.Uint()
+		f.Cause, f.Turn, f.TaskID, f.ExpectsReply = r.String(), r.Uint(), r.String(), r.Bool()
 	}
 	return f, r.End()
 }
