@@ -63,6 +63,9 @@ type Envelope struct {
 	RequiresAck bool
 	Wave        uint64 // that released it; a restored actor knows what it already folded
 	Body        Body
+
+	TaskID       string // of the task that this asks for or answers; "" = none
+	ExpectsReply bool   // it asks for it
 }
 
 // Depth is the length of the causal chain.
@@ -104,11 +107,15 @@ type Record struct {
 }
 
 // envelopeFields is the length of an envelope's msgpack array.
-const envelopeFields = 15
+const envelopeFields = 17
+
+// envelopeFieldsOldest is that of the oldest envelopes in snapshots, before the
+// task.
+const envelopeFieldsOldest = 15
 
 // AppendMsg writes the wire form: a list of kind, id, scene, source, targets,
 // type, priority, trace id, chain, time, expiry, ephemeral, acknowledged, wave,
-// body. The header can be read without the body.
+// body, task, reply expected.
 func (e *Envelope) AppendMsg(b []byte) []byte {
 	b = msgp.AppendArrayHeader(b, envelopeFields)
 	b = msgp.AppendUint64(b, uint64(e.Kind))
@@ -125,20 +132,32 @@ func (e *Envelope) AppendMsg(b []byte) []byte {
 	b = msgp.AppendBool(b, e.Ephemeral)
 	b = msgp.AppendBool(b, e.RequiresAck)
 	b = msgp.AppendUint64(b, e.Wave)
-	return AppendRaw(b, e.Body.Raw)
+	b = AppendRaw(b, e.Body.Raw)
+	b = msgp.AppendString(b, e.TaskID)
+	return msgp.AppendBool(b, e.ExpectsReply)
 }
 
 // ReadEnvelope reads what AppendMsg wrote. The body shares the memory of b,
 // which nobody may change.
 func ReadEnvelope(b Raw) (*Envelope, error) {
-	r := NewReader(b, "envelope", envelopeFields)
+	r := NewReader(b, "envelope", envelopeFields, envelopeFieldsOldest)
 	e := &Envelope{
 		Kind: Kind(r.Uint()), ID: r.String(), Scene: r.String(), Source: r.String(), Targets: r.Strings(), Type: r.String(),
 		Priority: r.Priority(), TraceID: r.String(), Chain: r.Chain(), Time: Time(r.Int()), Expires: Time(r.Int()),
 		Ephemeral: r.Bool(), RequiresAck: r.Bool(), Wave: r.Uint(), Body: NewBody(r.Raw()),
 	}
+	if r.Has(envelopeFields) {
+		e.TaskID, e.ExpectsReply = r.String(), r.Bool()
+	}
 	if err := r.End(); err != nil {
 		return nil, err
 	}
 	return e, nil
+}
+
+// Bare is the event without its payload.
+func (e *Envelope) Bare() *Envelope {
+	return &Envelope{Kind: e.Kind, ID: e.ID, Scene: e.Scene, Source: e.Source, Targets: e.Targets, Type: e.Type, Priority: e.Priority,
+		TraceID: e.TraceID, Chain: e.Chain, Time: e.Time, Expires: e.Expires, Ephemeral: e.Ephemeral, RequiresAck: e.RequiresAck,
+		Wave: e.Wave, TaskID: e.TaskID, ExpectsReply: e.ExpectsReply}
 }

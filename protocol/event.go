@@ -27,6 +27,9 @@ type Draft struct {
 	Body        Raw    // the payload
 	Cause       string // id of the event that the publisher reacted to; "" = none
 	Turn        uint64 // of the publisher's deliberation; 0 = the scene, or outside
+
+	TaskID       string // of the task that this asks for or answers; "" = none
+	ExpectsReply bool   // it asks for it
 }
 
 // CausedBy makes the draft a reaction to an event: it names the event, continues
@@ -97,6 +100,12 @@ func eventMetadata(e *Envelope) map[string]any {
 	if e.RequiresAck {
 		m["requires_ack"] = true
 	}
+	if e.TaskID != "" {
+		m["task_id"] = e.TaskID
+	}
+	if e.ExpectsReply {
+		m["expects_reply"] = true
+	}
 	if e.Expires != 0 {
 		m["ttl_seconds"] = seconds(e.Expires.Sub(e.Time))
 	}
@@ -164,6 +173,11 @@ func (d *Draft) readMetadata(v any) error {
 	d.Ephemeral = r.flag("ephemeral")
 	d.RequiresAck = r.flag("requires_ack")
 	d.TTL = r.ttl("ttl_seconds")
+	d.TaskID = r.text("task_id")
+	d.ExpectsReply = r.flag("expects_reply")
+	if d.ExpectsReply && d.TaskID == "" {
+		r.fail("task_id", "missing; an event that expects a reply names its task")
+	}
 	return r.err
 }
 
@@ -172,7 +186,7 @@ func eventFields() []string {
 }
 
 func metadataFields() []string {
-	return []string{"ephemeral", "priority", "requires_ack", "source_chain", "target_agent_instance_id", "trace_id", "ttl_seconds"}
+	return []string{"ephemeral", "expects_reply", "priority", "requires_ack", "source_chain", "target_agent_instance_id", "task_id", "trace_id", "ttl_seconds"}
 }
 
 // readFields takes an object's fields under their canonical names.
@@ -358,10 +372,10 @@ func typeName(v any) string {
 }
 
 // draftFields is the length of a draft's msgpack array.
-const draftFields = 14
+const draftFields = 16
 
-// draftFieldsOldest is that of the oldest drafts in journals, before cause and
-// turn.
+// draftFieldsOldest is that of the oldest drafts in journals, before cause,
+// turn and task.
 const draftFieldsOldest = 12
 
 // AppendMsg writes the msgpack form, as the codec would.
@@ -380,7 +394,9 @@ func (d *Draft) AppendMsg(b []byte) []byte {
 	b = msgp.AppendBool(b, d.RequiresAck)
 	b = AppendRaw(b, d.Body)
 	b = msgp.AppendString(b, d.Cause)
-	return msgp.AppendUint64(b, d.Turn)
+	b = msgp.AppendUint64(b, d.Turn)
+	b = msgp.AppendString(b, d.TaskID)
+	return msgp.AppendBool(b, d.ExpectsReply)
 }
 
 // ReadDraft reads what AppendMsg or the codec wrote. The body shares the memory
@@ -391,7 +407,7 @@ func ReadDraft(b Raw) (*Draft, error) {
 		Priority: r.Priority(), TraceID: r.String(), Chain: r.Chain(), Time: Time(r.Int()),
 		TTL: time.Duration(r.Int()), Ephemeral: r.Bool(), RequiresAck: r.Bool(), Body: r.Raw()}
 	if r.Has(draftFields) {
-		d.Cause, d.Turn = r.String(), r.Uint()
+		d.Cause, d.Turn, d.TaskID, d.ExpectsReply = r.String(), r.Uint(), r.String(), r.Bool()
 	}
 	if err := r.End(); err != nil {
 		return nil, err

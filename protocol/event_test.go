@@ -152,7 +152,7 @@ func TestDraftByHandIsTheCodecs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, d := range []*Draft{{}, full, {Type: "x", Priority: Low, TTL: -1, Time: -5, Targets: []string{}, Chain: []Link{}}, {Type: "x", Cause: "e1", Turn: 300}} {
+	for _, d := range []*Draft{{}, full, {Type: "x", Priority: Low, TTL: -1, Time: -5, Targets: []string{}, Chain: []Link{}}, {Type: "x", Cause: "e1", Turn: 300, TaskID: "ada/3.1", ExpectsReply: true}} {
 		hand := d.AppendMsg(nil)
 		slow, err := codec.Marshal((*reflectedDraft)(d))
 		if err != nil || !bytes.Equal(hand, slow) {
@@ -181,8 +181,8 @@ func TestDraftByHandIsTheCodecs(t *testing.T) {
 // A draft of a journal from before cause and turn reads on.
 func TestOldDraft(t *testing.T) {
 	old := (&Draft{Type: "x", Body: Encode("b")}).AppendMsg(nil)
-	old = old[:len(old)-2] // the empty cause, turn 0
-	old[0] = 0x90 | draftFieldsOldest
+	old = old[:len(old)-4] // no cause, turn 0, no task
+	old = append([]byte{0x90 | draftFieldsOldest}, old[3:]...)
 	if d, err := ReadDraft(old); err != nil || d.Type != "x" || d.Cause != "" || d.Turn != 0 {
 		t.Errorf("%+v, %v", d, err)
 	}

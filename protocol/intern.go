@@ -30,6 +30,8 @@ func Intern(b []byte) string {
 		return "event.routed"
 	case "event.refused":
 		return "event.refused"
+	case "interrupted":
+		return "interrupted"
 	case "ok":
 		return "ok"
 	case "failed":

@@ -33,9 +33,7 @@ type agentShell struct {
 func (a *agentShell) Receive(env *protocol.Envelope) error {
 	switch env.Kind {
 	case protocol.KindEvent:
-		if env.Wave > a.through {
-			a.machine.Hear(env)
-		}
+		return a.hear(env)
 	case protocol.KindObserve:
 		return a.observe(env)
 	case protocol.KindWake:
@@ -52,13 +50,37 @@ func (a *agentShell) Receive(env *protocol.Envelope) error {
 	return nil
 }
 
+// hear puts an event into the inbox. In realtime an urgent one may interrupt the
+// deliberation in flight, between two of its nodes; on the virtual clock no event
+// comes while one is in flight, and the scene interrupts its latency instead.
+func (a *agentShell) hear(env *protocol.Envelope) error {
+	if env.Wave <= a.through {
+		return nil
+	}
+	a.machine.Hear(env)
+	if a.clock == director.Realtime && a.machine.Interrupts(env) {
+		return a.step(&agent.Cancel{Reason: "interrupted by event " + env.ID, Interrupt: true})
+	}
+	return nil
+}
+
 func (a *agentShell) observe(env *protocol.Envelope) error {
 	if env.Wave <= a.through {
+		return nil
+	}
+	if env.Type == director.FactInterrupted {
+		a.machine.Interrupted()
 		return nil
 	}
 	fact, err := readFact(a.codec, env.Type, env.Body.Raw)
 	if err != nil {
 		return err
+	}
+	if told := agent.Undelivered(fact, a.machine.ID.Instance, a.name, env.Time); len(told) > 0 {
+		for _, o := range told {
+			a.machine.Observe(o)
+		}
+		return nil
 	}
 	a.machine.Observe(refusalOf(fact, env.Time))
 	return nil

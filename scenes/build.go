@@ -177,6 +177,7 @@ func (b *builder) define(key class, in project.Instance) uint16 {
 
 func (b *builder) addClass(key class, d *agent.Definition, t director.Timing, goals []agent.Goal) uint16 {
 	c := uint16(len(b.definitions))
+	b.interrupts = b.interrupts || t.Interrupt
 	b.classes[key] = c
 	b.definitions = append(b.definitions, d)
 	b.timings = append(b.timings, t)
@@ -233,6 +234,8 @@ func timingOf(c *agent.RuntimeConfig) director.Timing {
 	if c.MaxRestarts > 0 {
 		t.MaxRestarts = c.MaxRestarts
 	}
+	by := c.Limits().Interrupt
+	t.Interrupt, t.InterruptBy = by.On, by.By
 	return t
 }
 

@@ -24,6 +24,7 @@ type callRunner struct {
 	log   *effects.Log                                                      // nil for a model whose answers are free
 	slots chan struct{}
 	queue atomic.Int32 // calls that wait for a slot
+	stuck atomic.Int32 // calls whose time is over and that have not returned
 	done  sync.WaitGroup
 }
 
@@ -78,22 +79,64 @@ func (r *callRunner) slot(ctx context.Context, c *agent.CallModel, do func() err
 	if err := wait(ctx, c.Wait); err != nil {
 		return err
 	}
-	if !r.take(ctx) {
-		return llm.Stopped(ctx, r.model.Name())
+	waiting, stop := context.WithTimeout(ctx, timeoutOf(c))
+	defer stop()
+	if !r.take(waiting) {
+		return llm.Stopped(waiting, r.model.Name())
 	}
 	defer func() { <-r.slots }()
+	if n := int(r.stuck.Load()); n >= cap(r.slots) {
+		return protocol.Errorf(protocol.KindTransient, "model %s: %d calls have not returned although their time is over; no more are made until one does", r.model.Name(), n)
+	}
 	return do()
 }
 
-func (r *callRunner) complete(ctx context.Context, c *agent.CallModel, begun time.Time) (protocol.ModelAnswer, error) {
+// modelTimeout bounds a call whose node sets no bound: a provider that never
+// answers must not hold a deliberation for ever.
+const modelTimeout = 10 * time.Minute
+
+func timeoutOf(c *agent.CallModel) time.Duration {
 	if c.Model.Timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, c.Model.Timeout)
-		defer cancel()
+		return c.Model.Timeout
 	}
-	answer, err := r.model.Complete(ctx, c.Model, nil)
+	return modelTimeout
+}
+
+func (r *callRunner) complete(ctx context.Context, c *agent.CallModel, begun time.Time) (protocol.ModelAnswer, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeoutOf(c))
+	defer cancel()
+	answer, err := r.bounded(ctx, c)
 	r.count(c.Model.Model, string(llm.OutcomeOf(err)), time.Since(begun), answer.Usage)
 	return answer, err
+}
+
+// bounded asks the model and waits until ctx ends, whatever the model makes of
+// it. Calls of a model that heeds no context are stuck; there are never more of
+// them than slots.
+func (r *callRunner) bounded(ctx context.Context, c *agent.CallModel) (protocol.ModelAnswer, error) {
+	done := make(chan *agent.Answered, 1)
+	go func() { done <- r.answer(ctx, c) }()
+	select {
+	case x := <-done:
+		return x.Answer, x.Err
+	case <-ctx.Done():
+		r.stuck.Add(1)
+		go func() { <-done; r.stuck.Add(-1) }()
+		return protocol.ModelAnswer{}, llm.Stopped(ctx, r.model.Name())
+	}
+}
+
+// answer is on a goroutine of its own: a provider that panics would end the
+// process.
+func (r *callRunner) answer(ctx context.Context, c *agent.CallModel) (x *agent.Answered) {
+	x = &agent.Answered{}
+	defer func() {
+		if p := recover(); p != nil {
+			x.Err = protocol.Errorf(protocol.KindInternal, "model %s: panic: %v", r.model.Name(), p)
+		}
+	}()
+	x.Answer, x.Err = r.model.Complete(ctx, c.Model, nil)
+	return x
 }
 
 // record makes the call and encodes what became of it. A failure is an answer,

@@ -77,6 +77,10 @@ func (st *stage) measure(actor, kind string, fact protocol.Fact) {
 		}
 	case *bus.Refused:
 		m.Dropped(string(x.Reason))
+	case *agent.Dropped:
+		st.measureLost(string(agent.DropQueueFull), x.QueueFull)
+	case *agent.Unacknowledged:
+		m.Dropped(string(x.Reason))
 	case *world.Committed, *statecmd.Committed:
 		st.measureWorld(x)
 	case *world.Refused:
@@ -136,6 +140,7 @@ func (st *stage) measureTurn(o uint32, end *agent.TurnEnded) {
 	p.Deliberated(string(end.Outcome))
 	st.measureLost("expired", end.Expired)
 	st.measureLost("inbox_full", end.Dropped)
+	st.measureLost("restart", end.Lost)
 	if end.Asleep || end.SleepUntil != 0 {
 		st.doing.become(o, metrics.AgentAsleep)
 	} else {

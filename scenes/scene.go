@@ -58,6 +58,7 @@ type scene struct {
 
 	rules        *worldstate.Machine // of the world
 	untilProgram *expr.Program       // nil = no such condition
+	interrupts   bool                // there are agents whose deliberations events interrupt
 
 	context context.Context // ends when the scene stops
 	calls   *callRunner

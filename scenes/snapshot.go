@@ -186,6 +186,7 @@ func (s *scene) restoreAgent(o uint32) (*agentShell, error) {
 		return nil
 	}
 	wave := after.Number + 1
+	fold := agentFold{scene: s, machine: only}
 	err = s.journal.Read(after.Last+1, func(r protocol.Record) error {
 		if r.Kind == director.FactWaveClosed {
 			wave++
@@ -197,14 +198,14 @@ func (s *scene) restoreAgent(o uint32) (*agentShell, error) {
 		if err != nil {
 			return err
 		}
-		return foldAgents(s, wave, only, r, fact)
+		return fold.apply(wave, r, fact)
 	})
 	return &agentShell{scene: s, machine: m, through: through.Number}, err
 }
 
 // mayConcern skips the facts of other agents without decoding them.
 func mayConcern(r protocol.Record, instance string) bool {
-	return r.Actor == instance || r.Actor[0] == '$'
+	return r.Actor == instance || r.Actor[0] == '$' || r.Kind == agent.FactDropped || r.Kind == agent.FactUnacknowledged
 }
 
 // EndOf is why the scene of a journal ended; "" = it can go on.

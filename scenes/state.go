@@ -24,6 +24,7 @@ type State struct {
 	Tally     Tally
 
 	scene      *scene
+	agents     agentFold
 	WorldState worldstate.State
 
 	places []uint32 // of an ordinal: its place in the order of the open wave
@@ -46,6 +47,7 @@ func newState(sc *scene) (*State, error) {
 	for o := range s.Agents {
 		s.Agents[o] = sc.machine(uint32(o))
 	}
+	s.agents = agentFold{scene: sc, machine: func(o uint32) *agent.Machine { return s.Agents[o] }}
 	return s, nil
 }
 
@@ -62,7 +64,7 @@ func (s *State) Apply(r protocol.Record) error {
 	if err := s.applyScene(r, fact); err != nil {
 		return err
 	}
-	return foldAgents(s.scene, wave, func(o uint32) *agent.Machine { return s.Agents[o] }, r, fact)
+	return s.agents.apply(wave, r, fact)
 }
 
 // applyScene folds what concerns the scene and its services.
@@ -76,6 +78,8 @@ func (s *State) applyScene(r protocol.Record, fact protocol.Fact) (err error) {
 		s.Director.Redelivered(*x)
 	case *director.AgentFailed:
 		s.Director.AgentFailed(*x)
+	case *director.Interrupted:
+		s.Director.Interrupted(*x, r.Time)
 	case *director.WaveClosed:
 		s.Director.TakeDeferred(r.Time)
 		s.Director.CloseWave(*x, r.Time)
@@ -126,8 +130,8 @@ func (s *State) release() {
 // applyTurn lets the agenda know that a turn ended.
 func (s *State) applyTurn(o uint32, end *agent.TurnEnded, now protocol.Time) {
 	t := director.Turn{
-		Wave: end.Wave, Failed: end.Outcome != agent.OutcomeOK, Changed: end.Changed,
-		SleepUntil: end.SleepUntil, Asleep: end.Asleep, WakeAbove: end.WakeAbove,
+		Wave: end.Wave, Failed: end.Outcome != agent.OutcomeOK && end.Outcome != agent.OutcomeInterrupted, Changed: end.Changed,
+		SleepUntil: end.SleepUntil, Asleep: end.Asleep, WakeAbove: end.WakeAbove, WakeAt: end.WakeAt, Urgency: end.Urgency,
 	}
 	if end.Elapsed > 0 {
 		t.BusyUntil = now.Add(end.Elapsed)
@@ -149,41 +153,6 @@ func priorityFor(f *bus.Routed, sc *scene, o uint32) protocol.Priority {
 	return f.PriorityFor(sc.name(o))
 }
 
-// foldAgents lets the agents that a fact concerns know it. machine returns nil
-// for those that somebody else folds.
-func foldAgents(sc *scene, wave uint64, machine func(uint32) *agent.Machine, r protocol.Record, fact protocol.Fact) error {
-	switch x := fact.(type) {
-	case *bus.Routed:
-		event := x.Event(sc.id).Envelope
-		event.Wave = wave
-		for o := range x.Receivers.All() {
-			if m := machine(o); m != nil {
-				m.Hear(receiverView(event, priorityFor(x, sc, o)))
-			}
-		}
-		return nil
-	case *director.AgentFailed:
-		if m := machine(x.Agent); m != nil {
-			m.Observe(agent.Observation{Time: r.Time, Kind: "restart", Value: map[string]any{"error": x.Error, "failures": x.Failures}})
-		}
-		return nil
-	}
-	if by, _, ok := concerns(fact); ok {
-		if o, known := sc.ordinal(by); known {
-			if m := machine(o); m != nil {
-				m.Observe(refusalOf(fact, r.Time))
-			}
-		}
-		return nil
-	}
-	if o, known := sc.ordinal(r.Actor); known {
-		if m := machine(o); m != nil {
-			return m.Apply(fact, r.Time)
-		}
-	}
-	return nil
-}
-
 // receiverView is the event as one receiver gets it: the shared one, or a copy
 // at another priority.
 func receiverView(e *protocol.Envelope, p protocol.Priority) *protocol.Envelope {
@@ -193,6 +162,7 @@ func receiverView(e *protocol.Envelope, p protocol.Priority) *protocol.Envelope 
 	return &protocol.Envelope{
 		Kind: e.Kind, ID: e.ID, Scene: e.Scene, Source: e.Source, Targets: e.Targets, Type: e.Type, Priority: p, TraceID: e.TraceID,
 		Chain: e.Chain, Time: e.Time, Expires: e.Expires, Ephemeral: e.Ephemeral, RequiresAck: e.RequiresAck, Wave: e.Wave, Body: protocol.NewBody(e.Body.Raw),
+		TaskID: e.TaskID, ExpectsReply: e.ExpectsReply,
 	}
 }
 

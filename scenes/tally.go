@@ -144,13 +144,16 @@ func (t *Tally) turn(sc *scene, actor string, x *agent.TurnEnded) {
 		return // the scene's own workflows are no deliberations
 	}
 	t.Deliberations++
-	if x.Outcome != agent.OutcomeOK {
+	if x.Outcome != agent.OutcomeOK && x.Outcome != agent.OutcomeInterrupted {
 		t.Failed++
 		t.trouble(actor, x.Error)
 	}
 	t.Reflections += x.Reflections
 	if x.Expired > 0 {
 		t.Refused["expired"] += x.Expired
+	}
+	if x.Lost > 0 {
+		t.Refused["restart"] += x.Lost
 	}
 	if x.Dropped > 0 {
 		t.Refused["inbox_full"] += x.Dropped
@@ -187,6 +190,12 @@ func (t *Tally) countServices(f protocol.Fact) {
 			}
 		}
 	case *bus.Refused:
+		t.Refused[string(x.Reason)]++
+	case *agent.Dropped:
+		if x.QueueFull > 0 {
+			t.Refused[string(agent.DropQueueFull)] += x.QueueFull
+		}
+	case *agent.Unacknowledged:
 		t.Refused[string(x.Reason)]++
 	case knowledge.Written:
 		t.Entries++

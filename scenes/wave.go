@@ -34,6 +34,9 @@ type wave struct {
 	expires   bool   // the world is asked although nobody asks it for anything
 	turns     int64
 	published int64
+
+	undelivered []observation   // for publishers, after all others
+	interrupted map[uint32]bool // virtual: agents whose latency an event ended
 }
 
 // arrival is how a turn ended.
@@ -229,6 +232,7 @@ func (st *stage) merge(a arrival) error {
 		if e, ok := fact.(*agent.TurnEnded); ok {
 			end = e
 		}
+		st.undelivered(fact, f)
 	}
 	if end == nil {
 		return protocol.Errorf(protocol.KindInternal, "scene %s: the turn of %s has no end", st.id, actor)
@@ -375,6 +379,7 @@ func (st *stage) heed(fact protocol.Fact, f protocol.KindData) {
 		if x.Released == 0 {
 			st.wave.published++
 		}
+		st.interrupt(x)
 		return
 	case *bus.Refused:
 		st.wave.published++
@@ -407,14 +412,16 @@ func (st *stage) keepWave() error {
 		if err := st.keepTyped(k.actor, k.fact); err != nil {
 			return err
 		}
+		if x, ok := k.fact.(*director.Interrupted); ok {
+			st.state.Director.Interrupted(*x, w.time)
+			st.tellInterrupted(x)
+		}
 	}
 	st.state.Director.CloseWave(*closed, w.time)
 	if _, err := st.journal.CloseWave(st.whenKept(w.number)); err != nil {
 		return st.journalFailed(err)
 	}
-	for _, o := range w.observe {
-		st.refs[o.agent].Tell(&protocol.Envelope{Kind: protocol.KindObserve, Type: o.kind, Time: w.time, Wave: w.number, Body: protocol.NewBody(o.data)})
-	}
+	st.tellAgents(w)
 	st.metrics.Phase(metrics.PhaseKeep, w.lap())
 	st.metrics.WaveClosed(w.lapped, w.time)
 	st.progress.wave(st)

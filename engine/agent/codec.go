@@ -12,7 +12,8 @@ import (
 // the same bytes as the codec's, at a fraction of the cost.
 
 const (
-	turnEndedFields     = 21
+	turnEndedFields     = 24
+	turnEndedOld        = 21 // of facts written before events were delivered again
 	stateUpdatedFields  = 3
 	callMadeFields      = 8
 	modelAnsweredFields = 13
@@ -38,15 +39,21 @@ func (f *TurnEnded) AppendMsg(b []byte) []byte {
 	b = protocol.AppendInt(b, f.ModelFailed)
 	b = protocol.AppendInt(b, f.Expired)
 	b = protocol.AppendInt(b, f.Dropped)
-	return msgp.AppendBool(b, f.Changed)
+	b = msgp.AppendBool(b, f.Changed)
+	b = protocol.AppendInt(b, int64(f.WakeAt))
+	b = protocol.AppendInt(b, int64(f.Urgency))
+	return protocol.AppendInt(b, f.Lost)
 }
 
 func readTurnEnded(raw protocol.Raw) (*TurnEnded, error) {
-	r := protocol.NewReader(raw, FactTurnEnded, turnEndedFields)
+	r := protocol.NewReader(raw, FactTurnEnded, turnEndedFields, turnEndedOld)
 	f := &TurnEnded{
 		Agent: r.Uint32(), Turn: r.Uint(), Wave: r.Uint(), Outcome: Outcome(r.Word()), Error: r.Word(), Through: r.Uint(),
 		Perceived: r.Int(), Seen: r.Int(), Calls: r.Int(), ModelCalls: r.Int(), TokensIn: r.Int(), TokensOut: r.Int(),
 		Elapsed: time.Duration(r.Int()), SleepUntil: protocol.Time(r.Int()), Asleep: r.Bool(), WakeAbove: r.Priority(), Reflections: r.Int(), ModelFailed: r.Int(), Expired: r.Int(), Dropped: r.Int(), Changed: r.Bool(),
+	}
+	if r.Has(turnEndedFields) {
+		f.WakeAt, f.Urgency, f.Lost = protocol.Time(r.Int()), r.Priority(), r.Int()
 	}
 	return f, r.End()
 }

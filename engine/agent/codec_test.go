@@ -27,6 +27,7 @@ func facts(t *rapid.T) []protocol.Fact {
 			SleepUntil: protocol.Time(n.Draw(t, "sleep")), Asleep: rapid.Bool().Draw(t, "asleep"),
 			WakeAbove: protocol.Priority(rapid.IntRange(-1, 2).Draw(t, "above")), Reflections: n.Draw(t, "reflections"),
 			ModelFailed: n.Draw(t, "model failed"), Expired: n.Draw(t, "expired"), Dropped: n.Draw(t, "dropped"), Changed: rapid.Bool().Draw(t, "changed"),
+			WakeAt: protocol.Time(n.Draw(t, "wake")), Urgency: protocol.Priority(rapid.IntRange(-1, 2).Draw(t, "urgency")), Lost: n.Draw(t, "lost"),
 		},
 		&StateUpdated{Path: text.Draw(t, "path"), Op: rapid.SampledFrom([]string{OpSet, OpMerge, "other"}).Draw(t, "op"), Value: raw("value")},
 		&CallMade{
@@ -162,7 +163,7 @@ func FuzzReadFact(f *testing.F) {
 func FuzzRestore(f *testing.F) {
 	codec := protocol.NewCodec()
 	s := State{Private: map[string]any{"a": int64(1)}, Goals: []Goal{{ID: "g"}}}
-	s.Hear(&protocol.Envelope{Kind: protocol.KindEvent, ID: "e", Body: protocol.NewBody(protocol.Encode("x"))}, 9)
+	s.Hear(&protocol.Envelope{Kind: protocol.KindEvent, ID: "e", Body: protocol.NewBody(protocol.Encode("x"))}, &Limits{MaxInbox: 9})
 	s.Observe(Observation{Kind: "k", Value: "v"}, 9)
 	raw, err := Snapshot(codec, &s)
 	if err != nil {

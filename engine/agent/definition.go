@@ -3,6 +3,7 @@ package agent
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"tavernsim/engine/statecmd"
 	"tavernsim/engine/workflow"
@@ -20,6 +21,37 @@ type Limits struct {
 	MaxObservations int
 	MaxStateBytes   int
 	MaxGoals        int
+
+	MaxRedeliveries int
+	MaxTasks        int
+	TaskTimeout     time.Duration
+	Lanes           *Lanes // nil = the inbox has none of its own
+	Interrupt       Interrupting
+}
+
+// Lanes bound parts of the inbox, by priority.
+type Lanes [4]Lane
+
+// Lane bounds the events of one priority in the inbox. Max 0 is no bound of its
+// own.
+type Lane struct {
+	Max    int
+	Policy string
+}
+
+// Interrupting says which events interrupt a deliberation.
+type Interrupting struct {
+	On   bool
+	By   protocol.Priority // and above
+	Then string
+}
+
+// lane is the bound for events of a priority.
+func (l *Limits) lane(p protocol.Priority) Lane {
+	if l.Lanes == nil {
+		return Lane{}
+	}
+	return l.Lanes[min(max(p, protocol.Low), protocol.Critical)-protocol.Low]
 }
 
 // Limits fills in the defaults of a runtime configuration; nil is all defaults.
@@ -37,7 +69,47 @@ func (c *RuntimeConfig) Limits() Limits {
 		MaxObservations: or(c.MaxObservations, 64),
 		MaxStateBytes:   or(c.MaxStateBytes, 64<<10),
 		MaxGoals:        or(c.MaxGoals, 32),
+		MaxRedeliveries: or(c.MaxRedeliveries, 5),
+		MaxTasks:        or(c.MaxTasks, 32),
+		TaskTimeout:     c.taskTimeout(),
+		Lanes:           c.Inbox.lanes(),
+		Interrupt:       c.Interrupt.limit(),
 	}
+}
+
+func (c *RuntimeConfig) taskTimeout() time.Duration {
+	if c.TaskTimeoutSeconds <= 0 {
+		return DefaultTaskTimeout
+	}
+	return time.Duration(c.TaskTimeoutSeconds * float64(time.Second))
+}
+
+func (c *InboxConfig) lanes() *Lanes {
+	if c == nil {
+		return nil
+	}
+	l := &Lanes{}
+	for i, lane := range [...]*LaneConfig{c.Low, c.Normal, c.High, c.Critical} {
+		if lane != nil {
+			l[i] = Lane{Max: lane.Max, Policy: lane.Policy}
+		}
+	}
+	return l
+}
+
+func (c *InterruptConfig) limit() Interrupting {
+	if c == nil || c.By == "" || c.By == InterruptNever {
+		return Interrupting{}
+	}
+	by, err := protocol.ParsePriority(c.By)
+	if err != nil { // the loader refuses it before
+		return Interrupting{}
+	}
+	then := c.Then
+	if then == "" {
+		then = ThenRetry
+	}
+	return Interrupting{On: true, By: by, Then: then}
 }
 
 func or(v, otherwise int) int {

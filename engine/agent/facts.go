@@ -17,6 +17,11 @@ const (
 	FactGoalsUpdated  = "agent.goals_updated"
 	FactReflected     = "agent.reflected"
 	FactUnknown       = "agent.outcome_unknown"
+
+	FactDropped        = "event.dropped"
+	FactUnacknowledged = "event.unacknowledged"
+	FactTaskOpened     = "task.opened"
+	FactTaskClosed     = "task.closed"
 )
 
 // Outcome of a deliberation.
@@ -26,6 +31,8 @@ const (
 	OutcomeOK        Outcome = "ok"
 	OutcomeFailed    Outcome = "failed"    // the workflow reached no decision
 	OutcomeCancelled Outcome = "cancelled" // stopped between two nodes
+
+	OutcomeInterrupted Outcome = "interrupted" // stopped by a more urgent event: nothing came of it
 )
 
 // TurnEnded is the last fact of a deliberation.
@@ -51,6 +58,61 @@ type TurnEnded struct {
 	Expired     int64 // events whose time was over before they were perceived
 	Dropped     int64 // events that found the inbox full since the last turn
 	Changed     bool  // the private state or a goal
+
+	WakeAt  protocol.Time     // for events that are delivered again, or the deadline of a task; 0 = none
+	Urgency protocol.Priority // of the most urgent event that it perceived
+	Lost    int64             // ephemeral events whose payload a restart took
+}
+
+// DropReason says why a delivery ended without being handled.
+type DropReason string
+
+// Why deliveries end.
+const (
+	DropInboxFull    DropReason = "inbox_full"   // dropped for another
+	DropQueueFull    DropReason = "queue_full"   // refused: the lane, or an inbox of acknowledged events
+	DropTTL          DropReason = "ttl"          // acknowledged, and expired before it was handled
+	DropRedeliveries DropReason = "redeliveries" // acknowledged, and perceived in vain too often
+)
+
+// Drop is one delivery that did not stay in the inbox.
+type Drop struct {
+	Event  string // id
+	Source string // instance id of its publisher
+	Reason DropReason
+}
+
+// Dropped records what did not fit into the inbox since the turn before.
+type Dropped struct {
+	Agent     uint32
+	InboxFull int64
+	QueueFull int64
+	Events    []Drop // the first ones; the counts are of all
+}
+
+// Unacknowledged records that an acknowledged event is given up: a dead letter.
+type Unacknowledged struct {
+	Agent       uint32
+	Number      uint64 // in the inbox
+	Event       string // id
+	Type        string
+	Source      string // instance id of its publisher
+	Reason      DropReason
+	Redelivered int64
+	TraceID     string
+	Chain       []protocol.Link
+}
+
+// TaskOpened records that an answer is waited for.
+type TaskOpened struct {
+	Task Task
+}
+
+// TaskClosed records that it came, or did not come in time.
+type TaskClosed struct {
+	Task  string // id
+	How   TaskEnd
+	Event string // id of the answer
 }
 
 // StateUpdated is one change of the private state.
@@ -163,6 +225,12 @@ func (Reflected) FactKind() string     { return FactReflected }
 // FactKind implements protocol.Fact.
 func (OutcomeUnknown) FactKind() string { return FactUnknown }
 
+// FactKind implementations.
+func (Dropped) FactKind() string        { return FactDropped }
+func (Unacknowledged) FactKind() string { return FactUnacknowledged }
+func (TaskOpened) FactKind() string     { return FactTaskOpened }
+func (TaskClosed) FactKind() string     { return FactTaskClosed }
+
 // ReadCall reads of a CallMade what is counted, without decoding the rest.
 func ReadCall(data protocol.Raw) (tool string, status protocol.CallStatus, err error) {
 	r := protocol.NewReader(data, FactCallMade, callMadeFields)
@@ -195,6 +263,18 @@ func ReadFact(codec *protocol.Codec, kind string, data protocol.Raw) (protocol.F
 		return f, codec.Unmarshal(data, f)
 	case FactUnknown:
 		f := &OutcomeUnknown{}
+		return f, codec.Unmarshal(data, f)
+	case FactDropped:
+		f := &Dropped{}
+		return f, codec.Unmarshal(data, f)
+	case FactUnacknowledged:
+		f := &Unacknowledged{}
+		return f, codec.Unmarshal(data, f)
+	case FactTaskOpened:
+		f := &TaskOpened{}
+		return f, codec.Unmarshal(data, f)
+	case FactTaskClosed:
+		f := &TaskClosed{}
 		return f, codec.Unmarshal(data, f)
 	}
 	return nil, nil

@@ -130,7 +130,7 @@ func event(id string, p protocol.Priority) *protocol.Envelope {
 
 // ids lists what an agent would perceive.
 func ids(m *Machine, now protocol.Time) string {
-	events, _ := m.State.perceive(now)
+	events, _ := m.State.perceive(now, &m.Def.Limits)
 	var out []string
 	for _, e := range events {
 		out = append(out, e.ID)

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"slices"
 	"time"
 
 	"tavernsim/engine/knowledge"
@@ -98,7 +99,12 @@ type (
 		Err     error
 	}
 	// Cancel stops the deliberation in flight between two of its nodes.
-	Cancel struct{ Reason string }
+	Cancel struct {
+		Reason string
+		// Interrupt says that a more urgent event is the reason: the turn leaves
+		// nothing of its effects, and what it perceived is kept as the profile says.
+		Interrupt bool
+	}
 )
 
 // CallModel is the effect of asking a model. It may be carried out twice.
@@ -134,6 +140,7 @@ func (m *Machine) Decide(in any) (protocol.Decision, error) {
 		if m.turn == nil {
 			return protocol.Decision{}, nil
 		}
+		m.turn.interrupted = x.Interrupt
 		m.turn.cancel(x.Reason)
 		return m.advance(), nil
 	}
@@ -174,8 +181,26 @@ func (m *Machine) Apply(f protocol.Fact, at protocol.Time) error {
 		m.State.observations = append(m.State.observations, unknownObservation(x, at))
 	case *TurnEnded:
 		m.applyTurn(x, at)
+	default:
+		m.applyDelivery(f)
 	}
 	return nil
+}
+
+func (m *Machine) applyDelivery(f protocol.Fact) {
+	s := &m.State
+	switch x := f.(type) {
+	case *Dropped:
+		d := s.change()
+		d.drops, d.dropped, d.refused = nil, 0, 0
+		s.slim()
+	case *Unacknowledged:
+		s.inbox = slices.DeleteFunc(slices.Clone(s.inbox), func(h Heard) bool { return h.Number == x.Number })
+	case *TaskOpened:
+		s.openTask(x)
+	case *TaskClosed:
+		s.closeTask(x)
+	}
 }
 
 func (m *Machine) applyState(f *StateUpdated) error {
@@ -201,22 +226,30 @@ func (m *Machine) applyState(f *StateUpdated) error {
 }
 
 func (m *Machine) applyTurn(f *TurnEnded, at protocol.Time) {
-	for _, h := range m.State.inbox {
+	for i := range m.State.inbox {
+		h := &m.State.inbox[i]
 		if h.Number > f.Through {
 			break
+		}
+		if h.Event.Ephemeral || h.redelivered() > 0 || h.Held { // it leaves no trace, or has left one
+			continue
 		}
 		if text, ok := speech(h.Event); ok {
 			m.State.remember(Utterance{Time: h.Event.Time, Who: h.Event.Source, Type: h.Event.Type, Text: text}, m.Def.Limits.MaxHistory)
 		}
 	}
-	m.State.endTurn(f, m.Def.Limits.MaxObservations)
+	m.State.endTurn(f, at, m.Def)
 	if f.Outcome == OutcomeFailed {
 		m.State.Observe(Observation{Time: at, Kind: "failure", Value: map[string]any{"error": f.Error}}, m.Def.Limits.MaxObservations)
 	}
 }
 
 // Hear folds the delivery of an event.
-func (m *Machine) Hear(e *protocol.Envelope) { m.State.Hear(e, m.Def.Limits.MaxInbox) }
+func (m *Machine) Hear(e *protocol.Envelope) { m.State.Hear(e, &m.Def.Limits) }
+
+// HearAgain is Hear for an event that is read from a journal: an ephemeral one
+// has lost its payload and is not perceived.
+func (m *Machine) HearAgain(e *protocol.Envelope) { m.State.hear(e, &m.Def.Limits, true) }
 
 // Observe folds something another machine decided about this agent.
 func (m *Machine) Observe(o Observation) { m.State.Observe(o, m.Def.Limits.MaxObservations) }

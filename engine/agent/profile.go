@@ -114,7 +114,59 @@ type RuntimeConfig struct {
 	MaxStateBytes   int `json:"max_state_bytes,omitempty"`  // encoded private state; default 64 KiB
 	MaxGoals        int `json:"max_goals,omitempty"`        // default 32
 
+	// MaxRedeliveries bounds how often an acknowledged event is perceived again
+	// before it becomes a dead letter. Default 5.
+	MaxRedeliveries int `json:"max_redeliveries,omitempty"`
+	// MaxTasks bounds the answers that are waited for. Default 32.
+	MaxTasks int `json:"max_tasks,omitempty"`
+	// TaskTimeoutSeconds is how long an answer is waited for. Default 60.
+	TaskTimeoutSeconds float64 `json:"task_timeout_seconds,omitempty"`
+	// Inbox bounds events by priority, within max_inbox.
+	Inbox *InboxConfig `json:"inbox,omitempty"`
+	// Interrupt says which events interrupt a deliberation. Default: none.
+	Interrupt *InterruptConfig `json:"interrupt,omitempty"`
+
 	// SubscribedEventTypes are added to the profile's (the scene's "specific
 	// event subscriptions" of §3.1.1).
 	SubscribedEventTypes []Subscription `json:"subscribed_event_types,omitempty"`
 }
+
+// DefaultTaskTimeout is how long an answer is waited for.
+const DefaultTaskTimeout = time.Minute
+
+// InboxConfig bounds the lanes of the inbox; nil = no bound beside max_inbox.
+type InboxConfig struct {
+	Critical *LaneConfig `json:"critical,omitempty"`
+	High     *LaneConfig `json:"high,omitempty"`
+	Normal   *LaneConfig `json:"normal,omitempty"`
+	Low      *LaneConfig `json:"low,omitempty"`
+}
+
+// LaneConfig bounds one lane.
+type LaneConfig struct {
+	Max    int    `json:"max"`
+	Policy string `json:"policy,omitempty"` // a Lane policy; "" = LaneDropOldest
+}
+
+// What a full lane does.
+const (
+	LaneDropOldest = "drop_oldest"
+	LaneRefuse     = "refuse"
+)
+
+// InterruptConfig says which events interrupt a deliberation, and what becomes
+// of the events that it had perceived.
+type InterruptConfig struct {
+	By   string `json:"by,omitempty"`   // critical, high, never
+	Then string `json:"then,omitempty"` // a Then word; "" = ThenRetry
+}
+
+// InterruptNever is the default: deliberations are let finish.
+const InterruptNever = "never"
+
+// What becomes of the events of an interrupted deliberation.
+const (
+	ThenRetry = "retry" // the next turn perceives them again, with the urgent one
+	ThenDrop  = "drop"  // they are gone, but for acknowledged ones
+	ThenQueue = "queue" // a turn with the urgent one alone comes first
+)

@@ -1,6 +1,8 @@
 package agent
 
 import (
+	"slices"
+
 	"github.com/tinylib/msgp/msgp"
 
 	"tavernsim/engine/statecmd"
@@ -17,6 +19,28 @@ type snapshot struct {
 	Inbox        []storedEvent
 	History      []Utterance
 	Observations []storedObservation
+	More         *storedDelivery // nil for most; snapshots from before end here
+}
+
+// storedDelivery is a delivery as stored, and the marks of the inbox.
+type storedDelivery struct {
+	Marks   []storedMarks
+	Handled []string
+	Drops   []Drop
+	Dropped int64
+	Refused int64
+	Flight  []storedEvent
+	Flying  []storedMarks
+	Tasks   []Task
+	Closed  []taskEnd
+}
+
+type storedMarks struct {
+	Number      uint64
+	After       protocol.Time
+	Failures    uint16
+	Interrupted uint8
+	Held        bool
 }
 
 // snapshotWithMemory is the form of an agent that has used state commands.
@@ -43,9 +67,8 @@ func Snapshot(codec *protocol.Codec, s *State) (protocol.Raw, error) {
 	snap := snapshot{
 		Private: protocol.Encode(s.Private), Goals: s.Goals, Turn: s.Turn, Heard: s.heard, Dropped: s.dropped, History: s.history,
 	}
-	for _, h := range s.inbox {
-		snap.Inbox = append(snap.Inbox, storedEvent{Number: h.Number, Event: h.Event.AppendMsg(nil)})
-	}
+	snap.Inbox = storeEvents(s.inbox)
+	snap.More = storeDelivery(s)
 	for _, o := range s.observations {
 		snap.Observations = append(snap.Observations, storedObservation{Time: o.Time, Kind: o.Kind, Value: protocol.Encode(o.Value)})
 	}
@@ -80,7 +103,7 @@ func Restore(codec *protocol.Codec, raw protocol.Raw) (State, error) {
 
 func restoreState(codec *protocol.Codec, raw protocol.Raw) (State, error) {
 	var snap snapshot
-	if err := codec.Unmarshal(raw, &snap); err != nil {
+	if err := codec.Unmarshal(grown(raw), &snap); err != nil {
 		return State{}, err
 	}
 	s := State{Goals: snap.Goals, Turn: snap.Turn, heard: snap.Heard, dropped: snap.Dropped, history: snap.History}
@@ -89,12 +112,11 @@ func restoreState(codec *protocol.Codec, raw protocol.Raw) (State, error) {
 		return s, err
 	}
 	s.Private, _ = v.(map[string]any)
-	for _, e := range snap.Inbox {
-		env, err := protocol.ReadEnvelope(e.Event)
-		if err != nil {
-			return s, err
-		}
-		s.inbox = append(s.inbox, Heard{Number: e.Number, Event: env})
+	if s.inbox, err = loadEvents(snap.Inbox); err != nil {
+		return s, err
+	}
+	if err := s.loadDelivery(snap.More); err != nil {
+		return s, err
 	}
 	for _, o := range snap.Observations {
 		v, err := o.Value.Value()
@@ -104,4 +126,93 @@ func restoreState(codec *protocol.Codec, raw protocol.Raw) (State, error) {
 		s.observations = append(s.observations, Observation{Time: o.Time, Kind: o.Kind, Value: v})
 	}
 	return s, nil
+}
+
+// snapshotFieldsOldest is the length of snapshots from before deliveries.
+const snapshotFieldsOldest = 8
+
+// grown appends what an old snapshot lacks.
+func grown(raw protocol.Raw) protocol.Raw {
+	if len(raw) == 0 || raw[0] != 0x90|snapshotFieldsOldest {
+		return raw
+	}
+	b := append(slices.Clone(raw), 0xc0)
+	b[0]++
+	return b
+}
+
+// storeEvents writes events; an ephemeral one without its payload.
+func storeEvents(list []Heard) (out []storedEvent) {
+	for i := range list {
+		e := list[i].Event
+		if e.Ephemeral && len(e.Body.Raw) > 0 {
+			e = e.Bare()
+		}
+		out = append(out, storedEvent{Number: list[i].Number, Event: e.AppendMsg(nil)})
+	}
+	return out
+}
+
+func loadEvents(list []storedEvent) (out []Heard, err error) {
+	for _, e := range list {
+		env, err := protocol.ReadEnvelope(e.Event)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, Heard{Number: e.Number, Event: env, heardMarks: heardMarks{Lost: env.Ephemeral}})
+	}
+	return out, nil
+}
+
+func storeMarks(list []Heard) (out []storedMarks) {
+	for i := range list {
+		m := list[i].heardMarks
+		m.Lost = false // every ephemeral one will be
+		if m != (heardMarks{}) {
+			out = append(out, storedMarks{list[i].Number, m.After, m.Failures, m.Interrupted, m.Held})
+		}
+	}
+	return out
+}
+
+func loadMarks(list []Heard, marks []storedMarks) {
+	for _, m := range marks {
+		for i := range list {
+			if h := &list[i]; h.Number == m.Number {
+				h.After, h.Failures, h.Interrupted, h.Held = m.After, m.Failures, m.Interrupted, m.Held
+			}
+		}
+	}
+}
+
+func storeDelivery(s *State) *storedDelivery {
+	marks := storeMarks(s.inbox)
+	if s.more == nil && len(marks) == 0 {
+		return nil
+	}
+	d := &delivery{}
+	if s.more != nil {
+		d = s.more
+	}
+	return &storedDelivery{
+		Marks: marks, Handled: d.handled, Drops: d.drops, Dropped: d.dropped, Refused: d.refused,
+		Flight: storeEvents(d.flight), Flying: storeMarks(d.flight), Tasks: d.tasks, Closed: d.closed,
+	}
+}
+
+func (s *State) loadDelivery(d *storedDelivery) error {
+	if d == nil {
+		return nil
+	}
+	loadMarks(s.inbox, d.Marks)
+	flight, err := loadEvents(d.Flight)
+	if err != nil {
+		return err
+	}
+	loadMarks(flight, d.Flying)
+	s.more = &delivery{
+		handled: d.Handled, drops: d.Drops, dropped: d.Dropped, refused: d.Refused, flight: flight, tasks: d.Tasks, closed: d.Closed,
+	}
+	s.slim()
+	return nil
 }

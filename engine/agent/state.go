@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"cmp"
 	"slices"
 
 	"tavernsim/engine/statecmd"
@@ -22,12 +21,7 @@ type State struct {
 	dropped      int64           // events that found the inbox full since the last turn
 	size         stateSize       // of Private
 	memory       *statecmd.State // beside Private; nil until the first command
-}
-
-// Heard is an event in the inbox.
-type Heard struct {
-	Number uint64
-	Event  *protocol.Envelope
+	more         *delivery       // nil for most agents
 }
 
 // Utterance is one entry of the interaction history.
@@ -41,7 +35,7 @@ type Utterance struct {
 // Observation is what became of something the agent did or asked for.
 type Observation struct {
 	Time  protocol.Time
-	Kind  string // call_result, world_refused, knowledge_refused, failure, restart, inbox_overflow, unknown_outcome
+	Kind  string // call_result, world_refused, knowledge_refused, event_refused, event_undelivered, task_timeout, failure, restart, inbox_overflow, unknown_outcome
 	Value any    // a value
 }
 
@@ -67,32 +61,6 @@ func (g Goal) Value() map[string]any {
 // Open reports whether the goal still drives behaviour.
 func (g Goal) Open() bool { return g.Status == "active" || g.Status == "pending" }
 
-// Hear puts a delivered event into the inbox. Beyond the limit the oldest of the
-// least urgent events is dropped, which may be the new one.
-func (s *State) Hear(e *protocol.Envelope, limit int) {
-	s.heard++
-	if len(s.inbox) >= limit {
-		s.dropped++
-		least := s.leastUrgent()
-		if e.Priority < s.inbox[least].Event.Priority {
-			return
-		}
-		s.inbox = slices.Delete(slices.Clone(s.inbox), least, least+1)
-	}
-	s.inbox = append(s.inbox, Heard{Number: s.heard, Event: e})
-}
-
-// leastUrgent is the place of the oldest event of the lowest priority.
-func (s *State) leastUrgent() int {
-	least := 0
-	for i, h := range s.inbox {
-		if h.Event.Priority < s.inbox[least].Event.Priority {
-			least = i
-		}
-	}
-	return least
-}
-
 // Observe keeps something for the next deliberation; beyond the limit the
 // oldest goes.
 func (s *State) Observe(o Observation, limit int) {
@@ -100,32 +68,6 @@ func (s *State) Observe(o Observation, limit int) {
 		s.observations = slices.Clone(s.observations[len(s.observations)-limit+1:])
 	}
 	s.observations = append(s.observations, o)
-}
-
-// perceive lists the inbox, most urgent first, then in the order of arrival,
-// and the number up to which it goes.
-func (s *State) perceive(now protocol.Time) (events []*protocol.Envelope, through uint64) {
-	for _, h := range s.inbox {
-		if h.Event.Expires == 0 || h.Event.Expires > now {
-			events = append(events, h.Event)
-		}
-	}
-	slices.SortStableFunc(events, func(a, b *protocol.Envelope) int { return cmp.Compare(b.Priority, a.Priority) })
-	return events, s.heard
-}
-
-// Waiting is the number of events not perceived yet.
-func (s *State) Waiting() int { return len(s.inbox) }
-
-// endTurn forgets what the deliberation was shown.
-func (s *State) endTurn(f *TurnEnded, limit int) {
-	s.Turn = f.Turn
-	s.inbox = slices.DeleteFunc(slices.Clone(s.inbox), func(h Heard) bool { return h.Number <= f.Through })
-	if len(s.inbox) == 0 {
-		s.inbox = nil
-	}
-	s.observations = after(s.observations, max(int(f.Seen), len(s.observations)-limit))
-	s.dropped = 0
 }
 
 func after(list []Observation, n int) []Observation {

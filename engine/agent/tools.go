@@ -162,7 +162,8 @@ func (t *Turn) request(to string, write func([]byte) []byte) {
 func (t *Turn) publish(p *params) func() (any, error) {
 	draft := protocol.Draft{
 		Type: p.required("type"), Targets: p.texts("target_agent_instance_id"),
-		Ephemeral: p.flag("ephemeral"),
+		Ephemeral: p.flag("ephemeral"), RequiresAck: p.flag("requires_ack"),
+		TaskID: p.text("task_id"), ExpectsReply: p.flag("expects_reply"),
 	}
 	ttl := p.number("ttl_seconds", 0)
 	priority := p.text("priority")
@@ -175,10 +176,21 @@ func (t *Turn) publish(p *params) func() (any, error) {
 		if ttl < 0 || ttl > protocol.MaxTTL.Seconds() {
 			return nil, protocol.Errorf(protocol.KindInvalid, "ttl_seconds %v: want 0 to %v", ttl, protocol.MaxTTL.Seconds())
 		}
+		if draft.Ephemeral && draft.RequiresAck {
+			return nil, protocol.Errorf(protocol.KindInvalid, "ephemeral and requires_ack: an ephemeral event is heard once or not at all; want one of them")
+		}
 		draft.TTL = time.Duration(ttl * float64(time.Second))
 		draft.Body = t.encode(payload)
+		if !draft.ExpectsReply {
+			t.answers(&draft)
+			t.event(draft)
+			return nil, nil
+		}
+		if err := t.ask(&draft); err != nil {
+			return nil, err
+		}
 		t.event(draft)
-		return nil, nil
+		return map[string]any{"task_id": draft.TaskID}, nil
 	}
 }
 

@@ -49,6 +49,9 @@ type Turn struct {
 	params    params // of the call at hand
 	cancelled bool
 	started   uint64 // runs so far
+	opened    int    // tasks
+
+	interrupted bool // by a more urgent event
 }
 
 // activeRun is a workflow in flight, and what its end means.
@@ -102,18 +105,15 @@ func begin(m *Machine, w *Wake, space *Space) *Turn {
 	t := &space.turn
 	t.m, t.wake, t.space, t.private, t.goals, t.draw = m, w, space, m.State.Private, m.State.Goals, w.Draw
 	t.stateSize, t.memory = m.State.size, m.State.memory
-	t.events, t.through = m.State.perceive(w.Now)
+	t.events, t.through = m.State.perceive(w.Now, &m.Def.Limits)
 	t.observations, t.seen = m.State.observations, int64(len(m.State.observations))
-	if m.State.dropped > 0 {
-		t.observations = append(t.observations[:len(t.observations):len(t.observations)], Observation{
-			Time: w.Now, Kind: "inbox_overflow", Value: map[string]any{"dropped": m.State.dropped},
-		})
-	}
+	t.observations = append(t.observations[:len(t.observations):len(t.observations)], t.deliveryObservations()...)
 	t.end = TurnEnded{
 		Agent: m.ID.Ordinal, Turn: m.State.Turn + 1, Wave: w.Wave, Outcome: OutcomeOK,
 		Through: t.through, Perceived: int64(len(t.events)), Seen: t.seen, WakeAbove: protocol.Low,
-		Expired: int64(len(m.State.inbox) - len(t.events)), Dropped: m.State.dropped,
 	}
+	t.end.Expired, t.end.Lost = m.State.unperceived(w.Now)
+	t.end.Urgency = t.urgency()
 	if err := t.expireOwn(); err != nil {
 		t.problem("what expires in the private state: " + err.Error())
 	}
@@ -160,7 +160,7 @@ func (t *Turn) startCore() {
 func (t *Turn) startHandlers() {
 	for _, e := range t.events {
 		if plan, ok := t.m.Def.Workflows[t.m.Def.OnEvent[e.Type]]; ok {
-			t.start(plan, t.coreInputs(plan, map[string]any{"event": protocol.EventValue(e)}), t.coreEnded)
+			t.start(plan, t.coreInputs(plan, map[string]any{"event": t.eventValue(e)}), t.coreEnded)
 		}
 	}
 }
@@ -280,9 +280,13 @@ func (t *Turn) finish() {
 	if t.cancelled && t.end.Outcome == OutcomeOK {
 		t.end.Outcome = OutcomeCancelled
 	}
+	if t.interrupted {
+		t.undo()
+	}
 	if t.wake.Realtime {
 		t.end.Elapsed = 0
 	}
+	t.handOver()
 	t.facts = append(t.facts, &t.end)
 }
 
@@ -388,7 +392,39 @@ func (t *Turn) historyValue() []any {
 func (t *Turn) eventsValue() []any {
 	out := make([]any, 0, len(t.events))
 	for _, e := range t.events {
-		out = append(out, protocol.EventValue(e))
+		out = append(out, t.eventValue(e))
+	}
+	return out
+}
+
+// eventValue is an event as this agent gets it: with what only its receiver
+// knows.
+func (t *Turn) eventValue(e *protocol.Envelope) map[string]any {
+	v := protocol.EventValue(e)
+	if !e.RequiresAck && e.TaskID == "" && !t.m.Def.Limits.Interrupt.On {
+		return v
+	}
+	meta, _ := v["metadata"].(map[string]any)
+	if h := t.m.State.find(e); h != nil && h.redelivered() > 0 {
+		meta["redelivered"] = h.redelivered()
+	}
+	if task := t.taskValue(e); task != nil {
+		meta["task"] = task
+	}
+	return v
+}
+
+// deliveryObservations tell the turn what did not reach its inbox, and which
+// tasks nobody answered in time.
+func (t *Turn) deliveryObservations() []Observation {
+	s := &t.m.State
+	n := s.dropped
+	if s.more != nil {
+		n += s.more.refused
+	}
+	out := t.overdueObservations()
+	if n > 0 {
+		out = append(out, Observation{Time: t.wake.Now, Kind: "inbox_overflow", Value: map[string]any{"dropped": n}})
 	}
 	return out
 }

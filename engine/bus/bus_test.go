@@ -446,7 +446,9 @@ func TestSection3_5_SubscribeAtRunTime(t *testing.T) {
 // bounded too.
 func TestCriticalEventsHaveRoomInAStorm(t *testing.T) {
 	s := channel(t, Config{}, map[string][]string{"a": {"*"}, "b": {"*"}})
-	draft := func(p protocol.Priority) *protocol.Draft { return &protocol.Draft{Type: "say", Source: "a", Priority: p} }
+	draft := func(p protocol.Priority) *protocol.Draft {
+		return &protocol.Draft{Type: "say", Source: "a", Priority: p}
+	}
 	storm := []*protocol.Draft{draft(0), draft(0), draft(protocol.High), draft(protocol.Critical), draft(protocol.Critical), draft(0)}
 	for name, room := range map[string]Room{"events": {Events: 2, Deliveries: 100}, "deliveries": {Events: 100, Deliveries: 5}} {
 		room.Urgent = &Room{Events: 1, Deliveries: 2}

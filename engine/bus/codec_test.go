@@ -19,7 +19,7 @@ func drawRouted(t *rapid.T) *Routed {
 		Priority: protocol.Priority(rapid.IntRange(-1, 2).Draw(t, "priority")), TraceID: text.Draw(t, "trace"),
 		Time: protocol.Time(rapid.Int64().Draw(t, "time")), Expires: protocol.Time(rapid.Int64().Draw(t, "expires")),
 		Ephemeral: rapid.Bool().Draw(t, "ephemeral"), RequiresAck: rapid.Bool().Draw(t, "ack"), FilterErrors: rapid.Uint32().Draw(t, "errors"),
-		Cause: text.Draw(t, "cause"), Turn: rapid.Uint64().Draw(t, "turn")}
+		Cause: text.Draw(t, "cause"), Turn: rapid.Uint64().Draw(t, "turn"), TaskID: text.Draw(t, "task"), ExpectsReply: rapid.Bool().Draw(t, "asks")}
 	if rapid.Bool().Draw(t, "targets") {
 		f.Targets = rapid.SliceOfN(text, 1, 4).Draw(t, "target")
 	}
@@ -82,7 +82,7 @@ func TestFactsComeBack(t *testing.T) {
 	facts := []protocol.Fact{
 		&Routed{Seq: 1, ID: "e1", Type: "x", Receivers: Ranges{{From: 1, Count: 2}}},
 		&Refused{Seq: 2, ID: "e2", Reason: ReasonLoop, Detail: "d", Type: "x", Source: "s", Targets: []string{"t"}, Priority: protocol.Low,
-			TraceID: "t", Chain: []protocol.Link{{Agent: "a", Type: "x"}}, Time: start, TTL: -time.Second, Ephemeral: true, Body: protocol.Encode("b"), Cause: "e1", Turn: 9},
+			TraceID: "t", Chain: []protocol.Link{{Agent: "a", Type: "x"}}, Time: start, TTL: -time.Second, Ephemeral: true, Body: protocol.Encode("b"), Cause: "e1", Turn: 9, TaskID: "a/1.1", ExpectsReply: true},
 		&ThrottleChanged{Rule: throttle.Rule{Type: "a.*", Per: throttle.PerScene, Max: 3, Window: time.Second, Action: throttle.Delay, Until: start}, Removed: true, Time: start},
 		&NotDone{By: "a", What: "subscribe", Subject: "x", Code: protocol.KindLimit, Message: "m"},
 		&SubscriptionChanged{Agent: 3, Add: []Subscription{{Type: "a.*", FilterCondition: "payload > 1"}}, Remove: []Subscription{{Type: "b"}}},
@@ -128,12 +128,7 @@ func TestFactsComeBack(t *testing.T) {
 func TestOldFacts(t *testing.T) {
 	codec := protocol.NewCodec()
 	routed := (&Routed{Seq: 1, ID: "e1", Type: "x", Receivers: Ranges{{From: 1, Count: 2}}}).AppendMsg(nil)
-	routed = routed[:len(routed)-3] // nothing held, nothing released
-	routed[2] = routedFieldsCaused
-	if f, err := ReadRouted(routed); err != nil || f.ID != "e1" || f.Receivers.Len() != 2 || f.Held != nil {
-		t.Errorf("%+v, %v", f, err)
-	}
-	routed = routed[:len(routed)-2] // the empty cause, turn 0
+	routed = routed[:len(routed)-7] // no cause, turn 0, nothing held or released, no task
 	routed[2] = routedFieldsOldest
 	if f, err := ReadRouted(routed); err != nil || f.ID != "e1" || f.Receivers.Len() != 2 || f.Cause != "" || f.Turn != 0 {
 		t.Errorf("%+v, %v", f, err)
@@ -142,8 +137,7 @@ func TestOldFacts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	refused = refused[:len(refused)-2]
-	refused[2] -= 2
+	refused = append([]byte{0x90 | refusedFieldsOldest}, refused[3:len(refused)-4]...)
 	f, err := Decode(codec, FactRefused, refused)
 	if old, ok := f.(*Refused); err != nil || !ok || old.ID != "e1" || string(old.Body) != string(protocol.Encode("b")) || old.Turn != 0 {
 		t.Errorf("%+v, %v", f, err)

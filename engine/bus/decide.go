@@ -108,7 +108,8 @@ func (r *routing) route(d *protocol.Draft, match func()) protocol.Fact {
 	}
 	f := &Routed{Seq: seq, ID: r.event.ID, Type: d.Type, Source: d.Source, Targets: d.Targets, Priority: d.Priority,
 		TraceID: r.event.TraceID, Chain: d.Chain, Time: r.now, Expires: r.event.Expires, Ephemeral: d.Ephemeral,
-		RequiresAck: d.RequiresAck, Body: d.Body, Cause: d.Cause, Turn: d.Turn, event: r.env.event}
+		RequiresAck: d.RequiresAck, Body: d.Body,
+		Cause: d.Cause, Turn: d.Turn, TaskID: d.TaskID, ExpectsReply: d.ExpectsReply, event: r.env.event}
 	if rate.Action == throttle.Deprioritize {
 		r.deprioritize(f)
 	}
@@ -131,6 +132,9 @@ func (r *routing) route(d *protocol.Draft, match func()) protocol.Fact {
 	}
 	if no := r.room.admit(d.Priority, f.Receivers.Len()); no.reason != "" {
 		return r.refuse(d, seq, no)
+	}
+	if len(f.Held) == 0 { // what waits must be known when it is heard
+		f.Body = kept(d)
 	}
 	return f
 }
@@ -217,7 +221,11 @@ func (s *State) enrich(d *protocol.Draft, seq uint64, now protocol.Time) *protoc
 	number := strconv.FormatUint(seq, 10)
 	e := &protocol.Envelope{Kind: protocol.KindEvent, ID: s.cfg.NamespacePrefix + "e" + number, Scene: s.cfg.Scene,
 		Source: d.Source, Targets: d.Targets, Type: d.Type, Priority: d.Priority, TraceID: d.TraceID, Chain: d.Chain,
-		Time: now, Ephemeral: d.Ephemeral, RequiresAck: d.RequiresAck, Body: protocol.NewBody(d.Body)}
+		Time: now, Ephemeral: d.Ephemeral, RequiresAck: d.RequiresAck, Body: protocol.NewBody(d.Body),
+		TaskID: d.TaskID, ExpectsReply: d.ExpectsReply}
+	if d.RequiresAck && d.ID != "" {
+		e.ID = d.ID // published again: its receivers recognise it
+	}
 	if e.TraceID == "" {
 		e.TraceID = s.cfg.NamespacePrefix + "t" + number
 	}
@@ -229,6 +237,15 @@ func (s *State) enrich(d *protocol.Draft, seq uint64, now protocol.Time) *protoc
 		e.Expires = born(d, now).Add(min(ttl, protocol.MaxTTL))
 	}
 	return e
+}
+
+// kept is the payload as facts hold it: that of an ephemeral event is for its
+// receivers alone.
+func kept(d *protocol.Draft) protocol.Raw {
+	if d.Ephemeral {
+		return nil
+	}
+	return d.Body
 }
 
 // born is when the time to live began: never later than now.
@@ -380,7 +397,8 @@ func allRefused(marks []Mark) refusal {
 func (r *routing) refuse(d *protocol.Draft, seq uint64, no refusal) protocol.Fact {
 	f := &Refused{Seq: seq, ID: r.event.ID, Reason: no.reason, Detail: no.detail, Type: d.Type, Source: d.Source,
 		Targets: d.Targets, Priority: d.Priority, TraceID: r.event.TraceID, Chain: d.Chain, Time: r.event.Time,
-		TTL: d.TTL, Ephemeral: d.Ephemeral, RequiresAck: d.RequiresAck, Body: d.Body, Cause: d.Cause, Turn: d.Turn}
+		TTL: d.TTL, Ephemeral: d.Ephemeral, RequiresAck: d.RequiresAck, Body: kept(d),
+		Cause: d.Cause, Turn: d.Turn, TaskID: d.TaskID, ExpectsReply: d.ExpectsReply}
 	if no.reason == ReasonSize {
 		f.Body, f.Targets = nil, nil // what is too large to route is too large to keep
 	}

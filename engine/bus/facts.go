@@ -56,7 +56,7 @@ type Routed struct {
 	Chain        []protocol.Link
 	Time         protocol.Time
 	Expires      protocol.Time // 0 = never
-	Ephemeral    bool          // the scene does not journal it
+	Ephemeral    bool          // the fact has no body, unless somebody waits for it; the event of Decide has one
 	RequiresAck  bool
 	Body         protocol.Raw
 	Receivers    Ranges // shared; never changed
@@ -67,6 +67,8 @@ type Routed struct {
 	Held         []Held // who hears it later, or what came after it
 	Released     uint64 // number of the hold that ends with this fact; 0 = the event was just published
 	Merged       uint32 // of a release: events that came while it was held
+	TaskID       string // of the task that it asks for or answers; "" = none
+	ExpectsReply bool   // it asks for it
 
 	event      *protocol.SharedEvent
 	priorities map[string]protocol.Priority // of marks, when they are many
@@ -100,6 +102,9 @@ type Refused struct {
 	Body        protocol.Raw // nil when it was too large to keep
 	Cause       string       // as in Routed
 	Turn        uint64
+
+	TaskID       string
+	ExpectsReply bool
 }
 
 // SubscriptionChanged records what one agent hears more and less from now on.
@@ -158,7 +163,8 @@ func (f *Routed) Event(scene string) *protocol.SharedEvent {
 	}
 	return protocol.NewSharedEvent(&protocol.Envelope{Kind: protocol.KindEvent, ID: f.ID, Scene: scene, Source: f.Source,
 		Targets: f.Targets, Type: f.Type, Priority: f.Priority, TraceID: f.TraceID, Chain: f.Chain, Time: f.Time,
-		Expires: f.Expires, Ephemeral: f.Ephemeral, RequiresAck: f.RequiresAck, Body: protocol.NewBody(f.Body)})
+		Expires: f.Expires, Ephemeral: f.Ephemeral, RequiresAck: f.RequiresAck, Body: protocol.NewBody(f.Body),
+		TaskID: f.TaskID, ExpectsReply: f.ExpectsReply})
 }
 
 // PriorityFor is the priority at which a receiver gets the event. A fact has one
@@ -208,14 +214,13 @@ func (m *Mark) priority() (protocol.Priority, bool) {
 func (f *Refused) Draft() *protocol.Draft {
 	return &protocol.Draft{ID: f.ID, Type: f.Type, Source: f.Source, Targets: f.Targets, Priority: f.Priority,
 		TraceID: f.TraceID, Chain: f.Chain, TTL: f.TTL, Ephemeral: f.Ephemeral, RequiresAck: f.RequiresAck, Body: f.Body,
-		Cause: f.Cause, Turn: f.Turn}
+		Cause: f.Cause, Turn: f.Turn, TaskID: f.TaskID, ExpectsReply: f.ExpectsReply}
 }
 
 // routedFields is the length of a routed fact's msgpack array.
 const (
-	routedFields       = 21
-	routedFieldsCaused = 18 // before anything was held
-	routedFieldsOldest = 16 // before cause and turn
+	routedFields       = 23
+	routedFieldsOldest = 16 // before cause, turn, holds and task
 )
 
 // AppendMsg writes the msgpack form, as the codec would.
@@ -241,7 +246,9 @@ func (f *Routed) AppendMsg(b []byte) []byte {
 	b = msgp.AppendUint64(b, f.Turn)
 	b = appendHeld(b, f.Held)
 	b = msgp.AppendUint64(b, f.Released)
-	return msgp.AppendUint32(b, f.Merged)
+	b = msgp.AppendUint32(b, f.Merged)
+	b = msgp.AppendString(b, f.TaskID)
+	return msgp.AppendBool(b, f.ExpectsReply)
 }
 
 func appendHeld(b []byte, held []Held) []byte {
@@ -321,16 +328,15 @@ func appendMarks(b []byte, marks []Mark) []byte {
 // ReadRouted reads what AppendMsg or the codec wrote. The body shares the
 // memory of b, which nobody may change.
 func ReadRouted(b protocol.Raw) (*Routed, error) {
-	r := protocol.NewReader(b, FactRouted, routedFields, routedFieldsCaused, routedFieldsOldest)
+	r := protocol.NewReader(b, FactRouted, routedFields, routedFieldsOldest)
 	f := &Routed{Seq: r.Uint(), ID: r.String(), Type: r.String(), Source: r.String(), Targets: r.Strings(),
 		Priority: r.Priority(), TraceID: r.String(), Chain: r.Chain(), Time: protocol.Time(r.Int()),
 		Expires: protocol.Time(r.Int()), Ephemeral: r.Bool(), RequiresAck: r.Bool(), Body: r.Raw(),
 		Receivers: readRanges(r), Marks: readMarks(r), FilterErrors: r.Uint32()}
-	if r.Has(routedFieldsCaused) {
-		f.Cause, f.Turn = r.String(), r.Uint()
-	}
 	if r.Has(routedFields) {
+		f.Cause, f.Turn = r.String(), r.Uint()
 		f.Held, f.Released, f.Merged = readHeld(r), r.Uint(), r.Uint32()
+		f.TaskID, f.ExpectsReply = r.String(), r.Bool()
 	}
 	if err := r.End(); err != nil {
 		return nil, err
@@ -354,7 +360,7 @@ func (f *Routed) check() error {
 
 // refusedFields and refusedFieldsOldest are as for a routed fact.
 const (
-	refusedFields       = 17
+	refusedFields       = 19
 	refusedFieldsOldest = 15
 )
 
@@ -366,7 +372,7 @@ func ReadRefused(b protocol.Raw) (*Refused, error) {
 		Targets: r.Strings(), Priority: r.Priority(), TraceID: r.String(), Chain: r.Chain(), Time: protocol.Time(r.Int()),
 		TTL: time.Duration(r.Int()), Ephemeral: r.Bool(), RequiresAck: r.Bool(), Body: r.Raw()}
 	if r.Has(refusedFields) {
-		f.Cause, f.Turn = r.String(), r.Uint()
+		f.Cause, f.Turn, f.TaskID, f.ExpectsReply = r.String(), r.Uint(), r.String(), r.Bool()
 	}
 	return f, r.End()
 }

@@ -19,6 +19,7 @@ const (
 	FactDeadLettered = "scene.dead_letter"
 	FactRedelivered  = "scene.redelivered"
 	FactForked       = "scene.forked"
+	FactInterrupted  = "agent.interrupted"
 )
 
 // Started opens a journal: what the run is made of.
@@ -119,6 +120,17 @@ type Letter struct {
 	Draft protocol.Raw
 }
 
+// Interrupted records that a more urgent event came while the simulated latency
+// of a deliberation passed: what it had asked for is cancelled.
+type Interrupted struct {
+	Agent   uint32
+	Event   string // id
+	Effects int64  // requests cancelled
+}
+
+// FactKind implements protocol.Fact.
+func (Interrupted) FactKind() string { return FactInterrupted }
+
 func (Started) FactKind() string         { return FactStarted }
 func (WaveClosed) FactKind() string      { return FactWaveClosed }
 func (EffectsDeferred) FactKind() string { return FactDeferred }
@@ -172,6 +184,8 @@ func ReadFact(codec *protocol.Codec, kind string, data protocol.Raw) (protocol.F
 		f = &Redelivered{}
 	case FactForked:
 		f = &Forked{}
+	case FactInterrupted:
+		f = &Interrupted{}
 	default:
 		return nil, nil
 	}

@@ -25,8 +25,9 @@ type snapshot struct {
 
 // Flags of a stored slot.
 const (
-	flagAsleep  = 1
-	flagGivenUp = 2
+	flagAsleep   = 1
+	flagGivenUp  = 2
+	flagThinking = 4 // what it perceived stands in the two bits above: 0 = low
 )
 
 // Snapshot encodes the state. Equal states have equal bytes.
@@ -36,7 +37,7 @@ func (s *State) Snapshot(codec *protocol.Codec) (protocol.Raw, error) {
 		Deliberations: s.Deliberations, Failed: s.Failed, Restarts: s.Restarts, GivenUp: s.GivenUp,
 	}
 	for i := range s.slots {
-		snap.Slots = s.slots[i].append(snap.Slots)
+		snap.Slots = s.slots[i].append(snap.Slots, s.thinkingFlags(uint32(i)))
 	}
 	for _, d := range s.deferred {
 		snap.Deferred = append(snap.Deferred, EffectsDeferred{Agent: d.Agent, Due: d.Due, Effects: d.Effects})
@@ -44,8 +45,15 @@ func (s *State) Snapshot(codec *protocol.Codec) (protocol.Raw, error) {
 	return codec.Marshal(&snap)
 }
 
-func (sl *slot) append(b []byte) []byte {
-	flags := int64(0)
+func (s *State) thinkingFlags(o uint32) int64 {
+	urgency, ok := s.thinking[o]
+	if !ok {
+		return 0
+	}
+	return flagThinking | int64(urgency-protocol.Low)<<3
+}
+
+func (sl *slot) append(b []byte, flags int64) []byte {
 	if sl.asleep {
 		flags |= flagAsleep
 	}
@@ -73,10 +81,14 @@ func Restore(cfg Config, codec *protocol.Codec, raw protocol.Raw) (*State, error
 	rest := snap.Slots
 	for o := range s.slots {
 		var err error
-		if rest, err = s.slots[o].read(rest); err != nil {
+		var flags int64
+		if flags, rest, err = s.slots[o].read(rest); err != nil {
 			return nil, protocol.Errorf(protocol.KindCorrupt, "director: snapshot: agent %d of %d: %w", o, len(s.slots), err)
 		}
 		s.enqueue(uint32(o))
+		if flags&flagThinking != 0 {
+			s.think(uint32(o), Turn{BusyUntil: s.slots[o].busyUntil, Urgency: protocol.Low + protocol.Priority(flags>>3&3)})
+		}
 	}
 	if len(rest) > 0 {
 		return nil, protocol.Errorf(protocol.KindCorrupt, "director: snapshot: it is of more than %d agents", len(s.slots))
@@ -87,12 +99,11 @@ func Restore(cfg Config, codec *protocol.Codec, raw protocol.Raw) (*State, error
 	return s, nil
 }
 
-func (sl *slot) read(b []byte) ([]byte, error) {
+func (sl *slot) read(b []byte) (flags int64, rest []byte, err error) {
 	var v [8]int64
 	for i := range v {
-		var err error
 		if v[i], b, err = msgp.ReadInt64Bytes(b); err != nil {
-			return b, err
+			return 0, b, err
 		}
 	}
 	*sl = slot{
@@ -100,7 +111,7 @@ func (sl *slot) read(b []byte) ([]byte, error) {
 		priority: protocol.Priority(v[4]), wakeAbove: protocol.Priority(v[5]),
 		asleep: v[6]&flagAsleep != 0, givenUp: v[6]&flagGivenUp != 0, failures: uint8(v[7]),
 	}
-	return b, nil
+	return v[6], b, nil
 }
 
 // BegunOf reads from a snapshot when the scene began.

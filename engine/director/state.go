@@ -14,6 +14,9 @@ type Timing struct {
 	WakeOnStart  bool
 	WakeOnChange bool // one tick after a deliberation that changed the agent
 	MaxRestarts  int  // failures in a row before it is given up
+
+	Interrupt   bool              // events interrupt its deliberations:
+	InterruptBy protocol.Priority // those of this priority and above
 }
 
 // Config of a scene's State.
@@ -70,6 +73,9 @@ type State struct {
 	agenda   agenda
 	deferred []Deferred // by due time, then arrival
 	release  protocol.Time
+	// thinking holds, of agents that may be interrupted, how urgent that is whose
+	// latency they pass. The rest of it is in their slots.
+	thinking map[uint32]protocol.Priority
 }
 
 // New returns the state before the scene started.
@@ -214,6 +220,8 @@ type Turn struct {
 	Asleep       bool          // with SleepUntil 0: until an event wakes it
 	WakeAbove    protocol.Priority
 	DeferEffects []protocol.Sequenced
+	WakeAt       protocol.Time     // for events that it must be shown again, or a deadline; 0 = none
+	Urgency      protocol.Priority // of what it perceived
 }
 
 // TurnEnded applies the end of an agent's deliberation.
@@ -240,7 +248,60 @@ func (s *State) TurnEnded(o uint32, t Turn, now protocol.Time) {
 	if at := s.grid(now.Add(s.cfg.Tick)); t.Changed && s.cfg.Timing(o).WakeOnChange && !sl.asleep && (sl.due == 0 || at < sl.due) {
 		sl.due = at
 	}
+	if at := s.grid(max(t.WakeAt, now.Add(s.reaction()))); t.WakeAt != 0 && (sl.due == 0 || at < sl.due) {
+		sl.due = at
+	}
+	s.think(o, t)
 	s.enqueue(o)
+}
+
+// think notes that an agent which may be interrupted is busy.
+func (s *State) think(o uint32, t Turn) {
+	if t.BusyUntil == 0 || !s.cfg.Timing(o).Interrupt {
+		delete(s.thinking, o)
+		return
+	}
+	if s.thinking == nil {
+		s.thinking = map[uint32]protocol.Priority{}
+	}
+	s.thinking[o] = t.Urgency
+}
+
+// Interruption decides whether an event interrupts an agent that is busy on the
+// virtual clock: the fact to keep, and whether there is one.
+func (s *State) Interruption(o uint32, p protocol.Priority, event string, now protocol.Time) (Interrupted, bool) {
+	urgency, busy := s.thinking[o]
+	sl := &s.slots[o]
+	if !busy || sl.busyUntil <= now || p <= urgency || p < s.cfg.Timing(o).InterruptBy || sl.asleep && p < sl.wakeAbove || sl.givenUp {
+		return Interrupted{}, false
+	}
+	f := Interrupted{Agent: o, Event: event}
+	for i := range s.deferred {
+		if s.cancels(o, i, now) {
+			f.Effects += int64(len(s.deferred[i].Effects))
+		}
+	}
+	return f, true
+}
+
+// cancels: effects that are due now have joined the wave already.
+func (s *State) cancels(o uint32, i int, now protocol.Time) bool {
+	return s.deferred[i].Agent == o && s.deferred[i].Due > now
+}
+
+// Interrupted applies the fact that Interruption decided.
+func (s *State) Interrupted(f Interrupted, now protocol.Time) {
+	left := make([]Deferred, 0, len(s.deferred))
+	for i := range s.deferred {
+		if !s.cancels(f.Agent, i, now) {
+			left = append(left, s.deferred[i])
+		}
+	}
+	s.deferred = left
+	delete(s.thinking, f.Agent)
+	sl := &s.slots[f.Agent]
+	sl.busyUntil, sl.heard = 0, s.grid(now.Add(s.reaction()))
+	s.enqueue(f.Agent)
 }
 
 // Heard applies the delivery of an event to an agent in the given wave.
@@ -311,6 +372,7 @@ func (s *State) AgentFailed(f AgentFailed) {
 	s.Failed++
 	sl.failures = uint8(min(f.Failures, 255))
 	sl.heard, sl.priority, sl.asleep = 0, protocol.Low, false
+	delete(s.thinking, f.Agent)
 	if f.WakeAt == 0 {
 		sl.givenUp, sl.due = true, 0
 		s.GivenUp++

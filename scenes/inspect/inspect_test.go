@@ -169,7 +169,7 @@ func lines[T any](read func(func(T) error) error) (string, error) {
 
 func digest(t *testing.T, dir string) string {
 	t.Helper()
-	r, err := runner.Replay(context.Background(), dir)
+	r, err := runner.Replay(context.Background(), dir, runner.ReplayOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -226,7 +226,7 @@ func goOn(t *testing.T, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if replayed, err := runner.Replay(context.Background(), dir); err != nil || replayed.Scenes[0].Digest != sum.Digest {
+	if replayed, err := runner.Replay(context.Background(), dir, runner.ReplayOptions{}); err != nil || replayed.Scenes[0].Digest != sum.Digest {
 		t.Errorf("replayed %+v, %v; ran %s", replayed, err, sum.Digest)
 	}
 }

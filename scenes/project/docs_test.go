@@ -33,6 +33,7 @@ func definitionTypes() []reflect.Type {
 		reflect.TypeFor[Definition](),
 		reflect.TypeFor[agent.Profile](), reflect.TypeFor[agent.KnowledgeReference](), reflect.TypeFor[agent.Subscription](),
 		reflect.TypeFor[agent.GoalReference](), reflect.TypeFor[agent.WritePermissions](), reflect.TypeFor[agent.RuntimeConfig](),
+		reflect.TypeFor[agent.InboxConfig](), reflect.TypeFor[agent.LaneConfig](), reflect.TypeFor[agent.InterruptConfig](),
 		reflect.TypeFor[director.Scene](), reflect.TypeFor[director.AgentInstance](), reflect.TypeFor[director.EventBusConfig](), reflect.TypeFor[director.ThrottleRule](),
 		reflect.TypeFor[director.AssociatedPanel](), reflect.TypeFor[director.Simulation](), reflect.TypeFor[director.Stop](), reflect.TypeFor[director.Limits](),
 		reflect.TypeFor[knowledge.KnowledgeBase](), reflect.TypeFor[knowledge.Entry](), reflect.TypeFor[knowledge.Activation](), reflect.TypeFor[knowledge.Goal](),

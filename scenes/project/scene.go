@@ -241,4 +241,7 @@ func FillRuntime(c *agent.RuntimeConfig) {
 	orElse(&c.MaxRestarts, 5)
 	orElse(&c.MaxStateBytes, 64<<10)
 	orElse(&c.MaxGoals, 32)
+	orElse(&c.MaxRedeliveries, 5)
+	orElse(&c.MaxTasks, 32)
+	orElse(&c.TaskTimeoutSeconds, agent.DefaultTaskTimeout.Seconds())
 }

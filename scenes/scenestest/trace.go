@@ -134,6 +134,24 @@ func (tr *tracer) agent(f protocol.Fact) string {
 	case *agent.TurnEnded:
 		return tr.turn(x)
 	}
+	return tr.delivery(f)
+}
+
+func (tr *tracer) delivery(f protocol.Fact) string {
+	switch x := f.(type) {
+	case *agent.Dropped:
+		text := fmt.Sprintf("dropped %d refused %d", x.InboxFull, x.QueueFull)
+		for _, d := range x.Events {
+			text += fmt.Sprintf("; %s of %s: %s", d.Event, d.Source, d.Reason)
+		}
+		return text
+	case *agent.Unacknowledged:
+		return fmt.Sprintf("gives up event %s of %s: %s", x.Event, x.Source, x.Reason) + tail(when(x.Redelivered > 0, "redelivered %d", x.Redelivered))
+	case *agent.TaskOpened:
+		return fmt.Sprintf("asks task %s %s of %v until %s", x.Task.ID, x.Task.Type, x.Task.Targets, tr.at(x.Task.Deadline))
+	case *agent.TaskClosed:
+		return fmt.Sprintf("task %s %s", x.Task, x.How) + tail(when(x.Event != "", "by %s", x.Event))
+	}
 	return ""
 }
 
@@ -144,7 +162,7 @@ func (tr *tracer) turn(x *agent.TurnEnded) string {
 	}
 	return fmt.Sprintf("turn %d %s", x.Turn, x.Outcome) + tail(when(x.Error != "", "%q", x.Error),
 		when(x.Perceived > 0, "events %d", x.Perceived), when(x.Seen > 0, "observations %d", x.Seen), when(x.Calls > 0, "calls %d", x.Calls),
-		when(x.Elapsed > 0, "took %v", x.Elapsed), sleep, when(x.Asleep, "woken by %s", x.WakeAbove), when(x.Reflections > 0, "reflections %d", x.Reflections))
+		when(x.Elapsed > 0, "took %v", x.Elapsed), when(x.Lost > 0, "lost %d", x.Lost), when(x.WakeAt != 0, "again at %s", tr.at(x.WakeAt)), sleep, when(x.Asleep, "woken by %s", x.WakeAbove), when(x.Reflections > 0, "reflections %d", x.Reflections))
 }
 
 func (tr *tracer) director(f protocol.Fact) string {
@@ -158,6 +176,8 @@ func (tr *tracer) director(f protocol.Fact) string {
 			when(x.WakeAt != 0, "again at %s", tr.at(x.WakeAt)), when(x.WakeAt == 0, "given up"))
 	case *director.ActorFailed:
 		return fmt.Sprintf("actor %s failed %d: %q", x.Actor, x.Failures, x.Error) + tail(when(len(x.Stack) > 0, "in %s", function(x.Stack)), when(x.GivenUp, "given up"))
+	case *director.Interrupted:
+		return fmt.Sprintf("%s interrupts %s, %d effects cancelled", x.Event, tr.id(x.Agent), x.Effects)
 	case *director.Paused:
 		return "paused by " + x.Reason
 	case *director.Resumed:

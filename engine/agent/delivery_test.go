@@ -1,0 +1,229 @@
+package agent
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"tavernsim/protocol"
+)
+
+// deliveries drives one machine at random, beside one that folds its facts and
+// one that goes on from snapshots, and keeps the simplest book of what happened
+// to every acknowledged event.
+type deliveries struct {
+	live, fold, cut *Machine
+	now             protocol.Time
+	made            int
+	heard           []*protocol.Envelope
+	handled         map[string]int // acknowledged: turns that ended ok with it
+	ended           map[string]int // acknowledged: dead letters, of either fact
+}
+
+func newDeliveries(t *rapid.T, tb testing.TB) *deliveries {
+	then := rapid.SampledFrom([]string{ThenRetry, ThenDrop, ThenQueue}).Draw(t, "then")
+	limits := func(d *Definition) {
+		d.Limits.MaxInbox, d.Limits.MaxRedeliveries = 4, 2
+		d.Limits.Interrupt = Interrupting{On: true, By: protocol.High, Then: then}
+		d.Limits.Lanes = &Lanes{1: Lane{Max: 2, Policy: rapid.SampledFrom([]string{LaneRefuse, LaneDropOldest}).Draw(t, "policy")}}
+	}
+	d := &deliveries{handled: map[string]int{}, ended: map[string]int{}, now: moment(0)}
+	d.live = machine(tb, asks(1), limits)
+	d.fold = &Machine{Def: d.live.Def, ID: d.live.ID, State: State{Private: map[string]any{}}}
+	d.cut = &Machine{Def: d.live.Def, ID: d.live.ID, State: State{Private: map[string]any{}}}
+	return d
+}
+
+func (d *deliveries) hear(t *rapid.T) {
+	e := event(fmt.Sprint("e", d.made), rapid.SampledFrom(protocol.Priorities()).Draw(t, "priority"))
+	e.Ephemeral = rapid.IntRange(0, 3).Draw(t, "ephemeral") == 0
+	e.RequiresAck = !e.Ephemeral && rapid.Bool().Draw(t, "ack")
+	if rapid.IntRange(0, 9).Draw(t, "expires") == 0 {
+		e.Expires = d.now.Add(3 * time.Second)
+	}
+	d.made++
+	if n := len(d.heard); n > 0 && rapid.IntRange(0, 4).Draw(t, "again") == 0 {
+		e = d.heard[rapid.IntRange(0, n-1).Draw(t, "which")]
+	}
+	d.heard = append(d.heard, e)
+	d.live.Hear(e)
+	if e.Ephemeral {
+		e = e.Bare() // as it stands in the journal
+	}
+	d.fold.HearAgain(e)
+	d.cut.HearAgain(e)
+}
+
+// turn deliberates: it ends ok, fails, or is interrupted.
+func (d *deliveries) turn(t *rapid.T, tb testing.TB, wave uint64) {
+	d.now = d.now.Add(time.Duration(rapid.IntRange(0, 3).Draw(t, "pause")) * time.Second)
+	w := wake(tb, wave)
+	w.Now = d.now
+	if _, err := d.live.Decide(w); err != nil {
+		t.Fatal(err)
+	}
+	perceived := slices.Clone(d.live.turn.events)
+	in := []any{
+		&Answered{Request: 1, Answer: protocol.ModelAnswer{Text: "x", Finish: protocol.FinishStop, Latency: time.Duration(rapid.IntRange(0, 1).Draw(t, "latency"))}},
+		&Answered{Request: 1, Err: protocol.Errorf(protocol.KindTransient, "no")},
+		&Cancel{Reason: "urgent", Interrupt: true},
+	}[rapid.IntRange(0, 2).Draw(t, "end")]
+	dec, err := d.live.Decide(in)
+	if err != nil || len(dec.Facts) == 0 {
+		t.Fatal(err, dec)
+	}
+	d.keep(t, tb, dec.Facts, perceived)
+	if end := dec.Facts[len(dec.Facts)-1].(*TurnEnded); end.Elapsed > 0 && rapid.Bool().Draw(t, "interrupted latency") {
+		for _, e := range perceived {
+			if e.RequiresAck {
+				d.handled[e.ID]--
+			}
+		}
+		for _, m := range []*Machine{d.live, d.fold, d.cut} {
+			m.Interrupted()
+		}
+	}
+	d.live.Release()
+}
+
+// keep applies the facts to all three, by way of their bytes, and notes them.
+func (d *deliveries) keep(t *rapid.T, tb testing.TB, facts []protocol.Fact, perceived []*protocol.Envelope) {
+	codec := protocol.NewCodec()
+	for _, f := range facts {
+		raw, err := codec.Marshal(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range []*Machine{d.live, d.fold, d.cut} {
+			back, err := ReadFact(codec, f.FactKind(), raw)
+			if err == nil {
+				err = m.Apply(back, d.now)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		d.note(f, perceived)
+	}
+}
+
+func (d *deliveries) note(f protocol.Fact, perceived []*protocol.Envelope) {
+	switch x := f.(type) {
+	case *TurnEnded:
+		for _, e := range perceived {
+			if e.RequiresAck && x.Outcome == OutcomeOK {
+				d.handled[e.ID]++
+			}
+		}
+	case *Unacknowledged:
+		d.ended[x.Event]++
+	case *Dropped:
+		for _, drop := range x.Events {
+			d.ended[drop.Event]++
+		}
+	}
+}
+
+// check holds the book: no acknowledged event is handled twice, none is lost
+// without a word, and all three states are the same bytes.
+func (d *deliveries) check(t *rapid.T, tb testing.TB) {
+	if got, want := string(bytesOf(tb, d.fold)), string(bytesOf(tb, d.live)); got != want {
+		t.Fatalf("folded\n%q\nlive\n%q", got, want)
+	}
+	if got, want := string(bytesOf(tb, d.cut)), string(bytesOf(tb, d.live)); got != want {
+		t.Fatalf("from a snapshot\n%q\nlive\n%q", got, want)
+	}
+	if n := d.live.State.Waiting(); n > 2*d.live.Def.Limits.MaxInbox {
+		t.Fatalf("%d wait", n)
+	}
+	for _, e := range d.heard {
+		if !e.RequiresAck {
+			continue
+		}
+		if d.handled[e.ID] > 1 {
+			t.Fatalf("%s was handled %d times", e.ID, d.handled[e.ID])
+		}
+		waits := slices.ContainsFunc(d.live.State.inbox, func(h Heard) bool { return h.Event.ID == e.ID })
+		dropped := d.live.State.more != nil && slices.ContainsFunc(d.live.State.more.drops, func(x Drop) bool { return x.Event == e.ID })
+		if d.handled[e.ID]+d.ended[e.ID] == 0 && !waits && !dropped {
+			t.Fatalf("%s is lost", e.ID)
+		}
+	}
+}
+
+// At least once, and never handled twice: acknowledged events under deliberations
+// that fail, are interrupted, or end ok, beside events that may be lost. The fold
+// and a restored machine come to the same state at every step.
+func TestDeliveries(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		d := newDeliveries(r, t)
+		for n := range rapid.IntRange(1, 40).Draw(r, "steps") {
+			switch rapid.IntRange(0, 5).Draw(r, "step") {
+			case 0, 1, 2:
+				d.hear(r)
+			case 3:
+				raw := bytesOf(t, d.cut)
+				state, err := Restore(protocol.NewCodec(), raw)
+				if err != nil {
+					r.Fatal(err)
+				}
+				d.cut.State = state
+			case 4:
+				if rapid.IntRange(0, 3).Draw(r, "failed") == 0 {
+					for _, m := range []*Machine{d.live, d.fold, d.cut} {
+						m.Failed(Observation{Kind: "restart", Value: map[string]any{}})
+					}
+				}
+			default:
+				d.turn(r, t, uint64(n+1))
+			}
+			d.check(r, t)
+		}
+	})
+}
+
+// A snapshot from before deliveries reads on.
+func TestOldSnapshot(t *testing.T) {
+	m := machine(t, echo())
+	m.Hear(event("a", 0))
+	raw := bytesOf(t, m)
+	old := slices.Clone(raw[:len(raw)-1]) // nothing about deliveries
+	old[0]--
+	s, err := Restore(protocol.NewCodec(), old)
+	if err != nil || s.Waiting() != 1 {
+		t.Errorf("%v, %d wait", err, s.Waiting())
+	}
+}
+
+// An event that was interrupted three times is let be handled.
+func TestInterruptionsEnd(t *testing.T) {
+	m := machine(t, asks(1), func(d *Definition) {
+		d.Limits.Interrupt = Interrupting{On: true, By: protocol.High, Then: ThenRetry}
+	})
+	m.Hear(event("a", protocol.Low))
+	interrupted := 0
+	for n := uint64(1); n < 9; n++ {
+		if _, err := m.Decide(wake(t, n)); err != nil {
+			t.Fatal(err)
+		}
+		urgent := event(fmt.Sprint("u", n), protocol.Critical)
+		urgent.Expires = moment(float64(n) + 0.5) // gone before the next turn: the rest is as urgent as before
+		m.Hear(urgent)
+		if !m.Interrupts(urgent) {
+			break
+		}
+		interrupted++
+		d, err := m.Decide(&Cancel{Reason: "u", Interrupt: true})
+		if err != nil || len(d.Requests) > 0 || d.Facts[len(d.Facts)-1].(*TurnEnded).Outcome != OutcomeInterrupted {
+			t.Fatal(err, d)
+		}
+		apply(t, m, d, n)
+		m.Release()
+	}
+	if interrupted != maxInterruptions {
+		t.Errorf("interrupted %d times", interrupted)
+	}
+}

@@ -1,0 +1,182 @@
+package agent
+
+import (
+	"slices"
+
+	"tavernsim/protocol"
+)
+
+// interruptible reports whether an event may interrupt the deliberation in
+// flight: it is urgent enough for the profile and more urgent than what the
+// deliberation perceived, none of which was interrupted too often.
+func (t *Turn) interruptible(p protocol.Priority) bool {
+	by := t.m.Def.Limits.Interrupt
+	return by.On && p >= by.By && p > t.end.Urgency
+}
+
+// Interrupts reports whether an event that was just heard interrupts the
+// deliberation in flight.
+func (m *Machine) Interrupts(e *protocol.Envelope) bool {
+	return m.turn != nil && !m.turn.cancelled && m.turn.interruptible(e.Priority) && !(acknowledged(e) && m.State.handled(e.ID))
+}
+
+// urgency is that of the most urgent event that the turn perceived; one that was
+// interrupted too often cannot be surpassed.
+func (t *Turn) urgency() protocol.Priority {
+	if len(t.events) == 0 {
+		return protocol.Low
+	}
+	if t.m.Def.Limits.Interrupt.On {
+		for _, e := range t.events {
+			if h := t.m.State.find(e); h != nil && h.Interrupted >= maxInterruptions {
+				return protocol.Critical
+			}
+		}
+	}
+	return t.events[0].Priority
+}
+
+// undo forgets what an interrupted turn did: it leaves what models answered,
+// which cost something, and nothing else.
+func (t *Turn) undo() {
+	kept := t.facts[:0]
+	for _, f := range t.facts {
+		if _, ok := f.(*ModelAnswered); ok {
+			kept = append(kept, f)
+		}
+	}
+	clear(t.facts[len(kept):])
+	t.facts, t.sequenced = kept, t.sequenced[:0]
+	t.end.Outcome, t.end.Calls, t.end.Reflections, t.end.Changed = OutcomeInterrupted, 0, 0, false
+	t.end.Asleep, t.end.SleepUntil, t.end.WakeAbove = false, 0, protocol.Low
+	t.end.Seen = 0 // the next turn is shown them
+}
+
+// handOver writes what became of deliveries, and when the agent must be woken
+// for those that wait.
+func (t *Turn) handOver() {
+	s := &t.m.State
+	if !t.interrupted { // else the next turn tells
+		t.end.Dropped = s.dropped
+	}
+	if d := s.more; d != nil && len(d.drops) > 0 && !t.interrupted {
+		t.facts = append(t.facts, &Dropped{Agent: t.m.ID.Ordinal, InboxFull: s.dropped, QueueFull: d.refused, Events: d.drops})
+	}
+	t.closeTasks()
+	gone := t.deadLetters()
+	t.wakeFor(gone)
+}
+
+// deadLetters gives up acknowledged events that expired or failed too often.
+func (t *Turn) deadLetters() map[uint64]bool {
+	var gone map[uint64]bool
+	s := &t.m.State
+	for i := range s.inbox {
+		h := s.inbox[i]
+		if !acknowledged(h.Event) || h.Number > t.end.Through || h.Held {
+			continue
+		}
+		reason := t.deadReason(&h)
+		if reason == "" {
+			continue
+		}
+		if gone == nil {
+			gone = map[uint64]bool{}
+		}
+		gone[h.Number] = true
+		t.facts = append(t.facts, &Unacknowledged{Agent: t.m.ID.Ordinal, Number: h.Number, Event: h.Event.ID, Type: h.Event.Type, Source: h.Event.Source,
+			Reason: reason, Redelivered: h.redelivered(), TraceID: h.Event.TraceID, Chain: h.Event.Chain})
+	}
+	return gone
+}
+
+func (t *Turn) deadReason(h *Heard) DropReason {
+	limits := &t.m.Def.Limits
+	failed := t.end.Outcome == OutcomeFailed || t.end.Outcome == OutcomeCancelled
+	seen := h.perceivable(t.wake.Now, limits)
+	switch {
+	case h.expired(t.wake.Now):
+		return DropTTL
+	case h.exhausted(limits), seen && failed && int(h.Failures) >= limits.MaxRedeliveries:
+		return DropRedeliveries
+	}
+	return ""
+}
+
+// wakeFor finds when the agent must be woken for events that wait in the inbox
+// and for the deadlines of its tasks. Of a sleeper's events only those wake that
+// would have woken it.
+func (t *Turn) wakeFor(gone map[uint64]bool) {
+	s := &t.m.State
+	wake := func(at protocol.Time) {
+		if t.end.WakeAt == 0 || at < t.end.WakeAt {
+			t.end.WakeAt = at
+		}
+	}
+	asleep := t.end.Asleep || t.end.SleepUntil != 0
+	for _, h := range s.inbox {
+		seen := h.perceivable(t.wake.Now, &t.m.Def.Limits)
+		if h.Number > t.end.Through || gone[h.Number] || asleep && h.Event.Priority < t.end.WakeAbove || !h.stays(seen, &t.end, t.wake.Now, t.m.Def) {
+			continue
+		}
+		wake(max(h.After, t.wake.Now))
+	}
+	t.wakeForTasks(wake)
+}
+
+func (t *Turn) wakeForTasks(wake func(protocol.Time)) {
+	open := t.m.State.Tasks()
+	for _, f := range t.facts {
+		switch x := f.(type) {
+		case *TaskOpened:
+			open = append(open, x.Task)
+		case *TaskClosed:
+			for i := range open {
+				if open[i].ID == x.Task {
+					open[i].Deadline = 0
+				}
+			}
+		}
+	}
+	for _, task := range open {
+		if task.Deadline != 0 {
+			wake(task.Deadline)
+		}
+	}
+}
+
+// Publishers lists who is told that a delivery came to nothing, each once.
+func Publishers(f protocol.Fact) (ids []string) {
+	switch x := f.(type) {
+	case *Unacknowledged:
+		return []string{x.Source}
+	case *Dropped:
+		for _, d := range x.Events {
+			if d.Reason == DropQueueFull && !slices.Contains(ids, d.Source) {
+				ids = append(ids, d.Source)
+			}
+		}
+	}
+	return ids
+}
+
+// Undelivered is what a publisher is told about it. name finds the instance id
+// of the receiver.
+func Undelivered(f protocol.Fact, publisher string, name func(uint32) string, at protocol.Time) (out []Observation) {
+	tell := func(agent uint32, event string, reason DropReason) {
+		out = append(out, Observation{Time: at, Kind: "event_undelivered", Value: map[string]any{
+			"event_id": event, "agent_instance_id": name(agent), "code": string(reason),
+		}})
+	}
+	switch x := f.(type) {
+	case *Unacknowledged:
+		tell(x.Agent, x.Event, x.Reason)
+	case *Dropped:
+		for _, d := range x.Events {
+			if d.Reason == DropQueueFull && d.Source == publisher {
+				tell(x.Agent, d.Event, d.Reason)
+			}
+		}
+	}
+	return out
+}

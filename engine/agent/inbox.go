@@ -1,0 +1,336 @@
+package agent
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"tavernsim/protocol"
+)
+
+// Heard is an event in the inbox.
+type Heard struct {
+	Number uint64
+	Event  *protocol.Envelope
+	heardMarks
+}
+
+// heardMarks are what befell an event in the inbox; zero for nearly every one.
+type heardMarks struct {
+	After       protocol.Time // acknowledged: not perceived again before
+	Failures    uint16        // acknowledged: deliberations that perceived it and did not handle it
+	Interrupted uint8         // deliberations that perceived it and were interrupted
+	Held        bool          // its deliberation was interrupted: it waits for one turn
+	Lost        bool          // ephemeral, and read from a journal or snapshot: it has no payload
+}
+
+// delivery is what only agents keep whose events ask for more than to be heard.
+// It is shared and read-only, as everything a State points to.
+type delivery struct {
+	handled []string  // ids of acknowledged events, oldest first
+	drops   []Drop    // since the last turn
+	dropped int64     // of them, beyond the list
+	refused int64     // deliveries that a lane refused
+	flight  []Heard   // virtual: what the deliberation perceived whose latency passes
+	tasks   []Task    // asked for, not answered
+	closed  []taskEnd // the last ones, oldest first
+}
+
+// Bounds of what is kept about deliveries.
+const (
+	maxHandled       = 256 // ids by which an acknowledged event is recognised
+	maxDrops         = 16  // deliveries that a fact names; the rest are counted
+	maxInterruptions = 3   // of one event: after that its deliberation is let finish
+)
+
+// redeliveryBackoff is how long an acknowledged event waits after its first
+// failure; it doubles, up to 64 times.
+const redeliveryBackoff = time.Second
+
+func backoff(failures uint16) time.Duration {
+	return redeliveryBackoff << min(max(failures, 1)-1, 6)
+}
+
+// acknowledged reports whether an event must be handled. An ephemeral one need
+// not, whatever it asks for: its payload does not outlive the process.
+func acknowledged(e *protocol.Envelope) bool { return e.RequiresAck && !e.Ephemeral }
+
+// change gives a copy of what is kept about deliveries, to be changed.
+func (s *State) change() *delivery {
+	d := &delivery{}
+	if s.more != nil {
+		*d = *s.more
+	}
+	s.more = d
+	return d
+}
+
+// slim forgets an empty delivery: most agents have none.
+func (s *State) slim() {
+	if d := s.more; d != nil && len(d.handled)+len(d.drops)+len(d.flight)+len(d.tasks)+len(d.closed) == 0 && d.refused == 0 && d.dropped == 0 {
+		s.more = nil
+	}
+}
+
+// handled reports whether an acknowledged event was handled.
+func (s *State) handled(id string) bool { return s.more != nil && slices.Contains(s.more.handled, id) }
+
+// known reports whether an acknowledged event is here already.
+func (s *State) known(id string) bool {
+	same := func(h Heard) bool { return h.Event.ID == id }
+	return s.handled(id) || slices.ContainsFunc(s.inbox, same) || s.more != nil && slices.ContainsFunc(s.more.flight, same)
+}
+
+// Hear puts a delivered event into the inbox, or says in a fact of the next turn
+// that it did not. Every delivery takes a number, so that a fold counts alike.
+func (s *State) Hear(e *protocol.Envelope, limits *Limits) { s.hear(e, limits, false) }
+
+func (s *State) hear(e *protocol.Envelope, limits *Limits, lost bool) {
+	s.heard++
+	if acknowledged(e) && s.known(e.ID) {
+		return
+	}
+	h := Heard{Number: s.heard, Event: e, heardMarks: heardMarks{Lost: lost && e.Ephemeral}}
+	if lane := limits.lane(e.Priority); lane.Max > 0 && s.inLane(e.Priority) >= lane.Max {
+		mine := func(o Heard) bool { return o.Event.Priority == e.Priority && !acknowledged(o.Event) }
+		if lane.Policy == LaneRefuse || !s.makeRoom(mine) {
+			s.drop(e, DropQueueFull)
+			return
+		}
+	}
+	if len(s.inbox) >= limits.MaxInbox && !s.makeRoomFor(e) {
+		return
+	}
+	s.inbox = append(s.inbox, h)
+}
+
+// dropLimit is larger for what was to be acknowledged: it must not go unnamed.
+func dropLimit(e *protocol.Envelope) int {
+	if acknowledged(e) {
+		return maxHandled
+	}
+	return maxDrops
+}
+
+func (s *State) inLane(p protocol.Priority) int {
+	n := 0
+	for i := range s.inbox {
+		if s.inbox[i].Event.Priority == p {
+			n++
+		}
+	}
+	return n
+}
+
+// makeRoomFor drops the oldest of the least urgent events, which may be the new
+// one. An acknowledged event never goes for another.
+func (s *State) makeRoomFor(e *protocol.Envelope) bool {
+	may := func(o Heard) bool {
+		return !acknowledged(o.Event) && (acknowledged(e) || o.Event.Priority <= e.Priority)
+	}
+	if s.makeRoom(may) {
+		return true
+	}
+	if acknowledged(e) {
+		s.drop(e, DropQueueFull)
+	} else {
+		s.drop(e, DropInboxFull)
+	}
+	return false
+}
+
+// makeRoom drops the oldest of the least urgent events that may go.
+func (s *State) makeRoom(may func(Heard) bool) bool {
+	least := -1
+	for i := range s.inbox {
+		if may(s.inbox[i]) && (least < 0 || s.inbox[i].Event.Priority < s.inbox[least].Event.Priority) {
+			least = i
+		}
+	}
+	if least < 0 {
+		return false
+	}
+	s.drop(s.inbox[least].Event, DropInboxFull)
+	s.inbox = slices.Delete(slices.Clone(s.inbox), least, least+1)
+	return true
+}
+
+// drop notes a delivery that reached the agent and not its inbox.
+func (s *State) drop(e *protocol.Envelope, reason DropReason) {
+	d := s.change()
+	if reason == DropInboxFull {
+		s.dropped++
+	} else {
+		d.refused++
+	}
+	if limit := dropLimit(e); len(d.drops) >= limit {
+		d.dropped++
+		return
+	}
+	d.drops = append(slices.Clip(d.drops), Drop{Event: e.ID, Source: e.Source, Reason: reason})
+}
+
+// perceive lists the inbox, most urgent first, then in the order of arrival,
+// and the number up to which it goes.
+func (s *State) perceive(now protocol.Time, limits *Limits) (events []*protocol.Envelope, through uint64) {
+	for i := range s.inbox {
+		if s.inbox[i].perceivable(now, limits) {
+			events = append(events, s.inbox[i].Event)
+		}
+	}
+	slices.SortStableFunc(events, func(a, b *protocol.Envelope) int { return cmp.Compare(b.Priority, a.Priority) })
+	return events, s.heard
+}
+
+func (h *Heard) perceivable(now protocol.Time, limits *Limits) bool {
+	return !h.Lost && !h.Held && h.After <= now && !h.expired(now) && !h.exhausted(limits)
+}
+
+func (h *Heard) expired(now protocol.Time) bool {
+	return h.Event.Expires != 0 && h.Event.Expires <= now
+}
+
+func (h *Heard) exhausted(limits *Limits) bool { return int(h.Failures) > limits.MaxRedeliveries }
+
+// redelivered is how often a deliberation has perceived it before.
+func (h *Heard) redelivered() int64 { return int64(h.Failures) + int64(h.Interrupted) }
+
+// find is the entry of an event in the inbox; it is there while the turn that
+// perceived it runs.
+func (s *State) find(e *protocol.Envelope) *Heard {
+	for i := range s.inbox {
+		if s.inbox[i].Event == e {
+			return &s.inbox[i]
+		}
+	}
+	return nil
+}
+
+// Waiting is the number of events not perceived yet.
+func (s *State) Waiting() int { return len(s.inbox) }
+
+// endTurn forgets what the deliberation was shown, but for what it must be shown
+// again.
+func (s *State) endTurn(f *TurnEnded, at protocol.Time, def *Definition) {
+	s.Turn = f.Turn
+	flight := s.takeInbox(f, at, def)
+	if len(flight) > 0 || s.more != nil && len(s.more.flight) > 0 {
+		s.change().flight = flight
+		s.slim()
+	}
+	s.observations = after(s.observations, max(int(f.Seen), len(s.observations)-def.Limits.MaxObservations))
+	if f.Outcome != OutcomeInterrupted {
+		s.dropped = 0
+	}
+}
+
+// takeInbox empties the inbox of what the turn is done with. It gives what comes
+// back when the turn is interrupted while its latency passes.
+func (s *State) takeInbox(f *TurnEnded, at protocol.Time, def *Definition) (flight []Heard) {
+	var left []Heard
+	for i := range s.inbox {
+		h := s.inbox[i]
+		seen := h.Number <= f.Through && h.perceivable(at, &def.Limits)
+		if seen && !h.Event.Ephemeral && f.Elapsed > 0 && f.Outcome == OutcomeOK && def.Limits.Interrupt.On {
+			flight = append(flight, h)
+		}
+		if seen && f.Outcome == OutcomeOK && acknowledged(h.Event) {
+			s.acknowledge(h.Event.ID)
+		}
+		if h.stays(seen, f, at, def) {
+			left = append(left, h)
+		}
+	}
+	s.inbox = left
+	return flight
+}
+
+// acknowledge remembers the id of an event that was handled.
+func (s *State) acknowledge(id string) {
+	d := s.change()
+	d.handled = append(slices.Clip(d.handled), id)
+	if len(d.handled) > maxHandled {
+		d.handled = slices.Clone(d.handled[1:])
+	}
+}
+
+// stays decides whether an event is in the inbox after a turn, and marks it.
+func (h *Heard) stays(seen bool, f *TurnEnded, at protocol.Time, def *Definition) bool {
+	switch {
+	case h.Number > f.Through:
+		return true
+	case h.Event.Ephemeral: // a fold does not know what it said: it is heard once or not at all
+		return false
+	case h.Held:
+		h.Held = f.Outcome == OutcomeInterrupted
+		return true
+	case !seen:
+		return h.After > at && !h.expired(at) // else it expired, is lost or is given up
+	case f.Outcome == OutcomeInterrupted:
+		return h.interrupt(def.Limits.Interrupt.Then)
+	case acknowledged(h.Event) && f.Outcome != OutcomeOK:
+		h.Failures++
+		h.After = at.Add(backoff(h.Failures))
+		return true
+	}
+	return false
+}
+
+// interrupt marks an event whose deliberation was interrupted; false = it goes.
+func (h *Heard) interrupt(then string) bool {
+	h.Interrupted++
+	h.Held = then == ThenQueue
+	return then != ThenDrop || acknowledged(h.Event)
+}
+
+// Interrupted folds that the scene cancelled what a deliberation had asked for
+// while its simulated latency passed: what it perceived comes back.
+func (m *Machine) Interrupted() {
+	s := &m.State
+	if s.more == nil || len(s.more.flight) == 0 {
+		return
+	}
+	d := s.change()
+	var back []Heard
+	for _, h := range d.flight {
+		d.handled = slices.DeleteFunc(slices.Clone(d.handled), func(id string) bool { return acknowledged(h.Event) && id == h.Event.ID })
+		if h.interrupt(m.Def.Limits.Interrupt.Then) {
+			back = append(back, h)
+		}
+	}
+	d.flight = nil
+	if len(d.handled) == 0 {
+		d.handled = nil
+	}
+	s.inbox = append(back, s.inbox...) // their numbers are lower
+	s.slim()
+}
+
+// Failed folds that the agent's actor failed and was restored: whatever waits to
+// be acknowledged counts as perceived once.
+func (m *Machine) Failed(o Observation) {
+	m.Observe(o)
+	if !slices.ContainsFunc(m.State.inbox, func(h Heard) bool { return acknowledged(h.Event) }) {
+		return
+	}
+	inbox := slices.Clone(m.State.inbox)
+	for i := range inbox {
+		if acknowledged(inbox[i].Event) {
+			inbox[i].Failures++
+		}
+	}
+	m.State.inbox = inbox
+}
+
+// unperceived counts what a turn does not perceive and is rid of.
+func (s *State) unperceived(now protocol.Time) (expired, lost int64) {
+	for i := range s.inbox {
+		switch h := &s.inbox[i]; {
+		case h.Lost:
+			lost++
+		case h.expired(now) && !h.Held:
+			expired++
+		}
+	}
+	return expired, lost
+}

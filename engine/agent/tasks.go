@@ -1,0 +1,194 @@
+package agent
+
+import (
+	"slices"
+
+	"tavernsim/protocol"
+)
+
+// Task is something an agent asked for with an event and waits to be answered
+// (agent architecture §5.3).
+type Task struct {
+	ID       string
+	Type     string // of the event that asked
+	Targets  []string
+	Asked    protocol.Time
+	Deadline protocol.Time
+}
+
+// Value is the request as the answer carries it.
+func (t *Task) Value() map[string]any {
+	targets := make([]any, len(t.Targets))
+	for i, id := range t.Targets {
+		targets[i] = id
+	}
+	return map[string]any{"task_id": t.ID, "type": t.Type, "target_agent_instance_id": targets, "timestamp": t.Asked.String()}
+}
+
+// taskEnd is a task that is no longer open, and how it ended.
+type taskEnd struct {
+	ID  string
+	How TaskEnd
+}
+
+// TaskEnd is how a task ended.
+type TaskEnd string
+
+// How tasks end.
+const (
+	TaskAnswered TaskEnd = "answered"
+	TaskTimeout  TaskEnd = "timeout"
+)
+
+// maxClosed is how many tasks are remembered after their end, so that a late or
+// second answer is recognised.
+const maxClosed = 64
+
+// Tasks lists what the agent waits to be answered, oldest first.
+func (s *State) Tasks() []Task {
+	if s.more == nil {
+		return nil
+	}
+	return slices.Clone(s.more.tasks)
+}
+
+func (s *State) task(id string) (Task, bool) {
+	for _, t := range s.Tasks() {
+		if t.ID == id {
+			return t, true
+		}
+	}
+	return Task{}, false
+}
+
+func (s *State) taskEnd(id string) TaskEnd {
+	if s.more != nil {
+		for _, e := range s.more.closed {
+			if e.ID == id {
+				return e.How
+			}
+		}
+	}
+	return ""
+}
+
+func (s *State) openTask(f *TaskOpened) {
+	d := s.change()
+	d.tasks = append(slices.Clip(d.tasks), f.Task)
+}
+
+func (s *State) closeTask(f *TaskClosed) {
+	d := s.change()
+	d.tasks = slices.DeleteFunc(slices.Clone(d.tasks), func(t Task) bool { return t.ID == f.Task })
+	if len(d.tasks) == 0 {
+		d.tasks = nil
+	}
+	d.closed = append(slices.Clip(d.closed), taskEnd{f.Task, f.How})
+	if len(d.closed) > maxClosed {
+		d.closed = slices.Clone(d.closed[1:])
+	}
+}
+
+// ask opens a task for an event that expects a reply.
+func (t *Turn) ask(d *protocol.Draft) error {
+	open := len(t.m.State.Tasks()) + t.opened
+	if limit := t.m.Def.Limits.MaxTasks; open >= limit {
+		return protocol.Errorf(protocol.KindLimit, "%d tasks are open, more are refused (custom_runtime_config.max_tasks)", limit)
+	}
+	if d.TaskID == "" {
+		d.TaskID = t.nextRequestID()
+	}
+	if _, open := t.m.State.task(d.TaskID); open || t.asks(d.TaskID) {
+		return protocol.Errorf(protocol.KindConflict, "task_id %q: you asked for it already; leave it out to get a new one", d.TaskID)
+	}
+	t.opened++
+	t.facts = append(t.facts, &TaskOpened{Task: Task{
+		ID: d.TaskID, Type: d.Type, Targets: d.Targets, Asked: t.wake.Now, Deadline: t.wake.Now.Add(t.m.Def.Limits.TaskTimeout),
+	}})
+	return nil
+}
+
+// asks reports whether this turn opened the task.
+func (t *Turn) asks(id string) bool {
+	return slices.ContainsFunc(t.facts, func(f protocol.Fact) bool {
+		o, ok := f.(*TaskOpened)
+		return ok && o.Task.ID == id
+	})
+}
+
+// answers directs a reply to who asked, when nobody else is named.
+func (t *Turn) answers(d *protocol.Draft) {
+	if d.TaskID == "" || len(d.Targets) > 0 {
+		return
+	}
+	for _, e := range t.events {
+		if e.TaskID == d.TaskID && e.ExpectsReply {
+			d.Targets = []string{e.Source}
+			return
+		}
+	}
+}
+
+// answer reports whether an event that this turn perceived answers the task.
+func (t *Turn) answerTo(task string) *protocol.Envelope {
+	for _, e := range t.events {
+		if e.TaskID == task && !e.ExpectsReply {
+			return e
+		}
+	}
+	return nil
+}
+
+// overdue lists the tasks whose time is over without an answer.
+func (t *Turn) overdue() []Task {
+	return slices.DeleteFunc(t.m.State.Tasks(), func(task Task) bool {
+		return task.Deadline > t.wake.Now || t.answerTo(task.ID) != nil
+	})
+}
+
+// overdueObservations tell the turn about them.
+func (t *Turn) overdueObservations() []Observation {
+	var out []Observation
+	for _, task := range t.overdue() {
+		out = append(out, Observation{Time: t.wake.Now, Kind: "task_timeout", Value: task.Value()})
+	}
+	return out
+}
+
+// closeTasks ends the tasks that were answered or are overdue. An answer that
+// must be acknowledged and was not handled answers when it is perceived again.
+func (t *Turn) closeTasks() {
+	if t.m.State.more == nil || t.interrupted {
+		return
+	}
+	for _, task := range t.m.State.Tasks() {
+		e := t.answerTo(task.ID)
+		switch {
+		case e != nil && (t.end.Outcome == OutcomeOK || !acknowledged(e)):
+			t.facts = append(t.facts, &TaskClosed{Task: task.ID, How: TaskAnswered, Event: e.ID})
+		case e == nil && task.Deadline <= t.wake.Now:
+			t.facts = append(t.facts, &TaskClosed{Task: task.ID, How: TaskTimeout})
+		}
+	}
+}
+
+// taskValue says what an answer means to who gets it: answered with the request,
+// double, or late; nil = it is no answer of ours.
+func (t *Turn) taskValue(e *protocol.Envelope) map[string]any {
+	if e.TaskID == "" || e.ExpectsReply {
+		return nil
+	}
+	if task, open := t.m.State.task(e.TaskID); open {
+		if t.answerTo(e.TaskID) != e {
+			return map[string]any{"status": "double"}
+		}
+		return map[string]any{"status": "answered", "request": task.Value()}
+	}
+	switch t.m.State.taskEnd(e.TaskID) {
+	case TaskAnswered:
+		return map[string]any{"status": "double"}
+	case TaskTimeout:
+		return map[string]any{"status": "late"}
+	}
+	return nil
+}

@@ -1,0 +1,204 @@
+package scenes_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"golang.org/x/tools/txtar"
+
+	"tavernsim/engine/director"
+	"tavernsim/protocol"
+	"tavernsim/scenes/project"
+	"tavernsim/scenes/scenestest"
+)
+
+// alarm is a scene in which a caller rings at second two, with an urgency that
+// interrupts, and a worker thinks for ten seconds about what it heard before.
+func alarm(t testing.TB, then string) *project.Project {
+	t.Helper()
+	return realtimeScene(t, `agent_instances:
+  - {instance_id: caller, profile_id: person, custom_runtime_config: {deliberation_frequency_hz: 0.5}}
+  - {instance_id: worker, profile_id: person, custom_runtime_config: {wake_on_start: false, interrupt: {by: high, then: `+then+`}}}
+initial_world_state: {log: []}
+simulation: {clock: realtime, stop: {after: 30s}}`)
+}
+
+// ringing publishes work at once and an alarm two seconds later; the worker
+// takes ten seconds for its first thought and says what it heard in the others.
+func ringing(ctx context.Context, req protocol.ModelRequest) (protocol.ModelAnswer, error) {
+	if req.Agent == "worker" {
+		if strings.Contains(req.Messages[0].Text, "Turn 1 ") {
+			a, err := after(10*time.Second, "done with it")(ctx, req)
+			a.Calls = []protocol.Call{{ID: "c", Tool: "UpdatePrivateStateTool", Params: map[string]any{"path": "done", "value": true}}}
+			return a, err
+		}
+		return after(100*time.Millisecond, "heard "+strings.Join(req.Events, " "))(ctx, req)
+	}
+	a, err := after(100*time.Millisecond, "")(ctx, req)
+	publish := func(typ, priority string) {
+		a.Calls = []protocol.Call{{ID: "c", Tool: "PublishEventTool", Params: map[string]any{"type": typ, "target_agent_instance_id": "worker", "priority": priority}}}
+	}
+	switch {
+	case strings.Contains(req.Messages[0].Text, "Turn 1 "):
+		publish("talk.work", "normal")
+	case strings.Contains(req.Messages[0].Text, "Turn 2 "):
+		publish("talk.fire", "critical")
+	}
+	return a, err
+}
+
+// An urgent event stops a deliberation between two of its nodes, in realtime:
+// the model call is cancelled, nothing of its effects stays, and what it had
+// perceived comes back as the profile says.
+func TestRealtimeInterrupt(t *testing.T) {
+	for then, want := range map[string]string{
+		"retry": "heard talk.fire talk.work", "drop": "heard talk.fire", "queue": "heard talk.fire|heard talk.work",
+	} {
+		t.Run(then, func(t *testing.T) {
+			s := scenestest.New(t, alarm(t, then), "")
+			synctest.Test(t, func(t *testing.T) {
+				m := &slow{answer: ringing}
+				if r := live(t, s, scenestest.Settings{Model: m}).Close(); r.Err != nil {
+					t.Error(r)
+				}
+				if _, open := m.count(); open != 0 {
+					t.Errorf("%d calls are still out", open)
+				}
+			})
+			text, _ := s.Trace(t, 0, "agent.said", "agent.turn_ended", "agent.private_state_updated")
+			var said []string
+			for line := range strings.Lines(text) {
+				if _, what, ok := strings.Cut(line, "worker said "); ok {
+					said = append(said, strings.Trim(strings.TrimSpace(what), `"`))
+				}
+			}
+			if strings.Join(said, "|") != want || !strings.Contains(text, "worker turn 1 interrupted") || strings.Contains(text, "worker state") {
+				t.Errorf("%q, want %q\n%s", said, want, text)
+			}
+			mustRestore(t, s, scenestest.Settings{Clock: director.Realtime})
+		})
+	}
+}
+
+// An acknowledged event is perceived again after a failure, in realtime too.
+func TestRealtimeRedelivery(t *testing.T) {
+	s := scenestest.New(t, alarm(t, "retry"), "")
+	synctest.Test(t, func(t *testing.T) {
+		m := &slow{answer: func(ctx context.Context, req protocol.ModelRequest) (protocol.ModelAnswer, error) {
+			switch turn := req.Messages[0].Text; {
+			case req.Agent == "worker" && !strings.Contains(turn, "Turn 3 "):
+				return protocol.ModelAnswer{}, protocol.Errorf(protocol.KindTransient, "not now")
+			case req.Agent == "caller" && strings.Contains(turn, "Turn 1 "):
+				return protocol.ModelAnswer{Finish: protocol.FinishStop, Calls: []protocol.Call{{ID: "c", Tool: "PublishEventTool", Params: map[string]any{
+					"type": "talk.work", "target_agent_instance_id": "worker", "requires_ack": true}}}}, nil
+			}
+			return protocol.ModelAnswer{Text: strings.Join(req.Events, " "), Finish: protocol.FinishStop}, nil
+		}}
+		if r := live(t, s, scenestest.Settings{Model: m}).Close(); r.Err != nil {
+			t.Error(r)
+		}
+	})
+	var worker []string
+	for _, turn := range turns(t, s) {
+		if strings.HasPrefix(turn, "worker") {
+			worker = append(worker, turn)
+		}
+	}
+	// After one second, then after two.
+	if got, want := strings.Join(worker, " "), "worker@0s worker@1s worker@3s"; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	mustRestore(t, s, scenestest.Settings{Clock: director.Realtime})
+}
+
+// never is a model that never answers one agent, and heeds no context.
+func never(who string, stop chan struct{}) *slow {
+	return &slow{answer: func(ctx context.Context, req protocol.ModelRequest) (protocol.ModelAnswer, error) {
+		if req.Agent == who {
+			<-stop
+		}
+		return after(10*time.Millisecond, "here")(ctx, req)
+	}}
+}
+
+// A model that never answers holds one deliberation until its time is over, not
+// the scene: the others go on, and the scene ends.
+func TestModelThatNeverAnswers(t *testing.T) {
+	for _, clock := range []director.ClockKind{director.Realtime, director.Virtual} {
+		t.Run(string(clock), func(t *testing.T) {
+			s := scenestest.New(t, realtimeScene(t, `agent_instances:
+  - {instance_id: stuck, profile_id: person}
+  - {instance_id: lively, profile_id: person, custom_runtime_config: {deliberation_frequency_hz: 1}}
+simulation: {stop: {after: 1200s}}`), "")
+			synctest.Test(t, func(t *testing.T) {
+				stop := make(chan struct{})
+				defer close(stop)
+				began := time.Now()
+				r, err := s.Start(scenestest.Settings{Model: never("stuck", stop), Clock: clock, Workers: 2})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if res := r.Close(); res.Err != nil || res.Reason != director.StoppedByTime || time.Since(began) > time.Hour {
+					t.Error(res, time.Since(began))
+				}
+			})
+			text, _ := s.Trace(t, 0, "agent.turn_ended")
+			if n := strings.Count(text, "lively turn"); n < 1100 || !strings.Contains(text, "stuck turn 1 failed") {
+				t.Errorf("%d turns\n%.2000s", n, text)
+			}
+		})
+	}
+}
+
+// Whoever was to hear an ephemeral event when the run was interrupted goes on
+// without it, and says so.
+func TestEphemeralIsLostWithTheProcess(t *testing.T) {
+	base, err := txtar.ParseFile("testdata/base.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := scenestest.Load(scenestest.Files(base, txtar.Parse([]byte(`-- scenes/s.yaml --
+id: s
+name: S
+schema_version: "1.0"
+agent_instances:
+  - {instance_id: crier, profile_id: person, custom_runtime_config: {deliberation_frequency_hz: 1}}
+  - {instance_id: ada, profile_id: person}
+simulation: {stop: {ticks: 120}}
+-- models/voices.yaml --
+rules:
+  - match: {agent: crier, variables: {turn: 1}}
+    answer:
+      calls:
+        - {tool: PublishEventTool, params: {type: talk.loud, target_agent_instance_id: ada, payload: loud}}
+        - {tool: PublishEventTool, params: {type: talk.soft, target_agent_instance_id: ada, payload: soft, ephemeral: true}}
+  - match: {agent: ada, variables: {turn: 1}}
+    answer: {calls: [{tool: SleepTool, params: {seconds: 100, wake_on: critical}}]}
+  - match: {agent: ada}
+    answer: "{{range .variables.incoming_events}}{{.payload}} {{end}}"
+otherwise: {text: ""}
+`))), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := scenestest.New(t, p, "")
+	whole := s.Run(t, scenestest.Settings{})
+	if text, _ := s.Trace(t, 0, "agent.said"); !strings.Contains(text, `"loud soft"`) {
+		t.Fatal(text)
+	}
+	s = s.Fresh(t)
+	first := s.Run(t, scenestest.Settings{InterruptAt: 4, Workers: 1})
+	if first.Final {
+		t.Skip("the run was over before it could be interrupted")
+	}
+	mustRestore(t, s, scenestest.Settings{})
+	second := s.Run(t, scenestest.Settings{})
+	mustRestore(t, s, scenestest.Settings{})
+	text, _ := s.Trace(t, 0, "agent.turn_ended", "agent.said")
+	if !strings.Contains(text, `ada said "loud"`) || !strings.Contains(text, "ada turn 2 ok events 1 lost 1") || second.Digest() == whole.Digest() {
+		t.Errorf("interrupted at wave %d\n%s", first.Wave.Number, text)
+	}
+}
