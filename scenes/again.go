@@ -50,7 +50,7 @@ func (s *State) Started(at protocol.Time) *director.Started { return s.scene.sta
 // Announced is the event that the scene itself publishes because of a fact, if
 // any, as a request to the channel.
 func (s *State) Announced(f protocol.Fact) (request protocol.Raw, ok bool) {
-	return s.scene.announced(f, s.Bus.HearsWorld())
+	return s.scene.announced(f, s.Bus != nil && s.Bus.HearsWorld())
 }
 
 // Decide has a service decide about requests in their order and gives its facts,

@@ -81,23 +81,31 @@ func restartObservation(x *director.AgentFailed, now protocol.Time) agent.Observ
 	return agent.Observation{Time: now, Kind: "restart", Value: map[string]any{"error": x.Error, "failures": x.Failures}}
 }
 
-// interrupt decides which receivers of an event are busy on the virtual clock
-// and interrupted by it: once for each agent in a wave.
+// interrupt keeps the interruptions of an event for the end of the wave.
 func (st *stage) interrupt(x *bus.Routed) {
-	if !st.interrupts {
-		return
+	if st.wave.interrupted == nil && st.interrupts {
+		st.wave.interrupted = map[uint32]bool{}
+	}
+	for _, f := range st.state.Interruptions(x, st.wave.interrupted, st.wave.time) {
+		st.wave.keep(actorScene, f)
+	}
+}
+
+// Interruptions are those of the receivers of an event that are busy on the
+// virtual clock and interrupted by it: once for each agent in a wave, which done
+// remembers.
+func (s *State) Interruptions(x *bus.Routed, done map[uint32]bool, now protocol.Time) (list []*director.Interrupted) {
+	if !s.scene.interrupts {
+		return nil
 	}
 	for o := range x.Receivers.All() {
-		f, ok := st.state.Director.Interruption(o, priorityFor(x, st.scene, o), x.ID, st.wave.time)
-		if !ok || st.wave.interrupted[o] {
-			continue
+		f, ok := s.Director.Interruption(o, priorityFor(x, s.scene, o), x.ID, now)
+		if ok && !done[o] {
+			done[o] = true
+			list = append(list, &f)
 		}
-		if st.wave.interrupted == nil {
-			st.wave.interrupted = map[uint32]bool{}
-		}
-		st.wave.interrupted[o] = true
-		st.wave.keep(actorScene, &f)
 	}
+	return list
 }
 
 // tellAgents lets agents know what the wave that was just closed decided about

@@ -146,8 +146,19 @@ func (v *verifier) redo(t *turn) {
 		abandon(m)
 	default:
 		t.err = v.encode(t, d)
+		t.lost = t.lost || v.heardMore(t)
 	}
 	m.Release()
+}
+
+// heardMore: the deliberation perceived ephemeral events, whose payload nobody
+// kept.
+func (v *verifier) heardMore(t *turn) bool {
+	if t.end == nil || t.end.Lost == 0 || len(t.records) == 0 {
+		return false
+	}
+	end, err := endOf(t.records[len(t.records)-1], v.codec)
+	return err == nil && end != nil && end.Lost < t.end.Lost
 }
 
 // abandon ends a deliberation that waits for an answer that nobody has.

@@ -146,6 +146,9 @@ type wave struct {
 	published int64
 	lost      bool // the requests are not all known
 	expires   bool // time passes for the world
+
+	interrupted   map[uint32]bool
+	interruptions []*director.Interrupted // not yet compared
 }
 
 // errDiffers ends a walk at a difference, which is in the report.

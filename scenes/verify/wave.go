@@ -229,7 +229,7 @@ func (v *verifier) services() error {
 					return err
 				}
 				v.announce(f)
-				v.count(f)
+				v.published(f)
 			}
 			return nil
 		})
@@ -251,13 +251,18 @@ func (v *verifier) asksAnyway(service string) bool {
 	return false
 }
 
-// count counts what was published; the release of what was held is no new event.
-func (v *verifier) count(f protocol.Fact) {
+// published counts an event and finds out whom it interrupts; the release of
+// what was held is no new event.
+func (v *verifier) published(f protocol.Fact) {
 	switch x := f.(type) {
 	case *bus.Routed:
 		if x.Released == 0 {
 			v.wave.published++
 		}
+		if v.wave.interrupted == nil {
+			v.wave.interrupted = map[uint32]bool{}
+		}
+		v.wave.interruptions = append(v.wave.interruptions, v.state.Interruptions(x, v.wave.interrupted, v.wave.time)...)
 	case *bus.Refused:
 		v.wave.published++
 	}
@@ -292,15 +297,11 @@ func outside(kind string) (reason string) {
 // close takes what the scene keeps of its own and holds the wave's end to what
 // was counted.
 func (v *verifier) close() error {
-	for {
-		r, ok := v.peek(0)
-		reason := outside(r.Kind)
-		if !ok || reason == "" {
-			break
-		}
-		if err := v.take(reason); err != nil {
-			return err
-		}
+	if err := v.scenesOwn(); err != nil {
+		return err
+	}
+	if len(v.wave.interruptions) > 0 {
+		return v.expect(v.state.Name(uint32(v.state.Size())), v.wave.time, v.wave.interruptions[0])
 	}
 	closed := &director.WaveClosed{Wave: v.wave.number, Turns: v.wave.turns, Events: v.wave.published, World: v.state.World.Version()}
 	if v.wave.lost { // how many events the lost turns published is not known
@@ -309,6 +310,31 @@ func (v *verifier) close() error {
 		}
 	}
 	return v.expect(v.state.Name(uint32(v.state.Size())), v.wave.time, closed)
+}
+
+// scenesOwn takes the facts that the scene keeps until the end of a wave.
+func (v *verifier) scenesOwn() error {
+	for {
+		r, ok := v.peek(0)
+		reason := outside(r.Kind)
+		switch {
+		case ok && r.Kind == director.FactInterrupted && v.wave.lost:
+			reason = TakenLost
+		case ok && r.Kind == director.FactInterrupted && len(v.wave.interruptions) > 0:
+			f := v.wave.interruptions[0]
+			v.wave.interruptions = v.wave.interruptions[1:]
+			if err := v.expect(v.state.Name(uint32(v.state.Size())), v.wave.time, f); err != nil {
+				return err
+			}
+			continue
+		}
+		if !ok || reason == "" {
+			return nil
+		}
+		if err := v.take(reason); err != nil {
+			return err
+		}
+	}
 }
 
 // same holds a recorded fact to a decided one.
