@@ -74,7 +74,7 @@ func leaves(t *testing.T, simd string, above ...string) []string {
 			group = line
 		}
 		m := regexp.MustCompile(`^  ([a-z]+) `).FindStringSubmatch(line)
-		if m == nil || slices.Contains([]string{"Usage:", "Examples:", "Flags:", "Additional Commands:"}, group) {
+		if m == nil || !slices.Contains([]string{"Simulations:", "Tools:", "Available Commands:"}, group) {
 			continue
 		}
 		names = append(names, leaves(t, simd, append(slices.Clone(above), m[1])...)...)
