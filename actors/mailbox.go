@@ -153,13 +153,16 @@ func (m *mailbox) process(count *taken) {
 	}
 	suspended := m.suspended
 	m.state.Store(idle)
-	// A sender that saw running left its envelope to us: look again.
-	if again || m.system.Load() != nil || (!suspended && m.waiting()) {
+	// A sender that saw running left its envelope to us: look again. Another
+	// worker may have the actor by now, so only at what is atomic; the rest is in
+	// again.
+	if again || m.system.Load() != nil || (!suspended && m.arrived()) {
 		m.schedule()
 	}
 }
 
-// run reports whether envelopes are left that it may handle.
+// run reports whether envelopes are left that it may handle. If not, nothing is
+// half turned: it found every lane empty, or the actor is suspended or stopped.
 func (m *mailbox) run(count *taken) (more bool) {
 	var env *protocol.Envelope
 	var t tab
@@ -290,9 +293,20 @@ func (m *mailbox) look() (first, lower verdict.Lane) {
 	return first, lower
 }
 
+// waiting is for whoever holds the actor; arrived is for anybody, and sees only
+// what was sent since the worker last took what there was.
 func (m *mailbox) waiting() bool {
 	for l := range m.lanes {
 		if m.lanes[l].holds() {
+			return true
+		}
+	}
+	return false
+}
+
+func (m *mailbox) arrived() bool {
+	for l := range m.lanes {
+		if m.lanes[l].top.Load() != nil {
 			return true
 		}
 	}

@@ -2,6 +2,7 @@ package actors
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -115,6 +116,32 @@ func (b *balance) Receive(env *protocol.Envelope) error {
 		b.counted++
 	}
 	return nil
+}
+
+// A worker that gave an actor up looks again for what came meanwhile, while
+// another may have the actor already: under the race detector this finds a look
+// at what is not shared, and without it an envelope that nobody came back for.
+func TestTheLookAfterGivingUp(t *testing.T) {
+	const senders, each = 8, 4000
+	s := NewSystem(Options{Workers: 4})
+	var wg sync.WaitGroup
+	refs := []*Ref{spawn(t, s, "a", tick{&wg}, &Supervisor{}), spawn(t, s, "b", tick{&wg}, &Supervisor{})}
+	wg.Add(senders * each)
+	for sender := range senders {
+		go func() {
+			for i := range each {
+				refs[(sender+i)%2].Tell(event("x", protocol.Priority(i%4-1)))
+				if i%8 == 0 {
+					runtime.Gosched() // lets the queues run empty, again and again
+				}
+			}
+		}()
+	}
+	wg.Wait()
+	for _, ref := range refs {
+		s.Stop(ref)
+	}
+	s.Close()
 }
 
 // A long lane is turned in steps: what comes meanwhile into a higher one goes

@@ -74,14 +74,18 @@ func (st *stage) sleepUntilNext(now protocol.Time) error {
 		}
 		return nil
 	}
-	wait := max(at.Sub(now), time.Millisecond)
-	if st.timer == nil {
-		self := st.self
-		st.timer = time.AfterFunc(wait, func() { self.Tell(&protocol.Envelope{Kind: protocol.KindTick}) })
-		return nil
-	}
-	st.timer.Reset(wait)
+	st.wakeIn(max(at.Sub(now), time.Millisecond))
 	return nil
+}
+
+// wakeIn sets the scene's one timer.
+func (st *stage) wakeIn(wait time.Duration) {
+	if st.timer != nil {
+		st.timer.Reset(wait)
+		return
+	}
+	self := st.self
+	st.timer = time.AfterFunc(wait, func() { self.Tell(&protocol.Envelope{Kind: protocol.KindTick}) })
 }
 
 // turnArrivedRealtime notes the end of a turn for the next wave.

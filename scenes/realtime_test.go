@@ -473,3 +473,51 @@ func TestRealtimeQuiet(t *testing.T) {
 		}
 	})
 }
+
+// A model that never answers one agent, whatever its context says, holds up
+// nobody else: an urgent event to another is handled at once, also when a
+// snapshot is due, for which everybody has to rest. The end waits for the call's
+// time-out.
+func TestRealtimeSilentModel(t *testing.T) {
+	text := strings.Replace(caller, "{instance_id: hearer, profile_id: person}", "{instance_id: hearer, profile_id: person}, {instance_id: mute, profile_id: person}", 1)
+	s := scenestest.New(t, realtimeScene(t, text+"simulation: {clock: realtime, stop: {after: 60s}}"), "")
+	synctest.Test(t, func(t *testing.T) {
+		silent := make(chan struct{})
+		m := &slow{answer: func(ctx context.Context, req protocol.ModelRequest) (protocol.ModelAnswer, error) {
+			if req.Agent == "mute" {
+				<-silent
+			}
+			a, err := after(100*time.Millisecond, "")(ctx, req)
+			if req.Agent == "caller" {
+				a.Calls = []protocol.Call{{ID: "c", Tool: "PublishEventTool", Params: map[string]any{"type": "talk.x", "priority": "critical", "target_agent_instance_id": "hearer"}}}
+			}
+			return a, err
+		}}
+		began := time.Now()
+		res := live(t, s, scenestest.Settings{Model: m, Snapshots: 40}).Close()
+		if took := time.Since(began); res.Err != nil || res.Reason != director.StoppedByTime || took > 10*time.Minute+time.Second {
+			t.Error(res, took)
+		}
+		close(silent)
+	})
+	heard, last := 0, time.Duration(0)
+	for _, turn := range turns(t, s) {
+		at, ok := strings.CutPrefix(turn, "hearer@")
+		if !ok {
+			continue
+		}
+		d, err := time.ParseDuration(at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d < time.Minute && d-last > 8*time.Second { // it hears every two seconds, a snapshot waits for five
+			t.Errorf("the hearer was not woken between %v and %v", last, d)
+		}
+		heard, last = heard+1, d
+	}
+	if heard < 15 || last < 55*time.Second {
+		t.Errorf("the hearer deliberated %d times, at last after %v", heard, last)
+	}
+	mustRestore(t, s, scenestest.Settings{Clock: director.Realtime})
+	mustVerify(t, s, scenestest.Settings{Clock: director.Realtime})
+}

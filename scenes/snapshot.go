@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"iter"
+	"time"
 
 	"tavernsim/actors"
 	"tavernsim/engine/agent"
@@ -18,16 +19,44 @@ import (
 
 // snapshotting gathers the states of a scene's actors between two waves.
 type snapshotting struct {
-	facts   int64 // of the tally when the last snapshot was taken
+	facts   int64 // of the tally when the last snapshot was taken, or given up
 	wave    uint64
 	states  map[string][]byte
 	waiting int
+	since   protocol.Time // realtime: when it began to wait for a rest; 0 = it does not
 }
+
+// snapshotPatience bounds how long a realtime scene wakes nobody because a
+// snapshot waits for the deliberations in flight: a model may take minutes.
+const snapshotPatience = 5 * time.Second
 
 // snapshotDue reports whether enough has happened since the last snapshot.
 func (st *stage) snapshotDue() bool {
 	every := st.options.SnapshotFacts
 	return every > 0 && !st.unrestorable && st.state.Tally.Facts-st.snapshot.facts >= every
+}
+
+// waitsForRest reports whether the scene waits until who deliberates is done. A
+// snapshot waits for a while only; then it is due again after as many facts as
+// ever, and until then the journal is read from the one before.
+func (st *stage) waitsForRest() bool {
+	if !st.comesToRest() || len(st.busy) == 0 || st.abandons() {
+		st.snapshot.since = 0
+		return false
+	}
+	if !st.onlySnapshot() {
+		return true
+	}
+	now := st.now()
+	if st.snapshot.since == 0 {
+		st.snapshot.since = now
+		st.wakeIn(snapshotPatience)
+	}
+	if now.Sub(st.snapshot.since) < snapshotPatience {
+		return true
+	}
+	st.snapshot.since, st.snapshot.facts = 0, st.state.Tally.Facts
+	return false
 }
 
 // snapshotWorthwhile: the last act of a stop, unless there is nothing new or

@@ -152,8 +152,8 @@ func (st *stage) next() error {
 	if st.broken != nil {
 		st.restartBroken()
 	}
-	if st.comesToRest() && len(st.busy) > 0 && !st.abandons() {
-		return nil // realtime: they finish first
+	if st.waitsForRest() {
+		return nil
 	}
 	if len(st.arrived) > 0 && !st.stopping.kept && (st.clock == director.Virtual || st.comesToRest()) {
 		return st.closeArrived(st.moment())
@@ -203,6 +203,9 @@ func (st *stage) next() error {
 func (st *stage) comesToRest() bool {
 	return (st.stopping.reason != "" && !st.stopping.kept) || st.pausing || st.snapshotDue()
 }
+
+// onlySnapshot: it comes to rest for nothing else.
+func (st *stage) onlySnapshot() bool { return st.stopping.reason == "" && !st.pausing }
 
 // abandons: an interrupted scene does not wait for the deliberations in flight.
 // They have left no facts, so they begin again when it is resumed.
