@@ -88,7 +88,7 @@ func promtool(t *testing.T, stdin string, args ...string) {
 	}
 }
 
-// Issue 2, item 11: "promtool check metrics" is clean.
+// "promtool check metrics" is clean.
 func TestPromtoolMetrics(t *testing.T) {
 	s := New()
 	exercise(t, s)

@@ -146,7 +146,7 @@ func expect(t *testing.T, g prometheus.Gatherer, want map[string]float64) {
 	}
 }
 
-// Issue 2, item 11: everything it names is there and counts.
+// Everything that the conventions name is there and counts.
 func TestEveryMetricCounts(t *testing.T) {
 	s := New(Version("1.2.3"))
 	exercise(t, s)

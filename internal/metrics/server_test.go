@@ -86,7 +86,7 @@ func native(t *testing.T, s *Set, name string) *dto.Histogram {
 	}
 }
 
-// Issue 2, item 11: native histograms too, for a scraper that asks for them.
+// Native histograms too, for a scraper that asks for them.
 func TestNativeHistograms(t *testing.T) {
 	s, classic := New(), New(ClassicOnly())
 	for _, set := range []*Set{s, classic} {
