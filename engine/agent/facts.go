@@ -71,7 +71,7 @@ type DropReason string
 const (
 	DropInboxFull    DropReason = "inbox_full"   // dropped for another
 	DropQueueFull    DropReason = "queue_full"   // refused: the lane, or an inbox of acknowledged events
-	DropTTL          DropReason = "ttl"          // acknowledged, and expired before it was handled
+	DropTTL          DropReason = "ttl"          // expired before it was perceived
 	DropRedeliveries DropReason = "redeliveries" // acknowledged, and perceived in vain too often
 )
 
@@ -82,12 +82,14 @@ type Drop struct {
 	Reason DropReason
 }
 
-// Dropped records what did not fit into the inbox since the turn before.
+// Dropped records what did not fit into the inbox since the turn before, and what
+// expired in it.
 type Dropped struct {
 	Agent     uint32
 	InboxFull int64
 	QueueFull int64
 	Events    []Drop // the first ones; the counts are of all
+	Expired   int64
 }
 
 // Unacknowledged records that an acknowledged event is given up: a dead letter.

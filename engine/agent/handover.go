@@ -59,12 +59,32 @@ func (t *Turn) handOver() {
 	if !t.interrupted { // else the next turn tells
 		t.end.Dropped = s.dropped
 	}
-	if d := s.more; d != nil && len(d.drops) > 0 && !t.interrupted {
-		t.facts = append(t.facts, &Dropped{Agent: t.m.ID.Ordinal, InboxFull: s.dropped, QueueFull: d.refused, Events: d.drops})
+	if f := t.dropped(); len(f.Events) > 0 {
+		t.facts = append(t.facts, f)
 	}
 	t.closeTasks()
 	gone := t.deadLetters()
 	t.wakeFor(gone)
+}
+
+// dropped lists deliveries that nobody perceives any more: those that found no
+// room, which an interrupted turn leaves to the next, and those that expired.
+func (t *Turn) dropped() *Dropped {
+	s := &t.m.State
+	f := &Dropped{Agent: t.m.ID.Ordinal}
+	if d := s.more; d != nil && !t.interrupted {
+		f.InboxFull, f.QueueFull, f.Events = s.dropped, d.refused, slices.Clip(d.drops)
+	}
+	for i := range s.inbox {
+		h := &s.inbox[i]
+		if !h.expired(t.wake.Now) || h.Held || h.Number > t.end.Through || acknowledged(h.Event) {
+			continue
+		}
+		if f.Expired++; f.Expired <= maxDrops {
+			f.Events = append(f.Events, Drop{Event: h.Event.ID, Source: h.Event.Source, Reason: DropTTL})
+		}
+	}
+	return f
 }
 
 // deadLetters gives up acknowledged events that expired or failed too often.

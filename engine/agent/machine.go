@@ -191,6 +191,9 @@ func (m *Machine) applyDelivery(f protocol.Fact) {
 	s := &m.State
 	switch x := f.(type) {
 	case *Dropped:
+		if x.InboxFull+x.QueueFull == 0 { // what expired goes with the turn
+			return
+		}
 		d := s.change()
 		d.drops, d.dropped, d.refused = nil, 0, 0
 		s.slim()

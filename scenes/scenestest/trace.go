@@ -140,7 +140,7 @@ func (tr *tracer) agent(f protocol.Fact) string {
 func (tr *tracer) delivery(f protocol.Fact) string {
 	switch x := f.(type) {
 	case *agent.Dropped:
-		text := fmt.Sprintf("dropped %d refused %d", x.InboxFull, x.QueueFull)
+		text := fmt.Sprintf("dropped %d refused %d", x.InboxFull, x.QueueFull) + when(x.Expired > 0, " expired %d", x.Expired)
 		for _, d := range x.Events {
 			text += fmt.Sprintf("; %s of %s: %s", d.Event, d.Source, d.Reason)
 		}
