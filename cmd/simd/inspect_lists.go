@@ -223,6 +223,9 @@ func letterNote(l *inspect.DeadLetter) string {
 // letterText is the payload, and what led to it.
 func letterText(l *inspect.DeadLetter) string {
 	text := jsonOf(l.Payload)
+	if l.Count > 1 {
+		text = fmt.Sprintf("%d messages that are counted only", l.Count)
+	}
 	if n := len(l.Chain); n > 0 {
 		text += fmt.Sprintf("  after %d: %s", n, strings.Join(l.Chain, " > "))
 	}

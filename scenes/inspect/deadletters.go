@@ -3,7 +3,6 @@ package inspect
 import (
 	"slices"
 
-	"tavernsim/engine/bus"
 	"tavernsim/engine/director"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
@@ -24,6 +23,7 @@ type DeadLetter struct {
 	Trace       string   `json:"trace,omitempty"`
 	Chain       []string `json:"chain,omitempty"` // causes, oldest first
 	Payload     any      `json:"payload"`
+	Count       int64    `json:"count"`       // of messages; more than 1 where the fact only counts them
 	Redelivered bool     `json:"redelivered"` // it was sent again already
 	Sendable    bool     `json:"sendable"`    // its content is kept, so it can be
 
@@ -39,75 +39,14 @@ type DeadLetterQuery struct {
 	Limit   int      // 0 = all
 }
 
-// letterKinds is how a fact tells of messages that were refused. A kind of fact
-// that does so is one line here.
-func letterKinds() map[string]func(protocol.Fact) []DeadLetter {
-	return map[string]func(protocol.Fact) []DeadLetter{
-		bus.FactRefused:           refusedLetters,
-		bus.FactRouted:            markedLetters,
-		director.FactDeadLettered: mailboxLetters,
-	}
-}
-
-func refusedLetters(f protocol.Fact) []DeadLetter {
-	x := f.(*bus.Refused)
-	l := DeadLetter{Event: x.ID, Type: x.Type, Source: x.Source, Reason: string(x.Reason), Detail: x.Detail, Priority: x.Priority.String(), Trace: x.TraceID, Chain: chain(x.Chain), Payload: value(x.Body)}
-	if len(x.Targets) == 1 {
-		l.Agent = x.Targets[0]
-	}
-	if x.Body != nil {
-		l.draft, l.Sendable = x.Draft(), true
-	}
-	return []DeadLetter{l}
-}
-
-// markedLetters are deliveries of an event that others heard.
-func markedLetters(f protocol.Fact) (list []DeadLetter) {
-	x := f.(*bus.Routed)
-	for _, m := range x.Marks {
-		if m.Action != bus.LoopDrop {
-			continue
-		}
-		list = append(list, DeadLetter{
-			Event: x.ID, Type: x.Type, Source: x.Source, Agent: m.Agent, Reason: string(m.Reason), Priority: x.Priority.String(), Trace: x.TraceID, Chain: chain(x.Chain),
-			Payload: value(x.Body), Sendable: true, draft: draftOf(x, m.Agent),
-		})
-	}
-	return list
-}
-
-// draftOf is an event as it is sent to one agent again.
-func draftOf(x *bus.Routed, agent string) *protocol.Draft {
-	d := &protocol.Draft{ID: x.ID, Type: x.Type, Source: x.Source, Targets: []string{agent}, Priority: x.Priority, TraceID: x.TraceID, Chain: x.Chain, Ephemeral: x.Ephemeral, RequiresAck: x.RequiresAck, Body: x.Body}
-	if x.Expires != 0 {
-		d.TTL = x.Expires.Sub(x.Time)
-	}
-	return d
-}
-
-// mailboxLetters know no content: it is in the fact that routed the event.
-func mailboxLetters(f protocol.Fact) []DeadLetter {
-	x := f.(*director.DeadLettered)
-	return []DeadLetter{{Event: x.Event, Type: x.Type, Reason: x.Reason, Chain: chain(x.Chain)}}
-}
-
-// letters are the dead letters that a fact tells of.
-func (s *Scene) letters(r protocol.Record, f protocol.Fact) []DeadLetter {
-	read := letterKinds()[r.Kind]
-	if read == nil {
-		return nil
-	}
-	return read(f)
-}
-
-// letterKey names a dead letter: the fact, and the receiver where it tells of
-// several.
+// letterKey names a dead letter: the fact, and receiver and event where it tells
+// of several.
 type letterKey struct {
-	seq   uint64
-	agent string
+	seq          uint64
+	agent, event string
 }
 
-func keyOf(l *DeadLetter) letterKey { return letterKey{l.Seq, l.Agent} }
+func keyOf(l *DeadLetter) letterKey { return letterKey{l.Seq, l.Agent, l.Event} }
 
 // DeadLetters hands over the dead letters that q chooses, in order.
 func (s *Scene) DeadLetters(q DeadLetterQuery, yield func(DeadLetter) error) error {
@@ -119,13 +58,20 @@ func (s *Scene) DeadLetters(q DeadLetterQuery, yield func(DeadLetter) error) err
 	if err != nil {
 		return err
 	}
+	events, err := s.lookUp(query)
+	if err != nil {
+		return err
+	}
 	waves, n, read := s.waves(), 0, letterKinds()
 	err = s.scan(query, func(r protocol.Record) error {
 		fact, err := s.read(r)
 		if err != nil {
 			return err
 		}
-		for _, l := range read[r.Kind](fact) {
+		for _, l := range read[r.Kind](s, fact) {
+			if err := events.complete(r.Kind, &l); err != nil {
+				return err
+			}
 			if !q.wants(&l) {
 				continue
 			}
@@ -162,7 +108,11 @@ func (s *Scene) redelivered() (map[letterKey]bool, error) {
 		fact, err := s.read(r)
 		if x, ok := fact.(*director.Redelivered); ok {
 			for _, l := range x.Letters {
-				done[letterKey{l.Seq, l.Agent}] = true
+				d, err := protocol.ReadDraft(l.Draft)
+				if err != nil {
+					return err
+				}
+				done[letterKey{l.Seq, l.Agent, d.ID}] = true
 			}
 		}
 		return err
@@ -211,9 +161,9 @@ func (s *Scene) GroupDeadLetters(q DeadLetterQuery, by string) ([]LetterGroup, e
 			groups[key], types[key], sources[key] = g, map[string]int64{}, map[string]int64{}
 		}
 		g.Last = l.Time
-		total[key]++
-		types[key][l.Type]++
-		sources[key][l.Source]++
+		total[key] += l.Count
+		types[key][l.Type] += l.Count
+		sources[key][l.Source] += l.Count
 		return nil
 	})
 	list := []LetterGroup{}

@@ -3,6 +3,7 @@ package inspect
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,6 +19,7 @@ import (
 	"tavernsim/engine/world"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
+	"tavernsim/scenes"
 	"tavernsim/scenes/runner"
 )
 
@@ -45,7 +47,17 @@ func post(t *testing.T) string {
 // nobody chose, and can go on.
 func ran(t *testing.T, opt runner.Options, interrupt bool) string {
 	t.Helper()
-	p, err := runner.Load(post(t), true)
+	var stop func(*scenes.Progress) bool
+	if interrupt {
+		stop = func(p *scenes.Progress) bool { return p.Events.Load() >= 3 }
+	}
+	return ranProject(t, post(t), opt, stop)
+}
+
+// ranProject runs a project until stop says so; nil = to its end.
+func ranProject(t *testing.T, project string, opt runner.Options, stop func(*scenes.Progress) bool) string {
+	t.Helper()
+	p, err := runner.Load(project, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,8 +66,8 @@ func ran(t *testing.T, opt runner.Options, interrupt bool) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if interrupt {
-		for r.Scenes[0].Run.Progress.Events.Load() < 3 {
+	if stop != nil {
+		for !stop(r.Scenes[0].Run.Progress) {
 			wait()
 		}
 		r.Interrupt()
@@ -246,7 +258,7 @@ func TestRedeliverEnded(t *testing.T) {
 func TestLettersOfMarks(t *testing.T) {
 	f := &bus.Routed{ID: "e1", Type: "x", Source: "a", Time: 10, Expires: 30, TraceID: "t", Chain: []protocol.Link{{Agent: "b", Type: "y"}}, Body: protocol.Encode("hi"),
 		Marks: []bus.Mark{{Agent: "b", Reason: bus.ReasonLoop, Action: bus.LoopDrop}, {Agent: "c", Reason: bus.ReasonLoop, Action: bus.LoopWarn}}}
-	list := markedLetters(f)
+	list := markedLetters(nil, f)
 	if len(list) != 1 || list[0].Agent != "b" || list[0].Reason != "loop" || !list[0].Sendable || list[0].Chain[0] != "b y" {
 		t.Fatalf("%+v", list)
 	}
@@ -257,10 +269,70 @@ func TestLettersOfMarks(t *testing.T) {
 
 // What a mailbox refused is a letter whose content nobody kept.
 func TestLettersOfMailboxes(t *testing.T) {
-	list := mailboxLetters(&director.DeadLettered{Event: "e1", Type: "x", Reason: "full", Chain: []protocol.Link{{Agent: "a", Type: "y"}}})
+	list := mailboxLetters(nil, &director.DeadLettered{Event: "e1", Type: "x", Reason: "full", Chain: []protocol.Link{{Agent: "a", Type: "y"}}})
 	if len(list) != 1 || list[0].Sendable || list[0].Event != "e1" || list[0].Reason != "full" {
 		t.Errorf("%+v", list)
 	}
+}
+
+// What an inbox dropped or refused, and what was given up, is a letter with the
+// content of the event that its fact names; and can be sent again.
+func TestLettersOfInboxes(t *testing.T) {
+	project := post(t)
+	for name, text := range map[string]string{
+		"scenes/office.yaml": `{id: office, name: Office, schema_version: "1.0", simulation: {stop: {ticks: 1000000000}, seed: 5}, agent_instances: [{instance_id: cy, profile_id: clerk},
+  {instance_id: bo, profile_id: person, custom_runtime_config: {wake_on_start: false, max_redeliveries: 1, inbox: {low: {max: 1}, normal: {max: 2, policy: refuse}}}}]}`,
+		"models/voices.yaml": `rules:
+  - match: {agent: cy, variables: {turn: 1}}
+    answer: {calls: [
+      {tool: PublishEventTool, params: {type: letter.must, payload: m, requires_ack: true, target_agent_instance_id: bo}},
+      {tool: PublishEventTool, params: {type: letter.one, payload: 1, target_agent_instance_id: bo}},
+      {tool: PublishEventTool, params: {type: letter.two, payload: 2, ephemeral: true, target_agent_instance_id: bo}}` +
+			strings.Repeat(`, {tool: PublishEventTool, params: {type: letter.low, payload: l, priority: low, target_agent_instance_id: bo}}`, 20) + `]}
+  - match: {agent: bo, events: letter.must}
+    answer: {fail: server_error}
+otherwise: ""
+`,
+	} {
+		if err := os.WriteFile(filepath.Join(project, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dir := ranProject(t, project, runner.Options{}, func(p *scenes.Progress) bool { return p.Deliberations.Load() > 20 })
+	list := func() (got []string) {
+		s := opened(t, dir)
+		err := s.DeadLetters(DeadLetterQuery{}, func(l DeadLetter) error {
+			payload, err := text(l.Payload, nil)
+			got = append(got, fmt.Sprint(l.Type, " of ", l.Source, " to ", l.Agent, ": ", l.Reason, " ", l.Count, " ", payload, " ", l.Sendable, l.Redelivered))
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if groups, err := s.GroupDeadLetters(DeadLetterQuery{}, ByReason); err != nil || groups[0].Name != "inbox_full" || groups[0].Count != 19 || groups[0].Types[0].Name != "letter.low" {
+			t.Errorf("groups %+v, %v", groups, err)
+		}
+		if err := s.run.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	got := list()
+	want := []string{"letter.low of cy to bo: inbox_full 1 \"l\" true false", " of  to bo: inbox_full 4 null false false",
+		"letter.two of cy to bo: queue_full 1 null false false", "letter.must of cy to bo: redeliveries 1 \"m\" true false"}
+	for _, line := range want {
+		if !slices.Contains(got, line) {
+			t.Errorf("no letter %q in\n%s", line, strings.Join(got, "\n"))
+		}
+	}
+	out, err := Redeliver(dir, "", DeadLetterQuery{Reasons: []string{"inbox_full", "redeliveries"}}, false)
+	if err != nil || out.Sent != 16 || out.Content != 1 {
+		t.Errorf("%+v, %v", out, err)
+	}
+	if again := list(); !slices.Contains(again, "letter.must of cy to bo: redeliveries 1 \"m\" true true") {
+		t.Errorf("sent again: %s", strings.Join(again, "\n"))
+	}
+	digest(t, dir)
 }
 
 func TestWaveRange(t *testing.T) {

@@ -204,11 +204,10 @@ func (b *summing) refusals(r protocol.Record, fact protocol.Fact, at *Bucket) {
 		b.refuse("knowledge", string(x.Reason), x.By+": "+x.Message, at)
 	case *director.DeadLettered:
 		b.refuse("mailbox", x.Reason, x.Type, at)
-	default:
-		if letters := b.letters(r, fact); len(letters) > 0 {
-			l := letters[0]
-			b.refuse("event", l.Reason, l.Type+" to "+l.Agent, at)
-		}
+	case *agent.Dropped: // what was dropped for another is counted with the turn
+		b.lost(string(agent.DropQueueFull), x.QueueFull, r.Actor, at)
+	case *agent.Unacknowledged:
+		b.refuse("delivery", string(x.Reason), x.Type+" to "+r.Actor, at)
 	}
 }
 
