@@ -291,6 +291,7 @@ func (r *Run) shutdown() {
 			sc.system.Stop(ref)
 		}
 	}
+	sc.saving.Wait() // also after a failure: the journal is closed next
 	sc.calls.Wait()
 	if err := sc.calls.log.Close(); err != nil {
 		sc.log.Warn("effects", "scene", sc.id, "err", err)
