@@ -15,12 +15,14 @@ import (
 	"tavernsim/engine/worldstate"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
+	"tavernsim/scenes/snapshots"
 )
 
 // snapshotting gathers the states of a scene's actors between two waves. They
 // are written beside the waves that follow, one snapshot at a time.
 type snapshotting struct {
-	facts   int64 // of the tally when the last snapshot was taken, or given up
+	last    snapshots.Mark // when the last snapshot was taken, or given up, or the run began
+	kept    uint64         // bytes of durable facts, as far as the stage heard
 	wave    uint64
 	states  map[string][]byte
 	waiting int
@@ -35,8 +37,13 @@ const snapshotPatience = 5 * time.Second
 // snapshotDue reports whether enough has happened since the last snapshot, and
 // that is written.
 func (st *stage) snapshotDue() bool {
-	every := st.options.SnapshotFacts
-	return every > 0 && !st.unrestorable && !st.snapshot.writing && st.state.Tally.Facts-st.snapshot.facts >= every
+	return !st.unrestorable && !st.snapshot.writing && st.options.Snapshots.Due(st.snapshot.last, st.mark())
+}
+
+// mark is where the scene stands. It changes with envelopes only, so that what
+// is due stays due while one is handled.
+func (st *stage) mark() snapshots.Mark {
+	return snapshots.Mark{Facts: st.state.Tally.Facts, Time: st.state.Director.Now, Bytes: st.snapshot.kept}
 }
 
 // waitsForRest reports whether the scene waits until who deliberates is done. A
@@ -58,14 +65,14 @@ func (st *stage) waitsForRest() bool {
 	if now.Sub(st.snapshot.since) < snapshotPatience {
 		return true
 	}
-	st.snapshot.since, st.snapshot.facts = 0, st.state.Tally.Facts
+	st.snapshot.since, st.snapshot.last = 0, st.mark()
 	return false
 }
 
 // snapshotWorthwhile: the last act of a stop, unless there is nothing new or
 // the scene has ended and is never resumed.
 func (st *stage) snapshotWorthwhile() bool {
-	return st.journal.Err() == nil && len(st.busy) == 0 && !st.unrestorable && !st.stopping.final && st.state.Tally.Facts > st.snapshot.facts && !st.snapshotStopped()
+	return st.journal.Err() == nil && len(st.busy) == 0 && !st.unrestorable && !st.stopping.final && st.state.Tally.Facts > st.snapshot.last.Facts && !st.snapshotStopped()
 }
 
 func (st *stage) snapshotStopped() bool { return st.snapshot.wave == st.state.Director.Wave }
@@ -79,7 +86,7 @@ func (st *stage) takeSnapshot() error {
 	}
 	st.phase = phaseSnapshot
 	st.snapshot = snapshotting{
-		facts: st.state.Tally.Facts, wave: st.state.Director.Wave, states: map[string][]byte{}, waiting: len(st.refs) + 3,
+		last: st.mark(), kept: st.snapshot.kept, wave: st.state.Director.Wave, states: map[string][]byte{}, waiting: len(st.refs) + 3,
 	}
 	ask := &protocol.Envelope{Kind: protocol.KindSnapshot, Wave: st.snapshot.wave}
 	for _, service := range []*actors.Ref{st.owners.world, st.owners.knowledge, st.owners.events} {

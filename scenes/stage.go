@@ -305,7 +305,9 @@ func (st *stage) keptArrived(env *protocol.Envelope) error {
 	}
 	st.kept = max(st.kept, a.wave)
 	st.calls.log.Kept(st.kept)
-	st.progress.keep(st.journal.Durable())
+	durable := st.journal.Durable()
+	st.snapshot.kept = durable.Total
+	st.progress.keep(durable)
 	if st.broken != nil {
 		st.restartBroken()
 	}
