@@ -111,7 +111,7 @@ func (o *runOptions) register(c *cobra.Command) {
 	f.StringVar(&o.summary, "summary", "full", "full, compact or none")
 	f.BoolVar(&o.json, "json", false, "print the summary as one JSON object (short for -o json)")
 	f.StringVarP(&o.output, "output", "o", "", "json or text")
-	f.BoolVarP(&o.quiet, "quiet", "q", false, "no progress")
+	f.BoolVarP(&o.quiet, "quiet", "q", false, "no progress and no warnings")
 }
 
 func (o *runOptions) run(cmd *cobra.Command, e *env, dir string) error {
@@ -247,7 +247,10 @@ func (o *runOptions) runLife(ctx context.Context, e *env, dir string, opt runner
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	signals := watchSignals(ctx, e.err, c, ready)
+	say, restored := working(e.err, o.quiet)
+	opt.Recovering, opt.Log = say, warnings(e.err, o.quiet)
 	r, err := o.start(dir, opt, e)
+	restored()
 	if err != nil {
 		return nil, err
 	}
