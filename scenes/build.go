@@ -34,9 +34,7 @@ func build(p *project.Project, def *project.Scene, journal *persistence.Journal,
 	if sc.clock == "" {
 		sc.clock = def.Definition.Simulation.Clock
 	}
-	if sc.options.SnapshotFacts == 0 {
-		sc.options.SnapshotFacts = 2_000_000
-	}
+	sc.options.Snapshots = sc.options.Snapshots.WithDefaults()
 	if sc.options.ModelCalls <= 0 {
 		sc.options.ModelCalls = 64
 	}

@@ -16,6 +16,7 @@ import (
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/project"
+	"tavernsim/scenes/snapshots"
 )
 
 // Options of one running scene.
@@ -26,9 +27,9 @@ type Options struct {
 	Stop   director.Stop      // the whole set of conditions that holds; see MergeStop
 	Until  string             // replaces the definition's condition when not empty
 
-	// SnapshotFacts is how many facts may follow a snapshot before the next is
-	// taken; default 2,000,000; below 0 = only when the run stops.
-	SnapshotFacts int64
+	// Snapshots says when a snapshot is taken while the scene runs. One more is
+	// taken when it stops before its end.
+	Snapshots snapshots.Policy
 	// ModelCalls bounds model calls in flight at once; default 64.
 	ModelCalls  int
 	ProjectHash string
@@ -161,7 +162,8 @@ func (r *Run) launch() error {
 	r.stage.hearsWorld = state.Bus.HearsWorld()
 	due, _ := state.Bus.NextDue()
 	state.Director.Releases(due)
-	r.stage.snapshot.facts = state.Tally.Facts
+	r.stage.snapshot.kept = sc.journal.Durable().Total
+	r.stage.snapshot.last = r.stage.mark()
 	r.stage.crashes = sc.options.Crashes
 	r.stage.doing, sc.marks = newDoing(sc, state.Director.GaveUp), newMarks(sc.size())
 	sc.stage, err = sc.system.Spawn(actors.Spec{
@@ -291,6 +293,7 @@ func (r *Run) shutdown() {
 			sc.system.Stop(ref)
 		}
 	}
+	sc.saving.Wait() // also after a failure: the journal is closed next
 	sc.calls.Wait()
 	if err := sc.calls.log.Close(); err != nil {
 		sc.log.Warn("effects", "scene", sc.id, "err", err)

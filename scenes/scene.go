@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -81,7 +82,8 @@ type scene struct {
 	}
 	latest atomic.Int64 // protocol.Time at which the wall clock was last read
 
-	dead deadletter.Box
+	dead   deadletter.Box
+	saving sync.WaitGroup // of the snapshot that is being written
 
 	refs   []*actors.Ref // agents by ordinal
 	stage  *actors.Ref   // the scene actor

@@ -15,25 +15,35 @@ import (
 	"tavernsim/engine/worldstate"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
+	"tavernsim/scenes/snapshots"
 )
 
-// snapshotting gathers the states of a scene's actors between two waves.
+// snapshotting gathers the states of a scene's actors between two waves. They
+// are written beside the waves that follow, one snapshot at a time.
 type snapshotting struct {
-	facts   int64 // of the tally when the last snapshot was taken, or given up
+	last    snapshots.Mark // when the last snapshot was taken, or given up, or the run began
+	kept    uint64         // bytes of durable facts, as far as the stage heard
 	wave    uint64
 	states  map[string][]byte
 	waiting int
 	since   protocol.Time // realtime: when it began to wait for a rest; 0 = it does not
+	writing bool          // the next one waits for its end
 }
 
 // snapshotPatience bounds how long a realtime scene wakes nobody because a
 // snapshot waits for the deliberations in flight: a model may take minutes.
 const snapshotPatience = 5 * time.Second
 
-// snapshotDue reports whether enough has happened since the last snapshot.
+// snapshotDue reports whether enough has happened since the last snapshot, and
+// that is written.
 func (st *stage) snapshotDue() bool {
-	every := st.options.SnapshotFacts
-	return every > 0 && !st.unrestorable && st.state.Tally.Facts-st.snapshot.facts >= every
+	return !st.unrestorable && !st.snapshot.writing && st.options.Snapshots.Due(st.snapshot.last, st.mark())
+}
+
+// mark is where the scene stands. It changes with envelopes only, so that what
+// is due stays due while one is handled.
+func (st *stage) mark() snapshots.Mark {
+	return snapshots.Mark{Facts: st.state.Tally.Facts, Time: st.state.Director.Now, Bytes: st.snapshot.kept}
 }
 
 // waitsForRest reports whether the scene waits until who deliberates is done. A
@@ -55,14 +65,14 @@ func (st *stage) waitsForRest() bool {
 	if now.Sub(st.snapshot.since) < snapshotPatience {
 		return true
 	}
-	st.snapshot.since, st.snapshot.facts = 0, st.state.Tally.Facts
+	st.snapshot.since, st.snapshot.last = 0, st.mark()
 	return false
 }
 
 // snapshotWorthwhile: the last act of a stop, unless there is nothing new or
 // the scene has ended and is never resumed.
 func (st *stage) snapshotWorthwhile() bool {
-	return st.journal.Err() == nil && len(st.busy) == 0 && !st.unrestorable && !st.stopping.final && st.state.Tally.Facts > st.snapshot.facts && !st.snapshotStopped()
+	return st.journal.Err() == nil && len(st.busy) == 0 && !st.unrestorable && !st.stopping.final && st.state.Tally.Facts > st.snapshot.last.Facts && !st.snapshotStopped()
 }
 
 func (st *stage) snapshotStopped() bool { return st.snapshot.wave == st.state.Director.Wave }
@@ -76,7 +86,7 @@ func (st *stage) takeSnapshot() error {
 	}
 	st.phase = phaseSnapshot
 	st.snapshot = snapshotting{
-		facts: st.state.Tally.Facts, wave: st.state.Director.Wave, states: map[string][]byte{}, waiting: len(st.refs) + 3,
+		last: st.mark(), kept: st.snapshot.kept, wave: st.state.Director.Wave, states: map[string][]byte{}, waiting: len(st.refs) + 3,
 	}
 	ask := &protocol.Envelope{Kind: protocol.KindSnapshot, Wave: st.snapshot.wave}
 	for _, service := range []*actors.Ref{st.owners.world, st.owners.knowledge, st.owners.events} {
@@ -101,13 +111,42 @@ func (st *stage) stateArrived(env *protocol.Envelope) error {
 		return err
 	}
 	st.snapshot.states[actorScene+"/agenda"] = raw
-	states := st.snapshot.states
-	st.snapshot.states = nil
-	if err := st.journal.SaveSnapshot(st.snapshot.wave, ordered(states)); err != nil {
-		st.log.Warn("snapshot failed; the journal alone can restore the run", "scene", st.id, "err", err)
+	st.writeSnapshot()
+	st.phase = phaseIdle
+	return st.next()
+}
+
+// writeSnapshot writes the states on a goroutine of its own: a large scene does
+// not stand still for the disk. The states are encoded, so nothing that happens
+// meanwhile changes them; they are the memory that it costs.
+func (st *stage) writeSnapshot() {
+	wave, states := st.snapshot.wave, st.snapshot.states
+	st.snapshot.states, st.snapshot.writing = nil, true
+	st.saving.Go(func() {
+		err := st.journal.SaveSnapshot(wave, ordered(states))
+		if err != nil {
+			st.log.Warn("no snapshot; recovery takes the one before", "scene", st.id, "err", err)
+		}
+		st.self.Tell(&protocol.Envelope{Kind: protocol.KindSnapshot, Wave: wave})
+	})
+}
+
+// snapshotWritten: the writing has ended, well or not.
+func (st *stage) snapshotWritten() error {
+	st.snapshot.writing = false
+	if st.phase != phaseWriting {
+		return nil
 	}
 	st.phase = phaseIdle
 	return st.next()
+}
+
+// waitsForWriting: a scene that stops leaves no half written snapshot.
+func (st *stage) waitsForWriting() bool {
+	if st.snapshot.writing {
+		st.phase = phaseWriting
+	}
+	return st.snapshot.writing
 }
 
 // dropSnapshot: an actor failed before it gave its state, and will not give it.

@@ -73,6 +73,7 @@ const (
 	phaseEvents                 // the event channel decides and delivers
 	phaseKeeping                // the last wave before a stop becomes durable
 	phaseSnapshot               // actors give their states
+	phaseWriting                // the last snapshot is written before a stop
 	phaseDone
 )
 
@@ -108,6 +109,8 @@ func (st *stage) receive(env *protocol.Envelope) error {
 		return st.stateArrived(env)
 	case protocol.KindAnswer:
 		return st.keptArrived(env)
+	case protocol.KindSnapshot:
+		return st.snapshotWritten()
 	}
 	return protocol.Errorf(protocol.KindInternal, "scene %s: unexpected %s", st.id, env.Kind)
 }
@@ -241,6 +244,9 @@ func (st *stage) stop(reason string) {
 func (st *stage) proceedToStop() error {
 	switch {
 	case st.stopping.kept:
+		if st.waitsForWriting() {
+			return nil
+		}
 		return st.finish()
 	case !st.stopping.final:
 		return st.settle()
@@ -278,6 +284,9 @@ func (st *stage) settle() error {
 		st.phase = phaseKeeping
 		return nil
 	}
+	if st.waitsForWriting() {
+		return nil
+	}
 	st.stopping.kept = true
 	if st.snapshotWorthwhile() {
 		return st.takeSnapshot()
@@ -296,7 +305,9 @@ func (st *stage) keptArrived(env *protocol.Envelope) error {
 	}
 	st.kept = max(st.kept, a.wave)
 	st.calls.log.Kept(st.kept)
-	st.progress.keep(st.journal.Durable())
+	durable := st.journal.Durable()
+	st.snapshot.kept = durable.Total
+	st.progress.keep(durable)
 	if st.broken != nil {
 		st.restartBroken()
 	}

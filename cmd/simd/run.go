@@ -20,6 +20,7 @@ import (
 	"tavernsim/scenes"
 	"tavernsim/scenes/lives"
 	"tavernsim/scenes/runner"
+	"tavernsim/scenes/snapshots"
 )
 
 type runOptions struct {
@@ -34,7 +35,8 @@ type runOptions struct {
 	resume     string
 	durability string
 	batch      int
-	snapshot   int64
+	snapshots  snapshots.Policy
+	snapBytes  byteSize
 	diskWait   diskWait
 	metrics    string
 	pprof      bool
@@ -98,7 +100,9 @@ func (o *runOptions) register(c *cobra.Command) {
 	f.StringVar(&o.resume, "resume", "", "go on with the run in `DIR`")
 	f.StringVar(&o.durability, "durability", "", "memory, process (survives a kill) or power (synced); default process")
 	f.IntVar(&o.batch, "batch", 0, "facts of one stored block (default 4096)")
-	f.Int64Var(&o.snapshot, "snapshot-facts", 0, "facts between two snapshots (default 2000000)")
+	f.Int64Var(&o.snapshots.Facts, "snapshot-facts", 0, "facts between two snapshots (default 2000000; below 0 = whenever the others say)")
+	f.DurationVar(&o.snapshots.Every, "snapshot-every", 0, "scene time between two snapshots")
+	f.Var(&o.snapBytes, "snapshot-bytes", "`SIZE` of the facts between two snapshots, before compression: 64MiB")
 	o.diskWait = diskWait(lives.Forever)
 	f.Var(&o.diskWait, "disk-wait", "how long to wait when the journal cannot be written: a `TIME` (10m; 0 = end at once) or forever")
 	f.StringVar(&o.metrics, "metrics", "", "serve Prometheus metrics at `ADDR`, for example :9464 (loopback unless a host is given)")
@@ -107,7 +111,7 @@ func (o *runOptions) register(c *cobra.Command) {
 	f.StringVar(&o.summary, "summary", "full", "full, compact or none")
 	f.BoolVar(&o.json, "json", false, "print the summary as one JSON object (short for -o json)")
 	f.StringVarP(&o.output, "output", "o", "", "json or text")
-	f.BoolVarP(&o.quiet, "quiet", "q", false, "no progress")
+	f.BoolVarP(&o.quiet, "quiet", "q", false, "no progress and no warnings")
 }
 
 func (o *runOptions) run(cmd *cobra.Command, e *env, dir string) error {
@@ -143,7 +147,11 @@ func (o *runOptions) run(cmd *cobra.Command, e *env, dir string) error {
 func (o *runOptions) options(cmd *cobra.Command, e *env) (runner.Options, error) {
 	opt := runner.Options{
 		Scenes: o.scenes, Dir: o.out, Clock: director.ClockKind(o.clock), Agents: o.agents, For: o.length, Ticks: o.ticks, Until: o.until,
-		BatchFacts: o.batch, SnapshotFacts: o.snapshot, Version: version().Version, Args: e.args, Sized: tuneMemory,
+		BatchFacts: o.batch, Snapshots: o.snapshots, Version: version().Version, Args: e.args, Sized: tuneMemory,
+	}
+	opt.Snapshots.Bytes = int64(o.snapBytes)
+	if err := opt.Snapshots.Validate(); err != nil {
+		return opt, usageError{err}
 	}
 	switch opt.Clock {
 	case "", director.Virtual, director.Realtime:
@@ -160,7 +168,7 @@ func (o *runOptions) options(cmd *cobra.Command, e *env) (runner.Options, error)
 		{o.repeat < 1, "--repeat must be at least 1"},
 		{o.batch < 0, "--batch must be positive"},
 		{o.resume != "" && o.repeat > 1, "--repeat starts new runs; it does not go with --resume"},
-		{o.resume != "" && (len(o.scenes) > 0 || cmd.Flags().Changed("seed") || o.clock != "" || o.agents > 0 || o.out != ""), "--resume goes on with the options of the run; only --metrics, --pprof, --durability, --batch, --snapshot-facts, --disk-wait, --json, --quiet and --summary go with it"},
+		{o.resume != "" && (len(o.scenes) > 0 || cmd.Flags().Changed("seed") || o.clock != "" || o.agents > 0 || o.out != ""), "--resume goes on with the options of the run; only --metrics, --pprof, --durability, --batch, --snapshot-facts, --snapshot-every, --snapshot-bytes, --disk-wait, --json, --quiet and --summary go with it"},
 		{o.resume != "" && (o.length > 0 || o.ticks > 0 || o.until != ""), "--resume goes on to the end that the run was given; --for, --ticks and --until do not go with it"},
 	} {
 		if bad.is {
@@ -239,7 +247,10 @@ func (o *runOptions) runLife(ctx context.Context, e *env, dir string, opt runner
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	signals := watchSignals(ctx, e.err, c, ready)
+	say, restored := working(e.err, o.quiet)
+	opt.Recovering, opt.Log = say, warnings(e.err, o.quiet)
 	r, err := o.start(dir, opt, e)
+	restored()
 	if err != nil {
 		return nil, err
 	}

@@ -25,6 +25,7 @@ import (
 	"tavernsim/scenes/inspect"
 	"tavernsim/scenes/runner"
 	"tavernsim/scenes/scenestest"
+	"tavernsim/scenes/snapshots"
 )
 
 // townRun runs the town, in which a scene does everything it can.
@@ -43,7 +44,7 @@ func townRun(t testing.TB, ticks int64) (dir string) {
 		t.Fatal(err)
 	}
 	dir = filepath.Join(t.TempDir(), "run")
-	r, err := runner.Start(p, runner.Options{Dir: dir, Scenes: []string{"day"}, Ticks: ticks, BatchFacts: 50, SnapshotFacts: 300})
+	r, err := runner.Start(p, runner.Options{Dir: dir, Scenes: []string{"day"}, Ticks: ticks, BatchFacts: 50, Snapshots: snapshots.Policy{Facts: 300}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,6 +21,7 @@ import (
 	"tavernsim/protocol"
 	"tavernsim/scenes"
 	"tavernsim/scenes/runner"
+	"tavernsim/scenes/snapshots"
 )
 
 // post unpacks the post office and returns its folder.
@@ -116,7 +117,7 @@ func TestViewsWriteNothing(t *testing.T) {
 
 // Promise 3: the same run gives the same answer, whatever was stored how.
 func TestSameAnswer(t *testing.T) {
-	one := opened(t, ran(t, runner.Options{BatchFacts: 1, SnapshotFacts: 5}, false))
+	one := opened(t, ran(t, runner.Options{BatchFacts: 1, Snapshots: snapshots.Policy{Facts: 5}}, false))
 	two := opened(t, ran(t, runner.Options{Workers: 3}, false))
 	for name, look := range looks() {
 		a, err := look(one)
@@ -191,7 +192,7 @@ func digest(t *testing.T, dir string) string {
 // A redelivered run goes on, publishes the letters once, and replays to the
 // digest it ended with.
 func TestRedeliver(t *testing.T) {
-	dir := ran(t, runner.Options{Ticks: 1 << 30, SnapshotFacts: 20}, true)
+	dir := ran(t, runner.Options{Ticks: 1 << 30, Snapshots: snapshots.Policy{Facts: 20}}, true)
 	q := DeadLetterQuery{Types: []string{"letter.*"}}
 	out, err := Redeliver(dir, "", q, false)
 	if err != nil || out.Sent != 1 || out.Wave == 0 {

@@ -20,6 +20,7 @@ import (
 	"tavernsim/scenes/project"
 	"tavernsim/scenes/runner"
 	"tavernsim/scenes/scenestest"
+	"tavernsim/scenes/snapshots"
 )
 
 // tmpfsEnv makes this process the child of TestSmallDisk.
@@ -52,7 +53,7 @@ func town() (*project.Project, error) {
 
 // options make a run of some hundred milliseconds with many waves.
 func options(dir string) runner.Options {
-	return runner.Options{Dir: dir, Scenes: []string{"day", "night"}, Ticks: 100, BatchFacts: 50, SnapshotFacts: 400, Metrics: metrics.New()}
+	return runner.Options{Dir: dir, Scenes: []string{"day", "night"}, Ticks: 100, BatchFacts: 50, Snapshots: snapshots.Policy{Facts: 400}, Metrics: metrics.New()}
 }
 
 // plan starts the town, or goes on with it.

@@ -14,12 +14,13 @@ import (
 	"time"
 
 	"tavernsim/protocol"
+	"tavernsim/scenes/snapshots"
 )
 
 // crashOptions make a run of some hundred milliseconds with many waves, small
 // blocks and frequent snapshots.
 func crashOptions(dir string) Options {
-	return Options{Dir: dir, Scenes: []string{"day", "night"}, Ticks: 300, BatchFacts: 50, SnapshotFacts: 400}
+	return Options{Dir: dir, Scenes: []string{"day", "night"}, Ticks: 300, BatchFacts: 50, Snapshots: snapshots.Policy{Facts: 400}}
 }
 
 // crashChild runs the town, or goes on with it, and prints its digests.

@@ -17,6 +17,7 @@ import (
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/project"
+	"tavernsim/scenes/snapshots"
 )
 
 // The run directory (docs/formats/run-directory.md).
@@ -52,7 +53,9 @@ type Manifest struct {
 	Until       string                        `json:"until,omitempty"`
 	Durability  persistence.Durability        `json:"durability"`
 	BatchFacts  int                           `json:"batch_facts,omitempty"`
-	Snapshots   int64                         `json:"snapshot_facts,omitempty"`
+	SnapFacts   int64                         `json:"snapshot_facts,omitempty"`
+	SnapEvery   director.Duration             `json:"snapshot_every,omitempty"`
+	SnapBytes   int64                         `json:"snapshot_bytes,omitempty"`
 	Fork        *Forked                       `json:"fork,omitempty"` // where it came from
 
 	project *project.Project // of a new run
@@ -74,7 +77,8 @@ func newManifest(p *project.Project, defs []*project.Scene, opt Options) (*Manif
 		Version: manifestVersion, Created: time.Now().UTC().Truncate(time.Millisecond), Program: opt.Version, Go: runtime.Version(), Args: opt.Args,
 		Project: p.ID(), ProjectHash: p.Hash(), Seeds: map[string]uint64{}, Clocks: map[string]director.ClockKind{},
 		Agents: opt.Agents, For: director.Duration(opt.For), Ticks: opt.Ticks, Until: opt.Until, Durability: durability,
-		BatchFacts: opt.BatchFacts, Snapshots: opt.SnapshotFacts, project: p,
+		BatchFacts: opt.BatchFacts, project: p,
+		SnapFacts: opt.Snapshots.Facts, SnapEvery: director.Duration(opt.Snapshots.Every), SnapBytes: opt.Snapshots.Bytes,
 	}
 	for _, f := range p.Files() {
 		m.Files = append(m.Files, File{Path: f.Path, SHA256: f.SHA256, Size: int64(f.Size)})
@@ -120,7 +124,7 @@ func seedOf(flag, scene *uint64) (uint64, error) {
 func (m *Manifest) options(now Options) Options {
 	opt := Options{
 		Scenes: m.Scenes, Agents: m.Agents, For: m.For.Std(), Ticks: m.Ticks, Until: m.Until, Durability: m.Durability,
-		BatchFacts: m.BatchFacts, SnapshotFacts: m.Snapshots,
+		BatchFacts: m.BatchFacts, Snapshots: snapshots.Policy{Facts: m.SnapFacts, Every: m.SnapEvery.Std(), Bytes: m.SnapBytes}.Or(now.Snapshots),
 		Workers: now.Workers, Metrics: now.Metrics, Log: now.Log, Version: now.Version, Sized: now.Sized, Crashes: now.Crashes, Finish: now.Finish, FS: now.FS, Recovering: now.Recovering,
 	}
 	if now.Durability != "" {
@@ -128,9 +132,6 @@ func (m *Manifest) options(now Options) Options {
 	}
 	if now.BatchFacts != 0 {
 		opt.BatchFacts = now.BatchFacts
-	}
-	if now.SnapshotFacts != 0 {
-		opt.SnapshotFacts = now.SnapshotFacts
 	}
 	return opt
 }

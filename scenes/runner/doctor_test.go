@@ -10,13 +10,14 @@ import (
 
 	"tavernsim/persistence"
 	"tavernsim/protocol"
+	"tavernsim/scenes/snapshots"
 )
 
 // ended makes a run that has ended, with snapshots, all of it in tables.
 func ended(t *testing.T) (dir, digest string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "run")
-	r, err := Start(loadTown(t), Options{Dir: dir, SnapshotFacts: 100, BatchFacts: 10})
+	r, err := Start(loadTown(t), Options{Dir: dir, Snapshots: snapshots.Policy{Facts: 100}, BatchFacts: 10})
 	if err != nil {
 		t.Fatal(err)
 	}

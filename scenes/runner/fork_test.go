@@ -8,13 +8,14 @@ import (
 
 	"tavernsim/persistence"
 	"tavernsim/scenes"
+	"tavernsim/scenes/snapshots"
 )
 
 // A fork without changes, resumed, is the run it came from, wherever it was cut;
 // the run itself stays as it was.
 func TestForkWithoutChanges(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
-	r, err := Start(loadTown(t), Options{Dir: dir, SnapshotFacts: 100})
+	r, err := Start(loadTown(t), Options{Dir: dir, Snapshots: snapshots.Policy{Facts: 100}})
 	if err != nil {
 		t.Fatal(err)
 	}

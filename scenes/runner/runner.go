@@ -42,6 +42,7 @@ import (
 	"tavernsim/scenes"
 	"tavernsim/scenes/effects"
 	"tavernsim/scenes/project"
+	"tavernsim/scenes/snapshots"
 	"tavernsim/scenes/traces"
 )
 
@@ -60,14 +61,14 @@ type Options struct {
 	Durability persistence.Durability
 	BatchFacts int // facts of one stored block; 0 = 4096
 
-	// SnapshotFacts is how many facts may follow a snapshot before the next one;
-	// 0 = 2,000,000.
-	SnapshotFacts int64
-	Workers       int // of the actors; 0 = GOMAXPROCS
-	Version       string
-	Args          []string // of the program, for the manifest
-	Metrics       *metrics.Set
-	Log           *slog.Logger
+	// Snapshots says when snapshots are taken; a resumed run takes each part that
+	// is not given from its manifest.
+	Snapshots snapshots.Policy
+	Workers   int // of the actors; 0 = GOMAXPROCS
+	Version   string
+	Args      []string // of the program, for the manifest
+	Metrics   *metrics.Set
+	Log       *slog.Logger
 	// Middleware is asked in every scene: see scenes.Options.
 	Middleware verdict.Chain
 	// Crashes are what made a restart necessary, by scene: see scenes.Crash.
@@ -333,7 +334,7 @@ func (r *Runner) startScene(def *project.Scene, opt Options) error {
 	counts := r.metrics.Scene(id)
 	s.Run, err = scenes.Start(r.Project, def, journal, scenes.Options{
 		Seed: s.Seed, Clock: r.Manifest.Clocks[id], Agents: opt.Agents, Stop: stopOf(def, opt), Until: opt.Until,
-		SnapshotFacts: opt.SnapshotFacts, ProjectHash: r.Manifest.ProjectHash, Model: model, System: r.system,
+		Snapshots: opt.Snapshots, ProjectHash: r.Manifest.ProjectHash, Model: model, System: r.system,
 		Metrics: counts, Log: r.log, Latency: s.latency, Crashes: opt.Crashes[id], Middleware: opt.Middleware, Folding: r.recovering(id),
 		Effects: func() (*persistence.Journal, error) { return r.store.Journal(effects.JournalID(id)) },
 	})

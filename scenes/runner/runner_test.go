@@ -11,6 +11,7 @@ import (
 
 	"tavernsim/engine/director"
 	"tavernsim/protocol"
+	"tavernsim/scenes/snapshots"
 )
 
 // Promise 3: scenes side by side have the digests that they have alone.
@@ -24,7 +25,7 @@ func TestSideBySide(t *testing.T) {
 			t.Errorf("summary of %s with %d scenes", s.Scene, len(s.Scenes))
 		}
 	}
-	both := run(t, p, Options{Scenes: []string{"night", "day"}, Workers: 3, BatchFacts: 9, SnapshotFacts: 50})
+	both := run(t, p, Options{Scenes: []string{"night", "day"}, Workers: 3, BatchFacts: 9, Snapshots: snapshots.Policy{Facts: 50}})
 	if got, want := both.Digests(), strings.Join(alone, " "); got != want {
 		t.Errorf("side by side %s, alone %s", got, want)
 	}
@@ -36,7 +37,7 @@ func TestSideBySide(t *testing.T) {
 // Replay asks no model and gives the digest of the run.
 func TestReplay(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
-	s := run(t, loadTown(t), Options{Dir: dir, SnapshotFacts: 100})
+	s := run(t, loadTown(t), Options{Dir: dir, Snapshots: snapshots.Policy{Facts: 100}})
 	for range 2 { // it writes nothing
 		r, err := Replay(context.Background(), dir, ReplayOptions{})
 		if err != nil {

@@ -34,6 +34,7 @@ import (
 	"tavernsim/scenes"
 	"tavernsim/scenes/effects"
 	"tavernsim/scenes/project"
+	"tavernsim/scenes/snapshots"
 	"tavernsim/scenes/traces"
 )
 
@@ -91,7 +92,8 @@ type Settings struct {
 
 	Workers    int
 	BatchFacts int
-	Snapshots  int64 // as scenes.Options.SnapshotFacts
+	Snapshots  int64            // facts between two
+	Policy     snapshots.Policy // wins over Snapshots when it has anything
 	Durability persistence.Durability
 	// InterruptAt interrupts the run as soon as this wave is durable; 0 = never.
 	InterruptAt uint64
@@ -174,9 +176,16 @@ func (s *Scene) options(set Settings) (scenes.Options, error) {
 		seed = *own
 	}
 	return scenes.Options{
-		Seed: max(seed, 1), Clock: set.Clock, Agents: set.Agents, Stop: stop, Until: set.Until, SnapshotFacts: set.Snapshots,
+		Seed: max(seed, 1), Clock: set.Clock, Agents: set.Agents, Stop: stop, Until: set.Until, Snapshots: set.policy(),
 		ProjectHash: s.Project.Hash(), Model: model, Metrics: metrics.New().Scene(s.Def.Definition.ID), Latency: scenes.NewLatency(),
 	}, nil
+}
+
+func (set *Settings) policy() snapshots.Policy {
+	if set.Policy != (snapshots.Policy{}) {
+		return set.Policy
+	}
+	return snapshots.Policy{Facts: set.Snapshots}
 }
 
 // Model is the scripted model of a scene.

@@ -1,0 +1,80 @@
+// Package snapshots says when a running scene takes a snapshot.
+//
+// You hold a [Policy] and two marks: where the scene stood at its last snapshot
+// and where it stands. Taking one changes no fact, so a policy may look at
+// anything, also at what depends on the disk.
+//
+// Taking and writing snapshots is the scene's and the journal's.
+package snapshots
+
+import (
+	"time"
+
+	"tavernsim/protocol"
+)
+
+// DefaultFacts holds for a policy that says nothing of facts: recovery then
+// folds at most about two million facts.
+const DefaultFacts = 2_000_000
+
+// Policy is when the next snapshot is due: as soon as one of its parts holds.
+type Policy struct {
+	Facts int64         // so many since the last one; 0 = DefaultFacts, below 0 = never
+	Every time.Duration // scene time since the last one; 0 = never
+	Bytes int64         // of facts since the last one, before compression; 0 = never
+}
+
+// Mark is where a scene stands.
+type Mark struct {
+	Facts int64
+	Time  protocol.Time
+	Bytes uint64 // of durable facts, before compression
+}
+
+// WithDefaults fills in what was not said.
+func (p Policy) WithDefaults() Policy {
+	if p.Facts == 0 {
+		p.Facts = DefaultFacts
+	}
+	return p
+}
+
+// Or is p with the parts that other says anew.
+func (p Policy) Or(other Policy) Policy {
+	if other.Facts != 0 {
+		p.Facts = other.Facts
+	}
+	if other.Every != 0 {
+		p.Every = other.Every
+	}
+	if other.Bytes != 0 {
+		p.Bytes = other.Bytes
+	}
+	return p
+}
+
+// Validate says which part cannot be.
+func (p Policy) Validate() error {
+	switch {
+	case p.Every < 0:
+		return protocol.Errorf(protocol.KindInvalid, "snapshots every %s: want a positive time", p.Every)
+	case p.Bytes < 0:
+		return protocol.Errorf(protocol.KindInvalid, "snapshots every %d bytes: want a positive size", p.Bytes)
+	}
+	return nil
+}
+
+// Due reports whether enough happened since the last snapshot. A scene in which
+// nothing happened has nothing to save, however much time passed.
+func (p Policy) Due(last, now Mark) bool {
+	facts := now.Facts - last.Facts
+	switch {
+	case facts <= 0:
+		return false
+	case p.Facts > 0 && facts >= p.Facts:
+		return true
+	case p.Every > 0 && now.Time.Sub(last.Time) >= p.Every:
+		return true
+	}
+	return p.Bytes > 0 && now.Bytes-min(last.Bytes, now.Bytes) >= uint64(p.Bytes)
+}
