@@ -10,16 +10,20 @@ import (
 // byteSize is a flag: bytes, with a unit or without.
 type byteSize int64
 
-var byteUnits = []struct {
+type byteUnit struct {
 	name  string
 	bytes float64
-}{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"TiB", 1 << 40}, {"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}, {"B", 1}}
+}
+
+func byteUnits() []byteUnit {
+	return []byteUnit{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"TiB", 1 << 40}, {"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}, {"B", 1}}
+}
 
 // Set implements pflag.Value.
 func (b *byteSize) Set(text string) error {
 	unit := 1.0
 	digits := text
-	for _, u := range byteUnits {
+	for _, u := range byteUnits() {
 		if rest, ok := strings.CutSuffix(text, u.name); ok {
 			digits, unit = strings.TrimSpace(rest), u.bytes
 			break

@@ -85,7 +85,7 @@ func (o *exportOptions) check(out io.Writer) (format export.Format, err error) {
 	case o.out == "-" && len(o.what) > 1:
 		return format, usageError{fmt.Errorf("several tables do not go to standard output; name a folder with --out")}
 	case o.out == "-" && format == export.Parquet && isFile && term.IsTerminal(int(f.Fd())):
-		return format, usageError{fmt.Errorf("Parquet is not for a terminal; name a file with --out")}
+		return format, usageError{fmt.Errorf("a terminal does not show Parquet; name a file with --out")}
 	}
 	return format, nil
 }

@@ -52,9 +52,10 @@ from its digests or from what the machines decide.`,
 }
 
 func (o *replayOptions) run(cmd *cobra.Command, e *env, dir string) error {
-	opt, done := o.ReplayOptions, func() {}
+	opt := o.ReplayOptions
 	opt.Metrics = metrics.New()
-	opt.Progress, done = working(e.err, o.quiet)
+	progress, done := working(e.err, o.quiet)
+	opt.Progress = progress
 	sum, err := runner.Replay(cmd.Context(), dir, opt)
 	done()
 	if err != nil {

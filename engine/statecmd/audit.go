@@ -44,20 +44,20 @@ type Record struct {
 }
 
 // MarshalJSON writes the record with the names of the specification.
-func (r Record) MarshalJSON() ([]byte, error) {
-	before, err := jsonOf(r.Before)
+func (x Record) MarshalJSON() ([]byte, error) {
+	before, err := jsonOf(x.Before)
 	if err != nil {
 		return nil, err
 	}
-	after, err := jsonOf(r.After)
+	after, err := jsonOf(x.After)
 	if err != nil {
 		return nil, err
 	}
-	options, err := jsonOf(r.Options)
+	options, err := jsonOf(x.Options)
 	if err != nil {
 		return nil, err
 	}
-	warnings := r.Warnings
+	warnings := x.Warnings
 	if warnings == nil {
 		warnings = []command.Warning{}
 	}
@@ -82,8 +82,8 @@ func (r Record) MarshalJSON() ([]byte, error) {
 		AfterExists  bool              `json:"afterExists"`
 		Version      int64             `json:"version"`
 		Warnings     []command.Warning `json:"warnings"`
-	}{r.OpID, r.Time.String(), r.Actor, r.Action, r.Key, before, after, options, r.BatchID, r.TurnID, r.Index,
-		r.Status, r.Code, r.BeforeExists, r.AfterExists, r.Version, warnings})
+	}{x.OpID, x.Time.String(), x.Actor, x.Action, x.Key, before, after, options, x.BatchID, x.TurnID, x.Index,
+		x.Status, x.Code, x.BeforeExists, x.AfterExists, x.Version, warnings})
 	return bytes.TrimRight(buf.Bytes(), "\n"), err
 }
 

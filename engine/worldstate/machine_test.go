@@ -253,7 +253,7 @@ func FuzzReadRequest(f *testing.F) {
 	d := newDesk(f, nil, nil)
 	for _, q := range []Request{d.change("a", world.OpSet, "a.b", int64(1)), d.commands("a", `{"set":[{"key":"world.a","value":1,"options":{"ttl":1,"bad":2}}],"options":{"reads":[{"key":"world.a","version":3}]}}`),
 		d.lock("a", "L", time.Second, "a", "b[-1]"), d.unlock("a", "L")} {
-		f.Add([]byte(q.AppendMsg(nil)))
+		f.Add(q.AppendMsg(nil))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		q, err := ReadRequest(raw)

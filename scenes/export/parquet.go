@@ -19,7 +19,7 @@ const (
 
 // parquetRows writes Parquet, compressed with zstd.
 type parquetRows struct {
-	w       *parquet.Writer
+	w       *parquet.GenericWriter[any]
 	columns []Column
 	batch   []parquet.Row
 	rows    int // of the group
@@ -31,7 +31,7 @@ const batchRows = 64
 
 func newParquet(t Table, w io.Writer) *parquetRows {
 	return &parquetRows{
-		w: parquet.NewWriter(w, parquetSchema(t), parquet.Compression(&zstd.Codec{}), parquet.CreatedBy("simd", "", ""),
+		w: parquet.NewGenericWriter[any](w, parquetSchema(t), parquet.Compression(&zstd.Codec{}), parquet.CreatedBy("simd", "", ""),
 			parquet.PageBufferSize(256<<10), parquet.MaxRowsPerRowGroup(groupRows)),
 		columns: t.Columns,
 	}
