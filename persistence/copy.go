@@ -75,7 +75,7 @@ type SnapshotCheck struct {
 
 // CheckSnapshots reads every snapshot of the journal's scene, newest first.
 func (j *Journal) CheckSnapshots() ([]SnapshotCheck, error) {
-	waves, err := j.store.snapshotWaves(j.scene)
+	waves, err := j.snapshotWaves()
 	checks := make([]SnapshotCheck, len(waves))
 	for i, wave := range waves {
 		_, err := j.openSnapshot(wave)

@@ -67,6 +67,10 @@ type Options struct {
 	// there is nothing to fall back to when the newest is damaged.
 	KeepSnapshots int
 
+	// Keep is how much history journals keep once there are newer snapshots; the
+	// zero value keeps all of it, and nothing is ever dropped.
+	Keep Keep
+
 	// Traces reads from facts to which causal traces they belong, for the index
 	// and for Query.Trace; the zero value reads none.
 	Traces Traces

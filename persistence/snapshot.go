@@ -26,8 +26,9 @@ const (
 )
 
 // SaveSnapshot writes the states of a scene as they were at the end of a
-// durable wave, and removes all but the newest Options.KeepSnapshots of the
-// scene's snapshots. It may run while facts are appended; a second one of the
+// durable wave, then drops the facts that are older than Options.Keep, and
+// removes all but the newest Options.KeepSnapshots of the scene's snapshots and
+// those that Options.Keep needs. It may run while facts are appended; a second one of the
 // same journal waits. A snapshot that could not be written whole leaves nothing
 // behind and does not end the journal.
 func (j *Journal) SaveSnapshot(wave uint64, states iter.Seq2[string, []byte]) error {
@@ -72,6 +73,9 @@ func (j *Journal) saveSnapshot(wave uint64, states iter.Seq2[string, []byte]) (i
 		return size, err
 	}
 	if err := pebbledb.SyncDir(fsys, dir); err != nil {
+		return size, err
+	}
+	if err := j.compact(w); err != nil {
 		return size, err
 	}
 	return size, j.prune()
@@ -177,19 +181,6 @@ func (s *Store) snapshotsAfter(scene string, wave uint64) ([]string, error) {
 	return names, err
 }
 
-// prune removes all but the newest snapshots.
-func (j *Journal) prune() error {
-	waves, err := j.store.snapshotWaves(j.scene)
-	if err != nil {
-		return err
-	}
-	var names []string
-	for _, wave := range waves[min(j.store.opts.KeepSnapshots, len(waves)):] {
-		names = append(names, snapshotName(wave))
-	}
-	return j.store.removeSnapshots(j.scene, names)
-}
-
 // Snapshot is a snapshot of which every byte has been verified.
 type Snapshot struct {
 	Wave    Wave
@@ -206,7 +197,7 @@ func (j *Journal) LatestSnapshot() (*Snapshot, error) { return j.SnapshotAt(j.Du
 
 // SnapshotAt finds the newest good snapshot of a wave up to the given one.
 func (j *Journal) SnapshotAt(wave uint64) (*Snapshot, error) {
-	waves, err := j.store.snapshotWaves(j.scene)
+	waves, err := j.snapshotWaves()
 	if err != nil {
 		return nil, err
 	}

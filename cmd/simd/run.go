@@ -37,6 +37,7 @@ type runOptions struct {
 	batch      int
 	snapshots  snapshots.Policy
 	snapBytes  byteSize
+	keep       string
 	diskWait   diskWait
 	metrics    string
 	pprof      bool
@@ -103,6 +104,7 @@ func (o *runOptions) register(c *cobra.Command) {
 	f.Int64Var(&o.snapshots.Facts, "snapshot-facts", 0, "facts between two snapshots (default 2000000; below 0 = whenever the others say)")
 	f.DurationVar(&o.snapshots.Every, "snapshot-every", 0, "scene time between two snapshots")
 	f.Var(&o.snapBytes, "snapshot-bytes", "`SIZE` of the facts between two snapshots, before compression: 64MiB")
+	f.StringVar(&o.keep, "keep", "", "history to keep, `KEEP` = waves:N, a scene time as 48h, or all; older facts are dropped after a snapshot (default all)")
 	o.diskWait = diskWait(lives.Forever)
 	f.Var(&o.diskWait, "disk-wait", "how long to wait when the journal cannot be written: a `TIME` (10m; 0 = end at once) or forever")
 	f.StringVar(&o.metrics, "metrics", "", "serve Prometheus metrics at `ADDR`, for example :9464 (loopback unless a host is given)")
@@ -147,11 +149,14 @@ func (o *runOptions) run(cmd *cobra.Command, e *env, dir string) error {
 func (o *runOptions) options(cmd *cobra.Command, e *env) (runner.Options, error) {
 	opt := runner.Options{
 		Scenes: o.scenes, Dir: o.out, Clock: director.ClockKind(o.clock), Agents: o.agents, For: o.length, Ticks: o.ticks, Until: o.until,
-		BatchFacts: o.batch, Snapshots: o.snapshots, Version: version().Version, Args: e.args, Sized: tuneMemory,
+		BatchFacts: o.batch, Snapshots: o.snapshots, Keep: o.keep, Version: version().Version, Args: e.args, Sized: tuneMemory,
 	}
 	opt.Snapshots.Bytes = int64(o.snapBytes)
 	if err := opt.Snapshots.Validate(); err != nil {
 		return opt, usageError{err}
+	}
+	if _, err := persistence.ParseKeep(o.keep); err != nil {
+		return opt, usageError{fmt.Errorf("--keep: %w", err)}
 	}
 	switch opt.Clock {
 	case "", director.Virtual, director.Realtime:
@@ -168,7 +173,7 @@ func (o *runOptions) options(cmd *cobra.Command, e *env) (runner.Options, error)
 		{o.repeat < 1, "--repeat must be at least 1"},
 		{o.batch < 0, "--batch must be positive"},
 		{o.resume != "" && o.repeat > 1, "--repeat starts new runs; it does not go with --resume"},
-		{o.resume != "" && (len(o.scenes) > 0 || cmd.Flags().Changed("seed") || o.clock != "" || o.agents > 0 || o.out != ""), "--resume goes on with the options of the run; only --metrics, --pprof, --durability, --batch, --snapshot-facts, --snapshot-every, --snapshot-bytes, --disk-wait, --json, --quiet and --summary go with it"},
+		{o.resume != "" && (len(o.scenes) > 0 || cmd.Flags().Changed("seed") || o.clock != "" || o.agents > 0 || o.out != ""), "--resume goes on with the options of the run; only --metrics, --pprof, --durability, --batch, --snapshot-facts, --snapshot-every, --snapshot-bytes, --keep, --disk-wait, --json, --quiet and --summary go with it"},
 		{o.resume != "" && (o.length > 0 || o.ticks > 0 || o.until != ""), "--resume goes on to the end that the run was given; --for, --ticks and --until do not go with it"},
 	} {
 		if bad.is {

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/binary"
 	"encoding/json"
@@ -56,6 +57,7 @@ type Manifest struct {
 	SnapFacts   int64                         `json:"snapshot_facts,omitempty"`
 	SnapEvery   director.Duration             `json:"snapshot_every,omitempty"`
 	SnapBytes   int64                         `json:"snapshot_bytes,omitempty"`
+	Keep        string                        `json:"keep,omitempty"`
 	Fork        *Forked                       `json:"fork,omitempty"` // where it came from
 
 	project *project.Project // of a new run
@@ -78,7 +80,7 @@ func newManifest(p *project.Project, defs []*project.Scene, opt Options) (*Manif
 		Project: p.ID(), ProjectHash: p.Hash(), Seeds: map[string]uint64{}, Clocks: map[string]director.ClockKind{},
 		Agents: opt.Agents, For: director.Duration(opt.For), Ticks: opt.Ticks, Until: opt.Until, Durability: durability,
 		BatchFacts: opt.BatchFacts, project: p,
-		SnapFacts: opt.Snapshots.Facts, SnapEvery: director.Duration(opt.Snapshots.Every), SnapBytes: opt.Snapshots.Bytes,
+		SnapFacts: opt.Snapshots.Facts, SnapEvery: director.Duration(opt.Snapshots.Every), SnapBytes: opt.Snapshots.Bytes, Keep: opt.Keep,
 	}
 	for _, f := range p.Files() {
 		m.Files = append(m.Files, File{Path: f.Path, SHA256: f.SHA256, Size: int64(f.Size)})
@@ -124,7 +126,7 @@ func seedOf(flag, scene *uint64) (uint64, error) {
 func (m *Manifest) options(now Options) Options {
 	opt := Options{
 		Scenes: m.Scenes, Agents: m.Agents, For: m.For.Std(), Ticks: m.Ticks, Until: m.Until, Durability: m.Durability,
-		BatchFacts: m.BatchFacts, Snapshots: snapshots.Policy{Facts: m.SnapFacts, Every: m.SnapEvery.Std(), Bytes: m.SnapBytes}.Or(now.Snapshots),
+		BatchFacts: m.BatchFacts, Snapshots: snapshots.Policy{Facts: m.SnapFacts, Every: m.SnapEvery.Std(), Bytes: m.SnapBytes}.Or(now.Snapshots), Keep: cmp.Or(now.Keep, m.Keep),
 		Workers: now.Workers, Metrics: now.Metrics, Log: now.Log, Version: now.Version, Sized: now.Sized, Crashes: now.Crashes, Finish: now.Finish, FS: now.FS, Recovering: now.Recovering,
 	}
 	if now.Durability != "" {

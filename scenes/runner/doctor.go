@@ -245,11 +245,30 @@ func (x *examination) snapshots(id string, journal *persistence.Journal) {
 	if len(bad) > 0 {
 		c.Status, c.Text = CheckDamaged, c.Text+"; "+strings.Join(bad, "; ")
 		c.Advice = "recovery passes it over and takes the one before, or the facts alone: " + repairAdvice
-		if len(good) == 0 && journal.Begin().Number > 0 {
-			c.Advice = "facts were dropped and no good snapshot is left: the state cannot be restored; bring the snapshot back from a copy"
-		}
+	}
+	if begin := journal.Begin().Number; begin > 0 {
+		x.beginning(&c, begin, checks)
 	}
 	x.add(c)
+}
+
+// beginning: a history whose first facts were dropped is nothing without the
+// snapshot at its beginning, or one after.
+func (x *examination) beginning(c *Check, begin uint64, checks []persistence.SnapshotCheck) {
+	oldest := uint64(0) // good one
+	for _, s := range checks {
+		if s.Err == nil {
+			oldest = s.Wave
+		}
+	}
+	switch {
+	case oldest == 0:
+		c.Status, c.Advice = CheckDamaged, "facts were dropped and no good snapshot is left: the state cannot be restored; bring the snapshot back from a copy"
+	case oldest > begin:
+		c.Status = CheckDamaged
+		c.Text += fmt.Sprintf("; none of wave %d, where the kept facts begin", begin)
+		c.Advice = fmt.Sprintf("the run goes on from wave %d; before it no state can be restored: bring the snapshot of wave %d back from a copy", oldest, begin)
+	}
 }
 
 // lowSpace is when a disk counts as full: less than one table and its journal.

@@ -51,6 +51,9 @@ func told(dir, scene string, journal *persistence.Journal) error {
 		if one.Scene != scene || one.Journal.Waves == 0 {
 			continue
 		}
+		if one.Journal.Waves < journal.Begin().Number {
+			continue // of a process before the last; what it told of was dropped since
+		}
 		w, err := journal.Wave(one.Journal.Waves)
 		if err != nil {
 			return protocol.Errorf(protocol.KindCorrupt, "scene %s: the summary tells of wave %d, the journal ends with %d", scene, one.Journal.Waves, journal.Durable().Number)

@@ -64,11 +64,14 @@ type Options struct {
 	// Snapshots says when snapshots are taken; a resumed run takes each part that
 	// is not given from its manifest.
 	Snapshots snapshots.Policy
-	Workers   int // of the actors; 0 = GOMAXPROCS
-	Version   string
-	Args      []string // of the program, for the manifest
-	Metrics   *metrics.Set
-	Log       *slog.Logger
+	// Keep is how much history is kept, as persistence.ParseKeep reads it; "" = as
+	// the manifest says, all of a new run.
+	Keep    string
+	Workers int // of the actors; 0 = GOMAXPROCS
+	Version string
+	Args    []string // of the program, for the manifest
+	Metrics *metrics.Set
+	Log     *slog.Logger
 	// Middleware is asked in every scene: see scenes.Options.
 	Middleware verdict.Chain
 	// Crashes are what made a restart necessary, by scene: see scenes.Crash.
@@ -235,6 +238,12 @@ func pick(p *project.Project, ids []string) ([]*project.Scene, error) {
 
 // check finds what is wrong with the options before anything is written.
 func check(defs []*project.Scene, opt Options) error {
+	if err := opt.Snapshots.Validate(); err != nil {
+		return err
+	}
+	if _, err := persistence.ParseKeep(opt.Keep); err != nil {
+		return err
+	}
 	if opt.Until != "" {
 		if err := scenes.CheckUntil(opt.Until); err != nil {
 			return err
@@ -261,9 +270,12 @@ func open(dir string, p *project.Project, m *Manifest, opt Options) (*Runner, er
 		r.log = slog.New(slog.DiscardHandler)
 	}
 	r.progress = opt.Recovering
-	var err error
+	keep, err := persistence.ParseKeep(opt.Keep)
+	if err != nil {
+		return nil, err
+	}
 	r.store, err = persistence.Open(filepath.Join(dir, JournalDir), persistence.Options{
-		Durability: opt.Durability, BatchFacts: opt.BatchFacts, MemTableSize: memTableSize, Observer: metrics.Journal{Set: r.metrics, Sync: opt.Durability}, FS: opt.FS, Log: r.log,
+		Durability: opt.Durability, BatchFacts: opt.BatchFacts, MemTableSize: memTableSize, Observer: metrics.Journal{Set: r.metrics, Sync: opt.Durability}, FS: opt.FS, Log: r.log, Keep: keep,
 		Traces: traces.Rule(),
 	})
 	if err != nil {

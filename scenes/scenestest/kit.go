@@ -92,7 +92,8 @@ type Settings struct {
 
 	Workers    int
 	BatchFacts int
-	Snapshots  int64            // facts between two
+	Snapshots  int64 // facts between two
+	Keep       persistence.Keep
 	Policy     snapshots.Policy // wins over Snapshots when it has anything
 	Durability persistence.Durability
 	// InterruptAt interrupts the run as soon as this wave is durable; 0 = never.
@@ -126,7 +127,7 @@ func (s *Scene) Start(set Settings) (*Running, error) { return s.StartWith(set) 
 // StartWith is Start with options that settings do not have.
 func (s *Scene) StartWith(set Settings, change ...func(*scenes.Options)) (*Running, error) {
 	w := &watcher{set: &set}
-	store, err := persistence.Open(s.Dir, persistence.Options{BatchFacts: set.BatchFacts, Durability: set.Durability, Observer: w, MemTableSize: 1 << 20, Traces: traces.Rule(), FS: set.FS})
+	store, err := persistence.Open(s.Dir, persistence.Options{BatchFacts: set.BatchFacts, Durability: set.Durability, Observer: w, MemTableSize: 1 << 20, Traces: traces.Rule(), FS: set.FS, Keep: set.Keep})
 	if err != nil {
 		return nil, err
 	}
