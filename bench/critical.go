@@ -11,9 +11,10 @@ import (
 
 // Parts of the measurement of critical messages.
 const (
-	probes      = 1000
-	probeRefill = 32 // low messages behind each probe, so that the backlog stays
-	floods      = 64_000
+	probes  = 1000
+	floods  = 64_000
+	lowWork = 250  // rounds of work for a low message: half a microsecond or so
+	lag     = 4096 // more low messages than are counted may wait: a turn settles at its end
 )
 
 // probed is an actor behind a backlog.
@@ -22,6 +23,7 @@ type probed struct {
 	arrived chan arrival
 	low     atomic.Int64 // handled
 	flood   int          // critical messages of the second part that are still to come
+	sum     uint64       // of the work
 }
 
 // arrival is when a critical message was handled, and how many low ones before.
@@ -36,6 +38,7 @@ func (p *probed) Receive(env *protocol.Envelope) error {
 	case env.Type == "gate":
 		<-p.gate
 	case env.Priority == protocol.Low:
+		p.work()
 		p.low.Store(p.low.Load() + 1)
 	case env.Type == "flood":
 		if p.flood--; p.flood == 0 {
@@ -45,6 +48,18 @@ func (p *probed) Receive(env *protocol.Envelope) error {
 		p.arrived <- arrival{time.Now(), p.low.Load()}
 	}
 	return nil
+}
+
+// work is what a handler does: a backlog of messages that cost nothing is gone
+// before it can be probed.
+func (p *probed) work() {
+	x := p.sum | 1
+	for range lowWork {
+		x ^= x << 13
+		x ^= x >> 7
+		x ^= x << 17
+	}
+	p.sum = x
 }
 
 // backlog is the actor with those who send to it.
@@ -61,7 +76,7 @@ func critical(n int) (Critical, error) {
 	sys := actors.NewSystem(actors.Options{})
 	b := &backlog{n: n, probed: &probed{arrived: make(chan arrival, 1), flood: floods}}
 	sup := &actors.Supervisor{Middleware: FullChain()}
-	sup.Lanes[verdict.Low].Max = int32(n + probes*probeRefill)
+	sup.Lanes[verdict.Low].Max = int32(n + lag)
 	var err error
 	if b.ref, err = sys.Spawn(actors.Spec{Name: "probed", First: b.probed, Supervisor: sup}); err != nil {
 		sys.Close()
@@ -90,6 +105,13 @@ func (b *backlog) fill() (open func()) {
 	return func() { close(b.gate) }
 }
 
+// refill makes up for what was handled since.
+func (b *backlog) refill() {
+	for range b.n - b.ref.Waiting() {
+		b.tell(protocol.Low, "")
+	}
+}
+
 // empty waits until everything was handled.
 func (b *backlog) empty() arrival {
 	b.ref.Tell(&protocol.Envelope{Kind: protocol.KindWake})
@@ -110,9 +132,7 @@ func (b *backlog) probe(out *Critical) {
 	wall, own := make([]time.Duration, 0, probes), make([]time.Duration, 0, probes)
 	out.Left = b.n
 	for range probes {
-		for range probeRefill {
-			b.tell(protocol.Low, "")
-		}
+		b.refill()
 		out.Left = min(out.Left, b.ref.Waiting())
 		before, sent := b.low.Load(), time.Now()
 		b.tell(protocol.Critical, "")
