@@ -73,10 +73,10 @@ func printEnded(dir string, conflict error) error {
 
 // TestCrash kills a running process with SIGKILL at random moments and resumes
 // it: in the end the digests are those of a run that nobody touched. With
-// SIMD_CRASH_LONG=1 (make crash) it does so 200 times.
+// SIMD_TEST_LONG=1 (make crash) it does so 200 times.
 func TestCrash(t *testing.T) {
 	kills := 10
-	if os.Getenv("SIMD_CRASH_LONG") != "" {
+	if os.Getenv("SIMD_TEST_LONG") != "" {
 		kills = 200
 	} else if testing.Short() {
 		kills = 3
