@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"tavernsim/scenes/fields"
 	"tavernsim/scenes/inspect"
 )
 
@@ -84,7 +85,7 @@ func (x *inspecting) facts([]string) error {
 }
 
 // brieflyObject shows the members that say something.
-func brieflyObject(o inspect.Object) string {
+func brieflyObject(o fields.Object) string {
 	var parts []string
 	for _, m := range o {
 		text := jsonOf(m.Value)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 
+	"tavernsim/scenes/fields"
 	"tavernsim/scenes/inspect"
 )
 
@@ -235,7 +236,7 @@ func (x *inspecting) inboxLine(p *page, e inspect.Inboxed) {
 	fmt.Fprintf(p, "  %10s  %s %s of %s%s  %s\n", x.since(e.Time), e.ID, e.Type, e.Source, priority, p.paint.dim(cut(oneLine(jsonOf(e.Payload)), 100)))
 }
 
-func (x *inspecting) observationLine(p *page, o inspect.Object) {
+func (x *inspecting) observationLine(p *page, o fields.Object) {
 	fmt.Fprintf(p, "  %10s  %s  %s\n", x.since(jsonOf(o.Get("time"))), jsonOf(o.Get("kind")), p.paint.dim(cut(oneLine(jsonOf(o.Get("value"))), 120)))
 }
 

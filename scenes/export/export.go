@@ -9,6 +9,7 @@ import (
 	"tavernsim/engine/bus"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
+	"tavernsim/scenes/fields"
 	"tavernsim/scenes/inspect"
 )
 
@@ -113,7 +114,7 @@ func (e *exporter) facts() error {
 		if err != nil {
 			return err
 		}
-		return e.row(int64(r.Seq), int64(e.wave.Number), r.Time, int64(r.Time), r.Actor, r.Kind, toJSON(inspect.Fields(f)))
+		return e.row(int64(r.Seq), int64(e.wave.Number), r.Time, int64(r.Time), r.Actor, r.Kind, toJSON(fields.Of(f)))
 	})
 }
 

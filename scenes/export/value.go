@@ -8,10 +8,10 @@ import (
 
 	"tavernsim/engine/world"
 	"tavernsim/protocol"
-	"tavernsim/scenes/inspect"
+	"tavernsim/scenes/fields"
 )
 
-// toJSON writes what an inspect.Object holds, the members of objects in byte
+// toJSON writes what an fields.Object holds, the members of objects in byte
 // order of their names. It reorders them in place.
 func toJSON(v any) json { return appendJSON(make([]byte, 0, 128), v) }
 
@@ -19,7 +19,7 @@ func appendJSON(b json, v any) json {
 	switch x := v.(type) {
 	case nil:
 		return append(b, "null"...)
-	case inspect.Object:
+	case fields.Object:
 		return appendObject(b, x)
 	case []any:
 		return appendList(b, x)
@@ -41,8 +41,8 @@ func appendJSON(b json, v any) json {
 	return append(b, text...)
 }
 
-func appendObject(b json, o inspect.Object) json {
-	slices.SortFunc(o, func(a, b inspect.Member) int { return strings.Compare(a.Name, b.Name) })
+func appendObject(b json, o fields.Object) json {
+	slices.SortFunc(o, func(a, b fields.Member) int { return strings.Compare(a.Name, b.Name) })
 	b = append(b, '{')
 	for i := range o {
 		if i > 0 {
@@ -66,7 +66,7 @@ func appendList(b json, list []any) json {
 }
 
 // part is a part of a fact as JSON.
-func part(v any) json { return toJSON(inspect.Encoded(v)) }
+func part(v any) json { return toJSON(fields.Encoded(v)) }
 
 // payload is an encoded value; empty when there is none.
 func payload(raw protocol.Raw) Cell {
@@ -75,7 +75,7 @@ func payload(raw protocol.Raw) Cell {
 	}
 	v, err := raw.Value()
 	if err != nil {
-		return toJSON(inspect.Object{{Name: "unreadable", Value: err.Error()}})
+		return toJSON(fields.Object{{Name: "unreadable", Value: err.Error()}})
 	}
 	return json(world.AppendJSON(nil, v))
 }

@@ -6,6 +6,7 @@ import (
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes"
+	"tavernsim/scenes/fields"
 )
 
 // lastTurns is how many deliberations the view "agent" lists.
@@ -13,25 +14,25 @@ const lastTurns = 8
 
 // AgentView is the view "agent": one agent as it was at the end of a wave.
 type AgentView struct {
-	Agent         string        `json:"agent"`
-	Profile       string        `json:"profile"`
-	Name          string        `json:"name"`
-	Ordinal       uint32        `json:"ordinal"`
-	Wave          uint64        `json:"wave"` // the state is that of its end
-	Time          string        `json:"time"`
-	State         string        `json:"state"`
-	Next          string        `json:"next,omitempty"`
-	WakeAbove     string        `json:"wake_above,omitempty"` // asleep: lowest priority that wakes
-	BusyUntil     string        `json:"busy_until,omitempty"`
-	Failures      int           `json:"failures_in_a_row"`
-	Turns         uint64        `json:"turns"`
-	Private       any           `json:"private_state"`
-	Goals         []Object      `json:"goals"`
-	Inbox         []Inboxed     `json:"inbox"`
-	Observations  []Object      `json:"observations"` // that the next deliberation is shown
-	History       []Spoken      `json:"history"`
-	Subscriptions []Subscribed  `json:"subscriptions"`
-	Last          []TurnSummary `json:"deliberations"` // the last ones, newest first
+	Agent         string          `json:"agent"`
+	Profile       string          `json:"profile"`
+	Name          string          `json:"name"`
+	Ordinal       uint32          `json:"ordinal"`
+	Wave          uint64          `json:"wave"` // the state is that of its end
+	Time          string          `json:"time"`
+	State         string          `json:"state"`
+	Next          string          `json:"next,omitempty"`
+	WakeAbove     string          `json:"wake_above,omitempty"` // asleep: lowest priority that wakes
+	BusyUntil     string          `json:"busy_until,omitempty"`
+	Failures      int             `json:"failures_in_a_row"`
+	Turns         uint64          `json:"turns"`
+	Private       any             `json:"private_state"`
+	Goals         []fields.Object `json:"goals"`
+	Inbox         []Inboxed       `json:"inbox"`
+	Observations  []fields.Object `json:"observations"` // that the next deliberation is shown
+	History       []Spoken        `json:"history"`
+	Subscriptions []Subscribed    `json:"subscriptions"`
+	Last          []TurnSummary   `json:"deliberations"` // the last ones, newest first
 }
 
 // Inboxed is an event that was not perceived yet.
@@ -94,8 +95,8 @@ func (s *Scene) agentView(state *scenes.State, o uint32, wave persistence.Wave) 
 	m, st := state.Agents[o], state.Director.Standing(o)
 	v := &AgentView{
 		Agent: m.ID.Instance, Profile: m.Def.Profile, Name: m.Def.Name, Ordinal: o, Wave: wave.Number, Time: state.Director.Now.String(),
-		State: stateName(st), Failures: st.Failures, Turns: m.State.Turn, Private: valueJSON(private(m)),
-		Goals: []Object{}, Inbox: inboxed(m.State.Inbox()), Observations: []Object{}, History: []Spoken{}, Subscriptions: []Subscribed{},
+		State: stateName(st), Failures: st.Failures, Turns: m.State.Turn, Private: fields.JSON(private(m)),
+		Goals: []fields.Object{}, Inbox: inboxed(m.State.Inbox()), Observations: []fields.Object{}, History: []Spoken{}, Subscriptions: []Subscribed{},
 	}
 	if st.Next != 0 {
 		v.Next = st.Next.String()
@@ -127,23 +128,23 @@ func private(m *agent.Machine) map[string]any {
 	return m.State.Private
 }
 
-func goal(g agent.Goal) Object {
-	return Object{{"id", g.ID}, {"kb", g.KB}, {"description", g.Description}, {"priority", g.Priority}, {"status", g.Status}, {"details", value(g.Details)}}
+func goal(g agent.Goal) fields.Object {
+	return fields.Object{{Name: "id", Value: g.ID}, {Name: "kb", Value: g.KB}, {Name: "description", Value: g.Description}, {Name: "priority", Value: g.Priority}, {Name: "status", Value: g.Status}, {Name: "details", Value: fields.Value(g.Details)}}
 }
 
 func inboxed(heard []agent.Heard) []Inboxed {
 	list := []Inboxed{}
 	for _, h := range heard {
 		e := h.Event
-		list = append(list, Inboxed{ID: e.ID, Type: e.Type, Source: e.Source, Priority: e.Priority.String(), Time: e.Time.String(), Payload: value(e.Body.Raw)})
+		list = append(list, Inboxed{ID: e.ID, Type: e.Type, Source: e.Source, Priority: e.Priority.String(), Time: e.Time.String(), Payload: fields.Value(e.Body.Raw)})
 	}
 	return list
 }
 
-func observations(seen []agent.Observation) []Object {
-	list := []Object{}
+func observations(seen []agent.Observation) []fields.Object {
+	list := []fields.Object{}
 	for _, o := range seen {
-		list = append(list, Object{{"time", o.Time.String()}, {"kind", o.Kind}, {"value", valueJSON(o.Value)}})
+		list = append(list, fields.Object{{Name: "time", Value: o.Time.String()}, {Name: "kind", Value: o.Kind}, {Name: "value", Value: fields.JSON(o.Value)}})
 	}
 	return list
 }

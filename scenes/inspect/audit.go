@@ -17,6 +17,7 @@ import (
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes"
+	"tavernsim/scenes/fields"
 )
 
 // AuditQuery chooses changes; empty fields choose all.
@@ -229,7 +230,7 @@ func (a *auditing) before(r protocol.Record, fact protocol.Fact, list []Change) 
 	case knowledge.Written:
 		if base, ok := a.state.Knowledge.Base(x.KB); ok {
 			if e, ok := base.Get(x.EntryID); ok {
-				list[0].Before = valueJSON(e.Value())
+				list[0].Before = fields.JSON(e.Value())
 			}
 		}
 	}
@@ -280,7 +281,7 @@ func at(doc *world.Document, p world.Path) any {
 	if !found {
 		return nil
 	}
-	return valueJSON(v)
+	return fields.JSON(v)
 }
 
 // turn is the number of the deliberation in which an agent is.
@@ -298,7 +299,7 @@ func (a *auditing) privateValue(id string, path world.Path) any {
 	if !ok {
 		return nil
 	}
-	return valueJSON(lookup(private(a.state.Agents[o]), path))
+	return fields.JSON(lookup(private(a.state.Agents[o]), path))
 }
 
 // lookup follows a path through a value; nil when it leads nowhere.
@@ -356,7 +357,7 @@ func (a *auditing) clean(v any, hidden bool) any {
 	case v == nil:
 		return nil
 	case hidden:
-		return valueJSON(statecmd.Redacted)
+		return fields.JSON(statecmd.Redacted)
 	case !ok || !a.mayHold(raw):
 		return v
 	}
@@ -365,7 +366,7 @@ func (a *auditing) clean(v any, hidden bool) any {
 		return v
 	}
 	if clean, changed := statecmd.Redact(parsed, a.secrets); changed {
-		return valueJSON(clean)
+		return fields.JSON(clean)
 	}
 	return v
 }

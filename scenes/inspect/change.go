@@ -9,6 +9,7 @@ import (
 	"tavernsim/engine/statecmd"
 	"tavernsim/engine/world"
 	"tavernsim/protocol"
+	"tavernsim/scenes/fields"
 )
 
 // What a Change is of.
@@ -61,7 +62,7 @@ const (
 func worldChange(r protocol.Record, wave uint64, c *world.Change) Change {
 	return Change{
 		Seq: r.Seq, Wave: wave, Time: r.Time.String(), What: WhatWorld, By: c.By, Turn: turnOf(c.Request), Through: c.Request,
-		Op: string(c.Op), Path: c.Path.String(), Value: value(c.Value), Status: StatusApplied, Reason: c.Reason, path: c.Path,
+		Op: string(c.Op), Path: c.Path.String(), Value: fields.Value(c.Value), Status: StatusApplied, Reason: c.Reason, path: c.Path,
 	}
 }
 
@@ -83,7 +84,7 @@ func changes(r protocol.Record, wave uint64, f protocol.Fact) []Change {
 	case *statecmd.Committed:
 		return commandChanges(base, x)
 	case *agent.StateUpdated:
-		base.What, base.By, base.Op, base.Path, base.Value = WhatPrivate, r.Actor, x.Op, x.Path, value(x.Value)
+		base.What, base.By, base.Op, base.Path, base.Value = WhatPrivate, r.Actor, x.Op, x.Path, fields.Value(x.Value)
 		base.path = pathIn(x.Path)
 		return []Change{base}
 	case *agent.GoalsUpdated:
@@ -94,7 +95,7 @@ func changes(r protocol.Record, wave uint64, f protocol.Fact) []Change {
 		return []Change{base}
 	case *agent.CallMade:
 		base.What, base.By, base.Through, base.Turn, base.Tool = WhatCall, r.Actor, x.ID, turnOf(x.ID), x.Tool
-		base.Op, base.Status, base.Error, base.Value, base.After = string(x.Origin), string(x.Status), x.Error, value(x.Params), value(x.Output)
+		base.Op, base.Status, base.Error, base.Value, base.After = string(x.Origin), string(x.Status), x.Error, fields.Value(x.Params), fields.Value(x.Output)
 		return []Change{base}
 	}
 	return knowledgeChanges(base, f)
@@ -104,9 +105,9 @@ func knowledgeChanges(base Change, f protocol.Fact) []Change {
 	base.What = WhatKnowledge
 	switch x := f.(type) {
 	case knowledge.Written:
-		base.By, base.Through, base.Op, base.Path, base.After = x.By, x.Request, string(x.Op), x.KB+"/"+x.EntryID, value(x.Entry)
+		base.By, base.Through, base.Op, base.Path, base.After = x.By, x.Request, string(x.Op), x.KB+"/"+x.EntryID, fields.Value(x.Entry)
 	case knowledge.Suggested:
-		base.By, base.Through, base.Op, base.Path, base.Value = x.By, x.Request, "suggest "+string(x.Op), x.KB, value(x.Entry)
+		base.By, base.Through, base.Op, base.Path, base.Value = x.By, x.Request, "suggest "+string(x.Op), x.KB, fields.Value(x.Entry)
 	case knowledge.Reviewed:
 		base.By, base.Through, base.Op, base.Path, base.Value = x.By, x.Request, "review", x.KB, x.Accepted
 	case knowledge.Refused:
@@ -137,8 +138,8 @@ func commandChanges(base Change, f *statecmd.Committed) (list []Change) {
 	for i := range f.Audit {
 		a, c := &f.Audit[i], base
 		c.What, c.By, c.Through, c.Turn = WhatCommand, cmp.Or(f.By, a.Actor), batchOf(f), turnOf(batchOf(f))
-		c.Op, c.Path, c.Before, c.After = string(a.Action), a.Key, value(a.Before), value(a.After)
-		c.Status, c.Code, c.Value = string(a.Status), string(a.Code), value(a.Options)
+		c.Op, c.Path, c.Before, c.After = string(a.Action), a.Key, fields.Value(a.Before), fields.Value(a.After)
+		c.Status, c.Code, c.Value = string(a.Status), string(a.Code), fields.Value(a.Options)
 		c.path = pathIn(strings.TrimPrefix(strings.TrimPrefix(a.Key, "world."), "self."))
 		if options, err := a.Options.Value(); err == nil {
 			if m, ok := options.(map[string]any); ok {

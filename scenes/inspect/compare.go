@@ -12,6 +12,7 @@ import (
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes"
+	"tavernsim/scenes/fields"
 )
 
 // Bounds of a comparison; what goes beyond is counted.
@@ -67,14 +68,14 @@ type Divergence struct {
 
 // AgentDiff is how an agent differs at the ends of two runs.
 type AgentDiff struct {
-	Agent   string       `json:"agent"`
-	Only    string       `json:"only,omitempty"` // a or b: the other has no such agent
-	Turns   *[2]int64    `json:"turns,omitempty"`
-	Goals   *[2][]Object `json:"goals,omitempty"`
-	Waiting *[2]int      `json:"inbox,omitempty"`
-	State   *[2]string   `json:"state,omitempty"`
-	Private []Difference `json:"private_state,omitempty"`
-	More    int          `json:"more,omitempty"` // places beyond those that are listed
+	Agent   string              `json:"agent"`
+	Only    string              `json:"only,omitempty"` // a or b: the other has no such agent
+	Turns   *[2]int64           `json:"turns,omitempty"`
+	Goals   *[2][]fields.Object `json:"goals,omitempty"`
+	Waiting *[2]int             `json:"inbox,omitempty"`
+	State   *[2]string          `json:"state,omitempty"`
+	Private []Difference        `json:"private_state,omitempty"`
+	More    int                 `json:"more,omitempty"` // places beyond those that are listed
 }
 
 // Compare compares a scene of two runs: their waves by halving, then the states
@@ -332,7 +333,7 @@ func agentDiff(x *scenes.State, o uint32, y *scenes.State, p uint32) (d AgentDif
 	if s, t := stateName(x.Director.Standing(o)), stateName(y.Director.Standing(p)); s != t {
 		d.State = &[2]string{s, t}
 	}
-	goals := [2][]Object{{}, {}}
+	goals := [2][]fields.Object{{}, {}}
 	for _, g := range a.State.Goals {
 		goals[0] = append(goals[0], goal(g))
 	}

@@ -14,6 +14,7 @@ import (
 	"tavernsim/engine/world"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
+	"tavernsim/scenes/fields"
 )
 
 // Deliberation is the view "deliberation": what one turn of an agent perceived,
@@ -41,13 +42,13 @@ type Deliberation struct {
 // Perceived is what a deliberation was given: the state of the run before the
 // wave in which it was woken, folded again.
 type Perceived struct {
-	Private      any       `json:"private_state"`
-	Goals        []Object  `json:"goals"`
-	Events       []Inboxed `json:"events"`      // most urgent first, as it saw them
-	Count        int64     `json:"event_count"` // that it perceived
-	Observations []Object  `json:"observations"`
-	History      []Spoken  `json:"history"`
-	WorldVersion int64     `json:"world_version"`
+	Private      any             `json:"private_state"`
+	Goals        []fields.Object `json:"goals"`
+	Events       []Inboxed       `json:"events"`      // most urgent first, as it saw them
+	Count        int64           `json:"event_count"` // that it perceived
+	Observations []fields.Object `json:"observations"`
+	History      []Spoken        `json:"history"`
+	WorldVersion int64           `json:"world_version"`
 }
 
 // Asked is a question to a model with its answer. Questions are not recorded.
@@ -203,7 +204,7 @@ func newDeliberation(id string, t *turnFacts) *Deliberation {
 		d.Changes[i].Turn = t.end.Turn
 	}
 	for _, m := range t.models {
-		d.Models = append(d.Models, Asked{Model: m.Model, Text: m.Text, Calls: value(m.Calls), Finish: string(m.Finish), Input: m.Input, Output: m.Output, Latency: m.Latency.String(), Error: m.Error})
+		d.Models = append(d.Models, Asked{Model: m.Model, Text: m.Text, Calls: fields.Value(m.Calls), Finish: string(m.Finish), Input: m.Input, Output: m.Output, Latency: m.Latency.String(), Error: m.Error})
 	}
 	for _, c := range t.calls {
 		d.Calls = append(d.Calls, called(c))
@@ -212,7 +213,7 @@ func newDeliberation(id string, t *turnFacts) *Deliberation {
 }
 
 func called(c *agent.CallMade) Called {
-	return Called{ID: c.ID, Tool: c.Tool, Origin: string(c.Origin), Params: value(c.Params), Status: string(c.Status), Output: value(c.Output), Error: c.Error, Observed: c.Observe}
+	return Called{ID: c.ID, Tool: c.Tool, Origin: string(c.Origin), Params: fields.Value(c.Params), Status: string(c.Status), Output: fields.Value(c.Output), Error: c.Error, Observed: c.Observe}
 }
 
 // perceived folds the run to the end of the wave before, where the turn began.
@@ -237,7 +238,7 @@ func (s *Scene) perceived(d *Deliberation, t *turnFacts) error {
 	slices.SortStableFunc(heard, func(a, b agent.Heard) int { return cmp.Compare(b.Event.Priority, a.Event.Priority) })
 	seen := m.State.Observations()
 	d.Perceived = Perceived{
-		Private: valueJSON(private(m)), Goals: []Object{}, Events: inboxed(heard), Count: t.end.Perceived, WorldVersion: state.World.Version(),
+		Private: fields.JSON(private(m)), Goals: []fields.Object{}, Events: inboxed(heard), Count: t.end.Perceived, WorldVersion: state.World.Version(),
 		Observations: observations(seen[:min(len(seen), int(t.end.Seen))]), History: []Spoken{},
 	}
 	for _, g := range m.State.Goals {
@@ -287,7 +288,7 @@ func (s *Scene) effects(d *Deliberation, t *turnFacts) error {
 	d.Timing.EffectsAt = due.String()
 	if held != nil {
 		for _, x := range held.Effects {
-			d.Effects = append(d.Effects, Effect{To: x.To, What: "held back", Value: sequenced(x).Get("data"), Status: EffectWaiting, Time: due.String()})
+			d.Effects = append(d.Effects, Effect{To: x.To, What: "held back", Value: fields.Sequenced(x).Get("data"), Status: EffectWaiting, Time: due.String()})
 		}
 	}
 	return err
@@ -305,18 +306,18 @@ type effectBy struct {
 func effectsOf(f protocol.Fact) []effectBy {
 	switch x := f.(type) {
 	case *bus.Routed:
-		e := Effect{To: protocol.ToEvents, ID: x.ID, What: x.Type, Value: value(x.Body), Status: EffectRouted, Heard: x.Receivers.Len(), cause: x.Cause}
+		e := Effect{To: protocol.ToEvents, ID: x.ID, What: x.Type, Value: fields.Value(x.Body), Status: EffectRouted, Heard: x.Receivers.Len(), cause: x.Cause}
 		if len(x.Targets) > 0 {
 			e.Detail = "to " + strings.Join(x.Targets, ", ")
 		}
 		return []effectBy{{e, x.Source, x.Turn}}
 	case *bus.Refused:
-		return []effectBy{{Effect{To: protocol.ToEvents, ID: x.ID, What: x.Type, Value: value(x.Body), Status: EffectRefused, Detail: string(x.Reason) + ": " + x.Detail, cause: x.Cause}, x.Source, x.Turn}}
+		return []effectBy{{Effect{To: protocol.ToEvents, ID: x.ID, What: x.Type, Value: fields.Value(x.Body), Status: EffectRefused, Detail: string(x.Reason) + ": " + x.Detail, cause: x.Cause}, x.Source, x.Turn}}
 	case *world.Committed:
 		var list []effectBy
 		for i := range x.Changes {
 			c := &x.Changes[i]
-			list = append(list, effectBy{Effect{To: protocol.ToWorld, ID: c.Request, What: string(c.Op) + " " + c.Path.String(), Value: value(c.Value), Status: EffectCommitted, Detail: c.Reason, cause: c.Cause.Event}, c.By, turnOf(c.Request)})
+			list = append(list, effectBy{Effect{To: protocol.ToWorld, ID: c.Request, What: string(c.Op) + " " + c.Path.String(), Value: fields.Value(c.Value), Status: EffectCommitted, Detail: c.Reason, cause: c.Cause.Event}, c.By, turnOf(c.Request)})
 		}
 		return list
 	case *world.Refused:
@@ -334,7 +335,7 @@ func effectsOf(f protocol.Fact) []effectBy {
 func commandEffects(f *statecmd.Committed) (list []effectBy) {
 	for i := range f.Audit {
 		a := &f.Audit[i]
-		e := Effect{To: protocol.ToWorld, ID: batchOf(f), What: string(a.Action) + " " + a.Key, Value: value(a.After), Status: string(a.Status), Detail: string(a.Code)}
+		e := Effect{To: protocol.ToWorld, ID: batchOf(f), What: string(a.Action) + " " + a.Key, Value: fields.Value(a.After), Status: string(a.Status), Detail: string(a.Code)}
 		list = append(list, effectBy{e, cmp.Or(f.By, a.Actor), turnOf(batchOf(f))})
 	}
 	return list
@@ -345,9 +346,9 @@ func knowledgeEffects(f protocol.Fact) []effectBy {
 	by := ""
 	switch x := f.(type) {
 	case knowledge.Written:
-		e.ID, e.What, e.Value, e.Status, by = x.Request, string(x.Op)+" "+x.KB+"/"+x.EntryID, value(x.Entry), EffectWritten, x.By
+		e.ID, e.What, e.Value, e.Status, by = x.Request, string(x.Op)+" "+x.KB+"/"+x.EntryID, fields.Value(x.Entry), EffectWritten, x.By
 	case knowledge.Suggested:
-		e.ID, e.What, e.Value, e.Status, by = x.Request, string(x.Op)+" "+x.KB, value(x.Entry), EffectSuggested, x.By
+		e.ID, e.What, e.Value, e.Status, by = x.Request, string(x.Op)+" "+x.KB, fields.Value(x.Entry), EffectSuggested, x.By
 	case knowledge.Refused:
 		e.ID, e.What, e.Status, e.Detail, by = x.Request, x.KB, EffectRefused, string(x.Reason)+": "+x.Message, x.By
 	default:

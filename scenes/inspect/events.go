@@ -6,6 +6,7 @@ import (
 	"tavernsim/engine/bus"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
+	"tavernsim/scenes/fields"
 )
 
 // EventQuery chooses events; empty fields choose all.
@@ -126,7 +127,7 @@ func (s *Scene) eventLine(r protocol.Record, fact protocol.Fact, waves *waves) (
 		line.ID, line.Type, line.Source, line.Targets = x.ID, x.Type, x.Source, x.Targets
 		line.Priority, line.Trace, line.Depth, line.Chain = x.Priority.String(), x.TraceID, len(x.Chain), chain(x.Chain)
 		line.Receivers, line.Delivered = s.receivers(x.Receivers), x.Receivers.Len()
-		line.Payload, line.FilterFail = value(x.Body), x.FilterErrors
+		line.Payload, line.FilterFail = fields.Value(x.Body), x.FilterErrors
 		if x.Expires != 0 {
 			line.Expires = x.Expires.String()
 		}
@@ -136,7 +137,7 @@ func (s *Scene) eventLine(r protocol.Record, fact protocol.Fact, waves *waves) (
 	case *bus.Refused:
 		line.ID, line.Type, line.Source, line.Targets = x.ID, x.Type, x.Source, x.Targets
 		line.Priority, line.Trace, line.Depth, line.Chain = x.Priority.String(), x.TraceID, len(x.Chain), chain(x.Chain)
-		line.Refused, line.Detail, line.Payload = string(x.Reason), x.Detail, value(x.Body)
+		line.Refused, line.Detail, line.Payload = string(x.Reason), x.Detail, fields.Value(x.Body)
 	}
 	return line, err
 }

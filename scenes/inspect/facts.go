@@ -7,6 +7,7 @@ import (
 
 	"tavernsim/persistence"
 	"tavernsim/protocol"
+	"tavernsim/scenes/fields"
 )
 
 // FactQuery chooses facts.
@@ -19,12 +20,12 @@ type FactQuery struct {
 
 // FactLine is one fact of the view "facts".
 type FactLine struct {
-	Seq   uint64 `json:"seq"`
-	Wave  uint64 `json:"wave"`
-	Time  string `json:"time"`
-	Actor string `json:"actor"`
-	Kind  string `json:"kind"`
-	Data  Object `json:"data"`
+	Seq   uint64        `json:"seq"`
+	Wave  uint64        `json:"wave"`
+	Time  string        `json:"time"`
+	Actor string        `json:"actor"`
+	Kind  string        `json:"kind"`
+	Data  fields.Object `json:"data"`
 }
 
 // Kinds of facts that have no constants of their own.
@@ -116,5 +117,5 @@ func (s *Scene) factLine(r protocol.Record, waves *waves) (FactLine, error) {
 		return FactLine{}, err
 	}
 	wave, err := waves.of(r.Seq)
-	return FactLine{Seq: r.Seq, Wave: wave, Time: r.Time.String(), Actor: r.Actor, Kind: r.Kind, Data: Fields(fact)}, err
+	return FactLine{Seq: r.Seq, Wave: wave, Time: r.Time.String(), Actor: r.Actor, Kind: r.Kind, Data: fields.Of(fact)}, err
 }

@@ -8,6 +8,7 @@ import (
 	"tavernsim/engine/director"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
+	"tavernsim/scenes/fields"
 )
 
 // letterKinds is how a fact tells of messages that were refused. A kind of fact
@@ -29,7 +30,7 @@ func byName() []string {
 
 func refusedLetters(_ *Scene, f protocol.Fact) []DeadLetter {
 	x := f.(*bus.Refused)
-	l := DeadLetter{Event: x.ID, Type: x.Type, Source: x.Source, Reason: string(x.Reason), Detail: x.Detail, Priority: x.Priority.String(), Trace: x.TraceID, Chain: chain(x.Chain), Payload: value(x.Body)}
+	l := DeadLetter{Event: x.ID, Type: x.Type, Source: x.Source, Reason: string(x.Reason), Detail: x.Detail, Priority: x.Priority.String(), Trace: x.TraceID, Chain: chain(x.Chain), Payload: fields.Value(x.Body)}
 	if len(x.Targets) == 1 {
 		l.Agent = x.Targets[0]
 	}
@@ -91,7 +92,7 @@ func unacknowledgedLetters(s *Scene, f protocol.Fact) []DeadLetter {
 // the event. An ephemeral event has no content there.
 func (l *DeadLetter) fill(x *bus.Routed) {
 	l.Type, l.Source, l.Priority, l.Trace, l.Chain = x.Type, x.Source, x.Priority.String(), x.TraceID, chain(x.Chain)
-	l.Payload = value(x.Body)
+	l.Payload = fields.Value(x.Body)
 	if !x.Ephemeral || len(x.Body) > 0 {
 		l.Sendable, l.draft = true, draftOf(x, l.Agent)
 	}

@@ -1,8 +1,6 @@
 package inspect
 
 import (
-	"reflect"
-
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes"
@@ -48,6 +46,3 @@ func (s *Scene) WaveOf(seq, hint uint64) (persistence.Wave, error) {
 	_, err := w.of(seq)
 	return w.at, err
 }
-
-// Encoded is a part of a fact as [Fields] holds it.
-func Encoded(part any) any { return encode(reflect.ValueOf(part)) }

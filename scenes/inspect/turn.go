@@ -4,6 +4,7 @@ import (
 	"tavernsim/engine/agent"
 	"tavernsim/engine/statecmd"
 	"tavernsim/protocol"
+	"tavernsim/scenes/fields"
 )
 
 // turnFacts are the facts of one deliberation. They stand together in the
@@ -37,6 +38,6 @@ func (t *turnFacts) take(r protocol.Record, f protocol.Fact) {
 	case *agent.StateUpdated, *agent.GoalsUpdated, *statecmd.Committed:
 		t.changes = append(t.changes, changes(r, 0, f)...)
 	default:
-		t.other = append(t.other, FactLine{Seq: r.Seq, Time: r.Time.String(), Actor: r.Actor, Kind: r.Kind, Data: Fields(f)})
+		t.other = append(t.other, FactLine{Seq: r.Seq, Time: r.Time.String(), Actor: r.Actor, Kind: r.Kind, Data: fields.Of(f)})
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"tavernsim/engine/world"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
+	"tavernsim/scenes/fields"
 )
 
 // Bounds of the view "world".
@@ -90,13 +91,13 @@ func (s *Scene) World(path, at string) (*WorldView, error) {
 func (s *Scene) look(doc *world.Document, p world.Path, v *WorldView) {
 	if wild := slices.ContainsFunc(p, func(seg world.Segment) bool { return seg.Kind == world.AnyOne || seg.Kind == world.AnyDeep }); !wild {
 		got, found := doc.Get(p)
-		v.Value, v.Found = valueJSON(got), found
+		v.Value, v.Found = fields.JSON(got), found
 		return
 	}
 	matches, more := doc.Query(world.Pattern(p), maxMatches)
-	o := Object{}
+	o := fields.Object{}
 	for _, m := range matches {
-		o = append(o, Member{m.Path.String(), valueJSON(m.Value)})
+		o = append(o, fields.Member{Name: m.Path.String(), Value: fields.JSON(m.Value)})
 	}
 	v.Value, v.Found, v.More = o, len(matches) > 0, more
 }
@@ -314,10 +315,10 @@ func point(doc *world.Document, w persistence.Wave) WorldPoint {
 func difference(d world.Difference) Difference {
 	out := Difference{Path: d.Path.String(), Had: d.BeforePresent, Has: d.AfterPresent}
 	if d.BeforePresent {
-		out.Before = valueJSON(d.Before)
+		out.Before = fields.JSON(d.Before)
 	}
 	if d.AfterPresent {
-		out.After = valueJSON(d.After)
+		out.After = fields.JSON(d.After)
 	}
 	return out
 }

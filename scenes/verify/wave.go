@@ -8,6 +8,7 @@ import (
 	"tavernsim/engine/director"
 	"tavernsim/protocol"
 	"tavernsim/scenes"
+	"tavernsim/scenes/fields"
 )
 
 // decideWave decides the next wave again, in the steps of the live scene.
@@ -377,7 +378,7 @@ func (v *verifier) side(r *protocol.Record) *Side {
 		s.Fact = "cannot be read: " + err.Error()
 		return s
 	}
-	s.Fact = shown(f)
+	s.Fact = fields.Of(f)
 	return s
 }
 

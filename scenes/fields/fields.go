@@ -1,4 +1,8 @@
-package inspect
+// Package fields shows facts as JSON objects with the names of
+// docs/formats/facts.md: for people who look at a run (scenes/inspect) and for
+// the two sides of a difference (scenes/verify). It reads facts, and changes
+// and knows nothing else.
+package fields
 
 import (
 	"bytes"
@@ -62,13 +66,16 @@ func appendJSON(b *bytes.Buffer, v any) error {
 	return nil
 }
 
-// Fields lists the fields of a fact as docs/formats/facts.md names them: times as
+// Of lists the fields of a fact as docs/formats/facts.md names them: times as
 // RFC 3339 (null: none), spans as 1m30s, priorities by name, paths as text,
 // values as they are.
-func Fields(f protocol.Fact) Object {
-	o, _ := encode(reflect.ValueOf(f)).(Object)
+func Of(f protocol.Fact) Object {
+	o, _ := Encoded(f).(Object)
 	return o
 }
+
+// Encoded is a part of a fact as what an Object holds.
+func Encoded(part any) any { return encode(reflect.ValueOf(part)) }
 
 // encode turns a part of a fact into what an Object holds.
 func encode(v reflect.Value) any {
@@ -87,11 +94,11 @@ func encode(v reflect.Value) any {
 	case protocol.Priority:
 		return x.String()
 	case protocol.Raw:
-		return value(x)
+		return Value(x)
 	case world.Path:
 		return x.String()
 	case protocol.Sequenced:
-		return sequenced(x)
+		return Sequenced(x)
 	}
 	return encodeKind(v)
 }
@@ -133,7 +140,7 @@ func members(v reflect.Value) Object {
 			name := snake(field.Name)
 			value := encode(v.Field(i))
 			if draft, ok := v.Field(i).Interface().(protocol.Raw); ok && name == "draft" {
-				value = sequenced(protocol.Sequenced{To: protocol.ToEvents, Data: draft}).Get("data")
+				value = Sequenced(protocol.Sequenced{To: protocol.ToEvents, Data: draft}).Get("data")
 			}
 			o = append(o, Member{name, value})
 		}
@@ -141,8 +148,8 @@ func members(v reflect.Value) Object {
 	return o
 }
 
-// sequenced is a request with its data by name.
-func sequenced(s protocol.Sequenced) Object {
+// Sequenced is a request with its data by name.
+func Sequenced(s protocol.Sequenced) Object {
 	var data any
 	switch s.To {
 	case protocol.ToWorld:
@@ -155,13 +162,13 @@ func sequenced(s protocol.Sequenced) Object {
 		}
 	}
 	if data == nil {
-		data = value(s.Data)
+		data = Value(s.Data)
 	}
 	return Object{{"to", s.To}, {"data", data}}
 }
 
-// value is an encoded value as JSON; nil when there is none.
-func value(raw protocol.Raw) any {
+// Value is an encoded value as JSON; nil when there is none.
+func Value(raw protocol.Raw) any {
 	if len(raw) == 0 {
 		return nil
 	}
@@ -169,11 +176,11 @@ func value(raw protocol.Raw) any {
 	if err != nil {
 		return Object{{"unreadable", err.Error()}}
 	}
-	return valueJSON(v)
+	return JSON(v)
 }
 
-// valueJSON is a value as JSON, exact, keys in byte order.
-func valueJSON(v any) any {
+// JSON is a value as JSON, exact, keys in byte order.
+func JSON(v any) any {
 	if v == nil {
 		return nil
 	}
