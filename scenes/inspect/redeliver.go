@@ -79,11 +79,7 @@ func (r *Run) collect(scene string, q DeadLetterQuery, again bool) ([]director.L
 
 // send writes the wave that sends letters again.
 func send(dir string, out *Redelivery, letters []director.Letter) error {
-	manifest, err := runner.ReadManifest(dir)
-	if err != nil {
-		return err
-	}
-	m, err := open(dir, persistence.Options{Durability: manifest.Durability})
+	m, err := runOf(runner.OpenRunForWriting(dir))
 	if err != nil {
 		return err
 	}

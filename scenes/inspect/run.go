@@ -3,7 +3,6 @@ package inspect
 import (
 	"cmp"
 	"errors"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -15,44 +14,23 @@ import (
 	"tavernsim/scenes/runner"
 )
 
-// Parts of a run directory (docs/formats/run-directory.md).
-const (
-	inputsDir  = "inputs"
-	journalDir = "journal"
-)
-
-// Run is a run directory that is open for reading.
+// Run is a run directory that is open. You owe Close.
 type Run struct {
-	Dir      string
-	Manifest *runner.Manifest
-	Project  *project.Project
+	*runner.Opened
 
-	store  *persistence.Store
 	scenes map[string]*Scene
 }
 
 // Open opens a run directory for reading. While it is open no other process can
 // go on with the run.
-func Open(dir string) (*Run, error) { return open(dir, persistence.Options{ReadOnly: true}) }
+func Open(dir string) (*Run, error) { return runOf(runner.OpenRun(dir)) }
 
-func open(dir string, opt persistence.Options) (*Run, error) {
-	m, err := runner.ReadManifest(dir)
+func runOf(o *runner.Opened, err error) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := runner.Load(filepath.Join(dir, inputsDir), true)
-	if err != nil {
-		return nil, err
-	}
-	store, err := persistence.Open(filepath.Join(dir, journalDir), opt)
-	if err != nil {
-		return nil, err
-	}
-	return &Run{Dir: dir, Manifest: m, Project: p, store: store, scenes: map[string]*Scene{}}, nil
+	return &Run{Opened: o, scenes: map[string]*Scene{}}, nil
 }
-
-// Close lets the directory go.
-func (r *Run) Close() error { return r.store.Close() }
 
 // Scene opens a scene of the run; "" is the only one.
 func (r *Run) Scene(id string) (*Scene, error) {
@@ -76,7 +54,7 @@ func (r *Run) Scene(id string) (*Scene, error) {
 }
 
 func (r *Run) scene(id string) (*Scene, error) {
-	def, err := r.Project.Scene(id)
+	def, journal, opt, err := r.Opened.Scene(id)
 	if err != nil {
 		return nil, err
 	}
@@ -84,11 +62,7 @@ func (r *Run) scene(id string) (*Scene, error) {
 	if err != nil {
 		return nil, err
 	}
-	journal, err := r.store.Journal(id)
-	if err != nil {
-		return nil, err
-	}
-	return &Scene{ID: id, run: r, def: def, agents: agents, journal: journal, codec: protocol.NewCodec()}, nil
+	return &Scene{ID: id, run: r, def: def, agents: agents, journal: journal, folding: opt, codec: protocol.NewCodec()}, nil
 }
 
 // Scene is one scene of a run.
@@ -102,12 +76,14 @@ type Scene struct {
 	def     *project.Scene
 	agents  *project.Agents
 	journal *persistence.Journal
+	folding scenes.Options
 	codec   *protocol.Codec
 }
 
 func (s *Scene) options() scenes.Options {
-	m := s.run.Manifest
-	return scenes.Options{Seed: m.Seeds[s.ID], Clock: m.Clocks[s.ID], Agents: m.Agents, Folding: s.Progress}
+	opt := s.folding
+	opt.Folding = s.Progress
+	return opt
 }
 
 // fold is the state of the scene at the end of a wave.

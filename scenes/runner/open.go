@@ -12,7 +12,7 @@ import (
 	"tavernsim/scenes/traces"
 )
 
-// Opened is a run directory that is read, not run. The directory is locked
+// Opened is a run directory that is looked at, not run. The directory is locked
 // meanwhile.
 type Opened struct {
 	Dir      string
@@ -23,11 +23,23 @@ type Opened struct {
 
 // OpenRun opens a run directory for reading. You owe Close.
 func OpenRun(dir string) (*Opened, error) {
+	return openRun(dir, func(*Manifest) persistence.Options { return persistence.Options{ReadOnly: true} })
+}
+
+// OpenRunForWriting opens one that nobody runs, to add to its journals at the
+// durability that it was started with. You owe Close.
+func OpenRunForWriting(dir string) (*Opened, error) {
+	return openRun(dir, func(m *Manifest) persistence.Options { return persistence.Options{Durability: m.Durability} })
+}
+
+func openRun(dir string, options func(*Manifest) persistence.Options) (*Opened, error) {
 	m, p, err := readRun(dir)
 	if err != nil {
 		return nil, err
 	}
-	store, err := persistence.Open(filepath.Join(dir, JournalDir), persistence.Options{ReadOnly: true, Traces: traces.Rule()})
+	opt := options(m)
+	opt.Traces = traces.Rule()
+	store, err := persistence.Open(filepath.Join(dir, JournalDir), opt)
 	if err != nil {
 		return nil, err
 	}
