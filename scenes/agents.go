@@ -11,6 +11,9 @@ import (
 	"tavernsim/internal/metrics"
 	"tavernsim/llm"
 	"tavernsim/protocol"
+	"tavernsim/scenes/calls"
+	"tavernsim/scenes/history"
+	"tavernsim/scenes/machines"
 )
 
 // agentShell is the actor of one agent: the AgentRuntime of the specification
@@ -41,7 +44,7 @@ func (a *agentShell) Receive(env *protocol.Envelope) error {
 	case protocol.KindAnswer:
 		return a.answered(env)
 	case protocol.KindSnapshot:
-		raw, err := agent.Snapshot(a.codec, &a.machine.State)
+		raw, err := agent.Snapshot(a.Codec, &a.machine.State)
 		if err != nil {
 			return err
 		}
@@ -58,7 +61,7 @@ func (a *agentShell) hear(env *protocol.Envelope) error {
 		return nil
 	}
 	a.machine.Hear(env)
-	if a.clock == director.Realtime && a.machine.Interrupts(env) {
+	if a.Clock == director.Realtime && a.machine.Interrupts(env) {
 		return a.step(&agent.Cancel{Reason: "interrupted by event " + env.ID, Interrupt: true})
 	}
 	return nil
@@ -72,17 +75,17 @@ func (a *agentShell) observe(env *protocol.Envelope) error {
 		a.machine.Interrupted()
 		return nil
 	}
-	fact, err := readFact(a.codec, env.Type, env.Body.Raw)
+	fact, err := machines.ReadFact(a.Codec, env.Type, env.Body.Raw)
 	if err != nil {
 		return err
 	}
-	if told := agent.Undelivered(fact, a.machine.ID.Instance, a.name, env.Time); len(told) > 0 {
+	if told := agent.Undelivered(fact, a.machine.ID.Instance, a.Name, env.Time); len(told) > 0 {
 		for _, o := range told {
 			a.machine.Observe(o)
 		}
 		return nil
 	}
-	a.machine.Observe(refusalOf(fact, env.Time))
+	a.machine.Observe(machines.ObservationOf(fact, env.Time))
 	return nil
 }
 
@@ -95,7 +98,7 @@ func (a *agentShell) wake(env *protocol.Envelope) error {
 	a.sample = a.newSample(env.Wave)
 	in := &agent.Wake{
 		Now: env.Time, Wave: env.Wave, World: a.world.Load(), Knowledge: *a.knowledge.Load(),
-		Draw: a.draw(o, env.Time, a.machine.State.Turn+1), Realtime: a.clock == director.Realtime, Workflow: env.Type,
+		Draw: a.Draw(o, env.Time, a.machine.State.Turn+1), Realtime: a.Clock == director.Realtime, Workflow: env.Type,
 	}
 	return a.step(in)
 }
@@ -145,7 +148,7 @@ func (a *agentShell) ended(facts []protocol.Fact, requests []protocol.Sequenced)
 		}
 	}
 	took := time.Since(a.began)
-	if p := a.profiles[a.class[a.machine.ID.Ordinal]]; p != nil {
+	if p := a.profiles[a.Class[a.machine.ID.Ordinal]]; p != nil {
 		p.Took(took)
 	}
 	a.options.Latency.record(took)
@@ -161,13 +164,13 @@ func (a *agentShell) ended(facts []protocol.Fact, requests []protocol.Sequenced)
 // ask carries out a model call: at once, or on a goroutine whose answer comes
 // through the mailbox.
 func (a *agentShell) ask(c *agent.CallModel) *agent.Answered {
-	c.Model.Scene = a.id
-	if a.instant != nil && (a.clock == director.Virtual || c.Wait == 0) {
+	c.Model.Scene = a.ID
+	if a.instant != nil && (a.Clock == director.Virtual || c.Wait == 0) {
 		begun := time.Now()
 		answer, err := a.instant.Answer(c.Model)
-		if a.clock == director.Virtual || (answer.Latency == 0 && err == nil) {
+		if a.Clock == director.Virtual || (answer.Latency == 0 && err == nil) {
 			a.metrics.Model(a.model.Name(), c.Model.Model, string(llm.OutcomeOf(err)), time.Since(begun), answer.Usage)
-			return answeredOf(c.Request, answer, err)
+			return calls.Answered(c.Request, answer, err)
 		}
 	}
 	if a.cancel == nil {
@@ -175,25 +178,17 @@ func (a *agentShell) ask(c *agent.CallModel) *agent.Answered {
 	}
 	wave := a.wave
 	a.calls.Go(a.ctx, a.machine.State.Turn+1, c, func(answer protocol.ModelAnswer, err error) {
-		a.tellAnswer(wave, answeredOf(c.Request, answer, err))
+		a.tellAnswer(wave, calls.Answered(c.Request, answer, err))
 	})
 	return nil
-}
-
-// answeredOf carries the simulated latency of a failed call, too.
-func answeredOf(request int, answer protocol.ModelAnswer, err error) *agent.Answered {
-	if f, ok := failureOf(err); ok && answer.Latency == 0 {
-		answer.Latency = f.Latency
-	}
-	return &agent.Answered{Request: request, Answer: answer, Err: err}
 }
 
 // tellAnswer sends a result to the agent's own mailbox, with the wave of the
 // deliberation that asked: request numbers begin anew with each.
 func (a *agentShell) tellAnswer(wave uint64, x *agent.Answered) {
-	raw, err := encodeAnswer(a.codec, x)
+	raw, err := calls.EncodeAnswer(a.Codec, x)
 	if err != nil {
-		raw, _ = encodeAnswer(a.codec, &agent.Answered{Request: x.Request, Err: err})
+		raw, _ = calls.EncodeAnswer(a.Codec, &agent.Answered{Request: x.Request, Err: err})
 	}
 	a.refs[a.machine.ID.Ordinal].Tell(&protocol.Envelope{Kind: protocol.KindAnswer, Wave: wave, Body: protocol.NewBody(raw)})
 }
@@ -203,7 +198,7 @@ func (a *agentShell) answered(env *protocol.Envelope) error {
 		return nil // of a deliberation that is over, or that a failure ended
 	}
 	a.sample.lap(metrics.StageModel)
-	x, err := decodeAnswer(a.codec, env.Body.Raw)
+	x, err := calls.DecodeAnswer(a.Codec, env.Body.Raw)
 	if err != nil {
 		return err
 	}
@@ -224,10 +219,20 @@ func (s *scene) spawnAgents(machines []*agent.Machine) error {
 func (s *scene) spawnAgent(o uint32, m *agent.Machine) error {
 	m.Spaces = s.spaces
 	ref, err := s.system.Spawn(actors.Spec{
-		Name: s.actorName(s.name(o)), Supervisor: s.sup, First: s.wrapped(s.name(o), &agentShell{scene: s, machine: m}), ID: o, Kind: kindAgent,
+		Name: s.actorName(s.Name(o)), Supervisor: s.sup, First: s.wrapped(s.Name(o), &agentShell{scene: s, machine: m}), ID: o, Kind: kindAgent,
 	})
 	s.refs[o] = ref
 	return err
+}
+
+// restoreAgent gives one failed agent its state back.
+func (s *scene) restoreAgent(o uint32) (*agentShell, error) {
+	m, through, err := history.Agent(s.Scene, s.journal, o, history.Options{Log: s.log})
+	if err != nil {
+		return nil, err
+	}
+	m.Spaces = s.spaces
+	return &agentShell{scene: s, machine: m, through: through}, nil
 }
 
 // revive makes the behaviour of a failed actor anew, from the journal.

@@ -8,7 +8,6 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"tavernsim/engine/bus/verdict"
-	"tavernsim/scenes"
 	"tavernsim/scenes/scenestest"
 )
 
@@ -67,7 +66,7 @@ func TestMiddlewareOfAScene(t *testing.T) {
 		}
 		return v
 	})
-	r, err := s.StartWith(scenestest.Settings{}, func(o *scenes.Options) { o.Middleware = verdict.Chain{quiet} })
+	r, err := s.Start(scenestest.Settings{Middleware: verdict.Chain{quiet}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"tavernsim/engine/director"
 	"tavernsim/internal/metrics"
 	"tavernsim/protocol"
+	"tavernsim/scenes/setup"
 )
 
 // What a scene can be asked to do.
@@ -36,7 +37,7 @@ func (st *stage) control(env *protocol.Envelope) error {
 	case doWallTime:
 		st.stop(director.StoppedByWallTime)
 	default:
-		return protocol.Errorf(protocol.KindInternal, "scene %s: control %q", st.id, env.Type)
+		return protocol.Errorf(protocol.KindInternal, "scene %s: control %q", st.ID, env.Type)
 	}
 	return st.next()
 }
@@ -47,8 +48,8 @@ func (st *stage) proceedToPause() error {
 	st.pausing = false
 	st.state.Director.Paused = true
 	w := st.openWave(st.moment())
-	w.keep(actorScene, &director.Paused{Reason: "request"})
-	if wf := st.def.Lifecycle.Pause; wf != "" {
+	w.keep(setup.ActorScene, &director.Paused{Reason: "request"})
+	if wf := st.Def.Lifecycle.Pause; wf != "" {
 		return st.runLifecycle(wf)
 	}
 	return st.closeWave()
@@ -63,8 +64,8 @@ func (st *stage) proceedToResume() error {
 	default:
 	}
 	w := st.openWave(st.moment())
-	w.keep(actorScene, &director.Resumed{})
-	if wf := st.def.Lifecycle.Resume; wf != "" {
+	w.keep(setup.ActorScene, &director.Resumed{})
+	if wf := st.Def.Lifecycle.Resume; wf != "" {
 		return st.runLifecycle(wf)
 	}
 	return st.closeWave()
@@ -72,7 +73,7 @@ func (st *stage) proceedToResume() error {
 
 // moment is now, on the scene's clock.
 func (st *stage) moment() protocol.Time {
-	if st.clock == director.Realtime {
+	if st.Clock == director.Realtime {
 		return st.now()
 	}
 	return st.state.Director.Now
@@ -103,7 +104,7 @@ func (st *stage) stopReason() string {
 	case st.until():
 		return director.StoppedByCondition
 	}
-	if end, ok := st.timeLimit(); ok && st.clock == director.Realtime && st.now() >= end {
+	if end, ok := st.timeLimit(); ok && st.Clock == director.Realtime && st.now() >= end {
 		return st.timeReason()
 	}
 	return ""
@@ -115,8 +116,8 @@ func (st *stage) timeLimit() (end protocol.Time, ok bool) {
 	if d := st.options.Stop.After.Std(); d > 0 {
 		end, ok = begun.Add(d), true
 	}
-	if n := st.options.Stop.Ticks; n > 0 && st.clock == director.Virtual {
-		if at := begun.Add(time.Duration(n) * st.simulation().Tick.Std()); !ok || at < end {
+	if n := st.options.Stop.Ticks; n > 0 && st.Clock == director.Virtual {
+		if at := begun.Add(time.Duration(n) * st.Simulation().Tick.Std()); !ok || at < end {
 			end, ok = at, true
 		}
 	}
@@ -133,13 +134,13 @@ func (st *stage) timeReason() string {
 
 // until evaluates the stop condition over the world and the scene's counters.
 func (st *stage) until() bool {
-	if st.untilProgram == nil || st.state.Director.Wave == 0 {
+	if st.Condition == nil || st.state.Director.Wave == 0 {
 		return false
 	}
-	ok, err := st.untilProgram.EvalBool(untilEnv{st})
+	ok, err := st.Condition.EvalBool(untilEnv{st})
 	if err != nil && st.stopping.err == nil && !st.untilWarned {
 		st.untilWarned = true
-		st.log.Warn("the stop condition cannot be evaluated yet; it counts as false", "scene", st.id, "err", err)
+		st.log.Warn("the stop condition cannot be evaluated yet; it counts as false", "scene", st.ID, "err", err)
 	}
 	return ok && err == nil
 }
@@ -154,7 +155,7 @@ func (e untilEnv) Lookup(root string) (any, bool) {
 	case "scene":
 		t := &e.state.Tally
 		return map[string]any{
-			"id": e.id, "time": e.state.Director.Now.String(), "elapsed_seconds": e.state.elapsed().Seconds(),
+			"id": e.ID, "time": e.state.Director.Now.String(), "elapsed_seconds": e.state.Elapsed().Seconds(),
 			"waves": int64(e.state.Director.Wave), "deliberations": t.Deliberations, "events": t.EventsRouted,
 		}, true
 	}
@@ -166,7 +167,7 @@ func (e untilEnv) Lookup(root string) (any, bool) {
 func (st *stage) serviceFailed(service string, f *failure) error {
 	st.failures[service]++
 	n := st.failures[service]
-	limit := int64(st.simulation().Limits.MaxRestarts)
+	limit := int64(st.Simulation().Limits.MaxRestarts)
 	fact := &director.ActorFailed{Actor: service, Error: f.Error, Stack: f.Stack, Failures: n, GivenUp: n > limit}
 	if fact.GivenUp {
 		st.metrics.ActorGivenUp(service)
@@ -176,7 +177,7 @@ func (st *stage) serviceFailed(service string, f *failure) error {
 	if st.wave == nil {
 		return protocol.Errorf(protocol.KindInternal, "%s failed between two waves: %s", service, f.Error)
 	}
-	st.wave.keep(actorScene, fact)
+	st.wave.keep(setup.ActorScene, fact)
 	if fact.GivenUp {
 		return st.giveUp(fmt.Errorf("%s was given up after %d failures in a row: %s", service, n, f.Error))
 	}
@@ -201,6 +202,6 @@ func (st *stage) retryService() error {
 // giveUp leaves the open wave unfinished: it never happened, and the run can be
 // resumed from the one before.
 func (st *stage) giveUp(err error) error {
-	st.stopping = stopping{reason: director.StoppedByFailure, kept: true, err: protocol.Errorf(protocol.KindInternal, "scene %s: %w", st.id, err)}
+	st.stopping = stopping{reason: director.StoppedByFailure, kept: true, err: protocol.Errorf(protocol.KindInternal, "scene %s: %w", st.ID, err)}
 	return st.finish()
 }

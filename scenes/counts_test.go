@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"tavernsim/internal/metrics"
-	"tavernsim/persistence"
 	"tavernsim/scenes"
 	"tavernsim/scenes/scenestest"
 )
@@ -178,7 +177,7 @@ func TestCountsOfAnEndByFailure(t *testing.T) {
 }
 
 // A resumed run counts what it restored as replayed, and nothing of it twice;
-// folding a journal counts nothing.
+// folding a journal counts nothing: package history knows no metrics.
 func TestCountsOfAResumedRun(t *testing.T) {
 	p := shakyProject(t, strings.Replace(shaky, "ticks: 12", "ticks: 200", 1), func(any) any { return "ok" })
 	s := scenestest.New(t, p, "")
@@ -199,20 +198,6 @@ func TestCountsOfAResumedRun(t *testing.T) {
 	tail := c.sum("replay_events_total") // a stop may take a snapshot; what it covers is not folded
 	if tail < 0 || tail > before {
 		t.Errorf("%d facts replayed of %d", tail, before)
-	}
-	m := metrics.New()
-	opt := s.Options(t, set)
-	opt.Metrics = m.Scene("s")
-	empty := scrape(t, m)
-	s.Journal(t, func(j *persistence.Journal) {
-		if _, err := scenes.Fold(p, s.Def, j, opt); err != nil {
-			t.Fatal(err)
-		}
-	})
-	for k, v := range scrape(t, m) {
-		if strings.HasPrefix(k, "simd_") && v != empty[k] {
-			t.Errorf("a fold moved %s from %v to %v", k, empty[k], v)
-		}
 	}
 }
 

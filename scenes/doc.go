@@ -1,28 +1,27 @@
 // Package scenes makes a scene of a project run: every machine in an actor of
 // its own, one journal for all of them.
 //
-// You hold a [Run], made by [Start] of a loaded project, a scene of it and an
-// open journal. Start goes on where the journal ends, so it begins and resumes
-// alike. You owe [Run.Wait], which returns when the scene has stopped and its
-// actors are gone; the journal and the actor system stay yours. [Fold] reads a
-// journal into the [State] that it led to, [FoldTo] into that of any wave,
-// without running anything; [FindCut] finds the wave that a text means.
+// You hold a [Run], made by [Start] of what the scene is made of (scenes/setup)
+// and an open journal. Start goes on where the journal ends, so it begins and
+// resumes alike. You owe [Run.Wait], which returns when the scene has stopped and
+// its actors are gone; the journal and the actor system stay yours.
 //
 // # Who does what
 //
 // The stage (stage.go, wave.go, control.go) is the scene's own actor: it wakes
 // agents, merges what they decided in a fixed order, has the world, the
 // knowledge and the event channel (services.go) decide about it, and keeps the
-// facts. Agents are in agents.go, what a snapshot holds in snapshot.go, the
-// folds in state.go. ARCHITECTURE.md follows one message through all of them.
+// facts. Agents are in agents.go, what a snapshot gathers in snapshot.go. The
+// rules of all of them are in scenes/machines. ARCHITECTURE.md follows one
+// message through all of them.
 //
 // # Promises
 //
 //  1. On the virtual clock the facts depend on the project, the options that the
 //     manifest keeps and the model's answers; not on workers, block sizes,
 //     snapshots, the window of deliberations, interruptions or kills.
-//  2. State is what folding the facts gives. A live scene and [Fold] apply the
-//     same facts in the same order, and folding asks nobody.
+//  2. State is what folding the facts gives. A live scene and a fold apply the
+//     same facts in the same order.
 //  3. An agent that fails, by panic or error, stops nobody else: it is recorded,
 //     restored from the journal and woken after a backoff, or given up. A
 //     service that fails is restored and asked again; given up, it ends the scene.
@@ -42,6 +41,7 @@
 //
 // # Not here
 //
-// The rules (engine/...), loading (scenes/project), the run directory and
+// The rules (engine/..., scenes/machines), reading a journal (scenes/history),
+// model calls (scenes/calls), loading (scenes/project), the run directory and
 // several scenes at once (scenes/runner).
 package scenes

@@ -5,11 +5,13 @@ import (
 
 	"tavernsim/protocol"
 	"tavernsim/scenes/effects"
+	"tavernsim/scenes/machines"
+	"tavernsim/scenes/setup"
 )
 
 // openEffects opens the log of effects, where the model's answers are worth it:
 // one that answers at once answers the same again.
-func (r *Run) openEffects(state *State) error {
+func (r *Run) openEffects(state *machines.State) error {
 	sc := r.scene
 	if sc.instant != nil || sc.options.Effects == nil {
 		return nil
@@ -18,14 +20,14 @@ func (r *Run) openEffects(state *State) error {
 	if err != nil {
 		return err
 	}
-	sc.calls.log, err = effects.Open(journal, effects.Options{
-		Ended: state.lastTurn(), Failed: r.effectsFailed, Observe: sc.metrics.Effect,
+	sc.calls.Log, err = effects.Open(journal, effects.Options{
+		Ended: lastTurn(sc.Scene, state), Failed: r.effectsFailed, Observe: sc.metrics.Effect,
 	})
 	return err
 }
 
 // lastTurn tells of each agent the last turn whose end is durable.
-func (s *State) lastTurn() func(agent string) uint64 {
+func lastTurn(sc *setup.Scene, s *machines.State) func(agent string) uint64 {
 	turns := make([]uint64, len(s.Agents))
 	for o, m := range s.Agents {
 		turns[o] = m.State.Turn
@@ -34,7 +36,7 @@ func (s *State) lastTurn() func(agent string) uint64 {
 		}
 	}
 	return func(agent string) uint64 {
-		if o, ok := s.scene.ordinal(agent); ok {
+		if o, ok := sc.Ordinal(agent); ok {
 			return turns[o]
 		}
 		return math.MaxUint64

@@ -1,32 +1,14 @@
 package scenes
 
 import (
-	"fmt"
 	"sync/atomic"
 
 	"tavernsim/actors"
 
 	"tavernsim/engine/agent"
-	"tavernsim/engine/knowledge"
-	"tavernsim/persistence"
 	"tavernsim/protocol"
-	"tavernsim/scenes/project"
+	"tavernsim/scenes/setup"
 )
-
-// Restored reads the newest snapshot, which the live actors gave, and folds what
-// came after. from is the wave of the snapshot; 0 = there is none.
-func Restored(p *project.Project, def *project.Scene, journal *persistence.Journal, opt Options) (state *State, from uint64, err error) {
-	sc, err := build(p, def, journal, opt)
-	if err != nil {
-		return nil, 0, err
-	}
-	snap, err := journal.LatestSnapshot()
-	if err == nil && snap != nil {
-		from = snap.Wave.Number
-	}
-	state, err = sc.restore()
-	return state, from, err
-}
 
 // Look shows what an agent keeps.
 func Look(m *agent.Machine) map[string]any {
@@ -41,26 +23,8 @@ func Look(m *agent.Machine) map[string]any {
 	return map[string]any{"private": private, "goals": goals, "turn": int64(m.State.Turn), "waiting": int64(m.State.Waiting())}
 }
 
-// Parts are what Hash is made of, for messages about a difference.
-func Parts(s *State) map[string]string {
-	codec := s.scene.codec
-	d, _ := s.Director.Snapshot(codec)
-	k, _ := knowledge.Snapshot(codec, s.Knowledge)
-	b, _ := s.Bus.Snapshot(codec)
-	w, _ := s.WorldState.AppendSnapshot(nil)
-	parts := map[string]string{
-		actorScene + "/agenda": fmt.Sprintf("%q", d), actorKnowledge: fmt.Sprintf("%q", k), actorEvents: fmt.Sprintf("%q", b),
-		actorWorld: fmt.Sprintf("%q", w),
-	}
-	for _, m := range s.Agents {
-		a, _ := agent.Snapshot(codec, &m.State)
-		parts[m.ID.Instance] = fmt.Sprintf("%q", a)
-	}
-	return parts
-}
-
 // Services names the actors that a test may make fail.
-func Services() []string { return []string{actorWorld, actorKnowledge, actorEvents} }
+func Services() []string { return []string{setup.ActorWorld, setup.ActorKnowledge, setup.ActorEvents} }
 
 // FailService makes a service panic, so many times, when it is asked to decide
 // in a wave from the given one on.
@@ -96,7 +60,7 @@ func FailScene(nth int64) func(*Options) {
 	var seen atomic.Int64
 	return func(o *Options) {
 		o.wrap = func(name string, b actors.Behavior) actors.Behavior {
-			if name != actorStage {
+			if name != setup.ActorStage {
 				return b
 			}
 			return failingScene{b, nth, &seen}

@@ -7,7 +7,7 @@ import (
 
 	"tavernsim/persistence"
 	"tavernsim/protocol"
-	"tavernsim/scenes"
+	"tavernsim/scenes/history"
 	"tavernsim/scenes/scenestest"
 )
 
@@ -25,9 +25,7 @@ func TestFoldToEveryWave(t *testing.T) {
 		for wave := range j.Durable().Number + 1 {
 			var hashes [2]string
 			for i := range hashes {
-				opt := s.Options(t, set)
-				opt.NoSnapshots = i == 1
-				state, err := scenes.FoldTo(s.Project, s.Def, j, opt, wave)
+				state, err := history.FoldTo(s.Made(t, set), j, wave, history.Options{NoSnapshots: i == 1})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -71,7 +69,7 @@ func TestFindCut(t *testing.T) {
 		if err := j.Waves(1, func(w persistence.Wave) error { waves = append(waves, w); return nil }); err != nil {
 			t.Fatal(err)
 		}
-		start, err := scenes.StartOf(j)
+		start, err := history.Start(j)
 		if err != nil || start != waves[0].MinTime {
 			t.Fatal(start, err)
 		}
@@ -93,7 +91,7 @@ func TestFindCut(t *testing.T) {
 			third.MaxTime.Sub(start).String():      last.Number,
 			(last.MaxTime.Sub(start) + 1).String(): last.Number,
 		} {
-			if got, err := scenes.FindCut(j, text); err != nil || got.Number != want {
+			if got, err := history.Find(j, text); err != nil || got.Number != want {
 				t.Errorf("%s: wave %d, want %d; %v", text, got.Number, want, err)
 			}
 		}
@@ -102,7 +100,7 @@ func TestFindCut(t *testing.T) {
 			"wave:99999": "the last durable one", "seq:99999999": "the journal has facts", "9000h": "after the last wave", "-1s": "before the first wave",
 			"1970-01-01T00:00:00Z": "before the first wave",
 		} {
-			_, err := scenes.FindCut(j, text)
+			_, err := history.Find(j, text)
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%q: %v, want %q", text, err, want)
 			}

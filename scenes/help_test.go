@@ -7,7 +7,8 @@ import (
 	"testing"
 
 	"tavernsim/persistence"
-	"tavernsim/scenes"
+	"tavernsim/scenes/history"
+	"tavernsim/scenes/machines"
 	"tavernsim/scenes/scenestest"
 	"tavernsim/scenes/verify"
 )
@@ -16,20 +17,33 @@ import (
 // its tail are what the facts alone give.
 func mustRestore(t testing.TB, s *scenestest.Scene, set scenestest.Settings) {
 	t.Helper()
-	var restored *scenes.State
+	var restored *machines.State
 	var from uint64
 	s.Journal(t, func(j *persistence.Journal) {
 		var err error
-		if restored, from, err = scenes.Restored(s.Project, s.Def, j, s.Options(t, set)); err != nil {
+		if snap, err := j.LatestSnapshot(); err == nil {
+			from = snap.Wave.Number
+		}
+		if restored, _, err = history.Fold(s.Made(t, set), j, history.Options{}); err != nil {
 			t.Fatal(err)
 		}
 	})
-	got, want := scenes.Parts(restored), scenes.Parts(s.Fold(t, set))
+	got, want := parts(t, restored), parts(t, s.Fold(t, set))
 	for name := range want {
 		if got[name] != want[name] {
 			t.Errorf("%s: the snapshot of wave %d and its tail give\n%s\nthe facts alone give\n%s", name, from, got[name], want[name])
 		}
 	}
+}
+
+// parts are what the hash of a state is made of, for messages about a difference.
+func parts(t testing.TB, s *machines.State) map[string]string {
+	t.Helper()
+	parts := map[string]string{}
+	if err := s.Parts(func(name string, raw []byte) { parts[name] = fmt.Sprintf("%q", raw) }); err != nil {
+		t.Fatal(err)
+	}
+	return parts
 }
 
 // mustFoldAt holds that a snapshot plus its tail is the whole where the journal
@@ -39,9 +53,7 @@ func mustFoldAt(t testing.TB, s *scenestest.Scene, set scenestest.Settings, wave
 	var hashes [2]string
 	s.Journal(t, func(j *persistence.Journal) {
 		for i := range hashes {
-			opt := s.Options(t, set)
-			opt.NoSnapshots = i == 1
-			state, err := scenes.FoldTo(s.Project, s.Def, j, opt, wave)
+			state, err := history.FoldTo(s.Made(t, set), j, wave, history.Options{NoSnapshots: i == 1})
 			if err == nil {
 				hashes[i], err = state.Hash()
 			}
@@ -59,7 +71,7 @@ func mustFoldAt(t testing.TB, s *scenestest.Scene, set scenestest.Settings, wave
 func mustVerify(t testing.TB, s *scenestest.Scene, set scenestest.Settings) {
 	t.Helper()
 	s.Journal(t, func(j *persistence.Journal) {
-		r, _, err := verify.Run(context.Background(), s.Project, s.Def, j, verify.Options{Scene: s.Options(t, set)})
+		r, _, err := verify.Run(context.Background(), s.Made(t, set), j, verify.Options{})
 		switch {
 		case err != nil:
 			t.Error(err)

@@ -14,6 +14,8 @@ import (
 	"tavernsim/engine/worldstate"
 	"tavernsim/internal/metrics"
 	"tavernsim/protocol"
+	"tavernsim/scenes/machines"
+	"tavernsim/scenes/setup"
 )
 
 // Kinds of the actors of a scene, as their system counts what waits for them.
@@ -46,10 +48,23 @@ func (r *Run) Sources() metrics.Sources {
 	return metrics.Sources{Agents: r.stage.doing.table, Models: r.scene, World: r.scene, Journal: r.scene.journal}
 }
 
+// declare tells the metrics what the project's files name.
+func (s *scene) declare() {
+	d := s.Declared()
+	d.Provider = s.model.Name()
+	s.metrics.Declare(d)
+	s.profiles = make([]*metrics.Profile, len(s.Definitions))
+	for c, def := range s.Definitions {
+		if def.Profile != setup.ActorScene {
+			s.profiles[c] = s.metrics.Profile(def.Profile)
+		}
+	}
+}
+
 // ModelRequests implements metrics.ModelSource. A model that answers at once is
 // never out.
 func (s *scene) ModelRequests(yield func(provider string, inflight, queued int)) {
-	out, queued := s.calls.load()
+	out, queued := s.calls.Load()
 	yield(s.model.Name(), out, queued)
 }
 
@@ -62,11 +77,11 @@ func (st *stage) measure(actor, kind string, fact protocol.Fact) {
 	m := st.metrics
 	m.Fact(kind)
 	switch x := fact.(type) {
-	case *callSeen:
-		m.Called(x.tool, string(x.status))
+	case *machines.CallSeen:
+		m.Called(x.Tool, string(x.Status))
 	case *agent.Reflected:
-		if o, ok := st.ordinal(actor); ok && st.profiles[st.class[o]] != nil {
-			st.profiles[st.class[o]].Reflected(x.Error == "")
+		if o, ok := st.Ordinal(actor); ok && st.profiles[st.Class[o]] != nil {
+			st.profiles[st.Class[o]].Reflected(x.Error == "")
 		}
 	case *bus.Routed:
 		st.measureRouted(x)
@@ -133,7 +148,7 @@ func (st *stage) measureKnowledge(f protocol.Fact) {
 // measureTurn counts a merged turn. The scene's own workflows are no
 // deliberations.
 func (st *stage) measureTurn(o uint32, end *agent.TurnEnded) {
-	p := st.profiles[st.class[o]]
+	p := st.profiles[st.Class[o]]
 	if p == nil {
 		return
 	}
@@ -162,12 +177,12 @@ func (st *stage) measureLost(reason string, n int64) {
 
 // measureFailure counts an agent's actor that failed.
 func (st *stage) measureFailure(o uint32, givenUp bool) {
-	p := st.profiles[st.class[o]]
+	p := st.profiles[st.Class[o]]
 	switch {
 	case p == nil && givenUp:
-		st.metrics.ActorGivenUp(actorScene)
+		st.metrics.ActorGivenUp(setup.ActorScene)
 	case p == nil:
-		st.metrics.ActorFailed(actorScene)
+		st.metrics.ActorFailed(setup.ActorScene)
 	default:
 		p.Failed(givenUp)
 	}
@@ -223,11 +238,11 @@ type doing struct {
 // newDoing takes agents as a journal left them. Who sleeps is not known to be
 // asleep before it has deliberated again.
 func newDoing(sc *scene, gaveUp func(uint32) bool) *doing {
-	profiles := make([]string, sc.class[sc.stageOrdinal()])
+	profiles := make([]string, sc.Class[sc.OwnOrdinal()])
 	for c := range profiles {
-		profiles[c] = sc.definitions[c].Profile
+		profiles[c] = sc.Definitions[c].Profile
 	}
-	d := &doing{table: metrics.NewAgentTable(profiles), class: sc.class, state: make([]metrics.AgentState, sc.size())}
+	d := &doing{table: metrics.NewAgentTable(profiles), class: sc.Class, state: make([]metrics.AgentState, sc.Size())}
 	for o := range d.state {
 		if gaveUp(uint32(o)) {
 			d.state[o] = metrics.AgentGivenUp
@@ -281,7 +296,7 @@ type sample struct {
 // measured.
 func (a *agentShell) newSample(wave uint64) *sample {
 	o := a.machine.ID.Ordinal
-	if !metrics.Sampled(uint64(o)+wave) || int(o) >= a.size() {
+	if !metrics.Sampled(uint64(o)+wave) || int(o) >= a.Size() {
 		return nil
 	}
 	if waited, ok := a.marks.since(o); ok {

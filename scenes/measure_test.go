@@ -7,16 +7,20 @@ import (
 	"tavernsim/engine/agent"
 	"tavernsim/internal/metrics"
 	"tavernsim/protocol"
+	"tavernsim/scenes/setup"
 )
 
 // measuredStage is as much of a scene as counting turns needs.
 func measuredStage(agents int) *stage {
 	set := metrics.New()
 	sc := &scene{
-		ids: make([]string, agents+1), class: make([]uint16, agents+1), metrics: set.Scene("s"), marks: newMarks(agents),
-		definitions: []*agent.Definition{{Profile: "trader"}, {Profile: actorScene}}, profiles: []*metrics.Profile{set.Profile("trader"), nil},
+		Scene: &setup.Scene{
+			IDs: make([]string, agents+1), Class: make([]uint16, agents+1),
+			Definitions: []*agent.Definition{{Profile: "trader"}, {Profile: setup.ActorScene}},
+		},
+		metrics: set.Scene("s"), marks: newMarks(agents), profiles: []*metrics.Profile{set.Profile("trader"), nil},
 	}
-	sc.class[agents] = 1
+	sc.Class[agents] = 1
 	return &stage{scene: sc, doing: newDoing(sc, func(o uint32) bool { return o == 3 })}
 }
 
@@ -106,7 +110,7 @@ func BenchmarkMeasureTurn(b *testing.B) {
 	})
 	raw := (&agent.CallMade{ID: "1.1", Tool: "PublishEventTool", Origin: protocol.OriginNative, Status: protocol.CallRequested}).AppendMsg(nil)
 	b.Run("call", func(b *testing.B) {
-		if err := st.call.read(raw); err != nil {
+		if err := st.call.Read(raw); err != nil {
 			b.Fatal(err)
 		}
 		b.ReportAllocs()

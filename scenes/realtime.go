@@ -52,7 +52,7 @@ func (st *stage) wakeDue(now protocol.Time) {
 		for _, o := range d.TakeIdle(at, func(o uint32) bool { return st.busy[o] }) {
 			st.busy[o] = true
 			st.measureWake(o, d.Wave+1)
-			st.refs[o].Tell(&protocol.Envelope{Kind: protocol.KindWake, Scene: st.id, Time: now, Wave: d.Wave + 1})
+			st.refs[o].Tell(&protocol.Envelope{Kind: protocol.KindWake, Scene: st.ID, Time: now, Wave: d.Wave + 1})
 		}
 	}
 }
@@ -100,7 +100,7 @@ func (st *stage) turnArrivedRealtime(a arrival) error {
 	delete(st.busy, a.agent)
 	st.arrived = append(st.arrived, a)
 	if a.failure != nil && st.phase == phaseSnapshot {
-		return st.dropSnapshot(st.name(a.agent))
+		return st.dropSnapshot(st.Name(a.agent))
 	}
 	return st.next()
 }

@@ -10,7 +10,8 @@ import (
 	"tavernsim/engine/director"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
-	"tavernsim/scenes"
+	"tavernsim/scenes/history"
+	"tavernsim/scenes/machines"
 	"tavernsim/scenes/scenestest"
 )
 
@@ -63,7 +64,7 @@ func TestRedeliveredTooLate(t *testing.T) {
 func refused(t *testing.T, s *scenestest.Scene) (letters []director.Letter) {
 	s.Journal(t, func(j *persistence.Journal) {
 		err := j.Scan(persistence.Query{Kinds: []string{bus.FactRefused}}, func(r protocol.Record) error {
-			f, err := scenes.ReadFact(protocol.NewCodec(), r.Kind, r.Data)
+			f, err := machines.ReadFact(protocol.NewCodec(), r.Kind, r.Data)
 			if x, ok := f.(*bus.Refused); ok {
 				letters = append(letters, director.Letter{Seq: r.Seq, Draft: x.Draft().AppendMsg(nil)})
 			}
@@ -90,7 +91,7 @@ func published(t *testing.T, s *scenestest.Scene, letters []director.Letter) (n 
 	due := protocol.Time(0)
 	s.Journal(t, func(j *persistence.Journal) {
 		err := j.Read(1, func(r protocol.Record) error {
-			f, err := scenes.ReadFact(protocol.NewCodec(), r.Kind, r.Data)
+			f, err := machines.ReadFact(protocol.NewCodec(), r.Kind, r.Data)
 			switch x := f.(type) {
 			case *director.Redelivered:
 				due = x.Due
@@ -130,6 +131,6 @@ func tryRedeliver(t *testing.T, s *scenestest.Scene, letters []director.Letter) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = scenes.Redeliver(s.Project, s.Def, j, s.Options(t, scenestest.Settings{}), letters)
+	_, err = history.Redeliver(s.Made(t, scenestest.Settings{}), j, history.Options{}, letters)
 	return err
 }

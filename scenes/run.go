@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"tavernsim/actors"
-	"tavernsim/engine/bus/verdict"
 	"tavernsim/engine/director"
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/world"
@@ -15,36 +14,26 @@ import (
 	"tavernsim/llm"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
-	"tavernsim/scenes/project"
+	"tavernsim/scenes/machines"
+	"tavernsim/scenes/setup"
 	"tavernsim/scenes/snapshots"
 )
 
-// Options of one running scene.
+// Options of one running scene: what its facts do not depend on, but for the
+// model and the conditions of its end.
 type Options struct {
-	Seed   uint64
-	Clock  director.ClockKind // "" = what the definition says
-	Agents int                // scales the counts; 0 = as defined
-	Stop   director.Stop      // the whole set of conditions that holds; see MergeStop
-	Until  string             // replaces the definition's condition when not empty
+	Stop director.Stop // the whole set of conditions that holds; see MergeStop
 
 	// Snapshots says when a snapshot is taken while the scene runs. One more is
 	// taken when it stops before its end.
 	Snapshots snapshots.Policy
 	// ModelCalls bounds model calls in flight at once; default 64.
-	ModelCalls  int
-	ProjectHash string
+	ModelCalls int
 	// Crashes are failures of the scene that led to this restart: the first wave
 	// keeps them as facts.
 	Crashes []*Crash
-	// NoSnapshots folds from the first fact that is kept.
-	NoSnapshots bool
-	// Folding hears now and then how many of how many facts a fold has read; may
-	// be nil.
+	// Folding hears how far the restoring is; may be nil.
 	Folding func(done, total uint64)
-
-	// Middleware is asked about every receiver of every event, behind the
-	// channel's own rules. Its verdicts are facts: a replay does not ask it.
-	Middleware verdict.Chain
 
 	Model llm.Provider
 	// Effects opens the journal of the scene's effects (effects.JournalID) in the
@@ -69,7 +58,7 @@ type Outcome struct {
 	Final  bool   // the scene has ended; otherwise it can be resumed
 	Err    error  // why it could not go on
 	Wave   persistence.Wave
-	State  *State
+	State  *machines.State
 }
 
 // Run is a scene that runs.
@@ -117,13 +106,10 @@ func (p *Progress) wave(st *stage) {
 
 func (p *Progress) keep(w persistence.Wave) { p.Bytes.Store(int64(w.Total)) }
 
-// Start runs a scene of a project on an open journal: from its beginning, or
-// from where the journal ends.
-func Start(p *project.Project, def *project.Scene, journal *persistence.Journal, opt Options) (*Run, error) {
-	sc, err := build(p, def, journal, opt)
-	if err != nil {
-		return nil, err
-	}
+// Start runs a scene on an open journal: from its beginning, or from where the
+// journal ends.
+func Start(made *setup.Scene, journal *persistence.Journal, opt Options) (*Run, error) {
+	sc := newScene(made, journal, opt)
 	r := &Run{scene: sc, Progress: &Progress{}, done: make(chan Outcome, 1)}
 	sc.context, r.stop = context.WithCancel(context.Background())
 	if err := r.launch(); err != nil {
@@ -140,23 +126,23 @@ func Start(p *project.Project, def *project.Scene, journal *persistence.Journal,
 // launch restores the machines and starts the actors.
 func (r *Run) launch() error {
 	sc := r.scene
-	state, err := sc.restore()
+	state, err := sc.restore(sc.options.Folding)
 	if err != nil {
 		return err
 	}
 	if state.Director.Ended != "" {
-		return protocol.Errorf(protocol.KindConflict, "scene %s: the run has ended already (%s); fork it or start another", sc.id, state.Director.Ended)
+		return protocol.Errorf(protocol.KindConflict, "scene %s: the run has ended already (%s); fork it or start another", sc.ID, state.Director.Ended)
 	}
 	if err := r.openEffects(state); err != nil {
 		return err
 	}
 	sc.sup = sc.supervisor(r.actorFailed)
 	r.stageSup = sc.supervisor(r.stageFailed)
-	machines := state.Agents
+	agents := state.Agents
 	state.Agents = nil
 	r.stage = &stage{
-		scene: sc, state: state, progress: r.Progress, busy: map[uint32]bool{}, failures: map[string]int64{}, series: newSeries(sc.simulation().Report),
-		rests: make(chan struct{}, 1), over: make(chan struct{}),
+		scene: sc, state: state, progress: r.Progress, busy: map[uint32]bool{}, failures: map[string]int64{}, series: newSeries(sc.Simulation().Report),
+		places: make([]uint32, len(sc.IDs)), rests: make(chan struct{}, 1), over: make(chan struct{}),
 		kept: sc.journal.Durable().Number, report: r.ended,
 	}
 	r.stage.hearsWorld = state.Bus.HearsWorld()
@@ -165,10 +151,10 @@ func (r *Run) launch() error {
 	r.stage.snapshot.kept = sc.journal.Durable().Total
 	r.stage.snapshot.last = r.stage.mark()
 	r.stage.crashes = sc.options.Crashes
-	r.stage.doing, sc.marks = newDoing(sc, state.Director.GaveUp), newMarks(sc.size())
+	r.stage.doing, sc.marks = newDoing(sc, state.Director.GaveUp), newMarks(sc.Size())
 	sc.stage, err = sc.system.Spawn(actors.Spec{
-		Name: sc.actorName(actorStage), Kind: kindScene, Supervisor: r.stageSup,
-		First: sc.wrapped(actorStage, r.stage),
+		Name: sc.actorName(setup.ActorStage), Kind: kindScene, Supervisor: r.stageSup,
+		First: sc.wrapped(setup.ActorStage, r.stage),
 	})
 	if err != nil {
 		return err
@@ -177,7 +163,7 @@ func (r *Run) launch() error {
 	if err := sc.spawnServices(state); err != nil {
 		return err
 	}
-	if err := sc.spawnAgents(machines); err != nil {
+	if err := sc.spawnAgents(agents); err != nil {
 		return err
 	}
 	state.World, state.Knowledge, state.Bus = nil, knowledge.State{}, nil // theirs who own them now
@@ -186,21 +172,21 @@ func (r *Run) launch() error {
 
 // actorFailed runs on a worker: it only passes the failure on.
 func (r *Run) actorFailed(name string, f *actors.Failure) {
-	body := &failure{Actor: name[len(r.scene.id)+1:], Error: f.Error(), Stack: f.Stack}
-	raw, err := r.scene.codec.Marshal(body)
+	body := &failure{Actor: name[len(r.scene.ID)+1:], Error: f.Error(), Stack: f.Stack}
+	raw, err := r.scene.Codec.Marshal(body)
 	if err != nil {
-		raw, _ = r.scene.codec.Marshal(&failure{Actor: body.Actor, Error: "failure that has no text"})
+		raw, _ = r.scene.Codec.Marshal(&failure{Actor: body.Actor, Error: "failure that has no text"})
 	}
 	r.scene.stage.Tell(&protocol.Envelope{Kind: protocol.KindFailed, Source: body.Actor, Body: protocol.NewBody(raw)})
 }
 
 // stageFailed: the scene itself failed. Whatever was not kept never happened.
 func (r *Run) stageFailed(_ string, f *actors.Failure) {
-	r.scene.metrics.ActorGivenUp(actorScene)
+	r.scene.metrics.ActorGivenUp(setup.ActorScene)
 	r.scene.metrics.Became(metrics.SceneFailed)
 	r.ended(Outcome{
 		Reason: director.StoppedByFailure, Wave: r.scene.journal.Durable(), State: r.stage.state,
-		Err: &Crash{Scene: r.scene.id, Text: f.Error(), Stack: f.Stack, MaxRestarts: r.scene.simulation().Limits.MaxRestarts, Backoff: r.scene.simulation().Limits.RestartBackoff.Std()},
+		Err: &Crash{Scene: r.scene.ID, Text: f.Error(), Stack: f.Stack, MaxRestarts: r.scene.Simulation().Limits.MaxRestarts, Backoff: r.scene.Simulation().Limits.RestartBackoff.Std()},
 	})
 }
 
@@ -295,8 +281,8 @@ func (r *Run) shutdown() {
 	}
 	sc.saving.Wait() // also after a failure: the journal is closed next
 	sc.calls.Wait()
-	if err := sc.calls.log.Close(); err != nil {
-		sc.log.Warn("effects", "scene", sc.id, "err", err)
+	if err := sc.calls.Log.Close(); err != nil {
+		sc.log.Warn("effects", "scene", sc.ID, "err", err)
 	}
 }
 
@@ -304,10 +290,10 @@ func (r *Run) shutdown() {
 func (r *Run) World() *world.Document { return r.scene.world.Load() }
 
 // Agents is the number of agents.
-func (r *Run) Agents() int { return r.scene.size() }
+func (r *Run) Agents() int { return r.scene.Size() }
 
 // Report lists the world paths that the scene wants shown.
-func (r *Run) Report() []string { return r.scene.simulation().Report }
+func (r *Run) Report() []string { return r.scene.Simulation().Report }
 
 // Series is what a reported path held over time, thinned to at most
 // maxSamples values; nil when it is no number.

@@ -2,67 +2,35 @@ package scenes
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"tavernsim/actors"
-	"tavernsim/engine/agent"
-	"tavernsim/engine/bus"
-	"tavernsim/engine/director"
-	"tavernsim/engine/expr"
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/world"
-	"tavernsim/engine/worldstate"
 	"tavernsim/internal/metrics"
 	"tavernsim/llm"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
+	"tavernsim/scenes/calls"
 	"tavernsim/scenes/deadletter"
-	"tavernsim/scenes/project"
-)
-
-// Actors of a scene that are no agents. An instance id cannot begin with "$".
-const (
-	actorStage     = "$stage" // the scene itself: who wakes, merges and keeps
-	actorScene     = "$scene" // the agent that runs the scene's own workflows, and the source of its facts
-	actorWorld     = "$world"
-	actorKnowledge = "$knowledge"
-	actorEvents    = "$events"
+	"tavernsim/scenes/setup"
 )
 
 // scene is what every actor of a running scene shares. All of it is read-only
 // once the scene runs, but for the atomics.
 type scene struct {
-	id      string
-	def     *project.Scene
-	seed    uint64
-	clock   director.ClockKind
-	codec   *protocol.Codec
-	metrics *metrics.Scene
-	options Options
-	log     *slog.Logger
-
-	ids         []string                               // instance ids by ordinal, the scene's own last
-	find        func(id string) (ordinal int, ok bool) // of an agent
-	class       []uint16                               // of an ordinal: index into definitions
-	definitions []*agent.Definition
-	profiles    []*metrics.Profile // by class; nil for the scene's own agent
-	marks       *marks
-	timings     []director.Timing
-	initial     func(ordinal uint32) agent.State
-	bases       knowledge.State
-	bus         bus.Config
-	subscribers []bus.Subscriber
-
-	rules        *worldstate.Machine // of the world
-	untilProgram *expr.Program       // nil = no such condition
-	interrupts   bool                // there are agents whose deliberations events interrupt
+	*setup.Scene
+	metrics  *metrics.Scene
+	profiles []*metrics.Profile // by class; nil for the scene's own agent
+	marks    *marks
+	options  Options
+	log      *slog.Logger
 
 	context context.Context // ends when the scene stops
-	calls   *callRunner
+	calls   *calls.Runner
 	spaces  *spacePool
 	buffers *buffers
 	model   llm.Provider
@@ -91,45 +59,31 @@ type scene struct {
 	sup    *actors.Supervisor
 }
 
-// size is the number of agents; the scene's own workflows run as one more.
-func (s *scene) size() int            { return len(s.ids) - 1 }
-func (s *scene) stageOrdinal() int    { return len(s.ids) - 1 }
-func (s *scene) name(o uint32) string { return s.ids[o] }
-
-// ordinal finds an agent, or the scene's own, by instance id.
-func (s *scene) ordinal(id string) (uint32, bool) {
-	if id == actorScene {
-		return uint32(s.stageOrdinal()), true
+// newScene lays out what the actors share.
+func newScene(made *setup.Scene, journal *persistence.Journal, opt Options) *scene {
+	s := &scene{
+		Scene: made, metrics: opt.Metrics, options: opt, log: opt.Log, journal: journal, system: opt.System, model: opt.Model,
+		spaces: newSpacePool(), buffers: newBuffers(),
 	}
-	o, ok := s.find(id)
-	return uint32(o), ok
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	s.options.Snapshots = opt.Snapshots.WithDefaults()
+	if s.options.ModelCalls <= 0 {
+		s.options.ModelCalls = 64
+	}
+	s.instant, _ = opt.Model.(llm.Instant)
+	s.calls = calls.New(opt.Model, made.Codec, s.options.ModelCalls, func(model, outcome string, took time.Duration, u protocol.Usage) {
+		s.metrics.Model(s.model.Name(), model, outcome, took, u)
+	})
+	if s.metrics != nil {
+		s.declare()
+	}
+	return s
 }
-
-func (s *scene) definition(o uint32) *agent.Definition { return s.definitions[s.class[o]] }
-func (s *scene) timing(o uint32) director.Timing       { return s.timings[s.class[o]] }
 
 // actorName is unique in the process.
-func (s *scene) actorName(actor string) string { return s.id + "/" + actor }
-
-// simulation is the scene's simulation block with every default filled in.
-func (s *scene) simulation() *director.Simulation { return &s.def.Definition.Simulation }
-
-// draw keys the chance of one turn of an agent.
-func (s *scene) draw(o uint32, now protocol.Time, turn uint64) protocol.Draw {
-	return drawOf(s.seed, s.ids[o], now, turn)
-}
-
-func drawOf(seed uint64, instance string, now protocol.Time, turn uint64) protocol.Draw {
-	return protocol.NewDraw(seed, protocol.HashString(instance), uint64(now), turn)
-}
-
-// started is the fact that opens a journal.
-func (s *scene) started(at protocol.Time) *director.Started {
-	return &director.Started{
-		Scene: s.id, Seed: s.seed, Clock: s.clock, Start: at, Tick: s.simulation().Tick.Std(),
-		Agents: int64(s.size()), Project: s.options.ProjectHash,
-	}
-}
+func (s *scene) actorName(actor string) string { return s.ID + "/" + actor }
 
 // now is the wall clock's time, which mailboxes take for theirs until it is
 // asked again.
@@ -140,23 +94,3 @@ func (s *scene) now() protocol.Time {
 }
 
 func (s *scene) seen() protocol.Time { return protocol.Time(s.latest.Load()) }
-
-// directorConfig is the machine's view of the scene.
-func (s *scene) directorConfig() director.Config {
-	sim := s.simulation()
-	return director.Config{
-		Start: protocol.TimeOf(sim.StartTime), Tick: sim.Tick.Std(), Clock: s.clock,
-		Agents: len(s.ids), Timing: s.timing, RestartBackoff: sim.Limits.RestartBackoff.Std(),
-	}
-}
-
-// machine makes an agent as it is when the scene begins.
-func (s *scene) machine(o uint32) *agent.Machine {
-	return &agent.Machine{
-		Def: s.definition(o), ID: agent.Identity{Instance: s.ids[o], Ordinal: o}, State: s.initial(o),
-	}
-}
-
-func (s *scene) errorf(format string, args ...any) error {
-	return fmt.Errorf("scene %s: %w", s.id, fmt.Errorf(format, args...))
-}

@@ -8,15 +8,13 @@ import (
 	"tavernsim/engine/director"
 	"tavernsim/engine/knowledge"
 	"tavernsim/protocol"
+	"tavernsim/scenes/machines"
+	"tavernsim/scenes/setup"
 )
 
 // The services of a scene: one actor each, one owner of one state. Each takes
 // the requests of a wave in the scene's order, decides, folds its own facts and
 // answers with them.
-
-// maxChanges is how many requests a service decides about at a time. It bounds
-// the size of a fact, not what a wave may change.
-const maxChanges = 4096
 
 // knowledgeService is the KnowledgeBase service (§3.4).
 type knowledgeService struct {
@@ -27,66 +25,23 @@ type knowledgeService struct {
 // Receive implements actors.Behavior.
 func (s *knowledgeService) Receive(env *protocol.Envelope) error {
 	if env.Kind == protocol.KindSnapshot {
-		raw, err := knowledge.Snapshot(s.codec, s.state)
+		raw, err := knowledge.Snapshot(s.Codec, s.state)
 		if err != nil {
 			return err
 		}
-		return s.giveState(env.Wave, actorKnowledge, raw)
+		return s.giveState(env.Wave, setup.ActorKnowledge, raw)
 	}
-	in, err := readRequests(env.Body.Raw)
+	in, err := machines.ReadRequests(env.Body.Raw)
 	if err != nil {
 		return err
 	}
-	return s.decide(in, env.Time, func(facts []protocol.Fact) error {
+	k := machines.Knowledge{State: s.state}
+	return k.Decide(in, env.Time, func(facts []protocol.Fact) error {
+		s.state = k.State
 		bases := s.state // a copy: readers keep the pointer
 		s.knowledge.Store(&bases)
-		return s.decided(actorKnowledge, facts, false)
+		return s.decided(setup.ActorKnowledge, facts, false)
 	})
-}
-
-// decide gives the facts of all requests.
-func (s *knowledgeService) decide(in *requestReader, now protocol.Time, give func([]protocol.Fact) error) error {
-	raws, err := in.next(int(in.left))
-	if err != nil {
-		return err
-	}
-	commit := knowledge.Commit{Now: now}
-	for _, raw := range raws {
-		req, err := readKnowledgeRequest(raw)
-		if err != nil {
-			return err
-		}
-		commit.Requests = append(commit.Requests, req)
-	}
-	facts := knowledge.Decide(s.state, commit)
-	for _, f := range facts {
-		s.state = knowledge.Apply(s.state, f)
-	}
-	return give(facts)
-}
-
-// readKnowledgeRequest reads what agent.KnowledgeWrite wrote.
-func readKnowledgeRequest(raw protocol.Raw) (knowledge.Request, error) {
-	v, err := raw.Value()
-	if err != nil {
-		return knowledge.Request{}, err
-	}
-	m, _ := v.(map[string]any)
-	text := func(name string) string { s, _ := m[name].(string); return s }
-	req := knowledge.Request{
-		ID: text("id"), KB: text("kb"), By: text("by"), Op: knowledge.Op(text("op")), Mode: knowledge.Mode(text("mode")),
-	}
-	if req.By == actorScene {
-		req.By = "" // the scene itself may do everything
-	}
-	req.Entry, _ = m["entry"].(map[string]any)
-	list, _ := m["permissions"].([]any)
-	for _, p := range list {
-		if s, ok := p.(string); ok {
-			req.Permissions = append(req.Permissions, s)
-		}
-	}
-	return req, nil
 }
 
 // middleware is the chain in front of every mailbox of the scene.
@@ -100,10 +55,10 @@ func readKnowledgeRequest(raw protocol.Raw) (knowledge.Request, error) {
 // channel has judged loops, depth and expiry already; what it judged and what
 // expired on the way is judged again, for what did not come through it.
 func (s *scene) middleware() verdict.Chain {
-	if s.clock == director.Virtual {
+	if s.Clock == director.Virtual {
 		return verdict.Chain{verdict.InOrder{}}
 	}
-	c := s.bus
+	c := s.Bus
 	return verdict.Chain{verdict.Loop{MaxRevisits: c.MaxRevisits, Action: c.LoopAction}, verdict.Depth{Max: c.MaxDepth}, verdict.Expiry{}}
 }
 
@@ -134,7 +89,7 @@ func (s *scene) giveState(wave uint64, actor string, state []byte) error {
 
 // spawnServices starts the three services from the given state; after a failure
 // each is restored from the journal.
-func (s *scene) spawnServices(state *State) error {
+func (s *scene) spawnServices(state *machines.State) error {
 	for i, actor := range services() {
 		ref, err := s.system.Spawn(actors.Spec{
 			Name: s.actorName(actor), ID: uint32(i), Kind: kindOf(actor), Supervisor: s.sup, First: s.wrapped(actor, s.service(actor, state)),
@@ -147,10 +102,10 @@ func (s *scene) spawnServices(state *State) error {
 	return nil
 }
 
-func services() []string { return []string{actorWorld, actorKnowledge, actorEvents} }
+func services() []string { return []string{setup.ActorWorld, setup.ActorKnowledge, setup.ActorEvents} }
 
 func (s *scene) reviveService(actor string) (actors.Behavior, error) {
-	restored, err := s.restore()
+	restored, err := s.restore(nil)
 	if err != nil {
 		return nil, fmt.Errorf("restore %s: %w", actor, err)
 	}
@@ -160,9 +115,9 @@ func (s *scene) reviveService(actor string) (actors.Behavior, error) {
 // owner is where the address of a service stands.
 func (s *scene) owner(actor string) **actors.Ref {
 	switch actor {
-	case actorWorld:
+	case setup.ActorWorld:
 		return &s.owners.world
-	case actorKnowledge:
+	case setup.ActorKnowledge:
 		return &s.owners.knowledge
 	}
 	return &s.owners.events
@@ -170,9 +125,9 @@ func (s *scene) owner(actor string) **actors.Ref {
 
 func kindOf(service string) uint8 {
 	switch service {
-	case actorWorld:
+	case setup.ActorWorld:
 		return kindWorld
-	case actorKnowledge:
+	case setup.ActorKnowledge:
 		return kindKnowledge
 	}
 	return kindEvents
@@ -187,11 +142,11 @@ func (s *scene) wrapped(actor string, b actors.Behavior) actors.Behavior {
 }
 
 // service makes the behaviour of a service that goes on from a state.
-func (s *scene) service(actor string, state *State) actors.Behavior {
+func (s *scene) service(actor string, state *machines.State) actors.Behavior {
 	switch actor {
-	case actorWorld:
+	case setup.ActorWorld:
 		return s.newWorldService(state.WorldState)
-	case actorKnowledge:
+	case setup.ActorKnowledge:
 		bases := state.Knowledge
 		s.knowledge.Store(&bases)
 		return &knowledgeService{scene: s, state: bases}

@@ -29,7 +29,7 @@ func (s *scene) handOver(kind protocol.Kind, actor string, d protocol.Decided, f
 func (s *scene) parcel(kind protocol.Kind, actor string, d protocol.Decided, facts []protocol.Fact, requests []protocol.Sequenced) (*protocol.Envelope, error) {
 	scratch := s.buffers.pool.Get().(*[]byte)
 	defer s.buffers.pool.Put(scratch)
-	b, err := protocol.AppendDecided((*scratch)[:0], s.codec, d, facts, requests)
+	b, err := protocol.AppendDecided((*scratch)[:0], s.Codec, d, facts, requests)
 	if err != nil {
 		return nil, err
 	}

@@ -1,20 +1,14 @@
 package scenes
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"fmt"
 	"iter"
 	"time"
 
 	"tavernsim/actors"
-	"tavernsim/engine/agent"
-	"tavernsim/engine/bus"
-	"tavernsim/engine/director"
-	"tavernsim/engine/knowledge"
-	"tavernsim/engine/worldstate"
-	"tavernsim/persistence"
 	"tavernsim/protocol"
+	"tavernsim/scenes/history"
+	"tavernsim/scenes/machines"
+	"tavernsim/scenes/setup"
 	"tavernsim/scenes/snapshots"
 )
 
@@ -106,11 +100,11 @@ func (st *stage) stateArrived(env *protocol.Envelope) error {
 	if st.snapshot.waiting--; st.snapshot.waiting > 0 {
 		return nil
 	}
-	raw, err := st.encodeScene()
+	raw, err := st.state.EncodeScene()
 	if err != nil {
 		return err
 	}
-	st.snapshot.states[actorScene+"/agenda"] = raw
+	st.snapshot.states[setup.ActorScene+"/agenda"] = raw
 	st.writeSnapshot()
 	st.phase = phaseIdle
 	return st.next()
@@ -125,7 +119,7 @@ func (st *stage) writeSnapshot() {
 	st.saving.Go(func() {
 		err := st.journal.SaveSnapshot(wave, ordered(states))
 		if err != nil {
-			st.log.Warn("no snapshot; recovery takes the one before", "scene", st.id, "err", err)
+			st.log.Warn("no snapshot; recovery takes the one before", "scene", st.ID, "err", err)
 		}
 		st.self.Tell(&protocol.Envelope{Kind: protocol.KindSnapshot, Wave: wave})
 	})
@@ -151,7 +145,7 @@ func (st *stage) waitsForWriting() bool {
 
 // dropSnapshot: an actor failed before it gave its state, and will not give it.
 func (st *stage) dropSnapshot(actor string) error {
-	st.log.Warn("no snapshot: an actor failed meanwhile; the journal alone can restore the run", "scene", st.id, "actor", actor)
+	st.log.Warn("no snapshot: an actor failed meanwhile; the journal alone can restore the run", "scene", st.ID, "actor", actor)
 	st.snapshot.states = nil
 	st.phase = phaseIdle
 	return st.next()
@@ -168,164 +162,9 @@ func ordered(states map[string][]byte) iter.Seq2[string, []byte] {
 	}
 }
 
-// sceneSnapshot is what the scene itself keeps.
-type sceneSnapshot struct {
-	Director protocol.Raw
-	Tally    Tally
-}
-
-func (st *stage) encodeScene() (protocol.Raw, error) {
-	d, err := st.state.Director.Snapshot(st.codec)
-	if err != nil {
-		return nil, err
-	}
-	return st.codec.Marshal(&sceneSnapshot{Director: d, Tally: st.state.Tally})
-}
-
 // restore folds the journal: the newest snapshot and what came after.
-func (s *scene) restore() (*State, error) {
-	f := fold{scene: s, through: s.journal.Durable()}
-	state, err := f.run()
-	s.metrics.Replayed(int(f.facts))
+func (s *scene) restore(folding func(done, total uint64)) (*machines.State, error) {
+	state, facts, err := history.Fold(s.Scene, s.journal, history.Options{Log: s.log, Folding: folding})
+	s.metrics.Replayed(int(facts))
 	return state, err
-}
-
-// readSnapshot passes the states of the newest snapshot on and returns the wave
-// that they are of.
-func (s *scene) readSnapshot(yield func(name string, raw []byte) error) (persistence.Wave, error) {
-	f := fold{scene: s, through: s.journal.Durable()}
-	return f.base(yield)
-}
-
-// load takes one actor's state from a snapshot.
-func (s *State) load(name string, raw []byte) (err error) {
-	sc := s.scene
-	switch name {
-	case actorWorld:
-		var w worldstate.State
-		w, err = worldstate.ReadSnapshot(raw)
-		s.setWorld(w)
-	case actorKnowledge:
-		s.Knowledge, err = knowledge.Restore(sc.codec, sc.bases, raw)
-	case actorEvents:
-		s.Bus, err = bus.Restore(sc.bus, sc.subscribers, sc.codec, raw)
-	case actorScene + "/agenda":
-		err = s.loadScene(raw)
-	default:
-		o, ok := sc.ordinal(name)
-		if !ok {
-			return protocol.Errorf(protocol.KindCorrupt, "scene %s: the snapshot holds the state of %q, which is no agent of the scene", sc.id, name)
-		}
-		s.Agents[o].State, err = agent.Restore(sc.codec, raw)
-	}
-	return err
-}
-
-func (s *State) loadScene(raw []byte) error {
-	var snap sceneSnapshot
-	if err := s.scene.codec.Unmarshal(raw, &snap); err != nil {
-		return err
-	}
-	d, err := director.Restore(s.scene.directorConfig(), s.scene.codec, snap.Director)
-	s.Director, s.Tally = d, snap.Tally
-	s.Tally.fill()
-	return err
-}
-
-// restoreAgent gives one failed agent its state back: snapshot and tail, folded
-// for it alone.
-func (s *scene) restoreAgent(o uint32) (*agentShell, error) {
-	m := s.machine(o)
-	m.Spaces = s.spaces
-	after, err := s.readSnapshot(func(name string, raw []byte) (err error) {
-		if name == s.name(o) {
-			m.State, err = agent.Restore(s.codec, raw)
-		}
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	through := s.journal.Durable()
-	only := func(other uint32) *agent.Machine {
-		if other == o {
-			return m
-		}
-		return nil
-	}
-	wave := after.Number + 1
-	fold := agentFold{scene: s, machine: only}
-	err = s.journal.Read(after.Last+1, func(r protocol.Record) error {
-		if r.Kind == director.FactWaveClosed {
-			wave++
-		}
-		if r.Seq > through.Last || !mayConcern(r, s.name(o)) {
-			return nil
-		}
-		fact, err := readFact(s.codec, r.Kind, r.Data)
-		if err != nil {
-			return err
-		}
-		return fold.apply(wave, r, fact)
-	})
-	return &agentShell{scene: s, machine: m, through: through.Number}, err
-}
-
-// mayConcern skips the facts of other agents without decoding them.
-func mayConcern(r protocol.Record, instance string) bool {
-	return r.Actor == instance || r.Actor[0] == '$' || r.Kind == agent.FactDropped || r.Kind == agent.FactUnacknowledged
-}
-
-// EndOf is why the scene of a journal ended; "" = it can go on.
-func EndOf(journal *persistence.Journal) (reason string, err error) {
-	last := journal.Durable()
-	if last.Number == 0 {
-		return "", nil
-	}
-	err = journal.Read(last.First, func(r protocol.Record) error {
-		if r.Kind == director.FactEnded {
-			fact, err := director.ReadFact(protocol.NewCodec(), r.Kind, r.Data)
-			if ended, ok := fact.(*director.Ended); ok {
-				reason = ended.Reason
-			}
-			return err
-		}
-		return nil
-	})
-	return reason, err
-}
-
-// Hash is the SHA-256, in hex, over the state of every machine: what a snapshot
-// of this moment would hold.
-func (s *State) Hash() (string, error) {
-	h := sha256.New()
-	write := func(name string, raw []byte, err error) error {
-		fmt.Fprintf(h, "%s %d\n", name, len(raw))
-		h.Write(raw)
-		return err
-	}
-	codec := s.scene.codec
-	d, err := s.Director.Snapshot(codec)
-	if err := write(actorScene, d, err); err != nil {
-		return "", err
-	}
-	k, err := knowledge.Snapshot(codec, s.Knowledge)
-	if err := write(actorKnowledge, k, err); err != nil {
-		return "", err
-	}
-	b, err := s.Bus.Snapshot(codec)
-	if err := write(actorEvents, b, err); err != nil {
-		return "", err
-	}
-	w, err := s.WorldState.AppendSnapshot(nil)
-	if err := write(actorWorld, w, err); err != nil {
-		return "", err
-	}
-	for _, m := range s.Agents {
-		a, err := agent.Snapshot(codec, &m.State)
-		if err := write(m.ID.Instance, a, err); err != nil {
-			return "", err
-		}
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
 }

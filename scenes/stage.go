@@ -8,6 +8,8 @@ import (
 	"tavernsim/internal/metrics"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
+	"tavernsim/scenes/machines"
+	"tavernsim/scenes/setup"
 )
 
 // stage is the scene's own actor: it wakes agents, merges what they decided in
@@ -19,11 +21,12 @@ import (
 // behind, Append and CloseWave hold the scene up. That is the backpressure.
 type stage struct {
 	*scene
-	state *State // of the scene; the machines of agents and services live in their actors
+	state *machines.State // of the scene; the machines of agents and services live in their actors
 	self  *actors.Ref
 
-	phase phase
-	wave  *wave
+	phase  phase
+	wave   *wave
+	places []uint32 // of an ordinal: its place in the order of the open wave
 	// hearsWorld: somebody listens to changes of the world.
 	hearsWorld bool
 	// realtime: turns that ended while a wave was being closed.
@@ -46,7 +49,7 @@ type stage struct {
 	progress *Progress
 	series   *series
 	doing    *doing
-	call     callSeen // of the fact at hand
+	call     machines.CallSeen // of the fact at hand
 
 	failures map[string]int64    // of services, in a row
 	parts    []protocol.KindData // of the service at work: what it decided so far
@@ -112,7 +115,7 @@ func (st *stage) receive(env *protocol.Envelope) error {
 	case protocol.KindSnapshot:
 		return st.snapshotWritten()
 	}
-	return protocol.Errorf(protocol.KindInternal, "scene %s: unexpected %s", st.id, env.Kind)
+	return protocol.Errorf(protocol.KindInternal, "scene %s: unexpected %s", st.ID, env.Kind)
 }
 
 // begin opens the journal's story, or goes on where it stopped.
@@ -124,25 +127,25 @@ func (st *stage) begin() error {
 	}
 	st.state.Director.Start(st.startTime())
 	first := st.openWave(st.state.Director.Begun())
-	if err := st.keepTyped(actorScene, st.started(first.time)); err != nil {
+	if err := st.keepTyped(setup.ActorScene, st.Started(first.time)); err != nil {
 		return err
 	}
-	if st.def.Lifecycle.Start == "" {
+	if st.Def.Lifecycle.Start == "" {
 		return st.closeWave()
 	}
-	return st.runLifecycle(st.def.Lifecycle.Start)
+	return st.runLifecycle(st.Def.Lifecycle.Start)
 }
 
 func (st *stage) startTime() protocol.Time {
-	if st.clock == director.Realtime {
+	if st.Clock == director.Realtime {
 		return st.now()
 	}
-	return protocol.TimeOf(st.simulation().StartTime)
+	return protocol.TimeOf(st.Simulation().StartTime)
 }
 
 // runLifecycle makes the scene's own workflow the only turn of the open wave.
 func (st *stage) runLifecycle(workflow string) error {
-	st.wave.order = []uint32{uint32(st.stageOrdinal())}
+	st.wave.order = []uint32{uint32(st.OwnOrdinal())}
 	st.wave.workflow = workflow
 	return st.pump()
 }
@@ -158,7 +161,7 @@ func (st *stage) next() error {
 	if st.waitsForRest() {
 		return nil
 	}
-	if len(st.arrived) > 0 && !st.stopping.kept && (st.clock == director.Virtual || st.comesToRest()) {
+	if len(st.arrived) > 0 && !st.stopping.kept && (st.Clock == director.Virtual || st.comesToRest()) {
 		return st.closeArrived(st.moment())
 	}
 	switch {
@@ -177,7 +180,7 @@ func (st *stage) next() error {
 		st.stop(reason)
 		return st.next()
 	}
-	if st.clock == director.Realtime {
+	if st.Clock == director.Realtime {
 		return st.nextRealtime()
 	}
 	at, ok := st.state.Director.NextTime()
@@ -220,7 +223,7 @@ func (st *stage) openWave(at protocol.Time) *wave {
 	st.phase = phaseTurns
 	if st.state.Director.Wave > 0 { // scene.started comes before everything
 		for i, c := range st.crashes {
-			st.wave.keep(actorScene, &director.ActorFailed{Actor: actorScene, Error: c.Text, Stack: c.Stack, Failures: int64(i + 1)})
+			st.wave.keep(setup.ActorScene, &director.ActorFailed{Actor: setup.ActorScene, Error: c.Text, Stack: c.Stack, Failures: int64(i + 1)})
 		}
 		st.crashes = nil
 	}
@@ -252,7 +255,7 @@ func (st *stage) proceedToStop() error {
 		return st.settle()
 	case !st.stopping.begun:
 		st.stopping.begun = true
-		if w := st.def.Lifecycle.End; w != "" && st.stopping.err == nil {
+		if w := st.Def.Lifecycle.End; w != "" && st.stopping.err == nil {
 			st.openWave(st.endTime())
 			return st.runLifecycle(w)
 		}
@@ -260,7 +263,7 @@ func (st *stage) proceedToStop() error {
 	if st.state.Director.Ended == "" {
 		w := st.openWave(st.endTime())
 		st.state.Director.Ended = st.stopping.reason
-		w.keep(actorScene, &director.Ended{Reason: st.stopping.reason})
+		w.keep(setup.ActorScene, &director.Ended{Reason: st.stopping.reason})
 		return st.closeWave()
 	}
 	return st.settle()
@@ -269,7 +272,7 @@ func (st *stage) proceedToStop() error {
 // endTime is the moment of the scene's last waves: the limit that was reached,
 // or where time stands.
 func (st *stage) endTime() protocol.Time {
-	if st.clock == director.Realtime {
+	if st.Clock == director.Realtime {
 		return st.now()
 	}
 	if end, ok := st.timeLimit(); ok && (st.stopping.reason == director.StoppedByTime || st.stopping.reason == director.StoppedByTicks) {
@@ -304,7 +307,7 @@ func (st *stage) keptArrived(env *protocol.Envelope) error {
 		return st.journalFailed(a.failure)
 	}
 	st.kept = max(st.kept, a.wave)
-	st.calls.log.Kept(st.kept)
+	st.calls.Log.Kept(st.kept)
 	durable := st.journal.Durable()
 	st.snapshot.kept = durable.Total
 	st.progress.keep(durable)
@@ -328,7 +331,7 @@ func (st *stage) journalFailed(cause error) error {
 		return nil
 	}
 	st.metrics.JournalFailed()
-	st.stopping = stopping{reason: director.StoppedByInterrupt, kept: true, err: &DiskFailure{Scene: st.id, Cause: cause}}
+	st.stopping = stopping{reason: director.StoppedByInterrupt, kept: true, err: &DiskFailure{Scene: st.ID, Cause: cause}}
 	return st.finish()
 }
 

@@ -9,6 +9,8 @@ import (
 	"tavernsim/engine/director"
 	"tavernsim/internal/metrics"
 	"tavernsim/protocol"
+	"tavernsim/scenes/machines"
+	"tavernsim/scenes/setup"
 )
 
 // wave is one step of the scene: agents that deliberate against the same world,
@@ -26,9 +28,9 @@ type wave struct {
 	merged  int       // of order: merged so far
 	answers []arrival // by place in order; empty until answered
 
-	world     requests
-	knowledge requests
-	events    requests
+	world     machines.Requests
+	knowledge machines.Requests
+	events    machines.Requests
 	observe   []observation
 	facts     []kept // of the scene itself, kept when the wave closes
 	expires   bool   // the world is asked although nobody asks it for anything
@@ -80,13 +82,13 @@ func (st *stage) pump() error {
 	if w.answers == nil {
 		w.answers = make([]arrival, len(w.order))
 		for i, o := range w.order {
-			st.state.places[o] = uint32(i)
+			st.places[o] = uint32(i)
 		}
 		if err := st.mergeDeferred(); err != nil {
 			return err
 		}
 	}
-	limit := st.simulation().Limits.MaxDeliberating
+	limit := st.Simulation().Limits.MaxDeliberating
 	var wake *protocol.Envelope
 	for {
 		for w.sent < len(w.order) && w.sent-w.merged < limit {
@@ -127,7 +129,7 @@ func (st *stage) mergeAnswers() error {
 
 // wakeEnvelope is shared by every agent of the wave.
 func (st *stage) wakeEnvelope() *protocol.Envelope {
-	return &protocol.Envelope{Kind: protocol.KindWake, Scene: st.id, Type: st.wave.workflow, Time: st.wave.time, Wave: st.wave.number}
+	return &protocol.Envelope{Kind: protocol.KindWake, Scene: st.ID, Type: st.wave.workflow, Time: st.wave.time, Wave: st.wave.number}
 }
 
 // turnArrived takes the end of a turn, or the failure of an actor.
@@ -139,14 +141,14 @@ func (st *stage) turnArrived(env *protocol.Envelope) error {
 	if service != "" {
 		return st.serviceFailed(service, a.failure)
 	}
-	if st.clock == director.Realtime {
+	if st.Clock == director.Realtime {
 		return st.turnArrivedRealtime(a)
 	}
 	w := st.wave
 	if w == nil || st.phase != phaseTurns {
 		return st.strayFailure(a)
 	}
-	if !w.answer(a, int(st.state.places[a.agent])) {
+	if !w.answer(a, int(st.places[a.agent])) {
 		return st.strayFailure(a)
 	}
 	return st.pump()
@@ -170,10 +172,10 @@ func (a *arrival) there() bool { return a.decided != nil || a.failure != nil }
 func (st *stage) arrivalOf(env *protocol.Envelope) (a arrival, service string, err error) {
 	if env.Kind == protocol.KindFailed {
 		a.failure = &failure{}
-		if err := st.codec.Unmarshal(env.Body.Raw, a.failure); err != nil {
+		if err := st.Codec.Unmarshal(env.Body.Raw, a.failure); err != nil {
 			return a, "", err
 		}
-		o, ok := st.ordinal(a.failure.Actor)
+		o, ok := st.Ordinal(a.failure.Actor)
 		if !ok {
 			return a, a.failure.Actor, nil
 		}
@@ -189,11 +191,11 @@ func (st *stage) arrivalOf(env *protocol.Envelope) (a arrival, service string, e
 // deliberated. It is recorded with the next wave.
 func (st *stage) strayFailure(a arrival) error {
 	if a.failure == nil {
-		return protocol.Errorf(protocol.KindInternal, "scene %s: %s ended a turn that nobody began", st.id, st.name(a.agent))
+		return protocol.Errorf(protocol.KindInternal, "scene %s: %s ended a turn that nobody began", st.ID, st.Name(a.agent))
 	}
 	st.arrived = append(st.arrived, a)
 	if st.phase == phaseSnapshot {
-		return st.dropSnapshot(st.name(a.agent))
+		return st.dropSnapshot(st.Name(a.agent))
 	}
 	return nil
 }
@@ -204,7 +206,7 @@ func (st *stage) mergeDeferred() error {
 		st.sequence(d.Effects)
 	}
 	for _, a := range st.arrived {
-		if st.clock == director.Virtual && st.wave.answer(a, int(st.state.places[a.agent])) {
+		if st.Clock == director.Virtual && st.wave.answer(a, int(st.places[a.agent])) {
 			continue
 		}
 		if err := st.merge(a); err != nil {
@@ -222,7 +224,7 @@ func (st *stage) merge(a arrival) error {
 		return st.mergeFailure(a)
 	}
 	w := st.wave
-	actor := st.name(a.agent)
+	actor := st.Name(a.agent)
 	var end *agent.TurnEnded
 	for _, f := range a.decided.Facts {
 		fact, err := st.keepFact(a.decided.At, actor, f.Kind, f.Data)
@@ -235,13 +237,13 @@ func (st *stage) merge(a arrival) error {
 		st.undelivered(fact, f)
 	}
 	if end == nil {
-		return protocol.Errorf(protocol.KindInternal, "scene %s: the turn of %s has no end", st.id, actor)
+		return protocol.Errorf(protocol.KindInternal, "scene %s: the turn of %s has no end", st.ID, actor)
 	}
-	if int(a.agent) != st.stageOrdinal() {
+	if int(a.agent) != st.OwnOrdinal() {
 		w.turns++
 	}
 	if end.ModelCalls > 0 {
-		st.calls.log.Ended(actor, end.Turn, w.number)
+		st.calls.Log.Ended(actor, end.Turn, w.number)
 	}
 	st.measureTurn(a.agent, end)
 	return st.applyTurn(a, end)
@@ -250,8 +252,8 @@ func (st *stage) merge(a arrival) error {
 // applyTurn lets the agenda know, and sends the effects on their way, at once
 // or when the simulated latency has passed.
 func (st *stage) applyTurn(a arrival, end *agent.TurnEnded) error {
-	st.state.applyTurn(a.agent, end, a.decided.At)
-	if end.Elapsed <= 0 || st.clock == director.Realtime {
+	st.state.ApplyTurn(a.agent, end, a.decided.At)
+	if end.Elapsed <= 0 || st.Clock == director.Realtime {
 		st.sequence(a.decided.Effects)
 		return nil
 	}
@@ -260,18 +262,18 @@ func (st *stage) applyTurn(a arrival, end *agent.TurnEnded) error {
 	}
 	deferred := &director.EffectsDeferred{Agent: a.agent, Due: st.wave.time.Add(end.Elapsed), Effects: a.decided.Effects}
 	st.state.Director.Defer(director.Deferred{Due: deferred.Due, Agent: a.agent, Effects: deferred.Effects})
-	return st.keepTyped(actorScene, deferred)
+	return st.keepTyped(setup.ActorScene, deferred)
 }
 
 func (st *stage) sequence(effects []protocol.Sequenced) {
 	for _, e := range effects {
 		switch e.To {
 		case protocol.ToWorld:
-			st.wave.world.add(e.Data)
+			st.wave.world.Add(e.Data)
 		case protocol.ToKnowledge:
-			st.wave.knowledge.add(e.Data)
+			st.wave.knowledge.Add(e.Data)
 		case protocol.ToEvents:
-			st.wave.events.add(e.Data)
+			st.wave.events.Add(e.Data)
 		}
 	}
 }
@@ -287,12 +289,12 @@ func (st *stage) mergeFailure(a arrival) error {
 	}
 	f := st.state.Director.Failure(a.agent, a.failure.Error, a.failure.Stack, st.wave.time)
 	st.state.Director.AgentFailed(f)
-	if err := st.keepTyped(actorScene, &f); err != nil {
+	if err := st.keepTyped(setup.ActorScene, &f); err != nil {
 		return err
 	}
 	st.measureFailure(a.agent, f.WakeAt == 0)
 	if f.WakeAt == 0 {
-		st.calls.log.GivenUp(st.name(a.agent), st.wave.number)
+		st.calls.Log.GivenUp(st.Name(a.agent), st.wave.number)
 	}
 	// One that is given up is restored as well: it hears events, and is asked
 	// for its state at a snapshot.
@@ -300,7 +302,7 @@ func (st *stage) mergeFailure(a arrival) error {
 		st.broken = map[uint32]uint64{}
 	}
 	st.broken[a.agent] = st.wave.number
-	if int(a.agent) != st.stageOrdinal() {
+	if int(a.agent) != st.OwnOrdinal() {
 		st.wave.turns++
 	}
 	st.announce(&f)
@@ -309,8 +311,8 @@ func (st *stage) mergeFailure(a arrival) error {
 
 // announce publishes what the scene itself says of a fact.
 func (st *stage) announce(f protocol.Fact) {
-	if request, ok := st.announced(f, st.hearsWorld); ok {
-		st.wave.events.add(request)
+	if request, ok := machines.Announced(st.Scene, f, st.hearsWorld); ok {
+		st.wave.events.Add(request)
 	}
 }
 
@@ -319,17 +321,17 @@ func (st *stage) closeWave() error {
 	w := st.wave
 	st.measurePhase()
 	switch {
-	case w.world.count > 0 || w.expires:
+	case w.world.Count > 0 || w.expires:
 		st.phase, w.expires = phaseWorld, false
-		st.ask(st.owners.world, protocol.KindCommit, w.world.take())
+		st.ask(st.owners.world, protocol.KindCommit, w.world.Take())
 		return nil
-	case w.knowledge.count > 0:
+	case w.knowledge.Count > 0:
 		st.phase = phaseKnowledge
-		st.ask(st.owners.knowledge, protocol.KindCommit, w.knowledge.take())
+		st.ask(st.owners.knowledge, protocol.KindCommit, w.knowledge.Take())
 		return nil
-	case w.events.count > 0 || st.state.Director.ReleaseDue(w.time):
+	case w.events.Count > 0 || st.state.Director.ReleaseDue(w.time):
 		st.phase = phaseEvents
-		st.ask(st.owners.events, protocol.KindPublish, w.events.take())
+		st.ask(st.owners.events, protocol.KindPublish, w.events.Take())
 		return nil
 	}
 	return st.keepWave()
@@ -338,7 +340,7 @@ func (st *stage) closeWave() error {
 // ask sends requests to a service in one envelope; it answers with KindDecided.
 func (st *stage) ask(to *actors.Ref, kind protocol.Kind, requests protocol.Raw) {
 	st.lastAsk.kind, st.lastAsk.requests = kind, requests
-	to.Tell(&protocol.Envelope{Kind: kind, Scene: st.id, Time: st.wave.time, Wave: st.wave.number, Body: protocol.NewBody(requests)})
+	to.Tell(&protocol.Envelope{Kind: kind, Scene: st.ID, Time: st.wave.time, Wave: st.wave.number, Body: protocol.NewBody(requests)})
 }
 
 // serviceDecided takes the facts of the world, the knowledge or the channel.
@@ -357,7 +359,7 @@ func (st *stage) serviceDecided(env *protocol.Envelope) error {
 	st.parts = nil
 	delete(st.failures, env.Source)
 	st.lastAsk.requests = nil
-	if env.Source == actorEvents {
+	if env.Source == setup.ActorEvents {
 		st.state.Director.Releases(d.At)
 		st.hearsWorld = d.Agent == hearsWorld
 	}
@@ -375,7 +377,7 @@ func (st *stage) serviceDecided(env *protocol.Envelope) error {
 func (st *stage) heed(fact protocol.Fact, f protocol.KindData) {
 	switch x := fact.(type) {
 	case *bus.Routed:
-		st.state.applyRouted(x, st.wave.number)
+		st.state.ApplyRouted(x, st.wave.number)
 		if x.Released == 0 {
 			st.wave.published++
 		}
@@ -385,11 +387,11 @@ func (st *stage) heed(fact protocol.Fact, f protocol.KindData) {
 		st.wave.published++
 	}
 	st.announce(fact)
-	by, wakes, ok := concerns(fact)
+	by, wakes, ok := machines.Concerns(fact)
 	if !ok {
 		return
 	}
-	o, ok := st.ordinal(by)
+	o, ok := st.Ordinal(by)
 	if !ok {
 		return
 	}
@@ -404,10 +406,10 @@ func (st *stage) heed(fact protocol.Fact, f protocol.KindData) {
 func (st *stage) keepWave() error {
 	w := st.wave
 	for _, f := range st.dead.Take() {
-		w.keep(actorScene, f)
+		w.keep(setup.ActorScene, f)
 	}
 	closed := &director.WaveClosed{Wave: w.number, Turns: w.turns, Events: w.published, World: st.world.Load().Version()}
-	w.keep(actorScene, closed)
+	w.keep(setup.ActorScene, closed)
 	for _, k := range w.facts {
 		if err := st.keepTyped(k.actor, k.fact); err != nil {
 			return err
@@ -431,13 +433,13 @@ func (st *stage) keepWave() error {
 }
 
 // keepFact appends an encoded fact to the journal and counts it. The fact is
-// nil for kinds that need no decoding, and a *callSeen for a call.
+// nil for kinds that need no decoding, and a *machines.CallSeen for a call.
 func (st *stage) keepFact(at protocol.Time, actor, kind string, data protocol.Raw) (fact protocol.Fact, err error) {
 	switch {
 	case kind == agent.FactCallMade:
-		fact, err = &st.call, st.call.read(data)
-	case !needsNoDecoding(kind):
-		fact, err = readFact(st.codec, kind, data)
+		fact, err = &st.call, st.call.Read(data)
+	case !machines.NeedsNoDecoding(kind):
+		fact, err = machines.ReadFact(st.Codec, kind, data)
 	}
 	if err != nil {
 		return nil, err
@@ -446,12 +448,12 @@ func (st *stage) keepFact(at protocol.Time, actor, kind string, data protocol.Ra
 		return nil, err
 	}
 	st.measure(actor, kind, fact)
-	return fact, st.state.Tally.count(st.scene, actor, kind, data, fact)
+	return fact, st.state.Tally.Count(st.Scene, actor, kind, data, fact)
 }
 
 // keepTyped is keepFact for a fact of the scene itself.
 func (st *stage) keepTyped(actor string, f protocol.Fact) error {
-	raw, err := st.codec.Marshal(f)
+	raw, err := st.Codec.Marshal(f)
 	if err != nil {
 		return err
 	}
@@ -459,5 +461,5 @@ func (st *stage) keepTyped(actor string, f protocol.Fact) error {
 		return err
 	}
 	st.measure(actor, f.FactKind(), f)
-	return st.state.Tally.count(st.scene, actor, f.FactKind(), raw, f)
+	return st.state.Tally.Count(st.Scene, actor, f.FactKind(), raw, f)
 }

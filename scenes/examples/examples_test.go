@@ -15,9 +15,11 @@ import (
 	"tavernsim/engine/worldstate"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
-	"tavernsim/scenes"
+	"tavernsim/scenes/history"
+	"tavernsim/scenes/machines"
 	"tavernsim/scenes/project"
 	"tavernsim/scenes/runner"
+	"tavernsim/scenes/setup"
 )
 
 // load reads an example; a warning is a fault here.
@@ -52,7 +54,7 @@ func run(t *testing.T, name string, opt runner.Options) *runner.Summary {
 }
 
 // fold reads a run's journal into the state that it ended with.
-func fold(t *testing.T, dir string) *scenes.State {
+func fold(t *testing.T, dir string) *machines.State {
 	t.Helper()
 	m, err := runner.ReadManifest(dir)
 	if err != nil {
@@ -66,7 +68,11 @@ func fold(t *testing.T, dir string) *scenes.State {
 	if err != nil {
 		t.Fatal(err)
 	}
-	state, err := scenes.Fold(p, def, journal(t, dir), scenes.Options{Seed: m.Seeds[m.Scenes[0]], Clock: m.Clocks[m.Scenes[0]], Agents: m.Agents})
+	made, err := setup.New(p, def, setup.Options{Seed: m.Seeds[m.Scenes[0]], Clock: m.Clocks[m.Scenes[0]], Agents: m.Agents})
+	if err != nil {
+		t.Fatal(err)
+	}
+	state, _, err := history.Fold(made, journal(t, dir), history.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +142,7 @@ func counted(list []runner.Count, name string) int64 {
 }
 
 // machine finds an agent of a folded run.
-func machine(t *testing.T, s *scenes.State, instance string) *agent.Machine {
+func machine(t *testing.T, s *machines.State, instance string) *agent.Machine {
 	t.Helper()
 	for _, m := range s.Agents {
 		if m.ID.Instance == instance {

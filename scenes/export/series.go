@@ -9,14 +9,14 @@ import (
 	"tavernsim/engine/world"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
-	"tavernsim/scenes"
+	"tavernsim/scenes/machines"
 )
 
 // series follows values over the waves of a scene: it writes those of the first
 // wave and then each that is not what it was.
 type series interface {
 	// look writes what is new at the end of a wave.
-	look(st *scenes.State, wave uint64, at protocol.Time) error
+	look(st *machines.State, wave uint64, at protocol.Time) error
 }
 
 // maxMatches bounds what one pattern may name in one document.
@@ -152,7 +152,7 @@ func (e *exporter) newWorldSeries(paths []world.Pattern) (series, error) {
 	return &worldSeries{exporter: e, values: values{paths: paths}}, nil
 }
 
-func (s *worldSeries) look(st *scenes.State, wave uint64, at protocol.Time) error {
+func (s *worldSeries) look(st *machines.State, wave uint64, at protocol.Time) error {
 	if st.World == s.doc {
 		return nil
 	}
@@ -179,7 +179,7 @@ func (e *exporter) newAgentSeries(paths []world.Pattern) (series, error) {
 	return &agentSeries{exporter: e, paths: paths}, nil
 }
 
-func (s *agentSeries) look(st *scenes.State, wave uint64, at protocol.Time) error {
+func (s *agentSeries) look(st *machines.State, wave uint64, at protocol.Time) error {
 	if s.agents == nil {
 		s.begin(st)
 	}
@@ -192,7 +192,7 @@ func (s *agentSeries) look(st *scenes.State, wave uint64, at protocol.Time) erro
 }
 
 // begin takes the agents that were chosen, in the order of the scene.
-func (s *agentSeries) begin(st *scenes.State) {
+func (s *agentSeries) begin(st *machines.State) {
 	for o := range uint32(st.Size()) {
 		if among(s.options.Agents, st.Name(o)) {
 			s.agents = append(s.agents, followed{ordinal: o, values: values{paths: s.paths}})
@@ -200,7 +200,7 @@ func (s *agentSeries) begin(st *scenes.State) {
 	}
 }
 
-func (s *agentSeries) lookAt(f *followed, st *scenes.State, wave uint64, at protocol.Time) error {
+func (s *agentSeries) lookAt(f *followed, st *machines.State, wave uint64, at protocol.Time) error {
 	private := st.Agents[f.ordinal].State.Private
 	if f.values.last != nil && same(f.private, private) {
 		return nil

@@ -5,8 +5,8 @@ import (
 	"tavernsim/engine/director"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
-	"tavernsim/scenes"
 	"tavernsim/scenes/fields"
+	"tavernsim/scenes/machines"
 )
 
 // lastTurns is how many deliberations the view "agent" lists.
@@ -91,7 +91,7 @@ func (s *Scene) Agent(id, at string) (*AgentView, error) {
 	return v, err
 }
 
-func (s *Scene) agentView(state *scenes.State, o uint32, wave persistence.Wave) *AgentView {
+func (s *Scene) agentView(state *machines.State, o uint32, wave persistence.Wave) *AgentView {
 	m, st := state.Agents[o], state.Director.Standing(o)
 	v := &AgentView{
 		Agent: m.ID.Instance, Profile: m.Def.Profile, Name: m.Def.Name, Ordinal: o, Wave: wave.Number, Time: state.Director.Now.String(),

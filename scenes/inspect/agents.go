@@ -8,7 +8,7 @@ import (
 	"tavernsim/engine/director"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
-	"tavernsim/scenes"
+	"tavernsim/scenes/machines"
 )
 
 // AgentQuery chooses and orders agents; empty fields choose all.
@@ -161,7 +161,7 @@ func (a *AgentLine) count(x *agent.TurnEnded, at protocol.Time) {
 	a.last = at
 }
 
-func (s *Scene) agentLine(state *scenes.State, a AgentLine, ordinal int) AgentLine {
+func (s *Scene) agentLine(state *machines.State, a AgentLine, ordinal int) AgentLine {
 	st := state.Director.Standing(uint32(ordinal))
 	a.State = stateName(st)
 	if st.Next != 0 {

@@ -16,8 +16,9 @@ import (
 	"tavernsim/engine/world"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
-	"tavernsim/scenes"
 	"tavernsim/scenes/fields"
+	"tavernsim/scenes/history"
+	"tavernsim/scenes/machines"
 )
 
 // AuditQuery chooses changes; empty fields choose all.
@@ -54,7 +55,7 @@ type auditing struct {
 	yield   func(Change) error
 	secrets map[string]bool
 	waves   *waves
-	state   *scenes.State
+	state   *machines.State
 	found   int
 }
 
@@ -103,7 +104,7 @@ func (a *auditing) startOf(q persistence.Query) (persistence.Wave, error) {
 	begin := a.journal.Begin()
 	switch {
 	case q.From > begin.Last+1:
-		return scenes.FindCut(a.journal, "seq:"+strconv.FormatUint(q.From-1, 10))
+		return history.Find(a.journal, "seq:"+strconv.FormatUint(q.From-1, 10))
 	case q.Since != 0:
 		return a.waveBefore(q.Since)
 	}

@@ -11,8 +11,8 @@ import (
 	"tavernsim/engine/world"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
-	"tavernsim/scenes"
 	"tavernsim/scenes/fields"
+	"tavernsim/scenes/machines"
 )
 
 // Bounds of a comparison; what goes beyond is counted.
@@ -289,7 +289,7 @@ func differences(a, b *world.Document) ([]Difference, int) {
 	return list, len(all) - len(list)
 }
 
-func (c *comparing) agents(x, y *scenes.State) {
+func (c *comparing) agents(x, y *machines.State) {
 	for o := range x.Size() {
 		id := x.Name(uint32(o))
 		other, ok := y.Ordinal(id)
@@ -308,7 +308,7 @@ func (c *comparing) agents(x, y *scenes.State) {
 	}
 }
 
-func known(s *scenes.State, id string) bool {
+func known(s *machines.State, id string) bool {
 	_, ok := s.Ordinal(id)
 	return ok
 }
@@ -321,7 +321,7 @@ func (c *comparing) agent(d AgentDiff) {
 	c.out.Agents = append(c.out.Agents, d)
 }
 
-func agentDiff(x *scenes.State, o uint32, y *scenes.State, p uint32) (d AgentDiff, differs bool) {
+func agentDiff(x *machines.State, o uint32, y *machines.State, p uint32) (d AgentDiff, differs bool) {
 	a, b := x.Agents[o], y.Agents[p]
 	d.Agent = a.ID.Instance
 	if a.State.Turn != b.State.Turn {

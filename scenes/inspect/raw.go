@@ -3,7 +3,7 @@ package inspect
 import (
 	"tavernsim/persistence"
 	"tavernsim/protocol"
-	"tavernsim/scenes"
+	"tavernsim/scenes/machines"
 )
 
 // What the views of this package are made of, for who makes others.
@@ -28,7 +28,7 @@ func (s *Scene) Scan(q persistence.Query, yield func(protocol.Record) error) err
 func (s *Scene) Fact(r protocol.Record) (protocol.Fact, error) { return s.read(r) }
 
 // Fold is the state of the scene at the end of a wave.
-func (s *Scene) Fold(wave uint64) (*scenes.State, error) { return s.fold(wave) }
+func (s *Scene) Fold(wave uint64) (*machines.State, error) { return s.fold(wave) }
 
 // Known checks that an instance id, or the name of a service ($world), is one of
 // the scene.

@@ -4,7 +4,7 @@ import (
 	"tavernsim/engine/director"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
-	"tavernsim/scenes"
+	"tavernsim/scenes/history"
 	"tavernsim/scenes/runner"
 )
 
@@ -96,5 +96,9 @@ func (r *Run) send(scene string, letters []director.Letter) (persistence.Wave, e
 	if err != nil {
 		return persistence.Wave{}, err
 	}
-	return scenes.Redeliver(r.Project, s.def, s.journal, s.options(), letters)
+	made, err := s.made()
+	if err != nil {
+		return persistence.Wave{}, err
+	}
+	return history.Redeliver(made, s.journal, s.reading(), letters)
 }

@@ -5,13 +5,16 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 
 	"tavernsim/engine/director"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
-	"tavernsim/scenes"
+	"tavernsim/scenes/history"
+	"tavernsim/scenes/machines"
 	"tavernsim/scenes/project"
 	"tavernsim/scenes/runner"
+	"tavernsim/scenes/setup"
 )
 
 // Run is a run directory that is open. You owe Close.
@@ -54,7 +57,7 @@ func (r *Run) Scene(id string) (*Scene, error) {
 }
 
 func (r *Run) scene(id string) (*Scene, error) {
-	def, journal, opt, err := r.Opened.Scene(id)
+	def, err := r.Project.Scene(id)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +65,12 @@ func (r *Run) scene(id string) (*Scene, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Scene{ID: id, run: r, def: def, agents: agents, journal: journal, folding: opt, codec: protocol.NewCodec()}, nil
+	journal, err := r.Store.Journal(id)
+	if err != nil {
+		return nil, err
+	}
+	made := sync.OnceValues(func() (*setup.Scene, error) { return r.Made(id) })
+	return &Scene{ID: id, run: r, def: def, made: made, agents: agents, journal: journal, codec: protocol.NewCodec()}, nil
 }
 
 // Scene is one scene of a run.
@@ -74,21 +82,21 @@ type Scene struct {
 
 	run     *Run
 	def     *project.Scene
+	made    func() (*setup.Scene, error) // costs as much as the scene has agents; who folds needs it
 	agents  *project.Agents
 	journal *persistence.Journal
-	folding scenes.Options
 	codec   *protocol.Codec
 }
 
-func (s *Scene) options() scenes.Options {
-	opt := s.folding
-	opt.Folding = s.Progress
-	return opt
-}
+func (s *Scene) reading() history.Options { return history.Options{Folding: s.Progress} }
 
 // fold is the state of the scene at the end of a wave.
-func (s *Scene) fold(wave uint64) (*scenes.State, error) {
-	return scenes.FoldTo(s.run.Project, s.def, s.journal, s.options(), wave)
+func (s *Scene) fold(wave uint64) (*machines.State, error) {
+	made, err := s.made()
+	if err != nil {
+		return nil, err
+	}
+	return history.FoldTo(made, s.journal, wave, s.reading())
 }
 
 // empty refuses a journal without a wave.
@@ -182,7 +190,7 @@ const progressEvery = 1 << 14
 
 // read decodes a fact.
 func (s *Scene) read(r protocol.Record) (protocol.Fact, error) {
-	f, err := scenes.ReadFact(s.codec, r.Kind, r.Data)
+	f, err := machines.ReadFact(s.codec, r.Kind, r.Data)
 	if err != nil {
 		err = protocol.Errorf(protocol.KindOf(err), "scene %s: fact %d: %w", s.ID, r.Seq, err)
 	}
@@ -225,9 +233,9 @@ func (w *waves) of(seq uint64) (uint64, error) {
 func (s *Scene) waves() *waves { return &waves{journal: s.journal} }
 
 // ended is why the scene ended; "" = it can go on.
-func (s *Scene) ended() (string, error) { return scenes.EndOf(s.journal) }
+func (s *Scene) ended() (string, error) { return history.End(s.journal) }
 
 // begun is the scene time of its start.
-func (s *Scene) begun() (protocol.Time, error) { return scenes.StartOf(s.journal) }
+func (s *Scene) begun() (protocol.Time, error) { return history.Start(s.journal) }
 
 func (s *Scene) clock() director.ClockKind { return s.run.Manifest.Clocks[s.ID] }

@@ -7,7 +7,7 @@ import (
 
 	"tavernsim/persistence"
 	"tavernsim/protocol"
-	"tavernsim/scenes"
+	"tavernsim/scenes/history"
 )
 
 // Span bounds what is looked at, both ends included. An end is a scene time in
@@ -118,7 +118,7 @@ func (s *Scene) cut(text string) (persistence.Wave, error) {
 	if text == "" {
 		return s.journal.Durable(), nil
 	}
-	return scenes.FindCut(s.journal, text)
+	return history.Find(s.journal, text)
 }
 
 // Begun is when the scene began; tables show times as offsets from it.

@@ -15,14 +15,15 @@ import (
 	"tavernsim/engine/world"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
-	"tavernsim/scenes"
+	"tavernsim/scenes/history"
 	"tavernsim/scenes/project"
+	"tavernsim/scenes/setup"
 	"tavernsim/scenes/traces"
 )
 
 // ForkOptions say where a run is taken over and what changes there.
 type ForkOptions struct {
-	At       string   // a place as scenes.FindCut reads it
+	At       string   // a place as history.Find reads it
 	Scene    string   // "" = every scene of the run
 	Seed     *uint64  // nil = as it was
 	Set      []string // KEY=VALUE: see forkKeys
@@ -112,16 +113,16 @@ func (f *forking) plan() (err error) {
 }
 
 func (f *forking) planScene(id string, m *Manifest) error {
-	def, journal, _, err := f.run.Scene(id)
+	made, journal, err := f.run.Scene(id)
 	if err != nil {
 		return err
 	}
 	defer journal.Close()
-	cut, err := scenes.FindCut(journal, f.opt.At)
+	cut, err := history.Find(journal, f.opt.At)
 	if err != nil {
 		return err
 	}
-	if reason, err := scenes.EndOf(journal); err != nil || reason != "" && cut.Number == journal.Durable().Number {
+	if reason, err := history.End(journal); err != nil || reason != "" && cut.Number == journal.Durable().Number {
 		return errors.Join(err, protocol.Errorf(protocol.KindConflict, "scene %s has ended at %s (%s): nothing goes on from there; fork at an earlier place", id, f.opt.At, reason))
 	}
 	m.Seeds[id] = f.run.Manifest.Seeds[id]
@@ -134,7 +135,7 @@ func (f *forking) planScene(id string, m *Manifest) error {
 	if f.changes.ticks > 0 && m.Clocks[id] == director.Realtime {
 		return protocol.Errorf(protocol.KindInvalid, "scene %s: ticks belong to the virtual clock; end a realtime run with a time", id)
 	}
-	if f.changes.model != "" && def.Definition.Simulation.Model == "" {
+	if f.changes.model != "" && made.Simulation().Model == "" {
 		return protocol.Errorf(protocol.KindInvalid, "scene %s names no model file (simulation.model), so there is none to replace", id)
 	}
 	f.cuts[id] = cut
@@ -221,13 +222,11 @@ func (f *forking) append(store *persistence.Store, id string) error {
 	if err != nil {
 		return err
 	}
-	def, err := f.project.Scene(id)
+	made, err := f.manifest.made(f.project, id, nil)
 	if err != nil {
 		return err
 	}
-	folding := f.manifest.folding(id)
-	folding.Folding = f.opt.Progress.of(id, "folding")
-	_, err = scenes.Fork(f.project, def, journal, folding, &director.Forked{
+	_, err = history.Fork(made, journal, history.Options{Folding: f.opt.Progress.of(id, "folding")}, &director.Forked{
 		Parent: f.run.Manifest.Run, Wave: cut.Number, Digest: cut.Digest.String(), Seed: seed, Changes: texts,
 	}, f.changes.world)
 	return err
@@ -295,7 +294,7 @@ func (c *changes) read(key, value string) (err error) {
 			err = errors.New("want a positive number")
 		}
 	case "simulation.stop.until":
-		c.until, err = value, scenes.CheckUntil(value)
+		c.until, err = value, setup.CheckUntil(value)
 	default:
 		err = fmt.Errorf("%s cannot be changed within a run; what can is %s, and the seed with --seed", key, forkKeys)
 	}

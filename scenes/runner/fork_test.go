@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"tavernsim/persistence"
-	"tavernsim/scenes"
+	"tavernsim/scenes/history"
 	"tavernsim/scenes/snapshots"
 )
 
@@ -68,11 +68,11 @@ func TestForkWithChanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer run.Close()
-	def, journal, folding, err := run.Scene(m.Scenes[0])
+	made, journal, err := run.Scene(m.Scenes[0])
 	if err != nil {
 		t.Fatal(err)
 	}
-	state, err := scenes.Fold(run.Project, def, journal, folding)
+	state, err := history.FoldTo(made, journal, journal.Durable().Number, history.Options{NoSnapshots: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,10 +5,11 @@ import (
 	"slices"
 	"strings"
 
+	"tavernsim/engine/bus/verdict"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
-	"tavernsim/scenes"
 	"tavernsim/scenes/project"
+	"tavernsim/scenes/setup"
 	"tavernsim/scenes/traces"
 )
 
@@ -76,18 +77,26 @@ func (o *Opened) Scenes(only string) ([]string, error) {
 	return []string{only}, nil
 }
 
-// Scene opens the journal of a scene, with the options to fold it by.
-func (o *Opened) Scene(id string) (*project.Scene, *persistence.Journal, scenes.Options, error) {
-	opt := o.Manifest.folding(id)
-	def, err := o.Project.Scene(id)
+// Scene opens the journal of a scene, and makes what it is of.
+func (o *Opened) Scene(id string) (*setup.Scene, *persistence.Journal, error) {
+	made, err := o.Made(id)
 	if err != nil {
-		return nil, nil, opt, err
+		return nil, nil, err
 	}
 	journal, err := o.Store.Journal(id)
-	return def, journal, opt, err
+	return made, journal, err
 }
 
-// folding are the options under which a scene's journal is folded.
-func (m *Manifest) folding(id string) scenes.Options {
-	return scenes.Options{Seed: m.Seeds[id], Clock: m.Clocks[id], Agents: m.Agents, ProjectHash: m.ProjectHash, Until: m.Until}
+// Made is what a scene of the run is made of.
+func (o *Opened) Made(id string) (*setup.Scene, error) { return o.Manifest.made(o.Project, id, nil) }
+
+// made makes a scene as the manifest says.
+func (m *Manifest) made(p *project.Project, id string, middleware verdict.Chain) (*setup.Scene, error) {
+	def, err := p.Scene(id)
+	if err != nil {
+		return nil, err
+	}
+	return setup.New(p, def, setup.Options{
+		Seed: m.Seeds[id], Clock: m.Clocks[id], Agents: m.Agents, ProjectHash: m.ProjectHash, Until: m.Until, Middleware: middleware,
+	})
 }

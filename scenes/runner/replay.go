@@ -9,7 +9,8 @@ import (
 	"tavernsim/internal/metrics"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
-	"tavernsim/scenes"
+	"tavernsim/scenes/history"
+	"tavernsim/scenes/machines"
 	"tavernsim/scenes/verify"
 )
 
@@ -69,7 +70,7 @@ func told(dir, scene string, journal *persistence.Journal) error {
 // every scene to its end.
 type ReplayOptions struct {
 	Scene    string // "" = every scene
-	Until    string // a place as scenes.FindCut reads it; "" = the end
+	Until    string // a place as history.Find reads it; "" = the end
 	Verify   bool   // decide everything again
 	Metrics  *metrics.Set
 	Progress Progress // may be nil
@@ -114,7 +115,7 @@ func Replay(ctx context.Context, dir string, opt ReplayOptions) (*Replayed, erro
 }
 
 func replayScene(ctx context.Context, run *Opened, id string, opt ReplayOptions) (*ReplayedScene, error) {
-	def, journal, folding, err := run.Scene(id)
+	made, journal, err := run.Scene(id)
 	if err != nil {
 		return nil, err
 	}
@@ -126,12 +127,11 @@ func replayScene(ctx context.Context, run *Opened, id string, opt ReplayOptions)
 		return nil, err
 	}
 	one := &ReplayedScene{Scene: id, Digest: cut.Digest.String(), Facts: cut.Last, Waves: cut.Number, From: journal.Begin().Number}
-	folding.NoSnapshots, folding.Folding = true, opt.Progress.of(id, "folding")
-	var state *scenes.State
+	var state *machines.State
 	if opt.Verify {
-		one.Verify, state, err = verify.Run(ctx, run.Project, def, journal, verify.Options{Scene: folding, Through: &cut, Progress: opt.Progress.of(id, "deciding again")})
+		one.Verify, state, err = verify.Run(ctx, made, journal, verify.Options{Through: &cut, Progress: opt.Progress.of(id, "deciding again")})
 	} else {
-		state, err = scenes.FoldTo(run.Project, def, journal, folding, cut.Number)
+		state, err = history.FoldTo(made, journal, cut.Number, history.Options{NoSnapshots: true, Folding: opt.Progress.of(id, "folding")})
 	}
 	if err != nil {
 		return nil, err
@@ -150,7 +150,7 @@ func cutOf(journal *persistence.Journal, text string) (persistence.Wave, error) 
 	if text == "" {
 		return journal.Durable(), nil
 	}
-	return scenes.FindCut(journal, text)
+	return history.Find(journal, text)
 }
 
 // checkChain holds a journal's facts to its digests, and those to the summary.

@@ -41,7 +41,9 @@ import (
 	"tavernsim/protocol"
 	"tavernsim/scenes"
 	"tavernsim/scenes/effects"
+	"tavernsim/scenes/history"
 	"tavernsim/scenes/project"
+	"tavernsim/scenes/setup"
 	"tavernsim/scenes/snapshots"
 	"tavernsim/scenes/traces"
 )
@@ -140,7 +142,7 @@ func Load(dir string, stops bool) (*project.Project, error) {
 
 // LoadFS reads a project from a file system; name is its id when it names none.
 func LoadFS(fsys fs.FS, name string, stops bool) (*project.Project, error) {
-	p, err := project.Load(fsys, project.Options{Name: name, Tools: agent.KnownTools(), Kinds: scenes.NodeKinds(), Stops: stops})
+	p, err := project.Load(fsys, project.Options{Name: name, Tools: agent.KnownTools(), Kinds: setup.NodeKinds(), Stops: stops})
 	if err != nil {
 		return nil, err
 	}
@@ -245,7 +247,7 @@ func check(defs []*project.Scene, opt Options) error {
 		return err
 	}
 	if opt.Until != "" {
-		if err := scenes.CheckUntil(opt.Until); err != nil {
+		if err := setup.CheckUntil(opt.Until); err != nil {
 			return err
 		}
 	}
@@ -331,12 +333,16 @@ func (r *Runner) startScene(def *project.Scene, opt Options) error {
 	if err != nil {
 		return err
 	}
-	reason, err := scenes.EndOf(journal)
+	made, err := r.Manifest.made(r.Project, id, opt.Middleware)
+	if err != nil {
+		return err
+	}
+	reason, err := history.End(journal)
 	if err != nil {
 		return err
 	}
 	if reason != "" {
-		return r.keepEnded(def, journal, reason)
+		return r.keepEnded(made, journal, reason)
 	}
 	model, err := modelOf(r.Project, def)
 	if err != nil {
@@ -344,10 +350,9 @@ func (r *Runner) startScene(def *project.Scene, opt Options) error {
 	}
 	s := &Scene{ID: id, Seed: r.Manifest.Seeds[id], journal: journal, latency: scenes.NewLatency(), report: def.Definition.Simulation.Report}
 	counts := r.metrics.Scene(id)
-	s.Run, err = scenes.Start(r.Project, def, journal, scenes.Options{
-		Seed: s.Seed, Clock: r.Manifest.Clocks[id], Agents: opt.Agents, Stop: stopOf(def, opt), Until: opt.Until,
-		Snapshots: opt.Snapshots, ProjectHash: r.Manifest.ProjectHash, Model: model, System: r.system,
-		Metrics: counts, Log: r.log, Latency: s.latency, Crashes: opt.Crashes[id], Middleware: opt.Middleware, Folding: r.recovering(id),
+	s.Run, err = scenes.Start(made, journal, scenes.Options{
+		Stop: stopOf(def, opt), Snapshots: opt.Snapshots, Model: model, System: r.system,
+		Metrics: counts, Log: r.log, Latency: s.latency, Crashes: opt.Crashes[id], Folding: r.recovering(id),
 		Effects: func() (*persistence.Journal, error) { return r.store.Journal(effects.JournalID(id)) },
 	})
 	if err != nil {
@@ -370,18 +375,16 @@ func (r *Runner) recovering(id string) func(done, total uint64) {
 }
 
 // keepEnded puts a scene that ended before the others into the summary.
-func (r *Runner) keepEnded(def *project.Scene, journal *persistence.Journal, reason string) error {
-	id := def.Definition.ID
-	folding := r.Manifest.folding(id)
-	folding.Log, folding.Folding = r.log, r.recovering(id)
-	state, err := scenes.FoldTo(r.Project, def, journal, folding, journal.Durable().Number)
+func (r *Runner) keepEnded(made *setup.Scene, journal *persistence.Journal, reason string) error {
+	id := made.ID
+	state, _, err := history.Fold(made, journal, history.Options{Log: r.log, Folding: r.recovering(id)})
 	if err != nil {
 		return err
 	}
 	r.metrics.Replayed(int(state.Tally.Facts))
 	r.metrics.Ended(id)
 	r.ended = append(r.ended, &Scene{
-		ID: id, Seed: r.Manifest.Seeds[id], journal: journal, latency: scenes.NewLatency(), report: def.Definition.Simulation.Report,
+		ID: id, Seed: r.Manifest.Seeds[id], journal: journal, latency: scenes.NewLatency(), report: made.Simulation().Report,
 		outcome: scenes.Outcome{Reason: reason, Final: true, Wave: journal.Durable(), State: state},
 	})
 	return nil

@@ -23,6 +23,7 @@ import (
 
 	"tavernsim/actors"
 	"tavernsim/engine/agent"
+	"tavernsim/engine/bus/verdict"
 	"tavernsim/engine/director"
 	"tavernsim/engine/workflow"
 	"tavernsim/internal/metrics"
@@ -33,7 +34,10 @@ import (
 	"tavernsim/protocol"
 	"tavernsim/scenes"
 	"tavernsim/scenes/effects"
+	"tavernsim/scenes/history"
+	"tavernsim/scenes/machines"
 	"tavernsim/scenes/project"
+	"tavernsim/scenes/setup"
 	"tavernsim/scenes/snapshots"
 	"tavernsim/scenes/traces"
 )
@@ -51,7 +55,7 @@ func Files(archives ...*txtar.Archive) fs.FS {
 
 // Load loads a project; kinds are added to the ones that the program has.
 func Load(fsys fs.FS, kinds workflow.Kinds) (*project.Project, error) {
-	all := scenes.NodeKinds()
+	all := setup.NodeKinds()
 	for name, k := range kinds {
 		all[name] = k
 	}
@@ -96,6 +100,7 @@ type Settings struct {
 	Keep       persistence.Keep
 	Policy     snapshots.Policy // wins over Snapshots when it has anything
 	Durability persistence.Durability
+	Middleware verdict.Chain
 	// InterruptAt interrupts the run as soon as this wave is durable; 0 = never.
 	InterruptAt uint64
 	// FS replaces the operating system's; nil = that.
@@ -139,17 +144,7 @@ func (s *Scene) StartWith(set Settings, change ...func(*scenes.Options)) (*Runni
 	}})
 	journal, err := store.Journal(s.Def.Definition.ID)
 	if err == nil {
-		var opt scenes.Options
-		if opt, err = s.options(set); err == nil {
-			opt.System = r.system
-			opt.Effects = func() (*persistence.Journal, error) {
-				return store.Journal(effects.JournalID(s.Def.Definition.ID))
-			}
-			for _, f := range change {
-				f(&opt)
-			}
-			r.Run, err = scenes.Start(s.Project, s.Def, journal, opt)
-		}
+		err = s.launch(r, journal, set, change)
 	}
 	if err != nil {
 		r.system.Close()
@@ -160,26 +155,48 @@ func (s *Scene) StartWith(set Settings, change ...func(*scenes.Options)) (*Runni
 	return r, nil
 }
 
-func (s *Scene) options(set Settings) (scenes.Options, error) {
-	stop := s.Def.Definition.Simulation.Stop
-	if set.Stop != nil {
-		stop = *set.Stop
+func (s *Scene) launch(r *Running, journal *persistence.Journal, set Settings, change []func(*scenes.Options)) error {
+	made, err := s.made(set)
+	if err != nil {
+		return err
 	}
-	model := set.Model
-	if model == nil {
-		var err error
-		if model, err = Model(s.Project, s.Def); err != nil {
-			return scenes.Options{}, err
-		}
+	opt, err := s.options(set)
+	if err != nil {
+		return err
 	}
+	opt.System = r.system
+	opt.Effects = func() (*persistence.Journal, error) { return r.store.Journal(effects.JournalID(made.ID)) }
+	for _, f := range change {
+		f(&opt)
+	}
+	r.Run, err = scenes.Start(made, journal, opt)
+	return err
+}
+
+// made is what the scene is made of under the settings.
+func (s *Scene) made(set Settings) (*setup.Scene, error) {
 	seed := set.Seed
 	if own := s.Def.Definition.Simulation.Seed; seed == 0 && own != nil {
 		seed = *own
 	}
-	return scenes.Options{
-		Seed: max(seed, 1), Clock: set.Clock, Agents: set.Agents, Stop: stop, Until: set.Until, Snapshots: set.policy(),
-		ProjectHash: s.Project.Hash(), Model: model, Metrics: metrics.New().Scene(s.Def.Definition.ID), Latency: scenes.NewLatency(),
-	}, nil
+	return setup.New(s.Project, s.Def, setup.Options{
+		Seed: max(seed, 1), Clock: set.Clock, Agents: set.Agents, Until: set.Until, ProjectHash: s.Project.Hash(), Middleware: set.Middleware,
+	})
+}
+
+func (s *Scene) options(set Settings) (scenes.Options, error) {
+	opt := scenes.Options{
+		Stop: s.Def.Definition.Simulation.Stop, Snapshots: set.policy(), Model: set.Model,
+		Metrics: metrics.New().Scene(s.Def.Definition.ID), Latency: scenes.NewLatency(),
+	}
+	if set.Stop != nil {
+		opt.Stop = *set.Stop
+	}
+	var err error
+	if opt.Model == nil {
+		opt.Model, err = Model(s.Project, s.Def)
+	}
+	return opt, err
 }
 
 func (set *Settings) policy() snapshots.Policy {
@@ -237,13 +254,12 @@ func (s *Scene) Journal(t testing.TB, f func(j *persistence.Journal)) {
 }
 
 // Fold folds the journal from its first fact.
-func (s *Scene) Fold(t testing.TB, set Settings) (state *scenes.State) {
+func (s *Scene) Fold(t testing.TB, set Settings) (state *machines.State) {
 	t.Helper()
-	opt, err := s.options(set)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Journal(t, func(j *persistence.Journal) { state, err = scenes.Fold(s.Project, s.Def, j, opt) })
+	var err error
+	s.Journal(t, func(j *persistence.Journal) {
+		state, _, err = history.Fold(s.Made(t, set), j, history.Options{NoSnapshots: true})
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -260,14 +276,14 @@ func (s *Scene) FoldHash(t testing.TB, set Settings) string {
 	return hash
 }
 
-// Options are those that Start would use: for folds with more than this kit has.
-func (s *Scene) Options(t testing.TB, set Settings) scenes.Options {
+// Made is what Start would run: for folds with more than this kit has.
+func (s *Scene) Made(t testing.TB, set Settings) *setup.Scene {
 	t.Helper()
-	opt, err := s.options(set)
+	made, err := s.made(set)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return opt
+	return made
 }
 
 // Trace prints the facts after the given one, and says which was the last.

@@ -38,11 +38,11 @@ import (
 
 	"tavernsim/engine/agent"
 	"tavernsim/engine/director"
-	"tavernsim/internal/metrics"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
-	"tavernsim/scenes"
-	"tavernsim/scenes/project"
+	"tavernsim/scenes/history"
+	"tavernsim/scenes/machines"
+	"tavernsim/scenes/setup"
 )
 
 // Reasons for which facts are taken as they are.
@@ -87,7 +87,6 @@ type Side struct {
 
 // Options of a walk.
 type Options struct {
-	Scene    scenes.Options    // seed, clock and agents of the run
 	Through  *persistence.Wave // last wave; nil = to the end
 	Workers  int               // 0 = GOMAXPROCS
 	Progress func(done, total uint64)
@@ -95,13 +94,11 @@ type Options struct {
 
 // Run decides a journal again and returns what it found, with the state at the
 // end of the walk. A difference is no error: it is in the report.
-func Run(ctx context.Context, p *project.Project, def *project.Scene, journal *persistence.Journal, opt Options) (*Report, *scenes.State, error) {
-	v := &verifier{ctx: ctx, opt: opt, codec: protocol.NewCodec(), seed: opt.Scene.Seed}
-	v.report = &Report{Scene: def.Definition.ID, From: journal.Begin().Number, Taken: map[string]uint64{}}
-	opt.Scene.NoSnapshots = true
-	opt.Scene.Metrics = metrics.New().Scene(def.Definition.ID) // whose counts nobody reads
+func Run(ctx context.Context, made *setup.Scene, journal *persistence.Journal, opt Options) (*Report, *machines.State, error) {
+	v := &verifier{ctx: ctx, opt: opt, codec: protocol.NewCodec(), seed: made.Seed}
+	v.report = &Report{Scene: made.ID, From: journal.Begin().Number, Taken: map[string]uint64{}}
 	var err error
-	if v.state, err = scenes.FoldTo(p, def, journal, opt.Scene, v.report.From); err != nil {
+	if v.state, err = history.FoldTo(made, journal, v.report.From, history.Options{NoSnapshots: true}); err != nil {
 		return nil, nil, err
 	}
 	through := journal.Durable()
@@ -122,7 +119,7 @@ type verifier struct {
 	ctx    context.Context
 	opt    Options
 	codec  *protocol.Codec
-	state  *scenes.State
+	state  *machines.State
 	report *Report
 	marks  map[uint64]string
 	seed   uint64 // in force: a fork may change it

@@ -13,7 +13,8 @@ import (
 	"tavernsim/engine/world"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
-	"tavernsim/scenes"
+	"tavernsim/scenes/history"
+	"tavernsim/scenes/machines"
 	"tavernsim/scenes/project"
 	"tavernsim/scenes/scenestest"
 	"tavernsim/scenes/verify"
@@ -41,11 +42,11 @@ func run(t testing.TB, s *scenestest.Scene, set scenestest.Settings, workers int
 	return r
 }
 
-func runTo(t testing.TB, s *scenestest.Scene, set scenestest.Settings, workers int) (r *verify.Report, state *scenes.State) {
+func runTo(t testing.TB, s *scenestest.Scene, set scenestest.Settings, workers int) (r *verify.Report, state *machines.State) {
 	t.Helper()
 	s.Journal(t, func(j *persistence.Journal) {
 		var err error
-		r, state, err = verify.Run(context.Background(), s.Project, s.Def, j, verify.Options{Scene: s.Options(t, set), Workers: workers})
+		r, state, err = verify.Run(context.Background(), s.Made(t, set), j, verify.Options{Workers: workers})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -107,7 +108,7 @@ func TestAChangedFactIsFound(t *testing.T) {
 				if r.Seq != at {
 					return
 				}
-				f, err := scenes.ReadFact(codec, r.Kind, r.Data)
+				f, err := machines.ReadFact(codec, r.Kind, r.Data)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -144,7 +145,7 @@ func TestOtherRulesAreFound(t *testing.T) {
 		changed := s.Rewrite(t, func(r *protocol.Record) {
 			if r.Kind == director.FactStarted {
 				codec := protocol.NewCodec()
-				f, _ := scenes.ReadFact(codec, r.Kind, r.Data)
+				f, _ := machines.ReadFact(codec, r.Kind, r.Data)
 				f.(*director.Started).Seed++
 				r.Data, _ = codec.Marshal(f)
 			}
@@ -174,13 +175,12 @@ func TestThrough(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		opt := verify.Options{Scene: s.Options(t, scenestest.Settings{}), Through: &fifth}
-		r, state, err := verify.Run(context.Background(), s.Project, s.Def, j, opt)
+		made, opt := s.Made(t, scenestest.Settings{}), verify.Options{Through: &fifth}
+		r, state, err := verify.Run(context.Background(), made, j, opt)
 		if err != nil || r.Waves != 5 || r.Difference != nil {
 			t.Fatalf("%+v, %v", r, err)
 		}
-		opt.Scene.NoSnapshots = true
-		want, err := scenes.FoldTo(s.Project, s.Def, j, opt.Scene, 5)
+		want, err := history.FoldTo(made, j, 5, history.Options{NoSnapshots: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -190,7 +190,7 @@ func TestThrough(t *testing.T) {
 		}
 		ctx, stop := context.WithCancel(context.Background())
 		stop()
-		if _, _, err := verify.Run(ctx, s.Project, s.Def, j, opt); protocol.KindOf(err) != protocol.KindCancelled {
+		if _, _, err := verify.Run(ctx, made, j, opt); protocol.KindOf(err) != protocol.KindCancelled {
 			t.Error(err)
 		}
 	})

@@ -7,8 +7,8 @@ import (
 	"tavernsim/engine/bus"
 	"tavernsim/engine/director"
 	"tavernsim/protocol"
-	"tavernsim/scenes"
 	"tavernsim/scenes/fields"
+	"tavernsim/scenes/machines"
 )
 
 // decideWave decides the next wave again, in the steps of the live scene.
@@ -60,7 +60,7 @@ func (v *verifier) takeWave(reason string) error {
 func (v *verifier) seen(r protocol.Record) error {
 	switch r.Kind {
 	case director.FactStarted, director.FactForked:
-		f, err := scenes.ReadFact(v.codec, r.Kind, r.Data)
+		f, err := machines.ReadFact(v.codec, r.Kind, r.Data)
 		if err != nil {
 			return err
 		}
@@ -125,7 +125,7 @@ func (v *verifier) started() error {
 	if err := v.seen(r); err != nil {
 		return err
 	}
-	f, err := scenes.ReadFact(v.codec, r.Kind, r.Data)
+	f, err := machines.ReadFact(v.codec, r.Kind, r.Data)
 	if err != nil {
 		return err
 	}
@@ -175,7 +175,7 @@ func (v *verifier) failures(o uint32, any bool) (ours bool, err error) {
 		if !ok || r.Kind != director.FactAgentFailed {
 			return false, nil
 		}
-		f, err := scenes.ReadFact(v.codec, r.Kind, r.Data)
+		f, err := machines.ReadFact(v.codec, r.Kind, r.Data)
 		if err != nil {
 			return false, err
 		}
@@ -373,7 +373,7 @@ func (v *verifier) side(r *protocol.Record) *Side {
 		return nil
 	}
 	s := &Side{Actor: r.Actor, Kind: r.Kind, Time: r.Time.String()}
-	f, err := scenes.ReadFact(v.codec, r.Kind, r.Data)
+	f, err := machines.ReadFact(v.codec, r.Kind, r.Data)
 	if err != nil {
 		s.Fact = "cannot be read: " + err.Error()
 		return s

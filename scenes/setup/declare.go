@@ -1,4 +1,4 @@
-package scenes
+package setup
 
 import (
 	"regexp"
@@ -12,46 +12,40 @@ import (
 	"tavernsim/protocol"
 )
 
-// declare tells the metrics what the project's files name, so that the counters
-// stand at 0 from the start, and what a model makes up is "other".
-func (b *builder) declare() {
-	own := b.class[b.stageOrdinal()]
-	b.profiles = make([]*metrics.Profile, len(b.definitions))
-	d := metrics.Declared{KBs: b.project.KnowledgeBaseIDs(), Tools: agent.SceneTools()}
-	for c, def := range b.definitions {
-		if uint16(c) == own {
+// Declared is what the project's files name, but for the provider: the counters
+// of it stand at 0 from the start, and what a model makes up is "other".
+func (s *Scene) Declared() metrics.Declared {
+	d := metrics.Declared{KBs: s.Project.KnowledgeBaseIDs(), Tools: agent.SceneTools()}
+	for _, def := range s.Definitions {
+		if def.Profile == ActorScene {
 			continue
 		}
-		b.profiles[c] = b.metrics.Profile(def.Profile)
 		for _, id := range def.Skills {
 			d.Tools = append(d.Tools, agent.SkillPrefix+id)
 		}
 	}
-	if b.model != nil { // else it is only folded
-		d.Provider = b.model.Name()
-	}
-	named := b.namedIn()
-	d.Models, d.EventTypes = named.models, b.eventTypes(named.types)
-	b.metrics.Declare(d)
+	named := s.namedIn()
+	d.Models, d.EventTypes = named.models, s.eventTypes(named.types)
+	return d
 }
 
 // eventTypes are those that somebody subscribed to, that have a schema, that a
 // file of the project names, and the program's own; nil when a subscription
 // takes whatever comes.
-func (b *builder) eventTypes(named []string) []string {
-	types := append([]string{bus.TypeWorldUpdated, eventAgentFailed, "agent.said"}, named...)
-	types = append(types, b.project.EventTypes()...)
+func (s *Scene) eventTypes(named []string) []string {
+	types := append([]string{bus.TypeWorldUpdated, TypeAgentFailed, "agent.said"}, named...)
+	types = append(types, s.Project.EventTypes()...)
 	var last []bus.Subscription
-	for _, s := range b.subscribers {
-		if len(s.Subscriptions) == 0 || len(last) == len(s.Subscriptions) && &last[0] == &s.Subscriptions[0] {
+	for _, by := range s.Subscribers {
+		if len(by.Subscriptions) == 0 || len(last) == len(by.Subscriptions) && &last[0] == &by.Subscriptions[0] {
 			continue // those of the agent before: agents of a class share them
 		}
-		last = s.Subscriptions
-		for _, sub := range s.Subscriptions {
+		last = by.Subscriptions
+		for _, sub := range by.Subscriptions {
 			if strings.HasSuffix(sub.Type, "*") {
 				return nil
 			}
-			if s.InstanceID != actorScene { // those of the scene are all spellings of a few
+			if by.InstanceID != ActorScene { // those of the scene are all spellings of a few
 				types = append(types, sub.Type)
 			}
 		}
@@ -64,15 +58,15 @@ func (b *builder) eventTypes(named []string) []string {
 type named struct{ types, models []string }
 
 // namedIn looks through the workflows, and the model's script.
-func (b *builder) namedIn() named {
+func (s *Scene) namedIn() named {
 	var n named
-	for _, id := range b.project.WorkflowIDs() {
-		w, _ := b.project.Workflow(id)
+	for _, id := range s.Project.WorkflowIDs() {
+		w, _ := s.Project.Workflow(id)
 		for i := range w.Definition.Nodes {
 			n.node(&w.Definition.Nodes[i])
 		}
 	}
-	if script, ok := b.project.Model(b.simulation().Model); ok {
+	if script, ok := s.Project.Model(s.Simulation().Model); ok {
 		n.text(string(script))
 	}
 	return n

@@ -1,4 +1,4 @@
-package scenes
+package machines
 
 import (
 	"tavernsim/engine/agent"
@@ -10,6 +10,7 @@ import (
 	"tavernsim/engine/world"
 	"tavernsim/engine/worldstate"
 	"tavernsim/protocol"
+	"tavernsim/scenes/setup"
 )
 
 // Tally counts what happened in a scene. It is folded from the facts, so it is
@@ -50,12 +51,13 @@ type Tally struct {
 // maxNamedAgents bounds ByAgent: a list of thousands is no summary.
 const maxNamedAgents = 200
 
-func newTally() Tally {
+// NewTally is an empty one.
+func NewTally() Tally {
 	return Tally{ByEvent: map[string]int64{}, Refused: map[string]int64{}, ByTool: map[string]int64{}, ByProfile: map[string]int64{}, ByAgent: map[string]int64{}}
 }
 
-// count notes a fact. fact may be nil for the kinds that [needsNoDecoding].
-func (t *Tally) count(sc *scene, actor, kind string, data protocol.Raw, fact protocol.Fact) error {
+// Count notes a fact. fact may be nil for the kinds that [NeedsNoDecoding].
+func (t *Tally) Count(sc *setup.Scene, actor, kind string, data protocol.Raw, fact protocol.Fact) error {
 	t.Facts++
 	switch kind {
 	case agent.FactCallMade:
@@ -70,7 +72,7 @@ func (t *Tally) count(sc *scene, actor, kind string, data protocol.Raw, fact pro
 	case *agent.TurnEnded:
 		t.turn(sc, actor, x)
 	case *director.AgentFailed:
-		t.trouble(sc.name(x.Agent), x.Error)
+		t.trouble(sc.Name(x.Agent), x.Error)
 		t.Deliberations++
 		t.Failed++
 		if x.WakeAt == 0 {
@@ -98,9 +100,9 @@ func (t *Tally) trouble(actor, text string) {
 	}
 }
 
-// needsNoDecoding names the frequent kinds whose content the scene has no use
+// NeedsNoDecoding names the frequent kinds whose content the scene has no use
 // for: they go to the journal as the bytes they came in.
-func needsNoDecoding(kind string) bool {
+func NeedsNoDecoding(kind string) bool {
 	switch kind {
 	case agent.FactCallMade, agent.FactSaid, agent.FactStateUpdated, agent.FactModelAnswered:
 		return true
@@ -110,37 +112,38 @@ func needsNoDecoding(kind string) bool {
 
 // call counts a call; fact is what has been read of it already, or nil.
 func (t *Tally) call(data protocol.Raw, fact protocol.Fact) error {
-	seen, ok := fact.(*callSeen)
+	seen, ok := fact.(*CallSeen)
 	if !ok {
-		seen = &callSeen{}
-		if err := seen.read(data); err != nil {
+		seen = &CallSeen{}
+		if err := seen.Read(data); err != nil {
 			return err
 		}
 	}
 	t.Calls++
-	t.ByTool[seen.tool]++
-	if seen.status == protocol.CallFailed || seen.status == protocol.CallDenied {
+	t.ByTool[seen.Tool]++
+	if seen.Status == protocol.CallFailed || seen.Status == protocol.CallDenied {
 		t.CallsFailed++
 	}
 	return nil
 }
 
-// callSeen is what is counted of a call, read without decoding the rest.
-type callSeen struct {
-	tool   string
-	status protocol.CallStatus
+// CallSeen is what is counted of a call, read without decoding the rest.
+type CallSeen struct {
+	Tool   string
+	Status protocol.CallStatus
 }
 
 // FactKind implements protocol.Fact.
-func (*callSeen) FactKind() string { return agent.FactCallMade }
+func (*CallSeen) FactKind() string { return agent.FactCallMade }
 
-func (c *callSeen) read(data protocol.Raw) (err error) {
-	c.tool, c.status, err = agent.ReadCall(data)
+// Read takes what is counted from an encoded call.
+func (c *CallSeen) Read(data protocol.Raw) (err error) {
+	c.Tool, c.Status, err = agent.ReadCall(data)
 	return err
 }
 
-func (t *Tally) turn(sc *scene, actor string, x *agent.TurnEnded) {
-	if int(x.Agent) == sc.stageOrdinal() {
+func (t *Tally) turn(sc *setup.Scene, actor string, x *agent.TurnEnded) {
+	if int(x.Agent) == sc.OwnOrdinal() {
 		return // the scene's own workflows are no deliberations
 	}
 	t.Deliberations++
@@ -162,8 +165,8 @@ func (t *Tally) turn(sc *scene, actor string, x *agent.TurnEnded) {
 	t.ModelFailed += x.ModelFailed
 	t.TokensIn += x.TokensIn
 	t.TokensOut += x.TokensOut
-	t.ByProfile[sc.definition(x.Agent).Profile]++
-	if sc.size() <= maxNamedAgents {
+	t.ByProfile[sc.AgentDefinition(x.Agent).Profile]++
+	if sc.Size() <= maxNamedAgents {
 		t.ByAgent[actor]++
 	}
 }

@@ -1,4 +1,4 @@
-package scenes
+package history
 
 import (
 	"tavernsim/engine/director"
@@ -6,29 +6,29 @@ import (
 	"tavernsim/engine/worldstate"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
-	"tavernsim/scenes/project"
+	"tavernsim/scenes/setup"
 )
 
 // Fork appends to a journal that was cut the wave that says how the story
 // changes from here on: the fact, then what it sets in the world. Without it the
 // scene would go on as it did.
-func Fork(p *project.Project, def *project.Scene, journal *persistence.Journal, opt Options, forked *director.Forked, sets []world.Request) (persistence.Wave, error) {
-	state, err := FoldTo(p, def, journal, opt, journal.Durable().Number)
+func Fork(sc *setup.Scene, journal *persistence.Journal, opt Options, forked *director.Forked, sets []world.Request) (persistence.Wave, error) {
+	state, err := FoldTo(sc, journal, journal.Durable().Number, opt)
 	if err != nil {
 		return persistence.Wave{}, err
 	}
-	now, facts := state.Director.Now, []appended{{actorScene, forked}}
+	now, facts := state.Director.Now, []appended{{setup.ActorScene, forked}}
 	requests := make([]worldstate.Request, len(sets))
 	for i := range sets {
 		requests[i].Change = sets[i]
 	}
-	d := state.scene.rules.Decide(state.WorldState, now, requests)
+	d := sc.Rules.Decide(state.WorldState, now, requests)
 	for _, f := range d.Facts {
 		if refused, ok := f.(*world.Refused); ok {
 			return persistence.Wave{}, protocol.Errorf(protocol.KindInvalid, "scene %s: world.%s cannot be set: %s", state.ID(), refused.Path, refused.Message)
 		}
-		facts = append(facts, appended{actorWorld, f})
+		facts = append(facts, appended{setup.ActorWorld, f})
 	}
 	closed := &director.WaveClosed{Wave: state.Director.Wave + 1, World: d.Next.World().Version()}
-	return appendWave(journal, now, append(facts, appended{actorScene, closed})...)
+	return appendWave(journal, now, append(facts, appended{setup.ActorScene, closed})...)
 }

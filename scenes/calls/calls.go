@@ -1,4 +1,4 @@
-package scenes
+package calls
 
 import (
 	"context"
@@ -12,44 +12,46 @@ import (
 	"tavernsim/scenes/effects"
 )
 
-// callRunner carries out model calls that take time. A call waits for one of
+// Runner carries out model calls that take time. A call waits for one of
 // the slots, then for the model; both end when the deliberation is over.
 //
 // What leaves goes through the log of effects: an answer that was kept before a
 // kill is given without a call, and needs no slot.
-type callRunner struct {
+type Runner struct {
+	Log *effects.Log // nil for a model whose answers are free; set before the first call
+
 	model llm.Provider
 	codec *protocol.Codec
-	count func(model, outcome string, took time.Duration, u protocol.Usage) // of calls that were made
-	log   *effects.Log                                                      // nil for a model whose answers are free
+	count Counter
 	slots chan struct{}
 	queue atomic.Int32 // calls that wait for a slot
 	stuck atomic.Int32 // calls whose time is over and that have not returned
 	done  sync.WaitGroup
 }
 
-func newCallRunner(sc *scene) *callRunner {
-	count := func(model, outcome string, took time.Duration, u protocol.Usage) {
-		sc.metrics.Model(sc.model.Name(), model, outcome, took, u)
-	}
-	return &callRunner{model: sc.model, codec: sc.codec, count: count, slots: make(chan struct{}, sc.options.ModelCalls)}
+// Counter is told of every call that was made.
+type Counter func(model, outcome string, took time.Duration, u protocol.Usage)
+
+// New makes one that has at most atOnce calls out.
+func New(model llm.Provider, codec *protocol.Codec, atOnce int, count Counter) *Runner {
+	return &Runner{model: model, codec: codec, count: count, slots: make(chan struct{}, atOnce)}
 }
 
 // Go starts a call of a turn; then is called once with its result.
-func (r *callRunner) Go(ctx context.Context, turn uint64, c *agent.CallModel, then func(protocol.ModelAnswer, error)) {
+func (r *Runner) Go(ctx context.Context, turn uint64, c *agent.CallModel, then func(protocol.ModelAnswer, error)) {
 	r.done.Go(func() { then(r.call(ctx, turn, c)) })
 }
 
 // call is on a goroutine of its own: a provider that panics would end the
 // process.
-func (r *callRunner) call(ctx context.Context, turn uint64, c *agent.CallModel) (answer protocol.ModelAnswer, err error) {
+func (r *Runner) call(ctx context.Context, turn uint64, c *agent.CallModel) (answer protocol.ModelAnswer, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = protocol.Errorf(protocol.KindInternal, "model %s: panic: %v", r.model.Name(), p)
 		}
 	}()
 	begun := time.Now()
-	if r.log == nil {
+	if r.Log == nil {
 		err = r.slot(ctx, c, func() (err error) {
 			answer, err = r.complete(ctx, c, begun)
 			return err
@@ -57,17 +59,17 @@ func (r *callRunner) call(ctx context.Context, turn uint64, c *agent.CallModel) 
 		return answer, err
 	}
 	e := r.effect(turn, c)
-	raw, found, err := r.log.Find(ctx, e)
+	raw, found, err := r.Log.Find(ctx, e)
 	if !found {
 		err = r.slot(ctx, c, func() (err error) {
-			raw, err = r.log.Do(ctx, e, func(ctx context.Context) (protocol.Raw, error) { return r.record(ctx, c, begun) })
+			raw, err = r.Log.Do(ctx, e, func(ctx context.Context) (protocol.Raw, error) { return r.record(ctx, c, begun) })
 			return err
 		})
 	}
 	if err != nil {
 		return answer, err
 	}
-	x, err := decodeAnswer(r.codec, raw)
+	x, err := DecodeAnswer(r.codec, raw)
 	if err != nil {
 		return answer, err
 	}
@@ -75,7 +77,7 @@ func (r *callRunner) call(ctx context.Context, turn uint64, c *agent.CallModel) 
 }
 
 // slot runs do when the call's wait is over and a slot is free.
-func (r *callRunner) slot(ctx context.Context, c *agent.CallModel, do func() error) error {
+func (r *Runner) slot(ctx context.Context, c *agent.CallModel, do func() error) error {
 	if err := wait(ctx, c.Wait); err != nil {
 		return err
 	}
@@ -102,7 +104,7 @@ func timeoutOf(c *agent.CallModel) time.Duration {
 	return modelTimeout
 }
 
-func (r *callRunner) complete(ctx context.Context, c *agent.CallModel, begun time.Time) (protocol.ModelAnswer, error) {
+func (r *Runner) complete(ctx context.Context, c *agent.CallModel, begun time.Time) (protocol.ModelAnswer, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeoutOf(c))
 	defer cancel()
 	answer, err := r.bounded(ctx, c)
@@ -113,7 +115,7 @@ func (r *callRunner) complete(ctx context.Context, c *agent.CallModel, begun tim
 // bounded asks the model and waits until ctx ends, whatever the model makes of
 // it. Calls of a model that heeds no context are stuck; there are never more of
 // them than slots.
-func (r *callRunner) bounded(ctx context.Context, c *agent.CallModel) (protocol.ModelAnswer, error) {
+func (r *Runner) bounded(ctx context.Context, c *agent.CallModel) (protocol.ModelAnswer, error) {
 	done := make(chan *agent.Answered, 1)
 	go func() { done <- r.answer(ctx, c) }()
 	select {
@@ -128,7 +130,7 @@ func (r *callRunner) bounded(ctx context.Context, c *agent.CallModel) (protocol.
 
 // answer is on a goroutine of its own: a provider that panics would end the
 // process.
-func (r *callRunner) answer(ctx context.Context, c *agent.CallModel) (x *agent.Answered) {
+func (r *Runner) answer(ctx context.Context, c *agent.CallModel) (x *agent.Answered) {
 	x = &agent.Answered{}
 	defer func() {
 		if p := recover(); p != nil {
@@ -141,16 +143,16 @@ func (r *callRunner) answer(ctx context.Context, c *agent.CallModel) (x *agent.A
 
 // record makes the call and encodes what became of it. A failure is an answer,
 // too; that the scene stopped meanwhile is none.
-func (r *callRunner) record(ctx context.Context, c *agent.CallModel, begun time.Time) (protocol.Raw, error) {
+func (r *Runner) record(ctx context.Context, c *agent.CallModel, begun time.Time) (protocol.Raw, error) {
 	answer, err := r.complete(ctx, c, begun)
 	if err != nil && ctx.Err() != nil {
 		return nil, err
 	}
-	return encodeAnswer(r.codec, answeredOf(c.Request, answer, err))
+	return EncodeAnswer(r.codec, Answered(c.Request, answer, err))
 }
 
 // effect names a call in the log.
-func (r *callRunner) effect(turn uint64, c *agent.CallModel) *effects.Effect {
+func (r *Runner) effect(turn uint64, c *agent.CallModel) *effects.Effect {
 	return &effects.Effect{
 		Agent: c.Model.Agent, Turn: turn, Request: c.Request, Kind: effectModel, To: r.model.Name(),
 		Question: effects.Ask(appendQuestion(nil, r.model.Name(), &c.Model)), MayRepeat: llm.MayRepeat(r.model, c.Model), At: c.Model.Now,
@@ -161,7 +163,7 @@ func (r *callRunner) effect(turn uint64, c *agent.CallModel) *effects.Effect {
 const effectModel = "model"
 
 // take waits for a slot; false = ctx ended first.
-func (r *callRunner) take(ctx context.Context) bool {
+func (r *Runner) take(ctx context.Context) bool {
 	r.queue.Add(1)
 	defer r.queue.Add(-1)
 	select {
@@ -172,8 +174,8 @@ func (r *callRunner) take(ctx context.Context) bool {
 	}
 }
 
-// load is how many calls are out, and how many wait for a slot.
-func (r *callRunner) load() (out, queued int) { return len(r.slots), int(r.queue.Load()) }
+// Load is how many calls are out, and how many wait for a slot.
+func (r *Runner) Load() (out, queued int) { return len(r.slots), int(r.queue.Load()) }
 
 func wait(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
@@ -190,4 +192,4 @@ func wait(ctx context.Context, d time.Duration) error {
 }
 
 // Wait returns when every call has ended.
-func (r *callRunner) Wait() { r.done.Wait() }
+func (r *Runner) Wait() { r.done.Wait() }

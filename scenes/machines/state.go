@@ -1,4 +1,4 @@
-package scenes
+package machines
 
 import (
 	"time"
@@ -11,6 +11,7 @@ import (
 	"tavernsim/engine/world"
 	"tavernsim/engine/worldstate"
 	"tavernsim/protocol"
+	"tavernsim/scenes/setup"
 )
 
 // State is every machine of a scene. A live scene spreads it over its actors;
@@ -23,48 +24,46 @@ type State struct {
 	Agents    []*agent.Machine // by ordinal, the scene's own last; nil in a live scene
 	Tally     Tally
 
-	scene      *scene
-	agents     agentFold
+	scene      *setup.Scene
+	agents     AgentFold
 	WorldState worldstate.State
-
-	places []uint32 // of an ordinal: its place in the order of the open wave
 }
 
-// newState is the scene before its first fact.
-func newState(sc *scene) (*State, error) {
-	doc, err := world.FromValue(sc.def.Definition.InitialWorldState, 1)
+// New is the scene before its first fact.
+func New(sc *setup.Scene) (*State, error) {
+	doc, err := world.FromValue(sc.Def.Definition.InitialWorldState, 1)
 	if err != nil {
-		return nil, sc.errorf("initial_world_state: %w", err)
+		return nil, sc.Errorf("initial_world_state: %w", err)
 	}
-	channel, err := bus.New(sc.bus, sc.subscribers)
+	channel, err := bus.New(sc.Bus, sc.Subscribers)
 	if err != nil {
-		return nil, sc.errorf("event channel: %w", err)
+		return nil, sc.Errorf("event channel: %w", err)
 	}
 	s := &State{
-		Director: director.New(sc.directorConfig()), World: doc, WorldState: worldstate.NewState(doc), Knowledge: sc.bases, Bus: channel,
-		Tally: newTally(), scene: sc, places: make([]uint32, len(sc.ids)), Agents: make([]*agent.Machine, len(sc.ids)),
+		Director: director.New(sc.DirectorConfig()), World: doc, WorldState: worldstate.NewState(doc), Knowledge: sc.Bases, Bus: channel,
+		Tally: NewTally(), scene: sc, Agents: make([]*agent.Machine, len(sc.IDs)),
 	}
 	for o := range s.Agents {
-		s.Agents[o] = sc.machine(uint32(o))
+		s.Agents[o] = sc.Machine(uint32(o))
 	}
-	s.agents = agentFold{scene: sc, machine: func(o uint32) *agent.Machine { return s.Agents[o] }}
+	s.agents = AgentFold{Scene: sc, Machine: func(o uint32) *agent.Machine { return s.Agents[o] }}
 	return s, nil
 }
 
 // Apply folds one record of the journal.
 func (s *State) Apply(r protocol.Record) error {
-	fact, err := readFact(s.scene.codec, r.Kind, r.Data)
+	fact, err := ReadFact(s.scene.Codec, r.Kind, r.Data)
 	if err != nil {
 		return err
 	}
-	if err := s.Tally.count(s.scene, r.Actor, r.Kind, r.Data, fact); err != nil {
+	if err := s.Tally.Count(s.scene, r.Actor, r.Kind, r.Data, fact); err != nil {
 		return err
 	}
 	wave := s.Director.Wave + 1
 	if err := s.applyScene(r, fact); err != nil {
 		return err
 	}
-	return s.agents.apply(wave, r, fact)
+	return s.agents.Apply(wave, r, fact)
 }
 
 // applyScene folds what concerns the scene and its services.
@@ -90,21 +89,21 @@ func (s *State) applyScene(r protocol.Record, fact protocol.Fact) (err error) {
 	case *director.Ended:
 		s.Director.Ended = x.Reason
 	case *agent.TurnEnded:
-		s.applyTurn(x.Agent, x, r.Time)
+		s.ApplyTurn(x.Agent, x, r.Time)
 	case *bus.Routed:
-		s.applyRouted(x, s.Director.Wave+1)
+		s.ApplyRouted(x, s.Director.Wave+1)
 		s.applyBus(x)
 	case *bus.Refused, *bus.SubscriptionChanged, *bus.ThrottleChanged, *bus.NotDone:
 		s.applyBus(x)
 	case *world.Committed, *statecmd.Committed, *world.Leased, *world.Released:
 		var w worldstate.State
-		w, err = s.scene.rules.Apply(s.WorldState, x)
+		w, err = s.scene.Rules.Apply(s.WorldState, x)
 		s.setWorld(w)
 	default:
 		s.Knowledge = knowledge.Apply(s.Knowledge, fact)
 	}
-	if by, wakes, ok := concerns(fact); ok && wakes {
-		if o, known := s.scene.ordinal(by); known {
+	if by, wakes, ok := Concerns(fact); ok && wakes {
+		if o, known := s.scene.Ordinal(by); known {
 			s.Director.Heard(o, protocol.Normal, s.Director.Wave+1, r.Time)
 		}
 	}
@@ -127,8 +126,8 @@ func (s *State) release() {
 	s.Director.Releases(at)
 }
 
-// applyTurn lets the agenda know that a turn ended.
-func (s *State) applyTurn(o uint32, end *agent.TurnEnded, now protocol.Time) {
+// ApplyTurn lets the agenda know that a turn ended.
+func (s *State) ApplyTurn(o uint32, end *agent.TurnEnded, now protocol.Time) {
 	t := director.Turn{
 		Wave: end.Wave, Failed: end.Outcome != agent.OutcomeOK && end.Outcome != agent.OutcomeInterrupted, Changed: end.Changed,
 		SleepUntil: end.SleepUntil, Asleep: end.Asleep, WakeAbove: end.WakeAbove, WakeAt: end.WakeAt, Urgency: end.Urgency,
@@ -139,23 +138,24 @@ func (s *State) applyTurn(o uint32, end *agent.TurnEnded, now protocol.Time) {
 	s.Director.TurnEnded(o, t, now)
 }
 
-// applyRouted puts the receivers of an event on the agenda.
-func (s *State) applyRouted(f *bus.Routed, wave uint64) {
+// ApplyRouted puts the receivers of an event on the agenda.
+func (s *State) ApplyRouted(f *bus.Routed, wave uint64) {
 	for o := range f.Receivers.All() {
-		s.Director.Heard(o, priorityFor(f, s.scene, o), wave, f.Time)
+		s.Director.Heard(o, PriorityFor(f, s.scene, o), wave, f.Time)
 	}
 }
 
-func priorityFor(f *bus.Routed, sc *scene, o uint32) protocol.Priority {
+// PriorityFor is the priority of an event for one receiver.
+func PriorityFor(f *bus.Routed, sc *setup.Scene, o uint32) protocol.Priority {
 	if len(f.Marks) == 0 {
 		return f.Priority
 	}
-	return f.PriorityFor(sc.name(o))
+	return f.PriorityFor(sc.Name(o))
 }
 
-// receiverView is the event as one receiver gets it: the shared one, or a copy
+// ReceiverView is the event as one receiver gets it: the shared one, or a copy
 // at another priority.
-func receiverView(e *protocol.Envelope, p protocol.Priority) *protocol.Envelope {
+func ReceiverView(e *protocol.Envelope, p protocol.Priority) *protocol.Envelope {
 	if p == e.Priority {
 		return e
 	}
@@ -166,8 +166,8 @@ func receiverView(e *protocol.Envelope, p protocol.Priority) *protocol.Envelope 
 	}
 }
 
-// readFact decodes any fact that a journal may hold.
-func readFact(codec *protocol.Codec, kind string, data protocol.Raw) (protocol.Fact, error) {
+// ReadFact decodes any fact that a journal may hold.
+func ReadFact(codec *protocol.Codec, kind string, data protocol.Raw) (protocol.Fact, error) {
 	switch kind {
 	case bus.FactRouted, bus.FactRefused, bus.FactSubscription, bus.FactThrottle, bus.FactNotDone:
 		return bus.Decode(codec, kind, data)
@@ -183,13 +183,13 @@ func readFact(codec *protocol.Codec, kind string, data protocol.Raw) (protocol.F
 	if f, err := agent.ReadFact(codec, kind, data); f != nil || err != nil {
 		return f, err
 	}
-	return nil, protocol.Errorf(protocol.KindUnknown, "scenes: a fact of kind %q: this version does not know it; use the version that wrote the run", kind)
+	return nil, protocol.Errorf(protocol.KindUnknown, "a fact of kind %q: this version does not know it; use the version that wrote the run", kind)
 }
 
 // Size is the number of agents.
-func (s *State) Size() int { return s.scene.size() }
+func (s *State) Size() int { return s.scene.Size() }
 
-// elapsed is the scene time since its start.
-func (s *State) elapsed() time.Duration {
+// Elapsed is the scene time since its start.
+func (s *State) Elapsed() time.Duration {
 	return s.Director.Now.Sub(s.Director.Begun())
 }

@@ -1,4 +1,4 @@
-package scenes
+package calls
 
 import (
 	"errors"
@@ -11,84 +11,13 @@ import (
 	"tavernsim/protocol"
 )
 
-// Bodies of envelopes that only this package sends.
-
-// requests gathers encoded requests for one machine. They are copied, so that
-// the messages they came in can go.
-type requests struct {
-	buf   []byte
-	count uint32
-}
-
-func (r *requests) add(data protocol.Raw) {
-	r.buf = append(r.buf, data...)
-	r.count++
-}
-
-// take makes the body of an envelope: the count, then the requests one after
-// the other.
-func (r *requests) take() protocol.Raw {
-	body := msgp.AppendUint32(make([]byte, 0, len(r.buf)+5), r.count)
-	body = append(body, r.buf...)
-	*r = requests{}
-	return body
-}
-
-// requestReader takes such a body apart again; the parts share its memory.
-type requestReader struct {
-	rest []byte
-	left uint32
-}
-
-func readRequests(b protocol.Raw) (*requestReader, error) {
-	n, rest, err := msgp.ReadUint32Bytes(b)
-	if err != nil || int(n) > len(rest) {
-		return nil, protocol.Errorf(protocol.KindCorrupt, "a list of %d requests in %d bytes", n, len(b))
+// Answered is what an agent is told of a call. It carries the simulated latency of a failed call, too.
+func Answered(request int, answer protocol.ModelAnswer, err error) *agent.Answered {
+	var f *llm.Failure
+	if errors.As(err, &f) && answer.Latency == 0 {
+		answer.Latency = f.Latency
 	}
-	return &requestReader{rest: rest, left: n}, nil
-}
-
-// next gives up to n requests; none = the end.
-func (r *requestReader) next(n int) ([]protocol.Raw, error) {
-	list := make([]protocol.Raw, min(n, int(r.left)))
-	for i := range list {
-		after, err := msgp.Skip(r.rest)
-		if err != nil {
-			return nil, protocol.Errorf(protocol.KindCorrupt, "a request: %w", err)
-		}
-		list[i], r.rest = protocol.Raw(r.rest[:len(r.rest)-len(after)]), after
-	}
-	r.left -= uint32(len(list))
-	return list, nil
-}
-
-// keptAnswer says what became of a wave on its way to the disk.
-type keptAnswer struct {
-	wave    uint64
-	failure error
-}
-
-func appendKept(wave uint64, err error) protocol.Raw {
-	b := msgp.AppendUint64(nil, wave)
-	if err == nil {
-		return msgp.AppendString(msgp.AppendString(b, ""), "")
-	}
-	return msgp.AppendString(msgp.AppendString(b, string(protocol.KindOf(err))), err.Error())
-}
-
-func readKept(b protocol.Raw) (a keptAnswer, err error) {
-	var rest []byte
-	var kind, text string
-	if a.wave, rest, err = msgp.ReadUint64Bytes(b); err == nil {
-		kind, rest, err = msgp.ReadStringBytes(rest)
-	}
-	if err == nil {
-		text, _, err = msgp.ReadStringBytes(rest)
-	}
-	if text != "" {
-		a.failure = &protocol.Error{Kind: protocol.ErrorKind(kind), Message: text}
-	}
-	return a, err
+	return &agent.Answered{Request: request, Answer: answer, Err: err}
 }
 
 // modelAnswer is a model's answer on its way through a mailbox.
@@ -111,7 +40,8 @@ type modelCall struct {
 	Params protocol.Raw
 }
 
-func encodeAnswer(codec *protocol.Codec, x *agent.Answered) (protocol.Raw, error) {
+// EncodeAnswer writes it.
+func EncodeAnswer(codec *protocol.Codec, x *agent.Answered) (protocol.Raw, error) {
 	a := modelAnswer{
 		Request: x.Request, Model: x.Answer.Model, Text: x.Answer.Text, Reasoning: x.Answer.Reasoning,
 		Finish: x.Answer.Finish, Usage: x.Answer.Usage, Latency: x.Answer.Latency,
@@ -129,7 +59,8 @@ func encodeAnswer(codec *protocol.Codec, x *agent.Answered) (protocol.Raw, error
 	return codec.Marshal(&a)
 }
 
-func decodeAnswer(codec *protocol.Codec, raw protocol.Raw) (*agent.Answered, error) {
+// DecodeAnswer reads it.
+func DecodeAnswer(codec *protocol.Codec, raw protocol.Raw) (*agent.Answered, error) {
 	var a modelAnswer
 	if err := codec.Unmarshal(raw, &a); err != nil {
 		return nil, err
@@ -184,9 +115,4 @@ func appendAny(b []byte, v any) []byte {
 		return msgp.AppendString(b, err.Error())
 	}
 	return protocol.AppendValue(b, n)
-}
-
-func failureOf(err error) (*llm.Failure, bool) {
-	var f *llm.Failure
-	return f, errors.As(err, &f)
 }

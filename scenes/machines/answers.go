@@ -1,4 +1,4 @@
-package scenes
+package machines
 
 import (
 	"tavernsim/engine/agent"
@@ -8,11 +8,11 @@ import (
 	"tavernsim/protocol"
 )
 
-// concerns names the agent that a service answers with a fact, and whether it
+// Concerns names the agent that a service answers with a fact, and whether it
 // wakes, as an event of normal priority would: who waits for an answer must hear
 // a no. A refused event wakes nobody, or the loop that was refused would go on
 // by way of its refusal.
-func concerns(f protocol.Fact) (instance string, wakes, ok bool) {
+func Concerns(f protocol.Fact) (instance string, wakes, ok bool) {
 	switch x := f.(type) {
 	case knowledge.Refused:
 		return x.By, true, true
@@ -25,8 +25,8 @@ func concerns(f protocol.Fact) (instance string, wakes, ok bool) {
 	return a.To, a.Wakes, ok
 }
 
-// refusalOf is what the agent is told about it.
-func refusalOf(f protocol.Fact, at protocol.Time) agent.Observation {
+// ObservationOf is what the agent is told about it.
+func ObservationOf(f protocol.Fact, at protocol.Time) agent.Observation {
 	switch x := f.(type) {
 	case knowledge.Refused:
 		return agent.Observation{Time: at, Kind: "knowledge_refused", Value: map[string]any{

@@ -1,4 +1,4 @@
-package scenes
+package history
 
 import (
 	"errors"
@@ -9,15 +9,17 @@ import (
 	"tavernsim/engine/director"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
+	"tavernsim/scenes/machines"
+	"tavernsim/scenes/setup"
 )
 
 // cutForms says how a place in a scene's history is written.
 const cutForms = `want a time of the scene (2026-01-01T08:00:00Z), an offset from its start (90s), wave:N, seq:N or end`
 
-// FindCut finds the wave that a text means: the last one at or before a time of
+// Find finds the wave that a text means: the last one at or before a time of
 // the scene (RFC 3339) or an offset from its start, a wave by its number, the
 // last one that is over at a seq, or the end. Wave 0 is the beginning.
-func FindCut(journal *persistence.Journal, text string) (persistence.Wave, error) {
+func Find(journal *persistence.Journal, text string) (persistence.Wave, error) {
 	name, number, numbered := strings.Cut(text, ":")
 	switch {
 	case text == "end":
@@ -48,12 +50,12 @@ func cutTime(journal *persistence.Journal, text string) (protocol.Time, error) {
 	if err != nil {
 		return 0, protocol.Errorf(protocol.KindInvalid, "%q is no place in a run: %s", text, cutForms)
 	}
-	start, err := StartOf(journal)
+	start, err := Start(journal)
 	return start.Add(d), err
 }
 
-// StartOf is the scene time at which a scene began.
-func StartOf(journal *persistence.Journal) (start protocol.Time, err error) {
+// Start is the scene time at which a scene began.
+func Start(journal *persistence.Journal) (start protocol.Time, err error) {
 	codec := protocol.NewCodec()
 	if begin := journal.Begin(); begin.Number > 0 {
 		return startOfSnapshot(journal, codec)
@@ -75,10 +77,10 @@ func startOfSnapshot(journal *persistence.Journal, codec *protocol.Codec) (start
 		return 0, err
 	}
 	err = snap.Read(func(name string, raw []byte) error {
-		if name != actorScene+"/agenda" {
+		if name != setup.ActorScene+"/agenda" {
 			return nil
 		}
-		var scene sceneSnapshot
+		var scene machines.SceneSnapshot
 		if err := codec.Unmarshal(raw, &scene); err != nil {
 			return err
 		}

@@ -1,7 +1,7 @@
-package scenes
+package setup
 
 import (
-	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -13,57 +13,41 @@ import (
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/workflow"
 	"tavernsim/engine/workflow/nodes"
-	"tavernsim/llm"
-	"tavernsim/persistence"
+	"tavernsim/engine/world"
+	"tavernsim/engine/worldstate"
 	"tavernsim/protocol"
 	"tavernsim/scenes/project"
 	"tavernsim/tam"
 )
 
-// build makes a scene of a project ready to run: everything that is compiled
-// or shared, once.
-func build(p *project.Project, def *project.Scene, journal *persistence.Journal, opt Options) (*scene, error) {
-	sc := &scene{
-		id: def.Definition.ID, def: def, seed: opt.Seed, clock: opt.Clock, codec: protocol.NewCodec(), metrics: opt.Metrics,
-		options: opt, journal: journal, system: opt.System, model: opt.Model, spaces: newSpacePool(), buffers: newBuffers(), log: opt.Log,
-		untilProgram: def.Until,
-	}
-	if sc.log == nil {
-		sc.log = slog.New(slog.DiscardHandler)
-	}
-	if sc.clock == "" {
-		sc.clock = def.Definition.Simulation.Clock
-	}
-	sc.options.Snapshots = sc.options.Snapshots.WithDefaults()
-	if sc.options.ModelCalls <= 0 {
-		sc.options.ModelCalls = 64
+// New makes a scene of a project ready to run: everything that is compiled or
+// shared, once.
+func New(p *project.Project, def *project.Scene, opt Options) (*Scene, error) {
+	sc := &Scene{Options: opt, ID: def.Definition.ID, Project: p, Def: def, Codec: protocol.NewCodec(), Condition: def.Until}
+	if sc.Clock == "" {
+		sc.Clock = def.Definition.Simulation.Clock
 	}
 	if opt.Until != "" {
 		program, err := compileUntil(opt.Until)
 		if err != nil {
 			return nil, err
 		}
-		sc.untilProgram = program
+		sc.Condition = program
 	}
-	sc.instant, _ = opt.Model.(llm.Instant)
-	sc.calls = newCallRunner(sc)
 	agents, err := def.Agents(opt.Agents)
 	if err != nil {
 		return nil, err
 	}
-	b := builder{scene: sc, project: p, classes: map[class]uint16{}}
+	b := builder{Scene: sc, classes: map[class]uint16{}}
 	if err := b.knowledge(); err != nil {
 		return nil, err
 	}
 	b.agents(agents)
-	b.stage()
+	b.own()
 	if err := b.worldRules(); err != nil {
 		return nil, err
 	}
 	b.channel(p)
-	if sc.metrics != nil {
-		b.declare()
-	}
 	return sc, nil
 }
 
@@ -83,8 +67,7 @@ func compileUntil(text string) (*expr.Program, error) {
 
 // builder holds what is only needed while a scene is built.
 type builder struct {
-	*scene
-	project *project.Project
+	*Scene
 	classes map[class]uint16
 	goals   [][]agent.Goal // by class
 }
@@ -97,25 +80,25 @@ type class struct {
 
 func (b *builder) knowledge() error {
 	var bases []*knowledge.Base
-	for _, id := range b.project.KnowledgeBaseIDs() {
-		def, _ := b.project.KnowledgeBase(id)
+	for _, id := range b.Project.KnowledgeBaseIDs() {
+		def, _ := b.Project.KnowledgeBase(id)
 		base, err := knowledge.New(*def)
 		if err != nil {
-			return b.errorf("%w", err)
+			return b.Errorf("%w", err)
 		}
 		bases = append(bases, base)
 	}
 	var err error
-	b.bases, err = knowledge.NewState(bases...)
+	b.Bases, err = knowledge.NewState(bases...)
 	return err
 }
 
 func (b *builder) agents(agents *project.Agents) {
 	n := agents.Len()
 	b.find = agents.Find
-	b.ids = make([]string, 0, n+1)
-	b.class = make([]uint16, 0, n+1)
-	b.subscribers = make([]bus.Subscriber, 0, n+1)
+	b.IDs = make([]string, 0, n+1)
+	b.Class = make([]uint16, 0, n+1)
+	b.Subscribers = make([]bus.Subscriber, 0, n+1)
 	subscriptions := map[class][]bus.Subscription{}
 	for in := range agents.All() {
 		key := class{in.Profile, in.Runtime}
@@ -130,14 +113,14 @@ func (b *builder) agents(agents *project.Agents) {
 		if int(o) >= n {
 			return agent.State{}
 		}
-		return agent.State{Private: agents.At(int(o)).State, Goals: b.goals[b.class[o]]}
+		return agent.State{Private: agents.At(int(o)).State, Goals: b.goals[b.Class[o]]}
 	}
 }
 
 func (b *builder) add(id string, c uint16, subscriptions []bus.Subscription) {
-	b.ids = append(b.ids, id)
-	b.class = append(b.class, c)
-	b.subscribers = append(b.subscribers, bus.Subscriber{InstanceID: id, ProfileID: b.definitions[c].Profile, Subscriptions: subscriptions})
+	b.IDs = append(b.IDs, id)
+	b.Class = append(b.Class, c)
+	b.Subscribers = append(b.Subscribers, bus.Subscriber{InstanceID: id, ProfileID: b.Definitions[c].Profile, Subscriptions: subscriptions})
 }
 
 func busSubscriptions(list []project.Subscription) []bus.Subscription {
@@ -174,24 +157,24 @@ func (b *builder) define(key class, in project.Instance) uint16 {
 }
 
 func (b *builder) addClass(key class, d *agent.Definition, t director.Timing, goals []agent.Goal) uint16 {
-	c := uint16(len(b.definitions))
-	b.interrupts = b.interrupts || t.Interrupt
+	c := uint16(len(b.Definitions))
+	b.Interrupts = b.Interrupts || t.Interrupt
 	b.classes[key] = c
-	b.definitions = append(b.definitions, d)
-	b.timings = append(b.timings, t)
+	b.Definitions = append(b.Definitions, d)
+	b.Timings = append(b.Timings, t)
 	b.goals = append(b.goals, goals)
 	return c
 }
 
 func (b *builder) plan(id string) *workflow.Plan {
-	if w, ok := b.project.Workflow(id); ok {
+	if w, ok := b.Project.Workflow(id); ok {
 		return w.Plan
 	}
 	return nil
 }
 
 func (b *builder) describe(id string) (name, description string) {
-	if w, ok := b.project.Workflow(id); ok {
+	if w, ok := b.Project.Workflow(id); ok {
 		return w.Definition.Name, w.Definition.Description
 	}
 	return id, ""
@@ -245,7 +228,7 @@ func (b *builder) initialGoals(p *project.Profile, refs []agent.GoalReference) [
 		if !ok {
 			continue
 		}
-		base, ok := b.bases.Base(kb.SourceID)
+		base, ok := b.Bases.Base(kb.SourceID)
 		if !ok {
 			continue
 		}
@@ -273,12 +256,12 @@ func goalOf(e *knowledge.Entry, kb agent.KnowledgeReference, priority *float64) 
 	return g
 }
 
-// stage adds the scene's own agent: it runs the lifecycle workflows and may use
+// own adds the scene's own agent: it runs the lifecycle workflows and may use
 // every tool.
-func (b *builder) stage() {
-	life := b.def.Lifecycle
+func (b *builder) own() {
+	life := b.Def.Lifecycle
 	d := &agent.Definition{
-		Profile: actorScene, Name: b.def.Definition.Name, Limits: (*agent.RuntimeConfig)(nil).Limits(),
+		Profile: ActorScene, Name: b.Def.Definition.Name, Limits: (*agent.RuntimeConfig)(nil).Limits(),
 		Tools: agent.SceneTools(), Workflows: map[string]*workflow.Plan{}, OnEvent: map[string]string{}, Parse: parseSpeech,
 	}
 	for _, id := range []string{life.Start, life.End, life.Pause, life.Resume} {
@@ -294,11 +277,11 @@ func (b *builder) stage() {
 			subscriptions = append(subscriptions, bus.Subscription{Type: typ})
 		}
 	}
-	for _, id := range b.project.KnowledgeBaseIDs() {
+	for _, id := range b.Project.KnowledgeBaseIDs() {
 		d.Knowledge = append(d.Knowledge, agent.KnowledgeAccess{Alias: id, ID: id, Read: true, Write: true})
 	}
 	d.Seal(b.describe)
-	b.add(actorScene, b.addClass(class{}, d, director.Timing{MaxRestarts: 5}, nil), subscriptions)
+	b.add(ActorScene, b.addClass(class{}, d, director.Timing{MaxRestarts: 5}, nil), subscriptions)
 }
 
 // maxSpellings bounds the event types that one lifecycle key may mean.
@@ -330,20 +313,20 @@ func spellings(name string) []string {
 }
 
 func (b *builder) channel(p *project.Project) {
-	c := b.def.Definition.EventBusConfig
-	b.bus = bus.Config{
-		Scene: b.id, NamespacePrefix: c.NamespacePrefix, DefaultTTL: time.Duration(c.DefaultEventTTLSeconds * float64(time.Second)),
+	c := b.Def.Definition.EventBusConfig
+	b.Bus = bus.Config{
+		Scene: b.ID, NamespacePrefix: c.NamespacePrefix, DefaultTTL: time.Duration(c.DefaultEventTTLSeconds * float64(time.Second)),
 		MaxDepth: c.MaxDepth, MaxRevisits: c.MaxRevisits, LoopAction: bus.LoopAction(c.LoopAction),
-		MaxHeld: c.MaxHeld, Owner: actorScene, Middleware: b.options.Middleware,
+		MaxHeld: c.MaxHeld, Owner: ActorScene, Middleware: b.Middleware,
 	}
 	for _, r := range c.Throttle {
-		b.bus.Throttle = append(b.bus.Throttle, r.Rule())
+		b.Bus.Throttle = append(b.Bus.Throttle, r.Rule())
 	}
-	if b.bus.NamespacePrefix != "" {
-		b.bus.NamespacePrefix += "."
+	if b.Bus.NamespacePrefix != "" {
+		b.Bus.NamespacePrefix += "."
 	}
 	if len(p.EventTypes()) > 0 {
-		b.bus.Validate = p.CheckEvent
+		b.Bus.Validate = p.CheckEvent
 	}
 }
 
@@ -362,4 +345,20 @@ func NodeKinds() workflow.Kinds {
 		said, calls, problems := parseSpeech(text)
 		return nodes.Parsed{Text: said, Calls: calls, Problems: problems}
 	}})
+}
+
+// worldRules makes the machine of the scene's world.
+func (b *builder) worldRules() (err error) {
+	b.Rules, err = worldstate.New(b.Simulation().Limits.MaxWorldBytes, b.worldPermissions())
+	return err
+}
+
+// worldPermissions is who may write where; nil = everybody everywhere.
+func (b *builder) worldPermissions() *world.Permissions {
+	if b.Def.Permissions == nil {
+		return nil
+	}
+	p := world.Permissions{Default: b.Def.Permissions.Default, Profiles: maps.Clone(b.Def.Permissions.Profiles)}
+	p.Profiles[ActorScene] = world.Rules{} // the scene itself may do everything
+	return &p
 }

@@ -1,18 +1,18 @@
-package scenes
+package history
 
 import (
 	"tavernsim/engine/director"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
-	"tavernsim/scenes/project"
+	"tavernsim/scenes/setup"
 )
 
 // Redeliver appends to the journal of a scene that is stopped and can go on one
 // wave that says: these letters are sent again. When the scene is resumed they
 // are published in its first wave. The journal must be open for writing; the
 // answer comes when the wave is durable.
-func Redeliver(p *project.Project, def *project.Scene, journal *persistence.Journal, opt Options, letters []director.Letter) (persistence.Wave, error) {
-	state, err := FoldTo(p, def, journal, opt, journal.Durable().Number)
+func Redeliver(sc *setup.Scene, journal *persistence.Journal, opt Options, letters []director.Letter) (persistence.Wave, error) {
+	state, err := FoldTo(sc, journal, journal.Durable().Number, opt)
 	if err != nil {
 		return persistence.Wave{}, err
 	}
@@ -24,7 +24,7 @@ func Redeliver(p *project.Project, def *project.Scene, journal *persistence.Jour
 	}
 	redelivered := state.Director.Redelivery(letters)
 	closed := director.WaveClosed{Wave: state.Director.Wave + 1, World: state.World.Version()}
-	return appendWave(journal, state.Director.Now, appended{actorScene, redelivered}, appended{actorScene, closed})
+	return appendWave(journal, state.Director.Now, appended{setup.ActorScene, redelivered}, appended{setup.ActorScene, closed})
 }
 
 // appended is a fact that is kept while its scene is stopped, and whose it is.

@@ -1,0 +1,55 @@
+package history
+
+import (
+	"tavernsim/engine/agent"
+	"tavernsim/engine/director"
+	"tavernsim/persistence"
+	"tavernsim/protocol"
+	"tavernsim/scenes/machines"
+	"tavernsim/scenes/setup"
+)
+
+// Agent is one agent at the end of the durable history, and the wave that this
+// is: snapshot and tail, folded for it alone.
+func Agent(sc *setup.Scene, journal *persistence.Journal, o uint32, opt Options) (*agent.Machine, uint64, error) {
+	m, through := sc.Machine(o), journal.Durable()
+	f := fold{scene: sc, journal: journal, Options: opt, through: through}
+	after, err := f.base(func(name string, raw []byte) (err error) {
+		if name == sc.Name(o) {
+			m.State, err = agent.Restore(sc.Codec, raw)
+		}
+		return err
+	})
+	if err != nil || after.Last >= through.Last {
+		return m, through.Number, err
+	}
+	t := tail{wave: after.Number + 1, agents: machines.AgentFold{Scene: sc, Machine: func(other uint32) *agent.Machine {
+		if other == o {
+			return m
+		}
+		return nil
+	}}}
+	return m, through.Number, journal.Scan(persistence.Query{From: after.Last + 1, To: through.Last}, func(r protocol.Record) error {
+		return t.apply(r, sc.Name(o))
+	})
+}
+
+// tail folds the facts after a snapshot for one agent.
+type tail struct {
+	agents machines.AgentFold
+	wave   uint64 // of the fact at hand
+}
+
+func (t *tail) apply(r protocol.Record, instance string) error {
+	if r.Kind == director.FactWaveClosed {
+		t.wave++
+	}
+	if !machines.MayConcern(r, instance) {
+		return nil
+	}
+	fact, err := machines.ReadFact(t.agents.Scene.Codec, r.Kind, r.Data)
+	if err != nil {
+		return err
+	}
+	return t.agents.Apply(t.wave, r, fact)
+}

@@ -1,0 +1,26 @@
+package history
+
+import (
+	"tavernsim/engine/director"
+	"tavernsim/persistence"
+	"tavernsim/protocol"
+)
+
+// End is why the scene of a journal ended; "" = it can go on.
+func End(journal *persistence.Journal) (reason string, err error) {
+	last := journal.Durable()
+	if last.Number == 0 {
+		return "", nil
+	}
+	err = journal.Read(last.First, func(r protocol.Record) error {
+		if r.Kind == director.FactEnded {
+			fact, err := director.ReadFact(protocol.NewCodec(), r.Kind, r.Data)
+			if ended, ok := fact.(*director.Ended); ok {
+				reason = ended.Reason
+			}
+			return err
+		}
+		return nil
+	})
+	return reason, err
+}

@@ -1,0 +1,106 @@
+package machines
+
+import (
+	"tavernsim/engine/agent"
+	"tavernsim/engine/bus"
+	"tavernsim/engine/director"
+	"tavernsim/protocol"
+	"tavernsim/scenes/setup"
+)
+
+// AgentFold lets the agents that a fact concerns know it, as a journal is read.
+// Machine returns nil for those that somebody else folds.
+type AgentFold struct {
+	Scene   *setup.Scene
+	Machine func(uint32) *agent.Machine
+	told    []protocol.Fact // deliveries whose publishers are told when the wave is closed
+}
+
+// Apply folds one fact of a wave.
+func (f *AgentFold) Apply(wave uint64, r protocol.Record, fact protocol.Fact) error {
+	switch x := fact.(type) {
+	case *bus.Routed:
+		f.routed(wave, x)
+		return nil
+	case *director.AgentFailed:
+		f.with(x.Agent, func(m *agent.Machine) { m.Failed(restartObservation(x, r.Time)) })
+		return nil
+	case *director.Interrupted:
+		f.with(x.Agent, func(m *agent.Machine) { m.Interrupted() })
+		return nil
+	case *director.WaveClosed:
+		f.tell(r.Time)
+		return nil
+	}
+	if by, _, ok := Concerns(fact); ok {
+		f.named(by, func(m *agent.Machine) { m.Observe(ObservationOf(fact, r.Time)) })
+		return nil
+	}
+	if len(agent.Publishers(fact)) > 0 {
+		f.told = append(f.told, fact)
+	}
+	var err error
+	f.named(r.Actor, func(m *agent.Machine) { err = m.Apply(fact, r.Time) })
+	return err
+}
+
+func (f *AgentFold) with(o uint32, do func(*agent.Machine)) {
+	if m := f.Machine(o); m != nil {
+		do(m)
+	}
+}
+
+func (f *AgentFold) named(instance string, do func(*agent.Machine)) {
+	if o, known := f.Scene.Ordinal(instance); known {
+		f.with(o, do)
+	}
+}
+
+func (f *AgentFold) routed(wave uint64, x *bus.Routed) {
+	event := x.Event(f.Scene.ID).Envelope
+	event.Wave = wave
+	for o := range x.Receivers.All() {
+		f.with(o, func(m *agent.Machine) { m.HearAgain(ReceiverView(event, PriorityFor(x, f.Scene, o))) })
+	}
+}
+
+// tell lets publishers know, after everything else of the wave, as the live
+// scene does.
+func (f *AgentFold) tell(now protocol.Time) {
+	for _, fact := range f.told {
+		for _, id := range agent.Publishers(fact) {
+			f.named(id, func(m *agent.Machine) {
+				for _, o := range agent.Undelivered(fact, id, f.Scene.Name, now) {
+					m.Observe(o)
+				}
+			})
+		}
+	}
+	f.told = nil
+}
+
+func restartObservation(x *director.AgentFailed, now protocol.Time) agent.Observation {
+	return agent.Observation{Time: now, Kind: "restart", Value: map[string]any{"error": x.Error, "failures": x.Failures}}
+}
+
+// Interruptions are those of the receivers of an event that are busy on the
+// virtual clock and interrupted by it: once for each agent in a wave, which done
+// remembers.
+func (s *State) Interruptions(x *bus.Routed, done map[uint32]bool, now protocol.Time) (list []*director.Interrupted) {
+	if !s.scene.Interrupts {
+		return nil
+	}
+	for o := range x.Receivers.All() {
+		f, ok := s.Director.Interruption(o, PriorityFor(x, s.scene, o), x.ID, now)
+		if ok && !done[o] {
+			done[o] = true
+			list = append(list, &f)
+		}
+	}
+	return list
+}
+
+// MayConcern skips the facts of other agents without decoding them.
+func MayConcern(r protocol.Record, instance string) bool {
+	return r.Actor == instance || r.Actor[0] == '$' || r.Kind == agent.FactDropped || r.Kind == agent.FactUnacknowledged
+}

@@ -1,0 +1,39 @@
+package machines
+
+import (
+	"tavernsim/engine/bus"
+	"tavernsim/engine/director"
+	"tavernsim/engine/worldstate"
+	"tavernsim/protocol"
+	"tavernsim/scenes/setup"
+)
+
+// Announced is what the scene asks of the channel because of a fact. Of changes
+// of the world it tells when somebody listened as the wave began: who subscribes
+// in a wave hears of the next one.
+func Announced(sc *setup.Scene, f protocol.Fact, hearsWorld bool) (protocol.Raw, bool) {
+	if c, ok := worldstate.CommitOf(f); ok && hearsWorld {
+		return worldUpdate(c), true
+	}
+	if x, ok := f.(*director.AgentFailed); ok {
+		return systemEvent(setup.TypeAgentFailed, map[string]any{
+			"agent_instance_id": sc.Name(x.Agent), "error": x.Error, "failures": x.Failures, "given_up": x.WakeAt == 0,
+		}), true
+	}
+	return nil, false
+}
+
+// systemEvent is an event of the scene itself, for whoever subscribed.
+func systemEvent(typ string, payload map[string]any) protocol.Raw {
+	d := protocol.Draft{Type: typ, Source: setup.ActorScene, Body: protocol.Encode(payload)}
+	return d.AppendMsg(nil)
+}
+
+func worldUpdate(c worldstate.Commit) protocol.Raw {
+	w := bus.WorldUpdated{Before: c.Before, After: c.After, Changes: make([]bus.WorldChange, len(c.Changes))}
+	for i := range c.Changes {
+		x := &c.Changes[i]
+		w.Changes[i] = bus.WorldChange{Path: x.Path.String(), Op: string(x.Op), By: x.By, Reason: x.Reason, Request: x.Request}
+	}
+	return w.AppendMsg(nil)
+}

@@ -1,0 +1,59 @@
+package machines
+
+import (
+	"tavernsim/engine/knowledge"
+	"tavernsim/protocol"
+	"tavernsim/scenes/setup"
+)
+
+// MaxChanges is how many requests a service decides about at a time. It bounds
+// the size of a fact, not what a wave may change.
+const MaxChanges = 4096
+
+// Knowledge is the knowledge service at work.
+type Knowledge struct{ State knowledge.State }
+
+// Decide gives the facts of all requests.
+func (k *Knowledge) Decide(in *RequestReader, now protocol.Time, give func([]protocol.Fact) error) error {
+	raws, err := in.Next(int(in.Left))
+	if err != nil {
+		return err
+	}
+	commit := knowledge.Commit{Now: now}
+	for _, raw := range raws {
+		req, err := readKnowledgeRequest(raw)
+		if err != nil {
+			return err
+		}
+		commit.Requests = append(commit.Requests, req)
+	}
+	facts := knowledge.Decide(k.State, commit)
+	for _, f := range facts {
+		k.State = knowledge.Apply(k.State, f)
+	}
+	return give(facts)
+}
+
+// readKnowledgeRequest reads what agent.KnowledgeWrite wrote.
+func readKnowledgeRequest(raw protocol.Raw) (knowledge.Request, error) {
+	v, err := raw.Value()
+	if err != nil {
+		return knowledge.Request{}, err
+	}
+	m, _ := v.(map[string]any)
+	text := func(name string) string { s, _ := m[name].(string); return s }
+	req := knowledge.Request{
+		ID: text("id"), KB: text("kb"), By: text("by"), Op: knowledge.Op(text("op")), Mode: knowledge.Mode(text("mode")),
+	}
+	if req.By == setup.ActorScene {
+		req.By = "" // the scene itself may do everything
+	}
+	req.Entry, _ = m["entry"].(map[string]any)
+	list, _ := m["permissions"].([]any)
+	for _, p := range list {
+		if s, ok := p.(string); ok {
+			req.Permissions = append(req.Permissions, s)
+		}
+	}
+	return req, nil
+}

@@ -1,0 +1,109 @@
+package machines
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"tavernsim/engine/agent"
+	"tavernsim/engine/bus"
+	"tavernsim/engine/director"
+	"tavernsim/engine/knowledge"
+	"tavernsim/engine/worldstate"
+	"tavernsim/protocol"
+	"tavernsim/scenes/setup"
+)
+
+// SceneSnapshot is what the scene itself keeps.
+type SceneSnapshot struct {
+	Director protocol.Raw
+	Tally    Tally
+}
+
+// EncodeScene is what the scene itself keeps, for a snapshot.
+func (s *State) EncodeScene() (protocol.Raw, error) {
+	d, err := s.Director.Snapshot(s.scene.Codec)
+	if err != nil {
+		return nil, err
+	}
+	return s.scene.Codec.Marshal(&SceneSnapshot{Director: d, Tally: s.Tally})
+}
+
+// Load takes one actor's state from a snapshot.
+func (s *State) Load(name string, raw []byte) (err error) {
+	sc := s.scene
+	switch name {
+	case setup.ActorWorld:
+		var w worldstate.State
+		w, err = worldstate.ReadSnapshot(raw)
+		s.setWorld(w)
+	case setup.ActorKnowledge:
+		s.Knowledge, err = knowledge.Restore(sc.Codec, sc.Bases, raw)
+	case setup.ActorEvents:
+		s.Bus, err = bus.Restore(sc.Bus, sc.Subscribers, sc.Codec, raw)
+	case setup.ActorScene + "/agenda":
+		err = s.loadScene(raw)
+	default:
+		o, ok := sc.Ordinal(name)
+		if !ok {
+			return protocol.Errorf(protocol.KindCorrupt, "scene %s: the snapshot holds the state of %q, which is no agent of the scene", sc.ID, name)
+		}
+		s.Agents[o].State, err = agent.Restore(sc.Codec, raw)
+	}
+	return err
+}
+
+func (s *State) loadScene(raw []byte) error {
+	var snap SceneSnapshot
+	if err := s.scene.Codec.Unmarshal(raw, &snap); err != nil {
+		return err
+	}
+	d, err := director.Restore(s.scene.DirectorConfig(), s.scene.Codec, snap.Director)
+	s.Director, s.Tally = d, snap.Tally
+	s.Tally.fill()
+	return err
+}
+
+// Hash is the SHA-256, in hex, over the state of every machine: what a snapshot
+// of this moment would hold.
+func (s *State) Hash() (string, error) {
+	h := sha256.New()
+	err := s.Parts(func(name string, raw []byte) {
+		fmt.Fprintf(h, "%s %d\n", name, len(raw))
+		h.Write(raw)
+	})
+	return hex.EncodeToString(h.Sum(nil)), err
+}
+
+// Parts encodes the state of every machine, in a fixed order.
+func (s *State) Parts(yield func(name string, raw []byte)) error {
+	codec := s.scene.Codec
+	part := func(name string, raw []byte, err error) error {
+		if err == nil {
+			yield(name, raw)
+		}
+		return err
+	}
+	d, err := s.Director.Snapshot(codec)
+	if err := part(setup.ActorScene, d, err); err != nil {
+		return err
+	}
+	k, err := knowledge.Snapshot(codec, s.Knowledge)
+	if err := part(setup.ActorKnowledge, k, err); err != nil {
+		return err
+	}
+	b, err := s.Bus.Snapshot(codec)
+	if err := part(setup.ActorEvents, b, err); err != nil {
+		return err
+	}
+	w, err := s.WorldState.AppendSnapshot(nil)
+	if err := part(setup.ActorWorld, w, err); err != nil {
+		return err
+	}
+	for _, m := range s.Agents {
+		a, err := agent.Snapshot(codec, &m.State)
+		if err := part(m.ID.Instance, a, err); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,32 @@
+package machines
+
+import (
+	"slices"
+	"tavernsim/engine/bus"
+)
+
+// Subscriptions lists what an agent hears: its definition's and what it
+// changed since.
+func (s *State) Subscriptions(o uint32) []bus.Subscription {
+	added, removed := s.Bus.Changed(o)
+	var list []bus.Subscription
+	for _, sub := range s.scene.Subscribers[o].Subscriptions {
+		if !slices.Contains(removed, sub) && !slices.Contains(list, sub) {
+			list = append(list, sub)
+		}
+	}
+	return append(list, added...)
+}
+
+// ID is the scene's.
+func (s *State) ID() string { return s.scene.ID }
+
+// Name is the instance id of an agent by its ordinal; the last one, behind Size
+// agents, is the scene's own.
+func (s *State) Name(ordinal uint32) string { return s.scene.Name(ordinal) }
+
+// Ordinal finds an agent by its instance id.
+func (s *State) Ordinal(instance string) (ordinal uint32, ok bool) { return s.scene.Ordinal(instance) }
+
+// Profile is the profile id of an agent.
+func (s *State) Profile(ordinal uint32) string { return s.scene.AgentDefinition(ordinal).Profile }
