@@ -127,10 +127,11 @@ func (o Outcome) Kind() protocol.ErrorKind {
 
 // OutcomeOf classes the error of a provider; nil is ok.
 func OutcomeOf(err error) Outcome {
-	var f *Failure
-	switch {
-	case err == nil:
+	if err == nil {
 		return OutcomeOK
+	}
+	var f *Failure // on the heap
+	switch {
 	case errors.As(err, &f):
 		return f.Outcome
 	case errors.Is(err, context.DeadlineExceeded):

@@ -45,7 +45,10 @@ func (e *Error) Unwrap() error { return e.cause }
 
 // KindOf finds the kind in an error chain; KindInternal when there is none.
 func KindOf(err error) ErrorKind {
-	var e *Error
+	if err == nil {
+		return KindInternal
+	}
+	var e *Error // on the heap
 	if errors.As(err, &e) {
 		return e.Kind
 	}

@@ -64,18 +64,22 @@ type Reader struct {
 // NewReader expects an array of the given number of fields, or of one of the
 // numbers that the type had before it grew at its end. Has says what is there.
 func NewReader(b Raw, what string, fields uint32, older ...uint32) *Reader {
-	r := &Reader{b: b, what: what}
-	if len(b) > MaxBytes {
-		r.fail(Errorf(KindLimit, "%d bytes; the limit is %d", len(b), MaxBytes))
-		return r
+	r := &Reader{b: b, what: what} // NewReader is inlined, so that readers live on the stack
+	r.open(fields, older)
+	return r
+}
+
+func (r *Reader) open(fields uint32, older []uint32) {
+	if len(r.b) > MaxBytes {
+		r.fail(Errorf(KindLimit, "%d bytes; the limit is %d", len(r.b), MaxBytes))
+		return
 	}
-	n, rest, err := msgp.ReadArrayHeaderBytes(b)
+	n, rest, err := msgp.ReadArrayHeaderBytes(r.b)
 	if err == nil && n != fields && !slices.Contains(older, n) {
 		err = Errorf(KindCorrupt, "%d fields, want %d", n, fields)
 	}
 	r.b, r.fields = rest, n
 	r.fail(err)
-	return r
 }
 
 func (r *Reader) fail(err error) {

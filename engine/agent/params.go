@@ -169,10 +169,15 @@ func (p *params) rest(but ...string) map[string]any {
 
 // err reports wrong and unknown parameters.
 func (p *params) err(tool string) error {
-	for _, name := range protocol.SortedKeys(p.m) {
+	var unknown []string
+	for name := range p.m {
 		if !slices.Contains(p.read, name) {
-			p.faults = append(p.faults, fmt.Sprintf("%s: unknown parameter; known are %s", name, strings.Join(p.read, ", ")))
+			unknown = append(unknown, name)
 		}
+	}
+	slices.Sort(unknown)
+	for _, name := range unknown {
+		p.faults = append(p.faults, fmt.Sprintf("%s: unknown parameter; known are %s", name, strings.Join(p.read, ", ")))
 	}
 	if len(p.faults) == 0 {
 		return nil
