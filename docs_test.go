@@ -19,6 +19,7 @@ import (
 
 	"tavernsim/bench"
 	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/tool"
 	"tavernsim/scenes/inspect"
 	"tavernsim/scenes/runner"
 	"tavernsim/scenes/verify"
@@ -110,10 +111,10 @@ func TestDeliberationPage(t *testing.T) {
 		t.Errorf("%s: the inputs are %v, the code has %v", page, got, agent.CoreInputs())
 	}
 	rows := strings.Split(parts["Tools"], "\n")
-	if got := firstColumn(parts["Tools"]); !slices.Equal(got, agent.KnownTools()) {
-		t.Errorf("%s: the tools are %v, the code has %v", page, got, agent.KnownTools())
+	if got := firstColumn(parts["Tools"]); !slices.Equal(got, tool.ForProfiles()) {
+		t.Errorf("%s: the tools are %v, the code has %v", page, got, tool.ForProfiles())
 	}
-	for _, tool := range agent.Catalog() {
+	for _, tool := range tool.Catalog() {
 		i := slices.IndexFunc(rows, func(row string) bool { return strings.HasPrefix(row, "| `"+tool.Name+"`") })
 		if i < 0 {
 			continue

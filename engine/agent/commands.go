@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/statecmd"
 	"tavernsim/engine/world"
 	"tavernsim/engine/worldstate"
@@ -81,7 +82,7 @@ func (t *Turn) updateByCommands(v any) (any, error) {
 		return nil, err
 	}
 	if key, ok := worldstate.Foreign(&batch, worldstate.Prefix); ok {
-		return nil, protocol.Errorf(protocol.KindInvalid, "key %s is of the world: send it with %s; nothing was done, for no transaction spans both", cut(key), ToolRequestWorldUpdate)
+		return nil, protocol.Errorf(protocol.KindInvalid, "key %s is of the world: send it with %s; nothing was done, for no transaction spans both", tool.Cut(key), tool.RequestWorldUpdate)
 	}
 	state, err := withState(t.memory, t.private)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"tavernsim/engine/agent/tool"
 	"tavernsim/protocol"
 )
 
@@ -86,22 +87,22 @@ func (t *Turn) decide(d map[string]any) {
 		t.enqueueList(d[field], protocol.OriginNative)
 	}
 	t.each(d["skills"], func(v map[string]any) { t.enqueueSkill(v) })
-	t.each(d["events"], func(v map[string]any) { t.short(ToolPublishEvent, v) })
+	t.each(d["events"], func(v map[string]any) { t.short(tool.PublishEvent, v) })
 	if v, ok := d["private_state"].(map[string]any); ok {
-		t.short(ToolUpdatePrivateState, map[string]any{"op": OpMerge, "value": v})
+		t.short(tool.UpdatePrivateState, map[string]any{"op": tool.OpMerge, "value": v})
 	}
-	t.each(d["world"], func(v map[string]any) { t.short(ToolRequestWorldUpdate, v) })
-	t.each(d["goals"], func(v map[string]any) { t.short(ToolUpdateGoal, v) })
+	t.each(d["world"], func(v map[string]any) { t.short(tool.RequestWorldUpdate, v) })
+	t.each(d["goals"], func(v map[string]any) { t.short(tool.UpdateGoal, v) })
 	switch v := d["reflect"].(type) {
 	case bool:
 		if v {
-			t.short(ToolReflect, nil)
+			t.short(tool.Reflect, nil)
 		}
 	case string:
-		t.short(ToolReflect, map[string]any{"reason": v})
+		t.short(tool.Reflect, map[string]any{"reason": v})
 	}
 	if v, ok := d["sleep"].(map[string]any); ok {
-		t.short(ToolSleep, v)
+		t.short(tool.Sleep, v)
 	}
 	t.unknownFields(d)
 }
@@ -138,8 +139,8 @@ func (t *Turn) short(tool string, params map[string]any) {
 func (t *Turn) enqueueSkill(v map[string]any) {
 	id, _ := v["id"].(string)
 	params, _ := v["inputs"].(map[string]any)
-	if !strings.HasPrefix(id, SkillPrefix) {
-		id = SkillPrefix + id
+	if !strings.HasPrefix(id, tool.SkillPrefix) {
+		id = tool.SkillPrefix + id
 	}
 	t.short(id, params)
 }
@@ -225,12 +226,12 @@ func (t *Turn) record(c *protocol.Call, r *protocol.CallResult, observe bool) {
 // toldElsewhere: the parameters of these calls stand in the fact of what they
 // did (the private state, a goal, speech, the world, an event), so the fact of
 // the call itself does not repeat them.
-func toldElsewhere(tool string, status protocol.CallStatus) bool {
+func toldElsewhere(id string, status protocol.CallStatus) bool {
 	if status != protocol.CallOK && status != protocol.CallRequested {
 		return false
 	}
-	switch tool {
-	case ToolUpdatePrivateState, ToolUpdateGoal, ToolSay, ToolRequestWorldUpdate, ToolPublishEvent, ToolWriteKnowledge:
+	switch id {
+	case tool.UpdatePrivateState, tool.UpdateGoal, tool.Say, tool.RequestWorldUpdate, tool.PublishEvent, tool.WriteKnowledge:
 		return true
 	}
 	return false
@@ -246,9 +247,9 @@ func (t *Turn) worthShowing(c *protocol.Call, r *protocol.CallResult) bool {
 		return false
 	}
 	switch c.Tool {
-	case ToolUpdatePrivateState:
+	case tool.UpdatePrivateState:
 		return r.Output != nil // of commands
-	case ToolPublishEvent, ToolUpdateGoal, ToolReflect, ToolSleep, ToolSay:
+	case tool.PublishEvent, tool.UpdateGoal, tool.Reflect, tool.Sleep, tool.Say:
 		return false
 	}
 	return r.Output != nil

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/statecmd"
 	"tavernsim/engine/workflow"
 	"tavernsim/protocol"
@@ -181,7 +182,7 @@ func AccessOf(r KnowledgeReference) KnowledgeAccess {
 func (d *Definition) Seal(describe func(id string) (name, description string)) {
 	tools := []any{}
 	d.specs = map[string]protocol.ToolSpec{}
-	for _, spec := range Catalog() {
+	for _, spec := range tool.Catalog() {
 		d.specs[spec.Name] = spec
 		if d.allowsTool(spec.Name) {
 			tools = append(tools, map[string]any{"id": spec.Name, "description": spec.Description, "parameters": spec.Parameters})
@@ -190,7 +191,7 @@ func (d *Definition) Seal(describe func(id string) (name, description string)) {
 	skills := []any{}
 	for _, id := range d.Skills {
 		name, description := describe(id)
-		skills = append(skills, map[string]any{"id": SkillPrefix + id, "name": name, "description": description})
+		skills = append(skills, map[string]any{"id": tool.SkillPrefix + id, "name": name, "description": description})
 	}
 	var err error
 	if d.commands, err = d.ownEngine(); err != nil {
@@ -214,7 +215,7 @@ func (d *Definition) allowsTool(id string) bool { return slices.Contains(d.Tools
 // skill finds a workflow the agent may call by what a caller wrote: the
 // canonical id, with or without the prefix, or its last element.
 func (d *Definition) skill(name string) (string, bool) {
-	name = strings.TrimPrefix(name, SkillPrefix)
+	name = strings.TrimPrefix(name, tool.SkillPrefix)
 	if slices.Contains(d.Skills, name) {
 		return name, true
 	}

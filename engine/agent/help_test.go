@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/workflow"
 	"tavernsim/engine/workflow/nodes"
 	"tavernsim/engine/world"
@@ -68,7 +69,7 @@ func asks(n int) *workflow.Definition {
 func machine(t testing.TB, core *workflow.Definition, change ...func(*Definition)) *Machine {
 	t.Helper()
 	d := &Definition{
-		Profile: "p", Name: "P", Limits: (*RuntimeConfig)(nil).Limits(), Core: compile(t, core), Tools: KnownTools(),
+		Profile: "p", Name: "P", Limits: (*RuntimeConfig)(nil).Limits(), Core: compile(t, core), Tools: tool.ForProfiles(),
 		Parse: func(text string) (string, []protocol.Call, []string) { return text, nil, nil },
 	}
 	for _, f := range change {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tinylib/msgp/msgp"
 
+	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/workflow"
 	"tavernsim/protocol"
 )
@@ -178,19 +179,19 @@ func resultOf(c *protocol.Call, out any, err error) protocol.CallResult {
 	}
 	status := protocol.CallOK
 	switch c.Tool {
-	case ToolRequestWorldUpdate, ToolWriteKnowledge, ToolPublishEvent, ToolSubscribe, ToolUnsubscribe, ToolThrottle:
+	case tool.RequestWorldUpdate, tool.WriteKnowledge, tool.PublishEvent, tool.Subscribe, tool.Unsubscribe, tool.Throttle:
 		status = protocol.CallRequested
 	}
 	return protocol.CallResult{Status: status, Output: out}
 }
 
 func (t *Turn) notAllowed(name string) *protocol.Error {
-	for _, known := range KnownTools() {
+	for _, known := range tool.ForProfiles() {
 		if known == name {
 			return protocol.Errorf(protocol.KindDenied, "tool %s is not in tool_ids_inventory of profile %s", name, t.m.Def.Profile)
 		}
 	}
-	if _, ok := t.m.Def.Workflows[strings.TrimPrefix(name, SkillPrefix)]; ok {
+	if _, ok := t.m.Def.Workflows[strings.TrimPrefix(name, tool.SkillPrefix)]; ok {
 		return protocol.Errorf(protocol.KindDenied, "skill %s is not in skill_workflow_ids_inventory of profile %s", name, t.m.Def.Profile)
 	}
 	return protocol.Errorf(protocol.KindNotFound, "tool or skill %q does not exist; available_capabilities lists what there is", name)

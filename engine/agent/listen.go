@@ -3,6 +3,7 @@ package agent
 import (
 	"time"
 
+	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/bus/throttle"
 	"tavernsim/protocol"
@@ -12,10 +13,10 @@ import (
 // decided in the scene's order with the events of the moment; a refusal is an
 // observation.
 
-func (t *Turn) subscribe(p *params) func() (any, error) {
+func (t *Turn) subscribe(p *tool.Params) func() (any, error) {
 	sub := Subscription{
-		Type: p.required("type"), FilterCondition: p.text("filter_condition"), Path: p.text("path"), Debounce: p.text("debounce"),
-		DebounceSeconds: p.number("debounce_seconds", 0), DebounceMaxSeconds: p.number("debounce_max_seconds", 0),
+		Type: p.Required("type"), FilterCondition: p.Text("filter_condition"), Path: p.Text("path"), Debounce: p.Text("debounce"),
+		DebounceSeconds: p.Number("debounce_seconds", 0), DebounceMaxSeconds: p.Number("debounce_max_seconds", 0),
 	}
 	return func() (any, error) {
 		if err := span("debounce_seconds", max(sub.DebounceSeconds, sub.DebounceMaxSeconds), bus.MaxQuiet); err != nil {
@@ -30,8 +31,8 @@ func (t *Turn) subscribe(p *params) func() (any, error) {
 	}
 }
 
-func (t *Turn) unsubscribe(p *params) func() (any, error) {
-	sub := bus.Subscription{Type: p.required("type"), FilterCondition: p.text("filter_condition"), Path: p.text("path")}
+func (t *Turn) unsubscribe(p *tool.Params) func() (any, error) {
+	sub := bus.Subscription{Type: p.Required("type"), FilterCondition: p.Text("filter_condition"), Path: p.Text("path")}
 	return func() (any, error) {
 		if err := sub.Check(); err != nil {
 			return nil, err
@@ -42,12 +43,12 @@ func (t *Turn) unsubscribe(p *params) func() (any, error) {
 }
 
 // throttle is the scene's alone: the channel asks who sent the request.
-func (t *Turn) throttle(p *params) func() (any, error) {
-	f := bus.Force{By: t.m.ID.Instance, Remove: p.flag("remove"), Rule: throttle.Rule{
-		Type: p.required("type"), Source: p.text("source_agent_instance_id"), Per: throttle.Per(p.text("per")), Action: throttle.Action(p.text("action")),
+func (t *Turn) throttle(p *tool.Params) func() (any, error) {
+	f := bus.Force{By: t.m.ID.Instance, Remove: p.Flag("remove"), Rule: throttle.Rule{
+		Type: p.Required("type"), Source: p.Text("source_agent_instance_id"), Per: throttle.Per(p.Text("per")), Action: throttle.Action(p.Text("action")),
 	}}
-	f.Rule.Max, _ = p.integer("max")
-	window, last := p.number("window_seconds", 1), p.number("for_seconds", 0)
+	f.Rule.Max, _ = p.Integer("max")
+	window, last := p.Number("window_seconds", 1), p.Number("for_seconds", 0)
 	return func() (any, error) {
 		if err := span("window_seconds", window, throttle.MaxWindow); err != nil {
 			return nil, err

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"slices"
+	"strconv"
 	"time"
 
 	"tavernsim/engine/knowledge"
@@ -271,3 +272,5 @@ func callObservation(f *CallMade, at protocol.Time) Observation {
 func unknownObservation(f *OutcomeUnknown, at protocol.Time) Observation {
 	return Observation{Time: at, Kind: "unknown_outcome", Value: map[string]any{"effect": f.Effect, "request": f.Request, "error": f.Error}}
 }
+
+func itoa(n uint64) string { return strconv.FormatUint(n, 10) }

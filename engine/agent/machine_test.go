@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/world"
 	"tavernsim/protocol"
 )
@@ -20,7 +21,7 @@ func TestDecideIsBlind(t *testing.T) {
 	codec := protocol.NewCodec()
 	do := map[string]any{"decision": map[string]any{
 		"say": "hm", "private_state": map[string]any{"a": int64(1), "b": []any{"x"}}, "world": map[string]any{"path": "n", "value": int64(1)},
-		"calls": []any{map[string]any{"tool": ToolRandomNumber}, map[string]any{"tool": "Nothing"}},
+		"calls": []any{map[string]any{"tool": tool.RandomNumber}, map[string]any{"tool": "Nothing"}},
 	}}
 	var first []byte
 	for range 3 {
@@ -88,7 +89,7 @@ func randomDecision(r *rapid.T) map[string]any {
 	pool := map[string]any{
 		"say": "hm", "private_state": map[string]any{"x": int64(1)}, "goals": map[string]any{"id": "g", "status": "active"},
 		"events": map[string]any{"type": "a.b"}, "world": []any{map[string]any{"path": "n", "value": int64(1)}, "no object"},
-		"calls": []any{map[string]any{"tool": "Nothing"}, map[string]any{"tool": ToolReadWorldState}}, "dance": true, "sleep": map[string]any{"seconds": int64(3)},
+		"calls": []any{map[string]any{"tool": "Nothing"}, map[string]any{"tool": tool.ReadWorldState}}, "dance": true, "sleep": map[string]any{"seconds": int64(3)},
 	}
 	d := map[string]any{}
 	for _, name := range protocol.SortedKeys(pool) {

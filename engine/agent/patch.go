@@ -5,17 +5,9 @@ import (
 	"slices"
 	"strconv"
 
+	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/world"
 	"tavernsim/protocol"
-)
-
-// Operations on the private state.
-const (
-	OpSet    = "set"
-	OpAdd    = "add"    // number onto number; missing counts as 0
-	OpPush   = "push"   // element onto list; missing counts as empty
-	OpDelete = "delete" // missing is no error
-	OpMerge  = "merge"  // fields of an object; null is a value
 )
 
 // patch returns the state with one operation done. The original is untouched:
@@ -59,7 +51,7 @@ func noElement(full world.Path) error {
 }
 
 func patchField(m map[string]any, key string, rest world.Path, op string, value any, full world.Path) (any, error) {
-	if len(rest) == 0 && op == OpDelete {
+	if len(rest) == 0 && op == tool.OpDelete {
 		if _, ok := m[key]; !ok {
 			return m, nil
 		}
@@ -82,7 +74,7 @@ func patchElement(list []any, seg world.Segment, rest world.Path, op string, val
 	if !ok {
 		return nil, noElement(full)
 	}
-	if len(rest) == 0 && op == OpDelete {
+	if len(rest) == 0 && op == tool.OpDelete {
 		return slices.Delete(slices.Clone(list), i, i+1), nil
 	}
 	v, err := patchAt(list[i], rest, op, value, full)
@@ -96,19 +88,19 @@ func patchElement(list []any, seg world.Segment, rest world.Path, op string, val
 
 func operate(have any, op string, value any, full world.Path) (any, error) {
 	switch op {
-	case OpSet:
+	case tool.OpSet:
 		return value, nil
-	case OpAdd:
+	case tool.OpAdd:
 		return add(have, value, full)
-	case OpPush:
+	case tool.OpPush:
 		list, ok := have.([]any)
 		if !ok && have != nil {
 			return nil, protocol.Errorf(protocol.KindInvalid, "private state: push to %s, which is no list", full)
 		}
 		return append(slices.Clip(list), value), nil
-	case OpMerge:
+	case tool.OpMerge:
 		return merge(have, value, full)
-	case OpDelete:
+	case tool.OpDelete:
 		return map[string]any{}, nil // of the whole state
 	}
 	return nil, protocol.Errorf(protocol.KindInvalid, "private state: operation %q; want set, add, push, delete or merge", op)

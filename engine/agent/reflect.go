@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"tavernsim/engine/agent/tool"
 	"tavernsim/protocol"
 )
 
@@ -55,12 +56,12 @@ func (t *Turn) reflected(r result) {
 	}
 	t.heed(r.outputs)
 	t.each(r.outputs["entries"], func(e map[string]any) {
-		t.short(ToolWriteKnowledge, map[string]any{"entry": e})
+		t.short(tool.WriteKnowledge, map[string]any{"entry": e})
 	})
 	if v, ok := r.outputs["private_state"].(map[string]any); ok {
-		t.short(ToolUpdatePrivateState, map[string]any{"op": OpMerge, "value": v})
+		t.short(tool.UpdatePrivateState, map[string]any{"op": tool.OpMerge, "value": v})
 	}
-	t.each(r.outputs["goals"], func(g map[string]any) { t.short(ToolUpdateGoal, g) })
+	t.each(r.outputs["goals"], func(g map[string]any) { t.short(tool.UpdateGoal, g) })
 }
 
 // KnowledgeWrite is a request to the knowledge service as it travels through

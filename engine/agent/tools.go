@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/world"
 	"tavernsim/protocol"
@@ -13,15 +14,15 @@ import (
 // tool runs an atomic tool (§2.1.4). What it may change is the turn alone;
 // everything beyond the agent becomes a request to the scene.
 func (t *Turn) tool(c *protocol.Call) (any, error) {
-	given, err := bind(c, t.m.Def.specs[c.Tool])
+	given, err := tool.Bind(c, t.m.Def.specs[c.Tool])
 	if err != nil {
 		return nil, err
 	}
 	p := &t.params
-	*p = params{m: given, read: p.read[:0]}
+	p.Reset(given)
 	out, err := t.runTool(c.Tool, p)
 	if err == nil {
-		err = p.err(c.Tool)
+		err = p.Err(c.Tool)
 	}
 	if err != nil {
 		return nil, err
@@ -31,46 +32,46 @@ func (t *Turn) tool(c *protocol.Call) (any, error) {
 
 // runTool reads the parameters and returns what is to be done with them, so
 // that nothing is done when a parameter is wrong.
-func (t *Turn) runTool(name string, p *params) (func() (any, error), error) {
+func (t *Turn) runTool(name string, p *tool.Params) (func() (any, error), error) {
 	switch name {
-	case ToolReadPrivateState:
-		path := p.text("path")
+	case tool.ReadPrivateState:
+		path := p.Text("path")
 		return func() (any, error) { return t.readPrivate(path) }, nil
-	case ToolUpdatePrivateState:
+	case tool.UpdatePrivateState:
 		return t.changePrivate(p), nil
-	case ToolReadWorldState:
-		path := p.text("path")
+	case tool.ReadWorldState:
+		path := p.Text("path")
 		return func() (any, error) { return t.readWorld(path) }, nil
-	case ToolRequestWorldUpdate:
+	case tool.RequestWorldUpdate:
 		return t.requestWorld(p), nil
-	case ToolPublishEvent:
+	case tool.PublishEvent:
 		return t.publish(p), nil
-	case ToolSubscribe:
+	case tool.Subscribe:
 		return t.subscribe(p), nil
-	case ToolUnsubscribe:
+	case tool.Unsubscribe:
 		return t.unsubscribe(p), nil
-	case ToolThrottle:
+	case tool.Throttle:
 		return t.throttle(p), nil
-	case ToolQueryKnowledge:
-		kb, query := p.text("kb"), p.rest("kb")
+	case tool.QueryKnowledge:
+		kb, query := p.Text("kb"), p.Rest("kb")
 		return func() (any, error) { return t.queryKnowledge(kb, query) }, nil
-	case ToolWriteKnowledge:
-		kb, op, entry := p.text("kb"), p.text("op"), p.object("entry")
+	case tool.WriteKnowledge:
+		kb, op, entry := p.Text("kb"), p.Text("op"), p.Object("entry")
 		return func() (any, error) { return t.writeKnowledge(kb, op, entry) }, nil
-	case ToolRandomNumber:
+	case tool.RandomNumber:
 		return t.random(p), nil
-	case ToolUpdateGoal:
-		goal := p.rest()
+	case tool.UpdateGoal:
+		goal := p.Rest()
 		return func() (any, error) { return t.updateGoal(goal) }, nil
-	case ToolReflect:
-		reason := p.text("reason")
+	case tool.Reflect:
+		reason := p.Text("reason")
 		return func() (any, error) { return nil, t.wantReflection(reason) }, nil
-	case ToolSleep:
+	case tool.Sleep:
 		return t.sleep(p), nil
-	case ToolSay:
-		text := p.text("text")
+	case tool.Say:
+		text := p.Text("text")
 		return func() (any, error) { t.say(text); return nil, nil }, nil
-	case ToolPanelInteraction:
+	case tool.PanelInteraction:
 		return nil, protocol.Errorf(protocol.KindUnknown, "no application panel is connected to this run")
 	}
 	return nil, protocol.Errorf(protocol.KindNotFound, "no such tool")
@@ -92,11 +93,11 @@ func (t *Turn) readPrivate(text string) (any, error) {
 }
 
 // changePrivate is one change, or commands.
-func (t *Turn) changePrivate(p *params) func() (any, error) {
-	path, op, value := p.text("path"), p.text("op"), p.any("value")
+func (t *Turn) changePrivate(p *tool.Params) func() (any, error) {
+	path, op, value := p.Text("path"), p.Text("op"), p.Any("value")
 	var commands any
-	if p.unread() {
-		commands = p.any("commands")
+	if p.Unread() {
+		commands = p.Any("commands")
 	}
 	return func() (any, error) {
 		switch {
@@ -121,9 +122,9 @@ func (t *Turn) updatePrivate(text, op string, value any) error {
 		}
 	}
 	if op == "" {
-		op = OpSet
+		op = tool.OpSet
 		if text == "" {
-			op = OpMerge
+			op = tool.OpMerge
 		}
 	}
 	next, err := patch(t.private, path, op, value)
@@ -159,15 +160,15 @@ func (t *Turn) request(to string, write func([]byte) []byte) {
 	t.sequenced = append(t.sequenced, protocol.Sequenced{To: to, Data: data})
 }
 
-func (t *Turn) publish(p *params) func() (any, error) {
+func (t *Turn) publish(p *tool.Params) func() (any, error) {
 	draft := protocol.Draft{
-		Type: p.required("type"), Targets: p.texts("target_agent_instance_id"),
-		Ephemeral: p.flag("ephemeral"), RequiresAck: p.flag("requires_ack"),
-		TaskID: p.text("task_id"), ExpectsReply: p.flag("expects_reply"),
+		Type: p.Required("type"), Targets: p.Texts("target_agent_instance_id"),
+		Ephemeral: p.Flag("ephemeral"), RequiresAck: p.Flag("requires_ack"),
+		TaskID: p.Text("task_id"), ExpectsReply: p.Flag("expects_reply"),
 	}
-	ttl := p.number("ttl_seconds", 0)
-	priority := p.text("priority")
-	payload := p.any("payload")
+	ttl := p.Number("ttl_seconds", 0)
+	priority := p.Text("priority")
+	payload := p.Any("payload")
 	return func() (any, error) {
 		var err error
 		if draft.Priority, err = protocol.ParsePriority(priority); err != nil {
@@ -210,8 +211,8 @@ func (t *Turn) say(text string) {
 	t.event(protocol.Draft{Type: "agent.said", Body: protocol.Encode(map[string]any{"text": text})})
 }
 
-func (t *Turn) random(p *params) func() (any, error) {
-	low, high, whole := p.number("min", 0), p.number("max", 1), p.flag("integer")
+func (t *Turn) random(p *tool.Params) func() (any, error) {
+	low, high, whole := p.Number("min", 0), p.Number("max", 1), p.Flag("integer")
 	return func() (any, error) {
 		if high < low || math.IsInf(high-low, 0) {
 			return nil, protocol.Errorf(protocol.KindInvalid, "max %v is below min %v", high, low)
@@ -224,9 +225,9 @@ func (t *Turn) random(p *params) func() (any, error) {
 	}
 }
 
-func (t *Turn) sleep(p *params) func() (any, error) {
-	seconds := p.number("seconds", 0)
-	above := p.text("wake_on")
+func (t *Turn) sleep(p *tool.Params) func() (any, error) {
+	seconds := p.Number("seconds", 0)
+	above := p.Text("wake_on")
 	return func() (any, error) {
 		priority := protocol.High
 		if above != "" {
@@ -250,15 +251,15 @@ func (t *Turn) sleep(p *params) func() (any, error) {
 const maxSleep = 100 * 365 * 24 * time.Hour
 
 func (t *Turn) updateGoal(m map[string]any) (any, error) {
-	p := &params{m: m}
-	id, remove := p.required("id"), p.flag("remove")
+	p := tool.Read(m)
+	id, remove := p.Required("id"), p.Flag("remove")
 	goal, found := t.goal(id)
 	goal.ID = id
-	if s := p.text("description"); s != "" {
+	if s := p.Text("description"); s != "" {
 		goal.Description = s
 	}
-	goal.Priority = p.number("priority", goal.Priority)
-	switch status := p.text("status"); status {
+	goal.Priority = p.Number("priority", goal.Priority)
+	switch status := p.Text("status"); status {
 	case "pending", "active", "completed", "failed":
 		goal.Status = status
 	case "":
@@ -268,10 +269,10 @@ func (t *Turn) updateGoal(m map[string]any) (any, error) {
 	default:
 		return nil, protocol.Errorf(protocol.KindInvalid, "status %q: want pending, active, completed or failed", status)
 	}
-	if v := p.any("details"); v != nil {
+	if v := p.Any("details"); v != nil {
 		goal.Details = protocol.Encode(v)
 	}
-	if err := p.err(ToolUpdateGoal); err != nil {
+	if err := p.Err(tool.UpdateGoal); err != nil {
 		return nil, err
 	}
 	if !found && !remove && len(t.goals) >= t.m.Def.Limits.MaxGoals {

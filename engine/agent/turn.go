@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/statecmd"
 	"tavernsim/engine/workflow"
 	"tavernsim/engine/world"
@@ -46,7 +47,7 @@ type Turn struct {
 	sequenced []protocol.Sequenced // to the scene, when the turn ends
 	facts     []protocol.Fact
 	end       TurnEnded
-	params    params // of the call at hand
+	params    tool.Params // of the call at hand
 	cancelled bool
 	started   uint64 // runs so far
 	opened    int    // tasks
@@ -87,10 +88,11 @@ func (t *Turn) clear() {
 	clear(t.asked[:cap(t.asked)])
 	clear(t.sequenced[:cap(t.sequenced)])
 	clear(t.facts[:cap(t.facts)])
+	t.params.Reset(nil)
 	*t = Turn{
 		reads: t.reads[:0],
 		runs:  t.runs[:0], queue: t.queue[:0], results: t.results[:0], asked: t.asked[:0],
-		sequenced: t.sequenced[:0], facts: t.facts[:0], params: params{read: t.params.read[:0]},
+		sequenced: t.sequenced[:0], facts: t.facts[:0], params: t.params,
 	}
 }
 

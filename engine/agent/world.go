@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/statecmd/command"
 	"tavernsim/engine/world"
 	"tavernsim/engine/worldstate"
@@ -77,24 +78,24 @@ type worldWishes struct {
 	reads      []string
 }
 
-func (t *Turn) requestWorld(p *params) func() (any, error) {
-	c := worldCall{op: p.text("op"), path: p.text("path"), reason: p.text("reason"), value: p.any("value")}
-	c.expected, c.hasExpected = p.integer("expected_version")
-	if p.unread() {
+func (t *Turn) requestWorld(p *tool.Params) func() (any, error) {
+	c := worldCall{op: p.Text("op"), path: p.Text("path"), reason: p.Text("reason"), value: p.Any("value")}
+	c.expected, c.hasExpected = p.Integer("expected_version")
+	if p.Unread() {
 		c.wishes = &worldWishes{}
 		c.wishes.read(p)
 	}
-	if c.path == "" && !c.wishes.replacePath() && len(p.faults) == 0 {
-		p.faults = append(p.faults, "path: it is required, or commands, lock or unlock in its place")
+	if c.path == "" && !c.wishes.replacePath() {
+		p.Lacks("path: it is required, or commands, lock or unlock in its place")
 	}
 	return func() (any, error) { return t.askWorld(&c) }
 }
 
-func (w *worldWishes) read(p *params) {
-	w.commands, w.unlock, w.group, w.answer = p.any("commands"), p.text("unlock"), p.text("transaction"), p.text("answer")
-	w.checkReads, w.reads = p.flag("check_reads"), p.texts("reads")
-	if _, has := p.get("lock"); has {
-		w.lock = p.object("lock")
+func (w *worldWishes) read(p *tool.Params) {
+	w.commands, w.unlock, w.group, w.answer = p.Any("commands"), p.Text("unlock"), p.Text("transaction"), p.Text("answer")
+	w.checkReads, w.reads = p.Flag("check_reads"), p.Texts("reads")
+	if _, has := p.Get("lock"); has {
+		w.lock = p.Object("lock")
 	}
 }
 
@@ -180,7 +181,7 @@ func wantsAnswer(text string) (bool, error) {
 	case "always":
 		return true, nil
 	}
-	return false, protocol.Errorf(protocol.KindInvalid, "answer %s: want refusals or always", cut(text))
+	return false, protocol.Errorf(protocol.KindInvalid, "answer %s: want refusals or always", tool.Cut(text))
 }
 
 // declare attaches the places that must not have changed since this turn saw
@@ -234,7 +235,7 @@ func (t *Turn) fillChange(q *worldstate.Request, c *worldCall) (err error) {
 func (t *Turn) join(r *world.Request, name string) error {
 	group := t.m.ID.Instance + "/" + itoa(t.end.Turn) + "/" + name
 	if t.group != group && slices.Contains(t.groups, group) {
-		return protocol.Errorf(protocol.KindInvalid, "transaction %s ended with the call before; calls of one transaction follow each other, with no other call of this tool in between", cut(name))
+		return protocol.Errorf(protocol.KindInvalid, "transaction %s ended with the call before; calls of one transaction follow each other, with no other call of this tool in between", tool.Cut(name))
 	}
 	if t.group != group {
 		t.groups = append(t.groups, group)
@@ -249,7 +250,7 @@ func (t *Turn) fillCommands(q *worldstate.Request, v any) error {
 		return err
 	}
 	if key, ok := worldstate.Foreign(&batch, ownPrefix); ok {
-		return protocol.Errorf(protocol.KindInvalid, "key %s is of your private state: send it with %s; nothing was done, for no transaction spans both", cut(key), ToolUpdatePrivateState)
+		return protocol.Errorf(protocol.KindInvalid, "key %s is of your private state: send it with %s; nothing was done, for no transaction spans both", tool.Cut(key), tool.UpdatePrivateState)
 	}
 	q.Kind, q.Batch, q.Turn = worldstate.Commands, &batch, itoa(t.end.Turn)
 	return nil
@@ -271,10 +272,10 @@ func decodeCommands(v any) (command.Batch, error) {
 }
 
 func fillLock(q *worldstate.Request, m map[string]any) error {
-	p := &params{m: m}
-	q.Kind, q.Lease = worldstate.Lock, p.text("id")
-	paths, seconds := p.texts("paths"), p.number("seconds", 0)
-	if err := p.err("lock"); err != nil {
+	p := tool.Read(m)
+	q.Kind, q.Lease = worldstate.Lock, p.Text("id")
+	paths, seconds := p.Texts("paths"), p.Number("seconds", 0)
+	if err := p.Err("lock"); err != nil {
 		return err
 	}
 	if q.Lease == "" {

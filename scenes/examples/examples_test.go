@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/world"
 	"tavernsim/engine/worldstate"
@@ -215,7 +216,7 @@ func TestHerbalistTellsAStory(t *testing.T) {
 	}
 	for _, tool := range []string{
 		"workflow:npc_greet_player_skill", "workflow:npc_answer_question_skill", "workflow:npc_offer_trade_skill", "workflow:npc_settle_trade_skill",
-		"workflow:npc_give_quest_skill", agent.ToolReflect, agent.ToolSleep, agent.ToolQueryKnowledge, agent.ToolWriteKnowledge, agent.ToolUpdateGoal,
+		"workflow:npc_give_quest_skill", tool.Reflect, tool.Sleep, tool.QueryKnowledge, tool.WriteKnowledge, tool.UpdateGoal,
 	} {
 		if counted(sum.Tools.ByTool, tool) == 0 {
 			t.Errorf("nobody called %s", tool)

@@ -31,7 +31,7 @@ import (
 	"time"
 
 	"tavernsim/actors"
-	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/bus/verdict"
 	"tavernsim/engine/director"
 	"tavernsim/internal/metrics"
@@ -142,7 +142,7 @@ func Load(dir string, stops bool) (*project.Project, error) {
 
 // LoadFS reads a project from a file system; name is its id when it names none.
 func LoadFS(fsys fs.FS, name string, stops bool) (*project.Project, error) {
-	p, err := project.Load(fsys, project.Options{Name: name, Tools: agent.KnownTools(), Kinds: setup.NodeKinds(), Stops: stops})
+	p, err := project.Load(fsys, project.Options{Name: name, Tools: tool.ForProfiles(), Kinds: setup.NodeKinds(), Stops: stops})
 	if err != nil {
 		return nil, err
 	}

@@ -22,7 +22,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"tavernsim/actors"
-	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/bus/verdict"
 	"tavernsim/engine/director"
 	"tavernsim/engine/workflow"
@@ -59,7 +59,7 @@ func Load(fsys fs.FS, kinds workflow.Kinds) (*project.Project, error) {
 	for name, k := range kinds {
 		all[name] = k
 	}
-	return project.Load(fsys, project.Options{Name: "test", Tools: agent.KnownTools(), Kinds: all, Stops: true})
+	return project.Load(fsys, project.Options{Name: "test", Tools: tool.ForProfiles(), Kinds: all, Stops: true})
 }
 
 // Scene is a scene under test and where its journal lies.

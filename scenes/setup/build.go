@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/director"
 	"tavernsim/engine/expr"
@@ -262,7 +263,7 @@ func (b *builder) own() {
 	life := b.Def.Lifecycle
 	d := &agent.Definition{
 		Profile: ActorScene, Name: b.Def.Definition.Name, Limits: (*agent.RuntimeConfig)(nil).Limits(),
-		Tools: agent.SceneTools(), Workflows: map[string]*workflow.Plan{}, OnEvent: map[string]string{}, Parse: parseSpeech,
+		Tools: tool.ForScene(), Workflows: map[string]*workflow.Plan{}, OnEvent: map[string]string{}, Parse: parseSpeech,
 	}
 	for _, id := range []string{life.Start, life.End, life.Pause, life.Resume} {
 		if id != "" {

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/workflow"
 	"tavernsim/internal/metrics"
@@ -15,13 +15,13 @@ import (
 // Declared is what the project's files name, but for the provider: the counters
 // of it stand at 0 from the start, and what a model makes up is "other".
 func (s *Scene) Declared() metrics.Declared {
-	d := metrics.Declared{KBs: s.Project.KnowledgeBaseIDs(), Tools: agent.SceneTools()}
+	d := metrics.Declared{KBs: s.Project.KnowledgeBaseIDs(), Tools: tool.ForScene()}
 	for _, def := range s.Definitions {
 		if def.Profile == ActorScene {
 			continue
 		}
 		for _, id := range def.Skills {
-			d.Tools = append(d.Tools, agent.SkillPrefix+id)
+			d.Tools = append(d.Tools, tool.SkillPrefix+id)
 		}
 	}
 	named := s.namedIn()

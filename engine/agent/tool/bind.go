@@ -1,4 +1,4 @@
-package agent
+package tool
 
 import (
 	"bytes"
@@ -8,10 +8,10 @@ import (
 	"tavernsim/protocol"
 )
 
-// bind gives the parameters of a text call their types. Text grammars know only
+// Bind gives the parameters of a text call their types. Text grammars know only
 // text: a type hint of json is obeyed, objects and lists are read where the tool
 // wants them, and where it takes anything, text that is JSON is that JSON.
-func bind(c *protocol.Call, spec protocol.ToolSpec) (map[string]any, error) {
+func Bind(c *protocol.Call, spec protocol.ToolSpec) (map[string]any, error) {
 	if c.Origin != protocol.OriginTAM && c.Origin != protocol.OriginToolsXML {
 		return c.Params, nil
 	}
@@ -27,7 +27,7 @@ func bind(c *protocol.Call, spec protocol.ToolSpec) (map[string]any, error) {
 		property, _ := properties[name].(map[string]any)
 		v, err := bindText(text, property, c.TypeHints[name])
 		if err != nil {
-			return nil, protocol.Errorf(protocol.KindInvalid, "parameter %s: %w; got %s", name, err, cut(text))
+			return nil, protocol.Errorf(protocol.KindInvalid, "parameter %s: %w; got %s", name, err, Cut(text))
 		}
 		out[name] = v
 	}
@@ -41,16 +41,17 @@ func bindText(text string, property map[string]any, hint string) (any, error) {
 	want, _ := property["type"].(string)
 	switch {
 	case strings.EqualFold(hint, "json"), want == "object", want == "array":
-		return parseJSON(text)
+		return ParseJSON(text)
 	case want == "" && property != nil && !strings.EqualFold(hint, "text"):
-		if v, err := parseJSON(text); err == nil {
+		if v, err := ParseJSON(text); err == nil {
 			return v, nil
 		}
 	}
 	return text, nil
 }
 
-func parseJSON(text string) (any, error) {
+// ParseJSON reads one JSON value, numbers exactly.
+func ParseJSON(text string) (any, error) {
 	dec := json.NewDecoder(bytes.NewReader([]byte(text)))
 	dec.UseNumber()
 	var v any

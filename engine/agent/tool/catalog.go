@@ -1,4 +1,4 @@
-package agent
+package tool
 
 import (
 	"slices"
@@ -10,22 +10,31 @@ import (
 
 // The atomic tools (§2.1.4). Each is allowed by its id in tool_ids_inventory.
 const (
-	ToolReadPrivateState   = "ReadPrivateStateTool"
-	ToolUpdatePrivateState = "UpdatePrivateStateTool"
-	ToolReadWorldState     = "ReadWorldStateTool"
-	ToolRequestWorldUpdate = "RequestWorldStateUpdateTool"
-	ToolPublishEvent       = "PublishEventTool"
-	ToolQueryKnowledge     = "QueryKnowledgeBaseTool"
-	ToolWriteKnowledge     = "WriteToKnowledgeBaseTool"
-	ToolRandomNumber       = "GenerateRandomNumberTool"
-	ToolPanelInteraction   = "PanelInteractionTool"
-	ToolUpdateGoal         = "UpdateGoalTool"
-	ToolReflect            = "ReflectTool"
-	ToolSleep              = "SleepTool"
-	ToolSay                = "SayTool"
-	ToolSubscribe          = "SubscribeEventTool"
-	ToolUnsubscribe        = "UnsubscribeEventTool"
-	ToolThrottle           = "ThrottleEventTool" // of the scene alone
+	ReadPrivateState   = "ReadPrivateStateTool"
+	UpdatePrivateState = "UpdatePrivateStateTool"
+	ReadWorldState     = "ReadWorldStateTool"
+	RequestWorldUpdate = "RequestWorldStateUpdateTool"
+	PublishEvent       = "PublishEventTool"
+	QueryKnowledge     = "QueryKnowledgeBaseTool"
+	WriteKnowledge     = "WriteToKnowledgeBaseTool"
+	RandomNumber       = "GenerateRandomNumberTool"
+	PanelInteraction   = "PanelInteractionTool"
+	UpdateGoal         = "UpdateGoalTool"
+	Reflect            = "ReflectTool"
+	Sleep              = "SleepTool"
+	Say                = "SayTool"
+	Subscribe          = "SubscribeEventTool"
+	Unsubscribe        = "UnsubscribeEventTool"
+	Throttle           = "ThrottleEventTool" // of the scene alone
+)
+
+// Operations on the private state.
+const (
+	OpSet    = "set"
+	OpAdd    = "add"    // number onto number; missing counts as 0
+	OpPush   = "push"   // element onto list; missing counts as empty
+	OpDelete = "delete" // missing is no error
+	OpMerge  = "merge"  // fields of an object; null is a value
 )
 
 // SkillPrefix marks a call of a skill workflow.
@@ -35,16 +44,16 @@ const SkillPrefix = "workflow:"
 // prompt of a model and for documentation, in the order of the specification.
 func Catalog() []protocol.ToolSpec {
 	return []protocol.ToolSpec{
-		tool(ToolReadPrivateState, "Reads your private state.",
+		spec(ReadPrivateState, "Reads your private state.",
 			prop("path", "string", "what to read; everything when empty", false)),
-		tool(ToolUpdatePrivateState, "Changes your private state.",
+		spec(UpdatePrivateState, "Changes your private state.",
 			prop("path", "string", "what to change; the top when empty", false),
 			enum("op", "how; set when it is missing, merge without a path", OpSet, OpAdd, OpPush, OpDelete, OpMerge),
 			prop("value", "", "the new value, number to add, element or fields", false),
 			commandsProp("instead of path: state commands with keys self.…; all are carried out at once")),
-		tool(ToolReadWorldState, "Reads the world as it was when this deliberation began.",
+		spec(ReadWorldState, "Reads the world as it was when this deliberation began.",
 			prop("path", "string", "what to read; everything when empty; * stands for any one name", false)),
-		tool(ToolRequestWorldUpdate, "Asks for a change of the world. It is decided after all agents of this moment have deliberated; a refusal is an observation of your next deliberation.",
+		spec(RequestWorldUpdate, "Asks for a change of the world. It is decided after all agents of this moment have deliberated; a refusal is an observation of your next deliberation.",
 			prop("path", "string", "what to change; or commands, lock or unlock", false),
 			enum("op", "how; set when it is missing", OpSet, OpAdd, OpPush, OpDelete, OpMerge),
 			prop("value", "", "the new value, number to add, element or fields", false),
@@ -57,7 +66,7 @@ func Catalog() []protocol.ToolSpec {
 			enum("answer", "refusals when it is missing; always tells you of success, too", "refusals", "always"),
 			prop("lock", "object", "instead of path: {paths, seconds, id} keeps others from writing there for so long", false),
 			prop("unlock", "string", "instead of path: id of a lock of yours to give back", false)),
-		tool(ToolPublishEvent, "Publishes an event.",
+		spec(PublishEvent, "Publishes an event.",
 			prop("type", "string", "event type, words with dots", true),
 			prop("payload", "", "what it says", false),
 			prop("target_agent_instance_id", "", "receiver or list of receivers; without it whoever subscribed", false),
@@ -67,50 +76,50 @@ func Catalog() []protocol.ToolSpec {
 			prop("requires_ack", "boolean", "delivered again until a deliberation of the receiver has handled it", false),
 			prop("task_id", "string", "task that this answers; with expects_reply a name of your own for a new one", false),
 			prop("expects_reply", "boolean", "it asks for an answer with the task_id that the call returns", false)),
-		tool(ToolQueryKnowledge, "Searches a knowledge base you may read.",
+		spec(QueryKnowledge, "Searches a knowledge base you may read.",
 			prop("kb", "string", "alias or id; all of yours when it is missing", false),
 			prop("query", "string", "words to look for", false),
 			prop("entry_type", "string", "only entries of this type", false),
 			prop("tags", "array", "only entries with any of these tags", false),
 			prop("id", "string", "exactly this entry", false),
 			prop("limit", "integer", "at most so many; 10 when it is missing", false)),
-		tool(ToolWriteKnowledge, "Writes an entry into a knowledge base, or suggests it where you may only suggest.",
+		spec(WriteKnowledge, "Writes an entry into a knowledge base, or suggests it where you may only suggest.",
 			prop("kb", "string", "alias or id; the first you may write when it is missing", false),
 			prop("entry", "object", "the entry: id, entry_type, title, content, tags, priority", true)),
-		tool(ToolRandomNumber, "Draws a random number from the run's seeded chance.",
+		spec(RandomNumber, "Draws a random number from the run's seeded chance.",
 			prop("min", "number", "lower bound; 0 when it is missing", false),
 			prop("max", "number", "upper bound; 1 when it is missing", false),
 			prop("integer", "boolean", "whole numbers, both bounds included", false)),
-		tool(ToolPanelInteraction, "Asks the user through an application panel.",
+		spec(PanelInteraction, "Asks the user through an application panel.",
 			prop("panel", "string", "instance name of the panel", false),
 			prop("action", "string", "what the panel shows", true),
 			prop("payload", "", "data for the panel", false)),
-		tool(ToolUpdateGoal, "Adds, changes or ends one of your goals.",
+		spec(UpdateGoal, "Adds, changes or ends one of your goals.",
 			prop("id", "string", "goal id", true),
 			prop("description", "string", "what it is about", false),
 			prop("priority", "number", "0 to 1", false),
 			enum("status", "where it stands", "pending", "active", "completed", "failed"),
 			prop("details", "", "anything else", false),
 			prop("remove", "boolean", "forget it", false)),
-		tool(ToolReflect, "Enters reflection after this deliberation.",
+		spec(Reflect, "Enters reflection after this deliberation.",
 			prop("reason", "string", "what to think about", false)),
-		tool(ToolSleep, "Deliberates next after this time, or when an event of enough priority arrives.",
+		spec(Sleep, "Deliberates next after this time, or when an event of enough priority arrives.",
 			prop("seconds", "number", "how long; until an event when it is missing", false),
 			enum("wake_on", "lowest priority of an event that wakes; high when it is missing", "low", "normal", "high", "critical")),
-		tool(ToolSay, "Says something aloud: history, and an event agent.said.",
+		spec(Say, "Says something aloud: history, and an event agent.said.",
 			prop("text", "string", "what to say", true)),
-		tool(ToolSubscribe, "Hears events of a type from now on.",
+		spec(Subscribe, "Hears events of a type from now on.",
 			prop("type", "string", "event type; a.b.* is every type below a.b, * every type", true),
 			prop("filter_condition", "string", "expression over payload, event and self; only events for which it is true", false),
 			prop("path", "string", "with type world.state.updated: only changes at, above or below this path; * stands for any one name, ** for any number", false),
 			prop("debounce_seconds", "number", "waits until no event came for so long", false),
 			enum("debounce", "what is heard then; latest when it is missing", string(bus.DebounceLatest), string(bus.DebounceMerge)),
 			prop("debounce_max_seconds", "number", "waits no longer than this; ten times debounce_seconds when it is missing", false)),
-		tool(ToolUnsubscribe, "Hears events of a type no more.",
+		spec(Unsubscribe, "Hears events of a type no more.",
 			prop("type", "string", "event type, as it was subscribed to", true),
 			prop("filter_condition", "string", "only the subscription with this filter; all of the type when it is missing", false),
 			prop("path", "string", "only the subscription to this path", false)),
-		tool(ToolThrottle, "Bounds how many events of a type are heard, from now on. Only the scene itself has this tool.",
+		spec(Throttle, "Bounds how many events of a type are heard, from now on. Only the scene itself has this tool.",
 			prop("type", "string", "event type; a.b.* is every type below a.b, * every type", true),
 			prop("source_agent_instance_id", "string", "only events of this publisher", false),
 			enum("per", "what is counted by itself; type when it is missing", string(throttle.PerType), string(throttle.PerSource), string(throttle.PerScene)),
@@ -122,14 +131,14 @@ func Catalog() []protocol.ToolSpec {
 	}
 }
 
-// KnownTools lists the tools that a profile may allow.
-func KnownTools() []string {
-	return slices.DeleteFunc(SceneTools(), func(id string) bool { return id == ToolThrottle })
+// ForProfiles lists the tools that a profile may allow.
+func ForProfiles() []string {
+	return slices.DeleteFunc(ForScene(), func(id string) bool { return id == Throttle })
 }
 
-// SceneTools lists the ids of the catalog: what the scene's own workflows may
+// ForScene lists the ids of the catalog: what the scene's own workflows may
 // call.
-func SceneTools() []string {
+func ForScene() []string {
 	var ids []string
 	for _, t := range Catalog() {
 		ids = append(ids, t.Name)
@@ -165,7 +174,7 @@ func enum(name, description string, values ...string) property {
 	return property{name, map[string]any{"type": "string", "description": description, "enum": list}, false}
 }
 
-func tool(name, description string, props ...property) protocol.ToolSpec {
+func spec(name, description string, props ...property) protocol.ToolSpec {
 	properties, required := map[string]any{}, []any{}
 	for _, p := range props {
 		properties[p.name] = p.schema
