@@ -222,22 +222,35 @@ func ring(size int) []protocol.Record {
 // bytes in them: what the limits write.
 type stored struct {
 	value   []byte
+	entry   []byte // of the index
 	raw     []byte
 	facts   int
 	closing bool
 }
 
 func blocksOf(o JournalOptions, facts []protocol.Record) (blocks []stored) {
+	summary := format.NewSummary(o.Batch, 0)
 	raw, count := []byte(nil), 0
 	for i := range min(o.Facts, max(4*o.Wave, len(facts))) {
 		f := &facts[i%len(facts)]
-		raw, count = format.AppendFact(raw, protocol.Time(i/o.Wave), f.Actor, f.Kind, f.Data), count+1
+		at := protocol.Time(i / o.Wave)
+		raw, count = format.AppendFact(raw, at, f.Actor, f.Kind, f.Data), count+1
+		summary.Add(at, f.Actor, f.Kind)
 		closing := i%o.Wave == o.Wave-1
-		if closing || count == o.Batch || len(raw)+len(f.Data) > 1<<20 {
-			h := &format.Header{First: uint64(i - count + 2), Wave: uint64(i/o.Wave + 1), Count: count, Closing: closing, WaveFirst: 1}
-			blocks = append(blocks, stored{format.AppendBlock(nil, h, raw), raw, count, closing})
+		if closing || count == o.Batch || len(raw)+format.FactSize(f.Actor, f.Kind, f.Data) > 1<<20 {
+			h := &format.Header{First: uint64(i - count + 2), Wave: uint64(i/o.Wave + 1), Count: count, Raw: len(raw), Closing: closing, WaveFirst: 1}
+			blocks = append(blocks, sealed(h, raw, summary))
 			raw, count = nil, 0
+			summary.Reset()
 		}
 	}
 	return blocks
+}
+
+func sealed(h *format.Header, raw []byte, s *format.Summary) stored {
+	b := stored{value: format.AppendBlock(nil, h, raw), raw: raw, facts: h.Count, closing: h.Closing}
+	e := format.Entry{Header: *h, Stored: len(b.value)}
+	s.Fill(&e, nil)
+	b.entry = format.AppendEntry(nil, &e)
+	return b
 }

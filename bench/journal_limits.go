@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"os"
@@ -12,25 +13,40 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"tavernsim/persistence"
+	"tavernsim/persistence/format"
+	"tavernsim/persistence/pebbledb"
+	"tavernsim/protocol"
 )
 
-// JournalLimits are what the parts of the journal reach alone, in facts per
-// second: the same blocks, made beforehand, without hashing, encoding and
-// indexing anything.
+// JournalLimits are what the parts of the journal reach alone, of the same facts
+// in the same blocks.
 type JournalLimits struct {
-	Pebble    float64 `json:"pebble_facts_per_second"` // bare batches of the blocks' facts; at process without waiting for anything
-	Packed    float64 `json:"packed_facts_per_second"` // the same of blocks that were compressed before
-	File      float64 `json:"file_facts_per_second"`   // compressed blocks appended to a file; 0 at memory
+	Sealed    float64 `json:"sealed_facts_per_second"` // finished blocks, kept as the journal keeps them: with its keys, its index and its waiting
+	Packed    float64 `json:"packed_facts_per_second"` // the same blocks in bare batches that wait for nothing below power
+	Pebble    float64 `json:"pebble_facts_per_second"` // bare batches of the blocks' facts as they are
+	File      float64 `json:"file_facts_per_second"`   // finished blocks appended to a file; 0 at memory
 	Copy      float64 `json:"copy_facts_per_second"`   // the facts' bytes copied in memory
-	PebbleCPU float64 `json:"pebble_cpu_ns_per_fact"`  // of the first
+	PebbleCPU float64 `json:"pebble_cpu_ns_per_fact"`  // of Pebble
 
-	OfPebble float64 `json:"ratio_to_pebble"` // the journal's facts per second to each
-	OfPacked float64 `json:"ratio_to_packed"`
-	OfFile   float64 `json:"ratio_to_file"`
-	OfCopy   float64 `json:"ratio_to_copy"`
+	// CPU time of what the journal does to a fact, alone and one after the other.
+	Append   float64 `json:"append_ns"` // into a block, with what the index will say
+	Hash     float64 `json:"hash_ns"`
+	Compress float64 `json:"compress_ns"`
+	Commit   float64 `json:"commit_ns"` // of Sealed, the database's goroutines included
+	Stages   float64 `json:"stages_ns"` // their sum
+
+	SealedToPacked float64 `json:"ratio_sealed_to_packed"`
+	ToStages       float64 `json:"ratio_cpu_to_stages"` // the journal's CPU time to their sum
+	OfPebble       float64 `json:"ratio_to_pebble"`     // the journal's facts per second to each
+	OfPacked       float64 `json:"ratio_to_packed"`
+	OfFile         float64 `json:"ratio_to_file"`
+	OfCopy         float64 `json:"ratio_to_copy"`
 
 	SyncSeconds float64 `json:"sync_seconds"` // of the file, the mean; at power only
 }
+
+// limitRounds is how often each side has its turn; medians count.
+const limitRounds = 5
 
 // MeasureJournalLimits measures the parts for the shape of a run.
 func MeasureJournalLimits(o JournalOptions, r Journal) (l JournalLimits, err error) {
@@ -39,22 +55,24 @@ func MeasureJournalLimits(o JournalOptions, r Journal) (l JournalLimits, err err
 		return l, err
 	}
 	defer os.RemoveAll(o.Dir)
-	blocks := blocksOf(o, ring(o.Size))
+	facts := ring(o.Size)
+	blocks := blocksOf(o, facts)
 	if len(blocks) == 0 {
 		return l, nil
 	}
-	cpu := cpuTime()
-	if l.Pebble, err = pebbleLimit(o, blocks, func(b *stored) []byte { return b.raw }); err != nil {
-		return l, err
-	}
-	l.PebbleCPU = float64(cpuTime()-cpu) / float64(o.Facts)
-	if l.Packed, err = pebbleLimit(o, blocks, func(b *stored) []byte { return b.value }); err != nil {
+	l.stages(o, facts, blocks)
+	if err := l.databases(o, blocks); err != nil {
 		return l, err
 	}
 	if l.File, l.SyncSeconds, err = fileLimit(o, blocks); err != nil {
 		return l, err
 	}
 	l.Copy = copyLimit(o, blocks)
+	l.compare(r)
+	return l, nil
+}
+
+func (l *JournalLimits) compare(r Journal) {
 	ratio := func(limit float64) float64 {
 		if limit == 0 {
 			return 0
@@ -62,12 +80,126 @@ func MeasureJournalLimits(o JournalOptions, r Journal) (l JournalLimits, err err
 		return r.PerSecond / limit
 	}
 	l.OfPebble, l.OfPacked, l.OfFile, l.OfCopy = ratio(l.Pebble), ratio(l.Packed), ratio(l.File), ratio(l.Copy)
-	return l, nil
+	l.Stages = l.Append + l.Hash + l.Compress + l.Commit
+	l.ToStages = r.CPUNsPer / l.Stages
+}
+
+// databases lets the three ways of keeping blocks in a database take turns.
+func (l *JournalLimits) databases(o JournalOptions, blocks []stored) error {
+	var sealed, commit, packed, pebbles, cpus, ratios []float64
+	for range limitRounds {
+		cpu := cpuTime()
+		s, err := sealedLimit(o, blocks)
+		if err != nil {
+			return err
+		}
+		commit = append(commit, float64(cpuTime()-cpu)/float64(o.Facts))
+		p, err := pebbleLimit(o, blocks, func(b *stored) []byte { return b.value })
+		if err != nil {
+			return err
+		}
+		cpu = cpuTime()
+		raw, err := pebbleLimit(o, blocks, func(b *stored) []byte { return b.raw })
+		if err != nil {
+			return err
+		}
+		cpus = append(cpus, float64(cpuTime()-cpu)/float64(o.Facts))
+		sealed, packed, pebbles, ratios = append(sealed, s), append(packed, p), append(pebbles, raw), append(ratios, s/p)
+	}
+	l.Sealed, l.Packed, l.Pebble, l.PebbleCPU = median(sealed), median(packed), median(pebbles), median(cpus)
+	l.Commit, l.SealedToPacked = median(commit), median(ratios)
+	return nil
+}
+
+// stages measures what the journal's own goroutines do to facts before the
+// database has them.
+func (l *JournalLimits) stages(o JournalOptions, facts []protocol.Record, blocks []stored) {
+	kept := 0
+	for i := range blocks {
+		kept += blocks[i].facts
+	}
+	rounds := max(1, o.Facts/kept)
+	per := func(once func()) float64 {
+		once() // memory is there
+		cpu := cpuTime()
+		for range rounds {
+			once()
+		}
+		return float64(cpuTime()-cpu) / float64(rounds*kept)
+	}
+	l.Append = per(appending(o, facts, kept))
+	chain, buf := sha256.New(), []byte(nil)
+	each := func(do func(*stored)) func() {
+		return func() {
+			for i := range blocks {
+				do(&blocks[i])
+			}
+		}
+	}
+	l.Hash = per(each(func(b *stored) { chain.Write(b.raw) }))
+	l.Compress = per(each(func(b *stored) {
+		h := &format.Header{First: 1, Wave: 1, Count: b.facts, Raw: len(b.raw)}
+		buf = format.AppendBlock(buf[:0], h, b.raw)
+	}))
+}
+
+// appending makes blocks of facts, as the one who appends does.
+func appending(o JournalOptions, facts []protocol.Record, n int) func() {
+	summary, raw := format.NewSummary(o.Batch, 0), []byte(nil)
+	return func() {
+		for i := range n {
+			if i%o.Batch == 0 || i%o.Wave == 0 {
+				raw = raw[:0]
+				summary.Reset()
+			}
+			f := &facts[i%len(facts)]
+			raw = format.AppendFact(raw, protocol.Time(i/o.Wave), f.Actor, f.Kind, f.Data)
+			summary.Add(protocol.Time(i/o.Wave), f.Actor, f.Kind)
+		}
+	}
+}
+
+// sealedLimit keeps blocks as the journal's writer does from the moment on when
+// they are hashed, compressed and indexed: block and index entry in one batch,
+// and somebody who waits for the end of each wave while the next is written.
+func sealedLimit(o JournalOptions, blocks []stored) (perSecond float64, err error) {
+	dir, err := os.MkdirTemp(o.Dir, "sealed-")
+	if err != nil {
+		return 0, err
+	}
+	defer os.RemoveAll(dir)
+	db, err := pebbledb.Open(dir, pebbledb.Options{Level: o.Durability, MemTableSize: 64 << 20})
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	started, ended := make(chan *pebbledb.Batch, 16), make(chan error, 1)
+	go func() {
+		var err error
+		for b := range started {
+			err = errors.Join(err, b.Wait())
+		}
+		ended <- err
+	}()
+	seq := uint64(1)
+	perSecond, err = each(o, blocks, func(_ int, b *stored) error {
+		batch := db.NewBatch()
+		batch.Set(format.AppendKey(nil, "bench", format.FamilyBlock, seq), b.value)
+		batch.Set(format.AppendKey(nil, "bench", format.FamilyIndex, seq), b.entry)
+		seq += uint64(b.facts)
+		batch.Start(b.closing)
+		if !b.closing {
+			return batch.Wait()
+		}
+		started <- batch
+		return nil
+	}, func() error { close(started); return <-ended })
+	return perSecond, err
 }
 
 // each hands over blocks, again and again, until as many facts as the run kept
-// are in them, and gives facts per second.
-func each(o JournalOptions, blocks []stored, write func(n int, b *stored) error) (float64, error) {
+// are in them, and gives facts per second until the end, too, was reached.
+func each(o JournalOptions, blocks []stored, write func(n int, b *stored) error, end func() error) (float64, error) {
 	facts, start := 0, time.Now()
 	for n := 0; facts < o.Facts; n++ {
 		b := &blocks[n%len(blocks)]
@@ -75,6 +207,9 @@ func each(o JournalOptions, blocks []stored, write func(n int, b *stored) error)
 			return 0, err
 		}
 		facts += b.facts
+	}
+	if err := end(); err != nil {
+		return 0, err
 	}
 	return float64(facts) / time.Since(start).Seconds(), nil
 }
@@ -110,8 +245,10 @@ func pebbleLimit(o JournalOptions, blocks []stored, value func(*stored) []byte) 
 			return err
 		}
 		return batch.Close()
-	})
+	}, noEnd)
 }
+
+func noEnd() error { return nil }
 
 // fileLimit writes each block to a file; at power it syncs at the end of a wave.
 func fileLimit(o JournalOptions, blocks []stored) (perSecond, sync float64, err error) {
@@ -132,7 +269,7 @@ func fileLimit(o JournalOptions, blocks []stored) (perSecond, sync float64, err 
 		defer func() { spent += time.Since(start) }()
 		syncs++
 		return f.Sync()
-	})
+	}, noEnd)
 	if syncs > 0 {
 		sync = spent.Seconds() / float64(syncs)
 	}
@@ -144,6 +281,6 @@ func copyLimit(o JournalOptions, blocks []stored) float64 {
 	perSecond, _ := each(o, blocks, func(_ int, b *stored) error {
 		to = append(to[:0], b.raw...)
 		return nil
-	})
+	}, noEnd)
 	return perSecond
 }

@@ -35,8 +35,8 @@
 //     Nothing that was answered is lost; waves that were not answered may be
 //     there or not, from the first such wave on in order.
 //  7. Everything is bounded: when Options.StagedBlocks blocks wait for the
-//     database, Append waits; when Options.OpenWaves waves wait for the disk,
-//     CloseWave waits; the Observer is told for how long.
+//     database, Append waits; when too many waves wait for the disk
+//     (Options.OpenWaves), CloseWave waits; the Observer is told for how long.
 //
 // # Errors
 //

@@ -32,8 +32,9 @@ type Journal struct {
 
 	work    chan task
 	free    chan *staged
-	acks    chan ack
-	slots   chan struct{} // one element per wave that is closed and not answered
+	acks    chan *ack
+	ahead   ahead // waves that are closed and not answered
+	lazy    bool  // waves that nobody waits for share a sync
 	running sync.WaitGroup
 
 	failure atomic.Pointer[error]
@@ -62,6 +63,8 @@ type task struct {
 	wave      uint64
 	closing   bool
 	waveFirst uint64
+	facts     uint64 // of the wave that it closes
+	later     bool   // nobody waits for the wave: its sync may wait for others
 	done      func(Wave, error)
 	closedAt  time.Time
 }
@@ -72,8 +75,8 @@ func newJournal(s *Store, scene string, head format.Head, last Wave) *Journal {
 		nextSeq: last.Last + 1, wave: last.Number + 1, waveFirst: last.Last + 1,
 		work:  make(chan task, s.opts.StagedBlocks),
 		free:  make(chan *staged, s.opts.StagedBlocks),
-		acks:  make(chan ack, s.opts.OpenWaves),
-		slots: make(chan struct{}, s.opts.OpenWaves),
+		acks:  make(chan *ack, max(s.opts.OpenWaves, maxSmallWaves)),
+		ahead: newAhead(s.opts), lazy: s.opts.Durability == Power,
 	}
 	j.traced = func(trace []byte) { j.open.summary.AddTrace(trace) }
 	j.staged.Store(last.Last)
@@ -185,20 +188,27 @@ func (j *Journal) hand(t task) {
 // journal; done must be quick and must not call Append, CloseWave or Close.
 //
 // A wave without facts is no wave: done gets the last wave that is one.
-// CloseWave waits when Options.OpenWaves waves are not answered. It returns the
-// number of the wave; when it returns an error, done is not called.
+// CloseWave waits when too many waves are not answered (Options.OpenWaves). It
+// returns the number of the wave; when it returns an error, done is not called.
 func (j *Journal) CloseWave(done func(Wave, error)) (uint64, error) {
+	return j.closeWave(task{done: done})
+}
+
+// CloseWaveLater is CloseWave for one who goes on and waits for nothing: at level
+// power the wave's sync is made when 1,024 facts share it, when somebody else
+// waits for a sync, or after 10 ms. At the other levels it is CloseWave.
+func (j *Journal) CloseWaveLater(done func(Wave, error)) (uint64, error) {
+	return j.closeWave(task{done: done, later: j.lazy})
+}
+
+func (j *Journal) closeWave(t task) (uint64, error) {
 	if err := j.Err(); err != nil {
 		return 0, err
 	}
-	select {
-	case j.slots <- struct{}{}:
-	default:
-		start := time.Now()
-		j.slots <- struct{}{}
-		j.store.opts.Observer.Waited(j.scene, time.Since(start))
+	t.closing, t.closedAt, t.facts = true, time.Now(), j.nextSeq-j.waveFirst
+	if waited := j.ahead.enter(t.facts); waited > 0 {
+		j.store.opts.Observer.Waited(j.scene, waited)
 	}
-	t := task{closing: true, done: done, closedAt: time.Now()}
 	if j.open == nil {
 		j.work <- t
 		return j.wave - 1, nil

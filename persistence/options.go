@@ -53,9 +53,14 @@ type Options struct {
 	StagedBlocks int
 
 	// OpenWaves bounds the waves of one journal that are closed and not yet
-	// durable; 0 = 16. Beyond it CloseWave waits. 1 means that a wave waits for
-	// the sync of the one before.
+	// durable; beyond it CloseWave waits. 1 means that a wave waits for the sync
+	// of the one before. 0 = 16, or more small ones: as many as have OpenFacts
+	// facts together, at most 512.
 	OpenWaves int
+
+	// OpenFacts is how many facts the waves beyond the first OpenWaves may have
+	// together; 0 = 65,536 where OpenWaves is 0, else none.
+	OpenFacts int
 
 	// MemTableSize is how many bytes the database collects before it writes a
 	// table; 0 = 64 MiB, at least 256 KiB. Small ones cost throughput (4 MiB: to
@@ -112,6 +117,8 @@ const (
 	defaultBatchBytes    = 1 << 20
 	defaultStagedBlocks  = 4
 	defaultOpenWaves     = 16
+	defaultOpenFacts     = 65_536
+	maxSmallWaves        = 512
 	defaultMemTableSize  = 64 << 20
 	defaultKeepSnapshots = 2
 	minMemTableSize      = 256 << 10
@@ -130,6 +137,9 @@ func (o Options) withDefaults() Options {
 	set(&o.BatchFacts, defaultBatchFacts)
 	set(&o.BatchBytes, defaultBatchBytes)
 	set(&o.StagedBlocks, defaultStagedBlocks)
+	if o.OpenWaves == 0 {
+		set(&o.OpenFacts, defaultOpenFacts)
+	}
 	set(&o.OpenWaves, defaultOpenWaves)
 	set(&o.MemTableSize, defaultMemTableSize)
 	set(&o.KeepSnapshots, defaultKeepSnapshots)
@@ -148,6 +158,7 @@ func (o Options) Validate() error {
 		inRange("BatchBytes", o.BatchBytes, 1, format.MaxData),
 		inRange("StagedBlocks", o.StagedBlocks, 2, 1024),
 		inRange("OpenWaves", o.OpenWaves, 1, 4096),
+		inRange("OpenFacts", o.OpenFacts, 0, 1<<30),
 		inRange("MemTableSize", o.MemTableSize, minMemTableSize, maxMemTableSize),
 		inRange("KeepSnapshots", o.KeepSnapshots, 1, 1000))
 }

@@ -89,6 +89,32 @@ func (s *Store) CutAfter(scene string, wave uint64) error {
 	return s.cut(scene, seq)
 }
 
+// Remove removes the whole journal of a scene that is not open, and its
+// snapshots.
+func (s *Store) Remove(scene string) error {
+	if s.opts.ReadOnly {
+		return protocol.Errorf(protocol.KindDenied, "persistence: remove journal of scene %q: the store is open for reading only", scene)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || s.journals[scene] != nil {
+		return protocol.Errorf(protocol.KindConflict, "persistence: remove journal of scene %q: it is open or the store is closed", scene)
+	}
+	if err := format.CheckScene(scene); err != nil {
+		return err
+	}
+	stale, err := s.snapshotsAfter(scene, 0)
+	if err == nil {
+		err = s.removeSnapshots(scene, stale)
+	}
+	if err != nil {
+		return err
+	}
+	b := s.db.NewBatch()
+	b.DeleteRange(format.AppendPrefix(nil, scene, 0), format.AfterScene(scene))
+	return b.Commit()
+}
+
 // endOf finds the last seq of a wave by walking the blocks from the first: it
 // must work where later ones are damaged.
 func (s *Store) endOf(scene string, wave uint64) (seq uint64, err error) {

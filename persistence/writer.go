@@ -12,19 +12,21 @@ import (
 // writer turns staged blocks into stored ones. It is one goroutine per journal;
 // everything in it is its own.
 type writer struct {
-	j     *Journal
-	chain hash.Hash // over the digest before and the wave's facts so far
-	last  Wave      // last wave that was closed
-	wave  Wave      // that is being written; its number is 0 before its first block
-	value []byte
-	entry []byte
-	bloom []byte
-	key   []byte
+	j      *Journal
+	chain  hash.Hash     // over the digest before and the wave's facts so far
+	last   Wave          // last wave that was closed
+	wave   Wave          // that is being written; its number is 0 before its first block
+	hashed chan struct{} // one element when the goroutine that hashes is done
+	value  []byte
+	entry  []byte
+	bloom  []byte
+	key    []byte
+
+	unsynced uint64 // facts of closed waves for which no sync was asked
 }
 
 func newWriter(j *Journal, last Wave) *writer {
-	w := &writer{j: j, chain: sha256.New(), last: last}
-	return w
+	return &writer{j: j, chain: sha256.New(), last: last, hashed: make(chan struct{}, 1)}
 }
 
 // run takes blocks until work is closed. After a failure it takes them all the
@@ -32,7 +34,7 @@ func newWriter(j *Journal, last Wave) *writer {
 func (w *writer) run() {
 	defer close(w.j.acks)
 	for t := range w.j.work {
-		a := ack{task: t, wave: w.last, started: time.Now()}
+		a := &ack{task: t, wave: w.last, started: time.Now()}
 		if t.block != nil {
 			if w.j.Err() == nil {
 				a.batch = w.store(t)
@@ -56,11 +58,10 @@ func (w *writer) recycle(b *staged) {
 	w.j.free <- b
 }
 
-// store hands a block to the database. A block that closes its wave comes back
-// as a batch to wait for.
+// store hands a block to the database. One that asks for a sync comes back as a
+// batch to wait for.
 func (w *writer) store(t task) *pebbledb.Batch {
-	hdr := w.hash(t)
-	w.value = format.AppendBlock(w.value[:0], hdr, t.block.facts)
+	hdr := w.seal(t)
 	e := format.Entry{Header: *hdr, Stored: len(w.value)}
 	w.bloom = t.block.summary.Fill(&e, w.bloom)
 	w.entry = format.AppendEntry(w.entry[:0], &e)
@@ -71,10 +72,13 @@ func (w *writer) store(t task) *pebbledb.Batch {
 	batch.Set(w.key, w.value)
 	w.key = format.AppendKey(w.key[:0], w.j.scene, format.FamilyIndex, hdr.First)
 	batch.Set(w.key, w.entry)
-	batch.Start(t.closing)
+	durable := t.closing && w.syncs(t)
+	batch.Start(durable)
 	w.j.store.opts.Observer.BlockStored(w.j.scene, hdr.Count, hdr.Raw, len(w.value)+len(w.entry))
 	if t.closing {
 		w.last, w.wave = w.wave, Wave{}
+	}
+	if durable {
 		return batch
 	}
 	if err := batch.Wait(); err != nil {
@@ -83,66 +87,55 @@ func (w *writer) store(t task) *pebbledb.Batch {
 	return nil
 }
 
-// hash takes the block's facts into the chain and makes its header.
-func (w *writer) hash(t task) *format.Header {
+// syncs reports whether the end of a wave asks for a sync.
+func (w *writer) syncs(t task) bool {
+	w.unsynced += t.facts
+	if t.later && w.unsynced < syncFacts {
+		return false
+	}
+	w.unsynced = 0
+	return true
+}
+
+// hashBeside is how many bytes of facts are worth a second core: to hash takes
+// about as long as to compress, and is the most that a writer does.
+const hashBeside = 32 << 10
+
+// seal takes the block's facts into the chain, and makes of them the bytes that
+// are stored.
+func (w *writer) seal(t task) *format.Header {
 	b := t.block
+	w.enter(t)
+	hdr := &format.Header{First: b.first, Wave: t.wave, Count: b.count, Raw: len(b.facts), Closing: t.closing}
+	if len(b.facts) < hashBeside {
+		w.chain.Write(b.facts)
+		w.value = format.PackBlock(w.value[:0], hdr, b.facts)
+	} else {
+		go w.hash(b.facts)
+		w.value = format.PackBlock(w.value[:0], hdr, b.facts)
+		<-w.hashed
+	}
+	if t.closing {
+		w.chain.Sum(w.wave.Digest[:0])
+		hdr.WaveFirst, hdr.Total, hdr.Digest = t.waveFirst, w.wave.Total, format.Digest(w.wave.Digest)
+	}
+	w.value = format.SealBlock(w.value, 0, hdr)
+	return hdr
+}
+
+// hash runs beside the writer, which owns the chain and waits for it.
+func (w *writer) hash(facts []byte) {
+	w.chain.Write(facts)
+	w.hashed <- struct{}{}
+}
+
+// enter counts the block to its wave, and begins the wave with its first block.
+func (w *writer) enter(t task) {
 	if w.wave.Number == 0 {
 		w.wave = Wave{Number: t.wave, First: t.waveFirst, Total: w.last.Total}
 		w.chain.Reset()
 		w.chain.Write(w.last.Digest[:])
 	}
-	w.chain.Write(b.facts)
-	w.wave.Last = b.first + uint64(b.count) - 1
-	w.wave.Total += uint64(len(b.facts))
-	hdr := &format.Header{First: b.first, Wave: t.wave, Count: b.count, Raw: len(b.facts), Closing: t.closing}
-	if t.closing {
-		w.chain.Sum(w.wave.Digest[:0])
-		hdr.WaveFirst, hdr.Total, hdr.Digest = t.waveFirst, w.wave.Total, format.Digest(w.wave.Digest)
-	}
-	return hdr
-}
-
-// ack is a closed wave on its way to its answer.
-type ack struct {
-	task
-	wave    Wave
-	batch   *pebbledb.Batch // nil for a wave without facts and after a failure
-	started time.Time
-}
-
-// answer waits for one wave after the other and answers. It is the journal's
-// second goroutine.
-func (j *Journal) answer() {
-	for a := range j.acks {
-		err := j.settle(a)
-		<-j.slots
-		if a.done == nil {
-			continue
-		}
-		if err != nil {
-			a.done(Wave{}, err)
-			continue
-		}
-		a.done(a.wave, nil)
-	}
-}
-
-func (j *Journal) settle(a ack) error {
-	if a.batch != nil {
-		if err := a.batch.Wait(); err != nil {
-			j.fail(err)
-		}
-	}
-	if err := j.Err(); err != nil {
-		return err
-	}
-	if a.block == nil {
-		return nil
-	}
-	j.mu.Lock()
-	j.durable = a.wave
-	j.mu.Unlock()
-	now := time.Now()
-	j.store.opts.Observer.WaveKept(j.scene, a.wave, now.Sub(a.started), now.Sub(a.closedAt))
-	return nil
+	w.wave.Last = t.block.first + uint64(t.block.count) - 1
+	w.wave.Total += uint64(len(t.block.facts))
 }

@@ -420,7 +420,7 @@ func (st *stage) keepWave() error {
 		}
 	}
 	st.state.Director.CloseWave(*closed, w.time)
-	if _, err := st.journal.CloseWave(st.whenKept(w.number)); err != nil {
+	if _, err := st.journal.CloseWaveLater(st.whenKept(w.number)); err != nil {
 		return st.journalFailed(err)
 	}
 	st.tellAgents(w)

@@ -25,7 +25,8 @@ func newDiff(e *env) *cobra.Command {
 		Long: `Compare two runs of a scene: what they are made of, the first fact that differs,
 with both sides, then the world and every agent as they are at the ends. The
 digests of waves are compared by halving, so that two long runs that are equal
-cost nothing.
+cost nothing. Of runs that have dropped facts (simd run --keep) that is compared
+which both keep, and said where it begins.
 
 Exit codes: 0 equal, 2 wrong command line, 4 not found, 6 another process has
 one of them, 8 different.`,
@@ -103,12 +104,18 @@ func (o *diffOptions) open(_ *env, dir string) (opened, error) {
 func showComparison(w io.Writer, c *inspect.Comparison) error {
 	p := &page{paint: newPaint(w)}
 	verdict := p.paint.green("equal: every fact is the same")
-	if !c.Equal {
+	switch {
+	case c.Before:
+		verdict = p.paint.red("different before wave " + number(c.From+1))
+	case !c.Equal:
 		verdict = p.paint.red("different")
 	}
 	p.title("%s  %s", c.Scene, verdict)
 	for i, s := range []inspect.Side{c.A, c.B} {
 		p.row(string(rune('a'+i)), "%s  %s waves, %s facts, world version %d  %s", s.Dir, number(s.Waves), number(s.Facts), s.Version, s.Digest)
+	}
+	if c.From > 0 {
+		p.row("from", "wave %s on: what came before was dropped%s", number(c.From+1), droppedSays(c))
 	}
 	if p.section("MADE OF", len(c.Inputs)) {
 		for _, d := range c.Inputs {
@@ -136,6 +143,15 @@ func showComparison(w io.Writer, c *inspect.Comparison) error {
 		more(p, c.AgentsMore)
 	}
 	return p.write(w)
+}
+
+// droppedSays is what can be known of dropped facts: the digests say whether they
+// were the same, not where they differed.
+func droppedSays(c *inspect.Comparison) string {
+	if c.Before {
+		return ", and it was not the same; where it differed first cannot be said"
+	}
+	return ", and by its digest it was the same"
 }
 
 func orDash(s string) string {

@@ -34,7 +34,9 @@ func newExport(e *env) *cobra.Command {
 		Short: "Write what a run kept as tables: JSON lines, CSV, Parquet",
 		Long: `Write facts, events, or the values of the world or of private states over time
 as a table that other programs read. Rows are written while the journal is read:
-memory does not grow with the length of the run.
+memory does not grow with the length of the run. Of a run that has dropped facts
+(simd run --keep) the tables begin where the kept history begins, which is said
+on standard error.
 
 A file appears under its name when it is complete; one that is there already is
 kept unless --force. Several tables, or a folder as --out, give one file each.
@@ -106,6 +108,7 @@ func (o *exportOptions) run(ctx context.Context, e *env, dir string) error {
 	if err != nil {
 		return err
 	}
+	o.noteBeginning(e.err, scene)
 	for _, table := range o.what {
 		err := o.table(ctx, e, scene, table, format)
 		if ctx.Err() != nil {
@@ -116,6 +119,13 @@ func (o *exportOptions) run(ctx context.Context, e *env, dir string) error {
 		}
 	}
 	return nil
+}
+
+// noteBeginning says that the tables do not begin where the run began.
+func (o *exportOptions) noteBeginning(w io.Writer, scene *inspect.Scene) {
+	if begin := scene.Journal().Begin(); begin.Number > 0 && o.since == "" && !o.quiet {
+		fmt.Fprintf(w, "the kept history begins with wave %s, fact %s: what came before was dropped\n", number(begin.Number+1), number(begin.Last+1))
+	}
 }
 
 func (o *exportOptions) table(ctx context.Context, e *env, scene *inspect.Scene, table string, format export.Format) error {

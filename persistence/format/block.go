@@ -41,13 +41,24 @@ func (h *Header) Last() uint64 { return h.First + uint64(h.Count) - 1 }
 // AppendBlock appends a block that holds facts, which are h.Raw bytes long.
 func AppendBlock(b []byte, h *Header, facts []byte) []byte {
 	start := len(b)
+	return SealBlock(PackBlock(b, h, facts), start, h)
+}
+
+// PackBlock appends the part of a block that does not depend on what only its
+// wave's end knows: it compresses the facts. [SealBlock] is owed.
+func PackBlock(b []byte, h *Header, facts []byte) []byte {
+	start := len(b)
 	b = append(b, blockMagic...)
 	b = append(b, Version, blockFlags(h), 0, 0, 0)
 	b = binary.BigEndian.AppendUint64(b, h.First)
 	b = binary.BigEndian.AppendUint64(b, h.Wave)
 	b = binary.BigEndian.AppendUint32(b, uint32(h.Count))
 	b = binary.BigEndian.AppendUint32(b, uint32(len(facts)))
-	b = appendPayload(b, start+4, facts)
+	return appendPayload(b, start+4, facts)
+}
+
+// SealBlock ends the block that PackBlock began at start.
+func SealBlock(b []byte, start int, h *Header) []byte {
 	if h.Closing {
 		b = binary.BigEndian.AppendUint64(b, h.WaveFirst)
 		b = binary.BigEndian.AppendUint64(b, h.Total)

@@ -85,6 +85,25 @@ func (b *Batch) Commit() error {
 	return b.Wait()
 }
 
+// Sync makes durable what was started before.
+func (db *DB) Sync() error {
+	if err := db.enter(); err != nil {
+		return err
+	}
+	defer db.leave()
+	if err := db.Err(); err != nil {
+		return err
+	}
+	err := db.db.LogData(nil, pebble.Sync)
+	if failed := db.Err(); failed != nil {
+		return failed
+	}
+	if err != nil {
+		return protocol.Errorf(protocol.KindTransient, "journal store: sync: %w", err)
+	}
+	return nil
+}
+
 // Iter walks keys in order over what was there when it was made.
 type Iter struct {
 	db *DB

@@ -14,6 +14,7 @@ import (
 type Writer interface {
 	Append(at protocol.Time, actor, kind string, data []byte) (uint64, error)
 	CloseWave(done func(persistence.Wave, error)) (uint64, error)
+	CloseWaveLater(done func(persistence.Wave, error)) (uint64, error)
 }
 
 // Journal is what a backend's journal must do. *persistence.Journal is one, but

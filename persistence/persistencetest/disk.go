@@ -30,6 +30,12 @@ func (d CrashDisk) Kill() pebbledb.FS {
 	return d.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(1, 1))})
 }
 
+// LosePower is a copy as a loss of power leaves the disk: of what was not synced,
+// block by block and name by name, so many of a hundred are there.
+func (d CrashDisk) LosePower(percent int, rng *rand.Rand) pebbledb.FS {
+	return d.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: percent, RNG: rng})
+}
+
 // CopyDisk copies a folder from one disk to another.
 func CopyDisk(from pebbledb.FS, dir string, to pebbledb.FS, as string) error {
 	ok, err := vfs.Clone(from, to, dir, as)

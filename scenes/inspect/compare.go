@@ -23,11 +23,15 @@ const (
 
 // Comparison is what "simd diff" finds between a scene of two runs.
 type Comparison struct {
-	Scene      string      `json:"scene"`
-	Equal      bool        `json:"equal"` // every fact is the same
-	A          Side        `json:"a"`
-	B          Side        `json:"b"`
-	Inputs     []InputDiff `json:"inputs"`     // of the manifests
+	Scene  string      `json:"scene"`
+	Equal  bool        `json:"equal"` // every fact is the same
+	From   uint64      `json:"from"`  // wave after which both are kept; 0 = the beginning
+	A      Side        `json:"a"`
+	B      Side        `json:"b"`
+	Inputs []InputDiff `json:"inputs"` // of the manifests
+	// Before: they differ in waves that one of them dropped already; what they
+	// have in common from From on may be equal fact for fact.
+	Before     bool        `json:"differ_before"`
 	Divergence *Divergence `json:"divergence"` // null: there is none
 	// The first difference behind scene.started, where that differs: runs with
 	// another seed differ there in any case.
@@ -44,6 +48,7 @@ type Side struct {
 	Run     string `json:"run"`
 	Waves   uint64 `json:"waves"`
 	Facts   uint64 `json:"facts"`
+	From    uint64 `json:"from"` // wave after which its kept facts begin; 0 = all are kept
 	Digest  string `json:"digest"`
 	Time    string `json:"time"`
 	Ended   string `json:"ended"`
@@ -95,7 +100,7 @@ func Compare(a, b *Scene) (*Comparison, error) {
 	if err := c.waves(); err != nil {
 		return nil, err
 	}
-	c.out.Equal = c.out.Divergence == nil
+	c.out.Equal = c.out.Divergence == nil && !c.out.Before
 	return c.out, c.states()
 }
 
@@ -107,7 +112,7 @@ type comparing struct {
 func (s *Scene) side() (Side, error) {
 	w := s.journal.Durable()
 	ended, err := s.ended()
-	return Side{Dir: s.run.Dir, Run: s.run.Manifest.Run, Waves: w.Number, Facts: w.Last, Digest: w.Digest.String(), Time: w.MaxTime.String(), Ended: ended}, err
+	return Side{Dir: s.run.Dir, Run: s.run.Manifest.Run, Waves: w.Number, Facts: w.Last, From: s.journal.Begin().Number, Digest: w.Digest.String(), Time: w.MaxTime.String(), Ended: ended}, err
 }
 
 // waves finds the first wave that differs. Digests chain over waves: where one
@@ -118,10 +123,12 @@ func (c *comparing) waves() error {
 	if low > end {
 		return protocol.Errorf(protocol.KindNotFound, "scene %s: the two runs have no wave in common: one keeps waves from %d on, the other ends with %d", c.a.ID, low+1, end)
 	}
+	c.out.From = low
 	first, last := low, end // the last equal one is in [first, last]
 	if same, err := c.same(low); err != nil || !same {
+		c.out.Before = !same
 		if err == nil {
-			err = c.divergence(low) // they differ before what is kept of both
+			err = c.divergence(low)
 		}
 		return err
 	}

@@ -161,7 +161,7 @@ func (s *Scene) causes(root found, rec protocol.Record) ([]EventLine, error) {
 	}
 	before := map[string]found{}
 	waves := s.waves()
-	err := s.scan(persistence.Query{To: rec.Seq - 1, Kinds: []string{bus.FactRouted}}, func(r protocol.Record) error {
+	err := s.scan(persistence.Query{To: rec.Seq - 1, Kinds: []string{bus.FactRouted}, Trace: root.Trace}, func(r protocol.Record) error {
 		fact, err := s.read(r)
 		if x, ok := fact.(*bus.Routed); !ok || x.TraceID != root.Trace || len(before) == maxTraced {
 			return err

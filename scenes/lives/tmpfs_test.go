@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"tavernsim/protocol"
+	"tavernsim/scenes"
 	"tavernsim/scenes/runner"
 )
 
@@ -39,7 +40,7 @@ func TestSmallDisk(t *testing.T) {
 		t.Fatalf("%v: %s\nwant %s", err, out, want)
 	}
 	t.Logf("%s", out)
-	for _, say := range []string{"the journal cannot be written", "no space left", "free of 8.0 MiB", "can be written again"} {
+	for _, say := range []string{"the journal cannot be written", "no space left", "free of 8.0 MiB", "can be written again", "make it writable, or go on with a copy of it"} {
 		if !strings.Contains(string(out), say) {
 			t.Errorf("it does not say %q", say)
 		}
@@ -53,6 +54,9 @@ func onSmallDisk(dir string) error {
 		return fmt.Errorf("cannot mount: %w", err)
 	}
 	if err := onReadOnlyDisk(filepath.Join(dir, "ro")); err != nil {
+		return err
+	}
+	if err := onDiskThatBecameReadOnly(filepath.Join(dir, "became")); err != nil {
 		return err
 	}
 	ballast := filepath.Join(dir, "ballast")
@@ -97,4 +101,72 @@ func onReadOnlyDisk(dir string) error {
 		}
 	}
 	return nil
+}
+
+// onDiskThatBecameReadOnly wants the going on of a run to be refused at once,
+// with what to do, and nothing in its directory to be changed.
+func onDiskThatBecameReadOnly(dir string) error {
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return err
+	}
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=4m"); err != nil {
+		return fmt.Errorf("cannot mount: %w", err)
+	}
+	p, err := town()
+	if err != nil {
+		return err
+	}
+	opt := options(filepath.Join(dir, "run"))
+	r, err := runner.Start(p, opt)
+	if err != nil {
+		return err
+	}
+	r.Interrupt()
+	if _, err := r.Wait(); err != nil {
+		return err
+	}
+	before, err := tree(opt.Dir)
+	if err != nil {
+		return err
+	}
+	if err := syscall.Mount("", dir, "", syscall.MS_REMOUNT|syscall.MS_RDONLY, ""); err != nil {
+		return fmt.Errorf("cannot mount: %w", err)
+	}
+	pl := plan(p, opt)
+	pl.Probe = func(string) error { return fmt.Errorf("the run waits for a disk that was read-only from the start") }
+	live := pl.Live
+	pl.Live = func(_ string, crashes map[string][]*scenes.Crash) (*runner.Summary, error) {
+		return live(opt.Dir, crashes)
+	}
+	_, err = pl.Run(context.Background())
+	if protocol.KindOf(err) != protocol.KindDenied || !strings.Contains(err.Error(), "it cannot be written") || !strings.Contains(err.Error(), "make it writable, or go on with a copy of it") {
+		return fmt.Errorf("gone on with: %w", err)
+	}
+	fmt.Println(err)
+	if after, err := tree(opt.Dir); err != nil || after != before {
+		return fmt.Errorf("the directory was changed: %s, before %s, %w", after, before, err)
+	}
+	if err := syscall.Mount("", dir, "", syscall.MS_REMOUNT, ""); err != nil {
+		return fmt.Errorf("cannot mount: %w", err)
+	}
+	sum, err := pl.Run(context.Background())
+	if err == nil && sum.Resumable {
+		err = fmt.Errorf("it did not go on to its end: %+v", sum)
+	}
+	return err
+}
+
+// tree lists a folder with sizes and times.
+func tree(dir string) (text string, err error) {
+	err = filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err == nil {
+			text += fmt.Sprintln(path, info.Size(), info.ModTime().UnixNano())
+		}
+		return err
+	})
+	return text, err
 }

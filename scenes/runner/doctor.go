@@ -8,11 +8,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"tavernsim/internal/metrics"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
+	"tavernsim/scenes/effects"
 	"tavernsim/scenes/traces"
 )
 
@@ -147,16 +149,63 @@ func (x *examination) store(m *Manifest) error {
 		x.damaged("store", "", err, repairAdvice)
 		return nil
 	}
-	x.ok("store", "", "opens; %d journals", len(ids))
+	ids, logs := withoutEffects(ids)
+	x.ok("store", "", "opens; %d journals", len(ids)+len(logs))
 	if m != nil {
 		ids = m.Scenes
 	}
 	for _, id := range ids {
-		if err := x.journal(store, id); err != nil {
+		err := x.journal(store, id)
+		if err == nil && slices.Contains(logs, id) {
+			err = x.effects(store, id)
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// withoutEffects tells the journals of scenes from those of their effects, which
+// it gives as the ids of their scenes.
+func withoutEffects(ids []string) (scenes, logs []string) {
+	for _, id := range ids {
+		if scene, ok := effects.SceneOf(id); ok {
+			logs = append(logs, scene)
+		} else {
+			scenes = append(scenes, id)
+		}
+	}
+	return scenes, logs
+}
+
+// effects looks at the log of what a scene has asked of the outside.
+func (x *examination) effects(store *persistence.Store, id string) error {
+	journal, err := store.Journal(effects.JournalID(id))
+	if err != nil {
+		x.effectsDamage(id, err)
+		return nil
+	}
+	defer journal.Close()
+	report, err := journal.Verify(x.ctx, nil)
+	switch {
+	case err != nil:
+		return err
+	case report.Damage != nil:
+		x.effectsDamage(id, report.Damage)
+	default:
+		x.add(Check{Name: "effects", Scene: id, Status: CheckOK, good: journal.Durable().Number, Text: fmt.Sprintf("%d facts of requests to the outside are as they were written", report.Facts)})
+	}
+	return nil
+}
+
+func (x *examination) effectsDamage(id string, err error) {
+	c := Check{Name: "effects", Scene: id, Status: CheckDamaged, Text: err.Error(), Advice: "bring " + JournalDir + " back from a copy"}
+	if d, ok := persistence.DamageOf(err); ok {
+		c.good = d.Good.Number
+		c.Advice = "the scene's facts are not concerned, but what it had asked of the outside and not used yet is asked again: " + repairAdvice
+	}
+	x.add(c)
 }
 
 func (x *examination) journal(store *persistence.Store, id string) error {
@@ -340,10 +389,15 @@ func salvage(d *Diagnosis, ids []string, dir, out string) (err error) {
 	defer func() { err = errors.Join(err, to.Close()) }()
 	for _, id := range ids {
 		for _, c := range d.Checks {
-			if c.Scene != id || c.Name != "journal" || c.Status == CheckNote {
-				continue
+			var err error
+			switch {
+			case c.Scene != id || c.Status == CheckNote:
+			case c.Name == "journal":
+				err = errors.Join(from.Salvage(id, c.good, to), dropBadSnapshots(to, id))
+			case c.Name == "effects":
+				err = from.Salvage(effects.JournalID(id), c.good, to)
 			}
-			if err := errors.Join(from.Salvage(id, c.good, to), dropBadSnapshots(to, id)); err != nil {
+			if err != nil {
 				return err
 			}
 		}

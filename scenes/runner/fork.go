@@ -195,6 +195,9 @@ func (f *forking) cut(dir string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
+	if err := f.removeOthers(store); err != nil {
+		return err
+	}
 	for _, id := range f.ids {
 		f.opt.Progress.of(id, "cutting the copy")(0, 1)
 		if err := store.CutAfter(id, f.cuts[id].Number); err != nil {
@@ -205,6 +208,19 @@ func (f *forking) cut(dir string) (err error) {
 		}
 	}
 	return nil
+}
+
+// removeOthers removes from the copy what is not the fork's: scenes that were
+// not taken over, and the logs of effects. What the run has asked of the outside
+// and not heard yet is its own; the fork asks for itself.
+func (f *forking) removeOthers(store *persistence.Store) error {
+	ids, err := store.Scenes()
+	for _, id := range ids {
+		if err == nil && !slices.Contains(f.ids, id) {
+			err = store.Remove(id)
+		}
+	}
+	return err
 }
 
 // append keeps the fact that the story changes; a fork without changes is the

@@ -1,0 +1,141 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"tavernsim/protocol"
+	"tavernsim/scenes/effects"
+)
+
+// withEffects makes a run in whose log of effects a request waits for its answer.
+func withEffects(t *testing.T) (dir string) {
+	t.Helper()
+	dir, _ = ended(t)
+	run, err := OpenRunForWriting(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	journal, err := run.Store.Journal(effects.JournalID(run.Manifest.Scenes[0]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, err := effects.Open(journal, effects.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := &effects.Effect{Agent: "cook_1", Turn: 1000, Request: 1, Kind: "model", To: "fake", Question: effects.Ask([]byte("?"))}
+	if _, err := log.Do(t.Context(), e, func(context.Context) (protocol.Raw, error) { return nil, errors.New("stopped") }); err == nil {
+		t.Fatal("it was answered")
+	}
+	log.Close()
+	if err := run.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// journals lists all journals of a run.
+func journals(t *testing.T, dir string) []string {
+	t.Helper()
+	run, err := OpenRun(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer run.Close()
+	ids, err := run.Store.Scenes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ids
+}
+
+func hasEffects(ids []string) bool {
+	return slices.ContainsFunc(ids, func(id string) bool { _, ok := effects.SceneOf(id); return ok })
+}
+
+// A fork asks for itself: what the run had asked of the outside is not the
+// fork's, and stays the run's.
+func TestForkLosesEffects(t *testing.T) {
+	dir, out := withEffects(t), filepath.Join(t.TempDir(), "fork")
+	if !hasEffects(journals(t, dir)) {
+		t.Fatal("the run has no effects")
+	}
+	if _, err := Fork(dir, out, ForkOptions{At: "wave:3"}); err != nil {
+		t.Fatal(err)
+	}
+	if ids := journals(t, out); hasEffects(ids) || len(ids) != 1 {
+		t.Errorf("the fork has the journals %q", ids)
+	}
+	if !hasEffects(journals(t, dir)) {
+		t.Error("the run lost its effects")
+	}
+}
+
+// A fork of one scene has nothing of the others.
+func TestForkOfOneScene(t *testing.T) {
+	dir, out := filepath.Join(t.TempDir(), "run"), filepath.Join(t.TempDir(), "fork")
+	want := run(t, loadTown(t), Options{Dir: dir, Scenes: []string{"day", "night"}, Ticks: 20})
+	if _, err := Fork(dir, out, ForkOptions{At: "wave:3", Scene: "night"}); err != nil {
+		t.Fatal(err)
+	}
+	if ids := journals(t, out); !slices.Equal(ids, []string{"night"}) {
+		t.Errorf("the fork of the night has the journals %q", ids)
+	}
+	r, err := Resume(out, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := wait(t, r).Digests(); !strings.Contains(want.Digests(), got) {
+		t.Errorf("digest %s, want one of %s", got, want.Digests())
+	}
+}
+
+// Replay and the checks take the log of effects for what it is, and not for a
+// scene.
+func TestEffectsAreNoScene(t *testing.T) {
+	dir := withEffects(t)
+	out, err := Replay(t.Context(), dir, ReplayOptions{})
+	if err != nil || len(out.Scenes) != 1 {
+		t.Errorf("%+v, %v", out, err)
+	}
+	d, err := Examine(t.Context(), dir, nil)
+	if c := find(d, "effects"); err != nil || !d.Healthy || c.Status != CheckOK || !strings.HasPrefix(c.Text, "1 facts") {
+		t.Errorf("%+v, %v", d, err)
+	}
+	run, err := OpenRun(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer run.Close()
+	if ids, err := run.Scenes(""); err != nil || hasEffects(ids) {
+		t.Error(ids, err)
+	}
+	if _, err := run.Scenes(effects.JournalID("day")); protocol.KindOf(err) != protocol.KindNotFound {
+		t.Error(err)
+	}
+}
+
+// A repaired copy keeps what was asked: what must not be asked twice is not.
+func TestRepairKeepsEffects(t *testing.T) {
+	dir, out := withEffects(t), filepath.Join(t.TempDir(), "mended")
+	d, err := Repair(t.Context(), dir, out, nil)
+	if err != nil || !d.Repaired.Healthy {
+		t.Fatalf("%+v, %v", d, err)
+	}
+	if c := find(d.Repaired, "effects"); !hasEffects(journals(t, out)) || c.Status != CheckOK || !strings.HasPrefix(c.Text, "1 facts") {
+		t.Errorf("%q, %+v", journals(t, out), c)
+	}
+}
+
+// Without a manifest the log of effects is no scene either.
+func TestEffectsWithoutManifest(t *testing.T) {
+	scenes, logs := withoutEffects([]string{"day", effects.JournalID("day"), "night"})
+	if !slices.Equal(scenes, []string{"day", "night"}) || !slices.Equal(logs, []string{"day"}) {
+		t.Error(scenes, logs)
+	}
+}
