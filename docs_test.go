@@ -20,6 +20,7 @@ import (
 	"tavernsim/bench"
 	"tavernsim/engine/agent"
 	"tavernsim/engine/agent/tool"
+	"tavernsim/scenes/compare"
 	"tavernsim/scenes/inspect"
 	"tavernsim/scenes/runner"
 	"tavernsim/scenes/verify"
@@ -147,8 +148,8 @@ func TestRunPages(t *testing.T) {
 			reflect.TypeFor[inspect.Perceived](), reflect.TypeFor[inspect.Asked](), reflect.TypeFor[inspect.Called](), reflect.TypeFor[inspect.Effect](),
 			reflect.TypeFor[inspect.Timing](), reflect.TypeFor[inspect.Change](), reflect.TypeFor[inspect.DeadLetter](), reflect.TypeFor[inspect.LetterGroup](),
 			reflect.TypeFor[inspect.Redelivery](), reflect.TypeFor[inspect.Trace](), reflect.TypeFor[inspect.TraceEvent](), reflect.TypeFor[inspect.Reaction](),
-			reflect.TypeFor[inspect.TraceCall](), reflect.TypeFor[inspect.Comparison](), reflect.TypeFor[inspect.Side](), reflect.TypeFor[inspect.InputDiff](),
-			reflect.TypeFor[inspect.Divergence](), reflect.TypeFor[inspect.AgentDiff](),
+			reflect.TypeFor[inspect.TraceCall](), reflect.TypeFor[compare.Comparison](), reflect.TypeFor[compare.Side](), reflect.TypeFor[compare.InputDiff](),
+			reflect.TypeFor[compare.Divergence](), reflect.TypeFor[compare.AgentDiff](),
 		},
 		"docs/formats/bench.md": {reflect.TypeFor[bench.Deliberation](), reflect.TypeFor[bench.Limits](), reflect.TypeFor[bench.Journal](), reflect.TypeFor[bench.JournalLimits](),
 			reflect.TypeFor[bench.Mailbox](), reflect.TypeFor[bench.Sends](), reflect.TypeFor[bench.Spread](), reflect.TypeFor[bench.Idle](), reflect.TypeFor[bench.Critical](), reflect.TypeFor[bench.Bus]()},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tavernsim/scenes/compare"
 	"tavernsim/scenes/inspect"
 )
 
@@ -63,7 +64,7 @@ func (o *diffOptions) run(e *env, a, b string) error {
 	return err
 }
 
-func (o *diffOptions) compare(e *env, a, b string) (c *inspect.Comparison, err error) {
+func (o *diffOptions) compare(e *env, a, b string) (c *compare.Comparison, err error) {
 	x, err := o.open(e, a)
 	if err != nil {
 		return nil, err
@@ -78,7 +79,7 @@ func (o *diffOptions) compare(e *env, a, b string) (c *inspect.Comparison, err e
 	if progress != nil {
 		x.scene.Progress, y.scene.Progress = progress.read, progress.read
 	}
-	c, err = inspect.Compare(x.scene, y.scene)
+	c, err = compare.Scenes(x.scene, y.scene)
 	progress.clear()
 	return c, err
 }
@@ -101,7 +102,7 @@ func (o *diffOptions) open(_ *env, dir string) (opened, error) {
 	return opened{r, s}, nil
 }
 
-func showComparison(w io.Writer, c *inspect.Comparison) error {
+func showComparison(w io.Writer, c *compare.Comparison) error {
 	p := &page{paint: newPaint(w)}
 	verdict := p.paint.green("equal: every fact is the same")
 	switch {
@@ -111,7 +112,7 @@ func showComparison(w io.Writer, c *inspect.Comparison) error {
 		verdict = p.paint.red("different")
 	}
 	p.title("%s  %s", c.Scene, verdict)
-	for i, s := range []inspect.Side{c.A, c.B} {
+	for i, s := range []compare.Side{c.A, c.B} {
 		p.row(string(rune('a'+i)), "%s  %s waves, %s facts, world version %d  %s", s.Dir, number(s.Waves), number(s.Facts), s.Version, s.Digest)
 	}
 	if c.From > 0 {
@@ -147,7 +148,7 @@ func showComparison(w io.Writer, c *inspect.Comparison) error {
 
 // droppedSays is what can be known of dropped facts: the digests say whether they
 // were the same, not where they differed.
-func droppedSays(c *inspect.Comparison) string {
+func droppedSays(c *compare.Comparison) string {
 	if c.Before {
 		return ", and it was not the same; where it differed first cannot be said"
 	}
@@ -168,7 +169,7 @@ func more(p *page, n int) {
 }
 
 // showSides shows both facts; fields that are equal are named once.
-func showSides(p *page, d *inspect.Divergence) {
+func showSides(p *page, d *compare.Divergence) {
 	if d.A == nil || d.B == nil {
 		for i, f := range []*inspect.FactLine{d.A, d.B} {
 			side := string(rune('a' + i))
@@ -197,7 +198,7 @@ func showSides(p *page, d *inspect.Divergence) {
 	}
 }
 
-func showAgentDiff(p *page, a *inspect.AgentDiff) {
+func showAgentDiff(p *page, a *compare.AgentDiff) {
 	fmt.Fprintf(p, "  %s", p.paint.bold(a.Agent))
 	if a.Only != "" {
 		fmt.Fprintf(p, "  only in %s\n", a.Only)

@@ -207,3 +207,10 @@ func snake(name string) string {
 	}
 	return b.String()
 }
+
+// Same reports whether two values are the same JSON.
+func Same(a, b any) bool {
+	x, err := json.Marshal(a)
+	y, err2 := json.Marshal(b)
+	return err == nil && err2 == nil && bytes.Equal(x, y)
+}

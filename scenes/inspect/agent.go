@@ -95,7 +95,7 @@ func (s *Scene) agentView(state *machines.State, o uint32, wave persistence.Wave
 	m, st := state.Agents[o], state.Director.Standing(o)
 	v := &AgentView{
 		Agent: m.ID.Instance, Profile: m.Def.Profile, Name: m.Def.Name, Ordinal: o, Wave: wave.Number, Time: state.Director.Now.String(),
-		State: stateName(st), Failures: st.Failures, Turns: m.State.Turn, Private: fields.JSON(private(m)),
+		State: StateName(st), Failures: st.Failures, Turns: m.State.Turn, Private: fields.JSON(Private(m)),
 		Goals: []fields.Object{}, Inbox: inboxed(m.State.Inbox()), Observations: []fields.Object{}, History: []Spoken{}, Subscriptions: []Subscribed{},
 	}
 	if st.Next != 0 {
@@ -108,7 +108,7 @@ func (s *Scene) agentView(state *machines.State, o uint32, wave persistence.Wave
 		v.WakeAbove = st.WakeAbove.String()
 	}
 	for _, g := range m.State.Goals {
-		v.Goals = append(v.Goals, goal(g))
+		v.Goals = append(v.Goals, GoalOf(g))
 	}
 	v.Observations = observations(m.State.Observations())
 	for _, u := range m.State.History() {
@@ -120,15 +120,16 @@ func (s *Scene) agentView(state *machines.State, o uint32, wave persistence.Wave
 	return v
 }
 
-// private is the private state as a value: an empty object when there is none.
-func private(m *agent.Machine) map[string]any {
+// Private is the private state as a value: an empty object when there is none.
+func Private(m *agent.Machine) map[string]any {
 	if m.State.Private == nil {
 		return map[string]any{}
 	}
 	return m.State.Private
 }
 
-func goal(g agent.Goal) fields.Object {
+// GoalOf is a goal with the names of its page.
+func GoalOf(g agent.Goal) fields.Object {
 	return fields.Object{{Name: "id", Value: g.ID}, {Name: "kb", Value: g.KB}, {Name: "description", Value: g.Description}, {Name: "priority", Value: g.Priority}, {Name: "status", Value: g.Status}, {Name: "details", Value: fields.Value(g.Details)}}
 }
 

@@ -163,7 +163,7 @@ func (a *AgentLine) count(x *agent.TurnEnded, at protocol.Time) {
 
 func (s *Scene) agentLine(state *machines.State, a AgentLine, ordinal int) AgentLine {
 	st := state.Director.Standing(uint32(ordinal))
-	a.State = stateName(st)
+	a.State = StateName(st)
 	if st.Next != 0 {
 		a.Next = st.Next.String()
 	}
@@ -174,7 +174,8 @@ func (s *Scene) agentLine(state *machines.State, a AgentLine, ordinal int) Agent
 	return a
 }
 
-func stateName(st director.Standing) string {
+// StateName is the word for where an agent stands on the agenda.
+func StateName(st director.Standing) string {
 	switch {
 	case st.GivenUp:
 		return StateGivenUp

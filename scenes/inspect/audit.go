@@ -191,13 +191,13 @@ func betweenJSON(before, after any) []Difference {
 	if err != nil || err2 != nil {
 		return nil
 	}
-	list, _ := differences(one, two)
+	list, _ := Differences(one, two)
 	return list
 }
 
 func (a *auditing) wants(c *Change) bool {
 	above := c.path != nil && len(c.path) < len(a.pattern) // what is asked for lies below: did it change?
-	if above && c.Status == StatusApplied && sameJSON(c.Before, c.After) {
+	if above && c.Status == StatusApplied && fields.Same(c.Before, c.After) {
 		return false
 	}
 	return (a.q.Agent == "" || a.q.Agent == c.By) && (a.q.Tool == "" || c.What == WhatCall && matchesType(a.q.Tool, c.Tool)) &&
@@ -300,7 +300,7 @@ func (a *auditing) privateValue(id string, path world.Path) any {
 	if !ok {
 		return nil
 	}
-	return fields.JSON(lookup(private(a.state.Agents[o]), path))
+	return fields.JSON(lookup(Private(a.state.Agents[o]), path))
 }
 
 // lookup follows a path through a value; nil when it leads nowhere.
@@ -328,7 +328,7 @@ func (a *auditing) goal(id, name string) any {
 	}
 	for _, g := range a.state.Agents[o].State.Goals {
 		if g.ID == name {
-			return goal(g)
+			return GoalOf(g)
 		}
 	}
 	return nil

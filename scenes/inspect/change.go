@@ -88,7 +88,7 @@ func changes(r protocol.Record, wave uint64, f protocol.Fact) []Change {
 		base.path = pathIn(x.Path)
 		return []Change{base}
 	case *agent.GoalsUpdated:
-		base.What, base.By, base.Op, base.Path, base.After = WhatGoal, r.Actor, "set", x.Goal.ID, goal(x.Goal)
+		base.What, base.By, base.Op, base.Path, base.After = WhatGoal, r.Actor, "set", x.Goal.ID, GoalOf(x.Goal)
 		if x.Removed {
 			base.Op, base.After = "delete", nil
 		}

@@ -4,7 +4,6 @@
 // [Open] opens a run directory for reading and [Run.Scene] one scene of it. Every
 // view is a method of the [Scene] that returns a value with a JSON form
 // (docs/formats/inspect.md) or hands lines over one by one. You owe [Run.Close].
-// [Compare] finds where two runs part.
 //
 // # Promises
 //
@@ -21,5 +20,5 @@
 //
 // # Not here
 //
-// Tables, colours and flags: they are cmd/simd's.
+// Tables, colours and flags: they are cmd/simd's. Two runs: scenes/compare.
 package inspect

@@ -4,12 +4,22 @@ import (
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/machines"
+	"tavernsim/scenes/runner"
 )
 
 // What the views of this package are made of, for who makes others.
 
 // Journal is the scene's journal, open for reading.
 func (s *Scene) Journal() *persistence.Journal { return s.journal }
+
+// Dir is the run's directory.
+func (s *Scene) Dir() string { return s.run.Dir }
+
+// Manifest is the run's.
+func (s *Scene) Manifest() *runner.Manifest { return s.run.Manifest }
+
+// FactLine is a fact as the view "facts" shows it.
+func (s *Scene) FactLine(r protocol.Record) (FactLine, error) { return s.factLine(r, s.waves()) }
 
 // Query puts a span of the run into a query.
 func (s *Scene) Query(span Span, q persistence.Query) (persistence.Query, error) {

@@ -297,7 +297,7 @@ func (s *Scene) Diff(path, from, to string) (*WorldDiff, error) {
 	var places []world.Path
 	for _, d := range world.Diff(a, b) {
 		if touches(world.Path(p), d.Path) {
-			out.Differences = append(out.Differences, difference(d))
+			out.Differences = append(out.Differences, differenceOf(d))
 			places = append(places, d.Path)
 		}
 	}
@@ -312,7 +312,22 @@ func point(doc *world.Document, w persistence.Wave) WorldPoint {
 	return WorldPoint{Wave: w.Number, Time: w.MaxTime.String(), Version: doc.Version()}
 }
 
-func difference(d world.Difference) Difference {
+// maxDifferences bounds a list of places of the world, or of a private state,
+// that differ; what goes beyond is counted.
+const maxDifferences = 200
+
+// Differences lists the places at which two documents differ, and counts those
+// beyond the bound.
+func Differences(a, b *world.Document) ([]Difference, int) {
+	list := []Difference{}
+	all := world.Diff(a, b)
+	for _, d := range all[:min(len(all), maxDifferences)] {
+		list = append(list, differenceOf(d))
+	}
+	return list, len(all) - len(list)
+}
+
+func differenceOf(d world.Difference) Difference {
 	out := Difference{Path: d.Path.String(), Had: d.BeforePresent, Has: d.AfterPresent}
 	if d.BeforePresent {
 		out.Before = fields.JSON(d.Before)

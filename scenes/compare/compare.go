@@ -1,8 +1,14 @@
-package inspect
+// Package compare finds where two runs of a scene part, and what differs between
+// their ends.
+//
+// [Scenes] takes a scene of each run, as package inspect opened it. The first
+// wave that differs is found by halving: digests chain over waves. Only where the
+// runs differ from their first fact on, which names their seeds, waves are read
+// one by one until something else differs.
+package compare
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,14 +18,13 @@ import (
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/fields"
+	"tavernsim/scenes/history"
+	"tavernsim/scenes/inspect"
 	"tavernsim/scenes/machines"
 )
 
-// Bounds of a comparison; what goes beyond is counted.
-const (
-	maxDiffAgents = 100
-	maxDiffPaths  = 200 // of the world, and of each agent
-)
+// maxDiffAgents bounds the agents that are listed; the others are counted.
+const maxDiffAgents = 100
 
 // Comparison is what "simd diff" finds between a scene of two runs.
 type Comparison struct {
@@ -35,11 +40,11 @@ type Comparison struct {
 	Divergence *Divergence `json:"divergence"` // null: there is none
 	// The first difference behind scene.started, where that differs: runs with
 	// another seed differ there in any case.
-	Behaviour  *Divergence  `json:"behaviour,omitempty"`
-	World      []Difference `json:"world"`      // a: before, b: after; at the ends
-	WorldMore  int          `json:"world_more"` // beyond those that are listed
-	Agents     []AgentDiff  `json:"agents"`
-	AgentsMore int          `json:"agents_more"`
+	Behaviour  *Divergence          `json:"behaviour,omitempty"`
+	World      []inspect.Difference `json:"world"`      // a: before, b: after; at the ends
+	WorldMore  int                  `json:"world_more"` // beyond those that are listed
+	Agents     []AgentDiff          `json:"agents"`
+	AgentsMore int                  `json:"agents_more"`
 }
 
 // Side is one of the two runs.
@@ -65,36 +70,36 @@ type InputDiff struct {
 // Divergence is the first fact that differs. Of a run that had ended by then the
 // fact is null.
 type Divergence struct {
-	Wave uint64    `json:"wave"`
-	Seq  uint64    `json:"seq"`
-	A    *FactLine `json:"a"`
-	B    *FactLine `json:"b"`
+	Wave uint64            `json:"wave"`
+	Seq  uint64            `json:"seq"`
+	A    *inspect.FactLine `json:"a"`
+	B    *inspect.FactLine `json:"b"`
 }
 
 // AgentDiff is how an agent differs at the ends of two runs.
 type AgentDiff struct {
-	Agent   string              `json:"agent"`
-	Only    string              `json:"only,omitempty"` // a or b: the other has no such agent
-	Turns   *[2]int64           `json:"turns,omitempty"`
-	Goals   *[2][]fields.Object `json:"goals,omitempty"`
-	Waiting *[2]int             `json:"inbox,omitempty"`
-	State   *[2]string          `json:"state,omitempty"`
-	Private []Difference        `json:"private_state,omitempty"`
-	More    int                 `json:"more,omitempty"` // places beyond those that are listed
+	Agent   string               `json:"agent"`
+	Only    string               `json:"only,omitempty"` // a or b: the other has no such agent
+	Turns   *[2]int64            `json:"turns,omitempty"`
+	Goals   *[2][]fields.Object  `json:"goals,omitempty"`
+	Waiting *[2]int              `json:"inbox,omitempty"`
+	State   *[2]string           `json:"state,omitempty"`
+	Private []inspect.Difference `json:"private_state,omitempty"`
+	More    int                  `json:"more,omitempty"` // places beyond those that are listed
 }
 
-// Compare compares a scene of two runs: their waves by halving, then the states
+// Scenes compares a scene of two runs: their waves by halving, then the states
 // at their ends.
-func Compare(a, b *Scene) (*Comparison, error) {
+func Scenes(a, b *inspect.Scene) (*Comparison, error) {
 	if a.ID != b.ID {
 		return nil, protocol.Errorf(protocol.KindInvalid, "scene %s and scene %s cannot be compared: a digest holds the id of its scene", a.ID, b.ID)
 	}
-	c := &comparing{a: a, b: b, out: &Comparison{Scene: a.ID, Inputs: manifestDiff(a, b), World: []Difference{}, Agents: []AgentDiff{}}}
+	c := &comparing{a: a, b: b, out: &Comparison{Scene: a.ID, Inputs: manifestDiff(a, b), World: []inspect.Difference{}, Agents: []AgentDiff{}}}
 	var err error
-	if c.out.A, err = a.side(); err != nil {
+	if c.out.A, err = sideOf(a); err != nil {
 		return nil, err
 	}
-	if c.out.B, err = b.side(); err != nil {
+	if c.out.B, err = sideOf(b); err != nil {
 		return nil, err
 	}
 	if err := c.waves(); err != nil {
@@ -105,21 +110,21 @@ func Compare(a, b *Scene) (*Comparison, error) {
 }
 
 type comparing struct {
-	a, b *Scene
+	a, b *inspect.Scene
 	out  *Comparison
 }
 
-func (s *Scene) side() (Side, error) {
-	w := s.journal.Durable()
-	ended, err := s.ended()
-	return Side{Dir: s.run.Dir, Run: s.run.Manifest.Run, Waves: w.Number, Facts: w.Last, From: s.journal.Begin().Number, Digest: w.Digest.String(), Time: w.MaxTime.String(), Ended: ended}, err
+func sideOf(s *inspect.Scene) (Side, error) {
+	w := s.Journal().Durable()
+	ended, err := history.End(s.Journal())
+	return Side{Dir: s.Dir(), Run: s.Manifest().Run, Waves: w.Number, Facts: w.Last, From: s.Journal().Begin().Number, Digest: w.Digest.String(), Time: w.MaxTime.String(), Ended: ended}, err
 }
 
 // waves finds the first wave that differs. Digests chain over waves: where one
 // is equal, all before it are.
 func (c *comparing) waves() error {
-	low := max(c.a.journal.Begin().Number, c.b.journal.Begin().Number)
-	end := min(c.a.journal.Durable().Number, c.b.journal.Durable().Number)
+	low := max(c.a.Journal().Begin().Number, c.b.Journal().Begin().Number)
+	end := min(c.a.Journal().Durable().Number, c.b.Journal().Durable().Number)
 	if low > end {
 		return protocol.Errorf(protocol.KindNotFound, "scene %s: the two runs have no wave in common: one keeps waves from %d on, the other ends with %d", c.a.ID, low+1, end)
 	}
@@ -144,18 +149,18 @@ func (c *comparing) waves() error {
 			last = mid - 1
 		}
 	}
-	if first == c.a.journal.Durable().Number && first == c.b.journal.Durable().Number {
+	if first == c.a.Journal().Durable().Number && first == c.b.Journal().Durable().Number {
 		return nil
 	}
 	return c.divergence(first)
 }
 
 func (c *comparing) same(wave uint64) (bool, error) {
-	x, err := c.a.journal.Wave(wave)
+	x, err := c.a.Journal().Wave(wave)
 	if err != nil {
 		return false, err
 	}
-	y, err := c.b.journal.Wave(wave)
+	y, err := c.b.Journal().Wave(wave)
 	return err == nil && x.Digest == y.Digest, err
 }
 
@@ -191,7 +196,7 @@ func (c *comparing) startsDiffer() bool {
 // behaviour finds the first fact behind scene.started that differs, wave by
 // wave: the digests cannot tell.
 func (c *comparing) behaviour() (err error) {
-	end := max(c.a.journal.Durable().Number, c.b.journal.Durable().Number)
+	end := max(c.a.Journal().Durable().Number, c.b.Journal().Durable().Number)
 	for wave := uint64(1); wave <= end; wave++ {
 		x, err := c.facts(c.a, wave)
 		if err != nil {
@@ -214,15 +219,15 @@ func (c *comparing) behaviour() (err error) {
 }
 
 // facts are those of one wave; none when the run ended before it.
-func (c *comparing) facts(s *Scene, wave uint64) (list []protocol.Record, err error) {
-	if wave > s.journal.Durable().Number {
+func (c *comparing) facts(s *inspect.Scene, wave uint64) (list []protocol.Record, err error) {
+	if wave > s.Journal().Durable().Number {
 		return nil, nil
 	}
-	w, err := s.journal.Wave(wave)
+	w, err := s.Journal().Wave(wave)
 	if err != nil {
 		return nil, err
 	}
-	err = s.journal.Scan(persistence.Query{From: w.First, To: w.Last}, func(r protocol.Record) error {
+	err = s.Journal().Scan(persistence.Query{From: w.First, To: w.Last}, func(r protocol.Record) error {
 		list = append(list, r)
 		return nil
 	})
@@ -258,17 +263,17 @@ func (c *comparing) between(wave uint64, x, y *protocol.Record) (*Divergence, er
 	return d, nil
 }
 
-func (c *comparing) line(s *Scene, r *protocol.Record) (*FactLine, error) {
+func (c *comparing) line(s *inspect.Scene, r *protocol.Record) (*inspect.FactLine, error) {
 	if r == nil {
 		return nil, nil
 	}
-	l, err := s.factLine(*r, s.waves())
+	l, err := s.FactLine(*r)
 	return &l, err
 }
 
 // states compares what the runs led to.
 func (c *comparing) states() error {
-	x, err := c.a.fold(c.a.journal.Durable().Number)
+	x, err := c.a.Fold(c.a.Journal().Durable().Number)
 	if err != nil {
 		return err
 	}
@@ -277,23 +282,14 @@ func (c *comparing) states() error {
 		c.out.B.Version = c.out.A.Version
 		return nil
 	}
-	y, err := c.b.fold(c.b.journal.Durable().Number)
+	y, err := c.b.Fold(c.b.Journal().Durable().Number)
 	if err != nil {
 		return err
 	}
 	c.out.B.Version = y.World.Version()
-	c.out.World, c.out.WorldMore = differences(x.World, y.World)
+	c.out.World, c.out.WorldMore = inspect.Differences(x.World, y.World)
 	c.agents(x, y)
 	return nil
-}
-
-func differences(a, b *world.Document) ([]Difference, int) {
-	list := []Difference{}
-	all := world.Diff(a, b)
-	for _, d := range all[:min(len(all), maxDiffPaths)] {
-		list = append(list, difference(d))
-	}
-	return list, len(all) - len(list)
 }
 
 func (c *comparing) agents(x, y *machines.State) {
@@ -337,36 +333,30 @@ func agentDiff(x *machines.State, o uint32, y *machines.State, p uint32) (d Agen
 	if n, m := a.State.Waiting(), b.State.Waiting(); n != m {
 		d.Waiting = &[2]int{n, m}
 	}
-	if s, t := stateName(x.Director.Standing(o)), stateName(y.Director.Standing(p)); s != t {
+	if s, t := inspect.StateName(x.Director.Standing(o)), inspect.StateName(y.Director.Standing(p)); s != t {
 		d.State = &[2]string{s, t}
 	}
 	goals := [2][]fields.Object{{}, {}}
 	for _, g := range a.State.Goals {
-		goals[0] = append(goals[0], goal(g))
+		goals[0] = append(goals[0], inspect.GoalOf(g))
 	}
 	for _, g := range b.State.Goals {
-		goals[1] = append(goals[1], goal(g))
+		goals[1] = append(goals[1], inspect.GoalOf(g))
 	}
-	if !sameJSON(goals[0], goals[1]) {
+	if !fields.Same(goals[0], goals[1]) {
 		d.Goals = &goals
 	}
-	one, err := world.FromValue(private(a), 1)
-	two, err2 := world.FromValue(private(b), 1)
+	one, err := world.FromValue(inspect.Private(a), 1)
+	two, err2 := world.FromValue(inspect.Private(b), 1)
 	if err == nil && err2 == nil {
-		d.Private, d.More = differences(one, two)
+		d.Private, d.More = inspect.Differences(one, two)
 	}
 	return d, d.Turns != nil || d.Waiting != nil || d.State != nil || d.Goals != nil || len(d.Private) > 0
 }
 
-func sameJSON(a, b any) bool {
-	x, err := json.Marshal(a)
-	y, err2 := json.Marshal(b)
-	return err == nil && err2 == nil && bytes.Equal(x, y)
-}
-
 // manifestDiff compares what the runs are made of.
-func manifestDiff(a, b *Scene) []InputDiff {
-	m, n := a.run.Manifest, b.run.Manifest
+func manifestDiff(a, b *inspect.Scene) []InputDiff {
+	m, n := a.Manifest(), b.Manifest()
 	list := []InputDiff{}
 	add := func(what string, x, y any) {
 		if s, t := fmt.Sprint(x), fmt.Sprint(y); s != t {
@@ -385,11 +375,11 @@ func manifestDiff(a, b *Scene) []InputDiff {
 	return append(list, filesDiff(a, b)...)
 }
 
-func filesDiff(a, b *Scene) (list []InputDiff) {
+func filesDiff(a, b *inspect.Scene) (list []InputDiff) {
 	hashes := [2]map[string]string{{}, {}}
 	var names []string
-	for i, s := range []*Scene{a, b} {
-		for _, f := range s.run.Manifest.Files {
+	for i, s := range []*inspect.Scene{a, b} {
+		for _, f := range s.Manifest().Files {
 			hashes[i][f.Path] = f.SHA256
 			names = append(names, f.Path)
 		}
