@@ -51,7 +51,7 @@ Keep the ratios: they are of CPU time, round by round.`,
 	f.IntVar(&o.Messages, "messages", 1_000_000, "messages of each round and side")
 	f.IntVar(&o.Idle, "idle", 1_000_000, "actors that do nothing, for their memory (0 = not measured)")
 	f.IntVar(&o.Backlog, "backlog", 1_000_000, "low messages in front of the critical ones (0 = not measured)")
-	f.IntVar(&o.Rounds, "count", 5, "rounds; medians count")
+	f.IntVar(&o.Rounds, "count", 11, "rounds; medians count")
 	f.BoolVar(&o.json, "json", false, "one JSON object")
 	f.BoolVar(&o.gobench, "gobench", false, "the form of go test -bench, for benchstat")
 	return c
@@ -80,8 +80,8 @@ func showMailbox(w io.Writer, m bench.Mailbox) error {
 	for _, s := range []bench.Sends{m.Many, m.Hot} {
 		t.head("to %s", plural(s.Actors, "actor"))
 		t.spread("Proto.Actor default", s.Default, "")
-		t.spread("ours", s.Bare, fmt.Sprintf("%.2fx", s.BareRatio))
-		t.spread("ours, full chain", s.Chain, fmt.Sprintf("%.2fx", s.ChainRatio))
+		t.spread("ours", s.Bare, ratioText(s.BareRatio, s.BareRange))
+		t.spread("ours, full chain", s.Chain, ratioText(s.ChainRatio, s.ChainRange))
 	}
 	if i := m.Idle; i.Actors > 0 {
 		t.head("idle, %s", plural(i.Actors, "actor"))
@@ -94,6 +94,10 @@ func showMailbox(w io.Writer, m bench.Mailbox) error {
 		t.row("share of the low lane", "%.2f %% while critical ones never run out", 100*c.LowShare)
 	}
 	return t.print(w)
+}
+
+func ratioText(median float64, over [2]float64) string {
+	return fmt.Sprintf("%.2fx (%.2f to %.2f)", median, over[0], over[1])
 }
 
 // benchTable is what a person reads.
