@@ -17,6 +17,9 @@ func TestBus(t *testing.T) {
 	if b.FanOut.Allocs > 1.1 {
 		t.Errorf("%.2f allocations for one delivery, want the cell at most", b.FanOut.Allocs)
 	}
+	if len(b.Filters) != 2 || b.Decode.Median <= 0 || b.Decode.Allocs < 4 || b.Filters[0].First.Allocs < b.Decode.Allocs || b.Filters[1].More.Allocs > 3 {
+		t.Errorf("decoding %+v, filters %+v: the first pays for the decoding, one more does not", b.Decode, b.Filters)
+	}
 	if b.BodyBytes == 0 || b.Bytes > float64(b.BodyBytes)/2+40 {
 		t.Errorf("%.0f bytes allocated for one delivery of a body of %d", b.Bytes, b.BodyBytes)
 	}

@@ -197,9 +197,13 @@ func (o *benchBusOptions) run(e *env) error {
 	t.spread("one subscription", b.RouteAlone, "")
 	t.spread("all of them", b.Route, fmt.Sprintf("%.2fx", b.RouteRatio))
 	t.head("filters")
-	t.spread("on the payload", b.Filter, "what one more adds to an event")
-	t.spread("the first", b.FirstFilter, "with the payload decoded for it")
-	t.spread("on self", b.FilterSelf, "for one subscriber")
+	for _, f := range b.Filters {
+		t.row(f.Text, "")
+		t.spread("  alone", f.First, "and the payload is decoded for it")
+		t.spread("  one more", f.More, "")
+	}
+	t.spread("decoding the payload", b.Decode, "once for an event, for all filters and receivers")
+	t.spread("on self", b.FilterSelf, "a filter without a shortcut, for one subscriber")
 	return t.print(e.out)
 }
 
@@ -208,8 +212,12 @@ func gobenchBus(w io.Writer, b bench.Bus) error {
 	gobenchLine(w, fmt.Sprintf("FanOut/way=channel/subscribers=%d", b.Subscribers), b.FanOut, fmt.Sprintf(" %.3f x-pointer", b.FanOutRatio))
 	gobenchLine(w, "Route/subscriptions=1/types=1", b.RouteAlone, "")
 	gobenchLine(w, fmt.Sprintf("Route/subscriptions=%d/types=%d", b.Subscribed, b.Types), b.Route, fmt.Sprintf(" %.3f x-one", b.RouteRatio))
-	gobenchLine(w, "Filter/on=payload", b.Filter, "")
-	gobenchLine(w, "Filter/on=payload/first", b.FirstFilter, "")
+	for i, f := range b.Filters {
+		on := []string{"payload", "target"}[i]
+		gobenchLine(w, "Filter/on="+on, f.More, "")
+		gobenchLine(w, "Filter/on="+on+"/first", f.First, "")
+	}
+	gobenchLine(w, "Decode", b.Decode, "")
 	gobenchLine(w, "Filter/on=self", b.FilterSelf, "")
 	return nil
 }
