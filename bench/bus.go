@@ -18,6 +18,7 @@ type BusOptions struct {
 	Types         int // of events, for routing
 	Subscriptions int // to them, spread evenly
 	Rounds        int // each side has one turn in each
+	Filterings    int // events of one turn of the sides with filters; 0 = 100,000
 }
 
 // Bus is what the event channel costs: the machine that routes, and the
@@ -188,21 +189,25 @@ func filterTexts() []string {
 }
 
 func (b *Bus) filter(o BusOptions) error {
-	none, err := filtering(1, filterings)
+	n := o.Filterings
+	if n <= 0 {
+		n = 100_000 // what is told apart is little
+	}
+	none, err := filtering(1, n)
 	if err != nil {
 		return err
 	}
-	self, err := filtering(filterCrowd, filterings/filterCrowd, "payload.amount < self.instance_id.length")
+	self, err := filtering(filterCrowd, max(1, n/filterCrowd), "payload.amount < self.instance_id.length")
 	if err != nil {
 		return err
 	}
-	sides := []*side{none, self, decoding()}
+	sides := []*side{none, self, decoding(n)}
 	for _, text := range filterTexts() {
-		one, err := filtering(1, filterings, text)
+		one, err := filtering(1, n, text)
 		if err != nil {
 			return err
 		}
-		more, err := filtering(1, filterings, spellings(text)...)
+		more, err := filtering(1, n, spellings(text)...)
 		if err != nil {
 			return err
 		}
@@ -216,9 +221,6 @@ func (b *Bus) filter(o BusOptions) error {
 	}
 	return nil
 }
-
-// filterings are the events of one turn of a side: what is told apart is little.
-const filterings = 100_000
 
 // moreFilters are compared with one: what one costs is too little to be told
 // from what an event costs.
@@ -255,15 +257,15 @@ func filtering(subscribers, times int, filters ...string) (*side, error) {
 }
 
 // decoding is the payload's part of it.
-func decoding() *side {
+func decoding(n int) *side {
 	raw := protocol.Encode(payload())
 	return &side{run: func() int {
-		for range filterings {
+		for range n {
 			if _, err := raw.Value(); err != nil {
 				panic(err) // what Encode made
 			}
 		}
-		return filterings
+		return n
 	}}
 }
 

@@ -5,7 +5,7 @@ import "testing"
 // The measurement measures, and what does not depend on the machine holds: one
 // body for all, and no allocation per delivery but cells.
 func TestBus(t *testing.T) {
-	b, err := RunBus(BusOptions{Subscribers: 2000, Types: 100, Subscriptions: 10_000, Rounds: 2})
+	b, err := RunBus(BusOptions{Subscribers: 2000, Types: 100, Subscriptions: 10_000, Rounds: 2, Filterings: 2000})
 	if err != nil {
 		t.Fatal(err)
 	}

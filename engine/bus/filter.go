@@ -61,6 +61,7 @@ func (r *routing) matching(g *group) Ranges {
 	f := g.filter
 	switch {
 	case !f.self:
+		r.verdict.Asked++
 		ok, err := f.program.EvalBool(&r.env)
 		r.failed(f, err, g.members.Len())
 		if ok {
@@ -76,6 +77,7 @@ func (r *routing) matching(g *group) Ranges {
 // selected asks the filter only about the receiver that the event names, if there
 // is anything left to ask.
 func (r *routing) selected(g *group) Ranges {
+	r.verdict.Asked++
 	name, err := g.filter.selects.Eval(&r.env)
 	if err != nil {
 		r.failed(g.filter, err, g.members.Len())
@@ -100,6 +102,7 @@ func (r *routing) scan(g *group) Ranges {
 }
 
 func (r *routing) hears(f *filter, o uint32) bool {
+	r.verdict.Asked++
 	who := &r.state.subscribers[o]
 	if r.env.self == nil {
 		r.env.self = map[string]any{}

@@ -141,7 +141,7 @@ func TestLanes(t *testing.T) {
 	}
 }
 
-// Promise 2. A chain asks in order, carries the verdict on, and ends at the first drop.
+// Promises 2 and 3. A chain asks in order, carries the verdict on, and ends at the first drop; a drop has a reason.
 func TestChain(t *testing.T) {
 	var asked []string
 	says := func(name string, f func(Verdict) Verdict) Middleware {
