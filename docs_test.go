@@ -152,7 +152,7 @@ func TestRunPages(t *testing.T) {
 			reflect.TypeFor[compare.Divergence](), reflect.TypeFor[compare.AgentDiff](),
 		},
 		"docs/formats/bench.md": {reflect.TypeFor[bench.Deliberation](), reflect.TypeFor[bench.Limits](), reflect.TypeFor[bench.Journal](), reflect.TypeFor[bench.JournalLimits](),
-			reflect.TypeFor[bench.Mailbox](), reflect.TypeFor[bench.Sends](), reflect.TypeFor[bench.Spread](), reflect.TypeFor[bench.Idle](), reflect.TypeFor[bench.Critical](), reflect.TypeFor[bench.Bus]()},
+			reflect.TypeFor[bench.Mailbox](), reflect.TypeFor[bench.Sends](), reflect.TypeFor[bench.Spread](), reflect.TypeFor[bench.Idle](), reflect.TypeFor[bench.Critical](), reflect.TypeFor[bench.Bus](), reflect.TypeFor[bench.Filter]()},
 		"docs/formats/summary.md": {
 			reflect.TypeFor[runner.Summary](), reflect.TypeFor[runner.SceneSummary](), reflect.TypeFor[runner.EventCounts](),
 			reflect.TypeFor[runner.WorldCounts](), reflect.TypeFor[runner.Journal](),

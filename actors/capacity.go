@@ -33,46 +33,49 @@ func (p Policy) String() string {
 	return "unknown"
 }
 
-// Capacity bounds one lane for events of every mailbox. The control lane and the
-// last one have none: what is no event is bounded by what its senders have in
-// flight, and one that was refused would be waited for in vain.
+// Capacity bounds one lane for events of every mailbox.
 type Capacity struct {
 	Max    int32 // envelopes waiting; 0 = DefaultCapacity
 	Policy Policy
 }
 
-// DefaultCapacity of a lane. It is a safety net: what a machine may hold is
-// bounded by the machine, where it is reproducible.
+// DefaultCapacity of a lane for events. It is a safety net: what a machine may
+// hold is bounded by the machine, where it is reproducible.
 const DefaultCapacity = 1 << 20
 
-// eventLanes are the lanes that are counted: from the critical to the low.
-const eventLanes = verdict.Low - verdict.Critical + 1
+// ControlCapacity of the control lane, and of the last one. What is no event is
+// an answer or an order that somebody waits for: it is refused only when its
+// senders are out of hand. It is twice what the largest scene sends at once, an
+// answer from every agent.
+const ControlCapacity = 1 << 21
 
-// counted is the place of a lane in mailbox.queued.
-func counted(l verdict.Lane) (i int, ok bool) {
-	return int(l) - int(verdict.Critical), l >= verdict.Critical && l <= verdict.Low
+// lanesAbove are counted in the mailbox's first line, the others in its second.
+const lanesAbove = 4
+
+// count is the number of envelopes that wait in a lane.
+func (m *mailbox) count(l verdict.Lane) *atomic.Int32 {
+	if l < lanesAbove {
+		return &m.queued[l]
+	}
+	return &m.below[l-lanesAbove]
 }
 
 // admit counts an envelope in, or says why it may not wait.
 func (m *mailbox) admit(l verdict.Lane) (reason string) {
-	if m.stopped.Load() {
+	if m.word.Load()&stopped != 0 {
 		return ReasonStopped
 	}
-	i, ok := counted(l)
-	if !ok {
-		return ""
-	}
-	limit := &m.sup.Lanes[l]
-	n := m.queued[i].Add(1)
+	count, limit := m.count(l), &m.sup.limits[l]
+	n := count.Add(1)
 	if n <= limit.Max {
 		return ""
 	}
 	if limit.Policy == DropOldest && n <= limit.twice() {
 		return ""
 	}
-	m.queued[i].Add(-1)
+	count.Add(-1)
 	if limit.Policy == Block && !onWorker() {
-		return m.sup.system.blocked.wait(m, i, limit.Max)
+		return m.sup.system.blocked.wait(m, count, limit.Max)
 	}
 	return ReasonQueueFull
 }
@@ -87,9 +90,8 @@ func (c *Capacity) twice() int32 {
 // trim takes away the oldest of lanes that hold more than they should.
 func (m *mailbox) trim() {
 	for l := verdict.Critical; l <= verdict.Low; l++ {
-		limit := &m.sup.Lanes[l]
-		i, _ := counted(l)
-		for limit.Policy == DropOldest && m.queued[i].Load() > limit.Max {
+		limit, count := &m.sup.limits[l], m.count(l)
+		for limit.Policy == DropOldest && count.Load() > limit.Max {
 			env := m.pop(l)
 			if env == nil {
 				break
@@ -99,45 +101,41 @@ func (m *mailbox) trim() {
 	}
 }
 
-// tab is what a worker took from one lane and has not told yet: the counters are
-// shared with the senders, and telling costs as much as the rest of a send.
-type tab struct {
-	lane verdict.Lane
-	n    int32
-}
-
-// Envelopes that may be on a tab; in a small lane the room is told at once.
+// Envelopes that a worker may take before it says so: the counters are shared
+// with the senders. In a small lane the room is told at once.
 const (
-	tabMost   = 16
+	handMost  = 32
 	smallLane = 1024
 )
 
-// note puts an envelope on the tab. The first of a slice is told at once: a
-// handler may be looked at while it is at work.
-func (m *mailbox) note(t *tab, l verdict.Lane, count *taken, first bool) {
-	if t.lane != l {
-		m.settle(t, count)
-		t.lane = l
-	}
-	if t.n++; first || t.n == tabMost || m.sup.Lanes[l].Max < smallLane {
-		m.settle(t, count)
+// onto settles what the hand has of another lane.
+func (m *mailbox) onto(h *hand, l verdict.Lane) {
+	if h.lane != l {
+		m.settle(h)
+		h.lane = l
 	}
 }
 
-func (m *mailbox) settle(t *tab, count *taken) {
-	if t.n == 0 {
+// note counts an envelope that was taken. The first of a slice is told at once: a
+// handler may be looked at while it is at work.
+func (m *mailbox) note(h *hand, first bool) {
+	if h.n++; first || h.n == handMost || m.sup.limits[h.lane].Max < smallLane {
+		m.settle(h)
+	}
+}
+
+func (m *mailbox) settle(h *hand) {
+	if h.n == 0 {
 		return
 	}
-	m.leave(t.lane, t.n)
-	count.add(m.kind, t.lane, t.n)
-	t.n = 0
+	m.leave(h.lane, h.n)
+	h.count.add(m.kind, h.lane, h.n)
+	h.n = 0
 }
 
 // leave counts envelopes out.
 func (m *mailbox) leave(l verdict.Lane, n int32) {
-	if i, ok := counted(l); ok {
-		m.sup.system.blocked.taken(m.queued[i].Add(-n), &m.sup.Lanes[l])
-	}
+	m.sup.system.blocked.taken(m.count(l).Add(-n), &m.sup.limits[l])
 }
 
 // blocked are the senders that wait for room. The lock is taken only when there
@@ -149,17 +147,17 @@ type blocked struct {
 }
 
 // wait returns when the envelope was counted in, or the actor stopped.
-func (b *blocked) wait(m *mailbox, lane int, limit int32) string {
+func (b *blocked) wait(m *mailbox, count *atomic.Int32, limit int32) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.waiting.Add(1) // before the look at the lane: the receiver looks in the other order
 	defer b.waiting.Add(-1)
 	for {
-		if m.stopped.Load() {
+		if m.word.Load()&stopped != 0 {
 			return ReasonStopped
 		}
-		if n := m.queued[lane].Load(); n < limit {
-			if m.queued[lane].CompareAndSwap(n, n+1) {
+		if n := count.Load(); n < limit {
+			if count.CompareAndSwap(n, n+1) {
 				return ""
 			}
 			continue

@@ -30,6 +30,7 @@ func bounded(l verdict.Lane, c Capacity) (*Supervisor, *letters) {
 	return sup, dead
 }
 
+// Promise 10: what a full lane refuses is told, and there is room again.
 func TestALaneRefuses(t *testing.T) {
 	sup, dead := bounded(verdict.Low, Capacity{Max: 2})
 	inBubble(t, sup, func(t *testing.T, ref *Ref, r *recorder) {
@@ -98,7 +99,7 @@ func TestASuspendedActorDropsItsOldest(t *testing.T) {
 	})
 }
 
-// A sender outside waits for room; everything arrives, in its order.
+// Promise 2. A sender outside waits for room; everything arrives, in its order.
 func TestALaneBlocksItsSenders(t *testing.T) {
 	for _, limit := range []int32{1, 2, 7} {
 		t.Run(fmt.Sprint(limit), func(t *testing.T) {
@@ -134,7 +135,7 @@ func TestALaneBlocksItsSenders(t *testing.T) {
 	}
 }
 
-// A handler that would have to wait is refused: the receiver may need its
+// Promise 7. A handler that would have to wait is refused: the receiver may need its
 // worker. Here it is the receiver itself.
 func TestAWorkerIsNeverBlocked(t *testing.T) {
 	sup, dead := bounded(verdict.Normal, Capacity{Max: 1, Policy: Block})
@@ -183,4 +184,45 @@ func TestAStopEndsTheWait(t *testing.T) {
 		}
 		s.Close()
 	})
+}
+
+// Promise 10. What is no event is bounded too, by a number of its own: what is beyond is a
+// dead letter, and the lanes for events keep their room.
+func TestControlIsBounded(t *testing.T) {
+	dead := &letters{}
+	sup := &Supervisor{Dead: dead.hear, Control: 3, Lanes: each(Capacity{Max: 1, Policy: Block})}
+	inBubble(t, sup, func(t *testing.T, ref *Ref, r *recorder) {
+		for i := range 5 {
+			ref.Tell(&protocol.Envelope{Kind: protocol.KindControl, Type: fmt.Sprint("control", i)})
+			ref.Tell(&protocol.Envelope{Kind: protocol.KindWake, Type: fmt.Sprint("wake", i)})
+		}
+		ref.Tell(event("event", protocol.Normal))
+		if want := []string{"control3 control queue_full", "wake3 wake queue_full", "control4 control queue_full", "wake4 wake queue_full"}; !slices.Equal(dead.list, want) {
+			t.Errorf("dead letters %q, want %q", dead.list, want)
+		}
+		if got, want := r.open(), []string{"control0", "control1", "control2", "event", "wake0", "wake1", "wake2"}; !slices.Equal(got, want) {
+			t.Errorf("handled %v, want %v", got, want)
+		}
+		ref.Tell(&protocol.Envelope{Kind: protocol.KindControl, Type: "room again"})
+		synctest.Wait()
+		if last := r.got[len(r.got)-1]; last != "room again" {
+			t.Errorf("last handled %q", last)
+		}
+	})
+}
+
+// Promise 10. An actor of which nobody says otherwise takes as much as the doc says, and no
+// lane is without a bound.
+func TestEveryLaneHasABound(t *testing.T) {
+	sup := &Supervisor{}
+	sup.bound()
+	for l := range verdict.Lanes {
+		want := int32(DefaultCapacity)
+		if l == verdict.Control || l == verdict.Last {
+			want = ControlCapacity
+		}
+		if got := sup.limits[l]; got != (Capacity{Max: want, Policy: Refuse}) {
+			t.Errorf("lane %s: %+v, want %d, refused beyond", l, got, want)
+		}
+	}
 }

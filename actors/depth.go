@@ -9,25 +9,24 @@ import (
 // MaxKinds bounds [Spec.Kind].
 const MaxKinds = 8
 
-// shards of the senders' counters: senders to actors of different ids rarely meet.
-const shards = 8
+// counts are numbers of envelopes by kind of actor and lane.
+type counts [MaxKinds][verdict.Lanes]atomic.Int64
+
+// shares of the senders' counts: more than there are lenders, as a rule.
+const shares = 16
 
 // depths counts waiting envelopes by kind of actor and lane, for metrics, with
 // nothing in the mailboxes: those that were queued, minus those that each
 // worker took. A worker has the numbers of what it took to itself; senders
-// share theirs, a cache line for each kind and lane of a shard.
+// spread over the shares.
 type depths struct {
-	queued  [shards][MaxKinds][verdict.Lanes]counter
+	queued  [shares]counts
+	next    atomic.Uint32 // the share that is given out next
 	workers []*taken
 }
 
-type counter struct {
-	n atomic.Int64
-	_ [56]byte
-}
-
 // taken is what one worker took out of mailboxes. It alone writes.
-type taken [MaxKinds][verdict.Lanes]atomic.Int64
+type taken struct{ counts }
 
 func newDepths(workers int) *depths {
 	d := &depths{workers: make([]*taken, workers)}
@@ -37,12 +36,13 @@ func newDepths(workers int) *depths {
 	return d
 }
 
-func (d *depths) add(m *mailbox, l verdict.Lane, n int64) {
-	d.queued[m.id%shards][m.kind][l].n.Add(n)
-}
+func (d *depths) share() *counts { return &d.queued[d.next.Add(1)%shares] }
+
+// discarded counts an envelope that was queued and that no worker will handle.
+func (d *depths) discarded(kind uint8, l verdict.Lane) { d.queued[0][kind][l].Add(-1) }
 
 func (t *taken) add(kind uint8, l verdict.Lane, n int32) {
-	c := &t[kind][l]
+	c := &t.counts[kind][l]
 	c.Store(c.Load() + int64(n))
 }
 
@@ -62,10 +62,10 @@ func (s *System) Depths(yield func(kind uint8, l verdict.Lane, n int)) {
 // never too little.
 func (d *depths) waiting(kind int, l verdict.Lane) (n int64) {
 	for _, w := range d.workers {
-		n -= w[kind][l].Load()
+		n -= w.counts[kind][l].Load()
 	}
 	for s := range d.queued {
-		n += d.queued[s][kind][l].n.Load()
+		n += d.queued[s][kind][l].Load()
 	}
 	return n
 }

@@ -114,7 +114,7 @@ func TestSpawnRefusesWhatNoMailboxHolds(t *testing.T) {
 	}
 }
 
-// A field more in every mailbox is felt by a million of them.
+// Promise 12. A field more in every mailbox is felt by a million of them.
 func TestSizeOfAMailbox(t *testing.T) {
 	if n := unsafe.Sizeof(mailbox{}); n > 192 {
 		t.Errorf("a mailbox is %d bytes, want at most 192: the next size the allocator has is 208", n)

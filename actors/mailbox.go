@@ -11,10 +11,6 @@ import (
 	"tavernsim/protocol"
 )
 
-// StarvationBound: of this many envelopes handled in a row while a lower lane
-// waits, at least one comes from it.
-const StarvationBound = 64
-
 // An actor gives its worker to the next one after slice envelopes, or when it
 // has held it for sliceTime; the clock is asked once in sliceLook envelopes.
 const (
@@ -23,31 +19,37 @@ const (
 	sliceTime = time.Millisecond
 )
 
-// Mailbox states. running is held by exactly one worker; everything without an
-// atomic below belongs to whoever holds it.
+// The word of a mailbox: a bit for each lane in which something may have come
+// since the worker last took it, and these. Whoever sets running has to give the
+// mailbox to a worker; only that worker takes bits away.
 const (
-	idle int32 = iota
-	running
+	laneBits uint32 = 1<<verdict.Lanes - 1
+	asked    uint32 = 1 << 6 // Proto.Actor has posted a message of its own
+	running  uint32 = 1 << 7
+	stopped  uint32 = 1 << 8
 )
 
 // mailbox implements actor.Mailbox with lanes. It is 192 bytes, which is a size
-// the allocator has; a field more costs 16 bytes an actor.
+// the allocator has; a field more costs 16 bytes an actor. It is three lines of
+// the processor's cache: what senders write, what the worker writes, and what
+// both read. Mixed, every send would take the worker's line away, and every
+// envelope handled the senders'.
 type mailbox struct {
-	lanes  [verdict.Lanes]queue
-	rest   *cell                    // of the lane that is half turned
-	queued [eventLanes]atomic.Int32 // events accepted and not yet handled
-	system atomic.Pointer[systemCell]
+	top    [verdict.Lanes]pile
+	queued [lanesAbove]atomic.Int32 // envelopes accepted and not yet handled
 
-	state     atomic.Int32
-	stopped   atomic.Bool
+	out       [verdict.Lanes]*cell // turned, oldest first; whole where held says so
+	below     [verdict.Lanes - lanesAbove]atomic.Int32
 	id        uint32 // Spec.ID
+	kind      uint8  // Spec.Kind
+	held      uint8  // a bit for each lane that has something in out
+	streak    uint8  // envelopes handled since a lower lane was last served
 	suspended bool
-	streak    uint8 // envelopes handled since a lower lane was last served
-	kind      uint8 // Spec.Kind
-	turning   verdict.Lane
 
-	invoker actor.MessageInvoker
+	word    atomic.Uint32
+	system  atomic.Pointer[systemCell]
 	sup     *Supervisor
+	invoker actor.MessageInvoker
 
 	// The actor behind the mailbox. A restart is a new behaviour in the same
 	// actor: one allocation holds queues, address and shell.
@@ -79,9 +81,8 @@ func (m *mailbox) post(env *protocol.Envelope) {
 		m.dead(env, v.Lane, reason)
 		return
 	}
-	m.sup.system.depths.add(m, v.Lane, 1) // before a worker can take it
-	m.lanes[v.Lane].push(m.sup.system.blocks.cell(env))
-	m.schedule()
+	m.top[v.Lane].push(m.sup.system.lenders.cell(env, m.kind, v.Lane))
+	m.announce(1 << v.Lane)
 }
 
 // judge asks the chain about an envelope.
@@ -94,7 +95,7 @@ func (m *mailbox) judge(env *protocol.Envelope) verdict.Verdict {
 	if m.sup.Now != nil {
 		msg.Now = m.sup.Now()
 	}
-	return m.sup.Middleware.Decide(msg)
+	return m.sup.plan.Decide(msg)
 }
 
 // name is what the outside knows the actor as, within its supervisor.
@@ -120,7 +121,7 @@ func (m *mailbox) PostSystemMessage(msg any) {
 			break
 		}
 	}
-	m.schedule()
+	m.announce(asked)
 }
 
 // RegisterHandlers and Start are called once, at spawn.
@@ -132,73 +133,100 @@ func (m *mailbox) Start() {}
 // UserMessageCount is the number of events waiting.
 func (m *mailbox) UserMessageCount() int {
 	n := 0
-	for l := range m.queued {
-		n += int(m.queued[l].Load())
+	for l := verdict.Critical; l <= verdict.Low; l++ {
+		n += int(m.count(l).Load())
 	}
 	return n
 }
 
-// schedule gives the actor to a worker, unless one has it.
-func (m *mailbox) schedule() {
-	if m.state.Load() == idle && m.state.CompareAndSwap(idle, running) {
-		m.sup.system.pool.push(m)
+// announce says that something was put into the mailbox, and gives the actor to
+// a worker, unless one has it. In a queue that is behind it reads only.
+func (m *mailbox) announce(bit uint32) {
+	for {
+		w := m.word.Load()
+		if w&(bit|running) == bit|running {
+			return
+		}
+		if !m.word.CompareAndSwap(w, w|bit|running) {
+			continue
+		}
+		if w&running == 0 {
+			m.sup.system.pool.push(m)
+		}
+		return
 	}
 }
 
-// process runs the actor until its queue is empty or its slice is used up.
-func (m *mailbox) process(count *taken) {
-	again := m.run(count)
-	if m.stopped.Load() {
+// process runs the actor until its queue is empty or its slice is used up, and
+// reports whether it wants to go on.
+func (m *mailbox) process(count *taken) (again bool) {
+	m.run(count)
+	if m.word.Load()&stopped != 0 {
 		m.close() // what slipped in between the last look and the stop
 	}
-	suspended := m.suspended
-	m.state.Store(idle)
-	// A sender that saw running left its envelope to us: look again. Another
-	// worker may have the actor by now, so only at what is atomic; the rest is in
-	// again.
-	if again || m.system.Load() != nil || (!suspended && m.arrived()) {
-		m.schedule()
+	return !m.released()
+}
+
+// released gives the actor up, unless there is something that it may handle.
+func (m *mailbox) released() bool {
+	for {
+		w := m.word.Load()
+		waits := uint32(m.held) | w&laneBits
+		if m.suspended && w&stopped == 0 {
+			waits = 0
+		}
+		if waits|w&asked != 0 {
+			return false
+		}
+		if m.word.CompareAndSwap(w, w&^running) {
+			return true
+		}
 	}
 }
 
-// run reports whether envelopes are left that it may handle. If not, nothing is
-// half turned: it found every lane empty, or the actor is suspended or stopped.
-func (m *mailbox) run(count *taken) (more bool) {
+func (m *mailbox) run(count *taken) {
 	var env *protocol.Envelope
-	var t tab
+	h := hand{count: count}
 	defer func() {
-		m.settle(&t, count)
+		m.turnRest(&h)
+		m.settle(&h)
 		if r := recover(); r != nil {
 			m.invoker.EscalateFailure(failureOf(r, env), env)
-			more = true
 		}
 	}()
 	var until time.Time
 	for i := range slice {
-		if m.system.Load() != nil {
-			m.runSystem()
-		}
-		if m.stopped.Load() {
-			return false
-		}
-		if m.sup.trims {
-			m.trim() // also of a suspended actor, which is bounded like any other
-		}
-		if m.suspended {
-			return false
+		if (i == 0 || m.sup.trims || m.word.Load()&asked != 0) && !m.ready(&h) {
+			return
 		}
 		if i%sliceLook == sliceLook-1 && !inTime(&until) {
-			return m.waiting()
+			return
 		}
-		var l verdict.Lane
-		if env, l = m.next(); env == nil {
-			return false
+		if env = m.next(&h); env == nil {
+			return
 		}
-		m.note(&t, l, count, i == 0)
+		m.note(&h, i == 0)
 		m.handle(env)
 		env = nil
 	}
-	return m.waiting()
+}
+
+// ready does what Proto.Actor asks for, and reports whether the actor may handle
+// envelopes.
+func (m *mailbox) ready(h *hand) bool {
+	if m.word.Load()&asked != 0 {
+		m.turnRest(h)
+		m.runSystem()
+	}
+	if m.word.Load()&stopped != 0 {
+		return false
+	}
+	if m.sup.trims {
+		m.settle(h)
+		m.turnRest(h)
+		m.trim() // also of a suspended actor, which is bounded like any other
+	}
+	return !m.suspended
 }
 
 // handle does not go through Proto.Actor's context: all that it would add is the
@@ -241,9 +269,10 @@ func (m *mailbox) runSystem() {
 
 // takeSystem takes everything posted so far, oldest first.
 func (m *mailbox) takeSystem() *systemCell {
-	if m.system.Load() == nil {
+	if m.word.Load()&asked == 0 {
 		return nil
 	}
+	m.word.And(^asked)
 	var first *systemCell
 	for c := m.system.Swap(nil); c != nil; {
 		c.next, first, c = first, c, c.next
@@ -251,75 +280,13 @@ func (m *mailbox) takeSystem() *systemCell {
 	return first
 }
 
-// next takes the envelope to handle (promises 3 and 4).
-func (m *mailbox) next() (*protocol.Envelope, verdict.Lane) {
-	for {
-		first, lower := m.look()
-		if first == verdict.Lanes {
-			return nil, first
-		}
-		if first != lower && m.streak+1 >= StarvationBound {
-			first = lower
-		}
-		if !m.turned(first) {
-			continue
-		}
-		if m.streak++; first == lower {
-			m.streak = 0
-		}
-		return m.lanes[first].take(), first
-	}
-}
-
-// look finds the first lane that holds something, and the lowest, which may be
-// the same. The last lane counts only when every other is empty. It goes from the
-// last to the first: what was sent before an envelope seen in one lane is seen in
-// the others then.
-func (m *mailbox) look() (first, lower verdict.Lane) {
-	first, lower = verdict.Lanes, verdict.Lanes
-	last := m.lanes[verdict.Last].holds()
-	for l := verdict.Last; l > 0; {
-		l--
-		if !m.lanes[l].holds() {
-			continue
-		}
-		if first = l; lower == verdict.Lanes {
-			lower = l
-		}
-	}
-	if last && first == verdict.Lanes {
-		return verdict.Last, verdict.Last
-	}
-	return first, lower
-}
-
-// waiting is for whoever holds the actor; arrived is for anybody, and sees only
-// what was sent since the worker last took what there was.
-func (m *mailbox) waiting() bool {
-	for l := range m.lanes {
-		if m.lanes[l].holds() {
-			return true
-		}
-	}
-	return false
-}
-
-func (m *mailbox) arrived() bool {
-	for l := range m.lanes {
-		if m.lanes[l].top.Load() != nil {
-			return true
-		}
-	}
-	return false
-}
-
 // close hands everything that is still queued to the dead letters, and lets
 // those who wait for room go.
 func (m *mailbox) close() {
-	m.stopped.Store(true)
-	for l := range m.lanes {
-		for env := m.pop(verdict.Lane(l)); env != nil; env = m.pop(verdict.Lane(l)) {
-			m.discard(env, verdict.Lane(l), ReasonStopped)
+	m.word.Or(stopped)
+	for l := range verdict.Lanes {
+		for env := m.pop(l); env != nil; env = m.pop(l) {
+			m.discard(env, l, ReasonStopped)
 		}
 	}
 	if m.sup.system.blocked.waiting.Load() > 0 {
@@ -329,6 +296,6 @@ func (m *mailbox) close() {
 
 func (m *mailbox) discard(env *protocol.Envelope, l verdict.Lane, reason string) {
 	m.leave(l, 1)
-	m.sup.system.depths.add(m, l, -1)
+	m.sup.system.depths.discarded(m.kind, l)
 	m.dead(env, l, reason)
 }

@@ -40,22 +40,34 @@ func (p *pool) push(m *mailbox) {
 
 func (p *pool) work(count *taken) {
 	var batch [grab]*mailbox
+	var last *mailbox
 	for {
-		n := p.take(batch[:])
+		n := p.take(batch[:], last)
 		if n == 0 {
 			return
 		}
-		for i := range n {
-			batch[i].process(count)
+		last = nil
+		for i, m := range batch[:n] {
 			batch[i] = nil
+			switch again := m.process(count); {
+			case again && i == n-1:
+				last = m
+			case again:
+				p.push(m)
+			}
 		}
 	}
 }
 
-// take waits for mailboxes; 0 means the pool is closed.
-func (p *pool) take(into []*mailbox) int {
+// take puts back the mailbox that wants to go on, behind the others, and waits
+// for mailboxes; 0 means the pool is closed. Nobody is woken for the one put
+// back: who puts it there takes it, when there is no other.
+func (p *pool) take(into []*mailbox, back *mailbox) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if back != nil {
+		p.queue.push(back)
+	}
 	for p.queue.len == 0 {
 		if p.closed {
 			return 0

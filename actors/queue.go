@@ -1,111 +1,167 @@
 package actors
 
 import (
-	"sync"
+	"math/bits"
 	"sync/atomic"
 
 	"tavernsim/engine/bus/verdict"
 	"tavernsim/protocol"
 )
 
-// cell is one queued envelope: the only allocation of a send. Lending cells from
-// a pool was slower: a backlog empties it.
+// StarvationBound: of this many envelopes handled in a row while a lower lane
+// waits, at least one comes from it.
+const StarvationBound = 64
+
+// cell is one queued envelope.
 type cell struct {
 	next *cell
 	env  *protocol.Envelope
 }
 
-// queue is one lane: senders push onto a stack; whoever runs the actor takes the
-// whole stack and turns it. So a send is one atomic step, after which what was
-// sent can be seen, and taking costs none.
-type queue struct {
-	top atomic.Pointer[cell] // newest first
-	out *cell                // older than all of top, oldest first
-}
+// pile is where senders put what they send to a lane, newest first. Whoever
+// runs the actor takes all of it and turns it. So a send is one atomic step, and
+// taking costs none.
+type pile struct{ atomic.Pointer[cell] }
 
-func (q *queue) push(c *cell) {
+func (p *pile) push(c *cell) {
 	for {
-		c.next = q.top.Load()
-		if q.top.CompareAndSwap(c.next, c) {
+		c.next = p.Load()
+		if p.CompareAndSwap(c.next, c) {
 			return
 		}
 	}
 }
 
-func (q *queue) holds() bool { return q.out != nil || q.top.Load() != nil }
+// hand is what a worker has of the mailbox that it runs, and tells nobody while
+// it does: what is shared costs as much as the rest of an envelope.
+type hand struct {
+	count *taken
+
+	lane verdict.Lane // of the envelopes that it took and has not settled
+	n    int32
+
+	rest    *cell // of the lane that is half turned
+	turning verdict.Lane
+	half    uint8 // the bit of that lane; 0 = none
+}
+
+// next takes the envelope to handle (promises 3 and 4), or nil. Its lane is in
+// the hand.
+func (m *mailbox) next(h *hand) *protocol.Envelope {
+	for {
+		first, lower := m.look(h)
+		if first == verdict.Lanes {
+			return nil
+		}
+		if first != lower && m.streak+1 >= StarvationBound {
+			first = lower
+		}
+		if m.held&(1<<first) == 0 {
+			// Look again then: something urgent may have come, and what one sender
+			// sent before it sent what is in the last lane now.
+			m.turn(h, first)
+			continue
+		}
+		if m.streak++; first == lower {
+			m.streak = 0
+		}
+		m.onto(h, first)
+		return m.take(first)
+	}
+}
+
+// look finds the first lane that may hold something, and the lowest, which may be
+// the same. The last lane counts only when every other is empty. It is one look
+// at what senders say: all lanes are seen as they were at the same moment.
+func (m *mailbox) look(h *hand) (first, lower verdict.Lane) {
+	full := uint8(m.word.Load()&laneBits) | m.held | h.half
+	if events := full &^ (1 << verdict.Last); events != 0 {
+		return verdict.Lane(bits.TrailingZeros8(events)), verdict.Lane(bits.Len8(events)) - 1
+	}
+	if full != 0 {
+		return verdict.Last, verdict.Last
+	}
+	return verdict.Lanes, verdict.Lanes
+}
 
 // turnStep is how many cells are turned before the other lanes are looked at: a
 // backlog of a million takes milliseconds to turn, and something urgent may have
 // come.
 const turnStep = 256
 
-// turned reports whether the oldest of a lane that holds something can be taken;
-// if not, a part of the work is done.
-func (m *mailbox) turned(l verdict.Lane) bool {
-	q := &m.lanes[l]
-	switch {
-	case m.rest != nil && m.turning == l:
-	case q.out != nil:
-		return true
-	case m.rest != nil: // another lane is half way
-		for c := q.top.Swap(nil); c != nil; {
-			c.next, q.out, c = q.out, c, c.next
-		}
-		return true
-	default:
-		m.rest, m.turning = q.top.Swap(nil), l
+// turn makes the oldest of a lane ready to be taken, or does a part of that work.
+func (m *mailbox) turn(h *hand, l verdict.Lane) {
+	switch h.half {
+	case 1 << l:
+		m.turnStep(h)
+	case 0:
+		h.rest, h.turning, h.half = m.grab(l), l, 1<<l
+		m.turnStep(h)
+	default: // another lane is half way
+		m.turnAll(l)
 	}
-	for range turnStep {
-		c := m.rest
-		m.rest, c.next, q.out = c.next, q.out, c
-		if m.rest == nil {
-			return true
-		}
-	}
-	return false
 }
 
-// pop takes the oldest of a lane, or nil.
+// grab takes what senders have put into a lane. Who comes after it says so again.
+func (m *mailbox) grab(l verdict.Lane) *cell {
+	m.word.And(^(1 << l))
+	return m.top[l].Swap(nil)
+}
+
+func (m *mailbox) turnStep(h *hand) {
+	c, out := h.rest, m.out[h.turning]
+	for n := 0; c != nil && n < turnStep; n++ {
+		c.next, out, c = out, c, c.next
+	}
+	h.rest, m.out[h.turning] = c, out
+	if c == nil {
+		m.hold(h.turning)
+		h.half = 0
+	}
+}
+
+// hold says that a lane is turned. One that was announced and had been taken
+// already holds nothing.
+func (m *mailbox) hold(l verdict.Lane) {
+	if m.out[l] != nil {
+		m.held |= 1 << l
+	}
+}
+
+// turnRest turns what is half turned: between two runs nothing is.
+func (m *mailbox) turnRest(h *hand) {
+	for h.half != 0 {
+		m.turnStep(h)
+	}
+}
+
+func (m *mailbox) turnAll(l verdict.Lane) {
+	out := m.out[l]
+	for c := m.grab(l); c != nil; {
+		c.next, out, c = out, c, c.next
+	}
+	m.out[l] = out
+	m.hold(l)
+}
+
+// pop takes the oldest of a lane, or nil. Nothing is half turned.
 func (m *mailbox) pop(l verdict.Lane) *protocol.Envelope {
-	q := &m.lanes[l]
-	if !q.holds() {
+	if m.held&(1<<l) == 0 {
+		m.turnAll(l)
+	}
+	if m.held&(1<<l) == 0 {
 		return nil
 	}
-	for !m.turned(l) {
-	}
-	return q.take()
+	return m.take(l)
 }
 
-// take takes the oldest of a lane that is turned.
-func (q *queue) take() *protocol.Envelope {
-	c := q.out
-	q.out = c.next
+// take takes the oldest of a lane that is held.
+func (m *mailbox) take(l verdict.Lane) *protocol.Envelope {
+	c := m.out[l]
+	if m.out[l] = c.next; c.next == nil {
+		m.held &^= 1 << l
+	}
 	env := c.env
 	*c = cell{} // its neighbours may wait still
 	return env
-}
-
-// block is cells that are allocated together: one by one, they and the garbage
-// they leave cost as much as the rest of a send.
-type block struct {
-	cells [blockCells]cell
-	used  int
-}
-
-const blockCells = 16
-
-// blocks lends what is left of a block to one sender at a time.
-type blocks struct{ pool sync.Pool }
-
-func (s *blocks) cell(env *protocol.Envelope) *cell {
-	b, ok := s.pool.Get().(*block)
-	if !ok {
-		b = new(block)
-	}
-	c := &b.cells[b.used]
-	c.env = env
-	if b.used++; b.used < blockCells {
-		s.pool.Put(b)
-	}
-	return c
 }

@@ -45,7 +45,7 @@ type System struct {
 	root    *actor.RootContext
 	depths  *depths
 	blocked blocked
-	blocks  blocks
+	lenders lenders
 
 	// spawning guards next: Proto.Actor makes mailbox and actor while it
 	// spawns, and sharing its properties saves some 600 bytes an actor.
@@ -58,6 +58,7 @@ func NewSystem(opts Options) *System {
 	opts = opts.withDefaults()
 	counts := newDepths(opts.Workers)
 	s := &System{opts: opts, pool: newPool(counts.workers), depths: counts}
+	s.lenders.depths = counts
 	s.blocked.room.L = &s.blocked.mu
 	s.proto = actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
 		return slog.New(quiet{opts.Logger.Handler()})
@@ -131,9 +132,12 @@ type Supervisor struct {
 	// Dead hears of the dead letters of its actors, as Options.DeadLetter. May be
 	// nil.
 	Dead func(DeadLetter)
-	// Lanes bounds each lane of every mailbox. A zero Max is DefaultCapacity, a
-	// zero Policy refuses.
+	// Lanes bounds each lane for events of every mailbox. A zero Max is
+	// DefaultCapacity, a zero Policy refuses.
 	Lanes [verdict.Lanes]Capacity
+	// Control bounds the control lane and the last one, each; what is beyond is
+	// refused. 0 = ControlCapacity.
+	Control int32
 	// Middleware judges every envelope before it is queued, in order. A mailbox
 	// drops and sorts into lanes; what asks to delay or to merge is delivered. It
 	// runs in the sender: a panic in it is the sender's.
@@ -142,8 +146,10 @@ type Supervisor struct {
 	// time counts.
 	Now func() protocol.Time
 
-	system *System // this and what follows is set by the first Spawn
-	trims  bool    // a lane drops its oldest
+	system *System                 // this and what follows is set by the first Spawn
+	limits [verdict.Lanes]Capacity // of each lane
+	trims  bool                    // a lane drops its oldest
+	plan   verdict.Plan            // of Middleware
 	mu     sync.Mutex
 	proto  actor.Supervisor
 	props  *actor.Props // guarded by the system's spawning
@@ -185,16 +191,28 @@ func (s *System) spawn(box *mailbox, spec Spec) (err error) {
 func (s *Supervisor) properties(sys *System) *actor.Props {
 	if s.props == nil {
 		s.system = sys
-		for l := range s.Lanes {
-			if s.Lanes[l].Max <= 0 {
-				s.Lanes[l].Max = DefaultCapacity
-			}
-			s.trims = s.trims || s.Lanes[l].Policy == DropOldest
-		}
+		s.plan = s.Middleware.Plan()
+		s.bound()
 		s.props = actor.PropsFromProducer(func() actor.Actor { return (*shell)(sys.next) },
 			actor.WithMailbox(func() actor.Mailbox { return sys.next }), actor.WithGuardian(s))
 	}
 	return s.props
+}
+
+// bound says what each lane may hold.
+func (s *Supervisor) bound() {
+	orElse := func(n, otherwise int32) int32 {
+		if n <= 0 {
+			return otherwise
+		}
+		return n
+	}
+	for l := verdict.Critical; l <= verdict.Low; l++ {
+		s.limits[l] = Capacity{Max: orElse(s.Lanes[l].Max, DefaultCapacity), Policy: s.Lanes[l].Policy}
+		s.trims = s.trims || s.limits[l].Policy == DropOldest
+	}
+	s.limits[verdict.Control].Max = orElse(s.Control, ControlCapacity)
+	s.limits[verdict.Last] = s.limits[verdict.Control]
 }
 
 // Restart gives a failed actor a new behaviour and lets it go on with its

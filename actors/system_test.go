@@ -58,7 +58,7 @@ func spawn(t testing.TB, s *System, name string, b Behavior, sup *Supervisor) *R
 	return ref
 }
 
-// Promise 3: lanes in order, wake last, and the bound on starvation.
+// Promise 3: lanes in order, wake last.
 func TestLanesAreServedInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := NewSystem(Options{Workers: 1})
@@ -82,6 +82,7 @@ func TestLanesAreServedInOrder(t *testing.T) {
 	})
 }
 
+// Promise 3: the bound on starvation.
 func TestALowerLaneGetsItsShare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := NewSystem(Options{Workers: 1})

@@ -3,6 +3,7 @@ package bench
 import (
 	"fmt"
 	"runtime"
+	"strings"
 	"sync"
 
 	"tavernsim/actors"
@@ -17,6 +18,7 @@ type BusOptions struct {
 	Types         int // of events, for routing
 	Subscriptions int // to them, spread evenly
 	Rounds        int // each side has one turn in each
+	Filterings    int // events of one turn of the sides with filters; 0 = 100,000
 }
 
 // Bus is what the event channel costs: the machine that routes, and the
@@ -25,19 +27,26 @@ type Bus struct {
 	Subscribers int `json:"subscribers"`
 	Rounds      int `json:"rounds"`
 
-	FanOut      Spread  `json:"fan_out"`                   // per delivery: encode, route, fold, deliver, handle
-	Pointer     Spread  `json:"bare_pointer"`              // per delivery: the same mailboxes, one pointer to each
-	FanOutRatio float64 `json:"fan_out_to_bare_pointer"`   // CPU
-	BodyBytes   int     `json:"body_bytes"`                // encoded once for all of them
-	Bytes       float64 `json:"alloc_bytes_per_delivery"`  // cells, in blocks
-	Types       int     `json:"types"`                     //
-	Subscribed  int     `json:"subscriptions"`             //
-	Route       Spread  `json:"route"`                     // one event among all these
-	RouteAlone  Spread  `json:"route_one_subscription"`    // the same event, alone
-	RouteRatio  float64 `json:"route_to_one_subscription"` // CPU
-	Filter      Spread  `json:"filter"`                    // an event with ten more filters on its payload, less one with one, by ten
-	FirstFilter Spread  `json:"first_filter"`              // an event with one filter, less one without: the payload is decoded for it
-	FilterSelf  Spread  `json:"filter_per_subscriber"`     // one evaluation of a filter that differs from receiver to receiver
+	FanOut      Spread   `json:"fan_out"`                   // per delivery: encode, route, fold, deliver, handle
+	Pointer     Spread   `json:"bare_pointer"`              // per delivery: the same mailboxes, one pointer to each
+	FanOutRatio float64  `json:"fan_out_to_bare_pointer"`   // CPU
+	BodyBytes   int      `json:"body_bytes"`                // encoded once for all of them
+	Bytes       float64  `json:"alloc_bytes_per_delivery"`  // cells, in blocks
+	Types       int      `json:"types"`                     //
+	Subscribed  int      `json:"subscriptions"`             //
+	Route       Spread   `json:"route"`                     // one event among all these
+	RouteAlone  Spread   `json:"route_one_subscription"`    // the same event, alone
+	RouteRatio  float64  `json:"route_to_one_subscription"` // CPU
+	Filters     []Filter `json:"filters"`
+	Decode      Spread   `json:"decode"`                // of the payload, once for an event: filters and receivers share it
+	FilterSelf  Spread   `json:"filter_per_subscriber"` // one evaluation of a filter that differs from receiver to receiver
+}
+
+// Filter is what a filter adds to an event.
+type Filter struct {
+	Text  string `json:"text"`
+	More  Spread `json:"more"`  // beside another one: the payload is decoded
+	First Spread `json:"first"` // alone: the payload is decoded for it
 }
 
 // RunBus measures.
@@ -173,18 +182,43 @@ func (b *Bus) route(o BusOptions) error {
 // filterCrowd is how many subscribers a filter that reads self is asked for.
 const filterCrowd = 1000
 
+// filterTexts are the two shapes that profiles use most: what an event says, and
+// whom it means.
+func filterTexts() []string {
+	return []string{"payload.message.includes('help')", "payload.target_npc_id === self.instance_id"}
+}
+
 func (b *Bus) filter(o BusOptions) error {
-	var sides []*side
-	for _, c := range []struct{ subscribers, filters, times int }{{1, 0, decisions}, {1, 1, decisions}, {1, 1 + moreFilters, decisions}, {filterCrowd, -1, decisions / filterCrowd}} {
-		s, err := bus.New(bus.Config{}, filtered(c.subscribers, c.filters))
+	n := o.Filterings
+	if n <= 0 {
+		n = 100_000 // what is told apart is little
+	}
+	none, err := filtering(1, n)
+	if err != nil {
+		return err
+	}
+	self, err := filtering(filterCrowd, max(1, n/filterCrowd), "payload.amount < self.instance_id.length")
+	if err != nil {
+		return err
+	}
+	sides := []*side{none, self, decoding(n)}
+	for _, text := range filterTexts() {
+		one, err := filtering(1, n, text)
 		if err != nil {
 			return err
 		}
-		sides = append(sides, routes(s, "chat.said", c.times))
+		more, err := filtering(1, n, spellings(text)...)
+		if err != nil {
+			return err
+		}
+		sides = append(sides, one, more)
 	}
 	alternate(o.Rounds, sides...)
-	none, one, more, self := sides[0].spread(), sides[1].spread(), sides[2].spread(), sides[3].spread()
-	b.FirstFilter, b.Filter, b.FilterSelf = one.less(none), more.less(one).over(moreFilters), self.over(filterCrowd)
+	b.FilterSelf, b.Decode = self.spread().over(filterCrowd), sides[2].spread()
+	for i, text := range filterTexts() {
+		one, more := sides[3+2*i], sides[4+2*i]
+		b.Filters = append(b.Filters, Filter{Text: text, First: one.less(none).spread(), More: more.less(one).spread().over(moreFilters)})
+	}
 	return nil
 }
 
@@ -192,24 +226,59 @@ func (b *Bus) filter(o BusOptions) error {
 // from what an event costs.
 const moreFilters = 10
 
-// filtered makes subscribers with so many distinct filters on the payload each;
-// below 0, with one that reads self.
-func filtered(n, filters int) []bus.Subscriber {
-	subs := []bus.Subscription{}
-	for i := range filters {
-		subs = append(subs, bus.Subscription{Type: "chat.said", FilterCondition: fmt.Sprintf("payload.message.includes('help %d') || payload.amount === %d", i, i)})
+// spellings are filters that say the same and are distinct.
+func spellings(text string) []string {
+	list := []string{text}
+	for i := range moreFilters {
+		list = append(list, text+strings.Repeat(" ", i+1))
 	}
-	switch {
-	case filters == 0:
-		subs = []bus.Subscription{{Type: "chat.said"}}
-	case filters < 0:
-		subs = []bus.Subscription{{Type: "chat.said", FilterCondition: "payload.amount < self.instance_id.length"}}
-	}
-	return population(n, func(int) []bus.Subscription { return subs })
+	return list
 }
 
-func (s Spread) less(o Spread) Spread {
-	return Spread{Median: s.Median - o.Median, Min: s.Min - o.Min, Max: s.Max - o.Max, CPU: s.CPU - o.CPU, Allocs: s.Allocs - o.Allocs}
+// filtering routes an event to subscribers with these filters, or with none.
+func filtering(subscribers, times int, filters ...string) (*side, error) {
+	subs := []bus.Subscription{}
+	for _, text := range filters {
+		subs = append(subs, bus.Subscription{Type: "chat.said", FilterCondition: text})
+	}
+	if len(filters) == 0 {
+		subs = []bus.Subscription{{Type: "chat.said"}}
+	}
+	list := population(subscribers, func(int) []bus.Subscription { return subs })
+	list[0].InstanceID = "agent_7" // whom the payload names
+	if subscribers > 7 {
+		list[7].InstanceID = "agent_0"
+	}
+	s, err := bus.New(bus.Config{}, list)
+	if err != nil {
+		return nil, err
+	}
+	return routes(s, "chat.said", times), nil
+}
+
+// decoding is the payload's part of it.
+func decoding(n int) *side {
+	raw := protocol.Encode(payload())
+	return &side{run: func() int {
+		for range n {
+			if _, err := raw.Value(); err != nil {
+				panic(err) // what Encode made
+			}
+		}
+		return n
+	}}
+}
+
+// less is what one side costs beyond another, round by round.
+func (s *side) less(o *side) *side {
+	minus := func(a, b []float64) []float64 {
+		out := make([]float64, len(a))
+		for i := range a {
+			out[i] = a[i] - b[i]
+		}
+		return out
+	}
+	return &side{wall: minus(s.wall, o.wall), cpu: minus(s.cpu, o.cpu), alloc: minus(s.alloc, o.alloc)}
 }
 
 func (s Spread) over(n float64) Spread {

@@ -34,8 +34,9 @@ type Mailbox struct {
 	Critical Critical `json:"critical"`
 }
 
-// Sends compares the ways to send. The ratios are of CPU time, medians over the
-// rounds, to Proto.Actor's default mailbox in the same round.
+// Sends compares the ways to send: the same senders, pointer and number of
+// messages. The ratios are of CPU time, medians and extremes over the rounds, to
+// Proto.Actor's default mailbox in the same round.
 type Sends struct {
 	Actors     int     `json:"actors"`
 	Default    Spread  `json:"proto_actor_default"`
@@ -43,6 +44,9 @@ type Sends struct {
 	Chain      Spread  `json:"chain"`
 	BareRatio  float64 `json:"bare_to_default"`
 	ChainRatio float64 `json:"chain_to_default"`
+
+	BareRange  [2]float64 `json:"bare_to_default_range"`
+	ChainRange [2]float64 `json:"chain_to_default_range"`
 }
 
 // Idle is the resident memory of one actor without state.
@@ -93,12 +97,12 @@ func RunMailbox(o MailboxOptions) (Mailbox, error) {
 	return m, err
 }
 
-// sampleEvent has what every event of a scene has, and two causes, so that the
-// loop rule has something to look at.
+// sampleEvent has what every event of a scene has, and more causes than an agent
+// may hear a type again, so that the loop rule has to look at them.
 func sampleEvent() *protocol.Envelope {
 	return &protocol.Envelope{
 		Kind: protocol.KindEvent, ID: "e123456", Scene: "bench", Source: "worker_123", Type: "worker.delivered", TraceID: "t123", Time: 1, Expires: 1 << 60,
-		Chain: []protocol.Link{{Agent: "worker_1", Type: "worker.delivered"}, {Agent: "worker_2", Type: "worker.asked"}},
+		Chain: []protocol.Link{{Agent: "worker_1", Type: "worker.delivered"}, {Agent: "worker_2", Type: "worker.asked"}, {Agent: "worker_3", Type: "worker.delivered"}},
 		Body:  protocol.NewBody(protocol.Encode(map[string]any{"good": "wood", "amount": int64(3)})),
 	}
 }
@@ -232,8 +236,10 @@ func compareSends(n, messages, rounds, senders int) (Sends, int, error) {
 		s.run() // the first touch of the actors' memory belongs to nobody
 	}
 	alternate(rounds, sides...)
-	return Sends{Actors: n, Default: sides[0].spread(), Bare: sides[1].spread(), Chain: sides[2].spread(),
-		BareRatio: ratio(sides[1], sides[0]), ChainRatio: ratio(sides[2], sides[0])}, def.actors * senders * def.each, nil
+	out := Sends{Actors: n, Default: sides[0].spread(), Bare: sides[1].spread(), Chain: sides[2].spread()}
+	out.BareRatio, out.BareRange = ratio(sides[1], sides[0]), ratioRange(sides[1], sides[0])
+	out.ChainRatio, out.ChainRange = ratio(sides[2], sides[0]), ratioRange(sides[2], sides[0])
+	return out, def.actors * senders * def.each, nil
 }
 
 // nothing is an actor without state.

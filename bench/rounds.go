@@ -51,12 +51,20 @@ func (s *side) spread() Spread {
 
 // ratio compares the CPU time of all cores round by round: wall time tells more
 // about who else was at work than about the two sides.
-func ratio(a, b *side) float64 {
+func ratio(a, b *side) float64 { return median(ratios(a, b)) }
+
+// ratioRange is the smallest and the largest of the rounds.
+func ratioRange(a, b *side) [2]float64 {
+	r := ratios(a, b)
+	return [2]float64{slices.Min(r), slices.Max(r)}
+}
+
+func ratios(a, b *side) []float64 {
 	r := make([]float64, len(a.cpu))
 	for i := range r {
 		r[i] = a.cpu[i] / b.cpu[i]
 	}
-	return median(r)
+	return r
 }
 
 func median(list []float64) float64 {

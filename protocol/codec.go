@@ -30,12 +30,20 @@ func (r Raw) Value() (any, error) {
 	if len(r) == 0 {
 		return nil, nil
 	}
-	v, rest, err := ReadValue(r)
+	var from values
+	if len(r) <= maxShared {
+		from.text = string(r)
+	}
+	v, rest, err := from.value(r)
 	if err == nil && len(rest) > 0 {
 		err = Errorf(KindCorrupt, "msgpack: %d bytes after the value", len(rest))
 	}
 	return v, err
 }
+
+// maxShared is how long bytes may be whose texts share one copy: whoever keeps a
+// text keeps that much.
+const maxShared = 256
 
 // EncodeMsgpack writes the bytes as they are; no bytes become nil.
 func (r Raw) EncodeMsgpack(enc *msgpack.Encoder) error {
@@ -100,14 +108,23 @@ func appendMap(b []byte, m map[string]any) []byte {
 
 // ReadValue decodes one value from the front of b.
 func ReadValue(b []byte) (v any, rest []byte, err error) {
-	v, rest, err = readValue(b, 0)
+	var from values
+	return from.value(b)
+}
+
+// values decodes. When text is set it holds the bytes to their end, and the texts
+// in them are parts of it.
+type values struct{ text string }
+
+func (from *values) value(b []byte) (v any, rest []byte, err error) {
+	v, rest, err = from.read(b, 0)
 	if err != nil {
 		return nil, b, Errorf(KindCorrupt, "msgpack: %w", err)
 	}
 	return v, rest, nil
 }
 
-func readValue(b []byte, depth int) (any, []byte, error) {
+func (from *values) read(b []byte, depth int) (any, []byte, error) {
 	if depth > MaxDepth {
 		return nil, b, fmt.Errorf("nested deeper than %d", MaxDepth)
 	}
@@ -122,11 +139,11 @@ func readValue(b []byte, depth int) (any, []byte, error) {
 	case msgp.Float64Type, msgp.Float32Type:
 		return boxed(msgp.ReadFloat64Bytes(b))
 	case msgp.StrType:
-		return boxed(msgp.ReadStringBytes(b))
+		return boxed(from.string(b))
 	case msgp.ArrayType:
-		return readList(b, depth)
+		return from.list(b, depth)
 	case msgp.MapType:
-		return readMap(b, depth)
+		return from.object(b, depth)
 	case msgp.InvalidType:
 		return nil, b, fmt.Errorf("no value begins here")
 	default:
@@ -136,7 +153,19 @@ func readValue(b []byte, depth int) (any, []byte, error) {
 
 func boxed[T any](v T, rest []byte, err error) (any, []byte, error) { return v, rest, err }
 
-func readList(b []byte, depth int) (any, []byte, error) {
+func (from *values) string(b []byte) (string, []byte, error) {
+	s, rest, err := msgp.ReadStringZC(b)
+	if err != nil {
+		return "", b, err
+	}
+	if from.text == "" {
+		return string(s), rest, nil
+	}
+	end := len(from.text) - len(rest)
+	return from.text[end-len(s) : end], rest, nil
+}
+
+func (from *values) list(b []byte, depth int) (any, []byte, error) {
 	n, b, err := msgp.ReadArrayHeaderBytes(b)
 	if err != nil {
 		return nil, b, err
@@ -146,14 +175,14 @@ func readList(b []byte, depth int) (any, []byte, error) {
 	}
 	list := make([]any, n)
 	for i := range list {
-		if list[i], b, err = readValue(b, depth+1); err != nil {
+		if list[i], b, err = from.read(b, depth+1); err != nil {
 			return nil, b, err
 		}
 	}
 	return list, b, nil
 }
 
-func readMap(b []byte, depth int) (any, []byte, error) {
+func (from *values) object(b []byte, depth int) (any, []byte, error) {
 	n, b, err := msgp.ReadMapHeaderBytes(b)
 	if err != nil {
 		return nil, b, err
@@ -164,10 +193,10 @@ func readMap(b []byte, depth int) (any, []byte, error) {
 	m := make(map[string]any, n)
 	for range n {
 		var key string
-		if key, b, err = msgp.ReadStringBytes(b); err != nil {
+		if key, b, err = from.string(b); err != nil {
 			return nil, b, err
 		}
-		if m[key], b, err = readValue(b, depth+1); err != nil {
+		if m[key], b, err = from.read(b, depth+1); err != nil {
 			return nil, b, err
 		}
 	}

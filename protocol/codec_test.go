@@ -243,6 +243,22 @@ func TestBody(t *testing.T) {
 	}
 }
 
+// The texts of a short value share one copy, those of a long one have their own;
+// what was read stays what it was when the bytes are used again.
+func TestTextsAreCopies(t *testing.T) {
+	for _, n := range []int{1, maxShared / 2, maxShared, 3 * maxShared} {
+		want := map[string]any{"k": strings.Repeat("x", n), "ключ": []any{"", "последний"}}
+		raw := Encode(want)
+		got, err := raw.Value()
+		for i := range raw {
+			raw[i] = 0xff
+		}
+		if err != nil || !bytes.Equal(Encode(got), Encode(want)) {
+			t.Errorf("%d bytes: %v, %v", len(raw), got, err)
+		}
+	}
+}
+
 func FuzzReadValue(f *testing.F) {
 	for _, v := range []any{nil, true, int64(-7), 1.5, "text", []any{int64(1), "a"}, map[string]any{"k": []any{}}} {
 		f.Add([]byte(Encode(v)))
@@ -254,6 +270,9 @@ func FuzzReadValue(f *testing.F) {
 		}
 		if err := Check(b); err != nil {
 			t.Fatalf("it was read, but %v", err)
+		}
+		if own, rest, err := ReadValue(b); err != nil || len(rest) > 0 || !bytes.Equal(Encode(own), Encode(v)) {
+			t.Fatalf("%v with texts of their own, %v with shared ones, %v", own, v, err)
 		}
 		raw := Encode(v)
 		if back, err := raw.Value(); err != nil || !bytes.Equal(Encode(back), raw) {

@@ -31,6 +31,9 @@
 //  5. When the journal cannot be written any more, nothing more happens; what
 //     was kept can be resumed.
 //  6. Scenes share the process, the workers and the store, nothing else.
+//  7. On the virtual clock every agent hears events in the order of their facts,
+//     which is the one order of the scene, whatever their priority and however
+//     many workers there are. Between scenes there is none.
 //
 // # What waits
 //

@@ -55,7 +55,7 @@ func TestTownIsBusy(t *testing.T) {
 	}
 }
 
-// Architecture §6: the same project and seed give the same digest, whatever the
+// Promise 1, architecture §6: the same project and seed give the same digest, whatever the
 // number of workers, the batches, the snapshots and the durability.
 func TestSameDigest(t *testing.T) {
 	p := town(t)

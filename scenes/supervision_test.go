@@ -92,7 +92,7 @@ func counted(t testing.TB, s *scenestest.Scene, id string) int64 {
 	return 0
 }
 
-// I1, architecture §1: an agent that panics is a fact with its stack, is
+// Promise 3, I1, architecture §1: an agent that panics is a fact with its stack, is
 // restored from the journal after a while and goes on; the others do not notice.
 func TestAgentPanicsAndIsRestored(t *testing.T) {
 	for _, workers := range []int{1, 4} {

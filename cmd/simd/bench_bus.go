@@ -51,7 +51,7 @@ Keep the ratios: they are of CPU time, round by round.`,
 	f.IntVar(&o.Messages, "messages", 1_000_000, "messages of each round and side")
 	f.IntVar(&o.Idle, "idle", 1_000_000, "actors that do nothing, for their memory (0 = not measured)")
 	f.IntVar(&o.Backlog, "backlog", 1_000_000, "low messages in front of the critical ones (0 = not measured)")
-	f.IntVar(&o.Rounds, "count", 5, "rounds; medians count")
+	f.IntVar(&o.Rounds, "count", 11, "rounds; medians count")
 	f.BoolVar(&o.json, "json", false, "one JSON object")
 	f.BoolVar(&o.gobench, "gobench", false, "the form of go test -bench, for benchstat")
 	return c
@@ -80,8 +80,8 @@ func showMailbox(w io.Writer, m bench.Mailbox) error {
 	for _, s := range []bench.Sends{m.Many, m.Hot} {
 		t.head("to %s", plural(s.Actors, "actor"))
 		t.spread("Proto.Actor default", s.Default, "")
-		t.spread("ours", s.Bare, fmt.Sprintf("%.2fx", s.BareRatio))
-		t.spread("ours, full chain", s.Chain, fmt.Sprintf("%.2fx", s.ChainRatio))
+		t.spread("ours", s.Bare, ratioText(s.BareRatio, s.BareRange))
+		t.spread("ours, full chain", s.Chain, ratioText(s.ChainRatio, s.ChainRange))
 	}
 	if i := m.Idle; i.Actors > 0 {
 		t.head("idle, %s", plural(i.Actors, "actor"))
@@ -94,6 +94,10 @@ func showMailbox(w io.Writer, m bench.Mailbox) error {
 		t.row("share of the low lane", "%.2f %% while critical ones never run out", 100*c.LowShare)
 	}
 	return t.print(w)
+}
+
+func ratioText(median float64, over [2]float64) string {
+	return fmt.Sprintf("%.2fx (%.2f to %.2f)", median, over[0], over[1])
 }
 
 // benchTable is what a person reads.
@@ -193,9 +197,13 @@ func (o *benchBusOptions) run(e *env) error {
 	t.spread("one subscription", b.RouteAlone, "")
 	t.spread("all of them", b.Route, fmt.Sprintf("%.2fx", b.RouteRatio))
 	t.head("filters")
-	t.spread("on the payload", b.Filter, "what one more adds to an event")
-	t.spread("the first", b.FirstFilter, "with the payload decoded for it")
-	t.spread("on self", b.FilterSelf, "for one subscriber")
+	for _, f := range b.Filters {
+		t.row(f.Text, "")
+		t.spread("  alone", f.First, "and the payload is decoded for it")
+		t.spread("  one more", f.More, "")
+	}
+	t.spread("decoding the payload", b.Decode, "once for an event, for all filters and receivers")
+	t.spread("on self", b.FilterSelf, "a filter without a shortcut, for one subscriber")
 	return t.print(e.out)
 }
 
@@ -204,8 +212,12 @@ func gobenchBus(w io.Writer, b bench.Bus) error {
 	gobenchLine(w, fmt.Sprintf("FanOut/way=channel/subscribers=%d", b.Subscribers), b.FanOut, fmt.Sprintf(" %.3f x-pointer", b.FanOutRatio))
 	gobenchLine(w, "Route/subscriptions=1/types=1", b.RouteAlone, "")
 	gobenchLine(w, fmt.Sprintf("Route/subscriptions=%d/types=%d", b.Subscribed, b.Types), b.Route, fmt.Sprintf(" %.3f x-one", b.RouteRatio))
-	gobenchLine(w, "Filter/on=payload", b.Filter, "")
-	gobenchLine(w, "Filter/on=payload/first", b.FirstFilter, "")
+	for i, f := range b.Filters {
+		on := []string{"payload", "target"}[i]
+		gobenchLine(w, "Filter/on="+on, f.More, "")
+		gobenchLine(w, "Filter/on="+on+"/first", f.First, "")
+	}
+	gobenchLine(w, "Decode", b.Decode, "")
 	gobenchLine(w, "Filter/on=self", b.FilterSelf, "")
 	return nil
 }

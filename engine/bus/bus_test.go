@@ -344,6 +344,7 @@ func TestFanOutBomb(t *testing.T) {
 	}
 }
 
+// Promise 5.
 func TestArchitecture9_FilterThatFails(t *testing.T) {
 	s := channel(t, Config{FilterSteps: 50}, map[string][]string{
 		"a": {"x if payload.deep.field === 1"},
@@ -370,6 +371,37 @@ func TestArchitecture9_FilterThatFails(t *testing.T) {
 	}
 	if len(failures) != len(want) {
 		t.Errorf("%d failures", len(failures))
+	}
+}
+
+// Promise 4: how many evaluations an event costs, and how many runs of receivers,
+// among a thousand who subscribe with the same text and others who do not.
+func TestWhatAnEventCosts(t *testing.T) {
+	const n = 1000
+	for text, want := range map[string]int{
+		"":                                0,
+		"payload.n > 1":                   1,
+		"payload.n > 5":                   1,
+		"payload.to === self.instance_id": 1,
+		"payload.to === self.instance_id && payload.n > 1": 2,
+		"payload.n > 1 && payload.to === self.instance_id": n,
+	} {
+		var list []Subscriber
+		for i := range 2 * n {
+			sub := Subscription{Type: "x", FilterCondition: text}
+			if i >= n {
+				sub = Subscription{Type: fmt.Sprint("y", i), FilterCondition: text}
+			}
+			list = append(list, Subscriber{InstanceID: fmt.Sprint("i", i), Subscriptions: []Subscription{sub}})
+		}
+		s, err := New(Config{}, list)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := s.Decide(start, draft("p", "x", map[string]any{"n": int64(3), "to": "i7"}), nil)
+		if rs := v.Facts[0].(*Routed).Receivers; v.Asked != want || len(rs) > 1 {
+			t.Errorf("%q: %d evaluations, want %d; receivers %v", text, v.Asked, want, rs)
+		}
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 	"tavernsim/protocol"
 )
 
-// What does not fit is heard at once, or refused when a throttle rule delays it.
+// Promise 7. What does not fit is heard at once, or refused when a throttle rule delays it.
 func TestHeldIsBounded(t *testing.T) {
 	subs := []Subscription{{Type: "a", Quiet: time.Second}, {Type: "b"}}
 	s, err := New(Config{MaxHeld: 3, Throttle: []throttle.Rule{{Type: "b", Max: 1, Window: time.Second, Action: throttle.Delay}}},

@@ -43,6 +43,7 @@ type Verdict struct {
 	// *NotDone or nothing.
 	Facts    []protocol.Fact
 	Failures []FilterFailure
+	Asked    int // filters that were evaluated, once for each receiver asked about
 }
 
 // routing is one Decide at work.

@@ -11,6 +11,7 @@ type filter struct {
 	program *expr.Program
 	self    bool          // reads self: receivers may differ
 	selects *expr.Program // names the one receiver: see expr.Program.Selects
+	whole   bool          // and nothing else is asked of it
 	uses    int           // groups that have it; with none it is forgotten
 }
 
@@ -23,7 +24,7 @@ func compileFilter(text string, steps int) (*filter, error) {
 		p = p.WithSteps(steps)
 	}
 	f := &filter{text: text, program: p, self: p.Uses("self")}
-	f.selects, _ = p.Selects("self", "instance_id")
+	f.selects, f.whole, _ = p.Selects("self", "instance_id")
 	return f, nil
 }
 
@@ -60,6 +61,7 @@ func (r *routing) matching(g *group) Ranges {
 	f := g.filter
 	switch {
 	case !f.self:
+		r.verdict.Asked++
 		ok, err := f.program.EvalBool(&r.env)
 		r.failed(f, err, g.members.Len())
 		if ok {
@@ -72,8 +74,10 @@ func (r *routing) matching(g *group) Ranges {
 	return r.scan(g)
 }
 
-// selected asks the filter only about the receiver that the event names.
+// selected asks the filter only about the receiver that the event names, if there
+// is anything left to ask.
 func (r *routing) selected(g *group) Ranges {
+	r.verdict.Asked++
 	name, err := g.filter.selects.Eval(&r.env)
 	if err != nil {
 		r.failed(g.filter, err, g.members.Len())
@@ -81,7 +85,7 @@ func (r *routing) selected(g *group) Ranges {
 	}
 	id, _ := name.(string)
 	o, known := r.state.ordinals[id]
-	if !known || !g.members.Contains(o) || !r.hears(g.filter, o) {
+	if !known || !g.members.Contains(o) || !g.filter.whole && !r.hears(g.filter, o) {
 		return nil
 	}
 	return Ranges{{From: o, Count: 1}}
@@ -98,6 +102,7 @@ func (r *routing) scan(g *group) Ranges {
 }
 
 func (r *routing) hears(f *filter, o uint32) bool {
+	r.verdict.Asked++
 	who := &r.state.subscribers[o]
 	if r.env.self == nil {
 		r.env.self = map[string]any{}

@@ -176,7 +176,7 @@ func heardAs(t *rapid.T, f *Routed) string {
 	return fmt.Sprint(ids)
 }
 
-// TestDebounceAgainstNaive: what every agent hears, and when, against holding
+// TestDebounceAgainstNaive: promise 6. What every agent hears, and when, against holding
 // each subscription of each agent by itself; a fold and a restored snapshot are
 // the same at every step.
 func TestDebounceAgainstNaive(t *testing.T) {

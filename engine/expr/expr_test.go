@@ -376,10 +376,10 @@ func TestTruthy(t *testing.T) {
 // TestSelects: only the shapes whose meaning the shortcut keeps.
 func TestSelects(t *testing.T) {
 	for src, want := range map[string]string{
-		"payload.to === self.instance_id":                      `"npc_7"`,
-		"self.instance_id === payload?.to":                     `"npc_7"`,
+		"payload.to === self.instance_id":                      `whole "npc_7"`,
+		"self.instance_id === payload?.to":                     `whole "npc_7"`,
 		"payload.to === self['instance_id'] && self.x && true": `"npc_7"`,
-		"payload.none.to === self.instance_id":                 "error",
+		"payload.none.to === self.instance_id":                 "whole error",
 		"'npc_7' === self.instance_id":                         "no", // no path
 		"payload.to == self.instance_id":                       "no",
 		"payload.to !== self.instance_id":                      "no",
@@ -394,8 +394,11 @@ func TestSelects(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := "no"
-		if x, ok := p.Selects("self", "instance_id"); ok {
+		if x, whole, ok := p.Selects("self", "instance_id"); ok {
 			got, _ = shown(x, Map{"payload": map[string]any{"to": "npc_7"}})
+			if whole {
+				got = "whole " + got
+			}
 		}
 		if got != want {
 			t.Errorf("%s selects %s, want %s", src, got, want)

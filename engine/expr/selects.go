@@ -4,9 +4,11 @@ package expr
 // where X does not read the root. It returns X: whoever holds many values of
 // root.key evaluates X once and asks the whole expression only about the value
 // that X names. The condition stands first, so when X fails, the expression
-// fails for every root; when X is another value, it is false.
-func (p *Program) Selects(rootName, key string) (x *Program, ok bool) {
+// fails for every root; when X is another value, it is false. whole says that
+// nothing follows: for the value that X names, the expression is true.
+func (p *Program) Selects(rootName, key string) (x *Program, whole, ok bool) {
 	n := p.top
+	_, more := n.(*logical)
 	for {
 		l, and := n.(*logical)
 		if !and || l.op != opAnd {
@@ -16,16 +18,16 @@ func (p *Program) Selects(rootName, key string) (x *Program, ok bool) {
 	}
 	eq, ok := n.(*equality)
 	if !ok || !eq.strict || eq.negate {
-		return nil, false
+		return nil, false, false
 	}
 	for _, side := range [][2]node{{eq.left, eq.right}, {eq.right, eq.left}} {
 		if isKey(side[0], rootName, key) && !reads(side[1], rootName) {
 			q := *p
 			q.top = side[1]
-			return &q, true
+			return &q, !more, true
 		}
 	}
-	return nil, false
+	return nil, false, false
 }
 
 func isKey(n node, rootName, key string) bool {

@@ -34,17 +34,19 @@ type Loop struct {
 
 // Judge implements Middleware.
 func (l Loop) Judge(m Message, v Verdict) Verdict {
-	if len(m.Chain) == 0 || m.Receiver == "" || m.Kind != protocol.KindEvent {
-		return v
-	}
-	limit := l.MaxRevisits
-	if limit == 0 {
-		limit = DefaultMaxRevisits
-	}
-	if Handled(m.Envelope, m.Receiver) <= max(0, limit) {
+	if limit := l.limit(); len(m.Chain) <= limit || !loops(m.Envelope, m.Receiver, limit) {
 		return v
 	}
 	return l.judged(v)
+}
+
+func (l Loop) limit() int { return limitOf(l.MaxRevisits, DefaultMaxRevisits) }
+
+func limitOf(n, otherwise int) int {
+	if n == 0 {
+		return otherwise
+	}
+	return max(0, n)
 }
 
 func (l Loop) judged(v Verdict) Verdict {
@@ -68,19 +70,14 @@ func Handled(e *protocol.Envelope, agent string) int {
 func HandledIn(chain []protocol.Link, source, eventType, agent string) int {
 	n := 0
 	for i := range chain {
-		if chain[i].Type == eventType && handler(chain, source, i) == agent {
+		if i > 0 && chain[i].Agent == agent && chain[i-1].Type == eventType {
 			n++
 		}
 	}
-	return n
-}
-
-// handler is who reacted to link i: the publisher of what follows.
-func handler(chain []protocol.Link, source string, i int) string {
-	if i+1 < len(chain) {
-		return chain[i+1].Agent
+	if last := len(chain) - 1; last >= 0 && source == agent && chain[last].Type == eventType {
+		n++
 	}
-	return source
+	return n
 }
 
 // Depth drops events with more than Max causes.
@@ -90,15 +87,13 @@ type Depth struct {
 
 // Judge implements Middleware.
 func (d Depth) Judge(m Message, v Verdict) Verdict {
-	limit := d.Max
-	if limit == 0 {
-		limit = DefaultMaxDepth
-	}
-	if m.Depth() > max(0, limit) {
+	if m.Depth() > d.limit() {
 		return v.Drop(ReasonDepth)
 	}
 	return v
 }
+
+func (d Depth) limit() int { return limitOf(d.Max, DefaultMaxDepth) }
 
 // Expiry drops what has expired: at [Message.Now], or, where nobody knows the
 // time, at the message's own.
@@ -106,7 +101,7 @@ type Expiry struct{}
 
 // Judge implements Middleware.
 func (Expiry) Judge(m Message, v Verdict) Verdict {
-	if m.Expires != 0 && m.Expires <= max(m.Now, m.Time) {
+	if expired(m.Envelope, m.Now) {
 		return v.Drop(ReasonTTL)
 	}
 	return v

@@ -16,6 +16,7 @@
 //  3. A drop always carries a reason. The built-in ones use the words of
 //     event.refused (docs/formats/facts.md).
 //  4. The built-in middlewares allocate nothing.
+//  5. The [Plan] of a chain says what the chain says, for less.
 //
 // # What comes of a verdict
 //

@@ -156,8 +156,11 @@ func Begin(m Message) Verdict { return Verdict{Lane: LaneOf(m.Envelope)} }
 
 // Decide is the chain's verdict about a message. One that names no lane there is
 // ends in the last but one: a middleware's defect costs order and no message.
-func (c Chain) Decide(m Message) Verdict {
-	v := c.Judge(m, Begin(m))
+func (c Chain) Decide(m Message) Verdict { return c.finish(m, Begin(m)) }
+
+// finish is the verdict after those before the chain.
+func (c Chain) finish(m Message, v Verdict) Verdict {
+	v = c.Judge(m, v)
 	if v.Lane >= Lanes {
 		v.Lane = Low
 	}

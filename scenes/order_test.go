@@ -1,0 +1,110 @@
+package scenes_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"tavernsim/engine/director"
+	"tavernsim/persistence"
+	"tavernsim/persistence/persistencetest"
+	"tavernsim/scenes"
+	"tavernsim/scenes/scenestest"
+)
+
+// Promise 4: when a run has stopped, by itself or because it was told to, the wave
+// that it names is on the disk: who opens the journal anew finds it.
+func TestWhatIsReportedIsDurable(t *testing.T) {
+	s := scenestest.New(t, town(t), "")
+	for at := uint64(3); ; at += 7 {
+		r := s.Run(t, scenestest.Settings{InterruptAt: at, BatchFacts: 4096, Snapshots: -1})
+		if r.Err != nil {
+			t.Fatal(r.Err)
+		}
+		s.Journal(t, func(j *persistence.Journal) {
+			if kept := j.Durable(); kept.Number != r.Wave.Number || kept.Digest != r.Wave.Digest {
+				t.Errorf("stopped at wave %d, on the disk is %d", r.Wave.Number, kept.Number)
+			}
+		})
+		if r.Final {
+			return
+		}
+	}
+}
+
+// Promise 5: a disk that fails at any write ends the scene with an error; what was
+// kept until then is resumed and ends like a run that nothing happened to.
+func TestADiskThatFailsEndsTheScene(t *testing.T) {
+	whole := scenestest.New(t, town(t), "")
+	want := whole.Run(t, scenestest.Settings{Snapshots: -1})
+	for _, good := range []int64{3, 8, 15} {
+		s := whole.Fresh(t)
+		var writes atomic.Int64
+		disk := persistencetest.FailingDisk(persistencetest.OSDisk(), func(op persistencetest.DiskOp) error {
+			if !op.Write || !strings.HasSuffix(op.Path, ".log") || writes.Add(1) <= good {
+				return nil
+			}
+			return errors.New("no room")
+		})
+		r, err := s.Start(scenestest.Settings{FS: disk, Snapshots: -1, BatchFacts: 8})
+		if err != nil {
+			t.Fatal(err)
+		}
+		end := r.Close()
+		if end.Err == nil || end.Final || writes.Load() <= good {
+			t.Errorf("after %d writes: %v, final %v, %d writes", good, end.Err, end.Final, writes.Load())
+		}
+		if again := s.Run(t, scenestest.Settings{}); again.Err != nil || again.Digest() != want.Digest() {
+			t.Errorf("resumed after %d writes: %v, digest %s, want %s", good, again.Err, again.Digest(), want.Digest())
+		}
+	}
+}
+
+// Promise 7: every agent hears events in the order of their facts. The scene
+// publishes urgent and other events at the same moment.
+func TestEventsAreHeardInTheirOrder(t *testing.T) {
+	for _, workers := range []int{1, 4} {
+		s := scenestest.New(t, town(t), "")
+		heard := &scenes.Heard{}
+		r, err := s.StartWith(scenestest.Settings{Workers: workers}, heard.Listen())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if end := r.Close(); end.Err != nil {
+			t.Fatal(end.Err)
+		}
+		lists, urgent := heard.Orders()
+		for who, list := range lists {
+			if !slices.IsSorted(list) {
+				t.Errorf("%d workers: %s heard %v", workers, who, list)
+			}
+		}
+		if len(lists) < 2 || urgent == 0 {
+			t.Errorf("%d agents heard, %d were urgent behind others: nothing is tested", len(lists), urgent)
+		}
+	}
+}
+
+// Promise 6: a scene beside one that fails again and again, and is ended by it, has
+// the digest that it has alone. Workers and store are shared in the test of
+// scenes/runner, TestSideBySide.
+func TestAScenesFailureStaysInIt(t *testing.T) {
+	p := town(t)
+	want := scenestest.New(t, p, "").Run(t, scenestest.Settings{})
+	bad, err := scenestest.New(t, p, "").StartWith(scenestest.Settings{Workers: 2}, scenes.FailService(scenes.Services()[0], 3, 1<<30))
+	if err != nil {
+		t.Fatal(err)
+	}
+	good, err := scenestest.New(t, p, "").Start(scenestest.Settings{Workers: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := bad.Close(); r.Err == nil && r.Reason == director.StoppedByTicks {
+		t.Errorf("the other did not fail: %v", r)
+	}
+	if r := good.Close(); r.Err != nil || r.Digest() != want.Digest() {
+		t.Errorf("%v, digest %s, alone %s", r.Err, r.Digest(), want.Digest())
+	}
+}
