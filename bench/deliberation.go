@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"time"
 
+	"tavernsim/internal/metrics"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/runner"
@@ -52,6 +53,8 @@ type Deliberation struct {
 	BytesPer       float64 `json:"journal_bytes_per_deliberation"`
 	AllocsPer      float64 `json:"allocs_per_deliberation"`
 	AllocBytesPer  float64 `json:"alloc_bytes_per_deliberation"`
+	Syncs          int64   `json:"syncs"`          // of the journal's log; none below power
+	PerSync        float64 `json:"facts_per_sync"` // 0 without syncs
 	P50            float64 `json:"p50_seconds"`
 	P99            float64 `json:"p99_seconds"`
 	MemoryPerAgent float64 `json:"resident_bytes_per_agent"` // growth of the process at its peak
@@ -76,11 +79,12 @@ func RunDeliberation(o DeliberationOptions) (d Deliberation, err error) {
 		}
 		defer os.RemoveAll(o.Dir)
 	}
+	set := metrics.New()
 	runtime.GC()
 	resident, before, cpu := residentBytes(), memStats(), cpuTime()
 	start := time.Now()
 	r, err := runner.Start(p, runner.Options{
-		Dir: o.Dir + "/run", Agents: o.Agents, Ticks: o.Ticks, Durability: o.Durability, Workers: o.Workers, Version: "bench",
+		Dir: o.Dir + "/run", Agents: o.Agents, Ticks: o.Ticks, Durability: o.Durability, Workers: o.Workers, Version: "bench", Metrics: set,
 	})
 	if err != nil {
 		return d, err
@@ -99,12 +103,30 @@ func RunDeliberation(o DeliberationOptions) (d Deliberation, err error) {
 	if d.Deliberations == 0 {
 		return d, protocol.Errorf(protocol.KindInternal, "bench: nobody deliberated")
 	}
+	if d.Syncs = walSyncs(set); d.Syncs > 0 {
+		d.PerSync = float64(d.Facts) / float64(d.Syncs)
+	}
 	n := float64(d.Deliberations)
 	d.PerSecond, d.NsPer, d.CPUNsPer = n/wall.Seconds(), float64(wall)/n, d.CPUSeconds*1e9/n
 	d.BytesPer = float64(s.Journal.Bytes) / n
 	d.AllocsPer = float64(after.Mallocs-before.Mallocs) / n
 	d.AllocBytesPer = float64(after.TotalAlloc-before.TotalAlloc) / n
 	return d, nil
+}
+
+// walSyncs reads how often the database's log was synced, from the counters that
+// a run leaves behind.
+func walSyncs(set *metrics.Set) (n int64) {
+	families, err := set.Registry.Gather()
+	if err != nil {
+		return 0
+	}
+	for _, f := range families {
+		if f.GetName() == "simd_pebble_wal_syncs_total" {
+			n = int64(f.GetMetric()[0].GetCounter().GetValue())
+		}
+	}
+	return n
 }
 
 func memStats() runtime.MemStats {

@@ -11,7 +11,7 @@ import (
 // after the first wave that it makes durable.
 const (
 	syncFacts = 1024
-	syncDelay = 10 * time.Millisecond
+	syncDelay = 20 * time.Millisecond
 )
 
 // ack is a closed wave on its way to its answer.

@@ -196,7 +196,7 @@ func (j *Journal) CloseWave(done func(Wave, error)) (uint64, error) {
 
 // CloseWaveLater is CloseWave for one who goes on and waits for nothing: at level
 // power the wave's sync is made when 1,024 facts share it, when somebody else
-// waits for a sync, or after 10 ms. At the other levels it is CloseWave.
+// waits for a sync, or after 20 ms. At the other levels it is CloseWave.
 func (j *Journal) CloseWaveLater(done func(Wave, error)) (uint64, error) {
 	return j.closeWave(task{done: done, later: j.lazy})
 }

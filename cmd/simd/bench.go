@@ -111,6 +111,9 @@ func (o *benchOptions) show(w io.Writer, d bench.Deliberation, l bench.Limits) e
 	row("throughput", "%s deliberations/s in %.2fs", thousands(int64(d.PerSecond)), d.WallSeconds)
 	row("one deliberation", "%.1f µs wall  %.1f µs CPU  %.0f allocations  %s allocated", d.NsPer/1e3, d.CPUNsPer/1e3, d.AllocsPer, size(d.AllocBytesPer))
 	row("journal", "%.0f bytes and %.1f facts each", d.BytesPer, l.FactsPer)
+	if d.Syncs > 0 {
+		row("syncs", "%s, %s facts each", thousands(d.Syncs), thousands(int64(d.PerSync)))
+	}
 	row("latency", "p50 %s  p99 %s", brief(d.P50), brief(d.P99))
 	row("memory", "%s resident per agent at the peak", size(d.MemoryPerAgent))
 	fmt.Fprintf(&b, "limits in the same run\n")

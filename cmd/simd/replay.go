@@ -82,11 +82,18 @@ func writeReplayed(w io.Writer, s *runner.ReplayedScene) {
 		fmt.Fprintf(w, "  state  %s\n", s.StateHash)
 	}
 	if s.From > 0 {
-		fmt.Fprintf(w, "  kept from wave %d on: what came before was dropped, and the walk began with the snapshot there\n", s.From+1)
+		fmt.Fprintf(w, "  kept from wave %d on: what came before was dropped, and the walk began with the snapshot %s\n", s.From+1, begunAt(s))
 	}
 	if s.Verify != nil {
 		writeVerified(w, s.Verify)
 	}
+}
+
+func begunAt(s *runner.ReplayedScene) string {
+	if s.Begun == s.From {
+		return "there"
+	}
+	return fmt.Sprintf("of wave %d: that of wave %d is damaged, and facts between them were checked and not folded (simd doctor)", s.Begun, s.From)
 }
 
 func writeVerified(w io.Writer, r *verify.Report) {

@@ -98,6 +98,24 @@ func (f *fold) base(yield func(name string, raw []byte) error) (persistence.Wave
 	return snap.Wave, snap.Read(yield)
 }
 
+// Base is the wave with whose state a walk over all that is kept up to a wave
+// begins: that before the first kept one, or a later one, where the snapshot of
+// that is damaged.
+func Base(journal *persistence.Journal, through uint64) (uint64, error) {
+	begin := journal.Begin().Number
+	if begin == 0 {
+		return 0, nil
+	}
+	if _, err := journal.SnapshotAt(begin); err == nil {
+		return begin, nil
+	}
+	snap, err := journal.SnapshotAt(through)
+	if err != nil {
+		return 0, err
+	}
+	return snap.Wave.Number, nil
+}
+
 // baseSnapshot finds the snapshot to begin with.
 func (f *fold) baseSnapshot(begin uint64) (*persistence.Snapshot, error) {
 	if f.NoSnapshots {

@@ -30,7 +30,10 @@ type ReplayedScene struct {
 	Ended       string `json:"ended"` // reason; "" = it can be resumed
 
 	// From is the wave after which the kept history begins; 0 = from the start.
-	From   uint64         `json:"from"`
+	From uint64 `json:"from"`
+	// Begun is the wave after which the walk began: later than From where the
+	// snapshot there is damaged.
+	Begun  uint64         `json:"begun"`
 	Verify *verify.Report `json:"verify,omitempty"` // of --verify
 }
 
@@ -134,6 +137,9 @@ func replayScene(ctx context.Context, run *Opened, id string, opt ReplayOptions)
 		state, err = history.FoldTo(made, journal, cut.Number, history.Options{NoSnapshots: true, Folding: opt.Progress.of(id, "folding")})
 	}
 	if err != nil {
+		return nil, err
+	}
+	if one.Begun, err = history.Base(journal, cut.Number); err != nil {
 		return nil, err
 	}
 	opt.Metrics.Replayed(int(cut.Last - journal.Begin().Last))
