@@ -21,6 +21,8 @@ type snapshot struct {
 	GivenUp       int64
 	Slots         []byte
 	Deferred      []EffectsDeferred
+	Unread        []storedLane
+	Waits         []storedWait
 }
 
 // Flags of a stored slot.
@@ -42,6 +44,7 @@ func (s *State) Snapshot(codec *protocol.Codec) (protocol.Raw, error) {
 	for _, d := range s.deferred {
 		snap.Deferred = append(snap.Deferred, EffectsDeferred{Agent: d.Agent, Due: d.Due, Effects: d.Effects})
 	}
+	snap.Unread, snap.Waits = s.blocking.store()
 	return codec.Marshal(&snap)
 }
 
@@ -96,7 +99,7 @@ func Restore(cfg Config, codec *protocol.Codec, raw protocol.Raw) (*State, error
 	for _, d := range snap.Deferred {
 		s.deferred = append(s.deferred, Deferred{Due: d.Due, Agent: d.Agent, Effects: d.Effects})
 	}
-	return s, nil
+	return s, s.restoreBlocking(snap.Unread, snap.Waits)
 }
 
 func (sl *slot) read(b []byte) (flags int64, rest []byte, err error) {
