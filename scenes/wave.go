@@ -429,6 +429,9 @@ func (st *stage) keepWave() error {
 	st.tellAgents(w)
 	st.metrics.Phase(metrics.PhaseKeep, w.lap())
 	st.metrics.WaveClosed(w.lapped, w.time)
+	if st.Blocks {
+		st.metrics.PublishersWait(st.state.Director.Waiting())
+	}
 	st.progress.wave(st)
 	st.series.sample(st.world.Load())
 	st.wave, st.phase = nil, phaseIdle

@@ -14,7 +14,7 @@ type Bounds [4]int
 
 // blocking is what the scene keeps of full lanes; nil maps where nobody has such
 // a lane. Full is a lane when more events than its bound were routed to it since
-// the receiver's last turn began. The publisher of an event that finds it full
+// the receiver's last turn that has ended began. The publisher of an event that finds it full
 // waits: it is not woken before a turn of the receiver has ended that began after
 // the event.
 //
@@ -23,7 +23,7 @@ type Bounds [4]int
 // at an agent that waits for nobody, and that one is due, because only an event
 // that wakes its receiver blocks its publisher.
 type blocking struct {
-	unread  map[uint32]*unread  // by receiver: what came since its last turn began
+	unread  map[uint32]*unread  // by receiver: what came since its last ended turn began
 	waits   map[uint32][]wait   // by publisher: for whom it waits, by ordinal
 	waiters map[uint32][]uint32 // by receiver: who waits for it, by ordinal
 }

@@ -274,6 +274,23 @@ func again(t *rapid.T, codec *protocol.Codec, c Config, s *State) *State {
 	return back
 }
 
+// What a snapshot says of agents that the scene does not have is refused.
+func TestRestoreRefusesForeignWaits(t *testing.T) {
+	for _, pairs := range [][]uint32{{0, 2}, {2, 0}} {
+		s := New(counter(3))
+		s.Start(at(0))
+		waits(pairs...)(s, at(0))
+		s.Received(pairs[0], protocol.Normal, 1)
+		lanes, list := s.blocking.store()
+		if err := New(counter(2)).restoreBlocking(lanes, list); protocol.KindOf(err) != protocol.KindCorrupt {
+			t.Errorf("%v: %v", pairs, err)
+		}
+	}
+	if err := New(counter(2)).restoreBlocking([]storedLane{{Agent: 1, Lane: 4}}, nil); protocol.KindOf(err) != protocol.KindCorrupt {
+		t.Error(err)
+	}
+}
+
 // What a lane keeps is bounded by its bound, whatever comes; it forgets nothing
 // that makes it full.
 func TestLaneAgainstNaive(t *testing.T) {

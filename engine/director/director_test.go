@@ -370,6 +370,7 @@ func TestFacts(t *testing.T) {
 		&EffectsDeferred{Agent: 1, Due: at(1), Effects: []protocol.Sequenced{{To: "world", Data: protocol.Encode("x")}}},
 		&AgentFailed{Agent: 1, Error: "e", Stack: []string{"a b.go:1"}, Failures: 2, WakeAt: at(2)},
 		&ActorFailed{Actor: "$world", Error: "e", Stack: []string{"a"}, Failures: 1, GivenUp: true},
+		&Interrupted{Agent: 1, Event: "e1", Effects: 2}, &Blocked{Agent: 1, Event: "e1", Receivers: []uint32{0, 2}},
 		&Paused{Reason: "request"}, &Resumed{}, &Ended{Reason: "time"},
 		&DeadLettered{Event: "e1", Type: "t", Reason: "r", Chain: []protocol.Link{{Agent: "a", Type: "b"}}, Receiver: "c", Kind: "event", TraceID: "t1", Count: 1},
 	} {
