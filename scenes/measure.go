@@ -8,6 +8,7 @@ import (
 	"tavernsim/engine/agent"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/bus/verdict"
+	"tavernsim/engine/director"
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/statecmd"
 	"tavernsim/engine/world"
@@ -92,6 +93,8 @@ func (st *stage) measure(actor, kind string, fact protocol.Fact) {
 		}
 	case *bus.Refused:
 		m.Dropped(string(x.Reason))
+	case *director.Blocked:
+		m.Blocked()
 	case *agent.Dropped:
 		st.measureLost(string(agent.DropQueueFull), x.QueueFull)
 	case *agent.Unacknowledged:

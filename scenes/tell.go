@@ -18,6 +18,17 @@ func (st *stage) interrupt(x *bus.Routed) {
 	}
 }
 
+// block has the publisher of an event wait for the receivers whose lanes it
+// found full. The fact stands right behind the event's.
+func (st *stage) block(x *bus.Routed) error {
+	f := st.state.Blocked(x)
+	if f == nil {
+		return nil
+	}
+	st.state.Director.Blocked(*f, st.wave.number)
+	return st.keepTyped(setup.ActorScene, f)
+}
+
 // tellAgents lets agents know what the wave that was just closed decided about
 // them, in the order in which a fold does.
 func (st *stage) tellAgents(w *wave) {

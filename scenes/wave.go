@@ -288,7 +288,7 @@ func (st *stage) mergeFailure(a arrival) error {
 		return nil
 	}
 	f := st.state.Director.Failure(a.agent, a.failure.Error, a.failure.Stack, st.wave.time)
-	st.state.Director.AgentFailed(f)
+	st.state.Director.AgentFailed(f, st.wave.time)
 	if err := st.keepTyped(setup.ActorScene, &f); err != nil {
 		return err
 	}
@@ -368,13 +368,15 @@ func (st *stage) serviceDecided(env *protocol.Envelope) error {
 		if err != nil {
 			return err
 		}
-		st.heed(fact, f)
+		if err := st.heed(fact, f); err != nil {
+			return err
+		}
 	}
 	return st.closeWave()
 }
 
 // heed lets the agenda and the agents know what a service decided.
-func (st *stage) heed(fact protocol.Fact, f protocol.KindData) {
+func (st *stage) heed(fact protocol.Fact, f protocol.KindData) error {
 	switch x := fact.(type) {
 	case *bus.Routed:
 		st.state.ApplyRouted(x, st.wave.number)
@@ -382,23 +384,24 @@ func (st *stage) heed(fact protocol.Fact, f protocol.KindData) {
 			st.wave.published++
 		}
 		st.interrupt(x)
-		return
+		return st.block(x)
 	case *bus.Refused:
 		st.wave.published++
 	}
 	st.announce(fact)
 	by, wakes, ok := machines.Concerns(fact)
 	if !ok {
-		return
+		return nil
 	}
 	o, ok := st.Ordinal(by)
 	if !ok {
-		return
+		return nil
 	}
 	st.wave.observe = append(st.wave.observe, observation{o, f.Kind, f.Data})
 	if wakes {
 		st.state.Director.Heard(o, protocol.Normal, st.wave.number, st.wave.time)
 	}
+	return nil
 }
 
 // keepWave writes the scene's own facts, ends the wave in the journal and goes
@@ -426,6 +429,9 @@ func (st *stage) keepWave() error {
 	st.tellAgents(w)
 	st.metrics.Phase(metrics.PhaseKeep, w.lap())
 	st.metrics.WaveClosed(w.lapped, w.time)
+	if st.Blocks {
+		st.metrics.PublishersWait(st.state.Director.Waiting())
+	}
 	st.progress.wave(st)
 	st.series.sample(st.world.Load())
 	st.wave, st.phase = nil, phaseIdle

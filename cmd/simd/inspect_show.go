@@ -194,6 +194,9 @@ func note2(p *page, text, format string) string {
 	return p.paint.dim(fmt.Sprintf(format, text))
 }
 
+// maxWaitsFor is how many receivers one line names.
+const maxWaitsFor = 8
+
 func (x *inspecting) stateNote(v *inspect.AgentView) string {
 	text := ""
 	if v.Next != "" {
@@ -204,6 +207,12 @@ func (x *inspecting) stateNote(v *inspect.AgentView) string {
 	}
 	if v.BusyUntil != "" {
 		text += ", busy until " + x.since(v.BusyUntil)
+	}
+	if n := len(v.WaitsFor); n > 0 {
+		text += ", waits for " + strings.Join(v.WaitsFor[:min(n, maxWaitsFor)], ", ")
+		if n > maxWaitsFor {
+			text += fmt.Sprintf(" and %d more", n-maxWaitsFor)
+		}
 	}
 	return text
 }

@@ -73,7 +73,7 @@ func (c *RuntimeConfig) Limits() Limits {
 		MaxRedeliveries: or(c.MaxRedeliveries, 5),
 		MaxTasks:        or(c.MaxTasks, 32),
 		TaskTimeout:     c.taskTimeout(),
-		Lanes:           c.Inbox.lanes(),
+		Lanes:           c.Inbox.Lanes(),
 		Interrupt:       c.Interrupt.limit(),
 	}
 }
@@ -85,7 +85,8 @@ func (c *RuntimeConfig) taskTimeout() time.Duration {
 	return time.Duration(c.TaskTimeoutSeconds * float64(time.Second))
 }
 
-func (c *InboxConfig) lanes() *Lanes {
+// Lanes are the bounds as the inbox takes them; nil of nil.
+func (c *InboxConfig) Lanes() *Lanes {
 	if c == nil {
 		return nil
 	}

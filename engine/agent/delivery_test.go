@@ -28,7 +28,7 @@ func newDeliveries(t *rapid.T, tb testing.TB) *deliveries {
 	limits := func(d *Definition) {
 		d.Limits.MaxInbox, d.Limits.MaxRedeliveries = 4, 2
 		d.Limits.Interrupt = Interrupting{On: true, By: protocol.High, Then: then}
-		d.Limits.Lanes = &Lanes{1: Lane{Max: 2, Policy: rapid.SampledFrom([]string{LaneRefuse, LaneDropOldest}).Draw(t, "policy")}}
+		d.Limits.Lanes = &Lanes{1: Lane{Max: 2, Policy: rapid.SampledFrom([]string{LaneRefuse, LaneDropOldest, LaneBlock}).Draw(t, "policy")}}
 	}
 	d := &deliveries{handled: map[string]int{}, ended: map[string]int{}, now: moment(0)}
 	d.live = machine(tb, asks(1), limits)
@@ -183,6 +183,36 @@ func TestDeliveries(t *testing.T) {
 			d.check(r, t)
 		}
 	})
+}
+
+// A lane that blocks takes what comes beyond its bound, up to max_inbox: there the
+// events of other lanes go for it, and when there are none it is refused.
+func TestLaneThatBlocks(t *testing.T) {
+	m := machine(t, echo())
+	m.Def.Limits.MaxInbox = 4
+	m.Def.Limits.Lanes = &Lanes{1: Lane{Max: 1, Policy: LaneBlock}}
+	in := func() (ids string) {
+		for _, h := range m.State.Inbox() {
+			ids += h.Event.ID + " "
+		}
+		return ids
+	}
+	for _, step := range []struct {
+		id   string
+		p    protocol.Priority
+		want string
+	}{
+		{"h", protocol.High, "h "}, {"n1", protocol.Normal, "h n1 "}, {"n2", protocol.Normal, "h n1 n2 "}, {"n3", protocol.Normal, "h n1 n2 n3 "},
+		{"n4", protocol.Normal, "n1 n2 n3 n4 "}, {"n5", protocol.Normal, "n1 n2 n3 n4 "}, {"c", protocol.Critical, "n1 n2 n3 n4 "},
+	} {
+		if m.Hear(event(step.id, step.p)); in() != step.want {
+			t.Errorf("after %s: %s, want %s", step.id, in(), step.want)
+		}
+	}
+	want := []Drop{{"h", "bo", DropInboxFull}, {"n5", "bo", DropQueueFull}, {"c", "bo", DropInboxFull}}
+	if !slices.Equal(m.State.more.drops, want) {
+		t.Errorf("%v, want %v", m.State.more.drops, want)
+	}
 }
 
 // A snapshot from before deliveries reads on.

@@ -38,8 +38,9 @@
 //  5. The facts folded over a state, or over its snapshot, give the same state.
 //     What a State points to is shared and never written.
 //  6. Everything is bounded by [Limits]. A full inbox drops the oldest of its
-//     least urgent events, never an acknowledged one, and the agent is told; beyond the other limits a call
-//     is refused or the oldest goes.
+//     least urgent events, never an acknowledged one nor one of a lane that
+//     blocks, and the agent is told; beyond the other limits a call is refused or
+//     the oldest goes.
 //
 // # Not here
 //

@@ -91,14 +91,14 @@ func (s *State) hear(e *protocol.Envelope, limits *Limits, lost bool) {
 		return
 	}
 	h := Heard{Number: s.heard, Event: e, heardMarks: heardMarks{Lost: lost && e.Ephemeral}}
-	if lane := limits.lane(e.Priority); lane.Max > 0 && s.inLane(e.Priority) >= lane.Max {
+	if lane := limits.lane(e.Priority); lane.Max > 0 && lane.Policy != LaneBlock && s.inLane(e.Priority) >= lane.Max {
 		mine := func(o Heard) bool { return o.Event.Priority == e.Priority && !acknowledged(o.Event) }
 		if lane.Policy == LaneRefuse || !s.makeRoom(mine) {
 			s.drop(e, DropQueueFull)
 			return
 		}
 	}
-	if len(s.inbox) >= limits.MaxInbox && !s.makeRoomFor(e) {
+	if len(s.inbox) >= limits.MaxInbox && !s.makeRoomFor(e, limits) {
 		return
 	}
 	s.inbox = append(s.inbox, h)
@@ -123,20 +123,26 @@ func (s *State) inLane(p protocol.Priority) int {
 }
 
 // makeRoomFor drops the oldest of the least urgent events, which may be the new
-// one. An acknowledged event never goes for another.
-func (s *State) makeRoomFor(e *protocol.Envelope) bool {
+// one. An acknowledged event never goes for another, nor does one of a lane that
+// blocks.
+func (s *State) makeRoomFor(e *protocol.Envelope, limits *Limits) bool {
 	may := func(o Heard) bool {
-		return !acknowledged(o.Event) && (acknowledged(e) || o.Event.Priority <= e.Priority)
+		return !limits.stands(o.Event) && (limits.stands(e) || o.Event.Priority <= e.Priority)
 	}
 	if s.makeRoom(may) {
 		return true
 	}
-	if acknowledged(e) {
+	if limits.stands(e) {
 		s.drop(e, DropQueueFull)
 	} else {
 		s.drop(e, DropInboxFull)
 	}
 	return false
+}
+
+// stands reports whether an event never goes for another.
+func (l *Limits) stands(e *protocol.Envelope) bool {
+	return acknowledged(e) || l.lane(e.Priority).Policy == LaneBlock
 }
 
 // makeRoom drops the oldest of the least urgent events that may go.

@@ -152,6 +152,7 @@ type LaneConfig struct {
 const (
 	LaneDropOldest = "drop_oldest"
 	LaneRefuse     = "refuse"
+	LaneBlock      = "block" // the new one is taken and its publisher waits
 )
 
 // InterruptConfig says which events interrupt a deliberation, and what becomes

@@ -55,6 +55,8 @@ type EventBusConfig struct {
 	// Throttle bounds how many events of a kind are heard in a time.
 	Throttle []ThrottleRule `json:"throttle,omitempty"`
 	MaxHeld  int            `json:"max_held,omitempty"` // deliveries that throttle and debounce hold at once; default 1,000,000
+	// Inbox bounds the lanes of agents whose runtime configuration has no inbox.
+	Inbox *agent.InboxConfig `json:"inbox,omitempty"`
 }
 
 // ThrottleRule lets so many events through in so long.

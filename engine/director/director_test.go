@@ -184,7 +184,7 @@ func TestFailures(t *testing.T) {
 	s := New(config(Timing{WakeOnStart: true, Period: time.Second, MaxRestarts: 3}))
 	s.Start(at(0))
 	got := wakes(s, at(99), func(now protocol.Time, woken []uint32) {
-		s.AgentFailed(s.Failure(0, "x", nil, now))
+		s.AgentFailed(s.Failure(0, "x", nil, now), now)
 		s.Heard(0, protocol.Critical, s.Wave+1, now)
 	})
 	expect(t, got, "0s[0]", "2s[0]", "6s[0]", "14s[0]")
@@ -200,7 +200,7 @@ func TestBackoffIsBounded(t *testing.T) {
 	for range 300 {
 		f := s.Failure(0, "x", nil, at(0))
 		last = f.WakeAt.Sub(at(0))
-		s.AgentFailed(f)
+		s.AgentFailed(f, at(0))
 	}
 	if last != 128*time.Second {
 		t.Errorf("wait %v", last)
@@ -320,7 +320,7 @@ func step(t *rapid.T, s *State, woken []uint32, now protocol.Time) {
 		}
 		switch rapid.IntRange(0, 4).Draw(t, "end") {
 		case 0:
-			s.AgentFailed(s.Failure(o, "x", nil, now))
+			s.AgentFailed(s.Failure(o, "x", nil, now), now)
 		case 1:
 			s.TurnEnded(o, Turn{Wave: s.Wave + 1, SleepUntil: now.Add(time.Duration(rapid.IntRange(1, 9000).Draw(t, "sleep")) * time.Millisecond), WakeAbove: protocol.High}, now)
 		case 2:
@@ -370,6 +370,7 @@ func TestFacts(t *testing.T) {
 		&EffectsDeferred{Agent: 1, Due: at(1), Effects: []protocol.Sequenced{{To: "world", Data: protocol.Encode("x")}}},
 		&AgentFailed{Agent: 1, Error: "e", Stack: []string{"a b.go:1"}, Failures: 2, WakeAt: at(2)},
 		&ActorFailed{Actor: "$world", Error: "e", Stack: []string{"a"}, Failures: 1, GivenUp: true},
+		&Interrupted{Agent: 1, Event: "e1", Effects: 2}, &Blocked{Agent: 1, Event: "e1", Receivers: []uint32{0, 2}},
 		&Paused{Reason: "request"}, &Resumed{}, &Ended{Reason: "time"},
 		&DeadLettered{Event: "e1", Type: "t", Reason: "r", Chain: []protocol.Link{{Agent: "a", Type: "b"}}, Receiver: "c", Kind: "event", TraceID: "t1", Count: 1},
 	} {

@@ -15,6 +15,8 @@
 //     then of the agents' ordinals. The order depends on facts alone.
 //  3. An agent is woken once per wave, however many causes there were.
 //  4. An agent that failed too often in a row is given up and never woken.
+//  5. An agent that is blocked is not woken before the receivers of its events
+//     have had a turn; nobody waits in a circle, so everybody is woken again.
 //
 // # Not here
 //

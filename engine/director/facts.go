@@ -20,6 +20,7 @@ const (
 	FactRedelivered  = "scene.redelivered"
 	FactForked       = "scene.forked"
 	FactInterrupted  = "agent.interrupted"
+	FactBlocked      = "agent.blocked"
 )
 
 // Started opens a journal: what the run is made of.
@@ -128,6 +129,17 @@ type Interrupted struct {
 	Effects int64  // requests cancelled
 }
 
+// Blocked records that an event met full lanes that block: its publisher is not
+// woken before each of these receivers has taken a turn that began after it.
+type Blocked struct {
+	Agent     uint32 // the publisher
+	Event     string // id
+	Receivers []uint32
+}
+
+// FactKind implements protocol.Fact.
+func (Blocked) FactKind() string { return FactBlocked }
+
 // FactKind implements protocol.Fact.
 func (Interrupted) FactKind() string { return FactInterrupted }
 
@@ -186,6 +198,8 @@ func ReadFact(codec *protocol.Codec, kind string, data protocol.Raw) (protocol.F
 		f = &Forked{}
 	case FactInterrupted:
 		f = &Interrupted{}
+	case FactBlocked:
+		f = &Blocked{}
 	default:
 		return nil, nil
 	}

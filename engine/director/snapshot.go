@@ -23,6 +23,17 @@ type snapshot struct {
 	Deferred      []EffectsDeferred
 }
 
+// blockingSnapshot is what is stored of a State in which a lane that blocks holds
+// something. Any other is stored as it was before there were such lanes.
+type blockingSnapshot struct {
+	State  snapshot
+	Unread []storedLane
+	Waits  []storedWait
+}
+
+// blockingFields tells a blockingSnapshot by its length.
+const blockingFields = 3
+
 // Flags of a stored slot.
 const (
 	flagAsleep   = 1
@@ -42,7 +53,21 @@ func (s *State) Snapshot(codec *protocol.Codec) (protocol.Raw, error) {
 	for _, d := range s.deferred {
 		snap.Deferred = append(snap.Deferred, EffectsDeferred{Agent: d.Agent, Due: d.Due, Effects: d.Effects})
 	}
+	lanes, waits := s.blocking.store()
+	if len(lanes)+len(waits) > 0 {
+		return codec.Marshal(&blockingSnapshot{snap, lanes, waits})
+	}
 	return codec.Marshal(&snap)
+}
+
+// readSnapshot takes both forms.
+func readSnapshot(codec *protocol.Codec, raw protocol.Raw) (snap blockingSnapshot, err error) {
+	var into any = &snap.State
+	if n, _, err := msgp.ReadArrayHeaderBytes(raw); err == nil && n == blockingFields {
+		into = &snap
+	}
+	err = codec.Unmarshal(raw, into)
+	return snap, err
 }
 
 func (s *State) thinkingFlags(o uint32) int64 {
@@ -71,11 +96,11 @@ func (sl *slot) append(b []byte, flags int64) []byte {
 
 // Restore makes the state of a snapshot for a scene of the same agents.
 func Restore(cfg Config, codec *protocol.Codec, raw protocol.Raw) (*State, error) {
-	var snap snapshot
-	if err := codec.Unmarshal(raw, &snap); err != nil {
+	stored, err := readSnapshot(codec, raw)
+	if err != nil {
 		return nil, err
 	}
-	s := New(cfg)
+	snap, s := &stored.State, New(cfg)
 	s.Now, s.began, s.Wave, s.Started, s.Paused, s.Ended = snap.Now, snap.Began, snap.Wave, snap.Started, snap.Paused, snap.Ended
 	s.Deliberations, s.Failed, s.Restarts, s.GivenUp = snap.Deliberations, snap.Failed, snap.Restarts, snap.GivenUp
 	rest := snap.Slots
@@ -96,7 +121,7 @@ func Restore(cfg Config, codec *protocol.Codec, raw protocol.Raw) (*State, error
 	for _, d := range snap.Deferred {
 		s.deferred = append(s.deferred, Deferred{Due: d.Due, Agent: d.Agent, Effects: d.Effects})
 	}
-	return s, nil
+	return s, s.restoreBlocking(stored.Unread, stored.Waits)
 }
 
 func (sl *slot) read(b []byte) (flags int64, rest []byte, err error) {
@@ -116,7 +141,6 @@ func (sl *slot) read(b []byte) (flags int64, rest []byte, err error) {
 
 // BegunOf reads from a snapshot when the scene began.
 func BegunOf(codec *protocol.Codec, raw protocol.Raw) (protocol.Time, error) {
-	var snap snapshot
-	err := codec.Unmarshal(raw, &snap)
-	return snap.Began, err
+	snap, err := readSnapshot(codec, raw)
+	return snap.State.Began, err
 }

@@ -17,6 +17,8 @@ type Timing struct {
 
 	Interrupt   bool              // events interrupt its deliberations:
 	InterruptBy protocol.Priority // those of this priority and above
+
+	Blocks *Bounds // lanes of its inbox that block publishers; nil = none
 }
 
 // Config of a scene's State.
@@ -43,6 +45,7 @@ type slot struct {
 	wakeAbove protocol.Priority // asleep: events below this do not wake
 	asleep    bool
 	givenUp   bool
+	blocked   bool // it waits for receivers, who are in State.blocking
 	failures  uint8
 }
 
@@ -76,6 +79,7 @@ type State struct {
 	// thinking holds, of agents that may be interrupted, how urgent that is whose
 	// latency they pass. The rest of it is in their slots.
 	thinking map[uint32]protocol.Priority
+	blocking blocking
 }
 
 // New returns the state before the scene started.
@@ -187,7 +191,7 @@ func (s *State) valid(t protocol.Time, o uint32) bool {
 
 // wake is when the agent is to be woken; 0 = never.
 func (sl *slot) wake() protocol.Time {
-	if sl.givenUp {
+	if sl.givenUp || sl.blocked {
 		return 0
 	}
 	at := sl.due
@@ -253,6 +257,7 @@ func (s *State) TurnEnded(o uint32, t Turn, now protocol.Time) {
 	}
 	s.think(o, t)
 	s.enqueue(o)
+	s.took(o, t.Wave, now)
 }
 
 // think notes that an agent which may be interrupted is busy.
@@ -366,7 +371,12 @@ func (s *State) Failure(o uint32, msg string, stack []string, now protocol.Time)
 }
 
 // AgentFailed applies the fact that Failure decided.
-func (s *State) AgentFailed(f AgentFailed) {
+func (s *State) AgentFailed(f AgentFailed, now protocol.Time) {
+	s.failed(f)
+	s.fell(f.Agent, now)
+}
+
+func (s *State) failed(f AgentFailed) {
 	sl := &s.slots[f.Agent]
 	s.Deliberations++
 	s.Failed++

@@ -11,12 +11,14 @@ type Standing struct {
 	WakeAbove protocol.Priority
 	Failures  int // in a row
 	GivenUp   bool
+	WaitsFor  []uint32 // blocked: receivers whose lanes its events found full
 }
 
 // Standing shows how an agent stands.
 func (s *State) Standing(o uint32) Standing {
 	sl := &s.slots[o]
 	st := Standing{Next: sl.wake(), Asleep: sl.asleep, WakeAbove: sl.wakeAbove, Failures: int(sl.failures), GivenUp: sl.givenUp}
+	st.WaitsFor = s.waitingFor(o)
 	if sl.busyUntil > s.Now {
 		st.BusyUntil = sl.busyUntil
 	}

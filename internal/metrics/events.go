@@ -39,6 +39,8 @@ type eventVecs struct {
 	dropped  closed
 	held     closed
 	failures *prometheus.CounterVec
+	blocked  *prometheus.CounterVec
+	waiting  *prometheus.GaugeVec
 }
 
 type eventSeries struct {
@@ -62,6 +64,8 @@ func (s *Set) makeEvents() {
 	s.events.held = newClosed(s.counter("events_held_total", "Deliveries that were held: until a subscription is quiet, a throttle rule has room, or a middleware wants them.", "reason"),
 		texts(bus.ReasonDebounced, bus.ReasonThrottled, bus.ReasonMiddleware))
 	s.events.failures = s.counter("event_filter_failures_total", "Filter conditions that failed at run time and did not match.", "scene")
+	s.events.blocked = s.counter("publishers_blocked_total", "Events whose publisher has to wait, because they met a full lane with the policy block.", "scene")
+	s.events.waiting = s.gauge("publishers_waiting", "Agents that are not woken before the receivers of their events have had a turn.", "scene")
 }
 
 func (e *eventSeries) add(from Source, receivers int) {

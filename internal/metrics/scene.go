@@ -141,6 +141,12 @@ func (s *Scene) FilterFailures(n int) {
 	}
 }
 
+// Blocked counts an event whose publisher has to wait.
+func (s *Scene) Blocked() { s.series.blocked.Inc() }
+
+// PublishersWait says how many agents wait for receivers.
+func (s *Scene) PublishersWait(n int) { s.series.waiting.Set(float64(n)) }
+
 // WorldCommitted counts a new version of the world.
 func (s *Scene) WorldCommitted() { s.series.commits.Inc() }
 

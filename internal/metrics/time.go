@@ -58,6 +58,8 @@ type sceneSeries struct {
 	passed   prometheus.Counter
 	now      prometheus.Gauge
 	failures prometheus.Counter // of filters
+	blocked  prometheus.Counter // publishers
+	waiting  prometheus.Gauge   // publishers
 	commits  prometheus.Counter // of the world
 }
 
@@ -81,6 +83,7 @@ func (s *Set) makeTime() {
 		return &sceneSeries{
 			label: id, steps: steps.WithLabelValues(id), took: took.WithLabelValues(id), passed: passed.WithLabelValues(id),
 			now: now.WithLabelValues(id), failures: s.events.failures.WithLabelValues(id), commits: s.world.commits.WithLabelValues(id),
+			blocked: s.events.blocked.WithLabelValues(id), waiting: s.events.waiting.WithLabelValues(id),
 		}
 	})
 	s.makeFacts()
@@ -102,7 +105,7 @@ func factKinds() []string {
 		agent.FactTurnEnded, agent.FactStateUpdated, agent.FactCallMade, agent.FactModelAnswered, agent.FactSaid, agent.FactGoalsUpdated, agent.FactReflected, agent.FactUnknown,
 		bus.FactRouted, bus.FactRefused, bus.FactSubscription,
 		director.FactStarted, director.FactWaveClosed, director.FactDeferred, director.FactAgentFailed, director.FactActorFailed,
-		director.FactPaused, director.FactResumed, director.FactEnded, director.FactDeadLettered,
+		director.FactBlocked, director.FactPaused, director.FactResumed, director.FactEnded, director.FactDeadLettered,
 		knowledge.FactWritten, knowledge.FactSuggested, knowledge.FactReviewed, knowledge.FactRefused,
 		"world.committed", "world.refused", "world.granted", "world.leased", "world.released", "state.committed",
 	}

@@ -24,6 +24,7 @@ type AgentView struct {
 	Next          string          `json:"next,omitempty"`
 	WakeAbove     string          `json:"wake_above,omitempty"` // asleep: lowest priority that wakes
 	BusyUntil     string          `json:"busy_until,omitempty"`
+	WaitsFor      []string        `json:"waits_for,omitempty"` // blocked: receivers that must have a turn first
 	Failures      int             `json:"failures_in_a_row"`
 	Turns         uint64          `json:"turns"`
 	Private       any             `json:"private_state"`
@@ -106,6 +107,9 @@ func (s *Scene) agentView(state *machines.State, o uint32, wave persistence.Wave
 	}
 	if st.Asleep {
 		v.WakeAbove = st.WakeAbove.String()
+	}
+	for _, r := range st.WaitsFor {
+		v.WaitsFor = append(v.WaitsFor, state.Name(r))
 	}
 	for _, g := range m.State.Goals {
 		v.Goals = append(v.Goals, GoalOf(g))

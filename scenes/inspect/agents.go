@@ -14,7 +14,7 @@ import (
 // AgentQuery chooses and orders agents; empty fields choose all.
 type AgentQuery struct {
 	Profile string
-	State   string // idle, asleep, given_up
+	State   string // idle, asleep, blocked, given_up
 	Name    string // part of the instance id
 	Failed  bool   // only those with failures
 	Sort    string // id, turns, failures, calls, last; "" = the order of the scene
@@ -25,6 +25,7 @@ type AgentQuery struct {
 const (
 	StateIdle    = "idle"     // deliberates when it is due
 	StateAsleep  = "asleep"   // until a time, or an event wakes it
+	StateBlocked = "blocked"  // until those who have its events have had a turn
 	StateGivenUp = "given_up" // failed too often
 )
 
@@ -32,13 +33,13 @@ const (
 func AgentSorts() []string { return []string{"id", "turns", "failures", "calls", "last"} }
 
 // AgentStates lists what an agent can be.
-func AgentStates() []string { return []string{StateIdle, StateAsleep, StateGivenUp} }
+func AgentStates() []string { return []string{StateIdle, StateAsleep, StateBlocked, StateGivenUp} }
 
 // AgentLine is one agent of the view "agents".
 type AgentLine struct {
 	Agent    string `json:"agent"`
 	Profile  string `json:"profile"`
-	State    string `json:"state"`          // idle, asleep, given_up
+	State    string `json:"state"`          // idle, asleep, blocked, given_up
 	Next     string `json:"next,omitempty"` // when it is woken without an event
 	Turns    int64  `json:"turns"`
 	Failures int64  `json:"failures"` // turns without a decision
@@ -96,7 +97,7 @@ func (q *AgentQuery) order() (func(a, b AgentLine) int, error) {
 		"last":     func(a, b AgentLine) int { return cmp.Compare(b.last, a.last) },
 	}[q.Sort]
 	switch q.State {
-	case "", StateIdle, StateAsleep, StateGivenUp:
+	case "", StateIdle, StateAsleep, StateBlocked, StateGivenUp:
 	default:
 		return nil, protocol.Errorf(protocol.KindInvalid, "state %q: want %s", q.State, strings.Join(AgentStates(), ", "))
 	}
@@ -179,6 +180,8 @@ func StateName(st director.Standing) string {
 	switch {
 	case st.GivenUp:
 		return StateGivenUp
+	case len(st.WaitsFor) > 0:
+		return StateBlocked
 	case st.Asleep:
 		return StateAsleep
 	}

@@ -76,9 +76,11 @@ func (s *State) applyScene(r protocol.Record, fact protocol.Fact) (err error) {
 	case *director.Redelivered:
 		s.Director.Redelivered(*x)
 	case *director.AgentFailed:
-		s.Director.AgentFailed(*x)
+		s.Director.AgentFailed(*x, r.Time)
 	case *director.Interrupted:
 		s.Director.Interrupted(*x, r.Time)
+	case *director.Blocked:
+		s.Director.Blocked(*x, s.Director.Wave+1)
 	case *director.WaveClosed:
 		s.Director.TakeDeferred(r.Time)
 		s.Director.CloseWave(*x, r.Time)
@@ -141,7 +143,11 @@ func (s *State) ApplyTurn(o uint32, end *agent.TurnEnded, now protocol.Time) {
 // ApplyRouted puts the receivers of an event on the agenda.
 func (s *State) ApplyRouted(f *bus.Routed, wave uint64) {
 	for o := range f.Receivers.All() {
-		s.Director.Heard(o, PriorityFor(f, s.scene, o), wave, f.Time)
+		p := PriorityFor(f, s.scene, o)
+		s.Director.Heard(o, p, wave, f.Time)
+		if s.scene.Blocks {
+			s.Director.Received(o, p, wave)
+		}
 	}
 }
 

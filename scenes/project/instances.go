@@ -303,6 +303,7 @@ func (l *loader) linkInstance(s *Scene, i int) *entry {
 		e.goals = d.InitialGoalsOverrideReference
 	}
 	e.runtime = l.runtime(p, node.Get("custom_runtime_config"), s.doc)
+	l.blockingLanes(s, steps, e)
 	e.subscriptions = p.Subscriptions
 	if d.CustomRuntimeConfig != nil {
 		e.subscriptions = addSubscriptions(p.Subscriptions, l.subscriptions(s.doc,

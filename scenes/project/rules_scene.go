@@ -37,6 +37,7 @@ func sceneRules() source.Rules {
 		"director.EventBusConfig.loop_action":               {Section: "§3.5", Enum: []string{"drop", "deprioritize", "warn"}, Default: "drop", Doc: "What happens to an event beyond max_revisits."},
 		"director.EventBusConfig.throttle":                  {Section: "§3.5", MaxItems: throttle.MaxRules, Doc: "Rules that bound how many events are heard in a time. The scene's own events are never throttled."},
 		"director.EventBusConfig.max_held":                  {Section: "§3.5", Range: between(1, 1e7), Default: int64(1_000_000), Doc: "Deliveries that throttle and debounce hold at once."},
+		"director.EventBusConfig.inbox":                     {Section: "§3.5", Doc: "Bounds for events of one priority, for every agent whose custom_runtime_config has no inbox."},
 
 		"director.ThrottleRule.type":                     {Required: true, Section: "§3.5", Doc: "Event type. `a.b.*` is every type below a.b, `*` every type."},
 		"director.ThrottleRule.source_agent_instance_id": {Section: "§3.5", Doc: "Only events of this publisher."},

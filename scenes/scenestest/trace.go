@@ -70,6 +70,13 @@ func (tr *tracer) id(o uint32) string {
 	return "$scene"
 }
 
+func (tr *tracer) idList(list []uint32) (ids []string) {
+	for _, o := range list {
+		ids = append(ids, tr.id(o))
+	}
+	return ids
+}
+
 func show(r protocol.Raw) string {
 	v, err := r.Value()
 	if err != nil {
@@ -178,6 +185,8 @@ func (tr *tracer) director(f protocol.Fact) string {
 		return fmt.Sprintf("actor %s failed %d: %q", x.Actor, x.Failures, x.Error) + tail(when(len(x.Stack) > 0, "in %s", function(x.Stack)), when(x.GivenUp, "given up"))
 	case *director.Interrupted:
 		return fmt.Sprintf("%s interrupts %s, %d effects cancelled", x.Event, tr.id(x.Agent), x.Effects)
+	case *director.Blocked:
+		return fmt.Sprintf("%s blocks %s for %v", x.Event, tr.id(x.Agent), tr.idList(x.Receivers))
 	case *director.Paused:
 		return "paused by " + x.Reason
 	case *director.Resumed:

@@ -136,7 +136,7 @@ func busSubscriptions(list []project.Subscription) []bus.Subscription {
 func (b *builder) define(key class, in project.Instance) uint16 {
 	profile := key.profile.Definition
 	d := &agent.Definition{
-		Profile: profile.ID, Name: profile.Name, Limits: key.runtime.Limits(), Tools: profile.ToolIDsInventory,
+		Profile: profile.ID, Name: profile.Name, Limits: b.limits(key.runtime), Tools: profile.ToolIDsInventory,
 		Skills: profile.SkillWorkflowIDsInventory, Reflection: reflectionOf(profile), Workflows: map[string]*workflow.Plan{},
 		Check: key.profile.CheckState, Parse: parseSpeech,
 	}
@@ -154,12 +154,19 @@ func (b *builder) define(key class, in project.Instance) uint16 {
 		d.Knowledge = append(d.Knowledge, agent.AccessOf(ref))
 	}
 	d.Seal(b.describe)
-	return b.addClass(key, d, timingOf(key.runtime), b.initialGoals(key.profile, in.Goals))
+	return b.addClass(key, d, timingOf(key.runtime, d.Limits.Lanes), b.initialGoals(key.profile, in.Goals))
+}
+
+// limits are an agent's, with the scene's lanes where it has none of its own.
+func (b *builder) limits(c *agent.RuntimeConfig) agent.Limits {
+	l := c.Limits()
+	l.Lanes = b.Def.Inbox(c).Lanes()
+	return l
 }
 
 func (b *builder) addClass(key class, d *agent.Definition, t director.Timing, goals []agent.Goal) uint16 {
 	c := uint16(len(b.Definitions))
-	b.Interrupts = b.Interrupts || t.Interrupt
+	b.Interrupts, b.Blocks = b.Interrupts || t.Interrupt, b.Blocks || t.Blocks != nil
 	b.classes[key] = c
 	b.Definitions = append(b.Definitions, d)
 	b.Timings = append(b.Timings, t)
@@ -199,8 +206,8 @@ func reflectionOf(p *agent.Profile) string {
 	return found
 }
 
-func timingOf(c *agent.RuntimeConfig) director.Timing {
-	t := director.Timing{WakeOnStart: true, MaxRestarts: 5}
+func timingOf(c *agent.RuntimeConfig, lanes *agent.Lanes) director.Timing {
+	t := director.Timing{WakeOnStart: true, MaxRestarts: 5, Blocks: bounds(lanes)}
 	if c == nil {
 		return t
 	}

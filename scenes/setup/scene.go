@@ -63,6 +63,7 @@ type Scene struct {
 	Rules      *worldstate.Machine // of the world
 	Condition  *expr.Program       // of the scene's end; nil = none
 	Interrupts bool                // there are agents whose deliberations events interrupt
+	Blocks     bool                // there are agents whose full lanes block publishers
 }
 
 // Size is the number of agents; the scene's own workflows run as one more.

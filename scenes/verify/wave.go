@@ -230,7 +230,9 @@ func (v *verifier) services() error {
 					return err
 				}
 				v.announce(f)
-				v.published(f)
+				if err := v.published(f); err != nil {
+					return err
+				}
 			}
 			return nil
 		})
@@ -252,9 +254,9 @@ func (v *verifier) asksAnyway(service string) bool {
 	return false
 }
 
-// published counts an event and finds out whom it interrupts; the release of
-// what was held is no new event.
-func (v *verifier) published(f protocol.Fact) {
+// published counts an event and finds out whom it interrupts and blocks; the
+// release of what was held is no new event.
+func (v *verifier) published(f protocol.Fact) error {
 	switch x := f.(type) {
 	case *bus.Routed:
 		if x.Released == 0 {
@@ -264,16 +266,21 @@ func (v *verifier) published(f protocol.Fact) {
 			v.wave.interrupted = map[uint32]bool{}
 		}
 		v.wave.interruptions = append(v.wave.interruptions, v.state.Interruptions(x, v.wave.interrupted, v.wave.time)...)
+		if blocked := v.state.Blocked(x); blocked != nil {
+			return v.expect(v.state.Name(uint32(v.state.Size())), v.wave.time, blocked)
+		}
 	case *bus.Refused:
 		v.wave.published++
 	}
+	return nil
 }
 
-// takeOf folds the facts of a service that cannot be asked again.
+// takeOf folds the facts of a service that cannot be asked again, with what the
+// scene says of them in between.
 func (v *verifier) takeOf(actor string) error {
 	for {
 		r, ok := v.peek(0)
-		if !ok || r.Actor != actor {
+		if !ok || r.Actor != actor && r.Kind != director.FactBlocked {
 			return nil
 		}
 		if err := v.take(TakenLost); err != nil {
