@@ -57,8 +57,8 @@ type sceneSeries struct {
 	took     prometheus.Observer
 	passed   prometheus.Counter
 	now      prometheus.Gauge
-	failures prometheus.Counter // of filters
-	commits  prometheus.Counter // of the world
+	failures [2]prometheus.Counter // of filters: error, steps
+	commits  prometheus.Counter    // of the world
 }
 
 func (s *Set) makeTime() {
@@ -80,7 +80,7 @@ func (s *Set) makeTime() {
 	s.time.byScene = newCache(s, "scene", overflowed, func(id string) *sceneSeries {
 		return &sceneSeries{
 			label: id, steps: steps.WithLabelValues(id), took: took.WithLabelValues(id), passed: passed.WithLabelValues(id),
-			now: now.WithLabelValues(id), failures: s.events.failures.WithLabelValues(id), commits: s.world.commits.WithLabelValues(id),
+			now: now.WithLabelValues(id), failures: [2]prometheus.Counter{s.events.failures.WithLabelValues(id, "error"), s.events.failures.WithLabelValues(id, "steps")}, commits: s.world.commits.WithLabelValues(id),
 		}
 	})
 	s.makeFacts()
