@@ -42,6 +42,11 @@
 //  12. A send takes no lock, unless it wakes the actor, and allocates a cell of 16
 //     bytes, sixteen at a time. A mailbox is 192 bytes, and holds no queue memory
 //     while it is idle.
+//  13. An actor that is sent a critical event or a wake of critical priority goes
+//     before those that wait for a worker, until its queue is empty, and so does
+//     one whose kind is in [Supervisor.First]: it waits for one slice of each
+//     worker. Of four actors in a row that a worker runs at least one is an
+//     ordinary one.
 //
 // A scene's order of events comes from these and from one channel, which sends
 // what it routed in the order of the facts, through one lane; wakes go last.

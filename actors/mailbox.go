@@ -21,12 +21,16 @@ const (
 
 // The word of a mailbox: a bit for each lane in which something may have come
 // since the worker last took it, and these. Whoever sets running has to give the
-// mailbox to a worker; only that worker takes bits away.
+// mailbox to a worker; only that worker takes bits away. One that waits in the
+// pool and becomes urgent stands there twice: who comes to it second finds that
+// it waits no more, or runs it before its turn.
 const (
 	laneBits uint32 = 1<<verdict.Lanes - 1
 	asked    uint32 = 1 << 6 // Proto.Actor has posted a message of its own
 	running  uint32 = 1 << 7
 	stopped  uint32 = 1 << 8
+	waits    uint32 = 1 << 9  // in the pool: no worker has it
+	urgent   uint32 = 1 << 10 // it goes before others until its queue is empty
 )
 
 // mailbox implements actor.Mailbox with lanes. It is 192 bytes, which is a size
@@ -82,7 +86,20 @@ func (m *mailbox) post(env *protocol.Envelope) {
 		return
 	}
 	m.top[v.Lane].push(m.sup.system.lenders.cell(env, m.kind, v.Lane))
-	m.announce(1 << v.Lane)
+	m.announce(1<<v.Lane | hurry(env, v.Lane))
+}
+
+// hurry is the bit of what makes an actor urgent.
+func hurry(env *protocol.Envelope, l verdict.Lane) uint32 {
+	if l == verdict.Critical || env.Kind == protocol.KindWake && env.Priority == protocol.Critical {
+		return urgent
+	}
+	return 0
+}
+
+// first reports whether the actor goes before others.
+func (m *mailbox) first() bool {
+	return m.word.Load()&urgent != 0 || m.sup.First&(1<<m.kind) != 0
 }
 
 // judge asks the chain about an envelope.
@@ -141,21 +158,31 @@ func (m *mailbox) UserMessageCount() int {
 
 // announce says that something was put into the mailbox, and gives the actor to
 // a worker, unless one has it. In a queue that is behind it reads only.
-func (m *mailbox) announce(bit uint32) {
+func (m *mailbox) announce(bits uint32) {
 	for {
 		w := m.word.Load()
-		if w&(bit|running) == bit|running {
+		if w&(bits|running) == bits|running {
 			return
 		}
-		if !m.word.CompareAndSwap(w, w|bit|running) {
+		next := w | bits | running
+		if w&running == 0 {
+			next |= waits
+		}
+		if !m.word.CompareAndSwap(w, next) {
 			continue
 		}
-		if w&running == 0 {
+		if w&running == 0 || w&waits != 0 && bits&^w&urgent != 0 {
 			m.sup.system.pool.push(m)
 		}
 		return
 	}
 }
+
+// claim takes the actor out of the pool; false = it is out already.
+func (m *mailbox) claim() bool { return m.word.And(^waits)&waits != 0 }
+
+// back says that the actor waits in the pool again.
+func (m *mailbox) back() { m.word.Or(waits) }
 
 // process runs the actor until its queue is empty or its slice is used up, and
 // reports whether it wants to go on.
@@ -171,14 +198,14 @@ func (m *mailbox) process(count *taken) (again bool) {
 func (m *mailbox) released() bool {
 	for {
 		w := m.word.Load()
-		waits := uint32(m.held) | w&laneBits
+		left := uint32(m.held) | w&laneBits
 		if m.suspended && w&stopped == 0 {
-			waits = 0
+			left = 0
 		}
-		if waits|w&asked != 0 {
+		if left|w&asked != 0 {
 			return false
 		}
-		if m.word.CompareAndSwap(w, w&^running) {
+		if m.word.CompareAndSwap(w, w&^(running|urgent)) {
 			return true
 		}
 	}

@@ -1,6 +1,9 @@
 package actors
 
-import "sync"
+import (
+	"sync"
+	"sync/atomic"
+)
 
 // pool runs mailboxes on a fixed number of workers. Proto.Actor's default
 // dispatcher starts a goroutine per wake-up: a burst to N idle actors would be
@@ -8,6 +11,8 @@ import "sync"
 type pool struct {
 	mu     sync.Mutex
 	ready  sync.Cond
+	ahead  ring // of urgent mailboxes
+	urgent atomic.Int32
 	queue  ring
 	idle   int
 	closed bool
@@ -29,8 +34,9 @@ func newPool(workers []*taken) *pool {
 }
 
 func (p *pool) push(m *mailbox) {
+	first := m.first()
 	p.mu.Lock()
-	p.queue.push(m)
+	p.put(m, first)
 	wake := p.idle > 0
 	p.mu.Unlock()
 	if wake {
@@ -38,6 +44,18 @@ func (p *pool) push(m *mailbox) {
 	}
 }
 
+// put queues a mailbox; the lock is held.
+func (p *pool) put(m *mailbox, first bool) {
+	if !first {
+		p.queue.push(m)
+		return
+	}
+	p.ahead.push(m)
+	p.urgent.Store(int32(p.ahead.len))
+}
+
+// work runs mailboxes. After each comes an urgent one, if there is one; of four in
+// a row at least one is ordinary, if there is one.
 func (p *pool) work(count *taken) {
 	var batch [grab]*mailbox
 	var last *mailbox
@@ -49,11 +67,13 @@ func (p *pool) work(count *taken) {
 		last = nil
 		for i, m := range batch[:n] {
 			batch[i] = nil
-			switch again := m.process(count); {
-			case again && i == n-1:
+			if again := m.claim() && m.process(count); again && i == n-1 {
 				last = m
-			case again:
-				p.push(m)
+			} else if again {
+				p.again(m)
+			}
+			if m := p.takeAhead(); m != nil && m.claim() && m.process(count) {
+				p.again(m)
 			}
 		}
 	}
@@ -66,9 +86,10 @@ func (p *pool) take(into []*mailbox, back *mailbox) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if back != nil {
-		p.queue.push(back)
+		back.back()
+		p.put(back, back.first())
 	}
-	for p.queue.len == 0 {
+	for p.queue.len+p.ahead.len == 0 {
 		if p.closed {
 			return 0
 		}
@@ -76,11 +97,44 @@ func (p *pool) take(into []*mailbox, back *mailbox) int {
 		p.ready.Wait()
 		p.idle--
 	}
-	n := min(len(into), max(1, p.queue.len/2))
+	if p.ahead.len > 0 {
+		into[0] = p.popAhead()
+		return 1 + p.fill(into[1:2])
+	}
+	return p.fill(into[:min(len(into), max(1, p.queue.len/2))])
+}
+
+// fill takes ordinary mailboxes, as many as there are.
+func (p *pool) fill(into []*mailbox) int {
+	n := min(len(into), p.queue.len)
 	for i := range n {
 		into[i] = p.queue.pop()
 	}
 	return n
+}
+
+// again puts back a mailbox that wants to go on.
+func (p *pool) again(m *mailbox) {
+	m.back()
+	p.push(m)
+}
+
+// takeAhead gives an urgent mailbox; nil = there is none.
+func (p *pool) takeAhead() *mailbox {
+	if p.urgent.Load() == 0 {
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ahead.len == 0 {
+		return nil
+	}
+	return p.popAhead()
+}
+
+func (p *pool) popAhead() *mailbox {
+	p.urgent.Store(int32(p.ahead.len - 1))
+	return p.ahead.pop()
 }
 
 // close lets the workers finish what is queued and waits for them.

@@ -142,6 +142,9 @@ type Supervisor struct {
 	// drops and sorts into lanes; what asks to delay or to merge is delivered. It
 	// runs in the sender: a panic in it is the sender's.
 	Middleware verdict.Chain
+	// First is a set of kinds, a bit each: their actors get a worker before others,
+	// as actors do that were sent something critical (promise 13).
+	First uint32
 	// Now is the time that middlewares are told. Without it each envelope's own
 	// time counts.
 	Now func() protocol.Time

@@ -26,6 +26,8 @@ type agentShell struct {
 	through uint64
 	cancel  context.CancelFunc // of the model calls in flight; nil when there are none
 	ctx     context.Context
+	haste   *calls.Haste  // of the same calls
+	urgent  bool          // the deliberation in flight began with a critical event
 	wave    uint64        // of the deliberation in flight
 	woken   protocol.Time // scene time at which the deliberation in flight began
 	began   time.Time     // the same on the wall clock
@@ -61,6 +63,9 @@ func (a *agentShell) hear(env *protocol.Envelope) error {
 		return nil
 	}
 	a.machine.Hear(env)
+	if env.Priority == protocol.Critical && a.cancel != nil {
+		a.calls.Hurry(a.haste)
+	}
 	if a.Clock == director.Realtime && a.machine.Interrupts(env) {
 		return a.step(&agent.Cancel{Reason: "interrupted by event " + env.ID, Interrupt: true})
 	}
@@ -95,6 +100,7 @@ func (a *agentShell) wake(env *protocol.Envelope) error {
 	}
 	o := a.machine.ID.Ordinal
 	a.wave, a.began, a.woken = env.Wave, time.Now(), env.Time
+	a.urgent = env.Priority == protocol.Critical
 	a.sample = a.newSample(env.Wave)
 	in := &agent.Wake{
 		Now: env.Time, Wave: env.Wave, World: a.world.Load(), Knowledge: *a.knowledge.Load(),
@@ -140,7 +146,7 @@ func (a *agentShell) step(in any) error {
 func (a *agentShell) ended(facts []protocol.Fact, requests []protocol.Sequenced) error {
 	if a.cancel != nil {
 		a.cancel()
-		a.cancel = nil
+		a.cancel, a.haste = nil, nil
 	}
 	for _, f := range facts {
 		if err := a.machine.Apply(f, a.woken); err != nil {
@@ -153,12 +159,29 @@ func (a *agentShell) ended(facts []protocol.Fact, requests []protocol.Sequenced)
 	}
 	a.options.Latency.record(took)
 	env, err := a.parcel(protocol.KindTurn, a.machine.ID.Instance, protocol.Decided{Agent: a.machine.ID.Ordinal, At: a.woken}, facts, requests)
+	if err == nil && a.Clock == director.Realtime && publishesCritical(requests) {
+		env.Priority = protocol.Critical
+	}
 	a.machine.Release()
 	if err != nil {
 		return err
 	}
 	a.sendMeasured(env)
 	return nil
+}
+
+// publishesCritical reports whether a critical event is among what a turn asks
+// for.
+func publishesCritical(requests []protocol.Sequenced) bool {
+	for _, r := range requests {
+		if r.To != protocol.ToEvents {
+			continue
+		}
+		if d, err := protocol.ReadDraft(r.Data); err == nil && d.Priority == protocol.Critical {
+			return true
+		}
+	}
+	return false
 }
 
 // ask carries out a model call: at once, or on a goroutine whose answer comes
@@ -175,9 +198,10 @@ func (a *agentShell) ask(c *agent.CallModel) *agent.Answered {
 	}
 	if a.cancel == nil {
 		a.ctx, a.cancel = context.WithCancel(a.context)
+		a.haste = calls.NewHaste(a.urgent)
 	}
 	wave := a.wave
-	a.calls.Go(a.ctx, a.machine.State.Turn+1, c, func(answer protocol.ModelAnswer, err error) {
+	a.calls.Go(a.ctx, a.haste, a.machine.State.Turn+1, c, func(answer protocol.ModelAnswer, err error) {
 		a.tellAnswer(wave, calls.Answered(c.Request, answer, err))
 	})
 	return nil

@@ -10,7 +10,8 @@ import (
 // channelService is the scene's channel of the IntelligentEventBus (§3.5).
 type channelService struct {
 	*scene
-	state *bus.State
+	state  *bus.State
+	warned map[string]bool // filters that the log has named
 }
 
 // Receive implements actors.Behavior.
@@ -27,13 +28,31 @@ func (s *channelService) Receive(env *protocol.Envelope) error {
 		return err
 	}
 	p := machines.Publish(s.Scene, s.state, env.Time)
+	p.Failed = s.failed
 	return p.Decide(in, func(facts []protocol.Fact, more bool) error {
 		if !more {
-			s.metrics.FilterFailures(p.Failures)
 			s.deliver(env.Wave, p.Routed)
 		}
 		return s.answer(facts, more)
 	})
+}
+
+// maxFilters bounds the failing filters that the log names; all are counted.
+const maxFilters = 20
+
+// failed counts filters that failed, and says so the first time.
+func (s *channelService) failed(list []bus.FilterFailure) {
+	for _, f := range list {
+		s.metrics.FilterFailed(f.Kind == protocol.KindLimit)
+		if s.warned[f.Filter] || len(s.warned) == maxFilters {
+			continue
+		}
+		if s.warned == nil {
+			s.warned = map[string]bool{}
+		}
+		s.warned[f.Filter] = true
+		s.log.Warn("a filter condition fails; where it fails it does not match", "scene", s.ID, "filter", f.Filter, "event", f.EventID, "err", f.Error)
+	}
 }
 
 // hearsWorld stands in the channel's answer when somebody listens to the world.

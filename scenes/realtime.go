@@ -1,6 +1,7 @@
 package scenes
 
 import (
+	"slices"
 	"time"
 
 	"tavernsim/engine/director"
@@ -24,11 +25,14 @@ func (st *stage) nextRealtime() error {
 	return st.closeArrived(now)
 }
 
+// maxArrived bounds the turns of a realtime wave: what is urgent waits for no more than
+// that many before it is routed.
+const maxArrived = 64
+
 // closeArrived closes a wave over the turns that have ended, and the failures
 // that came between two deliberations.
 func (st *stage) closeArrived(now protocol.Time) error {
-	arrived := st.arrived
-	st.arrived = nil
+	arrived := st.takeArrived()
 	st.openWave(now)
 	for _, d := range st.state.Director.TakeDeferred(now) {
 		st.sequence(d.Effects)
@@ -39,6 +43,23 @@ func (st *stage) closeArrived(now protocol.Time) error {
 		}
 	}
 	return st.closeWave()
+}
+
+// takeArrived takes the turns of the next wave. On the realtime clock those that
+// are urgent have one of their own: nobody waits for what others publish.
+func (st *stage) takeArrived() []arrival {
+	n := len(st.arrived)
+	if st.Clock == director.Realtime {
+		n = min(n, maxArrived)
+		if i := slices.IndexFunc(st.arrived, func(a arrival) bool { return !a.urgent }); i > 0 {
+			n = min(n, i)
+		}
+	}
+	taken := st.arrived[:n:n]
+	if st.arrived = st.arrived[n:]; len(st.arrived) == 0 {
+		st.arrived = nil
+	}
+	return taken
 }
 
 func (st *stage) wakeDue(now protocol.Time) {
@@ -52,7 +73,7 @@ func (st *stage) wakeDue(now protocol.Time) {
 		for _, o := range d.TakeIdle(at, func(o uint32) bool { return st.busy[o] }) {
 			st.busy[o] = true
 			st.measureWake(o, d.Wave+1)
-			st.refs[o].Tell(&protocol.Envelope{Kind: protocol.KindWake, Scene: st.ID, Time: now, Wave: d.Wave + 1})
+			st.refs[o].Tell(&protocol.Envelope{Kind: protocol.KindWake, Scene: st.ID, Time: now, Wave: d.Wave + 1, Priority: d.Urgency(o)})
 		}
 	}
 }
@@ -88,6 +109,20 @@ func (st *stage) wakeIn(wait time.Duration) {
 	st.timer = time.AfterFunc(wait, func() { self.Tell(&protocol.Envelope{Kind: protocol.KindTick}) })
 }
 
+// arrive puts a turn behind those that have ended. One that handled something
+// critical, or publishes it, goes before all that did not.
+func (st *stage) arrive(a arrival) {
+	if a.urgent = a.urgent || st.state.Director.Urgency(a.agent) == protocol.Critical; !a.urgent {
+		st.arrived = append(st.arrived, a)
+		return
+	}
+	i := slices.IndexFunc(st.arrived, func(o arrival) bool { return !o.urgent })
+	if i < 0 {
+		i = len(st.arrived)
+	}
+	st.arrived = slices.Insert(st.arrived, i, a)
+}
+
 // turnArrivedRealtime notes the end of a turn for the next wave.
 func (st *stage) turnArrivedRealtime(a arrival) error {
 	if w := st.wave; w != nil && st.phase == phaseTurns && len(w.order) > w.merged && w.order[w.merged] == a.agent {
@@ -98,7 +133,7 @@ func (st *stage) turnArrivedRealtime(a arrival) error {
 		return st.pump()
 	}
 	delete(st.busy, a.agent)
-	st.arrived = append(st.arrived, a)
+	st.arrive(a)
 	if a.failure != nil && st.phase == phaseSnapshot {
 		return st.dropSnapshot(st.Name(a.agent))
 	}

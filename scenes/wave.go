@@ -46,6 +46,7 @@ type arrival struct {
 	agent   uint32
 	decided *protocol.Decided
 	failure *failure
+	urgent  bool // realtime: it goes before others
 }
 
 // failure is an actor's, on its way through the scene's mailbox.
@@ -183,7 +184,7 @@ func (st *stage) arrivalOf(env *protocol.Envelope) (a arrival, service string, e
 		return a, "", nil
 	}
 	d, err := protocol.ReadDecided(env.Body.Raw)
-	a.agent, a.decided = d.Agent, &d
+	a.agent, a.decided, a.urgent = d.Agent, &d, env.Priority == protocol.Critical
 	return a, "", err
 }
 

@@ -51,9 +51,10 @@ func (e *environment) Lookup(root string) (any, bool) {
 // FilterFailure describes filters that failed on one event.
 type FilterFailure struct {
 	EventID string
-	Filter  string // its text
-	Error   string // the first one
-	Count   int    // receivers for which it failed
+	Filter  string             // its text
+	Error   string             // the first one
+	Kind    protocol.ErrorKind // of the first one: KindLimit when it used up its steps
+	Count   int                // receivers for which it failed
 }
 
 // matching finds the members of a filtered group that hear the event.
@@ -127,5 +128,5 @@ func (r *routing) failed(f *filter, err error, receivers int) {
 		}
 	}
 	r.verdict.Failures = append(r.verdict.Failures,
-		FilterFailure{EventID: r.event.ID, Filter: f.text, Error: err.Error(), Count: receivers})
+		FilterFailure{EventID: r.event.ID, Filter: f.text, Error: err.Error(), Kind: protocol.KindOf(err), Count: receivers})
 }

@@ -172,6 +172,10 @@ func (s *State) TakeIdle(t protocol.Time, busy func(ordinal uint32) bool) []uint
 	return wave
 }
 
+// Urgency is that of the most urgent event that an agent heard and has not acted
+// on.
+func (s *State) Urgency(o uint32) protocol.Priority { return s.slots[o].priority }
+
 // TakeDeferred removes and returns the effects that are due.
 func (s *State) TakeDeferred(t protocol.Time) []Deferred {
 	n := 0

@@ -9,6 +9,15 @@ func SecretKeys() []string {
 	return []string{"password", "secret_key", "api_key", "apiKey", "access_token"}
 }
 
+// SecretKey reports whether a name is one of them.
+func SecretKey(name string) bool {
+	switch name {
+	case "password", "secret_key", "api_key", "apiKey", "access_token":
+		return true
+	}
+	return false
+}
+
 // Redact hides the values of secret keys, at any depth; it copies only what it
 // changes.
 func Redact(v any, secret map[string]bool) (out any, changed bool) {

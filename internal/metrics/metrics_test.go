@@ -69,7 +69,8 @@ func exercise(tb testing.TB, s *Set) {
 	sc.ActorGivenUp("$events")
 	sc.Published("offer.made", SourceAgent, 3)
 	sc.Dropped(string(bus.ReasonLoop))
-	sc.FilterFailures(2)
+	sc.FilterFailed(false)
+	sc.FilterFailed(true)
 	sc.Blocked()
 	sc.PublishersWait(3)
 	sc.Called("PublishEventTool", string(protocol.CallOK))
@@ -174,7 +175,8 @@ func TestEveryMetricCounts(t *testing.T) {
 		`simd_events_published_total{event_type=offer.made,source=agent}`:                     1,
 		`simd_events_delivered_total{event_type=offer.made}`:                                  3,
 		`simd_events_dropped_total{reason=loop}`:                                              1,
-		`simd_event_filter_failures_total{scene=tavern}`:                                      2,
+		`simd_event_filter_failures_total{fault=error,scene=tavern}`:                          1,
+		`simd_event_filter_failures_total{fault=steps,scene=tavern}`:                          1,
 		`simd_publishers_blocked_total{scene=tavern}`:                                         1,
 		`simd_publishers_waiting{scene=tavern}`:                                               3,
 		`simd_world_commits_total{scene=tavern}`:                                              1,

@@ -134,10 +134,12 @@ func (s *Scene) tool(name string) *toolSeries {
 	return s.otherTools
 }
 
-// FilterFailures counts filters that failed at run time.
-func (s *Scene) FilterFailures(n int) {
-	if n > 0 {
-		s.series.failures.Add(float64(n))
+// FilterFailed counts a filter that failed on an event, or used up its steps.
+func (s *Scene) FilterFailed(steps bool) {
+	if steps {
+		s.series.failures[1].Inc()
+	} else {
+		s.series.failures[0].Inc()
 	}
 }
 

@@ -57,10 +57,10 @@ type sceneSeries struct {
 	took     prometheus.Observer
 	passed   prometheus.Counter
 	now      prometheus.Gauge
-	failures prometheus.Counter // of filters
-	blocked  prometheus.Counter // publishers
-	waiting  prometheus.Gauge   // publishers
-	commits  prometheus.Counter // of the world
+	failures [2]prometheus.Counter // of filters: error, steps
+	commits  prometheus.Counter    // of the world
+	blocked  prometheus.Counter    // publishers
+	waiting  prometheus.Gauge      // publishers
 }
 
 func (s *Set) makeTime() {
@@ -82,7 +82,7 @@ func (s *Set) makeTime() {
 	s.time.byScene = newCache(s, "scene", overflowed, func(id string) *sceneSeries {
 		return &sceneSeries{
 			label: id, steps: steps.WithLabelValues(id), took: took.WithLabelValues(id), passed: passed.WithLabelValues(id),
-			now: now.WithLabelValues(id), failures: s.events.failures.WithLabelValues(id), commits: s.world.commits.WithLabelValues(id),
+			now: now.WithLabelValues(id), failures: [2]prometheus.Counter{s.events.failures.WithLabelValues(id, "error"), s.events.failures.WithLabelValues(id, "steps")}, commits: s.world.commits.WithLabelValues(id),
 			blocked: s.events.blocked.WithLabelValues(id), waiting: s.events.waiting.WithLabelValues(id),
 		}
 	})

@@ -15,6 +15,9 @@ import (
 // Runner carries out model calls that take time. A call waits for one of
 // the slots, then for the model; both end when the deliberation is over.
 //
+// Calls of a deliberation that began with a critical event, or whose agent hears
+// one meanwhile, get a slot before others.
+//
 // What leaves goes through the log of effects: an answer that was kept before a
 // kill is given without a call, and needs no slot.
 type Runner struct {
@@ -23,8 +26,7 @@ type Runner struct {
 	model llm.Provider
 	codec *protocol.Codec
 	count Counter
-	slots chan struct{}
-	queue atomic.Int32 // calls that wait for a slot
+	slots *slots
 	stuck atomic.Int32 // calls whose time is over and that have not returned
 	done  sync.WaitGroup
 }
@@ -34,17 +36,20 @@ type Counter func(model, outcome string, took time.Duration, u protocol.Usage)
 
 // New makes one that has at most atOnce calls out.
 func New(model llm.Provider, codec *protocol.Codec, atOnce int, count Counter) *Runner {
-	return &Runner{model: model, codec: codec, count: count, slots: make(chan struct{}, atOnce)}
+	return &Runner{model: model, codec: codec, count: count, slots: newSlots(atOnce)}
 }
 
 // Go starts a call of a turn; then is called once with its result.
-func (r *Runner) Go(ctx context.Context, turn uint64, c *agent.CallModel, then func(protocol.ModelAnswer, error)) {
-	r.done.Go(func() { then(r.call(ctx, turn, c)) })
+func (r *Runner) Go(ctx context.Context, h *Haste, turn uint64, c *agent.CallModel, then func(protocol.ModelAnswer, error)) {
+	r.done.Go(func() { then(r.call(ctx, h, turn, c)) })
 }
+
+// Hurry makes the calls of a deliberation urgent, also those that wait.
+func (r *Runner) Hurry(h *Haste) { r.slots.hurry(h) }
 
 // call is on a goroutine of its own: a provider that panics would end the
 // process.
-func (r *Runner) call(ctx context.Context, turn uint64, c *agent.CallModel) (answer protocol.ModelAnswer, err error) {
+func (r *Runner) call(ctx context.Context, h *Haste, turn uint64, c *agent.CallModel) (answer protocol.ModelAnswer, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = protocol.Errorf(protocol.KindInternal, "model %s: panic: %v", r.model.Name(), p)
@@ -52,7 +57,7 @@ func (r *Runner) call(ctx context.Context, turn uint64, c *agent.CallModel) (ans
 	}()
 	begun := time.Now()
 	if r.Log == nil {
-		err = r.slot(ctx, c, func() (err error) {
+		err = r.slot(ctx, h, c, func() (err error) {
 			answer, err = r.complete(ctx, c, begun)
 			return err
 		})
@@ -61,7 +66,7 @@ func (r *Runner) call(ctx context.Context, turn uint64, c *agent.CallModel) (ans
 	e := r.effect(turn, c)
 	raw, found, err := r.Log.Find(ctx, e)
 	if !found {
-		err = r.slot(ctx, c, func() (err error) {
+		err = r.slot(ctx, h, c, func() (err error) {
 			raw, err = r.Log.Do(ctx, e, func(ctx context.Context) (protocol.Raw, error) { return r.record(ctx, c, begun) })
 			return err
 		})
@@ -77,17 +82,17 @@ func (r *Runner) call(ctx context.Context, turn uint64, c *agent.CallModel) (ans
 }
 
 // slot runs do when the call's wait is over and a slot is free.
-func (r *Runner) slot(ctx context.Context, c *agent.CallModel, do func() error) error {
+func (r *Runner) slot(ctx context.Context, h *Haste, c *agent.CallModel, do func() error) error {
 	if err := wait(ctx, c.Wait); err != nil {
 		return err
 	}
 	waiting, stop := context.WithTimeout(ctx, timeoutOf(c))
 	defer stop()
-	if !r.take(waiting) {
+	if !r.slots.take(waiting, h) {
 		return llm.Stopped(waiting, r.model.Name())
 	}
-	defer func() { <-r.slots }()
-	if n := int(r.stuck.Load()); n >= cap(r.slots) {
+	defer r.slots.give()
+	if n := int(r.stuck.Load()); n >= r.slots.size {
 		return protocol.Errorf(protocol.KindTransient, "model %s: %d calls have not returned although their time is over; no more are made until one does", r.model.Name(), n)
 	}
 	return do()
@@ -162,20 +167,8 @@ func (r *Runner) effect(turn uint64, c *agent.CallModel) *effects.Effect {
 // effectModel is the kind of effect that a model call is.
 const effectModel = "model"
 
-// take waits for a slot; false = ctx ended first.
-func (r *Runner) take(ctx context.Context) bool {
-	r.queue.Add(1)
-	defer r.queue.Add(-1)
-	select {
-	case r.slots <- struct{}{}:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
 // Load is how many calls are out, and how many wait for a slot.
-func (r *Runner) Load() (out, queued int) { return len(r.slots), int(r.queue.Load()) }
+func (r *Runner) Load() (out, queued int) { return r.slots.load() }
 
 func wait(ctx context.Context, d time.Duration) error {
 	if d <= 0 {

@@ -9,6 +9,7 @@ import (
 	"tavernsim/engine/world"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
+	"tavernsim/scenes/fields"
 	"tavernsim/scenes/machines"
 )
 
@@ -107,7 +108,7 @@ func (v *values) changed(doc *world.Document, yield func(path string, value json
 			return protocol.Errorf(protocol.KindLimit, "export: path %s names more than %d values: name fewer", p, maxMatches)
 		}
 		for _, m := range found {
-			now[m.Path.String()] = world.AppendJSON(nil, m.Value)
+			now[m.Path.String()] = toJSON(fields.At(m.Path.String(), fields.JSON(m.Value)))
 		}
 	}
 	var names []string

@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"tavernsim/engine/world"
 	"tavernsim/protocol"
 	"tavernsim/scenes/fields"
 )
@@ -73,9 +72,5 @@ func payload(raw protocol.Raw) Cell {
 	if len(raw) == 0 {
 		return nil
 	}
-	v, err := raw.Value()
-	if err != nil {
-		return toJSON(fields.Object{{Name: "unreadable", Value: err.Error()}})
-	}
-	return json(world.AppendJSON(nil, v))
+	return toJSON(fields.Value(raw))
 }

@@ -12,7 +12,9 @@ import (
 	"time"
 	"unicode"
 
+	"tavernsim/engine/bus"
 	"tavernsim/engine/world"
+	"tavernsim/engine/worldstate"
 	"tavernsim/protocol"
 )
 
@@ -108,7 +110,7 @@ func encodeKind(v reflect.Value) any {
 	case reflect.Bool:
 		return v.Bool()
 	case reflect.String:
-		return v.String()
+		return Text(v.String())
 	case reflect.Float32, reflect.Float64:
 		return v.Float()
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
@@ -145,26 +147,34 @@ func members(v reflect.Value) Object {
 			o = append(o, Member{name, value})
 		}
 	}
+	secretMembers(o)
 	return o
 }
 
-// Sequenced is a request with its data by name.
+// Sequenced is a request with its data by name. What cannot be read is shown as
+// the value that it is.
 func Sequenced(s protocol.Sequenced) Object {
-	var data any
+	data, err := request(s)
+	if err != nil || data == nil {
+		return Object{{"to", s.To}, {"data", Value(s.Data)}}
+	}
+	return Object{{"to", s.To}, {"data", encode(reflect.ValueOf(data))}}
+}
+
+// request reads a request as the one who decides about it does; nil = it is a
+// value with names already.
+func request(s protocol.Sequenced) (any, error) {
 	switch s.To {
-	case protocol.ToWorld:
-		if r, err := world.ReadRequest(s.Data); err == nil {
-			data = encode(reflect.ValueOf(r))
-		}
 	case protocol.ToEvents:
-		if d, err := protocol.ReadDraft(s.Data); err == nil {
-			data = encode(reflect.ValueOf(d))
+		return bus.ReadRequest(s.Data)
+	case protocol.ToWorld:
+		q, err := worldstate.ReadRequest(s.Data)
+		if err != nil || q.Kind != worldstate.Change || q.Always {
+			return q, err
 		}
+		return q.Change, nil
 	}
-	if data == nil {
-		data = Value(s.Data)
-	}
-	return Object{{"to", s.To}, {"data", data}}
+	return nil, nil
 }
 
 // Value is an encoded value as JSON; nil when there is none.
@@ -179,12 +189,12 @@ func Value(raw protocol.Raw) any {
 	return JSON(v)
 }
 
-// JSON is a value as JSON, exact, keys in byte order.
+// JSON is a value as JSON, exact, keys in byte order, without secrets.
 func JSON(v any) any {
 	if v == nil {
 		return nil
 	}
-	return json.RawMessage(world.AppendJSON(nil, v))
+	return json.RawMessage(world.AppendJSON(nil, clean(v)))
 }
 
 func timeOrNil(t protocol.Time) any {

@@ -34,10 +34,7 @@ type AuditQuery struct {
 // Audit hands over the changes that q chooses, in order. It folds the run beside
 // the facts, so that it can say what was there before.
 func (s *Scene) Audit(q AuditQuery, yield func(Change) error) error {
-	a := &auditing{Scene: s, q: q, yield: yield, secrets: map[string]bool{}, waves: s.waves()}
-	for _, name := range statecmd.SecretKeys() {
-		a.secrets[name] = true
-	}
+	a := &auditing{Scene: s, q: q, yield: yield, waves: s.waves()}
 	if err := a.check(); err != nil {
 		return err
 	}
@@ -53,7 +50,6 @@ type auditing struct {
 	q       AuditQuery
 	pattern world.Path
 	yield   func(Change) error
-	secrets map[string]bool
 	waves   *waves
 	state   *machines.State
 	found   int
@@ -334,42 +330,25 @@ func (a *auditing) goal(id, name string) any {
 	return nil
 }
 
-// redact hides what stands behind the names of secrets.
+// redact hides what stands at paths that lead through the names of secrets; what
+// stands under such names within a value is hidden already (package fields).
 func (a *auditing) redact(c *Change) {
-	hidden := a.secret(c.Path) || a.secret(a.seenAt(c.path).String())
+	hidden := fields.Secret(c.Path) || fields.Secret(a.seenAt(c.path).String())
 	for _, v := range []*any{&c.Before, &c.After, &c.Value} {
-		*v = a.clean(*v, hidden)
+		*v = hide(*v, hidden)
 	}
 	for i := range c.Differences {
 		d := &c.Differences[i]
-		within := hidden || a.secret(d.Path)
-		d.Before, d.After = a.clean(d.Before, within), a.clean(d.After, within)
+		within := hidden || fields.Secret(d.Path)
+		d.Before, d.After = hide(d.Before, within), hide(d.After, within)
 	}
 }
 
-// secret reports whether a path leads through the name of a secret.
-func (a *auditing) secret(path string) bool {
-	return slices.ContainsFunc(strings.FieldsFunc(path, func(r rune) bool { return strings.ContainsRune(`.[]/"'`, r) }), func(name string) bool { return a.secrets[name] })
-}
-
-func (a *auditing) clean(v any, hidden bool) any {
-	raw, ok := v.(json.RawMessage)
-	switch {
-	case v == nil:
-		return nil
-	case hidden:
-		return fields.JSON(statecmd.Redacted)
-	case !ok || !a.mayHold(raw):
+func hide(v any, hidden bool) any {
+	if v == nil || !hidden {
 		return v
 	}
-	parsed, err := parseValue(raw)
-	if err != nil {
-		return v
-	}
-	if clean, changed := statecmd.Redact(parsed, a.secrets); changed {
-		return fields.JSON(clean)
-	}
-	return v
+	return fields.JSON(statecmd.Redacted)
 }
 
 // parseValue reads JSON as a value, numbers exact.
@@ -381,14 +360,4 @@ func parseValue(raw json.RawMessage) (any, error) {
 		return nil, err
 	}
 	return protocol.Normalize(v)
-}
-
-// mayHold passes over values that do not even name a secret.
-func (a *auditing) mayHold(raw json.RawMessage) bool {
-	for name := range a.secrets {
-		if strings.Contains(string(raw), name) {
-			return true
-		}
-	}
-	return false
 }

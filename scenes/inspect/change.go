@@ -62,7 +62,7 @@ const (
 func worldChange(r protocol.Record, wave uint64, c *world.Change) Change {
 	return Change{
 		Seq: r.Seq, Wave: wave, Time: r.Time.String(), What: WhatWorld, By: c.By, Turn: turnOf(c.Request), Through: c.Request,
-		Op: string(c.Op), Path: c.Path.String(), Value: fields.Value(c.Value), Status: StatusApplied, Reason: c.Reason, path: c.Path,
+		Op: string(c.Op), Path: c.Path.String(), Value: fields.At(c.Path.String(), fields.Value(c.Value)), Status: StatusApplied, Reason: c.Reason, path: c.Path,
 	}
 }
 
@@ -84,7 +84,7 @@ func changes(r protocol.Record, wave uint64, f protocol.Fact) []Change {
 	case *statecmd.Committed:
 		return commandChanges(base, x)
 	case *agent.StateUpdated:
-		base.What, base.By, base.Op, base.Path, base.Value = WhatPrivate, r.Actor, x.Op, x.Path, fields.Value(x.Value)
+		base.What, base.By, base.Op, base.Path, base.Value = WhatPrivate, r.Actor, x.Op, x.Path, fields.At(x.Path, fields.Value(x.Value))
 		base.path = pathIn(x.Path)
 		return []Change{base}
 	case *agent.GoalsUpdated:
@@ -95,7 +95,7 @@ func changes(r protocol.Record, wave uint64, f protocol.Fact) []Change {
 		return []Change{base}
 	case *agent.CallMade:
 		base.What, base.By, base.Through, base.Turn, base.Tool = WhatCall, r.Actor, x.ID, turnOf(x.ID), x.Tool
-		base.Op, base.Status, base.Error, base.Value, base.After = string(x.Origin), string(x.Status), x.Error, fields.Value(x.Params), fields.Value(x.Output)
+		base.Op, base.Status, base.Error, base.Value, base.After = string(x.Origin), string(x.Status), fields.Text(x.Error), fields.Value(x.Params), fields.Value(x.Output)
 		return []Change{base}
 	}
 	return knowledgeChanges(base, f)

@@ -91,13 +91,13 @@ func (s *Scene) World(path, at string) (*WorldView, error) {
 func (s *Scene) look(doc *world.Document, p world.Path, v *WorldView) {
 	if wild := slices.ContainsFunc(p, func(seg world.Segment) bool { return seg.Kind == world.AnyOne || seg.Kind == world.AnyDeep }); !wild {
 		got, found := doc.Get(p)
-		v.Value, v.Found = fields.JSON(got), found
+		v.Value, v.Found = fields.At(p.String(), fields.JSON(got)), found
 		return
 	}
 	matches, more := doc.Query(world.Pattern(p), maxMatches)
 	o := fields.Object{}
 	for _, m := range matches {
-		o = append(o, fields.Member{Name: m.Path.String(), Value: fields.JSON(m.Value)})
+		o = append(o, fields.Member{Name: m.Path.String(), Value: fields.At(m.Path.String(), fields.JSON(m.Value))})
 	}
 	v.Value, v.Found, v.More = o, len(matches) > 0, more
 }
@@ -330,10 +330,10 @@ func Differences(a, b *world.Document) ([]Difference, int) {
 func differenceOf(d world.Difference) Difference {
 	out := Difference{Path: d.Path.String(), Had: d.BeforePresent, Has: d.AfterPresent}
 	if d.BeforePresent {
-		out.Before = fields.JSON(d.Before)
+		out.Before = fields.At(out.Path, fields.JSON(d.Before))
 	}
 	if d.AfterPresent {
-		out.After = fields.JSON(d.After)
+		out.After = fields.At(out.Path, fields.JSON(d.After))
 	}
 	return out
 }

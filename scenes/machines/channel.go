@@ -8,9 +8,10 @@ import (
 
 // Publishing is one wave's turn of the channel.
 type Publishing struct {
-	State    *bus.State
-	Routed   []*bus.Routed // with receivers
-	Failures int           // of filters
+	State  *bus.State
+	Routed []*bus.Routed // with receivers
+	// Failed hears of filters that failed on an event; nil = nobody does.
+	Failed func([]bus.FilterFailure)
 
 	now   protocol.Time
 	room  bus.Room
@@ -54,7 +55,9 @@ func (p *Publishing) take(raw protocol.Raw) error {
 		return err
 	}
 	v := p.State.Decide(p.now, req, &p.room)
-	p.Failures += len(v.Failures)
+	if p.Failed != nil && len(v.Failures) > 0 {
+		p.Failed(v.Failures)
+	}
 	for _, f := range v.Facts {
 		p.fold(f)
 	}

@@ -1,0 +1,53 @@
+package calls
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"testing"
+	"testing/synctest"
+)
+
+// Slots are given in the order of arrival, urgent calls first, also those that
+// became urgent while they waited; who gave up waiting gets none.
+func TestSlots(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSlots(1)
+		if !s.take(t.Context(), &Haste{}) {
+			t.Fatal("no free slot")
+		}
+		var got []string
+		wait := func(ctx context.Context, name string, h *Haste) {
+			go func() {
+				if s.take(ctx, h) {
+					got = append(got, name)
+				}
+			}()
+			synctest.Wait()
+		}
+		gone, leave := context.WithCancel(t.Context())
+		late := &Haste{}
+		for i := range 3 {
+			wait(t.Context(), strconv.Itoa(i), &Haste{})
+		}
+		wait(gone, "gone", &Haste{urgent: true})
+		wait(t.Context(), "late", late)
+		wait(t.Context(), "urgent", &Haste{urgent: true})
+		s.hurry(late)
+		leave()
+		synctest.Wait()
+		if out, queued := s.load(); out != 1 || queued != 5 {
+			t.Errorf("%d out, %d wait", out, queued)
+		}
+		for range 6 {
+			s.give()
+			synctest.Wait()
+		}
+		if want := []string{"urgent", "late", "0", "1", "2"}; !slices.Equal(got, want) {
+			t.Errorf("got %v, want %v", got, want)
+		}
+		if out, queued := s.load(); out != 0 || queued != 0 {
+			t.Errorf("%d out, %d wait", out, queued)
+		}
+	})
+}
