@@ -282,8 +282,8 @@ func TestASendAllocatesItsCell(t *testing.T) {
 		ref.Tell(env)
 		wg.Wait()
 	})
-	if n > 1 {
-		t.Errorf("%v allocations for one send, want the cell", n)
+	if n > 0 { // the average, rounded down
+		t.Errorf("%v allocations for one send, want one for sixteen cells", n)
 	}
 	s.Stop(ref)
 	s.Close()
@@ -383,4 +383,22 @@ func (o *overtaking) Receive(env *protocol.Envelope) error {
 		o.most = max(o.most, o.low-o.sentAt)
 	}
 	return nil
+}
+
+// Promises 4 and 11, at the moments that no race meets often: an actor in which
+// something came is not given up, and the last lane waits for all others whatever
+// the streak.
+func TestTheWord(t *testing.T) {
+	m := &mailbox{}
+	if m.word.Store(running | 1<<verdict.Normal); m.released() {
+		t.Error("it was given up with something in a lane")
+	}
+	if m.word.Store(running); !m.released() || m.word.Load() != 0 {
+		t.Error("an empty one was kept")
+	}
+	m.word.Store(1<<verdict.Last | 1<<verdict.High)
+	m.streak = StarvationBound
+	if first, lower := m.look(&hand{}); first != verdict.High || lower != verdict.High {
+		t.Errorf("first %s, lowest %s; want the high lane alone", first, lower)
+	}
 }
