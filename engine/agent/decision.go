@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"tavernsim/engine/agent/tool"
+	"tavernsim/engine/secret"
 	"tavernsim/protocol"
 )
 
@@ -208,19 +209,26 @@ func (t *Turn) keep(c *protocol.Call, r protocol.CallResult) {
 	t.record(c, &r, last)
 }
 
-// record makes the fact of a call.
+// record makes the fact of a call. It tells what was done; what it did is told by
+// other facts, so secrets are hidden here at once. What the agent is shown of the
+// call in its next turn comes from the fact.
 func (t *Turn) record(c *protocol.Call, r *protocol.CallResult, observe bool) {
 	f := &CallMade{ID: c.ID, Tool: c.Tool, Origin: c.Origin, Status: r.Status, Observe: observe && t.worthShowing(c, r)}
 	if len(c.Params) > 0 && !toldElsewhere(c.Tool, r.Status) {
-		f.Params = t.encode(c.Params)
+		f.Params = t.encode(hidden(c.Params))
 	}
 	if r.Output != nil {
-		f.Output = t.encode(r.Output)
+		f.Output = t.encode(hidden(r.Output))
 	}
 	if r.Error != nil {
-		f.Error = r.Error.Message
+		f.Error = secret.Text(r.Error.Message)
 	}
 	t.facts = append(t.facts, f)
+}
+
+func hidden(v any) any {
+	out, _ := secret.Hide(v)
+	return out
 }
 
 // toldElsewhere: the parameters of these calls stand in the fact of what they

@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/zeebo/xxh3"
 
+	"tavernsim/engine/secret"
 	"tavernsim/engine/statecmd/command"
 	"tavernsim/engine/world"
 	"tavernsim/protocol"
@@ -125,8 +128,8 @@ func (o *op) auditEffect(rec *Record) {
 	}
 	if o.whole && len(o.raw) <= AuditCap && o.r.e.set.Audit == AuditFull && len(o.raw) > 0 && !isContainer(o.value) {
 		rec.After, rec.AfterExists = o.raw, true
-		if o.r.e.secret(o.path) {
-			rec.After = protocol.Encode(Redacted)
+		if secretAt(o.path) {
+			rec.After = protocol.Encode(secret.Redacted)
 		}
 		return
 	}
@@ -139,14 +142,9 @@ func isContainer(v any) bool {
 	return kind == world.KindList || kind == world.KindObject
 }
 
-// secret reports whether a path leads through a secret key.
-func (e *Engine) secret(path world.Path) bool {
-	for i := range path {
-		if e.secrets[path[i].Key] {
-			return true
-		}
-	}
-	return false
+// secretAt reports whether a path leads through the name of a secret.
+func secretAt(path world.Path) bool {
+	return slices.ContainsFunc(path, func(s world.Segment) bool { return secret.Is(s.Key) })
 }
 
 // auditValue encodes what was found at a path for the audit.
@@ -154,17 +152,17 @@ func (r *run) auditValue(path world.Path, found *world.Found) protocol.Raw {
 	if !found.Exists || r.e.set.Audit != AuditFull {
 		return nil
 	}
-	if r.e.secret(path) {
-		return protocol.Encode(Redacted)
+	if secretAt(path) {
+		return protocol.Encode(secret.Redacted)
 	}
 	raw := found.Raw()
 	if len(raw) > AuditCap {
 		return protocol.Encode(map[string]any{"$capped": true, "bytes": int64(len(raw)), "xxh3": fmt.Sprintf("%016x", xxh3.Hash(raw))})
 	}
-	if len(r.e.secrets) == 0 || found.Kind != world.KindObject && found.Kind != world.KindList {
+	if found.Kind != world.KindObject && found.Kind != world.KindList {
 		return raw
 	}
-	if clean, changed := r.redact(found.Value()); changed {
+	if clean, changed := secret.Hide(found.Value()); changed {
 		return protocol.Encode(clean)
 	}
 	return raw
@@ -174,18 +172,14 @@ func (r *run) auditOptions(e *command.Entry) protocol.Raw {
 	if e.Options == nil || e.Options.Given == nil || r.e.set.Audit != AuditFull {
 		return nil
 	}
-	given, _ := r.redact(e.Options.Given)
+	given, _ := secret.Hide(e.Options.Given)
 	m := given.(map[string]any)
-	for name := range r.e.secrets {
-		if path, err := world.ParsePath(e.Key); err == nil && holds(path, name) {
-			out := make(map[string]any, len(m))
-			for k, v := range m {
-				if k == "ifEquals" || k == "expect" || k == "where" {
-					v = Redacted
-				}
-				out[k] = v
+	if path, err := world.ParsePath(e.Key); err == nil && secretAt(path) {
+		m = maps.Clone(m)
+		for _, name := range []string{"ifEquals", "expect", "where"} {
+			if _, given := m[name]; given {
+				m[name] = secret.Redacted
 			}
-			m = out
 		}
 	}
 	raw := protocol.Encode(m)
@@ -194,18 +188,6 @@ func (r *run) auditOptions(e *command.Entry) protocol.Raw {
 	}
 	return raw
 }
-
-func holds(path world.Path, name string) bool {
-	for _, s := range path {
-		if s.Key == name {
-			return true
-		}
-	}
-	return false
-}
-
-// redact hides the values of secret keys.
-func (r *run) redact(v any) (out any, changed bool) { return Redact(v, r.e.secrets) }
 
 // shortJSON shows a value in a message.
 func shortJSON(v any) string {

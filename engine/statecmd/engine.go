@@ -48,9 +48,6 @@ type Settings struct {
 	// rejected. Default 100,000.
 	MaxTimers int
 	Audit     AuditLevel
-	// SecretKeys are names whose values the audit replaces by "[redacted]",
-	// wherever they stand. nil is [SecretKeys].
-	SecretKeys []string
 	// LintReason warns about entries that give no reason.
 	LintReason bool
 	// Permissions by profile, over paths of the documents.
@@ -60,9 +57,8 @@ type Settings struct {
 // Engine carries out commands under one set of rules. It holds no state and is
 // safe for concurrent use.
 type Engine struct {
-	set     Settings
-	secrets map[string]bool
-	mounts  []mount
+	set    Settings
+	mounts []mount
 }
 
 // mount is a Mount made ready.
@@ -85,16 +81,10 @@ func New(s Settings) (*Engine, error) {
 	if s.KeyAge <= 0 {
 		s.KeyAge = 7 * 24 * time.Hour
 	}
-	if s.SecretKeys == nil {
-		s.SecretKeys = SecretKeys()
-	}
 	if len(s.Mounts) == 0 {
 		s.Mounts = []Mount{{Prefix: DefaultPrefix, Document: "state"}}
 	}
-	e := &Engine{set: s, secrets: map[string]bool{}}
-	for _, k := range s.SecretKeys {
-		e.secrets[k] = true
-	}
+	e := &Engine{set: s}
 	for i, m := range s.Mounts {
 		if err := e.mount(m); err != nil {
 			return nil, protocol.Errorf(protocol.KindInvalid, "statecmd: mount %d: %w", i+1, err)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"tavernsim/engine/bus"
+	"tavernsim/engine/secret"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/fields"
@@ -159,7 +160,7 @@ func (e *exporter) refused(r protocol.Record, x *bus.Refused) error {
 		return nil
 	}
 	return e.row(int64(r.Seq), int64(e.wave.Number), r.Time, int64(r.Time), x.ID, x.Type, x.Source, part(x.Targets), x.Priority.String(),
-		x.TraceID, int64(len(x.Chain)), part(x.Chain), nil, int64(0), string(x.Reason), fields.Text(x.Detail), json("[]"), int64(0), payload(x.Body))
+		x.TraceID, int64(len(x.Chain)), part(x.Chain), nil, int64(0), string(x.Reason), secret.Text(x.Detail), json("[]"), int64(0), payload(x.Body))
 }
 
 // only is the one name that the index can look for; "" when there are none or

@@ -1,13 +1,19 @@
 package export
 
 import (
+	"bytes"
 	stdjson "encoding/json"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"golang.org/x/tools/txtar"
 
+	"tavernsim/engine/agent"
+	"tavernsim/internal/metrics"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/inspect"
@@ -70,7 +76,9 @@ func TestSecrets(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(t.TempDir(), "run")
-	r, err := runner.Start(p, runner.Options{Dir: dir})
+	var log bytes.Buffer
+	counts := metrics.New()
+	r, err := runner.Start(p, runner.Options{Dir: dir, Metrics: counts, Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,6 +88,10 @@ func TestSecrets(t *testing.T) {
 	}
 	s := openRun(t, dir)
 	mustHide(t, "summary", summary)
+	mustHide(t, "log", log.String())
+	page := httptest.NewRecorder()
+	metrics.Handler(counts, metrics.ServerOptions{}).ServeHTTP(page, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	mustHide(t, "metrics", page.Body.String())
 	for _, table := range Tables() {
 		for _, f := range []Format{JSONL, CSV} {
 			data := string(written(t, s, table.Name, f, Options{Paths: pathsOf(table.Name)}))
@@ -92,7 +104,10 @@ func TestSecrets(t *testing.T) {
 	views(t, s)
 	held := 0
 	err = s.Journal().Scan(persistence.Query{}, func(r protocol.Record) error {
-		held += strings.Count(string(r.Data), "hunter2")
+		n := strings.Count(string(r.Data), "hunter2")
+		if held += n; n > 0 && r.Kind == agent.FactCallMade {
+			t.Errorf("the fact of a call holds a secret: %q", r.Data)
+		}
 		return nil
 	})
 	if err != nil || held < 10 {

@@ -13,6 +13,7 @@ import (
 	"unicode"
 
 	"tavernsim/engine/bus"
+	"tavernsim/engine/secret"
 	"tavernsim/engine/world"
 	"tavernsim/engine/worldstate"
 	"tavernsim/protocol"
@@ -110,7 +111,7 @@ func encodeKind(v reflect.Value) any {
 	case reflect.Bool:
 		return v.Bool()
 	case reflect.String:
-		return Text(v.String())
+		return secret.Text(v.String())
 	case reflect.Float32, reflect.Float64:
 		return v.Float()
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
@@ -194,7 +195,8 @@ func JSON(v any) any {
 	if v == nil {
 		return nil
 	}
-	return json.RawMessage(world.AppendJSON(nil, clean(v)))
+	shown, _ := secret.Hide(v)
+	return json.RawMessage(world.AppendJSON(nil, shown))
 }
 
 func timeOrNil(t protocol.Time) any {

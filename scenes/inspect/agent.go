@@ -3,6 +3,7 @@ package inspect
 import (
 	"tavernsim/engine/agent"
 	"tavernsim/engine/director"
+	"tavernsim/engine/secret"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/fields"
@@ -158,7 +159,7 @@ func spoken(u agent.Utterance, self string) Spoken {
 	if u.Who == "" {
 		u.Who = self
 	}
-	return Spoken{Time: u.Time.String(), Who: u.Who, Type: u.Type, Text: fields.Text(u.Text)}
+	return Spoken{Time: u.Time.String(), Who: u.Who, Type: u.Type, Text: secret.Text(u.Text)}
 }
 
 // lastTurns lists the last deliberations of an agent up to a wave, newest first.
@@ -173,7 +174,7 @@ func (s *Scene) lastTurns(id string, through persistence.Wave) ([]TurnSummary, e
 			last.add(turnSummary(r, x))
 		case *director.AgentFailed:
 			if int(x.Agent) == o {
-				last.add(TurnSummary{Seq: r.Seq, Time: r.Time.String(), Outcome: "actor failed", Error: fields.Text(x.Error)})
+				last.add(TurnSummary{Seq: r.Seq, Time: r.Time.String(), Outcome: "actor failed", Error: secret.Text(x.Error)})
 			}
 		}
 		return err
@@ -192,5 +193,5 @@ func (s *Scene) lastTurns(id string, through persistence.Wave) ([]TurnSummary, e
 }
 
 func turnSummary(r protocol.Record, x *agent.TurnEnded) TurnSummary {
-	return TurnSummary{Turn: x.Turn, Seq: r.Seq, Time: r.Time.String(), Outcome: string(x.Outcome), Error: fields.Text(x.Error), Events: x.Perceived, Calls: x.Calls, Models: x.ModelCalls, Changed: x.Changed}
+	return TurnSummary{Turn: x.Turn, Seq: r.Seq, Time: r.Time.String(), Outcome: string(x.Outcome), Error: secret.Text(x.Error), Events: x.Perceived, Calls: x.Calls, Models: x.ModelCalls, Changed: x.Changed}
 }

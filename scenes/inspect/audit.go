@@ -12,7 +12,7 @@ import (
 	"tavernsim/engine/bus"
 	"tavernsim/engine/director"
 	"tavernsim/engine/knowledge"
-	"tavernsim/engine/statecmd"
+	"tavernsim/engine/secret"
 	"tavernsim/engine/world"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
@@ -333,13 +333,13 @@ func (a *auditing) goal(id, name string) any {
 // redact hides what stands at paths that lead through the names of secrets; what
 // stands under such names within a value is hidden already (package fields).
 func (a *auditing) redact(c *Change) {
-	hidden := fields.Secret(c.Path) || fields.Secret(a.seenAt(c.path).String())
+	hidden := secret.OnPath(c.Path) || secret.OnPath(a.seenAt(c.path).String())
 	for _, v := range []*any{&c.Before, &c.After, &c.Value} {
 		*v = hide(*v, hidden)
 	}
 	for i := range c.Differences {
 		d := &c.Differences[i]
-		within := hidden || fields.Secret(d.Path)
+		within := hidden || secret.OnPath(d.Path)
 		d.Before, d.After = hide(d.Before, within), hide(d.After, within)
 	}
 }
@@ -348,7 +348,7 @@ func hide(v any, hidden bool) any {
 	if v == nil || !hidden {
 		return v
 	}
-	return fields.JSON(statecmd.Redacted)
+	return fields.JSON(secret.Redacted)
 }
 
 // parseValue reads JSON as a value, numbers exact.

@@ -6,6 +6,7 @@ import (
 
 	"tavernsim/engine/agent"
 	"tavernsim/engine/knowledge"
+	"tavernsim/engine/secret"
 	"tavernsim/engine/statecmd"
 	"tavernsim/engine/world"
 	"tavernsim/protocol"
@@ -95,7 +96,7 @@ func changes(r protocol.Record, wave uint64, f protocol.Fact) []Change {
 		return []Change{base}
 	case *agent.CallMade:
 		base.What, base.By, base.Through, base.Turn, base.Tool = WhatCall, r.Actor, x.ID, turnOf(x.ID), x.Tool
-		base.Op, base.Status, base.Error, base.Value, base.After = string(x.Origin), string(x.Status), fields.Text(x.Error), fields.Value(x.Params), fields.Value(x.Output)
+		base.Op, base.Status, base.Error, base.Value, base.After = string(x.Origin), string(x.Status), secret.Text(x.Error), fields.Value(x.Params), fields.Value(x.Output)
 		return []Change{base}
 	}
 	return knowledgeChanges(base, f)

@@ -10,6 +10,7 @@ import (
 	"tavernsim/engine/bus"
 	"tavernsim/engine/director"
 	"tavernsim/engine/knowledge"
+	"tavernsim/engine/secret"
 	"tavernsim/engine/statecmd"
 	"tavernsim/engine/world"
 	"tavernsim/persistence"
@@ -193,7 +194,7 @@ func (s *Scene) findTurn(id string, turn, seq uint64) (*turnFacts, error) {
 
 func newDeliberation(id string, t *turnFacts) *Deliberation {
 	d := &Deliberation{
-		Agent: id, Turn: t.end.Turn, Wave: t.end.Wave, Time: t.at.String(), First: t.first, Last: t.last, Outcome: string(t.end.Outcome), Error: fields.Text(t.end.Error),
+		Agent: id, Turn: t.end.Turn, Wave: t.end.Wave, Time: t.at.String(), First: t.first, Last: t.last, Outcome: string(t.end.Outcome), Error: secret.Text(t.end.Error),
 		Models: []Asked{}, Calls: []Called{}, Said: append([]string{}, t.said...), Changes: append([]Change{}, t.changes...), Effects: []Effect{}, Other: t.other,
 		Timing: Timing{Elapsed: t.end.Elapsed.String(), Asleep: t.end.Asleep},
 	}
@@ -204,7 +205,7 @@ func newDeliberation(id string, t *turnFacts) *Deliberation {
 		d.Changes[i].Turn = t.end.Turn
 	}
 	for _, m := range t.models {
-		d.Models = append(d.Models, Asked{Model: m.Model, Text: fields.Text(m.Text), Calls: fields.Value(m.Calls), Finish: string(m.Finish), Input: m.Input, Output: m.Output, Latency: m.Latency.String(), Error: fields.Text(m.Error)})
+		d.Models = append(d.Models, Asked{Model: m.Model, Text: secret.Text(m.Text), Calls: fields.Value(m.Calls), Finish: string(m.Finish), Input: m.Input, Output: m.Output, Latency: m.Latency.String(), Error: secret.Text(m.Error)})
 	}
 	for _, c := range t.calls {
 		d.Calls = append(d.Calls, called(c))
@@ -213,7 +214,7 @@ func newDeliberation(id string, t *turnFacts) *Deliberation {
 }
 
 func called(c *agent.CallMade) Called {
-	return Called{ID: c.ID, Tool: c.Tool, Origin: string(c.Origin), Params: fields.Value(c.Params), Status: string(c.Status), Output: fields.Value(c.Output), Error: fields.Text(c.Error), Observed: c.Observe}
+	return Called{ID: c.ID, Tool: c.Tool, Origin: string(c.Origin), Params: fields.Value(c.Params), Status: string(c.Status), Output: fields.Value(c.Output), Error: secret.Text(c.Error), Observed: c.Observe}
 }
 
 // perceived folds the run to the end of the wave before, where the turn began.

@@ -14,9 +14,7 @@
 //     active" are kept in heaps of a fixed size.
 //  3. The same run gives the same answer, in the same order.
 //  4. What does not exist is reported with kind not_found and the nearest names.
-//  5. Values behind the names of secrets ([statecmd.SecretKeys]) are hidden where
-//     the audit shows values. The journal itself holds them, unless who wrote them
-//     hid them.
+//  5. Values under the names of secrets are hidden (engine/secret).
 //
 // # Not here
 //

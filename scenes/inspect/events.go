@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"tavernsim/engine/bus"
+	"tavernsim/engine/secret"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/fields"
@@ -137,7 +138,7 @@ func (s *Scene) eventLine(r protocol.Record, fact protocol.Fact, waves *waves) (
 	case *bus.Refused:
 		line.ID, line.Type, line.Source, line.Targets = x.ID, x.Type, x.Source, x.Targets
 		line.Priority, line.Trace, line.Depth, line.Chain = x.Priority.String(), x.TraceID, len(x.Chain), chain(x.Chain)
-		line.Refused, line.Detail, line.Payload = string(x.Reason), fields.Text(x.Detail), fields.Value(x.Body)
+		line.Refused, line.Detail, line.Payload = string(x.Reason), secret.Text(x.Detail), fields.Value(x.Body)
 	}
 	return line, err
 }

@@ -6,6 +6,7 @@ import (
 	"tavernsim/engine/agent"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/director"
+	"tavernsim/engine/secret"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/fields"
@@ -30,7 +31,7 @@ func byName() []string {
 
 func refusedLetters(_ *Scene, f protocol.Fact) []DeadLetter {
 	x := f.(*bus.Refused)
-	l := DeadLetter{Event: x.ID, Type: x.Type, Source: x.Source, Reason: string(x.Reason), Detail: fields.Text(x.Detail), Priority: x.Priority.String(), Trace: x.TraceID, Chain: chain(x.Chain), Payload: fields.Value(x.Body)}
+	l := DeadLetter{Event: x.ID, Type: x.Type, Source: x.Source, Reason: string(x.Reason), Detail: secret.Text(x.Detail), Priority: x.Priority.String(), Trace: x.TraceID, Chain: chain(x.Chain), Payload: fields.Value(x.Body)}
 	if len(x.Targets) == 1 {
 		l.Agent = x.Targets[0]
 	}

@@ -10,10 +10,10 @@ import (
 	"tavernsim/engine/bus"
 	"tavernsim/engine/director"
 	"tavernsim/engine/knowledge"
+	"tavernsim/engine/secret"
 	"tavernsim/engine/world"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
-	"tavernsim/scenes/fields"
 )
 
 // Bounds of the summary.
@@ -276,7 +276,7 @@ func (b *summing) call(r protocol.Record) error {
 func (b *summing) problem(r protocol.Record, who, what, text string) {
 	b.out.ProblemCount++
 	if len(b.out.Problems) < summaryProblems {
-		b.out.Problems = append(b.out.Problems, Problem{Seq: r.Seq, Time: r.Time.String(), Who: who, What: what, Text: shorten(fields.Text(text), 4*maxExample)})
+		b.out.Problems = append(b.out.Problems, Problem{Seq: r.Seq, Time: r.Time.String(), Who: who, What: what, Text: shorten(secret.Text(text), 4*maxExample)})
 	}
 }
 

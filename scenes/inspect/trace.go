@@ -7,9 +7,9 @@ import (
 	"tavernsim/engine/agent"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/director"
+	"tavernsim/engine/secret"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
-	"tavernsim/scenes/fields"
 )
 
 // TraceOptions bound the tree. A bound of 0 takes its default; All takes them
@@ -273,7 +273,7 @@ func (t *tracing) react(e *TraceEvent, re *Reaction, key turnKey) {
 
 func reaction(r protocol.Record, f *turnFacts) *Reaction {
 	re := &Reaction{
-		Agent: r.Actor, Turn: f.end.Turn, Seq: r.Seq, Time: r.Time.String(), Outcome: string(f.end.Outcome), Error: fields.Text(f.end.Error), Perceived: f.end.Perceived,
+		Agent: r.Actor, Turn: f.end.Turn, Seq: r.Seq, Time: r.Time.String(), Outcome: string(f.end.Outcome), Error: secret.Text(f.end.Error), Perceived: f.end.Perceived,
 		Calls: []TraceCall{}, Said: append([]string{}, f.said...), Private: len(f.changes), Effects: []Effect{}, Published: []*TraceEvent{},
 	}
 	for _, c := range f.calls {
@@ -311,7 +311,7 @@ func (t *tracing) actorFailed(r protocol.Record, x *director.AgentFailed) {
 	id := t.name(x.Agent)
 	delete(t.open, id)
 	for _, e := range t.pending[id] {
-		t.react(e, &Reaction{Agent: id, Seq: r.Seq, Time: r.Time.String(), Outcome: "actor failed", Error: fields.Text(x.Error), Calls: []TraceCall{}, Said: []string{}, Effects: []Effect{}, Published: []*TraceEvent{}}, turnKey{id, 0})
+		t.react(e, &Reaction{Agent: id, Seq: r.Seq, Time: r.Time.String(), Outcome: "actor failed", Error: secret.Text(x.Error), Calls: []TraceCall{}, Said: []string{}, Effects: []Effect{}, Published: []*TraceEvent{}}, turnKey{id, 0})
 	}
 	delete(t.pending, id)
 }

@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"tavernsim/engine/agent"
+	"tavernsim/engine/secret"
 	"tavernsim/engine/statecmd"
 	"tavernsim/protocol"
 	"tavernsim/scenes/fields"
@@ -34,7 +35,7 @@ func (t *turnFacts) take(r protocol.Record, f protocol.Fact) {
 	case *agent.ModelAnswered:
 		t.models = append(t.models, x)
 	case *agent.Said:
-		t.said = append(t.said, fields.Text(x.Text))
+		t.said = append(t.said, secret.Text(x.Text))
 	case *agent.StateUpdated, *agent.GoalsUpdated, *statecmd.Committed:
 		t.changes = append(t.changes, changes(r, 0, f)...)
 	default:
