@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"tavernsim/engine/agent/profile"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -450,7 +451,7 @@ wave 5 at +3s
 	}
 	state := s.Fold(t, scenestest.Settings{})
 	o, _ := state.Ordinal("porter")
-	if lanes := state.Agents[o].Def.Limits.Lanes; lanes == nil || lanes[1] != (agent.Lane{Max: 200, Policy: agent.LaneBlock}) {
+	if lanes := state.Agents[o].Def.Limits.Lanes; lanes == nil || lanes[1] != (profile.Lane{Max: 200, Policy: profile.LaneBlock}) {
 		t.Errorf("porter has the lanes %v, want those of the scene", lanes)
 	}
 }

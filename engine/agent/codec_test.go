@@ -3,6 +3,7 @@ package agent
 import (
 	"bytes"
 	"reflect"
+	"tavernsim/engine/agent/profile"
 	"testing"
 
 	"github.com/tinylib/msgp/msgp"
@@ -164,7 +165,7 @@ func FuzzReadFact(f *testing.F) {
 func FuzzRestore(f *testing.F) {
 	codec := protocol.NewCodec()
 	s := State{Private: map[string]any{"a": int64(1)}, Goals: []Goal{{ID: "g"}}}
-	s.Hear(&protocol.Envelope{Kind: protocol.KindEvent, ID: "e", Body: protocol.NewBody(protocol.Encode("x"))}, &Limits{MaxInbox: 9})
+	s.Hear(&protocol.Envelope{Kind: protocol.KindEvent, ID: "e", Body: protocol.NewBody(protocol.Encode("x"))}, &profile.Limits{MaxInbox: 9})
 	s.Observe(Observation{Kind: "k", Value: "v"}, 9)
 	raw, err := Snapshot(codec, &s)
 	if err != nil {

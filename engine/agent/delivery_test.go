@@ -3,6 +3,7 @@ package agent
 import (
 	"fmt"
 	"slices"
+	"tavernsim/engine/agent/profile"
 	"testing"
 	"time"
 
@@ -24,11 +25,11 @@ type deliveries struct {
 }
 
 func newDeliveries(t *rapid.T, tb testing.TB) *deliveries {
-	then := rapid.SampledFrom([]string{ThenRetry, ThenDrop, ThenQueue}).Draw(t, "then")
+	then := rapid.SampledFrom([]string{profile.ThenRetry, profile.ThenDrop, profile.ThenQueue}).Draw(t, "then")
 	limits := func(d *Definition) {
 		d.Limits.MaxInbox, d.Limits.MaxRedeliveries = 4, 2
-		d.Limits.Interrupt = Interrupting{On: true, By: protocol.High, Then: then}
-		d.Limits.Lanes = &Lanes{1: Lane{Max: 2, Policy: rapid.SampledFrom([]string{LaneRefuse, LaneDropOldest, LaneBlock}).Draw(t, "policy")}}
+		d.Limits.Interrupt = profile.Interrupting{On: true, By: protocol.High, Then: then}
+		d.Limits.Lanes = &profile.Lanes{1: profile.Lane{Max: 2, Policy: rapid.SampledFrom([]string{profile.LaneRefuse, profile.LaneDropOldest, profile.LaneBlock}).Draw(t, "policy")}}
 	}
 	d := &deliveries{handled: map[string]int{}, ended: map[string]int{}, now: moment(0)}
 	d.live = machine(tb, asks(1), limits)
@@ -190,7 +191,7 @@ func TestDeliveries(t *testing.T) {
 func TestLaneThatBlocks(t *testing.T) {
 	m := machine(t, echo())
 	m.Def.Limits.MaxInbox = 4
-	m.Def.Limits.Lanes = &Lanes{1: Lane{Max: 1, Policy: LaneBlock}}
+	m.Def.Limits.Lanes = &profile.Lanes{1: profile.Lane{Max: 1, Policy: profile.LaneBlock}}
 	in := func() (ids string) {
 		for _, h := range m.State.Inbox() {
 			ids += h.Event.ID + " "
@@ -231,7 +232,7 @@ func TestOldSnapshot(t *testing.T) {
 // An event that was interrupted three times is let be handled.
 func TestInterruptionsEnd(t *testing.T) {
 	m := machine(t, asks(1), func(d *Definition) {
-		d.Limits.Interrupt = Interrupting{On: true, By: protocol.High, Then: ThenRetry}
+		d.Limits.Interrupt = profile.Interrupting{On: true, By: protocol.High, Then: profile.ThenRetry}
 	})
 	m.Hear(event("a", protocol.Low))
 	interrupted := 0

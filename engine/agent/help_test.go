@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"strings"
+	"tavernsim/engine/agent/profile"
 	"testing"
 	"time"
 
@@ -69,7 +70,7 @@ func asks(n int) *workflow.Definition {
 func machine(t testing.TB, core *workflow.Definition, change ...func(*Definition)) *Machine {
 	t.Helper()
 	d := &Definition{
-		Profile: "p", Name: "P", Limits: (*RuntimeConfig)(nil).Limits(), Core: compile(t, core), Tools: tool.ForProfiles(),
+		Profile: "p", Name: "P", Limits: (*profile.RuntimeConfig)(nil).Limits(), Core: compile(t, core), Tools: tool.ForProfiles(),
 		Parse: func(text string) (string, []protocol.Call, []string) { return text, nil, nil },
 	}
 	for _, f := range change {

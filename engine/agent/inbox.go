@@ -3,6 +3,7 @@ package agent
 import (
 	"cmp"
 	"slices"
+	"tavernsim/engine/agent/profile"
 	"time"
 
 	"tavernsim/protocol"
@@ -83,17 +84,17 @@ func (s *State) known(id string) bool {
 
 // Hear puts a delivered event into the inbox, or says in a fact of the next turn
 // that it did not. Every delivery takes a number, so that a fold counts alike.
-func (s *State) Hear(e *protocol.Envelope, limits *Limits) { s.hear(e, limits, false) }
+func (s *State) Hear(e *protocol.Envelope, limits *profile.Limits) { s.hear(e, limits, false) }
 
-func (s *State) hear(e *protocol.Envelope, limits *Limits, lost bool) {
+func (s *State) hear(e *protocol.Envelope, limits *profile.Limits, lost bool) {
 	s.heard++
 	if acknowledged(e) && s.known(e.ID) {
 		return
 	}
 	h := Heard{Number: s.heard, Event: e, heardMarks: heardMarks{Lost: lost && e.Ephemeral}}
-	if lane := limits.lane(e.Priority); lane.Max > 0 && lane.Policy != LaneBlock && s.inLane(e.Priority) >= lane.Max {
+	if lane := limits.Lane(e.Priority); lane.Max > 0 && lane.Policy != profile.LaneBlock && s.inLane(e.Priority) >= lane.Max {
 		mine := func(o Heard) bool { return o.Event.Priority == e.Priority && !acknowledged(o.Event) }
-		if lane.Policy == LaneRefuse || !s.makeRoom(mine) {
+		if lane.Policy == profile.LaneRefuse || !s.makeRoom(mine) {
 			s.drop(e, DropQueueFull)
 			return
 		}
@@ -125,14 +126,14 @@ func (s *State) inLane(p protocol.Priority) int {
 // makeRoomFor drops the oldest of the least urgent events, which may be the new
 // one. An acknowledged event never goes for another, nor does one of a lane that
 // blocks.
-func (s *State) makeRoomFor(e *protocol.Envelope, limits *Limits) bool {
+func (s *State) makeRoomFor(e *protocol.Envelope, limits *profile.Limits) bool {
 	may := func(o Heard) bool {
-		return !limits.stands(o.Event) && (limits.stands(e) || o.Event.Priority <= e.Priority)
+		return !stands(limits, o.Event) && (stands(limits, e) || o.Event.Priority <= e.Priority)
 	}
 	if s.makeRoom(may) {
 		return true
 	}
-	if limits.stands(e) {
+	if stands(limits, e) {
 		s.drop(e, DropQueueFull)
 	} else {
 		s.drop(e, DropInboxFull)
@@ -141,8 +142,8 @@ func (s *State) makeRoomFor(e *protocol.Envelope, limits *Limits) bool {
 }
 
 // stands reports whether an event never goes for another.
-func (l *Limits) stands(e *protocol.Envelope) bool {
-	return acknowledged(e) || l.lane(e.Priority).Policy == LaneBlock
+func stands(l *profile.Limits, e *protocol.Envelope) bool {
+	return acknowledged(e) || l.Lane(e.Priority).Policy == profile.LaneBlock
 }
 
 // makeRoom drops the oldest of the least urgent events that may go.
@@ -178,7 +179,7 @@ func (s *State) drop(e *protocol.Envelope, reason DropReason) {
 
 // perceive lists the inbox, most urgent first, then in the order of arrival,
 // and the number up to which it goes.
-func (s *State) perceive(now protocol.Time, limits *Limits) (events []*protocol.Envelope, through uint64) {
+func (s *State) perceive(now protocol.Time, limits *profile.Limits) (events []*protocol.Envelope, through uint64) {
 	for i := range s.inbox {
 		if s.inbox[i].perceivable(now, limits) {
 			events = append(events, s.inbox[i].Event)
@@ -188,7 +189,7 @@ func (s *State) perceive(now protocol.Time, limits *Limits) (events []*protocol.
 	return events, s.heard
 }
 
-func (h *Heard) perceivable(now protocol.Time, limits *Limits) bool {
+func (h *Heard) perceivable(now protocol.Time, limits *profile.Limits) bool {
 	return !h.Lost && !h.Held && h.After <= now && !h.expired(now) && !h.exhausted(limits)
 }
 
@@ -196,7 +197,9 @@ func (h *Heard) expired(now protocol.Time) bool {
 	return h.Event.Expires != 0 && h.Event.Expires <= now
 }
 
-func (h *Heard) exhausted(limits *Limits) bool { return int(h.Failures) > limits.MaxRedeliveries }
+func (h *Heard) exhausted(limits *profile.Limits) bool {
+	return int(h.Failures) > limits.MaxRedeliveries
+}
 
 // redelivered is how often a deliberation has perceived it before.
 func (h *Heard) redelivered() int64 { return int64(h.Failures) + int64(h.Interrupted) }
@@ -285,8 +288,8 @@ func (h *Heard) stays(seen bool, f *TurnEnded, at protocol.Time, def *Definition
 // interrupt marks an event whose deliberation was interrupted; false = it goes.
 func (h *Heard) interrupt(then string) bool {
 	h.Interrupted++
-	h.Held = then == ThenQueue
-	return then != ThenDrop || acknowledged(h.Event)
+	h.Held = then == profile.ThenQueue
+	return then != profile.ThenDrop || acknowledged(h.Event)
 }
 
 // Interrupted folds that the scene cancelled what a deliberation had asked for

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"tavernsim/engine/agent/profile"
 	"time"
 
 	"tavernsim/engine/agent/tool"
@@ -14,7 +15,7 @@ import (
 // observation.
 
 func (t *Turn) subscribe(p *tool.Params) func() (any, error) {
-	sub := Subscription{
+	sub := profile.Subscription{
 		Type: p.Required("type"), FilterCondition: p.Text("filter_condition"), Path: p.Text("path"), Debounce: p.Text("debounce"),
 		DebounceSeconds: p.Number("debounce_seconds", 0), DebounceMaxSeconds: p.Number("debounce_max_seconds", 0),
 	}

@@ -3,6 +3,7 @@ package agent
 import (
 	"math"
 	"strings"
+	"tavernsim/engine/agent/profile"
 	"time"
 
 	"tavernsim/engine/agent/tool"
@@ -400,9 +401,9 @@ func (t *Turn) writeKnowledge(kb, op string, entry map[string]any) (any, error) 
 		return nil, err
 	}
 	req := KnowledgeWrite{ID: t.nextRequestID(), KB: access.ID, By: t.m.ID.Instance, Op: op, Mode: string(knowledge.ModeSuggest), Entry: protocol.Encode(entry)}
-	req.Permissions = []string{string(PermitSuggest)}
+	req.Permissions = []string{string(profile.PermitSuggest)}
 	if access.Write {
-		req.Mode, req.Permissions = string(knowledge.ModeWrite), []string{string(PermitWrite)}
+		req.Mode, req.Permissions = string(knowledge.ModeWrite), []string{string(profile.PermitWrite)}
 	}
 	t.request(protocol.ToKnowledge, func(b []byte) []byte { return protocol.AppendValue(b, req.Value()) })
 	return map[string]any{"request_id": req.ID}, nil

@@ -1,9 +1,9 @@
 package director
 
 import (
+	"tavernsim/engine/agent/profile"
 	"time"
 
-	"tavernsim/engine/agent"
 	"tavernsim/engine/bus/throttle"
 )
 
@@ -20,12 +20,12 @@ type Scene struct {
 	InitialWorldState map[string]any  `json:"initial_world_state,omitempty"`
 	// WorldWritePermissions by profile id: those of a profile win over its own,
 	// those of "*" hold for profiles without any.
-	WorldWritePermissions   map[string]agent.WritePermissions `json:"world_write_permissions,omitempty"`
-	EventBusConfig          EventBusConfig                    `json:"event_bus_config,omitzero"`
-	AssociatedPanels        []AssociatedPanel                 `json:"associated_panels,omitempty"`
-	SceneLifecycleWorkflows map[string]string                 `json:"scene_lifecycle_workflows,omitempty"`
-	Simulation              Simulation                        `json:"simulation,omitzero"`
-	CustomMetadata          map[string]any                    `json:"custom_metadata,omitempty"` // free; never checked
+	WorldWritePermissions   map[string]profile.WritePermissions `json:"world_write_permissions,omitempty"`
+	EventBusConfig          EventBusConfig                      `json:"event_bus_config,omitzero"`
+	AssociatedPanels        []AssociatedPanel                   `json:"associated_panels,omitempty"`
+	SceneLifecycleWorkflows map[string]string                   `json:"scene_lifecycle_workflows,omitempty"`
+	Simulation              Simulation                          `json:"simulation,omitzero"`
+	CustomMetadata          map[string]any                      `json:"custom_metadata,omitempty"` // free; never checked
 }
 
 // AgentInstance declares one agent of the scene, or Count of them.
@@ -41,8 +41,8 @@ type AgentInstance struct {
 	// hold the same "{n}" templates.
 	InitialPrivateStateOverride map[string]any `json:"initial_private_state_override,omitempty"`
 	// Replaces the profile's goals when present, also when empty.
-	InitialGoalsOverrideReference []agent.GoalReference `json:"initial_goals_override_reference,omitempty"`
-	CustomRuntimeConfig           *agent.RuntimeConfig  `json:"custom_runtime_config,omitempty"`
+	InitialGoalsOverrideReference []profile.GoalReference `json:"initial_goals_override_reference,omitempty"`
+	CustomRuntimeConfig           *profile.RuntimeConfig  `json:"custom_runtime_config,omitempty"`
 }
 
 // EventBusConfig sets the scene's event channel.
@@ -56,7 +56,7 @@ type EventBusConfig struct {
 	Throttle []ThrottleRule `json:"throttle,omitempty"`
 	MaxHeld  int            `json:"max_held,omitempty"` // deliveries that throttle and debounce hold at once; default 1,000,000
 	// Inbox bounds the lanes of agents whose runtime configuration has no inbox.
-	Inbox *agent.InboxConfig `json:"inbox,omitempty"`
+	Inbox *profile.InboxConfig `json:"inbox,omitempty"`
 }
 
 // ThrottleRule lets so many events through in so long.

@@ -3,9 +3,8 @@ package project
 import (
 	"os"
 	"reflect"
+	"tavernsim/engine/agent/profile"
 	"testing"
-
-	"tavernsim/engine/agent"
 )
 
 func loadAppendix(t *testing.T) *Project {
@@ -122,7 +121,7 @@ func TestWorkflowNames(t *testing.T) {
 
 // The defaults that the loader fills in are those of the agent engine.
 func TestRuntimeDefaults(t *testing.T) {
-	var c agent.RuntimeConfig
+	var c profile.RuntimeConfig
 	want := c.Limits()
 	FillRuntime(&c)
 	if got := c.Limits(); got != want {

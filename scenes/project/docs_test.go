@@ -8,11 +8,11 @@ import (
 	"reflect"
 	"regexp"
 	"strings"
+	"tavernsim/engine/agent/profile"
 	"testing"
 	"testing/fstest"
 	"time"
 
-	"tavernsim/engine/agent"
 	"tavernsim/engine/director"
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/workflow"
@@ -31,9 +31,9 @@ func docPages() []string {
 func definitionTypes() []reflect.Type {
 	return []reflect.Type{
 		reflect.TypeFor[Definition](),
-		reflect.TypeFor[agent.Profile](), reflect.TypeFor[agent.KnowledgeReference](), reflect.TypeFor[agent.Subscription](),
-		reflect.TypeFor[agent.GoalReference](), reflect.TypeFor[agent.WritePermissions](), reflect.TypeFor[agent.RuntimeConfig](),
-		reflect.TypeFor[agent.InboxConfig](), reflect.TypeFor[agent.LaneConfig](), reflect.TypeFor[agent.InterruptConfig](),
+		reflect.TypeFor[profile.Profile](), reflect.TypeFor[profile.KnowledgeReference](), reflect.TypeFor[profile.Subscription](),
+		reflect.TypeFor[profile.GoalReference](), reflect.TypeFor[profile.WritePermissions](), reflect.TypeFor[profile.RuntimeConfig](),
+		reflect.TypeFor[profile.InboxConfig](), reflect.TypeFor[profile.LaneConfig](), reflect.TypeFor[profile.InterruptConfig](),
 		reflect.TypeFor[director.Scene](), reflect.TypeFor[director.AgentInstance](), reflect.TypeFor[director.EventBusConfig](), reflect.TypeFor[director.ThrottleRule](),
 		reflect.TypeFor[director.AssociatedPanel](), reflect.TypeFor[director.Simulation](), reflect.TypeFor[director.Stop](), reflect.TypeFor[director.Limits](),
 		reflect.TypeFor[knowledge.KnowledgeBase](), reflect.TypeFor[knowledge.Entry](), reflect.TypeFor[knowledge.Activation](), reflect.TypeFor[knowledge.Goal](),
@@ -165,7 +165,7 @@ func typeText(t reflect.Type) string {
 
 func pageOf(t reflect.Type) string {
 	pkg, _, _ := strings.Cut(t.String(), ".")
-	return map[string]string{"project": "project.md", "agent": "agent_profile.md", "director": "scene.md",
+	return map[string]string{"project": "project.md", "profile": "agent_profile.md", "director": "scene.md",
 		"knowledge": "knowledge_base.md", "workflow": "workflow.md"}[pkg]
 }
 

@@ -5,8 +5,8 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"tavernsim/engine/agent/profile"
 
-	"tavernsim/engine/agent"
 	"tavernsim/internal/source"
 	"tavernsim/protocol"
 )
@@ -20,9 +20,9 @@ type Instance struct {
 	Profile *Profile
 	// State is the initial private state: profile, override, schema defaults.
 	State         map[string]any
-	Goals         []agent.GoalReference // knowledge bases by id
-	Runtime       *agent.RuntimeConfig  // every field set
-	Subscriptions []Subscription        // profile's, then the runtime configuration's
+	Goals         []profile.GoalReference // knowledge bases by id
+	Runtime       *profile.RuntimeConfig  // every field set
+	Subscriptions []Subscription          // profile's, then the runtime configuration's
 }
 
 // entry is one element of agent_instances, linked.
@@ -34,8 +34,8 @@ type entry struct {
 	// state is the merged state; texts in varying fields still hold templates.
 	state         map[string]any
 	varying       []string // fields of state in which {n} occurs, sorted
-	goals         []agent.GoalReference
-	runtime       *agent.RuntimeConfig
+	goals         []profile.GoalReference
+	runtime       *profile.RuntimeConfig
 	subscriptions []Subscription
 }
 

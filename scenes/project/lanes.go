@@ -1,10 +1,10 @@
 package project
 
-import "tavernsim/engine/agent"
+import "tavernsim/engine/agent/profile"
 
 // Inbox is what bounds the lanes of an agent: its runtime configuration, else
 // the scene.
-func (s *Scene) Inbox(c *agent.RuntimeConfig) *agent.InboxConfig {
+func (s *Scene) Inbox(c *profile.RuntimeConfig) *profile.InboxConfig {
 	if c != nil && c.Inbox != nil {
 		return c.Inbox
 	}
@@ -19,8 +19,8 @@ func (l *loader) blockingLanes(s *Scene, steps func(...any) []string, e *entry) 
 		return
 	}
 	sum := 0
-	for _, lane := range [...]*agent.LaneConfig{c.Low, c.Normal, c.High, c.Critical} {
-		if lane != nil && lane.Policy == agent.LaneBlock {
+	for _, lane := range [...]*profile.LaneConfig{c.Low, c.Normal, c.High, c.Critical} {
+		if lane != nil && lane.Policy == profile.LaneBlock {
 			sum += lane.Max
 		}
 	}

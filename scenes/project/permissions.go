@@ -2,8 +2,8 @@ package project
 
 import (
 	"slices"
+	"tavernsim/engine/agent/profile"
 
-	"tavernsim/engine/agent"
 	"tavernsim/engine/world"
 	"tavernsim/internal/source"
 	"tavernsim/protocol"
@@ -42,7 +42,7 @@ func (l *loader) permissions(s *Scene) *world.Permissions {
 }
 
 // writeRules reads permissions, with a fault at every pattern that is none.
-func (l *loader) writeRules(doc *source.Document, steps []string, w *agent.WritePermissions) world.Rules {
+func (l *loader) writeRules(doc *source.Document, steps []string, w *profile.WritePermissions) world.Rules {
 	if node, n := doc.Root.Find(append(slices.Clone(steps), "allow")...); n == len(steps)+1 && node.Kind == source.List && node.Len() == 0 {
 		l.fault(doc, append(slices.Clone(steps), "allow"), `to forbid every write, deny "**"; else leave allow out`, "an empty list allows nothing and is easily a slip")
 	}

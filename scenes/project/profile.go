@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"tavernsim/engine/agent/profile"
 
-	"tavernsim/engine/agent"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/expr"
 	"tavernsim/engine/world"
@@ -17,15 +17,15 @@ import (
 // Profile is a profile with its references resolved.
 type Profile struct {
 	// Definition names workflows by id, whatever the file says.
-	Definition *agent.Profile
+	Definition *profile.Profile
 	File       string
 	// Subscriptions of the profile and of its custom_runtime_config.
 	Subscriptions []Subscription
 
-	rules   *world.Rules         // of world writes; nil = it says nothing
-	schema  *jsonSchema          // of the private state; nil = any object
-	runtime *agent.RuntimeConfig // of instances that set none themselves; nil = not asked for yet
-	doc     *source.Document     // while loading
+	rules   *world.Rules           // of world writes; nil = it says nothing
+	schema  *jsonSchema            // of the private state; nil = any object
+	runtime *profile.RuntimeConfig // of instances that set none themselves; nil = not asked for yet
+	doc     *source.Document       // while loading
 }
 
 // Subscription is a subscription with its filter compiled.
@@ -50,7 +50,7 @@ func (p *Profile) CheckState(state map[string]any) error {
 
 // KnowledgeBase finds the id behind an alias or id that the profile may use;
 // "" is the profile's first.
-func (p *Profile) KnowledgeBase(aliasOrID string) (agent.KnowledgeReference, bool) {
+func (p *Profile) KnowledgeBase(aliasOrID string) (profile.KnowledgeReference, bool) {
 	refs := p.Definition.KnowledgeBaseReferences
 	if aliasOrID == "" && len(refs) > 0 {
 		return refs[0], true
@@ -65,7 +65,7 @@ func (p *Profile) KnowledgeBase(aliasOrID string) (agent.KnowledgeReference, boo
 			return r, true
 		}
 	}
-	return agent.KnowledgeReference{}, false
+	return profile.KnowledgeReference{}, false
 }
 
 func (l *loader) loadProfiles() []*Profile {
@@ -84,7 +84,7 @@ func (l *loader) loadProfiles() []*Profile {
 		if doc == nil {
 			continue
 		}
-		p := &Profile{Definition: &agent.Profile{}, File: file, doc: doc}
+		p := &Profile{Definition: &profile.Profile{}, File: file, doc: doc}
 		l.decoder.Decode(doc, p.Definition)
 		l.version(doc, at("version"), p.Definition.Version)
 		list = append(list, p)
@@ -183,7 +183,7 @@ func (l *loader) linkKnowledge(p *Profile) {
 
 // goals checks goal references of a profile or of an override, and names their
 // knowledge bases by id.
-func (l *loader) goals(p *Profile, doc *source.Document, steps []string, refs []agent.GoalReference) []agent.GoalReference {
+func (l *loader) goals(p *Profile, doc *source.Document, steps []string, refs []profile.GoalReference) []profile.GoalReference {
 	out := slices.Clone(refs)
 	for i := range out {
 		g := &out[i]
@@ -230,7 +230,7 @@ func (p *Profile) baseNames() []string {
 // filterRoots are what a filter_condition may read.
 func filterRoots() []string { return []string{"payload", "event", "self"} }
 
-func (l *loader) subscriptions(doc *source.Document, steps []string, list []agent.Subscription) []Subscription {
+func (l *loader) subscriptions(doc *source.Document, steps []string, list []profile.Subscription) []Subscription {
 	var out []Subscription
 	for i, s := range list {
 		here := append(slices.Clone(steps), at(i)...)
@@ -245,7 +245,7 @@ func (l *loader) subscriptions(doc *source.Document, steps []string, list []agen
 
 // subscription reports what is wrong with the fields that depend on one another.
 // The type and the filter have been looked at.
-func (l *loader) subscription(doc *source.Document, here []string, s agent.Subscription) bus.Subscription {
+func (l *loader) subscription(doc *source.Document, here []string, s profile.Subscription) bus.Subscription {
 	sub := s.ForChannel()
 	sub.FilterCondition = ""
 	sub, err := sub.Normal()

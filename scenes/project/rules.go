@@ -4,8 +4,8 @@ import (
 	"maps"
 	"math"
 	"reflect"
+	"tavernsim/engine/agent/profile"
 
-	"tavernsim/engine/agent"
 	"tavernsim/engine/bus"
 	"tavernsim/internal/source"
 )
@@ -31,7 +31,7 @@ func Rules() source.Rules {
 func newDecoder(report *source.Report) *source.Decoder {
 	return &source.Decoder{
 		Rules:     Rules(),
-		Shorthand: map[reflect.Type]string{reflect.TypeFor[agent.Subscription](): "type"},
+		Shorthand: map[reflect.Type]string{reflect.TypeFor[profile.Subscription](): "type"},
 		Report:    report,
 	}
 }
@@ -62,43 +62,43 @@ func projectRules() source.Rules {
 
 func profileRules() source.Rules {
 	return source.Rules{
-		"agent.Profile.id":                            {Required: true, Section: "§2.2", Doc: "Identifies the profile in the project. At most 200 bytes."},
-		"agent.Profile.name":                          {Required: true, Section: "§2.2", Doc: "Shown to people."},
-		"agent.Profile.description":                   {Section: "§2.2", Doc: "What this kind of agent is."},
-		"agent.Profile.version":                       {Required: true, Section: "§2.2", Doc: "Semantic version of the content, such as 1.0.0."},
-		"agent.Profile.schema_version":                {Required: true, Section: "§2.2", Enum: schemaVersions(), Doc: "Version of this file format."},
-		"agent.Profile.core_deliberation_workflow_id": {Required: true, Section: "§2.1.1", Doc: "The workflow that is one turn of the deliberation loop: its id or path."},
-		"agent.Profile.initial_private_state_schema":  {Section: "§2.1.2", Doc: "JSON Schema (2020-12 unless $schema says otherwise) of the private state. Its `default` values fill what is missing."},
-		"agent.Profile.initial_private_state_values":  {Section: "§2.1.2", Doc: "The private state at the start, before the scene's override."},
-		"agent.Profile.knowledge_base_references":     {Section: "§2.2", Doc: "Knowledge bases the agent may use. The first is its default one."},
-		"agent.Profile.subscribed_event_types":        {Section: "§2.2", Doc: "Events that the agent hears: a type, or an object with a filter."},
-		"agent.Profile.skill_workflow_ids_inventory":  {Section: "§2.1.4", Doc: "Workflows the agent may call as skills, by id or path. The list is also the authorisation."},
-		"agent.Profile.tool_ids_inventory":            {Section: "§2.1.4", Doc: "Tools the agent may call, by exact id. The list is also the authorisation."},
-		"agent.Profile.initial_goals_reference":       {Section: "§2.1.3", Doc: "Goals at the start."},
-		"agent.Profile.reflection_workflow_id":        {Section: "§2.1.5", Doc: "The reflection skill, by id or path. Without it, the one skill whose id holds \"reflect\"."},
-		"agent.Profile.custom_runtime_config":         {Section: "§3.1.1", Doc: "Pace and limits; a scene may set single fields of it anew."},
-		"agent.Profile.custom_metadata":               {Section: "§2.2", Doc: "Yours; never checked."},
+		"profile.Profile.id":                            {Required: true, Section: "§2.2", Doc: "Identifies the profile in the project. At most 200 bytes."},
+		"profile.Profile.name":                          {Required: true, Section: "§2.2", Doc: "Shown to people."},
+		"profile.Profile.description":                   {Section: "§2.2", Doc: "What this kind of agent is."},
+		"profile.Profile.version":                       {Required: true, Section: "§2.2", Doc: "Semantic version of the content, such as 1.0.0."},
+		"profile.Profile.schema_version":                {Required: true, Section: "§2.2", Enum: schemaVersions(), Doc: "Version of this file format."},
+		"profile.Profile.core_deliberation_workflow_id": {Required: true, Section: "§2.1.1", Doc: "The workflow that is one turn of the deliberation loop: its id or path."},
+		"profile.Profile.initial_private_state_schema":  {Section: "§2.1.2", Doc: "JSON Schema (2020-12 unless $schema says otherwise) of the private state. Its `default` values fill what is missing."},
+		"profile.Profile.initial_private_state_values":  {Section: "§2.1.2", Doc: "The private state at the start, before the scene's override."},
+		"profile.Profile.knowledge_base_references":     {Section: "§2.2", Doc: "Knowledge bases the agent may use. The first is its default one."},
+		"profile.Profile.subscribed_event_types":        {Section: "§2.2", Doc: "Events that the agent hears: a type, or an object with a filter."},
+		"profile.Profile.skill_workflow_ids_inventory":  {Section: "§2.1.4", Doc: "Workflows the agent may call as skills, by id or path. The list is also the authorisation."},
+		"profile.Profile.tool_ids_inventory":            {Section: "§2.1.4", Doc: "Tools the agent may call, by exact id. The list is also the authorisation."},
+		"profile.Profile.initial_goals_reference":       {Section: "§2.1.3", Doc: "Goals at the start."},
+		"profile.Profile.reflection_workflow_id":        {Section: "§2.1.5", Doc: "The reflection skill, by id or path. Without it, the one skill whose id holds \"reflect\"."},
+		"profile.Profile.custom_runtime_config":         {Section: "§3.1.1", Doc: "Pace and limits; a scene may set single fields of it anew."},
+		"profile.Profile.custom_metadata":               {Section: "§2.2", Doc: "Yours; never checked."},
 
-		"agent.Profile.world_write_permissions": {Section: "§3.6", Doc: "Where in the world its agents may write. Without it everywhere, unless the scene says otherwise."},
-		"agent.WritePermissions.allow":          {Section: "§3.6", MaxItems: 1000, Doc: "Patterns of world paths: only there, and below. Without it everywhere."},
-		"agent.WritePermissions.deny":           {Section: "§3.6", MaxItems: 1000, Doc: "Patterns of world paths: not there, nor below, nor what holds them. Wins over allow."},
+		"profile.Profile.world_write_permissions": {Section: "§3.6", Doc: "Where in the world its agents may write. Without it everywhere, unless the scene says otherwise."},
+		"profile.WritePermissions.allow":          {Section: "§3.6", MaxItems: 1000, Doc: "Patterns of world paths: only there, and below. Without it everywhere."},
+		"profile.WritePermissions.deny":           {Section: "§3.6", MaxItems: 1000, Doc: "Patterns of world paths: not there, nor below, nor what holds them. Wins over allow."},
 
-		"agent.KnowledgeReference.source_id": {Required: true, Section: "§2.2", Doc: "Id of the knowledge base."},
-		"agent.KnowledgeReference.alias":     {Section: "§2.2", Doc: "The agent's own name for it, unique in the profile. Without it, the source_id."},
-		"agent.KnowledgeReference.access_permissions": {Section: "§2.2", Default: []any{"read"},
+		"profile.KnowledgeReference.source_id": {Required: true, Section: "§2.2", Doc: "Id of the knowledge base."},
+		"profile.KnowledgeReference.alias":     {Section: "§2.2", Doc: "The agent's own name for it, unique in the profile. Without it, the source_id."},
+		"profile.KnowledgeReference.access_permissions": {Section: "§2.2", Default: []any{"read"},
 			Enum: []string{"read", "write_caiu", "suggest_edits", "write_suggestions"},
 			Doc:  "What the agent may do: read; write_caiu writes at once; suggest_edits (or write_suggestions) puts writes into a review queue."},
 
-		"agent.Subscription.type":                 {Required: true, Section: "§2.2", Doc: "Event type. `a.b.*` is every type below a.b, `*` every type."},
-		"agent.Subscription.filter_condition":     {Section: "§2.2", Doc: "Expression over payload, event and self; the event is heard when it is true."},
-		"agent.Subscription.path":                 {Section: "§5.2", Doc: "With type world.state.updated: a pattern of world paths. Only changes at, above or below what it names are heard; `*` is any one step, `**` any number."},
-		"agent.Subscription.debounce":             {Section: "§3.5", Enum: []string{"latest", "merge"}, Default: "latest", Doc: "What is heard once debounce_seconds have passed: the last event, or one that lists them all."},
-		"agent.Subscription.debounce_seconds":     {Section: "§3.5", Range: between(0, bus.MaxQuiet.Seconds()), Default: 0.0, Doc: "Events are held until none came for so many seconds of scene time. 0: heard at once."},
-		"agent.Subscription.debounce_max_seconds": {Section: "§3.5", Range: between(0, bus.MaxQuiet.Seconds()), Doc: "The longest that an event is held, however many follow. Without it, ten times debounce_seconds."},
+		"profile.Subscription.type":                 {Required: true, Section: "§2.2", Doc: "Event type. `a.b.*` is every type below a.b, `*` every type."},
+		"profile.Subscription.filter_condition":     {Section: "§2.2", Doc: "Expression over payload, event and self; the event is heard when it is true."},
+		"profile.Subscription.path":                 {Section: "§5.2", Doc: "With type world.state.updated: a pattern of world paths. Only changes at, above or below what it names are heard; `*` is any one step, `**` any number."},
+		"profile.Subscription.debounce":             {Section: "§3.5", Enum: []string{"latest", "merge"}, Default: "latest", Doc: "What is heard once debounce_seconds have passed: the last event, or one that lists them all."},
+		"profile.Subscription.debounce_seconds":     {Section: "§3.5", Range: between(0, bus.MaxQuiet.Seconds()), Default: 0.0, Doc: "Events are held until none came for so many seconds of scene time. 0: heard at once."},
+		"profile.Subscription.debounce_max_seconds": {Section: "§3.5", Range: between(0, bus.MaxQuiet.Seconds()), Doc: "The longest that an event is held, however many follow. Without it, ten times debounce_seconds."},
 
-		"agent.GoalReference.caiu_id":             {Required: true, Section: "§2.1.3", Doc: "Id of a goal entry."},
-		"agent.GoalReference.kb_alias_or_id":      {Section: "§2.2", Doc: "Knowledge base that holds it, by alias or id. Without it, the first reference of the profile."},
-		"agent.GoalReference.activation_priority": {Section: "§2.2", Range: between(0, 1), Doc: "Priority at the start. Without it, the entry's own."},
+		"profile.GoalReference.caiu_id":             {Required: true, Section: "§2.1.3", Doc: "Id of a goal entry."},
+		"profile.GoalReference.kb_alias_or_id":      {Section: "§2.2", Doc: "Knowledge base that holds it, by alias or id. Without it, the first reference of the profile."},
+		"profile.GoalReference.activation_priority": {Section: "§2.2", Range: between(0, 1), Doc: "Priority at the start. Without it, the entry's own."},
 	}
 }
 
@@ -107,36 +107,36 @@ func runtimeRules() source.Rules {
 		return source.Rule{Section: "§3.2.3", Range: between(low, high), Default: def, Doc: doc}
 	}
 	return source.Rules{
-		"agent.RuntimeConfig.deliberation_frequency_hz": {Section: "§2.3.2", Range: between(0, 1000), Default: 0.0,
+		"profile.RuntimeConfig.deliberation_frequency_hz": {Section: "§2.3.2", Range: between(0, 1000), Default: 0.0,
 			Doc: "Deliberations per second of scene time without any event. 0: only when something happens."},
-		"agent.RuntimeConfig.wake_on_start":        {Section: "§2.3.2", Default: true, Doc: "Deliberate when the scene starts."},
-		"agent.RuntimeConfig.wake_on_state_change": {Section: "§2.3.2", Default: false, Doc: "Deliberate again one tick after a deliberation that changed the private state or the goals."},
-		"agent.RuntimeConfig.max_model_calls":      limit(1, 1000, 8, "Model calls of one deliberation."),
-		"agent.RuntimeConfig.max_tokens":           limit(1, 1e9, 100_000, "Tokens of one deliberation, in and out."),
-		"agent.RuntimeConfig.max_tool_rounds":      limit(1, 100, 1, "Rounds of calls, results and the model again, of one deliberation."),
-		"agent.RuntimeConfig.max_calls":            limit(1, 10_000, 32, "Tool and skill calls of one deliberation."),
-		"agent.RuntimeConfig.max_inbox":            limit(1, 1_000_000, 256, "Events waiting; beyond it the oldest of the lowest priority is dropped."),
-		"agent.RuntimeConfig.max_history":          limit(1, 100_000, 16, "Interaction history entries kept."),
-		"agent.RuntimeConfig.max_observations":     limit(1, 100_000, 64, "Observations waiting for the next deliberation."),
-		"agent.RuntimeConfig.max_restarts":         limit(1, 1_000_000, 5, "Failures in a row before the agent is given up."),
-		"agent.RuntimeConfig.max_state_bytes":      limit(1, 64<<20, 64<<10, "Bytes of the encoded private state."),
-		"agent.RuntimeConfig.max_goals":            limit(1, 10_000, 32, "Goals of the agent."),
-		"agent.RuntimeConfig.max_redeliveries":     {Section: "§5.1", Range: between(1, 100), Default: int64(5), Doc: "How often an acknowledged event is perceived again before it becomes a dead letter."},
-		"agent.RuntimeConfig.max_tasks":            {Section: "§5.3", Range: between(1, 1000), Default: int64(32), Doc: "Answers that the agent may wait for at once."},
-		"agent.RuntimeConfig.task_timeout_seconds": {Section: "§5.3", Range: between(0.001, 3e9), Default: 60.0, Doc: "How long an answer is waited for, in seconds of scene time."},
-		"agent.RuntimeConfig.inbox":                {Section: "§3.2", Doc: "Bounds for events of one priority, within max_inbox."},
-		"agent.RuntimeConfig.interrupt":            {Section: "§3.2", Doc: "Which events interrupt a deliberation. Without it, none."},
-		"agent.InboxConfig.critical":               {Section: "§3.2", Doc: "Bound for critical events."},
-		"agent.InboxConfig.high":                   {Section: "§3.2", Doc: "Bound for high events."},
-		"agent.InboxConfig.normal":                 {Section: "§3.2", Doc: "Bound for normal events."},
-		"agent.InboxConfig.low":                    {Section: "§3.2", Doc: "Bound for low events."},
-		"agent.LaneConfig.max":                     {Required: true, Section: "§3.2", Range: between(1, 1_000_000), Doc: "Events of this priority that may wait."},
-		"agent.LaneConfig.policy": {Section: "§3.2", Enum: []string{agent.LaneDropOldest, agent.LaneRefuse, agent.LaneBlock}, Default: agent.LaneDropOldest,
+		"profile.RuntimeConfig.wake_on_start":        {Section: "§2.3.2", Default: true, Doc: "Deliberate when the scene starts."},
+		"profile.RuntimeConfig.wake_on_state_change": {Section: "§2.3.2", Default: false, Doc: "Deliberate again one tick after a deliberation that changed the private state or the goals."},
+		"profile.RuntimeConfig.max_model_calls":      limit(1, 1000, 8, "Model calls of one deliberation."),
+		"profile.RuntimeConfig.max_tokens":           limit(1, 1e9, 100_000, "Tokens of one deliberation, in and out."),
+		"profile.RuntimeConfig.max_tool_rounds":      limit(1, 100, 1, "Rounds of calls, results and the model again, of one deliberation."),
+		"profile.RuntimeConfig.max_calls":            limit(1, 10_000, 32, "Tool and skill calls of one deliberation."),
+		"profile.RuntimeConfig.max_inbox":            limit(1, 1_000_000, 256, "Events waiting; beyond it the oldest of the lowest priority is dropped."),
+		"profile.RuntimeConfig.max_history":          limit(1, 100_000, 16, "Interaction history entries kept."),
+		"profile.RuntimeConfig.max_observations":     limit(1, 100_000, 64, "Observations waiting for the next deliberation."),
+		"profile.RuntimeConfig.max_restarts":         limit(1, 1_000_000, 5, "Failures in a row before the agent is given up."),
+		"profile.RuntimeConfig.max_state_bytes":      limit(1, 64<<20, 64<<10, "Bytes of the encoded private state."),
+		"profile.RuntimeConfig.max_goals":            limit(1, 10_000, 32, "Goals of the agent."),
+		"profile.RuntimeConfig.max_redeliveries":     {Section: "§5.1", Range: between(1, 100), Default: int64(5), Doc: "How often an acknowledged event is perceived again before it becomes a dead letter."},
+		"profile.RuntimeConfig.max_tasks":            {Section: "§5.3", Range: between(1, 1000), Default: int64(32), Doc: "Answers that the agent may wait for at once."},
+		"profile.RuntimeConfig.task_timeout_seconds": {Section: "§5.3", Range: between(0.001, 3e9), Default: 60.0, Doc: "How long an answer is waited for, in seconds of scene time."},
+		"profile.RuntimeConfig.inbox":                {Section: "§3.2", Doc: "Bounds for events of one priority, within max_inbox."},
+		"profile.RuntimeConfig.interrupt":            {Section: "§3.2", Doc: "Which events interrupt a deliberation. Without it, none."},
+		"profile.InboxConfig.critical":               {Section: "§3.2", Doc: "Bound for critical events."},
+		"profile.InboxConfig.high":                   {Section: "§3.2", Doc: "Bound for high events."},
+		"profile.InboxConfig.normal":                 {Section: "§3.2", Doc: "Bound for normal events."},
+		"profile.InboxConfig.low":                    {Section: "§3.2", Doc: "Bound for low events."},
+		"profile.LaneConfig.max":                     {Required: true, Section: "§3.2", Range: between(1, 1_000_000), Doc: "Events of this priority that may wait."},
+		"profile.LaneConfig.policy": {Section: "§3.2", Enum: []string{profile.LaneDropOldest, profile.LaneRefuse, profile.LaneBlock}, Default: profile.LaneDropOldest,
 			Doc: "At the bound: the oldest of the lane goes; the new one is refused and its publisher told; or the new one is taken and its publisher waits."},
-		"agent.InterruptConfig.by": {Section: "§3.2", Enum: []string{"critical", "high", agent.InterruptNever}, Default: agent.InterruptNever,
+		"profile.InterruptConfig.by": {Section: "§3.2", Enum: []string{"critical", "high", profile.InterruptNever}, Default: profile.InterruptNever,
 			Doc: "Lowest priority of an event that interrupts."},
-		"agent.InterruptConfig.then": {Section: "§3.2", Enum: []string{agent.ThenRetry, agent.ThenDrop, agent.ThenQueue}, Default: agent.ThenRetry,
+		"profile.InterruptConfig.then": {Section: "§3.2", Enum: []string{profile.ThenRetry, profile.ThenDrop, profile.ThenQueue}, Default: profile.ThenRetry,
 			Doc: "What becomes of the events that the interrupted deliberation had perceived."},
-		"agent.RuntimeConfig.subscribed_event_types": {Section: "§3.1.1", Doc: "More subscriptions, added to those of the profile."},
+		"profile.RuntimeConfig.subscribed_event_types": {Section: "§3.1.1", Doc: "More subscriptions, added to those of the profile."},
 	}
 }

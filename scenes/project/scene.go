@@ -2,9 +2,9 @@ package project
 
 import (
 	"strings"
+	"tavernsim/engine/agent/profile"
 	"time"
 
-	"tavernsim/engine/agent"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/director"
 	"tavernsim/engine/expr"
@@ -208,11 +208,11 @@ func orElse[T comparable](field *T, def T) {
 // runtime resolves a runtime configuration: the instance's fields over the
 // profile's over the defaults. A field that is written wins even when it is 0 or
 // false; what its zero means is the field's own business.
-func (l *loader) runtime(p *Profile, node *source.Node, scene *source.Document) *agent.RuntimeConfig {
+func (l *loader) runtime(p *Profile, node *source.Node, scene *source.Document) *profile.RuntimeConfig {
 	if node == nil && p.runtime != nil {
 		return p.runtime
 	}
-	out := &agent.RuntimeConfig{}
+	out := &profile.RuntimeConfig{}
 	for _, from := range []place{{p.doc, p.doc.Root.Get("custom_runtime_config")}, {scene, node}} {
 		if from.node != nil && from.node.Kind == source.Object {
 			l.quiet.Decode(&source.Document{File: from.doc.File, Root: from.node}, out)
@@ -227,7 +227,7 @@ func (l *loader) runtime(p *Profile, node *source.Node, scene *source.Document) 
 }
 
 // FillRuntime sets every field that was left out to its default.
-func FillRuntime(c *agent.RuntimeConfig) {
+func FillRuntime(c *profile.RuntimeConfig) {
 	yes := true
 	orElse(&c.WakeOnStart, &yes)
 	orElse(&c.WakeOnStateChange, new(bool)) // false
@@ -243,5 +243,5 @@ func FillRuntime(c *agent.RuntimeConfig) {
 	orElse(&c.MaxGoals, 32)
 	orElse(&c.MaxRedeliveries, 5)
 	orElse(&c.MaxTasks, 32)
-	orElse(&c.TaskTimeoutSeconds, agent.DefaultTaskTimeout.Seconds())
+	orElse(&c.TaskTimeoutSeconds, profile.DefaultTaskTimeout.Seconds())
 }

@@ -2,8 +2,8 @@ package project
 
 import (
 	"reflect"
+	"tavernsim/engine/agent/profile"
 
-	"tavernsim/engine/agent"
 	"tavernsim/engine/director"
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/workflow"
@@ -20,7 +20,7 @@ type definitionKind struct {
 func definitionKinds() map[string]definitionKind {
 	return map[string]definitionKind{
 		"project":        {"Project (project.json)", reflect.TypeFor[Definition]()},
-		"agent_profile":  {"Agent profile (agent_profiles/)", reflect.TypeFor[agent.Profile]()},
+		"agent_profile":  {"Agent profile (agent_profiles/)", reflect.TypeFor[profile.Profile]()},
 		"scene":          {"Scene (scenes/)", reflect.TypeFor[director.Scene]()},
 		"knowledge_base": {"Knowledge base (knowledgebases/)", reflect.TypeFor[knowledge.KnowledgeBase]()},
 		"workflow":       {"Workflow (workflows/)", reflect.TypeFor[workflow.Definition]()},

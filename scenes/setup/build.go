@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"tavernsim/engine/agent/profile"
 	"time"
 
 	"tavernsim/engine/agent"
@@ -76,7 +77,7 @@ type builder struct {
 // class is what agents of one entry of agent_instances share.
 type class struct {
 	profile *project.Profile
-	runtime *agent.RuntimeConfig
+	runtime *profile.RuntimeConfig
 }
 
 func (b *builder) knowledge() error {
@@ -158,7 +159,7 @@ func (b *builder) define(key class, in project.Instance) uint16 {
 }
 
 // limits are an agent's, with the scene's lanes where it has none of its own.
-func (b *builder) limits(c *agent.RuntimeConfig) agent.Limits {
+func (b *builder) limits(c *profile.RuntimeConfig) profile.Limits {
 	l := c.Limits()
 	l.Lanes = b.Def.Inbox(c).Lanes()
 	return l
@@ -190,7 +191,7 @@ func (b *builder) describe(id string) (name, description string) {
 
 // reflectionOf is the reflection skill: the one that is named, or the only one
 // whose id says so.
-func reflectionOf(p *agent.Profile) string {
+func reflectionOf(p *profile.Profile) string {
 	if p.ReflectionWorkflowID != "" {
 		return p.ReflectionWorkflowID
 	}
@@ -206,7 +207,7 @@ func reflectionOf(p *agent.Profile) string {
 	return found
 }
 
-func timingOf(c *agent.RuntimeConfig, lanes *agent.Lanes) director.Timing {
+func timingOf(c *profile.RuntimeConfig, lanes *profile.Lanes) director.Timing {
 	t := director.Timing{WakeOnStart: true, MaxRestarts: 5, Blocks: bounds(lanes)}
 	if c == nil {
 		return t
@@ -229,7 +230,7 @@ func timingOf(c *agent.RuntimeConfig, lanes *agent.Lanes) director.Timing {
 }
 
 // initialGoals reads the goals an agent begins with from the knowledge bases.
-func (b *builder) initialGoals(p *project.Profile, refs []agent.GoalReference) []agent.Goal {
+func (b *builder) initialGoals(p *project.Profile, refs []profile.GoalReference) []agent.Goal {
 	var goals []agent.Goal
 	for _, ref := range refs {
 		kb, ok := p.KnowledgeBase(ref.KBAliasOrID)
@@ -247,7 +248,7 @@ func (b *builder) initialGoals(p *project.Profile, refs []agent.GoalReference) [
 	return goals
 }
 
-func goalOf(e *knowledge.Entry, kb agent.KnowledgeReference, priority *float64) agent.Goal {
+func goalOf(e *knowledge.Entry, kb profile.KnowledgeReference, priority *float64) agent.Goal {
 	g := agent.Goal{ID: e.ID, KB: kb.Alias, Description: e.Description(), Priority: e.Priority, Status: string(e.Status())}
 	if g.KB == "" {
 		g.KB = kb.SourceID
@@ -269,7 +270,7 @@ func goalOf(e *knowledge.Entry, kb agent.KnowledgeReference, priority *float64) 
 func (b *builder) own() {
 	life := b.Def.Lifecycle
 	d := &agent.Definition{
-		Profile: ActorScene, Name: b.Def.Definition.Name, Limits: (*agent.RuntimeConfig)(nil).Limits(),
+		Profile: ActorScene, Name: b.Def.Definition.Name, Limits: (*profile.RuntimeConfig)(nil).Limits(),
 		Tools: tool.ForScene(), Workflows: map[string]*workflow.Plan{}, OnEvent: map[string]string{}, Parse: parseSpeech,
 	}
 	for _, id := range []string{life.Start, life.End, life.Pause, life.Resume} {

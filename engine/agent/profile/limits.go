@@ -1,0 +1,116 @@
+package profile
+
+import (
+	"tavernsim/protocol"
+	"time"
+)
+
+// Limits of one agent, with every default filled in.
+type Limits struct {
+	MaxModelCalls   int
+	MaxTokens       int64
+	MaxToolRounds   int
+	MaxCalls        int
+	MaxInbox        int
+	MaxHistory      int
+	MaxObservations int
+	MaxStateBytes   int
+	MaxGoals        int
+
+	MaxRedeliveries int
+	MaxTasks        int
+	TaskTimeout     time.Duration
+	Lanes           *Lanes // nil = the inbox has none of its own
+	Interrupt       Interrupting
+}
+
+// Lanes bound parts of the inbox, by priority.
+type Lanes [4]Lane
+
+// Lane bounds the events of one priority in the inbox. Max 0 is no bound of its
+// own.
+type Lane struct {
+	Max    int
+	Policy string
+}
+
+// Interrupting says which events interrupt a deliberation.
+type Interrupting struct {
+	On   bool
+	By   protocol.Priority // and above
+	Then string
+}
+
+// Lane is the bound for events of a priority.
+func (l *Limits) Lane(p protocol.Priority) Lane {
+	if l.Lanes == nil {
+		return Lane{}
+	}
+	return l.Lanes[min(max(p, protocol.Low), protocol.Critical)-protocol.Low]
+}
+
+// Limits fills in the defaults of a runtime configuration; nil is all defaults.
+func (c *RuntimeConfig) Limits() Limits {
+	if c == nil {
+		c = &RuntimeConfig{}
+	}
+	return Limits{
+		MaxModelCalls:   or(c.MaxModelCalls, 8),
+		MaxTokens:       int64(or(c.MaxTokens, 100_000)),
+		MaxToolRounds:   or(c.MaxToolRounds, 1),
+		MaxCalls:        or(c.MaxCalls, 32),
+		MaxInbox:        or(c.MaxInbox, 256),
+		MaxHistory:      or(c.MaxHistory, 16),
+		MaxObservations: or(c.MaxObservations, 64),
+		MaxStateBytes:   or(c.MaxStateBytes, 64<<10),
+		MaxGoals:        or(c.MaxGoals, 32),
+		MaxRedeliveries: or(c.MaxRedeliveries, 5),
+		MaxTasks:        or(c.MaxTasks, 32),
+		TaskTimeout:     c.taskTimeout(),
+		Lanes:           c.Inbox.Lanes(),
+		Interrupt:       c.Interrupt.limit(),
+	}
+}
+
+func (c *RuntimeConfig) taskTimeout() time.Duration {
+	if c.TaskTimeoutSeconds <= 0 {
+		return DefaultTaskTimeout
+	}
+	return time.Duration(c.TaskTimeoutSeconds * float64(time.Second))
+}
+
+// Lanes are the bounds as the inbox takes them; nil of nil.
+func (c *InboxConfig) Lanes() *Lanes {
+	if c == nil {
+		return nil
+	}
+	l := &Lanes{}
+	for i, lane := range [...]*LaneConfig{c.Low, c.Normal, c.High, c.Critical} {
+		if lane != nil {
+			l[i] = Lane{Max: lane.Max, Policy: lane.Policy}
+		}
+	}
+	return l
+}
+
+func (c *InterruptConfig) limit() Interrupting {
+	if c == nil || c.By == "" || c.By == InterruptNever {
+		return Interrupting{}
+	}
+	by, err := protocol.ParsePriority(c.By)
+	if err != nil { // the loader refuses it before
+		return Interrupting{}
+	}
+	then := c.Then
+	if then == "" {
+		then = ThenRetry
+	}
+	return Interrupting{On: true, By: by, Then: then}
+}
+
+func or(v, otherwise int) int {
+	if v > 0 {
+		return v
+	}
+	return otherwise
+}
