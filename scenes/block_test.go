@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
-	"tavernsim/engine/agent/profile"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/profile"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/director"
 	"tavernsim/persistence"

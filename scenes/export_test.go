@@ -4,7 +4,6 @@ import (
 	"sync/atomic"
 
 	"tavernsim/actors"
-
 	"tavernsim/engine/agent"
 	"tavernsim/protocol"
 	"tavernsim/scenes/setup"

@@ -3,13 +3,13 @@ package agent
 import (
 	"bytes"
 	"reflect"
-	"tavernsim/engine/agent/profile"
 	"testing"
 
 	"github.com/tinylib/msgp/msgp"
 	"github.com/vmihailenco/msgpack/v5"
 	"pgregory.net/rapid"
 
+	"tavernsim/engine/agent/profile"
 	"tavernsim/engine/agent/tool"
 	"tavernsim/protocol"
 )

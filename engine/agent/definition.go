@@ -3,8 +3,8 @@ package agent
 import (
 	"slices"
 	"strings"
-	"tavernsim/engine/agent/profile"
 
+	"tavernsim/engine/agent/profile"
 	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/statecmd"
 	"tavernsim/engine/workflow"

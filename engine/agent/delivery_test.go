@@ -3,12 +3,12 @@ package agent
 import (
 	"fmt"
 	"slices"
-	"tavernsim/engine/agent/profile"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
 
+	"tavernsim/engine/agent/profile"
 	"tavernsim/protocol"
 )
 

@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"fmt"
 	"strings"
-	"tavernsim/engine/agent/profile"
 	"testing"
 	"time"
 
+	"tavernsim/engine/agent/profile"
 	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/workflow"
 	"tavernsim/engine/workflow/nodes"

@@ -3,9 +3,9 @@ package agent
 import (
 	"cmp"
 	"slices"
-	"tavernsim/engine/agent/profile"
 	"time"
 
+	"tavernsim/engine/agent/profile"
 	"tavernsim/protocol"
 )
 

@@ -1,9 +1,9 @@
 package agent
 
 import (
-	"tavernsim/engine/agent/profile"
 	"time"
 
+	"tavernsim/engine/agent/profile"
 	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/bus/throttle"

@@ -3,9 +3,9 @@ package agent
 import (
 	"math"
 	"strings"
-	"tavernsim/engine/agent/profile"
 	"time"
 
+	"tavernsim/engine/agent/profile"
 	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/world"

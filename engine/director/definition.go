@@ -1,9 +1,9 @@
 package director
 
 import (
-	"tavernsim/engine/agent/profile"
 	"time"
 
+	"tavernsim/engine/agent/profile"
 	"tavernsim/engine/bus/throttle"
 )
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
 	"tavernsim/protocol"
 )
 

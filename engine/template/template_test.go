@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
 	"tavernsim/protocol"
 )
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
 	"tavernsim/llm"
 	"tavernsim/llm/llmtest"
 	"tavernsim/protocol"

@@ -2,6 +2,7 @@ package machines
 
 import (
 	"slices"
+
 	"tavernsim/engine/bus"
 )
 

@@ -3,8 +3,9 @@ package project
 import (
 	"os"
 	"reflect"
-	"tavernsim/engine/agent/profile"
 	"testing"
+
+	"tavernsim/engine/agent/profile"
 )
 
 func loadAppendix(t *testing.T) *Project {

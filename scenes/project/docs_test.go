@@ -8,17 +8,17 @@ import (
 	"reflect"
 	"regexp"
 	"strings"
-	"tavernsim/engine/agent/profile"
 	"testing"
 	"testing/fstest"
 	"time"
 
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"tavernsim/engine/agent/profile"
 	"tavernsim/engine/director"
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/workflow"
 	"tavernsim/internal/source"
-
-	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
 const docsDir = "../../docs/formats"

@@ -5,8 +5,8 @@ import (
 	"iter"
 	"maps"
 	"slices"
-	"tavernsim/engine/agent/profile"
 
+	"tavernsim/engine/agent/profile"
 	"tavernsim/internal/source"
 	"tavernsim/protocol"
 )

@@ -2,8 +2,8 @@ package project
 
 import (
 	"slices"
-	"tavernsim/engine/agent/profile"
 
+	"tavernsim/engine/agent/profile"
 	"tavernsim/engine/world"
 	"tavernsim/internal/source"
 	"tavernsim/protocol"

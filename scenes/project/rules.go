@@ -4,8 +4,8 @@ import (
 	"maps"
 	"math"
 	"reflect"
-	"tavernsim/engine/agent/profile"
 
+	"tavernsim/engine/agent/profile"
 	"tavernsim/engine/bus"
 	"tavernsim/internal/source"
 )

@@ -2,9 +2,9 @@ package project
 
 import (
 	"strings"
-	"tavernsim/engine/agent/profile"
 	"time"
 
+	"tavernsim/engine/agent/profile"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/director"
 	"tavernsim/engine/expr"

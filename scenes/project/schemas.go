@@ -2,8 +2,8 @@ package project
 
 import (
 	"reflect"
-	"tavernsim/engine/agent/profile"
 
+	"tavernsim/engine/agent/profile"
 	"tavernsim/engine/director"
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/workflow"

@@ -4,10 +4,10 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"tavernsim/engine/agent/profile"
 	"time"
 
 	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/profile"
 	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/director"

@@ -1,8 +1,9 @@
 package profile
 
 import (
-	"tavernsim/protocol"
 	"time"
+
+	"tavernsim/protocol"
 )
 
 // Limits of one agent, with every default filled in.
