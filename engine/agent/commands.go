@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"tavernsim/engine/agent/private"
 	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/statecmd"
 	"tavernsim/engine/world"
@@ -37,15 +38,15 @@ func (d *Definition) ownEngine() (*statecmd.Engine, error) {
 }
 
 // withState gives the memory its document back.
-func withState(memory *statecmd.State, private map[string]any) (statecmd.State, error) {
+func withState(memory *statecmd.State, own map[string]any) (statecmd.State, error) {
 	var s statecmd.State
 	version := int64(0)
 	if memory != nil {
 		s, version = *memory, memory.Document(ownDocument).Version()
 	}
 	var v any
-	if private != nil {
-		v = private
+	if own != nil {
+		v = own
 	}
 	doc, err := world.FromValue(v, version)
 	if err != nil {
@@ -55,7 +56,7 @@ func withState(memory *statecmd.State, private map[string]any) (statecmd.State, 
 }
 
 // memoryOf is the inverse of withState.
-func memoryOf(s statecmd.State) (memory *statecmd.State, private map[string]any, err error) {
+func memoryOf(s statecmd.State) (memory *statecmd.State, own map[string]any, err error) {
 	doc := s.Document(ownDocument)
 	empty, err := world.FromValue(nil, doc.Version())
 	if err != nil {
@@ -118,12 +119,12 @@ func (t *Turn) expireOwn() error {
 
 // take makes a decision about the private state part of the turn.
 func (t *Turn) take(dec statecmd.Decision) error {
-	memory, private, err := memoryOf(dec.Next)
+	memory, own, err := memoryOf(dec.Next)
 	if err != nil {
 		return err
 	}
 	t.facts = append(t.facts, dec.Facts...)
-	t.memory, t.private, t.stateSize = memory, private, stateSize(dec.Next.Document(ownDocument).Size())
+	t.memory, t.private, t.stateSize = memory, own, private.Size(dec.Next.Document(ownDocument).Size())
 	return nil
 }
 
@@ -136,7 +137,7 @@ func (m *Machine) applyCommands(f *statecmd.Committed) error {
 	if state, err = m.Def.commands.Apply(state, f); err != nil {
 		return err
 	}
-	m.State.size = stateSize(state.Document(ownDocument).Size())
+	m.State.size = private.Size(state.Document(ownDocument).Size())
 	m.State.memory, m.State.Private, err = memoryOf(state)
 	return err
 }

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"tavernsim/engine/agent/private"
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/statecmd"
 	"tavernsim/engine/workflow"
@@ -219,11 +220,11 @@ func (m *Machine) applyState(f *StateUpdated) error {
 	if err != nil {
 		return err
 	}
-	next, err := patch(m.State.Private, path, f.Op, value)
+	next, err := private.Patch(m.State.Private, path, f.Op, value)
 	if err != nil {
 		return err
 	}
-	m.State.size = m.State.size.after(next, len(f.Path)+len(f.Value), m.Def.Limits.MaxStateBytes)
+	m.State.size = m.State.size.After(next, len(f.Path)+len(f.Value), m.Def.Limits.MaxStateBytes)
 	m.State.Private = next
 	m.State.memory = touch(m.Def.commands, m.State.memory, path, f.Op, f.Value)
 	return nil

@@ -3,6 +3,7 @@ package agent
 import (
 	"slices"
 
+	"tavernsim/engine/agent/private"
 	"tavernsim/engine/statecmd"
 	"tavernsim/protocol"
 )
@@ -19,7 +20,7 @@ type State struct {
 	observations []Observation
 	heard        uint64          // number of the last event in the inbox
 	dropped      int64           // events that found the inbox full since the last turn
-	size         stateSize       // of Private
+	size         private.Size    // of Private
 	memory       *statecmd.State // beside Private; nil until the first command
 	more         *delivery       // nil for most agents
 }

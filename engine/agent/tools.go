@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"tavernsim/engine/agent/private"
 	"tavernsim/engine/agent/profile"
 	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/knowledge"
@@ -86,7 +87,7 @@ func (t *Turn) readPrivate(text string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, ok := lookup(t.private, path)
+	v, ok := private.Lookup(t.private, path)
 	if !ok {
 		return nil, protocol.Errorf(protocol.KindNotFound, "nothing at %s", text)
 	}
@@ -128,7 +129,7 @@ func (t *Turn) updatePrivate(text, op string, value any) error {
 			op = tool.OpMerge
 		}
 	}
-	next, err := patch(t.private, path, op, value)
+	next, err := private.Patch(t.private, path, op, value)
 	if err != nil {
 		return err
 	}
@@ -138,7 +139,7 @@ func (t *Turn) updatePrivate(text, op string, value any) error {
 		}
 	}
 	encoded := t.encode(value)
-	grown := t.stateSize.after(next, len(text)+len(encoded), t.m.Def.Limits.MaxStateBytes)
+	grown := t.stateSize.After(next, len(text)+len(encoded), t.m.Def.Limits.MaxStateBytes)
 	if limit := t.m.Def.Limits.MaxStateBytes; int(grown) > limit {
 		return protocol.Errorf(protocol.KindLimit, "the state would have %d bytes, more than %d (custom_runtime_config.max_state_bytes)", grown, limit)
 	}
@@ -361,7 +362,7 @@ func (t *Turn) referenced(key string) (any, bool) {
 	case "world":
 		return t.wake.World.Get(path)
 	case "self":
-		return lookup(t.private, path)
+		return private.Lookup(t.private, path)
 	}
 	return nil, false
 }

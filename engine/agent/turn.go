@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"tavernsim/engine/agent/private"
 	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/statecmd"
 	"tavernsim/engine/workflow"
@@ -29,7 +30,7 @@ type Turn struct {
 	private   map[string]any
 	goals     []Goal
 	selfMap   map[string]any
-	stateSize stateSize // of private
+	stateSize private.Size // of private
 	memory    *statecmd.State
 
 	runs    []*activeRun

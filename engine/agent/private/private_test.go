@@ -1,4 +1,4 @@
-package agent
+package private
 
 import (
 	"strings"
@@ -47,7 +47,7 @@ func TestPatch(t *testing.T) {
 			t.Fatal(err)
 		}
 		before := string(protocol.Encode(state))
-		next, err := patch(state, path, c.op, c.value)
+		next, err := Patch(state, path, c.op, c.value)
 		if string(protocol.Encode(state)) != before {
 			t.Fatalf("%s %s changed the original", c.op, c.path)
 		}
@@ -61,7 +61,7 @@ func TestPatch(t *testing.T) {
 			t.Errorf("%s %s: %v", c.op, c.path, err)
 			continue
 		}
-		got, found := lookup(next, path)
+		got, found := Lookup(next, path)
 		if c.want == nil && c.op == tool.OpDelete {
 			if found && c.path != "list[0]" {
 				t.Errorf("%s is still %v", c.path, got)
@@ -75,16 +75,16 @@ func TestPatch(t *testing.T) {
 // The whole state stays an object, and is emptied by delete.
 func TestPatchTheWhole(t *testing.T) {
 	state := map[string]any{"n": int64(1)}
-	if next, err := patch(state, nil, tool.OpMerge, map[string]any{"m": int64(2)}); err != nil || len(next) != 2 {
+	if next, err := Patch(state, nil, tool.OpMerge, map[string]any{"m": int64(2)}); err != nil || len(next) != 2 {
 		t.Error(next, err)
 	}
-	if next, err := patch(state, nil, tool.OpDelete, nil); err != nil || len(next) != 0 {
+	if next, err := Patch(state, nil, tool.OpDelete, nil); err != nil || len(next) != 0 {
 		t.Error(next, err)
 	}
-	if _, err := patch(state, nil, tool.OpSet, "x"); err == nil || !strings.Contains(err.Error(), "must stay an object") {
+	if _, err := Patch(state, nil, tool.OpSet, "x"); err == nil || !strings.Contains(err.Error(), "must stay an object") {
 		t.Error(err)
 	}
-	if next, err := patch(nil, nil, tool.OpMerge, map[string]any{"m": int64(2)}); err != nil || len(next) != 1 {
+	if next, err := Patch(nil, nil, tool.OpMerge, map[string]any{"m": int64(2)}); err != nil || len(next) != 1 {
 		t.Error(next, err)
 	}
 }
@@ -120,9 +120,9 @@ func TestPatchLikeItsTwin(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			next, err := patch(state, path, op, value)
+			next, err := Patch(state, path, op, value)
 			copied, _ := protocol.Encode(twin).Value()
-			other, otherErr := patch(copied.(map[string]any), path, op, value)
+			other, otherErr := Patch(copied.(map[string]any), path, op, value)
 			if (err == nil) != (otherErr == nil) {
 				t.Fatalf("%v, the twin %v", err, otherErr)
 			}

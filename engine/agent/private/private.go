@@ -1,4 +1,7 @@
-package agent
+// Package private is operations on the private state of an agent (agent
+// architecture §2.3.2): an object of values, read and changed by path. What it
+// is given is never changed: only the objects and lists on a path are copied.
+package private
 
 import (
 	"maps"
@@ -10,9 +13,9 @@ import (
 	"tavernsim/protocol"
 )
 
-// patch returns the state with one operation done. The original is untouched:
+// Patch returns the state with one operation done. The original is untouched:
 // only the objects and lists on the path are copied.
-func patch(state map[string]any, path world.Path, op string, value any) (map[string]any, error) {
+func Patch(state map[string]any, path world.Path, op string, value any) (map[string]any, error) {
 	next, err := patchAt(state, path, op, value, path)
 	if err != nil {
 		return nil, err
@@ -138,8 +141,8 @@ func merge(have, value any, full world.Path) (any, error) {
 	return next, nil
 }
 
-// lookup reads a path of the private state.
-func lookup(v any, path world.Path) (any, bool) {
+// Lookup reads a path of the private state.
+func Lookup(v any, path world.Path) (any, bool) {
 	for _, seg := range path {
 		switch x := v.(type) {
 		case map[string]any:
@@ -191,15 +194,15 @@ func sizeWith(m map[string]any, keys ...string) int {
 	return n
 }
 
-// stateSize is an upper bound of the encoded private state; 0 = not measured.
+// Size is an upper bound of the encoded private state; 0 = not measured.
 // Measuring costs in proportion to the state, so a change only adds what it
 // brings, and the whole is measured when the bound passes the limit.
-type stateSize int
+type Size int
 
-// after is the size with a change of so many bytes that led to next.
-func (s stateSize) after(next map[string]any, bytes, limit int) stateSize {
+// After is the size with a change of so many bytes that led to next.
+func (s Size) After(next map[string]any, bytes, limit int) Size {
 	if s == 0 || int(s)+bytes > limit {
-		return stateSize(len(protocol.Encode(next)))
+		return Size(len(protocol.Encode(next)))
 	}
-	return s + stateSize(bytes)
+	return s + Size(bytes)
 }
