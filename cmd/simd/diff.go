@@ -90,7 +90,7 @@ type opened struct {
 	scene *inspect.Scene
 }
 
-func (o *diffOptions) open(_ *env, dir string) (opened, error) {
+func (o *diffOptions) open(e *env, dir string) (opened, error) {
 	r, err := inspect.Open(dir)
 	if err != nil {
 		return opened{}, err
@@ -99,6 +99,7 @@ func (o *diffOptions) open(_ *env, dir string) (opened, error) {
 	if err != nil {
 		return opened{}, errors.Join(err, r.Close())
 	}
+	warnLost(e.err, dir, s)
 	return opened{r, s}, nil
 }
 

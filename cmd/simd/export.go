@@ -65,7 +65,7 @@ Exit codes: 0 written, 3 a wrong path or moment, 4 no such run, scene or agent,
 	f.StringSliceVar(&o.agents, "agent", nil, "whose facts, events or private states")
 	f.StringArrayVar(&o.paths, "path", nil, "path of world or agents, with wildcards (default: what lies at the top)")
 	f.BoolVar(&o.force, "force", false, "replace files")
-	f.BoolVar(&o.quiet, "quiet", false, "no progress")
+	f.BoolVarP(&o.quiet, "quiet", "q", false, "no progress")
 	return c
 }
 
@@ -108,6 +108,7 @@ func (o *exportOptions) run(ctx context.Context, e *env, dir string) error {
 	if err != nil {
 		return err
 	}
+	warnLost(e.err, dir, scene)
 	o.noteBeginning(e.err, scene)
 	for _, table := range o.what {
 		err := o.table(ctx, e, scene, table, format)

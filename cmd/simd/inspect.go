@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -203,6 +204,9 @@ func (v *view) check(flags *pflag.FlagSet, rest []string) (err error) {
 	if len(rest) < v.least || len(rest) > v.most {
 		return fmt.Errorf("usage: simd inspect DIR %s", strings.TrimSpace(v.name+" "+v.args))
 	}
+	if err := v.numbers(flags); err != nil {
+		return err
+	}
 	own := append(strings.Fields(v.flags), "scene", "json", "quiet", "help")
 	flags.Visit(func(f *pflag.Flag) {
 		name := f.Name
@@ -211,6 +215,16 @@ func (v *view) check(flags *pflag.FlagSet, rest []string) (err error) {
 		}
 		if err == nil && !slices.Contains(own, name) {
 			err = fmt.Errorf("--%s does not go with %s; it takes %s", f.Name, v.name, flagNames(own))
+		}
+	})
+	return err
+}
+
+// numbers refuses negative numbers: the defaults behind them have no number.
+func (v *view) numbers(flags *pflag.FlagSet) (err error) {
+	flags.Visit(func(f *pflag.Flag) {
+		if f.Value.Type() == "int" && strings.HasPrefix(f.Value.String(), "-") {
+			err = fmt.Errorf("--%s %s: want a whole number from 0 on", f.Name, f.Value)
 		}
 	})
 	return err
@@ -263,8 +277,17 @@ func (x *inspecting) enter(id string) (err error) {
 	if x.scene, err = x.run.Scene(id); err != nil {
 		return err
 	}
+	warnLost(x.err, x.dir, x.scene)
 	x.begun, err = x.scene.Begun()
 	return err
+}
+
+// warnLost tells of a journal that lost its end: what is shown is not all there
+// was.
+func warnLost(w io.Writer, dir string, s *inspect.Scene) {
+	if err := s.Lost(); err != nil {
+		fmt.Fprintf(w, "warning: %v; simd doctor %s says what can be saved\n", err, dir)
+	}
 }
 
 // summaries shows every scene of the run.

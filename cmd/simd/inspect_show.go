@@ -226,7 +226,7 @@ func (x *inspecting) agentLast(p *page, v *inspect.AgentView) {
 		if t.Turn > 0 {
 			name = fmt.Sprintf("%s/%d", v.Agent, t.Turn)
 		}
-		fmt.Fprintf(p, "  %10s  %s  %s  heard %d, %d calls, %d questions%s\n", x.since(t.Time), name, x.outcome(t.Outcome), t.Events, t.Calls, t.Models, note2(p, oneLine(t.Error), "  %s"))
+		fmt.Fprintf(p, "  %10s  %s  %s  heard %d, %s, %s%s\n", x.since(t.Time), name, x.outcome(t.Outcome), t.Events, plural(int(t.Calls), "call"), plural(int(t.Models), "question"), note2(p, oneLine(t.Error), "  %s"))
 	}
 }
 

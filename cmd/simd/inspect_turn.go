@@ -160,7 +160,7 @@ func quietNote(e *inspect.TraceEvent) string {
 	for _, n := range []struct {
 		count int
 		text  string
-	}{{e.More, "%d more deliberated (--width, --all)"}, {e.Waiting, "%d did not deliberate afterwards"}, {e.Deeper, "%d reactions below (--depth, --all)"}, {len(e.Marks), "%d deliveries were held up by the loop rule"}} {
+	}{{e.More, "%d more deliberated (--width, --all)"}, {e.Waiting, "%d did not deliberate afterwards"}, {e.Deeper, "%d more below (--depth, --all)"}, {len(e.Marks), "%d deliveries were held up by the loop rule"}} {
 		if n.count > 0 {
 			notes = append(notes, fmt.Sprintf(n.text, n.count))
 		}

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -81,10 +82,20 @@ func execute(ctx context.Context, args []string, in io.Reader, out, errw io.Writ
 	if msg := message(err); msg != "" {
 		fmt.Fprintln(errw, msg)
 	}
+	if damaged(cmd, err) {
+		fmt.Fprintln(errw, "'simd doctor DIR' says what is damaged and what can be saved.")
+	}
 	if code == exitUsage {
 		fmt.Fprintf(errw, "Run '%s --help' for usage.\n", cmd.CommandPath())
 	}
 	return code
+}
+
+// damaged reports whether a run directory is, which the doctor knows more about.
+func damaged(cmd *cobra.Command, err error) bool {
+	var shown *exit
+	return protocol.KindOf(err) == protocol.KindCorrupt && !errors.As(err, &shown) &&
+		slices.Contains([]string{"run", "replay", "fork", "inspect", "diff", "export"}, cmd.Name())
 }
 
 func message(err error) string {

@@ -163,17 +163,18 @@ func (o *runOptions) options(cmd *cobra.Command, e *env) (runner.Options, error)
 	default:
 		return opt, usageError{fmt.Errorf("--clock %q: want virtual or realtime", o.clock)}
 	}
+	changed := cmd.Flags().Changed
 	for _, bad := range []struct {
 		is   bool
 		text string
 	}{
-		{o.length < 0, "--for must be positive"},
-		{o.ticks < 0, "--ticks must be positive"},
-		{o.agents < 0, "--agents must be positive"},
+		{changed("for") && o.length <= 0, "--for must be positive"},
+		{changed("ticks") && o.ticks <= 0, "--ticks must be positive"},
+		{changed("agents") && o.agents <= 0, "--agents must be positive"},
 		{o.repeat < 1, "--repeat must be at least 1"},
-		{o.batch < 0, "--batch must be positive"},
+		{changed("batch") && o.batch <= 0, "--batch must be positive"},
 		{o.resume != "" && o.repeat > 1, "--repeat starts new runs; it does not go with --resume"},
-		{o.resume != "" && (len(o.scenes) > 0 || cmd.Flags().Changed("seed") || o.clock != "" || o.agents > 0 || o.out != ""), "--resume goes on with the options of the run; only --metrics, --pprof, --durability, --batch, --snapshot-facts, --snapshot-every, --snapshot-bytes, --keep, --disk-wait, --json, --quiet and --summary go with it"},
+		{o.resume != "" && (len(o.scenes) > 0 || changed("seed") || o.clock != "" || o.agents > 0 || o.out != ""), "--resume goes on with the options of the run; only --metrics, --pprof, --durability, --batch, --snapshot-facts, --snapshot-every, --snapshot-bytes, --keep, --disk-wait, --json, --quiet and --summary go with it"},
 		{o.resume != "" && (o.length > 0 || o.ticks > 0 || o.until != ""), "--resume goes on to the end that the run was given; --for, --ticks and --until do not go with it"},
 	} {
 		if bad.is {

@@ -47,7 +47,7 @@ func lockError(fsys vfs.FS, dir string, err error) error {
 	if owner == "" {
 		owner = "another process"
 	}
-	return protocol.Errorf(protocol.KindConflict, "journal store: open %s: locked by %s (%w): stop it first; one process holds a run", dir, owner, err)
+	return protocol.Errorf(protocol.KindConflict, "%s is locked by %s: stop it first; one process holds a run (%w)", dir, owner, err)
 }
 
 func readOwner(fsys vfs.FS, name string) string {

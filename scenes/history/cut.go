@@ -29,6 +29,9 @@ func Find(journal *persistence.Journal, text string) (persistence.Wave, error) {
 		if err != nil {
 			return persistence.Wave{}, protocol.Errorf(protocol.KindInvalid, "%q: %q is no whole number; %s", text, number, cutForms)
 		}
+		if end := journal.Durable(); name == "wave" && n > end.Number {
+			return end, protocol.Errorf(protocol.KindNotFound, "wave:%d: the last wave is %d", n, end.Number)
+		}
 		if name == "wave" {
 			return journal.Wave(n)
 		}

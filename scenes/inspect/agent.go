@@ -179,6 +179,9 @@ func (s *Scene) lastTurns(id string, through persistence.Wave) ([]TurnSummary, e
 		}
 		return err
 	}
+	if through.Last == 0 {
+		return []TurnSummary{}, nil // the beginning; a query to 0 has no end
+	}
 	err := s.scan(persistence.Query{To: through.Last, Kinds: []string{agent.FactTurnEnded, director.FactAgentFailed}}, func(r protocol.Record) error {
 		if r.Actor != id && r.Kind == agent.FactTurnEnded {
 			return nil

@@ -73,6 +73,10 @@ func (r *Run) scene(id string) (*Scene, error) {
 	return &Scene{ID: id, run: r, def: def, made: made, agents: agents, journal: journal, codec: protocol.NewCodec()}, nil
 }
 
+// Lost says whether the journal ends before what the run's last process told of.
+// What is left can be read; a resumed run computes the rest again.
+func (s *Scene) Lost() error { return s.run.Told(s.ID, s.journal) }
+
 // Scene is one scene of a run.
 type Scene struct {
 	ID string

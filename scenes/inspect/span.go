@@ -29,7 +29,13 @@ func (s *Scene) query(span Span, q persistence.Query) (persistence.Query, error)
 	if err := s.bound(span.Since, &q, false); err != nil {
 		return q, err
 	}
-	return q, s.bound(span.Until, &q, true)
+	if err := s.bound(span.Until, &q, true); err != nil {
+		return q, err
+	}
+	if q.Until != 0 && q.Since >= q.Until || q.To != 0 && q.From > q.To {
+		return q, protocol.Errorf(protocol.KindInvalid, "the stretch from %s to %s ends before it begins", span.Since, span.Until)
+	}
+	return q, nil
 }
 
 // waveRange reads A..B, A.., ..B or A.

@@ -293,7 +293,11 @@ func (s *Scene) Diff(path, from, to string) (*WorldDiff, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &WorldDiff{From: point(a, first), To: point(b, last), Path: path, Differences: []Difference{}}
+	begun, err := s.begun()
+	if err != nil {
+		return nil, err
+	}
+	out := &WorldDiff{From: point(a, first, begun), To: point(b, last, begun), Path: path, Differences: []Difference{}}
 	var places []world.Path
 	for _, d := range world.Diff(a, b) {
 		if touches(world.Path(p), d.Path) {
@@ -308,8 +312,9 @@ func (s *Scene) Diff(path, from, to string) (*WorldDiff, error) {
 	return out, s.blame(early, out.Differences, places, after, through)
 }
 
-func point(doc *world.Document, w persistence.Wave) WorldPoint {
-	return WorldPoint{Wave: w.Number, Time: w.MaxTime.String(), Version: doc.Version()}
+// point is a moment of the world; the beginning, wave 0, has no time of its own.
+func point(doc *world.Document, w persistence.Wave, begun protocol.Time) WorldPoint {
+	return WorldPoint{Wave: w.Number, Time: max(w.MaxTime, begun).String(), Version: doc.Version()}
 }
 
 // maxDifferences bounds a list of places of the world, or of a private state,

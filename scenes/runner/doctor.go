@@ -328,9 +328,9 @@ func (x *examination) space() {
 	switch {
 	case err != nil: // this system does not say
 	case free < lowSpace:
-		x.add(Check{Name: "space", Status: CheckNote, Text: fmt.Sprintf("%.0f MB are free on the disk", free/1e6), Advice: "a run stops when its disk is full, and goes on when it is resumed with space"})
+		x.add(Check{Name: "space", Status: CheckNote, Text: fmt.Sprintf("%.1f GiB are free on the disk", free/(1<<30)), Advice: "a run stops when its disk is full, and goes on when it is resumed with space"})
 	default:
-		x.ok("space", "", "%.0f MB are free on the disk", free/1e6)
+		x.ok("space", "", "%.1f GiB are free on the disk", free/(1<<30))
 	}
 }
 

@@ -302,12 +302,12 @@ func (c *changes) read(key, value string) (err error) {
 		c.model = value
 		c.modelData, err = os.ReadFile(value)
 	case "simulation.stop.after":
-		if c.after, err = time.ParseDuration(value); err == nil && c.after <= 0 {
-			err = errors.New("want a positive duration")
+		if c.after, err = time.ParseDuration(value); err != nil || c.after <= 0 {
+			err = errors.New("want a positive time, for example 90m")
 		}
 	case "simulation.stop.ticks":
-		if c.ticks, err = strconv.ParseInt(value, 10, 64); err == nil && c.ticks <= 0 {
-			err = errors.New("want a positive number")
+		if c.ticks, err = strconv.ParseInt(value, 10, 64); err != nil || c.ticks <= 0 {
+			err = errors.New("want a whole number from 1 on")
 		}
 	case "simulation.stop.until":
 		c.until, err = value, setup.CheckUntil(value)

@@ -40,6 +40,11 @@ type ReplayedScene struct {
 // Differs reports whether a decision came out otherwise than it was recorded.
 func (r *ReplayedScene) Differs() bool { return r.Verify != nil && r.Verify.Difference != nil }
 
+// Told holds a scene's journal to the summary of the process that wrote it last.
+func (o *Opened) Told(scene string, journal *persistence.Journal) error {
+	return told(o.Dir, scene, journal)
+}
+
 // told holds the journal to the summary of the process that wrote it last: the
 // end of a log can be lost without a trace in what is left.
 func told(dir, scene string, journal *persistence.Journal) error {
