@@ -37,8 +37,8 @@ type KindData struct {
 // Decided is the body of the envelope in which an actor hands a decision to
 // its scene: the facts, encoded once, and the effects that need the order.
 type Decided struct {
-	Agent   uint32 // ordinal of who decided; of the event channel: 1 when somebody listens to the world
-	At      Time   // scene time of the decision; of the event channel: when it releases next what it holds, 0 = nothing
+	Agent   uint32 // ordinal of the agent that decided; of a service 0
+	At      Time   // scene time of an agent's decision; of a service 0: its facts are of the wave
 	More    bool   // another part of the same decision follows
 	Facts   []KindData
 	Effects []Sequenced

@@ -14,6 +14,20 @@ type channelService struct {
 	warned map[string]bool // filters that the log has named
 }
 
+// newChannelService goes on from a state and publishes it.
+func (s *scene) newChannelService(state *bus.State) *channelService {
+	c := &channelService{scene: s, state: state}
+	c.publish()
+	return c
+}
+
+// publish shows the scene what it needs to know between two waves.
+func (s *channelService) publish() {
+	due, _ := s.state.NextDue()
+	s.channel.due.Store(int64(due))
+	s.channel.hearsWorld.Store(s.state.HearsWorld())
+}
+
 // Receive implements actors.Behavior.
 func (s *channelService) Receive(env *protocol.Envelope) error {
 	if env.Kind == protocol.KindSnapshot {
@@ -32,8 +46,9 @@ func (s *channelService) Receive(env *protocol.Envelope) error {
 	return p.Decide(in, func(facts []protocol.Fact, more bool) error {
 		if !more {
 			s.deliver(env.Wave, p.Routed)
+			s.publish()
 		}
-		return s.answer(facts, more)
+		return s.decided(setup.ActorEvents, facts, more)
 	})
 }
 
@@ -53,20 +68,6 @@ func (s *channelService) failed(list []bus.FilterFailure) {
 		s.warned[f.Filter] = true
 		s.log.Warn("a filter condition fails; where it fails it does not match", "scene", s.ID, "filter", f.Filter, "event", f.EventID, "err", f.Error)
 	}
-}
-
-// hearsWorld stands in the channel's answer when somebody listens to the world.
-const hearsWorld = 1
-
-// answer tells the scene what was decided, when the channel wants to release
-// something, and whether somebody listens to the world.
-func (s *channelService) answer(facts []protocol.Fact, more bool) error {
-	due, _ := s.state.NextDue()
-	d := protocol.Decided{At: due, More: more}
-	if s.state.HearsWorld() {
-		d.Agent = hearsWorld
-	}
-	return s.handOver(protocol.KindDecided, setup.ActorEvents, d, facts, nil)
 }
 
 // deliver hands one shared envelope of each event to every receiver. It comes

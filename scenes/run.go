@@ -145,7 +145,6 @@ func (r *Run) launch() error {
 		places: make([]uint32, len(sc.IDs)), rests: make(chan struct{}, 1), over: make(chan struct{}),
 		kept: sc.journal.Durable().Number, report: r.ended,
 	}
-	r.stage.hearsWorld = state.Bus.HearsWorld()
 	due, _ := state.Bus.NextDue()
 	state.Director.Releases(due)
 	r.stage.snapshot.kept = sc.journal.Durable().Total

@@ -48,6 +48,13 @@ type scene struct {
 		at     atomic.Int64
 		leases atomic.Bool
 	}
+	// channel is when the event channel wants to release next what it holds, 0 =
+	// nothing, and whether somebody listens to the world. Its owner stores before
+	// it answers, the scene reads.
+	channel struct {
+		due        atomic.Int64
+		hearsWorld atomic.Bool
+	}
 	latest atomic.Int64 // protocol.Time at which the wall clock was last read
 
 	dead   deadletter.Box

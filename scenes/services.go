@@ -161,5 +161,5 @@ func (s *scene) service(actor string, state *machines.State) actors.Behavior {
 		s.knowledge.Store(&bases)
 		return &knowledgeService{scene: s, state: bases}
 	}
-	return &channelService{scene: s, state: state.Bus}
+	return s.newChannelService(state.Bus)
 }

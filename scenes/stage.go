@@ -27,8 +27,6 @@ type stage struct {
 	phase  phase
 	wave   *wave
 	places []uint32 // of an ordinal: its place in the order of the open wave
-	// hearsWorld: somebody listens to changes of the world.
-	hearsWorld bool
 	// realtime: turns that ended while a wave was being closed.
 	arrived []arrival
 	busy    map[uint32]bool // realtime: who deliberates

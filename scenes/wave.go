@@ -312,7 +312,7 @@ func (st *stage) mergeFailure(a arrival) error {
 
 // announce publishes what the scene itself says of a fact.
 func (st *stage) announce(f protocol.Fact) {
-	if request, ok := machines.Announced(st.Scene, f, st.hearsWorld); ok {
+	if request, ok := machines.Announced(st.Scene, f, st.channel.hearsWorld.Load()); ok {
 		st.wave.events.Add(request)
 	}
 }
@@ -361,8 +361,7 @@ func (st *stage) serviceDecided(env *protocol.Envelope) error {
 	delete(st.failures, env.Source)
 	st.lastAsk.requests = nil
 	if env.Source == setup.ActorEvents {
-		st.state.Director.Releases(d.At)
-		st.hearsWorld = d.Agent == hearsWorld
+		st.state.Director.Releases(protocol.Time(st.channel.due.Load()))
 	}
 	for _, f := range facts {
 		fact, err := st.keepFact(st.wave.time, env.Source, f.Kind, f.Data)

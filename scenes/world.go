@@ -71,7 +71,7 @@ func (st *stage) expiring() protocol.Time {
 // hears; of a value who subscribed to changes of the world, and the scene's own
 // condition.
 func (st *stage) expiresFirst(next protocol.Time, some bool) (protocol.Time, bool) {
-	return machines.ExpiresBefore(st.Scene, st.expiring(), st.expiry.leases.Load() || st.hearsWorld, next, some)
+	return machines.ExpiresBefore(st.Scene, st.expiring(), st.expiry.leases.Load() || st.channel.hearsWorld.Load(), next, some)
 }
 
 // expire opens a wave without turns, in which time passes for the world.
