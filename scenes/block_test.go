@@ -275,15 +275,11 @@ simulation: {clock: realtime, stop: {after: 60s}}`), "")
 // starves, nothing is lost, and the story is the same for any number of workers
 // and over an interruption.
 func TestBlockingGraphs(t *testing.T) {
-	base, err := txtar.ParseFile("testdata/base.txtar")
-	if err != nil {
-		t.Fatal(err)
-	}
 	dirs := t
 	blocked := 0
 	rapid.Check(t, func(t *rapid.T) {
 		g := drawGraph(t)
-		p, err := scenestest.Load(scenestest.Files(base, txtar.Parse([]byte(g.text))), nil)
+		p, err := scenestest.Load(scenestest.Files(scenestest.Base(), txtar.Parse([]byte(g.text))), nil)
 		if err != nil {
 			t.Fatalf("%v\n%s", err, g.text)
 		}
@@ -417,11 +413,7 @@ func TestDocsFullInboxes(t *testing.T) {
 			calls = append(calls, fmt.Sprintf("{tool: PublishEventTool, params: {type: talk.%s, target_agent_instance_id: clerk, priority: %s}}", lane, lane))
 		}
 	}
-	base, err := txtar.ParseFile("testdata/base.txtar")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := scenestest.Load(scenestest.Files(base, txtar.Parse([]byte("-- scenes/s.yaml --\nid: s\nname: S\nschema_version: \"1.0\"\n"+example+`
+	p, err := scenestest.Load(scenestest.Files(scenestest.Base(), txtar.Parse([]byte("-- scenes/s.yaml --\nid: s\nname: S\nschema_version: \"1.0\"\n"+example+`
   - {instance_id: guest, profile_id: person, custom_runtime_config: {deliberation_frequency_hz: 1}}
 simulation: {stop: {ticks: 4}}
 -- models/voices.yaml --

@@ -14,15 +14,11 @@ import (
 // script loads the project of a script.
 func scriptScene(t *testing.T, name string) *scenestest.Scene {
 	t.Helper()
-	base, err := txtar.ParseFile("testdata/base.txtar")
-	if err != nil {
-		t.Fatal(err)
-	}
 	a, err := txtar.ParseFile("testdata/script/" + name + ".txtar")
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := scenestest.Load(scenestest.Files(base, a), nil)
+	p, err := scenestest.Load(scenestest.Files(scenestest.Base(), a), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -110,7 +110,7 @@ func agree(t *testing.T, r scenestest.Result, c counts, agents int64) {
 
 // Metrics of a scene in which everything happens.
 func TestCountsAgreeWithTheFacts(t *testing.T) {
-	s := scenestest.New(t, town(t), "")
+	s := scenestest.New(t, scenestest.Town(t), "")
 	r, c := countedRun(t, s, scenestest.Settings{Workers: 4})
 	if r.Err != nil || !r.Final {
 		t.Fatal(r)

@@ -28,7 +28,7 @@ type undisturbed struct {
 
 func undisturbedTown(t *testing.T) undisturbed {
 	t.Helper()
-	u := undisturbed{scene: scenestest.New(t, town(t), "")}
+	u := undisturbed{scene: scenestest.New(t, scenestest.Town(t), "")}
 	u.scene.Run(t, scenestest.Settings{})
 	u.digests = digestsOf(t, u.scene)
 	u.hash = u.scene.FoldHash(t, scenestest.Settings{})

@@ -156,11 +156,7 @@ simulation: {stop: {after: 1200s}}`), "")
 // Whoever was to hear an ephemeral event when the run was interrupted goes on
 // without it, and says so.
 func TestEphemeralIsLostWithTheProcess(t *testing.T) {
-	base, err := txtar.ParseFile("testdata/base.txtar")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := scenestest.Load(scenestest.Files(base, txtar.Parse([]byte(`-- scenes/s.yaml --
+	p, err := scenestest.Load(scenestest.Files(scenestest.Base(), txtar.Parse([]byte(`-- scenes/s.yaml --
 id: s
 name: S
 schema_version: "1.0"

@@ -10,7 +10,7 @@ import (
 
 // A run that drops its old facts ends as one that keeps all, and what it keeps begins at a snapshot and folds, verifies and restores.
 func TestKeepDropsOldFacts(t *testing.T) {
-	p := town(t)
+	p := scenestest.Town(t)
 	whole := scenestest.New(t, p, "")
 	want := whole.Run(t, scenestest.Settings{})
 	hash := whole.FoldHash(t, scenestest.Settings{})

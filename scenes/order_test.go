@@ -16,7 +16,7 @@ import (
 // Promise 4: when a run has stopped, by itself or because it was told to, the wave
 // that it names is on the disk: who opens the journal anew finds it.
 func TestWhatIsReportedIsDurable(t *testing.T) {
-	s := scenestest.New(t, town(t), "")
+	s := scenestest.New(t, scenestest.Town(t), "")
 	for at := uint64(3); ; at += 7 {
 		r := s.Run(t, scenestest.Settings{InterruptAt: at, BatchFacts: 4096, Snapshots: -1})
 		if r.Err != nil {
@@ -36,7 +36,7 @@ func TestWhatIsReportedIsDurable(t *testing.T) {
 // Promise 5: a disk that fails at any write ends the scene with an error; what was
 // kept until then is resumed and ends like a run that nothing happened to.
 func TestADiskThatFailsEndsTheScene(t *testing.T) {
-	whole := scenestest.New(t, town(t), "")
+	whole := scenestest.New(t, scenestest.Town(t), "")
 	want := whole.Run(t, scenestest.Settings{Snapshots: -1})
 	for _, good := range []int64{3, 8, 15} {
 		s := whole.Fresh(t)
@@ -65,7 +65,7 @@ func TestADiskThatFailsEndsTheScene(t *testing.T) {
 // publishes urgent and other events at the same moment.
 func TestEventsAreHeardInTheirOrder(t *testing.T) {
 	for _, workers := range []int{1, 4} {
-		s := scenestest.New(t, town(t), "")
+		s := scenestest.New(t, scenestest.Town(t), "")
 		heard := &scenes.Heard{}
 		r, err := s.StartWith(scenestest.Settings{Workers: workers}, heard.Listen())
 		if err != nil {
@@ -90,7 +90,7 @@ func TestEventsAreHeardInTheirOrder(t *testing.T) {
 // the digest that it has alone. Workers and store are shared in the test of
 // scenes/runner, TestSideBySide.
 func TestAScenesFailureStaysInIt(t *testing.T) {
-	p := town(t)
+	p := scenestest.Town(t)
 	want := scenestest.New(t, p, "").Run(t, scenestest.Settings{})
 	bad, err := scenestest.New(t, p, "").StartWith(scenestest.Settings{Workers: 2}, scenes.FailService(scenes.Services()[0], 3, 1<<30))
 	if err != nil {

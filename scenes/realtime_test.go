@@ -68,10 +68,6 @@ func after(d time.Duration, text string) func(context.Context, protocol.ModelReq
 // realtimeScene is a scene on the wall clock, which the bubble makes a fake one.
 func realtimeScene(t testing.TB, scene string) *project.Project {
 	t.Helper()
-	base, err := txtar.ParseFile("testdata/base.txtar")
-	if err != nil {
-		t.Fatal(err)
-	}
 	text := "-- scenes/s.yaml --\nid: s\nname: S\nschema_version: \"1.0\"\n" + scene + `
 -- workflows/note.yaml --
 interfaceInputs: {now: {dataFlowType: STRING}}
@@ -86,7 +82,7 @@ rules:
     answer: {calls: [{tool: PublishEventTool, params: {type: talk.x}}]}
 otherwise: {text: ""}
 `
-	p, err := scenestest.Load(scenestest.Files(base, txtar.Parse([]byte(text))), nil)
+	p, err := scenestest.Load(scenestest.Files(scenestest.Base(), txtar.Parse([]byte(text))), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -392,7 +388,7 @@ func TestModelPanics(t *testing.T) {
 
 // Answers of a model that takes time give the same digest in any order.
 func TestSameDigestWithSlowModel(t *testing.T) {
-	p := town(t)
+	p := scenestest.Town(t)
 	script, err := scenestest.Model(p, scenestest.New(t, p, "").Def)
 	if err != nil {
 		t.Fatal(err)

@@ -12,32 +12,13 @@ import (
 	"pgregory.net/rapid"
 
 	"tavernsim/persistence"
-	"tavernsim/scenes/project"
 	"tavernsim/scenes/scenestest"
 )
-
-// town loads testdata/town.txtar.
-func town(t testing.TB) *project.Project {
-	t.Helper()
-	var archives []*txtar.Archive
-	for _, name := range []string{"testdata/base.txtar", "testdata/town.txtar"} {
-		a, err := txtar.ParseFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		archives = append(archives, a)
-	}
-	p, err := scenestest.Load(scenestest.Files(archives...), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
-}
 
 // The town must do what it is for: a test of sameness over a scene in which
 // nothing happens would prove nothing.
 func TestTownIsBusy(t *testing.T) {
-	s := scenestest.New(t, town(t), "")
+	s := scenestest.New(t, scenestest.Town(t), "")
 	r := s.Run(t, scenestest.Settings{})
 	tally := r.State.Tally
 	for name, n := range map[string]int64{
@@ -58,7 +39,7 @@ func TestTownIsBusy(t *testing.T) {
 // Promise 1, architecture §6: the same project and seed give the same digest, whatever the
 // number of workers, the batches, the snapshots and the durability.
 func TestSameDigest(t *testing.T) {
-	p := town(t)
+	p := scenestest.Town(t)
 	want := scenestest.New(t, p, "").Run(t, scenestest.Settings{})
 	other := scenestest.New(t, p, "").Run(t, scenestest.Settings{Seed: 99})
 	if other.Digest() == want.Digest() {
@@ -99,7 +80,7 @@ func mustEqual(t testing.TB, s *scenestest.Scene, set scenestest.Settings, want 
 
 // GOMAXPROCS is the machine's business, not the scene's.
 func TestSameDigestOnOtherMachines(t *testing.T) {
-	p := town(t)
+	p := scenestest.Town(t)
 	want := scenestest.New(t, p, "").Run(t, scenestest.Settings{})
 	for _, n := range []int{1, 2, 4} {
 		before := runtime.GOMAXPROCS(n)
@@ -111,7 +92,7 @@ func TestSameDigestOnOtherMachines(t *testing.T) {
 // A run that is interrupted again and again, at any wave, ends like one that
 // was not.
 func TestInterruptedAndResumed(t *testing.T) {
-	p := town(t)
+	p := scenestest.Town(t)
 	whole := scenestest.New(t, p, "")
 	want := whole.Run(t, scenestest.Settings{})
 	seed := uint64(time.Now().UnixNano())
@@ -145,14 +126,10 @@ func TestInterruptedAndResumed(t *testing.T) {
 
 // Random small projects: the same story under all settings.
 func TestSameDigestOfRandomProjects(t *testing.T) {
-	base, err := txtar.ParseFile("testdata/base.txtar")
-	if err != nil {
-		t.Fatal(err)
-	}
 	dirs := t
 	rapid.Check(t, func(t *rapid.T) {
 		text := randomProject(t)
-		p, err := scenestest.Load(scenestest.Files(base, txtar.Parse([]byte(text))), nil)
+		p, err := scenestest.Load(scenestest.Files(scenestest.Base(), txtar.Parse([]byte(text))), nil)
 		if err != nil {
 			t.Fatalf("%v\n%s", err, text)
 		}

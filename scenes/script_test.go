@@ -22,7 +22,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the expectations in testdata")
 
-// Each archive of testdata/script is a project (laid over testdata/base.txtar),
+// Each archive of testdata/script is a project (laid over scenestest.Base),
 // commands in its comment, and in its last file, want, what they print: the
 // facts that were kept. The same commands are played under other settings and
 // must give the same digests. Rewrite with
@@ -40,12 +40,8 @@ func TestScripts(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatal("no scripts", err)
 	}
-	base, err := txtar.ParseFile("testdata/base.txtar")
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) { playFile(t, base, file) })
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) { playFile(t, file) })
 	}
 }
 
@@ -57,7 +53,7 @@ func otherSettings() map[string]scenestest.Settings {
 	}
 }
 
-func playFile(t *testing.T, base *txtar.Archive, file string) {
+func playFile(t *testing.T, file string) {
 	a, err := txtar.ParseFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -66,7 +62,7 @@ func playFile(t *testing.T, base *txtar.Archive, file string) {
 	if n := len(a.Files) - 1; n >= 0 && a.Files[n].Name == "want" {
 		want, a.Files = string(a.Files[n].Data), a.Files[:n]
 	}
-	p, err := scenestest.Load(scenestest.Files(base, a), nil)
+	p, err := scenestest.Load(scenestest.Files(scenestest.Base(), a), nil)
 	if err != nil {
 		var faults *project.Error
 		if errors.As(err, &faults) {

@@ -15,7 +15,7 @@ import (
 // Waves go on while a snapshot is written, a second one is not begun, and the
 // end of the run waits for the file.
 func TestSnapshotIsWrittenBesideWaves(t *testing.T) {
-	s := scenestest.New(t, town(t), "")
+	s := scenestest.New(t, scenestest.Town(t), "")
 	want := s.Run(t, scenestest.Settings{Snapshots: -1})
 	for name, failure := range map[string]error{"written": nil, "failed": errors.New("this file cannot be made")} {
 		t.Run(name, func(t *testing.T) {
@@ -70,7 +70,7 @@ func TestSnapshotIsWrittenBesideWaves(t *testing.T) {
 
 // An interrupted scene waits for the snapshot at hand and leaves one of its end.
 func TestStopWaitsForSnapshot(t *testing.T) {
-	s := scenestest.New(t, town(t), "")
+	s := scenestest.New(t, scenestest.Town(t), "")
 	gate := make(chan struct{})
 	var open sync.Once
 	disk := persistencetest.FailingDisk(persistencetest.OSDisk(), func(op persistencetest.DiskOp) error {

@@ -22,15 +22,11 @@ import (
 // stormScene loads a storm of testdata/script with other numbers in it.
 func stormScene(t *testing.T, name string, change ...string) *scenestest.Scene {
 	t.Helper()
-	base, err := txtar.ParseFile("testdata/base.txtar")
-	if err != nil {
-		t.Fatal(err)
-	}
 	data, err := os.ReadFile("testdata/script/storm_" + name + ".txtar")
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := scenestest.Load(scenestest.Files(base, txtar.Parse([]byte(strings.NewReplacer(change...).Replace(string(data))))), nil)
+	p, err := scenestest.Load(scenestest.Files(scenestest.Base(), txtar.Parse([]byte(strings.NewReplacer(change...).Replace(string(data))))), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

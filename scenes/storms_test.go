@@ -56,11 +56,7 @@ otherwise: {text: ""}
 
 func crowdScene(t *testing.T, change ...string) *scenestest.Scene {
 	t.Helper()
-	base, err := txtar.ParseFile("testdata/base.txtar")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := scenestest.Load(scenestest.Files(base, txtar.Parse([]byte(strings.NewReplacer(change...).Replace(crowdedRoom)))), nil)
+	p, err := scenestest.Load(scenestest.Files(scenestest.Base(), txtar.Parse([]byte(strings.NewReplacer(change...).Replace(crowdedRoom)))), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

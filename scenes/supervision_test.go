@@ -65,11 +65,7 @@ rules: []
 // shakyProject loads it with a node that does what f does.
 func shakyProject(t testing.TB, text string, f func(in any) any) *project.Project {
 	t.Helper()
-	base, err := txtar.ParseFile("testdata/base.txtar")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := scenestest.Load(scenestest.Files(base, txtar.Parse([]byte(text))), workflow.Kinds{"test:Shaky": scenestest.Kind(f)})
+	p, err := scenestest.Load(scenestest.Files(scenestest.Base(), txtar.Parse([]byte(text))), workflow.Kinds{"test:Shaky": scenestest.Kind(f)})
 	if err != nil {
 		t.Fatal(err)
 	}

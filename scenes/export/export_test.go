@@ -16,7 +16,6 @@ import (
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
-	"golang.org/x/tools/txtar"
 
 	"tavernsim/engine/bus"
 	"tavernsim/engine/world"
@@ -31,15 +30,7 @@ import (
 // townRun runs the town, in which a scene does everything it can.
 func townRun(t testing.TB, ticks int64) (dir string) {
 	t.Helper()
-	var archives []*txtar.Archive
-	for _, name := range []string{"base.txtar", "town.txtar"} {
-		a, err := txtar.ParseFile(filepath.Join("..", "testdata", name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		archives = append(archives, a)
-	}
-	p, err := runner.LoadFS(scenestest.Files(archives...), "town", true)
+	p, err := runner.LoadFS(scenestest.TownFS(), "town", true)
 	if err != nil {
 		t.Fatal(err)
 	}

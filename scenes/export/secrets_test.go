@@ -67,11 +67,7 @@ otherwise: {text: ""}
 
 // What stands under the name of a secret is in no table and no view of a run.
 func TestSecrets(t *testing.T) {
-	base, err := txtar.ParseFile("../testdata/base.txtar")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := runner.LoadFS(scenestest.Files(base, txtar.Parse([]byte(hoarder))), "hoard", true)
+	p, err := runner.LoadFS(scenestest.Files(scenestest.Base(), txtar.Parse([]byte(hoarder))), "hoard", true)
 	if err != nil {
 		t.Fatal(err)
 	}

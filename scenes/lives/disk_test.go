@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
-	"golang.org/x/tools/txtar"
 
 	"tavernsim/internal/metrics"
 	"tavernsim/persistence"
@@ -39,16 +38,7 @@ func TestMain(m *testing.M) {
 
 // town is the project of the scene tests.
 func town() (*project.Project, error) {
-	var archives []*txtar.Archive
-	for _, name := range []string{"base.txtar", "town.txtar"} {
-		a, err := txtar.ParseFile(filepath.Join("..", "testdata", name))
-		if err != nil {
-			return nil, err
-		}
-		archives = append(archives, a)
-	}
-	fsys := scenestest.Files(archives...)
-	return runner.LoadFS(fsys, "town", true)
+	return runner.LoadFS(scenestest.TownFS(), "town", true)
 }
 
 // options make a run of some hundred milliseconds with many waves.

@@ -15,6 +15,7 @@ import (
 
 	"tavernsim/persistence"
 	"tavernsim/protocol"
+	"tavernsim/scenes/scenestest"
 	"tavernsim/scenes/snapshots"
 )
 
@@ -26,15 +27,12 @@ func crashOptions(dir string) Options {
 
 // crashChild runs the town, or goes on with it, and prints its digests.
 func crashChild(dir string) error {
-	fsys, err := townFS()
-	if err != nil {
-		return err
-	}
 	var r *Runner
+	var err error
 	if exists(filepath.Join(dir, manifestFile)) {
 		r, err = Resume(dir, Options{})
 	} else if err = os.RemoveAll(dir); err == nil { // killed before it was a run
-		p, loadErr := LoadFS(fsys, "town", true)
+		p, loadErr := LoadFS(scenestest.TownFS(), "town", true)
 		if loadErr != nil {
 			return loadErr
 		}

@@ -1,37 +1,18 @@
 package runner
 
 import (
-	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
-
-	"golang.org/x/tools/txtar"
 
 	"tavernsim/scenes/project"
 	"tavernsim/scenes/scenestest"
 )
 
-// townFS is the project of the scene tests: everything that a scene can do.
-func townFS() (fs.FS, error) {
-	var archives []*txtar.Archive
-	for _, name := range []string{"base.txtar", "town.txtar"} {
-		a, err := txtar.ParseFile(filepath.Join("..", "testdata", name))
-		if err != nil {
-			return nil, err
-		}
-		archives = append(archives, a)
-	}
-	return scenestest.Files(archives...), nil
-}
-
+// loadTown loads the project in which a scene does everything that it can.
 func loadTown(t testing.TB) *project.Project {
 	t.Helper()
-	fsys, err := townFS()
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := LoadFS(fsys, "town", true)
+	p, err := LoadFS(scenestest.TownFS(), "town", true)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,8 +5,6 @@ import (
 	"reflect"
 	"testing"
 
-	"golang.org/x/tools/txtar"
-
 	"tavernsim/engine/agent"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/director"
@@ -15,27 +13,9 @@ import (
 	"tavernsim/protocol"
 	"tavernsim/scenes/history"
 	"tavernsim/scenes/machines"
-	"tavernsim/scenes/project"
 	"tavernsim/scenes/scenestest"
 	"tavernsim/scenes/verify"
 )
-
-func load(t testing.TB) *project.Project {
-	t.Helper()
-	var archives []*txtar.Archive
-	for _, name := range []string{"../testdata/base.txtar", "../testdata/town.txtar"} {
-		a, err := txtar.ParseFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		archives = append(archives, a)
-	}
-	p, err := scenestest.Load(scenestest.Files(archives...), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
-}
 
 func run(t testing.TB, s *scenestest.Scene, set scenestest.Settings, workers int) *verify.Report {
 	r, _ := runTo(t, s, set, workers)
@@ -56,7 +36,7 @@ func runTo(t testing.TB, s *scenestest.Scene, set scenestest.Settings, workers i
 
 // A history that the scene wrote is what the machines decide.
 func TestTheTownVerifies(t *testing.T) {
-	s := scenestest.New(t, load(t), "")
+	s := scenestest.New(t, scenestest.Town(t), "")
 	set := scenestest.Settings{}
 	live := s.Run(t, set)
 	want := s.FoldHash(t, set)
@@ -77,7 +57,7 @@ func TestTheTownVerifies(t *testing.T) {
 // Every kind of fact that machines decide is held to them: one byte of meaning
 // changed, in a journal whose digests hold, is found, at its place.
 func TestAChangedFactIsFound(t *testing.T) {
-	s := scenestest.New(t, load(t), "")
+	s := scenestest.New(t, scenestest.Town(t), "")
 	set := scenestest.Settings{}
 	s.Run(t, set)
 	codec := protocol.NewCodec()
@@ -138,7 +118,7 @@ func TestAChangedFactIsFound(t *testing.T) {
 
 // A history of other rules is not this project's.
 func TestOtherRulesAreFound(t *testing.T) {
-	p := load(t)
+	p := scenestest.Town(t)
 	s := scenestest.New(t, p, "")
 	s.Run(t, scenestest.Settings{})
 	t.Run("seed", func(t *testing.T) { // the history tells its own seed
@@ -168,7 +148,7 @@ func TestOtherRulesAreFound(t *testing.T) {
 }
 
 func TestThrough(t *testing.T) {
-	s := scenestest.New(t, load(t), "")
+	s := scenestest.New(t, scenestest.Town(t), "")
 	s.Run(t, scenestest.Settings{})
 	s.Journal(t, func(j *persistence.Journal) {
 		fifth, err := j.Wave(5)

@@ -1,4 +1,4 @@
-package scenes_test
+package history_test
 
 import (
 	"maps"
@@ -18,7 +18,7 @@ import (
 // Dead letters of an interrupted scene are sent again: the scene publishes them
 // when it goes on, and however it goes on, it has one digest and folds to it.
 func TestRedelivered(t *testing.T) {
-	first := scenestest.New(t, town(t), "day")
+	first := scenestest.New(t, scenestest.Town(t), "day")
 	r := first.Run(t, scenestest.Settings{InterruptAt: 8})
 	if r.Final {
 		t.Fatal("it ended before it was interrupted")
@@ -53,7 +53,7 @@ func TestRedelivered(t *testing.T) {
 
 // A scene that has ended hears nothing any more.
 func TestRedeliveredTooLate(t *testing.T) {
-	s := scenestest.New(t, town(t), "day")
+	s := scenestest.New(t, scenestest.Town(t), "day")
 	s.Run(t, scenestest.Settings{})
 	err := tryRedeliver(t, s, []director.Letter{{Seq: 1, Draft: (&protocol.Draft{Type: "x"}).AppendMsg(nil)}})
 	if protocol.KindOf(err) != protocol.KindConflict {

@@ -1,4 +1,4 @@
-package scenes_test
+package history_test
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ import (
 
 // Promise 2. A snapshot plus its tail is the whole, at every wave.
 func TestFoldToEveryWave(t *testing.T) {
-	s := scenestest.New(t, town(t), "")
+	s := scenestest.New(t, scenestest.Town(t), "")
 	set := scenestest.Settings{Snapshots: 200}
 	s.Run(t, set)
 	s.Journal(t, func(j *persistence.Journal) {
@@ -48,7 +48,7 @@ func TestFoldToEveryWave(t *testing.T) {
 }
 
 func TestViewsOfState(t *testing.T) {
-	s := scenestest.New(t, town(t), "")
+	s := scenestest.New(t, scenestest.Town(t), "")
 	s.Run(t, scenestest.Settings{})
 	state := s.Fold(t, scenestest.Settings{})
 	for o := range uint32(state.Size()) {
@@ -62,7 +62,7 @@ func TestViewsOfState(t *testing.T) {
 }
 
 func TestFindCut(t *testing.T) {
-	s := scenestest.New(t, town(t), "")
+	s := scenestest.New(t, scenestest.Town(t), "")
 	s.Run(t, scenestest.Settings{})
 	s.Journal(t, func(j *persistence.Journal) {
 		var waves []persistence.Wave
