@@ -3,7 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
-	"strings"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -17,8 +17,7 @@ type benchOptions struct {
 	durability string
 	workers    int
 	count      int
-	json       bool
-	gobench    bool
+	benchForm
 }
 
 func newBench(e *env) *cobra.Command {
@@ -56,8 +55,7 @@ Absolute times depend on the machine and on who else uses it: keep the ratio.`,
 	f.StringVar(&o.durability, "durability", "process", "memory, process or power")
 	f.IntVar(&o.workers, "workers", 0, "workers that drive the actors (default GOMAXPROCS)")
 	f.IntVar(&o.count, "count", 1, "how often")
-	f.BoolVar(&o.json, "json", false, "one JSON object per run")
-	f.BoolVar(&o.gobench, "gobench", false, "the form of go test -bench, for benchstat")
+	o.register(f, "one JSON object per run")
 	return c
 }
 
@@ -66,17 +64,17 @@ func (o *benchOptions) run(e *env) error {
 	if err != nil {
 		return usageError{err}
 	}
-	if o.count < 1 || o.ticks < 1 || (o.json && o.gobench) {
-		return usageError{fmt.Errorf("bench wants --count and --ticks of at least 1, and one of --json and --gobench")}
+	if err := o.check("workers"); err != nil {
+		return err
+	}
+	if i := slices.IndexFunc(o.agents, func(n int) bool { return n < 1 }); i >= 0 {
+		return usageError{fmt.Errorf("--agents %d: want a whole number from 1 on", o.agents[i])}
 	}
 	if o.gobench {
 		fmt.Fprintf(e.out, "Unit deliberations/s better=higher\nUnit B/agent better=lower\nUnit journal-B/op better=lower\n")
 	}
 	for range o.count {
 		for _, n := range o.agents {
-			if n < 1 {
-				return usageError{fmt.Errorf("--agents %d: want at least 1", n)}
-			}
 			tuneMemory(n)
 			d, err := bench.RunDeliberation(bench.DeliberationOptions{Agents: n, Ticks: o.ticks, Durability: level, Workers: o.workers})
 			if err != nil {
@@ -95,32 +93,28 @@ func (o *benchOptions) run(e *env) error {
 }
 
 func (o *benchOptions) show(w io.Writer, d bench.Deliberation, l bench.Limits) error {
-	switch {
-	case o.json:
-		return writeJSON(w, map[string]any{"deliberation": d, "limits": l})
-	case o.gobench:
-		_, err := fmt.Fprintf(w, "BenchmarkDeliberation/agents=%d/durability=%s %d %.0f ns/op %.0f deliberations/s %.0f cpu-ns/op %.0f journal-B/op %.1f allocs/op %.0f B/op %.0f B/agent %.0f p99-ns %.2f x-floor\n",
-			d.Agents, d.Durability, d.Deliberations, d.NsPer, d.PerSecond, d.CPUNsPer, d.BytesPer, d.AllocsPer, d.AllocBytesPer, d.MemoryPerAgent, d.P99*1e9, l.Ratio)
-		return err
-	}
-	var b strings.Builder
-	row := func(name, format string, args ...any) {
-		fmt.Fprintf(&b, "  %-24s %s\n", name, fmt.Sprintf(format, args...))
-	}
-	fmt.Fprintf(&b, "%s agents, %s deliberations, durability %s\n", thousands(int64(d.Agents)), thousands(d.Deliberations), d.Durability)
-	row("throughput", "%s deliberations/s in %.2fs", thousands(int64(d.PerSecond)), d.WallSeconds)
-	row("one deliberation", "%.1f µs wall  %.1f µs CPU  %.0f allocations  %s allocated", d.NsPer/1e3, d.CPUNsPer/1e3, d.AllocsPer, size(d.AllocBytesPer))
-	row("journal", "%.0f bytes and %.1f facts each", d.BytesPer, l.FactsPer)
-	if d.Syncs > 0 {
-		row("syncs", "%s, %s facts each", thousands(d.Syncs), thousands(int64(d.PerSync)))
-	}
-	row("latency", "p50 %s  p99 %s", brief(d.P50), brief(d.P99))
-	row("memory", "%s resident per agent at the peak", size(d.MemoryPerAgent))
-	fmt.Fprintf(&b, "limits in the same run\n")
-	row("bare Proto.Actor send", "%.0f ns   (ours: %.0f ns)", l.ProtoActorSend, l.Send)
-	row("msgpack round trip", "%.0f ns", l.RoundTrip)
-	row("bare Pebble, per fact", "%.0f ns of %.0f bytes", l.PebbleFact, l.FactBytes)
-	row("floor", "%.1f µs: two sends, a round trip, the facts; a deliberation takes %.1f times that", l.Floor/1e3, l.Ratio)
-	_, err := io.WriteString(w, b.String())
+	return o.print(w, map[string]any{"deliberation": d, "limits": l}, func(w io.Writer) error { return gobenchDeliberation(w, d, l) }, func(t *benchTable) { showDeliberation(t, d, l) })
+}
+
+func gobenchDeliberation(w io.Writer, d bench.Deliberation, l bench.Limits) error {
+	_, err := fmt.Fprintf(w, "BenchmarkDeliberation/agents=%d/durability=%s %d %.0f ns/op %.0f deliberations/s %.0f cpu-ns/op %.0f journal-B/op %.1f allocs/op %.0f B/op %.0f B/agent %.0f p99-ns %.2f x-floor\n",
+		d.Agents, d.Durability, d.Deliberations, d.NsPer, d.PerSecond, d.CPUNsPer, d.BytesPer, d.AllocsPer, d.AllocBytesPer, d.MemoryPerAgent, d.P99*1e9, l.Ratio)
 	return err
+}
+
+func showDeliberation(t *benchTable, d bench.Deliberation, l bench.Limits) {
+	t.head("%s agents, %s deliberations, durability %s", thousands(int64(d.Agents)), thousands(d.Deliberations), d.Durability)
+	t.row("throughput", "%s deliberations/s in %.2fs", thousands(int64(d.PerSecond)), d.WallSeconds)
+	t.row("one deliberation", "%.1f µs wall  %.1f µs CPU  %.0f allocations  %s allocated", d.NsPer/1e3, d.CPUNsPer/1e3, d.AllocsPer, size(d.AllocBytesPer))
+	t.row("journal", "%.0f bytes and %.1f facts each", d.BytesPer, l.FactsPer)
+	if d.Syncs > 0 {
+		t.row("syncs", "%s, %s facts each", thousands(d.Syncs), thousands(int64(d.PerSync)))
+	}
+	t.row("latency", "p50 %s  p99 %s", brief(d.P50), brief(d.P99))
+	t.row("memory", "%s resident per agent at the peak", size(d.MemoryPerAgent))
+	t.head("limits in the same run")
+	t.row("bare Proto.Actor send", "%.0f ns   (ours: %.0f ns)", l.ProtoActorSend, l.Send)
+	t.row("msgpack round trip", "%.0f ns", l.RoundTrip)
+	t.row("bare Pebble, per fact", "%.0f ns of %.0f bytes", l.PebbleFact, l.FactBytes)
+	t.row("floor", "%.1f µs: two sends, a round trip, the facts; a deliberation takes %.1f times that", l.Floor/1e3, l.Ratio)
 }

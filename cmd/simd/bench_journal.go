@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -15,7 +14,7 @@ type benchJournalOptions struct {
 	facts, size, batch, wave int
 	durability               []string
 	count                    int
-	json, gobench            bool
+	benchForm
 }
 
 func newBenchJournal(e *env) *cobra.Command {
@@ -42,21 +41,20 @@ Absolute times depend on the machine and on who else uses it: keep the ratios.`,
 	f.IntVar(&o.wave, "wave", 10_000, "facts of a wave")
 	f.StringSliceVar(&o.durability, "durability", []string{"memory", "process", "power"}, "levels")
 	f.IntVar(&o.count, "count", 1, "how often")
-	f.BoolVar(&o.json, "json", false, "one JSON object per run")
-	f.BoolVar(&o.gobench, "gobench", false, "the form of go test -bench, for benchstat")
+	o.register(f, "one JSON object per run")
 	return c
 }
 
 func (o *benchJournalOptions) check() error {
-	if o.count < 1 || o.facts < 1 || o.size < 1 || o.wave < 1 || (o.json && o.gobench) {
-		return usageError{fmt.Errorf("bench journal wants --facts, --size, --wave and --count of at least 1, and one of --json and --gobench")}
+	if err := o.benchForm.check(); err != nil {
+		return err
 	}
 	for _, name := range o.durability {
 		level, err := persistence.ParseDurability(name)
 		if err == nil {
 			err = persistence.Options{Durability: level, BatchFacts: o.batch}.Validate()
 		}
-		if err != nil || o.batch < 1 {
+		if err != nil {
 			return usageError{fmt.Errorf("bench journal: --durability %s, --batch %d: %w", name, o.batch, err)}
 		}
 	}
@@ -90,39 +88,31 @@ func (o *benchJournalOptions) run(e *env) error {
 }
 
 func (o *benchJournalOptions) show(w io.Writer, r bench.Journal, l bench.JournalLimits) error {
-	switch {
-	case o.json:
-		return writeJSON(w, map[string]any{"journal": r, "limits": l})
-	case o.gobench:
-		_, err := fmt.Fprintf(w, "BenchmarkJournal/durability=%s/wave=%d/batch=%d %d %.1f ns/op %.0f facts/s %.1f cpu-ns/op %.1f disk-B/op %.3f allocs/op %.0f facts/sync %.2f x-amplification %.3f x-pebble %.3f x-packed %.3f x-sealed %.2f x-stages %.3f x-file %.4f x-copy %.0f read-facts/s\n",
-			r.Durability, r.Wave, r.Batch, r.Facts, 1e9/r.PerSecond, r.PerSecond, r.CPUNsPer, r.WrittenPer, r.AllocsPer, r.PerSync, r.Amplification, l.OfPebble, l.OfPacked, l.SealedToPacked, l.ToStages, l.OfFile, l.OfCopy, r.ReadPerSecond)
-		return err
-	}
-	_, err := io.WriteString(w, journalText(r, l))
+	return o.print(w, map[string]any{"journal": r, "limits": l}, func(w io.Writer) error { return gobenchJournal(w, r, l) }, func(t *benchTable) { showJournal(t, r, l) })
+}
+
+func gobenchJournal(w io.Writer, r bench.Journal, l bench.JournalLimits) error {
+	_, err := fmt.Fprintf(w, "BenchmarkJournal/durability=%s/wave=%d/batch=%d %d %.1f ns/op %.0f facts/s %.1f cpu-ns/op %.1f disk-B/op %.3f allocs/op %.0f facts/sync %.2f x-amplification %.3f x-pebble %.3f x-packed %.3f x-sealed %.2f x-stages %.3f x-file %.4f x-copy %.0f read-facts/s\n",
+		r.Durability, r.Wave, r.Batch, r.Facts, 1e9/r.PerSecond, r.PerSecond, r.CPUNsPer, r.WrittenPer, r.AllocsPer, r.PerSync, r.Amplification, l.OfPebble, l.OfPacked, l.SealedToPacked, l.ToStages, l.OfFile, l.OfCopy, r.ReadPerSecond)
 	return err
 }
 
-func journalText(r bench.Journal, l bench.JournalLimits) string {
-	var b strings.Builder
-	row := func(name, format string, args ...any) {
-		fmt.Fprintf(&b, "  %-18s %s\n", name, fmt.Sprintf(format, args...))
-	}
+func showJournal(t *benchTable, r bench.Journal, l bench.JournalLimits) {
 	per := func(n float64) string { return thousands(int64(n)) + " facts/s" }
-	fmt.Fprintf(&b, "durability %s: %s facts of %.0f bytes, waves of %s\n", r.Durability, thousands(int64(r.Facts)), r.FactBytes, thousands(int64(r.Wave)))
-	row("kept", "%s, %.0f MB/s, %.0f ns CPU each", per(r.PerSecond), r.MBPerSecond, r.CPUNsPer)
-	row("on the disk", "%.1f bytes each; %.1f given to the database, %.1f written (x%.2f)", r.DiskPer, r.StoredPer, r.WrittenPer, r.Amplification)
-	row("waited", "%s until earlier facts were written, %s of it for tables", brief(r.WaitSeconds), brief(r.StallSeconds))
+	t.head("durability %s: %s facts of %.0f bytes, waves of %s", r.Durability, thousands(int64(r.Facts)), r.FactBytes, thousands(int64(r.Wave)))
+	t.row("kept", "%s, %.0f MB/s, %.0f ns CPU each", per(r.PerSecond), r.MBPerSecond, r.CPUNsPer)
+	t.row("on the disk", "%.1f bytes each; %.1f given to the database, %.1f written (x%.2f)", r.DiskPer, r.StoredPer, r.WrittenPer, r.Amplification)
+	t.row("waited", "%s until earlier facts were written, %s of it for tables", brief(r.WaitSeconds), brief(r.StallSeconds))
 	if r.Syncs > 0 {
-		row("syncs", "%s, %s facts each; a sync of the file takes %s", thousands(r.Syncs), thousands(int64(r.PerSync)), brief(l.SyncSeconds))
+		t.row("syncs", "%s, %s facts each; a sync of the file takes %s", thousands(r.Syncs), thousands(int64(r.PerSync)), brief(l.SyncSeconds))
 	}
-	row("read", "%s in order, %s verified, %s searched by kind (%d found)", per(r.ReadPerSecond), per(r.VerifyPerSecond), per(r.ScanPerSecond), r.ScanFound)
-	row("CPU of a fact", "append %.0f + hash %.0f + compress %.0f + commit %.0f = %.0f ns alone; together %.2f times that", l.Append, l.Hash, l.Compress, l.Commit, l.Stages, l.ToStages)
-	row("finished blocks", "%s kept as the journal keeps them: %.2f of bare Pebble", per(l.Sealed), l.SealedToPacked)
-	row("bare Pebble", "%s of the same blocks: from facts, the journal reaches %.2f of it", per(l.Packed), l.OfPacked)
-	row("  as they are", "%s of the blocks' facts, not compressed, %.0f ns CPU each: %.2f of it", per(l.Pebble), l.PebbleCPU, l.OfPebble)
+	t.row("read", "%s in order, %s verified, %s searched by kind (%d found)", per(r.ReadPerSecond), per(r.VerifyPerSecond), per(r.ScanPerSecond), r.ScanFound)
+	t.row("CPU of a fact", "append %.0f + hash %.0f + compress %.0f + commit %.0f = %.0f ns alone; together %.2f times that", l.Append, l.Hash, l.Compress, l.Commit, l.Stages, l.ToStages)
+	t.row("finished blocks", "%s kept as the journal keeps them: %.2f of bare Pebble", per(l.Sealed), l.SealedToPacked)
+	t.row("bare Pebble", "%s of the same blocks: from facts, the journal reaches %.2f of it", per(l.Packed), l.OfPacked)
+	t.row("  as they are", "%s of the blocks' facts, not compressed, %.0f ns CPU each: %.2f of it", per(l.Pebble), l.PebbleCPU, l.OfPebble)
 	if l.File > 0 {
-		row("bare file", "%s: %.2f of it", per(l.File), l.OfFile)
+		t.row("bare file", "%s: %.2f of it", per(l.File), l.OfFile)
 	}
-	row("memory copy", "%s: %.4f of it", per(l.Copy), l.OfCopy)
-	return b.String()
+	t.row("memory copy", "%s: %.4f of it", per(l.Copy), l.OfCopy)
 }
