@@ -205,11 +205,14 @@ func (m *mailbox) released() bool {
 		if left|w&asked != 0 {
 			return false
 		}
-		if m.word.CompareAndSwap(w, w&^(running|urgent)) {
+		if m.giveUp(w) {
 			return true
 		}
 	}
 }
+
+// giveUp gives the actor up if nothing came since the word was read.
+func (m *mailbox) giveUp(w uint32) bool { return m.word.CompareAndSwap(w, w&^(running|urgent)) }
 
 func (m *mailbox) run(count *taken) {
 	var env *protocol.Envelope

@@ -53,21 +53,28 @@ func (m *mailbox) next(h *hand) *protocol.Envelope {
 		if first == verdict.Lanes {
 			return nil
 		}
-		if first != lower && m.streak+1 >= StarvationBound {
-			first = lower
+		if env := m.choose(h, first, lower); env != nil {
+			return env
 		}
-		if m.held&(1<<first) == 0 {
-			// Look again then: something urgent may have come, and what one sender
-			// sent before it sent what is in the last lane now.
-			m.turn(h, first)
-			continue
-		}
-		if m.streak++; first == lower {
-			m.streak = 0
-		}
-		m.onto(h, first)
-		return m.take(first)
 	}
+}
+
+// choose takes the envelope to handle after a look, or turns its lane and returns
+// nil. Look again then: something urgent may have come, and what one sender sent
+// before it sent what is in the last lane now.
+func (m *mailbox) choose(h *hand, first, lower verdict.Lane) *protocol.Envelope {
+	if first != lower && m.streak+1 >= StarvationBound {
+		first = lower
+	}
+	if m.held&(1<<first) == 0 {
+		m.turn(h, first)
+		return nil
+	}
+	if m.streak++; first == lower {
+		m.streak = 0
+	}
+	m.onto(h, first)
+	return m.take(first)
 }
 
 // look finds the first lane that may hold something, and the lowest, which may be

@@ -3,6 +3,7 @@ package bus
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -207,13 +208,21 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// Promise 2: all that was published is in the refusal, but for the moment at which
+// its time to live began.
 func TestRefusalIsPublishedAgain(t *testing.T) {
 	s := channel(t, Config{}, map[string][]string{"a": nil})
-	d := &protocol.Draft{Type: "x", Source: "p", Targets: []string{"late"}, Priority: protocol.High, TTL: time.Hour, RequiresAck: true, Body: protocol.Encode("b")}
+	d := &protocol.Draft{Type: "x", Source: "p", Targets: []string{"late"}, Priority: protocol.High, TraceID: "t9", Chain: []protocol.Link{{Agent: "q", Type: "y"}},
+		TTL: time.Hour, RequiresAck: true, Body: protocol.Encode("b"), Cause: "e0", Turn: 7, TaskID: "task", ExpectsReply: true}
 	f, _ := publish(t, s, d)
-	again := f.(*Refused).Draft()
-	if again.ID != "e1" {
-		t.Errorf("id %q", again.ID)
+	again, want := f.(*Refused).Draft(), *d
+	if want.ID = "e1"; !reflect.DeepEqual(again, &want) {
+		t.Errorf("to be published again: %+v, want %+v", again, &want)
+	}
+	for i, v := 0, reflect.ValueOf(want); i < v.NumField(); i++ {
+		if name := v.Type().Field(i).Name; v.Field(i).IsZero() && name != "Time" && name != "Ephemeral" {
+			t.Errorf("%s is not tested", name)
+		}
 	}
 	s2 := channel(t, Config{}, map[string][]string{"late": nil})
 	f, _ = publish(t, s2, again)

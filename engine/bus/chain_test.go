@@ -35,6 +35,11 @@ func TestHeldIsBounded(t *testing.T) {
 	if s.Holding() != 2 {
 		t.Errorf("%d deliveries are held", s.Holding())
 	}
+	s.holds.bytes += MaxHeldBytes - 3*heldOverhead
+	if f, _ := publish(t, s, draft("z", "a", strings.Repeat("x", 1000))); f.(*Routed).Waiting() != 0 {
+		t.Errorf("beyond MaxHeldBytes: %+v", f)
+	}
+	s.holds.bytes -= MaxHeldBytes - 3*heldOverhead
 	s.cfg.MaxHeld = 1
 	f := s.Release(start.Add(time.Second), nil).(*Routed)
 	s.Apply(f)

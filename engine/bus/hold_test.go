@@ -72,9 +72,26 @@ func (b *both) check(restart bool) {
 }
 
 func (b *both) releases(now protocol.Time, heard func(*Routed)) {
-	for f := b.s.Release(now, nil); f != nil; f = b.s.Release(now, nil) {
+	for f := b.release(now); f != nil; f = b.release(now) {
 		heard(b.take(f).(*Routed))
 	}
+}
+
+// release asks twice: nothing may have changed (promise 1).
+func (b *both) release(now protocol.Time) protocol.Fact {
+	before, _ := b.s.Snapshot(b.codec)
+	f, again := b.s.Release(now, nil), b.s.Release(now, nil)
+	if after, _ := b.s.Snapshot(b.codec); !bytes.Equal(before, after) {
+		b.t.Fatalf("Release changed the state\n%x\n%x", before, after)
+	}
+	if f == nil && again == nil {
+		return nil
+	}
+	one, _ := b.codec.Marshal(f)
+	if two, _ := b.codec.Marshal(again); !bytes.Equal(one, two) {
+		b.t.Fatalf("two releases: %x, %x", one, two)
+	}
+	return f
 }
 
 // waits is the naive debounce: every agent and every subscription by itself.
@@ -85,10 +102,15 @@ type waits struct {
 
 type pending struct {
 	first, due protocol.Time
-	ids        []string
+	events     []heldEvent
 }
 
-func (w *waits) publish(now protocol.Time, eventType, id string, hear func(agent int, what string)) {
+type heldEvent struct {
+	id      string
+	expires protocol.Time // 0 = never
+}
+
+func (w *waits) publish(now protocol.Time, eventType string, e heldEvent, hear func(agent int, what string)) {
 	for i, subs := range w.subs {
 		var first *Subscription
 		at := false
@@ -104,14 +126,14 @@ func (w *waits) publish(now protocol.Time, eventType, id string, hear func(agent
 		}
 		switch {
 		case at:
-			hear(i, id)
+			hear(i, e.id)
 		case first != nil:
 			p := w.pending[i][*first]
 			if p == nil {
 				p = &pending{first: now}
 				w.pending[i][*first] = p
 			}
-			p.ids = append(p.ids, id)
+			p.events = append(p.events, e)
 			p.due = min(now.Add(first.Quiet), p.first.Add(first.Most))
 		}
 	}
@@ -124,10 +146,21 @@ func (w *waits) release(now protocol.Time, hear func(agent int, what string)) {
 				continue
 			}
 			delete(w.pending[i], sub)
-			if sub.Debounce == DebounceMerge {
-				hear(i, fmt.Sprint(p.ids))
-			} else {
-				hear(i, p.ids[len(p.ids)-1])
+			if sub.Debounce != DebounceMerge {
+				p.events = p.events[len(p.events)-1:] // the others are forgotten
+			}
+			var alive []string
+			for _, e := range p.events {
+				if e.expires == 0 || e.expires > now {
+					alive = append(alive, e.id)
+				}
+			}
+			switch {
+			case len(alive) == 0: // a mark: TestWhatIsLostWhileHeld
+			case sub.Debounce == DebounceMerge:
+				hear(i, fmt.Sprint(alive))
+			default:
+				hear(i, alive[0])
 			}
 		}
 	}
@@ -204,15 +237,59 @@ func TestDebounceAgainstNaive(t *testing.T) {
 			b.releases(now, note)
 			twin.release(now, hear)
 			eventType := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "event")
-			f := b.take(b.s.Decide(now, &protocol.Draft{Type: eventType, Source: "x"}, nil).Facts[0]).(*Routed)
+			d := &protocol.Draft{Type: eventType, Source: "x", TTL: time.Duration(rapid.IntRange(0, 3).Draw(t, "ttl")) * time.Second}
+			f := b.take(b.s.Decide(now, d, nil).Facts[0]).(*Routed)
 			note(f)
-			twin.publish(now, eventType, f.ID, hear)
+			twin.publish(now, eventType, heldEvent{f.ID, f.Expires}, hear)
 			if !maps.Equal(got, want) {
 				t.Fatalf("at %v: %v, want %v", now, got, want)
 			}
 			b.check(rapid.IntRange(0, 3).Draw(t, "restart") == 0)
 		}
 	})
+}
+
+// Promise 6: what expired while it was held, or has no room, is a mark for each who
+// waited; who loops is marked when it hears it.
+func TestWhatIsLostWhileHeld(t *testing.T) {
+	quiet := func(d DebounceMode) []Subscription { return []Subscription{{Type: "a", Quiet: 10 * time.Second, Debounce: d}} }
+	pair := []protocol.Link{{Agent: "z", Type: "a"}, {Agent: "x", Type: "a"}, {Agent: "z", Type: "a"}}
+	for name, c := range map[string]struct {
+		d    protocol.Draft
+		room *Room
+		want string
+	}{
+		"heard":    {protocol.Draft{}, nil, "2 []"},
+		"expired":  {protocol.Draft{TTL: 2 * time.Second}, nil, "0 [x ttl drop y ttl drop]"},
+		"no room":  {protocol.Draft{}, &Room{Events: 1, Deliveries: 1}, "0 [x flood drop y flood drop]"},
+		"the room": {protocol.Draft{}, &Room{Events: 1, Deliveries: 2}, "2 []"},
+		"loops":    {protocol.Draft{Chain: pair}, nil, "2 [x loop warn]"},
+	} {
+		for _, debounce := range []DebounceMode{DebounceLatest, DebounceMerge} {
+			s, err := New(Config{MaxRevisits: -1, LoopAction: LoopWarn}, []Subscriber{{InstanceID: "x", Subscriptions: quiet(debounce)}, {InstanceID: "y", Subscriptions: quiet(debounce)}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.d.Type, c.d.Source = "a", "z"
+			publish(t, s, &c.d)
+			room := c.room
+			if room != nil {
+				own := *room
+				room = &own
+			}
+			f := s.Release(start.Add(10*time.Second), room).(*Routed)
+			var marks []string
+			for _, m := range f.Marks {
+				marks = append(marks, fmt.Sprint(m.Agent, " ", m.Reason, " ", m.Action))
+			}
+			if got := fmt.Sprint(f.Receivers.Len(), " ", marks); got != c.want {
+				t.Errorf("%s, %s: %s, want %s", name, debounce, got, c.want)
+			}
+			if s.Apply(f); s.Holding() != 0 {
+				t.Errorf("%s, %s: %d are still held", name, debounce, s.Holding())
+			}
+		}
+	}
 }
 
 // TestThrottleInTheChannel: rules, holds and forced rules fold and restore; what
@@ -286,6 +363,9 @@ func TestPathsAgainstNaive(t *testing.T) {
 			got := map[string]int{}
 			before := ""
 			for _, fact := range b.s.Decide(start, w, nil).Facts {
+				if seq, want := fact.(*Routed).Seq, b.s.Seq+1; seq != want {
+					t.Fatalf("the event has number %d, want %d", seq, want)
+				}
 				f := b.take(fact).(*Routed)
 				v, _ := f.Body.Value()
 				payload := v.(map[string]any)

@@ -175,7 +175,11 @@ func changeBoth(t *rapid.T, s, folded *State, twin *naive) {
 func compare(t *rapid.T, s, folded *State, twin *naive, codec *protocol.Codec) {
 	d := drawDraft(t, twin.ids)
 	before, _ := s.Snapshot(codec)
-	f, again := s.Decide(start, d, nil).Facts[0], s.Decide(start, d, nil).Facts[0]
+	facts := s.Decide(start, d, nil).Facts
+	if len(facts) != 1 {
+		t.Fatalf("%d facts for one event", len(facts))
+	}
+	f, again := facts[0], s.Decide(start, d, nil).Facts[0]
 	if after, _ := s.Snapshot(codec); !bytes.Equal(before, after) {
 		t.Fatal("Decide changed the state")
 	}

@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -106,57 +108,115 @@ func TestCrash(t *testing.T) {
 		kills = 3
 	}
 	whole := filepath.Join(t.TempDir(), "whole")
-	began := time.Now()
 	want := run(t, loadTown(t), crashOptions(whole))
-	length := time.Since(began)
-	digests := waveDigests(t, whole)
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("a run takes %v; kill moments drawn from %d", length, seed)
-	rng := rand.New(rand.NewPCG(seed, 0))
-	c := &crashed{whole: digests, acked: map[string]uint64{}}
-	dir, ended := filepath.Join(t.TempDir(), "run"), 0
-	for n := 0; n < kills; {
-		began := time.Now()
-		digest, killed := c.killOnce(t, dir, time.Duration(rng.Int64N(int64(length))))
-		if killed {
-			c.check(t, dir)
-			n++
-			continue
-		}
-		length = max(min(length, time.Since(began)), length/2) // the first may have met a busy machine
-		checkCrashed(t, dir, whole, digest, want.Digests())
-		ended++
-		dir, c.acked = filepath.Join(t.TempDir(), "run"), map[string]uint64{}
+	c := &crashed{whole: waveDigests(t, whole), rng: rand.New(rand.NewPCG(crashSeed(t), 0))}
+	runs := 0
+	for ; c.kills < kills; runs++ {
+		dir := filepath.Join(t.TempDir(), "run")
+		checkCrashed(t, dir, whole, c.live(t, dir, min(killsPerRun, kills-c.kills)), want.Digests())
 	}
-	digest, killed := c.killOnce(t, dir, time.Hour)
-	if killed {
-		t.Fatal("the last child was killed")
-	}
-	checkCrashed(t, dir, whole, digest, want.Digests())
-	t.Logf("%d kills, %d of them in the middle, %d runs reached their end, %d waves were acknowledged before a kill and found after it", kills, c.middle, ended+1, c.found)
+	c.spread(t)
+	t.Logf("%d kills in %d runs, %d of them in the middle, %d waves were acknowledged before a kill and found after it", kills, runs, c.middle, c.found)
 	if c.middle < kills/4 {
 		t.Error("too few kills hit the middle of a run")
 	}
 }
 
-// crashed holds what kills left to the run that nobody touched.
-type crashed struct {
-	whole  map[string][]string // digests by scene and wave
-	acked  map[string]uint64   // last acknowledged wave that the child told of
-	middle int                 // kills after the first wave and before the last
-	found  uint64
+// killsPerRun are the lives of one run, but for the last.
+const killsPerRun = 5
+
+func crashSeed(t *testing.T) uint64 {
+	seed := uint64(time.Now().UnixNano())
+	if env := os.Getenv("SIMD_TEST_SEED"); env != "" {
+		if _, err := fmt.Sscan(env, &seed); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("repeat the drawing with SIMD_TEST_SEED=%d", seed)
+	return seed
 }
 
-// waveDigests are the digests of every wave of a run's scenes, the beginning's
-// first. It reads and checks every fact.
-func waveDigests(t *testing.T, dir string) map[string][]string {
+// crashed holds what kills left to the run that nobody touched.
+type crashed struct {
+	whole  map[string]waves // by scene
+	rng    *rand.Rand
+	acked  map[string]uint64 // last acknowledged wave that the child told of
+	kills  int
+	middle int // kills after the first wave and before the last
+	found  uint64
+	left   []float64 // how much of the whole each kill left, 0 to 1
+}
+
+// live is a run from its beginning to its end, in several lives. It returns its
+// digests. The kills are drawn over the facts of a run, not over time: of a run
+// that goes on after a kill only the rest is left, and moments drawn anew for each
+// life would gather at its beginning.
+func (c *crashed) live(t *testing.T, dir string, kills int) (digest string) {
+	t.Helper()
+	c.acked = map[string]uint64{}
+	at := make([]uint64, kills)
+	for i := range at {
+		at[i] = c.rng.Uint64N(c.facts(func(w waves) uint64 { return uint64(len(w.digests)) }))
+	}
+	slices.Sort(at)
+	for _, moment := range at {
+		digest, killed := c.killOnce(t, dir, moment)
+		if !killed {
+			return digest // it was at its end before the kill came
+		}
+		c.check(t, dir)
+	}
+	digest, killed := c.killOnce(t, dir, math.MaxUint64)
+	if killed {
+		t.Fatal("the last child was killed")
+	}
+	return digest
+}
+
+// facts counts the facts of all scenes up to a wave of each.
+func (c *crashed) facts(through func(waves) uint64) (n uint64) {
+	for _, w := range c.whole {
+		if wave := min(through(w), uint64(len(w.last)-1)); wave > 0 {
+			n += w.last[wave]
+		}
+	}
+	return n
+}
+
+// spread looks where the kills fell: in every quarter of a run.
+func (c *crashed) spread(t *testing.T) {
+	t.Helper()
+	var quarters [4]int
+	for _, share := range c.left {
+		quarters[min(3, int(4*share))]++
+	}
+	t.Logf("kills by quarters of a run: %v", quarters)
+	if n := len(c.left); n >= 40 && slices.Min(quarters[:]) < n/10 {
+		t.Errorf("kills by quarters of a run: %v; they gather", quarters)
+	}
+}
+
+// waves are the digests and the last facts of a scene's waves, the beginning's
+// first.
+type waves struct {
+	id      string
+	digests []string
+	last    []uint64
+}
+
+func (w *waves) add(wave persistence.Wave) {
+	w.digests, w.last = append(w.digests, wave.Digest.String()), append(w.last, wave.Last)
+}
+
+// waveDigests reads and checks every fact of a run's scenes.
+func waveDigests(t *testing.T, dir string) map[string]waves {
 	t.Helper()
 	run, err := OpenRun(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer run.Close()
-	all := map[string][]string{}
+	all := map[string]waves{}
 	for _, id := range run.Manifest.Scenes {
 		journal, err := run.Store.Journal(id)
 		if protocol.KindOf(err) == protocol.KindNotFound {
@@ -165,8 +225,9 @@ func waveDigests(t *testing.T, dir string) map[string][]string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		list := []string{journal.Begin().Digest.String()}
-		report, err := journal.Verify(context.Background(), func(w persistence.Wave) { list = append(list, w.Digest.String()) })
+		list := waves{id: id}
+		list.add(journal.Begin())
+		report, err := journal.Verify(context.Background(), list.add)
 		if err = errors.Join(err, report.Damage, errors.Join(report.Index...)); err != nil {
 			t.Fatal(err)
 		}
@@ -179,29 +240,34 @@ func waveDigests(t *testing.T, dir string) map[string][]string {
 // undisturbed one, fact for fact, up to the last acknowledged wave at least.
 func (c *crashed) check(t *testing.T, dir string) {
 	t.Helper()
+	c.kills++
 	if !exists(filepath.Join(dir, manifestFile)) || !exists(filepath.Join(dir, JournalDir)) {
 		return
 	}
 	left := waveDigests(t, dir)
 	for id, whole := range c.whole {
-		if have := uint64(max(len(left[id]), 1) - 1); have < c.acked[id] {
+		have := uint64(max(len(left[id].digests), 1) - 1)
+		if have < c.acked[id] {
 			t.Fatalf("scene %s: %d waves are left; %d were acknowledged", id, have, c.acked[id])
 		}
-		for n, digest := range left[id] {
-			if n >= len(whole) || whole[n] != digest {
-				t.Fatalf("scene %s: wave %d of %d has the digest %s, of %d in the undisturbed run", id, n, len(left[id]), digest, len(whole))
+		for n, digest := range left[id].digests {
+			if n >= len(whole.digests) || whole.digests[n] != digest {
+				t.Fatalf("scene %s: wave %d of %d has the digest %s, of %d in the undisturbed run", id, n, have, digest, len(whole.digests)-1)
 			}
 		}
-		if len(left[id]) > 1 && len(left[id]) < len(whole) {
+		if have > 0 && have < uint64(len(whole.digests)-1) {
 			c.middle++
 		}
 		c.found += c.acked[id]
 	}
+	there := c.facts(func(w waves) uint64 { return uint64(max(len(left[w.id].digests), 1) - 1) })
+	c.left = append(c.left, float64(there)/float64(c.facts(func(w waves) uint64 { return uint64(len(w.digests)) })))
 }
 
-// killOnce runs a child until it ends or for a while. A child that ended says
-// with which digests.
-func (c *crashed) killOnce(t *testing.T, dir string, after time.Duration) (digest string, killed bool) {
+// killOnce runs a child until it ends, or until that many facts of all scenes are
+// acknowledged and a moment more, which lets the kill fall anywhere in a wave. A
+// child that ended says with which digests.
+func (c *crashed) killOnce(t *testing.T, dir string, facts uint64) (digest string, killed bool) {
 	t.Helper()
 	child := exec.Command(os.Args[0])
 	child.Env = append(os.Environ(), childEnv+"="+dir)
@@ -216,10 +282,10 @@ func (c *crashed) killOnce(t *testing.T, dir string, after time.Duration) (diges
 	var timer *time.Timer
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
-		if lines.Text() == "open" {
-			timer = time.AfterFunc(after, func() { _ = child.Process.Kill() })
-		}
 		c.heard(lines.Text())
+		if timer == nil && c.facts(func(w waves) uint64 { return c.acked[w.id] }) >= facts {
+			timer = time.AfterFunc(time.Duration(c.rng.Int64N(int64(time.Millisecond))), func() { _ = child.Process.Kill() })
+		}
 		if d, ok := strings.CutPrefix(lines.Text(), "digest "); ok {
 			digest = d
 		}

@@ -185,13 +185,23 @@ func show(v Verdict) string {
 
 func full() Chain { return Chain{Loop{}, Depth{}, Expiry{}, ByPriority{}} }
 
-// Promise 4.
+// Promise 4. Each of them alone, whatever it says, and some together.
 func TestBuiltInsAllocateNothing(t *testing.T) {
-	c := full()
-	plan := c.Plan()
-	m, within := Message{Envelope: conversation(6), Receiver: "b"}, Message{Envelope: conversation(3), Receiver: "c"}
-	if n := testing.AllocsPerRun(100, func() { c.Decide(m); plan.Decide(m); plan.Decide(within) }); n != 0 {
-		t.Errorf("%v allocations", n)
+	messages := []Message{
+		{Envelope: conversation(6), Receiver: "b"}, // loops
+		{Envelope: conversation(3), Receiver: "c"},
+		{Envelope: conversation(DefaultMaxDepth + 1), Receiver: "c"}, // is too deep
+		{Envelope: event(func(e *protocol.Envelope) { e.Expires, e.Priority = 101, protocol.High }), Receiver: "c", Now: 100},
+		{Envelope: event(func(e *protocol.Envelope) { e.Expires = 100 }), Receiver: "c"}, // has expired
+		{Envelope: &protocol.Envelope{Kind: protocol.KindWake}, Receiver: "c"},
+	}
+	for _, c := range []Chain{{Loop{}}, {Loop{Action: LoopDeprioritize}}, {Loop{Action: LoopWarn}}, {Depth{}}, {Expiry{}}, {ByPriority{}}, {InOrder{}}, full()} {
+		plan := c.Plan()
+		for i, m := range messages {
+			if n := testing.AllocsPerRun(100, func() { c.Decide(m); plan.Decide(m) }); n != 0 {
+				t.Errorf("%+v of message %d: %v allocations", c, i, n)
+			}
+		}
 	}
 }
 
