@@ -36,7 +36,7 @@ func TestTownIsBusy(t *testing.T) {
 	}
 }
 
-// Promise 1, architecture §6: the same project and seed give the same digest, whatever the
+// Promises 1 and 2, architecture §6: the same project and seed give the same digest, whatever the
 // number of workers, the batches, the snapshots and the durability.
 func TestSameDigest(t *testing.T) {
 	p := scenestest.Town(t)
