@@ -25,10 +25,11 @@ func scriptScene(t *testing.T, name string) *scenestest.Scene {
 	return scenestest.New(t, p, "")
 }
 
-// What is held, counted or subscribed to when a run is interrupted is there when
-// it goes on, from a snapshot or from facts: the end is the same.
+// What is held, counted or subscribed to, and who waits for whom, when a run is
+// interrupted is there when it goes on, from a snapshot or from facts: the end is
+// the same.
 func TestTheChannelGoesOnAfterAnInterrupt(t *testing.T) {
-	for _, name := range []string{"throttle", "debounce", "world_paths", "subscriptions"} {
+	for _, name := range []string{"throttle", "debounce", "world_paths", "subscriptions", "blocked", "blocked_pair", "lanes"} {
 		t.Run(name, func(t *testing.T) {
 			whole := scriptScene(t, name)
 			want := whole.Run(t, scenestest.Settings{})

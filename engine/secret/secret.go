@@ -102,55 +102,174 @@ func BesidePath(name string) bool {
 }
 
 // Text hides in a text what follows the name of a secret and :, = or > as its
-// value, in quotes or not.
+// value: in quotes, to the next space or separator, or, of an object or a list, to
+// its end. Where values cannot be told apart the rest of the text is hidden. Hiding
+// again changes nothing.
 func Text(s string) string {
-	for _, name := range Names() {
-		if strings.Contains(s, name) {
-			s = hideAfter(s, name)
-		}
+	names := find(s)
+	at, end := names.from(0)
+	if at < 0 {
+		return s
 	}
-	return s
-}
-
-func hideAfter(s, name string) string {
 	var b strings.Builder
-	for {
-		before, after, found := strings.Cut(s, name)
-		b.WriteString(before)
-		if !found {
-			return b.String()
-		}
-		b.WriteString(name)
-		from, to := valueIn(after)
+	done := 0
+	for ; at >= 0; at, end = names.from(done) {
+		from, to := valueIn(s[end:])
+		b.WriteString(s[done : end+from])
 		if to > from {
-			b.WriteString(after[:from])
 			b.WriteString(Redacted)
-		} else {
-			b.WriteString(after[:to])
 		}
-		s = after[to:]
+		done = end + to
 	}
+	b.WriteString(s[done:])
+	return b.String()
 }
 
-// valueIn finds the value in what follows a name; nothing when none follows.
+// finder finds the names of secrets in a text, one after the other, and reads it
+// once for each name.
+type finder struct {
+	text  string
+	names []string
+	next  []int // by name: where it comes next; the text's length = not any more
+}
+
+func find(text string) *finder {
+	f := &finder{text: text, names: Names()}
+	for i := range f.names {
+		f.next = append(f.next, f.look(i, 0))
+	}
+	return f
+}
+
+func (f *finder) look(name, from int) int {
+	if i := strings.Index(f.text[from:], f.names[name]); i >= 0 {
+		return from + i
+	}
+	return len(f.text)
+}
+
+// from is the first name at a place or behind it; -1 = there is none.
+func (f *finder) from(place int) (at, end int) {
+	at = -1
+	for i, name := range f.names {
+		if f.next[i] < place {
+			f.next[i] = f.look(i, place)
+		}
+		if n := f.next[i]; n < len(f.text) && (at < 0 || n < at) {
+			at, end = n, n+len(name)
+		}
+	}
+	return at, end
+}
+
+// mostInside bounds the names that are looked at within one value.
+const mostInside = 64
+
+// valueIn finds what is to be hidden after a name; nothing when no value follows,
+// or a hidden one. Where the value of a name inside ends behind it, and where there
+// are too many names, the rest of the text is hidden.
 func valueIn(s string) (from, to int) {
+	from, to = oneValue(s)
+	if s[from:to] == Redacted {
+		return to, to
+	}
+	if to == len(s) {
+		return from, to
+	}
+	inside := find(s[from:to])
+	at, end := inside.from(0)
+	for n := 0; at >= 0; at, end = inside.from(end) {
+		_, more := oneValue(s[from+end:])
+		if n++; n > mostInside || from+end+more > to {
+			return from, len(s)
+		}
+	}
+	return from, to
+}
+
+func oneValue(s string) (from, to int) {
 	n := len(s) - len(strings.TrimLeft(s, "\"'\\ \t\r\n"))
 	if rest := s[n:]; rest == "" || !strings.ContainsRune(":=>", rune(rest[0])) {
 		return 0, 0
 	}
 	n++
 	n += len(s[n:]) - len(strings.TrimLeft(s[n:], " \t\r\n"))
-	for _, q := range [][2]string{{`\"`, `\"`}, {`"`, `"`}, {"'", "'"}, {"「始」", "「末」"}} {
-		if rest, quoted := strings.CutPrefix(s[n:], q[0]); quoted {
-			from = n + len(q[0])
-			if end := strings.Index(rest, q[1]); end >= 0 {
-				return from, from + end
-			}
-			return from, len(s)
+	for _, open := range []string{`\"`, `"`, "'", "「始」"} {
+		if rest, quoted := strings.CutPrefix(s[n:], open); quoted {
+			from = n + len(open)
+			return from, from + closing(rest, open)
 		}
 	}
-	if end := strings.IndexAny(s[n:], " \t\r\n,;<)}]\"'"); end >= 0 {
-		return n, n + end
+	return n, n + bare(s[n:])
+}
+
+// bare is where a value ends that is not in quotes: at a separator, behind the
+// object or the list with which it begins.
+func bare(s string) int {
+	n := 0
+	if rest, hidden := strings.CutPrefix(s, Redacted); hidden {
+		n = len(s) - len(rest)
+	} else {
+		n = nested(s)
 	}
-	return n, len(s)
+	if end := strings.IndexAny(s[n:], " \t\r\n,;<)}]\"'"); end >= 0 {
+		return n + end
+	}
+	return len(s)
+}
+
+// nested is the length of the object or list with which a text begins; 0 = it
+// begins with another value.
+func nested(s string) int {
+	if s == "" || s[0] != '{' && s[0] != '[' {
+		return 0
+	}
+	for depth, i := 0, 0; i < len(s); i++ {
+		switch s[i] {
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth--; depth == 0 {
+				return i + 1
+			}
+		case '"':
+			i += 1 + closing(s[i+1:], `"`)
+		case '\\':
+			if strings.HasPrefix(s[i:], `\"`) {
+				i += 2 + closing(s[i+2:], `\"`) + 1
+			}
+		}
+	}
+	return len(s)
+}
+
+// closing is where a quoted value ends; the end of the text when it is not closed.
+func closing(s, open string) int {
+	if open == "「始」" {
+		if end := strings.Index(s, "「末」"); end >= 0 {
+			return end
+		}
+		return len(s)
+	}
+	for i, escapes := 0, 0; i < len(s); i++ {
+		switch {
+		case s[i] == '\\':
+			escapes++
+			continue
+		case s[i] == open[len(open)-1] && ends(escapes, open):
+			return i - (len(open) - 1)
+		}
+		escapes = 0
+	}
+	return len(s)
+}
+
+// ends reports whether a quote behind so many backslashes ends a value: in JSON an
+// even number, and within a text in JSON, where each of them is doubled and the
+// quote has its own, every second odd one.
+func ends(escapes int, open string) bool {
+	if len(open) == 2 {
+		return escapes%4 == 1
+	}
+	return escapes%2 == 0
 }

@@ -1,7 +1,9 @@
 package secret
 
 import (
+	"encoding/json"
 	"reflect"
+	"strings"
 	"testing"
 )
 
@@ -20,6 +22,14 @@ func TestText(t *testing.T) {
 		`password:`:                             `password:`,
 		`password: a password: b`:               `password: [redacted] password: [redacted]`,
 		`'access_token' : 'never closed hunter`: `'access_token' : '[redacted]`,
+		`{"password":"a\"hunter2","n":1}`:       `{"password":"[redacted]","n":1}`,
+		`"{\"password\":\"a\\\"hunter2\"}"`:     `"{\"password\":\"[redacted]\"}"`,
+		`{"password":{"of":"hunter2"},"n":1}`:   `{"password":[redacted],"n":1}`,
+		`{"password":["]","hunter2"],"n":1}`:    `{"password":[redacted],"n":1}`,
+		`{"password":{"of":"hunter2`:            `{"password":[redacted]`,
+		`password: [redacted], and more`:        `password: [redacted], and more`,
+		`password: [redacted]hunter2`:           `password: [redacted]`,
+		`password:'{"api_key":"it's hunter2"}`:  `password:'[redacted]`,
 	} {
 		if got := Text(text); got != want {
 			t.Errorf("%s\ngot  %s\nwant %s", text, got, want)
@@ -50,5 +60,84 @@ func TestHide(t *testing.T) {
 	}
 	if vault["password"] != "hunter2" {
 		t.Error("what was given was changed")
+	}
+}
+
+// FuzzText: hiding does not panic, hides nothing twice, and leaves nothing of what
+// stands under the name of a secret in JSON, whatever is around it.
+func FuzzText(f *testing.F) {
+	f.Add("", "hunter2", "", uint8(0))
+	f.Add("password:'", `it's "quoted" \ and {nested]`, "'}", uint8(3))
+	f.Add(`api_key: {"x": "`, "\\", "", uint8(14))
+	f.Fuzz(func(t *testing.T, before, value, after string, form uint8) {
+		const mark = "hunter\u00b2"
+		if strings.Contains(before+after, mark) {
+			t.Skip()
+		}
+		name := Names()[int(form)%len(Names())]
+		var v any = value + mark + value
+		switch form / 5 % 4 {
+		case 1:
+			v = []any{value, v}
+		case 2:
+			v = map[string]any{value: v}
+		case 3:
+			v = map[string]any{name: []any{map[string]any{"x": v}}, value: v}
+		}
+		raw, err := json.Marshal(map[string]any{name: v})
+		if err != nil {
+			t.Skip()
+		}
+		if form >= 128 { // JSON in a text of JSON
+			quoted, _ := json.Marshal(string(raw))
+			raw = quoted
+		}
+		got := Text(before + string(raw) + after)
+		if strings.Contains(got, mark) {
+			t.Errorf("%q\nleaves %q", before+string(raw)+after, got)
+		}
+		if again := Text(got); again != got {
+			t.Errorf("%q\nagain %q", got, again)
+		}
+	})
+}
+
+// FuzzHide: what stands under the name of a secret, or in a text in JSON, is hidden
+// in a value; hiding again changes nothing, and what was given stays as it was.
+func FuzzHide(f *testing.F) {
+	f.Add([]byte(`{"a":[{"password":{"of":"x"}},"api_key=x"],"path":"self.password","value":[1]}`))
+	f.Add([]byte(`["{\"access_token\":\"x\"}"]`))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		var v, same any
+		if json.Unmarshal(raw, &v) != nil || json.Unmarshal(raw, &same) != nil {
+			t.Skip()
+		}
+		out, changed := Hide(v)
+		if !reflect.DeepEqual(v, same) {
+			t.Error("what was given was changed")
+		}
+		if !changed && !reflect.DeepEqual(out, v) {
+			t.Error("it was changed, and says that it was not")
+		}
+		if again, more := Hide(out); more && !reflect.DeepEqual(again, out) {
+			t.Errorf("%v\nagain %v", out, again)
+		}
+		shown(t, out)
+	})
+}
+
+// shown looks for values under the names of secrets.
+func shown(t *testing.T, v any) {
+	switch x := v.(type) {
+	case []any:
+		for _, e := range x {
+			shown(t, e)
+		}
+	case map[string]any:
+		for name, e := range x {
+			if shown(t, e); Is(name) && e != Redacted {
+				t.Errorf("%s is %v", name, e)
+			}
+		}
 	}
 }

@@ -276,6 +276,68 @@ func TestLettersOfMailboxes(t *testing.T) {
 	}
 }
 
+// Who waits for room in an inbox is blocked, and the view names whom it waits for;
+// before and after it is idle.
+func TestBlocked(t *testing.T) {
+	project := post(t)
+	for name, text := range map[string]string{
+		"scenes/office.yaml": `{id: office, name: Office, schema_version: "1.0", simulation: {stop: {ticks: 3}}, agent_instances: [
+  {instance_id: cy, profile_id: person, custom_runtime_config: {deliberation_frequency_hz: 1}},
+  {instance_id: bo, profile_id: person, custom_runtime_config: {wake_on_start: false, inbox: {normal: {max: 1, policy: block}}}}]}`,
+		"models/voices.yaml": `rules:
+  - match: {agent: cy}
+    answer: {calls: [{tool: PublishEventTool, params: {type: letter.a, target_agent_instance_id: bo}}, {tool: PublishEventTool, params: {type: letter.b, target_agent_instance_id: bo}}]}
+  - match: {agent: bo}
+    latency: {fixed: 10s}
+    answer: {text: ""}
+otherwise: ""
+`,
+	} {
+		if err := os.WriteFile(filepath.Join(project, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := opened(t, ranProject(t, project, runner.Options{}, nil))
+	for at, want := range map[string]string{
+		"wave:1": "cy idle [], bo idle []", "wave:2": "cy blocked [bo], bo idle []", "wave:3": "cy idle [], bo idle []", "end": "cy blocked [bo], bo idle []",
+	} {
+		var got []string
+		for _, id := range []string{"cy", "bo"} {
+			v, err := s.Agent(id, at)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, fmt.Sprint(v.Agent, " ", v.State, " ", v.WaitsFor))
+			if v.State == StateBlocked && v.Next != "" {
+				t.Errorf("%s: %s is blocked, and woken at %s", at, id, v.Next)
+			}
+		}
+		if strings.Join(got, ", ") != want {
+			t.Errorf("%s: %s, want %s", at, strings.Join(got, ", "), want)
+		}
+	}
+	for state, want := range map[string]string{StateBlocked: "cy", StateIdle: "bo", StateAsleep: ""} {
+		list, err := s.Agents(AgentQuery{State: state})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, a := range list.Agents {
+			got = append(got, a.Agent)
+		}
+		if strings.Join(got, " ") != want || list.Total != 2 {
+			t.Errorf("%s: %v of %d, want %q", state, got, list.Total, want)
+		}
+	}
+	for want, st := range map[string]director.Standing{
+		StateGivenUp: {GivenUp: true, WaitsFor: []uint32{1}, Asleep: true}, StateBlocked: {WaitsFor: []uint32{1}, Asleep: true}, StateAsleep: {Asleep: true}, StateIdle: {},
+	} {
+		if got := StateName(st); got != want {
+			t.Errorf("%+v is %s, want %s", st, got, want)
+		}
+	}
+}
+
 // What an inbox dropped or refused, and what was given up, is a letter with the
 // content of the event that its fact names; and can be sent again.
 func TestLettersOfInboxes(t *testing.T) {

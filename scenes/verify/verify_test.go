@@ -3,6 +3,7 @@ package verify_test
 import (
 	"context"
 	"reflect"
+	"slices"
 	"testing"
 
 	"tavernsim/engine/agent"
@@ -113,6 +114,80 @@ func TestAChangedFactIsFound(t *testing.T) {
 				t.Errorf("with one worker the difference is %+v", one.Difference)
 			}
 		})
+	}
+}
+
+// crowd is two callers who flood a clerk whose lane blocks, beside one whose model
+// fails at its first turn.
+const crowd = `-- scenes/s.yaml --
+id: s
+name: Crowd
+schema_version: "1.0"
+agent_instances:
+  - {instance_id: "caller_{n}", profile_id: person, count: 2, custom_runtime_config: {deliberation_frequency_hz: 1}}
+  - {instance_id: sick, profile_id: person}
+  - {instance_id: clerk, profile_id: person, custom_runtime_config: {wake_on_start: false, inbox: {normal: {max: 1, policy: block}}}}
+simulation: {stop: {ticks: 8}}
+-- models/voices.yaml --
+rules:
+  - match: {agent: sick, variables: {turn: 1}}
+    answer: {fail: timeout}
+  - match: {agent: [caller_1, caller_2]}
+    answer: {calls: [{tool: PublishEventTool, params: {type: talk.a, target_agent_instance_id: clerk}}]}
+otherwise: {text: ""}
+`
+
+// A wave with a turn that cannot be decided again, and with publishers that were
+// blocked: the channel's facts and the scene's between them are taken as they are,
+// in that wave alone, and the walk goes on from the same state.
+func TestALostTurnAmongTheBlocked(t *testing.T) {
+	base, err := txtar.ParseFile("../testdata/base.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := scenestest.Load(scenestest.Files(base, txtar.Parse([]byte(crowd))), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := scenestest.New(t, p, "")
+	set := scenestest.Settings{}
+	if r := s.Run(t, set); r.Err != nil {
+		t.Fatal(r)
+	}
+	if r := run(t, s, set, 2); r.Difference != nil || r.Taken[verify.TakenLost] > 0 {
+		t.Fatalf("before the change: %+v", r)
+	}
+	codec := protocol.NewCodec()
+	var kinds, lost []string // of the wave at hand; of the one with the failure
+	failed := false
+	old := s.Rewrite(t, func(r *protocol.Record) {
+		kinds = append(kinds, r.Kind)
+		if f, err := machines.ReadFact(codec, r.Kind, r.Data); err != nil {
+			t.Fatal(err)
+		} else if m, ok := f.(*agent.ModelAnswered); ok && m.Error != "" {
+			failed, m.Request, m.ErrorKind = true, 0, "" // as runs of an older version kept it
+			if r.Data, err = codec.Marshal(m); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if r.Kind == director.FactWaveClosed {
+			if failed {
+				lost = kinds
+			}
+			kinds, failed = nil, false
+		}
+	})
+	if !slices.Contains(lost, director.FactBlocked) || !slices.Contains(lost, bus.FactRouted) {
+		t.Fatalf("the wave of the failure has %v: nothing is tested", lost)
+	}
+	for _, workers := range []int{1, 3} {
+		r, state := runTo(t, old, set, workers)
+		if r.Difference != nil || r.Taken[verify.TakenLost] == 0 || r.Taken[verify.TakenLost] > uint64(len(lost)) || r.Verified < r.Facts-uint64(len(lost))-1 {
+			t.Errorf("%+v, difference %+v; the wave has %v", r, r.Difference, lost)
+		}
+		if got, _ := state.Hash(); got != old.FoldHash(t, set) {
+			t.Error("the walk ends in another state than the fold")
+		}
 	}
 }
 
