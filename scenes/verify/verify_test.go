@@ -16,6 +16,8 @@ import (
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/scenestest"
 	"tavernsim/scenes/verify"
+
+	"golang.org/x/tools/txtar"
 )
 
 func run(t testing.TB, s *scenestest.Scene, set scenestest.Settings, workers int) *verify.Report {
@@ -141,11 +143,7 @@ otherwise: {text: ""}
 // blocked: the channel's facts and the scene's between them are taken as they are,
 // in that wave alone, and the walk goes on from the same state.
 func TestALostTurnAmongTheBlocked(t *testing.T) {
-	base, err := txtar.ParseFile("../testdata/base.txtar")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := scenestest.Load(scenestest.Files(base, txtar.Parse([]byte(crowd))), nil)
+	p, err := scenestest.Load(scenestest.Files(scenestest.Base(), txtar.Parse([]byte(crowd))), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
