@@ -252,7 +252,9 @@ func TestDebounceAgainstNaive(t *testing.T) {
 // Promise 6: what expired while it was held, or has no room, is a mark for each who
 // waited; who loops is marked when it hears it.
 func TestWhatIsLostWhileHeld(t *testing.T) {
-	quiet := func(d DebounceMode) []Subscription { return []Subscription{{Type: "a", Quiet: 10 * time.Second, Debounce: d}} }
+	quiet := func(d DebounceMode) []Subscription {
+		return []Subscription{{Type: "a", Quiet: 10 * time.Second, Debounce: d}}
+	}
 	pair := []protocol.Link{{Agent: "z", Type: "a"}, {Agent: "x", Type: "a"}, {Agent: "z", Type: "a"}}
 	for name, c := range map[string]struct {
 		d    protocol.Draft
