@@ -42,7 +42,7 @@ func Open(dir string, o Options) (*Store, error) {
 		Check: func(db *pebbledb.DB) error { _, err := marked(db); return err },
 	})
 	if err != nil {
-		return nil, protocol.Errorf(protocol.KindOf(err), "persistence: open %s: %w", dir, err)
+		return nil, err // it names the directory
 	}
 	s.db = db
 	if err := s.mark(); err != nil {

@@ -76,8 +76,8 @@ func validate(e *env, dir string, asJSON bool) error {
 		for _, w := range p.Warnings {
 			fmt.Fprintf(e.err, "warning: %s\n", w)
 		}
-		fmt.Fprintf(e.out, "%s is sound: %d scenes, %d profiles, %d workflows, %d knowledge bases\n",
-			dir, len(p.SceneIDs()), len(p.ProfileIDs()), len(p.WorkflowIDs()), len(p.KnowledgeBaseIDs()))
+		fmt.Fprintf(e.out, "%s is sound: %s, %s, %s, %s\n", dir, plural(len(p.SceneIDs()), "scene"),
+			plural(len(p.ProfileIDs()), "profile"), plural(len(p.WorkflowIDs()), "workflow"), plural(len(p.KnowledgeBaseIDs()), "knowledge base"))
 	}
 	if v.Sound {
 		return nil
@@ -96,6 +96,6 @@ func faultText(e *project.Error) string {
 	if more := e.Total - len(e.Faults); more > 0 {
 		fmt.Fprintf(&b, "… and %d more\n", more)
 	}
-	fmt.Fprintf(&b, "%d faults; nothing was run", e.Total)
+	fmt.Fprintf(&b, "%s; nothing was run", plural(e.Total, "fault"))
 	return b.String()
 }

@@ -11,7 +11,7 @@ import (
 	"tavernsim/scenes/scenestest"
 )
 
-// A snapshot plus its tail is the whole, at every wave.
+// Promise 3: a snapshot plus its tail is the whole, at every wave; so one that is bad costs nothing but time.
 func TestFoldToEveryWave(t *testing.T) {
 	s := scenestest.New(t, scenestest.Town(t), "")
 	set := scenestest.Settings{Snapshots: 200}
