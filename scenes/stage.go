@@ -31,7 +31,8 @@ type stage struct {
 	hearsWorld bool
 	// realtime: turns that ended while a wave was being closed.
 	arrived []arrival
-	busy    map[uint32]bool // realtime: who deliberates
+	busy    map[uint32]bool              // realtime: who deliberates
+	ended   map[uint32]*protocol.Decided // realtime: of those in arrived, the last of each agent
 	timer   *time.Timer
 
 	// Agents whose actor failed, and the wave whose facts they must be restored
