@@ -4,8 +4,10 @@ import (
 	"slices"
 	"time"
 
+	"tavernsim/engine/agent"
 	"tavernsim/engine/director"
 	"tavernsim/protocol"
+	"tavernsim/scenes/machines"
 )
 
 // On the realtime clock agents deliberate whenever they are due, and a wave is
@@ -69,13 +71,27 @@ func (st *stage) wakeDue(now protocol.Time) {
 		if !ok || at > now {
 			return
 		}
-		// Who deliberates is woken again when it is done.
-		for _, o := range d.TakeIdle(at, func(o uint32) bool { return st.busy[o] }) {
+		// Who deliberates is woken again when it is done, and who has perceived in a
+		// turn that is not merged what it would be woken for, is not.
+		for _, o := range d.TakeIdle(at, func(o uint32) bool { return st.busy[o] || st.perceived(o) }) {
 			st.busy[o] = true
 			st.measureWake(o, d.Wave+1)
 			st.refs[o].Tell(&protocol.Envelope{Kind: protocol.KindWake, Scene: st.ID, Time: now, Wave: d.Wave + 1, Priority: d.Urgency(o)})
 		}
 	}
+}
+
+// perceived reports whether an agent's last turn waits to be merged and was shown
+// all that the agent heard. It comes back to the agenda when that is merged.
+func (st *stage) perceived(o uint32) bool {
+	d := st.ended[o]
+	if d == nil {
+		return false
+	}
+	last := d.Facts[len(d.Facts)-1]
+	f, err := machines.ReadFact(st.Codec, last.Kind, last.Data)
+	end, ok := f.(*agent.TurnEnded)
+	return err == nil && ok && st.state.Director.Perceived(o, machines.TurnOf(end, d.At))
 }
 
 // sleepUntilNext sets the scene's one timer: the next agent that is due, or the
@@ -133,6 +149,9 @@ func (st *stage) turnArrivedRealtime(a arrival) error {
 		return st.pump()
 	}
 	delete(st.busy, a.agent)
+	if a.decided != nil && len(a.decided.Facts) > 0 {
+		st.ended[a.agent] = a.decided
+	}
 	st.arrive(a)
 	if a.failure != nil && st.phase == phaseSnapshot {
 		return st.dropSnapshot(st.Name(a.agent))

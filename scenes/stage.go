@@ -29,7 +29,8 @@ type stage struct {
 	places []uint32 // of an ordinal: its place in the order of the open wave
 	// realtime: turns that ended while a wave was being closed.
 	arrived []arrival
-	busy    map[uint32]bool // realtime: who deliberates
+	busy    map[uint32]bool              // realtime: who deliberates
+	ended   map[uint32]*protocol.Decided // realtime: of those in arrived, the last of each agent
 	timer   *time.Timer
 
 	// Agents whose actor failed, and the wave whose facts they must be restored

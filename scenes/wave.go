@@ -247,6 +247,9 @@ func (st *stage) merge(a arrival) error {
 		st.calls.Log.Ended(actor, end.Turn, w.number)
 	}
 	st.measureTurn(a.agent, end)
+	if st.ended[a.agent] == a.decided {
+		delete(st.ended, a.agent)
+	}
 	return st.applyTurn(a, end)
 }
 
@@ -399,7 +402,7 @@ func (st *stage) heed(fact protocol.Fact, f protocol.KindData) error {
 	}
 	st.wave.observe = append(st.wave.observe, observation{o, f.Kind, f.Data})
 	if wakes {
-		st.state.Director.Heard(o, protocol.Normal, st.wave.number, st.wave.time)
+		st.state.Director.Told(o, st.wave.number, st.wave.time)
 	}
 	return nil
 }

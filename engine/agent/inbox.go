@@ -215,6 +215,9 @@ func (s *State) find(e *protocol.Envelope) *Heard {
 	return nil
 }
 
+// Heard is the number of events that have reached the agent.
+func (s *State) Heard() uint64 { return s.heard }
+
 // Waiting is the number of events not perceived yet.
 func (s *State) Waiting() int { return len(s.inbox) }
 

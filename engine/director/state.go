@@ -41,6 +41,8 @@ type slot struct {
 	busyUntil protocol.Time
 	queuedAt  protocol.Time // bucket it stands in; 0 = none
 	heardWave uint64
+	toldWave  uint64            // realtime: of the last thing it was told that is no event
+	heardOf   uint64            // realtime: events routed to it, counted as its inbox numbers them
 	priority  protocol.Priority // most urgent event heard
 	wakeAbove protocol.Priority // asleep: events below this do not wake
 	asleep    bool
@@ -230,6 +232,7 @@ type Turn struct {
 	DeferEffects []protocol.Sequenced
 	WakeAt       protocol.Time     // for events that it must be shown again, or a deadline; 0 = none
 	Urgency      protocol.Priority // of what it perceived
+	Through      uint64            // number of the last event that had reached it when it began
 }
 
 // TurnEnded applies the end of an agent's deliberation.
@@ -242,8 +245,11 @@ func (s *State) TurnEnded(o uint32, t Turn, now protocol.Time) {
 	sl.failures = 0
 	sl.busyUntil = s.grid(t.BusyUntil)
 	sl.asleep, sl.wakeAbove = t.Asleep || t.SleepUntil != 0, t.WakeAbove
-	if sl.heardWave < t.Wave {
+	if !s.unperceived(sl, t) {
 		sl.heard, sl.priority = 0, protocol.Low
+	}
+	if sl.heardWave < t.Wave { // all that was routed to it reached it, or its mailbox refused it
+		sl.heardOf = t.Through
 	}
 	switch period := s.cfg.Timing(o).Period; {
 	case t.SleepUntil != 0:
@@ -262,6 +268,25 @@ func (s *State) TurnEnded(o uint32, t Turn, now protocol.Time) {
 	s.think(o, t)
 	s.enqueue(o)
 	s.took(o, t.Wave, now)
+}
+
+// unperceived reports whether there may be something that a deliberation was not
+// shown. On the virtual clock nothing comes while one is in flight. On the
+// realtime clock events come between the wake and the beginning of a deliberation,
+// which perceives them whatever their wave is: so they are counted. Answers are
+// not; one of that time wakes the agent once more.
+func (s *State) unperceived(sl *slot, t Turn) bool {
+	if s.cfg.Clock != Realtime {
+		return sl.heardWave >= t.Wave
+	}
+	return sl.heardWave >= t.Wave && sl.heardOf > t.Through || sl.toldWave >= t.Wave
+}
+
+// Perceived reports whether a deliberation whose end is not applied yet was shown
+// everything that its agent is to be woken for.
+func (s *State) Perceived(o uint32, t Turn) bool {
+	sl := &s.slots[o]
+	return sl.due == 0 && !s.unperceived(sl, t)
 }
 
 // think notes that an agent which may be interrupted is busy.
@@ -315,6 +340,21 @@ func (s *State) Interrupted(f Interrupted, now protocol.Time) {
 
 // Heard applies the delivery of an event to an agent in the given wave.
 func (s *State) Heard(o uint32, p protocol.Priority, wave uint64, now protocol.Time) {
+	s.slots[o].heardOf++
+	s.hear(o, p, wave, now)
+}
+
+// HeardSoFar sets how many events have reached an agent. It follows from the
+// agent's state and is stored with that.
+func (s *State) HeardSoFar(o uint32, n uint64) { s.slots[o].heardOf = n }
+
+// Told applies that an agent was told what became of something it asked for.
+func (s *State) Told(o uint32, wave uint64, now protocol.Time) {
+	s.slots[o].toldWave = wave
+	s.hear(o, protocol.Normal, wave, now)
+}
+
+func (s *State) hear(o uint32, p protocol.Priority, wave uint64, now protocol.Time) {
 	sl := &s.slots[o]
 	if sl.heardWave < wave || p > sl.priority {
 		sl.priority = max(p, sl.priority)
@@ -405,4 +445,7 @@ func (s *State) CloseWave(f WaveClosed, now protocol.Time) { s.Wave, s.Now = f.W
 
 // Wake puts an agent on the agenda at the next moment, for reasons outside the
 // agenda (its private state was changed by somebody else).
-func (s *State) Wake(o uint32) { s.Heard(o, protocol.High, s.Wave, s.Now) }
+func (s *State) Wake(o uint32) {
+	s.slots[o].toldWave = s.Wave
+	s.hear(o, protocol.High, s.Wave, s.Now)
+}

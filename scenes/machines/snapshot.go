@@ -49,6 +49,7 @@ func (s *State) Load(name string, raw []byte) (err error) {
 			return protocol.Errorf(protocol.KindCorrupt, "scene %s: the snapshot holds the state of %q, which is no agent of the scene", sc.ID, name)
 		}
 		s.Agents[o].State, err = agent.Restore(sc.Codec, raw)
+		s.heardSoFar(o)
 	}
 	return err
 }
@@ -61,8 +62,17 @@ func (s *State) loadScene(raw []byte) error {
 	d, err := director.Restore(s.scene.DirectorConfig(), s.scene.Codec, snap.Director)
 	s.Director, s.Tally = d, snap.Tally
 	s.Tally.fill()
+	if err == nil {
+		for o := range s.Agents {
+			s.heardSoFar(uint32(o))
+		}
+	}
 	return err
 }
+
+// heardSoFar lets the agenda know how many events have reached an agent; which of
+// the two is loaded first does not matter.
+func (s *State) heardSoFar(o uint32) { s.Director.HeardSoFar(o, s.Agents[o].State.Heard()) }
 
 // Hash is the SHA-256, in hex, over the state of every machine: what a snapshot
 // of this moment would hold.

@@ -106,7 +106,7 @@ func (s *State) applyScene(r protocol.Record, fact protocol.Fact) (err error) {
 	}
 	if by, wakes, ok := Concerns(fact); ok && wakes {
 		if o, known := s.scene.Ordinal(by); known {
-			s.Director.Heard(o, protocol.Normal, s.Director.Wave+1, r.Time)
+			s.Director.Told(o, s.Director.Wave+1, r.Time)
 		}
 	}
 	return err
@@ -130,14 +130,20 @@ func (s *State) release() {
 
 // ApplyTurn lets the agenda know that a turn ended.
 func (s *State) ApplyTurn(o uint32, end *agent.TurnEnded, now protocol.Time) {
+	s.Director.TurnEnded(o, TurnOf(end, now), now)
+}
+
+// TurnOf is what the agenda needs to know of a turn that ended.
+func TurnOf(end *agent.TurnEnded, now protocol.Time) director.Turn {
 	t := director.Turn{
 		Wave: end.Wave, Failed: end.Outcome != agent.OutcomeOK && end.Outcome != agent.OutcomeInterrupted, Changed: end.Changed,
 		SleepUntil: end.SleepUntil, Asleep: end.Asleep, WakeAbove: end.WakeAbove, WakeAt: end.WakeAt, Urgency: end.Urgency,
+		Through: end.Through,
 	}
 	if end.Elapsed > 0 {
 		t.BusyUntil = now.Add(end.Elapsed)
 	}
-	s.Director.TurnEnded(o, t, now)
+	return t
 }
 
 // ApplyRouted puts the receivers of an event on the agenda.
