@@ -125,6 +125,42 @@ func (st *stage) wakeIn(wait time.Duration) {
 	st.timer = time.AfterFunc(wait, func() { self.Tell(&protocol.Envelope{Kind: protocol.KindTick}) })
 }
 
+// How long a scene wakes nobody because it waits until who deliberates is done: a
+// model may take minutes.
+const (
+	snapshotPatience = 5 * time.Second
+	endPatience      = 10 * time.Second
+)
+
+// waitsForRest reports whether the scene waits until who deliberates is done. A
+// pause waits as long as it takes. A snapshot waits for a while; then it is due
+// again after as many facts as ever, and until then the journal is read from the
+// one before. An end waits for a while, too, and then ends without them.
+func (st *stage) waitsForRest() bool {
+	if !st.comesToRest() || len(st.busy) == 0 || st.abandons() {
+		st.resting = 0
+		return false
+	}
+	patience := snapshotPatience
+	switch {
+	case st.stopping.final:
+		patience = endPatience
+	case !st.onlySnapshot():
+		return true
+	}
+	now := st.now()
+	if st.resting == 0 {
+		st.resting = now
+		st.wakeIn(patience)
+	}
+	if now.Sub(st.resting) < patience {
+		return true
+	}
+	st.resting, st.snapshot.last = 0, st.mark()
+	st.stopping.alone = st.stopping.final
+	return false
+}
+
 // arrive puts a turn behind those that have ended. One that handled something
 // critical, or publishes it, goes before all that did not.
 func (st *stage) arrive(a arrival) {

@@ -2,7 +2,6 @@ package scenes
 
 import (
 	"iter"
-	"time"
 
 	"tavernsim/actors"
 	"tavernsim/protocol"
@@ -20,13 +19,8 @@ type snapshotting struct {
 	wave    uint64
 	states  map[string][]byte
 	waiting int
-	since   protocol.Time // realtime: when it began to wait for a rest; 0 = it does not
-	writing bool          // the next one waits for its end
+	writing bool // the next one waits for its end
 }
-
-// snapshotPatience bounds how long a realtime scene wakes nobody because a
-// snapshot waits for the deliberations in flight: a model may take minutes.
-const snapshotPatience = 5 * time.Second
 
 // snapshotDue reports whether enough has happened since the last snapshot, and
 // that is written.
@@ -38,29 +32,6 @@ func (st *stage) snapshotDue() bool {
 // is due stays due while one is handled.
 func (st *stage) mark() snapshots.Mark {
 	return snapshots.Mark{Facts: st.state.Tally.Facts, Time: st.state.Director.Now, Bytes: st.snapshot.kept}
-}
-
-// waitsForRest reports whether the scene waits until who deliberates is done. A
-// snapshot waits for a while only; then it is due again after as many facts as
-// ever, and until then the journal is read from the one before.
-func (st *stage) waitsForRest() bool {
-	if !st.comesToRest() || len(st.busy) == 0 || st.abandons() {
-		st.snapshot.since = 0
-		return false
-	}
-	if !st.onlySnapshot() {
-		return true
-	}
-	now := st.now()
-	if st.snapshot.since == 0 {
-		st.snapshot.since = now
-		st.wakeIn(snapshotPatience)
-	}
-	if now.Sub(st.snapshot.since) < snapshotPatience {
-		return true
-	}
-	st.snapshot.since, st.snapshot.last = 0, st.mark()
-	return false
 }
 
 // snapshotWorthwhile: the last act of a stop, unless there is nothing new or

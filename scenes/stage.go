@@ -41,7 +41,8 @@ type stage struct {
 	kept         uint64 // last durable wave
 
 	stopping stopping
-	pausing  bool // asked for, not begun
+	resting  protocol.Time // realtime: since when it waits until who deliberates is done; 0 = it does not
+	pausing  bool          // asked for, not begun
 	resuming bool
 	snapshot snapshotting
 	report   func(Outcome)
@@ -85,6 +86,7 @@ type stopping struct {
 	final  bool // the scene ends, with a fact; otherwise it can be resumed
 	begun  bool // the end workflow was started
 	kept   bool // everything is durable
+	alone  bool // realtime: without the deliberations that are still in flight
 	err    error
 }
 
@@ -213,8 +215,11 @@ func (st *stage) comesToRest() bool {
 func (st *stage) onlySnapshot() bool { return st.stopping.reason == "" && !st.pausing }
 
 // abandons: an interrupted scene does not wait for the deliberations in flight.
-// They have left no facts, so they begin again when it is resumed.
-func (st *stage) abandons() bool { return st.stopping.reason != "" && !st.stopping.final }
+// They have left no facts, so they begin again when it is resumed. One that ends
+// waits for a while; what is not done then never happened.
+func (st *stage) abandons() bool {
+	return st.stopping.reason != "" && (!st.stopping.final || st.stopping.alone)
+}
 
 func (st *stage) openWave(at protocol.Time) *wave {
 	st.wave = newWave(st, at)
