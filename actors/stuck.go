@@ -52,6 +52,13 @@ type seen struct {
 	free  func() // nil = not reported
 }
 
+// over says that a Receive that was reported has returned.
+func (s *seen) over() {
+	if s.free != nil {
+		s.free()
+	}
+}
+
 // looks in the time after which an actor is stuck: it is noticed at most a quarter
 // of that time late.
 const looks = 4
@@ -80,7 +87,10 @@ func (w *watcher) run(workers []*taken) {
 	defer tick.Stop()
 	for {
 		select {
-		case <-w.stop:
+		case <-w.stop: // the workers are gone, so everything returned
+			for i := range w.seen {
+				w.seen[i].over()
+			}
 			return
 		case now := <-tick.C:
 			for i, worker := range workers {
@@ -93,9 +103,7 @@ func (w *watcher) run(workers []*taken) {
 func (w *watcher) look(s *seen, h *holds, now time.Time) {
 	slice, m, given := h.slices.Load(), h.actor.Load(), h.given.Load()
 	if given == nil || m == nil || slice != s.slice || given != s.given {
-		if s.free != nil {
-			s.free()
-		}
+		s.over()
 		*s = seen{slice: slice, given: given, since: now}
 		return
 	}

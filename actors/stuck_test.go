@@ -2,6 +2,7 @@ package actors
 
 import (
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,10 +14,22 @@ import (
 // one that is only slow, or has slow ones after it, is not.
 func TestStuck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
 		var story []string
+		say := func(what string) {
+			mu.Lock()
+			defer mu.Unlock()
+			story = append(story, what)
+		}
+		said := func() []string {
+			synctest.Wait()
+			mu.Lock()
+			defer mu.Unlock()
+			return slices.Clone(story)
+		}
 		s := NewSystem(Options{Workers: 2, StuckAfter: 30 * time.Second, Stuck: func(x Stuck) func() {
-			story = append(story, x.Receiver+" "+x.Envelope.Type)
-			return func() { story = append(story, x.Receiver+" goes on") }
+			say(x.Receiver + " " + x.Envelope.Type)
+			return func() { say(x.Receiver + " goes on") }
 		}})
 		sup := &Supervisor{Prefix: "s/"}
 		spawn := func(name string) *Ref {
@@ -32,19 +45,16 @@ func TestStuck(t *testing.T) {
 			slow.Tell(&protocol.Envelope{Type: "a_while", Time: protocol.Time(20 * time.Second)})
 		}
 		<-time.After(29 * time.Second)
-		synctest.Wait()
-		if len(story) > 0 {
-			t.Error("too early", story)
+		if early := said(); len(early) > 0 {
+			t.Error("too early", early)
 		}
 		<-time.After(20 * time.Second)
-		synctest.Wait()
-		if want := []string{"s/loops for_ever"}; !slices.Equal(story, want) {
-			t.Errorf("%q, want %q", story, want)
+		if want := []string{"s/loops for_ever"}; !slices.Equal(said(), want) {
+			t.Errorf("%q, want %q", said(), want)
 		}
 		<-time.After(5 * time.Minute)
-		synctest.Wait()
-		if want := []string{"s/loops for_ever", "s/loops goes on"}; !slices.Equal(story, want) {
-			t.Errorf("%q, want %q", story, want)
+		if want := []string{"s/loops for_ever", "s/loops goes on"}; !slices.Equal(said(), want) {
+			t.Errorf("%q, want %q", said(), want)
 		}
 		s.Stop(loops)
 		s.Stop(slow)

@@ -1,10 +1,10 @@
 package scenes_test
 
 import (
-	"bytes"
 	"log/slog"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,6 +16,25 @@ import (
 	"tavernsim/scenes"
 	"tavernsim/scenes/scenestest"
 )
+
+// logged is a log that is read while it is written.
+type logged struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+// Write implements io.Writer.
+func (l *logged) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+func (l *logged) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
 
 // hung is a middleware that takes five minutes for its first event.
 func hung() verdict.Chain {
@@ -36,7 +55,7 @@ func hung() verdict.Chain {
 func TestStuckMiddleware(t *testing.T) {
 	s := stormScene(t, "pair")
 	synctest.Test(t, func(t *testing.T) {
-		set, log := metrics.New(), &bytes.Buffer{}
+		set, log := metrics.New(), &logged{}
 		r, err := s.StartWith(scenestest.Settings{
 			Middleware: hung(), StuckAfter: scenes.StuckAfter, Stuck: scenes.Stuck(set, slog.New(slog.NewTextHandler(log, nil))),
 		})
