@@ -25,8 +25,12 @@ type depths struct {
 	workers []*taken
 }
 
-// taken is what one worker took out of mailboxes. It alone writes.
-type taken struct{ counts }
+// taken is what one worker took out of mailboxes, and what it is at. It alone
+// writes.
+type taken struct {
+	counts
+	holds
+}
 
 func newDepths(workers int) *depths {
 	d := &depths{workers: make([]*taken, workers)}

@@ -217,7 +217,9 @@ func (m *mailbox) giveUp(w uint32) bool { return m.word.CompareAndSwap(w, w&^(ru
 func (m *mailbox) run(count *taken) {
 	var env *protocol.Envelope
 	h := hand{count: count}
+	count.begin(m)
 	defer func() {
+		count.end()
 		m.turnRest(&h)
 		m.settle(&h)
 		if r := recover(); r != nil {
@@ -236,6 +238,7 @@ func (m *mailbox) run(count *taken) {
 			return
 		}
 		m.note(&h, i == 0)
+		count.given.Store(env)
 		m.handle(env)
 		env = nil
 	}

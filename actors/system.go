@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -22,6 +23,12 @@ type Options struct {
 	// supervisor of the actor. It is called by the sender, or by the worker of an
 	// actor that stops or drops its oldest, and must not block.
 	DeadLetter func(DeadLetter)
+	// StuckAfter is how long an actor may be in one Receive, on the wall clock,
+	// before Stuck hears of it, once; 0 = nobody looks. A goroutine cannot be ended
+	// from outside, so its worker is lost until it returns; then the function that
+	// Stuck gave is called. Both are called on the watcher's goroutine.
+	StuckAfter time.Duration
+	Stuck      func(Stuck) (free func())
 	// Logger gets Proto.Actor's own warnings. Default: none.
 	Logger *slog.Logger
 }
@@ -46,6 +53,7 @@ type System struct {
 	depths  *depths
 	blocked blocked
 	lenders lenders
+	watcher *watcher // nil = nobody looks
 
 	// spawning guards next: Proto.Actor makes mailbox and actor while it
 	// spawns, and sharing its properties saves some 600 bytes an actor.
@@ -64,6 +72,7 @@ func NewSystem(opts Options) *System {
 		return slog.New(quiet{opts.Logger.Handler()})
 	}))
 	s.root = s.proto.Root
+	s.watcher = s.watch()
 	return s
 }
 
@@ -72,6 +81,7 @@ func NewSystem(opts Options) *System {
 func (s *System) Close() {
 	s.actors.Wait()
 	s.pool.close()
+	s.watcher.close()
 	s.proto.Shutdown()
 }
 

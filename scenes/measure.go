@@ -33,12 +33,17 @@ func Mailboxes(s *actors.System) metrics.MailboxSource { return mailboxes{s} }
 
 type mailboxes struct{ system *actors.System }
 
-// MailboxDepths implements metrics.MailboxSource.
-func (m mailboxes) MailboxDepths(yield func(kind, lane string, n int)) {
-	names := [actors.MaxKinds]string{
+// kindNames are what metrics call the kinds.
+func kindNames() [actors.MaxKinds]string {
+	return [actors.MaxKinds]string{
 		kindAgent: metrics.KindAgent, kindScene: metrics.KindScene, kindWorld: metrics.KindWorld,
 		kindKnowledge: metrics.KindKnowledge, kindEvents: metrics.KindEvents,
 	}
+}
+
+// MailboxDepths implements metrics.MailboxSource.
+func (m mailboxes) MailboxDepths(yield func(kind, lane string, n int)) {
+	names := kindNames()
 	m.system.Depths(func(kind uint8, l verdict.Lane, n int) { yield(names[kind], l.String(), n) })
 }
 

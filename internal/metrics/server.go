@@ -26,9 +26,6 @@ type ServerOptions struct {
 	Addr string
 	// Pprof serves /debug/pprof too, on loopback only: it shows memory.
 	Pprof bool
-	// Live answers /livez: nil, or what is stuck. nil = alive as long as it
-	// answers.
-	Live func() error
 	// Log is told of scrapes that failed; nil = nobody.
 	Log *slog.Logger
 }
@@ -135,13 +132,13 @@ func loopback(addr string) bool {
 }
 
 // Handler is the server without its listener, for a program that has one. It
-// looks at Pprof, Live and Log.
+// looks at Pprof and Log.
 func Handler(set *Set, opts ServerOptions) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(set.Registry, promhttp.HandlerOpts{
 		ErrorLog: scrapeLog{logOf(opts)}, ErrorHandling: promhttp.ContinueOnError, MaxRequestsInFlight: maxScrapes, EnableOpenMetrics: true,
 	}))
-	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, r *http.Request) { answer(w, "alive", live(opts)) })
+	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, r *http.Request) { answer(w, "alive", set.liveness()) })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) { answer(w, "ready", set.readiness()) })
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) { fmt.Fprintln(w, "/metrics\n/livez\n/readyz") })
 	if opts.Pprof {
@@ -159,13 +156,6 @@ type scrapeLog struct{ log *slog.Logger }
 
 func (l scrapeLog) Println(v ...any) {
 	l.log.Warn("metrics: a scrape failed in part", "err", strings.TrimSpace(fmt.Sprintln(v...)))
-}
-
-func live(o ServerOptions) error {
-	if o.Live == nil {
-		return nil
-	}
-	return o.Live()
 }
 
 func (s *Set) readiness() error {

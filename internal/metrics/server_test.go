@@ -34,8 +34,8 @@ func ask(t *testing.T, h http.Handler, method, path, accept string) *httptest.Re
 
 func TestEndpoints(t *testing.T) {
 	s := New(Version("1.2.3"))
-	var stuck error
-	h := Handler(s, ServerOptions{Live: func() error { return stuck }})
+	var free func()
+	h := Handler(s, ServerOptions{})
 	for _, c := range []struct {
 		do           func()
 		method, path string
@@ -50,7 +50,12 @@ func TestEndpoints(t *testing.T) {
 		{nil, "GET", "/readyz", 503, "not ready: starting\n"},
 		{func() { s.NotReady("replaying wave 7 of 100") }, "GET", "/readyz", 503, "not ready: replaying wave 7 of 100\n"},
 		{s.Ready, "GET", "/readyz", 200, "ready\n"},
-		{func() { stuck = errors.New("the scene has not moved for 2m0s") }, "GET", "/livez", 503, "not alive: the scene has not moved for 2m0s\n"},
+		{func() { s.Stuck(KindAgent, "a_1 does not return") }, "GET", "/livez", 200, "alive\n"},
+		{func() { free = s.Stuck(KindEvents, "$events does not return") }, "GET", "/livez", 503, "not alive: $events does not return\n"},
+		{nil, "GET", "/metrics", 200, `simd_stuck_actors{kind="events"} 1`},
+		{func() { free(); free() }, "GET", "/livez", 200, "alive\n"},
+		{nil, "GET", "/metrics", 200, `simd_stuck_actors{kind="events"} 0`},
+		{nil, "GET", "/metrics", 200, `simd_stuck_actors{kind="agent"} 1`},
 		{nil, "GET", "/", 200, "/metrics"},
 		{nil, "GET", "/nothing", 404, ""},
 		{nil, "GET", "/debug/pprof/", 404, ""},

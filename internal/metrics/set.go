@@ -30,6 +30,7 @@ type Set struct {
 	diverged prometheus.Counter
 	watched  *watched
 	lives    lives
+	stuck    stuck
 
 	why atomic.Pointer[string] // not ready; nil = ready
 }
@@ -66,6 +67,7 @@ func New(opts ...Option) *Set {
 	s.area = "self"
 	s.overflow = s.counter("metrics_label_overflow_total", "Counts that went to __other__ because the label has its 200 values.", "label")
 	s.makeProcess()
+	s.makeStuck()
 	s.makeTime()
 	s.makeAgents()
 	s.makeEvents()

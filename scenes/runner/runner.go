@@ -283,7 +283,10 @@ func open(dir string, p *project.Project, m *Manifest, opt Options) (*Runner, er
 	if err != nil {
 		return nil, err
 	}
-	r.system = actors.NewSystem(actors.Options{Workers: opt.Workers, Logger: r.log, DeadLetter: r.deadLetter})
+	r.system = actors.NewSystem(actors.Options{
+		Workers: opt.Workers, Logger: r.log, DeadLetter: r.deadLetter,
+		StuckAfter: scenes.StuckAfter, Stuck: scenes.Stuck(r.metrics, r.log),
+	})
 	r.watch(metrics.Sources{Mailboxes: scenes.Mailboxes(r.system), Store: r.store, Dir: dir})
 	return r, nil
 }

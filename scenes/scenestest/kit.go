@@ -101,6 +101,8 @@ type Settings struct {
 	Policy     snapshots.Policy // wins over Snapshots when it has anything
 	Durability persistence.Durability
 	Middleware verdict.Chain
+	StuckAfter time.Duration // 0 = nobody looks whether actors are stuck
+	Stuck      func(actors.Stuck) (free func())
 	// InterruptAt interrupts the run as soon as this wave is durable; 0 = never.
 	InterruptAt uint64
 	// FS replaces the operating system's; nil = that.
@@ -137,7 +139,7 @@ func (s *Scene) StartWith(set Settings, change ...func(*scenes.Options)) (*Runni
 		return nil, err
 	}
 	r := &Running{store: store}
-	r.system = actors.NewSystem(actors.Options{Workers: set.Workers, DeadLetter: func(d actors.DeadLetter) {
+	r.system = actors.NewSystem(actors.Options{Workers: set.Workers, StuckAfter: set.StuckAfter, Stuck: set.Stuck, DeadLetter: func(d actors.DeadLetter) {
 		if d.Reason != actors.ReasonStopped {
 			r.dead.Add(1)
 		}
