@@ -147,7 +147,7 @@ func copyFile(t *testing.T, from, to vfs.FS, name string, size int64, change fun
 	}
 }
 
-// TestCutAtEveryByte cuts the log at every byte of the batches of the last wave,
+// Promise 1. TestCutAtEveryByte cuts the log at every byte of the batches of the last wave,
 // and beyond the cut lets be nothing, zeros, or what a torn write leaves (these two at
 // every fifth byte in the short form). The
 // wave is there whole or not at all; no other is touched.
@@ -210,7 +210,7 @@ func TestCutAtEveryByte(t *testing.T) {
 	}
 }
 
-// TestPowerLoss takes the file system as a loss of power would leave it, before
+// Promise 2. TestPowerLoss takes the file system as a loss of power would leave it, before
 // random changes of a run at level power: with any part of what was not synced.
 func TestPowerLoss(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
@@ -280,7 +280,7 @@ func powerLoss(t *testing.T, seed uint64, percent int) {
 	}
 }
 
-// TestFailingDisk fails the n-th write, sync, create or rename, for every n
+// Promise 6. TestFailingDisk fails the n-th write, sync, create or rename, for every n
 // until none fails any more, once and for ever after, and with a full disk.
 // Whatever fails: the process goes on, what was acknowledged is there, and the
 // journal says no until it is opened again. The short form fails about

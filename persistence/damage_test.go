@@ -89,7 +89,7 @@ func blockKey(f format.Family, seq uint64) []byte {
 	return format.AppendKey(nil, crashScene, f, seq)
 }
 
-// TestDamagedBlock flips bytes all over a block in the middle: reading gives
+// Promise 4. TestDamagedBlock flips bytes all over a block in the middle: reading gives
 // everything before it and then says where the damage is and what can be saved,
 // and what can be saved is saved by CutAfter.
 func TestDamagedBlock(t *testing.T) {

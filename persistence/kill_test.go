@@ -61,7 +61,7 @@ func crashChild(dir string) error {
 // killsPerStore bounds the history that every kill has checked from its start.
 const killsPerStore = 20
 
-// TestKill kills a writing process with SIGKILL again and again: at level
+// Promises 1 and 2. TestKill kills a writing process with SIGKILL again and again: at level
 // process no acknowledged wave is lost, no half wave is seen, and the next
 // process goes on where the journal ends.
 func TestKill(t *testing.T) {

@@ -77,7 +77,7 @@ func TestLaterIsSoon(t *testing.T) {
 	}
 }
 
-// The bound of open waves holds for waves that nobody waits for, and none of
+// Promise 7. The bound of open waves holds for waves that nobody waits for, and none of
 // them waits for ever.
 func TestLaterIsBounded(t *testing.T) {
 	for name, o := range map[string]persistence.Options{

@@ -23,7 +23,7 @@ func (*waits) BlockStored(string, int, int, int)                               {
 func (*waits) WaveKept(string, persistence.Wave, time.Duration, time.Duration) {}
 func (*waits) SnapshotSaved(string, int64, time.Duration, error)               {}
 
-// A disk that falls behind holds up whoever writes: never more than the bounds
+// Promise 7. A disk that falls behind holds up whoever writes: never more than the bounds
 // say is on its way, memory stays where it was, and the time waited is told.
 func TestBackpressure(t *testing.T) {
 	const batch, wave, open, staged, waves = 20, 100, 3, 2, 300

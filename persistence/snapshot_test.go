@@ -40,7 +40,7 @@ func withSnapshots(t *testing.T) (dir string, files []string) {
 	return dir, files
 }
 
-// TestDamagedSnapshot damages the newest snapshot at every byte, and cuts it at
+// Promise 5. TestDamagedSnapshot damages the newest snapshot at every byte, and cuts it at
 // every byte: the one before is used, and why is said.
 func TestDamagedSnapshot(t *testing.T) {
 	dir, files := withSnapshots(t)
@@ -79,7 +79,7 @@ func TestDamagedSnapshot(t *testing.T) {
 	}
 }
 
-// TestForeignSnapshot passes over a good snapshot of another history.
+// Promise 5. TestForeignSnapshot passes over a good snapshot of another history.
 func TestForeignSnapshot(t *testing.T) {
 	dir, files := withSnapshots(t)
 	s, err := persistence.Open(dir, persistence.Options{})

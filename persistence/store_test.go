@@ -116,7 +116,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// TestMetamorphic writes one random history under random options, with stops,
+// Promise 3. TestMetamorphic writes one random history under random options, with stops,
 // snapshots and drops in between: the digest depends on the history alone, and
 // snapshot and tail are the whole.
 func TestMetamorphic(t *testing.T) {
@@ -285,7 +285,7 @@ func TestCloseDuringRead(t *testing.T) {
 	}
 }
 
-// TestReadMemory holds that reading a journal ten times as long needs no more
+// Promise 4. TestReadMemory holds that reading a journal ten times as long needs no more
 // memory.
 func TestReadMemory(t *testing.T) {
 	_, j := openIn(t, t.TempDir(), persistence.Options{Durability: persistence.Process})

@@ -107,3 +107,35 @@ func (f failingAt) Receive(env *protocol.Envelope) error {
 	}
 	return f.Behavior.Receive(env)
 }
+
+// Failures counts those that a test made.
+type Failures struct{ asked, made atomic.Int64 }
+
+func NewFailures() *Failures    { return &Failures{} }
+func (f *Failures) Made() int64 { return f.made.Load() }
+
+// EveryOther makes a service fail each second time that it is asked.
+func (f *Failures) EveryOther(actor string) func(*Options) {
+	return func(o *Options) {
+		o.wrap = func(name string, b actors.Behavior) actors.Behavior {
+			if name != actor {
+				return b
+			}
+			return everyOther{b, f}
+		}
+	}
+}
+
+type everyOther struct {
+	actors.Behavior
+	failures *Failures
+}
+
+// Receive implements actors.Behavior.
+func (e everyOther) Receive(env *protocol.Envelope) error {
+	if env.Kind != protocol.KindSnapshot && e.failures.asked.Add(1)%2 == 1 {
+		e.failures.made.Add(1)
+		panic("made to fail")
+	}
+	return e.Behavior.Receive(env)
+}

@@ -6,7 +6,9 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
+	"tavernsim/engine/director"
 	"tavernsim/persistence"
 	"tavernsim/persistence/persistencetest"
 	"tavernsim/scenes"
@@ -105,5 +107,52 @@ func TestAScenesFailureStaysInIt(t *testing.T) {
 	}
 	if r := good.Close(); r.Err != nil || r.Digest() != want.Digest() {
 		t.Errorf("%v, digest %s, alone %s", r.Err, r.Digest(), want.Digest())
+	}
+}
+
+// Promise 4, of a rest: who hears that the scene rests finds its last wave on the
+// disk, also where every sync takes its time.
+func TestARestIsDurable(t *testing.T) {
+	s := scenestest.New(t, scenestest.Town(t), "")
+	s.Dir = "run"
+	var kept atomic.Uint64
+	stop := director.Stop{Ticks: 1 << 30}
+	r, err := s.Start(scenestest.Settings{FS: persistencetest.SlowDisk(5 * time.Millisecond), Durability: persistence.Power, Snapshots: -1, Stop: &stop,
+		Kept: func(w persistence.Wave) { kept.Store(w.Number) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 5 {
+		r.Pause()
+		if !r.WaitPaused(t.Context()) {
+			t.Fatal("it did not pause")
+		}
+		if last := uint64(r.Progress.Waves.Load()); kept.Load() != last {
+			t.Errorf("it rests after wave %d, on the disk is %d", last, kept.Load())
+		}
+		r.Resume()
+	}
+	r.Interrupt()
+	if end := r.Close(); end.Err != nil {
+		t.Error(end)
+	}
+}
+
+// Promise 3: a service is given up after failures in a row; one that was asked again
+// with success begins to count anew.
+func TestServiceFailuresInARow(t *testing.T) {
+	p := scenestest.Town(t)
+	want := scenestest.New(t, p, "").Run(t, scenestest.Settings{})
+	for _, service := range scenes.Services() {
+		s := scenestest.New(t, p, "")
+		failures := scenes.NewFailures()
+		r, err := s.StartWith(scenestest.Settings{Workers: 2}, failures.EveryOther(service))
+		if err != nil {
+			t.Fatal(err)
+		}
+		limit := int64(s.Def.Definition.Simulation.Limits.MaxRestarts)
+		if end := r.Close(); end.Err != nil || end.Wave.Number != want.Wave.Number || failures.Made() <= limit {
+			t.Errorf("%s: %v after %d failures, of %d in a row", service, end, failures.Made(), limit)
+		}
 	}
 }

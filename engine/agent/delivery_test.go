@@ -186,7 +186,7 @@ func TestDeliveries(t *testing.T) {
 	})
 }
 
-// A lane that blocks takes what comes beyond its bound, up to max_inbox: there the
+// Promise 6. A lane that blocks takes what comes beyond its bound, up to max_inbox: there the
 // events of other lanes go for it, and when there are none it is refused.
 func TestLaneThatBlocks(t *testing.T) {
 	m := machine(t, echo())

@@ -15,7 +15,7 @@ import (
 	"tavernsim/protocol"
 )
 
-// I4: the same state and input give the same bytes, and deciding changes
+// Promise 1, I4: the same state and input give the same bytes, and deciding changes
 // nothing.
 func TestDecideIsBlind(t *testing.T) {
 	codec := protocol.NewCodec()
@@ -44,7 +44,7 @@ func TestDecideIsBlind(t *testing.T) {
 	}
 }
 
-// Folds: what was applied and stored comes back, and the same decisions follow.
+// Promise 5. What was applied and stored comes back, and the same decisions follow.
 func TestSnapshotGoesOnAlike(t *testing.T) {
 	codec := protocol.NewCodec()
 	rapid.Check(t, func(r *rapid.T) {
@@ -100,7 +100,7 @@ func randomDecision(r *rapid.T) map[string]any {
 	return d
 }
 
-// custom_runtime_config.max_inbox: beyond it the oldest of the lowest priority
+// Promise 6, custom_runtime_config.max_inbox: beyond it the oldest of the lowest priority
 // is dropped, and the next deliberation is told.
 func TestInboxOverflow(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -193,7 +193,7 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// I5: one answer per request; late and double ones change nothing.
+// Promise 4, I5: one answer per request; late and double ones change nothing.
 func TestAnswers(t *testing.T) {
 	m := machine(t, asks(2))
 	d, err := m.Decide(wake(t, 1))
@@ -259,7 +259,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// custom_runtime_config.max_model_calls and max_tokens bound one deliberation.
+// Promise 6, custom_runtime_config.max_model_calls and max_tokens bound one deliberation.
 func TestModelLimits(t *testing.T) {
 	m := machine(t, asks(3), func(d *Definition) { d.Limits.MaxModelCalls = 2 })
 	d, err := m.Decide(wake(t, 1))
@@ -277,7 +277,7 @@ func TestModelLimits(t *testing.T) {
 	}
 }
 
-// A time-out, an answer that is too late and a failure of the model fail the
+// Promise 2. A time-out, an answer that is too late and a failure of the model fail the
 // node and are facts.
 func TestModelFails(t *testing.T) {
 	m := machine(t, asks(1))
@@ -425,5 +425,43 @@ func TestUnknownOutcomeIsObserved(t *testing.T) {
 	apply(t, m, answer(2, Answered{Answer: protocol.ModelAnswer{Text: "x", Finish: protocol.FinishStop}}), 2)
 	if got := seen(m); got != "" {
 		t.Errorf("it is shown twice: %q", got)
+	}
+}
+
+// Promise 3: what is not in the inventory is denied and asks nobody for anything, for
+// a call of the model and for the decision of a workflow alike; the next
+// deliberation is told.
+func TestTheInventoryIsTheAuthorisation(t *testing.T) {
+	without := func(d *Definition) {
+		d.Tools = slices.DeleteFunc(slices.Clone(d.Tools), func(id string) bool { return id == tool.PublishEvent })
+		d.Parse = func(string) (string, []protocol.Call, []string) {
+			return "", []protocol.Call{{ID: "1", Origin: protocol.OriginTAM, Tool: tool.PublishEvent, Params: map[string]any{"type": "a.b"}}}, nil
+		}
+	}
+	for name, change := range map[string]func(*Definition){"with": func(d *Definition) { parse := &Definition{}; without(parse); d.Parse = parse.Parse }, "without": without} {
+		for way, private := range map[string]map[string]any{
+			"a decision": {"decision": map[string]any{"events": map[string]any{"type": "a.b"}}}, "a model's text": {"response": "call it"},
+		} {
+			m := machine(t, echo(), change)
+			m.State.Private = private
+			d := decide(t, m, 1)
+			published, denied := 0, 0
+			for _, r := range d.Requests {
+				if draft, err := protocol.ReadDraft(r.Data); err == nil && draft.Type == "a.b" {
+					published++
+				}
+			}
+			for _, f := range d.Facts {
+				if c, ok := f.(*CallMade); ok && c.Status == protocol.CallDenied {
+					denied++
+				}
+			}
+			if want := map[string][2]int{"with": {1, 0}, "without": {0, 1}}[name]; [2]int{published, denied} != want {
+				t.Errorf("%s, %s: %d published, %d denied, want %v", name, way, published, denied, want)
+			}
+			if name == "without" && !strings.Contains(seen(m), "tool_result") && seen(m) == "" {
+				t.Errorf("%s: the next deliberation is told nothing", way)
+			}
+		}
 	}
 }

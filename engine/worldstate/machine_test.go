@@ -28,7 +28,7 @@ func (d *desk) world(want string) {
 	}
 }
 
-// Neighbouring changes are one version, a batch another; order is kept.
+// Promise 1. Neighbouring changes are one version, a batch another; order is kept.
 func TestOrder(t *testing.T) {
 	d := newDesk(t, map[string]any{"n": int64(1)}, nil)
 	always := d.change("c", world.OpSet, "c", int64(1))
@@ -61,7 +61,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// What has expired is gone before the first request of the moment: leases, then
+// Promise 2. What has expired is gone before the first request of the moment: leases, then
 // values. The key and a plain write clear timers.
 func TestExpiry(t *testing.T) {
 	d := newDesk(t, nil, nil)
@@ -84,7 +84,7 @@ func TestExpiry(t *testing.T) {
 	}
 }
 
-// A lease keeps others out, whatever they use; the holder goes on.
+// Promise 4. A lease keeps others out, whatever they use; the holder goes on.
 func TestLeases(t *testing.T) {
 	d := newDesk(t, map[string]any{"v": map[string]any{"g": int64(1), "l": []any{}}, "w": int64(1)}, nil)
 	d.want(kinds(d.do(d.lock("a", "L", time.Minute, "v.g", "v.l"), d.lock("b", "L", time.Minute, "v"), d.lock("b", "L", time.Minute, "w"), d.lock("b", "M", time.Minute, "q"))),
@@ -116,7 +116,7 @@ func TestLeases(t *testing.T) {
 		"world.refused a!", "world.released", "world.granted a!", "world.refused a!", "state.committed c")
 }
 
-// No deadlock, whatever many agents ask for: two leases that hold never overlap,
+// Promise 4. No deadlock, whatever many agents ask for: two leases that hold never overlap,
 // nobody has two, the first of a wave whose paths are free gets them, and once
 // the longest time has passed everything is free.
 func TestLeasesNeverBlock(t *testing.T) {
@@ -209,7 +209,7 @@ func TestPlainSnapshot(t *testing.T) {
 	}
 }
 
-// Random waves of everything: the fold, the snapshots and the answers agree at
+// Promises 3 and 5. Random waves of everything: the fold, the snapshots and the answers agree at
 // every step (desk.do), and plain twins of the document stay in step.
 func TestRandomWaves(t *testing.T) {
 	keys := rapid.SampledFrom([]string{"a", "b", "o.x", "o.y", "l", "character.saveData.q"})

@@ -1,0 +1,369 @@
+package history_test
+
+import (
+	"errors"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+
+	"tavernsim/engine/director"
+	"tavernsim/engine/world"
+	"tavernsim/persistence"
+	"tavernsim/persistence/pebbledb"
+	"tavernsim/persistence/persistencetest"
+	"tavernsim/protocol"
+	"tavernsim/scenes/history"
+	"tavernsim/scenes/machines"
+	"tavernsim/scenes/scenestest"
+	"tavernsim/scenes/setup"
+	"tavernsim/scenes/traces"
+)
+
+// ran is the town that has run, under settings.
+func ran(t *testing.T, set scenestest.Settings) *scenestest.Scene {
+	t.Helper()
+	s := town(t)
+	if r := s.Run(t, set); r.Err != nil {
+		t.Fatal(r)
+	}
+	return s
+}
+
+// ranInSteps is the town that was stopped every few waves: each stop leaves a
+// snapshot, however slow the disk is.
+func ranInSteps(t *testing.T, set scenestest.Settings) *scenestest.Scene {
+	t.Helper()
+	s := town(t)
+	for final := false; !final; {
+		set.InterruptAt += 5
+		r := s.Run(t, set)
+		if final = r.Final; r.Err != nil {
+			t.Fatal(r)
+		}
+	}
+	return s
+}
+
+// town is the town, with files laid over it.
+func town(t *testing.T, over ...string) *scenestest.Scene {
+	t.Helper()
+	var archives []*txtar.Archive
+	for _, name := range []string{"../testdata/base.txtar", "../testdata/town.txtar"} {
+		a, err := txtar.ParseFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		archives = append(archives, a)
+	}
+	for _, text := range over {
+		archives = append(archives, txtar.Parse([]byte(text)))
+	}
+	p, err := scenestest.Load(scenestest.Files(archives...), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return scenestest.New(t, p, "")
+}
+
+func hashOf(t *testing.T, state *machines.State, err error) string {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	hash, err := state.Hash()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return hash
+}
+
+// Promise 1: every way to read goes with a journal that is open for reading only,
+// and leaves every file as it was.
+func TestReadingWritesNothing(t *testing.T) {
+	set := scenestest.Settings{Snapshots: 50}
+	s := ran(t, set)
+	before := files(t, s.Dir)
+	s.Journal(t, func(j *persistence.Journal) {
+		made := s.Made(t, set)
+		_, _, folded := history.Fold(made, j, history.Options{})
+		_, to := history.FoldTo(made, j, 5, history.Options{NoSnapshots: true})
+		_, _, one := history.Agent(made, j, 0, history.Options{})
+		_, found := history.Find(j, "2s")
+		_, start := history.Start(j)
+		_, end := history.End(j)
+		if err := errors.Join(folded, to, one, found, start, end); err != nil {
+			t.Error(err)
+		}
+		if _, err := history.Fork(made, j, history.Options{}, &director.Forked{}, nil); err == nil {
+			t.Error("something was appended to a journal that is open for reading only")
+		}
+	})
+	after := files(t, s.Dir)
+	for name, text := range before {
+		if after[name] != text {
+			t.Errorf("%s was changed", name)
+		}
+	}
+	if len(after) != len(before) {
+		t.Errorf("%d files, before there were %d", len(after), len(before))
+	}
+}
+
+// files are the contents of a directory's files, but for the lock.
+func files(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || d.Name() == "LOCK" {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		all[path] = string(text)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// steady is a scene whose state does not grow.
+const steady = `-- scenes/day.yaml --
+id: day
+name: Day
+schema_version: "1.0"
+agent_instances: [{instance_id: "a_{n}", profile_id: person, count: 3, custom_runtime_config: {deliberation_frequency_hz: 1}}]
+simulation: {stop: {ticks: 1}, model: models/steady.yaml}
+-- models/steady.yaml --
+otherwise: {calls: [{tool: UpdatePrivateStateTool, params: {path: n, op: add, value: 1}}]}
+`
+
+// Promise 2: a journal thirty times as long leaves no more behind than the state
+// that is asked for, but for some blocks that the database keeps. That no more is
+// needed on the way is promise 4 of persistence.
+func TestMemoryOfAFold(t *testing.T) {
+	taken, facts := map[int64]int64{}, map[int64]uint64{}
+	for _, ticks := range []int64{50, 1500} {
+		stop := director.Stop{Ticks: ticks}
+		set := scenestest.Settings{Stop: &stop, Snapshots: -1}
+		s := town(t, steady)
+		if r := s.Run(t, set); r.Reason != director.StoppedByTicks {
+			t.Fatal(r)
+		}
+		s.Journal(t, func(j *persistence.Journal) {
+			made, before := s.Made(t, set), live()
+			state, n, err := history.Fold(made, j, history.Options{NoSnapshots: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			taken[ticks], facts[ticks] = live()-before, n
+			runtime.KeepAlive(state)
+		})
+	}
+	t.Logf("%v bytes for %v facts, by ticks", taken, facts)
+	if facts[1500] < 20*facts[50] || taken[1500] > taken[50]+(256<<10) {
+		t.Errorf("%v bytes are taken for %v facts, by ticks", taken, facts)
+	}
+}
+
+func live() int64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// Promise 3: with the newest snapshot damaged, with all of them, and with none, the
+// state is the same; only more facts are read, and the log says why.
+func TestABadSnapshotCostsTime(t *testing.T) {
+	set := scenestest.Settings{}
+	s := ranInSteps(t, set)
+	made := s.Made(t, set)
+	fold := func(warns bool) (hash string, facts uint64) {
+		var log strings.Builder
+		s.Journal(t, func(j *persistence.Journal) {
+			state, n, err := history.Fold(made, j, history.Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
+			hash, facts = hashOf(t, state, err), n
+		})
+		if warned := strings.Contains(log.String(), "cannot be used"); warned != warns {
+			t.Errorf("the log says %q", log.String())
+		}
+		return hash, facts
+	}
+	want, read := fold(false)
+	snaps := snapshotsOf(t, s)
+	if len(snaps) < 2 {
+		t.Fatalf("%d snapshots: nothing is tested", len(snaps))
+	}
+	for i := range snaps {
+		name := snaps[len(snaps)-1-i]
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data[len(data)/2] ^= 1
+		if err := os.WriteFile(name, data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		// Where all are bad there is none to name those that were passed over.
+		got, more := fold(i < len(snaps)-1)
+		if got != want || more <= read {
+			t.Errorf("%d are damaged: state %s after %d facts, want %s after more than %d", i+1, got, more, want, read)
+		}
+		read = more
+	}
+}
+
+func snapshotsOf(t *testing.T, s *scenestest.Scene) []string {
+	t.Helper()
+	snaps, err := filepath.Glob(filepath.Join(s.Dir, "snapshots", "*", "*.snap"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return snaps
+}
+
+// Promise 3, where the first facts were dropped: the oldest snapshot takes their
+// place; without a good one there is no way back.
+func TestNoWayBack(t *testing.T) {
+	set := scenestest.Settings{Snapshots: 20, BatchFacts: 7, Keep: persistence.Keep{Waves: 3}}
+	s := ranInSteps(t, set)
+	made := s.Made(t, set)
+	var begin uint64
+	s.Journal(t, func(j *persistence.Journal) {
+		begin = j.Begin().Number
+		a, _, errA := history.Fold(made, j, history.Options{})
+		b, _, errB := history.Fold(made, j, history.Options{NoSnapshots: true})
+		if hashOf(t, a, errA) != hashOf(t, b, errB) {
+			t.Error("the oldest snapshot leads elsewhere than the newest")
+		}
+	})
+	if begin == 0 {
+		t.Fatal("nothing was dropped: nothing is tested")
+	}
+	for _, name := range snapshotsOf(t, s) {
+		if err := os.WriteFile(name, []byte("no snapshot"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.Journal(t, func(j *persistence.Journal) {
+		if _, _, err := history.Fold(made, j, history.Options{}); protocol.KindOf(err) != protocol.KindNotFound {
+			t.Errorf("got %v, want it not found", err)
+		}
+	})
+}
+
+// Promise 4: a disk that fails at any write or sync leaves the journal as it was or
+// with one whole wave more; what was answered without an error is there. A wave
+// that is refused leaves nothing.
+func TestAppendedWholeOrNot(t *testing.T) {
+	set := scenestest.Settings{InterruptAt: 6, Snapshots: -1}
+	s := ran(t, set)
+	made := s.Made(t, set)
+	var was persistence.Wave
+	s.Journal(t, func(j *persistence.Journal) { was = j.Durable() })
+	kept, failed := 0, 0
+	for at := 0; kept == 0; at++ {
+		disk := persistencetest.NewCrashDisk()
+		if err := persistencetest.CopyDisk(persistencetest.OSDisk(), s.Dir, disk, "run"); err != nil {
+			t.Fatal(err)
+		}
+		n, armed := 0, false
+		failing := persistencetest.FailingDisk(disk, func(op persistencetest.DiskOp) error {
+			if !armed || !op.Write && !op.Sync && !op.Create {
+				return nil
+			}
+			if n++; n <= at {
+				return nil
+			}
+			return errors.New("no room")
+		})
+		wave, err := fork(t, failing, s, made, func() { armed = true })
+		left := durable(t, disk.Kill(), s)
+		switch {
+		case err == nil && (left.Number != was.Number+1 || left != wave):
+			t.Fatalf("operation %d: answered with wave %+v, left is %+v", at, wave, left)
+		case err != nil && left != was && left.Number != was.Number+1:
+			t.Fatalf("operation %d: %v, and left is %+v, before %+v", at, err, left, was)
+		}
+		if err == nil {
+			kept++
+		} else {
+			failed++
+		}
+	}
+	if failed == 0 {
+		t.Error("it never failed: nothing is tested")
+	}
+}
+
+// A wave whose second change of the world is refused is refused whole.
+func TestARefusedForkLeavesNothing(t *testing.T) {
+	s := ran(t, scenestest.Settings{InterruptAt: 6})
+	made := s.Made(t, scenestest.Settings{})
+	store, err := persistence.Open(s.Dir, persistence.Options{Traces: traces.Rule()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	j, err := store.Journal(s.Def.Definition.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	was := j.Durable()
+	path := func(text string) world.Path {
+		p, err := world.ParsePath(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	sets := []world.Request{{By: "$scene", Op: world.OpSet, Path: path("good"), Value: protocol.Encode(int64(1))}, {By: "$scene", Op: world.OpSet, Path: path("good.of.bad"), Value: protocol.Encode(int64(1))}}
+	if _, err := history.Fork(made, j, history.Options{}, &director.Forked{}, sets); protocol.KindOf(err) != protocol.KindInvalid {
+		t.Errorf("got %v, want it refused", err)
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s.Journal(t, func(j *persistence.Journal) {
+		if j.Durable() != was {
+			t.Errorf("left is %+v, before %+v", j.Durable(), was)
+		}
+	})
+}
+
+// fork appends a wave to the journal on a disk; armed is called when it is open.
+func fork(t *testing.T, disk pebbledb.FS, s *scenestest.Scene, made *setup.Scene, armed func()) (persistence.Wave, error) {
+	t.Helper()
+	store, err := persistence.Open("run", persistence.Options{FS: disk, Traces: traces.Rule()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	j, err := store.Journal(s.Def.Definition.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	armed()
+	return history.Fork(made, j, history.Options{}, &director.Forked{Parent: "town"}, nil)
+}
+
+func durable(t *testing.T, disk pebbledb.FS, s *scenestest.Scene) persistence.Wave {
+	t.Helper()
+	store, err := persistence.Open("run", persistence.Options{FS: disk, Traces: traces.Rule()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	j, err := store.Journal(s.Def.Definition.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return j.Durable()
+}

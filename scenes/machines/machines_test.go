@@ -1,0 +1,215 @@
+package machines_test
+
+import (
+	"bytes"
+	"go/parser"
+	"go/token"
+	"os"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+
+	"tavernsim/persistence"
+	"tavernsim/protocol"
+	"tavernsim/scenes/machines"
+	"tavernsim/scenes/scenestest"
+	"tavernsim/scenes/setup"
+)
+
+// town is the town after its run, and every fact of it.
+func town(t *testing.T) (made *setup.Scene, facts []protocol.Record, ends []uint64) {
+	t.Helper()
+	var archives []*txtar.Archive
+	for _, name := range []string{"../testdata/base.txtar", "../testdata/town.txtar"} {
+		a, err := txtar.ParseFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		archives = append(archives, a)
+	}
+	p, err := scenestest.Load(scenestest.Files(archives...), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := scenestest.New(t, p, "")
+	s.Run(t, scenestest.Settings{})
+	s.Journal(t, func(j *persistence.Journal) {
+		err := j.Read(1, func(r protocol.Record) error {
+			r.Data = bytes.Clone(r.Data)
+			facts = append(facts, r)
+			return nil
+		})
+		if err == nil {
+			err = j.Waves(1, func(w persistence.Wave) error { ends = append(ends, w.Last); return nil })
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
+	return s.Made(t, scenestest.Settings{}), facts, ends
+}
+
+func begin(t *testing.T, made *setup.Scene) *machines.State {
+	t.Helper()
+	s, err := machines.New(made)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func hash(t *testing.T, s *machines.State) string {
+	t.Helper()
+	h, err := s.Hash()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// restored is a state put together anew from what a snapshot of it holds.
+func restored(t *testing.T, made *setup.Scene, s *machines.State) *machines.State {
+	t.Helper()
+	other := begin(t, made)
+	agenda, err := s.EncodeScene()
+	if err == nil {
+		err = other.Load(setup.ActorScene+"/agenda", agenda)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := true // the agenda's: the scene's own agent has the same name
+	err = s.Parts(func(name string, raw []byte) {
+		if first {
+			first = false
+			return
+		}
+		if err := other.Load(name, bytes.Clone(raw)); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return other
+}
+
+// Promise 1: the facts behind a snapshot lead to the same state, wherever it is.
+func TestASnapshotAndItsTail(t *testing.T) {
+	made, facts, ends := town(t)
+	whole, at := begin(t, made), 0
+	want := begin(t, made)
+	for _, r := range facts {
+		if err := want.Apply(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, end := range ends {
+		for ; at < len(facts) && facts[at].Seq <= end; at++ {
+			if err := whole.Apply(facts[at]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if i%7 != 0 {
+			continue
+		}
+		other := restored(t, made, whole)
+		if hash(t, other) != hash(t, whole) {
+			t.Errorf("wave %d: the restored state is another", i+1)
+		}
+		for _, r := range facts[at:] {
+			if err := other.Apply(r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if hash(t, other) != hash(t, want) {
+			t.Errorf("from a snapshot of wave %d the end is another", i+1)
+		}
+	}
+}
+
+// Promise 2: what could bring in a clock, chance, a model or a metric is not
+// imported, and of the clock's package only durations are used.
+func TestNothingFromOutside(t *testing.T) {
+	entries, err := os.ReadDir(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if !strings.HasSuffix(e.Name(), ".go") || strings.HasSuffix(e.Name(), "_test.go") {
+			continue
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), e.Name(), nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, i := range f.Imports {
+			path := strings.Trim(i.Path.Value, `"`)
+			for _, bad := range []string{"math/rand", "math/rand/v2", "crypto/rand", "os", "sync", "log/slog", "tavernsim/actors", "tavernsim/llm", "tavernsim/internal/metrics"} {
+				if path == bad {
+					t.Errorf("%s imports %s", e.Name(), path)
+				}
+			}
+		}
+		for _, use := range f.Unresolved {
+			if use.Name == "time" {
+				text, _ := os.ReadFile(e.Name())
+				for _, bad := range []string{"time.Now", "time.Since", "time.After", "time.NewTimer", "time.Sleep"} {
+					if bytes.Contains(text, []byte(bad)) {
+						t.Errorf("%s uses %s", e.Name(), bad)
+					}
+				}
+				break
+			}
+		}
+	}
+}
+
+// Promise 3: the hash changes with every part of the state, and is the same for
+// the same facts: of all waves no two share one, and none that differs in one part.
+func TestTheHashTellsStatesApart(t *testing.T) {
+	made, facts, ends := town(t)
+	s, twin := begin(t, made), begin(t, made)
+	seen, parts, changed := map[string]int{}, map[string]string{}, map[string]bool{}
+	last, at := "", 0
+	for i, end := range ends {
+		for ; at < len(facts) && facts[at].Seq <= end; at++ {
+			if err := s.Apply(facts[at]); err != nil {
+				t.Fatal(err)
+			}
+			if err := twin.Apply(facts[at]); err != nil {
+				t.Fatal(err)
+			}
+			now, differs, part := hash(t, s), false, 0
+			err := s.Parts(func(name string, raw []byte) {
+				if part++; part > 4 { // an agent's: the scene's own is named like the agenda
+					name = "agent " + name
+				}
+				if old, known := parts[name]; known && old != string(raw) {
+					differs, changed[name] = true, true
+				}
+				parts[name] = string(raw)
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if last != "" && differs == (now == last) {
+				t.Errorf("fact %d (%s): the parts differ: %v, the hash is %s, before %s", facts[at].Seq, facts[at].Kind, differs, now, last)
+			}
+			last = now
+		}
+		if hash(t, twin) != last {
+			t.Errorf("wave %d: two folds of the same facts differ", i+1)
+		}
+		if other, ok := seen[last]; ok {
+			t.Errorf("waves %d and %d have one hash", other, i+1)
+		}
+		seen[last] = i + 1
+	}
+	for _, name := range []string{setup.ActorScene, setup.ActorWorld, setup.ActorKnowledge, setup.ActorEvents} {
+		if !changed[name] {
+			t.Errorf("%s never changed: nothing is tested", name)
+		}
+	}
+}
