@@ -54,7 +54,7 @@ func ranInSteps(t *testing.T, set scenestest.Settings) *scenestest.Scene {
 func town(t *testing.T, over ...string) *scenestest.Scene {
 	t.Helper()
 	var archives []*txtar.Archive
-	for _, name := range []string{"../testdata/base.txtar", "../testdata/town.txtar"} {
+	for _, name := range []string{"../scenestest/projects/base.txtar", "../scenestest/projects/town.txtar"} {
 		a, err := txtar.ParseFile(name)
 		if err != nil {
 			t.Fatal(err)

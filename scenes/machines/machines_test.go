@@ -21,7 +21,7 @@ import (
 func town(t *testing.T) (made *setup.Scene, facts []protocol.Record, ends []uint64) {
 	t.Helper()
 	var archives []*txtar.Archive
-	for _, name := range []string{"../testdata/base.txtar", "../testdata/town.txtar"} {
+	for _, name := range []string{"../scenestest/projects/base.txtar", "../scenestest/projects/town.txtar"} {
 		a, err := txtar.ParseFile(name)
 		if err != nil {
 			t.Fatal(err)

@@ -18,7 +18,7 @@ import (
 func load(t *testing.T, more ...string) *project.Project {
 	t.Helper()
 	var archives []*txtar.Archive
-	for _, name := range []string{"../testdata/base.txtar", "../testdata/town.txtar"} {
+	for _, name := range []string{"../scenestest/projects/base.txtar", "../scenestest/projects/town.txtar"} {
 		a, err := txtar.ParseFile(name)
 		if err != nil {
 			t.Fatal(err)
