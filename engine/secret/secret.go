@@ -37,8 +37,9 @@ func OnPath(path string) bool {
 func Hide(v any) (out any, changed bool) {
 	switch x := v.(type) {
 	case string:
-		text := Text(x)
-		return text, text != x
+		if text := Text(x); text != x {
+			return text, true
+		}
 	case []any:
 		return hideList(x)
 	case map[string]any:
@@ -106,6 +107,9 @@ func BesidePath(name string) bool {
 // its end. Where values cannot be told apart the rest of the text is hidden. Hiding
 // again changes nothing.
 func Text(s string) string {
+	if !slices.ContainsFunc(Names(), func(name string) bool { return strings.Contains(s, name) }) {
+		return s
+	}
 	names := find(s)
 	at, end := names.from(0)
 	if at < 0 {
