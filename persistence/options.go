@@ -82,7 +82,8 @@ type Options struct {
 
 	// ReadOnly opens what is there without changing a fact: journals are read,
 	// not written. What a kill left behind the last closed wave is passed over,
-	// not removed. The directory is locked all the same.
+	// not removed. The directory is locked all the same, unless its file system
+	// is read-only: nobody writes there.
 	ReadOnly bool
 
 	// FS replaces the operating system's file system, for tests.

@@ -101,7 +101,11 @@ func Open(dir string, o Options) (*DB, error) {
 		return nil, openError(dir, err)
 	}
 	var err error
-	if db.lock, db.unclean, err = lockDir(base, dir); err != nil {
+	take := lockDir
+	if o.ReadOnly {
+		take = lockToRead
+	}
+	if db.lock, db.unclean, err = take(base, dir); err != nil {
 		return nil, err
 	}
 	db.cache = pebble.NewCache(cacheSize)

@@ -35,6 +35,23 @@ func lockDir(fsys vfs.FS, dir string) (lock *pebble.Lock, unclean string, err er
 	return lock, unclean, nil
 }
 
+// lockToRead is lockDir for who only reads. A read-only file system takes no lock,
+// and needs none: nobody writes there.
+func lockToRead(fsys vfs.FS, dir string) (lock *pebble.Lock, unclean string, err error) {
+	lock, unclean, err = lockDir(fsys, dir)
+	if err == nil || !isReadOnly(err) {
+		return lock, unclean, err
+	}
+	lock, err = pebble.LockDirectory(dir, unlocked{fsys})
+	return lock, readOwner(fsys, fsys.PathJoin(dir, ownerFile)), err
+}
+
+// unlocked is a file system on which every lock is had for the asking.
+type unlocked struct{ vfs.FS }
+
+// Lock implements vfs.FS.
+func (unlocked) Lock(string) (io.Closer, error) { return io.NopCloser(nil), nil }
+
 // lockError tells a lock that is held from a directory that cannot be written.
 func lockError(fsys vfs.FS, dir string, err error) error {
 	if errors.Is(err, fs.ErrPermission) && !isHeld(err) {

@@ -7,3 +7,6 @@ import "os"
 // isHeld takes every failure to lock that is not about permission for a lock
 // that is held: that is what it nearly always is, and the cause is in the text.
 func isHeld(err error) bool { return !os.IsPermission(err) && !os.IsNotExist(err) }
+
+// isReadOnly: other systems have no one error for it.
+func isReadOnly(error) bool { return false }

@@ -19,3 +19,7 @@ func isHeld(err error) bool {
 	var path *os.PathError
 	return errors.Is(err, syscall.EACCES) && !errors.As(err, &path)
 }
+
+// isReadOnly reports whether something failed because the file system takes no
+// writes.
+func isReadOnly(err error) bool { return errors.Is(err, syscall.EROFS) }

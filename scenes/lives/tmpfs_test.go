@@ -14,6 +14,7 @@ import (
 
 	"tavernsim/protocol"
 	"tavernsim/scenes"
+	"tavernsim/scenes/history"
 	"tavernsim/scenes/runner"
 )
 
@@ -143,6 +144,9 @@ func onDiskThatBecameReadOnly(dir string) error {
 		return fmt.Errorf("gone on with: %w", err)
 	}
 	fmt.Println(err)
+	if err := canBeRead(opt.Dir); err != nil {
+		return fmt.Errorf("it cannot be looked at: %w", err)
+	}
 	if after, err := tree(opt.Dir); err != nil || after != before {
 		return fmt.Errorf("the directory was changed: %s, before %s, %w", after, before, err)
 	}
@@ -154,6 +158,25 @@ func onDiskThatBecameReadOnly(dir string) error {
 		err = fmt.Errorf("it did not go on to its end: %+v", sum)
 	}
 	return err
+}
+
+// canBeRead folds the scenes of a run.
+func canBeRead(dir string) error {
+	o, err := runner.OpenRun(dir)
+	if err != nil {
+		return err
+	}
+	defer o.Close()
+	for _, id := range o.Manifest.Scenes {
+		made, journal, err := o.Scene(id)
+		if err != nil {
+			return err
+		}
+		if _, _, err := history.Fold(made, journal, history.Options{NoSnapshots: true}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // tree lists a folder with sizes and times.
