@@ -150,7 +150,7 @@ func (x *examination) store(m *Manifest) error {
 		return nil
 	}
 	ids, logs := withoutEffects(ids)
-	x.ok("store", "", "opens; %d journals", len(ids)+len(logs))
+	x.ok("store", "", "opens; journals: %d", len(ids)+len(logs))
 	if m != nil {
 		ids = m.Scenes
 	}
