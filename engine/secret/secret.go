@@ -119,6 +119,9 @@ func Text(s string) string {
 	done := 0
 	for ; at >= 0; at, end = names.from(done) {
 		from, to := valueIn(s[end:])
+		if strings.HasSuffix(s[:at], "</") {
+			from, to = 0, 0 // the end of an element
+		}
 		b.WriteString(s[done : end+from])
 		if to > from {
 			b.WriteString(Redacted)
@@ -196,8 +199,12 @@ func oneValue(s string) (from, to int) {
 	if rest := s[n:]; rest == "" || !strings.ContainsRune(":=>", rune(rest[0])) {
 		return 0, 0
 	}
+	element := s[n] == '>'
 	n++
 	n += len(s[n:]) - len(strings.TrimLeft(s[n:], " \t\r\n"))
+	if end := strings.IndexByte(s[n:], '<'); element && end >= 0 {
+		return n, n + end
+	}
 	for _, open := range []string{`\"`, `"`, "'", "「始」"} {
 		if rest, quoted := strings.CutPrefix(s[n:], open); quoted {
 			from = n + len(open)

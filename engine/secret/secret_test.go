@@ -11,12 +11,13 @@ import (
 // written; nothing else is.
 func TestText(t *testing.T) {
 	for text, want := range map[string]string{
-		`{"password":"hunter2","n":1}`:          `{"password":"[redacted]","n":1}`,
-		`{\"api_key\": \"hunter2\"}`:            `{\"api_key\": \"[redacted]\"}`,
-		`api_key=hunter2&x=1; rest`:             `api_key=[redacted]; rest`,
-		`password: hunter2, and more`:           `password: [redacted], and more`,
-		`<password>hunter2</password>`:          `<password>[redacted]</password>`,
-		`password:「始」hunter2「末」,n:「始」1「末」`:      `password:「始」[redacted]「末」,n:「始」1「末」`,
+		`{"password":"hunter2","n":1}`:        `{"password":"[redacted]","n":1}`,
+		`{\"api_key\": \"hunter2\"}`:          `{\"api_key\": \"[redacted]\"}`,
+		`api_key=hunter2&x=1; rest`:           `api_key=[redacted]; rest`,
+		`password: hunter2, and more`:         `password: [redacted], and more`,
+		`<password>hunter2</password>`:        `<password>[redacted]</password>`,
+		`<password>a "long" one</password> x`: `<password>[redacted]</password> x`,
+		`password:「始」hunter2「末」,n:「始」1「末」`:    `password:「始」[redacted]「末」,n:「始」1「末」`,
 		`my password`:                           `my password`,
 		`vault.password is not a number`:        `vault.password is not a number`,
 		`password:`:                             `password:`,
