@@ -8,12 +8,14 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"golang.org/x/tools/txtar"
 
 	"tavernsim/engine/director"
 	"tavernsim/engine/world"
+	"tavernsim/llm"
 	"tavernsim/persistence"
 	"tavernsim/persistence/pebbledb"
 	"tavernsim/persistence/persistencetest"
@@ -35,19 +37,47 @@ func ran(t *testing.T, set scenestest.Settings) *scenestest.Scene {
 	return s
 }
 
-// ranInSteps is the town that was stopped every few waves: each stop leaves a
-// snapshot, however slow the disk is.
+// ranInSteps is the town that was stopped every forty calls of its model: each stop
+// comes after the wave of that call, whatever the load, and leaves a snapshot.
 func ranInSteps(t *testing.T, set scenestest.Settings) *scenestest.Scene {
 	t.Helper()
 	s := town(t)
+	model, err := scenestest.Model(s.Project, s.Def)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for final := false; !final; {
-		set.InterruptAt += 5
-		r := s.Run(t, set)
-		if final = r.Final; r.Err != nil {
-			t.Fatal(r)
+		m := &stopper{Instant: model.(llm.Instant), run: make(chan *scenestest.Running, 1)}
+		m.left.Store(40)
+		set.Model = m
+		r, err := s.Start(set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.run <- r
+		res := r.Close()
+		if final = res.Final; res.Err != nil {
+			t.Fatal(res)
 		}
 	}
 	return s
+}
+
+// stopper is a model that interrupts the scene when it has been asked so often.
+type stopper struct {
+	llm.Instant
+	left atomic.Int64
+	run  chan *scenestest.Running
+}
+
+// Answer implements llm.Instant.
+func (m *stopper) Answer(req protocol.ModelRequest) (protocol.ModelAnswer, error) {
+	if m.left.Add(-1) == 0 {
+		r := <-m.run
+		r.Interrupt()
+		m.run <- r
+	}
+	return m.Instant.Answer(req)
 }
 
 // town is the town, with files laid over it.
