@@ -11,7 +11,6 @@ import (
 
 	"tavernsim/engine/bus"
 	"tavernsim/engine/director"
-	"tavernsim/llm"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/history"
@@ -25,7 +24,8 @@ import (
 // at the moment at which the letter is sent again.
 func TestRedelivered(t *testing.T) {
 	first := scenestest.New(t, scenestest.Town(t), "day")
-	if r := interruptedBy(t, first, "c_11", 7); r.Final {
+	stop := func(q protocol.ModelRequest) bool { return q.Agent == "c_11" && q.Variables["turn"] == int64(7) }
+	if r := first.RunUntil(t, scenestest.Settings{}, stop); r.Final {
 		t.Fatal("it ended before it was interrupted")
 	}
 	letters := refused(t, first)
@@ -80,37 +80,6 @@ func refused(t *testing.T, s *scenestest.Scene) (letters []director.Letter) {
 		}
 	})
 	return letters
-}
-
-// interruptedBy runs a scene that is interrupted in the wave of a deliberation: on
-// the virtual clock it stops after that wave, whatever the load.
-func interruptedBy(t *testing.T, s *scenestest.Scene, agent string, turn int64) scenestest.Result {
-	t.Helper()
-	m := &stopper{Instant: newEar(t, s).Instant, agent: agent, turn: turn, run: make(chan *scenestest.Running, 1)}
-	r, err := s.Start(scenestest.Settings{Model: m})
-	if err != nil {
-		t.Fatal(err)
-	}
-	m.run <- r
-	return r.Close()
-}
-
-// stopper is a model that interrupts the scene when it is asked in a certain turn.
-type stopper struct {
-	llm.Instant
-	agent string
-	turn  int64
-	run   chan *scenestest.Running
-}
-
-// Answer implements llm.Instant.
-func (m *stopper) Answer(req protocol.ModelRequest) (protocol.ModelAnswer, error) {
-	if req.Agent == m.agent && req.Variables["turn"] == m.turn {
-		r := <-m.run
-		r.Interrupt()
-		m.run <- r
-	}
-	return m.Instant.Answer(req)
 }
 
 // sentAgain lists what was published at the moment of the redelivery by the

@@ -19,13 +19,13 @@ import (
 // knowledgeService is the KnowledgeBase service (§3.4).
 type knowledgeService struct {
 	*scene
-	state knowledge.State
+	machines.Knowledge
 }
 
 // Receive implements actors.Behavior.
 func (s *knowledgeService) Receive(env *protocol.Envelope) error {
 	if env.Kind == protocol.KindSnapshot {
-		raw, err := knowledge.Snapshot(s.Codec, s.state)
+		raw, err := knowledge.Snapshot(s.Codec, s.State)
 		if err != nil {
 			return err
 		}
@@ -35,10 +35,8 @@ func (s *knowledgeService) Receive(env *protocol.Envelope) error {
 	if err != nil {
 		return err
 	}
-	k := machines.Knowledge{State: s.state}
-	return k.Decide(in, env.Time, func(facts []protocol.Fact) error {
-		s.state = k.State
-		bases := s.state // a copy: readers keep the pointer
+	return s.Decide(in, env.Time, func(facts []protocol.Fact) error {
+		bases := s.State // a copy: readers keep the pointer
 		s.knowledge.Store(&bases)
 		return s.decided(setup.ActorKnowledge, facts, false)
 	})
@@ -159,7 +157,7 @@ func (s *scene) service(actor string, state *machines.State) actors.Behavior {
 	case setup.ActorKnowledge:
 		bases := state.Knowledge
 		s.knowledge.Store(&bases)
-		return &knowledgeService{scene: s, state: bases}
+		return &knowledgeService{s, machines.Knowledge{State: bases}}
 	}
 	return s.newChannelService(state.Bus)
 }

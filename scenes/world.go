@@ -13,12 +13,12 @@ import (
 // around the machine of package worldstate.
 type worldService struct {
 	*scene
-	state worldstate.State
+	machines.World
 }
 
 // newWorldService goes on from a state and publishes it.
 func (s *scene) newWorldService(state worldstate.State) *worldService {
-	w := &worldService{scene: s, state: state}
+	w := &worldService{s, machines.World{Rules: s.Rules, State: state}}
 	w.publish()
 	return w
 }
@@ -26,15 +26,15 @@ func (s *scene) newWorldService(state worldstate.State) *worldService {
 // publish shows the newest world to readers, and the scene when it changes by
 // itself next. It comes before the scene hears of the end of a wave.
 func (s *worldService) publish() {
-	s.world.Store(s.state.World())
-	s.expiry.at.Store(int64(s.state.NextExpiry()))
-	s.expiry.leases.Store(!s.state.Leases().Empty())
+	s.world.Store(s.State.World())
+	s.expiry.at.Store(int64(s.State.NextExpiry()))
+	s.expiry.leases.Store(!s.State.Leases().Empty())
 }
 
 // Receive implements actors.Behavior.
 func (s *worldService) Receive(env *protocol.Envelope) error {
 	if env.Kind == protocol.KindSnapshot {
-		raw, err := s.state.AppendSnapshot(nil)
+		raw, err := s.State.AppendSnapshot(nil)
 		if err != nil {
 			return err
 		}
@@ -45,9 +45,7 @@ func (s *worldService) Receive(env *protocol.Envelope) error {
 		return err
 	}
 	began := time.Now()
-	w := machines.World{Rules: s.Rules, State: s.state}
-	return w.Decide(in, env.Time, func(facts []protocol.Fact, more bool) error {
-		s.state = w.State
+	return s.Decide(in, env.Time, func(facts []protocol.Fact, more bool) error {
 		if !more {
 			s.publish()
 			s.metrics.WorldTook(time.Since(began))

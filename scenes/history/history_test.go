@@ -11,11 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"golang.org/x/tools/txtar"
-
 	"tavernsim/engine/director"
 	"tavernsim/engine/world"
-	"tavernsim/llm"
 	"tavernsim/persistence"
 	"tavernsim/persistence/pebbledb"
 	"tavernsim/persistence/persistencetest"
@@ -42,63 +39,20 @@ func ran(t *testing.T, set scenestest.Settings) *scenestest.Scene {
 func ranInSteps(t *testing.T, set scenestest.Settings) *scenestest.Scene {
 	t.Helper()
 	s := town(t)
-	model, err := scenestest.Model(s.Project, s.Def)
-	if err != nil {
-		t.Fatal(err)
-	}
 	for final := false; !final; {
-		m := &stopper{Instant: model.(llm.Instant), run: make(chan *scenestest.Running, 1)}
-		m.left.Store(40)
-		set.Model = m
-		r, err := s.Start(set)
-		if err != nil {
-			t.Fatal(err)
-		}
-		m.run <- r
-		res := r.Close()
-		if final = res.Final; res.Err != nil {
-			t.Fatal(res)
+		var asked atomic.Int64
+		r := s.RunUntil(t, set, func(protocol.ModelRequest) bool { return asked.Add(1) == 40 })
+		if final = r.Final; r.Err != nil {
+			t.Fatal(r)
 		}
 	}
 	return s
 }
 
-// stopper is a model that interrupts the scene when it has been asked so often.
-type stopper struct {
-	llm.Instant
-	left atomic.Int64
-	run  chan *scenestest.Running
-}
-
-// Answer implements llm.Instant.
-func (m *stopper) Answer(req protocol.ModelRequest) (protocol.ModelAnswer, error) {
-	if m.left.Add(-1) == 0 {
-		r := <-m.run
-		r.Interrupt()
-		m.run <- r
-	}
-	return m.Instant.Answer(req)
-}
-
 // town is the town, with files laid over it.
 func town(t *testing.T, over ...string) *scenestest.Scene {
 	t.Helper()
-	var archives []*txtar.Archive
-	for _, name := range []string{"../scenestest/projects/base.txtar", "../scenestest/projects/town.txtar"} {
-		a, err := txtar.ParseFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		archives = append(archives, a)
-	}
-	for _, text := range over {
-		archives = append(archives, txtar.Parse([]byte(text)))
-	}
-	p, err := scenestest.Load(scenestest.Files(archives...), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return scenestest.New(t, p, "")
+	return scenestest.New(t, scenestest.Town(t, over...), "")
 }
 
 func hashOf(t *testing.T, state *machines.State, err error) string {
@@ -369,22 +323,23 @@ func TestARefusedForkLeavesNothing(t *testing.T) {
 }
 
 // fork appends a wave to the journal on a disk; armed is called when it is open.
-func fork(t *testing.T, disk pebbledb.FS, s *scenestest.Scene, made *setup.Scene, armed func()) (persistence.Wave, error) {
+func fork(t *testing.T, disk pebbledb.FS, s *scenestest.Scene, made *setup.Scene, armed func()) (w persistence.Wave, err error) {
 	t.Helper()
-	store, err := persistence.Open("run", persistence.Options{FS: disk, Traces: traces.Rule()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer store.Close()
-	j, err := store.Journal(s.Def.Definition.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
-	armed()
-	return history.Fork(made, j, history.Options{}, &director.Forked{Parent: "town"}, nil)
+	onDisk(t, disk, s, func(j *persistence.Journal) {
+		armed()
+		w, err = history.Fork(made, j, history.Options{}, &director.Forked{Parent: "town"}, nil)
+	})
+	return w, err
 }
 
-func durable(t *testing.T, disk pebbledb.FS, s *scenestest.Scene) persistence.Wave {
+func durable(t *testing.T, disk pebbledb.FS, s *scenestest.Scene) (w persistence.Wave) {
+	t.Helper()
+	onDisk(t, disk, s, func(j *persistence.Journal) { w = j.Durable() })
+	return w
+}
+
+// onDisk opens the journal on a disk, for writing, while f runs.
+func onDisk(t *testing.T, disk pebbledb.FS, s *scenestest.Scene, f func(*persistence.Journal)) {
 	t.Helper()
 	store, err := persistence.Open("run", persistence.Options{FS: disk, Traces: traces.Rule()})
 	if err != nil {
@@ -395,5 +350,5 @@ func durable(t *testing.T, disk pebbledb.FS, s *scenestest.Scene) persistence.Wa
 	if err != nil {
 		t.Fatal(err)
 	}
-	return j.Durable()
+	f(j)
 }

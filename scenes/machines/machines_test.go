@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"golang.org/x/tools/txtar"
-
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/machines"
@@ -20,19 +18,7 @@ import (
 // town is the town after its run, and every fact of it.
 func town(t *testing.T) (made *setup.Scene, facts []protocol.Record, ends []uint64) {
 	t.Helper()
-	var archives []*txtar.Archive
-	for _, name := range []string{"../scenestest/projects/base.txtar", "../scenestest/projects/town.txtar"} {
-		a, err := txtar.ParseFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		archives = append(archives, a)
-	}
-	p, err := scenestest.Load(scenestest.Files(archives...), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := scenestest.New(t, p, "")
+	s := scenestest.New(t, scenestest.Town(t), "")
 	s.Run(t, scenestest.Settings{})
 	s.Journal(t, func(j *persistence.Journal) {
 		err := j.Read(1, func(r protocol.Record) error {

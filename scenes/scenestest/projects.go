@@ -19,13 +19,20 @@ var town []byte
 // Base is what the projects of tests are laid over: profiles and workflows.
 func Base() *txtar.Archive { return txtar.Parse(base) }
 
-// TownFS is a project in which a scene does everything that it can.
-func TownFS() fs.FS { return Files(Base(), txtar.Parse(town)) }
+// TownFS is a project in which a scene does everything that it can, with texts of
+// txtar laid over it.
+func TownFS(over ...string) fs.FS {
+	archives := []*txtar.Archive{Base(), txtar.Parse(town)}
+	for _, text := range over {
+		archives = append(archives, txtar.Parse([]byte(text)))
+	}
+	return Files(archives...)
+}
 
 // Town is that project, loaded.
-func Town(t testing.TB) *project.Project {
+func Town(t testing.TB, over ...string) *project.Project {
 	t.Helper()
-	p, err := Load(TownFS(), nil)
+	p, err := Load(TownFS(over...), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,33 +7,11 @@ import (
 	"strings"
 	"testing"
 
-	"golang.org/x/tools/txtar"
-
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/project"
 	"tavernsim/scenes/scenestest"
 	"tavernsim/scenes/setup"
 )
-
-func load(t *testing.T, more ...string) *project.Project {
-	t.Helper()
-	var archives []*txtar.Archive
-	for _, name := range []string{"../scenestest/projects/base.txtar", "../scenestest/projects/town.txtar"} {
-		a, err := txtar.ParseFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		archives = append(archives, a)
-	}
-	for _, text := range more {
-		archives = append(archives, txtar.Parse([]byte(text)))
-	}
-	p, err := scenestest.Load(scenestest.Files(archives...), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
-}
 
 func build(t *testing.T, p *project.Project, id string, opt setup.Options) *setup.Scene {
 	t.Helper()
@@ -52,7 +30,7 @@ func build(t *testing.T, p *project.Project, id string, opt setup.Options) *setu
 // another seed the chance is another.
 func TestTheSameScene(t *testing.T) {
 	opt := setup.Options{Seed: 7, ProjectHash: "p"}
-	a, b := build(t, load(t), "", opt), build(t, load(t), "", opt)
+	a, b := build(t, scenestest.Town(t), "", opt), build(t, scenestest.Town(t), "", opt)
 	for what, pair := range map[string][2]any{
 		"ids": {a.IDs, b.IDs}, "classes": {a.Class, b.Class}, "timings": {a.Timings, b.Timings}, "subscribers": {a.Subscribers, b.Subscribers},
 		"size": {a.Size(), b.Size()}, "clock": {a.Clock, b.Clock}, "start": {a.Started(5), b.Started(5)}, "blocks": {a.Blocks, b.Blocks}, "interrupts": {a.Interrupts, b.Interrupts},
@@ -64,7 +42,7 @@ func TestTheSameScene(t *testing.T) {
 	if ha, hb := stateOf(t, a), stateOf(t, b); ha != hb {
 		t.Errorf("the states before the first fact: %s and %s", ha, hb)
 	}
-	other := build(t, load(t), "", setup.Options{Seed: 8, ProjectHash: "p"})
+	other := build(t, scenestest.Town(t), "", setup.Options{Seed: 8, ProjectHash: "p"})
 	x, y, z := a.Draw(0, 5, 1), b.Draw(0, 5, 1), other.Draw(0, 5, 1)
 	if n := x.IntN(1 << 30); n != y.IntN(1<<30) || n == z.IntN(1<<30) {
 		t.Error("the chance of a turn is not that of the seed")
@@ -100,7 +78,7 @@ simulation: {stop: {ticks: 1}}
 
 // Promise 2.
 func TestOrdinalsAreTheOrderOfTheDefinition(t *testing.T) {
-	s := build(t, load(t, crowd(3)), "crowd", setup.Options{Seed: 1})
+	s := build(t, scenestest.Town(t, crowd(3)), "crowd", setup.Options{Seed: 1})
 	if got := strings.Join(s.IDs, " "); got != "first m_1 m_2 m_3 last $scene" || s.Size() != 5 || s.OwnOrdinal() != 5 {
 		t.Errorf("%s, %d agents, the scene's own is %d", got, s.Size(), s.OwnOrdinal())
 	}
@@ -132,7 +110,7 @@ func TestMemoryOfAnAgent(t *testing.T) {
 
 func taken(t *testing.T, agents int) (int64, *setup.Scene) {
 	t.Helper()
-	p := load(t, crowd(agents))
+	p := scenestest.Town(t, crowd(agents))
 	before := live()
 	s := build(t, p, "crowd", setup.Options{Seed: 1})
 	n := live() - before
