@@ -90,6 +90,10 @@ func decide(s *bus.State, d *protocol.Draft) *bus.Routed {
 	return f
 }
 
+// letterBytes is about how large the body of the fan-out is: so large that what
+// is allocated for a delivery shows whether it was copied.
+const letterBytes = 4 << 10
+
 // fanOut publishes one event to everybody, through the machine and the
 // mailboxes, beside one pointer to each of the same mailboxes.
 func (b *Bus) fanOut(o BusOptions) error {
@@ -97,7 +101,8 @@ func (b *Bus) fanOut(o BusOptions) error {
 	if err != nil {
 		return err
 	}
-	b.BodyBytes = len(protocol.Encode(payload()))
+	letter := map[string]any{"message": strings.Repeat("all of them ", letterBytes/12)}
+	b.BodyBytes = len(protocol.Encode(letter))
 	done := &sync.WaitGroup{}
 	sys := actors.NewSystem(actors.Options{})
 	sup := &actors.Supervisor{Middleware: verdict.Chain{verdict.InOrder{}}}
@@ -112,7 +117,7 @@ func (b *Bus) fanOut(o BusOptions) error {
 	}
 	fan := &side{run: func() int {
 		done.Add(o.Subscribers)
-		f := decide(channel, draft("chat.said", protocol.Encode(payload())))
+		f := decide(channel, draft("chat.said", protocol.Encode(letter)))
 		channel.Apply(f)
 		event := f.Event("bench").Envelope
 		for r := range f.Receivers.All() {
