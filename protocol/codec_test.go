@@ -200,7 +200,7 @@ func TestEnvelopeRoundTrip(t *testing.T) {
 	text := rapid.StringN(0, 12, -1)
 	rapid.Check(t, func(t *rapid.T) {
 		e := &Envelope{
-			Kind: Kind(rapid.IntRange(1, int(KindTick)).Draw(t, "kind")), ID: text.Draw(t, "id"), Scene: text.Draw(t, "scene"), Source: text.Draw(t, "source"),
+			Kind: Kind(rapid.IntRange(1, int(KindWaits)).Draw(t, "kind")), ID: text.Draw(t, "id"), Scene: text.Draw(t, "scene"), Source: text.Draw(t, "source"),
 			Targets: rapid.SliceOfN(text, 0, 3).Draw(t, "targets"), Type: text.Draw(t, "type"), Priority: Priority(rapid.IntRange(-1, 2).Draw(t, "priority")),
 			TraceID: text.Draw(t, "trace"), Time: Time(rapid.Int64().Draw(t, "time")), Expires: Time(rapid.Int64().Draw(t, "expires")),
 			Ephemeral: rapid.Bool().Draw(t, "ephemeral"), RequiresAck: rapid.Bool().Draw(t, "ack"), Wave: rapid.Uint64().Draw(t, "wave"),

@@ -24,11 +24,12 @@ const (
 	KindFailed                   // supervisor to the scene: an actor failed
 	KindControl                  // to the scene: pause, resume, stop
 	KindTick                     // shell to the scene: a timer fired
+	KindWaits                    // agent to scene: its deliberation waits for a model (realtime)
 )
 
 func (k Kind) String() string {
 	names := [...]string{"none", "event", "wake", "turn", "answer", "observe", "commit", "publish",
-		"decided", "release", "snapshot", "state", "failed", "control", "tick"}
+		"decided", "release", "snapshot", "state", "failed", "control", "tick", "waits"}
 	if int(k) < len(names) {
 		return names[k]
 	}

@@ -199,6 +199,9 @@ func (a *agentShell) ask(c *agent.CallModel) *agent.Answered {
 	if a.cancel == nil {
 		a.ctx, a.cancel = context.WithCancel(a.context)
 		a.haste = calls.NewHaste(a.urgent)
+		if a.Clock == director.Realtime {
+			a.stage.Tell(&protocol.Envelope{Kind: protocol.KindWaits, Source: a.machine.ID.Instance})
+		}
 	}
 	wave := a.wave
 	a.calls.Go(a.ctx, a.haste, a.machine.State.Turn+1, c, func(answer protocol.ModelAnswer, err error) {

@@ -64,21 +64,31 @@ func (st *stage) takeArrived() []arrival {
 	return taken
 }
 
+// wakeDue wakes who is due and for whom there is room; who heard something
+// critical needs none.
 func (st *stage) wakeDue(now protocol.Time) {
+	// Who deliberates is woken again when it is done, and who has perceived in a
+	// turn that is not merged what it would be woken for, is not.
+	busy := func(o uint32) bool { return st.flight.has(o) || st.perceived(o) }
 	d := st.state.Director
 	for {
-		at, ok := d.NextWake()
-		if !ok || at > now {
+		o, ok := d.TakeNext(now, !st.flight.room(len(st.arrived), now), busy)
+		if !ok {
 			return
 		}
-		// Who deliberates is woken again when it is done, and who has perceived in a
-		// turn that is not merged what it would be woken for, is not.
-		for _, o := range d.TakeIdle(at, func(o uint32) bool { return st.busy[o] || st.perceived(o) }) {
-			st.busy[o] = true
-			st.measureWake(o, d.Wave+1)
-			st.refs[o].Tell(&protocol.Envelope{Kind: protocol.KindWake, Scene: st.ID, Time: now, Wave: d.Wave + 1, Priority: d.Urgency(o)})
-		}
+		urgency := d.Urgency(o)
+		st.flight.begin(o, urgency == protocol.Critical, now)
+		st.measureWake(o, d.Wave+1)
+		st.refs[o].Tell(&protocol.Envelope{Kind: protocol.KindWake, Scene: st.ID, Time: now, Wave: d.Wave + 1, Priority: urgency})
 	}
+}
+
+// waitsForModel notes that a deliberation needs its worker no more.
+func (st *stage) waitsForModel(env *protocol.Envelope) error {
+	if o, ok := st.Ordinal(env.Source); ok {
+		st.flight.wait(o)
+	}
+	return st.next()
 }
 
 // perceived reports whether an agent's last turn waits to be merged and was shown
@@ -98,14 +108,17 @@ func (st *stage) perceived(o uint32) bool {
 // end of the scene.
 func (st *stage) sleepUntilNext(now protocol.Time) error {
 	at, ok := st.state.Director.NextTime()
-	if x, first := st.expiresFirst(at, ok || len(st.busy) > 0); first && (!ok || x < at) {
+	if ok && at <= now { // there is no room for who is due; when there is, somebody tells
+		at = now.Add(urgentPatience)
+	}
+	if x, first := st.expiresFirst(at, ok || len(st.flight.agents) > 0); first && (!ok || x < at) {
 		at, ok = x, true
 	}
 	if end, limited := st.timeLimit(); limited && (!ok || end < at) {
 		at, ok = end, true
 	}
 	if !ok {
-		if len(st.busy) == 0 {
+		if len(st.flight.agents) == 0 {
 			st.stop(director.StoppedByQuiet)
 			return st.proceedToStop()
 		}
@@ -137,7 +150,7 @@ const (
 // again after as many facts as ever, and until then the journal is read from the
 // one before. An end waits for a while, too, and then ends without them.
 func (st *stage) waitsForRest() bool {
-	if !st.comesToRest() || len(st.busy) == 0 || st.abandons() {
+	if !st.comesToRest() || len(st.flight.agents) == 0 || st.abandons() {
 		st.resting = 0
 		return false
 	}
@@ -184,7 +197,7 @@ func (st *stage) turnArrivedRealtime(a arrival) error {
 		w.merged++
 		return st.pump()
 	}
-	delete(st.busy, a.agent)
+	st.flight.end(a.agent)
 	if a.decided != nil && len(a.decided.Facts) > 0 {
 		st.ended[a.agent] = a.decided
 	}

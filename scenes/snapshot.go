@@ -37,7 +37,7 @@ func (st *stage) mark() snapshots.Mark {
 // snapshotWorthwhile: the last act of a stop, unless there is nothing new or
 // the scene has ended and is never resumed.
 func (st *stage) snapshotWorthwhile() bool {
-	return st.journal.Err() == nil && len(st.busy) == 0 && !st.unrestorable && !st.stopping.final && st.state.Tally.Facts > st.snapshot.last.Facts && !st.snapshotStopped()
+	return st.journal.Err() == nil && len(st.flight.agents) == 0 && !st.unrestorable && !st.stopping.final && st.state.Tally.Facts > st.snapshot.last.Facts && !st.snapshotStopped()
 }
 
 func (st *stage) snapshotStopped() bool { return st.snapshot.wave == st.state.Director.Wave }

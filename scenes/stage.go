@@ -29,7 +29,7 @@ type stage struct {
 	places []uint32 // of an ordinal: its place in the order of the open wave
 	// realtime: turns that ended while a wave was being closed.
 	arrived []arrival
-	busy    map[uint32]bool              // realtime: who deliberates
+	flight  inFlight                     // realtime: who deliberates
 	ended   map[uint32]*protocol.Decided // realtime: of those in arrived, the last of each agent
 	timer   *time.Timer
 
@@ -103,6 +103,8 @@ func (st *stage) receive(env *protocol.Envelope) error {
 	switch env.Kind {
 	case protocol.KindTurn, protocol.KindFailed:
 		return st.turnArrived(env)
+	case protocol.KindWaits:
+		return st.waitsForModel(env)
 	case protocol.KindDecided:
 		return st.serviceDecided(env)
 	case protocol.KindControl:

@@ -2,6 +2,7 @@ package scenes_test
 
 import (
 	"context"
+	"fmt"
 	"runtime"
 	"slices"
 	"strings"
@@ -22,8 +23,8 @@ import (
 )
 
 // crowdedRoom is a scene in which a crowd hears a bomb and everybody answers to
-// everybody; the first of them raises the alarm, for a watch that heard nothing
-// and the last of the crowd, which has everything else to do.
+// everybody; four of them raise an alarm, for a watch that heard nothing and the
+// last of the crowd, which has everything else to do.
 const crowdedRoom = `
 -- agent_profiles/echo.yaml --
 id: echo
@@ -47,7 +48,7 @@ simulation: {limits: {max_deliveries_in_wave: 15000}}
 rules:
   - match: {agent: bomber, variables: {turn: 1}}
     answer: {calls: [{tool: PublishEventTool, params: {type: bomb}}]}
-  - match: {agent: c_1, variables: {turn: 1}}
+  - match: {agent: [c_1, c_300, c_1500, c_2999], variables: {turn: 1}}
     answer: {calls: [{tool: PublishEventTool, params: {type: alarm, priority: critical}}]}
   - match: {events: bomb}
     answer: {calls: [{tool: PublishEventTool, params: {type: answer}}]}
@@ -64,21 +65,22 @@ func crowdScene(t *testing.T, change ...string) *scenestest.Scene {
 }
 
 // A critical event overtakes a crowd that has work to do: agents that are ready
-// to run (realtime), those that are due in the same wave (virtual). One worker, so
-// that the scene decides whose turn it is: how much others do while the thread of
-// a second one does not run is the operating system's choice.
+// to run (realtime), those that are due in the same wave (virtual). However the
+// operating system shares the processors out among the workers.
 func TestAlarmInACrowd(t *testing.T) {
 	for _, clock := range []director.ClockKind{director.Virtual, director.Realtime} {
-		t.Run(string(clock), func(t *testing.T) {
-			s := crowdScene(t)
-			e := newEar(t, s)
-			synctest.Test(t, func(t *testing.T) {
-				if r := s.Run(t, scenestest.Settings{Model: e, Clock: clock, Workers: 1}); r.Err != nil {
-					t.Error(r)
-				}
+		for _, workers := range []int{1, 2, 4} {
+			t.Run(fmt.Sprint(clock, workers), func(t *testing.T) {
+				s := crowdScene(t)
+				e := newEar(t, s)
+				synctest.Test(t, func(t *testing.T) {
+					if r := s.Run(t, scenestest.Settings{Model: e, Clock: clock, Workers: workers}); r.Err != nil {
+						t.Error(r)
+					}
+				})
+				e.mustHandle(t, s, clock, 4)
 			})
-			e.mustHandle(t, s, clock, 1)
-		})
+		}
 	}
 }
 
@@ -87,7 +89,7 @@ func TestAlarmInACrowd(t *testing.T) {
 // so what is counted are those that began between the end of the call that raised
 // the alarm and the call in which it is perceived.
 func TestAlarmBeforeSlowCalls(t *testing.T) {
-	s := crowdScene(t, "count: 3000", "count: 400", "instance_id: last, profile_id: echo, custom_runtime_config: {", "instance_id: last, profile_id: echo, custom_runtime_config: {interrupt: {by: critical}, ")
+	s := crowdScene(t, "count: 3000", "count: 400", "[c_1, c_300, c_1500, c_2999]", "c_1", "instance_id: last, profile_id: echo, custom_runtime_config: {", "instance_id: last, profile_id: echo, custom_runtime_config: {interrupt: {by: critical}, ")
 	e := newEar(t, s)
 	var mu sync.Mutex
 	began, raised := 0, 0

@@ -164,7 +164,7 @@ func TestBlockedBeyondATurnInFlight(t *testing.T) {
 	c.Clock = Realtime
 	s := New(c)
 	s.Start(at(0))
-	s.TakeIdle(at(0), nil)
+	takeAll(s, at(0), nobody)
 	s.TurnEnded(0, Turn{Wave: 1}, at(0))
 	s.CloseWave(WaveClosed{Wave: 1}, at(0.1))
 	publishes(s, 0, 1, 2, at(0.2)) // in wave 2, for which agent 1 was woken before
@@ -176,7 +176,7 @@ func TestBlockedBeyondATurnInFlight(t *testing.T) {
 	if next, _ := s.NextTime(); next != at(0.2) {
 		t.Fatalf("the receiver is due at %v", next.Sub(at(0)))
 	}
-	s.TakeIdle(at(0.2), nil)
+	takeAll(s, at(0.2), nobody)
 	s.TurnEnded(1, Turn{Wave: 3}, at(0.3))
 	if s.Waiting() != 0 {
 		t.Error("it was not released")

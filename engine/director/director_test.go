@@ -214,7 +214,7 @@ func TestRealtime(t *testing.T) {
 	c.Clock = Realtime
 	s := New(c)
 	s.Start(at(0))
-	if got := s.TakeIdle(at(0), nil); !slices.Equal(got, []uint32{0}) {
+	if got := takeAll(s, at(0), nobody); !slices.Equal(got, []uint32{0}) {
 		t.Fatal(got)
 	}
 	s.Heard(0, protocol.High, 2, at(0.3))
@@ -224,7 +224,7 @@ func TestRealtime(t *testing.T) {
 		t.Fatal(next)
 	}
 	busy := func(o uint32) bool { return o == 0 }
-	if got := s.TakeIdle(next, busy); !slices.Equal(got, []uint32{1}) {
+	if got := takeAll(s, next, busy); !slices.Equal(got, []uint32{1}) {
 		t.Fatal(got)
 	}
 	if _, ok := s.NextTime(); ok {
@@ -234,10 +234,80 @@ func TestRealtime(t *testing.T) {
 	if next, ok = s.NextTime(); !ok || next != at(0.3) {
 		t.Fatalf("what it heard meanwhile is lost: %v %v", next, ok)
 	}
-	s.TakeIdle(next, nil)
+	takeAll(s, next, nobody)
 	s.TurnEnded(0, Turn{Wave: 3}, at(0.4))
 	if next, ok = s.NextTime(); !ok || next != at(1.9) {
 		t.Errorf("next at %v", next.Sub(at(0)))
+	}
+}
+
+func nobody(uint32) bool { return false }
+
+// takeAll takes everybody who is due, in the order in which they are woken.
+func takeAll(s *State, now protocol.Time, busy func(uint32) bool) (woken []uint32) {
+	for {
+		o, ok := s.TakeNext(now, false, busy)
+		if !ok {
+			return woken
+		}
+		woken = append(woken, o)
+	}
+}
+
+// Who waits on the realtime clock until there is room keeps its place, however
+// much it hears meanwhile; only who heard something critical goes before others,
+// once, and what is due later comes later.
+func TestPlacesOfThoseWhoWait(t *testing.T) {
+	c := config(Timing{}, Timing{}, Timing{}, Timing{Period: time.Second, WakeOnStart: true})
+	c.Clock = Realtime
+	s := New(c)
+	s.Start(at(0))
+	take := func(now float64, urgent bool, want ...uint32) {
+		t.Helper()
+		o, ok := s.TakeNext(at(now), urgent, nobody)
+		if ok != (len(want) == 1) || ok && o != want[0] {
+			t.Fatalf("at %v: %d %t, want %v", now, o, ok, want)
+		}
+	}
+	take(0, false, 3)
+	s.TurnEnded(3, Turn{Wave: 1}, at(0)) // due at 1
+	s.Heard(2, protocol.Normal, 2, at(0.1))
+	s.Heard(1, protocol.Normal, 3, at(0.2))
+	s.Heard(2, protocol.Normal, 4, at(0.3))
+	s.Heard(0, protocol.High, 5, at(0.4))
+	take(0.5, true)
+	s.Heard(1, protocol.Critical, 6, at(0.5))
+	s.Heard(3, protocol.Critical, 6, at(0.5))
+	s.Heard(1, protocol.Critical, 7, at(0.6))
+	take(0.4, true, 1)
+	take(0.7, true, 3)
+	take(0.7, true)
+	take(0.7, false, 2)
+	s.TurnEnded(2, Turn{Wave: 8}, at(0.8)) // has perceived all that it heard
+	s.Heard(2, protocol.Normal, 9, at(0.9))
+	take(0.9, false, 0)
+	take(0.9, false, 2)
+	take(9, false)
+}
+
+// A fold takes nobody off the agenda, which holds no more than who stands on it.
+func TestAgendaOfAFold(t *testing.T) {
+	for _, clock := range []ClockKind{Virtual, Realtime} {
+		c := config(Timing{WakeOnStart: true}, Timing{Period: time.Second})
+		c.Clock = clock
+		s := New(c)
+		s.Start(at(0))
+		for i := range 1000 {
+			now := at(float64(i))
+			for o := range uint32(2) {
+				s.Heard(o, protocol.Critical, uint64(i), now)
+				s.TurnEnded(o, Turn{Wave: uint64(i) + 1}, now)
+			}
+			s.CloseWave(WaveClosed{Wave: uint64(i)}, now)
+		}
+		if n := len(s.agenda.times) + len(s.urgent.times); n > 8 {
+			t.Errorf("%s: %d moments", clock, n)
+		}
 	}
 }
 

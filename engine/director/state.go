@@ -48,6 +48,7 @@ type slot struct {
 	asleep    bool
 	givenUp   bool
 	blocked   bool // it waits for receivers, who are in State.blocking
+	hurries   bool // it stands in State.urgent
 	failures  uint8
 }
 
@@ -76,6 +77,7 @@ type State struct {
 
 	slots    []slot
 	agenda   agenda
+	urgent   agenda     // realtime: of those on the agenda, who heard something critical
 	deferred []Deferred // by due time, then arrival
 	release  protocol.Time
 	// thinking holds, of agents that may be interrupted, how urgent that is whose
@@ -86,7 +88,7 @@ type State struct {
 
 // New returns the state before the scene started.
 func New(cfg Config) *State {
-	return &State{cfg: cfg, Now: cfg.Start, slots: make([]slot, cfg.Agents), agenda: newAgenda()}
+	return &State{cfg: cfg, Now: cfg.Start, slots: make([]slot, cfg.Agents), agenda: newAgenda(), urgent: newAgenda()}
 }
 
 // Begun is when the scene began.
@@ -134,9 +136,6 @@ func (s *State) NextTime() (protocol.Time, bool) {
 	return next, ok
 }
 
-// NextWake is when an agent is woken next; false = never again on its own.
-func (s *State) NextWake() (protocol.Time, bool) { return s.agenda.next(s.valid) }
-
 // DeferredDue reports whether effects are due at a time.
 func (s *State) DeferredDue(t protocol.Time) bool {
 	return len(s.deferred) > 0 && s.deferred[0].Due <= t
@@ -148,31 +147,6 @@ func (s *State) Releases(at protocol.Time) { s.release = at }
 
 // ReleaseDue reports whether the channel has something to release.
 func (s *State) ReleaseDue(now protocol.Time) bool { return s.release != 0 && s.release <= now }
-
-// Take removes and returns who is woken at time t, in the order of the wave.
-func (s *State) Take(t protocol.Time) []uint32 { return s.TakeIdle(t, nil) }
-
-// TakeIdle is Take for those that are not busy. The others leave the agenda and
-// come back when their turn ends: what they heard stands.
-func (s *State) TakeIdle(t protocol.Time, busy func(ordinal uint32) bool) []uint32 {
-	var wave []uint32
-	for _, o := range s.agenda.take(t) {
-		if !s.valid(t, o) {
-			continue
-		}
-		sl := &s.slots[o]
-		sl.queuedAt = 0
-		if busy != nil && busy(o) {
-			continue
-		}
-		sl.due, sl.heard = 0, 0
-		wave = append(wave, o)
-	}
-	slices.SortFunc(wave, func(a, b uint32) int {
-		return cmp.Or(cmp.Compare(s.slots[b].priority, s.slots[a].priority), cmp.Compare(a, b))
-	})
-	return wave
-}
 
 // Urgency is that of the most urgent event that an agent heard and has not acted
 // on.
@@ -187,37 +161,6 @@ func (s *State) TakeDeferred(t protocol.Time) []Deferred {
 	due := slices.Clone(s.deferred[:n])
 	s.deferred = slices.Delete(s.deferred, 0, n)
 	return due
-}
-
-// valid reports whether an agenda entry still stands.
-func (s *State) valid(t protocol.Time, o uint32) bool {
-	sl := &s.slots[o]
-	return sl.queuedAt == t && sl.wake() == t
-}
-
-// wake is when the agent is to be woken; 0 = never.
-func (sl *slot) wake() protocol.Time {
-	if sl.givenUp || sl.blocked {
-		return 0
-	}
-	at := sl.due
-	if sl.heard != 0 && (at == 0 || sl.heard < at) {
-		at = sl.heard
-	}
-	if at != 0 && at < sl.busyUntil {
-		at = sl.busyUntil
-	}
-	return at
-}
-
-func (s *State) enqueue(o uint32) {
-	sl := &s.slots[o]
-	at := sl.wake()
-	if at == 0 || at == sl.queuedAt {
-		return
-	}
-	sl.queuedAt = at
-	s.agenda.add(at, o)
 }
 
 // Turn is what the scene needs to know of a deliberation that ended.
@@ -441,7 +384,10 @@ func (s *State) failed(f AgentFailed) {
 func (s *State) GaveUp(o uint32) bool { return s.slots[o].givenUp }
 
 // CloseWave applies the end of a wave.
-func (s *State) CloseWave(f WaveClosed, now protocol.Time) { s.Wave, s.Now = f.Wave, now }
+func (s *State) CloseWave(f WaveClosed, now protocol.Time) {
+	s.Wave, s.Now = f.Wave, now
+	s.NextWake() // a fold takes nobody: what stands no more is dropped here
+}
 
 // Wake puts an agent on the agenda at the next moment, for reasons outside the
 // agenda (its private state was changed by somebody else).

@@ -99,7 +99,7 @@ func (s *Set) makeActors() {
 	}
 	dead := s.counter("dead_letters_total", "Envelopes that no mailbox took.", "kind")
 	var kinds []string
-	for k := protocol.KindEvent; k <= protocol.KindTick; k++ {
+	for k := protocol.KindEvent; k <= protocol.KindWaits; k++ {
 		kinds = append(kinds, k.String())
 	}
 	a.deadLetters = newClosed(dead, kinds)
