@@ -22,8 +22,9 @@ const (
 // The word of a mailbox: a bit for each lane in which something may have come
 // since the worker last took it, and these. Whoever sets running has to give the
 // mailbox to a worker; only that worker takes bits away. One that waits in the
-// pool and becomes urgent stands there twice: who comes to it second finds that
-// it waits no more, or runs it before its turn.
+// pool, or aside, and becomes urgent or is asked something by Proto.Actor, is put
+// into the pool once more: who comes to it second finds that it waits no more, or
+// runs it before its turn.
 const (
 	laneBits uint32 = 1<<verdict.Lanes - 1
 	asked    uint32 = 1 << 6 // Proto.Actor has posted a message of its own
@@ -91,7 +92,7 @@ func (m *mailbox) post(env *protocol.Envelope) {
 
 // hurry is the bit of what makes an actor urgent.
 func hurry(env *protocol.Envelope, l verdict.Lane) uint32 {
-	if l == verdict.Critical || env.Kind == protocol.KindWake && env.Priority == protocol.Critical {
+	if l == verdict.Critical || env.Kind != protocol.KindEvent && env.Priority == protocol.Critical {
 		return urgent
 	}
 	return 0
@@ -171,7 +172,7 @@ func (m *mailbox) announce(bits uint32) {
 		if !m.word.CompareAndSwap(w, next) {
 			continue
 		}
-		if w&running == 0 || w&waits != 0 && bits&^w&urgent != 0 {
+		if w&running == 0 || w&waits != 0 && bits&^w&(urgent|asked) != 0 {
 			m.sup.system.pool.push(m)
 		}
 		return

@@ -44,6 +44,19 @@ func (p *pool) push(m *mailbox) {
 	}
 }
 
+// pushAll is push for many.
+func (p *pool) pushAll(list []*mailbox) {
+	p.mu.Lock()
+	for _, m := range list {
+		p.put(m, m.first())
+	}
+	wake := p.idle > 0
+	p.mu.Unlock()
+	if wake {
+		p.ready.Broadcast()
+	}
+}
+
 // put queues a mailbox; the lock is held.
 func (p *pool) put(m *mailbox, first bool) {
 	if !first {
@@ -67,7 +80,7 @@ func (p *pool) work(count *taken) {
 		last = nil
 		for i, m := range batch[:n] {
 			batch[i] = nil
-			if again := m.claim() && m.process(count); again && i == n-1 {
+			if again := !m.stepsAside() && m.claim() && m.process(count); again && i == n-1 {
 				last = m
 			} else if again {
 				p.again(m)

@@ -76,15 +76,16 @@ func TestUrgentActorsGoFirst(t *testing.T) {
 	got := crowded(t, &Supervisor{First: 1 << 3}, 1000, func(tell func(string, uint8, func(), ...*protocol.Envelope)) {
 		tell("crowd999", 0, nil, event("alarm", protocol.Critical))
 		tell("woken", 0, nil, &protocol.Envelope{Kind: protocol.KindWake, Priority: protocol.Critical})
+		tell("answered", 0, nil, &protocol.Envelope{Kind: protocol.KindAnswer, Priority: protocol.Critical})
 		tell("service", 3, nil, event("x", protocol.Low))
 		tell("late", 0, nil, event("x", protocol.High))
 	})
-	for _, name := range []string{"crowd999", "woken", "service"} {
-		if at := slices.Index(got, name); at < 0 || at > 4 {
+	for _, name := range []string{"crowd999", "woken", "answered", "service"} {
+		if at := slices.Index(got, name); at < 0 || at > 5 {
 			t.Errorf("%s ran as number %d of %d", name, at, len(got))
 		}
 	}
-	if len(got) != 1004 || got[len(got)-1] != "late" {
+	if len(got) != 1005 || got[len(got)-1] != "late" {
 		t.Errorf("%d envelopes, at last %s", len(got), got[len(got)-1])
 	}
 }

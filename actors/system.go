@@ -162,6 +162,7 @@ type Supervisor struct {
 	system *System                 // this and what follows is set by the first Spawn
 	limits [verdict.Lanes]Capacity // of each lane
 	trims  bool                    // a lane drops its oldest
+	hold   hold
 	plan   verdict.Plan            // of Middleware
 	mu     sync.Mutex
 	proto  actor.Supervisor

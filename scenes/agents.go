@@ -130,7 +130,7 @@ func (a *agentShell) step(in any) error {
 			switch {
 			case next == nil:
 			case in != nil: // several at once: the others wait their turn in the mailbox
-				a.tellAnswer(a.wave, next)
+				a.tellAnswer(a.wave, next, a.urgent)
 			default:
 				in = next
 			}
@@ -160,6 +160,7 @@ func (a *agentShell) ended(facts []protocol.Fact, requests []protocol.Sequenced)
 	a.options.Latency.record(took)
 	env, err := a.parcel(protocol.KindTurn, a.machine.ID.Instance, protocol.Decided{Agent: a.machine.ID.Ordinal, At: a.woken}, facts, requests)
 	if err == nil && a.Clock == director.Realtime && publishesCritical(requests) {
+		a.sup.Hold() // the scene, which hears of it now, lets go
 		env.Priority = protocol.Critical
 	}
 	a.machine.Release()
@@ -203,21 +204,26 @@ func (a *agentShell) ask(c *agent.CallModel) *agent.Answered {
 			a.stage.Tell(&protocol.Envelope{Kind: protocol.KindWaits, Source: a.machine.ID.Instance})
 		}
 	}
-	wave := a.wave
-	a.calls.Go(a.ctx, a.haste, a.machine.State.Turn+1, c, func(answer protocol.ModelAnswer, err error) {
-		a.tellAnswer(wave, calls.Answered(c.Request, answer, err))
+	wave, haste := a.wave, a.haste
+	a.calls.Go(a.ctx, haste, a.machine.State.Turn+1, c, func(answer protocol.ModelAnswer, err error) {
+		a.tellAnswer(wave, calls.Answered(c.Request, answer, err), a.calls.Urgent(haste))
 	})
 	return nil
 }
 
 // tellAnswer sends a result to the agent's own mailbox, with the wave of the
-// deliberation that asked: request numbers begin anew with each.
-func (a *agentShell) tellAnswer(wave uint64, x *agent.Answered) {
+// deliberation that asked: request numbers begin anew with each. An urgent one goes
+// on before others that have their answers, too.
+func (a *agentShell) tellAnswer(wave uint64, x *agent.Answered, urgent bool) {
 	raw, err := calls.EncodeAnswer(a.Codec, x)
 	if err != nil {
 		raw, _ = calls.EncodeAnswer(a.Codec, &agent.Answered{Request: x.Request, Err: err})
 	}
-	a.refs[a.machine.ID.Ordinal].Tell(&protocol.Envelope{Kind: protocol.KindAnswer, Wave: wave, Body: protocol.NewBody(raw)})
+	env := &protocol.Envelope{Kind: protocol.KindAnswer, Wave: wave, Body: protocol.NewBody(raw)}
+	if urgent {
+		env.Priority = protocol.Critical
+	}
+	a.refs[a.machine.ID.Ordinal].Tell(env)
 }
 
 func (a *agentShell) answered(env *protocol.Envelope) error {

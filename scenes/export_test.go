@@ -25,87 +25,56 @@ func Look(m *agent.Machine) map[string]any {
 // Services names the actors that a test may make fail.
 func Services() []string { return []string{setup.ActorWorld, setup.ActorKnowledge, setup.ActorEvents} }
 
+// InFront calls f before every envelope that an actor handles. Agents that are
+// restored are left alone.
+func InFront(f func(actor string, env *protocol.Envelope)) func(*Options) {
+	return func(o *Options) {
+		o.wrap = func(name string, b actors.Behavior) actors.Behavior { return watched{b, name, f} }
+	}
+}
+
+type watched struct {
+	actors.Behavior
+	name string
+	f    func(string, *protocol.Envelope)
+}
+
+// Receive implements actors.Behavior.
+func (w watched) Receive(env *protocol.Envelope) error {
+	w.f(w.name, env)
+	return w.Behavior.Receive(env)
+}
+
 // FailService makes a service panic, so many times, when it is asked to decide
 // in a wave from the given one on.
 func FailService(actor string, wave uint64, times int64) func(*Options) {
 	var left atomic.Int64
 	left.Store(times)
-	return func(o *Options) {
-		o.wrap = func(name string, b actors.Behavior) actors.Behavior {
-			if name != actor {
-				return b
-			}
-			return failing{b, wave, &left}
+	return InFront(func(name string, env *protocol.Envelope) {
+		if name == actor && env.Kind != protocol.KindSnapshot && env.Wave >= wave && left.Add(-1) >= 0 {
+			panic("made to fail")
 		}
-	}
-}
-
-type failing struct {
-	actors.Behavior
-	wave uint64
-	left *atomic.Int64
-}
-
-// Receive implements actors.Behavior.
-func (f failing) Receive(env *protocol.Envelope) error {
-	if env.Kind != protocol.KindSnapshot && env.Wave >= f.wave && f.left.Add(-1) >= 0 {
-		panic("made to fail")
-	}
-	return f.Behavior.Receive(env)
+	})
 }
 
 // FailScene makes the scene's own actor panic at its nth envelope.
 func FailScene(nth int64) func(*Options) {
 	var seen atomic.Int64
-	return func(o *Options) {
-		o.wrap = func(name string, b actors.Behavior) actors.Behavior {
-			if name != setup.ActorStage {
-				return b
-			}
-			return failingScene{b, nth, &seen}
+	return InFront(func(name string, _ *protocol.Envelope) {
+		if name == setup.ActorStage && seen.Add(1) == nth {
+			panic("made to fail")
 		}
-	}
-}
-
-type failingScene struct {
-	actors.Behavior
-	nth  int64
-	seen *atomic.Int64
-}
-
-// Receive implements actors.Behavior.
-func (f failingScene) Receive(env *protocol.Envelope) error {
-	if f.seen.Add(1) == f.nth {
-		panic("made to fail")
-	}
-	return f.Behavior.Receive(env)
+	})
 }
 
 // FailAgentAt makes an agent panic at the first envelope of a kind of a wave or
 // a later one: not only while it deliberates.
 func FailAgentAt(id string, kind protocol.Kind, wave uint64) func(*Options) {
-	return func(o *Options) {
-		o.wrap = func(name string, b actors.Behavior) actors.Behavior {
-			if name != id {
-				return b
-			}
-			return failingAt{b, kind, wave}
+	return InFront(func(name string, env *protocol.Envelope) {
+		if name == id && env.Kind == kind && env.Wave >= wave {
+			panic("made to fail")
 		}
-	}
-}
-
-type failingAt struct {
-	actors.Behavior
-	kind protocol.Kind
-	wave uint64
-}
-
-// Receive implements actors.Behavior. Who is restored is not wrapped again.
-func (f failingAt) Receive(env *protocol.Envelope) error {
-	if env.Kind == f.kind && env.Wave >= f.wave {
-		panic("made to fail")
-	}
-	return f.Behavior.Receive(env)
+	})
 }
 
 // Failures counts those that a test made.
@@ -116,26 +85,10 @@ func (f *Failures) Made() int64 { return f.made.Load() }
 
 // EveryOther makes a service fail each second time that it is asked.
 func (f *Failures) EveryOther(actor string) func(*Options) {
-	return func(o *Options) {
-		o.wrap = func(name string, b actors.Behavior) actors.Behavior {
-			if name != actor {
-				return b
-			}
-			return everyOther{b, f}
+	return InFront(func(name string, env *protocol.Envelope) {
+		if name == actor && env.Kind != protocol.KindSnapshot && f.asked.Add(1)%2 == 1 {
+			f.made.Add(1)
+			panic("made to fail")
 		}
-	}
-}
-
-type everyOther struct {
-	actors.Behavior
-	failures *Failures
-}
-
-// Receive implements actors.Behavior.
-func (e everyOther) Receive(env *protocol.Envelope) error {
-	if env.Kind != protocol.KindSnapshot && e.failures.asked.Add(1)%2 == 1 {
-		e.failures.made.Add(1)
-		panic("made to fail")
-	}
-	return e.Behavior.Receive(env)
+	})
 }

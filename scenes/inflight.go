@@ -3,38 +3,32 @@ package scenes
 import (
 	"time"
 
+	"tavernsim/engine/director"
 	"tavernsim/protocol"
 )
 
-// maxReady bounds the agents that deliberate on the realtime clock without
-// waiting for a model: those that have a worker, wait for one, or have ended and
-// are not merged. So no more than that many, and those whose models answer
-// meanwhile, can come between a critical event and who hears it, however the
-// operating system shares the processors out.
-const maxReady = 64
-
-// urgentPatience is how long nobody else is woken for the sake of a deliberation
-// that began with a critical event and uses a worker. One that takes longer is
-// stuck, or no longer urgent.
-const urgentPatience = 100 * time.Millisecond
-
-// inFlight is who deliberates on the realtime clock, and who may begin.
+// inFlight is who deliberates on the realtime clock.
 type inFlight struct {
 	agents map[uint32]deliberation
-	limit  int // of all of them: max_deliberating
-	ready  int // do not wait for a model
-
-	urgent int           // of the ready: began with a critical event, with the last of them at since
-	since  protocol.Time //
+	limit  int           // of them; who heard something critical is not held up by it
+	urgent int           // of them: began with a critical event, and do not wait for a model
+	since  protocol.Time // the last of these began
 	press  uint32        // numbers the times that somebody was urgent
-	owed   int           // others that may be woken although somebody is urgent
+	streak int           // urgent turns merged since others were
 }
 
 // deliberation is one in flight.
 type deliberation struct {
-	waits bool   // for a model
-	press uint32 // 0 = it is not urgent
+	press uint32 // 0 = not urgent, or no longer
 }
+
+// urgentPatience is how long others stand aside for an urgent deliberation that
+// has no end. What takes longer is stuck, or was not urgent.
+const urgentPatience = 100 * time.Millisecond
+
+// urgentStreak is after how many urgent turns others have theirs, although there
+// are more.
+const urgentStreak = 64
 
 func newInFlight(limit int) inFlight {
 	return inFlight{agents: map[uint32]deliberation{}, limit: limit, press: 1}
@@ -42,57 +36,67 @@ func newInFlight(limit int) inFlight {
 
 func (f *inFlight) has(o uint32) bool { _, ok := f.agents[o]; return ok }
 
+// room reports whether an agent may be woken that heard nothing critical.
+func (f *inFlight) room() bool { return len(f.agents) < f.limit }
+
 // begin notes that an agent was woken.
-func (f *inFlight) begin(o uint32, critical bool, now protocol.Time) {
+func (f *inFlight) begin(o uint32, urgent bool, now protocol.Time) {
 	d := deliberation{}
-	if f.ready++; critical {
+	if urgent {
 		f.urgent++
 		f.since, d.press = now, f.press
-	} else if f.owed > 0 {
-		f.owed--
 	}
 	f.agents[o] = d
 }
 
-// wait notes that a deliberation waits for a model, and needs its worker no more.
+// wait notes that a deliberation waits for a model: nobody has to stand aside.
 func (f *inFlight) wait(o uint32) {
-	if d, ok := f.agents[o]; ok && !d.waits {
-		f.rest(d)
-		f.agents[o] = deliberation{waits: true}
+	if d, ok := f.agents[o]; ok {
+		f.calm(d)
+		f.agents[o] = deliberation{}
 	}
 }
 
 // end notes that a deliberation ended.
 func (f *inFlight) end(o uint32) {
-	if d, ok := f.agents[o]; ok {
-		f.rest(d)
-		delete(f.agents, o)
+	f.calm(f.agents[o])
+	delete(f.agents, o)
+}
+
+func (f *inFlight) calm(d deliberation) {
+	if d.press == f.press {
+		f.urgent--
 	}
 }
 
-func (f *inFlight) rest(d deliberation) {
-	if d.waits {
-		return
-	}
-	if f.ready--; d.press != f.press {
-		return
-	}
-	f.owed++
-	if f.urgent--; f.urgent == 0 {
-		f.owed = 0
-	}
-}
+// sated reports whether it is the turn of others.
+func (f *inFlight) sated() bool { return f.streak >= urgentStreak }
 
-// room reports whether an agent may be woken that heard nothing critical, when so
-// many turns have ended that are not merged. Where somebody is urgent, one other
-// may for each that was.
-func (f *inFlight) room(arrived int, now protocol.Time) bool {
-	if f.ready+arrived >= maxReady || len(f.agents) >= f.limit {
-		return false
-	}
+// presses reports whether an urgent deliberation is under way.
+func (f *inFlight) presses(now protocol.Time) bool {
 	if f.urgent > 0 && now.Sub(f.since) >= urgentPatience {
-		f.urgent, f.owed = 0, 0
+		f.urgent = 0
 		f.press++
 	}
-	return f.urgent == 0 || f.owed > 0
+	return f.urgent > 0
+}
+
+// presses reports whether something critical is under way, from the end of the
+// turn that publishes it to the end of those that perceive it: then everybody
+// else stands aside, and turns that have ended wait to be merged.
+func (st *stage) presses() bool {
+	if st.Clock != director.Realtime || st.phase == phaseDone || st.flight.sated() {
+		return false
+	}
+	return st.wave != nil && st.wave.urgent || len(st.hurried) > 0 ||
+		st.flight.urgent > 0 && st.flight.presses(st.now())
+}
+
+// weigh lets the others stand aside, or go on.
+func (st *stage) weigh() {
+	if st.presses() {
+		st.sup.Hold()
+	} else {
+		st.sup.LetGo()
+	}
 }

@@ -1,7 +1,6 @@
 package scenes
 
 import (
-	"slices"
 	"time"
 
 	"tavernsim/engine/agent"
@@ -21,7 +20,10 @@ func (st *stage) nextRealtime() error {
 		return st.expire(now)
 	}
 	st.wakeDue(now)
-	if len(st.arrived) == 0 && !st.state.Director.DeferredDue(now) && !st.state.Director.ReleaseDue(now) {
+	if st.presses() && len(st.hurried) == 0 {
+		return st.sleepUntilNext(now)
+	}
+	if !st.anyArrived() && !st.state.Director.DeferredDue(now) && !st.state.Director.ReleaseDue(now) {
 		return st.sleepUntilNext(now)
 	}
 	return st.closeArrived(now)
@@ -34,8 +36,9 @@ const maxArrived = 64
 // closeArrived closes a wave over the turns that have ended, and the failures
 // that came between two deliberations.
 func (st *stage) closeArrived(now protocol.Time) error {
-	arrived := st.takeArrived()
-	st.openWave(now)
+	arrived, urgent := st.takeArrived()
+	w := st.openWave(now)
+	w.urgent = urgent
 	for _, d := range st.state.Director.TakeDeferred(now) {
 		st.sequence(d.Effects)
 	}
@@ -49,19 +52,30 @@ func (st *stage) closeArrived(now protocol.Time) error {
 
 // takeArrived takes the turns of the next wave. On the realtime clock those that
 // are urgent have one of their own: nobody waits for what others publish.
-func (st *stage) takeArrived() []arrival {
-	n := len(st.arrived)
-	if st.Clock == director.Realtime {
-		n = min(n, maxArrived)
-		if i := slices.IndexFunc(st.arrived, func(a arrival) bool { return !a.urgent }); i > 0 {
-			n = min(n, i)
-		}
+func (st *stage) takeArrived() (taken []arrival, urgent bool) {
+	if len(st.hurried) > 0 && !st.flight.sated() || len(st.arrived) == 0 {
+		taken = takeSome(&st.hurried, maxArrived)
+		st.flight.streak += len(taken)
+		return taken, len(taken) > 0
 	}
-	taken := st.arrived[:n:n]
-	if st.arrived = st.arrived[n:]; len(st.arrived) == 0 {
-		st.arrived = nil
+	st.flight.streak = 0
+	switch {
+	case st.Clock == director.Virtual:
+		return takeSome(&st.arrived, len(st.arrived)), false
+	case len(st.hurried) > 0:
+		return takeSome(&st.arrived, maxArrived/4), false
 	}
-	return taken
+	return takeSome(&st.arrived, maxArrived), false
+}
+
+func takeSome(from *[]arrival, most int) []arrival {
+	list := *from
+	if len(list) <= most {
+		*from = nil
+		return list
+	}
+	*from = list[most:]
+	return list[:most:most]
 }
 
 // wakeDue wakes who is due and for whom there is room; who heard something
@@ -72,12 +86,14 @@ func (st *stage) wakeDue(now protocol.Time) {
 	busy := func(o uint32) bool { return st.flight.has(o) || st.perceived(o) }
 	d := st.state.Director
 	for {
-		o, ok := d.TakeNext(now, !st.flight.room(len(st.arrived), now), busy)
+		o, ok := d.TakeNext(now, !st.flight.room(), busy)
 		if !ok {
 			return
 		}
 		urgency := d.Urgency(o)
-		st.flight.begin(o, urgency == protocol.Critical, now)
+		if st.flight.begin(o, urgency == protocol.Critical, now); urgency == protocol.Critical {
+			st.lapseIn(urgentPatience)
+		}
 		st.measureWake(o, d.Wave+1)
 		st.refs[o].Tell(&protocol.Envelope{Kind: protocol.KindWake, Scene: st.ID, Time: now, Wave: d.Wave + 1, Priority: urgency})
 	}
@@ -90,6 +106,9 @@ func (st *stage) waitsForModel(env *protocol.Envelope) error {
 	}
 	return st.next()
 }
+
+// anyArrived reports whether there are turns that have ended and are not merged.
+func (st *stage) anyArrived() bool { return len(st.arrived)+len(st.hurried) > 0 }
 
 // perceived reports whether an agent's last turn waits to be merged and was shown
 // all that the agent heard. It comes back to the agenda when that is merged.
@@ -104,7 +123,7 @@ func (st *stage) perceived(o uint32) bool {
 	return err == nil && ok && st.state.Director.Perceived(o, machines.TurnOf(end, d.At))
 }
 
-// sleepUntilNext sets the scene's one timer: the next agent that is due, or the
+// sleepUntilNext sets the scene's timer: the next agent that is due, or the
 // end of the scene.
 func (st *stage) sleepUntilNext(now protocol.Time) error {
 	at, ok := st.state.Director.NextTime()
@@ -128,14 +147,19 @@ func (st *stage) sleepUntilNext(now protocol.Time) error {
 	return nil
 }
 
-// wakeIn sets the scene's one timer.
-func (st *stage) wakeIn(wait time.Duration) {
-	if st.timer != nil {
-		st.timer.Reset(wait)
+// wakeIn sets the timer for what the scene does next.
+func (st *stage) wakeIn(wait time.Duration) { st.tickIn(&st.timer, wait) }
+
+// lapseIn sets the timer for the end of patience with what is urgent.
+func (st *stage) lapseIn(wait time.Duration) { st.tickIn(&st.lapse, wait) }
+
+func (st *stage) tickIn(timer **time.Timer, wait time.Duration) {
+	if *timer != nil {
+		(*timer).Reset(wait)
 		return
 	}
 	self := st.self
-	st.timer = time.AfterFunc(wait, func() { self.Tell(&protocol.Envelope{Kind: protocol.KindTick}) })
+	*timer = time.AfterFunc(wait, func() { self.Tell(&protocol.Envelope{Kind: protocol.KindTick}) })
 }
 
 // How long a scene wakes nobody because it waits until who deliberates is done: a
@@ -177,15 +201,11 @@ func (st *stage) waitsForRest() bool {
 // arrive puts a turn behind those that have ended. One that handled something
 // critical, or publishes it, goes before all that did not.
 func (st *stage) arrive(a arrival) {
-	if a.urgent = a.urgent || st.state.Director.Urgency(a.agent) == protocol.Critical; !a.urgent {
+	if a.urgent || st.state.Director.Urgency(a.agent) == protocol.Critical {
+		st.hurried = append(st.hurried, a)
+	} else {
 		st.arrived = append(st.arrived, a)
-		return
 	}
-	i := slices.IndexFunc(st.arrived, func(o arrival) bool { return !o.urgent })
-	if i < 0 {
-		i = len(st.arrived)
-	}
-	st.arrived = slices.Insert(st.arrived, i, a)
 }
 
 // turnArrivedRealtime notes the end of a turn for the next wave.

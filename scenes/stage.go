@@ -29,9 +29,11 @@ type stage struct {
 	places []uint32 // of an ordinal: its place in the order of the open wave
 	// realtime: turns that ended while a wave was being closed.
 	arrived []arrival
+	hurried []arrival                    // of those, what goes before the others
 	flight  inFlight                     // realtime: who deliberates
 	ended   map[uint32]*protocol.Decided // realtime: of those in arrived, the last of each agent
 	timer   *time.Timer
+	lapse   *time.Timer // realtime: for urgentPatience
 
 	// Agents whose actor failed, and the wave whose facts they must be restored
 	// from.
@@ -93,6 +95,7 @@ type stopping struct {
 // Receive implements actors.Behavior.
 func (st *stage) Receive(env *protocol.Envelope) error {
 	err := st.receive(env)
+	st.weigh()
 	if err != nil && st.journal.Err() != nil {
 		return st.journalFailed(st.journal.Err())
 	}
@@ -164,7 +167,7 @@ func (st *stage) next() error {
 	if st.waitsForRest() {
 		return nil
 	}
-	if len(st.arrived) > 0 && !st.stopping.kept && (st.Clock == director.Virtual || st.comesToRest()) {
+	if st.anyArrived() && !st.stopping.kept && (st.Clock == director.Virtual || st.comesToRest()) {
 		return st.closeArrived(st.moment())
 	}
 	switch {
@@ -358,8 +361,10 @@ func (st *stage) finish() error {
 	}
 	st.phase = phaseDone
 	close(st.over)
-	if st.timer != nil {
-		st.timer.Stop()
+	for _, t := range []*time.Timer{st.timer, st.lapse} {
+		if t != nil {
+			t.Stop()
+		}
 	}
 	st.metrics.Became(st.lastState())
 	st.report(Outcome{Reason: st.stopping.reason, Final: st.stopping.final, Err: st.stopping.err, Wave: st.journal.Durable(), State: st.state})

@@ -19,6 +19,7 @@ import (
 	"tavernsim/llm"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
+	"tavernsim/scenes"
 	"tavernsim/scenes/scenestest"
 )
 
@@ -92,7 +93,7 @@ func TestAlarmBeforeSlowCalls(t *testing.T) {
 	s := crowdScene(t, "count: 3000", "count: 400", "[c_1, c_300, c_1500, c_2999]", "c_1", "instance_id: last, profile_id: echo, custom_runtime_config: {", "instance_id: last, profile_id: echo, custom_runtime_config: {interrupt: {by: critical}, ")
 	e := newEar(t, s)
 	var mu sync.Mutex
-	began, raised := 0, 0
+	began, raised, late := 0, 0, 0
 	waited := map[string]int{}
 	synctest.Test(t, func(t *testing.T) {
 		m := &slow{answer: func(ctx context.Context, req protocol.ModelRequest) (protocol.ModelAnswer, error) {
@@ -115,10 +116,24 @@ func TestAlarmBeforeSlowCalls(t *testing.T) {
 			}
 			return e.Answer(req)
 		}}
-		if r := live(t, s, scenestest.Settings{Model: m}).Close(); r.Err != nil {
+		r, err := s.StartWith(scenestest.Settings{Model: m, Clock: director.Realtime, Workers: 2}, scenes.InFront(func(agent string, env *protocol.Envelope) {
+			mu.Lock()
+			_, alarmed := waited[agent]
+			if urgent := env.Priority == protocol.Critical; env.Kind == protocol.KindAnswer && (alarmed && !urgent || strings.HasPrefix(agent, "c_") && urgent) {
+				late++
+			}
+			mu.Unlock()
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := r.Close(); r.Err != nil {
 			t.Error(r)
 		}
 	})
+	if late > 0 {
+		t.Errorf("%d answers of a model that do not go on before others, or do without need", late)
+	}
 	t.Logf("other calls that began first: %v", waited)
 	if raised == 0 || len(waited) != 2 || waited["watch"] > 100 || waited["last"] > 100 {
 		t.Errorf("the alarm was raised after %d calls; others that began before it was perceived: %v, want at most 100", raised, waited)

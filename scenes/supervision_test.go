@@ -272,7 +272,7 @@ func TestServiceFailsOnce(t *testing.T) {
 				t.Fatal(r)
 			}
 			failed, _ := s.Trace(t, 0, "scene.actor_failed")
-			if strings.Count(failed, "failed 1:") != 1 || !strings.Contains(failed, actor+" failed 1: \"panic: made to fail\" in scenes.") {
+			if strings.Count(failed, "failed 1:") != 1 || !strings.Contains(failed, actor+" failed 1: \"panic: made to fail\" in scenes") {
 				t.Error(failed)
 			}
 			if r.State.Tally.Restarts != 1 {

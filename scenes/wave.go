@@ -33,6 +33,7 @@ type wave struct {
 	events    machines.Requests
 	observe   []observation
 	facts     []kept // of the scene itself, kept when the wave closes
+	urgent    bool   // realtime: it holds the turns of those who go before others
 	expires   bool   // the world is asked although nobody asks it for anything
 	turns     int64
 	published int64

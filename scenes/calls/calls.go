@@ -47,6 +47,9 @@ func (r *Runner) Go(ctx context.Context, h *Haste, turn uint64, c *agent.CallMod
 // Hurry makes the calls of a deliberation urgent, also those that wait.
 func (r *Runner) Hurry(h *Haste) { r.slots.hurry(h) }
 
+// Urgent reports whether the calls of a deliberation are.
+func (r *Runner) Urgent(h *Haste) bool { return r.slots.urgentNow(h) }
+
 // call is on a goroutine of its own: a provider that panics would end the
 // process.
 func (r *Runner) call(ctx context.Context, h *Haste, turn uint64, c *agent.CallModel) (answer protocol.ModelAnswer, err error) {

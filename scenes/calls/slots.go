@@ -109,6 +109,12 @@ func (s *slots) hurry(h *Haste) {
 	}
 }
 
+func (s *slots) urgentNow(h *Haste) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return h.urgent
+}
+
 // load is how many calls are out, and how many wait.
 func (s *slots) load() (out, queued int) {
 	s.mu.Lock()

@@ -1,0 +1,78 @@
+package scenes
+
+import (
+	"testing"
+	"time"
+
+	"tavernsim/engine/director"
+	"tavernsim/protocol"
+	"tavernsim/scenes/setup"
+)
+
+// Others stand aside for who began with a critical event: until its deliberation
+// ends, waits for a model, or takes too long.
+func TestPresses(t *testing.T) {
+	at := func(ms int) protocol.Time { return protocol.Time(time.Duration(ms) * time.Millisecond) }
+	f := newInFlight(2)
+	want := func(now int, presses, room bool) {
+		t.Helper()
+		if f.presses(at(now)) != presses || f.room() != room {
+			t.Fatalf("at %d ms: presses %t, room %t", now, f.presses(at(now)), f.room())
+		}
+	}
+	want(0, false, true)
+	f.begin(1, false, at(0))
+	want(0, false, true)
+	f.begin(2, true, at(10))
+	want(20, true, false)
+	f.begin(3, true, at(50)) // beyond the limit
+	f.end(2)
+	want(60, true, false)
+	f.wait(3)
+	f.wait(3)
+	want(60, false, false)
+	f.end(3)
+	f.end(3)
+	want(60, false, true)
+	f.begin(4, true, at(100))
+	want(199, true, false)
+	want(200, false, false)
+	f.begin(5, true, at(300))
+	f.end(4) // which nobody stood aside for any more
+	want(310, true, false)
+	f.end(5)
+	want(310, false, true)
+	f.wait(9)
+	if f.end(1); len(f.agents) != 0 || f.urgent != 0 {
+		t.Errorf("%+v", f)
+	}
+}
+
+// Urgent turns without end do not keep the others from being merged: every fifth
+// is another's.
+func TestUrgentTurnsShare(t *testing.T) {
+	st := &stage{scene: &scene{Scene: &setup.Scene{Options: setup.Options{Clock: director.Realtime}}}, flight: newInFlight(1)}
+	merged := map[bool]int{}
+	for range 100 {
+		for i := range 100 {
+			if st.hurried = append(st.hurried, arrival{agent: 1, urgent: true}); i < 50 {
+				st.arrived = append(st.arrived, arrival{agent: 2})
+			}
+		}
+		if taken, urgent := st.takeArrived(); len(taken) == 0 || len(taken) > maxArrived {
+			t.Fatal(len(taken))
+		} else {
+			merged[urgent] += len(taken)
+		}
+		if st.presses() != !st.flight.sated() {
+			t.Fatal("who is sated makes others stand aside")
+		}
+	}
+	if merged[false]*5 < merged[true] || merged[false] > merged[true] {
+		t.Errorf("%d urgent ones, %d others", merged[true], merged[false])
+	}
+	st.arrived = nil
+	if taken, urgent := st.takeArrived(); !urgent || len(taken) == 0 {
+		t.Error("what is urgent waits for nobody")
+	}
+}
