@@ -163,7 +163,7 @@ type Supervisor struct {
 	limits [verdict.Lanes]Capacity // of each lane
 	trims  bool                    // a lane drops its oldest
 	hold   hold
-	plan   verdict.Plan            // of Middleware
+	plan   verdict.Plan // of Middleware
 	mu     sync.Mutex
 	proto  actor.Supervisor
 	props  *actor.Props // guarded by the system's spawning

@@ -11,7 +11,8 @@
 // The stage (stage.go, wave.go, control.go) is the scene's own actor: it wakes
 // agents, merges what they decided in a fixed order, has the world, the
 // knowledge and the event channel (services.go) decide about it, and keeps the
-// facts. Agents are in agents.go, what a snapshot gathers in snapshot.go. The
+// facts; realtime.go and inflight.go are what is its own on the realtime clock.
+// Agents are in agents.go, what a snapshot gathers in snapshot.go. The
 // rules of all of them are in scenes/machines. ARCHITECTURE.md follows one
 // message through all of them.
 //
@@ -34,6 +35,9 @@
 //  7. On the virtual clock every agent hears events in the order of their facts,
 //     which is the one order of the scene, whatever their priority and however
 //     many workers there are. Between scenes there is none.
+//  8. On either clock a critical event is handled before 100 deliberations of
+//     others have ended, however many agents are ready and however the workers are
+//     scheduled, unless its receiver waits for a model or does not return.
 //
 // # What waits
 //

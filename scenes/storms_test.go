@@ -65,7 +65,7 @@ func crowdScene(t *testing.T, change ...string) *scenestest.Scene {
 	return scenestest.New(t, p, "")
 }
 
-// A critical event overtakes a crowd that has work to do: agents that are ready
+// Promise 8: a critical event overtakes a crowd that has work to do: agents that are ready
 // to run (realtime), those that are due in the same wave (virtual). However the
 // operating system shares the processors out among the workers.
 func TestAlarmInACrowd(t *testing.T) {

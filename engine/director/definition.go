@@ -118,7 +118,7 @@ type Stop struct {
 // Limits bound a scene. A zero field takes the default.
 type Limits struct {
 	MaxAgents       int `json:"max_agents,omitempty"`       // default 1,000,000
-	MaxDeliberating int `json:"max_deliberating,omitempty"` // agents of one wave in flight at once; default 2,048
+	MaxDeliberating int `json:"max_deliberating,omitempty"` // agents in flight at once; default 2,048
 	// MaxDeliveriesInWave bounds receivers times events of one wave; beyond it
 	// events are refused. Default 10,000,000.
 	MaxDeliveriesInWave int      `json:"max_deliveries_in_wave,omitempty"`
