@@ -1,6 +1,7 @@
 package scenes_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -57,6 +58,46 @@ otherwise: {text: ""}
 		}
 	})
 	if got, want := strings.Join(turns(t, s), " "), "clock@0s clock@1s watch@1s clock@2s clock@3s clock@4s clock@5s"; !strings.HasPrefix(got, want) {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+// max_deliberating bounds the deliberations in flight on the realtime clock, too,
+// waiting for a model or not; who heard something critical is not held up by it,
+// and the others have their turns in the order in which they were due.
+func TestDeliberationsInFlight(t *testing.T) {
+	s := scenestest.New(t, realtimeScene(t, `agent_instances:
+  - {profile_id: person, instance_id: "p_{n}", count: 12}
+  - {instance_id: watch, profile_id: person, custom_runtime_config: {wake_on_start: false, subscribed_event_types: [alarm]}}
+simulation: {clock: realtime, limits: {max_deliberating: 4}, stop: {after: 10s}}`), "")
+	m := &slow{}
+	most := map[string]int{}
+	m.answer = func(ctx context.Context, req protocol.ModelRequest) (protocol.ModelAnswer, error) {
+		m.mu.Lock()
+		most[req.Agent] = max(most[req.Agent], m.open)
+		m.mu.Unlock()
+		wait := time.Second
+		if req.Agent == "p_1" {
+			wait /= 2
+		}
+		a, err := after(wait, "")(ctx, req)
+		if req.Agent == "p_1" {
+			a.Calls = []protocol.Call{{ID: "1", Tool: "PublishEventTool", Params: map[string]any{"type": "alarm", "priority": "critical"}}}
+		}
+		return a, err
+	}
+	synctest.Test(t, func(t *testing.T) {
+		if r := live(t, s, scenestest.Settings{Model: m}).Close(); r.Err != nil {
+			t.Error(r)
+		}
+	})
+	for agent, n := range most {
+		if n > 5 || n > 4 && agent != "watch" && agent != "p_5" {
+			t.Errorf("%s is one of %d", agent, n)
+		}
+	}
+	want := "p_1@0s p_2@0s p_3@0s p_4@0s p_5@500ms watch@500ms p_6@1s"
+	if got := strings.Join(turns(t, s), " "); !strings.HasPrefix(got, want) {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
