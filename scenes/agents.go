@@ -76,8 +76,12 @@ func (a *agentShell) observe(env *protocol.Envelope) error {
 	if env.Wave <= a.through {
 		return nil
 	}
-	if env.Type == director.FactInterrupted {
+	switch env.Type {
+	case director.FactInterrupted:
 		a.machine.Interrupted()
+		return nil
+	case director.FactDeadLettered:
+		a.machine.Missed()
 		return nil
 	}
 	fact, err := machines.ReadFact(a.Codec, env.Type, env.Body.Raw)

@@ -2,6 +2,7 @@ package scenes_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -9,8 +10,10 @@ import (
 
 	"golang.org/x/tools/txtar"
 
+	"tavernsim/actors"
 	"tavernsim/engine/director"
 	"tavernsim/protocol"
+	"tavernsim/scenes"
 	"tavernsim/scenes/project"
 	"tavernsim/scenes/scenestest"
 )
@@ -48,6 +51,42 @@ func ringing(ctx context.Context, req protocol.ModelRequest) (protocol.ModelAnsw
 		publish("talk.fire", "critical")
 	}
 	return a, err
+}
+
+// What the mailbox of an agent refuses is counted like what it heard, so that a
+// fold does not take the events after it for new ones.
+func TestRefusedDeliveriesAreCounted(t *testing.T) {
+	for _, clock := range []director.ClockKind{director.Virtual, director.Realtime} {
+		t.Run(string(clock), func(t *testing.T) {
+			s := scenestest.New(t, realtimeScene(t, `agent_instances:
+  - {instance_id: caller, profile_id: person, custom_runtime_config: {deliberation_frequency_hz: 1}}
+  - {instance_id: worker, profile_id: person, custom_runtime_config: {wake_on_start: false}}
+simulation: {stop: {after: 4500ms}}`), "")
+			calls := func(_ context.Context, req protocol.ModelRequest) (a protocol.ModelAnswer, err error) {
+				for i := range 5 {
+					if turn, _ := req.Variables["turn"].(int64); req.Agent == "caller" && turn <= 3 {
+						a.Calls = append(a.Calls, protocol.Call{ID: fmt.Sprint(i), Tool: "PublishEventTool", Params: map[string]any{"type": "talk.x", "target_agent_instance_id": "worker"}})
+					}
+				}
+				return a, nil
+			}
+			synctest.Test(t, func(t *testing.T) {
+				set := scenestest.Settings{Model: &slow{answer: calls}, Clock: clock, Workers: 1, Stop: &director.Stop{Deliberations: 9}}
+				r, err := s.StartWith(set, func(o *scenes.Options) { o.Mailbox = actors.Capacity{Max: 2} })
+				if err != nil {
+					t.Fatal(err)
+				}
+				if res := r.Close(); res.Err != nil || res.State.Tally.DeadLetters == 0 {
+					t.Error(res, res.State.Tally.DeadLetters)
+				}
+			})
+			state := s.Fold(t, scenestest.Settings{Clock: clock})
+			worker, _ := s.Made(t, scenestest.Settings{Clock: clock}).Ordinal("worker")
+			if n := state.Agents[worker].State.Waiting(); n != 0 {
+				t.Errorf("after a fold %d events wait that were handled or refused", n)
+			}
+		})
+	}
 }
 
 // An urgent event stops a deliberation between two of its nodes, in realtime:

@@ -70,8 +70,21 @@ func lanes(events actors.Capacity) (lanes [verdict.Lanes]actors.Capacity) {
 
 // supervisor is shared by actors of the scene.
 func (s *scene) supervisor(failed func(string, *actors.Failure)) *actors.Supervisor {
-	return &actors.Supervisor{Prefix: s.actorName(""), Failed: failed, New: s.revive, Dead: s.dead.Add,
+	return &actors.Supervisor{Prefix: s.actorName(""), Failed: failed, New: s.revive, Dead: s.undelivered,
 		Lanes: lanes(s.options.Mailbox), Middleware: s.middleware(), Now: s.seen, First: s.first()}
+}
+
+// undelivered keeps what a mailbox did not take. An event has its number at the
+// receiver all the same: a fold, which does not know who was refused what, counts
+// alike.
+func (s *scene) undelivered(d actors.DeadLetter) {
+	s.dead.Add(d)
+	if d.Kind != protocol.KindEvent || d.Reason == actors.ReasonStopped {
+		return
+	}
+	if o, ok := s.Ordinal(d.Receiver); ok {
+		s.refs[o].Tell(&protocol.Envelope{Kind: protocol.KindObserve, Type: director.FactDeadLettered, Wave: d.Wave})
+	}
 }
 
 // first are the actors that go before agents. On the realtime clock these are the

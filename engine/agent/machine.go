@@ -256,6 +256,9 @@ func (m *Machine) Hear(e *protocol.Envelope) { m.State.Hear(e, &m.Def.Limits) }
 // has lost its payload and is not perceived.
 func (m *Machine) HearAgain(e *protocol.Envelope) { m.State.hear(e, &m.Def.Limits, true) }
 
+// Missed gives an event its number that a mailbox did not take.
+func (m *Machine) Missed() { m.State.heard++ }
+
 // Observe folds something another machine decided about this agent.
 func (m *Machine) Observe(o Observation) { m.State.Observe(o, m.Def.Limits.MaxObservations) }
 
