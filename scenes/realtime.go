@@ -1,6 +1,7 @@
 package scenes
 
 import (
+	"slices"
 	"time"
 
 	"tavernsim/engine/agent"
@@ -114,7 +115,7 @@ func (st *stage) anyArrived() bool { return len(st.arrived)+len(st.hurried) > 0 
 // all that the agent heard. It comes back to the agenda when that is merged.
 func (st *stage) perceived(o uint32) bool {
 	d := st.ended[o]
-	if d == nil {
+	if d == nil || len(d.Facts) == 0 {
 		return false
 	}
 	last := d.Facts[len(d.Facts)-1]
@@ -199,13 +200,36 @@ func (st *stage) waitsForRest() bool {
 }
 
 // arrive puts a turn behind those that have ended. One that handled something
-// critical, or publishes it, goes before all that did not.
+// critical, or publishes it, goes before all that did not; but never before one
+// of the same agent.
 func (st *stage) arrive(a arrival) {
-	if a.urgent || st.state.Director.Urgency(a.agent) == protocol.Critical {
+	urgent := a.urgent || st.state.Director.Urgency(a.agent) == protocol.Critical
+	if _, more := st.ended[a.agent]; more {
+		urgent = st.hurry(a.agent, urgent) || urgent
+	}
+	if a.failure == nil {
+		st.ended[a.agent] = a.decided
+	}
+	if urgent {
 		st.hurried = append(st.hurried, a)
 	} else {
 		st.arrived = append(st.arrived, a)
 	}
+}
+
+// hurry moves the turns of an agent to those that go first, if its next one is
+// urgent, and reports whether there are some.
+func (st *stage) hurry(o uint32, urgent bool) bool {
+	mine := func(a arrival) bool { return a.agent == o }
+	if urgent {
+		for _, a := range st.arrived {
+			if mine(a) {
+				st.hurried = append(st.hurried, a)
+			}
+		}
+		st.arrived = slices.DeleteFunc(st.arrived, mine)
+	}
+	return slices.ContainsFunc(st.hurried, mine)
 }
 
 // turnArrivedRealtime notes the end of a turn for the next wave.
@@ -218,9 +242,6 @@ func (st *stage) turnArrivedRealtime(a arrival) error {
 		return st.pump()
 	}
 	st.flight.end(a.agent)
-	if a.decided != nil && len(a.decided.Facts) > 0 {
-		st.ended[a.agent] = a.decided
-	}
 	st.arrive(a)
 	if a.failure != nil && st.phase == phaseSnapshot {
 		return st.dropSnapshot(st.Name(a.agent))

@@ -214,7 +214,7 @@ func (e *ear) alarms(t testing.TB, s *scenestest.Scene, clock director.ClockKind
 	t.Helper()
 	codec := protocol.NewCodec()
 	ended := map[turnKey]int{} // turns that had ended with it
-	total := 0
+	total, last := 0, map[string]uint64{}
 	s.Journal(t, func(j *persistence.Journal) {
 		err := j.Read(1, func(r protocol.Record) error {
 			switch r.Kind {
@@ -234,6 +234,9 @@ func (e *ear) alarms(t testing.TB, s *scenestest.Scene, clock director.ClockKind
 					return err
 				}
 				key := turnKey{r.Actor, f.(*agent.TurnEnded).Turn}
+				if last[r.Actor]++; key.turn != last[r.Actor] {
+					t.Errorf("turn %d of %s is kept as its turn %d", key.turn, r.Actor, last[r.Actor])
+				}
 				if !e.ended(key, list) {
 					total++
 				}
