@@ -254,22 +254,20 @@ func TestAppendedWholeOrNot(t *testing.T) {
 	var was persistence.Wave
 	s.Journal(t, func(j *persistence.Journal) { was = j.Durable() })
 	kept, failed := 0, 0
-	for at := 0; kept == 0; at++ {
+	for at := int64(0); kept == 0; at++ {
 		disk := persistencetest.NewCrashDisk()
 		if err := persistencetest.CopyDisk(persistencetest.OSDisk(), s.Dir, disk, "run"); err != nil {
 			t.Fatal(err)
 		}
-		n, armed := 0, false
+		var armed atomic.Bool // read by the database's own goroutines, too
+		var n atomic.Int64
 		failing := persistencetest.FailingDisk(disk, func(op persistencetest.DiskOp) error {
-			if !armed || !op.Write && !op.Sync && !op.Create {
-				return nil
-			}
-			if n++; n <= at {
+			if !armed.Load() || !op.Write && !op.Sync && !op.Create || n.Add(1) <= at {
 				return nil
 			}
 			return errors.New("no room")
 		})
-		wave, err := fork(t, failing, s, made, func() { armed = true })
+		wave, err := fork(t, failing, s, made, func() { armed.Store(true) })
 		left := durable(t, disk.Kill(), s)
 		switch {
 		case err == nil && (left.Number != was.Number+1 || left != wave):
