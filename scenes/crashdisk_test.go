@@ -102,16 +102,20 @@ type loss struct {
 
 // losses takes copies of a disk at random operations of a whole scene.
 type losses struct {
-	disk  persistencetest.CrashDisk
-	rng   *rand.Rand
-	copy  func(*losses) pebbledb.FS
-	most  int
-	every int
+	disk persistencetest.CrashDisk
+	rng  *rand.Rand
+	copy func(*losses) pebbledb.FS
+	most int
 
 	mu    sync.Mutex // guards what follows
 	acked uint64
 	left  []loss
+	next  int // operations until the next copy
 }
+
+// between is the most operations from one copy to the next: a scene makes forty or
+// more, the fewer the busier the machine is.
+const between = 10
 
 func (l *losses) look(op persistencetest.DiskOp) error {
 	if !op.Write && !op.Sync && !op.Create {
@@ -119,7 +123,11 @@ func (l *losses) look(op persistencetest.DiskOp) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.acked > 0 && len(l.left) < l.most && l.rng.IntN(l.every) == 0 {
+	if l.acked == 0 || len(l.left) >= l.most {
+		return nil
+	}
+	if l.next--; l.next < 0 {
+		l.next = l.rng.IntN(between)
 		l.left = append(l.left, loss{l.copy(l), l.acked})
 	}
 	return nil
@@ -156,7 +164,8 @@ func TestCrashOfAWholeScene(t *testing.T) {
 		{"power, keep", scenestest.Settings{Durability: persistence.Power, Snapshots: 30, Keep: persistence.Keep{Waves: 3}}, power(30)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			l := &losses{disk: persistencetest.NewCrashDisk(), rng: rand.New(rand.NewPCG(seed, 7)), copy: c.copy, most: most, every: 6}
+			l := &losses{disk: persistencetest.NewCrashDisk(), rng: rand.New(rand.NewPCG(seed, 7)), copy: c.copy, most: most}
+			l.next = l.rng.IntN(between)
 			s := u.scene.Fresh(t)
 			s.Dir = "run"
 			set := c.set
