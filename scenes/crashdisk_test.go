@@ -191,7 +191,10 @@ func TestCrashOfAWholeScene(t *testing.T) {
 // scene, once or for ever: the scene says so and stops, and goes on from what is
 // on the disk, when the disk works again, to the same end.
 func TestDiskFailsUnderAWholeScene(t *testing.T) {
-	u := undisturbedTown(t)
+	u, wider := undisturbedTown(t), 1
+	if testing.Short() {
+		wider = 3
+	}
 	isLog := func(op persistencetest.DiskOp) bool { return strings.HasSuffix(op.Path, ".log") }
 	for _, level := range []persistence.Durability{persistence.Process, persistence.Power} {
 		for name, fails := range map[string]struct {
@@ -209,7 +212,7 @@ func TestDiskFailsUnderAWholeScene(t *testing.T) {
 		} {
 			t.Run(fmt.Sprintf("%s at %s", name, level), func(t *testing.T) {
 				failed, stops := 0, !strings.Contains(name, "snapshot") && (level == persistence.Power || !strings.Contains(name, "sync"))
-				for at := 1; ; at += fails.step {
+				for at := 1; ; at += wider * fails.step {
 					hit, err := u.fails(t, level, at, fails.op, fails.errno, fails.once)
 					if !hit {
 						break
