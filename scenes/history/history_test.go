@@ -49,6 +49,17 @@ func ranInSteps(t *testing.T, set scenestest.Settings) *scenestest.Scene {
 	return s
 }
 
+// interrupted is the town that was stopped in its middle.
+func interrupted(t *testing.T, set scenestest.Settings) *scenestest.Scene {
+	t.Helper()
+	s := town(t)
+	var asked atomic.Int64
+	if r := s.RunUntil(t, set, func(protocol.ModelRequest) bool { return asked.Add(1) == 40 }); r.Err != nil || r.Final {
+		t.Fatal(r)
+	}
+	return s
+}
+
 // town is the town, with files laid over it.
 func town(t *testing.T, over ...string) *scenestest.Scene {
 	t.Helper()
@@ -248,8 +259,8 @@ func TestNoWayBack(t *testing.T) {
 // with one whole wave more; what was answered without an error is there. A wave
 // that is refused leaves nothing.
 func TestAppendedWholeOrNot(t *testing.T) {
-	set := scenestest.Settings{InterruptAt: 6, Snapshots: -1}
-	s := ran(t, set)
+	set := scenestest.Settings{Snapshots: -1}
+	s := interrupted(t, set)
 	made := s.Made(t, set)
 	var was persistence.Wave
 	s.Journal(t, func(j *persistence.Journal) { was = j.Durable() })
@@ -288,7 +299,7 @@ func TestAppendedWholeOrNot(t *testing.T) {
 
 // A wave whose second change of the world is refused is refused whole.
 func TestARefusedForkLeavesNothing(t *testing.T) {
-	s := ran(t, scenestest.Settings{InterruptAt: 6})
+	s := interrupted(t, scenestest.Settings{})
 	made := s.Made(t, scenestest.Settings{})
 	store, err := persistence.Open(s.Dir, persistence.Options{Traces: traces.Rule()})
 	if err != nil {
