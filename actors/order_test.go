@@ -201,7 +201,7 @@ func workByHand(s *System, m *mailbox, done *atomic.Bool) {
 func soon(ok func() bool) bool {
 	for began, n := time.Now(), 1; !ok(); n++ {
 		if n%1000 == 0 {
-			if runtime.Gosched(); time.Since(began) > 2*time.Second {
+			if runtime.Gosched(); time.Since(began) > time.Minute {
 				return false
 			}
 		}

@@ -31,35 +31,46 @@ func (h *heapWatch) look(_, doing string, done, total uint64) {
 	h.most, h.looks, h.next = max(h.most, memStats().HeapAlloc), h.looks+1, done+total/heapLooks
 }
 
-// replayPeak runs the bench project and replays it.
-func replayPeak(t *testing.T, ticks int64, verify bool) (peak uint64, facts int64) {
+// recorded is a run of the bench project.
+type recorded struct {
+	dir   string
+	facts int64 // bytes
+}
+
+func record(t *testing.T, ticks int64) recorded {
 	t.Helper()
 	dir := t.TempDir()
 	d, err := RunDeliberation(DeliberationOptions{Agents: 30, Ticks: ticks, Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
-	runtime.GC() // twice, for what pools still hold of the run
+	return recorded{dir + "/run", int64(d.BytesPer * float64(d.Deliberations))}
+}
+
+// peak is the most that the heap held while the run was replayed.
+func (r recorded) peak(t *testing.T, verify bool) uint64 {
+	t.Helper()
+	runtime.GC() // twice, for what pools still hold of what was before
 	runtime.GC()
 	h := &heapWatch{}
-	if _, err := runner.Replay(t.Context(), dir+"/run", runner.ReplayOptions{Verify: verify, Progress: h.look}); err != nil {
+	if _, err := runner.Replay(t.Context(), r.dir, runner.ReplayOptions{Verify: verify, Progress: h.look}); err != nil {
 		t.Fatal(err)
 	}
 	if h.looks < heapLooks || h.doing == "checking digests" {
 		t.Fatalf("the heap was looked at %d times, the last time while %s", h.looks, h.doing)
 	}
-	return h.most, int64(d.BytesPer * float64(d.Deliberations))
+	return h.most
 }
 
 // The memory of a replay does not grow with the length of the run: four times
 // the waves of the same agents need no tenth of what their facts take.
 func TestReplayNeedsNoMoreForLongRuns(t *testing.T) {
+	short, long := record(t, 250), record(t, 1000)
 	for name, verify := range map[string]bool{"replay": false, "replay --verify": true} {
 		t.Run(name, func(t *testing.T) {
-			short, few := replayPeak(t, 250, verify)
-			long, many := replayPeak(t, 1000, verify)
-			t.Logf("%d bytes for %d bytes of facts, %d for %d", short, few, long, many)
-			if grown, bound := int64(long)-int64(short), (many-few)/10; grown > bound {
+			few, many := short.peak(t, verify), long.peak(t, verify)
+			t.Logf("%d bytes for %d bytes of facts, %d for %d", few, short.facts, many, long.facts)
+			if grown, bound := int64(many)-int64(few), (long.facts-short.facts)/10; grown > bound {
 				t.Errorf("%d bytes more for a run four times as long; the bound is %d", grown, bound)
 			}
 		})

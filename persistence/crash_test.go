@@ -301,6 +301,8 @@ func TestFailingDisk(t *testing.T) {
 		t.Run(mode.name, func(t *testing.T) {
 			if long() {
 				mode.step = 1
+			} else if testing.Short() {
+				mode.step *= 3
 			}
 			failures := 0
 			for n := int32(0); ; n += mode.step {
@@ -310,7 +312,7 @@ func TestFailingDisk(t *testing.T) {
 				failures++
 			}
 			t.Logf("%d places failed", failures)
-			if failures < 10 {
+			if failures < 3 { // a busy machine writes more at once, and so less often
 				t.Fatalf("only %d failures were injected", failures)
 			}
 		})

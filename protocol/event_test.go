@@ -199,7 +199,7 @@ func TestSharedEventIsComputedOnce(t *testing.T) {
 	if b["probe"] != true {
 		t.Error("two receivers have two values")
 	}
-	if n := testing.AllocsPerRun(10, func() { s.Value() }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { s.Value() }); n != 0 {
 		t.Errorf("%v allocations for a later receiver", n)
 	}
 }

@@ -125,7 +125,7 @@ func TestIntern(t *testing.T) {
 	}
 	for _, word := range []string{"agent.turn_ended", "event.routed", "ok", ToWorld} {
 		b := []byte(word)
-		if n := testing.AllocsPerRun(10, func() { _ = Intern(b) }); n > 0 {
+		if n := testing.AllocsPerRun(100, func() { _ = Intern(b) }); n > 0 {
 			t.Errorf("%q costs %v allocations", word, n)
 		}
 	}

@@ -102,16 +102,20 @@ type loss struct {
 
 // losses takes copies of a disk at random operations of a whole scene.
 type losses struct {
-	disk  persistencetest.CrashDisk
-	rng   *rand.Rand
-	copy  func(*losses) pebbledb.FS
-	most  int
-	every int
+	disk persistencetest.CrashDisk
+	rng  *rand.Rand
+	copy func(*losses) pebbledb.FS
+	most int
 
 	mu    sync.Mutex // guards what follows
 	acked uint64
 	left  []loss
+	next  int // operations until the next copy
 }
+
+// between is the most operations from one copy to the next: a scene makes forty or
+// more, the fewer the busier the machine is.
+const between = 10
 
 func (l *losses) look(op persistencetest.DiskOp) error {
 	if !op.Write && !op.Sync && !op.Create {
@@ -119,7 +123,11 @@ func (l *losses) look(op persistencetest.DiskOp) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.acked > 0 && len(l.left) < l.most && l.rng.IntN(l.every) == 0 {
+	if l.acked == 0 || len(l.left) >= l.most {
+		return nil
+	}
+	if l.next--; l.next < 0 {
+		l.next = l.rng.IntN(between)
 		l.left = append(l.left, loss{l.copy(l), l.acked})
 	}
 	return nil
@@ -156,7 +164,8 @@ func TestCrashOfAWholeScene(t *testing.T) {
 		{"power, keep", scenestest.Settings{Durability: persistence.Power, Snapshots: 30, Keep: persistence.Keep{Waves: 3}}, power(30)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			l := &losses{disk: persistencetest.NewCrashDisk(), rng: rand.New(rand.NewPCG(seed, 7)), copy: c.copy, most: most, every: 6}
+			l := &losses{disk: persistencetest.NewCrashDisk(), rng: rand.New(rand.NewPCG(seed, 7)), copy: c.copy, most: most}
+			l.next = l.rng.IntN(between)
 			s := u.scene.Fresh(t)
 			s.Dir = "run"
 			set := c.set
@@ -182,7 +191,10 @@ func TestCrashOfAWholeScene(t *testing.T) {
 // scene, once or for ever: the scene says so and stops, and goes on from what is
 // on the disk, when the disk works again, to the same end.
 func TestDiskFailsUnderAWholeScene(t *testing.T) {
-	u := undisturbedTown(t)
+	u, wider := undisturbedTown(t), 1
+	if testing.Short() {
+		wider = 3
+	}
 	isLog := func(op persistencetest.DiskOp) bool { return strings.HasSuffix(op.Path, ".log") }
 	for _, level := range []persistence.Durability{persistence.Process, persistence.Power} {
 		for name, fails := range map[string]struct {
@@ -200,7 +212,7 @@ func TestDiskFailsUnderAWholeScene(t *testing.T) {
 		} {
 			t.Run(fmt.Sprintf("%s at %s", name, level), func(t *testing.T) {
 				failed, stops := 0, !strings.Contains(name, "snapshot") && (level == persistence.Power || !strings.Contains(name, "sync"))
-				for at := 1; ; at += fails.step {
+				for at := 1; ; at += wider * fails.step {
 					hit, err := u.fails(t, level, at, fails.op, fails.errno, fails.once)
 					if !hit {
 						break

@@ -225,9 +225,11 @@ otherwise: {text: ""}
 		t.Fatal(text)
 	}
 	s = s.Fresh(t)
-	first := s.Run(t, scenestest.Settings{InterruptAt: 4, Workers: 1})
+	first := s.RunUntil(t, scenestest.Settings{Workers: 1}, func(q protocol.ModelRequest) bool {
+		return q.Agent == "crier" && q.Variables["turn"] == int64(4)
+	})
 	if first.Final {
-		t.Skip("the run was over before it could be interrupted")
+		t.Fatal("it ended before it was interrupted")
 	}
 	mustRestore(t, s, scenestest.Settings{})
 	second := s.Run(t, scenestest.Settings{})

@@ -1,10 +1,12 @@
 package scenes_test
 
 import (
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"tavernsim/persistence"
+	"tavernsim/protocol"
 	"tavernsim/scenes/scenestest"
 )
 
@@ -20,8 +22,8 @@ func TestKeepDropsOldFacts(t *testing.T) {
 			set := scenestest.Settings{Snapshots: 20, Keep: keep, BatchFacts: 7}
 			var r scenestest.Result
 			for !r.Final { // each stop leaves a snapshot, however slow the disk is
-				set.InterruptAt += 2
-				if r = s.Run(t, set); r.Err != nil {
+				var asked atomic.Int64
+				if r = s.RunUntil(t, set, func(protocol.ModelRequest) bool { return asked.Add(1) == 15 }); r.Err != nil {
 					t.Fatal(r.Err)
 				}
 			}

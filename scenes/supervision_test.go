@@ -184,23 +184,36 @@ func TestAgentFailsOutOfTurn(t *testing.T) {
 // goes on, takes snapshots and can be interrupted and resumed.
 func TestAgentIsGivenUp(t *testing.T) {
 	text := strings.Replace(shaky, "ticks: 12", "ticks: 40", 1)
+	var turns atomic.Int64
+	var at int64
+	running := make(chan *scenestest.Running, 1)
 	p := shakyProject(t, text, func(in any) any {
 		if instance(in) == "a_1" {
 			panic("always")
 		}
+		if instance(in) == "a_3" && turns.Add(1) == at {
+			r := <-running
+			r.Interrupt()
+			running <- r
+		}
 		return "ok"
 	})
-	for _, at := range []uint64{0, 5, 25} {
+	for _, at = range []int64{0, 5, 25} {
+		turns.Store(0)
 		s := scenestest.New(t, p, "")
 		set := scenestest.Settings{Workers: 3, Snapshots: 30}
 		if at > 0 {
-			set.InterruptAt = at
-			if r := s.Run(t, set); r.Final || r.Err != nil {
+			r, err := s.Start(set)
+			if err != nil {
+				t.Fatal(err)
+			}
+			running <- r
+			if r := r.Close(); r.Final || r.Err != nil {
 				t.Fatal(r)
 			}
+			<-running
 			mustRestore(t, s, set)
 			mustVerify(t, s, set)
-			set.InterruptAt = 0
 		}
 		r := s.Run(t, set)
 		if r.Err != nil || !r.Final {

@@ -27,13 +27,20 @@ type running struct {
 	done chan struct{}
 	code int
 	out  bytes.Buffer
-	err  strings.Builder // what came after the address; read after done
+	err  strings.Builder // what came after the address
+	read chan struct{}   // closed when err is whole
+}
+
+// said is what the run wrote to stderr, at its end.
+func (r *running) said() string {
+	<-r.read
+	return r.err.String()
 }
 
 // runMeasured starts simd with --metrics on a free port.
 func runMeasured(t *testing.T, args ...string) *running {
 	t.Helper()
-	r := &running{done: make(chan struct{})}
+	r := &running{done: make(chan struct{}), read: make(chan struct{})}
 	from, errw := io.Pipe()
 	go func() {
 		defer close(r.done)
@@ -51,6 +58,7 @@ func runMeasured(t *testing.T, args ...string) *running {
 		t.Fatalf("exit %d without an address", r.code)
 	}
 	go func() {
+		defer close(r.read)
 		for lines.Scan() {
 			fmt.Fprintln(&r.err, lines.Text())
 		}
@@ -61,7 +69,7 @@ func runMeasured(t *testing.T, args ...string) *running {
 // get is an answer of the metrics server; "" when nobody listens any more.
 func (r *running) get(t *testing.T, path string) string {
 	t.Helper()
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 20 * time.Second}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 5 * time.Minute}
 	resp, err := client.Get(r.addr + path)
 	if err != nil {
 		return ""
@@ -77,9 +85,17 @@ func (r *running) get(t *testing.T, path string) string {
 var sampleLine = regexp.MustCompile(`(?m)^(simd_\w+)(?:\{([^}]*)\})? (\S+)$`)
 
 // sum adds up the series of a metric that have the label (`kind="agent"`).
-func sum(t *testing.T, scrape, name, label string) (n float64) {
+func sum(t *testing.T, scrape, name, label string) float64 {
 	t.Helper()
-	found := false
+	n, found := find(t, scrape, name, label)
+	if !found {
+		t.Errorf("no %s{%s} in the scrape", name, label)
+	}
+	return n
+}
+
+func find(t *testing.T, scrape, name, label string) (n float64, found bool) {
+	t.Helper()
 	for _, m := range sampleLine.FindAllStringSubmatch(scrape, -1) {
 		if m[1] != name || !strings.Contains(m[2], label) {
 			continue
@@ -90,58 +106,89 @@ func sum(t *testing.T, scrape, name, label string) (n float64) {
 		}
 		n, found = n+v, true
 	}
-	if !found {
-		t.Errorf("no %s{%s} in the scrape", name, label)
-	}
-	return n
+	return n, found
 }
 
 // A run that is scraped shows its scene; nothing is left of the server when it
-// has ended.
+// has ended. It is interrupted as soon as it was looked at twice.
 func TestRunShowsMetrics(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
-	const agents, ticks = 500, 120
-	r := runMeasured(t, "run", "../../scenes/examples/market", "--agents", strconv.Itoa(agents), "--ticks", strconv.Itoa(ticks), "--json", "--pprof", "--out", filepath.Join(t.TempDir(), "run"))
-	defer func() { <-r.done }()
-	var early, late string
-	for {
-		text := r.get(t, "/metrics")
-		if text == "" {
-			t.Fatal("the run ended before it could be looked at twice: give it more ticks")
-		}
-		if !strings.Contains(text, "simd_sim_steps_total{") {
-			continue // the scene is not there yet
-		}
-		waves := sum(t, text, "simd_sim_steps_total", `scene="market_day"`)
-		if early == "" && waves >= 3 {
-			early = text
-		}
-		if waves >= 20 {
-			late = text
-			break
-		}
-	}
+	r := runMeasured(t, "run", "../../scenes/examples/market", "--agents", "500", "--ticks", "1000000", "--summary", "none", "--pprof", "--out", filepath.Join(t.TempDir(), "run"))
+	defer r.interrupt(t)
+	early := r.scrape(t, func(text string) bool { return wavesOf(t, text) >= 3 })
+	enough := wavesOf(t, early) + 1000 // by then everything has moved that moves
+	late := r.scrape(t, func(text string) bool { return wavesOf(t, text) >= enough || len(unmoved(t, early, text)) == 0 })
 	for path, want := range map[string]string{"/readyz": "ready\n", "/livez": "alive\n", "/debug/pprof/cmdline": ""} {
 		if got := r.get(t, path); !strings.HasPrefix(got, want) {
 			t.Errorf("%s says %q, want %q", path, got, want)
 		}
 	}
+	r.interrupt(t)
 	checkScrape(t, early, late)
 	promtool(t, late)
-	<-r.done
-	if r.code != exitOK {
-		t.Fatalf("exit %d: %s", r.code, &r.err)
+	if r.code != exitInterrupted {
+		t.Errorf("exit %d: %s", r.code, r.said())
 	}
 	if r.get(t, "/metrics") != "" {
 		t.Error("the server answers after the end of the run")
 	}
 }
 
-// checkScrape holds what must have moved between two scrapes, and how metrics
-// belong together.
-func checkScrape(t *testing.T, early, late string) {
+// interrupt is a Ctrl-C for the run, which listens for it in this process, and waits
+// for its end.
+func (r *running) interrupt(t *testing.T) {
 	t.Helper()
-	for _, moving := range []struct{ name, label string }{
+	select {
+	case <-r.done:
+		return
+	default:
+	}
+	me, err := os.FindProcess(os.Getpid())
+	if err == nil {
+		err = me.Signal(os.Interrupt)
+	}
+	if err != nil {
+		t.Error(err)
+	}
+	<-r.done
+}
+
+// scrape reads the metrics until they are what is looked for.
+func (r *running) scrape(t *testing.T, ok func(text string) bool) string {
+	t.Helper()
+	for {
+		text := r.get(t, "/metrics")
+		if text == "" {
+			<-r.done
+			t.Fatalf("the run ended before it could be looked at: exit %d, %s", r.code, r.said())
+		}
+		if strings.Contains(text, "simd_sim_steps_total{") && ok(text) { // the scene is there
+			return text
+		}
+	}
+}
+
+func wavesOf(t *testing.T, scrape string) float64 {
+	return sum(t, scrape, "simd_sim_steps_total", `scene="market_day"`)
+}
+
+// unmoved lists what is in both scrapes the same.
+func unmoved(t *testing.T, early, late string) (same []string) {
+	t.Helper()
+	for _, m := range moving() {
+		a, _ := find(t, early, m.name, m.label) // what has not happened yet may have no series
+		if b, _ := find(t, late, m.name, m.label); a >= b {
+			same = append(same, fmt.Sprintf("%s{%s} went from %v to %v", m.name, m.label, a, b))
+		}
+	}
+	return same
+}
+
+type series struct{ name, label string }
+
+// moving are the series that grow while a scene runs.
+func moving() []series {
+	return []series{
 		{"simd_agent_deliberations_total", `outcome="ok",profile="market_trader"`},
 		{"simd_agent_deliberation_duration_seconds_count", `profile="market_trader"`},
 		{"simd_agent_deliberation_stage_duration_seconds_count", `stage="queue"`},
@@ -170,10 +217,15 @@ func checkScrape(t *testing.T, early, late string) {
 		{"simd_journal_written_bytes_total", ""},
 		{"simd_journal_commit_duration_seconds_count", `sync="process"`},
 		{"simd_pebble_wal_written_bytes_total", ""},
-	} {
-		if a, b := sum(t, early, moving.name, moving.label), sum(t, late, moving.name, moving.label); a >= b {
-			t.Errorf("%s{%s} went from %v to %v", moving.name, moving.label, a, b)
-		}
+	}
+}
+
+// checkScrape holds what must have moved between two scrapes, and how metrics
+// belong together.
+func checkScrape(t *testing.T, early, late string) {
+	t.Helper()
+	for _, what := range unmoved(t, early, late) {
+		t.Error(what)
 	}
 	for _, is := range []struct {
 		name, label string

@@ -24,6 +24,7 @@ func TestMain(m *testing.M) {
 //
 //	code N simd …     run it and hold it to an exit code
 //	hasjson PATH…     the last output is one JSON object with these members; PATH=TEXT holds their text
+//	interrupted F C…  run the command, send it a Ctrl-C when the file F, in its run directory, is there
 //	waitfor FILE      wait until it is there
 //	samejson PATH F   the last output and the JSON file F have the same member
 //
@@ -36,7 +37,7 @@ func TestScripts(t *testing.T) {
 			return errors.Join(unpack("testdata/tiny.txtar", env.WorkDir), unpack(postArchive, env.WorkDir))
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"code": code, "hasjson": hasJSON, "samejson": sameJSON, "waitfor": waitFor,
+			"code": code, "hasjson": hasJSON, "interrupted": interrupted, "samejson": sameJSON, "waitfor": waitFor,
 		},
 	})
 }
@@ -145,12 +146,63 @@ func sameJSON(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
+// waitFor waits until another process has made the file and written into it.
 func waitFor(ts *testscript.TestScript, _ bool, args []string) {
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); {
-		if _, err := os.Stat(ts.MkAbs(args[0])); err == nil {
-			return
+	if !there(ts.MkAbs(args[0]), func() bool { return false }) {
+		ts.Fatalf("%s did not come", args[0])
+	}
+}
+
+func there(name string, given func() bool) bool {
+	for end := time.Now().Add(5 * time.Minute); time.Now().Before(end) && !given(); {
+		if info, err := os.Stat(name); err == nil && (info.IsDir() || info.Size() > 0) {
+			return true
 		}
 		time.Sleep(time.Millisecond) //nolint:forbidigo // another process makes the file
 	}
-	ts.Fatalf("%s did not come", args[0])
+	return false
+}
+
+// interrupted runs a program, sends it a Ctrl-C when the file is there, and wants it to
+// stop for that and to say how to go on. One that was at its end before is run again.
+func interrupted(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: interrupted DIR/FILE command…")
+	}
+	dir, _, _ := strings.Cut(args[0], "/")
+	for range 10 {
+		ts.Check(os.RemoveAll(ts.MkAbs(dir)))
+		code, said := interruptAt(ts, ts.MkAbs(args[0]), args[1:])
+		switch {
+		case code == 0 || code == -1: // it did not listen any more
+			continue
+		case code != exitInterrupted || !strings.Contains(said, "stopping after the moment at hand") || !strings.Contains(said, "go on with"):
+			ts.Fatalf("exit code %d; it says %s", code, said)
+		}
+		return
+	}
+	ts.Fatalf("ten times it went on to its end")
+}
+
+func interruptAt(ts *testscript.TestScript, name string, args []string) (code int, said string) {
+	var errs strings.Builder
+	c := exec.Command(args[0], args[1:]...)
+	c.Dir, c.Stderr, c.Env = ts.MkAbs("."), &errs, append(os.Environ(), "GOTRACEBACK=none")
+	ts.Check(c.Start())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = c.Wait()
+	}()
+	there(name, func() bool {
+		select {
+		case <-ended:
+			return true
+		default:
+			return false
+		}
+	})
+	_ = c.Process.Signal(os.Interrupt)
+	<-ended
+	return c.ProcessState.ExitCode(), errs.String()
 }

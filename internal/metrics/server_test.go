@@ -156,9 +156,25 @@ func get(t *testing.T, ctx context.Context, url string) (int, string) {
 	return res.StatusCode, string(body)
 }
 
-// Promise 5: a server that is closed leaves no goroutine and frees its port.
+// Promise 5: a server that is closed leaves no goroutine and frees its port. Another
+// process may take that port at once, but not three times.
 func TestServerLifecycle(t *testing.T) {
 	before := goleak.IgnoreCurrent()
+	var err error
+	for range 3 {
+		if err = liveAndFree(t); err == nil {
+			break
+		}
+	}
+	if err != nil {
+		t.Errorf("the port was not freed: %v", err)
+	}
+	goleak.VerifyNone(t, before)
+}
+
+// liveAndFree is the life of a server, and another one at its port.
+func liveAndFree(t *testing.T) error {
+	t.Helper()
 	s := New()
 	srv, err := Listen(s, ServerOptions{Addr: "0"})
 	if err != nil {
@@ -180,27 +196,38 @@ func TestServerLifecycle(t *testing.T) {
 	}
 	again, err := Listen(s, ServerOptions{Addr: srv.Addr()})
 	if err != nil {
-		t.Fatalf("the port was not freed: %v", err)
+		return err
 	}
-	if err := again.Close(); err != nil {
-		t.Error(err)
+	return again.Close()
+}
+
+// A profile that would take minutes does not hold the end of a run up. The least of
+// three counts: a machine that stands still for two seconds is no fault of the server.
+func TestCloseEndsProfiles(t *testing.T) {
+	before := goleak.IgnoreCurrent()
+	least := time.Hour
+	for n := 0; n < 3 && least > closeTimeout; n++ {
+		least = min(least, closeProfiled(t))
+	}
+	if least > closeTimeout {
+		t.Errorf("Close took %s", least)
 	}
 	goleak.VerifyNone(t, before)
 }
 
-// A profile that would take half a minute does not hold the end of a run up.
-func TestCloseEndsProfiles(t *testing.T) {
-	before := goleak.IgnoreCurrent()
+// closeProfiled is how long Close takes while a profile is taken.
+func closeProfiled(t *testing.T) time.Duration {
+	t.Helper()
 	srv, err := Listen(New(), ServerOptions{Addr: "0", Pprof: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ended := make(chan struct{})
-	ctx, begun := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, begun := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer begun()
 	go func() {
 		defer close(ended)
-		get(t, ctx, "http://"+srv.Addr()+"/debug/pprof/trace?seconds=30")
+		get(t, ctx, "http://"+srv.Addr()+"/debug/pprof/trace?seconds=300")
 	}()
 	index := ""
 	for !strings.Contains(index, "runtime/trace.Start") && !strings.Contains(index, "pprof.Trace") {
@@ -213,11 +240,9 @@ func TestCloseEndsProfiles(t *testing.T) {
 	if err := srv.Close(); err != nil {
 		t.Error(err)
 	}
-	if d := time.Since(start); d > closeTimeout {
-		t.Errorf("Close took %s", d)
-	}
+	took := time.Since(start)
 	<-ended
-	goleak.VerifyNone(t, before)
+	return took
 }
 
 // A collector that reads while the sources are stopped sees all or nothing.

@@ -49,6 +49,17 @@ func ranInSteps(t *testing.T, set scenestest.Settings) *scenestest.Scene {
 	return s
 }
 
+// interrupted is the town that was stopped in its middle.
+func interrupted(t *testing.T, set scenestest.Settings) *scenestest.Scene {
+	t.Helper()
+	s := town(t)
+	var asked atomic.Int64
+	if r := s.RunUntil(t, set, func(protocol.ModelRequest) bool { return asked.Add(1) == 40 }); r.Err != nil || r.Final {
+		t.Fatal(r)
+	}
+	return s
+}
+
 // town is the town, with files laid over it.
 func town(t *testing.T, over ...string) *scenestest.Scene {
 	t.Helper()
@@ -248,28 +259,26 @@ func TestNoWayBack(t *testing.T) {
 // with one whole wave more; what was answered without an error is there. A wave
 // that is refused leaves nothing.
 func TestAppendedWholeOrNot(t *testing.T) {
-	set := scenestest.Settings{InterruptAt: 6, Snapshots: -1}
-	s := ran(t, set)
+	set := scenestest.Settings{Snapshots: -1}
+	s := interrupted(t, set)
 	made := s.Made(t, set)
 	var was persistence.Wave
 	s.Journal(t, func(j *persistence.Journal) { was = j.Durable() })
 	kept, failed := 0, 0
-	for at := 0; kept == 0; at++ {
+	for at := int64(0); kept == 0; at++ {
 		disk := persistencetest.NewCrashDisk()
 		if err := persistencetest.CopyDisk(persistencetest.OSDisk(), s.Dir, disk, "run"); err != nil {
 			t.Fatal(err)
 		}
-		n, armed := 0, false
+		var armed atomic.Bool // read by the database's own goroutines, too
+		var n atomic.Int64
 		failing := persistencetest.FailingDisk(disk, func(op persistencetest.DiskOp) error {
-			if !armed || !op.Write && !op.Sync && !op.Create {
-				return nil
-			}
-			if n++; n <= at {
+			if !armed.Load() || !op.Write && !op.Sync && !op.Create || n.Add(1) <= at {
 				return nil
 			}
 			return errors.New("no room")
 		})
-		wave, err := fork(t, failing, s, made, func() { armed = true })
+		wave, err := fork(t, failing, s, made, func() { armed.Store(true) })
 		left := durable(t, disk.Kill(), s)
 		switch {
 		case err == nil && (left.Number != was.Number+1 || left != wave):
@@ -290,7 +299,7 @@ func TestAppendedWholeOrNot(t *testing.T) {
 
 // A wave whose second change of the world is refused is refused whole.
 func TestARefusedForkLeavesNothing(t *testing.T) {
-	s := ran(t, scenestest.Settings{InterruptAt: 6})
+	s := interrupted(t, scenestest.Settings{})
 	made := s.Made(t, scenestest.Settings{})
 	store, err := persistence.Open(s.Dir, persistence.Options{Traces: traces.Rule()})
 	if err != nil {

@@ -128,6 +128,7 @@ func (m *Manifest) options(now Options) Options {
 		Scenes: m.Scenes, Agents: m.Agents, For: m.For.Std(), Ticks: m.Ticks, Until: m.Until, Durability: m.Durability,
 		BatchFacts: m.BatchFacts, Snapshots: snapshots.Policy{Facts: m.SnapFacts, Every: m.SnapEvery.Std(), Bytes: m.SnapBytes}.Or(now.Snapshots), Keep: cmp.Or(now.Keep, m.Keep),
 		Workers: now.Workers, Metrics: now.Metrics, Log: now.Log, Version: now.Version, Sized: now.Sized, Crashes: now.Crashes, Finish: now.Finish, FS: now.FS, Recovering: now.Recovering,
+		Middleware: now.Middleware,
 	}
 	if now.Durability != "" {
 		opt.Durability = now.Durability

@@ -15,22 +15,12 @@ import (
 // facts, and lists its snapshots, oldest first.
 func compacted(t *testing.T) (dir string, snaps []string, begin uint64) {
 	t.Helper()
-	opt := Options{Dir: filepath.Join(t.TempDir(), "run"), Keep: "waves:4", Snapshots: snapshots.Policy{Facts: 30}, BatchFacts: 10, Ticks: 60}
-	r, err := Start(loadTown(t), opt)
-	for n := 0; n < 12 && err == nil; n++ { // each stop leaves a snapshot, however slow the disk is
-		r.Interrupt()
-		if _, err = r.Wait(); err == nil {
-			r, err = Resume(opt.Dir, Options{})
-		}
+	opt := Options{Keep: "waves:4", Snapshots: snapshots.Policy{Facts: 30}, BatchFacts: 10, Ticks: 60}
+	for ended := true; ended; {
+		opt.Dir = filepath.Join(t.TempDir(), "run")
+		ended = stopped(t, opt, 13)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Interrupt()
-	if sum, err := r.Wait(); err != nil || !sum.Resumable {
-		t.Fatal(sum, err)
-	}
-	snaps, err = filepath.Glob(filepath.Join(opt.Dir, JournalDir, "snapshots/*/*.snap"))
+	snaps, err := filepath.Glob(filepath.Join(opt.Dir, JournalDir, "snapshots/*/*.snap"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,6 +38,26 @@ func compacted(t *testing.T) (dir string, snaps []string, begin uint64) {
 		t.Fatalf("begins after wave %d, with the snapshots %q", begin, snaps)
 	}
 	return opt.Dir, snaps, begin
+}
+
+// stopped makes a run that was stopped so many times; each stop leaves a snapshot,
+// however slow the disk is. On a busy machine a stop may come after the end.
+func stopped(t *testing.T, opt Options, stops int) (ended bool) {
+	t.Helper()
+	r, err := Start(loadTown(t), opt)
+	for n := range stops {
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Interrupt()
+		if s := wait(t, r); !s.Resumable {
+			return true
+		}
+		if n < stops-1 {
+			r, err = Resume(opt.Dir, Options{})
+		}
+	}
+	return false
 }
 
 func spoil(t *testing.T, files ...string) {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"tavernsim/engine/bus/verdict"
 	"tavernsim/engine/director"
 	"tavernsim/protocol"
 	"tavernsim/scenes/snapshots"
@@ -56,20 +57,14 @@ func TestInterruptAndResume(t *testing.T) {
 	seed := uint64(77)
 	opt := Options{Scenes: []string{"day", "night"}, Ticks: 40, Seed: &seed}
 	want := run(t, p, opt)
-	opt.Dir = filepath.Join(t.TempDir(), "run")
-	r, err := Start(p, opt)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Interrupt()
-	first := wait(t, r)
-	if !first.Resumable {
-		t.Skip("it was over before the interrupt")
+	for ended := true; ended; {
+		opt.Dir = filepath.Join(t.TempDir(), "run")
+		ended = stopped(t, opt, 1)
 	}
 	if _, err := os.Stat(filepath.Join(opt.Dir, summaryFile)); err != nil {
 		t.Error(err)
 	}
-	r, err = Resume(opt.Dir, Options{Workers: 1})
+	r, err := Resume(opt.Dir, Options{Workers: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,6 +77,24 @@ func TestInterruptAndResume(t *testing.T) {
 		if s.Scene != w.Scene || s.Seed != seed || s.Deliberations != w.Deliberations || s.World != w.World || s.StoppedBy != "ticks" || !slices.Equal(s.ByAgent, w.ByAgent) {
 			t.Errorf("resumed %+v\nwhole %+v", s, w)
 		}
+	}
+}
+
+// A host's middleware is asked after a resume as before: whoever goes on gives it again.
+func TestResumeAsksTheMiddleware(t *testing.T) {
+	deaf := verdict.Chain{verdict.Func(func(_ verdict.Message, v verdict.Verdict) verdict.Verdict { return v.Drop("nobody hears") })}
+	opt := Options{Ticks: 60, Middleware: deaf}
+	want := run(t, loadTown(t), opt)
+	for ended := true; ended; {
+		opt.Dir = filepath.Join(t.TempDir(), "run")
+		ended = stopped(t, opt, 1)
+	}
+	r, err := Resume(opt.Dir, Options{Middleware: deaf})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := wait(t, r); got.Digests() != want.Digests() {
+		t.Errorf("digest %s, want %s", got.Digests(), want.Digests())
 	}
 }
 

@@ -167,7 +167,7 @@ func TestHostileTime(t *testing.T) {
 		src := hostileText(h.head, h.unit, h.tail, 1<<20)
 		start := time.Now()
 		Parse(src, Options{})
-		if took := time.Since(start); took > 5*time.Second {
+		if took := time.Since(start); took > 30*time.Second {
 			t.Errorf("%s: 1 MiB took %v", h.name, took)
 		}
 	}
