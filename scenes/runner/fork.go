@@ -311,6 +311,8 @@ func (c *changes) read(key, value string) (err error) {
 		}
 	case "simulation.stop.until":
 		c.until, err = value, setup.CheckUntil(value)
+	case "seed":
+		err = errors.New("a seed is set with --seed N, a whole number from 0 on")
 	default:
 		err = fmt.Errorf("%s cannot be changed within a run; what can is %s, and the seed with --seed", key, forkKeys)
 	}
