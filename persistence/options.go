@@ -86,6 +86,11 @@ type Options struct {
 	// is read-only: nobody writes there.
 	ReadOnly bool
 
+	// ToDamage, with ReadOnly, opens what stands before a damage of the database's
+	// write-ahead log, as if the log ended there; [Store.LogDamage] says where.
+	// Without it a store with a damaged log does not open.
+	ToDamage bool
+
 	// FS replaces the operating system's file system, for tests.
 	FS pebbledb.FS
 

@@ -30,6 +30,9 @@ type Store struct {
 // Metrics is what the database says about itself.
 type Metrics = pebbledb.Metrics
 
+// LogDamage is a damage of the database's write-ahead log.
+type LogDamage = pebbledb.LogDamage
+
 // Open opens the store in dir and makes it where there is none.
 func Open(dir string, o Options) (*Store, error) {
 	if err := o.Validate(); err != nil {
@@ -38,7 +41,7 @@ func Open(dir string, o Options) (*Store, error) {
 	o = o.withDefaults()
 	s := &Store{dir: dir, opts: o, journals: map[string]*Journal{}}
 	db, err := pebbledb.Open(dir+"/"+dbDir, pebbledb.Options{
-		Level: o.Durability, ReadOnly: o.ReadOnly, FS: o.FS, MemTableSize: o.MemTableSize, Log: o.Log,
+		Level: o.Durability, ReadOnly: o.ReadOnly, ToDamage: o.ToDamage, FS: o.FS, MemTableSize: o.MemTableSize, Log: o.Log,
 		Check: func(db *pebbledb.DB) error { _, err := marked(db); return err },
 	})
 	if err != nil {
@@ -86,6 +89,9 @@ func (s *Store) Durability() Durability { return s.opts.Durability }
 // Unclean names the process that had the store before and did not close it, as
 // far as known: it was killed, or the power went. "" when it was closed.
 func (s *Store) Unclean() string { return s.db.Unclean() }
+
+// LogDamage is where the write-ahead log was taken to end, or nil: it is whole.
+func (s *Store) LogDamage() *LogDamage { return s.db.LogDamage() }
 
 // Err is the failed write that ended writing, or nil.
 func (s *Store) Err() error { return s.db.Err() }

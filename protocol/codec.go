@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -58,6 +59,26 @@ func (r *Raw) DecodeMsgpack(dec *msgpack.Decoder) error {
 	raw, err := dec.DecodeRaw()
 	*r = Raw(raw)
 	return err
+}
+
+// Counts are numbers by name. A [Codec] writes them in the order of the names: it
+// sorts maps of texts, of truths and of values, and no others.
+type Counts map[string]int64
+
+// EncodeMsgpack writes the counts in the byte order of their names.
+func (c Counts) EncodeMsgpack(enc *msgpack.Encoder) error {
+	if c == nil {
+		return enc.EncodeNil()
+	}
+	if err := enc.EncodeMapLen(len(c)); err != nil {
+		return err
+	}
+	for _, name := range SortedKeys(c) {
+		if err := errors.Join(enc.EncodeString(name), enc.EncodeInt(c[name])); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // AppendValue appends the canonical msgpack form of a value. Something that is

@@ -3,6 +3,7 @@ package protocol
 import (
 	"bytes"
 	"math"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -153,6 +154,20 @@ type fact struct {
 }
 
 func (fact) FactKind() string { return "test.fact" }
+
+// Equal counts are equal bytes, in the order of the names, and read back.
+func TestCounts(t *testing.T) {
+	type counted struct{ All, None Counts }
+	c, v := NewCodec(), counted{All: Counts{"c": 3, "a": 1, "b": -200, "d": 1 << 40}}
+	raw, err := c.Marshal(&v)
+	if want := "\x92\x84\xa1a\x01\xa1b\xd1\xff\x38\xa1c\x03\xa1d\xcf\x00\x00\x01\x00\x00\x00\x00\x00\xc0"; err != nil || string(raw) != want {
+		t.Errorf("%q, %v", raw, err)
+	}
+	var read counted
+	if err := c.Unmarshal(raw, &read); err != nil || !reflect.DeepEqual(read, v) {
+		t.Errorf("%v, %v; want %v", read, err, v)
+	}
+}
 
 func TestDecided(t *testing.T) {
 	c := NewCodec()

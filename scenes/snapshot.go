@@ -7,7 +7,6 @@ import (
 	"tavernsim/protocol"
 	"tavernsim/scenes/history"
 	"tavernsim/scenes/machines"
-	"tavernsim/scenes/setup"
 	"tavernsim/scenes/snapshots"
 )
 
@@ -75,7 +74,7 @@ func (st *stage) stateArrived(env *protocol.Envelope) error {
 	if err != nil {
 		return err
 	}
-	st.snapshot.states[setup.ActorScene+"/agenda"] = raw
+	st.snapshot.states[machines.Agenda] = raw
 	st.writeSnapshot()
 	st.phase = phaseIdle
 	return st.next()

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -56,6 +55,8 @@ Absolute times depend on the machine and on who else uses it: keep the ratio.`,
 	f.IntVar(&o.workers, "workers", 0, "workers that drive the actors (default GOMAXPROCS)")
 	f.IntVar(&o.count, "count", 1, "how often")
 	o.register(f, "one JSON object per run")
+	least(f, 1, "agents", "ticks", "count")
+	least(f, 0, "workers")
 	return c
 }
 
@@ -64,11 +65,8 @@ func (o *benchOptions) run(e *env) error {
 	if err != nil {
 		return usageError{err}
 	}
-	if err := o.check("workers"); err != nil {
+	if err := o.check(); err != nil {
 		return err
-	}
-	if i := slices.IndexFunc(o.agents, func(n int) bool { return n < 1 }); i >= 0 {
-		return usageError{fmt.Errorf("--agents %d: want a whole number from 1 on", o.agents[i])}
 	}
 	if o.gobench {
 		fmt.Fprintf(e.out, "Unit deliberations/s better=higher\nUnit B/agent better=lower\nUnit journal-B/op better=lower\n")

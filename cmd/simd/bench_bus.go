@@ -34,6 +34,7 @@ Keep the ratios: they are of CPU time, round by round.`,
 	f.IntVar(&o.Types, "types", 10_000, "event types among them")
 	f.IntVar(&o.Rounds, "count", 5, "rounds; medians count")
 	o.register(f, "one JSON object")
+	least(f, 1, "agents", "subscriptions", "types", "count")
 	return c
 }
 

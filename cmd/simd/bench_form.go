@@ -3,41 +3,26 @@ package main
 import (
 	"fmt"
 	"io"
-	"slices"
-	"strconv"
 	"strings"
 	"tavernsim/bench"
 
 	"github.com/spf13/pflag"
 )
 
-// benchForm is how a benchmark prints, and which numbers it takes.
-type benchForm struct {
-	json, gobench bool
-	flags         *pflag.FlagSet
-}
+// benchForm is how a benchmark prints.
+type benchForm struct{ json, gobench bool }
 
 func (f *benchForm) register(flags *pflag.FlagSet, asJSON string) {
-	f.flags = flags
 	flags.BoolVar(&f.json, "json", false, asJSON)
 	flags.BoolVar(&f.gobench, "gobench", false, "the form of go test -bench, for benchstat")
 }
 
-// check refuses two forms at once, and numbers below 1, of some flags below 0.
-func (f *benchForm) check(zeroGoes ...string) (err error) {
+// check refuses two forms at once.
+func (f *benchForm) check() error {
 	if f.json && f.gobench {
 		return usageError{fmt.Errorf("bench prints one of --json and --gobench")}
 	}
-	f.flags.VisitAll(func(flag *pflag.Flag) {
-		least := int64(1)
-		if slices.Contains(zeroGoes, flag.Name) {
-			least = 0
-		}
-		if n, no := strconv.ParseInt(flag.Value.String(), 10, 64); no == nil && n < least && err == nil {
-			err = usageError{fmt.Errorf("--%s %d: want a whole number from %d on", flag.Name, n, least)}
-		}
-	})
-	return err
+	return nil
 }
 
 // print shows a result in the form that was asked for.

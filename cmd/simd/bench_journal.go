@@ -42,6 +42,7 @@ Absolute times depend on the machine and on who else uses it: keep the ratios.`,
 	f.StringSliceVar(&o.durability, "durability", []string{"memory", "process", "power"}, "levels")
 	f.IntVar(&o.count, "count", 1, "how often")
 	o.register(f, "one JSON object per run")
+	least(f, 1, "facts", "size", "batch", "wave", "count")
 	return c
 }
 

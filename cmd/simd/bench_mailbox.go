@@ -37,11 +37,13 @@ Keep the ratios: they are of CPU time, round by round.`,
 	f.IntVar(&o.Backlog, "backlog", 1_000_000, "low messages in front of the critical ones (0 = not measured)")
 	f.IntVar(&o.Rounds, "count", 11, "rounds; medians count")
 	o.register(f, "one JSON object")
+	least(f, 1, "agents", "messages", "count")
+	least(f, 0, "idle", "backlog")
 	return c
 }
 
 func (o *benchMailboxOptions) run(e *env) error {
-	if err := o.check("idle", "backlog"); err != nil {
+	if err := o.check(); err != nil {
 		return err
 	}
 	m, err := bench.RunMailbox(o.MailboxOptions)

@@ -26,8 +26,10 @@ digest, index entry and snapshot, the summary, the free space. Say what is
 damaged, what can be saved and how. Nothing in the directory is changed.
 
 --repair OUT makes a copy without what is damaged: journals end with their last
-good wave, indexes are made again, bad snapshots are left out. Resuming the copy
-computes again what is missing.
+good wave, indexes are made again, bad snapshots are left out. Where the log of
+the database is damaged, what stands before the damage is saved, and the line of
+the log says how many bytes are lost. Resuming the copy computes again what is
+missing.
 
 Exit codes: 0 healthy (with --repair: the copy is), 4 not found, 6 another process
 has the run or OUT is not empty, 8 damaged.`,

@@ -145,6 +145,7 @@ func (o *inspectOptions) register(f *pflag.FlagSet) {
 	f.IntVar(&o.depth, "depth", 0, "events below one another; default 8 (trace)")
 	f.IntVar(&o.width, "width", 0, "reactions per event; default 8 (trace)")
 	f.BoolVar(&o.all, "all", false, "the whole tree (trace)")
+	least(f, 0, "limit", "depth", "width")
 }
 
 // run finds the view and checks that the command line fits it.
@@ -204,9 +205,6 @@ func (v *view) check(flags *pflag.FlagSet, rest []string) (err error) {
 	if len(rest) < v.least || len(rest) > v.most {
 		return fmt.Errorf("usage: simd inspect DIR %s", strings.TrimSpace(v.name+" "+v.args))
 	}
-	if err := v.numbers(flags); err != nil {
-		return err
-	}
 	own := append(strings.Fields(v.flags), "scene", "json", "quiet", "help")
 	flags.Visit(func(f *pflag.Flag) {
 		name := f.Name
@@ -215,16 +213,6 @@ func (v *view) check(flags *pflag.FlagSet, rest []string) (err error) {
 		}
 		if err == nil && !slices.Contains(own, name) {
 			err = fmt.Errorf("--%s does not go with %s; it takes %s", f.Name, v.name, flagNames(own))
-		}
-	})
-	return err
-}
-
-// numbers refuses negative numbers: the defaults behind them have no number.
-func (v *view) numbers(flags *pflag.FlagSet) (err error) {
-	flags.Visit(func(f *pflag.Flag) {
-		if f.Value.Type() == "int" && strings.HasPrefix(f.Value.String(), "-") {
-			err = fmt.Errorf("--%s %s: want a whole number from 0 on", f.Name, f.Value)
 		}
 	})
 	return err

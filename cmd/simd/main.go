@@ -67,7 +67,10 @@ func execute(ctx context.Context, args []string, in io.Reader, out, errw io.Writ
 	root.SetOut(out)
 	root.SetErr(errw)
 	running := false
-	root.PersistentPreRun = func(*cobra.Command, []string) { running = true }
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		running = true
+		return checkLeast(cmd.Flags())
+	}
 	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return exitOK
@@ -159,7 +162,7 @@ compared to the byte.`,
 			HiddenDefaultCmd: true,
 		},
 	}
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.SetFlagErrorFunc(flagError)
 	root.AddGroup(&cobra.Group{ID: "run", Title: "Simulations:"}, &cobra.Group{ID: "tools", Title: "Tools:"})
 	for _, c := range []*cobra.Command{newRun(e), newReplay(e), newFork(e), newDoctor(e), newInspect(e), newDiff(e), newExport(e), newValidate(e), newBench(e)} {
 		c.GroupID = "run"

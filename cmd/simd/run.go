@@ -114,6 +114,8 @@ func (o *runOptions) register(c *cobra.Command) {
 	f.BoolVar(&o.json, "json", false, "print the summary as one JSON object (short for -o json)")
 	f.StringVarP(&o.output, "output", "o", "", "json or text")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "no progress and no warnings")
+	least(f, 1, "for", "ticks", "agents", "batch", "repeat")
+	least(f, 0, "snapshot-every")
 }
 
 func (o *runOptions) run(cmd *cobra.Command, e *env, dir string) error {
@@ -168,11 +170,6 @@ func (o *runOptions) options(cmd *cobra.Command, e *env) (runner.Options, error)
 		is   bool
 		text string
 	}{
-		{changed("for") && o.length <= 0, "--for must be positive"},
-		{changed("ticks") && o.ticks <= 0, "--ticks must be positive"},
-		{changed("agents") && o.agents <= 0, "--agents must be positive"},
-		{o.repeat < 1, "--repeat must be at least 1"},
-		{changed("batch") && o.batch <= 0, "--batch must be positive"},
 		{o.resume != "" && o.repeat > 1, "--repeat starts new runs; it does not go with --resume"},
 		{o.resume != "" && (len(o.scenes) > 0 || changed("seed") || o.clock != "" || o.agents > 0 || o.out != ""), "--resume goes on with the options of the run; only --metrics, --pprof, --durability, --batch, --snapshot-facts, --snapshot-every, --snapshot-bytes, --keep, --disk-wait, --json, --quiet and --summary go with it"},
 		{o.resume != "" && (o.length > 0 || o.ticks > 0 || o.until != ""), "--resume goes on to the end that the run was given; --for, --ticks and --until do not go with it"},

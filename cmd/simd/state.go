@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"time"
 
@@ -57,7 +58,7 @@ func (o *stateOptions) apply(e *env, args []string) error {
 	if o.now != "" {
 		t, err := time.Parse(time.RFC3339Nano, o.now)
 		if err != nil {
-			return usageError{err}
+			return usageError{fmt.Errorf("--now %q: want a time, for example 2026-01-01T08:00:00Z", o.now)}
 		}
 		now = protocol.TimeOf(t)
 	}

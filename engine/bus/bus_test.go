@@ -178,7 +178,7 @@ func TestRefusals(t *testing.T) {
 		"size":           {protocol.Draft{Type: "a", Body: protocol.Encode(strings.Repeat("x", 80))}, ReasonSize, "payload of 82 bytes; the limit is 64"},
 		"targets":        {protocol.Draft{Type: "a", Targets: []string{"a", "b", "c"}}, ReasonSize, "3 targets; the limit is 2"},
 		"schema":         {protocol.Draft{Type: "typed", Body: protocol.Encode("no")}, ReasonSchema, "/: want ok"},
-		"no such target": {protocol.Draft{Type: "a", Targets: []string{"z"}}, ReasonNoSuchTarget, `no agent "z" (1 receivers refused)`},
+		"no such target": {protocol.Draft{Type: "a", Targets: []string{"z"}}, ReasonNoSuchTarget, `no agent "z" (1 receiver refused)`},
 	} {
 		c.d.Source, c.d.TraceID = "p", "trace"
 		before := s.Refusals[c.reason]

@@ -384,15 +384,22 @@ func allRefused(marks []Mark) refusal {
 	if len(marks) == 0 {
 		return refusal{}
 	}
-	first := marks[0]
+	first, many := marks[0], refusedReceivers(len(marks))
 	if first.Reason == ReasonLoop {
-		return refusal{ReasonLoop, fmt.Sprintf("%q has handled this type too often in this chain (%d receivers refused)", first.Agent, len(marks))}
+		return refusal{ReasonLoop, fmt.Sprintf("%q has handled this type too often in this chain (%s)", first.Agent, many)}
 	}
 	if first.Reason.Class() == ReasonMiddleware {
 		_, why, _ := strings.Cut(string(first.Reason), ":")
-		return refusal{ReasonMiddleware, fmt.Sprintf("%s (%d receivers refused)", why, len(marks))}
+		return refusal{ReasonMiddleware, fmt.Sprintf("%s (%s)", why, many)}
 	}
-	return refusal{first.Reason, fmt.Sprintf("no agent %q (%d receivers refused)", first.Agent, len(marks))}
+	return refusal{first.Reason, fmt.Sprintf("no agent %q (%s)", first.Agent, many)}
+}
+
+func refusedReceivers(n int) string {
+	if n == 1 {
+		return "1 receiver refused"
+	}
+	return fmt.Sprintf("%d receivers refused", n)
 }
 
 func (r *routing) refuse(d *protocol.Draft, seq uint64, no refusal) protocol.Fact {

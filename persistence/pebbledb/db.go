@@ -43,6 +43,10 @@ type Options struct {
 	// Pebble takes a damaged manifest for a short one, opens what is left, which
 	// can be nothing, and removes the files that it does not know any more.
 	Check func(*DB) error
+
+	// ToDamage, with ReadOnly, opens a database whose write-ahead log is damaged
+	// as if the log ended there: see [DB.LogDamage]. Nothing is changed.
+	ToDamage bool
 }
 
 // memTables is how many tables' worth of writes may wait for the disk before a
@@ -58,6 +62,7 @@ type DB struct {
 	dir     string
 	level   Level
 	unclean string
+	damage  *LogDamage
 	stalls  stalls
 
 	mu     sync.Mutex // guards what follows
@@ -109,14 +114,26 @@ func Open(dir string, o Options) (*DB, error) {
 		return nil, err
 	}
 	db.cache = pebble.NewCache(cacheSize)
-	if err := db.check(o); err != nil {
-		return nil, errors.Join(err, db.release())
+	open := db.open
+	if o.ReadOnly && o.ToDamage {
+		open = db.openToDamage
 	}
-	if db.db, err = openPebble(dir, db.options(o)); err != nil {
-		return nil, errors.Join(openError(dir, err), db.release())
+	if err = open(o); err != nil {
+		return nil, errors.Join(err, db.release())
 	}
 	db.guard.armed.Store(true)
 	return db, nil
+}
+
+// open looks at the database and then opens it.
+func (db *DB) open(o Options) (err error) {
+	if err := db.check(o); err != nil {
+		return err
+	}
+	if db.db, err = openPebble(db.dir, db.options(o)); err != nil {
+		return openError(db.dir, err)
+	}
+	return nil
 }
 
 // check opens a database that is there for reading and lets Check look at it.
@@ -238,6 +255,9 @@ func openError(dir string, err error) error {
 // Unclean names the owner that left without Close, as far as known; "" when the
 // last one closed.
 func (db *DB) Unclean() string { return db.unclean }
+
+// LogDamage is where the database was taken to end, or nil: all of it is open.
+func (db *DB) LogDamage() *LogDamage { return db.damage }
 
 // Err is the failure that ended writing, or nil.
 func (db *DB) Err() error { return db.guard.failed() }

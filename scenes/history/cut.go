@@ -10,7 +10,6 @@ import (
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/machines"
-	"tavernsim/scenes/setup"
 )
 
 // cutForms says how a place in a scene's history is written.
@@ -80,7 +79,7 @@ func startOfSnapshot(journal *persistence.Journal, codec *protocol.Codec) (start
 		return 0, err
 	}
 	err = snap.Read(func(name string, raw []byte) error {
-		if name != setup.ActorScene+"/agenda" {
+		if name != machines.Agenda {
 			return nil
 		}
 		var scene machines.SceneSnapshot

@@ -58,6 +58,9 @@ func waveRange(text string) (since, until string, err error) {
 	return since, until, nil
 }
 
+// moments says how an end of a span is written.
+const moments = "want a time of the scene (2026-01-01T08:00:00Z), an offset from its start (90s), wave:N or seq:N"
+
 // bound puts one end of a span into a query. What lies before or behind the
 // journal is no fault of an end: it bounds nothing, or lets nothing through.
 func (s *Scene) bound(text string, q *persistence.Query, end bool) error {
@@ -67,7 +70,7 @@ func (s *Scene) bound(text string, q *persistence.Query, end bool) error {
 	if name, number, ok := strings.Cut(text, ":"); ok && (name == "wave" || name == "seq") {
 		n, err := strconv.ParseUint(number, 10, 64)
 		if err != nil {
-			return protocol.Errorf(protocol.KindInvalid, "%q: %q is no whole number", text, number)
+			return protocol.Errorf(protocol.KindInvalid, "%q: %q is no whole number; %s", text, number, moments)
 		}
 		return s.boundNumber(name, n, q, end)
 	}
@@ -113,7 +116,7 @@ func (s *Scene) time(text string) (protocol.Time, error) {
 	}
 	d, err := time.ParseDuration(text)
 	if err != nil {
-		return 0, protocol.Errorf(protocol.KindInvalid, "%q is no moment: want a time of the scene (2026-01-01T08:00:00Z), an offset from its start (90s), wave:N or seq:N", text)
+		return 0, protocol.Errorf(protocol.KindInvalid, "%q is no moment: %s", text, moments)
 	}
 	begun, err := s.begun()
 	return begun.Add(d), err

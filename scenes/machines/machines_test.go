@@ -5,6 +5,7 @@ import (
 	"go/parser"
 	"go/token"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -58,19 +59,7 @@ func hash(t *testing.T, s *machines.State) string {
 func restored(t *testing.T, made *setup.Scene, s *machines.State) *machines.State {
 	t.Helper()
 	other := begin(t, made)
-	agenda, err := s.EncodeScene()
-	if err == nil {
-		err = other.Load(setup.ActorScene+"/agenda", agenda)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	first := true // the agenda's: the scene's own agent has the same name
-	err = s.Parts(func(name string, raw []byte) {
-		if first {
-			first = false
-			return
-		}
+	err := s.Parts(func(name string, raw []byte) {
 		if err := other.Load(name, bytes.Clone(raw)); err != nil {
 			t.Fatal(err)
 		}
@@ -112,6 +101,33 @@ func TestASnapshotAndItsTail(t *testing.T) {
 		if hash(t, other) != hash(t, want) {
 			t.Errorf("from a snapshot of wave %d the end is another", i+1)
 		}
+	}
+}
+
+// TestPartsHaveOneNameEach: a part is found by its name alone, and the names are
+// those under which a snapshot holds them.
+func TestPartsHaveOneNameEach(t *testing.T) {
+	s := scenestest.New(t, scenestest.Town(t), "")
+	settings := scenestest.Settings{Snapshots: 1}
+	s.Run(t, settings)
+	var got, want []string
+	s.Journal(t, func(j *persistence.Journal) {
+		snap, err := j.LatestSnapshot()
+		if err == nil {
+			err = snap.Read(func(name string, _ []byte) error { want = append(want, name); return nil })
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
+	err := begin(t, s.Made(t, settings)).Parts(func(name string, _ []byte) { got = append(got, name) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) || len(slices.Compact(slices.Clone(got))) != len(got) {
+		t.Errorf("parts %v, a snapshot has %v", got, want)
 	}
 }
 
@@ -167,11 +183,8 @@ func TestTheHashTellsStatesApart(t *testing.T) {
 			if err := twin.Apply(facts[at]); err != nil {
 				t.Fatal(err)
 			}
-			now, differs, part := hash(t, s), false, 0
+			now, differs := hash(t, s), false
 			err := s.Parts(func(name string, raw []byte) {
-				if part++; part > 4 { // an agent's: the scene's own is named like the agenda
-					name = "agent " + name
-				}
 				if old, known := parts[name]; known && old != string(raw) {
 					differs, changed[name] = true, true
 				}
@@ -193,7 +206,7 @@ func TestTheHashTellsStatesApart(t *testing.T) {
 		}
 		seen[last] = i + 1
 	}
-	for _, name := range []string{setup.ActorScene, setup.ActorWorld, setup.ActorKnowledge, setup.ActorEvents} {
+	for _, name := range []string{machines.Agenda, setup.ActorScene, setup.ActorWorld, setup.ActorKnowledge, setup.ActorEvents} {
 		if !changed[name] {
 			t.Errorf("%s never changed: nothing is tested", name)
 		}

@@ -14,6 +14,10 @@ import (
 	"tavernsim/scenes/setup"
 )
 
+// Agenda names the part of a snapshot that is the scene's own; its agent, which
+// runs the scene's workflows, has a part like any other.
+const Agenda = setup.ActorScene + "/agenda"
+
 // SceneSnapshot is what the scene itself keeps.
 type SceneSnapshot struct {
 	Director protocol.Raw
@@ -41,7 +45,7 @@ func (s *State) Load(name string, raw []byte) (err error) {
 		s.Knowledge, err = knowledge.Restore(sc.Codec, sc.Bases, raw)
 	case setup.ActorEvents:
 		s.Bus, err = bus.Restore(sc.Bus, sc.Subscribers, sc.Codec, raw)
-	case setup.ActorScene + "/agenda":
+	case Agenda:
 		err = s.loadScene(raw)
 	default:
 		o, ok := sc.Ordinal(name)
@@ -85,7 +89,8 @@ func (s *State) Hash() (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), err
 }
 
-// Parts encodes the state of every machine, in a fixed order.
+// Parts encodes the state of every machine, in a fixed order, each under the name
+// by which [State.Load] takes it.
 func (s *State) Parts(yield func(name string, raw []byte)) error {
 	codec := s.scene.Codec
 	part := func(name string, raw []byte, err error) error {
@@ -94,8 +99,8 @@ func (s *State) Parts(yield func(name string, raw []byte)) error {
 		}
 		return err
 	}
-	d, err := s.Director.Snapshot(codec)
-	if err := part(setup.ActorScene, d, err); err != nil {
+	own, err := s.EncodeScene()
+	if err := part(Agenda, own, err); err != nil {
 		return err
 	}
 	k, err := knowledge.Snapshot(codec, s.Knowledge)

@@ -41,11 +41,11 @@ type Tally struct {
 
 	Troubles []string // the first failures, in words
 
-	ByEvent   map[string]int64 // routed, by type
-	Refused   map[string]int64 // events and deliveries refused, by reason
-	ByTool    map[string]int64 // calls made
-	ByProfile map[string]int64 // deliberations
-	ByAgent   map[string]int64 // deliberations, of scenes small enough to read
+	ByEvent   protocol.Counts // routed, by type
+	Refused   protocol.Counts // events and deliveries refused, by reason
+	ByTool    protocol.Counts // calls made
+	ByProfile protocol.Counts // deliberations
+	ByAgent   protocol.Counts // deliberations, of scenes small enough to read
 }
 
 // maxNamedAgents bounds ByAgent: a list of thousands is no summary.
@@ -53,7 +53,7 @@ const maxNamedAgents = 200
 
 // NewTally is an empty one.
 func NewTally() Tally {
-	return Tally{ByEvent: map[string]int64{}, Refused: map[string]int64{}, ByTool: map[string]int64{}, ByProfile: map[string]int64{}, ByAgent: map[string]int64{}}
+	return Tally{ByEvent: protocol.Counts{}, Refused: protocol.Counts{}, ByTool: protocol.Counts{}, ByProfile: protocol.Counts{}, ByAgent: protocol.Counts{}}
 }
 
 // Count notes a fact. fact may be nil for the kinds that [NeedsNoDecoding].
@@ -231,9 +231,9 @@ func (t *Tally) conflict(code command.Code) {
 
 // fill makes the maps that an old or empty snapshot lacks.
 func (t *Tally) fill() {
-	for _, m := range []*map[string]int64{&t.ByEvent, &t.Refused, &t.ByTool, &t.ByProfile, &t.ByAgent} {
+	for _, m := range []*protocol.Counts{&t.ByEvent, &t.Refused, &t.ByTool, &t.ByProfile, &t.ByAgent} {
 		if *m == nil {
-			*m = map[string]int64{}
+			*m = protocol.Counts{}
 		}
 	}
 }

@@ -79,6 +79,7 @@ type examination struct {
 	dir      string
 	progress Progress
 	d        *Diagnosis
+	lost     *persistence.LogDamage // nil = nothing
 }
 
 func (x *examination) add(c Check) { x.d.Checks = append(x.d.Checks, c) }
@@ -130,7 +131,7 @@ func (x *examination) inputs(m *Manifest) {
 
 // store opens the journals and looks at each.
 func (x *examination) store(m *Manifest) error {
-	store, err := persistence.Open(filepath.Join(x.dir, JournalDir), persistence.Options{ReadOnly: true, Traces: traces.Rule()})
+	store, err := openToSave(filepath.Join(x.dir, JournalDir))
 	if protocol.KindOf(err) == protocol.KindConflict || protocol.KindOf(err) == protocol.KindDenied {
 		return err
 	}
@@ -139,6 +140,7 @@ func (x *examination) store(m *Manifest) error {
 		return nil
 	}
 	defer store.Close()
+	x.lost = store.LogDamage()
 	if owner := store.Unclean(); owner != "" {
 		x.add(Check{Name: "lock", Status: CheckNote, Text: "left behind by " + owner + ", which did not close the run and is gone", Advice: "nothing to do: the lock is free, and resuming takes up after the last wave that is whole"})
 	} else {
@@ -150,7 +152,7 @@ func (x *examination) store(m *Manifest) error {
 		return nil
 	}
 	ids, logs := withoutEffects(ids)
-	x.ok("store", "", "opens; journals: %d", len(ids)+len(logs))
+	x.opened(len(ids) + len(logs))
 	if m != nil {
 		ids = m.Scenes
 	}
@@ -164,6 +166,21 @@ func (x *examination) store(m *Manifest) error {
 		}
 	}
 	return nil
+}
+
+// openToSave opens a store of which as much as possible is to be read.
+func openToSave(dir string) (*persistence.Store, error) {
+	return persistence.Open(dir, persistence.Options{ReadOnly: true, ToDamage: true, Traces: traces.Rule()})
+}
+
+// opened says how much of the store is open.
+func (x *examination) opened(journals int) {
+	if x.lost == nil {
+		x.ok("store", "", "opens; journals: %d", journals)
+		return
+	}
+	x.ok("store", "", "opens up to the damage of its log; journals: %d", journals)
+	x.damaged("log", "", x.lost, "the facts before it can be saved, and what follows is said of them alone: "+repairAdvice+", and resuming the copy computes the rest again")
 }
 
 // withoutEffects tells the journals of scenes from those of their effects, which
@@ -211,7 +228,11 @@ func (x *examination) effectsDamage(id string, err error) {
 func (x *examination) journal(store *persistence.Store, id string) error {
 	journal, err := store.Journal(id)
 	if protocol.KindOf(err) == protocol.KindNotFound {
-		x.add(Check{Name: "journal", Scene: id, Status: CheckNote, Text: "there is none: the scene had not begun", Advice: "resuming begins it"})
+		c := Check{Name: "journal", Scene: id, Status: CheckNote, Text: "there is none: the scene had not begun", Advice: "resuming begins it"}
+		if x.lost != nil {
+			c.Text, c.Advice = "nothing of it stands before the damage of the log", "resuming the copy begins it anew"
+		}
+		x.add(c)
 		return nil
 	}
 	if err != nil {
@@ -377,7 +398,7 @@ func repair(d *Diagnosis, dir, out string) (err error) {
 // salvage writes what is good of every journal into a new store: what is damaged
 // in the database itself stays behind.
 func salvage(d *Diagnosis, ids []string, dir, out string) (err error) {
-	from, err := persistence.Open(dir, persistence.Options{ReadOnly: true, Traces: traces.Rule()})
+	from, err := openToSave(dir)
 	if err != nil {
 		return err
 	}

@@ -1,8 +1,10 @@
 package runner
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -109,6 +111,58 @@ func TestDoctorRepairs(t *testing.T) {
 				t.Errorf("the copy ended with %s, the run with %s; %v", sum.Digests(), digest, err)
 			}
 		})
+	}
+}
+
+// TestDoctorSavesWhatStandsBeforeADamagedLog: the log of a run that was not
+// opened again holds all of it.
+func TestDoctorSavesWhatStandsBeforeADamagedLog(t *testing.T) {
+	for name, policy := range map[string]snapshots.Policy{"no snapshots": {Facts: -1}, "snapshots": {Facts: 100}} {
+		for _, share := range []float64{0.002, 0.3, 0.9} {
+			t.Run(fmt.Sprint(name, share), func(t *testing.T) { mendLog(t, policy, share) })
+		}
+	}
+}
+
+func mendLog(t *testing.T, policy snapshots.Policy, share float64) {
+	dir := filepath.Join(t.TempDir(), "run")
+	sum := run(t, loadTown(t), Options{Dir: dir, Snapshots: policy, BatchFacts: 10, Ticks: 100})
+	logs, err := filepath.Glob(filepath.Join(dir, "journal/db/*.log"))
+	if err != nil || len(logs) == 0 {
+		t.Fatal(logs, err)
+	}
+	newest := logs[len(logs)-1]
+	data, err := os.ReadFile(newest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data[int(share*float64(len(data)))] ^= 0x10
+	if err := os.WriteFile(newest, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	out := filepath.Join(t.TempDir(), "mended")
+	d, err := Repair(context.Background(), dir, out, nil)
+	if err != nil {
+		t.Fatalf("%v\n%+v", err, d)
+	}
+	if c := find(d, "log"); d.Healthy || c.Status != CheckDamaged || !strings.Contains(c.Text, "bytes are lost") || !strings.Contains(c.Advice, "can be saved") {
+		t.Errorf("%+v", d.Checks)
+	}
+	if d.Repaired == nil || !d.Repaired.Healthy {
+		t.Fatalf("%+v", d.Repaired)
+	}
+	if now, err := os.ReadFile(newest); err != nil || !bytes.Equal(now, data) {
+		t.Error("the damaged log was changed", err)
+	}
+	if saved := find(d.Repaired, "journal").good; share > 0.1 && saved == 0 || saved >= sum.Journal.Waves {
+		t.Errorf("%d waves are saved of %d", saved, sum.Journal.Waves)
+	}
+	r, err := Resume(out, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again := wait(t, r); again.Digests() != sum.Digests() {
+		t.Errorf("the copy ended with %s, the run with %s", again.Digests(), sum.Digests())
 	}
 }
 

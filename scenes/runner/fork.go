@@ -13,6 +13,7 @@ import (
 
 	"tavernsim/engine/director"
 	"tavernsim/engine/world"
+	"tavernsim/llm/scripted"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/history"
@@ -135,8 +136,8 @@ func (f *forking) planScene(id string, m *Manifest) error {
 	if f.changes.ticks > 0 && m.Clocks[id] == director.Realtime {
 		return protocol.Errorf(protocol.KindInvalid, "scene %s: ticks belong to the virtual clock; end a realtime run with a time", id)
 	}
-	if f.changes.model != "" && made.Simulation().Model == "" {
-		return protocol.Errorf(protocol.KindInvalid, "scene %s names no model file (simulation.model), so there is none to replace", id)
+	if err := f.changes.checkModel(id, made.Simulation().Model); err != nil {
+		return err
 	}
 	f.cuts[id] = cut
 	m.Fork.Scenes[id] = ForkedCut{Wave: cut.Number, Seq: cut.Last, Time: cut.MaxTime.String(), Digest: cut.Digest.String()}
@@ -311,8 +312,29 @@ func (c *changes) read(key, value string) (err error) {
 		}
 	case "simulation.stop.until":
 		c.until, err = value, setup.CheckUntil(value)
+	case "seed":
+		err = errors.New("a seed is set with --seed N, a whole number from 0 on")
 	default:
 		err = fmt.Errorf("%s cannot be changed within a run; what can is %s, and the seed with --seed", key, forkKeys)
+	}
+	return err
+}
+
+// checkModel reads the new script in the notation of the one that it replaces,
+// under the name that was given: its faults are in that file.
+func (c *changes) checkModel(scene, replaced string) error {
+	if c.model == "" {
+		return nil
+	}
+	if replaced == "" {
+		return protocol.Errorf(protocol.KindInvalid, "scene %s names no model file (simulation.model), so there is none to replace", scene)
+	}
+	_, err := scripted.Load(replaced, c.modelData)
+	var faults *project.Error
+	if errors.As(err, &faults) {
+		for i := range faults.Faults {
+			faults.Faults[i].File = c.model
+		}
 	}
 	return err
 }

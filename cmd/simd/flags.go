@@ -1,0 +1,137 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// leastNote is the annotation of a flag that says from which number on it goes.
+const leastNote = "least"
+
+// least notes from which number on flags go; of times, 1 is the smallest above 0.
+func least(f *pflag.FlagSet, n int64, names ...string) {
+	for _, name := range names {
+		if err := f.SetAnnotation(name, leastNote, []string{strconv.FormatInt(n, 10)}); err != nil {
+			panic(err) // a flag that was not registered
+		}
+	}
+}
+
+// leastOf is from where on a flag goes.
+func leastOf(f *pflag.Flag) (n int64, bounded bool) {
+	if f.Value.Type() == "uint64" {
+		return 0, true
+	}
+	note, bounded := f.Annotations[leastNote]
+	if bounded {
+		n, _ = strconv.ParseInt(note[0], 10, 64)
+	}
+	return n, bounded
+}
+
+// checkLeast refuses numbers and times below what their flags go from.
+func checkLeast(flags *pflag.FlagSet) (err error) {
+	flags.Visit(func(f *pflag.Flag) {
+		if n, bounded := leastOf(f); bounded && err == nil {
+			err = below(f, n)
+		}
+	})
+	return err
+}
+
+func below(f *pflag.Flag, least int64) error {
+	values := []string{f.Value.String()}
+	if list, ok := f.Value.(pflag.SliceValue); ok {
+		values = list.GetSlice()
+	}
+	for _, text := range values {
+		if n, known := numberOf(text); known && n < least {
+			return usageError{fmt.Errorf("--%s %s: %s", f.Name, text, wanted(f, nil))}
+		}
+	}
+	return nil
+}
+
+// numberOf reads what a flag prints of its value; a time is its nanoseconds.
+func numberOf(text string) (n int64, known bool) {
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return n, true
+	}
+	d, err := time.ParseDuration(text)
+	return int64(d), err == nil
+}
+
+// flagError says of a flag's bad value what was expected instead of how it was
+// read.
+func flagError(_ *cobra.Command, err error) error {
+	var bad *pflag.InvalidValueError
+	if errors.As(err, &bad) {
+		return usageError{fmt.Errorf("--%s %q: %s", bad.GetFlag().Name, bad.GetValue(), wanted(bad.GetFlag(), bad.Unwrap()))}
+	}
+	var none *pflag.ValueRequiredError
+	if errors.As(err, &none) {
+		return usageError{fmt.Errorf("--%s has no value: %s", none.GetFlag().Name, wanted(none.GetFlag(), nil))}
+	}
+	return usageError{err}
+}
+
+// wanted is what a flag takes. The flags of this program say it themselves, in
+// the cause.
+func wanted(f *pflag.Flag, cause error) string {
+	switch f.Value.Type() {
+	case "int", "int64", "uint64":
+		return "want a whole number" + reach(f, cause)
+	case "intSlice":
+		return "want whole numbers" + reach(f, cause) + ", with commas between them, for example 10,1000"
+	case "duration":
+		return "want a time" + reachOfTime(f) + ", for example 90s or 90m"
+	case "bool":
+		return "want true or false"
+	}
+	if cause == nil {
+		_, usage := pflag.UnquoteUsage(f)
+		return usage
+	}
+	return cause.Error()
+}
+
+func reachOfTime(f *pflag.Flag) string {
+	switch n, bounded := leastOf(f); {
+	case !bounded:
+		return ""
+	case n > 0:
+		return " above 0"
+	}
+	return " from 0 on"
+}
+
+// reach is from where on a number goes, and how far if that is what is wrong.
+func reach(f *pflag.Flag, cause error) string {
+	n, bounded := leastOf(f)
+	if !errors.Is(cause, strconv.ErrRange) {
+		if !bounded {
+			return ""
+		}
+		return fmt.Sprintf(" from %d on", n)
+	}
+	if !bounded {
+		n = math.MinInt64
+	}
+	return fmt.Sprintf(" from %d to %d", n, greatest(f))
+}
+
+func greatest(f *pflag.Flag) uint64 {
+	switch f.Value.Type() {
+	case "int64":
+		return math.MaxInt64
+	case "uint64":
+		return math.MaxUint64
+	}
+	return math.MaxInt
+}

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// commands are root and all below it that run.
+func commands(root *cobra.Command) (list []*cobra.Command) {
+	for _, c := range root.Commands() {
+		if list = append(list, commands(c)...); c.Runnable() {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// TestBadValuesOfFlags: of every flag that is not text, a value that cannot be
+// read says which flag, which value and what was expected, in no words of a
+// library.
+func TestBadValuesOfFlags(t *testing.T) {
+	checked := 0
+	for _, c := range commands(newRoot(&env{out: io.Discard, err: io.Discard})) {
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			if !strings.HasPrefix(f.Value.Type(), "string") && f.Name != "help" {
+				checked++
+				for _, value := range []string{"x", "", "1.5y", "99999999999999999999", "-99999999999999999999"} {
+					refused(t, c, f.Name, value)
+				}
+			}
+		})
+	}
+	if checked < 50 {
+		t.Errorf("%d flags", checked)
+	}
+}
+
+func refused(t *testing.T, c *cobra.Command, name, value string) {
+	t.Helper()
+	var errs strings.Builder
+	args := append(strings.Fields(c.CommandPath())[1:], "--"+name+"="+value)
+	code := execute(context.Background(), args, strings.NewReader(""), io.Discard, &errs)
+	line, hint, _ := strings.Cut(errs.String(), "\n")
+	if want := "simd: --" + name + ` "` + value + `": want `; code != exitUsage || !strings.HasPrefix(line, want) || strings.Contains(line, "parsing") || strings.Contains(line, "invalid") {
+		t.Errorf("%v: code %d, %s", args, code, line)
+	}
+	if want := "Run '" + c.CommandPath() + " --help' for usage.\n"; hint != want {
+		t.Errorf("%v: hint %q, want %q", args, hint, want)
+	}
+}
+
+func TestNumbersOutOfReach(t *testing.T) {
+	for args, want := range map[string]string{
+		"run p --seed -1":                             `--seed "-1": want a whole number from 0 on`,
+		"run p --seed 18446744073709551616":           `--seed "18446744073709551616": want a whole number from 0 to 18446744073709551615`,
+		"run p --ticks 9223372036854775808":           `--ticks "9223372036854775808": want a whole number from 1 to 9223372036854775807`,
+		"run p --snapshot-facts 9223372036854775808":  `--snapshot-facts "9223372036854775808": want a whole number from -9223372036854775808 to 9223372036854775807`,
+		"run p --ticks=-3":                            `--ticks -3: want a whole number from 1 on`,
+		"run p --agents 0":                            `--agents 0: want a whole number from 1 on`,
+		"run p --batch 0":                             `--batch 0: want a whole number from 1 on`,
+		"run p --repeat 0":                            `--repeat 0: want a whole number from 1 on`,
+		"run p --for 3":                               `--for "3": want a time above 0, for example 90s or 90m`,
+		"run p --for=-3s":                             `--for -3s: want a time above 0, for example 90s or 90m`,
+		"run p --snapshot-every=-3s":                  `--snapshot-every -3s: want a time from 0 on, for example 90s or 90m`,
+		"run p --snapshot-bytes 0":                    `--snapshot-bytes "0": want a size, for example 500MB, 64MiB or 1000000`,
+		"run p --disk-wait=-1s":                       `--disk-wait "-1s": want a time, for example 10m, 0 to end at once, or forever`,
+		"run p --json=perhaps":                        `--json "perhaps": want true or false`,
+		"run p --seed":                                `--seed has no value: want a whole number from 0 on`,
+		"fork a b --at 3s --seed=-1":                  `--seed "-1": want a whole number from 0 on`,
+		"inspect d --limit=-7":                        `--limit -7: want a whole number from 0 on`,
+		"bench bus --agents 0":                        `--agents 0: want a whole number from 1 on`,
+		"bench journal --facts=-1":                    `--facts -1: want a whole number from 1 on`,
+		"bench mailbox --backlog=-1":                  `--backlog -1: want a whole number from 0 on`,
+		"bench deliberation --agents 5,0":             `--agents 0: want whole numbers from 1 on, with commas between them, for example 10,1000`,
+		"bench deliberation --agents 5,x":             `--agents "5,x": want whole numbers from 1 on, with commas between them, for example 10,1000`,
+		"bench deliberation --workers=-2 --agents 10": `--workers -2: want a whole number from 0 on`,
+		"state apply --now 3":                         `--now "3": want a time, for example 2026-01-01T08:00:00Z`,
+	} {
+		var errs strings.Builder
+		code := execute(context.Background(), strings.Fields(args), strings.NewReader(""), io.Discard, &errs)
+		if line, _, _ := strings.Cut(errs.String(), "\n"); code != exitUsage || line != "simd: "+want {
+			t.Errorf("%s: code %d, %s", args, code, line)
+		}
+	}
+}
