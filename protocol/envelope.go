@@ -63,6 +63,7 @@ type Envelope struct {
 	Ephemeral   bool // not journaled
 	RequiresAck bool
 	Wave        uint64 // that released it; a restored actor knows what it already folded
+	Place       uint32 // in its wave; not encoded, since only what is under way is compared
 	Body        Body
 
 	TaskID       string // of the task that this asks for or answers; "" = none
@@ -160,5 +161,11 @@ func ReadEnvelope(b Raw) (*Envelope, error) {
 func (e *Envelope) Bare() *Envelope {
 	return &Envelope{Kind: e.Kind, ID: e.ID, Scene: e.Scene, Source: e.Source, Targets: e.Targets, Type: e.Type, Priority: e.Priority,
 		TraceID: e.TraceID, Chain: e.Chain, Time: e.Time, Expires: e.Expires, Ephemeral: e.Ephemeral, RequiresAck: e.RequiresAck,
-		Wave: e.Wave, TaskID: e.TaskID, ExpectsReply: e.ExpectsReply}
+		Wave: e.Wave, Place: e.Place, TaskID: e.TaskID, ExpectsReply: e.ExpectsReply}
+}
+
+// RoutedBefore reports whether an event comes before another in the one order of
+// their scene.
+func (e *Envelope) RoutedBefore(o *Envelope) bool {
+	return e.Wave < o.Wave || e.Wave == o.Wave && e.Place < o.Place
 }

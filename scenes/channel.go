@@ -74,9 +74,9 @@ func (s *channelService) failed(list []bus.FilterFailure) {
 // when all is decided, so that nothing can fail between two deliveries, and
 // before the scene hears of the end: whoever is woken next has them.
 func (s *channelService) deliver(wave uint64, routed []*bus.Routed) {
-	for _, f := range routed {
+	for i, f := range routed {
 		event := f.Event(s.ID).Envelope
-		event.Wave = wave
+		event.Wave, event.Place = wave, uint32(i)
 		for o := range f.Receivers.All() {
 			s.refs[o].Tell(machines.ReceiverView(event, machines.PriorityFor(f, s.Scene, o)))
 		}

@@ -6,7 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"tavernsim/engine/agent"
 	"tavernsim/persistence"
+	"tavernsim/protocol"
 	"tavernsim/scenes/history"
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/scenestest"
@@ -100,4 +102,28 @@ func parting(a, b string) string {
 		}
 	}
 	return fmt.Sprintf("%d lines, want %d", len(x), len(y))
+}
+
+// mustCountTurns holds that the turns of every agent are kept in their order.
+func mustCountTurns(t testing.TB, s *scenestest.Scene) {
+	t.Helper()
+	codec, last := protocol.NewCodec(), map[string]uint64{}
+	s.Journal(t, func(j *persistence.Journal) {
+		err := j.Read(1, func(r protocol.Record) error {
+			if r.Kind != agent.FactTurnEnded {
+				return nil
+			}
+			f, err := agent.ReadFact(codec, r.Kind, r.Data)
+			if err != nil {
+				return err
+			}
+			if last[r.Actor]++; f.(*agent.TurnEnded).Turn != last[r.Actor] {
+				t.Errorf("turn %d of %s is kept as its turn %d", f.(*agent.TurnEnded).Turn, r.Actor, last[r.Actor])
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
 }

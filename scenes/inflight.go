@@ -7,7 +7,8 @@ import (
 	"tavernsim/protocol"
 )
 
-// inFlight is who deliberates on the realtime clock.
+// inFlight is who deliberates on the realtime clock, from the wake until the turn
+// is merged: nobody has two turns at once.
 type inFlight struct {
 	agents map[uint32]deliberation
 	limit  int           // of them; who heard something critical is not held up by it

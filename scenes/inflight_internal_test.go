@@ -1,13 +1,11 @@
 package scenes
 
 import (
-	"slices"
 	"testing"
 	"time"
 
 	"tavernsim/engine/director"
 	"tavernsim/protocol"
-	"tavernsim/scenes/machines"
 	"tavernsim/scenes/setup"
 )
 
@@ -76,28 +74,5 @@ func TestUrgentTurnsShare(t *testing.T) {
 	st.arrived = nil
 	if taken, urgent := st.takeArrived(); !urgent || len(taken) == 0 {
 		t.Error("what is urgent waits for nobody")
-	}
-}
-
-// The turns of one agent are merged in their order, also when a later one is
-// urgent; those of others are overtaken.
-func TestTurnsKeepTheirOrder(t *testing.T) {
-	st := &stage{
-		scene: &scene{Scene: &setup.Scene{Options: setup.Options{Clock: director.Realtime}}}, flight: newInFlight(1), ended: map[uint32]*protocol.Decided{},
-		state: &machines.State{Director: director.New(director.Config{Agents: 3, Clock: director.Realtime})},
-	}
-	for i, a := range []arrival{{agent: 1}, {agent: 2}, {agent: 1}, {agent: 0, urgent: true}, {agent: 1, urgent: true}, {agent: 1}, {agent: 2}} {
-		a.decided = &protocol.Decided{At: protocol.Time(i)}
-		st.arrive(a)
-	}
-	var got []protocol.Time
-	for st.anyArrived() {
-		taken, _ := st.takeArrived()
-		for _, a := range taken {
-			got = append(got, a.decided.At)
-		}
-	}
-	if want := []protocol.Time{3, 0, 2, 4, 5, 1, 6}; !slices.Equal(got, want) {
-		t.Errorf("merged %v, want %v", got, want)
 	}
 }

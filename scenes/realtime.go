@@ -4,10 +4,8 @@ import (
 	"slices"
 	"time"
 
-	"tavernsim/engine/agent"
 	"tavernsim/engine/director"
 	"tavernsim/protocol"
-	"tavernsim/scenes/machines"
 )
 
 // On the realtime clock agents deliberate whenever they are due, and a wave is
@@ -82,12 +80,9 @@ func takeSome(from *[]arrival, most int) []arrival {
 // wakeDue wakes who is due and for whom there is room; who heard something
 // critical needs none.
 func (st *stage) wakeDue(now protocol.Time) {
-	// Who deliberates is woken again when it is done, and who has perceived in a
-	// turn that is not merged what it would be woken for, is not.
-	busy := func(o uint32) bool { return st.flight.has(o) || st.perceived(o) }
 	d := st.state.Director
 	for {
-		o, ok := d.TakeNext(now, !st.flight.room(), busy)
+		o, ok := d.TakeNext(now, !st.flight.room(), st.flight.has)
 		if !ok {
 			return
 		}
@@ -110,19 +105,6 @@ func (st *stage) waitsForModel(env *protocol.Envelope) error {
 
 // anyArrived reports whether there are turns that have ended and are not merged.
 func (st *stage) anyArrived() bool { return len(st.arrived)+len(st.hurried) > 0 }
-
-// perceived reports whether an agent's last turn waits to be merged and was shown
-// all that the agent heard. It comes back to the agenda when that is merged.
-func (st *stage) perceived(o uint32) bool {
-	d := st.ended[o]
-	if d == nil || len(d.Facts) == 0 {
-		return false
-	}
-	last := d.Facts[len(d.Facts)-1]
-	f, err := machines.ReadFact(st.Codec, last.Kind, last.Data)
-	end, ok := f.(*agent.TurnEnded)
-	return err == nil && ok && st.state.Director.Perceived(o, machines.TurnOf(end, d.At))
-}
 
 // sleepUntilNext sets the scene's timer: the next agent that is due, or the
 // end of the scene.
@@ -200,36 +182,18 @@ func (st *stage) waitsForRest() bool {
 }
 
 // arrive puts a turn behind those that have ended. One that handled something
-// critical, or publishes it, goes before all that did not; but never before one
-// of the same agent.
+// critical, or publishes it, goes before all that did not; a failure stays behind
+// the turn that the agent ended before.
 func (st *stage) arrive(a arrival) {
 	urgent := a.urgent || st.state.Director.Urgency(a.agent) == protocol.Critical
-	if _, more := st.ended[a.agent]; more {
-		urgent = st.hurry(a.agent, urgent) || urgent
-	}
-	if a.failure == nil {
-		st.ended[a.agent] = a.decided
+	if a.failure != nil {
+		urgent = slices.ContainsFunc(st.hurried, func(o arrival) bool { return o.agent == a.agent })
 	}
 	if urgent {
 		st.hurried = append(st.hurried, a)
 	} else {
 		st.arrived = append(st.arrived, a)
 	}
-}
-
-// hurry moves the turns of an agent to those that go first, if its next one is
-// urgent, and reports whether there are some.
-func (st *stage) hurry(o uint32, urgent bool) bool {
-	mine := func(a arrival) bool { return a.agent == o }
-	if urgent {
-		for _, a := range st.arrived {
-			if mine(a) {
-				st.hurried = append(st.hurried, a)
-			}
-		}
-		st.arrived = slices.DeleteFunc(st.arrived, mine)
-	}
-	return slices.ContainsFunc(st.hurried, mine)
 }
 
 // turnArrivedRealtime notes the end of a turn for the next wave.
@@ -241,7 +205,6 @@ func (st *stage) turnArrivedRealtime(a arrival) error {
 		w.merged++
 		return st.pump()
 	}
-	st.flight.end(a.agent)
 	st.arrive(a)
 	if a.failure != nil && st.phase == phaseSnapshot {
 		return st.dropSnapshot(st.Name(a.agent))

@@ -141,7 +141,7 @@ func (r *Run) launch() error {
 	agents := state.Agents
 	state.Agents = nil
 	r.stage = &stage{
-		scene: sc, state: state, progress: r.Progress, flight: newInFlight(sc.Simulation().Limits.MaxDeliberating), ended: map[uint32]*protocol.Decided{}, failures: map[string]int64{}, series: newSeries(sc.Simulation().Report),
+		scene: sc, state: state, progress: r.Progress, flight: newInFlight(sc.Simulation().Limits.MaxDeliberating), failures: map[string]int64{}, series: newSeries(sc.Simulation().Report),
 		places: make([]uint32, len(sc.IDs)), rests: make(chan struct{}, 1), over: make(chan struct{}),
 		kept: sc.journal.Durable().Number, report: r.ended,
 	}

@@ -6,11 +6,13 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"golang.org/x/tools/txtar"
 	"pgregory.net/rapid"
 
+	"tavernsim/engine/director"
 	"tavernsim/persistence"
 	"tavernsim/scenes/scenestest"
 )
@@ -128,7 +130,7 @@ func TestInterruptedAndResumed(t *testing.T) {
 func TestSameDigestOfRandomProjects(t *testing.T) {
 	dirs := t
 	rapid.Check(t, func(t *rapid.T) {
-		text := randomProject(t)
+		text := randomProject(t, 1, 2, 3, 4)
 		p, err := scenestest.Load(scenestest.Files(scenestest.Base(), txtar.Parse([]byte(text))), nil)
 		if err != nil {
 			t.Fatalf("%v\n%s", err, text)
@@ -160,8 +162,54 @@ func TestSameDigestOfRandomProjects(t *testing.T) {
 	})
 }
 
-// randomProject draws a scene and a model whose agents call tools at random.
-func randomProject(t *rapid.T) string {
+// Promise 2 on the realtime clock, where order is what happened: whatever a random
+// project does, on however many workers, interrupted or not, a fold comes to what
+// the scene kept, the machines decide it again, and turns are in their order. No
+// inbox overflows: where an event meets a deliberation that is about to be merged,
+// a fold cannot tell for which of them there was room.
+func TestRandomProjectsInRealtime(t *testing.T) {
+	dirs := t
+	rapid.Check(t, func(t *rapid.T) {
+		text := randomProject(t, 64)
+		p, err := scenestest.Load(scenestest.Files(scenestest.Base(), txtar.Parse([]byte(text))), nil)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, text)
+		}
+		set := scenestest.Settings{
+			Clock: director.Realtime, Workers: rapid.IntRange(1, 4).Draw(t, "workers"), BatchFacts: rapid.IntRange(1, 50).Draw(t, "batch"),
+			Snapshots: int64(rapid.IntRange(1, 40).Draw(t, "snapshots")), Stop: &director.Stop{After: director.Duration(6 * time.Second), Deliberations: 300},
+		}
+		interrupts := rapid.SliceOfN(rapid.IntRange(0, 4000), 0, 3).Draw(t, "interrupted after milliseconds")
+		s := scenestest.New(dirs, p, "")
+		synctest.Test(dirs, func(dirs *testing.T) {
+			for _, ms := range append(interrupts, -1) {
+				r, err := s.Start(set)
+				if err != nil {
+					break // it has ended
+				}
+				if ms >= 0 {
+					defer time.AfterFunc(time.Duration(ms)*time.Millisecond, r.Interrupt).Stop()
+				}
+				if res := r.Close(); res.Err != nil {
+					dirs.Error(res.Err)
+				}
+				mustRestore(dirs, s, set)
+			}
+		})
+		var last uint64
+		s.Journal(dirs, func(j *persistence.Journal) { last = j.Durable().Number })
+		mustFoldAt(dirs, s, set, rapid.Uint64Range(0, last).Draw(t, "cut"))
+		mustVerify(dirs, s, set)
+		mustCountTurns(dirs, s)
+		if dirs.Failed() {
+			t.Fatalf("%+v\n%s", set, text)
+		}
+	})
+}
+
+// randomProject draws a scene and a model whose agents call tools at random, with
+// inboxes of one of the given sizes.
+func randomProject(t *rapid.T, inboxes ...int) string {
 	calls := []string{
 		`{tool: RequestWorldStateUpdateTool, params: {path: n, op: add, value: "{{randInt -5 5}}"}}`,
 		`{tool: RequestWorldStateUpdateTool, params: {path: "{{pick \"a\" \"b\"}}", value: "{{.agent}}", expected_version: "{{randInt 1 9}}"}}`,
@@ -174,6 +222,7 @@ func randomProject(t *rapid.T) string {
 		`{tool: UpdatePrivateStateTool, params: {commands: [{action: add, key: self.m, value: 1, options: {ttl: 2}}, {action: set, key: self.k.x, value: 1, options: {ttl: 3, ifVersion: 0}}]}}`,
 		`{tool: PublishEventTool, params: {type: talk.x, payload: "{{randInt 1 9}}"}}`,
 		`{tool: PublishEventTool, params: {type: talk.y, priority: high, ttl_seconds: 1, target_agent_instance_id: "a_{{randInt 1 5}}"}}`,
+		`{tool: PublishEventTool, params: {type: talk.z, priority: critical, requires_ack: true, payload: "{{randInt 1 9}}"}}`,
 		`{tool: UpdatePrivateStateTool, params: {path: n, op: add, value: 1}}`,
 		`{tool: UpdatePrivateStateTool, params: {path: n, op: push, value: 1}}`,
 		`{tool: SleepTool, params: {seconds: "{{randInt 0 3}}"}}`,
@@ -188,7 +237,7 @@ name: S
 schema_version: "1.0"
 event_bus_config: {max_depth: %d, max_revisits: %d, loop_action: %s, default_event_ttl_seconds: %d}
 agent_instances:
-  - {instance_id: "a_{n}", profile_id: person, count: %d, custom_runtime_config: {deliberation_frequency_hz: %v, max_inbox: %d, max_observations: %d, max_tool_rounds: %d}}
+  - {instance_id: "a_{n}", profile_id: person, count: %d, custom_runtime_config: {deliberation_frequency_hz: %v, max_inbox: %d, max_observations: %d, max_tool_rounds: %d, interrupt: {by: %s}}}
 initial_world_state: {n: 0}
 simulation: {seed: %d, tick: %s, stop: {ticks: %d}, limits: {max_deliberating: %d}}
 -- models/voices.yaml --
@@ -197,7 +246,7 @@ rules:
 		rapid.IntRange(1, 5).Draw(t, "depth"), rapid.IntRange(1, 3).Draw(t, "revisits"),
 		rapid.SampledFrom([]string{"drop", "deprioritize", "warn"}).Draw(t, "loop"), rapid.IntRange(0, 3).Draw(t, "ttl"),
 		rapid.IntRange(1, 5).Draw(t, "agents"), rapid.SampledFrom([]float64{0, 0.5, 1, 3}).Draw(t, "hz"),
-		rapid.IntRange(1, 4).Draw(t, "inbox"), rapid.IntRange(1, 4).Draw(t, "observations"), rapid.IntRange(1, 3).Draw(t, "rounds"),
+		rapid.SampledFrom(inboxes).Draw(t, "inbox"), rapid.IntRange(1, 4).Draw(t, "observations"), rapid.IntRange(1, 3).Draw(t, "rounds"), rapid.SampledFrom([]string{"never", "high", "critical"}).Draw(t, "interrupt by"),
 		rapid.IntRange(0, 1000).Draw(t, "seed"), rapid.SampledFrom([]string{"1s", "700ms", "3s"}).Draw(t, "tick"),
 		rapid.IntRange(1, 8).Draw(t, "ticks"), rapid.IntRange(1, 3).Draw(t, "deliberating"))
 	for range rapid.IntRange(0, 4).Draw(t, "rules") {

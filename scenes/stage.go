@@ -29,9 +29,8 @@ type stage struct {
 	places []uint32 // of an ordinal: its place in the order of the open wave
 	// realtime: turns that ended while a wave was being closed.
 	arrived []arrival
-	hurried []arrival                    // of those, what goes before the others
-	flight  inFlight                     // realtime: who deliberates
-	ended   map[uint32]*protocol.Decided // realtime: of those in arrived, the last of each agent
+	hurried []arrival // of those, what goes before the others
+	flight  inFlight  // realtime: who deliberates
 	timer   *time.Timer
 	lapse   *time.Timer // realtime: for urgentPatience
 
@@ -164,11 +163,11 @@ func (st *stage) next() error {
 	if st.broken != nil {
 		st.restartBroken()
 	}
-	if st.waitsForRest() {
-		return nil
-	}
 	if st.anyArrived() && !st.stopping.kept && (st.Clock == director.Virtual || st.comesToRest()) {
 		return st.closeArrived(st.moment())
+	}
+	if st.waitsForRest() {
+		return nil
 	}
 	switch {
 	case st.stopping.reason != "":

@@ -222,6 +222,7 @@ func (st *stage) mergeDeferred() error {
 // merge takes one ended turn into the wave: its facts go to the journal, its
 // effects wait for those of the others.
 func (st *stage) merge(a arrival) error {
+	st.flight.end(a.agent)
 	if a.failure != nil {
 		return st.mergeFailure(a)
 	}
@@ -248,9 +249,6 @@ func (st *stage) merge(a arrival) error {
 		st.calls.Log.Ended(actor, end.Turn, w.number)
 	}
 	st.measureTurn(a.agent, end)
-	if st.ended[a.agent] == a.decided {
-		delete(st.ended, a.agent)
-	}
 	return st.applyTurn(a, end)
 }
 

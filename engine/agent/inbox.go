@@ -91,7 +91,6 @@ func (s *State) hear(e *protocol.Envelope, limits *profile.Limits, lost bool) {
 	if acknowledged(e) && s.known(e.ID) {
 		return
 	}
-	h := Heard{Number: s.heard, Event: e, heardMarks: heardMarks{Lost: lost && e.Ephemeral}}
 	if lane := limits.Lane(e.Priority); lane.Max > 0 && lane.Policy != profile.LaneBlock && s.inLane(e.Priority) >= lane.Max {
 		mine := func(o Heard) bool { return o.Event.Priority == e.Priority && !acknowledged(o.Event) }
 		if lane.Policy == profile.LaneRefuse || !s.makeRoom(mine) {
@@ -102,7 +101,26 @@ func (s *State) hear(e *protocol.Envelope, limits *profile.Limits, lost bool) {
 	if len(s.inbox) >= limits.MaxInbox && !s.makeRoomFor(e, limits) {
 		return
 	}
-	s.inbox = append(s.inbox, h)
+	s.take(Heard{Number: s.heard, Event: e, heardMarks: heardMarks{Lost: lost && e.Ephemeral}})
+}
+
+// take puts an event into the inbox in the order in which the channel routed it,
+// as a fold reads it. On the realtime clock urgent ones may come before others of
+// the same moment.
+func (s *State) take(h Heard) {
+	i := len(s.inbox)
+	for i > 0 && h.Event.RoutedBefore(s.inbox[i-1].Event) {
+		i--
+	}
+	if i == len(s.inbox) {
+		s.inbox = append(s.inbox, h)
+		return
+	}
+	h.Number = s.inbox[i].Number
+	s.inbox = slices.Insert(slices.Clone(s.inbox), i, h)
+	for j := i + 1; j < len(s.inbox); j++ {
+		s.inbox[j].Number++
+	}
 }
 
 // dropLimit is larger for what was to be acknowledged: it must not go unnamed.

@@ -200,7 +200,7 @@ func (m *Machine) applyDelivery(f protocol.Fact) {
 		d.drops, d.dropped, d.refused = nil, 0, 0
 		s.slim()
 	case *Unacknowledged:
-		s.inbox = slices.DeleteFunc(slices.Clone(s.inbox), func(h Heard) bool { return h.Number == x.Number })
+		s.inbox = slices.DeleteFunc(slices.Clone(s.inbox), func(h Heard) bool { return h.Event.ID == x.Event })
 	case *TaskOpened:
 		s.openTask(x)
 	case *TaskClosed:

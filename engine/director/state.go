@@ -225,13 +225,6 @@ func (s *State) unperceived(sl *slot, t Turn) bool {
 	return sl.heardWave >= t.Wave && sl.heardOf > t.Through || sl.toldWave >= t.Wave
 }
 
-// Perceived reports whether a deliberation whose end is not applied yet was shown
-// everything that its agent is to be woken for.
-func (s *State) Perceived(o uint32, t Turn) bool {
-	sl := &s.slots[o]
-	return sl.due == 0 && !s.unperceived(sl, t)
-}
-
 // think notes that an agent which may be interrupted is busy.
 func (s *State) think(o uint32, t Turn) {
 	if t.BusyUntil == 0 || !s.cfg.Timing(o).Interrupt {

@@ -30,11 +30,7 @@ func TestWokenOnceForWhatItHeard(t *testing.T) {
 				t.Fatal("not woken", woken)
 			}
 			c.later(s)
-			turn := Turn{Wave: 3, Through: c.seen}
-			if s.Perceived(0, turn) == c.woken {
-				t.Error("before its end is applied: perceived is", !c.woken)
-			}
-			s.TurnEnded(0, turn, at(3))
+			s.TurnEnded(0, Turn{Wave: 3, Through: c.seen}, at(3))
 			if _, woken := s.NextWake(); woken != c.woken {
 				t.Errorf("woken again: %v, want %v", woken, c.woken)
 			}

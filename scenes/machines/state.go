@@ -173,7 +173,7 @@ func ReceiverView(e *protocol.Envelope, p protocol.Priority) *protocol.Envelope 
 	}
 	return &protocol.Envelope{
 		Kind: e.Kind, ID: e.ID, Scene: e.Scene, Source: e.Source, Targets: e.Targets, Type: e.Type, Priority: p, TraceID: e.TraceID,
-		Chain: e.Chain, Time: e.Time, Expires: e.Expires, Ephemeral: e.Ephemeral, RequiresAck: e.RequiresAck, Wave: e.Wave, Body: protocol.NewBody(e.Body.Raw),
+		Chain: e.Chain, Time: e.Time, Expires: e.Expires, Ephemeral: e.Ephemeral, RequiresAck: e.RequiresAck, Wave: e.Wave, Place: e.Place, Body: protocol.NewBody(e.Body.Raw),
 		TaskID: e.TaskID, ExpectsReply: e.ExpectsReply,
 	}
 }
