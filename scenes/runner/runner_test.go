@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"tavernsim/engine/bus/verdict"
 	"tavernsim/engine/director"
@@ -101,7 +100,7 @@ func TestResumeAsksTheMiddleware(t *testing.T) {
 // A pause holds all scenes; they go on after it.
 func TestPauseAndContinue(t *testing.T) {
 	p := loadTown(t)
-	r, err := Start(p, Options{Dir: filepath.Join(t.TempDir(), "run"), Scenes: []string{"day", "night"}, For: time.Hour})
+	r, err := Start(p, Options{Dir: filepath.Join(t.TempDir(), "run"), Scenes: []string{"day", "night"}, Ticks: 1 << 30})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +164,7 @@ func TestNothingHalfWritten(t *testing.T) {
 func TestResumeRefuses(t *testing.T) {
 	p := loadTown(t)
 	dir := filepath.Join(t.TempDir(), "run")
-	r, err := Start(p, Options{Dir: dir, For: time.Hour})
+	r, err := Start(p, Options{Dir: dir, Ticks: 1 << 30})
 	if err != nil {
 		t.Fatal(err)
 	}
