@@ -74,10 +74,21 @@ type builder struct {
 	goals   [][]agent.Goal // by class
 }
 
-// class is what agents of one entry of agent_instances share.
+// class is what agents share that have a profile, a runtime configuration and
+// goals in common: those of one entry of agent_instances, or of several that say
+// nothing of their own.
 type class struct {
 	profile *project.Profile
 	runtime *profile.RuntimeConfig
+	goals   *profile.GoalReference // the first; nil = none
+}
+
+func classOf(in project.Instance) class {
+	c := class{profile: in.Profile, runtime: in.Runtime}
+	if len(in.Goals) > 0 {
+		c.goals = &in.Goals[0]
+	}
+	return c
 }
 
 func (b *builder) knowledge() error {
@@ -103,7 +114,7 @@ func (b *builder) agents(agents *project.Agents) {
 	b.Subscribers = make([]bus.Subscriber, 0, n+1)
 	subscriptions := map[class][]bus.Subscription{}
 	for in := range agents.All() {
-		key := class{in.Profile, in.Runtime}
+		key := classOf(in)
 		c, known := b.classes[key]
 		if !known {
 			c = b.define(key, in)
