@@ -29,9 +29,7 @@ func Agent(sc *setup.Scene, journal *persistence.Journal, o uint32, opt Options)
 		}
 		return nil
 	}}}
-	return m, through.Number, journal.Scan(persistence.Query{From: after.Last + 1, To: through.Last}, func(r protocol.Record) error {
-		return t.apply(r, sc.Name(o))
-	})
+	return m, through.Number, f.walk(after, func(r protocol.Record) error { return t.apply(r, sc.Name(o)) })
 }
 
 // tail folds the facts after a snapshot for one agent.

@@ -59,13 +59,18 @@ func (f *fold) run() (*machines.State, error) {
 	if err != nil || after.Last >= f.through.Last {
 		return state, err
 	}
+	return state, f.walk(after, state.Apply)
+}
+
+// walk hands over the facts behind a wave, one by one.
+func (f *fold) walk(after persistence.Wave, apply func(protocol.Record) error) error {
 	from, to := after.Last+1, f.through.Last
-	return state, f.journal.Scan(persistence.Query{From: from, To: to}, func(r protocol.Record) error {
+	return f.journal.Scan(persistence.Query{From: from, To: to}, func(r protocol.Record) error {
 		f.facts++
 		if f.Folding != nil && f.facts%foldingEvery == 0 {
 			f.Folding(r.Seq-from+1, to-from+1)
 		}
-		return state.Apply(r)
+		return apply(r)
 	})
 }
 

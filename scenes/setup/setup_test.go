@@ -120,9 +120,9 @@ id: crowd
 name: Crowd
 schema_version: "1.0"
 agent_instances:
-  - {instance_id: first, profile_id: person}
-  - {instance_id: "m_{n}", profile_id: person, count: %d}
-  - {instance_id: last, profile_id: person, custom_runtime_config: {max_inbox: 3}}
+  - {instance_id: first, profile_id: citizen}
+  - {instance_id: "m_{n}", profile_id: citizen, count: %d}
+  - {instance_id: last, profile_id: citizen, custom_runtime_config: {max_inbox: 3}}
 simulation: {stop: {ticks: 1}}
 `, n)
 }
