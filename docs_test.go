@@ -22,6 +22,7 @@ import (
 	"tavernsim/engine/agent/tool"
 	"tavernsim/scenes/compare"
 	"tavernsim/scenes/inspect"
+	"tavernsim/scenes/letters"
 	"tavernsim/scenes/runner"
 	"tavernsim/scenes/verify"
 )
@@ -146,7 +147,7 @@ func TestRunPages(t *testing.T) {
 			reflect.TypeFor[inspect.WorldView](), reflect.TypeFor[inspect.WorldDiff](), reflect.TypeFor[inspect.WorldPoint](), reflect.TypeFor[inspect.Difference](),
 			reflect.TypeFor[inspect.EventLine](), reflect.TypeFor[inspect.Marked](), reflect.TypeFor[inspect.FactLine](), reflect.TypeFor[inspect.Deliberation](),
 			reflect.TypeFor[inspect.Perceived](), reflect.TypeFor[inspect.Asked](), reflect.TypeFor[inspect.Called](), reflect.TypeFor[inspect.Effect](),
-			reflect.TypeFor[inspect.Timing](), reflect.TypeFor[inspect.Change](), reflect.TypeFor[inspect.DeadLetter](), reflect.TypeFor[inspect.LetterGroup](),
+			reflect.TypeFor[inspect.Timing](), reflect.TypeFor[inspect.Change](), reflect.TypeFor[letters.Letter](), reflect.TypeFor[inspect.LetterGroup](),
 			reflect.TypeFor[inspect.Redelivery](), reflect.TypeFor[inspect.Trace](), reflect.TypeFor[inspect.TraceEvent](), reflect.TypeFor[inspect.Reaction](),
 			reflect.TypeFor[inspect.TraceCall](), reflect.TypeFor[compare.Comparison](), reflect.TypeFor[compare.Side](), reflect.TypeFor[compare.InputDiff](),
 			reflect.TypeFor[compare.Divergence](), reflect.TypeFor[compare.AgentDiff](),

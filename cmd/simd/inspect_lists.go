@@ -8,6 +8,7 @@ import (
 
 	"tavernsim/scenes/fields"
 	"tavernsim/scenes/inspect"
+	"tavernsim/scenes/letters"
 )
 
 // jsonOf shows a part of a view as JSON in one line; text as it is.
@@ -203,15 +204,15 @@ func (x *inspecting) deadLetters([]string) error {
 	}
 	q := x.letterQuery()
 	t := newTable(x.out, "at", ">seq", "reason", "type", "from", "to", "", "payload")
-	return list(x, t, "no message was refused like that", func(limit int, yield func(inspect.DeadLetter) error) error {
+	return list(x, t, "no message was refused like that", func(limit int, yield func(letters.Letter) error) error {
 		q.Limit = limit
 		return x.scene.DeadLetters(q, yield)
-	}, func(t *table, l inspect.DeadLetter) {
+	}, func(t *table, l letters.Letter) {
 		t.row(x.since(l.Time), strconv.FormatUint(l.Seq, 10), l.Reason, l.Type, l.Source, l.Agent, letterNote(&l), letterText(&l))
 	})
 }
 
-func letterNote(l *inspect.DeadLetter) string {
+func letterNote(l *letters.Letter) string {
 	switch {
 	case l.Redelivered:
 		return "sent again"
@@ -222,7 +223,7 @@ func letterNote(l *inspect.DeadLetter) string {
 }
 
 // letterText is the payload, and what led to it.
-func letterText(l *inspect.DeadLetter) string {
+func letterText(l *letters.Letter) string {
 	text := jsonOf(l.Payload)
 	if l.Count > 1 {
 		text = fmt.Sprintf("%d messages that are counted only", l.Count)

@@ -17,6 +17,7 @@ import (
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/inspect"
+	"tavernsim/scenes/letters"
 	"tavernsim/scenes/runner"
 	"tavernsim/scenes/scenestest"
 )
@@ -147,7 +148,7 @@ func views(t *testing.T, s *inspect.Scene) {
 		return all(func(y func(inspect.Change) error) error { return s.Audit(inspect.AuditQuery{}, y) })
 	})
 	collect("letters", func() (any, error) {
-		return all(func(y func(inspect.DeadLetter) error) error { return s.DeadLetters(inspect.DeadLetterQuery{}, y) })
+		return all(func(y func(letters.Letter) error) error { return s.DeadLetters(inspect.DeadLetterQuery{}, y) })
 	})
 }
 

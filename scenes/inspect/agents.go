@@ -187,3 +187,13 @@ func StateName(st director.Standing) string {
 	}
 	return StateIdle
 }
+
+func keys[V any](m map[string]V) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		for _, k := range protocol.SortedKeys(m) {
+			if !yield(k) {
+				return
+			}
+		}
+	}
+}

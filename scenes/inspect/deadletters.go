@@ -2,33 +2,12 @@ package inspect
 
 import (
 	"slices"
+	"tavernsim/scenes/letters"
 
 	"tavernsim/engine/director"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 )
-
-// DeadLetter is a message that did not reach whom it was meant for.
-type DeadLetter struct {
-	Seq         uint64   `json:"seq"` // of the fact that says so
-	Wave        uint64   `json:"wave"`
-	Time        string   `json:"time"`
-	Event       string   `json:"event"` // id
-	Type        string   `json:"type"`
-	Source      string   `json:"source"`
-	Agent       string   `json:"agent,omitempty"` // the one receiver; none: nobody may hear it
-	Reason      string   `json:"reason"`
-	Detail      string   `json:"detail,omitempty"`
-	Priority    string   `json:"priority,omitempty"`
-	Trace       string   `json:"trace,omitempty"`
-	Chain       []string `json:"chain,omitempty"` // causes, oldest first
-	Payload     any      `json:"payload"`
-	Count       int64    `json:"count"`       // of messages; more than 1 where the fact only counts them
-	Redelivered bool     `json:"redelivered"` // it was sent again already
-	Sendable    bool     `json:"sendable"`    // its content is kept, so it can be
-
-	draft *protocol.Draft
-}
 
 // DeadLetterQuery chooses dead letters; empty fields choose all.
 type DeadLetterQuery struct {
@@ -46,11 +25,11 @@ type letterKey struct {
 	agent, event string
 }
 
-func keyOf(l *DeadLetter) letterKey { return letterKey{l.Seq, l.Agent, l.Event} }
+func keyOf(l *letters.Letter) letterKey { return letterKey{l.Seq, l.Agent, l.Event} }
 
 // DeadLetters hands over the dead letters that q chooses, in order.
-func (s *Scene) DeadLetters(q DeadLetterQuery, yield func(DeadLetter) error) error {
-	query, err := s.query(q.Span, persistence.Query{Kinds: slices.Collect(keys(letterKinds()))})
+func (s *Scene) DeadLetters(q DeadLetterQuery, yield func(letters.Letter) error) error {
+	query, err := s.query(q.Span, persistence.Query{Kinds: letters.Kinds()})
 	if err != nil {
 		return err
 	}
@@ -62,13 +41,13 @@ func (s *Scene) DeadLetters(q DeadLetterQuery, yield func(DeadLetter) error) err
 	if err != nil {
 		return err
 	}
-	waves, n, read := s.waves(), 0, letterKinds()
+	waves, n := s.waves(), 0
 	err = s.scan(query, func(r protocol.Record) error {
 		fact, err := s.read(r)
 		if err != nil {
 			return err
 		}
-		for _, l := range read[r.Kind](s, fact) {
+		for _, l := range letters.Of(fact, s.name) {
 			if err := events.complete(r.Kind, &l); err != nil {
 				return err
 			}
@@ -95,9 +74,9 @@ func (s *Scene) DeadLetters(q DeadLetterQuery, yield func(DeadLetter) error) err
 	return err
 }
 
-func (q *DeadLetterQuery) wants(l *DeadLetter) bool {
+func (q *DeadLetterQuery) wants(l *letters.Letter) bool {
 	return (len(q.Reasons) == 0 || slices.Contains(q.Reasons, l.Reason)) && matchesAny(q.Types, l.Type) &&
-		(q.Agent == "" || q.Agent == l.Source || q.Agent == l.Agent || l.draft != nil && slices.Contains(l.draft.Targets, q.Agent))
+		(q.Agent == "" || q.Agent == l.Source || q.Agent == l.Agent || l.Draft() != nil && slices.Contains(l.Draft().Targets, q.Agent))
 }
 
 // redelivered lists the dead letters that were sent again. They are as many as
@@ -122,13 +101,13 @@ func (s *Scene) redelivered() (map[letterKey]bool, error) {
 
 // LetterGroup counts dead letters that have something in common.
 type LetterGroup struct {
-	Name    string       `json:"name"`
-	Count   int64        `json:"count"`
-	First   string       `json:"first"` // time
-	Last    string       `json:"last"`
-	Types   []Count      `json:"types"`   // the most frequent
-	Sources []Count      `json:"sources"` // the most frequent
-	Example []DeadLetter `json:"example"` // the first one
+	Name    string           `json:"name"`
+	Count   int64            `json:"count"`
+	First   string           `json:"first"` // time
+	Last    string           `json:"last"`
+	Types   []Count          `json:"types"`   // the most frequent
+	Sources []Count          `json:"sources"` // the most frequent
+	Example []letters.Letter `json:"example"` // the first one
 }
 
 // Groups of dead letters.
@@ -144,20 +123,20 @@ const groupTops = 5
 // GroupDeadLetters counts the dead letters that q chooses by reason, type or
 // source, the most frequent first.
 func (s *Scene) GroupDeadLetters(q DeadLetterQuery, by string) ([]LetterGroup, error) {
-	name := map[string]func(*DeadLetter) string{
-		ByReason: func(l *DeadLetter) string { return l.Reason },
-		ByType:   func(l *DeadLetter) string { return l.Type },
-		BySource: func(l *DeadLetter) string { return l.Source },
+	name := map[string]func(*letters.Letter) string{
+		ByReason: func(l *letters.Letter) string { return l.Reason },
+		ByType:   func(l *letters.Letter) string { return l.Type },
+		BySource: func(l *letters.Letter) string { return l.Source },
 	}[by]
 	if name == nil {
 		return nil, protocol.Errorf(protocol.KindInvalid, "group %q: want %s, %s or %s", by, ByReason, ByType, BySource)
 	}
 	groups, types, sources, total := map[string]*LetterGroup{}, map[string]map[string]int64{}, map[string]map[string]int64{}, map[string]int64{}
-	err := s.DeadLetters(q, func(l DeadLetter) error {
+	err := s.DeadLetters(q, func(l letters.Letter) error {
 		key := name(&l)
 		g := groups[key]
 		if g == nil {
-			g = &LetterGroup{Name: key, First: l.Time, Example: []DeadLetter{l}}
+			g = &LetterGroup{Name: key, First: l.Time, Example: []letters.Letter{l}}
 			groups[key], types[key], sources[key] = g, map[string]int64{}, map[string]int64{}
 		}
 		g.Last = l.Time
@@ -176,13 +155,3 @@ func (s *Scene) GroupDeadLetters(q DeadLetterQuery, by string) ([]LetterGroup, e
 }
 
 func firstOf(list []Count) []Count { return list[:min(len(list), groupTops)] }
-
-func keys[V any](m map[string]V) func(yield func(string) bool) {
-	return func(yield func(string) bool) {
-		for _, k := range protocol.SortedKeys(m) {
-			if !yield(k) {
-				return
-			}
-		}
-	}
-}

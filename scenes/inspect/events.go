@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"slices"
+	"tavernsim/scenes/letters"
 
 	"tavernsim/engine/bus"
 	"tavernsim/engine/secret"
@@ -126,7 +127,7 @@ func (s *Scene) eventLine(r protocol.Record, fact protocol.Fact, waves *waves) (
 	switch x := fact.(type) {
 	case *bus.Routed:
 		line.ID, line.Type, line.Source, line.Targets = x.ID, x.Type, x.Source, x.Targets
-		line.Priority, line.Trace, line.Depth, line.Chain = x.Priority.String(), x.TraceID, len(x.Chain), chain(x.Chain)
+		line.Priority, line.Trace, line.Depth, line.Chain = x.Priority.String(), x.TraceID, len(x.Chain), letters.Chain(x.Chain)
 		line.Receivers, line.Delivered = s.receivers(x.Receivers), x.Receivers.Len()
 		line.Payload, line.FilterFail = fields.Value(x.Body), x.FilterErrors
 		if x.Expires != 0 {
@@ -137,7 +138,7 @@ func (s *Scene) eventLine(r protocol.Record, fact protocol.Fact, waves *waves) (
 		}
 	case *bus.Refused:
 		line.ID, line.Type, line.Source, line.Targets = x.ID, x.Type, x.Source, x.Targets
-		line.Priority, line.Trace, line.Depth, line.Chain = x.Priority.String(), x.TraceID, len(x.Chain), chain(x.Chain)
+		line.Priority, line.Trace, line.Depth, line.Chain = x.Priority.String(), x.TraceID, len(x.Chain), letters.Chain(x.Chain)
 		line.Refused, line.Detail, line.Payload = string(x.Reason), secret.Text(x.Detail), fields.Value(x.Body)
 	}
 	return line, err
@@ -151,14 +152,6 @@ func (s *Scene) receivers(rs bus.Ranges) []string {
 			break
 		}
 		list = append(list, s.name(o))
-	}
-	return list
-}
-
-func chain(links []protocol.Link) []string {
-	var list []string
-	for _, l := range links {
-		list = append(list, l.Agent+" "+l.Type)
 	}
 	return list
 }

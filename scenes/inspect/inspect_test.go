@@ -8,13 +8,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"tavernsim/scenes/letters"
 	"testing"
 	"time"
 
 	"golang.org/x/tools/txtar"
 	"pgregory.net/rapid"
 
-	"tavernsim/engine/bus"
 	"tavernsim/engine/director"
 	"tavernsim/engine/world"
 	"tavernsim/persistence"
@@ -206,8 +206,8 @@ func TestRedeliver(t *testing.T) {
 	}
 	goOn(t, dir)
 	s := opened(t, dir)
-	var list []DeadLetter
-	err = s.DeadLetters(q, func(l DeadLetter) error {
+	var list []letters.Letter
+	err = s.DeadLetters(q, func(l letters.Letter) error {
 		list = append(list, l)
 		return nil
 	})
@@ -252,27 +252,6 @@ func TestRedeliverEnded(t *testing.T) {
 	}
 	if after := digest(t, dir); after != before {
 		t.Error("something was written")
-	}
-}
-
-// A delivery that the loop rule held back is a letter to one receiver.
-func TestLettersOfMarks(t *testing.T) {
-	f := &bus.Routed{ID: "e1", Type: "x", Source: "a", Time: 10, Expires: 30, TraceID: "t", Chain: []protocol.Link{{Agent: "b", Type: "y"}}, Body: protocol.Encode("hi"),
-		Marks: []bus.Mark{{Agent: "b", Reason: bus.ReasonLoop, Action: bus.LoopDrop}, {Agent: "c", Reason: bus.ReasonLoop, Action: bus.LoopWarn}}}
-	list := markedLetters(nil, f)
-	if len(list) != 1 || list[0].Agent != "b" || list[0].Reason != "loop" || !list[0].Sendable || list[0].Chain[0] != "b y" {
-		t.Fatalf("%+v", list)
-	}
-	if d := list[0].draft; !slices.Equal(d.Targets, []string{"b"}) || d.TTL != 20 || d.TraceID != "t" || string(d.Body) != string(f.Body) {
-		t.Errorf("%+v", d)
-	}
-}
-
-// What a mailbox refused is a letter whose content nobody kept.
-func TestLettersOfMailboxes(t *testing.T) {
-	list := mailboxLetters(nil, &director.DeadLettered{Event: "e1", Type: "x", Reason: "full", Chain: []protocol.Link{{Agent: "a", Type: "y"}}})
-	if len(list) != 1 || list[0].Sendable || list[0].Event != "e1" || list[0].Reason != "full" {
-		t.Errorf("%+v", list)
 	}
 }
 
@@ -364,7 +343,7 @@ otherwise: ""
 	dir := ranProject(t, project, runner.Options{}, func(p *scenes.Progress) bool { return p.Deliberations.Load() > 20 })
 	list := func() (got []string) {
 		s := opened(t, dir)
-		err := s.DeadLetters(DeadLetterQuery{}, func(l DeadLetter) error {
+		err := s.DeadLetters(DeadLetterQuery{}, func(l letters.Letter) error {
 			payload, err := text(l.Payload, nil)
 			got = append(got, fmt.Sprint(l.Type, " of ", l.Source, " to ", l.Agent, ": ", l.Reason, " ", l.Count, " ", payload, " ", l.Sendable, l.Redelivered))
 			return err

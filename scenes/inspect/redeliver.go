@@ -5,6 +5,7 @@ import (
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/history"
+	"tavernsim/scenes/letters"
 	"tavernsim/scenes/runner"
 )
 
@@ -31,14 +32,14 @@ func Redeliver(dir, scene string, q DeadLetterQuery, again bool) (*Redelivery, e
 	if err != nil {
 		return nil, err
 	}
-	letters, out, err := m.collect(scene, q, again)
+	chosen, out, err := m.collect(scene, q, again)
 	if err := closed(m, err); err != nil {
 		return nil, err
 	}
-	if len(letters) == 0 {
+	if len(chosen) == 0 {
 		return out, nil
 	}
-	return out, send(dir, out, letters)
+	return out, send(dir, out, chosen)
 }
 
 func closed(r *Run, err error) error {
@@ -60,38 +61,38 @@ func (r *Run) collect(scene string, q DeadLetterQuery, again bool) ([]director.L
 		return nil, nil, err
 	}
 	out := &Redelivery{Scene: s.ID, Digest: s.journal.Durable().Digest.String()}
-	var letters []director.Letter
-	err = s.DeadLetters(q, func(l DeadLetter) error {
+	var chosen []director.Letter
+	err = s.DeadLetters(q, func(l letters.Letter) error {
 		switch {
 		case !l.Sendable:
 			out.Content++
 		case l.Redelivered && !again:
 			out.Before++
-		case len(letters) == MaxRedelivered:
+		case len(chosen) == MaxRedelivered:
 			return protocol.Errorf(protocol.KindLimit, "more than %d dead letters at one moment: choose fewer, by reason, type, agent or time", MaxRedelivered)
 		default:
-			letters = append(letters, director.Letter{Seq: l.Seq, Agent: l.Agent, Draft: l.draft.AppendMsg(nil)})
+			chosen = append(chosen, director.Letter{Seq: l.Seq, Agent: l.Agent, Draft: l.Draft().AppendMsg(nil)})
 		}
 		return nil
 	})
-	return letters, out, err
+	return chosen, out, err
 }
 
 // send writes the wave that sends letters again.
-func send(dir string, out *Redelivery, letters []director.Letter) error {
+func send(dir string, out *Redelivery, chosen []director.Letter) error {
 	m, err := runOf(runner.OpenRunForWriting(dir))
 	if err != nil {
 		return err
 	}
-	w, err := m.send(out.Scene, letters)
+	w, err := m.send(out.Scene, chosen)
 	if err := closed(m, err); err != nil {
 		return err
 	}
-	out.Sent, out.Wave, out.Digest = len(letters), w.Number, w.Digest.String()
+	out.Sent, out.Wave, out.Digest = len(chosen), w.Number, w.Digest.String()
 	return nil
 }
 
-func (r *Run) send(scene string, letters []director.Letter) (persistence.Wave, error) {
+func (r *Run) send(scene string, chosen []director.Letter) (persistence.Wave, error) {
 	s, err := r.Scene(scene)
 	if err != nil {
 		return persistence.Wave{}, err
@@ -100,5 +101,5 @@ func (r *Run) send(scene string, letters []director.Letter) (persistence.Wave, e
 	if err != nil {
 		return persistence.Wave{}, err
 	}
-	return history.Redeliver(made, s.journal, s.reading(), letters)
+	return history.Redeliver(made, s.journal, s.reading(), chosen)
 }

@@ -1,0 +1,47 @@
+// Package letters reads out of a scene's facts which messages did not reach whom
+// they were meant for: dead letters, whoever refused them.
+//
+// [Of] gives the letters of one fact. Where a fact names an event and holds
+// nothing of it, you find the fact that routed it and [Letter.Complete] them.
+//
+// # Not here
+//
+// Walks over a journal, choosing, counting and sending again: scenes/inspect.
+// What a mailbox refuses while a scene runs: scenes/deadletter.
+package letters
+
+import "tavernsim/protocol"
+
+// Letter is a message that did not reach whom it was meant for.
+type Letter struct {
+	Seq         uint64   `json:"seq"` // of the fact that says so
+	Wave        uint64   `json:"wave"`
+	Time        string   `json:"time"`
+	Event       string   `json:"event"` // id
+	Type        string   `json:"type"`
+	Source      string   `json:"source"`
+	Agent       string   `json:"agent,omitempty"` // the one receiver; none: nobody may hear it
+	Reason      string   `json:"reason"`
+	Detail      string   `json:"detail,omitempty"`
+	Priority    string   `json:"priority,omitempty"`
+	Trace       string   `json:"trace,omitempty"`
+	Chain       []string `json:"chain,omitempty"` // causes, oldest first
+	Payload     any      `json:"payload"`
+	Count       int64    `json:"count"`       // of messages; more than 1 where the fact only counts them
+	Redelivered bool     `json:"redelivered"` // it was sent again already
+	Sendable    bool     `json:"sendable"`    // its content is kept, so it can be
+
+	draft *protocol.Draft
+}
+
+// Draft is the message as it is sent again; nil where its content is not kept.
+func (l *Letter) Draft() *protocol.Draft { return l.draft }
+
+// Chain is a chain of causes as views show it, oldest first.
+func Chain(links []protocol.Link) []string {
+	var list []string
+	for _, l := range links {
+		list = append(list, l.Agent+" "+l.Type)
+	}
+	return list
+}

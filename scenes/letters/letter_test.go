@@ -1,0 +1,31 @@
+package letters
+
+import (
+	"slices"
+	"testing"
+
+	"tavernsim/engine/bus"
+	"tavernsim/engine/director"
+	"tavernsim/protocol"
+)
+
+// A delivery that the loop rule held back is a letter to one receiver.
+func TestLettersOfMarks(t *testing.T) {
+	f := &bus.Routed{ID: "e1", Type: "x", Source: "a", Time: 10, Expires: 30, TraceID: "t", Chain: []protocol.Link{{Agent: "b", Type: "y"}}, Body: protocol.Encode("hi"),
+		Marks: []bus.Mark{{Agent: "b", Reason: bus.ReasonLoop, Action: bus.LoopDrop}, {Agent: "c", Reason: bus.ReasonLoop, Action: bus.LoopWarn}}}
+	list := Of(f, nil)
+	if len(list) != 1 || list[0].Agent != "b" || list[0].Reason != "loop" || !list[0].Sendable || list[0].Chain[0] != "b y" {
+		t.Fatalf("%+v", list)
+	}
+	if d := list[0].Draft(); !slices.Equal(d.Targets, []string{"b"}) || d.TTL != 20 || d.TraceID != "t" || string(d.Body) != string(f.Body) {
+		t.Errorf("%+v", d)
+	}
+}
+
+// What a mailbox refused is a letter whose content nobody kept.
+func TestLettersOfMailboxes(t *testing.T) {
+	list := Of(&director.DeadLettered{Event: "e1", Type: "x", Reason: "full", Chain: []protocol.Link{{Agent: "a", Type: "y"}}}, nil)
+	if len(list) != 1 || list[0].Sendable || list[0].Event != "e1" || list[0].Reason != "full" {
+		t.Errorf("%+v", list)
+	}
+}
