@@ -84,14 +84,19 @@ func (f *inFlight) presses(now protocol.Time) bool {
 
 // presses reports whether something critical is under way, from the end of the
 // turn that publishes it to the end of those that perceive it: then everybody
-// else stands aside, and turns that have ended wait to be merged.
+// else stands aside, and turns that have ended wait to be merged. Not while the
+// scene waits for some of these others.
 func (st *stage) presses() bool {
-	if st.Clock != director.Realtime || st.phase == phaseDone || st.flight.sated() {
+	if st.Clock != director.Realtime || st.phase == phaseDone || st.waitsForAgents() || st.flight.sated() {
 		return false
 	}
 	return st.wave != nil && st.wave.urgent || len(st.hurried) > 0 ||
 		st.flight.urgent > 0 && st.flight.presses(st.now())
 }
+
+// waitsForAgents: nothing goes on before the scene's own agent has run a workflow,
+// or all have given their states.
+func (st *stage) waitsForAgents() bool { return st.phase == phaseTurns || st.phase == phaseSnapshot }
 
 // weigh lets the others stand aside, or go on.
 func (st *stage) weigh() {
