@@ -12,7 +12,7 @@ import (
 type inFlight struct {
 	agents map[uint32]deliberation
 	limit  int           // of them; who heard something critical is not held up by it
-	urgent int           // of them: began with a critical event, and do not wait for a model
+	urgent int           // of them: heard something critical, and do not wait for a model
 	since  protocol.Time // the last of these began
 	press  uint32        // numbers the times that somebody was urgent
 	streak int           // urgent turns merged since others were
@@ -21,6 +21,7 @@ type inFlight struct {
 // deliberation is one in flight.
 type deliberation struct {
 	press uint32 // 0 = not urgent, or no longer
+	waits bool   // for a model, or it did once
 }
 
 // urgentPatience is how long others stand aside for an urgent deliberation that
@@ -42,19 +43,29 @@ func (f *inFlight) room() bool { return len(f.agents) < f.limit }
 
 // begin notes that an agent was woken.
 func (f *inFlight) begin(o uint32, urgent bool, now protocol.Time) {
-	d := deliberation{}
+	f.agents[o] = deliberation{}
 	if urgent {
-		f.urgent++
-		f.since, d.press = now, f.press
+		f.hurry(o, now)
 	}
-	f.agents[o] = d
 }
 
-// wait notes that a deliberation waits for a model: nobody has to stand aside.
+// hurry notes that something critical was heard by an agent whose deliberation is in
+// flight: it perceives it, if it has not begun, and else makes room for the one
+// that does. One that waits for a model is not waited for.
+func (f *inFlight) hurry(o uint32, now protocol.Time) {
+	if d := f.agents[o]; !d.waits && d.press != f.press {
+		f.urgent++
+		f.since = now
+		f.agents[o] = deliberation{press: f.press}
+	}
+}
+
+// wait notes that a deliberation waits for a model, or will not end: nobody has to
+// stand aside.
 func (f *inFlight) wait(o uint32) {
 	if d, ok := f.agents[o]; ok {
 		f.calm(d)
-		f.agents[o] = deliberation{}
+		f.agents[o] = deliberation{waits: true}
 	}
 }
 
@@ -84,14 +95,19 @@ func (f *inFlight) presses(now protocol.Time) bool {
 
 // presses reports whether something critical is under way, from the end of the
 // turn that publishes it to the end of those that perceive it: then everybody
-// else stands aside, and turns that have ended wait to be merged.
+// else stands aside, and turns that have ended wait to be merged. Not while the
+// scene waits for some of these others.
 func (st *stage) presses() bool {
-	if st.Clock != director.Realtime || st.phase == phaseDone || st.flight.sated() {
+	if st.Clock != director.Realtime || st.phase == phaseDone || st.waitsForAgents() || st.flight.sated() {
 		return false
 	}
 	return st.wave != nil && st.wave.urgent || len(st.hurried) > 0 ||
 		st.flight.urgent > 0 && st.flight.presses(st.now())
 }
+
+// waitsForAgents: nothing goes on before the scene's own agent has run a workflow,
+// or all have given their states.
+func (st *stage) waitsForAgents() bool { return st.phase == phaseTurns || st.phase == phaseSnapshot }
 
 // weigh lets the others stand aside, or go on.
 func (st *stage) weigh() {

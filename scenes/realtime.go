@@ -81,8 +81,9 @@ func takeSome(from *[]arrival, most int) []arrival {
 // critical needs none.
 func (st *stage) wakeDue(now protocol.Time) {
 	d := st.state.Director
+	busy := func(o uint32) bool { return st.deliberates(o, now) }
 	for {
-		o, ok := d.TakeNext(now, !st.flight.room(), st.flight.has)
+		o, ok := d.TakeNext(now, !st.flight.room(), busy)
 		if !ok {
 			return
 		}
@@ -93,6 +94,19 @@ func (st *stage) wakeDue(now protocol.Time) {
 		st.measureWake(o, d.Wave+1)
 		st.refs[o].Tell(&protocol.Envelope{Kind: protocol.KindWake, Scene: st.ID, Time: now, Wave: d.Wave + 1, Priority: urgency})
 	}
+}
+
+// deliberates reports whether an agent that is due has a deliberation in flight,
+// which others stand aside for when the agent heard something critical.
+func (st *stage) deliberates(o uint32, now protocol.Time) bool {
+	if !st.flight.has(o) {
+		return false
+	}
+	if st.state.Director.Urgency(o) == protocol.Critical {
+		st.flight.hurry(o, now)
+		st.lapseIn(urgentPatience)
+	}
+	return true
 }
 
 // waitsForModel notes that a deliberation needs its worker no more.
@@ -187,6 +201,7 @@ func (st *stage) waitsForRest() bool {
 func (st *stage) arrive(a arrival) {
 	urgent := a.urgent || st.state.Director.Urgency(a.agent) == protocol.Critical
 	if a.failure != nil {
+		st.flight.wait(a.agent) // there is nothing to wait for
 		urgent = slices.ContainsFunc(st.hurried, func(o arrival) bool { return o.agent == a.agent })
 	}
 	if urgent {

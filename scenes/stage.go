@@ -243,7 +243,7 @@ func (st *stage) stop(reason string) {
 	if st.stopping.reason != "" {
 		return
 	}
-	st.stopping.reason = reason
+	st.stopping.reason, st.resting = reason, 0 // an end has a patience of its own
 	switch reason {
 	case director.StoppedByInterrupt, director.StoppedByWallTime:
 	default:

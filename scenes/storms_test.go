@@ -94,11 +94,12 @@ func TestAlarmBeforeSlowCalls(t *testing.T) {
 	e := newEar(t, s)
 	var mu sync.Mutex
 	began, raised, late := 0, 0, 0
-	waited := map[string]int{}
+	waited, alarmed := map[string]int{}, map[string]bool{} // who was asked about the alarm, and who was last
 	synctest.Test(t, func(t *testing.T) {
 		m := &slow{answer: func(ctx context.Context, req protocol.ModelRequest) (protocol.ModelAnswer, error) {
 			mu.Lock()
-			if began++; slices.Contains(req.Events, "alarm") {
+			began++
+			if alarmed[req.Agent] = slices.Contains(req.Events, "alarm"); alarmed[req.Agent] {
 				waited[req.Agent] = began - raised - 1
 			}
 			mu.Unlock()
@@ -118,8 +119,7 @@ func TestAlarmBeforeSlowCalls(t *testing.T) {
 		}}
 		r, err := s.StartWith(scenestest.Settings{Model: m, Clock: director.Realtime, Workers: 2}, scenes.InFront(func(agent string, env *protocol.Envelope) {
 			mu.Lock()
-			_, alarmed := waited[agent]
-			if urgent := env.Priority == protocol.Critical; env.Kind == protocol.KindAnswer && (alarmed && !urgent || strings.HasPrefix(agent, "c_") && urgent) {
+			if urgent := env.Priority == protocol.Critical; env.Kind == protocol.KindAnswer && (alarmed[agent] && !urgent || strings.HasPrefix(agent, "c_") && urgent) {
 				late++
 			}
 			mu.Unlock()

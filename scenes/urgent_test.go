@@ -9,15 +9,18 @@ import (
 
 	"golang.org/x/tools/txtar"
 
+	"tavernsim/engine/bus"
 	"tavernsim/engine/director"
+	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes"
 	"tavernsim/scenes/scenestest"
 )
 
-// An agent that does not return from a critical event holds up its worker and,
-// for a moment, the others: not the scene.
-func TestOthersGoOnBehindAStuckAlarm(t *testing.T) {
+// guards is a scene of agents that hear nothing that they are not told to, of which
+// the clock raises an alarm in its second turn.
+func guards(t *testing.T, agents string) *scenestest.Scene {
+	t.Helper()
 	p, err := scenestest.Load(scenestest.Files(scenestest.Base(), txtar.Parse([]byte(`
 -- agent_profiles/guard.yaml --
 id: guard
@@ -32,8 +35,8 @@ name: Guards
 schema_version: "1.0"
 agent_instances:
   - {instance_id: clock, profile_id: guard, custom_runtime_config: {deliberation_frequency_hz: 1}}
-  - {instance_id: watch, profile_id: guard, custom_runtime_config: {wake_on_start: false, subscribed_event_types: [alarm]}}
-simulation: {clock: realtime, stop: {after: 10s}}
+`+agents+`
+simulation: {clock: realtime, stop: {after: 10s}, limits: {restart_backoff: 3s}}
 -- models/voices.yaml --
 rules:
   - match: {agent: clock, variables: {turn: 2}}
@@ -43,7 +46,13 @@ otherwise: {text: ""}
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := scenestest.New(t, p, "")
+	return scenestest.New(t, p, "")
+}
+
+// An agent that does not return from a critical event holds up its worker and,
+// for a moment, the others: not the scene.
+func TestOthersGoOnBehindAStuckAlarm(t *testing.T) {
+	s := guards(t, "  - {instance_id: watch, profile_id: guard, custom_runtime_config: {wake_on_start: false, subscribed_event_types: [alarm]}}")
 	synctest.Test(t, func(t *testing.T) {
 		r, err := s.StartWith(scenestest.Settings{Clock: director.Realtime, Workers: 2}, scenes.InFront(func(agent string, env *protocol.Envelope) {
 			if agent == "watch" && env.Kind == protocol.KindWake {
@@ -100,4 +109,70 @@ simulation: {clock: realtime, limits: {max_deliberating: 4}, stop: {after: 10s}}
 	if got := strings.Join(turns(t, s), " "); !strings.HasPrefix(got, want) {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
+}
+
+// The others stand aside for an alarm also when its receiver is in the middle of a
+// deliberation: until that has ended, and the one that perceives the alarm.
+func TestAlarmForWhoDeliberates(t *testing.T) {
+	s := guards(t, `  - {instance_id: watch, profile_id: guard, custom_runtime_config: {deliberation_frequency_hz: 1.02, subscribed_event_types: [alarm]}}
+  - {instance_id: walker, profile_id: guard, custom_runtime_config: {deliberation_frequency_hz: 60}}`)
+	synctest.Test(t, func(t *testing.T) {
+		woken := 0
+		r, err := s.StartWith(scenestest.Settings{Clock: director.Realtime, Workers: 3}, scenes.InFront(func(agent string, env *protocol.Envelope) {
+			if agent == "watch" && env.Kind == protocol.KindWake {
+				if woken++; woken == 2 {
+					<-time.After(70 * time.Millisecond)
+				}
+			}
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if res := r.Close(); res.Err != nil {
+			t.Error(res)
+		}
+	})
+	text, _ := s.Trace(t, 0, "agent.turn_ended", "event.routed")
+	_, rest, _ := strings.Cut(text, " alarm ")
+	var order []string
+	for line := range strings.Lines(rest) {
+		if words := strings.Fields(line); len(words) > 1 && words[1] == "turn" {
+			order = append(order, words[0])
+		}
+	}
+	if len(order) < 3 || order[0] != "watch" || order[1] != "watch" || order[2] != "walker" {
+		t.Errorf("after the alarm: %v", order[:min(len(order), 9)])
+	}
+}
+
+// Nobody stands aside for an agent that has failed.
+func TestAlarmForWhoFails(t *testing.T) {
+	s := guards(t, "  - {instance_id: watch, profile_id: guard, custom_runtime_config: {wake_on_start: false, subscribed_event_types: [alarm]}}")
+	synctest.Test(t, func(t *testing.T) {
+		r, err := s.StartWith(scenestest.Settings{Clock: director.Realtime, Workers: 2}, scenes.FailAgentAt("watch", protocol.KindWake, 0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if res := r.Close(); res.Err != nil {
+			t.Error(res)
+		}
+	})
+	if text, _ := s.Trace(t, 0, director.FactAgentFailed); !strings.Contains(text, "agent watch failed") {
+		t.Error(text)
+	}
+	s.Journal(t, func(j *persistence.Journal) {
+		var rung protocol.Time
+		err := j.Read(1, func(r protocol.Record) error {
+			switch {
+			case r.Kind == bus.FactRouted:
+				rung = max(rung, r.Time)
+			case r.Kind == director.FactAgentFailed && r.Time != rung:
+				t.Errorf("kept %v after the alarm", r.Time.Sub(rung))
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
 }

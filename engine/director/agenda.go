@@ -78,7 +78,7 @@ func (h *timeHeap) Pop() any {
 // NextWake is when an agent is woken next; false = never again on its own.
 func (s *State) NextWake() (protocol.Time, bool) {
 	next, ok := s.agenda.next(s.stands)
-	if t, hurries := s.urgent.next(s.stands); hurries && (!ok || t < next) {
+	if t, hurries := s.urgent.next(s.standsFirst); hurries && (!ok || t < next) {
 		return t, true
 	}
 	return next, ok
@@ -104,15 +104,15 @@ func (s *State) Take(t protocol.Time) []uint32 {
 // urgent only the former. Agents that are busy leave the agenda and come back when
 // their turn ends: what they heard stands. Who is not taken keeps its place.
 func (s *State) TakeNext(now protocol.Time, urgent bool, busy func(ordinal uint32) bool) (o uint32, ok bool) {
-	if o, ok = s.takeFrom(&s.urgent, now, busy); ok || urgent {
+	if o, ok = s.takeFrom(&s.urgent, s.standsFirst, now, busy); ok || urgent {
 		return o, ok
 	}
-	return s.takeFrom(&s.agenda, now, busy)
+	return s.takeFrom(&s.agenda, s.stands, now, busy)
 }
 
-func (s *State) takeFrom(a *agenda, now protocol.Time, busy func(ordinal uint32) bool) (o uint32, ok bool) {
+func (s *State) takeFrom(a *agenda, stands func(protocol.Time, uint32) bool, now protocol.Time, busy func(ordinal uint32) bool) (o uint32, ok bool) {
 	for {
-		t, due := a.next(s.stands)
+		t, due := a.next(stands)
 		if !due || t > now {
 			return 0, false
 		}
@@ -142,6 +142,11 @@ func (s *State) stands(t protocol.Time, o uint32) bool {
 	}
 	sl.queuedAt, sl.hurries = 0, false
 	return false
+}
+
+// standsFirst is stands for who goes before others.
+func (s *State) standsFirst(t protocol.Time, o uint32) bool {
+	return s.slots[o].hurries && s.stands(t, o)
 }
 
 // keepsPlace reports whether an agent stands on the agenda before the moment at

@@ -43,6 +43,7 @@ type slot struct {
 	heardWave uint64
 	toldWave  uint64            // realtime: of the last thing it was told that is no event
 	heardOf   uint64            // realtime: events routed to it, counted as its inbox numbers them
+	alarm     uint64            // realtime: of these, the last critical one; 0 = none since the snapshot
 	priority  protocol.Priority // most urgent event heard
 	wakeAbove protocol.Priority // asleep: events below this do not wake
 	asleep    bool
@@ -190,6 +191,8 @@ func (s *State) TurnEnded(o uint32, t Turn, now protocol.Time) {
 	sl.asleep, sl.wakeAbove = t.Asleep || t.SleepUntil != 0, t.WakeAbove
 	if !s.unperceived(sl, t) {
 		sl.heard, sl.priority = 0, protocol.Low
+	} else if s.cfg.Clock == Realtime && sl.alarm <= t.Through { // what is left is less urgent
+		sl.priority, sl.hurries = min(sl.priority, protocol.High), false
 	}
 	if sl.heardWave < t.Wave { // all that was routed to it reached it, or its mailbox refused it
 		sl.heardOf = t.Through
@@ -276,7 +279,10 @@ func (s *State) Interrupted(f Interrupted, now protocol.Time) {
 
 // Heard applies the delivery of an event to an agent in the given wave.
 func (s *State) Heard(o uint32, p protocol.Priority, wave uint64, now protocol.Time) {
-	s.slots[o].heardOf++
+	sl := &s.slots[o]
+	if sl.heardOf++; p == protocol.Critical {
+		sl.alarm = sl.heardOf
+	}
 	s.hear(o, p, wave, now)
 }
 

@@ -1,6 +1,11 @@
 package director
 
-import "testing"
+import (
+	"slices"
+	"testing"
+
+	"tavernsim/protocol"
+)
 
 // On the realtime clock events that reach an agent before its deliberation begins
 // are perceived whatever their wave: only what came later wakes it again.
@@ -38,5 +43,34 @@ func TestWokenOnceForWhatItHeard(t *testing.T) {
 				t.Errorf("counts %d events, and it has numbered %d", got, c.seen)
 			}
 		})
+	}
+}
+
+// What was urgent and has been perceived makes nothing urgent that came later: an
+// agent that always hears something would else go before others for ever.
+func TestUrgentOnlyForWhatIsNotPerceived(t *testing.T) {
+	cfg := config(Timing{})
+	cfg.Clock = Realtime
+	s := New(cfg)
+	s.Start(at(0))
+	never := func(uint32) bool { return false }
+	turn := func(wave, through uint64, later protocol.Priority) (urgent bool) {
+		now := at(float64(wave))
+		_, urgent = s.TakeNext(now, true, never)
+		if _, ok := s.TakeNext(now, false, never); ok == urgent {
+			t.Fatalf("wave %d: woken twice, or not", wave)
+		}
+		if urgent != (s.Urgency(0) == protocol.Critical) {
+			t.Errorf("wave %d: urgent %v, and it heard something of priority %v", wave, urgent, s.Urgency(0))
+		}
+		s.Heard(0, later, wave, now)
+		s.TurnEnded(0, Turn{Wave: wave, Through: through}, now)
+		return urgent
+	}
+	s.Heard(0, protocol.Critical, 1, at(1))
+	var got []bool
+	got = append(got, turn(2, 1, protocol.Normal), turn(3, 2, protocol.Normal), turn(4, 3, protocol.Critical), turn(5, 4, protocol.Low), turn(6, 5, protocol.Low))
+	if want := []bool{true, false, false, true, false}; !slices.Equal(got, want) {
+		t.Errorf("urgent: %v, want %v", got, want)
 	}
 }

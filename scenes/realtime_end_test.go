@@ -1,0 +1,73 @@
+package scenes_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"tavernsim/engine/director"
+	"tavernsim/protocol"
+	"tavernsim/scenes/scenestest"
+)
+
+// alarmAfter answers after a time and publishes something critical.
+func alarmAfter(d time.Duration) func(context.Context, protocol.ModelRequest) (protocol.ModelAnswer, error) {
+	return func(ctx context.Context, req protocol.ModelRequest) (protocol.ModelAnswer, error) {
+		a, err := after(d, "")(ctx, req)
+		a.Calls = []protocol.Call{{ID: "c", Tool: "PublishEventTool", Params: map[string]any{"type": "talk.x", "priority": "critical"}}}
+		return a, err
+	}
+}
+
+// A scene that ends without a deliberation that takes too long runs its end
+// workflow to its end, also when that deliberation ends meanwhile, with an alarm.
+func TestAlarmDuringTheEndWorkflow(t *testing.T) {
+	s := scenestest.New(t, realtimeScene(t, `agent_instances: [{instance_id: late, profile_id: person}]
+scene_lifecycle_workflows: {on_scene_end: muse}
+simulation: {clock: realtime, stop: {after: 60s}}
+-- workflows/muse.yaml --
+interfaceInputs: {now: {dataFlowType: STRING}}
+interfaceOutputs: {response: {dataFlowType: STRING}}
+nodes: [{id: model, type: LLMCompletion, inputValues: {prompt: "How was it?"}}, {id: out, type: GroupOutput}]
+edges: [{source: model, sourceHandle: text, target: out, targetHandle: response}]`), "")
+	m := &slow{answer: func(ctx context.Context, req protocol.ModelRequest) (protocol.ModelAnswer, error) {
+		if req.Agent == "late" {
+			return alarmAfter(12*time.Second)(ctx, req)
+		}
+		return after(5*time.Second, "well")(ctx, req)
+	}}
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		r := live(t, s, scenestest.Settings{Model: m})
+		r.Terminate()
+		if res := r.Close(); res.Err != nil || res.Reason != director.StoppedByRequest || time.Since(began) > 16*time.Second {
+			t.Error(res, time.Since(began))
+		}
+	})
+	mustRestore(t, s, scenestest.Settings{Clock: director.Realtime})
+	mustVerify(t, s, scenestest.Settings{Clock: director.Realtime})
+}
+
+// The end of a scene waits ten seconds for who deliberates, also when a snapshot
+// waited for them already.
+func TestEndWhileASnapshotWaits(t *testing.T) {
+	for _, asked := range []time.Duration{2 * time.Second, 4 * time.Second} {
+		s := scenestest.New(t, realtimeScene(t, caller+"simulation: {clock: realtime, stop: {after: 90s}}"), "")
+		m := &slow{answer: func(ctx context.Context, req protocol.ModelRequest) (protocol.ModelAnswer, error) {
+			if req.Agent == "hearer" {
+				return after(60*time.Second, "")(ctx, req)
+			}
+			return after(time.Second, "")(ctx, req)
+		}}
+		synctest.Test(t, func(t *testing.T) {
+			r := live(t, s, scenestest.Settings{Model: m, Snapshots: 1})
+			time.Sleep(asked)
+			began := time.Now()
+			r.Terminate()
+			if res := r.Close(); res.Err != nil || res.Reason != director.StoppedByRequest || time.Since(began) != 10*time.Second {
+				t.Error(res, time.Since(began))
+			}
+		})
+	}
+}
