@@ -3,6 +3,7 @@ package runner
 import (
 	"errors"
 	"syscall"
+
 	"tavernsim/engine/director"
 	"tavernsim/protocol"
 	"tavernsim/scenes"

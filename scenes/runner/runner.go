@@ -77,7 +77,8 @@ type Options struct {
 	Args    []string // of the program, for the manifest
 	Metrics *metrics.Set
 	Log     *slog.Logger
-	// Middleware is asked in every scene: see scenes.Options.
+	// Middleware is asked in every scene: see setup.Options. Whoever goes on with
+	// the run gives it again; the manifest says only whether there was some.
 	Middleware verdict.Chain
 	// Crashes are what made a restart necessary, by scene: see scenes.Crash.
 	Crashes map[string][]*scenes.Crash
@@ -203,6 +204,9 @@ func Start(p *project.Project, opt Options) (*Runner, error) {
 func Resume(dir string, opt Options) (*Runner, error) {
 	m, p, err := readRun(dir)
 	if err != nil {
+		return nil, err
+	}
+	if err := m.fits(opt.Middleware); err != nil {
 		return nil, err
 	}
 	if err := tryWrite(dir); err != nil {
