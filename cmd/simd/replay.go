@@ -119,6 +119,8 @@ func takenText(reason string) string {
 		return "a mailbox did not take something"
 	case verify.TakenRealtime:
 		return "realtime: order and moments are what happened"
+	case verify.TakenMiddleware:
+		return "the program that ran it had middleware, which simd has not: who hears an event"
 	case verify.TakenOutside:
 		return "asked for from outside"
 	}

@@ -89,14 +89,16 @@ func TestFailingDisk(t *testing.T) {
 		level persistence.Durability
 		kind  func(persistencetest.DiskOp) bool
 		errno syscall.Errno
-		after int64 // deliveries of the scene that starts last; how often the log is written for them depends on the machine
+		scene string // whose deliveries count: night starts last, and day may run before there is a night
+		after int64  // so many; how often the log is written for them depends on the machine
 	}{
-		{"full at the start", persistence.Process, isWrite, syscall.ENOSPC, 5},
-		{"full", persistence.Process, isWrite, syscall.ENOSPC, 40},
-		{"full, power", persistence.Power, isWrite, syscall.ENOSPC, 20},
-		{"bad sectors", persistence.Process, isWrite, syscall.EIO, 30},
-		{"syncs fail", persistence.Power, isSync, syscall.EIO, 20},
-		{"read-only all of a sudden", persistence.Process, func(op persistencetest.DiskOp) bool { return op.Create || op.Write }, syscall.EROFS, 20},
+		{"full at the start", persistence.Process, isWrite, syscall.ENOSPC, "night", 5},
+		{"full before all scenes have begun", persistence.Process, isWrite, syscall.ENOSPC, "day", 1},
+		{"full", persistence.Process, isWrite, syscall.ENOSPC, "night", 40},
+		{"full, power", persistence.Power, isWrite, syscall.ENOSPC, "night", 20},
+		{"bad sectors", persistence.Process, isWrite, syscall.EIO, "night", 30},
+		{"syncs fail", persistence.Power, isSync, syscall.EIO, "night", 20},
+		{"read-only all of a sudden", persistence.Process, func(op persistencetest.DiskOp) bool { return op.Create || op.Write }, syscall.EROFS, "night", 20},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -106,7 +108,7 @@ func TestFailingDisk(t *testing.T) {
 			opt := options(filepath.Join(t.TempDir(), "run"))
 			opt.Durability = c.level
 			opt.Middleware = verdict.Chain{verdict.Func(func(m verdict.Message, v verdict.Verdict) verdict.Verdict {
-				if m.Envelope.Scene == "night" && left.Add(-1) == 0 {
+				if m.Envelope.Scene == c.scene && left.Add(-1) == 0 {
 					broken.Store(true)
 				}
 				return v

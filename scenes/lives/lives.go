@@ -14,7 +14,8 @@
 //     the disk after 1 s, 2 s, up to [MaxPause], and goes on where the journal
 //     ends. It waits at most Plan.DiskWait since the last wave that was kept.
 //  3. Who interrupts a wait gets the run as it is: resumable.
-//  4. What could not start the first time is not tried again.
+//  4. What could not start the first time is not tried again. A run of which one
+//     scene runs has started.
 //
 // # Not here
 //
@@ -29,7 +30,6 @@ import (
 	"math"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"tavernsim/internal/metrics"
@@ -69,17 +69,17 @@ type Plan struct {
 type life struct {
 	Plan
 	resume  string
-	sum     *runner.Summary // of the last life that came to one
-	crashes []*scenes.Crash // in a row
-	crashed uint64          // waves of the scene that crashed
-	outage  *outage         // of the disk; nil = it works, as far as known
+	sum     *runner.Summary   // of the last life that came to one
+	crashes []*scenes.Crash   // in a row
+	crashed uint64            // waves of the scene that crashed
+	waves   map[string]uint64 // durable ones, by scene: the most that a life came to
+	outage  *outage           // of the disk; nil = it works, as far as known
 }
 
 // outage is a time in which the disk could not be written.
 type outage struct {
 	since time.Time
 	pause time.Duration
-	waves uint64
 }
 
 // Run runs to the end, over as many lives as it takes.
@@ -87,7 +87,7 @@ func (p Plan) Run(ctx context.Context) (*runner.Summary, error) {
 	if p.Probe == nil {
 		p.Probe = Probe
 	}
-	l := &life{Plan: p}
+	l := &life{Plan: p, waves: map[string]uint64{}}
 	var crashes map[string][]*scenes.Crash
 	for {
 		sum, err := p.Live(l.resume, crashes)
@@ -118,10 +118,8 @@ func (l *life) ofDisk(sum *runner.Summary, err error) bool {
 	if errors.As(err, &failed) {
 		return true
 	}
-	for _, errno := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EIO, syscall.EROFS} {
-		if errors.Is(err, errno) {
-			return true
-		}
+	if runner.OfDisk(err) {
+		return true
 	}
 	kind := protocol.KindOf(err)
 	return sum == nil && l.outage != nil && (kind == protocol.KindLimit || kind == protocol.KindTransient)
@@ -175,15 +173,25 @@ func (l *life) waitForDisk(ctx context.Context, cause error) (again bool, err er
 // notice begins an outage, or goes on with the one before when not even a wave
 // was kept between the two.
 func (l *life) notice(cause error) {
-	waves := l.sum.AllWaves()
-	if l.outage == nil || waves > l.outage.waves {
-		l.outage = &outage{since: time.Now(), pause: firstPause, waves: waves}
+	if came := l.further(); l.outage == nil || came {
+		l.outage = &outage{since: time.Now(), pause: firstPause}
 		l.tellOutage(cause)
 	}
 	for _, scene := range l.sum.IDs() {
 		l.Metrics.Waits(scene)
 	}
 	l.Metrics.NotReady("waiting for the disk")
+}
+
+// further reports whether some scene kept a wave since the last time. Scene by
+// scene: of one that could not begin, the summary does not know how far it is.
+func (l *life) further() (came bool) {
+	for _, scene := range l.sum.IDs() {
+		if now := l.sum.WavesOf(scene); now > l.waves[scene] {
+			l.waves[scene], came = now, true
+		}
+	}
+	return came
 }
 
 func (l *life) tellOutage(cause error) {

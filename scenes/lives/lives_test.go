@@ -41,6 +41,24 @@ func lived(waves uint64, err error) func() (*runner.Summary, error) {
 	return func() (*runner.Summary, error) { return at(waves, err != nil), err }
 }
 
+// half lived with a scene that could not begin, of which nothing is known.
+func half(waves uint64, err error) func() (*runner.Summary, error) {
+	return func() (*runner.Summary, error) {
+		sum := at(waves, true)
+		sum.Scenes, sum.SceneSummary = []*runner.SceneSummary{sum.SceneSummary, {Scene: "other"}}, nil
+		return sum, err
+	}
+}
+
+// both lived with two scenes.
+func both(waves, other uint64, err error) func() (*runner.Summary, error) {
+	return func() (*runner.Summary, error) {
+		sum, _ := half(waves, err)()
+		sum.Scenes[1].Journal.Waves = other
+		return sum, err
+	}
+}
+
 func unborn(err error) func() (*runner.Summary, error) {
 	return func() (*runner.Summary, error) { return nil, err }
 }
@@ -90,6 +108,11 @@ func TestLives(t *testing.T) {
 		{
 			"full again after a wave", []func() (*runner.Summary, error){lived(3, full()), lived(4, full()), lived(9, nil)},
 			Forever, 0, `0s"" 0, 1s"runs/x" 0, 2s"runs/x" 0`, "", "",
+		},
+		{
+			"full before all scenes have begun: a wave of one counts, not that another is back",
+			[]func() (*runner.Summary, error){both(3, 9, full()), half(4, full()), both(4, 9, full()), half(4, full()), lived(9, nil)},
+			Forever, 0, `0s"" 0, 1s"runs/x" 0, 2s"runs/x" 0, 4s"runs/x" 0, 8s"runs/x" 0`, "", "",
 		},
 		{
 			"full for too long in sum", []func() (*runner.Summary, error){lived(3, full()), lived(3, full()), lived(3, full()), lived(3, full())},

@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"tavernsim/engine/bus/verdict"
 	"tavernsim/engine/director"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
@@ -58,7 +59,8 @@ type Manifest struct {
 	SnapEvery   director.Duration             `json:"snapshot_every,omitempty"`
 	SnapBytes   int64                         `json:"snapshot_bytes,omitempty"`
 	Keep        string                        `json:"keep,omitempty"`
-	Fork        *Forked                       `json:"fork,omitempty"` // where it came from
+	Middleware  bool                          `json:"middleware,omitempty"` // its host had some: it is code, and not here
+	Fork        *Forked                       `json:"fork,omitempty"`       // where it came from
 
 	project *project.Project // of a new run
 }
@@ -80,7 +82,7 @@ func newManifest(p *project.Project, defs []*project.Scene, opt Options) (*Manif
 		Project: p.ID(), ProjectHash: p.Hash(), Seeds: map[string]uint64{}, Clocks: map[string]director.ClockKind{},
 		Agents: opt.Agents, For: director.Duration(opt.For), Ticks: opt.Ticks, Until: opt.Until, Durability: durability,
 		BatchFacts: opt.BatchFacts, project: p,
-		SnapFacts: opt.Snapshots.Facts, SnapEvery: director.Duration(opt.Snapshots.Every), SnapBytes: opt.Snapshots.Bytes, Keep: opt.Keep,
+		SnapFacts: opt.Snapshots.Facts, SnapEvery: director.Duration(opt.Snapshots.Every), SnapBytes: opt.Snapshots.Bytes, Keep: opt.Keep, Middleware: len(opt.Middleware) > 0,
 	}
 	for _, f := range p.Files() {
 		m.Files = append(m.Files, File{Path: f.Path, SHA256: f.SHA256, Size: int64(f.Size)})
@@ -119,6 +121,18 @@ func seedOf(flag, scene *uint64) (uint64, error) {
 		return 0, err
 	}
 	return binary.LittleEndian.Uint64(b[:]) >> 11, nil // what JSON readers hold exactly
+}
+
+// fits refuses to go on with a run by other rules than it began with.
+func (m *Manifest) fits(middleware verdict.Chain) error {
+	given := len(middleware) > 0
+	switch {
+	case m.Middleware && !given:
+		return protocol.Errorf(protocol.KindConflict, "run %s: it began with middleware of the program around it, which decides who hears what, and there is none here; go on with it in that program (runner.Options.Middleware)", m.Run)
+	case given && !m.Middleware:
+		return protocol.Errorf(protocol.KindConflict, "run %s: it began without middleware, so it cannot go on with some; start another", m.Run)
+	}
+	return nil
 }
 
 // options are those the run was started with; what the caller may choose anew

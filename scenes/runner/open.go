@@ -20,6 +20,9 @@ type Opened struct {
 	Manifest *Manifest
 	Project  *project.Project
 	Store    *persistence.Store
+
+	// Middleware of the run's host, for who decides something again.
+	Middleware verdict.Chain
 }
 
 // OpenRun opens a run directory for reading. You owe Close.
@@ -88,7 +91,9 @@ func (o *Opened) Scene(id string) (*setup.Scene, *persistence.Journal, error) {
 }
 
 // Made is what a scene of the run is made of.
-func (o *Opened) Made(id string) (*setup.Scene, error) { return o.Manifest.made(o.Project, id, nil) }
+func (o *Opened) Made(id string) (*setup.Scene, error) {
+	return o.Manifest.made(o.Project, id, o.Middleware)
+}
 
 // made makes a scene as the manifest says.
 func (m *Manifest) made(p *project.Project, id string, middleware verdict.Chain) (*setup.Scene, error) {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"tavernsim/engine/bus/verdict"
 	"tavernsim/internal/metrics"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
@@ -77,11 +78,14 @@ func told(dir, scene string, journal *persistence.Journal) error {
 // ReplayOptions say how far and how a run is replayed. The zero value folds
 // every scene to its end.
 type ReplayOptions struct {
-	Scene    string // "" = every scene
-	Until    string // a place as history.Find reads it; "" = the end
-	Verify   bool   // decide everything again
-	Metrics  *metrics.Set
-	Progress Progress // may be nil
+	Scene  string // "" = every scene
+	Until  string // a place as history.Find reads it; "" = the end
+	Verify bool   // decide everything again
+	// Middleware of the run's host, which Verify asks. Without it the decisions of
+	// a channel that had some are taken as they are.
+	Middleware verdict.Chain
+	Metrics    *metrics.Set
+	Progress   Progress // may be nil
 }
 
 // Progress hears what is done to a scene, and how far it is.
@@ -107,6 +111,7 @@ func Replay(ctx context.Context, dir string, opt ReplayOptions) (*Replayed, erro
 		return nil, err
 	}
 	defer run.Close()
+	run.Middleware = opt.Middleware
 	ids, err := run.Scenes(opt.Scene)
 	if err != nil {
 		return nil, err
@@ -137,7 +142,9 @@ func replayScene(ctx context.Context, run *Opened, id string, opt ReplayOptions)
 	one := &ReplayedScene{Scene: id, Digest: cut.Digest.String(), Facts: cut.Last, Waves: cut.Number, From: journal.Begin().Number}
 	var state *machines.State
 	if opt.Verify {
-		one.Verify, state, err = verify.Run(ctx, made, journal, verify.Options{Through: &cut, Progress: opt.Progress.of(id, "deciding again")})
+		one.Verify, state, err = verify.Run(ctx, made, journal, verify.Options{
+			Through: &cut, Progress: opt.Progress.of(id, "deciding again"), NoMiddleware: run.Manifest.Middleware && len(opt.Middleware) == 0,
+		})
 	} else {
 		state, err = history.FoldTo(made, journal, cut.Number, history.Options{NoSnapshots: true, Folding: opt.Progress.of(id, "folding")})
 	}

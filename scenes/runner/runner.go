@@ -12,6 +12,9 @@
 //     inputs and options it was started with, from its own directory alone.
 //  3. The scenes of a run share the process and the store, nothing else: the
 //     facts of one do not depend on the others.
+//  4. A disk that fails before any scene runs is an error of Start or Resume.
+//     Once one runs, Wait tells it, with a summary from which the run goes on,
+//     also when the others could not begin any more.
 //
 // # Not here
 //
@@ -74,7 +77,8 @@ type Options struct {
 	Args    []string // of the program, for the manifest
 	Metrics *metrics.Set
 	Log     *slog.Logger
-	// Middleware is asked in every scene: see scenes.Options.
+	// Middleware is asked in every scene: see setup.Options. Whoever goes on with
+	// the run gives it again; the manifest says only whether there was some.
 	Middleware verdict.Chain
 	// Crashes are what made a restart necessary, by scene: see scenes.Crash.
 	Crashes map[string][]*scenes.Crash
@@ -97,7 +101,7 @@ type Runner struct {
 	Project  *project.Project
 	Scenes   []*Scene
 
-	ended   []*Scene // ended before this process: they have no Run
+	idle    []*Scene // they have no Run: ended before this process, or could not begin
 	store   *persistence.Store
 	system  *actors.System
 	metrics *metrics.Set
@@ -200,6 +204,9 @@ func Start(p *project.Project, opt Options) (*Runner, error) {
 func Resume(dir string, opt Options) (*Runner, error) {
 	m, p, err := readRun(dir)
 	if err != nil {
+		return nil, err
+	}
+	if err := m.fits(opt.Middleware); err != nil {
 		return nil, err
 	}
 	if err := tryWrite(dir); err != nil {
@@ -314,14 +321,13 @@ func (r *Runner) start(defs []*project.Scene, opt Options) error {
 		}
 		opt.Sized(total)
 	}
-	for _, def := range defs {
+	for i, def := range defs {
 		if err := r.startScene(def, opt); err != nil {
-			r.interruptAll()
-			return errors.Join(err, r.close())
+			return r.stopStarting(defs[i:], err)
 		}
 	}
 	if len(r.Scenes) == 0 && !opt.Finish {
-		last := r.ended[len(r.ended)-1]
+		last := r.idle[len(r.idle)-1]
 		err := protocol.Errorf(protocol.KindConflict, "run %s: it has ended already (scene %s: %s); start another", r.Dir, last.ID, last.outcome.Reason)
 		return errors.Join(err, r.close())
 	}
@@ -386,7 +392,7 @@ func (r *Runner) keepEnded(made *setup.Scene, journal *persistence.Journal, reas
 	}
 	r.metrics.Replayed(int(state.Tally.Facts))
 	r.metrics.Ended(id)
-	r.ended = append(r.ended, &Scene{
+	r.idle = append(r.idle, &Scene{
 		ID: id, Seed: r.Manifest.Seeds[id], journal: journal, latency: scenes.NewLatency(), report: made.Simulation().Report,
 		outcome: scenes.Outcome{Reason: reason, Final: true, Wave: journal.Durable(), State: state},
 	})
@@ -423,7 +429,7 @@ func (r *Runner) interruptAll() {
 func (r *Runner) Wait() (*Summary, error) {
 	var errs []error
 	r.waitAll()
-	for _, s := range r.Scenes {
+	for _, s := range r.inOrder() {
 		if s.outcome.Err != nil {
 			errs = append(errs, s.outcome.Err)
 		}

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"tavernsim/engine/bus/verdict"
 	"tavernsim/engine/director"
 	"tavernsim/protocol"
 	"tavernsim/scenes/snapshots"
@@ -76,24 +75,6 @@ func TestInterruptAndResume(t *testing.T) {
 		if s.Scene != w.Scene || s.Seed != seed || s.Deliberations != w.Deliberations || s.World != w.World || s.StoppedBy != "ticks" || !slices.Equal(s.ByAgent, w.ByAgent) {
 			t.Errorf("resumed %+v\nwhole %+v", s, w)
 		}
-	}
-}
-
-// A host's middleware is asked after a resume as before: whoever goes on gives it again.
-func TestResumeAsksTheMiddleware(t *testing.T) {
-	deaf := verdict.Chain{verdict.Func(func(_ verdict.Message, v verdict.Verdict) verdict.Verdict { return v.Drop("nobody hears") })}
-	opt := Options{Ticks: 60, Middleware: deaf}
-	want := run(t, loadTown(t), opt)
-	for ended := true; ended; {
-		opt.Dir = filepath.Join(t.TempDir(), "run")
-		ended = stopped(t, opt, 1)
-	}
-	r, err := Resume(opt.Dir, Options{Middleware: deaf})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := wait(t, r); got.Digests() != want.Digests() {
-		t.Errorf("digest %s, want %s", got.Digests(), want.Digests())
 	}
 }
 

@@ -138,7 +138,7 @@ func (r *Runner) summarize() *Summary {
 
 // inOrder lists all scenes of the run as the manifest does.
 func (r *Runner) inOrder() []*Scene {
-	all := slices.Concat(r.Scenes, r.ended)
+	all := slices.Concat(r.Scenes, r.idle)
 	slices.SortFunc(all, func(a, b *Scene) int {
 		return cmp.Compare(slices.Index(r.Manifest.Scenes, a.ID), slices.Index(r.Manifest.Scenes, b.ID))
 	})
@@ -154,6 +154,9 @@ func (sc *Scene) world() *world.Document {
 }
 
 func (r *Runner) scene(sc *Scene) *SceneSummary {
+	if sc.outcome.State == nil {
+		return r.notBegun(sc)
+	}
 	o, t, d := sc.outcome, &sc.outcome.State.Tally, sc.outcome.State.Director
 	doc := sc.world()
 	s := &SceneSummary{
@@ -243,14 +246,6 @@ func (s *Summary) Seeds() map[string]uint64 {
 		seeds[sc.Scene] = sc.Seed
 	}
 	return seeds
-}
-
-// AllWaves is how far the scenes of the run came together: durable waves.
-func (s *Summary) AllWaves() (n uint64) {
-	for _, sc := range s.all() {
-		n += sc.Journal.Waves
-	}
-	return n
 }
 
 // IDs are the scenes of the run.

@@ -22,7 +22,8 @@
 //
 // Failures of actors and what they took with them; everything on the realtime
 // clock, where order and moments are what happened; what was decided outside
-// (pauses, resumptions, the end); model failures of runs that did not keep the
+// (pauses, resumptions, the end); what the event channel decided with middleware
+// of a host that is not here ([Options].NoMiddleware); model failures of runs that did not keep the
 // kind of an error, and what follows from them in the same wave.
 //
 // # Not here
@@ -47,11 +48,12 @@ import (
 
 // Reasons for which facts are taken as they are.
 const (
-	TakenFailure  = "failure"     // of an actor
-	TakenLetters  = "dead_letter" // a mailbox did not take something
-	TakenRealtime = "realtime"    // order and moments are what happened
-	TakenOutside  = "outside"     // somebody outside asked for it
-	TakenLost     = "lost"        // not enough was recorded, or a turn whose requests are not known came before
+	TakenFailure    = "failure"     // of an actor
+	TakenLetters    = "dead_letter" // a mailbox did not take something
+	TakenRealtime   = "realtime"    // order and moments are what happened
+	TakenOutside    = "outside"     // somebody outside asked for it
+	TakenMiddleware = "middleware"  // the host's middleware had a say, and is not here
+	TakenLost       = "lost"        // not enough was recorded, or a turn whose requests are not known came before
 )
 
 // Report is what a walk found.
@@ -90,6 +92,10 @@ type Options struct {
 	Through  *persistence.Wave // last wave; nil = to the end
 	Workers  int               // 0 = GOMAXPROCS
 	Progress func(done, total uint64)
+
+	// NoMiddleware: the scene's host had middleware, and the scene that is given has
+	// none. The channel is not asked then; what follows from its facts is.
+	NoMiddleware bool
 }
 
 // Run decides a journal again and returns what it found, with the state at the

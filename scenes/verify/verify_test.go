@@ -16,8 +16,6 @@ import (
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/scenestest"
 	"tavernsim/scenes/verify"
-
-	"golang.org/x/tools/txtar"
 )
 
 func run(t testing.TB, s *scenestest.Scene, set scenestest.Settings, workers int) *verify.Report {
@@ -143,11 +141,7 @@ otherwise: {text: ""}
 // blocked: the channel's facts and the scene's between them are taken as they are,
 // in that wave alone, and the walk goes on from the same state.
 func TestALostTurnAmongTheBlocked(t *testing.T) {
-	p, err := scenestest.Load(scenestest.Files(scenestest.Base(), txtar.Parse([]byte(crowd))), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := scenestest.New(t, p, "")
+	s := scenestest.New(t, crowded(t), "")
 	set := scenestest.Settings{}
 	if r := s.Run(t, set); r.Err != nil {
 		t.Fatal(r)

@@ -215,32 +215,63 @@ func (v *verifier) services() error {
 	for _, service := range v.state.Services() {
 		list := v.wave.requests[service]
 		actor := v.state.Actor(service)
-		if v.wave.lost {
-			if err := v.takeOf(actor); err != nil {
-				return err
-			}
-			continue
+		var err error
+		switch {
+		case v.wave.lost:
+			err = v.takeOf(actor)
+		case len(list) == 0 && !v.asksAnyway(service):
+		case service == protocol.ToEvents && v.opt.NoMiddleware:
+			err = v.takeJudged(actor)
+		default:
+			err = v.decide(service, actor, list)
 		}
-		if len(list) == 0 && !v.asksAnyway(service) {
-			continue
-		}
-		err := v.state.Decide(service, list, v.wave.time, func(facts []protocol.Fact) error {
-			for _, f := range facts {
-				if err := v.expect(actor, v.wave.time, f); err != nil {
-					return err
-				}
-				v.announce(f)
-				if err := v.published(f); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// decide holds what a service decides to its facts.
+func (v *verifier) decide(service, actor string, list []protocol.Raw) error {
+	return v.state.Decide(service, list, v.wave.time, func(facts []protocol.Fact) error {
+		for _, f := range facts {
+			if err := v.expect(actor, v.wave.time, f); err != nil {
+				return err
+			}
+			if err := v.heed(f); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// heed finds out what follows from a service's fact.
+func (v *verifier) heed(f protocol.Fact) error {
+	v.announce(f)
+	return v.published(f)
+}
+
+// takeJudged folds the facts of a channel that had middleware; whom they
+// interrupt and block, and how many there are, is decided from them.
+func (v *verifier) takeJudged(actor string) error {
+	for {
+		r, ok := v.peek(0)
+		if !ok || r.Actor != actor {
+			return nil
+		}
+		f, err := machines.ReadFact(v.codec, r.Kind, r.Data)
+		if err != nil {
+			return err
+		}
+		if err := v.take(TakenMiddleware); err != nil {
+			return err
+		}
+		if err := v.heed(f); err != nil {
+			return err
+		}
+	}
 }
 
 // asksAnyway: time passes for a service although nobody asks it for something.
