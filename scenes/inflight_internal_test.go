@@ -6,6 +6,7 @@ import (
 
 	"tavernsim/engine/director"
 	"tavernsim/protocol"
+	"tavernsim/scenes/machines"
 	"tavernsim/scenes/setup"
 )
 
@@ -74,5 +75,28 @@ func TestUrgentTurnsShare(t *testing.T) {
 	st.arrived = nil
 	if taken, urgent := st.takeArrived(); !urgent || len(taken) == 0 {
 		t.Error("what is urgent waits for nobody")
+	}
+}
+
+// A turn that has ended and waits goes before others when its agent hears something
+// critical, or everybody would stand aside until patience ends.
+func TestTurnOfWhoHearsAnAlarm(t *testing.T) {
+	st := &stage{
+		scene: &scene{Scene: &setup.Scene{Options: setup.Options{Clock: director.Realtime}}}, flight: newInFlight(9), lapse: time.NewTimer(time.Hour),
+		state: &machines.State{Director: director.New(director.Config{Agents: 3, Clock: director.Realtime})},
+	}
+	for o := range uint32(3) {
+		st.flight.begin(o, false, 1)
+		st.arrive(arrival{agent: o})
+	}
+	st.state.Director.Heard(0, protocol.High, 1, 1)
+	st.state.Director.Heard(1, protocol.Critical, 1, 1)
+	for o := range uint32(3) {
+		if !st.deliberates(o, 1) {
+			t.Error("is not in flight:", o)
+		}
+	}
+	if len(st.arrived) != 2 || len(st.hurried) != 1 || st.hurried[0].agent != 1 {
+		t.Errorf("first %v, then %v", st.hurried, st.arrived)
 	}
 }

@@ -97,7 +97,8 @@ func (st *stage) wakeDue(now protocol.Time) {
 }
 
 // deliberates reports whether an agent that is due has a deliberation in flight,
-// which others stand aside for when the agent heard something critical.
+// which others stand aside for when the agent heard something critical; if it has
+// ended it is merged before theirs.
 func (st *stage) deliberates(o uint32, now protocol.Time) bool {
 	if !st.flight.has(o) {
 		return false
@@ -105,8 +106,20 @@ func (st *stage) deliberates(o uint32, now protocol.Time) bool {
 	if st.state.Director.Urgency(o) == protocol.Critical {
 		st.flight.hurry(o, now)
 		st.lapseIn(urgentPatience)
+		st.hurryTurn(o)
 	}
 	return true
+}
+
+// hurryTurn lets what has ended of an agent go before others.
+func (st *stage) hurryTurn(o uint32) {
+	mine := func(a arrival) bool { return a.agent == o }
+	for _, a := range st.arrived {
+		if mine(a) {
+			st.hurried = append(st.hurried, a)
+		}
+	}
+	st.arrived = slices.DeleteFunc(st.arrived, mine)
 }
 
 // waitsForModel notes that a deliberation needs its worker no more.
