@@ -77,6 +77,20 @@ func FailAgentAt(id string, kind protocol.Kind, wave uint64) func(*Options) {
 	})
 }
 
+// FailAt makes actors panic at their nth envelope, in each life of the scene.
+func FailAt(nth map[string]int64) func(*Options) {
+	left := map[string]*atomic.Int64{}
+	for name, n := range nth {
+		left[name] = &atomic.Int64{}
+		left[name].Store(n)
+	}
+	return InFront(func(name string, env *protocol.Envelope) {
+		if n := left[name]; n != nil && env.Kind != protocol.KindSnapshot && n.Add(-1) == 0 {
+			panic("made to fail")
+		}
+	})
+}
+
 // Failures counts those that a test made.
 type Failures struct{ asked, made atomic.Int64 }
 

@@ -14,6 +14,7 @@ import (
 
 	"tavernsim/engine/director"
 	"tavernsim/persistence"
+	"tavernsim/scenes"
 	"tavernsim/scenes/scenestest"
 )
 
@@ -180,12 +181,18 @@ func TestRandomProjectsInRealtime(t *testing.T) {
 			Snapshots: int64(rapid.IntRange(1, 40).Draw(t, "snapshots")), Stop: &director.Stop{After: director.Duration(6 * time.Second), Deliberations: 300},
 		}
 		interrupts := rapid.SliceOfN(rapid.IntRange(0, 4000), 0, 3).Draw(t, "interrupted after milliseconds")
+		pauses := rapid.SliceOfN(rapid.IntRange(0, 3000), len(interrupts)+1, len(interrupts)+1).Draw(t, "paused after milliseconds")
+		fails := rapid.MapOfN(rapid.SampledFrom([]string{"a_1", "a_2", "a_3", "$world", "$events"}), rapid.Int64Range(1, 30), 0, 3).Draw(t, "fails at its envelope")
 		s := scenestest.New(dirs, p, "")
 		synctest.Test(dirs, func(dirs *testing.T) {
-			for _, ms := range append(interrupts, -1) {
-				r, err := s.Start(set)
+			for i, ms := range append(interrupts, -1) {
+				r, err := s.StartWith(set, scenes.FailAt(fails))
 				if err != nil {
 					break // it has ended
+				}
+				if pause := time.Duration(pauses[i]) * time.Millisecond; pause < 2*time.Second {
+					defer time.AfterFunc(pause, r.Pause).Stop()
+					defer time.AfterFunc(pause+time.Second, r.Resume).Stop()
 				}
 				if ms >= 0 {
 					defer time.AfterFunc(time.Duration(ms)*time.Millisecond, r.Interrupt).Stop()
@@ -223,6 +230,8 @@ func randomProject(t *rapid.T, inboxes ...int) string {
 		`{tool: PublishEventTool, params: {type: talk.x, payload: "{{randInt 1 9}}"}}`,
 		`{tool: PublishEventTool, params: {type: talk.y, priority: high, ttl_seconds: 1, target_agent_instance_id: "a_{{randInt 1 5}}"}}`,
 		`{tool: PublishEventTool, params: {type: talk.z, priority: critical, requires_ack: true, payload: "{{randInt 1 9}}"}}`,
+		`{tool: PublishEventTool, params: {type: talk.q, target_agent_instance_id: "a_{{randInt 1 5}}", task_id: "t{{randInt 1 3}}", expects_reply: true}}`,
+		`{tool: PublishEventTool, params: {type: talk.r, priority: "{{pick \"low\" \"high\"}}", task_id: "t{{randInt 1 3}}"}}`,
 		`{tool: UpdatePrivateStateTool, params: {path: n, op: add, value: 1}}`,
 		`{tool: UpdatePrivateStateTool, params: {path: n, op: push, value: 1}}`,
 		`{tool: SleepTool, params: {seconds: "{{randInt 0 3}}"}}`,
@@ -230,23 +239,37 @@ func randomProject(t *rapid.T, inboxes ...int) string {
 		`{tool: UpdateGoalTool, params: {id: "g{{randInt 1 3}}", status: "{{pick \"active\" \"completed\" \"lost\"}}"}}`,
 		`{tool: NoSuchTool}`,
 	}
+	inbox := rapid.SampledFrom(inboxes).Draw(t, "inbox")
+	lanes := rapid.SampledFrom([]string{"", "normal: {max: 1, policy: block}, high: {max: 2, policy: block}", "critical: {max: 1, policy: block}, low: {max: 1, policy: block}"}).Draw(t, "lanes")
+	if lanes != "" {
+		inbox += 4 // for what comes until publishers stop
+	}
 	var b strings.Builder
 	fmt.Fprintf(&b, `-- scenes/s.yaml --
 id: s
 name: S
 schema_version: "1.0"
-event_bus_config: {max_depth: %d, max_revisits: %d, loop_action: %s, default_event_ttl_seconds: %d}
+event_bus_config: {max_depth: %d, max_revisits: %d, loop_action: %s, default_event_ttl_seconds: %d, throttle: [%s]}
 agent_instances:
-  - {instance_id: "a_{n}", profile_id: person, count: %d, custom_runtime_config: {deliberation_frequency_hz: %v, max_inbox: %d, max_observations: %d, max_tool_rounds: %d, interrupt: {by: %s}}}
+  - {instance_id: "a_{n}", profile_id: person, count: %d, custom_runtime_config: {deliberation_frequency_hz: %v, max_inbox: %d, max_observations: %d, max_tool_rounds: %d, interrupt: {by: %s}, inbox: {%s}, subscribed_event_types: [%s], task_timeout_seconds: 2, max_tasks: 2}}
+scene_lifecycle_workflows: {%s}
 initial_world_state: {n: 0}
 simulation: {seed: %d, tick: %s, stop: {ticks: %d}, limits: {max_deliberating: %d}}
+-- workflows/note.yaml --
+interfaceOutputs: {decision: {dataFlowType: OBJECT}}
+nodes: [{id: c, type: Constant, configValues: {value: {world: {path: n, op: add, value: 1}, events: {type: talk.x}}}}, {id: out, type: GroupOutput}]
+edges: [{source: c, sourceHandle: value, target: out, targetHandle: decision}]
 -- models/voices.yaml --
 rules:
 `,
 		rapid.IntRange(1, 5).Draw(t, "depth"), rapid.IntRange(1, 3).Draw(t, "revisits"),
 		rapid.SampledFrom([]string{"drop", "deprioritize", "warn"}).Draw(t, "loop"), rapid.IntRange(0, 3).Draw(t, "ttl"),
+		rapid.SampledFrom([]string{"", "{type: talk.*, max: 1, window_seconds: 1, action: delay}", "{type: talk.*, max: 2, window_seconds: 2, action: deprioritize, per: source}"}).Draw(t, "throttle"),
 		rapid.IntRange(1, 5).Draw(t, "agents"), rapid.SampledFrom([]float64{0, 0.5, 1, 3}).Draw(t, "hz"),
-		rapid.SampledFrom(inboxes).Draw(t, "inbox"), rapid.IntRange(1, 4).Draw(t, "observations"), rapid.IntRange(1, 3).Draw(t, "rounds"), rapid.SampledFrom([]string{"never", "high", "critical"}).Draw(t, "interrupt by"),
+		inbox, rapid.IntRange(1, 4).Draw(t, "observations"), rapid.IntRange(1, 3).Draw(t, "rounds"), rapid.SampledFrom([]string{"never", "high", "critical"}).Draw(t, "interrupt by"),
+		lanes,
+		rapid.SampledFrom([]string{"talk.*", "{type: talk.x, debounce_seconds: 1}, talk.y, talk.z", "talk.z, {type: talk.*, debounce_seconds: 1, debounce: merge}"}).Draw(t, "hears"),
+		rapid.SampledFrom([]string{"", "on_scene_start: note, on_scene_end: note, on_scene_pause: note, on_scene_resume: note"}).Draw(t, "lifecycle"),
 		rapid.IntRange(0, 1000).Draw(t, "seed"), rapid.SampledFrom([]string{"1s", "700ms", "3s"}).Draw(t, "tick"),
 		rapid.IntRange(1, 8).Draw(t, "ticks"), rapid.IntRange(1, 3).Draw(t, "deliberating"))
 	for range rapid.IntRange(0, 4).Draw(t, "rules") {

@@ -43,7 +43,9 @@ type slot struct {
 	heardWave uint64
 	toldWave  uint64            // realtime: of the last thing it was told that is no event
 	heardOf   uint64            // realtime: events routed to it, counted as its inbox numbers them
-	alarm     uint64            // realtime: of these, the last critical one; 0 = none since the snapshot
+	last      [4]uint64         // realtime: of these, the last one of each priority, from the low one
+	came      protocol.Time     // realtime: the last event or other news, whether it wakes or not
+	wokeWave  uint64            // realtime: of the last one that does
 	priority  protocol.Priority // most urgent event heard
 	wakeAbove protocol.Priority // asleep: events below this do not wake
 	asleep    bool
@@ -191,11 +193,11 @@ func (s *State) TurnEnded(o uint32, t Turn, now protocol.Time) {
 	sl.asleep, sl.wakeAbove = t.Asleep || t.SleepUntil != 0, t.WakeAbove
 	if !s.unperceived(sl, t) {
 		sl.heard, sl.priority = 0, protocol.Low
-	} else if s.cfg.Clock == Realtime && sl.alarm <= t.Through { // what is left is less urgent
-		sl.priority, sl.hurries = min(sl.priority, protocol.High), false
+	} else if s.cfg.Clock == Realtime {
+		s.leaves(sl, t)
 	}
 	if sl.heardWave < t.Wave { // all that was routed to it reached it, or its mailbox refused it
-		sl.heardOf = t.Through
+		sl.heardOf, sl.last = t.Through, [4]uint64{}
 	}
 	switch period := s.cfg.Timing(o).Period; {
 	case t.SleepUntil != 0:
@@ -226,6 +228,33 @@ func (s *State) unperceived(sl *slot, t Turn) bool {
 		return sl.heardWave >= t.Wave
 	}
 	return sl.heardWave >= t.Wave && sl.heardOf > t.Through || sl.toldWave >= t.Wave
+}
+
+// leaves says how urgent is what a deliberation was not shown. Who was asleep when
+// it was woken was not put on the agenda for what came then.
+func (s *State) leaves(sl *slot, t Turn) {
+	sl.priority = sl.left(t)
+	sl.hurries = sl.hurries && sl.priority == protocol.Critical
+	if sl.wokeWave >= t.Wave {
+		return
+	}
+	if sl.heard = 0; !sl.asleep || sl.priority >= sl.wakeAbove {
+		sl.heard = sl.came
+	}
+}
+
+// left is the priority of what a deliberation was not shown.
+func (sl *slot) left(t Turn) protocol.Priority {
+	p := protocol.Low
+	if sl.toldWave >= t.Wave {
+		p = protocol.Normal
+	}
+	for i, n := range sl.last {
+		if n > t.Through {
+			p = max(p, protocol.Low+protocol.Priority(i))
+		}
+	}
+	return p
 }
 
 // think notes that an agent which may be interrupted is busy.
@@ -280,9 +309,8 @@ func (s *State) Interrupted(f Interrupted, now protocol.Time) {
 // Heard applies the delivery of an event to an agent in the given wave.
 func (s *State) Heard(o uint32, p protocol.Priority, wave uint64, now protocol.Time) {
 	sl := &s.slots[o]
-	if sl.heardOf++; p == protocol.Critical {
-		sl.alarm = sl.heardOf
-	}
+	sl.heardOf++
+	sl.last[place(p)] = sl.heardOf
 	s.hear(o, p, wave, now)
 }
 
@@ -301,10 +329,11 @@ func (s *State) hear(o uint32, p protocol.Priority, wave uint64, now protocol.Ti
 	if sl.heardWave < wave || p > sl.priority {
 		sl.priority = max(p, sl.priority)
 	}
-	sl.heardWave = wave
+	sl.heardWave, sl.came = wave, now
 	if sl.asleep && p < sl.wakeAbove {
 		return
 	}
+	sl.wokeWave = wave
 	// On the realtime clock the last event counts: whether the one before has
 	// been acted on already is not known to a fold.
 	if at := now.Add(s.reaction()); sl.heard == 0 || at < sl.heard || s.cfg.Clock == Realtime {

@@ -74,3 +74,40 @@ func TestUrgentOnlyForWhatIsNotPerceived(t *testing.T) {
 		t.Errorf("urgent: %v, want %v", got, want)
 	}
 }
+
+// What comes while an agent deliberates that was asleep before wakes it when it is
+// awake again, and not when it sleeps on; live and in a fold, which wakes nobody.
+func TestHeardBetweenTwoSleeps(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		heard protocol.Priority
+		then  Turn
+		woken bool
+	}{
+		{"awake", protocol.Normal, Turn{}, true},
+		{"asleep", protocol.Normal, Turn{Asleep: true, WakeAbove: protocol.High}, false},
+		{"asleep, less deeply", protocol.Normal, Turn{Asleep: true, WakeAbove: protocol.Low}, true},
+		{"asleep, and it wakes", protocol.High, Turn{Asleep: true, WakeAbove: protocol.High}, true},
+	} {
+		for _, live := range []bool{true, false} {
+			cfg := config(Timing{})
+			cfg.Clock = Realtime
+			s := New(cfg)
+			s.Start(at(0))
+			s.Heard(0, protocol.Normal, 1, at(1))
+			s.TurnEnded(0, Turn{Wave: 2, Through: 1, Asleep: true, WakeAbove: protocol.High}, at(1))
+			s.Heard(0, protocol.High, 2, at(2))
+			if live {
+				if _, ok := s.TakeNext(at(2), false, func(uint32) bool { return false }); !ok {
+					t.Fatal("not woken")
+				}
+			}
+			s.Heard(0, c.heard, 3, at(3))
+			c.then.Wave, c.then.Through = 3, 2
+			s.TurnEnded(0, c.then, at(4))
+			if _, ok := s.NextWake(); ok != c.woken {
+				t.Errorf("%s, live %v: woken %v", c.name, live, ok)
+			}
+		}
+	}
+}
