@@ -6,6 +6,7 @@ import (
 
 	"tavernsim/engine/director"
 	"tavernsim/protocol"
+	"tavernsim/scenes/machines"
 	"tavernsim/scenes/setup"
 )
 
@@ -74,5 +75,26 @@ func TestUrgentTurnsShare(t *testing.T) {
 	st.arrived = nil
 	if taken, urgent := st.takeArrived(); !urgent || len(taken) == 0 {
 		t.Error("what is urgent waits for nobody")
+	}
+}
+
+// The turn of an agent that has heard something critical since it ended goes before
+// others, which may be hundreds.
+func TestArrivedTurnsHurry(t *testing.T) {
+	agenda := director.New(director.Config{Clock: director.Realtime, Agents: 3, Timing: func(uint32) director.Timing { return director.Timing{} }})
+	agenda.Start(1)
+	st := &stage{
+		scene: &scene{Scene: &setup.Scene{Options: setup.Options{Clock: director.Realtime}}}, flight: newInFlight(3),
+		state: &machines.State{Director: agenda},
+	}
+	for o := range uint32(3) {
+		st.flight.begin(o, false, 1)
+		st.arrive(arrival{agent: o})
+	}
+	agenda.Heard(1, protocol.Critical, 1, 2)
+	agenda.Heard(2, protocol.Normal, 1, 2)
+	st.wakeDue(2)
+	if len(st.hurried) != 1 || st.hurried[0].agent != 1 || len(st.arrived) != 2 || !st.presses() {
+		t.Errorf("first %v, then %v", st.hurried, st.arrived)
 	}
 }
