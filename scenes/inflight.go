@@ -109,7 +109,7 @@ func (st *stage) presses() bool {
 	if st.Clock != director.Realtime || st.phase == phaseDone || st.waitsForAgents() || st.flight.sated() {
 		return false
 	}
-	return st.wave != nil && st.wave.urgent || len(st.hurried) > 0 ||
+	return st.alarms.Load() > 0 || st.wave != nil && st.wave.urgent || len(st.hurried) > 0 ||
 		st.flight.urgent > 0 && st.flight.presses(st.now())
 }
 

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"tavernsim/actors"
 	"tavernsim/engine/director"
 	"tavernsim/protocol"
 	"tavernsim/scenes/machines"
@@ -96,5 +97,27 @@ func TestArrivedTurnsHurry(t *testing.T) {
 	st.wakeDue(2)
 	if len(st.hurried) != 1 || st.hurried[0].agent != 1 || len(st.arrived) != 2 || !st.presses() {
 		t.Errorf("first %v, then %v", st.hurried, st.arrived)
+	}
+}
+
+// What the scene handles before the turn that publishes something critical lets
+// nobody go; the turn does, or its loss.
+func TestAlarmsOnTheirWay(t *testing.T) {
+	st := &stage{scene: &scene{Scene: &setup.Scene{Options: setup.Options{Clock: director.Realtime}}}, flight: newInFlight(1)}
+	body, err := protocol.AppendDecided(nil, protocol.NewCodec(), protocol.Decided{}, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	turn := &protocol.Envelope{Kind: protocol.KindTurn, Priority: protocol.Critical, Body: protocol.NewBody(body)}
+	for name, comes := range map[string]func(){
+		"it arrives": func() { _, _, _ = st.arrivalOf(turn) },
+		"it is lost": func() { st.scene.undelivered(actors.DeadLetter{Envelope: turn}) },
+	} {
+		if st.alarms.Add(1); !st.presses() {
+			t.Error(name, ": nobody stands aside before")
+		}
+		if comes(); st.presses() {
+			t.Error(name, ": others stand aside after")
+		}
 	}
 }
