@@ -164,7 +164,8 @@ func (a *agentShell) ended(facts []protocol.Fact, requests []protocol.Sequenced)
 	a.options.Latency.record(took)
 	env, err := a.parcel(protocol.KindTurn, a.machine.ID.Instance, protocol.Decided{Agent: a.machine.ID.Ordinal, At: a.woken}, facts, requests)
 	if err == nil && a.Clock == director.Realtime && publishesCritical(requests) {
-		a.sup.Hold() // the scene, which hears of it now, lets go
+		a.alarms.Add(1) // the scene takes it back, and lets go
+		a.sup.Hold()
 		env.Priority = protocol.Critical
 	}
 	a.machine.Release()

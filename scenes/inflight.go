@@ -22,6 +22,7 @@ type inFlight struct {
 type deliberation struct {
 	press uint32 // 0 = not urgent, or no longer
 	waits bool   // for a model, or it did once
+	ended bool   // its turn waits to be merged, or it failed
 }
 
 // urgentPatience is how long others stand aside for an urgent deliberation that
@@ -51,25 +52,32 @@ func (f *inFlight) begin(o uint32, urgent bool, now protocol.Time) {
 
 // hurry notes that something critical was heard by an agent whose deliberation is in
 // flight: it perceives it, if it has not begun, and else makes room for the one
-// that does. One that waits for a model is not waited for.
-func (f *inFlight) hurry(o uint32, now protocol.Time) {
-	if d := f.agents[o]; !d.waits && d.press != f.press {
+// that does. One that waits for a model is not waited for. It reports whether the
+// deliberation has ended already.
+func (f *inFlight) hurry(o uint32, now protocol.Time) (ended bool) {
+	d := f.agents[o]
+	if !d.waits && !d.ended && d.press != f.press {
 		f.urgent++
 		f.since = now
 		f.agents[o] = deliberation{press: f.press}
 	}
+	return d.ended
 }
 
-// wait notes that a deliberation waits for a model, or will not end: nobody has to
-// stand aside.
-func (f *inFlight) wait(o uint32) {
+// wait notes that a deliberation waits for a model: nobody has to stand aside.
+func (f *inFlight) wait(o uint32) { f.ease(o, deliberation{waits: true}) }
+
+// arrive notes that a deliberation has ended, well or not.
+func (f *inFlight) arrive(o uint32) { f.ease(o, deliberation{ended: true}) }
+
+func (f *inFlight) ease(o uint32, to deliberation) {
 	if d, ok := f.agents[o]; ok {
 		f.calm(d)
-		f.agents[o] = deliberation{waits: true}
+		f.agents[o] = to
 	}
 }
 
-// end notes that a deliberation ended.
+// end notes that the end of a deliberation is merged.
 func (f *inFlight) end(o uint32) {
 	f.calm(f.agents[o])
 	delete(f.agents, o)
@@ -101,7 +109,7 @@ func (st *stage) presses() bool {
 	if st.Clock != director.Realtime || st.phase == phaseDone || st.waitsForAgents() || st.flight.sated() {
 		return false
 	}
-	return st.wave != nil && st.wave.urgent || len(st.hurried) > 0 ||
+	return st.alarms.Load() > 0 || st.wave != nil && st.wave.urgent || len(st.hurried) > 0 ||
 		st.flight.urgent > 0 && st.flight.presses(st.now())
 }
 

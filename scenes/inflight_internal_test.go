@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"tavernsim/actors"
 	"tavernsim/engine/director"
 	"tavernsim/protocol"
 	"tavernsim/scenes/machines"
@@ -78,25 +79,45 @@ func TestUrgentTurnsShare(t *testing.T) {
 	}
 }
 
-// A turn that has ended and waits goes before others when its agent hears something
-// critical, or everybody would stand aside until patience ends.
-func TestTurnOfWhoHearsAnAlarm(t *testing.T) {
+// The turn of an agent that has heard something critical since it ended goes before
+// others, which may be hundreds.
+func TestArrivedTurnsHurry(t *testing.T) {
+	agenda := director.New(director.Config{Clock: director.Realtime, Agents: 3, Timing: func(uint32) director.Timing { return director.Timing{} }})
+	agenda.Start(1)
 	st := &stage{
-		scene: &scene{Scene: &setup.Scene{Options: setup.Options{Clock: director.Realtime}}}, flight: newInFlight(9), lapse: time.NewTimer(time.Hour),
-		state: &machines.State{Director: director.New(director.Config{Agents: 3, Clock: director.Realtime})},
+		scene: &scene{Scene: &setup.Scene{Options: setup.Options{Clock: director.Realtime}}}, flight: newInFlight(3),
+		state: &machines.State{Director: agenda},
 	}
 	for o := range uint32(3) {
 		st.flight.begin(o, false, 1)
 		st.arrive(arrival{agent: o})
 	}
-	st.state.Director.Heard(0, protocol.High, 1, 1)
-	st.state.Director.Heard(1, protocol.Critical, 1, 1)
-	for o := range uint32(3) {
-		if !st.deliberates(o, 1) {
-			t.Error("is not in flight:", o)
-		}
-	}
-	if len(st.arrived) != 2 || len(st.hurried) != 1 || st.hurried[0].agent != 1 {
+	agenda.Heard(1, protocol.Critical, 1, 2)
+	agenda.Heard(2, protocol.Normal, 1, 2)
+	st.wakeDue(2)
+	if len(st.hurried) != 1 || st.hurried[0].agent != 1 || len(st.arrived) != 2 || !st.presses() {
 		t.Errorf("first %v, then %v", st.hurried, st.arrived)
+	}
+}
+
+// What the scene handles before the turn that publishes something critical lets
+// nobody go; the turn does, or its loss.
+func TestAlarmsOnTheirWay(t *testing.T) {
+	st := &stage{scene: &scene{Scene: &setup.Scene{Options: setup.Options{Clock: director.Realtime}}}, flight: newInFlight(1)}
+	body, err := protocol.AppendDecided(nil, protocol.NewCodec(), protocol.Decided{}, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	turn := &protocol.Envelope{Kind: protocol.KindTurn, Priority: protocol.Critical, Body: protocol.NewBody(body)}
+	for name, comes := range map[string]func(){
+		"it arrives": func() { _, _, _ = st.arrivalOf(turn) },
+		"it is lost": func() { st.scene.undelivered(actors.DeadLetter{Envelope: turn}) },
+	} {
+		if st.alarms.Add(1); !st.presses() {
+			t.Error(name, ": nobody stands aside before")
+		}
+		if comes(); st.presses() {
+			t.Error(name, ": others stand aside after")
+		}
 	}
 }

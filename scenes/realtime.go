@@ -81,11 +81,18 @@ func takeSome(from *[]arrival, most int) []arrival {
 // critical needs none.
 func (st *stage) wakeDue(now protocol.Time) {
 	d := st.state.Director
-	busy := func(o uint32) bool { return st.deliberates(o, now) }
+	late := false
+	busy := func(o uint32) bool {
+		if !st.flight.has(o) {
+			return false
+		}
+		late = d.Urgency(o) == protocol.Critical && st.hurry(o, now) || late
+		return true
+	}
 	for {
 		o, ok := d.TakeNext(now, !st.flight.room(), busy)
 		if !ok {
-			return
+			break
 		}
 		urgency := d.Urgency(o)
 		if st.flight.begin(o, urgency == protocol.Critical, now); urgency == protocol.Critical {
@@ -94,32 +101,32 @@ func (st *stage) wakeDue(now protocol.Time) {
 		st.measureWake(o, d.Wave+1)
 		st.refs[o].Tell(&protocol.Envelope{Kind: protocol.KindWake, Scene: st.ID, Time: now, Wave: d.Wave + 1, Priority: urgency})
 	}
+	if late {
+		st.hurryArrived()
+	}
 }
 
-// deliberates reports whether an agent that is due has a deliberation in flight,
-// which others stand aside for when the agent heard something critical; if it has
-// ended it is merged before theirs.
-func (st *stage) deliberates(o uint32, now protocol.Time) bool {
-	if !st.flight.has(o) {
-		return false
-	}
-	if st.state.Director.Urgency(o) == protocol.Critical {
-		st.flight.hurry(o, now)
+// hurry lets others stand aside for an agent that deliberates, and has heard
+// something critical. It reports whether that has ended already.
+func (st *stage) hurry(o uint32, now protocol.Time) (ended bool) {
+	if ended = st.flight.hurry(o, now); !ended {
 		st.lapseIn(urgentPatience)
-		st.hurryTurn(o)
 	}
-	return true
+	return ended
 }
 
-// hurryTurn lets what has ended of an agent go before others.
-func (st *stage) hurryTurn(o uint32) {
-	mine := func(a arrival) bool { return a.agent == o }
-	for _, a := range st.arrived {
-		if mine(a) {
+// hurryArrived lets the turns go before others whose agents have heard something
+// critical since: these are woken for it when they are merged.
+func (st *stage) hurryArrived() {
+	arrived := st.arrived
+	st.arrived = nil
+	for _, a := range arrived {
+		if st.state.Director.Urgency(a.agent) == protocol.Critical {
 			st.hurried = append(st.hurried, a)
+		} else {
+			st.arrived = append(st.arrived, a)
 		}
 	}
-	st.arrived = slices.DeleteFunc(st.arrived, mine)
 }
 
 // waitsForModel notes that a deliberation needs its worker no more.
@@ -212,9 +219,9 @@ func (st *stage) waitsForRest() bool {
 // critical, or publishes it, goes before all that did not; a failure stays behind
 // the turn that the agent ended before.
 func (st *stage) arrive(a arrival) {
+	st.flight.arrive(a.agent)
 	urgent := a.urgent || st.state.Director.Urgency(a.agent) == protocol.Critical
 	if a.failure != nil {
-		st.flight.wait(a.agent) // there is nothing to wait for
 		urgent = slices.ContainsFunc(st.hurried, func(o arrival) bool { return o.agent == a.agent })
 	}
 	if urgent {

@@ -57,6 +57,9 @@ type scene struct {
 	}
 	latest atomic.Int64 // protocol.Time at which the wall clock was last read
 
+	// alarms are turns on their way to the scene that publish something critical.
+	alarms atomic.Int32
+
 	dead   deadletter.Box
 	saving sync.WaitGroup // of the snapshot that is being written
 

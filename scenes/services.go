@@ -79,6 +79,9 @@ func (s *scene) supervisor(failed func(string, *actors.Failure)) *actors.Supervi
 // alike.
 func (s *scene) undelivered(d actors.DeadLetter) {
 	s.dead.Add(d)
+	if d.Kind == protocol.KindTurn && d.Priority == protocol.Critical {
+		s.alarms.Add(-1)
+	}
 	if d.Kind != protocol.KindEvent || d.Reason == actors.ReasonStopped {
 		return
 	}

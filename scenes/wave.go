@@ -185,7 +185,9 @@ func (st *stage) arrivalOf(env *protocol.Envelope) (a arrival, service string, e
 		return a, "", nil
 	}
 	d, err := protocol.ReadDecided(env.Body.Raw)
-	a.agent, a.decided, a.urgent = d.Agent, &d, env.Priority == protocol.Critical
+	if a.agent, a.decided, a.urgent = d.Agent, &d, env.Priority == protocol.Critical; a.urgent {
+		st.alarms.Add(-1)
+	}
 	return a, "", err
 }
 
