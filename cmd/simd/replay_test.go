@@ -10,7 +10,7 @@ import (
 )
 
 // simd knows no middleware: of a run that had some it says what it cannot decide
-// again, and does not go on with it.
+// again, names it as what two runs do not share, and does not go on with it.
 func TestARunWithMiddleware(t *testing.T) {
 	dir := t.TempDir()
 	if err := unpack(postArchive, dir); err != nil {
@@ -32,6 +32,11 @@ func TestARunWithMiddleware(t *testing.T) {
 	}
 	const says = "(the program that ran it had middleware, which simd has not: who hears an event)"
 	if text, _ := inspected(t, 0, "replay", out, "--verify"); !strings.Contains(text, says) || strings.Contains(text, "DIFFERENCE") {
+		t.Error(text)
+	}
+	plain := filepath.Join(dir, "plain")
+	inspected(t, 0, "run", filepath.Join(dir, "post"), "--out", plain, "-q", "--summary", "none")
+	if text, _ := inspected(t, exitDivergence, "diff", out, plain); !strings.Contains(text, "  middleware: true | false\n") {
 		t.Error(text)
 	}
 	fork := filepath.Join(dir, "fork")

@@ -369,6 +369,7 @@ func manifestDiff(a, b *inspect.Scene) []InputDiff {
 	add("for", m.For, n.For)
 	add("ticks", m.Ticks, n.Ticks)
 	add("until", m.Until, n.Until)
+	add("middleware", m.Middleware, n.Middleware)
 	add("program", m.Program, n.Program)
 	add("go", m.Go, n.Go)
 	add("project", m.Project, n.Project)
