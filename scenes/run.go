@@ -145,8 +145,6 @@ func (r *Run) launch() error {
 		places: make([]uint32, len(sc.IDs)), rests: make(chan struct{}, 1), over: make(chan struct{}),
 		kept: sc.journal.Durable().Number, report: r.ended,
 	}
-	due, _ := state.Bus.NextDue()
-	state.Director.Releases(due)
 	r.stage.snapshot.kept = sc.journal.Durable().Total
 	r.stage.snapshot.last = r.stage.mark()
 	r.stage.crashes = sc.options.Crashes

@@ -2,14 +2,20 @@ package machines_test
 
 import (
 	"bytes"
+	"errors"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"tavernsim/engine/agent"
+	"tavernsim/engine/bus"
+	"tavernsim/engine/director"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/machines"
@@ -56,15 +62,23 @@ func hash(t *testing.T, s *machines.State) string {
 	return h
 }
 
-// restored is a state put together anew from what a snapshot of it holds.
-func restored(t *testing.T, made *setup.Scene, s *machines.State) *machines.State {
+// restored is a state put together anew from what a snapshot of it holds, in the
+// order of its parts or against it.
+func restored(t *testing.T, made *setup.Scene, s *machines.State, backwards bool) *machines.State {
 	t.Helper()
 	other := begin(t, made)
-	err := s.Parts(func(name string, raw []byte) {
-		if err := other.Load(name, bytes.Clone(raw)); err != nil {
-			t.Fatal(err)
-		}
-	})
+	type part struct {
+		name string
+		raw  []byte
+	}
+	var parts []part
+	err := s.Parts(func(name string, raw []byte) { parts = append(parts, part{name, bytes.Clone(raw)}) })
+	if backwards {
+		slices.Reverse(parts)
+	}
+	for _, p := range parts {
+		err = errors.Join(err, other.Load(p.name, p.raw))
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,9 +104,13 @@ func TestASnapshotAndItsTail(t *testing.T) {
 		if i%7 != 0 {
 			continue
 		}
-		other := restored(t, made, whole)
-		if hash(t, other) != hash(t, whole) {
+		other := restored(t, made, whole, i%2 == 1)
+		if hash(t, other) != hash(t, whole) || other.World != other.WorldState.World() {
 			t.Errorf("wave %d: the restored state is another", i+1)
+		}
+		next, ok := whole.Director.NextTime()
+		if got, some := other.Director.NextTime(); got != next || some != ok {
+			t.Errorf("wave %d: restored, it goes on at %s, %v, want %s, %v", i+1, got, some, next, ok)
 		}
 		for _, r := range facts[at:] {
 			if err := other.Apply(r); err != nil {
@@ -101,6 +119,92 @@ func TestASnapshotAndItsTail(t *testing.T) {
 		}
 		if hash(t, other) != hash(t, want) {
 			t.Errorf("from a snapshot of wave %d the end is another", i+1)
+		}
+	}
+}
+
+// quiet is a scene whose first agent hears of rain when it has not rained for a while.
+const quiet = `-- scenes/quiet.yaml --
+id: quiet
+name: Quiet
+schema_version: "1.0"
+agent_instances:
+  - {instance_id: a, profile_id: citizen, custom_runtime_config: {subscribed_event_types: [{type: rain, debounce_seconds: 2}]}}
+simulation: {stop: {ticks: 1}}
+`
+
+// Promise 1 for what the agenda knows from others: how many events have reached an
+// agent, so that one that came while it deliberated is not taken for perceived, and
+// when the channel goes on.
+func TestARestoredAgendaKnowsTheOthers(t *testing.T) {
+	sc, err := scenestest.Town(t, quiet).Scene("quiet")
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := setup.New(scenestest.Town(t, quiet), sc, setup.Options{Clock: director.Realtime})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, backwards := range []bool{false, true} {
+		whole, second := begin(t, made), protocol.Time(time.Second)
+		apply(t, made, whole, second, &bus.Routed{Seq: 1, ID: "e1", Type: "snow", Source: "b", Time: second, Receivers: bus.Ranges{{From: 0, Count: 1}}})
+		event := protocol.Draft{Type: "rain", Source: "b", Body: protocol.Encode(map[string]any{})}
+		err := whole.Decide(protocol.ToEvents, []protocol.Raw{event.AppendMsg(nil)}, second, func(facts []protocol.Fact) error {
+			apply(t, made, whole, second, facts...)
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		other := restored(t, made, whole, backwards)
+		if due := 3 * second; !whole.Director.ReleaseDue(due) || !other.Director.ReleaseDue(due) || other.Director.ReleaseDue(2*second) {
+			t.Errorf("backwards %v: the channel goes on: %v; restored, %v", backwards, whole.Director.ReleaseDue(due), other.Director.ReleaseDue(due))
+		}
+		before := whole.Director.Urgency(0)
+		for _, s := range []*machines.State{whole, other} {
+			apply(t, made, s, second, &agent.TurnEnded{Agent: 0, Turn: 1, Wave: 1, Outcome: agent.OutcomeOK})
+		}
+		if before == protocol.Low || whole.Director.Urgency(0) != before || hash(t, whole) != hash(t, other) {
+			t.Errorf("backwards %v: the event has urgency %v, after the turn %v; restored, %v", backwards, before, whole.Director.Urgency(0), other.Director.Urgency(0))
+		}
+	}
+}
+
+func apply(t *testing.T, made *setup.Scene, s *machines.State, at protocol.Time, facts ...protocol.Fact) {
+	t.Helper()
+	for _, f := range facts {
+		raw, err := made.Codec.Marshal(f)
+		if err == nil {
+			err = s.Apply(protocol.Record{Time: at, Actor: "a", Kind: f.FactKind(), Data: bytes.Clone(raw)})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Promise 1 for snapshots from before there was a count: it begins with none.
+func TestATallyOfAnOldSnapshotCounts(t *testing.T) {
+	made, facts, _ := town(t)
+	s := begin(t, made)
+	agenda, err := s.Director.Snapshot(made.Codec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := made.Codec.Marshal(&machines.SceneSnapshot{Director: agenda})
+	if err == nil {
+		err = s.Load(machines.Agenda, raw)
+	}
+	for _, f := range facts {
+		err = errors.Join(err, s.Apply(f))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts := reflect.ValueOf(s.Tally)
+	for i := range counts.NumField() {
+		if f := counts.Field(i); f.Kind() == reflect.Map && f.Len() == 0 {
+			t.Errorf("%s counted nothing: nothing is tested", counts.Type().Field(i).Name)
 		}
 	}
 }
@@ -214,4 +318,59 @@ func TestTheHashTellsStatesApart(t *testing.T) {
 			t.Errorf("%s never changed: nothing is tested", name)
 		}
 	}
+}
+
+// Promise 3: what no fact of the town changes, or only with something else, the hash
+// knows too: every count, every public word of the agenda, every part by its agent.
+func TestTheHashKnowsEveryField(t *testing.T) {
+	made, _, _ := town(t)
+	s := begin(t, made)
+	was := hash(t, s)
+	differs := func(what string) {
+		t.Helper()
+		if hash(t, s) == was {
+			t.Errorf("the hash does not know %s", what)
+		}
+	}
+	for _, v := range []reflect.Value{reflect.ValueOf(&s.Tally).Elem(), reflect.ValueOf(s.Director).Elem()} {
+		for i := range v.NumField() {
+			if f := v.Field(i); f.CanSet() {
+				old := reflect.ValueOf(f.Interface())
+				f.Set(other(t, f.Type()))
+				differs(v.Type().Field(i).Name)
+				f.Set(old)
+			}
+		}
+	}
+	for _, m := range s.Agents {
+		m.State.Turn++
+		differs("the turns of " + m.ID.Instance)
+		m.State.Turn--
+	}
+	if hash(t, s) != was {
+		t.Error("the state is not as it was: nothing is tested")
+	}
+}
+
+// other is a value that no field has at the beginning.
+func other(t *testing.T, typ reflect.Type) reflect.Value {
+	t.Helper()
+	v := reflect.New(typ).Elem()
+	switch typ.Kind() {
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Int64:
+		v.SetInt(77)
+	case reflect.Uint64:
+		v.SetUint(77)
+	case reflect.String:
+		v.SetString("x")
+	case reflect.Slice:
+		v.Set(reflect.ValueOf([]string{"x"}))
+	case reflect.Map:
+		v.Set(reflect.ValueOf(protocol.Counts{"x": 1}))
+	default:
+		t.Fatalf("a field of type %s: say here what is another value", typ)
+	}
+	return v
 }

@@ -44,7 +44,7 @@ func (s *State) Load(name string, raw []byte) (err error) {
 	case setup.ActorKnowledge:
 		s.Knowledge, err = knowledge.Restore(sc.Codec, sc.Bases, raw)
 	case setup.ActorEvents:
-		s.Bus, err = bus.Restore(sc.Bus, sc.Subscribers, sc.Codec, raw)
+		err = s.loadBus(raw)
 	case Agenda:
 		err = s.loadScene(raw)
 	default:
@@ -58,24 +58,36 @@ func (s *State) Load(name string, raw []byte) (err error) {
 	return err
 }
 
+func (s *State) loadBus(raw []byte) error {
+	b, err := bus.Restore(s.scene.Bus, s.scene.Subscribers, s.scene.Codec, raw)
+	if err != nil {
+		return err
+	}
+	s.Bus = b
+	s.release()
+	return nil
+}
+
 func (s *State) loadScene(raw []byte) error {
 	var snap SceneSnapshot
 	if err := s.scene.Codec.Unmarshal(raw, &snap); err != nil {
 		return err
 	}
 	d, err := director.Restore(s.scene.DirectorConfig(), s.scene.Codec, snap.Director)
+	if err != nil {
+		return err
+	}
 	s.Director, s.Tally = d, snap.Tally
 	s.Tally.fill()
-	if err == nil {
-		for o := range s.Agents {
-			s.heardSoFar(uint32(o))
-		}
+	s.release()
+	for o := range s.Agents {
+		s.heardSoFar(uint32(o))
 	}
-	return err
+	return nil
 }
 
-// heardSoFar lets the agenda know how many events have reached an agent; which of
-// the two is loaded first does not matter.
+// heardSoFar lets the agenda know how many events have reached an agent. It and
+// release are called when either side is loaded: which comes first does not matter.
 func (s *State) heardSoFar(o uint32) { s.Director.HeardSoFar(o, s.Agents[o].State.Heard()) }
 
 // Hash is the SHA-256, in hex, over the state of every machine: what a snapshot

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"tavernsim/engine/bus"
 	"tavernsim/protocol"
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/project"
@@ -47,8 +48,8 @@ agent_instances:
   - instance_id: "m_{n}"
     profile_id: citizen
     count: 3
-    custom_runtime_config: {max_inbox: 3, max_restarts: 2}
-  - {instance_id: last, profile_id: citizen, initial_private_state_override: {coins: 7}}
+    custom_runtime_config: {max_inbox: 3, max_restarts: 2, subscribed_event_types: [town.feast, rain]}
+  - {instance_id: last, profile_id: citizen, initial_private_state_override: {coins: 7}, custom_runtime_config: {subscribed_event_types: [snow]}}
 event_bus_config: {max_held: 40, max_depth: 5}
 scene_lifecycle_workflows: {on_scene_start: open, on_town_feast_event: open, on_town_news_event: open, on_rain_event: open}
 initial_world_state: {till: 0, fountain: dry}
@@ -147,16 +148,21 @@ func TestOrdinalsAreTheOrderOfTheDefinition(t *testing.T) {
 func TestWhatAnOrdinalHas(t *testing.T) {
 	s := build(t, scenestest.Town(t, full), "full", setup.Options{Seed: 1})
 	for o, want := range []struct {
-		id                      string
-		inbox, restarts, events int
-		goals                   int
-		coins                   int64
+		id              string
+		inbox, restarts int
+		events          string
+		goals           int
+		coins           int64
 	}{
-		{"first", 6, 5, 2, 4, 10}, {"m_1", 3, 2, 2, 0, 10}, {"m_2", 3, 2, 2, 0, 10}, {"m_3", 3, 2, 2, 0, 10}, {"last", 6, 5, 2, 0, 7},
+		{"first", 6, 5, "agent.said town.*", 4, 10},
+		{"m_1", 3, 2, "agent.said town.* town.feast rain", 0, 10},
+		{"m_2", 3, 2, "agent.said town.* town.feast rain", 0, 10},
+		{"m_3", 3, 2, "agent.said town.* town.feast rain", 0, 10},
+		{"last", 6, 5, "agent.said town.* snow", 0, 7},
 	} {
 		m, by := s.Machine(uint32(o)), s.Subscribers[o]
 		coins, _ := m.State.Private["coins"].(int64)
-		if m.ID.Instance != want.id || by.InstanceID != want.id || len(by.Subscriptions) != want.events || by.ProfileID != "citizen" {
+		if m.ID.Instance != want.id || by.InstanceID != want.id || heard(by) != want.events || by.ProfileID != "citizen" {
 			t.Errorf("%d: %s, subscriber %+v, want %s", o, m.ID.Instance, by, want.id)
 		}
 		if got := s.AgentDefinition(uint32(o)); got.Limits.MaxInbox != want.inbox || m.Def != got || s.Timing(uint32(o)).MaxRestarts != want.restarts {
@@ -167,20 +173,29 @@ func TestWhatAnOrdinalHas(t *testing.T) {
 		}
 	}
 	own := s.Subscribers[s.OwnOrdinal()]
-	if own.InstanceID != setup.ActorScene || len(own.Subscriptions) < 3 || s.AgentDefinition(uint32(s.OwnOrdinal())).Profile != setup.ActorScene {
+	if own.InstanceID != setup.ActorScene || heard(own) != "rain town.feast town_feast town.news town_news" || s.AgentDefinition(uint32(s.OwnOrdinal())).Profile != setup.ActorScene {
 		t.Errorf("the scene's own: %+v", own)
 	}
+}
+
+// heard are the types that somebody subscribed to, in their order.
+func heard(by bus.Subscriber) string {
+	var types []string
+	for _, s := range by.Subscriptions {
+		types = append(types, s.Type)
+	}
+	return strings.Join(types, " ")
 }
 
 // Promise 3: ten thousand agents more of one class take an id, a class and a
 // subscriber each, and no definition.
 func TestMemoryOfAnAgent(t *testing.T) {
-	const more = 10_000
+	const more, mostOfAnAgent = 10_000, 110 // 82 are the three, 8 the text of the id; the rest is room for the heap
 	small, few := taken(t, 10)
 	large, many := taken(t, 10+more)
 	each := (large - small) / more
 	t.Logf("%d bytes for an agent", each)
-	if each > 192 || len(many.Definitions) != len(few.Definitions) || len(many.Timings) != len(few.Timings) {
+	if each > mostOfAnAgent || len(many.Definitions) != len(few.Definitions) || len(many.Timings) != len(few.Timings) {
 		t.Errorf("%d bytes for an agent; %d definitions for %d agents, %d for %d", each, len(many.Definitions), many.Size(), len(few.Definitions), few.Size())
 	}
 	if many.AgentDefinition(1) != many.AgentDefinition(more) {
