@@ -236,6 +236,17 @@ func (s *State) find(e *protocol.Envelope) *Heard {
 // Heard is the number of events that have reached the agent.
 func (s *State) Heard() uint64 { return s.heard }
 
+// LastHeard is the number of the last event of a priority in the inbox; 0 = there
+// is none.
+func (s *State) LastHeard(p protocol.Priority) (n uint64) {
+	for i := range s.inbox {
+		if s.inbox[i].Event.Priority == p {
+			n = s.inbox[i].Number
+		}
+	}
+	return n
+}
+
 // Waiting is the number of events not perceived yet.
 func (s *State) Waiting() int { return len(s.inbox) }
 

@@ -134,6 +134,7 @@ func (sl *slot) read(b []byte) (flags int64, rest []byte, err error) {
 	*sl = slot{
 		due: protocol.Time(v[0]), heard: protocol.Time(v[1]), busyUntil: protocol.Time(v[2]), heardWave: uint64(v[3]),
 		priority: protocol.Priority(v[4]), wakeAbove: protocol.Priority(v[5]),
+		came: protocol.Time(v[1]), wokeWave: uint64(v[3]), // it is on the agenda for what it heard last
 		asleep: v[6]&flagAsleep != 0, givenUp: v[6]&flagGivenUp != 0, failures: uint8(v[7]),
 	}
 	return v[6], b, nil

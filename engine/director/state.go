@@ -314,9 +314,16 @@ func (s *State) Heard(o uint32, p protocol.Priority, wave uint64, now protocol.T
 	s.hear(o, p, wave, now)
 }
 
-// HeardSoFar sets how many events have reached an agent. It follows from the
-// agent's state and is stored with that.
-func (s *State) HeardSoFar(o uint32, n uint64) { s.slots[o].heardOf = n }
+// HeardSoFar sets how many events have reached an agent, and the number of the last
+// one of each priority that waits there. It follows from the agent's state and is
+// stored with that.
+func (s *State) HeardSoFar(o uint32, n uint64, last func(protocol.Priority) uint64) {
+	sl := &s.slots[o]
+	sl.heardOf = n
+	for _, p := range protocol.Priorities() {
+		sl.last[place(p)] = last(p)
+	}
+}
 
 // Told applies that an agent was told what became of something it asked for.
 func (s *State) Told(o uint32, wave uint64, now protocol.Time) {

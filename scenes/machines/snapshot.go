@@ -88,7 +88,10 @@ func (s *State) loadScene(raw []byte) error {
 
 // heardSoFar lets the agenda know how many events have reached an agent. It and
 // release are called when either side is loaded: which comes first does not matter.
-func (s *State) heardSoFar(o uint32) { s.Director.HeardSoFar(o, s.Agents[o].State.Heard()) }
+func (s *State) heardSoFar(o uint32) {
+	a := &s.Agents[o].State
+	s.Director.HeardSoFar(o, a.Heard(), a.LastHeard)
+}
 
 // Hash is the SHA-256, in hex, over the state of every machine: what a snapshot
 // of this moment would hold.
