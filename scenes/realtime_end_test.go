@@ -62,7 +62,7 @@ func TestEndWhileASnapshotWaits(t *testing.T) {
 		}}
 		synctest.Test(t, func(t *testing.T) {
 			r := live(t, s, scenestest.Settings{Model: m, Snapshots: 1})
-			time.Sleep(asked)
+			<-time.After(asked)
 			began := time.Now()
 			r.Terminate()
 			if res := r.Close(); res.Err != nil || res.Reason != director.StoppedByRequest || time.Since(began) != 10*time.Second {
