@@ -32,7 +32,8 @@
 //  8. An actor gives its worker to the next after 128 envelopes, or a
 //     millisecond, looked at every 16.
 //  9. Between two actors there is no order, and so none between two scenes: one
-//     that stands still holds up no other.
+//     that stands still keeps its worker and holds up no other actor, while there
+//     is another worker.
 //  10. Every lane of every mailbox is bounded. Those for events hold
 //     [DefaultCapacity] or what [Supervisor.Lanes] says, with a [Policy] for what
 //     comes beyond; the control lane and the last one hold [ControlCapacity] each

@@ -17,6 +17,8 @@ type pool struct {
 	idle   int
 	closed bool
 	done   sync.WaitGroup
+
+	workers []*worker
 }
 
 // grab is how many mailboxes a worker takes at once: fewer locks when many
@@ -24,11 +26,14 @@ type pool struct {
 const grab = 32
 
 // newPool starts a worker for each of the given counts, which is its own.
-func newPool(workers []*taken) *pool {
+func newPool(counts []*taken) *pool {
 	p := &pool{}
 	p.ready.L = &p.mu
-	for _, count := range workers {
-		p.done.Go(func() { p.work(count) })
+	for _, count := range counts {
+		p.workers = append(p.workers, &worker{count: count})
+	}
+	for _, w := range p.workers {
+		p.done.Go(func() { p.work(w) })
 	}
 	return p
 }
@@ -67,25 +72,41 @@ func (p *pool) put(m *mailbox, first bool) {
 	p.urgent.Store(int32(p.ahead.len))
 }
 
+// worker is what one of them has taken. It takes from the front; others take there,
+// too, rather than wait behind an actor that does not return.
+type worker struct {
+	count *taken
+	batch [grab]*mailbox
+	end   int32        // of the batch; changed by the worker, under the pool's lock
+	next  atomic.Int32 // of the batch
+}
+
+// pop gives the next mailbox of the batch; nil = it has none. Others than the worker
+// hold the pool's lock.
+func (w *worker) pop() *mailbox {
+	if i := w.next.Load(); i >= w.end {
+		return nil
+	}
+	if i := w.next.Add(1) - 1; i < w.end {
+		return w.batch[i]
+	}
+	return nil
+}
+
 // work runs mailboxes. After each comes an urgent one, if there is one; of four in
 // a row at least one is ordinary, if there is one.
-func (p *pool) work(count *taken) {
-	var batch [grab]*mailbox
+func (p *pool) work(w *worker) {
 	var last *mailbox
-	for {
-		n := p.take(batch[:], last)
-		if n == 0 {
-			return
-		}
+	for p.take(w, last) {
 		last = nil
-		for i, m := range batch[:n] {
-			batch[i] = nil
-			if again := !m.stepsAside() && m.claim() && m.process(count); again && i == n-1 {
+		for m := w.pop(); m != nil; m = w.pop() {
+			again := !m.stepsAside() && m.claim() && m.process(w.count)
+			if again && w.next.Load() >= w.end {
 				last = m
 			} else if again {
 				p.again(m)
 			}
-			if m := p.takeAhead(); m != nil && m.claim() && m.process(count) {
+			if m := p.takeAhead(); m != nil && m.claim() && m.process(w.count) {
 				p.again(m)
 			}
 		}
@@ -93,37 +114,53 @@ func (p *pool) work(count *taken) {
 }
 
 // take puts back the mailbox that wants to go on, behind the others, and waits
-// for mailboxes; 0 means the pool is closed. Nobody is woken for the one put
+// for mailboxes; false means the pool is closed. Nobody is woken for the one put
 // back: who puts it there takes it, when there is no other.
-func (p *pool) take(into []*mailbox, back *mailbox) int {
+func (p *pool) take(w *worker, back *mailbox) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if back != nil {
 		back.back()
 		p.put(back, back.first())
 	}
-	for p.queue.len+p.ahead.len == 0 {
-		if p.closed {
-			return 0
+	clear(w.batch[:w.end])
+	for {
+		w.end = int32(p.fill(w.batch[:]))
+		w.next.Store(0)
+		switch {
+		case w.end > 0:
+			return true
+		case p.closed:
+			return false
 		}
 		p.idle++
 		p.ready.Wait()
 		p.idle--
 	}
-	if p.ahead.len > 0 {
-		into[0] = p.popAhead()
-		return 1 + p.fill(into[1:2])
-	}
-	return p.fill(into[:min(len(into), max(1, p.queue.len/2))])
 }
 
-// fill takes ordinary mailboxes, as many as there are.
-func (p *pool) fill(into []*mailbox) int {
-	n := min(len(into), p.queue.len)
-	for i := range n {
-		into[i] = p.queue.pop()
+// fill takes an urgent mailbox and an ordinary one, or half of those that wait, or
+// one that another worker has taken and not come to.
+func (p *pool) fill(into []*mailbox) (n int) {
+	if p.ahead.len > 0 {
+		into[0] = p.popAhead()
+		n, into = 1, into[1:2]
+	} else {
+		into = into[:min(len(into), max(1, p.queue.len/2))]
 	}
-	return n
+	for i := range min(len(into), p.queue.len) {
+		into[i] = p.queue.pop()
+		n++
+	}
+	if n > 0 {
+		return n
+	}
+	for _, w := range p.workers {
+		if into[0] = w.pop(); into[0] != nil {
+			return 1
+		}
+	}
+	return 0
 }
 
 // again puts back a mailbox that wants to go on.

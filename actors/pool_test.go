@@ -3,6 +3,7 @@ package actors
 import (
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -117,3 +118,39 @@ func TestUrgentActorsShare(t *testing.T) {
 		t.Errorf("the last of the crowd ran as number %d of %d", last, len(got))
 	}
 }
+
+// Promise 9: an actor that does not return keeps its worker, and nobody that the
+// worker had taken with it.
+func TestAStuckActorTakesNobodyAlong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := NewSystem(Options{Workers: 2})
+		sup, gate, stuck := &Supervisor{}, make(chan struct{}), make(chan struct{})
+		var ran atomic.Int64
+		var refs []*Ref
+		tell := func(act func()) {
+			ref := spawn(t, s, fmt.Sprint(len(refs)), does(act), sup)
+			refs = append(refs, ref)
+			ref.Tell(event("x", protocol.Normal))
+		}
+		tell(func() { <-gate })
+		tell(func() { <-gate })
+		synctest.Wait()
+		tell(func() { <-stuck })
+		for range 2 * grab {
+			tell(func() { ran.Add(1) })
+		}
+		close(gate)
+		if synctest.Wait(); ran.Load() != 2*grab {
+			t.Errorf("%d of %d ran while one of two workers is lost", ran.Load(), 2*grab)
+		}
+		close(stuck)
+		for _, ref := range refs {
+			s.Stop(ref)
+		}
+		s.Close()
+	})
+}
+
+type does func()
+
+func (d does) Receive(*protocol.Envelope) error { d(); return nil }

@@ -323,6 +323,7 @@ type graph struct {
 	text                string
 	agents, most, bound int
 	slowest             time.Duration
+	delays              bool // a publisher waits anew for each event that is released
 	again               bool // events may be perceived twice
 }
 
@@ -350,6 +351,7 @@ rules:
 	}
 	b.WriteString("otherwise: {text: \"\"}\n")
 	g.text = b.String()
+	g.delays = strings.Contains(g.text, "throttle")
 	return g
 }
 
@@ -378,15 +380,22 @@ func (g *graph) mustHold(t testing.TB, s *scenestest.Scene, set scenestest.Setti
 		look = deliveriesOf
 	}
 	all := look(t, s, set)
-	// A chain of waits has at most so many links, and each ends with a turn.
-	patience := time.Duration(g.agents) * (g.slowest + 2*time.Second)
+	// A chain of waits has at most so many links, and each ends with a turn. Of what
+	// is delayed two events are released every two seconds.
+	patience := func(turns int) time.Duration {
+		wait := time.Duration(g.agents) * (g.slowest + 2*time.Second)
+		if g.delays {
+			wait += time.Duration(g.most*turns) * time.Second
+		}
+		return wait
+	}
 	end := s.Fold(t, set).Director.Now
 	for id, d := range all {
 		if id == "$scene" {
 			continue
 		}
 		for i, at := range append(slices.Clone(d.turns), end) {
-			if i > 0 && at.Sub(d.turns[i-1]) > patience {
+			if i > 0 && at.Sub(d.turns[i-1]) > patience(i) {
 				t.Errorf("%s was not woken from %v to %v", id, d.turns[i-1], at)
 			}
 		}

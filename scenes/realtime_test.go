@@ -45,7 +45,10 @@ func (s *slow) Complete(ctx context.Context, req protocol.ModelRequest, _ llm.Si
 	return s.answer(ctx, req)
 }
 
+// count says how many calls were made and have not returned, once those that are
+// being cancelled have: a scene does not wait for a model that heeds no context.
 func (s *slow) count() (asked, open int) {
+	synctest.Wait()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.asked), s.open
