@@ -15,7 +15,7 @@ type inFlight struct {
 	urgent int           // of them: heard something critical, and do not wait for a model
 	since  protocol.Time // the last of these began
 	press  uint32        // numbers the times that somebody was urgent
-	streak int           // urgent turns merged since others were
+	streak int           // urgent turns that were merged and others have not made up for
 }
 
 // deliberation is one in flight.
@@ -30,8 +30,11 @@ type deliberation struct {
 const urgentPatience = 100 * time.Millisecond
 
 // urgentStreak is after how many urgent turns others have theirs, although there
-// are more.
-const urgentStreak = 64
+// are more: one for each urgentShare of them.
+const (
+	urgentStreak = 64
+	urgentShare  = 4
+)
 
 func newInFlight(limit int) inFlight {
 	return inFlight{agents: map[uint32]deliberation{}, limit: limit, press: 1}

@@ -53,29 +53,31 @@ func TestPresses(t *testing.T) {
 // Urgent turns without end do not keep the others from being merged: every fifth
 // is another's.
 func TestUrgentTurnsShare(t *testing.T) {
-	st := &stage{scene: &scene{Scene: &setup.Scene{Options: setup.Options{Clock: director.Realtime}}}, flight: newInFlight(1)}
-	merged := map[bool]int{}
-	for range 100 {
-		for i := range 100 {
-			if st.hurried = append(st.hurried, arrival{agent: 1, urgent: true}); i < 50 {
+	for _, others := range []int{1, 5, 50} { // that end in a round
+		st := &stage{scene: &scene{Scene: &setup.Scene{Options: setup.Options{Clock: director.Realtime}}}, flight: newInFlight(1)}
+		merged := map[bool]int{}
+		for range 200 {
+			for range 100 {
+				st.hurried = append(st.hurried, arrival{agent: 1, urgent: true})
+			}
+			for range others {
 				st.arrived = append(st.arrived, arrival{agent: 2})
 			}
+			taken, urgent := st.takeArrived()
+			if merged[urgent] += len(taken); len(taken) == 0 || len(taken) > maxArrived {
+				t.Fatal(len(taken))
+			}
+			if st.presses() != !st.flight.sated() {
+				t.Fatal("who is sated makes others stand aside")
+			}
 		}
-		if taken, urgent := st.takeArrived(); len(taken) == 0 || len(taken) > maxArrived {
-			t.Fatal(len(taken))
-		} else {
-			merged[urgent] += len(taken)
+		if merged[false] > merged[true] || merged[false]*5 < merged[true] && len(st.arrived) > 0 {
+			t.Errorf("%d urgent ones, %d others, of which %d wait", merged[true], merged[false], len(st.arrived))
 		}
-		if st.presses() != !st.flight.sated() {
-			t.Fatal("who is sated makes others stand aside")
+		st.arrived = nil
+		if taken, urgent := st.takeArrived(); !urgent || len(taken) == 0 {
+			t.Error("what is urgent waits for nobody")
 		}
-	}
-	if merged[false]*5 < merged[true] || merged[false] > merged[true] {
-		t.Errorf("%d urgent ones, %d others", merged[true], merged[false])
-	}
-	st.arrived = nil
-	if taken, urgent := st.takeArrived(); !urgent || len(taken) == 0 {
-		t.Error("what is urgent waits for nobody")
 	}
 }
 

@@ -57,14 +57,16 @@ func (st *stage) takeArrived() (taken []arrival, urgent bool) {
 		st.flight.streak += len(taken)
 		return taken, len(taken) > 0
 	}
-	st.flight.streak = 0
 	switch {
 	case st.Clock == director.Virtual:
-		return takeSome(&st.arrived, len(st.arrived)), false
+		taken = takeSome(&st.arrived, len(st.arrived))
 	case len(st.hurried) > 0:
-		return takeSome(&st.arrived, maxArrived/4), false
+		taken = takeSome(&st.arrived, maxArrived/urgentShare)
+	default:
+		taken = takeSome(&st.arrived, maxArrived)
 	}
-	return takeSome(&st.arrived, maxArrived), false
+	st.flight.streak = max(0, min(st.flight.streak, urgentStreak)-urgentShare*len(taken))
+	return taken, false
 }
 
 func takeSome(from *[]arrival, most int) []arrival {
