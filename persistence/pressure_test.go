@@ -2,6 +2,7 @@ package persistence_test
 
 import (
 	"context"
+	"math"
 	"runtime"
 	"sync/atomic"
 	"testing"
@@ -133,12 +134,16 @@ func TestReadingNeedsNoMoreForLongJournals(t *testing.T) {
 			t.Fatal(err)
 		}
 		for name, walk := range walks {
-			n, err := peak(func(look func()) error { return walk(j, look) })
-			if err != nil {
-				t.Fatal(err)
+			least := int64(math.MaxInt64)
+			for range 3 { // the store may still be moving what was written
+				n, err := peak(func(look func()) error { return walk(j, look) })
+				if err != nil {
+					t.Fatal(err)
+				}
+				least = min(least, n)
 			}
 			g := grown[name]
-			g[i] = n
+			g[i] = least
 			grown[name] = g
 		}
 	}
