@@ -38,15 +38,15 @@
 //     [DefaultCapacity] or what [Supervisor.Lanes] says, with a [Policy] for what
 //     comes beyond; the control lane and the last one hold [ControlCapacity] each
 //     and refuse the rest.
-//  11. What was queued gets a worker (14 may put it off), however its sender and a worker that is
-//     about to give the actor up meet.
+//  11. What was queued gets a worker (14 may put it off), however its sender and a
+//     worker that is about to give the actor up meet.
 //  12. A send takes no lock, unless it wakes the actor, and allocates a cell of 16
 //     bytes, sixteen at a time. A mailbox is 192 bytes, and holds no queue memory
 //     while it is idle.
 //  13. An actor that is sent something of critical priority goes before those that
-//     wait for a worker, until its queue is empty, and so does one whose kind is in [Supervisor.First]: it waits for one slice of each
-//     worker. Of four actors in a row that a worker runs at least one is an
-//     ordinary one.
+//     wait for a worker, until its queue is empty, and so does one whose kind is
+//     in [Supervisor.First]: it waits for one slice of each worker. Of four actors
+//     in a row that a worker runs at least one is an ordinary one.
 //  14. While a supervisor is held ([Supervisor.Hold]) only those of its actors get
 //     a worker that go before others or have been asked to stop or to restart. The
 //     others stand aside until [Supervisor.LetGo], and then go on in their order.

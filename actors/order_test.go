@@ -74,6 +74,10 @@ func (e *exclusive) Receive(*protocol.Envelope) error {
 // Promise 4: what one sender sent before a wake, in whatever lane, is handled
 // before the wake, also while others send and have not finished.
 func TestAWakeFindsWhatWasSentBefore(t *testing.T) {
+	synctest.Test(t, wakeFindsWhatWasSentBefore)
+}
+
+func wakeFindsWhatWasSentBefore(t *testing.T) {
 	s := NewSystem(Options{Workers: 2})
 	b := &balance{t: t}
 	ref := spawn(t, s, "a", b, &Supervisor{})

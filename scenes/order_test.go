@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"tavernsim/engine/director"
@@ -75,13 +76,15 @@ func TestEventsAreHeardInTheirOrder(t *testing.T) {
 	for _, workers := range []int{1, 4} {
 		s := scenestest.New(t, scenestest.Town(t), "")
 		heard := &scenes.Heard{}
-		r, err := s.StartWith(scenestest.Settings{Workers: workers}, heard.Listen())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if end := r.Close(); end.Err != nil {
-			t.Fatal(end.Err)
-		}
+		synctest.Test(t, func(t *testing.T) {
+			r, err := s.StartWith(scenestest.Settings{Workers: workers}, heard.Listen())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if end := r.Close(); end.Err != nil {
+				t.Fatal(end.Err)
+			}
+		})
 		lists, urgent := heard.Orders()
 		for who, list := range lists {
 			if !slices.IsSorted(list) {

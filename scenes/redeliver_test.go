@@ -150,17 +150,10 @@ func redeliver(t *testing.T, s *scenestest.Scene, letters []director.Letter) {
 	}
 }
 
-func tryRedeliver(t *testing.T, s *scenestest.Scene, letters []director.Letter) error {
+func tryRedeliver(t *testing.T, s *scenestest.Scene, letters []director.Letter) (err error) {
 	t.Helper()
-	store, err := persistence.Open(s.Dir, persistence.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer store.Close()
-	j, err := store.Journal(s.Def.Definition.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = history.Redeliver(s.Made(t, scenestest.Settings{}), j, history.Options{}, letters)
+	s.JournalIn(t, s.Dir, persistence.Options{}, func(j *persistence.Journal) {
+		_, err = history.Redeliver(s.Made(t, scenestest.Settings{}), j, history.Options{}, letters)
+	})
 	return err
 }

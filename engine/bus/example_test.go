@@ -26,7 +26,7 @@ func (c Curfew) Judge(m verdict.Message, v verdict.Verdict) verdict.Verdict {
 	return v
 }
 
-// A scene takes middlewares with scenes.Options.Middleware (or
+// A scene takes middlewares with setup.Options.Middleware (or
 // runner.Options.Middleware); here the channel is asked by itself.
 func Example_middleware() {
 	hears := []bus.Subscription{{Type: "gossip.*"}, {Type: "fire"}}

@@ -370,14 +370,5 @@ func durable(t *testing.T, disk pebbledb.FS, s *scenestest.Scene) (w persistence
 // onDisk opens the journal on a disk, for writing, while f runs.
 func onDisk(t *testing.T, disk pebbledb.FS, s *scenestest.Scene, f func(*persistence.Journal)) {
 	t.Helper()
-	store, err := persistence.Open("run", persistence.Options{FS: disk, Traces: traces.Rule()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer store.Close()
-	j, err := store.Journal(s.Def.Definition.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f(j)
+	s.JournalIn(t, "run", persistence.Options{FS: disk}, f)
 }

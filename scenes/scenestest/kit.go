@@ -243,7 +243,14 @@ func (s *Scene) Run(t testing.TB, set Settings) Result {
 // Journal opens the journal for reading while f runs.
 func (s *Scene) Journal(t testing.TB, f func(j *persistence.Journal)) {
 	t.Helper()
-	store, err := persistence.Open(s.Dir, persistence.Options{ReadOnly: true, Traces: traces.Rule()})
+	s.JournalIn(t, s.Dir, persistence.Options{ReadOnly: true}, f)
+}
+
+// JournalIn opens the scene's journal in any store while f runs.
+func (s *Scene) JournalIn(t testing.TB, dir string, opt persistence.Options, f func(j *persistence.Journal)) {
+	t.Helper()
+	opt.Traces = traces.Rule()
+	store, err := persistence.Open(dir, opt)
 	if err != nil {
 		t.Fatal(err)
 	}
