@@ -11,9 +11,9 @@ import (
 	"tavernsim/internal/metrics"
 	"tavernsim/llm"
 	"tavernsim/protocol"
-	"tavernsim/scenes/calls"
 	"tavernsim/scenes/history"
 	"tavernsim/scenes/machines"
+	"tavernsim/scenes/outside"
 )
 
 // agentShell is the actor of one agent: the AgentRuntime of the specification
@@ -26,12 +26,12 @@ type agentShell struct {
 	through uint64
 	cancel  context.CancelFunc // of the model calls in flight; nil when there are none
 	ctx     context.Context
-	haste   *calls.Haste  // of the same calls
-	urgent  bool          // the deliberation in flight began with a critical event
-	wave    uint64        // of the deliberation in flight
-	woken   protocol.Time // scene time at which the deliberation in flight began
-	began   time.Time     // the same on the wall clock
-	sample  *sample       // of the deliberation in flight; nil = its stages are not measured
+	haste   *outside.Haste // of the same calls
+	urgent  bool           // the deliberation in flight began with a critical event
+	wave    uint64         // of the deliberation in flight
+	woken   protocol.Time  // scene time at which the deliberation in flight began
+	began   time.Time      // the same on the wall clock
+	sample  *sample        // of the deliberation in flight; nil = its stages are not measured
 }
 
 // Receive implements actors.Behavior.
@@ -64,7 +64,7 @@ func (a *agentShell) hear(env *protocol.Envelope) error {
 	}
 	a.machine.Hear(env)
 	if env.Priority == protocol.Critical && a.cancel != nil {
-		a.calls.Hurry(a.haste)
+		a.outside.Hurry(a.haste)
 	}
 	if a.Clock == director.Realtime && a.machine.Interrupts(env) {
 		return a.step(&agent.Cancel{Reason: "interrupted by event " + env.ID, Interrupt: true})
@@ -199,19 +199,19 @@ func (a *agentShell) ask(c *agent.CallModel) *agent.Answered {
 		answer, err := a.instant.Answer(c.Model)
 		if a.Clock == director.Virtual || (answer.Latency == 0 && err == nil) {
 			a.metrics.Model(a.model.Name(), c.Model.Model, string(llm.OutcomeOf(err)), time.Since(begun), answer.Usage)
-			return calls.Answered(c.Request, answer, err)
+			return outside.Answered(c.Request, answer, err)
 		}
 	}
 	if a.cancel == nil {
 		a.ctx, a.cancel = context.WithCancel(a.context)
-		a.haste = calls.NewHaste(a.urgent)
+		a.haste = outside.NewHaste(a.urgent)
 		if a.Clock == director.Realtime {
 			a.stage.Tell(&protocol.Envelope{Kind: protocol.KindWaits, Source: a.machine.ID.Instance})
 		}
 	}
 	wave, haste := a.wave, a.haste
-	a.calls.Go(a.ctx, haste, a.machine.State.Turn+1, c, func(answer protocol.ModelAnswer, err error) {
-		a.tellAnswer(wave, calls.Answered(c.Request, answer, err), a.calls.Urgent(haste))
+	a.outside.Go(a.ctx, haste, a.machine.State.Turn+1, c, func(answer protocol.ModelAnswer, err error) {
+		a.tellAnswer(wave, outside.Answered(c.Request, answer, err), a.outside.Urgent(haste))
 	})
 	return nil
 }
@@ -220,9 +220,9 @@ func (a *agentShell) ask(c *agent.CallModel) *agent.Answered {
 // deliberation that asked: request numbers begin anew with each. An urgent one goes
 // on before others that have their answers, too.
 func (a *agentShell) tellAnswer(wave uint64, x *agent.Answered, urgent bool) {
-	raw, err := calls.EncodeAnswer(a.Codec, x)
+	raw, err := outside.EncodeAnswer(a.Codec, x)
 	if err != nil {
-		raw, _ = calls.EncodeAnswer(a.Codec, &agent.Answered{Request: x.Request, Err: err})
+		raw, _ = outside.EncodeAnswer(a.Codec, &agent.Answered{Request: x.Request, Err: err})
 	}
 	env := &protocol.Envelope{Kind: protocol.KindAnswer, Wave: wave, Body: protocol.NewBody(raw)}
 	if urgent {
@@ -236,7 +236,7 @@ func (a *agentShell) answered(env *protocol.Envelope) error {
 		return nil // of a deliberation that is over, or that a failure ended
 	}
 	a.sample.lap(metrics.StageModel)
-	x, err := calls.DecodeAnswer(a.Codec, env.Body.Raw)
+	x, err := outside.DecodeAnswer(a.Codec, env.Body.Raw)
 	if err != nil {
 		return err
 	}

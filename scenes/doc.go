@@ -49,6 +49,6 @@
 // # Not here
 //
 // The rules (engine/..., scenes/machines), reading a journal (scenes/history),
-// model calls (scenes/calls), loading (scenes/project), the run directory and
+// model calls (scenes/outside), loading (scenes/project), the run directory and
 // several scenes at once (scenes/runner).
 package scenes

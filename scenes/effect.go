@@ -4,8 +4,8 @@ import (
 	"math"
 
 	"tavernsim/protocol"
-	"tavernsim/scenes/effects"
 	"tavernsim/scenes/machines"
+	"tavernsim/scenes/outside"
 	"tavernsim/scenes/setup"
 )
 
@@ -20,7 +20,7 @@ func (r *Run) openEffects(state *machines.State) error {
 	if err != nil {
 		return err
 	}
-	sc.calls.Log, err = effects.Open(journal, effects.Options{
+	sc.outside.Log, err = outside.Open(journal, outside.Options{
 		Ended: lastTurn(sc.Scene, state), Failed: r.effectsFailed, Observe: sc.metrics.Effect,
 	})
 	return err

@@ -277,8 +277,8 @@ func (r *Run) shutdown() {
 		}
 	}
 	sc.saving.Wait() // also after a failure: the journal is closed next
-	sc.calls.Wait()
-	if err := sc.calls.Log.Close(); err != nil {
+	sc.outside.Wait()
+	if err := sc.outside.Log.Close(); err != nil {
 		sc.log.Warn("effects", "scene", sc.ID, "err", err)
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"tavernsim/llm"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
-	"tavernsim/scenes/calls"
 	"tavernsim/scenes/deadletter"
+	"tavernsim/scenes/outside"
 	"tavernsim/scenes/setup"
 )
 
@@ -30,7 +30,7 @@ type scene struct {
 	log      *slog.Logger
 
 	context context.Context // ends when the scene stops
-	calls   *calls.Runner
+	outside *outside.Runner
 	spaces  *spacePool
 	buffers *buffers
 	model   llm.Provider
@@ -83,7 +83,7 @@ func newScene(made *setup.Scene, journal *persistence.Journal, opt Options) *sce
 		s.options.ModelCalls = 64
 	}
 	s.instant, _ = opt.Model.(llm.Instant)
-	s.calls = calls.New(opt.Model, made.Codec, s.options.ModelCalls, func(model, outcome string, took time.Duration, u protocol.Usage) {
+	s.outside = outside.New(opt.Model, made.Codec, s.options.ModelCalls, func(model, outcome string, took time.Duration, u protocol.Usage) {
 		s.metrics.Model(s.model.Name(), model, outcome, took, u)
 	})
 	if s.metrics != nil {

@@ -315,7 +315,7 @@ func (st *stage) keptArrived(env *protocol.Envelope) error {
 		return st.journalFailed(a.failure)
 	}
 	st.kept = max(st.kept, a.wave)
-	st.calls.Log.Kept(st.kept)
+	st.outside.Log.Kept(st.kept)
 	durable := st.journal.Durable()
 	st.snapshot.kept = durable.Total
 	st.progress.keep(durable)

@@ -248,7 +248,7 @@ func (st *stage) merge(a arrival) error {
 		w.turns++
 	}
 	if end.ModelCalls > 0 {
-		st.calls.Log.Ended(actor, end.Turn, w.number)
+		st.outside.Log.Ended(actor, end.Turn, w.number)
 	}
 	st.measureTurn(a.agent, end)
 	return st.applyTurn(a, end)
@@ -299,7 +299,7 @@ func (st *stage) mergeFailure(a arrival) error {
 	}
 	st.measureFailure(a.agent, f.WakeAt == 0)
 	if f.WakeAt == 0 {
-		st.calls.Log.GivenUp(st.Name(a.agent), st.wave.number)
+		st.outside.Log.GivenUp(st.Name(a.agent), st.wave.number)
 	}
 	// One that is given up is restored as well: it hears events, and is asked
 	// for its state at a snapshot.

@@ -14,7 +14,7 @@ import (
 	"tavernsim/internal/metrics"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
-	"tavernsim/scenes/effects"
+	"tavernsim/scenes/outside"
 	"tavernsim/scenes/traces"
 )
 
@@ -187,7 +187,7 @@ func (x *examination) opened(journals int) {
 // it gives as the ids of their scenes.
 func withoutEffects(ids []string) (scenes, logs []string) {
 	for _, id := range ids {
-		if scene, ok := effects.SceneOf(id); ok {
+		if scene, ok := outside.SceneOf(id); ok {
 			logs = append(logs, scene)
 		} else {
 			scenes = append(scenes, id)
@@ -198,7 +198,7 @@ func withoutEffects(ids []string) (scenes, logs []string) {
 
 // effects looks at the log of what a scene has asked of the outside.
 func (x *examination) effects(store *persistence.Store, id string) error {
-	journal, err := store.Journal(effects.JournalID(id))
+	journal, err := store.Journal(outside.JournalID(id))
 	if err != nil {
 		x.effectsDamage(id, err)
 		return nil
@@ -416,7 +416,7 @@ func salvage(d *Diagnosis, ids []string, dir, out string) (err error) {
 			case c.Name == "journal":
 				err = errors.Join(from.Salvage(id, c.good, to), dropBadSnapshots(to, id))
 			case c.Name == "effects":
-				err = from.Salvage(effects.JournalID(id), c.good, to)
+				err = from.Salvage(outside.JournalID(id), c.good, to)
 			}
 			if err != nil {
 				return err

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"tavernsim/protocol"
-	"tavernsim/scenes/effects"
+	"tavernsim/scenes/outside"
 )
 
 // withEffects makes a run in whose log of effects a request waits for its answer.
@@ -20,15 +20,15 @@ func withEffects(t *testing.T) (dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	journal, err := run.Store.Journal(effects.JournalID(run.Manifest.Scenes[0]))
+	journal, err := run.Store.Journal(outside.JournalID(run.Manifest.Scenes[0]))
 	if err != nil {
 		t.Fatal(err)
 	}
-	log, err := effects.Open(journal, effects.Options{})
+	log, err := outside.Open(journal, outside.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := &effects.Effect{Agent: "cook_1", Turn: 1000, Request: 1, Kind: "model", To: "fake", Question: effects.Ask([]byte("?"))}
+	e := &outside.Effect{Agent: "cook_1", Turn: 1000, Request: 1, Kind: "model", To: "fake", Question: outside.Hash([]byte("?"))}
 	if _, err := log.Do(t.Context(), e, func(context.Context) (protocol.Raw, error) { return nil, errors.New("stopped") }); err == nil {
 		t.Fatal("it was answered")
 	}
@@ -55,7 +55,7 @@ func journals(t *testing.T, dir string) []string {
 }
 
 func hasEffects(ids []string) bool {
-	return slices.ContainsFunc(ids, func(id string) bool { _, ok := effects.SceneOf(id); return ok })
+	return slices.ContainsFunc(ids, func(id string) bool { _, ok := outside.SceneOf(id); return ok })
 }
 
 // A fork asks for itself: what the run had asked of the outside is not the
@@ -115,7 +115,7 @@ func TestEffectsAreNoScene(t *testing.T) {
 	if ids, err := run.Scenes(""); err != nil || hasEffects(ids) {
 		t.Error(ids, err)
 	}
-	if _, err := run.Scenes(effects.JournalID("day")); protocol.KindOf(err) != protocol.KindNotFound {
+	if _, err := run.Scenes(outside.JournalID("day")); protocol.KindOf(err) != protocol.KindNotFound {
 		t.Error(err)
 	}
 }
@@ -134,7 +134,7 @@ func TestRepairKeepsEffects(t *testing.T) {
 
 // Without a manifest the log of effects is no scene either.
 func TestEffectsWithoutManifest(t *testing.T) {
-	scenes, logs := withoutEffects([]string{"day", effects.JournalID("day"), "night"})
+	scenes, logs := withoutEffects([]string{"day", outside.JournalID("day"), "night"})
 	if !slices.Equal(scenes, []string{"day", "night"}) || !slices.Equal(logs, []string{"day"}) {
 		t.Error(scenes, logs)
 	}

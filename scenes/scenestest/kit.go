@@ -33,9 +33,9 @@ import (
 	"tavernsim/persistence/pebbledb"
 	"tavernsim/protocol"
 	"tavernsim/scenes"
-	"tavernsim/scenes/effects"
 	"tavernsim/scenes/history"
 	"tavernsim/scenes/machines"
+	"tavernsim/scenes/outside"
 	"tavernsim/scenes/project"
 	"tavernsim/scenes/setup"
 	"tavernsim/scenes/snapshots"
@@ -167,7 +167,7 @@ func (s *Scene) launch(r *Running, journal *persistence.Journal, set Settings, c
 		return err
 	}
 	opt.System = r.system
-	opt.Effects = func() (*persistence.Journal, error) { return r.store.Journal(effects.JournalID(made.ID)) }
+	opt.Effects = func() (*persistence.Journal, error) { return r.store.Journal(outside.JournalID(made.ID)) }
 	for _, f := range change {
 		f(&opt)
 	}
@@ -368,7 +368,7 @@ func (w *watcher) BlockStored(string, int, int, int)                 {}
 func (w *watcher) Waited(string, time.Duration)                      {}
 func (w *watcher) SnapshotSaved(string, int64, time.Duration, error) {}
 func (w *watcher) WaveKept(id string, k persistence.Wave, _, _ time.Duration) {
-	if _, other := effects.SceneOf(id); other {
+	if _, other := outside.SceneOf(id); other {
 		return
 	}
 	if w.set.Kept != nil {

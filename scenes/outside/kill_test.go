@@ -1,4 +1,4 @@
-package effects_test
+package outside_test
 
 import (
 	"bufio"

@@ -1,4 +1,4 @@
-package calls
+package outside
 
 import (
 	"context"
@@ -9,7 +9,6 @@ import (
 	"tavernsim/engine/agent"
 	"tavernsim/llm"
 	"tavernsim/protocol"
-	"tavernsim/scenes/effects"
 )
 
 // Runner carries out model calls that take time. A call waits for one of
@@ -21,7 +20,7 @@ import (
 // What leaves goes through the log of effects: an answer that was kept before a
 // kill is given without a call, and needs no slot.
 type Runner struct {
-	Log *effects.Log // nil for a model whose answers are free; set before the first call
+	Log *Log // nil for a model whose answers are free; set before the first call
 
 	model llm.Provider
 	codec *protocol.Codec
@@ -160,10 +159,10 @@ func (r *Runner) record(ctx context.Context, c *agent.CallModel, begun time.Time
 }
 
 // effect names a call in the log.
-func (r *Runner) effect(turn uint64, c *agent.CallModel) *effects.Effect {
-	return &effects.Effect{
+func (r *Runner) effect(turn uint64, c *agent.CallModel) *Effect {
+	return &Effect{
 		Agent: c.Model.Agent, Turn: turn, Request: c.Request, Kind: effectModel, To: r.model.Name(),
-		Question: effects.Ask(appendQuestion(nil, r.model.Name(), &c.Model)), MayRepeat: llm.MayRepeat(r.model, c.Model), At: c.Model.Now,
+		Question: Hash(appendQuestion(nil, r.model.Name(), &c.Model)), MayRepeat: llm.MayRepeat(r.model, c.Model), At: c.Model.Now,
 	}
 }
 

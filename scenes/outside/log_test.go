@@ -1,4 +1,4 @@
-package effects_test
+package outside_test
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 	"tavernsim/persistence/pebbledb"
 	"tavernsim/persistence/persistencetest"
 	"tavernsim/protocol"
-	"tavernsim/scenes/effects"
+	"tavernsim/scenes/outside"
 )
 
 const testScene = "s"
@@ -27,18 +27,18 @@ const testScene = "s"
 type shelf struct {
 	fs    pebbledb.FS
 	store *persistence.Store
-	log   *effects.Log
+	log   *outside.Log
 	saw   sync.Map // outcome -> *atomic.Int64
 }
 
-func open(t testing.TB, fsys pebbledb.FS, opt effects.Options) *shelf {
+func open(t testing.TB, fsys pebbledb.FS, opt outside.Options) *shelf {
 	t.Helper()
 	s := &shelf{fs: fsys}
 	var err error
 	if s.store, err = persistence.Open("run", persistence.Options{FS: fsys, MemTableSize: 1 << 20}); err != nil {
 		t.Fatal(err)
 	}
-	j, err := s.store.Journal(effects.JournalID(testScene))
+	j, err := s.store.Journal(outside.JournalID(testScene))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func open(t testing.TB, fsys pebbledb.FS, opt effects.Options) *shelf {
 		n, _ := s.saw.LoadOrStore(outcome, new(atomic.Int64))
 		n.(*atomic.Int64).Add(1)
 	}
-	if s.log, err = effects.Open(j, opt); err != nil {
+	if s.log, err = outside.Open(j, opt); err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -69,11 +69,11 @@ func (s *shelf) count(outcome string) int64 {
 	return 0
 }
 
-func effect(agent string, turn uint64, n int, question string) *effects.Effect {
-	return &effects.Effect{Agent: agent, Turn: turn, Request: n, Kind: "model", To: "fake", Question: effects.Ask([]byte(question)), MayRepeat: true}
+func effect(agent string, turn uint64, n int, question string) *outside.Effect {
+	return &outside.Effect{Agent: agent, Turn: turn, Request: n, Kind: "model", To: "fake", Question: outside.Hash([]byte(question)), MayRepeat: true}
 }
 
-func once(e *effects.Effect) *effects.Effect {
+func once(e *outside.Effect) *outside.Effect {
 	e.MayRepeat = false
 	return e
 }
@@ -89,7 +89,7 @@ func mustNot(t testing.TB) func(context.Context) (protocol.Raw, error) {
 	}
 }
 
-func do(t testing.TB, l *effects.Log, e *effects.Effect, out func(context.Context) (protocol.Raw, error)) string {
+func do(t testing.TB, l *outside.Log, e *outside.Effect, out func(context.Context) (protocol.Raw, error)) string {
 	t.Helper()
 	raw, err := l.Do(t.Context(), e, out)
 	if err != nil {
@@ -121,7 +121,7 @@ func died(context.Context) (protocol.Raw, error) {
 func TestAfterAKill(t *testing.T) {
 	for _, c := range []struct {
 		name          string
-		first, second *effects.Effect
+		first, second *outside.Effect
 		answered      bool
 		want          string
 		outcome       string
@@ -138,7 +138,7 @@ func TestAfterAKill(t *testing.T) {
 		{"another agent", effect("a", 1, 1, "q"), effect("b", 1, 1, "q"), true, "second", "requested"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := open(t, persistencetest.MemDisk(), effects.Options{})
+			s := open(t, persistencetest.MemDisk(), outside.Options{})
 			if c.answered {
 				do(t, s.log, c.first, says("first"))
 			} else {
@@ -146,7 +146,7 @@ func TestAfterAKill(t *testing.T) {
 			}
 			left := crash(t, s.fs)
 			s.close(t)
-			s = open(t, left, effects.Options{})
+			s = open(t, left, outside.Options{})
 			defer s.close(t)
 			if got := do(t, s.log, c.second, says("second")); got != c.want || s.count(c.outcome) != 1 {
 				t.Errorf("%s, %d %s; want %s", got, s.count(c.outcome), c.outcome, c.want)
@@ -160,7 +160,7 @@ func TestAfterAKill(t *testing.T) {
 
 // Promise 2: who asks the same while it is out gets the same answer.
 func TestJoin(t *testing.T) {
-	s := open(t, persistencetest.MemDisk(), effects.Options{})
+	s := open(t, persistencetest.MemDisk(), outside.Options{})
 	defer s.close(t)
 	release, out := make(chan struct{}), make(chan struct{})
 	answers := make(chan string, 9)
@@ -194,7 +194,7 @@ func TestJoin(t *testing.T) {
 
 // A call that panics ends for those who joined it, too.
 func TestPanicOfACall(t *testing.T) {
-	s := open(t, persistencetest.MemDisk(), effects.Options{})
+	s := open(t, persistencetest.MemDisk(), outside.Options{})
 	defer s.close(t)
 	func() {
 		defer func() { _ = recover() }()
@@ -208,7 +208,7 @@ func TestPanicOfACall(t *testing.T) {
 
 // Promise 6: what is dead goes; what is open stays.
 func TestDrop(t *testing.T) {
-	s := open(t, persistencetest.MemDisk(), effects.Options{DropBytes: 2000})
+	s := open(t, persistencetest.MemDisk(), outside.Options{DropBytes: 2000})
 	do(t, s.log, effect("slow", 1, 1, "q"), says("kept"))
 	big := strings.Repeat("x", 100)
 	for turn := range uint64(100) {
@@ -232,14 +232,14 @@ func TestDrop(t *testing.T) {
 	last := effect("quick", 199, 1, "q") // its wave is not durable
 	left := crash(t, s.fs)
 	s.close(t)
-	s = open(t, left, effects.Options{Ended: func(string) uint64 { return 198 }})
+	s = open(t, left, outside.Options{Ended: func(string) uint64 { return 198 }})
 	if got := do(t, s.log, last, mustNot(t)); got != big {
 		t.Errorf("got %q", got)
 	}
 	s.log.GivenUp("quick", 300)
 	s.log.Kept(300)
 	s.close(t)
-	s = open(t, left, effects.Options{})
+	s = open(t, left, outside.Options{})
 	defer s.close(t)
 	if got := facts(t, s); got != 0 {
 		t.Errorf("%d facts are left of a log of which nothing is open", got)
@@ -250,7 +250,7 @@ func TestDrop(t *testing.T) {
 func facts(t testing.TB, s *shelf) (n int) {
 	t.Helper()
 	for _, id := range must(s.store.Scenes())(t) {
-		if _, ok := effects.SceneOf(id); !ok {
+		if _, ok := outside.SceneOf(id); !ok {
 			t.Errorf("journal %q", id)
 		}
 	}
@@ -279,7 +279,7 @@ func TestDiskFails(t *testing.T) {
 		return nil
 	})
 	failed := make(chan error, 9)
-	s := open(t, disk, effects.Options{Failed: func(err error) { failed <- err }})
+	s := open(t, disk, outside.Options{Failed: func(err error) { failed <- err }})
 	do(t, s.log, effect("a", 1, 1, "q"), says("one"))
 	full.Store(true)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -316,7 +316,7 @@ func TestDiskFails(t *testing.T) {
 
 // An answer that does not fit into a fact is an error, and the log goes on.
 func TestTooLarge(t *testing.T) {
-	s := open(t, persistencetest.MemDisk(), effects.Options{})
+	s := open(t, persistencetest.MemDisk(), outside.Options{})
 	defer s.close(t)
 	if got := do(t, s.log, effect("a", 1, 1, "q"), says(strings.Repeat("x", 65<<20))); got != "limit" {
 		t.Errorf("got %.20q", got)
@@ -328,7 +328,7 @@ func TestTooLarge(t *testing.T) {
 
 // A nil log keeps nothing.
 func TestNoLog(t *testing.T) {
-	var l *effects.Log
+	var l *outside.Log
 	if _, found, err := l.Find(t.Context(), effect("a", 1, 1, "q")); found || err != nil {
 		t.Error(found, err)
 	}
@@ -353,13 +353,13 @@ func TestRandomKills(t *testing.T) {
 			request int
 		}
 		last, carried := map[place][2]string{}, map[place]int{}
-		s := open(t, persistencetest.MemDisk(), effects.Options{DropBytes: 500})
+		s := open(t, persistencetest.MemDisk(), outside.Options{DropBytes: 500})
 		defer func() { s.close(t) }()
 		for step := range rapid.IntRange(1, 40).Draw(r, "steps") {
 			if rapid.IntRange(0, 4).Draw(r, "kill") == 0 {
 				left := crash(t, s.fs)
 				s.close(t)
-				s = open(t, left, effects.Options{DropBytes: 500})
+				s = open(t, left, outside.Options{DropBytes: 500})
 			}
 			at := place{uint64(rapid.IntRange(1, 2).Draw(r, "turn")), rapid.IntRange(1, 3).Draw(r, "request")}
 			question, dies := rapid.SampledFrom([]string{"p", "q"}).Draw(r, "question"), rapid.Bool().Draw(r, "dies")
@@ -389,27 +389,27 @@ func TestRandomKills(t *testing.T) {
 // The bytes of docs/formats/effects.md decode; a log of another version is
 // refused by name.
 func FuzzReadFact(f *testing.F) {
-	for _, raw := range effects.Samples() {
+	for _, raw := range outside.Samples() {
 		f.Add(true, []byte(raw))
 		f.Add(false, []byte(raw))
 	}
 	f.Fuzz(func(t *testing.T, requested bool, b []byte) {
-		kind := effects.FactAnswered
+		kind := outside.FactAnswered
 		if requested {
-			kind = effects.FactRequested
+			kind = outside.FactRequested
 		}
-		again, err := effects.Reencode(kind, b)
+		again, err := outside.Reencode(kind, b)
 		if err != nil {
 			return
 		}
-		if twice, err := effects.Reencode(kind, again); err != nil || !slices.Equal(twice, again) {
+		if twice, err := outside.Reencode(kind, again); err != nil || !slices.Equal(twice, again) {
 			t.Fatalf("%x, then %x: %v", again, twice, err)
 		}
 	})
 }
 
 func TestUnknownFact(t *testing.T) {
-	if _, err := effects.Reencode("effect.withdrawn", nil); protocol.KindOf(err) != protocol.KindUnknown || !strings.Contains(err.Error(), "effect.withdrawn") {
+	if _, err := outside.Reencode("effect.withdrawn", nil); protocol.KindOf(err) != protocol.KindUnknown || !strings.Contains(err.Error(), "effect.withdrawn") {
 		t.Error(err)
 	}
 }

@@ -1,4 +1,4 @@
-package effects_test
+package outside_test
 
 import (
 	"context"
@@ -21,7 +21,7 @@ import (
 	"tavernsim/persistence/persistencetest"
 	"tavernsim/protocol"
 	"tavernsim/scenes"
-	"tavernsim/scenes/effects"
+	"tavernsim/scenes/outside"
 	"tavernsim/scenes/project"
 	"tavernsim/scenes/scenestest"
 )
@@ -105,13 +105,13 @@ func keptAnswers(t testing.TB, dir string, fsys pebbledb.FS) map[string]string {
 	}
 	defer store.Close()
 	answers := map[string]string{}
-	journal, err := store.Journal(effects.JournalID("s"))
+	journal, err := store.Journal(outside.JournalID("s"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	err = journal.Read(1, func(r protocol.Record) error {
-		e, text, err := effects.TextOf(r)
-		if r.Kind == effects.FactAnswered {
+		e, text, err := outside.TextOf(r)
+		if r.Kind == outside.FactAnswered {
 			answers[fmt.Sprintf("%s turn %d %s", e.Agent, e.Turn, [...]string{1: "first", 2: "second"}[e.Request])] = text
 		}
 		return err

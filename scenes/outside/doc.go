@@ -1,19 +1,22 @@
-// Package effects keeps what a scene asked of the outside and what it was
-// answered, so that a kill does not make it ask twice: a request is durable
-// before it leaves, its answer before anybody hears it.
+// Package outside carries out what the agents of a scene ask of the outside, and
+// keeps what was asked and answered, so that a kill does not make it ask twice.
+//
+// A [Runner] carries requests out. It has so many slots; a call waits for one,
+// then for the model, and ends with the deliberation that asked. What leaves goes
+// through a [Log]: a request is durable before it leaves, its answer before
+// anybody hears it.
 //
 // A deliberation in flight is volatile. After a kill it begins again, from the
 // same inbox and with the same chance, and comes to the same requests; it finds
-// the answers of the first time here. What stands in the log is no fact of the
+// the answers of the first time in the log. What stands there is no fact of the
 // scene: it is not in the digest, nothing is folded from it, and when the turn
 // that asked is durable it means nothing any more and is dropped.
 //
-// You hold a [Log], made by [Open] on a journal of its own ([JournalID]) in the
-// scene's store, so that it has the scene's durability and shares its commits.
-// You call [Log.Do] around everything that leaves, [Log.Ended] when a turn is
-// merged, [Log.Kept] when a wave is durable, and owe Close after the last Do
-// has returned. A nil Log keeps nothing and is for scenes whose effects are
-// instant and free.
+// A log is made by [Open] on a journal of its own ([JournalID]) in the scene's
+// store, so that it has the scene's durability and shares its commits. You call
+// [Log.Ended] when a turn is merged, [Log.Kept] when a wave is durable, and owe
+// Close after [Runner.Wait]. A nil Log keeps nothing and is for scenes whose
+// effects are instant and free.
 //
 // # Promises
 //
@@ -33,7 +36,14 @@
 //  6. What is dead is dropped in steps of [Options.DropBytes]; memory is some
 //     hundred bytes per request of an open turn, not the answers.
 //
+// # Limits
+//
+// A call ends after the time that its node allows, 10 minutes where it says
+// nothing. A provider that does not return when its time is over keeps its
+// goroutine: there are never more of these than slots, and while there are that
+// many, calls are refused as transient.
+//
 // # Not here
 //
-// Limits, time-outs and retries of calls; what is asked.
-package effects
+// Retries; what is asked.
+package outside

@@ -1,4 +1,4 @@
-package calls
+package outside
 
 import (
 	"container/list"
@@ -13,12 +13,12 @@ type slots struct {
 	mu     sync.Mutex
 	size   int
 	out    int
-	urgent list.List // of *place
+	urgent list.List // of *waiter
 	others list.List
 }
 
-// place is a call that waits for a slot.
-type place struct {
+// waiter is a call that waits for a slot.
+type waiter struct {
 	ready chan struct{} // closed when it has one
 	in    *list.List    // nil when it waits no more
 	at    *list.Element
@@ -29,7 +29,7 @@ type place struct {
 // urgent. The lock of the slots guards it.
 type Haste struct {
 	urgent bool
-	places []*place // that wait
+	places []*waiter // that wait
 }
 
 // NewHaste is that of a deliberation that begins.
@@ -49,10 +49,10 @@ func (s *slots) take(ctx context.Context, h *Haste) bool {
 }
 
 // enter gives a slot or a place to wait.
-func (s *slots) enter(h *Haste) *place {
+func (s *slots) enter(h *Haste) *waiter {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p := &place{ready: make(chan struct{})}
+	p := &waiter{ready: make(chan struct{})}
 	if s.out < s.size {
 		s.out++
 		close(p.ready)
@@ -66,10 +66,10 @@ func (s *slots) enter(h *Haste) *place {
 	return p
 }
 
-func (p *place) wait(in *list.List) { p.in, p.at = in, in.PushBack(p) }
+func (p *waiter) wait(in *list.List) { p.in, p.at = in, in.PushBack(p) }
 
 // leave gives up waiting, unless a slot came at the same moment.
-func (s *slots) leave(h *Haste, p *place) (got bool) {
+func (s *slots) leave(h *Haste, p *waiter) (got bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if p.in == nil {
@@ -77,7 +77,7 @@ func (s *slots) leave(h *Haste, p *place) (got bool) {
 	}
 	p.in.Remove(p.at)
 	p.in = nil
-	h.places = slices.DeleteFunc(h.places, func(o *place) bool { return o == p })
+	h.places = slices.DeleteFunc(h.places, func(o *waiter) bool { return o == p })
 	return false
 }
 
@@ -87,7 +87,7 @@ func (s *slots) give() {
 	defer s.mu.Unlock()
 	for _, l := range []*list.List{&s.urgent, &s.others} {
 		if e := l.Front(); e != nil {
-			p := l.Remove(e).(*place)
+			p := l.Remove(e).(*waiter)
 			p.in = nil
 			close(p.ready)
 			return

@@ -1,4 +1,4 @@
-package effects
+package outside
 
 import (
 	"crypto/sha256"
@@ -20,8 +20,8 @@ func SceneOf(journal string) (scene string, ok bool) { return strings.CutSuffix(
 // Question stands for everything that was asked: a hash, in hexadecimal.
 type Question string
 
-// Ask hashes what is asked, in a form in which equal questions are equal bytes.
-func Ask(b []byte) Question {
+// Hash hashes what is asked, in a form in which equal questions are equal bytes.
+func Hash(b []byte) Question {
 	sum := sha256.Sum256(b)
 	return Question(hex.EncodeToString(sum[:16]))
 }

@@ -1,4 +1,4 @@
-package effects_test
+package outside_test
 
 import (
 	"encoding/json"
@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"tavernsim/scenes/effects"
+	"tavernsim/scenes/outside"
 )
 
 // The examples of docs/formats/effects.md are the bytes that are written.
@@ -15,7 +15,7 @@ func TestDocsExamples(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, raw := range effects.Samples() {
+	for _, raw := range outside.Samples() {
 		v, err := raw.Value()
 		if err != nil {
 			t.Fatal(err)

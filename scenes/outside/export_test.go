@@ -1,4 +1,4 @@
-package effects
+package outside
 
 import (
 	"tavernsim/persistence"
@@ -12,7 +12,7 @@ func (l *Log) Span() (durable, begin persistence.Wave) {
 
 // Samples are encoded facts.
 func Samples() []protocol.Raw {
-	e := &Effect{Agent: "elara", Turn: 7, Request: 1, Kind: "model", To: "fake", Question: Ask([]byte("q")), MayRepeat: true}
+	e := &Effect{Agent: "elara", Turn: 7, Request: 1, Kind: "model", To: "fake", Question: Hash([]byte("q")), MayRepeat: true}
 	return []protocol.Raw{appendRequested(nil, e), appendAnswered(nil, e, protocol.Encode("Good day."))}
 }
 
