@@ -1,11 +1,15 @@
 package runner
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -173,8 +177,8 @@ func makeDir(dir string, m *Manifest) (string, error) {
 	if err := m.project.CopyTo(filepath.Join(dir, inputsDir)); err != nil {
 		return "", err
 	}
-	if err := writeJSON(filepath.Join(dir, manifestFile), m); err != nil {
-		return "", protocol.Errorf(protocol.KindTransient, "run directory %s: %w", dir, err)
+	if err := writeManifest(dir, m); err != nil {
+		return "", err
 	}
 	if latest != "" {
 		_ = os.Remove(latest) // a convenience: a file system without links does without
@@ -225,13 +229,49 @@ func ReadManifest(dir string) (*Manifest, error) {
 		return nil, protocol.Errorf(protocol.KindNotFound, "%s is no run directory: %w", dir, err)
 	}
 	m := &Manifest{}
-	if err := json.Unmarshal(data, m); err != nil {
-		return nil, protocol.Errorf(protocol.KindCorrupt, "%s: %w", filepath.Join(dir, manifestFile), err)
+	if err := unseal(data, m); err != nil {
+		return nil, protocol.Errorf(protocol.KindCorrupt, "%s: %w: bring it back from a copy", filepath.Join(dir, manifestFile), err)
 	}
 	if m.Version > manifestVersion || m.Version < 1 {
 		return nil, protocol.Errorf(protocol.KindUnknown, "%s: the run was made by a program with run format %d; this one knows %d", dir, m.Version, manifestVersion)
 	}
 	return m, nil
+}
+
+func writeManifest(dir string, m *Manifest) error {
+	data, err := json.MarshalIndent(m, "", "  ")
+	if err == nil {
+		data = append(bytes.TrimSuffix(data, []byte("\n}")), ",\n"...)
+		err = writeFile(filepath.Join(dir, manifestFile), append(data, seal(data)...))
+	}
+	if err != nil {
+		return protocol.Errorf(protocol.KindTransient, "run directory %s: %w", dir, err)
+	}
+	return nil
+}
+
+// seal is the end of a manifest: the member with the checksum of what stands
+// before it.
+func seal(before []byte) string {
+	return fmt.Sprintf("  \"checksum\": \"%x\"\n}\n", sha256.Sum256(before))
+}
+
+// unseal reads a manifest and holds it to its checksum. One without any is of an
+// older program and has no members but ours; a damaged one has at least what is
+// left of the checksum.
+func unseal(data []byte, m *Manifest) error {
+	end := max(len(data)-len(seal(nil)), 0)
+	if string(data[end:]) == seal(data[:end]) {
+		return json.Unmarshal(data, m)
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if d.Decode(m) == nil {
+		if _, end := d.Token(); errors.Is(end, io.EOF) {
+			return nil
+		}
+	}
+	return errors.New("its checksum is not that of its bytes: it was damaged or changed")
 }
 
 // writeJSON writes a file whole or not at all.
@@ -240,8 +280,12 @@ func writeJSON(path string, v any) error {
 	if err != nil {
 		return err
 	}
+	return writeFile(path, append(data, '\n'))
+}
+
+func writeFile(path string, data []byte) error {
 	tmp := path + ".tmp"
-	if err := os.WriteFile(tmp, append(data, '\n'), 0o644); err != nil {
+	if err := os.WriteFile(tmp, data, 0o644); err != nil {
 		return err
 	}
 	return os.Rename(tmp, path)

@@ -392,7 +392,7 @@ func repair(d *Diagnosis, dir, out string) (err error) {
 	if err := salvage(d, m.Scenes, filepath.Join(dir, JournalDir), filepath.Join(out, JournalDir)); err != nil {
 		return err
 	}
-	return writeJSON(filepath.Join(out, manifestFile), m)
+	return writeManifest(out, m)
 }
 
 // salvage writes what is good of every journal into a new store: what is damaged

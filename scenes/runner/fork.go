@@ -156,10 +156,7 @@ func (f *forking) make() error {
 	if err := f.cut(to); err != nil {
 		return err
 	}
-	if err := writeJSON(filepath.Join(f.out, manifestFile), f.manifest); err != nil {
-		return protocol.Errorf(protocol.KindTransient, "run directory %s: %w", f.out, err)
-	}
-	return nil
+	return writeManifest(f.out, f.manifest)
 }
 
 // inputs copies the inputs, with another model if that was asked for.
