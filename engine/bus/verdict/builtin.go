@@ -117,13 +117,13 @@ func (ByPriority) Judge(m Message, v Verdict) Verdict {
 	return v
 }
 
-// InOrder keeps events in one lane, whatever their priority: they are handled in
-// the order in which they were sent.
+// InOrder keeps events, whatever their priority, and what an agent is told in one
+// lane: the agent handles both in the order in which they were sent.
 type InOrder struct{}
 
 // Judge implements Middleware.
 func (InOrder) Judge(m Message, v Verdict) Verdict {
-	if m.Kind == protocol.KindEvent {
+	if m.Kind == protocol.KindEvent || m.Kind == protocol.KindObserve {
 		v.Lane = Normal
 	}
 	return v

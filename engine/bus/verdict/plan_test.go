@@ -19,7 +19,7 @@ func (d *draw) name() string { return []string{"", "a", "b", "c"}[d.n(4)] }
 
 func (d *draw) message() Message {
 	e := &protocol.Envelope{
-		Kind:     []protocol.Kind{protocol.KindEvent, protocol.KindEvent, protocol.KindWake, protocol.KindControl}[d.n(4)],
+		Kind:     []protocol.Kind{protocol.KindEvent, protocol.KindEvent, protocol.KindWake, protocol.KindControl, protocol.KindObserve}[d.n(5)],
 		Source:   d.name(),
 		Type:     d.name(),
 		Priority: protocol.Priority(d.n(8) - 3),

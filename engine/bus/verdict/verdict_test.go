@@ -125,6 +125,10 @@ func TestLanes(t *testing.T) {
 			t.Errorf("priority %d by priority: lane %s, want %s", p, got, want)
 		}
 	}
+	told := &protocol.Envelope{Kind: protocol.KindObserve}
+	if free, inOrder := (Chain{}).Decide(Message{Envelope: told}).Lane, (Chain{InOrder{}}).Decide(Message{Envelope: told}).Lane; free != Control || inOrder != Normal {
+		t.Errorf("what an agent is told: lane %s, in order %s", free, inOrder)
+	}
 	for _, p := range protocol.Priorities() {
 		if got := ForPriority(p).Priority(); got != p {
 			t.Errorf("priority %s comes back as %s", p, got)
