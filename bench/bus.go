@@ -274,12 +274,13 @@ func decoding(n int) *side {
 	}}
 }
 
-// less is what one side costs beyond another, round by round.
+// less is what one side costs beyond another, round by round; 0 where the
+// difference is lost in the noise.
 func (s *side) less(o *side) *side {
 	minus := func(a, b []float64) []float64 {
 		out := make([]float64, len(a))
 		for i := range a {
-			out[i] = a[i] - b[i]
+			out[i] = max(0, a[i]-b[i])
 		}
 		return out
 	}

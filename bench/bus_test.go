@@ -4,6 +4,14 @@ import "testing"
 
 // The measurement measures, and what does not depend on the machine holds: one
 // body for all, and no allocation per delivery but cells.
+// A difference that is lost in the noise is 0, not a gain.
+func TestDifferencesAreNotNegative(t *testing.T) {
+	one, other := &side{wall: []float64{1, 5}, cpu: []float64{2, 2}, alloc: []float64{0, 0}}, &side{wall: []float64{3, 3}, cpu: []float64{3, 1}, alloc: []float64{1, 0}}
+	if s := one.less(other).spread(); s.Min != 0 || s.Max != 2 || s.CPU < 0 || s.Allocs < 0 {
+		t.Errorf("%+v", s)
+	}
+}
+
 func TestBus(t *testing.T) {
 	b, err := RunBus(BusOptions{Subscribers: 2000, Types: 100, Subscriptions: 10_000, Rounds: 2, Filterings: 2000})
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -70,11 +71,13 @@ func (o *diffOptions) compare(e *env, a, b string) (c *compare.Comparison, err e
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, x.run.Close()) }()
-	y, err := o.open(e, b)
-	if err != nil {
-		return nil, err
+	y := x
+	if !sameDir(a, b) {
+		if y, err = o.open(e, b); err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, y.run.Close()) }()
 	}
-	defer func() { err = errors.Join(err, y.run.Close()) }()
 	progress := newReading(e.err, o.quiet)
 	if progress != nil {
 		x.scene.Progress, y.scene.Progress = progress.read, progress.read
@@ -82,6 +85,12 @@ func (o *diffOptions) compare(e *env, a, b string) (c *compare.Comparison, err e
 	c, err = compare.Scenes(x.scene, y.scene)
 	progress.clear()
 	return c, err
+}
+
+func sameDir(a, b string) bool {
+	x, errA := os.Stat(a)
+	y, errB := os.Stat(b)
+	return errA == nil && errB == nil && os.SameFile(x, y)
 }
 
 // opened is one of the two runs.

@@ -51,20 +51,22 @@ func below(f *pflag.Flag, least int64) error {
 		values = list.GetSlice()
 	}
 	for _, text := range values {
-		if n, known := numberOf(text); known && n < least {
-			return usageError{fmt.Errorf("--%s %s: %s", f.Name, text, wanted(f, nil))}
+		n, err := numberOf(text)
+		if err == nil && n < least || errors.Is(err, strconv.ErrRange) {
+			return usageError{fmt.Errorf("--%s %s: %s", f.Name, text, wanted(f, err))}
 		}
 	}
 	return nil
 }
 
 // numberOf reads what a flag prints of its value; a time is its nanoseconds.
-func numberOf(text string) (n int64, known bool) {
-	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
-		return n, true
+func numberOf(text string) (int64, error) {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err == nil || errors.Is(err, strconv.ErrRange) {
+		return n, err
 	}
 	d, err := time.ParseDuration(text)
-	return int64(d), err == nil
+	return int64(d), err
 }
 
 // flagError says of a flag's bad value what was expected instead of how it was
@@ -126,12 +128,10 @@ func reach(f *pflag.Flag, cause error) string {
 	return fmt.Sprintf(" from %d to %d", n, greatest(f))
 }
 
-func greatest(f *pflag.Flag) uint64 {
-	switch f.Value.Type() {
-	case "int64":
-		return math.MaxInt64
-	case "uint64":
-		return math.MaxUint64
+// greatest is 2^63-1 for a seed too: files hold no larger number.
+func greatest(f *pflag.Flag) int64 {
+	if f.Value.Type() == "int" {
+		return math.MaxInt
 	}
-	return math.MaxInt
+	return math.MaxInt64
 }

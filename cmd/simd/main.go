@@ -12,9 +12,11 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"tavernsim/internal/source"
 	"tavernsim/protocol"
 	"tavernsim/scenes/project"
 )
@@ -158,11 +160,12 @@ compared to the byte.`,
   simd replay runs/latest`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		CompletionOptions: cobra.CompletionOptions{
-			HiddenDefaultCmd: true,
-		},
+		Args:          cobra.ArbitraryArgs, // RunE tells of an unknown command
+		RunE:          help,
 	}
+	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(flagError)
+	root.SetHelpCommand(&cobra.Command{Use: "help [COMMAND]", Short: "Say what a command does", RunE: help})
 	root.AddGroup(&cobra.Group{ID: "run", Title: "Simulations:"}, &cobra.Group{ID: "tools", Title: "Tools:"})
 	for _, c := range []*cobra.Command{newRun(e), newReplay(e), newFork(e), newDoctor(e), newInspect(e), newDiff(e), newExport(e), newValidate(e), newBench(e)} {
 		c.GroupID = "run"
@@ -173,6 +176,24 @@ compared to the byte.`,
 		root.AddCommand(c)
 	}
 	return root
+}
+
+// help shows what a command does, or which one is nearest to a name that no
+// command has.
+func help(c *cobra.Command, args []string) error {
+	found, rest, err := c.Root().Find(args)
+	if err != nil || len(rest) == 0 {
+		return errors.Join(err, found.Help())
+	}
+	var names []string
+	for _, sub := range found.Commands() {
+		names = append(names, sub.Name())
+	}
+	hint := source.Suggest(rest[0], names)
+	if hint == "" {
+		hint = "there are " + strings.Join(names, ", ")
+	}
+	return usageError{fmt.Errorf("unknown command %q for %q; %s", rest[0], found.CommandPath(), hint)}
 }
 
 // one wants exactly one argument, and says which.

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/term"
 
+	"tavernsim/engine/director"
 	"tavernsim/scenes/runner"
 )
 
@@ -59,6 +60,8 @@ func showProgress(ctx context.Context, w io.Writer, r *runner.Runner, quiet bool
 type progressLine struct {
 	runner        *runner.Runner
 	began, last   time.Time
+	at, first     int64     // scene time that passed: at the last wave, and before this process
+	moved         time.Time // when at became another
 	deliberations int64
 	events        int64
 	calls         int64
@@ -84,9 +87,11 @@ func (p *progressLine) line() string {
 	p.last = now
 	var names []string
 	var deliberations, events, calls, failed, scene, end int64
+	realtime := false
 	for _, s := range p.runner.Scenes {
 		g := s.Run.Progress
 		names = append(names, s.ID)
+		realtime = realtime || p.runner.Manifest.Clocks[s.ID] == director.Realtime
 		deliberations += g.Deliberations.Load()
 		events += g.Events.Load()
 		calls += g.ModelCalls.Load()
@@ -98,9 +103,12 @@ func (p *progressLine) line() string {
 			end = max(end, g.End.Load()-g.Begun.Load())
 		}
 	}
+	scene, rate := p.passed(now, scene, realtime)
+	if end > 0 {
+		scene = min(scene, end)
+	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s  ", strings.Join(names, "+"))
-	wall := now.Sub(p.began)
 	if end > 0 {
 		share := min(1, float64(scene)/float64(end))
 		fmt.Fprintf(&b, "%s %3.0f%%  ", bar(share), 100*share)
@@ -108,15 +116,30 @@ func (p *progressLine) line() string {
 	fmt.Fprintf(&b, "sim %s", clock(time.Duration(scene)))
 	if end > 0 {
 		fmt.Fprintf(&b, "/%s", clock(time.Duration(end)))
-		if scene > 0 && scene < end {
-			fmt.Fprintf(&b, "  ETA %s", (time.Duration(float64(wall) * float64(end-scene) / float64(scene))).Round(time.Second))
+		if rate > 0 && scene < end {
+			fmt.Fprintf(&b, "  ETA %s", time.Duration(float64(end-scene)/rate).Round(time.Second))
 		}
 	}
 	fmt.Fprintf(&b, "  ×%s | delib %s (%s/s)  ev %s/s  llm %s/s  errors %d",
-		human(float64(scene)/float64(max(1, wall))), human(float64(deliberations)), human(float64(deliberations-p.deliberations)/dt),
+		human(rate), human(float64(deliberations)), human(float64(deliberations-p.deliberations)/dt),
 		human(float64(events-p.events)/dt), human(float64(calls-p.calls)/dt), failed)
 	p.deliberations, p.events, p.calls = deliberations, events, calls
 	return b.String()
+}
+
+// passed is the scene time that has passed and how much of it passes in a second.
+// On the realtime clock it also passes between two waves.
+func (p *progressLine) passed(now time.Time, scene int64, realtime bool) (at int64, rate float64) {
+	if p.moved.IsZero() {
+		p.first = scene
+	}
+	if scene != p.at || p.moved.IsZero() {
+		p.at, p.moved = scene, now
+	}
+	if realtime {
+		return scene + int64(now.Sub(p.moved)), 1
+	}
+	return scene, float64(scene-p.first) / float64(max(1, now.Sub(p.began)))
 }
 
 func bar(share float64) string {

@@ -62,7 +62,7 @@ func validate(e *env, dir string, asJSON bool) error {
 	var faults *project.Error
 	switch {
 	case errors.As(err, &faults):
-		v.Faults, v.Total = faultsOf(faults.Faults), faults.Total
+		v.Faults, v.Total, v.Warnings = faultsOf(faults.Faults), faults.Total, faultsOf(faults.Warnings)
 	case err != nil:
 		return err
 	default:
@@ -90,6 +90,9 @@ func validate(e *env, dir string, asJSON bool) error {
 
 func faultText(e *project.Error) string {
 	var b strings.Builder
+	for _, w := range e.Warnings {
+		fmt.Fprintf(&b, "warning: %s\n", w)
+	}
 	for _, f := range e.Faults {
 		fmt.Fprintln(&b, f)
 	}

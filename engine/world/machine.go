@@ -197,6 +197,9 @@ func (d *decider) check(r *Request) error {
 		return err
 	}
 	if r.Expected != nil {
+		if *r.Expected > d.doc.version {
+			return faultf(CodeConflict, "path %q was expected at version %d and the world is at version %d; read it again", r.Path.String(), *r.Expected, d.doc.version)
+		}
 		if err := d.unchanged("expected", r.Path, *r.Expected); err != nil {
 			return err
 		}

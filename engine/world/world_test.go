@@ -270,6 +270,18 @@ func TestExpected_perPath(t *testing.T) {
 	}
 }
 
+// A version that the world has not had yet was seen by nobody.
+func TestExpected_ofTheFuture(t *testing.T) {
+	for version, conflict := range map[int64]bool{0: false, 1: true, 99: true} {
+		r := req(t, OpSet, "n", 1)
+		r.Expected = &version
+		_, refused := decide(t, Machine{}, mustDoc(t, `{"n":0}`), r)
+		if (len(refused) == 1 && refused[0].Code == CodeConflict) != conflict {
+			t.Errorf("expected at %d: %v", version, refused)
+		}
+	}
+}
+
 func TestExpected_withinOneCommit(t *testing.T) {
 	zero := int64(0)
 	one, two := req(t, OpAdd, "n", 1), req(t, OpAdd, "n", 1)

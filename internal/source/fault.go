@@ -103,8 +103,9 @@ func (r *Report) Err() error {
 
 // Error is the error of somebody who was given bad files.
 type Error struct {
-	Faults []Fault // sorted, at most MaxShown
-	Total  int     // of all faults, shown or not
+	Faults   []Fault // sorted, at most MaxShown
+	Total    int     // of all faults, shown or not
+	Warnings []Fault // legal but probably not meant, sorted
 }
 
 func (e *Error) Error() string {

@@ -3,6 +3,7 @@ package project
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
@@ -43,10 +44,14 @@ func Load(fsys fs.FS, opt Options) (*Project, error) {
 		return nil, protocol.Errorf(protocol.KindNotFound, "project: load: %w", err)
 	}
 	l.load()
+	l.project.Warnings = l.warns.List()
 	if err := l.report.Err(); err != nil {
+		var faults *Error
+		if errors.As(err, &faults) {
+			faults.Warnings = l.project.Warnings
+		}
 		return nil, err
 	}
-	l.project.Warnings = l.warns.List()
 	l.project.forget()
 	for _, p := range protocol.SortedKeys(l.tree.read) {
 		l.project.files = append(l.project.files, *l.tree.read[p])

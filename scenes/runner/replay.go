@@ -159,7 +159,10 @@ func replayScene(ctx context.Context, run *Opened, id string, opt ReplayOptions)
 		opt.Metrics.Diverged()
 		return one, nil
 	}
-	one.VirtualTime, one.Ended = state.Director.Now.Sub(state.Director.Begun()).String(), state.Director.Ended
+	one.VirtualTime, one.Ended = "0s", state.Director.Ended
+	if cut.Number > 0 { // before the first wave there is no time
+		one.VirtualTime = state.Director.Now.Sub(state.Director.Begun()).String()
+	}
 	one.StateHash, err = state.Hash()
 	return one, err
 }
