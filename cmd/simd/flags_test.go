@@ -57,7 +57,7 @@ func refused(t *testing.T, c *cobra.Command, name, value string) {
 func TestNumbersOutOfReach(t *testing.T) {
 	for args, want := range map[string]string{
 		"run p --seed -1":                             `--seed "-1": want a whole number from 0 on`,
-		"run p --seed 18446744073709551616":           `--seed "18446744073709551616": want a whole number from 0 to 18446744073709551615`,
+		"run p --seed 18446744073709551616":           `--seed "18446744073709551616": want a whole number from 0 to 9223372036854775807`,
 		"run p --ticks 9223372036854775808":           `--ticks "9223372036854775808": want a whole number from 1 to 9223372036854775807`,
 		"run p --snapshot-facts 9223372036854775808":  `--snapshot-facts "9223372036854775808": want a whole number from -9223372036854775808 to 9223372036854775807`,
 		"run p --ticks=-3":                            `--ticks -3: want a whole number from 1 on`,
