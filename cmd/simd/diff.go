@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -26,12 +27,12 @@ func newDiff(e *env) *cobra.Command {
 		Short: "Find where two runs part, and what differs at their ends",
 		Long: `Compare two runs of a scene: what they are made of, the first fact that differs,
 with both sides, then the world and every agent as they are at the ends. The
-digests of waves are compared by halving, so that two long runs that are equal
-cost nothing. Of runs that have dropped facts (simd run --keep) that is compared
+digests of waves are compared by halving; before two runs are called equal, all
+their facts are held to them. Of runs that have dropped facts (simd run --keep) that is compared
 which both keep, and said where it begins.
 
 Exit codes: 0 equal, 2 wrong command line, 4 not found, 6 another process has
-one of them, 8 different.`,
+one of them, 8 different, or a journal is damaged.`,
 		Example: `  simd diff runs/a runs/b
   simd diff runs/a runs/b --json`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -40,7 +41,9 @@ one of them, 8 different.`,
 			}
 			return nil
 		},
-		RunE: func(_ *cobra.Command, args []string) error { return asUsage(o.run(e, args[0], args[1])) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return asUsage(o.run(cmd.Context(), e, args[0], args[1]))
+		},
 	}
 	f := c.Flags()
 	f.StringVar(&o.scene, "scene", "", "`ID` of the scene, when the runs have several")
@@ -49,8 +52,8 @@ one of them, 8 different.`,
 	return c
 }
 
-func (o *diffOptions) run(e *env, a, b string) error {
-	c, err := o.compare(e, a, b)
+func (o *diffOptions) run(ctx context.Context, e *env, a, b string) error {
+	c, err := o.compare(ctx, e, a, b)
 	if err != nil {
 		return err
 	}
@@ -65,7 +68,7 @@ func (o *diffOptions) run(e *env, a, b string) error {
 	return err
 }
 
-func (o *diffOptions) compare(e *env, a, b string) (c *compare.Comparison, err error) {
+func (o *diffOptions) compare(ctx context.Context, e *env, a, b string) (c *compare.Comparison, err error) {
 	x, err := o.open(e, a)
 	if err != nil {
 		return nil, err
@@ -82,7 +85,9 @@ func (o *diffOptions) compare(e *env, a, b string) (c *compare.Comparison, err e
 	if progress != nil {
 		x.scene.Progress, y.scene.Progress = progress.read, progress.read
 	}
-	c, err = compare.Scenes(x.scene, y.scene)
+	if c, err = compare.Scenes(x.scene, y.scene); err == nil && c.Equal {
+		err = errors.Join(x.scene.Check(ctx), y.scene.Check(ctx)) // so far their digests are
+	}
 	progress.clear()
 	return c, err
 }

@@ -33,10 +33,11 @@ func newExport(e *env) *cobra.Command {
 		Use:   "export DIR",
 		Short: "Write what a run kept as tables: JSON lines, CSV, Parquet",
 		Long: `Write facts, events, or the values of the world or of private states over time
-as a table that other programs read. Rows are written while the journal is read:
-memory does not grow with the length of the run. Of a run that has dropped facts
-(simd run --keep) the tables begin where the kept history begins, which is said
-on standard error.
+as a table that other programs read. The whole journal is held to its digests
+first, as by simd replay: of a damaged one nothing is written. Then rows are
+written while it is read: memory does not grow with the length of the run. Of a
+run that has dropped facts (simd run --keep) the tables begin where the kept
+history begins, which is said on standard error.
 
 A file appears under its name when it is complete; one that is there already is
 kept unless --force. Several tables, or a folder as --out, give one file each.
@@ -108,7 +109,6 @@ func (o *exportOptions) run(ctx context.Context, e *env, dir string) error {
 	if err != nil {
 		return err
 	}
-	warnLost(e.err, dir, scene)
 	o.noteBeginning(e.err, scene)
 	for _, table := range o.what {
 		err := o.table(ctx, e, scene, table, format)

@@ -106,7 +106,8 @@ A moment is a scene time (2026-01-01T08:00:00Z), an offset from the start (90s,
 all, one object per line.
 
 Exit codes: 0 shown, 2 wrong command line, 4 no such run, agent, event, view or
-moment, 6 another process has the run or it has ended.`)
+moment, 6 another process has the run or it has ended, 8 what is shown is not all
+there was: the journal is damaged or lost its end.`)
 	return b.String()
 }
 
@@ -237,6 +238,7 @@ type inspecting struct {
 	run   *inspect.Run
 	scene *inspect.Scene
 	begun time.Time
+	lost  bool // a scene's journal lost its end
 	paint paint
 }
 
@@ -245,7 +247,11 @@ func (x *inspecting) look(v *view, args []string) (err error) {
 	if x.run, err = inspect.Open(x.dir); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, x.run.Close()) }()
+	defer func() {
+		if err = errors.Join(err, x.run.Close()); err == nil && x.lost {
+			err = &exit{code: exitDivergence}
+		}
+	}()
 	x.paint = newPaint(x.out)
 	if v.name == "summary" && x.o.scene == "" {
 		return x.summaries()
@@ -265,17 +271,19 @@ func (x *inspecting) enter(id string) (err error) {
 	if x.scene, err = x.run.Scene(id); err != nil {
 		return err
 	}
-	warnLost(x.err, x.dir, x.scene)
+	x.lost = warnLost(x.err, x.dir, x.scene) || x.lost
 	x.begun, err = x.scene.Begun()
 	return err
 }
 
 // warnLost tells of a journal that lost its end: what is shown is not all there
 // was.
-func warnLost(w io.Writer, dir string, s *inspect.Scene) {
-	if err := s.Lost(); err != nil {
+func warnLost(w io.Writer, dir string, s *inspect.Scene) bool {
+	err := s.Lost()
+	if err != nil {
 		fmt.Fprintf(w, "warning: %v; simd doctor %s says what can be saved\n", err, dir)
 	}
+	return err != nil
 }
 
 // summaries shows every scene of the run.

@@ -12,7 +12,9 @@
 //  2. Rows are written while they are read. Facts and events need memory for one
 //     group of rows; series need the state of the scene besides, and the last
 //     value of every path that they follow.
-//  3. A file under its own name is complete. What was interrupted leaves nothing,
+//  3. Rows are those of a journal that was held to its digests before the first
+//     of them was written, as a replay holds it.
+//  4. A file under its own name is complete. What was interrupted leaves nothing,
 //     or a name that ends in .partial.
 //
 // # Not here

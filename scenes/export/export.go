@@ -28,7 +28,8 @@ type Written struct {
 	Rows  int64
 }
 
-// Write writes the rows of a table that o chooses. It ends early when ctx does.
+// Write writes the rows of a table that o chooses. It ends early when ctx does. Of
+// a journal that is damaged anywhere it writes none.
 func Write(ctx context.Context, s *inspect.Scene, table string, format Format, o Options, w io.Writer) (Written, error) {
 	done := Written{Table: table}
 	t, err := Find(table)
@@ -39,6 +40,9 @@ func Write(ctx context.Context, s *inspect.Scene, table string, format Format, o
 		if err := s.Known(id); err != nil {
 			return done, err
 		}
+	}
+	if err := s.Check(ctx); err != nil {
+		return done, err
 	}
 	out, err := format.rows(t, w)
 	if err != nil {

@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -77,6 +78,24 @@ func (r *Run) scene(id string) (*Scene, error) {
 // What is left can be read; a resumed run computes the rest again.
 func (s *Scene) Lost() error { return s.run.Told(s.ID, s.journal) }
 
+// Check holds the whole journal to its digests, and those to what the run's last
+// process told of. Waves that it has found good are not read again.
+func (s *Scene) Check(ctx context.Context) error {
+	end := s.journal.Durable().Number
+	if end <= s.checked {
+		return nil
+	}
+	err := s.run.Check(ctx, s.ID, s.journal, func(done, total uint64) {
+		if s.Progress != nil {
+			s.Progress(done, total)
+		}
+	})
+	if err == nil {
+		s.checked = end
+	}
+	return err
+}
+
 // Scene is one scene of a run.
 type Scene struct {
 	ID string
@@ -90,6 +109,7 @@ type Scene struct {
 	agents  *project.Agents
 	journal *persistence.Journal
 	codec   *protocol.Codec
+	checked uint64 // last wave that Check found good, with all before
 }
 
 func (s *Scene) reading() history.Options { return history.Options{Folding: s.Progress} }

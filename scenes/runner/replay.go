@@ -132,7 +132,10 @@ func replayScene(ctx context.Context, run *Opened, id string, opt ReplayOptions)
 	if err != nil {
 		return nil, err
 	}
-	if err := checkChain(ctx, run.Dir, id, journal, opt); err != nil {
+	if err := run.Check(ctx, id, journal, opt.Progress.of(id, "checking digests")); err != nil {
+		if protocol.KindOf(err) == protocol.KindCorrupt {
+			opt.Metrics.Diverged()
+		}
 		return nil, err
 	}
 	cut, err := cutOf(journal, opt.Until)
@@ -174,16 +177,16 @@ func cutOf(journal *persistence.Journal, text string) (persistence.Wave, error) 
 	return history.Find(journal, text)
 }
 
-// checkChain holds a journal's facts to its digests, and those to the summary.
-func checkChain(ctx context.Context, dir, id string, journal *persistence.Journal, opt ReplayOptions) error {
-	total, say := journal.Durable().Last, opt.Progress.of(id, "checking digests")
+// Check holds all facts of a journal to their digests, and those to the summary
+// of the process that wrote it last.
+func (o *Opened) Check(ctx context.Context, scene string, journal *persistence.Journal, say func(done, total uint64)) error {
+	total := journal.Durable().Last
 	report, err := journal.Verify(ctx, func(w persistence.Wave) { say(w.Last, total) })
+	if err == nil && report.Damage != nil {
+		err = protocol.Errorf(protocol.KindCorrupt, "scene %s: %w", scene, report.Damage)
+	}
 	if err != nil {
 		return err
 	}
-	if report.Damage != nil {
-		opt.Metrics.Diverged()
-		return protocol.Errorf(protocol.KindCorrupt, "scene %s: %w", id, report.Damage)
-	}
-	return told(dir, id, journal)
+	return told(o.Dir, scene, journal)
 }
