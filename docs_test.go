@@ -20,6 +20,8 @@ import (
 	"tavernsim/bench"
 	"tavernsim/engine/agent"
 	"tavernsim/engine/agent/tool"
+	"tavernsim/engine/bus"
+	"tavernsim/protocol"
 	"tavernsim/scenes/compare"
 	"tavernsim/scenes/inspect"
 	"tavernsim/scenes/letters"
@@ -322,6 +324,7 @@ func factsInCode(t *testing.T) map[string][]string {
 			facts[kind] = structs[name]
 		}
 	}
+	facts[bus.FactRouted], facts[bus.FactRefused] = protocol.FieldNames(reflect.TypeFor[bus.Routed]()), protocol.FieldNames(reflect.TypeFor[bus.Refused]())
 	if len(facts) < 20 {
 		t.Fatalf("found %d facts; the search is broken", len(facts))
 	}

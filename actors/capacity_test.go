@@ -193,8 +193,8 @@ func TestControlIsBounded(t *testing.T) {
 	sup := &Supervisor{Dead: dead.hear, Control: 3, Lanes: each(Capacity{Max: 1, Policy: Block})}
 	inBubble(t, sup, func(t *testing.T, ref *Ref, r *recorder) {
 		for i := range 5 {
-			ref.Tell(&protocol.Envelope{Kind: protocol.KindControl, Type: fmt.Sprint("control", i)})
-			ref.Tell(&protocol.Envelope{Kind: protocol.KindWake, Type: fmt.Sprint("wake", i)})
+			ref.Tell(&protocol.Envelope{EventHeader: protocol.EventHeader{Type: fmt.Sprint("control", i)}, Kind: protocol.KindControl})
+			ref.Tell(&protocol.Envelope{EventHeader: protocol.EventHeader{Type: fmt.Sprint("wake", i)}, Kind: protocol.KindWake})
 		}
 		ref.Tell(event("event", protocol.Normal))
 		if want := []string{"control3 control queue_full", "wake3 wake queue_full", "control4 control queue_full", "wake4 wake queue_full"}; !slices.Equal(dead.list, want) {
@@ -203,7 +203,7 @@ func TestControlIsBounded(t *testing.T) {
 		if got, want := r.open(), []string{"control0", "control1", "control2", "event", "wake0", "wake1", "wake2"}; !slices.Equal(got, want) {
 			t.Errorf("handled %v, want %v", got, want)
 		}
-		ref.Tell(&protocol.Envelope{Kind: protocol.KindControl, Type: "room again"})
+		ref.Tell(&protocol.Envelope{EventHeader: protocol.EventHeader{Type: "room again"}, Kind: protocol.KindControl})
 		synctest.Wait()
 		if last := r.got[len(r.got)-1]; last != "room again" {
 			t.Errorf("last handled %q", last)

@@ -251,7 +251,7 @@ func TestAWakeIsLookedAtTwice(t *testing.T) {
 		m.word.Or(1 << l)
 	}
 	put(verdict.Low, event("before", protocol.Low))
-	put(verdict.Last, &protocol.Envelope{Kind: protocol.KindWake, Type: "wake"})
+	put(verdict.Last, &protocol.Envelope{EventHeader: protocol.EventHeader{Type: "wake"}, Kind: protocol.KindWake})
 	if env := m.choose(h, first, lower); env != nil {
 		t.Errorf("after one look it took the %s", env.Type)
 	}
@@ -430,9 +430,9 @@ func TestTheChainInFront(t *testing.T) {
 		ref.Tell(event("gate", protocol.Normal))
 		synctest.Wait()
 		for _, e := range []*protocol.Envelope{
-			{Type: "stale", Expires: 99}, {Type: "fresh", Expires: 101}, {Type: "deep", Chain: make([]protocol.Link, 4)},
-			{Type: "looping", Source: "a", Chain: []protocol.Link{{Agent: "b", Type: "looping"}}},
-			{Type: "later"}, {Type: "merged"}, {Type: "urgent"},
+			{EventHeader: protocol.EventHeader{Type: "stale"}, Expires: 99}, {EventHeader: protocol.EventHeader{Type: "fresh"}, Expires: 101}, {EventHeader: protocol.EventHeader{Type: "deep", Chain: make([]protocol.Link, 4)}},
+			{EventHeader: protocol.EventHeader{Type: "looping", Source: "a", Chain: []protocol.Link{{Agent: "b", Type: "looping"}}}},
+			{EventHeader: protocol.EventHeader{Type: "later"}}, {EventHeader: protocol.EventHeader{Type: "merged"}}, {EventHeader: protocol.EventHeader{Type: "urgent"}},
 		} {
 			e.Kind = protocol.KindEvent
 			ref.Tell(e)

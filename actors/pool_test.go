@@ -76,8 +76,8 @@ func crowded(t *testing.T, sup *Supervisor, crowd int, act func(tell func(name s
 func TestUrgentActorsGoFirst(t *testing.T) {
 	got := crowded(t, &Supervisor{First: 1 << 3}, 1000, func(tell func(string, uint8, func(), ...*protocol.Envelope)) {
 		tell("crowd999", 0, nil, event("alarm", protocol.Critical))
-		tell("woken", 0, nil, &protocol.Envelope{Kind: protocol.KindWake, Priority: protocol.Critical})
-		tell("answered", 0, nil, &protocol.Envelope{Kind: protocol.KindAnswer, Priority: protocol.Critical})
+		tell("woken", 0, nil, &protocol.Envelope{EventHeader: protocol.EventHeader{Priority: protocol.Critical}, Kind: protocol.KindWake})
+		tell("answered", 0, nil, &protocol.Envelope{EventHeader: protocol.EventHeader{Priority: protocol.Critical}, Kind: protocol.KindAnswer})
 		tell("service", 3, nil, event("x", protocol.Low))
 		tell("late", 0, nil, event("x", protocol.High))
 	})

@@ -40,9 +40,9 @@ func TestStuck(t *testing.T) {
 			return r
 		}
 		loops, slow := spawn("s/loops"), spawn("s/slow")
-		loops.Tell(&protocol.Envelope{Type: "for_ever", Time: protocol.Time(5 * time.Minute)})
+		loops.Tell(&protocol.Envelope{EventHeader: protocol.EventHeader{Type: "for_ever", Time: protocol.Time(5 * time.Minute)}})
 		for range 4 {
-			slow.Tell(&protocol.Envelope{Type: "a_while", Time: protocol.Time(20 * time.Second)})
+			slow.Tell(&protocol.Envelope{EventHeader: protocol.EventHeader{Type: "a_while", Time: protocol.Time(20 * time.Second)}})
 		}
 		<-time.After(29 * time.Second)
 		if early := said(); len(early) > 0 {

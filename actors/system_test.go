@@ -46,7 +46,7 @@ func each(c Capacity) (lanes [verdict.Lanes]Capacity) {
 }
 
 func event(name string, p protocol.Priority) *protocol.Envelope {
-	return &protocol.Envelope{Kind: protocol.KindEvent, Type: name, Priority: p}
+	return &protocol.Envelope{EventHeader: protocol.EventHeader{Type: name, Priority: p}, Kind: protocol.KindEvent}
 }
 
 func spawn(t testing.TB, s *System, name string, b Behavior, sup *Supervisor) *Ref {
@@ -66,11 +66,11 @@ func TestLanesAreServedInOrder(t *testing.T) {
 		ref := spawn(t, s, "a", r, &Supervisor{})
 		ref.Tell(event("gate", protocol.Normal))
 		synctest.Wait()
-		ref.Tell(&protocol.Envelope{Kind: protocol.KindWake, Type: "wake"})
+		ref.Tell(&protocol.Envelope{EventHeader: protocol.EventHeader{Type: "wake"}, Kind: protocol.KindWake})
 		for _, p := range []protocol.Priority{protocol.Low, protocol.Normal, protocol.High, protocol.Critical} {
 			ref.Tell(event(p.String(), p))
 		}
-		ref.Tell(&protocol.Envelope{Kind: protocol.KindControl, Type: "control"})
+		ref.Tell(&protocol.Envelope{EventHeader: protocol.EventHeader{Type: "control"}, Kind: protocol.KindControl})
 		close(r.gate)
 		synctest.Wait()
 		want := []string{"gate", "control", "critical", "high", "normal", "low", "wake"}
@@ -91,7 +91,7 @@ func TestALowerLaneGetsItsShare(t *testing.T) {
 		ref.Tell(event("gate", protocol.Normal))
 		synctest.Wait()
 		ref.Tell(event("low", protocol.Low))
-		ref.Tell(&protocol.Envelope{Kind: protocol.KindWake, Type: "wake"})
+		ref.Tell(&protocol.Envelope{EventHeader: protocol.EventHeader{Type: "wake"}, Kind: protocol.KindWake})
 		for range 10 * StarvationBound {
 			ref.Tell(event("critical", protocol.Critical))
 		}

@@ -80,8 +80,7 @@ func payload() map[string]any {
 }
 
 func draft(eventType string, body protocol.Raw) *protocol.Draft {
-	return &protocol.Draft{Source: "agent_1", Type: eventType, TraceID: "t1", Body: body,
-		Chain: []protocol.Link{{Agent: "agent_2", Type: "a"}, {Agent: "agent_3", Type: "b"}}}
+	return &protocol.Draft{EventHeader: protocol.EventHeader{Source: "agent_1", Type: eventType, TraceID: "t1", Chain: []protocol.Link{{Agent: "agent_2", Type: "a"}, {Agent: "agent_3", Type: "b"}}}, Body: body}
 }
 
 // decide routes one event.

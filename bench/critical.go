@@ -91,14 +91,14 @@ func critical(n int) (Critical, error) {
 }
 
 func (b *backlog) tell(p protocol.Priority, what string) {
-	b.ref.Tell(&protocol.Envelope{Kind: protocol.KindEvent, Type: what, Priority: p})
+	b.ref.Tell(&protocol.Envelope{EventHeader: protocol.EventHeader{Type: what, Priority: p}, Kind: protocol.KindEvent})
 }
 
 // fill queues low messages behind one that waits at the gate, and counts anew.
 func (b *backlog) fill() (open func()) {
 	b.gate = make(chan struct{})
 	b.tell(protocol.High, "gate")
-	low := &protocol.Envelope{Kind: protocol.KindEvent, Priority: protocol.Low}
+	low := &protocol.Envelope{EventHeader: protocol.EventHeader{Priority: protocol.Low}, Kind: protocol.KindEvent}
 	for range b.n {
 		b.ref.Tell(low)
 	}

@@ -120,9 +120,7 @@ const trips = 200_000
 
 func roundTrip() (float64, error) {
 	e := &protocol.Envelope{
-		Kind: protocol.KindEvent, ID: "e123456", Scene: "deliberation", Source: "worker_123", Targets: []string{"worker_456"}, Type: "worker.delivered",
-		TraceID: "t123", Chain: []protocol.Link{{Agent: "worker_1", Type: "worker.delivered"}}, Time: 1,
-		Body: protocol.NewBody(protocol.Encode(map[string]any{"good": "wood", "amount": int64(3), "text": "three logs, still wet, for whoever comes first"})),
+		EventHeader: protocol.EventHeader{ID: "e123456", Source: "worker_123", Targets: []string{"worker_456"}, Type: "worker.delivered", TraceID: "t123", Chain: []protocol.Link{{Agent: "worker_1", Type: "worker.delivered"}}, Time: 1}, Kind: protocol.KindEvent, Scene: "deliberation", Body: protocol.NewBody(protocol.Encode(map[string]any{"good": "wood", "amount": int64(3), "text": "three logs, still wet, for whoever comes first"})),
 	}
 	var buf []byte
 	var failed error

@@ -101,9 +101,7 @@ func RunMailbox(o MailboxOptions) (Mailbox, error) {
 // may hear a type again, so that the loop rule has to look at them.
 func sampleEvent() *protocol.Envelope {
 	return &protocol.Envelope{
-		Kind: protocol.KindEvent, ID: "e123456", Scene: "bench", Source: "worker_123", Type: "worker.delivered", TraceID: "t123", Time: 1, Expires: 1 << 60,
-		Chain: []protocol.Link{{Agent: "worker_1", Type: "worker.delivered"}, {Agent: "worker_2", Type: "worker.asked"}, {Agent: "worker_3", Type: "worker.delivered"}},
-		Body:  protocol.NewBody(protocol.Encode(map[string]any{"good": "wood", "amount": int64(3)})),
+		EventHeader: protocol.EventHeader{ID: "e123456", Source: "worker_123", Type: "worker.delivered", TraceID: "t123", Time: 1, Chain: []protocol.Link{{Agent: "worker_1", Type: "worker.delivered"}, {Agent: "worker_2", Type: "worker.asked"}, {Agent: "worker_3", Type: "worker.delivered"}}}, Kind: protocol.KindEvent, Scene: "bench", Expires: 1 << 60, Body: protocol.NewBody(protocol.Encode(map[string]any{"good": "wood", "amount": int64(3)})),
 	}
 }
 

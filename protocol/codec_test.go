@@ -215,10 +215,7 @@ func TestEnvelopeRoundTrip(t *testing.T) {
 	text := rapid.StringN(0, 12, -1)
 	rapid.Check(t, func(t *rapid.T) {
 		e := &Envelope{
-			Kind: Kind(rapid.IntRange(1, int(KindWaits)).Draw(t, "kind")), ID: text.Draw(t, "id"), Scene: text.Draw(t, "scene"), Source: text.Draw(t, "source"),
-			Targets: rapid.SliceOfN(text, 0, 3).Draw(t, "targets"), Type: text.Draw(t, "type"), Priority: Priority(rapid.IntRange(-1, 2).Draw(t, "priority")),
-			TraceID: text.Draw(t, "trace"), Time: Time(rapid.Int64().Draw(t, "time")), Expires: Time(rapid.Int64().Draw(t, "expires")),
-			Ephemeral: rapid.Bool().Draw(t, "ephemeral"), RequiresAck: rapid.Bool().Draw(t, "ack"), Wave: rapid.Uint64().Draw(t, "wave"),
+			EventHeader: EventHeader{ID: text.Draw(t, "id"), Source: text.Draw(t, "source"), Targets: rapid.SliceOfN(text, 0, 3).Draw(t, "targets"), Type: text.Draw(t, "type"), Priority: Priority(rapid.IntRange(-1, 2).Draw(t, "priority")), TraceID: text.Draw(t, "trace"), Time: Time(rapid.Int64().Draw(t, "time")), Ephemeral: rapid.Bool().Draw(t, "ephemeral"), RequiresAck: rapid.Bool().Draw(t, "ack")}, Kind: Kind(rapid.IntRange(1, int(KindWaits)).Draw(t, "kind")), Scene: text.Draw(t, "scene"), Expires: Time(rapid.Int64().Draw(t, "expires")), Wave: rapid.Uint64().Draw(t, "wave"),
 		}
 		for range rapid.IntRange(0, 3).Draw(t, "depth") {
 			e.Chain = append(e.Chain, Link{Agent: text.Draw(t, "agent"), Type: text.Draw(t, "link")})
@@ -313,7 +310,7 @@ func FuzzReadDecided(f *testing.F) {
 }
 
 func FuzzReadEnvelope(f *testing.F) {
-	e := &Envelope{Kind: KindEvent, ID: "e1", Type: "a.b", Targets: []string{"x"}, Chain: []Link{{"a", "b"}}, Body: NewBody(Encode("hi"))}
+	e := &Envelope{EventHeader: EventHeader{ID: "e1", Type: "a.b", Targets: []string{"x"}, Chain: []Link{{"a", "b"}}}, Kind: KindEvent, Body: NewBody(Encode("hi"))}
 	f.Add(e.AppendMsg(nil))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		e, err := ReadEnvelope(b)

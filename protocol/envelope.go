@@ -49,25 +49,13 @@ type Link struct {
 //
 // An event is an envelope of KindEvent.
 type Envelope struct {
-	Kind        Kind
-	ID          string
-	Scene       string
-	Source      string   // instance id of the sender
-	Targets     []string // instance ids; empty = whoever subscribed
-	Type        string   // event type
-	Priority    Priority
-	TraceID     string
-	Chain       []Link // causes, oldest first; its length is the depth
-	Time        Time
-	Expires     Time // 0 = never
-	Ephemeral   bool // not journaled
-	RequiresAck bool
-	Wave        uint64 // that released it; a restored actor knows what it already folded
-	Place       uint32 // in its wave; not encoded, since only what is under way is compared
-	Body        Body
-
-	TaskID       string // of the task that this asks for or answers; "" = none
-	ExpectsReply bool   // it asks for it
+	EventHeader
+	Kind    Kind
+	Scene   string
+	Expires Time   // 0 = never
+	Wave    uint64 // that released it; a restored actor knows what it already folded
+	Place   uint32 // in its wave; not encoded, since only what is under way is compared
+	Body    Body
 }
 
 // Depth is the length of the causal chain.
@@ -109,15 +97,15 @@ type Record struct {
 }
 
 // envelopeFields is the length of an envelope's msgpack array.
-const envelopeFields = 17
-
-// envelopeFieldsOldest is that of the oldest envelopes in snapshots, before the
-// task.
-const envelopeFieldsOldest = 15
+const (
+	envelopeFields       = 19
+	envelopeFieldsTask   = 17 // in older snapshots, before cause and turn
+	envelopeFieldsOldest = 15 // before the task
+)
 
 // AppendMsg writes the wire form: a list of kind, id, scene, source, targets,
 // type, priority, trace id, chain, time, expiry, ephemeral, acknowledged, wave,
-// body, task, reply expected.
+// body, task, reply expected, cause, turn.
 func (e *Envelope) AppendMsg(b []byte) []byte {
 	b = msgp.AppendArrayHeader(b, envelopeFields)
 	b = msgp.AppendUint64(b, uint64(e.Kind))
@@ -126,30 +114,26 @@ func (e *Envelope) AppendMsg(b []byte) []byte {
 	b = msgp.AppendString(b, e.Source)
 	b = AppendStrings(b, e.Targets)
 	b = msgp.AppendString(b, e.Type)
-	b = AppendInt(b, int64(e.Priority))
-	b = msgp.AppendString(b, e.TraceID)
-	b = AppendChain(b, e.Chain)
-	b = AppendInt(b, int64(e.Time))
-	b = AppendInt(b, int64(e.Expires))
-	b = msgp.AppendBool(b, e.Ephemeral)
-	b = msgp.AppendBool(b, e.RequiresAck)
+	b = e.appendCourse(b, int64(e.Expires))
 	b = msgp.AppendUint64(b, e.Wave)
 	b = AppendRaw(b, e.Body.Raw)
-	b = msgp.AppendString(b, e.TaskID)
-	return msgp.AppendBool(b, e.ExpectsReply)
+	return e.AppendCause(e.AppendTask(b))
 }
 
-// ReadEnvelope reads what AppendMsg wrote. The body shares the memory of b,
-// which nobody may change.
+// ReadEnvelope reads what AppendMsg wrote, now or before the envelope had grown.
+// The body shares the memory of b, which nobody may change.
 func ReadEnvelope(b Raw) (*Envelope, error) {
-	r := NewReader(b, "envelope", envelopeFields, envelopeFieldsOldest)
-	e := &Envelope{
-		Kind: Kind(r.Uint()), ID: r.String(), Scene: r.String(), Source: r.String(), Targets: r.Strings(), Type: r.String(),
-		Priority: r.Priority(), TraceID: r.String(), Chain: r.Chain(), Time: Time(r.Int()), Expires: Time(r.Int()),
-		Ephemeral: r.Bool(), RequiresAck: r.Bool(), Wave: r.Uint(), Body: NewBody(r.Raw()),
+	r := NewReader(b, "envelope", envelopeFields, envelopeFieldsTask, envelopeFieldsOldest)
+	e := &Envelope{Kind: Kind(r.Uint())}
+	e.ID, e.Scene = r.String(), r.String()
+	e.Source, e.Targets, e.Type = r.String(), r.Strings(), r.String()
+	e.Expires = Time(e.readCourse(r))
+	e.Wave, e.Body = r.Uint(), NewBody(r.Raw())
+	if r.Has(envelopeFieldsTask) {
+		e.ReadTask(r)
 	}
 	if r.Has(envelopeFields) {
-		e.TaskID, e.ExpectsReply = r.String(), r.Bool()
+		e.ReadCause(r)
 	}
 	if err := r.End(); err != nil {
 		return nil, err
@@ -158,10 +142,20 @@ func ReadEnvelope(b Raw) (*Envelope, error) {
 }
 
 // Bare is the event without its payload.
-func (e *Envelope) Bare() *Envelope {
-	return &Envelope{Kind: e.Kind, ID: e.ID, Scene: e.Scene, Source: e.Source, Targets: e.Targets, Type: e.Type, Priority: e.Priority,
-		TraceID: e.TraceID, Chain: e.Chain, Time: e.Time, Expires: e.Expires, Ephemeral: e.Ephemeral, RequiresAck: e.RequiresAck,
-		Wave: e.Wave, Place: e.Place, TaskID: e.TaskID, ExpectsReply: e.ExpectsReply}
+func (e *Envelope) Bare() *Envelope { return e.with(e.Priority, nil) }
+
+// At is the event as somebody gets it at a priority.
+func (e *Envelope) At(p Priority) *Envelope {
+	if p == e.Priority {
+		return e
+	}
+	return e.with(p, e.Body.Raw)
+}
+
+func (e *Envelope) with(p Priority, body Raw) *Envelope {
+	c := &Envelope{EventHeader: e.EventHeader, Kind: e.Kind, Scene: e.Scene, Expires: e.Expires, Wave: e.Wave, Place: e.Place, Body: NewBody(body)}
+	c.Priority = p
+	return c
 }
 
 // RoutedBefore reports whether an event comes before another in the one order of

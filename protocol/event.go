@@ -11,25 +11,13 @@ import (
 )
 
 // Draft is an event as its publisher wants it; the event channel makes an
-// Envelope out of it, or refuses.
+// Envelope out of it, or refuses. Its ID is that of an event that is published
+// again (the channel gives its own), no TraceID begins a new trace, and Time is
+// when it was made, from which TTL counts; 0 = when the channel gets it.
 type Draft struct {
-	ID          string // of an event that is published again; the channel gives its own
-	Type        string
-	Source      string   // instance id of the publisher; "" = from outside
-	Targets     []string // instance ids; empty = whoever subscribed
-	Priority    Priority
-	TraceID     string        // "" = a new trace
-	Chain       []Link        // causes, oldest first: see CausedBy
-	Time        Time          // when it was made, from which TTL counts; 0 = when the channel gets it
-	TTL         time.Duration // 0 = the channel's default, below 0 = does not expire
-	Ephemeral   bool
-	RequiresAck bool
-	Body        Raw    // the payload
-	Cause       string // id of the event that the publisher reacted to; "" = none
-	Turn        uint64 // of the publisher's deliberation; 0 = the scene, or outside
-
-	TaskID       string // of the task that this asks for or answers; "" = none
-	ExpectsReply bool   // it asks for it
+	EventHeader
+	TTL  time.Duration // 0 = the channel's default, below 0 = does not expire
+	Body Raw           // the payload
 }
 
 // CausedBy makes the draft a reaction to an event: it names the event, continues
@@ -371,43 +359,36 @@ func typeName(v any) string {
 	return "a number"
 }
 
-// draftFields is the length of a draft's msgpack array.
-const draftFields = 16
+// draftFields is the length of a draft's msgpack array; draftFieldsOldest that of
+// the oldest drafts in journals, before cause, turn and task.
+const (
+	draftFields       = 16
+	draftFieldsOldest = 12
+)
 
-// draftFieldsOldest is that of the oldest drafts in journals, before cause,
-// turn and task.
-const draftFieldsOldest = 12
+// Layout names the stored fields in their order.
+func (Draft) Layout() string {
+	return "id type source targets priority trace_id chain time ttl ephemeral requires_ack body cause turn task_id expects_reply"
+}
 
-// AppendMsg writes the msgpack form, as the codec would.
+// AppendMsg writes the msgpack form.
 func (d *Draft) AppendMsg(b []byte) []byte {
 	b = msgp.AppendArrayHeader(b, draftFields)
 	b = msgp.AppendString(b, d.ID)
-	b = msgp.AppendString(b, d.Type)
-	b = msgp.AppendString(b, d.Source)
-	b = AppendStrings(b, d.Targets)
-	b = AppendInt(b, int64(d.Priority))
-	b = msgp.AppendString(b, d.TraceID)
-	b = AppendChain(b, d.Chain)
-	b = AppendInt(b, int64(d.Time))
-	b = AppendInt(b, int64(d.TTL))
-	b = msgp.AppendBool(b, d.Ephemeral)
-	b = msgp.AppendBool(b, d.RequiresAck)
-	b = AppendRaw(b, d.Body)
-	b = msgp.AppendString(b, d.Cause)
-	b = msgp.AppendUint64(b, d.Turn)
-	b = msgp.AppendString(b, d.TaskID)
-	return msgp.AppendBool(b, d.ExpectsReply)
+	b = d.AppendFields(b, int64(d.TTL), d.Body)
+	return d.AppendTask(d.AppendCause(b))
 }
 
-// ReadDraft reads what AppendMsg or the codec wrote. The body shares the memory
-// of b, which nobody may change.
+// ReadDraft reads what AppendMsg wrote, now or before the draft had grown. The
+// body shares the memory of b, which nobody may change.
 func ReadDraft(b Raw) (*Draft, error) {
 	r := NewReader(b, "draft", draftFields, draftFieldsOldest)
-	d := &Draft{ID: r.String(), Type: r.String(), Source: r.String(), Targets: r.Strings(),
-		Priority: r.Priority(), TraceID: r.String(), Chain: r.Chain(), Time: Time(r.Int()),
-		TTL: time.Duration(r.Int()), Ephemeral: r.Bool(), RequiresAck: r.Bool(), Body: r.Raw()}
+	d := &Draft{EventHeader: EventHeader{ID: r.String()}}
+	ttl, body := d.ReadFields(r)
+	d.TTL, d.Body = time.Duration(ttl), body
 	if r.Has(draftFields) {
-		d.Cause, d.Turn, d.TaskID, d.ExpectsReply = r.String(), r.Uint(), r.String(), r.Bool()
+		d.ReadCause(r)
+		d.ReadTask(r)
 	}
 	if err := r.End(); err != nil {
 		return nil, err

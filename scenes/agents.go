@@ -206,7 +206,7 @@ func (a *agentShell) ask(c *agent.CallModel) *agent.Answered {
 		a.ctx, a.cancel = context.WithCancel(a.context)
 		a.haste = outside.NewHaste(a.urgent)
 		if a.Clock == director.Realtime {
-			a.stage.Tell(&protocol.Envelope{Kind: protocol.KindWaits, Source: a.machine.ID.Instance})
+			a.stage.Tell(&protocol.Envelope{EventHeader: protocol.EventHeader{Source: a.machine.ID.Instance}, Kind: protocol.KindWaits})
 		}
 	}
 	wave, haste := a.wave, a.haste

@@ -78,7 +78,7 @@ func (s *channelService) deliver(wave uint64, routed []*bus.Routed) {
 		event := f.Event(s.ID).Envelope
 		event.Wave, event.Place = wave, uint32(i)
 		for o := range f.Receivers.All() {
-			s.refs[o].Tell(machines.ReceiverView(event, machines.PriorityFor(f, s.Scene, o)))
+			s.refs[o].Tell(event.At(machines.PriorityFor(f, s.Scene, o)))
 		}
 	}
 }

@@ -110,7 +110,7 @@ func TestAlarmsOnTheirWay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	turn := &protocol.Envelope{Kind: protocol.KindTurn, Priority: protocol.Critical, Body: protocol.NewBody(body)}
+	turn := &protocol.Envelope{EventHeader: protocol.EventHeader{Priority: protocol.Critical}, Kind: protocol.KindTurn, Body: protocol.NewBody(body)}
 	for name, comes := range map[string]func(){
 		"it arrives": func() { _, _, _ = st.arrivalOf(turn) },
 		"it is lost": func() { st.scene.undelivered(actors.DeadLetter{Envelope: turn}) },

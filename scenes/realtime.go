@@ -101,7 +101,7 @@ func (st *stage) wakeDue(now protocol.Time) {
 			st.lapseIn(urgentPatience)
 		}
 		st.measureWake(o, d.Wave+1)
-		st.refs[o].Tell(&protocol.Envelope{Kind: protocol.KindWake, Scene: st.ID, Time: now, Wave: d.Wave + 1, Priority: urgency})
+		st.refs[o].Tell(&protocol.Envelope{EventHeader: protocol.EventHeader{Time: now, Priority: urgency}, Kind: protocol.KindWake, Scene: st.ID, Wave: d.Wave + 1})
 	}
 	if late {
 		st.hurryArrived()

@@ -60,7 +60,7 @@ func TestRedelivered(t *testing.T) {
 func TestRedeliveredTooLate(t *testing.T) {
 	s := scenestest.New(t, scenestest.Town(t), "day")
 	s.Run(t, scenestest.Settings{})
-	err := tryRedeliver(t, s, []director.Letter{{Seq: 1, Draft: (&protocol.Draft{Type: "x"}).AppendMsg(nil)}})
+	err := tryRedeliver(t, s, []director.Letter{{Seq: 1, Draft: (&protocol.Draft{EventHeader: protocol.EventHeader{Type: "x"}}).AppendMsg(nil)}})
 	if protocol.KindOf(err) != protocol.KindConflict {
 		t.Errorf("%v", err)
 	}
@@ -125,7 +125,7 @@ func draftOfFact(f any) *protocol.Draft {
 	case *bus.Refused:
 		return x.Draft()
 	case *bus.Routed:
-		return &protocol.Draft{Type: x.Type, Source: x.Source, TraceID: x.TraceID, Cause: x.Cause, Turn: x.Turn, Body: x.Body}
+		return &protocol.Draft{EventHeader: protocol.EventHeader{Type: x.Type, Source: x.Source, TraceID: x.TraceID, Cause: x.Cause, Turn: x.Turn}, Body: x.Body}
 	}
 	return nil
 }

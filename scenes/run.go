@@ -174,7 +174,7 @@ func (r *Run) actorFailed(name string, f *actors.Failure) {
 	if err != nil {
 		raw, _ = r.scene.Codec.Marshal(&failure{Actor: body.Actor, Error: "failure that has no text"})
 	}
-	r.scene.stage.Tell(&protocol.Envelope{Kind: protocol.KindFailed, Source: body.Actor, Body: protocol.NewBody(raw)})
+	r.scene.stage.Tell(&protocol.Envelope{EventHeader: protocol.EventHeader{Source: body.Actor}, Kind: protocol.KindFailed, Body: protocol.NewBody(raw)})
 }
 
 // stageFailed: the scene itself failed. Whatever was not kept never happened.
@@ -228,7 +228,7 @@ func (r *Run) ended(o Outcome) {
 }
 
 func (r *Run) control(do string) {
-	r.scene.stage.Tell(&protocol.Envelope{Kind: protocol.KindControl, Type: do})
+	r.scene.stage.Tell(&protocol.Envelope{EventHeader: protocol.EventHeader{Type: do}, Kind: protocol.KindControl})
 }
 
 // Pause lets deliberations finish, makes the state durable and wakes nobody

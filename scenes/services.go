@@ -86,7 +86,7 @@ func (s *scene) undelivered(d actors.DeadLetter) {
 		return
 	}
 	if o, ok := s.Ordinal(d.Receiver); ok {
-		s.refs[o].Tell(&protocol.Envelope{Kind: protocol.KindObserve, Type: director.FactDeadLettered, Wave: d.Wave})
+		s.refs[o].Tell(&protocol.Envelope{EventHeader: protocol.EventHeader{Type: director.FactDeadLettered}, Kind: protocol.KindObserve, Wave: d.Wave})
 	}
 }
 
@@ -107,7 +107,7 @@ func (s *scene) decided(actor string, facts []protocol.Fact, more bool) error {
 
 // giveState answers a request for a snapshot.
 func (s *scene) giveState(wave uint64, actor string, state []byte) error {
-	s.stage.Tell(&protocol.Envelope{Kind: protocol.KindState, Source: actor, Wave: wave, Body: protocol.NewBody(state)})
+	s.stage.Tell(&protocol.Envelope{EventHeader: protocol.EventHeader{Source: actor}, Kind: protocol.KindState, Wave: wave, Body: protocol.NewBody(state)})
 	return nil
 }
 

@@ -34,5 +34,5 @@ func (s *scene) parcel(kind protocol.Kind, actor string, d protocol.Decided, fac
 		return nil, err
 	}
 	*scratch = b
-	return &protocol.Envelope{Kind: kind, Source: actor, Body: protocol.NewBody(bytes.Clone(b))}, nil
+	return &protocol.Envelope{EventHeader: protocol.EventHeader{Source: actor}, Kind: kind, Body: protocol.NewBody(bytes.Clone(b))}, nil
 }

@@ -33,10 +33,10 @@ func (st *stage) block(x *bus.Routed) error {
 // them, in the order in which a fold does.
 func (st *stage) tellAgents(w *wave) {
 	for _, o := range w.observe {
-		st.refs[o.agent].Tell(&protocol.Envelope{Kind: protocol.KindObserve, Type: o.kind, Time: w.time, Wave: w.number, Body: protocol.NewBody(o.data)})
+		st.refs[o.agent].Tell(&protocol.Envelope{EventHeader: protocol.EventHeader{Type: o.kind, Time: w.time}, Kind: protocol.KindObserve, Wave: w.number, Body: protocol.NewBody(o.data)})
 	}
 	for _, o := range w.undelivered {
-		st.refs[o.agent].Tell(&protocol.Envelope{Kind: protocol.KindObserve, Type: o.kind, Time: w.time, Wave: w.number, Body: protocol.NewBody(o.data)})
+		st.refs[o.agent].Tell(&protocol.Envelope{EventHeader: protocol.EventHeader{Type: o.kind, Time: w.time}, Kind: protocol.KindObserve, Wave: w.number, Body: protocol.NewBody(o.data)})
 	}
 }
 
@@ -51,5 +51,5 @@ func (st *stage) undelivered(fact protocol.Fact, f protocol.KindData) {
 
 // tellInterrupted lets an agent know that what it had asked for is cancelled.
 func (st *stage) tellInterrupted(x *director.Interrupted) {
-	st.refs[x.Agent].Tell(&protocol.Envelope{Kind: protocol.KindObserve, Type: director.FactInterrupted, Time: st.wave.time, Wave: st.wave.number})
+	st.refs[x.Agent].Tell(&protocol.Envelope{EventHeader: protocol.EventHeader{Type: director.FactInterrupted, Time: st.wave.time}, Kind: protocol.KindObserve, Wave: st.wave.number})
 }

@@ -131,7 +131,7 @@ func (st *stage) mergeAnswers() error {
 
 // wakeEnvelope is shared by every agent of the wave.
 func (st *stage) wakeEnvelope() *protocol.Envelope {
-	return &protocol.Envelope{Kind: protocol.KindWake, Scene: st.ID, Type: st.wave.workflow, Time: st.wave.time, Wave: st.wave.number}
+	return &protocol.Envelope{EventHeader: protocol.EventHeader{Type: st.wave.workflow, Time: st.wave.time}, Kind: protocol.KindWake, Scene: st.ID, Wave: st.wave.number}
 }
 
 // turnArrived takes the end of a turn, or the failure of an actor.
@@ -345,7 +345,7 @@ func (st *stage) closeWave() error {
 // ask sends requests to a service in one envelope; it answers with KindDecided.
 func (st *stage) ask(to *actors.Ref, kind protocol.Kind, requests protocol.Raw) {
 	st.lastAsk.kind, st.lastAsk.requests = kind, requests
-	to.Tell(&protocol.Envelope{Kind: kind, Scene: st.ID, Time: st.wave.time, Wave: st.wave.number, Body: protocol.NewBody(requests)})
+	to.Tell(&protocol.Envelope{EventHeader: protocol.EventHeader{Time: st.wave.time}, Kind: kind, Scene: st.ID, Wave: st.wave.number, Body: protocol.NewBody(requests)})
 }
 
 // serviceDecided takes the facts of the world, the knowledge or the channel.

@@ -125,8 +125,7 @@ func bytesOf(t testing.TB, m *Machine) []byte {
 // event is one that the agent hears.
 func event(id string, p protocol.Priority) *protocol.Envelope {
 	return &protocol.Envelope{
-		Kind: protocol.KindEvent, ID: id, Type: "talk.x", Source: "bo", Priority: p, Time: moment(0),
-		Body: protocol.NewBody(protocol.Encode(map[string]any{"text": id})),
+		EventHeader: protocol.EventHeader{ID: id, Type: "talk.x", Source: "bo", Priority: p, Time: moment(0)}, Kind: protocol.KindEvent, Body: protocol.NewBody(protocol.Encode(map[string]any{"text": id})),
 	}
 }
 

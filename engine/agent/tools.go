@@ -164,9 +164,7 @@ func (t *Turn) request(to string, write func([]byte) []byte) {
 
 func (t *Turn) publish(p *tool.Params) func() (any, error) {
 	draft := protocol.Draft{
-		Type: p.Required("type"), Targets: p.Texts("target_agent_instance_id"),
-		Ephemeral: p.Flag("ephemeral"), RequiresAck: p.Flag("requires_ack"),
-		TaskID: p.Text("task_id"), ExpectsReply: p.Flag("expects_reply"),
+		EventHeader: protocol.EventHeader{Type: p.Required("type"), Targets: p.Texts("target_agent_instance_id"), Ephemeral: p.Flag("ephemeral"), RequiresAck: p.Flag("requires_ack"), TaskID: p.Text("task_id"), ExpectsReply: p.Flag("expects_reply")},
 	}
 	ttl := p.Number("ttl_seconds", 0)
 	priority := p.Text("priority")
@@ -210,7 +208,7 @@ func (t *Turn) event(d protocol.Draft) {
 // say utters text: a fact, and an event for whoever listens.
 func (t *Turn) say(text string) {
 	t.facts = append(t.facts, &Said{Text: text})
-	t.event(protocol.Draft{Type: "agent.said", Body: protocol.Encode(map[string]any{"text": text})})
+	t.event(protocol.Draft{EventHeader: protocol.EventHeader{Type: "agent.said"}, Body: protocol.Encode(map[string]any{"text": text})})
 }
 
 func (t *Turn) random(p *tool.Params) func() (any, error) {

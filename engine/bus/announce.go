@@ -76,7 +76,7 @@ func (r *routing) touched(w *WorldUpdated) (list []*touched) {
 // tell routes the event of one pattern; "" is that of everybody, with all
 // changes.
 func (r *routing) tell(w *WorldUpdated, changes []int, pattern string, groups []*group) {
-	d := &protocol.Draft{Type: TypeWorldUpdated, Source: r.state.cfg.Owner, Body: protocol.Encode(w.payload(changes, pattern))}
+	d := &protocol.Draft{EventHeader: protocol.EventHeader{Type: TypeWorldUpdated, Source: r.state.cfg.Owner}, Body: protocol.Encode(w.payload(changes, pattern))}
 	r.fact(r.route(d, func() {
 		for _, g := range groups {
 			r.visit(g)

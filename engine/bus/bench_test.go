@@ -20,9 +20,7 @@ func population(n int, subs func(i int) []Subscription) []Subscriber {
 }
 
 func benchDraft(eventType string) *protocol.Draft {
-	return &protocol.Draft{Source: "agent_000001", Type: eventType, TraceID: "t1",
-		Chain: []protocol.Link{{Agent: "agent_000002", Type: "a"}, {Agent: "agent_000003", Type: "b"}},
-		Body:  protocol.Encode(map[string]any{"message": "please help me", "target_npc_id": "agent_000007", "amount": int64(3)})}
+	return &protocol.Draft{EventHeader: protocol.EventHeader{Source: "agent_000001", Type: eventType, TraceID: "t1", Chain: []protocol.Link{{Agent: "agent_000002", Type: "a"}, {Agent: "agent_000003", Type: "b"}}}, Body: protocol.Encode(map[string]any{"message": "please help me", "target_npc_id": "agent_000007", "amount": int64(3)})}
 }
 
 func benchDecide(b *testing.B, s *State, eventType string) {
@@ -95,32 +93,18 @@ func BenchmarkRoutedCodec(b *testing.B) {
 		b.Fatal(err)
 	}
 	f := s.Decide(start, benchDraft("x"), nil).Facts[0].(*Routed)
-	codec := protocol.NewCodec()
 	raw := f.AppendMsg(nil)
-	b.Run("write=hand", func(b *testing.B) {
+	b.Run("write", func(b *testing.B) {
 		b.ReportAllocs()
 		buf := make([]byte, 0, 4096)
 		for b.Loop() {
 			buf = f.AppendMsg(buf[:0])
 		}
 	})
-	b.Run("write=codec", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			_, _ = codec.Marshal((*reflected)(f))
-		}
-	})
-	b.Run("read=hand", func(b *testing.B) {
+	b.Run("read", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
 			_, _ = ReadRouted(raw)
-		}
-	})
-	b.Run("read=codec", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			var r reflected
-			_ = codec.Unmarshal(raw, &r)
 		}
 	})
 }

@@ -36,7 +36,7 @@ func channel(t testing.TB, cfg Config, subs map[string][]string) *State {
 }
 
 func draft(source, eventType string, payload any) *protocol.Draft {
-	return &protocol.Draft{Source: source, Type: eventType, Body: protocol.Encode(payload)}
+	return &protocol.Draft{EventHeader: protocol.EventHeader{Source: source, Type: eventType}, Body: protocol.Encode(payload)}
 }
 
 // publish decides and applies one draft.
@@ -92,7 +92,7 @@ func TestSection3_5_WhoHears(t *testing.T) {
 		{draft("x", "player.speak", map[string]any{"message": "hello"}), "all twice"},
 		{draft("x", "trade.offer", map[string]any{"target_npc_id": "npc_1"}), "all npc_1 npc_2 profile twice"},
 		{draft("npc_2", "trade.offer", map[string]any{"target_npc_id": "npc_2"}), "all npc_2 twice"},
-		{&protocol.Draft{Type: "player.speak", Priority: protocol.Critical, Body: protocol.Encode(map[string]any{"message": "x"})}, "all twice urgent"},
+		{&protocol.Draft{EventHeader: protocol.EventHeader{Type: "player.speak", Priority: protocol.Critical}, Body: protocol.Encode(map[string]any{"message": "x"})}, "all twice urgent"},
 		{draft("npc_1", "npc_1.says", nil), "all twice"},
 	} {
 		f, failures := publish(t, s, c.d)
@@ -166,19 +166,19 @@ func TestRefusals(t *testing.T) {
 		detail string
 	}{
 		"no type":        {protocol.Draft{}, ReasonInvalid, "the event type is empty"},
-		"empty segment":  {protocol.Draft{Type: "a..b"}, ReasonInvalid, "the event type has an empty segment"},
-		"ends in a dot":  {protocol.Draft{Type: "a."}, ReasonInvalid, "the event type has an empty segment"},
-		"star":           {protocol.Draft{Type: "a.*"}, ReasonInvalid, `the event type holds a star; only a subscription may, as ".*" at its end`},
-		"space":          {protocol.Draft{Type: "a b"}, ReasonInvalid, "the event type holds a space or a control character"},
-		"long type":      {protocol.Draft{Type: strings.Repeat("a", 257)}, ReasonInvalid, "the event type is longer than 256 bytes"},
-		"priority":       {protocol.Draft{Type: "a", Priority: 9}, ReasonInvalid, "priority 9 does not exist"},
-		"broken body":    {protocol.Draft{Type: "a", Body: protocol.Raw{0xdd, 0xff, 0xff, 0xff, 0xff}}, ReasonInvalid, ""},
-		"depth":          {protocol.Draft{Type: "a", Chain: chain(4)}, ReasonDepth, "4 causes; the limit is 3"},
-		"ttl":            {protocol.Draft{Type: "a", Time: start - 5e9, TTL: 5 * time.Second}, ReasonTTL, "expired at 2000-01-01T00:00:00Z"},
-		"size":           {protocol.Draft{Type: "a", Body: protocol.Encode(strings.Repeat("x", 80))}, ReasonSize, "payload of 82 bytes; the limit is 64"},
-		"targets":        {protocol.Draft{Type: "a", Targets: []string{"a", "b", "c"}}, ReasonSize, "3 targets; the limit is 2"},
-		"schema":         {protocol.Draft{Type: "typed", Body: protocol.Encode("no")}, ReasonSchema, "/: want ok"},
-		"no such target": {protocol.Draft{Type: "a", Targets: []string{"z"}}, ReasonNoSuchTarget, `no agent "z" (1 receiver refused)`},
+		"empty segment":  {protocol.Draft{EventHeader: protocol.EventHeader{Type: "a..b"}}, ReasonInvalid, "the event type has an empty segment"},
+		"ends in a dot":  {protocol.Draft{EventHeader: protocol.EventHeader{Type: "a."}}, ReasonInvalid, "the event type has an empty segment"},
+		"star":           {protocol.Draft{EventHeader: protocol.EventHeader{Type: "a.*"}}, ReasonInvalid, `the event type holds a star; only a subscription may, as ".*" at its end`},
+		"space":          {protocol.Draft{EventHeader: protocol.EventHeader{Type: "a b"}}, ReasonInvalid, "the event type holds a space or a control character"},
+		"long type":      {protocol.Draft{EventHeader: protocol.EventHeader{Type: strings.Repeat("a", 257)}}, ReasonInvalid, "the event type is longer than 256 bytes"},
+		"priority":       {protocol.Draft{EventHeader: protocol.EventHeader{Type: "a", Priority: 9}}, ReasonInvalid, "priority 9 does not exist"},
+		"broken body":    {protocol.Draft{EventHeader: protocol.EventHeader{Type: "a"}, Body: protocol.Raw{0xdd, 0xff, 0xff, 0xff, 0xff}}, ReasonInvalid, ""},
+		"depth":          {protocol.Draft{EventHeader: protocol.EventHeader{Type: "a", Chain: chain(4)}}, ReasonDepth, "4 causes; the limit is 3"},
+		"ttl":            {protocol.Draft{EventHeader: protocol.EventHeader{Type: "a", Time: start - 5e9}, TTL: 5 * time.Second}, ReasonTTL, "expired at 2000-01-01T00:00:00Z"},
+		"size":           {protocol.Draft{EventHeader: protocol.EventHeader{Type: "a"}, Body: protocol.Encode(strings.Repeat("x", 80))}, ReasonSize, "payload of 82 bytes; the limit is 64"},
+		"targets":        {protocol.Draft{EventHeader: protocol.EventHeader{Type: "a", Targets: []string{"a", "b", "c"}}}, ReasonSize, "3 targets; the limit is 2"},
+		"schema":         {protocol.Draft{EventHeader: protocol.EventHeader{Type: "typed"}, Body: protocol.Encode("no")}, ReasonSchema, "/: want ok"},
+		"no such target": {protocol.Draft{EventHeader: protocol.EventHeader{Type: "a", Targets: []string{"z"}}}, ReasonNoSuchTarget, `no agent "z" (1 receiver refused)`},
 	} {
 		c.d.Source, c.d.TraceID = "p", "trace"
 		before := s.Refusals[c.reason]
@@ -193,10 +193,10 @@ func TestRefusals(t *testing.T) {
 		}
 	}
 	for name, d := range map[string]protocol.Draft{
-		"depth at the limit": {Type: "a", Chain: chain(3)},
-		"valid":              {Type: "typed", Body: protocol.Encode("ok")},
-		"not yet expired":    {Type: "a", Time: start - 4e9, TTL: 5 * time.Second},
-		"from the future":    {Type: "a", Time: start + 9e9, TTL: 5 * time.Second},
+		"depth at the limit": {EventHeader: protocol.EventHeader{Type: "a", Chain: chain(3)}},
+		"valid":              {EventHeader: protocol.EventHeader{Type: "typed"}, Body: protocol.Encode("ok")},
+		"not yet expired":    {EventHeader: protocol.EventHeader{Type: "a", Time: start - 4e9}, TTL: 5 * time.Second},
+		"from the future":    {EventHeader: protocol.EventHeader{Type: "a", Time: start + 9e9}, TTL: 5 * time.Second},
 	} {
 		f, _ := publish(t, s, &d)
 		r, ok := f.(*Routed)
@@ -212,8 +212,7 @@ func TestRefusals(t *testing.T) {
 // its time to live began.
 func TestRefusalIsPublishedAgain(t *testing.T) {
 	s := channel(t, Config{}, map[string][]string{"a": nil})
-	d := &protocol.Draft{Type: "x", Source: "p", Targets: []string{"late"}, Priority: protocol.High, TraceID: "t9", Chain: []protocol.Link{{Agent: "q", Type: "y"}},
-		TTL: time.Hour, RequiresAck: true, Body: protocol.Encode("b"), Cause: "e0", Turn: 7, TaskID: "task", ExpectsReply: true}
+	d := &protocol.Draft{EventHeader: protocol.EventHeader{Type: "x", Source: "p", Targets: []string{"late"}, Priority: protocol.High, TraceID: "t9", Chain: []protocol.Link{{Agent: "q", Type: "y"}}, RequiresAck: true, Cause: "e0", Turn: 7, TaskID: "task", ExpectsReply: true}, TTL: time.Hour, Body: protocol.Encode("b")}
 	f, _ := publish(t, s, d)
 	again, want := f.(*Refused).Draft(), *d
 	if want.ID = "e1"; !reflect.DeepEqual(again, &want) {
@@ -488,7 +487,7 @@ func TestSection3_5_SubscribeAtRunTime(t *testing.T) {
 func TestCriticalEventsHaveRoomInAStorm(t *testing.T) {
 	s := channel(t, Config{}, map[string][]string{"a": {"*"}, "b": {"*"}})
 	draft := func(p protocol.Priority) *protocol.Draft {
-		return &protocol.Draft{Type: "say", Source: "a", Priority: p}
+		return &protocol.Draft{EventHeader: protocol.EventHeader{Type: "say", Source: "a", Priority: p}}
 	}
 	storm := []*protocol.Draft{draft(0), draft(0), draft(protocol.High), draft(protocol.Critical), draft(protocol.Critical), draft(0)}
 	for name, room := range map[string]Room{"events": {Events: 2, Deliveries: 100}, "deliveries": {Events: 100, Deliveries: 5}} {

@@ -216,7 +216,7 @@ func TestMiddlewareVerdicts(t *testing.T) {
 
 // A mark per receiver must not make the receivers' priorities quadratic.
 func TestManyMarks(t *testing.T) {
-	f := &Routed{Priority: protocol.Normal}
+	f := &Routed{EventHeader: protocol.EventHeader{Priority: protocol.Normal}}
 	for i := range 100 {
 		f.Marks = append(f.Marks, Mark{Agent: fmt.Sprint("a", i), Action: LoopAction([]string{"high", "low", "drop", "deprioritize"}[i%4])})
 	}
@@ -263,7 +263,7 @@ func FuzzFilter(f *testing.F) {
 // FuzzReadRequest: bytes that are no request are refused; what is read is
 // decided about without a panic.
 func FuzzReadRequest(f *testing.F) {
-	f.Add((&protocol.Draft{Type: "x", Body: protocol.Encode("b")}).AppendMsg(nil))
+	f.Add((&protocol.Draft{EventHeader: protocol.EventHeader{Type: "x"}, Body: protocol.Encode("b")}).AppendMsg(nil))
 	f.Add((&Change{Agent: "a", Add: []Subscription{{Type: "x", FilterCondition: "payload > 1", Quiet: 1}}, Remove: []Subscription{{Type: "y"}}}).AppendMsg(nil))
 	f.Add((&Force{By: "$scene", Rule: throttle.Rule{Type: "x", Max: 1, Window: 5}}).AppendMsg(nil))
 	f.Add((&WorldUpdated{Before: 1, After: 2, Changes: []WorldChange{{Path: "a.b", Op: "set", By: "a"}}}).AppendMsg(nil))

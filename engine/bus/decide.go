@@ -107,10 +107,7 @@ func (r *routing) route(d *protocol.Draft, match func()) protocol.Fact {
 	if rate.Action == throttle.Drop {
 		return r.refuse(d, seq, tooMany(rate.Rule))
 	}
-	f := &Routed{Seq: seq, ID: r.event.ID, Type: d.Type, Source: d.Source, Targets: d.Targets, Priority: d.Priority,
-		TraceID: r.event.TraceID, Chain: d.Chain, Time: r.now, Expires: r.event.Expires, Ephemeral: d.Ephemeral,
-		RequiresAck: d.RequiresAck, Body: d.Body,
-		Cause: d.Cause, Turn: d.Turn, TaskID: d.TaskID, ExpectsReply: d.ExpectsReply, event: r.env.event}
+	f := &Routed{EventHeader: r.event.EventHeader, Seq: seq, Expires: r.event.Expires, Body: d.Body, event: r.env.event}
 	if rate.Action == throttle.Deprioritize {
 		r.deprioritize(f)
 	}
@@ -220,10 +217,8 @@ func (r *routing) force(f *Force) {
 // enrich makes the event: id, time, trace and expiry (agent architecture §3.5).
 func (s *State) enrich(d *protocol.Draft, seq uint64, now protocol.Time) *protocol.Envelope {
 	number := strconv.FormatUint(seq, 10)
-	e := &protocol.Envelope{Kind: protocol.KindEvent, ID: s.cfg.NamespacePrefix + "e" + number, Scene: s.cfg.Scene,
-		Source: d.Source, Targets: d.Targets, Type: d.Type, Priority: d.Priority, TraceID: d.TraceID, Chain: d.Chain,
-		Time: now, Ephemeral: d.Ephemeral, RequiresAck: d.RequiresAck, Body: protocol.NewBody(d.Body),
-		TaskID: d.TaskID, ExpectsReply: d.ExpectsReply}
+	e := &protocol.Envelope{EventHeader: d.EventHeader, Kind: protocol.KindEvent, Scene: s.cfg.Scene, Body: protocol.NewBody(d.Body)}
+	e.ID, e.Time = s.cfg.NamespacePrefix+"e"+number, now
 	if d.RequiresAck && d.ID != "" {
 		e.ID = d.ID // published again: its receivers recognise it
 	}
@@ -403,10 +398,7 @@ func refusedReceivers(n int) string {
 }
 
 func (r *routing) refuse(d *protocol.Draft, seq uint64, no refusal) protocol.Fact {
-	f := &Refused{Seq: seq, ID: r.event.ID, Reason: no.reason, Detail: no.detail, Type: d.Type, Source: d.Source,
-		Targets: d.Targets, Priority: d.Priority, TraceID: r.event.TraceID, Chain: d.Chain, Time: r.event.Time,
-		TTL: d.TTL, Ephemeral: d.Ephemeral, RequiresAck: d.RequiresAck, Body: kept(d),
-		Cause: d.Cause, Turn: d.Turn, TaskID: d.TaskID, ExpectsReply: d.ExpectsReply}
+	f := &Refused{EventHeader: r.event.EventHeader, Seq: seq, Reason: no.reason, Detail: no.detail, TTL: d.TTL, Body: kept(d)}
 	if no.reason == ReasonSize {
 		f.Body, f.Targets = nil, nil // what is too large to route is too large to keep
 	}

@@ -39,7 +39,7 @@ func Example_middleware() {
 	}
 	night := protocol.TimeOf(time.Date(2000, 1, 1, 23, 0, 0, 0, time.UTC))
 	for _, eventType := range []string{"gossip.baker", "fire"} {
-		fact := channel.Decide(night, &protocol.Draft{Type: eventType}, nil).Facts[0]
+		fact := channel.Decide(night, &protocol.Draft{EventHeader: protocol.EventHeader{Type: eventType}}, nil).Facts[0]
 		channel.Apply(fact)
 		switch f := fact.(type) {
 		case *bus.Refused:

@@ -44,31 +44,19 @@ type Mark struct {
 	Action LoopAction
 }
 
-// Routed records an event and who hears it.
+// Routed records an event and who hears it. Its Body is nil when the event is
+// ephemeral and nobody waits for it; the event of Decide has one.
 type Routed struct {
-	Seq          uint64 // of all published events, from 1
-	ID           string
-	Type         string
-	Source       string
-	Targets      []string
-	Priority     protocol.Priority
-	TraceID      string
-	Chain        []protocol.Link
-	Time         protocol.Time
+	protocol.EventHeader
+	Seq          uint64        // of all published events, from 1
 	Expires      protocol.Time // 0 = never
-	Ephemeral    bool          // the fact has no body, unless somebody waits for it; the event of Decide has one
-	RequiresAck  bool
 	Body         protocol.Raw
 	Receivers    Ranges // shared; never changed
 	Marks        []Mark
 	FilterErrors uint32 // filters that failed, once per receiver
-	Cause        string // id of the event that the publisher reacted to; "" = none
-	Turn         uint64 // of the publisher's deliberation; 0 = the scene, or outside
 	Held         []Held // who hears it later, or what came after it
 	Released     uint64 // number of the hold that ends with this fact; 0 = the event was just published
 	Merged       uint32 // of a release: events that came while it was held
-	TaskID       string // of the task that it asks for or answers; "" = none
-	ExpectsReply bool   // it asks for it
 
 	event      *protocol.SharedEvent
 	priorities map[string]protocol.Priority // of marks, when they are many
@@ -85,26 +73,12 @@ type Held struct {
 
 // Refused records an event that nobody hears.
 type Refused struct {
-	Seq         uint64
-	ID          string
-	Reason      Reason
-	Detail      string
-	Type        string
-	Source      string
-	Targets     []string
-	Priority    protocol.Priority
-	TraceID     string
-	Chain       []protocol.Link
-	Time        protocol.Time
-	TTL         time.Duration // as published
-	Ephemeral   bool
-	RequiresAck bool
-	Body        protocol.Raw // nil when it was too large to keep
-	Cause       string       // as in Routed
-	Turn        uint64
-
-	TaskID       string
-	ExpectsReply bool
+	protocol.EventHeader
+	Seq    uint64
+	Reason Reason
+	Detail string
+	TTL    time.Duration // as published
+	Body   protocol.Raw  // nil when it was too large to keep
 }
 
 // SubscriptionChanged records what one agent hears more and less from now on.
@@ -161,10 +135,8 @@ func (f *Routed) Event(scene string) *protocol.SharedEvent {
 	if f.event != nil {
 		return f.event
 	}
-	return protocol.NewSharedEvent(&protocol.Envelope{Kind: protocol.KindEvent, ID: f.ID, Scene: scene, Source: f.Source,
-		Targets: f.Targets, Type: f.Type, Priority: f.Priority, TraceID: f.TraceID, Chain: f.Chain, Time: f.Time,
-		Expires: f.Expires, Ephemeral: f.Ephemeral, RequiresAck: f.RequiresAck, Body: protocol.NewBody(f.Body),
-		TaskID: f.TaskID, ExpectsReply: f.ExpectsReply})
+	return protocol.NewSharedEvent(&protocol.Envelope{EventHeader: f.EventHeader, Kind: protocol.KindEvent, Scene: scene,
+		Expires: f.Expires, Body: protocol.NewBody(f.Body)})
 }
 
 // PriorityFor is the priority at which a receiver gets the event. A fact has one
@@ -211,44 +183,70 @@ func (m *Mark) priority() (protocol.Priority, bool) {
 
 // Draft is the refused event as it was published, to publish it again; its time
 // to live counts anew.
-func (f *Refused) Draft() *protocol.Draft {
-	return &protocol.Draft{ID: f.ID, Type: f.Type, Source: f.Source, Targets: f.Targets, Priority: f.Priority,
-		TraceID: f.TraceID, Chain: f.Chain, TTL: f.TTL, Ephemeral: f.Ephemeral, RequiresAck: f.RequiresAck, Body: f.Body,
-		Cause: f.Cause, Turn: f.Turn, TaskID: f.TaskID, ExpectsReply: f.ExpectsReply}
+func (f *Refused) Draft() *protocol.Draft { return again(f.EventHeader, f.TTL, f.Body) }
+
+// Draft is the event as it was published, to send it to one agent again; its time
+// to live counts anew.
+func (f *Routed) Draft(to string) *protocol.Draft {
+	ttl := time.Duration(0)
+	if f.Expires != 0 {
+		ttl = f.Expires.Sub(f.Time)
+	}
+	d := again(f.EventHeader, ttl, f.Body)
+	d.Targets = []string{to}
+	return d
 }
 
-// routedFields is the length of a routed fact's msgpack array.
+func again(h protocol.EventHeader, ttl time.Duration, body protocol.Raw) *protocol.Draft {
+	h.Time = 0
+	return &protocol.Draft{EventHeader: h, TTL: ttl, Body: body}
+}
+
+// Lengths of the msgpack arrays of events that were routed and refused.
 const (
-	routedFields       = 23
-	routedFieldsOldest = 16 // before cause, turn, holds and task
+	routedFields        = 23
+	routedFieldsOldest  = 16 // before cause, turn, holds and task
+	refusedFields       = 19
+	refusedFieldsOldest = 15 // before cause, turn and task
 )
 
-// AppendMsg writes the msgpack form, as the codec would.
+// Layout names the stored fields in their order.
+func (Routed) Layout() string {
+	return "seq id type source targets priority trace_id chain time expires ephemeral requires_ack body " +
+		"receivers marks filter_errors cause turn held released merged task_id expects_reply"
+}
+
+// Layout names the stored fields in their order.
+func (Refused) Layout() string {
+	return "seq id reason detail type source targets priority trace_id chain time ttl ephemeral requires_ack body " +
+		"cause turn task_id expects_reply"
+}
+
+// AppendMsg writes the msgpack form.
 func (f *Routed) AppendMsg(b []byte) []byte {
 	b = msgp.AppendArrayHeader(b, routedFields)
 	b = msgp.AppendUint64(b, f.Seq)
 	b = msgp.AppendString(b, f.ID)
-	b = msgp.AppendString(b, f.Type)
-	b = msgp.AppendString(b, f.Source)
-	b = protocol.AppendStrings(b, f.Targets)
-	b = protocol.AppendInt(b, int64(f.Priority))
-	b = msgp.AppendString(b, f.TraceID)
-	b = protocol.AppendChain(b, f.Chain)
-	b = protocol.AppendInt(b, int64(f.Time))
-	b = protocol.AppendInt(b, int64(f.Expires))
-	b = msgp.AppendBool(b, f.Ephemeral)
-	b = msgp.AppendBool(b, f.RequiresAck)
-	b = protocol.AppendRaw(b, f.Body)
+	b = f.AppendFields(b, int64(f.Expires), f.Body)
 	b = appendRanges(b, f.Receivers)
 	b = appendMarks(b, f.Marks)
 	b = msgp.AppendUint32(b, f.FilterErrors)
-	b = msgp.AppendString(b, f.Cause)
-	b = msgp.AppendUint64(b, f.Turn)
+	b = f.AppendCause(b)
 	b = appendHeld(b, f.Held)
 	b = msgp.AppendUint64(b, f.Released)
 	b = msgp.AppendUint32(b, f.Merged)
-	b = msgp.AppendString(b, f.TaskID)
-	return msgp.AppendBool(b, f.ExpectsReply)
+	return f.AppendTask(b)
+}
+
+// AppendMsg writes the msgpack form.
+func (f *Refused) AppendMsg(b []byte) []byte {
+	b = msgp.AppendArrayHeader(b, refusedFields)
+	b = msgp.AppendUint64(b, f.Seq)
+	b = msgp.AppendString(b, f.ID)
+	b = msgp.AppendString(b, string(f.Reason))
+	b = msgp.AppendString(b, f.Detail)
+	b = f.AppendFields(b, int64(f.TTL), f.Body)
+	return f.AppendTask(f.AppendCause(b))
 }
 
 func appendHeld(b []byte, held []Held) []byte {
@@ -325,18 +323,19 @@ func appendMarks(b []byte, marks []Mark) []byte {
 	return b
 }
 
-// ReadRouted reads what AppendMsg or the codec wrote. The body shares the
-// memory of b, which nobody may change.
+// ReadRouted reads what AppendMsg wrote, now or before the fact had grown. The
+// body shares the memory of b, which nobody may change.
 func ReadRouted(b protocol.Raw) (*Routed, error) {
 	r := protocol.NewReader(b, FactRouted, routedFields, routedFieldsOldest)
-	f := &Routed{Seq: r.Uint(), ID: r.String(), Type: r.String(), Source: r.String(), Targets: r.Strings(),
-		Priority: r.Priority(), TraceID: r.String(), Chain: r.Chain(), Time: protocol.Time(r.Int()),
-		Expires: protocol.Time(r.Int()), Ephemeral: r.Bool(), RequiresAck: r.Bool(), Body: r.Raw(),
-		Receivers: readRanges(r), Marks: readMarks(r), FilterErrors: r.Uint32()}
+	f := &Routed{Seq: r.Uint()}
+	f.ID = r.String()
+	expires, body := f.ReadFields(r)
+	f.Expires, f.Body = protocol.Time(expires), body
+	f.Receivers, f.Marks, f.FilterErrors = readRanges(r), readMarks(r), r.Uint32()
 	if r.Has(routedFields) {
-		f.Cause, f.Turn = r.String(), r.Uint()
+		f.ReadCause(r)
 		f.Held, f.Released, f.Merged = readHeld(r), r.Uint(), r.Uint32()
-		f.TaskID, f.ExpectsReply = r.String(), r.Bool()
+		f.ReadTask(r)
 	}
 	if err := r.End(); err != nil {
 		return nil, err
@@ -358,21 +357,17 @@ func (f *Routed) check() error {
 	return f.Receivers.check()
 }
 
-// refusedFields and refusedFieldsOldest are as for a routed fact.
-const (
-	refusedFields       = 19
-	refusedFieldsOldest = 15
-)
-
-// ReadRefused reads what the codec wrote, now or before the fact had grown. The
+// ReadRefused reads what AppendMsg wrote, now or before the fact had grown. The
 // body shares the memory of b, which nobody may change.
 func ReadRefused(b protocol.Raw) (*Refused, error) {
 	r := protocol.NewReader(b, FactRefused, refusedFields, refusedFieldsOldest)
-	f := &Refused{Seq: r.Uint(), ID: r.String(), Reason: Reason(r.Word()), Detail: r.String(), Type: r.String(), Source: r.String(),
-		Targets: r.Strings(), Priority: r.Priority(), TraceID: r.String(), Chain: r.Chain(), Time: protocol.Time(r.Int()),
-		TTL: time.Duration(r.Int()), Ephemeral: r.Bool(), RequiresAck: r.Bool(), Body: r.Raw()}
+	f := &Refused{Seq: r.Uint()}
+	f.ID, f.Reason, f.Detail = r.String(), Reason(r.Word()), r.String()
+	ttl, body := f.ReadFields(r)
+	f.TTL, f.Body = time.Duration(ttl), body
 	if r.Has(refusedFields) {
-		f.Cause, f.Turn, f.TaskID, f.ExpectsReply = r.String(), r.Uint(), r.String(), r.Bool()
+		f.ReadCause(r)
+		f.ReadTask(r)
 	}
 	return f, r.End()
 }

@@ -237,7 +237,7 @@ func TestDebounceAgainstNaive(t *testing.T) {
 			b.releases(now, note)
 			twin.release(now, hear)
 			eventType := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "event")
-			d := &protocol.Draft{Type: eventType, Source: "x", TTL: time.Duration(rapid.IntRange(0, 3).Draw(t, "ttl")) * time.Second}
+			d := &protocol.Draft{EventHeader: protocol.EventHeader{Type: eventType, Source: "x"}, TTL: time.Duration(rapid.IntRange(0, 3).Draw(t, "ttl")) * time.Second}
 			f := b.take(b.s.Decide(now, d, nil).Facts[0]).(*Routed)
 			note(f)
 			twin.publish(now, eventType, heldEvent{f.ID, f.Expires}, hear)
@@ -265,7 +265,7 @@ func TestWhatIsLostWhileHeld(t *testing.T) {
 		"expired":  {protocol.Draft{TTL: 2 * time.Second}, nil, "0 [x ttl drop y ttl drop]"},
 		"no room":  {protocol.Draft{}, &Room{Events: 1, Deliveries: 1}, "0 [x flood drop y flood drop]"},
 		"the room": {protocol.Draft{}, &Room{Events: 1, Deliveries: 2}, "2 []"},
-		"loops":    {protocol.Draft{Chain: pair}, nil, "2 [x loop warn]"},
+		"loops":    {protocol.Draft{EventHeader: protocol.EventHeader{Chain: pair}}, nil, "2 [x loop warn]"},
 	} {
 		for _, debounce := range []DebounceMode{DebounceLatest, DebounceMerge} {
 			s, err := New(Config{MaxRevisits: -1, LoopAction: LoopWarn}, []Subscriber{{InstanceID: "x", Subscriptions: quiet(debounce)}, {InstanceID: "y", Subscriptions: quiet(debounce)}})
@@ -319,7 +319,7 @@ func TestThrottleInTheChannel(t *testing.T) {
 				b.take(b.s.Decide(now, &Force{By: "$scene", Rule: rule}, nil).Facts[0])
 				twin.Set(rule, now)
 			}
-			d := &protocol.Draft{Type: rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "event"), Source: rapid.SampledFrom([]string{"x", "y", "$scene"}).Draw(t, "source")}
+			d := &protocol.Draft{EventHeader: protocol.EventHeader{Type: rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "event"), Source: rapid.SampledFrom([]string{"x", "y", "$scene"}).Draw(t, "source")}}
 			want := throttle.Verdict{}
 			if d.Source != "$scene" {
 				if want = twin.Judge(d.Type, d.Source, now); want.Action != throttle.Drop {

@@ -85,7 +85,7 @@ func drawSubscription(t *rapid.T) Subscription {
 }
 
 func drawDraft(t *rapid.T, ids []string) *protocol.Draft {
-	d := &protocol.Draft{Source: rapid.SampledFrom(ids).Draw(t, "source"), Type: rapid.SampledFrom([]string{"a", "a.b", "a.b.c", "b", "b.c"}).Draw(t, "type")}
+	d := &protocol.Draft{EventHeader: protocol.EventHeader{Source: rapid.SampledFrom(ids).Draw(t, "source"), Type: rapid.SampledFrom([]string{"a", "a.b", "a.b.c", "b", "b.c"}).Draw(t, "type")}}
 	payload := map[string]any{}
 	if rapid.Bool().Draw(t, "n?") {
 		payload["n"] = rapid.Int64Range(0, 3).Draw(t, "n")

@@ -10,7 +10,7 @@ import (
 )
 
 func letter(id, receiver, eventType, reason string) actors.DeadLetter {
-	return actors.DeadLetter{Envelope: &protocol.Envelope{Kind: protocol.KindEvent, ID: id, Type: eventType, TraceID: "t1"}, Receiver: receiver, Reason: reason}
+	return actors.DeadLetter{Envelope: &protocol.Envelope{EventHeader: protocol.EventHeader{ID: id, Type: eventType, TraceID: "t1"}, Kind: protocol.KindEvent}, Receiver: receiver, Reason: reason}
 }
 
 func TestLettersComeInOneOrder(t *testing.T) {

@@ -8,9 +8,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	"tavernsim/engine/bus"
 	"tavernsim/engine/secret"
@@ -137,10 +137,22 @@ func encodeKind(v reflect.Value) any {
 }
 
 func members(v reflect.Value) Object {
-	o := Object{}
+	o := appendMembers(Object{}, v)
+	if l, ok := v.Interface().(protocol.Laid); ok {
+		order := strings.Fields(l.Layout())
+		slices.SortFunc(o, func(a, b Member) int { return slices.Index(order, a.Name) - slices.Index(order, b.Name) })
+	}
+	secretMembers(o)
+	return o
+}
+
+func appendMembers(o Object, v reflect.Value) Object {
 	for i := range v.NumField() {
-		if field := v.Type().Field(i); field.IsExported() {
-			name := snake(field.Name)
+		switch field := v.Type().Field(i); {
+		case field.Anonymous:
+			o = appendMembers(o, v.Field(i))
+		case field.IsExported():
+			name := protocol.SnakeName(field.Name)
 			value := encode(v.Field(i))
 			if draft, ok := v.Field(i).Interface().(protocol.Raw); ok && name == "draft" {
 				value = Sequenced(protocol.Sequenced{To: protocol.ToEvents, Data: draft}).Get("data")
@@ -148,7 +160,6 @@ func members(v reflect.Value) Object {
 			o = append(o, Member{name, value})
 		}
 	}
-	secretMembers(o)
 	return o
 }
 
@@ -204,20 +215,6 @@ func timeOrNil(t protocol.Time) any {
 		return nil
 	}
 	return t.String()
-}
-
-// snake writes a Go name as the pages do: EntryID is entry_id.
-func snake(name string) string {
-	var b strings.Builder
-	before := ' '
-	for _, r := range name {
-		if unicode.IsUpper(r) && (unicode.IsLower(before) || unicode.IsDigit(before)) {
-			b.WriteByte('_')
-		}
-		b.WriteRune(unicode.ToLower(r))
-		before = r
-	}
-	return b.String()
 }
 
 // Same reports whether two values are the same JSON.

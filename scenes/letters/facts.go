@@ -92,15 +92,6 @@ func (l *Letter) Complete(x *bus.Routed) {
 	l.Type, l.Source, l.Priority, l.Trace, l.Chain = x.Type, x.Source, x.Priority.String(), x.TraceID, Chain(x.Chain)
 	l.Payload = fields.Value(x.Body)
 	if !x.Ephemeral || len(x.Body) > 0 {
-		l.Sendable, l.draft = true, draftOf(x, l.Agent)
+		l.Sendable, l.draft = true, x.Draft(l.Agent)
 	}
-}
-
-// draftOf is an event as it is sent to one agent again.
-func draftOf(x *bus.Routed, agent string) *protocol.Draft {
-	d := &protocol.Draft{ID: x.ID, Type: x.Type, Source: x.Source, Targets: []string{agent}, Priority: x.Priority, TraceID: x.TraceID, Chain: x.Chain, Ephemeral: x.Ephemeral, RequiresAck: x.RequiresAck, Body: x.Body}
-	if x.Expires != 0 {
-		d.TTL = x.Expires.Sub(x.Time)
-	}
-	return d
 }

@@ -60,7 +60,7 @@ func (f *AgentFold) routed(wave uint64, x *bus.Routed) {
 	event := x.Event(f.Scene.ID).Envelope
 	event.Wave = wave
 	for o := range x.Receivers.All() {
-		f.with(o, func(m *agent.Machine) { m.HearAgain(ReceiverView(event, PriorityFor(x, f.Scene, o))) })
+		f.with(o, func(m *agent.Machine) { m.HearAgain(event.At(PriorityFor(x, f.Scene, o))) })
 	}
 }
 

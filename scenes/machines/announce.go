@@ -25,7 +25,7 @@ func Announced(sc *setup.Scene, f protocol.Fact, hearsWorld bool) (protocol.Raw,
 
 // systemEvent is an event of the scene itself, for whoever subscribed.
 func systemEvent(typ string, payload map[string]any) protocol.Raw {
-	d := protocol.Draft{Type: typ, Source: setup.ActorScene, Body: protocol.Encode(payload)}
+	d := protocol.Draft{EventHeader: protocol.EventHeader{Type: typ, Source: setup.ActorScene}, Body: protocol.Encode(payload)}
 	return d.AppendMsg(nil)
 }
 

@@ -147,8 +147,8 @@ func TestARestoredAgendaKnowsTheOthers(t *testing.T) {
 	}
 	for _, backwards := range []bool{false, true} {
 		whole, second := begin(t, made), protocol.Time(time.Second)
-		apply(t, made, whole, second, &bus.Routed{Seq: 1, ID: "e1", Type: "snow", Source: "b", Time: second, Receivers: bus.Ranges{{From: 0, Count: 1}}})
-		event := protocol.Draft{Type: "rain", Source: "b", Body: protocol.Encode(map[string]any{})}
+		apply(t, made, whole, second, &bus.Routed{EventHeader: protocol.EventHeader{ID: "e1", Type: "snow", Source: "b", Time: second}, Seq: 1, Receivers: bus.Ranges{{From: 0, Count: 1}}})
+		event := protocol.Draft{EventHeader: protocol.EventHeader{Type: "rain", Source: "b"}, Body: protocol.Encode(map[string]any{})}
 		err := whole.Decide(protocol.ToEvents, []protocol.Raw{event.AppendMsg(nil)}, second, func(facts []protocol.Fact) error {
 			apply(t, made, whole, second, facts...)
 			return nil

@@ -165,19 +165,6 @@ func PriorityFor(f *bus.Routed, sc *setup.Scene, o uint32) protocol.Priority {
 	return f.PriorityFor(sc.Name(o))
 }
 
-// ReceiverView is the event as one receiver gets it: the shared one, or a copy
-// at another priority.
-func ReceiverView(e *protocol.Envelope, p protocol.Priority) *protocol.Envelope {
-	if p == e.Priority {
-		return e
-	}
-	return &protocol.Envelope{
-		Kind: e.Kind, ID: e.ID, Scene: e.Scene, Source: e.Source, Targets: e.Targets, Type: e.Type, Priority: p, TraceID: e.TraceID,
-		Chain: e.Chain, Time: e.Time, Expires: e.Expires, Ephemeral: e.Ephemeral, RequiresAck: e.RequiresAck, Wave: e.Wave, Place: e.Place, Body: protocol.NewBody(e.Body.Raw),
-		TaskID: e.TaskID, ExpectsReply: e.ExpectsReply,
-	}
-}
-
 // ReadFact decodes any fact that a journal may hold.
 func ReadFact(codec *protocol.Codec, kind string, data protocol.Raw) (protocol.Fact, error) {
 	switch kind {

@@ -24,8 +24,8 @@ func TestTracesOfFacts(t *testing.T) {
 		fact protocol.Fact
 		want []string
 	}{
-		{&bus.Routed{ID: "e1", TraceID: "t1", Targets: []string{"b", "c"}, Chain: chain, Receivers: bus.Ranges{{From: 1, Count: 2}}}, []string{"t1"}},
-		{&bus.Refused{ID: "e2", TraceID: "t2", Chain: chain, Detail: "no"}, []string{"t2"}},
+		{&bus.Routed{EventHeader: protocol.EventHeader{ID: "e1", TraceID: "t1", Targets: []string{"b", "c"}, Chain: chain}, Receivers: bus.Ranges{{From: 1, Count: 2}}}, []string{"t1"}},
+		{&bus.Refused{EventHeader: protocol.EventHeader{ID: "e2", TraceID: "t2", Chain: chain}, Detail: "no"}, []string{"t2"}},
 		{&world.Refused{Path: world.Path{}, By: "a", Message: "no", Cause: cause("t3")}, []string{"t3"}},
 		{&world.Committed{Changes: []world.Change{{By: "a", Cause: cause("t4")}, {By: "b"}, {By: "c", Cause: cause("t5")}}}, []string{"t4", "t5"}},
 		{&statecmd.Committed{Parts: []statecmd.Part{{Document: "d", Changes: []world.Change{{Cause: cause("t6")}}}, {Changes: []world.Change{{Cause: cause("t7")}}}}}, []string{"t6", "t7"}},
@@ -47,7 +47,7 @@ func TestTracesOfFacts(t *testing.T) {
 
 // Reading costs nothing that the collector would have to carry away.
 func TestNothingIsAllocated(t *testing.T) {
-	data := (&bus.Routed{ID: "e1", TraceID: "t1", Body: protocol.Encode("hello")}).AppendMsg(nil)
+	data := (&bus.Routed{EventHeader: protocol.EventHeader{ID: "e1", TraceID: "t1"}, Body: protocol.Encode("hello")}).AppendMsg(nil)
 	yield := func([]byte) {}
 	if n := testing.AllocsPerRun(100, func() { of("event.routed", data, yield) }); n > 0 {
 		t.Errorf("%v allocations", n)
@@ -55,7 +55,7 @@ func TestNothingIsAllocated(t *testing.T) {
 }
 
 func FuzzOf(f *testing.F) {
-	f.Add("event.routed", (&bus.Routed{TraceID: "t"}).AppendMsg(nil))
+	f.Add("event.routed", (&bus.Routed{EventHeader: protocol.EventHeader{TraceID: "t"}}).AppendMsg(nil))
 	f.Add("world.committed", (&world.Committed{Changes: []world.Change{{Cause: world.Cause{Trace: "t"}}}}).AppendMsg(nil))
 	f.Fuzz(func(_ *testing.T, kind string, data []byte) { all(kind, data) })
 }

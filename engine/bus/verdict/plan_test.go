@@ -19,12 +19,7 @@ func (d *draw) name() string { return []string{"", "a", "b", "c"}[d.n(4)] }
 
 func (d *draw) message() Message {
 	e := &protocol.Envelope{
-		Kind:     []protocol.Kind{protocol.KindEvent, protocol.KindEvent, protocol.KindWake, protocol.KindControl, protocol.KindObserve}[d.n(5)],
-		Source:   d.name(),
-		Type:     d.name(),
-		Priority: protocol.Priority(d.n(8) - 3),
-		Time:     protocol.Time(d.n(4)),
-		Expires:  protocol.Time(d.n(4)),
+		EventHeader: protocol.EventHeader{Source: d.name(), Type: d.name(), Priority: protocol.Priority(d.n(8) - 3), Time: protocol.Time(d.n(4))}, Kind: []protocol.Kind{protocol.KindEvent, protocol.KindEvent, protocol.KindWake, protocol.KindControl, protocol.KindObserve}[d.n(5)], Expires: protocol.Time(d.n(4)),
 	}
 	for range d.n(8) {
 		e.Chain = append(e.Chain, link(d.name(), d.name()))

@@ -10,7 +10,7 @@ import (
 func link(agent, eventType string) protocol.Link { return protocol.Link{Agent: agent, Type: eventType} }
 
 func event(change func(*protocol.Envelope)) *protocol.Envelope {
-	e := &protocol.Envelope{Kind: protocol.KindEvent, ID: "e1", Source: "b", Type: "say", Time: 100}
+	e := &protocol.Envelope{EventHeader: protocol.EventHeader{ID: "e1", Source: "b", Type: "say", Time: 100}, Kind: protocol.KindEvent}
 	if change != nil {
 		change(e)
 	}
@@ -65,7 +65,7 @@ func TestLoopKnowsTypesAndReceivers(t *testing.T) {
 		"another type":     {Envelope: event(func(e *protocol.Envelope) { e.Chain, e.Type = conversation(2).Chain, "nod" }), Receiver: "b"},
 		"another receiver": {Envelope: m.Envelope, Receiver: "c"},
 		"no receiver":      {Envelope: m.Envelope},
-		"no event":         {Envelope: &protocol.Envelope{Kind: protocol.KindWake, Chain: m.Chain, Type: m.Type, Source: m.Source}, Receiver: "b"},
+		"no event":         {Envelope: &protocol.Envelope{EventHeader: protocol.EventHeader{Chain: m.Chain, Type: m.Type, Source: m.Source}, Kind: protocol.KindWake}, Receiver: "b"},
 	} {
 		if got := rule.Decide(other); got.Action != Deliver || got.Reason != "" {
 			t.Errorf("%s: got %s", name, show(got))
@@ -138,7 +138,7 @@ func TestLanes(t *testing.T) {
 		t.Errorf("control is worth %s and last %s", Control.Priority(), Last.Priority())
 	}
 	for kind, want := range map[protocol.Kind]Lane{protocol.KindWake: Last, protocol.KindSnapshot: Last, protocol.KindTurn: Control, protocol.KindAnswer: Control} {
-		m := Message{Envelope: &protocol.Envelope{Kind: kind, Priority: protocol.Low}}
+		m := Message{Envelope: &protocol.Envelope{EventHeader: protocol.EventHeader{Priority: protocol.Low}, Kind: kind}}
 		if got := (Chain{InOrder{}, ByPriority{}}).Decide(m).Lane; got != want {
 			t.Errorf("%s: lane %s, want %s", kind, got, want)
 		}
@@ -228,7 +228,7 @@ func BenchmarkChain(b *testing.B) {
 // A middleware of a user: whispers do not carry to another room.
 func ExampleMiddleware() {
 	c := Chain{Loop{}, earshot{rooms: map[string]string{"ana": "kitchen", "ben": "kitchen", "cy": "cellar"}}}
-	whisper := &protocol.Envelope{Kind: protocol.KindEvent, Source: "ana", Type: "whisper"}
+	whisper := &protocol.Envelope{EventHeader: protocol.EventHeader{Source: "ana", Type: "whisper"}, Kind: protocol.KindEvent}
 	for _, who := range []string{"ben", "cy"} {
 		v := c.Decide(Message{Envelope: whisper, Receiver: who})
 		fmt.Printf("%s: %s %q\n", who, v.Action, v.Reason)
