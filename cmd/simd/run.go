@@ -219,6 +219,7 @@ func (o *runOptions) start(dir string, opt runner.Options, e *env) (*runner.Runn
 			fmt.Fprintf(e.err, "warning: %s\n", w)
 		}
 	}
+	opt.ProjectDir = dir
 	return runner.Start(p, opt)
 }
 

@@ -55,9 +55,12 @@ const (
 	knowledgeDir = "knowledgebases"
 	modelsDir    = "models"
 	panelsDir    = "panels"
+
+	runsDir = "runs" // not read, wherever it is
 )
 
-func folders() []string {
+// Folders are the folders at the top of a project whose files are read.
+func Folders() []string {
 	return []string{profilesDir, scenesDir, workflowsDir, knowledgeDir, modelsDir, panelsDir}
 }
 
@@ -114,8 +117,12 @@ func (t *tree) visit(p string, d fs.DirEntry) error {
 	depth := strings.Count(p, "/")
 	top, _, _ := strings.Cut(p, "/")
 	if d.IsDir() {
-		if !slices.Contains(folders(), top) {
-			if s := source.Suggest(top, folders()); s != "" && depth == 0 {
+		if depth > 0 && path.Base(p) == runsDir {
+			t.warns.Add(source.Fault{File: p, Message: "this folder is not read: run directories have its name", Suggestion: "if definitions are in it, give it another name"})
+			return fs.SkipDir
+		}
+		if !slices.Contains(Folders(), top) {
+			if s := source.Suggest(top, Folders()); s != "" && depth == 0 {
 				t.warns.Add(source.Fault{File: p, Message: "this folder is not read", Suggestion: s})
 			}
 			return fs.SkipDir
@@ -126,7 +133,7 @@ func (t *tree) visit(p string, d fs.DirEntry) error {
 		}
 		return nil
 	}
-	if depth == 0 && !isProjectFile(p) && !slices.Contains(folders(), p) {
+	if depth == 0 && !isProjectFile(p) && !slices.Contains(Folders(), p) {
 		return nil
 	}
 	if !d.Type().IsRegular() {

@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -159,11 +160,14 @@ func (m *Manifest) options(now Options) Options {
 
 // makeDir makes the run directory with everything but the journal. The manifest
 // comes last: a directory with one is a run.
-func makeDir(dir string, m *Manifest) (string, error) {
-	latest := ""
+func makeDir(opt Options, m *Manifest) (string, error) {
+	dir, latest := opt.Dir, ""
 	if dir == "" {
-		dir = filepath.Join(defaultRuns, m.Run)
-		latest = filepath.Join(defaultRuns, latestLink)
+		runs := runsOf(opt.ProjectDir)
+		dir, latest = filepath.Join(runs, m.Run), filepath.Join(runs, latestLink)
+	}
+	if in := within(opt.ProjectDir, dir); in != "" && slices.Contains(project.Folders(), in) {
+		return "", protocol.Errorf(protocol.KindConflict, "run directory %s: it lies in the folder %s of the project, whose files are read as definitions; name another with --out", dir, in)
 	}
 	if err := mustBeFree(dir); err != nil {
 		return "", err
@@ -185,6 +189,34 @@ func makeDir(dir string, m *Manifest) (string, error) {
 		_ = os.Symlink(m.Run, latest)
 	}
 	return dir, nil
+}
+
+// runsOf is where run directories go of which none is named: below the current
+// folder, or below the project when the current folder is a part of it.
+func runsOf(projectDir string) string {
+	if in := within(projectDir, "."); in == "" || in == "." {
+		return defaultRuns
+	}
+	return filepath.Join(projectDir, defaultRuns)
+}
+
+// within is the folder of a project, at its top, in which a path lies; "." is the
+// project itself, "" is outside of it.
+func within(projectDir, path string) string {
+	if projectDir == "" {
+		return ""
+	}
+	from, err := filepath.Abs(projectDir)
+	to, bad := filepath.Abs(path)
+	rel, far := filepath.Rel(from, to)
+	if errors.Join(err, bad, far) != nil {
+		return ""
+	}
+	top, _, _ := strings.Cut(filepath.ToSlash(rel), "/")
+	if top == ".." {
+		return ""
+	}
+	return top
 }
 
 // tryWrite finds out whether a folder can be written before anything depends on

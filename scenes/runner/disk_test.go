@@ -62,7 +62,7 @@ func startedHalf(t *testing.T, p *project.Project, opt Options, between func()) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := makeDir(opt.Dir, m); err != nil {
+	if _, err := makeDir(opt, m); err != nil {
 		t.Fatal(err)
 	}
 	r, err := open(opt.Dir, p, m, opt)

@@ -56,6 +56,7 @@ import (
 type Options struct {
 	Scenes     []string          // ids; none = the default scene
 	Dir        string            // run directory; "" = runs/<time>-<scene>
+	ProjectDir string            // whence the project was loaded: no run directory among its definitions; "" = no folder
 	Seed       *uint64           // nil = the scene's, else drawn
 	Seeds      map[string]uint64 // by scene id; wins over Seed
 	Clock      director.ClockKind
@@ -188,7 +189,7 @@ func Start(p *project.Project, opt Options) (*Runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := makeDir(opt.Dir, m)
+	dir, err := makeDir(opt, m)
 	if err != nil {
 		return nil, err
 	}
