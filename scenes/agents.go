@@ -9,7 +9,6 @@ import (
 	"tavernsim/engine/agent"
 	"tavernsim/engine/director"
 	"tavernsim/internal/metrics"
-	"tavernsim/llm"
 	"tavernsim/protocol"
 	"tavernsim/scenes/history"
 	"tavernsim/scenes/machines"
@@ -24,9 +23,9 @@ type agentShell struct {
 	// through is the last wave that was folded into the machine when it was
 	// restored: what arrives from waves up to it is known already.
 	through uint64
-	cancel  context.CancelFunc // of the model calls in flight; nil when there are none
+	cancel  context.CancelFunc // of the requests that are out; nil when there are none
 	ctx     context.Context
-	haste   *outside.Haste // of the same calls
+	haste   *outside.Haste // of the same requests
 	urgent  bool           // the deliberation in flight began with a critical event
 	wave    uint64         // of the deliberation in flight
 	woken   protocol.Time  // scene time at which the deliberation in flight began
@@ -114,7 +113,7 @@ func (a *agentShell) wake(env *protocol.Envelope) error {
 }
 
 // step lets the machine decide, carries out what it asks for, and hands the
-// decision over when the deliberation has ended. A model that answers at once
+// decision over when the deliberation has ended. An executor that answers at once
 // is asked right here, without a trip through the mailbox.
 func (a *agentShell) step(in any) error {
 	for in != nil {
@@ -125,16 +124,16 @@ func (a *agentShell) step(in any) error {
 		}
 		in = nil
 		for _, e := range d.Effects {
-			call, ok := e.(*agent.CallModel)
+			q, ok := e.(*agent.Ask)
 			if !ok {
 				return protocol.Errorf(protocol.KindInternal, "agent %s: effect %s", a.machine.ID.Instance, e.EffectKind())
 			}
-			next := a.ask(call)
+			next := a.ask(q)
 			a.sample.lap(metrics.StageModel)
 			switch {
 			case next == nil:
 			case in != nil: // several at once: the others wait their turn in the mailbox
-				a.tellAnswer(a.wave, next, a.urgent)
+				a.tellAnswer(a.wave, q.Kind, next.AppendMsg(nil), a.urgent)
 			default:
 				in = next
 			}
@@ -190,17 +189,12 @@ func publishesCritical(requests []protocol.Sequenced) bool {
 	return false
 }
 
-// ask carries out a model call: at once, or on a goroutine whose answer comes
+// ask carries a request out: at once, or on a goroutine whose answer comes
 // through the mailbox.
-func (a *agentShell) ask(c *agent.CallModel) *agent.Answered {
-	c.Model.Scene = a.ID
-	if a.instant != nil && (a.Clock == director.Virtual || c.Wait == 0) {
-		begun := time.Now()
-		answer, err := a.instant.Answer(c.Model)
-		if a.Clock == director.Virtual || (answer.Latency == 0 && err == nil) {
-			a.metrics.Model(a.model.Name(), c.Model.Model, string(llm.OutcomeOf(err)), time.Since(begun), answer.Usage)
-			return outside.Answered(c.Request, answer, err)
-		}
+func (a *agentShell) ask(q *agent.Ask) *agent.Answered {
+	q.Model.Scene = a.ID
+	if x := a.outside.Now(q, a.Clock == director.Realtime); x != nil {
+		return x
 	}
 	if a.cancel == nil {
 		a.ctx, a.cancel = context.WithCancel(a.context)
@@ -210,21 +204,17 @@ func (a *agentShell) ask(c *agent.CallModel) *agent.Answered {
 		}
 	}
 	wave, haste := a.wave, a.haste
-	a.outside.Go(a.ctx, haste, a.machine.State.Turn+1, c, func(answer protocol.ModelAnswer, err error) {
-		a.tellAnswer(wave, outside.Answered(c.Request, answer, err), a.outside.Urgent(haste))
-	})
+	from := outside.From{Agent: a.machine.ID.Instance, Turn: a.machine.State.Turn + 1, At: a.woken, Haste: haste}
+	a.outside.Go(a.ctx, from, q, func(raw protocol.Raw) { a.tellAnswer(wave, q.Kind, raw, a.outside.Urgent(haste)) })
 	return nil
 }
 
-// tellAnswer sends a result to the agent's own mailbox, with the wave of the
+// tellAnswer sends an answer to the agent's own mailbox, with the wave of the
 // deliberation that asked: request numbers begin anew with each. An urgent one goes
 // on before others that have their answers, too.
-func (a *agentShell) tellAnswer(wave uint64, x *agent.Answered, urgent bool) {
-	raw, err := outside.EncodeAnswer(a.Codec, x)
-	if err != nil {
-		raw, _ = outside.EncodeAnswer(a.Codec, &agent.Answered{Request: x.Request, Err: err})
-	}
+func (a *agentShell) tellAnswer(wave uint64, kind string, raw protocol.Raw, urgent bool) {
 	env := &protocol.Envelope{Kind: protocol.KindAnswer, Wave: wave, Body: protocol.NewBody(raw)}
+	env.Type = kind
 	if urgent {
 		env.Priority = protocol.Critical
 	}
@@ -236,7 +226,7 @@ func (a *agentShell) answered(env *protocol.Envelope) error {
 		return nil // of a deliberation that is over, or that a failure ended
 	}
 	a.sample.lap(metrics.StageModel)
-	x, err := outside.DecodeAnswer(a.Codec, env.Body.Raw)
+	x, err := agent.ReadAnswered(env.Type, env.Body.Raw)
 	if err != nil {
 		return err
 	}

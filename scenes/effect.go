@@ -9,11 +9,11 @@ import (
 	"tavernsim/scenes/setup"
 )
 
-// openEffects opens the log of effects, where the model's answers are worth it:
-// one that answers at once answers the same again.
+// openEffects opens the log of effects, where answers are worth it: executors that
+// are all instant answer the same again.
 func (r *Run) openEffects(state *machines.State) error {
 	sc := r.scene
-	if sc.instant != nil || sc.options.Effects == nil {
+	if !sc.outside.TakesTime() || sc.options.Effects == nil {
 		return nil
 	}
 	journal, err := sc.options.Effects()

@@ -70,7 +70,7 @@ func (s *scene) declare() {
 // ModelRequests implements metrics.ModelSource. A model that answers at once is
 // never out.
 func (s *scene) ModelRequests(yield func(provider string, inflight, queued int)) {
-	out, queued := s.outside.Load()
+	out, queued := s.outside.Load(agent.KindModel)
 	yield(s.model.Name(), out, queued)
 }
 

@@ -15,6 +15,7 @@ import (
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/machines"
+	"tavernsim/scenes/outside"
 	"tavernsim/scenes/setup"
 	"tavernsim/scenes/snapshots"
 )
@@ -29,6 +30,8 @@ type Options struct {
 	Snapshots snapshots.Policy
 	// ModelCalls bounds model calls in flight at once; default 64.
 	ModelCalls int
+	// Executors carry out the calls of external tools (setup.Options.External).
+	Executors []outside.Entry
 	// Crashes are failures of the scene that led to this restart: the first wave
 	// keeps them as facts.
 	Crashes []*Crash
@@ -36,9 +39,9 @@ type Options struct {
 	Folding func(done, total uint64)
 
 	Model llm.Provider
-	// Effects opens the journal of the scene's effects (effects.JournalID) in the
-	// scene's store. It is called when the model's answers are not free. nil =
-	// calls are not recorded, and made again after a kill.
+	// Effects opens the journal of the scene's effects (outside.JournalID) in the
+	// scene's store. It is called when there is an executor whose answers are not
+	// instant. nil = requests are not recorded, and made again after a kill.
 	Effects func() (*persistence.Journal, error)
 	System  *actors.System
 	Metrics *metrics.Scene
@@ -109,7 +112,10 @@ func (p *Progress) keep(w persistence.Wave) { p.Bytes.Store(int64(w.Total)) }
 // Start runs a scene on an open journal: from its beginning, or from where the
 // journal ends.
 func Start(made *setup.Scene, journal *persistence.Journal, opt Options) (*Run, error) {
-	sc := newScene(made, journal, opt)
+	sc, err := newScene(made, journal, opt)
+	if err != nil {
+		return nil, err
+	}
 	r := &Run{scene: sc, Progress: &Progress{}, done: make(chan Outcome, 1)}
 	sc.context, r.stop = context.WithCancel(context.Background())
 	if err := r.launch(); err != nil {

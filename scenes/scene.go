@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tavernsim/actors"
+	"tavernsim/engine/agent"
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/world"
 	"tavernsim/internal/metrics"
@@ -34,7 +35,6 @@ type scene struct {
 	spaces  *spacePool
 	buffers *buffers
 	model   llm.Provider
-	instant llm.Instant // the model, when it answers at once
 	journal *persistence.Journal
 	system  *actors.System
 
@@ -70,7 +70,7 @@ type scene struct {
 }
 
 // newScene lays out what the actors share.
-func newScene(made *setup.Scene, journal *persistence.Journal, opt Options) *scene {
+func newScene(made *setup.Scene, journal *persistence.Journal, opt Options) (*scene, error) {
 	s := &scene{
 		Scene: made, metrics: opt.Metrics, options: opt, log: opt.Log, journal: journal, system: opt.System, model: opt.Model,
 		spaces: newSpacePool(), buffers: newBuffers(),
@@ -79,17 +79,24 @@ func newScene(made *setup.Scene, journal *persistence.Journal, opt Options) *sce
 		s.log = slog.New(slog.DiscardHandler)
 	}
 	s.options.Snapshots = opt.Snapshots.WithDefaults()
-	if s.options.ModelCalls <= 0 {
-		s.options.ModelCalls = 64
+	var err error
+	if s.outside, err = outside.New(append([]outside.Entry{
+		{Kind: agent.KindModel, Executor: outside.Model(opt.Model), AtOnce: opt.ModelCalls},
+	}, opt.Executors...), s.asked); err != nil {
+		return nil, err
 	}
-	s.instant, _ = opt.Model.(llm.Instant)
-	s.outside = outside.New(opt.Model, made.Codec, s.options.ModelCalls, func(model, outcome string, took time.Duration, u protocol.Usage) {
-		s.metrics.Model(s.model.Name(), model, outcome, took, u)
-	})
 	if s.metrics != nil {
 		s.declare()
 	}
-	return s
+	return s, nil
+}
+
+// asked counts what was asked of models. Calls are counted where their facts are
+// kept.
+func (s *scene) asked(to string, q *agent.Ask, x *agent.Answered, took time.Duration) {
+	if q.Kind == agent.KindModel {
+		s.metrics.Model(to, q.Model.Model, string(llm.OutcomeOf(x.Err)), took, x.Model.Usage)
+	}
 }
 
 // actorName is unique in the process.

@@ -247,9 +247,7 @@ func (st *stage) merge(a arrival) error {
 	if int(a.agent) != st.OwnOrdinal() {
 		w.turns++
 	}
-	if end.ModelCalls > 0 {
-		st.outside.Log.Ended(actor, end.Turn, w.number)
-	}
+	st.outside.Log.Ended(actor, end.Turn, w.number)
 	st.measureTurn(a.agent, end)
 	return st.applyTurn(a, end)
 }

@@ -19,6 +19,9 @@ const (
 	modelAnsweredFields = 13
 	modelAnsweredOld    = 8 // of facts written before the request's number was kept
 	saidFields          = 1
+
+	modelAnswerFields = 10 // of an Answered
+	callAnswerFields  = 5
 )
 
 // AppendMsg implements protocol.Appender.
@@ -135,4 +138,87 @@ func readSaid(raw protocol.Raw) (*Said, error) {
 	r := protocol.NewReader(raw, FactSaid, saidFields)
 	f := &Said{Text: r.String()}
 	return f, r.End()
+}
+
+// AppendMsg implements protocol.Appender. The form is that of the log of effects;
+// the kind is beside it. A value in it that is none panics.
+func (x *Answered) AppendMsg(b []byte) []byte {
+	if x.Kind != KindModel {
+		b = msgp.AppendArrayHeader(b, callAnswerFields)
+		b = protocol.AppendInt(b, int64(x.Number))
+		b = protocol.AppendValue(b, x.Output)
+		return appendFailure(protocol.AppendInt(b, int64(x.Latency)), x.Err)
+	}
+	b = msgp.AppendArrayHeader(b, modelAnswerFields)
+	b = protocol.AppendInt(b, int64(x.Number))
+	for _, s := range [...]string{x.Model.Model, x.Model.Text, x.Model.Reasoning} {
+		b = msgp.AppendString(b, s)
+	}
+	if x.Model.Calls == nil {
+		b = msgp.AppendNil(b)
+	} else {
+		b = msgp.AppendArrayHeader(b, uint32(len(x.Model.Calls)))
+	}
+	for i := range x.Model.Calls {
+		c := &x.Model.Calls[i]
+		b = msgp.AppendArrayHeader(b, 3)
+		b = msgp.AppendString(msgp.AppendString(b, c.ID), c.Tool)
+		b = protocol.AppendValue(b, paramsValue(c.Params))
+	}
+	b = msgp.AppendString(b, string(x.Model.Finish))
+	b = msgp.AppendArrayHeader(b, 4)
+	u := &x.Model.Usage
+	for _, n := range [...]int64{u.Input, u.Output, u.CacheRead, u.Reasoning} {
+		b = protocol.AppendInt(b, n)
+	}
+	return appendFailure(protocol.AppendInt(b, int64(x.Model.Latency)), x.Err)
+}
+
+func appendFailure(b []byte, err error) []byte {
+	if err == nil {
+		return msgp.AppendString(msgp.AppendString(b, ""), "")
+	}
+	return msgp.AppendString(msgp.AppendString(b, string(protocol.KindOf(err))), err.Error())
+}
+
+// ReadAnswered reads the answer to a request of the kind.
+func ReadAnswered(kind string, raw protocol.Raw) (*Answered, error) {
+	x := &Answered{Kind: kind}
+	if kind != KindModel {
+		r := protocol.NewReader(raw, "answer", callAnswerFields)
+		x.Number = int(r.Int())
+		output := r.Raw()
+		x.Latency = time.Duration(r.Int())
+		x.Err = readFailure(r)
+		if err := r.End(); err != nil {
+			return nil, err
+		}
+		var err error
+		x.Output, err = output.Value()
+		return x, err
+	}
+	r := protocol.NewReader(raw, "answer", modelAnswerFields)
+	x.Number, x.Model.Model, x.Model.Text, x.Model.Reasoning = int(r.Int()), r.Word(), r.String(), r.String()
+	n, _ := r.Count(3)
+	for range n {
+		r.Fields(3)
+		c := protocol.Call{ID: r.String(), Tool: r.String(), Origin: protocol.OriginNative}
+		params, err := r.Raw().Value()
+		if err != nil {
+			return nil, err
+		}
+		c.Params, _ = params.(map[string]any)
+		x.Model.Calls = append(x.Model.Calls, c)
+	}
+	x.Model.Finish = protocol.FinishReason(r.Word())
+	r.Fields(4)
+	x.Model.Usage = protocol.Usage{Input: r.Int(), Output: r.Int(), CacheRead: r.Int(), Reasoning: r.Int()}
+	x.Model.Latency = time.Duration(r.Int())
+	x.Err = readFailure(r)
+	return x, r.End()
+}
+
+func readFailure(r *protocol.Reader) error {
+	kind := protocol.ErrorKind(r.Word())
+	return recordedError(kind, r.String())
 }

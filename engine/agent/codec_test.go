@@ -100,7 +100,7 @@ func TestOldModelAnswer(t *testing.T) {
 	}
 	f.Error = ""
 	x, ok := f.Answered()
-	if !ok || x.Err != nil || len(x.Answer.Calls) != 1 || x.Answer.Calls[0].Tool != "SayTool" || x.Answer.Usage.Output != 4 {
+	if !ok || x.Err != nil || len(x.Model.Calls) != 1 || x.Model.Calls[0].Tool != "SayTool" || x.Model.Usage.Output != 4 {
 		t.Errorf("%+v %v", x, ok)
 	}
 }

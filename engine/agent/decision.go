@@ -186,14 +186,24 @@ func (t *Turn) carryOut(i int) {
 		return
 	}
 	if t.end.Calls > int64(t.m.Def.Limits.MaxCalls) {
-		t.keep(c, failed(protocol.Errorf(protocol.KindLimit, "more than %d calls in one deliberation (custom_runtime_config.max_calls)", t.m.Def.Limits.MaxCalls)))
+		t.keep(c, t.tooManyCalls())
 		return
 	}
 	if id, ok := t.skillOf(c.Tool); ok {
 		t.startSkill(id, c, func(r protocol.CallResult) { t.keep(&t.queue[i], r) })
 		return
 	}
+	if x := t.external(c.Tool); x != nil {
+		if r, ended := t.askTool(x, c, 0, 0, waiting{}); ended {
+			t.keep(c, r)
+		}
+		return
+	}
 	t.keep(c, t.perform(c))
+}
+
+func (t *Turn) tooManyCalls() protocol.CallResult {
+	return failed(protocol.Errorf(protocol.KindLimit, "more than %d calls in one deliberation (custom_runtime_config.max_calls)", t.m.Def.Limits.MaxCalls))
 }
 
 func (t *Turn) keep(c *protocol.Call, r protocol.CallResult) {

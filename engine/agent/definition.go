@@ -21,7 +21,8 @@ type Definition struct {
 	Workflows  map[string]*workflow.Plan // by canonical id: skills, and the scene's own
 	Reflection string                    // id within Workflows; "" = none
 	Skills     []string                  // ids of Workflows that may be called
-	Tools      []string                  // ids of atomic tools that may be called
+	Tools      []string                  // ids of tools that may be called: atomic ones, and of External
+	External   []External                // tools that executors carry out, sorted by id
 	Knowledge  []KnowledgeAccess
 	Model      string // default model of completions; "" = the provider's
 
@@ -37,6 +38,7 @@ type Definition struct {
 
 	commands     *statecmd.Engine // on the private state
 	specs        map[string]protocol.ToolSpec
+	external     map[string]*External
 	capabilities map[string]any
 	names        map[*workflow.Plan][]string
 }
@@ -73,7 +75,14 @@ func AccessOf(r profile.KnowledgeReference) KnowledgeAccess {
 func (d *Definition) Seal(describe func(id string) (name, description string)) {
 	tools := []any{}
 	d.specs = map[string]protocol.ToolSpec{}
-	for _, spec := range tool.Catalog() {
+	catalog := tool.Catalog()
+	d.external = map[string]*External{}
+	for i := range d.External {
+		x := &d.External[i]
+		d.external[x.Spec.Name] = x
+		catalog = append(catalog, x.Spec)
+	}
+	for _, spec := range catalog {
 		d.specs[spec.Name] = spec
 		if d.allowsTool(spec.Name) {
 			tools = append(tools, map[string]any{"id": spec.Name, "description": spec.Description, "parameters": spec.Parameters})

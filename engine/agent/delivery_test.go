@@ -68,8 +68,8 @@ func (d *deliveries) turn(t *rapid.T, tb testing.TB, wave uint64) {
 	}
 	perceived := slices.Clone(d.live.turn.events)
 	in := []any{
-		&Answered{Request: 1, Answer: protocol.ModelAnswer{Text: "x", Finish: protocol.FinishStop, Latency: time.Duration(rapid.IntRange(0, 1).Draw(t, "latency"))}},
-		&Answered{Request: 1, Err: protocol.Errorf(protocol.KindTransient, "no")},
+		&Answered{Kind: KindModel, Number: 1, Model: protocol.ModelAnswer{Text: "x", Finish: protocol.FinishStop, Latency: time.Duration(rapid.IntRange(0, 1).Draw(t, "latency"))}},
+		&Answered{Kind: KindModel, Number: 1, Err: protocol.Errorf(protocol.KindTransient, "no")},
 		&Cancel{Reason: "urgent", Interrupt: true},
 	}[rapid.IntRange(0, 2).Draw(t, "end")]
 	dec, err := d.live.Decide(in)

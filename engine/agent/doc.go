@@ -3,15 +3,15 @@
 //
 // You hold a [Machine], made of a [Definition] that all agents of a profile
 // share, an [Identity] and a [State]. You wake it with [Wake] and get facts, or
-// model calls to carry out, whose results you bring back with [Answered]; what
+// requests to the outside, whose answers you bring back with [Answered]; what
 // happens around it you tell it with [Machine.Hear] and [Machine.Observe]. You
 // owe it every fact that it decided, once, through [Machine.Apply], and then
 // [Machine.Release]: facts and requests live in memory that is lent to it.
 //
 //	d, err := m.Decide(&agent.Wake{Now: now, World: doc, Draw: draw})
 //	for len(d.Facts) == 0 {
-//		call := d.Effects[0].(*agent.CallModel) // ask a model
-//		d, err = m.Decide(&agent.Answered{Request: call.Request, Answer: answer})
+//		ask := d.Effects[0].(*agent.Ask) // of a model
+//		d, err = m.Decide(&agent.Answered{Kind: ask.Kind, Number: ask.Number, Model: answer})
 //	}
 //	// m.Apply each of d.Facts, encode them and d.Requests, then m.Release()
 //

@@ -13,6 +13,7 @@ const (
 	FactStateUpdated  = "agent.private_state_updated"
 	FactCallMade      = "agent.call_made"
 	FactModelAnswered = "agent.model_answered"
+	FactCallAnswered  = "agent.call_answered"
 	FactSaid          = "agent.said"
 	FactGoalsUpdated  = "agent.goals_updated"
 	FactReflected     = "agent.reflected"
@@ -156,19 +157,49 @@ type ModelAnswered struct {
 	ReasoningTokens int64
 }
 
-// Answered is the input that the fact was made of. ok is false when the fact is
-// of a version that did not keep enough of a failure.
+// CallAnswered is what an executor made of a call, or its failure. The call
+// itself is the CallMade after it.
+type CallAnswered struct {
+	Kind      string // of the executor
+	Request   int64  // number in the deliberation, from 1
+	Output    protocol.Raw
+	Latency   time.Duration
+	ErrorKind protocol.ErrorKind
+	Error     string
+}
+
+// Recorded is a fact that keeps an answer of the outside.
+type Recorded interface {
+	protocol.Fact
+	// Answered is the input that the fact was made of. ok is false when the fact
+	// is of a version that did not keep enough of a failure.
+	Answered() (x *Answered, ok bool)
+}
+
+// Answered implements Recorded.
 func (f *ModelAnswered) Answered() (x *Answered, ok bool) {
-	x = &Answered{Request: int(f.Request), Answer: protocol.ModelAnswer{
+	x = &Answered{Kind: KindModel, Number: int(f.Request), Model: protocol.ModelAnswer{
 		Model: f.Model, Text: f.Text, Reasoning: f.Reasoning, Finish: f.Finish, Latency: f.Latency,
 		Usage: protocol.Usage{Input: f.Input, Output: f.Output, CacheRead: f.CacheRead, Reasoning: f.ReasoningTokens},
 	}}
-	x.Answer.Calls, ok = readCalls(f.Calls)
-	if f.Error != "" {
-		x.Err = &protocol.Error{Kind: f.ErrorKind, Message: f.Error}
+	x.Model.Calls, ok = readCalls(f.Calls)
+	if x.Err = recordedError(f.ErrorKind, f.Error); x.Err != nil {
 		ok = ok && f.Request > 0
 	}
 	return x, ok
+}
+
+// Answered implements Recorded.
+func (f *CallAnswered) Answered() (x *Answered, ok bool) {
+	v, err := f.Output.Value()
+	return &Answered{Kind: f.Kind, Number: int(f.Request), Output: v, Latency: f.Latency, Err: recordedError(f.ErrorKind, f.Error)}, err == nil
+}
+
+func recordedError(kind protocol.ErrorKind, text string) error {
+	if text == "" {
+		return nil
+	}
+	return &protocol.Error{Kind: kind, Message: text}
 }
 
 // readCalls reads what encodeCalls wrote.
@@ -210,7 +241,7 @@ type Reflected struct {
 // before its result was kept, and that it must not be asked for again. The next
 // deliberation is told.
 type OutcomeUnknown struct {
-	Effect  string // "model"; a tool's name
+	Effect  string // kind of the executor
 	Request int64  // its number in the deliberation
 	Error   string
 }
@@ -220,6 +251,7 @@ func (TurnEnded) FactKind() string     { return FactTurnEnded }
 func (StateUpdated) FactKind() string  { return FactStateUpdated }
 func (CallMade) FactKind() string      { return FactCallMade }
 func (ModelAnswered) FactKind() string { return FactModelAnswered }
+func (CallAnswered) FactKind() string  { return FactCallAnswered }
 func (Said) FactKind() string          { return FactSaid }
 func (GoalsUpdated) FactKind() string  { return FactGoalsUpdated }
 func (Reflected) FactKind() string     { return FactReflected }
@@ -255,6 +287,9 @@ func ReadFact(codec *protocol.Codec, kind string, data protocol.Raw) (protocol.F
 		return readCallMade(data)
 	case FactModelAnswered:
 		return readModelAnswered(data)
+	case FactCallAnswered:
+		f := &CallAnswered{}
+		return f, codec.Unmarshal(data, f)
 	case FactSaid:
 		return readSaid(data)
 	case FactGoalsUpdated:

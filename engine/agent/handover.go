@@ -36,12 +36,12 @@ func (t *Turn) urgency() protocol.Priority {
 	return t.events[0].Priority
 }
 
-// undo forgets what an interrupted turn did: it leaves what models answered,
+// undo forgets what an interrupted turn did: it leaves what the outside answered,
 // which cost something, and nothing else.
 func (t *Turn) undo() {
 	kept := t.facts[:0]
 	for _, f := range t.facts {
-		if _, ok := f.(*ModelAnswered); ok {
+		if _, ok := f.(Recorded); ok {
 			kept = append(kept, f)
 		}
 	}

@@ -1,10 +1,7 @@
 package agent
 
 import (
-	"slices"
 	"strings"
-
-	"github.com/tinylib/msgp/msgp"
 
 	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/workflow"
@@ -27,6 +24,13 @@ func (h *host) Request(q *workflow.Request) (workflow.Answer, bool) {
 	call.ID, call.Origin = h.turn.nextCallID(), protocol.OriginWorkflow
 	if id, ok := h.turn.skillOf(call.Tool); ok {
 		return h.startSkill(id, call, q.ID)
+	}
+	if x := h.turn.external(call.Tool); x != nil {
+		r, ended := h.turn.askTool(x, &call, q.Wait, q.Timeout, waiting{run: h.run, request: q.ID})
+		if ended {
+			h.record(&call, &r)
+		}
+		return workflow.Answer{Result: r}, ended
 	}
 	r := h.turn.perform(&call)
 	h.record(&call, &r)
@@ -53,107 +57,6 @@ func (h *host) startSkill(id string, call protocol.Call, request int) (workflow.
 func (h *host) record(call *protocol.Call, r *protocol.CallResult) {
 	r.ID, r.Tool = call.ID, call.Tool
 	h.turn.record(call, r, r.Status == protocol.CallFailed || r.Status == protocol.CallDenied)
-}
-
-// askModel passes a model request on, within the agent's limits.
-func (t *Turn) askModel(run *activeRun, q *workflow.Request) (workflow.Answer, bool) {
-	limits := t.m.Def.Limits
-	if t.end.ModelCalls >= int64(limits.MaxModelCalls) {
-		return workflow.Answer{Err: protocol.Errorf(protocol.KindLimit, "more than %d model calls in one deliberation (custom_runtime_config.max_model_calls)", limits.MaxModelCalls)}, true
-	}
-	if t.end.TokensIn+t.end.TokensOut >= limits.MaxTokens {
-		return workflow.Answer{Err: protocol.Errorf(protocol.KindLimit, "%d tokens used in one deliberation (custom_runtime_config.max_tokens)", t.end.TokensIn+t.end.TokensOut)}, true
-	}
-	t.end.ModelCalls++
-	req := q.Model
-	req.Agent, req.Profile, req.Now = t.m.ID.Instance, t.m.Def.Profile, t.wake.Now
-	req.Draw = t.draw.Sub(modelDraws, uint64(t.end.ModelCalls))
-	if req.Timeout == 0 {
-		req.Timeout = q.Timeout
-	}
-	if req.Model == "" {
-		req.Model = t.m.Def.Model
-	}
-	for _, e := range t.events {
-		req.Events = append(req.Events, e.Type)
-	}
-	number := int(t.end.ModelCalls)
-	run.asked = append(run.asked, asked{number, q.ID})
-	t.asked = append(t.asked, &CallModel{Request: number, Model: req, Wait: q.Wait})
-	return workflow.Answer{}, false
-}
-
-// modelDraws and toolDraws separate the streams of chance of a turn.
-const (
-	modelDraws = 1
-	toolDraws  = 2
-	runDraws   = 3
-)
-
-// answer hands a model's answer to the run that asked; false = nobody waits.
-func (t *Turn) answer(a *Answered) bool {
-	for _, r := range t.runs {
-		i := slices.IndexFunc(r.asked, func(q asked) bool { return q.number == a.Request })
-		if i < 0 {
-			continue
-		}
-		id := r.asked[i].request
-		r.asked = slices.Delete(r.asked, i, i+1)
-		t.noteModel(a)
-		latency := a.Answer.Latency
-		if t.wake.Realtime {
-			latency = 0 // it has passed already; the shell enforces time-outs
-		}
-		a.Answer.Latency = latency
-		return r.run.Answer(id, workflow.Answer{Model: a.Answer, Err: a.Err}) == nil
-	}
-	return false
-}
-
-func (t *Turn) noteModel(a *Answered) {
-	t.end.TokensIn += a.Answer.Usage.Input
-	t.end.TokensOut += a.Answer.Usage.Output
-	f := &ModelAnswered{
-		Model: a.Answer.Model, Text: a.Answer.Text, Finish: a.Answer.Finish,
-		Input: a.Answer.Usage.Input, Output: a.Answer.Usage.Output, Request: int64(a.Request), Reasoning: a.Answer.Reasoning,
-		CacheRead: a.Answer.Usage.CacheRead, ReasoningTokens: a.Answer.Usage.Reasoning,
-	}
-	if !t.wake.Realtime {
-		f.Latency = a.Answer.Latency
-	}
-	if len(a.Answer.Calls) > 0 {
-		f.Calls = t.encodeCalls(a.Answer.Calls)
-	}
-	if a.Err != nil {
-		f.Error, f.ErrorKind = a.Err.Error(), protocol.KindOf(a.Err)
-		t.end.ModelFailed++
-	}
-	t.facts = append(t.facts, f)
-	if protocol.KindOf(a.Err) == protocol.KindUnknownOutcome {
-		t.facts = append(t.facts, &OutcomeUnknown{Effect: "model", Request: int64(a.Request), Error: f.Error})
-	}
-}
-
-// encodeCalls writes a list of {params, tool}, as the value would be written.
-func (t *Turn) encodeCalls(calls []protocol.Call) protocol.Raw {
-	from := len(t.space.arena)
-	b := msgp.AppendArrayHeader(t.space.arena, uint32(len(calls)))
-	for i := range calls {
-		b = msgp.AppendMapHeader(b, 2)
-		b = msgp.AppendString(b, "params")
-		b = protocol.AppendValue(b, paramsValue(calls[i].Params))
-		b = msgp.AppendString(b, "tool")
-		b = msgp.AppendString(b, calls[i].Tool)
-	}
-	t.space.arena = b
-	return protocol.Raw(b[from:len(b):len(b)])
-}
-
-func paramsValue(p map[string]any) map[string]any {
-	if p == nil {
-		return map[string]any{}
-	}
-	return p
 }
 
 // skillOf finds the skill that a call means; tools win over skills.
@@ -187,7 +90,7 @@ func resultOf(c *protocol.Call, out any, err error) protocol.CallResult {
 
 func (t *Turn) notAllowed(name string) *protocol.Error {
 	for _, known := range tool.ForProfiles() {
-		if known == name {
+		if known == name || t.m.Def.external[name] != nil {
 			return protocol.Errorf(protocol.KindDenied, "tool %s is not in tool_ids_inventory of profile %s", name, t.m.Def.Profile)
 		}
 	}

@@ -3,7 +3,6 @@ package agent
 import (
 	"slices"
 	"strconv"
-	"time"
 
 	"tavernsim/engine/agent/private"
 	"tavernsim/engine/knowledge"
@@ -94,12 +93,6 @@ type (
 		Workflow string
 		Inputs   map[string]any
 	}
-	// Answered is the result of a CallModel effect.
-	Answered struct {
-		Request int
-		Answer  protocol.ModelAnswer
-		Err     error
-	}
 	// Cancel stops the deliberation in flight between two of its nodes.
 	Cancel struct {
 		Reason string
@@ -108,16 +101,6 @@ type (
 		Interrupt bool
 	}
 )
-
-// CallModel is the effect of asking a model. It may be carried out twice.
-type CallModel struct {
-	Request int // to answer with
-	Model   protocol.ModelRequest
-	Wait    time.Duration // hold it back so long, in realtime: the backoff of a retry
-}
-
-// EffectKind implements protocol.Effect.
-func (CallModel) EffectKind() string { return "call_model" }
 
 // Busy reports whether a deliberation is in flight.
 func (m *Machine) Busy() bool { return m.turn != nil }

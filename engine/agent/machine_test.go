@@ -204,7 +204,7 @@ func TestAnswers(t *testing.T) {
 		t.Errorf("woken while it deliberates: %v", err)
 	}
 	answer := func(n int, text string) protocol.Decision {
-		d, err := m.Decide(&Answered{Request: n, Answer: protocol.ModelAnswer{Text: text, Finish: protocol.FinishStop, Usage: protocol.Usage{Input: 2, Output: 3}}})
+		d, err := m.Decide(&Answered{Kind: KindModel, Number: n, Model: protocol.ModelAnswer{Text: text, Finish: protocol.FinishStop, Usage: protocol.Usage{Input: 2, Output: 3}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -215,8 +215,8 @@ func TestAnswers(t *testing.T) {
 			t.Fatal(d)
 		}
 	}
-	first := d.Effects[0].(*CallModel).Request
-	second := d.Effects[1].(*CallModel).Request
+	first := d.Effects[0].(*Ask).Number
+	second := d.Effects[1].(*Ask).Number
 	answer(second, "two")
 	answer(second, "again")
 	d = answer(first, "one")
@@ -267,7 +267,7 @@ func TestModelLimits(t *testing.T) {
 		t.Fatalf("%d calls: %v", len(d.Effects), err)
 	}
 	for _, e := range d.Effects {
-		d, err = m.Decide(&Answered{Request: e.(*CallModel).Request, Answer: protocol.ModelAnswer{Text: "x", Finish: protocol.FinishStop}})
+		d, err = m.Decide(&Answered{Kind: KindModel, Number: e.(*Ask).Number, Model: protocol.ModelAnswer{Text: "x", Finish: protocol.FinishStop}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -285,7 +285,7 @@ func TestModelFails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err = m.Decide(&Answered{Request: d.Effects[0].(*CallModel).Request, Err: protocol.Errorf(protocol.KindTimeout, "no answer in time")})
+	d, err = m.Decide(&Answered{Kind: KindModel, Number: d.Effects[0].(*Ask).Number, Err: protocol.Errorf(protocol.KindTimeout, "no answer in time")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -406,7 +406,7 @@ func TestUnknownOutcomeIsObserved(t *testing.T) {
 	answer := func(at uint64, a Answered) protocol.Decision {
 		d, err := m.Decide(wake(t, at))
 		if err == nil {
-			a.Request = d.Effects[0].(*CallModel).Request
+			a.Kind, a.Number = KindModel, d.Effects[0].(*Ask).Number
 			d, err = m.Decide(&a)
 		}
 		if err != nil {
@@ -422,7 +422,7 @@ func TestUnknownOutcomeIsObserved(t *testing.T) {
 	if got := seen(m); got != "unknown_outcome failure" {
 		t.Errorf("observations %q", got)
 	}
-	apply(t, m, answer(2, Answered{Answer: protocol.ModelAnswer{Text: "x", Finish: protocol.FinishStop}}), 2)
+	apply(t, m, answer(2, Answered{Model: protocol.ModelAnswer{Text: "x", Finish: protocol.FinishStop}}), 2)
 	if got := seen(m); got != "" {
 		t.Errorf("it is shown twice: %q", got)
 	}

@@ -45,6 +45,7 @@ type Turn struct {
 	stopped string       // an earlier call of the block failed: its request id
 
 	asked     []protocol.Effect    // to the shell
+	waits     []waiting            // for answers of the outside
 	sequenced []protocol.Sequenced // to the scene, when the turn ends
 	facts     []protocol.Fact
 	end       TurnEnded
@@ -52,6 +53,8 @@ type Turn struct {
 	cancelled bool
 	started   uint64 // runs so far
 	opened    int    // tasks
+
+	toolsAsked int // of the outside
 
 	interrupted bool // by a more urgent event
 }
@@ -62,11 +65,7 @@ type activeRun struct {
 	run     *workflow.Run
 	started time.Duration // of the turn's elapsed time
 	then    func(result)
-	asked   []asked // model calls out
 }
-
-// asked pairs a model call's number in the turn with its request in the run.
-type asked struct{ number, request int }
 
 // result is what a workflow came to.
 type result struct {
@@ -87,12 +86,13 @@ func (t *Turn) clear() {
 	clear(t.queue[:cap(t.queue)])
 	clear(t.results[:cap(t.results)])
 	clear(t.asked[:cap(t.asked)])
+	clear(t.waits[:cap(t.waits)])
 	clear(t.sequenced[:cap(t.sequenced)])
 	clear(t.facts[:cap(t.facts)])
 	t.params.Reset(nil)
 	*t = Turn{
 		reads: t.reads[:0],
-		runs:  t.runs[:0], queue: t.queue[:0], results: t.results[:0], asked: t.asked[:0],
+		runs:  t.runs[:0], queue: t.queue[:0], results: t.results[:0], asked: t.asked[:0], waits: t.waits[:0],
 		sequenced: t.sequenced[:0], facts: t.facts[:0], params: t.params,
 	}
 }
@@ -197,7 +197,7 @@ func (t *Turn) advance() bool {
 		if t.progress() {
 			continue
 		}
-		if len(t.runs) > 0 {
+		if len(t.runs)+len(t.waits) > 0 {
 			return false
 		}
 		if t.cancelled || !t.step() {
@@ -215,6 +215,7 @@ func (t *Turn) progress() bool {
 			continue
 		}
 		t.runs = append(t.runs[:i], t.runs[i+1:]...)
+		t.abandon(r, "")
 		t.end.Elapsed = max(t.end.Elapsed, r.started+r.run.Elapsed())
 		res := t.resultOfRun(r)
 		r.run.Reset()
@@ -299,6 +300,7 @@ func (t *Turn) cancel(reason string) {
 	for _, r := range t.runs {
 		r.run.Cancel(reason)
 	}
+	t.abandon(nil, reason)
 }
 
 // fail ends the turn without a decision.

@@ -102,7 +102,7 @@ func (s *Set) makeFacts() {
 
 func factKinds() []string {
 	return []string{
-		agent.FactTurnEnded, agent.FactStateUpdated, agent.FactCallMade, agent.FactModelAnswered, agent.FactSaid, agent.FactGoalsUpdated, agent.FactReflected, agent.FactUnknown,
+		agent.FactTurnEnded, agent.FactStateUpdated, agent.FactCallMade, agent.FactModelAnswered, agent.FactCallAnswered, agent.FactSaid, agent.FactGoalsUpdated, agent.FactReflected, agent.FactUnknown,
 		bus.FactRouted, bus.FactRefused, bus.FactSubscription,
 		director.FactStarted, director.FactWaveClosed, director.FactDeferred, director.FactAgentFailed, director.FactActorFailed,
 		director.FactBlocked, director.FactPaused, director.FactResumed, director.FactEnded, director.FactDeadLettered,

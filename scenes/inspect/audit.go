@@ -142,7 +142,7 @@ func (a *auditing) record(r protocol.Record) error {
 // changesOf are the changes of a fact; facts that tell of none are not decoded.
 func (a *auditing) changesOf(r protocol.Record) ([]Change, protocol.Fact, error) {
 	switch r.Kind {
-	case agent.FactTurnEnded, agent.FactModelAnswered, agent.FactSaid, bus.FactRouted, bus.FactRefused, director.FactWaveClosed:
+	case agent.FactTurnEnded, agent.FactModelAnswered, agent.FactCallAnswered, agent.FactSaid, bus.FactRouted, bus.FactRefused, director.FactWaveClosed:
 		return nil, nil, nil
 	}
 	fact, err := a.read(r)

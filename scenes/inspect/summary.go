@@ -158,7 +158,7 @@ func (b *summing) fact(r protocol.Record) error {
 	at := b.bucket(r.Time)
 	at.Facts++
 	switch r.Kind {
-	case agent.FactStateUpdated, agent.FactModelAnswered, agent.FactSaid, director.FactDeferred:
+	case agent.FactStateUpdated, agent.FactModelAnswered, agent.FactCallAnswered, agent.FactSaid, director.FactDeferred:
 		return nil
 	case agent.FactCallMade:
 		return b.call(r)

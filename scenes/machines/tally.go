@@ -65,7 +65,7 @@ func (t *Tally) Count(sc *setup.Scene, actor, kind string, data protocol.Raw, fa
 	case agent.FactSaid:
 		t.Said++
 		return nil
-	case agent.FactStateUpdated, agent.FactModelAnswered:
+	case agent.FactStateUpdated, agent.FactModelAnswered, agent.FactCallAnswered:
 		return nil
 	}
 	switch x := fact.(type) {
@@ -104,7 +104,7 @@ func (t *Tally) trouble(actor, text string) {
 // for: they go to the journal as the bytes they came in.
 func NeedsNoDecoding(kind string) bool {
 	switch kind {
-	case agent.FactCallMade, agent.FactSaid, agent.FactStateUpdated, agent.FactModelAnswered:
+	case agent.FactCallMade, agent.FactSaid, agent.FactStateUpdated, agent.FactModelAnswered, agent.FactCallAnswered:
 		return true
 	}
 	return false

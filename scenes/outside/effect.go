@@ -5,6 +5,9 @@ import (
 	"encoding/hex"
 	"strings"
 
+	"github.com/tinylib/msgp/msgp"
+
+	"tavernsim/engine/agent"
 	"tavernsim/protocol"
 )
 
@@ -30,9 +33,9 @@ func Hash(b []byte) Question {
 type Effect struct {
 	Agent     string // instance id
 	Turn      uint64 // of the agent, from 1
-	Request   int    // number within the turn and kind
-	Kind      string // "model"; the name of a tool
-	To        string // the provider, for people
+	Request   int    // number within the turn; of the kind "model" by itself
+	Kind      string // of the executor
+	To        string // its name, for people
 	Question  Question
 	MayRepeat bool          // the word of whoever carries it out
 	At        protocol.Time // of the scene's clock
@@ -44,4 +47,44 @@ func (e *Effect) place() placeKey { return placeKey{e.Kind, e.Request} }
 func (e *Effect) unknown(why string) error {
 	return protocol.Errorf(protocol.KindUnknownOutcome,
 		"%s request %d of turn %d to %s: %s; it must not be repeated, so it is not asked again", e.Kind, e.Request, e.Turn, e.To, why)
+}
+
+// appendQuestion writes what is asked of an executor: equal questions are equal
+// bytes. Time, chance and who asks do not belong to it.
+func appendQuestion(b []byte, to string, ask *agent.Ask) []byte {
+	b = msgp.AppendString(b, to)
+	if ask.Kind != agent.KindModel {
+		return appendAny(msgp.AppendString(b, ask.Call.Tool), ask.Call.Params)
+	}
+	q := &ask.Model
+	b = msgp.AppendString(b, q.Model)
+	b = msgp.AppendArrayHeader(b, uint32(len(q.Messages)))
+	for i := range q.Messages {
+		m := &q.Messages[i]
+		b = msgp.AppendString(msgp.AppendString(msgp.AppendString(b, string(m.Role)), m.CallID), m.Text)
+		b = msgp.AppendArrayHeader(b, uint32(len(m.Calls)))
+		for k := range m.Calls {
+			b = msgp.AppendString(msgp.AppendString(b, m.Calls[k].ID), m.Calls[k].Tool)
+			b = appendAny(b, m.Calls[k].Params)
+		}
+	}
+	b = msgp.AppendArrayHeader(b, uint32(len(q.Tools)))
+	for i := range q.Tools {
+		b = msgp.AppendString(msgp.AppendString(b, q.Tools[i].Name), q.Tools[i].Description)
+		b = appendAny(b, q.Tools[i].Parameters)
+	}
+	b = msgp.AppendBool(msgp.AppendInt(b, q.MaxTokens), q.JSON)
+	if q.Temperature != nil {
+		b = msgp.AppendFloat64(b, *q.Temperature)
+	}
+	return protocol.AppendStrings(b, q.Stop)
+}
+
+// appendAny writes what a caller took for a value; what is none by its text.
+func appendAny(b []byte, v any) []byte {
+	n, err := protocol.Normalize(v)
+	if err != nil {
+		return msgp.AppendString(b, err.Error())
+	}
+	return protocol.AppendValue(b, n)
 }

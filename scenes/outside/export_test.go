@@ -1,6 +1,8 @@
 package outside
 
 import (
+	"context"
+
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 )
@@ -8,6 +10,19 @@ import (
 // Span is what the journal of a log begins and ends with.
 func (l *Log) Span() (durable, begin persistence.Wave) {
 	return l.journal.Durable(), l.journal.Begin()
+}
+
+// Do carries a request out by out, as a call does. An error of out is no answer.
+func (l *Log) Do(ctx context.Context, e *Effect, out func(context.Context) (protocol.Raw, error)) (protocol.Raw, error) {
+	f, answer, err := l.Begin(ctx, e)
+	if f == nil {
+		return answer, err
+	}
+	if answer, err = out(ctx); err != nil {
+		f.Fail(err)
+		return nil, err
+	}
+	return answer, f.Answer(ctx, answer)
 }
 
 // Samples are encoded facts.

@@ -34,7 +34,7 @@ const (
 
 // Log is the open log of one scene.
 //
-// Every Do runs on its caller's goroutine. Facts go through in to the log's own
+// Requests run on their callers' goroutines. Facts go through in to the log's own
 // goroutine, which appends what has come together and closes a wave over it: one
 // commit for all agents that ask at that moment.
 type Log struct {
@@ -58,8 +58,13 @@ type entry struct {
 	kept   chan error // gets one element, unless the log fails first
 }
 
-// flight is a request that is out.
-type flight struct {
+// Flight is a request that is out. Whoever got it from [Log.Begin] owes it one
+// Answer or Fail.
+type Flight struct {
+	log    *Log
+	effect *Effect
+	place  *place
+
 	landed chan struct{} // closed when answer or err is set
 	answer protocol.Raw
 	err    error
@@ -104,7 +109,7 @@ func (l *Log) apply(r protocol.Record, wave uint64) error {
 
 // Find gives the answer to a request that needs not be carried out: it is kept,
 // it is out and answered soon, or it fails because nobody may ask again. false =
-// carry it out, by Do.
+// carry it out, by Begin.
 func (l *Log) Find(ctx context.Context, e *Effect) (answer protocol.Raw, found bool, err error) {
 	if l == nil {
 		return nil, false, nil
@@ -116,36 +121,36 @@ func (l *Log) Find(ctx context.Context, e *Effect) (answer protocol.Raw, found b
 	if v.out() {
 		return nil, false, nil
 	}
-	l.opts.Observe(e.Kind, v.String())
 	answer, err = l.settle(ctx, e, v, seq, f)
 	return answer, true, err
 }
 
-// Do carries an effect out by out, once where that is possible. An error of out
-// is no answer: nothing is kept then, as when the process had ended.
-func (l *Log) Do(ctx context.Context, e *Effect, out func(context.Context) (protocol.Raw, error)) (protocol.Raw, error) {
-	if l == nil {
-		return out(ctx)
-	}
+// Begin keeps a request that is to be carried out; the flight is nil when it has
+// its answer already, or its error, as from Find.
+func (l *Log) Begin(ctx context.Context, e *Effect) (f *Flight, answer protocol.Raw, err error) {
 	l.mu.Lock()
 	v, p := l.table.decide(e)
-	seq, f := p.state()
+	seq, other := p.state()
 	if v.out() {
-		p, f = l.table.request(e, l.journal.Durable().Number+1), &flight{landed: make(chan struct{}), err: protocol.Errorf(protocol.KindInternal, "%s: it panicked", e.Kind)}
-		p.flight = f
+		f = &Flight{log: l, effect: e, place: l.table.request(e, l.journal.Durable().Number+1), landed: make(chan struct{})}
+		f.place.flight = f
 	}
 	l.mu.Unlock()
-	l.opts.Observe(e.Kind, v.String())
-	if !v.out() {
-		return l.settle(ctx, e, v, seq, f)
+	if f == nil {
+		answer, err = l.settle(ctx, e, v, seq, other)
+		return nil, answer, err
 	}
-	defer l.land(p, f)
-	f.answer, f.err = l.carryOut(ctx, e, out)
-	return f.answer, f.err
+	l.opts.Observe(e.Kind, v.String())
+	if err := l.keep(ctx, e, FactRequested, appendRequested(nil, e)); err != nil {
+		f.Fail(err)
+		return nil, nil, err
+	}
+	return f, nil, nil
 }
 
 // settle answers what is not carried out.
-func (l *Log) settle(ctx context.Context, e *Effect, v verdict, seq uint64, f *flight) (protocol.Raw, error) {
+func (l *Log) settle(ctx context.Context, e *Effect, v verdict, seq uint64, f *Flight) (protocol.Raw, error) {
+	l.opts.Observe(e.Kind, v.String())
 	switch v {
 	case reuse:
 		return l.read(seq)
@@ -157,30 +162,32 @@ func (l *Log) settle(ctx context.Context, e *Effect, v verdict, seq uint64, f *f
 	return nil, e.unknown("the process ended while it was out")
 }
 
-func (l *Log) carryOut(ctx context.Context, e *Effect, out func(context.Context) (protocol.Raw, error)) (protocol.Raw, error) {
-	if err := l.keep(ctx, e, FactRequested, appendRequested(nil, e)); err != nil {
-		return nil, err
+// Answer keeps the answer. When it returns without an error everybody may hear it.
+func (f *Flight) Answer(ctx context.Context, answer protocol.Raw) error {
+	l := f.log
+	if err := l.keep(ctx, f.effect, FactAnswered, appendAnswered(nil, f.effect, answer)); err != nil {
+		f.Fail(err)
+		return err
 	}
-	answer, err := out(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if err := l.keep(ctx, e, FactAnswered, appendAnswered(nil, e, answer)); err != nil {
-		return nil, err
-	}
-	l.opts.Observe(e.Kind, "answered")
-	return answer, nil
+	l.opts.Observe(f.effect.Kind, "answered")
+	f.land(answer, nil)
+	return nil
 }
 
+// Fail says that there is no answer: nothing is kept, as when the process had
+// ended.
+func (f *Flight) Fail(err error) { f.land(nil, err) }
+
 // land lets those go on who joined the flight.
-func (l *Log) land(p *place, f *flight) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	p.flight = nil
+func (f *Flight) land(answer protocol.Raw, err error) {
+	f.log.mu.Lock()
+	defer f.log.mu.Unlock()
+	f.answer, f.err = answer, err
+	f.place.flight = nil
 	close(f.landed)
 }
 
-func (f *flight) wait(ctx context.Context) (protocol.Raw, error) {
+func (f *Flight) wait(ctx context.Context) (protocol.Raw, error) {
 	select {
 	case <-f.landed:
 		return f.answer, f.err

@@ -7,184 +7,137 @@ import (
 	"time"
 
 	"tavernsim/engine/agent"
-	"tavernsim/llm"
 	"tavernsim/protocol"
 )
 
-// Runner carries out model calls that take time. A call waits for one of
-// the slots, then for the model; both end when the deliberation is over.
-//
-// Calls of a deliberation that began with a critical event, or whose agent hears
-// one meanwhile, get a slot before others.
-//
-// What leaves goes through the log of effects: an answer that was kept before a
-// kill is given without a call, and needs no slot.
+// Executor carries out the requests of one kind.
+type Executor interface {
+	// Name is whom it asks, for people: in errors, metrics and the log of effects.
+	Name() string
+	// Do carries a request out and returns soon after ctx ends. It is called on
+	// many goroutines. A panic is the failure of that request. Whatever a failure
+	// of the request is, it is Err of the answer.
+	Do(ctx context.Context, q *agent.Ask) agent.Answered
+	// MayRepeat reports whether the request may be made a second time when nobody
+	// knows what became of the first.
+	MayRepeat(q *agent.Ask) bool
+}
+
+// Instant is an Executor that computes its answers without waiting for anything,
+// and gives the same answer to the same request. It is asked inline and never
+// recorded. The latency of an answer is simulated.
+type Instant interface {
+	Executor
+	Answer(q *agent.Ask) agent.Answered
+}
+
+// Entry is a kind of requests and who carries them out.
+type Entry struct {
+	Kind string
+	Executor
+	AtOnce int // requests that are out at once; 0 = 64
+}
+
+const defaultAtOnce = 64
+
+// Runner carries requests out, by a table of executors.
 type Runner struct {
-	Log *Log // nil for a model whose answers are free; set before the first call
+	Log *Log // nil keeps nothing; set before the first request
 
-	model llm.Provider
-	codec *protocol.Codec
-	count Counter
-	slots *slots
-	stuck atomic.Int32 // calls whose time is over and that have not returned
+	kinds map[string]*executor
+	made  Counter
 	done  sync.WaitGroup
+	mu    sync.Mutex // of all slots and every Haste
 }
 
-// Counter is told of every call that was made.
-type Counter func(model, outcome string, took time.Duration, u protocol.Usage)
+// Counter is told of every request that was carried out.
+type Counter func(to string, q *agent.Ask, x *agent.Answered, took time.Duration)
 
-// New makes one that has at most atOnce calls out.
-func New(model llm.Provider, codec *protocol.Codec, atOnce int, count Counter) *Runner {
-	return &Runner{model: model, codec: codec, count: count, slots: newSlots(atOnce)}
+// executor is an entry at work.
+type executor struct {
+	Executor
+	kind    string
+	instant Instant // nil = it takes time
+	slots   *slots
+	stuck   atomic.Int32 // requests whose time is over and that have not returned
 }
 
-// Go starts a call of a turn; then is called once with its result.
-func (r *Runner) Go(ctx context.Context, h *Haste, turn uint64, c *agent.CallModel, then func(protocol.ModelAnswer, error)) {
-	r.done.Go(func() { then(r.call(ctx, h, turn, c)) })
-}
-
-// Hurry makes the calls of a deliberation urgent, also those that wait.
-func (r *Runner) Hurry(h *Haste) { r.slots.hurry(h) }
-
-// Urgent reports whether the calls of a deliberation are.
-func (r *Runner) Urgent(h *Haste) bool { return r.slots.urgentNow(h) }
-
-// call is on a goroutine of its own: a provider that panics would end the
-// process.
-func (r *Runner) call(ctx context.Context, h *Haste, turn uint64, c *agent.CallModel) (answer protocol.ModelAnswer, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = protocol.Errorf(protocol.KindInternal, "model %s: panic: %v", r.model.Name(), p)
+// New makes a runner; made may be nil.
+func New(entries []Entry, made Counter) (*Runner, error) {
+	r := &Runner{kinds: map[string]*executor{}, made: made}
+	if made == nil {
+		r.made = func(string, *agent.Ask, *agent.Answered, time.Duration) {}
+	}
+	for _, e := range entries {
+		if e.Kind == "" || e.Executor == nil || r.kinds[e.Kind] != nil {
+			return nil, protocol.Errorf(protocol.KindInvalid, "executor of kind %q: want one executor for each kind, and a kind for each executor", e.Kind)
 		}
-	}()
+		if e.AtOnce <= 0 {
+			e.AtOnce = defaultAtOnce
+		}
+		x := &executor{Executor: e.Executor, kind: e.Kind, slots: newSlots(&r.mu, e.AtOnce)}
+		x.instant, _ = e.Executor.(Instant)
+		r.kinds[e.Kind] = x
+	}
+	return r, nil
+}
+
+// TakesTime reports whether there is an executor that is not instant: what it
+// answers is worth a log.
+func (r *Runner) TakesTime() bool {
+	for _, x := range r.kinds {
+		if x.instant == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// Now answers a request on the caller's goroutine, if its executor is instant and
+// nothing has to pass in realtime; nil = it takes [Runner.Go].
+func (r *Runner) Now(q *agent.Ask, realtime bool) *agent.Answered {
+	to := r.kinds[q.Kind]
+	if to == nil || to.instant == nil || realtime && q.Wait > 0 {
+		return nil
+	}
 	begun := time.Now()
-	if r.Log == nil {
-		err = r.slot(ctx, h, c, func() (err error) {
-			answer, err = r.complete(ctx, c, begun)
-			return err
-		})
-		return answer, err
-	}
-	e := r.effect(turn, c)
-	raw, found, err := r.Log.Find(ctx, e)
-	if !found {
-		err = r.slot(ctx, h, c, func() (err error) {
-			raw, err = r.Log.Do(ctx, e, func(ctx context.Context) (protocol.Raw, error) { return r.record(ctx, c, begun) })
-			return err
-		})
-	}
-	if err != nil {
-		return answer, err
-	}
-	x, err := DecodeAnswer(r.codec, raw)
-	if err != nil {
-		return answer, err
-	}
-	return x.Answer, x.Err
-}
-
-// slot runs do when the call's wait is over and a slot is free.
-func (r *Runner) slot(ctx context.Context, h *Haste, c *agent.CallModel, do func() error) error {
-	if err := wait(ctx, c.Wait); err != nil {
-		return err
-	}
-	waiting, stop := context.WithTimeout(ctx, timeoutOf(c))
-	defer stop()
-	if !r.slots.take(waiting, h) {
-		return llm.Stopped(waiting, r.model.Name())
-	}
-	defer r.slots.give()
-	if n := int(r.stuck.Load()); n >= r.slots.size {
-		return protocol.Errorf(protocol.KindTransient, "model %s: %d calls have not returned although their time is over; no more are made until one does", r.model.Name(), n)
-	}
-	return do()
-}
-
-// modelTimeout bounds a call whose node sets no bound: a provider that never
-// answers must not hold a deliberation for ever.
-const modelTimeout = 10 * time.Minute
-
-func timeoutOf(c *agent.CallModel) time.Duration {
-	if c.Model.Timeout > 0 {
-		return c.Model.Timeout
-	}
-	return modelTimeout
-}
-
-func (r *Runner) complete(ctx context.Context, c *agent.CallModel, begun time.Time) (protocol.ModelAnswer, error) {
-	ctx, cancel := context.WithTimeout(ctx, timeoutOf(c))
-	defer cancel()
-	answer, err := r.bounded(ctx, c)
-	r.count(c.Model.Model, string(llm.OutcomeOf(err)), time.Since(begun), answer.Usage)
-	return answer, err
-}
-
-// bounded asks the model and waits until ctx ends, whatever the model makes of
-// it. Calls of a model that heeds no context are stuck; there are never more of
-// them than slots.
-func (r *Runner) bounded(ctx context.Context, c *agent.CallModel) (protocol.ModelAnswer, error) {
-	done := make(chan *agent.Answered, 1)
-	go func() { done <- r.answer(ctx, c) }()
-	select {
-	case x := <-done:
-		return x.Answer, x.Err
-	case <-ctx.Done():
-		r.stuck.Add(1)
-		go func() { <-done; r.stuck.Add(-1) }()
-		return protocol.ModelAnswer{}, llm.Stopped(ctx, r.model.Name())
-	}
-}
-
-// answer is on a goroutine of its own: a provider that panics would end the
-// process.
-func (r *Runner) answer(ctx context.Context, c *agent.CallModel) (x *agent.Answered) {
-	x = &agent.Answered{}
-	defer func() {
-		if p := recover(); p != nil {
-			x.Err = protocol.Errorf(protocol.KindInternal, "model %s: panic: %v", r.model.Name(), p)
-		}
-	}()
-	x.Answer, x.Err = r.model.Complete(ctx, c.Model, nil)
-	return x
-}
-
-// record makes the call and encodes what became of it. A failure is an answer,
-// too; that the scene stopped meanwhile is none.
-func (r *Runner) record(ctx context.Context, c *agent.CallModel, begun time.Time) (protocol.Raw, error) {
-	answer, err := r.complete(ctx, c, begun)
-	if err != nil && ctx.Err() != nil {
-		return nil, err
-	}
-	return EncodeAnswer(r.codec, Answered(c.Request, answer, err))
-}
-
-// effect names a call in the log.
-func (r *Runner) effect(turn uint64, c *agent.CallModel) *Effect {
-	return &Effect{
-		Agent: c.Model.Agent, Turn: turn, Request: c.Request, Kind: effectModel, To: r.model.Name(),
-		Question: Hash(appendQuestion(nil, r.model.Name(), &c.Model)), MayRepeat: llm.MayRepeat(r.model, c.Model), At: c.Model.Now,
-	}
-}
-
-// effectModel is the kind of effect that a model call is.
-const effectModel = "model"
-
-// Load is how many calls are out, and how many wait for a slot.
-func (r *Runner) Load() (out, queued int) { return r.slots.load() }
-
-func wait(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
+	var err error
+	x := to.instant.Answer(q)
+	if realtime && (x.Err != nil || x.Model.Latency > 0 || x.Latency > 0) {
 		return nil
 	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return protocol.Errorf(protocol.KindCancelled, "model call: %w", ctx.Err())
+	if x.Output, err = protocol.Normalize(x.Output); err != nil {
+		x.Err = err
 	}
+	x.Kind, x.Number = q.Kind, q.Number
+	r.made(to.Name(), q, &x, time.Since(begun))
+	return &x
 }
 
-// Wait returns when every call has ended.
+// From is who asks.
+type From struct {
+	Agent string        // instance id
+	Turn  uint64        // from 1
+	At    protocol.Time // of the scene's clock
+	Haste *Haste
+}
+
+// Go starts a request of a turn. then is called once, on a goroutine, with the
+// encoded answer ([agent.ReadAnswered]): the bytes that the log keeps. The request
+// ends with ctx.
+func (r *Runner) Go(ctx context.Context, from From, q *agent.Ask, then func(protocol.Raw)) {
+	c := &call{runner: r, to: r.kinds[q.Kind], from: from, ask: q, then: then, begun: time.Now()}
+	r.done.Add(1)
+	go c.run(ctx)
+}
+
+// Load is how many requests of a kind are out, and how many wait for a slot.
+func (r *Runner) Load(kind string) (out, queued int) {
+	if to := r.kinds[kind]; to != nil {
+		return to.slots.load()
+	}
+	return 0, 0
+}
+
+// Wait returns when every request has ended.
 func (r *Runner) Wait() { r.done.Wait() }

@@ -7,10 +7,10 @@ import (
 	"sync"
 )
 
-// slots bounds the model calls that are out. Who finds none free waits, and gets
-// one in the order in which it came, urgent ones before all others.
+// slots bounds the requests of an executor that are out. A call that finds none
+// free waits, and gets one in the order in which it came, urgent calls first.
 type slots struct {
-	mu     sync.Mutex
+	mu     *sync.Mutex // one for all executors: a Haste has calls of several
 	size   int
 	out    int
 	urgent list.List // of *waiter
@@ -19,14 +19,15 @@ type slots struct {
 
 // waiter is a call that waits for a slot.
 type waiter struct {
+	of    *slots
 	ready chan struct{} // closed when it has one
 	in    *list.List    // nil when it waits no more
 	at    *list.Element
 }
 
-// Haste is how urgent the calls of one deliberation are: make one with
+// Haste is how urgent the requests of one deliberation are: make one with
 // [NewHaste], give it with each of them, and [Runner.Hurry] it when they become
-// urgent. The lock of the slots guards it.
+// urgent. The lock of the runner guards it.
 type Haste struct {
 	urgent bool
 	places []*waiter // that wait
@@ -35,35 +36,33 @@ type Haste struct {
 // NewHaste is that of a deliberation that begins.
 func NewHaste(urgent bool) *Haste { return &Haste{urgent: urgent} }
 
-func newSlots(n int) *slots { return &slots{size: n} }
+func newSlots(mu *sync.Mutex, n int) *slots { return &slots{mu: mu, size: n} }
 
-// take waits for a slot; false = ctx ended first.
-func (s *slots) take(ctx context.Context, h *Haste) bool {
-	p := s.enter(h)
-	select {
-	case <-p.ready:
-		return true
-	case <-ctx.Done():
-		return s.leave(h, p)
-	}
-}
-
-// enter gives a slot or a place to wait.
+// enter takes a slot, or a place to wait for one; nil = it has a slot.
 func (s *slots) enter(h *Haste) *waiter {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p := &waiter{ready: make(chan struct{})}
 	if s.out < s.size {
 		s.out++
-		close(p.ready)
-		return p
+		return nil
 	}
+	p := &waiter{of: s, ready: make(chan struct{})}
 	if h.places = append(h.places, p); h.urgent {
 		p.wait(&s.urgent)
 	} else {
 		p.wait(&s.others)
 	}
 	return p
+}
+
+// take waits for the slot; false = ctx ended first.
+func (p *waiter) take(ctx context.Context, h *Haste) bool {
+	select {
+	case <-p.ready:
+		return true
+	case <-ctx.Done():
+		return p.of.leave(h, p)
+	}
 }
 
 func (p *waiter) wait(in *list.List) { p.in, p.at = in, in.PushBack(p) }
@@ -96,22 +95,23 @@ func (s *slots) give() {
 	s.out--
 }
 
-// hurry makes the calls of a deliberation urgent, also those that wait.
-func (s *slots) hurry(h *Haste) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+// Hurry makes the requests of a deliberation urgent, also those that wait.
+func (r *Runner) Hurry(h *Haste) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	h.urgent = true
 	for _, p := range h.places {
-		if p.in == &s.others {
+		if s := p.of; p.in == &s.others {
 			p.in.Remove(p.at)
 			p.wait(&s.urgent)
 		}
 	}
 }
 
-func (s *slots) urgentNow(h *Haste) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+// Urgent reports whether the requests of a deliberation are.
+func (r *Runner) Urgent(h *Haste) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	return h.urgent
 }
 

@@ -12,14 +12,15 @@ import (
 // became urgent while they waited; who gave up waiting gets none.
 func TestSlots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSlots(1)
-		if !s.take(t.Context(), &Haste{}) {
+		r := &Runner{}
+		s := newSlots(&r.mu, 1)
+		if s.enter(&Haste{}) != nil {
 			t.Fatal("no free slot")
 		}
 		var got []string
 		wait := func(ctx context.Context, name string, h *Haste) {
 			go func() {
-				if s.take(ctx, h) {
+				if p := s.enter(h); p == nil || p.take(ctx, h) {
 					got = append(got, name)
 				}
 			}()
@@ -33,7 +34,7 @@ func TestSlots(t *testing.T) {
 		wait(gone, "gone", &Haste{urgent: true})
 		wait(t.Context(), "late", late)
 		wait(t.Context(), "urgent", &Haste{urgent: true})
-		s.hurry(late)
+		r.Hurry(late)
 		leave()
 		synctest.Wait()
 		if out, queued := s.load(); out != 1 || queued != 5 {

@@ -29,7 +29,7 @@ type place struct {
 	question Question
 	repeat   bool
 	answer   uint64  // seq of the answer's fact; 0 = there is none
-	flight   *flight // out in this process, or nil
+	flight   *Flight // out in this process, or nil
 }
 
 // verdict is what becomes of a request.
@@ -52,7 +52,7 @@ func (v verdict) String() string {
 func (v verdict) out() bool { return v == carryOut || v == again }
 
 // state of a place, if there is one.
-func (p *place) state() (answer uint64, f *flight) {
+func (p *place) state() (answer uint64, f *Flight) {
 	if p == nil {
 		return 0, nil
 	}

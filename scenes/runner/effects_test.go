@@ -1,7 +1,6 @@
 package runner
 
 import (
-	"context"
 	"errors"
 	"path/filepath"
 	"slices"
@@ -29,9 +28,11 @@ func withEffects(t *testing.T) (dir string) {
 		t.Fatal(err)
 	}
 	e := &outside.Effect{Agent: "cook_1", Turn: 1000, Request: 1, Kind: "model", To: "fake", Question: outside.Hash([]byte("?"))}
-	if _, err := log.Do(t.Context(), e, func(context.Context) (protocol.Raw, error) { return nil, errors.New("stopped") }); err == nil {
-		t.Fatal("it was answered")
+	flight, _, err := log.Begin(t.Context(), e)
+	if err != nil {
+		t.Fatal(err)
 	}
+	flight.Fail(errors.New("stopped"))
 	log.Close()
 	if err := run.Close(); err != nil {
 		t.Fatal(err)

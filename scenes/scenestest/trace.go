@@ -130,6 +130,9 @@ func (tr *tracer) agent(f protocol.Fact) string {
 	case *agent.ModelAnswered:
 		return fmt.Sprintf("model %q", x.Text) + tail(when(len(x.Calls) > 0, "calls %s", show(x.Calls)),
 			when(x.Latency > 0, "after %v", x.Latency), when(x.Error != "", "error %q", x.Error))
+	case *agent.CallAnswered:
+		return fmt.Sprintf("answer of %s %d", x.Kind, x.Request) + tail(when(len(x.Output) > 0, "-> %s", show(x.Output)),
+			when(x.Latency > 0, "after %v", x.Latency), when(x.Error != "", "error %q", x.Error))
 	case *agent.StateUpdated:
 		return fmt.Sprintf("state %s %q %s", x.Op, x.Path, show(x.Value))
 	case *agent.GoalsUpdated:

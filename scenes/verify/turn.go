@@ -190,13 +190,13 @@ type answersOf struct {
 	turn  *turn
 	codec *protocol.Codec
 	at    int   // of the records
-	open  []int // requests that wait, in the order in which they were asked
+	open  []int // model requests that wait, in the order in which they were asked
 }
 
 func (a *answersOf) ask(effects []protocol.Effect) {
 	for _, e := range effects {
-		if c, ok := e.(*agent.CallModel); ok {
-			a.open = append(a.open, c.Request)
+		if q, ok := e.(*agent.Ask); ok && q.Kind == agent.KindModel {
+			a.open = append(a.open, q.Number)
 		}
 	}
 }
@@ -206,7 +206,7 @@ func (a *answersOf) next() any {
 	for ; a.at < len(a.turn.records); a.at++ {
 		r := a.turn.records[a.at]
 		switch r.Kind {
-		case agent.FactModelAnswered:
+		case agent.FactModelAnswered, agent.FactCallAnswered:
 			a.at++
 			return a.answer(r)
 		case agent.FactTurnEnded:
@@ -217,7 +217,7 @@ func (a *answersOf) next() any {
 			}
 		}
 	}
-	a.turn.trouble = "it asks the model, and no answer was recorded"
+	a.turn.trouble = "it asks the outside, and no answer was recorded"
 	return nil
 }
 
@@ -227,15 +227,18 @@ func (a *answersOf) answer(r protocol.Record) any {
 		a.turn.err = err
 		return nil
 	}
-	x, ok := f.(*agent.ModelAnswered).Answered()
+	x, ok := f.(agent.Recorded).Answered()
 	if !ok {
 		a.turn.lost = true
 		return nil
 	}
-	if x.Request == 0 && len(a.open) > 0 { // an older run: answers came in the order of the questions
-		x.Request = a.open[0]
+	if x.Kind != agent.KindModel {
+		return x
 	}
-	a.open = slices.DeleteFunc(a.open, func(n int) bool { return n == x.Request })
+	if x.Number == 0 && len(a.open) > 0 { // an older run: answers came in the order of the questions
+		x.Number = a.open[0]
+	}
+	a.open = slices.DeleteFunc(a.open, func(n int) bool { return n == x.Number })
 	return x
 }
 

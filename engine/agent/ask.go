@@ -1,0 +1,225 @@
+package agent
+
+import (
+	"slices"
+	"time"
+
+	"github.com/tinylib/msgp/msgp"
+
+	"tavernsim/engine/agent/tool"
+	"tavernsim/engine/workflow"
+	"tavernsim/protocol"
+)
+
+// KindModel is the kind of requests for a model's completion. Requests of every
+// other kind are calls of a tool (see [External]).
+const KindModel = "model"
+
+// Ask is the one effect of an agent: the outside is asked, and the deliberation
+// waits for the answer. After a crash it may be asked a second time.
+type Ask struct {
+	Kind    string                // names the executor
+	Number  int                   // within the turn, from 1; model requests are numbered by themselves
+	Wait    time.Duration         // hold it back so long, in realtime: the backoff of a retry
+	Timeout time.Duration         // 0 = the executor's
+	Model   protocol.ModelRequest // of KindModel
+	Call    protocol.Call         // of every other kind
+}
+
+// EffectKind implements protocol.Effect.
+func (Ask) EffectKind() string { return "ask" }
+
+// Answered is the one input that the outside gives: the answer to an Ask of the
+// same kind and number.
+type Answered struct {
+	Kind    string
+	Number  int
+	Model   protocol.ModelAnswer // to KindModel, with its latency
+	Output  any                  // to every other kind: a value
+	Latency time.Duration        // of every other kind, like a model answer's
+	Err     error                // the request failed
+}
+
+// External is a tool that an executor of its own kind carries out, outside of the
+// deliberation.
+type External struct {
+	Spec protocol.ToolSpec
+	Kind string
+}
+
+// waiting is a request that is out, and who waits for its answer.
+type waiting struct {
+	kind    string
+	number  int
+	run     *activeRun     // the workflow that asked; nil = the queue of calls
+	request int            // of the run
+	call    *protocol.Call // nil = a model is asked
+}
+
+// askModel passes a model request on, within the agent's limits.
+func (t *Turn) askModel(run *activeRun, q *workflow.Request) (workflow.Answer, bool) {
+	limits := t.m.Def.Limits
+	if t.end.ModelCalls >= int64(limits.MaxModelCalls) {
+		return workflow.Answer{Err: protocol.Errorf(protocol.KindLimit, "more than %d model calls in one deliberation (custom_runtime_config.max_model_calls)", limits.MaxModelCalls)}, true
+	}
+	if t.end.TokensIn+t.end.TokensOut >= limits.MaxTokens {
+		return workflow.Answer{Err: protocol.Errorf(protocol.KindLimit, "%d tokens used in one deliberation (custom_runtime_config.max_tokens)", t.end.TokensIn+t.end.TokensOut)}, true
+	}
+	t.end.ModelCalls++
+	ask := &Ask{Kind: KindModel, Number: int(t.end.ModelCalls), Wait: q.Wait, Model: q.Model}
+	req := &ask.Model
+	req.Agent, req.Profile, req.Now = t.m.ID.Instance, t.m.Def.Profile, t.wake.Now
+	req.Draw = t.draw.Sub(modelDraws, uint64(t.end.ModelCalls))
+	if req.Timeout == 0 {
+		req.Timeout = q.Timeout
+	}
+	ask.Timeout = req.Timeout
+	if req.Model == "" {
+		req.Model = t.m.Def.Model
+	}
+	for _, e := range t.events {
+		req.Events = append(req.Events, e.Type)
+	}
+	t.send(ask, waiting{run: run, request: q.ID})
+	return workflow.Answer{}, false
+}
+
+func (t *Turn) send(ask *Ask, w waiting) {
+	w.kind, w.number = ask.Kind, ask.Number
+	t.waits = append(t.waits, w)
+	t.asked = append(t.asked, ask)
+}
+
+// modelDraws and toolDraws separate the streams of chance of a turn.
+const (
+	modelDraws = 1
+	toolDraws  = 2
+	runDraws   = 3
+)
+
+// external finds the tool that a call means, if an executor carries it out.
+func (t *Turn) external(name string) *External {
+	if x := t.m.Def.external[name]; x != nil && t.m.Def.allowsTool(name) {
+		return x
+	}
+	return nil
+}
+
+// askTool passes a call on; true = it failed at once. Nothing leaves when a
+// parameter is wrong.
+func (t *Turn) askTool(x *External, c *protocol.Call, wait, timeout time.Duration, w waiting) (protocol.CallResult, bool) {
+	if t.end.Calls > int64(t.m.Def.Limits.MaxCalls) {
+		return t.tooManyCalls(), true
+	}
+	params, err := tool.Bind(c, x.Spec)
+	if err != nil {
+		return resultOf(c, nil, err), true
+	}
+	t.toolsAsked++
+	ask := &Ask{Kind: x.Kind, Number: t.toolsAsked, Wait: wait, Timeout: timeout, Call: *c}
+	ask.Call.Params = params
+	w.call = &ask.Call
+	t.send(ask, w)
+	return protocol.CallResult{}, false
+}
+
+// answer hands an answer to who waits for it; false = nobody does.
+func (t *Turn) answer(a *Answered) bool {
+	i := slices.IndexFunc(t.waits, func(w waiting) bool { return w.kind == a.Kind && w.number == a.Number })
+	if i < 0 {
+		return false
+	}
+	w := t.waits[i]
+	t.waits = slices.Delete(t.waits, i, i+1)
+	if t.wake.Realtime { // it has passed already; the shell enforces time-outs
+		a.Model.Latency, a.Latency = 0, 0
+	}
+	if w.call == nil {
+		t.noteModel(a)
+		return w.run.run.Answer(w.request, workflow.Answer{Model: a.Model, Err: a.Err}) == nil
+	}
+	r := t.noteCall(w.call, a)
+	if w.run == nil {
+		t.end.Elapsed += a.Latency
+		t.keep(w.call, r)
+		return true
+	}
+	(&host{turn: t}).record(w.call, &r)
+	return w.run.run.Answer(w.request, workflow.Answer{Result: r, Latency: a.Latency}) == nil
+}
+
+func (t *Turn) noteModel(a *Answered) {
+	t.end.TokensIn += a.Model.Usage.Input
+	t.end.TokensOut += a.Model.Usage.Output
+	f := &ModelAnswered{
+		Model: a.Model.Model, Text: a.Model.Text, Finish: a.Model.Finish, Latency: a.Model.Latency,
+		Input: a.Model.Usage.Input, Output: a.Model.Usage.Output, Request: int64(a.Number), Reasoning: a.Model.Reasoning,
+		CacheRead: a.Model.Usage.CacheRead, ReasoningTokens: a.Model.Usage.Reasoning,
+	}
+	if len(a.Model.Calls) > 0 {
+		f.Calls = t.encodeCalls(a.Model.Calls)
+	}
+	if a.Err != nil {
+		f.Error, f.ErrorKind = a.Err.Error(), protocol.KindOf(a.Err)
+		t.end.ModelFailed++
+	}
+	t.facts = append(t.facts, f)
+	t.noteUnknown(a)
+}
+
+func (t *Turn) noteCall(c *protocol.Call, a *Answered) protocol.CallResult {
+	f := &CallAnswered{Kind: a.Kind, Request: int64(a.Number), Latency: a.Latency}
+	if a.Output != nil {
+		f.Output = t.encode(a.Output)
+	}
+	if a.Err != nil {
+		f.Error, f.ErrorKind = a.Err.Error(), protocol.KindOf(a.Err)
+	}
+	t.facts = append(t.facts, f)
+	t.noteUnknown(a)
+	return resultOf(c, a.Output, a.Err)
+}
+
+func (t *Turn) noteUnknown(a *Answered) {
+	if protocol.KindOf(a.Err) == protocol.KindUnknownOutcome {
+		t.facts = append(t.facts, &OutcomeUnknown{Effect: a.Kind, Request: int64(a.Number), Error: a.Err.Error()})
+	}
+}
+
+// encodeCalls writes a list of {params, tool}, as the value would be written.
+func (t *Turn) encodeCalls(calls []protocol.Call) protocol.Raw {
+	from := len(t.space.arena)
+	b := msgp.AppendArrayHeader(t.space.arena, uint32(len(calls)))
+	for i := range calls {
+		b = msgp.AppendMapHeader(b, 2)
+		b = msgp.AppendString(b, "params")
+		b = protocol.AppendValue(b, paramsValue(calls[i].Params))
+		b = msgp.AppendString(b, "tool")
+		b = msgp.AppendString(b, calls[i].Tool)
+	}
+	t.space.arena = b
+	return protocol.Raw(b[from:len(b):len(b)])
+}
+
+func paramsValue(p map[string]any) map[string]any {
+	if p == nil {
+		return map[string]any{}
+	}
+	return p
+}
+
+// abandon stops waiting for the answers of a run that has ended, or of the queue
+// (nil). A call of the queue is answered with the reason.
+func (t *Turn) abandon(run *activeRun, reason string) {
+	for i := 0; i < len(t.waits); i++ {
+		w := t.waits[i]
+		if w.run != run {
+			continue
+		}
+		t.waits = slices.Delete(t.waits, i, i+1)
+		i--
+		if run == nil {
+			t.keep(w.call, failed(protocol.Errorf(protocol.KindCancelled, "%s: %s", w.call.Tool, reason)))
+		}
+	}
+}
