@@ -25,7 +25,7 @@ import (
 	"tavernsim/scenes/compare"
 	"tavernsim/scenes/inspect"
 	"tavernsim/scenes/letters"
-	"tavernsim/scenes/runner"
+	"tavernsim/scenes/rundir"
 	"tavernsim/scenes/verify"
 )
 
@@ -141,7 +141,7 @@ func TestDeliberationPage(t *testing.T) {
 // and nothing else.
 func TestRunPages(t *testing.T) {
 	for page, types := range map[string][]reflect.Type{
-		"docs/formats/run-directory.md": {reflect.TypeFor[runner.Manifest](), reflect.TypeFor[runner.Forked]()},
+		"docs/formats/run-directory.md": {reflect.TypeFor[rundir.Manifest](), reflect.TypeFor[rundir.Forked]()},
 		"docs/formats/inspect.md": {
 			reflect.TypeFor[inspect.Summary](), reflect.TypeFor[inspect.Work](), reflect.TypeFor[inspect.Refusals](), reflect.TypeFor[inspect.Problem](),
 			reflect.TypeFor[inspect.Bucket](), reflect.TypeFor[inspect.Count](), reflect.TypeFor[inspect.AgentLine](), reflect.TypeFor[inspect.AgentView](),
@@ -157,11 +157,11 @@ func TestRunPages(t *testing.T) {
 		"docs/formats/bench.md": {reflect.TypeFor[bench.Deliberation](), reflect.TypeFor[bench.Limits](), reflect.TypeFor[bench.Journal](), reflect.TypeFor[bench.JournalLimits](),
 			reflect.TypeFor[bench.Mailbox](), reflect.TypeFor[bench.Sends](), reflect.TypeFor[bench.Spread](), reflect.TypeFor[bench.Idle](), reflect.TypeFor[bench.Critical](), reflect.TypeFor[bench.Bus](), reflect.TypeFor[bench.Filter]()},
 		"docs/formats/summary.md": {
-			reflect.TypeFor[runner.Summary](), reflect.TypeFor[runner.SceneSummary](), reflect.TypeFor[runner.EventCounts](),
-			reflect.TypeFor[runner.WorldCounts](), reflect.TypeFor[runner.Journal](),
+			reflect.TypeFor[rundir.Summary](), reflect.TypeFor[rundir.SceneSummary](), reflect.TypeFor[rundir.EventCounts](),
+			reflect.TypeFor[rundir.WorldCounts](), reflect.TypeFor[rundir.Journal](),
 		},
 		"docs/formats/replay.md": {
-			reflect.TypeFor[runner.Replayed](), reflect.TypeFor[runner.ReplayedScene](), reflect.TypeFor[verify.Report](),
+			reflect.TypeFor[rundir.Replayed](), reflect.TypeFor[rundir.ReplayedScene](), reflect.TypeFor[verify.Report](),
 			reflect.TypeFor[verify.Difference](), reflect.TypeFor[verify.Side](),
 		},
 	} {

@@ -7,6 +7,7 @@ import (
 	"go/token"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"slices"
@@ -15,8 +16,8 @@ import (
 	"testing"
 )
 
-// floors lists the packages by their first folder. A package imports lower
-// floors only; within a floor only its own folder, unless sameFloor says so.
+// floors lists the packages by their first folder. A package imports lower floors
+// and its own; packages of floor 2 never import another folder of it.
 func floors() map[string]int {
 	return map[string]int{
 		"protocol":    0,
@@ -194,6 +195,23 @@ func parse(p string) (file, error) {
 		f.imports = append(f.imports, name)
 	}
 	return f, nil
+}
+
+// TestViewsRunNothing: what looks at a run does not carry the engine that runs
+// one, whichever way an import takes.
+func TestViewsRunNothing(t *testing.T) {
+	running := []string{"tavernsim/scenes", "tavernsim/scenes/runner", "tavernsim/actors", "tavernsim/llm/scripted", "github.com/asynkron/protoactor-go/actor"}
+	for _, view := range []string{"rundir", "inspect", "compare", "export", "verify", "history", "letters"} {
+		out, err := exec.Command("go", "list", "-deps", "./scenes/"+view).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, dep := range strings.Fields(string(out)) {
+			if slices.Contains(running, dep) {
+				t.Errorf("scenes/%s imports %s, directly or not: it reads a run and runs none", view, dep)
+			}
+		}
+	}
 }
 
 // The fence itself is proved: each way to break a floor is seen.

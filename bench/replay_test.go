@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"tavernsim/persistence"
-	"tavernsim/scenes/runner"
+	"tavernsim/scenes/rundir"
 )
 
 // heapLooks is about how often a walk's memory is looked at: each time costs a
@@ -53,7 +53,7 @@ func record(t *testing.T, ticks int64) recorded {
 // also what the store allocates otherwise, as the table that its log is read into.
 func (r recorded) opened(t *testing.T) uint64 {
 	t.Helper()
-	store, err := persistence.Open(filepath.Join(r.dir, runner.JournalDir), persistence.Options{ReadOnly: true})
+	store, err := persistence.Open(filepath.Join(r.dir, rundir.JournalDir), persistence.Options{ReadOnly: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func (r recorded) peak(t *testing.T, verify bool) int64 {
 	opened := r.opened(t)
 	runtime.GC()
 	h := &heapWatch{}
-	if _, err := runner.Replay(t.Context(), r.dir, runner.ReplayOptions{Verify: verify, Progress: h.look}); err != nil {
+	if _, err := rundir.Replay(t.Context(), r.dir, rundir.ReplayOptions{Verify: verify, Progress: h.look}); err != nil {
 		t.Fatal(err)
 	}
 	if h.looks < heapLooks || h.doing == "checking digests" {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"tavernsim/scenes/lives"
+	"tavernsim/scenes/runner"
 )
 
 // diskWait is a flag: a time, or forever.
@@ -13,7 +13,7 @@ type diskWait time.Duration
 // Set implements pflag.Value.
 func (w *diskWait) Set(text string) error {
 	if text == "forever" {
-		*w = diskWait(lives.Forever)
+		*w = diskWait(runner.Forever)
 		return nil
 	}
 	d, err := time.ParseDuration(text)
@@ -26,7 +26,7 @@ func (w *diskWait) Set(text string) error {
 
 // String implements pflag.Value.
 func (w *diskWait) String() string {
-	if *w == diskWait(lives.Forever) {
+	if *w == diskWait(runner.Forever) {
 		return "forever"
 	}
 	return time.Duration(*w).String()

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tavernsim/protocol"
-	"tavernsim/scenes/runner"
+	"tavernsim/scenes/rundir"
 )
 
 type doctorOptions struct {
@@ -46,11 +46,11 @@ has the run or OUT is not empty, 8 damaged.`,
 
 func (o *doctorOptions) run(cmd *cobra.Command, e *env, dir string) (err error) {
 	say, done := working(e.err, o.quiet)
-	var d *runner.Diagnosis
+	var d *rundir.Diagnosis
 	if o.repair == "" {
-		d, err = runner.Examine(cmd.Context(), dir, say)
+		d, err = rundir.Examine(cmd.Context(), dir, say)
 	} else {
-		d, err = runner.Repair(cmd.Context(), dir, o.repair, say)
+		d, err = rundir.Repair(cmd.Context(), dir, o.repair, say)
 	}
 	done()
 	if d == nil {
@@ -72,7 +72,7 @@ func (o *doctorOptions) run(cmd *cobra.Command, e *env, dir string) (err error) 
 	return nil
 }
 
-func (o *doctorOptions) show(e *env, d *runner.Diagnosis) error {
+func (o *doctorOptions) show(e *env, d *rundir.Diagnosis) error {
 	if o.json {
 		return writeJSON(e.out, d)
 	}
@@ -85,13 +85,13 @@ func (o *doctorOptions) show(e *env, d *runner.Diagnosis) error {
 	return nil
 }
 
-func writeDiagnosis(w io.Writer, d *runner.Diagnosis) {
+func writeDiagnosis(w io.Writer, d *rundir.Diagnosis) {
 	for _, c := range d.Checks {
 		name := c.Name
 		if c.Scene != "" {
 			name = c.Scene + " " + name
 		}
-		mark := map[string]string{runner.CheckOK: "ok      ", runner.CheckNote: "note    ", runner.CheckDamaged: "DAMAGED "}[c.Status]
+		mark := map[string]string{rundir.CheckOK: "ok      ", rundir.CheckNote: "note    ", rundir.CheckDamaged: "DAMAGED "}[c.Status]
 		fmt.Fprintf(w, "%s %s: %s\n", mark, name, c.Text)
 		if c.Advice != "" {
 			fmt.Fprintf(w, "%s   %s\n", strings.Repeat(" ", len(mark)), strings.ReplaceAll(c.Advice, "simd doctor DIR", "simd doctor "+d.RunDir))

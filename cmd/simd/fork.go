@@ -6,11 +6,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"tavernsim/protocol"
-	"tavernsim/scenes/runner"
+	"tavernsim/scenes/rundir"
 )
 
 type forkOptions struct {
-	runner.ForkOptions
+	rundir.ForkOptions
 	seed        uint64
 	json, quiet bool
 }
@@ -68,7 +68,7 @@ func (o *forkOptions) run(cmd *cobra.Command, e *env, dir, out string) error {
 	opt.Version, opt.Args = version().Version, e.args
 	say, done := working(e.err, o.quiet)
 	opt.Progress = say
-	m, err := runner.Fork(dir, out, opt)
+	m, err := rundir.Fork(dir, out, opt)
 	done()
 	if err != nil {
 		return err

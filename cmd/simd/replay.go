@@ -9,12 +9,12 @@ import (
 
 	"tavernsim/internal/metrics"
 	"tavernsim/protocol"
-	"tavernsim/scenes/runner"
+	"tavernsim/scenes/rundir"
 	"tavernsim/scenes/verify"
 )
 
 type replayOptions struct {
-	runner.ReplayOptions
+	rundir.ReplayOptions
 	json, quiet bool
 }
 
@@ -56,7 +56,7 @@ func (o *replayOptions) run(cmd *cobra.Command, e *env, dir string) error {
 	opt.Metrics = metrics.New()
 	progress, done := working(e.err, o.quiet)
 	opt.Progress = progress
-	sum, err := runner.Replay(cmd.Context(), dir, opt)
+	sum, err := rundir.Replay(cmd.Context(), dir, opt)
 	done()
 	if err != nil {
 		return err
@@ -76,7 +76,7 @@ func (o *replayOptions) run(cmd *cobra.Command, e *env, dir string) error {
 	return err
 }
 
-func writeReplayed(w io.Writer, s *runner.ReplayedScene) {
+func writeReplayed(w io.Writer, s *rundir.ReplayedScene) {
 	fmt.Fprintf(w, "%s  %s facts in %s waves  %s\n  digest %s\n", s.Scene, thousands(int64(s.Facts)), thousands(int64(s.Waves)), s.VirtualTime, s.Digest)
 	if s.StateHash != "" {
 		fmt.Fprintf(w, "  state  %s\n", s.StateHash)
@@ -89,7 +89,7 @@ func writeReplayed(w io.Writer, s *runner.ReplayedScene) {
 	}
 }
 
-func begunAt(s *runner.ReplayedScene) string {
+func begunAt(s *rundir.ReplayedScene) string {
 	if s.Begun == s.From {
 		return "there"
 	}

@@ -18,7 +18,7 @@ import (
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes"
-	"tavernsim/scenes/lives"
+	"tavernsim/scenes/rundir"
 	"tavernsim/scenes/runner"
 	"tavernsim/scenes/snapshots"
 )
@@ -105,7 +105,7 @@ func (o *runOptions) register(c *cobra.Command) {
 	f.DurationVar(&o.snapshots.Every, "snapshot-every", 0, "scene time between two snapshots")
 	f.Var(&o.snapBytes, "snapshot-bytes", "`SIZE` of the facts between two snapshots, before compression: 64MiB")
 	f.StringVar(&o.keep, "keep", "", "history to keep, `KEEP` = waves:N, a scene time as 48h, or all; older facts are dropped after a snapshot (default all)")
-	o.diskWait = diskWait(lives.Forever)
+	o.diskWait = diskWait(runner.Forever)
 	f.Var(&o.diskWait, "disk-wait", "how long to wait when the journal cannot be written: a `TIME` (10m; 0 = end at once) or forever")
 	f.StringVar(&o.metrics, "metrics", "", "serve Prometheus metrics at `ADDR`, for example :9464 (loopback unless a host is given)")
 	f.BoolVar(&o.pprof, "pprof", false, "serve Go profiles at /debug/pprof/ of --metrics, on loopback only")
@@ -224,15 +224,15 @@ func (o *runOptions) start(dir string, opt runner.Options, e *env) (*runner.Runn
 }
 
 // runOnce runs to the end, over failures that can be outlived.
-func (o *runOptions) runOnce(ctx context.Context, e *env, dir string, opt runner.Options) (*runner.Summary, error) {
+func (o *runOptions) runOnce(ctx context.Context, e *env, dir string, opt runner.Options) (*rundir.Summary, error) {
 	first := *o
-	plan := lives.Plan{
+	plan := runner.Restarts{
 		DiskWait: o.diskWait.Duration(), Metrics: opt.Metrics,
 		Tell: func(text string) { fmt.Fprintln(e.err, text) },
 		Guard: func(ctx context.Context) (context.Context, context.CancelFunc) {
 			return signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 		},
-		Live: func(resume string, crashes map[string][]*scenes.Crash) (*runner.Summary, error) {
+		Attempt: func(resume string, crashes map[string][]*scenes.Crash) (*rundir.Summary, error) {
 			life, opt := first, opt
 			opt.Crashes = crashes
 			if resume != "" {
@@ -244,7 +244,7 @@ func (o *runOptions) runOnce(ctx context.Context, e *env, dir string, opt runner
 	return plan.Run(ctx)
 }
 
-func (o *runOptions) runLife(ctx context.Context, e *env, dir string, opt runner.Options) (*runner.Summary, error) {
+func (o *runOptions) runLife(ctx context.Context, e *env, dir string, opt runner.Options) (*rundir.Summary, error) {
 	c, ready := make(chan os.Signal, 4), make(chan *runner.Runner, 1)
 	signal.Notify(c, syscall.SIGINT, syscall.SIGTERM, syscall.SIGTSTP)
 	defer signal.Stop(c)
@@ -324,8 +324,8 @@ func pauseProcess(ctx context.Context, w io.Writer, r *runner.Runner) {
 }
 
 func (o *runOptions) runRepeat(ctx context.Context, e *env, dir string, opt runner.Options) error {
-	var first *runner.Summary
-	var sums []*runner.Summary
+	var first *rundir.Summary
+	var sums []*rundir.Summary
 	for i := range o.repeat {
 		each := opt
 		if opt.Dir != "" {
@@ -352,7 +352,7 @@ func (o *runOptions) runRepeat(ctx context.Context, e *env, dir string, opt runn
 	return o.compare(e, sums, opt.Metrics)
 }
 
-func (o *runOptions) compare(e *env, sums []*runner.Summary, counts *metrics.Set) error {
+func (o *runOptions) compare(e *env, sums []*rundir.Summary, counts *metrics.Set) error {
 	if o.json {
 		if err := writeJSON(e.out, sums); err != nil {
 			return err
@@ -372,7 +372,7 @@ func (o *runOptions) compare(e *env, sums []*runner.Summary, counts *metrics.Set
 	return nil
 }
 
-func (o *runOptions) show(e *env, sum *runner.Summary) error {
+func (o *runOptions) show(e *env, sum *rundir.Summary) error {
 	if o.json {
 		return writeJSON(e.out, sum)
 	}

@@ -9,15 +9,15 @@ import (
 
 	"github.com/guptarohit/asciigraph"
 
-	"tavernsim/scenes/runner"
+	"tavernsim/scenes/rundir"
 )
 
 // writeSummary shows what a run came to, for people.
-func writeSummary(w io.Writer, s *runner.Summary, compact bool) error {
+func writeSummary(w io.Writer, s *rundir.Summary, compact bool) error {
 	var b strings.Builder
 	list := s.Scenes
 	if s.SceneSummary != nil {
-		list = []*runner.SceneSummary{s.SceneSummary}
+		list = []*rundir.SceneSummary{s.SceneSummary}
 	}
 	for _, scene := range list {
 		writeScene(&b, scene, s.WallSeconds, compact)
@@ -27,7 +27,7 @@ func writeSummary(w io.Writer, s *runner.Summary, compact bool) error {
 	return err
 }
 
-func writeScene(b *strings.Builder, s *runner.SceneSummary, wall float64, compact bool) {
+func writeScene(b *strings.Builder, s *rundir.SceneSummary, wall float64, compact bool) {
 	speed := ""
 	if wall > 0 {
 		speed = fmt.Sprintf(" (×%s)", human(s.SceneSeconds/wall))
@@ -63,8 +63,8 @@ func writeScene(b *strings.Builder, s *runner.SceneSummary, wall float64, compac
 }
 
 // writeWho says who did what.
-func writeWho(b *strings.Builder, s *runner.SceneSummary) {
-	section := func(title string, list []runner.Count) {
+func writeWho(b *strings.Builder, s *rundir.SceneSummary) {
+	section := func(title string, list []rundir.Count) {
 		if len(list) == 0 {
 			return
 		}
@@ -94,7 +94,7 @@ func writeWho(b *strings.Builder, s *runner.SceneSummary) {
 const maxRows = 12
 
 // writeReport draws the reported world values.
-func writeReport(b *strings.Builder, s *runner.SceneSummary) {
+func writeReport(b *strings.Builder, s *rundir.SceneSummary) {
 	if len(s.Report) == 0 {
 		return
 	}

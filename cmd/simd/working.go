@@ -9,13 +9,13 @@ import (
 
 	"golang.org/x/term"
 
-	"tavernsim/scenes/runner"
+	"tavernsim/scenes/rundir"
 )
 
 // working shows on w how far a long step is, from its second second on: on a
 // terminal a line that rewrites itself, elsewhere a line now and then. done
 // clears the line.
-func working(w io.Writer, quiet bool) (say runner.Progress, done func()) {
+func working(w io.Writer, quiet bool) (say rundir.Progress, done func()) {
 	if quiet {
 		return nil, func() {}
 	}

@@ -19,6 +19,7 @@ import (
 	"tavernsim/scenes/history"
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/project"
+	"tavernsim/scenes/rundir"
 	"tavernsim/scenes/runner"
 	"tavernsim/scenes/setup"
 )
@@ -37,7 +38,7 @@ func load(t *testing.T, name string) *project.Project {
 }
 
 // run runs an example to its end, in a directory of the test.
-func run(t *testing.T, name string, opt runner.Options) *runner.Summary {
+func run(t *testing.T, name string, opt runner.Options) *rundir.Summary {
 	t.Helper()
 	opt.Dir = filepath.Join(t.TempDir(), "run")
 	r, err := runner.Start(load(t, name), opt)
@@ -57,7 +58,7 @@ func run(t *testing.T, name string, opt runner.Options) *runner.Summary {
 // fold reads a run's journal into the state that it ended with.
 func fold(t *testing.T, dir string) *machines.State {
 	t.Helper()
-	m, err := runner.ReadManifest(dir)
+	m, err := rundir.ReadManifest(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +83,7 @@ func fold(t *testing.T, dir string) *machines.State {
 
 func journal(t *testing.T, dir string) *persistence.Journal {
 	t.Helper()
-	m, err := runner.ReadManifest(dir)
+	m, err := rundir.ReadManifest(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +100,7 @@ func journal(t *testing.T, dir string) *persistence.Journal {
 }
 
 // reported is a value of simulation.report.
-func reported(t *testing.T, sum *runner.Summary, path string) runner.WorldValue {
+func reported(t *testing.T, sum *rundir.Summary, path string) rundir.WorldValue {
 	t.Helper()
 	for _, v := range sum.Report {
 		if v.Path == path {
@@ -107,7 +108,7 @@ func reported(t *testing.T, sum *runner.Summary, path string) runner.WorldValue 
 		}
 	}
 	t.Fatalf("the summary does not report %s", path)
-	return runner.WorldValue{}
+	return rundir.WorldValue{}
 }
 
 // at reads the world; what is missing fails the test.
@@ -133,7 +134,7 @@ func whole(t *testing.T, doc *world.Document, path string) int64 {
 	return n
 }
 
-func counted(list []runner.Count, name string) int64 {
+func counted(list []rundir.Count, name string) int64 {
 	for _, c := range list {
 		if c.Name == name {
 			return c.Count

@@ -11,6 +11,7 @@ import (
 
 	"tavernsim/protocol"
 	"tavernsim/scenes/inspect"
+	"tavernsim/scenes/rundir"
 	"tavernsim/scenes/runner"
 )
 
@@ -38,7 +39,7 @@ func TestDamagedRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	logs, err := filepath.Glob(filepath.Join(dir, runner.JournalDir, "db", "*.log"))
+	logs, err := filepath.Glob(filepath.Join(dir, rundir.JournalDir, "db", "*.log"))
 	if err != nil || len(logs) != 1 {
 		t.Fatal(logs, err)
 	}

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"tavernsim/scenes/letters"
 	"testing"
 	"time"
 
@@ -20,6 +19,8 @@ import (
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes"
+	"tavernsim/scenes/letters"
+	"tavernsim/scenes/rundir"
 	"tavernsim/scenes/runner"
 	"tavernsim/scenes/snapshots"
 )
@@ -182,7 +183,7 @@ func lines[T any](read func(func(T) error) error) (string, error) {
 
 func digest(t *testing.T, dir string) string {
 	t.Helper()
-	r, err := runner.Replay(context.Background(), dir, runner.ReplayOptions{})
+	r, err := rundir.Replay(context.Background(), dir, rundir.ReplayOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -239,7 +240,7 @@ func goOn(t *testing.T, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if replayed, err := runner.Replay(context.Background(), dir, runner.ReplayOptions{}); err != nil || replayed.Scenes[0].Digest != sum.Digest {
+	if replayed, err := rundir.Replay(context.Background(), dir, rundir.ReplayOptions{}); err != nil || replayed.Scenes[0].Digest != sum.Digest {
 		t.Errorf("replayed %+v, %v; ran %s", replayed, err, sum.Digest)
 	}
 }

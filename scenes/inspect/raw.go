@@ -4,7 +4,7 @@ import (
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/machines"
-	"tavernsim/scenes/runner"
+	"tavernsim/scenes/rundir"
 )
 
 // What the views of this package are made of, for who makes others.
@@ -16,7 +16,7 @@ func (s *Scene) Journal() *persistence.Journal { return s.journal }
 func (s *Scene) Dir() string { return s.run.Dir }
 
 // Manifest is the run's.
-func (s *Scene) Manifest() *runner.Manifest { return s.run.Manifest }
+func (s *Scene) Manifest() *rundir.Manifest { return s.run.Manifest }
 
 // FactLine is a fact as the view "facts" shows it.
 func (s *Scene) FactLine(r protocol.Record) (FactLine, error) { return s.factLine(r, s.waves()) }

@@ -6,7 +6,7 @@ import (
 	"tavernsim/protocol"
 	"tavernsim/scenes/history"
 	"tavernsim/scenes/letters"
-	"tavernsim/scenes/runner"
+	"tavernsim/scenes/rundir"
 )
 
 // Redelivery is what [Redeliver] did.
@@ -80,7 +80,7 @@ func (r *Run) collect(scene string, q DeadLetterQuery, again bool) ([]director.L
 
 // send writes the wave that sends letters again.
 func send(dir string, out *Redelivery, chosen []director.Letter) error {
-	m, err := runOf(runner.OpenRunForWriting(dir))
+	m, err := runOf(rundir.OpenForWriting(dir))
 	if err != nil {
 		return err
 	}

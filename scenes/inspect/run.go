@@ -14,22 +14,22 @@ import (
 	"tavernsim/scenes/history"
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/project"
-	"tavernsim/scenes/runner"
+	"tavernsim/scenes/rundir"
 	"tavernsim/scenes/setup"
 )
 
 // Run is a run directory that is open. You owe Close.
 type Run struct {
-	*runner.Opened
+	*rundir.Opened
 
 	scenes map[string]*Scene
 }
 
 // Open opens a run directory for reading. While it is open no other process can
 // go on with the run.
-func Open(dir string) (*Run, error) { return runOf(runner.OpenRun(dir)) }
+func Open(dir string) (*Run, error) { return runOf(rundir.Open(dir)) }
 
-func runOf(o *runner.Opened, err error) (*Run, error) {
+func runOf(o *rundir.Opened, err error) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package project
 
 import (
 	"tavernsim/engine/workflow"
+	"tavernsim/internal/source"
 )
 
 // Definition is project.json: what holds for the project as a whole.
@@ -29,6 +30,9 @@ type Options struct {
 	Tools []string
 	// Kinds are the node kinds that workflows may use beside the engine's own.
 	Kinds workflow.Kinds
+	// Model reads a model file, reports its faults and says whether there are none.
+	// Nil: what is in model files is not checked.
+	Model func(file string, data []byte, report *source.Report) bool
 	// Stops says that the program's flags give a stop condition, so a virtual
 	// scene without one is not worth a warning.
 	Stops  bool

@@ -10,7 +10,6 @@ import (
 	"tavernsim/engine/expr"
 	"tavernsim/engine/knowledge"
 	"tavernsim/internal/source"
-	"tavernsim/llm/scripted"
 	"tavernsim/protocol"
 
 	"golang.org/x/mod/semver"
@@ -268,7 +267,7 @@ func (l *loader) checkModel(file string) bool {
 		return sound
 	}
 	f := l.tree.load(file)
-	l.models[file] = f != nil && scripted.Read(file, f.data, l.report) != nil
+	l.models[file] = f != nil && (l.opt.Model == nil || l.opt.Model(file, f.data, l.report))
 	return l.models[file]
 }
 

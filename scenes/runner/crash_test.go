@@ -17,6 +17,7 @@ import (
 
 	"tavernsim/persistence"
 	"tavernsim/protocol"
+	"tavernsim/scenes/rundir"
 	"tavernsim/scenes/scenestest"
 	"tavernsim/scenes/snapshots"
 )
@@ -31,7 +32,7 @@ func crashOptions(dir string) Options {
 func crashChild(dir string) error {
 	var r *Runner
 	var err error
-	if exists(filepath.Join(dir, manifestFile)) {
+	if exists(filepath.Join(dir, "manifest.json")) {
 		r, err = Resume(dir, Options{})
 	} else if err = os.RemoveAll(dir); err == nil { // killed before it was a run
 		p, loadErr := LoadFS(scenestest.TownFS(), "town", true)
@@ -80,7 +81,7 @@ func tellKept(scenes []*Scene, done chan struct{}) {
 
 // printEnded prints the digests of a run that has ended already.
 func printEnded(dir string, conflict error) error {
-	sum, err := Replay(context.Background(), dir, ReplayOptions{})
+	sum, err := rundir.Replay(context.Background(), dir, rundir.ReplayOptions{})
 	if err != nil {
 		return errors.Join(conflict, err)
 	}
@@ -211,7 +212,7 @@ func (w *waves) add(wave persistence.Wave) {
 // waveDigests reads and checks every fact of a run's scenes.
 func waveDigests(t *testing.T, dir string) map[string]waves {
 	t.Helper()
-	run, err := OpenRun(dir)
+	run, err := rundir.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -241,7 +242,7 @@ func waveDigests(t *testing.T, dir string) map[string]waves {
 func (c *crashed) check(t *testing.T, dir string) {
 	t.Helper()
 	c.kills++
-	if !exists(filepath.Join(dir, manifestFile)) || !exists(filepath.Join(dir, JournalDir)) {
+	if !exists(filepath.Join(dir, "manifest.json")) || !exists(filepath.Join(dir, rundir.JournalDir)) {
 		return
 	}
 	left := waveDigests(t, dir)
@@ -318,11 +319,11 @@ func checkCrashed(t *testing.T, dir, whole, got, want string) {
 	if got != want {
 		t.Fatalf("digests %s, want %s", got, want)
 	}
-	a, err := Replay(context.Background(), dir, ReplayOptions{})
+	a, err := rundir.Replay(context.Background(), dir, rundir.ReplayOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := Replay(context.Background(), whole, ReplayOptions{})
+	b, err := rundir.Replay(context.Background(), whole, rundir.ReplayOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

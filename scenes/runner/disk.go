@@ -8,6 +8,7 @@ import (
 	"tavernsim/protocol"
 	"tavernsim/scenes"
 	"tavernsim/scenes/project"
+	"tavernsim/scenes/rundir"
 )
 
 // stopStarting stops what runs because a scene could not begin. When the disk is
@@ -46,9 +47,9 @@ func OfDisk(err error) bool {
 
 // notBegun is the summary of a scene that could not begin: how far it came in
 // another process is not known in this one.
-func (r *Runner) notBegun(sc *Scene) *SceneSummary {
-	return &SceneSummary{
+func (r *Runner) notBegun(sc *Scene) *rundir.SceneSummary {
+	return &rundir.SceneSummary{
 		Scene: sc.ID, Seed: sc.Seed, Clock: string(r.Manifest.Clocks[sc.ID]), StoppedBy: sc.outcome.Reason, Error: sc.outcome.Err.Error(),
-		Journal: Journal{Durability: string(r.store.Durability())}, ByProfile: []Count{},
+		Journal: rundir.Journal{Durability: string(r.store.Durability())}, ByProfile: []rundir.Count{},
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"tavernsim/protocol"
 	"tavernsim/scenes"
 	"tavernsim/scenes/project"
+	"tavernsim/scenes/rundir"
 )
 
 // brokenDisk is the system's, whose files take nothing while broken holds.
@@ -52,7 +53,7 @@ func TestDiskFailsBetweenTwoScenes(t *testing.T) {
 }
 
 // startedHalf starts the first scene, then the others after something happened.
-func startedHalf(t *testing.T, p *project.Project, opt Options, between func()) (*Summary, error) {
+func startedHalf(t *testing.T, p *project.Project, opt Options, between func()) (*rundir.Summary, error) {
 	t.Helper()
 	defs, err := pick(p, opt.Scenes)
 	if err != nil {
@@ -62,7 +63,7 @@ func startedHalf(t *testing.T, p *project.Project, opt Options, between func()) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := makeDir(opt, m); err != nil {
+	if _, err := rundir.Make(opt.Dir, opt.ProjectDir, m, p); err != nil {
 		t.Fatal(err)
 	}
 	r, err := open(opt.Dir, p, m, opt)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"tavernsim/scenes/project"
+	"tavernsim/scenes/rundir"
 	"tavernsim/scenes/scenestest"
 )
 
@@ -20,7 +21,7 @@ func loadTown(t testing.TB) *project.Project {
 }
 
 // run starts and waits.
-func run(t testing.TB, p *project.Project, opt Options) *Summary {
+func run(t testing.TB, p *project.Project, opt Options) *rundir.Summary {
 	t.Helper()
 	if opt.Dir == "" {
 		opt.Dir = filepath.Join(t.TempDir(), "run")
@@ -32,7 +33,7 @@ func run(t testing.TB, p *project.Project, opt Options) *Summary {
 	return wait(t, r)
 }
 
-func wait(t testing.TB, r *Runner) *Summary {
+func wait(t testing.TB, r *Runner) *rundir.Summary {
 	t.Helper()
 	s, err := r.Wait()
 	if err != nil {
@@ -44,4 +45,16 @@ func wait(t testing.TB, r *Runner) *Summary {
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
+}
+
+// stopped makes a run that was stopped; on a busy machine the stop may come after
+// the end.
+func stopped(t *testing.T, opt Options) (ended bool) {
+	t.Helper()
+	r, err := Start(loadTown(t), opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Interrupt()
+	return !wait(t, r).Resumable
 }

@@ -12,6 +12,7 @@ import (
 	"tavernsim/internal/metrics"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
+	"tavernsim/scenes/rundir"
 )
 
 // shown is a scrape.
@@ -67,7 +68,7 @@ func TestRunMeasures(t *testing.T) {
 		t.Errorf("the agents of a closed run are shown: %v", got)
 	}
 	counted := metrics.New()
-	replayed, err := Replay(t.Context(), dir, ReplayOptions{Metrics: counted})
+	replayed, err := rundir.Replay(t.Context(), dir, rundir.ReplayOptions{Metrics: counted})
 	if err != nil {
 		t.Fatal(err)
 	}

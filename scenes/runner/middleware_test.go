@@ -7,6 +7,7 @@ import (
 
 	"tavernsim/engine/bus/verdict"
 	"tavernsim/protocol"
+	"tavernsim/scenes/rundir"
 	"tavernsim/scenes/verify"
 )
 
@@ -21,7 +22,7 @@ func TestResumeAsksTheMiddleware(t *testing.T) {
 	want := run(t, loadTown(t), opt)
 	for ended := true; ended; {
 		opt.Dir = filepath.Join(t.TempDir(), "run")
-		ended = stopped(t, opt, 1)
+		ended = stopped(t, opt)
 	}
 	r, err := Resume(opt.Dir, Options{Middleware: deaf()})
 	if err != nil {
@@ -38,7 +39,7 @@ func TestVerifyWithAndWithoutTheMiddleware(t *testing.T) {
 	opt := Options{Ticks: 60, Middleware: deaf(), Dir: filepath.Join(t.TempDir(), "run")}
 	run(t, loadTown(t), opt)
 	for _, given := range []verdict.Chain{nil, deaf()} {
-		r, err := Replay(t.Context(), opt.Dir, ReplayOptions{Verify: true, Middleware: given})
+		r, err := rundir.Replay(t.Context(), opt.Dir, rundir.ReplayOptions{Verify: true, Middleware: given})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -54,7 +55,7 @@ func TestMiddlewareCannotBeLeftOut(t *testing.T) {
 	opt := Options{Ticks: 60, Middleware: deaf(), Dir: filepath.Join(t.TempDir(), "run")}
 	want := run(t, loadTown(t), opt)
 	fork := filepath.Join(t.TempDir(), "fork")
-	if _, err := Fork(opt.Dir, fork, ForkOptions{At: "wave:5"}); err != nil {
+	if _, err := rundir.Fork(opt.Dir, fork, rundir.ForkOptions{At: "wave:5"}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Resume(fork, Options{}); protocol.KindOf(err) != protocol.KindConflict || !strings.Contains(err.Error(), "it began with middleware") {
@@ -70,7 +71,7 @@ func TestMiddlewareCannotBeLeftOut(t *testing.T) {
 	plain := Options{Ticks: 60}
 	for ended := true; ended; {
 		plain.Dir = filepath.Join(t.TempDir(), "run")
-		ended = stopped(t, plain, 1)
+		ended = stopped(t, plain)
 	}
 	if _, err := Resume(plain.Dir, Options{Middleware: deaf()}); protocol.KindOf(err) != protocol.KindConflict || !strings.Contains(err.Error(), "it began without middleware") {
 		t.Errorf("with some: %v", err)

@@ -1,9 +1,9 @@
-// Package runner is a run: scenes of one project, side by side in one process,
-// and the directory that keeps them.
+// Package runner runs scenes of one project, side by side in one process.
 //
-// [Start] makes the directory (manifest, copied inputs, journal) and starts the
-// scenes, [Resume] goes on with a directory that a stop or a kill left behind.
-// You owe [Runner.Wait], which ends everything and returns the [Summary].
+// [Start] makes the run directory (scenes/rundir) and starts the scenes, [Resume]
+// goes on with a directory that a stop or a kill left behind. You owe
+// [Runner.Wait], which ends everything and returns the summary. [Restarts] goes
+// on with a run after failures that a run survives.
 //
 // # Promises
 //
@@ -15,10 +15,19 @@
 //  4. A disk that fails before any scene runs is an error of Start or Resume.
 //     Once one runs, Wait tells it, with a summary from which the run goes on,
 //     also when the others could not begin any more.
+//  5. [Restarts] starts a scene that failed again after its backoff, at most
+//     max_restarts times without a wave between two failures.
+//  6. When the journal cannot be written, [Restarts] closes everything, tries the
+//     disk after 1 s, 2 s, up to [MaxPause], and goes on where the journal ends. It
+//     waits at most Restarts.DiskWait since the last wave that was kept. A wait
+//     that is interrupted leaves the run resumable.
+//  7. [Restarts] does not try again what could not start the first time. A run of
+//     which one scene runs has started.
 //
 // # Not here
 //
-// What a command line looks like; what a scene does.
+// What a command line looks like; signals; what a scene does; what a run directory
+// holds.
 package runner
 
 import (
@@ -28,16 +37,14 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
 	"tavernsim/actors"
-	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/bus/verdict"
 	"tavernsim/engine/director"
 	"tavernsim/internal/metrics"
+	"tavernsim/internal/source"
 	"tavernsim/llm/scripted"
 	"tavernsim/persistence"
 	"tavernsim/persistence/pebbledb"
@@ -46,9 +53,9 @@ import (
 	"tavernsim/scenes/history"
 	"tavernsim/scenes/outside"
 	"tavernsim/scenes/project"
+	"tavernsim/scenes/rundir"
 	"tavernsim/scenes/setup"
 	"tavernsim/scenes/snapshots"
-	"tavernsim/scenes/traces"
 )
 
 // Options of a run. The zero value runs the default scene into a new directory
@@ -89,7 +96,7 @@ type Options struct {
 	// FS replaces the operating system's for the journal, for tests.
 	FS pebbledb.FS
 	// Recovering hears how far the restoring of a scene is; may be nil.
-	Recovering Progress
+	Recovering rundir.Progress
 	// Sized hears how many agents the scenes have together, before they are made:
 	// the moment to set the process up for them. May be nil.
 	Sized func(agents int)
@@ -98,7 +105,7 @@ type Options struct {
 // Runner is a run under way.
 type Runner struct {
 	Dir      string
-	Manifest *Manifest
+	Manifest *rundir.Manifest
 	Project  *project.Project
 	Scenes   []*Scene
 
@@ -110,7 +117,7 @@ type Runner struct {
 	log     *slog.Logger
 	started time.Time
 
-	progress Progress // of restoring
+	progress rundir.Progress // of restoring
 }
 
 // Scene is one scene of a run.
@@ -124,43 +131,19 @@ type Scene struct {
 	outcome scenes.Outcome
 }
 
-// Load reads a project folder.
+// Load reads a project folder; stops says that flags give a stop condition.
 func Load(dir string, stops bool) (*project.Project, error) {
-	info, err := os.Stat(dir)
-	if err != nil {
-		return nil, protocol.Errorf(protocol.KindNotFound, "project %s: %w", dir, err)
-	}
-	if !info.IsDir() {
-		return nil, protocol.Errorf(protocol.KindInvalid, "project %s: it is a file; name the folder that holds project.json", dir)
-	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return nil, protocol.Errorf(protocol.KindNotFound, "project %s: %w", dir, err)
-	}
-	defer root.Close()
-	abs, err := filepath.Abs(dir)
-	if err != nil {
-		return nil, err
-	}
-	return LoadFS(root.FS(), filepath.Base(abs), stops)
+	return rundir.Load(dir, project.Options{Stops: stops, Model: ReadModel})
 }
 
 // LoadFS reads a project from a file system; name is its id when it names none.
 func LoadFS(fsys fs.FS, name string, stops bool) (*project.Project, error) {
-	p, err := project.Load(fsys, project.Options{Name: name, Tools: tool.ForProfiles(), Kinds: setup.NodeKinds(), Stops: stops})
-	if err != nil {
-		return nil, err
-	}
-	for _, id := range p.SceneIDs() {
-		s, err := p.Scene(id)
-		if err != nil {
-			return nil, err
-		}
-		if _, err := modelOf(p, s); err != nil {
-			return nil, err
-		}
-	}
-	return p, nil
+	return rundir.LoadFS(fsys, project.Options{Name: name, Stops: stops, Model: ReadModel})
+}
+
+// ReadModel reads a model file; it is project.Options.Model of whoever runs.
+func ReadModel(file string, data []byte, report *source.Report) bool {
+	return scripted.Read(file, data, report) != nil
 }
 
 // modelOf makes the scripted model of a scene: its file, or the embedded one.
@@ -189,7 +172,7 @@ func Start(p *project.Project, opt Options) (*Runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := makeDir(opt, m)
+	dir, err := rundir.Make(opt.Dir, opt.ProjectDir, m, p)
 	if err != nil {
 		return nil, err
 	}
@@ -203,17 +186,17 @@ func Start(p *project.Project, opt Options) (*Runner, error) {
 // Resume goes on with a run directory. Of the options, those that describe the
 // machine count: metrics, log, workers, durability if given.
 func Resume(dir string, opt Options) (*Runner, error) {
-	m, p, err := readRun(dir)
+	m, p, err := rundir.Read(dir)
 	if err != nil {
 		return nil, err
 	}
-	if err := m.fits(opt.Middleware); err != nil {
+	if err := fits(m, opt.Middleware); err != nil {
 		return nil, err
 	}
-	if err := tryWrite(dir); err != nil {
-		return nil, unwritable(dir, err, "make it writable, or go on with a copy of it")
+	if err := rundir.Writable(dir, "make it writable, or go on with a copy of it"); err != nil {
+		return nil, err
 	}
-	opt = m.options(opt)
+	opt = optionsOf(m, opt)
 	defs, err := pick(p, opt.Scenes)
 	if err != nil {
 		return nil, err
@@ -271,7 +254,7 @@ func check(defs []*project.Scene, opt Options) error {
 }
 
 // open opens the store and starts the workers.
-func open(dir string, p *project.Project, m *Manifest, opt Options) (*Runner, error) {
+func open(dir string, p *project.Project, m *rundir.Manifest, opt Options) (*Runner, error) {
 	r := &Runner{Dir: dir, Manifest: m, Project: p, metrics: opt.Metrics, log: opt.Log, started: time.Now()}
 	if r.metrics == nil {
 		r.metrics = metrics.New()
@@ -284,9 +267,8 @@ func open(dir string, p *project.Project, m *Manifest, opt Options) (*Runner, er
 	if err != nil {
 		return nil, err
 	}
-	r.store, err = persistence.Open(filepath.Join(dir, JournalDir), persistence.Options{
-		Durability: opt.Durability, BatchFacts: opt.BatchFacts, MemTableSize: memTableSize, Observer: metrics.Journal{Set: r.metrics, Sync: opt.Durability}, FS: opt.FS, Log: r.log, Keep: keep,
-		Traces: traces.Rule(),
+	r.store, err = rundir.OpenStore(dir, persistence.Options{
+		Durability: opt.Durability, BatchFacts: opt.BatchFacts, Observer: metrics.Journal{Set: r.metrics, Sync: opt.Durability}, FS: opt.FS, Log: r.log, Keep: keep,
 	})
 	if err != nil {
 		return nil, err
@@ -298,10 +280,6 @@ func open(dir string, p *project.Project, m *Manifest, opt Options) (*Runner, er
 	r.watch(metrics.Sources{Mailboxes: scenes.Mailboxes(r.system), Store: r.store, Dir: dir})
 	return r, nil
 }
-
-// memTableSize is a quarter of the store's default: facts come compressed, and
-// memory that agents could use is worth more here.
-const memTableSize = 16 << 20
 
 func (r *Runner) deadLetter(d actors.DeadLetter) {
 	if d.Reason == actors.ReasonStopped {
@@ -343,7 +321,7 @@ func (r *Runner) startScene(def *project.Scene, opt Options) error {
 	if err != nil {
 		return err
 	}
-	made, err := r.Manifest.made(r.Project, id, opt.Middleware)
+	made, err := r.Manifest.Made(r.Project, id, opt.Middleware)
 	if err != nil {
 		return err
 	}
@@ -377,7 +355,7 @@ func (r *Runner) startScene(def *project.Scene, opt Options) error {
 
 // recovering tells the outside how far the fold of a scene is.
 func (r *Runner) recovering(id string) func(done, total uint64) {
-	say := r.progress.of(id, "restoring")
+	say := r.progress.Of(id, "restoring")
 	return func(done, total uint64) {
 		r.metrics.NotReady(fmt.Sprintf("restoring scene %s: fact %d of %d", id, done, total))
 		say(done, total)
@@ -427,7 +405,7 @@ func (r *Runner) interruptAll() {
 }
 
 // Wait returns when every scene has stopped and everything is closed.
-func (r *Runner) Wait() (*Summary, error) {
+func (r *Runner) Wait() (*rundir.Summary, error) {
 	var errs []error
 	r.waitAll()
 	for _, s := range r.inOrder() {
@@ -467,10 +445,8 @@ func (r *Runner) close() error {
 	return r.store.Close()
 }
 
-func short(hash string) string { return hash[:min(12, len(hash))] }
-
-func (r *Runner) finish(s *Summary) error {
-	if err := writeJSON(filepath.Join(r.Dir, summaryFile), s); err != nil {
+func (r *Runner) finish(s *rundir.Summary) error {
+	if err := s.Write(r.Dir); err != nil {
 		return fmt.Errorf("run %s: %w", r.Dir, err)
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 
 	"tavernsim/engine/director"
 	"tavernsim/protocol"
+	"tavernsim/scenes/rundir"
 	"tavernsim/scenes/snapshots"
 )
 
@@ -38,7 +39,7 @@ func TestReplay(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	s := run(t, loadTown(t), Options{Dir: dir, Snapshots: snapshots.Policy{Facts: 100}})
 	for range 2 { // it writes nothing
-		r, err := Replay(context.Background(), dir, ReplayOptions{})
+		r, err := rundir.Replay(context.Background(), dir, rundir.ReplayOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -57,9 +58,9 @@ func TestInterruptAndResume(t *testing.T) {
 	want := run(t, p, opt)
 	for ended := true; ended; {
 		opt.Dir = filepath.Join(t.TempDir(), "run")
-		ended = stopped(t, opt, 1)
+		ended = stopped(t, opt)
 	}
-	if _, err := os.Stat(filepath.Join(opt.Dir, summaryFile)); err != nil {
+	if _, err := os.Stat(filepath.Join(opt.Dir, "summary.json")); err != nil {
 		t.Error(err)
 	}
 	r, err := Resume(opt.Dir, Options{Workers: 1})
@@ -97,7 +98,7 @@ func TestPauseAndContinue(t *testing.T) {
 		t.Errorf("wave %d, before it was continued %d", after, before)
 	}
 	r.Interrupt()
-	if s := wait(t, r); !s.Resumable || s.all()[0].StoppedBy != director.StoppedByInterrupt {
+	if s := wait(t, r); !s.Resumable || s.All()[0].StoppedBy != director.StoppedByInterrupt {
 		t.Errorf("%+v", s)
 	}
 	r, err = Resume(r.Dir, Options{})
@@ -105,7 +106,7 @@ func TestPauseAndContinue(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.Interrupt()
-	if s := wait(t, r); s.all()[0].StoppedBy != director.StoppedByInterrupt {
+	if s := wait(t, r); s.All()[0].StoppedBy != director.StoppedByInterrupt {
 		t.Error("a run that was paused does not go on")
 	}
 }
@@ -160,7 +161,7 @@ func TestResumeRefuses(t *testing.T) {
 	if _, err := Resume(t.TempDir(), Options{}); protocol.KindOf(err) != protocol.KindNotFound {
 		t.Errorf("an empty folder: %v", err)
 	}
-	input := filepath.Join(dir, inputsDir, "scenes", "day.yaml")
+	input := filepath.Join(dir, "inputs", "scenes", "day.yaml")
 	data, err := os.ReadFile(input)
 	if err != nil {
 		t.Fatal(err)
@@ -174,13 +175,13 @@ func TestResumeRefuses(t *testing.T) {
 	if err := os.WriteFile(input, data, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, manifestFile), []byte(`{"version": 99}`), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "manifest.json"), []byte(`{"version": 99}`), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Resume(dir, Options{}); protocol.KindOf(err) != protocol.KindUnknown {
 		t.Errorf("a newer manifest: %v", err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, manifestFile), []byte(`{`), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "manifest.json"), []byte(`{`), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Resume(dir, Options{}); protocol.KindOf(err) != protocol.KindCorrupt {
@@ -192,7 +193,7 @@ func TestResumeRefuses(t *testing.T) {
 func TestReplayFindsDamage(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	run(t, loadTown(t), Options{Dir: dir})
-	files, err := filepath.Glob(filepath.Join(dir, JournalDir, "db", "*.log"))
+	files, err := filepath.Glob(filepath.Join(dir, rundir.JournalDir, "db", "*.log"))
 	if err != nil || len(files) == 0 {
 		t.Fatal("no logs", err)
 	}
@@ -207,7 +208,7 @@ func TestReplayFindsDamage(t *testing.T) {
 		}
 		damaged = os.WriteFile(f, data, 0o644) == nil || damaged
 	}
-	if _, err := Replay(context.Background(), dir, ReplayOptions{}); err == nil || protocol.KindOf(err) != protocol.KindCorrupt {
+	if _, err := rundir.Replay(context.Background(), dir, rundir.ReplayOptions{}); err == nil || protocol.KindOf(err) != protocol.KindCorrupt {
 		t.Errorf("damaged %v: %v (%s)", damaged, err, protocol.KindOf(err))
 	}
 }

@@ -1,6 +1,6 @@
 //go:build linux || darwin
 
-package lives
+package runner
 
 import "syscall"
 

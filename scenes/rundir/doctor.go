@@ -1,4 +1,4 @@
-package runner
+package rundir
 
 import (
 	"context"
@@ -15,7 +15,6 @@ import (
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/outside"
-	"tavernsim/scenes/traces"
 )
 
 // Diagnosis is what Examine found in a run directory.
@@ -35,7 +34,7 @@ type Check struct {
 	Text   string `json:"text"`
 	Advice string `json:"advice,omitempty"` // what can be saved, and how
 
-	good uint64 // journal: last wave that can be saved
+	Good uint64 `json:"-"` // journal: last wave that can be saved
 }
 
 // Statuses of a check. A note is something to know that keeps nothing from
@@ -122,7 +121,7 @@ func (x *examination) inputs(m *Manifest) {
 		x.damaged("inputs", "", errors.New(strings.Join(bad, ", ")), "put these files back as they were when the run began; the manifest has their SHA-256. Until then the run cannot be resumed or replayed, the facts are not concerned")
 		return
 	}
-	if _, _, err := readRun(x.dir); err != nil {
+	if _, _, err := Read(x.dir); err != nil {
 		x.damaged("inputs", "", err, "remove files that were added to "+inputsDir)
 		return
 	}
@@ -131,7 +130,7 @@ func (x *examination) inputs(m *Manifest) {
 
 // store opens the journals and looks at each.
 func (x *examination) store(m *Manifest) error {
-	store, err := openToSave(filepath.Join(x.dir, JournalDir))
+	store, err := openToSave(x.dir)
 	if protocol.KindOf(err) == protocol.KindConflict || protocol.KindOf(err) == protocol.KindDenied {
 		return err
 	}
@@ -170,7 +169,7 @@ func (x *examination) store(m *Manifest) error {
 
 // openToSave opens a store of which as much as possible is to be read.
 func openToSave(dir string) (*persistence.Store, error) {
-	return persistence.Open(dir, persistence.Options{ReadOnly: true, ToDamage: true, Traces: traces.Rule()})
+	return OpenStore(dir, persistence.Options{ReadOnly: true, ToDamage: true})
 }
 
 // opened says how much of the store is open.
@@ -211,7 +210,7 @@ func (x *examination) effects(store *persistence.Store, id string) error {
 	case report.Damage != nil:
 		x.effectsDamage(id, report.Damage)
 	default:
-		x.add(Check{Name: "effects", Scene: id, Status: CheckOK, good: journal.Durable().Number, Text: fmt.Sprintf("%d facts of requests to the outside are as they were written", report.Facts)})
+		x.add(Check{Name: "effects", Scene: id, Status: CheckOK, Good: journal.Durable().Number, Text: fmt.Sprintf("%d facts of requests to the outside are as they were written", report.Facts)})
 	}
 	return nil
 }
@@ -219,7 +218,7 @@ func (x *examination) effects(store *persistence.Store, id string) error {
 func (x *examination) effectsDamage(id string, err error) {
 	c := Check{Name: "effects", Scene: id, Status: CheckDamaged, Text: err.Error(), Advice: "bring " + JournalDir + " back from a copy"}
 	if d, ok := persistence.DamageOf(err); ok {
-		c.good = d.Good.Number
+		c.Good = d.Good.Number
 		c.Advice = "the scene's facts are not concerned, but what it had asked of the outside and not used yet is asked again: " + repairAdvice
 	}
 	x.add(c)
@@ -241,7 +240,7 @@ func (x *examination) journal(store *persistence.Store, id string) error {
 	}
 	defer journal.Close()
 	end := journal.Durable()
-	say := x.progress.of(id, "checking the journal")
+	say := x.progress.Of(id, "checking the journal")
 	report, err := journal.Verify(x.ctx, func(w persistence.Wave) { say(w.Last, end.Last) })
 	if err != nil {
 		return err
@@ -249,7 +248,7 @@ func (x *examination) journal(store *persistence.Store, id string) error {
 	if report.Damage != nil {
 		x.journalDamage(id, report.Damage)
 	} else {
-		x.d.Checks = append(x.d.Checks, Check{Name: "journal", Scene: id, Status: CheckOK, good: end.Number, Text: fmt.Sprintf("%d facts in %d waves are as they were written, digest %s%s", report.Facts, end.Number-journal.Begin().Number, end.Digest, keptFrom(journal))})
+		x.d.Checks = append(x.d.Checks, Check{Name: "journal", Scene: id, Status: CheckOK, Good: end.Number, Text: fmt.Sprintf("%d facts in %d waves are as they were written, digest %s%s", report.Facts, end.Number-journal.Begin().Number, end.Digest, keptFrom(journal))})
 		x.summary(id, journal)
 	}
 	x.index(id, report.Index)
@@ -267,7 +266,7 @@ func keptFrom(journal *persistence.Journal) string {
 func (x *examination) journalDamage(id string, err error) {
 	c := Check{Name: "journal", Scene: id, Status: CheckDamaged, Text: err.Error(), Advice: "what it is cannot be said; bring " + JournalDir + " back from a copy"}
 	if d, ok := persistence.DamageOf(err); ok {
-		c.good = d.Good.Number
+		c.Good = d.Good.Number
 		c.Advice = fmt.Sprintf("waves up to %d, facts up to %d, can be saved: %s, and resuming the copy computes the rest again", d.Good.Number, d.Good.Last, repairAdvice)
 	}
 	x.add(c)
@@ -382,14 +381,14 @@ func Repair(ctx context.Context, dir, out string, progress Progress) (*Diagnosis
 }
 
 func repair(d *Diagnosis, dir, out string) (err error) {
-	m, p, err := readRun(dir)
+	m, p, err := Read(dir)
 	if err != nil {
 		return err
 	}
 	if err := p.CopyTo(filepath.Join(out, inputsDir)); err != nil {
 		return err
 	}
-	if err := salvage(d, m.Scenes, filepath.Join(dir, JournalDir), filepath.Join(out, JournalDir)); err != nil {
+	if err := salvage(d, m.Scenes, dir, out); err != nil {
 		return err
 	}
 	return writeManifest(out, m)
@@ -403,7 +402,7 @@ func salvage(d *Diagnosis, ids []string, dir, out string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, from.Close()) }()
-	to, err := persistence.Open(out, persistence.Options{MemTableSize: memTableSize, Traces: traces.Rule()})
+	to, err := OpenStore(out, persistence.Options{})
 	if err != nil {
 		return err
 	}
@@ -414,9 +413,9 @@ func salvage(d *Diagnosis, ids []string, dir, out string) (err error) {
 			switch {
 			case c.Scene != id || c.Status == CheckNote:
 			case c.Name == "journal":
-				err = errors.Join(from.Salvage(id, c.good, to), dropBadSnapshots(to, id))
+				err = errors.Join(from.Salvage(id, c.Good, to), dropBadSnapshots(to, id))
 			case c.Name == "effects":
-				err = from.Salvage(outside.JournalID(id), c.good, to)
+				err = from.Salvage(outside.JournalID(id), c.Good, to)
 			}
 			if err != nil {
 				return err

@@ -1,27 +1,4 @@
-// Package lives carries a run over the failures that it can outlive: a scene's
-// own actor that fell, a disk that was full. Each time the run goes on from its
-// journal, in a new life.
-//
-// You give a [Plan] a function that lives once, from the start of a run or with
-// its directory, and call Run, which returns when the run has ended, was
-// interrupted, or nothing helps any more.
-//
-// # Promises
-//
-//  1. A scene that failed is started again after its backoff, at most
-//     max_restarts times without a wave between two failures.
-//  2. When the journal cannot be written the run waits, keeps nothing open, tries
-//     the disk after 1 s, 2 s, up to [MaxPause], and goes on where the journal
-//     ends. It waits at most Plan.DiskWait since the last wave that was kept.
-//  3. Who interrupts a wait gets the run as it is: resumable.
-//  4. What could not start the first time is not tried again. A run of which one
-//     scene runs has started.
-//
-// # Not here
-//
-// How a life is lived; signals; what is printed besides what happens between two
-// lives.
-package lives
+package runner
 
 import (
 	"context"
@@ -35,7 +12,7 @@ import (
 	"tavernsim/internal/metrics"
 	"tavernsim/protocol"
 	"tavernsim/scenes"
-	"tavernsim/scenes/runner"
+	"tavernsim/scenes/rundir"
 )
 
 // Forever is a wait for the disk without end.
@@ -49,11 +26,12 @@ const (
 	maxBackoffDoublings = 6
 )
 
-// Plan is how a run is carried on.
-type Plan struct {
-	// Live runs until the run stops for some reason; resume is its directory, ""
+// Restarts go on with a run after the failures that a run survives: a scene's own
+// actor that failed, a disk that was full. Each attempt goes on from the journal.
+type Restarts struct {
+	// Attempt runs until the run stops for some reason; resume is its directory, ""
 	// the first time. The crashes are those since the last wave, by scene.
-	Live func(resume string, crashes map[string][]*scenes.Crash) (*runner.Summary, error)
+	Attempt func(resume string, crashes map[string][]*scenes.Crash) (*rundir.Summary, error)
 	// DiskWait is how long to wait for the disk; 0 = not at all.
 	DiskWait time.Duration
 	Tell     func(text string)
@@ -65,14 +43,14 @@ type Plan struct {
 	Probe func(dir string) error
 }
 
-// life is where a run stands between two lives.
-type life struct {
-	Plan
+// attempts is where a run stands between two of them.
+type attempts struct {
+	Restarts
 	resume  string
-	sum     *runner.Summary   // of the last life that came to one
+	sum     *rundir.Summary   // of the last attempt that came to one
 	crashes []*scenes.Crash   // in a row
 	crashed uint64            // waves of the scene that crashed
-	waves   map[string]uint64 // durable ones, by scene: the most that a life came to
+	waves   map[string]uint64 // durable ones, by scene: the most that an attempt came to
 	outage  *outage           // of the disk; nil = it works, as far as known
 }
 
@@ -82,15 +60,15 @@ type outage struct {
 	pause time.Duration
 }
 
-// Run runs to the end, over as many lives as it takes.
-func (p Plan) Run(ctx context.Context) (*runner.Summary, error) {
+// Run runs to the end, in as many attempts as it takes.
+func (p Restarts) Run(ctx context.Context) (*rundir.Summary, error) {
 	if p.Probe == nil {
 		p.Probe = Probe
 	}
-	l := &life{Plan: p, waves: map[string]uint64{}}
+	l := &attempts{Restarts: p, waves: map[string]uint64{}}
 	var crashes map[string][]*scenes.Crash
 	for {
-		sum, err := p.Live(l.resume, crashes)
+		sum, err := p.Attempt(l.resume, crashes)
 		crashes = nil
 		if sum != nil {
 			l.sum, l.resume = sum, sum.RunDir
@@ -112,13 +90,13 @@ func (p Plan) Run(ctx context.Context) (*runner.Summary, error) {
 }
 
 // ofDisk reports whether the disk is to blame: the journal or the summary could
-// not be written, or a life after such a failure could not begin.
-func (l *life) ofDisk(sum *runner.Summary, err error) bool {
+// not be written, or an attempt after such a failure could not begin.
+func (l *attempts) ofDisk(sum *rundir.Summary, err error) bool {
 	var failed *scenes.DiskFailure
 	if errors.As(err, &failed) {
 		return true
 	}
-	if runner.OfDisk(err) {
+	if OfDisk(err) {
 		return true
 	}
 	kind := protocol.KindOf(err)
@@ -126,7 +104,7 @@ func (l *life) ofDisk(sum *runner.Summary, err error) bool {
 }
 
 // restart waits as long as a scene that failed has to; false = it is given up.
-func (l *life) restart(ctx context.Context, c *scenes.Crash) bool {
+func (l *attempts) restart(ctx context.Context, c *scenes.Crash) bool {
 	if now := l.sum.WavesOf(c.Scene); now > l.crashed {
 		l.crashes, l.crashed = nil, now
 	}
@@ -143,7 +121,7 @@ func (l *life) restart(ctx context.Context, c *scenes.Crash) bool {
 
 // waitForDisk returns true when the disk can be written again. When it is
 // interrupted a run that can be resumed is no failure.
-func (l *life) waitForDisk(ctx context.Context, cause error) (again bool, err error) {
+func (l *attempts) waitForDisk(ctx context.Context, cause error) (again bool, err error) {
 	l.notice(cause)
 	if l.DiskWait <= 0 {
 		return false, cause
@@ -172,7 +150,7 @@ func (l *life) waitForDisk(ctx context.Context, cause error) (again bool, err er
 
 // notice begins an outage, or goes on with the one before when not even a wave
 // was kept between the two.
-func (l *life) notice(cause error) {
+func (l *attempts) notice(cause error) {
 	if came := l.further(); l.outage == nil || came {
 		l.outage = &outage{since: time.Now(), pause: firstPause}
 		l.tellOutage(cause)
@@ -185,7 +163,7 @@ func (l *life) notice(cause error) {
 
 // further reports whether some scene kept a wave since the last time. Scene by
 // scene: of one that could not begin, the summary does not know how far it is.
-func (l *life) further() (came bool) {
+func (l *attempts) further() (came bool) {
 	for _, scene := range l.sum.IDs() {
 		if now := l.sum.WavesOf(scene); now > l.waves[scene] {
 			l.waves[scene], came = now, true
@@ -194,7 +172,7 @@ func (l *life) further() (came bool) {
 	return came
 }
 
-func (l *life) tellOutage(cause error) {
+func (l *attempts) tellOutage(cause error) {
 	first, _, _ := strings.Cut(cause.Error(), "\n")
 	text := first
 	if free, total, ok := space(l.journal()); ok {
@@ -206,9 +184,9 @@ func (l *life) tellOutage(cause error) {
 	l.Tell(text)
 }
 
-func (l *life) journal() string { return filepath.Join(l.resume, runner.JournalDir) }
+func (l *attempts) journal() string { return filepath.Join(l.resume, rundir.JournalDir) }
 
-func (l *life) guard(ctx context.Context) (context.Context, context.CancelFunc) {
+func (l *attempts) guard(ctx context.Context) (context.Context, context.CancelFunc) {
 	if l.Guard == nil {
 		return ctx, func() {}
 	}

@@ -1,11 +1,25 @@
-package runner
+// Package rundir is the directory that keeps a run: its manifest, its copied
+// inputs, its journals and its summary.
+//
+// [Make] makes one, [Open] opens one for reading, [Fork] makes one out of another,
+// [Replay] folds one again, [Examine] and [Repair] find and mend damage. You owe
+// [Opened.Close].
+//
+// # Promises
+//
+//  1. A directory with a manifest is a run: the manifest is written last, and every
+//     file whole or not at all.
+//  2. What is opened has the inputs that the run began with, to the byte.
+//  3. [Open], [Replay] and [Examine] write nothing.
+//
+// # Not here
+//
+// Running a scene (scenes/runner): this package imports no actor and no model.
+package rundir
 
 import (
 	"bytes"
-	"cmp"
-	"crypto/rand"
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,18 +27,15 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"syscall"
 	"time"
 
-	"tavernsim/engine/bus/verdict"
 	"tavernsim/engine/director"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/project"
-	"tavernsim/scenes/snapshots"
 )
 
 // The run directory (docs/formats/run-directory.md).
@@ -37,8 +48,8 @@ const (
 	defaultRuns  = "runs"
 )
 
-// manifestVersion is raised when an older program could not resume the run.
-const manifestVersion = 1
+// ManifestVersion is raised when an older program could not resume the run.
+const ManifestVersion = 1
 
 // Manifest says what a run is made of: enough to resume it.
 type Manifest struct {
@@ -66,8 +77,6 @@ type Manifest struct {
 	Keep        string                        `json:"keep,omitempty"`
 	Middleware  bool                          `json:"middleware,omitempty"` // its host had some: it is code, and not here
 	Fork        *Forked                       `json:"fork,omitempty"`       // where it came from
-
-	project *project.Project // of a new run
 }
 
 // File is one input.
@@ -77,96 +86,16 @@ type File struct {
 	Size   int64  `json:"size"`
 }
 
-func newManifest(p *project.Project, defs []*project.Scene, opt Options) (*Manifest, error) {
-	durability, err := persistence.ParseDurability(string(opt.Durability))
-	if err != nil {
-		return nil, err
-	}
-	m := &Manifest{
-		Version: manifestVersion, Created: time.Now().UTC().Truncate(time.Millisecond), Program: opt.Version, Go: runtime.Version(), Args: opt.Args,
-		Project: p.ID(), ProjectHash: p.Hash(), Seeds: map[string]uint64{}, Clocks: map[string]director.ClockKind{},
-		Agents: opt.Agents, For: director.Duration(opt.For), Ticks: opt.Ticks, Until: opt.Until, Durability: durability,
-		BatchFacts: opt.BatchFacts, project: p,
-		SnapFacts: opt.Snapshots.Facts, SnapEvery: director.Duration(opt.Snapshots.Every), SnapBytes: opt.Snapshots.Bytes, Keep: opt.Keep, Middleware: len(opt.Middleware) > 0,
-	}
-	for _, f := range p.Files() {
-		m.Files = append(m.Files, File{Path: f.Path, SHA256: f.SHA256, Size: int64(f.Size)})
-	}
-	for _, d := range defs {
-		id, sim := d.Definition.ID, d.Definition.Simulation
-		m.Scenes = append(m.Scenes, id)
-		m.Clocks[id] = sim.Clock
-		if opt.Clock != "" {
-			m.Clocks[id] = opt.Clock
-		}
-		flag := opt.Seed
-		if own, ok := opt.Seeds[id]; ok {
-			flag = &own
-		}
-		seed, err := seedOf(flag, sim.Seed)
-		if err != nil {
-			return nil, err
-		}
-		m.Seeds[id] = seed
-	}
-	m.Run = m.Created.Format("20060102-150405.000") + "-" + strings.Join(m.Scenes, "+")
-	return m, nil
-}
-
-// seedOf is the flag's seed, the scene's, or a drawn one.
-func seedOf(flag, scene *uint64) (uint64, error) {
-	if flag != nil {
-		return *flag, nil
-	}
-	if scene != nil {
-		return *scene, nil
-	}
-	var b [8]byte
-	if _, err := rand.Read(b[:]); err != nil {
-		return 0, err
-	}
-	return binary.LittleEndian.Uint64(b[:]) >> 11, nil // what JSON readers hold exactly
-}
-
-// fits refuses to go on with a run by other rules than it began with.
-func (m *Manifest) fits(middleware verdict.Chain) error {
-	given := len(middleware) > 0
-	switch {
-	case m.Middleware && !given:
-		return protocol.Errorf(protocol.KindConflict, "run %s: it began with middleware of the program around it, which decides who hears what, and there is none here; go on with it in that program (runner.Options.Middleware)", m.Run)
-	case given && !m.Middleware:
-		return protocol.Errorf(protocol.KindConflict, "run %s: it began without middleware, so it cannot go on with some; start another", m.Run)
-	}
-	return nil
-}
-
-// options are those the run was started with; what the caller may choose anew
-// comes from now.
-func (m *Manifest) options(now Options) Options {
-	opt := Options{
-		Scenes: m.Scenes, Agents: m.Agents, For: m.For.Std(), Ticks: m.Ticks, Until: m.Until, Durability: m.Durability,
-		BatchFacts: m.BatchFacts, Snapshots: snapshots.Policy{Facts: m.SnapFacts, Every: m.SnapEvery.Std(), Bytes: m.SnapBytes}.Or(now.Snapshots), Keep: cmp.Or(now.Keep, m.Keep),
-		Workers: now.Workers, Metrics: now.Metrics, Log: now.Log, Version: now.Version, Sized: now.Sized, Crashes: now.Crashes, Finish: now.Finish, FS: now.FS, Recovering: now.Recovering,
-		Middleware: now.Middleware,
-	}
-	if now.Durability != "" {
-		opt.Durability = now.Durability
-	}
-	if now.BatchFacts != 0 {
-		opt.BatchFacts = now.BatchFacts
-	}
-	return opt
-}
-
-// makeDir makes the run directory with everything but the journal. The manifest
-// comes last: a directory with one is a run.
-func makeDir(opt Options, m *Manifest) (string, error) {
-	dir, latest := opt.Dir, ""
+// Make makes a run directory with everything but the journal. The manifest comes
+// last: a directory with one is a run. Without dir it is one below runs/; projectDir
+// is the folder of the project, "" if it came from none.
+func Make(dir, projectDir string, m *Manifest, p *project.Project) (string, error) {
+	latest := ""
 	if dir == "" {
-		runs := runsOf(opt.ProjectDir)
+		runs := runsOf(projectDir)
 		dir, latest = filepath.Join(runs, m.Run), filepath.Join(runs, latestLink)
 	}
-	if in := within(opt.ProjectDir, dir); in != "" && slices.Contains(project.Folders(), in) {
+	if in := within(projectDir, dir); in != "" && slices.Contains(project.Folders(), in) {
 		return "", protocol.Errorf(protocol.KindConflict, "run directory %s: it lies in the folder %s of the project, whose files are read as definitions; name another with --out", dir, in)
 	}
 	if err := mustBeFree(dir); err != nil {
@@ -175,10 +104,10 @@ func makeDir(opt Options, m *Manifest) (string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", unwritable(dir, err, "name another with --out")
 	}
-	if err := tryWrite(dir); err != nil {
-		return "", unwritable(dir, err, "name another with --out")
+	if err := Writable(dir, "name another with --out"); err != nil {
+		return "", err
 	}
-	if err := m.project.CopyTo(filepath.Join(dir, inputsDir)); err != nil {
+	if err := p.CopyTo(filepath.Join(dir, inputsDir)); err != nil {
 		return "", err
 	}
 	if err := writeManifest(dir, m); err != nil {
@@ -219,8 +148,16 @@ func within(projectDir, path string) string {
 	return top
 }
 
-// tryWrite finds out whether a folder can be written before anything depends on
-// it.
+// Writable refuses a folder that cannot be written, before anything depends on
+// it; the error gives the advice.
+func Writable(dir, advice string) error {
+	if err := tryWrite(dir); err != nil {
+		return unwritable(dir, err, advice)
+	}
+	return nil
+}
+
+// tryWrite finds out whether a folder can be written.
 func tryWrite(dir string) error {
 	f, err := os.CreateTemp(dir, ".try-*")
 	if err != nil {
@@ -254,6 +191,19 @@ func mustBeFree(dir string) error {
 	return nil
 }
 
+// Files lists the inputs of a project as a manifest does.
+func Files(p *project.Project) (list []File) {
+	for _, f := range p.Files() {
+		list = append(list, File{Path: f.Path, SHA256: f.SHA256, Size: int64(f.Size)})
+	}
+	return list
+}
+
+// Name is what a run of these scenes is called.
+func Name(created time.Time, scenes []string) string {
+	return created.Format("20060102-150405.000") + "-" + strings.Join(scenes, "+")
+}
+
 // ReadManifest reads the manifest of a run directory.
 func ReadManifest(dir string) (*Manifest, error) {
 	data, err := os.ReadFile(filepath.Join(dir, manifestFile))
@@ -264,8 +214,8 @@ func ReadManifest(dir string) (*Manifest, error) {
 	if err := unseal(data, m); err != nil {
 		return nil, protocol.Errorf(protocol.KindCorrupt, "%s: %w: bring it back from a copy", filepath.Join(dir, manifestFile), err)
 	}
-	if m.Version > manifestVersion || m.Version < 1 {
-		return nil, protocol.Errorf(protocol.KindUnknown, "%s: the run was made by a program with run format %d; this one knows %d", dir, m.Version, manifestVersion)
+	if m.Version > ManifestVersion || m.Version < 1 {
+		return nil, protocol.Errorf(protocol.KindUnknown, "%s: the run was made by a program with run format %d; this one knows %d", dir, m.Version, ManifestVersion)
 	}
 	return m, nil
 }

@@ -1,64 +1,42 @@
-package lives_test
+package runner
 
 import (
-	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"tavernsim/engine/bus/verdict"
 	"tavernsim/internal/metrics"
 	"tavernsim/persistence"
 	"tavernsim/persistence/persistencetest"
 	"tavernsim/scenes"
-	"tavernsim/scenes/lives"
 	"tavernsim/scenes/project"
-	"tavernsim/scenes/runner"
-	"tavernsim/scenes/scenestest"
+	"tavernsim/scenes/rundir"
 	"tavernsim/scenes/snapshots"
 )
 
 // tmpfsEnv makes this process the child of TestSmallDisk.
-const tmpfsEnv = "SIMD_LIVES_TMPFS"
-
-func TestMain(m *testing.M) {
-	if dir := os.Getenv(tmpfsEnv); dir != "" {
-		if err := onSmallDisk(dir); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		return
-	}
-	goleak.VerifyTestMain(m)
-}
-
-// town is the project of the scene tests.
-func town() (*project.Project, error) {
-	return runner.LoadFS(scenestest.TownFS(), "town", true)
-}
+const tmpfsEnv = "SIMD_SMALL_DISK"
 
 // options make a run of some hundred milliseconds with many waves.
-func options(dir string) runner.Options {
-	return runner.Options{Dir: dir, Scenes: []string{"day", "night"}, Ticks: 100, BatchFacts: 50, Snapshots: snapshots.Policy{Facts: 400}, Metrics: metrics.New()}
+func options(dir string) Options {
+	return Options{Dir: dir, Scenes: []string{"day", "night"}, Ticks: 100, BatchFacts: 50, Snapshots: snapshots.Policy{Facts: 400}, Metrics: metrics.New()}
 }
 
 // plan starts the town, or goes on with it.
-func plan(p *project.Project, opt runner.Options) lives.Plan {
-	return lives.Plan{DiskWait: lives.Forever, Metrics: opt.Metrics, Tell: func(string) {}, Live: func(resume string, crashes map[string][]*scenes.Crash) (*runner.Summary, error) {
+func plan(p *project.Project, opt Options) Restarts {
+	return Restarts{DiskWait: Forever, Metrics: opt.Metrics, Tell: func(string) {}, Attempt: func(resume string, crashes map[string][]*scenes.Crash) (*rundir.Summary, error) {
 		opt := opt
 		opt.Crashes = crashes
-		var r *runner.Runner
+		var r *Runner
 		var err error
 		if resume == "" {
-			r, err = runner.Start(p, opt)
+			r, err = Start(p, opt)
 		} else {
 			opt.Finish = true
-			r, err = runner.Resume(resume, opt)
+			r, err = Resume(resume, opt)
 		}
 		if err != nil {
 			return nil, err
@@ -79,10 +57,7 @@ func undisturbed(t *testing.T, p *project.Project) string {
 // A disk that fails in whatever way and then works again: the run goes on to the
 // digest of an undisturbed one, and metrics tell.
 func TestFailingDisk(t *testing.T) {
-	p, err := town()
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := loadTown(t)
 	want := undisturbed(t, p)
 	for _, c := range []struct {
 		name  string

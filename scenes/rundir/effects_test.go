@@ -1,4 +1,4 @@
-package runner
+package rundir_test
 
 import (
 	"errors"
@@ -9,13 +9,15 @@ import (
 
 	"tavernsim/protocol"
 	"tavernsim/scenes/outside"
+	"tavernsim/scenes/rundir"
+	"tavernsim/scenes/runner"
 )
 
 // withEffects makes a run in whose log of effects a request waits for its answer.
 func withEffects(t *testing.T) (dir string) {
 	t.Helper()
 	dir, _ = ended(t)
-	run, err := OpenRunForWriting(dir)
+	run, err := rundir.OpenForWriting(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +45,7 @@ func withEffects(t *testing.T) (dir string) {
 // journals lists all journals of a run.
 func journals(t *testing.T, dir string) []string {
 	t.Helper()
-	run, err := OpenRun(dir)
+	run, err := rundir.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +68,7 @@ func TestForkLosesEffects(t *testing.T) {
 	if !hasEffects(journals(t, dir)) {
 		t.Fatal("the run has no effects")
 	}
-	if _, err := Fork(dir, out, ForkOptions{At: "wave:3"}); err != nil {
+	if _, err := rundir.Fork(dir, out, rundir.ForkOptions{At: "wave:3"}); err != nil {
 		t.Fatal(err)
 	}
 	if ids := journals(t, out); hasEffects(ids) || len(ids) != 1 {
@@ -80,14 +82,14 @@ func TestForkLosesEffects(t *testing.T) {
 // A fork of one scene has nothing of the others.
 func TestForkOfOneScene(t *testing.T) {
 	dir, out := filepath.Join(t.TempDir(), "run"), filepath.Join(t.TempDir(), "fork")
-	want := run(t, loadTown(t), Options{Dir: dir, Scenes: []string{"day", "night"}, Ticks: 20})
-	if _, err := Fork(dir, out, ForkOptions{At: "wave:3", Scene: "night"}); err != nil {
+	want := run(t, loadTown(t), runner.Options{Dir: dir, Scenes: []string{"day", "night"}, Ticks: 20})
+	if _, err := rundir.Fork(dir, out, rundir.ForkOptions{At: "wave:3", Scene: "night"}); err != nil {
 		t.Fatal(err)
 	}
 	if ids := journals(t, out); !slices.Equal(ids, []string{"night"}) {
 		t.Errorf("the fork of the night has the journals %q", ids)
 	}
-	r, err := Resume(out, Options{})
+	r, err := runner.Resume(out, runner.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,19 +98,19 @@ func TestForkOfOneScene(t *testing.T) {
 	}
 }
 
-// Replay and the checks take the log of effects for what it is, and not for a
+// rundir.Replay and the checks take the log of effects for what it is, and not for a
 // scene.
 func TestEffectsAreNoScene(t *testing.T) {
 	dir := withEffects(t)
-	out, err := Replay(t.Context(), dir, ReplayOptions{})
+	out, err := rundir.Replay(t.Context(), dir, rundir.ReplayOptions{})
 	if err != nil || len(out.Scenes) != 1 {
 		t.Errorf("%+v, %v", out, err)
 	}
-	d, err := Examine(t.Context(), dir, nil)
-	if c := find(d, "effects"); err != nil || !d.Healthy || c.Status != CheckOK || !strings.HasPrefix(c.Text, "1 facts") {
+	d, err := rundir.Examine(t.Context(), dir, nil)
+	if c := find(d, "effects"); err != nil || !d.Healthy || c.Status != rundir.CheckOK || !strings.HasPrefix(c.Text, "1 facts") {
 		t.Errorf("%+v, %v", d, err)
 	}
-	run, err := OpenRun(dir)
+	run, err := rundir.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,19 +126,11 @@ func TestEffectsAreNoScene(t *testing.T) {
 // A repaired copy keeps what was asked: what must not be asked twice is not.
 func TestRepairKeepsEffects(t *testing.T) {
 	dir, out := withEffects(t), filepath.Join(t.TempDir(), "mended")
-	d, err := Repair(t.Context(), dir, out, nil)
+	d, err := rundir.Repair(t.Context(), dir, out, nil)
 	if err != nil || !d.Repaired.Healthy {
 		t.Fatalf("%+v, %v", d, err)
 	}
-	if c := find(d.Repaired, "effects"); !hasEffects(journals(t, out)) || c.Status != CheckOK || !strings.HasPrefix(c.Text, "1 facts") {
+	if c := find(d.Repaired, "effects"); !hasEffects(journals(t, out)) || c.Status != rundir.CheckOK || !strings.HasPrefix(c.Text, "1 facts") {
 		t.Errorf("%q, %+v", journals(t, out), c)
-	}
-}
-
-// Without a manifest the log of effects is no scene either.
-func TestEffectsWithoutManifest(t *testing.T) {
-	scenes, logs := withoutEffects([]string{"day", outside.JournalID("day"), "night"})
-	if !slices.Equal(scenes, []string{"day", "night"}) || !slices.Equal(logs, []string{"day"}) {
-		t.Error(scenes, logs)
 	}
 }

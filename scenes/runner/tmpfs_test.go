@@ -1,6 +1,6 @@
 //go:build linux
 
-package lives_test
+package runner
 
 import (
 	"context"
@@ -15,16 +15,14 @@ import (
 	"tavernsim/protocol"
 	"tavernsim/scenes"
 	"tavernsim/scenes/history"
-	"tavernsim/scenes/runner"
+	"tavernsim/scenes/rundir"
+	"tavernsim/scenes/scenestest"
 )
 
 // TestSmallDisk runs on a real file system of few megabytes that is full, until
 // somebody removes a file. It needs a kernel that lets users mount one.
 func TestSmallDisk(t *testing.T) {
-	p, err := town()
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := loadTown(t)
 	want := undisturbed(t, p)
 	c := exec.Command(os.Args[0])
 	c.Env = append(os.Environ(), tmpfsEnv+"="+t.TempDir())
@@ -64,7 +62,7 @@ func onSmallDisk(dir string) error {
 	if err := os.WriteFile(ballast, make([]byte, 7800<<10), 0o600); err != nil {
 		return err
 	}
-	p, err := town()
+	p, err := LoadFS(scenestest.TownFS(), "town", true)
 	if err != nil {
 		return err
 	}
@@ -88,7 +86,7 @@ func onReadOnlyDisk(dir string) error {
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_RDONLY, "size=1m"); err != nil {
 		return fmt.Errorf("cannot mount: %w", err)
 	}
-	p, err := town()
+	p, err := LoadFS(scenestest.TownFS(), "town", true)
 	if err != nil {
 		return err
 	}
@@ -96,7 +94,7 @@ func onReadOnlyDisk(dir string) error {
 		if err := os.MkdirAll(run, 0o755); run == dir && err != nil {
 			return err
 		}
-		_, err := runner.Start(p, options(run))
+		_, err := Start(p, options(run))
 		if protocol.KindOf(err) != protocol.KindDenied || !strings.Contains(err.Error(), "nothing was started; name another with --out") {
 			return fmt.Errorf("started in %s: %w", run, err)
 		}
@@ -113,12 +111,12 @@ func onDiskThatBecameReadOnly(dir string) error {
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=4m"); err != nil {
 		return fmt.Errorf("cannot mount: %w", err)
 	}
-	p, err := town()
+	p, err := LoadFS(scenestest.TownFS(), "town", true)
 	if err != nil {
 		return err
 	}
 	opt := options(filepath.Join(dir, "run"))
-	r, err := runner.Start(p, opt)
+	r, err := Start(p, opt)
 	if err != nil {
 		return err
 	}
@@ -135,8 +133,8 @@ func onDiskThatBecameReadOnly(dir string) error {
 	}
 	pl := plan(p, opt)
 	pl.Probe = func(string) error { return fmt.Errorf("the run waits for a disk that was read-only from the start") }
-	live := pl.Live
-	pl.Live = func(_ string, crashes map[string][]*scenes.Crash) (*runner.Summary, error) {
+	live := pl.Attempt
+	pl.Attempt = func(_ string, crashes map[string][]*scenes.Crash) (*rundir.Summary, error) {
 		return live(opt.Dir, crashes)
 	}
 	_, err = pl.Run(context.Background())
@@ -162,7 +160,7 @@ func onDiskThatBecameReadOnly(dir string) error {
 
 // canBeRead folds the scenes of a run.
 func canBeRead(dir string) error {
-	o, err := runner.OpenRun(dir)
+	o, err := rundir.Open(dir)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package runner
+package rundir_test
 
 import (
 	"bytes"
@@ -12,6 +12,8 @@ import (
 
 	"tavernsim/persistence"
 	"tavernsim/protocol"
+	"tavernsim/scenes/rundir"
+	"tavernsim/scenes/runner"
 	"tavernsim/scenes/snapshots"
 )
 
@@ -19,7 +21,7 @@ import (
 func ended(t *testing.T) (dir, digest string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "run")
-	r, err := Start(loadTown(t), Options{Dir: dir, Snapshots: snapshots.Policy{Facts: 100}, BatchFacts: 10})
+	r, err := runner.Start(loadTown(t), runner.Options{Dir: dir, Snapshots: snapshots.Policy{Facts: 100}, BatchFacts: 10})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +29,7 @@ func ended(t *testing.T) (dir, digest string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Resume(dir, Options{}); protocol.KindOf(err) != protocol.KindConflict { // the database writes its log as tables
+	if _, err := runner.Resume(dir, runner.Options{}); protocol.KindOf(err) != protocol.KindConflict { // the database writes its log as tables
 		t.Fatal(err)
 	}
 	return dir, sum.Digests()
@@ -51,27 +53,27 @@ func flip(t *testing.T, pattern string) {
 	}
 }
 
-func find(d *Diagnosis, name string) (c Check) {
+func find(d *rundir.Diagnosis, name string) (c rundir.Check) {
 	for _, c := range d.Checks {
 		if c.Name == name {
 			return c
 		}
 	}
-	return Check{}
+	return rundir.Check{}
 }
 
 func TestDoctorOfAHealthyRun(t *testing.T) {
 	dir, _ := ended(t)
-	d, err := Examine(context.Background(), dir, nil)
+	d, err := rundir.Examine(context.Background(), dir, nil)
 	if err != nil || !d.Healthy {
 		t.Fatalf("%+v, %v", d, err)
 	}
 	for _, name := range []string{"manifest", "inputs", "lock", "store", "journal", "summary", "index", "snapshots", "space"} {
-		if c := find(d, name); c.Status != CheckOK {
+		if c := find(d, name); c.Status != rundir.CheckOK {
 			t.Errorf("%s: %+v", name, c)
 		}
 	}
-	if _, err := Examine(context.Background(), t.TempDir(), nil); protocol.KindOf(err) != protocol.KindNotFound {
+	if _, err := rundir.Examine(context.Background(), t.TempDir(), nil); protocol.KindOf(err) != protocol.KindNotFound {
 		t.Error(err)
 	}
 }
@@ -87,23 +89,23 @@ func TestDoctorRepairs(t *testing.T) {
 			dir, digest := ended(t)
 			damage(t, dir)
 			out := filepath.Join(t.TempDir(), "mended")
-			d, err := Repair(context.Background(), dir, out, nil)
+			d, err := rundir.Repair(context.Background(), dir, out, nil)
 			if err != nil {
 				t.Fatalf("%v\n%+v", err, d)
 			}
-			if c := find(d, name); d.Healthy || c.Status != CheckDamaged || c.Advice == "" {
+			if c := find(d, name); d.Healthy || c.Status != rundir.CheckDamaged || c.Advice == "" {
 				t.Fatalf("%+v", c)
 			}
 			if d.Repaired == nil || !d.Repaired.Healthy {
 				t.Fatalf("%+v", d.Repaired)
 			}
-			if again, err := Examine(context.Background(), dir, nil); err != nil || again.Healthy {
+			if again, err := rundir.Examine(context.Background(), dir, nil); err != nil || again.Healthy {
 				t.Error("the run itself was changed", err)
 			}
 			if name != "journal" {
 				return
 			}
-			r, err := Resume(out, Options{})
+			r, err := runner.Resume(out, runner.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -126,7 +128,7 @@ func TestDoctorSavesWhatStandsBeforeADamagedLog(t *testing.T) {
 
 func mendLog(t *testing.T, policy snapshots.Policy, share float64) {
 	dir := filepath.Join(t.TempDir(), "run")
-	sum := run(t, loadTown(t), Options{Dir: dir, Snapshots: policy, BatchFacts: 10, Ticks: 100})
+	sum := run(t, loadTown(t), runner.Options{Dir: dir, Snapshots: policy, BatchFacts: 10, Ticks: 100})
 	logs, err := filepath.Glob(filepath.Join(dir, "journal/db/*.log"))
 	if err != nil || len(logs) == 0 {
 		t.Fatal(logs, err)
@@ -141,11 +143,11 @@ func mendLog(t *testing.T, policy snapshots.Policy, share float64) {
 		t.Fatal(err)
 	}
 	out := filepath.Join(t.TempDir(), "mended")
-	d, err := Repair(context.Background(), dir, out, nil)
+	d, err := rundir.Repair(context.Background(), dir, out, nil)
 	if err != nil {
 		t.Fatalf("%v\n%+v", err, d)
 	}
-	if c := find(d, "log"); d.Healthy || c.Status != CheckDamaged || !strings.Contains(c.Text, "bytes are lost") || !strings.Contains(c.Advice, "can be saved") {
+	if c := find(d, "log"); d.Healthy || c.Status != rundir.CheckDamaged || !strings.Contains(c.Text, "bytes are lost") || !strings.Contains(c.Advice, "can be saved") {
 		t.Errorf("%+v", d.Checks)
 	}
 	if d.Repaired == nil || !d.Repaired.Healthy {
@@ -154,10 +156,10 @@ func mendLog(t *testing.T, policy snapshots.Policy, share float64) {
 	if now, err := os.ReadFile(newest); err != nil || !bytes.Equal(now, data) {
 		t.Error("the damaged log was changed", err)
 	}
-	if saved := find(d.Repaired, "journal").good; share > 0.1 && saved == 0 || saved >= sum.Journal.Waves {
+	if saved := find(d.Repaired, "journal").Good; share > 0.1 && saved == 0 || saved >= sum.Journal.Waves {
 		t.Errorf("%d waves are saved of %d", saved, sum.Journal.Waves)
 	}
-	r, err := Resume(out, Options{})
+	r, err := runner.Resume(out, runner.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,9 +171,9 @@ func mendLog(t *testing.T, policy snapshots.Policy, share float64) {
 // What cannot be mended is named, with what to do.
 func TestDoctorNames(t *testing.T) {
 	for name, damage := range map[string]func(dir string) error{
-		"manifest": func(dir string) error { return os.WriteFile(filepath.Join(dir, manifestFile), []byte("{"), 0o644) },
+		"manifest": func(dir string) error { return os.WriteFile(filepath.Join(dir, "manifest.json"), []byte("{"), 0o644) },
 		"inputs": func(dir string) error {
-			return os.WriteFile(filepath.Join(dir, inputsDir, "project.yaml"), []byte("id: other"), 0o644)
+			return os.WriteFile(filepath.Join(dir, "inputs", "project.yaml"), []byte("id: other"), 0o644)
 		},
 		"store": func(dir string) error {
 			names, err := filepath.Glob(filepath.Join(dir, "journal/db/MANIFEST-*"))
@@ -184,7 +186,7 @@ func TestDoctorNames(t *testing.T) {
 			return err
 		},
 		"summary": func(dir string) error {
-			return os.WriteFile(filepath.Join(dir, summaryFile), []byte(`{"scene": "day", "digest": "sha256:00", "journal": {"waves": 2}}`), 0o644)
+			return os.WriteFile(filepath.Join(dir, "summary.json"), []byte(`{"scene": "day", "digest": "sha256:00", "journal": {"waves": 2}}`), 0o644)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -192,18 +194,18 @@ func TestDoctorNames(t *testing.T) {
 			if err := damage(dir); err != nil {
 				t.Fatal(err)
 			}
-			d, err := Examine(context.Background(), dir, nil)
+			d, err := rundir.Examine(context.Background(), dir, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if c := find(d, name); d.Healthy || c.Status != CheckDamaged || c.Advice == "" {
+			if c := find(d, name); d.Healthy || c.Status != rundir.CheckDamaged || c.Advice == "" {
 				t.Errorf("%+v", d.Checks)
 			}
 			if name == "summary" {
 				return
 			}
 			out := filepath.Join(t.TempDir(), "mended")
-			if _, err := Repair(context.Background(), dir, out, nil); protocol.KindOf(err) != protocol.KindCorrupt {
+			if _, err := rundir.Repair(context.Background(), dir, out, nil); protocol.KindOf(err) != protocol.KindCorrupt {
 				t.Error(err)
 			}
 			if _, err := os.Stat(out); err == nil {
@@ -215,21 +217,21 @@ func TestDoctorNames(t *testing.T) {
 
 func TestDoctorAndLocks(t *testing.T) {
 	dir, _ := ended(t)
-	store, err := persistence.Open(filepath.Join(dir, JournalDir), persistence.Options{ReadOnly: true})
+	store, err := persistence.Open(filepath.Join(dir, rundir.JournalDir), persistence.Options{ReadOnly: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Examine(context.Background(), dir, nil); protocol.KindOf(err) != protocol.KindConflict || !strings.Contains(err.Error(), "locked by process") {
+	if _, err := rundir.Examine(context.Background(), dir, nil); protocol.KindOf(err) != protocol.KindConflict || !strings.Contains(err.Error(), "locked by process") {
 		t.Error(err)
 	}
 	if err := store.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, JournalDir, "db/OWNER"), []byte("process 4711 on elsewhere\n"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, rundir.JournalDir, "db/OWNER"), []byte("process 4711 on elsewhere\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	d, err := Examine(context.Background(), dir, nil)
-	if c := find(d, "lock"); err != nil || c.Status != CheckNote || !strings.Contains(c.Text, "process 4711 on elsewhere") {
+	d, err := rundir.Examine(context.Background(), dir, nil)
+	if c := find(d, "lock"); err != nil || c.Status != rundir.CheckNote || !strings.Contains(c.Text, "process 4711 on elsewhere") {
 		t.Errorf("%+v, %v", c, err)
 	}
 }

@@ -1,4 +1,4 @@
-package runner
+package rundir_test
 
 import (
 	"os"
@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"tavernsim/protocol"
+	"tavernsim/scenes/rundir"
+	"tavernsim/scenes/runner"
 	"tavernsim/scenes/snapshots"
 )
 
@@ -15,17 +17,17 @@ import (
 // facts, and lists its snapshots, oldest first.
 func compacted(t *testing.T) (dir string, snaps []string, begin uint64) {
 	t.Helper()
-	opt := Options{Keep: "waves:4", Snapshots: snapshots.Policy{Facts: 30}, BatchFacts: 10, Ticks: 60}
+	opt := runner.Options{Keep: "waves:4", Snapshots: snapshots.Policy{Facts: 30}, BatchFacts: 10, Ticks: 60}
 	for ended := true; ended; {
 		opt.Dir = filepath.Join(t.TempDir(), "run")
 		ended = stopped(t, opt, 13)
 	}
-	snaps, err := filepath.Glob(filepath.Join(opt.Dir, JournalDir, "snapshots/*/*.snap"))
+	snaps, err := filepath.Glob(filepath.Join(opt.Dir, rundir.JournalDir, "snapshots/*/*.snap"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	slices.Sort(snaps)
-	run, err := OpenRun(opt.Dir)
+	run, err := rundir.Open(opt.Dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,9 +44,9 @@ func compacted(t *testing.T) (dir string, snaps []string, begin uint64) {
 
 // stopped makes a run that was stopped so many times; each stop leaves a snapshot,
 // however slow the disk is. On a busy machine a stop may come after the end.
-func stopped(t *testing.T, opt Options, stops int) (ended bool) {
+func stopped(t *testing.T, opt runner.Options, stops int) (ended bool) {
 	t.Helper()
-	r, err := Start(loadTown(t), opt)
+	r, err := runner.Start(loadTown(t), opt)
 	for n := range stops {
 		if err != nil {
 			t.Fatal(err)
@@ -54,7 +56,7 @@ func stopped(t *testing.T, opt Options, stops int) (ended bool) {
 			return true
 		}
 		if n < stops-1 {
-			r, err = Resume(opt.Dir, Options{})
+			r, err = runner.Resume(opt.Dir, runner.Options{})
 		}
 	}
 	return false
@@ -77,7 +79,7 @@ func spoil(t *testing.T, files ...string) {
 // Damaged snapshots of a run whose first facts were dropped: as long as one is
 // left the run goes on to its end; where none is, everybody says so.
 func TestDamagedSnapshotsOfACompactedRun(t *testing.T) {
-	want := run(t, loadTown(t), Options{Dir: filepath.Join(t.TempDir(), "whole"), Ticks: 60})
+	want := run(t, loadTown(t), runner.Options{Dir: filepath.Join(t.TempDir(), "whole"), Ticks: 60})
 	for name, c := range map[string]struct {
 		which  func(snaps []string) []string
 		doctor string
@@ -90,15 +92,15 @@ func TestDamagedSnapshotsOfACompactedRun(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir, snaps, begin := compacted(t)
 			spoil(t, c.which(snaps)...)
-			d, err := Examine(t.Context(), dir, nil)
+			d, err := rundir.Examine(t.Context(), dir, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if x := find(d, "snapshots"); d.Healthy || x.Status != CheckDamaged || !strings.Contains(x.Text+x.Advice, c.doctor) {
+			if x := find(d, "snapshots"); d.Healthy || x.Status != rundir.CheckDamaged || !strings.Contains(x.Text+x.Advice, c.doctor) {
 				t.Errorf("doctor says %+v", x)
 			}
 			checkReplay(t, dir, begin, c.resume, name == "beginning")
-			r, err := Resume(dir, Options{})
+			r, err := runner.Resume(dir, runner.Options{})
 			if c.resume != "" {
 				if protocol.KindOf(err) != protocol.KindNotFound || !strings.Contains(err.Error(), c.resume) {
 					t.Errorf("resume says %v", err)
@@ -118,7 +120,7 @@ func TestDamagedSnapshotsOfACompactedRun(t *testing.T) {
 // checkReplay wants a replay that says where it began, or why it cannot.
 func checkReplay(t *testing.T, dir string, begin uint64, refused string, later bool) {
 	t.Helper()
-	out, err := Replay(t.Context(), dir, ReplayOptions{})
+	out, err := rundir.Replay(t.Context(), dir, rundir.ReplayOptions{})
 	if refused != "" {
 		if err == nil || !strings.Contains(err.Error(), refused) {
 			t.Errorf("replay says %v", err)
@@ -131,7 +133,7 @@ func checkReplay(t *testing.T, dir string, begin uint64, refused string, later b
 	if s := out.Scenes[0]; s.From != begin || (s.Begun > begin) != later {
 		t.Errorf("the history begins after wave %d; replay says %d, and that it began after %d", begin, s.From, s.Begun)
 	}
-	if _, err := Replay(t.Context(), dir, ReplayOptions{Verify: true}); later && (err == nil || !strings.Contains(err.Error(), "no good snapshot")) || !later && err != nil {
+	if _, err := rundir.Replay(t.Context(), dir, rundir.ReplayOptions{Verify: true}); later && (err == nil || !strings.Contains(err.Error(), "no good snapshot")) || !later && err != nil {
 		t.Errorf("replay --verify says %v", err)
 	}
 }

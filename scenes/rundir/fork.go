@@ -1,4 +1,4 @@
-package runner
+package rundir
 
 import (
 	"encoding/json"
@@ -13,13 +13,12 @@ import (
 
 	"tavernsim/engine/director"
 	"tavernsim/engine/world"
-	"tavernsim/llm/scripted"
+	"tavernsim/internal/source"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/history"
 	"tavernsim/scenes/project"
 	"tavernsim/scenes/setup"
-	"tavernsim/scenes/traces"
 )
 
 // ForkOptions say where a run is taken over and what changes there.
@@ -31,6 +30,8 @@ type ForkOptions struct {
 	Version  string
 	Args     []string
 	Progress Progress
+	// Model reads the script of --set model=FILE: see project.Options.
+	Model func(file string, data []byte, report *source.Report) bool
 }
 
 // forkKeys is what --set can change.
@@ -58,7 +59,7 @@ func Fork(dir, out string, opt ForkOptions) (m *Manifest, err error) {
 	if err != nil {
 		return nil, err
 	}
-	run, err := OpenRun(dir)
+	run, err := Open(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +100,7 @@ func (f *forking) plan() (err error) {
 	m := *f.run.Manifest
 	m.Created, m.Program, m.Args = time.Now().UTC().Truncate(time.Millisecond), f.opt.Version, f.opt.Args
 	m.Scenes = f.ids
-	m.Run = m.Created.Format("20060102-150405.000") + "-" + strings.Join(f.ids, "+")
+	m.Run = Name(m.Created, f.ids)
 	m.Seeds = map[string]uint64{}
 	m.Fork = &Forked{Parent: f.run.Manifest.Run, Scenes: map[string]ForkedCut{}, Changes: f.changes.texts}
 	f.changes.limits(&m)
@@ -136,7 +137,7 @@ func (f *forking) planScene(id string, m *Manifest) error {
 	if f.changes.ticks > 0 && m.Clocks[id] == director.Realtime {
 		return protocol.Errorf(protocol.KindInvalid, "scene %s: ticks belong to the virtual clock; end a realtime run with a time", id)
 	}
-	if err := f.changes.checkModel(id, made.Simulation().Model); err != nil {
+	if err := f.checkModel(id, made.Simulation().Model); err != nil {
 		return err
 	}
 	f.cuts[id] = cut
@@ -149,11 +150,10 @@ func (f *forking) make() error {
 	if err := f.inputs(); err != nil {
 		return err
 	}
-	to := filepath.Join(f.out, JournalDir)
-	if err := persistence.Copy(filepath.Join(f.run.Dir, JournalDir), to); err != nil {
+	if err := persistence.Copy(filepath.Join(f.run.Dir, JournalDir), filepath.Join(f.out, JournalDir)); err != nil {
 		return err
 	}
-	if err := f.cut(to); err != nil {
+	if err := f.cut(); err != nil {
 		return err
 	}
 	return writeManifest(f.out, f.manifest)
@@ -176,19 +176,16 @@ func (f *forking) inputs() (err error) {
 			}
 		}
 	}
-	if f.project, err = Load(dir, true); err != nil {
+	if f.project, err = Load(dir, project.Options{Stops: true}); err != nil {
 		return err
 	}
-	f.manifest.ProjectHash, f.manifest.Files = f.project.Hash(), nil
-	for _, file := range f.project.Files() {
-		f.manifest.Files = append(f.manifest.Files, File{Path: file.Path, SHA256: file.SHA256, Size: int64(file.Size)})
-	}
+	f.manifest.ProjectHash, f.manifest.Files = f.project.Hash(), Files(f.project)
 	return nil
 }
 
 // cut ends the copied journals at their cuts and appends what changes there.
-func (f *forking) cut(dir string) (err error) {
-	store, err := persistence.Open(dir, persistence.Options{BatchFacts: f.manifest.BatchFacts, MemTableSize: memTableSize, Traces: traces.Rule()})
+func (f *forking) cut() (err error) {
+	store, err := OpenStore(f.out, persistence.Options{BatchFacts: f.manifest.BatchFacts})
 	if err != nil {
 		return err
 	}
@@ -197,7 +194,7 @@ func (f *forking) cut(dir string) (err error) {
 		return err
 	}
 	for _, id := range f.ids {
-		f.opt.Progress.of(id, "cutting the copy")(0, 1)
+		f.opt.Progress.Of(id, "cutting the copy")(0, 1)
 		if err := store.CutAfter(id, f.cuts[id].Number); err != nil {
 			return err
 		}
@@ -236,11 +233,11 @@ func (f *forking) append(store *persistence.Store, id string) error {
 	if err != nil {
 		return err
 	}
-	made, err := f.manifest.made(f.project, id, nil)
+	made, err := f.manifest.Made(f.project, id, nil)
 	if err != nil {
 		return err
 	}
-	_, err = history.Fork(made, journal, history.Options{Folding: f.opt.Progress.of(id, "folding")}, &director.Forked{
+	_, err = history.Fork(made, journal, history.Options{Folding: f.opt.Progress.Of(id, "folding")}, &director.Forked{
 		Parent: f.run.Manifest.Run, Wave: cut.Number, Digest: cut.Digest.String(), Seed: seed, Changes: texts,
 	}, f.changes.world)
 	return err
@@ -319,18 +316,20 @@ func (c *changes) read(key, value string) (err error) {
 
 // checkModel reads the new script in the notation of the one that it replaces,
 // under the name that was given: its faults are in that file.
-func (c *changes) checkModel(scene, replaced string) error {
-	if c.model == "" {
+func (f *forking) checkModel(scene, replaced string) error {
+	if f.changes.model == "" {
 		return nil
 	}
 	if replaced == "" {
 		return protocol.Errorf(protocol.KindInvalid, "scene %s names no model file (simulation.model), so there is none to replace", scene)
 	}
-	_, err := scripted.Load(replaced, c.modelData)
+	report := &source.Report{}
+	f.opt.Model(replaced, f.changes.modelData, report)
+	err := report.Err()
 	var faults *project.Error
 	if errors.As(err, &faults) {
 		for i := range faults.Faults {
-			faults.Faults[i].File = c.model
+			faults.Faults[i].File = f.changes.model
 		}
 	}
 	return err

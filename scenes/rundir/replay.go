@@ -1,4 +1,4 @@
-package runner
+package rundir
 
 import (
 	"context"
@@ -57,7 +57,7 @@ func told(dir, scene string, journal *persistence.Journal) error {
 	if err := json.Unmarshal(data, s); err != nil {
 		return protocol.Errorf(protocol.KindCorrupt, "%s: %w", filepath.Join(dir, summaryFile), err)
 	}
-	for _, one := range s.all() {
+	for _, one := range s.All() {
 		if one.Scene != scene || one.Journal.Waves == 0 {
 			continue
 		}
@@ -91,7 +91,8 @@ type ReplayOptions struct {
 // Progress hears what is done to a scene, and how far it is.
 type Progress func(scene, doing string, done, total uint64)
 
-func (p Progress) of(scene, doing string) func(done, total uint64) {
+// Of is the progress of one scene.
+func (p Progress) Of(scene, doing string) func(done, total uint64) {
 	if p == nil {
 		return func(uint64, uint64) {}
 	}
@@ -106,7 +107,7 @@ func Replay(ctx context.Context, dir string, opt ReplayOptions) (*Replayed, erro
 	if opt.Metrics == nil {
 		opt.Metrics = metrics.New()
 	}
-	run, err := OpenRun(dir)
+	run, err := Open(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +133,7 @@ func replayScene(ctx context.Context, run *Opened, id string, opt ReplayOptions)
 	if err != nil {
 		return nil, err
 	}
-	if err := run.Check(ctx, id, journal, opt.Progress.of(id, "checking digests")); err != nil {
+	if err := run.Check(ctx, id, journal, opt.Progress.Of(id, "checking digests")); err != nil {
 		if protocol.KindOf(err) == protocol.KindCorrupt {
 			opt.Metrics.Diverged()
 		}
@@ -146,10 +147,10 @@ func replayScene(ctx context.Context, run *Opened, id string, opt ReplayOptions)
 	var state *machines.State
 	if opt.Verify {
 		one.Verify, state, err = verify.Run(ctx, made, journal, verify.Options{
-			Through: &cut, Progress: opt.Progress.of(id, "deciding again"), NoMiddleware: run.Manifest.Middleware && len(opt.Middleware) == 0,
+			Through: &cut, Progress: opt.Progress.Of(id, "deciding again"), NoMiddleware: run.Manifest.Middleware && len(opt.Middleware) == 0,
 		})
 	} else {
-		state, err = history.FoldTo(made, journal, cut.Number, history.Options{NoSnapshots: true, Folding: opt.Progress.of(id, "folding")})
+		state, err = history.FoldTo(made, journal, cut.Number, history.Options{NoSnapshots: true, Folding: opt.Progress.Of(id, "folding")})
 	}
 	if err != nil {
 		return nil, err

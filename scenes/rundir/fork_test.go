@@ -1,4 +1,4 @@
-package runner
+package rundir_test
 
 import (
 	"context"
@@ -8,6 +8,8 @@ import (
 
 	"tavernsim/persistence"
 	"tavernsim/scenes/history"
+	"tavernsim/scenes/rundir"
+	"tavernsim/scenes/runner"
 	"tavernsim/scenes/snapshots"
 )
 
@@ -15,7 +17,7 @@ import (
 // the run itself stays as it was.
 func TestForkWithoutChanges(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
-	r, err := Start(loadTown(t), Options{Dir: dir, Snapshots: snapshots.Policy{Facts: 100}})
+	r, err := runner.Start(loadTown(t), runner.Options{Dir: dir, Snapshots: snapshots.Policy{Facts: 100}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,13 +25,13 @@ func TestForkWithoutChanges(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	waves := whole.all()[0].Journal.Waves
+	waves := whole.All()[0].Journal.Waves
 	for _, wave := range []uint64{0, 1, 2, waves / 2, waves - 1} {
 		out := filepath.Join(t.TempDir(), "fork")
-		if _, err := Fork(dir, out, ForkOptions{At: fmt.Sprintf("wave:%d", wave)}); err != nil {
+		if _, err := rundir.Fork(dir, out, rundir.ForkOptions{At: fmt.Sprintf("wave:%d", wave)}); err != nil {
 			t.Fatal(err)
 		}
-		f, err := Resume(out, Options{})
+		f, err := runner.Resume(out, runner.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -37,11 +39,11 @@ func TestForkWithoutChanges(t *testing.T) {
 		if err != nil || sum.Digests() != whole.Digests() {
 			t.Errorf("forked at wave %d: digest %s, want %s; %v", wave, sum.Digests(), whole.Digests(), err)
 		}
-		if got, err := Replay(context.Background(), out, ReplayOptions{Verify: true}); err != nil || got.Scenes[0].Differs() {
+		if got, err := rundir.Replay(context.Background(), out, rundir.ReplayOptions{Verify: true}); err != nil || got.Scenes[0].Differs() {
 			t.Errorf("forked at wave %d: %+v, %v", wave, got, err)
 		}
 	}
-	if got, err := Replay(context.Background(), dir, ReplayOptions{}); err != nil || got.Scenes[0].Waves != waves {
+	if got, err := rundir.Replay(context.Background(), dir, rundir.ReplayOptions{}); err != nil || got.Scenes[0].Waves != waves {
 		t.Errorf("the run was changed: %+v, %v", got, err)
 	}
 }
@@ -49,7 +51,7 @@ func TestForkWithoutChanges(t *testing.T) {
 // A fork begins with its changes, and everything before its cut is the run's.
 func TestForkWithChanges(t *testing.T) {
 	dir, out := filepath.Join(t.TempDir(), "run"), filepath.Join(t.TempDir(), "fork")
-	r, err := Start(loadTown(t), Options{Dir: dir})
+	r, err := runner.Start(loadTown(t), runner.Options{Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,12 +60,12 @@ func TestForkWithChanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	seed := uint64(4711)
-	m, err := Fork(dir, out, ForkOptions{At: "wave:5", Seed: &seed, Set: []string{`world.fork={"a":[1,2.5,"x"]}`}})
+	m, err := rundir.Fork(dir, out, rundir.ForkOptions{At: "wave:5", Seed: &seed, Set: []string{`world.fork={"a":[1,2.5,"x"]}`}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	cut := m.Fork.Scenes[m.Scenes[0]]
-	run, err := OpenRun(out)
+	run, err := rundir.Open(out)
 	if err != nil {
 		t.Fatal(err)
 	}

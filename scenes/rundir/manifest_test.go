@@ -1,4 +1,4 @@
-package runner
+package rundir_test
 
 import (
 	"bytes"
@@ -10,21 +10,23 @@ import (
 	"testing"
 
 	"tavernsim/protocol"
+	"tavernsim/scenes/rundir"
+	"tavernsim/scenes/runner"
 )
 
 // A manifest of which any bit is another one is refused by all that read it: a
 // run would go on with another seed or to another end.
 func TestFlippedBitInTheManifest(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
-	run(t, loadTown(t), Options{Dir: dir, Ticks: 5})
-	name := filepath.Join(dir, manifestFile)
+	run(t, loadTown(t), runner.Options{Dir: dir, Ticks: 5})
+	name := filepath.Join(dir, "manifest.json")
 	good, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	refused := func(what string, data []byte) {
 		t.Helper()
-		if m := (&Manifest{}); unseal(data, m) == nil {
+		if m := (&rundir.Manifest{}); rundir.Unseal(data, m) == nil {
 			t.Fatalf("%s: %+v\n%s", what, m, data)
 		}
 	}
@@ -40,9 +42,9 @@ func TestFlippedBitInTheManifest(t *testing.T) {
 	if err := os.WriteFile(name, bytes.Replace(good, []byte(`"ticks": 5`), []byte(`"ticks": 7`), 1), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	_, resumed := Resume(dir, Options{})
-	_, replayed := Replay(context.Background(), dir, ReplayOptions{})
-	_, forked := Fork(dir, filepath.Join(t.TempDir(), "fork"), ForkOptions{At: "wave:1"})
+	_, resumed := runner.Resume(dir, runner.Options{})
+	_, replayed := rundir.Replay(context.Background(), dir, rundir.ReplayOptions{})
+	_, forked := rundir.Fork(dir, filepath.Join(t.TempDir(), "fork"), rundir.ForkOptions{At: "wave:1"})
 	for _, err := range []error{resumed, replayed, forked} {
 		if protocol.KindOf(err) != protocol.KindCorrupt || !strings.Contains(err.Error(), "checksum") {
 			t.Error(err)
@@ -53,8 +55,8 @@ func TestFlippedBitInTheManifest(t *testing.T) {
 // Manifests of older programs have no checksum.
 func TestManifestWithoutChecksum(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
-	run(t, loadTown(t), Options{Dir: dir, Ticks: 5})
-	want, err := ReadManifest(dir)
+	run(t, loadTown(t), runner.Options{Dir: dir, Ticks: 5})
+	want, err := rundir.ReadManifest(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,10 +64,10 @@ func TestManifestWithoutChecksum(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, manifestFile), old, 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "manifest.json"), old, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if m, err := ReadManifest(dir); err != nil || m.Seeds["day"] != want.Seeds["day"] || m.Run != want.Run {
+	if m, err := rundir.ReadManifest(dir); err != nil || m.Seeds["day"] != want.Seeds["day"] || m.Run != want.Run {
 		t.Errorf("%+v, %v", m, err)
 	}
 }

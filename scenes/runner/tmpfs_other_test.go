@@ -1,5 +1,5 @@
 //go:build !linux
 
-package lives_test
+package runner
 
 func onSmallDisk(string) error { return nil }

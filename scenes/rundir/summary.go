@@ -1,0 +1,167 @@
+package rundir
+
+import (
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// Summary is what a run came to (docs/formats/summary.md). With one scene the
+// fields of that scene stand at the top.
+type Summary struct {
+	*SceneSummary
+	Scenes      []*SceneSummary `json:"scenes,omitempty"` // of a run of several
+	RunDir      string          `json:"run_dir"`
+	WallSeconds float64         `json:"wall_seconds"`
+	Resumable   bool            `json:"resumable"` // at least one scene has not ended
+}
+
+// SceneSummary is what one scene came to.
+type SceneSummary struct {
+	Scene         string       `json:"scene"`
+	Seed          uint64       `json:"seed"`
+	Digest        string       `json:"digest"`
+	Clock         string       `json:"clock"`
+	StartTime     time.Time    `json:"start_time"`
+	EndTime       time.Time    `json:"end_time"`
+	VirtualTime   string       `json:"virtual_time"` // scene time that passed, as text
+	SceneSeconds  float64      `json:"scene_seconds"`
+	StoppedBy     string       `json:"stopped_by"`
+	Ended         bool         `json:"ended"` // false: it can be resumed
+	Error         string       `json:"error,omitempty"`
+	Waves         uint64       `json:"waves"`
+	Agents        int          `json:"agents"`
+	GivenUp       int64        `json:"agents_given_up"`
+	Deliberations int64        `json:"deliberations"`
+	Failed        int64        `json:"deliberations_failed"`
+	Reflections   int64        `json:"reflections"`
+	Said          int64        `json:"said"`
+	Latency       LatencyQ     `json:"deliberation_seconds"`
+	Events        EventCounts  `json:"events"`
+	World         WorldCounts  `json:"world"`
+	Model         ModelCounts  `json:"model"`
+	Tools         ToolCounts   `json:"tools"`
+	Knowledge     int64        `json:"knowledge_entries_written"`
+	Restarts      int64        `json:"restarts"`
+	DeadLetters   int64        `json:"dead_letters"`
+	Troubles      []string     `json:"troubles,omitempty"` // the first failures, in words
+	Journal       Journal      `json:"journal"`
+	ByProfile     []Count      `json:"by_profile"`
+	ByAgent       []Count      `json:"by_agent,omitempty"` // scenes of at most 200 agents
+	Report        []WorldValue `json:"report,omitempty"`   // simulation.report at the end
+}
+
+// Count is a name with how often.
+type Count struct {
+	Name  string `json:"name"`
+	Count int64  `json:"count"`
+}
+
+// LatencyQ are quantiles of the wall time of a deliberation of this process.
+type LatencyQ struct {
+	P50 float64 `json:"p50"`
+	P99 float64 `json:"p99"`
+	Max float64 `json:"max"`
+}
+
+// EventCounts are events by what became of them.
+type EventCounts struct {
+	Routed    int64   `json:"routed"`
+	Delivered int64   `json:"delivered"`
+	Refused   int64   `json:"refused"`
+	ByType    []Count `json:"by_type"`
+	ByReason  []Count `json:"refused_by_reason,omitempty"`
+}
+
+// WorldCounts are the world's.
+type WorldCounts struct {
+	Version   int64 `json:"version"`
+	Commits   int64 `json:"commits"`
+	Changes   int64 `json:"changes"`
+	Conflicts int64 `json:"conflicts"`
+	Refused   int64 `json:"refused"`
+	Bytes     int   `json:"bytes"`
+}
+
+// ModelCounts are the model's.
+type ModelCounts struct {
+	Calls  int64  `json:"calls"`
+	Failed int64  `json:"failed"`
+	Tokens Tokens `json:"tokens"`
+}
+
+// Tokens in and out.
+type Tokens struct {
+	Input  int64 `json:"input"`
+	Output int64 `json:"output"`
+}
+
+// ToolCounts are calls of tools and skills.
+type ToolCounts struct {
+	Calls  int64   `json:"calls"`
+	Failed int64   `json:"failed"`
+	ByTool []Count `json:"by_tool"`
+}
+
+// Journal is what was kept.
+type Journal struct {
+	Facts      int64  `json:"facts"`
+	Bytes      uint64 `json:"bytes"` // of the facts, before compression
+	Waves      uint64 `json:"waves"`
+	Durability string `json:"durability"`
+}
+
+// WorldValue is a reported path with its value at the end and, for numbers,
+// what it was over time.
+type WorldValue struct {
+	Path   string    `json:"path"`
+	Value  any       `json:"value"`
+	Series []float64 `json:"series,omitempty"`
+}
+
+// Write puts the summary into its run directory.
+func (s *Summary) Write(dir string) error { return writeJSON(filepath.Join(dir, summaryFile), s) }
+
+// All lists the scenes of the run.
+func (s *Summary) All() []*SceneSummary {
+	if s.SceneSummary != nil {
+		return []*SceneSummary{s.SceneSummary}
+	}
+	return s.Scenes
+}
+
+// Digests names the digest of every scene, in the order of the run.
+func (s *Summary) Digests() string {
+	var list []string
+	for _, sc := range s.All() {
+		list = append(list, sc.Digest)
+	}
+	return strings.Join(list, " ")
+}
+
+// Seeds are the seeds of the scenes.
+func (s *Summary) Seeds() map[string]uint64 {
+	seeds := map[string]uint64{}
+	for _, sc := range s.All() {
+		seeds[sc.Scene] = sc.Seed
+	}
+	return seeds
+}
+
+// IDs are the scenes of the run.
+func (s *Summary) IDs() (ids []string) {
+	for _, sc := range s.All() {
+		ids = append(ids, sc.Scene)
+	}
+	return ids
+}
+
+// WavesOf is how far a scene of the run came: durable waves.
+func (s *Summary) WavesOf(scene string) uint64 {
+	for _, sc := range s.All() {
+		if sc.Scene == scene {
+			return sc.Journal.Waves
+		}
+	}
+	return 0
+}
