@@ -7,6 +7,7 @@ import (
 
 	"tavernsim/protocol"
 	"tavernsim/scenes/rundir"
+	"tavernsim/scenes/runner"
 )
 
 type forkOptions struct {
@@ -67,7 +68,7 @@ func (o *forkOptions) run(cmd *cobra.Command, e *env, dir, out string) error {
 	}
 	opt.Version, opt.Args = version().Version, e.args
 	say, done := working(e.err, o.quiet)
-	opt.Progress = say
+	opt.Progress, opt.Model = say, runner.ReadModel
 	m, err := rundir.Fork(dir, out, opt)
 	done()
 	if err != nil {

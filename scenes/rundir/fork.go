@@ -30,7 +30,7 @@ type ForkOptions struct {
 	Version  string
 	Args     []string
 	Progress Progress
-	// Model reads the script of --set model=FILE: see project.Options.
+	// Model checks the script of --set model=FILE: see project.Options.
 	Model func(file string, data []byte, report *source.Report) bool
 }
 
@@ -322,6 +322,9 @@ func (f *forking) checkModel(scene, replaced string) error {
 	}
 	if replaced == "" {
 		return protocol.Errorf(protocol.KindInvalid, "scene %s names no model file (simulation.model), so there is none to replace", scene)
+	}
+	if f.opt.Model == nil {
+		return nil
 	}
 	report := &source.Report{}
 	f.opt.Model(replaced, f.changes.modelData, report)
