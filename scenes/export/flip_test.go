@@ -12,7 +12,6 @@ import (
 	"tavernsim/protocol"
 	"tavernsim/scenes/inspect"
 	"tavernsim/scenes/rundir"
-	"tavernsim/scenes/runner"
 )
 
 // exported opens a run anew, as a damaged one wants, and writes its facts.
