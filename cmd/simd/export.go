@@ -136,7 +136,10 @@ func (o *exportOptions) table(ctx context.Context, e *env, scene *inspect.Scene,
 		scene.Progress = progress.show
 	}
 	if o.out == "-" {
-		_, err := export.Write(ctx, scene, table, format, opt, e.out)
+		done, err := export.Write(ctx, scene, table, format, opt, e.out)
+		if err == nil && done.Rows == 0 && !o.quiet {
+			fmt.Fprintf(e.err, "%s: no rows\n", table)
+		}
 		return err
 	}
 	name, err := o.file(table, format)

@@ -346,15 +346,15 @@ func list[T any](x *inspecting, t *table, none string, read func(limit int, yiel
 		row(t, line)
 		return t.err
 	})
-	if err != nil || x.o.json {
-		return err
-	}
-	if err := t.flush(); err != nil {
-		return err
+	if err == nil {
+		err = t.flush()
 	}
 	switch {
+	case err != nil:
+		return err
 	case n == 0:
 		fmt.Fprintln(x.err, none)
+	case x.o.json:
 	case show > 0 && n > show:
 		fmt.Fprintf(x.err, "the first %d; there are more: --limit N, --limit 0 for all\n", show)
 	}

@@ -68,6 +68,9 @@ func (x *inspecting) eventNote(e *inspect.EventLine) string {
 	if e.Priority != "normal" {
 		notes = append(notes, e.Priority)
 	}
+	if e.Held > 0 {
+		notes = append(notes, number(e.Held)+" held")
+	}
 	if n := len(e.Marks); n > 0 {
 		notes = append(notes, fmt.Sprintf("%d %s", n, e.Marks[0].Reason))
 	}

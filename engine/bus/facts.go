@@ -2,6 +2,8 @@ package bus
 
 import (
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/tinylib/msgp/msgp"
@@ -126,6 +128,12 @@ func (f *Routed) Waiting() int {
 		n += f.Held[i].Receivers.Len()
 	}
 	return n
+}
+
+// Again reports whether the fact releases an event under the id that it was
+// published with. A merged event is another event: its id has its own number.
+func (f *Routed) Again() bool {
+	return f.Released != 0 && !strings.HasSuffix(f.ID, "e"+strconv.FormatUint(f.Seq, 10))
 }
 
 // Event is the event for its receivers. All calls on a Routed of Decide return

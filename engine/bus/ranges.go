@@ -85,6 +85,9 @@ func (rs Ranges) without(o uint32) Ranges {
 	return append(out, rs[i+1:]...)
 }
 
+// And returns what is in either set.
+func (rs Ranges) And(other Ranges) Ranges { return union([]Ranges{rs, other}) }
+
 // union merges sets. One set is returned as it is, shared.
 func union(sets []Ranges) Ranges {
 	sets = slices.DeleteFunc(sets, func(rs Ranges) bool { return len(rs) == 0 })

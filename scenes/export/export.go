@@ -1,6 +1,7 @@
 package export
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"slices"
@@ -49,7 +50,10 @@ func Write(ctx context.Context, s *inspect.Scene, table string, format Format, o
 		return done, err
 	}
 	e := &exporter{ctx: ctx, scene: s, options: o, rows: out}
-	if err = e.table(table); err == nil {
+	if err = e.table(table); err == nil && e.written == 0 {
+		err = e.nothing(table)
+	}
+	if err == nil {
 		err = out.close()
 	}
 	done.Rows = e.written
@@ -64,6 +68,7 @@ type exporter struct {
 	rows    rows
 	wave    persistence.Wave // of the last fact
 	written int64
+	tops    []string // of a series: what lay at the top, where nothing was found
 }
 
 func (e *exporter) table(name string) error {
@@ -76,6 +81,20 @@ func (e *exporter) table(name string) error {
 		return e.series(e.newWorldSeries)
 	}
 	return e.series(e.newAgentSeries)
+}
+
+// nothing says what there is instead of names that the run does not have.
+func (e *exporter) nothing(table string) error {
+	switch table {
+	case "facts":
+		return e.scene.KnownKinds(e.options.Kinds)
+	case "events":
+		return e.scene.KnownTypes(e.options.Kinds)
+	}
+	if len(e.options.Paths) == 0 {
+		return nil
+	}
+	return protocol.Errorf(protocol.KindNotFound, "export: %s has nothing at %s; at its top it has %s", table, strings.Join(e.options.Paths, ", "), cmp.Or(strings.Join(e.tops, ", "), "nothing"))
 }
 
 func (e *exporter) row(cells ...Cell) error {
@@ -128,8 +147,12 @@ func (e *exporter) events() error {
 	if err != nil {
 		return err
 	}
+	joined := e.scene.JoinEvents()
 	return e.scan(q, func(r protocol.Record) error {
 		f, err := e.scene.Fact(r)
+		if err == nil {
+			f, err = joined.Whole(r, f)
+		}
 		if err != nil {
 			return err
 		}
@@ -156,7 +179,7 @@ func (e *exporter) routed(r protocol.Record, x *bus.Routed) error {
 		expires = x.Expires
 	}
 	return e.row(int64(r.Seq), int64(e.wave.Number), r.Time, int64(r.Time), x.ID, x.Type, x.Source, part(x.Targets), x.Priority.String(),
-		x.TraceID, int64(len(x.Chain)), part(x.Chain), expires, int64(x.Receivers.Len()), nil, nil, part(x.Marks), int64(x.FilterErrors), payload(x.Body))
+		x.TraceID, int64(len(x.Chain)), part(x.Chain), expires, int64(x.Receivers.Len()), nil, nil, part(x.Marks), int64(x.FilterErrors), payload(x.Body), int64(x.Waiting()))
 }
 
 func (e *exporter) refused(r protocol.Record, x *bus.Refused) error {
@@ -164,7 +187,7 @@ func (e *exporter) refused(r protocol.Record, x *bus.Refused) error {
 		return nil
 	}
 	return e.row(int64(r.Seq), int64(e.wave.Number), r.Time, int64(r.Time), x.ID, x.Type, x.Source, part(x.Targets), x.Priority.String(),
-		x.TraceID, int64(len(x.Chain)), part(x.Chain), nil, int64(0), string(x.Reason), secret.Text(x.Detail), json("[]"), int64(0), payload(x.Body))
+		x.TraceID, int64(len(x.Chain)), part(x.Chain), nil, int64(0), string(x.Reason), secret.Text(x.Detail), json("[]"), int64(0), payload(x.Body), int64(0))
 }
 
 // only is the one name that the index can look for; "" when there are none or

@@ -94,6 +94,7 @@ func (e *exporter) cuts() (from, to persistence.Wave, err error) {
 
 // values are the last values of the paths of one document.
 type values struct {
+	*exporter
 	paths []world.Pattern
 	last  map[string]json
 }
@@ -123,13 +124,30 @@ func (v *values) changed(doc *world.Document, yield func(path string, value json
 		}
 	}
 	slices.Sort(names)
-	v.last = now
+	if v.last = now; len(now) == 0 {
+		v.top(doc)
+	}
 	for _, name := range names {
 		if err := yield(name, now[name]); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// maxTops bounds the names that tell what there is.
+const maxTops = 20
+
+// top keeps what lies at the top of a document, for nothing.
+func (v *values) top(doc *world.Document) {
+	p, err := world.ParsePattern("*")
+	if err != nil || v.written > 0 || len(v.tops) > 0 {
+		return
+	}
+	found, _ := doc.Query(p, maxTops)
+	for _, m := range found {
+		v.tops = append(v.tops, m.Path.String())
+	}
 }
 
 // cells are the columns of a value: exists, value, number.
@@ -150,7 +168,7 @@ type worldSeries struct {
 }
 
 func (e *exporter) newWorldSeries(paths []world.Pattern) (series, error) {
-	return &worldSeries{exporter: e, values: values{paths: paths}}, nil
+	return &worldSeries{exporter: e, values: values{exporter: e, paths: paths}}, nil
 }
 
 func (s *worldSeries) look(st *machines.State, wave uint64, at protocol.Time) error {
@@ -196,7 +214,7 @@ func (s *agentSeries) look(st *machines.State, wave uint64, at protocol.Time) er
 func (s *agentSeries) begin(st *machines.State) {
 	for o := range uint32(st.Size()) {
 		if among(s.options.Agents, st.Name(o)) {
-			s.agents = append(s.agents, followed{ordinal: o, values: values{paths: s.paths}})
+			s.agents = append(s.agents, followed{ordinal: o, values: values{exporter: s.exporter, paths: s.paths}})
 		}
 	}
 }

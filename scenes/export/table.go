@@ -58,7 +58,7 @@ func Tables() []Table {
 			Column{"event", Text, false}, Column{"type", Text, false}, Column{"source", Text, false}, Column{"targets", JSON, false},
 			Column{"priority", Text, false}, Column{"trace", Text, false}, Column{"depth", Int, false}, Column{"chain", JSON, false},
 			Column{"expires", Moment, true}, Column{"receivers", Int, false}, Column{"refused", Text, true}, Column{"detail", Text, true},
-			Column{"marks", JSON, false}, Column{"filter_errors", Int, false}, Column{"payload", JSON, true})...)},
+			Column{"marks", JSON, false}, Column{"filter_errors", Int, false}, Column{"payload", JSON, true}, Column{"held", Int, false})...)},
 		{"world", place(append([]Column{{"version", Int, false}}, value...)...)},
 		{"agents", place(append([]Column{{"agent", Text, false}}, value...)...)},
 	}

@@ -1,14 +1,15 @@
 package inspect
 
 import (
+	"errors"
 	"slices"
-	"tavernsim/scenes/letters"
 
 	"tavernsim/engine/bus"
 	"tavernsim/engine/secret"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/fields"
+	"tavernsim/scenes/letters"
 )
 
 // EventQuery chooses events; empty fields choose all.
@@ -40,8 +41,9 @@ type EventLine struct {
 	Depth      int      `json:"depth"`
 	Chain      []string `json:"chain,omitempty"` // causes, oldest first: agent and type
 	Expires    string   `json:"expires,omitempty"`
-	Receivers  []string `json:"receivers"` // the first of them
-	Delivered  int      `json:"delivered"` // how many there are
+	Receivers  []string `json:"receivers"`      // the first of them
+	Delivered  int      `json:"delivered"`      // how many there are, also of those that heard it later
+	Held       int      `json:"held,omitempty"` // deliveries that were held back: some may have heard a later event instead
 	Marks      []Marked `json:"marks,omitempty"`
 	Refused    string   `json:"refused,omitempty"` // reason
 	Detail     string   `json:"detail,omitempty"`
@@ -62,9 +64,12 @@ func (s *Scene) Events(q EventQuery, yield func(EventLine) error) error {
 	if err != nil {
 		return err
 	}
-	waves, n := s.waves(), 0
+	waves, joined, n := s.waves(), s.JoinEvents(), 0
 	err = s.scan(query, func(r protocol.Record) error {
 		fact, err := s.read(r)
+		if err == nil {
+			fact, err = joined.Whole(r, fact)
+		}
 		if err != nil || !q.wants(s, fact) {
 			return err
 		}
@@ -78,9 +83,58 @@ func (s *Scene) Events(q EventQuery, yield func(EventLine) error) error {
 		return err
 	})
 	if err == nil && n == 0 {
-		err = s.actor(q.Receiver) // events are also sent to those who do not exist
+		err = errors.Join(s.actor(q.Receiver), s.KnownTypes(q.Types)) // events are also sent to those who do not exist
 	}
 	return err
+}
+
+// JoinedEvents makes one event of the facts that route it: one when it is
+// published, and one with the same id for each hold that releases it.
+type JoinedEvents struct {
+	scene *Scene
+	later map[string]heardLater // by event id; nil: no event was held yet
+}
+
+type heardLater struct {
+	receivers bus.Ranges
+	marks     []bus.Mark
+}
+
+// JoinEvents joins the events of a walk forward. From the first that was held, the
+// releases of the whole journal are in memory: some 100 bytes each.
+func (s *Scene) JoinEvents() *JoinedEvents { return &JoinedEvents{scene: s} }
+
+// Whole is the fact of an event with all its receivers, also those that heard it
+// later; nil for a fact that only releases it.
+func (j *JoinedEvents) Whole(r protocol.Record, f protocol.Fact) (protocol.Fact, error) {
+	x, ok := f.(*bus.Routed)
+	if ok && x.Again() {
+		return nil, nil
+	}
+	if !ok || len(x.Held) == 0 {
+		return f, nil
+	}
+	if j.later == nil {
+		if err := j.read(r.Seq + 1); err != nil {
+			return nil, err
+		}
+	}
+	if later, ok := j.later[x.ID]; ok {
+		x.Receivers, x.Marks = x.Receivers.And(later.receivers), append(x.Marks, later.marks...)
+	}
+	return x, nil
+}
+
+func (j *JoinedEvents) read(from uint64) error {
+	j.later = map[string]heardLater{}
+	return j.scene.journal.Scan(persistence.Query{From: from, Kinds: []string{bus.FactRouted}}, func(r protocol.Record) error {
+		fact, err := j.scene.read(r)
+		if x, ok := fact.(*bus.Routed); ok && x.Again() {
+			l := j.later[x.ID]
+			j.later[x.ID] = heardLater{l.receivers.And(x.Receivers), append(l.marks, x.Marks...)}
+		}
+		return err
+	})
 }
 
 func (s *Scene) eventQuery(q *EventQuery) (persistence.Query, error) {
@@ -129,6 +183,7 @@ func (s *Scene) eventLine(r protocol.Record, fact protocol.Fact, waves *waves) (
 		line.ID, line.Type, line.Source, line.Targets = x.ID, x.Type, x.Source, x.Targets
 		line.Priority, line.Trace, line.Depth, line.Chain = x.Priority.String(), x.TraceID, len(x.Chain), letters.Chain(x.Chain)
 		line.Receivers, line.Delivered = s.receivers(x.Receivers), x.Receivers.Len()
+		line.Held = x.Waiting()
 		line.Payload, line.FilterFail = fields.Value(x.Body), x.FilterErrors
 		if x.Expires != 0 {
 			line.Expires = x.Expires.String()

@@ -1,10 +1,12 @@
 package inspect
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
 
+	"tavernsim/engine/bus"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/fields"
@@ -78,30 +80,56 @@ func (s *Scene) Facts(q FactQuery, yield func(FactLine) error) error {
 		}
 		return err
 	})
-	if err == nil && n == 0 && len(q.Kinds) > 0 {
-		err = s.knownKinds(q.Kinds)
+	if err == nil && n == 0 {
+		err = s.KnownKinds(q.Kinds)
 	}
 	return err
 }
 
-// knownKinds: nothing was found; does the run have such facts at all?
-func (s *Scene) knownKinds(names []string) error {
-	seen := map[string]bool{}
-	err := s.scan(persistence.Query{}, func(r protocol.Record) error {
-		seen[r.Kind] = true
+// KnownKinds is an error of kind not found when one of the names, or patterns, is
+// that of no fact of the run. Ask it when nothing was found.
+func (s *Scene) KnownKinds(names []string) error {
+	return s.known("fact of kind", names, persistence.Query{}, func(r protocol.Record) (string, error) { return r.Kind, nil })
+}
+
+// KnownTypes is KnownKinds for types of events.
+func (s *Scene) KnownTypes(names []string) error {
+	return s.known("event of type", names, persistence.Query{Kinds: []string{bus.FactRouted, bus.FactRefused}}, func(r protocol.Record) (string, error) {
+		fact, err := s.read(r)
+		if x, ok := fact.(*bus.Refused); ok {
+			return x.Type, err
+		}
+		x, _ := fact.(*bus.Routed)
+		return x.Type, err
+	})
+}
+
+func (s *Scene) known(what string, names []string, q persistence.Query, of func(protocol.Record) (string, error)) error {
+	if len(names) == 0 {
 		return nil
+	}
+	seen := map[string]bool{}
+	err := s.scan(q, func(r protocol.Record) error {
+		name, err := of(r)
+		if err == nil && len(seen) < maxKnown {
+			seen[name] = true
+		}
+		return err
 	})
 	if err != nil {
 		return err
 	}
-	kinds := slices.Sorted(maps.Keys(seen))
+	known := slices.Sorted(maps.Keys(seen))
 	for _, name := range names {
-		if !slices.ContainsFunc(kinds, func(k string) bool { return matchesType(name, k) }) {
-			return protocol.Errorf(protocol.KindNotFound, "the run has no fact of kind %q; it has %s", name, strings.Join(kinds, ", "))
+		if !slices.ContainsFunc(known, func(k string) bool { return matchesType(name, k) }) {
+			return protocol.Errorf(protocol.KindNotFound, "the run has no %s %q; it has %s", what, name, cmp.Or(strings.Join(known, ", "), "none"))
 		}
 	}
 	return nil
 }
+
+// maxKnown bounds the names that an error lists.
+const maxKnown = 200
 
 // actor checks who decided a fact: an agent or one of the scene's services.
 func (s *Scene) actor(id string) error {

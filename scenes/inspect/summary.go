@@ -180,9 +180,11 @@ func (b *summing) decoded(r protocol.Record, fact protocol.Fact, at *Bucket) {
 	case *director.ActorFailed:
 		b.problem(r, x.Actor, "actor failed", x.Error)
 	case *bus.Routed:
-		b.out.Published++
+		if x.Released == 0 {
+			b.out.Published++
+			at.Events++
+		}
 		b.out.Delivered += int64(x.Receivers.Len())
-		at.Events++
 		for _, m := range x.Marks {
 			if m.Action == bus.LoopDrop {
 				b.refuse("delivery", string(m.Reason), x.Type+" to "+m.Agent, at)

@@ -82,7 +82,7 @@ func (s *Scene) Trace(id string, opt TraceOptions) (*Trace, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &tracing{Scene: s, waves: s.waves(), events: map[string]*TraceEvent{}, pending: map[string][]*TraceEvent{}, turns: map[turnKey][]*Reaction{}, open: map[string]*turnFacts{}, of: map[*Reaction]*TraceEvent{}, reacted: map[string]bool{}}
+	t := &tracing{Scene: s, waves: s.waves(), events: map[string]*TraceEvent{}, pending: map[string][]onItsWay{}, turns: map[turnKey][]*Reaction{}, open: map[string]*turnFacts{}, of: map[*Reaction]*TraceEvent{}, reacted: map[string]bool{}}
 	out := &Trace{Trace: root.Trace}
 	if out.Causes, err = s.causes(root, rec); err != nil {
 		return nil, err
@@ -102,6 +102,7 @@ type found struct {
 	cause string
 	turn  uint64
 	heard bus.Ranges
+	holds int
 }
 
 func (s *Scene) foundEvent(r protocol.Record, fact protocol.Fact, waves *waves) (found, error) {
@@ -109,7 +110,7 @@ func (s *Scene) foundEvent(r protocol.Record, fact protocol.Fact, waves *waves) 
 	f := found{EventLine: line}
 	switch x := fact.(type) {
 	case *bus.Routed:
-		f.cause, f.turn, f.heard = x.Cause, x.Turn, x.Receivers
+		f.cause, f.turn, f.heard, f.holds = x.Cause, x.Turn, x.Receivers, len(x.Held)
 	case *bus.Refused:
 		f.cause, f.turn = x.Cause, x.Turn
 	}
@@ -189,8 +190,9 @@ type turnKey struct {
 type tracing struct {
 	*Scene
 	waves     *waves
-	events    map[string]*TraceEvent   // of the tree, by id
-	pending   map[string][]*TraceEvent // by receiver: heard, and no deliberation yet
+	events    map[string]*TraceEvent // of the tree, by id
+	pending   map[string][]onItsWay  // by receiver: heard, and no deliberation yet
+	holds     int                    // of events of the tree, that may be released yet
 	turns     map[turnKey][]*Reaction
 	reacted   map[string]bool // agents of turns
 	of        map[*Reaction]*TraceEvent
@@ -204,6 +206,13 @@ type tracing struct {
 func (t *tracing) add(r protocol.Record, f found) *TraceEvent {
 	e := &TraceEvent{EventLine: f.EventLine, Reactions: []*Reaction{}}
 	t.events[f.ID] = e
+	t.holds += f.holds
+	t.hear(e, f)
+	return e
+}
+
+// hear notes for whom an event is on its way, from the wave of f on.
+func (t *tracing) hear(e *TraceEvent, f found) {
 	for o := range f.heard.All() {
 		if t.reactions == maxReactions {
 			t.cut = true
@@ -211,10 +220,25 @@ func (t *tracing) add(r protocol.Record, f found) *TraceEvent {
 		}
 		t.reactions++
 		name := t.name(o)
-		t.pending[name] = append(t.pending[name], e)
+		t.pending[name] = append(t.pending[name], onItsWay{e, f.Wave})
 		e.Waiting++
 	}
-	return e
+}
+
+// released lets those hear an event for whom it was held.
+func (t *tracing) released(e *TraceEvent, f found) {
+	t.holds--
+	e.Delivered += f.Delivered
+	e.Receivers = append(e.Receivers, f.Receivers...)
+	e.Receivers = e.Receivers[:min(len(e.Receivers), maxReceivers)]
+	e.Marks = append(e.Marks, f.Marks...)
+	t.hear(e, f)
+}
+
+// onItsWay is an event that an agent heard in a wave and did not react to yet.
+type onItsWay struct {
+	event *TraceEvent
+	wave  uint64
 }
 
 func (t *tracing) fact(r protocol.Record) error {
@@ -244,19 +268,19 @@ func (t *tracing) fact(r protocol.Record) error {
 // turnEnded makes the deliberation a reaction to every event that the agent had
 // heard in an earlier wave.
 func (t *tracing) turnEnded(r protocol.Record, facts *turnFacts) {
-	var later []*TraceEvent
+	var later []onItsWay
 	for _, e := range t.pending[r.Actor] {
-		if e.Wave >= facts.end.Wave {
+		if e.wave >= facts.end.Wave {
 			later = append(later, e)
 			continue
 		}
 		re := reaction(r, facts)
-		t.react(e, re, turnKey{r.Actor, re.Turn})
+		t.react(e.event, re, turnKey{r.Actor, re.Turn})
 	}
 	t.wait(r.Actor, later)
 }
 
-func (t *tracing) wait(id string, later []*TraceEvent) {
+func (t *tracing) wait(id string, later []onItsWay) {
 	if later == nil {
 		delete(t.pending, id)
 		return
@@ -290,7 +314,7 @@ func (t *tracing) service(r protocol.Record) error {
 	}
 	switch x := fact.(type) {
 	case *director.WaveClosed:
-		if len(t.pending) == 0 && r.Time >= t.due {
+		if len(t.pending) == 0 && t.holds <= 0 && r.Time >= t.due {
 			return errStop
 		}
 	case *director.EffectsDeferred:
@@ -311,7 +335,7 @@ func (t *tracing) actorFailed(r protocol.Record, x *director.AgentFailed) {
 	id := t.name(x.Agent)
 	delete(t.open, id)
 	for _, e := range t.pending[id] {
-		t.react(e, &Reaction{Agent: id, Seq: r.Seq, Time: r.Time.String(), Outcome: "actor failed", Error: secret.Text(x.Error), Calls: []TraceCall{}, Said: []string{}, Effects: []Effect{}, Published: []*TraceEvent{}}, turnKey{id, 0})
+		t.react(e.event, &Reaction{Agent: id, Seq: r.Seq, Time: r.Time.String(), Outcome: "actor failed", Error: secret.Text(x.Error), Calls: []TraceCall{}, Said: []string{}, Effects: []Effect{}, Published: []*TraceEvent{}}, turnKey{id, 0})
 	}
 	delete(t.pending, id)
 }
@@ -319,6 +343,12 @@ func (t *tracing) actorFailed(r protocol.Record, x *director.AgentFailed) {
 // published hangs an event below the reaction that caused it.
 func (t *tracing) published(r protocol.Record, fact protocol.Fact) error {
 	f, err := t.foundEvent(r, fact, t.waves)
+	if x, ok := fact.(*bus.Routed); ok && err == nil && x.Again() {
+		if e := t.events[f.ID]; e != nil {
+			t.released(e, f)
+		}
+		return nil
+	}
 	if err != nil || f.cause == "" || t.events[f.cause] == nil {
 		return err
 	}
