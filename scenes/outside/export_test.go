@@ -3,6 +3,7 @@ package outside
 import (
 	"context"
 
+	"tavernsim/engine/agent"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 )
@@ -43,19 +44,21 @@ func Reencode(kind string, b []byte) ([]byte, error) {
 	return appendAnswered(nil, &e, answer), nil
 }
 
-// TextOf reads a fact, and the text of the model's answer in it: the third field
-// of how package scenes encodes one.
+// TextOf reads a fact, and the text of the answer in it, or of its failure.
 func TextOf(r protocol.Record) (e Effect, text string, err error) {
 	e, answer, err := readFact(r)
 	if err != nil || answer == nil {
 		return e, "", err
 	}
-	v, err := answer.Value()
-	if list, ok := v.([]any); ok {
-		text, _ = list[2].(string)
-		if failure := list[len(list)-1].(string); failure != "" {
-			text = failure
-		}
+	x, err := agent.ReadAnswered(e.Kind, answer)
+	if err != nil {
+		return e, "", err
 	}
-	return e, text, err
+	if x.Err != nil {
+		return e, x.Err.Error(), nil
+	}
+	if text, ok := x.Output.(string); ok {
+		return e, text, nil
+	}
+	return e, x.Model.Text, nil
 }

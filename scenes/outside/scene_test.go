@@ -122,8 +122,8 @@ func keptAnswers(t testing.TB, dir string, fsys pebbledb.FS) map[string]string {
 	return answers
 }
 
-// heard are the texts that models answered in the journal of a scene, by
-// question, and the questions whose outcome is unknown.
+// heard are the texts that were answered in the journal of a scene, by question,
+// and the questions whose outcome is unknown.
 func heard(t testing.TB, s *scenestest.Scene) (texts map[string]string, unknown []string) {
 	t.Helper()
 	texts = map[string]string{}
@@ -140,8 +140,10 @@ func heard(t testing.TB, s *scenestest.Scene) (texts map[string]string, unknown 
 			at := turns[r.Actor]
 			fact, err := agent.ReadFact(codec, r.Kind, r.Data)
 			switch x := fact.(type) {
-			case *agent.ModelAnswered:
-				texts[fmt.Sprintf("%s turn %d %s", r.Actor, at.n, [...]string{"first", "second"}[at.answers])] = x.Text
+			case agent.Recorded:
+				a, _ := x.Answered()
+				text, _ := a.Output.(string)
+				texts[fmt.Sprintf("%s turn %d %s", r.Actor, at.n, [...]string{"first", "second"}[at.answers])] = text + a.Model.Text
 				at.answers++
 			case *agent.OutcomeUnknown:
 				unknown = append(unknown, fmt.Sprintf("%s turn %d %s", r.Actor, at.n, [...]string{1: "first", 2: "second"}[x.Request]))
@@ -166,7 +168,7 @@ type crashes struct {
 	left  []pebbledb.FS
 }
 
-func (c *crashes) reply(_ context.Context, n int, _ protocol.ModelRequest) (string, error) {
+func (c *crashes) reply(n int, _ string) (string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if n%c.every == 0 {
@@ -175,44 +177,66 @@ func (c *crashes) reply(_ context.Context, n int, _ protocol.ModelRequest) (stri
 	return fmt.Sprint("answer ", n), nil
 }
 
+// reply makes the nth answer to a question.
+type reply func(n int, question string) (string, error)
+
+// asking is a scene under test and how it is run with somebody who replies.
+type asking struct {
+	scene *scenestest.Scene
+	with  func(reply reply, once bool) scenestest.Settings
+}
+
+// asModel replies as a model that takes time.
+func asModel(reply reply, once bool) scenestest.Settings {
+	return scenestest.Settings{Snapshots: 40, Model: &llmtest.Fake{Once: once, Reply: func(_ context.Context, n int, req protocol.ModelRequest) (string, error) {
+		return reply(n, llmtest.LastText(req))
+	}}}
+}
+
 // A run that is killed at any moment asks nothing twice whose answer was kept,
 // ends with the answers that were kept, and asks everything else exactly once
-// more.
+// more: a model, and an executor of another kind.
 func TestKilledScene(t *testing.T) {
-	for _, once := range []bool{false, true} {
-		t.Run(fmt.Sprint("once=", once), func(t *testing.T) {
-			fsys := persistencetest.NewCrashDisk()
-			c := &crashes{fs: fsys, every: 3}
-			s := talkingScene(t)
-			s.Dir = "run"
-			r := s.Run(t, scenestest.Settings{FS: fsys, Model: &llmtest.Fake{Reply: c.reply, Once: once}, Snapshots: 40})
-			if r.Err != nil || !r.Final || len(c.left) < 12 {
-				t.Fatal(r, len(c.left))
-			}
-			unknown := 0
-			for i, left := range c.left {
-				unknown += resumed(t, s, left, once, i)
-			}
-			if (unknown > 0) != once {
-				t.Errorf("%d unknown outcomes in %d kills", unknown, len(c.left))
-			}
-		})
+	for name, make := range map[string]func(testing.TB) asking{
+		"model":  func(t testing.TB) asking { return asking{talkingScene(t), asModel} },
+		"oracle": func(t testing.TB) asking { return asking{consulting(t), asOracle} },
+	} {
+		for _, once := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, " once=", once), func(t *testing.T) {
+				a, fsys := make(t), persistencetest.NewCrashDisk()
+				c := &crashes{fs: fsys, every: 3}
+				a.scene.Dir = "run"
+				set := a.with(c.reply, once)
+				set.FS = fsys
+				if r := a.scene.Run(t, set); r.Err != nil || !r.Final || len(c.left) < 12 {
+					t.Fatal(r, len(c.left))
+				}
+				unknown := 0
+				for i, left := range c.left {
+					unknown += a.resumed(t, left, once, i)
+				}
+				if (unknown > 0) != once {
+					t.Errorf("%d unknown outcomes in %d kills", unknown, len(c.left))
+				}
+			})
+		}
 	}
 }
 
 // resumed goes on from what a kill left.
-func resumed(t *testing.T, s *scenestest.Scene, left pebbledb.FS, once bool, i int) (unknown int) {
+func (a *asking) resumed(t *testing.T, left pebbledb.FS, once bool, i int) (unknown int) {
 	t.Helper()
+	s := a.scene
 	kept := keptAnswers(t, s.Dir, left)
 	var mu sync.Mutex
 	again := map[string]int{}
-	model := &llmtest.Fake{Once: once, Reply: func(_ context.Context, n int, req protocol.ModelRequest) (string, error) {
+	set := a.with(func(n int, question string) (string, error) {
 		mu.Lock()
 		defer mu.Unlock()
-		again[asked(llmtest.LastText(req))]++
+		again[asked(question)]++
 		return fmt.Sprintf("after kill %d answer %d", i, n), nil
-	}}
-	set := scenestest.Settings{FS: left, Model: model, Snapshots: 40}
+	}, once)
+	set.FS = left
 	r := s.Run(t, set)
 	if r.Err != nil || !r.Final {
 		t.Fatal(i, r)
@@ -266,7 +290,7 @@ func TestDigestIsWithoutTheLog(t *testing.T) {
 	c := &crashes{fs: fsys, every: 5}
 	s.Dir = "run"
 	s.Run(t, scenestest.Settings{FS: fsys, Model: &llmtest.Fake{Reply: func(ctx context.Context, n int, req protocol.ModelRequest) (string, error) {
-		_, _ = c.reply(ctx, n, req)
+		_, _ = c.reply(n, "")
 		return same(ctx, n, req)
 	}}})
 	if len(c.left) < 8 {
@@ -314,8 +338,8 @@ func TestFailuresAreKept(t *testing.T) {
 	c := &crashes{fs: fsys, every: 4}
 	s := talkingScene(t)
 	s.Dir = "run"
-	fail := func(ctx context.Context, n int, req protocol.ModelRequest) (string, error) {
-		text, _ := c.reply(ctx, n, req)
+	fail := func(_ context.Context, n int, _ protocol.ModelRequest) (string, error) {
+		text, _ := c.reply(n, "")
 		if n%2 == 0 {
 			return "", &llm.Failure{Outcome: llm.OutcomeBadRequest, Message: text}
 		}

@@ -22,6 +22,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"tavernsim/actors"
+	"tavernsim/engine/agent"
 	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/bus/verdict"
 	"tavernsim/engine/director"
@@ -53,13 +54,13 @@ func Files(archives ...*txtar.Archive) fs.FS {
 	return m
 }
 
-// Load loads a project; kinds are added to the ones that the program has.
-func Load(fsys fs.FS, kinds workflow.Kinds) (*project.Project, error) {
+// Load loads a project; kinds and tools are added to the ones that the program has.
+func Load(fsys fs.FS, kinds workflow.Kinds, tools ...string) (*project.Project, error) {
 	all := setup.NodeKinds()
 	for name, k := range kinds {
 		all[name] = k
 	}
-	return project.Load(fsys, project.Options{Name: "test", Tools: tool.ForProfiles(), Kinds: all, Stops: true})
+	return project.Load(fsys, project.Options{Name: "test", Tools: append(tool.ForProfiles(), tools...), Kinds: all, Stops: true})
 }
 
 // Scene is a scene under test and where its journal lies.
@@ -101,7 +102,9 @@ type Settings struct {
 	Policy     snapshots.Policy // wins over Snapshots when it has anything
 	Durability persistence.Durability
 	Middleware verdict.Chain
-	StuckAfter time.Duration // 0 = nobody looks whether actors are stuck
+	External   []agent.External
+	Executors  []outside.Entry // who carries External out
+	StuckAfter time.Duration   // 0 = nobody looks whether actors are stuck
 	Stuck      func(actors.Stuck) (free func())
 	// InterruptAt interrupts the run as soon as this wave is durable; 0 = never.
 	InterruptAt uint64
@@ -182,13 +185,13 @@ func (s *Scene) made(set Settings) (*setup.Scene, error) {
 		seed = *own
 	}
 	return setup.New(s.Project, s.Def, setup.Options{
-		Seed: max(seed, 1), Clock: set.Clock, Agents: set.Agents, Until: set.Until, ProjectHash: s.Project.Hash(), Middleware: set.Middleware,
+		Seed: max(seed, 1), Clock: set.Clock, Agents: set.Agents, Until: set.Until, ProjectHash: s.Project.Hash(), Middleware: set.Middleware, External: set.External,
 	})
 }
 
 func (s *Scene) options(set Settings) (scenes.Options, error) {
 	opt := scenes.Options{
-		Stop: s.Def.Definition.Simulation.Stop, Snapshots: set.policy(), Model: set.Model,
+		Stop: s.Def.Definition.Simulation.Stop, Snapshots: set.policy(), Model: set.Model, Executors: set.Executors,
 		Metrics: metrics.New().Scene(s.Def.Definition.ID), Latency: scenes.NewLatency(),
 	}
 	if set.Stop != nil {

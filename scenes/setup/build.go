@@ -150,7 +150,7 @@ func (b *builder) define(key class, in project.Instance) uint16 {
 	d := &agent.Definition{
 		Profile: profile.ID, Name: profile.Name, Limits: b.limits(key.runtime), Tools: profile.ToolIDsInventory,
 		Skills: profile.SkillWorkflowIDsInventory, Reflection: reflectionOf(profile), Workflows: map[string]*workflow.Plan{},
-		Check: key.profile.CheckState, Parse: parseSpeech,
+		Check: key.profile.CheckState, Parse: parseSpeech, External: b.External,
 	}
 	if profile.InitialPrivateStateSchema == nil {
 		d.Check = nil
@@ -282,12 +282,15 @@ func (b *builder) own() {
 	life := b.Def.Lifecycle
 	d := &agent.Definition{
 		Profile: ActorScene, Name: b.Def.Definition.Name, Limits: (*profile.RuntimeConfig)(nil).Limits(),
-		Tools: tool.ForScene(), Workflows: map[string]*workflow.Plan{}, OnEvent: map[string]string{}, Parse: parseSpeech,
+		Tools: tool.ForScene(), Workflows: map[string]*workflow.Plan{}, OnEvent: map[string]string{}, Parse: parseSpeech, External: b.External,
 	}
 	for _, id := range []string{life.Start, life.End, life.Pause, life.Resume} {
 		if id != "" {
 			d.Workflows[id] = b.plan(id)
 		}
+	}
+	for i := range b.External {
+		d.Tools = append(d.Tools, b.External[i].Spec.Name)
 	}
 	var subscriptions []bus.Subscription
 	for _, name := range protocol.SortedKeys(life.Events) {

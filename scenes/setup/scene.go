@@ -28,7 +28,7 @@ const (
 const TypeAgentFailed = "agent.failed"
 
 // Options are what a scene's facts depend on beside its project and the model's
-// answers. The manifest of a run keeps all of them but Middleware.
+// answers. The manifest of a run keeps all of them but Middleware and External.
 type Options struct {
 	Seed        uint64
 	Clock       director.ClockKind // "" = what the definition says
@@ -39,6 +39,10 @@ type Options struct {
 	// Middleware is asked about every receiver of every event, behind the
 	// channel's own rules. Its verdicts are facts: a replay does not ask it.
 	Middleware verdict.Chain
+
+	// External are the tools that the host's executors carry out
+	// (scenes.Options.Executors). A replay does not ask them.
+	External []agent.External
 }
 
 // Scene is what a scene is made of. It never changes, and everybody may read it.
