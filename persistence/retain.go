@@ -49,6 +49,7 @@ func (j *Journal) drop(w Wave) error {
 	if err := b.Commit(); err != nil {
 		return err
 	}
+	j.store.dropped.Store(true)
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.head = head

@@ -3,6 +3,7 @@ package persistence
 import (
 	"errors"
 	"sync"
+	"sync/atomic"
 
 	"tavernsim/persistence/format"
 	"tavernsim/persistence/pebbledb"
@@ -21,6 +22,8 @@ type Store struct {
 	db   *pebbledb.DB
 	dir  string
 	opts Options
+
+	dropped atomic.Bool // facts were dropped that the database's log still holds
 
 	mu       sync.Mutex // guards what follows
 	journals map[string]*Journal
@@ -162,6 +165,9 @@ func (s *Store) Close() error {
 	var err error
 	for _, j := range open {
 		err = errors.Join(err, j.Close())
+	}
+	if s.dropped.Load() {
+		s.db.Flush()
 	}
 	return errors.Join(err, s.db.Close())
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/sstable"
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/wal"
 
 	"tavernsim/protocol"
 )
@@ -55,12 +56,14 @@ const memTables = 4
 
 // DB is an open database.
 type DB struct {
-	db      *pebble.DB
-	guard   *guardFS
-	lock    *pebble.Lock
-	cache   *pebble.Cache
-	dir     string
-	level   Level
+	db    *pebble.DB
+	guard *guardFS
+	lock  *pebble.Lock
+	cache *pebble.Cache
+	dir   string
+	level Level
+	reads bool // for reading only
+
 	unclean string
 	damage  *LogDamage
 	stalls  stalls
@@ -100,7 +103,7 @@ func Open(dir string, o Options) (*DB, error) {
 	case base == nil:
 		base = vfs.Default
 	}
-	db := &DB{guard: newGuard(base, o.Level == Process), dir: dir, level: o.Level}
+	db := &DB{guard: newGuard(base, o.Level == Process), dir: dir, level: o.Level, reads: o.ReadOnly}
 	db.idle.L = &db.mu
 	if err := MakeDir(base, dir); err != nil {
 		return nil, openError(dir, err)
@@ -279,7 +282,11 @@ func (db *DB) Close() error {
 		db.idle.Wait()
 	}
 	db.mu.Unlock()
+	live := db.db.Metrics().WAL.Files
 	err := db.db.Close()
+	if err == nil && db.guard.failed() == nil && !db.reads {
+		db.removeLogs(int(live))
+	}
 	if db.guard.failed() != nil {
 		err = nil // it was answered to whoever waited; what follows from it is no news
 	}
@@ -287,6 +294,16 @@ func (db *DB) Close() error {
 		err = protocol.Errorf(protocol.KindTransient, "journal store: close %s: %w", db.dir, err)
 	}
 	return errors.Join(err, db.release())
+}
+
+// removeLogs removes all logs but the newest: Pebble keeps old ones, to write into
+// them again, until the next Open.
+func (db *DB) removeLogs(live int) {
+	logs, _ := wal.Scan(wal.Dir{FS: db.guard, Dirname: db.dir}) // oldest first
+	for _, l := range logs[:max(0, len(logs)-live)] {
+		_, name := l.SegmentLocation(0)
+		_ = db.guard.Remove(name)
+	}
 }
 
 func (db *DB) release() error {

@@ -15,7 +15,8 @@ import (
 
 // guardFS stands between Pebble and the file system, for three reasons.
 //
-// At level Process it takes syncs of write-ahead logs for done.
+// At level Process it takes syncs of write-ahead logs for done. It gives back what
+// was set aside for a log when that is closed.
 //
 // It keeps a failed write from Pebble's log and manifest code, which answers
 // one by a panic under two held locks or by ending the process. Such a failure
@@ -86,10 +87,6 @@ func (g *guardFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error)
 
 func (g *guardFS) ReuseForWrite(oldname, newname string, c vfs.DiskWriteCategory) (vfs.File, error) {
 	return g.create(newname, c, func() (vfs.File, error) { return g.FS.ReuseForWrite(oldname, newname, c) })
-}
-
-func (g *guardFS) OpenReadWrite(name string, c vfs.DiskWriteCategory, opts ...vfs.OpenOption) (vfs.File, error) {
-	return g.create(name, c, func() (vfs.File, error) { return g.FS.OpenReadWrite(name, c, opts...) })
 }
 
 func (g *guardFS) create(name string, c vfs.DiskWriteCategory, open func() (vfs.File, error)) (vfs.File, error) {
@@ -197,6 +194,7 @@ type guardFile struct {
 	name string
 	log  bool
 	dir  bool
+	end  int64 // of what was written
 }
 
 // ended answers for a file once writing has ended: a table's writer is told,
@@ -226,6 +224,7 @@ func (f *guardFile) Write(p []byte) (int, error) {
 		return len(p), err
 	}
 	n, err := f.File.Write(p)
+	f.end += int64(n)
 	if err = f.check("write", err); err == nil {
 		n = len(p)
 	}
@@ -240,8 +239,10 @@ func (f *guardFile) WriteAt(p []byte, off int64) (int, error) {
 	return n, f.check("write", err)
 }
 
+// Preallocate implements vfs.File. It makes syncs cheaper; where there are none it
+// would only leave a killed run larger.
 func (f *guardFile) Preallocate(offset, length int64) error {
-	if ended, err := f.ended(); ended {
+	if ended, err := f.ended(); ended || f.fs.lazyLogs {
 		return err
 	}
 	return f.File.Preallocate(offset, length)
@@ -275,9 +276,13 @@ func (f *guardFile) SyncTo(length int64) (bool, error) {
 }
 
 func (f *guardFile) Close() error {
+	onDisk := f.Fd() != vfs.InvalidFd
 	err := f.File.Close()
 	if f.fs.failed() != nil {
 		return nil
+	}
+	if f.log && onDisk {
+		_ = os.Truncate(f.name, f.end) // frees what lies behind; it costs room alone where it fails
 	}
 	return f.check("close", err)
 }
