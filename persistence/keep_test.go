@@ -185,3 +185,33 @@ func TestDamagedSnapshotIsNoBeginning(t *testing.T) {
 		}
 	}
 }
+
+// Promise 5 at level power: facts are dropped only when the snapshot at which the
+// rest begins survives a loss of power too.
+func TestKeptHistorySurvivesALossOfPower(t *testing.T) {
+	disk := persistencetest.NewCrashDisk()
+	s, j := openJournal(t, disk, persistence.Options{Durability: persistence.Power, Keep: persistence.Keep{Waves: 5}})
+	defer s.Close()
+	dropped := 0
+	keeping(t, j, 1, 30, func(wave uint64) {
+		after, left := openJournal(t, disk.LosePower(0, nil), persistence.Options{})
+		defer after.Close()
+		begin := left.Begin().Number
+		if left.Durable().Number != wave {
+			t.Fatalf("wave %d was acknowledged, %d is there", wave, left.Durable().Number)
+		}
+		if snap, err := journalOf(left).SnapshotAt(wave); err != nil || snap.Wave.Number != wave || snap.Skipped != nil {
+			t.Fatalf("the snapshot of wave %d: %+v, %v", wave, snap, err)
+		}
+		if begin == 0 {
+			return
+		}
+		dropped++
+		if snap, err := journalOf(left).SnapshotAt(begin); err != nil || snap.Wave.Number != begin {
+			t.Fatalf("no snapshot of wave %d, at which the history begins: %v", begin, err)
+		}
+	})
+	if dropped == 0 {
+		t.Error("nothing was dropped")
+	}
+}

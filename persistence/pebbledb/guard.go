@@ -264,17 +264,6 @@ func (f *guardFile) sync(do func() error) error {
 	return f.check("sync", do())
 }
 
-func (f *guardFile) SyncTo(length int64) (bool, error) {
-	if ended, err := f.ended(); ended {
-		return false, err
-	}
-	if f.log && f.fs.lazyLogs {
-		return false, nil
-	}
-	full, err := f.File.SyncTo(length)
-	return full, f.check("sync", err)
-}
-
 func (f *guardFile) Close() error {
 	onDisk := f.Fd() != vfs.InvalidFd
 	err := f.File.Close()
