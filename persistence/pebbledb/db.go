@@ -109,11 +109,12 @@ func Open(dir string, o Options) (*DB, error) {
 		return nil, openError(dir, err)
 	}
 	var err error
-	take := lockDir
 	if o.ReadOnly {
-		take = lockToRead
+		db.lock, db.unclean, err = lockToRead(base, dir)
+	} else {
+		db.lock, db.unclean, err = lockDir(base, dir, false)
 	}
-	if db.lock, db.unclean, err = take(base, dir); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	db.cache = pebble.NewCache(cacheSize)
@@ -251,6 +252,8 @@ func openError(dir string, err error) error {
 		kind = protocol.KindNotFound
 	case errors.Is(err, os.ErrPermission):
 		kind = protocol.KindDenied
+	case isFull(err):
+		kind = protocol.KindLimit
 	}
 	return protocol.Errorf(kind, "journal store: open %s: %w", dir, plain{err})
 }

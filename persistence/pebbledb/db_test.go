@@ -236,3 +236,26 @@ func TestCheckComesBeforeChange(t *testing.T) {
 		t.Fatalf("files before:\n%s\nafter:\n%s", before, after)
 	}
 }
+
+// A full disk is no damage, and keeps nobody from reading.
+func TestOpenOnAFullDisk(t *testing.T) {
+	base := vfs.NewMem()
+	db := mustOpen(t, Options{Level: Process, FS: base})
+	if err := errors.Join(set(db, "a", "1", true), db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	full := errorfs.Wrap(base, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if op.Kind == errorfs.OpFileWrite {
+			return syscall.ENOSPC
+		}
+		return nil
+	}))
+	if _, err := Open("db", Options{Level: Process, FS: full, MemTableSize: 1 << 20}); protocol.KindOf(err) != protocol.KindLimit {
+		t.Errorf("for writing: %v of kind %s", err, protocol.KindOf(err))
+	}
+	db = mustOpen(t, Options{Level: Process, FS: full, ReadOnly: true})
+	defer db.Close()
+	if got := keys(t, db); got != "a" {
+		t.Errorf("keys %q", got)
+	}
+}

@@ -1,12 +1,10 @@
 package pebbledb
 
 import (
-	"errors"
 	"os"
 	"path"
 	"strings"
 	"sync/atomic"
-	"syscall"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
@@ -57,7 +55,7 @@ func (g *guardFS) note(op, name string, err error) {
 		return
 	}
 	kind, advice := protocol.KindTransient, "close, remove the cause and open again"
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+	if isFull(err) {
 		kind, advice = protocol.KindLimit, "close, make room on the disk and open again"
 	}
 	failure := error(protocol.Errorf(kind, "journal store: %s %s: %w; nothing more is written: %s", op, name, err, advice))

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"syscall"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -21,29 +22,39 @@ const ownerFile = "OWNER"
 
 // lockDir takes the directory's lock. unclean is what an owner that did not
 // close left behind, or "".
-func lockDir(fsys vfs.FS, dir string) (lock *pebble.Lock, unclean string, err error) {
+func lockDir(fsys vfs.FS, dir string, reads bool) (lock *pebble.Lock, unclean string, err error) {
 	lock, err = pebble.LockDirectory(dir, fsys)
 	if err != nil {
 		return nil, "", lockError(fsys, dir, err)
 	}
 	name := fsys.PathJoin(dir, ownerFile)
 	unclean = readOwner(fsys, name)
-	if err := writeOwner(fsys, name); err != nil {
+	if err := writeOwner(fsys, name); err != nil && !(reads && isFull(err)) {
 		_ = lock.Close()
-		return nil, "", protocol.Errorf(protocol.KindTransient, "journal store: open %s: write %s: %w", dir, ownerFile, err)
+		kind := protocol.KindTransient
+		if isFull(err) {
+			kind = protocol.KindLimit
+		}
+		return nil, "", protocol.Errorf(kind, "journal store: open %s: write %s: %w", dir, ownerFile, err)
 	}
 	return lock, unclean, nil
 }
 
-// lockToRead is lockDir for who only reads. A read-only file system takes no lock,
-// and needs none: nobody writes there.
+// lockToRead is lockDir for one who only reads: on a full disk the lock has no
+// owner's name. A read-only file system takes no lock, and needs none: nobody
+// writes there.
 func lockToRead(fsys vfs.FS, dir string) (lock *pebble.Lock, unclean string, err error) {
-	lock, unclean, err = lockDir(fsys, dir)
+	lock, unclean, err = lockDir(fsys, dir, true)
 	if err == nil || !isReadOnly(err) {
 		return lock, unclean, err
 	}
 	lock, err = pebble.LockDirectory(dir, unlocked{fsys})
 	return lock, readOwner(fsys, fsys.PathJoin(dir, ownerFile)), err
+}
+
+// isFull reports whether something failed because the disk has no room.
+func isFull(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
 // unlocked is a file system on which every lock is had for the asking.

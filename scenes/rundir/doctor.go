@@ -131,7 +131,8 @@ func (x *examination) inputs(m *Manifest) {
 // store opens the journals and looks at each.
 func (x *examination) store(m *Manifest) error {
 	store, err := openToSave(x.dir)
-	if protocol.KindOf(err) == protocol.KindConflict || protocol.KindOf(err) == protocol.KindDenied {
+	switch protocol.KindOf(err) {
+	case protocol.KindConflict, protocol.KindDenied, protocol.KindLimit: // nothing was seen of the store
 		return err
 	}
 	if err != nil {
@@ -348,7 +349,11 @@ func (x *examination) space() {
 	switch {
 	case err != nil: // this system does not say
 	case free < lowSpace:
-		x.add(Check{Name: "space", Status: CheckNote, Text: fmt.Sprintf("%.1f GiB are free on the disk", free/(1<<30)), Advice: "a run stops when its disk is full, and goes on when it is resumed with space"})
+		text := fmt.Sprintf("%.0f MiB are free on the disk", free/(1<<20))
+		if free < 1<<20 {
+			text = "the disk is full"
+		}
+		x.add(Check{Name: "space", Status: CheckNote, Text: text, Advice: "a run stops when its disk is full, and goes on when it is resumed with space"})
 	default:
 		x.ok("space", "", "%.1f GiB are free on the disk", free/(1<<30))
 	}
