@@ -298,6 +298,7 @@ func (r *Run) Agents() int { return r.scene.Size() }
 // Report lists the world paths that the scene wants shown.
 func (r *Run) Report() []string { return r.scene.Simulation().Report }
 
-// Series is what a reported path held over time, thinned to at most
-// maxSamples values; nil when it is no number.
-func (r *Run) Series(path string) []float64 { return r.stage.series.values(path) }
+// Series is what a reported path held over time: at most maxSamples numbers, NaN
+// where there was none, and the seconds of scene time at which they were taken;
+// nil when it never held one.
+func (r *Run) Series(path string) (seconds, values []float64) { return r.stage.series.values(path) }

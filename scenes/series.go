@@ -1,12 +1,14 @@
 package scenes
 
 import (
+	"math"
+
 	"tavernsim/engine/world"
 	"tavernsim/protocol"
 )
 
-// maxSamples bounds one series: when it is full, every second sample goes and
-// from then on only every second wave is sampled.
+// maxSamples bounds a series: when it is full, every second sample goes and from
+// then on only every second wave is sampled.
 const maxSamples = 512
 
 // series samples the reported world paths after each wave. It is what this
@@ -14,7 +16,8 @@ const maxSamples = 512
 type series struct {
 	paths  []world.Path
 	names  []string
-	data   [][]float64
+	times  []float64   // seconds since the scene began, one of each sample
+	data   [][]float64 // by path, one of each sample; NaN where there was no number
 	stride uint64
 	seen   uint64
 }
@@ -29,41 +32,45 @@ func newSeries(paths []string) *series {
 	return s
 }
 
-func (s *series) sample(doc *world.Document) {
+func (s *series) sample(doc *world.Document, seconds float64) {
 	s.seen++
 	if len(s.paths) == 0 || s.seen%s.stride != 0 {
 		return
 	}
-	full := false
+	s.times = append(s.times, seconds)
 	for i, p := range s.paths {
+		f := math.NaN()
 		if v, ok := doc.Get(p); ok {
-			if f, isNumber := protocol.Number(v); isNumber {
-				s.data[i] = append(s.data[i], f)
+			if n, isNumber := protocol.Number(v); isNumber {
+				f = n
 			}
 		}
-		full = full || len(s.data[i]) >= maxSamples
+		s.data[i] = append(s.data[i], f)
 	}
-	if full {
-		s.thin()
-	}
-}
-
-func (s *series) thin() {
-	s.stride *= 2
-	for i, d := range s.data {
-		kept := d[:0]
-		for k := 1; k < len(d); k += 2 {
-			kept = append(kept, d[k])
+	if len(s.times) >= maxSamples {
+		s.stride *= 2
+		s.times = thin(s.times)
+		for i := range s.data {
+			s.data[i] = thin(s.data[i])
 		}
-		s.data[i] = kept
 	}
 }
 
-func (s *series) values(name string) []float64 {
+func thin(list []float64) []float64 {
+	kept := list[:0]
+	for k := 1; k < len(list); k += 2 {
+		kept = append(kept, list[k])
+	}
+	return kept
+}
+
+func (s *series) values(name string) (seconds, values []float64) {
 	for i, n := range s.names {
-		if n == name {
-			return s.data[i]
+		for k := range s.data[i] {
+			if n == name && !math.IsNaN(s.data[i][k]) {
+				return s.times, s.data[i]
+			}
 		}
 	}
-	return nil
+	return nil, nil
 }

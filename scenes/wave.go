@@ -435,7 +435,7 @@ func (st *stage) keepWave() error {
 		st.metrics.PublishersWait(st.state.Director.Waiting())
 	}
 	st.progress.wave(st)
-	st.series.sample(st.world.Load())
+	st.series.sample(st.world.Load(), w.time.Sub(st.state.Director.Begun()).Seconds())
 	st.wave, st.phase = nil, phaseIdle
 	return st.next()
 }

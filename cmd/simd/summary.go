@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"time"
 
@@ -93,25 +94,69 @@ func writeWho(b *strings.Builder, s *rundir.SceneSummary) {
 // maxRows bounds a list of the summary.
 const maxRows = 12
 
-// writeReport draws the reported world values.
+// Bounds of the pictures of reported values.
+const (
+	chartWidth  = 60
+	chartHeight = 5
+	maxCharts   = 8
+)
+
+// writeReport shows the reported world values, each that moved with a picture of
+// its own: what one path is counted in says nothing of another.
 func writeReport(b *strings.Builder, s *rundir.SceneSummary) {
 	if len(s.Report) == 0 {
 		return
 	}
 	fmt.Fprintf(b, "  █ WORLD\n")
-	var lines [][]float64
-	var names []string
-	for _, v := range s.Report {
+	drawn := 0
+	for i := range s.Report {
+		v := &s.Report[i]
 		fmt.Fprintf(b, "    %s = %s\n", v.Path, valueText(v.Value))
-		if len(v.Series) > 1 {
-			lines, names = append(lines, v.Series), append(names, v.Path)
+		if values, moved := columns(v); moved {
+			if drawn++; drawn <= maxCharts {
+				writeChart(b, v, values)
+			}
 		}
 	}
-	if len(lines) == 0 {
-		return
+	if drawn > maxCharts {
+		fmt.Fprintf(b, "    … %s moved too: simd export DIR --what world\n", plural(drawn-maxCharts, "value"))
 	}
-	fmt.Fprintf(b, "\n%s\n\n", indent(asciigraph.PlotMany(lines, asciigraph.Height(12), asciigraph.Width(72), asciigraph.Precision(1),
-		asciigraph.Caption(strings.Join(names, "   ")))))
+}
+
+// columns are what a reported value was at equal distances of scene time: the
+// last sample up to there, and NaN where it was no number.
+func columns(v *rundir.WorldValue) (list []float64, moved bool) {
+	n := len(v.Series)
+	if n < 2 || len(v.Seconds) != n {
+		return nil, false
+	}
+	step, at := (v.Seconds[n-1]-v.Seconds[0])/(chartWidth-1), 0
+	for i := range chartWidth {
+		for at+1 < n && v.Seconds[at+1] <= v.Seconds[0]+float64(i)*step+step/1e6 {
+			at++
+		}
+		list = append(list, v.Series[at])
+		moved = moved || i > 0 && list[i] != list[i-1] && !(math.IsNaN(list[i]) && math.IsNaN(list[i-1]))
+	}
+	return list, moved
+}
+
+func writeChart(b *strings.Builder, v *rundir.WorldValue, values []float64) {
+	low, high := math.Inf(1), math.Inf(-1)
+	for _, f := range values {
+		if !math.IsNaN(f) {
+			low, high = min(low, f), max(high, f)
+		}
+	}
+	digits := 0
+	if high > low {
+		digits = min(max(0, 2-int(math.Floor(math.Log10(high-low)))), 6)
+	}
+	picture := asciigraph.Plot(values, asciigraph.Height(chartHeight), asciigraph.Precision(uint(digits)))
+	first, _, _ := strings.Cut(picture, "\n")
+	margin := textWidth(first[:max(0, strings.IndexAny(first, "┤┼"))]) + 1
+	since, until := "+"+span(v.Seconds[0]), "+"+span(v.Seconds[len(v.Seconds)-1])
+	fmt.Fprintf(b, "%s\n    %s%s%*s\n", indent(picture), strings.Repeat(" ", margin), since, chartWidth-len(since), until)
 }
 
 func indent(s string) string { return "    " + strings.ReplaceAll(s, "\n", "\n    ") }

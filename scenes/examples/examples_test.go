@@ -324,7 +324,7 @@ func TestMarketMoves(t *testing.T) {
 		t.Errorf("%d deliberations, %d calls, %d writes failed", sum.Failed, sum.Tools.Failed, sum.World.Refused)
 	}
 	for _, good := range []string{"grain", "iron", "cloth"} {
-		prices := reported(t, sum, "market.prices."+good).Series
+		prices := []float64(reported(t, sum, "market.prices."+good).Series)
 		low, high := slices.Min(prices), slices.Max(prices)
 		if len(prices) < 100 || low == high || high > 2*low {
 			t.Errorf("%s: %d prices from %v to %v; want them to move and not to explode", good, len(prices), low, high)

@@ -1,6 +1,8 @@
 package rundir
 
 import (
+	"encoding/json"
+	"math"
 	"path/filepath"
 	"strings"
 	"time"
@@ -114,9 +116,24 @@ type Journal struct {
 // WorldValue is a reported path with its value at the end and, for numbers,
 // what it was over time.
 type WorldValue struct {
-	Path   string    `json:"path"`
-	Value  any       `json:"value"`
-	Series []float64 `json:"series,omitempty"`
+	Path    string    `json:"path"`
+	Value   any       `json:"value"`
+	Series  Samples   `json:"series,omitempty"`
+	Seconds []float64 `json:"series_seconds,omitempty"` // scene time of each sample
+}
+
+// Samples are numbers; NaN, in JSON null, where there was none.
+type Samples []float64
+
+// MarshalJSON implements json.Marshaler.
+func (s Samples) MarshalJSON() ([]byte, error) {
+	list := make([]any, len(s))
+	for i, f := range s {
+		if !math.IsNaN(f) {
+			list[i] = f
+		}
+	}
+	return json.Marshal(list)
 }
 
 // Write puts the summary into its run directory.

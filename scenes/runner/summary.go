@@ -79,7 +79,7 @@ func (sc *Scene) reported(doc *world.Document) []rundir.WorldValue {
 		v, _ := doc.Get(path)
 		value := rundir.WorldValue{Path: text, Value: v}
 		if sc.Run != nil {
-			value.Series = sc.Run.Series(text)
+			value.Seconds, value.Series = sc.Run.Series(text)
 		}
 		out = append(out, value)
 	}
