@@ -33,6 +33,8 @@ func (s *scene) parcel(kind protocol.Kind, actor string, d protocol.Decided, fac
 	if err != nil {
 		return nil, err
 	}
-	*scratch = b
+	if cap(b) <= 1<<20 {
+		*scratch = b
+	}
 	return &protocol.Envelope{EventHeader: protocol.EventHeader{Source: actor}, Kind: kind, Body: protocol.NewBody(bytes.Clone(b))}, nil
 }

@@ -149,6 +149,7 @@ func (t *Turn) answer(a *Answered) bool {
 }
 
 func (t *Turn) noteModel(a *Answered) {
+	t.spend(len(a.Model.Text) + len(a.Model.Reasoning))
 	t.end.TokensIn += a.Model.Usage.Input
 	t.end.TokensOut += a.Model.Usage.Output
 	f := &ModelAnswered{
@@ -188,17 +189,17 @@ func (t *Turn) noteUnknown(a *Answered) {
 
 // encodeCalls writes a list of {params, tool}, as the value would be written.
 func (t *Turn) encodeCalls(calls []protocol.Call) protocol.Raw {
-	from := len(t.space.arena)
-	b := msgp.AppendArrayHeader(t.space.arena, uint32(len(calls)))
-	for i := range calls {
-		b = msgp.AppendMapHeader(b, 2)
-		b = msgp.AppendString(b, "params")
-		b = protocol.AppendValue(b, paramsValue(calls[i].Params))
-		b = msgp.AppendString(b, "tool")
-		b = msgp.AppendString(b, calls[i].Tool)
-	}
-	t.space.arena = b
-	return protocol.Raw(b[from:len(b):len(b)])
+	return t.written(func(b []byte) []byte {
+		b = msgp.AppendArrayHeader(b, uint32(len(calls)))
+		for i := range calls {
+			b = msgp.AppendMapHeader(b, 2)
+			b = msgp.AppendString(b, "params")
+			b = protocol.AppendValue(b, paramsValue(calls[i].Params))
+			b = msgp.AppendString(b, "tool")
+			b = msgp.AppendString(b, calls[i].Tool)
+		}
+		return b
+	})
 }
 
 func paramsValue(p map[string]any) map[string]any {

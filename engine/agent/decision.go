@@ -166,7 +166,9 @@ func firstOf(m map[string]any, names ...string) any {
 
 func (t *Turn) enqueue(c protocol.Call) {
 	c.ID = t.nextCallID()
-	t.queue = append(t.queue, c)
+	if t.spend(entryBytes) {
+		t.queue = append(t.queue, c)
+	}
 }
 
 // nextCallID numbers the calls of a turn.
@@ -223,6 +225,9 @@ func (t *Turn) keep(c *protocol.Call, r protocol.CallResult) {
 // other facts, so secrets are hidden here at once. What the agent is shown of the
 // call in its next turn comes from the fact.
 func (t *Turn) record(c *protocol.Call, r *protocol.CallResult, observe bool) {
+	if !t.spend(entryBytes) {
+		return
+	}
 	f := &CallMade{ID: c.ID, Tool: c.Tool, Origin: c.Origin, Status: r.Status, Observe: observe && t.worthShowing(c, r)}
 	if len(c.Params) > 0 && !toldElsewhere(c.Tool, r.Status) {
 		f.Params = t.encode(hidden(c.Params))
@@ -232,6 +237,7 @@ func (t *Turn) record(c *protocol.Call, r *protocol.CallResult, observe bool) {
 	}
 	if r.Error != nil {
 		f.Error = secret.Text(r.Error.Message)
+		t.spend(len(f.Error))
 	}
 	t.facts = append(t.facts, f)
 }

@@ -36,8 +36,8 @@ func (t *Turn) urgency() protocol.Priority {
 	return t.events[0].Priority
 }
 
-// undo forgets what an interrupted turn did: it leaves what the outside answered,
-// which cost something, and nothing else.
+// undo forgets what a turn did that was interrupted or is over its budget: it
+// leaves what the outside answered, which cost something, and nothing else.
 func (t *Turn) undo() {
 	kept := t.facts[:0]
 	for _, f := range t.facts {
@@ -47,9 +47,12 @@ func (t *Turn) undo() {
 	}
 	clear(t.facts[len(kept):])
 	t.facts, t.sequenced = kept, t.sequenced[:0]
-	t.end.Outcome, t.end.Calls, t.end.Reflections, t.end.Changed = OutcomeInterrupted, 0, 0, false
+	t.end.Calls, t.end.Reflections, t.end.Changed = 0, 0, false
 	t.end.Asleep, t.end.SleepUntil, t.end.WakeAbove = false, 0, protocol.Low
-	t.end.Seen = 0 // the next turn is shown them
+	if t.interrupted {
+		t.end.Outcome = OutcomeInterrupted
+		t.end.Seen = 0 // the next turn is shown them
+	}
 }
 
 // handOver writes what became of deliveries, and when the agent must be woken

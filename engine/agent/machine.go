@@ -59,11 +59,16 @@ func (m *Machine) Release() {
 	s := m.space
 	m.space = nil
 	s.turn.clear()
-	s.arena = s.arena[:0]
+	if s.arena = s.arena[:0]; cap(s.arena) > maxKept {
+		s.arena = nil
+	}
 	if m.Spaces != nil {
 		m.Spaces.Put(s)
 	}
 }
+
+// maxKept is how large a buffer may be that waits for the next deliberation.
+const maxKept = 1 << 20
 
 func (m *Machine) borrow() *Space {
 	if m.space == nil {

@@ -156,10 +156,7 @@ func (t *Turn) nextRequestID() string {
 // request sends a request to another machine, by way of the scene. write appends
 // its encoded form.
 func (t *Turn) request(to string, write func([]byte) []byte) {
-	from := len(t.space.arena)
-	t.space.arena = write(t.space.arena)
-	data := protocol.Raw(t.space.arena[from:len(t.space.arena):len(t.space.arena)])
-	t.sequenced = append(t.sequenced, protocol.Sequenced{To: to, Data: data})
+	t.sequenced = append(t.sequenced, protocol.Sequenced{To: to, Data: t.written(write)})
 }
 
 func (t *Turn) publish(p *tool.Params) func() (any, error) {
@@ -207,6 +204,7 @@ func (t *Turn) event(d protocol.Draft) {
 
 // say utters text: a fact, and an event for whoever listens.
 func (t *Turn) say(text string) {
+	t.spend(entryBytes + len(text))
 	t.facts = append(t.facts, &Said{Text: text})
 	t.event(protocol.Draft{EventHeader: protocol.EventHeader{Type: "agent.said"}, Body: protocol.Encode(map[string]any{"text": text})})
 }

@@ -57,6 +57,9 @@ type Turn struct {
 	toolsAsked int // of the outside
 
 	interrupted bool // by a more urgent event
+
+	budget workflow.Budget // of what its workflows make and what it hands over
+	over   error           // it was not enough
 }
 
 // activeRun is a workflow in flight, and what its end means.
@@ -99,15 +102,34 @@ func (t *Turn) clear() {
 
 // encode is protocol.Encode into the turn's memory.
 func (t *Turn) encode(v any) protocol.Raw {
+	return t.written(func(b []byte) []byte { return protocol.AppendValue(b, v) })
+}
+
+// written is what write adds to the turn's memory.
+func (t *Turn) written(write func([]byte) []byte) protocol.Raw {
 	from := len(t.space.arena)
-	t.space.arena = protocol.AppendValue(t.space.arena, v)
+	t.space.arena = write(t.space.arena)
+	t.spend(len(t.space.arena) - from)
 	return protocol.Raw(t.space.arena[from:len(t.space.arena):len(t.space.arena)])
+}
+
+// entryBytes is about what a call or a fact takes beside its values.
+const entryBytes = 256
+
+// spend counts bytes that the turn hands over and reports whether the budget has
+// them. A turn that has spent more ends before its next step.
+func (t *Turn) spend(n int) bool {
+	if err := t.budget.Take(n); err != nil && t.over == nil {
+		t.over = err
+	}
+	return t.over == nil
 }
 
 func begin(m *Machine, w *Wake, space *Space) *Turn {
 	t := &space.turn
 	t.m, t.wake, t.space, t.private, t.goals, t.draw = m, w, space, m.State.Private, m.State.Goals, w.Draw
 	t.stateSize, t.memory = m.State.size, m.State.memory
+	t.budget = workflow.Budget{Max: m.Def.Limits.MaxTurnBytes, Setting: "custom_runtime_config.max_turn_bytes"}
 	t.events, t.through = m.State.perceive(w.Now, &m.Def.Limits)
 	t.observations, t.seen = m.State.observations, int64(len(m.State.observations))
 	t.observations = append(t.observations[:len(t.observations):len(t.observations)], t.deliveryObservations()...)
@@ -171,7 +193,7 @@ func (t *Turn) startHandlers() {
 func (t *Turn) start(plan *workflow.Plan, inputs []any, then func(result)) {
 	t.started++
 	run := t.freeRun()
-	env := workflow.Env{Now: t.wake.Now, Draw: t.draw.Sub(runDraws, t.started)}
+	env := workflow.Env{Now: t.wake.Now, Draw: t.draw.Sub(runDraws, t.started), Budget: &t.budget}
 	if err := run.Start(plan, inputs, env); err != nil {
 		t.space.free = append(t.space.free, run)
 		then(result{err: err})
@@ -194,6 +216,10 @@ func (t *Turn) freeRun() *workflow.Run {
 // advance goes on until the turn ends (true) or everything waits for answers.
 func (t *Turn) advance() bool {
 	for {
+		if t.over != nil && !t.cancelled {
+			t.fail("%s", t.over)
+			t.cancel(t.end.Error)
+		}
 		if t.progress() {
 			continue
 		}
@@ -284,7 +310,7 @@ func (t *Turn) finish() {
 	if t.cancelled && t.end.Outcome == OutcomeOK {
 		t.end.Outcome = OutcomeCancelled
 	}
-	if t.interrupted {
+	if t.interrupted || t.over != nil {
 		t.undo()
 	}
 	if t.wake.Realtime {

@@ -16,7 +16,8 @@
 //  3. What the Env gave is never written.
 //  4. An evaluation ends: every node costs a step, text and lists cost steps by
 //     their size, and the budget ([DefaultSteps]) is a limit error. Memory that
-//     an evaluation can claim is bounded by the same budget.
+//     an evaluation can claim is bounded by the same budget, and by [MaxValues]
+//     for its result.
 //  5. What is outside the subset is refused by Compile with line, column and,
 //     where there is one, what to write instead. Nothing panics.
 //  6. A Program is immutable and safe for concurrent use. An expression that

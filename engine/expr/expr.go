@@ -15,9 +15,10 @@ const (
 	MaxLocals = 8    // arrow parameters visible at one place
 	MaxNested = 256  // nodes inside each other
 
-	DefaultSteps = 10_000 // budget of one evaluation
-	BytesPerStep = 1024   // text read or made for one step
-	ItemsPerStep = 16     // list items read or copied for one step
+	DefaultSteps = 10_000  // budget of one evaluation
+	BytesPerStep = 1024    // text read or made for one step
+	ItemsPerStep = 16      // list items read or copied for one step
+	MaxValues    = 1 << 20 // values of a result that the expression has made, parts several times
 )
 
 // Env gives the roots of an expression their values. Lookup returns a protocol
@@ -66,6 +67,10 @@ func (p *Program) Source() string { return p.source }
 // self has one answer for all receivers.
 func (p *Program) Uses(root string) bool { return slices.Contains(p.roots, root) }
 
+// Makes reports whether the result may be a list or an object that was not there
+// before.
+func (p *Program) Makes() bool { return p.fresh }
+
 // Roots lists the roots that the expression reads, sorted.
 func (p *Program) Roots() []string { return slices.Clone(p.roots) }
 
@@ -85,7 +90,8 @@ func (p *Program) Eval(env Env) (any, error) {
 	if err != nil {
 		return nil, m.failed(p, err)
 	}
-	return export(v, p.fresh)
+	x := exporting{p.fresh, MaxValues}
+	return x.export(v)
 }
 
 // EvalBool computes the value and reports whether JavaScript takes it for true.
@@ -123,50 +129,60 @@ func Truthy(v any) bool {
 	return true
 }
 
-// export turns the machine's value into a protocol value. Lists and objects
-// are walked only when the expression could have made one.
-func export(v any, fresh bool) (any, error) {
-	switch x := v.(type) {
+// exporting turns the machine's value into a protocol value. Lists and objects
+// are walked only when the expression could have made one, and then all of the
+// result: what stands in it several times is copied each time.
+type exporting struct {
+	fresh bool
+	left  int // values that the result may have
+}
+
+func (x *exporting) export(v any) (any, error) {
+	if x.left--; x.left < 0 {
+		return nil, &Error{Kind: protocol.KindLimit, Line: 1, Column: 1,
+			Message: "the result has too many values", Hint: "what stands in it several times counts each time"}
+	}
+	switch v := v.(type) {
 	case undefined:
 		return nil, nil
 	case float64:
-		if math.IsNaN(x) || math.IsInf(x, 0) {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
 			return nil, &Error{Kind: protocol.KindInvalid, Line: 1, Column: 1,
-				Message: "the result is " + numberText(x) + ", which is no value", Hint: "guard the computation, as in (x || 0)"}
+				Message: "the result is " + numberText(v) + ", which is no value", Hint: "guard the computation, as in (x || 0)"}
 		}
-		if x == 0 {
+		if v == 0 {
 			return int64(0), nil // also for -0
 		}
 	case []any:
-		if fresh {
-			return exportList(x)
+		if x.fresh {
+			return x.list(v)
 		}
 	case map[string]any:
-		if fresh {
-			return exportObject(x)
+		if x.fresh {
+			return x.object(v)
 		}
 	}
 	return v, nil
 }
 
-func exportList(list []any) (any, error) {
+func (x *exporting) list(list []any) (any, error) {
 	out := make([]any, len(list))
 	var err error
 	for i, e := range list {
-		if out[i], err = export(e, true); err != nil {
+		if out[i], err = x.export(e); err != nil {
 			return nil, err
 		}
 	}
 	return out, nil
 }
 
-func exportObject(m map[string]any) (any, error) {
+func (x *exporting) object(m map[string]any) (any, error) {
 	out := make(map[string]any, len(m))
 	for _, k := range protocol.SortedKeys(m) {
 		if _, none := m[k].(undefined); none {
 			continue
 		}
-		v, err := export(m[k], true)
+		v, err := x.export(m[k])
 		if err != nil {
 			return nil, err
 		}

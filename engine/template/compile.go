@@ -20,7 +20,7 @@ type compiler struct {
 	inside bool       // a range or with has moved dot away from the data
 	scope  []variable // visible here
 	slots  int        // given out
-	loops  bool       // the template has a range
+	heap   bool       // the template has a range or a call
 	err    error      // the first one found while compiling
 }
 
@@ -96,7 +96,7 @@ func references(src string) string {
 func (c *compiler) compile(tree *parse.Tree) (*Template, error) {
 	t := &Template{name: c.name, roots: c.roots}
 	t.body = c.segments(tree.Root)
-	t.slots, t.loops = c.slots, c.loops
+	t.slots, t.heap = c.slots, c.heap
 	if list := tree.Root.Nodes; len(list) == 1 {
 		if action, ok := list[0].(*parse.ActionNode); ok && len(action.Pipe.Decl) == 0 {
 			t.whole = c.pipe(action.Pipe)
@@ -125,12 +125,13 @@ type exec struct {
 	state any
 	limit int    // length that the output may not pass
 	dot   any    // inside a range or with
-	frame *frame // of templates with ranges or variables
+	frame *frame // of templates with ranges, calls or variables
 }
 
 // frame is what the places of one execution share.
 type frame struct {
 	steps int
+	made  int // bytes that functions have made
 	vars  []any
 }
 
@@ -142,7 +143,7 @@ var (
 
 func (t *Template) start(src Source, state any, limit int) exec {
 	e := exec{t: t, src: src, state: state, limit: limit}
-	if t.slots > 0 || t.loops {
+	if t.slots > 0 || t.heap {
 		e.frame = &frame{vars: make([]any, t.slots)}
 	}
 	return e
@@ -207,7 +208,7 @@ func (c *compiler) action(p *parse.PipeNode) func(exec, []byte) ([]byte, error) 
 		if err != nil {
 			return dst, err
 		}
-		return AppendText(dst, v), nil
+		return appendText(dst, v, e.limit), nil
 	}
 }
 
@@ -284,7 +285,7 @@ func (c *compiler) within(list *parse.ListNode, moved bool) []segment {
 func (c *compiler) loop(n *parse.RangeNode) func(exec, []byte) ([]byte, error) {
 	visible := len(c.scope)
 	defer func() { c.scope = c.scope[:visible] }()
-	c.loops = true
+	c.heap = true
 	over := c.pipe(n.Pipe)
 	l := &loop{slots: c.declare(n.Pipe), name: c.name, src: c.src, pos: n.Pipe.Pos}
 	l.body = c.within(n.List, true)

@@ -16,7 +16,7 @@
 //  4. Numbers compare as numbers: 1 equals 1.0.
 //  5. Execution ends: no range over a number, at most [MaxSteps] rounds of all
 //     ranges together, at most [MaxOutput] bytes of output and of any text that
-//     a function makes.
+//     a function makes, at most [MaxMade] bytes of all that functions make.
 //  6. Unknown functions, wrong numbers of arguments and, where the roots are
 //     known, unknown roots are errors of Compile, with line and column.
 //

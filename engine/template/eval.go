@@ -1,6 +1,7 @@
 package template
 
 import (
+	"slices"
 	"strings"
 	"text/template/parse"
 
@@ -86,6 +87,8 @@ func literal(n parse.Node) any {
 // call compiles a function call.
 func (c *compiler) call(ident *parse.IdentifierNode, args []eval) eval {
 	fn, pos, src := c.funcs[ident.Ident], ident.Pos, c.src
+	makes := !slices.Contains(selecting(), ident.Ident)
+	c.heap = true
 	return func(e exec) (any, error) {
 		values := make([]any, len(args))
 		for i, arg := range args {
@@ -96,11 +99,40 @@ func (c *compiler) call(ident *parse.IdentifierNode, args []eval) eval {
 			values[i] = v
 		}
 		v, err := fn.run(e.t.name, e.state, values)
+		if err == nil && makes {
+			err = e.frame.make(v)
+		}
 		if err != nil {
 			return nil, errorAt(protocol.KindOf(err), e.t.name, src, pos, "%s: %w", ident.Ident, err)
 		}
 		return v, nil
 	}
+}
+
+// selecting lists the functions that hand out what there is and make nothing.
+func selecting() []string {
+	return []string{"coalesce", "default", "first", "get", "index", "last", "max", "min", "ternary"}
+}
+
+// make counts what a function has made: text, or a list or an object without
+// what stands in it.
+func (f *frame) make(v any) error {
+	switch x := v.(type) {
+	case string:
+		f.made += len(x)
+	case []any:
+		f.made += protocol.ValueBytes * len(x)
+	case map[string]any:
+		f.made += 2 * protocol.ValueBytes * len(x)
+	}
+	if f.made > MaxMade {
+		return errMade()
+	}
+	return nil
+}
+
+func errMade() error {
+	return protocol.Errorf(protocol.KindLimit, "the functions have made more than %d bytes", MaxMade)
 }
 
 // shortCircuit compiles and and or, which stop at the first argument that

@@ -101,7 +101,9 @@ func printAll(spaced bool) func(any, []any) (any, error) {
 				b = append(b, ' ')
 			}
 			wasText = isText
-			b = AppendText(b, v)
+			if b = appendText(b, v, MaxOutput); len(b) > MaxOutput {
+				return "", tooLong("print")
+			}
 		}
 		return string(b), nil
 	}
@@ -118,11 +120,17 @@ func printf(_ any, a []any) (any, error) {
 	if err := checkFormat(format); err != nil {
 		return nil, err
 	}
+	longest := maxWidth
 	for i, v := range a {
 		switch v.(type) {
 		case []any, map[string]any, nil:
-			a[i] = string(AppendJSON(nil, v))
+			a[i] = string(appendJSON(nil, v, MaxOutput))
 		}
+		s, _ := a[i].(string)
+		longest = max(longest, len(s))
+	}
+	if longest > MaxOutput || strings.Count(format, "%")*longest > MaxMade {
+		return nil, tooLong("printf")
 	}
 	return fmt.Sprintf(format, a[1:]...), nil
 }

@@ -13,7 +13,7 @@ import (
 
 func dataFuncs() map[string]Func {
 	return map[string]Func{
-		"list":  {0, -1, func(_ any, a []any) (any, error) { return a, nil }},
+		"list":  {0, -1, func(_ any, a []any) (any, error) { return bounded(a) }},
 		"dict":  {0, -1, dict},
 		"len":   {1, 1, length},
 		"index": {1, -1, index},
@@ -55,7 +55,16 @@ func dict(_ any, a []any) (any, error) {
 		}
 		m[k] = a[i+1]
 	}
-	return m, nil
+	return bounded(m)
+}
+
+// bounded refuses a list or an object that is too large with all that stands in
+// it: one that holds the one before twice doubles each time.
+func bounded(v any) (any, error) {
+	if protocol.SizeOf(v, MaxMade) > MaxMade {
+		return nil, errMade()
+	}
+	return v, nil
 }
 
 func length(_ any, a []any) (any, error) {

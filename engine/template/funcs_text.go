@@ -23,9 +23,9 @@ func textFuncs() map[string]Func {
 		"truncate":   {2, 2, truncate},
 		"indent":     {2, 2, indent},
 		"join":       {2, 2, join},
-		"quote":      {1, 1, func(_ any, a []any) (any, error) { return strconv.Quote(string(AppendText(nil, a[0]))), nil }},
-		"string":     {1, 1, func(_ any, a []any) (any, error) { return string(AppendText(nil, a[0])), nil }},
-		"json":       {1, 1, func(_ any, a []any) (any, error) { return string(AppendJSON(nil, a[0])), nil }},
+		"quote":      {1, 1, func(_ any, a []any) (any, error) { return strconv.Quote(string(appendText(nil, a[0], MaxOutput))), nil }},
+		"string":     {1, 1, func(_ any, a []any) (any, error) { return string(appendText(nil, a[0], MaxOutput)), nil }},
+		"json":       {1, 1, func(_ any, a []any) (any, error) { return string(appendJSON(nil, a[0], MaxOutput)), nil }},
 	}
 }
 
@@ -155,7 +155,7 @@ func join(_ any, a []any) (any, error) {
 		if i > 0 {
 			b = append(b, sep...)
 		}
-		if b = AppendText(b, v); len(b) > MaxOutput {
+		if b = appendText(b, v, MaxOutput); len(b) > MaxOutput {
 			return nil, tooLong("join")
 		}
 	}

@@ -13,6 +13,7 @@ const (
 	MaxSource = 256 << 10 // bytes of a template's source
 	MaxOutput = 1 << 20   // bytes that one execution may add
 	MaxSteps  = 1_000_000 // rounds of all ranges of one execution
+	MaxMade   = 64 << 20  // bytes of what the functions of one execution make, and of one value
 )
 
 // Source names the data of one execution: the value behind each root name.
@@ -37,7 +38,7 @@ type Template struct {
 	body  []segment
 	whole eval // the only action, when there is nothing else
 	slots int  // variables
-	loops bool // there is a range
+	heap  bool // there is a range or a call: an execution needs a frame
 }
 
 // Option of Compile.

@@ -260,7 +260,7 @@ func TestEqualsTextTemplate(t *testing.T) {
 		}
 		if errA == nil && a != "" {
 			made++
-			if tm.loops {
+			if strings.Contains(src, "{{range") {
 				ranges++
 			}
 		}

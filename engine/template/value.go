@@ -34,15 +34,21 @@ func Truth(v any) bool {
 }
 
 // AppendText adds a value as it prints: text as it is, the rest as JSON.
-func AppendText(dst []byte, v any) []byte {
+func AppendText(dst []byte, v any) []byte { return appendText(dst, v, math.MaxInt) }
+
+// appendText is AppendText until dst is longer than limit.
+func appendText(dst []byte, v any, limit int) []byte {
 	if s, ok := v.(string); ok {
 		return append(dst, s...)
 	}
-	return AppendJSON(dst, v)
+	return appendJSON(dst, v, limit)
 }
 
 // AppendJSON adds the JSON form of a value, keys in byte order, no spaces.
-func AppendJSON(dst []byte, v any) []byte {
+func AppendJSON(dst []byte, v any) []byte { return appendJSON(dst, v, math.MaxInt) }
+
+// appendJSON is AppendJSON until dst is longer than limit.
+func appendJSON(dst []byte, v any, limit int) []byte {
 	switch x := v.(type) {
 	case nil:
 		return append(dst, "null"...)
@@ -62,7 +68,9 @@ func AppendJSON(dst []byte, v any) []byte {
 			if i > 0 {
 				dst = append(dst, ',')
 			}
-			dst = AppendJSON(dst, e)
+			if dst = appendJSON(dst, e, limit); len(dst) > limit {
+				return dst
+			}
 		}
 		return append(dst, ']')
 	case map[string]any:
@@ -73,7 +81,9 @@ func AppendJSON(dst []byte, v any) []byte {
 			}
 			dst = appendString(dst, k)
 			dst = append(dst, ':')
-			dst = AppendJSON(dst, x[k])
+			if dst = appendJSON(dst, x[k], limit); len(dst) > limit {
+				return dst
+			}
 		}
 		return append(dst, '}')
 	}

@@ -34,7 +34,8 @@
 //  5. A request gets at most one answer; further ones are refused and change
 //     nothing (I5).
 //  6. A run ends: steps, items, nesting and retries are bounded. A run that is
-//     out of steps has no outputs and a limit error.
+//     out of steps has no outputs and a limit error. So is the memory of what it
+//     makes ([Budget]): the node that makes too much fails.
 //  7. Time is the run's own: 0 at the start, moved by the latencies of answers
 //     and the waits before retries alone. [Run.Elapsed] is the critical path.
 //  8. Chance is keyed by the place of a node, so that a neighbour that draws

@@ -14,10 +14,12 @@ type Exec struct {
 	num   int32
 	node  *planNode
 
-	in   []any
-	has  []bool
-	many []any
-	span []span // by input: its part of many
+	in    []any
+	has   []bool
+	many  []any
+	wires []*wire // by place in many: what brought it
+	span  []span  // by input: its part of many
+	over  error   // an output was more than the budget allows
 
 	asked Ask
 	buf   []byte
@@ -65,10 +67,77 @@ func (x *Exec) Lookup(name string) (any, bool) {
 	return nil, false
 }
 
-// Set gives an output its value. The value is shared from here on.
+// Set gives an output a value that the body has made; the run's budget counts all
+// of it. The value is shared from here on.
 func (x *Exec) Set(out int, v any) {
-	s := &x.frame.slots[x.node.first+int32(out)]
-	s.v, s.is = v, arrived
+	size := protocol.SizeOf(v, x.run.budget.Left())
+	x.SetOf(out, v, size, size)
+}
+
+// SetOf gives an output a value of a size of which the body has made only a part:
+// a list or an object of what was there.
+func (x *Exec) SetOf(out int, v any, made, size int) {
+	if err := x.run.budget.take(made, size); err != nil {
+		x.over = err
+		return
+	}
+	x.put(out, v, uint32(size))
+}
+
+// Share gives an output a value that was there already: of the configuration, or
+// a part of an input.
+func (x *Exec) Share(out int, v any) { x.put(out, v, 0) }
+
+// Pass gives an output the value of an input.
+func (x *Exec) Pass(out, in int) { x.put(out, x.in[in], x.known(in)) }
+
+// PassMany gives an output one of the values of a Multi input.
+func (x *Exec) PassMany(out, in, k int) {
+	at := int(x.span[in].from) + k
+	x.put(out, x.many[at], x.slotSize(x.wires[at]))
+}
+
+func (x *Exec) put(out int, v any, size uint32) {
+	x.frame.slots[x.node.first+int32(out)] = slot{v, arrived, size}
+}
+
+// Size is the size of the value of an input.
+func (x *Exec) Size(i int) int {
+	if p := &x.node.ins[i]; len(p.wires) > 0 {
+		return x.sizeOf(&p.wires[0], x.in[i])
+	}
+	return protocol.SizeOf(x.in[i], x.run.budget.max())
+}
+
+// ManySize is the size of one of the values of a Multi input.
+func (x *Exec) ManySize(i, k int) int {
+	at := int(x.span[i].from) + k
+	return x.sizeOf(x.wires[at], x.many[at])
+}
+
+// sizeOf is the size of what a wire brought, counted once for all who read it.
+func (x *Exec) sizeOf(w *wire, v any) int {
+	if w.slot >= 0 && w.conv != loose {
+		if s := &x.frame.slots[w.slot]; s.v != nil { // else a default stands in
+			return x.run.budget.size(s)
+		}
+	}
+	return protocol.SizeOf(v, x.run.budget.max())
+}
+
+// known is the size of the value of an input, where it was counted.
+func (x *Exec) known(i int) uint32 {
+	if p := &x.node.ins[i]; len(p.wires) > 0 {
+		return x.slotSize(&p.wires[0])
+	}
+	return 0
+}
+
+func (x *Exec) slotSize(w *wire) uint32 {
+	if w.slot >= 0 && w.conv != loose && x.frame.slots[w.slot].v != nil {
+		return x.frame.slots[w.slot].size
+	}
+	return 0
 }
 
 // Now is the time of the run.
@@ -140,9 +209,9 @@ func (g *gathering) absent(s slot, without Absence) {
 	}
 }
 
-func (g *gathering) wrong(input string, format string, args ...any) {
+func (g *gathering) wrong(input string, err error) {
 	if g.err == nil {
-		g.err = protocol.Errorf(protocol.KindInvalid, "input %q: "+format, append([]any{input}, args...)...)
+		g.err = protocol.Errorf(protocol.KindOf(err), "input %q: %w", input, err)
 	}
 }
 
@@ -189,17 +258,20 @@ func (x *Exec) readOne(i int, p *planIn, g *gathering) {
 		v, has = p.missing, true
 	}
 	if !has && p.required && p.without == Propagate {
-		g.wrong(p.name, "is required and got null")
+		g.wrong(p.name, protocol.Errorf(protocol.KindInvalid, "is required and got null"))
 	}
 	x.in[i], x.has[i] = v, has
 }
 
 func (x *Exec) fit(v any, w *wire, p *planIn, g *gathering) any {
-	v, err := convert(v, w.to, w.conv)
-	if err != nil {
-		g.wrong(p.name, "%w", err)
+	out, err := convert(v, w.to, w.conv)
+	if err == nil {
+		err = x.run.budget.converted(v, out, w.conv)
 	}
-	return v
+	if err != nil {
+		g.wrong(p.name, err)
+	}
+	return out
 }
 
 // readMany reads a Multi input. A required one of which nothing arrived fails
@@ -210,7 +282,7 @@ func (x *Exec) readMany(i int, p *planIn, g *gathering) {
 	for k := range p.wires {
 		w := &p.wires[k]
 		if s := x.frame.read(w); s.is == arrived {
-			x.many = append(x.many, x.fit(s.v, w, p, g))
+			x.many, x.wires = append(x.many, x.fit(s.v, w, p, g)), append(x.wires, w)
 		} else {
 			g.absent(s, p.without)
 			lost.absent(s, Propagate)
@@ -231,12 +303,12 @@ func (x *Exec) size(n int) {
 		x.in, x.has, x.span = make([]any, n, 2*n), make([]bool, n, 2*n), make([]span, n, 2*n)
 	}
 	x.in, x.has, x.span = x.in[:n], x.has[:n], x.span[:n]
-	x.many = x.many[:0]
+	x.many, x.wires = x.many[:0], x.wires[:0]
 }
 
 func (x *Exec) bind(r *Run, f *frame, num int32) {
 	x.run, x.frame, x.num, x.node = r, f, num, &f.plan.nodes[num]
-	x.asked = 0
+	x.asked, x.over = 0, nil
 }
 
 // wait is the backoff before an attempt: doubled each time, bounded.

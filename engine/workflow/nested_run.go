@@ -56,7 +56,7 @@ func (r *Run) startSub(f *frame, n int32) {
 	c := r.child(f, n, node.sub.plan, st.start)
 	c.draw = f.draw.Sub(node.hash, uint64(st.attempt))
 	for i := range c.plan.inputs {
-		c.slots[i] = slot{r.exec.in[i], arrived}
+		c.slots[i] = slot{r.exec.in[i], arrived, r.exec.known(i)}
 	}
 	r.begin(c)
 }
@@ -70,7 +70,7 @@ func (r *Run) endSub(c *frame) {
 	for i := range outs {
 		outs[i] = r.output(c, i)
 		if outs[i].is == failed && node.err >= 0 {
-			outs[i] = slot{nil, skipped}
+			outs[i] = slot{is: skipped}
 		}
 	}
 	fail, all, finish := c.fail, c.fails, c.end
@@ -96,18 +96,25 @@ func (r *Run) output(f *frame, i int) slot {
 		return s
 	}
 	v, err := convert(s.v, out.wire.to, out.wire.conv)
+	if err == nil {
+		err = r.budget.converted(s.v, v, out.wire.conv)
+	}
 	if err != nil {
-		fail := &Failure{Node: f.within() + f.plan.outNode, Err: protocol.Errorf(protocol.KindInvalid, "output %q: %w", out.name, err)}
+		fail := &Failure{Node: f.within() + f.plan.outNode, Err: protocol.Errorf(protocol.KindOf(err), "output %q: %w", out.name, err)}
 		f.fails = append(f.fails, fail)
 		if f.fail == nil {
 			f.fail, f.failAt = fail, int32(len(f.plan.nodes))
 		}
-		return slot{fail, failed}
+		return slot{v: fail, is: failed}
 	}
 	if v == nil && !out.typ.untyped() {
-		return slot{nil, skipped}
+		return slot{is: skipped}
 	}
-	return slot{v, arrived}
+	if out.wire.conv == loose {
+		s.size = 0
+	}
+	s.v = v
+	return s
 }
 
 // loopState is one attempt of a Loop node.
@@ -119,11 +126,11 @@ type loopState struct {
 
 	list    []any // nil when it counts
 	total   int
-	next    int   // item to start, when they go one by one
-	live    int   // items that have not ended
-	ran     int   // items that have ended
-	in      []any // inputs of the node
-	acc     any
+	next    int    // item to start, when they go one by one
+	live    int    // items that have not ended
+	ran     int    // items that have ended
+	in      []slot // inputs of the node
+	acc     slot
 	results []slot // total rows of collect
 
 	at, end time.Duration // when the next item starts, and the last one ended
@@ -144,9 +151,12 @@ func (r *Run) startLoop(f *frame, n int32) {
 	}
 	l.total = total
 	l.draw = f.draw.Sub(node.hash, uint64(st.attempt))
-	l.in = append([]any(nil), x.in...)
-	if l.acc = nil; l.loop.acc >= 0 {
-		l.acc = x.in[l.loop.acc]
+	l.in = make([]slot, len(x.in))
+	for i, v := range x.in {
+		l.in[i] = slot{v, arrived, uint32(x.Size(i))} // once, not with every item
+	}
+	if l.loop.acc >= 0 {
+		l.acc = l.in[l.loop.acc]
 	}
 	l.results = make([]slot, total*len(l.collect))
 	if l.parallel {
@@ -195,27 +205,31 @@ func (r *Run) startItem(l *loopState, i int) {
 	c := r.child(l.frame, l.node, l.plan, l.at)
 	c.loop, c.item, c.draw = l, i, l.draw.Sub(uint64(i))
 	for k, arg := range l.args {
-		v, err := c.plan.inputs[k].argument(l.argument(arg, i))
+		s := l.argument(arg, i)
+		v, err := c.plan.inputs[k].argument(s.v)
 		if err != nil {
 			fail := &Failure{Node: c.within() + c.plan.inputs[k].name, Err: err}
 			c.fail, c.fails, c.end = fail, append(c.fails, fail), c.start
 			r.endItem(c)
 			return
 		}
-		c.slots[k] = slot{v, arrived}
+		if s.v == nil { // a default stands in
+			s.size = 0
+		}
+		c.slots[k] = slot{v, arrived, s.size}
 	}
 	r.begin(c)
 }
 
-func (l *loopState) argument(arg loopArg, i int) any {
+func (l *loopState) argument(arg loopArg, i int) slot {
 	switch arg.role {
 	case argItem:
 		if l.list == nil {
-			return nil
+			return slot{}
 		}
-		return l.list[i]
+		return slot{v: l.list[i]}
 	case argIndex:
-		return int64(i)
+		return slot{v: int64(i)}
 	case argAcc:
 		return l.acc
 	}
@@ -248,12 +262,12 @@ func (r *Run) collect(l *loopState, c *frame) {
 	for k, out := range l.loop.collect {
 		row[k] = r.output(c, int(out))
 		if row[k].is == pending { // the item was not started: an argument did not fit
-			row[k] = slot{c.fail, failed}
+			row[k] = slot{v: c.fail, is: failed}
 		}
 	}
 	if l.accOut >= 0 {
 		if s := r.output(c, l.accOut); s.is == arrived {
-			l.acc = s.v
+			l.acc = s
 		}
 	}
 	if l.breakOut >= 0 {
@@ -288,31 +302,36 @@ func (r *Run) endLoop(l *loopState) {
 		return
 	}
 	first := f.plan.nodes[n].first
-	set := func(out int, v any) { f.slots[first+int32(out)] = slot{v, arrived} }
+	set := func(out int, v any, size int) { f.slots[first+int32(out)] = slot{v, arrived, uint32(size)} }
 	for k := range l.loop.collect {
-		set(k, l.column(k))
+		list, size := l.column(k, r.budget)
+		if err := r.budget.take(protocol.ValueBytes*len(list), size); err != nil {
+			r.failNode(f, n, err, l.end)
+			return
+		}
+		set(k, list, size)
 	}
-	if l.accOut >= 0 && l.acc != nil {
-		set(l.outAcc, l.acc)
+	if l.accOut >= 0 && l.acc.v != nil {
+		set(l.outAcc, l.acc.v, int(l.acc.size))
 	}
-	set(l.outCount, int64(l.ran))
-	set(l.outErrors, l.sortedErrors())
+	set(l.outCount, int64(l.ran), 0)
+	set(l.outErrors, l.sortedErrors(), 0)
 	r.settle(f, n, OK, nil, l.end)
 }
 
-// column is the list of one output over the items.
-func (l *loopState) column(k int) []any {
+// column is the list of one output over the items, and its size.
+func (l *loopState) column(k int, b *Budget) (list []any, size int) {
 	width := len(l.loop.collect)
-	list := make([]any, 0, l.ran)
+	list, size = make([]any, 0, l.ran), protocol.ValueBytes
 	for i := range l.total {
-		switch s := l.results[i*width+k]; {
+		switch s := &l.results[i*width+k]; {
 		case s.is == arrived:
-			list = append(list, s.v)
+			list, size = append(list, s.v), size+b.size(s)
 		case s.is == failed, s.is == skipped && l.nulls:
-			list = append(list, nil)
+			list, size = append(list, nil), size+protocol.ValueBytes
 		}
 	}
-	return list
+	return list, size
 }
 
 // sortedErrors orders what came in the order of answers by item.

@@ -85,6 +85,9 @@ const (
 	slotNever = -2 // an output of a bypassed node that nothing stands in for
 )
 
+// frameBytes is about what an execution of the plan takes beside its values.
+func (p *Plan) frameBytes() int { return 256 + 24*p.slots + 48*len(p.nodes) }
+
 // ID is the id of the workflow.
 func (p *Plan) ID() string { return p.id }
 

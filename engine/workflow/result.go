@@ -85,12 +85,20 @@ func (r *Run) Elapsed() time.Duration {
 func (r *Run) Steps() int { return r.steps }
 
 func (r *Run) readOutputs() {
+	size := 0
 	for i := range r.plan.outputs {
 		s := slot{}
 		if protocol.KindOf(r.err) != protocol.KindLimit || r.err == nil {
 			s = r.output(r.root, i)
 		}
+		if s.is == arrived {
+			size += r.budget.size(&s)
+		}
 		r.outs = append(r.outs, s)
+	}
+	if err := r.budget.take(0, size); err != nil && r.err == nil {
+		r.err = protocol.Errorf(protocol.KindLimit, "workflow %s: its outputs together: %w", r.plan.id, err)
+		clear(r.outs)
 	}
 }
 

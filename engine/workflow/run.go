@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"cmp"
 	"errors"
 	"time"
 
@@ -15,6 +16,8 @@ type Env struct {
 	// over, open requests time out.
 	Timeout time.Duration
 	Trace   bool // keep what became of every node for [Run.Trace]
+	// Budget bounds what the run makes; nil = one of its own, of [DefaultBytes].
+	Budget *Budget
 }
 
 // Run is one execution of a plan: a plain value with one owner. The zero Run is
@@ -27,11 +30,14 @@ type Run struct {
 	done bool
 	err  error // why the run as a whole was stopped
 
-	steps int
-	ready []task
-	head  int // of ready
-	asked []task
-	open  int // requests without an answer
+	steps  int
+	budget *Budget
+	own    Budget // when Env has none
+	live   int    // bytes of the frames in use
+	ready  []task
+	head   int // of ready
+	asked  []task
+	open   int // requests without an answer
 
 	exec  Exec
 	req   Request
@@ -72,8 +78,9 @@ type frame struct {
 }
 
 type slot struct {
-	v  any // *Failure when it failed
-	is slotIs
+	v    any // *Failure when it failed
+	is   slotIs
+	size uint32 // of v, for the budget; 0 = not counted yet
 }
 
 type slotIs uint8
@@ -99,9 +106,9 @@ func (f *frame) read(w *wire) slot {
 	case w.slot >= 0:
 		return f.slots[w.slot]
 	case w.slot == slotConst:
-		return slot{w.value, arrived}
+		return slot{v: w.value, is: arrived}
 	}
-	return slot{nil, skipped}
+	return slot{is: skipped}
 }
 
 // Start begins a run. args are the inputs in the order of [Plan.Inputs]; nil is
@@ -124,13 +131,17 @@ func (r *Run) Start(p *Plan, args []any, env Env) error {
 		if err != nil {
 			bad = append(bad, err)
 		}
-		f.slots[i] = slot{v, arrived}
+		f.slots[i] = slot{v: v, is: arrived}
 	}
 	if bad != nil {
 		r.release(f)
 		return protocol.Errorf(protocol.KindInvalid, "workflow %s: %w", p.id, errors.Join(bad...))
 	}
 	r.plan, r.env, r.root = p, env, f
+	if r.budget = env.Budget; r.budget == nil {
+		r.own = Budget{}
+		r.budget = &r.own
+	}
 	f.draw, f.deadline = env.Draw, max(env.Timeout, 0)
 	r.begin(f)
 	return nil
@@ -149,9 +160,9 @@ func (r *Run) Reset() {
 	clear(r.exec.in)
 	clear(r.exec.many)
 	r.plan, r.root, r.err, r.done = nil, nil, nil, false
-	r.ready, r.head, r.asked, r.open, r.steps = r.ready[:0], 0, r.asked[:0], 0, 0
+	r.ready, r.head, r.asked, r.open, r.steps, r.live = r.ready[:0], 0, r.asked[:0], 0, 0, 0
 	r.outs, r.trace = r.outs[:0], r.trace[:0]
-	r.env, r.req = Env{}, Request{}
+	r.env, r.req, r.budget = Env{}, Request{}, nil
 	r.exec.frame, r.exec.node = nil, nil
 }
 
@@ -163,6 +174,7 @@ func (r *Run) newFrame(p *Plan) *frame {
 		f = &frame{}
 	}
 	f.plan = p
+	r.live += p.frameBytes()
 	f.slots = sized(f.slots, p.slots)
 	f.nodes = sized(f.nodes, len(p.nodes))
 	return f
@@ -179,6 +191,7 @@ func sized[T any](s []T, n int) []T {
 const maxFree = 64 // frames a run keeps to use again
 
 func (r *Run) release(f *frame) {
+	r.live -= f.plan.frameBytes()
 	if len(r.free) >= maxFree {
 		return
 	}
@@ -255,7 +268,7 @@ func (r *Run) step(h Host, f *frame, n int32) {
 		r.startSub(f, n)
 		return
 	}
-	if err := node.body.Run(x); err != nil {
+	if err := cmp.Or(node.body.Run(x), x.over); err != nil {
 		r.failNode(f, n, err, st.start)
 		return
 	}
@@ -266,10 +279,14 @@ func (r *Run) step(h Host, f *frame, n int32) {
 	r.ask(h, f, n)
 }
 
-// count takes one step of the run's budget; false stops the run.
+// count takes one step; false stops the run.
 func (r *Run) count() bool {
 	if r.steps >= r.plan.maxSteps {
 		r.stop(protocol.Errorf(protocol.KindLimit, "workflow %s: more than %d steps; raise the limit or do less in loops", r.plan.id, r.plan.maxSteps))
+		return false
+	}
+	if r.live > r.budget.max() {
+		r.stop(protocol.Errorf(protocol.KindLimit, "workflow %s: %w", r.plan.id, r.budget.exceeded("so much have the nested workflows that are open at once")))
 		return false
 	}
 	r.steps++
@@ -357,6 +374,9 @@ func (r *Run) answered(f *frame, n int32, a *Answer, ask Ask, timeout time.Durat
 		r.exec.asked = 0
 		err = node.asker.Answered(&r.exec, a)
 	}
+	if err == nil {
+		err = r.exec.over
+	}
 	if err == nil && r.exec.asked != 0 {
 		err = protocol.Errorf(protocol.KindInternal, "the kind %s asks again in its answer", node.kind)
 	}
@@ -382,7 +402,7 @@ func (r *Run) failNode(f *frame, n int32, err error, finish time.Duration) {
 // report unless the error output catches them.
 func (r *Run) conclude(f *frame, n int32, fail *Failure, all []*Failure, finish time.Duration) {
 	if errSlot := f.plan.nodes[n].err; errSlot >= 0 {
-		f.slots[errSlot] = slot{fail.value(), arrived}
+		f.slots[errSlot] = slot{v: fail.value(), is: arrived}
 		r.settle(f, n, Caught, fail, finish)
 		return
 	}
@@ -415,9 +435,9 @@ func (r *Run) settle(f *frame, n int32, o Outcome, fail *Failure, finish time.Du
 		panic("workflow: node " + f.pathOf(node) + " settled twice")
 	}
 	st.settled = true
-	rest := slot{nil, skipped}
+	rest := slot{is: skipped}
 	if o == Failed || o == Blocked {
-		rest = slot{fail, failed}
+		rest = slot{v: fail, is: failed}
 	}
 	for i := node.first; i < node.first+node.outs; i++ {
 		if f.slots[i].is == pending {
@@ -425,7 +445,7 @@ func (r *Run) settle(f *frame, n int32, o Outcome, fail *Failure, finish time.Du
 		}
 	}
 	if node.err >= 0 && f.slots[node.err].is == pending {
-		f.slots[node.err] = slot{nil, skipped}
+		f.slots[node.err] = slot{is: skipped}
 		if o == Blocked {
 			f.slots[node.err] = rest
 		}

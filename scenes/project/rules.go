@@ -120,6 +120,7 @@ func runtimeRules() source.Rules {
 		"profile.RuntimeConfig.max_observations":     limit(1, 100_000, 64, "Observations waiting for the next deliberation."),
 		"profile.RuntimeConfig.max_restarts":         limit(1, 1_000_000, 5, "Failures in a row before the agent is given up."),
 		"profile.RuntimeConfig.max_state_bytes":      limit(1, 64<<20, 64<<10, "Bytes of the encoded private state."),
+		"profile.RuntimeConfig.max_turn_bytes":       limit(64<<10, 1<<30, 64<<20, "Bytes of the values that the workflows of one deliberation make and that it hands over. Beyond it, a node or the deliberation fails."),
 		"profile.RuntimeConfig.max_goals":            limit(1, 10_000, 32, "Goals of the agent."),
 		"profile.RuntimeConfig.max_redeliveries":     {Section: "§5.1", Range: between(1, 100), Default: int64(5), Doc: "How often the agent perceives an event with requires_ack again before it becomes a dead letter."},
 		"profile.RuntimeConfig.max_tasks":            {Section: "§5.3", Range: between(1, 1000), Default: int64(32), Doc: "Answers that the agent may wait for at once."},

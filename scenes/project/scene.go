@@ -240,6 +240,7 @@ func FillRuntime(c *profile.RuntimeConfig) {
 	orElse(&c.MaxObservations, 64)
 	orElse(&c.MaxRestarts, 5)
 	orElse(&c.MaxStateBytes, 64<<10)
+	orElse(&c.MaxTurnBytes, 64<<20)
 	orElse(&c.MaxGoals, 32)
 	orElse(&c.MaxRedeliveries, 5)
 	orElse(&c.MaxTasks, 32)

@@ -16,6 +16,7 @@ type Limits struct {
 	MaxHistory      int
 	MaxObservations int
 	MaxStateBytes   int
+	MaxTurnBytes    int
 	MaxGoals        int
 
 	MaxRedeliveries int
@@ -64,6 +65,7 @@ func (c *RuntimeConfig) Limits() Limits {
 		MaxHistory:      or(c.MaxHistory, 16),
 		MaxObservations: or(c.MaxObservations, 64),
 		MaxStateBytes:   or(c.MaxStateBytes, 64<<10),
+		MaxTurnBytes:    or(c.MaxTurnBytes, 64<<20),
 		MaxGoals:        or(c.MaxGoals, 32),
 		MaxRedeliveries: or(c.MaxRedeliveries, 5),
 		MaxTasks:        or(c.MaxTasks, 32),

@@ -112,6 +112,7 @@ type RuntimeConfig struct {
 	MaxObservations int `json:"max_observations,omitempty"` // waiting for the next deliberation; default 64
 	MaxRestarts     int `json:"max_restarts,omitempty"`     // failures in a row before it is given up; default 5
 	MaxStateBytes   int `json:"max_state_bytes,omitempty"`  // encoded private state; default 64 KiB
+	MaxTurnBytes    int `json:"max_turn_bytes,omitempty"`   // values that one deliberation makes and hands over; default 64 MiB
 	MaxGoals        int `json:"max_goals,omitempty"`        // default 32
 
 	// MaxRedeliveries bounds how often an acknowledged event is perceived again

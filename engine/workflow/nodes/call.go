@@ -118,7 +118,7 @@ func (c *call) Run(x *workflow.Exec) error {
 
 // Answered gives the tool's output out.
 func (c *call) Answered(x *workflow.Exec, a *workflow.Answer) error {
-	x.Set(c.result, a.Result.Output)
+	x.Share(c.result, a.Result.Output)
 	x.Set(c.status, string(a.Result.Status))
 	return nil
 }

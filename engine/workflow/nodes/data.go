@@ -145,7 +145,7 @@ func get(s *workflow.Setup) workflow.Body {
 		case onMissing == "fail":
 			return protocol.Errorf(protocol.KindNotFound, "there is nothing at %q", text)
 		}
-		return setTyped(x, typ, value, v)
+		return setTyped(x, typ, value, v, false)
 	})
 }
 
@@ -228,7 +228,7 @@ func randomOfList(s *workflow.Setup, mode string) workflow.Body {
 			if len(list) == 0 {
 				return protocol.Errorf(protocol.KindInvalid, "nothing to pick from: the list is empty")
 			}
-			x.Set(out, list[d.IntN(len(list))])
+			x.Share(out, list[d.IntN(len(list))])
 			return nil
 		}
 		mixed := slices.Clone(list)
@@ -236,7 +236,7 @@ func randomOfList(s *workflow.Setup, mode string) workflow.Body {
 			j := d.IntN(i + 1)
 			mixed[i], mixed[j] = mixed[j], mixed[i]
 		}
-		x.Set(out, mixed)
+		x.SetOf(out, mixed, protocol.ValueBytes*len(mixed), x.Size(in))
 		return nil
 	})
 }

@@ -37,13 +37,18 @@ func outType(s *workflow.Setup, missing workflow.Type) workflow.Type {
 	return workflow.Type(s.OneOf("type", names...))
 }
 
-// setTyped gives out a value in the type that was promised.
-func setTyped(x *workflow.Exec, typ workflow.Type, out int, v any) error {
-	v, err := workflow.Convert(v, typ)
-	if err != nil {
+// setTyped gives out a value in the type that was promised. It is new, or part of
+// an input.
+func setTyped(x *workflow.Exec, typ workflow.Type, out int, v any, made bool) error {
+	c, err := workflow.Convert(v, typ)
+	switch {
+	case err != nil:
 		return err
+	case made || workflow.TypeOf(c) != workflow.TypeOf(v):
+		x.Set(out, c)
+	default:
+		x.Share(out, c)
 	}
-	x.Set(out, v)
 	return nil
 }
 
@@ -68,7 +73,8 @@ func evaluate(p *expr.Program, typ workflow.Type, out int) workflow.Body {
 		if err != nil {
 			return err
 		}
-		return setTyped(x, typ, out, v)
+		_, text := v.(string)
+		return setTyped(x, typ, out, v, text || p.Makes())
 	})
 }
 
@@ -247,7 +253,7 @@ func branch(s *workflow.Setup) workflow.Body {
 		if ok {
 			side = yes
 		}
-		x.Set(side, x.In(value))
+		x.Pass(side, value)
 		return nil
 	})
 }
@@ -276,7 +282,7 @@ func switchOn(s *workflow.Setup) workflow.Body {
 		if i := slices.Index(cases, got); i >= 0 {
 			side = outs[i]
 		}
-		x.Set(side, x.In(value))
+		x.Pass(side, value)
 		return nil
 	})
 }
@@ -288,9 +294,9 @@ func selectFirst(s *workflow.Setup) workflow.Body {
 	skipNull := s.Bool("skipNull", false)
 	out := s.Out("value", s.Common("candidates"))
 	return workflow.BodyFunc(func(x *workflow.Exec) error {
-		for _, v := range x.Many(in) {
+		for i, v := range x.Many(in) {
 			if v != nil || !skipNull {
-				x.Set(out, v)
+				x.PassMany(out, in, i)
 				return nil
 			}
 		}

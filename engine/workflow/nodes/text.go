@@ -6,6 +6,7 @@ import (
 
 	"tavernsim/engine/template"
 	"tavernsim/engine/workflow"
+	"tavernsim/protocol"
 )
 
 // freeInputs declares what the user named, and what "*" offers besides.
@@ -43,19 +44,25 @@ func textTemplate(s *workflow.Setup) workflow.Body {
 		x.Set(text, string(b))
 		x.Keep(b)
 		if wantVars {
-			x.Set(vars, objectOf(x, names, first))
+			setObject(x, vars, names, first, true)
 		}
 		return nil
 	})
 }
 
-// objectOf makes an object of inputs that stand next to each other.
-func objectOf(x *workflow.Exec, names []string, first int) map[string]any {
+// setObject gives out an object of inputs that stand next to each other, those
+// without a value only when all are wanted.
+func setObject(x *workflow.Exec, out int, names []string, first int, all bool) {
 	m := make(map[string]any, len(names))
+	made, size := protocol.ValueBytes, protocol.ValueBytes
 	for i, name := range names {
-		m[name] = x.In(first + i)
+		if all || x.Has(first+i) {
+			m[name] = x.In(first + i)
+			made += protocol.ValueBytes + len(name)
+			size += protocol.ValueBytes + len(name) + x.Size(first+i)
+		}
 	}
-	return m
+	x.SetOf(out, m, made, size)
 }
 
 func textMerge(s *workflow.Setup) workflow.Body {
@@ -96,7 +103,7 @@ func constant(s *workflow.Setup) workflow.Body {
 	}
 	out := s.Out("value", workflow.TypeOf(v))
 	return workflow.BodyFunc(func(x *workflow.Exec) error {
-		x.Set(out, v)
+		x.Share(out, v)
 		return nil
 	})
 }
@@ -105,13 +112,7 @@ func makeObject(s *workflow.Setup) workflow.Body {
 	names, first := freeInputs(s, workflow.Wildcard)
 	out := s.Out("object", workflow.Object)
 	return workflow.BodyFunc(func(x *workflow.Exec) error {
-		m := make(map[string]any, len(names))
-		for i, name := range names {
-			if x.Has(first + i) {
-				m[name] = x.In(first + i)
-			}
-		}
-		x.Set(out, m)
+		setObject(x, out, names, first, false)
 		return nil
 	})
 }
@@ -121,15 +122,16 @@ func makeList(s *workflow.Setup) workflow.Body {
 	out := s.Out("list", workflow.Array)
 	flatten := s.Bool("flatten", false)
 	return workflow.BodyFunc(func(x *workflow.Exec) error {
-		list := make([]any, 0, len(x.Many(items)))
-		for _, v := range x.Many(items) {
+		list, size := make([]any, 0, len(x.Many(items))), protocol.ValueBytes
+		for i, v := range x.Many(items) {
 			if inner, ok := v.([]any); ok && flatten {
 				list = append(list, inner...)
 			} else {
 				list = append(list, v)
 			}
+			size += x.ManySize(items, i)
 		}
-		x.Set(out, list)
+		x.SetOf(out, list, protocol.ValueBytes*(1+len(list)), size)
 		return nil
 	})
 }
