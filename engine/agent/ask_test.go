@@ -1,0 +1,173 @@
+package agent
+
+import (
+	"encoding/hex"
+	"fmt"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"tavernsim/protocol"
+)
+
+// consultant is an agent that decides to call the oracle's tool with each of the
+// given parameters.
+func consultant(t *testing.T, change func(*Definition), params ...map[string]any) *Machine {
+	t.Helper()
+	m := machine(t, echo(), func(d *Definition) {
+		d.External = []External{{Kind: "oracle", Spec: protocol.ToolSpec{Name: "AskOracleTool", Parameters: map[string]any{
+			"type": "object", "properties": map[string]any{"q": map[string]any{"type": "string"}},
+		}}}}
+		d.Tools = append(slices.Clone(d.Tools), "AskOracleTool")
+		if change != nil {
+			change(d)
+		}
+	})
+	list := []any{}
+	for _, p := range params {
+		list = append(list, map[string]any{"tool": "AskOracleTool", "params": p})
+	}
+	m.State.Private = map[string]any{"decision": map[string]any{"calls": list}}
+	return m
+}
+
+func asked(t *testing.T, m *Machine, in any) (protocol.Decision, []string) {
+	t.Helper()
+	d, err := m.Decide(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, e := range d.Effects {
+		q := e.(*Ask)
+		out = append(out, fmt.Sprint(q.Kind, q.Number, q.Call.Params["q"]))
+	}
+	return d, out
+}
+
+// Calls of an external tool leave one after the other, each as a request; the turn
+// waits for its answer, which is a fact before the call's.
+func TestExternalCalls(t *testing.T) {
+	m := consultant(t, nil, map[string]any{"q": "when"}, map[string]any{"q": "where"})
+	d, got := asked(t, m, wake(t, 1))
+	if want := []string{"oracle1when"}; !slices.Equal(got, want) || len(d.Facts) > 0 {
+		t.Fatal(got, d.Facts)
+	}
+	for _, x := range []*Answered{{Kind: "oracle", Number: 2}, {Kind: KindModel, Number: 1}, {Kind: "panel", Number: 1}} {
+		if d, got := asked(t, m, x); len(got)+len(d.Facts) > 0 {
+			t.Errorf("nobody asked for %+v: %v", x, got)
+		}
+	}
+	if _, got = asked(t, m, &Answered{Kind: "oracle", Number: 1, Output: "soon", Latency: 3 * time.Second}); !slices.Equal(got, []string{"oracle2where"}) {
+		t.Fatal(got)
+	}
+	d, _ = asked(t, m, &Answered{Kind: "oracle", Number: 2, Err: protocol.Errorf(protocol.KindTransient, "fumes")})
+	var kinds []string
+	for _, f := range d.Facts {
+		kinds = append(kinds, f.FactKind())
+	}
+	if want := []string{FactCallAnswered, FactCallMade, FactCallAnswered, FactCallMade, FactTurnEnded}; !slices.Equal(kinds, want) {
+		t.Fatal(kinds)
+	}
+	if want := []string{"AskOracleTool ok", "AskOracleTool error AskOracleTool: fumes"}; !slices.Equal(calls(d), want) {
+		t.Errorf("%q", calls(d))
+	}
+	if x := d.Facts[2].(*CallAnswered); x.ErrorKind != protocol.KindTransient || x.Request != 2 || x.Kind != "oracle" {
+		t.Errorf("%+v", x)
+	}
+	if end := d.Facts[4].(*TurnEnded); end.Elapsed != 3*time.Second || end.ModelCalls != 0 || end.Calls != 2 {
+		t.Errorf("%+v", end)
+	}
+	apply(t, m, d, 1)
+	if got := seen(m); got != "AskOracleTool AskOracleTool" {
+		t.Errorf("observations %q", got)
+	}
+}
+
+// What the inventory does not allow, what has too many calls before it, and what
+// cannot be read asks nobody.
+func TestExternalCallsThatDoNotLeave(t *testing.T) {
+	q := map[string]any{"q": "x"}
+	for name, c := range map[string]struct {
+		change func(*Definition)
+		want   string
+	}{
+		"denied": {func(d *Definition) {
+			d.Tools = slices.DeleteFunc(d.Tools, func(id string) bool { return id == "AskOracleTool" })
+		}, string(protocol.CallDenied)},
+		"limit": {func(d *Definition) { d.Limits.MaxCalls = 0 }, string(protocol.CallFailed)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d, got := asked(t, consultant(t, c.change, q), wake(t, 1))
+			if len(got) > 0 || len(d.Facts) == 0 || d.Facts[0].(*CallMade).Status != protocol.CallStatus(c.want) {
+				t.Errorf("%v %v", got, calls(d))
+			}
+		})
+	}
+}
+
+// A turn that is cancelled waits no longer: the call is told as cancelled. One that
+// is interrupted leaves what was answered, and nothing else.
+func TestExternalCallsOfATurnThatIsStopped(t *testing.T) {
+	two := []map[string]any{{"q": "when"}, {"q": "where"}}
+	for _, interrupt := range []bool{false, true} {
+		m := consultant(t, nil, two...)
+		asked(t, m, wake(t, 1))
+		asked(t, m, &Answered{Kind: "oracle", Number: 1, Output: "soon"})
+		d, _ := asked(t, m, &Cancel{Reason: "enough", Interrupt: interrupt})
+		want := []string{"AskOracleTool ok", "AskOracleTool error AskOracleTool: enough"}
+		if interrupt {
+			want = nil
+		}
+		if !slices.Equal(calls(d), want) || d.Facts[0].FactKind() != FactCallAnswered {
+			t.Errorf("interrupt %v: %q %v", interrupt, calls(d), d.Facts)
+		}
+		if d, got := asked(t, m, &Answered{Kind: "oracle", Number: 2, Output: "here"}); len(got)+len(d.Facts) > 0 {
+			t.Errorf("a late answer decided %v", d.Facts)
+		}
+	}
+}
+
+// Nobody knows what became of it: a fact, as with a model.
+func TestExternalCallOfUnknownOutcome(t *testing.T) {
+	m := consultant(t, nil, map[string]any{"q": "when"})
+	asked(t, m, wake(t, 1))
+	d, _ := asked(t, m, &Answered{Kind: "oracle", Number: 1, Err: protocol.Errorf(protocol.KindUnknownOutcome, "nobody knows")})
+	if got, ok := d.Facts[1].(*OutcomeUnknown); !ok || *got != (OutcomeUnknown{Effect: "oracle", Request: 1, Error: "nobody knows"}) {
+		t.Errorf("%+v", d.Facts)
+	}
+}
+
+// An answer has the bytes that earlier versions wrote into logs of effects, reads
+// as itself, and bytes that are none are refused.
+func TestBytesOfAnswers(t *testing.T) {
+	full := Answered{Kind: KindModel, Number: 3, Model: protocol.ModelAnswer{
+		Model: "m", Text: "Good day.", Reasoning: "why", Finish: protocol.FinishToolCalls, Latency: 1500 * time.Millisecond,
+		Usage: protocol.Usage{Input: 300, Output: -1, CacheRead: 70000, Reasoning: 2},
+		Calls: []protocol.Call{
+			{ID: "c1", Tool: "Say", Origin: protocol.OriginNative, Params: map[string]any{"b": int64(1), "a": []any{"x", nil, true, 2.5}}},
+			{ID: "c2", Tool: "T", Origin: protocol.OriginNative, Params: map[string]any{}},
+		},
+	}}
+	for text, x := range map[string]Answered{
+		"9a03a16da9476f6f64206461792ea37768799293a26331a353617982a16194a178c0c3cb4004000000000000a1620193a26332a15480aa746f6f6c5f63616c6c7394cd012cffce0001117002ce59682f00a0a0": full,
+		"9a01a0a0a0c0a0940000000000a774696d656f7574b16e6f20616e7377657220696e2074696d65":                                                                                         {Kind: KindModel, Number: 1, Err: &protocol.Error{Kind: protocol.KindTimeout, Message: "no answer in time"}},
+		"9accc8a0a0a0c0a0940000000000a0a0": {Kind: KindModel, Number: 200},
+		"9502a4736f6f6e05a0a0":             {Kind: "oracle", Number: 2, Output: "soon", Latency: 5},
+	} {
+		if got := hex.EncodeToString(x.AppendMsg(nil)); got != text {
+			t.Errorf("%+v\n%s, want\n%s", x, got, text)
+		}
+		raw, _ := hex.DecodeString(text)
+		got, err := ReadAnswered(x.Kind, raw)
+		if err != nil || !reflect.DeepEqual(*got, x) {
+			t.Errorf("%+v, want\n%+v: %v", got, x, err)
+		}
+		for n := range raw {
+			if _, err := ReadAnswered(x.Kind, raw[:n]); err == nil {
+				t.Errorf("%d bytes of %s are an answer", n, text)
+			}
+		}
+	}
+}

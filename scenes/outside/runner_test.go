@@ -1,0 +1,165 @@
+package outside_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"tavernsim/engine/agent"
+	"tavernsim/protocol"
+	"tavernsim/scenes/outside"
+)
+
+// does is an executor that is a function.
+type does func(ctx context.Context, q *agent.Ask) agent.Answered
+
+// Name implements outside.Executor.
+func (does) Name() string { return "test" }
+
+// MayRepeat implements outside.Executor.
+func (does) MayRepeat(*agent.Ask) bool { return true }
+
+// Do implements outside.Executor.
+func (f does) Do(ctx context.Context, q *agent.Ask) agent.Answered { return f(ctx, q) }
+
+// atOnce is one that is instant.
+type atOnce struct{ does }
+
+// Answer implements outside.Instant.
+func (f atOnce) Answer(q *agent.Ask) agent.Answered { return f.does(nil, q) }
+
+func table(t testing.TB, entries ...outside.Entry) *outside.Runner {
+	t.Helper()
+	r, err := outside.New(entries, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// start asks for something; the answer is sent when it comes.
+func start(ctx context.Context, r *outside.Runner, kind string) <-chan *agent.Answered {
+	got := make(chan *agent.Answered, 1)
+	q := &agent.Ask{Kind: kind, Number: 1, Timeout: time.Second}
+	r.Go(ctx, outside.From{Agent: "a", Turn: 1, Haste: outside.NewHaste(false)}, q, func(raw protocol.Raw) {
+		x, err := agent.ReadAnswered(kind, raw)
+		if err != nil {
+			x = &agent.Answered{Err: err}
+		}
+		got <- x
+	})
+	return got
+}
+
+// Whatever an executor does wrong is the failure of that request.
+func TestBadExecutors(t *testing.T) {
+	r := table(t,
+		outside.Entry{Kind: "panics", Executor: does(func(context.Context, *agent.Ask) agent.Answered { panic("fell over") })},
+		outside.Entry{Kind: "no value", Executor: does(func(context.Context, *agent.Ask) agent.Answered { return agent.Answered{Output: make(chan int)} })},
+		outside.Entry{Kind: "wrong", Executor: does(func(context.Context, *agent.Ask) agent.Answered {
+			return agent.Answered{Kind: "other", Number: 7, Output: 3}
+		})},
+	)
+	for kind, want := range map[string]protocol.ErrorKind{"panics": protocol.KindInternal, "no value": protocol.KindInvalid, "nobody": protocol.KindUnknown} {
+		if x := <-start(t.Context(), r, kind); protocol.KindOf(x.Err) != want || x.Number != 1 {
+			t.Errorf("%s: %+v", kind, x)
+		}
+	}
+	if x := <-start(t.Context(), r, "wrong"); x.Err != nil || x.Kind != "wrong" || x.Number != 1 || x.Output != int64(3) {
+		t.Errorf("%+v", x)
+	}
+	r.Wait()
+}
+
+// Limits: an executor that does not return when its time is over keeps no request
+// waiting; as many of these as it has slots, and it is asked no more. Executors of
+// other kinds have slots of their own.
+func TestStuckExecutor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		r := table(t,
+			outside.Entry{Kind: "stuck", AtOnce: 1, Executor: does(func(context.Context, *agent.Ask) agent.Answered { <-release; return agent.Answered{} })},
+			outside.Entry{Kind: "quick", AtOnce: 1, Executor: does(func(context.Context, *agent.Ask) agent.Answered { return agent.Answered{Output: "x"} })},
+		)
+		first := start(t.Context(), r, "stuck")
+		synctest.Wait()
+		if x := <-start(t.Context(), r, "quick"); x.Err != nil {
+			t.Error(x.Err)
+		}
+		if x := <-first; protocol.KindOf(x.Err) != protocol.KindTimeout {
+			t.Errorf("%+v", x)
+		}
+		if x := <-start(t.Context(), r, "stuck"); protocol.KindOf(x.Err) != protocol.KindTransient {
+			t.Errorf("%+v", x)
+		}
+		r.Wait()
+		close(release)
+		synctest.Wait()
+		if x := <-start(t.Context(), r, "stuck"); x.Err != nil {
+			t.Errorf("it has returned: %+v", x)
+		}
+		if out, queued := r.Load("stuck"); out != 0 || queued != 0 {
+			t.Errorf("%d out, %d wait", out, queued)
+		}
+	})
+}
+
+// A request ends with the deliberation that asked, wherever it is.
+func TestRequestsEndWithTheirDeliberation(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := table(t, outside.Entry{Kind: "slow", AtOnce: 1, Executor: does(func(ctx context.Context, _ *agent.Ask) agent.Answered {
+			<-ctx.Done()
+			return agent.Answered{Err: ctx.Err()}
+		})})
+		ctx, cancel := context.WithCancel(t.Context())
+		out, queued := start(ctx, r, "slow"), start(ctx, r, "slow")
+		synctest.Wait()
+		cancel()
+		for _, x := range []*agent.Answered{<-out, <-queued} {
+			if x.Err == nil {
+				t.Errorf("%+v", x)
+			}
+		}
+		r.Wait()
+	})
+}
+
+// Instant is a property of an executor: one that is answers on the caller's
+// goroutine, unless something must pass in realtime.
+func TestInstantExecutors(t *testing.T) {
+	f := does(func(_ context.Context, q *agent.Ask) agent.Answered {
+		return agent.Answered{Output: "x", Latency: q.Timeout}
+	})
+	r := table(t, outside.Entry{Kind: "instant", Executor: atOnce{f}})
+	if r.TakesTime() {
+		t.Error("all are instant")
+	}
+	for _, c := range []struct {
+		q        agent.Ask
+		realtime bool
+		now      bool
+	}{
+		{agent.Ask{Wait: 1, Timeout: 1}, false, true}, {agent.Ask{}, true, true}, {agent.Ask{Wait: 1}, true, false}, {agent.Ask{Timeout: 1}, true, false},
+	} {
+		c.q.Kind, c.q.Number = "instant", 4
+		if x := r.Now(&c.q, c.realtime); (x != nil) != c.now || x != nil && (x.Kind != "instant" || x.Number != 4 || x.Output != "x") {
+			t.Errorf("%+v: %+v", c, x)
+		}
+	}
+	r = table(t, outside.Entry{Kind: "instant", Executor: atOnce{f}}, outside.Entry{Kind: "slow", Executor: f})
+	if !r.TakesTime() || r.Now(&agent.Ask{Kind: "slow"}, false) != nil {
+		t.Error("one takes time")
+	}
+}
+
+// A table with two executors for a kind, or without one, is refused.
+func TestBadTables(t *testing.T) {
+	for _, entries := range [][]outside.Entry{
+		{{Kind: "x", Executor: does(nil)}, {Kind: "x", Executor: does(nil)}}, {{Executor: does(nil)}}, {{Kind: "x"}},
+	} {
+		if _, err := outside.New(entries, nil); protocol.KindOf(err) != protocol.KindInvalid {
+			t.Error(err)
+		}
+	}
+}
