@@ -80,6 +80,14 @@ func (x *inspecting) summary([]string) error {
 	return p.write(x.out)
 }
 
+// setting names the one that governs a refusal.
+func setting(name string) string {
+	if name == "" {
+		return ""
+	}
+	return " (" + name + ")"
+}
+
 func failedNote(p *page, n int64) string {
 	if n == 0 {
 		return ""
@@ -130,7 +138,7 @@ func (x *inspecting) summaryWork(p *page, s *inspect.Summary) {
 func (x *inspecting) summaryTrouble(p *page, s *inspect.Summary) {
 	if p.section("REFUSED", len(s.Refusals)) {
 		for _, r := range s.Refusals {
-			fmt.Fprintf(p, "  %12s  %s %s  %s\n", number(r.Count), r.What, p.paint.yellow(r.Reason), p.paint.dim("e.g. "+oneLine(r.Example)))
+			fmt.Fprintf(p, "  %12s  %s %s%s  %s\n", number(r.Count), r.What, p.paint.yellow(r.Reason), setting(r.Setting), p.paint.dim("e.g. "+oneLine(r.Example)))
 		}
 	}
 	if p.section("PROBLEMS", len(s.Problems)) {

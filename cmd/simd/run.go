@@ -63,7 +63,8 @@ durable, and fg resumes it.
 When the disk is full or fails, the run waits, tries again and goes on by itself;
 nothing that was kept is lost (--disk-wait).
 
-Exit codes: 0 the scene ended, 1 failure, 2 usage, 3 the project has faults,
+Exit codes: 0 the scene ended, 1 failure, or every deliberation failed, 2 usage,
+3 the project has faults,
 4 not found, 6 locked or not empty, 8 --repeat found a difference,
 130 interrupted (resumable).`,
 		Example: `  simd run scenes/examples/herbalist
@@ -145,7 +146,19 @@ func (o *runOptions) run(cmd *cobra.Command, e *env, dir string) error {
 		fmt.Fprintf(e.err, "not at its end; go on with: simd run --resume %s\n", sum.RunDir)
 		return &exit{code: exitInterrupted}
 	}
-	return nil
+	return nothingSucceeded(sum)
+}
+
+// nothingSucceeded: a run whose deliberations all failed has ended, and failed.
+func nothingSucceeded(sum *rundir.Summary) error {
+	var all, failed int64
+	for _, s := range sum.All() {
+		all, failed = all+s.Deliberations, failed+s.Failed
+	}
+	if all == 0 || failed < all {
+		return nil
+	}
+	return protocol.Errorf(protocol.KindUnknown, "every deliberation failed (%d): simd inspect %s", all, sum.RunDir)
 }
 
 func (o *runOptions) options(cmd *cobra.Command, e *env) (runner.Options, error) {

@@ -46,7 +46,7 @@ func writeScene(b *strings.Builder, s *rundir.SceneSummary, wall float64, compac
 	row("deliberations", "%s  %s/s  p50=%s p99=%s max=%s%s", thousands(s.Deliberations), human(float64(s.Deliberations)/max(wall, 1e-9)),
 		brief(s.Latency.P50), brief(s.Latency.P99), brief(s.Latency.Max), note(s.Failed, "%d failed"))
 	row("events", "%s routed to %s receivers%s", thousands(s.Events.Routed), thousands(s.Events.Delivered), note(s.Events.Refused, "%d refused"))
-	row("world", "version %s  %s changes%s%s", thousands(s.World.Version), thousands(s.World.Changes), note(s.World.Conflicts, "%d conflicts"), note(s.World.Refused-s.World.Conflicts, "%d refused"))
+	row("world", "version %s  %s changes%s%s", thousands(s.World.Version), thousands(s.World.Changes), note(s.World.Refused, "%d refused"), note(s.World.Conflicts, "%d of them conflicts"))
 	row("model", "%s calls  tokens in=%s out=%s%s", thousands(s.Model.Calls), human(float64(s.Model.Tokens.Input)), human(float64(s.Model.Tokens.Output)), note(s.Model.Failed, "%d failed"))
 	row("calls", "%s of tools and skills%s", thousands(s.Tools.Calls), note(s.Tools.Failed, "%d failed"))
 	row("journal", "%s facts  %s in %s waves  durability %s", thousands(s.Journal.Facts), size(float64(s.Journal.Bytes)), thousands(int64(s.Journal.Waves)), s.Journal.Durability)
@@ -85,7 +85,11 @@ func writeWho(b *strings.Builder, s *rundir.SceneSummary) {
 	}
 	section("CALLS", s.Tools.ByTool)
 	section("EVENTS", s.Events.ByType)
-	section("REFUSED", s.Events.ByReason)
+	var refused []rundir.Count
+	for _, r := range s.Refusals {
+		refused = append(refused, rundir.Count{Name: r.What + " " + r.Reason + setting(r.Setting), Count: r.Count})
+	}
+	section("REFUSED", refused)
 	if s.Reflections+s.Knowledge > 0 {
 		fmt.Fprintf(b, "  █ LEARNING\n    %12s  reflections\n    %12s  knowledge entries written\n", thousands(s.Reflections), thousands(s.Knowledge))
 	}

@@ -3,17 +3,17 @@ package inspect
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"tavernsim/engine/agent"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/director"
-	"tavernsim/engine/knowledge"
 	"tavernsim/engine/secret"
-	"tavernsim/engine/world"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
+	"tavernsim/scenes/machines"
 )
 
 // Bounds of the summary.
@@ -69,9 +69,10 @@ type Work struct {
 
 // Refusals counts what was refused for one reason.
 type Refusals struct {
-	What    string `json:"what"` // event, delivery, world, knowledge, call
+	What    string `json:"what"` // event, delivery, world, command, knowledge, mailbox, call
 	Reason  string `json:"reason"`
 	Count   int64  `json:"count"`
+	Setting string `json:"setting,omitempty"` // that governs it
 	Example string `json:"example"`
 }
 
@@ -172,6 +173,7 @@ func (b *summing) fact(r protocol.Record) error {
 }
 
 func (b *summing) decoded(r protocol.Record, fact protocol.Fact, at *Bucket) {
+	machines.Refusals(r.Actor, fact, func(x machines.Refusal) { b.refuse(x, at) })
 	switch x := fact.(type) {
 	case *agent.TurnEnded:
 		b.turn(r, x, at)
@@ -185,32 +187,8 @@ func (b *summing) decoded(r protocol.Record, fact protocol.Fact, at *Bucket) {
 			at.Events++
 		}
 		b.out.Delivered += int64(x.Receivers.Len())
-		for _, m := range x.Marks {
-			if m.Action == bus.LoopDrop {
-				b.refuse("delivery", string(m.Reason), x.Type+" to "+m.Agent, at)
-			}
-		}
 	case *director.WaveClosed:
 		b.out.WorldVersion = x.World
-	default:
-		b.refusals(r, fact, at)
-	}
-}
-
-func (b *summing) refusals(r protocol.Record, fact protocol.Fact, at *Bucket) {
-	switch x := fact.(type) {
-	case *bus.Refused:
-		b.refuse("event", string(x.Reason), x.Type+" of "+x.Source+": "+x.Detail, at)
-	case *world.Refused:
-		b.refuse("world", string(x.Code), x.By+": "+x.Message, at)
-	case knowledge.Refused:
-		b.refuse("knowledge", string(x.Reason), x.By+": "+x.Message, at)
-	case *director.DeadLettered:
-		b.refuse("mailbox", x.Reason, x.Type, at)
-	case *agent.Dropped: // what was dropped for another is counted with the turn
-		b.lost(string(agent.DropQueueFull), x.QueueFull, r.Actor, at)
-	case *agent.Unacknowledged:
-		b.refuse("delivery", string(x.Reason), x.Type+" to "+r.Actor, at)
 	}
 }
 
@@ -232,23 +210,11 @@ func (b *summing) turn(r protocol.Record, x *agent.TurnEnded, at *Bucket) {
 	w.Calls += x.Calls
 	b.out.Deliberations++
 	at.Deliberations++
-	b.lost("expired", x.Expired, r.Actor, at)
-	b.lost("inbox_full", x.Dropped, r.Actor, at)
-	if x.Outcome != agent.OutcomeOK {
+	if machines.TurnFailed(x) {
 		w.Failed++
 		b.out.Failed++
 		b.problem(r, r.Actor, fmt.Sprintf("deliberation %d %s", x.Turn, x.Outcome), x.Error)
 	}
-}
-
-// lost counts events that were routed and never perceived.
-func (b *summing) lost(reason string, n int64, who string, at *Bucket) {
-	if n == 0 {
-		return
-	}
-	b.refuse("delivery", reason, "to "+who, at)
-	b.refused["delivery "+reason].Count += n - 1
-	at.Refused += n - 1
 }
 
 func (b *summing) agentFailed(r protocol.Record, x *director.AgentFailed) {
@@ -264,13 +230,13 @@ func (b *summing) agentFailed(r protocol.Record, x *director.AgentFailed) {
 }
 
 func (b *summing) call(r protocol.Record) error {
-	tool, status, err := agent.ReadCall(r.Data)
-	if err != nil || status == protocol.CallOK || status != protocol.CallFailed && status != protocol.CallDenied {
+	var seen machines.CallSeen
+	if err := seen.Read(r.Data); err != nil || !seen.Refused() {
 		return err
 	}
 	fact, err := b.read(r)
 	if x, ok := fact.(*agent.CallMade); ok {
-		b.refuse("call", string(status), r.Actor+": "+tool+": "+x.Error, nil)
+		b.refuse(machines.Refusal{What: machines.RefusedCall, Reason: string(seen.Status), Count: 1, Example: r.Actor + ": " + seen.Tool + ": " + x.Error}, nil)
 	}
 	return err
 }
@@ -282,14 +248,14 @@ func (b *summing) problem(r protocol.Record, who, what, text string) {
 	}
 }
 
-func (b *summing) refuse(what, reason, example string, at *Bucket) {
-	key := what + " " + reason
+func (b *summing) refuse(x machines.Refusal, at *Bucket) {
+	key := x.What + " " + x.Reason
 	if b.refused[key] == nil {
-		b.refused[key] = &Refusals{What: what, Reason: reason, Example: shorten(example, maxExample)}
+		b.refused[key] = &Refusals{What: x.What, Reason: x.Reason, Setting: machines.Setting(x.What, x.Reason), Example: shorten(secret.Text(x.Example), maxExample)}
 	}
-	b.refused[key].Count++
+	b.refused[key].Count += x.Count
 	if at != nil {
-		at.Refused++
+		at.Refused += x.Count
 	}
 }
 
@@ -339,9 +305,15 @@ func (b *summing) next() (list []string) {
 		}
 	}
 	for _, x := range b.out.Refusals {
-		if x.What == "event" || x.What == "delivery" && x.Reason != "expired" && x.Reason != "inbox_full" {
-			list = append(list, "dead-letters --group reason")
-			break
+		hint := ""
+		switch {
+		case x.What == machines.RefusedEvent, x.What == machines.RefusedDelivery && x.Reason != "expired" && x.Reason != "inbox_full":
+			hint = "dead-letters --group reason"
+		case x.What == machines.RefusedCommand, x.What == machines.RefusedWorld, x.What == machines.RefusedCall:
+			hint = "audit --what " + x.What
+		}
+		if hint != "" && !slices.Contains(list, hint) {
+			list = append(list, hint)
 		}
 	}
 	if len(b.out.TopAgents) > 0 {

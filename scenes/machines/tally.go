@@ -43,6 +43,7 @@ type Tally struct {
 
 	ByEvent   protocol.Counts // routed, by type
 	Refused   protocol.Counts // events and deliveries refused, by reason
+	Refusals  protocol.Counts // all that was refused, by what and reason with a space between
 	ByTool    protocol.Counts // calls made
 	ByProfile protocol.Counts // deliberations
 	ByAgent   protocol.Counts // deliberations, of scenes small enough to read
@@ -53,7 +54,7 @@ const maxNamedAgents = 200
 
 // NewTally is an empty one.
 func NewTally() Tally {
-	return Tally{ByEvent: protocol.Counts{}, Refused: protocol.Counts{}, ByTool: protocol.Counts{}, ByProfile: protocol.Counts{}, ByAgent: protocol.Counts{}}
+	return Tally{ByEvent: protocol.Counts{}, Refused: protocol.Counts{}, Refusals: protocol.Counts{}, ByTool: protocol.Counts{}, ByProfile: protocol.Counts{}, ByAgent: protocol.Counts{}}
 }
 
 // Count notes a fact. fact may be nil for the kinds that [NeedsNoDecoding].
@@ -68,6 +69,7 @@ func (t *Tally) Count(sc *setup.Scene, actor, kind string, data protocol.Raw, fa
 	case agent.FactStateUpdated, agent.FactModelAnswered, agent.FactCallAnswered:
 		return nil
 	}
+	Refusals(actor, fact, t.refuse)
 	switch x := fact.(type) {
 	case *agent.TurnEnded:
 		t.turn(sc, actor, x)
@@ -83,8 +85,6 @@ func (t *Tally) Count(sc *setup.Scene, actor, kind string, data protocol.Raw, fa
 	case *director.ActorFailed:
 		t.trouble(x.Actor, x.Error)
 		t.Restarts++
-	case *director.DeadLettered:
-		t.DeadLetters += max(1, x.Count)
 	default:
 		t.countServices(fact)
 	}
@@ -121,10 +121,30 @@ func (t *Tally) call(data protocol.Raw, fact protocol.Fact) error {
 	}
 	t.Calls++
 	t.ByTool[seen.Tool]++
-	if seen.Status == protocol.CallFailed || seen.Status == protocol.CallDenied {
+	if seen.Refused() {
 		t.CallsFailed++
+		t.Refusals[RefusedCall+" "+string(seen.Status)]++
 	}
 	return nil
+}
+
+// refuse counts what was refused.
+func (t *Tally) refuse(r Refusal) {
+	t.Refusals[r.What+" "+r.Reason] += r.Count
+	switch r.What {
+	case RefusedEvent, RefusedDelivery:
+		t.Refused[r.Reason] += r.Count
+	case RefusedMailbox:
+		t.DeadLetters += r.Count
+	case RefusedWorld, RefusedCommand:
+		switch command.Code(r.Reason) {
+		case command.RolledBack:
+			return // with the one that was rejected
+		case command.Conflict, command.VersionConflict:
+			t.Conflicts++
+		}
+		t.WorldRefused++
+	}
 }
 
 // CallSeen is what is counted of a call, read without decoding the rest.
@@ -135,6 +155,11 @@ type CallSeen struct {
 
 // FactKind implements protocol.Fact.
 func (*CallSeen) FactKind() string { return agent.FactCallMade }
+
+// Refused reports whether the call was not carried out.
+func (c *CallSeen) Refused() bool {
+	return c.Status == protocol.CallFailed || c.Status == protocol.CallDenied
+}
 
 // Read takes what is counted from an encoded call.
 func (c *CallSeen) Read(data protocol.Raw) (err error) {
@@ -147,20 +172,11 @@ func (t *Tally) turn(sc *setup.Scene, actor string, x *agent.TurnEnded) {
 		return // the scene's own workflows are no deliberations
 	}
 	t.Deliberations++
-	if x.Outcome != agent.OutcomeOK && x.Outcome != agent.OutcomeInterrupted {
+	if TurnFailed(x) {
 		t.Failed++
 		t.trouble(actor, x.Error)
 	}
 	t.Reflections += x.Reflections
-	if x.Expired > 0 {
-		t.Refused["expired"] += x.Expired
-	}
-	if x.Lost > 0 {
-		t.Refused["restart"] += x.Lost
-	}
-	if x.Dropped > 0 {
-		t.Refused["inbox_full"] += x.Dropped
-	}
 	t.ModelCalls += x.ModelCalls
 	t.ModelFailed += x.ModelFailed
 	t.TokensIn += x.TokensIn
@@ -176,62 +192,28 @@ func (t *Tally) countServices(f protocol.Fact) {
 	switch x := f.(type) {
 	case *world.Committed, *statecmd.Committed:
 		t.world(x)
-	case *world.Refused:
-		t.WorldRefused++
-		if x.Code == world.CodeConflict {
-			t.Conflicts++
-		}
 	case *bus.Routed:
 		if x.Released == 0 {
 			t.EventsRouted++
 			t.ByEvent[x.Type]++
 		}
 		t.EventsDelivered += int64(x.Receivers.Len())
-		for _, m := range x.Marks {
-			if m.Action == bus.LoopDrop {
-				t.Refused[string(m.Reason.Class())]++
-			}
-		}
-	case *bus.Refused:
-		t.Refused[string(x.Reason)]++
-	case *agent.Dropped:
-		if x.QueueFull > 0 {
-			t.Refused[string(agent.DropQueueFull)] += x.QueueFull
-		}
-	case *agent.Unacknowledged:
-		t.Refused[string(x.Reason)]++
 	case knowledge.Written:
 		t.Entries++
 	}
 }
 
-// world counts what changed it, and commands that were turned down.
+// world counts what changed it.
 func (t *Tally) world(f protocol.Fact) {
 	if c, ok := worldstate.CommitOf(f); ok {
 		t.Commits++
 		t.Changes += int64(len(c.Changes))
 	}
-	b, ok := f.(*statecmd.Committed)
-	if !ok || b.Request == "" {
-		return
-	}
-	for i := range b.Audit {
-		if b.Audit[i].Status == statecmd.Rejected {
-			t.WorldRefused++
-			t.conflict(b.Audit[i].Code)
-		}
-	}
-}
-
-func (t *Tally) conflict(code command.Code) {
-	if code == command.Conflict || code == command.VersionConflict {
-		t.Conflicts++
-	}
 }
 
 // fill makes the maps that an old or empty snapshot lacks.
 func (t *Tally) fill() {
-	for _, m := range []*protocol.Counts{&t.ByEvent, &t.Refused, &t.ByTool, &t.ByProfile, &t.ByAgent} {
+	for _, m := range []*protocol.Counts{&t.ByEvent, &t.Refused, &t.Refusals, &t.ByTool, &t.ByProfile, &t.ByAgent} {
 		if *m == nil {
 			*m = protocol.Counts{}
 		}

@@ -46,6 +46,7 @@ type SceneSummary struct {
 	Knowledge     int64        `json:"knowledge_entries_written"`
 	Restarts      int64        `json:"restarts"`
 	DeadLetters   int64        `json:"dead_letters"`
+	Refusals      []Refused    `json:"refusals,omitempty"` // all that was refused, the most frequent first
 	Troubles      []string     `json:"troubles,omitempty"` // the first failures, in words
 	Journal       Journal      `json:"journal"`
 	ByProfile     []Count      `json:"by_profile"`
@@ -57,6 +58,14 @@ type SceneSummary struct {
 type Count struct {
 	Name  string `json:"name"`
 	Count int64  `json:"count"`
+}
+
+// Refused is something that was refused for one reason.
+type Refused struct {
+	What    string `json:"what"` // event, delivery, world, command, knowledge, mailbox, call
+	Reason  string `json:"reason"`
+	Count   int64  `json:"count"`
+	Setting string `json:"setting,omitempty"` // that governs it
 }
 
 // LatencyQ are quantiles of the wall time of a deliberation of this process.

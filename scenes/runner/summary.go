@@ -8,6 +8,7 @@ import (
 
 	"tavernsim/engine/world"
 	"tavernsim/protocol"
+	"tavernsim/scenes/machines"
 	"tavernsim/scenes/rundir"
 )
 
@@ -60,7 +61,7 @@ func (r *Runner) scene(sc *Scene) *rundir.SceneSummary {
 		Journal: rundir.Journal{Facts: t.Facts, Bytes: o.Wave.Total, Waves: o.Wave.Number, Durability: string(r.store.Durability())},
 
 		Knowledge: t.Entries, Restarts: t.Restarts, Troubles: t.Troubles, DeadLetters: t.DeadLetters,
-		ByProfile: counts(t.ByProfile), ByAgent: counts(t.ByAgent), Report: sc.reported(doc),
+		ByProfile: counts(t.ByProfile), ByAgent: counts(t.ByAgent), Refusals: refusals(t.Refusals), Report: sc.reported(doc),
 	}
 	if o.Err != nil {
 		s.Error = o.Err.Error()
@@ -82,6 +83,14 @@ func (sc *Scene) reported(doc *world.Document) []rundir.WorldValue {
 			value.Seconds, value.Series = sc.Run.Series(text)
 		}
 		out = append(out, value)
+	}
+	return out
+}
+
+func refusals(m map[string]int64) (out []rundir.Refused) {
+	for _, c := range counts(m) {
+		what, reason, _ := strings.Cut(c.Name, " ")
+		out = append(out, rundir.Refused{What: what, Reason: reason, Count: c.Count, Setting: machines.Setting(what, reason)})
 	}
 	return out
 }

@@ -1,0 +1,135 @@
+package machines
+
+import (
+	"tavernsim/engine/agent"
+	"tavernsim/engine/bus"
+	"tavernsim/engine/director"
+	"tavernsim/engine/knowledge"
+	"tavernsim/engine/statecmd"
+	"tavernsim/engine/world"
+	"tavernsim/protocol"
+	"tavernsim/scenes/setup"
+)
+
+// What is refused. A delivery is an event that one agent does not perceive.
+const (
+	RefusedEvent     = "event"
+	RefusedDelivery  = "delivery"
+	RefusedWorld     = "world"
+	RefusedCommand   = "command" // a state command
+	RefusedKnowledge = "knowledge"
+	RefusedMailbox   = "mailbox"
+	RefusedCall      = "call"
+)
+
+// Refusal is something that was refused for a reason, so many times.
+type Refusal struct {
+	What, Reason string
+	Count        int64
+	Example      string
+}
+
+// Refusals hands over what a fact of an actor says was refused. Calls are not
+// among them: see [CallSeen].
+func Refusals(actor string, f protocol.Fact, yield func(Refusal)) {
+	switch x := f.(type) {
+	case *agent.TurnEnded:
+		if actor != setup.ActorScene {
+			lost(yield, actor, "expired", x.Expired)
+			lost(yield, actor, "restart", x.Lost)
+			lost(yield, actor, "inbox_full", x.Dropped)
+		}
+	case *agent.Dropped: // what was dropped for another is counted with the turn
+		lost(yield, actor, string(agent.DropQueueFull), x.QueueFull)
+	case *agent.Unacknowledged:
+		yield(Refusal{RefusedDelivery, string(x.Reason), 1, x.Type + " to " + actor})
+	case *bus.Routed:
+		for _, m := range x.Marks {
+			if m.Action == bus.LoopDrop {
+				yield(Refusal{RefusedDelivery, string(m.Reason.Class()), 1, x.Type + " to " + m.Agent})
+			}
+		}
+	case *bus.Refused:
+		yield(Refusal{RefusedEvent, string(x.Reason), 1, x.Type + " of " + x.Source + ": " + x.Detail})
+	case *world.Refused:
+		yield(Refusal{RefusedWorld, string(x.Code), 1, x.By + ": " + x.Message})
+	case *statecmd.Committed:
+		commands(x, yield)
+	case knowledge.Refused:
+		yield(Refusal{RefusedKnowledge, string(x.Reason), 1, x.By + ": " + x.Message})
+	case *director.DeadLettered:
+		yield(Refusal{RefusedMailbox, x.Reason, max(1, x.Count), x.Type})
+	}
+}
+
+func lost(yield func(Refusal), actor, reason string, n int64) {
+	if n > 0 {
+		yield(Refusal{RefusedDelivery, reason, n, "to " + actor})
+	}
+}
+
+// commands tells of state commands that were rejected or rolled back; those of
+// the scene itself have no request.
+func commands(x *statecmd.Committed, yield func(Refusal)) {
+	for i := range x.Audit {
+		a := &x.Audit[i]
+		if x.Request != "" && (a.Status == statecmd.Rejected || a.Status == statecmd.StatusUndone) {
+			yield(Refusal{RefusedCommand, string(a.Code), 1, a.Actor + ": " + string(a.Action) + " " + a.Key + ": " + a.Message})
+		}
+	}
+}
+
+// TurnFailed reports whether a turn ended without a decision. An interrupted one
+// begins again.
+func TurnFailed(x *agent.TurnEnded) bool {
+	return x.Outcome != agent.OutcomeOK && x.Outcome != agent.OutcomeInterrupted
+}
+
+// Setting names the setting that governs a refusal, "" when none does.
+func Setting(what, reason string) string {
+	switch what {
+	case RefusedCall:
+		if reason == string(protocol.CallDenied) {
+			return "tool_ids_inventory"
+		}
+		return ""
+	case RefusedWorld:
+		switch world.Code(reason) {
+		case world.CodeDenied:
+			return "world_write_permissions"
+		case world.CodeLimit:
+			return "simulation.limits.max_world_bytes"
+		}
+		return ""
+	case RefusedKnowledge:
+		if protocol.ErrorKind(reason) == protocol.KindDenied {
+			return "access_permissions"
+		}
+		return ""
+	case RefusedEvent, RefusedDelivery:
+		return deliverySetting(reason)
+	}
+	return ""
+}
+
+func deliverySetting(reason string) string {
+	switch reason {
+	case string(bus.ReasonDepth):
+		return "event_bus_config.max_depth"
+	case string(bus.ReasonLoop):
+		return "event_bus_config.max_revisits, loop_action"
+	case string(bus.ReasonThrottled):
+		return "event_bus_config.throttle, max_held"
+	case string(bus.ReasonFlood):
+		return "simulation.limits.max_events_in_wave, max_deliveries_in_wave"
+	case string(bus.ReasonTTL), "expired":
+		return "ttl_seconds of the event"
+	case "inbox_full":
+		return "custom_runtime_config.max_inbox"
+	case string(agent.DropQueueFull):
+		return "custom_runtime_config.inbox"
+	case string(agent.DropRedeliveries):
+		return "custom_runtime_config.max_redeliveries"
+	}
+	return ""
+}
