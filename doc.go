@@ -1,4 +1,5 @@
-// Package tavernsim is the root of the simd module: an engine that runs large
-// multi-agent simulations headless. It holds no code, only the test that
-// guards the floors. Start with ARCHITECTURE.md.
+// Package tavernsim is the root of the simd module, an engine that runs large
+// multi-agent simulations without a user interface. It contains no code, only the
+// tests that compare the documentation and the floors with the code. Start with
+// ARCHITECTURE.md.
 package tavernsim

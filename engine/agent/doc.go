@@ -1,12 +1,12 @@
-// Package agent is the machine of one agent: what it keeps, and the
-// deliberation in flight (agent architecture §2).
+// Package agent is the machine of one agent: its state, and its deliberation in
+// flight (agent architecture §2).
 //
 // You hold a [Machine], made of a [Definition] that all agents of a profile
 // share, an [Identity] and a [State]. You wake it with [Wake] and get facts, or
-// requests to the outside, whose answers you bring back with [Answered]; what
-// happens around it you tell it with [Machine.Hear] and [Machine.Observe]. You
-// owe it every fact that it decided, once, through [Machine.Apply], and then
-// [Machine.Release]: facts and requests live in memory that is lent to it.
+// requests to the outside, whose answers you return with [Answered]. You report
+// events with [Machine.Hear] and observations with [Machine.Observe]. You must pass
+// every decided fact once to [Machine.Apply] and then call [Machine.Release],
+// because facts and requests use memory that the machine reuses.
 //
 //	d, err := m.Decide(&agent.Wake{Now: now, World: doc, Draw: draw})
 //	for len(d.Facts) == 0 {
@@ -18,36 +18,36 @@
 // # A turn
 //
 // A deliberation perceives once, at its start: the inbox, the observations, and
-// one snapshot of the world and the knowledge bases. It runs the core workflow,
-// carries out the calls that came of it one after the other, runs the workflow
-// again while there are results and rounds left, and reflects when it wants to.
-// Private state and goals change in a draft that later calls of the turn see;
-// what concerns others is a request, and leaves with the last fact.
+// one snapshot of the world and the knowledge bases. It runs the core workflow and
+// carries out the resulting calls one after the other. While there are results and
+// rounds left, it runs the workflow again. At the end it reflects if it wants to.
+// Private state and goals change in a draft that later calls of the turn see.
+// Changes of anything else are requests, which leave with the last fact.
 //
 // # Promises
 //
 //  1. The facts of a turn come all at once, at its end; the last is [TurnEnded].
-//     Before that nothing has happened: a turn that is begun again from the same
+//     Before that the turn has no effect. A turn that begins again from the same
 //     state with the same Wake and answers gives the same facts and requests.
-//  2. Whatever goes wrong in a turn (a call that is denied or fails, text that
-//     cannot be parsed, a workflow without a result) becomes an observation of
-//     the next. An error of Decide is a defect, and fails the actor.
+//  2. A problem in a turn (a call that is denied or fails, text that cannot be
+//     parsed, a workflow without a result) becomes an observation of the next
+//     turn. An error of Decide is a defect, and fails the actor.
 //  3. The inventories of the profile are the authorisation, for calls of a model
 //     and of workflow nodes alike.
-//  4. Every model call takes one answer; a late or second one changes nothing.
+//  4. Every model call takes one answer; a late or second answer changes nothing.
 //  5. The facts folded over a state, or over its snapshot, give the same state.
-//     What a State points to is shared and never written.
+//     Values that a State points to are shared and never written.
 //  6. Everything is bounded by [Limits]. A full inbox drops the oldest of its
-//     least urgent events, never an acknowledged one nor one of a lane that
-//     blocks, and the agent is told; beyond the other limits a call is refused or
-//     the oldest goes.
+//     least urgent events, but never one that requires an acknowledgement or one
+//     of a lane that blocks, and tells the agent. Beyond the other limits a call
+//     is refused or the oldest entry is dropped.
 //
 // # Not here
 //
-// When an agent is woken (engine/director), what becomes of its requests
-// (engine/world, engine/bus, engine/knowledge), who asks the model, and the
-// order among agents.
+// Engine/director decides when an agent is woken. Engine/world, engine/bus and
+// engine/knowledge decide about its requests. Package scenes calls the model and
+// orders the agents.
 //
 // The package imports engine/workflow, which a turn drives, and engine/world and
-// engine/knowledge, which it reads; it changes neither.
+// engine/knowledge, which it reads but does not change.
 package agent

@@ -1,25 +1,25 @@
 // Package expr compiles and evaluates the expressions of the definitions: event
 // filters, transition and stop conditions, workflow conditions. The language is
-// a pure subset of JavaScript: it reads, and cannot write, loop for ever, draw
-// chance or see a clock.
+// a pure subset of JavaScript: it reads, but cannot write, loop for ever, draw
+// random numbers or see a clock.
 //
-// You hold a [Program], made once per distinct text by [Compile] and shared by
-// everyone. You owe an [Env] that gives the values of the roots.
+// You hold a [Program], made once per distinct text by [Compile] and shared by all
+// callers. You provide an [Env] with the values of the roots.
 //
 // # Promises
 //
-//  1. The answer depends on the text and on what the Env gives. Object.keys is
+//  1. The answer depends on the text and on the values of the Env. Object.keys is
 //     sorted; nothing else shows the order of an object's keys.
-//  2. Operators mean what they mean in JavaScript, undefined, NaN, == and the
-//     UTF-16 length of text included; a test compares with a JavaScript engine.
+//  2. Operators mean the same as in JavaScript, including undefined, NaN, == and
+//     the UTF-16 length of text; a test compares with a JavaScript engine.
 //     The exceptions are listed below.
-//  3. What the Env gave is never written.
+//  3. Values of the Env are never written.
 //  4. An evaluation ends: every node costs a step, text and lists cost steps by
-//     their size, and the budget ([DefaultSteps]) is a limit error. Memory that
-//     an evaluation can claim is bounded by the same budget, and by [MaxValues]
-//     for its result.
-//  5. What is outside the subset is refused by Compile with line, column and,
-//     where there is one, what to write instead. Nothing panics.
+//     their size, and exceeding the budget ([DefaultSteps]) is a limit error. The
+//     same budget bounds the memory of an evaluation, and [MaxValues] that of its
+//     result.
+//  5. Compile refuses an expression outside the subset, with line, column and,
+//     if there is one, the form to write instead. Nothing panics.
 //  6. A Program is immutable and safe for concurrent use. An expression that
 //     makes no text, list or object allocates nothing.
 //
@@ -35,25 +35,25 @@
 //
 // # Numbers
 //
-// int64 and float64 are one kind of number. What an expression computes is
-// int64 when it is integral and at most 2^53 in size, and float64 otherwise;
-// integers beyond 2^53 compare as the nearest float, as in JavaScript.
+// int64 and float64 are one kind of number. A computed number is int64 if it is
+// integral and at most 2^53 in size, and float64 otherwise; integers beyond 2^53
+// compare as the nearest float, as in JavaScript.
 //
 // # Not JavaScript
 //
-//   - Objects have their own keys only: no prototype, so "toString" in {} is
-//     false and payload.constructor is undefined unless it was sent.
-//   - Methods are no values: text.trim without a call is an error.
-//   - Text never holds half a surrogate pair: a half becomes U+FFFD.
+//   - Objects have only their own keys: there is no prototype, so "toString" in {}
+//     is false and payload.constructor is undefined unless it was sent.
+//   - Methods are not values: text.trim without a call is an error.
+//   - Text never contains half a surrogate pair: a half becomes U+FFFD.
 //   - Regular expressions run on RE2: no lookaround and no back references
 //     (refused), "." is a whole character (as with flag u), flag y is refused.
-//   - A root that the Env does not give is undefined.
+//   - A root that the Env does not provide is undefined.
 //
 // Math functions beyond the four operations come from Go's library: equal on
-// one processor architecture, and only nearly so between two.
+// one processor architecture, and only nearly equal between two.
 //
 // # Not here
 //
 // Assignment, statements, own functions, regular expression captures, dates:
-// a script tool is for those.
+// use a script tool for them.
 package expr

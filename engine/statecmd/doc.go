@@ -1,17 +1,17 @@
 // Package statecmd carries out state commands 2.0 on world documents.
 //
-// An [Engine] holds the rules; a [State] is a value: documents, the memory of
-// idempotency keys and the timers of what expires. [Engine.Decide] carries out a
-// batch and returns facts, results, warnings and the next state; [Engine.Advance]
-// lets time pass; [Engine.Restore] takes something out of the recycle bin;
-// [Engine.Apply] folds a fact. A [Mount] names the document that a key prefix
-// leads to, so one engine serves saved games, worlds and private state.
+// An [Engine] contains the rules. A [State] is a value: documents, the memory of
+// idempotency keys and the timers of expiring values. [Engine.Decide] carries out a
+// batch and returns facts, results, warnings and the next state. [Engine.Advance]
+// lets time pass. [Engine.Restore] restores a record from the recycle bin.
+// [Engine.Apply] folds a fact. A [Mount] maps a key prefix to a document, so one
+// engine serves saved games, worlds and private state.
 //
 // # The pipeline of an entry
 //
 //  1. the entry is well-formed            2. its action is known
 //  3. key: text, prefix, path, reserved segments
-//  4. types of the options, conflicts between them, a value where one is needed
+//  4. types of the options, conflicts between them, a required value
 //  5. idempotency (skip)
 //  6. ifMissing, ifExists, ifEquals: all must hold, else skip
 //  7. ifVersion
@@ -27,9 +27,9 @@
 //     without a result or a warning.
 //  2. A rejected or skipped entry changes no document, timer or idempotency
 //     record.
-//  3. A transaction is all or nothing over every document it touches.
-//  4. A later entry sees what earlier ones did.
-//  5. Deciding changes nothing; folding the facts gives the same state, byte for
+//  3. A transaction is all or nothing over every document that it touches.
+//  4. A later entry sees the changes of earlier entries.
+//  5. Deciding changes nothing. Folding the facts gives the same state, byte for
 //     byte ([State.AppendSnapshot]).
 //  6. Time, ids and order come with the input: the same input gives the same
 //     bytes.
@@ -37,6 +37,6 @@
 // # Not here
 //
 // The written form of commands (package command), the document (package world),
-// actors, files, the command line's flags. Package statecmd imports world
+// actors, files, the flags of the command line. Package statecmd imports world
 // because commands are a vocabulary on top of it.
 package statecmd

@@ -1,8 +1,8 @@
-// Package paths finds the patterns that a change of the world touches, at a cost
-// by the patterns that it touches and not by all there are.
+// Package paths finds the patterns that a change of the world touches. The cost
+// depends on the number of touched patterns, not of all patterns.
 //
-// You hold an [Index] of values by pattern. [Index.Touched] visits those whose
-// pattern names the path, a place above it or a place below it: exactly those of
-// which world.Pattern.Touches holds. A pattern with several `**` may be visited
-// along several ways and is told once.
+// You hold an [Index] of values by pattern. [Index.Touched] visits the values whose
+// pattern names the path, a place above it or a place below it: exactly those for
+// which world.Pattern.Touches is true. A pattern with several `**` may match along
+// several paths; it is still reported once.
 package paths
