@@ -1,10 +1,9 @@
-// Package secret knows under which names secrets stand, and hides them: in values
-// at any depth, at paths that lead through such a name, and in texts that name one
-// with its value.
+// Package secret knows the names of secrets and hides their values: at any depth, at
+// paths that contain such a name, and in texts that contain a name with its value.
 //
-// Facts that only tell what happened, the audit of state commands and the record
-// of a tool call, come through here when they are made. Facts that are the state
-// cannot; who shows them comes through scenes/fields.
+// Some facts only report what happened: the audit of state commands and the record
+// of a tool call. They are passed through this package when they are made. Facts that
+// are the state cannot be; code that shows them uses scenes/fields.
 package secret
 
 import (

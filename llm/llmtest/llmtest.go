@@ -1,8 +1,8 @@
-// Package llmtest holds the suite that every provider passes: the numbered
+// Package llmtest contains the suite that every provider must pass: the numbered
 // promises of package llm, each a subtest.
 //
-// Hand [Run] a function that makes a fresh provider which answers every request
-// of the suite. Requests differ in what they ask for, see [Options].
+// [Run] takes a function that makes a fresh provider which answers every request
+// of the suite. Requests differ in their content; see [Options].
 package llmtest
 
 import (

@@ -1,22 +1,21 @@
-// Package format holds the bytes of a journal: keys, facts, blocks, index
-// entries, scene heads and snapshot files, as docs/formats/journal.md writes
-// them down.
+// Package format encodes and decodes the bytes of a journal: keys, facts, blocks,
+// index entries, scene heads and snapshot files, as docs/formats/journal.md
+// describes them.
 //
-// You hold buffers and owe them back to nobody: encoders append to what they
-// are given, decoders return slices of what they were given. Nothing here reads
-// a file or keeps anything.
+// You own all buffers: encoders append to their argument, and decoders return
+// slices of their argument. The package reads no file and keeps nothing.
 //
 // # Promises
 //
 //  1. Equal arguments give equal bytes.
-//  2. Bytes from outside never panic and never allocate more than they hold or
-//     than a stated limit allows.
+//  2. Bytes from outside never cause a panic, and never an allocation beyond their
+//     own size or a stated limit.
 //  3. A newer version is refused with [protocol.KindUnknown], damage with
-//     [protocol.KindCorrupt]; both say what was found and what was expected.
-//  4. A decoder takes only what its encoder writes: decoding and encoding again
+//     [protocol.KindCorrupt]; both errors name the bytes found and those expected.
+//  4. A decoder accepts only what its encoder writes: decoding and encoding again
 //     gives the same bytes.
 //
 // # Not here
 //
-// Where the bytes are kept, how durable they are, and what a fact's data means.
+// The place and durability of the bytes, and the meaning of a fact's data.
 package format

@@ -1,13 +1,12 @@
-// Package persistencetest says when a backend of package persistence is done:
-// [Run] holds it to the promises of that package, [Workload] makes histories
-// that can be checked from any point, and [Check] compares a journal with the
-// history that it must hold.
+// Package persistencetest checks a backend of package persistence: [Run] tests the
+// promises of that package, [Workload] makes histories that can be checked from any
+// point, and [Check] compares a journal with its expected history.
 //
-// A backend under test is opened through a [Backend]. Of persists the one that
-// package persistence has.
+// A backend under test is opened through a [Backend]. Of persists is the one of
+// package persistence.
 //
 // # Not here
 //
-// What only one backend can be asked: kills, torn files and failing disks are
-// in the tests of package persistence.
+// Tests that only one backend supports: the tests of package persistence contain
+// kills, torn files and failing disks.
 package persistencetest

@@ -1,16 +1,16 @@
-// Package command holds the written form of state commands 2.0: what a batch,
-// an entry and its options are, and how they are read from what a model wrote.
+// Package command defines the written form of state commands 2.0: a batch, an
+// entry and its options, and how they are read from the text of a model.
 // It knows nothing of documents; package statecmd carries commands out.
 //
 // # Promises
 //
-//  1. Decode takes every batch form (an array, sections keyed by action, `{key:
+//  1. Decode accepts every batch form (an array, sections keyed by action, `{key:
 //     value}` sections, bare keys under delete, the tavern_commands and commands
 //     wrappers, a single entry, JSON inside text, damaged JSON) and keeps order:
 //     an array as written, sections in the order of [Actions].
 //  2. A faulty entry is an entry with a [Fault] and does not hide its
-//     neighbours. Only text in which no batch can be found is an error.
-//  3. What is ignored is warned about.
+//     neighbours. Only a text without any batch is an error.
+//  3. Ignored parts give a warning.
 package command
 
 import (
