@@ -24,24 +24,6 @@
 //     of the Run. (The order of requests, and with it [Request.ID], follows the
 //     answers.)
 //  2. Compile reports every fault at once, with its place in the file. A plan
-<<<<<<< HEAD
-//     never panics, and bad values fail nodes.
-//  3. Everything that can be asked is asked before the run waits: independent
-//     branches have their requests out together.
-//  4. A node runs when everything that feeds it has settled. A source that was
-//     not taken makes it skipped, a source that failed makes it fail with the
-//     same cause; Select, GroupOutput and the error handle are where that ends.
-//     Siblings never notice.
-//  5. A request gets at most one answer; further ones are refused and change
-//     nothing (I5).
-//  6. A run ends: steps, items, nesting and retries are bounded. A run that is
-//     out of steps has no outputs and a limit error. So is the memory of what it
-//     makes ([Budget]): the node that makes too much fails.
-//  7. Time is the run's own: 0 at the start, moved by the latencies of answers
-//     and the waits before retries alone. [Run.Elapsed] is the critical path.
-//  8. Chance is keyed by the place of a node, so that a neighbour that draws
-//     more or less changes nothing.
-=======
 //     never panics; bad values fail nodes.
 //  3. A run makes all possible requests before it waits: the requests of
 //     independent branches are in flight together.
@@ -52,12 +34,12 @@
 //  5. A request accepts at most one answer; further answers are refused and
 //     change nothing (I5).
 //  6. A run ends: steps, items, nesting and retries are bounded. A run that
-//     exceeds its steps has no outputs and a limit error.
+//     exceeds its steps has no outputs and a limit error. Memory is bounded too
+//     ([Budget]): a node that makes too much fails.
 //  7. A run has its own time: 0 at the start, advanced only by the latencies of
 //     answers and the waits before retries. [Run.Elapsed] is the critical path.
 //  8. Chance is keyed by the place of a node, so a neighbour that draws more or
 //     less changes nothing.
->>>>>>> c85d805 (engine: package docs in plain English)
 //  9. Values are shared and never written.
 //
 // # Bodies and kinds
