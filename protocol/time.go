@@ -1,6 +1,9 @@
 package protocol
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // Time is a moment of a scene's clock, virtual or real: nanoseconds since the
 // Unix epoch, UTC. The zero value means "no time".
@@ -12,8 +15,21 @@ func TimeOf(t time.Time) Time { return Time(t.UnixNano()) }
 // Std converts to the standard library's type, in UTC.
 func (t Time) Std() time.Time { return time.Unix(0, int64(t)).UTC() }
 
-// Add returns t+d.
-func (t Time) Add(d time.Duration) Time { return t + Time(d) }
+// LastTime is the last moment at which anything happens in a scene:
+// 2262-01-01T00:00:00Z. Later ones do not fit into a Time.
+const LastTime Time = 9_214_646_400_000_000_000
+
+// Add returns t+d, at the ends of what a Time can tell the end.
+func (t Time) Add(d time.Duration) Time {
+	switch sum := t + Time(d); {
+	case d > 0 && sum < t:
+		return math.MaxInt64
+	case d < 0 && sum > t:
+		return math.MinInt64
+	default:
+		return sum
+	}
+}
 
 // Sub returns t-u.
 func (t Time) Sub(u Time) time.Duration { return time.Duration(t - u) }

@@ -2,6 +2,7 @@ package scenes
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"tavernsim/engine/director"
@@ -117,11 +118,19 @@ func (st *stage) timeLimit() (end protocol.Time, ok bool) {
 		end, ok = begun.Add(d), true
 	}
 	if n := st.options.Stop.Ticks; n > 0 && st.Clock == director.Virtual {
-		if at := begun.Add(time.Duration(n) * st.Simulation().Tick.Std()); !ok || at < end {
+		if at := begun.Add(ticksLong(n, st.Simulation().Tick.Std())); !ok || at < end {
 			end, ok = at, true
 		}
 	}
 	return end, ok
+}
+
+// ticksLong is how long n ticks take, at most as long as a duration can be.
+func ticksLong(n int64, tick time.Duration) time.Duration {
+	if tick > 0 && n > math.MaxInt64/int64(tick) {
+		return math.MaxInt64
+	}
+	return time.Duration(n) * tick
 }
 
 func (st *stage) timeReason() string {

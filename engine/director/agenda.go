@@ -18,7 +18,11 @@ type agenda struct {
 
 func newAgenda() agenda { return agenda{buckets: map[protocol.Time][]uint32{}} }
 
+// add puts an agent on the agenda; what would be after the last time never is.
 func (a *agenda) add(t protocol.Time, o uint32) {
+	if t > protocol.LastTime {
+		return
+	}
 	b, ok := a.buckets[t]
 	if !ok {
 		heap.Push(&a.times, t)

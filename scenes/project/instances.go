@@ -317,8 +317,8 @@ func (l *loader) instanceID(s *Scene, steps []string, e *entry) {
 	switch {
 	case id == "":
 		return
-	case badID(id) != "":
-		l.fault(s.doc, steps, "", "the id %q %s", id, badID(id))
+	case badName(id) != "":
+		l.fault(s.doc, steps, "", "the id %q %s", id, badName(id))
 	case e.counted && e.count > 1 && !e.id.hasN():
 		l.fault(s.doc, steps, fmt.Sprintf("write %q", e.id.text+"_{n}"), "all %d agents would have the id %q; want a template with {n}", e.count, id)
 	case !e.counted && e.id.hasN():

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"path"
 	"strings"
+	"unicode"
 
 	"tavernsim/engine/bus"
 	"tavernsim/engine/expr"
@@ -112,7 +113,11 @@ func (l *loader) claim(kind, id string, doc *source.Document, steps []string) bo
 	if id == "" {
 		return false // the missing field was reported
 	}
-	if problem := badID(id); problem != "" {
+	problem := badName(id)
+	if kind == "workflow" {
+		problem = badID(id)
+	}
+	if problem != "" {
 		l.fault(doc, steps, "", "the id %q %s", id, problem)
 	}
 	n, _ := doc.Root.Find(steps...)
@@ -131,10 +136,27 @@ func badID(id string) string {
 		return fmt.Sprintf("has %d bytes; the limit is %d", len(id), MaxIDBytes)
 	case strings.TrimSpace(id) != id:
 		return "begins or ends with a blank"
-	case strings.ContainsFunc(id, func(r rune) bool { return r < ' ' || r == 0x7f }):
-		return "holds a control character"
+	case strings.ContainsFunc(id, unprintable):
+		return "holds a control character, or one that is not printed"
 	case strings.HasPrefix(id, "$"):
 		return "begins with $, which is kept for the scene's own actors"
+	}
+	return ""
+}
+
+// unprintable characters would not show in a terminal, or would turn its lines
+// around. The two joiners are part of how some languages are written.
+func unprintable(r rune) bool { return !unicode.IsPrint(r) && r != '\u200c' && r != '\u200d' }
+
+// badName is badID for what is no path: everything but workflows.
+func badName(id string) string {
+	switch problem := badID(id); {
+	case problem != "":
+		return problem
+	case strings.ContainsAny(id, `/\`):
+		return `holds a slash`
+	case strings.HasPrefix(id, "."):
+		return "begins with a dot"
 	}
 	return ""
 }
@@ -196,7 +218,7 @@ func (l *loader) loadDefinition() *source.Document {
 	}
 	l.decoder.Decode(doc, def)
 	l.version(doc, at("version"), def.Version)
-	if problem := badID(def.ID); problem != "" {
+	if problem := badName(def.ID); problem != "" {
 		l.fault(doc, at("id"), "", "the id %q %s", def.ID, problem)
 	}
 	def.Model = l.modelFile(doc, at("model"), def.Model)

@@ -55,7 +55,7 @@ func sceneRules() source.Rules {
 func simulationRules() source.Rules {
 	return source.Rules{
 		"director.Simulation.clock":      {Section: "§3.1", Enum: []string{"virtual", "realtime"}, Default: "virtual", Doc: "virtual runs as fast as the machine allows; realtime follows the wall clock."},
-		"director.Simulation.start_time": {Section: "§3.1", Default: "2000-01-01T00:00:00Z", Doc: "Start of the virtual clock, RFC 3339."},
+		"director.Simulation.start_time": {Section: "§3.1", Default: "2000-01-01T00:00:00Z", Doc: "Start of the virtual clock, RFC 3339, after 1970-01-01T00:00:00Z. The scene must end by 2262-01-01T00:00:00Z."},
 		"director.Simulation.tick":       {Section: "§3.1", Range: moreThan(0), Default: "1s", Doc: "Step of virtual time."},
 		"director.Simulation.seed":       {Section: "§3.1", Range: atLeast(0), Doc: "Seed of all random choices, at most 9223372036854775807. Without it, simd draws one, prints it and stores it."},
 		"director.Simulation.stop":       {Section: "§3.1", Doc: "Conditions that end the scene; one is enough."},

@@ -1,6 +1,7 @@
 package project
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -155,9 +156,7 @@ func (l *loader) simulation(s *Scene) {
 	if sim.Clock == director.Realtime && sim.Stop.Ticks > 0 {
 		l.fault(s.doc, at("simulation", "stop", "ticks"), "use stop.after", "ticks count on the virtual clock only; the clock is realtime")
 	}
-	if !sim.StartTime.IsZero() && (sim.StartTime.Year() < 1678 || sim.StartTime.Year() > 2261) {
-		l.fault(s.doc, at("simulation", "start_time"), "", "want a year from 1678 to 2261")
-	}
+	l.times(s)
 	if sim.Clock != director.Realtime && sim.Stop == (director.Stop{}) && !l.opt.Stops {
 		l.warn(s.doc, at("simulation", "stop"), "add simulation.stop, such as {\"after\": \"1h\"}",
 			"the scene has no stop condition: on the virtual clock it ends only when no agent will ever wake again")
@@ -168,6 +167,28 @@ func (l *loader) simulation(s *Scene) {
 		sim.Model = DefaultModel
 	}
 }
+
+// times checks that the clock can tell the start of the scene and its end.
+func (l *loader) times(s *Scene) {
+	sim := &s.Definition.Simulation
+	start := sim.StartTime
+	if start.IsZero() {
+		start = defaultStart()
+	}
+	if !start.After(time.Unix(0, 0)) || start.After(protocol.LastTime.Std()) {
+		l.fault(s.doc, at("simulation", "start_time"), "", "want a time after 1970-01-01T00:00:00Z and up to %s", protocol.LastTime)
+		return
+	}
+	left := protocol.LastTime.Std().Sub(start)
+	if sim.Stop.After.Std() > left {
+		l.fault(s.doc, at("simulation", "stop", "after"), "", "the scene would end after %s, the last time that the clock can tell; it starts at %s", protocol.LastTime, start.UTC().Format(time.RFC3339))
+	}
+	if tick := sim.Tick.Std(); sim.Stop.Ticks > int64(left/cmp.Or(max(tick, 0), time.Second)) {
+		l.fault(s.doc, at("simulation", "stop", "ticks"), "", "the scene would end after %s, the last time that the clock can tell; it starts at %s", protocol.LastTime, start.UTC().Format(time.RFC3339))
+	}
+}
+
+func defaultStart() time.Time { return time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC) }
 
 // fillScene sets every field that has a default and was left out.
 func fillScene(d *director.Scene) {
@@ -186,7 +207,7 @@ func fillScene(d *director.Scene) {
 	orElse(&sim.Clock, director.Virtual)
 	orElse(&sim.Tick, director.Duration(time.Second))
 	if sim.StartTime.IsZero() {
-		sim.StartTime = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+		sim.StartTime = defaultStart()
 	}
 	sim.StartTime = sim.StartTime.UTC()
 	orElse(&sim.Limits.MaxAgents, MaxInstances)

@@ -31,6 +31,7 @@ import (
 	"strings"
 	"syscall"
 	"time"
+	"unicode"
 
 	"tavernsim/engine/director"
 	"tavernsim/persistence"
@@ -201,8 +202,17 @@ func Files(p *project.Project) (list []File) {
 
 // Name is what a run of these scenes is called.
 func Name(created time.Time, scenes []string) string {
-	return created.Format("20060102-150405.000") + "-" + strings.Join(scenes, "+")
+	name := strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) || strings.ContainsRune(`/\`, r) {
+			return '_'
+		}
+		return r
+	}, strings.Join(scenes, "+"))
+	return created.Format("20060102-150405.000") + "-" + strings.ToValidUTF8(name[:min(len(name), maxName)], "")
 }
+
+// maxName bounds the part of a run's name that its scenes give.
+const maxName = 200
 
 // ReadManifest reads the manifest of a run directory.
 func ReadManifest(dir string) (*Manifest, error) {
