@@ -36,6 +36,11 @@ type Call struct {
 	Retry     int               // times to repeat after a retryable error
 	URIs      map[string]string // params given by reference
 	TypeHints map[string]string // param name to "json", "base64", "text", ...
+	Block     int               // number of the block in its text, from 1; 0 = it stands in none
+	Inherited []string          // params that all steps of the block share
+	// Orphans are fields whose step does not exist, when the block has this step
+	// alone: a tool may know "image_2" as a name.
+	Orphans map[string]string
 }
 
 // CallStatus is the outcome of a call.

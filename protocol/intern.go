@@ -76,30 +76,6 @@ func Intern(b []byte) string {
 		return "merge"
 	case "scripted":
 		return "scripted"
-	case "ReadPrivateStateTool":
-		return "ReadPrivateStateTool"
-	case "UpdatePrivateStateTool":
-		return "UpdatePrivateStateTool"
-	case "ReadWorldStateTool":
-		return "ReadWorldStateTool"
-	case "RequestWorldStateUpdateTool":
-		return "RequestWorldStateUpdateTool"
-	case "PublishEventTool":
-		return "PublishEventTool"
-	case "QueryKnowledgeBaseTool":
-		return "QueryKnowledgeBaseTool"
-	case "WriteToKnowledgeBaseTool":
-		return "WriteToKnowledgeBaseTool"
-	case "GenerateRandomNumberTool":
-		return "GenerateRandomNumberTool"
-	case "SayTool":
-		return "SayTool"
-	case "SleepTool":
-		return "SleepTool"
-	case "UpdateGoalTool":
-		return "UpdateGoalTool"
-	case "ReflectTool":
-		return "ReflectTool"
 	}
 	return string(b)
 }

@@ -8,51 +8,24 @@ import (
 	"tavernsim/protocol"
 )
 
-// Invocation is a call with what the executor's binder wants to know beside it.
-type Invocation struct {
-	protocol.Call
-	Block     int      // ordinal of the block, from 0
-	Inherited []string // parameters that came from common_ fields
-	// Orphans are fields whose step does not exist, by normalised key, when the
-	// block has this step alone: a schema may know "image_2" as a name.
-	Orphans map[string]string
-}
-
 // Calls returns the calls of all executable blocks, in order. Blocks that must
 // not run give none; Problems says why.
 func (r Result) Calls() []protocol.Call {
 	var calls []protocol.Call
-	for _, in := range r.Invocations() {
-		calls = append(calls, in.Call)
+	for n := range r.Blocks {
+		b := &r.Blocks[n]
+		for i := range b.Commands {
+			if b.Executable {
+				calls = append(calls, b.call(n, i))
+			}
+		}
 	}
 	return calls
 }
 
-// Invocations is Calls with the details for a binder.
-func (r Result) Invocations() []Invocation {
-	var all []Invocation
-	for i := range r.Blocks {
-		if r.Blocks[i].Executable {
-			all = append(all, r.Blocks[i].invocations(i)...)
-		}
-	}
-	return all
-}
-
-func (b *Block) invocations(n int) []Invocation {
-	out := make([]Invocation, 0, len(b.Commands))
-	for i := range b.Commands {
-		in := Invocation{Call: b.call(n, i), Block: n, Inherited: b.Commands[i].Inherited}
-		if len(b.Commands) == 1 {
-			in.Orphans = b.orphans()
-		}
-		out = append(out, in)
-	}
-	return out
-}
-
+// orphans are told to the only step: one of several cannot be meant.
 func (b *Block) orphans() map[string]string {
-	if len(b.Orphans) == 0 {
+	if len(b.Orphans) == 0 || len(b.Commands) > 1 {
 		return nil
 	}
 	m := make(map[string]string, len(b.Orphans))
@@ -82,6 +55,9 @@ func (b *Block) call(n, i int) protocol.Call {
 		Retry:     c.Retry,
 		URIs:      maps.Clone(map[string]string(c.URIs)),
 		TypeHints: maps.Clone(map[string]string(c.TypeHints)),
+		Block:     n + 1,
+		Inherited: c.Inherited,
+		Orphans:   b.orphans(),
 	}
 }
 

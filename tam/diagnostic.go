@@ -25,10 +25,8 @@ const (
 	NoCommand            Code = "no_command"
 	Truncated            Code = "truncated"
 	LimitExceeded        Code = "limit_exceeded"
-	InReasoning          Code = "in_reasoning"  // info
-	EmptyBlock           Code = "empty_block"   // a start marker without any field: not a call
-	UnknownTool          Code = "unknown_tool"  // from the binder
-	ParamRenamed         Code = "param_renamed" // info, from the binder
+	InReasoning          Code = "in_reasoning" // info
+	EmptyBlock           Code = "empty_block"  // a start marker without any field: not a call
 )
 
 // Severity ranks a diagnostic.

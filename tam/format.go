@@ -61,8 +61,8 @@ func FormatCalls(calls []protocol.Call) (string, error) {
 // Manifest gives the block back as it would be written.
 func (b *Block) Manifest() Manifest {
 	m := Manifest{RequestID: string(b.RequestID), Notes: b.Notes, Common: b.Common}
-	for _, in := range b.invocations(0) {
-		m.Calls = append(m.Calls, in.Call)
+	for i := range b.Commands {
+		m.Calls = append(m.Calls, b.call(0, i))
 	}
 	return m
 }

@@ -226,14 +226,15 @@ func madeCalls(tool, n1, v1, n2, v2, id string, shape uint8) []protocol.Call {
 	return []protocol.Call{c, d}
 }
 
-// sameCalls compares all but the ids, which number the calls of a text.
+// sameCalls compares all but ids and blocks, which number the calls of a text, and
+// how a parameter was shared.
 func sameCalls(a, b []protocol.Call) bool {
 	if len(a) != len(b) {
 		return false
 	}
 	for i := range a {
 		x, y := a[i], b[i]
-		x.ID, y.ID = "", ""
+		x.ID, y.ID, x.Block, y.Block, x.Inherited, y.Inherited = "", "", 0, 0, nil, nil
 		if !reflect.DeepEqual(x, y) {
 			return false
 		}

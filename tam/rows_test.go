@@ -286,7 +286,7 @@ func TestT24_OrphanIsReported(t *testing.T) {
 	if p := r.Problems(); len(p) != 1 || !strings.Contains(p[0].Message, "command_5") || p[0].NotRun {
 		t.Error(p)
 	}
-	if in := r.Invocations()[0]; in.Orphans["a_5"] != "1" {
+	if in := r.Calls()[0]; in.Orphans["a_5"] != "1" {
 		t.Error(in)
 	}
 }
@@ -449,7 +449,7 @@ func TestT39_NeutralisedTextIsNoCall(t *testing.T) {
 func TestT40_OneInvocation(t *testing.T) {
 	got := Parse(block("request_id:»»»r«««", "command_2:»»»X«««", "a_2:»»»1«««", "uri_b_2:»»»u«««", "type_hint_a_2:»»»json«««", "on_error_2:»»»continue«««", "retry_2:»»»1«««")).Calls()
 	want := []protocol.Call{{ID: "tam1.2", Tool: "X", Params: map[string]any{"a": "1"}, Origin: protocol.OriginTAM, RequestID: "r", Index: 2,
-		OnError: protocol.OnErrorContinue, Retry: 1, URIs: map[string]string{"b": "u"}, TypeHints: map[string]string{"a": "json"}}}
+		OnError: protocol.OnErrorContinue, Retry: 1, Block: 1, URIs: map[string]string{"b": "u"}, TypeHints: map[string]string{"a": "json"}}}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}

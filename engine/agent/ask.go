@@ -6,9 +6,9 @@ import (
 
 	"github.com/tinylib/msgp/msgp"
 
-	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/workflow"
 	"tavernsim/protocol"
+	"tavernsim/tam/bind"
 )
 
 // KindModel is the kind of requests for a model's completion. Requests of every
@@ -41,7 +41,7 @@ type Answered struct {
 }
 
 // External is a tool that an executor of its own kind carries out, outside of the
-// deliberation.
+// deliberation. [CheckExternal] says what is wrong with one.
 type External struct {
 	Spec protocol.ToolSpec
 	Kind string
@@ -97,26 +97,18 @@ const (
 	runDraws   = 3
 )
 
-// external finds the tool that a call means, if an executor carries it out.
-func (t *Turn) external(name string) *External {
-	if x := t.m.Def.external[name]; x != nil && t.m.Def.allowsTool(name) {
-		return x
-	}
-	return nil
-}
-
 // askTool passes a call on; true = it failed at once. Nothing leaves when a
 // parameter is wrong.
-func (t *Turn) askTool(x *External, c *protocol.Call, wait, timeout time.Duration, w waiting) (protocol.CallResult, bool) {
+func (t *Turn) askTool(entry *Tool, c *protocol.Call, wait, timeout time.Duration, w waiting) (protocol.CallResult, bool) {
 	if t.end.Calls > int64(t.m.Def.Limits.MaxCalls) {
 		return t.tooManyCalls(), true
 	}
-	params, err := tool.Bind(c, x.Spec)
+	params, err := bind.Bind(c, &entry.schema)
 	if err != nil {
-		return resultOf(c, nil, err), true
+		return wrongParams(c, err), true
 	}
 	t.toolsAsked++
-	ask := &Ask{Kind: x.Kind, Number: t.toolsAsked, Wait: wait, Timeout: timeout, Call: *c}
+	ask := &Ask{Kind: entry.kind, Number: t.toolsAsked, Wait: wait, Timeout: timeout, Call: *c}
 	ask.Call.Params = params
 	w.call = &ask.Call
 	t.send(ask, w)
@@ -136,6 +128,9 @@ func (t *Turn) answer(a *Answered) bool {
 	}
 	if w.call == nil {
 		t.noteModel(a)
+		if f := a.Model.Finish; f == protocol.FinishLength || f == protocol.FinishFiltered {
+			t.cutBy = f
+		}
 		return w.run.run.Answer(w.request, workflow.Answer{Model: a.Model, Err: a.Err}) == nil
 	}
 	r := t.noteCall(w.call, a)
@@ -178,7 +173,7 @@ func (t *Turn) noteCall(c *protocol.Call, a *Answered) protocol.CallResult {
 	}
 	t.facts = append(t.facts, f)
 	t.noteUnknown(a)
-	return resultOf(c, a.Output, a.Err)
+	return resultOf(c, protocol.CallOK, a.Output, a.Err)
 }
 
 func (t *Turn) noteUnknown(a *Answered) {

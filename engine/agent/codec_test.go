@@ -9,8 +9,8 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 	"pgregory.net/rapid"
 
+	"tavernsim/engine/agent/private"
 	"tavernsim/engine/agent/profile"
-	"tavernsim/engine/agent/tool"
 	"tavernsim/protocol"
 )
 
@@ -31,9 +31,9 @@ func facts(t *rapid.T) []protocol.Fact {
 			ModelFailed: n.Draw(t, "model failed"), Expired: n.Draw(t, "expired"), Dropped: n.Draw(t, "dropped"), Changed: rapid.Bool().Draw(t, "changed"),
 			WakeAt: protocol.Time(n.Draw(t, "wake")), Urgency: protocol.Priority(rapid.IntRange(-1, 2).Draw(t, "urgency")), Lost: n.Draw(t, "lost"),
 		},
-		&StateUpdated{Path: text.Draw(t, "path"), Op: rapid.SampledFrom([]string{tool.OpSet, tool.OpMerge, "other"}).Draw(t, "op"), Value: raw("value")},
+		&StateUpdated{Path: text.Draw(t, "path"), Op: rapid.SampledFrom([]string{private.OpSet, private.OpMerge, "other"}).Draw(t, "op"), Value: raw("value")},
 		&CallMade{
-			ID: text.Draw(t, "id"), Tool: rapid.SampledFrom([]string{tool.Say, "workflow:x", ""}).Draw(t, "tool"), Origin: protocol.OriginTAM,
+			ID: text.Draw(t, "id"), Tool: rapid.SampledFrom([]string{"SayTool", "workflow:x", ""}).Draw(t, "tool"), Origin: protocol.OriginTAM,
 			Params: raw("params"), Status: protocol.CallDenied, Output: raw("output"), Error: text.Draw(t, "why"), Observe: rapid.Bool().Draw(t, "observe"),
 		},
 		&ModelAnswered{Model: text.Draw(t, "model"), Text: text.Draw(t, "text"), Calls: raw("calls"), Finish: protocol.FinishStop, Input: n.Draw(t, "in"), Output: n.Draw(t, "out"), Error: text.Draw(t, "failure"),

@@ -83,7 +83,7 @@ func (t *Turn) updateByCommands(v any) (any, error) {
 		return nil, err
 	}
 	if key, ok := worldstate.Foreign(&batch, worldstate.Prefix); ok {
-		return nil, protocol.Errorf(protocol.KindInvalid, "key %s is of the world: send it with %s; nothing was done, for no transaction spans both", tool.Cut(key), tool.RequestWorldUpdate)
+		return nil, protocol.Errorf(protocol.KindInvalid, "key %s is of the world: send it with %s; nothing was done, for no transaction spans both", tool.Cut(key), toolRequestWorld)
 	}
 	state, err := withState(t.memory, t.private)
 	if err != nil {

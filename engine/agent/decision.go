@@ -5,9 +5,11 @@ import (
 	"strconv"
 	"strings"
 
+	"tavernsim/engine/agent/private"
 	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/secret"
 	"tavernsim/protocol"
+	"tavernsim/tam/answer"
 )
 
 // Outputs of a core workflow. All are optional; nodes of the workflow may also
@@ -34,7 +36,7 @@ func (t *Turn) heed(outputs map[string]any) {
 		t.respond(v)
 	}
 	if v, ok := outputs[OutputCalls]; ok {
-		t.enqueueList(v, protocol.OriginNative)
+		t.enqueueList(v)
 	}
 	if v, ok := outputs[OutputDecision].(map[string]any); ok {
 		t.decide(v)
@@ -50,18 +52,16 @@ func (t *Turn) respond(v any) {
 		}
 		return
 	}
-	said, calls, problems := t.m.Def.Parse(text)
-	if said = strings.TrimSpace(said); said != "" {
+	a := answer.Read(text, t.cutBy)
+	if said := strings.TrimSpace(a.Text); said != "" {
 		t.say(said)
 	}
-	for _, p := range problems {
+	for _, p := range a.Problems {
 		t.problem(p)
 	}
-	for _, c := range calls {
-		if c.RequestID == "" { // a block without a name: tam numbers its calls block.step
-			c.RequestID, _, _ = strings.Cut(c.ID, ".")
-		}
-		t.enqueue(c)
+	from := t.blocks
+	for _, c := range a.Calls {
+		t.enqueueAfter(from, c)
 	}
 }
 
@@ -85,25 +85,25 @@ func (t *Turn) decide(d map[string]any) {
 		t.say(text)
 	}
 	for _, field := range []string{"calls", "tools"} {
-		t.enqueueList(d[field], protocol.OriginNative)
+		t.enqueueList(d[field])
 	}
 	t.each(d["skills"], func(v map[string]any) { t.enqueueSkill(v) })
-	t.each(d["events"], func(v map[string]any) { t.short(tool.PublishEvent, v) })
+	t.each(d["events"], func(v map[string]any) { t.short(toolPublish, v) })
 	if v, ok := d["private_state"].(map[string]any); ok {
-		t.short(tool.UpdatePrivateState, map[string]any{"op": tool.OpMerge, "value": v})
+		t.short(toolUpdatePrivate, map[string]any{"op": private.OpMerge, "value": v})
 	}
-	t.each(d["world"], func(v map[string]any) { t.short(tool.RequestWorldUpdate, v) })
-	t.each(d["goals"], func(v map[string]any) { t.short(tool.UpdateGoal, v) })
+	t.each(d["world"], func(v map[string]any) { t.short(toolRequestWorld, v) })
+	t.each(d["goals"], func(v map[string]any) { t.short(toolUpdateGoal, v) })
 	switch v := d["reflect"].(type) {
 	case bool:
 		if v {
-			t.short(tool.Reflect, nil)
+			t.short(toolReflect, nil)
 		}
 	case string:
-		t.short(tool.Reflect, map[string]any{"reason": v})
+		t.short(toolReflect, map[string]any{"reason": v})
 	}
 	if v, ok := d["sleep"].(map[string]any); ok {
-		t.short(tool.Sleep, v)
+		t.short(toolSleep, v)
 	}
 	t.unknownFields(d)
 }
@@ -146,23 +146,35 @@ func (t *Turn) enqueueSkill(v map[string]any) {
 	t.short(id, params)
 }
 
-// enqueueList queues a list of {tool, params}; name and arguments are read too.
-func (t *Turn) enqueueList(v any, origin protocol.Origin) {
+// enqueueList queues a list of calls as values. Those that a node took out of a
+// text are still text.
+func (t *Turn) enqueueList(v any) {
+	from := t.blocks
 	t.each(v, func(m map[string]any) {
-		name, _ := firstOf(m, "tool", "name", "id").(string)
-		params, _ := firstOf(m, "params", "arguments", "inputs").(map[string]any)
-		t.enqueue(protocol.Call{Tool: name, Params: params, Origin: origin})
+		c, err := protocol.ReadCall(m)
+		if err != nil {
+			t.problem(err.Error())
+			return
+		}
+		if c.Origin != protocol.OriginTAM && c.Origin != protocol.OriginToolsXML {
+			c.Origin = protocol.OriginNative
+		}
+		t.enqueueAfter(from, c)
 	})
 }
 
-func firstOf(m map[string]any, names ...string) any {
-	for _, n := range names {
-		if v, ok := m[n]; ok {
-			return v
-		}
+// enqueueAfter queues a call of one answer; from is the number of blocks before
+// it, for blocks are numbered in their text and stopped in the turn.
+func (t *Turn) enqueueAfter(from int, c protocol.Call) {
+	if 0 < c.Block && c.Block <= maxBlock {
+		c.Block += from
+		t.blocks = max(t.blocks, c.Block)
 	}
-	return nil
+	t.enqueue(c)
 }
+
+// maxBlock bounds the numbers that a value may claim.
+const maxBlock = 1 << 20
 
 func (t *Turn) enqueue(c protocol.Call) {
 	c.ID = t.nextCallID()
@@ -183,7 +195,7 @@ func (t *Turn) nextCallID() string {
 // carryOut runs the decided call at a place of the queue and keeps its result.
 func (t *Turn) carryOut(i int) {
 	c := &t.queue[i]
-	if t.stopped != "" && c.RequestID == t.stopped && c.Origin == protocol.OriginTAM {
+	if c.Block > 0 && c.Block == t.stopped {
 		t.keep(c, protocol.CallResult{Status: protocol.CallNotRun})
 		return
 	}
@@ -191,17 +203,19 @@ func (t *Turn) carryOut(i int) {
 		t.keep(c, t.tooManyCalls())
 		return
 	}
-	if id, ok := t.skillOf(c.Tool); ok {
-		t.startSkill(id, c, func(r protocol.CallResult) { t.keep(&t.queue[i], r) })
-		return
-	}
-	if x := t.external(c.Tool); x != nil {
-		if r, ended := t.askTool(x, c, 0, 0, waiting{}); ended {
+	entry, skill, refused := t.m.Def.find(c)
+	switch {
+	case refused != nil:
+		t.keep(c, failed(refused))
+	case skill != "":
+		t.startSkill(skill, c, func(r protocol.CallResult) { t.keep(&t.queue[i], r) })
+	case entry.kind != "":
+		if r, ended := t.askTool(entry, c, 0, 0, waiting{}); ended {
 			t.keep(c, r)
 		}
-		return
+	default:
+		t.keep(c, t.perform(entry, c))
 	}
-	t.keep(c, t.perform(c))
 }
 
 func (t *Turn) tooManyCalls() protocol.CallResult {
@@ -215,7 +229,7 @@ func (t *Turn) keep(c *protocol.Call, r protocol.CallResult) {
 		t.results = append(t.results, r)
 	}
 	if r.Status != protocol.CallOK && r.Status != protocol.CallRequested && c.OnError != protocol.OnErrorContinue {
-		t.stopped = c.RequestID
+		t.stopped = c.Block
 	}
 	// Without another round the result is for the next deliberation.
 	t.record(c, &r, last)
@@ -228,8 +242,8 @@ func (t *Turn) record(c *protocol.Call, r *protocol.CallResult, observe bool) {
 	if !t.spend(entryBytes) {
 		return
 	}
-	f := &CallMade{ID: c.ID, Tool: c.Tool, Origin: c.Origin, Status: r.Status, Observe: observe && t.worthShowing(c, r)}
-	if len(c.Params) > 0 && !toldElsewhere(c.Tool, r.Status) {
+	f := &CallMade{ID: c.ID, Tool: c.Tool, Origin: c.Origin, Status: r.Status, Observe: observe && worthShowing(r)}
+	if len(c.Params) > 0 && !t.inFact(c, r.Status) {
 		f.Params = t.encode(hidden(c.Params))
 	}
 	if r.Output != nil {
@@ -247,36 +261,22 @@ func hidden(v any) any {
 	return out
 }
 
-// toldElsewhere: the parameters of these calls stand in the fact of what they
-// did (the private state, a goal, speech, the world, an event), so the fact of
-// the call itself does not repeat them.
-func toldElsewhere(id string, status protocol.CallStatus) bool {
-	if status != protocol.CallOK && status != protocol.CallRequested {
-		return false
-	}
-	switch id {
-	case tool.UpdatePrivateState, tool.UpdateGoal, tool.Say, tool.RequestWorldUpdate, tool.PublishEvent, tool.WriteKnowledge:
-		return true
-	}
-	return false
+// inFact reports whether the fact of what a call did tells its parameters.
+func (t *Turn) inFact(c *protocol.Call, status protocol.CallStatus) bool {
+	entry := t.m.Def.tools[c.Tool]
+	return entry != nil && entry.inFact && status == entry.status
 }
 
 // worthShowing: what failed, and what was asked in order to know. That a write
 // worked is visible in the state itself.
-func (t *Turn) worthShowing(c *protocol.Call, r *protocol.CallResult) bool {
-	switch {
-	case r.Status != protocol.CallOK && r.Status != protocol.CallRequested:
-		return true
-	case r.Status == protocol.CallRequested:
+func worthShowing(r *protocol.CallResult) bool {
+	switch r.Status {
+	case protocol.CallOK:
+		return r.Output != nil
+	case protocol.CallRequested:
 		return false
 	}
-	switch c.Tool {
-	case tool.UpdatePrivateState:
-		return r.Output != nil // of commands
-	case tool.PublishEvent, tool.UpdateGoal, tool.Reflect, tool.Sleep, tool.Say:
-		return false
-	}
-	return r.Output != nil
+	return true
 }
 
 func failed(err *protocol.Error) protocol.CallResult {

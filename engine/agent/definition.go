@@ -9,6 +9,7 @@ import (
 	"tavernsim/engine/statecmd"
 	"tavernsim/engine/workflow"
 	"tavernsim/protocol"
+	"tavernsim/tam/bind"
 )
 
 // Definition is a profile made ready to run: shared by every agent of it, and
@@ -28,17 +29,17 @@ type Definition struct {
 
 	// Check validates a whole private state; nil = anything goes.
 	Check func(state map[string]any) error
-	// Parse finds the calls in what a model said: text outside calls, calls,
-	// and what was wrong with them, in words the model can act on.
-	Parse func(text string) (said string, calls []protocol.Call, problems []string)
 
 	// OnEvent names the workflow for an event type; only the scene's own agent
 	// has it, in place of Core.
 	OnEvent map[string]string
 
-	commands     *statecmd.Engine // on the private state
-	specs        map[string]protocol.ToolSpec
-	external     map[string]*External
+	commands     *statecmd.Engine        // on the private state
+	tools        map[string]*Tool        // those of Tools
+	schemas      map[string]*bind.Schema // of the inputs of skills
+	goal         *bind.Schema            // of a goal that another agent gives
+	callable     []string                // what a call may name
+	others       []string                // tools that it may not
 	capabilities map[string]any
 	names        map[*workflow.Plan][]string
 }
@@ -73,29 +74,27 @@ func AccessOf(r profile.KnowledgeReference) KnowledgeAccess {
 
 // Seal computes what every agent of the definition shares. Call it once.
 func (d *Definition) Seal(describe func(id string) (name, description string)) {
-	tools := []any{}
-	d.specs = map[string]protocol.ToolSpec{}
-	catalog := tool.Catalog()
-	d.external = map[string]*External{}
-	for i := range d.External {
-		x := &d.External[i]
-		d.external[x.Spec.Name] = x
-		catalog = append(catalog, x.Spec)
+	list, table, err := toolTable(d.External)
+	if err != nil {
+		panic("agent: the table of tools: " + err.Error()) // it is code, or was not checked
 	}
-	for _, spec := range catalog {
-		d.specs[spec.Name] = spec
-		if d.allowsTool(spec.Name) {
-			tools = append(tools, map[string]any{"id": spec.Name, "description": spec.Description, "parameters": spec.Parameters})
-		}
-	}
-	skills := []any{}
-	for _, id := range d.Skills {
-		name, description := describe(id)
-		skills = append(skills, map[string]any{"id": tool.SkillPrefix + id, "name": name, "description": description})
-	}
-	var err error
 	if d.commands, err = d.ownEngine(); err != nil {
 		panic("agent: the prefixes of the private state: " + err.Error()) // they are constants
+	}
+	d.tools, d.schemas, d.goal = map[string]*Tool{}, map[string]*bind.Schema{}, &table[toolUpdateGoal].schema
+	tools, skills := []any{}, []any{}
+	for i := range list {
+		if entry := &list[i]; slices.Contains(d.Tools, entry.Name) {
+			d.tools[entry.Name], d.callable = entry, append(d.callable, entry.Name)
+			tools = append(tools, map[string]any{"id": entry.Name, "description": entry.Description, "parameters": entry.Parameters})
+		} else if !entry.sceneOnly {
+			d.others = append(d.others, entry.Name)
+		}
+	}
+	for _, id := range d.Skills {
+		name, description := describe(id)
+		d.schemas[id], d.callable = skillSchema(d.Workflows[id]), append(d.callable, tool.SkillPrefix+id)
+		skills = append(skills, map[string]any{"id": tool.SkillPrefix + id, "name": name, "description": description})
 	}
 	d.capabilities = map[string]any{"tools": tools, "skills": skills}
 	d.names = map[*workflow.Plan][]string{}
@@ -110,7 +109,73 @@ func (d *Definition) Seal(describe func(id string) (name, description string)) {
 // Capabilities is the input available_capabilities.
 func (d *Definition) Capabilities() map[string]any { return d.capabilities }
 
-func (d *Definition) allowsTool(id string) bool { return slices.Contains(d.Tools, id) }
+// skillSchema is what a skill takes.
+func skillSchema(plan *workflow.Plan) *bind.Schema {
+	var list []bind.Property
+	if plan != nil {
+		for i, name := range plan.Inputs() {
+			list = append(list, bind.Property{Name: name, Type: bind.Type{Names: typeNames(plan.InputType(i))}})
+		}
+	}
+	s := bind.NewSchema(list)
+	return &s
+}
+
+func typeNames(t workflow.Type) []string {
+	switch t {
+	case workflow.String, workflow.Binary:
+		return []string{"string"}
+	case workflow.Integer:
+		return []string{"integer"}
+	case workflow.Float:
+		return []string{"number"}
+	case workflow.Boolean:
+		return []string{"boolean"}
+	case workflow.Array:
+		return []string{"array"}
+	case workflow.Object:
+		return []string{"object"}
+	}
+	return nil // it takes anything
+}
+
+// find resolves what a call names, within the inventories: a tool or a skill.
+// What is misspelled in letter case or punctuation is corrected in the call.
+func (d *Definition) find(c *protocol.Call) (entry *Tool, skill string, refused *protocol.Error) {
+	if entry = d.tools[c.Tool]; entry != nil {
+		return entry, "", nil
+	}
+	if c.Origin == protocol.OriginToolsXML { // its few names mean a machine to work on, not a skill of that name
+		return nil, "", protocol.Errorf(protocol.KindNotFound, "ToolsXML <%s>: nothing carries it out in this run; available_capabilities lists what there is", c.Tool)
+	}
+	if id, ok := d.skill(c.Tool); ok {
+		return nil, id, nil
+	}
+	id, near := bind.FindTool(c.Tool, d.callable)
+	if id == "" {
+		return nil, "", d.notAllowed(c.Tool, near)
+	}
+	c.Tool = id
+	skill, _ = strings.CutPrefix(id, tool.SkillPrefix)
+	if entry = d.tools[id]; entry != nil {
+		skill = ""
+	}
+	return entry, skill, nil
+}
+
+func (d *Definition) notAllowed(name string, near []string) *protocol.Error {
+	if id, _ := bind.FindTool(name, d.others); id != "" {
+		return protocol.Errorf(protocol.KindDenied, "tool %s is not in tool_ids_inventory of profile %s", id, d.Profile)
+	}
+	if _, ok := d.Workflows[strings.TrimPrefix(name, tool.SkillPrefix)]; ok {
+		return protocol.Errorf(protocol.KindDenied, "skill %s is not in skill_workflow_ids_inventory of profile %s", name, d.Profile)
+	}
+	hint := ""
+	if len(near) > 0 {
+		hint = "; perhaps " + strings.Join(near, " or ")
+	}
+	return protocol.Errorf(protocol.KindNotFound, "tool or skill %q does not exist%s; available_capabilities lists what there is", name, hint)
+}
 
 // skill finds a workflow the agent may call by what a caller wrote: the
 // canonical id, with or without the prefix, or its last element.

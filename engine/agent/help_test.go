@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"tavernsim/engine/agent/profile"
-	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/workflow"
 	"tavernsim/engine/workflow/nodes"
 	"tavernsim/engine/world"
@@ -70,8 +69,7 @@ func asks(n int) *workflow.Definition {
 func machine(t testing.TB, core *workflow.Definition, change ...func(*Definition)) *Machine {
 	t.Helper()
 	d := &Definition{
-		Profile: "p", Name: "P", Limits: (*profile.RuntimeConfig)(nil).Limits(), Core: compile(t, core), Tools: tool.ForProfiles(),
-		Parse: func(text string) (string, []protocol.Call, []string) { return text, nil, nil },
+		Profile: "p", Name: "P", Limits: (*profile.RuntimeConfig)(nil).Limits(), Core: compile(t, core), Tools: ProfileTools(),
 	}
 	for _, f := range change {
 		f(d)

@@ -1,11 +1,9 @@
 package agent
 
 import (
-	"strings"
-
-	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/workflow"
 	"tavernsim/protocol"
+	"tavernsim/tam/bind"
 )
 
 // host answers what a workflow asks on behalf of one turn: calls at once,
@@ -22,17 +20,23 @@ func (h *host) Request(q *workflow.Request) (workflow.Answer, bool) {
 	}
 	call := q.Call
 	call.ID, call.Origin = h.turn.nextCallID(), protocol.OriginWorkflow
-	if id, ok := h.turn.skillOf(call.Tool); ok {
-		return h.startSkill(id, call, q.ID)
-	}
-	if x := h.turn.external(call.Tool); x != nil {
-		r, ended := h.turn.askTool(x, &call, q.Wait, q.Timeout, waiting{run: h.run, request: q.ID})
+	entry, skill, refused := h.turn.m.Def.find(&call)
+	switch {
+	case skill != "":
+		return h.startSkill(skill, call, q.ID)
+	case entry != nil && entry.kind != "":
+		r, ended := h.turn.askTool(entry, &call, q.Wait, q.Timeout, waiting{run: h.run, request: q.ID})
 		if ended {
 			h.record(&call, &r)
 		}
 		return workflow.Answer{Result: r}, ended
 	}
-	r := h.turn.perform(&call)
+	var r protocol.CallResult
+	if refused != nil {
+		r = failed(refused)
+	} else {
+		r = h.turn.perform(entry, &call)
+	}
 	h.record(&call, &r)
 	return workflow.Answer{Result: r}, true
 }
@@ -59,45 +63,26 @@ func (h *host) record(call *protocol.Call, r *protocol.CallResult) {
 	h.turn.record(call, r, r.Status == protocol.CallFailed || r.Status == protocol.CallDenied)
 }
 
-// skillOf finds the skill that a call means; tools win over skills.
-func (t *Turn) skillOf(name string) (id string, ok bool) {
-	if len(t.m.Def.Skills) == 0 || t.m.Def.allowsTool(name) {
-		return "", false
+// perform carries out a call of a tool that is done within the turn, or asks a
+// service. Nothing is done when a parameter is wrong.
+func (t *Turn) perform(entry *Tool, c *protocol.Call) protocol.CallResult {
+	params, err := bind.Bind(c, &entry.schema)
+	if err != nil {
+		return wrongParams(c, err)
 	}
-	return t.m.Def.skill(name)
+	out, err := entry.run(t, params)
+	return resultOf(c, entry.status, out, err)
 }
 
-// perform carries out a call of an atomic tool.
-func (t *Turn) perform(c *protocol.Call) protocol.CallResult {
-	if !t.m.Def.allowsTool(c.Tool) {
-		return failed(t.notAllowed(c.Tool))
-	}
-	out, err := t.tool(c)
-	return resultOf(c, out, err)
+func wrongParams(c *protocol.Call, err error) protocol.CallResult {
+	return failed(protocol.Errorf(protocol.KindOf(err), "parameters of %s: %w", c.Tool, err))
 }
 
-func resultOf(c *protocol.Call, out any, err error) protocol.CallResult {
+func resultOf(c *protocol.Call, status protocol.CallStatus, out any, err error) protocol.CallResult {
 	if err != nil {
 		return failed(protocol.Errorf(protocol.KindOf(err), "%s: %w", c.Tool, err))
 	}
-	status := protocol.CallOK
-	switch c.Tool {
-	case tool.RequestWorldUpdate, tool.WriteKnowledge, tool.PublishEvent, tool.Subscribe, tool.Unsubscribe, tool.Throttle:
-		status = protocol.CallRequested
-	}
 	return protocol.CallResult{Status: status, Output: out}
-}
-
-func (t *Turn) notAllowed(name string) *protocol.Error {
-	for _, known := range tool.ForProfiles() {
-		if known == name || t.m.Def.external[name] != nil {
-			return protocol.Errorf(protocol.KindDenied, "tool %s is not in tool_ids_inventory of profile %s", name, t.m.Def.Profile)
-		}
-	}
-	if _, ok := t.m.Def.Workflows[strings.TrimPrefix(name, tool.SkillPrefix)]; ok {
-		return protocol.Errorf(protocol.KindDenied, "skill %s is not in skill_workflow_ids_inventory of profile %s", name, t.m.Def.Profile)
-	}
-	return protocol.Errorf(protocol.KindNotFound, "tool or skill %q does not exist; available_capabilities lists what there is", name)
 }
 
 func (t *Turn) startSkill(id string, c *protocol.Call, then func(protocol.CallResult)) {
@@ -106,13 +91,12 @@ func (t *Turn) startSkill(id string, c *protocol.Call, then func(protocol.CallRe
 		return
 	}
 	plan := t.m.Def.Workflows[id]
-	for _, name := range protocol.SortedKeys(c.Params) {
-		if plan.Input(name) < 0 {
-			then(failed(protocol.Errorf(protocol.KindInvalid, "skill %s: unknown input %q; it takes %s", id, name, strings.Join(plan.Inputs(), ", "))))
-			return
-		}
+	params, err := bind.Bind(c, t.m.Def.schemas[id])
+	if err != nil {
+		then(failed(protocol.Errorf(protocol.KindOf(err), "inputs of skill %s: %w", id, err)))
+		return
 	}
-	t.start(plan, t.coreInputs(plan, c.Params), func(r result) {
+	t.start(plan, t.coreInputs(plan, params), func(r result) {
 		if r.err != nil {
 			then(failed(protocol.Errorf(protocol.KindOf(r.err), "skill %s: %w", id, r.err)))
 			return

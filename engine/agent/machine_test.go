@@ -10,7 +10,6 @@ import (
 
 	"pgregory.net/rapid"
 
-	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/world"
 	"tavernsim/protocol"
 )
@@ -21,7 +20,7 @@ func TestDecideIsBlind(t *testing.T) {
 	codec := protocol.NewCodec()
 	do := map[string]any{"decision": map[string]any{
 		"say": "hm", "private_state": map[string]any{"a": int64(1), "b": []any{"x"}}, "world": map[string]any{"path": "n", "value": int64(1)},
-		"calls": []any{map[string]any{"tool": tool.RandomNumber}, map[string]any{"tool": "Nothing"}},
+		"calls": []any{map[string]any{"tool": "GenerateRandomNumberTool"}, map[string]any{"tool": "Nothing"}},
 	}}
 	var first []byte
 	for range 3 {
@@ -89,7 +88,7 @@ func randomDecision(r *rapid.T) map[string]any {
 	pool := map[string]any{
 		"say": "hm", "private_state": map[string]any{"x": int64(1)}, "goals": map[string]any{"id": "g", "status": "active"},
 		"events": map[string]any{"type": "a.b"}, "world": []any{map[string]any{"path": "n", "value": int64(1)}, "no object"},
-		"calls": []any{map[string]any{"tool": "Nothing"}, map[string]any{"tool": tool.ReadWorldState}}, "dance": true, "sleep": map[string]any{"seconds": int64(3)},
+		"calls": []any{map[string]any{"tool": "Nothing"}, map[string]any{"tool": "ReadWorldStateTool"}}, "dance": true, "sleep": map[string]any{"seconds": int64(3)},
 	}
 	d := map[string]any{}
 	for _, name := range protocol.SortedKeys(pool) {
@@ -347,7 +346,7 @@ func TestGoalAssigned(t *testing.T) {
 	if len(m.State.Goals) != 1 || m.State.Goals[0].ID != "cup" || m.State.Goals[0].Status != "active" {
 		t.Errorf("%+v", m.State.Goals)
 	}
-	if got := calls(d); len(got) != 2 || !strings.Contains(got[0], "id: it is required") {
+	if got := calls(d); len(got) != 2 || !strings.Contains(got[0], "received no id") {
 		t.Errorf("what is wrong is no observation: %q", got)
 	}
 }
@@ -433,14 +432,11 @@ func TestUnknownOutcomeIsObserved(t *testing.T) {
 // deliberation is told.
 func TestTheInventoryIsTheAuthorisation(t *testing.T) {
 	without := func(d *Definition) {
-		d.Tools = slices.DeleteFunc(slices.Clone(d.Tools), func(id string) bool { return id == tool.PublishEvent })
-		d.Parse = func(string) (string, []protocol.Call, []string) {
-			return "", []protocol.Call{{ID: "1", Origin: protocol.OriginTAM, Tool: tool.PublishEvent, Params: map[string]any{"type": "a.b"}}}, nil
-		}
+		d.Tools = slices.DeleteFunc(slices.Clone(d.Tools), func(id string) bool { return id == toolPublish })
 	}
-	for name, change := range map[string]func(*Definition){"with": func(d *Definition) { parse := &Definition{}; without(parse); d.Parse = parse.Parse }, "without": without} {
+	for name, change := range map[string]func(*Definition){"with": func(*Definition) {}, "without": without} {
 		for way, private := range map[string]map[string]any{
-			"a decision": {"decision": map[string]any{"events": map[string]any{"type": "a.b"}}}, "a model's text": {"response": "call it"},
+			"a decision": {"decision": map[string]any{"events": map[string]any{"type": "a.b"}}}, "a model's text": {"response": "<|[REQUEST_TOOL]|>\ncommand:»»»PublishEventTool«««\ntype:»»»a.b«««\n<|[END_TOOL]|>"},
 		} {
 			m := machine(t, echo(), change)
 			m.State.Private = private

@@ -1,20 +1,21 @@
 package agent
 
 import (
+	"tavernsim/engine/agent/private"
 	"tavernsim/engine/agent/tool"
 	"tavernsim/protocol"
 )
 
 // wantReflection remembers that the agent wants to reflect when the rest of
 // its decision is carried out.
-func (t *Turn) wantReflection(reason string) error {
+func (t *Turn) wantReflection(p tool.Params) (any, error) {
 	if t.m.Def.Reflection == "" {
-		return protocol.Errorf(protocol.KindNotFound, "profile %s has no reflection workflow (reflection_workflow_id, or one skill whose id holds \"reflect\")", t.m.Def.Profile)
+		return nil, protocol.Errorf(protocol.KindNotFound, "profile %s has no reflection workflow (reflection_workflow_id, or one skill whose id holds \"reflect\")", t.m.Def.Profile)
 	}
 	if t.reflect == nil {
-		t.reflect = &reflection{reason: reason}
+		t.reflect = &reflection{reason: p.Text("reason")}
 	}
-	return nil
+	return nil, nil
 }
 
 // startReflection runs the reflection skill (§2.1.5): its inputs are the usual
@@ -56,12 +57,12 @@ func (t *Turn) reflected(r result) {
 	}
 	t.heed(r.outputs)
 	t.each(r.outputs["entries"], func(e map[string]any) {
-		t.short(tool.WriteKnowledge, map[string]any{"entry": e})
+		t.short(toolWriteKnowledge, map[string]any{"entry": e})
 	})
 	if v, ok := r.outputs["private_state"].(map[string]any); ok {
-		t.short(tool.UpdatePrivateState, map[string]any{"op": tool.OpMerge, "value": v})
+		t.short(toolUpdatePrivate, map[string]any{"op": private.OpMerge, "value": v})
 	}
-	t.each(r.outputs["goals"], func(g map[string]any) { t.short(tool.UpdateGoal, g) })
+	t.each(r.outputs["goals"], func(g map[string]any) { t.short(toolUpdateGoal, g) })
 }
 
 // KnowledgeWrite is a request to the knowledge service as it travels through

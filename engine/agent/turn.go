@@ -5,11 +5,11 @@ import (
 	"time"
 
 	"tavernsim/engine/agent/private"
-	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/statecmd"
 	"tavernsim/engine/workflow"
 	"tavernsim/engine/world"
 	"tavernsim/protocol"
+	"tavernsim/tam/bind"
 )
 
 // Turn is one deliberation: perceive, run the core workflow, carry out what it
@@ -39,17 +39,18 @@ type Turn struct {
 	results []protocol.CallResult
 	round   int
 	reflect *reflection
-	reads   []world.Path // of the world, for check_reads
-	group   string       // transaction of the last request to the world
-	groups  []string     // transactions so far
-	stopped string       // an earlier call of the block failed: its request id
+	reads   []world.Path          // of the world, for check_reads
+	group   string                // transaction of the last request to the world
+	groups  []string              // transactions so far
+	blocks  int                   // of calls, in all texts so far
+	stopped int                   // a call of this block failed; 0 = of none
+	cutBy   protocol.FinishReason // why a model that was cut stopped, since the core workflow began
 
 	asked     []protocol.Effect    // to the shell
 	waits     []waiting            // for answers of the outside
 	sequenced []protocol.Sequenced // to the scene, when the turn ends
 	facts     []protocol.Fact
 	end       TurnEnded
-	params    tool.Params // of the call at hand
 	cancelled bool
 	started   uint64 // runs so far
 	opened    int    // tasks
@@ -92,11 +93,10 @@ func (t *Turn) clear() {
 	clear(t.waits[:cap(t.waits)])
 	clear(t.sequenced[:cap(t.sequenced)])
 	clear(t.facts[:cap(t.facts)])
-	t.params.Reset(nil)
 	*t = Turn{
 		reads: t.reads[:0],
 		runs:  t.runs[:0], queue: t.queue[:0], results: t.results[:0], asked: t.asked[:0], waits: t.waits[:0],
-		sequenced: t.sequenced[:0], facts: t.facts[:0], params: t.params,
+		sequenced: t.sequenced[:0], facts: t.facts[:0],
 	}
 }
 
@@ -158,7 +158,7 @@ func (t *Turn) takeOrders() {
 		case "agent.goal_assigned":
 			if v, err := e.Body.Value(); err == nil {
 				params, _ := v.(map[string]any)
-				if _, err := t.updateGoal(params); err != nil {
+				if err := t.takeGoal(params); err != nil {
 					t.problem("event " + e.Type + " of " + e.Source + ": " + err.Error())
 				}
 			}
@@ -168,12 +168,22 @@ func (t *Turn) takeOrders() {
 	}
 }
 
+// takeGoal reads a payload like the parameters of a call.
+func (t *Turn) takeGoal(payload map[string]any) error {
+	params, err := bind.Bind(&protocol.Call{Params: payload}, t.m.Def.goal)
+	if err == nil {
+		_, err = t.updateGoal(params)
+	}
+	return err
+}
+
 func (t *Turn) startCore() {
 	plan := t.m.Def.Core
 	if t.wake.Workflow != "" {
 		plan = t.m.Def.Workflows[t.wake.Workflow]
 	}
 	t.round++
+	t.cutBy = ""
 	if plan == nil {
 		t.startHandlers()
 		return
@@ -280,7 +290,7 @@ func (t *Turn) step() bool {
 	}
 	if len(t.results) > 0 && t.round < t.m.Def.Limits.MaxToolRounds && t.end.Outcome == OutcomeOK {
 		t.observations = t.resultObservations()
-		t.seen, t.results, t.stopped = int64(len(t.m.State.observations)), t.results[:0], ""
+		t.seen, t.results, t.stopped = int64(len(t.m.State.observations)), t.results[:0], 0
 		t.startCore()
 		return true
 	}

@@ -111,6 +111,9 @@ func (p *Plan) Input(name string) int {
 	return -1
 }
 
+// InputType is what an interface input takes, by its number.
+func (p *Plan) InputType(i int) Type { return p.inputs[i].typ }
+
 // Outputs lists the interface outputs, sorted: the order of [Run.Output].
 func (p *Plan) Outputs() []string {
 	names := make([]string, len(p.outputs))

@@ -15,6 +15,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"tavernsim/engine/agent"
 	"tavernsim/engine/template"
 	"tavernsim/engine/workflow"
 	"tavernsim/engine/workflow/nodes"
@@ -145,14 +146,14 @@ func (s *script) readHost(t testing.TB, text string) {
 
 func (s *script) options() workflow.Options {
 	return workflow.Options{
-		Kinds:    nodes.Standard(nodes.Options{ParseTAM: arrows}),
+		Kinds:    nodes.Standard(nodes.Options{ParseTAM: arrows, Tools: agent.ToolSpecs()}),
 		Lookup:   func(id string) (*workflow.Definition, bool) { d, ok := s.defs[id]; return d, ok },
 		MaxSteps: s.steps,
 	}
 }
 
 // arrows reads "-> tool {json}" lines: a grammar for tests.
-func arrows(text string) nodes.Parsed {
+func arrows(text string, _ protocol.FinishReason) nodes.Parsed {
 	var p nodes.Parsed
 	for l := range strings.Lines(text) {
 		after, ok := strings.CutPrefix(strings.TrimSpace(l), "-> ")

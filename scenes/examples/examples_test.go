@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"tavernsim/engine/agent"
-	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/world"
 	"tavernsim/engine/worldstate"
@@ -217,7 +216,7 @@ func TestHerbalistTellsAStory(t *testing.T) {
 	}
 	for _, tool := range []string{
 		"workflow:npc_greet_player_skill", "workflow:npc_answer_question_skill", "workflow:npc_offer_trade_skill", "workflow:npc_settle_trade_skill",
-		"workflow:npc_give_quest_skill", tool.Reflect, tool.Sleep, tool.QueryKnowledge, tool.WriteKnowledge, tool.UpdateGoal,
+		"workflow:npc_give_quest_skill", "ReflectTool", "SleepTool", "QueryKnowledgeBaseTool", "WriteToKnowledgeBaseTool", "UpdateGoalTool",
 	} {
 		if counted(sum.Tools.ByTool, tool) == 0 {
 			t.Errorf("nobody called %s", tool)

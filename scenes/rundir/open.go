@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"tavernsim/engine/agent/tool"
+	"tavernsim/engine/agent"
 	"tavernsim/engine/bus/verdict"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
@@ -89,7 +89,7 @@ func Load(dir string, opt project.Options) (*project.Project, error) {
 
 // LoadFS reads a project from a file system.
 func LoadFS(fsys fs.FS, opt project.Options) (*project.Project, error) {
-	opt.Tools, opt.Kinds = tool.ForProfiles(), setup.NodeKinds()
+	opt.Tools, opt.Kinds = agent.ProfileTools(), setup.NodeKinds()
 	return project.Load(fsys, opt)
 }
 

@@ -23,7 +23,6 @@ import (
 
 	"tavernsim/actors"
 	"tavernsim/engine/agent"
-	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/bus/verdict"
 	"tavernsim/engine/director"
 	"tavernsim/engine/workflow"
@@ -60,7 +59,7 @@ func Load(fsys fs.FS, kinds workflow.Kinds, tools ...string) (*project.Project, 
 	for name, k := range kinds {
 		all[name] = k
 	}
-	return project.Load(fsys, project.Options{Name: "test", Tools: append(tool.ForProfiles(), tools...), Kinds: all, Stops: true})
+	return project.Load(fsys, project.Options{Name: "test", Tools: append(agent.ProfileTools(), tools...), Kinds: all, Stops: true})
 }
 
 // Scene is a scene under test and where its journal lies.

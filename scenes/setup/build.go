@@ -8,7 +8,6 @@ import (
 
 	"tavernsim/engine/agent"
 	"tavernsim/engine/agent/profile"
-	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/director"
 	"tavernsim/engine/expr"
@@ -19,7 +18,7 @@ import (
 	"tavernsim/engine/worldstate"
 	"tavernsim/protocol"
 	"tavernsim/scenes/project"
-	"tavernsim/tam"
+	"tavernsim/tam/answer"
 )
 
 // New makes a scene of a project ready to run: everything that is compiled or
@@ -35,6 +34,9 @@ func New(p *project.Project, def *project.Scene, opt Options) (*Scene, error) {
 			return nil, err
 		}
 		sc.Condition = program
+	}
+	if err := agent.CheckExternal(opt.External); err != nil {
+		return nil, err
 	}
 	agents, err := def.Agents(opt.Agents)
 	if err != nil {
@@ -150,7 +152,7 @@ func (b *builder) define(key class, in project.Instance) uint16 {
 	d := &agent.Definition{
 		Profile: profile.ID, Name: profile.Name, Limits: b.limits(key.runtime), Tools: profile.ToolIDsInventory,
 		Skills: profile.SkillWorkflowIDsInventory, Reflection: reflectionOf(profile), Workflows: map[string]*workflow.Plan{},
-		Check: key.profile.CheckState, Parse: parseSpeech, External: b.External,
+		Check: key.profile.CheckState, External: b.External,
 	}
 	if profile.InitialPrivateStateSchema == nil {
 		d.Check = nil
@@ -282,7 +284,7 @@ func (b *builder) own() {
 	life := b.Def.Lifecycle
 	d := &agent.Definition{
 		Profile: ActorScene, Name: b.Def.Definition.Name, Limits: (*profile.RuntimeConfig)(nil).Limits(),
-		Tools: tool.ForScene(), Workflows: map[string]*workflow.Plan{}, OnEvent: map[string]string{}, Parse: parseSpeech, External: b.External,
+		Tools: agent.SceneTools(), Workflows: map[string]*workflow.Plan{}, OnEvent: map[string]string{}, External: b.External,
 	}
 	for _, id := range []string{life.Start, life.End, life.Pause, life.Resume} {
 		if id != "" {
@@ -353,21 +355,14 @@ func (b *builder) channel(p *project.Project) {
 	}
 }
 
-// parseSpeech finds the calls in what a model said.
-func parseSpeech(text string) (said string, calls []protocol.Call, problems []string) {
-	r := tam.Parse(text)
-	for _, p := range r.Problems() {
-		problems = append(problems, p.String())
-	}
-	return r.Text, r.Calls(), problems
-}
-
 // NodeKinds are the node kinds that workflows may use.
 func NodeKinds() workflow.Kinds {
-	return nodes.Standard(nodes.Options{ParseTAM: func(text string) nodes.Parsed {
-		said, calls, problems := parseSpeech(text)
-		return nodes.Parsed{Text: said, Calls: calls, Problems: problems}
-	}})
+	return nodes.Standard(nodes.Options{
+		ParseTAM: func(text string, finish protocol.FinishReason) nodes.Parsed {
+			return nodes.Parsed(answer.Read(text, finish))
+		},
+		Tools: agent.ToolSpecs(),
+	})
 }
 
 // worldRules makes the machine of the scene's world.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"tavernsim/engine/agent"
 	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/workflow"
@@ -15,7 +16,7 @@ import (
 // Declared is what the project's files name, but for the provider: the counters
 // of it stand at 0 from the start, and what a model makes up is "other".
 func (s *Scene) Declared() metrics.Declared {
-	d := metrics.Declared{KBs: s.Project.KnowledgeBaseIDs(), Tools: tool.ForScene()}
+	d := metrics.Declared{KBs: s.Project.KnowledgeBaseIDs(), Tools: agent.SceneTools()}
 	for _, def := range s.Definitions {
 		if def.Profile == ActorScene {
 			continue

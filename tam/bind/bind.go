@@ -8,84 +8,46 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"tavernsim/tam"
+	"tavernsim/protocol"
 )
 
-// The codes that only a binder gives, beside those of package tam.
-const (
-	ParamError   tam.Code = "param_error"   // the value cannot be read as the declared type
-	UnknownParam tam.Code = "unknown_param" // the tool forbids it
-	MissingParam tam.Code = "missing_param"
-)
-
-// Options change how values are read.
-type Options struct {
-	// ChineseBooleans reads 是 and 否 as true and false.
-	ChineseBooleans bool
-}
-
-// Problem is a finding about one parameter. One of severity error means that
-// the call must not run.
-type Problem struct {
-	Code     tam.Code
-	Severity tam.Severity
-	Param    string
-	Message  string // what was received and what was expected
-}
-
-// Coercion is one conversion that Bind made. The cost says how much was guessed:
-// 0 reading a number as one, 1 a spelling, 3 a change of shape, 10 a repair.
-type Coercion struct {
-	Param string
-	How   string
-	Cost  int
-}
-
-// Bound is a call fitted to its tool.
-type Bound struct {
-	Params    map[string]any    // typed, under the names of the schema
-	URIs      map[string]string // parameters whose value is still to be fetched, likewise
-	TypeHints map[string]string // hints of those
-	Coercions []Coercion
-	Problems  []Problem
-}
-
-// OK reports whether the call may run.
-func (b *Bound) OK() bool {
-	return !slices.ContainsFunc(b.Problems, func(p Problem) bool { return p.Severity == tam.SeverityError })
-}
-
-// Bind fits a call to a schema. Names are found exactly, then squashed, then with
-// the step number that the parser may have taken off or left on.
-func Bind(in tam.Invocation, s Schema, o Options) Bound {
-	b := binder{in: in, schema: &s, opt: o, from: map[string]string{}}
-	b.out.Params = map[string]any{}
-	for _, name := range slices.Sorted(maps.Keys(in.Params)) {
-		b.param(name, in.Params[name])
+// Bind fits the parameters of a call to a schema: typed values under the names
+// of the schema. Names are found exactly, then squashed, then with the step
+// number that the parser may have taken off or left on. An error lists
+// everything that is wrong; then the call must not run.
+func Bind(c *protocol.Call, s *Schema) (map[string]any, error) {
+	if s.takes(c) {
+		return c.Params, nil
 	}
-	for _, name := range slices.Sorted(maps.Keys(in.URIs)) {
-		b.uri(name, in.URIs[name])
+	b := binder{in: c, schema: s, out: make(map[string]any, len(c.Params)), from: map[string]string{}}
+	for _, name := range sortedKeys(c.Params) {
+		b.param(name, c.Params[name])
 	}
-	for _, name := range slices.Sorted(maps.Keys(in.Orphans)) {
+	for _, name := range slices.Sorted(maps.Keys(c.URIs)) {
+		b.uri(name, c.URIs[name])
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Orphans)) {
 		if p := s.find(name); p != nil && b.claim(p.Name, name) {
-			b.renamed(name, p.Name)
-			b.set(p.Name, p, in.Orphans[name], "")
+			b.set(p.Name, p, c.Orphans[name], "")
 		}
 	}
 	b.missing()
-	return b.out
+	if len(b.faults) > 0 {
+		return nil, protocol.Errorf(protocol.KindInvalid, "%s", strings.Join(b.faults, "; "))
+	}
+	return b.out, nil
 }
 
 type binder struct {
-	in     tam.Invocation
+	in     *protocol.Call
 	schema *Schema
-	opt    Options
-	out    Bound
+	out    map[string]any
 	from   map[string]string // property to the name it came from
+	faults []string
 }
 
-func (b *binder) problem(code tam.Code, sev tam.Severity, param, format string, args ...any) {
-	b.out.Problems = append(b.out.Problems, Problem{Code: code, Severity: sev, Param: param, Message: fmt.Sprintf(format, args...)})
+func (b *binder) fault(format string, args ...any) {
+	b.faults = append(b.faults, fmt.Sprintf(format, args...))
 }
 
 func (b *binder) param(name string, v any) {
@@ -94,13 +56,9 @@ func (b *binder) param(name string, v any) {
 		b.undeclared(name, v)
 		return
 	}
-	if !b.claim(p.Name, name) {
-		return
+	if b.claim(p.Name, name) {
+		b.set(p.Name, p, v, b.in.TypeHints[name])
 	}
-	if p.Name != name {
-		b.renamed(name, p.Name)
-	}
-	b.set(p.Name, p, v, b.in.TypeHints[name])
 }
 
 // lookup finds the property of a parameter: by its name, by the name with the
@@ -119,23 +77,15 @@ func (b *binder) lookup(name string) *Property {
 	return b.schema.find(base)
 }
 
-// claim takes a property for a name; false, with a problem, when another name
-// has it already.
+// claim takes a property for a name; false, with a fault, when another name has
+// it already.
 func (b *binder) claim(property, name string) bool {
 	if other, taken := b.from[property]; taken {
-		b.problem(tam.DuplicateKey, tam.SeverityError, property, "received %s and %s, both for the parameter %s; expected one of them", other, name, property)
+		b.fault("received %s and %s, both for the parameter %s; expected one of them", short(other), short(name), property)
 		return false
 	}
 	b.from[property] = name
 	return true
-}
-
-// renamed tells that a name was spelled otherwise. Squashing is silent, as it
-// only undoes what normalisation did.
-func (b *binder) renamed(name, property string) {
-	if Squash(name) != Squash(property) {
-		b.problem(tam.ParamRenamed, tam.SeverityInfo, property, "received %s; taken as the declared parameter %s", name, property)
-	}
 }
 
 // undeclared handles a parameter that the schema does not know. A shared one is
@@ -148,90 +98,90 @@ func (b *binder) undeclared(name string, v any) {
 		b.set(name, nil, v, b.in.TypeHints[name])
 	case slices.Contains(b.in.Inherited, name):
 	default:
-		b.problem(UnknownParam, tam.SeverityError, name, "received parameter %s; expected one of %s", short(name), b.names())
+		b.fault("received the unknown parameter %s; expected %s", short(name), b.names())
 	}
 }
 
 func (b *binder) names() string {
-	var names []string
-	for _, p := range b.schema.Properties {
-		names = append(names, p.Name)
-	}
-	if len(names) == 0 {
+	if len(b.schema.Properties) == 0 {
 		return "no parameters"
 	}
-	return strings.Join(names, ", ")
+	names := make([]string, len(b.schema.Properties))
+	for i, p := range b.schema.Properties {
+		names[i] = p.Name
+	}
+	return "one of " + strings.Join(names, ", ")
 }
 
-// set reads a value: by its hint first, then by the declared type.
+// set reads a value: by its hint first, then by the declared type. Null for a
+// type that has none means that the parameter is not given.
 func (b *binder) set(name string, p *Property, v any, hint string) {
 	t := Type{}
 	if p != nil {
 		t = p.Type
 	}
 	text, isText := v.(string)
-	if isText && hint != "" && hint != "text" {
-		decoded, how, cost, err := applyHint(hint, text)
-		if err != "" {
-			b.problem(ParamError, tam.SeverityError, name, "received %q for %s with type hint %s: %s; expected %s", short(text), name, hint, err, hintText(hint))
+	raw := p != nil && p.Raw
+	if isText && hint != "" && hint != "text" && !(raw && hint == "json") {
+		decoded, fault := applyHint(hint, text)
+		if fault != "" {
+			b.fault("received %q for %s with type hint %s: %s; expected %s", short(text), name, hint, fault, hintText(hint))
 			return
 		}
-		if how != "" {
-			b.out.Coercions = append(b.out.Coercions, Coercion{name, how, cost})
-		}
-		v = decoded
-	}
-	f := fitter{opt: b.opt}
-	got, ok := f.fit(v, t, 0)
-	if !ok {
-		b.problem(ParamError, tam.SeverityError, name, "received %s for %s; expected %s", shown(v), name, t)
+		b.put(name, t, decoded)
 		return
 	}
-	for _, c := range f.done {
-		c.Param = name
-		b.out.Coercions = append(b.out.Coercions, c)
+	if isText && hint == "" && !raw && p != nil && len(t.Names) == 0 && b.in.Origin == protocol.OriginTAM {
+		if decoded, ok := strictJSON(text); ok { // it takes anything, and text is all that the grammar has
+			v = decoded
+		}
 	}
-	b.out.Params[name] = got
+	b.put(name, t, v)
 }
 
-// uri passes a reference on, unless the schema declares the whole name: then it
-// was an ordinary parameter.
+func (b *binder) put(name string, t Type, v any) {
+	if v == nil {
+		b.out[name] = nil
+		return
+	}
+	got, ok := fit(v, t, 0)
+	if !ok {
+		b.fault("received %s for %s; expected %s", shown(v), name, t)
+		return
+	}
+	b.out[name] = got
+}
+
+// uri refuses a reference, for nobody here fetches what it refers to, unless the
+// schema declares the whole name: then it was an ordinary parameter.
 func (b *binder) uri(name, value string) {
-	if p := b.schema.find("uri_" + name); p != nil && b.schema.find(name) == nil {
-		if b.claim(p.Name, "uri_"+name) {
+	whole := "uri_" + name
+	if p := b.schema.find(whole); p != nil && b.schema.find(name) == nil {
+		if b.claim(p.Name, whole) {
 			b.set(p.Name, p, value, b.in.TypeHints[name])
 		}
 		return
 	}
 	target := name
-	p := b.lookup(name)
-	switch {
-	case p != nil:
+	if p := b.lookup(name); p != nil {
 		target = p.Name
-		b.renamed(name, target)
-	case b.schema.Closed:
-		b.problem(UnknownParam, tam.SeverityError, name, "received uri_%s; expected a reference for one of %s", short(name), b.names())
-		return
 	}
-	if !b.claim(target, "uri_"+name) {
-		return
-	}
-	if b.out.URIs == nil {
-		b.out.URIs, b.out.TypeHints = map[string]string{}, map[string]string{}
-	}
-	b.out.URIs[target] = value
-	if h := b.in.TypeHints[name]; h != "" {
-		b.out.TypeHints[target] = h
-	}
+	b.from[target] = whole
+	b.fault("received %s, a reference to %q; expected %s itself, for references are not fetched here", short(whole), short(value), short(name))
 }
 
 func (b *binder) missing() {
-	for _, p := range b.schema.Properties {
-		if _, given := b.from[p.Name]; p.Required && !given {
-			b.problem(MissingParam, tam.SeverityError, p.Name, "received no %s; expected %s", p.Name, p.Type)
+	for i := range b.schema.Properties {
+		p := &b.schema.Properties[i]
+		_, tried := b.from[p.Name]
+		if v, given := b.out[p.Name]; p.Required && (!tried || given && isNothing(v)) {
+			b.fault("received no %s; expected %s", p.Name, p.Type)
 		}
 	}
 }
+
+// isNothing says what does not stand in for a required parameter.
+func isNothing(v any) bool { return v == nil || v == "" }
 
 // short cuts a received text for a message, at a character boundary.
 func short(s string) string {

@@ -9,32 +9,30 @@ import (
 	"unicode/utf8"
 )
 
-// applyHint decodes a text as its type hint says; err is the cause in words.
-func applyHint(hint, text string) (v any, how string, cost int, err string) {
+// applyHint decodes a text as its type hint says; fault is the cause in words.
+func applyHint(hint, text string) (v any, fault string) {
 	switch hint {
 	case "json":
-		v, how, cost, ok := readJSON(text)
+		v, _, _, ok := readJSON(text)
 		if !ok {
-			return nil, "", 0, "not JSON"
+			return nil, "not JSON"
 		}
-		return v, how, cost, ""
+		return v, ""
 	case "base64":
-		compact := strings.Map(func(r rune) rune {
-			if r == '\n' || r == '\r' || r == ' ' || r == '\t' {
-				return -1
-			}
-			return r
-		}, text)
+		compact := strings.Join(strings.Fields(text), "")
 		compact = strings.TrimRight(strings.NewReplacer("-", "+", "_", "/").Replace(compact), "=")
-		raw, e := base64.RawStdEncoding.DecodeString(compact)
-		if e != nil {
-			return nil, "", 0, "not base64"
+		raw, err := base64.RawStdEncoding.DecodeString(compact)
+		if err != nil {
+			return nil, "not base64"
 		}
-		return string(raw), "base64", 0, ""
+		if !utf8.Valid(raw) {
+			return nil, "the bytes are no UTF-8 text"
+		}
+		return string(raw), ""
 	case "escaped":
-		return Unescape(text), "escaped", 0, ""
+		return Unescape(text), ""
 	}
-	return text, "", 0, ""
+	return text, ""
 }
 
 func hintText(hint string) string {
@@ -97,47 +95,39 @@ func hex(s string, n int) (uint64, bool) {
 	return v, err == nil && s[1] != '+' && s[1] != '-'
 }
 
-// fitter reads values as declared types and lists what it had to do.
-type fitter struct {
-	opt  Options
-	done []Coercion
-}
-
-func (f *fitter) note(how string, cost int) { f.done = append(f.done, Coercion{How: how, Cost: cost}) }
-
-// reading is one way to take a text, with its price.
+// reading is one way to take a text. The cost says how much was guessed: 0
+// reading a number as one, 1 a spelling, 10 a repair.
 type reading struct {
 	value any
-	how   string
 	cost  int
 }
 
-// fit makes v a value of type t; false when nothing fits.
-func (f *fitter) fit(v any, t Type, depth int) (any, bool) {
+// fit makes v a value of type t, a text by its cheapest reading; false when
+// nothing fits.
+func fit(v any, t Type, depth int) (any, bool) {
 	if len(t.Names) == 0 || depth > maxDepth {
 		return v, true
 	}
 	text, isText := v.(string)
 	if !isText {
-		return f.fitValue(v, t, depth)
+		return fitValue(v, t, depth)
 	}
 	if t.has("string") && !(t.has("null") && isNull(text)) {
 		return text, true
 	}
 	best := reading{cost: math.MaxInt}
 	for _, name := range t.Names {
-		if r, ok := f.read(text, name); ok && r.cost < best.cost {
+		if r, ok := read(text, name); ok && r.cost < best.cost {
 			best = r
 		}
 	}
 	if best.cost == math.MaxInt {
-		return f.wrap(text, t, depth)
+		return wrap(text, t, depth)
 	}
-	f.note(best.how, best.cost)
-	if _, still := best.value.(string); still || best.value == nil {
-		return best.value, true
+	if best.value == nil {
+		return nil, true
 	}
-	return f.fitValue(best.value, t, depth)
+	return fitValue(best.value, t, depth)
 }
 
 func isNull(s string) bool {
@@ -146,57 +136,54 @@ func isNull(s string) bool {
 }
 
 // read takes a text as one type.
-func (f *fitter) read(text, name string) (reading, bool) {
+func read(text, name string) (reading, bool) {
 	s := strings.TrimSpace(text)
 	switch name {
 	case "null":
-		return reading{nil, "null", 1}, isNull(s)
+		return reading{nil, 1}, isNull(s)
 	case "boolean":
-		return f.boolean(s)
+		return boolean(s)
 	case "integer":
 		return integer(s)
 	case "number":
 		n, err := strconv.ParseFloat(s, 64)
 		ok := err == nil && !math.IsInf(n, 0) && !math.IsNaN(n) && !strings.ContainsAny(s, "xX_pP")
-		return reading{n, "number", 0}, ok
+		return reading{n, 0}, ok
 	case "array", "object":
-		v, how, cost, ok := readJSON(s)
+		v, _, cost, ok := readJSON(s)
 		if !ok {
 			return reading{}, false
 		}
 		_, isList := v.([]any)
 		_, isMap := v.(map[string]any)
-		return reading{v, how, cost + 1}, isList && name == "array" || isMap && name == "object"
+		return reading{v, cost + 1}, isList && name == "array" || isMap && name == "object"
 	}
 	return reading{}, false
 }
 
-func (f *fitter) boolean(s string) (reading, bool) {
-	switch {
-	case s == "true" || s == "false":
-		return reading{s == "true", "boolean", 0}, true
-	case strings.EqualFold(s, "true") || strings.EqualFold(s, "false"):
-		return reading{strings.EqualFold(s, "true"), "boolean in other letters", 1}, true
-	case f.opt.ChineseBooleans && (s == "是" || s == "否"):
-		return reading{s == "是", "boolean in Chinese", 1}, true
+func boolean(s string) (reading, bool) {
+	yes := strings.EqualFold(s, "true")
+	cost := 1
+	if s == "true" || s == "false" {
+		cost = 0
 	}
-	return reading{}, false
+	return reading{yes, cost}, yes || strings.EqualFold(s, "false")
 }
 
 // integer also takes 3.0 and 3e2, but nothing that loses digits.
 func integer(s string) (reading, bool) {
 	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
-		return reading{n, "integer", 0}, true
+		return reading{n, 0}, true
 	}
 	x, err := strconv.ParseFloat(s, 64)
 	if err != nil || x != math.Trunc(x) || math.Abs(x) > 1<<53 || strings.ContainsAny(s, "xX_pP") {
 		return reading{}, false
 	}
-	return reading{int64(x), "integer written as a fraction", 1}, true
+	return reading{int64(x), 1}, true
 }
 
 // wrap makes a list of a single value where a list is wanted.
-func (f *fitter) wrap(v any, t Type, depth int) (any, bool) {
+func wrap(v any, t Type, depth int) (any, bool) {
 	if !t.has("array") {
 		return nil, false
 	}
@@ -207,16 +194,15 @@ func (f *fitter) wrap(v any, t Type, depth int) (any, bool) {
 	if t.Items != nil {
 		item = *t.Items
 	}
-	got, ok := f.fit(v, item, depth+1)
+	got, ok := fit(v, item, depth+1)
 	if !ok {
 		return nil, false
 	}
-	f.note("one value as a list", 3)
 	return []any{got}, true
 }
 
 // fitValue checks a value that is no text, and fits what is inside.
-func (f *fitter) fitValue(v any, t Type, depth int) (any, bool) {
+func fitValue(v any, t Type, depth int) (any, bool) {
 	switch v := v.(type) {
 	case nil:
 		return nil, t.has("null")
@@ -236,34 +222,32 @@ func (f *fitter) fitValue(v any, t Type, depth int) (any, bool) {
 		case t.has("number"):
 			return v, true
 		case t.has("integer") && v == math.Trunc(v) && math.Abs(v) <= 1<<53:
-			f.note("integer written as a fraction", 1)
 			return int64(v), true
 		}
 	case []any:
 		if t.has("array") {
-			return f.list(v, t, depth)
+			return fitList(v, t, depth)
 		}
 	case map[string]any:
 		if t.has("object") {
-			return f.object(v, t, depth)
+			return fitObject(v, t, depth)
 		}
 	}
 	if t.has("string") {
 		if raw, err := json.Marshal(v); err == nil && v != nil {
-			f.note("JSON as text", 3)
 			return string(raw), true
 		}
 	}
-	return f.wrap(v, t, depth)
+	return wrap(v, t, depth)
 }
 
-func (f *fitter) list(v []any, t Type, depth int) (any, bool) {
+func fitList(v []any, t Type, depth int) (any, bool) {
 	if t.Items == nil {
 		return v, true
 	}
 	out := make([]any, len(v))
 	for i := range v {
-		got, ok := f.fit(v[i], *t.Items, depth+1)
+		got, ok := fit(v[i], *t.Items, depth+1)
 		if !ok {
 			return nil, false
 		}
@@ -272,13 +256,13 @@ func (f *fitter) list(v []any, t Type, depth int) (any, bool) {
 	return out, true
 }
 
-func (f *fitter) object(v map[string]any, t Type, depth int) (any, bool) {
+func fitObject(v map[string]any, t Type, depth int) (any, bool) {
 	if len(t.Properties) == 0 {
 		return v, true
 	}
 	out := make(map[string]any, len(v))
 	for _, name := range sortedKeys(v) {
-		got, ok := f.fit(v[name], t.Properties[name], depth+1)
+		got, ok := fit(v[name], t.Properties[name], depth+1)
 		if !ok {
 			return nil, false
 		}

@@ -1,27 +1,31 @@
-// Package bind fits the texts of a call to the parameters that a tool declares.
+// Package bind fits the parameters of a call to what a tool or a skill declares.
 //
-// The grammar package knows no tools: every value it gives is a text and every
-// name is normalised. Once the executor has found the tool ([FindTool]) it hands
-// the call and the tool's parameter schema to [Bind], and gets typed values under
-// the names of the schema, or problems that the author of the call can act on.
+// The text grammars know no tools: every value they give is a text and every
+// name is normalised. Models that make native calls misspell names and types,
+// too. Whoever carries out a call finds the tool ([FindTool]) and hands the call
+// and the tool's schema to [Bind]: typed values under the names of the schema,
+// or an error that the author of the call can act on.
 //
 // # What you hold and owe
 //
-// A [Schema] is made from a JSON Schema value by [SchemaOf] and may be kept.
-// Bind does not validate: patterns, ranges and enumerations are for the
-// validator that runs after it. Parameters given by URI are not fetched here;
-// those that remain in [Bound.URIs] are the executor's to resolve.
+// A [Schema] is made from a JSON Schema value by [SchemaOf], or of properties by
+// [NewSchema], and may be kept. Bind does not validate: patterns, ranges and
+// enumerations are for the tool.
 //
 // # Promises
 //
-//  1. The answer depends on the arguments alone; nothing is changed.
+//  1. The answer depends on the arguments alone; nothing is changed. A call that
+//     fits as it is gets its own parameters back.
 //  2. A text for a parameter that takes text stays as it is, byte for byte,
 //     unless a type hint says otherwise.
-//  3. Every conversion is listed with its cost; the cheapest reading wins.
-//  4. A value that cannot be read is a problem with the parameter, the received
+//  3. The reading that guesses least wins.
+//  4. A value that cannot be read is an error with the parameter, the received
 //     text (cut) and the expected type; it is never passed on as text.
+//  5. Nothing of a call is dropped without a word, but for a parameter that all
+//     steps of a block share and this tool does not know, and a comment.
 //
 // # Not here
 //
-// Execution, authorisation, defaults of the schema, @{…} references.
+// Execution, authorisation, defaults of the schema, @{…} references, the
+// resources behind uri_ parameters: those are refused.
 package bind

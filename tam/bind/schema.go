@@ -13,7 +13,7 @@ import (
 type Property struct {
 	Name     string
 	Required bool
-	Raw      bool // x-tam-raw: the exact bytes are wanted; the caller cuts them out of the source
+	Raw      bool // it has a contentMediaType: texts stay texts, whatever is in them
 	Type     Type
 }
 
@@ -21,6 +21,18 @@ type Property struct {
 type Schema struct {
 	Properties []Property // by name
 	Closed     bool       // additionalProperties: false
+	required   int        // how many
+}
+
+// NewSchema makes a closed schema of properties, sorted by name.
+func NewSchema(properties []Property) Schema {
+	s := Schema{Properties: properties, Closed: true}
+	for _, p := range properties {
+		if p.Required {
+			s.required++
+		}
+	}
+	return s
 }
 
 // Type is the part of a JSON Schema that decides how a text is read.
@@ -45,14 +57,16 @@ func SchemaOf(v any) (Schema, error) {
 		return Schema{}, protocol.Errorf(protocol.KindInvalid, "bind: read schema: properties is %T; want an object", m["properties"])
 	}
 	required, _ := m["required"].([]any)
-	s := Schema{Closed: m["additionalProperties"] == false}
+	var list []Property
 	for _, name := range slices.Sorted(maps.Keys(props)) {
 		p := Property{Name: name, Required: slices.Contains(required, any(name)), Type: typeOf(props[name], 0)}
 		if pm, ok := props[name].(map[string]any); ok {
-			p.Raw = pm["x-tam-raw"] == true
+			_, p.Raw = pm["contentMediaType"]
 		}
-		s.Properties = append(s.Properties, p)
+		list = append(list, p)
 	}
+	s := NewSchema(list)
+	s.Closed = m["additionalProperties"] == false
 	return s, nil
 }
 
@@ -127,6 +141,59 @@ func (t Type) String() string {
 	return names
 }
 
+// takes reports whether the parameters of a call are what the schema wants, as
+// they are. It makes no allocation: most calls of nodes and models are so.
+func (s *Schema) takes(c *protocol.Call) bool {
+	if c.Origin == protocol.OriginTAM || len(c.URIs)+len(c.TypeHints)+len(c.Orphans) > 0 {
+		return false
+	}
+	required := 0
+	for name, v := range c.Params {
+		p := s.property(name)
+		if p == nil || !p.Type.takes(v, 0) || p.Required && isNothing(v) {
+			return false
+		}
+		if p.Required {
+			required++
+		}
+	}
+	return required == s.required
+}
+
+// takes reports whether a value is of the type. Null always is: the parameter is
+// then not given.
+func (t *Type) takes(v any, depth int) bool {
+	if v == nil || len(t.Names) == 0 || depth > maxDepth {
+		return true
+	}
+	switch x := v.(type) {
+	case string:
+		return t.has("string")
+	case int64:
+		return t.has("integer") || t.has("number")
+	case float64:
+		return t.has("number")
+	case bool:
+		return t.has("boolean")
+	case []any:
+		for i := 0; t.Items != nil && i < len(x); i++ {
+			if x[i] == nil || !t.Items.takes(x[i], depth+1) {
+				return false
+			}
+		}
+		return t.has("array")
+	case map[string]any:
+		for name := range t.Properties {
+			p := t.Properties[name]
+			if v, ok := x[name]; ok && !p.takes(v, depth+1) {
+				return false
+			}
+		}
+		return t.has("object")
+	}
+	return false
+}
+
 func (s *Schema) property(name string) *Property {
 	for i := range s.Properties {
 		if s.Properties[i].Name == name {
@@ -164,40 +231,4 @@ func Squash(s string) string {
 		}
 		return -1
 	}, s)
-}
-
-// Lint lists parameters whose names mean something else in a block, so that
-// models cannot write them directly. Tools should avoid them.
-func Lint(s Schema) []string {
-	var found []string
-	for _, p := range s.Properties {
-		key := Squash(p.Name)
-		reserved := slices.Contains([]string{"command", "comment", "requestid", "onerror", "retry"}, key)
-		for _, prefix := range []string{"uri", "typehint", "common"} {
-			rest, ok := strings.CutPrefix(key, prefix)
-			reserved = reserved || ok && rest != "" && hasWordBreak(p.Name, len(prefix))
-		}
-		if reserved {
-			found = append(found, p.Name)
-		}
-	}
-	return found
-}
-
-// hasWordBreak reports whether a word ends after n letters of name: uriList and
-// uri_list begin with the word uri, uric does not.
-func hasWordBreak(name string, n int) bool {
-	for _, r := range name {
-		if !unicode.IsLetter(r) {
-			if n <= 0 {
-				return true
-			}
-			continue
-		}
-		if n == 0 {
-			return unicode.IsUpper(r)
-		}
-		n--
-	}
-	return false
 }

@@ -1,18 +1,16 @@
 package bind
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
 	"tavernsim/protocol"
-	"tavernsim/tam"
 )
 
 // FindTool resolves a tool id as written: exactly, else in any letter case, else
-// squashed. Of several that fit none is taken. When there is none the problem
-// lists the nearest registered ids.
-func FindTool(id string, registered []string) (string, *Problem) {
+// squashed. Of several that fit none is taken: near lists them, and when there is
+// none the nearest registered ids, at most three.
+func FindTool(id string, registered []string) (found string, near []string) {
 	if slices.Contains(registered, id) {
 		return id, nil
 	}
@@ -31,18 +29,10 @@ func FindTool(id string, registered []string) (string, *Problem) {
 		case len(fits) == 1:
 			return fits[0], nil
 		case len(fits) > 1:
-			return "", unknownTool(id, "one of "+strings.Join(fits, ", ")+", exactly")
+			return "", fits
 		}
 	}
-	near := nearest(id, registered)
-	if len(near) == 0 {
-		return "", unknownTool(id, "the id of a registered tool")
-	}
-	return "", unknownTool(id, "a registered tool, perhaps "+strings.Join(near, " or "))
-}
-
-func unknownTool(id, want string) *Problem {
-	return &Problem{Code: tam.UnknownTool, Severity: tam.SeverityError, Message: fmt.Sprintf("received tool %q; expected %s", short(id), want)}
+	return "", nearest(id, registered)
 }
 
 // nearest returns at most three ids that share a word or are a few edits away.

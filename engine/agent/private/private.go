@@ -8,10 +8,21 @@ import (
 	"slices"
 	"strconv"
 
-	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/world"
 	"tavernsim/protocol"
 )
+
+// Operations on the private state.
+const (
+	OpSet    = "set"
+	OpAdd    = "add"    // number onto number; missing counts as 0
+	OpPush   = "push"   // element onto list; missing counts as empty
+	OpDelete = "delete" // missing is no error
+	OpMerge  = "merge"  // fields of an object; null is a value
+)
+
+// Ops lists them.
+func Ops() []string { return []string{OpSet, OpAdd, OpPush, OpDelete, OpMerge} }
 
 // Patch returns the state with one operation done. The original is untouched:
 // only the objects and lists on the path are copied.
@@ -54,7 +65,7 @@ func noElement(full world.Path) error {
 }
 
 func patchField(m map[string]any, key string, rest world.Path, op string, value any, full world.Path) (any, error) {
-	if len(rest) == 0 && op == tool.OpDelete {
+	if len(rest) == 0 && op == OpDelete {
 		if _, ok := m[key]; !ok {
 			return m, nil
 		}
@@ -77,7 +88,7 @@ func patchElement(list []any, seg world.Segment, rest world.Path, op string, val
 	if !ok {
 		return nil, noElement(full)
 	}
-	if len(rest) == 0 && op == tool.OpDelete {
+	if len(rest) == 0 && op == OpDelete {
 		return slices.Delete(slices.Clone(list), i, i+1), nil
 	}
 	v, err := patchAt(list[i], rest, op, value, full)
@@ -91,19 +102,19 @@ func patchElement(list []any, seg world.Segment, rest world.Path, op string, val
 
 func operate(have any, op string, value any, full world.Path) (any, error) {
 	switch op {
-	case tool.OpSet:
+	case OpSet:
 		return value, nil
-	case tool.OpAdd:
+	case OpAdd:
 		return add(have, value, full)
-	case tool.OpPush:
+	case OpPush:
 		list, ok := have.([]any)
 		if !ok && have != nil {
 			return nil, protocol.Errorf(protocol.KindInvalid, "private state: push to %s, which is no list", full)
 		}
 		return append(slices.Clip(list), value), nil
-	case tool.OpMerge:
+	case OpMerge:
 		return merge(have, value, full)
-	case tool.OpDelete:
+	case OpDelete:
 		return map[string]any{}, nil // of the whole state
 	}
 	return nil, protocol.Errorf(protocol.KindInvalid, "private state: operation %q; want set, add, push, delete or merge", op)

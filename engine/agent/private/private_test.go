@@ -6,7 +6,6 @@ import (
 
 	"pgregory.net/rapid"
 
-	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/world"
 	"tavernsim/protocol"
 )
@@ -19,27 +18,27 @@ func TestPatch(t *testing.T) {
 		want     any // at path; nil = nothing there
 		err      string
 	}{
-		{"n", tool.OpSet, "new", "new", ""},
-		{"n", tool.OpAdd, int64(2), int64(3), ""},
-		{"n", tool.OpAdd, 0.5, 1.5, ""},
-		{"f", tool.OpAdd, int64(1), 2.5, ""},
-		{"new", tool.OpAdd, int64(2), int64(2), ""},
-		{"s", tool.OpAdd, int64(1), nil, "add at s needs two numbers"},
-		{"n", tool.OpAdd, "1", nil, "needs two numbers"},
-		{"list", tool.OpPush, "y", []any{int64(1), map[string]any{"a": "b"}, "y"}, ""},
-		{"new.list", tool.OpPush, "y", []any{"y"}, ""},
-		{"n", tool.OpPush, "y", nil, "push to n, which is no list"},
-		{"n", tool.OpDelete, nil, nil, ""},
-		{"nothing", tool.OpDelete, nil, nil, ""},
-		{"list[0]", tool.OpDelete, nil, map[string]any{"a": "b"}, ""},
-		{"list[-1].a", tool.OpSet, "c", "c", ""},
-		{"list.1.a", tool.OpSet, "c", "c", ""},
-		{"list[7]", tool.OpSet, "c", nil, "no such list element"},
-		{"n.x", tool.OpSet, "c", nil, "leads through x, which is no object"},
-		{"deep", tool.OpMerge, map[string]any{"z": nil}, map[string]any{"m": map[string]any{}, "z": nil}, ""},
-		{"deep", tool.OpMerge, "x", nil, "merge at deep needs an object"},
-		{"n", tool.OpMerge, map[string]any{}, nil, "merge into n, which is no object"},
-		{"deep.m.a.b.c", tool.OpSet, int64(1), int64(1), ""},
+		{"n", OpSet, "new", "new", ""},
+		{"n", OpAdd, int64(2), int64(3), ""},
+		{"n", OpAdd, 0.5, 1.5, ""},
+		{"f", OpAdd, int64(1), 2.5, ""},
+		{"new", OpAdd, int64(2), int64(2), ""},
+		{"s", OpAdd, int64(1), nil, "add at s needs two numbers"},
+		{"n", OpAdd, "1", nil, "needs two numbers"},
+		{"list", OpPush, "y", []any{int64(1), map[string]any{"a": "b"}, "y"}, ""},
+		{"new.list", OpPush, "y", []any{"y"}, ""},
+		{"n", OpPush, "y", nil, "push to n, which is no list"},
+		{"n", OpDelete, nil, nil, ""},
+		{"nothing", OpDelete, nil, nil, ""},
+		{"list[0]", OpDelete, nil, map[string]any{"a": "b"}, ""},
+		{"list[-1].a", OpSet, "c", "c", ""},
+		{"list.1.a", OpSet, "c", "c", ""},
+		{"list[7]", OpSet, "c", nil, "no such list element"},
+		{"n.x", OpSet, "c", nil, "leads through x, which is no object"},
+		{"deep", OpMerge, map[string]any{"z": nil}, map[string]any{"m": map[string]any{}, "z": nil}, ""},
+		{"deep", OpMerge, "x", nil, "merge at deep needs an object"},
+		{"n", OpMerge, map[string]any{}, nil, "merge into n, which is no object"},
+		{"deep.m.a.b.c", OpSet, int64(1), int64(1), ""},
 		{"n", "dance", nil, nil, `operation "dance"; want set, add, push, delete or merge`},
 	} {
 		path, err := world.ParsePath(c.path)
@@ -62,7 +61,7 @@ func TestPatch(t *testing.T) {
 			continue
 		}
 		got, found := Lookup(next, path)
-		if c.want == nil && c.op == tool.OpDelete {
+		if c.want == nil && c.op == OpDelete {
 			if found && c.path != "list[0]" {
 				t.Errorf("%s is still %v", c.path, got)
 			}
@@ -75,16 +74,16 @@ func TestPatch(t *testing.T) {
 // The whole state stays an object, and is emptied by delete.
 func TestPatchTheWhole(t *testing.T) {
 	state := map[string]any{"n": int64(1)}
-	if next, err := Patch(state, nil, tool.OpMerge, map[string]any{"m": int64(2)}); err != nil || len(next) != 2 {
+	if next, err := Patch(state, nil, OpMerge, map[string]any{"m": int64(2)}); err != nil || len(next) != 2 {
 		t.Error(next, err)
 	}
-	if next, err := Patch(state, nil, tool.OpDelete, nil); err != nil || len(next) != 0 {
+	if next, err := Patch(state, nil, OpDelete, nil); err != nil || len(next) != 0 {
 		t.Error(next, err)
 	}
-	if _, err := Patch(state, nil, tool.OpSet, "x"); err == nil || !strings.Contains(err.Error(), "must stay an object") {
+	if _, err := Patch(state, nil, OpSet, "x"); err == nil || !strings.Contains(err.Error(), "must stay an object") {
 		t.Error(err)
 	}
-	if next, err := Patch(nil, nil, tool.OpMerge, map[string]any{"m": int64(2)}); err != nil || len(next) != 1 {
+	if next, err := Patch(nil, nil, OpMerge, map[string]any{"m": int64(2)}); err != nil || len(next) != 1 {
 		t.Error(next, err)
 	}
 }
@@ -114,7 +113,7 @@ func TestPatchLikeItsTwin(t *testing.T) {
 		state, twin := map[string]any{}, map[string]any{}
 		for range rapid.IntRange(1, 12).Draw(t, "steps") {
 			text := rapid.SampledFrom(paths).Draw(t, "path")
-			op := rapid.SampledFrom([]string{tool.OpSet, tool.OpAdd, tool.OpPush, tool.OpDelete, tool.OpMerge}).Draw(t, "op")
+			op := rapid.SampledFrom([]string{OpSet, OpAdd, OpPush, OpDelete, OpMerge}).Draw(t, "op")
 			value := rapid.SampledFrom([]any{int64(1), "t", []any{int64(2)}, map[string]any{"x": int64(3)}, nil}).Draw(t, "value")
 			path, err := world.ParsePath(text)
 			if err != nil {

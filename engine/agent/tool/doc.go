@@ -1,6 +1,7 @@
-// Package tool describes the atomic tools of agents (agent architecture §2.1.4) to
-// their callers: ids, descriptions, parameters. Engine/agent carries them out.
-//
-// [Catalog] is the only list of them. [Bind] gives the parameters of a text call
-// their types; [Params] reads them and reports all their errors at once.
+// Package tool is what entries of the table of tools are made of (agent
+// architecture §2.1.4): the description that callers see, and the parameters as a
+// tool reads them. The table itself is in engine/agent.
 package tool
+
+// SkillPrefix marks a call of a skill workflow.
+const SkillPrefix = "workflow:"

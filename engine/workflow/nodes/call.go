@@ -1,6 +1,9 @@
 package nodes
 
 import (
+	"slices"
+	"strings"
+
 	"tavernsim/engine/workflow"
 	"tavernsim/protocol"
 )
@@ -11,33 +14,43 @@ func errTooLong(what string, n int) error {
 
 // tool is a kind that calls one tool: its inputs are the tool's parameters.
 type tool struct {
-	kind, id string
-	params   []workflow.In
+	id     string
+	params []workflow.In
 }
 
-// tools are the atomic tools of the agent architecture (§2.1.4), in its order.
-func tools() []tool {
-	text := func(name string) workflow.In { return workflow.In{Name: name, Type: workflow.String} }
-	need := func(in workflow.In) workflow.In { in.Required = true; return in }
-	any := func(name string) workflow.In { return workflow.In{Name: name} }
-	number := func(name string) workflow.In { return workflow.In{Name: name, Type: workflow.Float} }
-	whole := func(name string) workflow.In { return workflow.In{Name: name, Type: workflow.Integer} }
-	flag := func(name string) workflow.In { return workflow.In{Name: name, Type: workflow.Boolean} }
-	list := func(name string) workflow.In { return workflow.In{Name: name, Type: workflow.Array} }
-	object := func(name string) workflow.In { return workflow.In{Name: name, Type: workflow.Object} }
-	return []tool{
-		{"ReadPrivateState", "ReadPrivateStateTool", []workflow.In{text("path")}},
-		{"UpdatePrivateState", "UpdatePrivateStateTool", []workflow.In{text("path"), text("op"), any("value")}},
-		{"ReadWorldState", "ReadWorldStateTool", []workflow.In{text("path")}},
-		{"RequestWorldStateUpdate", "RequestWorldStateUpdateTool", []workflow.In{
-			need(text("path")), text("op"), any("value"), whole("expected_version"), text("reason")}},
-		{"PublishEvent", "PublishEventTool", []workflow.In{
-			need(text("type")), any("payload"), any("target_agent_instance_id"), text("priority"), number("ttl_seconds"), flag("ephemeral")}},
-		{"QueryKnowledgeBase", "QueryKnowledgeBaseTool", []workflow.In{
-			text("kb"), text("query"), text("entry_type"), list("tags"), text("id"), whole("limit")}},
-		{"WriteToKnowledgeBase", "WriteToKnowledgeBaseTool", []workflow.In{text("kb"), need(object("entry"))}},
-		{"GenerateRandomNumber", "GenerateRandomNumberTool", []workflow.In{number("min"), number("max"), flag("integer")}},
+// KindOf is the kind of the node that calls a tool: its id without "Tool".
+func KindOf(id string) string { return strings.TrimSuffix(id, "Tool") }
+
+func toolKind(spec protocol.ToolSpec) tool {
+	schema, _ := spec.Parameters.(map[string]any)
+	properties, _ := schema["properties"].(map[string]any)
+	required, _ := schema["required"].([]any)
+	t := tool{id: spec.Name}
+	for _, name := range protocol.SortedKeys(properties) {
+		property, _ := properties[name].(map[string]any)
+		t.params = append(t.params, workflow.In{Name: name, Type: typeOf(property["type"]), Required: slices.Contains(required, any(name))})
 	}
+	return t
+}
+
+// typeOf is the type of an input for a parameter; what a schema leaves open
+// takes any value.
+func typeOf(name any) workflow.Type {
+	switch name {
+	case "string":
+		return workflow.String
+	case "integer":
+		return workflow.Integer
+	case "number":
+		return workflow.Float
+	case "boolean":
+		return workflow.Boolean
+	case "array":
+		return workflow.Array
+	case "object":
+		return workflow.Object
+	}
+	return ""
 }
 
 // Build declares the parameters as inputs.
@@ -127,75 +140,9 @@ func (c *call) Answered(x *workflow.Exec, a *workflow.Answer) error {
 func callValues(calls []protocol.Call) []any {
 	list := make([]any, len(calls))
 	for i := range calls {
-		list[i] = CallValue(&calls[i])
+		list[i] = protocol.CallValue(&calls[i])
 	}
 	return list
-}
-
-// CallValue is the form in which workflows handle a call. Fields that are not
-// set are left out.
-func CallValue(c *protocol.Call) map[string]any {
-	params := c.Params
-	if params == nil {
-		params = map[string]any{}
-	}
-	m := map[string]any{"tool": c.Tool, "params": params}
-	text := func(key, v string) {
-		if v != "" {
-			m[key] = v
-		}
-	}
-	text("id", c.ID)
-	text("origin", string(c.Origin))
-	text("requestId", c.RequestID)
-	text("onError", string(c.OnError))
-	if c.Index != 0 {
-		m["index"] = int64(c.Index)
-	}
-	if c.Retry != 0 {
-		m["retry"] = int64(c.Retry)
-	}
-	words := func(key string, from map[string]string) {
-		if len(from) == 0 {
-			return
-		}
-		to := make(map[string]any, len(from))
-		for k, v := range from {
-			to[k] = v
-		}
-		m[key] = to
-	}
-	words("uris", c.URIs)
-	words("typeHints", c.TypeHints)
-	return m
-}
-
-// ReadCall reads what CallValue made, and what models write for it: the tool
-// also under name, toolName or command, the parameters also under arguments or
-// parameters.
-func ReadCall(v any) (protocol.Call, error) {
-	m, ok := v.(map[string]any)
-	if !ok {
-		return protocol.Call{}, protocol.Errorf(protocol.KindInvalid, "call: want an object with tool and params, got %s", workflow.TypeOf(v))
-	}
-	c := protocol.Call{Tool: firstText(m, "tool", "name", "toolName", "command"), ID: firstText(m, "id"),
-		Origin: protocol.Origin(firstText(m, "origin")), RequestID: firstText(m, "requestId", "request_id"),
-		OnError: protocol.OnError(firstText(m, "onError", "on_error")), URIs: texts(m["uris"]), TypeHints: texts(m["typeHints"])}
-	if c.Tool == "" {
-		return protocol.Call{}, protocol.Errorf(protocol.KindInvalid, "call: no tool; want {\"tool\": id, \"params\": {…}}")
-	}
-	for _, key := range []string{"params", "arguments", "parameters"} {
-		p, there := m[key]
-		if !there || p == nil {
-			continue
-		}
-		if c.Params, ok = p.(map[string]any); !ok {
-			return protocol.Call{}, protocol.Errorf(protocol.KindInvalid, "call %s: %s is %s; want an object", c.Tool, key, workflow.TypeOf(p))
-		}
-		break
-	}
-	c.Index, c.Retry = whole(m["index"]), whole(m["retry"])
-	return c, nil
 }
 
 func firstText(m map[string]any, keys ...string) string {
@@ -205,23 +152,4 @@ func firstText(m map[string]any, keys ...string) string {
 		}
 	}
 	return ""
-}
-
-func whole(v any) int {
-	f, _ := protocol.Number(v)
-	return int(f)
-}
-
-func texts(v any) map[string]string {
-	m, ok := v.(map[string]any)
-	if !ok || len(m) == 0 {
-		return nil
-	}
-	out := make(map[string]string, len(m))
-	for k, e := range m {
-		if s, ok := e.(string); ok {
-			out[k] = s
-		}
-	}
-	return out
 }

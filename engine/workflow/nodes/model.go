@@ -121,7 +121,7 @@ func readMessage(v any) (protocol.ModelMessage, error) {
 	}
 	calls, _ := m["calls"].([]any)
 	for _, c := range calls {
-		call, err := ReadCall(c)
+		call, err := protocol.ReadCall(c)
 		if err != nil {
 			return out, err
 		}

@@ -7,9 +7,11 @@ import (
 
 // Options join the kinds to what they need from outside this floor.
 type Options struct {
-	// ParseTAM reads calls out of a model's text. nil leaves the TAMParse kind
-	// out.
-	ParseTAM func(text string) Parsed
+	// ParseTAM reads calls out of a model's text; finish says why the model
+	// stopped, "" when nobody knows. nil leaves the TAMParse kind out.
+	ParseTAM func(text string, finish protocol.FinishReason) Parsed
+	// Tools get a kind each, named by [KindOf].
+	Tools []protocol.ToolSpec
 }
 
 // Parsed is a text with calls, taken apart.
@@ -39,8 +41,8 @@ func Standard(o Options) workflow.Kinds {
 		"LLMCompletion": workflow.KindFunc(completion),
 		"CallTool":      workflow.KindFunc(callTool),
 	}
-	for _, t := range tools() {
-		kinds[t.kind] = t
+	for _, spec := range o.Tools {
+		kinds[KindOf(spec.Name)] = toolKind(spec)
 	}
 	if o.ParseTAM != nil {
 		kinds["TAMParse"] = tamParse(o.ParseTAM)

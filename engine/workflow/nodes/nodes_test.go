@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"tavernsim/engine/agent"
 	"tavernsim/engine/template"
 	"tavernsim/engine/workflow"
 	"tavernsim/engine/workflow/nodes"
@@ -34,7 +35,7 @@ func oneDrawn(t *testing.T, draw protocol.Draw, node string, outputs ...string) 
 		def.InterfaceOutputs["_"+o] = workflow.Port{}
 		def.Edges = append(def.Edges, workflow.Edge{Source: "n", SourceHandle: o, Target: "out", TargetHandle: "_" + o})
 	}
-	plan, faults := workflow.Compile(def, workflow.Options{Kinds: nodes.Standard(nodes.Options{ParseTAM: parseTAM})})
+	plan, faults := workflow.Compile(def, workflow.Options{Kinds: nodes.Standard(nodes.Options{ParseTAM: parseTAM, Tools: agent.ToolSpecs()})})
 	if len(faults) > 0 {
 		text := "fault"
 		for _, f := range faults {
@@ -66,7 +67,7 @@ func answer(q *workflow.Request) (workflow.Answer, bool) {
 	return workflow.Answer{Result: protocol.CallResult{Status: protocol.CallOK, Output: map[string]any{"tool": q.Call.Tool, "params": q.Call.Params}}}, true
 }
 
-func parseTAM(text string) nodes.Parsed {
+func parseTAM(text string, _ protocol.FinishReason) nodes.Parsed {
 	return nodes.Parsed{Text: " " + text + "\n", Problems: []string{"a problem"}, Calls: []protocol.Call{{Tool: "t", Index: 2, Retry: 1,
 		RequestID: "r", OnError: protocol.OnErrorContinue, Origin: protocol.OriginTAM, URIs: map[string]string{"f": "fam://x"}, TypeHints: map[string]string{"f": "json"}}}}
 }
@@ -230,18 +231,18 @@ func TestReadCallTakesWhatModelsWrite(t *testing.T) {
 		{"toolName": "t", "parameters": map[string]any{"a": int64(1)}},
 		{"command": "t", "params": map[string]any{"a": int64(1)}},
 	} {
-		c, err := nodes.ReadCall(v)
+		c, err := protocol.ReadCall(v)
 		if err != nil || c.Tool != "t" || !protocol.Equal(c.Params, map[string]any{"a": int64(1)}) {
 			t.Errorf("%v: %+v %v", v, c, err)
 		}
 	}
 	for _, v := range []any{nil, "t", map[string]any{}, map[string]any{"tool": "t", "params": "x"}} {
-		if _, err := nodes.ReadCall(v); protocol.KindOf(err) != protocol.KindInvalid {
+		if _, err := protocol.ReadCall(v); protocol.KindOf(err) != protocol.KindInvalid {
 			t.Errorf("%v: %v", v, err)
 		}
 	}
-	want := parseTAM("").Calls[0]
-	got, err := nodes.ReadCall(nodes.CallValue(&want))
+	want := parseTAM("", "").Calls[0]
+	got, err := protocol.ReadCall(protocol.CallValue(&want))
 	want.Params = map[string]any{}
 	a, _ := json.Marshal(got)
 	b, _ := json.Marshal(want)

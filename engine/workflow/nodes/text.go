@@ -137,14 +137,15 @@ func makeList(s *workflow.Setup) workflow.Body {
 }
 
 // tamParse takes the calls out of a text.
-func tamParse(read func(string) Parsed) workflow.Kind {
+func tamParse(read func(string, protocol.FinishReason) Parsed) workflow.Kind {
 	return workflow.KindFunc(func(s *workflow.Setup) workflow.Body {
 		in := s.In(workflow.In{Name: "text", Type: workflow.String, Required: true})
+		finish := s.In(workflow.In{Name: "finish", Type: workflow.String})
 		text := s.Out("text", workflow.String)
 		calls := s.Out("calls", workflow.Array)
 		problems := s.Out("problems", workflow.Array)
 		return workflow.BodyFunc(func(x *workflow.Exec) error {
-			p := read(x.Text(in))
+			p := read(x.Text(in), protocol.FinishReason(x.Text(finish)))
 			x.Set(text, strings.TrimSpace(p.Text))
 			x.Set(calls, callValues(p.Calls))
 			list := make([]any, len(p.Problems))

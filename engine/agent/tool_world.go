@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"tavernsim/engine/agent/private"
 	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/statecmd/command"
 	"tavernsim/engine/world"
@@ -11,10 +12,34 @@ import (
 	"tavernsim/protocol"
 )
 
+const toolRequestWorld = "RequestWorldStateUpdateTool"
+
+func worldTools() []Tool {
+	return []Tool{
+		folds((*Turn).readWorld, "ReadWorldStateTool", "Reads the world as it was when this deliberation began.",
+			tool.Optional("path", "string", "what to read; everything when empty; * stands for any one name")),
+		requests((*Turn).requestWorld, toolRequestWorld, "Asks for a change of the world. It is decided after all agents of this moment have deliberated; a refusal is an observation of your next deliberation.",
+			tool.Optional("path", "string", "what to change; or commands, lock or unlock"),
+			tool.OneOf("op", "how; set when it is missing", private.Ops()...),
+			tool.Optional("value", "", "the new value, number to add, element or fields"),
+			tool.Optional("expected_version", "integer", "refuse when the path was changed after this version"),
+			tool.Optional("reason", "string", "for the audit"),
+			tool.Optional("commands", "", "instead of path: state commands with keys world.…").Raw(),
+			tool.Optional("transaction", "string", "calls that follow each other with the same name are done all or not at all"),
+			tool.Optional("check_reads", "boolean", "refuse when anything that you read in this deliberation was changed meanwhile"),
+			tool.Optional("reads", "array", "refuse when one of these paths was changed meanwhile"),
+			tool.OneOf("answer", "refusals when it is missing; always tells you of success, too", "refusals", "always"),
+			tool.Optional("lock", "object", "instead of path: {paths, seconds, id} keeps others from writing there for so long").Fields(
+				tool.Optional("paths", "array", "where"), tool.Optional("seconds", "number", "how long"), tool.Optional("id", "string", "to unlock by")),
+			tool.Optional("unlock", "string", "instead of path: id of a lock of yours to give back")).toldByItsFact(),
+	}
+}
+
 // MaxReads bounds the places whose sameness one request may depend on.
 const MaxReads = 200
 
-func (t *Turn) readWorld(text string) (any, error) {
+func (t *Turn) readWorld(p tool.Params) (any, error) {
+	text := p.Text("path")
 	if text == "" {
 		t.saw(nil)
 		return t.wake.World.Value(), nil
@@ -64,13 +89,8 @@ type worldCall struct {
 	expected         int64
 	hasExpected      bool
 
-	wishes *worldWishes // nil for most
-}
-
-// worldWishes are the parameters that most calls do without.
-type worldWishes struct {
 	commands   any
-	lock       map[string]any
+	lock       tool.Params
 	unlock     string
 	group      string // transaction
 	answer     string
@@ -78,30 +98,20 @@ type worldWishes struct {
 	reads      []string
 }
 
-func (t *Turn) requestWorld(p *tool.Params) func() (any, error) {
-	c := worldCall{op: p.Text("op"), path: p.Text("path"), reason: p.Text("reason"), value: p.Any("value")}
+func (t *Turn) requestWorld(p tool.Params) (any, error) {
+	c := worldCall{
+		op: p.Text("op"), path: p.Text("path"), reason: p.Text("reason"), value: p["value"], commands: p["commands"], lock: p.Object("lock"),
+		unlock: p.Text("unlock"), group: p.Text("transaction"), answer: p.Text("answer"), checkReads: p.Flag("check_reads"),
+	}
 	c.expected, c.hasExpected = p.Integer("expected_version")
-	if p.Unread() {
-		c.wishes = &worldWishes{}
-		c.wishes.read(p)
+	var err error
+	if c.reads, err = p.Texts("reads"); err != nil {
+		return nil, err
 	}
-	if c.path == "" && !c.wishes.replacePath() {
-		p.Lacks("path: it is required, or commands, lock or unlock in its place")
+	if c.path == "" && c.commands == nil && c.lock == nil && c.unlock == "" {
+		return nil, protocol.Errorf(protocol.KindInvalid, "path: it is required, or commands, lock or unlock in its place")
 	}
-	return func() (any, error) { return t.askWorld(&c) }
-}
-
-func (w *worldWishes) read(p *tool.Params) {
-	w.commands, w.unlock, w.group, w.answer = p.Any("commands"), p.Text("unlock"), p.Text("transaction"), p.Text("answer")
-	w.checkReads, w.reads = p.Flag("check_reads"), p.Texts("reads")
-	if _, has := p.Get("lock"); has {
-		w.lock = p.Object("lock")
-	}
-}
-
-// replacePath reports whether the call is about something else than one path.
-func (w *worldWishes) replacePath() bool {
-	return w != nil && (w.commands != nil || w.lock != nil || w.unlock != "")
+	return t.askWorld(&c)
 }
 
 // askWorld sends one request on its way. Nothing is sent when the call is faulty.
@@ -121,40 +131,36 @@ func (t *Turn) askWorld(c *worldCall) (any, error) {
 }
 
 func (t *Turn) fillWorld(q *worldstate.Request, c *worldCall) (err error) {
-	w := c.wishes
-	if w == nil {
-		return t.fillChange(q, c)
-	}
-	if q.Always, err = wantsAnswer(w.answer); err != nil {
+	if q.Always, err = wantsAnswer(c.answer); err != nil {
 		return err
 	}
 	if err := c.one(); err != nil {
 		return err
 	}
-	if err := t.declare(q, w); err != nil {
+	if err := t.declare(q, c); err != nil {
 		return err
 	}
 	switch {
-	case w.commands != nil:
-		return t.fillCommands(q, w.commands)
-	case w.lock != nil:
-		return fillLock(q, w.lock)
-	case w.unlock != "":
-		q.Kind, q.Lease = worldstate.Unlock, w.unlock
+	case c.commands != nil:
+		return t.fillCommands(q, c.commands)
+	case c.lock != nil:
+		return fillLock(q, c.lock)
+	case c.unlock != "":
+		q.Kind, q.Lease = worldstate.Unlock, c.unlock
 		return nil
 	}
-	if err := t.fillChange(q, c); err != nil || w.group == "" {
+	if err := t.fillChange(q, c); err != nil || c.group == "" {
 		return err
 	}
-	return t.join(&q.Change, w.group)
+	return t.join(&q.Change, c.group)
 }
 
 // one holds the call to one of its four forms: what belongs to another form
 // would be lost without a word.
 func (c *worldCall) one() error {
-	w, plain := c.wishes, c.path != "" || c.op != "" || c.value != nil || c.hasExpected
+	plain := c.path != "" || c.op != "" || c.value != nil || c.hasExpected
 	forms := 0
-	for _, given := range []bool{plain, w.commands != nil, w.lock != nil, w.unlock != ""} {
+	for _, given := range [...]bool{plain, c.commands != nil, c.lock != nil, c.unlock != ""} {
 		if given {
 			forms++
 		}
@@ -166,9 +172,9 @@ func (c *worldCall) one() error {
 		return nil
 	case c.reason != "":
 		return protocol.Errorf(protocol.KindInvalid, "reason: it goes with path; a command has a reason among its options")
-	case w.group != "":
+	case c.group != "":
 		return protocol.Errorf(protocol.KindInvalid, "transaction: it joins calls with path; commands have the option transaction")
-	case w.commands == nil && (w.checkReads || len(w.reads) > 0):
+	case c.commands == nil && (c.checkReads || len(c.reads) > 0):
 		return protocol.Errorf(protocol.KindInvalid, "check_reads and reads go with path or commands")
 	}
 	return nil
@@ -186,15 +192,15 @@ func wantsAnswer(text string) (bool, error) {
 
 // declare attaches the places that must not have changed since this turn saw
 // them.
-func (t *Turn) declare(q *worldstate.Request, w *worldWishes) error {
-	if !w.checkReads && len(w.reads) == 0 {
+func (t *Turn) declare(q *worldstate.Request, c *worldCall) error {
+	if !c.checkReads && len(c.reads) == 0 {
 		return nil
 	}
 	var paths []world.Path
-	if w.checkReads {
+	if c.checkReads {
 		paths = slices.Clip(t.reads)
 	}
-	for _, text := range w.reads {
+	for _, text := range c.reads {
 		pattern, err := world.ParsePattern(text)
 		if err != nil {
 			return err
@@ -225,7 +231,8 @@ func (t *Turn) fillChange(q *worldstate.Request, c *worldCall) (err error) {
 		r.Value = t.encode(c.value)
 	}
 	if c.hasExpected {
-		r.Expected = &c.expected
+		expected := c.expected // a copy: the call stays off the heap
+		r.Expected = &expected
 	}
 	return nil
 }
@@ -250,7 +257,7 @@ func (t *Turn) fillCommands(q *worldstate.Request, v any) error {
 		return err
 	}
 	if key, ok := worldstate.Foreign(&batch, ownPrefix); ok {
-		return protocol.Errorf(protocol.KindInvalid, "key %s is of your private state: send it with %s; nothing was done, for no transaction spans both", tool.Cut(key), tool.UpdatePrivateState)
+		return protocol.Errorf(protocol.KindInvalid, "key %s is of your private state: send it with %s; nothing was done, for no transaction spans both", tool.Cut(key), toolUpdatePrivate)
 	}
 	q.Kind, q.Batch, q.Turn = worldstate.Commands, &batch, itoa(t.end.Turn)
 	return nil
@@ -271,11 +278,16 @@ func decodeCommands(v any) (command.Batch, error) {
 	return batch, nil
 }
 
-func fillLock(q *worldstate.Request, m map[string]any) error {
-	p := tool.Read(m)
+func fillLock(q *worldstate.Request, p tool.Params) error {
+	for _, name := range protocol.SortedKeys(p) {
+		if !slices.Contains([]string{"paths", "seconds", "id"}, name) {
+			return protocol.Errorf(protocol.KindInvalid, "lock: unknown field %s; known are paths, seconds, id", tool.Cut(name))
+		}
+	}
 	q.Kind, q.Lease = worldstate.Lock, p.Text("id")
-	paths, seconds := p.Texts("paths"), p.Number("seconds", 0)
-	if err := p.Err("lock"); err != nil {
+	seconds := p.Number("seconds", 0)
+	paths, err := p.Texts("paths")
+	if err != nil {
 		return err
 	}
 	if q.Lease == "" {

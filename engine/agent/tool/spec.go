@@ -1,0 +1,71 @@
+package tool
+
+import "tavernsim/protocol"
+
+// Param is one parameter of a tool.
+type Param struct {
+	name     string
+	schema   map[string]any
+	required bool
+}
+
+// Optional is a parameter of a JSON Schema type; "" = it takes anything.
+func Optional(name, typ, description string) Param {
+	schema := map[string]any{"description": description}
+	if typ != "" {
+		schema["type"] = typ
+	}
+	return Param{name: name, schema: schema}
+}
+
+// Required is Optional for one that must be given, and not empty.
+func Required(name, typ, description string) Param {
+	p := Optional(name, typ, description)
+	p.required = true
+	return p
+}
+
+// OneOf is a text out of a list; the tool checks it.
+func OneOf(name, description string, values ...string) Param {
+	list := make([]any, len(values))
+	for i, v := range values {
+		list[i] = v
+	}
+	p := Optional(name, "string", description)
+	p.schema["enum"] = list
+	return p
+}
+
+// Fields says what an object holds: parameters by name. They are read like those of
+// the call.
+func (p Param) Fields(fields ...Param) Param {
+	p.schema["properties"] = properties(fields)
+	return p
+}
+
+// Raw says that the tool reads texts by itself: their order and repetitions count.
+func (p Param) Raw() Param {
+	p.schema["contentMediaType"] = "application/json"
+	return p
+}
+
+func properties(params []Param) map[string]any {
+	m := make(map[string]any, len(params))
+	for _, p := range params {
+		m[p.name] = p.schema
+	}
+	return m
+}
+
+// Spec describes a tool. Other parameters than these are refused.
+func Spec(id, description string, params ...Param) protocol.ToolSpec {
+	required := []any{}
+	for _, p := range params {
+		if p.required {
+			required = append(required, p.name)
+		}
+	}
+	return protocol.ToolSpec{Name: id, Description: description, Parameters: map[string]any{
+		"type": "object", "properties": properties(params), "required": required, "additionalProperties": false,
+	}}
+}

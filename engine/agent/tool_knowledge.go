@@ -1,0 +1,147 @@
+package agent
+
+import (
+	"strings"
+
+	"tavernsim/engine/agent/private"
+	"tavernsim/engine/agent/profile"
+	"tavernsim/engine/agent/tool"
+	"tavernsim/engine/knowledge"
+	"tavernsim/engine/world"
+	"tavernsim/protocol"
+)
+
+const toolWriteKnowledge = "WriteToKnowledgeBaseTool"
+
+func knowledgeTools() []Tool {
+	return []Tool{
+		folds((*Turn).queryKnowledge, "QueryKnowledgeBaseTool", "Searches a knowledge base you may read.",
+			tool.Optional("kb", "string", "alias or id; all of yours when it is missing"),
+			tool.Optional("query", "string", "words to look for"),
+			tool.Optional("entry_type", "string", "only entries of this type"),
+			tool.Optional("tags", "array", "only entries with any of these tags"),
+			tool.Optional("id", "string", "exactly this entry"),
+			tool.Optional("limit", "integer", "at most so many; 10 when it is missing")),
+		requests((*Turn).writeKnowledge, toolWriteKnowledge, "Writes an entry into a knowledge base, or suggests it where you may only suggest.",
+			tool.Optional("kb", "string", "alias or id; the first you may write when it is missing"),
+			tool.OneOf("op", "create when it is missing; update replaces the fields that are given", string(knowledge.OpCreate), string(knowledge.OpUpdate)),
+			tool.Required("entry", "object", "the entry: id, entry_type, title, content, tags, priority")).toldByItsFact(),
+	}
+}
+
+func (t *Turn) queryKnowledge(p tool.Params) (any, error) {
+	kb, query := p.Text("kb"), p.Without("kb")
+	if id, ok := query["id"]; ok { // exactly one entry
+		delete(query, "id")
+		query["ids"] = []any{id}
+	}
+	q, err := knowledge.QueryOf(query)
+	if err != nil {
+		return nil, err
+	}
+	out := []any{}
+	for _, access := range t.readable(kb) {
+		base, ok := t.wake.Knowledge.Base(access.ID)
+		if !ok {
+			continue
+		}
+		for _, hit := range base.Query(q) {
+			v := t.entryValue(hit.Entry, base, access)
+			v["score"] = hit.Score
+			out = append(out, v)
+		}
+	}
+	if kb != "" {
+		if _, err := t.m.Def.knowledge(kb, func(k KnowledgeAccess) bool { return k.Read }); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// readable lists the bases of a name, or all that may be read.
+func (t *Turn) readable(name string) []KnowledgeAccess {
+	var out []KnowledgeAccess
+	for _, k := range t.m.Def.Knowledge {
+		if k.Read && (name == "" || name == k.Alias || name == k.ID) {
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
+func (t *Turn) entryValue(e *knowledge.Entry, home *knowledge.Base, access KnowledgeAccess) map[string]any {
+	v := e.Value()
+	content, _ := knowledge.Resolver{Home: home, Base: t.baseOf, Lookup: t.referenced}.Entry(e)
+	v["content"], v["kb"] = content, access.Alias
+	return v
+}
+
+// baseOf finds a base that the agent may read, for dynamic references.
+func (t *Turn) baseOf(alias string) *knowledge.Base {
+	for _, k := range t.readable(alias) {
+		if base, ok := t.wake.Knowledge.Base(k.ID); ok {
+			return base
+		}
+	}
+	return nil
+}
+
+// referenced gives dynamic references the world and the private state.
+func (t *Turn) referenced(key string) (any, bool) {
+	root, rest, _ := strings.Cut(key, ".")
+	path, err := world.ParsePath(rest)
+	if err != nil {
+		return nil, false
+	}
+	switch root {
+	case "world":
+		return t.wake.World.Get(path)
+	case "self":
+		return private.Lookup(t.private, path)
+	}
+	return nil, false
+}
+
+// activatedKnowledge are the entries that apply by themselves to what the agent
+// perceives.
+func (t *Turn) activatedKnowledge() []any {
+	situation := &knowledge.Situation{Events: t.eventsValue(), World: t.wake.World.Value(), Self: t.self()}
+	for _, e := range t.events {
+		situation.EventTypes = append(situation.EventTypes, e.Type)
+		if text, ok := speech(e); ok {
+			situation.Text += text + "\n"
+		}
+	}
+	for _, g := range t.goals {
+		if g.Open() {
+			situation.Text += g.Description + "\n"
+		}
+	}
+	out := []any{}
+	for _, access := range t.readable("") {
+		base, ok := t.wake.Knowledge.Base(access.ID)
+		if !ok {
+			continue
+		}
+		entries, _ := base.Activate(situation)
+		for _, e := range entries {
+			out = append(out, t.entryValue(e, base, access))
+		}
+	}
+	return out
+}
+
+func (t *Turn) writeKnowledge(p tool.Params) (any, error) {
+	access, err := t.m.Def.knowledge(p.Text("kb"), func(k KnowledgeAccess) bool { return k.Write || k.Suggest })
+	if err != nil {
+		return nil, err
+	}
+	req := KnowledgeWrite{ID: t.nextRequestID(), KB: access.ID, By: t.m.ID.Instance, Op: p.Text("op"), Mode: string(knowledge.ModeSuggest), Entry: protocol.Encode(p["entry"])}
+	req.Permissions = []string{string(profile.PermitSuggest)}
+	if access.Write {
+		req.Mode, req.Permissions = string(knowledge.ModeWrite), []string{string(profile.PermitWrite)}
+	}
+	t.request(protocol.ToKnowledge, func(b []byte) []byte { return protocol.AppendValue(b, req.Value()) })
+	return map[string]any{"request_id": req.ID}, nil
+}

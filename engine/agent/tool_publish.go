@@ -1,0 +1,68 @@
+package agent
+
+import (
+	"time"
+
+	"tavernsim/engine/agent/tool"
+	"tavernsim/protocol"
+)
+
+const toolPublish = "PublishEventTool"
+
+func publishTools() []Tool {
+	return []Tool{
+		requests((*Turn).publish, toolPublish, "Publishes an event.",
+			tool.Required("type", "string", "event type, words with dots"),
+			tool.Optional("payload", "", "what it says"),
+			tool.Optional("target_agent_instance_id", "", "receiver or list of receivers; without it whoever subscribed"),
+			tool.OneOf("priority", "normal when it is missing", "low", "normal", "high", "critical"),
+			tool.Optional("ttl_seconds", "number", "it expires after this time"),
+			tool.Optional("ephemeral", "boolean", "a passing matter: neither the journal nor histories keep what it says"),
+			tool.Optional("requires_ack", "boolean", "delivered again until a deliberation of the receiver has handled it"),
+			tool.Optional("task_id", "string", "task that this answers; with expects_reply a name of your own for a new one"),
+			tool.Optional("expects_reply", "boolean", "it asks for an answer with the task_id that the call returns")).toldByItsFact(),
+	}
+}
+
+func (t *Turn) publish(p tool.Params) (any, error) {
+	targets, err := p.Texts("target_agent_instance_id")
+	if err != nil {
+		return nil, err
+	}
+	draft := protocol.Draft{EventHeader: protocol.EventHeader{
+		Type: p.Text("type"), Targets: targets, Ephemeral: p.Flag("ephemeral"), RequiresAck: p.Flag("requires_ack"),
+		TaskID: p.Text("task_id"), ExpectsReply: p.Flag("expects_reply"),
+	}}
+	if draft.Priority, err = protocol.ParsePriority(p.Text("priority")); err != nil {
+		return nil, err
+	}
+	ttl := p.Number("ttl_seconds", 0)
+	if err := span("ttl_seconds", ttl, protocol.MaxTTL); err != nil {
+		return nil, err
+	}
+	if draft.Ephemeral && draft.RequiresAck {
+		return nil, protocol.Errorf(protocol.KindInvalid, "ephemeral and requires_ack: an ephemeral event is heard once or not at all; want one of them")
+	}
+	draft.TTL = time.Duration(ttl * float64(time.Second))
+	draft.Body = t.encode(p["payload"])
+	if !draft.ExpectsReply {
+		t.answers(&draft)
+		t.event(draft)
+		return nil, nil
+	}
+	if err := t.ask(&draft); err != nil {
+		return nil, err
+	}
+	t.event(draft)
+	return map[string]any{"task_id": draft.TaskID}, nil
+}
+
+// event sends a draft on its way; its cause is the most urgent event that this
+// turn perceived.
+func (t *Turn) event(d protocol.Draft) {
+	d.Source, d.Turn = t.m.ID.Instance, t.end.Turn
+	if len(t.events) > 0 {
+		d.CausedBy(t.events[0])
+	}
+	t.request(protocol.ToEvents, d.AppendMsg)
+}

@@ -1,0 +1,107 @@
+package agent
+
+import (
+	"time"
+
+	"tavernsim/engine/agent/tool"
+	"tavernsim/protocol"
+)
+
+// Tools by which an agent changes its goals, speaks, reflects and sleeps.
+const (
+	toolUpdateGoal = "UpdateGoalTool"
+	toolReflect    = "ReflectTool"
+	toolSleep      = "SleepTool"
+)
+
+func selfTools() []Tool {
+	return []Tool{
+		folds((*Turn).updateGoal, toolUpdateGoal, "Adds, changes or ends one of your goals.",
+			tool.Required("id", "string", "goal id"),
+			tool.Optional("description", "string", "what it is about"),
+			tool.Optional("priority", "number", "0 to 1"),
+			tool.OneOf("status", "where it stands", "pending", "active", "completed", "failed"),
+			tool.Optional("details", "", "anything else"),
+			tool.Optional("remove", "boolean", "forget it")).toldByItsFact(),
+		folds((*Turn).wantReflection, toolReflect, "Enters reflection after this deliberation.",
+			tool.Optional("reason", "string", "what to think about")),
+		folds((*Turn).sleep, toolSleep, "Deliberates next after this time, or when an event of enough priority arrives.",
+			tool.Optional("seconds", "number", "how long; until an event when it is missing"),
+			tool.OneOf("wake_on", "lowest priority of an event that wakes; high when it is missing", "low", "normal", "high", "critical")),
+		folds((*Turn).sayAloud, "SayTool", "Says something aloud: history, and an event agent.said.",
+			tool.Required("text", "string", "what to say")).toldByItsFact(),
+	}
+}
+
+func (t *Turn) updateGoal(p tool.Params) (any, error) {
+	id, remove := p.Text("id"), p.Flag("remove")
+	goal, found := t.goal(id)
+	goal.ID = id
+	if s := p.Text("description"); s != "" {
+		goal.Description = s
+	}
+	goal.Priority = p.Number("priority", goal.Priority)
+	switch status := p.Text("status"); status {
+	case "pending", "active", "completed", "failed":
+		goal.Status = status
+	case "":
+		if !found {
+			goal.Status = "active"
+		}
+	default:
+		return nil, protocol.Errorf(protocol.KindInvalid, "status %q: want pending, active, completed or failed", status)
+	}
+	if v := p["details"]; v != nil {
+		goal.Details = protocol.Encode(v)
+	}
+	if !found && !remove && len(t.goals) >= t.m.Def.Limits.MaxGoals {
+		return nil, protocol.Errorf(protocol.KindLimit, "more than %d goals (custom_runtime_config.max_goals)", t.m.Def.Limits.MaxGoals)
+	}
+	t.goals = setGoal(t.goals, goal, remove)
+	t.facts = append(t.facts, &GoalsUpdated{Goal: goal, Removed: remove})
+	return nil, nil
+}
+
+func (t *Turn) goal(id string) (Goal, bool) {
+	for _, g := range t.goals {
+		if g.ID == id {
+			return g, true
+		}
+	}
+	return Goal{Priority: 0.5}, false
+}
+
+func (t *Turn) sleep(p tool.Params) (any, error) {
+	seconds := p.Number("seconds", 0)
+	above := p.Text("wake_on")
+	priority := protocol.High
+	if above != "" {
+		var err error
+		if priority, err = protocol.ParsePriority(above); err != nil {
+			return nil, err
+		}
+	}
+	if err := span("seconds", seconds, maxSleep); err != nil {
+		return nil, err
+	}
+	t.end.Asleep, t.end.WakeAbove, t.end.SleepUntil = true, priority, 0
+	if seconds > 0 {
+		t.end.SleepUntil = t.wake.Now.Add(time.Duration(seconds * float64(time.Second)))
+	}
+	return nil, nil
+}
+
+// maxSleep is a century: longer is a mistake, and would overflow the clock.
+const maxSleep = 100 * 365 * 24 * time.Hour
+
+func (t *Turn) sayAloud(p tool.Params) (any, error) {
+	t.say(p.Text("text"))
+	return nil, nil
+}
+
+// say utters text: a fact, and an event for whoever listens.
+func (t *Turn) say(text string) {
+	t.spend(entryBytes + len(text))
+	t.facts = append(t.facts, &Said{Text: text})
+	t.event(protocol.Draft{EventHeader: protocol.EventHeader{Type: "agent.said"}, Body: protocol.Encode(map[string]any{"text": text})})
+}

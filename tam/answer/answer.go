@@ -1,0 +1,81 @@
+// Package answer reads what a model said: the prose, and the calls of both text
+// grammars in it.
+//
+// # Promises
+//
+//  1. The result depends on the arguments alone. Any text gives one.
+//  2. What is read as a call, or was meant as one and does not run, is not in the
+//     text; each of the latter is a problem in words that the model can act on.
+//  3. A call that the provider cut, or that stands in a block or root which it
+//     cut, is never among the calls.
+//  4. A call that is quoted inside a call of the other grammar is text of that call.
+package answer
+
+import (
+	"strings"
+
+	"tavernsim/protocol"
+	"tavernsim/tam"
+	"tavernsim/tam/toolsxml"
+)
+
+// Answer is a text with calls, taken apart.
+type Answer struct {
+	Text     string          // without calls and reasoning
+	Calls    []protocol.Call // TAM, then ToolsXML, each in the order of the text; the other way round when ToolsXML comes first
+	Problems []string        // what was repaired, does not run or could not be read
+}
+
+// Read takes an answer apart; finish is why the model stopped, "" when nobody
+// knows.
+func Read(text string, finish protocol.FinishReason) Answer {
+	var a Answer
+	if !mentions(text, "<tools") {
+		a.Text = a.manifest(text, finish)
+		return a
+	}
+	r := tam.Options{Finish: finish}.Parse(text)
+	x := toolsxml.Parse(text, toolsxml.Options{Finish: finish})
+	if len(x.Tools) == 0 || len(r.Blocks) > 0 && r.Blocks[0].Span.Start < x.Tools[0].Span.Start {
+		a.Text = a.tools(a.manifest(text, finish), finish)
+	} else {
+		a.Text = a.manifest(a.tools(text, finish), finish)
+	}
+	return a
+}
+
+// manifest takes the TAM blocks out of a text.
+func (a *Answer) manifest(text string, finish protocol.FinishReason) string {
+	r := tam.Options{Finish: finish}.Parse(text)
+	for _, p := range r.Problems() {
+		a.Problems = append(a.Problems, p.String())
+	}
+	a.Calls = append(a.Calls, r.Calls()...)
+	return r.Text
+}
+
+// tools takes the ToolsXML roots out of a text.
+func (a *Answer) tools(text string, finish protocol.FinishReason) string {
+	x := toolsxml.Parse(text, toolsxml.Options{Finish: finish})
+	for _, d := range x.Diagnostics {
+		if d.Severity != toolsxml.SeverityInfo {
+			a.Problems = append(a.Problems, "toolsxml: "+d.String())
+		}
+	}
+	a.Calls = append(a.Calls, x.Calls("tools")...)
+	return x.Text
+}
+
+// mentions reports whether a text holds a word of lower case in any case.
+func mentions(text, word string) bool {
+	for {
+		i := strings.IndexByte(text, word[0])
+		if i < 0 || len(text)-i < len(word) {
+			return false
+		}
+		if strings.EqualFold(text[i:i+len(word)], word) {
+			return true
+		}
+		text = text[i+1:]
+	}
+}
