@@ -171,3 +171,10 @@ func (s *Store) Close() error {
 	}
 	return errors.Join(err, s.db.Close())
 }
+
+// Claim keeps everybody from opening the store in dir until free is called, for
+// one who removes it. A conflict says that somebody has it.
+func Claim(dir string) (free func() error, err error) { return pebbledb.Claim(dir + "/" + dbDir) }
+
+// InUse reports whether a process has the store in dir.
+func InUse(dir string) bool { return pebbledb.InUse(dir + "/" + dbDir) }

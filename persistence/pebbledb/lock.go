@@ -103,3 +103,25 @@ func writeOwner(fsys vfs.FS, name string) error {
 	}
 	return f.Close()
 }
+
+// Claim takes the lock of a database that is there and does not open it: nobody
+// else opens it until free is called.
+func Claim(dir string) (free func() error, err error) {
+	lock, err := pebble.LockDirectory(dir, vfs.Default)
+	if err != nil {
+		return nil, lockError(vfs.Default, dir, err)
+	}
+	return lock.Close, nil
+}
+
+// InUse reports whether a process has the database in a directory.
+func InUse(dir string) bool {
+	if _, err := os.Stat(dir + "/" + ownerFile); err != nil {
+		return false // so that a look takes no lock from those who begin
+	}
+	free, err := Claim(dir)
+	if err != nil {
+		return isHeld(err)
+	}
+	return free() != nil
+}
