@@ -9,49 +9,53 @@ import (
 	"strings"
 
 	"tavernsim/persistence/format"
+	"tavernsim/persistence/pebbledb"
 	"tavernsim/protocol"
 )
 
-// Copy makes a copy of the store in from, which nobody may write meanwhile: hold
-// it open for reading, or be its only user. Tables and snapshots never change
-// once they are written, so the copy shares them (hard links) where the file
-// system can; everything else is copied. to must not exist.
+// Copy makes a copy of the store in from as it is at the moment; another process
+// may write there meanwhile. Tables and snapshots never change once they are
+// written, so the copy shares them (hard links) where the file system can;
+// everything else is copied. to must not exist.
 func Copy(from, to string) error {
 	if _, err := os.Lstat(to); !errors.Is(err, fs.ErrNotExist) {
 		return protocol.Errorf(protocol.KindConflict, "persistence: copy %s to %s: it exists already", from, to)
 	}
-	err := filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
+	frozen, err := pebbledb.Freeze(nil, from, dbDir)
+	if err != nil {
+		return err
+	}
+	err = frozen.Walk(func(path string) error {
 		name, err := filepath.Rel(from, path)
 		if err != nil {
 			return err
 		}
-		return copyEntry(path, filepath.Join(to, name), d)
+		return copyEntry(frozen, path, filepath.Join(to, name))
 	})
-	if err != nil {
+	if err = errors.Join(err, frozen.Close()); err != nil {
 		return protocol.Errorf(ioKind(err), "persistence: copy %s to %s: %w", from, to, err)
 	}
 	return nil
 }
 
-func copyEntry(from, to string, d fs.DirEntry) error {
-	switch name := d.Name(); {
-	case d.IsDir():
-		return os.MkdirAll(to, 0o755)
-	case name == "LOCK" || name == "OWNER" || strings.HasSuffix(name, partialExt) || !d.Type().IsRegular():
+func copyEntry(frozen pebbledb.FS, from, to string) error {
+	name := filepath.Base(from)
+	if name == "OWNER" || strings.HasSuffix(name, partialExt) {
 		return nil
-	case strings.HasSuffix(name, ".sst") || strings.HasSuffix(name, snapshotExt):
+	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return err
+	}
+	if strings.HasSuffix(name, ".sst") || strings.HasSuffix(name, snapshotExt) {
 		if os.Link(from, to) == nil {
 			return nil
 		}
 	}
-	return copyFile(from, to)
+	return copyFile(frozen, from, to)
 }
 
-func copyFile(from, to string) (err error) {
-	in, err := os.Open(from)
+func copyFile(frozen pebbledb.FS, from, to string) (err error) {
+	in, err := frozen.Open(from)
 	if err != nil {
 		return err
 	}
@@ -151,7 +155,7 @@ func (s *Store) salvageSnapshots(scene string, wave uint64, to *Store) error {
 	}
 	for _, w := range waves {
 		if name := snapshotName(w); w <= wave {
-			if err := copyFile(filepath.Join(from, name), filepath.Join(into, name)); err != nil {
+			if err := copyFile(s.db.FS(), filepath.Join(from, name), filepath.Join(into, name)); err != nil {
 				return protocol.Errorf(ioKind(err), "persistence: salvage a snapshot of scene %q: %w", scene, err)
 			}
 		}

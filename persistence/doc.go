@@ -36,6 +36,9 @@
 //  7. Everything is bounded: when Options.StagedBlocks blocks wait for the
 //     database, Append waits; when too many waves wait for the disk
 //     (Options.OpenWaves), CloseWave waits. The Observer is told how long.
+//  8. With Options.ReadOnly, Open takes no lock and writes nothing. It sees every
+//     wave that was durable when it began, and nothing later, also while another
+//     process writes.
 //
 // # Errors
 //

@@ -82,8 +82,9 @@ type Options struct {
 
 	// ReadOnly opens what is there without changing a fact: journals are read,
 	// not written. What a kill left behind the last closed wave is passed over,
-	// not removed. The directory is locked all the same, unless its file system
-	// is read-only: nobody writes there.
+	// not removed. The directory is seen as it was at Open, whoever writes there
+	// before and after: no lock is taken, nothing is written, no permission to
+	// write is needed.
 	ReadOnly bool
 
 	// ToDamage, with ReadOnly, opens what stands before a damage of the database's

@@ -23,7 +23,8 @@ type Store struct {
 	dir  string
 	opts Options
 
-	dropped atomic.Bool // facts were dropped that the database's log still holds
+	dropped atomic.Bool      // facts were dropped that the database's log still holds
+	frozen  *pebbledb.Frozen // nil unless ReadOnly
 
 	mu       sync.Mutex // guards what follows
 	journals map[string]*Journal
@@ -43,18 +44,40 @@ func Open(dir string, o Options) (*Store, error) {
 	}
 	o = o.withDefaults()
 	s := &Store{dir: dir, opts: o, journals: map[string]*Journal{}}
+	if err := s.freeze(); err != nil {
+		return nil, err
+	}
 	db, err := pebbledb.Open(dir+"/"+dbDir, pebbledb.Options{
-		Level: o.Durability, ReadOnly: o.ReadOnly, ToDamage: o.ToDamage, FS: o.FS, MemTableSize: o.MemTableSize, Log: o.Log,
+		Level: o.Durability, ReadOnly: o.ReadOnly, ToDamage: o.ToDamage, FS: s.opts.FS, MemTableSize: o.MemTableSize, Log: o.Log,
 		Check: func(db *pebbledb.DB) error { _, err := marked(db); return err },
 	})
 	if err != nil {
-		return nil, err // it names the directory
+		return nil, errors.Join(err, s.thaw()) // it names the directory
 	}
 	s.db = db
 	if err := s.mark(); err != nil {
-		return nil, errors.Join(err, db.Close())
+		return nil, errors.Join(err, db.Close(), s.thaw())
 	}
 	return s, nil
+}
+
+// freeze has a store that is only read see its directory as it is now, whoever
+// writes there.
+func (s *Store) freeze() (err error) {
+	if !s.opts.ReadOnly || s.opts.Durability == Memory {
+		return nil
+	}
+	if s.frozen, err = pebbledb.Freeze(s.opts.FS, s.dir, dbDir); err == nil {
+		s.opts.FS = s.frozen
+	}
+	return err
+}
+
+func (s *Store) thaw() error {
+	if s.frozen == nil {
+		return nil
+	}
+	return s.frozen.Close()
 }
 
 // marked reports whether a database says that it is a store. It refuses one of
@@ -92,6 +115,10 @@ func (s *Store) Durability() Durability { return s.opts.Durability }
 // Unclean names the process that had the store before and did not close it, as
 // far as known: it was killed, or the power went. "" when it was closed.
 func (s *Store) Unclean() string { return s.db.Unclean() }
+
+// Owner names the process that writes the store at the moment, for who opened it
+// to read; "" when there is none.
+func (s *Store) Owner() string { return s.db.Owner() }
 
 // LogDamage is where the write-ahead log was taken to end, or nil: it is whole.
 func (s *Store) LogDamage() *LogDamage { return s.db.LogDamage() }
@@ -169,7 +196,7 @@ func (s *Store) Close() error {
 	if s.dropped.Load() {
 		s.db.Flush()
 	}
-	return errors.Join(err, s.db.Close())
+	return errors.Join(err, s.db.Close(), s.thaw())
 }
 
 // Claim keeps everybody from opening the store in dir until free is called, for

@@ -59,8 +59,11 @@ func (x *inspecting) summary([]string) error {
 	p := x.page()
 	p.title("%s  %s", s.Scene, s.Run)
 	state := "can go on: simd run --resume " + x.dir
-	if s.Ended != "" {
+	switch owner := x.scene.RunBy(); {
+	case s.Ended != "":
 		state = "ended by " + s.Ended
+	case owner != "":
+		state = "is running: " + owner
 	}
 	p.row("project", "%s %s  seed %d  %s clock  made by simd %s", s.Project, s.ProjectHash[:min(12, len(s.ProjectHash))], s.Seed, s.Clock, s.Program)
 	p.row("reached", "%s of scene time, %s waves; %s", s.SceneTime, number(s.Waves), state)

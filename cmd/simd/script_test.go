@@ -26,6 +26,7 @@ func TestMain(m *testing.M) {
 //	hasjson PATH…     the last output is one JSON object with these members; PATH=TEXT holds their text
 //	interrupted F C…  run the command, send it a Ctrl-C when the file F, in its run directory, is there
 //	waitfor FILE      wait until it is there
+//	readable DIR      wait until inspect reads the run in it
 //	samejson PATH F   the last output and the JSON file F have the same member
 //
 // and in their folder the projects of testdata/tiny.txtar and of postArchive.
@@ -37,7 +38,7 @@ func TestScripts(t *testing.T) {
 			return errors.Join(unpack("testdata/tiny.txtar", env.WorkDir), unpack(postArchive, env.WorkDir))
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"code": code, "hasjson": hasJSON, "interrupted": interrupted, "samejson": sameJSON, "waitfor": waitFor,
+			"code": code, "hasjson": hasJSON, "interrupted": interrupted, "readable": readable, "samejson": sameJSON, "waitfor": waitFor,
 		},
 	})
 }
@@ -57,6 +58,14 @@ func unpack(archive, dir string) error {
 		}
 	}
 	return nil
+}
+
+func readable(ts *testscript.TestScript, _ bool, args []string) {
+	for deadline := time.Now().Add(5 * time.Minute); ts.Exec("simd", "inspect", args[0], "-q") != nil; {
+		if time.Now().After(deadline) {
+			ts.Fatalf("%s cannot be read", args[0])
+		}
+	}
 }
 
 func code(ts *testscript.TestScript, neg bool, args []string) {

@@ -58,13 +58,13 @@ const memTables = 4
 type DB struct {
 	db    *pebble.DB
 	guard *guardFS
-	lock  *pebble.Lock
+	lock  *pebble.Lock // nil: for reading only
 	cache *pebble.Cache
 	dir   string
 	level Level
-	reads bool // for reading only
 
 	unclean string
+	owner   string // for who only reads: has the directory at the moment
 	damage  *LogDamage
 	stalls  stalls
 
@@ -103,18 +103,9 @@ func Open(dir string, o Options) (*DB, error) {
 	case base == nil:
 		base = vfs.Default
 	}
-	db := &DB{guard: newGuard(base, o.Level == Process), dir: dir, level: o.Level, reads: o.ReadOnly}
+	db := &DB{guard: newGuard(base, o.Level == Process), dir: dir, level: o.Level}
 	db.idle.L = &db.mu
-	if err := MakeDir(base, dir); err != nil {
-		return nil, openError(dir, err)
-	}
-	var err error
-	if o.ReadOnly {
-		db.lock, db.unclean, err = lockToRead(base, dir)
-	} else {
-		db.lock, db.unclean, err = lockDir(base, dir, false)
-	}
-	if err != nil {
+	if err := db.take(base, o.ReadOnly); err != nil {
 		return nil, err
 	}
 	db.cache = pebble.NewCache(cacheSize)
@@ -122,11 +113,32 @@ func Open(dir string, o Options) (*DB, error) {
 	if o.ReadOnly && o.ToDamage {
 		open = db.openToDamage
 	}
-	if err = open(o); err != nil {
+	if err := open(o); err != nil {
 		return nil, errors.Join(err, db.release())
+	}
+	if frozen, ok := base.(*Frozen); ok {
+		frozen.forgetLogs()
 	}
 	db.guard.armed.Store(true)
 	return db, nil
+}
+
+// take makes the directory and locks it; who only reads does neither.
+func (db *DB) take(base FS, readOnly bool) (err error) {
+	if !readOnly {
+		if err := MakeDir(base, db.dir); err != nil {
+			return openError(db.dir, err)
+		}
+		db.lock, db.unclean, err = lockDir(base, db.dir)
+		return err
+	}
+	owner := readOwner(base, base.PathJoin(db.dir, ownerFile))
+	if isRunning(base, db.dir, owner) {
+		db.owner = owner
+	} else {
+		db.unclean = owner
+	}
+	return nil
 }
 
 // open looks at the database and then opens it.
@@ -137,10 +149,16 @@ func (db *DB) open(o Options) (err error) {
 	if db.db, err = openPebble(db.dir, db.options(o)); err != nil {
 		return openError(db.dir, err)
 	}
+	if o.ReadOnly && o.Check != nil {
+		if err := o.Check(db); err != nil {
+			return errors.Join(err, db.db.Close())
+		}
+	}
 	return nil
 }
 
-// check opens a database that is there for reading and lets Check look at it.
+// check opens a database that is there for reading and lets Check look at it,
+// before it is opened to be written.
 func (db *DB) check(o Options) error {
 	if o.Level == Memory {
 		return nil
@@ -152,7 +170,7 @@ func (db *DB) check(o Options) error {
 	if !desc.Exists {
 		return db.noTables()
 	}
-	if o.Check == nil {
+	if o.Check == nil || o.ReadOnly {
 		return nil
 	}
 	o.ReadOnly = true
@@ -262,6 +280,10 @@ func openError(dir string, err error) error {
 // last one closed.
 func (db *DB) Unclean() string { return db.unclean }
 
+// Owner names the process that writes the database at the moment, for who only
+// reads it; "" when there is none.
+func (db *DB) Owner() string { return db.owner }
+
 // LogDamage is where the database was taken to end, or nil: all of it is open.
 func (db *DB) LogDamage() *LogDamage { return db.damage }
 
@@ -287,7 +309,7 @@ func (db *DB) Close() error {
 	db.mu.Unlock()
 	live := db.db.Metrics().WAL.Files
 	err := db.db.Close()
-	if err == nil && db.guard.failed() == nil && !db.reads {
+	if err == nil && db.guard.failed() == nil && db.lock != nil {
 		db.removeLogs(int(live))
 	}
 	if db.guard.failed() != nil {
@@ -311,6 +333,9 @@ func (db *DB) removeLogs(live int) {
 
 func (db *DB) release() error {
 	db.cache.Unref()
+	if db.lock == nil {
+		return nil
+	}
 	_ = db.guard.FS.Remove(db.guard.PathJoin(db.dir, ownerFile))
 	if err := db.lock.Close(); err != nil {
 		return protocol.Errorf(protocol.KindTransient, "journal store: unlock %s: %w", db.dir, err)

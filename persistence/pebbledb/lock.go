@@ -22,14 +22,14 @@ const ownerFile = "OWNER"
 
 // lockDir takes the directory's lock. unclean is what an owner that did not
 // close left behind, or "".
-func lockDir(fsys vfs.FS, dir string, reads bool) (lock *pebble.Lock, unclean string, err error) {
+func lockDir(fsys vfs.FS, dir string) (lock *pebble.Lock, unclean string, err error) {
 	lock, err = pebble.LockDirectory(dir, fsys)
 	if err != nil {
 		return nil, "", lockError(fsys, dir, err)
 	}
 	name := fsys.PathJoin(dir, ownerFile)
 	unclean = readOwner(fsys, name)
-	if err := writeOwner(fsys, name); err != nil && !(reads && isFull(err)) {
+	if err := writeOwner(fsys, name); err != nil {
 		_ = lock.Close()
 		kind := protocol.KindTransient
 		if isFull(err) {
@@ -40,28 +40,20 @@ func lockDir(fsys vfs.FS, dir string, reads bool) (lock *pebble.Lock, unclean st
 	return lock, unclean, nil
 }
 
-// lockToRead is lockDir for one who only reads: on a full disk the lock has no
-// owner's name. A read-only file system takes no lock, and needs none: nobody
-// writes there.
-func lockToRead(fsys vfs.FS, dir string) (lock *pebble.Lock, unclean string, err error) {
-	lock, unclean, err = lockDir(fsys, dir, true)
-	if err == nil || !isReadOnly(err) {
-		return lock, unclean, err
+// isRunning reports whether the owner that a database names is there. This process
+// must not open the lock file of its own database: to close it again would give the
+// lock back.
+func isRunning(fsys vfs.FS, dir, owner string) bool {
+	if owner == "" || strings.HasPrefix(owner, fmt.Sprintf("process %d on ", os.Getpid())) {
+		return owner != ""
 	}
-	lock, err = pebble.LockDirectory(dir, unlocked{fsys})
-	return lock, readOwner(fsys, fsys.PathJoin(dir, ownerFile)), err
+	return isLocked(fsys.PathJoin(dir, "LOCK"))
 }
 
 // isFull reports whether something failed because the disk has no room.
 func isFull(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
-
-// unlocked is a file system on which every lock is had for the asking.
-type unlocked struct{ vfs.FS }
-
-// Lock implements vfs.FS.
-func (unlocked) Lock(string) (io.Closer, error) { return io.NopCloser(nil), nil }
 
 // lockError tells a lock that is held from a directory that cannot be written.
 func lockError(fsys vfs.FS, dir string, err error) error {
@@ -75,7 +67,7 @@ func lockError(fsys vfs.FS, dir string, err error) error {
 	if owner == "" {
 		owner = "another process"
 	}
-	return protocol.Errorf(protocol.KindConflict, "%s is locked by %s: stop it first; one process holds a run (%w)", dir, owner, err)
+	return protocol.Errorf(protocol.KindConflict, "%s is locked by %s: stop it first; one process writes a run (%w)", dir, owner, err)
 }
 
 func readOwner(fsys vfs.FS, name string) string {

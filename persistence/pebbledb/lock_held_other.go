@@ -8,5 +8,5 @@ import "os"
 // that is held: that is what it nearly always is, and the cause is in the text.
 func isHeld(err error) bool { return !os.IsPermission(err) && !os.IsNotExist(err) }
 
-// isReadOnly: other systems have no one error for it.
-func isReadOnly(error) bool { return false }
+// isLocked: other systems do not tell without taking the lock.
+func isLocked(string) bool { return false }

@@ -4,6 +4,7 @@ package pebbledb
 
 import (
 	"errors"
+	"io"
 	"os"
 	"strings"
 	"syscall"
@@ -20,6 +21,14 @@ func isHeld(err error) bool {
 	return errors.Is(err, syscall.EACCES) && !errors.As(err, &path)
 }
 
-// isReadOnly reports whether something failed because the file system takes no
-// writes.
-func isReadOnly(err error) bool { return errors.Is(err, syscall.EROFS) }
+// isLocked reports whether another process has a lock on a file, without taking it.
+func isLocked(name string) bool {
+	f, err := os.Open(name)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	lock := syscall.Flock_t{Type: syscall.F_WRLCK, Whence: io.SeekStart}
+	err = syscall.FcntlFlock(f.Fd(), syscall.F_GETLK, &lock)
+	return err == nil && lock.Type != syscall.F_UNLCK
+}

@@ -12,6 +12,9 @@ import (
 // Journal is the scene's journal, open for reading.
 func (s *Scene) Journal() *persistence.Journal { return s.journal }
 
+// RunBy names the process that runs the scene at the moment; "" when none does.
+func (s *Scene) RunBy() string { return s.run.Store.Owner() }
+
 // Dir is the run's directory.
 func (s *Scene) Dir() string { return s.run.Dir }
 

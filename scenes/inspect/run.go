@@ -25,8 +25,8 @@ type Run struct {
 	scenes map[string]*Scene
 }
 
-// Open opens a run directory for reading. While it is open no other process can
-// go on with the run.
+// Open opens a run directory for reading, as it is at the moment. Another process
+// may run it meanwhile.
 func Open(dir string) (*Run, error) { return runOf(rundir.Open(dir)) }
 
 func runOf(o *rundir.Opened, err error) (*Run, error) {

@@ -49,7 +49,7 @@ const (
 const repairAdvice = "simd doctor DIR --repair OUT makes a copy without it"
 
 // Examine looks at everything in a run directory and changes nothing. Only what
-// keeps it from looking, as a process that has the run, is an error.
+// keeps it from looking is an error.
 func Examine(ctx context.Context, dir string, progress Progress) (*Diagnosis, error) {
 	if _, err := os.Stat(dir); err != nil {
 		return nil, protocol.Errorf(protocol.KindNotFound, "%s: %w", dir, err)
@@ -141,7 +141,9 @@ func (x *examination) store(m *Manifest) error {
 	}
 	defer store.Close()
 	x.lost = store.LogDamage()
-	if owner := store.Unclean(); owner != "" {
+	if owner := store.Owner(); owner != "" {
+		x.add(Check{Name: "lock", Status: CheckNote, Text: "held by " + owner + ", which runs it: what is said is of this moment"})
+	} else if owner := store.Unclean(); owner != "" {
 		x.add(Check{Name: "lock", Status: CheckNote, Text: "left behind by " + owner + ", which did not close the run and is gone", Advice: "nothing to do: the lock is free, and resuming takes up after the last wave that is whole"})
 	} else {
 		x.ok("lock", "", "free; the last process closed the run")

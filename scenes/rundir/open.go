@@ -16,8 +16,8 @@ import (
 	"tavernsim/scenes/traces"
 )
 
-// Opened is a run directory that is looked at, not run. The directory is locked
-// meanwhile.
+// Opened is a run directory that is looked at, not run: as it was at the moment of
+// Open, or locked for one who writes.
 type Opened struct {
 	Dir      string
 	Manifest *Manifest
@@ -28,7 +28,8 @@ type Opened struct {
 	Middleware verdict.Chain
 }
 
-// Open opens a run directory for reading. You owe Close.
+// Open opens a run directory for reading. It takes no lock, so a process may run
+// it before, meanwhile and afterwards. You owe Close.
 func Open(dir string) (*Opened, error) {
 	return open(dir, func(*Manifest) persistence.Options { return persistence.Options{ReadOnly: true} })
 }
