@@ -1,0 +1,213 @@
+package tavernsim
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/scanner"
+	"go/token"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// innerFloors are the floors within scenes: a package there imports lower ones
+// only, so that no view carries what runs a scene.
+func innerFloors() map[string]int {
+	return map[string]int{
+		"scenes/deadletter": 0, "scenes/fields": 0, "scenes/outside": 0, "scenes/project": 0, "scenes/snapshots": 0, "scenes/traces": 0,
+		"scenes/letters": 1, "scenes/setup": 1,
+		"scenes/machines": 2,
+		"scenes/history":  3,
+		"scenes/verify":   4,
+		"scenes":          5, "scenes/rundir": 5,
+		"scenes/inspect": 6, "scenes/runner": 6,
+		"scenes/compare": 7, "scenes/export": 7,
+		"scenes/scenestest": 8, "scenes/examples": 8,
+	}
+}
+
+// pure are the packages of floor 3 that decide and never ask, as floors 0 and 1.
+func pure() []string { return []string{"scenes/machines", "scenes/setup"} }
+
+func TestInnerFloors(t *testing.T) {
+	floors := innerFloors()
+	for _, f := range files(t) {
+		if first(f.pkg) != "scenes" {
+			continue
+		}
+		own, known := floors[f.pkg]
+		if !known {
+			t.Errorf("%s: package %s has no inner floor; give it one in fences_test.go", f.path, f.pkg)
+		}
+		for _, imp := range f.imports {
+			inner, _ := strings.CutPrefix(imp, "tavernsim/")
+			if floor, ok := floors[inner]; ok && floor >= own {
+				t.Errorf("%s: inner floor %d (%s) imports inner floor %d (%s): imports go down only", f.path, own, f.pkg, floor, inner)
+			}
+		}
+		if problem := purity(f); problem != "" {
+			t.Error(problem)
+		}
+	}
+}
+
+// purity finds what a pure package may not have.
+func purity(f file) string {
+	for _, p := range pure() {
+		if f.pkg != p {
+			continue
+		}
+		for _, imp := range f.imports {
+			for _, no := range forbidden() {
+				if imp == no {
+					return fmt.Sprintf("%s: %s is pure and never imports %q", f.path, p, imp)
+				}
+			}
+		}
+		if problem := impure(f); problem != "" {
+			return problem
+		}
+		return concurrent(f)
+	}
+	return ""
+}
+
+// concurrent finds channels, and addresses in text.
+func concurrent(f file) (problem string) {
+	ast.Inspect(f.tree, func(n ast.Node) bool {
+		switch x := n.(type) {
+		case *ast.ChanType, *ast.SelectStmt, *ast.SendStmt:
+			problem = f.path + ": a pure package has no channel"
+		case *ast.BasicLit:
+			if x.Kind == token.STRING && strings.Contains(x.Value, "%p") {
+				problem = f.path + ": a pure package prints no address"
+			}
+		}
+		return problem == ""
+	})
+	return problem
+}
+
+// TestPuritySees proves the fence.
+func TestPuritySees(t *testing.T) {
+	for src, want := range map[string]string{
+		`import _ "os"`:                     "never imports",
+		"func f() { go f() }":               "no goroutine",
+		"import \"time\"\nvar x = time.Now": "never ask the clock",
+		"var c chan int":                    "no channel",
+		"func f() { select {} }":            "no channel",
+		`var s = "at %p"`:                   "no address",
+		`import _ "tavernsim/engine/world"`: "",
+	} {
+		tree, err := parser.ParseFile(token.NewFileSet(), "x.go", "package x\n"+src, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := file{pkg: "scenes/machines", path: "x.go", tree: tree}
+		for _, imp := range tree.Imports {
+			f.imports = append(f.imports, strings.Trim(imp.Path.Value, `"`))
+		}
+		if got := purity(f); (want == "") != (got == "") || !strings.Contains(got, want) {
+			t.Errorf("%s: %q, want something with %q", src, got, want)
+		}
+	}
+}
+
+// maxPackage is how many lines of code a package may have, without tests and
+// comments.
+const maxPackage = 1500
+
+// larger are the packages that have more today. A number only shrinks: who makes
+// a package smaller writes the new size here.
+func larger() map[string]int {
+	return map[string]int{
+		"cmd/simd":         4430,
+		"engine/agent":     3780,
+		"engine/bus":       2580,
+		"engine/expr":      2540,
+		"engine/knowledge": 2250,
+		"engine/statecmd":  3280,
+		"engine/template":  1820,
+		"engine/workflow":  2980,
+		"engine/world":     3070,
+		"persistence":      2430,
+		"protocol":         1970,
+		"scenes":           2930,
+		"scenes/inspect":   3480,
+		"scenes/project":   2810,
+		"tam":              3800,
+		"tam/toolsxml":     2810,
+	}
+}
+
+func TestPackageSizes(t *testing.T) {
+	sizes := map[string]int{}
+	for _, f := range files(t) {
+		data, err := os.ReadFile(filepath.FromSlash(f.path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sizes[f.pkg] += codeLines(data)
+	}
+	for pkg, n := range sizes {
+		if problem := tooLarge(pkg, n, larger()[pkg]); problem != "" {
+			t.Error(problem)
+		}
+	}
+	for pkg := range larger() {
+		if sizes[pkg] <= maxPackage {
+			t.Errorf("%s has %d lines of code: take it out of larger", pkg, sizes[pkg])
+		}
+	}
+}
+
+// slack is how much smaller a package may be than its entry before the entry has
+// to follow.
+const slack = 500
+
+func tooLarge(pkg string, n, entry int) string {
+	switch {
+	case n > max(maxPackage, entry):
+		return fmt.Sprintf("%s has %d lines of code; at most %d: move a part of it into a package of its own", pkg, n, max(maxPackage, entry))
+	case n > maxPackage && n < entry-slack:
+		return fmt.Sprintf("%s has %d lines of code and may have %d: write the new size into larger, in fences_test.go", pkg, n, entry)
+	}
+	return ""
+}
+
+func TestTooLarge(t *testing.T) {
+	for _, c := range []struct {
+		n, entry int
+		bad      bool
+	}{{1500, 0, false}, {1501, 0, true}, {2000, 2000, false}, {2001, 2000, true}, {1501, 2002, true}, {1501, 2001, false}, {1400, 2000, false}} {
+		if got := tooLarge("p", c.n, c.entry); (got != "") != c.bad {
+			t.Errorf("%d of %d: %q", c.n, c.entry, got)
+		}
+	}
+	if n := codeLines([]byte("package p\n\n// said\nvar s = `a\nb`\n")); n != 3 {
+		t.Errorf("%d lines", n)
+	}
+}
+
+// codeLines counts the lines that hold a token.
+func codeLines(src []byte) int {
+	var s scanner.Scanner
+	file := token.NewFileSet().AddFile("", -1, len(src))
+	s.Init(file, src, nil, 0)
+	lines := map[int]bool{}
+	for {
+		pos, tok, lit := s.Scan()
+		if tok == token.EOF {
+			return len(lines)
+		}
+		if tok == token.SEMICOLON && lit == "\n" {
+			continue
+		}
+		first := file.Line(pos)
+		for i := range strings.Count(lit, "\n") + 1 {
+			lines[first+i] = true
+		}
+	}
+}
