@@ -37,11 +37,11 @@ func newBenchDeliberation(e *env) *cobra.Command {
 		Short: "Agents with a real workflow, the scripted model and a real journal",
 		Long: `Run agents that perceive, render a prompt, ask the scripted model, change their
 private state and the world and publish events, with every fact in the journal,
-and say what one deliberation costs, beside what its parts cost alone in the
-same run: bare actor sends, a msgpack round trip, bare database batches of the
+and measure the cost of one deliberation and, in the same run, the cost of its
+parts alone: bare actor sends, a msgpack round trip, bare database batches of the
 same bytes.
 
-Absolute times depend on the machine and on who else uses it: keep the ratio.`,
+Absolute times depend on the machine and its other users; compare the ratio.`,
 		Example: `  simd bench deliberation
   simd bench deliberation --agents 1000,100000 --ticks 10 --durability power
   simd bench deliberation --count 10 --gobench > new.txt   # then: benchstat old.txt new.txt`,
@@ -53,7 +53,7 @@ Absolute times depend on the machine and on who else uses it: keep the ratio.`,
 	f.Int64Var(&o.ticks, "ticks", 10, "deliberations of each agent")
 	f.StringVar(&o.durability, "durability", "process", "memory, process or power")
 	f.IntVar(&o.workers, "workers", 0, "workers that drive the actors (default GOMAXPROCS)")
-	f.IntVar(&o.count, "count", 1, "how often")
+	f.IntVar(&o.count, "count", 1, "number of runs")
 	o.register(f, "one JSON object per run")
 	least(f, 1, "agents", "ticks", "count")
 	least(f, 0, "workers")

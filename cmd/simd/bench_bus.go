@@ -19,10 +19,10 @@ func newBenchBus(e *env) *cobra.Command {
 		Use:   "bus",
 		Short: "The event channel: fan-out, routing, filters",
 		Long: `Publish an event to many subscribers, through the machine that routes and into
-real mailboxes, beside bare sends of a pointer to each; route an event among many
-subscriptions, beside one; and ask filters.
+real mailboxes, and compare with sending a bare pointer to each. Route an event
+among many subscriptions and among one, and evaluate filters.
 
-Keep the ratios: they are of CPU time, round by round.`,
+Compare the ratios; they use CPU time, round by round.`,
 		Example: `  simd bench bus
   simd bench bus --agents 10000 --subscriptions 100000 --types 1000 --count 9 --json`,
 		Args: cobra.NoArgs,
@@ -32,7 +32,7 @@ Keep the ratios: they are of CPU time, round by round.`,
 	f.IntVar(&o.Subscribers, "agents", 100_000, "subscribers that hear the event")
 	f.IntVar(&o.Subscriptions, "subscriptions", 1_000_000, "subscriptions, for routing")
 	f.IntVar(&o.Types, "types", 10_000, "event types among them")
-	f.IntVar(&o.Rounds, "count", 5, "rounds; medians count")
+	f.IntVar(&o.Rounds, "count", 5, "rounds; the result is their median")
 	o.register(f, "one JSON object")
 	least(f, 1, "agents", "subscriptions", "types", "count")
 	return c

@@ -22,12 +22,12 @@ func newBenchJournal(e *env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "journal",
 		Short: "Keep facts at each level of durability, and read them again",
-		Long: `Keep facts in a journal of their own, in waves, as fast as it takes them, and
-read them again; then do the same in parts: what a fact costs before it is in
-a block, the finished blocks as the journal keeps them, and the same blocks
-without the journal: in bare database batches, to a file, in memory.
+		Long: `Write facts into a journal, in waves, as fast as it accepts them, and read them
+again. Then measure the parts: the cost of a fact before it is in a block, the
+finished blocks as the journal stores them, and the same blocks without the
+journal: in bare database batches, to a file, in memory.
 
-Absolute times depend on the machine and on who else uses it: keep the ratios.`,
+Absolute times depend on the machine and its other users; compare the ratios.`,
 		Example: `  simd bench journal
   simd bench journal --durability power --wave 100 --facts 500000
   simd bench journal --count 10 --gobench > new.txt   # then: benchstat old.txt new.txt`,
@@ -35,12 +35,12 @@ Absolute times depend on the machine and on who else uses it: keep the ratios.`,
 		RunE: func(*cobra.Command, []string) error { return o.run(e) },
 	}
 	f := c.Flags()
-	f.IntVar(&o.facts, "facts", 2_000_000, "how many facts")
+	f.IntVar(&o.facts, "facts", 2_000_000, "number of facts")
 	f.IntVar(&o.size, "size", 96, "bytes of a fact's data")
 	f.IntVar(&o.batch, "batch", 4096, "facts of a block")
 	f.IntVar(&o.wave, "wave", 10_000, "facts of a wave")
 	f.StringSliceVar(&o.durability, "durability", []string{"memory", "process", "power"}, "levels")
-	f.IntVar(&o.count, "count", 1, "how often")
+	f.IntVar(&o.count, "count", 1, "number of runs")
 	o.register(f, "one JSON object per run")
 	least(f, 1, "facts", "size", "batch", "wave", "count")
 	return c

@@ -19,23 +19,23 @@ func newBenchMailbox(e *env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "mailbox",
 		Short: "A message into an actor, beside Proto.Actor's default mailbox",
-		Long: `Send the same event to many actors and to a single one, in three ways that take
-turns: with Proto.Actor's default mailbox, with ours, and with ours behind the
-full chain of middlewares. Then the memory of actors that do nothing, and how long
-a critical message takes behind a backlog of low ones.
+		Long: `Send the same event to many actors and to a single one, in three alternating ways:
+with Proto.Actor's default mailbox, with simd's, and with simd's behind the full
+chain of middlewares. Then measure the memory of idle actors, and the delay of a
+critical message behind a backlog of low ones.
 
-Keep the ratios: they are of CPU time, round by round.`,
+Compare the ratios; they use CPU time, round by round.`,
 		Example: `  simd bench mailbox
   simd bench mailbox --agents 1000 --messages 100000 --idle 0 --count 9 --json`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return o.run(e) },
 	}
 	f := c.Flags()
-	f.IntVar(&o.Agents, "agents", 100_000, "actors that are sent to")
-	f.IntVar(&o.Messages, "messages", 1_000_000, "messages of each round and side")
-	f.IntVar(&o.Idle, "idle", 1_000_000, "actors that do nothing, for their memory (0 = not measured)")
+	f.IntVar(&o.Agents, "agents", 100_000, "receiving actors")
+	f.IntVar(&o.Messages, "messages", 1_000_000, "messages per round and way")
+	f.IntVar(&o.Idle, "idle", 1_000_000, "idle actors, to measure their memory (0 = not measured)")
 	f.IntVar(&o.Backlog, "backlog", 1_000_000, "low messages in front of the critical ones (0 = not measured)")
-	f.IntVar(&o.Rounds, "count", 11, "rounds; medians count")
+	f.IntVar(&o.Rounds, "count", 11, "rounds; the result is their median")
 	o.register(f, "one JSON object")
 	least(f, 1, "agents", "messages", "count")
 	least(f, 0, "idle", "backlog")

@@ -24,14 +24,14 @@ func newDiff(e *env) *cobra.Command {
 	var o diffOptions
 	c := &cobra.Command{
 		Use:   "diff DIR DIR",
-		Short: "Find where two runs part, and what differs at their ends",
-		Long: `Compare two runs of a scene: what they are made of, the first fact that differs,
-with both sides, then the world and every agent as they are at the ends. The
-digests of waves are compared by halving; before two runs are called equal, all
-their facts are held to them. Of runs that have dropped facts (simd run --keep) that is compared
-which both keep, and said where it begins.
+		Short: "Find where two runs diverge, and what differs at their ends",
+		Long: `Compare two runs of a scene: their inputs, the first fact that differs, with both
+sides, then the world and every agent at the end. The command compares the digests
+of waves by bisection; before it reports two runs as equal, it checks all their
+facts against the digests. If the runs have dropped facts (simd run --keep), it
+compares the part that both still have and says where it begins.
 
-Exit codes: 0 equal, 2 wrong command line, 4 not found, 6 another process has
+Exit codes: 0 equal, 2 wrong command line, 4 not found, 6 another process uses
 one of them, 8 different, or a journal is damaged.`,
 		Example: `  simd diff runs/a runs/b
   simd diff runs/a runs/b --json`,

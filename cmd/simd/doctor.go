@@ -20,19 +20,19 @@ func newDoctor(e *env) *cobra.Command {
 	var o doctorOptions
 	c := &cobra.Command{
 		Use:   "doctor DIR",
-		Short: "Check a run directory, say what can be saved, repair a copy",
+		Short: "Check a run directory, report what can be saved, repair a copy",
 		Long: `Check everything in a run directory: manifest, inputs, lock, store, every fact,
-digest, index entry and snapshot, the summary, the free space. Say what is
-damaged, what can be saved and how. Nothing in the directory is changed.
+digest, index entry and snapshot, the summary, the free space. Report what is
+damaged, what can be saved and how. The directory does not change.
 
---repair OUT makes a copy without what is damaged: journals end with their last
-good wave, indexes are made again, bad snapshots are left out. Where the log of
-the database is damaged, what stands before the damage is saved, and the line of
-the log says how many bytes are lost. Resuming the copy computes again what is
-missing.
+--repair OUT makes a copy without the damaged parts: journals end with their last
+intact wave, indexes are made again, bad snapshots are omitted. If the log of
+the database is damaged, the copy contains the part before the damage, and the
+report says how many bytes are lost. Resuming the copy computes the missing waves
+again.
 
 Exit codes: 0 healthy (with --repair: the copy is), 4 not found, 6 another process
-has the run or OUT is not empty, 8 damaged.`,
+uses the run or OUT is not empty, 8 damaged.`,
 		Example: "  simd doctor runs/latest\n  simd doctor runs/broken --repair runs/mended",
 		Args:    one("a run directory"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd, e, args[0]) },

@@ -31,22 +31,22 @@ func newExport(e *env) *cobra.Command {
 	var o exportOptions
 	c := &cobra.Command{
 		Use:   "export DIR",
-		Short: "Write what a run kept as tables: JSON lines, CSV, Parquet",
+		Short: "Write the data of a run as tables: JSON lines, CSV, Parquet",
 		Long: `Write facts, events, or the values of the world or of private states over time
-as a table that other programs read. The whole journal is held to its digests
-first, as by simd replay: of a damaged one nothing is written. Then rows are
-written while it is read: memory does not grow with the length of the run. Of a
-run that has dropped facts (simd run --keep) the tables begin where the kept
-history begins, which is said on standard error.
+as a table for other programs. The command first checks the whole journal against
+its digests, like simd replay, and writes nothing if it is damaged. Then it writes
+rows while it reads: memory does not grow with the length of the run. If the run
+has dropped facts (simd run --keep), the tables begin where the stored history
+begins, and a line on stderr says so.
 
-A file appears under its name when it is complete; one that is there already is
-kept unless --force. Several tables, or a folder as --out, give one file each.
+A file gets its name when it is complete; an existing file is replaced only with
+--force. With several tables, or a folder as --out, each table is one file.
 
 Moments: a scene time (2026-01-01T08:00:00Z), an offset from the start (90s),
 wave:N, seq:N.
 
 Exit codes: 0 written, 3 a wrong path or moment, 4 no such run, scene or agent,
-6 the file is there already or another process has the run, 8 damage,
+6 the file exists or another process uses the run, 8 damage,
 130 interrupted.`,
 		Example: `  simd export runs/latest --what events --format csv --out events.csv
   simd export runs/latest --what world --path 'market.prices.*' --format parquet --out prices.parquet
@@ -58,13 +58,13 @@ Exit codes: 0 written, 3 a wrong path or moment, 4 no such run, scene or agent,
 	f := c.Flags()
 	f.StringVar(&o.format, "format", "jsonl", "jsonl, csv or parquet")
 	f.StringSliceVar(&o.what, "what", []string{"facts"}, "tables: facts, events, world, agents")
-	f.StringVar(&o.scene, "scene", "", "scene of a run with several")
+	f.StringVar(&o.scene, "scene", "", "the scene, if the run has several")
 	f.StringVar(&o.out, "out", "-", "file, folder, or - for standard output")
 	f.StringVar(&o.since, "since", "", "first moment")
 	f.StringVar(&o.until, "until", "", "last moment")
 	f.StringSliceVar(&o.kinds, "kind", nil, "kinds of facts or types of events; a name may end in *")
-	f.StringSliceVar(&o.agents, "agent", nil, "whose facts, events or private states")
-	f.StringArrayVar(&o.paths, "path", nil, "path of world or agents, with wildcards (default: what lies at the top)")
+	f.StringSliceVar(&o.agents, "agent", nil, "only facts, events or private states of these agents")
+	f.StringArrayVar(&o.paths, "path", nil, "path of world or agents, with wildcards (default: the top-level keys)")
 	f.BoolVar(&o.force, "force", false, "replace files")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "no progress")
 	return c

@@ -20,23 +20,23 @@ func newFork(e *env) *cobra.Command {
 	var o forkOptions
 	c := &cobra.Command{
 		Use:   "fork DIR OUT",
-		Short: "Take a run over at an earlier place, with another seed, model or world",
-		Long: `Make a new run directory that goes on from a place in a run. The run itself is
-not touched. Without a change the fork goes on exactly as the run did; with
---seed or --set its first fact says what is different from there on. Go on with
+		Short: "Start a new run from an earlier place, with another seed, model or world",
+		Long: `Make a new run directory that continues from a place in a run. The original run
+does not change. Without a change the fork repeats the original run exactly; with
+--seed or --set its first fact records the changes. Continue with
 simd run --resume OUT.
 
---set changes, as often as needed:
+--set changes one of these; repeat it for more:
   world.PATH=JSON                   a value in the world
   model=FILE                        the script of the scripted model
-  simulation.stop.after=DURATION    when it ends; also .ticks=N and .until=EXPR
+  simulation.stop.after=DURATION    the end; also .ticks=N and .until=EXPR
 
 A place in a run is a time of its scene (2026-01-01T08:00:00Z), an offset from
-its start (90s), wave:N, seq:N (the last wave that is over there) or end.
+its start (90s), wave:N, seq:N (the last wave that has ended there) or end.
 
-Exit codes: 0 made, 2 usage, 3 a place or change that cannot be, 4 not found,
-6 OUT is not empty, another process has the run, or it has ended there, 8 the
-journal is damaged (simd doctor says where).`,
+Exit codes: 0 made, 2 usage, 3 an impossible place or change, 4 not found, 6 OUT
+is not empty, another process uses the run, or the run has ended there, 8 the
+journal is damaged (simd doctor shows where).`,
 		Example: `  simd fork runs/latest runs/what-if --at 90s --seed 7
   simd fork runs/latest runs/famine --at wave:120 --set world.grain=0
   simd run --resume runs/famine`,
@@ -54,7 +54,7 @@ journal is damaged (simd doctor says where).`,
 	f := c.Flags()
 	f.StringVar(&o.At, "at", "", "the `PLACE` to go on from")
 	f.StringArrayVar(&o.Set, "set", nil, "change `KEY=VALUE` from there on; repeat it for more")
-	f.Uint64Var(&o.seed, "seed", 0, "seed of all chance from there on")
+	f.Uint64Var(&o.seed, "seed", 0, "seed of all random choices from there on")
 	f.StringVar(&o.Scene, "scene", "", "take over this scene `ID` only")
 	f.BoolVar(&o.json, "json", false, "print the manifest of the fork as JSON")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "no progress")

@@ -20,7 +20,7 @@ func newTAM(e *env) *cobra.Command {
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	c.AddCommand(
-		newGrammar(e, "parse", "Parse text with TAM blocks and print what was found as JSON", "  simd tam parse answer.txt\n  simd tam parse --pretty < answer.txt",
+		newGrammar(e, "parse", "Parse text with TAM blocks and print the result as JSON", "  simd tam parse answer.txt\n  simd tam parse --pretty < answer.txt",
 			func(text string) any { return tam.Parse(text) },
 			func(text string) string { return tam.Pretty(text, tam.Parse(text)) }),
 		newFormat(e),
@@ -36,7 +36,7 @@ func newToolsXML(e *env) *cobra.Command {
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	parse := func(text string) toolsxml.Result { return toolsxml.Parse(text, toolsxml.Options{}) }
-	c.AddCommand(newGrammar(e, "parse", "Parse text with ToolsXML and print what was found as JSON", "  simd toolsxml parse answer.txt",
+	c.AddCommand(newGrammar(e, "parse", "Parse text with ToolsXML and print the result as JSON", "  simd toolsxml parse answer.txt",
 		func(text string) any { return parse(text) },
 		func(text string) string { return toolsxml.Show(text, parse(text)) }))
 	return c

@@ -72,7 +72,7 @@ func newInspect(e *env) *cobra.Command {
 	var o inspectOptions
 	c := &cobra.Command{
 		Use:     "inspect DIR [VIEW] [flags]",
-		Short:   "Look at what happened in a run, and why",
+		Short:   "Show what happened in a run, and why",
 		Long:    inspectHelp(),
 		Example: inspectExamples,
 		Args:    cobra.MinimumNArgs(1),
@@ -101,13 +101,13 @@ func inspectHelp() string {
 	}
 	b.WriteString(`
 A moment is a scene time (2026-01-01T08:00:00Z), an offset from the start (90s,
-1h), wave:N, seq:N or end; of the world also version:N. Both ends of --since and
---until are included. Lists show 50 rows; --limit 0 shows all, and --json prints
+1h), wave:N, seq:N or end; for the world also version:N. The range of --since and
+--until includes both ends. Lists show 50 rows; --limit 0 shows all, and --json prints
 all, one object per line.
 
 Exit codes: 0 shown, 2 wrong command line, 4 no such run, agent, event, view or
-moment, 6 another process has the run or it has ended, 8 what is shown is not all
-there was: the journal is damaged or lost its end.`)
+moment, 6 another process uses the run or it has ended, 8 the output is incomplete:
+the journal is damaged or has lost its end.`)
 	return b.String()
 }
 
@@ -132,7 +132,7 @@ func (o *inspectOptions) register(f *pflag.FlagSet) {
 	f.StringVar(&o.receiver, "target", "", "the same as --receiver (events)")
 	f.StringVar(&o.priority, "priority", "", "low, normal, high or critical (events)")
 	f.StringVar(&o.trace, "trace", "", "of this trace `ID` (events)")
-	f.BoolVar(&o.refused, "refused", false, "only events that nobody may hear (events)")
+	f.BoolVar(&o.refused, "refused", false, "only refused events (events)")
 	f.StringSliceVar(&o.kinds, "kind", nil, "`KIND` of fact, or prefix.*; may be repeated (facts)")
 	f.StringVar(&o.actor, "actor", "", "decided by this `ACTOR`: an agent, $world, $events, $knowledge, $scene (facts)")
 	f.StringVar(&o.path, "path", "", "at or below this `PATH`, with * and ** (audit)")
@@ -141,8 +141,8 @@ func (o *inspectOptions) register(f *pflag.FlagSet) {
 	f.StringSliceVar(&o.what, "what", nil, strings.Join(inspect.Whats(), ", ")+" (audit)")
 	f.StringSliceVar(&o.reasons, "reason", nil, "refused for this `REASON` (dead-letters)")
 	f.StringVar(&o.group, "group", "", "count by reason, type or source (dead-letters)")
-	f.BoolVar(&o.redeliver, "redeliver", false, "send them again when the run goes on (dead-letters)")
-	f.BoolVar(&o.again, "again", false, "also those that were sent again before (dead-letters)")
+	f.BoolVar(&o.redeliver, "redeliver", false, "send them again when the run is resumed (dead-letters)")
+	f.BoolVar(&o.again, "again", false, "include those that were already sent again (dead-letters)")
 	f.IntVar(&o.depth, "depth", 0, "events below one another; default 8 (trace)")
 	f.IntVar(&o.width, "width", 0, "reactions per event; default 8 (trace)")
 	f.BoolVar(&o.all, "all", false, "the whole tree (trace)")

@@ -150,10 +150,10 @@ func newRoot(e *env) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "simd",
 		Short: "Run large multi-agent simulations headless",
-		Long: `simd runs simulations of many agents: every agent perceives, thinks with a
+		Long: `simd runs simulations of many agents. Every agent perceives, thinks with a
 workflow and a language model, acts through tool calls and learns. Everything
 that happens is a fact in a journal, so a run can be resumed, replayed and
-compared to the byte.`,
+compared byte by byte.`,
 		Example: `  simd run scenes/examples/herbalist
   simd run scenes/examples/market --agents 10000 --ticks 50
   simd validate my-project
@@ -165,7 +165,7 @@ compared to the byte.`,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(flagError)
-	root.SetHelpCommand(&cobra.Command{Use: "help [COMMAND]", Short: "Say what a command does", RunE: help})
+	root.SetHelpCommand(&cobra.Command{Use: "help [COMMAND]", Short: "Describe a command", RunE: help})
 	root.AddGroup(&cobra.Group{ID: "run", Title: "Simulations:"}, &cobra.Group{ID: "tools", Title: "Tools:"})
 	for _, c := range []*cobra.Command{newRun(e), newReplay(e), newFork(e), newDoctor(e), newInspect(e), newDiff(e), newExport(e), newRuns(e), newValidate(e), newBench(e)} {
 		c.GroupID = "run"

@@ -22,22 +22,22 @@ func newReplay(e *env) *cobra.Command {
 	var o replayOptions
 	c := &cobra.Command{
 		Use:   "replay DIR",
-		Short: "Fold a run's journal again, without asking any model",
-		Long: `Read the journal of a run from the first fact that is kept, check every wave's
-digest, and fold the facts into the state that they led to. No model and no tool
-is asked, nothing is written.
+		Short: "Fold the journal of a run again, without asking any model",
+		Long: `Read the journal of a run from the first stored fact, check the digest of every
+wave, and fold the facts into the resulting state. The command calls no model
+and no tool and writes nothing.
 
-With --verify every recorded decision is made again, from the state before it
-and the recorded answers, and compared byte by byte; the first difference is
-shown with both sides. What cannot be decided again is counted, never called
-verified.
+With --verify, make every recorded decision again, from the state before it
+and the recorded answers, and compare byte by byte. The first difference is
+shown with both sides. Facts that cannot be decided again are counted separately
+and never reported as verified.
 
 A place in a run is a time of its scene (2026-01-01T08:00:00Z), an offset from
-its start (90s), wave:N, seq:N (the last wave that is over there) or end.
+its start (90s), wave:N, seq:N (the last wave that has ended there) or end.
 
-Exit codes: 0 the digests hold, 3 no such place can be written, 4 not found,
-6 another process has the run or its inputs were changed, 8 the journal differs
-from its digests or from what the machines decide.`,
+Exit codes: 0 the digests hold, 3 invalid place, 4 not found, 6 another process
+uses the run or its inputs were changed, 8 the journal does not match its digests
+or the decisions of the machines.`,
 		Example: "  simd replay runs/latest\n  simd replay runs/latest --until 90s --json\n  simd replay runs/latest --verify",
 		Args:    one("a run directory"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd, e, args[0]) },

@@ -55,13 +55,13 @@ func newRun(e *env) *cobra.Command {
 		Short: "Run a scene to its end",
 		Long: `Run a scene of a project folder until one of its stop conditions holds.
 
-The run directory keeps everything: the inputs, the journal, the summary. Ctrl-C
-stops after the moment at hand and says how to go on; a second one stops at
-once, which loses nothing that was kept. Ctrl-Z pauses the scene, with its state
-durable, and fg resumes it.
+The run directory contains everything: the inputs, the journal, the summary. Ctrl-C
+stops after the current moment and prints how to resume; a second one stops at
+once and loses nothing that was stored. Ctrl-Z pauses the scene after its state
+is durable, and fg continues it.
 
-When the disk is full or fails, the run waits, tries again and goes on by itself;
-nothing that was kept is lost (--disk-wait).
+If the disk is full or fails, the run waits, tries again and continues by itself;
+nothing that was stored is lost (--disk-wait).
 
 Exit codes: 0 the scene ended, 1 failure, or every deliberation failed, 2 usage,
 3 the project has faults,
@@ -95,14 +95,14 @@ func (o *runOptions) register(c *cobra.Command) {
 	f.DurationVar(&o.length, "for", 0, "scene time to run, for example 90m")
 	f.StringVar(&o.until, "until", "", "stop when this `EXPR` over world and scene holds, for example 'world.day >= 3'")
 	f.Int64Var(&o.ticks, "ticks", 0, "ticks of virtual time to run")
-	f.Uint64Var(&o.seed, "seed", 0, "seed of all chance (default: the scene's, else drawn and printed)")
+	f.Uint64Var(&o.seed, "seed", 0, "seed of all random choices (default: the scene's, else drawn and printed)")
 	f.StringVar(&o.clock, "clock", "", "virtual or realtime (default: the scene's)")
-	f.IntVar(&o.agents, "agents", 0, "how many agents the entries with a count make together")
+	f.IntVar(&o.agents, "agents", 0, "total number of agents of all entries with a count")
 	f.StringVar(&o.out, "out", "", "run directory `DIR` (default: runs/TIME-SCENE)")
 	f.StringVar(&o.resume, "resume", "", "go on with the run in `DIR`")
 	f.StringVar(&o.durability, "durability", "", "memory, process (survives a kill) or power (synced); default process")
-	f.IntVar(&o.batch, "batch", 0, "facts of one stored block (default 4096)")
-	f.Int64Var(&o.snapshots.Facts, "snapshot-facts", 0, "facts between two snapshots (default 2000000; below 0 = whenever the others say)")
+	f.IntVar(&o.batch, "batch", 0, "facts per stored block (default 4096)")
+	f.Int64Var(&o.snapshots.Facts, "snapshot-facts", 0, "facts between two snapshots (default 2000000; below 0 = only the other flags decide)")
 	f.DurationVar(&o.snapshots.Every, "snapshot-every", 0, "scene time between two snapshots")
 	f.Var(&o.snapBytes, "snapshot-bytes", "`SIZE` of the facts between two snapshots, before compression: 64MiB")
 	f.StringVar(&o.keep, "keep", "", "history to keep, `KEEP` = waves:N, a scene time as 48h, or all; older facts are dropped after a snapshot (default all)")
@@ -184,7 +184,7 @@ func (o *runOptions) options(cmd *cobra.Command, e *env) (runner.Options, error)
 		text string
 	}{
 		{o.resume != "" && o.repeat > 1, "--repeat starts new runs; it does not go with --resume"},
-		{o.resume != "" && (len(o.scenes) > 0 || changed("seed") || o.clock != "" || o.agents > 0 || o.out != ""), "--resume goes on with the options of the run; only --metrics, --pprof, --durability, --batch, --snapshot-facts, --snapshot-every, --snapshot-bytes, --keep, --disk-wait, --json, --quiet and --summary go with it"},
+		{o.resume != "" && (len(o.scenes) > 0 || changed("seed") || o.clock != "" || o.agents > 0 || o.out != ""), "--resume accepts only --metrics, --pprof, --durability, --batch, --snapshot-facts, --snapshot-every, --snapshot-bytes, --keep, --disk-wait, --json, --quiet and --summary; everything else comes from the run's manifest"},
 		{o.resume != "" && (o.length > 0 || o.ticks > 0 || o.until != ""), "--resume goes on to the end that the run was given; --for, --ticks and --until do not go with it"},
 	} {
 		if bad.is {

@@ -34,11 +34,11 @@ func newStateApply(e *env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "apply [COMMANDS|-]",
 		Short: "Apply commands and print the state, the results and the audit as JSON",
-		Long: `Apply state commands to a document and print what became of each. A rejected
-command is a result: the exit code is 0 whenever the input could be read.
+		Long: `Apply state commands to a document and print the result of each. A rejected
+command is a result too: the exit code is 0 whenever the input could be read.
 
-With --script, one engine lives through all steps of a script, so that
-idempotency, versions and expiry span them.`,
+With --script, one engine runs all steps of a script, so that idempotency,
+versions and expiry span them.`,
 		Example: `  simd state apply --state save.json commands.json
   echo '{"set":[{"key":"character.saveData.hp","value":3}]}' | simd state apply --state save.json -
   simd state apply --script steps.json`,

@@ -45,7 +45,7 @@ func newVersion(e *env) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "version",
-		Short: "Say what program this is",
+		Short: "Print the version of the program",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			v := version()
