@@ -46,7 +46,7 @@ one of them, 8 different, or a journal is damaged.`,
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&o.scene, "scene", "", "`ID` of the scene, when the runs have several")
+	f.StringVar(&o.scene, "scene", "", "`ID` of the scene, if the runs have several")
 	f.BoolVar(&o.json, "json", false, "print the comparison as JSON")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "no progress")
 	return c

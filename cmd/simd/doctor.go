@@ -80,7 +80,7 @@ func (o *doctorOptions) show(e *env, d *rundir.Diagnosis) error {
 	if r := d.Repaired; r != nil {
 		fmt.Fprintf(e.out, "\nthe copy %s\n", r.RunDir)
 		writeDiagnosis(e.out, r)
-		fmt.Fprintf(e.out, "go on with: simd run --resume %s\n", r.RunDir)
+		fmt.Fprintf(e.out, "resume with: simd run --resume %s\n", r.RunDir)
 	}
 	return nil
 }

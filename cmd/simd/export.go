@@ -86,7 +86,7 @@ func (o *exportOptions) check(out io.Writer) (format export.Format, err error) {
 	case len(o.what) == 0:
 		return format, usageError{fmt.Errorf("--what wants a table: facts, events, world or agents")}
 	case o.out == "-" && len(o.what) > 1:
-		return format, usageError{fmt.Errorf("several tables do not go to standard output; name a folder with --out")}
+		return format, usageError{fmt.Errorf("several tables cannot be written to stdout; name a folder with --out")}
 	case o.out == "-" && format == export.Parquet && isFile && term.IsTerminal(int(f.Fd())):
 		return format, usageError{fmt.Errorf("a terminal does not show Parquet; name a file with --out")}
 	}

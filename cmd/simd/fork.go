@@ -52,10 +52,10 @@ journal is damaged (simd doctor shows where).`,
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, e, args[0], args[1]) },
 	}
 	f := c.Flags()
-	f.StringVar(&o.At, "at", "", "the `PLACE` to go on from")
+	f.StringVar(&o.At, "at", "", "the `PLACE` to continue from")
 	f.StringArrayVar(&o.Set, "set", nil, "change `KEY=VALUE` from there on; repeat it for more")
 	f.Uint64Var(&o.seed, "seed", 0, "seed of all random choices from there on")
-	f.StringVar(&o.Scene, "scene", "", "take over this scene `ID` only")
+	f.StringVar(&o.Scene, "scene", "", "fork this scene `ID` only")
 	f.BoolVar(&o.json, "json", false, "print the manifest of the fork as JSON")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "no progress")
 	return c
@@ -84,6 +84,6 @@ func (o *forkOptions) run(cmd *cobra.Command, e *env, dir, out string) error {
 	for _, c := range m.Fork.Changes {
 		fmt.Fprintf(e.out, "  set %s\n", c)
 	}
-	fmt.Fprintf(e.out, "go on with: simd run --resume %s\n", out)
+	fmt.Fprintf(e.out, "resume with: simd run --resume %s\n", out)
 	return nil
 }

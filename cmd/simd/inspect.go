@@ -55,15 +55,15 @@ type view struct {
 
 func views() []view {
 	return []view{
-		{"summary", "", 0, 0, "", "what the run is, how far it came, what went wrong, where to look next", (*inspecting).summary},
+		{"summary", "", 0, 0, "", "the run, its progress, failures, where to look next", (*inspecting).summary},
 		{"agents", "", 0, 0, "profile state name failed sort limit", "every agent: turns, failures, calls, whether it sleeps", (*inspecting).agents},
 		{"agent", "ID", 1, 1, "at", "one agent: private state, goals, inbox, history, last deliberations", (*inspecting).oneAgent},
-		{"world", "[PATH]", 0, 2, "at diff", "the world at a moment, or what differs between two, and who changed it", (*inspecting).world},
-		{"events", "", 0, 0, "type source receiver priority trace refused since until limit", "who published what, and who heard it", (*inspecting).events},
+		{"world", "[PATH]", 0, 2, "at diff", "the world at a moment, or the difference between two moments", (*inspecting).world},
+		{"events", "", 0, 0, "type source receiver priority trace refused since until limit", "each event with its publisher and receivers", (*inspecting).events},
 		{"facts", "", 0, 0, "kind actor since until wave limit", "the journal itself, decoded", (*inspecting).facts},
-		{"deliberation", "AGENT/TURN|SEQ", 1, 1, "", "one turn: what it perceived, answered and did, and what became of it", (*inspecting).deliberation},
-		{"audit", "", 0, 0, "path agent tool what since until limit", "who changed what, from what to what, why, through which call", (*inspecting).audit},
-		{"dead-letters", "", 0, 0, "reason type agent since until limit group redeliver again", "messages that were refused; sends them again", (*inspecting).deadLetters},
+		{"deliberation", "AGENT/TURN|SEQ", 1, 1, "", "one turn: what it perceived, answered and did, and the effects", (*inspecting).deliberation},
+		{"audit", "", 0, 0, "path agent tool what since until limit", "each change of a value: agent, old and new value, reason, call", (*inspecting).audit},
+		{"dead-letters", "", 0, 0, "reason type agent since until limit group redeliver again", "refused messages; sends them again", (*inspecting).deadLetters},
 		{"trace", "EVENT", 1, 1, "depth width all", "the causal tree of an event", (*inspecting).traceEvent},
 	}
 }
@@ -95,7 +95,7 @@ const inspectExamples = `  simd inspect runs/latest
 
 func inspectHelp() string {
 	var b strings.Builder
-	b.WriteString("Read a run directory and show what happened in it. Nothing is asked, and\nnothing is written but by dead-letters --redeliver. Views:\n\n")
+	b.WriteString("Read a run directory and show what happened in it. The command asks no model,\nand writes only with dead-letters --redeliver. Views:\n\n")
 	for _, v := range views() {
 		fmt.Fprintf(&b, "  %-28s %s\n", strings.TrimSpace(v.name+" "+v.args), v.short)
 	}
@@ -112,7 +112,7 @@ the journal is damaged or has lost its end.`)
 }
 
 func (o *inspectOptions) register(f *pflag.FlagSet) {
-	f.StringVar(&o.scene, "scene", "", "`ID` of the scene, when the run has several")
+	f.StringVar(&o.scene, "scene", "", "`ID` of the scene, if the run has several")
 	f.BoolVar(&o.json, "json", false, "print JSON: one object, or one per line for lists")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "no progress")
 	f.StringVar(&o.at, "at", "", "`MOMENT` to look at (agent, world; default: the end)")
@@ -123,12 +123,12 @@ func (o *inspectOptions) register(f *pflag.FlagSet) {
 	f.IntVar(&o.limit, "limit", -1, "at most `N` rows; 0: all. Default 50, with --json all (lists)")
 	f.StringVar(&o.profile, "profile", "", "agents of this profile `ID` (agents)")
 	f.StringVar(&o.state, "state", "", "agents that are idle, asleep, blocked or given_up (agents)")
-	f.StringVar(&o.name, "name", "", "agents whose id holds this `TEXT` (agents)")
+	f.StringVar(&o.name, "name", "", "agents whose id contains this `TEXT` (agents)")
 	f.BoolVar(&o.failed, "failed", false, "agents with failures (agents)")
 	f.StringVar(&o.sort, "sort", "", "order: "+strings.Join(inspect.AgentSorts(), ", ")+" (agents)")
 	f.StringSliceVar(&o.types, "type", nil, "event `TYPE`, or prefix.*; may be repeated (events, dead-letters)")
 	f.StringVar(&o.source, "source", "", "published by this agent `ID` (events)")
-	f.StringVar(&o.receiver, "receiver", "", "heard by this agent `ID`, or meant for it (events)")
+	f.StringVar(&o.receiver, "receiver", "", "heard by this agent `ID`, or directed to it (events)")
 	f.StringVar(&o.receiver, "target", "", "the same as --receiver (events)")
 	f.StringVar(&o.priority, "priority", "", "low, normal, high or critical (events)")
 	f.StringVar(&o.trace, "trace", "", "of this trace `ID` (events)")
@@ -136,7 +136,7 @@ func (o *inspectOptions) register(f *pflag.FlagSet) {
 	f.StringSliceVar(&o.kinds, "kind", nil, "`KIND` of fact, or prefix.*; may be repeated (facts)")
 	f.StringVar(&o.actor, "actor", "", "decided by this `ACTOR`: an agent, $world, $events, $knowledge, $scene (facts)")
 	f.StringVar(&o.path, "path", "", "at or below this `PATH`, with * and ** (audit)")
-	f.StringVar(&o.agent, "agent", "", "changed or published by this agent `ID`, or meant for it (audit, dead-letters)")
+	f.StringVar(&o.agent, "agent", "", "changed or published by this agent `ID`, or directed to it (audit, dead-letters)")
 	f.StringVar(&o.tool, "tool", "", "calls of this `TOOL`, or prefix* (audit)")
 	f.StringSliceVar(&o.what, "what", nil, strings.Join(inspect.Whats(), ", ")+" (audit)")
 	f.StringSliceVar(&o.reasons, "reason", nil, "refused for this `REASON` (dead-letters)")

@@ -200,7 +200,7 @@ func (x *inspecting) letterQuery() inspect.DeadLetterQuery {
 
 func (x *inspecting) deadLetters([]string) error {
 	if x.o.again {
-		return usageError{fmt.Errorf("--again goes with --redeliver")}
+		return usageError{fmt.Errorf("--again needs --redeliver")}
 	}
 	if x.o.group != "" {
 		return x.letterGroups()
@@ -283,7 +283,7 @@ func (x *inspecting) redeliver() error {
 		fmt.Fprintf(x.err, "of %s the content was not kept\n", plural(r.Content, "message"))
 	}
 	if r.Sent > 0 {
-		fmt.Fprintf(x.err, "go on with: simd run --resume %s\n", x.dir)
+		fmt.Fprintf(x.err, "resume with: simd run --resume %s\n", x.dir)
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 func (o *runOptions) checkMetrics() error {
 	if o.metrics == "" {
 		if o.pprof {
-			return usageError{fmt.Errorf("--pprof goes with --metrics ADDR: profiles are served there")}
+			return usageError{fmt.Errorf("--pprof needs --metrics ADDR: profiles are served there")}
 		}
 		return nil
 	}

@@ -272,7 +272,7 @@ func TestMetricsFlags(t *testing.T) {
 		args []string
 		says string
 	}{
-		{[]string{"--pprof"}, "--pprof goes with --metrics"},
+		{[]string{"--pprof"}, "--pprof needs --metrics"},
 		{[]string{"--metrics", "nowhere"}, `address "nowhere"`},
 		{[]string{"--metrics", ":70000"}, `address ":70000"`},
 		{[]string{"--metrics", "0.0.0.0:0", "--pprof"}, "on loopback only"},

@@ -43,7 +43,7 @@ or the decisions of the machines.`,
 		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd, e, args[0]) },
 	}
 	f := c.Flags()
-	f.StringVar(&o.Until, "until", "", "fold to this `PLACE` (default: the end)")
+	f.StringVar(&o.Until, "until", "", "fold up to this `PLACE` (default: the end)")
 	f.BoolVar(&o.Verify, "verify", false, "decide everything again and compare")
 	f.StringVar(&o.Scene, "scene", "", "this scene `ID` only")
 	f.BoolVar(&o.json, "json", false, "print the result as JSON")

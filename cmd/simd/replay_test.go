@@ -41,7 +41,7 @@ func TestARunWithMiddleware(t *testing.T) {
 	}
 	fork := filepath.Join(dir, "fork")
 	inspected(t, 0, "fork", out, fork, "--at", "wave:1", "-q")
-	if _, errs := inspected(t, exitConflict, "run", "--resume", fork); !strings.Contains(errs, "it began with middleware of the program around it") {
+	if _, errs := inspected(t, exitConflict, "run", "--resume", fork); !strings.Contains(errs, "it began with middleware of the program that embeds it") {
 		t.Error(errs)
 	}
 }

@@ -99,7 +99,7 @@ func (o *runOptions) register(c *cobra.Command) {
 	f.StringVar(&o.clock, "clock", "", "virtual or realtime (default: the scene's)")
 	f.IntVar(&o.agents, "agents", 0, "total number of agents of all entries with a count")
 	f.StringVar(&o.out, "out", "", "run directory `DIR` (default: runs/TIME-SCENE)")
-	f.StringVar(&o.resume, "resume", "", "go on with the run in `DIR`")
+	f.StringVar(&o.resume, "resume", "", "resume the run in `DIR`")
 	f.StringVar(&o.durability, "durability", "", "memory, process (survives a kill) or power (synced); default process")
 	f.IntVar(&o.batch, "batch", 0, "facts per stored block (default 4096)")
 	f.Int64Var(&o.snapshots.Facts, "snapshot-facts", 0, "facts between two snapshots (default 2000000; below 0 = only the other flags decide)")
@@ -107,10 +107,10 @@ func (o *runOptions) register(c *cobra.Command) {
 	f.Var(&o.snapBytes, "snapshot-bytes", "`SIZE` of the facts between two snapshots, before compression: 64MiB")
 	f.StringVar(&o.keep, "keep", "", "history to keep, `KEEP` = waves:N, a scene time as 48h, or all; older facts are dropped after a snapshot (default all)")
 	o.diskWait = diskWait(runner.Forever)
-	f.Var(&o.diskWait, "disk-wait", "how long to wait when the journal cannot be written: a `TIME` (10m; 0 = end at once) or forever")
+	f.Var(&o.diskWait, "disk-wait", "how long to wait if the journal cannot be written: a `TIME` (10m; 0 = end at once) or forever")
 	f.StringVar(&o.metrics, "metrics", "", "serve Prometheus metrics at `ADDR`, for example :9464 (loopback unless a host is given)")
 	f.BoolVar(&o.pprof, "pprof", false, "serve Go profiles at /debug/pprof/ of --metrics, on loopback only")
-	f.IntVar(&o.repeat, "repeat", 1, "run `N` times and fail when the digests differ")
+	f.IntVar(&o.repeat, "repeat", 1, "run `N` times and fail if the digests differ")
 	f.StringVar(&o.summary, "summary", "full", "full, compact or none")
 	f.BoolVar(&o.json, "json", false, "print the summary as one JSON object (short for -o json)")
 	f.StringVarP(&o.output, "output", "o", "", "json or text")
@@ -143,7 +143,7 @@ func (o *runOptions) run(cmd *cobra.Command, e *env, dir string) error {
 		return err
 	}
 	if sum.Resumable {
-		fmt.Fprintf(e.err, "not at its end; go on with: simd run --resume %s\n", sum.RunDir)
+		fmt.Fprintf(e.err, "not at its end; resume with: simd run --resume %s\n", sum.RunDir)
 		return &exit{code: exitInterrupted}
 	}
 	return nothingSucceeded(sum)
@@ -304,7 +304,7 @@ func watchSignals(ctx context.Context, w io.Writer, c <-chan os.Signal, ready <-
 					stopAtOnce(w, r)
 				default:
 					stopping = true
-					fmt.Fprintln(w, "\nstopping after the moment at hand; once more to stop at once")
+					fmt.Fprintln(w, "\nstopping after the current moment; press Ctrl-C again to stop at once")
 					if r != nil {
 						r.Interrupt()
 					}

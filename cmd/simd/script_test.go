@@ -185,7 +185,7 @@ func interrupted(ts *testscript.TestScript, neg bool, args []string) {
 		switch {
 		case code == 0 || code == -1: // it did not listen any more
 			continue
-		case code != exitInterrupted || !strings.Contains(said, "stopping after the moment at hand") || !strings.Contains(said, "go on with"):
+		case code != exitInterrupted || !strings.Contains(said, "stopping after the current moment") || !strings.Contains(said, "resume with"):
 			ts.Fatalf("exit code %d; it says %s", code, said)
 		}
 		return

@@ -64,7 +64,7 @@ func (o *stateOptions) apply(e *env, args []string) error {
 	}
 	if o.script != "" {
 		if len(args) > 0 || o.state != "" || o.prefix != "" {
-			return usageError{protocol.Errorf(protocol.KindInvalid, "--script holds state, prefix and commands; nothing else goes with it but --now")}
+			return usageError{protocol.Errorf(protocol.KindInvalid, "--script contains state, prefix and commands; only --now may be combined with it")}
 		}
 		text, err := readInput(e, []string{o.script})
 		if err != nil {

@@ -26,7 +26,7 @@ func Find(journal *persistence.Journal, text string) (persistence.Wave, error) {
 	case numbered && (name == "wave" || name == "seq"):
 		n, err := strconv.ParseUint(number, 10, 64)
 		if err != nil {
-			return persistence.Wave{}, protocol.Errorf(protocol.KindInvalid, "%q: %q is no whole number; %s", text, number, cutForms)
+			return persistence.Wave{}, protocol.Errorf(protocol.KindInvalid, "%q: %q is not a whole number; %s", text, number, cutForms)
 		}
 		if end := journal.Durable(); name == "wave" && n > end.Number {
 			return end, protocol.Errorf(protocol.KindNotFound, "wave:%d: the last wave is %d", n, end.Number)
@@ -50,7 +50,7 @@ func cutTime(journal *persistence.Journal, text string) (protocol.Time, error) {
 	}
 	d, err := time.ParseDuration(text)
 	if err != nil {
-		return 0, protocol.Errorf(protocol.KindInvalid, "%q is no place in a run: %s", text, cutForms)
+		return 0, protocol.Errorf(protocol.KindInvalid, "%q is not a place in a run: %s", text, cutForms)
 	}
 	start, err := Start(journal)
 	return start.Add(d), err

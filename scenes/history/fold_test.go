@@ -96,7 +96,7 @@ func TestFindCut(t *testing.T) {
 			}
 		}
 		for text, want := range map[string]string{
-			"soon": "no place in a run", "": "no place in a run", "wave:x": "no whole number", "wave:-1": "no whole number",
+			"soon": "not a place in a run", "": "not a place in a run", "wave:x": "not a whole number", "wave:-1": "not a whole number",
 			"wave:99999": "the last wave is", "seq:99999999": "the journal has facts", "9000h": "after the last wave", "-1s": "before the first wave",
 			"1970-01-01T00:00:00Z": "before the first wave",
 		} {

@@ -133,7 +133,7 @@ func (s *Scene) turnID(id string) (agentID string, turn, seq uint64, err error) 
 	if i := strings.LastIndexByte(id, '/'); i >= 0 {
 		turn, bad := strconv.ParseUint(id[i+1:], 10, 64)
 		if bad != nil {
-			return "", 0, 0, protocol.Errorf(protocol.KindInvalid, "deliberation %q: %q is no number; want agent/number, such as mira/12, or seq:N", id, id[i+1:])
+			return "", 0, 0, protocol.Errorf(protocol.KindInvalid, "deliberation %q: %q is not a number; want agent/number, such as mira/12, or seq:N", id, id[i+1:])
 		}
 		return id[:i], turn, 0, s.agent(id[:i])
 	}

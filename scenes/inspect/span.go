@@ -70,7 +70,7 @@ func (s *Scene) bound(text string, q *persistence.Query, end bool) error {
 	if name, number, ok := strings.Cut(text, ":"); ok && (name == "wave" || name == "seq") {
 		n, err := strconv.ParseUint(number, 10, 64)
 		if err != nil {
-			return protocol.Errorf(protocol.KindInvalid, "%q: %q is no whole number; %s", text, number, moments)
+			return protocol.Errorf(protocol.KindInvalid, "%q: %q is not a whole number; %s", text, number, moments)
 		}
 		return s.boundNumber(name, n, q, end)
 	}
@@ -116,7 +116,7 @@ func (s *Scene) time(text string) (protocol.Time, error) {
 	}
 	d, err := time.ParseDuration(text)
 	if err != nil {
-		return 0, protocol.Errorf(protocol.KindInvalid, "%q is no moment: %s", text, moments)
+		return 0, protocol.Errorf(protocol.KindInvalid, "%q is not a moment: %s", text, moments)
 	}
 	begun, err := s.begun()
 	return begun.Add(d), err

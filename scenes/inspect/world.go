@@ -140,7 +140,7 @@ func (s *Scene) document(at string) (*world.Document, persistence.Wave, error) {
 	if number, ok := strings.CutPrefix(at, "version:"); ok {
 		v, err := strconv.ParseInt(number, 10, 64)
 		if err != nil {
-			return nil, persistence.Wave{}, protocol.Errorf(protocol.KindInvalid, "%q: %q is no whole number", at, number)
+			return nil, persistence.Wave{}, protocol.Errorf(protocol.KindInvalid, "%q: %q is not a whole number", at, number)
 		}
 		return s.documentOf(v)
 	}

@@ -97,7 +97,7 @@ func Make(dir, projectDir string, m *Manifest, p *project.Project) (string, erro
 		dir, latest = filepath.Join(runs, m.Run), filepath.Join(runs, latestLink)
 	}
 	if in := within(projectDir, dir); in != "" && slices.Contains(project.Folders(), in) {
-		return "", protocol.Errorf(protocol.KindConflict, "run directory %s: it lies in the folder %s of the project, whose files are read as definitions; name another with --out", dir, in)
+		return "", protocol.Errorf(protocol.KindConflict, "run directory %s: it is in the folder %s of the project, whose files are read as definitions; name another with --out", dir, in)
 	}
 	if err := mustBeFree(dir); err != nil {
 		return "", err
@@ -187,7 +187,7 @@ func mustBeFree(dir string) error {
 	case err != nil:
 		return protocol.Errorf(protocol.KindConflict, "run directory %s: %w", dir, err)
 	case len(entries) > 0:
-		return protocol.Errorf(protocol.KindConflict, "run directory %s is not empty; name another with --out, or go on with --resume", dir)
+		return protocol.Errorf(protocol.KindConflict, "run directory %s is not empty; name another with --out, or resume it with --resume", dir)
 	}
 	return nil
 }
@@ -218,7 +218,7 @@ const maxName = 200
 func ReadManifest(dir string) (*Manifest, error) {
 	data, err := os.ReadFile(filepath.Join(dir, manifestFile))
 	if err != nil {
-		return nil, protocol.Errorf(protocol.KindNotFound, "%s is no run directory: %w", dir, err)
+		return nil, protocol.Errorf(protocol.KindNotFound, "%s is not a run directory: %w", dir, err)
 	}
 	m := &Manifest{}
 	if err := unseal(data, m); err != nil {

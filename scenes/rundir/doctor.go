@@ -58,7 +58,7 @@ func Examine(ctx context.Context, dir string, progress Progress) (*Diagnosis, er
 	m := x.manifest()
 	if m == nil {
 		if _, err := os.Stat(filepath.Join(dir, JournalDir)); err != nil {
-			return nil, protocol.Errorf(protocol.KindNotFound, "%s is no run directory: it has neither %s nor %s", dir, manifestFile, JournalDir)
+			return nil, protocol.Errorf(protocol.KindNotFound, "%s is not a run directory: it has neither %s nor %s", dir, manifestFile, JournalDir)
 		}
 	}
 	x.inputs(m)

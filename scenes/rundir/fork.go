@@ -125,7 +125,7 @@ func (f *forking) planScene(id string, m *Manifest) error {
 		return err
 	}
 	if reason, err := history.End(journal); err != nil || reason != "" && cut.Number == journal.Durable().Number {
-		return errors.Join(err, protocol.Errorf(protocol.KindConflict, "scene %s has ended at %s (%s): nothing goes on from there; fork at an earlier place", id, f.opt.At, reason))
+		return errors.Join(err, protocol.Errorf(protocol.KindConflict, "scene %s has ended at %s (%s): nothing can continue from there; fork at an earlier place", id, f.opt.At, reason))
 	}
 	m.Seeds[id] = f.run.Manifest.Seeds[id]
 	if f.opt.Seed != nil {

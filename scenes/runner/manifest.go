@@ -69,9 +69,9 @@ func fits(m *rundir.Manifest, middleware verdict.Chain) error {
 	given := len(middleware) > 0
 	switch {
 	case m.Middleware && !given:
-		return protocol.Errorf(protocol.KindConflict, "run %s: it began with middleware of the program around it, which decides who hears what, and there is none here; go on with it in that program (runner.Options.Middleware)", m.Run)
+		return protocol.Errorf(protocol.KindConflict, "run %s: it began with middleware of the program that embeds it, and this program has none; resume it in that program (runner.Options.Middleware)", m.Run)
 	case given && !m.Middleware:
-		return protocol.Errorf(protocol.KindConflict, "run %s: it began without middleware, so it cannot go on with some; start another", m.Run)
+		return protocol.Errorf(protocol.KindConflict, "run %s: it began without middleware, so it cannot be resumed with some; start another", m.Run)
 	}
 	return nil
 }

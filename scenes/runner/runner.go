@@ -193,7 +193,7 @@ func Resume(dir string, opt Options) (*Runner, error) {
 	if err := fits(m, opt.Middleware); err != nil {
 		return nil, err
 	}
-	if err := rundir.Writable(dir, "make it writable, or go on with a copy of it"); err != nil {
+	if err := rundir.Writable(dir, "make it writable, or resume a copy of it"); err != nil {
 		return nil, err
 	}
 	opt = optionsOf(m, opt)

@@ -40,7 +40,7 @@ func TestSmallDisk(t *testing.T) {
 		t.Fatalf("%v: %s\nwant %s", err, out, want)
 	}
 	t.Logf("%s", out)
-	for _, say := range []string{"the journal cannot be written", "no space left", "free of 8.0 MiB", "can be written again", "make it writable, or go on with a copy of it"} {
+	for _, say := range []string{"the journal cannot be written", "no space left", "free of 8.0 MiB", "can be written again", "make it writable, or resume a copy of it"} {
 		if !strings.Contains(string(out), say) {
 			t.Errorf("it does not say %q", say)
 		}
@@ -153,7 +153,7 @@ func onDiskThatBecameReadOnly(dir string) error {
 		return live(opt.Dir, crashes)
 	}
 	_, err = pl.Run(context.Background())
-	if protocol.KindOf(err) != protocol.KindDenied || !strings.Contains(err.Error(), "it cannot be written") || !strings.Contains(err.Error(), "make it writable, or go on with a copy of it") {
+	if protocol.KindOf(err) != protocol.KindDenied || !strings.Contains(err.Error(), "it cannot be written") || !strings.Contains(err.Error(), "make it writable, or resume a copy of it") {
 		return fmt.Errorf("gone on with: %w", err)
 	}
 	fmt.Println(err)
