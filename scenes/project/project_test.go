@@ -11,6 +11,7 @@ import (
 
 	"tavernsim/engine/workflow"
 	"tavernsim/internal/source"
+	"tavernsim/llm/scripted"
 
 	"golang.org/x/tools/txtar"
 )
@@ -54,7 +55,9 @@ func testFaults(t *testing.T, file string) {
 
 // faultText loads an archive. A comment line "tools: A B" names the known tools.
 func faultText(t *testing.T, a *txtar.Archive) string {
-	var opt Options
+	opt := Options{Model: func(file string, data []byte, report *source.Report) bool {
+		return scripted.Read(file, data, report) != nil
+	}}
 	for line := range strings.Lines(string(a.Comment)) {
 		if tools, ok := strings.CutPrefix(line, "tools:"); ok {
 			opt.Tools = strings.Fields(tools)
