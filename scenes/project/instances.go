@@ -332,7 +332,11 @@ func (l *loader) instanceState(s *Scene, steps []string, d *agentInstance, e *en
 	p := e.profile
 	e.state = merge(p.values(), d.InitialPrivateStateOverride)
 	if p.schema != nil {
-		e.state = p.schema.fill(e.state)
+		filled, bounded := p.schema.fill(e.state)
+		if e.state = filled; !bounded {
+			l.fault(s.doc, steps, "", "the defaults of the schema of profile %q fill more than %d values of this state", p.Definition.ID, maxDefaults)
+			return
+		}
 	}
 	if e.counted {
 		for _, field := range protocol.SortedKeys(d.InitialPrivateStateOverride) {

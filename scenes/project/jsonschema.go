@@ -23,7 +23,10 @@ import (
 const schemaScheme = "project"
 
 // jsonSchema is a compiled JSON Schema. It is safe for concurrent use.
-type jsonSchema struct{ compiled *jsonschema.Schema }
+type jsonSchema struct {
+	compiled *jsonschema.Schema
+	branches *branch
+}
 
 // schemaCompiler compiles schemas of one project.
 type schemaCompiler struct{ tree *tree }
@@ -68,7 +71,13 @@ func (l *loader) schema(doc *source.Document, steps []string) *jsonSchema {
 		l.schemaFaults(doc, steps, err)
 		return nil
 	}
-	return &jsonSchema{compiled}
+	all := branches{}
+	root := all.of(compiled)
+	if sub, problem := all.problem(); sub != nil {
+		l.fault(doc, slices.Concat(steps, stepsWithin(compiled.Location, sub)), "", "%s", problem)
+		return nil
+	}
+	return &jsonSchema{compiled, root}
 }
 
 func (l *loader) schemaFaults(doc *source.Document, steps []string, err error) {
@@ -92,8 +101,12 @@ type violation struct {
 	required   bool // something is missing at steps
 }
 
-// check lists every violation, in the order of their places.
+// check lists every violation, in the order of their places. A value that is
+// too much work to check is one violation.
 func (s *jsonSchema) check(v any) []violation {
+	if left := steps(maxSchemaSteps); !left.take(s.branches, v) {
+		return []violation{{message: fmt.Sprintf("checking it against the schema takes more than %d steps: alternatives multiply with its depth", maxSchemaSteps)}}
+	}
 	var detail *jsonschema.ValidationError
 	if errors.As(s.compiled.Validate(v), &detail) {
 		return violations(detail)
@@ -113,6 +126,10 @@ func violations(e *jsonschema.ValidationError) []violation {
 	return list
 }
 
+// maxReasons bounds a message that lists reasons, in bytes: each of them may be
+// such a list.
+const maxReasons = 1000
+
 // collect goes down to the leaves, but not below "one of several must hold":
 // there the alternatives explain one violation.
 func collect(e *jsonschema.ValidationError, print *message.Printer, list *[]violation) {
@@ -129,6 +146,9 @@ func collect(e *jsonschema.ValidationError, print *message.Printer, list *[]viol
 		v := violation{steps: e.InstanceLocation, message: e.ErrorKind.LocalizedString(print)}
 		if len(reasons) > 0 {
 			v.message += ": " + strings.Join(reasons[:min(len(reasons), 8)], "; ")
+		}
+		if cut := strings.ToValidUTF8(v.message[:min(len(v.message), maxReasons)], ""); cut != v.message {
+			v.message = cut + "…"
 		}
 		*list = append(*list, v)
 	case *kind.AdditionalProperties:
@@ -185,13 +205,15 @@ func joinViolations(list []violation) string {
 }
 
 // fill adds the defaults of a schema's properties where they are missing, in v
-// and in the objects inside it. It copies what it changes.
-func (s *jsonSchema) fill(v map[string]any) map[string]any {
-	out, _ := fillDefaults(s.compiled, v, 0)
-	return out
+// and in the objects inside it, and reports whether their number has a bound. It
+// copies what it changes.
+func (s *jsonSchema) fill(v map[string]any) (map[string]any, bool) {
+	left := maxDefaults
+	out, _ := fillDefaults(s.compiled, v, 0, &left)
+	return out, left >= 0
 }
 
-func fillDefaults(s *jsonschema.Schema, m map[string]any, depth int) (out map[string]any, changed bool) {
+func fillDefaults(s *jsonschema.Schema, m map[string]any, depth int, left *int) (out map[string]any, changed bool) {
 	for ; s != nil && s.Ref != nil && len(s.Properties) == 0 && depth < protocol.MaxDepth; depth++ {
 		s = s.Ref
 	}
@@ -204,10 +226,13 @@ func fillDefaults(s *jsonschema.Schema, m map[string]any, depth int) (out map[st
 		have, given := m[name]
 		value, filled := have, false
 		if !given && sub.Default != nil {
+			if *left--; *left < 0 {
+				return out, changed
+			}
 			value, filled = *sub.Default, true
 		}
 		if x, isMap := value.(map[string]any); isMap {
-			y, more := fillDefaults(sub, x, depth+1)
+			y, more := fillDefaults(sub, x, depth+1, left)
 			value, filled = y, filled || more
 		}
 		if filled {

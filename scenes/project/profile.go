@@ -291,7 +291,13 @@ func (l *loader) linkState(p *Profile) {
 	if p.schema == nil {
 		return
 	}
-	for _, v := range p.schema.check(p.schema.fill(p.values())) {
+	values, bounded := p.schema.fill(p.values())
+	if !bounded {
+		l.fault(p.doc, at("initial_private_state_schema"), "", "its defaults fill more than %d values", maxDefaults)
+		p.schema = nil
+		return
+	}
+	for _, v := range p.schema.check(values) {
 		if len(v.steps) > 0 {
 			l.stateFault(p, nil, nil, v)
 		}
