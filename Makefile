@@ -14,10 +14,10 @@ build: ## bin/simd, static
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/simd ./cmd/simd
 
 test: ## every test
-	$(GO) test -timeout 20m ./...
+	$(GO) test -shuffle=on -timeout 20m ./...
 
 race: ## every test under the race detector
-	$(GO) test -race -short -timeout 20m ./...
+	$(GO) test -race -short -shuffle=on -timeout 20m ./...
 
 lint: ## gofmt, vet, golangci-lint
 	@test -z "$$(gofmt -l . | grep -v testdata)" || { gofmt -l .; echo "run gofmt -w on these"; exit 1; }
@@ -25,12 +25,7 @@ lint: ## gofmt, vet, golangci-lint
 	$(TOOL) golangci-lint run ./...
 
 fuzz: ## every fuzz target for FUZZTIME (default 30s)
-	@for pkg in $$($(GO) list ./...); do \
-	  for target in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz'); do \
-	    echo "$$pkg $$target"; \
-	    $(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$pkg || exit 1; \
-	  done; \
-	done
+	.ci/fuzz $(FUZZTIME)
 
 bench: ## every benchmark for BENCHTIME, in the form benchstat reads
 	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) ./...
