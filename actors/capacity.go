@@ -43,7 +43,8 @@ type Capacity struct {
 // hold is bounded by the machine, where it is reproducible.
 const DefaultCapacity = 1 << 20
 
-// ControlCapacity of the control lane, and of the last one. What is no event is
+// ControlCapacity of the control lane, of the last one, and for what is no event in
+// any other. What is no event is
 // an answer or an order that somebody waits for: it is refused only when its
 // senders are out of hand. It is twice what the largest scene sends at once, an
 // answer from every agent.
@@ -61,13 +62,13 @@ func (m *mailbox) count(l verdict.Lane) *atomic.Int32 {
 }
 
 // admit counts an envelope in, or says why it may not wait.
-func (m *mailbox) admit(l verdict.Lane) (reason string) {
+func (m *mailbox) admit(l verdict.Lane, kind protocol.Kind) (reason string) {
 	if m.word.Load()&stopped != 0 {
 		return ReasonStopped
 	}
 	count, limit := m.count(l), &m.sup.limits[l]
 	n := count.Add(1)
-	if n <= limit.Max {
+	if n <= limit.Max || n <= ControlCapacity && kind != protocol.KindEvent && verdict.Critical <= l && l <= verdict.Low {
 		return ""
 	}
 	if limit.Policy == DropOldest && n <= limit.twice() {

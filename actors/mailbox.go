@@ -82,7 +82,7 @@ func (m *mailbox) post(env *protocol.Envelope) {
 		m.dead(env, v.Lane, v.Reason)
 		return
 	}
-	if reason := m.admit(v.Lane); reason != "" {
+	if reason := m.admit(v.Lane, env.Kind); reason != "" {
 		m.dead(env, v.Lane, reason)
 		return
 	}

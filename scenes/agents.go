@@ -101,15 +101,14 @@ func (a *agentShell) wake(env *protocol.Envelope) error {
 	if env.Wave <= a.through {
 		return nil // of a wave that went on without it
 	}
-	o := a.machine.ID.Ordinal
 	a.wave, a.began, a.woken = env.Wave, time.Now(), env.Time
 	a.urgent = env.Priority == protocol.Critical
 	a.sample = a.newSample(env.Wave)
-	in := &agent.Wake{
-		Now: env.Time, Wave: env.Wave, World: a.world.Load(), Knowledge: *a.knowledge.Load(),
-		Draw: a.Draw(o, env.Time, a.machine.State.Turn+1), Realtime: a.Clock == director.Realtime, Workflow: env.Type,
+	view, err := viewOf(env)
+	if err != nil {
+		return err
 	}
-	return a.step(in)
+	return a.step(machines.Wake(a.Scene, a.machine, view, env.Wave, env.Time, a.Seed, env.Type))
 }
 
 // step lets the machine decide, carries out what it asks for, and hands the
@@ -268,7 +267,7 @@ func (s *scene) revive(kind uint8, id uint32) (actors.Behavior, error) {
 	if kind == kindAgent {
 		return s.restoreAgent(id)
 	}
-	return s.reviveService(services()[id])
+	return s.reviveService(int(id))
 }
 
 // spacePool lends working memory to the deliberations in flight.

@@ -8,13 +8,11 @@
 //
 // # Who does what
 //
-// The stage (stage.go, wave.go, control.go) is the scene's own actor: it wakes
-// agents, merges what they decided in a fixed order, has the world, the
-// knowledge and the event channel (services.go) decide about it, and keeps the
-// facts; realtime.go and inflight.go are what is its own on the realtime clock.
-// Agents are in agents.go, what a snapshot gathers in snapshot.go. The
-// rules of all of them are in scenes/machines. ARCHITECTURE.md follows one
-// message through all of them.
+// The rules are machines (scenes/machines). This package gives them mailboxes and
+// carries out what they wish for: the stage (stage.go) for the scene itself, one
+// shell for every service (services.go, and channel.go for deliveries), one for every
+// agent (agents.go). snapshot.go gathers their states, measure.go counts for metrics.
+// ARCHITECTURE.md follows one message through all of them.
 //
 // # Promises
 //

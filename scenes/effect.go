@@ -3,7 +3,6 @@ package scenes
 import (
 	"math"
 
-	"tavernsim/protocol"
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/outside"
 	"tavernsim/scenes/setup"
@@ -46,5 +45,5 @@ func lastTurn(sc *setup.Scene, s *machines.State) func(agent string) uint64 {
 // effectsFailed: no answer comes any more to those who wait for one, so the
 // scene must hear of it.
 func (r *Run) effectsFailed(err error) {
-	r.scene.stage.Tell(&protocol.Envelope{Kind: protocol.KindAnswer, Body: protocol.NewBody(appendKept(0, err))})
+	r.scene.tellKept(keptWave{err: err})
 }

@@ -19,14 +19,15 @@ import (
 	"tavernsim/scenes/setup"
 )
 
-// Kinds of the actors of a scene, as their system counts what waits for them.
+// Kinds of the actors of a scene, as their system counts what waits for them. Those
+// of services follow, in the order of [machines.Services].
 const (
 	kindAgent uint8 = iota
 	kindScene
-	kindWorld
-	kindKnowledge
-	kindEvents
+	kindServices
 )
+
+func kindOf(service int) uint8 { return kindServices + uint8(service) }
 
 // Mailboxes shows what waits in the mailboxes of a system that runs scenes.
 func Mailboxes(s *actors.System) metrics.MailboxSource { return mailboxes{s} }
@@ -34,11 +35,12 @@ func Mailboxes(s *actors.System) metrics.MailboxSource { return mailboxes{s} }
 type mailboxes struct{ system *actors.System }
 
 // kindNames are what metrics call the kinds.
-func kindNames() [actors.MaxKinds]string {
-	return [actors.MaxKinds]string{
-		kindAgent: metrics.KindAgent, kindScene: metrics.KindScene, kindWorld: metrics.KindWorld,
-		kindKnowledge: metrics.KindKnowledge, kindEvents: metrics.KindEvents,
+func kindNames() (names [actors.MaxKinds]string) {
+	names[kindAgent], names[kindScene] = metrics.KindAgent, metrics.KindScene
+	for i, k := range machines.Services() {
+		names[kindOf(i)] = k.To
 	}
+	return names
 }
 
 // MailboxDepths implements metrics.MailboxSource.
@@ -75,16 +77,42 @@ func (s *scene) ModelRequests(yield func(provider string, inflight, queued int))
 }
 
 // WorldBytes implements metrics.WorldSource.
-func (s *scene) WorldBytes() int { return s.world.Load().Size() }
+func (s *scene) WorldBytes() int { return s.shown.Load().World.Size() }
 
-// measure counts a fact of the live scene. It is nil for the kinds that need no
-// decoding. State.Apply, which replays, never comes here.
-func (st *stage) measure(actor, kind string, fact protocol.Fact) {
+// measured is where the time of the open wave goes.
+type measured struct {
+	began  time.Time     // its first effect; zero = there was none
+	lapped time.Duration // since began: the end of the last phase
+	phase  string
+}
+
+// lap is the wall time since the last one, or since the wave began.
+func (m *measured) lap() time.Duration {
+	at := time.Since(m.began)
+	d := at - m.lapped
+	m.lapped = at
+	return d
+}
+
+// kept counts a fact of the live scene, and lets the log of effects know of ends.
+// Folding a journal never comes here.
+func (st *stage) kept(e *machines.Effect) {
 	m := st.metrics
-	m.Fact(kind)
-	switch x := fact.(type) {
-	case *machines.CallSeen:
-		m.Called(x.Tool, string(x.Status))
+	m.Fact(e.Kind)
+	if e.Kind == agent.FactCallMade {
+		m.Called(e.Call.Tool, string(e.Call.Status))
+		return
+	}
+	actor := e.Actor
+	switch x := e.Fact.(type) {
+	case *agent.TurnEnded:
+		st.outside.Log.Ended(actor, x.Turn, e.Wave)
+		st.measureTurn(x.Agent, x)
+	case *director.AgentFailed:
+		st.measureFailure(x.Agent, x.WakeAt == 0)
+		if x.WakeAt == 0 {
+			st.outside.Log.GivenUp(st.Name(x.Agent), e.Wave)
+		}
 	case *agent.Reflected:
 		if o, ok := st.Ordinal(actor); ok && st.profiles[st.Class[o]] != nil {
 			st.profiles[st.Class[o]].Reflected(x.Error == "")
@@ -109,7 +137,7 @@ func (st *stage) measure(actor, kind string, fact protocol.Fact) {
 	case *world.Refused:
 		m.WorldRefused(string(x.Op), string(x.Code))
 	default:
-		st.measureKnowledge(fact)
+		st.measureKnowledge(x)
 	}
 }
 
@@ -201,6 +229,15 @@ func (st *stage) measureFailure(o uint32, givenUp bool) {
 	}
 }
 
+// measureServiceFailed counts a service that failed.
+func (st *stage) measureServiceFailed(e *machines.Effect) {
+	if e.GivenUp {
+		st.metrics.ActorGivenUp(e.Actor)
+	} else {
+		st.metrics.ActorFailed(e.Actor)
+	}
+}
+
 // measureWake notes that an agent is about to be woken.
 func (st *stage) measureWake(o uint32, wave uint64) {
 	st.doing.become(o, metrics.AgentDeliberating)
@@ -209,30 +246,28 @@ func (st *stage) measureWake(o uint32, wave uint64) {
 	}
 }
 
-// measurePhase measures the phase that ends now.
-func (st *stage) measurePhase() {
-	var p metrics.Phase
-	switch st.phase {
-	case phaseTurns:
-		p = metrics.PhaseTurns
-	case phaseWorld:
-		p = metrics.PhaseWorld
-	case phaseKnowledge:
-		p = metrics.PhaseKnowledge
-	case phaseEvents:
-		p = metrics.PhaseEvents
-	default:
-		return
-	}
-	st.metrics.Phase(p, st.wave.lap())
+// measurePhase measures the phase that ends where another begins.
+func (st *stage) measurePhase(next string) {
+	st.metrics.Phase(st.measured.phase, st.measured.lap())
+	st.measured.phase = next
 }
 
-// lap is the wall time since the last one, or since the wave began.
-func (w *wave) lap() time.Duration {
-	at := time.Since(w.began)
-	d := at - w.lapped
-	w.lapped = at
-	return d
+// measureClosed measures the wave that was just handed to the journal.
+func (st *stage) measureClosed(e *machines.Effect) {
+	m := &st.measured
+	st.metrics.Phase(metrics.PhaseKeep, m.lap())
+	st.metrics.WaveClosed(m.lapped, e.At)
+	*m = measured{phase: metrics.PhaseTurns}
+	if st.Blocks {
+		st.metrics.PublishersWait(st.machine.Director.Waiting())
+	}
+}
+
+// measureService measures a decision of a service.
+func (s *serviceShell) measureService(took time.Duration) {
+	if s.kind.To == protocol.ToWorld {
+		s.metrics.WorldTook(took)
+	}
 }
 
 // doing follows what every agent does, for simd_agents. Only the scene's actor

@@ -7,6 +7,7 @@ import (
 	"tavernsim/engine/agent"
 	"tavernsim/internal/metrics"
 	"tavernsim/protocol"
+	"tavernsim/scenes/machines"
 	"tavernsim/scenes/setup"
 )
 
@@ -110,12 +111,13 @@ func BenchmarkMeasureTurn(b *testing.B) {
 	})
 	raw := (&agent.CallMade{ID: "1.1", Tool: "PublishEventTool", Origin: protocol.OriginNative, Status: protocol.CallRequested}).AppendMsg(nil)
 	b.Run("call", func(b *testing.B) {
-		if err := st.call.Read(raw); err != nil {
+		e := machines.Effect{Act: machines.ActKeep, Kind: agent.FactCallMade}
+		if err := e.Call.Read(raw); err != nil {
 			b.Fatal(err)
 		}
 		b.ReportAllocs()
 		for range b.N {
-			st.measure("a", agent.FactCallMade, &st.call)
+			st.kept(&e)
 		}
 	})
 }

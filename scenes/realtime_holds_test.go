@@ -43,7 +43,7 @@ simulation: {clock: realtime, stop: {after: 15s}}`), "")
 		if res := r.Close(); res.Err != nil || res.Final {
 			t.Error(res)
 		}
-		if n := s.Fold(t, scenestest.Settings{Clock: director.Realtime}).Bus.Holding(); n != 2 {
+		if n := s.Fold(t, scenestest.Settings{Clock: director.Realtime}).Bus().Holding(); n != 2 {
 			t.Errorf("%d deliveries are held, want the key and the alarm", n)
 		}
 		if res := live(t, s, scenestest.Settings{Model: &slow{answer: typing}}).Close(); res.Err != nil || res.Reason != director.StoppedByTime {

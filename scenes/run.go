@@ -3,12 +3,12 @@ package scenes
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 	"time"
 
 	"tavernsim/actors"
 	"tavernsim/engine/director"
-	"tavernsim/engine/knowledge"
 	"tavernsim/engine/world"
 	"tavernsim/internal/metrics"
 	"tavernsim/llm"
@@ -57,11 +57,9 @@ type Options struct {
 
 // Outcome is how a scene's run ended.
 type Outcome struct {
-	Reason string // one of the director.Stopped... reasons
-	Final  bool   // the scene has ended; otherwise it can be resumed
-	Err    error  // why it could not go on
-	Wave   persistence.Wave
-	State  *machines.State
+	machines.Outcome
+	Wave  persistence.Wave
+	State *machines.Stage
 }
 
 // Run is a scene that runs.
@@ -93,21 +91,22 @@ type Progress struct {
 }
 
 func (p *Progress) wave(st *stage) {
-	t := &st.state.Tally
+	t, d := &st.machine.Tally, st.machine.Director
 	p.Deliberations.Store(t.Deliberations)
 	p.Failed.Store(t.Failed)
 	p.Events.Store(t.EventsRouted)
 	p.ModelCalls.Store(t.ModelCalls)
 	p.Facts.Store(t.Facts)
-	p.Waves.Store(int64(st.state.Director.Wave))
-	p.Now.Store(int64(st.state.Director.Now))
-	p.Begun.Store(int64(st.state.Director.Begun()))
-	if end, ok := st.timeLimit(); ok {
+	p.Waves.Store(int64(d.Wave))
+	p.Now.Store(int64(d.Now))
+	p.Begun.Store(int64(d.Begun()))
+	if end, ok := st.machine.TimeLimit(); ok {
 		p.End.Store(int64(end))
 	}
 }
 
-func (p *Progress) keep(w persistence.Wave) { p.Bytes.Store(int64(w.Total)) }
+// doStart begins the scene, once.
+const doStart = "start"
 
 // Start runs a scene on an open journal: from its beginning, or from where the
 // journal ends.
@@ -124,7 +123,7 @@ func Start(made *setup.Scene, journal *persistence.Journal, opt Options) (*Run, 
 	}
 	r.control(doStart)
 	if d := opt.Stop.WallTime.Std(); d > 0 {
-		r.wallTime = time.AfterFunc(d, func() { r.control(doWallTime) })
+		r.wallTime = time.AfterFunc(d, func() { r.control(director.StoppedByWallTime) })
 	}
 	return r, nil
 }
@@ -144,17 +143,15 @@ func (r *Run) launch() error {
 	}
 	sc.sup = sc.supervisor(r.actorFailed)
 	r.stageSup = sc.supervisor(r.stageFailed)
-	agents := state.Agents
-	state.Agents = nil
+	durable, view := sc.journal.Durable(), state.Shown()
+	state.Configure(machines.StageConfig{Stop: sc.options.Stop, Snapshots: sc.options.Snapshots}, machines.Kept{Wave: durable.Number, Bytes: durable.Total}, view)
+	sc.shown.Store(view)
 	r.stage = &stage{
-		scene: sc, state: state, progress: r.Progress, flight: newInFlight(sc.Simulation().Limits.MaxDeliberating), failures: map[string]int64{}, series: newSeries(sc.Simulation().Report),
-		places: make([]uint32, len(sc.IDs)), rests: make(chan struct{}, 1), over: make(chan struct{}),
-		kept: sc.journal.Durable().Number, report: r.ended,
+		scene: sc, machine: state.Stage, progress: r.Progress, series: newSeries(sc.Simulation().Report), report: r.ended,
+		rests: make(chan struct{}, 1), over: make(chan struct{}), measured: measured{phase: metrics.PhaseTurns},
+		doing: newDoing(sc, state.Director.GaveUp),
 	}
-	r.stage.snapshot.kept = sc.journal.Durable().Total
-	r.stage.snapshot.last = r.stage.mark()
-	r.stage.crashes = sc.options.Crashes
-	r.stage.doing, sc.marks = newDoing(sc, state.Director.GaveUp), newMarks(sc.Size())
+	sc.marks = newMarks(sc.Size())
 	sc.stage, err = sc.system.Spawn(actors.Spec{
 		Name: sc.actorName(setup.ActorStage), Kind: kindScene, Supervisor: r.stageSup,
 		First: sc.wrapped(setup.ActorStage, r.stage),
@@ -166,19 +163,19 @@ func (r *Run) launch() error {
 	if err := sc.spawnServices(state); err != nil {
 		return err
 	}
-	if err := sc.spawnAgents(agents); err != nil {
+	if err := sc.spawnAgents(state.Agents); err != nil {
 		return err
 	}
-	state.World, state.Knowledge, state.Bus = nil, knowledge.State{}, nil // theirs who own them now
+	sc.metrics.Became(metrics.SceneRunning)
 	return nil
 }
 
 // actorFailed runs on a worker: it only passes the failure on.
 func (r *Run) actorFailed(name string, f *actors.Failure) {
-	body := &failure{Actor: name[len(r.scene.ID)+1:], Error: f.Error(), Stack: f.Stack}
+	body := &machines.ActorFailed{Actor: name[len(r.scene.ID)+1:], Error: f.Error(), Stack: f.Stack}
 	raw, err := r.scene.Codec.Marshal(body)
 	if err != nil {
-		raw, _ = r.scene.Codec.Marshal(&failure{Actor: body.Actor, Error: "failure that has no text"})
+		raw, _ = r.scene.Codec.Marshal(&machines.ActorFailed{Actor: body.Actor, Error: "failure that has no text"})
 	}
 	r.scene.stage.Tell(&protocol.Envelope{EventHeader: protocol.EventHeader{Source: body.Actor}, Kind: protocol.KindFailed, Body: protocol.NewBody(raw)})
 }
@@ -188,8 +185,8 @@ func (r *Run) stageFailed(_ string, f *actors.Failure) {
 	r.scene.metrics.ActorGivenUp(setup.ActorScene)
 	r.scene.metrics.Became(metrics.SceneFailed)
 	r.ended(Outcome{
-		Reason: director.StoppedByFailure, Wave: r.scene.journal.Durable(), State: r.stage.state,
-		Err: &Crash{Scene: r.scene.ID, Text: f.Error(), Stack: f.Stack, MaxRestarts: r.scene.Simulation().Limits.MaxRestarts, Backoff: r.scene.Simulation().Limits.RestartBackoff.Std()},
+		Wave: r.scene.journal.Durable(), State: r.stage.machine, Outcome: machines.Outcome{Reason: director.StoppedByFailure,
+			Err: &Crash{Scene: r.scene.ID, Text: f.Error(), Stack: f.Stack, MaxRestarts: r.scene.Simulation().Limits.MaxRestarts, Backoff: r.scene.Simulation().Limits.RestartBackoff.Std()}},
 	})
 }
 
@@ -239,7 +236,7 @@ func (r *Run) control(do string) {
 
 // Pause lets deliberations finish, makes the state durable and wakes nobody
 // until Resume.
-func (r *Run) Pause() { r.control(doPause) }
+func (r *Run) Pause() { r.control(string(machines.DoPause)) }
 
 // WaitPaused returns true when the scene rests with everything durable, false
 // when it ended or ctx did first.
@@ -255,14 +252,14 @@ func (r *Run) WaitPaused(ctx context.Context) bool {
 }
 
 // Resume goes on after Pause.
-func (r *Run) Resume() { r.control(doResume) }
+func (r *Run) Resume() { r.control(string(machines.DoResume)) }
 
 // Terminate ends the scene gracefully; its end workflow runs.
-func (r *Run) Terminate() { r.control(doTerminate) }
+func (r *Run) Terminate() { r.control(director.StoppedByRequest) }
 
 // Interrupt stops after the wave at hand. The scene has not ended: it goes on
 // with the same facts when it is resumed.
-func (r *Run) Interrupt() { r.control(doInterrupt) }
+func (r *Run) Interrupt() { r.control(director.StoppedByInterrupt) }
 
 // Wait returns when the scene stopped and every actor of it is gone.
 func (r *Run) Wait() Outcome {
@@ -277,7 +274,7 @@ func (r *Run) shutdown() {
 	}
 	r.stop()
 	sc := r.scene
-	for _, ref := range append([]*actors.Ref{sc.stage, sc.owners.world, sc.owners.knowledge, sc.owners.events}, sc.refs...) {
+	for _, ref := range slices.Concat([]*actors.Ref{sc.stage}, sc.services, sc.refs) {
 		if ref != nil {
 			sc.system.Stop(ref)
 		}
@@ -290,7 +287,7 @@ func (r *Run) shutdown() {
 }
 
 // World is the world as it stands.
-func (r *Run) World() *world.Document { return r.scene.world.Load() }
+func (r *Run) World() *world.Document { return r.scene.shown.Load().World }
 
 // Agents is the number of agents.
 func (r *Run) Agents() int { return r.scene.Size() }

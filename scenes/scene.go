@@ -9,13 +9,12 @@ import (
 
 	"tavernsim/actors"
 	"tavernsim/engine/agent"
-	"tavernsim/engine/knowledge"
-	"tavernsim/engine/world"
 	"tavernsim/internal/metrics"
 	"tavernsim/llm"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/deadletter"
+	"tavernsim/scenes/machines"
 	"tavernsim/scenes/outside"
 	"tavernsim/scenes/setup"
 )
@@ -38,23 +37,9 @@ type scene struct {
 	journal *persistence.Journal
 	system  *actors.System
 
-	// world and bases as they stand between two waves. Their owners store,
-	// everybody reads.
-	world     atomic.Pointer[world.Document]
-	knowledge atomic.Pointer[knowledge.State]
-	// expiry is when something in the world expires next, 0 = never, and whether
-	// leases are held. Its owner stores, the scene reads.
-	expiry struct {
-		at     atomic.Int64
-		leases atomic.Bool
-	}
-	// channel is when the event channel wants to release next what it holds, 0 =
-	// nothing, and whether somebody listens to the world. Its owner stores before
-	// it answers, the scene reads.
-	channel struct {
-		due        atomic.Int64
-		hearsWorld atomic.Bool
-	}
+	// shown is what the services showed when the last wave was closed, for readers
+	// outside of the scene's actors.
+	shown  atomic.Pointer[machines.View]
 	latest atomic.Int64 // protocol.Time at which the wall clock was last read
 
 	// alarms are turns on their way to the scene that publish something critical.
@@ -63,10 +48,10 @@ type scene struct {
 	dead   deadletter.Box
 	saving sync.WaitGroup // of the snapshot that is being written
 
-	refs   []*actors.Ref // agents by ordinal
-	stage  *actors.Ref   // the scene actor
-	owners struct{ world, knowledge, events *actors.Ref }
-	sup    *actors.Supervisor
+	refs     []*actors.Ref // agents by ordinal
+	stage    *actors.Ref   // the scene actor
+	services []*actors.Ref // in the order of machines.Services
+	sup      *actors.Supervisor
 }
 
 // newScene lays out what the actors share.

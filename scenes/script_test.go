@@ -118,7 +118,7 @@ func (p *player) play(commands string) {
 		case "show":
 			p.kinds = words[1:]
 		case "world":
-			fmt.Fprintf(&p.b, "world %s\n", template.AppendJSON(nil, p.scene.Fold(p.t, p.set).World.Value()))
+			fmt.Fprintf(&p.b, "world %s\n", template.AppendJSON(nil, p.scene.Fold(p.t, p.set).World().Value()))
 		case "agent":
 			p.agent(words[1])
 		default:

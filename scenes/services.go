@@ -2,43 +2,54 @@ package scenes
 
 import (
 	"fmt"
+	"time"
 
 	"tavernsim/actors"
 	"tavernsim/engine/bus/verdict"
 	"tavernsim/engine/director"
-	"tavernsim/engine/knowledge"
 	"tavernsim/protocol"
 	"tavernsim/scenes/machines"
-	"tavernsim/scenes/setup"
 )
 
-// The services of a scene: one actor each, one owner of one state. Each takes
-// the requests of a wave in the scene's order, decides, folds its own facts and
-// answers with them.
-
-// knowledgeService is the KnowledgeBase service (§3.4).
-type knowledgeService struct {
+// serviceShell is the actor of a service: one owner of one state. It takes the
+// requests of a wave in the scene's order, has its machine decide, and answers with
+// the facts and what the services show afterwards.
+type serviceShell struct {
 	*scene
-	machines.Knowledge
+	machines.Service
+	kind machines.ServiceKind
 }
 
 // Receive implements actors.Behavior.
-func (s *knowledgeService) Receive(env *protocol.Envelope) error {
+func (s *serviceShell) Receive(env *protocol.Envelope) error {
 	if env.Kind == protocol.KindSnapshot {
-		raw, err := knowledge.Snapshot(s.Codec, s.State)
+		raw, err := s.Snapshot()
 		if err != nil {
 			return err
 		}
-		return s.giveState(env.Wave, setup.ActorKnowledge, raw)
+		return s.giveState(env.Wave, s.kind.Actor, raw)
 	}
 	in, err := machines.ReadRequests(env.Body.Raw)
 	if err != nil {
 		return err
 	}
-	return s.Decide(in, env.Time, func(facts []protocol.Fact) error {
-		bases := s.State // a copy: readers keep the pointer
-		s.knowledge.Store(&bases)
-		return s.decided(setup.ActorKnowledge, facts, false)
+	before, err := viewOf(env)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	return s.Decide(in, env.Time, func(facts []protocol.Fact, more bool) error {
+		var view *machines.View
+		if !more {
+			after := *before
+			s.Publish(&after)
+			view = &after
+			if events, ok := s.Service.(*machines.Events); ok {
+				s.deliver(env.Wave, events.Routed)
+			}
+			s.measureService(time.Since(began))
+		}
+		return s.decided(s.kind.Actor, facts, view)
 	})
 }
 
@@ -97,12 +108,24 @@ func (s *scene) first() uint32 {
 	if s.Clock == director.Virtual {
 		return 0
 	}
-	return 1<<kindScene | 1<<kindWorld | 1<<kindKnowledge | 1<<kindEvents
+	first := uint32(1 << kindScene)
+	for i := range machines.Services() {
+		first |= 1 << kindOf(i)
+	}
+	return first
 }
 
-// decided answers the scene, or gives it a part of the answer.
-func (s *scene) decided(actor string, facts []protocol.Fact, more bool) error {
-	return s.handOver(protocol.KindDecided, actor, protocol.Decided{More: more}, facts, nil)
+// decided answers the scene; without a view another part follows.
+func (s *scene) decided(actor string, facts []protocol.Fact, view *machines.View) error {
+	env, err := s.parcel(protocol.KindDecided, actor, protocol.Decided{More: view == nil}, facts, nil)
+	if err != nil {
+		return err
+	}
+	if view != nil {
+		env.Body.SetValue(view)
+	}
+	s.stage.Tell(env)
+	return nil
 }
 
 // giveState answers a request for a snapshot.
@@ -111,50 +134,36 @@ func (s *scene) giveState(wave uint64, actor string, state []byte) error {
 	return nil
 }
 
-// spawnServices starts the three services from the given state; after a failure
-// each is restored from the journal.
+// spawnServices starts the services from the given state; after a failure each is
+// restored from the journal.
 func (s *scene) spawnServices(state *machines.State) error {
-	for i, actor := range services() {
+	for i, kind := range machines.Services() {
 		ref, err := s.system.Spawn(actors.Spec{
-			Name: s.actorName(actor), ID: uint32(i), Kind: kindOf(actor), Supervisor: s.sup, First: s.wrapped(actor, s.service(actor, state)),
+			Name: s.actorName(kind.Actor), ID: uint32(i), Kind: kindOf(i), Supervisor: s.sup, First: s.service(i, state),
 		})
 		if err != nil {
 			return err
 		}
-		*s.owner(actor) = ref
+		s.services = append(s.services, ref)
 	}
 	return nil
 }
 
-func services() []string { return []string{setup.ActorWorld, setup.ActorKnowledge, setup.ActorEvents} }
-
-func (s *scene) reviveService(actor string) (actors.Behavior, error) {
+func (s *scene) reviveService(i int) (actors.Behavior, error) {
 	restored, err := s.restore(nil)
 	if err != nil {
-		return nil, fmt.Errorf("restore %s: %w", actor, err)
+		return nil, fmt.Errorf("restore %s: %w", machines.Services()[i].Actor, err)
 	}
-	return s.wrapped(actor, s.service(actor, restored)), nil
+	return s.service(i, restored), nil
 }
 
-// owner is where the address of a service stands.
-func (s *scene) owner(actor string) **actors.Ref {
-	switch actor {
-	case setup.ActorWorld:
-		return &s.owners.world
-	case setup.ActorKnowledge:
-		return &s.owners.knowledge
+// service makes the behaviour of a service that goes on from a state.
+func (s *scene) service(i int, state *machines.State) actors.Behavior {
+	kind := machines.Services()[i]
+	if events, ok := state.Services[i].(*machines.Events); ok {
+		events.Failed = s.filters().failed
 	}
-	return &s.owners.events
-}
-
-func kindOf(service string) uint8 {
-	switch service {
-	case setup.ActorWorld:
-		return kindWorld
-	case setup.ActorKnowledge:
-		return kindKnowledge
-	}
-	return kindEvents
+	return s.wrapped(kind.Actor, &serviceShell{s, state.Services[i], kind})
 }
 
 // wrapped lets tests stand between an actor and its mailbox.
@@ -163,17 +172,4 @@ func (s *scene) wrapped(actor string, b actors.Behavior) actors.Behavior {
 		return b
 	}
 	return s.options.wrap(actor, b)
-}
-
-// service makes the behaviour of a service that goes on from a state.
-func (s *scene) service(actor string, state *machines.State) actors.Behavior {
-	switch actor {
-	case setup.ActorWorld:
-		return s.newWorldService(state.WorldState)
-	case setup.ActorKnowledge:
-		bases := state.Knowledge
-		s.knowledge.Store(&bases)
-		return &knowledgeService{s, machines.Knowledge{State: bases}}
-	}
-	return s.newChannelService(state.Bus)
 }

@@ -1,6 +1,7 @@
 package scenes
 
 import (
+	"slices"
 	"time"
 
 	"tavernsim/actors"
@@ -12,382 +13,284 @@ import (
 	"tavernsim/scenes/setup"
 )
 
-// stage is the scene's own actor: it wakes agents, merges what they decided in
-// a fixed order, has the world, the knowledge and the event channel decide
-// about it, and hands the facts of each wave to the journal.
+// stage is the scene's own actor. It has no rule: an envelope becomes an input of
+// its machine, and it carries out the effects that the machine gives, in their
+// order.
 //
-// A wave goes through phases; between them the stage waits for an envelope,
-// never on a worker. The one exception is the journal: when the disk is too far
-// behind, Append and CloseWave hold the scene up. That is the backpressure.
+// It never waits on its worker. The one exception is the journal: when the disk is
+// too far behind, Append and CloseWaveLater hold the scene up. That is the
+// backpressure.
 type stage struct {
 	*scene
-	state *machines.State // of the scene; the machines of agents and services live in their actors
-	self  *actors.Ref
+	machine *machines.Stage
+	self    *actors.Ref
 
-	phase  phase
-	wave   *wave
-	places []uint32 // of an ordinal: its place in the order of the open wave
-	// realtime: turns that ended while a wave was being closed.
-	arrived []arrival
-	hurried []arrival // of those, what goes before the others
-	flight  inFlight  // realtime: who deliberates
-	timer   *time.Timer
-	lapse   *time.Timer // realtime: for urgentPatience
+	tick, lapse *time.Timer
+	wakes       *protocol.Envelope // shared by the agents of a wave; virtual clock
+	gathering   gathering
 
-	// Agents whose actor failed, and the wave whose facts they must be restored
-	// from.
-	broken map[uint32]uint64
-	// unrestorable: there is an agent whose state could not be read again.
-	unrestorable bool
-	kept         uint64 // last durable wave
-
-	stopping stopping
-	resting  protocol.Time // realtime: since when it waits until who deliberates is done; 0 = it does not
-	pausing  bool          // asked for, not begun
-	resuming bool
-	snapshot snapshotting
-	report   func(Outcome)
 	progress *Progress
 	series   *series
+	measured measured
 	doing    *doing
-	call     machines.CallSeen // of the fact at hand
-
-	failures map[string]int64    // of services, in a row
-	parts    []protocol.KindData // of the service at work: what it decided so far
-	retry    string              // the service that is restored and asked again
-	lastAsk  struct {            // what the service at work was asked
-		kind     protocol.Kind
-		requests protocol.Raw
-	}
-	untilWarned bool
-	crashes     []*Crash // of the scene itself, to be kept with the next wave
-
-	rests chan struct{} // gets one element each time the scene comes to rest
-	over  chan struct{} // closed when it is done
+	report   func(Outcome)
+	rests    chan struct{} // gets one element each time the scene comes to rest
+	over     chan struct{} // closed when it is done
 }
 
-// phase is what the stage waits for.
-type phase uint8
-
-const (
-	phaseIdle      phase = iota // no wave is open
-	phaseTurns                  // agents deliberate
-	phaseWorld                  // the world decides
-	phaseKnowledge              // the knowledge service decides
-	phaseEvents                 // the event channel decides and delivers
-	phaseKeeping                // the last wave before a stop becomes durable
-	phaseSnapshot               // actors give their states
-	phaseWriting                // the last snapshot is written before a stop
-	phaseDone
-)
-
-// stopping says how far the end is under way.
-type stopping struct {
-	reason string
-	final  bool // the scene ends, with a fact; otherwise it can be resumed
-	begun  bool // the end workflow was started
-	kept   bool // everything is durable
-	alone  bool // realtime: without the deliberations that are still in flight
-	err    error
+// keptWave is the answer of the journal, on its way through the scene's mailbox.
+type keptWave struct {
+	wave uint64
+	err  error
 }
 
 // Receive implements actors.Behavior.
 func (st *stage) Receive(env *protocol.Envelope) error {
-	err := st.receive(env)
-	st.weigh()
+	in, err := st.input(env)
+	if err == nil && in != nil {
+		err = st.decide(in)
+	}
 	if err != nil && st.journal.Err() != nil {
-		return st.journalFailed(st.journal.Err())
+		err = st.decide(&machines.DiskFailed{Err: &DiskFailure{Scene: st.ID, Cause: st.journal.Err()}})
+	}
+	if st.machine.Presses(st.moment()) {
+		st.sup.Hold()
+	} else {
+		st.sup.LetGo()
 	}
 	return err
 }
 
-func (st *stage) receive(env *protocol.Envelope) error {
+// moment is what the machine may know of the world outside. The virtual clock asks
+// for nothing.
+func (st *stage) moment() (m machines.Moment) {
+	if st.Clock == director.Realtime {
+		m.Wall, m.Alarms = st.now(), int(st.alarms.Load())
+	}
+	return m
+}
+
+// input reads an envelope. nil = nothing that the machine needs to know.
+func (st *stage) input(env *protocol.Envelope) (machines.Input, error) {
 	switch env.Kind {
-	case protocol.KindTurn, protocol.KindFailed:
-		return st.turnArrived(env)
-	case protocol.KindWaits:
-		return st.waitsForModel(env)
+	case protocol.KindTurn:
+		in := &machines.TurnEnded{Urgent: env.Priority == protocol.Critical}
+		if in.Urgent {
+			st.alarms.Add(-1)
+		}
+		var err error
+		in.Decided, err = protocol.ReadDecided(env.Body.Raw)
+		return in, err
 	case protocol.KindDecided:
-		return st.serviceDecided(env)
+		d, err := protocol.ReadDecided(env.Body.Raw)
+		in := &machines.ServiceAnswered{Facts: d.Facts, More: d.More}
+		if err == nil && !d.More {
+			in.View, err = viewOf(env)
+		}
+		return in, err
+	case protocol.KindFailed:
+		in := &machines.ActorFailed{}
+		return in, st.Codec.Unmarshal(env.Body.Raw, in)
+	case protocol.KindWaits:
+		o, ok := st.Ordinal(env.Source)
+		if !ok {
+			return nil, nil
+		}
+		return &machines.Waits{Agent: o}, nil
 	case protocol.KindControl:
-		return st.control(env)
+		switch do := machines.Do(env.Type); do {
+		case doStart:
+			return &machines.Begin{Crashes: st.crashes()}, nil
+		case machines.DoPause, machines.DoResume:
+			return &machines.Control{Do: do}, nil
+		default:
+			return &machines.Control{Do: machines.DoStop, Reason: env.Type}, nil
+		}
 	case protocol.KindTick:
-		return st.next()
+		return &machines.Tick{}, nil
 	case protocol.KindState:
-		return st.stateArrived(env)
-	case protocol.KindAnswer:
-		return st.keptArrived(env)
+		return st.stateGiven(env)
 	case protocol.KindSnapshot:
-		return st.snapshotWritten()
+		return &machines.SnapshotWritten{}, nil
+	case protocol.KindAnswer:
+		return st.journalAnswered(env)
 	}
-	return protocol.Errorf(protocol.KindInternal, "scene %s: unexpected %s", st.ID, env.Kind)
+	return nil, protocol.Errorf(protocol.KindInternal, "scene %s: unexpected %s", st.ID, env.Kind)
 }
 
-// begin opens the journal's story, or goes on where it stopped.
-func (st *stage) begin() error {
-	st.metrics.Became(metrics.SceneRunning)
-	if st.state.Director.Started {
-		st.resuming = st.state.Director.Paused // who starts a paused run again wants it to go on
-		return st.next()
+// viewOf is what the services show, which crosses beside the bytes of an envelope.
+func viewOf(env *protocol.Envelope) (*machines.View, error) {
+	v, err := env.Body.Value()
+	if err != nil {
+		return nil, err
 	}
-	st.state.Director.Start(st.startTime())
-	first := st.openWave(st.state.Director.Begun())
-	if err := st.keepTyped(setup.ActorScene, st.Started(first.time)); err != nil {
-		return err
-	}
-	if st.Def.Lifecycle.Start == "" {
-		return st.closeWave()
-	}
-	return st.runLifecycle(st.Def.Lifecycle.Start)
-}
-
-func (st *stage) startTime() protocol.Time {
-	if st.Clock == director.Realtime {
-		return st.now()
-	}
-	return protocol.TimeOf(st.Simulation().StartTime)
-}
-
-// runLifecycle makes the scene's own workflow the only turn of the open wave.
-func (st *stage) runLifecycle(workflow string) error {
-	st.wave.order = []uint32{uint32(st.OwnOrdinal())}
-	st.wave.workflow = workflow
-	return st.pump()
-}
-
-// next opens the next wave when there is one, or ends the scene.
-func (st *stage) next() error {
-	if st.phase != phaseIdle {
-		return nil
-	}
-	if st.broken != nil {
-		st.restartBroken()
-	}
-	if st.anyArrived() && !st.stopping.kept && (st.Clock == director.Virtual || st.comesToRest()) {
-		return st.closeArrived(st.moment())
-	}
-	if st.waitsForRest() {
-		return nil
-	}
-	switch {
-	case st.stopping.reason != "":
-		return st.proceedToStop()
-	case st.resuming:
-		return st.proceedToResume()
-	case st.state.Director.Paused:
-		return st.rest()
-	case st.pausing:
-		return st.proceedToPause()
-	case st.snapshotDue():
-		return st.takeSnapshot()
-	}
-	if reason := st.stopReason(); reason != "" {
-		st.stop(reason)
-		return st.next()
-	}
-	if st.Clock == director.Realtime {
-		return st.nextRealtime()
-	}
-	at, ok := st.state.Director.NextTime()
-	x, expires := st.expiresFirst(at, ok)
-	if expires {
-		at, ok = x, true
-	}
+	view, ok := v.(*machines.View)
 	if !ok {
-		st.stop(director.StoppedByQuiet)
-		return st.next()
+		return nil, protocol.Errorf(protocol.KindInternal, "%s without a view of the services", env.Kind)
 	}
-	if end, ok := st.timeLimit(); ok && at >= end {
-		st.stop(st.timeReason())
-		return st.next()
-	}
-	if expires {
-		return st.expire(at)
-	}
-	w := st.openWave(at)
-	w.deferred = st.state.Director.TakeDeferred(at)
-	w.order = st.state.Director.Take(at)
-	return st.pump()
+	return view, nil
 }
 
-// comesToRest: what comes next needs every deliberation ended and kept.
-func (st *stage) comesToRest() bool {
-	return (st.stopping.reason != "" && !st.stopping.kept) || st.pausing || st.snapshotDue()
-}
-
-// onlySnapshot: it comes to rest for nothing else.
-func (st *stage) onlySnapshot() bool { return st.stopping.reason == "" && !st.pausing }
-
-// abandons: an interrupted scene does not wait for the deliberations in flight.
-// They have left no facts, so they begin again when it is resumed. One that ends
-// waits for a while; what is not done then never happened.
-func (st *stage) abandons() bool {
-	return st.stopping.reason != "" && (!st.stopping.final || st.stopping.alone)
-}
-
-func (st *stage) openWave(at protocol.Time) *wave {
-	st.wave = newWave(st, at)
-	st.state.Director.Now = at
-	st.phase = phaseTurns
-	if st.state.Director.Wave > 0 { // scene.started comes before everything
-		for i, c := range st.crashes {
-			st.wave.keep(setup.ActorScene, &director.ActorFailed{Actor: setup.ActorScene, Error: c.Text, Stack: c.Stack, Failures: int64(i + 1)})
-		}
-		st.crashes = nil
+// crashes are the failures of the scene's earlier lives, as facts.
+func (st *stage) crashes() (facts []protocol.Fact) {
+	for i, c := range st.options.Crashes {
+		facts = append(facts, &director.ActorFailed{Actor: setup.ActorScene, Error: c.Text, Stack: c.Stack, Failures: int64(i + 1)})
 	}
-	return st.wave
+	return facts
 }
 
-// stop asks for the end of the scene; the first reason stands.
-func (st *stage) stop(reason string) {
-	if st.stopping.reason != "" {
-		return
+// journalAnswered hears that a wave is durable, or why it is not.
+func (st *stage) journalAnswered(env *protocol.Envelope) (machines.Input, error) {
+	v, err := env.Body.Value()
+	if err != nil {
+		return nil, err
 	}
-	st.stopping.reason, st.resting = reason, 0 // an end has a patience of its own
-	switch reason {
-	case director.StoppedByInterrupt, director.StoppedByWallTime:
-	default:
-		st.stopping.final = true
+	kept := v.(keptWave)
+	if kept.err != nil {
+		return &machines.DiskFailed{Err: &DiskFailure{Scene: st.ID, Cause: kept.err}}, nil
 	}
+	st.outside.Log.Kept(kept.wave)
+	durable := st.journal.Durable()
+	st.progress.Bytes.Store(int64(durable.Total))
+	return &machines.Kept{Wave: kept.wave, Bytes: durable.Total}, nil
 }
 
-// proceedToStop runs the end workflow, keeps the last fact, waits for the disk.
-func (st *stage) proceedToStop() error {
-	switch {
-	case st.stopping.kept:
-		if st.waitsForWriting() {
-			return nil
-		}
-		return st.finish()
-	case !st.stopping.final:
-		return st.settle()
-	case !st.stopping.begun:
-		st.stopping.begun = true
-		if w := st.Def.Lifecycle.End; w != "" && st.stopping.err == nil {
-			st.openWave(st.endTime())
-			return st.runLifecycle(w)
+// tellKept sends the stage the answer of the journal, from any goroutine.
+func (s *scene) tellKept(k keptWave) {
+	env := &protocol.Envelope{Kind: protocol.KindAnswer}
+	env.Body.SetValue(k)
+	s.stage.Tell(env)
+}
+
+// decide gives the machine an input and carries out what comes of it.
+func (st *stage) decide(in machines.Input) error {
+	if letters := st.dead.Take(); len(letters) > 0 {
+		if _, err := st.machine.Decide(st.moment(), &machines.DeadLetters{Letters: letters}); err != nil {
+			return err
 		}
 	}
-	if st.state.Director.Ended == "" {
-		w := st.openWave(st.endTime())
-		st.state.Director.Ended = st.stopping.reason
-		w.keep(setup.ActorScene, &director.Ended{Reason: st.stopping.reason})
-		return st.closeWave()
-	}
-	return st.settle()
-}
-
-// endTime is the moment of the scene's last waves: the limit that was reached,
-// or where time stands.
-func (st *stage) endTime() protocol.Time {
-	if st.Clock == director.Realtime {
-		return st.now()
-	}
-	if end, ok := st.timeLimit(); ok && (st.stopping.reason == director.StoppedByTime || st.stopping.reason == director.StoppedByTicks) {
-		return max(end, st.state.Director.Now)
-	}
-	return st.state.Director.Now
-}
-
-// settle waits until everything is durable, then keeps a snapshot.
-func (st *stage) settle() error {
-	if st.kept < st.state.Director.Wave && st.journal.Err() == nil {
-		st.phase = phaseKeeping
-		return nil
-	}
-	if st.waitsForWriting() {
-		return nil
-	}
-	st.stopping.kept = true
-	if st.snapshotWorthwhile() {
-		return st.takeSnapshot()
-	}
-	return st.finish()
-}
-
-// keptArrived hears that a wave is durable, or why it is not.
-func (st *stage) keptArrived(env *protocol.Envelope) error {
-	a, err := readKept(env.Body.Raw)
+	effects, err := st.machine.Decide(st.moment(), in)
 	if err != nil {
 		return err
 	}
-	if a.failure != nil {
-		return st.journalFailed(a.failure)
-	}
-	st.kept = max(st.kept, a.wave)
-	st.outside.Log.Kept(st.kept)
-	durable := st.journal.Durable()
-	st.snapshot.kept = durable.Total
-	st.progress.keep(durable)
-	if st.broken != nil {
-		st.restartBroken()
-	}
-	if st.retry != "" {
-		return st.retryService()
-	}
-	if st.phase == phaseKeeping && st.kept >= st.state.Director.Wave {
-		st.phase = phaseIdle
-		return st.next()
+	for i := range effects {
+		if err := st.carryOut(&effects[i]); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// journalFailed: nothing can be kept any more, so nothing more may happen. What
-// was answered is safe; the run is resumed once the cause is gone.
-func (st *stage) journalFailed(cause error) error {
-	if st.phase == phaseDone {
-		return nil
+func (st *stage) carryOut(e *machines.Effect) error {
+	if st.measured.began.IsZero() {
+		st.measured.began = time.Now()
 	}
-	st.metrics.JournalFailed()
-	st.stopping = stopping{reason: director.StoppedByInterrupt, kept: true, err: &DiskFailure{Scene: st.ID, Cause: cause}}
-	return st.finish()
-}
-
-// lastState is what a scene that stopped is in.
-func (st *stage) lastState() metrics.SceneState {
-	switch {
-	case st.stopping.err != nil:
-		return metrics.SceneFailed
-	case st.stopping.final:
-		return metrics.SceneEnded
-	}
-	return metrics.SceneInterrupted
-}
-
-func (st *stage) finish() error {
-	if st.phase == phaseDone {
-		return nil
-	}
-	st.phase = phaseDone
-	close(st.over)
-	for _, t := range []*time.Timer{st.timer, st.lapse} {
-		if t != nil {
-			t.Stop()
+	switch e.Act {
+	case machines.ActKeep:
+		if _, err := st.journal.Append(e.At, e.Actor, e.Kind, e.Data); err != nil {
+			return err
 		}
+		st.kept(e)
+	case machines.ActClose:
+		return st.close(e)
+	case machines.ActWake:
+		st.measureWake(e.Agent, e.Wave)
+		st.refs[e.Agent].Tell(st.wakeEnvelope(e))
+	case machines.ActAsk:
+		st.measurePhase(machines.Services()[e.Service].To)
+		env := &protocol.Envelope{EventHeader: protocol.EventHeader{Time: e.At}, Kind: protocol.KindCommit, Scene: st.ID, Wave: e.Wave, Body: protocol.NewBody(e.Data)}
+		env.Body.SetValue(st.machine.View)
+		st.services[e.Service].Tell(env)
+	case machines.ActTell:
+		st.refs[e.Agent].Tell(&protocol.Envelope{EventHeader: protocol.EventHeader{Type: e.Kind, Time: e.At}, Kind: protocol.KindObserve, Wave: e.Wave, Body: protocol.NewBody(e.Data)})
+	case machines.ActRestart:
+		st.system.Restart(st.refs[e.Agent], st.sup)
+	case machines.ActRestartService:
+		st.system.Restart(st.services[e.Service], st.sup)
+	case machines.ActServiceFailed:
+		st.measureServiceFailed(e)
+	case machines.ActGather:
+		st.gather(e.Wave)
+	case machines.ActDropSnapshot:
+		st.log.Warn("no snapshot: an actor failed meanwhile; the journal alone can restore the run", "scene", st.ID, "actor", e.Actor)
+		st.gathering.states = nil
+	case machines.ActTick:
+		st.tickAt(&st.tick, e.At)
+	case machines.ActLapse:
+		st.tickAt(&st.lapse, e.At)
+	case machines.ActRest:
+		st.metrics.Became(metrics.ScenePaused)
+		select {
+		case st.rests <- struct{}{}:
+		default: // the last one was not taken, and still holds
+		}
+	case machines.ActGoOn:
+		st.metrics.Became(metrics.SceneRunning)
+		select {
+		case <-st.rests: // of a rest that nobody waited for
+		default:
+		}
+	case machines.ActWarn:
+		st.log.Warn(e.Err.Error(), "scene", st.ID)
+	case machines.ActFinish:
+		st.finish()
 	}
-	st.metrics.Became(st.lastState())
-	st.report(Outcome{Reason: st.stopping.reason, Final: st.stopping.final, Err: st.stopping.err, Wave: st.journal.Durable(), State: st.state})
 	return nil
 }
 
-// restartBroken gives failed actors a new life once everything up to their
-// failure is durable: their state is read from the journal.
-func (st *stage) restartBroken() {
-	for o, wave := range st.broken {
-		if wave <= st.kept {
-			delete(st.broken, o)
-			st.system.Restart(st.refs[o], st.sup)
-		}
+// close ends a wave in the journal, which says when it is durable from a goroutine of
+// its own.
+func (st *stage) close(e *machines.Effect) error {
+	st.measurePhase(metrics.PhaseKeep)
+	number := e.Wave // effects do not outlive the input
+	if _, err := st.journal.CloseWaveLater(func(_ persistence.Wave, err error) { st.tellKept(keptWave{number, err}) }); err != nil {
+		return err
 	}
-	if len(st.broken) == 0 {
-		st.broken = nil
-	}
+	st.measureClosed(e)
+	st.shown.Store(st.machine.View)
+	st.progress.wave(st)
+	st.series.sample(st.machine.View.World, e.At.Sub(st.machine.Director.Begun()).Seconds())
+	return nil
 }
 
-// closing answers of the journal come from its goroutine.
-func (st *stage) whenKept(number uint64) func(persistence.Wave, error) {
+// wakeEnvelope is shared by every agent of a wave on the virtual clock.
+func (st *stage) wakeEnvelope(e *machines.Effect) *protocol.Envelope {
+	if env := st.wakes; env != nil && env.Wave == e.Wave && st.Clock == director.Virtual {
+		return env
+	}
+	env := &protocol.Envelope{EventHeader: protocol.EventHeader{Type: e.Kind, Time: e.At, Priority: e.Priority}, Kind: protocol.KindWake, Scene: st.ID, Wave: e.Wave}
+	env.Body.SetValue(st.machine.View)
+	st.wakes = env
+	return env
+}
+
+// tickAt sets a timer, which gives the machine a tick.
+func (st *stage) tickAt(timer **time.Timer, at protocol.Time) {
+	wait := max(0, at.Sub(st.seen()))
+	if *timer != nil {
+		(*timer).Reset(wait)
+		return
+	}
 	self := st.self
-	return func(w persistence.Wave, err error) {
-		self.Tell(&protocol.Envelope{Kind: protocol.KindAnswer, Body: protocol.NewBody(appendKept(number, err))})
+	*timer = time.AfterFunc(wait, func() { self.Tell(&protocol.Envelope{Kind: protocol.KindTick}) })
+}
+
+func (st *stage) finish() {
+	close(st.over)
+	for _, t := range slices.DeleteFunc([]*time.Timer{st.tick, st.lapse}, func(t *time.Timer) bool { return t == nil }) {
+		t.Stop()
 	}
+	o := st.machine.Outcome()
+	switch {
+	case o.Err != nil:
+		st.metrics.Became(metrics.SceneFailed)
+	case o.Final:
+		st.metrics.Became(metrics.SceneEnded)
+	default:
+		st.metrics.Became(metrics.SceneInterrupted)
+	}
+	if st.journal.Err() != nil {
+		st.metrics.JournalFailed()
+	}
+	st.report(Outcome{Outcome: o, Wave: st.journal.Durable(), State: st.machine})
 }

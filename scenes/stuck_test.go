@@ -67,8 +67,8 @@ func TestStuckMiddleware(t *testing.T) {
 		mustLive(t, set, 200, "alive")
 		<-time.After(2 * time.Minute)
 		synctest.Wait()
-		mustLive(t, set, 503, "scene s: $events does not return from publish")
-		for _, want := range []string{"scene=s agent=$events given=publish", "does not return from a message"} {
+		mustLive(t, set, 503, "scene s: $events does not return from commit")
+		for _, want := range []string{"scene=s agent=$events given=commit", "does not return from a message"} {
 			if n := strings.Count(log.String(), want); n != 1 {
 				t.Errorf("%q stands %d times in %s", want, n, log)
 			}

@@ -100,7 +100,7 @@ func linearWriters(t *testing.T, clock director.ClockKind, hz float64, stop stri
 	}
 	sum := int64(0)
 	for i := range 100 {
-		n, _ := state.World.Get(world.P("c", fmt.Sprintf("k%d", i), "n"))
+		n, _ := state.World().Get(world.P("c", fmt.Sprintf("k%d", i), "n"))
 		sum += n.(int64)
 	}
 	if sum != tally.Deliberations-tally.Conflicts || sum == 0 || tally.Conflicts == 0 {

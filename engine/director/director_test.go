@@ -36,7 +36,6 @@ func wakes(s *State, limit protocol.Time, f func(now protocol.Time, woken []uint
 			return story
 		}
 		s.Now = now
-		s.TakeDeferred(now)
 		woken := s.Take(now)
 		story = append(story, fmt.Sprintf("%v%v", now.Sub(at(0)), woken))
 		f(now, woken)
@@ -171,7 +170,7 @@ func TestDeferredEffects(t *testing.T) {
 		if !ok {
 			break
 		}
-		for _, d := range s.TakeDeferred(now) {
+		for _, d := range s.DeferredBy(now) {
 			got = append(got, fmt.Sprintf("%v of %d", now.Sub(at(0)), d.Agent))
 		}
 	}
@@ -337,7 +336,6 @@ func TestSnapshotGoesOnAlike(t *testing.T) {
 				t.Fatalf("time went from %v to %v", s.Now, now)
 			}
 			s.Now = now
-			s.TakeDeferred(now)
 			step(t, s, s.Take(now), now)
 			s.CloseWave(WaveClosed{Wave: s.Wave + 1}, now)
 		}

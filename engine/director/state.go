@@ -155,30 +155,28 @@ func (s *State) ReleaseDue(now protocol.Time) bool { return s.release != 0 && s.
 // on.
 func (s *State) Urgency(o uint32) protocol.Priority { return s.slots[o].priority }
 
-// TakeDeferred removes and returns the effects that are due.
-func (s *State) TakeDeferred(t protocol.Time) []Deferred {
+// DeferredBy are the effects that are due by a time. They are dropped when the wave
+// that takes them is closed.
+func (s *State) DeferredBy(t protocol.Time) []Deferred {
 	n := 0
 	for n < len(s.deferred) && s.deferred[n].Due <= t {
 		n++
 	}
-	due := slices.Clone(s.deferred[:n])
-	s.deferred = slices.Delete(s.deferred, 0, n)
-	return due
+	return s.deferred[:n]
 }
 
 // Turn is what the scene needs to know of a deliberation that ended.
 type Turn struct {
-	Wave         uint64        // in which it was woken
-	Failed       bool          // it reached no decision
-	Changed      bool          // its private state or a goal
-	BusyUntil    protocol.Time // simulated latency; 0 = none
-	SleepUntil   protocol.Time // 0 = it does not sleep
-	Asleep       bool          // with SleepUntil 0: until an event wakes it
-	WakeAbove    protocol.Priority
-	DeferEffects []protocol.Sequenced
-	WakeAt       protocol.Time     // for events that it must be shown again, or a deadline; 0 = none
-	Urgency      protocol.Priority // of what it perceived
-	Through      uint64            // number of the last event that had reached it when it began
+	Wave       uint64        // in which it was woken
+	Failed     bool          // it reached no decision
+	Changed    bool          // its private state or a goal
+	BusyUntil  protocol.Time // simulated latency; 0 = none
+	SleepUntil protocol.Time // 0 = it does not sleep
+	Asleep     bool          // with SleepUntil 0: until an event wakes it
+	WakeAbove  protocol.Priority
+	WakeAt     protocol.Time     // for events that it must be shown again, or a deadline; 0 = none
+	Urgency    protocol.Priority // of what it perceived
+	Through    uint64            // number of the last event that had reached it when it began
 }
 
 // TurnEnded applies the end of an agent's deliberation.
@@ -421,12 +419,6 @@ func (s *State) GaveUp(o uint32) bool { return s.slots[o].givenUp }
 // CloseWave applies the end of a wave.
 func (s *State) CloseWave(f WaveClosed, now protocol.Time) {
 	s.Wave, s.Now = f.Wave, now
+	s.deferred = slices.Delete(s.deferred, 0, len(s.DeferredBy(now)))
 	s.NextWake() // a fold takes nobody: what stands no more is dropped here
-}
-
-// Wake puts an agent on the agenda at the next moment, for reasons outside the
-// agenda (its private state was changed by somebody else).
-func (s *State) Wake(o uint32) {
-	s.slots[o].toldWave = s.Wave
-	s.hear(o, protocol.High, s.Wave, s.Now)
 }

@@ -1,6 +1,8 @@
 package metrics
 
 import (
+	"tavernsim/protocol"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"tavernsim/engine/agent"
@@ -27,27 +29,18 @@ func (s SceneState) String() string {
 	return [...]string{"starting", "running", "paused", "ended", "interrupted", "failed", "waiting"}[s]
 }
 
-// Phase is a part of a wave.
-type Phase uint8
-
+// Phases of a wave beside those of its services, which are named like their
+// addressees.
 const (
-	PhaseTurns     Phase = iota // agents deliberate, and their decisions are merged
-	PhaseWorld                  // the world decides
-	PhaseKnowledge              // the knowledge bases decide
-	PhaseEvents                 // the event channel decides and delivers
-	PhaseKeep                   // handing over to the journal
-	phaseCount
+	PhaseTurns = "turns" // agents deliberate, and their decisions are merged
+	PhaseKeep  = "keep"  // handing over to the journal
 )
-
-func (p Phase) String() string {
-	return [...]string{"turns", "world", "knowledge", "events", "keep"}[p]
-}
 
 type timeVecs struct {
 	scenes      [sceneStates]prometheus.Gauge
 	transitions [sceneStates]closed
 	byScene     *cache[string, sceneSeries]
-	phases      [phaseCount]prometheus.Observer
+	phases      *prometheus.HistogramVec
 }
 
 // sceneSeries are the metrics that have a scene label.
@@ -73,9 +66,9 @@ func (s *Set) makeTime() {
 	}
 	steps := s.counter("sim_steps_total", "Waves closed.", "scene")
 	took := s.histogram("step_duration_seconds", "Wall time of a wave, from its first wake to its hand-over to the journal.", seconds(), "scene")
-	phases := s.histogram("step_phase_duration_seconds", "Wall time of one phase of a wave: turns, world, knowledge, events, keep.", seconds(), "phase")
-	for i := range phaseCount {
-		s.time.phases[i] = phases.WithLabelValues(i.String())
+	s.time.phases = s.histogram("step_phase_duration_seconds", "Wall time of one phase of a wave: turns, world, knowledge, events, keep.", seconds(), "phase")
+	for _, phase := range []string{PhaseTurns, protocol.ToWorld, protocol.ToKnowledge, protocol.ToEvents, PhaseKeep} {
+		s.time.phases.WithLabelValues(phase)
 	}
 	passed := s.counter("sim_seconds_total", "Scene time that has passed; its rate is the speed of the simulation.", "scene")
 	now := s.gauge("sim_time_seconds", "The scene's clock, in seconds since the epoch.", "scene")

@@ -1,10 +1,10 @@
-// Package compare finds where two runs of a scene diverge, and the differences
-// between their ends.
+// Package compare finds where two runs of a scene part, and what differs between
+// their ends.
 //
-// [Scenes] takes a scene of each run, opened by package inspect. It finds the first
-// different wave by bisection, because digests chain over waves. If the runs differ
-// from their first fact on, which names their seeds, it reads waves one by one until
-// another fact differs.
+// [Scenes] takes a scene of each run, as package inspect opened it. The first
+// wave that differs is found by halving: digests chain over waves. Only where the
+// runs differ from their first fact on, which names their seeds, waves are read
+// one by one until something else differs.
 package compare
 
 import (
@@ -277,7 +277,7 @@ func (c *comparing) states() error {
 	if err != nil {
 		return err
 	}
-	c.out.A.Version = x.World.Version()
+	c.out.A.Version = x.World().Version()
 	if c.out.Equal {
 		c.out.B.Version = c.out.A.Version
 		return nil
@@ -286,8 +286,8 @@ func (c *comparing) states() error {
 	if err != nil {
 		return err
 	}
-	c.out.B.Version = y.World.Version()
-	c.out.World, c.out.WorldMore = inspect.Differences(x.World, y.World)
+	c.out.B.Version = y.World().Version()
+	c.out.World, c.out.WorldMore = inspect.Differences(x.World(), y.World())
 	c.agents(x, y)
 	return nil
 }

@@ -255,7 +255,7 @@ func TestHerbalistChangesElara(t *testing.T) {
 		}
 	}
 	written := map[string]int{}
-	book, _ := state.Knowledge.Base("kb_elara_personal_journal_v1")
+	book, _ := state.Knowledge().Base("kb_elara_personal_journal_v1")
 	for _, hit := range book.Query(knowledge.Query{Source: knowledge.SourceAgent, Limit: 100}) {
 		written[hit.Entry.EntryType]++
 	}
@@ -346,13 +346,13 @@ func TestMarketConservesCoinsAndGoods(t *testing.T) {
 	sum := run(t, "market", runner.Options{Agents: traders, Ticks: 40})
 	state := fold(t, sum.RunDir)
 	quoted, _ := machine(t, state, "market_maker").State.Private["quoted"].(map[string]any)
-	have := map[string]int64{"coins": whole(t, state.World, "market.house.coins")}
+	have := map[string]int64{"coins": whole(t, state.World(), "market.house.coins")}
 	for _, good := range []string{"grain", "iron", "cloth"} {
-		net := whole(t, state.World, "market.flow."+good+".demand") - whole(t, state.World, "market.flow."+good+".supply")
+		net := whole(t, state.World(), "market.flow."+good+".demand") - whole(t, state.World(), "market.flow."+good+".supply")
 		price, _ := quoted[good].(int64)
-		have[good] += whole(t, state.World, "market.house."+good) - net
+		have[good] += whole(t, state.World(), "market.house."+good) - net
 		have["coins"] += net * price
-		if n := len(at(t, state.World, "market.history."+good).([]any)); n != 20 {
+		if n := len(at(t, state.World(), "market.history."+good).([]any)); n != 20 {
 			t.Errorf("%d prices of %s are kept, want 20", n, good)
 		}
 	}

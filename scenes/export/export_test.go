@@ -366,7 +366,7 @@ func valuesAt(t *testing.T, s *inspect.Scene, table string, wave uint64) map[str
 	}
 	out := map[string]string{}
 	if table == "world" {
-		for k, v := range st.World.Value() {
+		for k, v := range st.World().Value() {
 			out[k] = string(world.AppendJSON(nil, v))
 		}
 		return out

@@ -172,13 +172,13 @@ func (e *exporter) newWorldSeries(paths []world.Pattern) (series, error) {
 }
 
 func (s *worldSeries) look(st *machines.State, wave uint64, at protocol.Time) error {
-	if st.World == s.doc {
+	if st.World() == s.doc {
 		return nil
 	}
-	s.doc = st.World
-	return s.values.changed(st.World, func(path string, value json) error {
+	s.doc = st.World()
+	return s.values.changed(st.World(), func(path string, value json) error {
 		exists, text, number := cells(value)
-		return s.row(int64(wave), at, int64(at), st.World.Version(), path, exists, text, number)
+		return s.row(int64(wave), at, int64(at), st.World().Version(), path, exists, text, number)
 	})
 }
 

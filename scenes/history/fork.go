@@ -22,7 +22,7 @@ func Fork(sc *setup.Scene, journal *persistence.Journal, opt Options, forked *di
 	for i := range sets {
 		requests[i].Change = sets[i]
 	}
-	d := sc.Rules.Decide(state.WorldState, now, requests)
+	d := sc.Rules.Decide(state.WorldState(), now, requests)
 	for _, f := range d.Facts {
 		if refused, ok := f.(*world.Refused); ok {
 			return persistence.Wave{}, protocol.Errorf(protocol.KindInvalid, "scene %s: world.%s cannot be set: %s", state.ID(), refused.Path, refused.Message)

@@ -23,7 +23,7 @@ func Redeliver(sc *setup.Scene, journal *persistence.Journal, opt Options, lette
 		return persistence.Wave{}, protocol.Errorf(protocol.KindConflict, "scene %s: it has ended (%s) and hears nothing any more; fork the run at an earlier moment and send again there", state.ID(), d.Ended)
 	}
 	redelivered := state.Director.Redelivery(letters)
-	closed := director.WaveClosed{Wave: state.Director.Wave + 1, World: state.World.Version()}
+	closed := director.WaveClosed{Wave: state.Director.Wave + 1, World: state.World().Version()}
 	return appendWave(journal, state.Director.Now, appended{setup.ActorScene, redelivered}, appended{setup.ActorScene, closed})
 }
 

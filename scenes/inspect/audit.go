@@ -218,14 +218,14 @@ func (a *auditing) before(r protocol.Record, fact protocol.Fact, list []Change) 
 	case *world.Committed:
 		a.worldValues(x, list)
 	case *world.Refused:
-		list[0].Before = at(a.state.World, x.Path)
+		list[0].Before = at(a.state.World(), x.Path)
 		list[0].After = list[0].Before
 	case *agent.StateUpdated:
 		list[0].Before, list[0].Turn = a.privateValue(r.Actor, a.seenAt(list[0].path)), a.turn(r.Actor)
 	case *agent.GoalsUpdated:
 		list[0].Before, list[0].Turn = a.goal(r.Actor, x.Goal.ID), a.turn(r.Actor)
 	case knowledge.Written:
-		if base, ok := a.state.Knowledge.Base(x.KB); ok {
+		if base, ok := a.state.Knowledge().Base(x.KB); ok {
 			if e, ok := base.Get(x.EntryID); ok {
 				list[0].Before = fields.JSON(e.Value())
 			}
@@ -243,7 +243,7 @@ func (a *auditing) after(r protocol.Record, fact protocol.Fact, list []Change) {
 // worldValues carries out the changes of a commit one by one, so that each is
 // shown against what the ones before it left.
 func (a *auditing) worldValues(c *world.Committed, list []Change) {
-	doc := a.state.World
+	doc := a.state.World()
 	for i := range c.Changes {
 		path := a.seenAt(c.Changes[i].Path)
 		list[i].Before = at(doc, path)

@@ -239,7 +239,7 @@ func (s *Scene) perceived(d *Deliberation, t *turnFacts) error {
 	slices.SortStableFunc(heard, func(a, b agent.Heard) int { return cmp.Compare(b.Event.Priority, a.Event.Priority) })
 	seen := m.State.Observations()
 	d.Perceived = Perceived{
-		Private: fields.JSON(Private(m)), Goals: []fields.Object{}, Events: inboxed(heard), Count: t.end.Perceived, WorldVersion: state.World.Version(),
+		Private: fields.JSON(Private(m)), Goals: []fields.Object{}, Events: inboxed(heard), Count: t.end.Perceived, WorldVersion: state.World().Version(),
 		Observations: observations(seen[:min(len(seen), int(t.end.Seen))]), History: []Spoken{},
 	}
 	for _, g := range m.State.Goals {

@@ -152,7 +152,7 @@ func (s *Scene) document(at string) (*world.Document, persistence.Wave, error) {
 	if err != nil {
 		return nil, wave, err
 	}
-	return state.World, wave, nil
+	return state.World(), wave, nil
 }
 
 // documentOf is the world at a version: the run folded up to there.
@@ -162,16 +162,16 @@ func (s *Scene) documentOf(version int64) (*world.Document, persistence.Wave, er
 	if err != nil {
 		return nil, begin, err
 	}
-	doc, seq := state.World, begin.Last
+	doc, seq := state.World(), begin.Last
 	if version < doc.Version() {
 		return nil, begin, protocol.Errorf(protocol.KindNotFound, "version:%d: the first version of the world that is kept is %d", version, doc.Version())
 	}
 	err = s.scan(persistence.Query{From: begin.Last + 1}, func(r protocol.Record) error {
-		if err := state.Apply(r); err != nil || state.World.Version() > version {
+		if err := state.Apply(r); err != nil || state.World().Version() > version {
 			return orStop(err)
 		}
-		if state.World != doc {
-			doc, seq = state.World, r.Seq
+		if state.World() != doc {
+			doc, seq = state.World(), r.Seq
 		}
 		return nil
 	})

@@ -83,23 +83,6 @@ func restartObservation(x *director.AgentFailed, now protocol.Time) agent.Observ
 	return agent.Observation{Time: now, Kind: "restart", Value: map[string]any{"error": x.Error, "failures": x.Failures}}
 }
 
-// Interruptions are those of the receivers of an event that are busy on the
-// virtual clock and interrupted by it: once for each agent in a wave, which done
-// remembers.
-func (s *State) Interruptions(x *bus.Routed, done map[uint32]bool, now protocol.Time) (list []*director.Interrupted) {
-	if !s.scene.Interrupts {
-		return nil
-	}
-	for o := range x.Receivers.All() {
-		f, ok := s.Director.Interruption(o, PriorityFor(x, s.scene, o), x.ID, now)
-		if ok && !done[o] {
-			done[o] = true
-			list = append(list, &f)
-		}
-	}
-	return list
-}
-
 // MayConcern skips the facts of other agents without decoding them.
 func MayConcern(r protocol.Record, instance string) bool {
 	return r.Actor == instance || r.Actor[0] == '$' || r.Kind == agent.FactDropped || r.Kind == agent.FactUnacknowledged

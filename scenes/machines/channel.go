@@ -6,30 +6,35 @@ import (
 	"tavernsim/scenes/setup"
 )
 
-// Publishing is one wave's turn of the channel.
-type Publishing struct {
-	State  *bus.State
-	Routed []*bus.Routed // with receivers
+// Events is the scene's channel of the IntelligentEventBus (§3.5).
+type Events struct {
+	State *bus.State
+	// Routed is what the last Decide routed to somebody.
+	Routed []*bus.Routed
 	// Failed hears of filters that failed on an event; nil = nobody does.
 	Failed func([]bus.FilterFailure)
 
+	scene *setup.Scene
 	now   protocol.Time
 	room  bus.Room
 	facts []protocol.Fact // of the part at hand
 }
 
-// Publish begins it.
-func Publish(sc *setup.Scene, state *bus.State, now protocol.Time) *Publishing {
-	limits := sc.Simulation().Limits
-	urgent := bus.Room{Events: limits.MaxEventsInWave, Deliveries: limits.MaxDeliveriesInWave}
-	return &Publishing{State: state, now: now, room: bus.Room{Events: urgent.Events, Deliveries: urgent.Deliveries, Urgent: &urgent}}
+func newEvents(sc *setup.Scene) (Service, error) {
+	channel, err := bus.New(sc.Bus, sc.Subscribers)
+	if err != nil {
+		return nil, sc.Errorf("event channel: %w", err)
+	}
+	return &Events{State: channel, scene: sc}, nil
 }
 
-// Decide releases what is due, then takes the requests in their order, and gives
-// the facts of both, a part at a time, when it has folded them itself.
-func (p *Publishing) Decide(in *RequestReader, give func(facts []protocol.Fact, more bool) error) error {
-	for f := p.State.Release(p.now, &p.room); f != nil; f = p.State.Release(p.now, &p.room) {
-		p.fold(f)
+// Decide implements Service: it releases what is due, then takes the requests.
+func (e *Events) Decide(in *RequestReader, now protocol.Time, give func(facts []protocol.Fact, more bool) error) error {
+	limits := e.scene.Simulation().Limits
+	urgent := bus.Room{Events: limits.MaxEventsInWave, Deliveries: limits.MaxDeliveriesInWave}
+	e.now, e.room, e.Routed = now, bus.Room{Events: urgent.Events, Deliveries: urgent.Deliveries, Urgent: &urgent}, nil
+	for f := e.State.Release(now, &e.room); f != nil; f = e.State.Release(now, &e.room) {
+		e.fold(f)
 	}
 	for {
 		raws, err := in.Next(MaxChanges)
@@ -37,37 +42,58 @@ func (p *Publishing) Decide(in *RequestReader, give func(facts []protocol.Fact, 
 			return err
 		}
 		for _, raw := range raws {
-			if err := p.take(raw); err != nil {
+			if err := e.take(raw); err != nil {
 				return err
 			}
 		}
-		facts, more := p.facts, in.Left > 0
-		p.facts = nil
+		facts, more := e.facts, in.Left > 0
+		e.facts = nil
 		if err := give(facts, more); err != nil || !more {
 			return err
 		}
 	}
 }
 
-func (p *Publishing) take(raw protocol.Raw) error {
+func (e *Events) take(raw protocol.Raw) error {
 	req, err := bus.ReadRequest(raw)
 	if err != nil {
 		return err
 	}
-	v := p.State.Decide(p.now, req, &p.room)
-	if p.Failed != nil && len(v.Failures) > 0 {
-		p.Failed(v.Failures)
+	v := e.State.Decide(e.now, req, &e.room)
+	if e.Failed != nil && len(v.Failures) > 0 {
+		e.Failed(v.Failures)
 	}
 	for _, f := range v.Facts {
-		p.fold(f)
+		e.fold(f)
 	}
 	return nil
 }
 
-func (p *Publishing) fold(f protocol.Fact) {
-	p.State.Apply(f)
-	p.facts = append(p.facts, f)
+func (e *Events) fold(f protocol.Fact) {
+	e.State.Apply(f)
+	e.facts = append(e.facts, f)
 	if r, ok := f.(*bus.Routed); ok && len(r.Receivers) > 0 {
-		p.Routed = append(p.Routed, r)
+		e.Routed = append(e.Routed, r)
 	}
+}
+
+// Apply implements Service.
+func (e *Events) Apply(f protocol.Fact) error {
+	e.State.Apply(f)
+	return nil
+}
+
+// Publish implements Service.
+func (e *Events) Publish(v *View) {
+	v.Releases, _ = e.State.NextDue()
+	v.HearsWorld = e.State.HearsWorld()
+}
+
+// Snapshot implements Service.
+func (e *Events) Snapshot() (protocol.Raw, error) { return e.State.Snapshot(e.scene.Codec) }
+
+// Load implements Service.
+func (e *Events) Load(raw protocol.Raw) (err error) {
+	e.State, err = bus.Restore(e.scene.Bus, e.scene.Subscribers, e.scene.Codec, raw)
+	return err
 }

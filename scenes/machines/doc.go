@@ -1,18 +1,27 @@
 // Package machines is all machines of a scene, without the actors that they live
 // in: the agenda, the world, the knowledge, the event channel, the agents.
 //
-// You hold a [State], made by [New] of what the scene is made of. A live scene
-// (package scenes) spreads it over its actors; reading a journal
-// (scenes/history) folds it; holding a history to its rules (scenes/verify) asks
-// it to decide again. All three come here, so that none knows a rule that the
-// others lack.
+// You hold a [State], made by [New] of what the scene is made of. Reading a journal
+// (scenes/history) folds it with [State.Apply]. A live scene (package scenes) spreads
+// what was folded over its actors; holding a history to its rules (scenes/verify)
+// gives the same machines the inputs that the history shows. So each rule is written
+// once.
 //
-// # Two doors
+// # The stage
 //
-//   - [State.Apply] folds one fact of the journal. It asks nobody.
-//   - [State.Decide] has a service decide about the requests of a wave. The
-//     services at work are [World], [Knowledge] and [Publishing]: they read a list
-//     of requests ([Requests]) and give facts, a part at a time.
+// [Stage] is the machine of the scene itself. [Stage.Decide] takes an [Input] and
+// gives [Effect] values, in the order in which the shell carries them out:
+//
+//	next.go      which wave comes next, how a scene begins, pauses and ends
+//	wave.go      one wave: wakes, merges, services, what is kept of it
+//	realtime.go  waves of what has arrived; inflight.go says what is urgent
+//	gather.go    when a snapshot is taken, and what waits for it
+//
+// # Services
+//
+// [Services] is the table of the machines that decide about the requests of a wave:
+// [World], [Knowledge], [Events]. Each is a [Service]; a live scene, a fold, a
+// snapshot and verify read the table and name none of them.
 //
 // # Promises
 //

@@ -10,11 +10,19 @@ import (
 // the size of a fact, not what a wave may change.
 const MaxChanges = 4096
 
-// Knowledge is the knowledge service at work.
-type Knowledge struct{ State knowledge.State }
+// Knowledge is the knowledge service.
+type Knowledge struct {
+	State knowledge.State
 
-// Decide gives the facts of all requests.
-func (k *Knowledge) Decide(in *RequestReader, now protocol.Time, give func([]protocol.Fact) error) error {
+	scene *setup.Scene
+}
+
+func newKnowledge(sc *setup.Scene) (Service, error) {
+	return &Knowledge{State: sc.Bases, scene: sc}, nil
+}
+
+// Decide implements Service.
+func (k *Knowledge) Decide(in *RequestReader, now protocol.Time, give func([]protocol.Fact, bool) error) error {
 	raws, err := in.Next(int(in.Left))
 	if err != nil {
 		return err
@@ -31,7 +39,27 @@ func (k *Knowledge) Decide(in *RequestReader, now protocol.Time, give func([]pro
 	for _, f := range facts {
 		k.State = knowledge.Apply(k.State, f)
 	}
-	return give(facts)
+	return give(facts, false)
+}
+
+// Apply implements Service.
+func (k *Knowledge) Apply(f protocol.Fact) error {
+	k.State = knowledge.Apply(k.State, f)
+	return nil
+}
+
+// Publish implements Service.
+func (k *Knowledge) Publish(v *View) { v.Knowledge = k.State }
+
+// Snapshot implements Service.
+func (k *Knowledge) Snapshot() (protocol.Raw, error) {
+	return knowledge.Snapshot(k.scene.Codec, k.State)
+}
+
+// Load implements Service.
+func (k *Knowledge) Load(raw protocol.Raw) (err error) {
+	k.State, err = knowledge.Restore(k.scene.Codec, k.scene.Bases, raw)
+	return err
 }
 
 // readKnowledgeRequest reads what agent.KnowledgeWrite wrote.

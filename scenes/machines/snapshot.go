@@ -6,10 +6,7 @@ import (
 	"fmt"
 
 	"tavernsim/engine/agent"
-	"tavernsim/engine/bus"
 	"tavernsim/engine/director"
-	"tavernsim/engine/knowledge"
-	"tavernsim/engine/worldstate"
 	"tavernsim/protocol"
 	"tavernsim/scenes/setup"
 )
@@ -25,7 +22,7 @@ type SceneSnapshot struct {
 }
 
 // EncodeScene is what the scene itself keeps, for a snapshot.
-func (s *State) EncodeScene() (protocol.Raw, error) {
+func (s *Stage) EncodeScene() (protocol.Raw, error) {
 	d, err := s.Director.Snapshot(s.scene.Codec)
 	if err != nil {
 		return nil, err
@@ -36,15 +33,16 @@ func (s *State) EncodeScene() (protocol.Raw, error) {
 // Load takes one actor's state from a snapshot.
 func (s *State) Load(name string, raw []byte) (err error) {
 	sc := s.scene
+	for i, k := range s.services {
+		if k.Actor == name {
+			if err := s.Services[i].Load(raw); err != nil {
+				return err
+			}
+			s.released(i)
+			return nil
+		}
+	}
 	switch name {
-	case setup.ActorWorld:
-		var w worldstate.State
-		w, err = worldstate.ReadSnapshot(raw)
-		s.setWorld(w)
-	case setup.ActorKnowledge:
-		s.Knowledge, err = knowledge.Restore(sc.Codec, sc.Bases, raw)
-	case setup.ActorEvents:
-		err = s.loadBus(raw)
 	case Agenda:
 		err = s.loadScene(raw)
 	default:
@@ -58,16 +56,6 @@ func (s *State) Load(name string, raw []byte) (err error) {
 	return err
 }
 
-func (s *State) loadBus(raw []byte) error {
-	b, err := bus.Restore(s.scene.Bus, s.scene.Subscribers, s.scene.Codec, raw)
-	if err != nil {
-		return err
-	}
-	s.Bus = b
-	s.release()
-	return nil
-}
-
 func (s *State) loadScene(raw []byte) error {
 	var snap SceneSnapshot
 	if err := s.scene.Codec.Unmarshal(raw, &snap); err != nil {
@@ -79,7 +67,9 @@ func (s *State) loadScene(raw []byte) error {
 	}
 	s.Director, s.Tally = d, snap.Tally
 	s.Tally.fill()
-	s.release()
+	for i := range s.Services {
+		s.released(i)
+	}
 	for o := range s.Agents {
 		s.heardSoFar(uint32(o))
 	}
@@ -118,17 +108,11 @@ func (s *State) Parts(yield func(name string, raw []byte)) error {
 	if err := part(Agenda, own, err); err != nil {
 		return err
 	}
-	k, err := knowledge.Snapshot(codec, s.Knowledge)
-	if err := part(setup.ActorKnowledge, k, err); err != nil {
-		return err
-	}
-	b, err := s.Bus.Snapshot(codec)
-	if err := part(setup.ActorEvents, b, err); err != nil {
-		return err
-	}
-	w, err := s.WorldState.AppendSnapshot(nil)
-	if err := part(setup.ActorWorld, w, err); err != nil {
-		return err
+	for i, service := range s.Services {
+		raw, err := service.Snapshot()
+		if err := part(s.services[i].Actor, raw, err); err != nil {
+			return err
+		}
 	}
 	for _, m := range s.Agents {
 		a, err := agent.Snapshot(codec, &m.State)

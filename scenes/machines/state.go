@@ -1,47 +1,35 @@
 package machines
 
 import (
-	"time"
-
 	"tavernsim/engine/agent"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/director"
 	"tavernsim/engine/knowledge"
-	"tavernsim/engine/statecmd"
 	"tavernsim/engine/world"
 	"tavernsim/engine/worldstate"
 	"tavernsim/protocol"
 	"tavernsim/scenes/setup"
 )
 
-// State is every machine of a scene. A live scene spreads it over its actors;
-// a journal folds into it. Both apply the same facts in the same order.
+// State is every machine of a scene, as a journal folds into it. A live scene puts
+// each behind a mailbox; both apply the same facts in the same order.
 type State struct {
-	Director  *director.State
-	World     *world.Document // of WorldState
-	Knowledge knowledge.State
-	Bus       *bus.State
-	Agents    []*agent.Machine // by ordinal, the scene's own last; nil in a live scene
-	Tally     Tally
+	*Stage
+	Services []Service        // in the order of [Services]
+	Agents   []*agent.Machine // by ordinal, the scene's own last
 
-	scene      *setup.Scene
-	agents     AgentFold
-	WorldState worldstate.State
+	agents AgentFold
 }
 
 // New is the scene before its first fact.
 func New(sc *setup.Scene) (*State, error) {
-	doc, err := world.FromValue(sc.Def.Definition.InitialWorldState, 1)
-	if err != nil {
-		return nil, sc.Errorf("initial_world_state: %w", err)
-	}
-	channel, err := bus.New(sc.Bus, sc.Subscribers)
-	if err != nil {
-		return nil, sc.Errorf("event channel: %w", err)
-	}
-	s := &State{
-		Director: director.New(sc.DirectorConfig()), World: doc, WorldState: worldstate.NewState(doc), Knowledge: sc.Bases, Bus: channel,
-		Tally: NewTally(), scene: sc, Agents: make([]*agent.Machine, len(sc.IDs)),
+	s := &State{Stage: NewStage(sc), Agents: make([]*agent.Machine, len(sc.IDs))}
+	for _, k := range Services() {
+		service, err := k.New(sc)
+		if err != nil {
+			return nil, err
+		}
+		s.Services = append(s.Services, service)
 	}
 	for o := range s.Agents {
 		s.Agents[o] = sc.Machine(uint32(o))
@@ -56,105 +44,68 @@ func (s *State) Apply(r protocol.Record) error {
 	if err != nil {
 		return err
 	}
-	if err := s.Tally.Count(s.scene, r.Actor, r.Kind, r.Data, fact); err != nil {
-		return err
-	}
 	wave := s.Director.Wave + 1
-	if err := s.applyScene(r, fact); err != nil {
+	if err := s.Stage.Apply(r, fact); err != nil {
 		return err
 	}
+	if err := s.ApplyServices(fact); err != nil {
+		return err
+	}
+	return s.ApplyAgents(wave, r, fact)
+}
+
+// ApplyServices folds a fact into the service that decided it.
+func (s *State) ApplyServices(fact protocol.Fact) error {
+	for i, service := range s.Services {
+		if err := service.Apply(fact); err != nil {
+			return err
+		}
+		s.released(i)
+	}
+	return nil
+}
+
+// ApplyAgents lets the agents that a fact of a wave concerns know it.
+func (s *State) ApplyAgents(wave uint64, r protocol.Record, fact protocol.Fact) error {
 	return s.agents.Apply(wave, r, fact)
 }
 
-// applyScene folds what concerns the scene and its services.
-func (s *State) applyScene(r protocol.Record, fact protocol.Fact) (err error) {
-	switch x := fact.(type) {
-	case *director.Started:
-		s.Director.Start(r.Time)
-	case *director.EffectsDeferred:
-		s.Director.Defer(director.Deferred{Due: x.Due, Agent: x.Agent, Effects: x.Effects})
-	case *director.Redelivered:
-		s.Director.Redelivered(*x)
-	case *director.AgentFailed:
-		s.Director.AgentFailed(*x, r.Time)
-	case *director.Interrupted:
-		s.Director.Interrupted(*x, r.Time)
-	case *director.Blocked:
-		s.Director.Blocked(*x, s.Director.Wave+1)
-	case *director.WaveClosed:
-		s.Director.TakeDeferred(r.Time)
-		s.Director.CloseWave(*x, r.Time)
-	case *director.Paused:
-		s.Director.Paused = true
-	case *director.Resumed:
-		s.Director.Paused = false
-	case *director.Ended:
-		s.Director.Ended = x.Reason
-	case *agent.TurnEnded:
-		s.ApplyTurn(x.Agent, x, r.Time)
-	case *bus.Routed:
-		s.ApplyRouted(x, s.Director.Wave+1)
-		s.applyBus(x)
-	case *bus.Refused, *bus.SubscriptionChanged, *bus.ThrottleChanged, *bus.NotDone:
-		s.applyBus(x)
-	case *world.Committed, *statecmd.Committed, *world.Leased, *world.Released:
-		var w worldstate.State
-		w, err = s.scene.Rules.Apply(s.WorldState, x)
-		s.setWorld(w)
-	default:
-		s.Knowledge = knowledge.Apply(s.Knowledge, fact)
+// released lets the agenda know when the channel releases next what it holds.
+func (s *State) released(i int) {
+	if e, ok := s.Services[i].(*Events); ok {
+		at, _ := e.State.NextDue()
+		s.Director.Releases(at)
 	}
-	if by, wakes, ok := Concerns(fact); ok && wakes {
-		if o, known := s.scene.Ordinal(by); known {
-			s.Director.Told(o, s.Director.Wave+1, r.Time)
+}
+
+// Shown is what the services show now.
+func (s *State) Shown() *View {
+	v := &View{}
+	for _, service := range s.Services {
+		service.Publish(v)
+	}
+	return v
+}
+
+// World is the world document.
+func (s *State) World() *world.Document { return part[*World](s).State.World() }
+
+// WorldState is the world with its leases, keys and timers.
+func (s *State) WorldState() worldstate.State { return part[*World](s).State }
+
+// Knowledge are the knowledge bases.
+func (s *State) Knowledge() knowledge.State { return part[*Knowledge](s).State }
+
+// Bus is the event channel.
+func (s *State) Bus() *bus.State { return part[*Events](s).State }
+
+func part[S Service](s *State) (found S) {
+	for _, service := range s.Services {
+		if x, ok := service.(S); ok {
+			return x
 		}
 	}
-	return err
-}
-
-// applyBus lets the channel know a fact, unless it folds its own just now, and
-// the agenda when the channel goes on.
-func (s *State) applyBus(f protocol.Fact) {
-	if s.Bus == nil {
-		return
-	}
-	s.Bus.Apply(f)
-	s.release()
-}
-
-// release lets the agenda know when the channel releases next what it holds.
-func (s *State) release() {
-	at, _ := s.Bus.NextDue()
-	s.Director.Releases(at)
-}
-
-// ApplyTurn lets the agenda know that a turn ended.
-func (s *State) ApplyTurn(o uint32, end *agent.TurnEnded, now protocol.Time) {
-	s.Director.TurnEnded(o, TurnOf(end, now), now)
-}
-
-// TurnOf is what the agenda needs to know of a turn that ended.
-func TurnOf(end *agent.TurnEnded, now protocol.Time) director.Turn {
-	t := director.Turn{
-		Wave: end.Wave, Failed: end.Outcome != agent.OutcomeOK && end.Outcome != agent.OutcomeInterrupted, Changed: end.Changed,
-		SleepUntil: end.SleepUntil, Asleep: end.Asleep, WakeAbove: end.WakeAbove, WakeAt: end.WakeAt, Urgency: end.Urgency,
-		Through: end.Through,
-	}
-	if end.Elapsed > 0 {
-		t.BusyUntil = now.Add(end.Elapsed)
-	}
-	return t
-}
-
-// ApplyRouted puts the receivers of an event on the agenda.
-func (s *State) ApplyRouted(f *bus.Routed, wave uint64) {
-	for o := range f.Receivers.All() {
-		p := PriorityFor(f, s.scene, o)
-		s.Director.Heard(o, p, wave, f.Time)
-		if s.scene.Blocks {
-			s.Director.Received(o, p, wave)
-		}
-	}
+	return found
 }
 
 // PriorityFor is the priority of an event for one receiver.
@@ -183,12 +134,4 @@ func ReadFact(codec *protocol.Codec, kind string, data protocol.Raw) (protocol.F
 		return f, err
 	}
 	return nil, protocol.Errorf(protocol.KindUnknown, "a fact of kind %q: this version does not know it; use the version that wrote the run", kind)
-}
-
-// Size is the number of agents.
-func (s *State) Size() int { return s.scene.Size() }
-
-// Elapsed is the scene time since its start.
-func (s *State) Elapsed() time.Duration {
-	return s.Director.Now.Sub(s.Director.Begun())
 }

@@ -9,7 +9,7 @@ import (
 // Subscriptions lists what an agent hears: its definition's and what it
 // changed since.
 func (s *State) Subscriptions(o uint32) []bus.Subscription {
-	added, removed := s.Bus.Changed(o)
+	added, removed := s.Bus().Changed(o)
 	var list []bus.Subscription
 	for _, sub := range s.scene.Subscribers[o].Subscriptions {
 		if !slices.Contains(removed, sub) && !slices.Contains(list, sub) {

@@ -1,19 +1,29 @@
 package machines
 
 import (
+	"tavernsim/engine/statecmd"
+	"tavernsim/engine/world"
 	"tavernsim/engine/worldstate"
 	"tavernsim/protocol"
 	"tavernsim/scenes/setup"
 )
 
-// World is the world state service at work.
+// World is the world state service.
 type World struct {
-	Rules *worldstate.Machine
 	State worldstate.State
+
+	rules *worldstate.Machine
 }
 
-// Decide gives the facts of all requests, a part at a time; without requests,
-// those of time that has passed.
+func newWorld(sc *setup.Scene) (Service, error) {
+	doc, err := world.FromValue(sc.Def.Definition.InitialWorldState, 1)
+	if err != nil {
+		return nil, sc.Errorf("initial_world_state: %w", err)
+	}
+	return &World{State: worldstate.NewState(doc), rules: sc.Rules}, nil
+}
+
+// Decide implements Service.
 func (w *World) Decide(in *RequestReader, now protocol.Time, give func(facts []protocol.Fact, more bool) error) error {
 	r := worldReader{in: in}
 	for {
@@ -21,12 +31,35 @@ func (w *World) Decide(in *RequestReader, now protocol.Time, give func(facts []p
 		if err != nil {
 			return err
 		}
-		d := w.Rules.Decide(w.State, now, requests)
+		d := w.rules.Decide(w.State, now, requests)
 		w.State = d.Next
 		if err := give(d.Facts, more); err != nil || !more {
 			return err
 		}
 	}
+}
+
+// Apply implements Service.
+func (w *World) Apply(f protocol.Fact) (err error) {
+	switch f.(type) {
+	case *world.Committed, *statecmd.Committed, *world.Leased, *world.Released:
+		w.State, err = w.rules.Apply(w.State, f)
+	}
+	return err
+}
+
+// Publish implements Service.
+func (w *World) Publish(v *View) {
+	v.World, v.Expires, v.Leased = w.State.World(), w.State.NextExpiry(), !w.State.Leases().Empty()
+}
+
+// Snapshot implements Service.
+func (w *World) Snapshot() (protocol.Raw, error) { return w.State.AppendSnapshot(nil) }
+
+// Load implements Service.
+func (w *World) Load(raw protocol.Raw) (err error) {
+	w.State, err = worldstate.ReadSnapshot(raw)
+	return err
 }
 
 // worldReader takes the requests of a wave in parts that break no transaction.
@@ -64,31 +97,3 @@ func (r *worldReader) next(n int) (part []worldstate.Request, more bool, err err
 		}
 	}
 }
-
-// ExpiresBefore reports whether what expires at a time comes before the next
-// moment of the agenda, if it has some. What expires without anybody left to hear
-// of it does not keep a scene going. Of a lease its holder hears; of a value who
-// subscribed to changes of the world, and the scene's own condition.
-func ExpiresBefore(sc *setup.Scene, at protocol.Time, someoneHears bool, next protocol.Time, some bool) (protocol.Time, bool) {
-	switch {
-	case at == 0:
-		return 0, false
-	case some:
-		return at, at <= next
-	}
-	return at, someoneHears || sc.Condition != nil
-}
-
-// Expires reports whether something in the world expires before the next moment
-// of the agenda, and when.
-func (s *State) Expires(next protocol.Time, some bool) (protocol.Time, bool) {
-	at := s.WorldState.NextExpiry()
-	if at != 0 {
-		at = max(s.Director.Grid(at), s.Director.Now)
-	}
-	return ExpiresBefore(s.scene, at, !s.WorldState.Leases().Empty() || s.Bus.HearsWorld(), next, some)
-}
-
-// setWorld keeps the document beside the state that holds it, for readers of a
-// fold.
-func (s *State) setWorld(w worldstate.State) { s.WorldState, s.World = w, w.World() }

@@ -78,7 +78,7 @@ func TestForkWithChanges(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v := state.World.Value(); fmt.Sprint(v["fork"]) != "map[a:[1 2.5 x]]" {
+	if v := state.World().Value(); fmt.Sprint(v["fork"]) != "map[a:[1 2.5 x]]" {
 		t.Error(v["fork"])
 	}
 	w, err := journal.Wave(5)

@@ -7,6 +7,7 @@ import (
 	"tavernsim/engine/director"
 	"tavernsim/protocol"
 	"tavernsim/scenes"
+	"tavernsim/scenes/machines"
 	"tavernsim/scenes/project"
 	"tavernsim/scenes/rundir"
 )
@@ -26,7 +27,7 @@ func (r *Runner) stopStarting(left []*project.Scene, err error) error {
 	}
 	for _, def := range left {
 		id := def.Definition.ID
-		r.idle = append(r.idle, &Scene{ID: id, Seed: r.Manifest.Seeds[id], outcome: scenes.Outcome{Reason: director.StoppedByInterrupt, Err: failed}})
+		r.idle = append(r.idle, &Scene{ID: id, Seed: r.Manifest.Seeds[id], outcome: scenes.Outcome{Outcome: machines.Outcome{Reason: director.StoppedByInterrupt, Err: failed}}})
 	}
 	return nil
 }

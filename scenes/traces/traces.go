@@ -1,20 +1,20 @@
 // Package traces tells the journal's index which causal traces a fact belongs
-// to, so that a reader finds the consequences of an event without reading all facts.
+// to, so that what followed from one event is found without reading all else.
 //
-// Pass [Rule] to every store of scenes that you open (persistence.Options).
+// You give [Rule] to every store of scenes that you open (persistence.Options).
 //
 // # Promises
 //
 //  1. A fact that names a trace at one of the places of docs/formats/facts.md is
 //     found by it: the event routed or refused, the change of the world, also by
-//     state commands, the refusal of a change.
-//  2. Any bytes are accepted: other facts have no trace. Nothing after the trace
-//     is decoded, and nothing is allocated.
+//     state commands, the refusal of one.
+//  2. Any bytes are taken: what is no such fact has no trace. Nothing is
+//     decoded that lies behind the trace, and nothing is allocated.
 //
 // # Not here
 //
 // Facts of turns: a deliberation perceives events of many traces and names
-// none. Its events and changes do.
+// none. What it published or changed does.
 package traces
 
 import (

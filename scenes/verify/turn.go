@@ -9,6 +9,7 @@ import (
 	"tavernsim/engine/agent"
 	"tavernsim/engine/director"
 	"tavernsim/protocol"
+	"tavernsim/scenes/machines"
 )
 
 // chunk is how many deliberations are decided at once.
@@ -16,9 +17,10 @@ const chunk = 2048
 
 // turn is one deliberation that is decided again.
 type turn struct {
-	agent    uint32
-	records  []protocol.Record // its facts in the journal
-	deferred bool              // the fact after them holds its requests back
+	agent   uint32
+	wake    machines.Effect
+	records []protocol.Record    // its facts in the journal
+	held    []protocol.Sequenced // its requests, where the fact behind them holds them back
 
 	facts    []protocol.KindData
 	requests []protocol.Sequenced
@@ -28,63 +30,68 @@ type turn struct {
 	err      error
 }
 
-// turns decides the deliberations of the wave, a chunk at a time: many at once
-// against the state before the wave, then compared in their order.
+// turns decides the deliberations that the stage wishes for, a chunk at a time: many
+// at once against the state before the wave, then compared in their order.
 func (v *verifier) turns() error {
-	for place := 0; place < len(v.wave.order); {
-		list, n, err := v.gather(v.wave.order[place:])
-		if err != nil {
+	list, n, err := v.gather()
+	if err != nil {
+		return err
+	}
+	v.wakes = v.wakes[n:]
+	v.redoAll(list)
+	for i := range list {
+		if err := v.hand(&list[i]); err != nil {
 			return err
-		}
-		place += n
-		v.redoAll(list)
-		for i := range list {
-			if err := v.settle(&list[i]); err != nil {
-				return err
-			}
 		}
 	}
 	return nil
 }
 
-// gather reads the facts of the next turns ahead. Failures between them are
-// folded when no turn is waiting before them.
-func (v *verifier) gather(order []uint32) (list []turn, places int, err error) {
+// gather reads the facts of the next turns ahead. A failure among them is given to
+// the stage when no turn waits before it.
+func (v *verifier) gather() (list []turn, n int, err error) {
 	ahead := 0
-	for places < len(order) && len(list) < chunk {
-		o := order[places]
-		r, _ := v.peek(ahead)
-		if r.Kind == director.FactAgentFailed {
+	for n < len(v.wakes) && len(list) < chunk {
+		if r, _ := v.peek(ahead); r.Kind == director.FactAgentFailed {
 			if len(list) > 0 {
-				return list, places, nil
+				return list, n, nil
 			}
-			ours, err := v.failures(o, false)
-			if err != nil {
-				return nil, 0, err
-			}
-			if ours {
-				places++
-			}
-			continue
+			return nil, 1, v.agentFailed(r)
 		}
-		places++
-		t := turn{agent: o}
-		ahead = v.records(&t, ahead)
+		t := turn{agent: v.wakes[n].Agent, wake: v.wakes[n]}
+		if ahead, err = v.records(&t, ahead); err != nil {
+			return nil, 0, err
+		}
+		n++
 		list = append(list, t)
 		if len(t.records) == 0 {
-			return list, places, nil // a difference; it will be found
+			return list, n, nil // a difference; it will be found
 		}
 	}
-	return list, places, nil
+	return list, n, nil
+}
+
+// agentFailed tells the stage of a failure. Why an actor failed is taken, what
+// becomes of the agent is decided.
+func (v *verifier) agentFailed(r protocol.Record) error {
+	f, err := machines.ReadFact(v.codec, r.Kind, r.Data)
+	if err != nil {
+		return err
+	}
+	x := f.(*director.AgentFailed)
+	if int(x.Agent) > v.state.Size() {
+		return v.differs("there is no such agent", &r, nil)
+	}
+	return v.decide(&machines.ActorFailed{Actor: v.made.Name(x.Agent), Error: x.Error, Stack: x.Stack})
 }
 
 // records finds a turn's facts, from the given place ahead.
-func (v *verifier) records(t *turn, ahead int) int {
-	name := v.state.Name(t.agent)
+func (v *verifier) records(t *turn, ahead int) (int, error) {
+	name := v.made.Name(t.agent)
 	for {
 		r, ok := v.peek(ahead)
 		if !ok || r.Actor != name {
-			return ahead
+			return ahead, nil
 		}
 		t.records = append(t.records, r)
 		ahead++
@@ -92,11 +99,50 @@ func (v *verifier) records(t *turn, ahead int) int {
 			continue
 		}
 		if r, ok := v.peek(ahead); ok && r.Kind == director.FactDeferred {
-			t.deferred = true
+			f, err := machines.ReadFact(v.codec, r.Kind, r.Data)
+			if err != nil {
+				return ahead, err
+			}
+			t.held = f.(*director.EffectsDeferred).Effects
 			ahead++
 		}
-		return ahead
+		return ahead, nil
 	}
+}
+
+// arrivals gives the stage what it had before the wave: failures between two
+// deliberations, and on the realtime clock the turns that the wave is made of.
+func (v *verifier) arrivals() error {
+	for i := 0; ; {
+		r, ok := v.peek(i)
+		o, known := v.made.Ordinal(r.Actor)
+		switch {
+		case !ok:
+			return nil
+		case r.Kind == director.FactAgentFailed && (v.realtime() || v.strays(r)):
+			if err := v.agentFailed(r); err != nil {
+				return err
+			}
+			i++
+		case v.realtime() && known && int(o) < v.state.Size():
+			t := turn{agent: o}
+			var err error
+			if i, err = v.records(&t, i); err != nil {
+				return err
+			}
+			if err := v.handLost(&t); err != nil {
+				return err
+			}
+		default:
+			return nil
+		}
+	}
+}
+
+// strays: a wave of failures alone, which happened between two deliberations.
+func (v *verifier) strays(r protocol.Record) bool {
+	at, due := v.state.Director.NextTime()
+	return !due || at != r.Time
 }
 
 // redoAll decides turns on all workers.
@@ -129,7 +175,7 @@ func (v *verifier) redo(t *turn) {
 	}()
 	m := v.state.Agents[t.agent]
 	m.Spaces = v.spaces
-	d, err := m.Decide(v.state.Wake(t.agent, v.wave.time, v.seed, v.wave.workflow))
+	d, err := m.Decide(machines.Wake(v.made, m, v.state.View, t.wake.Wave, t.wake.At, v.seed, t.wake.Kind))
 	answers := answersOf{turn: t, codec: v.codec}
 	for err == nil && len(d.Facts) == 0 && t.trouble == "" {
 		answers.ask(d.Effects)
@@ -242,66 +288,67 @@ func (a *answersOf) answer(r protocol.Record) any {
 	return x
 }
 
-// settle compares a turn with its facts and folds them; its requests go to the
-// services, or wait for as long as the model took.
-func (v *verifier) settle(t *turn) error {
+// hand gives the stage the end of a turn, as it was decided.
+func (v *verifier) hand(t *turn) error {
 	switch {
 	case t.err != nil:
 		return t.err
 	case t.lost:
-		return v.settleLost(t)
-	}
-	name := v.state.Name(t.agent)
-	for _, f := range t.facts {
-		r, ok := v.peek(0)
-		if err := v.same(r, ok, name, v.wave.time, f); err != nil {
-			return err
-		}
-		v.report.Verified++
-		if err := v.fold(); err != nil {
-			return err
-		}
-	}
-	if t.end == nil {
+		return v.handLost(t)
+	case t.end == nil:
 		r, _ := v.peek(0)
-		return v.differs(name+": "+t.trouble, &r, nil)
+		return v.differs(v.made.Name(t.agent)+": "+t.trouble, &r, nil)
 	}
-	return v.settled(t)
+	v.countTurn(t.agent)
+	return v.decide(&machines.TurnEnded{Decided: protocol.Decided{Agent: t.agent, At: t.wake.At, Facts: t.facts, Effects: t.requests}})
 }
 
-func (v *verifier) settled(t *turn) error {
-	if int(t.agent) != v.state.Size() {
-		v.wave.turns++
+func (v *verifier) countTurn(o uint32) {
+	if int(o) != v.state.Size() {
 		v.report.Deliberations++
 	}
-	if t.end.Elapsed <= 0 {
-		v.sequence(t.requests)
-		return nil
-	}
-	if len(t.requests) == 0 {
-		return nil
-	}
-	return v.expect(v.state.Name(uint32(v.state.Size())), v.wave.time, &director.EffectsDeferred{
-		Agent: t.agent, Due: v.wave.time.Add(t.end.Elapsed), Effects: t.requests,
-	})
 }
 
-// settleLost folds a turn that cannot be decided again; what it asked for is not
-// known either.
-func (v *verifier) settleLost(t *turn) error {
-	n := len(t.records)
-	if t.deferred {
-		n++
-	} else {
-		v.wave.lost = true
+// handLost gives the stage a turn that cannot be decided again, as it was recorded.
+// What it asked for is known only where it was held back: else the facts of the
+// services in this wave are taken as well.
+func (v *verifier) handLost(t *turn) error {
+	if len(t.records) == 0 {
+		r, _ := v.peek(0)
+		return v.differs(v.made.Name(t.agent)+" left no facts", &r, nil)
 	}
-	for range n {
-		if err := v.take(TakenLost); err != nil {
-			return err
+	in := &machines.TurnEnded{Decided: protocol.Decided{Agent: t.agent, At: t.records[0].Time, Effects: t.held}}
+	for _, r := range t.records {
+		in.Facts = append(in.Facts, protocol.KindData{Kind: r.Kind, Data: r.Data})
+	}
+	end, err := endOf(t.records[len(t.records)-1], v.codec)
+	if err != nil {
+		return err
+	}
+	if v.realtime() || end == nil || end.Elapsed <= 0 { // else what it asked for is held back
+		in.Effects = v.askedFor()
+		v.lost = true
+	}
+	v.taken = TakenLost
+	err = v.decide(in)
+	v.taken = ""
+	return err
+}
+
+// askedFor is a request, with nothing in it, to every service that has facts in the
+// rest of the wave: so the stage asks it.
+func (v *verifier) askedFor() (requests []protocol.Sequenced) {
+	seen := map[string]bool{}
+	for i := 0; ; i++ {
+		r, ok := v.peek(i)
+		if seen[r.Actor] = true; !ok || r.Kind == director.FactWaveClosed {
+			break
 		}
 	}
-	if int(t.agent) != v.state.Size() {
-		v.wave.turns++
+	for _, k := range machines.Services() {
+		if seen[k.Actor] {
+			requests = append(requests, protocol.Sequenced{To: k.To})
+		}
 	}
-	return nil
+	return requests
 }

@@ -1,12 +1,11 @@
 // Package verify holds a history to the rules: it decides every wave of a
 // journal again and compares what comes out with what was recorded.
 //
-// You hold an open journal and call [Run]. From the state before a wave it wakes
-// the agents whose turn it is, with the same world, inbox and chance, gives them
-// the model answers that were recorded, and compares their facts byte by byte;
-// then world, knowledge and channel decide about the requests, and the scene
-// itself closes the wave. The recorded facts are folded, so one wave's
-// difference would not hide in the next.
+// You hold an open journal and call [Run]. It drives the machines of a live scene
+// (scenes/machines) with the inputs that the history shows: the stage says which
+// agents have a turn; they decide again, with the same world, inbox and chance, from
+// the answers that were recorded; the services decide about their requests; and every
+// fact that the stage wants kept is compared with the recorded one, byte by byte.
 //
 // # Promises
 //
@@ -20,8 +19,9 @@
 //
 // # What cannot be decided again
 //
-// Failures of actors and what they took with them; everything on the realtime
-// clock, where order and moments are what happened; what was decided outside
+// Failures of actors and what they took with them; on the realtime clock the turns of
+// agents, whose moment and order are what happened, and what services decided about
+// their requests (the stage's own facts are decided again there, too); what was decided outside
 // (pauses, resumptions, the end); what the event channel decided with middleware
 // of a host that is not here ([Options].NoMiddleware); model failures of runs that did not keep the
 // kind of an error, and what follows from them in the same wave.
@@ -36,6 +36,7 @@ import (
 	"errors"
 	"iter"
 	"runtime"
+	"slices"
 
 	"tavernsim/engine/agent"
 	"tavernsim/engine/director"
@@ -44,6 +45,7 @@ import (
 	"tavernsim/scenes/history"
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/setup"
+	"tavernsim/scenes/snapshots"
 )
 
 // Reasons for which facts are taken as they are.
@@ -101,7 +103,7 @@ type Options struct {
 // Run decides a journal again and returns what it found, with the state at the
 // end of the walk. A difference is no error: it is in the report.
 func Run(ctx context.Context, made *setup.Scene, journal *persistence.Journal, opt Options) (*Report, *machines.State, error) {
-	v := &verifier{ctx: ctx, opt: opt, codec: protocol.NewCodec(), seed: made.Seed}
+	v := &verifier{ctx: ctx, opt: opt, made: made, codec: protocol.NewCodec(), seed: made.Seed}
 	v.report = &Report{Scene: made.ID, From: journal.Begin().Number, Taken: map[string]uint64{}}
 	var err error
 	if v.state, err = history.FoldTo(made, journal, v.report.From, history.Options{NoSnapshots: true}); err != nil {
@@ -111,12 +113,13 @@ func Run(ctx context.Context, made *setup.Scene, journal *persistence.Journal, o
 	if opt.Through != nil {
 		through = *opt.Through
 	}
-	if v.marks, err = marksOf(journal); err != nil {
+	if v.given, err = givenIn(journal); err != nil {
 		return nil, nil, err
 	}
 	if v.opt.Workers <= 0 {
 		v.opt.Workers = runtime.GOMAXPROCS(0)
 	}
+	v.settle()
 	return v.report, v.state, v.walk(journal, through)
 }
 
@@ -124,34 +127,27 @@ func Run(ctx context.Context, made *setup.Scene, journal *persistence.Journal, o
 type verifier struct {
 	ctx    context.Context
 	opt    Options
+	made   *setup.Scene
 	codec  *protocol.Codec
 	state  *machines.State
 	report *Report
-	marks  map[uint64]string
-	seed   uint64 // in force: a fork may change it
+	given  map[uint64][]protocol.Record // by wave: what came from outside of the machines
+	seed   uint64                       // in force: a fork may change it
 	spaces spaces
 
 	next func() (protocol.Record, error, bool)
 	head []protocol.Record // read; those before at are folded
 	at   int
 	err  error // of reading
-	wave *wave // that is decided
-}
 
-// wave is what is known of the wave so far.
-type wave struct {
-	number    uint64
-	time      protocol.Time
-	order     []uint32
-	workflow  string
-	requests  map[string][]protocol.Raw
-	turns     int64
-	published int64
-	lost      bool // the requests are not all known
-	expires   bool // time passes for the world
-
-	interrupted   map[uint32]bool
-	interruptions []*director.Interrupted // not yet compared
+	wave   uint64         // that is decided
+	time   protocol.Time  // of the wave's end
+	lost   bool           // the requests of the wave are not all known
+	ending bool           // the wave is that of an end that was not kept
+	failed map[string]int // failures of services that the stage has heard of
+	taken  string         // why the facts that come are taken as they are; "" = they are decided
+	wakes  []machines.Effect
+	asked  *machines.Effect
 }
 
 // errDiffers ends a walk at a difference, which is in the report.
@@ -216,8 +212,8 @@ func (v *verifier) peek(ahead int) (protocol.Record, bool) {
 	return v.head[v.at+ahead], true
 }
 
-// fold takes the next recorded fact into the state.
-func (v *verifier) fold() error {
+// pass drops the next recorded fact, which the state has taken.
+func (v *verifier) pass() protocol.Record {
 	r := v.head[v.at]
 	if v.at++; v.at == len(v.head) || v.at == maxPassed {
 		n := copy(v.head, v.head[v.at:])
@@ -225,52 +221,35 @@ func (v *verifier) fold() error {
 		v.head, v.at = v.head[:n], 0
 	}
 	v.report.Facts++
-	return v.state.Apply(r)
+	return r
 }
 
-// maxPassed is how many folded facts are held before their memory is used again.
+// maxPassed is how many passed facts are held before their memory is used again.
 const maxPassed = 1 << 15
 
-// take folds the next recorded fact without deciding it again.
-func (v *verifier) take(reason string) error {
-	v.report.Taken[reason]++
-	return v.fold()
-}
-
-// expect holds the next recorded fact to one that was decided, and folds it.
-func (v *verifier) expect(actor string, at protocol.Time, f protocol.Fact) error {
-	raw, err := v.codec.Marshal(f)
-	if err != nil {
-		return err
-	}
-	r, ok := v.peek(0)
-	if err := v.same(r, ok, actor, at, protocol.KindData{Kind: f.FactKind(), Data: raw}); err != nil {
-		return err
-	}
-	v.report.Verified++
-	return v.fold()
-}
-
-// marksOf finds the waves that were asked for from outside, by number.
-func marksOf(journal *persistence.Journal) (map[uint64]string, error) {
-	marks := map[uint64]string{}
-	var seqs []uint64
-	var kinds []string
-	err := journal.Scan(persistence.Query{Kinds: []string{director.FactPaused, director.FactResumed, director.FactEnded, director.FactForked, director.FactRedelivered}}, func(r protocol.Record) error {
-		seqs, kinds = append(seqs, r.Seq), append(kinds, r.Kind)
+// givenIn finds the facts that came from outside of the machines, by wave.
+func givenIn(journal *persistence.Journal) (map[uint64][]protocol.Record, error) {
+	given := map[uint64][]protocol.Record{}
+	var list []protocol.Record
+	err := journal.Scan(persistence.Query{Kinds: []string{director.FactPaused, director.FactResumed, director.FactEnded, director.FactForked,
+		director.FactRedelivered, director.FactActorFailed, director.FactDeadLettered}}, func(r protocol.Record) error {
+		r.Data = slices.Clone(r.Data)
+		list = append(list, r)
 		return nil
 	})
-	if err != nil || len(seqs) == 0 {
-		return marks, err
+	if err != nil || len(list) == 0 {
+		return given, err
 	}
-	i := 0
-	return marks, journal.Waves(journal.Begin().Number+1, func(w persistence.Wave) error {
-		for ; i < len(seqs) && seqs[i] <= w.Last; i++ {
-			marks[w.Number] = kinds[i]
+	return given, journal.Waves(journal.Begin().Number+1, func(w persistence.Wave) error {
+		for ; len(list) > 0 && list[0].Seq <= w.Last; list = list[1:] {
+			given[w.Number] = append(given[w.Number], list[0])
 		}
 		return nil
 	})
 }
+
+// never takes no snapshots.
+func never() snapshots.Policy { return snapshots.Policy{Facts: -1} }
 
 // spaces lends working memory to deliberations; it is agent.Spaces.
 type spaces chan *agent.Space

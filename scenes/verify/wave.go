@@ -1,47 +1,71 @@
 package verify
 
 import (
+	"math"
 	"slices"
 
 	"tavernsim/engine/agent"
-	"tavernsim/engine/bus"
 	"tavernsim/engine/director"
 	"tavernsim/protocol"
 	"tavernsim/scenes/fields"
 	"tavernsim/scenes/machines"
+	"tavernsim/scenes/setup"
 )
 
-// decideWave decides the next wave again, in the steps of the live scene.
+// settle makes the folded stage ready to decide: it waits for no disk and takes no
+// snapshot, and the history says when the scene ends.
+func (v *verifier) settle() {
+	v.state.Configure(machines.StageConfig{Stepwise: true, Snapshots: never()}, machines.Kept{Wave: math.MaxUint64}, v.state.Shown())
+}
+
+// decideWave has the stage decide the next wave again, from the inputs that the
+// history shows.
 func (v *verifier) decideWave() error {
-	first, ok := v.peek(0)
-	if !ok {
+	if _, ok := v.peek(0); !ok {
 		return v.differs("the journal ends within a wave", nil, nil)
 	}
-	d := v.state.Director
-	v.wave = &wave{number: d.Wave + 1, time: first.Time, requests: map[string][]protocol.Raw{}}
-	if v.state.Clock() == director.Realtime {
-		return v.takeWave(TakenRealtime)
+	v.wave, v.lost, v.taken, v.wakes, v.asked = v.state.Director.Wave+1, false, "", nil, nil
+	if v.isGiven(director.FactForked) || v.isGiven(director.FactRedelivered) {
+		return v.takeWave() // what somebody changed between two lives
 	}
-	switch v.marks[v.wave.number] {
-	case director.FactForked, director.FactRedelivered:
-		return v.takeWave(TakenOutside) // what somebody changed between two lives
-	}
-	if err := v.open(); err != nil {
+	v.failed, v.ending = map[string]int{}, false
+	if err := v.ahead(); err != nil {
 		return err
 	}
-	if err := v.turns(); err != nil {
-		return err
+	for _, step := range []func() error{v.control, v.letters, v.arrivals, v.begin} {
+		if err := step(); err != nil {
+			return err
+		}
 	}
-	if err := v.services(); err != nil {
-		return err
+	for v.state.Director.Wave < v.wave {
+		switch {
+		case len(v.wakes) > 0:
+			if err := v.turns(); err != nil {
+				return err
+			}
+		case v.asked != nil:
+			if err := v.service(*v.asked); err != nil {
+				return err
+			}
+		default:
+			r, _ := v.peek(0)
+			return v.differs("the stage waits for nothing here", &r, nil)
+		}
 	}
-	return v.close()
+	if v.ending {
+		v.settle() // the end was not kept: the next life knows nothing of it
+	}
+	return nil
+}
+
+// isGiven reports whether a fact from outside is in the wave.
+func (v *verifier) isGiven(kind string) bool {
+	return slices.ContainsFunc(v.given[v.wave], func(r protocol.Record) bool { return r.Kind == kind })
 }
 
 // takeWave folds a wave that cannot be decided again, to its end.
-func (v *verifier) takeWave(reason string) error {
-	number := v.state.Director.Wave
-	for v.state.Director.Wave == number {
+func (v *verifier) takeWave() error {
+	for v.state.Director.Wave < v.wave {
 		r, ok := v.peek(0)
 		if !ok {
 			return v.differs("the journal ends within a wave", nil, nil)
@@ -49,343 +73,316 @@ func (v *verifier) takeWave(reason string) error {
 		if err := v.seen(r); err != nil {
 			return err
 		}
-		if err := v.take(reason); err != nil {
+		v.report.Taken[TakenOutside]++
+		if err := v.state.Apply(v.pass()); err != nil {
 			return err
 		}
 	}
+	v.settle()
 	return nil
 }
 
 // seen notes what a fact from outside changes for the walk.
 func (v *verifier) seen(r protocol.Record) error {
-	switch r.Kind {
-	case director.FactStarted, director.FactForked:
-		f, err := machines.ReadFact(v.codec, r.Kind, r.Data)
-		if err != nil {
-			return err
-		}
-		switch x := f.(type) {
-		case *director.Started:
-			v.seed = x.Seed
-		case *director.Forked:
-			v.seed = x.Seed
-		}
-	}
-	return nil
-}
-
-// open finds out who has a turn, as the director says.
-func (v *verifier) open() error {
-	w, d, life := v.wave, v.state.Director, v.state.Definition().Lifecycle
-	stage := uint32(v.state.Size())
-	only := func(workflow string) {
-		if workflow != "" {
-			w.order, w.workflow = []uint32{stage}, workflow
-		}
-	}
-	switch mark := v.marks[w.number]; {
-	case !d.Started:
-		only(life.Start)
-		return v.started()
-	case mark == director.FactPaused:
-		only(life.Pause)
-	case mark == director.FactResumed:
-		only(life.Resume)
-	case mark == director.FactEnded:
-	case v.marks[w.number+1] == director.FactEnded && life.End != "":
-		only(life.End)
-	case v.between():
-	default:
-		at, ok := d.NextTime()
-		x, expires := v.state.Expires(at, ok)
-		if expires {
-			at, ok = x, true
-		}
-		if !ok || at != w.time {
-			return v.notDue(at, ok, life.End, only)
-		}
-		for _, due := range d.TakeDeferred(at) {
-			v.sequence(due.Effects)
-		}
-		if w.expires = expires; !expires {
-			w.order = d.Take(at)
-		}
-	}
-	d.Now = w.time
-	return nil
-}
-
-// started is the first fact; its seed and project are what the run says of
-// itself.
-func (v *verifier) started() error {
-	r, _ := v.peek(0)
-	if r.Kind != director.FactStarted {
-		return v.differs("a history begins with "+director.FactStarted, &r, nil)
-	}
-	if err := v.seen(r); err != nil {
-		return err
+	if r.Kind != director.FactStarted && r.Kind != director.FactForked {
+		return nil
 	}
 	f, err := machines.ReadFact(v.codec, r.Kind, r.Data)
 	if err != nil {
 		return err
 	}
-	want, have := v.state.Started(r.Time), f.(*director.Started)
-	want.Seed, want.Project = have.Seed, have.Project
-	return v.expect(r.Actor, r.Time, want)
+	switch x := f.(type) {
+	case *director.Started:
+		v.seed = x.Seed
+	case *director.Forked:
+		v.seed = x.Seed
+	}
+	return nil
 }
 
-// between: a wave of failures alone, which happened between two deliberations.
-func (v *verifier) between() bool {
-	for i := 0; ; i++ {
-		r, ok := v.peek(i)
-		if !ok || r.Kind != director.FactAgentFailed {
-			at, due := v.state.Director.NextTime()
-			return i > 0 && (!due || at != v.wave.time)
+// control gives the stage what was asked of the scene from outside before the wave.
+func (v *verifier) control() error {
+	for _, r := range v.given[v.wave] {
+		switch r.Kind {
+		case director.FactPaused:
+			if err := v.decide(&machines.Control{Do: machines.DoPause}); err != nil {
+				return err
+			}
+		case director.FactResumed:
+			if err := v.decide(&machines.Control{Do: machines.DoResume}); err != nil {
+				return err
+			}
 		}
 	}
+	if at, ok := v.endsWithoutAFact(); ok {
+		v.ending = true
+		return v.decide(&machines.Control{Do: machines.DoStop, Reason: director.StoppedByRequest, At: at})
+	}
+	for _, wave := range []uint64{v.wave, v.wave + 1} { // the end workflow has the wave before
+		for _, r := range v.given[wave] {
+			if r.Kind != director.FactEnded || wave > v.wave && v.made.Def.Lifecycle.End == "" {
+				continue
+			}
+			f, err := machines.ReadFact(v.codec, r.Kind, r.Data)
+			if err != nil {
+				return err
+			}
+			return v.decide(&machines.Control{Do: machines.DoStop, Reason: f.(*director.Ended).Reason, At: r.Time})
+		}
+	}
+	return nil
 }
 
-// notDue: a wave at another time than the agenda's next is that of an end
-// workflow whose end was never kept, or a difference.
-func (v *verifier) notDue(at protocol.Time, ok bool, end string, only func(string)) error {
+// endsWithoutAFact: the wave is that of an end workflow after which the run was
+// killed. The life after it went on as if there had been no end.
+func (v *verifier) endsWithoutAFact() (at protocol.Time, ok bool) {
 	r, _ := v.peek(0)
-	if end != "" && r.Actor == v.state.Name(uint32(v.state.Size())) {
-		only(end)
-		v.state.Director.Now = v.wave.time
-		return nil
+	if v.made.Def.Lifecycle.End == "" || !v.state.Director.Started || len(v.given[v.wave])+len(v.given[v.wave+1]) > 0 || r.Actor != setup.ActorScene {
+		return 0, false
 	}
-	if !ok {
-		return v.differs("nothing was due any more", &r, nil)
+	if at, due := v.state.Director.NextTime(); due && at == r.Time {
+		return 0, false
 	}
-	return v.differs("the next that was due is due at "+at.String(), &r, nil)
+	f, err := director.ReadFact(v.codec, r.Kind, r.Data) // nil for those of the turn of the scene's agent
+	return r.Time, f == nil && err == nil
 }
 
-func (v *verifier) sequence(effects []protocol.Sequenced) {
-	for _, e := range effects {
-		v.wave.requests[e.To] = append(v.wave.requests[e.To], e.Data)
+// ahead finds when a realtime wave was closed: its turns were begun before.
+func (v *verifier) ahead() error {
+	for i := 0; v.realtime(); i++ {
+		r, ok := v.peek(i)
+		if !ok {
+			return v.differs("the journal ends within a wave", nil, nil)
+		}
+		if v.time = r.Time; r.Kind == director.FactWaveClosed {
+			return nil
+		}
 	}
+	return nil
 }
 
-// failures folds agent.failed facts up to the one of the given agent, if there
-// is one; ours says that there is. Why an actor failed is taken, what becomes of
-// it is decided.
-func (v *verifier) failures(o uint32, any bool) (ours bool, err error) {
-	for {
-		r, ok := v.peek(0)
-		if !ok || r.Kind != director.FactAgentFailed {
-			return false, nil
+func (v *verifier) realtime() bool { return v.made.Clock == director.Realtime }
+
+// letters gives the stage the dead letters of the wave.
+func (v *verifier) letters() error {
+	for _, r := range v.given[v.wave] {
+		if r.Kind != director.FactDeadLettered {
+			continue
 		}
 		f, err := machines.ReadFact(v.codec, r.Kind, r.Data)
 		if err != nil {
-			return false, err
+			return err
 		}
-		x := f.(*director.AgentFailed)
-		want := v.state.Director.Failure(x.Agent, x.Error, x.Stack, v.wave.time)
-		raw, err := v.codec.Marshal(&want)
-		if err == nil {
-			err = v.same(r, true, v.state.Name(uint32(v.state.Size())), v.wave.time, protocol.KindData{Kind: r.Kind, Data: raw})
-		}
-		if err == nil {
-			err = v.take(TakenFailure)
-		}
-		if err != nil {
-			return false, err
-		}
-		if int(x.Agent) != v.state.Size() {
-			v.wave.turns++
-		}
-		v.announce(x)
-		if !any && x.Agent == o {
-			return true, nil
+		if err := v.decide(&machines.DeadLetters{Letters: []*director.DeadLettered{f.(*director.DeadLettered)}}); err != nil {
+			return err
 		}
 	}
+	return nil
 }
 
-func (v *verifier) announce(f protocol.Fact) {
-	if request, ok := v.state.Announced(f); ok {
-		v.wave.requests[protocol.ToEvents] = append(v.wave.requests[protocol.ToEvents], request)
+// begin has the stage open the wave.
+func (v *verifier) begin() error {
+	if !v.state.Director.Started {
+		r, _ := v.peek(0)
+		if r.Kind != director.FactStarted {
+			return v.differs("a history begins with "+director.FactStarted, &r, nil)
+		}
+		if err := v.seen(r); err != nil {
+			return err
+		}
+		return v.decide(&machines.Begin{})
 	}
-}
-
-// services has world, knowledge and channel decide about the wave's requests.
-func (v *verifier) services() error {
-	if _, err := v.failures(0, true); err != nil {
+	failed, err := v.failures(setup.ActorScene)
+	if err != nil {
 		return err
 	}
-	for _, service := range v.state.Services() {
-		list := v.wave.requests[service]
-		actor := v.state.Actor(service)
-		var err error
-		switch {
-		case v.wave.lost:
-			err = v.takeOf(actor)
-		case len(list) == 0 && !v.asksAnyway(service):
-		case service == protocol.ToEvents && v.opt.NoMiddleware:
-			err = v.takeJudged(actor)
-		default:
-			err = v.decide(service, actor, list)
-		}
-		if err != nil {
+	var crashes []protocol.Fact
+	for _, f := range failed {
+		crashes = append(crashes, f)
+	}
+	if len(crashes) > 0 {
+		if err := v.decide(&machines.Begin{Crashes: crashes}); err != nil {
 			return err
 		}
 	}
-	return nil
+	return v.decide(&machines.Tick{})
 }
 
-// decide holds what a service decides to its facts.
-func (v *verifier) decide(service, actor string, list []protocol.Raw) error {
-	return v.state.Decide(service, list, v.wave.time, func(facts []protocol.Fact) error {
-		for _, f := range facts {
-			if err := v.expect(actor, v.wave.time, f); err != nil {
-				return err
-			}
-			if err := v.heed(f); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-// heed finds out what follows from a service's fact.
-func (v *verifier) heed(f protocol.Fact) error {
-	v.announce(f)
-	return v.published(f)
-}
-
-// takeJudged folds the facts of a channel that had middleware; whom they
-// interrupt and block, and how many there are, is decided from them.
-func (v *verifier) takeJudged(actor string) error {
-	for {
-		r, ok := v.peek(0)
-		if !ok || r.Actor != actor {
-			return nil
+// failures are those of an actor that is no agent, in the wave.
+func (v *verifier) failures(actor string) (list []*director.ActorFailed, err error) {
+	for _, r := range v.given[v.wave] {
+		if r.Kind != director.FactActorFailed {
+			continue
 		}
 		f, err := machines.ReadFact(v.codec, r.Kind, r.Data)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if err := v.take(TakenMiddleware); err != nil {
-			return err
-		}
-		if err := v.heed(f); err != nil {
-			return err
+		if x := f.(*director.ActorFailed); x.Actor == actor {
+			list = append(list, x)
 		}
 	}
+	return list, nil
 }
 
-// asksAnyway: time passes for a service although nobody asks it for something.
-func (v *verifier) asksAnyway(service string) bool {
-	switch service {
-	case protocol.ToWorld:
-		return v.wave.expires
-	case protocol.ToEvents:
-		return v.state.Director.ReleaseDue(v.wave.time)
+// decide gives the stage an input, holds the facts that come of it to the recorded
+// ones, and notes what else the stage wishes for.
+func (v *verifier) decide(in machines.Input) error {
+	effects, err := v.state.Stage.Decide(machines.Moment{Wall: v.time}, in)
+	if err != nil {
+		return err
 	}
-	return false
-}
-
-// published counts an event and finds out whom it interrupts and blocks; the
-// release of what was held is no new event.
-func (v *verifier) published(f protocol.Fact) error {
-	switch x := f.(type) {
-	case *bus.Routed:
-		if x.Released == 0 {
-			v.wave.published++
+	for i := range effects {
+		switch e := effects[i]; e.Act {
+		case machines.ActKeep:
+			if err := v.keep(&e); err != nil {
+				return err
+			}
+		case machines.ActWake:
+			v.wakes = append(v.wakes, e)
+		case machines.ActAsk:
+			v.asked = &e
 		}
-		if v.wave.interrupted == nil {
-			v.wave.interrupted = map[uint32]bool{}
-		}
-		v.wave.interruptions = append(v.wave.interruptions, v.state.Interruptions(x, v.wave.interrupted, v.wave.time)...)
-		if blocked := v.state.Blocked(x); blocked != nil {
-			return v.expect(v.state.Name(uint32(v.state.Size())), v.wave.time, blocked)
-		}
-	case *bus.Refused:
-		v.wave.published++
 	}
 	return nil
 }
 
-// takeOf folds the facts of a service that cannot be asked again, with what the
-// scene says of them in between.
-func (v *verifier) takeOf(actor string) error {
-	for {
-		r, ok := v.peek(0)
-		if !ok || r.Actor != actor && r.Kind != director.FactBlocked {
-			return nil
-		}
-		if err := v.take(TakenLost); err != nil {
+// keep holds a decided fact to the next recorded one, and folds it into the agents;
+// the stage and its service have folded it.
+func (v *verifier) keep(e *machines.Effect) error {
+	r, ok := v.peek(0)
+	decided := protocol.KindData{Kind: e.Kind, Data: e.Data}
+	if started, ours := e.Fact.(*director.Started); ours && ok {
+		if err := v.sameStart(started, r, &decided); err != nil {
 			return err
 		}
 	}
+	if !ok || r.Actor != e.Actor || r.Kind != e.Kind || r.Time != e.At || !slices.Equal(r.Data, decided.Data) {
+		d := &protocol.Record{Actor: e.Actor, Time: e.At, Kind: decided.Kind, Data: decided.Data}
+		if !ok {
+			return v.differs("the journal ends within a wave", nil, d)
+		}
+		return v.differs("the facts differ", &r, d)
+	}
+	if reason := v.reasonFor(e); reason != "" {
+		v.report.Taken[reason]++
+	} else {
+		v.report.Verified++
+	}
+	fact := e.Fact
+	if fact == nil {
+		var err error
+		if fact, err = machines.ReadFact(v.codec, e.Kind, e.Data); err != nil {
+			return err
+		}
+	}
+	return v.state.ApplyAgents(v.wave, v.pass(), fact)
 }
 
-// outside is why a fact of the scene's own cannot be decided again; "" = it can.
-func outside(kind string) (reason string) {
-	switch kind {
-	case director.FactActorFailed:
+// sameStart takes from the recorded start what the run says of itself.
+func (v *verifier) sameStart(started *director.Started, r protocol.Record, decided *protocol.KindData) error {
+	f, err := machines.ReadFact(v.codec, r.Kind, r.Data)
+	have, ok := f.(*director.Started)
+	if err != nil || !ok {
+		return err
+	}
+	want := *started
+	want.Seed, want.Project = have.Seed, have.Project
+	decided.Data, err = v.codec.Marshal(&want)
+	return err
+}
+
+// reasonFor says why a fact is taken as it is, although the stage gave it; "" = it
+// was decided.
+func (v *verifier) reasonFor(e *machines.Effect) string {
+	switch e.Kind {
+	case director.FactActorFailed, director.FactAgentFailed:
 		return TakenFailure
 	case director.FactDeadLettered:
 		return TakenLetters
 	case director.FactPaused, director.FactResumed, director.FactEnded:
 		return TakenOutside
 	}
-	return ""
+	if o, ok := v.made.Ordinal(e.Actor); ok && v.realtime() && int(o) < v.state.Size() {
+		return TakenRealtime
+	}
+	if e.Actor == setup.ActorScene && v.taken != TakenLost {
+		return ""
+	}
+	return v.taken
 }
 
-// close takes what the scene keeps of its own and holds the wave's end to what
-// was counted.
-func (v *verifier) close() error {
-	if err := v.scenesOwn(); err != nil {
+// service has a service decide about the requests of the wave, or takes its facts
+// where they cannot be decided again.
+func (v *verifier) service(e machines.Effect) error {
+	v.asked = nil
+	actor, service := machines.Services()[e.Service].Actor, v.state.Services[e.Service]
+	failed, err := v.failures(actor)
+	if err != nil {
 		return err
 	}
-	if len(v.wave.interruptions) > 0 {
-		return v.expect(v.state.Name(uint32(v.state.Size())), v.wave.time, v.wave.interruptions[0])
+	if n := v.failed[actor]; n < len(failed) {
+		v.failed[actor]++
+		return v.decide(&machines.ActorFailed{Actor: actor, Error: failed[n].Error, Stack: failed[n].Stack})
 	}
-	closed := &director.WaveClosed{Wave: v.wave.number, Turns: v.wave.turns, Events: v.wave.published, World: v.state.World.Version()}
-	if v.wave.lost { // how many events the lost turns published is not known
-		if r, ok := v.peek(0); ok && r.Kind == director.FactWaveClosed {
-			return v.take(TakenLost)
-		}
+	in := &machines.ServiceAnswered{}
+	switch _, channel := service.(*machines.Events); {
+	case v.lost && v.realtime():
+		err = v.takeService(in, actor, TakenRealtime)
+	case v.lost:
+		err = v.takeService(in, actor, TakenLost)
+	case channel && v.opt.NoMiddleware:
+		err = v.takeService(in, actor, TakenMiddleware)
+	default:
+		err = v.decideService(in, service, e)
 	}
-	return v.expect(v.state.Name(uint32(v.state.Size())), v.wave.time, closed)
+	if err != nil {
+		return err
+	}
+	in.View = v.state.Shown()
+	err = v.decide(in)
+	v.taken = ""
+	return err
 }
 
-// scenesOwn takes the facts that the scene keeps until the end of a wave.
-func (v *verifier) scenesOwn() error {
-	for {
-		r, ok := v.peek(0)
-		reason := outside(r.Kind)
-		switch {
-		case ok && r.Kind == director.FactInterrupted && v.wave.lost:
-			reason = TakenLost
-		case ok && r.Kind == director.FactInterrupted && len(v.wave.interruptions) > 0:
-			f := v.wave.interruptions[0]
-			v.wave.interruptions = v.wave.interruptions[1:]
-			if err := v.expect(v.state.Name(uint32(v.state.Size())), v.wave.time, f); err != nil {
+func (v *verifier) decideService(in *machines.ServiceAnswered, service machines.Service, e machines.Effect) error {
+	requests, err := machines.ReadRequests(e.Data)
+	if err != nil {
+		return err
+	}
+	return service.Decide(requests, e.At, func(facts []protocol.Fact, _ bool) error {
+		for _, f := range facts {
+			raw, err := v.codec.Marshal(f)
+			if err != nil {
 				return err
 			}
-			continue
+			in.Facts = append(in.Facts, protocol.KindData{Kind: f.FactKind(), Data: raw})
 		}
-		if !ok || reason == "" {
-			return nil
-		}
-		if err := v.take(reason); err != nil {
-			return err
-		}
-	}
+		return nil
+	})
 }
 
-// same holds a recorded fact to a decided one.
-func (v *verifier) same(r protocol.Record, ok bool, actor string, at protocol.Time, f protocol.KindData) error {
-	if ok && r.Actor == actor && r.Kind == f.Kind && r.Time == at && slices.Equal(r.Data, f.Data) {
-		return nil
+// takeService takes the recorded facts of a service. What the stage makes of them
+// comes in between.
+func (v *verifier) takeService(in *machines.ServiceAnswered, actor, reason string) error {
+	v.taken = reason
+	for i := 0; ; i++ {
+		r, ok := v.peek(i)
+		if !ok || r.Actor != actor && r.Kind != director.FactBlocked {
+			return nil
+		}
+		if r.Actor != actor {
+			continue
+		}
+		f, err := machines.ReadFact(v.codec, r.Kind, r.Data)
+		if err != nil {
+			return err
+		}
+		if err := v.state.ApplyServices(f); err != nil {
+			return err
+		}
+		in.Facts = append(in.Facts, protocol.KindData{Kind: r.Kind, Data: r.Data})
 	}
-	decided := &protocol.Record{Actor: actor, Time: at, Kind: f.Kind, Data: f.Data}
-	if !ok {
-		return v.differs("the journal ends within a wave", nil, decided)
-	}
-	return v.differs("the facts differ", &r, decided)
 }
 
 // differs notes the difference and ends the walk.
@@ -393,7 +390,7 @@ func (v *verifier) differs(reason string, recorded, decided *protocol.Record) er
 	if v.err != nil {
 		return v.err
 	}
-	d := &Difference{Wave: v.state.Director.Wave + 1, Reason: reason, Recorded: v.side(recorded), Decided: v.side(decided)}
+	d := &Difference{Wave: v.wave, Reason: reason, Recorded: v.side(recorded), Decided: v.side(decided)}
 	for _, r := range []*protocol.Record{decided, recorded} {
 		if r != nil {
 			d.Seq, d.Time, d.Actor = r.Seq, r.Time.String(), r.Actor

@@ -1,9 +1,8 @@
-package scenes
+package machines
 
 import (
 	"time"
 
-	"tavernsim/engine/director"
 	"tavernsim/protocol"
 )
 
@@ -104,27 +103,13 @@ func (f *inFlight) presses(now protocol.Time) bool {
 	return f.urgent > 0
 }
 
-// presses reports whether something critical is under way, from the end of the
-// turn that publishes it to the end of those that perceive it: then everybody
-// else stands aside, and turns that have ended wait to be merged. Not while the
-// scene waits for some of these others.
-func (st *stage) presses() bool {
-	if st.Clock != director.Realtime || st.phase == phaseDone || st.waitsForAgents() || st.flight.sated() {
+// Presses reports whether something critical is under way, from the end of the
+// turn that publishes it to the end of those that perceive it: then ordinary agents
+// pause, and their ended turns wait to be merged. Not while the scene waits for some
+// of them.
+func (s *Stage) Presses(now Moment) bool {
+	if !s.realtime() || s.phase == phaseDone || s.phase == phaseTurns || s.phase == phaseSnapshot || s.flight.sated() {
 		return false
 	}
-	return st.alarms.Load() > 0 || st.wave != nil && st.wave.urgent || len(st.hurried) > 0 ||
-		st.flight.urgent > 0 && st.flight.presses(st.now())
-}
-
-// waitsForAgents: nothing goes on before the scene's own agent has run a workflow,
-// or all have given their states.
-func (st *stage) waitsForAgents() bool { return st.phase == phaseTurns || st.phase == phaseSnapshot }
-
-// weigh lets the others stand aside, or go on.
-func (st *stage) weigh() {
-	if st.presses() {
-		st.sup.Hold()
-	} else {
-		st.sup.LetGo()
-	}
+	return now.Alarms > 0 || s.wave != nil && s.wave.urgent || len(s.hurried) > 0 || s.flight.presses(now.Wall)
 }

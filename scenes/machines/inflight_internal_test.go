@@ -1,13 +1,11 @@
-package scenes
+package machines
 
 import (
 	"testing"
 	"time"
 
-	"tavernsim/actors"
 	"tavernsim/engine/director"
 	"tavernsim/protocol"
-	"tavernsim/scenes/machines"
 	"tavernsim/scenes/setup"
 )
 
@@ -54,7 +52,7 @@ func TestPresses(t *testing.T) {
 // is another's.
 func TestUrgentTurnsShare(t *testing.T) {
 	for _, others := range []int{1, 5, 50} { // that end in a round
-		st := &stage{scene: &scene{Scene: &setup.Scene{Options: setup.Options{Clock: director.Realtime}}}, flight: newInFlight(1)}
+		st := &Stage{scene: &setup.Scene{Options: setup.Options{Clock: director.Realtime}}, flight: newInFlight(1)}
 		merged := map[bool]int{}
 		for range 200 {
 			for range 100 {
@@ -67,7 +65,7 @@ func TestUrgentTurnsShare(t *testing.T) {
 			if merged[urgent] += len(taken); len(taken) == 0 || len(taken) > maxArrived {
 				t.Fatal(len(taken))
 			}
-			if st.presses() != !st.flight.sated() {
+			if st.Presses(Moment{}) != !st.flight.sated() {
 				t.Fatal("who is sated makes others stand aside")
 			}
 		}
@@ -86,10 +84,7 @@ func TestUrgentTurnsShare(t *testing.T) {
 func TestArrivedTurnsHurry(t *testing.T) {
 	agenda := director.New(director.Config{Clock: director.Realtime, Agents: 3, Timing: func(uint32) director.Timing { return director.Timing{} }})
 	agenda.Start(1)
-	st := &stage{
-		scene: &scene{Scene: &setup.Scene{Options: setup.Options{Clock: director.Realtime}}}, flight: newInFlight(3),
-		state: &machines.State{Director: agenda},
-	}
+	st := &Stage{scene: &setup.Scene{Options: setup.Options{Clock: director.Realtime}}, flight: newInFlight(3), Director: agenda}
 	for o := range uint32(3) {
 		st.flight.begin(o, false, 1)
 		st.arrive(arrival{agent: o})
@@ -97,29 +92,7 @@ func TestArrivedTurnsHurry(t *testing.T) {
 	agenda.Heard(1, protocol.Critical, 1, 2)
 	agenda.Heard(2, protocol.Normal, 1, 2)
 	st.wakeDue(2)
-	if len(st.hurried) != 1 || st.hurried[0].agent != 1 || len(st.arrived) != 2 || !st.presses() {
+	if len(st.hurried) != 1 || st.hurried[0].agent != 1 || len(st.arrived) != 2 || !st.Presses(Moment{}) {
 		t.Errorf("first %v, then %v", st.hurried, st.arrived)
-	}
-}
-
-// What the scene handles before the turn that publishes something critical lets
-// nobody go; the turn does, or its loss.
-func TestAlarmsOnTheirWay(t *testing.T) {
-	st := &stage{scene: &scene{Scene: &setup.Scene{Options: setup.Options{Clock: director.Realtime}}}, flight: newInFlight(1)}
-	body, err := protocol.AppendDecided(nil, protocol.NewCodec(), protocol.Decided{}, nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	turn := &protocol.Envelope{EventHeader: protocol.EventHeader{Priority: protocol.Critical}, Kind: protocol.KindTurn, Body: protocol.NewBody(body)}
-	for name, comes := range map[string]func(){
-		"it arrives": func() { _, _, _ = st.arrivalOf(turn) },
-		"it is lost": func() { st.scene.undelivered(actors.DeadLetter{Envelope: turn}) },
-	} {
-		if st.alarms.Add(1); !st.presses() {
-			t.Error(name, ": nobody stands aside before")
-		}
-		if comes(); st.presses() {
-			t.Error(name, ": others stand aside after")
-		}
 	}
 }

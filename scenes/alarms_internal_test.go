@@ -1,0 +1,31 @@
+package scenes
+
+import (
+	"testing"
+
+	"tavernsim/actors"
+	"tavernsim/engine/director"
+	"tavernsim/protocol"
+	"tavernsim/scenes/setup"
+)
+
+// A turn that publishes something critical is an alarm until it arrives, or is lost.
+func TestAlarmsOnTheirWay(t *testing.T) {
+	st := &stage{scene: &scene{Scene: &setup.Scene{Options: setup.Options{Clock: director.Realtime}}}}
+	body, err := protocol.AppendDecided(nil, protocol.NewCodec(), protocol.Decided{}, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	turn := &protocol.Envelope{EventHeader: protocol.EventHeader{Priority: protocol.Critical}, Kind: protocol.KindTurn, Body: protocol.NewBody(body)}
+	for name, comes := range map[string]func(){
+		"it arrives": func() { _, _ = st.input(turn) },
+		"it is lost": func() { st.scene.undelivered(actors.DeadLetter{Envelope: turn}) },
+	} {
+		if st.alarms.Add(1); st.moment().Alarms != 1 {
+			t.Error(name, ": no alarm before")
+		}
+		if comes(); st.moment().Alarms != 0 {
+			t.Error(name, ": an alarm after")
+		}
+	}
+}

@@ -1,0 +1,390 @@
+package machines
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"tavernsim/engine/director"
+	"tavernsim/protocol"
+)
+
+// stopping says how far the end is under way.
+type stopping struct {
+	Outcome
+	at    protocol.Time // when the last waves are, at the earliest
+	begun bool          // the end workflow was started
+	kept  bool          // everything is durable
+	alone bool          // realtime: without the deliberations that are still in flight
+}
+
+// Outcome is how the stage stopped, or is about to.
+func (s *Stage) Outcome() Outcome { return s.stopping.Outcome }
+
+// begin opens the journal's story, or goes on where it stopped.
+func (s *Stage) begin(in *Begin) error {
+	s.crashes = in.Crashes
+	if s.Director.Started {
+		s.paused = s.Director.Paused
+		s.resuming = s.paused // starting a paused run again means to go on
+		return s.next()
+	}
+	s.openWave(s.startTime())
+	if err := s.keepOwn(s.scene.Started(s.wave.time)); err != nil {
+		return err
+	}
+	return s.runLifecycle(s.scene.Def.Lifecycle.Start)
+}
+
+func (s *Stage) startTime() protocol.Time {
+	if s.realtime() {
+		return s.now.Wall
+	}
+	return protocol.TimeOf(s.scene.Simulation().StartTime)
+}
+
+// runLifecycle makes the scene's own workflow the only turn of the open wave.
+func (s *Stage) runLifecycle(workflow string) error {
+	if workflow != "" {
+		s.wave.order, s.wave.workflow = []uint32{uint32(s.scene.OwnOrdinal())}, workflow
+	}
+	return s.pump()
+}
+
+// next opens the next wave when there is one, or ends the scene.
+func (s *Stage) next() error {
+	if s.phase != phaseIdle || s.config.Stepwise && !s.ticked {
+		return nil
+	}
+	s.restartBroken()
+	if s.anyArrived() && s.config.Stepwise {
+		return s.closeArrived(s.moment())
+	}
+	if s.anyArrived() && !s.stopping.kept && (!s.realtime() || s.comesToRest()) {
+		return s.closeArrived(s.moment())
+	}
+	if s.waitsForRest() {
+		return nil
+	}
+	switch {
+	case s.stopping.Reason != "":
+		return s.proceedToStop()
+	case s.resuming:
+		return s.proceedToResume()
+	case s.Director.Paused:
+		return s.rest()
+	case s.pausing:
+		return s.proceedToPause()
+	case s.snapshotDue():
+		return s.takeSnapshot()
+	}
+	if reason := s.stopReason(); reason != "" {
+		s.stop(reason, 0)
+		return s.next()
+	}
+	if s.realtime() {
+		return s.nextRealtime()
+	}
+	return s.nextVirtual()
+}
+
+// nextVirtual opens the wave of the earliest moment on the agenda.
+func (s *Stage) nextVirtual() error {
+	at, some := s.Director.NextTime()
+	x, expires := s.expiresFirst(at, some)
+	if expires {
+		at, some = x, true
+	}
+	if end, limited := s.timeLimit(); some && limited && at >= end {
+		s.stop(s.timeReason(), end)
+		return s.next()
+	}
+	switch {
+	case !some:
+		s.stop(director.StoppedByQuiet, 0)
+		return s.next()
+	case expires:
+		return s.expire(at)
+	}
+	w := s.openWave(at)
+	s.joinDeferred()
+	w.order = s.Director.Take(at)
+	return s.pump()
+}
+
+// expiring is when something in the world expires by itself next; 0 = never.
+func (s *Stage) expiring() protocol.Time {
+	if s.View.Expires == 0 {
+		return 0
+	}
+	return max(s.Director.Grid(s.View.Expires), s.Director.Now)
+}
+
+// expiresFirst reports whether the next moment is one at which something expires:
+// next is the agenda's, some whether it has one. Without a next moment, an expiry
+// keeps the scene going only if something observes it: the holder of a lease, a
+// subscription to changes of the world, or the stop condition.
+func (s *Stage) expiresFirst(next protocol.Time, some bool) (protocol.Time, bool) {
+	at := s.expiring()
+	switch {
+	case at == 0:
+		return 0, false
+	case some:
+		return at, at <= next
+	}
+	return at, s.View.Leased || s.View.HearsWorld || s.scene.Condition != nil
+}
+
+// expire opens a wave without turns, in which time passes for the world. Effects
+// that are due by then come with it.
+func (s *Stage) expire(at protocol.Time) error {
+	s.openWave(at).expires = true
+	s.joinDeferred()
+	return s.pump()
+}
+
+// worldExpires: the open wave is one in which time passes for the world.
+func (s *Stage) worldExpires() (due bool) {
+	due, s.wave.expires = s.wave.expires, false
+	return due
+}
+
+// channelReleases: the channel has something to release.
+func (s *Stage) channelReleases() bool { return s.Director.ReleaseDue(s.wave.time) }
+
+// comesToRest: what comes next needs every deliberation ended and kept.
+func (s *Stage) comesToRest() bool {
+	return (s.stopping.Reason != "" && !s.stopping.kept) || s.pausing || s.snapshotDue()
+}
+
+// control takes a request from outside.
+func (s *Stage) control(in *Control) error {
+	switch in.Do {
+	case DoPause:
+		s.pausing = !s.paused
+	case DoResume:
+		s.pausing, s.resuming = false, s.paused
+	case DoStop:
+		s.stop(in.Reason, in.At)
+	default:
+		return s.errorf("control %q", in.Do)
+	}
+	return s.next()
+}
+
+// stop asks for the end of the scene; the first reason stands.
+func (s *Stage) stop(reason string, at protocol.Time) {
+	if s.stopping.Reason != "" {
+		return
+	}
+	s.stopping.Reason, s.stopping.at, s.resting = reason, at, 0 // an end has a patience of its own
+	s.stopping.Final = reason != director.StoppedByInterrupt && reason != director.StoppedByWallTime
+}
+
+// proceedToStop runs the end workflow, keeps the last fact, waits for the disk.
+func (s *Stage) proceedToStop() error {
+	switch {
+	case s.stopping.kept:
+		if s.waitsForWriting() {
+			return nil
+		}
+		return s.finish()
+	case !s.stopping.Final:
+		return s.settle()
+	case !s.stopping.begun:
+		s.stopping.begun = true
+		if end := s.scene.Def.Lifecycle.End; end != "" && s.stopping.Err == nil {
+			s.openWave(s.endTime())
+			return s.runLifecycle(end)
+		}
+	}
+	if s.Director.Ended == "" {
+		s.openWave(s.endTime()).keep(&director.Ended{Reason: s.stopping.Reason})
+		return s.closeWave()
+	}
+	return s.settle()
+}
+
+// endTime is the moment of the scene's last waves: the limit that was reached, or the
+// current moment.
+func (s *Stage) endTime() protocol.Time { return max(s.stopping.at, s.moment()) }
+
+// moment is now, on the scene's clock.
+func (s *Stage) moment() protocol.Time {
+	if s.realtime() {
+		return s.now.Wall
+	}
+	return s.Director.Now
+}
+
+// behind reports whether the last wave is not durable yet.
+func (s *Stage) behind() bool { return s.kept.Wave < s.Director.Wave }
+
+// settle waits until everything is durable, then takes a snapshot.
+func (s *Stage) settle() error {
+	if s.behind() {
+		s.phase = phaseKeeping
+		return nil
+	}
+	if s.waitsForWriting() {
+		return nil
+	}
+	s.stopping.kept = true
+	if s.snapshotWorthwhile() {
+		return s.takeSnapshot()
+	}
+	return s.finish()
+}
+
+// waveKept hears that a wave is durable.
+func (s *Stage) waveKept(in *Kept) error {
+	s.kept.Wave, s.kept.Bytes = max(s.kept.Wave, in.Wave), max(s.kept.Bytes, in.Bytes)
+	s.restartBroken()
+	if s.retry {
+		return s.retryService()
+	}
+	if s.phase == phaseKeeping && !s.behind() {
+		s.phase = phaseIdle
+		return s.next()
+	}
+	return nil
+}
+
+// diskFailed: nothing can be kept any more, so nothing more may happen. What was
+// answered is safe; the run is resumed once the cause is gone.
+func (s *Stage) diskFailed(in *DiskFailed) error {
+	s.stopping = stopping{Outcome: Outcome{Reason: director.StoppedByInterrupt, Err: in.Err}, kept: true}
+	return s.finish()
+}
+
+func (s *Stage) finish() error {
+	s.phase = phaseDone
+	s.effect(Effect{Act: ActFinish})
+	return nil
+}
+
+// proceedToPause runs the pause workflow and keeps the fact.
+func (s *Stage) proceedToPause() error {
+	s.pausing, s.paused = false, true
+	s.openWave(s.moment()).keep(&director.Paused{Reason: "request"})
+	return s.runLifecycle(s.scene.Def.Lifecycle.Pause)
+}
+
+func (s *Stage) proceedToResume() error {
+	s.resuming, s.paused = false, false
+	s.effect(Effect{Act: ActGoOn})
+	s.openWave(s.moment()).keep(&director.Resumed{})
+	return s.runLifecycle(s.scene.Def.Lifecycle.Resume)
+}
+
+// rest is where a paused scene stays: durable, and answered.
+func (s *Stage) rest() error {
+	if s.behind() {
+		s.phase = phaseKeeping
+		return nil
+	}
+	s.effect(Effect{Act: ActRest})
+	return nil
+}
+
+// stopReason names the stop condition that holds between two waves.
+func (s *Stage) stopReason() string {
+	stop := &s.config.Stop
+	switch {
+	case stop.Deliberations > 0 && s.Tally.Deliberations >= stop.Deliberations:
+		return director.StoppedByDeliberations
+	case stop.Events > 0 && s.Tally.EventsRouted >= stop.Events:
+		return director.StoppedByEvents
+	case s.until():
+		return director.StoppedByCondition
+	}
+	if end, ok := s.timeLimit(); ok && s.realtime() && s.now.Wall >= end {
+		return s.timeReason()
+	}
+	return ""
+}
+
+// TimeLimit is the scene time at which it ends.
+func (s *Stage) TimeLimit() (end protocol.Time, ok bool) { return s.timeLimit() }
+
+func (s *Stage) timeLimit() (end protocol.Time, ok bool) {
+	begun := s.Director.Begun()
+	if d := s.config.Stop.After.Std(); d > 0 {
+		end, ok = begun.Add(d), true
+	}
+	if n := s.config.Stop.Ticks; n > 0 && !s.realtime() {
+		if at := begun.Add(ticksLong(n, s.scene.Simulation().Tick.Std())); !ok || at < end {
+			end, ok = at, true
+		}
+	}
+	return end, ok
+}
+
+// ticksLong is how long n ticks take, at most as long as a duration can be.
+func ticksLong(n int64, tick time.Duration) time.Duration {
+	if tick > 0 && n > math.MaxInt64/int64(tick) {
+		return math.MaxInt64
+	}
+	return time.Duration(n) * tick
+}
+
+func (s *Stage) timeReason() string {
+	end, _ := s.timeLimit()
+	if d := s.config.Stop.After.Std(); d > 0 && s.Director.Begun().Add(d) <= end {
+		return director.StoppedByTime
+	}
+	return director.StoppedByTicks
+}
+
+// until evaluates the stop condition over the world and the scene's counters.
+func (s *Stage) until() bool {
+	if s.scene.Condition == nil || s.Director.Wave == 0 {
+		return false
+	}
+	ok, err := s.scene.Condition.EvalBool(conditionRoots{s})
+	if err != nil && s.stopping.Err == nil && !s.warned {
+		s.warned = true
+		s.effect(Effect{Act: ActWarn, Err: fmt.Errorf("the stop condition cannot be evaluated yet and counts as false: %w", err)})
+	}
+	return ok && err == nil
+}
+
+type conditionRoots struct{ stage *Stage }
+
+// Lookup gives the condition its roots.
+func (c conditionRoots) Lookup(root string) (any, bool) {
+	s := c.stage
+	switch root {
+	case "world":
+		return s.View.World.Value(), true
+	case "scene":
+		return map[string]any{
+			"id": s.scene.ID, "time": s.Director.Now.String(), "elapsed_seconds": s.Elapsed().Seconds(),
+			"waves": int64(s.Director.Wave), "deliberations": s.Tally.Deliberations, "events": s.Tally.EventsRouted,
+		}, true
+	}
+	return nil, false
+}
+
+// restartBroken gives failed agents a new life once everything up to their failure
+// is durable: their state is read from the journal.
+func (s *Stage) restartBroken() {
+	if s.broken == nil {
+		return
+	}
+	var ready []uint32
+	for o, wave := range s.broken {
+		if wave <= s.kept.Wave {
+			ready = append(ready, o)
+		}
+	}
+	slices.Sort(ready)
+	for _, o := range ready {
+		delete(s.broken, o)
+		s.effect(Effect{Act: ActRestart, Agent: o})
+	}
+	if len(s.broken) == 0 {
+		s.broken = nil
+	}
+}

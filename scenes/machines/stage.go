@@ -1,0 +1,276 @@
+package machines
+
+import (
+	"time"
+
+	"tavernsim/engine/agent"
+	"tavernsim/engine/bus"
+	"tavernsim/engine/director"
+	"tavernsim/protocol"
+	"tavernsim/scenes/setup"
+	"tavernsim/scenes/snapshots"
+)
+
+// Stage is the machine of the scene itself: it says which agents deliberate next,
+// merges what they decided in a fixed order, asks the services in theirs, and says
+// what is kept, what follows from it, and when the scene pauses or ends.
+//
+// What it keeps is Director and Tally: they change by [Stage.Apply] alone. The rest
+// is the wave that is open, and which inputs the stage waits for: a kill forgets it,
+// and the stage that the journal gives back begins the wave anew.
+type Stage struct {
+	Director *director.State
+	Tally    Tally
+	View     *View // of the services, as they answered last
+
+	scene    *setup.Scene
+	services []ServiceKind
+	config   StageConfig
+	now      Moment   // of the input at hand
+	effects  []Effect // of the input at hand
+	call     CallSeen // of the fact at hand
+
+	phase  phase
+	wave   *wave
+	places []uint32 // of an ordinal: its place in the order of the open wave
+	flight inFlight // realtime: the deliberations that were begun and are not merged
+
+	// arrived are turns that ended, and failures, which no wave has taken yet.
+	// hurried are those that go before the others (realtime).
+	arrived, hurried []arrival
+
+	// broken are agents whose actor failed, with the wave whose facts they must be
+	// restored from.
+	broken map[uint32]uint64
+	// unrestorable: there is an agent whose state could not be read again.
+	unrestorable bool
+	kept         Kept // the last durable wave
+
+	stopping stopping
+	resting  protocol.Time // realtime: since when it waits until all deliberations have ended; 0 = it does not wait
+	paused   bool          // a pause has begun, and no resumption
+	pausing  bool          // asked for, not begun
+	resuming bool
+	ticked   bool // the input at hand is a Tick
+	warned   bool // that the stop condition cannot be evaluated
+	snapshot snapshotting
+
+	failures map[string]int64 // of services, in a row
+	asked    Effect           // of the service at work
+	retry    bool             // it failed, and is asked again once it can be restored
+	parts    []protocol.KindData
+	crashes  []protocol.Fact          // of the scene's earlier lives, kept with the next wave
+	letters  []*director.DeadLettered // kept when the wave closes
+}
+
+// StageConfig is what a run asks of the stage; no fact but the end depends on it.
+type StageConfig struct {
+	Stop      director.Stop
+	Snapshots snapshots.Policy
+	// Stepwise: a wave begins with a Tick only, and takes every turn that has arrived.
+	// So a history says, and not the clock, what a wave is made of.
+	Stepwise bool
+}
+
+// phase is what the stage waits for.
+type phase uint8
+
+const (
+	phaseIdle     phase = iota // no wave is open
+	phaseTurns                 // agents deliberate
+	phaseService               // a service decides
+	phaseKeeping               // the last wave before a stop becomes durable
+	phaseSnapshot              // actors give their states
+	phaseWriting               // the last snapshot is written before a stop
+	phaseDone
+)
+
+// NewStage is the stage before the first fact.
+func NewStage(sc *setup.Scene) *Stage {
+	return &Stage{Director: director.New(sc.DirectorConfig()), Tally: NewTally(), View: &View{}, scene: sc, services: Services()}
+}
+
+// Configure makes a stage that a journal was folded into ready to decide. kept is
+// the last durable wave.
+func (s *Stage) Configure(c StageConfig, kept Kept, view *View) {
+	s.config, s.kept, s.View = c, kept, view
+	s.config.Snapshots = c.Snapshots.WithDefaults()
+	s.places = make([]uint32, len(s.scene.IDs))
+	s.flight = newInFlight(s.scene.Simulation().Limits.MaxDeliberating)
+	s.failures = map[string]int64{}
+	s.snapshot.last = s.mark()
+}
+
+// Moment is what the shell knows beside an input. On the virtual clock nothing
+// depends on it.
+type Moment struct {
+	Wall   protocol.Time // the wall clock's time
+	Alarms int           // turns that publish something critical, on their way to the stage
+}
+
+// Decide takes an input and gives what is to be done, in its order. The effects hold
+// until the next call.
+func (s *Stage) Decide(now Moment, in Input) ([]Effect, error) {
+	clear(s.effects)
+	s.now, s.effects = now, s.effects[:0]
+	err := s.decide(in)
+	return s.effects, err
+}
+
+func (s *Stage) decide(in Input) error {
+	if s.phase == phaseDone {
+		return nil
+	}
+	switch in := in.(type) {
+	case *Begin:
+		return s.begin(in)
+	case *TurnEnded:
+		return s.turnArrived(arrival{agent: in.Agent, turn: in, urgent: in.Urgent})
+	case *ActorFailed:
+		return s.actorFailed(in)
+	case *Waits:
+		s.flight.wait(in.Agent)
+		return s.next()
+	case *ServiceAnswered:
+		return s.serviceAnswered(in)
+	case *Kept:
+		return s.waveKept(in)
+	case *Control:
+		return s.control(in)
+	case *Tick:
+		s.ticked = true
+		return s.next()
+	case *StatesGiven:
+		return s.statesGiven()
+	case *SnapshotWritten:
+		return s.snapshotWritten()
+	case *DeadLetters:
+		s.takeLetters(in)
+		return nil
+	case *DiskFailed:
+		return s.diskFailed(in)
+	}
+	return protocol.Errorf(protocol.KindInternal, "scene %s: unexpected input %T", s.scene.ID, in)
+}
+
+// Apply folds one fact of the scene. It is how the live stage, a fold and verify
+// change what is kept of it.
+func (s *Stage) Apply(r protocol.Record, fact protocol.Fact) error {
+	if err := s.Tally.Count(s.scene, r.Actor, r.Kind, r.Data, fact); err != nil {
+		return err
+	}
+	d := s.Director
+	switch x := fact.(type) {
+	case *director.Started:
+		d.Start(r.Time)
+	case *director.EffectsDeferred:
+		d.Defer(director.Deferred{Due: x.Due, Agent: x.Agent, Effects: x.Effects})
+	case *director.Redelivered:
+		d.Redelivered(*x)
+	case *director.AgentFailed:
+		d.AgentFailed(*x, r.Time)
+	case *director.Interrupted:
+		d.Interrupted(*x, r.Time)
+	case *director.Blocked:
+		d.Blocked(*x, d.Wave+1)
+	case *director.WaveClosed:
+		d.CloseWave(*x, r.Time)
+	case *director.Paused:
+		d.Paused = true
+	case *director.Resumed:
+		d.Paused = false
+	case *director.Ended:
+		d.Ended = x.Reason
+	case *agent.TurnEnded:
+		d.TurnEnded(x.Agent, TurnOf(x, r.Time), r.Time)
+	case *bus.Routed:
+		s.heard(x, d.Wave+1)
+	}
+	if by, wakes, ok := Concerns(fact); ok && wakes {
+		if o, known := s.scene.Ordinal(by); known {
+			d.Told(o, d.Wave+1, r.Time)
+		}
+	}
+	return nil
+}
+
+// heard puts the receivers of an event on the agenda.
+func (s *Stage) heard(f *bus.Routed, wave uint64) {
+	for o := range f.Receivers.All() {
+		p := PriorityFor(f, s.scene, o)
+		s.Director.Heard(o, p, wave, f.Time)
+		if s.scene.Blocks {
+			s.Director.Received(o, p, wave)
+		}
+	}
+}
+
+// TurnOf is what the agenda needs to know of a turn that ended.
+func TurnOf(end *agent.TurnEnded, now protocol.Time) director.Turn {
+	t := director.Turn{
+		Wave: end.Wave, Failed: end.Outcome != agent.OutcomeOK && end.Outcome != agent.OutcomeInterrupted, Changed: end.Changed,
+		SleepUntil: end.SleepUntil, Asleep: end.Asleep, WakeAbove: end.WakeAbove, WakeAt: end.WakeAt, Urgency: end.Urgency,
+		Through: end.Through,
+	}
+	if end.Elapsed > 0 {
+		t.BusyUntil = now.Add(end.Elapsed)
+	}
+	return t
+}
+
+// keep has an encoded fact kept, and folds it. The fact is nil for kinds that the
+// stage has no use for.
+func (s *Stage) keep(at protocol.Time, actor, kind string, data protocol.Raw) (fact protocol.Fact, err error) {
+	e := Effect{Act: ActKeep, Wave: s.wave.number, At: at, Actor: actor, Kind: kind, Data: data}
+	switch {
+	case kind == agent.FactCallMade:
+		err = s.call.Read(data)
+		e.Call, fact = s.call, &s.call
+	case !NeedsNoDecoding(kind):
+		fact, err = ReadFact(s.scene.Codec, kind, data)
+		e.Fact = fact
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.effects = append(s.effects, e)
+	return fact, s.Apply(protocol.Record{Time: at, Actor: actor, Kind: kind, Data: data}, fact)
+}
+
+// keepOwn is keep for a fact of the scene itself.
+func (s *Stage) keepOwn(f protocol.Fact) error {
+	raw, err := s.scene.Codec.Marshal(f)
+	if err != nil {
+		return err
+	}
+	at := s.wave.time
+	s.effects = append(s.effects, Effect{Act: ActKeep, Wave: s.wave.number, At: at, Actor: setup.ActorScene, Kind: f.FactKind(), Data: raw, Fact: f})
+	return s.Apply(protocol.Record{Time: at, Actor: setup.ActorScene, Kind: f.FactKind(), Data: raw}, f)
+}
+
+// maxLetters bounds the dead letters of a wave; the last fact counts the others.
+const maxLetters = 200
+
+func (s *Stage) takeLetters(in *DeadLetters) {
+	for _, f := range in.Letters {
+		if n := len(s.letters); n >= maxLetters {
+			s.letters[n-1] = &director.DeadLettered{Reason: "other", Count: max(1, s.letters[n-1].Count) + max(1, f.Count)}
+			continue
+		}
+		s.letters = append(s.letters, f)
+	}
+}
+
+func (s *Stage) effect(e Effect) { s.effects = append(s.effects, e) }
+
+func (s *Stage) realtime() bool { return s.scene.Clock == director.Realtime }
+
+func (s *Stage) errorf(format string, args ...any) error {
+	return protocol.Errorf(protocol.KindInternal, "scene "+s.scene.ID+": "+format, args...)
+}
+
+// Size is the number of agents.
+func (s *Stage) Size() int { return s.scene.Size() }
+
+// Elapsed is the scene time since its start.
+func (s *Stage) Elapsed() time.Duration { return s.Director.Now.Sub(s.Director.Begun()) }

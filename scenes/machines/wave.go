@@ -1,0 +1,404 @@
+package machines
+
+import (
+	"tavernsim/engine/agent"
+	"tavernsim/engine/bus"
+	"tavernsim/engine/director"
+	"tavernsim/protocol"
+)
+
+// wave is one step of the scene: agents that deliberate against the same world,
+// and what their decisions lead to.
+type wave struct {
+	number   uint64
+	time     protocol.Time
+	order    []uint32
+	workflow string // of the scene's own turn; "" = the agents' core workflows
+
+	sent    int       // of order: woken so far
+	merged  int       // of order: merged so far
+	answers []arrival // by place in order; empty until answered
+
+	requests []Requests // by service
+	facts    []protocol.Fact
+	urgent   bool // realtime: it holds the turns that go before others
+	expires  bool // time passes for the world
+	turns    int64
+	events   int64 // published
+
+	told        []Effect        // for agents, once the wave is kept
+	undelivered []Effect        // for publishers, after all others
+	interrupted map[uint32]bool // virtual: agents whose latency an event ended
+}
+
+// arrival is how a turn ended.
+type arrival struct {
+	agent   uint32
+	turn    *TurnEnded
+	failure *ActorFailed
+	urgent  bool // realtime: it goes before others
+}
+
+func (a *arrival) there() bool { return a.turn != nil || a.failure != nil }
+
+// keep notes a fact of the scene for the end of the wave.
+func (w *wave) keep(f protocol.Fact) { w.facts = append(w.facts, f) }
+
+func (s *Stage) openWave(at protocol.Time) *wave {
+	s.wave = &wave{number: s.Director.Wave + 1, time: at, requests: make([]Requests, len(s.services))}
+	s.phase, s.ticked = phaseTurns, false
+	if s.Director.Wave > 0 { // scene.started comes before everything
+		s.wave.facts, s.crashes = s.crashes, nil
+	}
+	return s.wave
+}
+
+// pump wakes agents in the order of the wave, never more at once than the scene
+// may have in flight: a wave of a million agents needs the memory of a few
+// thousand.
+func (s *Stage) pump() error {
+	w := s.wave
+	if w.answers == nil {
+		w.answers = make([]arrival, len(w.order))
+		for i, o := range w.order {
+			s.places[o] = uint32(i)
+		}
+	}
+	limit := s.scene.Simulation().Limits.MaxDeliberating
+	for {
+		for w.sent < len(w.order) && w.sent-w.merged < limit {
+			if !w.answers[w.sent].there() { // else it failed before it was woken
+				s.effect(Effect{Act: ActWake, Agent: w.order[w.sent], Wave: w.number, At: w.time, Kind: w.workflow})
+			}
+			w.sent++
+		}
+		before := w.merged
+		if err := s.mergeAnswers(); err != nil {
+			return err
+		}
+		if w.merged == len(w.order) {
+			return s.closeWave()
+		}
+		if w.merged == before || w.sent == len(w.order) {
+			return nil
+		}
+	}
+}
+
+// mergeAnswers merges the turns that have ended, as far as the order allows.
+func (s *Stage) mergeAnswers() error {
+	w := s.wave
+	for w.merged < w.sent && w.answers[w.merged].there() {
+		if err := s.merge(w.answers[w.merged]); err != nil {
+			return err
+		}
+		w.answers[w.merged] = arrival{}
+		w.merged++
+	}
+	return nil
+}
+
+// turnArrived takes the end of a turn, or the failure of an agent's actor.
+func (s *Stage) turnArrived(a arrival) error {
+	if s.realtime() {
+		return s.turnArrivedRealtime(a)
+	}
+	w := s.wave
+	if w == nil || s.phase != phaseTurns || !w.answer(a, int(s.places[a.agent])) {
+		return s.strayFailure(a)
+	}
+	return s.pump()
+}
+
+// answer puts an ended turn, or a failure, in its place. A failure may come
+// before the agent was woken: its mailbox is shut and would keep the wake.
+func (w *wave) answer(a arrival, place int) bool {
+	if place >= len(w.order) || w.order[place] != a.agent || place < w.merged {
+		return false
+	}
+	if a.failure == nil && place >= w.sent {
+		return false
+	}
+	w.answers[place] = a
+	return true
+}
+
+// strayFailure: an agent failed while it was handed something, not while it
+// deliberated. A wave of its own records it.
+func (s *Stage) strayFailure(a arrival) error {
+	if a.failure == nil {
+		return s.errorf("%s ended a turn that was not begun", s.scene.Name(a.agent))
+	}
+	s.arrived = append(s.arrived, a)
+	if s.phase == phaseSnapshot {
+		return s.dropSnapshot(a.failure.Actor)
+	}
+	return nil
+}
+
+// actorFailed tells an agent's actor from a service's.
+func (s *Stage) actorFailed(in *ActorFailed) error {
+	if o, ok := s.scene.Ordinal(in.Actor); ok {
+		return s.turnArrived(arrival{agent: o, failure: in})
+	}
+	return s.serviceFailed(in)
+}
+
+// joinDeferred lets the effects whose simulated latency has passed go first. The
+// agenda drops them when the wave closes.
+func (s *Stage) joinDeferred() {
+	for _, d := range s.Director.DeferredBy(s.wave.time) {
+		s.sequence(d.Effects)
+	}
+}
+
+// merge takes one ended turn into the wave: its facts are kept, its requests wait
+// for those of the others.
+func (s *Stage) merge(a arrival) error {
+	s.flight.end(a.agent)
+	if a.failure != nil {
+		return s.mergeFailure(a)
+	}
+	actor := s.scene.Name(a.agent)
+	var end *agent.TurnEnded
+	for _, f := range a.turn.Facts {
+		fact, err := s.keep(a.turn.At, actor, f.Kind, f.Data)
+		if err != nil {
+			return err
+		}
+		if e, ok := fact.(*agent.TurnEnded); ok {
+			end = e
+		}
+		for _, id := range agent.Publishers(fact) {
+			s.tell(&s.wave.undelivered, id, f)
+		}
+	}
+	if end == nil {
+		return s.errorf("the turn of %s has no end", actor)
+	}
+	s.countTurn(a.agent)
+	if end.Elapsed <= 0 || s.realtime() {
+		s.sequence(a.turn.Effects)
+		return nil
+	}
+	if len(a.turn.Effects) == 0 {
+		return nil
+	}
+	return s.keepOwn(&director.EffectsDeferred{Agent: a.agent, Due: s.wave.time.Add(end.Elapsed), Effects: a.turn.Effects})
+}
+
+// countTurn counts a turn for the fact that closes the wave. The scene's own
+// workflows are no deliberations.
+func (s *Stage) countTurn(o uint32) {
+	if int(o) != s.scene.OwnOrdinal() {
+		s.wave.turns++
+	}
+}
+
+// sequence puts requests into the lists of their services.
+func (s *Stage) sequence(requests []protocol.Sequenced) {
+	for _, r := range requests {
+		for i := range s.services {
+			if s.services[i].To == r.To {
+				s.wave.requests[i].Add(r.Data)
+				break
+			}
+		}
+	}
+}
+
+// mergeFailure records that an agent's actor failed, and decides what becomes
+// of it.
+func (s *Stage) mergeFailure(a arrival) error {
+	if s.Director.GaveUp(a.agent) {
+		// Not even its state can be restored. It stays as it is, and without it
+		// there is no snapshot; the journal alone can restore the run.
+		s.unrestorable = true
+		return nil
+	}
+	f := s.Director.Failure(a.agent, a.failure.Error, a.failure.Stack, s.wave.time)
+	if err := s.keepOwn(&f); err != nil {
+		return err
+	}
+	// One that is given up is restored as well: it hears events, and is asked
+	// for its state at a snapshot.
+	if s.broken == nil {
+		s.broken = map[uint32]uint64{}
+	}
+	s.broken[a.agent] = s.wave.number
+	s.countTurn(a.agent)
+	s.announce(&f)
+	return nil
+}
+
+// announce publishes what the scene itself says of a fact.
+func (s *Stage) announce(f protocol.Fact) {
+	if request, ok := Announced(s.scene, f, s.View.HearsWorld); ok {
+		s.sequence([]protocol.Sequenced{{To: protocol.ToEvents, Data: request}})
+	}
+}
+
+// closeWave has the services decide, one after the other, then keeps the wave.
+func (s *Stage) closeWave() error {
+	w := s.wave
+	for i, k := range s.services {
+		if due := k.Due != nil && k.Due(s); due || w.requests[i].Count > 0 {
+			s.phase = phaseService
+			s.asked = Effect{Act: ActAsk, Service: i, Wave: w.number, At: w.time, Data: w.requests[i].Take()}
+			s.effect(s.asked)
+			return nil
+		}
+	}
+	return s.keepWave()
+}
+
+// serviceAnswered takes the facts of a service. Nothing is kept before the last
+// part is there: a service that fails in between decides anew, and the parts before
+// never happened.
+func (s *Stage) serviceAnswered(in *ServiceAnswered) error {
+	s.parts = append(s.parts, in.Facts...)
+	if in.More {
+		return nil
+	}
+	facts, actor := s.parts, s.services[s.asked.Service].Actor
+	s.parts = nil
+	delete(s.failures, actor)
+	s.asked.Data = nil
+	s.View = in.View
+	s.Director.Releases(s.View.Releases)
+	for _, f := range facts {
+		fact, err := s.keep(s.wave.time, actor, f.Kind, f.Data)
+		if err != nil {
+			return err
+		}
+		if err := s.heed(fact, f); err != nil {
+			return err
+		}
+	}
+	return s.closeWave()
+}
+
+// heed decides what follows from a service's fact, for the agents that it concerns.
+func (s *Stage) heed(fact protocol.Fact, f protocol.KindData) error {
+	switch x := fact.(type) {
+	case *bus.Routed:
+		if x.Released == 0 {
+			s.wave.events++
+		}
+		s.interrupt(x)
+		return s.block(x)
+	case *bus.Refused:
+		s.wave.events++
+	}
+	s.announce(fact)
+	if by, _, ok := Concerns(fact); ok {
+		s.tell(&s.wave.told, by, f)
+	}
+	return nil
+}
+
+// tell notes that an agent is to know of a fact once the wave is kept.
+func (s *Stage) tell(list *[]Effect, instance string, f protocol.KindData) {
+	if o, ok := s.scene.Ordinal(instance); ok {
+		*list = append(*list, Effect{Act: ActTell, Agent: o, Kind: f.Kind, Data: f.Data, Wave: s.wave.number, At: s.wave.time})
+	}
+}
+
+// interrupt notes which receivers of an event are busy and interrupted by it: each
+// once in a wave. The facts are kept when the wave closes.
+func (s *Stage) interrupt(x *bus.Routed) {
+	if !s.scene.Interrupts {
+		return
+	}
+	for o := range x.Receivers.All() {
+		f, ok := s.Director.Interruption(o, PriorityFor(x, s.scene, o), x.ID, s.wave.time)
+		if !ok || s.wave.interrupted[o] {
+			continue
+		}
+		if s.wave.interrupted == nil {
+			s.wave.interrupted = map[uint32]bool{}
+		}
+		s.wave.interrupted[o] = true
+		s.wave.keep(&f)
+	}
+}
+
+// block has the publisher of an event wait for the receivers whose lanes it found
+// full. The fact comes right behind the event's. The scene itself never waits.
+func (s *Stage) block(x *bus.Routed) error {
+	if !s.scene.Blocks {
+		return nil
+	}
+	publisher, ok := s.scene.Ordinal(x.Source)
+	if !ok || int(publisher) == s.scene.OwnOrdinal() {
+		return nil
+	}
+	f := &director.Blocked{Agent: publisher, Event: x.ID}
+	for o := range x.Receivers.All() {
+		if s.Director.Blocks(publisher, o, PriorityFor(x, s.scene, o)) {
+			f.Receivers = append(f.Receivers, o)
+		}
+	}
+	if len(f.Receivers) == 0 {
+		return nil
+	}
+	return s.keepOwn(f)
+}
+
+// keepWave keeps the scene's own facts, ends the wave in the journal and goes on
+// without waiting for the disk: what happens next stays inside the process.
+func (s *Stage) keepWave() error {
+	w := s.wave
+	for _, f := range s.letters {
+		w.keep(f)
+	}
+	s.letters = nil
+	for _, f := range w.facts {
+		if err := s.keepOwn(f); err != nil {
+			return err
+		}
+		if x, ok := f.(*director.Interrupted); ok {
+			w.told = append(w.told, Effect{Act: ActTell, Agent: x.Agent, Kind: director.FactInterrupted, Wave: w.number, At: w.time})
+		}
+	}
+	if err := s.keepOwn(&director.WaveClosed{Wave: w.number, Turns: w.turns, Events: w.events, World: s.View.World.Version()}); err != nil {
+		return err
+	}
+	s.effect(Effect{Act: ActClose, Wave: w.number, At: w.time})
+	s.effects = append(append(s.effects, w.told...), w.undelivered...)
+	s.wave, s.phase = nil, phaseIdle
+	return s.next()
+}
+
+// serviceFailed restores a service and asks it again, or gives the scene up.
+func (s *Stage) serviceFailed(in *ActorFailed) error {
+	if s.wave == nil {
+		return s.errorf("%s failed between two waves: %s", in.Actor, in.Error)
+	}
+	s.failures[in.Actor]++
+	n, limit := s.failures[in.Actor], int64(s.scene.Simulation().Limits.MaxRestarts)
+	fact := &director.ActorFailed{Actor: in.Actor, Error: in.Error, Stack: in.Stack, Failures: n, GivenUp: n > limit}
+	s.effect(Effect{Act: ActServiceFailed, Actor: in.Actor, GivenUp: fact.GivenUp})
+	s.wave.keep(fact)
+	if fact.GivenUp {
+		// The open wave never happened, and the run can be resumed from the one before.
+		s.stopping = stopping{kept: true, Outcome: Outcome{Reason: director.StoppedByFailure,
+			Err: s.errorf("%s was given up after %d failures in a row: %s", in.Actor, n, in.Error)}}
+		return s.finish()
+	}
+	s.retry, s.parts = true, nil
+	return s.retryService()
+}
+
+// retryService restores a failed service from the journal and asks it again.
+// Everything before the open wave must be durable first: what is not in the
+// journal yet would be missing from the restored state.
+func (s *Stage) retryService() error {
+	if s.behind() {
+		return nil
+	}
+	s.retry = false
+	s.effect(Effect{Act: ActRestartService, Service: s.asked.Service, Actor: s.services[s.asked.Service].Actor})
+	s.effect(s.asked)
+	return nil
+}
