@@ -42,6 +42,9 @@
 //     of a lane that blocks, and tells the agent. Beyond the other limits a call
 //     is refused or the oldest entry is dropped.
 //
+// Each rule has a script in testdata/script: what an agent hears and is told, and
+// what it decides. The comment of TestScripts describes the language.
+//
 // # Not here
 //
 // Engine/director decides when an agent is woken. Engine/world, engine/bus and

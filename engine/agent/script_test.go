@@ -1,0 +1,592 @@
+package agent
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/txtar"
+	"gopkg.in/yaml.v3"
+
+	"tavernsim/engine/agent/profile"
+	"tavernsim/engine/knowledge"
+	"tavernsim/engine/statecmd"
+	"tavernsim/engine/workflow"
+	"tavernsim/engine/world"
+	"tavernsim/protocol"
+)
+
+var update = flag.Bool("update", false, "rewrite testdata/script from what the code does")
+
+// A script is a txtar archive about one rule, which its comment states:
+//
+//	-- agent --       the profile, in YAML: the fields of setting
+//	-- world --       what wakes see, in YAML; {n: 7} without it
+//	-- knowledge --   a list of knowledge bases, in YAML
+//	-- workflow ID -- a further workflow, in JSON; core and reflection mean these
+//	-- script --      commands, and after each ---- what the machine did, up to an empty line
+//
+// A command is a line: a verb, words, and name=value in YAML. Verbs are
+//
+//	hear ID [TYPE] [from= priority= text= payload= targets= ack= ephemeral= expires= task= asks= wave= place= trace=]
+//	observe KIND [value=]   an observation from another machine
+//	missed                  a mailbox did not take an event
+//	wake [at= wave= realtime= workflow= response= calls= decision= inputs=]
+//	answer [KIND] N [text= calls= finish= in= out= took= output=]
+//	fail [KIND] N ERROR_KIND WORDS
+//	cancel REASON, interrupt REASON
+//	interrupted             the scene cancelled the requests of the turn whose latency passes
+//	failed                  the actor failed and was restored
+//	snapshot                the state is encoded and read back
+//
+// at= is in seconds of the scene; a wake without it comes one second after the
+// one before. A core workflow of kind given hands on what the wake says; one of
+// kind model asks a model for its response; models asks three at once.
+//
+// The outcome is one line for each fact, effect and request, and for each part of
+// the state that the command changed. Three machines play every script: the one
+// whose outcome is printed; one that is restored from a snapshot whenever it does
+// not deliberate; one that only folds what was decided, from its bytes. The second
+// must decide the same, and all three have the same state after each command.
+func TestScripts(t *testing.T) {
+	names, err := filepath.Glob("testdata/script/*.txt")
+	if err != nil || len(names) == 0 {
+		t.Fatal("no scripts", err)
+	}
+	for _, name := range names {
+		t.Run(strings.TrimSuffix(filepath.Base(name), ".txt"), func(t *testing.T) { playScript(t, name) })
+	}
+}
+
+func playScript(t *testing.T, name string) {
+	a, err := txtar.ParseFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newScript(t, a)
+	i := slices.IndexFunc(a.Files, func(f txtar.File) bool { return f.Name == "script" })
+	if i < 0 {
+		t.Fatalf("%s: it has no section script", name)
+	}
+	got := s.play(string(a.Files[i].Data))
+	if *update {
+		a.Files[i].Data = []byte(got)
+		if err := os.WriteFile(name, txtar.Format(a), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want := strings.Split(string(a.Files[i].Data), "\n")
+	for n, line := range strings.Split(got, "\n") {
+		if n >= len(want) || line != want[n] {
+			t.Fatalf("%s: line %d of the script differs from\n%s\nin\n%s", name, n+1, line, got)
+		}
+	}
+	if string(a.Files[i].Data) != got {
+		t.Errorf("%s: the script goes on after\n%s", name, got)
+	}
+}
+
+// setting is what the section agent says.
+type setting struct {
+	Limits     profile.RuntimeConfig        `json:"custom_runtime_config"`
+	Core       string                       `json:"core"`       // given, model, models, or the id of a workflow
+	Prompt     string                       `json:"prompt"`     // a template; of the core workflow model
+	Reflection string                       `json:"reflection"` // id of a workflow
+	Skills     []string                     `json:"skills"`
+	OnEvent    map[string]string            `json:"on_event"`
+	Tools      []string                     `json:"tools"`    // all that a profile may have when it is missing
+	External   map[string]string            `json:"external"` // kind of the executor by tool; all take q
+	Knowledge  []profile.KnowledgeReference `json:"knowledge"`
+	Private    map[string]any               `json:"private"`
+	Forbidden  string                       `json:"forbidden"` // no private state has this field
+}
+
+type script struct {
+	t         *testing.T
+	codec     *protocol.Codec
+	live      *Machine // its outcome is printed
+	cut       *Machine // restored from a snapshot again and again
+	fold      *Machine // takes facts and deliveries only
+	world     any
+	knowledge knowledge.State
+	now       protocol.Time
+	wave      uint64
+	seen      map[string]string // the state as it was last printed, by part
+	out       strings.Builder
+}
+
+func newScript(t *testing.T, a *txtar.Archive) *script {
+	t.Helper()
+	s := &script{t: t, codec: protocol.NewCodec(), world: map[string]any{"n": int64(7)}, seen: map[string]string{}, now: moment(0)}
+	var set setting
+	d := &Definition{Profile: "p", Name: "P", Workflows: map[string]*workflow.Plan{}}
+	for _, f := range a.Files {
+		kind, id, _ := strings.Cut(f.Name, " ")
+		switch kind {
+		case "agent":
+			s.read(f, &set)
+		case "world":
+			s.world = nil
+			s.read(f, &s.world)
+			s.world, _ = protocol.Normalize(s.world)
+		case "knowledge":
+			s.knowledge = s.bases(f)
+		case "workflow":
+			def := &workflow.Definition{}
+			s.read(f, def)
+			def.ID = id
+			d.Workflows[id] = compile(t, def)
+		case "script":
+		default:
+			t.Fatalf("section %s: want agent, world, knowledge, workflow ID or script", f.Name)
+		}
+	}
+	s.define(d, &set)
+	for _, m := range []**Machine{&s.live, &s.cut, &s.fold} {
+		private, _ := protocol.Normalize(set.Private)
+		own, _ := private.(map[string]any)
+		if own == nil {
+			own = map[string]any{}
+		}
+		*m = &Machine{Def: d, ID: Identity{Instance: "ada", Ordinal: 4}, State: State{Private: own}}
+	}
+	s.changes()
+	s.out.Reset() // what it begins with stands in the section agent
+	return s
+}
+
+// read decodes YAML by the names of JSON and refuses unknown ones.
+func (s *script) read(f txtar.File, into any) {
+	s.t.Helper()
+	var v any
+	err := yaml.Unmarshal(f.Data, &v)
+	if err == nil {
+		var raw []byte
+		if raw, err = json.Marshal(v); err == nil {
+			dec := json.NewDecoder(bytes.NewReader(raw))
+			dec.DisallowUnknownFields()
+			dec.UseNumber()
+			err = dec.Decode(into)
+		}
+	}
+	if err != nil {
+		s.t.Fatalf("section %s: %v", f.Name, err)
+	}
+}
+
+func (s *script) bases(f txtar.File) knowledge.State {
+	var defs []knowledge.KnowledgeBase
+	s.read(f, &defs)
+	var list []*knowledge.Base
+	for i := range defs {
+		for j := range defs[i].Entries {
+			defs[i].Entries[j].Content, _ = protocol.Normalize(defs[i].Entries[j].Content)
+		}
+		b, err := knowledge.New(defs[i])
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		list = append(list, b)
+	}
+	state, err := knowledge.NewState(list...)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return state
+}
+
+func (s *script) define(d *Definition, set *setting) {
+	d.Limits, d.Reflection, d.Skills, d.OnEvent, d.Tools = set.Limits.Limits(), set.Reflection, set.Skills, set.OnEvent, set.Tools
+	if d.Tools == nil {
+		d.Tools = ProfileTools()
+	}
+	for _, name := range protocol.SortedKeys(set.External) {
+		d.External = append(d.External, External{Kind: set.External[name], Spec: protocol.ToolSpec{Name: name, Parameters: map[string]any{
+			"type": "object", "properties": map[string]any{"q": map[string]any{"type": "string"}}, "required": []any{"q"},
+		}}})
+	}
+	for _, r := range set.Knowledge {
+		d.Knowledge = append(d.Knowledge, AccessOf(r))
+	}
+	if set.Forbidden != "" {
+		d.Check = func(state map[string]any) error {
+			if _, has := state[set.Forbidden]; has {
+				return fmt.Errorf("field %s is forbidden", set.Forbidden)
+			}
+			return nil
+		}
+	}
+	switch set.Core {
+	case "", "given":
+		d.Core = compile(s.t, given())
+	case "model":
+		d.Core = compile(s.t, thinks(cmp.Or(set.Prompt, "decide")))
+	case "models":
+		d.Core = compile(s.t, asks(3))
+	case "none":
+	default:
+		if d.Core = d.Workflows[set.Core]; d.Core == nil {
+			s.t.Fatalf("core %s: no such workflow", set.Core)
+		}
+	}
+	d.Seal(func(id string) (string, string) { return id, "" })
+}
+
+func edge(source, from, target, to string) workflow.Edge {
+	return workflow.Edge{Source: source, SourceHandle: from, Target: target, TargetHandle: to}
+}
+
+// given is a core workflow whose outputs are inputs of the wake.
+func given() *workflow.Definition {
+	d := &workflow.Definition{
+		ID: "given", InterfaceInputs: map[string]workflow.Port{}, InterfaceOutputs: map[string]workflow.Port{},
+		Nodes: []workflow.Node{{ID: "in", Type: workflow.TypeGroupInput}, {ID: "out", Type: workflow.TypeGroupOutput}},
+	}
+	for _, name := range []string{OutputResponse, OutputCalls, OutputDecision} {
+		d.InterfaceInputs[name], d.InterfaceOutputs[name] = workflow.Port{}, workflow.Port{}
+		d.Edges = append(d.Edges, edge("in", name, "out", name))
+	}
+	return d
+}
+
+// thinks is a core workflow that asks a model what to do. The prompt may name all
+// that a deliberation perceives.
+func thinks(prompt string) *workflow.Definition {
+	d := &workflow.Definition{
+		ID: "thinks", InterfaceInputs: map[string]workflow.Port{},
+		InterfaceOutputs: map[string]workflow.Port{OutputResponse: {DataFlowType: workflow.String}, OutputCalls: {DataFlowType: workflow.Array}},
+		Nodes: []workflow.Node{
+			{ID: "in", Type: workflow.TypeGroupInput}, {ID: "prompt", Type: "TextTemplate", ConfigValues: map[string]any{"template": prompt}},
+			{ID: "think", Type: "LLMCompletion"}, {ID: "out", Type: workflow.TypeGroupOutput},
+		},
+		Edges: []workflow.Edge{edge("prompt", "text", "think", "prompt"), edge("think", "text", "out", OutputResponse), edge("think", "calls", "out", OutputCalls)},
+	}
+	for _, name := range CoreInputs() {
+		d.InterfaceInputs[name] = workflow.Port{}
+		if strings.Contains(prompt, "."+name) {
+			d.Edges = append(d.Edges, edge("in", name, "prompt", name))
+		}
+	}
+	return d
+}
+
+// play carries the commands out and gives the script with what came of them.
+func (s *script) play(text string) string {
+	var script strings.Builder
+	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	for i := 0; i < len(lines); i++ {
+		line := strings.TrimSpace(lines[i])
+		if line == "" || strings.HasPrefix(line, "#") {
+			fmt.Fprintln(&script, line)
+			continue
+		}
+		fmt.Fprintln(&script, line)
+		if i+1 < len(lines) && lines[i+1] == "----" { // what it came to when the script was written
+			for i++; i+1 < len(lines) && lines[i+1] != ""; i++ {
+			}
+		}
+		s.out.Reset()
+		s.do(line)
+		s.changes()
+		s.twins(line)
+		fmt.Fprintf(&script, "----\n%s", cmp.Or(s.out.String(), "nothing changed\n"))
+		if i+1 == len(lines) || lines[i+1] != "" {
+			fmt.Fprintln(&script)
+		}
+	}
+	return strings.TrimRight(script.String(), "\n") + "\n"
+}
+
+// scriptLine is a line of a script.
+type scriptLine struct {
+	line  string
+	words []string
+	named map[string]any
+}
+
+func (s *script) parse(line string) *scriptLine {
+	c := &scriptLine{line: line, named: map[string]any{}}
+	for _, part := range fields(line) {
+		name, text, ok := strings.Cut(part, "=")
+		if !ok || strings.ContainsAny(name, "\"{[ ") {
+			c.words = append(c.words, part)
+			continue
+		}
+		var v any
+		if err := yaml.Unmarshal([]byte(text), &v); err != nil {
+			s.t.Fatalf("%s: %s: %v", line, name, err)
+		}
+		v, err := protocol.Normalize(v)
+		if err != nil {
+			s.t.Fatalf("%s: %s: %v", line, name, err)
+		}
+		c.named[name] = v
+	}
+	return c
+}
+
+// fields splits at blanks outside of quotes and brackets.
+func fields(line string) (parts []string) {
+	depth, quote, from := 0, false, 0
+	for i, r := range line + " " {
+		switch {
+		case r == '"' && (i == 0 || line[i-1] != '\\'):
+			quote = !quote
+		case quote:
+		case r == '{' || r == '[':
+			depth++
+		case r == '}' || r == ']':
+			depth--
+		case r == ' ' && depth == 0:
+			if i > from {
+				parts = append(parts, line[from:i])
+			}
+			from = i + 1
+		}
+	}
+	return parts
+}
+
+// take gives a named value once; what nobody takes is a mistake in the script.
+func take[T any](s *script, c *scriptLine, name string) (v T) {
+	if given, ok := c.named[name]; ok {
+		if v, ok = given.(T); !ok {
+			s.t.Fatalf("%s: %s is %T, want %T", c.line, name, given, v)
+		}
+		delete(c.named, name)
+	}
+	return v
+}
+
+func (c *scriptLine) word(i int) string {
+	if i < len(c.words) {
+		return c.words[i]
+	}
+	return ""
+}
+
+// seconds is a time of the scene.
+func (s *script) seconds(c *scriptLine, name string) (at float64, ok bool) {
+	v, ok := c.named[name]
+	delete(c.named, name)
+	switch x := v.(type) {
+	case int64:
+		return float64(x), true
+	case float64:
+		return x, true
+	case nil:
+		return 0, ok
+	}
+	s.t.Fatalf("%s: %s is no number of seconds", c.line, name)
+	return 0, false
+}
+
+func (s *script) do(line string) {
+	c := s.parse(line)
+	switch verb := c.word(0); verb {
+	case "hear":
+		s.hear(c)
+	case "missed":
+		s.all(func(m *Machine) { m.Missed() })
+	case "observe":
+		o := Observation{Time: s.now, Kind: c.word(1), Value: take[any](s, c, "value")}
+		s.all(func(m *Machine) { m.Observe(o) })
+	case "wake":
+		s.wake(c)
+	case "answer", "fail":
+		s.answer(c)
+	case "cancel", "interrupt":
+		s.decide(&Cancel{Reason: strings.Join(c.words[1:], " "), Interrupt: verb == "interrupt"})
+	case "interrupted":
+		s.all((*Machine).Interrupted)
+	case "failed":
+		o := Observation{Time: s.now, Kind: "restart", Value: map[string]any{}}
+		s.all(func(m *Machine) { m.Failed(o) })
+	case "snapshot":
+		s.restore(s.live)
+	default:
+		s.t.Fatalf("%s: no verb %q", line, verb)
+	}
+	if len(c.named) > 0 {
+		s.t.Fatalf("%s: nothing takes %v", line, c.named)
+	}
+}
+
+func (s *script) all(f func(*Machine)) {
+	for _, m := range []*Machine{s.live, s.cut, s.fold} {
+		f(m)
+	}
+}
+
+func (s *script) hear(c *scriptLine) {
+	p, err := protocol.ParsePriority(take[string](s, c, "priority"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	e := &protocol.Envelope{Kind: protocol.KindEvent, EventHeader: protocol.EventHeader{
+		ID: c.word(1), Type: cmp.Or(c.word(2), "talk.x"), Source: cmp.Or(take[string](s, c, "from"), "bo"), Priority: p, Time: s.now,
+		RequiresAck: take[bool](s, c, "ack"), Ephemeral: take[bool](s, c, "ephemeral"), TaskID: take[string](s, c, "task"),
+		ExpectsReply: take[bool](s, c, "asks"), TraceID: take[string](s, c, "trace"),
+	}}
+	for _, id := range take[[]any](s, c, "targets") {
+		e.Targets = append(e.Targets, id.(string))
+	}
+	if at, ok := s.seconds(c, "expires"); ok {
+		e.Expires = moment(at)
+	}
+	e.Wave, e.Place = uint64(take[int64](s, c, "wave")), uint32(take[int64](s, c, "place"))
+	payload := take[any](s, c, "payload")
+	if text := take[string](s, c, "text"); text != "" {
+		payload = map[string]any{"text": text}
+	}
+	e.Body = protocol.NewBody(protocol.Encode(payload))
+	if s.live.Hear(e); s.live.Busy() {
+		s.print("interrupts the deliberation: %v", s.live.Interrupts(e))
+	}
+	s.cut.Hear(e)
+	if e.Ephemeral {
+		e = e.Bare() // as it stands in the journal
+	}
+	s.fold.HearAgain(e)
+}
+
+func (s *script) wake(c *scriptLine) {
+	s.wave++
+	if w := take[int64](s, c, "wave"); w > 0 {
+		s.wave = uint64(w)
+	}
+	at, ok := s.seconds(c, "at")
+	if s.now = s.now.Add(time.Second); ok {
+		s.now = moment(at)
+	}
+	doc, err := world.FromValue(s.world, 1)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	w := &Wake{Now: s.now, Wave: s.wave, World: doc, Knowledge: s.knowledge, Draw: protocol.NewDraw(1, s.wave), Realtime: take[bool](s, c, "realtime"), Workflow: take[string](s, c, "workflow")}
+	if w.Inputs = take[map[string]any](s, c, "inputs"); w.Inputs == nil {
+		w.Inputs = map[string]any{}
+	}
+	for _, name := range []string{OutputResponse, OutputCalls, OutputDecision} {
+		if v, ok := c.named[name]; ok {
+			w.Inputs[name] = v
+			delete(c.named, name)
+		}
+	}
+	s.decide(w)
+}
+
+// answer is that of a model, or of the executor that is named.
+func (s *script) answer(c *scriptLine) {
+	words := c.words[1:]
+	x := &Answered{Kind: KindModel}
+	if _, err := strconv.Atoi(words[0]); err != nil {
+		x.Kind, words = words[0], words[1:]
+	}
+	var err error
+	if x.Number, err = strconv.Atoi(words[0]); err != nil {
+		s.t.Fatalf("%s: %v", c.line, err)
+	}
+	if took, _ := s.seconds(c, "took"); x.Kind == KindModel {
+		x.Model.Latency = time.Duration(took * float64(time.Second))
+	} else {
+		x.Latency = time.Duration(took * float64(time.Second))
+	}
+	if c.word(0) == "fail" {
+		x.Err = protocol.Errorf(protocol.ErrorKind(words[1]), "%s", strings.Join(words[2:], " "))
+		s.decide(x)
+		return
+	}
+	x.Output = take[any](s, c, "output")
+	if x.Kind == KindModel {
+		x.Model.Text, x.Model.Finish = take[string](s, c, "text"), protocol.FinishReason(cmp.Or(take[string](s, c, "finish"), string(protocol.FinishStop)))
+		x.Model.Usage = protocol.Usage{Input: take[int64](s, c, "in"), Output: take[int64](s, c, "out")}
+		for _, v := range take[[]any](s, c, "calls") {
+			call, err := protocol.ReadCall(v)
+			if err != nil {
+				s.t.Fatal(err)
+			}
+			call.Origin = protocol.OriginNative
+			x.Model.Calls = append(x.Model.Calls, call)
+		}
+	}
+	s.decide(x)
+}
+
+// decide gives an input to the machines that deliberate, prints the decision, and
+// lets all three fold its facts.
+func (s *script) decide(in any) {
+	d, err := s.live.Decide(in)
+	other, otherErr := s.cut.Decide(in)
+	if err != nil {
+		s.print("error %s: %v", protocol.KindOf(err), err)
+		return
+	}
+	s.printDecision(in, &d)
+	got := s.bytes(&other)
+	if otherErr != nil || !bytes.Equal(got, s.bytes(&d)) {
+		s.t.Fatalf("a machine that was restored decides\n%q, %v\ninstead of\n%q", got, otherErr, s.bytes(&d))
+	}
+	for _, f := range d.Facts {
+		raw, err := s.codec.Marshal(f)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		s.all(func(m *Machine) {
+			back, err := ReadFact(s.codec, f.FactKind(), raw)
+			if back == nil && err == nil {
+				back, err = statecmd.ReadCommitted(raw)
+			}
+			if err == nil {
+				err = m.Apply(back, s.now)
+			}
+			if err != nil {
+				s.t.Fatalf("%s: %v", f.FactKind(), err)
+			}
+		})
+	}
+	s.live.Release()
+	s.cut.Release()
+}
+
+func (s *script) bytes(d *protocol.Decision) []byte {
+	raw, err := protocol.AppendDecided(nil, s.codec, protocol.Decided{}, d.Facts, d.Requests)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, e := range d.Effects {
+		raw = fmt.Appendf(raw, "%+v", *e.(*Ask))
+	}
+	return raw
+}
+
+func (s *script) restore(m *Machine) {
+	raw := bytesOf(s.t, m)
+	var err error
+	if m.State, err = Restore(s.codec, raw); err != nil {
+		s.t.Fatal(err)
+	}
+	same(s.t, bytesOf(s.t, m), raw, "restored")
+}
+
+// twins compares the three states and restores the second machine. While an
+// ephemeral event waits it keeps its state: the payload does not outlive a process.
+func (s *script) twins(line string) {
+	want := bytesOf(s.t, s.live)
+	same(s.t, bytesOf(s.t, s.cut), want, line+": goes on from snapshots")
+	same(s.t, bytesOf(s.t, s.fold), want, line+": folded")
+	ephemeral := slices.ContainsFunc(s.live.State.inbox, func(h Heard) bool { return h.Event.Ephemeral && !h.Lost })
+	if !s.cut.Busy() && !ephemeral {
+		s.restore(s.cut)
+	}
+}

@@ -1,0 +1,202 @@
+package agent
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+
+	"tavernsim/engine/bus"
+	"tavernsim/engine/statecmd"
+	"tavernsim/engine/worldstate"
+	"tavernsim/protocol"
+)
+
+func (s *script) print(format string, args ...any) { fmt.Fprintf(&s.out, format+"\n", args...) }
+
+// printDecision prints what a wake perceived, and what the machine asks and
+// decided.
+func (s *script) printDecision(in any, d *protocol.Decision) {
+	if _, ok := in.(*Wake); ok {
+		t := &s.live.space.turn
+		for _, e := range t.events {
+			v := t.eventValue(e)
+			meta, _ := v["metadata"].(map[string]any)
+			s.print("perceives %s%s", e.ID, text(map[string]any{"again": meta["redelivered"], "task": meta["task"]}))
+		}
+		for _, o := range t.deliveryObservations() {
+			s.print("is told %s %s", o.Kind, value(o.Value))
+		}
+	}
+	for _, e := range d.Effects {
+		q := e.(*Ask)
+		switch {
+		case q.Kind == KindModel:
+			s.print("asks %s %d: %s%s", q.Kind, q.Number, value(q.Model.Messages[len(q.Model.Messages)-1].Text), shown(reflect.ValueOf(struct{ Wait, Timeout time.Duration }{q.Wait, q.Timeout})))
+		default:
+			s.print("asks %s %d: %s %s%s", q.Kind, q.Number, q.Call.Tool, value(q.Call.Params), shown(reflect.ValueOf(struct{ Wait, Timeout time.Duration }{q.Wait, q.Timeout})))
+		}
+	}
+	for _, f := range d.Facts {
+		if c, ok := f.(*statecmd.Committed); ok {
+			s.printCommitted(c)
+			continue
+		}
+		s.print("%s%s", f.FactKind(), shown(reflect.ValueOf(f)))
+	}
+	for _, r := range d.Requests {
+		s.print("request %s", s.request(r))
+	}
+	if len(d.Effects)+len(d.Facts) == 0 && s.live.Busy() {
+		s.print("waits on")
+	}
+}
+
+// printCommitted prints what each command did; the rest belongs to package
+// statecmd.
+func (s *script) printCommitted(c *statecmd.Committed) {
+	results, _ := c.Outcome()
+	for _, r := range results {
+		s.print("%s%s", c.FactKind(), shown(reflect.ValueOf(r)))
+	}
+	if len(results) == 0 {
+		s.print("%s", c.FactKind())
+	}
+}
+
+func (s *script) request(r protocol.Sequenced) string {
+	var q any
+	var err error
+	switch r.To {
+	case protocol.ToEvents:
+		q, err = bus.ReadRequest(r.Data)
+	case protocol.ToWorld:
+		var w worldstate.Request
+		w, err = worldstate.ReadRequest(r.Data)
+		q = w
+	default:
+		var v any
+		v, err = r.Data.Value()
+		q = struct{ Value any }{v}
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return r.To + shown(reflect.ValueOf(q))
+}
+
+// changes prints the parts of the state that are not as they were printed last.
+func (s *script) changes() {
+	m := &s.live.State
+	part := func(name string, lines []string) {
+		text := strings.Join(lines, "\n")
+		if s.seen[name] == text {
+			return
+		}
+		if s.seen[name] = text; text == "" {
+			s.print("%s: empty", name)
+		}
+		for _, l := range lines {
+			s.print("%s: %s", name, l)
+		}
+	}
+	part("inbox", each(m.inbox, func(h Heard) string {
+		more := reflect.ValueOf(struct {
+			Ack, Ephemeral bool
+			Expires        protocol.Time
+			heardMarks
+		}{acknowledged(h.Event), h.Event.Ephemeral, h.Event.Expires, h.heardMarks})
+		return fmt.Sprintf("%d %s %s%s", h.Number, h.Event.ID, h.Event.Priority, shown(more))
+	}))
+	part("observations", each(m.observations, func(o Observation) string { return o.Kind + " " + value(o.Value) }))
+	part("private", []string{value(m.Private)})
+	part("goals", each(m.Goals, func(g Goal) string { return shown(reflect.ValueOf(g)) }))
+	part("history", each(m.history, func(u Utterance) string { return u.Who + ": " + u.Text }))
+	var d delivery
+	if m.more != nil {
+		d = *m.more
+	}
+	part("handled", d.handled)
+	part("dropped", each(d.drops, func(x Drop) string { return x.Event + " of " + x.Source + ": " + string(x.Reason) }))
+	part("in flight", each(d.flight, func(h Heard) string { return h.Event.ID }))
+	part("tasks", each(d.tasks, func(x Task) string { return shown(reflect.ValueOf(x)) }))
+	part("ended tasks", each(d.closed, func(x taskEnd) string { return x.ID + " " + string(x.How) }))
+}
+
+func each[T any](list []T, f func(T) string) (out []string) {
+	for _, x := range list {
+		out = append(out, strings.TrimSpace(f(x)))
+	}
+	return out
+}
+
+// shown lists the fields that are not zero, as name=value. Times are seconds of
+// the scene, encoded values are JSON. A fact's agent is always the same.
+func shown(v reflect.Value) string {
+	v = reflect.Indirect(v)
+	var b strings.Builder
+	for i := range v.NumField() {
+		f, field := v.Type().Field(i), v.Field(i)
+		switch {
+		case field.IsZero() || f.Name == "Agent" && field.Kind() == reflect.Uint32:
+		case field.Kind() == reflect.Struct && (f.Anonymous || !f.IsExported()):
+			b.WriteString(shown(field))
+		case !f.IsExported():
+		default:
+			fmt.Fprintf(&b, " %s=%s", strings.Replace(strings.ToLower(f.Name[:1])+f.Name[1:], "iD", "id", 1), plain(field))
+		}
+	}
+	return b.String()
+}
+
+func plain(v reflect.Value) string {
+	v = reflect.Indirect(v)
+	switch x := v.Interface().(type) {
+	case protocol.Raw:
+		decoded, err := x.Value()
+		if err != nil {
+			return err.Error()
+		}
+		return value(decoded)
+	case protocol.Time:
+		return fmt.Sprintf("%gs", float64(x-moment(0))/float64(time.Second))
+	case fmt.Stringer:
+		return x.String()
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		return "{" + strings.TrimSpace(shown(v)) + "}"
+	case reflect.Slice:
+		var list []string
+		for i := range v.Len() {
+			list = append(list, plain(v.Index(i)))
+		}
+		return "[" + strings.Join(list, " ") + "]"
+	case reflect.String:
+		if s := v.String(); !strings.ContainsAny(s, " \n") {
+			return s
+		}
+	}
+	return value(v.Interface())
+}
+
+// text lists what is not null.
+func text(m map[string]any) (out string) {
+	for _, k := range protocol.SortedKeys(m) {
+		if m[k] != nil {
+			out += fmt.Sprintf(" %s=%s", k, value(m[k]))
+		}
+	}
+	return out
+}
+
+func value(v any) string {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return err.Error()
+	}
+	return strings.TrimSpace(b.String())
+}
