@@ -23,7 +23,7 @@ type Ask struct {
 	Wait    time.Duration         // hold it back so long, in realtime: the backoff of a retry
 	Timeout time.Duration         // 0 = the executor's
 	Model   protocol.ModelRequest // of KindModel
-	Call    protocol.Call         // of every other kind
+	Call    *protocol.Call        // of every other kind
 }
 
 // EffectKind implements protocol.Effect.
@@ -107,10 +107,11 @@ func (t *Turn) askTool(entry *Tool, c *protocol.Call, wait, timeout time.Duratio
 	if err != nil {
 		return wrongParams(c, err), true
 	}
+	call := *c
+	call.Params = params
 	t.toolsAsked++
-	ask := &Ask{Kind: entry.kind, Number: t.toolsAsked, Wait: wait, Timeout: timeout, Call: *c}
-	ask.Call.Params = params
-	w.call = &ask.Call
+	ask := &Ask{Kind: entry.kind, Number: t.toolsAsked, Wait: wait, Timeout: timeout, Call: &call}
+	w.call = ask.Call
 	t.send(ask, w)
 	return protocol.CallResult{}, false
 }
