@@ -19,12 +19,12 @@ import (
 
 	"tavernsim/bench"
 	"tavernsim/engine/agent"
-	"tavernsim/engine/bus"
 	"tavernsim/protocol"
 	"tavernsim/scenes/compare"
 	"tavernsim/scenes/inspect"
 	"tavernsim/scenes/letters"
 	"tavernsim/scenes/rundir"
+	"tavernsim/scenes/setup"
 	"tavernsim/scenes/verify"
 )
 
@@ -283,50 +283,31 @@ func firstColumn(text string) []string {
 	return list
 }
 
-// factsInCode finds the kinds of facts and their fields in the source.
+// factsInCode finds the kinds of facts in the source, and their fields in the
+// catalogue that their packages give.
 func factsInCode(t *testing.T) map[string][]string {
 	t.Helper()
-	facts := map[string][]string{}
+	facts, codec := map[string][]string{}, setup.NewCodec()
 	for pkg, files := range engineFiles(t) {
-		structs, constants, kinds := map[string][]string{}, map[string]string{}, map[string]ast.Expr{}
 		for _, f := range files {
 			ast.Inspect(f, func(n ast.Node) bool {
-				switch x := n.(type) {
-				case *ast.TypeSpec:
-					if s, ok := x.Type.(*ast.StructType); ok {
-						structs[x.Name.Name] = exported(s)
+				if x, ok := n.(*ast.FuncDecl); ok && x.Name.Name == "FactKind" && x.Recv != nil {
+					name := receiver(x)
+					i := slices.IndexFunc(codec.FactKinds(), func(kind string) bool {
+						typ := codec.FactType(kind).Type
+						return typ.Name() == name && strings.TrimPrefix(typ.PkgPath(), "tavernsim/") == pkg
+					})
+					if i < 0 {
+						t.Errorf("%s: the fact %s is not among its Facts(), or scenes/setup does not know them", pkg, name)
+						return true
 					}
-				case *ast.ValueSpec:
-					for i, name := range x.Names {
-						if i < len(x.Values) {
-							if lit, ok := x.Values[i].(*ast.BasicLit); ok && lit.Kind == token.STRING {
-								constants[name.Name], _ = strconv.Unquote(lit.Value)
-							}
-						}
-					}
-				case *ast.FuncDecl:
-					if x.Name.Name == "FactKind" && x.Recv != nil {
-						kinds[receiver(x)] = x.Body.List[0].(*ast.ReturnStmt).Results[0]
-					}
+					kind := codec.FactKinds()[i]
+					facts[kind] = protocol.FieldNames(codec.FactType(kind).Type)
 				}
 				return true
 			})
 		}
-		for name, e := range kinds {
-			kind := ""
-			switch v := e.(type) {
-			case *ast.Ident:
-				kind = constants[v.Name]
-			case *ast.BasicLit:
-				kind, _ = strconv.Unquote(v.Value)
-			}
-			if kind == "" {
-				t.Errorf("%s: the kind of the fact %s is no constant", pkg, name)
-			}
-			facts[kind] = structs[name]
-		}
 	}
-	facts[bus.FactRouted], facts[bus.FactRefused] = protocol.FieldNames(reflect.TypeFor[bus.Routed]()), protocol.FieldNames(reflect.TypeFor[bus.Refused]())
 	if len(facts) < 20 {
 		t.Fatalf("found %d facts; the search is broken", len(facts))
 	}
@@ -339,19 +320,6 @@ func receiver(f *ast.FuncDecl) string {
 		typ = star.X
 	}
 	return typ.(*ast.Ident).Name
-}
-
-// exported lists the fields of a struct as the pages write them.
-func exported(s *ast.StructType) []string {
-	list := []string{}
-	for _, f := range s.Fields.List {
-		for _, name := range f.Names {
-			if name.IsExported() {
-				list = append(list, snake(name.Name))
-			}
-		}
-	}
-	return list
 }
 
 // snake writes a Go name in the pages' way: EntryID is entry_id.

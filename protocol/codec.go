@@ -233,11 +233,17 @@ type Appender interface{ AppendMsg(b []byte) []byte }
 type Codec struct {
 	encoders sync.Pool
 	decoders sync.Pool
+	facts    map[string]FactType
 }
 
-// NewCodec returns a codec with pooled buffers.
-func NewCodec() *Codec {
+// NewCodec returns a codec with pooled buffers that reads facts of the given kinds.
+func NewCodec(facts ...[]FactType) *Codec {
+	known := map[string]FactType{}
+	for _, t := range slices.Concat(facts...) {
+		known[t.Kind] = t
+	}
 	return &Codec{
+		facts:    known,
 		encoders: sync.Pool{New: func() any { return newEncoder() }},
 		decoders: sync.Pool{New: func() any { return msgpack.NewDecoder(nil) }},
 	}

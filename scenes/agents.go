@@ -83,7 +83,7 @@ func (a *agentShell) observe(env *protocol.Envelope) error {
 		a.machine.Missed()
 		return nil
 	}
-	fact, err := machines.ReadFact(a.Codec, env.Type, env.Body.Raw)
+	fact, err := a.Codec.ReadFact(env.Type, env.Body.Raw)
 	if err != nil {
 		return err
 	}

@@ -21,6 +21,7 @@ import (
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/scenestest"
+	"tavernsim/scenes/setup"
 )
 
 // deliveries is what became of the deliveries to one agent.
@@ -39,12 +40,12 @@ func deliveriesOf(t testing.TB, s *scenestest.Scene, set scenestest.Settings) ma
 	for _, m := range state.Agents {
 		all[m.ID.Instance] = &deliveries{waiting: m.State.Waiting()}
 	}
-	codec := protocol.NewCodec()
+	codec := setup.NewCodec()
 	s.Journal(t, func(j *persistence.Journal) {
 		err := j.Read(1, func(r protocol.Record) error {
 			switch r.Kind {
 			case bus.FactRouted:
-				f, err := bus.Decode(codec, r.Kind, r.Data)
+				f, err := codec.ReadFact(r.Kind, r.Data)
 				if err != nil {
 					return err
 				}
@@ -52,7 +53,7 @@ func deliveriesOf(t testing.TB, s *scenestest.Scene, set scenestest.Settings) ma
 					all[state.Name(o)].routed++
 				}
 			case agent.FactTurnEnded:
-				f, err := agent.ReadFact(codec, r.Kind, r.Data)
+				f, err := codec.ReadFact(r.Kind, r.Data)
 				if err != nil {
 					return err
 				}

@@ -12,6 +12,7 @@ import (
 	"tavernsim/scenes/history"
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/scenestest"
+	"tavernsim/scenes/setup"
 	"tavernsim/scenes/verify"
 )
 
@@ -107,13 +108,13 @@ func parting(a, b string) string {
 // mustCountTurns holds that the turns of every agent are kept in their order.
 func mustCountTurns(t testing.TB, s *scenestest.Scene) {
 	t.Helper()
-	codec, last := protocol.NewCodec(), map[string]uint64{}
+	codec, last := setup.NewCodec(), map[string]uint64{}
 	s.Journal(t, func(j *persistence.Journal) {
 		err := j.Read(1, func(r protocol.Record) error {
 			if r.Kind != agent.FactTurnEnded {
 				return nil
 			}
-			f, err := agent.ReadFact(codec, r.Kind, r.Data)
+			f, err := codec.ReadFact(r.Kind, r.Data)
 			if err != nil {
 				return err
 			}

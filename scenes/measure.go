@@ -170,13 +170,13 @@ func (st *stage) measureRouted(f *bus.Routed) {
 
 func (st *stage) measureKnowledge(f protocol.Fact) {
 	switch x := f.(type) {
-	case knowledge.Written:
+	case *knowledge.Written:
 		st.metrics.KnowledgeWritten(x.KB, "written")
-	case knowledge.Suggested:
+	case *knowledge.Suggested:
 		st.metrics.KnowledgeWritten(x.KB, "suggested")
-	case knowledge.Reviewed:
+	case *knowledge.Reviewed:
 		st.metrics.KnowledgeWritten(x.KB, "reviewed")
-	case knowledge.Refused:
+	case *knowledge.Refused:
 		st.metrics.KnowledgeWritten(x.KB, "refused")
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/scenestest"
+	"tavernsim/scenes/setup"
 )
 
 // On the realtime clock events reach an agent between its wake and the beginning of
@@ -38,7 +39,7 @@ func TestRealtimeWokenOnce(t *testing.T) {
 func wokenForNothing(t *testing.T, s *scenestest.Scene) (n int) {
 	s.Journal(t, func(j *persistence.Journal) {
 		err := j.Scan(persistence.Query{Kinds: []string{agent.FactTurnEnded}}, func(r protocol.Record) error {
-			f, err := agent.ReadFact(protocol.NewCodec(), r.Kind, r.Data)
+			f, err := setup.NewCodec().ReadFact(r.Kind, r.Data)
 			if end, ok := f.(*agent.TurnEnded); ok && end.Turn > 1 && end.Perceived+end.Seen == 0 {
 				n++
 			}

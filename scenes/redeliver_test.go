@@ -14,8 +14,8 @@ import (
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/history"
-	"tavernsim/scenes/machines"
 	"tavernsim/scenes/scenestest"
+	"tavernsim/scenes/setup"
 )
 
 // Dead letters of an interrupted scene are sent again: the scene publishes them
@@ -69,7 +69,7 @@ func TestRedeliveredTooLate(t *testing.T) {
 func refused(t *testing.T, s *scenestest.Scene) (letters []director.Letter) {
 	s.Journal(t, func(j *persistence.Journal) {
 		err := j.Scan(persistence.Query{Kinds: []string{bus.FactRefused}}, func(r protocol.Record) error {
-			f, err := machines.ReadFact(protocol.NewCodec(), r.Kind, r.Data)
+			f, err := setup.NewCodec().ReadFact(r.Kind, r.Data)
 			if x, ok := f.(*bus.Refused); ok {
 				letters = append(letters, director.Letter{Seq: r.Seq, Draft: x.Draft().AppendMsg(nil)})
 			}
@@ -94,7 +94,7 @@ func sentAgain(t *testing.T, s *scenestest.Scene, letters []director.Letter) (se
 	due := protocol.Time(0)
 	s.Journal(t, func(j *persistence.Journal) {
 		err := j.Read(1, func(r protocol.Record) error {
-			f, err := machines.ReadFact(protocol.NewCodec(), r.Kind, r.Data)
+			f, err := setup.NewCodec().ReadFact(r.Kind, r.Data)
 			switch x := f.(type) {
 			case *director.Redelivered:
 				due = x.Due

@@ -21,6 +21,7 @@ import (
 	"tavernsim/protocol"
 	"tavernsim/scenes"
 	"tavernsim/scenes/scenestest"
+	"tavernsim/scenes/setup"
 )
 
 // crowdedRoom is a scene in which a crowd hears a bomb and everybody answers to
@@ -212,7 +213,7 @@ type urgent struct {
 // who handles an event.
 func (e *ear) alarms(t testing.TB, s *scenestest.Scene, clock director.ClockKind) (list []*urgent) {
 	t.Helper()
-	codec := protocol.NewCodec()
+	codec := setup.NewCodec()
 	ended := map[turnKey]int{} // turns that had ended with it
 	total := 0
 	s.Journal(t, func(j *persistence.Journal) {
@@ -229,7 +230,7 @@ func (e *ear) alarms(t testing.TB, s *scenestest.Scene, clock director.ClockKind
 				}
 				return err
 			case agent.FactTurnEnded:
-				f, err := agent.ReadFact(codec, r.Kind, r.Data)
+				f, err := codec.ReadFact(r.Kind, r.Data)
 				if err != nil {
 					return err
 				}

@@ -92,14 +92,14 @@ func (d *deliveries) turn(t *rapid.T, tb testing.TB, wave uint64) {
 
 // keep applies the facts to all three, by way of their bytes, and notes them.
 func (d *deliveries) keep(t *rapid.T, tb testing.TB, facts []protocol.Fact, perceived []*protocol.Envelope) {
-	codec := protocol.NewCodec()
+	codec := protocol.NewCodec(Facts())
 	for _, f := range facts {
 		raw, err := codec.Marshal(f)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, m := range []*Machine{d.live, d.fold, d.cut} {
-			back, err := ReadFact(codec, f.FactKind(), raw)
+			back, err := codec.ReadFact(f.FactKind(), raw)
 			if err == nil {
 				err = m.Apply(back, d.now)
 			}

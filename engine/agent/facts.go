@@ -246,24 +246,42 @@ type OutcomeUnknown struct {
 	Error   string
 }
 
-// FactKind implementations.
-func (TurnEnded) FactKind() string     { return FactTurnEnded }
-func (StateUpdated) FactKind() string  { return FactStateUpdated }
-func (CallMade) FactKind() string      { return FactCallMade }
-func (ModelAnswered) FactKind() string { return FactModelAnswered }
-func (CallAnswered) FactKind() string  { return FactCallAnswered }
-func (Said) FactKind() string          { return FactSaid }
-func (GoalsUpdated) FactKind() string  { return FactGoalsUpdated }
-func (Reflected) FactKind() string     { return FactReflected }
+// Fact is one of this package's facts. The linter holds a switch over it to all
+// of them.
+//
+//sumtype:decl
+type Fact interface {
+	protocol.Fact
+	fact()
+}
 
-// FactKind implements protocol.Fact.
-func (OutcomeUnknown) FactKind() string { return FactUnknown }
+func (*TurnEnded) FactKind() string      { return FactTurnEnded }
+func (*StateUpdated) FactKind() string   { return FactStateUpdated }
+func (*CallMade) FactKind() string       { return FactCallMade }
+func (*ModelAnswered) FactKind() string  { return FactModelAnswered }
+func (*CallAnswered) FactKind() string   { return FactCallAnswered }
+func (*Said) FactKind() string           { return FactSaid }
+func (*GoalsUpdated) FactKind() string   { return FactGoalsUpdated }
+func (*Reflected) FactKind() string      { return FactReflected }
+func (*OutcomeUnknown) FactKind() string { return FactUnknown }
+func (*Dropped) FactKind() string        { return FactDropped }
+func (*Unacknowledged) FactKind() string { return FactUnacknowledged }
+func (*TaskOpened) FactKind() string     { return FactTaskOpened }
+func (*TaskClosed) FactKind() string     { return FactTaskClosed }
 
-// FactKind implementations.
-func (Dropped) FactKind() string        { return FactDropped }
-func (Unacknowledged) FactKind() string { return FactUnacknowledged }
-func (TaskOpened) FactKind() string     { return FactTaskOpened }
-func (TaskClosed) FactKind() string     { return FactTaskClosed }
+func (*TurnEnded) fact()      {}
+func (*StateUpdated) fact()   {}
+func (*CallMade) fact()       {}
+func (*ModelAnswered) fact()  {}
+func (*CallAnswered) fact()   {}
+func (*Said) fact()           {}
+func (*GoalsUpdated) fact()   {}
+func (*Reflected) fact()      {}
+func (*OutcomeUnknown) fact() {}
+func (*Dropped) fact()        {}
+func (*Unacknowledged) fact() {}
+func (*TaskOpened) fact()     {}
+func (*TaskClosed) fact()     {}
 
 // ReadCall reads of a CallMade what is counted, without decoding the rest.
 func ReadCall(data protocol.Raw) (tool string, status protocol.CallStatus, err error) {
@@ -276,43 +294,21 @@ func ReadCall(data protocol.Raw) (tool string, status protocol.CallStatus, err e
 	return tool, status, r.Err()
 }
 
-// ReadFact decodes a fact of this package; nil for the kinds of others.
-func ReadFact(codec *protocol.Codec, kind string, data protocol.Raw) (protocol.Fact, error) {
-	switch kind {
-	case FactTurnEnded:
-		return readTurnEnded(data)
-	case FactStateUpdated:
-		return readStateUpdated(data)
-	case FactCallMade:
-		return readCallMade(data)
-	case FactModelAnswered:
-		return readModelAnswered(data)
-	case FactCallAnswered:
-		f := &CallAnswered{}
-		return f, codec.Unmarshal(data, f)
-	case FactSaid:
-		return readSaid(data)
-	case FactGoalsUpdated:
-		f := &GoalsUpdated{}
-		return f, codec.Unmarshal(data, f)
-	case FactReflected:
-		f := &Reflected{}
-		return f, codec.Unmarshal(data, f)
-	case FactUnknown:
-		f := &OutcomeUnknown{}
-		return f, codec.Unmarshal(data, f)
-	case FactDropped:
-		f := &Dropped{}
-		return f, codec.Unmarshal(data, f)
-	case FactUnacknowledged:
-		f := &Unacknowledged{}
-		return f, codec.Unmarshal(data, f)
-	case FactTaskOpened:
-		f := &TaskOpened{}
-		return f, codec.Unmarshal(data, f)
-	case FactTaskClosed:
-		f := &TaskClosed{}
-		return f, codec.Unmarshal(data, f)
+// Facts are the kinds of this package.
+func Facts() []protocol.FactType {
+	return []protocol.FactType{
+		protocol.ByHand(readTurnEnded),
+		protocol.ByHand(readStateUpdated).AsBytes(),
+		protocol.ByHand(readCallMade).AsBytes(),
+		protocol.ByHand(readModelAnswered).AsBytes(),
+		protocol.ByCodec[CallAnswered]().AsBytes(),
+		protocol.ByHand(readSaid).AsBytes(),
+		protocol.ByCodec[GoalsUpdated](),
+		protocol.ByCodec[Reflected](),
+		protocol.ByCodec[OutcomeUnknown](),
+		protocol.ByCodec[Dropped]().ForOthers(),
+		protocol.ByCodec[Unacknowledged]().ForOthers(),
+		protocol.ByCodec[TaskOpened](),
+		protocol.ByCodec[TaskClosed](),
 	}
-	return nil, nil
 }

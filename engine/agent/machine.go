@@ -152,13 +152,16 @@ func (m *Machine) advance() protocol.Decision {
 	return d
 }
 
-// Apply folds a fact of this agent.
+// Apply folds a fact of this agent, or of the commands on its own state. Others
+// that the scene's own agent decides concern no agent.
 func (m *Machine) Apply(f protocol.Fact, at protocol.Time) error {
-	switch x := f.(type) {
+	if c, ok := f.(*statecmd.Committed); ok {
+		return m.applyCommands(c)
+	}
+	own, _ := f.(Fact)
+	switch x := own.(type) {
 	case *StateUpdated:
 		return m.applyState(x)
-	case *statecmd.Committed:
-		return m.applyCommands(x)
 	case *GoalsUpdated:
 		m.State.Goals = setGoal(m.State.Goals, x.Goal, x.Removed)
 	case *Said:
@@ -171,28 +174,25 @@ func (m *Machine) Apply(f protocol.Fact, at protocol.Time) error {
 		m.State.observations = append(m.State.observations, unknownObservation(x, at))
 	case *TurnEnded:
 		m.applyTurn(x, at)
-	default:
-		m.applyDelivery(f)
+	case *Dropped:
+		m.State.told(x)
+	case *Unacknowledged:
+		m.State.inbox = slices.DeleteFunc(slices.Clone(m.State.inbox), func(h Heard) bool { return h.Event.ID == x.Event })
+	case *TaskOpened:
+		m.State.openTask(x)
+	case *TaskClosed:
+		m.State.closeTask(x)
+	case *ModelAnswered, *CallAnswered, *Reflected: // they change nothing
 	}
 	return nil
 }
 
-func (m *Machine) applyDelivery(f protocol.Fact) {
-	s := &m.State
-	switch x := f.(type) {
-	case *Dropped:
-		if x.InboxFull+x.QueueFull == 0 { // what expired goes with the turn
-			return
-		}
+// told forgets the drops that a fact tells of. What expired goes with the turn.
+func (s *State) told(x *Dropped) {
+	if x.InboxFull+x.QueueFull > 0 {
 		d := s.change()
 		d.drops, d.dropped, d.refused = nil, 0, 0
 		s.slim()
-	case *Unacknowledged:
-		s.inbox = slices.DeleteFunc(slices.Clone(s.inbox), func(h Heard) bool { return h.Event.ID == x.Event })
-	case *TaskOpened:
-		s.openTask(x)
-	case *TaskClosed:
-		s.closeTask(x)
 	}
 }
 

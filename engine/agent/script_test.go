@@ -127,7 +127,7 @@ type script struct {
 
 func newScript(t *testing.T, a *txtar.Archive) *script {
 	t.Helper()
-	s := &script{t: t, codec: protocol.NewCodec(), world: map[string]any{"n": int64(7)}, seen: map[string]string{}, now: moment(0)}
+	s := &script{t: t, codec: protocol.NewCodec(Facts(), statecmd.Facts()), world: map[string]any{"n": int64(7)}, seen: map[string]string{}, now: moment(0)}
 	var set setting
 	d := &Definition{Profile: "p", Name: "P", Workflows: map[string]*workflow.Plan{}}
 	for _, f := range a.Files {
@@ -543,7 +543,7 @@ func (s *script) decide(in any) {
 			s.t.Fatal(err)
 		}
 		s.all(func(m *Machine) {
-			back, err := ReadFact(s.codec, f.FactKind(), raw)
+			back, err := s.codec.ReadFact(f.FactKind(), raw)
 			if back == nil && err == nil {
 				back, err = statecmd.ReadCommitted(raw)
 			}

@@ -253,7 +253,7 @@ func FuzzFilter(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Decode(protocol.NewCodec(), fact.FactKind(), raw); err != nil {
+		if _, err := protocol.NewCodec(Facts()).ReadFact(fact.FactKind(), raw); err != nil {
 			t.Fatal(err)
 		}
 		s.Apply(fact)
@@ -276,13 +276,13 @@ func FuzzReadRequest(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		codec := protocol.NewCodec()
+		codec := protocol.NewCodec(Facts())
 		for _, fact := range s.Decide(start, req, nil).Facts {
 			raw, err := codec.Marshal(fact)
 			if err != nil {
 				t.Fatal(err)
 			}
-			read, err := Decode(codec, fact.FactKind(), raw)
+			read, err := codec.ReadFact(fact.FactKind(), raw)
 			if err != nil {
 				t.Fatalf("%+v: %v", fact, err)
 			}

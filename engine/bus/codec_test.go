@@ -61,7 +61,7 @@ func TestRoutedComesBack(t *testing.T) {
 }
 
 func TestFactsComeBack(t *testing.T) {
-	codec := protocol.NewCodec()
+	codec := protocol.NewCodec(Facts())
 	facts := []protocol.Fact{
 		&Routed{EventHeader: protocol.EventHeader{ID: "e1", Type: "x"}, Seq: 1, Receivers: Ranges{{From: 1, Count: 2}}},
 		&Refused{EventHeader: protocol.EventHeader{ID: "e2", Type: "x", Source: "s", Targets: []string{"t"}, Priority: protocol.Low, TraceID: "t", Chain: []protocol.Link{{Agent: "a", Type: "x"}}, Time: start, Ephemeral: true, Cause: "e1", Turn: 9, TaskID: "a/1.1", ExpectsReply: true}, Seq: 2, Reason: ReasonLoop, Detail: "d", TTL: -time.Second, Body: protocol.Encode("b")},
@@ -74,12 +74,12 @@ func TestFactsComeBack(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		back, err := Decode(codec, f.FactKind(), raw)
+		back, err := codec.ReadFact(f.FactKind(), raw)
 		same := cmpopts.IgnoreUnexported(Routed{}, Range{}, Refused{}, SubscriptionChanged{}, Subscription{})
 		if err != nil || !cmp.Equal(f, back, same) {
 			t.Errorf("%s: %v\n%s", f.FactKind(), err, cmp.Diff(f, back, same))
 		}
-		if _, err := Decode(codec, f.FactKind(), raw[:len(raw)-1]); err == nil {
+		if _, err := codec.ReadFact(f.FactKind(), raw[:len(raw)-1]); err == nil {
 			t.Errorf("%s: a cut fact decodes", f.FactKind())
 		}
 	}
@@ -97,11 +97,11 @@ func TestFactsComeBack(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Decode(codec, f.FactKind(), raw); protocol.KindOf(err) != protocol.KindCorrupt {
+		if _, err := codec.ReadFact(f.FactKind(), raw); protocol.KindOf(err) != protocol.KindCorrupt {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := Decode(codec, "agent.said", nil); protocol.KindOf(err) != protocol.KindNotFound {
+	if _, err := codec.ReadFact("agent.said", nil); protocol.KindOf(err) != protocol.KindUnknown {
 		t.Errorf("another machine's fact: %v", err)
 	}
 }

@@ -106,20 +106,26 @@ type NotDone struct {
 	Message string
 }
 
-// FactKind implements protocol.Fact.
-func (*Routed) FactKind() string { return FactRouted }
+// Fact is one of this package's facts. The linter holds a switch over it to all
+// of them.
+//
+//sumtype:decl
+type Fact interface {
+	protocol.Fact
+	fact()
+}
 
-// FactKind implements protocol.Fact.
-func (*Refused) FactKind() string { return FactRefused }
-
-// FactKind implements protocol.Fact.
+func (*Routed) FactKind() string              { return FactRouted }
+func (*Refused) FactKind() string             { return FactRefused }
 func (*SubscriptionChanged) FactKind() string { return FactSubscription }
+func (*ThrottleChanged) FactKind() string     { return FactThrottle }
+func (*NotDone) FactKind() string             { return FactNotDone }
 
-// FactKind implements protocol.Fact.
-func (*ThrottleChanged) FactKind() string { return FactThrottle }
-
-// FactKind implements protocol.Fact.
-func (*NotDone) FactKind() string { return FactNotDone }
+func (*Routed) fact()              {}
+func (*Refused) fact()             {}
+func (*SubscriptionChanged) fact() {}
+func (*ThrottleChanged) fact()     {}
+func (*NotDone) fact()             {}
 
 // Waiting counts the deliveries that are held by this fact.
 func (f *Routed) Waiting() int {
@@ -416,30 +422,36 @@ func readMarks(r *protocol.Reader) []Mark {
 	return marks
 }
 
-// Decode reads a fact of this package from a journal.
-func Decode(codec *protocol.Codec, kind string, data protocol.Raw) (protocol.Fact, error) {
-	switch kind {
-	case FactRouted:
-		return ReadRouted(data)
-	case FactRefused:
-		return ReadRefused(data)
-	case FactSubscription:
-		f := &SubscriptionChanged{}
-		if err := codec.Unmarshal(data, f); err != nil {
-			return nil, err
-		}
-		return f, f.check()
-	case FactThrottle:
-		f := &ThrottleChanged{}
-		if err := codec.Unmarshal(data, f); err != nil {
-			return nil, err
-		}
-		return f, f.check()
-	case FactNotDone:
-		f := &NotDone{}
-		return f, codec.Unmarshal(data, f)
+// Facts are the kinds of this package.
+func Facts() []protocol.FactType {
+	return []protocol.FactType{
+		protocol.ByHand(ReadRouted).Traced(6),
+		protocol.ByHand(ReadRefused).Traced(8),
+		protocol.ByCodec((*SubscriptionChanged).check),
+		protocol.ByCodec((*ThrottleChanged).check),
+		protocol.ByCodec[NotDone](),
 	}
-	return nil, protocol.Errorf(protocol.KindNotFound, "bus: fact %q is not the event channel's", kind)
+}
+
+// Answers implements protocol.Answering. A refused event wakes nobody, or the loop
+// that was refused would go on by way of its refusal.
+func (f *Refused) Answers() (protocol.Answer, bool) {
+	return protocol.Answer{To: f.Source, Kind: "event_refused"}, true
+}
+
+// Told implements protocol.Answering.
+func (f *Refused) Told() map[string]any {
+	return map[string]any{"type": f.Type, "code": string(f.Reason), "message": f.Detail}
+}
+
+// Answers implements protocol.Answering.
+func (f *NotDone) Answers() (protocol.Answer, bool) {
+	return protocol.Answer{To: f.By, Kind: "channel_refused", Wakes: true}, true
+}
+
+// Told implements protocol.Answering.
+func (f *NotDone) Told() map[string]any {
+	return map[string]any{"request": f.What, "type": f.Subject, "code": string(f.Code), "message": f.Message}
 }
 
 // check holds a stored fact to what Change let through.

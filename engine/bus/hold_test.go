@@ -32,7 +32,7 @@ func newBoth(t *rapid.T, cfg Config, list []Subscriber) *both {
 		t.Fatal(err)
 	}
 	folded, _ := New(cfg, list)
-	return &both{t: t, cfg: cfg, list: list, codec: protocol.NewCodec(), s: s, folded: folded}
+	return &both{t: t, cfg: cfg, list: list, codec: protocol.NewCodec(Facts()), s: s, folded: folded}
 }
 
 func (b *both) take(f protocol.Fact) protocol.Fact {
@@ -40,7 +40,7 @@ func (b *both) take(f protocol.Fact) protocol.Fact {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	read, err := Decode(b.codec, f.FactKind(), raw)
+	read, err := b.codec.ReadFact(f.FactKind(), raw)
 	if err != nil {
 		b.t.Fatal(err)
 	}

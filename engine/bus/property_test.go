@@ -110,7 +110,7 @@ func drawDraft(t *rapid.T, ids []string) *protocol.Draft {
 // subscriptions and a restart from a snapshot in between. rapid prints how to
 // repeat a failure.
 func TestAgainstNaive(t *testing.T) {
-	codec := protocol.NewCodec()
+	codec := protocol.NewCodec(Facts())
 	rapid.Check(t, func(t *rapid.T) {
 		twin := &naive{revisits: rapid.IntRange(1, 2).Draw(t, "revisits")}
 		cfg := Config{MaxRevisits: twin.revisits}
@@ -189,7 +189,7 @@ func compare(t *rapid.T, s, folded *State, twin *naive, codec *protocol.Codec) {
 		t.Fatalf("two decisions: %x, %x", one, two)
 	}
 	compareOne(t, f, d, twin)
-	read, err := Decode(codec, f.FactKind(), one)
+	read, err := codec.ReadFact(f.FactKind(), one)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -280,7 +280,8 @@ func (s *State) hears(o uint32, sub *Subscription) bool {
 
 // Apply folds a fact of this package; others are not the channel's.
 func (s *State) Apply(fact protocol.Fact) {
-	switch f := fact.(type) {
+	own, _ := fact.(Fact)
+	switch f := own.(type) {
 	case *Routed:
 		s.Seq = f.Seq
 		s.Deliveries += uint64(f.Receivers.Len())
@@ -305,6 +306,7 @@ func (s *State) Apply(fact protocol.Fact) {
 		for _, sub := range f.Add {
 			s.subscribe(f.Agent, sub, true)
 		}
+	case *NotDone: // it changes nothing
 	}
 }
 

@@ -137,23 +137,42 @@ type Blocked struct {
 	Receivers []uint32
 }
 
-// FactKind implements protocol.Fact.
-func (Blocked) FactKind() string { return FactBlocked }
+// Fact is one of this package's facts. The linter holds a switch over it to all
+// of them.
+//
+//sumtype:decl
+type Fact interface {
+	protocol.Fact
+	fact()
+}
 
-// FactKind implements protocol.Fact.
-func (Interrupted) FactKind() string { return FactInterrupted }
+func (*Blocked) FactKind() string         { return FactBlocked }
+func (*Interrupted) FactKind() string     { return FactInterrupted }
+func (*Started) FactKind() string         { return FactStarted }
+func (*WaveClosed) FactKind() string      { return FactWaveClosed }
+func (*EffectsDeferred) FactKind() string { return FactDeferred }
+func (*AgentFailed) FactKind() string     { return FactAgentFailed }
+func (*ActorFailed) FactKind() string     { return FactActorFailed }
+func (*Paused) FactKind() string          { return FactPaused }
+func (*Resumed) FactKind() string         { return FactResumed }
+func (*Ended) FactKind() string           { return FactEnded }
+func (*DeadLettered) FactKind() string    { return FactDeadLettered }
+func (*Redelivered) FactKind() string     { return FactRedelivered }
+func (*Forked) FactKind() string          { return FactForked }
 
-func (Started) FactKind() string         { return FactStarted }
-func (WaveClosed) FactKind() string      { return FactWaveClosed }
-func (EffectsDeferred) FactKind() string { return FactDeferred }
-func (AgentFailed) FactKind() string     { return FactAgentFailed }
-func (ActorFailed) FactKind() string     { return FactActorFailed }
-func (Paused) FactKind() string          { return FactPaused }
-func (Resumed) FactKind() string         { return FactResumed }
-func (Ended) FactKind() string           { return FactEnded }
-func (DeadLettered) FactKind() string    { return FactDeadLettered }
-func (Redelivered) FactKind() string     { return FactRedelivered }
-func (Forked) FactKind() string          { return FactForked }
+func (*Blocked) fact()         {}
+func (*Interrupted) fact()     {}
+func (*Started) fact()         {}
+func (*WaveClosed) fact()      {}
+func (*EffectsDeferred) fact() {}
+func (*AgentFailed) fact()     {}
+func (*ActorFailed) fact()     {}
+func (*Paused) fact()          {}
+func (*Resumed) fact()         {}
+func (*Ended) fact()           {}
+func (*DeadLettered) fact()    {}
+func (*Redelivered) fact()     {}
+func (*Forked) fact()          {}
 
 // Why a scene ended.
 const (
@@ -170,38 +189,13 @@ const (
 	StoppedByWallTime  = "wall_time"
 )
 
-// ReadFact decodes a fact of this package; nil for the kinds of others.
-func ReadFact(codec *protocol.Codec, kind string, data protocol.Raw) (protocol.Fact, error) {
-	var f protocol.Fact
-	switch kind {
-	case FactStarted:
-		f = &Started{}
-	case FactWaveClosed:
-		f = &WaveClosed{}
-	case FactDeferred:
-		f = &EffectsDeferred{}
-	case FactAgentFailed:
-		f = &AgentFailed{}
-	case FactActorFailed:
-		f = &ActorFailed{}
-	case FactPaused:
-		f = &Paused{}
-	case FactResumed:
-		f = &Resumed{}
-	case FactEnded:
-		f = &Ended{}
-	case FactDeadLettered:
-		f = &DeadLettered{}
-	case FactRedelivered:
-		f = &Redelivered{}
-	case FactForked:
-		f = &Forked{}
-	case FactInterrupted:
-		f = &Interrupted{}
-	case FactBlocked:
-		f = &Blocked{}
-	default:
-		return nil, nil
+// Facts are the kinds of this package.
+func Facts() []protocol.FactType {
+	return []protocol.FactType{
+		protocol.ByCodec[Started](), protocol.ByCodec[WaveClosed](), protocol.ByCodec[EffectsDeferred](),
+		protocol.ByCodec[AgentFailed](), protocol.ByCodec[ActorFailed](), protocol.ByCodec[Paused](),
+		protocol.ByCodec[Resumed](), protocol.ByCodec[Ended](), protocol.ByCodec[DeadLettered](),
+		protocol.ByCodec[Redelivered](), protocol.ByCodec[Forked](), protocol.ByCodec[Interrupted](),
+		protocol.ByCodec[Blocked](),
 	}
-	return f, codec.Unmarshal(data, f)
 }

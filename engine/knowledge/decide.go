@@ -87,8 +87,8 @@ type decider struct {
 	now   protocol.Time
 }
 
-func (d *decider) refused(err error) Refused {
-	return Refused{KB: d.req.KB, Request: d.req.ID, By: d.req.By, Reason: protocol.KindOf(err), Message: err.Error(), At: d.now}
+func (d *decider) refused(err error) *Refused {
+	return &Refused{KB: d.req.KB, Request: d.req.ID, By: d.req.By, Reason: protocol.KindOf(err), Message: err.Error(), At: d.now}
 }
 
 func (d *decider) errorf(kind protocol.ErrorKind, format string, args ...any) error {
@@ -137,8 +137,8 @@ func (d *decider) permitted() error {
 	return nil
 }
 
-func (d *decider) written(op Op, by string, e *Entry) Written {
-	return Written{KB: d.req.KB, Request: d.req.ID, By: by, Op: op, EntryID: e.ID, Entry: e.Encode(), At: d.now}
+func (d *decider) written(op Op, by string, e *Entry) *Written {
+	return &Written{KB: d.req.KB, Request: d.req.ID, By: by, Op: op, EntryID: e.ID, Entry: e.Encode(), At: d.now}
 }
 
 func (d *decider) suggest(op Op) ([]protocol.Fact, error) {
@@ -149,7 +149,7 @@ func (d *decider) suggest(op Op) ([]protocol.Fact, error) {
 	if err != nil {
 		return nil, d.errorf(protocol.KindInvalid, "%w", err)
 	}
-	return []protocol.Fact{Suggested{
+	return []protocol.Fact{&Suggested{
 		KB: d.req.KB, Request: d.req.ID, By: d.req.By, Op: op, Suggestion: d.shelf.suggested + 1, Entry: protocol.Encode(v), At: d.now,
 	}}, nil
 }
@@ -161,7 +161,7 @@ func (d *decider) review() ([]protocol.Fact, error) {
 	if i < 0 {
 		return nil, d.errorf(protocol.KindNotFound, "no suggestion %d waits for review", d.req.Suggestion)
 	}
-	reviewed := Reviewed{KB: d.req.KB, Request: d.req.ID, By: d.req.By, Suggestion: d.req.Suggestion, Accepted: d.req.Accept, At: d.now}
+	reviewed := &Reviewed{KB: d.req.KB, Request: d.req.ID, By: d.req.By, Suggestion: d.req.Suggestion, Accepted: d.req.Accept, At: d.now}
 	if !d.req.Accept {
 		return []protocol.Fact{reviewed}, nil
 	}

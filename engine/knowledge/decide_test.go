@@ -34,7 +34,7 @@ func TestWrite_3_4_AgentGenerated(t *testing.T) {
 	s := state(t)
 	facts := Decide(s, Commit{Now: noon, Requests: []Request{{ID: "r1", KB: "herbal", By: "elara", Permissions: []string{"read", PermitWrite},
 		Entry: map[string]any{"entry_type": "best_practice_summary", "content": "Sell at noon.", "source": "me", "created_at": "1990-01-01T00:00:00Z"}}}})
-	w, ok := facts[0].(Written)
+	w, ok := facts[0].(*Written)
 	if !ok || len(facts) != 1 || w.EntryID != "best_practice.elara.1" || w.By != "elara" || w.Request != "r1" {
 		t.Fatalf("facts %+v", facts)
 	}
@@ -112,7 +112,7 @@ func TestRefusals(t *testing.T) {
 		s := state(t)
 		c.r.ID = name
 		facts := Decide(s, Commit{Now: noon, Requests: []Request{c.r}})
-		r, ok := facts[0].(Refused)
+		r, ok := facts[0].(*Refused)
 		if !ok || len(facts) != 1 || r.Reason != c.kind || !strings.Contains(r.Message, c.want) || r.Request != name || r.At != noon {
 			t.Errorf("%s: got %+v; want %s %q", name, facts, c.kind, c.want)
 		}
@@ -159,7 +159,7 @@ func TestSuggestionsAreBounded(t *testing.T) {
 	sh.queue = make([]Suggestion, MaxSuggestions)
 	s.shelves["herbal"] = sh
 	facts := Decide(s, Commit{Requests: []Request{{KB: "herbal", Mode: ModeSuggest, Entry: map[string]any{"entry_type": "lore", "content": "x"}}}})
-	if r, ok := facts[0].(Refused); !ok || r.Reason != protocol.KindLimit {
+	if r, ok := facts[0].(*Refused); !ok || r.Reason != protocol.KindLimit {
 		t.Errorf("%+v", facts)
 	}
 }
@@ -174,7 +174,7 @@ func encode(t interface{ Fatal(...any) }, s State) string {
 
 // Facts survive the journal; a snapshot plus its tail equals the whole (I3).
 func TestFactsAndSnapshots(t *testing.T) {
-	codec := protocol.NewCodec()
+	codec := protocol.NewCodec(Facts())
 	rapid.Check(t, func(rt *rapid.T) {
 		initial := state(t)
 		cut := rapid.IntRange(0, 10).Draw(rt, "cut")
@@ -195,7 +195,7 @@ func TestFactsAndSnapshots(t *testing.T) {
 				if err != nil {
 					rt.Fatal(err)
 				}
-				back, err := DecodeFact(codec, f.FactKind(), raw)
+				back, err := codec.ReadFact(f.FactKind(), raw)
 				if err != nil || fmt.Sprintf("%#v", back) != fmt.Sprintf("%#v", f) {
 					rt.Fatalf("%#v came back as %#v, %v", f, back, err)
 				}
@@ -246,7 +246,7 @@ func genRequests(rt *rapid.T) []Request {
 }
 
 func TestSnapshotFaults(t *testing.T) {
-	codec := protocol.NewCodec()
+	codec := protocol.NewCodec(Facts())
 	s := state(t)
 	s = fold1(s, Decide(s, Commit{Now: noon, Requests: []Request{{KB: "herbal", Entry: map[string]any{"id": "n", "entry_type": "lore", "content": "x"}}}}))
 	snap, err := Snapshot(codec, s)
@@ -261,7 +261,7 @@ func TestSnapshotFaults(t *testing.T) {
 			t.Errorf("cut at %d: no error", i)
 		}
 	}
-	if _, err := DecodeFact(codec, "knowledge.burned", nil); protocol.KindOf(err) != protocol.KindUnknown {
+	if _, err := codec.ReadFact("knowledge.burned", nil); protocol.KindOf(err) != protocol.KindUnknown {
 		t.Errorf("unknown fact: %v", err)
 	}
 	if _, err := NewState(herbal(t), herbal(t)); err == nil {

@@ -53,31 +53,38 @@ type Refused struct {
 	At      protocol.Time
 }
 
-// FactKind implementations.
-func (Written) FactKind() string   { return FactWritten }
-func (Suggested) FactKind() string { return FactSuggested }
-func (Reviewed) FactKind() string  { return FactReviewed }
-func (Refused) FactKind() string   { return FactRefused }
-
-// DecodeFact reads a fact of this machine back. Kinds of others are an error.
-func DecodeFact(codec *protocol.Codec, kind string, data protocol.Raw) (protocol.Fact, error) {
-	switch kind {
-	case FactWritten:
-		return decode[Written](codec, data)
-	case FactSuggested:
-		return decode[Suggested](codec, data)
-	case FactReviewed:
-		return decode[Reviewed](codec, data)
-	case FactRefused:
-		return decode[Refused](codec, data)
-	}
-	return nil, protocol.Errorf(protocol.KindUnknown, "knowledge: fact kind %q is not known", kind)
+// Fact is one of this package's facts. The linter holds a switch over it to all
+// of them.
+//
+//sumtype:decl
+type Fact interface {
+	protocol.Fact
+	fact()
 }
 
-func decode[F protocol.Fact](codec *protocol.Codec, data protocol.Raw) (protocol.Fact, error) {
-	var f F
-	if err := codec.Unmarshal(data, &f); err != nil {
-		return nil, err
+func (*Written) FactKind() string   { return FactWritten }
+func (*Suggested) FactKind() string { return FactSuggested }
+func (*Reviewed) FactKind() string  { return FactReviewed }
+func (*Refused) FactKind() string   { return FactRefused }
+
+func (*Written) fact()   {}
+func (*Suggested) fact() {}
+func (*Reviewed) fact()  {}
+func (*Refused) fact()   {}
+
+// Facts are the kinds of this package.
+func Facts() []protocol.FactType {
+	return []protocol.FactType{
+		protocol.ByCodec[Written](), protocol.ByCodec[Suggested](), protocol.ByCodec[Reviewed](), protocol.ByCodec[Refused](),
 	}
-	return f, nil
+}
+
+// Answers implements protocol.Answering: who waits for a write must hear a no.
+func (f *Refused) Answers() (protocol.Answer, bool) {
+	return protocol.Answer{To: f.By, Kind: "knowledge_refused", Wakes: true}, true
+}
+
+// Told implements protocol.Answering.
+func (f *Refused) Told() map[string]any {
+	return map[string]any{"request_id": f.Request, "kb": f.KB, "code": string(f.Reason), "message": f.Message}
 }

@@ -56,20 +56,22 @@ func (s State) Suggestions(id string) []Suggestion { return s.shelves[id].queue 
 
 // Apply folds one fact of this machine; other facts change nothing.
 func Apply(s State, f protocol.Fact) State {
-	switch f := f.(type) {
-	case Written:
+	own, _ := f.(Fact)
+	switch f := own.(type) {
+	case *Written:
 		return s.change(f.KB, func(sh shelf) shelf { return sh.written(f) })
-	case Suggested:
+	case *Suggested:
 		return s.change(f.KB, func(sh shelf) shelf {
 			sh.suggested = f.Suggestion
 			sh.queue = append(slices.Clip(sh.queue), Suggestion{ID: f.Suggestion, By: f.By, Op: f.Op, Entry: f.Entry, At: f.At})
 			return sh
 		})
-	case Reviewed:
+	case *Reviewed:
 		return s.change(f.KB, func(sh shelf) shelf {
 			sh.queue = slices.DeleteFunc(slices.Clone(sh.queue), func(x Suggestion) bool { return x.ID == f.Suggestion })
 			return sh
 		})
+	case *Refused: // it changes nothing
 	}
 	return s
 }
@@ -84,7 +86,7 @@ func (s State) change(kb string, f func(shelf) shelf) State {
 	return next
 }
 
-func (sh shelf) written(f Written) shelf {
+func (sh shelf) written(f *Written) shelf {
 	entry, err := decodeEntry(f.Entry)
 	if err != nil {
 		return sh // Decide made the bytes; damage is found by the journal's checksum

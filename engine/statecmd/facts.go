@@ -29,6 +29,25 @@ type Committed struct {
 // FactKind implements protocol.Fact.
 func (*Committed) FactKind() string { return "state.committed" }
 
+// Facts are the kinds of this package.
+func Facts() []protocol.FactType {
+	return []protocol.FactType{protocol.ByHand(ReadCommitted).Traced(5, protocol.Each, 3, protocol.Each, 6, 0)}
+}
+
+// Answers implements protocol.Answering. Success wakes only those who asked to hear
+// of it.
+func (c *Committed) Answers() (protocol.Answer, bool) {
+	return protocol.Answer{To: c.By, Kind: "world_commands", Wakes: c.Answer || c.Failed()}, c.Request != ""
+}
+
+// Told implements protocol.Answering.
+func (c *Committed) Told() map[string]any {
+	results, warnings := c.Outcome()
+	v := OutcomeValue(results, warnings, c.Debug)
+	v["request_id"] = c.Request
+	return v
+}
+
 // Part is the change of one document. Before equals After when only its timers
 // or idempotency keys changed.
 type Part struct {

@@ -236,21 +236,26 @@ func ReadRefused(raw protocol.Raw) (*Refused, error) {
 	return f, r.done("world.refused")
 }
 
-// ReadFact decodes a fact of this package by its kind.
-func ReadFact(kind string, raw protocol.Raw) (protocol.Fact, error) {
-	switch kind {
-	case "world.committed":
-		return ReadCommitted(raw)
-	case "world.refused":
-		return ReadRefused(raw)
-	case "world.leased":
-		f := &Leased{}
-		return f, protocol.NewCodec().Unmarshal(raw, f)
-	case "world.released":
-		f := &Released{}
-		return f, protocol.NewCodec().Unmarshal(raw, f)
+// Facts are the kinds of this package.
+func Facts() []protocol.FactType {
+	return []protocol.FactType{
+		protocol.ByHand(ReadCommitted).Traced(3, protocol.Each, 6, 0),
+		protocol.ByHand(ReadRefused).Traced(8, 0),
+		protocol.ByCodec[Leased](),
+		protocol.ByCodec[Released](),
 	}
-	return nil, protocol.Errorf(protocol.KindCorrupt, "world: read fact: kind %q is unknown", kind)
+}
+
+// Answers implements protocol.Answering.
+func (f *Refused) Answers() (protocol.Answer, bool) {
+	return protocol.Answer{To: f.By, Kind: "world_refused", Wakes: true}, true
+}
+
+// Told implements protocol.Answering.
+func (f *Refused) Told() map[string]any {
+	return map[string]any{
+		"request_id": f.Request, "path": f.Path.String(), "op": string(f.Op), "code": string(f.Code), "message": f.Message, "version": f.Version,
+	}
 }
 
 // reader decodes in order; after the first error it reads zeros.

@@ -46,6 +46,28 @@ type Released struct {
 // FactKind implements protocol.Fact.
 func (*Released) FactKind() string { return "world.released" }
 
+// Answers implements protocol.Answering.
+func (f *Leased) Answers() (protocol.Answer, bool) {
+	return protocol.Answer{To: f.Lease.Holder, Kind: "world_leased", Wakes: true}, true
+}
+
+// Told implements protocol.Answering.
+func (f *Leased) Told() map[string]any {
+	paths := make([]any, len(f.Lease.Paths))
+	for i, p := range f.Lease.Paths {
+		paths[i] = p.String()
+	}
+	return map[string]any{"lock": f.Lease.ID, "paths": paths, "until": f.Lease.Until.String()}
+}
+
+// Answers implements protocol.Answering: who gave a lease back knows it.
+func (f *Released) Answers() (protocol.Answer, bool) {
+	return protocol.Answer{To: f.Holder, Kind: "world_lease_expired", Wakes: true}, f.Expired
+}
+
+// Told implements protocol.Answering.
+func (f *Released) Told() map[string]any { return map[string]any{"lock": f.ID} }
+
 // Leases are the locks of one document, a value like the document. A deadlock
 // cannot arise: nobody waits (a request that meets a foreign lease is refused at
 // once), a lease takes all its paths or none, and a holder has at most one, so

@@ -67,7 +67,7 @@ func decide(tb testing.TB, m Machine, d *Document, reqs ...Request) (*Document, 
 		if err != nil {
 			tb.Fatal(err)
 		}
-		back, err := ReadFact(f.FactKind(), raw)
+		back, err := protocol.NewCodec(Facts()).ReadFact(f.FactKind(), raw)
 		if err != nil {
 			tb.Fatal(err)
 		}
@@ -479,7 +479,7 @@ func TestLeases(t *testing.T) {
 		t.Fatal(err)
 	}
 	raw, _ := protocol.NewCodec().Marshal(f)
-	back, err := ReadFact(f.FactKind(), raw)
+	back, err := protocol.NewCodec(Facts()).ReadFact(f.FactKind(), raw)
 	if err != nil {
 		t.Fatal(err)
 	}

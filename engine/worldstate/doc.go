@@ -4,8 +4,9 @@
 // A [Machine] contains the rules. A [State] is a value: the world document, the
 // memory of state commands (idempotency keys, timers), and the leases.
 // [Machine.Decide] takes the requests of a wave in the scene's order and returns
-// facts and the next state. [Machine.Apply] folds a fact. [AnswerOf] returns the
-// answer to a fact: its receiver, its content and whether it wakes the receiver.
+// facts and the next state; [Machine.Apply] folds a fact; the facts
+// tell who is owed an answer, what it says and whether it wakes
+// ([protocol.Answering]).
 //
 // A [Request] has one of four forms: a plain change (package world), a batch of
 // state commands (package statecmd), a request for a lease, the end of a lease.

@@ -1,6 +1,8 @@
 package worldstate
 
 import (
+	"slices"
+
 	"github.com/tinylib/msgp/msgp"
 
 	"tavernsim/engine/statecmd"
@@ -38,18 +40,19 @@ func (g *Granted) AppendMsg(b []byte) []byte {
 	return msgp.AppendString(msgp.AppendString(b, g.By), g.Request)
 }
 
-// ReadFact decodes any fact of the service by its kind; nil for the kinds of
-// others.
-func ReadFact(kind string, raw protocol.Raw) (protocol.Fact, error) {
-	switch kind {
-	case "world.committed", "world.refused", "world.leased", "world.released":
-		return world.ReadFact(kind, raw)
-	case FactCommitted:
-		return statecmd.ReadCommitted(raw)
-	case FactGranted:
-		return readGranted(raw)
-	}
-	return nil, nil
+// Facts are the kinds of all facts of the service.
+func Facts() []protocol.FactType {
+	return slices.Concat(world.Facts(), statecmd.Facts(), []protocol.FactType{protocol.ByHand(readGranted)})
+}
+
+// Answers implements protocol.Answering.
+func (g *Granted) Answers() (protocol.Answer, bool) {
+	return protocol.Answer{To: g.By, Kind: "world_granted", Wakes: true}, true
+}
+
+// Told implements protocol.Answering.
+func (g *Granted) Told() map[string]any {
+	return map[string]any{"request_id": g.Request, "path": g.Path.String(), "op": g.Op, "version": g.Version}
 }
 
 func readGranted(raw protocol.Raw) (g *Granted, err error) {

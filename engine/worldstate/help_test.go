@@ -71,12 +71,12 @@ func (d *desk) fold(dec Decision) {
 		d.tb.Fatal(err)
 	}
 	for _, f := range dec.Facts {
-		back, err := ReadFact(f.FactKind(), encoded(d.tb, f))
+		back, err := protocol.NewCodec(Facts()).ReadFact(f.FactKind(), encoded(d.tb, f))
 		if err != nil {
 			d.tb.Fatal(err)
 		}
-		if fmt.Sprint(AnswerValue(back)) != fmt.Sprint(AnswerValue(f)) {
-			d.tb.Fatalf("the answer of %s differs after a restart:\n%v\n%v", f.FactKind(), AnswerValue(back), AnswerValue(f))
+		if told(back) != told(f) {
+			d.tb.Fatalf("the answer of %s differs after a restart:\n%v\n%v", f.FactKind(), told(back), told(f))
 		}
 		if folded, err = d.m.Apply(folded, back); err != nil {
 			d.tb.Fatal(err)
@@ -158,13 +158,20 @@ func (d *desk) unlock(by, id string) Request {
 func kinds(dec Decision) (out []string) {
 	for _, f := range dec.Facts {
 		s := f.FactKind()
-		if a, ok := AnswerOf(f); ok {
-			s += " " + a.To
-			if a.Wakes {
-				s += "!"
+		if x, ok := f.(protocol.Answering); ok {
+			if a, ok := x.Answers(); ok {
+				s += " " + a.To + map[bool]string{true: "!"}[a.Wakes]
 			}
 		}
 		out = append(out, s)
 	}
 	return out
+}
+
+// told is what a fact answers.
+func told(f protocol.Fact) string {
+	if x, ok := f.(protocol.Answering); ok {
+		return fmt.Sprint(x.Told())
+	}
+	return ""
 }

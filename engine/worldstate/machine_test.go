@@ -53,7 +53,7 @@ func TestAnswers(t *testing.T) {
 	q.Always = true
 	dec := d.do(q, d.commands("b", `{"tavern_inspect":["world.a"]}`))
 	d.want(kinds(dec), "state.committed a!", "state.committed b")
-	said := fmt.Sprint(AnswerValue(dec.Facts[0]))
+	said := told(dec.Facts[0])
 	for _, part := range []string{"request_id:r1", "status:applied", "status:ignored", "debug:[map[error: exists:true key:world.a value:1]]", "typo", "1 applied"} {
 		if !strings.Contains(said, part) {
 			t.Errorf("%q is not in %s", part, said)

@@ -27,6 +27,8 @@ func fill(v reflect.Value, name string) {
 		v.SetString(name)
 	case reflect.Bool:
 		v.SetBool(true)
+	case reflect.Float64:
+		v.SetFloat(float64(number(name)) + 0.5)
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
 		v.SetInt(number(name))
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
@@ -34,6 +36,13 @@ func fill(v reflect.Value, name string) {
 	case reflect.Slice:
 		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
 		fill(v.Index(0), name)
+	case reflect.Interface:
+		v.Set(reflect.ValueOf(name)) // any value
+	case reflect.Map:
+		e := reflect.New(v.Type().Elem()).Elem()
+		fill(e, name)
+		v.Set(reflect.MakeMap(v.Type()))
+		v.SetMapIndex(reflect.ValueOf(name).Convert(v.Type().Key()), e)
 	case reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))
 		fill(v.Elem(), name)

@@ -24,6 +24,7 @@ import (
 	"tavernsim/scenes/inspect"
 	"tavernsim/scenes/runner"
 	"tavernsim/scenes/scenestest"
+	"tavernsim/scenes/setup"
 	"tavernsim/scenes/snapshots"
 )
 
@@ -279,7 +280,7 @@ func TestFactsAreTheJournals(t *testing.T) {
 		t.Fatal(err)
 	}
 	rows := readParquet(t, table, written(t, s, "facts", Parquet, Options{}))
-	codec, n := protocol.NewCodec(), 0
+	codec, n := setup.NewCodec(), 0
 	waves := map[uint64]uint64{}
 	if err := s.Journal().Waves(1, func(w persistence.Wave) error {
 		for seq := w.First; seq <= w.Last; seq++ {
@@ -299,7 +300,7 @@ func TestFactsAreTheJournals(t *testing.T) {
 			return nil
 		}
 		var data map[string]any
-		f, err := bus.Decode(codec, r.Kind, r.Data)
+		f, err := codec.ReadFact(r.Kind, r.Data)
 		if err == nil {
 			err = stdjson.Unmarshal([]byte(rows[n-1][6]), &data)
 		}

@@ -42,10 +42,10 @@ func (t *tail) apply(r protocol.Record, instance string) error {
 	if r.Kind == director.FactWaveClosed {
 		t.wave++
 	}
-	if !machines.MayConcern(r, instance) {
+	if !machines.MayConcern(t.agents.Scene.Codec, r, instance) {
 		return nil
 	}
-	fact, err := machines.ReadFact(t.agents.Scene.Codec, r.Kind, r.Data)
+	fact, err := t.agents.Scene.Codec.ReadFact(r.Kind, r.Data)
 	if err != nil {
 		return err
 	}

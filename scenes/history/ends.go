@@ -4,6 +4,7 @@ import (
 	"tavernsim/engine/director"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
+	"tavernsim/scenes/setup"
 )
 
 // End is why the scene of a journal ended; "" = it can go on.
@@ -14,7 +15,7 @@ func End(journal *persistence.Journal) (reason string, err error) {
 	}
 	err = journal.Read(last.First, func(r protocol.Record) error {
 		if r.Kind == director.FactEnded {
-			fact, err := director.ReadFact(protocol.NewCodec(), r.Kind, r.Data)
+			fact, err := setup.NewCodec().ReadFact(r.Kind, r.Data)
 			if ended, ok := fact.(*director.Ended); ok {
 				reason = ended.Reason
 			}

@@ -21,7 +21,6 @@ import (
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/scenestest"
 	"tavernsim/scenes/setup"
-	"tavernsim/scenes/traces"
 )
 
 // ran is the town that has run, under settings.
@@ -321,7 +320,7 @@ func TestAppendedWholeOrNot(t *testing.T) {
 func TestARefusedForkLeavesNothing(t *testing.T) {
 	s := interrupted(t, scenestest.Settings{})
 	made := s.Made(t, scenestest.Settings{})
-	store, err := persistence.Open(s.Dir, persistence.Options{Traces: traces.Rule()})
+	store, err := persistence.Open(s.Dir, persistence.Options{Traces: history.Traces()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,7 @@ func Redeliver(sc *setup.Scene, journal *persistence.Journal, opt Options, lette
 	}
 	redelivered := state.Director.Redelivery(letters)
 	closed := director.WaveClosed{Wave: state.Director.Wave + 1, World: state.World().Version()}
-	return appendWave(journal, state.Director.Now, appended{setup.ActorScene, redelivered}, appended{setup.ActorScene, closed})
+	return appendWave(journal, state.Director.Now, appended{setup.ActorScene, &redelivered}, appended{setup.ActorScene, &closed})
 }
 
 // appended is a fact that is kept while its scene is stopped, and whose it is.

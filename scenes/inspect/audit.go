@@ -224,7 +224,7 @@ func (a *auditing) before(r protocol.Record, fact protocol.Fact, list []Change) 
 		list[0].Before, list[0].Turn = a.privateValue(r.Actor, a.seenAt(list[0].path)), a.turn(r.Actor)
 	case *agent.GoalsUpdated:
 		list[0].Before, list[0].Turn = a.goal(r.Actor, x.Goal.ID), a.turn(r.Actor)
-	case knowledge.Written:
+	case *knowledge.Written:
 		if base, ok := a.state.Knowledge().Base(x.KB); ok {
 			if e, ok := base.Get(x.EntryID); ok {
 				list[0].Before = fields.JSON(e.Value())

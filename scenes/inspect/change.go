@@ -105,13 +105,13 @@ func changes(r protocol.Record, wave uint64, f protocol.Fact) []Change {
 func knowledgeChanges(base Change, f protocol.Fact) []Change {
 	base.What = WhatKnowledge
 	switch x := f.(type) {
-	case knowledge.Written:
+	case *knowledge.Written:
 		base.By, base.Through, base.Op, base.Path, base.After = x.By, x.Request, string(x.Op), x.KB+"/"+x.EntryID, fields.Value(x.Entry)
-	case knowledge.Suggested:
+	case *knowledge.Suggested:
 		base.By, base.Through, base.Op, base.Path, base.Value = x.By, x.Request, "suggest "+string(x.Op), x.KB, fields.Value(x.Entry)
-	case knowledge.Reviewed:
+	case *knowledge.Reviewed:
 		base.By, base.Through, base.Op, base.Path, base.Value = x.By, x.Request, "review", x.KB, x.Accepted
-	case knowledge.Refused:
+	case *knowledge.Refused:
 		base.By, base.Through, base.Path, base.Status = x.By, x.Request, x.KB, StatusRefused
 		base.Code, base.Error = string(x.Reason), x.Message
 	default:

@@ -346,11 +346,11 @@ func knowledgeEffects(f protocol.Fact) []effectBy {
 	e := Effect{To: protocol.ToKnowledge}
 	by := ""
 	switch x := f.(type) {
-	case knowledge.Written:
+	case *knowledge.Written:
 		e.ID, e.What, e.Value, e.Status, by = x.Request, string(x.Op)+" "+x.KB+"/"+x.EntryID, fields.Value(x.Entry), EffectWritten, x.By
-	case knowledge.Suggested:
+	case *knowledge.Suggested:
 		e.ID, e.What, e.Value, e.Status, by = x.Request, string(x.Op)+" "+x.KB, fields.Value(x.Entry), EffectSuggested, x.By
-	case knowledge.Refused:
+	case *knowledge.Refused:
 		e.ID, e.What, e.Status, e.Detail, by = x.Request, x.KB, EffectRefused, string(x.Reason)+": "+x.Message, x.By
 	default:
 		return nil

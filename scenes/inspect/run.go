@@ -71,7 +71,7 @@ func (r *Run) scene(id string) (*Scene, error) {
 		return nil, err
 	}
 	made := sync.OnceValues(func() (*setup.Scene, error) { return r.Made(id) })
-	return &Scene{ID: id, run: r, def: def, made: made, agents: agents, journal: journal, codec: protocol.NewCodec()}, nil
+	return &Scene{ID: id, run: r, def: def, made: made, agents: agents, journal: journal, codec: setup.NewCodec()}, nil
 }
 
 // Lost says whether the journal ends before what the run's last process told of.
@@ -214,7 +214,7 @@ const progressEvery = 1 << 14
 
 // read decodes a fact.
 func (s *Scene) read(r protocol.Record) (protocol.Fact, error) {
-	f, err := machines.ReadFact(s.codec, r.Kind, r.Data)
+	f, err := s.codec.ReadFact(r.Kind, r.Data)
 	if err != nil {
 		err = protocol.Errorf(protocol.KindOf(err), "scene %s: fact %d: %w", s.ID, r.Seq, err)
 	}

@@ -84,6 +84,6 @@ func restartObservation(x *director.AgentFailed, now protocol.Time) agent.Observ
 }
 
 // MayConcern skips the facts of other agents without decoding them.
-func MayConcern(r protocol.Record, instance string) bool {
-	return r.Actor == instance || r.Actor[0] == '$' || r.Kind == agent.FactDropped || r.Kind == agent.FactUnacknowledged
+func MayConcern(codec *protocol.Codec, r protocol.Record, instance string) bool {
+	return r.Actor == instance || r.Actor[0] == '$' || codec.FactType(r.Kind).Others
 }

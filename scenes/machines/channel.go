@@ -79,7 +79,9 @@ func (e *Events) fold(f protocol.Fact) {
 
 // Apply implements Service.
 func (e *Events) Apply(f protocol.Fact) error {
-	e.State.Apply(f)
+	if x, ok := f.(bus.Fact); ok {
+		e.State.Apply(x)
+	}
 	return nil
 }
 

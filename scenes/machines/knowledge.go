@@ -44,7 +44,9 @@ func (k *Knowledge) Decide(in *RequestReader, now protocol.Time, give func([]pro
 
 // Apply implements Service.
 func (k *Knowledge) Apply(f protocol.Fact) error {
-	k.State = knowledge.Apply(k.State, f)
+	if x, ok := f.(knowledge.Fact); ok {
+		k.State = knowledge.Apply(k.State, x)
+	}
 	return nil
 }
 

@@ -283,7 +283,7 @@ func TestNothingFromOutside(t *testing.T) {
 
 // pure packages give the same answer to the same question.
 func pure(path string) bool {
-	return slices.Contains([]string{"cmp", "crypto/sha256", "encoding/hex", "fmt", "math", "slices", "time", "github.com/tinylib/msgp/msgp",
+	return slices.Contains([]string{"cmp", "crypto/sha256", "encoding/hex", "errors", "fmt", "math", "slices", "time", "github.com/tinylib/msgp/msgp",
 		"tavernsim/protocol", "tavernsim/scenes/project", "tavernsim/scenes/setup", "tavernsim/scenes/snapshots"}, path) || strings.HasPrefix(path, "tavernsim/engine/")
 }
 

@@ -55,7 +55,7 @@ func Refusals(actor string, f protocol.Fact, yield func(Refusal)) {
 		yield(Refusal{RefusedWorld, string(x.Code), 1, x.By + ": " + x.Message})
 	case *statecmd.Committed:
 		commands(x, yield)
-	case knowledge.Refused:
+	case *knowledge.Refused:
 		yield(Refusal{RefusedKnowledge, string(x.Reason), 1, x.By + ": " + x.Message})
 	case *director.DeadLettered:
 		yield(Refusal{RefusedMailbox, x.Reason, max(1, x.Count), x.Type})

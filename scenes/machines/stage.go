@@ -185,6 +185,9 @@ func (s *Stage) Apply(r protocol.Record, fact protocol.Fact) error {
 		d.TurnEnded(x.Agent, TurnOf(x, r.Time), r.Time)
 	case *bus.Routed:
 		s.heard(x, d.Wave+1)
+	case *director.ActorFailed, *director.DeadLettered, *director.Forked: // they change nothing
+	case director.Fact:
+		return protocol.Errorf(protocol.KindInternal, "a fact of kind %q: nothing folds it; give it a case in Stage.Apply", x.FactKind())
 	}
 	if by, wakes, ok := Concerns(fact); ok && wakes {
 		if o, known := s.scene.Ordinal(by); known {
@@ -226,8 +229,8 @@ func (s *Stage) keep(at protocol.Time, actor, kind string, data protocol.Raw) (f
 	case kind == agent.FactCallMade:
 		err = s.call.Read(data)
 		e.Call, fact = s.call, &s.call
-	case !NeedsNoDecoding(kind):
-		fact, err = ReadFact(s.scene.Codec, kind, data)
+	case !s.scene.Codec.FactType(kind).Bytes:
+		fact, err = s.scene.Codec.ReadFact(kind, data)
 		e.Fact = fact
 	}
 	if err != nil {

@@ -1,9 +1,10 @@
 package machines
 
 import (
+	"errors"
+
 	"tavernsim/engine/agent"
 	"tavernsim/engine/bus"
-	"tavernsim/engine/director"
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/world"
 	"tavernsim/engine/worldstate"
@@ -40,8 +41,11 @@ func New(sc *setup.Scene) (*State, error) {
 
 // Apply folds one record of the journal.
 func (s *State) Apply(r protocol.Record) error {
-	fact, err := ReadFact(s.scene.Codec, r.Kind, r.Data)
+	fact, err := s.scene.Codec.ReadFact(r.Kind, r.Data)
 	if err != nil {
+		return err
+	}
+	if err := errors.Join(s.foreign(fact), folded(fact)); err != nil {
 		return err
 	}
 	wave := s.Director.Wave + 1
@@ -114,24 +118,4 @@ func PriorityFor(f *bus.Routed, sc *setup.Scene, o uint32) protocol.Priority {
 		return f.Priority
 	}
 	return f.PriorityFor(sc.Name(o))
-}
-
-// ReadFact decodes any fact that a journal may hold.
-func ReadFact(codec *protocol.Codec, kind string, data protocol.Raw) (protocol.Fact, error) {
-	switch kind {
-	case bus.FactRouted, bus.FactRefused, bus.FactSubscription, bus.FactThrottle, bus.FactNotDone:
-		return bus.Decode(codec, kind, data)
-	case knowledge.FactWritten, knowledge.FactSuggested, knowledge.FactReviewed, knowledge.FactRefused:
-		return knowledge.DecodeFact(codec, kind, data)
-	}
-	if f, err := worldstate.ReadFact(kind, data); f != nil || err != nil {
-		return f, err
-	}
-	if f, err := director.ReadFact(codec, kind, data); f != nil || err != nil {
-		return f, err
-	}
-	if f, err := agent.ReadFact(codec, kind, data); f != nil || err != nil {
-		return f, err
-	}
-	return nil, protocol.Errorf(protocol.KindUnknown, "a fact of kind %q: this version does not know it; use the version that wrote the run", kind)
 }

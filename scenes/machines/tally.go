@@ -57,7 +57,7 @@ func NewTally() Tally {
 	return Tally{ByEvent: protocol.Counts{}, Refused: protocol.Counts{}, Refusals: protocol.Counts{}, ByTool: protocol.Counts{}, ByProfile: protocol.Counts{}, ByAgent: protocol.Counts{}}
 }
 
-// Count notes a fact. fact may be nil for the kinds that [NeedsNoDecoding].
+// Count notes a fact. fact may be nil for the kinds that the scene keeps as bytes.
 func (t *Tally) Count(sc *setup.Scene, actor, kind string, data protocol.Raw, fact protocol.Fact) error {
 	t.Facts++
 	switch kind {
@@ -98,16 +98,6 @@ func (t *Tally) trouble(actor, text string) {
 	if len(t.Troubles) < maxTroubles {
 		t.Troubles = append(t.Troubles, actor+": "+text)
 	}
-}
-
-// NeedsNoDecoding names the frequent kinds whose content the scene has no use
-// for: they go to the journal as the bytes they came in.
-func NeedsNoDecoding(kind string) bool {
-	switch kind {
-	case agent.FactCallMade, agent.FactSaid, agent.FactStateUpdated, agent.FactModelAnswered, agent.FactCallAnswered:
-		return true
-	}
-	return false
 }
 
 // call counts a call; fact is what has been read of it already, or nil.
@@ -198,7 +188,7 @@ func (t *Tally) countServices(f protocol.Fact) {
 			t.ByEvent[x.Type]++
 		}
 		t.EventsDelivered += int64(x.Receivers.Len())
-	case knowledge.Written:
+	case *knowledge.Written:
 		t.Entries++
 	}
 }

@@ -24,6 +24,7 @@ import (
 	"tavernsim/scenes/outside"
 	"tavernsim/scenes/project"
 	"tavernsim/scenes/scenestest"
+	"tavernsim/scenes/setup"
 )
 
 // talkers ask twice in a turn, the second time about the first answer, and keep
@@ -131,14 +132,14 @@ func heard(t testing.TB, s *scenestest.Scene) (texts map[string]string, unknown 
 		n       uint64
 		answers int
 	}
-	codec, turns := protocol.NewCodec(), map[string]*turn{}
+	codec, turns := setup.NewCodec(), map[string]*turn{}
 	s.Journal(t, func(j *persistence.Journal) {
 		err := j.Read(1, func(r protocol.Record) error {
 			if turns[r.Actor] == nil {
 				turns[r.Actor] = &turn{n: 1}
 			}
 			at := turns[r.Actor]
-			fact, err := agent.ReadFact(codec, r.Kind, r.Data)
+			fact, err := codec.ReadFact(r.Kind, r.Data)
 			switch x := fact.(type) {
 			case agent.Recorded:
 				a, _ := x.Answered()

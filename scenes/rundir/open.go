@@ -11,9 +11,9 @@ import (
 	"tavernsim/engine/bus/verdict"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
+	"tavernsim/scenes/history"
 	"tavernsim/scenes/project"
 	"tavernsim/scenes/setup"
-	"tavernsim/scenes/traces"
 )
 
 // Opened is a run directory that is looked at, not run: as it was at the moment of
@@ -55,7 +55,7 @@ func open(dir string, options func(*Manifest) persistence.Options) (*Opened, err
 // OpenStore opens the journals of a run directory: how large tables begin and
 // which facts belong to a trace is the same for whoever opens them. You owe Close.
 func OpenStore(dir string, opt persistence.Options) (*persistence.Store, error) {
-	opt.Traces = traces.Rule()
+	opt.Traces = history.Traces()
 	if !opt.ReadOnly {
 		opt.MemTableSize = memTableSize
 	}

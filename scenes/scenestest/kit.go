@@ -39,7 +39,6 @@ import (
 	"tavernsim/scenes/project"
 	"tavernsim/scenes/setup"
 	"tavernsim/scenes/snapshots"
-	"tavernsim/scenes/traces"
 )
 
 // Files makes a file system of the files of archives; later ones win.
@@ -136,7 +135,7 @@ func (s *Scene) Start(set Settings) (*Running, error) { return s.StartWith(set) 
 // StartWith is Start with options that settings do not have.
 func (s *Scene) StartWith(set Settings, change ...func(*scenes.Options)) (*Running, error) {
 	w := &watcher{set: &set}
-	store, err := persistence.Open(s.Dir, persistence.Options{BatchFacts: set.BatchFacts, Durability: set.Durability, Observer: w, MemTableSize: 1 << 20, Traces: traces.Rule(), FS: set.FS, Keep: set.Keep})
+	store, err := persistence.Open(s.Dir, persistence.Options{BatchFacts: set.BatchFacts, Durability: set.Durability, Observer: w, MemTableSize: 1 << 20, Traces: history.Traces(), FS: set.FS, Keep: set.Keep})
 	if err != nil {
 		return nil, err
 	}
@@ -251,7 +250,7 @@ func (s *Scene) Journal(t testing.TB, f func(j *persistence.Journal)) {
 // JournalIn opens the scene's journal in any store while f runs.
 func (s *Scene) JournalIn(t testing.TB, dir string, opt persistence.Options, f func(j *persistence.Journal)) {
 	t.Helper()
-	opt.Traces = traces.Rule()
+	opt.Traces = history.Traces()
 	store, err := persistence.Open(dir, opt)
 	if err != nil {
 		t.Fatal(err)

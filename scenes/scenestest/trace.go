@@ -14,6 +14,7 @@ import (
 	"tavernsim/engine/worldstate"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
+	"tavernsim/scenes/setup"
 )
 
 // tracer prints facts, one line each, under a headline for every wave.
@@ -29,7 +30,7 @@ type tracer struct {
 }
 
 func newTracer(s *Scene) *tracer {
-	tr := &tracer{scene: s, codec: protocol.NewCodec()}
+	tr := &tracer{scene: s, codec: setup.NewCodec()}
 	if agents, err := s.Def.Agents(0); err == nil {
 		for in := range agents.All() {
 			tr.ids = append(tr.ids, in.ID)
@@ -104,20 +105,21 @@ func when(yes bool, format string, args ...any) string {
 }
 
 func (tr *tracer) text(r protocol.Record) (string, error) {
-	if f, err := agent.ReadFact(tr.codec, r.Kind, r.Data); f != nil || err != nil {
-		return tr.agent(f), err
+	f, err := tr.codec.ReadFact(r.Kind, r.Data)
+	if err != nil {
+		return "", err
 	}
-	if f, err := director.ReadFact(tr.codec, r.Kind, r.Data); f != nil || err != nil {
-		return tr.director(f), err
+	switch x := f.(type) {
+	case agent.Fact:
+		return tr.agent(x), nil
+	case director.Fact:
+		return tr.director(x), nil
+	case bus.Fact:
+		return tr.event(x), nil
+	case knowledge.Fact:
+		return tr.knowledge(x), nil
 	}
-	switch {
-	case strings.HasPrefix(r.Kind, "event."), strings.HasPrefix(r.Kind, "subscription."), strings.HasPrefix(r.Kind, "throttle."), strings.HasPrefix(r.Kind, "channel."):
-		return tr.event(r)
-	case strings.HasPrefix(r.Kind, "world."), r.Kind == worldstate.FactCommitted:
-		return tr.world(r)
-	}
-	f, err := knowledge.DecodeFact(tr.codec, r.Kind, r.Data)
-	return tr.knowledge(f), err
+	return tr.world(f), nil
 }
 
 func (tr *tracer) agent(f protocol.Fact) string {
@@ -215,22 +217,21 @@ func function(stack []string) string {
 	return name
 }
 
-func (tr *tracer) event(r protocol.Record) (string, error) {
-	f, err := bus.Decode(tr.codec, r.Kind, r.Data)
+func (tr *tracer) event(f bus.Fact) string {
 	switch x := f.(type) {
 	case *bus.Routed:
-		return tr.routed(x), err
+		return tr.routed(x)
 	case *bus.Refused:
-		return fmt.Sprintf("refuses %s of %s: %s %q", x.Type, x.Source, x.Reason, x.Detail), err
+		return fmt.Sprintf("refuses %s of %s: %s %q", x.Type, x.Source, x.Reason, x.Detail)
 	case *bus.SubscriptionChanged:
-		return fmt.Sprintf("%s hears%s", tr.id(x.Agent), subscriptions(" more", x.Add)+subscriptions(" less", x.Remove)), err
+		return fmt.Sprintf("%s hears%s", tr.id(x.Agent), subscriptions(" more", x.Add)+subscriptions(" less", x.Remove))
 	case *bus.ThrottleChanged:
 		return fmt.Sprintf("throttles %s%s: %d in %v per %s, else %s", x.Rule.Type, when(x.Rule.Source != "", " of %s", x.Rule.Source), x.Rule.Max, x.Rule.Window, x.Rule.Per, x.Rule.Action) +
-			tail(when(x.Rule.Until != 0, "until %s", tr.at(x.Rule.Until)), when(x.Removed, "no more")), err
+			tail(when(x.Rule.Until != 0, "until %s", tr.at(x.Rule.Until)), when(x.Removed, "no more"))
 	case *bus.NotDone:
-		return fmt.Sprintf("refuses to %s %s for %s: %s %q", x.What, x.Subject, x.By, x.Code, x.Message), err
+		return fmt.Sprintf("refuses to %s %s for %s: %s %q", x.What, x.Subject, x.By, x.Code, x.Message)
 	}
-	return r.Kind, err
+	return f.FactKind()
 }
 
 func subscriptions(how string, list []bus.Subscription) string {
@@ -266,30 +267,26 @@ func (tr *tracer) routed(x *bus.Routed) string {
 		when(x.Expires != 0, "until %s", tr.at(x.Expires)), when(x.FilterErrors > 0, "filters failed %d", x.FilterErrors), strings.TrimSpace(marks))
 }
 
-func (tr *tracer) world(r protocol.Record) (string, error) {
-	f, err := worldstate.ReadFact(r.Kind, r.Data)
-	if err != nil {
-		return "", err
-	}
+func (tr *tracer) world(f protocol.Fact) string {
 	switch x := f.(type) {
 	case *world.Committed:
 		text := fmt.Sprintf("version %d", x.After)
 		for _, c := range x.Changes {
 			text += fmt.Sprintf("; %s %s %s %s", c.By, c.Op, c.Path, show(c.Value))
 		}
-		return text, nil
+		return text
 	case *world.Refused:
-		return fmt.Sprintf("refuses %s %s of %s: %s %q at version %d", x.Op, x.Path, x.By, x.Code, x.Message, x.Version), nil
+		return fmt.Sprintf("refuses %s %s of %s: %s %q at version %d", x.Op, x.Path, x.By, x.Code, x.Message, x.Version)
 	case *worldstate.Granted:
-		return fmt.Sprintf("grants %s %s of %s at version %d", x.Op, x.Path, x.By, x.Version), nil
+		return fmt.Sprintf("grants %s %s of %s at version %d", x.Op, x.Path, x.By, x.Version)
 	case *world.Leased:
-		return fmt.Sprintf("leases %v to %s as %s until %s", x.Lease.Paths, x.Lease.Holder, x.Lease.ID, tr.at(x.Lease.Until)), nil
+		return fmt.Sprintf("leases %v to %s as %s until %s", x.Lease.Paths, x.Lease.Holder, x.Lease.ID, tr.at(x.Lease.Until))
 	case *world.Released:
-		return fmt.Sprintf("releases %s of %s", x.ID, x.Holder) + tail(when(x.Expired, "expired")), nil
+		return fmt.Sprintf("releases %s of %s", x.ID, x.Holder) + tail(when(x.Expired, "expired"))
 	case *statecmd.Committed:
-		return commands(x), nil
+		return commands(x)
 	}
-	return r.Kind, nil
+	return f.FactKind()
 }
 
 // commands shows a batch entry by entry.
@@ -309,11 +306,11 @@ func commands(x *statecmd.Committed) string {
 
 func (tr *tracer) knowledge(f protocol.Fact) string {
 	switch x := f.(type) {
-	case knowledge.Written:
+	case *knowledge.Written:
 		return fmt.Sprintf("%s %s/%s by %s", x.Op, x.KB, x.EntryID, x.By)
-	case knowledge.Suggested:
+	case *knowledge.Suggested:
 		return fmt.Sprintf("suggestion %d %s %s by %s", x.Suggestion, x.Op, x.KB, x.By)
-	case knowledge.Refused:
+	case *knowledge.Refused:
 		return fmt.Sprintf("refuses %s of %s: %s %q", x.KB, x.By, x.Reason, x.Message)
 	}
 	return fmt.Sprintf("%T", f)

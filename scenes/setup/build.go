@@ -24,7 +24,7 @@ import (
 // New makes a scene of a project ready to run: everything that is compiled or
 // shared, once.
 func New(p *project.Project, def *project.Scene, opt Options) (*Scene, error) {
-	sc := &Scene{Options: opt, ID: def.Definition.ID, Project: p, Def: def, Codec: protocol.NewCodec(), Condition: def.Until}
+	sc := &Scene{Options: opt, ID: def.Definition.ID, Project: p, Def: def, Codec: NewCodec(), Condition: def.Until}
 	if sc.Clock == "" {
 		sc.Clock = def.Definition.Simulation.Clock
 	}

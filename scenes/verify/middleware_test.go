@@ -75,7 +75,7 @@ func TestMiddlewareOfTheHost(t *testing.T) {
 func TestOtherFactsBesideMiddleware(t *testing.T) {
 	s := scenestest.New(t, crowded(t), "")
 	s.Run(t, scenestest.Settings{Middleware: host()})
-	codec := protocol.NewCodec()
+	codec := setup.NewCodec()
 	for kind, change := range map[string]func(protocol.Fact){
 		director.FactWaveClosed: func(f protocol.Fact) { f.(*director.WaveClosed).Events++ },
 		director.FactBlocked:    func(f protocol.Fact) { f.(*director.Blocked).Agent++ },
@@ -86,7 +86,7 @@ func TestOtherFactsBesideMiddleware(t *testing.T) {
 				return
 			}
 			at = r.Seq
-			f, err := machines.ReadFact(codec, r.Kind, r.Data)
+			f, err := codec.ReadFact(r.Kind, r.Data)
 			if err == nil {
 				change(f)
 				r.Data, err = codec.Marshal(f)

@@ -74,7 +74,7 @@ func (v *verifier) gather() (list []turn, n int, err error) {
 // agentFailed tells the stage of a failure. Why an actor failed is taken, what
 // becomes of the agent is decided.
 func (v *verifier) agentFailed(r protocol.Record) error {
-	f, err := machines.ReadFact(v.codec, r.Kind, r.Data)
+	f, err := v.codec.ReadFact(r.Kind, r.Data)
 	if err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func (v *verifier) records(t *turn, ahead int) (int, error) {
 			continue
 		}
 		if r, ok := v.peek(ahead); ok && r.Kind == director.FactDeferred {
-			f, err := machines.ReadFact(v.codec, r.Kind, r.Data)
+			f, err := v.codec.ReadFact(r.Kind, r.Data)
 			if err != nil {
 				return ahead, err
 			}
@@ -268,7 +268,7 @@ func (a *answersOf) next() any {
 }
 
 func (a *answersOf) answer(r protocol.Record) any {
-	f, err := agent.ReadFact(a.codec, r.Kind, r.Data)
+	f, err := a.codec.ReadFact(r.Kind, r.Data)
 	if err != nil {
 		a.turn.err = err
 		return nil

@@ -103,7 +103,7 @@ type Options struct {
 // Run decides a journal again and returns what it found, with the state at the
 // end of the walk. A difference is no error: it is in the report.
 func Run(ctx context.Context, made *setup.Scene, journal *persistence.Journal, opt Options) (*Report, *machines.State, error) {
-	v := &verifier{ctx: ctx, opt: opt, made: made, codec: protocol.NewCodec(), seed: made.Seed}
+	v := &verifier{ctx: ctx, opt: opt, made: made, codec: setup.NewCodec(), seed: made.Seed}
 	v.report = &Report{Scene: made.ID, From: journal.Begin().Number, Taken: map[string]uint64{}}
 	var err error
 	if v.state, err = history.FoldTo(made, journal, v.report.From, history.Options{NoSnapshots: true}); err != nil {

@@ -15,6 +15,7 @@ import (
 	"tavernsim/scenes/history"
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/scenestest"
+	"tavernsim/scenes/setup"
 	"tavernsim/scenes/verify"
 )
 
@@ -61,7 +62,7 @@ func TestAChangedFactIsFound(t *testing.T) {
 	s := scenestest.New(t, scenestest.Town(t), "")
 	set := scenestest.Settings{}
 	s.Run(t, set)
-	codec := protocol.NewCodec()
+	codec := setup.NewCodec()
 	last := map[string]uint64{} // the last fact of each kind: what follows would give it away
 	s.Journal(t, func(j *persistence.Journal) {
 		if err := j.Read(1, func(r protocol.Record) error { last[r.Kind] = r.Seq; return nil }); err != nil {
@@ -89,7 +90,7 @@ func TestAChangedFactIsFound(t *testing.T) {
 				if r.Seq != at {
 					return
 				}
-				f, err := machines.ReadFact(codec, r.Kind, r.Data)
+				f, err := codec.ReadFact(r.Kind, r.Data)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -149,12 +150,12 @@ func TestALostTurnAmongTheBlocked(t *testing.T) {
 	if r := run(t, s, set, 2); r.Difference != nil || r.Taken[verify.TakenLost] > 0 {
 		t.Fatalf("before the change: %+v", r)
 	}
-	codec := protocol.NewCodec()
+	codec := setup.NewCodec()
 	var kinds, lost []string // of the wave at hand; of the one with the failure
 	failed := false
 	old := s.Rewrite(t, func(r *protocol.Record) {
 		kinds = append(kinds, r.Kind)
-		if f, err := machines.ReadFact(codec, r.Kind, r.Data); err != nil {
+		if f, err := codec.ReadFact(r.Kind, r.Data); err != nil {
 			t.Fatal(err)
 		} else if m, ok := f.(*agent.ModelAnswered); ok && m.Error != "" {
 			failed, m.Request, m.ErrorKind = true, 0, "" // as runs of an older version kept it
@@ -191,8 +192,8 @@ func TestOtherRulesAreFound(t *testing.T) {
 	t.Run("seed", func(t *testing.T) { // the history tells its own seed
 		changed := s.Rewrite(t, func(r *protocol.Record) {
 			if r.Kind == director.FactStarted {
-				codec := protocol.NewCodec()
-				f, _ := machines.ReadFact(codec, r.Kind, r.Data)
+				codec := setup.NewCodec()
+				f, _ := codec.ReadFact(r.Kind, r.Data)
 				f.(*director.Started).Seed++
 				r.Data, _ = codec.Marshal(f)
 			}

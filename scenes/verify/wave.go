@@ -87,7 +87,7 @@ func (v *verifier) seen(r protocol.Record) error {
 	if r.Kind != director.FactStarted && r.Kind != director.FactForked {
 		return nil
 	}
-	f, err := machines.ReadFact(v.codec, r.Kind, r.Data)
+	f, err := v.codec.ReadFact(r.Kind, r.Data)
 	if err != nil {
 		return err
 	}
@@ -123,7 +123,7 @@ func (v *verifier) control() error {
 			if r.Kind != director.FactEnded || wave > v.wave && v.made.Def.Lifecycle.End == "" {
 				continue
 			}
-			f, err := machines.ReadFact(v.codec, r.Kind, r.Data)
+			f, err := v.codec.ReadFact(r.Kind, r.Data)
 			if err != nil {
 				return err
 			}
@@ -143,8 +143,9 @@ func (v *verifier) endsWithoutAFact() (at protocol.Time, ok bool) {
 	if at, due := v.state.Director.NextTime(); due && at == r.Time {
 		return 0, false
 	}
-	f, err := director.ReadFact(v.codec, r.Kind, r.Data) // nil for those of the turn of the scene's agent
-	return r.Time, f == nil && err == nil
+	f, err := v.codec.ReadFact(r.Kind, r.Data)
+	_, own := f.(director.Fact) // else it is of the turn of the scene's agent
+	return r.Time, !own && err == nil
 }
 
 // ahead finds when a realtime wave was closed: its turns were begun before.
@@ -169,7 +170,7 @@ func (v *verifier) letters() error {
 		if r.Kind != director.FactDeadLettered {
 			continue
 		}
-		f, err := machines.ReadFact(v.codec, r.Kind, r.Data)
+		f, err := v.codec.ReadFact(r.Kind, r.Data)
 		if err != nil {
 			return err
 		}
@@ -214,7 +215,7 @@ func (v *verifier) failures(actor string) (list []*director.ActorFailed, err err
 		if r.Kind != director.FactActorFailed {
 			continue
 		}
-		f, err := machines.ReadFact(v.codec, r.Kind, r.Data)
+		f, err := v.codec.ReadFact(r.Kind, r.Data)
 		if err != nil {
 			return nil, err
 		}
@@ -272,7 +273,7 @@ func (v *verifier) keep(e *machines.Effect) error {
 	fact := e.Fact
 	if fact == nil {
 		var err error
-		if fact, err = machines.ReadFact(v.codec, e.Kind, e.Data); err != nil {
+		if fact, err = v.codec.ReadFact(e.Kind, e.Data); err != nil {
 			return err
 		}
 	}
@@ -281,7 +282,7 @@ func (v *verifier) keep(e *machines.Effect) error {
 
 // sameStart takes from the recorded start what the run says of itself.
 func (v *verifier) sameStart(started *director.Started, r protocol.Record, decided *protocol.KindData) error {
-	f, err := machines.ReadFact(v.codec, r.Kind, r.Data)
+	f, err := v.codec.ReadFact(r.Kind, r.Data)
 	have, ok := f.(*director.Started)
 	if err != nil || !ok {
 		return err
@@ -374,7 +375,7 @@ func (v *verifier) takeService(in *machines.ServiceAnswered, actor, reason strin
 		if r.Actor != actor {
 			continue
 		}
-		f, err := machines.ReadFact(v.codec, r.Kind, r.Data)
+		f, err := v.codec.ReadFact(r.Kind, r.Data)
 		if err != nil {
 			return err
 		}
@@ -408,7 +409,7 @@ func (v *verifier) side(r *protocol.Record) *Side {
 		return nil
 	}
 	s := &Side{Actor: r.Actor, Kind: r.Kind, Time: r.Time.String()}
-	f, err := machines.ReadFact(v.codec, r.Kind, r.Data)
+	f, err := v.codec.ReadFact(r.Kind, r.Data)
 	if err != nil {
 		s.Fact = "cannot be read: " + err.Error()
 		return s
@@ -419,7 +420,7 @@ func (v *verifier) side(r *protocol.Record) *Side {
 
 // endOf reads the last of a turn's facts.
 func endOf(r protocol.Record, codec *protocol.Codec) (*agent.TurnEnded, error) {
-	f, err := agent.ReadFact(codec, r.Kind, r.Data)
+	f, err := codec.ReadFact(r.Kind, r.Data)
 	end, _ := f.(*agent.TurnEnded)
 	return end, err
 }

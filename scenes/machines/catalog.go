@@ -1,0 +1,78 @@
+package machines
+
+import (
+	"slices"
+
+	"tavernsim/engine/agent"
+	"tavernsim/engine/bus"
+	"tavernsim/engine/director"
+	"tavernsim/engine/knowledge"
+	"tavernsim/engine/statecmd"
+	"tavernsim/engine/world"
+	"tavernsim/engine/worldstate"
+	"tavernsim/protocol"
+)
+
+// Concerns names the agent that a service answers with a fact, and whether it
+// wakes, as an event of normal priority would: who waits for an answer must hear
+// a no.
+func Concerns(f protocol.Fact) (instance string, wakes, ok bool) {
+	x, ok := f.(protocol.Answering)
+	if !ok {
+		return "", false, false
+	}
+	a, ok := x.Answers()
+	return a.To, a.Wakes, ok
+}
+
+// ObservationOf is what the agent is told about it.
+func ObservationOf(f protocol.Fact, at protocol.Time) agent.Observation {
+	x, ok := f.(protocol.Answering)
+	if !ok {
+		return agent.Observation{Time: at}
+	}
+	a, _ := x.Answers()
+	return agent.Observation{Time: at, Kind: a.Kind, Value: x.Told()}
+}
+
+// folded refuses a fact that nothing folds: else a forgotten case would be silent.
+// The stage folds those of the director; the other packages fold their own.
+func folded(f protocol.Fact) error {
+	switch f.(type) {
+	case director.Fact, agent.Fact, bus.Fact, knowledge.Fact, *world.Committed, *statecmd.Committed, *world.Leased, *world.Released:
+		return nil
+	case *world.Refused, *worldstate.Granted: // they change nothing
+		return nil
+	}
+	return protocol.Errorf(protocol.KindInternal, "a fact of kind %q: nothing folds it; give it a case in scenes/machines", f.FactKind())
+}
+
+// foreign refuses a fact that names agents which the scene does not have: one of
+// another scene.
+func (s *State) foreign(f protocol.Fact) error {
+	last := uint32(0)
+	switch x := f.(type) {
+	case *agent.TurnEnded:
+		last = x.Agent
+	case *agent.Dropped:
+		last = x.Agent
+	case *agent.Unacknowledged:
+		last = x.Agent
+	case *director.EffectsDeferred:
+		last = x.Agent
+	case *director.AgentFailed:
+		last = x.Agent
+	case *director.Interrupted:
+		last = x.Agent
+	case *director.Blocked:
+		last = slices.Max(append(slices.Clone(x.Receivers), x.Agent))
+	case *bus.Routed:
+		if n := len(x.Receivers); n > 0 { // in their order
+			last = x.Receivers[n-1].From + x.Receivers[n-1].Count - 1
+		}
+	}
+	if n := len(s.scene.IDs); int(last) >= n {
+		return protocol.Errorf(protocol.KindCorrupt, "a fact of kind %q: it names agent %d; the scene has %d: the journal is not of this scene, bring it back from a copy", f.FactKind(), last, n)
+	}
+	return nil
+}

@@ -1,0 +1,133 @@
+package machines_test
+
+import (
+	"bytes"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"tavernsim/engine/agent"
+	"tavernsim/engine/bus"
+	"tavernsim/engine/bus/throttle"
+	"tavernsim/engine/director"
+	"tavernsim/protocol"
+	"tavernsim/protocol/protocoltest"
+	"tavernsim/scenes/scenestest"
+	"tavernsim/scenes/setup"
+)
+
+// untraced are facts that name a trace and are not found by it: they tell of an
+// event that another fact has routed.
+var untraced = []string{"event.unacknowledged", "scene.dead_letter"}
+
+// Every kind of fact comes back from its bytes with every field, is found by the
+// trace that it names, and is folded by somebody.
+func TestEveryFact(t *testing.T) {
+	codec := setup.NewCodec()
+	made := scenestest.New(t, scenestest.Town(t), "").Made(t, scenestest.Settings{})
+	for _, kind := range codec.FactKinds() {
+		typ := codec.FactType(kind)
+		fact := reflect.New(typ.Type).Interface().(protocol.Fact)
+		protocoltest.Fill(fact)
+		ordinals(reflect.ValueOf(fact).Elem())
+		switch x := fact.(type) { // these are held to rules as they are read
+		case *bus.SubscriptionChanged:
+			x.Add, x.Remove = []bus.Subscription{{Type: "a.b"}}, []bus.Subscription{{Type: "c"}}
+		case *bus.ThrottleChanged:
+			x.Rule = throttle.Rule{Type: "a.b", Per: throttle.PerScene, Max: 3, Window: 1e9, Action: throttle.Delay}
+		}
+		raw, err := codec.Marshal(fact)
+		if err != nil {
+			t.Fatal(kind, err)
+		}
+		back, err := codec.ReadFact(kind, raw)
+		if err != nil {
+			t.Errorf("%s: %v", kind, err)
+			continue
+		}
+		if again, err := codec.Marshal(back); err != nil || !bytes.Equal(again, raw) || len(protocoltest.Zero(back)) > 0 {
+			t.Errorf("%s: %x was read as %+v, without %v, and written as %x, %v", kind, raw, back, protocoltest.Zero(back), again, err)
+		}
+		var found []string
+		tell := func(trace []byte) { found = append(found, string(trace)) }
+		codec.Traces(kind, raw, tell)
+		if want := tracesOf(reflect.ValueOf(fact).Elem()); !slices.Equal(found, want) && !slices.Contains(untraced, kind) {
+			t.Errorf("%s: found by the traces %q, and names %q", kind, found, want)
+		}
+		if n := testing.AllocsPerRun(10, func() { codec.Traces(kind, raw, func([]byte) {}) }); n > 0 {
+			t.Errorf("%s: finding its traces allocates", kind)
+		}
+		for cut := range raw {
+			codec.Traces(kind, raw[:cut], tell)
+		}
+		if err := begin(t, made).Apply(protocol.Record{Seq: 1, Actor: setup.ActorWorld, Kind: kind, Data: raw}); err != nil && strings.Contains(err.Error(), "nothing folds it") {
+			t.Errorf("%s: %v", kind, err)
+		}
+	}
+	_, err := codec.ReadFact("agent.dreamt", nil)
+	if protocol.KindOf(err) != protocol.KindUnknown {
+		t.Error(err)
+	}
+}
+
+// ordinals makes every number of 32 bits, as those of agents are, that of an agent
+// that is there, and every one of 8 bits that of a choice.
+func ordinals(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Uint32, reflect.Uint8:
+		v.SetUint(1)
+	case reflect.Slice:
+		if v.Type() == reflect.TypeFor[protocol.Raw]() {
+			return
+		}
+		for i := range v.Len() {
+			ordinals(v.Index(i))
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				ordinals(v.Field(i))
+			}
+		}
+	}
+}
+
+// A fact that names an agent by a number that no agent has is refused, in words.
+func TestFactsOfOtherScenes(t *testing.T) {
+	codec := setup.NewCodec()
+	made := scenestest.New(t, scenestest.Town(t), "").Made(t, scenestest.Settings{})
+	for _, fact := range []protocol.Fact{
+		&agent.TurnEnded{Agent: 9999}, &director.EffectsDeferred{Agent: 9999}, &director.AgentFailed{Agent: 9999}, &director.Interrupted{Agent: 9999},
+		&director.Blocked{Agent: 9999}, &director.Blocked{Receivers: []uint32{9999}}, &bus.Routed{Receivers: bus.Ranges{{From: 9000, Count: 1000}}},
+		&agent.Dropped{Agent: 9999}, &agent.Unacknowledged{Agent: 9999},
+	} {
+		raw, err := codec.Marshal(fact)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = begin(t, made).Apply(protocol.Record{Seq: 7, Actor: setup.ActorScene, Kind: fact.FactKind(), Data: raw})
+		if protocol.KindOf(err) != protocol.KindCorrupt || !strings.Contains(err.Error(), "it names agent 9999; the scene has") {
+			t.Errorf("%s: %v", fact.FactKind(), err)
+		}
+	}
+}
+
+// tracesOf are the traces in a filled fact: what Fill puts into fields of these
+// names.
+func tracesOf(v reflect.Value) (list []string) {
+	switch v.Kind() {
+	case reflect.Slice:
+		for i := range v.Len() {
+			list = append(list, tracesOf(v.Index(i))...)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if name := v.Type().Field(i).Name; name == "TraceID" || name == "Trace" {
+				return append(list, name)
+			}
+			list = append(list, tracesOf(v.Field(i))...)
+		}
+	}
+	return list
+}
