@@ -4,7 +4,7 @@
 // The shell that runs deliberations holds a Provider and calls it for every model
 // call that a machine requests. It must pass a context that ends when nobody waits
 // any more. Limits, retries, records and budgets belong to the shell: they are
-// wrappers ([Wrapper]) around a Provider, not parts of one.
+// wrappers around a Provider, not parts of one.
 //
 // # The promises of a provider
 //

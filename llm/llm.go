@@ -59,18 +59,6 @@ type Chunk struct {
 	Call      *protocol.Call // one whole call
 }
 
-// Wrapper puts something around a provider: retry, limit, budget, record and
-// replay, circuit breaker. A wrapper closes what it wraps.
-type Wrapper func(Provider) Provider
-
-// Wrap applies wrappers; the first is the outermost.
-func Wrap(p Provider, wrappers ...Wrapper) Provider {
-	for i := len(wrappers) - 1; i >= 0; i-- {
-		p = wrappers[i](p)
-	}
-	return p
-}
-
 // Outcome classes what became of a request.
 type Outcome string
 

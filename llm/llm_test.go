@@ -66,13 +66,6 @@ func (n named) Name() string {
 	return n.name + " " + n.Provider.Name()
 }
 
-func TestWrapOrder(t *testing.T) {
-	around := func(name string) Wrapper { return func(p Provider) Provider { return named{p, name} } }
-	if got := Wrap(named{name: "model"}, around("retry"), around("limit")).Name(); got != "retry limit model" {
-		t.Error(got)
-	}
-}
-
 type once struct{ named }
 
 func (once) MayRepeat(req protocol.ModelRequest) bool { return req.JSON }

@@ -18,7 +18,7 @@ type Damage struct {
 	FirstSeq uint64 // of the facts that are affected; 0 = not known
 	LastSeq  uint64 // 0 = not known
 	Wave     uint64 // that they belong to; 0 = not known
-	Index    bool   // only the index is concerned; RebuildIndex mends it
+	Index    bool   // only the index is concerned; a repair makes it again
 	Good     Wave   // last wave before the damage: up to here everything can be saved
 	Cause    error  // with the offset inside the entry
 }
@@ -41,7 +41,7 @@ func (d *Damage) where() string {
 
 func (d *Damage) saved() string {
 	if d.Index {
-		return "the facts are not concerned: the index can be made again from them"
+		return "the facts are not concerned: simd doctor --repair makes the index again from them"
 	}
 	if d.Good.Number == 0 {
 		return "no wave before it can be saved"

@@ -19,7 +19,7 @@ type Report struct {
 	Blocks uint64  //
 	Stored uint64  // bytes of the blocks' values
 	Damage error   // the first damage of the facts; nil = none
-	Index  []error // what the index has wrong; RebuildIndex mends it
+	Index  []error // what the index has wrong; a repair makes it again
 }
 
 // maxIndexErrors bounds the report: a journal whose index is lost would
@@ -190,38 +190,7 @@ func indexEntry(blk *format.Block, stored int, traces Traces) (raw []byte, e for
 	return raw, e, err
 }
 
-// rebuildBatch is how many index entries are written at once.
-const rebuildBatch = 256
-
-// RebuildIndex makes the index again from the facts.
-func (j *Journal) RebuildIndex() (err error) {
-	if j.store.opts.ReadOnly {
-		return j.Err()
-	}
-	r := &reader{j: j, q: Query{From: j.Begin().Last + 1, To: j.Durable().Last}, good: j.Begin()}
-	it, ok, err := r.span(format.FamilyBlock)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, it.Close()) }()
-	for ok {
-		b := j.store.db.NewBatch()
-		for n := 0; ok && n < rebuildBatch; n, ok = n+1, it.Next() {
-			value, err := it.Value()
-			if err == nil {
-				err = j.store.addEntry(b, j.scene, it.Key(), value)
-			}
-			if err != nil {
-				return errors.Join(keyDamage(j.scene, it.Key(), nil, Wave{}, err), b.Wait())
-			}
-		}
-		if err := b.Commit(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
+// addEntry makes a block's index entry and puts it into the batch.
 func (s *Store) addEntry(b *pebbledb.Batch, scene string, key, value []byte) error {
 	blk, err := openBlock(key, value)
 	if err != nil {

@@ -8,7 +8,6 @@ const (
 	OriginToolsXML Origin = "toolsxml"
 	OriginNative   Origin = "native"   // the model's own tool calls
 	OriginWorkflow Origin = "workflow" // a node of a workflow
-	OriginMCP      Origin = "mcp"
 )
 
 // OnError says what becomes of the calls after one that failed.

@@ -18,7 +18,7 @@ const (
 	KindCommit                   // scene to world state or knowledge: apply these requests
 	KindPublish                  // scene to event channel: route these events
 	KindDecided                  // any actor to the scene: facts of one decision
-	KindRelease                  // scene to event channel: the facts are kept, deliver
+	_                            // was release; the numbers of the others stay
 	KindSnapshot                 // scene to any actor: give your state
 	KindState                    // any actor to the scene: its state
 	KindFailed                   // supervisor to the scene: an actor failed
@@ -29,7 +29,7 @@ const (
 
 func (k Kind) String() string {
 	names := [...]string{"none", "event", "wake", "turn", "answer", "observe", "commit", "publish",
-		"decided", "release", "snapshot", "state", "failed", "control", "tick", "waits"}
+		"decided", "", "snapshot", "state", "failed", "control", "tick", "waits"}
 	if int(k) < len(names) {
 		return names[k]
 	}

@@ -54,8 +54,6 @@ func Intern(b []byte) string {
 		return "native"
 	case "workflow":
 		return "workflow"
-	case "mcp":
-		return "mcp"
 	case "stop":
 		return "stop"
 	case "length":

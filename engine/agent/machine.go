@@ -87,7 +87,6 @@ type (
 	Wake struct {
 		Now       protocol.Time
 		Wave      uint64
-		Place     uint32
 		World     *world.Document
 		Knowledge knowledge.State
 		Draw      protocol.Draw
@@ -136,9 +135,6 @@ func (m *Machine) Decide(in any) (protocol.Decision, error) {
 	}
 	return protocol.Decision{}, protocol.Errorf(protocol.KindInternal, "agent %s: input %T", m.ID.Instance, in)
 }
-
-// Place is where the deliberation in flight stands in the order of its wave.
-func (m *Machine) Place() uint32 { return m.turn.wake.Place }
 
 func (m *Machine) advance() protocol.Decision {
 	t := m.turn

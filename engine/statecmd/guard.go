@@ -40,19 +40,6 @@ type TypeRule struct {
 	Coerce bool
 }
 
-// ParseGuardPatterns is a convenience for settings files.
-func ParseGuardPatterns(texts ...string) ([]world.Pattern, error) {
-	out := make([]world.Pattern, len(texts))
-	for i, s := range texts {
-		p, err := world.ParsePattern(s)
-		if err != nil {
-			return nil, protocol.Errorf(protocol.KindInvalid, "statecmd: guard: %w", err)
-		}
-		out[i] = p
-	}
-	return out, nil
-}
-
 // coerce holds a value that will stand at rel to the types, and everything in
 // it. coerced names the places that were turned.
 func (g *Guard) coerce(rel world.Path, v any, coerced *[]string) (any, *command.Fault) {

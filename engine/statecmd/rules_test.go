@@ -385,9 +385,12 @@ func TestDidYouMean_C22(t *testing.T) {
 
 func TestGuard_C26_C27(t *testing.T) {
 	patterns := func(s ...string) []world.Pattern {
-		out, err := ParseGuardPatterns(s...)
-		if err != nil {
-			t.Fatal(err)
+		out := make([]world.Pattern, len(s))
+		for i := range s {
+			var err error
+			if out[i], err = world.ParsePattern(s[i]); err != nil {
+				t.Fatal(err)
+			}
 		}
 		return out
 	}

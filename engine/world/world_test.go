@@ -533,24 +533,6 @@ func code(err error) Code {
 	return f.Code
 }
 
-func TestHistory(t *testing.T) {
-	h := History{Limit: 3}
-	d := mustDoc(t, `{}`)
-	for range 5 {
-		h = h.Keep(d)
-		d, _ = decide(t, Machine{}, d, req(t, OpAdd, "n", 1))
-	}
-	if at, ok := h.At(3); !ok || at.Version() != 3 {
-		t.Error("version 3 is kept")
-	}
-	if at, ok := h.At(9); !ok || at.Version() != 4 {
-		t.Error("a later version is the newest")
-	}
-	if _, ok := h.At(1); ok {
-		t.Error("version 1 is forgotten")
-	}
-}
-
 // TestCodec_sameBytes holds the hand-written forms to the reflected ones.
 func TestCodec_sameBytes(t *testing.T) {
 	type plainChange Change

@@ -105,7 +105,7 @@ func TestNewerVersionsAreNamed(t *testing.T) {
 		"block":       func(b []byte) error { _, err := OpenBlock(b); return err },
 		"head":        func(b []byte) error { _, err := ReadHead(b); return err },
 		"index entry": func(b []byte) error { _, err := ReadEntry(b, 7); return err },
-		"snapshot":    func(b []byte) error { _, err := ReadManifest(bytes.NewReader(b)); return err },
+		"snapshot":    func(b []byte) error { _, err := (&snapshotReader{r: bytes.NewReader(b)}).manifest(); return err },
 	} {
 		b := map[string][]byte{"block": block, "head": head, "index entry": entry, "snapshot": snap.Bytes()}[what]
 		if err := read(b); err != nil {
@@ -314,8 +314,8 @@ func snapshotFile(t testing.TB, m Manifest, states int) []byte {
 	if err := sw.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if int(sw.Size()) != file.Len() || sw.Totals().Entries != uint64(states) {
-		t.Fatalf("size %d and totals %+v of %d bytes", sw.Size(), sw.Totals(), file.Len())
+	if int(sw.Size()) != file.Len() || sw.totals.Entries != uint64(states) {
+		t.Fatalf("size %d and totals %+v of %d bytes", sw.Size(), sw.totals, file.Len())
 	}
 	return file.Bytes()
 }

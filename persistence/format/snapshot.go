@@ -128,21 +128,12 @@ func (sw *SnapshotWriter) Close() error {
 // Size is the number of bytes written so far.
 func (sw *SnapshotWriter) Size() int64 { return sw.size }
 
-// Totals counts what has been written in whole chunks so far.
-func (sw *SnapshotWriter) Totals() Totals { return sw.totals }
-
 // snapshotReader reads one piece after the other and knows where it is.
 type snapshotReader struct {
 	r      io.Reader
 	buf    []byte
 	sums   xxh3.Hasher
 	offset int64
-}
-
-// ReadManifest reads a snapshot file's head alone.
-func ReadManifest(r io.Reader) (Manifest, error) {
-	sr := &snapshotReader{r: r}
-	return sr.manifest()
 }
 
 // ReadSnapshot reads a whole snapshot file and hands over every state in the
