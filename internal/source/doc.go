@@ -16,8 +16,8 @@
 //     refused.
 //  3. All faults are reported, not only the first. A syntax error ends its file;
 //     after any other fault reading continues.
-//  4. Bytes, nesting and nodes are bounded by [Limits]; aliases count in their
-//     expanded form. No input causes a panic.
+//  4. Bytes, nesting and nodes are bounded by [Limits], before a tree is built of
+//     them; aliases count in their expanded form. No input causes a panic.
 //  5. Lines and columns count from 1; a column counts characters, not bytes.
 //
 // # Not here

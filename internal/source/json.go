@@ -10,12 +10,13 @@ import (
 )
 
 // json reads JSON with comments and trailing commas. The parser behind it
-// recurses without a bound and wants a line break after a last comment: the
-// nesting is checked before, and the line break added.
+// recurses without a bound, builds its whole tree before a limit is seen, and
+// wants a line break after a last comment: nesting and values are counted
+// before, and the line break added.
 func (p *parser) json(data []byte) *Node {
 	data = append(bytes.Clone(data), '\n')
-	if at, ok := tooDeep(data, p.lim.MaxDepth); ok {
-		p.fault(newCursor(data).at(at), nil, fmt.Sprintf("nested deeper than %d", p.lim.MaxDepth), "")
+	if at, problem, suggestion := p.scanJSON(data); problem != "" {
+		p.fault(newCursor(data).at(at), nil, problem, suggestion)
 		return nil
 	}
 	if len(bytes.TrimSpace(data)) == 0 {
@@ -70,24 +71,39 @@ func lineStart(data []byte, line int) int {
 	return at
 }
 
-// tooDeep finds the first bracket beyond the limit, skipping text and comments.
-func tooDeep(data []byte, limit int) (int, bool) {
-	depth := 0
+// scanJSON finds the first bracket or value beyond the limits, skipping comments.
+// A key is no value, but counts until its colon: hence the one more.
+func (p *parser) scanJSON(data []byte) (at int, problem, suggestion string) {
+	depth, values := 0, 0
 	for i := 0; i < len(data); i++ {
-		switch data[i] {
+		switch c := data[i]; c {
 		case '"':
+			values++
 			i = skipText(data, i)
 		case '/':
 			i = skipComment(data, i)
 		case '{', '[':
-			if depth++; depth > limit {
-				return i, true
-			}
+			values++
+			depth++
 		case '}', ']':
 			depth--
+		case ':':
+			values--
+		case ',', ' ', '\t', '\r', '\n':
+		default: // a number, true, false or null
+			values++
+			for i+1 < len(data) && strings.IndexByte("{}[]:,/\" \t\r\n", data[i+1]) < 0 {
+				i++
+			}
+		}
+		switch {
+		case depth > p.lim.MaxDepth:
+			return i, fmt.Sprintf("nested deeper than %d", p.lim.MaxDepth), ""
+		case values > p.lim.MaxNodes+1:
+			return i, fmt.Sprintf("the file has more than %d values", p.lim.MaxNodes), "split it"
 		}
 	}
-	return 0, false
+	return 0, "", ""
 }
 
 func skipText(data []byte, i int) int {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -162,6 +163,64 @@ func TestLimits(t *testing.T) {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
 		})
+	}
+}
+
+// A file of too many values is refused before a tree of them is built.
+func TestCrowdedFilesCostLittle(t *testing.T) {
+	const size = 16 << 20
+	fill := func(begin, each, end string) []byte {
+		return []byte(begin + strings.Repeat(each, (size-len(begin)-len(end))/len(each)) + end)
+	}
+	for name, c := range map[string]struct {
+		file string
+		data []byte
+	}{
+		"lines of a yaml list":   {"x.yaml", fill("", "- a\n", "")},
+		"lines of a yaml object": {"x.yaml", fill("", "a:\n", "")},
+		"a yaml list":            {"x.yaml", fill("[", "1,", "1]")},
+		"empty yaml objects":     {"x.yaml", fill("[", "{},", "1]")},
+		"a json list":            {"x.json", fill("[", "1,", "1]")},
+		"json texts":             {"x.json", fill("[", `"",`, "1]")},
+		"empty json lists":       {"x.json", fill("[", "[],", "1]")},
+		"a json object":          {"x.json", fill("{", `"a":1,`, `"a":1}`)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var report Report
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			doc := Parse(c.file, c.data, Limits{}, &report)
+			runtime.ReadMemStats(&after)
+			got := fmt.Sprint(report.Err())
+			if doc != nil || !strings.Contains(got, "the file has more than 2000000 ") || !strings.HasSuffix(got, "(split it)") {
+				t.Errorf("got %s", got)
+			}
+			cost := (after.TotalAlloc - before.TotalAlloc) >> 20
+			if t.Logf("%d MiB", cost); cost > 48 {
+				t.Errorf("it cost %d MiB", cost)
+			}
+		})
+	}
+}
+
+// What counts before a tree is built: values, and neither keys nor what stands in
+// texts and comments.
+func TestValuesAreCounted(t *testing.T) {
+	for _, c := range []struct {
+		file, text string
+		values     int
+	}{
+		{"x.json", `{"a": [1, -2.5e3, "x,y:[{"], "b": {"c": null,}, /* 1, 2 */ "d": true} // [1,2]`, 8},
+		{"x.json", `[[], {}, "", 0,]`, 5},
+		{"x.yaml", "a: [1, x]\nb:\n  - 2\n  - - 3\n", 8},
+	} {
+		for _, limit := range []int{c.values, c.values - 1, c.values - 3} {
+			var report Report
+			doc := Parse(c.file, []byte(c.text), Limits{MaxNodes: limit}, &report)
+			if (doc != nil) != (limit == c.values) {
+				t.Errorf("%s, at most %d: %v", c.text, limit, report.Err())
+			}
+		}
 	}
 }
 

@@ -15,6 +15,10 @@ import (
 // yaml reads one YAML document. The library's own decoding into values is not
 // used: it turns dates into times, keys into numbers and 012 into ten.
 func (p *parser) yaml(data []byte) (root *Node) {
+	if at, many := crowded(data, p.lim.MaxNodes); many {
+		p.fault(newCursor(data).at(at), nil, fmt.Sprintf("the file has more than %d places where a value may begin: , [ { : and -", p.lim.MaxNodes), "split it")
+		return nil
+	}
 	doc, err := readYAML(data)
 	switch {
 	case errors.Is(err, io.EOF):
@@ -32,6 +36,30 @@ func (p *parser) yaml(data []byte) (root *Node) {
 		return nil
 	}
 	return root
+}
+
+// crowded finds the first place beyond a limit where a value may begin, so that a
+// file of far too many is refused before the library has built a tree of them. In
+// text such places count too; no text of a readable size has as many.
+func crowded(data []byte, limit int) (at int, many bool) {
+	places := 1
+	for i, c := range data {
+		switch c {
+		case '[', '{', ',', ':':
+			places++
+		case '-':
+			if i+1 < len(data) && data[i+1] > ' ' {
+				continue
+			}
+			places++
+		default:
+			continue
+		}
+		if places > limit {
+			return i, true
+		}
+	}
+	return 0, false
 }
 
 // readYAML guards the library: it is no longer maintained, and a panic in it
