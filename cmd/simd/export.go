@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"tavernsim/scenes/export"
 	"tavernsim/scenes/inspect"
@@ -82,12 +81,12 @@ func (o *exportOptions) check(out io.Writer) (format export.Format, err error) {
 			return format, usageError{fmt.Errorf("--what names %s twice", name)}
 		}
 	}
-	switch f, isFile := out.(*os.File); {
+	switch _, shown := out.(*screen); {
 	case len(o.what) == 0:
 		return format, usageError{fmt.Errorf("--what wants a table: facts, events, world or agents")}
 	case o.out == "-" && len(o.what) > 1:
 		return format, usageError{fmt.Errorf("several tables cannot be written to stdout; name a folder with --out")}
-	case o.out == "-" && format == export.Parquet && isFile && term.IsTerminal(int(f.Fd())):
+	case o.out == "-" && format == export.Parquet && shown:
 		return format, usageError{fmt.Errorf("a terminal does not show Parquet; name a file with --out")}
 	}
 	return format, nil

@@ -22,7 +22,7 @@ import (
 )
 
 func main() {
-	os.Exit(execute(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	os.Exit(execute(context.Background(), os.Args[1:], os.Stdin, onScreen(os.Stdout), onScreen(os.Stderr)))
 }
 
 // Exit codes (docs/cli.md).

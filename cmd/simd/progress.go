@@ -4,11 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
-
-	"golang.org/x/term"
 
 	"tavernsim/engine/director"
 	"tavernsim/scenes/runner"
@@ -28,16 +25,12 @@ func showProgress(ctx context.Context, w io.Writer, r *runner.Runner, quiet bool
 		close(done)
 		return done
 	}
-	terminal, width := false, 0
-	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		terminal = true
-		width, _, _ = term.GetSize(int(f.Fd()))
-	}
+	s, _ := w.(*screen)
 	go func() {
 		defer close(done)
 		p := &progressLine{runner: r, began: time.Now(), last: time.Now()}
 		every := plainEvery
-		if terminal {
+		if s != nil {
 			every = terminalEvery
 		}
 		tick := time.NewTicker(every)
@@ -45,12 +38,12 @@ func showProgress(ctx context.Context, w io.Writer, r *runner.Runner, quiet bool
 		for {
 			select {
 			case <-ctx.Done():
-				if terminal && p.shown {
-					fmt.Fprint(w, "\r\x1b[K")
+				if s != nil && p.shown {
+					s.rewrite("")
 				}
 				return
 			case <-tick.C:
-				p.write(w, terminal, width)
+				p.write(w, s)
 			}
 		}
 	}()
@@ -68,17 +61,17 @@ type progressLine struct {
 	shown         bool
 }
 
-func (p *progressLine) write(w io.Writer, terminal bool, width int) {
+func (p *progressLine) write(w io.Writer, s *screen) {
 	line := p.line()
 	p.shown = true
-	if !terminal {
+	if s == nil {
 		fmt.Fprintln(w, line)
 		return
 	}
-	if width > 1 && len([]rune(line)) >= width {
+	if width := s.width(); width > 1 && len([]rune(line)) >= width {
 		line = string([]rune(line)[:width-1])
 	}
-	fmt.Fprint(w, "\r\x1b[K"+line)
+	s.rewrite(line)
 }
 
 func (p *progressLine) line() string {

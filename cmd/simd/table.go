@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/term"
 	"golang.org/x/text/width"
 )
 
@@ -33,8 +32,8 @@ const (
 // newTable begins a table; a name that begins with ">" is a column of numbers.
 func newTable(w io.Writer, names ...string) *table {
 	t := &table{w: w, paint: newPaint(w), width: plainWidth, wide: make([]int, len(names)), right: make([]bool, len(names))}
-	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		if n, _, err := term.GetSize(int(f.Fd())); err == nil && n > 20 {
+	if s, ok := w.(*screen); ok {
+		if n := s.width(); n > 20 {
 			t.width = n
 		}
 	}
@@ -96,19 +95,16 @@ func (t *table) line(cells []string, style func(string) string) {
 	}
 }
 
-// oneLine shows line ends and tabs as what they are.
+// oneLine shows line ends, and what else does not show by itself.
 func oneLine(s string) string {
-	if !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' }) {
-		return s
-	}
 	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n':
+		switch r {
+		case '\n':
 			return '↵'
-		case r < ' ':
+		case '\t', '\r':
 			return ' '
 		}
-		return r
+		return visible(r)
 	}, s)
 }
 
@@ -148,8 +144,8 @@ func cut(s string, cells int) string {
 type paint struct{ on bool }
 
 func newPaint(w io.Writer) paint {
-	f, ok := w.(*os.File)
-	return paint{ok && term.IsTerminal(int(f.Fd())) && os.Getenv("NO_COLOR") == ""}
+	_, ok := w.(*screen)
+	return paint{ok && os.Getenv("NO_COLOR") == ""}
 }
 
 func (p paint) with(code, s string) string {
@@ -158,6 +154,9 @@ func (p paint) with(code, s string) string {
 	}
 	return "\x1b[" + code + "m" + s + "\x1b[0m"
 }
+
+// colours are the codes that follow, and the one that ends them.
+func colours() []string { return []string{"0", "1", "2", "31", "32", "33", "36"} }
 
 func (p paint) bold(s string) string   { return p.with("1", s) }
 func (p paint) dim(s string) string    { return p.with("2", s) }

@@ -5,12 +5,9 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"strings"
 	"sync"
 	"time"
-
-	"golang.org/x/term"
 )
 
 // warnings shows what a run warns of, one line each, on w. The same text again
@@ -21,9 +18,7 @@ func warnings(w io.Writer, quiet bool) *slog.Logger {
 		return slog.New(slog.DiscardHandler)
 	}
 	l := &warner{w: w, now: time.Now, seen: map[string]*warned{}}
-	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		l.clear = "\r\x1b[K" // the line of the progress
-	}
+	l.screen, _ = w.(*screen)
 	return slog.New(warnHandler{to: l})
 }
 
@@ -34,9 +29,9 @@ const (
 
 // warner is what all handlers of a logger share.
 type warner struct {
-	w     io.Writer
-	clear string
-	now   func() time.Time
+	w      io.Writer
+	screen *screen // nil: w is none
+	now    func() time.Time
 
 	mu     sync.Mutex
 	seen   map[string]*warned // at most maxWarnings
@@ -76,7 +71,10 @@ func (l *warner) tell(key, line string) {
 		note += fmt.Sprintf(" (%d other warnings were not shown)", l.hidden)
 	}
 	s.shown, s.again, l.hidden = now, 0, 0
-	fmt.Fprintf(l.w, "%swarning: %s%s\n", l.clear, line, note)
+	if l.screen != nil {
+		l.screen.rewrite("") // the line of the progress
+	}
+	fmt.Fprintf(l.w, "warning: %s%s\n", line, note)
 }
 
 // forget makes room by what was last shown long ago.

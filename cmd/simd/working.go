@@ -3,11 +3,8 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"sync"
 	"time"
-
-	"golang.org/x/term"
 
 	"tavernsim/scenes/rundir"
 )
@@ -20,15 +17,15 @@ func working(w io.Writer, quiet bool) (say rundir.Progress, done func()) {
 		return nil, func() {}
 	}
 	l := &workLine{w: w, began: time.Now(), every: plainEvery / 5}
-	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		l.terminal, l.every = true, terminalEvery
+	if s, ok := w.(*screen); ok {
+		l.screen, l.every = s, terminalEvery
 	}
 	return l.say, l.done
 }
 
 type workLine struct {
 	w           io.Writer
-	terminal    bool
+	screen      *screen // nil: w is none
 	every       time.Duration
 	mu          sync.Mutex
 	what        string
@@ -56,8 +53,8 @@ func (l *workLine) say(scene, doing string, done, total uint64) {
 		left := time.Duration(float64(now.Sub(l.began)) * (1 - share) / share)
 		line += fmt.Sprintf("  ETA %s", left.Round(time.Second))
 	}
-	if l.terminal {
-		fmt.Fprint(l.w, "\r\x1b[K"+line)
+	if l.screen != nil {
+		l.screen.rewrite(line)
 		l.shown = true
 		return
 	}
@@ -68,6 +65,6 @@ func (l *workLine) done() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.shown {
-		fmt.Fprint(l.w, "\r\x1b[K")
+		l.screen.rewrite("")
 	}
 }

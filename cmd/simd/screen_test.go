@@ -1,0 +1,63 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+)
+
+// What agents, models and files say does not steer the terminal that shows it.
+func TestScreen(t *testing.T) {
+	p := paint{on: true}
+	for _, c := range []struct{ name, text, want string }{
+		{"plain", "a\tb\n名　é\u200d👩 \n", "a\tb\n名　é\u200d👩 \n"},
+		{"colours of simd", p.bold("a") + p.red("b") + p.dim("c") + p.cyan("d") + p.green("e") + p.yellow("f"), p.bold("a") + p.red("b") + p.dim("c") + p.cyan("d") + p.green("e") + p.yellow("f")},
+		{"title and clipboard", "\x1b]0;evil\a\x1b]52;c;ZXZpbA==\a", "␛]0;evil␇␛]52;c;ZXZpbA==␇"},
+		{"a line taken back", "ok\r\x1b[Kevil\b\b", "ok␍␛[Kevil␈␈"},
+		{"hidden", "\x1b[8mevil\x1b[0m", "␛[8mevil\x1b[0m"},
+		{"control characters of one byte", "\u009b2Jevil\x7f", "\ufffd2Jevil\ufffd"},
+		{"text turned around", "\u202egnp\u2066.\u2028", "\ufffdgnp\ufffd.\ufffd"},
+		{"no text", "\xff\xc3(", "\ufffd\ufffd("},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for size := 1; size <= len(c.text); size++ {
+				var b bytes.Buffer
+				s := &screen{w: &b, width: func() int { return 80 }}
+				for at := 0; at < len(c.text); at += size {
+					part := c.text[at:min(len(c.text), at+size)]
+					if n, err := s.Write([]byte(part)); n != len(part) || err != nil {
+						t.Fatal(n, err)
+					}
+				}
+				if b.String() != c.want {
+					t.Fatalf("in parts of %d bytes: %q, want %q", size, b.String(), c.want)
+				}
+			}
+		})
+	}
+}
+
+// A line that is shown in place of another cannot leave it either.
+func TestScreenRewrites(t *testing.T) {
+	var b bytes.Buffer
+	s := &screen{w: &b}
+	s.rewrite("tavern\x1b[2J")
+	s.rewrite("")
+	if got, want := b.String(), "\r\x1b[Ktavern␛[2J\r\x1b[K"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// A row of a table is one line without anything that steers, wherever it goes.
+func TestTableRowsAreLines(t *testing.T) {
+	var b bytes.Buffer
+	table := newTable(&b, "type", "text")
+	table.row("talk\x1b[2J", "a\nb\tc\rd\u009b\u202e")
+	if err := table.flush(); err != nil {
+		t.Fatal(err)
+	}
+	_, row, _ := strings.Cut(b.String(), "\n")
+	if want := "talk␛[2J  a↵b c d\ufffd\ufffd\n"; row != want {
+		t.Errorf("%q, want %q", row, want)
+	}
+}
