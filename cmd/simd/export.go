@@ -45,7 +45,7 @@ Moments: a scene time (2026-01-01T08:00:00Z), an offset from the start (90s),
 wave:N, seq:N.
 
 Exit codes: 0 written, 3 a wrong path or moment, 4 no such run, scene or agent,
-6 the file exists or another process uses the run, 8 damage,
+6 the file exists, 8 damage,
 130 interrupted.`,
 		Example: `  simd export runs/latest --what events --format csv --out events.csv
   simd export runs/latest --what world --path 'market.prices.*' --format parquet --out prices.parquet

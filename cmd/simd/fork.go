@@ -35,8 +35,8 @@ A place in a run is a time of its scene (2026-01-01T08:00:00Z), an offset from
 its start (90s), wave:N, seq:N (the last wave that has ended there) or end.
 
 Exit codes: 0 made, 2 usage, 3 an impossible place or change, 4 not found, 6 OUT
-is not empty, another process uses the run, or the run has ended there, 8 the
-journal is damaged (simd doctor shows where).`,
+is not empty, or the run has ended there, 8 the journal is damaged (simd doctor
+shows where).`,
 		Example: `  simd fork runs/latest runs/what-if --at 90s --seed 7
   simd fork runs/latest runs/famine --at wave:120 --set world.grain=0
   simd run --resume runs/famine`,

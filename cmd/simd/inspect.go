@@ -106,8 +106,8 @@ A moment is a scene time (2026-01-01T08:00:00Z), an offset from the start (90s,
 all, one object per line.
 
 Exit codes: 0 shown, 2 wrong command line, 4 no such run, agent, event, view or
-moment, 6 another process uses the run or it has ended, 8 the output is incomplete:
-the journal is damaged or has lost its end.`)
+moment, 6 --redeliver into a run that another process uses or that has ended, 8 the
+output is incomplete: the journal is damaged or has lost its end.`)
 	return b.String()
 }
 
