@@ -57,6 +57,7 @@ func (t *Turn) updateGoal(p tool.Params) (any, error) {
 	if !found && !remove && len(t.goals) >= t.m.Def.Limits.MaxGoals {
 		return nil, protocol.Errorf(protocol.KindLimit, "more than %d goals (custom_runtime_config.max_goals)", t.m.Def.Limits.MaxGoals)
 	}
+	t.end.Changed = t.end.Changed || found || !remove
 	t.goals = setGoal(t.goals, goal, remove)
 	t.facts = append(t.facts, &GoalsUpdated{Goal: goal, Removed: remove})
 	return nil, nil

@@ -5,6 +5,7 @@ package private
 
 import (
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 
@@ -109,7 +110,7 @@ func operate(have any, op string, value any, full world.Path) (any, error) {
 	case OpPush:
 		list, ok := have.([]any)
 		if !ok && have != nil {
-			return nil, protocol.Errorf(protocol.KindInvalid, "private state: push to %s, which is no list", full)
+			return nil, protocol.Errorf(protocol.KindInvalid, "private state: push to %s, which is no list", place(full))
 		}
 		return append(slices.Clip(list), value), nil
 	case OpMerge:
@@ -132,19 +133,30 @@ func add(have, value any, full world.Path) (any, error) {
 	x, okX := protocol.Number(have)
 	y, okY := protocol.Number(value)
 	if !okX || !okY {
-		return nil, protocol.Errorf(protocol.KindInvalid, "private state: add at %s needs two numbers", full)
+		return nil, protocol.Errorf(protocol.KindInvalid, "private state: add at %s needs two numbers", place(full))
+	}
+	if math.IsInf(x+y, 0) {
+		return nil, protocol.Errorf(protocol.KindInvalid, "private state: the sum at %s is too large for a number", place(full))
 	}
 	return x + y, nil
+}
+
+// place names a path in an error.
+func place(p world.Path) string {
+	if len(p) == 0 {
+		return "the top"
+	}
+	return p.String()
 }
 
 func merge(have, value any, full world.Path) (any, error) {
 	fields, ok := value.(map[string]any)
 	if !ok {
-		return nil, protocol.Errorf(protocol.KindInvalid, "private state: merge at %s needs an object", full)
+		return nil, protocol.Errorf(protocol.KindInvalid, "private state: merge at %s needs an object", place(full))
 	}
 	base, ok := have.(map[string]any)
 	if !ok && have != nil {
-		return nil, protocol.Errorf(protocol.KindInvalid, "private state: merge into %s, which is no object", full)
+		return nil, protocol.Errorf(protocol.KindInvalid, "private state: merge into %s, which is no object", place(full))
 	}
 	next := make(map[string]any, sizeWith(base, protocol.SortedKeys(fields)...))
 	maps.Copy(next, base)

@@ -11,7 +11,7 @@ import (
 )
 
 func TestPatch(t *testing.T) {
-	state := map[string]any{"n": int64(1), "f": 1.5, "s": "x", "list": []any{int64(1), map[string]any{"a": "b"}}, "deep": map[string]any{"m": map[string]any{}}}
+	state := map[string]any{"n": int64(1), "f": 1.5, "big": 1.5e308, "s": "x", "list": []any{int64(1), map[string]any{"a": "b"}}, "deep": map[string]any{"m": map[string]any{}}}
 	for _, c := range []struct {
 		path, op string
 		value    any
@@ -25,6 +25,7 @@ func TestPatch(t *testing.T) {
 		{"new", OpAdd, int64(2), int64(2), ""},
 		{"s", OpAdd, int64(1), nil, "add at s needs two numbers"},
 		{"n", OpAdd, "1", nil, "needs two numbers"},
+		{"big", OpAdd, 1.5e308, nil, "the sum at big is too large for a number"},
 		{"list", OpPush, "y", []any{int64(1), map[string]any{"a": "b"}, "y"}, ""},
 		{"new.list", OpPush, "y", []any{"y"}, ""},
 		{"n", OpPush, "y", nil, "push to n, which is no list"},
