@@ -186,36 +186,6 @@ func TestDeliveries(t *testing.T) {
 	})
 }
 
-// Promise 6. A lane that blocks takes what comes beyond its bound, up to max_inbox: there the
-// events of other lanes go for it, and when there are none it is refused.
-func TestLaneThatBlocks(t *testing.T) {
-	m := machine(t, echo())
-	m.Def.Limits.MaxInbox = 4
-	m.Def.Limits.Lanes = &profile.Lanes{1: profile.Lane{Max: 1, Policy: profile.LaneBlock}}
-	in := func() (ids string) {
-		for _, h := range m.State.Inbox() {
-			ids += h.Event.ID + " "
-		}
-		return ids
-	}
-	for _, step := range []struct {
-		id   string
-		p    protocol.Priority
-		want string
-	}{
-		{"h", protocol.High, "h "}, {"n1", protocol.Normal, "h n1 "}, {"n2", protocol.Normal, "h n1 n2 "}, {"n3", protocol.Normal, "h n1 n2 n3 "},
-		{"n4", protocol.Normal, "n1 n2 n3 n4 "}, {"n5", protocol.Normal, "n1 n2 n3 n4 "}, {"c", protocol.Critical, "n1 n2 n3 n4 "},
-	} {
-		if m.Hear(event(step.id, step.p)); in() != step.want {
-			t.Errorf("after %s: %s, want %s", step.id, in(), step.want)
-		}
-	}
-	want := []Drop{{"h", "bo", DropInboxFull}, {"n5", "bo", DropQueueFull}, {"c", "bo", DropInboxFull}}
-	if !slices.Equal(m.State.more.drops, want) {
-		t.Errorf("%v, want %v", m.State.more.drops, want)
-	}
-}
-
 // A snapshot from before deliveries reads on.
 func TestOldSnapshot(t *testing.T) {
 	m := machine(t, echo())
@@ -226,35 +196,5 @@ func TestOldSnapshot(t *testing.T) {
 	s, err := Restore(protocol.NewCodec(), old)
 	if err != nil || s.Waiting() != 1 {
 		t.Errorf("%v, %d wait", err, s.Waiting())
-	}
-}
-
-// An event that was interrupted three times is let be handled.
-func TestInterruptionsEnd(t *testing.T) {
-	m := machine(t, asks(1), func(d *Definition) {
-		d.Limits.Interrupt = profile.Interrupting{On: true, By: protocol.High, Then: profile.ThenRetry}
-	})
-	m.Hear(event("a", protocol.Low))
-	interrupted := 0
-	for n := uint64(1); n < 9; n++ {
-		if _, err := m.Decide(wake(t, n)); err != nil {
-			t.Fatal(err)
-		}
-		urgent := event(fmt.Sprint("u", n), protocol.Critical)
-		urgent.Expires = moment(float64(n) + 0.5) // gone before the next turn: the rest is as urgent as before
-		m.Hear(urgent)
-		if !m.Interrupts(urgent) {
-			break
-		}
-		interrupted++
-		d, err := m.Decide(&Cancel{Reason: "u", Interrupt: true})
-		if err != nil || len(d.Requests) > 0 || d.Facts[len(d.Facts)-1].(*TurnEnded).Outcome != OutcomeInterrupted {
-			t.Fatal(err, d)
-		}
-		apply(t, m, d, n)
-		m.Release()
-	}
-	if interrupted != maxInterruptions {
-		t.Errorf("interrupted %d times", interrupted)
 	}
 }

@@ -128,21 +128,6 @@ func TestInboxOverflow(t *testing.T) {
 	}
 }
 
-// §3.5: an expired event is not perceived.
-func TestExpiredEvents(t *testing.T) {
-	m := machine(t, echo())
-	short, long := event("short", 0), event("long", 0)
-	short.Expires, long.Expires = moment(2), moment(9)
-	m.Hear(short)
-	m.Hear(long)
-	if got := ids(m, moment(2)); got != "long" {
-		t.Errorf("perceives %q at the moment of expiry", got)
-	}
-	if got := ids(m, moment(1.9)); got != "short long" {
-		t.Errorf("perceives %q before", got)
-	}
-}
-
 // Observations: a turn is shown what there is; what comes of it is for the next,
 // also when there are more than max_observations.
 func TestObservations(t *testing.T) {
@@ -258,47 +243,6 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// Promise 6, custom_runtime_config.max_model_calls and max_tokens bound one deliberation.
-func TestModelLimits(t *testing.T) {
-	m := machine(t, asks(3), func(d *Definition) { d.Limits.MaxModelCalls = 2 })
-	d, err := m.Decide(wake(t, 1))
-	if err != nil || len(d.Effects) != 2 {
-		t.Fatalf("%d calls: %v", len(d.Effects), err)
-	}
-	for _, e := range d.Effects {
-		d, err = m.Decide(&Answered{Kind: KindModel, Number: e.(*Ask).Number, Model: protocol.ModelAnswer{Text: "x", Finish: protocol.FinishStop}})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	if text := fmt.Sprint(calls(d), d.Facts[len(d.Facts)-1].(*TurnEnded).Error); !strings.Contains(text, "custom_runtime_config.max_model_calls") {
-		t.Error(text)
-	}
-}
-
-// Promise 2. A time-out, an answer that is too late and a failure of the model fail the
-// node and are facts.
-func TestModelFails(t *testing.T) {
-	m := machine(t, asks(1))
-	d, err := m.Decide(wake(t, 1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err = m.Decide(&Answered{Kind: KindModel, Number: d.Effects[0].(*Ask).Number, Err: protocol.Errorf(protocol.KindTimeout, "no answer in time")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	answered := d.Facts[0].(*ModelAnswered)
-	end := d.Facts[len(d.Facts)-1].(*TurnEnded)
-	if answered.Error != "no answer in time" || end.Outcome != OutcomeFailed || !strings.Contains(end.Error, "no answer in time") {
-		t.Errorf("%+v %+v", answered, end)
-	}
-	apply(t, m, d, 1)
-	if got := seen(m); got != "failure" {
-		t.Errorf("observations %q", got)
-	}
-}
-
 // What the scene asks of the machine is addressed and in the order of the calls.
 func TestRequests(t *testing.T) {
 	m := machine(t, echo())
@@ -327,27 +271,6 @@ func TestRequests(t *testing.T) {
 	req, err := world.ReadRequest(d.Requests[2].Data)
 	if err != nil || req.Cause.Trace != "t9" || req.Cause.Event != "cause" || req.Cause.Turn != 1 {
 		t.Errorf("%+v, %v", req.Cause, err)
-	}
-}
-
-// §2.1.3: a goal that is assigned to this agent alone.
-func TestGoalAssigned(t *testing.T) {
-	m := machine(t, echo())
-	assign := func(id string, payload any, targets ...string) {
-		e := event(id, 0)
-		e.Type, e.Targets, e.Body = "agent.goal_assigned", targets, protocol.NewBody(protocol.Encode(payload))
-		m.Hear(e)
-	}
-	assign("1", map[string]any{"id": "cup", "priority": 0.9}, "ada")
-	assign("2", map[string]any{"id": "all"})
-	assign("3", map[string]any{"what": "x"}, "ada")
-	assign("4", "no object", "ada")
-	d := decide(t, m, 1)
-	if len(m.State.Goals) != 1 || m.State.Goals[0].ID != "cup" || m.State.Goals[0].Status != "active" {
-		t.Errorf("%+v", m.State.Goals)
-	}
-	if got := calls(d); len(got) != 2 || !strings.Contains(got[0], "received no id") {
-		t.Errorf("what is wrong is no observation: %q", got)
 	}
 }
 
@@ -398,35 +321,6 @@ func (s *spaces) Get() *Space {
 }
 func (s *spaces) Put(x *Space) { s.free = append(s.free, x) }
 
-// A request whose outcome nobody knows fails like any other and is a fact of its
-// own: the next deliberation is told, once.
-func TestUnknownOutcomeIsObserved(t *testing.T) {
-	m := machine(t, asks(1))
-	answer := func(at uint64, a Answered) protocol.Decision {
-		d, err := m.Decide(wake(t, at))
-		if err == nil {
-			a.Kind, a.Number = KindModel, d.Effects[0].(*Ask).Number
-			d, err = m.Decide(&a)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		return d
-	}
-	d := answer(1, Answered{Err: protocol.Errorf(protocol.KindUnknownOutcome, "nobody knows")})
-	if got, ok := d.Facts[1].(*OutcomeUnknown); !ok || *got != (OutcomeUnknown{Effect: "model", Request: 1, Error: "nobody knows"}) {
-		t.Fatalf("%+v", d.Facts[1])
-	}
-	apply(t, m, d, 1)
-	if got := seen(m); got != "unknown_outcome failure" {
-		t.Errorf("observations %q", got)
-	}
-	apply(t, m, answer(2, Answered{Model: protocol.ModelAnswer{Text: "x", Finish: protocol.FinishStop}}), 2)
-	if got := seen(m); got != "" {
-		t.Errorf("it is shown twice: %q", got)
-	}
-}
-
 // Promise 3: what is not in the inventory is denied and asks nobody for anything, for
 // a call of the model and for the decision of a workflow alike; the next
 // deliberation is told.
@@ -459,5 +353,28 @@ func TestTheInventoryIsTheAuthorisation(t *testing.T) {
 				t.Errorf("%s: the next deliberation is told nothing", way)
 			}
 		}
+	}
+}
+
+// Promise 2. A time-out, an answer that is too late and a failure of the model fail the
+// node and are facts.
+func TestModelFails(t *testing.T) {
+	m := machine(t, asks(1))
+	d, err := m.Decide(wake(t, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err = m.Decide(&Answered{Kind: KindModel, Number: d.Effects[0].(*Ask).Number, Err: protocol.Errorf(protocol.KindTimeout, "no answer in time")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	answered := d.Facts[0].(*ModelAnswered)
+	end := d.Facts[len(d.Facts)-1].(*TurnEnded)
+	if answered.Error != "no answer in time" || end.Outcome != OutcomeFailed || !strings.Contains(end.Error, "no answer in time") {
+		t.Errorf("%+v %+v", answered, end)
+	}
+	apply(t, m, d, 1)
+	if got := seen(m); got != "failure" {
+		t.Errorf("observations %q", got)
 	}
 }

@@ -31,12 +31,13 @@ func (s *script) printDecision(in any, d *protocol.Decision) {
 	}
 	for _, e := range d.Effects {
 		q := e.(*Ask)
-		switch {
-		case q.Kind == KindModel:
-			s.print("asks %s %d: %s%s", q.Kind, q.Number, value(q.Model.Messages[len(q.Model.Messages)-1].Text), shown(reflect.ValueOf(struct{ Wait, Timeout time.Duration }{q.Wait, q.Timeout})))
-		default:
-			s.print("asks %s %d: %s %s%s", q.Kind, q.Number, q.Call.Tool, value(q.Call.Params), shown(reflect.ValueOf(struct{ Wait, Timeout time.Duration }{q.Wait, q.Timeout})))
+		var what string
+		if q.Kind == KindModel {
+			what = value(q.Model.Messages[len(q.Model.Messages)-1].Text)
+		} else {
+			what = q.Call.Tool + " " + value(q.Call.Params)
 		}
+		s.print("asks %s %d: %s%s", q.Kind, q.Number, what, shown(reflect.ValueOf(struct{ Wait, Timeout time.Duration }{q.Wait, q.Timeout})))
 	}
 	for _, f := range d.Facts {
 		if c, ok := f.(*statecmd.Committed); ok {
