@@ -35,6 +35,7 @@ type delivery struct {
 	flight  []Heard   // virtual: what the deliberation perceived whose latency passes
 	tasks   []Task    // asked for, not answered
 	closed  []taskEnd // the last ones, oldest first
+	owed    []owed    // questions that were perceived, the last ones, oldest first
 }
 
 // Bounds of what is kept about deliveries.
@@ -68,7 +69,7 @@ func (s *State) change() *delivery {
 
 // slim forgets an empty delivery: most agents have none.
 func (s *State) slim() {
-	if d := s.more; d != nil && len(d.handled)+len(d.drops)+len(d.flight)+len(d.tasks)+len(d.closed) == 0 && d.refused == 0 && d.dropped == 0 {
+	if d := s.more; d != nil && len(d.handled)+len(d.drops)+len(d.flight)+len(d.tasks)+len(d.closed)+len(d.owed) == 0 && d.refused == 0 && d.dropped == 0 {
 		s.more = nil
 	}
 }

@@ -220,6 +220,9 @@ func (m *Machine) applyTurn(f *TurnEnded, at protocol.Time) {
 		if h.Number > f.Through {
 			break
 		}
+		if !h.Held && f.Outcome != OutcomeInterrupted {
+			m.State.owe(h.Event)
+		}
 		if h.Event.Ephemeral || h.redelivered() > 0 || h.Held { // it leaves no trace, or has left one
 			continue
 		}

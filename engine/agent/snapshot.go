@@ -19,7 +19,7 @@ type snapshot struct {
 	Inbox        []storedEvent
 	History      []Utterance
 	Observations []storedObservation
-	More         *storedDelivery // nil for most; snapshots from before end here
+	More         protocol.Raw // a storedDelivery, nil for most; snapshots from before end here
 }
 
 // storedDelivery is a delivery as stored, and the marks of the inbox.
@@ -33,6 +33,7 @@ type storedDelivery struct {
 	Flying  []storedMarks
 	Tasks   []Task
 	Closed  []taskEnd
+	Owed    []owed // snapshots from before end in front of it
 }
 
 type storedMarks struct {
@@ -68,7 +69,13 @@ func Snapshot(codec *protocol.Codec, s *State) (protocol.Raw, error) {
 		Private: protocol.Encode(s.Private), Goals: s.Goals, Turn: s.Turn, Heard: s.heard, Dropped: s.dropped, History: s.history,
 	}
 	snap.Inbox = storeEvents(s.inbox)
-	snap.More = storeDelivery(s)
+	if more := storeDelivery(s); more != nil {
+		raw, err := codec.Marshal(more)
+		if err != nil {
+			return nil, err
+		}
+		snap.More = raw
+	}
 	for _, o := range s.observations {
 		snap.Observations = append(snap.Observations, storedObservation{Time: o.Time, Kind: o.Kind, Value: protocol.Encode(o.Value)})
 	}
@@ -103,7 +110,7 @@ func Restore(codec *protocol.Codec, raw protocol.Raw) (State, error) {
 
 func restoreState(codec *protocol.Codec, raw protocol.Raw) (State, error) {
 	var snap snapshot
-	if err := codec.Unmarshal(grown(raw), &snap); err != nil {
+	if err := codec.Unmarshal(grown(raw, snapshotFieldsOldest), &snap); err != nil {
 		return State{}, err
 	}
 	s := State{Goals: snap.Goals, Turn: snap.Turn, heard: snap.Heard, dropped: snap.Dropped, history: snap.History}
@@ -115,8 +122,14 @@ func restoreState(codec *protocol.Codec, raw protocol.Raw) (State, error) {
 	if s.inbox, err = loadEvents(snap.Inbox); err != nil {
 		return s, err
 	}
-	if err := s.loadDelivery(snap.More); err != nil {
-		return s, err
+	if len(snap.More) > 0 && snap.More[0] != 0xc0 {
+		var more storedDelivery
+		if err := codec.Unmarshal(grown(snap.More, deliveryFieldsOldest), &more); err != nil {
+			return s, err
+		}
+		if err := s.loadDelivery(&more); err != nil {
+			return s, err
+		}
 	}
 	for _, o := range snap.Observations {
 		v, err := o.Value.Value()
@@ -131,9 +144,12 @@ func restoreState(codec *protocol.Codec, raw protocol.Raw) (State, error) {
 // snapshotFieldsOldest is the length of snapshots from before deliveries.
 const snapshotFieldsOldest = 8
 
+// deliveryFieldsOldest is the length of a storedDelivery from before Owed.
+const deliveryFieldsOldest = 9
+
 // grown appends what an old snapshot lacks.
-func grown(raw protocol.Raw) protocol.Raw {
-	if len(raw) == 0 || raw[0] != 0x90|snapshotFieldsOldest {
+func grown(raw protocol.Raw, oldest byte) protocol.Raw {
+	if len(raw) == 0 || raw[0] != 0x90|oldest {
 		return raw
 	}
 	b := append(slices.Clone(raw), 0xc0)
@@ -196,14 +212,11 @@ func storeDelivery(s *State) *storedDelivery {
 	}
 	return &storedDelivery{
 		Marks: marks, Handled: d.handled, Drops: d.drops, Dropped: d.dropped, Refused: d.refused,
-		Flight: storeEvents(d.flight), Flying: storeMarks(d.flight), Tasks: d.tasks, Closed: d.closed,
+		Flight: storeEvents(d.flight), Flying: storeMarks(d.flight), Tasks: d.tasks, Closed: d.closed, Owed: d.owed,
 	}
 }
 
 func (s *State) loadDelivery(d *storedDelivery) error {
-	if d == nil {
-		return nil
-	}
 	loadMarks(s.inbox, d.Marks)
 	flight, err := loadEvents(d.Flight)
 	if err != nil {
@@ -211,7 +224,7 @@ func (s *State) loadDelivery(d *storedDelivery) error {
 	}
 	loadMarks(flight, d.Flying)
 	s.more = &delivery{
-		handled: d.Handled, drops: d.Drops, dropped: d.Dropped, refused: d.Refused, flight: flight, tasks: d.Tasks, closed: d.Closed,
+		handled: d.Handled, drops: d.Drops, dropped: d.Dropped, refused: d.Refused, flight: flight, tasks: d.Tasks, closed: d.Closed, owed: d.Owed,
 	}
 	s.slim()
 	return nil

@@ -3,6 +3,7 @@ package agent
 import (
 	"slices"
 
+	"tavernsim/engine/agent/tool"
 	"tavernsim/protocol"
 )
 
@@ -116,17 +117,46 @@ func (t *Turn) asks(id string) bool {
 	})
 }
 
-// answers directs a reply to who asked, when nobody else is named.
-func (t *Turn) answers(d *protocol.Draft) {
-	if d.TaskID == "" || len(d.Targets) > 0 {
+// owed is a question that the agent perceived and may answer in a later turn.
+type owed struct{ Task, Asker string }
+
+// maxOwed bounds the questions that an agent remembers; beyond it the oldest goes.
+const maxOwed = 64
+
+// owe remembers a question that a turn perceived.
+func (s *State) owe(e *protocol.Envelope) {
+	q := owed{e.TaskID, e.Source}
+	if !e.ExpectsReply || e.TaskID == "" || s.more != nil && slices.Contains(s.more.owed, q) {
 		return
+	}
+	d := s.change()
+	d.owed = append(slices.Clip(d.owed), q)
+	if len(d.owed) > maxOwed {
+		d.owed = slices.Clone(d.owed[1:])
+	}
+}
+
+// answers directs a reply to who asked, in this turn or before, when nobody else
+// is named.
+func (t *Turn) answers(d *protocol.Draft) error {
+	if d.TaskID == "" || len(d.Targets) > 0 {
+		return nil
 	}
 	for _, e := range t.events {
 		if e.TaskID == d.TaskID && e.ExpectsReply {
 			d.Targets = []string{e.Source}
-			return
+			return nil
 		}
 	}
+	if more := t.m.State.more; more != nil {
+		for i := len(more.owed) - 1; i >= 0; i-- {
+			if q := more.owed[i]; q.Task == d.TaskID {
+				d.Targets = []string{q.Asker}
+				return nil
+			}
+		}
+	}
+	return protocol.Errorf(protocol.KindNotFound, "task_id %s: no question with it has reached you, of the last %d; name target_agent_instance_id", tool.Cut(d.TaskID), maxOwed)
 }
 
 // answer reports whether an event that this turn perceived answers the task.

@@ -46,7 +46,9 @@ func (t *Turn) publish(p tool.Params) (any, error) {
 	draft.TTL = time.Duration(ttl * float64(time.Second))
 	draft.Body = t.encode(p["payload"])
 	if !draft.ExpectsReply {
-		t.answers(&draft)
+		if err := t.answers(&draft); err != nil {
+			return nil, err
+		}
 		t.event(draft)
 		return nil, nil
 	}
