@@ -30,6 +30,10 @@ type Definition struct {
 	// Check validates a whole private state; nil = anything goes.
 	Check func(state map[string]any) error
 
+	// MayOrder tells whose events may give goals and ask for reflection beside the
+	// scene's own; nil = nobody's. It always gives the same answer.
+	MayOrder func(instance string) bool
+
 	// OnEvent names the workflow for an event type; only the scene's own agent
 	// has it, in place of Core.
 	OnEvent map[string]string

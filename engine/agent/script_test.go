@@ -105,6 +105,7 @@ type setting struct {
 	Skills     []string                     `json:"skills"`
 	OnEvent    map[string]string            `json:"on_event"`
 	Tools      []string                     `json:"tools"`    // all that a profile may have when it is missing
+	Orders     []string                     `json:"orders"`   // instances that may order
 	External   map[string]string            `json:"external"` // kind of the executor by tool; all take q
 	Knowledge  []profile.KnowledgeReference `json:"knowledge"`
 	Private    map[string]any               `json:"private"`
@@ -218,6 +219,7 @@ func (s *script) define(d *Definition, set *setting) {
 	for _, r := range set.Knowledge {
 		d.Knowledge = append(d.Knowledge, AccessOf(r))
 	}
+	d.MayOrder = func(instance string) bool { return slices.Contains(set.Orders, instance) }
 	if set.Forbidden != "" {
 		d.Check = func(state map[string]any) error {
 			if _, has := state[set.Forbidden]; has {

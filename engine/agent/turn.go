@@ -2,6 +2,7 @@ package agent
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"tavernsim/engine/agent/private"
@@ -148,10 +149,15 @@ func begin(m *Machine, w *Wake, space *Space) *Turn {
 }
 
 // takeOrders does what events addressed to this agent alone ask of it: a new
-// goal (§2.1.3, "external"), a reflection (§2.1.5).
+// goal (§2.1.3, "external"), a reflection (§2.1.5). An order of an agent that may
+// give none has no effect; the turn observes the refusal.
 func (t *Turn) takeOrders() {
 	for _, e := range t.events {
-		if len(e.Targets) == 0 {
+		if len(e.Targets) == 0 || e.Type != "agent.goal_assigned" && e.Type != "agent.reflection_requested" {
+			continue
+		}
+		if !t.mayOrder(e.Source) {
+			t.problem("event " + e.Type + " of " + e.Source + ": refused, because the scene's orders name neither " + e.Source + " nor its profile")
 			continue
 		}
 		switch e.Type {
@@ -166,6 +172,11 @@ func (t *Turn) takeOrders() {
 			t.reflect = &reflection{reason: "requested by " + e.Source}
 		}
 	}
+}
+
+// mayOrder trusts sources of the scene: no agent's id begins with $.
+func (t *Turn) mayOrder(source string) bool {
+	return strings.HasPrefix(source, "$") || t.m.Def.MayOrder != nil && t.m.Def.MayOrder(source)
 }
 
 // takeGoal reads a payload like the parameters of a call.

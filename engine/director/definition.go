@@ -20,12 +20,15 @@ type Scene struct {
 	InitialWorldState map[string]any  `json:"initial_world_state,omitempty"`
 	// WorldWritePermissions by profile id: those of a profile win over its own,
 	// those of "*" hold for profiles without any.
-	WorldWritePermissions   map[string]profile.WritePermissions `json:"world_write_permissions,omitempty"`
-	EventBusConfig          EventBusConfig                      `json:"event_bus_config,omitzero"`
-	AssociatedPanels        []AssociatedPanel                   `json:"associated_panels,omitempty"`
-	SceneLifecycleWorkflows map[string]string                   `json:"scene_lifecycle_workflows,omitempty"`
-	Simulation              Simulation                          `json:"simulation,omitzero"`
-	CustomMetadata          map[string]any                      `json:"custom_metadata,omitempty"` // free; never checked
+	WorldWritePermissions map[string]profile.WritePermissions `json:"world_write_permissions,omitempty"`
+	// Orders names the profiles and instances whose events give goals and make
+	// agents reflect; "*" = everybody. The scene itself always may.
+	Orders                  []string          `json:"orders,omitempty"`
+	EventBusConfig          EventBusConfig    `json:"event_bus_config,omitzero"`
+	AssociatedPanels        []AssociatedPanel `json:"associated_panels,omitempty"`
+	SceneLifecycleWorkflows map[string]string `json:"scene_lifecycle_workflows,omitempty"`
+	Simulation              Simulation        `json:"simulation,omitzero"`
+	CustomMetadata          map[string]any    `json:"custom_metadata,omitempty"` // free; never checked
 }
 
 // AgentInstance declares one agent of the scene, or Count of them.

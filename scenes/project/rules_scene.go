@@ -17,6 +17,7 @@ func sceneRules() source.Rules {
 		"director.Scene.agent_instances":           {Required: true, Section: "§3.1.1", MaxItems: 100_000, Doc: "The agents of the scene. May be empty."},
 		"director.Scene.initial_world_state":       {Section: "§3.1.1", Doc: "The world state at the start."},
 		"director.Scene.world_write_permissions":   {Section: "§3.6", MaxItems: 100_000, Doc: "World paths that agents may write, by profile id. Takes precedence over the profile's own. `*` applies to profiles without any."},
+		"director.Scene.orders":                    {Section: "§2.1.3", MaxItems: 1_000, Doc: "Profile or instance ids of the agents that may give other agents goals and make them reflect; `*`: every agent. The scene itself always may."},
 		"director.Scene.event_bus_config":          {Section: "§3.1.1", Doc: "The scene's event channel."},
 		"director.Scene.associated_panels":         {Section: "§3.1.1", Doc: "Application panels of the scene."},
 		"director.Scene.scene_lifecycle_workflows": {Section: "§3.1.1", Doc: "Workflows, by id or path, that run at `on_scene_start`, `on_scene_end`, `on_scene_pause`, `on_scene_resume`, or at `on_<event>_event`, where the event is a type with its dots written as underscores."},

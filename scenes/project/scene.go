@@ -2,6 +2,7 @@ package project
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 	"time"
 
@@ -72,9 +73,23 @@ func (l *loader) linkScenes(list []*Scene) {
 		l.throttle(s)
 		fillScene(s.Definition)
 		l.linkInstances(s)
+		l.linkOrders(s)
 		l.linkLifecycle(s)
 		l.linkScenePanels(s)
 		s.Permissions = l.permissions(s)
+	}
+}
+
+// linkOrders checks that everybody in orders is a profile or an agent.
+func (l *loader) linkOrders(s *Scene) {
+	for i, id := range s.Definition.Orders {
+		known := id == "*" || l.project.profiles[id] != nil || slices.ContainsFunc(s.entries, func(e *entry) bool {
+			_, is := e.id.number(id, e.count)
+			return is
+		})
+		if !known {
+			l.fault(s.doc, at("orders", i), l.instead(profilesDir, id, protocol.SortedKeys(l.project.profiles)), "there is no profile and no agent %q", id)
+		}
 	}
 }
 

@@ -152,7 +152,7 @@ func (b *builder) define(key class, in project.Instance) uint16 {
 	d := &agent.Definition{
 		Profile: profile.ID, Name: profile.Name, Limits: b.limits(key.runtime), Tools: profile.ToolIDsInventory,
 		Skills: profile.SkillWorkflowIDsInventory, Reflection: reflectionOf(profile), Workflows: map[string]*workflow.Plan{},
-		Check: key.profile.CheckState, External: b.External,
+		Check: key.profile.CheckState, External: b.External, MayOrder: b.mayOrder,
 	}
 	if profile.InitialPrivateStateSchema == nil {
 		d.Check = nil
@@ -169,6 +169,16 @@ func (b *builder) define(key class, in project.Instance) uint16 {
 	}
 	d.Seal(b.describe)
 	return b.addClass(key, d, timingOf(key.runtime, d.Limits.Lanes), b.initialGoals(key.profile, in.Goals))
+}
+
+// mayOrder looks for an agent or its profile in the scene's orders.
+func (b *builder) mayOrder(instance string) bool {
+	orders := b.Def.Definition.Orders
+	if slices.Contains(orders, "*") || slices.Contains(orders, instance) {
+		return true
+	}
+	o, ok := b.find(instance)
+	return ok && slices.Contains(orders, b.Definitions[b.Class[o]].Profile)
 }
 
 // limits are an agent's, with the scene's lanes where it has none of its own.
