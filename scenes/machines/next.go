@@ -61,7 +61,7 @@ func (s *Stage) next() error {
 	if s.anyArrived() && s.config.Stepwise {
 		return s.closeArrived(s.moment())
 	}
-	if s.anyArrived() && !s.stopping.kept && (!s.realtime() || s.comesToRest()) {
+	if s.anyArrived() && !s.stopping.kept && s.Director.Ended == "" && (!s.realtime() || s.comesToRest()) { // nothing is kept behind the end
 		return s.closeArrived(s.moment())
 	}
 	if s.waitsForRest() {
@@ -162,7 +162,7 @@ func (s *Stage) comesToRest() bool {
 func (s *Stage) control(in *Control) error {
 	switch in.Do {
 	case DoPause:
-		s.pausing = !s.paused
+		s.pausing, s.resuming = !s.paused, false
 	case DoResume:
 		s.pausing, s.resuming = false, s.paused
 	case DoStop:

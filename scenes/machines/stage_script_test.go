@@ -1,0 +1,395 @@
+package machines_test
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+
+	"tavernsim/engine/agent"
+	"tavernsim/engine/bus"
+	"tavernsim/engine/director"
+	"tavernsim/engine/world"
+	"tavernsim/engine/worldstate"
+	"tavernsim/protocol"
+	"tavernsim/scenes/machines"
+	"tavernsim/scenes/scenestest"
+	"tavernsim/scenes/setup"
+	"tavernsim/scenes/snapshots"
+)
+
+var update = flag.Bool("update", false, "rewrite the expectations in testdata")
+
+// Each file of testdata/stage gives a stage of the agents a, b and c its inputs, one
+// a line, and holds below each, indented, the effects that the stage answers with.
+// The services are the real ones. Rewrite with
+//
+//	go test ./scenes/machines -run StageScripts -update
+//
+// Lines before begin:
+//
+//	settings [clock=realtime] [max_deliberating=N] [max_restarts=N] [ticks=N] [deliberations=N] [events=N] [until=EXPR]
+//	         [lifecycle=start,end,pause,resume] [snapshots=FACTS]
+//	agent ID YAML                the agent's runtime configuration
+//
+// Inputs; turn and fail work as soon as the agent is known, whether it was woken or not:
+//
+//	begin                        begin, or go on
+//	turn ID [say=PRIORITY] [type=TYPE] [to=ID] [world] [lock=D] [elapsed=D] [urgent]
+//	fail ACTOR [TEXT]            an actor fails
+//	answer [part]                the service that was asked decides; part: all its facts, without the last part
+//	kept [WAVE]                  durable up to the wave, or up to the last one
+//	waits ID                     a deliberation waits for a model
+//	tick [+D]                    the wall clock goes on, and a timer fires
+//	alarms N                     turns that publish something critical are on their way; gives no input
+//	pause, resume, stop REASON, states, written, letters N, disk TEXT
+//	kill                         what is not durable is lost, and another stage holds what is; gives no input
+func TestStageScripts(t *testing.T) {
+	files, err := filepath.Glob("testdata/stage/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no scripts", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := playStage(t, string(want))
+			switch {
+			case *update:
+				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			case got != string(want):
+				t.Errorf("%s differs: got\n%s\nwant\n%s(-update rewrites it)", file, got, want)
+			}
+		})
+	}
+}
+
+// playStage plays the lines that are not indented, and puts what they print below.
+func playStage(t *testing.T, script string) string {
+	p := &stagePlayer{t: t, settings: map[string]string{}, agents: map[string]string{}, heard: map[uint32]uint64{}, through: map[uint32]uint64{}, woken: map[uint32]uint64{}, begun: map[uint32]protocol.Time{}, turns: map[uint32]uint64{}}
+	for line := range strings.Lines(script) {
+		if strings.HasPrefix(line, "\t") {
+			continue
+		}
+		p.b.WriteString(line)
+		if words := strings.Fields(line); len(words) > 0 && words[0] != "#" {
+			p.play(words, strings.TrimSpace(line))
+		}
+	}
+	return p.b.String()
+}
+
+// stagePlayer is the shell of a stage in a script.
+type stagePlayer struct {
+	t                *testing.T
+	b                strings.Builder
+	settings, agents map[string]string
+	made             *setup.Scene
+	state            *machines.State
+	start            protocol.Time
+	now              machines.Moment
+
+	asked   machines.Effect   // the last question
+	heard   map[uint32]uint64 // events that were routed to an agent
+	through map[uint32]uint64 // of these: when it was woken
+	woken   map[uint32]uint64 // the wave in which it was woken
+	begun   map[uint32]protocol.Time
+	turns   map[uint32]uint64   // that it ended
+	closed  uint64              // the last wave
+	kept    uint64              // the last durable one
+	open    []protocol.Record   // facts of the wave that is open
+	facts   [][]protocol.Record // by wave
+	letters int
+}
+
+func (p *stagePlayer) play(words []string, line string) {
+	arg := ""
+	if len(words) > 1 {
+		arg = words[1]
+	}
+	switch words[0] {
+	case "settings":
+		for _, w := range words[1:] {
+			name, value, _ := strings.Cut(w, "=")
+			p.settings[name] = value
+		}
+	case "agent":
+		p.agents[arg] = strings.TrimSpace(strings.TrimPrefix(line, "agent "+arg))
+	case "begin":
+		if p.state == nil {
+			p.setUp()
+		}
+		p.give(&machines.Begin{})
+	case "kill":
+		p.kill()
+	case "alarms":
+		p.now.Alarms = int(p.number(arg))
+	default:
+		p.give(p.input(words, arg))
+	}
+}
+
+func (p *stagePlayer) input(words []string, arg string) machines.Input {
+	switch words[0] {
+	case "turn":
+		return p.turn(p.ordinal(arg), words[2:])
+	case "fail":
+		return &machines.ActorFailed{Actor: arg, Error: strings.Join(words[2:], " ")}
+	case "answer":
+		return p.answer(arg == "part")
+	case "kept":
+		p.kept = p.closed
+		if arg != "" {
+			p.kept = uint64(p.number(arg))
+		}
+		return &machines.Kept{Wave: p.kept}
+	case "waits":
+		return &machines.Waits{Agent: p.ordinal(arg)}
+	case "tick":
+		if arg != "" {
+			p.now.Wall = p.now.Wall.Add(p.duration(arg))
+		}
+		return &machines.Tick{}
+	case "pause", "resume":
+		return &machines.Control{Do: machines.Do(words[0])}
+	case "stop":
+		return &machines.Control{Do: machines.DoStop, Reason: arg}
+	case "states":
+		return &machines.StatesGiven{}
+	case "written":
+		return &machines.SnapshotWritten{}
+	case "letters":
+		in := &machines.DeadLetters{}
+		for range p.number(arg) {
+			p.letters++
+			in.Letters = append(in.Letters, &director.DeadLettered{Event: fmt.Sprint("x", p.letters), Reason: "full", Receiver: "a"})
+		}
+		return in
+	case "disk":
+		return &machines.DiskFailed{Err: errors.New(strings.Join(words[1:], " "))}
+	}
+	p.t.Fatalf("unknown command %q", words)
+	return nil
+}
+
+// setUp makes the scene of the settings and its stage.
+func (p *stagePlayer) setUp() {
+	set := func(name, otherwise string) string { return cmp.Or(p.settings[name], otherwise) }
+	text := "-- workflows/own.yaml --\ninterfaceOutputs: {decision: {dataFlowType: OBJECT}}\nnodes: [{id: c, type: Constant, configValues: {value: {}}}, {id: out, type: GroupOutput}]\n" +
+		"edges: [{source: c, sourceHandle: value, target: out, targetHandle: decision}]\n" +
+		"-- scenes/s.yaml --\nid: s\nname: S\nschema_version: \"1.0\"\nagent_instances:\n"
+	for _, id := range []string{"a", "b", "c"} {
+		text += fmt.Sprintf("  - {instance_id: %s, profile_id: person, custom_runtime_config: %s}\n", id, cmp.Or(p.agents[id], "{}"))
+	}
+	text += "initial_world_state: {n: 0}\n"
+	text += "scene_lifecycle_workflows: {"
+	for _, when := range strings.FieldsFunc(p.settings["lifecycle"], func(r rune) bool { return r == ',' }) {
+		text += "on_scene_" + when + ": own, "
+	}
+	text += fmt.Sprintf("}\nsimulation: {clock: %s, stop: {ticks: 1000000}, limits: {max_deliberating: %s, max_restarts: %s}}\n",
+		set("clock", "virtual"), set("max_deliberating", "10"), set("max_restarts", "1"))
+	if p.settings["clock"] == "realtime" {
+		text = strings.Replace(text, "ticks: 1000000", "after: 100h", 1)
+	}
+	text += "-- models/voices.yaml --\notherwise: {text: \"\"}\n"
+	project, err := scenestest.Load(scenestest.Files(scenestest.Base(), txtar.Parse([]byte(text))), nil)
+	if err != nil {
+		p.t.Fatalf("%+v\n%s", err, text)
+	}
+	def, err := project.Scene("s")
+	if err == nil {
+		p.made, err = setup.New(project, def, setup.Options{Seed: 1, Until: p.settings["until"]})
+	}
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.start = protocol.TimeOf(p.made.Simulation().StartTime)
+	p.now.Wall = p.start
+	p.configure()
+}
+
+func (p *stagePlayer) configure() {
+	p.state = begin(p.t, p.made)
+	for _, wave := range p.facts {
+		for _, r := range wave {
+			if err := p.state.Apply(r); err != nil {
+				p.t.Fatal(err)
+			}
+		}
+	}
+	c := machines.StageConfig{
+		Stop:      director.Stop{Ticks: p.number(p.settings["ticks"]), Deliberations: p.number(p.settings["deliberations"]), Events: p.number(p.settings["events"])},
+		Snapshots: snapshots.Policy{Facts: p.number(p.settings["snapshots"])},
+	}
+	p.state.Configure(c, machines.Kept{Wave: p.kept}, p.state.Shown())
+}
+
+// kill forgets what is not durable.
+func (p *stagePlayer) kill() {
+	p.facts, p.open, p.closed = p.facts[:p.kept], nil, p.kept
+	clear(p.heard)
+	p.configure()
+	for o, m := range p.state.Agents {
+		p.turns[uint32(o)] = m.State.Turn
+	}
+	for _, wave := range p.facts {
+		for _, r := range wave {
+			p.hear(r)
+		}
+	}
+}
+
+func (p *stagePlayer) hear(r protocol.Record) {
+	fact, err := p.made.Codec.ReadFact(r.Kind, r.Data)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if f, ok := fact.(*bus.Routed); ok {
+		for o := range f.Receivers.All() {
+			p.heard[o]++
+		}
+	}
+}
+
+// turn makes the end of a deliberation in which an agent perceived everything that
+// had reached it when it was woken.
+func (p *stagePlayer) turn(o uint32, words []string) machines.Input {
+	id := p.made.Name(o)
+	in := &machines.TurnEnded{Decided: protocol.Decided{Agent: o, At: p.now.Wall}}
+	if p.made.Clock == director.Virtual {
+		in.At = p.begun[o]
+	}
+	p.turns[o]++
+	end := &agent.TurnEnded{Agent: o, Turn: p.turns[o], Wave: p.woken[o], Outcome: agent.OutcomeOK, Through: p.through[o]}
+	draft := &protocol.Draft{EventHeader: protocol.EventHeader{Type: "talk.word", Source: id, Turn: p.turns[o]}, Body: protocol.Encode("hello")}
+	request := worldstate.Request{Change: world.Request{ID: fmt.Sprint(id, "/", p.turns[o]), By: id, Profile: "person"}}
+	asks, says := false, false
+	for _, w := range words {
+		name, value, _ := strings.Cut(w, "=")
+		switch name {
+		case "say":
+			priority, err := protocol.ParsePriority(value)
+			if err != nil {
+				p.t.Fatal(err)
+			}
+			says, draft.Priority = true, priority
+		case "type":
+			draft.Type = value
+		case "to":
+			draft.Targets = []string{value}
+		case "world":
+			asks, request.Change.Op, request.Change.Path, request.Change.Value = true, world.OpAdd, p.path("n"), protocol.Encode(int64(1))
+		case "lock":
+			asks, request.Kind, request.Lease, request.For = true, worldstate.Lock, "lease", p.duration(value)
+			request.Paths = []world.Path{p.path("n")}
+		case "elapsed":
+			end.Elapsed = p.duration(value)
+		case "urgent":
+			in.Urgent = true
+		default:
+			p.t.Fatalf("unknown word %q of a turn", w)
+		}
+	}
+	raw, err := p.made.Codec.Marshal(end)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	in.Facts = []protocol.KindData{{Kind: end.FactKind(), Data: raw}}
+	if says {
+		in.Effects = append(in.Effects, protocol.Sequenced{To: protocol.ToEvents, Data: draft.AppendMsg(nil)})
+	}
+	if asks {
+		in.Effects = append(in.Effects, protocol.Sequenced{To: protocol.ToWorld, Data: request.AppendMsg(nil)})
+	}
+	return in
+}
+
+// answer has the service that was asked decide. With a part alone it is as it was
+// before: it fails next, and is restored.
+func (p *stagePlayer) answer(part bool) machines.Input {
+	service, out := p.state.Services[p.asked.Service], &machines.ServiceAnswered{More: part}
+	before, err := service.Snapshot()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	in, err := machines.ReadRequests(bytes.Clone(p.asked.Data))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	err = service.Decide(in, p.asked.At, func(facts []protocol.Fact, _ bool) error {
+		for _, f := range facts {
+			raw, err := p.made.Codec.Marshal(f)
+			if err != nil {
+				return err
+			}
+			out.Facts = append(out.Facts, protocol.KindData{Kind: f.FactKind(), Data: raw})
+		}
+		return nil
+	})
+	if part {
+		err = errors.Join(err, service.Load(before))
+	}
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	view := *p.state.View
+	service.Publish(&view)
+	if out.View = &view; part {
+		out.View = nil
+	}
+	return out
+}
+
+// give prints the effects of an input, one a line; equal ones that follow one
+// another share a line.
+func (p *stagePlayer) give(in machines.Input) {
+	effects, err := p.state.Decide(p.now, in)
+	last, times := "", 0
+	flush := func() {
+		if times > 1 {
+			last += fmt.Sprintf(" (%d times)", times)
+		}
+		if times > 0 {
+			fmt.Fprintf(&p.b, "\t%s\n", last)
+		}
+	}
+	for i := range effects {
+		p.carryOut(&effects[i])
+		text := p.text(&effects[i])
+		if text != last {
+			flush()
+			last, times = text, 0
+		}
+		times++
+	}
+	flush()
+	if err != nil {
+		fmt.Fprintf(&p.b, "\terror: %v\n", err)
+	}
+}
+
+func (p *stagePlayer) carryOut(e *machines.Effect) {
+	switch e.Act {
+	case machines.ActKeep:
+		r := protocol.Record{Time: e.At, Actor: e.Actor, Kind: e.Kind, Data: bytes.Clone(e.Data)}
+		p.open = append(p.open, r)
+		p.hear(r)
+	case machines.ActClose:
+		p.closed, p.facts, p.open = e.Wave, append(p.facts, p.open), nil
+	case machines.ActWake:
+		p.woken[e.Agent], p.begun[e.Agent], p.through[e.Agent] = e.Wave, e.At, p.heard[e.Agent]
+	case machines.ActAsk:
+		p.asked = *e
+	}
+}

@@ -1,0 +1,147 @@
+package machines_test
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"time"
+
+	"tavernsim/engine/bus"
+	"tavernsim/engine/director"
+	"tavernsim/engine/world"
+	"tavernsim/protocol"
+	"tavernsim/scenes/machines"
+)
+
+// text is an effect in a script.
+func (p *stagePlayer) text(e *machines.Effect) string {
+	switch e.Act {
+	case machines.ActKeep:
+		return "keep " + e.Kind + " of " + e.Actor + p.detail(e.Fact)
+	case machines.ActClose:
+		return fmt.Sprint("close ", e.Wave)
+	case machines.ActWake:
+		text := fmt.Sprintf("wake %s wave %d at %s", p.made.Name(e.Agent), e.Wave, p.at(e.At))
+		if e.Kind != "" {
+			text += " workflow " + e.Kind
+		}
+		if e.Priority == protocol.Critical {
+			text += " critical"
+		}
+		return text
+	case machines.ActAsk:
+		in, err := machines.ReadRequests(e.Data)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		return fmt.Sprintf("ask %s %d requests at %s", machines.Services()[e.Service].Actor, in.Left, p.at(e.At))
+	case machines.ActTell:
+		return "tell " + p.made.Name(e.Agent) + " " + e.Kind
+	case machines.ActRestart:
+		return "restart " + p.made.Name(e.Agent)
+	case machines.ActRestartService:
+		return "restart " + e.Actor
+	case machines.ActServiceFailed:
+		return fmt.Sprintf("%s failed, given up: %v", e.Actor, e.GivenUp)
+	case machines.ActGather:
+		return fmt.Sprint("gather ", e.Wave)
+	case machines.ActDropSnapshot:
+		return "drop snapshot: " + e.Actor
+	case machines.ActTick:
+		return "tick at " + p.at(e.At)
+	case machines.ActLapse:
+		return "lapse at " + p.at(e.At)
+	case machines.ActRest:
+		return "rest"
+	case machines.ActGoOn:
+		return "go on"
+	case machines.ActWarn:
+		return "warn: " + e.Err.Error()
+	case machines.ActFinish:
+		o := p.state.Outcome()
+		text := "finish reason=" + o.Reason
+		if o.Final {
+			text += " final"
+		}
+		if o.Err != nil {
+			text += " error: " + o.Err.Error()
+		}
+		return text
+	}
+	p.t.Fatalf("an effect without a text: %d", e.Act)
+	return ""
+}
+
+// detail is what a rule of the stage decided in a fact.
+func (p *stagePlayer) detail(fact protocol.Fact) string {
+	switch f := fact.(type) {
+	case *director.WaveClosed:
+		return fmt.Sprintf(" turns %d events %d", f.Turns, f.Events)
+	case *director.EffectsDeferred:
+		return fmt.Sprintf(" %s until %s", p.made.Name(f.Agent), p.at(f.Due))
+	case *director.AgentFailed:
+		if f.WakeAt == 0 {
+			return fmt.Sprintf(" %s %q failures %d given up", p.made.Name(f.Agent), f.Error, f.Failures)
+		}
+		return fmt.Sprintf(" %s %q failures %d again at %s", p.made.Name(f.Agent), f.Error, f.Failures, p.at(f.WakeAt))
+	case *director.ActorFailed:
+		return fmt.Sprintf(" %s %q failures %d", f.Actor, f.Error, f.Failures)
+	case *director.Interrupted:
+		return fmt.Sprintf(" %s effects %d", p.made.Name(f.Agent), f.Effects)
+	case *director.Blocked:
+		return fmt.Sprintf(" %s for %s", p.made.Name(f.Agent), p.names(f.Receivers))
+	case *director.Ended:
+		return " " + f.Reason
+	case *director.DeadLettered:
+		return fmt.Sprintf(" reason %s count %d", f.Reason, max(1, f.Count))
+	case *bus.Routed:
+		var to []uint32
+		for o := range f.Receivers.All() {
+			to = append(to, o)
+		}
+		return fmt.Sprintf(" %s %s to %s", f.ID, f.Type, p.names(to))
+	}
+	return ""
+}
+
+func (p *stagePlayer) names(list []uint32) string {
+	var names []string
+	for _, o := range list {
+		names = append(names, p.made.Name(o))
+	}
+	return fmt.Sprint(names)
+}
+
+func (p *stagePlayer) at(t protocol.Time) string { return "+" + t.Sub(p.start).String() }
+
+func (p *stagePlayer) ordinal(id string) uint32 {
+	o, ok := p.made.Ordinal(id)
+	if !ok {
+		p.t.Fatalf("no agent %q", id)
+	}
+	return o
+}
+
+func (p *stagePlayer) path(text string) world.Path {
+	path, err := world.ParsePath(text)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return path
+}
+
+func (p *stagePlayer) number(text string) int64 {
+	n, err := strconv.ParseInt(cmp.Or(text, "0"), 10, 64)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return n
+}
+
+func (p *stagePlayer) duration(text string) time.Duration {
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return d
+}
