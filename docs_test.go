@@ -322,12 +322,6 @@ func receiver(f *ast.FuncDecl) string {
 	return typ.(*ast.Ident).Name
 }
 
-// snake writes a Go name in the pages' way: EntryID is entry_id.
-func snake(name string) string {
-	name = regexp.MustCompile(`([a-z0-9])([A-Z])`).ReplaceAllString(name, "${1}_${2}")
-	return strings.ToLower(name)
-}
-
 func engineFiles(t *testing.T) map[string][]*ast.File {
 	t.Helper()
 	out := map[string][]*ast.File{}

@@ -95,7 +95,7 @@ func TestSharedEventIsComputedOnce(t *testing.T) {
 }
 
 func FuzzReadDraft(f *testing.F) {
-	f.Add([]byte(sampleDraft().AppendMsg(nil)))
+	f.Add(sampleDraft().AppendMsg(nil))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		d, err := ReadDraft(raw)
 		if err != nil {

@@ -14,16 +14,6 @@ func newBuffers() *buffers {
 	return &buffers{pool: sync.Pool{New: func() any { return new([]byte) }}}
 }
 
-// handOver sends a decision to the scene.
-func (s *scene) handOver(kind protocol.Kind, actor string, d protocol.Decided, facts []protocol.Fact, requests []protocol.Sequenced) error {
-	env, err := s.parcel(kind, actor, d, facts, requests)
-	if err != nil {
-		return err
-	}
-	s.stage.Tell(env)
-	return nil
-}
-
 // parcel encodes a decision: its facts once, and the requests for the other
 // machines.
 func (s *scene) parcel(kind protocol.Kind, actor string, d protocol.Decided, facts []protocol.Fact, requests []protocol.Sequenced) (*protocol.Envelope, error) {

@@ -247,14 +247,14 @@ func Facts() []protocol.FactType {
 }
 
 // Answers implements protocol.Answering.
-func (f *Refused) Answers() (protocol.Answer, bool) {
-	return protocol.Answer{To: f.By, Kind: "world_refused", Wakes: true}, true
+func (r *Refused) Answers() (protocol.Answer, bool) {
+	return protocol.Answer{To: r.By, Kind: "world_refused", Wakes: true}, true
 }
 
 // Told implements protocol.Answering.
-func (f *Refused) Told() map[string]any {
+func (r *Refused) Told() map[string]any {
 	return map[string]any{
-		"request_id": f.Request, "path": f.Path.String(), "op": string(f.Op), "code": string(f.Code), "message": f.Message, "version": f.Version,
+		"request_id": r.Request, "path": r.Path.String(), "op": string(r.Op), "code": string(r.Code), "message": r.Message, "version": r.Version,
 	}
 }
 
