@@ -134,7 +134,6 @@ func larger() map[string]int {
 		"engine/world":     3070,
 		"persistence":      2430,
 		"protocol":         1970,
-		"scenes":           1600,
 		"scenes/machines":  2400,
 		"scenes/inspect":   3480,
 		"scenes/project":   2810,

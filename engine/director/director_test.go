@@ -173,6 +173,7 @@ func TestDeferredEffects(t *testing.T) {
 		for _, d := range s.DeferredBy(now) {
 			got = append(got, fmt.Sprintf("%v of %d", now.Sub(at(0)), d.Agent))
 		}
+		s.CloseWave(WaveClosed{Wave: s.Wave + 1}, now)
 	}
 	expect(t, got, "1s of 2", "3s of 1", "3s of 3")
 }
