@@ -1,10 +1,10 @@
-// Package compare finds where two runs of a scene part, and what differs between
-// their ends.
+// Package compare finds where two runs of a scene diverge, and the differences
+// between their ends.
 //
-// [Scenes] takes a scene of each run, as package inspect opened it. The first
-// wave that differs is found by halving: digests chain over waves. Only where the
-// runs differ from their first fact on, which names their seeds, waves are read
-// one by one until something else differs.
+// [Scenes] takes a scene of each run, opened by package inspect. It finds the first
+// different wave by bisection, because digests chain over waves. If the runs differ
+// from their first fact on, which names their seeds, it reads waves one by one until
+// another fact differs.
 package compare
 
 import (

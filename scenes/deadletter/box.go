@@ -1,14 +1,14 @@
-// Package deadletter holds what the mailboxes of a scene did not take, until
-// the scene makes facts of it.
+// Package deadletter collects the envelopes that the mailboxes of a scene refused,
+// until the scene makes facts of them.
 //
-// You hold a [Box]; mailboxes put letters in, from any goroutine, and the scene
-// takes them out when it closes a wave. A storm ends in counts and not in
-// memory: see [MaxTold] and [MaxGroups].
+// You hold a [Box]. Mailboxes put letters in, from any goroutine, and the scene
+// takes them out when it closes a wave. In a storm the box counts letters instead of
+// storing them: see [MaxTold] and [MaxGroups].
 //
 // # Not here
 //
-// Metrics, which count every letter at once (scenes/runner); what the event
-// channel refuses, which is a fact already (event.refused).
+// Metrics, which count every letter at once (scenes/runner); refusals of the event
+// channel, which are already facts (event.refused).
 package deadletter
 
 import (

@@ -1,23 +1,23 @@
-// Package export writes what a run kept as tables that other programs read:
+// Package export writes the data of a run as tables for other programs:
 // JSON lines, CSV and Parquet (docs/formats/export.md).
 //
 // You give [Write] an open scene of a run, the name of a table, a [Format] and
-// where the rows go. [Create] makes a file that is there whole or not at all;
-// you owe it Keep or Drop.
+// the destination of the rows. [Create] makes a file that exists completely or not
+// at all; you must call Keep or Drop.
 //
 // # Promises
 //
 //  1. Equal runs and options give equal rows in equal order; the text formats
 //     give equal bytes.
 //  2. Rows are written while they are read. Facts and events need memory for one
-//     group of rows; series need the state of the scene besides, and the last
-//     value of every path that they follow.
-//  3. Rows are those of a journal that was held to its digests before the first
-//     of them was written, as a replay holds it.
-//  4. A file under its own name is complete. What was interrupted leaves nothing,
-//     or a name that ends in .partial.
+//     group of rows; series also need the state of the scene, and the last
+//     value of every selected path.
+//  3. Before the first row, the journal is checked against its digests, like in a
+//     replay.
+//  4. A file with its final name is complete. After an interruption there is no
+//     file, or one whose name ends in .partial.
 //
 // # Not here
 //
-// What facts mean, and which moment a text names: scenes/inspect.
+// The meaning of facts, and the moment that a text names: scenes/inspect.
 package export

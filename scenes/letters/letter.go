@@ -1,13 +1,13 @@
-// Package letters reads out of a scene's facts which messages did not reach whom
-// they were meant for: dead letters, whoever refused them.
+// Package letters reads dead letters from a scene's facts: messages that did not
+// reach a receiver, whichever component refused them.
 //
-// [Of] gives the letters of one fact. Where a fact names an event and holds
-// nothing of it, you find the fact that routed it and [Letter.Complete] them.
+// [Of] returns the letters of one fact. If a fact names an event without its
+// content, find the fact that routed it and call [Letter.Complete].
 //
 // # Not here
 //
-// Walks over a journal, choosing, counting and sending again: scenes/inspect.
-// What a mailbox refuses while a scene runs: scenes/deadletter.
+// Reading a journal, selecting, counting and sending again: scenes/inspect.
+// Refusals of mailboxes in a running scene: scenes/deadletter.
 package letters
 
 import "tavernsim/protocol"

@@ -1,10 +1,10 @@
-// Package snapshots says when a running scene takes a snapshot.
+// Package snapshots decides when a running scene takes a snapshot.
 //
-// You hold a [Policy] and two marks: where the scene stood at its last snapshot
-// and where it stands. Taking one changes no fact, so a policy may look at
-// anything, also at what depends on the disk.
+// You hold a [Policy] and two marks: the progress of the scene at its last snapshot
+// and now. A snapshot changes no fact, so a policy may use any information, also
+// information that depends on the disk.
 //
-// Taking and writing snapshots is the scene's and the journal's.
+// The scene takes snapshots, and the journal writes them.
 package snapshots
 
 import (
