@@ -1,15 +1,15 @@
-// Package rundir is the directory that keeps a run: its manifest, its copied
-// inputs, its journals and its summary.
+// Package rundir is the directory of a run: its manifest, its copied inputs, its
+// journals and its summary.
 //
-// [Make] makes one, [Open] opens one for reading, [Fork] makes one out of another,
-// [Replay] folds one again, [Examine] and [Repair] find and mend damage. You owe
-// [Opened.Close].
+// [Make] makes one, [Open] opens one for reading, [Fork] makes one from another,
+// [Replay] folds one again, [Examine] and [Repair] find and repair damage. You must
+// call [Opened.Close].
 //
 // # Promises
 //
 //  1. A directory with a manifest is a run: the manifest is written last, and every
-//     file whole or not at all.
-//  2. What is opened has the inputs that the run began with, to the byte.
+//     file is written completely or not at all.
+//  2. An opened directory has the inputs with which the run began, to the byte.
 //  3. [Open], [Replay] and [Examine] write nothing.
 //
 // # Not here

@@ -1,33 +1,33 @@
 // Package runner runs scenes of one project, side by side in one process.
 //
-// [Start] makes the run directory (scenes/rundir) and starts the scenes, [Resume]
-// goes on with a directory that a stop or a kill left behind. You owe
-// [Runner.Wait], which ends everything and returns the summary. [Restarts] goes
-// on with a run after failures that a run survives.
+// [Start] makes the run directory (scenes/rundir) and starts the scenes. [Resume]
+// continues from the directory of a run that was stopped or killed. You must call
+// [Runner.Wait], which ends everything and returns the summary. [Restarts] continues
+// a run after failures that it can survive.
 //
 // # Promises
 //
-//  1. Nothing is written before the whole project was found sound.
-//  2. A run that was interrupted, by a signal or by a kill, is resumed with the
-//     inputs and options it was started with, from its own directory alone.
+//  1. Nothing is written before the whole project has been checked.
+//  2. A run that was interrupted, by a signal or by a kill, is resumed with its
+//     original inputs and options, from its own directory alone.
 //  3. The scenes of a run share the process and the store, nothing else: the
 //     facts of one do not depend on the others.
-//  4. A disk that fails before any scene runs is an error of Start or Resume.
-//     Once one runs, Wait tells it, with a summary from which the run goes on,
-//     also when the others could not begin any more.
-//  5. [Restarts] starts a scene that failed again after its backoff, at most
-//     max_restarts times without a wave between two failures.
-//  6. When the journal cannot be written, [Restarts] closes everything, tries the
-//     disk after 1 s, 2 s, up to [MaxPause], and goes on where the journal ends. It
-//     waits at most Restarts.DiskWait since the last wave that was kept. A wait
-//     that is interrupted leaves the run resumable.
-//  7. [Restarts] does not try again what could not start the first time. A run of
-//     which one scene runs has started.
+//  4. If the disk fails before any scene runs, Start or Resume returns an error.
+//     After that, Wait returns the error with a summary from which the run can be
+//     resumed, even if other scenes could not begin.
+//  5. [Restarts] restarts a failed scene after its backoff, at most max_restarts
+//     times without a wave between two failures.
+//  6. If the journal cannot be written, [Restarts] closes everything, tries the
+//     disk after 1 s, 2 s, up to [MaxPause], and continues from the end of the
+//     journal. It waits at most Restarts.DiskWait since the last stored wave.
+//     Interrupting a wait leaves the run resumable.
+//  7. If a run could not start the first time, [Restarts] does not try again. A run
+//     has started when one of its scenes runs.
 //
 // # Not here
 //
-// What a command line looks like; signals; what a scene does; what a run directory
-// holds.
+// The command line; signals; the behaviour of a scene; the content of a run
+// directory.
 package runner
 
 import (
