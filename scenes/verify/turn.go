@@ -110,29 +110,18 @@ func (v *verifier) records(t *turn, ahead int) (int, error) {
 	}
 }
 
-// arrivals gives the stage what it had before the wave: failures between two
-// deliberations, and on the realtime clock the turns that the wave is made of.
+// arrivals gives the stage the failures between two deliberations.
 func (v *verifier) arrivals() error {
 	for i := 0; ; {
 		r, ok := v.peek(i)
-		o, known := v.made.Ordinal(r.Actor)
 		switch {
 		case !ok:
 			return nil
-		case r.Kind == director.FactAgentFailed && (v.realtime() || v.strays(r)):
+		case r.Kind == director.FactAgentFailed && v.strays(r):
 			if err := v.agentFailed(r); err != nil {
 				return err
 			}
 			i++
-		case v.realtime() && known && int(o) < v.state.Size():
-			t := turn{agent: o}
-			var err error
-			if i, err = v.records(&t, i); err != nil {
-				return err
-			}
-			if err := v.handLost(&t); err != nil {
-				return err
-			}
 		default:
 			return nil
 		}
@@ -325,7 +314,7 @@ func (v *verifier) handLost(t *turn) error {
 	if err != nil {
 		return err
 	}
-	if v.realtime() || end == nil || end.Elapsed <= 0 { // else what it asked for is held back
+	if end == nil || end.Elapsed <= 0 { // else what it asked for is held back
 		in.Effects = v.askedFor()
 		v.lost = true
 	}

@@ -19,9 +19,8 @@
 //
 // # What cannot be decided again
 //
-// Failures of actors and what they took with them; on the realtime clock the turns of
-// agents, whose moment and order are what happened, and what services decided about
-// their requests (the stage's own facts are decided again there, too); what was decided outside
+// Failures of actors and what they took with them; everything on the realtime
+// clock, where order and moments are what happened; what was decided outside
 // (pauses, resumptions, the end); what the event channel decided with middleware
 // of a host that is not here ([Options].NoMiddleware); model failures of runs that did not keep the
 // kind of an error, and what follows from them in the same wave.

@@ -25,13 +25,13 @@ func (v *verifier) decideWave() error {
 		return v.differs("the journal ends within a wave", nil, nil)
 	}
 	v.wave, v.lost, v.taken, v.wakes, v.asked = v.state.Director.Wave+1, false, "", nil, nil
+	if v.realtime() {
+		return v.takeWave(TakenRealtime)
+	}
 	if v.isGiven(director.FactForked) || v.isGiven(director.FactRedelivered) {
-		return v.takeWave() // what somebody changed between two lives
+		return v.takeWave(TakenOutside) // what somebody changed between two lives
 	}
 	v.failed, v.ending = map[string]int{}, false
-	if err := v.ahead(); err != nil {
-		return err
-	}
 	for _, step := range []func() error{v.control, v.letters, v.arrivals, v.begin} {
 		if err := step(); err != nil {
 			return err
@@ -64,7 +64,7 @@ func (v *verifier) isGiven(kind string) bool {
 }
 
 // takeWave folds a wave that cannot be decided again, to its end.
-func (v *verifier) takeWave() error {
+func (v *verifier) takeWave(reason string) error {
 	for v.state.Director.Wave < v.wave {
 		r, ok := v.peek(0)
 		if !ok {
@@ -73,7 +73,7 @@ func (v *verifier) takeWave() error {
 		if err := v.seen(r); err != nil {
 			return err
 		}
-		v.report.Taken[TakenOutside]++
+		v.report.Taken[reason]++
 		if err := v.state.Apply(v.pass()); err != nil {
 			return err
 		}
@@ -148,20 +148,6 @@ func (v *verifier) endsWithoutAFact() (at protocol.Time, ok bool) {
 	return r.Time, !own && err == nil
 }
 
-// ahead finds when a realtime wave was closed: its turns were begun before.
-func (v *verifier) ahead() error {
-	for i := 0; v.realtime(); i++ {
-		r, ok := v.peek(i)
-		if !ok {
-			return v.differs("the journal ends within a wave", nil, nil)
-		}
-		if v.time = r.Time; r.Kind == director.FactWaveClosed {
-			return nil
-		}
-	}
-	return nil
-}
-
 func (v *verifier) realtime() bool { return v.made.Clock == director.Realtime }
 
 // letters gives the stage the dead letters of the wave.
@@ -229,7 +215,7 @@ func (v *verifier) failures(actor string) (list []*director.ActorFailed, err err
 // decide gives the stage an input, holds the facts that come of it to the recorded
 // ones, and notes what else the stage wishes for.
 func (v *verifier) decide(in machines.Input) error {
-	effects, err := v.state.Stage.Decide(machines.Moment{Wall: v.time}, in)
+	effects, err := v.state.Stage.Decide(machines.Moment{}, in)
 	if err != nil {
 		return err
 	}
@@ -304,9 +290,6 @@ func (v *verifier) reasonFor(e *machines.Effect) string {
 	case director.FactPaused, director.FactResumed, director.FactEnded:
 		return TakenOutside
 	}
-	if o, ok := v.made.Ordinal(e.Actor); ok && v.realtime() && int(o) < v.state.Size() {
-		return TakenRealtime
-	}
 	if e.Actor == setup.ActorScene && v.taken != TakenLost {
 		return ""
 	}
@@ -328,8 +311,6 @@ func (v *verifier) service(e machines.Effect) error {
 	}
 	in := &machines.ServiceAnswered{}
 	switch _, channel := service.(*machines.Events); {
-	case v.lost && v.realtime():
-		err = v.takeService(in, actor, TakenRealtime)
 	case v.lost:
 		err = v.takeService(in, actor, TakenLost)
 	case channel && v.opt.NoMiddleware:
