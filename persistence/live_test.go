@@ -18,12 +18,13 @@ func TestReadingALiveStore(t *testing.T) {
 	_, j := openIn(t, dir, persistence.Options{MemTableSize: 256 << 10, BatchFacts: 8})
 	var writing sync.WaitGroup
 	stop := make(chan struct{})
+	waves := make(chan struct{}, 40) // that the writer is to close
 	writing.Go(func() {
 		for seed := byte(0); ; seed++ {
 			select {
 			case <-stop:
 				return
-			default:
+			case <-waves:
 			}
 			for i := range 20 {
 				if _, err := j.Append(protocol.Time(i), "a", "k", noise(seed, i)); err != nil {
@@ -40,6 +41,12 @@ func TestReadingALiveStore(t *testing.T) {
 	defer func() { close(stop); writing.Wait() }()
 	var last persistence.Wave
 	for reads := 0; reads < 40 || last.Total < 20<<20; reads++ {
+		for range cap(waves) / 2 { // the writer is at work while the reader opens
+			select {
+			case waves <- struct{}{}:
+			default:
+			}
+		}
 		before := j.Durable()
 		last = readLive(t, dir)
 		if last.Number < before.Number {
