@@ -15,8 +15,8 @@ const (
 	KindTurn                     // agent to scene: a deliberation ended
 	KindAnswer                   // shell to agent: the result of an effect
 	KindObserve                  // to an agent: what became of something it asked for
-	KindCommit                   // scene to world state or knowledge: apply these requests
-	KindPublish                  // scene to event channel: route these events
+	KindCommit                   // scene to a service: decide about these requests
+	_                            // was publish; the numbers of the others stay
 	KindDecided                  // any actor to the scene: facts of one decision
 	_                            // was release; the numbers of the others stay
 	KindSnapshot                 // scene to any actor: give your state
@@ -28,7 +28,7 @@ const (
 )
 
 func (k Kind) String() string {
-	names := [...]string{"none", "event", "wake", "turn", "answer", "observe", "commit", "publish",
+	names := [...]string{"none", "event", "wake", "turn", "answer", "observe", "commit", "",
 		"decided", "", "snapshot", "state", "failed", "control", "tick", "waits"}
 	if int(k) < len(names) {
 		return names[k]

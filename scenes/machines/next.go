@@ -58,9 +58,6 @@ func (s *Stage) next() error {
 		return nil
 	}
 	s.restartBroken()
-	if s.anyArrived() && s.config.Stepwise {
-		return s.closeArrived(s.moment())
-	}
 	if s.anyArrived() && !s.stopping.kept && s.Director.Ended == "" && (!s.realtime() || s.comesToRest()) { // nothing is kept behind the end
 		return s.closeArrived(s.moment())
 	}

@@ -18,9 +18,7 @@ func (s *Stage) nextRealtime() error {
 	if at := s.expiring(); at != 0 && at <= now {
 		return s.expire(now)
 	}
-	if !s.config.Stepwise { // else a history says which agents were woken
-		s.wakeDue(now)
-	}
+	s.wakeDue(now)
 	if s.Presses(s.now) && len(s.hurried) == 0 {
 		return s.sleepUntilNext(now)
 	}
@@ -57,7 +55,7 @@ func (s *Stage) takeArrived() (taken []arrival, urgent bool) {
 		return taken, len(taken) > 0
 	}
 	switch {
-	case !s.realtime() || s.config.Stepwise:
+	case !s.realtime():
 		taken = takeSome(&s.arrived, len(s.arrived))
 	case len(s.hurried) > 0:
 		taken = takeSome(&s.arrived, maxArrived/urgentShare)
@@ -171,7 +169,7 @@ func (s *Stage) arrive(a arrival) {
 	if a.failure != nil {
 		urgent = slices.ContainsFunc(s.hurried, func(o arrival) bool { return o.agent == a.agent })
 	}
-	if urgent && !s.config.Stepwise {
+	if urgent {
 		s.hurried = append(s.hurried, a)
 	} else {
 		s.arrived = append(s.arrived, a)

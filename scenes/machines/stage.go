@@ -67,8 +67,8 @@ type Stage struct {
 type StageConfig struct {
 	Stop      director.Stop
 	Snapshots snapshots.Policy
-	// Stepwise: a wave begins with a Tick only, and takes every turn that has arrived.
-	// So a history says, and not the clock, what a wave is made of.
+	// Stepwise: a wave begins with a Tick only. So verify can look, between two waves,
+	// at what the history says came from outside. Virtual clock only.
 	Stepwise bool
 }
 
@@ -182,7 +182,7 @@ func (s *Stage) Apply(r protocol.Record, fact protocol.Fact) error {
 	case *director.Ended:
 		d.Ended = x.Reason
 	case *agent.TurnEnded:
-		d.TurnEnded(x.Agent, TurnOf(x, r.Time), r.Time)
+		d.TurnEnded(x.Agent, turnOf(x, r.Time), r.Time)
 	case *bus.Routed:
 		s.heard(x, d.Wave+1)
 	case *director.ActorFailed, *director.DeadLettered, *director.Forked: // they change nothing
@@ -208,8 +208,8 @@ func (s *Stage) heard(f *bus.Routed, wave uint64) {
 	}
 }
 
-// TurnOf is what the agenda needs to know of a turn that ended.
-func TurnOf(end *agent.TurnEnded, now protocol.Time) director.Turn {
+// turnOf is what the agenda needs to know of a turn that ended.
+func turnOf(end *agent.TurnEnded, now protocol.Time) director.Turn {
 	t := director.Turn{
 		Wave: end.Wave, Failed: end.Outcome != agent.OutcomeOK && end.Outcome != agent.OutcomeInterrupted, Changed: end.Changed,
 		SleepUntil: end.SleepUntil, Asleep: end.Asleep, WakeAbove: end.WakeAbove, WakeAt: end.WakeAt, Urgency: end.Urgency,

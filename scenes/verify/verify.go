@@ -14,8 +14,8 @@
 //     asked again and gave the same bytes. What cannot be decided again is
 //     counted beside it, with the reason.
 //  3. The first difference ends the walk; it is the same for any number of cores.
-//  4. Memory is bounded by one wave: its requests, and the facts of at most
-//     [chunk] deliberations.
+//  4. Memory is bounded by one wave: its requests, the facts of a service about
+//     them, and the facts of at most [chunk] deliberations.
 //
 // # What cannot be decided again
 //
@@ -140,7 +140,6 @@ type verifier struct {
 	err  error // of reading
 
 	wave   uint64         // that is decided
-	time   protocol.Time  // of the wave's end
 	lost   bool           // the requests of the wave are not all known
 	ending bool           // the wave is that of an end that was not kept
 	failed map[string]int // failures of services that the stage has heard of

@@ -25,11 +25,13 @@ func (v *verifier) decideWave() error {
 		return v.differs("the journal ends within a wave", nil, nil)
 	}
 	v.wave, v.lost, v.taken, v.wakes, v.asked = v.state.Director.Wave+1, false, "", nil, nil
-	if v.realtime() {
+	if v.made.Clock == director.Realtime {
 		return v.takeWave(TakenRealtime)
 	}
-	if v.isGiven(director.FactForked) || v.isGiven(director.FactRedelivered) {
-		return v.takeWave(TakenOutside) // what somebody changed between two lives
+	if v.isGiven(director.FactForked) || v.isGiven(director.FactRedelivered) { // somebody changed it between two lives
+		err := v.takeWave(TakenOutside)
+		v.settle()
+		return err
 	}
 	v.failed, v.ending = map[string]int{}, false
 	for _, step := range []func() error{v.control, v.letters, v.arrivals, v.begin} {
@@ -78,7 +80,6 @@ func (v *verifier) takeWave(reason string) error {
 			return err
 		}
 	}
-	v.settle()
 	return nil
 }
 
@@ -147,8 +148,6 @@ func (v *verifier) endsWithoutAFact() (at protocol.Time, ok bool) {
 	_, own := f.(director.Fact) // else it is of the turn of the scene's agent
 	return r.Time, !own && err == nil
 }
-
-func (v *verifier) realtime() bool { return v.made.Clock == director.Realtime }
 
 // letters gives the stage the dead letters of the wave.
 func (v *verifier) letters() error {
