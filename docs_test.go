@@ -20,12 +20,12 @@ import (
 	"tavernsim/bench"
 	"tavernsim/engine/agent"
 	"tavernsim/protocol"
-	"tavernsim/scenes/compare"
-	"tavernsim/scenes/inspect"
-	"tavernsim/scenes/letters"
-	"tavernsim/scenes/rundir"
-	"tavernsim/scenes/setup"
-	"tavernsim/scenes/verify"
+	"tavernsim/scenes/load/setup"
+	"tavernsim/scenes/run/rundir"
+	"tavernsim/scenes/view/compare"
+	"tavernsim/scenes/view/deadletters"
+	"tavernsim/scenes/view/inspect"
+	"tavernsim/scenes/view/verify"
 )
 
 // Documents are held to the code here, where a page spans packages. Pages of one
@@ -151,7 +151,7 @@ func TestRunPages(t *testing.T) {
 			reflect.TypeFor[inspect.WorldView](), reflect.TypeFor[inspect.WorldDiff](), reflect.TypeFor[inspect.WorldPoint](), reflect.TypeFor[inspect.Difference](),
 			reflect.TypeFor[inspect.EventLine](), reflect.TypeFor[inspect.Marked](), reflect.TypeFor[inspect.FactLine](), reflect.TypeFor[inspect.Deliberation](),
 			reflect.TypeFor[inspect.Perceived](), reflect.TypeFor[inspect.Asked](), reflect.TypeFor[inspect.Called](), reflect.TypeFor[inspect.Effect](),
-			reflect.TypeFor[inspect.Timing](), reflect.TypeFor[inspect.Change](), reflect.TypeFor[letters.Letter](), reflect.TypeFor[inspect.LetterGroup](),
+			reflect.TypeFor[inspect.Timing](), reflect.TypeFor[inspect.Change](), reflect.TypeFor[deadletters.Letter](), reflect.TypeFor[inspect.LetterGroup](),
 			reflect.TypeFor[inspect.Redelivery](), reflect.TypeFor[inspect.Trace](), reflect.TypeFor[inspect.TraceEvent](), reflect.TypeFor[inspect.Reaction](),
 			reflect.TypeFor[inspect.TraceCall](), reflect.TypeFor[compare.Comparison](), reflect.TypeFor[compare.Side](), reflect.TypeFor[compare.InputDiff](),
 			reflect.TypeFor[compare.Divergence](), reflect.TypeFor[compare.AgentDiff](),
@@ -298,7 +298,7 @@ func factsInCode(t *testing.T) map[string][]string {
 						return typ.Name() == name && strings.TrimPrefix(typ.PkgPath(), "tavernsim/") == pkg
 					})
 					if i < 0 {
-						t.Errorf("%s: the fact %s is not among its Facts(), or scenes/setup does not know them", pkg, name)
+						t.Errorf("%s: the fact %s is not among its Facts(), or scenes/load/setup does not know them", pkg, name)
 						return true
 					}
 					kind := codec.FactKinds()[i]

@@ -200,8 +200,8 @@ func parse(p string) (file, error) {
 // TestViewsRunNothing: what looks at a run does not carry the engine that runs
 // one, whichever way an import takes.
 func TestViewsRunNothing(t *testing.T) {
-	running := []string{"tavernsim/scenes", "tavernsim/scenes/runner", "tavernsim/actors", "tavernsim/llm/scripted", "github.com/asynkron/protoactor-go/actor"}
-	for _, view := range []string{"rundir", "inspect", "compare", "export", "verify", "history", "letters"} {
+	running := []string{"tavernsim/scenes", "tavernsim/scenes/run/runner", "tavernsim/actors", "tavernsim/llm/scripted", "github.com/asynkron/protoactor-go/actor"}
+	for _, view := range []string{"run/rundir", "view/inspect", "view/compare", "view/export", "view/verify", "history", "view/deadletters"} {
 		out, err := exec.Command("go", "list", "-deps", "./scenes/"+view).Output()
 		if err != nil {
 			t.Fatal(err)

@@ -13,8 +13,8 @@ import (
 // no test names one that there is not. Whether the test would fail without the
 // promise, only a look can tell: break the code, see it fail.
 func TestPromises(t *testing.T) {
-	for _, dir := range []string{"actors", "engine/agent", "engine/bus", "engine/bus/verdict", "engine/worldstate", "persistence",
-		"scenes", "scenes/history", "scenes/machines", "scenes/setup"} {
+	for _, dir := range []string{"actors", "engine/agent", "engine/bus", "engine/bus/delivery", "engine/worldstate", "persistence",
+		"scenes", "scenes/history", "scenes/machines", "scenes/load/setup"} {
 		made, tested := promisesMade(read(t, filepath.Join(dir, "doc.go"))), map[int]bool{}
 		for _, name := range testFiles(t, dir) {
 			for n := range promisesNamed(read(t, name)) {

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"tavernsim/engine/bus/verdict"
+	"tavernsim/engine/bus/delivery"
 	"tavernsim/protocol"
 )
 
@@ -54,7 +54,7 @@ const ControlCapacity = 1 << 21
 const lanesAbove = 4
 
 // count is the number of envelopes that wait in a lane.
-func (m *mailbox) count(l verdict.Lane) *atomic.Int32 {
+func (m *mailbox) count(l delivery.Lane) *atomic.Int32 {
 	if l < lanesAbove {
 		return &m.queued[l]
 	}
@@ -62,13 +62,13 @@ func (m *mailbox) count(l verdict.Lane) *atomic.Int32 {
 }
 
 // admit counts an envelope in, or says why it may not wait.
-func (m *mailbox) admit(l verdict.Lane, kind protocol.Kind) (reason string) {
+func (m *mailbox) admit(l delivery.Lane, kind protocol.Kind) (reason string) {
 	if m.word.Load()&stopped != 0 {
 		return ReasonStopped
 	}
 	count, limit := m.count(l), &m.sup.limits[l]
 	n := count.Add(1)
-	if n <= limit.Max || n <= ControlCapacity && kind != protocol.KindEvent && verdict.Critical <= l && l <= verdict.Low {
+	if n <= limit.Max || n <= ControlCapacity && kind != protocol.KindEvent && delivery.Critical <= l && l <= delivery.Low {
 		return ""
 	}
 	if limit.Policy == DropOldest && n <= limit.twice() {
@@ -90,7 +90,7 @@ func (c *Capacity) twice() int32 {
 
 // trim takes away the oldest of lanes that hold more than they should.
 func (m *mailbox) trim() {
-	for l := verdict.Critical; l <= verdict.Low; l++ {
+	for l := delivery.Critical; l <= delivery.Low; l++ {
 		limit, count := &m.sup.limits[l], m.count(l)
 		for limit.Policy == DropOldest && count.Load() > limit.Max {
 			env := m.pop(l)
@@ -110,7 +110,7 @@ const (
 )
 
 // onto settles what the hand has of another lane.
-func (m *mailbox) onto(h *hand, l verdict.Lane) {
+func (m *mailbox) onto(h *hand, l delivery.Lane) {
 	if h.lane != l {
 		m.settle(h)
 		h.lane = l
@@ -135,7 +135,7 @@ func (m *mailbox) settle(h *hand) {
 }
 
 // leave counts envelopes out.
-func (m *mailbox) leave(l verdict.Lane, n int32) {
+func (m *mailbox) leave(l delivery.Lane, n int32) {
 	m.sup.system.blocked.taken(m.count(l).Add(-n), &m.sup.limits[l])
 }
 
@@ -206,7 +206,7 @@ func onWorker() bool {
 type DeadLetter struct {
 	*protocol.Envelope
 	Receiver string // the actor's name without Supervisor.Prefix
-	Lane     verdict.Lane
+	Lane     delivery.Lane
 	Reason   string // one of the Reason... constants, or a middleware's
 }
 

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"tavernsim/engine/bus/verdict"
+	"tavernsim/engine/bus/delivery"
 	"tavernsim/protocol"
 )
 
@@ -23,7 +23,7 @@ func (l *letters) hear(d DeadLetter) {
 	l.list = append(l.list, fmt.Sprint(d.Type, " ", d.Lane, " ", d.Reason))
 }
 
-func bounded(l verdict.Lane, c Capacity) (*Supervisor, *letters) {
+func bounded(l delivery.Lane, c Capacity) (*Supervisor, *letters) {
 	dead := &letters{}
 	sup := &Supervisor{Dead: dead.hear}
 	sup.Lanes[l] = c
@@ -32,7 +32,7 @@ func bounded(l verdict.Lane, c Capacity) (*Supervisor, *letters) {
 
 // Promise 10: what a full lane refuses is told, and there is room again.
 func TestALaneRefuses(t *testing.T) {
-	sup, dead := bounded(verdict.Low, Capacity{Max: 2})
+	sup, dead := bounded(delivery.Low, Capacity{Max: 2})
 	inBubble(t, sup, func(t *testing.T, ref *Ref, r *recorder) {
 		for i := range 4 {
 			ref.Tell(event(fmt.Sprint("low", i), protocol.Low))
@@ -53,7 +53,7 @@ func TestALaneRefuses(t *testing.T) {
 }
 
 func TestALaneDropsItsOldest(t *testing.T) {
-	sup, dead := bounded(verdict.Low, Capacity{Max: 3, Policy: DropOldest})
+	sup, dead := bounded(delivery.Low, Capacity{Max: 3, Policy: DropOldest})
 	inBubble(t, sup, func(t *testing.T, ref *Ref, r *recorder) {
 		for i := range 8 {
 			ref.Tell(event(fmt.Sprint(i), protocol.Low))
@@ -73,7 +73,7 @@ func TestALaneDropsItsOldest(t *testing.T) {
 
 // Also while the actor waits for its supervisor, the newest stay.
 func TestASuspendedActorDropsItsOldest(t *testing.T) {
-	sup, dead := bounded(verdict.Normal, Capacity{Max: 2, Policy: DropOldest})
+	sup, dead := bounded(delivery.Normal, Capacity{Max: 2, Policy: DropOldest})
 	synctest.Test(t, func(t *testing.T) {
 		s := NewSystem(Options{Workers: 1})
 		r := &recorder{boom: map[string]func() error{"boom": func() error { panic("kettle") }}}
@@ -103,7 +103,7 @@ func TestASuspendedActorDropsItsOldest(t *testing.T) {
 func TestALaneBlocksItsSenders(t *testing.T) {
 	for _, limit := range []int32{1, 2, 7} {
 		t.Run(fmt.Sprint(limit), func(t *testing.T) {
-			sup, dead := bounded(verdict.Normal, Capacity{Max: limit, Policy: Block})
+			sup, dead := bounded(delivery.Normal, Capacity{Max: limit, Policy: Block})
 			inBubble(t, sup, func(t *testing.T, ref *Ref, r *recorder) {
 				var senders sync.WaitGroup
 				for s := range 3 {
@@ -138,7 +138,7 @@ func TestALaneBlocksItsSenders(t *testing.T) {
 // Promise 7. A handler that would have to wait is refused: the receiver may need its
 // worker. Here it is the receiver itself.
 func TestAWorkerIsNeverBlocked(t *testing.T) {
-	sup, dead := bounded(verdict.Normal, Capacity{Max: 1, Policy: Block})
+	sup, dead := bounded(delivery.Normal, Capacity{Max: 1, Policy: Block})
 	synctest.Test(t, func(t *testing.T) {
 		s := NewSystem(Options{Workers: 1})
 		var ref *Ref
@@ -161,7 +161,7 @@ func TestAWorkerIsNeverBlocked(t *testing.T) {
 
 // Who waits for an actor that stops gets a dead letter and goes on.
 func TestAStopEndsTheWait(t *testing.T) {
-	sup, dead := bounded(verdict.Normal, Capacity{Max: 1, Policy: Block})
+	sup, dead := bounded(delivery.Normal, Capacity{Max: 1, Policy: Block})
 	synctest.Test(t, func(t *testing.T) {
 		s := NewSystem(Options{Workers: 1})
 		r := &recorder{gate: make(chan struct{})}
@@ -216,9 +216,9 @@ func TestControlIsBounded(t *testing.T) {
 func TestEveryLaneHasABound(t *testing.T) {
 	sup := &Supervisor{}
 	sup.bound()
-	for l := range verdict.Lanes {
+	for l := range delivery.Lanes {
 		want := int32(DefaultCapacity)
-		if l == verdict.Control || l == verdict.Last {
+		if l == delivery.Control || l == delivery.Last {
 			want = ControlCapacity
 		}
 		if got := sup.limits[l]; got != (Capacity{Max: want, Policy: Refuse}) {

@@ -3,14 +3,14 @@ package actors
 import (
 	"sync/atomic"
 
-	"tavernsim/engine/bus/verdict"
+	"tavernsim/engine/bus/delivery"
 )
 
 // MaxKinds bounds [Spec.Kind].
 const MaxKinds = 8
 
 // counts are numbers of envelopes by kind of actor and lane.
-type counts [MaxKinds][verdict.Lanes]atomic.Int64
+type counts [MaxKinds][delivery.Lanes]atomic.Int64
 
 // shares of the senders' counts: more than there are lenders, as a rule.
 const shares = 16
@@ -43,18 +43,18 @@ func newDepths(workers int) *depths {
 func (d *depths) share() *counts { return &d.queued[d.next.Add(1)%shares] }
 
 // discarded counts an envelope that was queued and that no worker will handle.
-func (d *depths) discarded(kind uint8, l verdict.Lane) { d.queued[0][kind][l].Add(-1) }
+func (d *depths) discarded(kind uint8, l delivery.Lane) { d.queued[0][kind][l].Add(-1) }
 
-func (t *taken) add(kind uint8, l verdict.Lane, n int32) {
+func (t *taken) add(kind uint8, l delivery.Lane, n int32) {
 	c := &t.counts[kind][l]
 	c.Store(c.Load() + int64(n))
 }
 
 // Depths yields how many envelopes wait, by kind of actor and lane. It may be
 // called at any time; envelopes that move meanwhile may be counted still.
-func (s *System) Depths(yield func(kind uint8, l verdict.Lane, n int)) {
+func (s *System) Depths(yield func(kind uint8, l delivery.Lane, n int)) {
 	for k := range MaxKinds {
-		for l := range verdict.Lanes {
+		for l := range delivery.Lanes {
 			if n := s.depths.waiting(k, l); n > 0 {
 				yield(uint8(k), l, int(n))
 			}
@@ -64,7 +64,7 @@ func (s *System) Depths(yield func(kind uint8, l verdict.Lane, n int)) {
 
 // waiting counts what was taken first: what is queued in between is too much,
 // never too little.
-func (d *depths) waiting(kind int, l verdict.Lane) (n int64) {
+func (d *depths) waiting(kind int, l delivery.Lane) (n int64) {
 	for _, w := range d.workers {
 		n -= w.counts[kind][l].Load()
 	}

@@ -8,13 +8,13 @@ import (
 	"testing/synctest"
 	"unsafe"
 
-	"tavernsim/engine/bus/verdict"
+	"tavernsim/engine/bus/delivery"
 	"tavernsim/protocol"
 )
 
 func depthsOf(s *System) map[string]int {
 	got := map[string]int{}
-	s.Depths(func(kind uint8, l verdict.Lane, n int) { got[fmt.Sprint(kind, " ", l)] = n })
+	s.Depths(func(kind uint8, l delivery.Lane, n int) { got[fmt.Sprint(kind, " ", l)] = n })
 	return got
 }
 

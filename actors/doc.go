@@ -57,7 +57,7 @@
 // # Why it is fast
 //
 // The supervisor's chain of middlewares is in front of the mailbox, prepared once
-// (verdict.Plan). A sender counts in, puts a cell on a stack and sets a bit in the
+// (delivery.Plan). A sender counts in, puts a cell on a stack and sets a bit in the
 // mailbox's word; if the bit is set already, the sender only reads it. A worker
 // reads one word to know all lanes, takes a whole stack in one step, and reports
 // what it took in batches. Data that senders write, data that workers write and data

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"tavernsim/engine/bus/verdict"
+	"tavernsim/engine/bus/delivery"
 	"tavernsim/protocol"
 )
 
@@ -24,7 +24,7 @@ func FuzzMailbox(f *testing.F) {
 			sup := &Supervisor{
 				Lanes: each(limit), Control: limit.Max,
 				Dead:       func(d DeadLetter) { seen[d.Wave]++ },
-				Middleware: verdict.Chain{verdict.Func(func(m verdict.Message, v verdict.Verdict) verdict.Verdict { return said(m, v, what) })},
+				Middleware: delivery.Chain{delivery.Func(func(m delivery.Message, v delivery.Verdict) delivery.Verdict { return said(m, v, what) })},
 			}
 			s := NewSystem(Options{Workers: 1})
 			gate := &noting{gate: make(chan struct{})}
@@ -33,7 +33,7 @@ func FuzzMailbox(f *testing.F) {
 			for i := range what {
 				ref.Tell(&protocol.Envelope{Kind: protocol.KindEvent, Wave: uint64(i)})
 			}
-			for l := range verdict.Lanes {
+			for l := range delivery.Lanes {
 				if n := (*mailbox)(ref).count(l).Load(); n > 2*limit.Max || n > limit.Max && limit.Policy == Refuse {
 					t.Errorf("%d wait in a lane of %+v", n, limit)
 				}
@@ -55,7 +55,7 @@ func FuzzMailbox(f *testing.F) {
 }
 
 // said is a verdict drawn from the envelope's byte.
-func said(m verdict.Message, v verdict.Verdict, what []byte) verdict.Verdict {
+func said(m delivery.Message, v delivery.Verdict, what []byte) delivery.Verdict {
 	b := what[m.Wave]
 	switch b % 5 {
 	case 0:
@@ -65,7 +65,7 @@ func said(m verdict.Message, v verdict.Verdict, what []byte) verdict.Verdict {
 	case 2:
 		return v.Merge("key")
 	}
-	return v.In(verdict.Lane(b/5), "")
+	return v.In(delivery.Lane(b/5), "")
 }
 
 type tallying struct {

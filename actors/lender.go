@@ -3,7 +3,7 @@ package actors
 import (
 	"sync"
 
-	"tavernsim/engine/bus/verdict"
+	"tavernsim/engine/bus/delivery"
 	"tavernsim/protocol"
 )
 
@@ -28,7 +28,7 @@ type lenders struct {
 }
 
 // cell makes the cell of an envelope and counts it: before a worker can take it.
-func (s *lenders) cell(env *protocol.Envelope, kind uint8, l verdict.Lane) *cell {
+func (s *lenders) cell(env *protocol.Envelope, kind uint8, l delivery.Lane) *cell {
 	from, ok := s.pool.Get().(*lender)
 	if !ok {
 		from = &lender{used: blockCells, counts: s.depths.share()}

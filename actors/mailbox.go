@@ -7,7 +7,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
-	"tavernsim/engine/bus/verdict"
+	"tavernsim/engine/bus/delivery"
 	"tavernsim/protocol"
 )
 
@@ -26,7 +26,7 @@ const (
 // into the pool once more: who comes to it second finds that it waits no more, or
 // runs it before its turn.
 const (
-	laneBits uint32 = 1<<verdict.Lanes - 1
+	laneBits uint32 = 1<<delivery.Lanes - 1
 	asked    uint32 = 1 << 6 // Proto.Actor has posted a message of its own
 	running  uint32 = 1 << 7
 	stopped  uint32 = 1 << 8
@@ -40,11 +40,11 @@ const (
 // both read. Mixed, every send would take the worker's line away, and every
 // envelope handled the senders'.
 type mailbox struct {
-	top    [verdict.Lanes]pile
+	top    [delivery.Lanes]pile
 	queued [lanesAbove]atomic.Int32 // envelopes accepted and not yet handled
 
-	out       [verdict.Lanes]*cell // turned, oldest first; whole where held says so
-	below     [verdict.Lanes - lanesAbove]atomic.Int32
+	out       [delivery.Lanes]*cell // turned, oldest first; whole where held says so
+	below     [delivery.Lanes - lanesAbove]atomic.Int32
 	id        uint32 // Spec.ID
 	kind      uint8  // Spec.Kind
 	held      uint8  // a bit for each lane that has something in out
@@ -78,7 +78,7 @@ func (m *mailbox) PostUserMessage(msg any) {
 
 func (m *mailbox) post(env *protocol.Envelope) {
 	v := m.judge(env)
-	if v.Action == verdict.Drop {
+	if v.Action == delivery.Drop {
 		m.dead(env, v.Lane, v.Reason)
 		return
 	}
@@ -91,8 +91,8 @@ func (m *mailbox) post(env *protocol.Envelope) {
 }
 
 // hurry is the bit of what makes an actor urgent.
-func hurry(env *protocol.Envelope, l verdict.Lane) uint32 {
-	if l == verdict.Critical || env.Kind != protocol.KindEvent && env.Priority == protocol.Critical {
+func hurry(env *protocol.Envelope, l delivery.Lane) uint32 {
+	if l == delivery.Critical || env.Kind != protocol.KindEvent && env.Priority == protocol.Critical {
 		return urgent
 	}
 	return 0
@@ -104,10 +104,10 @@ func (m *mailbox) first() bool {
 }
 
 // judge asks the chain about an envelope.
-func (m *mailbox) judge(env *protocol.Envelope) verdict.Verdict {
-	msg := verdict.Message{Envelope: env}
+func (m *mailbox) judge(env *protocol.Envelope) delivery.Verdict {
+	msg := delivery.Message{Envelope: env}
 	if len(m.sup.Middleware) == 0 {
-		return verdict.Begin(msg)
+		return delivery.Begin(msg)
 	}
 	msg.Receiver = m.name()
 	if m.sup.Now != nil {
@@ -120,7 +120,7 @@ func (m *mailbox) judge(env *protocol.Envelope) verdict.Verdict {
 func (m *mailbox) name() string { return m.pid.Id[len(m.sup.Prefix):] }
 
 // dead hands an envelope that is not taken to whoever listens.
-func (m *mailbox) dead(env *protocol.Envelope, l verdict.Lane, reason string) {
+func (m *mailbox) dead(env *protocol.Envelope, l delivery.Lane, reason string) {
 	d := DeadLetter{Envelope: env, Receiver: m.name(), Lane: l, Reason: reason}
 	if m.sup.Dead != nil {
 		m.sup.Dead(d)
@@ -151,7 +151,7 @@ func (m *mailbox) Start() {}
 // UserMessageCount is the number of events waiting.
 func (m *mailbox) UserMessageCount() int {
 	n := 0
-	for l := verdict.Critical; l <= verdict.Low; l++ {
+	for l := delivery.Critical; l <= delivery.Low; l++ {
 		n += int(m.count(l).Load())
 	}
 	return n
@@ -318,7 +318,7 @@ func (m *mailbox) takeSystem() *systemCell {
 // those who wait for room go.
 func (m *mailbox) close() {
 	m.word.Or(stopped)
-	for l := range verdict.Lanes {
+	for l := range delivery.Lanes {
 		for env := m.pop(l); env != nil; env = m.pop(l) {
 			m.discard(env, l, ReasonStopped)
 		}
@@ -328,7 +328,7 @@ func (m *mailbox) close() {
 	}
 }
 
-func (m *mailbox) discard(env *protocol.Envelope, l verdict.Lane, reason string) {
+func (m *mailbox) discard(env *protocol.Envelope, l delivery.Lane, reason string) {
 	m.leave(l, 1)
 	m.sup.system.depths.discarded(m.kind, l)
 	m.dead(env, l, reason)

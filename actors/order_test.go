@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"tavernsim/engine/bus/verdict"
+	"tavernsim/engine/bus/delivery"
 	"tavernsim/protocol"
 )
 
@@ -217,19 +217,19 @@ func soon(ok func() bool) bool {
 // first, and nothing loses its place.
 func TestALongLaneIsTurnedInSteps(t *testing.T) {
 	m, h := &mailbox{}, &hand{}
-	put := func(l verdict.Lane, env *protocol.Envelope) {
+	put := func(l delivery.Lane, env *protocol.Envelope) {
 		m.top[l].push(&cell{env: env})
 		m.word.Or(1 << l)
 	}
 	const n = 3*turnStep + 7
 	for i := range n {
-		put(verdict.Low, event(fmt.Sprintf("%04d", i), protocol.Low))
+		put(delivery.Low, event(fmt.Sprintf("%04d", i), protocol.Low))
 	}
-	if m.turn(h, verdict.Low); h.rest == nil || m.held != 0 {
+	if m.turn(h, delivery.Low); h.rest == nil || m.held != 0 {
 		t.Fatal("the whole lane was turned at once")
 	}
-	put(verdict.Normal, event("normal", protocol.Normal))
-	put(verdict.Low, event("newest", protocol.Low))
+	put(delivery.Normal, event("normal", protocol.Normal))
+	put(delivery.Low, event("newest", protocol.Low))
 	var got []string
 	for env := m.next(h); env != nil; env = m.next(h) {
 		got = append(got, env.Type)
@@ -244,14 +244,14 @@ func TestALongLaneIsTurnedInSteps(t *testing.T) {
 // sends an event and a wake. The worker turns the lane, and must look again.
 func TestAWakeIsLookedAtTwice(t *testing.T) {
 	m, h := &mailbox{}, &hand{}
-	m.word.Store(running | 1<<verdict.Last)
+	m.word.Store(running | 1<<delivery.Last)
 	first, lower := m.look(h)
-	put := func(l verdict.Lane, env *protocol.Envelope) {
+	put := func(l delivery.Lane, env *protocol.Envelope) {
 		m.top[l].push(&cell{env: env})
 		m.word.Or(1 << l)
 	}
-	put(verdict.Low, event("before", protocol.Low))
-	put(verdict.Last, &protocol.Envelope{EventHeader: protocol.EventHeader{Type: "wake"}, Kind: protocol.KindWake})
+	put(delivery.Low, event("before", protocol.Low))
+	put(delivery.Last, &protocol.Envelope{EventHeader: protocol.EventHeader{Type: "wake"}, Kind: protocol.KindWake})
 	if env := m.choose(h, first, lower); env != nil {
 		t.Errorf("after one look it took the %s", env.Type)
 	}
@@ -365,7 +365,7 @@ func (l *looker) Receive(*protocol.Envelope) error { l.look(); return nil }
 func TestASendAllocatesItsCell(t *testing.T) {
 	s := NewSystem(Options{})
 	var wg sync.WaitGroup
-	sup := &Supervisor{Middleware: verdict.Chain{verdict.Loop{}, verdict.Depth{}, verdict.Expiry{}, verdict.ByPriority{}}}
+	sup := &Supervisor{Middleware: delivery.Chain{delivery.Loop{}, delivery.Depth{}, delivery.Expiry{}, delivery.ByPriority{}}}
 	ref := spawn(t, s, "a", tick{&wg}, sup)
 	env := event("x", protocol.Low)
 	env.Chain = []protocol.Link{{Agent: "b", Type: "x"}, {Agent: "c", Type: "x"}}
@@ -403,7 +403,7 @@ func TestASendTakesNoLock(t *testing.T) {
 			t.Errorf("%d were handled", len(got))
 		}
 		m := (*mailbox)(ref)
-		for l := range verdict.Lanes {
+		for l := range delivery.Lanes {
 			if m.out[l] != nil || m.top[l].Load() != nil {
 				t.Errorf("lane %s of an idle mailbox holds cells", l)
 			}
@@ -418,7 +418,7 @@ func TestASendTakesNoLock(t *testing.T) {
 func TestTheChainInFront(t *testing.T) {
 	var dead []string
 	sup := &Supervisor{
-		Middleware: verdict.Chain{verdict.Loop{MaxRevisits: -1}, verdict.Depth{Max: 3}, verdict.Expiry{}, verdict.Func(asks)},
+		Middleware: delivery.Chain{delivery.Loop{MaxRevisits: -1}, delivery.Depth{Max: 3}, delivery.Expiry{}, delivery.Func(asks)},
 		Now:        func() protocol.Time { return 100 },
 		Dead:       func(d DeadLetter) { dead = append(dead, fmt.Sprint(d.Type, " to ", d.Receiver, ": ", d.Reason)) },
 	}
@@ -448,14 +448,14 @@ func TestTheChainInFront(t *testing.T) {
 	})
 }
 
-func asks(m verdict.Message, v verdict.Verdict) verdict.Verdict {
+func asks(m delivery.Message, v delivery.Verdict) delivery.Verdict {
 	switch m.Type {
 	case "later":
 		return v.Delay(1000)
 	case "merged":
 		return v.Merge("key")
 	case "urgent":
-		return v.In(verdict.Critical, "")
+		return v.In(delivery.Critical, "")
 	}
 	return v
 }
@@ -514,22 +514,22 @@ func (o *overtaking) Receive(env *protocol.Envelope) error {
 // the streak.
 func TestTheWord(t *testing.T) {
 	m := &mailbox{}
-	for what, w := range map[string]uint32{"something in a lane": 1 << verdict.Normal, "an order of the system": asked} {
+	for what, w := range map[string]uint32{"something in a lane": 1 << delivery.Normal, "an order of the system": asked} {
 		if m.word.Store(running | w); m.released() {
 			t.Errorf("it was given up with %s", what)
 		}
 	}
 	m.word.Store(running)
 	seen := m.word.Load()
-	if m.word.Or(1 << verdict.Normal); m.giveUp(seen) {
+	if m.word.Or(1 << delivery.Normal); m.giveUp(seen) {
 		t.Error("it was given up with what came after the last look")
 	}
 	if m.word.Store(running); !m.released() || m.word.Load() != 0 {
 		t.Error("an empty one was kept")
 	}
-	m.word.Store(1<<verdict.Last | 1<<verdict.High)
+	m.word.Store(1<<delivery.Last | 1<<delivery.High)
 	m.streak = StarvationBound
-	if first, lower := m.look(&hand{}); first != verdict.High || lower != verdict.High {
+	if first, lower := m.look(&hand{}); first != delivery.High || lower != delivery.High {
 		t.Errorf("first %s, lowest %s; want the high lane alone", first, lower)
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"math/bits"
 	"sync/atomic"
 
-	"tavernsim/engine/bus/verdict"
+	"tavernsim/engine/bus/delivery"
 	"tavernsim/protocol"
 )
 
@@ -37,11 +37,11 @@ func (p *pile) push(c *cell) {
 type hand struct {
 	count *taken
 
-	lane verdict.Lane // of the envelopes that it took and has not settled
+	lane delivery.Lane // of the envelopes that it took and has not settled
 	n    int32
 
 	rest    *cell // of the lane that is half turned
-	turning verdict.Lane
+	turning delivery.Lane
 	half    uint8 // the bit of that lane; 0 = none
 }
 
@@ -50,7 +50,7 @@ type hand struct {
 func (m *mailbox) next(h *hand) *protocol.Envelope {
 	for {
 		first, lower := m.look(h)
-		if first == verdict.Lanes {
+		if first == delivery.Lanes {
 			return nil
 		}
 		if env := m.choose(h, first, lower); env != nil {
@@ -62,7 +62,7 @@ func (m *mailbox) next(h *hand) *protocol.Envelope {
 // choose takes the envelope to handle after a look, or turns its lane and returns
 // nil. Look again then: something urgent may have come, and what one sender sent
 // before it sent what is in the last lane now.
-func (m *mailbox) choose(h *hand, first, lower verdict.Lane) *protocol.Envelope {
+func (m *mailbox) choose(h *hand, first, lower delivery.Lane) *protocol.Envelope {
 	if first != lower && m.streak+1 >= StarvationBound {
 		first = lower
 	}
@@ -80,15 +80,15 @@ func (m *mailbox) choose(h *hand, first, lower verdict.Lane) *protocol.Envelope 
 // look finds the first lane that may hold something, and the lowest, which may be
 // the same. The last lane counts only when every other is empty. It is one look
 // at what senders say: all lanes are seen as they were at the same moment.
-func (m *mailbox) look(h *hand) (first, lower verdict.Lane) {
+func (m *mailbox) look(h *hand) (first, lower delivery.Lane) {
 	full := uint8(m.word.Load()&laneBits) | m.held | h.half
-	if events := full &^ (1 << verdict.Last); events != 0 {
-		return verdict.Lane(bits.TrailingZeros8(events)), verdict.Lane(bits.Len8(events)) - 1
+	if events := full &^ (1 << delivery.Last); events != 0 {
+		return delivery.Lane(bits.TrailingZeros8(events)), delivery.Lane(bits.Len8(events)) - 1
 	}
 	if full != 0 {
-		return verdict.Last, verdict.Last
+		return delivery.Last, delivery.Last
 	}
-	return verdict.Lanes, verdict.Lanes
+	return delivery.Lanes, delivery.Lanes
 }
 
 // turnStep is how many cells are turned before the other lanes are looked at: a
@@ -97,7 +97,7 @@ func (m *mailbox) look(h *hand) (first, lower verdict.Lane) {
 const turnStep = 256
 
 // turn makes the oldest of a lane ready to be taken, or does a part of that work.
-func (m *mailbox) turn(h *hand, l verdict.Lane) {
+func (m *mailbox) turn(h *hand, l delivery.Lane) {
 	switch h.half {
 	case 1 << l:
 		m.turnStep(h)
@@ -110,7 +110,7 @@ func (m *mailbox) turn(h *hand, l verdict.Lane) {
 }
 
 // grab takes what senders have put into a lane. Who comes after it says so again.
-func (m *mailbox) grab(l verdict.Lane) *cell {
+func (m *mailbox) grab(l delivery.Lane) *cell {
 	m.word.And(^(1 << l))
 	return m.top[l].Swap(nil)
 }
@@ -129,7 +129,7 @@ func (m *mailbox) turnStep(h *hand) {
 
 // hold says that a lane is turned. One that was announced and had been taken
 // already holds nothing.
-func (m *mailbox) hold(l verdict.Lane) {
+func (m *mailbox) hold(l delivery.Lane) {
 	if m.out[l] != nil {
 		m.held |= 1 << l
 	}
@@ -142,7 +142,7 @@ func (m *mailbox) turnRest(h *hand) {
 	}
 }
 
-func (m *mailbox) turnAll(l verdict.Lane) {
+func (m *mailbox) turnAll(l delivery.Lane) {
 	out := m.out[l]
 	for c := m.grab(l); c != nil; {
 		c.next, out, c = out, c, c.next
@@ -152,7 +152,7 @@ func (m *mailbox) turnAll(l verdict.Lane) {
 }
 
 // pop takes the oldest of a lane, or nil. Nothing is half turned.
-func (m *mailbox) pop(l verdict.Lane) *protocol.Envelope {
+func (m *mailbox) pop(l delivery.Lane) *protocol.Envelope {
 	if m.held&(1<<l) == 0 {
 		m.turnAll(l)
 	}
@@ -163,7 +163,7 @@ func (m *mailbox) pop(l verdict.Lane) *protocol.Envelope {
 }
 
 // take takes the oldest of a lane that is held.
-func (m *mailbox) take(l verdict.Lane) *protocol.Envelope {
+func (m *mailbox) take(l delivery.Lane) *protocol.Envelope {
 	c := m.out[l]
 	if m.out[l] = c.next; c.next == nil {
 		m.held &^= 1 << l

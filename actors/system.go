@@ -10,7 +10,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
-	"tavernsim/engine/bus/verdict"
+	"tavernsim/engine/bus/delivery"
 	"tavernsim/protocol"
 )
 
@@ -144,14 +144,14 @@ type Supervisor struct {
 	Dead func(DeadLetter)
 	// Lanes bounds each lane for events of every mailbox. A zero Max is
 	// DefaultCapacity, a zero Policy refuses.
-	Lanes [verdict.Lanes]Capacity
+	Lanes [delivery.Lanes]Capacity
 	// Control bounds the control lane and the last one, each; what is beyond is
 	// refused. 0 = ControlCapacity.
 	Control int32
 	// Middleware judges every envelope before it is queued, in order. A mailbox
 	// drops and sorts into lanes; what asks to delay or to merge is delivered. It
 	// runs in the sender: a panic in it is the sender's.
-	Middleware verdict.Chain
+	Middleware delivery.Chain
 	// First is a set of kinds, a bit each: their actors get a worker before others,
 	// as actors do that were sent something critical (promise 13).
 	First uint32
@@ -159,11 +159,11 @@ type Supervisor struct {
 	// time counts.
 	Now func() protocol.Time
 
-	system *System                 // this and what follows is set by the first Spawn
-	limits [verdict.Lanes]Capacity // of each lane
-	trims  bool                    // a lane drops its oldest
+	system *System                  // this and what follows is set by the first Spawn
+	limits [delivery.Lanes]Capacity // of each lane
+	trims  bool                     // a lane drops its oldest
 	hold   hold
-	plan   verdict.Plan // of Middleware
+	plan   delivery.Plan // of Middleware
 	mu     sync.Mutex
 	proto  actor.Supervisor
 	props  *actor.Props // guarded by the system's spawning
@@ -221,12 +221,12 @@ func (s *Supervisor) bound() {
 		}
 		return n
 	}
-	for l := verdict.Critical; l <= verdict.Low; l++ {
+	for l := delivery.Critical; l <= delivery.Low; l++ {
 		s.limits[l] = Capacity{Max: orElse(s.Lanes[l].Max, DefaultCapacity), Policy: s.Lanes[l].Policy}
 		s.trims = s.trims || s.limits[l].Policy == DropOldest
 	}
-	s.limits[verdict.Control].Max = orElse(s.Control, ControlCapacity)
-	s.limits[verdict.Last] = s.limits[verdict.Control]
+	s.limits[delivery.Control].Max = orElse(s.Control, ControlCapacity)
+	s.limits[delivery.Last] = s.limits[delivery.Control]
 }
 
 // Restart gives a failed actor a new behaviour and lets it go on with its

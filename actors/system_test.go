@@ -10,7 +10,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"tavernsim/engine/bus/verdict"
+	"tavernsim/engine/bus/delivery"
 	"tavernsim/protocol"
 )
 
@@ -38,7 +38,7 @@ func (r *recorder) Receive(env *protocol.Envelope) error {
 }
 
 // each bounds every lane alike.
-func each(c Capacity) (lanes [verdict.Lanes]Capacity) {
+func each(c Capacity) (lanes [delivery.Lanes]Capacity) {
 	for l := range lanes {
 		lanes[l] = c
 	}
@@ -208,7 +208,7 @@ func TestWhatIsNotDeliveredIsADeadLetter(t *testing.T) {
 		dead := map[string]string{}
 		sup := &Supervisor{
 			Lanes: each(Capacity{Max: 3}),
-			Middleware: verdict.Chain{verdict.Func(func(m verdict.Message, v verdict.Verdict) verdict.Verdict {
+			Middleware: delivery.Chain{delivery.Func(func(m delivery.Message, v delivery.Verdict) delivery.Verdict {
 				if m.Type == "unwanted" {
 					return v.Drop("refused")
 				}

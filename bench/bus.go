@@ -8,7 +8,7 @@ import (
 
 	"tavernsim/actors"
 	"tavernsim/engine/bus"
-	"tavernsim/engine/bus/verdict"
+	"tavernsim/engine/bus/delivery"
 	"tavernsim/protocol"
 )
 
@@ -104,7 +104,7 @@ func (b *Bus) fanOut(o BusOptions) error {
 	b.BodyBytes = len(protocol.Encode(letter))
 	done := &sync.WaitGroup{}
 	sys := actors.NewSystem(actors.Options{})
-	sup := &actors.Supervisor{Middleware: verdict.Chain{verdict.InOrder{}}}
+	sup := &actors.Supervisor{Middleware: delivery.Chain{delivery.InOrder{}}}
 	refs := make([]*actors.Ref, 0, o.Subscribers)
 	defer func() { stopAll(sys, refs) }()
 	for i := range o.Subscribers {

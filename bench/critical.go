@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"tavernsim/actors"
-	"tavernsim/engine/bus/verdict"
+	"tavernsim/engine/bus/delivery"
 	"tavernsim/protocol"
 )
 
@@ -76,7 +76,7 @@ func critical(n int) (Critical, error) {
 	sys := actors.NewSystem(actors.Options{})
 	b := &backlog{n: n, probed: &probed{arrived: make(chan arrival, 1), flood: floods}}
 	sup := &actors.Supervisor{Middleware: FullChain()}
-	sup.Lanes[verdict.Low].Max = int32(n + lag)
+	sup.Lanes[delivery.Low].Max = int32(n + lag)
 	var err error
 	if b.ref, err = sys.Spawn(actors.Spec{Name: "probed", First: b.probed, Supervisor: sup}); err != nil {
 		sys.Close()

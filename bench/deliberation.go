@@ -10,7 +10,7 @@ import (
 	"tavernsim/internal/metrics"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
-	"tavernsim/scenes/runner"
+	"tavernsim/scenes/run/runner"
 )
 
 //go:embed project

@@ -9,7 +9,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"tavernsim/actors"
-	"tavernsim/engine/bus/verdict"
+	"tavernsim/engine/bus/delivery"
 	"tavernsim/protocol"
 )
 
@@ -71,8 +71,8 @@ type Critical struct {
 }
 
 // FullChain is every middleware that a mailbox can have of the engine's own.
-func FullChain() verdict.Chain {
-	return verdict.Chain{verdict.Loop{}, verdict.Depth{}, verdict.Expiry{}, verdict.ByPriority{}}
+func FullChain() delivery.Chain {
+	return delivery.Chain{delivery.Loop{}, delivery.Depth{}, delivery.Expiry{}, delivery.ByPriority{}}
 }
 
 // RunMailbox measures.
@@ -171,7 +171,7 @@ func newCrowd(n, messages, senders int) *crowd {
 }
 
 // ourCrowd spawns actors of ours; close ends them.
-func ourCrowd(n, messages, senders int, chain verdict.Chain) (c *crowd, close func(), err error) {
+func ourCrowd(n, messages, senders int, chain delivery.Chain) (c *crowd, close func(), err error) {
 	c = newCrowd(n, messages, senders)
 	sys := actors.NewSystem(actors.Options{})
 	sup := &actors.Supervisor{Middleware: chain}

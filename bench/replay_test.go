@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"tavernsim/persistence"
-	"tavernsim/scenes/rundir"
+	"tavernsim/scenes/run/rundir"
 )
 
 // heapLooks is about how often a walk's memory is looked at: each time costs a

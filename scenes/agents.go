@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"tavernsim/actors"
+	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent"
-	"tavernsim/engine/director"
 	"tavernsim/internal/metrics"
 	"tavernsim/protocol"
 	"tavernsim/scenes/history"
@@ -65,7 +65,7 @@ func (a *agentShell) hear(env *protocol.Envelope) error {
 	if env.Priority == protocol.Critical && a.cancel != nil {
 		a.outside.Hurry(a.haste)
 	}
-	if a.Clock == director.Realtime && a.machine.Interrupts(env) {
+	if a.Clock == agenda.Realtime && a.machine.Interrupts(env) {
 		return a.step(&agent.Cancel{Reason: "interrupted by event " + env.ID, Interrupt: true})
 	}
 	return nil
@@ -76,10 +76,10 @@ func (a *agentShell) observe(env *protocol.Envelope) error {
 		return nil
 	}
 	switch env.Type {
-	case director.FactInterrupted:
+	case agenda.FactInterrupted:
 		a.machine.Interrupted()
 		return nil
-	case director.FactDeadLettered:
+	case agenda.FactDeadLettered:
 		a.machine.Missed()
 		return nil
 	}
@@ -161,7 +161,7 @@ func (a *agentShell) ended(facts []protocol.Fact, requests []protocol.Sequenced)
 	}
 	a.options.Latency.record(took)
 	env, err := a.parcel(protocol.KindTurn, a.machine.ID.Instance, protocol.Decided{Agent: a.machine.ID.Ordinal, At: a.woken}, facts, requests)
-	if err == nil && a.Clock == director.Realtime && publishesCritical(requests) {
+	if err == nil && a.Clock == agenda.Realtime && publishesCritical(requests) {
 		a.alarms.Add(1) // the scene takes it back, and lets go
 		a.sup.Hold()
 		env.Priority = protocol.Critical
@@ -192,13 +192,13 @@ func publishesCritical(requests []protocol.Sequenced) bool {
 // through the mailbox.
 func (a *agentShell) ask(q *agent.Ask) *agent.Answered {
 	q.Model.Scene = a.ID
-	if x := a.outside.Now(q, a.Clock == director.Realtime); x != nil {
+	if x := a.outside.Now(q, a.Clock == agenda.Realtime); x != nil {
 		return x
 	}
 	if a.cancel == nil {
 		a.ctx, a.cancel = context.WithCancel(a.context)
 		a.haste = outside.NewHaste(a.urgent)
-		if a.Clock == director.Realtime {
+		if a.Clock == agenda.Realtime {
 			a.stage.Tell(&protocol.Envelope{EventHeader: protocol.EventHeader{Source: a.machine.ID.Instance}, Kind: protocol.KindWaits})
 		}
 	}

@@ -4,14 +4,14 @@ import (
 	"testing"
 
 	"tavernsim/actors"
-	"tavernsim/engine/director"
+	"tavernsim/engine/agenda"
 	"tavernsim/protocol"
-	"tavernsim/scenes/setup"
+	"tavernsim/scenes/load/setup"
 )
 
 // A turn that publishes something critical is an alarm until it arrives, or is lost.
 func TestAlarmsOnTheirWay(t *testing.T) {
-	st := &stage{scene: &scene{Scene: &setup.Scene{Options: setup.Options{Clock: director.Realtime}}}}
+	st := &stage{scene: &scene{Scene: &setup.Scene{Options: setup.Options{Clock: agenda.Realtime}}}}
 	body, err := protocol.AppendDecided(nil, protocol.NewCodec(), protocol.Decided{}, nil, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -14,14 +14,14 @@ import (
 	"golang.org/x/tools/txtar"
 	"pgregory.net/rapid"
 
+	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent"
 	"tavernsim/engine/agent/profile"
 	"tavernsim/engine/bus"
-	"tavernsim/engine/director"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
+	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/scenestest"
-	"tavernsim/scenes/setup"
 )
 
 // deliveries is what became of the deliveries to one agent.
@@ -133,7 +133,7 @@ func TestBlockedOnAnAgentThatFails(t *testing.T) {
 	s := scenestest.New(t, p, "")
 	set := scenestest.Settings{Snapshots: 20}
 	r := s.Run(t, set)
-	if r.Err != nil || r.Reason != director.StoppedByTicks {
+	if r.Err != nil || r.Reason != agenda.StoppedByTicks {
 		t.Fatal(r)
 	}
 	mustRestore(t, s, set)
@@ -141,7 +141,7 @@ func TestBlockedOnAnAgentThatFails(t *testing.T) {
 	if d := mustKeepAll(t, s, set)["clerk"]; d.most < 4 || len(d.turns) < 4 {
 		t.Errorf("%+v", d)
 	}
-	text, _ := s.Trace(t, 0, director.FactBlocked, director.FactAgentFailed, agent.FactTurnEnded)
+	text, _ := s.Trace(t, 0, agenda.FactBlocked, agenda.FactAgentFailed, agent.FactTurnEnded)
 	want := `wave 2 at +0s
   caller_1 turn 1 ok calls 2
   caller_2 turn 1 ok calls 2
@@ -161,14 +161,14 @@ func TestBlockedOnAnAgentThatIsGivenUp(t *testing.T) {
 	p := shakyProject(t, crowded, func(any) any { panic("the node fell over") })
 	s := scenestest.New(t, p, "")
 	r := s.Run(t, scenestest.Settings{})
-	if r.Err != nil || r.Reason != director.StoppedByTicks || r.State.Tally.GivenUp != 1 {
+	if r.Err != nil || r.Reason != agenda.StoppedByTicks || r.State.Tally.GivenUp != 1 {
 		t.Fatal(r)
 	}
 	mustRestore(t, s, scenestest.Settings{})
 	mustVerify(t, s, scenestest.Settings{})
 	all := deliveriesOf(t, s, scenestest.Settings{})
-	if n := len(all["caller_1"].turns); n < 10 || r.State.Director.Waiting() != 0 {
-		t.Errorf("a caller had %d turns; %d wait", n, r.State.Director.Waiting())
+	if n := len(all["caller_1"].turns); n < 10 || r.State.Agenda.Waiting() != 0 {
+		t.Errorf("a caller had %d turns; %d wait", n, r.State.Agenda.Waiting())
 	}
 	if d := all["clerk"]; d.waiting != 40 {
 		t.Errorf("%d events wait, of %d: want max_inbox", d.waiting, d.routed)
@@ -198,14 +198,14 @@ func calling(ctx context.Context, req protocol.ModelRequest) (protocol.ModelAnsw
 // nothing is lost; a run that is interrupted goes on so.
 func TestRealtimeBlocks(t *testing.T) {
 	s := scenestest.New(t, realtimeScene(t, busy), "")
-	set := scenestest.Settings{Clock: director.Realtime}
+	set := scenestest.Settings{Clock: agenda.Realtime}
 	synctest.Test(t, func(t *testing.T) {
 		r := live(t, s, scenestest.Settings{Model: &slow{answer: calling}})
 		time.AfterFunc(5*time.Second, r.Interrupt)
 		if res := r.Close(); res.Err != nil || res.Final {
 			t.Error(res)
 		}
-		if n := s.Fold(t, set).Director.Waiting(); n != 2 {
+		if n := s.Fold(t, set).Agenda.Waiting(); n != 2 {
 			t.Errorf("%d wait, want both callers", n)
 		}
 		// Both callers find room at once and a tenth of a second later; one of them
@@ -224,7 +224,7 @@ func TestRealtimeBlocks(t *testing.T) {
 			}
 			r.Resume()
 		})
-		if res := r.Close(); res.Err != nil || res.Reason != director.StoppedByTime {
+		if res := r.Close(); res.Err != nil || res.Reason != agenda.StoppedByTime {
 			t.Error(res)
 		}
 	})
@@ -257,17 +257,17 @@ simulation: {clock: realtime, stop: {after: 60s}}`), "")
 			}
 			return a, err
 		}}
-		if r := live(t, s, scenestest.Settings{Model: m}).Close(); r.Err != nil || r.Reason != director.StoppedByTime {
+		if r := live(t, s, scenestest.Settings{Model: m}).Close(); r.Err != nil || r.Reason != agenda.StoppedByTime {
 			t.Error(r)
 		}
 	})
-	mustRestore(t, s, scenestest.Settings{Clock: director.Realtime})
-	for id, d := range mustKeepAll(t, s, scenestest.Settings{Clock: director.Realtime}) {
+	mustRestore(t, s, scenestest.Settings{Clock: agenda.Realtime})
+	for id, d := range mustKeepAll(t, s, scenestest.Settings{Clock: agenda.Realtime}) {
 		if id != "$scene" && (len(d.turns) < 25 || d.most > 1+2*3) {
 			t.Errorf("%s: %d turns, %d events in one", id, len(d.turns), d.most)
 		}
 	}
-	if !s.Has(t, director.FactBlocked) {
+	if !s.Has(t, agenda.FactBlocked) {
 		t.Error("nobody was blocked")
 	}
 }
@@ -286,7 +286,7 @@ func TestBlockingGraphs(t *testing.T) {
 		}
 		first := scenestest.New(dirs, p, "")
 		want := first.Run(dirs, scenestest.Settings{Workers: 1})
-		if want.Err != nil || want.Reason != director.StoppedByTicks {
+		if want.Err != nil || want.Reason != agenda.StoppedByTicks {
 			t.Fatalf("%v\n%s", want, g.text)
 		}
 		set := scenestest.Settings{Workers: 4, BatchFacts: rapid.IntRange(1, 50).Draw(t, "batch"), Snapshots: int64(rapid.IntRange(1, 40).Draw(t, "snapshots")),
@@ -309,7 +309,7 @@ func TestBlockingGraphs(t *testing.T) {
 		if dirs.Failed() {
 			t.Fatalf("%+v\n%s", set, g.text)
 		}
-		if s.Has(dirs, director.FactBlocked) {
+		if s.Has(dirs, agenda.FactBlocked) {
 			blocked++
 		}
 	})
@@ -390,7 +390,7 @@ func (g *graph) mustHold(t testing.TB, s *scenestest.Scene, set scenestest.Setti
 		}
 		return wait
 	}
-	end := s.Fold(t, set).Director.Now
+	end := s.Fold(t, set).Agenda.Now
 	for id, d := range all {
 		if id == "$scene" {
 			continue
@@ -435,7 +435,7 @@ otherwise: {text: ""}
 	}
 	s := scenestest.New(t, p, "")
 	s.Run(t, scenestest.Settings{})
-	got, _ := s.Trace(t, 0, agent.FactDropped, agent.FactTurnEnded, director.FactBlocked)
+	got, _ := s.Trace(t, 0, agent.FactDropped, agent.FactTurnEnded, agenda.FactBlocked)
 	want := `wave 2 at +0s
   porter turn 1 ok
   guest turn 1 ok calls 18

@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/tools/txtar"
 
-	"tavernsim/engine/bus/verdict"
+	"tavernsim/engine/bus/delivery"
 	"tavernsim/scenes/scenestest"
 )
 
@@ -54,7 +54,7 @@ func TestTheChannelGoesOnAfterAnInterrupt(t *testing.T) {
 // facts, and a fold that does not have it comes to the same state.
 func TestMiddlewareOfAScene(t *testing.T) {
 	s := scriptScene(t, "debounce")
-	quiet := verdict.Func(func(m verdict.Message, v verdict.Verdict) verdict.Verdict {
+	quiet := delivery.Func(func(m delivery.Message, v delivery.Verdict) delivery.Verdict {
 		switch m.Receiver {
 		case "last":
 			return v.Drop("not for last")
@@ -63,7 +63,7 @@ func TestMiddlewareOfAScene(t *testing.T) {
 		}
 		return v
 	})
-	r, err := s.Start(scenestest.Settings{Middleware: verdict.Chain{quiet}})
+	r, err := s.Start(scenestest.Settings{Middleware: delivery.Chain{quiet}})
 	if err != nil {
 		t.Fatal(err)
 	}

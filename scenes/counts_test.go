@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"tavernsim/engine/director"
+	"tavernsim/engine/agenda"
 	"tavernsim/internal/metrics"
 	"tavernsim/scenes"
 	"tavernsim/scenes/scenestest"
@@ -97,9 +97,9 @@ func agree(t *testing.T, r scenestest.Result, c counts, agents int64) {
 		{"refused changes", c.sum("world_updates_total") - c.sum("world_updates_total", "outcome=applied"), tally.WorldRefused},
 		{"entries", c.sum("knowledge_writes_total", "outcome=written"), tally.Entries},
 		{"facts", c.sum("scene_facts_total"), tally.Facts},
-		{"waves", c.sum("sim_steps_total"), int64(r.State.Director.Wave)},
-		{"waves, as keeping", c.sum("step_phase_duration_seconds", "phase=keep"), int64(r.State.Director.Wave)},
-		{"seconds", c.sum("sim_seconds_total"), int64(r.State.Director.Now.Sub(r.State.Director.Begun()).Seconds())},
+		{"waves", c.sum("sim_steps_total"), int64(r.State.Agenda.Wave)},
+		{"waves, as keeping", c.sum("step_phase_duration_seconds", "phase=keep"), int64(r.State.Agenda.Wave)},
+		{"seconds", c.sum("sim_seconds_total"), int64(r.State.Agenda.Now.Sub(r.State.Agenda.Begun()).Seconds())},
 		{"scenes at their end", c.sum("scenes", "state=ended"), 1},
 		{"scenes", c.sum("scenes"), 1},
 	} {
@@ -182,7 +182,7 @@ func TestCountsOfAnEndByFailure(t *testing.T) {
 func TestCountsOfAResumedRun(t *testing.T) {
 	p := shakyProject(t, strings.Replace(shaky, "ticks: 12", "ticks: 200", 1), func(any) any { return "ok" })
 	s := scenestest.New(t, p, "")
-	set := scenestest.Settings{InterruptAt: 20, Snapshots: -1, Stop: &director.Stop{Ticks: 1 << 30}} // however late it hears of the wave
+	set := scenestest.Settings{InterruptAt: 20, Snapshots: -1, Stop: &agenda.Stop{Ticks: 1 << 30}} // however late it hears of the wave
 	first, c := countedRun(t, s, set)
 	if first.Final || c.sum("scenes", "state=interrupted") != 1 || c.sum("scene_transitions_total", "to=interrupted", "outcome=ok") != 1 {
 		t.Fatal(first, c)

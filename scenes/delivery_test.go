@@ -11,10 +11,10 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"tavernsim/actors"
-	"tavernsim/engine/director"
+	"tavernsim/engine/agenda"
 	"tavernsim/protocol"
 	"tavernsim/scenes"
-	"tavernsim/scenes/project"
+	"tavernsim/scenes/load/project"
 	"tavernsim/scenes/scenestest"
 )
 
@@ -56,7 +56,7 @@ func ringing(ctx context.Context, req protocol.ModelRequest) (protocol.ModelAnsw
 // What the mailbox of an agent refuses is counted like what it heard, so that a
 // fold does not take the events after it for new ones.
 func TestRefusedDeliveriesAreCounted(t *testing.T) {
-	for _, clock := range []director.ClockKind{director.Virtual, director.Realtime} {
+	for _, clock := range []agenda.ClockKind{agenda.Virtual, agenda.Realtime} {
 		t.Run(string(clock), func(t *testing.T) {
 			s := scenestest.New(t, realtimeScene(t, `agent_instances:
   - {instance_id: caller, profile_id: person, custom_runtime_config: {deliberation_frequency_hz: 1}}
@@ -71,7 +71,7 @@ simulation: {stop: {after: 4500ms}}`), "")
 				return a, nil
 			}
 			synctest.Test(t, func(t *testing.T) {
-				set := scenestest.Settings{Model: &slow{answer: calls}, Clock: clock, Workers: 1, Stop: &director.Stop{Deliberations: 9}}
+				set := scenestest.Settings{Model: &slow{answer: calls}, Clock: clock, Workers: 1, Stop: &agenda.Stop{Deliberations: 9}}
 				r, err := s.StartWith(set, func(o *scenes.Options) { o.Mailbox = actors.Capacity{Max: 2} })
 				if err != nil {
 					t.Fatal(err)
@@ -117,7 +117,7 @@ func TestRealtimeInterrupt(t *testing.T) {
 			if strings.Join(said, "|") != want || !strings.Contains(text, "worker turn 1 interrupted") || strings.Contains(text, "worker state") {
 				t.Errorf("%q, want %q\n%s", said, want, text)
 			}
-			mustRestore(t, s, scenestest.Settings{Clock: director.Realtime})
+			mustRestore(t, s, scenestest.Settings{Clock: agenda.Realtime})
 		})
 	}
 }
@@ -150,7 +150,7 @@ func TestRealtimeRedelivery(t *testing.T) {
 	if got, want := strings.Join(worker, " "), "worker@0s worker@1s worker@3s"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	mustRestore(t, s, scenestest.Settings{Clock: director.Realtime})
+	mustRestore(t, s, scenestest.Settings{Clock: agenda.Realtime})
 }
 
 // never is a model that never answers one agent, and heeds no context.
@@ -166,7 +166,7 @@ func never(who string, stop chan struct{}) *slow {
 // A model that never answers holds one deliberation until its time is over, not
 // the scene: the others go on, and the scene ends.
 func TestModelThatNeverAnswers(t *testing.T) {
-	for _, clock := range []director.ClockKind{director.Realtime, director.Virtual} {
+	for _, clock := range []agenda.ClockKind{agenda.Realtime, agenda.Virtual} {
 		t.Run(string(clock), func(t *testing.T) {
 			s := scenestest.New(t, realtimeScene(t, `agent_instances:
   - {instance_id: stuck, profile_id: person}
@@ -180,7 +180,7 @@ simulation: {stop: {after: 1200s}}`), "")
 				if err != nil {
 					t.Fatal(err)
 				}
-				if res := r.Close(); res.Err != nil || res.Reason != director.StoppedByTime || time.Since(began) > time.Hour {
+				if res := r.Close(); res.Err != nil || res.Reason != agenda.StoppedByTime || time.Since(began) > time.Hour {
 					t.Error(res, time.Since(began))
 				}
 			})

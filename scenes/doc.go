@@ -1,7 +1,7 @@
 // Package scenes makes a scene of a project run: every machine in an actor of
 // its own, one journal for all of them.
 //
-// You hold a [Run], made by [Start] of what the scene is made of (scenes/setup)
+// You hold a [Run], made by [Start] of what the scene is made of (scenes/load/setup)
 // and an open journal. Start goes on where the journal ends, so it begins and
 // resumes alike. You owe [Run.Wait], which returns when the scene has stopped and
 // its actors are gone; the journal and the actor system stay yours.
@@ -47,6 +47,6 @@
 // # Not here
 //
 // The rules (engine/..., scenes/machines), reading a journal (scenes/history),
-// model calls (scenes/outside), loading (scenes/project), the run directory and
-// several scenes at once (scenes/runner).
+// model calls (scenes/outside), loading (scenes/load/project), the run directory and
+// several scenes at once (scenes/run/runner).
 package scenes

@@ -3,9 +3,9 @@ package scenes
 import (
 	"math"
 
+	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/outside"
-	"tavernsim/scenes/setup"
 )
 
 // openEffects opens the log of effects, where answers are worth it: executors that
@@ -30,7 +30,7 @@ func lastTurn(sc *setup.Scene, s *machines.State) func(agent string) uint64 {
 	turns := make([]uint64, len(s.Agents))
 	for o, m := range s.Agents {
 		turns[o] = m.State.Turn
-		if s.Director.GaveUp(uint32(o)) {
+		if s.Agenda.GaveUp(uint32(o)) {
 			turns[o] = math.MaxUint64
 		}
 	}

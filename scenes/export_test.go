@@ -6,7 +6,7 @@ import (
 	"tavernsim/actors"
 	"tavernsim/engine/agent"
 	"tavernsim/protocol"
-	"tavernsim/scenes/setup"
+	"tavernsim/scenes/load/setup"
 )
 
 // Look shows what an agent keeps.

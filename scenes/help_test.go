@@ -10,10 +10,10 @@ import (
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/history"
+	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/scenestest"
-	"tavernsim/scenes/setup"
-	"tavernsim/scenes/verify"
+	"tavernsim/scenes/view/verify"
 )
 
 // mustRestore holds that the newest snapshot, which the live actors gave, and

@@ -5,18 +5,18 @@ import (
 	"time"
 
 	"tavernsim/actors"
+	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent"
 	"tavernsim/engine/bus"
-	"tavernsim/engine/bus/verdict"
-	"tavernsim/engine/director"
+	"tavernsim/engine/bus/delivery"
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/statecmd"
 	"tavernsim/engine/world"
 	"tavernsim/engine/worldstate"
 	"tavernsim/internal/metrics"
 	"tavernsim/protocol"
+	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines"
-	"tavernsim/scenes/setup"
 )
 
 // Kinds of the actors of a scene, as their system counts what waits for them. Those
@@ -46,7 +46,7 @@ func kindNames() (names [actors.MaxKinds]string) {
 // MailboxDepths implements metrics.MailboxSource.
 func (m mailboxes) MailboxDepths(yield func(kind, lane string, n int)) {
 	names := kindNames()
-	m.system.Depths(func(kind uint8, l verdict.Lane, n int) { yield(names[kind], l.String(), n) })
+	m.system.Depths(func(kind uint8, l delivery.Lane, n int) { yield(names[kind], l.String(), n) })
 }
 
 // Sources are what a scrape reads of the scene: watch them once Start has
@@ -108,7 +108,7 @@ func (st *stage) kept(e *machines.Effect) {
 	case *agent.TurnEnded:
 		st.outside.Log.Ended(actor, x.Turn, e.Wave)
 		st.measureTurn(x.Agent, x)
-	case *director.AgentFailed:
+	case *agenda.AgentFailed:
 		st.measureFailure(x.Agent, x.WakeAt == 0)
 		if x.WakeAt == 0 {
 			st.outside.Log.GivenUp(st.Name(x.Agent), e.Wave)
@@ -126,7 +126,7 @@ func (st *stage) kept(e *machines.Effect) {
 		}
 	case *bus.Refused:
 		m.Dropped(string(x.Reason))
-	case *director.Blocked:
+	case *agenda.Blocked:
 		m.Blocked()
 	case *agent.Dropped:
 		st.measureLost(string(agent.DropQueueFull), x.QueueFull)
@@ -259,7 +259,7 @@ func (st *stage) measureClosed(e *machines.Effect) {
 	st.metrics.WaveClosed(m.lapped, e.At)
 	*m = measured{phase: metrics.PhaseTurns}
 	if st.Blocks {
-		st.metrics.PublishersWait(st.machine.Director.Waiting())
+		st.metrics.PublishersWait(st.machine.Agenda.Waiting())
 	}
 }
 

@@ -7,8 +7,8 @@ import (
 	"tavernsim/engine/agent"
 	"tavernsim/internal/metrics"
 	"tavernsim/protocol"
+	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines"
-	"tavernsim/scenes/setup"
 )
 
 // measuredStage is as much of a scene as counting turns needs.

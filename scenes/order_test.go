@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"tavernsim/engine/director"
+	"tavernsim/engine/agenda"
 	"tavernsim/persistence"
 	"tavernsim/persistence/persistencetest"
 	"tavernsim/protocol"
@@ -99,7 +99,7 @@ func TestEventsAreHeardInTheirOrder(t *testing.T) {
 
 // Promise 6: a scene beside one that fails again and again, and is ended by it, has
 // the digest that it has alone. Workers and store are shared in the test of
-// scenes/runner, TestSideBySide.
+// scenes/run/runner, TestSideBySide.
 func TestAScenesFailureStaysInIt(t *testing.T) {
 	p := scenestest.Town(t)
 	want := scenestest.New(t, p, "").Run(t, scenestest.Settings{})
@@ -125,7 +125,7 @@ func TestARestIsDurable(t *testing.T) {
 	s := scenestest.New(t, scenestest.Town(t), "")
 	s.Dir = "run"
 	var kept atomic.Uint64
-	stop := director.Stop{Ticks: 1 << 30}
+	stop := agenda.Stop{Ticks: 1 << 30}
 	r, err := s.Start(scenestest.Settings{FS: persistencetest.SlowDisk(5 * time.Millisecond), Durability: persistence.Power, Snapshots: -1, Stop: &stop,
 		Kept: func(w persistence.Wave) { kept.Store(w.Number) }})
 	if err != nil {

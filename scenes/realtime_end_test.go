@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"tavernsim/engine/director"
+	"tavernsim/engine/agenda"
 	"tavernsim/protocol"
 	"tavernsim/scenes/scenestest"
 )
@@ -41,12 +41,12 @@ edges: [{source: model, sourceHandle: text, target: out, targetHandle: response}
 		began := time.Now()
 		r := live(t, s, scenestest.Settings{Model: m})
 		r.Terminate()
-		if res := r.Close(); res.Err != nil || res.Reason != director.StoppedByRequest || time.Since(began) > 16*time.Second {
+		if res := r.Close(); res.Err != nil || res.Reason != agenda.StoppedByRequest || time.Since(began) > 16*time.Second {
 			t.Error(res, time.Since(began))
 		}
 	})
-	mustRestore(t, s, scenestest.Settings{Clock: director.Realtime})
-	mustVerify(t, s, scenestest.Settings{Clock: director.Realtime})
+	mustRestore(t, s, scenestest.Settings{Clock: agenda.Realtime})
+	mustVerify(t, s, scenestest.Settings{Clock: agenda.Realtime})
 }
 
 // The end of a scene waits ten seconds for who deliberates, also when a snapshot
@@ -65,7 +65,7 @@ func TestEndWhileASnapshotWaits(t *testing.T) {
 			<-time.After(asked)
 			began := time.Now()
 			r.Terminate()
-			if res := r.Close(); res.Err != nil || res.Reason != director.StoppedByRequest || time.Since(began) != 10*time.Second {
+			if res := r.Close(); res.Err != nil || res.Reason != agenda.StoppedByRequest || time.Since(began) != 10*time.Second {
 				t.Error(res, time.Since(began))
 			}
 		})

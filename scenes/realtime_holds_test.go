@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"tavernsim/engine/director"
+	"tavernsim/engine/agenda"
 	"tavernsim/protocol"
 	"tavernsim/scenes/scenestest"
 )
@@ -43,10 +43,10 @@ simulation: {clock: realtime, stop: {after: 15s}}`), "")
 		if res := r.Close(); res.Err != nil || res.Final {
 			t.Error(res)
 		}
-		if n := s.Fold(t, scenestest.Settings{Clock: director.Realtime}).Bus().Holding(); n != 2 {
+		if n := s.Fold(t, scenestest.Settings{Clock: agenda.Realtime}).Bus().Holding(); n != 2 {
 			t.Errorf("%d deliveries are held, want the key and the alarm", n)
 		}
-		if res := live(t, s, scenestest.Settings{Model: &slow{answer: typing}}).Close(); res.Err != nil || res.Reason != director.StoppedByTime {
+		if res := live(t, s, scenestest.Settings{Model: &slow{answer: typing}}).Close(); res.Err != nil || res.Reason != agenda.StoppedByTime {
 			t.Error(res)
 		}
 	})
@@ -62,6 +62,6 @@ simulation: {clock: realtime, stop: {after: 15s}}`), "")
 	if text, _ := s.Trace(t, 0, "event.routed"); !strings.Contains(text, `"Turn 4 of typist."`) {
 		t.Error(text)
 	}
-	mustRestore(t, s, scenestest.Settings{Clock: director.Realtime})
-	mustVerify(t, s, scenestest.Settings{Clock: director.Realtime})
+	mustRestore(t, s, scenestest.Settings{Clock: agenda.Realtime})
+	mustVerify(t, s, scenestest.Settings{Clock: agenda.Realtime})
 }

@@ -14,11 +14,11 @@ import (
 
 	"golang.org/x/tools/txtar"
 
-	"tavernsim/engine/director"
+	"tavernsim/engine/agenda"
 	"tavernsim/llm"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
-	"tavernsim/scenes/project"
+	"tavernsim/scenes/load/project"
 	"tavernsim/scenes/scenestest"
 )
 
@@ -95,7 +95,7 @@ otherwise: {text: ""}
 // live starts a realtime scene in a bubble.
 func live(t *testing.T, s *scenestest.Scene, set scenestest.Settings) *scenestest.Running {
 	t.Helper()
-	set.Clock, set.Workers = director.Realtime, 2
+	set.Clock, set.Workers = agenda.Realtime, 2
 	r, err := s.Start(set)
 	if err != nil {
 		t.Fatal(err)
@@ -110,7 +110,7 @@ func turns(t testing.TB, s *scenestest.Scene) (list []string) {
 	s.Journal(t, func(j *persistence.Journal) {
 		err := j.Read(1, func(r protocol.Record) error {
 			switch r.Kind {
-			case director.FactStarted:
+			case agenda.FactStarted:
 				begun = r.Time
 			case "agent.turn_ended":
 				list = append(list, r.Actor+"@"+r.Time.Sub(begun).Round(time.Millisecond).String())
@@ -142,7 +142,7 @@ func TestRealtimeFrequencyAndEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		r := live(t, s, scenestest.Settings{}).Close()
-		if r.Err != nil || r.Reason != director.StoppedByTime || time.Since(began).Round(time.Millisecond) != 5*time.Second {
+		if r.Err != nil || r.Reason != agenda.StoppedByTime || time.Since(began).Round(time.Millisecond) != 5*time.Second {
 			t.Error(r, time.Since(began))
 		}
 	})
@@ -151,8 +151,8 @@ func TestRealtimeFrequencyAndEvents(t *testing.T) {
 	if want := "caller@0s hearer@0s caller@2s caller@2s hearer@2s caller@4s"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	mustRestore(t, s, scenestest.Settings{Clock: director.Realtime})
-	mustVerify(t, s, scenestest.Settings{Clock: director.Realtime})
+	mustRestore(t, s, scenestest.Settings{Clock: agenda.Realtime})
+	mustVerify(t, s, scenestest.Settings{Clock: agenda.Realtime})
 }
 
 // An agent that hears something while it thinks is woken again when it is done;
@@ -168,7 +168,7 @@ func TestRealtimeBusyAgentHears(t *testing.T) {
 			}
 			return after(5*time.Second, "")(ctx, req)
 		}}
-		if r := live(t, s, scenestest.Settings{Model: m}).Close(); r.Err != nil || r.Reason != director.StoppedByTime {
+		if r := live(t, s, scenestest.Settings{Model: m}).Close(); r.Err != nil || r.Reason != agenda.StoppedByTime {
 			t.Error(r)
 		}
 		if _, open := m.count(); open != 0 {
@@ -184,8 +184,8 @@ func TestRealtimeBusyAgentHears(t *testing.T) {
 	if got, want := strings.Join(hearer, " "), "hearer@0s hearer@5s hearer@10s hearer@15s"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	mustRestore(t, s, scenestest.Settings{Clock: director.Realtime})
-	mustVerify(t, s, scenestest.Settings{Clock: director.Realtime})
+	mustRestore(t, s, scenestest.Settings{Clock: agenda.Realtime})
+	mustVerify(t, s, scenestest.Settings{Clock: agenda.Realtime})
 }
 
 // Lifecycle (§3.1.1): a pause lets deliberations finish, keeps everything, runs
@@ -229,7 +229,7 @@ simulation: {clock: realtime, stop: {after: 60s}}`), "")
 			t.Error("it says that it is paused")
 		}
 		r.Terminate()
-		if res := r.Close(); res.Err != nil || !res.Final || res.Reason != director.StoppedByRequest {
+		if res := r.Close(); res.Err != nil || !res.Final || res.Reason != agenda.StoppedByRequest {
 			t.Error(res)
 		}
 	})
@@ -243,8 +243,8 @@ simulation: {clock: realtime, stop: {after: 60s}}`), "")
 	if got, want := strings.Join(story, " "), "started version version paused version resumed version ended"; got != want {
 		t.Errorf("got %s\n%s", got, text)
 	}
-	mustRestore(t, s, scenestest.Settings{Clock: director.Realtime})
-	mustVerify(t, s, scenestest.Settings{Clock: director.Realtime})
+	mustRestore(t, s, scenestest.Settings{Clock: agenda.Realtime})
+	mustVerify(t, s, scenestest.Settings{Clock: agenda.Realtime})
 }
 
 // A scene that was paused when its process died goes on when it is resumed.
@@ -258,11 +258,11 @@ func TestResumedAfterPause(t *testing.T) {
 			t.Fatal("not paused")
 		}
 		r.Interrupt()
-		if res := r.Close(); res.Final || res.Reason != director.StoppedByInterrupt {
+		if res := r.Close(); res.Final || res.Reason != agenda.StoppedByInterrupt {
 			t.Fatal(res)
 		}
 		r = live(t, s, scenestest.Settings{})
-		if res := r.Close(); res.Err != nil || res.Reason != director.StoppedByTime {
+		if res := r.Close(); res.Err != nil || res.Reason != agenda.StoppedByTime {
 			t.Error(res)
 		}
 	})
@@ -279,7 +279,7 @@ func TestPauseTakenBack(t *testing.T) {
 		time.Sleep(time.Second)
 		r.Pause()
 		r.Resume()
-		if res := r.Close(); res.Err != nil || res.Reason != director.StoppedByTime {
+		if res := r.Close(); res.Err != nil || res.Reason != agenda.StoppedByTime {
 			t.Error(res)
 		}
 	})
@@ -299,7 +299,7 @@ func TestRealtimeInterruptCancelsCalls(t *testing.T) {
 		began := time.Now()
 		r.Interrupt()
 		res := r.Close()
-		if res.Err != nil || res.Final || res.Reason != director.StoppedByInterrupt || time.Since(began) > time.Second {
+		if res.Err != nil || res.Final || res.Reason != agenda.StoppedByInterrupt || time.Since(began) > time.Second {
 			t.Error(res, time.Since(began))
 		}
 		if asked, open := m.count(); asked != 2 || open != 0 {
@@ -309,8 +309,8 @@ func TestRealtimeInterruptCancelsCalls(t *testing.T) {
 	if s.Has(t, "agent.turn_ended") {
 		t.Error("a deliberation that was interrupted left a fact")
 	}
-	mustRestore(t, s, scenestest.Settings{Clock: director.Realtime})
-	mustVerify(t, s, scenestest.Settings{Clock: director.Realtime})
+	mustRestore(t, s, scenestest.Settings{Clock: agenda.Realtime})
+	mustVerify(t, s, scenestest.Settings{Clock: agenda.Realtime})
 	synctest.Test(t, func(t *testing.T) {
 		r := live(t, s, scenestest.Settings{Model: &slow{answer: after(time.Second, "")}})
 		time.Sleep(5 * time.Second)
@@ -324,7 +324,7 @@ func TestRealtimeInterruptCancelsCalls(t *testing.T) {
 
 // A time-out of a node ends the call and fails the deliberation; the agent is told.
 func TestRealtimeModelTimesOut(t *testing.T) {
-	for name, clock := range map[string]director.ClockKind{"realtime": director.Realtime, "virtual": director.Virtual} {
+	for name, clock := range map[string]agenda.ClockKind{"realtime": agenda.Realtime, "virtual": agenda.Virtual} {
 		t.Run(name, func(t *testing.T) {
 			p := realtimeScene(t, `agent_instances: [{instance_id: ada, profile_id: hasty}]
 simulation: {stop: {after: 10s}}
@@ -369,7 +369,7 @@ edges:
 			if n := strings.Count(text, "no answer in time"); n != 3 || !strings.Contains(text, "turn 1 failed") || !strings.Contains(text, `said "told of 1"`) {
 				t.Error(text)
 			}
-			if clock == director.Realtime {
+			if clock == agenda.Realtime {
 				if got := turns(t, s)[:2]; got[0] != "ada@0s" || got[1] != "ada@5s" {
 					t.Error(got)
 				}
@@ -444,7 +444,7 @@ func TestAnswerOutlivesItsActor(t *testing.T) {
 			time.Sleep(3 * time.Second) // heedless of ctx
 			return protocol.ModelAnswer{Text: fmt.Sprint("answer ", n), Finish: protocol.FinishStop}, nil
 		}}
-		r := live(t, s, scenestest.Settings{Model: m, Stop: &director.Stop{After: director.Duration(9 * time.Second)}})
+		r := live(t, s, scenestest.Settings{Model: m, Stop: &agenda.Stop{After: agenda.Duration(9 * time.Second)}})
 		if res := r.Close(); res.Err != nil {
 			t.Error(res)
 		}
@@ -467,7 +467,7 @@ func TestAnswerOutlivesItsActor(t *testing.T) {
 func TestRealtimeQuiet(t *testing.T) {
 	s := scenestest.New(t, realtimeScene(t, "agent_instances: [{instance_id: ada, profile_id: person}]\nsimulation: {clock: realtime}"), "")
 	synctest.Test(t, func(t *testing.T) {
-		if r := live(t, s, scenestest.Settings{Model: &slow{answer: after(time.Second, "")}}).Close(); r.Reason != director.StoppedByQuiet || !r.Final {
+		if r := live(t, s, scenestest.Settings{Model: &slow{answer: after(time.Second, "")}}).Close(); r.Reason != agenda.StoppedByQuiet || !r.Final {
 			t.Error(r)
 		}
 	})
@@ -494,7 +494,7 @@ func TestRealtimeSilentModel(t *testing.T) {
 		}}
 		began := time.Now()
 		res := live(t, s, scenestest.Settings{Model: m, Snapshots: 40}).Close()
-		if took := time.Since(began); res.Err != nil || res.Reason != director.StoppedByTime || took < 70*time.Second || took > 71*time.Second {
+		if took := time.Since(began); res.Err != nil || res.Reason != agenda.StoppedByTime || took < 70*time.Second || took > 71*time.Second {
 			t.Error(res, took)
 		}
 		close(silent)
@@ -517,6 +517,6 @@ func TestRealtimeSilentModel(t *testing.T) {
 	if heard < 15 || last < 55*time.Second {
 		t.Errorf("the hearer deliberated %d times, at last after %v", heard, last)
 	}
-	mustRestore(t, s, scenestest.Settings{Clock: director.Realtime})
-	mustVerify(t, s, scenestest.Settings{Clock: director.Realtime})
+	mustRestore(t, s, scenestest.Settings{Clock: agenda.Realtime})
+	mustVerify(t, s, scenestest.Settings{Clock: agenda.Realtime})
 }

@@ -5,12 +5,12 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent"
-	"tavernsim/engine/director"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
+	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/scenestest"
-	"tavernsim/scenes/setup"
 )
 
 // On the realtime clock events reach an agent between its wake and the beginning of
@@ -22,8 +22,8 @@ func TestRealtimeWokenOnce(t *testing.T) {
 		t.Run(fmt.Sprint(workers), func(t *testing.T) {
 			s := stormScene(t, "pair", "max_depth: 6", "max_depth: 60")
 			synctest.Test(t, func(t *testing.T) {
-				stop := &director.Stop{Deliberations: 4000}
-				if r := s.Run(t, scenestest.Settings{Clock: director.Realtime, Workers: workers, Stop: stop}); r.Err != nil || r.Reason != director.StoppedByQuiet {
+				stop := &agenda.Stop{Deliberations: 4000}
+				if r := s.Run(t, scenestest.Settings{Clock: agenda.Realtime, Workers: workers, Stop: stop}); r.Err != nil || r.Reason != agenda.StoppedByQuiet {
 					t.Error(r)
 				}
 			})

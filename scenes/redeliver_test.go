@@ -9,13 +9,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"tavernsim/engine/agenda"
 	"tavernsim/engine/bus"
-	"tavernsim/engine/director"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/history"
+	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/scenestest"
-	"tavernsim/scenes/setup"
 )
 
 // Dead letters of an interrupted scene are sent again: the scene publishes them
@@ -60,18 +60,18 @@ func TestRedelivered(t *testing.T) {
 func TestRedeliveredTooLate(t *testing.T) {
 	s := scenestest.New(t, scenestest.Town(t), "day")
 	s.Run(t, scenestest.Settings{})
-	err := tryRedeliver(t, s, []director.Letter{{Seq: 1, Draft: (&protocol.Draft{EventHeader: protocol.EventHeader{Type: "x"}}).AppendMsg(nil)}})
+	err := tryRedeliver(t, s, []agenda.Letter{{Seq: 1, Draft: (&protocol.Draft{EventHeader: protocol.EventHeader{Type: "x"}}).AppendMsg(nil)}})
 	if protocol.KindOf(err) != protocol.KindConflict {
 		t.Errorf("%v", err)
 	}
 }
 
-func refused(t *testing.T, s *scenestest.Scene) (letters []director.Letter) {
+func refused(t *testing.T, s *scenestest.Scene) (letters []agenda.Letter) {
 	s.Journal(t, func(j *persistence.Journal) {
 		err := j.Scan(persistence.Query{Kinds: []string{bus.FactRefused}}, func(r protocol.Record) error {
 			f, err := setup.NewCodec().ReadFact(r.Kind, r.Data)
 			if x, ok := f.(*bus.Refused); ok {
-				letters = append(letters, director.Letter{Seq: r.Seq, Draft: x.Draft().AppendMsg(nil)})
+				letters = append(letters, agenda.Letter{Seq: r.Seq, Draft: x.Draft().AppendMsg(nil)})
 			}
 			return err
 		})
@@ -86,7 +86,7 @@ func refused(t *testing.T, s *scenestest.Scene) (letters []director.Letter) {
 // deliberations that the letters are of. Nothing else of them is published then:
 // their other requests went out with the refused ones, so a letter that is lost
 // or sent twice shows, and what the same agents publish of their own does not.
-func sentAgain(t *testing.T, s *scenestest.Scene, letters []director.Letter) (sent []string) {
+func sentAgain(t *testing.T, s *scenestest.Scene, letters []agenda.Letter) (sent []string) {
 	turns := map[string]bool{}
 	for _, l := range letters {
 		turns[turnOf(draftOf(t, l))] = true
@@ -96,7 +96,7 @@ func sentAgain(t *testing.T, s *scenestest.Scene, letters []director.Letter) (se
 		err := j.Read(1, func(r protocol.Record) error {
 			f, err := setup.NewCodec().ReadFact(r.Kind, r.Data)
 			switch x := f.(type) {
-			case *director.Redelivered:
+			case *agenda.Redelivered:
 				due = x.Due
 			case *bus.Refused, *bus.Routed:
 				if d := draftOfFact(x); r.Time == due && turns[turnOf(d)] {
@@ -112,7 +112,7 @@ func sentAgain(t *testing.T, s *scenestest.Scene, letters []director.Letter) (se
 	return sent
 }
 
-func draftOf(t *testing.T, l director.Letter) *protocol.Draft {
+func draftOf(t *testing.T, l agenda.Letter) *protocol.Draft {
 	d, err := protocol.ReadDraft(l.Draft)
 	if err != nil {
 		t.Fatal(err)
@@ -136,21 +136,21 @@ func nameOf(d *protocol.Draft) string {
 	return fmt.Sprintf("%s: %s %x, trace %s, cause %s", turnOf(d), d.Type, d.Body, d.TraceID, d.Cause)
 }
 
-func namesOf(t *testing.T, letters []director.Letter) (names []string) {
+func namesOf(t *testing.T, letters []agenda.Letter) (names []string) {
 	for _, l := range letters {
 		names = append(names, nameOf(draftOf(t, l)))
 	}
 	return names
 }
 
-func redeliver(t *testing.T, s *scenestest.Scene, letters []director.Letter) {
+func redeliver(t *testing.T, s *scenestest.Scene, letters []agenda.Letter) {
 	t.Helper()
 	if err := tryRedeliver(t, s, letters); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func tryRedeliver(t *testing.T, s *scenestest.Scene, letters []director.Letter) (err error) {
+func tryRedeliver(t *testing.T, s *scenestest.Scene, letters []agenda.Letter) (err error) {
 	t.Helper()
 	s.JournalIn(t, s.Dir, persistence.Options{}, func(j *persistence.Journal) {
 		_, err = history.Redeliver(s.Made(t, scenestest.Settings{}), j, history.Options{}, letters)

@@ -8,26 +8,25 @@ import (
 	"time"
 
 	"tavernsim/actors"
-	"tavernsim/engine/director"
+	"tavernsim/engine/agenda"
 	"tavernsim/engine/world"
 	"tavernsim/internal/metrics"
 	"tavernsim/llm"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
+	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/outside"
-	"tavernsim/scenes/setup"
-	"tavernsim/scenes/snapshots"
 )
 
 // Options of one running scene: what its facts do not depend on, but for the
 // model and the conditions of its end.
 type Options struct {
-	Stop director.Stop // the whole set of conditions that holds; see MergeStop
+	Stop agenda.Stop // the whole set of conditions that holds; see MergeStop
 
 	// Snapshots says when a snapshot is taken while the scene runs. One more is
 	// taken when it stops before its end.
-	Snapshots snapshots.Policy
+	Snapshots machines.SnapshotPolicy
 	// ModelCalls bounds model calls in flight at once; default 64.
 	ModelCalls int
 	// Executors carry out the calls of external tools (setup.Options.External).
@@ -91,7 +90,7 @@ type Progress struct {
 }
 
 func (p *Progress) wave(st *stage) {
-	t, d := &st.machine.Tally, st.machine.Director
+	t, d := &st.machine.Tally, st.machine.Agenda
 	p.Deliberations.Store(t.Deliberations)
 	p.Failed.Store(t.Failed)
 	p.Events.Store(t.EventsRouted)
@@ -123,7 +122,7 @@ func Start(made *setup.Scene, journal *persistence.Journal, opt Options) (*Run, 
 	}
 	r.control(doStart)
 	if d := opt.Stop.WallTime.Std(); d > 0 {
-		r.wallTime = time.AfterFunc(d, func() { r.control(director.StoppedByWallTime) })
+		r.wallTime = time.AfterFunc(d, func() { r.control(agenda.StoppedByWallTime) })
 	}
 	return r, nil
 }
@@ -135,8 +134,8 @@ func (r *Run) launch() error {
 	if err != nil {
 		return err
 	}
-	if state.Director.Ended != "" {
-		return protocol.Errorf(protocol.KindConflict, "scene %s: the run has ended already (%s); fork it or start another", sc.ID, state.Director.Ended)
+	if state.Agenda.Ended != "" {
+		return protocol.Errorf(protocol.KindConflict, "scene %s: the run has ended already (%s); fork it or start another", sc.ID, state.Agenda.Ended)
 	}
 	if err := r.openEffects(state); err != nil {
 		return err
@@ -149,7 +148,7 @@ func (r *Run) launch() error {
 	r.stage = &stage{
 		scene: sc, machine: state.Stage, progress: r.Progress, series: newSeries(sc.Simulation().Report), report: r.ended,
 		rests: make(chan struct{}, 1), over: make(chan struct{}), measured: measured{phase: metrics.PhaseTurns},
-		doing: newDoing(sc, state.Director.GaveUp),
+		doing: newDoing(sc, state.Agenda.GaveUp),
 	}
 	sc.marks = newMarks(sc.Size())
 	sc.stage, err = sc.system.Spawn(actors.Spec{
@@ -185,7 +184,7 @@ func (r *Run) stageFailed(_ string, f *actors.Failure) {
 	r.scene.metrics.ActorGivenUp(setup.ActorScene)
 	r.scene.metrics.Became(metrics.SceneFailed)
 	r.ended(Outcome{
-		Wave: r.scene.journal.Durable(), State: r.stage.machine, Outcome: machines.Outcome{Reason: director.StoppedByFailure,
+		Wave: r.scene.journal.Durable(), State: r.stage.machine, Outcome: machines.Outcome{Reason: agenda.StoppedByFailure,
 			Err: &Crash{Scene: r.scene.ID, Text: f.Error(), Stack: f.Stack, MaxRestarts: r.scene.Simulation().Limits.MaxRestarts, Backoff: r.scene.Simulation().Limits.RestartBackoff.Std()}},
 	})
 }
@@ -255,11 +254,11 @@ func (r *Run) WaitPaused(ctx context.Context) bool {
 func (r *Run) Resume() { r.control(string(machines.DoResume)) }
 
 // Terminate ends the scene gracefully; its end workflow runs.
-func (r *Run) Terminate() { r.control(director.StoppedByRequest) }
+func (r *Run) Terminate() { r.control(agenda.StoppedByRequest) }
 
 // Interrupt stops after the wave at hand. The scene has not ended: it goes on
 // with the same facts when it is resumed.
-func (r *Run) Interrupt() { r.control(director.StoppedByInterrupt) }
+func (r *Run) Interrupt() { r.control(agenda.StoppedByInterrupt) }
 
 // Wait returns when the scene stopped and every actor of it is gone.
 func (r *Run) Wait() Outcome {

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/tools/txtar"
 	"pgregory.net/rapid"
 
-	"tavernsim/engine/director"
+	"tavernsim/engine/agenda"
 	"tavernsim/persistence"
 	"tavernsim/scenes"
 	"tavernsim/scenes/scenestest"
@@ -177,8 +177,8 @@ func TestRandomProjectsInRealtime(t *testing.T) {
 			t.Fatalf("%v\n%s", err, text)
 		}
 		set := scenestest.Settings{
-			Clock: director.Realtime, Workers: rapid.IntRange(1, 4).Draw(t, "workers"), BatchFacts: rapid.IntRange(1, 50).Draw(t, "batch"),
-			Snapshots: int64(rapid.IntRange(1, 40).Draw(t, "snapshots")), Stop: &director.Stop{After: director.Duration(6 * time.Second), Deliberations: 300},
+			Clock: agenda.Realtime, Workers: rapid.IntRange(1, 4).Draw(t, "workers"), BatchFacts: rapid.IntRange(1, 50).Draw(t, "batch"),
+			Snapshots: int64(rapid.IntRange(1, 40).Draw(t, "snapshots")), Stop: &agenda.Stop{After: agenda.Duration(6 * time.Second), Deliberations: 300},
 		}
 		interrupts := rapid.SliceOfN(rapid.IntRange(0, 4000), 0, 3).Draw(t, "interrupted after milliseconds")
 		pauses := rapid.SliceOfN(rapid.IntRange(0, 3000), len(interrupts)+1, len(interrupts)+1).Draw(t, "paused after milliseconds")

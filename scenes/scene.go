@@ -13,10 +13,9 @@ import (
 	"tavernsim/llm"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
-	"tavernsim/scenes/deadletter"
+	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/outside"
-	"tavernsim/scenes/setup"
 )
 
 // scene is what every actor of a running scene shares. All of it is read-only
@@ -45,7 +44,7 @@ type scene struct {
 	// alarms are turns on their way to the scene that publish something critical.
 	alarms atomic.Int32
 
-	dead   deadletter.Box
+	dead   deadLetters
 	saving sync.WaitGroup // of the snapshot that is being written
 
 	refs     []*actors.Ref // agents by ordinal

@@ -13,10 +13,10 @@ import (
 
 	"golang.org/x/tools/txtar"
 
-	"tavernsim/engine/director"
+	"tavernsim/engine/agenda"
 	"tavernsim/engine/template"
 	"tavernsim/scenes"
-	"tavernsim/scenes/project"
+	"tavernsim/scenes/load/project"
 	"tavernsim/scenes/scenestest"
 )
 
@@ -149,7 +149,7 @@ func (p *player) run(args []string) {
 			if err != nil {
 				p.t.Fatal(err)
 			}
-			stop.After = director.Duration(d)
+			stop.After = agenda.Duration(d)
 		default:
 			p.t.Fatalf("unknown setting %q", arg)
 		}

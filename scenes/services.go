@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"tavernsim/actors"
-	"tavernsim/engine/bus/verdict"
-	"tavernsim/engine/director"
+	"tavernsim/engine/agenda"
+	"tavernsim/engine/bus/delivery"
 	"tavernsim/protocol"
 	"tavernsim/scenes/machines"
 )
@@ -63,16 +63,16 @@ func (s *serviceShell) Receive(env *protocol.Envelope) error {
 // On the realtime clock order is what happened, and urgent events go first. The
 // channel has judged loops, depth and expiry already; what it judged and what
 // expired on the way is judged again, for what did not come through it.
-func (s *scene) middleware() verdict.Chain {
-	if s.Clock == director.Virtual {
-		return verdict.Chain{verdict.InOrder{}}
+func (s *scene) middleware() delivery.Chain {
+	if s.Clock == agenda.Virtual {
+		return delivery.Chain{delivery.InOrder{}}
 	}
 	c := s.Bus
-	return verdict.Chain{verdict.Loop{MaxRevisits: c.MaxRevisits, Action: c.LoopAction}, verdict.Depth{Max: c.MaxDepth}, verdict.Expiry{}}
+	return delivery.Chain{delivery.Loop{MaxRevisits: c.MaxRevisits, Action: c.LoopAction}, delivery.Depth{Max: c.MaxDepth}, delivery.Expiry{}}
 }
 
 // lanes bounds the mailboxes.
-func lanes(events actors.Capacity) (lanes [verdict.Lanes]actors.Capacity) {
+func lanes(events actors.Capacity) (lanes [delivery.Lanes]actors.Capacity) {
 	for l := range lanes {
 		lanes[l] = events
 	}
@@ -89,7 +89,7 @@ func (s *scene) supervisor(failed func(string, *actors.Failure)) *actors.Supervi
 // receiver all the same: a fold, which does not know who was refused what, counts
 // alike.
 func (s *scene) undelivered(d actors.DeadLetter) {
-	s.dead.Add(d)
+	s.dead.add(d)
 	if d.Kind == protocol.KindTurn && d.Priority == protocol.Critical {
 		s.alarms.Add(-1)
 	}
@@ -97,7 +97,7 @@ func (s *scene) undelivered(d actors.DeadLetter) {
 		return
 	}
 	if o, ok := s.Ordinal(d.Receiver); ok {
-		s.refs[o].Tell(&protocol.Envelope{EventHeader: protocol.EventHeader{Type: director.FactDeadLettered}, Kind: protocol.KindObserve, Wave: d.Wave})
+		s.refs[o].Tell(&protocol.Envelope{EventHeader: protocol.EventHeader{Type: agenda.FactDeadLettered}, Kind: protocol.KindObserve, Wave: d.Wave})
 	}
 }
 
@@ -105,7 +105,7 @@ func (s *scene) undelivered(d actors.DeadLetter) {
 // scene's own: behind a crowd that thinks, nobody would hear of an alarm. On the
 // virtual clock nothing is late, and merging many turns at a time is cheaper.
 func (s *scene) first() uint32 {
-	if s.Clock == director.Virtual {
+	if s.Clock == agenda.Virtual {
 		return 0
 	}
 	first := uint32(1 << kindScene)

@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"tavernsim/engine/director"
+	"tavernsim/engine/agenda"
 	"tavernsim/persistence"
 	"tavernsim/persistence/persistencetest"
 	"tavernsim/scenes/scenestest"
@@ -80,7 +80,7 @@ func TestStopWaitsForSnapshot(t *testing.T) {
 		}
 		return nil
 	})
-	r, err := s.Start(scenestest.Settings{FS: disk, Snapshots: 1, InterruptAt: 8, Stop: &director.Stop{Ticks: 1 << 30}, Kept: func(w persistence.Wave) {
+	r, err := s.Start(scenestest.Settings{FS: disk, Snapshots: 1, InterruptAt: 8, Stop: &agenda.Stop{Ticks: 1 << 30}, Kept: func(w persistence.Wave) {
 		if w.Number == 8 {
 			open.Do(func() { close(gate) })
 		}

@@ -5,12 +5,12 @@ import (
 	"time"
 
 	"tavernsim/actors"
-	"tavernsim/engine/director"
+	"tavernsim/engine/agenda"
 	"tavernsim/internal/metrics"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
+	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines"
-	"tavernsim/scenes/setup"
 )
 
 // stage is the scene's own actor. It has no rule: an envelope becomes an input of
@@ -64,7 +64,7 @@ func (st *stage) Receive(env *protocol.Envelope) error {
 // moment is what the machine may know of the world outside. The virtual clock asks
 // for nothing.
 func (st *stage) moment() (m machines.Moment) {
-	if st.Clock == director.Realtime {
+	if st.Clock == agenda.Realtime {
 		m.Wall, m.Alarms = st.now(), int(st.alarms.Load())
 	}
 	return m
@@ -134,7 +134,7 @@ func viewOf(env *protocol.Envelope) (*machines.View, error) {
 // crashes are the failures of the scene's earlier lives, as facts.
 func (st *stage) crashes() (facts []protocol.Fact) {
 	for i, c := range st.options.Crashes {
-		facts = append(facts, &director.ActorFailed{Actor: setup.ActorScene, Error: c.Text, Stack: c.Stack, Failures: int64(i + 1)})
+		facts = append(facts, &agenda.ActorFailed{Actor: setup.ActorScene, Error: c.Text, Stack: c.Stack, Failures: int64(i + 1)})
 	}
 	return facts
 }
@@ -164,7 +164,7 @@ func (s *scene) tellKept(k keptWave) {
 
 // decide gives the machine an input and carries out what comes of it.
 func (st *stage) decide(in machines.Input) error {
-	if letters := st.dead.Take(); len(letters) > 0 {
+	if letters := st.dead.take(); len(letters) > 0 {
 		if _, err := st.machine.Decide(st.moment(), &machines.DeadLetters{Letters: letters}); err != nil {
 			return err
 		}
@@ -249,13 +249,13 @@ func (st *stage) close(e *machines.Effect) error {
 	st.measureClosed(e)
 	st.shown.Store(st.machine.View)
 	st.progress.wave(st)
-	st.series.sample(st.machine.View.World, e.At.Sub(st.machine.Director.Begun()).Seconds())
+	st.series.sample(st.machine.View.World, e.At.Sub(st.machine.Agenda.Begun()).Seconds())
 	return nil
 }
 
 // wakeEnvelope is shared by every agent of a wave on the virtual clock.
 func (st *stage) wakeEnvelope(e *machines.Effect) *protocol.Envelope {
-	if env := st.wakes; env != nil && env.Wave == e.Wave && st.Clock == director.Virtual {
+	if env := st.wakes; env != nil && env.Wave == e.Wave && st.Clock == agenda.Virtual {
 		return env
 	}
 	env := &protocol.Envelope{EventHeader: protocol.EventHeader{Type: e.Kind, Time: e.At, Priority: e.Priority}, Kind: protocol.KindWake, Scene: st.ID, Wave: e.Wave}

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"tavernsim/actors"
+	"tavernsim/engine/agenda"
 	"tavernsim/engine/bus"
-	"tavernsim/engine/director"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes"
@@ -65,7 +65,7 @@ func storms() []storm {
 // hundred others, memory stays bounded, and the reason can be seen.
 func TestStorms(t *testing.T) {
 	for _, st := range storms() {
-		for workers, clock := range []director.ClockKind{1: director.Virtual, 2: director.Realtime, 4: director.Realtime} {
+		for workers, clock := range []agenda.ClockKind{1: agenda.Virtual, 2: agenda.Realtime, 4: agenda.Realtime} {
 			if clock == "" {
 				continue
 			}
@@ -75,10 +75,10 @@ func TestStorms(t *testing.T) {
 	}
 }
 
-func (st *storm) play(t *testing.T, clock director.ClockKind, workers int) {
+func (st *storm) play(t *testing.T, clock agenda.ClockKind, workers int) {
 	s := stormScene(t, st.name, st.change...)
 	e := newEar(t, s)
-	set := scenestest.Settings{Model: e, Clock: clock, Workers: workers, Stop: &director.Stop{After: director.Duration(st.until)}}
+	set := scenestest.Settings{Model: e, Clock: clock, Workers: workers, Stop: &agenda.Stop{After: agenda.Duration(st.until)}}
 	var seen counts
 	var r scenestest.Result
 	peak := heapPeak(func() {
@@ -90,11 +90,11 @@ func (st *storm) play(t *testing.T, clock director.ClockKind, workers int) {
 	if t.Logf("peak heap %d KiB", peak>>10); peak > stormHeap {
 		t.Errorf("%d bytes were held, want at most %d", peak, stormHeap)
 	}
-	if clock == director.Realtime { // who is late perceives at once what it would raise an alarm for each time
+	if clock == agenda.Realtime { // who is late perceives at once what it would raise an alarm for each time
 		st.alarms = 1
 	}
 	e.mustHandle(t, s, clock, st.alarms)
-	if clock == director.Virtual {
+	if clock == agenda.Virtual {
 		st.dead = append(st.dead, st.moment...)
 	} else {
 		st.counts = append(st.counts, st.spread...)
@@ -178,10 +178,10 @@ func TestDeadLettersBecomeFacts(t *testing.T) {
 	s.Journal(t, func(j *persistence.Journal) {
 		codec := protocol.NewCodec()
 		err := j.Read(1, func(rec protocol.Record) error {
-			if rec.Kind != director.FactDeadLettered {
+			if rec.Kind != agenda.FactDeadLettered {
 				return nil
 			}
-			f := &director.DeadLettered{}
+			f := &agenda.DeadLettered{}
 			if err := codec.Unmarshal(rec.Data, f); err != nil {
 				return err
 			}

@@ -13,15 +13,15 @@ import (
 
 	"golang.org/x/tools/txtar"
 
+	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent"
 	"tavernsim/engine/bus"
-	"tavernsim/engine/director"
 	"tavernsim/llm"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes"
+	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/scenestest"
-	"tavernsim/scenes/setup"
 )
 
 // crowdedRoom is a scene in which a crowd hears a bomb and everybody answers to
@@ -70,7 +70,7 @@ func crowdScene(t *testing.T, change ...string) *scenestest.Scene {
 // to run (realtime), those that are due in the same wave (virtual). However the
 // operating system shares the processors out among the workers.
 func TestAlarmInACrowd(t *testing.T) {
-	for _, clock := range []director.ClockKind{director.Virtual, director.Realtime} {
+	for _, clock := range []agenda.ClockKind{agenda.Virtual, agenda.Realtime} {
 		for _, workers := range []int{1, 2, 4} {
 			t.Run(fmt.Sprint(clock, workers), func(t *testing.T) {
 				s := crowdScene(t)
@@ -118,7 +118,7 @@ func TestAlarmBeforeSlowCalls(t *testing.T) {
 			}
 			return e.Answer(req)
 		}}
-		r, err := s.StartWith(scenestest.Settings{Model: m, Clock: director.Realtime, Workers: 2}, scenes.InFront(func(agent string, env *protocol.Envelope) {
+		r, err := s.StartWith(scenestest.Settings{Model: m, Clock: agenda.Realtime, Workers: 2}, scenes.InFront(func(agent string, env *protocol.Envelope) {
 			mu.Lock()
 			if urgent := env.Priority == protocol.Critical; env.Kind == protocol.KindAnswer && (alarmed[agent] && !urgent || strings.HasPrefix(agent, "c_") && urgent) {
 				late++
@@ -211,7 +211,7 @@ type urgent struct {
 // deliberations of a wave happen at that moment, in whatever order they are kept.
 // Events that the channel routes meanwhile are not counted: to route is to decide
 // who handles an event.
-func (e *ear) alarms(t testing.TB, s *scenestest.Scene, clock director.ClockKind) (list []*urgent) {
+func (e *ear) alarms(t testing.TB, s *scenestest.Scene, clock agenda.ClockKind) (list []*urgent) {
 	t.Helper()
 	codec := setup.NewCodec()
 	ended := map[turnKey]int{} // turns that had ended with it
@@ -223,7 +223,7 @@ func (e *ear) alarms(t testing.TB, s *scenestest.Scene, clock director.ClockKind
 				f, err := bus.ReadRouted(r.Data)
 				if err == nil && f.Priority == protocol.Critical {
 					since := 0
-					if clock == director.Realtime {
+					if clock == agenda.Realtime {
 						since = total - ended[turnKey{f.Source, f.Turn}]
 					}
 					list = append(list, announced(s, f, since))
@@ -285,7 +285,7 @@ func (e *ear) ended(key turnKey, list []*urgent) (heard bool) {
 
 // mustHandle holds that the storm had so many critical events, and that each was
 // handled by every receiver within a hundred others.
-func (e *ear) mustHandle(t testing.TB, s *scenestest.Scene, clock director.ClockKind, want int) {
+func (e *ear) mustHandle(t testing.TB, s *scenestest.Scene, clock agenda.ClockKind, want int) {
 	t.Helper()
 	mustCountTurns(t, s)
 	list := e.alarms(t, s, clock)

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"tavernsim/actors"
-	"tavernsim/engine/bus/verdict"
+	"tavernsim/engine/bus/delivery"
 	"tavernsim/internal/metrics"
 	"tavernsim/protocol"
 	"tavernsim/scenes"
@@ -37,10 +37,10 @@ func (l *logged) String() string {
 }
 
 // hung is a middleware that takes five minutes for its first event.
-func hung() verdict.Chain {
+func hung() delivery.Chain {
 	first := make(chan struct{}, 1)
 	first <- struct{}{}
-	return verdict.Chain{verdict.Func(func(_ verdict.Message, v verdict.Verdict) verdict.Verdict {
+	return delivery.Chain{delivery.Func(func(_ delivery.Message, v delivery.Verdict) delivery.Verdict {
 		select {
 		case <-first:
 			<-time.After(5 * time.Minute)

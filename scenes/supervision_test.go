@@ -12,7 +12,7 @@ import (
 	"tavernsim/engine/workflow"
 	"tavernsim/protocol"
 	"tavernsim/scenes"
-	"tavernsim/scenes/project"
+	"tavernsim/scenes/load/project"
 	"tavernsim/scenes/scenestest"
 )
 

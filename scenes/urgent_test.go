@@ -9,8 +9,8 @@ import (
 
 	"golang.org/x/tools/txtar"
 
+	"tavernsim/engine/agenda"
 	"tavernsim/engine/bus"
-	"tavernsim/engine/director"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes"
@@ -54,7 +54,7 @@ otherwise: {text: ""}
 func TestOthersGoOnBehindAStuckAlarm(t *testing.T) {
 	s := guards(t, "  - {instance_id: watch, profile_id: guard, custom_runtime_config: {wake_on_start: false, subscribed_event_types: [alarm]}}")
 	synctest.Test(t, func(t *testing.T) {
-		r, err := s.StartWith(scenestest.Settings{Clock: director.Realtime, Workers: 2}, scenes.InFront(func(agent string, env *protocol.Envelope) {
+		r, err := s.StartWith(scenestest.Settings{Clock: agenda.Realtime, Workers: 2}, scenes.InFront(func(agent string, env *protocol.Envelope) {
 			if agent == "watch" && env.Kind == protocol.KindWake {
 				<-time.After(4 * time.Second)
 			}
@@ -118,7 +118,7 @@ func TestAlarmForWhoDeliberates(t *testing.T) {
   - {instance_id: walker, profile_id: guard, custom_runtime_config: {deliberation_frequency_hz: 60}}`)
 	synctest.Test(t, func(t *testing.T) {
 		woken := 0
-		r, err := s.StartWith(scenestest.Settings{Clock: director.Realtime, Workers: 3}, scenes.InFront(func(agent string, env *protocol.Envelope) {
+		r, err := s.StartWith(scenestest.Settings{Clock: agenda.Realtime, Workers: 3}, scenes.InFront(func(agent string, env *protocol.Envelope) {
 			if agent == "watch" && env.Kind == protocol.KindWake {
 				if woken++; woken == 2 {
 					<-time.After(70 * time.Millisecond)
@@ -149,7 +149,7 @@ func TestAlarmForWhoDeliberates(t *testing.T) {
 func TestAlarmForWhoFails(t *testing.T) {
 	s := guards(t, "  - {instance_id: watch, profile_id: guard, custom_runtime_config: {wake_on_start: false, subscribed_event_types: [alarm]}}")
 	synctest.Test(t, func(t *testing.T) {
-		r, err := s.StartWith(scenestest.Settings{Clock: director.Realtime, Workers: 2}, scenes.FailAgentAt("watch", protocol.KindWake, 0))
+		r, err := s.StartWith(scenestest.Settings{Clock: agenda.Realtime, Workers: 2}, scenes.FailAgentAt("watch", protocol.KindWake, 0))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -157,7 +157,7 @@ func TestAlarmForWhoFails(t *testing.T) {
 			t.Error(res)
 		}
 	})
-	if text, _ := s.Trace(t, 0, director.FactAgentFailed); !strings.Contains(text, "agent watch failed") {
+	if text, _ := s.Trace(t, 0, agenda.FactAgentFailed); !strings.Contains(text, "agent watch failed") {
 		t.Error(text)
 	}
 	s.Journal(t, func(j *persistence.Journal) {
@@ -166,7 +166,7 @@ func TestAlarmForWhoFails(t *testing.T) {
 			switch {
 			case r.Kind == bus.FactRouted:
 				rung = max(rung, r.Time)
-			case r.Kind == director.FactAgentFailed && r.Time != rung:
+			case r.Kind == agenda.FactAgentFailed && r.Time != rung:
 				t.Errorf("kept %v after the alarm", r.Time.Sub(rung))
 			}
 			return nil

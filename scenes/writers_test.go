@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/tools/txtar"
 
-	"tavernsim/engine/director"
+	"tavernsim/engine/agenda"
 	"tavernsim/engine/world"
 	"tavernsim/scenes/scenestest"
 )
@@ -72,12 +72,12 @@ func TestLinearWriters(t *testing.T) {
 		ticks = 1000
 	}
 	t.Run("virtual", func(t *testing.T) {
-		linearWriters(t, director.Virtual, 1, fmt.Sprintf("ticks: %d", ticks), int64(1000*ticks))
+		linearWriters(t, agenda.Virtual, 1, fmt.Sprintf("ticks: %d", ticks), int64(1000*ticks))
 	})
-	t.Run("realtime", func(t *testing.T) { linearWriters(t, director.Realtime, 20, "after: 2s", 2000) })
+	t.Run("realtime", func(t *testing.T) { linearWriters(t, agenda.Realtime, 20, "after: 2s", 2000) })
 }
 
-func linearWriters(t *testing.T, clock director.ClockKind, hz float64, stop string, least int64) {
+func linearWriters(t *testing.T, clock agenda.ClockKind, hz float64, stop string, least int64) {
 	var counters []string
 	for i := range 100 {
 		counters = append(counters, fmt.Sprintf("k%d: {n: 0, __version: 0}", i))

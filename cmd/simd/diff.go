@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tavernsim/scenes/compare"
-	"tavernsim/scenes/inspect"
+	"tavernsim/scenes/view/compare"
+	"tavernsim/scenes/view/inspect"
 )
 
 type diffOptions struct {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"tavernsim/scenes/runner"
+	"tavernsim/scenes/run/runner"
 )
 
 // diskWait is a flag: a time, or forever.

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tavernsim/protocol"
-	"tavernsim/scenes/rundir"
+	"tavernsim/scenes/run/rundir"
 )
 
 type doctorOptions struct {

@@ -14,8 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tavernsim/scenes/export"
-	"tavernsim/scenes/inspect"
+	"tavernsim/scenes/view/export"
+	"tavernsim/scenes/view/inspect"
 )
 
 type exportOptions struct {

@@ -6,8 +6,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"tavernsim/protocol"
-	"tavernsim/scenes/rundir"
-	"tavernsim/scenes/runner"
+	"tavernsim/scenes/run/rundir"
+	"tavernsim/scenes/run/runner"
 )
 
 type forkOptions struct {

@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"tavernsim/protocol"
-	"tavernsim/scenes/inspect"
-	"tavernsim/scenes/project"
+	"tavernsim/scenes/load/project"
+	"tavernsim/scenes/view/inspect"
 )
 
 // inspectOptions are the flags of all views; each view takes some of them.

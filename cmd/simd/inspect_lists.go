@@ -6,9 +6,9 @@ import (
 	"strconv"
 	"strings"
 
-	"tavernsim/scenes/fields"
-	"tavernsim/scenes/inspect"
-	"tavernsim/scenes/letters"
+	"tavernsim/scenes/view/deadletters"
+	"tavernsim/scenes/view/factjson"
+	"tavernsim/scenes/view/inspect"
 )
 
 // jsonOf shows a part of a view as JSON in one line; text as it is.
@@ -89,7 +89,7 @@ func (x *inspecting) facts([]string) error {
 }
 
 // brieflyObject shows the members that say something.
-func brieflyObject(o fields.Object) string {
+func brieflyObject(o factjson.Object) string {
 	var parts []string
 	for _, m := range o {
 		text := jsonOf(m.Value)
@@ -207,15 +207,15 @@ func (x *inspecting) deadLetters([]string) error {
 	}
 	q := x.letterQuery()
 	t := newTable(x.out, "at", ">seq", "reason", "type", "from", "to", "", "payload")
-	return list(x, t, "no message was refused like that", func(limit int, yield func(letters.Letter) error) error {
+	return list(x, t, "no message was refused like that", func(limit int, yield func(deadletters.Letter) error) error {
 		q.Limit = limit
 		return x.scene.DeadLetters(q, yield)
-	}, func(t *table, l letters.Letter) {
+	}, func(t *table, l deadletters.Letter) {
 		t.row(x.since(l.Time), strconv.FormatUint(l.Seq, 10), l.Reason, l.Type, l.Source, l.Agent, letterNote(&l), letterText(&l))
 	})
 }
 
-func letterNote(l *letters.Letter) string {
+func letterNote(l *deadletters.Letter) string {
 	switch {
 	case l.Redelivered:
 		return "sent again"
@@ -226,7 +226,7 @@ func letterNote(l *letters.Letter) string {
 }
 
 // letterText is the payload, and what led to it.
-func letterText(l *letters.Letter) string {
+func letterText(l *deadletters.Letter) string {
 	text := jsonOf(l.Payload)
 	if l.Count > 1 {
 		text = fmt.Sprintf("%d messages that are counted only", l.Count)

@@ -6,8 +6,8 @@ import (
 	"io"
 	"strings"
 
-	"tavernsim/scenes/fields"
-	"tavernsim/scenes/inspect"
+	"tavernsim/scenes/view/factjson"
+	"tavernsim/scenes/view/inspect"
 )
 
 // page is text for people that is written at once.
@@ -256,7 +256,7 @@ func (x *inspecting) inboxLine(p *page, e inspect.Inboxed) {
 	fmt.Fprintf(p, "  %10s  %s %s of %s%s  %s\n", x.since(e.Time), e.ID, e.Type, e.Source, priority, p.paint.dim(cut(oneLine(jsonOf(e.Payload)), 100)))
 }
 
-func (x *inspecting) observationLine(p *page, o fields.Object) {
+func (x *inspecting) observationLine(p *page, o factjson.Object) {
 	fmt.Fprintf(p, "  %10s  %s  %s\n", x.since(jsonOf(o.Get("time"))), jsonOf(o.Get("kind")), p.paint.dim(cut(oneLine(jsonOf(o.Get("value"))), 120)))
 }
 

@@ -14,7 +14,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the expectations in testdata")
 
-const postArchive = "../../scenes/inspect/testdata/post.txtar"
+const postArchive = "../../scenes/view/inspect/testdata/post.txtar"
 
 // inspected runs a command and returns what it printed.
 func inspected(t *testing.T, want int, args ...string) (out, errs string) {

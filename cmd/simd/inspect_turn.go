@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"tavernsim/scenes/inspect"
+	"tavernsim/scenes/view/inspect"
 )
 
 func (x *inspecting) deliberation(args []string) error {

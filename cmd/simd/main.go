@@ -18,7 +18,7 @@ import (
 
 	"tavernsim/internal/source"
 	"tavernsim/protocol"
-	"tavernsim/scenes/project"
+	"tavernsim/scenes/load/project"
 )
 
 func main() {

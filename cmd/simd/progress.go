@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"tavernsim/engine/director"
-	"tavernsim/scenes/runner"
+	"tavernsim/engine/agenda"
+	"tavernsim/scenes/run/runner"
 )
 
 // How often progress is shown: on a terminal a line that rewrites itself,
@@ -84,7 +84,7 @@ func (p *progressLine) line() string {
 	for _, s := range p.runner.Scenes {
 		g := s.Run.Progress
 		names = append(names, s.ID)
-		realtime = realtime || p.runner.Manifest.Clocks[s.ID] == director.Realtime
+		realtime = realtime || p.runner.Manifest.Clocks[s.ID] == agenda.Realtime
 		deliberations += g.Deliberations.Load()
 		events += g.Events.Load()
 		calls += g.ModelCalls.Load()

@@ -9,8 +9,8 @@ import (
 
 	"tavernsim/internal/metrics"
 	"tavernsim/protocol"
-	"tavernsim/scenes/rundir"
-	"tavernsim/scenes/verify"
+	"tavernsim/scenes/run/rundir"
+	"tavernsim/scenes/view/verify"
 )
 
 type replayOptions struct {

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"tavernsim/engine/bus/verdict"
-	"tavernsim/scenes/runner"
+	"tavernsim/engine/bus/delivery"
+	"tavernsim/scenes/run/runner"
 )
 
 // simd knows no middleware: of a run that had some it says what it cannot decide
@@ -21,8 +21,8 @@ func TestARunWithMiddleware(t *testing.T) {
 		t.Fatal(err)
 	}
 	out := filepath.Join(dir, "run")
-	r, err := runner.Start(p, runner.Options{Dir: out, Middleware: verdict.Chain{
-		verdict.Func(func(_ verdict.Message, v verdict.Verdict) verdict.Verdict { return v.Drop("nobody hears") }),
+	r, err := runner.Start(p, runner.Options{Dir: out, Middleware: delivery.Chain{
+		delivery.Func(func(_ delivery.Message, v delivery.Verdict) delivery.Verdict { return v.Drop("nobody hears") }),
 	}})
 	if err != nil {
 		t.Fatal(err)

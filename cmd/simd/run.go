@@ -13,14 +13,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tavernsim/engine/director"
+	"tavernsim/engine/agenda"
 	"tavernsim/internal/metrics"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes"
-	"tavernsim/scenes/rundir"
-	"tavernsim/scenes/runner"
-	"tavernsim/scenes/snapshots"
+	"tavernsim/scenes/machines"
+	"tavernsim/scenes/run/rundir"
+	"tavernsim/scenes/run/runner"
 )
 
 type runOptions struct {
@@ -35,7 +35,7 @@ type runOptions struct {
 	resume     string
 	durability string
 	batch      int
-	snapshots  snapshots.Policy
+	snapshots  machines.SnapshotPolicy
 	snapBytes  byteSize
 	keep       string
 	diskWait   diskWait
@@ -163,7 +163,7 @@ func nothingSucceeded(sum *rundir.Summary) error {
 
 func (o *runOptions) options(cmd *cobra.Command, e *env) (runner.Options, error) {
 	opt := runner.Options{
-		Scenes: o.scenes, Dir: o.out, Clock: director.ClockKind(o.clock), Agents: o.agents, For: o.length, Ticks: o.ticks, Until: o.until,
+		Scenes: o.scenes, Dir: o.out, Clock: agenda.ClockKind(o.clock), Agents: o.agents, For: o.length, Ticks: o.ticks, Until: o.until,
 		BatchFacts: o.batch, Snapshots: o.snapshots, Keep: o.keep, Version: version().Version, Args: e.args, Sized: tuneMemory,
 	}
 	opt.Snapshots.Bytes = int64(o.snapBytes)
@@ -174,7 +174,7 @@ func (o *runOptions) options(cmd *cobra.Command, e *env) (runner.Options, error)
 		return opt, usageError{fmt.Errorf("--keep: %w", err)}
 	}
 	switch opt.Clock {
-	case "", director.Virtual, director.Realtime:
+	case "", agenda.Virtual, agenda.Realtime:
 	default:
 		return opt, usageError{fmt.Errorf("--clock %q: want virtual or realtime", o.clock)}
 	}

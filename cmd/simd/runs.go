@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"tavernsim/scenes/rundir"
+	"tavernsim/scenes/run/rundir"
 )
 
 type runsOptions struct {

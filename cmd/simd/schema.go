@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tavernsim/protocol"
-	"tavernsim/scenes/project"
+	"tavernsim/scenes/load/project"
 )
 
 func newSchema(e *env) *cobra.Command {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/guptarohit/asciigraph"
 
-	"tavernsim/scenes/rundir"
+	"tavernsim/scenes/run/rundir"
 )
 
 // writeSummary shows what a run came to, for people.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"tavernsim/scenes/rundir"
+	"tavernsim/scenes/run/rundir"
 )
 
 // Every reported value that moved has a picture with its own scale and its times;

@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tavernsim/scenes/project"
-	"tavernsim/scenes/runner"
+	"tavernsim/scenes/load/project"
+	"tavernsim/scenes/run/runner"
 )
 
 func newValidate(e *env) *cobra.Command {

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"tavernsim/scenes/rundir"
+	"tavernsim/scenes/run/rundir"
 )
 
 // working shows on w how far a long step is, from its second second on: on a

@@ -47,7 +47,7 @@
 //
 // # Not here
 //
-// Engine/director decides when an agent is woken. Engine/world, engine/bus and
+// Engine/agenda decides when an agent is woken. Engine/world, engine/bus and
 // engine/knowledge decide about its requests. Package scenes calls the model and
 // orders the agents.
 //

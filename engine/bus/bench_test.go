@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"tavernsim/engine/bus/delivery"
 	"tavernsim/engine/bus/throttle"
-	"tavernsim/engine/bus/verdict"
 	"tavernsim/protocol"
 )
 
@@ -167,7 +167,7 @@ func BenchmarkMatching(b *testing.B) {
 func BenchmarkRules(b *testing.B) {
 	plain := []Subscription{{Type: "x"}}
 	rule := throttle.Rule{Type: "x", Per: throttle.PerSource, Max: throttle.MaxEvents, Window: time.Second}
-	pass := verdict.Func(func(_ verdict.Message, v verdict.Verdict) verdict.Verdict { return v })
+	pass := delivery.Func(func(_ delivery.Message, v delivery.Verdict) delivery.Verdict { return v })
 	for _, c := range []struct {
 		name string
 		cfg  Config
@@ -176,7 +176,7 @@ func BenchmarkRules(b *testing.B) {
 		{"none", Config{}, plain},
 		{"throttle", Config{Throttle: []throttle.Rule{rule}}, plain},
 		{"debounce", Config{}, []Subscription{{Type: "x", Quiet: time.Second}}},
-		{"middleware=1", Config{Middleware: verdict.Chain{pass}}, plain},
+		{"middleware=1", Config{Middleware: delivery.Chain{pass}}, plain},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			s, err := New(c.cfg, population(100, func(int) []Subscription { return c.subs }))

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"tavernsim/engine/bus/delivery"
 	"tavernsim/engine/bus/throttle"
-	"tavernsim/engine/bus/verdict"
 	"tavernsim/protocol"
 )
 
@@ -177,12 +177,12 @@ func TestFiltersComeAndGo(t *testing.T) {
 // TestMiddlewareVerdicts: one verdict per receiver, and what becomes of it.
 func TestMiddlewareVerdicts(t *testing.T) {
 	until := start.Add(time.Second)
-	s := channel(t, Config{Middleware: verdict.Chain{verdict.Func(func(m verdict.Message, v verdict.Verdict) verdict.Verdict {
+	s := channel(t, Config{Middleware: delivery.Chain{delivery.Func(func(m delivery.Message, v delivery.Verdict) delivery.Verdict {
 		switch m.Receiver {
 		case "drop":
 			return v.Drop(strings.Repeat("long ", 50))
 		case "high":
-			return v.In(verdict.High, "")
+			return v.In(delivery.High, "")
 		case "later", "later2":
 			return v.Delay(until)
 		case "mark":

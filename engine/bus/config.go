@@ -5,18 +5,18 @@ import (
 	"strings"
 	"time"
 
+	"tavernsim/engine/bus/delivery"
 	"tavernsim/engine/bus/throttle"
-	"tavernsim/engine/bus/verdict"
 	"tavernsim/protocol"
 )
 
 // LoopAction is what the channel does to a delivery that would loop.
-type LoopAction = verdict.LoopAction
+type LoopAction = delivery.LoopAction
 
 const (
-	LoopDrop         = verdict.LoopDrop
-	LoopDeprioritize = verdict.LoopDeprioritize
-	LoopWarn         = verdict.LoopWarn
+	LoopDrop         = delivery.LoopDrop
+	LoopDeprioritize = delivery.LoopDeprioritize
+	LoopWarn         = delivery.LoopWarn
 )
 
 // Config sets a scene's event channel. A zero field takes the default.
@@ -35,7 +35,7 @@ type Config struct {
 	Throttle        []throttle.Rule
 	// Middleware is asked about every receiver of every event; none costs
 	// nothing.
-	Middleware verdict.Chain
+	Middleware delivery.Chain
 	Owner      string // instance id of the scene's own agent: never throttled, and the only one that may throttle
 
 	// Validate checks a payload against the schema of its type; nil, or an

@@ -38,7 +38,7 @@
 // # The chain
 //
 // docs/formats/events.md lists the rules, their order and the loop rule
-// (engine/bus/verdict).
+// (engine/bus/delivery).
 //
 // # Not here
 //

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"tavernsim/engine/bus"
-	"tavernsim/engine/bus/verdict"
+	"tavernsim/engine/bus/delivery"
 	"tavernsim/protocol"
 )
 
@@ -15,13 +15,13 @@ import (
 // verdict of those before it.
 type Curfew struct{ From, To int } // hours
 
-func (c Curfew) Judge(m verdict.Message, v verdict.Verdict) verdict.Verdict {
+func (c Curfew) Judge(m delivery.Message, v delivery.Verdict) delivery.Verdict {
 	hour := time.Unix(0, int64(m.Now)).UTC().Hour()
 	switch night := hour >= c.From || hour < c.To; {
 	case night && strings.HasPrefix(m.Type, "gossip."):
 		return v.Drop("curfew")
 	case strings.HasPrefix(m.Receiver, "elder_"):
-		return v.In(verdict.High, "respect")
+		return v.In(delivery.High, "respect")
 	}
 	return v
 }
@@ -30,7 +30,7 @@ func (c Curfew) Judge(m verdict.Message, v verdict.Verdict) verdict.Verdict {
 // runner.Options.Middleware); here the channel is asked by itself.
 func Example_middleware() {
 	hears := []bus.Subscription{{Type: "gossip.*"}, {Type: "fire"}}
-	channel, err := bus.New(bus.Config{Middleware: verdict.Chain{Curfew{From: 22, To: 6}}}, []bus.Subscriber{
+	channel, err := bus.New(bus.Config{Middleware: delivery.Chain{Curfew{From: 22, To: 6}}}, []bus.Subscriber{
 		{InstanceID: "elder_mo", Subscriptions: hears}, {InstanceID: "kim", Subscriptions: hears},
 	})
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"tavernsim/engine/bus/verdict"
+	"tavernsim/engine/bus/delivery"
 	"tavernsim/protocol"
 )
 
@@ -62,19 +62,19 @@ func (r *routing) judge(f *Routed, until protocol.Time) {
 
 func (r *routing) judgeOne(f *Routed, o uint32, until protocol.Time, j *judged) {
 	id, _ := r.state.subscribers[o].id.(string)
-	v := r.state.cfg.Middleware.Decide(verdict.Message{Envelope: r.event, Receiver: id, Now: r.now})
+	v := r.state.cfg.Middleware.Decide(delivery.Message{Envelope: r.event, Receiver: id, Now: r.now})
 	mark := func(a LoopAction) { f.Marks = append(f.Marks, Mark{Agent: id, Reason: said(v.Reason), Action: a}) }
 	switch {
-	case v.Action == verdict.Drop:
+	case v.Action == delivery.Drop:
 		mark(LoopDrop)
 		j.gone.push(o)
 		return
 	case v.Lane.Priority() != f.Priority:
 		mark(LoopAction(v.Lane.Priority().String()))
-	case v.Reason != "" && v.Action != verdict.Merge:
+	case v.Reason != "" && v.Action != delivery.Merge:
 		mark(LoopWarn)
 	}
-	if v.Until <= r.now || v.Action != verdict.Delay && v.Action != verdict.Merge {
+	if v.Until <= r.now || v.Action != delivery.Delay && v.Action != delivery.Merge {
 		return // now
 	}
 	at := heldFor{key: v.Key(), until: max(until, v.Until)}

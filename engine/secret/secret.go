@@ -3,7 +3,7 @@
 //
 // Some facts only report what happened: the audit of state commands and the record
 // of a tool call. They are passed through this package when they are made. Facts that
-// are the state cannot be; code that shows them uses scenes/fields.
+// are the state cannot be; code that shows them uses scenes/view/factjson.
 package secret
 
 import (

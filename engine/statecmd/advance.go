@@ -2,7 +2,7 @@ package statecmd
 
 import (
 	"tavernsim/engine/statecmd/command"
-	"tavernsim/engine/statecmd/memory"
+	"tavernsim/engine/statecmd/ledger"
 	"tavernsim/engine/world"
 	"tavernsim/protocol"
 )
@@ -31,12 +31,12 @@ func (r *run) expire(d *workbench) {
 			return
 		}
 		t, _ := d.timers.Get(next.ID)
-		d.setTimer(memory.TimerChange{ID: next.ID})
+		d.setTimer(ledger.TimerChange{ID: next.ID})
 		r.expireOne(d, t)
 	}
 }
 
-func (r *run) expireOne(d *workbench, t memory.Timer) {
+func (r *run) expireOne(d *workbench, t ledger.Timer) {
 	path := t.Path
 	if t.Element != nil {
 		at := -1
@@ -60,7 +60,7 @@ func (r *run) expireOne(d *workbench, t memory.Timer) {
 		return // the place has become something else; there is nothing left to remove
 	}
 	for _, id := range d.timers.Below(path, true) {
-		d.setTimer(memory.TimerChange{ID: id})
+		d.setTimer(ledger.TimerChange{ID: id})
 	}
 	if r.e.set.Audit == AuditNone {
 		r.seq++

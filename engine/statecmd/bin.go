@@ -4,7 +4,7 @@ import (
 	"strconv"
 
 	"tavernsim/engine/statecmd/command"
-	"tavernsim/engine/statecmd/memory"
+	"tavernsim/engine/statecmd/ledger"
 	"tavernsim/engine/world"
 	"tavernsim/protocol"
 )
@@ -183,7 +183,7 @@ func (o *op) unbury(q Restoring) outcome {
 	}
 	for _, id := range o.d.timers.Below(bin.path, true) { // the purge of this record
 		if t, _ := o.d.timers.Get(id); samePath(t.Path, at) || t.Element != nil && matchesElement(t, record) {
-			o.d.setTimer(memory.TimerChange{ID: id})
+			o.d.setTimer(ledger.TimerChange{ID: id})
 		}
 	}
 	return outcome{Applied, command.OK, "restored"}

@@ -7,7 +7,7 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"tavernsim/engine/statecmd/command"
-	"tavernsim/engine/statecmd/memory"
+	"tavernsim/engine/statecmd/ledger"
 	"tavernsim/engine/world"
 	"tavernsim/protocol"
 )
@@ -106,10 +106,10 @@ type workbench struct {
 	base    document
 	edit    *world.Editor
 	changes []world.Change
-	keys    memory.Keys
-	timers  memory.Timers
-	keyLog  []memory.KeyRecord
-	timeLog []memory.TimerChange
+	keys    ledger.Keys
+	timers  ledger.Timers
+	keyLog  []ledger.KeyRecord
+	timeLog []ledger.TimerChange
 	cause   world.Cause
 	by      string
 }
@@ -286,8 +286,8 @@ func (r *run) inspect() {
 type savepoint struct {
 	bench    *workbench
 	doc      *world.Document
-	keys     memory.Keys
-	timers   memory.Timers
+	keys     ledger.Keys
+	timers   ledger.Timers
 	changes  int
 	keyLog   int
 	timerLog int

@@ -6,7 +6,7 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"tavernsim/engine/statecmd/command"
-	"tavernsim/engine/statecmd/memory"
+	"tavernsim/engine/statecmd/ledger"
 	"tavernsim/engine/world"
 	"tavernsim/protocol"
 )
@@ -189,7 +189,7 @@ func (o *op) idempotency() outcome {
 	if o.o.IdempotencyKey == "" {
 		return outcome{}
 	}
-	o.keyID = memory.KeyID(o.place.path.String(), o.o.IdempotencyKey)
+	o.keyID = ledger.KeyID(o.place.path.String(), o.o.IdempotencyKey)
 	given := make(map[string]any, len(o.o.Given))
 	for k, v := range o.o.Given {
 		if k != "idempotencyKey" && k != "reason" && k != "tags" {
@@ -398,11 +398,11 @@ func (o *op) checkSizes(changed bool) *command.Fault {
 // keep is step 11: timers and the idempotency record.
 func (o *op) keep() {
 	for _, id := range o.forgotten {
-		o.d.setTimer(memory.TimerChange{ID: id})
+		o.d.setTimer(ledger.TimerChange{ID: id})
 	}
 	for _, w := range o.wrote {
 		for _, id := range o.d.timers.Below(w.path, w.deep) {
-			o.d.setTimer(memory.TimerChange{ID: id})
+			o.d.setTimer(ledger.TimerChange{ID: id})
 		}
 	}
 	for _, x := range o.expires {
@@ -410,17 +410,17 @@ func (o *op) keep() {
 		if x.isList {
 			element = protocol.Encode(x.element)
 		}
-		id := memory.TimerID(x.path, x.isList, o.opID)
-		o.d.setTimer(memory.TimerChange{ID: id, Timer: memory.Timer{Path: x.path, Element: element, Until: o.o.Expires(o.r.in.Now), Key: x.key, OpID: o.opID}})
+		id := ledger.TimerID(x.path, x.isList, o.opID)
+		o.d.setTimer(ledger.TimerChange{ID: id, Timer: ledger.Timer{Path: x.path, Element: element, Until: o.o.Expires(o.r.in.Now), Key: x.key, OpID: o.opID}})
 	}
 	if o.keyID != "" {
-		rec := memory.KeyRecord{ID: o.keyID, Payload: o.payload, OpID: o.opID, Time: o.r.in.Now}
+		rec := ledger.KeyRecord{ID: o.keyID, Payload: o.payload, OpID: o.opID, Time: o.r.in.Now}
 		o.d.keys.Add(rec, o.r.e.set.MaxKeys, o.r.e.set.KeyAge)
 		o.d.keyLog = append(o.d.keyLog, rec)
 	}
 }
 
-func (d *workbench) setTimer(c memory.TimerChange) {
+func (d *workbench) setTimer(c ledger.TimerChange) {
 	d.timers.Apply(c)
 	d.timeLog = append(d.timeLog, c)
 }

@@ -4,7 +4,7 @@ import (
 	"errors"
 
 	"tavernsim/engine/statecmd/command"
-	"tavernsim/engine/statecmd/memory"
+	"tavernsim/engine/statecmd/ledger"
 	"tavernsim/engine/world"
 	"tavernsim/protocol"
 )
@@ -54,8 +54,8 @@ type Part struct {
 	Document      string
 	Before, After int64
 	Changes       []world.Change
-	Keys          []memory.KeyRecord
-	Timers        []memory.TimerChange
+	Keys          []ledger.KeyRecord
+	Timers        []ledger.TimerChange
 }
 
 // Apply folds a fact. An error means that the fact does not belong to this

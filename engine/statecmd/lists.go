@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"tavernsim/engine/statecmd/command"
-	"tavernsim/engine/statecmd/memory"
+	"tavernsim/engine/statecmd/ledger"
 	"tavernsim/engine/world"
 	"tavernsim/protocol"
 )
@@ -161,7 +161,7 @@ func (o *op) forgetElement(list world.Path, v any) {
 	}
 }
 
-func matchesElement(t memory.Timer, v any) bool {
+func matchesElement(t ledger.Timer, v any) bool {
 	want, err := t.Element.Value()
 	if err != nil {
 		return false

@@ -1,7 +1,7 @@
 package statecmd
 
 import (
-	"tavernsim/engine/statecmd/memory"
+	"tavernsim/engine/statecmd/ledger"
 	"tavernsim/engine/world"
 	"tavernsim/protocol"
 )
@@ -18,8 +18,8 @@ type snapshot struct {
 type docSnapshot struct {
 	Name   string
 	World  protocol.Raw       // world.Document.AppendSnapshot
-	Keys   []memory.KeyRecord // oldest first
-	Timers []memory.TimerChange
+	Keys   []ledger.KeyRecord // oldest first
+	Timers []ledger.TimerChange
 }
 
 // AppendSnapshot appends everything that deciding depends on.
@@ -55,7 +55,7 @@ func ReadSnapshot(raw protocol.Raw) (State, error) {
 			return State{}, err
 		}
 		out := document{name: d.Name, doc: doc}
-		out.keys = memory.LoadKeys(d.Keys)
+		out.keys = ledger.LoadKeys(d.Keys)
 		for _, t := range d.Timers {
 			out.timers.Set(t.ID, t.Timer)
 		}

@@ -3,7 +3,7 @@ package statecmd
 import (
 	"slices"
 
-	"tavernsim/engine/statecmd/memory"
+	"tavernsim/engine/statecmd/ledger"
 	"tavernsim/engine/world"
 	"tavernsim/protocol"
 )
@@ -18,8 +18,8 @@ type State struct {
 type document struct {
 	name   string
 	doc    *world.Document
-	keys   memory.Keys
-	timers memory.Timers
+	keys   ledger.Keys
+	timers ledger.Timers
 }
 
 // NewState begins with documents by name. A document that a mount names and that

@@ -4,7 +4,7 @@ import (
 	"github.com/tinylib/msgp/msgp"
 
 	"tavernsim/engine/statecmd/command"
-	"tavernsim/engine/statecmd/memory"
+	"tavernsim/engine/statecmd/ledger"
 	"tavernsim/engine/world"
 	"tavernsim/protocol"
 )
@@ -105,26 +105,26 @@ func readPart(r *protocol.Reader) (p Part, err error) {
 	return p, err
 }
 
-func appendKey(b []byte, k *memory.KeyRecord) []byte {
+func appendKey(b []byte, k *ledger.KeyRecord) []byte {
 	b = msgp.AppendArrayHeader(b, keyFields)
 	b = protocol.AppendInt(msgp.AppendString(b, k.ID), k.Payload)
 	return protocol.AppendInt(msgp.AppendString(b, k.OpID), int64(k.Time))
 }
 
-func readKeys(r *protocol.Reader) []memory.KeyRecord {
+func readKeys(r *protocol.Reader) []ledger.KeyRecord {
 	n, _ := r.Count(keyFields)
 	if n == 0 {
 		return nil
 	}
-	list := make([]memory.KeyRecord, n)
+	list := make([]ledger.KeyRecord, n)
 	for i := range list {
 		r.Fields(keyFields)
-		list[i] = memory.KeyRecord{ID: r.String(), Payload: r.Int(), OpID: r.String(), Time: protocol.Time(r.Int())}
+		list[i] = ledger.KeyRecord{ID: r.String(), Payload: r.Int(), OpID: r.String(), Time: protocol.Time(r.Int())}
 	}
 	return list
 }
 
-func appendTimers(b []byte, list []memory.TimerChange) []byte {
+func appendTimers(b []byte, list []ledger.TimerChange) []byte {
 	b = msgp.AppendArrayHeader(b, uint32(len(list)))
 	for i := range list {
 		t := &list[i].Timer
@@ -136,11 +136,11 @@ func appendTimers(b []byte, list []memory.TimerChange) []byte {
 	return b
 }
 
-func readTimers(r *protocol.Reader) (list []memory.TimerChange, err error) {
+func readTimers(r *protocol.Reader) (list []ledger.TimerChange, err error) {
 	n, _ := r.Count(timerFields)
 	for len(list) < n && r.Err() == nil {
 		r.Fields(timerFields)
-		c := memory.TimerChange{ID: r.String()}
+		c := ledger.TimerChange{ID: r.String()}
 		if c.Timer.Path, err = world.ReadPath(r.Raw()); err != nil {
 			return list, err
 		}

@@ -13,10 +13,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	dto "github.com/prometheus/client_model/go"
 
+	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent"
 	"tavernsim/engine/bus"
-	"tavernsim/engine/bus/verdict"
-	"tavernsim/engine/director"
+	"tavernsim/engine/bus/delivery"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 )
@@ -83,7 +83,7 @@ func exercise(tb testing.TB, s *Set) {
 	sc.WaveClosed(time.Millisecond, 60e9)
 	sc.WaveClosed(time.Millisecond, 120e9)
 	sc.Model("scripted", "small", "ok", 20*time.Millisecond, protocol.Usage{Input: 10, Output: 5})
-	sc.Fact(director.FactWaveClosed)
+	sc.Fact(agenda.FactWaveClosed)
 	s.DeadLetter(protocol.KindEvent)
 	s.Replayed(100)
 	s.Diverged()
@@ -435,7 +435,7 @@ func TestSceneWaits(t *testing.T) {
 // The lanes of the metric are those of the mailboxes.
 func TestLanes(t *testing.T) {
 	got := lanes()
-	if len(got) != 6 || got[0] != verdict.Control.String() || got[5] != verdict.Last.String() {
+	if len(got) != 6 || got[0] != delivery.Control.String() || got[5] != delivery.Last.String() {
 		t.Errorf("lanes %v", got)
 	}
 }
@@ -451,7 +451,7 @@ func TestConcurrentUse(t *testing.T) {
 			for i := range 500 {
 				sc.Deliberated(fmt.Sprint("p", i), "ok")
 				sc.Published(fmt.Sprint("t", i), SourceAgent, 1)
-				sc.Fact(director.FactEnded)
+				sc.Fact(agenda.FactEnded)
 				table.Move(0, AgentIdle, AgentState(i%int(agentStates)), 1)
 				if i%100 == 0 {
 					s.Watch(Sources{Agents: table, Store: &fakes{}})()

@@ -6,7 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"tavernsim/engine/bus/verdict"
+	"tavernsim/engine/bus/delivery"
 	"tavernsim/persistence"
 )
 
@@ -178,7 +178,7 @@ func sumsOf(first, second []string) sums {
 
 func lanes() []string {
 	var out []string
-	for l := verdict.Control; l <= verdict.Last; l++ {
+	for l := delivery.Control; l <= delivery.Last; l++ {
 		out = append(out, l.String())
 	}
 	return out

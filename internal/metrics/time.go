@@ -5,9 +5,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent"
 	"tavernsim/engine/bus"
-	"tavernsim/engine/director"
 	"tavernsim/engine/knowledge"
 )
 
@@ -97,8 +97,8 @@ func factKinds() []string {
 	return []string{
 		agent.FactTurnEnded, agent.FactStateUpdated, agent.FactCallMade, agent.FactModelAnswered, agent.FactCallAnswered, agent.FactSaid, agent.FactGoalsUpdated, agent.FactReflected, agent.FactUnknown,
 		bus.FactRouted, bus.FactRefused, bus.FactSubscription,
-		director.FactStarted, director.FactWaveClosed, director.FactDeferred, director.FactAgentFailed, director.FactActorFailed,
-		director.FactBlocked, director.FactPaused, director.FactResumed, director.FactEnded, director.FactDeadLettered,
+		agenda.FactStarted, agenda.FactWaveClosed, agenda.FactDeferred, agenda.FactAgentFailed, agenda.FactActorFailed,
+		agenda.FactBlocked, agenda.FactPaused, agenda.FactResumed, agenda.FactEnded, agenda.FactDeadLettered,
 		knowledge.FactWritten, knowledge.FactSuggested, knowledge.FactReviewed, knowledge.FactRefused,
 		"world.committed", "world.refused", "world.granted", "world.leased", "world.released", "state.committed",
 	}

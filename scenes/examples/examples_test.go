@@ -16,11 +16,11 @@ import (
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/history"
+	"tavernsim/scenes/load/project"
+	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines"
-	"tavernsim/scenes/project"
-	"tavernsim/scenes/rundir"
-	"tavernsim/scenes/runner"
-	"tavernsim/scenes/setup"
+	"tavernsim/scenes/run/rundir"
+	"tavernsim/scenes/run/runner"
 )
 
 // load reads an example; a warning is a fault here.

@@ -1,12 +1,12 @@
 package history
 
 import (
+	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent"
-	"tavernsim/engine/director"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
+	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines"
-	"tavernsim/scenes/setup"
 )
 
 // Agent is one agent at the end of the durable history, and the wave that this
@@ -39,7 +39,7 @@ type tail struct {
 }
 
 func (t *tail) apply(r protocol.Record, instance string) error {
-	if r.Kind == director.FactWaveClosed {
+	if r.Kind == agenda.FactWaveClosed {
 		t.wave++
 	}
 	if !machines.MayConcern(t.agents.Scene.Codec, r, instance) {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"tavernsim/engine/director"
+	"tavernsim/engine/agenda"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/machines"
@@ -86,7 +86,7 @@ func startOfSnapshot(journal *persistence.Journal, codec *protocol.Codec) (start
 		if err := codec.Unmarshal(raw, &scene); err != nil {
 			return err
 		}
-		start, err = director.BegunOf(codec, scene.Director)
+		start, err = agenda.BegunOf(codec, scene.Agenda)
 		return err
 	})
 	return start, err

@@ -1,10 +1,10 @@
 package history
 
 import (
-	"tavernsim/engine/director"
+	"tavernsim/engine/agenda"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
-	"tavernsim/scenes/setup"
+	"tavernsim/scenes/load/setup"
 )
 
 // End is why the scene of a journal ended; "" = it can go on.
@@ -14,9 +14,9 @@ func End(journal *persistence.Journal) (reason string, err error) {
 		return "", nil
 	}
 	err = journal.Read(last.First, func(r protocol.Record) error {
-		if r.Kind == director.FactEnded {
+		if r.Kind == agenda.FactEnded {
 			fact, err := setup.NewCodec().ReadFact(r.Kind, r.Data)
-			if ended, ok := fact.(*director.Ended); ok {
+			if ended, ok := fact.(*agenda.Ended); ok {
 				reason = ended.Reason
 			}
 			return err

@@ -5,8 +5,8 @@ import (
 
 	"tavernsim/persistence"
 	"tavernsim/protocol"
+	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines"
-	"tavernsim/scenes/setup"
 )
 
 // Options of reading a history.

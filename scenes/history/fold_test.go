@@ -29,8 +29,8 @@ func TestFoldToEveryWave(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if state.Director.Wave != wave {
-					t.Fatalf("folded to wave %d, want %d", state.Director.Wave, wave)
+				if state.Agenda.Wave != wave {
+					t.Fatalf("folded to wave %d, want %d", state.Agenda.Wave, wave)
 				}
 				if hashes[i], err = state.Hash(); err != nil {
 					t.Fatal(err)

@@ -1,23 +1,23 @@
 package history
 
 import (
-	"tavernsim/engine/director"
+	"tavernsim/engine/agenda"
 	"tavernsim/engine/world"
 	"tavernsim/engine/worldstate"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
-	"tavernsim/scenes/setup"
+	"tavernsim/scenes/load/setup"
 )
 
 // Fork appends to a journal that was cut the wave that says how the story
 // changes from here on: the fact, then what it sets in the world. Without it the
 // scene would go on as it did.
-func Fork(sc *setup.Scene, journal *persistence.Journal, opt Options, forked *director.Forked, sets []world.Request) (persistence.Wave, error) {
+func Fork(sc *setup.Scene, journal *persistence.Journal, opt Options, forked *agenda.Forked, sets []world.Request) (persistence.Wave, error) {
 	state, err := FoldTo(sc, journal, journal.Durable().Number, opt)
 	if err != nil {
 		return persistence.Wave{}, err
 	}
-	now, facts := state.Director.Now, []appended{{setup.ActorScene, forked}}
+	now, facts := state.Agenda.Now, []appended{{setup.ActorScene, forked}}
 	requests := make([]worldstate.Request, len(sets))
 	for i := range sets {
 		requests[i].Change = sets[i]
@@ -29,6 +29,6 @@ func Fork(sc *setup.Scene, journal *persistence.Journal, opt Options, forked *di
 		}
 		facts = append(facts, appended{setup.ActorWorld, f})
 	}
-	closed := &director.WaveClosed{Wave: state.Director.Wave + 1, World: d.Next.World().Version()}
+	closed := &agenda.WaveClosed{Wave: state.Agenda.Wave + 1, World: d.Next.World().Version()}
 	return appendWave(journal, now, append(facts, appended{setup.ActorScene, closed})...)
 }

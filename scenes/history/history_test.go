@@ -11,16 +11,16 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"tavernsim/engine/director"
+	"tavernsim/engine/agenda"
 	"tavernsim/engine/world"
 	"tavernsim/persistence"
 	"tavernsim/persistence/pebbledb"
 	"tavernsim/persistence/persistencetest"
 	"tavernsim/protocol"
 	"tavernsim/scenes/history"
+	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/scenestest"
-	"tavernsim/scenes/setup"
 )
 
 // ran is the town that has run, under settings.
@@ -94,7 +94,7 @@ func TestReadingWritesNothing(t *testing.T) {
 		if err := errors.Join(folded, to, one, found, start, end); err != nil {
 			t.Error(err)
 		}
-		if _, err := history.Fork(made, j, history.Options{}, &director.Forked{}, nil); err == nil {
+		if _, err := history.Fork(made, j, history.Options{}, &agenda.Forked{}, nil); err == nil {
 			t.Error("something was appended to a journal that is open for reading only")
 		}
 	})
@@ -144,10 +144,10 @@ otherwise: {calls: [{tool: UpdatePrivateStateTool, params: {path: n, op: add, va
 func TestMemoryOfAFold(t *testing.T) {
 	facts, taken := map[int64]uint64{}, map[string]map[int64]int64{"a fold": {}, "an agent": {}}
 	for _, ticks := range []int64{50, 1500} {
-		stop := director.Stop{Ticks: ticks}
+		stop := agenda.Stop{Ticks: ticks}
 		set := scenestest.Settings{Stop: &stop, Snapshots: -1}
 		s := town(t, steady)
-		if r := s.Run(t, set); r.Reason != director.StoppedByTicks {
+		if r := s.Run(t, set); r.Reason != agenda.StoppedByTicks {
 			t.Fatal(r)
 		}
 		s.Journal(t, func(j *persistence.Journal) {
@@ -337,7 +337,7 @@ func TestARefusedForkLeavesNothing(t *testing.T) {
 		return p
 	}
 	sets := []world.Request{{By: "$scene", Op: world.OpSet, Path: path("good"), Value: protocol.Encode(int64(1))}, {By: "$scene", Op: world.OpSet, Path: path("good.of.bad"), Value: protocol.Encode(int64(1))}}
-	if _, err := history.Fork(made, j, history.Options{}, &director.Forked{}, sets); protocol.KindOf(err) != protocol.KindInvalid {
+	if _, err := history.Fork(made, j, history.Options{}, &agenda.Forked{}, sets); protocol.KindOf(err) != protocol.KindInvalid {
 		t.Errorf("got %v, want it refused", err)
 	}
 	if err := store.Close(); err != nil {
@@ -355,7 +355,7 @@ func fork(t *testing.T, disk pebbledb.FS, s *scenestest.Scene, made *setup.Scene
 	t.Helper()
 	onDisk(t, disk, s, func(j *persistence.Journal) {
 		armed()
-		w, err = history.Fork(made, j, history.Options{}, &director.Forked{Parent: "town"}, nil)
+		w, err = history.Fork(made, j, history.Options{}, &agenda.Forked{Parent: "town"}, nil)
 	})
 	return w, err
 }

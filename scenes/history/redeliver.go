@@ -1,30 +1,30 @@
 package history
 
 import (
-	"tavernsim/engine/director"
+	"tavernsim/engine/agenda"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
-	"tavernsim/scenes/setup"
+	"tavernsim/scenes/load/setup"
 )
 
 // Redeliver appends to the journal of a scene that is stopped and can go on one
 // wave that says: these letters are sent again. When the scene is resumed they
 // are published in its first wave. The journal must be open for writing; the
 // answer comes when the wave is durable.
-func Redeliver(sc *setup.Scene, journal *persistence.Journal, opt Options, letters []director.Letter) (persistence.Wave, error) {
+func Redeliver(sc *setup.Scene, journal *persistence.Journal, opt Options, letters []agenda.Letter) (persistence.Wave, error) {
 	state, err := FoldTo(sc, journal, journal.Durable().Number, opt)
 	if err != nil {
 		return persistence.Wave{}, err
 	}
-	switch d := state.Director; {
+	switch d := state.Agenda; {
 	case !d.Started:
 		return persistence.Wave{}, protocol.Errorf(protocol.KindConflict, "scene %s: it has not begun; nothing can be sent again", state.ID())
 	case d.Ended != "":
 		return persistence.Wave{}, protocol.Errorf(protocol.KindConflict, "scene %s: it has ended (%s) and hears nothing any more; fork the run at an earlier moment and send again there", state.ID(), d.Ended)
 	}
-	redelivered := state.Director.Redelivery(letters)
-	closed := director.WaveClosed{Wave: state.Director.Wave + 1, World: state.World().Version()}
-	return appendWave(journal, state.Director.Now, appended{setup.ActorScene, &redelivered}, appended{setup.ActorScene, &closed})
+	redelivered := state.Agenda.Redelivery(letters)
+	closed := agenda.WaveClosed{Wave: state.Agenda.Wave + 1, World: state.World().Version()}
+	return appendWave(journal, state.Agenda.Now, appended{setup.ActorScene, &redelivered}, appended{setup.ActorScene, &closed})
 }
 
 // appended is a fact that is kept while its scene is stopped, and whose it is.

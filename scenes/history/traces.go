@@ -2,7 +2,7 @@ package history
 
 import (
 	"tavernsim/persistence"
-	"tavernsim/scenes/setup"
+	"tavernsim/scenes/load/setup"
 )
 
 // traceRule changes whenever other traces are read than before.

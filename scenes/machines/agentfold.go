@@ -1,11 +1,11 @@
 package machines
 
 import (
+	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent"
 	"tavernsim/engine/bus"
-	"tavernsim/engine/director"
 	"tavernsim/protocol"
-	"tavernsim/scenes/setup"
+	"tavernsim/scenes/load/setup"
 )
 
 // AgentFold lets the agents that a fact concerns know it, as a journal is read.
@@ -22,13 +22,13 @@ func (f *AgentFold) Apply(wave uint64, r protocol.Record, fact protocol.Fact) er
 	case *bus.Routed:
 		f.routed(wave, x)
 		return nil
-	case *director.AgentFailed:
+	case *agenda.AgentFailed:
 		f.with(x.Agent, func(m *agent.Machine) { m.Failed(restartObservation(x, r.Time)) })
 		return nil
-	case *director.Interrupted:
+	case *agenda.Interrupted:
 		f.with(x.Agent, func(m *agent.Machine) { m.Interrupted() })
 		return nil
-	case *director.WaveClosed:
+	case *agenda.WaveClosed:
 		f.tell(r.Time)
 		return nil
 	}
@@ -79,7 +79,7 @@ func (f *AgentFold) tell(now protocol.Time) {
 	f.told = nil
 }
 
-func restartObservation(x *director.AgentFailed, now protocol.Time) agent.Observation {
+func restartObservation(x *agenda.AgentFailed, now protocol.Time) agent.Observation {
 	return agent.Observation{Time: now, Kind: "restart", Value: map[string]any{"error": x.Error, "failures": x.Failures}}
 }
 

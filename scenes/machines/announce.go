@@ -1,11 +1,11 @@
 package machines
 
 import (
+	"tavernsim/engine/agenda"
 	"tavernsim/engine/bus"
-	"tavernsim/engine/director"
 	"tavernsim/engine/worldstate"
 	"tavernsim/protocol"
-	"tavernsim/scenes/setup"
+	"tavernsim/scenes/load/setup"
 )
 
 // Announced is what the scene asks of the channel because of a fact. Of changes
@@ -15,7 +15,7 @@ func Announced(sc *setup.Scene, f protocol.Fact, hearsWorld bool) (protocol.Raw,
 	if c, ok := worldstate.CommitOf(f); ok && hearsWorld {
 		return worldUpdate(c), true
 	}
-	if x, ok := f.(*director.AgentFailed); ok {
+	if x, ok := f.(*agenda.AgentFailed); ok {
 		return systemEvent(setup.TypeAgentFailed, map[string]any{
 			"agent_instance_id": sc.Name(x.Agent), "error": x.Error, "failures": x.Failures, "given_up": x.WakeAt == 0,
 		}), true

@@ -3,9 +3,9 @@ package machines
 import (
 	"slices"
 
+	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent"
 	"tavernsim/engine/bus"
-	"tavernsim/engine/director"
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/statecmd"
 	"tavernsim/engine/world"
@@ -36,10 +36,10 @@ func ObservationOf(f protocol.Fact, at protocol.Time) agent.Observation {
 }
 
 // folded refuses a fact that nothing folds: else a forgotten case would be silent.
-// The stage folds those of the director; the other packages fold their own.
+// The stage folds those of the agenda; the other packages fold their own.
 func folded(f protocol.Fact) error {
 	switch f.(type) {
-	case director.Fact, agent.Fact, bus.Fact, knowledge.Fact, *world.Committed, *statecmd.Committed, *world.Leased, *world.Released:
+	case agenda.Fact, agent.Fact, bus.Fact, knowledge.Fact, *world.Committed, *statecmd.Committed, *world.Leased, *world.Released:
 		return nil
 	case *world.Refused, *worldstate.Granted: // they change nothing
 		return nil
@@ -58,13 +58,13 @@ func (s *State) foreign(f protocol.Fact) error {
 		last = x.Agent
 	case *agent.Unacknowledged:
 		last = x.Agent
-	case *director.EffectsDeferred:
+	case *agenda.EffectsDeferred:
 		last = x.Agent
-	case *director.AgentFailed:
+	case *agenda.AgentFailed:
 		last = x.Agent
-	case *director.Interrupted:
+	case *agenda.Interrupted:
 		last = x.Agent
-	case *director.Blocked:
+	case *agenda.Blocked:
 		last = slices.Max(append(slices.Clone(x.Receivers), x.Agent))
 	case *bus.Routed:
 		if n := len(x.Receivers); n > 0 { // in their order

@@ -7,14 +7,14 @@ import (
 	"strings"
 	"testing"
 
+	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/bus/throttle"
-	"tavernsim/engine/director"
 	"tavernsim/protocol"
 	"tavernsim/protocol/protocoltest"
+	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/scenestest"
-	"tavernsim/scenes/setup"
 )
 
 // untraced are facts that name a trace and are not found by it: they tell of an
@@ -98,8 +98,8 @@ func TestFactsOfOtherScenes(t *testing.T) {
 	codec := setup.NewCodec()
 	made := scenestest.New(t, scenestest.Town(t), "").Made(t, scenestest.Settings{})
 	for _, fact := range []protocol.Fact{
-		&agent.TurnEnded{Agent: 9999}, &director.EffectsDeferred{Agent: 9999}, &director.AgentFailed{Agent: 9999}, &director.Interrupted{Agent: 9999},
-		&director.Blocked{Agent: 9999}, &director.Blocked{Receivers: []uint32{9999}}, &bus.Routed{Receivers: bus.Ranges{{From: 9000, Count: 1000}}},
+		&agent.TurnEnded{Agent: 9999}, &agenda.EffectsDeferred{Agent: 9999}, &agenda.AgentFailed{Agent: 9999}, &agenda.Interrupted{Agent: 9999},
+		&agenda.Blocked{Agent: 9999}, &agenda.Blocked{Receivers: []uint32{9999}}, &bus.Routed{Receivers: bus.Ranges{{From: 9000, Count: 1000}}},
 		&agent.Dropped{Agent: 9999}, &agent.Unacknowledged{Agent: 9999},
 	} {
 		raw, err := codec.Marshal(fact)

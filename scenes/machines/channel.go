@@ -3,7 +3,7 @@ package machines
 import (
 	"tavernsim/engine/bus"
 	"tavernsim/protocol"
-	"tavernsim/scenes/setup"
+	"tavernsim/scenes/load/setup"
 )
 
 // Events is the scene's channel of the IntelligentEventBus (§3.5).

@@ -3,7 +3,7 @@
 //
 // You hold a [State], made by [New] of what the scene is made of. Reading a journal
 // (scenes/history) folds it with [State.Apply]. A live scene (package scenes) spreads
-// what was folded over its actors; holding a history to its rules (scenes/verify)
+// what was folded over its actors; holding a history to its rules (scenes/view/verify)
 // gives the same machines the inputs that the history shows. So each rule is written
 // once.
 //

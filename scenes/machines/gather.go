@@ -2,14 +2,12 @@ package machines
 
 import (
 	"time"
-
-	"tavernsim/scenes/snapshots"
 )
 
 // snapshotting is a snapshot of the scene's actors between two waves. It is written
 // beside the waves that follow, one at a time.
 type snapshotting struct {
-	last    snapshots.Mark // when the last snapshot was taken, or given up, or the run began
+	last    SnapshotMark // when the last snapshot was taken, or given up, or the run began
 	wave    uint64
 	writing bool // the next one waits for its end
 }
@@ -22,15 +20,15 @@ func (s *Stage) snapshotDue() bool {
 
 // mark is where the scene stands. It changes with inputs only, so that what is due
 // stays due while one is handled.
-func (s *Stage) mark() snapshots.Mark {
-	return snapshots.Mark{Facts: s.Tally.Facts, Time: s.Director.Now, Bytes: s.kept.Bytes}
+func (s *Stage) mark() SnapshotMark {
+	return SnapshotMark{Facts: s.Tally.Facts, Time: s.Agenda.Now, Bytes: s.kept.Bytes}
 }
 
 // snapshotWorthwhile: the last act of a stop, unless there is nothing new or the
 // scene has ended and is never resumed.
 func (s *Stage) snapshotWorthwhile() bool {
 	return len(s.flight.agents) == 0 && !s.unrestorable && !s.stopping.Final &&
-		s.Tally.Facts > s.snapshot.last.Facts && s.snapshot.wave != s.Director.Wave
+		s.Tally.Facts > s.snapshot.last.Facts && s.snapshot.wave != s.Agenda.Wave
 }
 
 // takeSnapshot asks every actor for its state. Nothing else happens meanwhile, so
@@ -41,8 +39,8 @@ func (s *Stage) takeSnapshot() error {
 		return nil
 	}
 	s.phase = phaseSnapshot
-	s.snapshot.last, s.snapshot.wave = s.mark(), s.Director.Wave
-	s.effect(Effect{Act: ActGather, Wave: s.Director.Wave})
+	s.snapshot.last, s.snapshot.wave = s.mark(), s.Agenda.Wave
+	s.effect(Effect{Act: ActGather, Wave: s.Agenda.Wave})
 	return nil
 }
 

@@ -4,9 +4,9 @@ import (
 	"testing"
 	"time"
 
-	"tavernsim/engine/director"
+	"tavernsim/engine/agenda"
 	"tavernsim/protocol"
-	"tavernsim/scenes/setup"
+	"tavernsim/scenes/load/setup"
 )
 
 // Others stand aside for who began with a critical event: until its deliberation
@@ -52,7 +52,7 @@ func TestPresses(t *testing.T) {
 // is another's.
 func TestUrgentTurnsShare(t *testing.T) {
 	for _, others := range []int{1, 5, 50} { // that end in a round
-		st := &Stage{scene: &setup.Scene{Options: setup.Options{Clock: director.Realtime}}, flight: newInFlight(1)}
+		st := &Stage{scene: &setup.Scene{Options: setup.Options{Clock: agenda.Realtime}}, flight: newInFlight(1)}
 		merged := map[bool]int{}
 		for range 200 {
 			for range 100 {
@@ -82,15 +82,15 @@ func TestUrgentTurnsShare(t *testing.T) {
 // The turn of an agent that has heard something critical since it ended goes before
 // others, which may be hundreds.
 func TestArrivedTurnsHurry(t *testing.T) {
-	agenda := director.New(director.Config{Clock: director.Realtime, Agents: 3, Timing: func(uint32) director.Timing { return director.Timing{} }})
-	agenda.Start(1)
-	st := &Stage{scene: &setup.Scene{Options: setup.Options{Clock: director.Realtime}}, flight: newInFlight(3), Director: agenda}
+	clock := agenda.New(agenda.Config{Clock: agenda.Realtime, Agents: 3, Timing: func(uint32) agenda.Timing { return agenda.Timing{} }})
+	clock.Start(1)
+	st := &Stage{scene: &setup.Scene{Options: setup.Options{Clock: agenda.Realtime}}, flight: newInFlight(3), Agenda: clock}
 	for o := range uint32(3) {
 		st.flight.begin(o, false, 1)
 		st.arrive(arrival{agent: o})
 	}
-	agenda.Heard(1, protocol.Critical, 1, 2)
-	agenda.Heard(2, protocol.Normal, 1, 2)
+	clock.Heard(1, protocol.Critical, 1, 2)
+	clock.Heard(2, protocol.Normal, 1, 2)
 	st.wakeDue(2)
 	if len(st.hurried) != 1 || st.hurried[0].agent != 1 || len(st.arrived) != 2 || !st.Presses(Moment{}) {
 		t.Errorf("first %v, then %v", st.hurried, st.arrived)

@@ -1,7 +1,7 @@
 package machines
 
 import (
-	"tavernsim/engine/director"
+	"tavernsim/engine/agenda"
 	"tavernsim/protocol"
 )
 
@@ -45,7 +45,7 @@ type Kept struct {
 // Control is a request from outside.
 type Control struct {
 	Do     Do
-	Reason string        // of a stop: one of the director.Stopped... reasons
+	Reason string        // of a stop: one of the agenda.Stopped... reasons
 	At     protocol.Time // of a stop: when the last waves are, at the earliest
 }
 
@@ -69,7 +69,7 @@ type StatesGiven struct{}
 type SnapshotWritten struct{}
 
 // DeadLetters are messages that mailboxes did not take.
-type DeadLetters struct{ Letters []*director.DeadLettered }
+type DeadLetters struct{ Letters []*agenda.DeadLettered }
 
 // DiskFailed says that the journal takes nothing more.
 type DiskFailed struct{ Err error }
@@ -128,7 +128,7 @@ type Effect struct {
 
 // Outcome is how a scene stopped.
 type Outcome struct {
-	Reason string // one of the director.Stopped... reasons
+	Reason string // one of the agenda.Stopped... reasons
 	Final  bool   // the scene has ended; otherwise it can be resumed
 	Err    error  // why it could not go on
 }

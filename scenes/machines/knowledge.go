@@ -3,7 +3,7 @@ package machines
 import (
 	"tavernsim/engine/knowledge"
 	"tavernsim/protocol"
-	"tavernsim/scenes/setup"
+	"tavernsim/scenes/load/setup"
 )
 
 // MaxChanges is how many requests a service decides about at a time. It bounds

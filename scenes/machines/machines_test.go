@@ -13,14 +13,14 @@ import (
 	"testing"
 	"time"
 
+	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent"
 	"tavernsim/engine/bus"
-	"tavernsim/engine/director"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
+	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/scenestest"
-	"tavernsim/scenes/setup"
 )
 
 // town is the town after its run, and every fact of it.
@@ -108,8 +108,8 @@ func TestASnapshotAndItsTail(t *testing.T) {
 		if hash(t, other) != hash(t, whole) {
 			t.Errorf("wave %d: the restored state is another", i+1)
 		}
-		next, ok := whole.Director.NextTime()
-		if got, some := other.Director.NextTime(); got != next || some != ok {
+		next, ok := whole.Agenda.NextTime()
+		if got, some := other.Agenda.NextTime(); got != next || some != ok {
 			t.Errorf("wave %d: restored, it goes on at %s, %v, want %s, %v", i+1, got, some, next, ok)
 		}
 		for _, r := range facts[at:] {
@@ -141,7 +141,7 @@ func TestARestoredAgendaKnowsTheOthers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	made, err := setup.New(scenestest.Town(t, quiet), sc, setup.Options{Clock: director.Realtime})
+	made, err := setup.New(scenestest.Town(t, quiet), sc, setup.Options{Clock: agenda.Realtime})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,17 +167,17 @@ func TestARestoredAgendaKnowsTheOthers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		whole.Director.Releases(whole.Shown().Releases)
+		whole.Agenda.Releases(whole.Shown().Releases)
 		other := restored(t, made, whole, backwards)
-		if due := 3 * second; !whole.Director.ReleaseDue(due) || !other.Director.ReleaseDue(due) || other.Director.ReleaseDue(2*second) {
-			t.Errorf("backwards %v: the channel goes on: %v; restored, %v", backwards, whole.Director.ReleaseDue(due), other.Director.ReleaseDue(due))
+		if due := 3 * second; !whole.Agenda.ReleaseDue(due) || !other.Agenda.ReleaseDue(due) || other.Agenda.ReleaseDue(2*second) {
+			t.Errorf("backwards %v: the channel goes on: %v; restored, %v", backwards, whole.Agenda.ReleaseDue(due), other.Agenda.ReleaseDue(due))
 		}
-		before := whole.Director.Urgency(0)
+		before := whole.Agenda.Urgency(0)
 		for _, s := range []*machines.State{whole, other} {
 			apply(t, made, s, second, &agent.TurnEnded{Agent: 0, Turn: 1, Wave: 1, Outcome: agent.OutcomeOK})
 		}
-		if before == protocol.Low || whole.Director.Urgency(0) != before || hash(t, whole) != hash(t, other) {
-			t.Errorf("backwards %v: the event has urgency %v, after the turn %v; restored, %v", backwards, before, whole.Director.Urgency(0), other.Director.Urgency(0))
+		if before == protocol.Low || whole.Agenda.Urgency(0) != before || hash(t, whole) != hash(t, other) {
+			t.Errorf("backwards %v: the event has urgency %v, after the turn %v; restored, %v", backwards, before, whole.Agenda.Urgency(0), other.Agenda.Urgency(0))
 		}
 	}
 }
@@ -199,11 +199,11 @@ func apply(t *testing.T, made *setup.Scene, s *machines.State, at protocol.Time,
 func TestATallyOfAnOldSnapshotCounts(t *testing.T) {
 	made, facts, _ := town(t)
 	s := begin(t, made)
-	agenda, err := s.Director.Snapshot(made.Codec)
+	agenda, err := s.Agenda.Snapshot(made.Codec)
 	if err != nil {
 		t.Fatal(err)
 	}
-	raw, err := made.Codec.Marshal(&machines.SceneSnapshot{Director: agenda})
+	raw, err := made.Codec.Marshal(&machines.SceneSnapshot{Agenda: agenda})
 	if err == nil {
 		err = s.Load(machines.Agenda, raw)
 	}
@@ -284,7 +284,7 @@ func TestNothingFromOutside(t *testing.T) {
 // pure packages give the same answer to the same question.
 func pure(path string) bool {
 	return slices.Contains([]string{"cmp", "crypto/sha256", "encoding/hex", "errors", "fmt", "math", "slices", "time", "github.com/tinylib/msgp/msgp",
-		"tavernsim/protocol", "tavernsim/scenes/project", "tavernsim/scenes/setup", "tavernsim/scenes/snapshots"}, path) || strings.HasPrefix(path, "tavernsim/engine/")
+		"tavernsim/protocol", "tavernsim/scenes/load/project", "tavernsim/scenes/load/setup"}, path) || strings.HasPrefix(path, "tavernsim/engine/")
 }
 
 // Promise 3: the hash changes with every part of the state, and is the same for
@@ -344,7 +344,7 @@ func TestTheHashKnowsEveryField(t *testing.T) {
 			t.Errorf("the hash does not know %s", what)
 		}
 	}
-	for _, v := range []reflect.Value{reflect.ValueOf(&s.Tally).Elem(), reflect.ValueOf(s.Director).Elem()} {
+	for _, v := range []reflect.Value{reflect.ValueOf(&s.Tally).Elem(), reflect.ValueOf(s.Agenda).Elem()} {
 		for i := range v.NumField() {
 			if f := v.Field(i); f.CanSet() {
 				old := reflect.ValueOf(f.Interface())

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"tavernsim/engine/director"
+	"tavernsim/engine/agenda"
 	"tavernsim/protocol"
 )
 
@@ -25,8 +25,8 @@ func (s *Stage) Outcome() Outcome { return s.stopping.Outcome }
 // begin opens the journal's story, or goes on where it stopped.
 func (s *Stage) begin(in *Begin) error {
 	s.crashes = in.Crashes
-	if s.Director.Started {
-		s.paused = s.Director.Paused
+	if s.Agenda.Started {
+		s.paused = s.Agenda.Paused
 		s.resuming = s.paused // starting a paused run again means to go on
 		return s.next()
 	}
@@ -58,7 +58,7 @@ func (s *Stage) next() error {
 		return nil
 	}
 	s.restartBroken()
-	if s.anyArrived() && !s.stopping.kept && s.Director.Ended == "" && (!s.realtime() || s.comesToRest()) { // nothing is kept behind the end
+	if s.anyArrived() && !s.stopping.kept && s.Agenda.Ended == "" && (!s.realtime() || s.comesToRest()) { // nothing is kept behind the end
 		return s.closeArrived(s.moment())
 	}
 	if s.waitsForRest() {
@@ -69,7 +69,7 @@ func (s *Stage) next() error {
 		return s.proceedToStop()
 	case s.resuming:
 		return s.proceedToResume()
-	case s.Director.Paused:
+	case s.Agenda.Paused:
 		return s.rest()
 	case s.pausing:
 		return s.proceedToPause()
@@ -88,7 +88,7 @@ func (s *Stage) next() error {
 
 // nextVirtual opens the wave of the earliest moment on the agenda.
 func (s *Stage) nextVirtual() error {
-	at, some := s.Director.NextTime()
+	at, some := s.Agenda.NextTime()
 	x, expires := s.expiresFirst(at, some)
 	if expires {
 		at, some = x, true
@@ -99,14 +99,14 @@ func (s *Stage) nextVirtual() error {
 	}
 	switch {
 	case !some:
-		s.stop(director.StoppedByQuiet, 0)
+		s.stop(agenda.StoppedByQuiet, 0)
 		return s.next()
 	case expires:
 		return s.expire(at)
 	}
 	w := s.openWave(at)
 	s.joinDeferred()
-	w.order = s.Director.Take(at)
+	w.order = s.Agenda.Take(at)
 	return s.pump()
 }
 
@@ -115,7 +115,7 @@ func (s *Stage) expiring() protocol.Time {
 	if s.View.Expires == 0 {
 		return 0
 	}
-	return max(s.Director.Grid(s.View.Expires), s.Director.Now)
+	return max(s.Agenda.Grid(s.View.Expires), s.Agenda.Now)
 }
 
 // expiresFirst reports whether the next moment is one at which something expires:
@@ -148,7 +148,7 @@ func (s *Stage) worldExpires() (due bool) {
 }
 
 // channelReleases: the channel has something to release.
-func (s *Stage) channelReleases() bool { return s.Director.ReleaseDue(s.wave.time) }
+func (s *Stage) channelReleases() bool { return s.Agenda.ReleaseDue(s.wave.time) }
 
 // comesToRest: what comes next needs every deliberation ended and kept.
 func (s *Stage) comesToRest() bool {
@@ -176,7 +176,7 @@ func (s *Stage) stop(reason string, at protocol.Time) {
 		return
 	}
 	s.stopping.Reason, s.stopping.at, s.resting = reason, at, 0 // an end has a patience of its own
-	s.stopping.Final = reason != director.StoppedByInterrupt && reason != director.StoppedByWallTime
+	s.stopping.Final = reason != agenda.StoppedByInterrupt && reason != agenda.StoppedByWallTime
 }
 
 // proceedToStop runs the end workflow, keeps the last fact, waits for the disk.
@@ -196,8 +196,8 @@ func (s *Stage) proceedToStop() error {
 			return s.runLifecycle(end)
 		}
 	}
-	if s.Director.Ended == "" {
-		s.openWave(s.endTime()).keep(&director.Ended{Reason: s.stopping.Reason})
+	if s.Agenda.Ended == "" {
+		s.openWave(s.endTime()).keep(&agenda.Ended{Reason: s.stopping.Reason})
 		return s.closeWave()
 	}
 	return s.settle()
@@ -212,11 +212,11 @@ func (s *Stage) moment() protocol.Time {
 	if s.realtime() {
 		return s.now.Wall
 	}
-	return s.Director.Now
+	return s.Agenda.Now
 }
 
 // behind reports whether the last wave is not durable yet.
-func (s *Stage) behind() bool { return s.kept.Wave < s.Director.Wave }
+func (s *Stage) behind() bool { return s.kept.Wave < s.Agenda.Wave }
 
 // settle waits until everything is durable, then takes a snapshot.
 func (s *Stage) settle() error {
@@ -251,7 +251,7 @@ func (s *Stage) waveKept(in *Kept) error {
 // diskFailed: nothing can be kept any more, so nothing more may happen. What was
 // answered is safe; the run is resumed once the cause is gone.
 func (s *Stage) diskFailed(in *DiskFailed) error {
-	s.stopping = stopping{Outcome: Outcome{Reason: director.StoppedByInterrupt, Err: in.Err}, kept: true}
+	s.stopping = stopping{Outcome: Outcome{Reason: agenda.StoppedByInterrupt, Err: in.Err}, kept: true}
 	return s.finish()
 }
 
@@ -264,14 +264,14 @@ func (s *Stage) finish() error {
 // proceedToPause runs the pause workflow and keeps the fact.
 func (s *Stage) proceedToPause() error {
 	s.pausing, s.paused = false, true
-	s.openWave(s.moment()).keep(&director.Paused{Reason: "request"})
+	s.openWave(s.moment()).keep(&agenda.Paused{Reason: "request"})
 	return s.runLifecycle(s.scene.Def.Lifecycle.Pause)
 }
 
 func (s *Stage) proceedToResume() error {
 	s.resuming, s.paused = false, false
 	s.effect(Effect{Act: ActGoOn})
-	s.openWave(s.moment()).keep(&director.Resumed{})
+	s.openWave(s.moment()).keep(&agenda.Resumed{})
 	return s.runLifecycle(s.scene.Def.Lifecycle.Resume)
 }
 
@@ -290,11 +290,11 @@ func (s *Stage) stopReason() string {
 	stop := &s.config.Stop
 	switch {
 	case stop.Deliberations > 0 && s.Tally.Deliberations >= stop.Deliberations:
-		return director.StoppedByDeliberations
+		return agenda.StoppedByDeliberations
 	case stop.Events > 0 && s.Tally.EventsRouted >= stop.Events:
-		return director.StoppedByEvents
+		return agenda.StoppedByEvents
 	case s.until():
-		return director.StoppedByCondition
+		return agenda.StoppedByCondition
 	}
 	if end, ok := s.timeLimit(); ok && s.realtime() && s.now.Wall >= end {
 		return s.timeReason()
@@ -306,7 +306,7 @@ func (s *Stage) stopReason() string {
 func (s *Stage) TimeLimit() (end protocol.Time, ok bool) { return s.timeLimit() }
 
 func (s *Stage) timeLimit() (end protocol.Time, ok bool) {
-	begun := s.Director.Begun()
+	begun := s.Agenda.Begun()
 	if d := s.config.Stop.After.Std(); d > 0 {
 		end, ok = begun.Add(d), true
 	}
@@ -328,15 +328,15 @@ func ticksLong(n int64, tick time.Duration) time.Duration {
 
 func (s *Stage) timeReason() string {
 	end, _ := s.timeLimit()
-	if d := s.config.Stop.After.Std(); d > 0 && s.Director.Begun().Add(d) <= end {
-		return director.StoppedByTime
+	if d := s.config.Stop.After.Std(); d > 0 && s.Agenda.Begun().Add(d) <= end {
+		return agenda.StoppedByTime
 	}
-	return director.StoppedByTicks
+	return agenda.StoppedByTicks
 }
 
 // until evaluates the stop condition over the world and the scene's counters.
 func (s *Stage) until() bool {
-	if s.scene.Condition == nil || s.Director.Wave == 0 {
+	if s.scene.Condition == nil || s.Agenda.Wave == 0 {
 		return false
 	}
 	ok, err := s.scene.Condition.EvalBool(conditionRoots{s})
@@ -357,8 +357,8 @@ func (c conditionRoots) Lookup(root string) (any, bool) {
 		return s.View.World.Value(), true
 	case "scene":
 		return map[string]any{
-			"id": s.scene.ID, "time": s.Director.Now.String(), "elapsed_seconds": s.Elapsed().Seconds(),
-			"waves": int64(s.Director.Wave), "deliberations": s.Tally.Deliberations, "events": s.Tally.EventsRouted,
+			"id": s.scene.ID, "time": s.Agenda.Now.String(), "elapsed_seconds": s.Elapsed().Seconds(),
+			"waves": int64(s.Agenda.Wave), "deliberations": s.Tally.Deliberations, "events": s.Tally.EventsRouted,
 		}, true
 	}
 	return nil, false

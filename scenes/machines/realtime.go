@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"tavernsim/engine/director"
+	"tavernsim/engine/agenda"
 	"tavernsim/protocol"
 )
 
@@ -22,7 +22,7 @@ func (s *Stage) nextRealtime() error {
 	if s.Presses(s.now) && len(s.hurried) == 0 {
 		return s.sleepUntilNext(now)
 	}
-	if !s.anyArrived() && !s.Director.DeferredDue(now) && !s.Director.ReleaseDue(now) {
+	if !s.anyArrived() && !s.Agenda.DeferredDue(now) && !s.Agenda.ReleaseDue(now) {
 		return s.sleepUntilNext(now)
 	}
 	return s.closeArrived(now)
@@ -79,7 +79,7 @@ func takeSome(from *[]arrival, most int) []arrival {
 // wakeDue wakes who is due and for whom there is room; who heard something
 // critical needs none.
 func (s *Stage) wakeDue(now protocol.Time) {
-	d := s.Director
+	d := s.Agenda
 	late := false
 	busy := func(o uint32) bool {
 		if !s.flight.has(o) {
@@ -119,7 +119,7 @@ func (s *Stage) hurryArrived() {
 	arrived := s.arrived
 	s.arrived = nil
 	for _, a := range arrived {
-		if s.Director.Urgency(a.agent) == protocol.Critical {
+		if s.Agenda.Urgency(a.agent) == protocol.Critical {
 			s.hurried = append(s.hurried, a)
 		} else {
 			s.arrived = append(s.arrived, a)
@@ -133,7 +133,7 @@ func (s *Stage) anyArrived() bool { return len(s.arrived)+len(s.hurried) > 0 }
 // sleepUntilNext sets the scene's timer: the next agent that is due, or the
 // end of the scene.
 func (s *Stage) sleepUntilNext(now protocol.Time) error {
-	at, ok := s.Director.NextTime()
+	at, ok := s.Agenda.NextTime()
 	if ok && at <= now { // there is no room for who is due; when there is, somebody tells
 		at = now.Add(urgentPatience)
 	}
@@ -145,7 +145,7 @@ func (s *Stage) sleepUntilNext(now protocol.Time) error {
 	}
 	if !ok {
 		if len(s.flight.agents) == 0 {
-			s.stop(director.StoppedByQuiet, 0)
+			s.stop(agenda.StoppedByQuiet, 0)
 			return s.proceedToStop()
 		}
 		return nil
@@ -165,7 +165,7 @@ func (s *Stage) lapse() { s.effect(Effect{Act: ActLapse, At: s.now.Wall.Add(urge
 // the turn that the agent ended before.
 func (s *Stage) arrive(a arrival) {
 	s.flight.arrive(a.agent)
-	urgent := a.urgent || s.Director.Urgency(a.agent) == protocol.Critical
+	urgent := a.urgent || s.Agenda.Urgency(a.agent) == protocol.Critical
 	if a.failure != nil {
 		urgent = slices.ContainsFunc(s.hurried, func(o arrival) bool { return o.agent == a.agent })
 	}

@@ -1,14 +1,14 @@
 package machines
 
 import (
+	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent"
 	"tavernsim/engine/bus"
-	"tavernsim/engine/director"
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/statecmd"
 	"tavernsim/engine/world"
 	"tavernsim/protocol"
-	"tavernsim/scenes/setup"
+	"tavernsim/scenes/load/setup"
 )
 
 // What is refused. A delivery is an event that one agent does not perceive.
@@ -57,7 +57,7 @@ func Refusals(actor string, f protocol.Fact, yield func(Refusal)) {
 		commands(x, yield)
 	case *knowledge.Refused:
 		yield(Refusal{RefusedKnowledge, string(x.Reason), 1, x.By + ": " + x.Message})
-	case *director.DeadLettered:
+	case *agenda.DeadLettered:
 		yield(Refusal{RefusedMailbox, x.Reason, max(1, x.Count), x.Type})
 	}
 }

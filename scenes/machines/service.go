@@ -4,7 +4,7 @@ import (
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/world"
 	"tavernsim/protocol"
-	"tavernsim/scenes/setup"
+	"tavernsim/scenes/load/setup"
 )
 
 // Service is a machine that decides about the requests of a wave. A live scene puts

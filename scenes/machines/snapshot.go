@@ -5,10 +5,10 @@ import (
 	"encoding/hex"
 	"fmt"
 
+	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent"
-	"tavernsim/engine/director"
 	"tavernsim/protocol"
-	"tavernsim/scenes/setup"
+	"tavernsim/scenes/load/setup"
 )
 
 // Agenda names the part of a snapshot that is the scene's own; its agent, which
@@ -17,17 +17,17 @@ const Agenda = setup.ActorScene + "/agenda"
 
 // SceneSnapshot is what the scene itself keeps.
 type SceneSnapshot struct {
-	Director protocol.Raw
-	Tally    Tally
+	Agenda protocol.Raw
+	Tally  Tally
 }
 
 // EncodeScene is what the scene itself keeps, for a snapshot.
 func (s *Stage) EncodeScene() (protocol.Raw, error) {
-	d, err := s.Director.Snapshot(s.scene.Codec)
+	d, err := s.Agenda.Snapshot(s.scene.Codec)
 	if err != nil {
 		return nil, err
 	}
-	return s.scene.Codec.Marshal(&SceneSnapshot{Director: d, Tally: s.Tally})
+	return s.scene.Codec.Marshal(&SceneSnapshot{Agenda: d, Tally: s.Tally})
 }
 
 // Load takes one actor's state from a snapshot.
@@ -61,11 +61,11 @@ func (s *State) loadScene(raw []byte) error {
 	if err := s.scene.Codec.Unmarshal(raw, &snap); err != nil {
 		return err
 	}
-	d, err := director.Restore(s.scene.DirectorConfig(), s.scene.Codec, snap.Director)
+	d, err := agenda.Restore(s.scene.DirectorConfig(), s.scene.Codec, snap.Agenda)
 	if err != nil {
 		return err
 	}
-	s.Director, s.Tally = d, snap.Tally
+	s.Agenda, s.Tally = d, snap.Tally
 	s.Tally.fill()
 	for i := range s.Services {
 		s.released(i)
@@ -80,7 +80,7 @@ func (s *State) loadScene(raw []byte) error {
 // release are called when either side is loaded: which comes first does not matter.
 func (s *State) heardSoFar(o uint32) {
 	a := &s.Agents[o].State
-	s.Director.HeardSoFar(o, a.Heard(), a.LastHeard)
+	s.Agenda.HeardSoFar(o, a.Heard(), a.LastHeard)
 }
 
 // Hash is the SHA-256, in hex, over the state of every machine: what a snapshot

@@ -3,25 +3,24 @@ package machines
 import (
 	"time"
 
+	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent"
 	"tavernsim/engine/bus"
-	"tavernsim/engine/director"
 	"tavernsim/protocol"
-	"tavernsim/scenes/setup"
-	"tavernsim/scenes/snapshots"
+	"tavernsim/scenes/load/setup"
 )
 
 // Stage is the machine of the scene itself: it says which agents deliberate next,
 // merges what they decided in a fixed order, asks the services in theirs, and says
 // what is kept, what follows from it, and when the scene pauses or ends.
 //
-// What it keeps is Director and Tally: they change by [Stage.Apply] alone. The rest
+// What it keeps is Agenda and Tally: they change by [Stage.Apply] alone. The rest
 // is the wave that is open, and which inputs the stage waits for: a kill forgets it,
 // and the stage that the journal gives back begins the wave anew.
 type Stage struct {
-	Director *director.State
-	Tally    Tally
-	View     *View // of the services, as they answered last
+	Agenda *agenda.State
+	Tally  Tally
+	View   *View // of the services, as they answered last
 
 	scene    *setup.Scene
 	services []ServiceKind
@@ -59,14 +58,14 @@ type Stage struct {
 	asked    Effect           // of the service at work
 	retry    bool             // it failed, and is asked again once it can be restored
 	parts    []protocol.KindData
-	crashes  []protocol.Fact          // of the scene's earlier lives, kept with the next wave
-	letters  []*director.DeadLettered // kept when the wave closes
+	crashes  []protocol.Fact        // of the scene's earlier lives, kept with the next wave
+	letters  []*agenda.DeadLettered // kept when the wave closes
 }
 
 // StageConfig is what a run asks of the stage; no fact but the end depends on it.
 type StageConfig struct {
-	Stop      director.Stop
-	Snapshots snapshots.Policy
+	Stop      agenda.Stop
+	Snapshots SnapshotPolicy
 	// Stepwise: a wave begins with a Tick only. So verify can look, between two waves,
 	// at what the history says came from outside. Virtual clock only.
 	Stepwise bool
@@ -87,7 +86,7 @@ const (
 
 // NewStage is the stage before the first fact.
 func NewStage(sc *setup.Scene) *Stage {
-	return &Stage{Director: director.New(sc.DirectorConfig()), Tally: NewTally(), View: &View{}, scene: sc, services: Services()}
+	return &Stage{Agenda: agenda.New(sc.DirectorConfig()), Tally: NewTally(), View: &View{}, scene: sc, services: Services()}
 }
 
 // Configure makes a stage that a journal was folded into ready to decide. kept is
@@ -159,34 +158,34 @@ func (s *Stage) Apply(r protocol.Record, fact protocol.Fact) error {
 	if err := s.Tally.Count(s.scene, r.Actor, r.Kind, r.Data, fact); err != nil {
 		return err
 	}
-	d := s.Director
+	d := s.Agenda
 	switch x := fact.(type) {
-	case *director.Started:
+	case *agenda.Started:
 		d.Start(r.Time)
-	case *director.EffectsDeferred:
-		d.Defer(director.Deferred{Due: x.Due, Agent: x.Agent, Effects: x.Effects})
-	case *director.Redelivered:
+	case *agenda.EffectsDeferred:
+		d.Defer(agenda.Deferred{Due: x.Due, Agent: x.Agent, Effects: x.Effects})
+	case *agenda.Redelivered:
 		d.Redelivered(*x)
-	case *director.AgentFailed:
+	case *agenda.AgentFailed:
 		d.AgentFailed(*x, r.Time)
-	case *director.Interrupted:
+	case *agenda.Interrupted:
 		d.Interrupted(*x, r.Time)
-	case *director.Blocked:
+	case *agenda.Blocked:
 		d.Blocked(*x, d.Wave+1)
-	case *director.WaveClosed:
+	case *agenda.WaveClosed:
 		d.CloseWave(*x, r.Time)
-	case *director.Paused:
+	case *agenda.Paused:
 		d.Paused = true
-	case *director.Resumed:
+	case *agenda.Resumed:
 		d.Paused = false
-	case *director.Ended:
+	case *agenda.Ended:
 		d.Ended = x.Reason
 	case *agent.TurnEnded:
 		d.TurnEnded(x.Agent, turnOf(x, r.Time), r.Time)
 	case *bus.Routed:
 		s.heard(x, d.Wave+1)
-	case *director.ActorFailed, *director.DeadLettered, *director.Forked: // they change nothing
-	case director.Fact:
+	case *agenda.ActorFailed, *agenda.DeadLettered, *agenda.Forked: // they change nothing
+	case agenda.Fact:
 		return protocol.Errorf(protocol.KindInternal, "a fact of kind %q: nothing folds it; give it a case in Stage.Apply", x.FactKind())
 	}
 	if by, wakes, ok := Concerns(fact); ok && wakes {
@@ -201,16 +200,16 @@ func (s *Stage) Apply(r protocol.Record, fact protocol.Fact) error {
 func (s *Stage) heard(f *bus.Routed, wave uint64) {
 	for o := range f.Receivers.All() {
 		p := PriorityFor(f, s.scene, o)
-		s.Director.Heard(o, p, wave, f.Time)
+		s.Agenda.Heard(o, p, wave, f.Time)
 		if s.scene.Blocks {
-			s.Director.Received(o, p, wave)
+			s.Agenda.Received(o, p, wave)
 		}
 	}
 }
 
 // turnOf is what the agenda needs to know of a turn that ended.
-func turnOf(end *agent.TurnEnded, now protocol.Time) director.Turn {
-	t := director.Turn{
+func turnOf(end *agent.TurnEnded, now protocol.Time) agenda.Turn {
+	t := agenda.Turn{
 		Wave: end.Wave, Failed: end.Outcome != agent.OutcomeOK && end.Outcome != agent.OutcomeInterrupted, Changed: end.Changed,
 		SleepUntil: end.SleepUntil, Asleep: end.Asleep, WakeAbove: end.WakeAbove, WakeAt: end.WakeAt, Urgency: end.Urgency,
 		Through: end.Through,
@@ -257,7 +256,7 @@ const maxLetters = 200
 func (s *Stage) takeLetters(in *DeadLetters) {
 	for _, f := range in.Letters {
 		if n := len(s.letters); n >= maxLetters {
-			s.letters[n-1] = &director.DeadLettered{Reason: "other", Count: max(1, s.letters[n-1].Count) + max(1, f.Count)}
+			s.letters[n-1] = &agenda.DeadLettered{Reason: "other", Count: max(1, s.letters[n-1].Count) + max(1, f.Count)}
 			continue
 		}
 		s.letters = append(s.letters, f)
@@ -266,7 +265,7 @@ func (s *Stage) takeLetters(in *DeadLetters) {
 
 func (s *Stage) effect(e Effect) { s.effects = append(s.effects, e) }
 
-func (s *Stage) realtime() bool { return s.scene.Clock == director.Realtime }
+func (s *Stage) realtime() bool { return s.scene.Clock == agenda.Realtime }
 
 func (s *Stage) errorf(format string, args ...any) error {
 	return protocol.Errorf(protocol.KindInternal, "scene "+s.scene.ID+": "+format, args...)
@@ -276,4 +275,4 @@ func (s *Stage) errorf(format string, args ...any) error {
 func (s *Stage) Size() int { return s.scene.Size() }
 
 // Elapsed is the scene time since its start.
-func (s *Stage) Elapsed() time.Duration { return s.Director.Now.Sub(s.Director.Begun()) }
+func (s *Stage) Elapsed() time.Duration { return s.Agenda.Now.Sub(s.Agenda.Begun()) }

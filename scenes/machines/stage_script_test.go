@@ -13,16 +13,15 @@ import (
 
 	"golang.org/x/tools/txtar"
 
+	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent"
 	"tavernsim/engine/bus"
-	"tavernsim/engine/director"
 	"tavernsim/engine/world"
 	"tavernsim/engine/worldstate"
 	"tavernsim/protocol"
+	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/scenestest"
-	"tavernsim/scenes/setup"
-	"tavernsim/scenes/snapshots"
 )
 
 var update = flag.Bool("update", false, "rewrite the expectations in testdata")
@@ -173,7 +172,7 @@ func (p *stagePlayer) input(words []string, arg string) machines.Input {
 		in := &machines.DeadLetters{}
 		for range p.number(arg) {
 			p.letters++
-			in.Letters = append(in.Letters, &director.DeadLettered{Event: fmt.Sprint("x", p.letters), Reason: "full", Receiver: "a"})
+			in.Letters = append(in.Letters, &agenda.DeadLettered{Event: fmt.Sprint("x", p.letters), Reason: "full", Receiver: "a"})
 		}
 		return in
 	case "disk":
@@ -229,8 +228,8 @@ func (p *stagePlayer) configure() {
 		}
 	}
 	c := machines.StageConfig{
-		Stop:      director.Stop{Ticks: p.number(p.settings["ticks"]), Deliberations: p.number(p.settings["deliberations"]), Events: p.number(p.settings["events"])},
-		Snapshots: snapshots.Policy{Facts: p.number(p.settings["snapshots"])},
+		Stop:      agenda.Stop{Ticks: p.number(p.settings["ticks"]), Deliberations: p.number(p.settings["deliberations"]), Events: p.number(p.settings["events"])},
+		Snapshots: machines.SnapshotPolicy{Facts: p.number(p.settings["snapshots"])},
 	}
 	p.state.Configure(c, machines.Kept{Wave: p.kept}, p.state.Shown())
 }
@@ -267,7 +266,7 @@ func (p *stagePlayer) hear(r protocol.Record) {
 func (p *stagePlayer) turn(o uint32, words []string) machines.Input {
 	id := p.made.Name(o)
 	in := &machines.TurnEnded{Decided: protocol.Decided{Agent: o, At: p.now.Wall}}
-	if p.made.Clock == director.Virtual {
+	if p.made.Clock == agenda.Virtual {
 		in.At = p.begun[o]
 	}
 	p.turns[o]++

@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"time"
 
+	"tavernsim/engine/agenda"
 	"tavernsim/engine/bus"
-	"tavernsim/engine/director"
 	"tavernsim/engine/world"
 	"tavernsim/protocol"
 	"tavernsim/scenes/machines"
@@ -75,24 +75,24 @@ func (p *stagePlayer) text(e *machines.Effect) string {
 // detail is what a rule of the stage decided in a fact.
 func (p *stagePlayer) detail(fact protocol.Fact) string {
 	switch f := fact.(type) {
-	case *director.WaveClosed:
+	case *agenda.WaveClosed:
 		return fmt.Sprintf(" turns %d events %d", f.Turns, f.Events)
-	case *director.EffectsDeferred:
+	case *agenda.EffectsDeferred:
 		return fmt.Sprintf(" %s until %s", p.made.Name(f.Agent), p.at(f.Due))
-	case *director.AgentFailed:
+	case *agenda.AgentFailed:
 		if f.WakeAt == 0 {
 			return fmt.Sprintf(" %s %q failures %d given up", p.made.Name(f.Agent), f.Error, f.Failures)
 		}
 		return fmt.Sprintf(" %s %q failures %d again at %s", p.made.Name(f.Agent), f.Error, f.Failures, p.at(f.WakeAt))
-	case *director.ActorFailed:
+	case *agenda.ActorFailed:
 		return fmt.Sprintf(" %s %q failures %d", f.Actor, f.Error, f.Failures)
-	case *director.Interrupted:
+	case *agenda.Interrupted:
 		return fmt.Sprintf(" %s effects %d", p.made.Name(f.Agent), f.Effects)
-	case *director.Blocked:
+	case *agenda.Blocked:
 		return fmt.Sprintf(" %s for %s", p.made.Name(f.Agent), p.names(f.Receivers))
-	case *director.Ended:
+	case *agenda.Ended:
 		return " " + f.Reason
-	case *director.DeadLettered:
+	case *agenda.DeadLettered:
 		return fmt.Sprintf(" reason %s count %d", f.Reason, max(1, f.Count))
 	case *bus.Routed:
 		var to []uint32

@@ -9,7 +9,7 @@ import (
 	"tavernsim/engine/world"
 	"tavernsim/engine/worldstate"
 	"tavernsim/protocol"
-	"tavernsim/scenes/setup"
+	"tavernsim/scenes/load/setup"
 )
 
 // State is every machine of a scene, as a journal folds into it. A live scene puts
@@ -48,7 +48,7 @@ func (s *State) Apply(r protocol.Record) error {
 	if err := errors.Join(s.foreign(fact), folded(fact)); err != nil {
 		return err
 	}
-	wave := s.Director.Wave + 1
+	wave := s.Agenda.Wave + 1
 	if err := s.Stage.Apply(r, fact); err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (s *State) ApplyAgents(wave uint64, r protocol.Record, fact protocol.Fact) 
 func (s *State) released(i int) {
 	if e, ok := s.Services[i].(*Events); ok {
 		at, _ := e.State.NextDue()
-		s.Director.Releases(at)
+		s.Agenda.Releases(at)
 	}
 }
 

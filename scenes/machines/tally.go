@@ -1,16 +1,16 @@
 package machines
 
 import (
+	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent"
 	"tavernsim/engine/bus"
-	"tavernsim/engine/director"
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/statecmd"
 	"tavernsim/engine/statecmd/command"
 	"tavernsim/engine/world"
 	"tavernsim/engine/worldstate"
 	"tavernsim/protocol"
-	"tavernsim/scenes/setup"
+	"tavernsim/scenes/load/setup"
 )
 
 // Tally counts what happened in a scene. It is folded from the facts, so it is
@@ -73,7 +73,7 @@ func (t *Tally) Count(sc *setup.Scene, actor, kind string, data protocol.Raw, fa
 	switch x := fact.(type) {
 	case *agent.TurnEnded:
 		t.turn(sc, actor, x)
-	case *director.AgentFailed:
+	case *agenda.AgentFailed:
 		t.trouble(sc.Name(x.Agent), x.Error)
 		t.Deliberations++
 		t.Failed++
@@ -82,7 +82,7 @@ func (t *Tally) Count(sc *setup.Scene, actor, kind string, data protocol.Raw, fa
 		} else {
 			t.Restarts++
 		}
-	case *director.ActorFailed:
+	case *agenda.ActorFailed:
 		t.trouble(x.Actor, x.Error)
 		t.Restarts++
 	default:

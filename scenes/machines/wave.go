@@ -1,9 +1,9 @@
 package machines
 
 import (
+	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent"
 	"tavernsim/engine/bus"
-	"tavernsim/engine/director"
 	"tavernsim/protocol"
 )
 
@@ -45,9 +45,9 @@ func (a *arrival) there() bool { return a.turn != nil || a.failure != nil }
 func (w *wave) keep(f protocol.Fact) { w.facts = append(w.facts, f) }
 
 func (s *Stage) openWave(at protocol.Time) *wave {
-	s.wave = &wave{number: s.Director.Wave + 1, time: at, requests: make([]Requests, len(s.services))}
+	s.wave = &wave{number: s.Agenda.Wave + 1, time: at, requests: make([]Requests, len(s.services))}
 	s.phase, s.ticked = phaseTurns, false
-	if s.Director.Wave > 0 { // scene.started comes before everything
+	if s.Agenda.Wave > 0 { // scene.started comes before everything
 		s.wave.facts, s.crashes = s.crashes, nil
 	}
 	return s.wave
@@ -147,7 +147,7 @@ func (s *Stage) actorFailed(in *ActorFailed) error {
 // joinDeferred lets the effects whose simulated latency has passed go first. The
 // agenda drops them when the wave closes.
 func (s *Stage) joinDeferred() {
-	for _, d := range s.Director.DeferredBy(s.wave.time) {
+	for _, d := range s.Agenda.DeferredBy(s.wave.time) {
 		s.sequence(d.Effects)
 	}
 }
@@ -184,7 +184,7 @@ func (s *Stage) merge(a arrival) error {
 	if len(a.turn.Effects) == 0 {
 		return nil
 	}
-	return s.keepOwn(&director.EffectsDeferred{Agent: a.agent, Due: s.wave.time.Add(end.Elapsed), Effects: a.turn.Effects})
+	return s.keepOwn(&agenda.EffectsDeferred{Agent: a.agent, Due: s.wave.time.Add(end.Elapsed), Effects: a.turn.Effects})
 }
 
 // countTurn counts a turn for the fact that closes the wave. The scene's own
@@ -210,13 +210,13 @@ func (s *Stage) sequence(requests []protocol.Sequenced) {
 // mergeFailure records that an agent's actor failed, and decides what becomes
 // of it.
 func (s *Stage) mergeFailure(a arrival) error {
-	if s.Director.GaveUp(a.agent) {
+	if s.Agenda.GaveUp(a.agent) {
 		// Not even its state can be restored. It stays as it is, and without it
 		// there is no snapshot; the journal alone can restore the run.
 		s.unrestorable = true
 		return nil
 	}
-	f := s.Director.Failure(a.agent, a.failure.Error, a.failure.Stack, s.wave.time)
+	f := s.Agenda.Failure(a.agent, a.failure.Error, a.failure.Stack, s.wave.time)
 	if err := s.keepOwn(&f); err != nil {
 		return err
 	}
@@ -265,7 +265,7 @@ func (s *Stage) serviceAnswered(in *ServiceAnswered) error {
 	delete(s.failures, actor)
 	s.asked.Data = nil
 	s.View = in.View
-	s.Director.Releases(s.View.Releases)
+	s.Agenda.Releases(s.View.Releases)
 	for _, f := range facts {
 		fact, err := s.keep(s.wave.time, actor, f.Kind, f.Data)
 		if err != nil {
@@ -311,7 +311,7 @@ func (s *Stage) interrupt(x *bus.Routed) {
 		return
 	}
 	for o := range x.Receivers.All() {
-		f, ok := s.Director.Interruption(o, PriorityFor(x, s.scene, o), x.ID, s.wave.time)
+		f, ok := s.Agenda.Interruption(o, PriorityFor(x, s.scene, o), x.ID, s.wave.time)
 		if !ok || s.wave.interrupted[o] {
 			continue
 		}
@@ -333,9 +333,9 @@ func (s *Stage) block(x *bus.Routed) error {
 	if !ok || int(publisher) == s.scene.OwnOrdinal() {
 		return nil
 	}
-	f := &director.Blocked{Agent: publisher, Event: x.ID}
+	f := &agenda.Blocked{Agent: publisher, Event: x.ID}
 	for o := range x.Receivers.All() {
-		if s.Director.Blocks(publisher, o, PriorityFor(x, s.scene, o)) {
+		if s.Agenda.Blocks(publisher, o, PriorityFor(x, s.scene, o)) {
 			f.Receivers = append(f.Receivers, o)
 		}
 	}
@@ -357,11 +357,11 @@ func (s *Stage) keepWave() error {
 		if err := s.keepOwn(f); err != nil {
 			return err
 		}
-		if x, ok := f.(*director.Interrupted); ok {
-			w.told = append(w.told, Effect{Act: ActTell, Agent: x.Agent, Kind: director.FactInterrupted, Wave: w.number, At: w.time})
+		if x, ok := f.(*agenda.Interrupted); ok {
+			w.told = append(w.told, Effect{Act: ActTell, Agent: x.Agent, Kind: agenda.FactInterrupted, Wave: w.number, At: w.time})
 		}
 	}
-	if err := s.keepOwn(&director.WaveClosed{Wave: w.number, Turns: w.turns, Events: w.events, World: s.View.World.Version()}); err != nil {
+	if err := s.keepOwn(&agenda.WaveClosed{Wave: w.number, Turns: w.turns, Events: w.events, World: s.View.World.Version()}); err != nil {
 		return err
 	}
 	s.effect(Effect{Act: ActClose, Wave: w.number, At: w.time})
@@ -377,12 +377,12 @@ func (s *Stage) serviceFailed(in *ActorFailed) error {
 	}
 	s.failures[in.Actor]++
 	n, limit := s.failures[in.Actor], int64(s.scene.Simulation().Limits.MaxRestarts)
-	fact := &director.ActorFailed{Actor: in.Actor, Error: in.Error, Stack: in.Stack, Failures: n, GivenUp: n > limit}
+	fact := &agenda.ActorFailed{Actor: in.Actor, Error: in.Error, Stack: in.Stack, Failures: n, GivenUp: n > limit}
 	s.effect(Effect{Act: ActServiceFailed, Actor: in.Actor, GivenUp: fact.GivenUp})
 	s.wave.keep(fact)
 	if fact.GivenUp {
 		// The open wave never happened, and the run can be resumed from the one before.
-		s.stopping = stopping{kept: true, Outcome: Outcome{Reason: director.StoppedByFailure,
+		s.stopping = stopping{kept: true, Outcome: Outcome{Reason: agenda.StoppedByFailure,
 			Err: s.errorf("%s was given up after %d failures in a row: %s", in.Actor, n, in.Error)}}
 		return s.finish()
 	}

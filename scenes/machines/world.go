@@ -5,7 +5,7 @@ import (
 	"tavernsim/engine/world"
 	"tavernsim/engine/worldstate"
 	"tavernsim/protocol"
-	"tavernsim/scenes/setup"
+	"tavernsim/scenes/load/setup"
 )
 
 // World is the world state service.

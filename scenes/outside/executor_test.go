@@ -15,7 +15,7 @@ import (
 	"tavernsim/protocol"
 	"tavernsim/scenes/outside"
 	"tavernsim/scenes/scenestest"
-	"tavernsim/scenes/verify"
+	"tavernsim/scenes/view/verify"
 )
 
 // oracle is an executor of its own kind: what a host brings beside the model.

@@ -21,10 +21,10 @@ import (
 	"tavernsim/persistence/persistencetest"
 	"tavernsim/protocol"
 	"tavernsim/scenes"
+	"tavernsim/scenes/load/project"
+	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/outside"
-	"tavernsim/scenes/project"
 	"tavernsim/scenes/scenestest"
-	"tavernsim/scenes/setup"
 )
 
 // talkers ask twice in a turn, the second time about the first answer, and keep

@@ -22,9 +22,9 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"tavernsim/actors"
+	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent"
-	"tavernsim/engine/bus/verdict"
-	"tavernsim/engine/director"
+	"tavernsim/engine/bus/delivery"
 	"tavernsim/engine/workflow"
 	"tavernsim/internal/metrics"
 	"tavernsim/llm"
@@ -34,11 +34,10 @@ import (
 	"tavernsim/protocol"
 	"tavernsim/scenes"
 	"tavernsim/scenes/history"
+	"tavernsim/scenes/load/project"
+	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/outside"
-	"tavernsim/scenes/project"
-	"tavernsim/scenes/setup"
-	"tavernsim/scenes/snapshots"
 )
 
 // Files makes a file system of the files of archives; later ones win.
@@ -88,18 +87,18 @@ func (s *Scene) Fresh(t testing.TB) *Scene {
 type Settings struct {
 	Seed   uint64 // 0 = the scene's, or 1
 	Agents int
-	Clock  director.ClockKind
-	Model  llm.Provider   // nil = the project's script
-	Stop   *director.Stop // nil = the scene's
+	Clock  agenda.ClockKind
+	Model  llm.Provider // nil = the project's script
+	Stop   *agenda.Stop // nil = the scene's
 	Until  string
 
 	Workers    int
 	BatchFacts int
 	Snapshots  int64 // facts between two
 	Keep       persistence.Keep
-	Policy     snapshots.Policy // wins over Snapshots when it has anything
+	Policy     machines.SnapshotPolicy // wins over Snapshots when it has anything
 	Durability persistence.Durability
-	Middleware verdict.Chain
+	Middleware delivery.Chain
 	External   []agent.External
 	Executors  []outside.Entry // who carries External out
 	StuckAfter time.Duration   // 0 = nobody looks whether actors are stuck
@@ -202,11 +201,11 @@ func (s *Scene) options(set Settings) (scenes.Options, error) {
 	return opt, err
 }
 
-func (set *Settings) policy() snapshots.Policy {
-	if set.Policy != (snapshots.Policy{}) {
+func (set *Settings) policy() machines.SnapshotPolicy {
+	if set.Policy != (machines.SnapshotPolicy{}) {
 		return set.Policy
 	}
-	return snapshots.Policy{Facts: set.Snapshots}
+	return machines.SnapshotPolicy{Facts: set.Snapshots}
 }
 
 // Model is the scripted model of a scene.

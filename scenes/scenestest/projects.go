@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/tools/txtar"
 
-	"tavernsim/scenes/project"
+	"tavernsim/scenes/load/project"
 )
 
 //go:embed projects/base.txtar

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"strings"
 
+	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent"
 	"tavernsim/engine/bus"
-	"tavernsim/engine/director"
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/statecmd"
 	"tavernsim/engine/template"
@@ -14,7 +14,7 @@ import (
 	"tavernsim/engine/worldstate"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
-	"tavernsim/scenes/setup"
+	"tavernsim/scenes/load/setup"
 )
 
 // tracer prints facts, one line each, under a headline for every wave.
@@ -112,8 +112,8 @@ func (tr *tracer) text(r protocol.Record) (string, error) {
 	switch x := f.(type) {
 	case agent.Fact:
 		return tr.agent(x), nil
-	case director.Fact:
-		return tr.director(x), nil
+	case agenda.Fact:
+		return tr.agenda(x), nil
 	case bus.Fact:
 		return tr.event(x), nil
 	case knowledge.Fact:
@@ -177,34 +177,34 @@ func (tr *tracer) turn(x *agent.TurnEnded) string {
 		when(x.Elapsed > 0, "took %v", x.Elapsed), when(x.Lost > 0, "lost %d", x.Lost), when(x.WakeAt != 0, "again at %s", tr.at(x.WakeAt)), sleep, when(x.Asleep, "woken by %s", x.WakeAbove), when(x.Reflections > 0, "reflections %d", x.Reflections))
 }
 
-func (tr *tracer) director(f protocol.Fact) string {
+func (tr *tracer) agenda(f protocol.Fact) string {
 	switch x := f.(type) {
-	case *director.Started:
+	case *agenda.Started:
 		return fmt.Sprintf("started %s seed %d %s tick %v agents %d", x.Scene, x.Seed, x.Clock, x.Tick, x.Agents)
-	case *director.EffectsDeferred:
+	case *agenda.EffectsDeferred:
 		return fmt.Sprintf("defers %d effects of %s to %s", len(x.Effects), tr.id(x.Agent), tr.at(x.Due))
-	case *director.AgentFailed:
+	case *agenda.AgentFailed:
 		return fmt.Sprintf("agent %s failed %d: %q", tr.id(x.Agent), x.Failures, x.Error) + tail(when(len(x.Stack) > 0, "in %s", function(x.Stack)),
 			when(x.WakeAt != 0, "again at %s", tr.at(x.WakeAt)), when(x.WakeAt == 0, "given up"))
-	case *director.ActorFailed:
+	case *agenda.ActorFailed:
 		return fmt.Sprintf("actor %s failed %d: %q", x.Actor, x.Failures, x.Error) + tail(when(len(x.Stack) > 0, "in %s", function(x.Stack)), when(x.GivenUp, "given up"))
-	case *director.Interrupted:
+	case *agenda.Interrupted:
 		return fmt.Sprintf("%s interrupts %s, %d effects cancelled", x.Event, tr.id(x.Agent), x.Effects)
-	case *director.Blocked:
+	case *agenda.Blocked:
 		return fmt.Sprintf("%s blocks %s for %v", x.Event, tr.id(x.Agent), tr.idList(x.Receivers))
-	case *director.Paused:
+	case *agenda.Paused:
 		return "paused by " + x.Reason
-	case *director.Resumed:
+	case *agenda.Resumed:
 		return "resumed"
-	case *director.Ended:
+	case *agenda.Ended:
 		return "ended by " + x.Reason
-	case *director.DeadLettered:
+	case *agenda.DeadLettered:
 		return deadLetter(x)
 	}
 	return "" // the end of a wave is where the next headline stands
 }
 
-func deadLetter(x *director.DeadLettered) string {
+func deadLetter(x *agenda.DeadLettered) string {
 	if x.Event == "" {
 		return fmt.Sprintf("dead letters %d %s %s: %s", x.Count, x.Kind, x.Type, x.Reason)
 	}

@@ -1,0 +1,148 @@
+package agenda
+
+import (
+	"time"
+
+	"tavernsim/engine/agent/profile"
+	"tavernsim/engine/bus/throttle"
+)
+
+// Scene is the static definition of a scene: scene.json (agent architecture
+// §3.1.1, appendix B) and its simulation block.
+type Scene struct {
+	ID            string `json:"id"`
+	Name          string `json:"name"`
+	Description   string `json:"description,omitempty"`
+	Version       string `json:"version,omitempty"`
+	SchemaVersion string `json:"schema_version,omitempty"`
+
+	AgentInstances    []AgentInstance `json:"agent_instances"`
+	InitialWorldState map[string]any  `json:"initial_world_state,omitempty"`
+	// WorldWritePermissions by profile id: those of a profile win over its own,
+	// those of "*" hold for profiles without any.
+	WorldWritePermissions map[string]profile.WritePermissions `json:"world_write_permissions,omitempty"`
+	// Orders names the profiles and instances whose events give goals and make
+	// agents reflect; "*" = everybody. The scene itself always may.
+	Orders                  []string          `json:"orders,omitempty"`
+	EventBusConfig          EventBusConfig    `json:"event_bus_config,omitzero"`
+	AssociatedPanels        []AssociatedPanel `json:"associated_panels,omitempty"`
+	SceneLifecycleWorkflows map[string]string `json:"scene_lifecycle_workflows,omitempty"`
+	Simulation              Simulation        `json:"simulation,omitzero"`
+	CustomMetadata          map[string]any    `json:"custom_metadata,omitempty"` // free; never checked
+}
+
+// AgentInstance declares one agent of the scene, or Count of them.
+type AgentInstance struct {
+	// InstanceID is unique in the scene. With Count it is a template: "{n}" is
+	// the number of the instance from 1 ("trader_{n}", "trader_{n:05}" pads
+	// with zeros to five digits).
+	InstanceID string `json:"instance_id"`
+	ProfileID  string `json:"profile_id"`
+	Count      int    `json:"count,omitempty"` // default 1, at most 1,000,000
+
+	// Override of single fields of the initial private state. Text values may
+	// hold the same "{n}" templates.
+	InitialPrivateStateOverride map[string]any `json:"initial_private_state_override,omitempty"`
+	// Replaces the profile's goals when present, also when empty.
+	InitialGoalsOverrideReference []profile.GoalReference `json:"initial_goals_override_reference,omitempty"`
+	CustomRuntimeConfig           *profile.RuntimeConfig  `json:"custom_runtime_config,omitempty"`
+}
+
+// EventBusConfig sets the scene's event channel.
+type EventBusConfig struct {
+	NamespacePrefix        string  `json:"namespace_prefix,omitempty"`          // put before trace ids and exported event ids
+	DefaultEventTTLSeconds float64 `json:"default_event_ttl_seconds,omitempty"` // 0 = events do not expire
+	MaxDepth               int     `json:"max_depth,omitempty"`                 // causal chain; default 32
+	MaxRevisits            int     `json:"max_revisits,omitempty"`              // same agent, same type in one chain; default 2
+	LoopAction             string  `json:"loop_action,omitempty"`               // drop (default), deprioritize, warn
+	// Throttle bounds how many events of a kind are heard in a time.
+	Throttle []ThrottleRule `json:"throttle,omitempty"`
+	MaxHeld  int            `json:"max_held,omitempty"` // deliveries that throttle and debounce hold at once; default 1,000,000
+	// Inbox bounds the lanes of agents whose runtime configuration has no inbox.
+	Inbox *profile.InboxConfig `json:"inbox,omitempty"`
+}
+
+// ThrottleRule lets so many events through in so long.
+type ThrottleRule struct {
+	Type          string  `json:"type"`                               // event type, "prefix.*" or "*"
+	Source        string  `json:"source_agent_instance_id,omitempty"` // only events of this publisher
+	Per           string  `json:"per,omitempty"`                      // type (default), source, scene
+	Max           int64   `json:"max"`
+	WindowSeconds float64 `json:"window_seconds"`
+	Action        string  `json:"action,omitempty"` // drop (default), deprioritize, delay
+}
+
+// Rule is the rule as the channel takes it.
+func (r ThrottleRule) Rule() throttle.Rule {
+	return throttle.Rule{Type: r.Type, Source: r.Source, Per: throttle.Per(r.Per), Max: r.Max,
+		Window: time.Duration(r.WindowSeconds * float64(time.Second)), Action: throttle.Action(r.Action)}
+}
+
+// AssociatedPanel declares an application panel of the scene. The definition
+// is kept and reported; panels are served by the API.
+type AssociatedPanel struct {
+	PanelID         string         `json:"panel_id"`
+	InstanceName    string         `json:"instance_name,omitempty"`
+	DefaultBindings map[string]any `json:"default_bindings,omitempty"`
+}
+
+// ClockKind is the clock a scene runs on.
+type ClockKind string
+
+const (
+	Virtual  ClockKind = "virtual"
+	Realtime ClockKind = "realtime"
+)
+
+// Simulation says how the scene runs. Flags of the program override it.
+type Simulation struct {
+	Clock     ClockKind `json:"clock,omitempty"`     // default virtual
+	StartTime time.Time `json:"start_time,omitzero"` // of the virtual clock; default 2000-01-01T00:00:00Z
+	Tick      Duration  `json:"tick,omitempty"`      // grain of virtual time; default 1s
+	Seed      *uint64   `json:"seed,omitempty"`      // nil: drawn, printed and stored
+	Stop      Stop      `json:"stop,omitzero"`
+	Limits    Limits    `json:"limits,omitzero"`
+	Model     string    `json:"model,omitempty"` // scripted model file of the project, default "models/scripted.yaml"
+	// Report lists world paths whose values over time the summary shows.
+	Report []string `json:"report,omitempty"`
+}
+
+// Stop lists the conditions that end a scene; the first that holds does. A
+// virtual scene without any agent that will ever wake again ends as "quiet".
+type Stop struct {
+	After         Duration `json:"after,omitempty"`         // scene time
+	Ticks         int64    `json:"ticks,omitempty"`         // virtual clock only
+	Deliberations int64    `json:"deliberations,omitempty"` // ended ones
+	Events        int64    `json:"events,omitempty"`        // routed ones
+	WallTime      Duration `json:"wall_time,omitempty"`     // of this process; not reproducible, so the run stays resumable
+	Until         string   `json:"until,omitempty"`         // expression over world and scene, checked after every wave
+}
+
+// Limits bound a scene. A zero field takes the default.
+type Limits struct {
+	MaxAgents       int `json:"max_agents,omitempty"`       // default 1,000,000
+	MaxDeliberating int `json:"max_deliberating,omitempty"` // agents in flight at once; default 2,048
+	// MaxDeliveriesInWave bounds receivers times events of one wave; beyond it
+	// events are refused. Default 10,000,000.
+	MaxDeliveriesInWave int      `json:"max_deliveries_in_wave,omitempty"`
+	MaxEventsInWave     int      `json:"max_events_in_wave,omitempty"` // published in one wave; beyond it refused; default 10,000,000
+	MaxWorldBytes       int      `json:"max_world_bytes,omitempty"`    // default and most 32 MiB
+	RestartBackoff      Duration `json:"restart_backoff,omitempty"`    // first wait after a failure, doubled up to 60 times; default 1s
+	MaxRestarts         int      `json:"max_restarts,omitempty"`       // of world state, event channel and scene; default 5
+}
+
+// Duration is a time span written as text: "90s", "1h30m".
+type Duration time.Duration
+
+// UnmarshalText reads Go's duration form.
+func (d *Duration) UnmarshalText(b []byte) error {
+	v, err := time.ParseDuration(string(b))
+	*d = Duration(v)
+	return err
+}
+
+// MarshalText writes Go's duration form.
+func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
+
+// Std converts to the standard library's type.
+func (d Duration) Std() time.Duration { return time.Duration(d) }

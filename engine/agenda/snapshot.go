@@ -1,0 +1,147 @@
+package agenda
+
+import (
+	"github.com/tinylib/msgp/msgp"
+
+	"tavernsim/protocol"
+)
+
+// snapshot is a State as stored. Slots is a packed list: per agent due, heard,
+// busy, wave, priority, wake level, flags, failures.
+type snapshot struct {
+	Now           protocol.Time
+	Began         protocol.Time
+	Wave          uint64
+	Started       bool
+	Paused        bool
+	Ended         string
+	Deliberations int64
+	Failed        int64
+	Restarts      int64
+	GivenUp       int64
+	Slots         []byte
+	Deferred      []EffectsDeferred
+}
+
+// blockingSnapshot is what is stored of a State in which a lane that blocks holds
+// something. Any other is stored as it was before there were such lanes.
+type blockingSnapshot struct {
+	State  snapshot
+	Unread []storedLane
+	Waits  []storedWait
+}
+
+// blockingFields tells a blockingSnapshot by its length.
+const blockingFields = 3
+
+// Flags of a stored slot.
+const (
+	flagAsleep   = 1
+	flagGivenUp  = 2
+	flagThinking = 4 // what it perceived stands in the two bits above: 0 = low
+)
+
+// Snapshot encodes the state. Equal states have equal bytes.
+func (s *State) Snapshot(codec *protocol.Codec) (protocol.Raw, error) {
+	snap := snapshot{
+		Now: s.Now, Began: s.began, Wave: s.Wave, Started: s.Started, Paused: s.Paused, Ended: s.Ended,
+		Deliberations: s.Deliberations, Failed: s.Failed, Restarts: s.Restarts, GivenUp: s.GivenUp,
+	}
+	for i := range s.slots {
+		snap.Slots = s.slots[i].append(snap.Slots, s.thinkingFlags(uint32(i)))
+	}
+	for _, d := range s.deferred {
+		snap.Deferred = append(snap.Deferred, EffectsDeferred{Agent: d.Agent, Due: d.Due, Effects: d.Effects})
+	}
+	lanes, waits := s.blocking.store()
+	if len(lanes)+len(waits) > 0 {
+		return codec.Marshal(&blockingSnapshot{snap, lanes, waits})
+	}
+	return codec.Marshal(&snap)
+}
+
+// readSnapshot takes both forms.
+func readSnapshot(codec *protocol.Codec, raw protocol.Raw) (snap blockingSnapshot, err error) {
+	var into any = &snap.State
+	if n, _, err := msgp.ReadArrayHeaderBytes(raw); err == nil && n == blockingFields {
+		into = &snap
+	}
+	err = codec.Unmarshal(raw, into)
+	return snap, err
+}
+
+func (s *State) thinkingFlags(o uint32) int64 {
+	urgency, ok := s.thinking[o]
+	if !ok {
+		return 0
+	}
+	return flagThinking | int64(urgency-protocol.Low)<<3
+}
+
+func (sl *slot) append(b []byte, flags int64) []byte {
+	if sl.asleep {
+		flags |= flagAsleep
+	}
+	if sl.givenUp {
+		flags |= flagGivenUp
+	}
+	for _, v := range [...]int64{
+		int64(sl.due), int64(sl.heard), int64(sl.busyUntil), int64(sl.heardWave),
+		int64(sl.priority), int64(sl.wakeAbove), flags, int64(sl.failures),
+	} {
+		b = msgp.AppendInt64(b, v)
+	}
+	return b
+}
+
+// Restore makes the state of a snapshot for a scene of the same agents.
+func Restore(cfg Config, codec *protocol.Codec, raw protocol.Raw) (*State, error) {
+	stored, err := readSnapshot(codec, raw)
+	if err != nil {
+		return nil, err
+	}
+	snap, s := &stored.State, New(cfg)
+	s.Now, s.began, s.Wave, s.Started, s.Paused, s.Ended = snap.Now, snap.Began, snap.Wave, snap.Started, snap.Paused, snap.Ended
+	s.Deliberations, s.Failed, s.Restarts, s.GivenUp = snap.Deliberations, snap.Failed, snap.Restarts, snap.GivenUp
+	rest := snap.Slots
+	for o := range s.slots {
+		var err error
+		var flags int64
+		if flags, rest, err = s.slots[o].read(rest); err != nil {
+			return nil, protocol.Errorf(protocol.KindCorrupt, "agenda: snapshot: agent %d of %d: %w", o, len(s.slots), err)
+		}
+		s.enqueue(uint32(o))
+		if flags&flagThinking != 0 {
+			s.think(uint32(o), Turn{BusyUntil: s.slots[o].busyUntil, Urgency: protocol.Low + protocol.Priority(flags>>3&3)})
+		}
+	}
+	if len(rest) > 0 {
+		return nil, protocol.Errorf(protocol.KindCorrupt, "agenda: snapshot: it is of more than %d agents", len(s.slots))
+	}
+	for _, d := range snap.Deferred {
+		s.deferred = append(s.deferred, Deferred{Due: d.Due, Agent: d.Agent, Effects: d.Effects})
+	}
+	return s, s.restoreBlocking(stored.Unread, stored.Waits)
+}
+
+func (sl *slot) read(b []byte) (flags int64, rest []byte, err error) {
+	var v [8]int64
+	for i := range v {
+		if v[i], b, err = msgp.ReadInt64Bytes(b); err != nil {
+			return 0, b, err
+		}
+	}
+	*sl = slot{
+		due: protocol.Time(v[0]), heard: protocol.Time(v[1]), busyUntil: protocol.Time(v[2]), heardWave: uint64(v[3]),
+		priority: protocol.Priority(v[4]), wakeAbove: protocol.Priority(v[5]),
+		came: protocol.Time(v[1]), wokeWave: uint64(v[3]), // it is on the agenda for what it heard last
+		asleep: v[6]&flagAsleep != 0, givenUp: v[6]&flagGivenUp != 0, failures: uint8(v[7]),
+	}
+	return v[6], b, nil
+}
+
+// BegunOf reads from a snapshot when the scene began.
+func BegunOf(codec *protocol.Codec, raw protocol.Raw) (protocol.Time, error) {
+	snap, err := readSnapshot(codec, raw)
+	return snap.State.Began, err
+}

@@ -1,0 +1,56 @@
+package ledger
+
+import "github.com/tidwall/btree"
+
+// cow is a sorted map that is copied when it is shared: share freezes what both
+// hold, and the next write copies a few nodes of the tree.
+type cow[V any] struct {
+	m     *btree.Map[string, V]
+	owned bool
+}
+
+func (c *cow[V]) len() int {
+	if c.m == nil {
+		return 0
+	}
+	return c.m.Len()
+}
+
+func (c *cow[V]) get(k string) (V, bool) {
+	if c.m == nil {
+		var zero V
+		return zero, false
+	}
+	return c.m.Get(k)
+}
+
+// ascend visits from a key on, in order, until yield returns false.
+func (c *cow[V]) ascend(from string, yield func(string, V) bool) {
+	if c.m != nil {
+		c.m.Ascend(from, yield)
+	}
+}
+
+// share returns a copy; from now on neither side writes what both hold.
+func (c *cow[V]) share() cow[V] {
+	c.owned = false
+	return cow[V]{m: c.m}
+}
+
+// frozen is what share returns, for a map that nobody writes any more and that
+// others may be reading.
+func (c cow[V]) frozen() cow[V] { return cow[V]{m: c.m} }
+
+func (c *cow[V]) write() *btree.Map[string, V] {
+	if c.owned {
+		return c.m
+	}
+	if c.m == nil {
+		c.m = new(btree.Map[string, V])
+	} else {
+		head := *c.m // Copy writes to its receiver, which others may be reading
+		c.m = head.Copy()
+	}
+	c.owned = true
+	return c.m
+}

@@ -1,0 +1,265 @@
+package project
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"tavernsim/engine/agenda"
+	"tavernsim/engine/agent/profile"
+	"tavernsim/engine/knowledge"
+	"tavernsim/engine/workflow"
+	"tavernsim/internal/source"
+)
+
+const docsDir = "../../../docs/formats"
+
+func docPages() []string {
+	return []string{"project.md", "agent_profile.md", "scene.md", "knowledge_base.md"}
+}
+
+// definitionTypes are the structs of which files are made.
+func definitionTypes() []reflect.Type {
+	return []reflect.Type{
+		reflect.TypeFor[Definition](),
+		reflect.TypeFor[profile.Profile](), reflect.TypeFor[profile.KnowledgeReference](), reflect.TypeFor[profile.Subscription](),
+		reflect.TypeFor[profile.GoalReference](), reflect.TypeFor[profile.WritePermissions](), reflect.TypeFor[profile.RuntimeConfig](),
+		reflect.TypeFor[profile.InboxConfig](), reflect.TypeFor[profile.LaneConfig](), reflect.TypeFor[profile.InterruptConfig](),
+		reflect.TypeFor[agenda.Scene](), reflect.TypeFor[agenda.AgentInstance](), reflect.TypeFor[agenda.EventBusConfig](), reflect.TypeFor[agenda.ThrottleRule](),
+		reflect.TypeFor[agenda.AssociatedPanel](), reflect.TypeFor[agenda.Simulation](), reflect.TypeFor[agenda.Stop](), reflect.TypeFor[agenda.Limits](),
+		reflect.TypeFor[knowledge.KnowledgeBase](), reflect.TypeFor[knowledge.Entry](), reflect.TypeFor[knowledge.Activation](), reflect.TypeFor[knowledge.Goal](),
+		reflect.TypeFor[workflow.Definition](), reflect.TypeFor[workflow.Port](), reflect.TypeFor[workflow.Node](), reflect.TypeFor[workflow.Retry](), reflect.TypeFor[workflow.Edge](),
+	}
+}
+
+// Every field has a rule with a sentence and a section, and every rule a field.
+func TestRulesCoverTheFields(t *testing.T) {
+	rules := Rules()
+	for _, typ := range definitionTypes() {
+		for _, f := range source.Fields(typ) {
+			key := typ.String() + "." + f.Name
+			if r, ok := rules[key]; !ok || r.Doc == "" || r.Section == "" {
+				t.Errorf("%s has no rule with Doc and Section", key)
+			}
+			delete(rules, key)
+		}
+	}
+	for key := range rules {
+		t.Errorf("the rule %s has no field", key)
+	}
+}
+
+// The tables of the pages are what the loader does.
+// go test ./scenes/load/project -run TestDocTables -update rewrites them.
+func TestDocTables(t *testing.T) {
+	types := map[string]reflect.Type{}
+	for _, typ := range definitionTypes() {
+		types[typ.String()] = typ
+	}
+	marker := regexp.MustCompile(`(?s)<!-- fields ([a-zA-Z.]+) -->\n.*?<!-- end -->`)
+	seen := map[string]bool{}
+	for _, page := range docPages() {
+		path := filepath.Join(docsDir, page)
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := marker.ReplaceAllStringFunc(string(text), func(s string) string {
+			name := marker.FindStringSubmatch(s)[1]
+			if types[name] == nil {
+				t.Fatalf("%s: no type %s", page, name)
+			}
+			seen[name] = true
+			return fmt.Sprintf("<!-- fields %s -->\n%s<!-- end -->", name, table(types[name]))
+		})
+		if want == string(text) {
+			continue
+		}
+		if !*update {
+			t.Errorf("%s is not what the loader does; run the test with -update", page)
+		} else if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name := range types {
+		if !seen[name] && !strings.HasPrefix(name, "workflow.") { // workflow.md has its own
+			t.Errorf("no page has a table of %s", name)
+		}
+	}
+}
+
+func table(t reflect.Type) string {
+	var b strings.Builder
+	b.WriteString("| field | type | default | limits | meaning | spec |\n|---|---|---|---|---|---|\n")
+	for _, f := range source.Fields(t) {
+		r := Rules().Of(t, f.Name)
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s |\n", f.Name, typeText(f.Type), defaultText(r), limitText(r), strings.ReplaceAll(r.Doc, "|", "\\|"), r.Section)
+	}
+	return b.String()
+}
+
+func defaultText(r source.Rule) string {
+	switch {
+	case r.Required:
+		return "**required**"
+	case r.Default == nil:
+		return ""
+	}
+	text, _ := json.Marshal(r.Default)
+	return "`" + string(text) + "`"
+}
+
+func limitText(r source.Rule) string {
+	var parts []string
+	if len(r.Enum) > 0 && len(r.Enum) < 12 {
+		parts = append(parts, "`"+strings.Join(r.Enum, "` `")+"`")
+	}
+	if r.Range != nil {
+		parts = append(parts, r.Range.String())
+	}
+	if r.MaxItems > 0 {
+		parts = append(parts, fmt.Sprintf("at most %d", r.MaxItems))
+	}
+	return strings.Join(parts, "; ")
+}
+
+func typeText(t reflect.Type) string {
+	switch {
+	case t.Kind() == reflect.Pointer:
+		return typeText(t.Elem())
+	case t == reflect.TypeFor[time.Time]():
+		return "time"
+	case t.Kind() == reflect.Int64 && t.Name() == "Duration":
+		return "duration"
+	}
+	switch t.Kind() {
+	case reflect.String:
+		return "text"
+	case reflect.Bool:
+		return "boolean"
+	case reflect.Float64:
+		return "number"
+	case reflect.Slice:
+		return "list of " + typeText(t.Elem())
+	case reflect.Map:
+		if t.Elem().Kind() == reflect.Interface {
+			return "object"
+		}
+		return "object of " + typeText(t.Elem())
+	case reflect.Interface:
+		return "any"
+	case reflect.Struct:
+		return "[" + t.Name() + "](" + pageOf(t) + "#" + strings.ToLower(t.Name()) + ")"
+	}
+	return "whole number"
+}
+
+func pageOf(t reflect.Type) string {
+	pkg, _, _ := strings.Cut(t.String(), ".")
+	return map[string]string{"project": "project.md", "profile": "agent_profile.md", "agenda": "scene.md",
+		"knowledge": "knowledge_base.md", "workflow": "workflow.md"}[pkg]
+}
+
+// The examples of the pages are one project, and it loads without a word; the
+// bad example gives the faults that stand under it.
+func TestDocExamples(t *testing.T) {
+	good := fstest.MapFS{}
+	bad := map[string]string{} // file to its faults
+	badText := map[string][]byte{}
+	block := regexp.MustCompile("(?s)<!-- (file|bad|faults): ([^ ]+) -->\n+```[a-z]*\n(.*?)```")
+	for _, page := range docPages() {
+		text, err := os.ReadFile(filepath.Join(docsDir, page))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range block.FindAllStringSubmatch(string(text), -1) {
+			switch m[1] {
+			case "file":
+				good[m[2]] = &fstest.MapFile{Data: []byte(m[3])}
+			case "bad":
+				badText[m[2]] = []byte(m[3])
+			case "faults":
+				bad[m[2]] = m[3]
+			}
+		}
+	}
+	p, err := Load(good, Options{Kinds: testKinds()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(p.Warnings) > 0 || len(p.SceneIDs()) == 0 || len(p.ProfileIDs()) == 0 || len(p.KnowledgeBaseIDs()) == 0 {
+		t.Error(p.Warnings, p.SceneIDs(), p.ProfileIDs(), p.KnowledgeBaseIDs())
+	}
+	if len(bad) == 0 || len(bad) != len(badText) {
+		t.Errorf("%d bad examples, %d fault lists", len(badText), len(bad))
+	}
+	for file, want := range bad {
+		fsys := fstest.MapFS{file: &fstest.MapFile{Data: badText[file]}}
+		for name, f := range good {
+			if name != file {
+				fsys[name] = f
+			}
+		}
+		_, err := Load(fsys, Options{Kinds: testKinds()})
+		if got := fmt.Sprintln(err); got != want {
+			t.Errorf("%s:\ngot\n%swant\n%s", file, got, want)
+		}
+	}
+}
+
+// The editor schemas are valid and accept what the loader accepts.
+func TestEditorSchemas(t *testing.T) {
+	files := map[string]string{
+		"testdata/appendix/agent_profiles/elara.json":               "agent_profile",
+		"testdata/appendix/scenes/forest_outskirts.json":            "scene",
+		"testdata/appendix/knowledgebases/elara_journal.yaml":       "knowledge_base",
+		"testdata/appendix/workflows/core_npc_deliberation_v1.json": "workflow",
+	}
+	compiled := map[string]*jsonschema.Schema{}
+	for _, name := range SchemaNames() {
+		schema, err := Schema(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := json.Marshal(schema) // a command prints it
+		if err != nil {
+			t.Fatal(err)
+		}
+		doc, err := jsonschema.UnmarshalJSON(strings.NewReader(string(text)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := jsonschema.NewCompiler()
+		if err := c.AddResource("x.json", doc); err != nil {
+			t.Fatal(err)
+		}
+		if compiled[name], err = c.Compile("x.json"); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for file, name := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		doc := source.Parse(file, text, source.Limits{}, &source.Report{})
+		if err := compiled[name].Validate(doc.Root.Value()); err != nil {
+			t.Errorf("%s: %v", file, err)
+		}
+	}
+	if err := compiled["scene"].Validate(map[string]any{"id": "x", "name": "y", "agent_instances": []any{}, "typo": true}); err == nil {
+		t.Error("the schema of a scene takes an unknown field")
+	}
+	if _, err := Schema("scenes"); err == nil || !strings.Contains(err.Error(), `did you mean "scene"?`) {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,120 @@
+package project
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"tavernsim/engine/workflow"
+	"tavernsim/internal/source"
+	"tavernsim/llm/scripted"
+
+	"golang.org/x/tools/txtar"
+)
+
+var update = flag.Bool("update", false, "rewrite the expectations in testdata")
+
+// Each archive is a project; its last file, want, lists faults and warnings.
+// go test ./scenes/load/project -run TestFaults -update rewrites it.
+func TestFaults(t *testing.T) {
+	files, err := filepath.Glob("testdata/faults/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no archives", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) { testFaults(t, file) })
+	}
+}
+
+func testFaults(t *testing.T, file string) {
+	a, err := txtar.ParseFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := ""
+	if n := len(a.Files) - 1; a.Files[n].Name == "want" {
+		want = string(a.Files[n].Data)
+		a.Files = a.Files[:n]
+	}
+	got := faultText(t, a)
+	if *update {
+		a.Files = append(a.Files, txtar.File{Name: "want", Data: []byte(got)})
+		if err := os.WriteFile(file, txtar.Format(a), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if got != want {
+		t.Errorf("got:\n%s\nwant:\n%s", got, want)
+	}
+}
+
+// faultText loads an archive. A comment line "tools: A B" names the known tools.
+func faultText(t *testing.T, a *txtar.Archive) string {
+	opt := Options{Model: func(file string, data []byte, report *source.Report) bool {
+		return scripted.Read(file, data, report) != nil
+	}}
+	for line := range strings.Lines(string(a.Comment)) {
+		if tools, ok := strings.CutPrefix(line, "tools:"); ok {
+			opt.Tools = strings.Fields(tools)
+		}
+	}
+	fsys, err := txtar.FS(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	p, err := Load(fsys, opt)
+	if err != nil {
+		fmt.Fprintln(&b, err)
+		return b.String()
+	}
+	for _, w := range p.Warnings {
+		fmt.Fprintln(&b, "warning:", w)
+	}
+	return b.String()
+}
+
+// testKinds are the node kinds of the tests: only the engine's own.
+func testKinds() workflow.Kinds { return nil }
+
+// No project makes Load panic, and every fault names a file and says something.
+func FuzzLoad(f *testing.F) {
+	files, _ := filepath.Glob("testdata/faults/*.txtar")
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		fsys, err := txtar.FS(txtar.Parse(text))
+		if err != nil {
+			return
+		}
+		p, err := Load(fsys, Options{Limits: Limits{File: source.Limits{MaxBytes: 64 << 10, MaxNodes: 5000}}})
+		if err == nil {
+			for _, id := range p.SceneIDs() {
+				s, _ := p.Scene(id)
+				if a, err := s.Agents(0); err == nil && a.Len() > 0 {
+					a.At(a.Len() - 1)
+				}
+			}
+			return
+		}
+		var faults *Error
+		if !errors.As(err, &faults) {
+			return
+		}
+		for _, fault := range faults.Faults {
+			if fault.File == "" || fault.Message == "" {
+				t.Fatalf("%+v", fault)
+			}
+		}
+	})
+}

@@ -1,0 +1,169 @@
+package project
+
+import (
+	"tavernsim/engine/bus/throttle"
+	"tavernsim/engine/workflow"
+	"tavernsim/internal/source"
+	"tavernsim/protocol"
+)
+
+func sceneRules() source.Rules {
+	return source.Rules{
+		"agenda.Scene.id":                        {Required: true, Section: "§3.1.1", Doc: "Identifies the scene in the project. At most 200 bytes."},
+		"agenda.Scene.name":                      {Required: true, Section: "§3.1.1", Doc: "Name for display."},
+		"agenda.Scene.description":               {Section: "§3.1.1", Doc: "What happens here."},
+		"agenda.Scene.version":                   {Section: "App. B", Doc: "Semantic version of the content, such as 1.0.0."},
+		"agenda.Scene.schema_version":            {Section: "App. B", Enum: schemaVersions(), Doc: "Version of this file format."},
+		"agenda.Scene.agent_instances":           {Required: true, Section: "§3.1.1", MaxItems: 100_000, Doc: "The agents of the scene. May be empty."},
+		"agenda.Scene.initial_world_state":       {Section: "§3.1.1", Doc: "The world state at the start."},
+		"agenda.Scene.world_write_permissions":   {Section: "§3.6", MaxItems: 100_000, Doc: "World paths that agents may write, by profile id. Takes precedence over the profile's own. `*` applies to profiles without any."},
+		"agenda.Scene.orders":                    {Section: "§2.1.3", MaxItems: 1_000, Doc: "Profile or instance ids of the agents that may give other agents goals and make them reflect; `*`: every agent. The scene itself always may."},
+		"agenda.Scene.event_bus_config":          {Section: "§3.1.1", Doc: "The scene's event channel."},
+		"agenda.Scene.associated_panels":         {Section: "§3.1.1", Doc: "Application panels of the scene."},
+		"agenda.Scene.scene_lifecycle_workflows": {Section: "§3.1.1", Doc: "Workflows, by id or path, that run at `on_scene_start`, `on_scene_end`, `on_scene_pause`, `on_scene_resume`, or at `on_<event>_event`, where the event is a type with its dots written as underscores."},
+		"agenda.Scene.simulation":                {Section: "§3.1.1", Doc: "Clock, seed, stop conditions, limits. Flags of the program override it."},
+		"agenda.Scene.custom_metadata":           {Section: "App. B", Doc: "For your own use; simd does not check it."},
+
+		"agenda.AgentInstance.instance_id":                      {Required: true, Section: "§3.1.1", Doc: "Identifies the agent in the scene. With count a template: `{n}` is the number of the instance from 1, `{n:05}` pads it to five digits."},
+		"agenda.AgentInstance.profile_id":                       {Required: true, Section: "§3.1.1", Doc: "Id of the profile."},
+		"agenda.AgentInstance.count":                            {Section: "§3.1.1", Range: between(1, MaxInstances), Default: int64(1), Doc: "Number of agents of this entry."},
+		"agenda.AgentInstance.initial_private_state_override":   {Section: "§2.3.1", Doc: "Top-level fields of the private state; each replaces the whole value of that field in the profile. With count, text values may contain `{n}`."},
+		"agenda.AgentInstance.initial_goals_override_reference": {Section: "§3.1.1", Doc: "Replaces the profile's goals, even if the list is empty."},
+		"agenda.AgentInstance.custom_runtime_config":            {Section: "§3.1.1", Doc: "Fields of the runtime configuration; each takes precedence over the profile's."},
+
+		"agenda.EventBusConfig.namespace_prefix":          {Section: "§3.1.1", Doc: "Put before trace ids and exported event ids."},
+		"agenda.EventBusConfig.default_event_ttl_seconds": {Section: "App. B", Range: between(0, protocol.MaxTTL.Seconds()), Default: 0.0, Doc: "Seconds of scene time after which an event that was not delivered expires. 0: never."},
+		"agenda.EventBusConfig.max_depth":                 {Section: "§3.5", Range: between(1, 10_000), Default: int64(32), Doc: "Maximal length of a causal chain of events; an event with a longer chain is refused."},
+		"agenda.EventBusConfig.max_revisits":              {Section: "§3.5", Range: between(1, 10_000), Default: int64(2), Doc: "How often one chain may return to the same agent with the same event type."},
+		"agenda.EventBusConfig.loop_action":               {Section: "§3.5", Enum: []string{"drop", "deprioritize", "warn"}, Default: "drop", Doc: "Effect on an event beyond max_revisits."},
+		"agenda.EventBusConfig.throttle":                  {Section: "§3.5", MaxItems: throttle.MaxRules, Doc: "Rules that bound how many events are heard in a time. The scene's own events are never throttled."},
+		"agenda.EventBusConfig.max_held":                  {Section: "§3.5", Range: between(1, 1e7), Default: int64(1_000_000), Doc: "Deliveries that throttle and debounce hold at once."},
+		"agenda.EventBusConfig.inbox":                     {Section: "§3.5", Doc: "Bounds for events of one priority, for every agent whose custom_runtime_config has no inbox."},
+
+		"agenda.ThrottleRule.type":                     {Required: true, Section: "§3.5", Doc: "Event type. `a.b.*` is every type below a.b, `*` every type."},
+		"agenda.ThrottleRule.source_agent_instance_id": {Section: "§3.5", Doc: "Only events of this publisher."},
+		"agenda.ThrottleRule.per":                      {Section: "§3.5", Enum: []string{"type", "source", "scene"}, Default: "type", Doc: "What has a counter: every event type, every publisher, or the whole scene."},
+		"agenda.ThrottleRule.max":                      {Required: true, Section: "§3.5", Range: between(0, throttle.MaxEvents), Doc: "Events that one window lets through. 0: none; with the action delay they are refused."},
+		"agenda.ThrottleRule.window_seconds":           {Required: true, Section: "§3.5", Range: between(0, throttle.MaxWindow.Seconds()), Doc: "Length of a window in scene time. A window opens with the first event after the previous window has ended."},
+		"agenda.ThrottleRule.action":                   {Section: "§3.5", Enum: []string{"drop", "deprioritize", "delay"}, Default: "drop", Doc: "Effect on further events: refused, heard at low priority, or held until a window has room."},
+
+		"agenda.AssociatedPanel.panel_id":         {Required: true, Section: "§3.1.1", Doc: "Id of a panel definition of the project."},
+		"agenda.AssociatedPanel.instance_name":    {Section: "§3.1.1", Doc: "Name of the panel in this scene, unique. Default: the panel_id."},
+		"agenda.AssociatedPanel.default_bindings": {Section: "§3.1.1", Doc: "Bindings of the panel to agents or workflows; passed on to the panel."},
+	}
+}
+
+func simulationRules() source.Rules {
+	return source.Rules{
+		"agenda.Simulation.clock":      {Section: "§3.1", Enum: []string{"virtual", "realtime"}, Default: "virtual", Doc: "virtual runs as fast as the machine allows; realtime follows the wall clock."},
+		"agenda.Simulation.start_time": {Section: "§3.1", Default: "2000-01-01T00:00:00Z", Doc: "Start of the virtual clock, RFC 3339, after 1970-01-01T00:00:00Z. The scene must end by 2262-01-01T00:00:00Z."},
+		"agenda.Simulation.tick":       {Section: "§3.1", Range: moreThan(0), Default: "1s", Doc: "Step of virtual time."},
+		"agenda.Simulation.seed":       {Section: "§3.1", Range: atLeast(0), Doc: "Seed of all random choices, at most 9223372036854775807. Without it, simd draws one, prints it and stores it."},
+		"agenda.Simulation.stop":       {Section: "§3.1", Doc: "Conditions that end the scene; one is enough."},
+		"agenda.Simulation.limits":     {Section: "§3.1", Doc: "Bounds of the scene."},
+		"agenda.Simulation.model":      {Section: "§2.1.1", Doc: "File with the rules of the scripted model, a path within the project. Default: the project's, then models/scripted.yaml if it exists."},
+		"agenda.Simulation.report":     {Section: "§3.6", Doc: "World paths whose values over time the summary shows."},
+
+		"agenda.Stop.after":         {Section: "§3.1", Range: moreThan(0), Doc: "Scene time."},
+		"agenda.Stop.ticks":         {Section: "§3.1", Range: moreThan(0), Doc: "Ticks of the virtual clock; refused with the clock realtime."},
+		"agenda.Stop.deliberations": {Section: "§3.1", Range: moreThan(0), Doc: "Deliberations that ended."},
+		"agenda.Stop.events":        {Section: "§3.1", Range: moreThan(0), Doc: "Events that were routed."},
+		"agenda.Stop.wall_time":     {Section: "§3.1", Range: moreThan(0), Doc: "Wall-clock time of the process. Not reproducible, so the run stays resumable."},
+		"agenda.Stop.until":         {Section: "§3.1", Doc: "Expression over world and scene, evaluated after every wave."},
+
+		"agenda.Limits.max_agents":             {Section: "§3.2.3", Range: between(1, MaxInstances), Default: int64(1_000_000), Doc: "Agents of the scene."},
+		"agenda.Limits.max_deliberating":       {Section: "§3.2.3", Range: between(1, 1e6), Default: int64(2048), Doc: "Agents that deliberate at once; in realtime this includes those that wait for their models."},
+		"agenda.Limits.max_events_in_wave":     {Section: "§3.5", Range: between(1, 1e9), Default: int64(10_000_000), Doc: "Events published in one wave; more are refused."},
+		"agenda.Limits.max_deliveries_in_wave": {Section: "§3.5", Range: between(1, 1e9), Default: int64(10_000_000), Doc: "Receivers of all events of one wave together; events beyond it are refused."},
+		"agenda.Limits.max_world_bytes":        {Section: "§3.6", Range: between(1, 32<<20), Default: int64(32 << 20), Doc: "Bytes of the encoded world state."},
+		"agenda.Limits.restart_backoff":        {Section: "§3.2", Range: moreThan(0), Default: "1s", Doc: "Wait after the first failure; doubled up to 60 times."},
+		"agenda.Limits.max_restarts":           {Section: "§3.2", Range: between(1, 1e6), Default: int64(5), Doc: "Failures of world state, event channel and scene before the scene ends."},
+	}
+}
+
+func knowledgeRules() source.Rules {
+	return source.Rules{
+		"knowledge.KnowledgeBase.id":              {Required: true, Section: "§3.4", Doc: "Identifies the knowledge base in the project."},
+		"knowledge.KnowledgeBase.name":            {Section: "§3.4", Doc: "Name for display."},
+		"knowledge.KnowledgeBase.description":     {Section: "§3.4", Doc: "Description of its contents."},
+		"knowledge.KnowledgeBase.version":         {Section: "§3.4", Doc: "Semantic version of the content, such as 1.0.0."},
+		"knowledge.KnowledgeBase.schema_version":  {Section: "§3.4", Enum: schemaVersions(), Doc: "Version of this file format."},
+		"knowledge.KnowledgeBase.entries":         {Section: "§3.4", MaxItems: 1_000_000, Doc: "The entries (CAIU)."},
+		"knowledge.KnowledgeBase.custom_metadata": {Section: "§3.4", Doc: "For your own use; simd does not check it."},
+
+		"knowledge.Entry.id":                  {Required: true, Section: "§3.4", Doc: "Identifies the entry in its knowledge base."},
+		"knowledge.Entry.entry_type":          {Required: true, Section: "§3.4", Doc: "goal, best_practice, failed_lesson, observation_summary, refined_goal_definition, reflection_note, or a name of your own. Read as the first four: goal_definition, best_practice_summary, failed_lesson_analysis, observation_log."},
+		"knowledge.Entry.title":               {Section: "§3.4", Doc: "Name for display."},
+		"knowledge.Entry.content":             {Section: "§3.4", Doc: "Text or an object. Texts may contain references: `{{{reference_key}}}`."},
+		"knowledge.Entry.tags":                {Section: "§3.4", Doc: "Words for searching."},
+		"knowledge.Entry.priority":            {Section: "§3.4", Default: 0.0, Doc: "Higher comes first."},
+		"knowledge.Entry.reference_key":       {Section: "§3.4", Doc: "A second name for `{{{…}}}`, unique in its knowledge base."},
+		"knowledge.Entry.activation_criteria": {Section: "§3.4", Doc: "When the entry becomes active by itself."},
+		"knowledge.Entry.source":              {Section: "§3.4", Doc: "Its origin; agent_generated if an agent wrote it."},
+		"knowledge.Entry.author":              {Section: "§3.4", Doc: "Its author: an instance id, or a person."},
+		"knowledge.Entry.created_at":          {Section: "§3.4", Doc: "RFC 3339 time."},
+		"knowledge.Entry.updated_at":          {Section: "§3.4", Doc: "RFC 3339 time."},
+		"knowledge.Entry.updated_by":          {Section: "§3.4", Doc: "Author of the last change: an instance id, or a person."},
+		"knowledge.Entry.goal":                {Section: "§2.1.3", Doc: "Fields of a goal; refused unless entry_type is goal or refined_goal_definition."},
+		"knowledge.Entry.custom_metadata":     {Section: "§3.4", Doc: "For your own use; queries can compare it for equality."},
+
+		"knowledge.Activation.always":           {Section: "§3.4", Default: false, Doc: "Active in every situation."},
+		"knowledge.Activation.keywords":         {Section: "§3.4", Doc: "At least one occurs in the current text."},
+		"knowledge.Activation.all_keywords":     {Section: "§3.4", Doc: "All of them occur."},
+		"knowledge.Activation.exclude_keywords": {Section: "§3.4", Doc: "None of them occurs."},
+		"knowledge.Activation.tags":             {Section: "§3.4", Doc: "At least one is a tag of the situation."},
+		"knowledge.Activation.event_types":      {Section: "§3.4", Doc: "The agent perceives at least one of them; `.*` at the end matches all types below."},
+		"knowledge.Activation.condition":        {Section: "§3.4", Doc: "Expression over world, self, events and text."},
+		"knowledge.Activation.case_sensitive":   {Section: "§3.4", Default: false, Doc: "Whether the keyword lists distinguish capital from small letters."},
+
+		"knowledge.Goal.description":         {Section: "§2.1.3", Doc: "The aim. Default: the entry's content or title."},
+		"knowledge.Goal.status":              {Section: "§2.1.3", Enum: []string{"pending", "active", "completed", "failed"}, Default: "pending", Doc: "The status of the goal."},
+		"knowledge.Goal.preconditions":       {Section: "§2.1.3", Doc: "Conditions that must hold before the goal makes sense."},
+		"knowledge.Goal.completion_criteria": {Section: "§2.1.3", Doc: "Conditions that must hold for the goal to be reached."},
+		"knowledge.Goal.rewards":             {Section: "§2.1.3", Doc: "Rewards for reaching it; any value."},
+		"knowledge.Goal.penalties":           {Section: "§2.1.3", Doc: "Penalties for failing it; any value."},
+		"knowledge.Goal.parent_goal_id":      {Section: "§2.1.3", Doc: "Id of the larger goal that contains this one."},
+	}
+}
+
+func workflowRules() source.Rules {
+	const section = "§3.3"
+	return source.Rules{
+		"workflow.Definition.id":               {Section: section, Doc: "Identifies the workflow in the project. Default: its path below workflows/, without the file extension."},
+		"workflow.Definition.name":             {Section: section, Doc: "Name for display."},
+		"workflow.Definition.description":      {Section: section, Doc: "Text for display, and for models as the description of a skill."},
+		"workflow.Definition.version":          {Section: section, Doc: "Semantic version of the content, such as 1.0.0."},
+		"workflow.Definition.interfaceInputs":  {Section: section, Doc: "The inputs, by handle."},
+		"workflow.Definition.interfaceOutputs": {Section: section, Doc: "The outputs, by handle."},
+		"workflow.Definition.nodes":            {Required: true, Section: section, Doc: "The steps."},
+		"workflow.Definition.edges":            {Section: section, Doc: "The connections between steps."},
+		"workflow.Definition.custom_metadata":  {Section: section, Doc: "For your own use; simd does not check it."},
+
+		"workflow.Port.dataFlowType": {Section: section, Enum: dataFlowTypes(), Default: "WILDCARD", Doc: "Type of the values."},
+		"workflow.Port.displayName":  {Section: section, Doc: "Name for display."},
+		"workflow.Port.description":  {Section: section, Doc: "Text for display, and for models."},
+		"workflow.Port.required":     {Section: section, Default: false, Doc: "Whether an input must be given, or an output produced."},
+		"workflow.Port.default":      {Section: section, Doc: "Value of an input that is not given."},
+		"workflow.Port.suggestions":  {Section: section, Doc: "Values that an editor offers."},
+
+		"workflow.Node.id":              {Required: true, Section: section, Doc: "Identifies the node in its workflow; without \"/\" and \"#\"."},
+		"workflow.Node.type":            {Required: true, Section: section, Doc: "Kind of the node."},
+		"workflow.Node.name":            {Section: section, Doc: "Name for display."},
+		"workflow.Node.inputValues":     {Section: section, Doc: "Literals for inputs without an edge."},
+		"workflow.Node.configValues":    {Section: section, Doc: "Settings of the node; each kind has its own."},
+		"workflow.Node.bypassed":        {Section: section, Default: false, Doc: "Disables the node and passes on its inputs."},
+		"workflow.Node.timeout":         {Section: section, Range: atLeast(0), Doc: "Time limit of one attempt. 0: no limit of its own."},
+		"workflow.Node.retry":           {Section: section, Doc: "Repetitions after a failure that may be temporary."},
+		"workflow.Node.position":        {Section: section, Doc: "For editors; ignored."},
+		"workflow.Node.custom_metadata": {Section: section, Doc: "For your own use; simd does not check it."},
+
+		"workflow.Retry.max":     {Section: section, Range: between(0, workflow.MaxRetries), Default: int64(0), Doc: "Repetitions after the first attempt."},
+		"workflow.Retry.backoff": {Section: section, Range: atLeast(0), Doc: "Wait before the first repetition; doubles each time."},
+
+		"workflow.Edge.id":           {Section: section, Doc: "Identifies the edge in its workflow."},
+		"workflow.Edge.source":       {Required: true, Section: section, Doc: "Id of the node where it begins."},
+		"workflow.Edge.sourceHandle": {Required: true, Section: section, Doc: "Output of that node; `*` for all."},
+		"workflow.Edge.target":       {Required: true, Section: section, Doc: "Id of the node where it ends."},
+		"workflow.Edge.targetHandle": {Required: true, Section: section, Doc: "Input of that node; `*` for all."},
+	}
+}

@@ -1,0 +1,392 @@
+package setup
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"tavernsim/engine/agenda"
+	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/profile"
+	"tavernsim/engine/bus"
+	"tavernsim/engine/expr"
+	"tavernsim/engine/knowledge"
+	"tavernsim/engine/workflow"
+	"tavernsim/engine/workflow/nodes"
+	"tavernsim/engine/world"
+	"tavernsim/engine/worldstate"
+	"tavernsim/protocol"
+	"tavernsim/scenes/load/project"
+	"tavernsim/tam/answer"
+)
+
+// New makes a scene of a project ready to run: everything that is compiled or
+// shared, once.
+func New(p *project.Project, def *project.Scene, opt Options) (*Scene, error) {
+	sc := &Scene{Options: opt, ID: def.Definition.ID, Project: p, Def: def, Codec: NewCodec(), Condition: def.Until}
+	if sc.Clock == "" {
+		sc.Clock = def.Definition.Simulation.Clock
+	}
+	if opt.Until != "" {
+		program, err := compileUntil(opt.Until)
+		if err != nil {
+			return nil, err
+		}
+		sc.Condition = program
+	}
+	if err := agent.CheckExternal(opt.External); err != nil {
+		return nil, err
+	}
+	agents, err := def.Agents(opt.Agents)
+	if err != nil {
+		return nil, err
+	}
+	b := builder{Scene: sc, classes: map[class]uint16{}}
+	if err := b.knowledge(); err != nil {
+		return nil, err
+	}
+	b.agents(agents)
+	b.own()
+	if err := b.worldRules(); err != nil {
+		return nil, err
+	}
+	b.channel(p)
+	return sc, nil
+}
+
+// CheckUntil says what is wrong with a stop condition.
+func CheckUntil(text string) error {
+	_, err := compileUntil(text)
+	return err
+}
+
+func compileUntil(text string) (*expr.Program, error) {
+	program, err := expr.Compile(text, "world", "scene")
+	if err != nil {
+		return nil, protocol.Errorf(protocol.KindInvalid, "stop condition %q: %w", text, err)
+	}
+	return program, nil
+}
+
+// builder holds what is only needed while a scene is built.
+type builder struct {
+	*Scene
+	classes map[class]uint16
+	goals   [][]agent.Goal // by class
+}
+
+// class is what agents share that have a profile, a runtime configuration and
+// goals in common: those of one entry of agent_instances, or of several that say
+// nothing of their own.
+type class struct {
+	profile *project.Profile
+	runtime *profile.RuntimeConfig
+	goals   *profile.GoalReference // the first; nil = none
+}
+
+func classOf(in project.Instance) class {
+	c := class{profile: in.Profile, runtime: in.Runtime}
+	if len(in.Goals) > 0 {
+		c.goals = &in.Goals[0]
+	}
+	return c
+}
+
+func (b *builder) knowledge() error {
+	var bases []*knowledge.Base
+	for _, id := range b.Project.KnowledgeBaseIDs() {
+		def, _ := b.Project.KnowledgeBase(id)
+		base, err := knowledge.New(*def)
+		if err != nil {
+			return b.Errorf("%w", err)
+		}
+		bases = append(bases, base)
+	}
+	var err error
+	b.Bases, err = knowledge.NewState(bases...)
+	return err
+}
+
+func (b *builder) agents(agents *project.Agents) {
+	n := agents.Len()
+	b.find = agents.Find
+	b.IDs = make([]string, 0, n+1)
+	b.Class = make([]uint16, 0, n+1)
+	b.Subscribers = make([]bus.Subscriber, 0, n+1)
+	subscriptions := map[class][]bus.Subscription{}
+	for in := range agents.All() {
+		key := classOf(in)
+		c, known := b.classes[key]
+		if !known {
+			c = b.define(key, in)
+			subscriptions[key] = busSubscriptions(in.Subscriptions)
+		}
+		b.add(in.ID, c, subscriptions[key])
+	}
+	b.initial = func(o uint32) agent.State {
+		if int(o) >= n {
+			return agent.State{}
+		}
+		return agent.State{Private: agents.At(int(o)).State, Goals: b.goals[b.Class[o]]}
+	}
+}
+
+func (b *builder) add(id string, c uint16, subscriptions []bus.Subscription) {
+	b.IDs = append(b.IDs, id)
+	b.Class = append(b.Class, c)
+	b.Subscribers = append(b.Subscribers, bus.Subscriber{InstanceID: id, ProfileID: b.Definitions[c].Profile, Subscriptions: subscriptions})
+}
+
+func busSubscriptions(list []project.Subscription) []bus.Subscription {
+	out := make([]bus.Subscription, len(list))
+	for i, s := range list {
+		out[i] = s.Channel
+	}
+	return out
+}
+
+// define makes the definition of a class of agents.
+func (b *builder) define(key class, in project.Instance) uint16 {
+	profile := key.profile.Definition
+	d := &agent.Definition{
+		Profile: profile.ID, Name: profile.Name, Limits: b.limits(key.runtime), Tools: profile.ToolIDsInventory,
+		Skills: profile.SkillWorkflowIDsInventory, Reflection: reflectionOf(profile), Workflows: map[string]*workflow.Plan{},
+		Check: key.profile.CheckState, External: b.External, MayOrder: b.mayOrder,
+	}
+	if profile.InitialPrivateStateSchema == nil {
+		d.Check = nil
+	}
+	d.Core = b.plan(profile.CoreDeliberationWorkflowID)
+	for _, id := range profile.SkillWorkflowIDsInventory {
+		d.Workflows[id] = b.plan(id)
+	}
+	if d.Reflection != "" {
+		d.Workflows[d.Reflection] = b.plan(d.Reflection)
+	}
+	for _, ref := range profile.KnowledgeBaseReferences {
+		d.Knowledge = append(d.Knowledge, agent.AccessOf(ref))
+	}
+	d.Seal(b.describe)
+	return b.addClass(key, d, timingOf(key.runtime, d.Limits.Lanes), b.initialGoals(key.profile, in.Goals))
+}
+
+// mayOrder looks for an agent or its profile in the scene's orders.
+func (b *builder) mayOrder(instance string) bool {
+	orders := b.Def.Definition.Orders
+	if slices.Contains(orders, "*") || slices.Contains(orders, instance) {
+		return true
+	}
+	o, ok := b.find(instance)
+	return ok && slices.Contains(orders, b.Definitions[b.Class[o]].Profile)
+}
+
+// limits are an agent's, with the scene's lanes where it has none of its own.
+func (b *builder) limits(c *profile.RuntimeConfig) profile.Limits {
+	l := c.Limits()
+	l.Lanes = b.Def.Inbox(c).Lanes()
+	return l
+}
+
+func (b *builder) addClass(key class, d *agent.Definition, t agenda.Timing, goals []agent.Goal) uint16 {
+	c := uint16(len(b.Definitions))
+	b.Interrupts, b.Blocks = b.Interrupts || t.Interrupt, b.Blocks || t.Blocks != nil
+	b.classes[key] = c
+	b.Definitions = append(b.Definitions, d)
+	b.Timings = append(b.Timings, t)
+	b.goals = append(b.goals, goals)
+	return c
+}
+
+func (b *builder) plan(id string) *workflow.Plan {
+	if w, ok := b.Project.Workflow(id); ok {
+		return w.Plan
+	}
+	return nil
+}
+
+func (b *builder) describe(id string) (name, description string) {
+	if w, ok := b.Project.Workflow(id); ok {
+		return w.Definition.Name, w.Definition.Description
+	}
+	return id, ""
+}
+
+// reflectionOf is the reflection skill: the one that is named, or the only one
+// whose id says so.
+func reflectionOf(p *profile.Profile) string {
+	if p.ReflectionWorkflowID != "" {
+		return p.ReflectionWorkflowID
+	}
+	found := ""
+	for _, id := range p.SkillWorkflowIDsInventory {
+		if strings.Contains(id, "reflect") {
+			if found != "" {
+				return ""
+			}
+			found = id
+		}
+	}
+	return found
+}
+
+func timingOf(c *profile.RuntimeConfig, lanes *profile.Lanes) agenda.Timing {
+	t := agenda.Timing{WakeOnStart: true, MaxRestarts: 5, Blocks: bounds(lanes)}
+	if c == nil {
+		return t
+	}
+	if c.WakeOnStart != nil {
+		t.WakeOnStart = *c.WakeOnStart
+	}
+	if c.WakeOnStateChange != nil {
+		t.WakeOnChange = *c.WakeOnStateChange
+	}
+	if c.DeliberationFrequencyHz > 0 {
+		t.Period = time.Duration(float64(time.Second) / c.DeliberationFrequencyHz)
+	}
+	if c.MaxRestarts > 0 {
+		t.MaxRestarts = c.MaxRestarts
+	}
+	by := c.Limits().Interrupt
+	t.Interrupt, t.InterruptBy = by.On, by.By
+	return t
+}
+
+// initialGoals reads the goals an agent begins with from the knowledge bases.
+func (b *builder) initialGoals(p *project.Profile, refs []profile.GoalReference) []agent.Goal {
+	var goals []agent.Goal
+	for _, ref := range refs {
+		kb, ok := p.KnowledgeBase(ref.KBAliasOrID)
+		if !ok {
+			continue
+		}
+		base, ok := b.Bases.Base(kb.SourceID)
+		if !ok {
+			continue
+		}
+		if e, ok := base.Get(ref.CAIUID); ok {
+			goals = append(goals, goalOf(e, kb, ref.ActivationPriority))
+		}
+	}
+	return goals
+}
+
+func goalOf(e *knowledge.Entry, kb profile.KnowledgeReference, priority *float64) agent.Goal {
+	g := agent.Goal{ID: e.ID, KB: kb.Alias, Description: e.Description(), Priority: e.Priority, Status: string(e.Status())}
+	if g.KB == "" {
+		g.KB = kb.SourceID
+	}
+	if priority != nil {
+		g.Priority = *priority
+	}
+	if g.Status == string(knowledge.GoalPending) {
+		g.Status = string(knowledge.GoalActive) // an initial goal is active from the start
+	}
+	if content, err := protocol.Normalize(e.Content); err == nil && content != nil {
+		g.Details = protocol.Encode(content)
+	}
+	return g
+}
+
+// own adds the scene's own agent: it runs the lifecycle workflows and may use
+// every tool.
+func (b *builder) own() {
+	life := b.Def.Lifecycle
+	d := &agent.Definition{
+		Profile: ActorScene, Name: b.Def.Definition.Name, Limits: (*profile.RuntimeConfig)(nil).Limits(),
+		Tools: agent.SceneTools(), Workflows: map[string]*workflow.Plan{}, OnEvent: map[string]string{}, External: b.External,
+	}
+	for _, id := range []string{life.Start, life.End, life.Pause, life.Resume} {
+		if id != "" {
+			d.Workflows[id] = b.plan(id)
+		}
+	}
+	for i := range b.External {
+		d.Tools = append(d.Tools, b.External[i].Spec.Name)
+	}
+	var subscriptions []bus.Subscription
+	for _, name := range protocol.SortedKeys(life.Events) {
+		d.Workflows[life.Events[name]] = b.plan(life.Events[name])
+		for _, typ := range spellings(name) {
+			d.OnEvent[typ] = life.Events[name]
+			subscriptions = append(subscriptions, bus.Subscription{Type: typ})
+		}
+	}
+	for _, id := range b.Project.KnowledgeBaseIDs() {
+		d.Knowledge = append(d.Knowledge, agent.KnowledgeAccess{Alias: id, ID: id, Read: true, Write: true})
+	}
+	d.Seal(b.describe)
+	b.add(ActorScene, b.addClass(class{}, d, agenda.Timing{MaxRestarts: 5}, nil), subscriptions)
+}
+
+// maxSpellings bounds the event types that one lifecycle key may mean.
+const maxSpellings = 256
+
+// spellings lists the event types that a lifecycle key may mean: each
+// underscore of on_player_left_event may be a dot of the type.
+func spellings(name string) []string {
+	types := []string{""}
+	for i, part := range strings.Split(name, "_") {
+		if i == 0 {
+			types[0] = part
+			continue
+		}
+		n := len(types)
+		if 2*n > maxSpellings {
+			for k := range types {
+				types[k] += "_" + part
+			}
+			continue
+		}
+		for k := range n {
+			types = append(types, types[k]+"."+part)
+			types[k] += "_" + part
+		}
+	}
+	slices.Sort(types)
+	return types
+}
+
+func (b *builder) channel(p *project.Project) {
+	c := b.Def.Definition.EventBusConfig
+	b.Bus = bus.Config{
+		Scene: b.ID, NamespacePrefix: c.NamespacePrefix, DefaultTTL: time.Duration(c.DefaultEventTTLSeconds * float64(time.Second)),
+		MaxDepth: c.MaxDepth, MaxRevisits: c.MaxRevisits, LoopAction: bus.LoopAction(c.LoopAction),
+		MaxHeld: c.MaxHeld, Owner: ActorScene, Middleware: b.Middleware,
+	}
+	for _, r := range c.Throttle {
+		b.Bus.Throttle = append(b.Bus.Throttle, r.Rule())
+	}
+	if b.Bus.NamespacePrefix != "" {
+		b.Bus.NamespacePrefix += "."
+	}
+	if len(p.EventTypes()) > 0 {
+		b.Bus.Validate = p.CheckEvent
+	}
+}
+
+// NodeKinds are the node kinds that workflows may use.
+func NodeKinds() workflow.Kinds {
+	return nodes.Standard(nodes.Options{
+		ParseTAM: func(text string, finish protocol.FinishReason) nodes.Parsed {
+			return nodes.Parsed(answer.Read(text, finish))
+		},
+		Tools: agent.ToolSpecs(),
+	})
+}
+
+// worldRules makes the machine of the scene's world.
+func (b *builder) worldRules() (err error) {
+	b.Rules, err = worldstate.New(b.Simulation().Limits.MaxWorldBytes, b.worldPermissions())
+	return err
+}
+
+// worldPermissions is who may write where; nil = everybody everywhere.
+func (b *builder) worldPermissions() *world.Permissions {
+	if b.Def.Permissions == nil {
+		return nil
+	}
+	p := world.Permissions{Default: b.Def.Permissions.Default, Profiles: maps.Clone(b.Def.Permissions.Profiles)}
+	p.Profiles[ActorScene] = world.Rules{} // the scene itself may do everything
+	return &p
+}

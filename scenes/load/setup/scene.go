@@ -1,0 +1,129 @@
+package setup
+
+import (
+	"fmt"
+
+	"tavernsim/engine/agenda"
+	"tavernsim/engine/agent"
+	"tavernsim/engine/bus"
+	"tavernsim/engine/bus/delivery"
+	"tavernsim/engine/expr"
+	"tavernsim/engine/knowledge"
+	"tavernsim/engine/worldstate"
+	"tavernsim/protocol"
+	"tavernsim/scenes/load/project"
+)
+
+// Actors of a scene that are no agents. An instance id cannot begin with "$".
+const (
+	ActorStage     = "$stage" // the scene itself: who wakes, merges and keeps
+	ActorScene     = "$scene" // the agent that runs the scene's own workflows, and the source of its facts
+	ActorWorld     = "$world"
+	ActorKnowledge = "$knowledge"
+	ActorEvents    = "$events"
+)
+
+// TypeAgentFailed is the event that the scene publishes when an agent's actor
+// failed.
+const TypeAgentFailed = "agent.failed"
+
+// Options are what a scene's facts depend on beside its project and the model's
+// answers. The manifest of a run keeps all of them but Middleware and External.
+type Options struct {
+	Seed        uint64
+	Clock       agenda.ClockKind // "" = what the definition says
+	Agents      int              // scales the counts; 0 = as defined
+	Until       string           // replaces the definition's condition when not empty
+	ProjectHash string
+
+	// Middleware is asked about every receiver of every event, behind the
+	// channel's own rules. Its verdicts are facts: a replay does not ask it.
+	Middleware delivery.Chain
+
+	// External are the tools that the host's executors carry out
+	// (scenes.Options.Executors). A replay does not ask them.
+	External []agent.External
+}
+
+// Scene is what a scene is made of. It never changes, and everybody may read it.
+type Scene struct {
+	Options // Clock is never ""
+
+	ID      string
+	Project *project.Project
+	Def     *project.Scene
+	Codec   *protocol.Codec
+
+	IDs         []string                               // instance ids by ordinal, the scene's own last
+	find        func(id string) (ordinal int, ok bool) // of an agent
+	Class       []uint16                               // of an ordinal: index into Definitions and Timings
+	Definitions []*agent.Definition
+	Timings     []agenda.Timing
+	initial     func(ordinal uint32) agent.State
+	Bases       knowledge.State
+	Bus         bus.Config
+	Subscribers []bus.Subscriber
+
+	Rules      *worldstate.Machine // of the world
+	Condition  *expr.Program       // of the scene's end; nil = none
+	Interrupts bool                // there are agents whose deliberations events interrupt
+	Blocks     bool                // there are agents whose full lanes block publishers
+}
+
+// Size is the number of agents; the scene's own workflows run as one more.
+func (s *Scene) Size() int            { return len(s.IDs) - 1 }
+func (s *Scene) OwnOrdinal() int      { return len(s.IDs) - 1 }
+func (s *Scene) Name(o uint32) string { return s.IDs[o] }
+
+// Ordinal finds an agent, or the scene's own, by instance id.
+func (s *Scene) Ordinal(id string) (uint32, bool) {
+	if id == ActorScene {
+		return uint32(s.OwnOrdinal()), true
+	}
+	o, ok := s.find(id)
+	return uint32(o), ok
+}
+
+func (s *Scene) AgentDefinition(o uint32) *agent.Definition { return s.Definitions[s.Class[o]] }
+func (s *Scene) Timing(o uint32) agenda.Timing              { return s.Timings[s.Class[o]] }
+
+// Simulation is the scene's simulation block with every default filled in.
+func (s *Scene) Simulation() *agenda.Simulation { return &s.Def.Definition.Simulation }
+
+// Draw keys the chance of one turn of an agent.
+func (s *Scene) Draw(o uint32, now protocol.Time, turn uint64) protocol.Draw {
+	return DrawOf(s.Seed, s.IDs[o], now, turn)
+}
+
+// DrawOf is Draw under another seed.
+func DrawOf(seed uint64, instance string, now protocol.Time, turn uint64) protocol.Draw {
+	return protocol.NewDraw(seed, protocol.HashString(instance), uint64(now), turn)
+}
+
+// Started is the fact that opens a journal.
+func (s *Scene) Started(at protocol.Time) *agenda.Started {
+	return &agenda.Started{
+		Scene: s.ID, Seed: s.Seed, Clock: s.Clock, Start: at, Tick: s.Simulation().Tick.Std(),
+		Agents: int64(s.Size()), Project: s.ProjectHash,
+	}
+}
+
+// DirectorConfig is the machine's view of the scene.
+func (s *Scene) DirectorConfig() agenda.Config {
+	sim := s.Simulation()
+	return agenda.Config{
+		Start: protocol.TimeOf(sim.StartTime), Tick: sim.Tick.Std(), Clock: s.Clock,
+		Agents: len(s.IDs), Timing: s.Timing, RestartBackoff: sim.Limits.RestartBackoff.Std(),
+	}
+}
+
+// Machine makes an agent as it is when the scene begins.
+func (s *Scene) Machine(o uint32) *agent.Machine {
+	return &agent.Machine{
+		Def: s.AgentDefinition(o), ID: agent.Identity{Instance: s.IDs[o], Ordinal: o}, State: s.initial(o),
+	}
+}
+
+func (s *Scene) Errorf(format string, args ...any) error {
+	return fmt.Errorf("scene %s: %w", s.ID, fmt.Errorf(format, args...))
+}

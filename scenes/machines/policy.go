@@ -1,0 +1,73 @@
+package machines
+
+import (
+	"time"
+
+	"tavernsim/protocol"
+)
+
+// DefaultSnapshotFacts holds for a policy that says nothing of facts: recovery then
+// folds at most about two million facts.
+const DefaultSnapshotFacts = 2_000_000
+
+// SnapshotPolicy is when the next snapshot is due: as soon as one of its parts holds.
+type SnapshotPolicy struct {
+	Facts int64         // so many since the last one; 0 = DefaultSnapshotFacts, below 0 = never
+	Every time.Duration // scene time since the last one; 0 = never
+	Bytes int64         // of facts since the last one, before compression; 0 = never
+}
+
+// SnapshotMark is where a scene stands.
+type SnapshotMark struct {
+	Facts int64
+	Time  protocol.Time
+	Bytes uint64 // of durable facts, before compression
+}
+
+// WithDefaults fills in what was not said.
+func (p SnapshotPolicy) WithDefaults() SnapshotPolicy {
+	if p.Facts == 0 {
+		p.Facts = DefaultSnapshotFacts
+	}
+	return p
+}
+
+// Or is p with the parts that other says anew.
+func (p SnapshotPolicy) Or(other SnapshotPolicy) SnapshotPolicy {
+	if other.Facts != 0 {
+		p.Facts = other.Facts
+	}
+	if other.Every != 0 {
+		p.Every = other.Every
+	}
+	if other.Bytes != 0 {
+		p.Bytes = other.Bytes
+	}
+	return p
+}
+
+// Validate says which part cannot be.
+func (p SnapshotPolicy) Validate() error {
+	switch {
+	case p.Every < 0:
+		return protocol.Errorf(protocol.KindInvalid, "snapshots every %s: want a positive time", p.Every)
+	case p.Bytes < 0:
+		return protocol.Errorf(protocol.KindInvalid, "snapshots every %d bytes: want a positive size", p.Bytes)
+	}
+	return nil
+}
+
+// Due reports whether enough happened since the last snapshot. A scene in which
+// nothing happened has nothing to save, however much time passed.
+func (p SnapshotPolicy) Due(last, now SnapshotMark) bool {
+	facts := now.Facts - last.Facts
+	switch {
+	case facts <= 0:
+		return false
+	case p.Facts > 0 && facts >= p.Facts:
+		return true
+	case p.Every > 0 && now.Time.Sub(last.Time) >= p.Every:
+		return true
+	}
+	return p.Bytes > 0 && now.Bytes-min(last.Bytes, now.Bytes) >= uint64(p.Bytes)
+}

@@ -1,0 +1,284 @@
+// Package rundir is the directory of a run: its manifest, its copied inputs, its
+// journals and its summary.
+//
+// [Make] makes one, [Open] opens one for reading, [Fork] makes one from another,
+// [Replay] folds one again, [Examine] and [Repair] find and repair damage. You must
+// call [Opened.Close].
+//
+// # Promises
+//
+//  1. A directory with a manifest is a run: the manifest is written last, and every
+//     file is written completely or not at all.
+//  2. An opened directory has the inputs with which the run began, to the byte.
+//  3. [Open], [Replay] and [Examine] write nothing.
+//
+// # Not here
+//
+// Running a scene (scenes/run/runner): this package imports no actor and no model.
+package rundir
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+	"unicode"
+
+	"tavernsim/engine/agenda"
+	"tavernsim/persistence"
+	"tavernsim/protocol"
+	"tavernsim/scenes/load/project"
+)
+
+// The run directory (docs/formats/run-directory.md).
+const (
+	manifestFile = "manifest.json"
+	summaryFile  = "summary.json"
+	inputsDir    = "inputs"
+	JournalDir   = "journal" // holds the store
+	latestLink   = "latest"
+	defaultRuns  = "runs"
+)
+
+// ManifestVersion is raised when an older program could not resume the run.
+const ManifestVersion = 1
+
+// Manifest says what a run is made of: enough to resume it.
+type Manifest struct {
+	Version     int                         `json:"version"`
+	Run         string                      `json:"run"`
+	Created     time.Time                   `json:"created"`
+	Program     string                      `json:"program"` // version of simd
+	Go          string                      `json:"go"`
+	Args        []string                    `json:"args,omitempty"`
+	Project     string                      `json:"project"`
+	ProjectHash string                      `json:"project_hash"`
+	Files       []File                      `json:"files"`
+	Scenes      []string                    `json:"scenes"`
+	Seeds       map[string]uint64           `json:"seeds"`
+	Clocks      map[string]agenda.ClockKind `json:"clocks"`
+	Agents      int                         `json:"agents,omitempty"`
+	For         agenda.Duration             `json:"for,omitempty"`
+	Ticks       int64                       `json:"ticks,omitempty"`
+	Until       string                      `json:"until,omitempty"`
+	Durability  persistence.Durability      `json:"durability"`
+	BatchFacts  int                         `json:"batch_facts,omitempty"`
+	SnapFacts   int64                       `json:"snapshot_facts,omitempty"`
+	SnapEvery   agenda.Duration             `json:"snapshot_every,omitempty"`
+	SnapBytes   int64                       `json:"snapshot_bytes,omitempty"`
+	Keep        string                      `json:"keep,omitempty"`
+	Middleware  bool                        `json:"middleware,omitempty"` // its host had some: it is code, and not here
+	Fork        *Forked                     `json:"fork,omitempty"`       // where it came from
+}
+
+// File is one input.
+type File struct {
+	Path   string `json:"path"`
+	SHA256 string `json:"sha256"`
+	Size   int64  `json:"size"`
+}
+
+// Make makes a run directory with everything but the journal. The manifest comes
+// last: a directory with one is a run. Without dir it is one below runs/; projectDir
+// is the folder of the project, "" if it came from none.
+func Make(dir, projectDir string, m *Manifest, p *project.Project) (string, error) {
+	latest := ""
+	if dir == "" {
+		runs := runsOf(projectDir)
+		dir, latest = filepath.Join(runs, m.Run), filepath.Join(runs, latestLink)
+	}
+	if in := within(projectDir, dir); in != "" && slices.Contains(project.Folders(), in) {
+		return "", protocol.Errorf(protocol.KindConflict, "run directory %s: it is in the folder %s of the project, whose files are read as definitions; name another with --out", dir, in)
+	}
+	if err := mustBeFree(dir); err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", unwritable(dir, err, "name another with --out")
+	}
+	if err := Writable(dir, "name another with --out"); err != nil {
+		return "", err
+	}
+	if err := p.CopyTo(filepath.Join(dir, inputsDir)); err != nil {
+		return "", err
+	}
+	if err := writeManifest(dir, m); err != nil {
+		return "", err
+	}
+	if latest != "" {
+		_ = os.Remove(latest) // a convenience: a file system without links does without
+		_ = os.Symlink(m.Run, latest)
+	}
+	return dir, nil
+}
+
+// runsOf is where run directories go of which none is named: below the current
+// folder, or below the project when the current folder is a part of it.
+func runsOf(projectDir string) string {
+	if in := within(projectDir, "."); in == "" || in == "." {
+		return defaultRuns
+	}
+	return filepath.Join(projectDir, defaultRuns)
+}
+
+// within is the folder of a project, at its top, in which a path lies; "." is the
+// project itself, "" is outside of it.
+func within(projectDir, path string) string {
+	if projectDir == "" {
+		return ""
+	}
+	from, err := filepath.Abs(projectDir)
+	to, bad := filepath.Abs(path)
+	rel, far := filepath.Rel(from, to)
+	if errors.Join(err, bad, far) != nil {
+		return ""
+	}
+	top, _, _ := strings.Cut(filepath.ToSlash(rel), "/")
+	if top == ".." {
+		return ""
+	}
+	return top
+}
+
+// Writable refuses a folder that cannot be written, before anything depends on
+// it; the error gives the advice.
+func Writable(dir, advice string) error {
+	if err := tryWrite(dir); err != nil {
+		return unwritable(dir, err, advice)
+	}
+	return nil
+}
+
+// tryWrite finds out whether a folder can be written.
+func tryWrite(dir string) error {
+	f, err := os.CreateTemp(dir, ".try-*")
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString("simd")
+	return errors.Join(err, f.Close(), os.Remove(f.Name()))
+}
+
+func unwritable(dir string, err error, advice string) error {
+	kind := protocol.KindTransient
+	switch {
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+		kind = protocol.KindDenied
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		kind, advice = protocol.KindLimit, "make room on the disk, or "+advice
+	}
+	return protocol.Errorf(kind, "run directory %s: it cannot be written: %w: nothing was started; %s", dir, err, advice)
+}
+
+func mustBeFree(dir string) error {
+	entries, err := os.ReadDir(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return protocol.Errorf(protocol.KindConflict, "run directory %s: %w", dir, err)
+	case len(entries) > 0:
+		return protocol.Errorf(protocol.KindConflict, "run directory %s is not empty; name another with --out, or resume it with --resume", dir)
+	}
+	return nil
+}
+
+// Files lists the inputs of a project as a manifest does.
+func Files(p *project.Project) (list []File) {
+	for _, f := range p.Files() {
+		list = append(list, File{Path: f.Path, SHA256: f.SHA256, Size: int64(f.Size)})
+	}
+	return list
+}
+
+// Name is what a run of these scenes is called.
+func Name(created time.Time, scenes []string) string {
+	name := strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) || strings.ContainsRune(`/\`, r) {
+			return '_'
+		}
+		return r
+	}, strings.Join(scenes, "+"))
+	return created.Format("20060102-150405.000") + "-" + strings.ToValidUTF8(name[:min(len(name), maxName)], "")
+}
+
+// maxName bounds the part of a run's name that its scenes give.
+const maxName = 200
+
+// ReadManifest reads the manifest of a run directory.
+func ReadManifest(dir string) (*Manifest, error) {
+	data, err := os.ReadFile(filepath.Join(dir, manifestFile))
+	if err != nil {
+		return nil, protocol.Errorf(protocol.KindNotFound, "%s is not a run directory: %w", dir, err)
+	}
+	m := &Manifest{}
+	if err := unseal(data, m); err != nil {
+		return nil, protocol.Errorf(protocol.KindCorrupt, "%s: %w: bring it back from a copy", filepath.Join(dir, manifestFile), err)
+	}
+	if m.Version > ManifestVersion || m.Version < 1 {
+		return nil, protocol.Errorf(protocol.KindUnknown, "%s: the run was made by a program with run format %d; this one knows %d", dir, m.Version, ManifestVersion)
+	}
+	return m, nil
+}
+
+func writeManifest(dir string, m *Manifest) error {
+	data, err := json.MarshalIndent(m, "", "  ")
+	if err == nil {
+		data = append(bytes.TrimSuffix(data, []byte("\n}")), ",\n"...)
+		err = writeFile(filepath.Join(dir, manifestFile), append(data, seal(data)...))
+	}
+	if err != nil {
+		return protocol.Errorf(protocol.KindTransient, "run directory %s: %w", dir, err)
+	}
+	return nil
+}
+
+// seal is the end of a manifest: the member with the checksum of what stands
+// before it.
+func seal(before []byte) string {
+	return fmt.Sprintf("  \"checksum\": \"%x\"\n}\n", sha256.Sum256(before))
+}
+
+// unseal reads a manifest and holds it to its checksum. One without any is of an
+// older program and has no members but ours; a damaged one has at least what is
+// left of the checksum.
+func unseal(data []byte, m *Manifest) error {
+	end := max(len(data)-len(seal(nil)), 0)
+	if string(data[end:]) == seal(data[:end]) {
+		return json.Unmarshal(data, m)
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if d.Decode(m) == nil {
+		if _, end := d.Token(); errors.Is(end, io.EOF) {
+			return nil
+		}
+	}
+	return errors.New("its checksum is not that of its bytes: it was damaged or changed")
+}
+
+// writeJSON writes a file whole or not at all.
+func writeJSON(path string, v any) error {
+	data, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	return writeFile(path, append(data, '\n'))
+}
+
+func writeFile(path string, data []byte) error {
+	tmp := path + ".tmp"
+	if err := os.WriteFile(tmp, data, 0o644); err != nil {
+		return err
+	}
+	return os.Rename(tmp, path)
+}

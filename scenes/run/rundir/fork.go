@@ -1,0 +1,360 @@
+package rundir
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"tavernsim/engine/agenda"
+	"tavernsim/engine/world"
+	"tavernsim/internal/source"
+	"tavernsim/persistence"
+	"tavernsim/protocol"
+	"tavernsim/scenes/history"
+	"tavernsim/scenes/load/project"
+	"tavernsim/scenes/load/setup"
+)
+
+// ForkOptions say where a run is taken over and what changes there.
+type ForkOptions struct {
+	At       string   // a place as history.Find reads it
+	Scene    string   // "" = every scene of the run
+	Seed     *uint64  // nil = as it was
+	Set      []string // KEY=VALUE: see forkKeys
+	Version  string
+	Args     []string
+	Progress Progress
+	// Model checks the script of --set model=FILE: see project.Options.
+	Model func(file string, data []byte, report *source.Report) bool
+}
+
+// forkKeys is what --set can change.
+const forkKeys = "world.PATH=JSON, model=FILE, simulation.stop.after=DURATION, simulation.stop.ticks=N, simulation.stop.until=EXPR"
+
+// Forked is where a run came from.
+type Forked struct {
+	Parent  string               `json:"parent"` // name of the run
+	Scenes  map[string]ForkedCut `json:"scenes"`
+	Changes []string             `json:"changes"`
+}
+
+// ForkedCut is where one scene of it was taken over.
+type ForkedCut struct {
+	Wave   uint64 `json:"wave"`
+	Seq    uint64 `json:"seq"`
+	Time   string `json:"time"`
+	Digest string `json:"digest"`
+}
+
+// Fork makes a new run directory that goes on from a place in another run. The
+// run itself is not touched; the directory appears whole or not at all.
+func Fork(dir, out string, opt ForkOptions) (m *Manifest, err error) {
+	changes, err := readChanges(opt)
+	if err != nil {
+		return nil, err
+	}
+	run, err := Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer run.Close()
+	if err := mustBeFree(out); err != nil {
+		return nil, err
+	}
+	f := &forking{run: run, out: out, opt: opt, changes: changes}
+	if err := f.plan(); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(out, 0o755); err != nil {
+		return nil, protocol.Errorf(protocol.KindTransient, "run directory %s: %w", out, err)
+	}
+	if err := f.make(); err != nil {
+		return nil, errors.Join(err, f.undo())
+	}
+	return f.manifest, nil
+}
+
+// forking is a fork under way.
+type forking struct {
+	run      *Opened
+	out      string
+	opt      ForkOptions
+	changes  *changes
+	ids      []string
+	cuts     map[string]persistence.Wave
+	manifest *Manifest
+	project  *project.Project // of the fork
+}
+
+// plan finds the cuts and makes the manifest; it writes nothing.
+func (f *forking) plan() (err error) {
+	if f.ids, err = f.run.Scenes(f.opt.Scene); err != nil {
+		return err
+	}
+	m := *f.run.Manifest
+	m.Created, m.Program, m.Args = time.Now().UTC().Truncate(time.Millisecond), f.opt.Version, f.opt.Args
+	m.Scenes = f.ids
+	m.Run = Name(m.Created, f.ids)
+	m.Seeds = map[string]uint64{}
+	m.Fork = &Forked{Parent: f.run.Manifest.Run, Scenes: map[string]ForkedCut{}, Changes: f.changes.texts}
+	f.changes.limits(&m)
+	f.cuts = map[string]persistence.Wave{}
+	for _, id := range f.ids {
+		if err := f.planScene(id, &m); err != nil {
+			return err
+		}
+	}
+	f.manifest = &m
+	return nil
+}
+
+func (f *forking) planScene(id string, m *Manifest) error {
+	made, journal, err := f.run.Scene(id)
+	if err != nil {
+		return err
+	}
+	defer journal.Close()
+	cut, err := history.Find(journal, f.opt.At)
+	if err != nil {
+		return err
+	}
+	if reason, err := history.End(journal); err != nil || reason != "" && cut.Number == journal.Durable().Number {
+		return errors.Join(err, protocol.Errorf(protocol.KindConflict, "scene %s has ended at %s (%s): nothing can continue from there; fork at an earlier place", id, f.opt.At, reason))
+	}
+	m.Seeds[id] = f.run.Manifest.Seeds[id]
+	if f.opt.Seed != nil {
+		m.Seeds[id] = *f.opt.Seed
+	}
+	if cut.Number == 0 && len(f.changes.world) > 0 {
+		return protocol.Errorf(protocol.KindInvalid, "scene %s: at its beginning the world is what the definition says; fork at wave:1 or later to set it", id)
+	}
+	if f.changes.ticks > 0 && m.Clocks[id] == agenda.Realtime {
+		return protocol.Errorf(protocol.KindInvalid, "scene %s: ticks belong to the virtual clock; end a realtime run with a time", id)
+	}
+	if err := f.checkModel(id, made.Simulation().Model); err != nil {
+		return err
+	}
+	f.cuts[id] = cut
+	m.Fork.Scenes[id] = ForkedCut{Wave: cut.Number, Seq: cut.Last, Time: cut.MaxTime.String(), Digest: cut.Digest.String()}
+	return nil
+}
+
+// make writes the directory, the manifest last.
+func (f *forking) make() error {
+	if err := f.inputs(); err != nil {
+		return err
+	}
+	if err := persistence.Copy(filepath.Join(f.run.Dir, JournalDir), filepath.Join(f.out, JournalDir)); err != nil {
+		return err
+	}
+	if err := f.cut(); err != nil {
+		return err
+	}
+	return writeManifest(f.out, f.manifest)
+}
+
+// inputs copies the inputs, with another model if that was asked for.
+func (f *forking) inputs() (err error) {
+	dir := filepath.Join(f.out, inputsDir)
+	if err := f.run.Project.CopyTo(dir); err != nil {
+		return err
+	}
+	if f.changes.model != "" {
+		for _, id := range f.ids {
+			def, err := f.run.Project.Scene(id)
+			if err != nil {
+				return err
+			}
+			if err := os.WriteFile(filepath.Join(dir, filepath.FromSlash(def.Definition.Simulation.Model)), f.changes.modelData, 0o644); err != nil {
+				return protocol.Errorf(protocol.KindTransient, "model: %w", err)
+			}
+		}
+	}
+	if f.project, err = Load(dir, project.Options{Stops: true}); err != nil {
+		return err
+	}
+	f.manifest.ProjectHash, f.manifest.Files = f.project.Hash(), Files(f.project)
+	return nil
+}
+
+// cut ends the copied journals at their cuts and appends what changes there.
+func (f *forking) cut() (err error) {
+	store, err := OpenStore(f.out, persistence.Options{BatchFacts: f.manifest.BatchFacts})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	if err := f.removeOthers(store); err != nil {
+		return err
+	}
+	for _, id := range f.ids {
+		f.opt.Progress.Of(id, "cutting the copy")(0, 1)
+		if err := store.CutAfter(id, f.cuts[id].Number); err != nil {
+			return err
+		}
+		if err := f.append(store, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeOthers removes from the copy what is not the fork's: scenes that were
+// not taken over, and the logs of effects. What the run has asked of the outside
+// and not heard yet is its own; the fork asks for itself.
+func (f *forking) removeOthers(store *persistence.Store) error {
+	ids, err := store.Scenes()
+	for _, id := range ids {
+		if err == nil && !slices.Contains(f.ids, id) {
+			err = store.Remove(id)
+		}
+	}
+	return err
+}
+
+// append keeps the fact that the story changes; a fork without changes is the
+// same story, and so it has the same digest.
+func (f *forking) append(store *persistence.Store, id string) error {
+	cut, seed := f.cuts[id], f.manifest.Seeds[id]
+	texts := slices.Clone(f.changes.texts)
+	if seed != f.run.Manifest.Seeds[id] {
+		texts = append(texts, fmt.Sprintf("seed=%d", seed))
+	}
+	if len(texts) == 0 || cut.Number == 0 {
+		return nil
+	}
+	journal, err := store.Journal(id)
+	if err != nil {
+		return err
+	}
+	made, err := f.manifest.Made(f.project, id, nil)
+	if err != nil {
+		return err
+	}
+	_, err = history.Fork(made, journal, history.Options{Folding: f.opt.Progress.Of(id, "folding")}, &agenda.Forked{
+		Parent: f.run.Manifest.Run, Wave: cut.Number, Digest: cut.Digest.String(), Seed: seed, Changes: texts,
+	}, f.changes.world)
+	return err
+}
+
+// undo removes what a failed fork has made.
+func (f *forking) undo() error {
+	return errors.Join(os.RemoveAll(filepath.Join(f.out, inputsDir)), os.RemoveAll(filepath.Join(f.out, JournalDir)), os.Remove(f.out))
+}
+
+// changes are what --set asks for.
+type changes struct {
+	texts     []string // as they were given, the model's as its file's name
+	world     []world.Request
+	model     string
+	modelData []byte
+	after     time.Duration
+	ticks     int64
+	until     string
+}
+
+// limits lays new stop conditions over those of the run.
+func (c *changes) limits(m *Manifest) {
+	if c.after > 0 {
+		m.For = agenda.Duration(c.after)
+	}
+	if c.ticks > 0 {
+		m.Ticks = c.ticks
+	}
+	if c.until != "" {
+		m.Until = c.until
+	}
+}
+
+// readChanges reads all of --set before anything is done.
+func readChanges(opt ForkOptions) (*changes, error) {
+	c := &changes{texts: []string{}}
+	for _, text := range opt.Set {
+		key, value, ok := strings.Cut(text, "=")
+		if !ok {
+			return nil, protocol.Errorf(protocol.KindInvalid, "--set %s: want KEY=VALUE, one of %s", text, forkKeys)
+		}
+		if err := c.read(key, value); err != nil {
+			return nil, protocol.Errorf(protocol.KindInvalid, "--set %s: %w", text, err)
+		}
+		c.texts = append(c.texts, text)
+	}
+	return c, nil
+}
+
+func (c *changes) read(key, value string) (err error) {
+	if path, ok := strings.CutPrefix(key, "world."); ok {
+		return c.setWorld(path, value)
+	}
+	switch key {
+	case "model":
+		c.model = value
+		c.modelData, err = os.ReadFile(value)
+	case "simulation.stop.after":
+		if c.after, err = time.ParseDuration(value); err != nil || c.after <= 0 {
+			err = errors.New("want a positive time, for example 90m")
+		}
+	case "simulation.stop.ticks":
+		if c.ticks, err = strconv.ParseInt(value, 10, 64); err != nil || c.ticks <= 0 {
+			err = errors.New("want a whole number from 1 on")
+		}
+	case "simulation.stop.until":
+		c.until, err = value, setup.CheckUntil(value)
+	case "seed":
+		err = errors.New("a seed is set with --seed N, a whole number from 0 on")
+	default:
+		err = fmt.Errorf("%s cannot be changed within a run; what can is %s, and the seed with --seed", key, forkKeys)
+	}
+	return err
+}
+
+// checkModel reads the new script in the notation of the one that it replaces,
+// under the name that was given: its faults are in that file.
+func (f *forking) checkModel(scene, replaced string) error {
+	if f.changes.model == "" {
+		return nil
+	}
+	if replaced == "" {
+		return protocol.Errorf(protocol.KindInvalid, "scene %s names no model file (simulation.model), so there is none to replace", scene)
+	}
+	if f.opt.Model == nil {
+		return nil
+	}
+	report := &source.Report{}
+	f.opt.Model(replaced, f.changes.modelData, report)
+	err := report.Err()
+	var faults *project.Error
+	if errors.As(err, &faults) {
+		for i := range faults.Faults {
+			faults.Faults[i].File = f.changes.model
+		}
+	}
+	return err
+}
+
+func (c *changes) setWorld(path, value string) error {
+	p, err := world.ParsePath(path)
+	if err != nil {
+		return err
+	}
+	dec := json.NewDecoder(strings.NewReader(value))
+	dec.UseNumber()
+	var v any
+	if err := dec.Decode(&v); err != nil || dec.More() {
+		return fmt.Errorf("%s is no JSON value; text wants quotes: '\"%s\"'", value, value)
+	}
+	normal, err := protocol.Normalize(v)
+	if err != nil {
+		return err
+	}
+	c.world = append(c.world, world.Request{
+		ID: fmt.Sprintf("fork.%d", len(c.world)+1), By: "$scene", Profile: "$scene", Reason: "fork", Path: p, Op: world.OpSet, Value: protocol.Encode(normal), Group: "fork",
+	})
+	return nil
+}

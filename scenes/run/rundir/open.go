@@ -1,0 +1,153 @@
+package rundir
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"tavernsim/engine/agent"
+	"tavernsim/engine/bus/delivery"
+	"tavernsim/persistence"
+	"tavernsim/protocol"
+	"tavernsim/scenes/history"
+	"tavernsim/scenes/load/project"
+	"tavernsim/scenes/load/setup"
+)
+
+// Opened is a run directory that is looked at, not run: as it was at the moment of
+// Open, or locked for one who writes.
+type Opened struct {
+	Dir      string
+	Manifest *Manifest
+	Project  *project.Project
+	Store    *persistence.Store
+
+	// Middleware of the run's host, for who decides something again.
+	Middleware delivery.Chain
+}
+
+// Open opens a run directory for reading. It takes no lock, so a process may run
+// it before, meanwhile and afterwards. You owe Close.
+func Open(dir string) (*Opened, error) {
+	return open(dir, func(*Manifest) persistence.Options { return persistence.Options{ReadOnly: true} })
+}
+
+// OpenForWriting opens one that nobody runs, to add to its journals at the
+// durability that it was started with. You owe Close.
+func OpenForWriting(dir string) (*Opened, error) {
+	return open(dir, func(m *Manifest) persistence.Options { return persistence.Options{Durability: m.Durability} })
+}
+
+func open(dir string, options func(*Manifest) persistence.Options) (*Opened, error) {
+	m, p, err := Read(dir)
+	if err != nil {
+		return nil, err
+	}
+	store, err := OpenStore(dir, options(m))
+	if err != nil {
+		return nil, err
+	}
+	return &Opened{Dir: dir, Manifest: m, Project: p, Store: store}, nil
+}
+
+// OpenStore opens the journals of a run directory: how large tables begin and
+// which facts belong to a trace is the same for whoever opens them. You owe Close.
+func OpenStore(dir string, opt persistence.Options) (*persistence.Store, error) {
+	opt.Traces = history.Traces()
+	if !opt.ReadOnly {
+		opt.MemTableSize = memTableSize
+	}
+	return persistence.Open(filepath.Join(dir, JournalDir), opt)
+}
+
+// memTableSize is a quarter of the store's default: facts come compressed, and
+// memory that agents could use is worth more here.
+const memTableSize = 16 << 20
+
+// Load reads a project folder. The options need no name, tools or node kinds.
+func Load(dir string, opt project.Options) (*project.Project, error) {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return nil, protocol.Errorf(protocol.KindNotFound, "project %s: %w", dir, err)
+	}
+	if !info.IsDir() {
+		return nil, protocol.Errorf(protocol.KindInvalid, "project %s: it is a file; name the folder that holds project.json", dir)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, protocol.Errorf(protocol.KindNotFound, "project %s: %w", dir, err)
+	}
+	defer root.Close()
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	opt.Name = filepath.Base(abs)
+	return LoadFS(root.FS(), opt)
+}
+
+// LoadFS reads a project from a file system.
+func LoadFS(fsys fs.FS, opt project.Options) (*project.Project, error) {
+	opt.Tools, opt.Kinds = agent.ProfileTools(), setup.NodeKinds()
+	return project.Load(fsys, opt)
+}
+
+// Read reads what a run is made of and holds the inputs to the manifest.
+func Read(dir string) (*Manifest, *project.Project, error) {
+	m, err := ReadManifest(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	p, err := Load(filepath.Join(dir, inputsDir), project.Options{Stops: true})
+	if err != nil {
+		return nil, nil, err
+	}
+	if p.Hash() != m.ProjectHash {
+		return nil, nil, protocol.Errorf(protocol.KindConflict, "run %s: its inputs were changed after the start (%s, the manifest says %s)", dir, short(p.Hash()), short(m.ProjectHash))
+	}
+	return m, p, nil
+}
+
+// Close gives the directory back.
+func (o *Opened) Close() error { return o.Store.Close() }
+
+// Scenes are the ids of the run's scenes, or the one that is named.
+func (o *Opened) Scenes(only string) ([]string, error) {
+	if only == "" {
+		return o.Manifest.Scenes, nil
+	}
+	if !slices.Contains(o.Manifest.Scenes, only) {
+		return nil, protocol.Errorf(protocol.KindNotFound, "run %s has no scene %q; it has %s", o.Dir, only, strings.Join(o.Manifest.Scenes, ", "))
+	}
+	return []string{only}, nil
+}
+
+// Scene opens the journal of a scene, and makes what it is of.
+func (o *Opened) Scene(id string) (*setup.Scene, *persistence.Journal, error) {
+	made, err := o.Made(id)
+	if err != nil {
+		return nil, nil, err
+	}
+	journal, err := o.Store.Journal(id)
+	return made, journal, err
+}
+
+// Made is what a scene of the run is made of.
+func (o *Opened) Made(id string) (*setup.Scene, error) {
+	return o.Manifest.Made(o.Project, id, o.Middleware)
+}
+
+// Made makes a scene as the manifest says.
+func (m *Manifest) Made(p *project.Project, id string, middleware delivery.Chain) (*setup.Scene, error) {
+	def, err := p.Scene(id)
+	if err != nil {
+		return nil, err
+	}
+	return setup.New(p, def, setup.Options{
+		Seed: m.Seeds[id], Clock: m.Clocks[id], Agents: m.Agents, ProjectHash: m.ProjectHash, Until: m.Until, Middleware: middleware,
+	})
+}
+
+func short(hash string) string { return hash[:min(12, len(hash))] }

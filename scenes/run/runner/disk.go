@@ -1,0 +1,56 @@
+package runner
+
+import (
+	"errors"
+	"syscall"
+
+	"tavernsim/engine/agenda"
+	"tavernsim/protocol"
+	"tavernsim/scenes"
+	"tavernsim/scenes/load/project"
+	"tavernsim/scenes/machines"
+	"tavernsim/scenes/run/rundir"
+)
+
+// stopStarting stops what runs because a scene could not begin. When the disk is
+// to blame and some scene runs, the run has begun: what comes of it is Wait's to
+// tell, as if the disk had failed a moment later.
+func (r *Runner) stopStarting(left []*project.Scene, err error) error {
+	r.interruptAll()
+	if !r.ofDisk(err) {
+		return errors.Join(err, r.close())
+	}
+	failed := &scenes.DiskFailure{Scene: left[0].Definition.ID, Cause: err}
+	if len(r.Scenes) == 0 {
+		_ = r.close() // it says the same once more
+		return protocol.Errorf(protocol.KindOf(err), "%w: no scene was started; when the disk can be written: simd run --resume %s", failed, r.Dir)
+	}
+	for _, def := range left {
+		id := def.Definition.ID
+		r.idle = append(r.idle, &Scene{ID: id, Seed: r.Manifest.Seeds[id], outcome: scenes.Outcome{Outcome: machines.Outcome{Reason: agenda.StoppedByInterrupt, Err: failed}}})
+	}
+	return nil
+}
+
+// ofDisk reports whether a scene could not begin because of the disk: this write,
+// or one before it, after which the store takes nothing more.
+func (r *Runner) ofDisk(err error) bool { return r.store.Err() != nil || OfDisk(err) }
+
+// OfDisk reports whether an error is one of a disk that is full or fails.
+func OfDisk(err error) bool {
+	for _, errno := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EIO, syscall.EROFS} {
+		if errors.Is(err, errno) {
+			return true
+		}
+	}
+	return false
+}
+
+// notBegun is the summary of a scene that could not begin: how far it came in
+// another process is not known in this one.
+func (r *Runner) notBegun(sc *Scene) *rundir.SceneSummary {
+	return &rundir.SceneSummary{
+		Scene: sc.ID, Seed: sc.Seed, Clock: string(r.Manifest.Clocks[sc.ID]), StoppedBy: sc.outcome.Reason, Error: sc.outcome.Err.Error(),
+		Journal: rundir.Journal{Durability: string(r.store.Durability())}, ByProfile: []rundir.Count{},
+	}
+}

@@ -1,0 +1,205 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"tavernsim/internal/metrics"
+	"tavernsim/protocol"
+	"tavernsim/scenes"
+	"tavernsim/scenes/run/rundir"
+)
+
+// Forever is a wait for the disk without end.
+const Forever = time.Duration(math.MaxInt64)
+
+const (
+	firstPause = time.Second
+	// MaxPause bounds the time between two looks at the disk.
+	MaxPause = 30 * time.Second
+	// maxBackoffDoublings bounds the wait before a restart to 64 times the first.
+	maxBackoffDoublings = 6
+)
+
+// Restarts go on with a run after the failures that a run survives: a scene's own
+// actor that failed, a disk that was full. Each attempt goes on from the journal.
+type Restarts struct {
+	// Attempt runs until the run stops for some reason; resume is its directory, ""
+	// the first time. The crashes are those since the last wave, by scene.
+	Attempt func(resume string, crashes map[string][]*scenes.Crash) (*rundir.Summary, error)
+	// DiskWait is how long to wait for the disk; 0 = not at all.
+	DiskWait time.Duration
+	Tell     func(text string)
+	Metrics  *metrics.Set
+	// Guard gives the context that ends when a wait is interrupted, and is undone
+	// by its second result; nil = nobody interrupts.
+	Guard func(context.Context) (context.Context, context.CancelFunc)
+	// Probe finds out whether a folder can be written; nil = [Probe].
+	Probe func(dir string) error
+}
+
+// attempts is where a run stands between two of them.
+type attempts struct {
+	Restarts
+	resume  string
+	sum     *rundir.Summary   // of the last attempt that came to one
+	crashes []*scenes.Crash   // in a row
+	crashed uint64            // waves of the scene that crashed
+	waves   map[string]uint64 // durable ones, by scene: the most that an attempt came to
+	outage  *outage           // of the disk; nil = it works, as far as known
+}
+
+// outage is a time in which the disk could not be written.
+type outage struct {
+	since time.Time
+	pause time.Duration
+}
+
+// Run runs to the end, in as many attempts as it takes.
+func (p Restarts) Run(ctx context.Context) (*rundir.Summary, error) {
+	if p.Probe == nil {
+		p.Probe = Probe
+	}
+	l := &attempts{Restarts: p, waves: map[string]uint64{}}
+	var crashes map[string][]*scenes.Crash
+	for {
+		sum, err := p.Attempt(l.resume, crashes)
+		crashes = nil
+		if sum != nil {
+			l.sum, l.resume = sum, sum.RunDir
+		}
+		var crash *scenes.Crash
+		switch {
+		case err == nil || l.sum == nil:
+			return l.sum, err
+		case l.ofDisk(sum, err):
+			if again, err := l.waitForDisk(ctx, err); !again {
+				return l.sum, err
+			}
+		case sum != nil && errors.As(err, &crash) && l.restart(ctx, crash):
+			crashes = map[string][]*scenes.Crash{crash.Scene: l.crashes}
+		default:
+			return l.sum, err
+		}
+	}
+}
+
+// ofDisk reports whether the disk is to blame: the journal or the summary could
+// not be written, or an attempt after such a failure could not begin.
+func (l *attempts) ofDisk(sum *rundir.Summary, err error) bool {
+	var failed *scenes.DiskFailure
+	if errors.As(err, &failed) {
+		return true
+	}
+	if OfDisk(err) {
+		return true
+	}
+	kind := protocol.KindOf(err)
+	return sum == nil && l.outage != nil && (kind == protocol.KindLimit || kind == protocol.KindTransient)
+}
+
+// restart waits as long as a scene that failed has to; false = it is given up.
+func (l *attempts) restart(ctx context.Context, c *scenes.Crash) bool {
+	if now := l.sum.WavesOf(c.Scene); now > l.crashed {
+		l.crashes, l.crashed = nil, now
+	}
+	if len(l.crashes) >= c.MaxRestarts {
+		return false
+	}
+	l.crashes = append(l.crashes, c)
+	pause := c.Backoff << min(len(l.crashes)-1, maxBackoffDoublings)
+	l.Tell(fmt.Sprintf("%v\nrestarting it from the journal in %s (%d of %d)", c, pause, len(l.crashes), c.MaxRestarts))
+	ctx, done := l.guard(ctx)
+	defer done()
+	return sleep(ctx, pause)
+}
+
+// waitForDisk returns true when the disk can be written again. When it is
+// interrupted a run that can be resumed is no failure.
+func (l *attempts) waitForDisk(ctx context.Context, cause error) (again bool, err error) {
+	l.notice(cause)
+	if l.DiskWait <= 0 {
+		return false, cause
+	}
+	ctx, done := l.guard(ctx)
+	defer done()
+	for o := l.outage; ; o.pause = min(2*o.pause, MaxPause) {
+		left := l.DiskWait - time.Since(o.since)
+		if left <= 0 {
+			l.Tell(fmt.Sprintf("the disk could not be written for %s (--disk-wait); go on later with: simd run --resume %s", l.DiskWait, l.resume))
+			return false, cause
+		}
+		if !sleep(ctx, min(o.pause, left)) {
+			if l.sum.Resumable {
+				return false, nil
+			}
+			return false, cause
+		}
+		if l.Probe(l.journal()) == nil {
+			l.Tell("the disk can be written again after " + time.Since(o.since).Round(time.Second).String() + "; going on from the journal")
+			o.pause = min(2*o.pause, MaxPause) // for the next time, if no wave comes between
+			return true, nil
+		}
+	}
+}
+
+// notice begins an outage, or goes on with the one before when not even a wave
+// was kept between the two.
+func (l *attempts) notice(cause error) {
+	if came := l.further(); l.outage == nil || came {
+		l.outage = &outage{since: time.Now(), pause: firstPause}
+		l.tellOutage(cause)
+	}
+	for _, scene := range l.sum.IDs() {
+		l.Metrics.Waits(scene)
+	}
+	l.Metrics.NotReady("waiting for the disk")
+}
+
+// further reports whether some scene kept a wave since the last time. Scene by
+// scene: of one that could not begin, the summary does not know how far it is.
+func (l *attempts) further() (came bool) {
+	for _, scene := range l.sum.IDs() {
+		if now := l.sum.WavesOf(scene); now > l.waves[scene] {
+			l.waves[scene], came = now, true
+		}
+	}
+	return came
+}
+
+func (l *attempts) tellOutage(cause error) {
+	first, _, _ := strings.Cut(cause.Error(), "\n")
+	text := first
+	if free, total, ok := space(l.journal()); ok {
+		text += fmt.Sprintf("\n%s: %s free of %s", l.journal(), size(free), size(total))
+	}
+	if l.DiskWait > 0 {
+		text += "\nthe run waits, and nothing that was kept is lost: make room or repair the disk, and it goes on by itself; Ctrl-C ends it, to go on later"
+	}
+	l.Tell(text)
+}
+
+func (l *attempts) journal() string { return filepath.Join(l.resume, rundir.JournalDir) }
+
+func (l *attempts) guard(ctx context.Context) (context.Context, context.CancelFunc) {
+	if l.Guard == nil {
+		return ctx, func() {}
+	}
+	return l.Guard(ctx)
+}
+
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

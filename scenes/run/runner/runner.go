@@ -1,0 +1,475 @@
+// Package runner runs scenes of one project, side by side in one process.
+//
+// [Start] makes the run directory (scenes/run/rundir) and starts the scenes. [Resume]
+// continues from the directory of a run that was stopped or killed. You must call
+// [Runner.Wait], which ends everything and returns the summary. [Restarts] continues
+// a run after failures that it can survive.
+//
+// # Promises
+//
+//  1. Nothing is written before the whole project has been checked.
+//  2. A run that was interrupted, by a signal or by a kill, is resumed with its
+//     original inputs and options, from its own directory alone.
+//  3. The scenes of a run share the process and the store, nothing else: the
+//     facts of one do not depend on the others.
+//  4. If the disk fails before any scene runs, Start or Resume returns an error.
+//     After that, Wait returns the error with a summary from which the run can be
+//     resumed, even if other scenes could not begin.
+//  5. [Restarts] restarts a failed scene after its backoff, at most max_restarts
+//     times without a wave between two failures.
+//  6. If the journal cannot be written, [Restarts] closes everything, tries the
+//     disk after 1 s, 2 s, up to [MaxPause], and continues from the end of the
+//     journal. It waits at most Restarts.DiskWait since the last stored wave.
+//     Interrupting a wait leaves the run resumable.
+//  7. If a run could not start the first time, [Restarts] does not try again. A run
+//     has started when one of its scenes runs.
+//
+// # Not here
+//
+// The command line; signals; the behaviour of a scene; the content of a run
+// directory.
+package runner
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"sync"
+	"time"
+
+	"tavernsim/actors"
+	"tavernsim/engine/agenda"
+	"tavernsim/engine/bus/delivery"
+	"tavernsim/internal/metrics"
+	"tavernsim/internal/source"
+	"tavernsim/llm/scripted"
+	"tavernsim/persistence"
+	"tavernsim/persistence/pebbledb"
+	"tavernsim/protocol"
+	"tavernsim/scenes"
+	"tavernsim/scenes/history"
+	"tavernsim/scenes/load/project"
+	"tavernsim/scenes/load/setup"
+	"tavernsim/scenes/machines"
+	"tavernsim/scenes/outside"
+	"tavernsim/scenes/run/rundir"
+)
+
+// Options of a run. The zero value runs the default scene into a new directory
+// below runs/.
+type Options struct {
+	Scenes     []string          // ids; none = the default scene
+	Dir        string            // run directory; "" = runs/<time>-<scene>
+	ProjectDir string            // whence the project was loaded: no run directory among its definitions; "" = no folder
+	Seed       *uint64           // nil = the scene's, else drawn
+	Seeds      map[string]uint64 // by scene id; wins over Seed
+	Clock      agenda.ClockKind
+	Agents     int // scales the counts of agent_instances; 0 = as defined
+	For        time.Duration
+	Ticks      int64
+	Until      string
+	Durability persistence.Durability
+	BatchFacts int // facts of one stored block; 0 = 4096
+
+	// Snapshots says when snapshots are taken; a resumed run takes each part that
+	// is not given from its manifest.
+	Snapshots machines.SnapshotPolicy
+	// Keep is how much history is kept, as persistence.ParseKeep reads it; "" = as
+	// the manifest says, all of a new run.
+	Keep    string
+	Workers int // of the actors; 0 = GOMAXPROCS
+	Version string
+	Args    []string // of the program, for the manifest
+	Metrics *metrics.Set
+	Log     *slog.Logger
+	// Middleware is asked in every scene: see setup.Options. Whoever goes on with
+	// the run gives it again; the manifest says only whether there was some.
+	Middleware delivery.Chain
+	// Crashes are what made a restart necessary, by scene: see scenes.Crash.
+	Crashes map[string][]*scenes.Crash
+	// Finish takes a run whose scenes have all ended for one that lacks its
+	// summary, not for an error.
+	Finish bool
+	// FS replaces the operating system's for the journal, for tests.
+	FS pebbledb.FS
+	// Recovering hears how far the restoring of a scene is; may be nil.
+	Recovering rundir.Progress
+	// Sized hears how many agents the scenes have together, before they are made:
+	// the moment to set the process up for them. May be nil.
+	Sized func(agents int)
+}
+
+// Runner is a run under way.
+type Runner struct {
+	Dir      string
+	Manifest *rundir.Manifest
+	Project  *project.Project
+	Scenes   []*Scene
+
+	idle    []*Scene // they have no Run: ended before this process, or could not begin
+	store   *persistence.Store
+	system  *actors.System
+	metrics *metrics.Set
+	unwatch []func() // sources of the metrics
+	log     *slog.Logger
+	started time.Time
+
+	progress rundir.Progress // of restoring
+}
+
+// Scene is one scene of a run.
+type Scene struct {
+	ID      string
+	Seed    uint64
+	Run     *scenes.Run
+	journal *persistence.Journal
+	latency *scenes.Latency
+	report  []string // world paths that the summary shows
+	outcome scenes.Outcome
+}
+
+// Load reads a project folder; stops says that flags give a stop condition.
+func Load(dir string, stops bool) (*project.Project, error) {
+	return rundir.Load(dir, project.Options{Stops: stops, Model: ReadModel})
+}
+
+// LoadFS reads a project from a file system; name is its id when it names none.
+func LoadFS(fsys fs.FS, name string, stops bool) (*project.Project, error) {
+	return rundir.LoadFS(fsys, project.Options{Name: name, Stops: stops, Model: ReadModel})
+}
+
+// ReadModel reads a model file; it is project.Options.Model of whoever runs.
+func ReadModel(file string, data []byte, report *source.Report) bool {
+	return scripted.Read(file, data, report) != nil
+}
+
+// modelOf makes the scripted model of a scene: its file, or the embedded one.
+func modelOf(p *project.Project, s *project.Scene) (*scripted.Model, error) {
+	file := s.Definition.Simulation.Model
+	if file == "" {
+		return scripted.Default()
+	}
+	data, ok := p.Model(file)
+	if !ok {
+		return nil, protocol.Errorf(protocol.KindNotFound, "model file %s is not in the project", file)
+	}
+	return scripted.Load(file, data)
+}
+
+// Start begins a run of a loaded project.
+func Start(p *project.Project, opt Options) (*Runner, error) {
+	defs, err := pick(p, opt.Scenes)
+	if err != nil {
+		return nil, err
+	}
+	if err := check(defs, opt); err != nil {
+		return nil, err
+	}
+	m, err := newManifest(p, defs, opt)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := rundir.Make(opt.Dir, opt.ProjectDir, m, p)
+	if err != nil {
+		return nil, err
+	}
+	r, err := open(dir, p, m, opt)
+	if err != nil {
+		return nil, err
+	}
+	return r, r.start(defs, opt)
+}
+
+// Resume goes on with a run directory. Of the options, those that describe the
+// machine count: metrics, log, workers, durability if given.
+func Resume(dir string, opt Options) (*Runner, error) {
+	m, p, err := rundir.Read(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := fits(m, opt.Middleware); err != nil {
+		return nil, err
+	}
+	if err := rundir.Writable(dir, "make it writable, or resume a copy of it"); err != nil {
+		return nil, err
+	}
+	opt = optionsOf(m, opt)
+	defs, err := pick(p, opt.Scenes)
+	if err != nil {
+		return nil, err
+	}
+	r, err := open(dir, p, m, opt)
+	if err != nil {
+		return nil, err
+	}
+	return r, r.start(defs, opt)
+}
+
+// pick finds the scenes to run.
+func pick(p *project.Project, ids []string) ([]*project.Scene, error) {
+	if len(ids) == 0 {
+		ids = []string{""}
+	}
+	var defs []*project.Scene
+	seen := map[string]bool{}
+	for _, id := range ids {
+		s, err := p.Scene(id)
+		if err != nil {
+			return nil, err
+		}
+		if seen[s.Definition.ID] {
+			return nil, protocol.Errorf(protocol.KindInvalid, "scene %s is named twice", s.Definition.ID)
+		}
+		seen[s.Definition.ID] = true
+		defs = append(defs, s)
+	}
+	return defs, nil
+}
+
+// check finds what is wrong with the options before anything is written.
+func check(defs []*project.Scene, opt Options) error {
+	if err := opt.Snapshots.Validate(); err != nil {
+		return err
+	}
+	if _, err := persistence.ParseKeep(opt.Keep); err != nil {
+		return err
+	}
+	if opt.Until != "" {
+		if err := setup.CheckUntil(opt.Until); err != nil {
+			return err
+		}
+	}
+	for _, def := range defs {
+		if _, err := def.Agents(opt.Agents); err != nil {
+			return err
+		}
+		if clock := cmp.Or(opt.Clock, def.Definition.Simulation.Clock); clock == agenda.Realtime && opt.Ticks > 0 {
+			return protocol.Errorf(protocol.KindInvalid, "scene %s: ticks belong to the virtual clock; end a realtime run with a time", def.Definition.ID)
+		}
+	}
+	return nil
+}
+
+// open opens the store and starts the workers.
+func open(dir string, p *project.Project, m *rundir.Manifest, opt Options) (*Runner, error) {
+	r := &Runner{Dir: dir, Manifest: m, Project: p, metrics: opt.Metrics, log: opt.Log, started: time.Now()}
+	if r.metrics == nil {
+		r.metrics = metrics.New()
+	}
+	if r.log == nil {
+		r.log = slog.New(slog.DiscardHandler)
+	}
+	r.progress = opt.Recovering
+	keep, err := persistence.ParseKeep(opt.Keep)
+	if err != nil {
+		return nil, err
+	}
+	r.store, err = rundir.OpenStore(dir, persistence.Options{
+		Durability: opt.Durability, BatchFacts: opt.BatchFacts, Observer: metrics.Journal{Set: r.metrics, Sync: opt.Durability}, FS: opt.FS, Log: r.log, Keep: keep,
+	})
+	if err != nil {
+		return nil, err
+	}
+	r.system = actors.NewSystem(actors.Options{
+		Workers: opt.Workers, Logger: r.log, DeadLetter: r.deadLetter,
+		StuckAfter: scenes.StuckAfter, Stuck: scenes.Stuck(r.metrics, r.log),
+	})
+	r.watch(metrics.Sources{Mailboxes: scenes.Mailboxes(r.system), Store: r.store, Dir: dir})
+	return r, nil
+}
+
+func (r *Runner) deadLetter(d actors.DeadLetter) {
+	if d.Reason == actors.ReasonStopped {
+		return // the scene ended; nothing that counts can be on its way
+	}
+	r.measureDead(d)
+}
+
+func (r *Runner) start(defs []*project.Scene, opt Options) error {
+	if opt.Sized != nil {
+		total := 0
+		for _, def := range defs {
+			agents, err := def.Agents(opt.Agents)
+			if err != nil {
+				return errors.Join(err, r.close())
+			}
+			total += agents.Len()
+		}
+		opt.Sized(total)
+	}
+	for i, def := range defs {
+		if err := r.startScene(def, opt); err != nil {
+			return r.stopStarting(defs[i:], err)
+		}
+	}
+	if len(r.Scenes) == 0 && !opt.Finish {
+		last := r.idle[len(r.idle)-1]
+		err := protocol.Errorf(protocol.KindConflict, "run %s: it has ended already (scene %s: %s); start another", r.Dir, last.ID, last.outcome.Reason)
+		return errors.Join(err, r.close())
+	}
+	r.metrics.Ready()
+	return nil
+}
+
+func (r *Runner) startScene(def *project.Scene, opt Options) error {
+	id := def.Definition.ID
+	r.metrics.NotReady("restoring scene " + id)
+	journal, err := r.store.Journal(id)
+	if err != nil {
+		return err
+	}
+	made, err := r.Manifest.Made(r.Project, id, opt.Middleware)
+	if err != nil {
+		return err
+	}
+	reason, err := history.End(journal)
+	if err != nil {
+		return err
+	}
+	if reason != "" {
+		return r.keepEnded(made, journal, reason)
+	}
+	model, err := modelOf(r.Project, def)
+	if err != nil {
+		return err
+	}
+	s := &Scene{ID: id, Seed: r.Manifest.Seeds[id], journal: journal, latency: scenes.NewLatency(), report: def.Definition.Simulation.Report}
+	counts := r.metrics.Scene(id)
+	s.Run, err = scenes.Start(made, journal, scenes.Options{
+		Stop: stopOf(def, opt), Snapshots: opt.Snapshots, Model: model, System: r.system,
+		Metrics: counts, Log: r.log, Latency: s.latency, Crashes: opt.Crashes[id], Folding: r.recovering(id),
+		Effects: func() (*persistence.Journal, error) { return r.store.Journal(outside.JournalID(id)) },
+	})
+	if err != nil {
+		counts.CouldNot(metrics.SceneRunning)
+		counts.Forget()
+		return err
+	}
+	r.watch(s.Run.Sources())
+	r.Scenes = append(r.Scenes, s)
+	return nil
+}
+
+// recovering tells the outside how far the fold of a scene is.
+func (r *Runner) recovering(id string) func(done, total uint64) {
+	say := r.progress.Of(id, "restoring")
+	return func(done, total uint64) {
+		r.metrics.NotReady(fmt.Sprintf("restoring scene %s: fact %d of %d", id, done, total))
+		say(done, total)
+	}
+}
+
+// keepEnded puts a scene that ended before the others into the summary.
+func (r *Runner) keepEnded(made *setup.Scene, journal *persistence.Journal, reason string) error {
+	id := made.ID
+	state, _, err := history.Fold(made, journal, history.Options{Log: r.log, Folding: r.recovering(id)})
+	if err != nil {
+		return err
+	}
+	state.View = state.Shown()
+	r.metrics.Replayed(int(state.Tally.Facts))
+	r.metrics.Ended(id)
+	r.idle = append(r.idle, &Scene{
+		ID: id, Seed: r.Manifest.Seeds[id], journal: journal, latency: scenes.NewLatency(), report: made.Simulation().Report,
+		outcome: scenes.Outcome{Outcome: machines.Outcome{Reason: reason, Final: true}, Wave: journal.Durable(), State: state.Stage},
+	})
+	return nil
+}
+
+// stopOf lays the flags over the scene's own stop conditions: a flag replaces
+// the condition of its kind.
+func stopOf(def *project.Scene, opt Options) agenda.Stop {
+	stop := def.Definition.Simulation.Stop
+	if opt.For > 0 {
+		stop.After = agenda.Duration(opt.For)
+	}
+	if opt.Ticks > 0 {
+		stop.Ticks = opt.Ticks
+	}
+	return stop
+}
+
+// Interrupt stops every scene after the wave at hand, so that the run can be
+// resumed.
+func (r *Runner) Interrupt() {
+	r.metrics.NotReady("stopping")
+	r.interruptAll()
+}
+
+func (r *Runner) interruptAll() {
+	for _, s := range r.Scenes {
+		s.Run.Interrupt()
+	}
+}
+
+// Wait returns when every scene has stopped and everything is closed.
+func (r *Runner) Wait() (*rundir.Summary, error) {
+	var errs []error
+	r.waitAll()
+	for _, s := range r.inOrder() {
+		if s.outcome.Err != nil {
+			errs = append(errs, s.outcome.Err)
+		}
+	}
+	sum := r.summarize()
+	errs = append(errs, r.close(), r.finish(sum))
+	return sum, errors.Join(errs...)
+}
+
+// waitAll returns when every scene has stopped. The scenes share a disk: when one
+// cannot write, the others are not left waiting for their next write.
+func (r *Runner) waitAll() {
+	var all sync.WaitGroup
+	for _, s := range r.Scenes {
+		all.Go(func() {
+			s.outcome = s.Run.Wait()
+			if failed := (*scenes.DiskFailure)(nil); errors.As(s.outcome.Err, &failed) {
+				r.interruptAll()
+			}
+		})
+	}
+	all.Wait()
+}
+
+func (r *Runner) close() error {
+	for _, s := range r.Scenes {
+		if s.outcome.Reason == "" {
+			s.outcome = s.Run.Wait()
+		}
+	}
+	r.metrics.NotReady("stopping")
+	r.stopWatching()
+	r.system.Close()
+	return r.store.Close()
+}
+
+func (r *Runner) finish(s *rundir.Summary) error {
+	if err := s.Write(r.Dir); err != nil {
+		return fmt.Errorf("run %s: %w", r.Dir, err)
+	}
+	return nil
+}
+
+// Pause pauses every scene and returns when all of them rest with everything
+// durable; false when the run ended or ctx did first.
+func (r *Runner) Pause(ctx context.Context) bool {
+	for _, s := range r.Scenes {
+		s.Run.Pause()
+	}
+	for _, s := range r.Scenes {
+		if !s.Run.WaitPaused(ctx) {
+			return false
+		}
+	}
+	return true
+}
+
+// Continue goes on after Pause.
+func (r *Runner) Continue() {
+	for _, s := range r.Scenes {
+		s.Run.Resume()
+	}
+}

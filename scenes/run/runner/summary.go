@@ -1,0 +1,120 @@
+package runner
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"tavernsim/engine/world"
+	"tavernsim/protocol"
+	"tavernsim/scenes/machines"
+	"tavernsim/scenes/run/rundir"
+)
+
+func (r *Runner) summarize() *rundir.Summary {
+	s := &rundir.Summary{RunDir: r.Dir, WallSeconds: time.Since(r.started).Seconds()}
+	for _, sc := range r.inOrder() {
+		one := r.scene(sc)
+		s.Scenes = append(s.Scenes, one)
+		s.Resumable = s.Resumable || !one.Ended
+	}
+	if len(s.Scenes) == 1 {
+		s.SceneSummary, s.Scenes = s.Scenes[0], nil
+	}
+	return s
+}
+
+// inOrder lists all scenes of the run as the manifest does.
+func (r *Runner) inOrder() []*Scene {
+	all := slices.Concat(r.Scenes, r.idle)
+	slices.SortFunc(all, func(a, b *Scene) int {
+		return cmp.Compare(slices.Index(r.Manifest.Scenes, a.ID), slices.Index(r.Manifest.Scenes, b.ID))
+	})
+	return all
+}
+
+// world is the world of a scene at its end, or as it stands.
+func (sc *Scene) world() *world.Document {
+	if sc.Run == nil {
+		return sc.outcome.State.View.World
+	}
+	return sc.Run.World()
+}
+
+func (r *Runner) scene(sc *Scene) *rundir.SceneSummary {
+	if sc.outcome.State == nil {
+		return r.notBegun(sc)
+	}
+	o, t, d := sc.outcome, &sc.outcome.State.Tally, sc.outcome.State.Agenda
+	doc := sc.world()
+	s := &rundir.SceneSummary{
+		Scene: sc.ID, Seed: sc.Seed, Digest: o.Wave.Digest.String(), Clock: string(r.Manifest.Clocks[sc.ID]),
+		StartTime: d.Begun().Std(), EndTime: d.Now.Std(), VirtualTime: d.Now.Sub(d.Begun()).String(), SceneSeconds: d.Now.Sub(d.Begun()).Seconds(),
+		StoppedBy: o.Reason, Ended: o.Final, Waves: d.Wave, Agents: o.State.Size(), GivenUp: t.GivenUp,
+		Deliberations: t.Deliberations, Failed: t.Failed, Reflections: t.Reflections, Said: t.Said,
+		Latency: rundir.LatencyQ{P50: sc.latency.Quantile(50).Seconds(), P99: sc.latency.Quantile(99).Seconds(), Max: sc.latency.Quantile(100).Seconds()},
+		Events:  rundir.EventCounts{Routed: t.EventsRouted, Delivered: t.EventsDelivered, Refused: sum(t.Refused), ByType: counts(t.ByEvent), ByReason: counts(t.Refused)},
+		World:   rundir.WorldCounts{Version: doc.Version(), Commits: t.Commits, Changes: t.Changes, Conflicts: t.Conflicts, Refused: t.WorldRefused, Bytes: doc.Size()},
+		Model:   rundir.ModelCounts{Calls: t.ModelCalls, Failed: t.ModelFailed, Tokens: rundir.Tokens{Input: t.TokensIn, Output: t.TokensOut}},
+		Tools:   rundir.ToolCounts{Calls: t.Calls, Failed: t.CallsFailed, ByTool: counts(t.ByTool)},
+		Journal: rundir.Journal{Facts: t.Facts, Bytes: o.Wave.Total, Waves: o.Wave.Number, Durability: string(r.store.Durability())},
+
+		Knowledge: t.Entries, Restarts: t.Restarts, Troubles: t.Troubles, DeadLetters: t.DeadLetters,
+		ByProfile: counts(t.ByProfile), ByAgent: counts(t.ByAgent), Refusals: refusals(t.Refusals), Report: sc.reported(doc),
+	}
+	if o.Err != nil {
+		s.Error = o.Err.Error()
+	}
+	return s
+}
+
+// reported reads the paths that the scene wants shown.
+func (sc *Scene) reported(doc *world.Document) []rundir.WorldValue {
+	var out []rundir.WorldValue
+	for _, text := range sc.report {
+		path, err := world.ParsePath(text)
+		if err != nil {
+			continue // validated when the project was loaded
+		}
+		v, _ := doc.Get(path)
+		value := rundir.WorldValue{Path: text, Value: v}
+		if sc.Run != nil {
+			value.Seconds, value.Series = sc.Run.Series(text)
+		}
+		out = append(out, value)
+	}
+	return out
+}
+
+func refusals(m map[string]int64) (out []rundir.Refused) {
+	for _, c := range counts(m) {
+		what, reason, _ := strings.Cut(c.Name, " ")
+		out = append(out, rundir.Refused{What: what, Reason: reason, Count: c.Count, Setting: machines.Setting(what, reason)})
+	}
+	return out
+}
+
+// counts lists a tally, the most frequent first.
+func counts(m map[string]int64) []rundir.Count {
+	out := make([]rundir.Count, 0, len(m))
+	for _, name := range protocol.SortedKeys(m) {
+		out = append(out, rundir.Count{Name: name, Count: m[name]})
+	}
+	slices.SortStableFunc(out, func(a, b rundir.Count) int {
+		switch {
+		case a.Count != b.Count:
+			return int(min(1, max(-1, b.Count-a.Count)))
+		default:
+			return strings.Compare(a.Name, b.Name)
+		}
+	})
+	return out
+}
+
+func sum(m map[string]int64) (n int64) {
+	for _, v := range m {
+		n += v
+	}
+	return n
+}

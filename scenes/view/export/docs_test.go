@@ -1,0 +1,40 @@
+package export
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+// docs/formats/export.md lists exactly the columns of each table, in order.
+func TestColumnsAreDocumented(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/formats/export.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, table := range Tables() {
+		_, section, ok := strings.Cut(string(page), "\n## "+table.Name+"\n")
+		if !ok {
+			t.Fatalf("no section about %s", table.Name)
+		}
+		section, _, _ = strings.Cut(section, "\n## ")
+		var have, want []string
+		for line := range strings.Lines(section) {
+			cells := strings.Split(line, "|")
+			if len(cells) == 5 && strings.HasPrefix(cells[1], " `") {
+				have = append(have, strings.Trim(cells[1], " `")+": "+strings.TrimSpace(cells[2]))
+			}
+		}
+		for _, c := range table.Columns {
+			line := c.Name + ": " + c.Type.String()
+			if c.Empty {
+				line += ", may be empty"
+			}
+			want = append(want, line)
+		}
+		if fmt.Sprint(have) != fmt.Sprint(want) {
+			t.Errorf("%s is documented as\n%v\nit has\n%v", table.Name, have, want)
+		}
+	}
+}

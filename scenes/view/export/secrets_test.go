@@ -1,0 +1,178 @@
+package export
+
+import (
+	"bytes"
+	stdjson "encoding/json"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+
+	"tavernsim/engine/agent"
+	"tavernsim/internal/metrics"
+	"tavernsim/persistence"
+	"tavernsim/protocol"
+	"tavernsim/scenes/run/runner"
+	"tavernsim/scenes/scenestest"
+	"tavernsim/scenes/view/deadletters"
+	"tavernsim/scenes/view/inspect"
+)
+
+// hoarder has a secret in every place where a value can stand: the world, a
+// private state, an event that is routed and one that is refused, parameters of
+// calls that fail and that are denied, knowledge, goals, speech and what a model
+// says.
+const hoarder = `
+-- agent_profiles/keeper.yaml --
+id: keeper
+name: Keeper
+version: "1.0.0"
+schema_version: "1.0"
+core_deliberation_workflow_id: think
+knowledge_base_references: [{source_id: notes, access_permissions: [write_caiu]}]
+subscribed_event_types: [told]
+tool_ids_inventory: [UpdatePrivateStateTool, RequestWorldStateUpdateTool, PublishEventTool, UpdateGoalTool, WriteToKnowledgeBaseTool, SayTool]
+-- knowledgebases/notes.yaml --
+id: notes
+schema_version: "1.0"
+-- scenes/s.yaml --
+id: s
+name: Hoard
+schema_version: "1.0"
+agent_instances: [{instance_id: kim, profile_id: keeper}]
+initial_world_state: {vault: {password: hunter2-init, list: [{api_key: hunter2-list}]}}
+simulation: {stop: {ticks: 5}}
+-- models/voices.yaml --
+rules:
+  - match: {agent: kim, variables: {turn: 1}}
+    answer:
+      text: "the password: hunter2-text and {\"api_key\": \"hunter2-json\"}"
+      calls:
+        - {tool: RequestWorldStateUpdateTool, params: {path: vault.password, op: set, value: hunter2-set}}
+        - {tool: RequestWorldStateUpdateTool, params: {path: vault, op: merge, value: {secret_key: hunter2-merge, n: 1}}}
+        - {tool: RequestWorldStateUpdateTool, params: {path: vault.password.deep, op: push, value: hunter2-refused}}
+        - {tool: UpdatePrivateStateTool, params: {path: safe.access_token, op: set, value: hunter2-private}}
+        - {tool: UpdatePrivateStateTool, params: {path: safe.password.x, op: set, value: hunter2-fails}}
+        - {tool: PublishEventTool, params: {type: told, payload: {who: kim, apiKey: hunter2-event}}}
+        - {tool: PublishEventTool, params: {type: told, target_agent_instance_id: ghost, payload: {password: {deep: hunter2-dead}}}}
+        - {tool: UpdateGoalTool, params: {goal_id: g, description: hide, details: {password: hunter2-goal}}}
+        - {tool: WriteToKnowledgeBaseTool, params: {entry: {entry_type: note, content: "api_key=hunter2-note", metadata: {password: hunter2-meta}}}}
+        - {tool: NoSuchTool, params: {password: hunter2-denied}}
+        - {tool: SayTool, params: {text: "password: hunter2-said"}}
+otherwise: {text: ""}
+`
+
+// What stands under the name of a secret is in no table and no view of a run.
+func TestSecrets(t *testing.T) {
+	p, err := runner.LoadFS(scenestest.Files(scenestest.Base(), txtar.Parse([]byte(hoarder))), "hoard", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "run")
+	var log bytes.Buffer
+	counts := metrics.New()
+	r, err := runner.Start(p, runner.Options{Dir: dir, Metrics: counts, Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	summary, err := r.Wait()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := openRun(t, dir)
+	mustHide(t, "summary", summary)
+	mustHide(t, "log", log.String())
+	page := httptest.NewRecorder()
+	metrics.Handler(counts, metrics.ServerOptions{}).ServeHTTP(page, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	mustHide(t, "metrics", page.Body.String())
+	for _, table := range Tables() {
+		for _, f := range []Format{JSONL, CSV} {
+			data := string(written(t, s, table.Name, f, Options{Paths: pathsOf(table.Name)}))
+			mustHide(t, table.Name, data)
+			if !strings.Contains(data, "[redacted]") {
+				t.Errorf("%s as %s: nothing is redacted:\n%s", table.Name, f, data)
+			}
+		}
+	}
+	views(t, s)
+	held := 0
+	err = s.Journal().Scan(persistence.Query{}, func(r protocol.Record) error {
+		n := strings.Count(string(r.Data), "hunter2")
+		if held += n; n > 0 && r.Kind == agent.FactCallMade {
+			t.Errorf("the fact of a call holds a secret: %q", r.Data)
+		}
+		return nil
+	})
+	if err != nil || held < 10 {
+		t.Errorf("%v; the journal holds %d secrets: the test does not test much", err, held)
+	}
+}
+
+func pathsOf(table string) []string {
+	if table == "facts" || table == "events" {
+		return nil
+	}
+	return []string{"**"}
+}
+
+func views(t *testing.T, s *inspect.Scene) {
+	t.Helper()
+	collect := func(name string, read func() (any, error)) {
+		v, err := read()
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		mustHide(t, name, v)
+	}
+	for _, path := range []string{"", "vault", "vault.password", "vault.*", "vault.list[0].api_key", "**"} {
+		collect("world "+path, func() (any, error) { return s.World(path, "") })
+	}
+	collect("agent", func() (any, error) { return s.Agent("kim", "") })
+	collect("deliberation", func() (any, error) { return s.Deliberation("kim/1") })
+	collect("diff", func() (any, error) { return s.Diff("", "wave:0", "end") })
+	collect("diff of a secret", func() (any, error) { return s.Diff("vault.password", "wave:0", "end") })
+	collect("trace", func() (any, error) { return s.Trace("e1", inspect.TraceOptions{}) })
+	collect("inspect summary", func() (any, error) { return s.Summary() })
+	collect("groups", func() (any, error) { return s.GroupDeadLetters(inspect.DeadLetterQuery{}, inspect.BySource) })
+	collect("events", func() (any, error) {
+		return all(func(y func(inspect.EventLine) error) error { return s.Events(inspect.EventQuery{}, y) })
+	})
+	collect("facts", func() (any, error) {
+		return all(func(y func(inspect.FactLine) error) error { return s.Facts(inspect.FactQuery{}, y) })
+	})
+	collect("audit", func() (any, error) {
+		return all(func(y func(inspect.Change) error) error { return s.Audit(inspect.AuditQuery{}, y) })
+	})
+	collect("letters", func() (any, error) {
+		return all(func(y func(deadletters.Letter) error) error { return s.DeadLetters(inspect.DeadLetterQuery{}, y) })
+	})
+}
+
+func all[T any](read func(func(T) error) error) (list []T, err error) {
+	err = read(func(one T) error {
+		list = append(list, one)
+		return nil
+	})
+	return list, err
+}
+
+func mustHide(t *testing.T, where string, v any) {
+	t.Helper()
+	text, ok := v.(string)
+	if !ok {
+		raw, err := stdjson.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text = string(raw)
+	}
+	for line := range strings.Lines(text) {
+		if at := strings.Index(line, "hunter2"); at >= 0 {
+			t.Errorf("%s shows %s", where, line[max(0, at-120):min(len(line), at+40)])
+		}
+	}
+}

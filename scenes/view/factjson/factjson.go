@@ -1,0 +1,225 @@
+// Package factjson shows facts as JSON objects with the names of
+// docs/formats/facts.md: for people who look at a run (scenes/view/inspect) and for
+// the two sides of a difference (scenes/view/verify). It reads facts, and changes
+// and knows nothing else.
+package factjson
+
+import (
+	"bytes"
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"tavernsim/engine/bus"
+	"tavernsim/engine/secret"
+	"tavernsim/engine/world"
+	"tavernsim/engine/worldstate"
+	"tavernsim/protocol"
+)
+
+// Object is a JSON object whose members keep their order.
+type Object []Member
+
+// Member of an Object. Its value is one of: nil, bool, int64, uint64, float64,
+// string, json.RawMessage, Object, []any of these.
+type Member struct {
+	Name  string
+	Value any
+}
+
+// Get finds a member by its name; nil when there is none.
+func (o Object) Get(name string) any {
+	for i := range o {
+		if o[i].Name == name {
+			return o[i].Value
+		}
+	}
+	return nil
+}
+
+// MarshalJSON writes the members in their order.
+func (o Object) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	b.WriteByte('{')
+	for i, m := range o {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		if err := appendJSON(&b, m.Name); err != nil {
+			return nil, err
+		}
+		b.WriteByte(':')
+		if err := appendJSON(&b, m.Value); err != nil {
+			return nil, err
+		}
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}
+
+func appendJSON(b *bytes.Buffer, v any) error {
+	enc := json.NewEncoder(b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	b.Truncate(b.Len() - 1) // the encoder's line end
+	return nil
+}
+
+// Of lists the fields of a fact as docs/formats/facts.md names them: times as
+// RFC 3339 (null: none), spans as 1m30s, priorities by name, paths as text,
+// values as they are.
+func Of(f protocol.Fact) Object {
+	o, _ := Encoded(f).(Object)
+	return o
+}
+
+// Encoded is a part of a fact as what an Object holds.
+func Encoded(part any) any { return encode(reflect.ValueOf(part)) }
+
+// encode turns a part of a fact into what an Object holds.
+func encode(v reflect.Value) any {
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		if v.IsNil() {
+			return nil
+		}
+		return encode(v.Elem())
+	}
+	switch x := v.Interface().(type) {
+	case protocol.Time:
+		return timeOrNil(x)
+	case time.Duration:
+		return x.String()
+	case protocol.Priority:
+		return x.String()
+	case protocol.Raw:
+		return Value(x)
+	case world.Path:
+		return x.String()
+	case protocol.Sequenced:
+		return Sequenced(x)
+	}
+	return encodeKind(v)
+}
+
+func encodeKind(v reflect.Value) any {
+	switch v.Kind() {
+	case reflect.Bool:
+		return v.Bool()
+	case reflect.String:
+		return secret.Text(v.String())
+	case reflect.Float32, reflect.Float64:
+		return v.Float()
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return v.Int()
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return v.Uint()
+	case reflect.Slice, reflect.Array:
+		list := make([]any, v.Len())
+		for i := range list {
+			list[i] = encode(v.Index(i))
+		}
+		return list
+	case reflect.Struct:
+		return members(v)
+	case reflect.Map:
+		raw, err := json.Marshal(v.Interface())
+		if err != nil {
+			return err.Error()
+		}
+		return json.RawMessage(raw)
+	}
+	return nil
+}
+
+func members(v reflect.Value) Object {
+	o := appendMembers(Object{}, v)
+	if l, ok := v.Interface().(protocol.Laid); ok {
+		order := strings.Fields(l.Layout())
+		slices.SortFunc(o, func(a, b Member) int { return slices.Index(order, a.Name) - slices.Index(order, b.Name) })
+	}
+	secretMembers(o)
+	return o
+}
+
+func appendMembers(o Object, v reflect.Value) Object {
+	for i := range v.NumField() {
+		switch field := v.Type().Field(i); {
+		case field.Anonymous:
+			o = appendMembers(o, v.Field(i))
+		case field.IsExported():
+			name := protocol.SnakeName(field.Name)
+			value := encode(v.Field(i))
+			if draft, ok := v.Field(i).Interface().(protocol.Raw); ok && name == "draft" {
+				value = Sequenced(protocol.Sequenced{To: protocol.ToEvents, Data: draft}).Get("data")
+			}
+			o = append(o, Member{name, value})
+		}
+	}
+	return o
+}
+
+// Sequenced is a request with its data by name. What cannot be read is shown as
+// the value that it is.
+func Sequenced(s protocol.Sequenced) Object {
+	data, err := request(s)
+	if err != nil || data == nil {
+		return Object{{"to", s.To}, {"data", Value(s.Data)}}
+	}
+	return Object{{"to", s.To}, {"data", encode(reflect.ValueOf(data))}}
+}
+
+// request reads a request as the one who decides about it does; nil = it is a
+// value with names already.
+func request(s protocol.Sequenced) (any, error) {
+	switch s.To {
+	case protocol.ToEvents:
+		return bus.ReadRequest(s.Data)
+	case protocol.ToWorld:
+		q, err := worldstate.ReadRequest(s.Data)
+		if err != nil || q.Kind != worldstate.Change || q.Always {
+			return q, err
+		}
+		return q.Change, nil
+	}
+	return nil, nil
+}
+
+// Value is an encoded value as JSON; nil when there is none.
+func Value(raw protocol.Raw) any {
+	if len(raw) == 0 {
+		return nil
+	}
+	v, err := raw.Value()
+	if err != nil {
+		return Object{{"unreadable", err.Error()}}
+	}
+	return JSON(v)
+}
+
+// JSON is a value as JSON, exact, keys in byte order, without secrets.
+func JSON(v any) any {
+	if v == nil {
+		return nil
+	}
+	shown, _ := secret.Hide(v)
+	return json.RawMessage(world.AppendJSON(nil, shown))
+}
+
+func timeOrNil(t protocol.Time) any {
+	if t == 0 {
+		return nil
+	}
+	return t.String()
+}
+
+// Same reports whether two values are the same JSON.
+func Same(a, b any) bool {
+	x, err := json.Marshal(a)
+	y, err2 := json.Marshal(b)
+	return err == nil && err2 == nil && bytes.Equal(x, y)
+}

@@ -1,0 +1,54 @@
+package factjson
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"tavernsim/engine/bus"
+	"tavernsim/engine/bus/throttle"
+	"tavernsim/engine/secret"
+	"tavernsim/engine/statecmd/command"
+	"tavernsim/engine/world"
+	"tavernsim/engine/worldstate"
+	"tavernsim/protocol"
+)
+
+// Every kind of request is shown with the names of its fields.
+func TestSequenced(t *testing.T) {
+	path, err := world.ParsePath("vault.gold")
+	if err != nil {
+		t.Fatal(err)
+	}
+	change := world.Request{ID: "r1", By: "kim", Op: world.OpSet, Path: path, Value: protocol.Encode(int64(7))}
+	for _, c := range []struct {
+		to   string
+		data interface{ AppendMsg([]byte) []byte }
+		want string
+	}{
+		{protocol.ToWorld, &change, `"path":"vault.gold","op":"set","value":7`},
+		{protocol.ToWorld, &worldstate.Request{Change: change, Always: true}, `"always":true`},
+		{protocol.ToWorld, &worldstate.Request{Kind: worldstate.Commands, Change: world.Request{ID: "r2", By: "kim"}, Turn: "3", Batch: &command.Batch{}}, `"kind":"commands"`},
+		{protocol.ToWorld, &worldstate.Request{Kind: worldstate.Lock, Change: world.Request{ID: "r3", By: "kim"}, Lease: "l1", Paths: []world.Path{path}, For: time.Minute}, `"lease":"l1","paths":["vault.gold"],"for":"1m0s"`},
+		{protocol.ToWorld, &worldstate.Request{Kind: worldstate.Unlock, Change: world.Request{ID: "r4", By: "kim"}, Lease: "l1"}, `"kind":"unlock"`},
+		{protocol.ToEvents, &protocol.Draft{EventHeader: protocol.EventHeader{Type: "told"}, Body: protocol.Encode(map[string]any{"n": int64(1)})}, `"type":"told"`},
+		{protocol.ToEvents, &bus.Change{Agent: "kim", Add: []bus.Subscription{{Type: "told"}}}, `"add":[{"type":"told"`},
+		{protocol.ToEvents, &bus.Force{By: "$scene", Rule: throttle.Rule{Type: "told", Max: 3}}, `"rule":{"type":"told"`},
+		{protocol.ToEvents, &bus.WorldUpdated{Before: 1, After: 2, Changes: []bus.WorldChange{{Path: "vault"}}}, `"changes":[{"path":"vault"`},
+	} {
+		raw, err := json.Marshal(Sequenced(protocol.Sequenced{To: c.to, Data: c.data.AppendMsg(nil)}))
+		if err != nil || !strings.Contains(string(raw), c.want) {
+			t.Errorf("%T: %v\ngot  %s\nwant %s", c.data, err, raw, c.want)
+		}
+	}
+}
+
+// A value at a path through the name of a secret is hidden.
+func TestPaths(t *testing.T) {
+	for path, want := range map[string]bool{"vault.password": true, "vault.password.deep[0]": true, "api_key": true, `a["apiKey"].b`: true, "passwords": false, "vault": false, "": false} {
+		if secret.OnPath(path) != want {
+			t.Errorf("%q: %v", path, !want)
+		}
+	}
+}

@@ -1,0 +1,200 @@
+package inspect
+
+import (
+	"tavernsim/engine/agenda"
+	"tavernsim/engine/agent"
+	"tavernsim/engine/secret"
+	"tavernsim/persistence"
+	"tavernsim/protocol"
+	"tavernsim/scenes/machines"
+	"tavernsim/scenes/view/factjson"
+)
+
+// lastTurns is how many deliberations the view "agent" lists.
+const lastTurns = 8
+
+// AgentView is the view "agent": one agent as it was at the end of a wave.
+type AgentView struct {
+	Agent         string            `json:"agent"`
+	Profile       string            `json:"profile"`
+	Name          string            `json:"name"`
+	Ordinal       uint32            `json:"ordinal"`
+	Wave          uint64            `json:"wave"` // the state is that of its end
+	Time          string            `json:"time"`
+	State         string            `json:"state"`
+	Next          string            `json:"next,omitempty"`
+	WakeAbove     string            `json:"wake_above,omitempty"` // asleep: lowest priority that wakes
+	BusyUntil     string            `json:"busy_until,omitempty"`
+	WaitsFor      []string          `json:"waits_for,omitempty"` // blocked: receivers that must have a turn first
+	Failures      int               `json:"failures_in_a_row"`
+	Turns         uint64            `json:"turns"`
+	Private       any               `json:"private_state"`
+	Goals         []factjson.Object `json:"goals"`
+	Inbox         []Inboxed         `json:"inbox"`
+	Observations  []factjson.Object `json:"observations"` // that the next deliberation is shown
+	History       []Spoken          `json:"history"`
+	Subscriptions []Subscribed      `json:"subscriptions"`
+	Last          []TurnSummary     `json:"deliberations"` // the last ones, newest first
+}
+
+// Inboxed is an event that was not perceived yet.
+type Inboxed struct {
+	ID       string `json:"id"`
+	Type     string `json:"type"`
+	Source   string `json:"source"`
+	Priority string `json:"priority"`
+	Time     string `json:"time"`
+	Payload  any    `json:"payload"`
+}
+
+// Spoken is an entry of the interaction history.
+type Spoken struct {
+	Time string `json:"time"`
+	Who  string `json:"who"`
+	Type string `json:"type,omitempty"` // of the event; none: own speech
+	Text string `json:"text"`
+}
+
+// Subscribed is a subscription.
+type Subscribed struct {
+	Type   string `json:"type"`
+	Filter string `json:"filter_condition,omitempty"`
+}
+
+// TurnSummary is a deliberation in one line.
+type TurnSummary struct {
+	Turn    uint64 `json:"turn"`
+	Seq     uint64 `json:"seq"` // of its last fact
+	Time    string `json:"time"`
+	Outcome string `json:"outcome"`
+	Error   string `json:"error,omitempty"`
+	Events  int64  `json:"events_perceived"`
+	Calls   int64  `json:"calls"`
+	Models  int64  `json:"model_calls"`
+	Changed bool   `json:"changed"`
+}
+
+// Agent folds the run to the wave that at means and shows one agent there.
+func (s *Scene) Agent(id, at string) (*AgentView, error) {
+	if err := s.agent(id); err != nil {
+		return nil, err
+	}
+	wave, err := s.cut(at)
+	if err != nil {
+		return nil, err
+	}
+	state, err := s.fold(wave.Number)
+	if err != nil {
+		return nil, err
+	}
+	o, _ := state.Ordinal(id)
+	v := s.agentView(state, o, wave)
+	v.Last, err = s.lastTurns(id, wave)
+	return v, err
+}
+
+func (s *Scene) agentView(state *machines.State, o uint32, wave persistence.Wave) *AgentView {
+	m, st := state.Agents[o], state.Agenda.Standing(o)
+	v := &AgentView{
+		Agent: m.ID.Instance, Profile: m.Def.Profile, Name: m.Def.Name, Ordinal: o, Wave: wave.Number, Time: state.Agenda.Now.String(),
+		State: StateName(st), Failures: st.Failures, Turns: m.State.Turn, Private: factjson.JSON(Private(m)),
+		Goals: []factjson.Object{}, Inbox: inboxed(m.State.Inbox()), Observations: []factjson.Object{}, History: []Spoken{}, Subscriptions: []Subscribed{},
+	}
+	if st.Next != 0 {
+		v.Next = st.Next.String()
+	}
+	if st.BusyUntil != 0 {
+		v.BusyUntil = st.BusyUntil.String()
+	}
+	if st.Asleep {
+		v.WakeAbove = st.WakeAbove.String()
+	}
+	for _, r := range st.WaitsFor {
+		v.WaitsFor = append(v.WaitsFor, state.Name(r))
+	}
+	for _, g := range m.State.Goals {
+		v.Goals = append(v.Goals, GoalOf(g))
+	}
+	v.Observations = observations(m.State.Observations())
+	for _, u := range m.State.History() {
+		v.History = append(v.History, spoken(u, m.ID.Instance))
+	}
+	for _, sub := range state.Subscriptions(o) {
+		v.Subscriptions = append(v.Subscriptions, Subscribed{sub.Type, sub.FilterCondition})
+	}
+	return v
+}
+
+// Private is the private state as a value: an empty object when there is none.
+func Private(m *agent.Machine) map[string]any {
+	if m.State.Private == nil {
+		return map[string]any{}
+	}
+	return m.State.Private
+}
+
+// GoalOf is a goal with the names of its page.
+func GoalOf(g agent.Goal) factjson.Object {
+	return factjson.Object{{Name: "id", Value: g.ID}, {Name: "kb", Value: g.KB}, {Name: "description", Value: g.Description}, {Name: "priority", Value: g.Priority}, {Name: "status", Value: g.Status}, {Name: "details", Value: factjson.Value(g.Details)}}
+}
+
+func inboxed(heard []agent.Heard) []Inboxed {
+	list := []Inboxed{}
+	for _, h := range heard {
+		e := h.Event
+		list = append(list, Inboxed{ID: e.ID, Type: e.Type, Source: e.Source, Priority: e.Priority.String(), Time: e.Time.String(), Payload: factjson.Value(e.Body.Raw)})
+	}
+	return list
+}
+
+func observations(seen []agent.Observation) []factjson.Object {
+	list := []factjson.Object{}
+	for _, o := range seen {
+		list = append(list, factjson.Object{{Name: "time", Value: o.Time.String()}, {Name: "kind", Value: o.Kind}, {Name: "value", Value: factjson.JSON(o.Value)}})
+	}
+	return list
+}
+
+func spoken(u agent.Utterance, self string) Spoken {
+	if u.Who == "" {
+		u.Who = self
+	}
+	return Spoken{Time: u.Time.String(), Who: u.Who, Type: u.Type, Text: secret.Text(u.Text)}
+}
+
+// lastTurns lists the last deliberations of an agent up to a wave, newest first.
+func (s *Scene) lastTurns(id string, through persistence.Wave) ([]TurnSummary, error) {
+	last := ring[TurnSummary]{n: lastTurns}
+	o, _ := s.agents.Find(id)
+	// The failure of an actor is a fact of the scene, so both are read.
+	note := func(r protocol.Record) error {
+		fact, err := s.read(r)
+		switch x := fact.(type) {
+		case *agent.TurnEnded:
+			last.add(turnSummary(r, x))
+		case *agenda.AgentFailed:
+			if int(x.Agent) == o {
+				last.add(TurnSummary{Seq: r.Seq, Time: r.Time.String(), Outcome: "actor failed", Error: secret.Text(x.Error)})
+			}
+		}
+		return err
+	}
+	if through.Last == 0 {
+		return []TurnSummary{}, nil // the beginning; a query to 0 has no end
+	}
+	err := s.scan(persistence.Query{To: through.Last, Kinds: []string{agent.FactTurnEnded, agenda.FactAgentFailed}}, func(r protocol.Record) error {
+		if r.Actor != id && r.Kind == agent.FactTurnEnded {
+			return nil
+		}
+		return note(r)
+	})
+	list := []TurnSummary{}
+	for _, t := range last.all() {
+		list = append([]TurnSummary{t}, list...)
+	}
+	return list, err
+}
+
+func turnSummary(r protocol.Record, x *agent.TurnEnded) TurnSummary {
+	return TurnSummary{Turn: x.Turn, Seq: r.Seq, Time: r.Time.String(), Outcome: string(x.Outcome), Error: secret.Text(x.Error), Events: x.Perceived, Calls: x.Calls, Models: x.ModelCalls, Changed: x.Changed}
+}

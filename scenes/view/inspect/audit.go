@@ -1,0 +1,363 @@
+package inspect
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tavernsim/engine/agenda"
+	"tavernsim/engine/agent"
+	"tavernsim/engine/bus"
+	"tavernsim/engine/knowledge"
+	"tavernsim/engine/secret"
+	"tavernsim/engine/world"
+	"tavernsim/persistence"
+	"tavernsim/protocol"
+	"tavernsim/scenes/history"
+	"tavernsim/scenes/machines"
+	"tavernsim/scenes/view/factjson"
+)
+
+// AuditQuery chooses changes; empty fields choose all.
+type AuditQuery struct {
+	Span
+	Path  string   // at or below; of the world a pattern with * and **
+	Agent string   // who
+	Tool  string   // calls of it; a name may end in *
+	What  []string // any of [Whats]
+	Limit int      // 0 = all
+}
+
+// Audit hands over the changes that q chooses, in order. It folds the run beside
+// the facts, so that it can say what was there before.
+func (s *Scene) Audit(q AuditQuery, yield func(Change) error) error {
+	a := &auditing{Scene: s, q: q, yield: yield, waves: s.waves()}
+	if err := a.check(); err != nil {
+		return err
+	}
+	query, err := s.query(q.Span, persistence.Query{})
+	if err != nil {
+		return err
+	}
+	return a.run(query)
+}
+
+type auditing struct {
+	*Scene
+	q       AuditQuery
+	pattern world.Path
+	yield   func(Change) error
+	waves   *waves
+	state   *machines.State
+	found   int
+}
+
+func (a *auditing) check() error {
+	for _, what := range a.q.What {
+		if !slices.Contains(Whats(), what) {
+			return protocol.Errorf(protocol.KindInvalid, "what %q: want %s", what, strings.Join(Whats(), ", "))
+		}
+	}
+	if a.q.Path != "" {
+		p, err := world.ParsePattern(a.q.Path)
+		if err != nil {
+			return err
+		}
+		a.pattern = world.Path(p)
+	}
+	return a.actor(a.q.Agent)
+}
+
+// run folds up to the span, then on through it. Only private states and entries
+// need a fold; calls alone do not.
+func (a *auditing) run(query persistence.Query) (err error) {
+	if a.q.Tool != "" || slices.Equal(a.q.What, []string{WhatCall}) {
+		query.Kinds, query.Actor = []string{agent.FactCallMade}, a.q.Agent
+		return a.scan(query, a.record)
+	}
+	start, err := a.startOf(query)
+	if err != nil {
+		return err
+	}
+	if a.state, err = a.fold(start.Number); err != nil {
+		return err
+	}
+	fold := persistence.Query{From: start.Last + 1, To: query.To, Until: query.Until}
+	wanted := query
+	return a.scan(fold, func(r protocol.Record) error {
+		if r.Seq >= wanted.From && (wanted.Since == 0 || r.Time >= wanted.Since) {
+			return a.record(r)
+		}
+		return a.state.Apply(r)
+	})
+}
+
+// startOf is the last wave before a query.
+func (a *auditing) startOf(q persistence.Query) (persistence.Wave, error) {
+	begin := a.journal.Begin()
+	switch {
+	case q.From > begin.Last+1:
+		return history.Find(a.journal, "seq:"+strconv.FormatUint(q.From-1, 10))
+	case q.Since != 0:
+		return a.waveBefore(q.Since)
+	}
+	return begin, nil
+}
+
+// waveBefore is the last wave whose time is before t.
+func (a *auditing) waveBefore(t protocol.Time) (persistence.Wave, error) {
+	found := a.journal.Begin()
+	err := a.journal.Waves(found.Number+1, func(w persistence.Wave) error {
+		if w.MaxTime >= t {
+			return errStop
+		}
+		found = w
+		return nil
+	})
+	if errors.Is(err, errStop) {
+		err = nil
+	}
+	return found, err
+}
+
+// record folds a fact and hands its changes over.
+func (a *auditing) record(r protocol.Record) error {
+	list, fact, err := a.changesOf(r)
+	if err != nil {
+		return err
+	}
+	if a.state != nil {
+		a.before(r, fact, list)
+		if err := a.state.Apply(r); err != nil {
+			return err
+		}
+		a.after(r, fact, list)
+	}
+	return a.emit(list)
+}
+
+// changesOf are the changes of a fact; facts that tell of none are not decoded.
+func (a *auditing) changesOf(r protocol.Record) ([]Change, protocol.Fact, error) {
+	switch r.Kind {
+	case agent.FactTurnEnded, agent.FactModelAnswered, agent.FactCallAnswered, agent.FactSaid, bus.FactRouted, bus.FactRefused, agenda.FactWaveClosed:
+		return nil, nil, nil
+	}
+	fact, err := a.read(r)
+	if err != nil {
+		return nil, nil, err
+	}
+	wave, err := a.waves.of(r.Seq)
+	return changes(r, wave, fact), fact, err
+}
+
+func (a *auditing) emit(list []Change) error {
+	for i := range list {
+		if !a.wants(&list[i]) {
+			continue
+		}
+		list[i].Differences = betweenJSON(list[i].Before, list[i].After)
+		a.redact(&list[i])
+		if err := a.yield(list[i]); err != nil {
+			return err
+		}
+		if a.found++; a.found == a.q.Limit {
+			return errStop
+		}
+	}
+	return nil
+}
+
+// betweenJSON are the differences of two objects or lists; nothing for others.
+func betweenJSON(before, after any) []Difference {
+	x, isX := before.(json.RawMessage)
+	y, isY := after.(json.RawMessage)
+	if !isX || !isY || len(x) < 2 || x[0] != '{' || len(y) < 2 || y[0] != '{' {
+		return nil
+	}
+	a, err := parseValue(x)
+	b, err2 := parseValue(y)
+	if err != nil || err2 != nil {
+		return nil
+	}
+	one, err := world.FromValue(a.(map[string]any), 1)
+	two, err2 := world.FromValue(b.(map[string]any), 1)
+	if err != nil || err2 != nil {
+		return nil
+	}
+	list, _ := Differences(one, two)
+	return list
+}
+
+func (a *auditing) wants(c *Change) bool {
+	above := c.path != nil && len(c.path) < len(a.pattern) // what is asked for lies below: did it change?
+	if above && c.Status == StatusApplied && factjson.Same(c.Before, c.After) {
+		return false
+	}
+	return (a.q.Agent == "" || a.q.Agent == c.By) && (a.q.Tool == "" || c.What == WhatCall && matchesType(a.q.Tool, c.Tool)) &&
+		(len(a.q.What) == 0 || slices.Contains(a.q.What, c.What)) && a.below(c)
+}
+
+// below reports whether a change is at or below the path that is asked for, or
+// at something above it.
+func (a *auditing) below(c *Change) bool {
+	switch {
+	case a.q.Path == "":
+		return true
+	case c.path != nil:
+		return touches(a.pattern, c.path)
+	}
+	return c.What != WhatCall && strings.HasPrefix(c.Path, a.q.Path) // a goal or an entry, by its id
+}
+
+// before fills in what was there, and the deliberation that goes on.
+func (a *auditing) before(r protocol.Record, fact protocol.Fact, list []Change) {
+	switch x := fact.(type) {
+	case *world.Committed:
+		a.worldValues(x, list)
+	case *world.Refused:
+		list[0].Before = at(a.state.World(), x.Path)
+		list[0].After = list[0].Before
+	case *agent.StateUpdated:
+		list[0].Before, list[0].Turn = a.privateValue(r.Actor, a.seenAt(list[0].path)), a.turn(r.Actor)
+	case *agent.GoalsUpdated:
+		list[0].Before, list[0].Turn = a.goal(r.Actor, x.Goal.ID), a.turn(r.Actor)
+	case *knowledge.Written:
+		if base, ok := a.state.Knowledge().Base(x.KB); ok {
+			if e, ok := base.Get(x.EntryID); ok {
+				list[0].Before = factjson.JSON(e.Value())
+			}
+		}
+	}
+}
+
+// after fills in what is there now.
+func (a *auditing) after(r protocol.Record, fact protocol.Fact, list []Change) {
+	if _, ok := fact.(*agent.StateUpdated); ok {
+		list[0].After = a.privateValue(r.Actor, a.seenAt(list[0].path))
+	}
+}
+
+// worldValues carries out the changes of a commit one by one, so that each is
+// shown against what the ones before it left.
+func (a *auditing) worldValues(c *world.Committed, list []Change) {
+	doc := a.state.World()
+	for i := range c.Changes {
+		path := a.seenAt(c.Changes[i].Path)
+		list[i].Before = at(doc, path)
+		one := &world.Committed{Time: c.Time, Before: doc.Version(), After: doc.Version() + 1, Changes: c.Changes[i : i+1]}
+		next, err := world.Apply(doc, one)
+		if err != nil {
+			list[i].Error = err.Error()
+			return
+		}
+		doc = next
+		list[i].After = at(doc, path)
+	}
+}
+
+// seenAt is where a change of the world is looked at: its own path, or the one
+// that is asked for when that lies below.
+func (a *auditing) seenAt(p world.Path) world.Path {
+	wild := slices.ContainsFunc(a.pattern, func(s world.Segment) bool { return s.Kind == world.AnyOne || s.Kind == world.AnyDeep })
+	if len(a.pattern) > len(p) && !wild && touches(a.pattern, p) {
+		return a.pattern
+	}
+	return p
+}
+
+// at is what a document holds at a path; nil when there is nothing. The place
+// behind the last element of a list is shown as the list's last element.
+func at(doc *world.Document, p world.Path) any {
+	if len(p) > 0 && p[len(p)-1].Kind == world.Append {
+		return nil
+	}
+	v, found := doc.Get(p)
+	if !found {
+		return nil
+	}
+	return factjson.JSON(v)
+}
+
+// turn is the number of the deliberation in which an agent is.
+func (a *auditing) turn(id string) uint64 {
+	if o, ok := a.state.Ordinal(id); ok {
+		return a.state.Agents[o].State.Turn + 1
+	}
+	return 0
+}
+
+// privateValue is what an agent's private state holds at a path; nil when there
+// is nothing.
+func (a *auditing) privateValue(id string, path world.Path) any {
+	o, ok := a.state.Ordinal(id)
+	if !ok {
+		return nil
+	}
+	return factjson.JSON(lookup(Private(a.state.Agents[o]), path))
+}
+
+// lookup follows a path through a value; nil when it leads nowhere.
+func lookup(v any, p world.Path) any {
+	for _, seg := range p {
+		switch x := v.(type) {
+		case map[string]any:
+			v = x[seg.Key]
+		case []any:
+			if seg.Kind != world.Index || seg.Pos >= len(x) || seg.Pos < -len(x) {
+				return nil
+			}
+			v = x[(seg.Pos+len(x))%len(x)]
+		default:
+			return nil
+		}
+	}
+	return v
+}
+
+func (a *auditing) goal(id, name string) any {
+	o, ok := a.state.Ordinal(id)
+	if !ok {
+		return nil
+	}
+	for _, g := range a.state.Agents[o].State.Goals {
+		if g.ID == name {
+			return GoalOf(g)
+		}
+	}
+	return nil
+}
+
+// redact hides what stands at paths that lead through the names of secrets; what
+// stands under such names within a value is hidden already (package fields).
+func (a *auditing) redact(c *Change) {
+	hidden := secret.OnPath(c.Path) || secret.OnPath(a.seenAt(c.path).String())
+	for _, v := range []*any{&c.Before, &c.After, &c.Value} {
+		*v = hide(*v, hidden)
+	}
+	for i := range c.Differences {
+		d := &c.Differences[i]
+		within := hidden || secret.OnPath(d.Path)
+		d.Before, d.After = hide(d.Before, within), hide(d.After, within)
+	}
+}
+
+func hide(v any, hidden bool) any {
+	if v == nil || !hidden {
+		return v
+	}
+	return factjson.JSON(secret.Redacted)
+}
+
+// parseValue reads JSON as a value, numbers exact.
+func parseValue(raw json.RawMessage) (any, error) {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	var v any
+	if err := dec.Decode(&v); err != nil {
+		return nil, err
+	}
+	return protocol.Normalize(v)
+}

@@ -1,0 +1,153 @@
+package inspect
+
+import (
+	"cmp"
+	"strings"
+
+	"tavernsim/engine/agent"
+	"tavernsim/engine/knowledge"
+	"tavernsim/engine/secret"
+	"tavernsim/engine/statecmd"
+	"tavernsim/engine/world"
+	"tavernsim/protocol"
+	"tavernsim/scenes/view/factjson"
+)
+
+// What a Change is of.
+const (
+	WhatWorld     = "world"     // the world document
+	WhatCommand   = "command"   // a state command, with its own audit
+	WhatPrivate   = "private"   // the private state of an agent
+	WhatGoal      = "goal"      // a goal of an agent
+	WhatKnowledge = "knowledge" // an entry of a knowledge base
+	WhatCall      = "call"      // a call of a tool or skill
+)
+
+// Whats lists what an audit is of.
+func Whats() []string {
+	return []string{WhatWorld, WhatCommand, WhatPrivate, WhatGoal, WhatKnowledge, WhatCall}
+}
+
+// Change is one line of the view "audit": who changed what, from what to what,
+// why, and through which call.
+type Change struct {
+	Seq     uint64 `json:"seq"` // of the fact
+	Wave    uint64 `json:"wave"`
+	Time    string `json:"time"`
+	What    string `json:"what"`           // world, command, private, goal, knowledge, call
+	By      string `json:"by"`             // instance id; "" = the scene
+	Turn    uint64 `json:"turn,omitempty"` // deliberation of By, where it is known
+	Through string `json:"through"`        // id of the call or request
+	Tool    string `json:"tool,omitempty"` // of a call
+	Op      string `json:"op"`             // of a call its origin
+	Path    string `json:"path"`
+	Before  any    `json:"before"`
+	After   any    `json:"after"`
+	Value   any    `json:"value"` // the operand: what was asked for
+	// What became another in an object; before and after hold it whole.
+	Differences []Difference `json:"differences,omitempty"`
+	Status      string       `json:"status"`           // applied, refused, or a call's own
+	Code        string       `json:"code,omitempty"`   // of a refusal
+	Reason      string       `json:"reason,omitempty"` // that was given
+	Error       string       `json:"error,omitempty"`
+
+	path world.Path // within the document that changed; nil: it is of no document
+}
+
+// Statuses of a Change that are not a call's.
+const (
+	StatusApplied = "applied"
+	StatusRefused = "refused"
+)
+
+func worldChange(r protocol.Record, wave uint64, c *world.Change) Change {
+	return Change{
+		Seq: r.Seq, Wave: wave, Time: r.Time.String(), What: WhatWorld, By: c.By, Turn: turnOf(c.Request), Through: c.Request,
+		Op: string(c.Op), Path: c.Path.String(), Value: factjson.At(c.Path.String(), factjson.Value(c.Value)), Status: StatusApplied, Reason: c.Reason, path: c.Path,
+	}
+}
+
+// changes are what a fact says about changes, without the values before and
+// after them, which only a fold knows.
+func changes(r protocol.Record, wave uint64, f protocol.Fact) []Change {
+	base := Change{Seq: r.Seq, Wave: wave, Time: r.Time.String(), Status: StatusApplied}
+	switch x := f.(type) {
+	case *world.Committed:
+		var list []Change
+		for i := range x.Changes {
+			list = append(list, worldChange(r, wave, &x.Changes[i]))
+		}
+		return list
+	case *world.Refused:
+		base.What, base.By, base.Through, base.Op, base.Path = WhatWorld, x.By, x.Request, string(x.Op), x.Path.String()
+		base.Status, base.Code, base.Error, base.Turn, base.path = StatusRefused, string(x.Code), x.Message, turnOf(x.Request), x.Path
+		return []Change{base}
+	case *statecmd.Committed:
+		return commandChanges(base, x)
+	case *agent.StateUpdated:
+		base.What, base.By, base.Op, base.Path, base.Value = WhatPrivate, r.Actor, x.Op, x.Path, factjson.At(x.Path, factjson.Value(x.Value))
+		base.path = pathIn(x.Path)
+		return []Change{base}
+	case *agent.GoalsUpdated:
+		base.What, base.By, base.Op, base.Path, base.After = WhatGoal, r.Actor, "set", x.Goal.ID, GoalOf(x.Goal)
+		if x.Removed {
+			base.Op, base.After = "delete", nil
+		}
+		return []Change{base}
+	case *agent.CallMade:
+		base.What, base.By, base.Through, base.Turn, base.Tool = WhatCall, r.Actor, x.ID, turnOf(x.ID), x.Tool
+		base.Op, base.Status, base.Error, base.Value, base.After = string(x.Origin), string(x.Status), secret.Text(x.Error), factjson.Value(x.Params), factjson.Value(x.Output)
+		return []Change{base}
+	}
+	return knowledgeChanges(base, f)
+}
+
+func knowledgeChanges(base Change, f protocol.Fact) []Change {
+	base.What = WhatKnowledge
+	switch x := f.(type) {
+	case *knowledge.Written:
+		base.By, base.Through, base.Op, base.Path, base.After = x.By, x.Request, string(x.Op), x.KB+"/"+x.EntryID, factjson.Value(x.Entry)
+	case *knowledge.Suggested:
+		base.By, base.Through, base.Op, base.Path, base.Value = x.By, x.Request, "suggest "+string(x.Op), x.KB, factjson.Value(x.Entry)
+	case *knowledge.Reviewed:
+		base.By, base.Through, base.Op, base.Path, base.Value = x.By, x.Request, "review", x.KB, x.Accepted
+	case *knowledge.Refused:
+		base.By, base.Through, base.Path, base.Status = x.By, x.Request, x.KB, StatusRefused
+		base.Code, base.Error = string(x.Reason), x.Message
+	default:
+		return nil
+	}
+	base.Turn = turnOf(base.Through)
+	return []Change{base}
+}
+
+// batchOf is the request that brought a batch of commands.
+func batchOf(f *statecmd.Committed) string { return cmp.Or(f.Request, f.BatchID) }
+
+// pathIn is a path of a document; "" is all of it.
+func pathIn(text string) world.Path {
+	p, err := world.ParsePath(text)
+	if err != nil {
+		return world.Path{}
+	}
+	return p
+}
+
+// commandChanges are the records of a batch's own audit. They hold what was
+// before and after, with secrets hidden when they were written.
+func commandChanges(base Change, f *statecmd.Committed) (list []Change) {
+	for i := range f.Audit {
+		a, c := &f.Audit[i], base
+		c.What, c.By, c.Through, c.Turn = WhatCommand, cmp.Or(f.By, a.Actor), batchOf(f), turnOf(batchOf(f))
+		c.Op, c.Path, c.Before, c.After = string(a.Action), a.Key, factjson.Value(a.Before), factjson.Value(a.After)
+		c.Status, c.Code, c.Value = string(a.Status), string(a.Code), factjson.Value(a.Options)
+		c.path = pathIn(strings.TrimPrefix(strings.TrimPrefix(a.Key, "world."), "self."))
+		if options, err := a.Options.Value(); err == nil {
+			if m, ok := options.(map[string]any); ok {
+				c.Reason, _ = m["reason"].(string)
+			}
+		}
+		list = append(list, c)
+	}
+	return list
+}

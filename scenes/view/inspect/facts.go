@@ -1,0 +1,149 @@
+package inspect
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"tavernsim/engine/bus"
+	"tavernsim/persistence"
+	"tavernsim/protocol"
+	"tavernsim/scenes/view/factjson"
+)
+
+// FactQuery chooses facts.
+type FactQuery struct {
+	Span
+	Kinds []string // any of; a name may end in *
+	Actor string
+	Limit int // 0 = all
+}
+
+// FactLine is one fact of the view "facts".
+type FactLine struct {
+	Seq   uint64          `json:"seq"`
+	Wave  uint64          `json:"wave"`
+	Time  string          `json:"time"`
+	Actor string          `json:"actor"`
+	Kind  string          `json:"kind"`
+	Data  factjson.Object `json:"data"`
+}
+
+// Kinds of facts that have no constants of their own.
+const (
+	factCommitted    = "world.committed"
+	factWorldRefused = "world.refused"
+	factCommands     = "state.committed"
+)
+
+// matchesType reports whether a name, or a pattern prefix.* or *, takes a type.
+func matchesType(pattern, typ string) bool {
+	if stem, wild := strings.CutSuffix(pattern, "*"); wild {
+		return strings.HasPrefix(typ, stem)
+	}
+	return pattern == typ
+}
+
+func matchesAny(patterns []string, typ string) bool {
+	return len(patterns) == 0 || slices.ContainsFunc(patterns, func(p string) bool { return matchesType(p, typ) })
+}
+
+// exact are the names that the index can look for; none when one is a pattern.
+func exact(patterns []string) []string {
+	if slices.ContainsFunc(patterns, func(p string) bool { return strings.HasSuffix(p, "*") }) {
+		return nil
+	}
+	return patterns
+}
+
+// Facts hands over the facts that q chooses, in order.
+func (s *Scene) Facts(q FactQuery, yield func(FactLine) error) error {
+	if err := s.actor(q.Actor); err != nil {
+		return err
+	}
+	query, err := s.query(q.Span, persistence.Query{Actor: q.Actor, Kinds: exact(q.Kinds)})
+	if err != nil {
+		return err
+	}
+	waves, n := s.waves(), 0
+	err = s.scan(query, func(r protocol.Record) error {
+		if !matchesAny(q.Kinds, r.Kind) {
+			return nil
+		}
+		line, err := s.factLine(r, waves)
+		if err == nil {
+			err = yield(line)
+		}
+		if n++; err == nil && n == q.Limit {
+			err = errStop
+		}
+		return err
+	})
+	if err == nil && n == 0 {
+		err = s.KnownKinds(q.Kinds)
+	}
+	return err
+}
+
+// KnownKinds is an error of kind not found when one of the names, or patterns, is
+// that of no fact of the run. Ask it when nothing was found.
+func (s *Scene) KnownKinds(names []string) error {
+	return s.known("fact of kind", names, persistence.Query{}, func(r protocol.Record) (string, error) { return r.Kind, nil })
+}
+
+// KnownTypes is KnownKinds for types of events.
+func (s *Scene) KnownTypes(names []string) error {
+	return s.known("event of type", names, persistence.Query{Kinds: []string{bus.FactRouted, bus.FactRefused}}, func(r protocol.Record) (string, error) {
+		fact, err := s.read(r)
+		if x, ok := fact.(*bus.Refused); ok {
+			return x.Type, err
+		}
+		x, _ := fact.(*bus.Routed)
+		return x.Type, err
+	})
+}
+
+func (s *Scene) known(what string, names []string, q persistence.Query, of func(protocol.Record) (string, error)) error {
+	if len(names) == 0 {
+		return nil
+	}
+	seen := map[string]bool{}
+	err := s.scan(q, func(r protocol.Record) error {
+		name, err := of(r)
+		if err == nil && len(seen) < maxKnown {
+			seen[name] = true
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	known := slices.Sorted(maps.Keys(seen))
+	for _, name := range names {
+		if !slices.ContainsFunc(known, func(k string) bool { return matchesType(name, k) }) {
+			return protocol.Errorf(protocol.KindNotFound, "the run has no %s %q; it has %s", what, name, cmp.Or(strings.Join(known, ", "), "none"))
+		}
+	}
+	return nil
+}
+
+// maxKnown bounds the names that an error lists.
+const maxKnown = 200
+
+// actor checks who decided a fact: an agent or one of the scene's services.
+func (s *Scene) actor(id string) error {
+	if id == "" || strings.HasPrefix(id, "$") {
+		return nil
+	}
+	return s.agent(id)
+}
+
+func (s *Scene) factLine(r protocol.Record, waves *waves) (FactLine, error) {
+	fact, err := s.read(r)
+	if err != nil {
+		return FactLine{}, err
+	}
+	wave, err := waves.of(r.Seq)
+	return FactLine{Seq: r.Seq, Wave: wave, Time: r.Time.String(), Actor: r.Actor, Kind: r.Kind, Data: factjson.Of(fact)}, err
+}

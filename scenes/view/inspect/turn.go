@@ -1,0 +1,44 @@
+package inspect
+
+import (
+	"tavernsim/engine/agent"
+	"tavernsim/engine/secret"
+	"tavernsim/engine/statecmd"
+	"tavernsim/protocol"
+	"tavernsim/scenes/view/factjson"
+)
+
+// turnFacts are the facts of one deliberation. They stand together in the
+// journal and end with agent.turn_ended.
+type turnFacts struct {
+	first, last uint64 // seq
+	at          protocol.Time
+	end         *agent.TurnEnded
+	calls       []*agent.CallMade
+	models      []*agent.ModelAnswered
+	said        []string
+	changes     []Change
+	other       []FactLine // of kinds that this view has no place for
+}
+
+// take adds a fact; the deliberation is whole when end is there.
+func (t *turnFacts) take(r protocol.Record, f protocol.Fact) {
+	if t.first == 0 {
+		t.first = r.Seq
+	}
+	t.last, t.at = r.Seq, r.Time
+	switch x := f.(type) {
+	case *agent.TurnEnded:
+		t.end = x
+	case *agent.CallMade:
+		t.calls = append(t.calls, x)
+	case *agent.ModelAnswered:
+		t.models = append(t.models, x)
+	case *agent.Said:
+		t.said = append(t.said, secret.Text(x.Text))
+	case *agent.StateUpdated, *agent.GoalsUpdated, *statecmd.Committed:
+		t.changes = append(t.changes, changes(r, 0, f)...)
+	default:
+		t.other = append(t.other, FactLine{Seq: r.Seq, Time: r.Time.String(), Actor: r.Actor, Kind: r.Kind, Data: factjson.Of(f)})
+	}
+}

@@ -1,0 +1,343 @@
+package verify
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"tavernsim/engine/agenda"
+	"tavernsim/engine/agent"
+	"tavernsim/protocol"
+	"tavernsim/scenes/machines"
+)
+
+// chunk is how many deliberations are decided at once.
+const chunk = 2048
+
+// turn is one deliberation that is decided again.
+type turn struct {
+	agent   uint32
+	wake    machines.Effect
+	records []protocol.Record    // its facts in the journal
+	held    []protocol.Sequenced // its requests, where the fact behind them holds them back
+
+	facts    []protocol.KindData
+	requests []protocol.Sequenced
+	end      *agent.TurnEnded // as decided
+	lost     bool             // it cannot be decided again
+	trouble  string           // why there is no decision
+	err      error
+}
+
+// turns decides the deliberations that the stage wishes for, a chunk at a time: many
+// at once against the state before the wave, then compared in their order.
+func (v *verifier) turns() error {
+	list, n, err := v.gather()
+	if err != nil {
+		return err
+	}
+	v.wakes = v.wakes[n:]
+	v.redoAll(list)
+	for i := range list {
+		if err := v.hand(&list[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// gather reads the facts of the next turns ahead. A failure among them is given to
+// the stage when no turn waits before it.
+func (v *verifier) gather() (list []turn, n int, err error) {
+	ahead := 0
+	for n < len(v.wakes) && len(list) < chunk {
+		if r, _ := v.peek(ahead); r.Kind == agenda.FactAgentFailed {
+			if len(list) > 0 {
+				return list, n, nil
+			}
+			return nil, 1, v.agentFailed(r)
+		}
+		t := turn{agent: v.wakes[n].Agent, wake: v.wakes[n]}
+		if ahead, err = v.records(&t, ahead); err != nil {
+			return nil, 0, err
+		}
+		n++
+		list = append(list, t)
+		if len(t.records) == 0 {
+			return list, n, nil // a difference; it will be found
+		}
+	}
+	return list, n, nil
+}
+
+// agentFailed tells the stage of a failure. Why an actor failed is taken, what
+// becomes of the agent is decided.
+func (v *verifier) agentFailed(r protocol.Record) error {
+	f, err := v.codec.ReadFact(r.Kind, r.Data)
+	if err != nil {
+		return err
+	}
+	x := f.(*agenda.AgentFailed)
+	if int(x.Agent) > v.state.Size() {
+		return v.differs("there is no such agent", &r, nil)
+	}
+	return v.decide(&machines.ActorFailed{Actor: v.made.Name(x.Agent), Error: x.Error, Stack: x.Stack})
+}
+
+// records finds a turn's facts, from the given place ahead.
+func (v *verifier) records(t *turn, ahead int) (int, error) {
+	name := v.made.Name(t.agent)
+	for {
+		r, ok := v.peek(ahead)
+		if !ok || r.Actor != name {
+			return ahead, nil
+		}
+		t.records = append(t.records, r)
+		ahead++
+		if r.Kind != agent.FactTurnEnded {
+			continue
+		}
+		if r, ok := v.peek(ahead); ok && r.Kind == agenda.FactDeferred {
+			f, err := v.codec.ReadFact(r.Kind, r.Data)
+			if err != nil {
+				return ahead, err
+			}
+			t.held = f.(*agenda.EffectsDeferred).Effects
+			ahead++
+		}
+		return ahead, nil
+	}
+}
+
+// arrivals gives the stage the failures between two deliberations.
+func (v *verifier) arrivals() error {
+	for i := 0; ; {
+		r, ok := v.peek(i)
+		switch {
+		case !ok:
+			return nil
+		case r.Kind == agenda.FactAgentFailed && v.strays(r):
+			if err := v.agentFailed(r); err != nil {
+				return err
+			}
+			i++
+		default:
+			return nil
+		}
+	}
+}
+
+// strays: a wave of failures alone, which happened between two deliberations.
+func (v *verifier) strays(r protocol.Record) bool {
+	at, due := v.state.Agenda.NextTime()
+	return !due || at != r.Time
+}
+
+// redoAll decides turns on all workers.
+func (v *verifier) redoAll(list []turn) {
+	if v.spaces == nil {
+		v.spaces = make(spaces, v.opt.Workers*2)
+	}
+	var next atomic.Int64
+	var done sync.WaitGroup
+	for range min(v.opt.Workers, len(list)) {
+		done.Go(func() {
+			for {
+				i := int(next.Add(1)) - 1
+				if i >= len(list) {
+					return
+				}
+				v.redo(&list[i])
+			}
+		})
+	}
+	done.Wait()
+}
+
+// redo decides one deliberation with the answers that were recorded.
+func (v *verifier) redo(t *turn) {
+	defer func() {
+		if p := recover(); p != nil {
+			t.trouble = fmt.Sprintf("the deliberation panics: %v", p)
+		}
+	}()
+	m := v.state.Agents[t.agent]
+	m.Spaces = v.spaces
+	d, err := m.Decide(machines.Wake(v.made, m, v.state.View, t.wake.Wave, t.wake.At, v.seed, t.wake.Kind))
+	answers := answersOf{turn: t, codec: v.codec}
+	for err == nil && len(d.Facts) == 0 && t.trouble == "" {
+		answers.ask(d.Effects)
+		in := answers.next()
+		if in == nil {
+			break
+		}
+		d, err = m.Decide(in)
+	}
+	switch {
+	case err != nil:
+		t.trouble = "the deliberation fails: " + err.Error()
+	case len(d.Facts) == 0:
+		abandon(m)
+	default:
+		t.err = v.encode(t, d)
+		t.lost = t.lost || v.heardMore(t)
+	}
+	m.Release()
+}
+
+// heardMore: the deliberation perceived ephemeral events, whose payload nobody
+// kept.
+func (v *verifier) heardMore(t *turn) bool {
+	if t.end == nil || t.end.Lost == 0 || len(t.records) == 0 {
+		return false
+	}
+	end, err := endOf(t.records[len(t.records)-1], v.codec)
+	return err == nil && end != nil && end.Lost < t.end.Lost
+}
+
+// abandon ends a deliberation that waits for an answer that nobody has.
+func abandon(m *agent.Machine) {
+	_, _ = m.Decide(&agent.Cancel{Reason: "the journal has no answer"}) // whose facts nobody reads
+}
+
+// encode keeps what a decision says beyond the machine's working memory.
+func (v *verifier) encode(t *turn, d protocol.Decision) error {
+	for _, f := range d.Facts {
+		raw, err := v.codec.Append(nil, f)
+		if err != nil {
+			return err
+		}
+		t.facts = append(t.facts, protocol.KindData{Kind: f.FactKind(), Data: raw})
+		if end, ok := f.(*agent.TurnEnded); ok {
+			kept := *end
+			t.end = &kept
+		}
+	}
+	for _, r := range d.Requests {
+		t.requests = append(t.requests, protocol.Sequenced{To: r.To, Data: slices.Clone(r.Data)})
+	}
+	return nil
+}
+
+// answersOf hands the recorded answers of a turn to its machine.
+type answersOf struct {
+	turn  *turn
+	codec *protocol.Codec
+	at    int   // of the records
+	open  []int // model requests that wait, in the order in which they were asked
+}
+
+func (a *answersOf) ask(effects []protocol.Effect) {
+	for _, e := range effects {
+		if q, ok := e.(*agent.Ask); ok && q.Kind == agent.KindModel {
+			a.open = append(a.open, q.Number)
+		}
+	}
+}
+
+// next is the next input, nil when there is none.
+func (a *answersOf) next() any {
+	for ; a.at < len(a.turn.records); a.at++ {
+		r := a.turn.records[a.at]
+		switch r.Kind {
+		case agent.FactModelAnswered, agent.FactCallAnswered:
+			a.at++
+			return a.answer(r)
+		case agent.FactTurnEnded:
+			end, err := endOf(r, a.codec)
+			if err == nil && end.Outcome == agent.OutcomeCancelled {
+				a.at++
+				return &agent.Cancel{Reason: end.Error}
+			}
+		}
+	}
+	a.turn.trouble = "it asks the outside, and no answer was recorded"
+	return nil
+}
+
+func (a *answersOf) answer(r protocol.Record) any {
+	f, err := a.codec.ReadFact(r.Kind, r.Data)
+	if err != nil {
+		a.turn.err = err
+		return nil
+	}
+	x, ok := f.(agent.Recorded).Answered()
+	if !ok {
+		a.turn.lost = true
+		return nil
+	}
+	if x.Kind != agent.KindModel {
+		return x
+	}
+	if x.Number == 0 && len(a.open) > 0 { // an older run: answers came in the order of the questions
+		x.Number = a.open[0]
+	}
+	a.open = slices.DeleteFunc(a.open, func(n int) bool { return n == x.Number })
+	return x
+}
+
+// hand gives the stage the end of a turn, as it was decided.
+func (v *verifier) hand(t *turn) error {
+	switch {
+	case t.err != nil:
+		return t.err
+	case t.lost:
+		return v.handLost(t)
+	case t.end == nil:
+		r, _ := v.peek(0)
+		return v.differs(v.made.Name(t.agent)+": "+t.trouble, &r, nil)
+	}
+	v.countTurn(t.agent)
+	return v.decide(&machines.TurnEnded{Decided: protocol.Decided{Agent: t.agent, At: t.wake.At, Facts: t.facts, Effects: t.requests}})
+}
+
+func (v *verifier) countTurn(o uint32) {
+	if int(o) != v.state.Size() {
+		v.report.Deliberations++
+	}
+}
+
+// handLost gives the stage a turn that cannot be decided again, as it was recorded.
+// What it asked for is known only where it was held back: else the facts of the
+// services in this wave are taken as well.
+func (v *verifier) handLost(t *turn) error {
+	if len(t.records) == 0 {
+		r, _ := v.peek(0)
+		return v.differs(v.made.Name(t.agent)+" left no facts", &r, nil)
+	}
+	in := &machines.TurnEnded{Decided: protocol.Decided{Agent: t.agent, At: t.records[0].Time, Effects: t.held}}
+	for _, r := range t.records {
+		in.Facts = append(in.Facts, protocol.KindData{Kind: r.Kind, Data: r.Data})
+	}
+	end, err := endOf(t.records[len(t.records)-1], v.codec)
+	if err != nil {
+		return err
+	}
+	if end == nil || end.Elapsed <= 0 { // else what it asked for is held back
+		in.Effects = v.askedFor()
+		v.lost = true
+	}
+	v.taken = TakenLost
+	err = v.decide(in)
+	v.taken = ""
+	return err
+}
+
+// askedFor is a request, with nothing in it, to every service that has facts in the
+// rest of the wave: so the stage asks it.
+func (v *verifier) askedFor() (requests []protocol.Sequenced) {
+	seen := map[string]bool{}
+	for i := 0; ; i++ {
+		r, ok := v.peek(i)
+		if seen[r.Actor] = true; !ok || r.Kind == agenda.FactWaveClosed {
+			break
+		}
+	}
+	for _, k := range machines.Services() {
+		if seen[k.Actor] {
+			requests = append(requests, protocol.Sequenced{To: k.To})
+		}
+	}
+	return requests
+}

@@ -1,0 +1,270 @@
+// Package verify holds a history to the rules: it decides every wave of a
+// journal again and compares what comes out with what was recorded.
+//
+// You hold an open journal and call [Run]. It drives the machines of a live scene
+// (scenes/machines) with the inputs that the history shows: the stage says which
+// agents have a turn; they decide again, with the same world, inbox and chance, from
+// the answers that were recorded; the services decide about their requests; and every
+// fact that the stage wants kept is compared with the recorded one, byte by byte.
+//
+// # Promises
+//
+//  1. No model, tool or actor is asked and nothing is written.
+//  2. A fact is counted as verified only when the machine that decided it was
+//     asked again and gave the same bytes. What cannot be decided again is
+//     counted beside it, with the reason.
+//  3. The first difference ends the walk; it is the same for any number of cores.
+//  4. Memory is bounded by one wave: its requests, the facts of a service about
+//     them, and the facts of at most [chunk] deliberations.
+//
+// # What cannot be decided again
+//
+// Failures of actors and what they took with them; everything on the realtime
+// clock, where order and moments are what happened; what was decided outside
+// (pauses, resumptions, the end); what the event channel decided with middleware
+// of a host that is not here ([Options].NoMiddleware); model failures of runs that did not keep the
+// kind of an error, and what follows from them in the same wave.
+//
+// # Not here
+//
+// Checksums and digests (persistence), loading a run (scenes/run/runner).
+package verify
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"runtime"
+	"slices"
+
+	"tavernsim/engine/agenda"
+	"tavernsim/engine/agent"
+	"tavernsim/persistence"
+	"tavernsim/protocol"
+	"tavernsim/scenes/history"
+	"tavernsim/scenes/load/setup"
+	"tavernsim/scenes/machines"
+)
+
+// Reasons for which facts are taken as they are.
+const (
+	TakenFailure    = "failure"     // of an actor
+	TakenLetters    = "dead_letter" // a mailbox did not take something
+	TakenRealtime   = "realtime"    // order and moments are what happened
+	TakenOutside    = "outside"     // somebody outside asked for it
+	TakenMiddleware = "middleware"  // the host's middleware had a say, and is not here
+	TakenLost       = "lost"        // not enough was recorded, or a turn whose requests are not known came before
+)
+
+// Report is what a walk found.
+type Report struct {
+	Scene         string            `json:"scene"`
+	From          uint64            `json:"from"` // wave after which it began
+	Waves         uint64            `json:"waves"`
+	Facts         uint64            `json:"facts"`
+	Verified      uint64            `json:"verified"` // facts
+	Deliberations uint64            `json:"deliberations"`
+	Taken         map[string]uint64 `json:"taken"` // facts that cannot be decided again, by reason
+	Difference    *Difference       `json:"difference,omitempty"`
+}
+
+// Difference is where a history and the rules part.
+type Difference struct {
+	Wave     uint64 `json:"wave"`
+	Seq      uint64 `json:"seq"` // of the recorded fact
+	Time     string `json:"time"`
+	Actor    string `json:"actor"`
+	Reason   string `json:"reason"`
+	Recorded *Side  `json:"recorded"` // null = the journal has nothing there
+	Decided  *Side  `json:"decided"`  // null = nothing was decided
+}
+
+// Side is one of the two facts.
+type Side struct {
+	Actor string `json:"actor"`
+	Kind  string `json:"kind"`
+	Time  string `json:"time"`
+	Fact  any    `json:"fact"`
+}
+
+// Options of a walk.
+type Options struct {
+	Through  *persistence.Wave // last wave; nil = to the end
+	Workers  int               // 0 = GOMAXPROCS
+	Progress func(done, total uint64)
+
+	// NoMiddleware: the scene's host had middleware, and the scene that is given has
+	// none. The channel is not asked then; what follows from its facts is.
+	NoMiddleware bool
+}
+
+// Run decides a journal again and returns what it found, with the state at the
+// end of the walk. A difference is no error: it is in the report.
+func Run(ctx context.Context, made *setup.Scene, journal *persistence.Journal, opt Options) (*Report, *machines.State, error) {
+	v := &verifier{ctx: ctx, opt: opt, made: made, codec: setup.NewCodec(), seed: made.Seed}
+	v.report = &Report{Scene: made.ID, From: journal.Begin().Number, Taken: map[string]uint64{}}
+	var err error
+	if v.state, err = history.FoldTo(made, journal, v.report.From, history.Options{NoSnapshots: true}); err != nil {
+		return nil, nil, err
+	}
+	through := journal.Durable()
+	if opt.Through != nil {
+		through = *opt.Through
+	}
+	if v.given, err = givenIn(journal); err != nil {
+		return nil, nil, err
+	}
+	if v.opt.Workers <= 0 {
+		v.opt.Workers = runtime.GOMAXPROCS(0)
+	}
+	v.settle()
+	return v.report, v.state, v.walk(journal, through)
+}
+
+// verifier is one walk.
+type verifier struct {
+	ctx    context.Context
+	opt    Options
+	made   *setup.Scene
+	codec  *protocol.Codec
+	state  *machines.State
+	report *Report
+	given  map[uint64][]protocol.Record // by wave: what came from outside of the machines
+	seed   uint64                       // in force: a fork may change it
+	spaces spaces
+
+	next func() (protocol.Record, error, bool)
+	head []protocol.Record // read; those before at are folded
+	at   int
+	err  error // of reading
+
+	wave   uint64         // that is decided
+	lost   bool           // the requests of the wave are not all known
+	ending bool           // the wave is that of an end that was not kept
+	failed map[string]int // failures of services that the stage has heard of
+	taken  string         // why the facts that come are taken as they are; "" = they are decided
+	wakes  []machines.Effect
+	asked  *machines.Effect
+}
+
+// errDiffers ends a walk at a difference, which is in the report.
+type errDiffers struct{}
+
+func (errDiffers) Error() string { return "the history and the rules differ" }
+
+func (v *verifier) walk(journal *persistence.Journal, through persistence.Wave) error {
+	from := journal.Begin().Last + 1
+	if through.Last < from {
+		return nil
+	}
+	next, stop := iter.Pull2(func(yield func(protocol.Record, error) bool) {
+		ended := errors.New("nobody reads on")
+		err := journal.Scan(persistence.Query{From: from, To: through.Last}, func(r protocol.Record) error {
+			if !yield(r, nil) {
+				return ended
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, ended) {
+			yield(protocol.Record{}, err)
+		}
+	})
+	defer stop()
+	v.next = next
+	for v.state.Agenda.Wave < through.Number {
+		if err := v.ctx.Err(); err != nil {
+			return protocol.Errorf(protocol.KindCancelled, "verify: %w", err)
+		}
+		err := v.decideWave()
+		if v.err != nil {
+			return v.err
+		}
+		if errors.As(err, &errDiffers{}) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		v.report.Waves++
+		if v.opt.Progress != nil {
+			v.opt.Progress(v.report.Facts, through.Last-from+1)
+		}
+	}
+	return nil
+}
+
+// peek is the next recorded fact, or the one after it, and so on.
+func (v *verifier) peek(ahead int) (protocol.Record, bool) {
+	for len(v.head)-v.at <= ahead {
+		if v.err != nil {
+			return protocol.Record{}, false
+		}
+		r, err, ok := v.next()
+		if !ok || err != nil {
+			v.err = err
+			return protocol.Record{}, false
+		}
+		v.head = append(v.head, r)
+	}
+	return v.head[v.at+ahead], true
+}
+
+// pass drops the next recorded fact, which the state has taken.
+func (v *verifier) pass() protocol.Record {
+	r := v.head[v.at]
+	if v.at++; v.at == len(v.head) || v.at == maxPassed {
+		n := copy(v.head, v.head[v.at:])
+		clear(v.head[n:])
+		v.head, v.at = v.head[:n], 0
+	}
+	v.report.Facts++
+	return r
+}
+
+// maxPassed is how many passed facts are held before their memory is used again.
+const maxPassed = 1 << 15
+
+// givenIn finds the facts that came from outside of the machines, by wave.
+func givenIn(journal *persistence.Journal) (map[uint64][]protocol.Record, error) {
+	given := map[uint64][]protocol.Record{}
+	var list []protocol.Record
+	err := journal.Scan(persistence.Query{Kinds: []string{agenda.FactPaused, agenda.FactResumed, agenda.FactEnded, agenda.FactForked,
+		agenda.FactRedelivered, agenda.FactActorFailed, agenda.FactDeadLettered}}, func(r protocol.Record) error {
+		r.Data = slices.Clone(r.Data)
+		list = append(list, r)
+		return nil
+	})
+	if err != nil || len(list) == 0 {
+		return given, err
+	}
+	return given, journal.Waves(journal.Begin().Number+1, func(w persistence.Wave) error {
+		for ; len(list) > 0 && list[0].Seq <= w.Last; list = list[1:] {
+			given[w.Number] = append(given[w.Number], list[0])
+		}
+		return nil
+	})
+}
+
+// never takes no snapshots.
+func never() machines.SnapshotPolicy { return machines.SnapshotPolicy{Facts: -1} }
+
+// spaces lends working memory to deliberations; it is agent.Spaces.
+type spaces chan *agent.Space
+
+// Get implements agent.Spaces.
+func (s spaces) Get() *agent.Space {
+	select {
+	case space := <-s:
+		return space
+	default:
+		return &agent.Space{}
+	}
+}
+
+// Put implements agent.Spaces.
+func (s spaces) Put(space *agent.Space) {
+	select {
+	case s <- space:
+	default:
+	}
+}

@@ -1,0 +1,245 @@
+package verify_test
+
+import (
+	"context"
+	"reflect"
+	"slices"
+	"testing"
+
+	"tavernsim/engine/agenda"
+	"tavernsim/engine/agent"
+	"tavernsim/engine/bus"
+	"tavernsim/engine/world"
+	"tavernsim/persistence"
+	"tavernsim/protocol"
+	"tavernsim/scenes/history"
+	"tavernsim/scenes/load/setup"
+	"tavernsim/scenes/machines"
+	"tavernsim/scenes/scenestest"
+	"tavernsim/scenes/view/verify"
+)
+
+func run(t testing.TB, s *scenestest.Scene, set scenestest.Settings, workers int) *verify.Report {
+	r, _ := runTo(t, s, set, workers)
+	return r
+}
+
+func runTo(t testing.TB, s *scenestest.Scene, set scenestest.Settings, workers int) (r *verify.Report, state *machines.State) {
+	t.Helper()
+	s.Journal(t, func(j *persistence.Journal) {
+		var err error
+		r, state, err = verify.Run(context.Background(), s.Made(t, set), j, verify.Options{Workers: workers})
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
+	return r, state
+}
+
+// A history that the scene wrote is what the machines decide.
+func TestTheTownVerifies(t *testing.T) {
+	s := scenestest.New(t, scenestest.Town(t), "")
+	set := scenestest.Settings{}
+	live := s.Run(t, set)
+	want := s.FoldHash(t, set)
+	for _, workers := range []int{1, 2, 5} {
+		r, state := runTo(t, s, set, workers)
+		if r.Difference != nil {
+			t.Fatalf("%+v\nrecorded %+v\ndecided  %+v", r.Difference, r.Difference.Recorded, r.Difference.Decided)
+		}
+		if got, _ := state.Hash(); got != want {
+			t.Error("the walk ends in another state than the fold")
+		}
+		if r.Facts != live.Wave.Last || r.Waves != live.Wave.Number || r.Verified+r.Taken[verify.TakenOutside] != r.Facts || len(r.Taken) != 1 || r.Taken[verify.TakenOutside] != 1 {
+			t.Errorf("%+v", r)
+		}
+	}
+}
+
+// Every kind of fact that machines decide is held to them: one byte of meaning
+// changed, in a journal whose digests hold, is found, at its place.
+func TestAChangedFactIsFound(t *testing.T) {
+	s := scenestest.New(t, scenestest.Town(t), "")
+	set := scenestest.Settings{}
+	s.Run(t, set)
+	codec := setup.NewCodec()
+	last := map[string]uint64{} // the last fact of each kind: what follows would give it away
+	s.Journal(t, func(j *persistence.Journal) {
+		if err := j.Read(1, func(r protocol.Record) error { last[r.Kind] = r.Seq; return nil }); err != nil {
+			t.Fatal(err)
+		}
+	})
+	changes := map[string]func(f protocol.Fact){
+		agent.FactSaid:          func(f protocol.Fact) { f.(*agent.Said).Text += "!" },
+		agent.FactTurnEnded:     func(f protocol.Fact) { f.(*agent.TurnEnded).Perceived++ },
+		agent.FactCallMade:      func(f protocol.Fact) { f.(*agent.CallMade).Error += "x" },
+		agent.FactModelAnswered: func(f protocol.Fact) { f.(*agent.ModelAnswered).Text = "I never said this." },
+		agent.FactStateUpdated:  func(f protocol.Fact) { f.(*agent.StateUpdated).Value = protocol.Encode("another") },
+		agenda.FactWaveClosed:   func(f protocol.Fact) { f.(*agenda.WaveClosed).Turns++ },
+		agenda.FactDeferred:     func(f protocol.Fact) { f.(*agenda.EffectsDeferred).Due++ },
+		"world.committed":       func(f protocol.Fact) { f.(*world.Committed).After++ },
+		bus.FactRouted:          func(f protocol.Fact) { f.(*bus.Routed).Priority++ },
+	}
+	for kind, change := range changes {
+		t.Run(kind, func(t *testing.T) {
+			at := last[kind]
+			if at == 0 {
+				t.Fatal("the town has no such fact")
+			}
+			changed := s.Rewrite(t, func(r *protocol.Record) {
+				if r.Seq != at {
+					return
+				}
+				f, err := codec.ReadFact(r.Kind, r.Data)
+				if err != nil {
+					t.Fatal(err)
+				}
+				change(f)
+				if r.Data, err = codec.Marshal(f); err != nil {
+					t.Fatal(err)
+				}
+			})
+			r := run(t, changed, set, 2)
+			d := r.Difference
+			if d == nil {
+				t.Fatal("nobody noticed")
+			}
+			if d.Recorded == nil || d.Decided == nil {
+				t.Fatalf("a side is missing: %+v", d)
+			}
+			// What a model said is an input: it shows in what was made of it.
+			if d.Seq != at && (kind != agent.FactModelAnswered || d.Seq < at) {
+				t.Errorf("found at seq %d, changed at %d: %+v, recorded %+v, decided %+v", d.Seq, at, d, d.Recorded, d.Decided)
+			}
+			if one := run(t, changed, set, 1); !reflect.DeepEqual(one.Difference, d) {
+				t.Errorf("with one worker the difference is %+v", one.Difference)
+			}
+		})
+	}
+}
+
+// crowd is two callers who flood a clerk whose lane blocks, beside one whose model
+// fails at its first turn.
+const crowd = `-- scenes/s.yaml --
+id: s
+name: Crowd
+schema_version: "1.0"
+agent_instances:
+  - {instance_id: "caller_{n}", profile_id: person, count: 2, custom_runtime_config: {deliberation_frequency_hz: 1}}
+  - {instance_id: sick, profile_id: person}
+  - {instance_id: clerk, profile_id: person, custom_runtime_config: {wake_on_start: false, inbox: {normal: {max: 1, policy: block}}}}
+simulation: {stop: {ticks: 8}}
+-- models/voices.yaml --
+rules:
+  - match: {agent: sick, variables: {turn: 1}}
+    answer: {fail: timeout}
+  - match: {agent: [caller_1, caller_2]}
+    answer: {calls: [{tool: PublishEventTool, params: {type: talk.a, target_agent_instance_id: clerk}}]}
+otherwise: {text: ""}
+`
+
+// A wave with a turn that cannot be decided again, and with publishers that were
+// blocked: the channel's facts and the scene's between them are taken as they are,
+// in that wave alone, and the walk goes on from the same state.
+func TestALostTurnAmongTheBlocked(t *testing.T) {
+	s := scenestest.New(t, crowded(t), "")
+	set := scenestest.Settings{}
+	if r := s.Run(t, set); r.Err != nil {
+		t.Fatal(r)
+	}
+	if r := run(t, s, set, 2); r.Difference != nil || r.Taken[verify.TakenLost] > 0 {
+		t.Fatalf("before the change: %+v", r)
+	}
+	codec := setup.NewCodec()
+	var kinds, lost []string // of the wave at hand; of the one with the failure
+	failed := false
+	old := s.Rewrite(t, func(r *protocol.Record) {
+		kinds = append(kinds, r.Kind)
+		if f, err := codec.ReadFact(r.Kind, r.Data); err != nil {
+			t.Fatal(err)
+		} else if m, ok := f.(*agent.ModelAnswered); ok && m.Error != "" {
+			failed, m.Request, m.ErrorKind = true, 0, "" // as runs of an older version kept it
+			if r.Data, err = codec.Marshal(m); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if r.Kind == agenda.FactWaveClosed {
+			if failed {
+				lost = kinds
+			}
+			kinds, failed = nil, false
+		}
+	})
+	if !slices.Contains(lost, agenda.FactBlocked) || !slices.Contains(lost, bus.FactRouted) {
+		t.Fatalf("the wave of the failure has %v: nothing is tested", lost)
+	}
+	for _, workers := range []int{1, 3} {
+		r, state := runTo(t, old, set, workers)
+		if r.Difference != nil || r.Taken[verify.TakenLost] == 0 || r.Taken[verify.TakenLost] > uint64(len(lost)) || r.Verified < r.Facts-uint64(len(lost))-1 {
+			t.Errorf("%+v, difference %+v; the wave has %v", r, r.Difference, lost)
+		}
+		if got, _ := state.Hash(); got != old.FoldHash(t, set) {
+			t.Error("the walk ends in another state than the fold")
+		}
+	}
+}
+
+// A history of other rules is not this project's.
+func TestOtherRulesAreFound(t *testing.T) {
+	p := scenestest.Town(t)
+	s := scenestest.New(t, p, "")
+	s.Run(t, scenestest.Settings{})
+	t.Run("seed", func(t *testing.T) { // the history tells its own seed
+		changed := s.Rewrite(t, func(r *protocol.Record) {
+			if r.Kind == agenda.FactStarted {
+				codec := setup.NewCodec()
+				f, _ := codec.ReadFact(r.Kind, r.Data)
+				f.(*agenda.Started).Seed++
+				r.Data, _ = codec.Marshal(f)
+			}
+		})
+		if r := run(t, changed, scenestest.Settings{}, 2); r.Difference == nil {
+			t.Error("another seed gives the same story")
+		}
+	})
+	t.Run("limits", func(t *testing.T) {
+		def := *s.Def
+		definition := *def.Definition
+		definition.Simulation.Limits.MaxEventsInWave = 1
+		def.Definition = &definition
+		other := *s
+		other.Def = &def
+		if r := run(t, &other, scenestest.Settings{}, 2); r.Difference == nil {
+			t.Error("another rule of the channel gives the same story")
+		}
+	})
+}
+
+func TestThrough(t *testing.T) {
+	s := scenestest.New(t, scenestest.Town(t), "")
+	s.Run(t, scenestest.Settings{})
+	s.Journal(t, func(j *persistence.Journal) {
+		fifth, err := j.Wave(5)
+		if err != nil {
+			t.Fatal(err)
+		}
+		made, opt := s.Made(t, scenestest.Settings{}), verify.Options{Through: &fifth}
+		r, state, err := verify.Run(context.Background(), made, j, opt)
+		if err != nil || r.Waves != 5 || r.Difference != nil {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		want, err := history.FoldTo(made, j, 5, history.Options{NoSnapshots: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, _ := want.Hash()
+		if b, _ := state.Hash(); a != b {
+			t.Error("the walk and the fold come to different states")
+		}
+		ctx, stop := context.WithCancel(context.Background())
+		stop()
+		if _, _, err := verify.Run(ctx, made, j, opt); protocol.KindOf(err) != protocol.KindCancelled {
+			t.Error(err)
+		}
+	})
+}

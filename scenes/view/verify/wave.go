@@ -1,0 +1,406 @@
+package verify
+
+import (
+	"math"
+	"slices"
+
+	"tavernsim/engine/agenda"
+	"tavernsim/engine/agent"
+	"tavernsim/protocol"
+	"tavernsim/scenes/load/setup"
+	"tavernsim/scenes/machines"
+	"tavernsim/scenes/view/factjson"
+)
+
+// settle makes the folded stage ready to decide: it waits for no disk and takes no
+// snapshot, and the history says when the scene ends.
+func (v *verifier) settle() {
+	v.state.Configure(machines.StageConfig{Stepwise: true, Snapshots: never()}, machines.Kept{Wave: math.MaxUint64}, v.state.Shown())
+}
+
+// decideWave has the stage decide the next wave again, from the inputs that the
+// history shows.
+func (v *verifier) decideWave() error {
+	if _, ok := v.peek(0); !ok {
+		return v.differs("the journal ends within a wave", nil, nil)
+	}
+	v.wave, v.lost, v.taken, v.wakes, v.asked = v.state.Agenda.Wave+1, false, "", nil, nil
+	if v.made.Clock == agenda.Realtime {
+		return v.takeWave(TakenRealtime)
+	}
+	if v.isGiven(agenda.FactForked) || v.isGiven(agenda.FactRedelivered) { // somebody changed it between two lives
+		err := v.takeWave(TakenOutside)
+		v.settle()
+		return err
+	}
+	v.failed, v.ending = map[string]int{}, false
+	for _, step := range []func() error{v.control, v.letters, v.arrivals, v.begin} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	for v.state.Agenda.Wave < v.wave {
+		switch {
+		case len(v.wakes) > 0:
+			if err := v.turns(); err != nil {
+				return err
+			}
+		case v.asked != nil:
+			if err := v.service(*v.asked); err != nil {
+				return err
+			}
+		default:
+			r, _ := v.peek(0)
+			return v.differs("the stage waits for nothing here", &r, nil)
+		}
+	}
+	if v.ending {
+		v.settle() // the end was not kept: the next life knows nothing of it
+	}
+	return nil
+}
+
+// isGiven reports whether a fact from outside is in the wave.
+func (v *verifier) isGiven(kind string) bool {
+	return slices.ContainsFunc(v.given[v.wave], func(r protocol.Record) bool { return r.Kind == kind })
+}
+
+// takeWave folds a wave that cannot be decided again, to its end.
+func (v *verifier) takeWave(reason string) error {
+	for v.state.Agenda.Wave < v.wave {
+		r, ok := v.peek(0)
+		if !ok {
+			return v.differs("the journal ends within a wave", nil, nil)
+		}
+		if err := v.seen(r); err != nil {
+			return err
+		}
+		v.report.Taken[reason]++
+		if err := v.state.Apply(v.pass()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// seen notes what a fact from outside changes for the walk.
+func (v *verifier) seen(r protocol.Record) error {
+	if r.Kind != agenda.FactStarted && r.Kind != agenda.FactForked {
+		return nil
+	}
+	f, err := v.codec.ReadFact(r.Kind, r.Data)
+	if err != nil {
+		return err
+	}
+	switch x := f.(type) {
+	case *agenda.Started:
+		v.seed = x.Seed
+	case *agenda.Forked:
+		v.seed = x.Seed
+	}
+	return nil
+}
+
+// control gives the stage what was asked of the scene from outside before the wave.
+func (v *verifier) control() error {
+	for _, r := range v.given[v.wave] {
+		switch r.Kind {
+		case agenda.FactPaused:
+			if err := v.decide(&machines.Control{Do: machines.DoPause}); err != nil {
+				return err
+			}
+		case agenda.FactResumed:
+			if err := v.decide(&machines.Control{Do: machines.DoResume}); err != nil {
+				return err
+			}
+		}
+	}
+	if at, ok := v.endsWithoutAFact(); ok {
+		v.ending = true
+		return v.decide(&machines.Control{Do: machines.DoStop, Reason: agenda.StoppedByRequest, At: at})
+	}
+	for _, wave := range []uint64{v.wave, v.wave + 1} { // the end workflow has the wave before
+		for _, r := range v.given[wave] {
+			if r.Kind != agenda.FactEnded || wave > v.wave && v.made.Def.Lifecycle.End == "" {
+				continue
+			}
+			f, err := v.codec.ReadFact(r.Kind, r.Data)
+			if err != nil {
+				return err
+			}
+			return v.decide(&machines.Control{Do: machines.DoStop, Reason: f.(*agenda.Ended).Reason, At: r.Time})
+		}
+	}
+	return nil
+}
+
+// endsWithoutAFact: the wave is that of an end workflow after which the run was
+// killed. The life after it went on as if there had been no end.
+func (v *verifier) endsWithoutAFact() (at protocol.Time, ok bool) {
+	r, _ := v.peek(0)
+	if v.made.Def.Lifecycle.End == "" || !v.state.Agenda.Started || len(v.given[v.wave])+len(v.given[v.wave+1]) > 0 || r.Actor != setup.ActorScene {
+		return 0, false
+	}
+	if at, due := v.state.Agenda.NextTime(); due && at == r.Time {
+		return 0, false
+	}
+	f, err := v.codec.ReadFact(r.Kind, r.Data)
+	_, own := f.(agenda.Fact) // else it is of the turn of the scene's agent
+	return r.Time, !own && err == nil
+}
+
+// letters gives the stage the dead letters of the wave.
+func (v *verifier) letters() error {
+	for _, r := range v.given[v.wave] {
+		if r.Kind != agenda.FactDeadLettered {
+			continue
+		}
+		f, err := v.codec.ReadFact(r.Kind, r.Data)
+		if err != nil {
+			return err
+		}
+		if err := v.decide(&machines.DeadLetters{Letters: []*agenda.DeadLettered{f.(*agenda.DeadLettered)}}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// begin has the stage open the wave.
+func (v *verifier) begin() error {
+	if !v.state.Agenda.Started {
+		r, _ := v.peek(0)
+		if r.Kind != agenda.FactStarted {
+			return v.differs("a history begins with "+agenda.FactStarted, &r, nil)
+		}
+		if err := v.seen(r); err != nil {
+			return err
+		}
+		return v.decide(&machines.Begin{})
+	}
+	failed, err := v.failures(setup.ActorScene)
+	if err != nil {
+		return err
+	}
+	var crashes []protocol.Fact
+	for _, f := range failed {
+		crashes = append(crashes, f)
+	}
+	if len(crashes) > 0 {
+		if err := v.decide(&machines.Begin{Crashes: crashes}); err != nil {
+			return err
+		}
+	}
+	return v.decide(&machines.Tick{})
+}
+
+// failures are those of an actor that is no agent, in the wave.
+func (v *verifier) failures(actor string) (list []*agenda.ActorFailed, err error) {
+	for _, r := range v.given[v.wave] {
+		if r.Kind != agenda.FactActorFailed {
+			continue
+		}
+		f, err := v.codec.ReadFact(r.Kind, r.Data)
+		if err != nil {
+			return nil, err
+		}
+		if x := f.(*agenda.ActorFailed); x.Actor == actor {
+			list = append(list, x)
+		}
+	}
+	return list, nil
+}
+
+// decide gives the stage an input, holds the facts that come of it to the recorded
+// ones, and notes what else the stage wishes for.
+func (v *verifier) decide(in machines.Input) error {
+	effects, err := v.state.Stage.Decide(machines.Moment{}, in)
+	if err != nil {
+		return err
+	}
+	for i := range effects {
+		switch e := effects[i]; e.Act {
+		case machines.ActKeep:
+			if err := v.keep(&e); err != nil {
+				return err
+			}
+		case machines.ActWake:
+			v.wakes = append(v.wakes, e)
+		case machines.ActAsk:
+			v.asked = &e
+		}
+	}
+	return nil
+}
+
+// keep holds a decided fact to the next recorded one, and folds it into the agents;
+// the stage and its service have folded it.
+func (v *verifier) keep(e *machines.Effect) error {
+	r, ok := v.peek(0)
+	decided := protocol.KindData{Kind: e.Kind, Data: e.Data}
+	if started, ours := e.Fact.(*agenda.Started); ours && ok {
+		if err := v.sameStart(started, r, &decided); err != nil {
+			return err
+		}
+	}
+	if !ok || r.Actor != e.Actor || r.Kind != e.Kind || r.Time != e.At || !slices.Equal(r.Data, decided.Data) {
+		d := &protocol.Record{Actor: e.Actor, Time: e.At, Kind: decided.Kind, Data: decided.Data}
+		if !ok {
+			return v.differs("the journal ends within a wave", nil, d)
+		}
+		return v.differs("the facts differ", &r, d)
+	}
+	if reason := v.reasonFor(e); reason != "" {
+		v.report.Taken[reason]++
+	} else {
+		v.report.Verified++
+	}
+	fact := e.Fact
+	if fact == nil {
+		var err error
+		if fact, err = v.codec.ReadFact(e.Kind, e.Data); err != nil {
+			return err
+		}
+	}
+	return v.state.ApplyAgents(v.wave, v.pass(), fact)
+}
+
+// sameStart takes from the recorded start what the run says of itself.
+func (v *verifier) sameStart(started *agenda.Started, r protocol.Record, decided *protocol.KindData) error {
+	f, err := v.codec.ReadFact(r.Kind, r.Data)
+	have, ok := f.(*agenda.Started)
+	if err != nil || !ok {
+		return err
+	}
+	want := *started
+	want.Seed, want.Project = have.Seed, have.Project
+	decided.Data, err = v.codec.Marshal(&want)
+	return err
+}
+
+// reasonFor says why a fact is taken as it is, although the stage gave it; "" = it
+// was decided.
+func (v *verifier) reasonFor(e *machines.Effect) string {
+	switch e.Kind {
+	case agenda.FactActorFailed, agenda.FactAgentFailed:
+		return TakenFailure
+	case agenda.FactDeadLettered:
+		return TakenLetters
+	case agenda.FactPaused, agenda.FactResumed, agenda.FactEnded:
+		return TakenOutside
+	}
+	if e.Actor == setup.ActorScene && v.taken != TakenLost {
+		return ""
+	}
+	return v.taken
+}
+
+// service has a service decide about the requests of the wave, or takes its facts
+// where they cannot be decided again.
+func (v *verifier) service(e machines.Effect) error {
+	v.asked = nil
+	actor, service := machines.Services()[e.Service].Actor, v.state.Services[e.Service]
+	failed, err := v.failures(actor)
+	if err != nil {
+		return err
+	}
+	if n := v.failed[actor]; n < len(failed) {
+		v.failed[actor]++
+		return v.decide(&machines.ActorFailed{Actor: actor, Error: failed[n].Error, Stack: failed[n].Stack})
+	}
+	in := &machines.ServiceAnswered{}
+	switch _, channel := service.(*machines.Events); {
+	case v.lost:
+		err = v.takeService(in, actor, TakenLost)
+	case channel && v.opt.NoMiddleware:
+		err = v.takeService(in, actor, TakenMiddleware)
+	default:
+		err = v.decideService(in, service, e)
+	}
+	if err != nil {
+		return err
+	}
+	in.View = v.state.Shown()
+	err = v.decide(in)
+	v.taken = ""
+	return err
+}
+
+func (v *verifier) decideService(in *machines.ServiceAnswered, service machines.Service, e machines.Effect) error {
+	requests, err := machines.ReadRequests(e.Data)
+	if err != nil {
+		return err
+	}
+	return service.Decide(requests, e.At, func(facts []protocol.Fact, _ bool) error {
+		for _, f := range facts {
+			raw, err := v.codec.Marshal(f)
+			if err != nil {
+				return err
+			}
+			in.Facts = append(in.Facts, protocol.KindData{Kind: f.FactKind(), Data: raw})
+		}
+		return nil
+	})
+}
+
+// takeService takes the recorded facts of a service. What the stage makes of them
+// comes in between.
+func (v *verifier) takeService(in *machines.ServiceAnswered, actor, reason string) error {
+	v.taken = reason
+	for i := 0; ; i++ {
+		r, ok := v.peek(i)
+		if !ok || r.Actor != actor && r.Kind != agenda.FactBlocked {
+			return nil
+		}
+		if r.Actor != actor {
+			continue
+		}
+		f, err := v.codec.ReadFact(r.Kind, r.Data)
+		if err != nil {
+			return err
+		}
+		if err := v.state.ApplyServices(f); err != nil {
+			return err
+		}
+		in.Facts = append(in.Facts, protocol.KindData{Kind: r.Kind, Data: r.Data})
+	}
+}
+
+// differs notes the difference and ends the walk.
+func (v *verifier) differs(reason string, recorded, decided *protocol.Record) error {
+	if v.err != nil {
+		return v.err
+	}
+	d := &Difference{Wave: v.wave, Reason: reason, Recorded: v.side(recorded), Decided: v.side(decided)}
+	for _, r := range []*protocol.Record{decided, recorded} {
+		if r != nil {
+			d.Seq, d.Time, d.Actor = r.Seq, r.Time.String(), r.Actor
+		}
+	}
+	if decided != nil {
+		d.Actor = decided.Actor
+	}
+	v.report.Difference = d
+	return errDiffers{}
+}
+
+func (v *verifier) side(r *protocol.Record) *Side {
+	if r == nil {
+		return nil
+	}
+	s := &Side{Actor: r.Actor, Kind: r.Kind, Time: r.Time.String()}
+	f, err := v.codec.ReadFact(r.Kind, r.Data)
+	if err != nil {
+		s.Fact = "cannot be read: " + err.Error()
+		return s
+	}
+	s.Fact = factjson.Of(f)
+	return s
+}
+
+// endOf reads the last of a turn's facts.
+func endOf(r protocol.Record, codec *protocol.Codec) (*agent.TurnEnded, error) {
+	f, err := codec.ReadFact(r.Kind, r.Data)
+	end, _ := f.(*agent.TurnEnded)
+	return end, err
+}
