@@ -47,11 +47,15 @@ func folded(f protocol.Fact) error {
 	return protocol.Errorf(protocol.KindInternal, "a fact of kind %q: nothing folds it; give it a case in scenes/machines", f.FactKind())
 }
 
-// foreign refuses a fact that names agents which the scene does not have: one of
-// another scene.
+// foreign refuses a fact that names agents which the scene does not have, or closes
+// another wave than the open one: a fact of another scene, or of another place.
 func (s *State) foreign(f protocol.Fact) error {
 	last := uint32(0)
 	switch x := f.(type) {
+	case *agenda.WaveClosed:
+		if open := s.Agenda.Wave + 1; x.Wave != open {
+			return protocol.Errorf(protocol.KindCorrupt, "a fact of kind %q: it closes wave %d, and wave %d is open: facts are missing or stand elsewhere, bring the journal back from a copy", f.FactKind(), x.Wave, open)
+		}
 	case *agent.TurnEnded:
 		last = x.Agent
 	case *agent.Dropped:
