@@ -117,8 +117,6 @@ func takenText(reason string) string {
 		return "an actor failed"
 	case verify.TakenLetters:
 		return "a mailbox did not take something"
-	case verify.TakenRealtime:
-		return "realtime: order and moments are what happened"
 	case verify.TakenMiddleware:
 		return "the program that ran it had middleware, which simd has not: who hears an event"
 	case verify.TakenOutside:

@@ -129,7 +129,7 @@ func event(id string, p protocol.Priority) *protocol.Envelope {
 
 // ids lists what an agent would perceive.
 func ids(m *Machine, now protocol.Time) string {
-	events, _ := m.State.perceive(now, &m.Def.Limits)
+	events := m.State.perceive(now, m.State.heard, &m.Def.Limits)
 	var out []string
 	for _, e := range events {
 		out = append(out, e.ID)

@@ -196,16 +196,16 @@ func (s *State) drop(e *protocol.Envelope, reason DropReason) {
 	d.drops = append(slices.Clip(d.drops), Drop{Event: e.ID, Source: e.Source, Reason: reason})
 }
 
-// perceive lists the inbox, most urgent first, then in the order of arrival,
-// and the number up to which it goes.
-func (s *State) perceive(now protocol.Time, limits *profile.Limits) (events []*protocol.Envelope, through uint64) {
+// perceive lists the inbox up to a number, most urgent first, then in the order of
+// arrival.
+func (s *State) perceive(now protocol.Time, through uint64, limits *profile.Limits) (events []*protocol.Envelope) {
 	for i := range s.inbox {
-		if s.inbox[i].perceivable(now, limits) {
+		if s.inbox[i].Number <= through && s.inbox[i].perceivable(now, limits) {
 			events = append(events, s.inbox[i].Event)
 		}
 	}
 	slices.SortStableFunc(events, func(a, b *protocol.Envelope) int { return cmp.Compare(b.Priority, a.Priority) })
-	return events, s.heard
+	return events
 }
 
 func (h *Heard) perceivable(now protocol.Time, limits *profile.Limits) bool {
@@ -234,6 +234,13 @@ func (s *State) find(e *protocol.Envelope) *Heard {
 	return nil
 }
 
+// Overflowed reports whether something found no room since the last turn: then what
+// is left may be something else in a fold than in a live agent of the realtime clock.
+func (m *Machine) Overflowed() bool {
+	s := &m.State
+	return s.dropped > 0 || s.more != nil && len(s.more.drops) > 0 || len(s.observations) >= m.Def.Limits.MaxObservations
+}
+
 // Heard is the number of events that have reached the agent.
 func (s *State) Heard() uint64 { return s.heard }
 
@@ -260,10 +267,26 @@ func (s *State) endTurn(f *TurnEnded, at protocol.Time, def *Definition) {
 		s.change().flight = flight
 		s.slim()
 	}
-	s.observations = after(s.observations, max(int(f.Seen), len(s.observations)-def.Limits.MaxObservations))
+	s.endObservations(f, at, def.Limits.MaxObservations)
 	if f.Outcome != OutcomeInterrupted {
 		s.dropped = 0
 	}
+}
+
+// endObservations forgets what the turn was shown, and the oldest beyond the limit.
+// What the turn itself observed goes before what others told meanwhile: on the
+// realtime clock a fold reads the end of the turn later than the agent had it.
+func (s *State) endObservations(f *TurnEnded, at protocol.Time, limit int) {
+	var own, told []Observation
+	for _, o := range s.observations {
+		if o.Time == at && o.own() {
+			own = append(own, o)
+		} else {
+			told = append(told, o)
+		}
+	}
+	own = append(own, told[min(int(f.Seen), len(told)):]...)
+	s.observations = own[max(0, len(own)-limit):]
 }
 
 // takeInbox empties the inbox of what the turn is done with. It gives what comes
@@ -365,9 +388,10 @@ func (m *Machine) Failed(o Observation) {
 }
 
 // unperceived counts what a turn does not perceive and is rid of.
-func (s *State) unperceived(now protocol.Time) (expired, lost int64) {
+func (s *State) unperceived(now protocol.Time, through uint64) (expired, lost int64) {
 	for i := range s.inbox {
 		switch h := &s.inbox[i]; {
+		case h.Number > through:
 		case h.Lost:
 			lost++
 		case h.expired(now) && !h.Held:

@@ -96,6 +96,16 @@ type (
 		// lifecycle runs so. Inputs are added to the usual ones.
 		Workflow string
 		Inputs   map[string]any
+
+		// Before says what had arrived when the deliberation began, of a history that
+		// is decided again; nil = everything that is there.
+		Before *Arrived
+	}
+	// Arrived says how much had reached the agent: on the realtime clock more comes
+	// while a deliberation is in flight.
+	Arrived struct {
+		Through uint64 // number of the last event
+		Seen    int64  // observations
 	}
 	// Cancel stops the deliberation in flight between two of its nodes.
 	Cancel struct {
@@ -163,7 +173,7 @@ func (m *Machine) Apply(f protocol.Fact, at protocol.Time) error {
 	case *Said:
 		m.State.remember(Utterance{Time: at, Text: x.Text}, m.Def.Limits.MaxHistory)
 	case *CallMade:
-		if x.Observe { // the limit is kept when the turn ends: what it was shown comes first, and goes first
+		if x.Observe { // endTurn keeps the limit
 			m.State.observations = append(m.State.observations, callObservation(x, at))
 		}
 	case *OutcomeUnknown:
@@ -230,10 +240,10 @@ func (m *Machine) applyTurn(f *TurnEnded, at protocol.Time) {
 			m.State.remember(Utterance{Time: h.Event.Time, Who: h.Event.Source, Type: h.Event.Type, Text: text}, m.Def.Limits.MaxHistory)
 		}
 	}
-	m.State.endTurn(f, at, m.Def)
 	if f.Outcome == OutcomeFailed {
-		m.State.Observe(Observation{Time: at, Kind: "failure", Value: map[string]any{"error": f.Error}}, m.Def.Limits.MaxObservations)
+		m.State.observations = append(m.State.observations, Observation{Time: at, Kind: obsFailure, Value: map[string]any{"error": f.Error}})
 	}
+	m.State.endTurn(f, at, m.Def)
 }
 
 // Hear folds the delivery of an event.
@@ -257,11 +267,11 @@ func callObservation(f *CallMade, at protocol.Time) Observation {
 	if f.Error != "" {
 		v["error"] = f.Error
 	}
-	return Observation{Time: at, Kind: "call_result", Value: v}
+	return Observation{Time: at, Kind: obsCall, Value: v}
 }
 
 func unknownObservation(f *OutcomeUnknown, at protocol.Time) Observation {
-	return Observation{Time: at, Kind: "unknown_outcome", Value: map[string]any{"effect": f.Effect, "request": f.Request, "error": f.Error}}
+	return Observation{Time: at, Kind: obsUnknown, Value: map[string]any{"effect": f.Effect, "request": f.Request, "error": f.Error}}
 }
 
 func itoa(n uint64) string { return strconv.FormatUint(n, 10) }

@@ -157,6 +157,24 @@ func TestObservations(t *testing.T) {
 	}
 }
 
+// On the realtime clock an observation may come after the agent's turn and be read by a
+// fold before the end of that turn: both show the same order to the next turn.
+func TestObservationsWhileATurnRuns(t *testing.T) {
+	live, fold := machine(t, echo()), machine(t, echo())
+	live.State.Private = map[string]any{"decision": map[string]any{"calls": []any{map[string]any{"tool": "A"}, map[string]any{"tool": "B"}}}}
+	d := decide(t, live, 1)
+	live.Observe(Observation{Kind: "told"})
+	fold.Observe(Observation{Kind: "told"})
+	for _, f := range d.Facts {
+		if err := fold.Apply(f, moment(1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, want := seen(fold), seen(live); got != want || want != "A B told" {
+		t.Errorf("a fold shows %q, the agent had %q", got, want)
+	}
+}
+
 // What an agent says and hears is its history, in that order, bounded.
 func TestHistory(t *testing.T) {
 	m := machine(t, echo(), func(d *Definition) { d.Limits.MaxHistory = 3 })

@@ -40,6 +40,17 @@ type Observation struct {
 	Value any    // a value
 }
 
+// Kinds of what an agent observes of its own turn.
+const (
+	obsCall    = "call_result"
+	obsUnknown = "unknown_outcome"
+	obsFailure = "failure"
+)
+
+func (o *Observation) own() bool {
+	return o.Kind == obsCall || o.Kind == obsUnknown || o.Kind == obsFailure
+}
+
 // Goal is an active goal of an agent (§2.1.3).
 type Goal struct {
 	ID          string
@@ -69,13 +80,6 @@ func (s *State) Observe(o Observation, limit int) {
 		s.observations = slices.Clone(s.observations[len(s.observations)-limit+1:])
 	}
 	s.observations = append(s.observations, o)
-}
-
-func after(list []Observation, n int) []Observation {
-	if n >= len(list) {
-		return nil
-	}
-	return slices.Clone(list[n:])
 }
 
 func (s *State) remember(u Utterance, limit int) {

@@ -23,9 +23,7 @@ type Turn struct {
 	draw  protocol.Draw
 
 	events       []*protocol.Envelope
-	through      uint64
 	observations []Observation
-	seen         int64 // of State.observations
 
 	// Drafts: what the machine's state will be when the facts are folded.
 	private   map[string]any
@@ -131,14 +129,18 @@ func begin(m *Machine, w *Wake, space *Space) *Turn {
 	t.m, t.wake, t.space, t.private, t.goals, t.draw = m, w, space, m.State.Private, m.State.Goals, w.Draw
 	t.stateSize, t.memory = m.State.size, m.State.memory
 	t.budget = workflow.Budget{Max: m.Def.Limits.MaxTurnBytes, Setting: "custom_runtime_config.max_turn_bytes"}
-	t.events, t.through = m.State.perceive(w.Now, &m.Def.Limits)
-	t.observations, t.seen = m.State.observations, int64(len(m.State.observations))
+	before := Arrived{Through: m.State.heard, Seen: int64(len(m.State.observations))}
+	if w.Before != nil {
+		before = *w.Before
+	}
+	t.observations = m.State.observations[:min(int(before.Seen), len(m.State.observations))]
+	t.events = m.State.perceive(w.Now, before.Through, &m.Def.Limits)
 	t.observations = append(t.observations[:len(t.observations):len(t.observations)], t.deliveryObservations()...)
 	t.end = TurnEnded{
 		Agent: m.ID.Ordinal, Turn: m.State.Turn + 1, Wave: w.Wave, Outcome: OutcomeOK,
-		Through: t.through, Perceived: int64(len(t.events)), Seen: t.seen, WakeAbove: protocol.Low,
+		Through: before.Through, Perceived: int64(len(t.events)), Seen: before.Seen, WakeAbove: protocol.Low,
 	}
-	t.end.Expired, t.end.Lost = m.State.unperceived(w.Now)
+	t.end.Expired, t.end.Lost = m.State.unperceived(w.Now, before.Through)
 	t.end.Urgency = t.urgency()
 	if err := t.expireOwn(); err != nil {
 		t.problem("what expires in the private state: " + err.Error())
@@ -301,7 +303,7 @@ func (t *Turn) step() bool {
 	}
 	if len(t.results) > 0 && t.round < t.m.Def.Limits.MaxToolRounds && t.end.Outcome == OutcomeOK {
 		t.observations = t.resultObservations()
-		t.seen, t.results, t.stopped = int64(len(t.m.State.observations)), t.results[:0], 0
+		t.results, t.stopped = t.results[:0], 0
 		t.startCore()
 		return true
 	}
@@ -321,7 +323,7 @@ func (t *Turn) resultObservations() []Observation {
 		if r.Error != nil {
 			v["error"] = r.Error.Message
 		}
-		out = append(out, Observation{Time: t.wake.Now, Kind: "call_result", Value: v})
+		out = append(out, Observation{Time: t.wake.Now, Kind: obsCall, Value: v})
 	}
 	return out
 }

@@ -13,6 +13,17 @@ type Begin struct {
 	Crashes []protocol.Fact // of the scene's earlier lives: the first wave keeps them
 }
 
+// Arrivals opens a wave of the realtime clock as a history shows it. A live stage
+// decides by its clock when a wave begins and what it takes; verify knows.
+type Arrivals struct {
+	At        protocol.Time
+	Order     []uint32        // whose turns ended, or failed
+	Expires   bool            // time passes for the world
+	Lifecycle bool            // the scene's own: due effects do not join it
+	Workflow  string          // of the scene's own turn
+	Facts     []protocol.Fact // that came from outside
+}
+
 // TurnEnded is the end of an agent's deliberation.
 type TurnEnded struct {
 	protocol.Decided
@@ -75,6 +86,7 @@ type DeadLetters struct{ Letters []*agenda.DeadLettered }
 type DiskFailed struct{ Err error }
 
 func (*Begin) input()           {}
+func (*Arrivals) input()        {}
 func (*TurnEnded) input()       {}
 func (*ActorFailed) input()     {}
 func (*Waits) input()           {}

@@ -46,6 +46,18 @@ func (s *Stage) closeArrived(now protocol.Time) error {
 	return s.closeWave()
 }
 
+// openArrivals opens the wave of a history; its turns follow as they are decided
+// again.
+func (s *Stage) openArrivals(in *Arrivals) error {
+	w := s.openWave(in.At)
+	w.order, w.workflow, w.expires = in.Order, in.Workflow, in.Expires
+	w.facts = append(w.facts, in.Facts...)
+	if !in.Lifecycle {
+		s.joinDeferred()
+	}
+	return s.pump()
+}
+
 // takeArrived takes the turns of the next wave. On the realtime clock those that
 // are urgent have one of their own: nobody waits for what others publish.
 func (s *Stage) takeArrived() (taken []arrival, urgent bool) {

@@ -67,7 +67,7 @@ type StageConfig struct {
 	Stop      agenda.Stop
 	Snapshots SnapshotPolicy
 	// Stepwise: a wave begins with a Tick only. So verify can look, between two waves,
-	// at what the history says came from outside. Virtual clock only.
+	// at what the history says came from outside. Realtime: with Arrivals only.
 	Stepwise bool
 }
 
@@ -123,6 +123,8 @@ func (s *Stage) decide(in Input) error {
 	switch in := in.(type) {
 	case *Begin:
 		return s.begin(in)
+	case *Arrivals:
+		return s.openArrivals(in)
 	case *TurnEnded:
 		return s.turnArrived(arrival{agent: in.Agent, turn: in, urgent: in.Urgent})
 	case *ActorFailed:

@@ -21,6 +21,9 @@ type turn struct {
 	wake    machines.Effect
 	records []protocol.Record    // its facts in the journal
 	held    []protocol.Sequenced // its requests, where the fact behind them holds them back
+	view    *machines.View       // of the services when it was woken
+	before  *agent.Arrived       // realtime: what had reached the agent then
+	full    bool                 // realtime: something found no room at the agent
 
 	facts    []protocol.KindData
 	requests []protocol.Sequenced
@@ -43,6 +46,7 @@ func (v *verifier) turns() error {
 		if err := v.hand(&list[i]); err != nil {
 			return err
 		}
+		v.settled(&list[i])
 	}
 	return nil
 }
@@ -58,8 +62,11 @@ func (v *verifier) gather() (list []turn, n int, err error) {
 			}
 			return nil, 1, v.agentFailed(r)
 		}
-		t := turn{agent: v.wakes[n].Agent, wake: v.wakes[n]}
-		if ahead, err = v.records(&t, ahead); err != nil {
+		t := turn{agent: v.wakes[n].Agent, wake: v.wakes[n], view: v.state.View}
+		if ahead, err = v.records(&t, ahead); err == nil && v.made.Clock == agenda.Realtime {
+			err = v.asItBegan(&t)
+		}
+		if err != nil {
 			return nil, 0, err
 		}
 		n++
@@ -148,7 +155,9 @@ func (v *verifier) redoAll(list []turn) {
 				if i >= len(list) {
 					return
 				}
-				v.redo(&list[i])
+				if v.redo(&list[i]); v.mayEndScene(&list[i]) {
+					v.redoAsEnd(&list[i])
+				}
 			}
 		})
 	}
@@ -163,8 +172,13 @@ func (v *verifier) redo(t *turn) {
 		}
 	}()
 	m := v.state.Agents[t.agent]
+	if t.lost {
+		return
+	}
 	m.Spaces = v.spaces
-	d, err := m.Decide(machines.Wake(v.made, m, v.state.View, t.wake.Wave, t.wake.At, v.seed, t.wake.Kind))
+	wake := machines.Wake(v.made, m, t.view, t.wake.Wave, t.wake.At, v.seed, t.wake.Kind)
+	wake.Before = t.before
+	d, err := m.Decide(wake)
 	answers := answersOf{turn: t, codec: v.codec}
 	for err == nil && len(d.Facts) == 0 && t.trouble == "" {
 		answers.ask(d.Effects)
@@ -246,9 +260,9 @@ func (a *answersOf) next() any {
 			return a.answer(r)
 		case agent.FactTurnEnded:
 			end, err := endOf(r, a.codec)
-			if err == nil && end.Outcome == agent.OutcomeCancelled {
+			if err == nil && (end.Outcome == agent.OutcomeCancelled || end.Outcome == agent.OutcomeInterrupted) {
 				a.at++
-				return &agent.Cancel{Reason: end.Error}
+				return &agent.Cancel{Reason: end.Error, Interrupt: end.Outcome == agent.OutcomeInterrupted}
 			}
 		}
 	}
@@ -314,7 +328,7 @@ func (v *verifier) handLost(t *turn) error {
 	if err != nil {
 		return err
 	}
-	if end == nil || end.Elapsed <= 0 { // else what it asked for is held back
+	if end == nil || end.Elapsed <= 0 && end.Outcome != agent.OutcomeInterrupted { // else what it asked for is held back, or nothing
 		in.Effects = v.askedFor()
 		v.lost = true
 	}

@@ -15,15 +15,21 @@
 //     counted beside it, with the reason.
 //  3. The first difference ends the walk; it is the same for any number of cores.
 //  4. Memory is bounded by one wave: its requests, the facts of a service about
-//     them, and the facts of at most [chunk] deliberations.
+//     them, and the facts of at most [chunk] deliberations; on the realtime clock
+//     also by what changed in the last [views] waves of the world and the bases.
 //
 // # What cannot be decided again
 //
-// Failures of actors and what they took with them; everything on the realtime
-// clock, where order and moments are what happened; what was decided outside
+// Failures of actors and what they took with them; what was decided outside
 // (pauses, resumptions, the end); what the event channel decided with middleware
-// of a host that is not here ([Options].NoMiddleware); model failures of runs that did not keep the
-// kind of an error, and what follows from them in the same wave.
+// of a host that is not here ([Options].NoMiddleware); turns of which not enough was
+// recorded, and what services decided in the same wave. On the realtime clock these
+// are also turns of agents whose inbox had no room, that a mailbox refused something,
+// and that took longer than [views] waves.
+//
+// When a wave begins on the realtime clock, which turns it takes, and how much had
+// reached an agent when its turn began is taken from the history: the machine decided
+// it. What the agents, the services and the stage make of it is decided again.
 //
 // # Not here
 //
@@ -50,10 +56,9 @@ import (
 const (
 	TakenFailure    = "failure"     // of an actor
 	TakenLetters    = "dead_letter" // a mailbox did not take something
-	TakenRealtime   = "realtime"    // order and moments are what happened
 	TakenOutside    = "outside"     // somebody outside asked for it
 	TakenMiddleware = "middleware"  // the host's middleware had a say, and is not here
-	TakenLost       = "lost"        // not enough was recorded, or a turn whose requests are not known came before
+	TakenLost       = "lost"        // not enough was recorded, or such a turn came before
 )
 
 // Report is what a walk found.
@@ -145,6 +150,8 @@ type verifier struct {
 	taken  string         // why the facts that come are taken as they are; "" = they are decided
 	wakes  []machines.Effect
 	asked  *machines.Effect
+
+	realtime realtime
 }
 
 // errDiffers ends a walk at a difference, which is in the report.

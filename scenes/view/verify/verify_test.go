@@ -2,9 +2,13 @@ package verify_test
 
 import (
 	"context"
+	"io/fs"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent"
@@ -56,16 +60,78 @@ func TestTheTownVerifies(t *testing.T) {
 	}
 }
 
+// roomyTown is the town with inboxes that do not overflow.
+func roomyTown(t *testing.T) *scenestest.Scene {
+	const name = "agent_profiles/citizen.yaml"
+	text, err := fs.ReadFile(scenestest.TownFS(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	roomy := strings.NewReplacer("max_inbox: 6", "max_inbox: 600", "max_observations: 5", "max_observations: 500").Replace(string(text))
+	return scenestest.New(t, scenestest.Town(t, "-- "+name+" --\n"+roomy), "")
+}
+
+// inRealtime runs a scene on the realtime clock, in a bubble whose time passes at once.
+func inRealtime(t *testing.T, s *scenestest.Scene) scenestest.Settings {
+	set := scenestest.Settings{Clock: agenda.Realtime, Workers: 3, Stop: &agenda.Stop{After: agenda.Duration(20 * time.Second)}}
+	synctest.Test(t, func(t *testing.T) {
+		if r := s.Run(t, set); r.Err != nil {
+			t.Fatal(r.Err)
+		}
+	})
+	return set
+}
+
+// On the realtime clock the history says when a wave began and what had arrived; what
+// came of it is decided again.
+func TestTheTownVerifiesInRealtime(t *testing.T) {
+	s := roomyTown(t)
+	set := inRealtime(t, s)
+	want := s.FoldHash(t, set)
+	for _, workers := range []int{1, 2, 5} {
+		r, state := runTo(t, s, set, workers)
+		if r.Difference != nil {
+			t.Fatalf("%+v\nrecorded %+v\ndecided  %+v", r.Difference, r.Difference.Recorded, r.Difference.Decided)
+		}
+		if got, _ := state.Hash(); got != want {
+			t.Error("the walk ends in another state than the fold")
+		}
+		if r.Deliberations < 20 || r.Verified+r.Taken[verify.TakenOutside] != r.Facts || r.Taken[verify.TakenOutside] != 1 {
+			t.Errorf("%+v", r)
+		}
+	}
+}
+
 // Every kind of fact that machines decide is held to them: one byte of meaning
 // changed, in a journal whose digests hold, is found, at its place.
 func TestAChangedFactIsFound(t *testing.T) {
-	s := scenestest.New(t, scenestest.Town(t), "")
-	set := scenestest.Settings{}
-	s.Run(t, set)
+	t.Run("virtual", func(t *testing.T) {
+		s := scenestest.New(t, scenestest.Town(t), "")
+		s.Run(t, scenestest.Settings{})
+		changedFacts(t, s, scenestest.Settings{})
+	})
+	t.Run("realtime", func(t *testing.T) {
+		s := roomyTown(t)
+		changedFacts(t, s, inRealtime(t, s))
+	})
+}
+
+func changedFacts(t *testing.T, s *scenestest.Scene, set scenestest.Settings) {
 	codec := setup.NewCodec()
 	last := map[string]uint64{} // the last fact of each kind: what follows would give it away
 	s.Journal(t, func(j *persistence.Journal) {
-		if err := j.Read(1, func(r protocol.Record) error { last[r.Kind] = r.Seq; return nil }); err != nil {
+		answered := map[string]uint64{} // of an agent: what its model answered last
+		if err := j.Read(1, func(r protocol.Record) error {
+			switch r.Kind {
+			case agent.FactModelAnswered:
+				answered[r.Actor] = r.Seq
+				return nil
+			case agent.FactSaid: // else the answer may have come to nothing
+				last[agent.FactModelAnswered] = answered[r.Actor]
+			}
+			last[r.Kind] = r.Seq
+			return nil
+		}); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -79,6 +145,9 @@ func TestAChangedFactIsFound(t *testing.T) {
 		agenda.FactDeferred:     func(f protocol.Fact) { f.(*agenda.EffectsDeferred).Due++ },
 		"world.committed":       func(f protocol.Fact) { f.(*world.Committed).After++ },
 		bus.FactRouted:          func(f protocol.Fact) { f.(*bus.Routed).Priority++ },
+	}
+	if set.Clock == agenda.Realtime {
+		delete(changes, agenda.FactDeferred) // latency passes by itself
 	}
 	for kind, change := range changes {
 		t.Run(kind, func(t *testing.T) {

@@ -25,16 +25,18 @@ func (v *verifier) decideWave() error {
 		return v.differs("the journal ends within a wave", nil, nil)
 	}
 	v.wave, v.lost, v.taken, v.wakes, v.asked = v.state.Agenda.Wave+1, false, "", nil, nil
-	if v.made.Clock == agenda.Realtime {
-		return v.takeWave(TakenRealtime)
-	}
 	if v.isGiven(agenda.FactForked) || v.isGiven(agenda.FactRedelivered) { // somebody changed it between two lives
 		err := v.takeWave(TakenOutside)
 		v.settle()
 		return err
 	}
 	v.failed, v.ending = map[string]int{}, false
-	for _, step := range []func() error{v.control, v.letters, v.arrivals, v.begin} {
+	steps := []func() error{v.control, v.letters, v.arrivals, v.begin}
+	if v.made.Clock == agenda.Realtime {
+		v.noteView()
+		steps = []func() error{v.letters, v.openArrivals}
+	}
+	for _, step := range steps {
 		if err := step(); err != nil {
 			return err
 		}
@@ -159,7 +161,9 @@ func (v *verifier) letters() error {
 		if err != nil {
 			return err
 		}
-		if err := v.decide(&machines.DeadLetters{Letters: []*agenda.DeadLettered{f.(*agenda.DeadLettered)}}); err != nil {
+		x := f.(*agenda.DeadLettered)
+		v.unsure(x.Receiver)
+		if err := v.decide(&machines.DeadLetters{Letters: []*agenda.DeadLettered{x}}); err != nil {
 			return err
 		}
 	}
@@ -214,7 +218,7 @@ func (v *verifier) failures(actor string) (list []*agenda.ActorFailed, err error
 // decide gives the stage an input, holds the facts that come of it to the recorded
 // ones, and notes what else the stage wishes for.
 func (v *verifier) decide(in machines.Input) error {
-	effects, err := v.state.Stage.Decide(machines.Moment{}, in)
+	effects, err := v.state.Stage.Decide(machines.Moment{Wall: v.realtime.now}, in)
 	if err != nil {
 		return err
 	}

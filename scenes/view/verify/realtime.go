@@ -1,0 +1,203 @@
+package verify
+
+import (
+	"slices"
+
+	"tavernsim/engine/agenda"
+	"tavernsim/engine/agent"
+	"tavernsim/protocol"
+	"tavernsim/scenes/load/setup"
+	"tavernsim/scenes/machines"
+)
+
+// views is how many waves of the realtime clock a turn may take: after that what the
+// services showed when it was woken is forgotten.
+const views = 1 << 14
+
+// realtime is what the walk keeps on the realtime clock only.
+type realtime struct {
+	now   protocol.Time // of the wave
+	views []*machines.View
+	// unsure are agents that may have perceived something else than a fold knows:
+	// there was no room in the inbox, or a mailbox refused something.
+	unsure map[uint32]bool
+}
+
+// noteView keeps what the services show before the wave.
+func (v *verifier) noteView() {
+	if v.realtime.views == nil {
+		v.realtime.views = make([]*machines.View, views)
+	}
+	v.realtime.views[v.state.Agenda.Wave%views] = v.state.View
+}
+
+// viewBefore is what the services showed before a wave; nil = that is forgotten.
+func (v *verifier) viewBefore(wave uint64) *machines.View {
+	if wave == 0 || wave > v.wave || v.wave-wave >= views {
+		return nil
+	}
+	return v.realtime.views[(wave-1)%views]
+}
+
+// unsure notes an agent of which a fold may not know what it perceives.
+func (v *verifier) unsure(instance string) {
+	if v.made.Clock != agenda.Realtime {
+		return
+	}
+	if v.realtime.unsure == nil {
+		v.realtime.unsure = map[uint32]bool{}
+	}
+	if o, ok := v.made.Ordinal(instance); ok {
+		v.realtime.unsure[o] = true
+	}
+}
+
+// openArrivals has the stage open the next wave over what the history says arrived.
+func (v *verifier) openArrivals() error {
+	in := &machines.Arrivals{}
+	world := false
+	for i := 0; in.At == 0; i++ {
+		r, ok := v.peek(i)
+		if !ok {
+			return v.differs("the journal ends within a wave", nil, nil)
+		}
+		switch r.Kind {
+		case agenda.FactWaveClosed:
+			in.At = r.Time
+		case agenda.FactAgentFailed, agent.FactTurnEnded:
+			o, err := v.whose(r)
+			if err != nil {
+				return err
+			}
+			in.Order = append(in.Order, o)
+		}
+		world = world || r.Actor == setup.ActorWorld
+	}
+	v.realtime.now = in.At
+	if !v.state.Agenda.Started {
+		return v.begin()
+	}
+	if err := v.fromOutside(in); err != nil {
+		return err
+	}
+	expires := v.state.View.Expires
+	in.Expires = world && len(in.Order) == 0 && !in.Lifecycle && expires != 0 && expires <= in.At
+	return v.decide(in)
+}
+
+// whose is the agent of a turn that ended or failed.
+func (v *verifier) whose(r protocol.Record) (uint32, error) {
+	f, err := v.codec.ReadFact(r.Kind, r.Data)
+	if err != nil {
+		return 0, err
+	}
+	o := uint32(v.state.Size() + 1)
+	switch x := f.(type) {
+	case *agenda.AgentFailed:
+		o = x.Agent
+	case *agent.TurnEnded:
+		o = x.Agent
+	}
+	if int(o) > v.state.Size() {
+		return 0, v.differs("there is no such agent", &r, nil)
+	}
+	return o, nil
+}
+
+// fromOutside adds the facts of a wave that somebody outside asked for, and the
+// crashes of earlier lives.
+func (v *verifier) fromOutside(in *machines.Arrivals) error {
+	crashes, err := v.failures(setup.ActorScene)
+	if err != nil {
+		return err
+	}
+	for _, f := range crashes {
+		in.Facts = append(in.Facts, f)
+	}
+	for _, r := range v.given[v.wave] {
+		switch r.Kind {
+		case agenda.FactPaused:
+			in.Workflow = v.made.Def.Lifecycle.Pause
+		case agenda.FactResumed:
+			in.Workflow = v.made.Def.Lifecycle.Resume
+		case agenda.FactEnded:
+		default:
+			continue
+		}
+		in.Lifecycle = true
+		f, err := v.codec.ReadFact(r.Kind, r.Data)
+		if err != nil {
+			return err
+		}
+		in.Facts = append(in.Facts, f)
+	}
+	return nil
+}
+
+// asItBegan takes from the last fact of a turn when it was woken, and what had
+// reached the agent by then.
+func (v *verifier) asItBegan(t *turn) error {
+	if len(t.records) == 0 {
+		return nil
+	}
+	end, err := endOf(t.records[len(t.records)-1], v.codec)
+	if err != nil || end == nil {
+		return err
+	}
+	m := v.state.Agents[t.agent]
+	t.wake.Wave, t.wake.At = end.Wave, t.records[0].Time
+	t.view = v.viewBefore(end.Wave)
+	t.before = &agent.Arrived{Through: end.Through, Seen: end.Seen}
+	if t.full, err = v.overflowed(t); err != nil {
+		return err
+	}
+	if t.full = t.full || m.Overflowed(); t.full {
+		v.unsure(m.ID.Instance)
+	}
+	// An interrupted turn does not say how many observations it was shown.
+	blind := end.Outcome == agent.OutcomeInterrupted && len(m.State.Observations()) > 0
+	t.lost = t.view == nil || v.realtime.unsure[t.agent] || blind
+	return nil
+}
+
+// overflowed: a turn tells that the inbox had no room.
+func (v *verifier) overflowed(t *turn) (bool, error) {
+	for _, r := range t.records {
+		if r.Kind != agent.FactDropped {
+			continue
+		}
+		f, err := v.codec.ReadFact(r.Kind, r.Data)
+		if x, ok := f.(*agent.Dropped); err != nil || ok && x.InboxFull+x.QueueFull > 0 {
+			return true, err
+		}
+	}
+	return false, nil
+}
+
+// settled: a turn that took everything leaves nothing that may differ.
+func (v *verifier) settled(t *turn) {
+	if m := v.state.Agents[t.agent]; v.realtime.unsure[t.agent] && !t.full && m.State.Waiting() == 0 && !m.Overflowed() {
+		delete(v.realtime.unsure, t.agent)
+	}
+}
+
+// mayEndScene: a turn of the scene's own agent is not what was recorded. It may have
+// been that of the end workflow; no fact says so.
+func (v *verifier) mayEndScene(t *turn) bool {
+	return t.before != nil && int(t.agent) == v.state.Size() && t.wake.Kind == "" && v.made.Def.Lifecycle.End != "" && !t.lost && !t.same()
+}
+
+func (v *verifier) redoAsEnd(t *turn) {
+	again := turn{agent: t.agent, wake: t.wake, records: t.records, view: t.view, before: t.before}
+	again.wake.Kind = v.made.Def.Lifecycle.End
+	if v.redo(&again); again.same() {
+		*t = again
+	}
+}
+
+// same reports whether a turn is decided as it was recorded.
+func (t *turn) same() bool {
+	return slices.EqualFunc(t.facts, t.records, func(f protocol.KindData, r protocol.Record) bool {
+		return f.Kind == r.Kind && slices.Equal(f.Data, r.Data)
+	})
+}
