@@ -130,6 +130,7 @@ func (j *Journal) settle(a *ack) {
 func (j *Journal) kept(a *ack) {
 	j.mu.Lock()
 	j.durable = a.wave
+	j.followers.grew()
 	j.mu.Unlock()
 	now := time.Now()
 	j.store.opts.Observer.WaveKept(j.scene, a.wave, now.Sub(a.started), now.Sub(a.closedAt))

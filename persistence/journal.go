@@ -40,9 +40,10 @@ type Journal struct {
 	failure atomic.Pointer[error]
 	staged  atomic.Uint64 // last seq that was handed to the writer
 
-	mu      sync.Mutex // guards what follows
-	head    format.Head
-	durable Wave
+	mu        sync.Mutex // guards what follows
+	head      format.Head
+	durable   Wave
+	followers followers
 
 	saving sync.Mutex // held while a snapshot is saved: one at a time
 }
@@ -81,6 +82,7 @@ func newJournal(s *Store, scene string, head format.Head, last Wave) *Journal {
 	j.traced = func(trace []byte) { j.open.summary.AddTrace(trace) }
 	j.staged.Store(last.Last)
 	if s.opts.ReadOnly {
+		j.followers.over = true
 		j.fail(protocol.Errorf(protocol.KindDenied, "persistence: journal of scene %q: the store is open for reading only", scene))
 		return j
 	}
@@ -240,7 +242,7 @@ func (j *Journal) Sync(ctx context.Context) (Wave, error) {
 }
 
 // Close answers every closed wave, drops the facts of the open one and ends the
-// journal's goroutines. Reading goes on to work until the store is closed. The
+// journal's goroutines. It waits up to 2 s for those that follow. Reading goes on to work until the store is closed. The
 // second Close does nothing.
 func (j *Journal) Close() error {
 	if j.shut {
@@ -251,6 +253,7 @@ func (j *Journal) Close() error {
 	if !readOnly {
 		close(j.work)
 		j.running.Wait()
+		j.endFollowing()
 	}
 	err := j.Err()
 	j.fail(protocol.Errorf(protocol.KindCancelled, "persistence: journal of scene %q: closed", j.scene))

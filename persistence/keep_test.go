@@ -83,11 +83,11 @@ func TestKeepWaves(t *testing.T) {
 
 // journalOf is the journal below the suite's contract.
 func journalOf(j persistencetest.Journal) interface {
-	SnapshotAt(uint64) (*persistence.Snapshot, error)
+	persistencetest.Journal
 	CheckSnapshots() ([]persistence.SnapshotCheck, error)
 } {
 	return j.(interface {
-		SnapshotAt(uint64) (*persistence.Snapshot, error)
+		persistencetest.Journal
 		CheckSnapshots() ([]persistence.SnapshotCheck, error)
 	})
 }

@@ -187,8 +187,9 @@ type Snapshot struct {
 	Entries uint64
 	Skipped []error // why newer ones were passed over, newest first
 
-	fsys pebbledb.FS
-	name string
+	// Read calls yield for every state, in the order in which they were saved. A
+	// state's bytes are good for ever.
+	Read func(yield func(actor string, state []byte) error) error
 }
 
 // LatestSnapshot finds the newest good snapshot: whole, and of this journal. An
@@ -222,33 +223,28 @@ func (j *Journal) SnapshotAt(wave uint64) (*Snapshot, error) {
 
 func (j *Journal) openSnapshot(wave uint64) (*Snapshot, error) {
 	fsys := j.store.db.FS()
-	s := &Snapshot{fsys: fsys, name: fsys.PathJoin(j.store.snapshotsOf(j.scene), snapshotName(wave))}
+	name := fsys.PathJoin(j.store.snapshotsOf(j.scene), snapshotName(wave))
 	w, err := j.Wave(wave)
 	if err != nil {
 		return nil, err
 	}
-	m, totals, err := s.read(nil)
+	m, totals, err := readSnapshot(fsys, name, nil)
 	if err != nil {
 		return nil, err
 	}
 	want := format.Manifest{Scene: j.scene, Wave: w.Number, Seq: w.Last, Digest: format.Digest(w.Digest)}
 	if m != want {
 		return nil, protocol.Errorf(protocol.KindConflict, "snapshot %s is of scene %q, wave %d, seq %d, digest %v; the journal has scene %q, wave %d, seq %d, digest %v",
-			s.name, m.Scene, m.Wave, m.Seq, Digest(m.Digest), want.Scene, want.Wave, want.Seq, w.Digest)
+			name, m.Scene, m.Wave, m.Seq, Digest(m.Digest), want.Scene, want.Wave, want.Seq, w.Digest)
 	}
-	s.Wave, s.Entries = w, totals.Entries
-	return s, nil
+	return &Snapshot{Wave: w, Entries: totals.Entries, Read: func(yield func(string, []byte) error) error {
+		_, _, err := readSnapshot(fsys, name, yield)
+		return err
+	}}, nil
 }
 
-// Read calls yield for every state, in the order in which they were saved. A
-// state's bytes are good for ever.
-func (s *Snapshot) Read(yield func(actor string, state []byte) error) error {
-	_, _, err := s.read(yield)
-	return err
-}
-
-func (s *Snapshot) read(yield func(string, []byte) error) (format.Manifest, format.Totals, error) {
-	f, err := s.fsys.Open(s.name)
+func readSnapshot(fsys pebbledb.FS, name string, yield func(string, []byte) error) (format.Manifest, format.Totals, error) {
+	f, err := fsys.Open(name)
 	if err != nil {
 		return format.Manifest{}, format.Totals{}, protocol.Errorf(ioKind(err), "persistence: snapshot: %w", err)
 	}
@@ -266,7 +262,7 @@ func (s *Snapshot) read(yield func(string, []byte) error) (format.Manifest, form
 	case stopped != nil:
 		err = stopped
 	case err != nil:
-		err = protocol.Errorf(protocol.KindOf(err), "persistence: snapshot %s: %w", s.name, err)
+		err = protocol.Errorf(protocol.KindOf(err), "persistence: snapshot %s: %w", name, err)
 	}
 	return m, totals, err
 }

@@ -185,7 +185,7 @@ func TestHalfSnapshot(t *testing.T) {
 		t.Fatalf("files %v, %v; want the first snapshot alone", files, err)
 	}
 	append1()
-	if snap, err := j.Latest(); err != nil || snap.Wave.Number != 1 {
+	if snap, err := j.LatestSnapshot(); err != nil || snap.Wave.Number != 1 {
 		t.Fatalf("snapshot %+v, %v", snap, err)
 	}
 }

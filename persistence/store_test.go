@@ -198,7 +198,7 @@ func saveFold(t *rapid.T, j persistencetest.Journal, m persistencetest.Model, wa
 
 // checkFold holds snapshot plus tail against the whole.
 func checkFold(t *rapid.T, j persistencetest.Journal, m persistencetest.Model) {
-	snap, err := j.Latest()
+	snap, err := j.LatestSnapshot()
 	if protocol.KindOf(err) == protocol.KindNotFound {
 		return
 	}

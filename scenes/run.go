@@ -2,6 +2,7 @@ package scenes
 
 import (
 	"context"
+	"iter"
 	"log/slog"
 	"slices"
 	"sync/atomic"
@@ -14,6 +15,7 @@ import (
 	"tavernsim/llm"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
+	"tavernsim/scenes/history"
 	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/outside"
@@ -41,7 +43,7 @@ type Options struct {
 	// Effects opens the journal of the scene's effects (outside.JournalID) in the
 	// scene's store. It is called when there is an executor whose answers are not
 	// instant. nil = requests are not recorded, and made again after a kill.
-	Effects func() (*persistence.Journal, error)
+	Effects func() (outside.Journal, error)
 	System  *actors.System
 	Metrics *metrics.Scene
 	Log     *slog.Logger
@@ -52,6 +54,18 @@ type Options struct {
 	Mailbox actors.Capacity
 
 	wrap func(actor string, b actors.Behavior) actors.Behavior // tests make services fail with it
+}
+
+// Journal is what a live scene needs of its journal: it is folded and appended to.
+// *persistence.Journal is one. Append and CloseWaveLater are called by the stage
+// alone; the rest from any goroutine.
+type Journal interface {
+	history.Journal
+	Append(at protocol.Time, actor, kind string, data []byte) (uint64, error)
+	CloseWaveLater(done func(persistence.Wave, error)) (uint64, error)
+	SaveSnapshot(wave uint64, states iter.Seq2[string, []byte]) error
+	Pending() uint64
+	Err() error
 }
 
 // Outcome is how a scene's run ended.
@@ -109,7 +123,7 @@ const doStart = "start"
 
 // Start runs a scene on an open journal: from its beginning, or from where the
 // journal ends.
-func Start(made *setup.Scene, journal *persistence.Journal, opt Options) (*Run, error) {
+func Start(made *setup.Scene, journal Journal, opt Options) (*Run, error) {
 	sc, err := newScene(made, journal, opt)
 	if err != nil {
 		return nil, err

@@ -11,7 +11,6 @@ import (
 	"tavernsim/engine/agent"
 	"tavernsim/internal/metrics"
 	"tavernsim/llm"
-	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines"
@@ -33,7 +32,7 @@ type scene struct {
 	spaces  *spacePool
 	buffers *buffers
 	model   llm.Provider
-	journal *persistence.Journal
+	journal Journal
 	system  *actors.System
 
 	// shown is what the services showed when the last wave was closed, for readers
@@ -54,7 +53,7 @@ type scene struct {
 }
 
 // newScene lays out what the actors share.
-func newScene(made *setup.Scene, journal *persistence.Journal, opt Options) (*scene, error) {
+func newScene(made *setup.Scene, journal Journal, opt Options) (*scene, error) {
 	s := &scene{
 		Scene: made, metrics: opt.Metrics, options: opt, log: opt.Log, journal: journal, system: opt.System, model: opt.Model,
 		spaces: newSpacePool(), buffers: newBuffers(),

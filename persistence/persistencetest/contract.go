@@ -17,8 +17,9 @@ type Writer interface {
 	CloseWaveLater(done func(persistence.Wave, error)) (uint64, error)
 }
 
-// Journal is what a backend's journal must do. *persistence.Journal is one, but
-// for the type that its snapshots have.
+// Journal is what a backend's journal must do. *persistence.Journal is one.
+// Whoever uses a journal names the part of it that he needs (scenes.Journal,
+// outside.Journal, history.Journal); a test there holds this to be all of them.
 type Journal interface {
 	Writer
 	Sync(ctx context.Context) (persistence.Wave, error)
@@ -27,20 +28,16 @@ type Journal interface {
 	Pending() uint64
 	Read(from uint64, yield func(protocol.Record) error) error
 	Scan(q persistence.Query, yield func(protocol.Record) error) error
+	Follow(ctx context.Context, from uint64, yield func(protocol.Record) error) error
 	Waves(from uint64, yield func(persistence.Wave) error) error
 	Wave(number uint64) (persistence.Wave, error)
 	SaveSnapshot(wave uint64, states iter.Seq2[string, []byte]) error
-	Latest() (Snapshot, error)
+	LatestSnapshot() (*persistence.Snapshot, error)
+	SnapshotAt(wave uint64) (*persistence.Snapshot, error)
 	Drop(wave uint64) error
 	Forget(wave uint64) error
+	Err() error
 	Close() error
-}
-
-// Snapshot is a good snapshot.
-type Snapshot struct {
-	Wave    persistence.Wave
-	Entries uint64
-	Read    func(yield func(actor string, state []byte) error) error
 }
 
 // Store is what a backend's store must do.
@@ -60,17 +57,7 @@ func (s store) Journal(scene string) (Journal, error) {
 	if err != nil {
 		return nil, err
 	}
-	return journal{j}, nil
-}
-
-type journal struct{ *persistence.Journal }
-
-func (j journal) Latest() (Snapshot, error) {
-	s, err := j.LatestSnapshot()
-	if err != nil {
-		return Snapshot{}, err
-	}
-	return Snapshot{Wave: s.Wave, Entries: s.Entries, Read: s.Read}, nil
+	return j, nil
 }
 
 // Check compares a journal with the history that it must hold, fact by fact and

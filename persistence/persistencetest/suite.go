@@ -41,6 +41,8 @@ func Run(t *testing.T, b Backend) {
 		{"ReadingFromAnywhere", testReadFrom},
 		{"QueriesEqualFiltering", testQueries},
 		{"WavesAreFound", testWaves},
+		{"FollowersGetWhatBecomesDurable", testFollow},
+		{"FollowersEnd", testFollowEnds},
 		{"SnapshotsAreReadAsWritten", testSnapshots},
 		{"SnapshotsChangeNothing", testSnapshotSilent},
 		{"DroppedFactsAreGone", testDrop},
@@ -346,7 +348,7 @@ func states(wave uint64, actors int) iter.Seq2[string, []byte] {
 	}
 }
 
-func sameStates(s Snapshot, wave uint64, actors int) error {
+func sameStates(s *persistence.Snapshot, wave uint64, actors int) error {
 	type state struct{ actor, bytes string }
 	var have, want []state
 	err := s.Read(func(actor string, b []byte) error {
@@ -366,19 +368,19 @@ func testSnapshots(h *harness) {
 	w := Workload{Seed: 10}
 	s := h.open(few)
 	j := h.journal(s, scene)
-	_, err := j.Latest()
+	_, err := j.LatestSnapshot()
 	h.kind(err, protocol.KindNotFound)
 	h.write(j, w, 6)
 	h.kind(j.SaveSnapshot(7, states(7, 3)), protocol.KindNotFound)
 	for _, wave := range []uint64{2, 4, 5} {
 		h.check(j.SaveSnapshot(wave, states(wave, 20_000)))
-		snap, err := j.Latest()
+		snap, err := j.LatestSnapshot()
 		h.check(err)
 		h.check(sameStates(snap, wave, 20_000))
 	}
 	h.check(j.SaveSnapshot(6, states(6, 0)))
 	h.check(j.Close())
-	snap, err := h.journal(s, scene).Latest()
+	snap, err := h.journal(s, scene).LatestSnapshot()
 	h.check(err)
 	h.check(sameStates(snap, 6, 0))
 	h.check(Check(h.reopened(), w.Model(scene, 6)))
@@ -453,7 +455,7 @@ func testDrop(h *harness) {
 	j = h.journal(s, scene)
 	h.write(j, w, 14)
 	h.check(Check(j, m))
-	snap, err := j.Latest()
+	snap, err := j.LatestSnapshot()
 	h.check(err)
 	h.check(sameStates(snap, 6, 3))
 }

@@ -3,7 +3,6 @@ package history
 import (
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent"
-	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines"
@@ -11,7 +10,7 @@ import (
 
 // Agent is one agent at the end of the durable history, and the wave that this
 // is: snapshot and tail, folded for it alone.
-func Agent(sc *setup.Scene, journal *persistence.Journal, o uint32, opt Options) (*agent.Machine, uint64, error) {
+func Agent(sc *setup.Scene, journal Journal, o uint32, opt Options) (*agent.Machine, uint64, error) {
 	m, through := sc.Machine(o), journal.Durable()
 	f := fold{scene: sc, journal: journal, Options: opt, through: through}
 	after, err := f.base(func(name string, raw []byte) (err error) {

@@ -18,7 +18,7 @@ const cutForms = `want a time of the scene (2026-01-01T08:00:00Z), an offset fro
 // Find finds the wave that a text means: the last one at or before a time of
 // the scene (RFC 3339) or an offset from its start, a wave by its number, the
 // last one that is over at a seq, or the end. Wave 0 is the beginning.
-func Find(journal *persistence.Journal, text string) (persistence.Wave, error) {
+func Find(journal Journal, text string) (persistence.Wave, error) {
 	name, number, numbered := strings.Cut(text, ":")
 	switch {
 	case text == "end":
@@ -44,7 +44,7 @@ func Find(journal *persistence.Journal, text string) (persistence.Wave, error) {
 }
 
 // cutTime reads a time, or an offset from the scene's start.
-func cutTime(journal *persistence.Journal, text string) (protocol.Time, error) {
+func cutTime(journal Journal, text string) (protocol.Time, error) {
 	if t, err := time.Parse(time.RFC3339Nano, text); err == nil {
 		return protocol.TimeOf(t), nil
 	}
@@ -57,7 +57,7 @@ func cutTime(journal *persistence.Journal, text string) (protocol.Time, error) {
 }
 
 // Start is the scene time at which a scene began.
-func Start(journal *persistence.Journal) (start protocol.Time, err error) {
+func Start(journal Journal) (start protocol.Time, err error) {
 	codec := protocol.NewCodec()
 	if begin := journal.Begin(); begin.Number > 0 {
 		return startOfSnapshot(journal, codec)
@@ -73,8 +73,8 @@ func Start(journal *persistence.Journal) (start protocol.Time, err error) {
 }
 
 // startOfSnapshot knows the start when the first facts were dropped.
-func startOfSnapshot(journal *persistence.Journal, codec *protocol.Codec) (start protocol.Time, err error) {
-	snap, err := journal.LatestSnapshot()
+func startOfSnapshot(journal Journal, codec *protocol.Codec) (start protocol.Time, err error) {
+	snap, err := journal.SnapshotAt(journal.Durable().Number)
 	if err != nil {
 		return 0, err
 	}
@@ -93,7 +93,7 @@ func startOfSnapshot(journal *persistence.Journal, codec *protocol.Codec) (start
 }
 
 // cutAtTime finds the last wave whose time is not after at.
-func cutAtTime(journal *persistence.Journal, text string, at protocol.Time) (persistence.Wave, error) {
+func cutAtTime(journal Journal, text string, at protocol.Time) (persistence.Wave, error) {
 	end := journal.Durable()
 	if end.Number > 0 && at > end.MaxTime {
 		return end, protocol.Errorf(protocol.KindNotFound, "%s: %s is after the last wave, %d, which is of %s", text, at, end.Number, end.MaxTime)
@@ -118,7 +118,7 @@ func cutAtTime(journal *persistence.Journal, text string, at protocol.Time) (per
 }
 
 // cutAtSeq finds the last wave that is over at a seq.
-func cutAtSeq(journal *persistence.Journal, seq uint64) (persistence.Wave, error) {
+func cutAtSeq(journal Journal, seq uint64) (persistence.Wave, error) {
 	begin, end := journal.Begin(), journal.Durable()
 	if seq < begin.Last || seq > end.Last {
 		return begin, protocol.Errorf(protocol.KindNotFound, "seq:%d: the journal has facts %d to %d", seq, begin.Last+1, end.Last)

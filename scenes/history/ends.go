@@ -8,12 +8,12 @@ import (
 )
 
 // End is why the scene of a journal ended; "" = it can go on.
-func End(journal *persistence.Journal) (reason string, err error) {
+func End(journal Journal) (reason string, err error) {
 	last := journal.Durable()
 	if last.Number == 0 {
 		return "", nil
 	}
-	err = journal.Read(last.First, func(r protocol.Record) error {
+	err = journal.Scan(persistence.Query{From: last.First}, func(r protocol.Record) error {
 		if r.Kind == agenda.FactEnded {
 			fact, err := setup.NewCodec().ReadFact(r.Kind, r.Data)
 			if ended, ok := fact.(*agenda.Ended); ok {

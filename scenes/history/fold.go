@@ -22,7 +22,7 @@ type Options struct {
 
 // Fold is the state that a journal leads to, and how many facts were read for
 // it: those after the newest good snapshot.
-func Fold(sc *setup.Scene, journal *persistence.Journal, opt Options) (*machines.State, uint64, error) {
+func Fold(sc *setup.Scene, journal Journal, opt Options) (*machines.State, uint64, error) {
 	f := fold{scene: sc, journal: journal, Options: opt, through: journal.Durable()}
 	state, err := f.run()
 	return state, f.facts, err
@@ -32,7 +32,7 @@ func Fold(sc *setup.Scene, journal *persistence.Journal, opt Options) (*machines
 // its first fact. Nothing is asked and nothing written; the journal may be open
 // for reading only. The state is the caller's own, but for values that never
 // change.
-func FoldTo(sc *setup.Scene, journal *persistence.Journal, wave uint64, opt Options) (*machines.State, error) {
+func FoldTo(sc *setup.Scene, journal Journal, wave uint64, opt Options) (*machines.State, error) {
 	through, err := journal.Wave(wave)
 	if err != nil {
 		return nil, err
@@ -45,7 +45,7 @@ func FoldTo(sc *setup.Scene, journal *persistence.Journal, wave uint64, opt Opti
 type fold struct {
 	Options
 	scene   *setup.Scene
-	journal *persistence.Journal
+	journal Journal
 	through persistence.Wave
 	facts   uint64 // folded so far, without those of the snapshot
 }
@@ -106,7 +106,7 @@ func (f *fold) base(yield func(name string, raw []byte) error) (persistence.Wave
 // Base is the wave with whose state a walk over all that is kept up to a wave
 // begins: that before the first kept one, or a later one, where the snapshot of
 // that is damaged.
-func Base(journal *persistence.Journal, through uint64) (uint64, error) {
+func Base(journal Journal, through uint64) (uint64, error) {
 	begin := journal.Begin().Number
 	if begin == 0 {
 		return 0, nil

@@ -12,7 +12,7 @@ import (
 // Fork appends to a journal that was cut the wave that says how the story
 // changes from here on: the fact, then what it sets in the world. Without it the
 // scene would go on as it did.
-func Fork(sc *setup.Scene, journal *persistence.Journal, opt Options, forked *agenda.Forked, sets []world.Request) (persistence.Wave, error) {
+func Fork(sc *setup.Scene, journal Writer, opt Options, forked *agenda.Forked, sets []world.Request) (persistence.Wave, error) {
 	state, err := FoldTo(sc, journal, journal.Durable().Number, opt)
 	if err != nil {
 		return persistence.Wave{}, err

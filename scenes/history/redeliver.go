@@ -11,7 +11,7 @@ import (
 // wave that says: these letters are sent again. When the scene is resumed they
 // are published in its first wave. The journal must be open for writing; the
 // answer comes when the wave is durable.
-func Redeliver(sc *setup.Scene, journal *persistence.Journal, opt Options, letters []agenda.Letter) (persistence.Wave, error) {
+func Redeliver(sc *setup.Scene, journal Writer, opt Options, letters []agenda.Letter) (persistence.Wave, error) {
 	state, err := FoldTo(sc, journal, journal.Durable().Number, opt)
 	if err != nil {
 		return persistence.Wave{}, err
@@ -34,7 +34,7 @@ type appended struct {
 }
 
 // appendWave keeps facts as one wave.
-func appendWave(journal *persistence.Journal, at protocol.Time, facts ...appended) (persistence.Wave, error) {
+func appendWave(journal Writer, at protocol.Time, facts ...appended) (persistence.Wave, error) {
 	codec := protocol.NewCodec()
 	for _, f := range facts {
 		raw, err := codec.Marshal(f.fact)

@@ -39,7 +39,7 @@ const (
 // commit for all agents that ask at that moment.
 type Log struct {
 	opts    Options
-	journal *persistence.Journal
+	journal Journal
 	in      chan *entry
 	running sync.WaitGroup
 	failed  atomic.Bool
@@ -47,6 +47,19 @@ type Log struct {
 
 	mu    sync.Mutex // guards what follows
 	table table
+}
+
+// Journal keeps a log. *persistence.Journal is one.
+type Journal interface {
+	Begin() persistence.Wave
+	Durable() persistence.Wave
+	Scan(q persistence.Query, yield func(protocol.Record) error) error
+	Append(at protocol.Time, actor, kind string, data []byte) (uint64, error)
+	CloseWave(done func(persistence.Wave, error)) (uint64, error)
+	Sync(ctx context.Context) (persistence.Wave, error)
+	Forget(wave uint64) error
+	Err() error
+	Close() error
 }
 
 // entry is a fact on its way into the journal.
@@ -72,7 +85,7 @@ type Flight struct {
 
 // Open takes the journal of a scene's effects, reads what it holds of open turns,
 // and owns it from then on.
-func Open(journal *persistence.Journal, opts Options) (*Log, error) {
+func Open(journal Journal, opts Options) (*Log, error) {
 	if opts.DropBytes == 0 {
 		opts.DropBytes = defaultDropBytes
 	}
@@ -81,7 +94,7 @@ func Open(journal *persistence.Journal, opts Options) (*Log, error) {
 	}
 	l := &Log{opts: opts, journal: journal, in: make(chan *entry), table: newTable(), dropped: journal.Begin().Total}
 	if err := l.restore(); err != nil {
-		return nil, errors.Join(protocol.Errorf(protocol.KindOf(err), "effects of scene %q: %w", journal.Scene(), err), journal.Close())
+		return nil, errors.Join(protocol.Errorf(protocol.KindOf(err), "log of effects: %w", err), journal.Close())
 	}
 	l.running.Go(l.run)
 	return l, nil
@@ -91,7 +104,7 @@ func Open(journal *persistence.Journal, opts Options) (*Log, error) {
 // ended: until then nothing is dropped.
 func (l *Log) restore() error {
 	wave := l.journal.Begin().Number + 1
-	return l.journal.Read(1, func(r protocol.Record) error { return l.apply(r, wave) })
+	return l.journal.Scan(persistence.Query{}, func(r protocol.Record) error { return l.apply(r, wave) })
 }
 
 func (l *Log) apply(r protocol.Record, wave uint64) error {

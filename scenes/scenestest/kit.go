@@ -157,7 +157,7 @@ func (s *Scene) StartWith(set Settings, change ...func(*scenes.Options)) (*Runni
 	return r, nil
 }
 
-func (s *Scene) launch(r *Running, journal *persistence.Journal, set Settings, change []func(*scenes.Options)) error {
+func (s *Scene) launch(r *Running, journal scenes.Journal, set Settings, change []func(*scenes.Options)) error {
 	made, err := s.made(set)
 	if err != nil {
 		return err
@@ -167,7 +167,7 @@ func (s *Scene) launch(r *Running, journal *persistence.Journal, set Settings, c
 		return err
 	}
 	opt.System = r.system
-	opt.Effects = func() (*persistence.Journal, error) { return r.store.Journal(outside.JournalID(made.ID)) }
+	opt.Effects = func() (outside.Journal, error) { return r.store.Journal(outside.JournalID(made.ID)) }
 	for _, f := range change {
 		f(&opt)
 	}

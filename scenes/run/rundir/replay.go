@@ -42,13 +42,13 @@ type ReplayedScene struct {
 func (r *ReplayedScene) Differs() bool { return r.Verify != nil && r.Verify.Difference != nil }
 
 // Told holds a scene's journal to the summary of the process that wrote it last.
-func (o *Opened) Told(scene string, journal *persistence.Journal) error {
+func (o *Opened) Told(scene string, journal history.Journal) error {
 	return told(o.Dir, scene, journal)
 }
 
 // told holds the journal to the summary of the process that wrote it last: the
 // end of a log can be lost without a trace in what is left.
-func told(dir, scene string, journal *persistence.Journal) error {
+func told(dir, scene string, journal history.Journal) error {
 	data, err := os.ReadFile(filepath.Join(dir, summaryFile))
 	if err != nil {
 		return nil // the process was killed before it could write one
@@ -171,16 +171,22 @@ func replayScene(ctx context.Context, run *Opened, id string, opt ReplayOptions)
 	return one, err
 }
 
-func cutOf(journal *persistence.Journal, text string) (persistence.Wave, error) {
+func cutOf(journal history.Journal, text string) (persistence.Wave, error) {
 	if text == "" {
 		return journal.Durable(), nil
 	}
 	return history.Find(journal, text)
 }
 
+// Checked is a journal whose stored bytes can be held to their digests.
+type Checked interface {
+	history.Journal
+	Verify(ctx context.Context, tell func(persistence.Wave)) (persistence.Report, error)
+}
+
 // Check holds all facts of a journal to their digests, and those to the summary
 // of the process that wrote it last.
-func (o *Opened) Check(ctx context.Context, scene string, journal *persistence.Journal, say func(done, total uint64)) error {
+func (o *Opened) Check(ctx context.Context, scene string, journal Checked, say func(done, total uint64)) error {
 	total := journal.Durable().Last
 	report, err := journal.Verify(ctx, func(w persistence.Wave) { say(w.Last, total) })
 	if err == nil && report.Damage != nil {

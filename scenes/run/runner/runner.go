@@ -341,7 +341,7 @@ func (r *Runner) startScene(def *project.Scene, opt Options) error {
 	s.Run, err = scenes.Start(made, journal, scenes.Options{
 		Stop: stopOf(def, opt), Snapshots: opt.Snapshots, Model: model, System: r.system,
 		Metrics: counts, Log: r.log, Latency: s.latency, Crashes: opt.Crashes[id], Folding: r.recovering(id),
-		Effects: func() (*persistence.Journal, error) { return r.store.Journal(outside.JournalID(id)) },
+		Effects: func() (outside.Journal, error) { return r.store.Journal(outside.JournalID(id)) },
 	})
 	if err != nil {
 		counts.CouldNot(metrics.SceneRunning)

@@ -290,7 +290,7 @@ func TestFactsAreTheJournals(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	err = s.Journal().Read(0, func(r protocol.Record) error {
+	err = s.Journal().Scan(persistence.Query{}, func(r protocol.Record) error {
 		want := []string{fmt.Sprint(r.Seq), fmt.Sprint(waves[r.Seq]), moment(r.Time), fmt.Sprint(int64(r.Time)), r.Actor, r.Kind}
 		if !slices.Equal(rows[n][:6], want) {
 			return fmt.Errorf("row %d: %q; want %q", n, rows[n], want)

@@ -3,6 +3,7 @@ package inspect
 import (
 	"tavernsim/persistence"
 	"tavernsim/protocol"
+	"tavernsim/scenes/history"
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/run/rundir"
 )
@@ -10,7 +11,7 @@ import (
 // What the views of this package are made of, for who makes others.
 
 // Journal is the scene's journal, open for reading.
-func (s *Scene) Journal() *persistence.Journal { return s.journal }
+func (s *Scene) Journal() history.Journal { return s.journal }
 
 // RunBy names the process that runs the scene at the moment; "" when none does.
 func (s *Scene) RunBy() string { return s.run.Store.Owner() }

@@ -107,9 +107,15 @@ type Scene struct {
 	def     *project.Scene
 	made    func() (*setup.Scene, error) // costs as much as the scene has agents; who folds needs it
 	agents  *project.Agents
-	journal *persistence.Journal
+	journal journal
 	codec   *protocol.Codec
 	checked uint64 // last wave that Check found good, with all before
+}
+
+// journal is what views read; Redeliver adds a wave to it.
+type journal interface {
+	history.Writer
+	rundir.Checked
 }
 
 func (s *Scene) reading() history.Options { return history.Options{Folding: s.Progress} }
@@ -224,7 +230,7 @@ func (s *Scene) read(r protocol.Record) (protocol.Fact, error) {
 // waves finds the wave of a fact. Walks go forward, so the next wave is tried
 // first.
 type waves struct {
-	journal *persistence.Journal
+	journal history.Journal
 	at      persistence.Wave
 }
 

@@ -105,7 +105,7 @@ type Options struct {
 
 // Run decides a journal again and returns what it found, with the state at the
 // end of the walk. A difference is no error: it is in the report.
-func Run(ctx context.Context, made *setup.Scene, journal *persistence.Journal, opt Options) (*Report, *machines.State, error) {
+func Run(ctx context.Context, made *setup.Scene, journal history.Journal, opt Options) (*Report, *machines.State, error) {
 	v := &verifier{ctx: ctx, opt: opt, made: made, codec: setup.NewCodec(), seed: made.Seed}
 	v.report = &Report{Scene: made.ID, From: journal.Begin().Number, Taken: map[string]uint64{}}
 	var err error
@@ -159,7 +159,7 @@ type errDiffers struct{}
 
 func (errDiffers) Error() string { return "the history and the rules differ" }
 
-func (v *verifier) walk(journal *persistence.Journal, through persistence.Wave) error {
+func (v *verifier) walk(journal history.Journal, through persistence.Wave) error {
 	from := journal.Begin().Last + 1
 	if through.Last < from {
 		return nil
@@ -232,7 +232,7 @@ func (v *verifier) pass() protocol.Record {
 const maxPassed = 1 << 15
 
 // givenIn finds the facts that came from outside of the machines, by wave.
-func givenIn(journal *persistence.Journal) (map[uint64][]protocol.Record, error) {
+func givenIn(journal history.Journal) (map[uint64][]protocol.Record, error) {
 	given := map[uint64][]protocol.Record{}
 	var list []protocol.Record
 	err := journal.Scan(persistence.Query{Kinds: []string{agenda.FactPaused, agenda.FactResumed, agenda.FactEnded, agenda.FactForked,
