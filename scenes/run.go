@@ -305,9 +305,6 @@ func (r *Run) World() *world.Document { return r.scene.shown.Load().World }
 // Agents is the number of agents.
 func (r *Run) Agents() int { return r.scene.Size() }
 
-// Report lists the world paths that the scene wants shown.
-func (r *Run) Report() []string { return r.scene.Simulation().Report }
-
 // Series is what a reported path held over time: at most maxSamples numbers, NaN
 // where there was none, and the seconds of scene time at which they were taken;
 // nil when it never held one.
