@@ -17,7 +17,7 @@ import (
 	"testing"
 	"unicode"
 
-	"tavernsim/bench"
+	"tavernsim/internal/bench"
 	"tavernsim/engine/agent"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/setup"
@@ -156,8 +156,7 @@ func TestRunPages(t *testing.T) {
 			reflect.TypeFor[inspect.TraceCall](), reflect.TypeFor[compare.Comparison](), reflect.TypeFor[compare.Side](), reflect.TypeFor[compare.InputDiff](),
 			reflect.TypeFor[compare.Divergence](), reflect.TypeFor[compare.AgentDiff](),
 		},
-		"docs/formats/bench.md": {reflect.TypeFor[bench.Deliberation](), reflect.TypeFor[bench.Limits](), reflect.TypeFor[bench.Journal](), reflect.TypeFor[bench.JournalLimits](),
-			reflect.TypeFor[bench.Mailbox](), reflect.TypeFor[bench.Sends](), reflect.TypeFor[bench.Spread](), reflect.TypeFor[bench.Idle](), reflect.TypeFor[bench.Critical](), reflect.TypeFor[bench.Bus](), reflect.TypeFor[bench.Filter]()},
+		"docs/formats/bench.md": {reflect.TypeFor[bench.Deliberation](), reflect.TypeFor[bench.Limits]()},
 		"docs/formats/summary.md": {
 			reflect.TypeFor[rundir.Summary](), reflect.TypeFor[rundir.SceneSummary](), reflect.TypeFor[rundir.EventCounts](),
 			reflect.TypeFor[rundir.WorldCounts](), reflect.TypeFor[rundir.Journal](),

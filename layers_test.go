@@ -30,7 +30,6 @@ func floors() map[string]int {
 		"scenes":      3,
 		"api":         4,
 		"cluster":     4,
-		"bench":       5,
 		"cmd":         5,
 	}
 }
@@ -40,6 +39,7 @@ func internals() map[string]int {
 	return map[string]int{
 		"internal/source":  1,
 		"internal/metrics": 3,
+		"internal/bench":   5,
 	}
 }
 
@@ -86,10 +86,10 @@ func check(f file) string {
 		if own <= 1 && slices.Contains(forbidden(), imp) && allowed()[f.pkg+" "+imp] == "" {
 			return fmt.Sprintf("%s: floor %d is pure and never imports %q", f.path, own, imp)
 		}
-		if strings.HasPrefix(imp, "github.com/asynkron/protoactor-go") && !within(f.pkg, "actors", "cluster", "bench") {
+		if strings.HasPrefix(imp, "github.com/asynkron/protoactor-go") && !within(f.pkg, "actors", "cluster") && f.pkg != "internal/bench" {
 			return fmt.Sprintf("%s: Proto.Actor is known to actors alone, and to the benchmarks that measure its limits", f.path)
 		}
-		if strings.HasPrefix(imp, "github.com/cockroachdb/pebble") && !within(f.pkg, "persistence", "bench") {
+		if strings.HasPrefix(imp, "github.com/cockroachdb/pebble") && !within(f.pkg, "persistence") && f.pkg != "internal/bench" {
 			return fmt.Sprintf("%s: Pebble is known to persistence alone, and to the benchmarks that measure its limits", f.path)
 		}
 	}

@@ -61,7 +61,8 @@
 // mailbox's word; if the bit is set already, the sender only reads it. A worker
 // reads one word to know all lanes, takes a whole stack in one step, and reports
 // what it took in batches. Data that senders write, data that workers write and data
-// that both read are in different cache lines. `simd bench mailbox` measures it.
+// that both read are in different cache lines. BenchmarkMailbox of internal/bench
+// measures it.
 //
 // # Not here
 //

@@ -463,7 +463,7 @@ func asks(m delivery.Message, v delivery.Verdict) delivery.Verdict {
 // Promise 3: in front of a critical envelope there is never more than what was
 // being handled and one turn of the lower lane, however much waits there; and the
 // low lane moves all the same. A low envelope takes half a microsecond where this
-// is measured (simd bench mailbox), against a bound of a millisecond.
+// is measured (BenchmarkCritical of internal/bench), against a bound of a millisecond.
 func TestABacklogHoldsUpNothingUrgent(t *testing.T) {
 	const backlog, probes = 20_000, 1000
 	synctest.Test(t, func(t *testing.T) {

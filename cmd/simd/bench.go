@@ -6,17 +6,17 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tavernsim/bench"
+	"tavernsim/internal/bench"
 	"tavernsim/persistence"
 )
 
 type benchOptions struct {
-	agents     []int
-	ticks      int64
-	durability string
-	workers    int
-	count      int
-	benchForm
+	agents        []int
+	ticks         int64
+	durability    string
+	workers       int
+	count         int
+	json, gobench bool
 }
 
 func newBench(e *env) *cobra.Command {
@@ -26,7 +26,7 @@ func newBench(e *env) *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	c.AddCommand(newBenchDeliberation(e), newBenchMailbox(e), newBenchBus(e), newBenchJournal(e))
+	c.AddCommand(newBenchDeliberation(e))
 	return c
 }
 
@@ -54,7 +54,8 @@ Absolute times depend on the machine and its other users; compare the ratio.`,
 	f.StringVar(&o.durability, "durability", "process", "memory, process or power")
 	f.IntVar(&o.workers, "workers", 0, "workers that drive the actors (default GOMAXPROCS)")
 	f.IntVar(&o.count, "count", 1, "number of runs")
-	o.register(f, "one JSON object per run")
+	f.BoolVar(&o.json, "json", false, "one JSON object per run")
+	f.BoolVar(&o.gobench, "gobench", false, "the form of go test -bench, for benchstat")
 	least(f, 1, "agents", "ticks", "count")
 	least(f, 0, "workers")
 	return c
@@ -65,8 +66,8 @@ func (o *benchOptions) run(e *env) error {
 	if err != nil {
 		return usageError{err}
 	}
-	if err := o.check(); err != nil {
-		return err
+	if o.json && o.gobench {
+		return usageError{fmt.Errorf("bench prints one of --json and --gobench")}
 	}
 	if o.gobench {
 		fmt.Fprintf(e.out, "Unit deliberations/s better=higher\nUnit B/agent better=lower\nUnit journal-B/op better=lower\n")
@@ -91,28 +92,36 @@ func (o *benchOptions) run(e *env) error {
 }
 
 func (o *benchOptions) show(w io.Writer, d bench.Deliberation, l bench.Limits) error {
-	return o.print(w, map[string]any{"deliberation": d, "limits": l}, func(w io.Writer) error { return gobenchDeliberation(w, d, l) }, func(t *benchTable) { showDeliberation(t, d, l) })
-}
-
-func gobenchDeliberation(w io.Writer, d bench.Deliberation, l bench.Limits) error {
-	_, err := fmt.Fprintf(w, "BenchmarkDeliberation/agents=%d/durability=%s %d %.0f ns/op %.0f deliberations/s %.0f cpu-ns/op %.0f journal-B/op %.1f allocs/op %.0f B/op %.0f B/agent %.0f p99-ns %.2f x-floor\n",
-		d.Agents, d.Durability, d.Deliberations, d.NsPer, d.PerSecond, d.CPUNsPer, d.BytesPer, d.AllocsPer, d.AllocBytesPer, d.MemoryPerAgent, d.P99*1e9, l.Ratio)
+	switch {
+	case o.json:
+		return writeJSON(w, map[string]any{"deliberation": d, "limits": l})
+	case o.gobench:
+		_, err := fmt.Fprintf(w, "BenchmarkDeliberation/agents=%d/durability=%s %d %.0f ns/op %.0f deliberations/s %.0f cpu-ns/op %.0f journal-B/op %.1f allocs/op %.0f B/op %.0f B/agent %.0f p99-ns %.2f x-floor\n",
+			d.Agents, d.Durability, d.Deliberations, d.NsPer, d.PerSecond, d.CPUNsPer, d.BytesPer, d.AllocsPer, d.AllocBytesPer, d.MemoryPerAgent, d.P99*1e9, l.Ratio)
+		return err
+	}
+	_, err := io.WriteString(w, deliberationText(d, l))
 	return err
 }
 
-func showDeliberation(t *benchTable, d bench.Deliberation, l bench.Limits) {
-	t.head("%s agents, %s deliberations, durability %s", thousands(int64(d.Agents)), thousands(d.Deliberations), d.Durability)
-	t.row("throughput", "%s deliberations/s in %.2fs", thousands(int64(d.PerSecond)), d.WallSeconds)
-	t.row("one deliberation", "%.1f µs wall  %.1f µs CPU  %.0f allocations  %s allocated", d.NsPer/1e3, d.CPUNsPer/1e3, d.AllocsPer, size(d.AllocBytesPer))
-	t.row("journal", "%.0f bytes and %.1f facts each", d.BytesPer, l.FactsPer)
-	if d.Syncs > 0 {
-		t.row("syncs", "%s, %s facts each", thousands(d.Syncs), thousands(int64(d.PerSync)))
+func deliberationText(d bench.Deliberation, l bench.Limits) string {
+	row := func(name, format string, args ...any) string {
+		return fmt.Sprintf("  %-24s %s\n", name, fmt.Sprintf(format, args...))
 	}
-	t.row("latency", "p50 %s  p99 %s", brief(d.P50), brief(d.P99))
-	t.row("memory", "%s resident per agent at the peak", size(d.MemoryPerAgent))
-	t.head("limits in the same run")
-	t.row("bare Proto.Actor send", "%.0f ns   (ours: %.0f ns)", l.ProtoActorSend, l.Send)
-	t.row("msgpack round trip", "%.0f ns", l.RoundTrip)
-	t.row("bare Pebble, per fact", "%.0f ns of %.0f bytes", l.PebbleFact, l.FactBytes)
-	t.row("floor", "%.1f µs: two sends, a round trip, the facts; a deliberation takes %.1f times that", l.Floor/1e3, l.Ratio)
+	syncs := ""
+	if d.Syncs > 0 {
+		syncs = row("syncs", "%s, %s facts each", thousands(d.Syncs), thousands(int64(d.PerSync)))
+	}
+	return fmt.Sprintf("%s agents, %s deliberations, durability %s\n", thousands(int64(d.Agents)), thousands(d.Deliberations), d.Durability) +
+		row("throughput", "%s deliberations/s in %.2fs", thousands(int64(d.PerSecond)), d.WallSeconds) +
+		row("one deliberation", "%.1f µs wall  %.1f µs CPU  %.0f allocations  %s allocated", d.NsPer/1e3, d.CPUNsPer/1e3, d.AllocsPer, size(d.AllocBytesPer)) +
+		row("journal", "%.0f bytes and %.1f facts each", d.BytesPer, l.FactsPer) +
+		syncs +
+		row("latency", "p50 %s  p99 %s", brief(d.P50), brief(d.P99)) +
+		row("memory", "%s resident per agent at the peak", size(d.MemoryPerAgent)) +
+		"limits in the same run\n" +
+		row("bare Proto.Actor send", "%.0f ns   (ours: %.0f ns)", l.ProtoActorSend, l.Send) +
+		row("msgpack round trip", "%.0f ns", l.RoundTrip) +
+		row("bare Pebble, per fact", "%.0f ns of %.0f bytes", l.PebbleFact, l.FactBytes) +
+		row("floor", "%.1f µs: two sends, a round trip, the facts; a deliberation takes %.1f times that", l.Floor/1e3, l.Ratio)
 }

@@ -18,39 +18,38 @@ import (
 	"tavernsim/protocol"
 )
 
-// JournalLimits are what the parts of the journal reach alone, of the same facts
+// journalLimits are what the parts of the journal reach alone, of the same facts
 // in the same blocks.
-type JournalLimits struct {
-	Sealed    float64 `json:"sealed_facts_per_second"` // finished blocks, kept as the journal keeps them: with its keys, its index and its waiting
-	Packed    float64 `json:"packed_facts_per_second"` // the same blocks in bare batches that wait for nothing below power
-	Pebble    float64 `json:"pebble_facts_per_second"` // bare batches of the blocks' facts as they are
-	File      float64 `json:"file_facts_per_second"`   // finished blocks appended to a file; 0 at memory
-	Copy      float64 `json:"copy_facts_per_second"`   // the facts' bytes copied in memory
-	PebbleCPU float64 `json:"pebble_cpu_ns_per_fact"`  // of Pebble
+type journalLimits struct {
+	Sealed    float64 // finished blocks, kept as the journal keeps them: with its keys, its index and its waiting
+	Packed    float64 // the same blocks in bare batches that wait for nothing below power
+	Pebble    float64 // bare batches of the blocks' facts as they are
+	File      float64 // finished blocks appended to a file; 0 at memory
+	Copy      float64 // the facts' bytes copied in memory
+	PebbleCPU float64 // of Pebble
 
 	// CPU time of what the journal does to a fact, alone and one after the other.
-	Append   float64 `json:"append_ns"` // into a block, with what the index will say
-	Hash     float64 `json:"hash_ns"`
-	Compress float64 `json:"compress_ns"`
-	Commit   float64 `json:"commit_ns"` // of Sealed, the database's goroutines included
-	Stages   float64 `json:"stages_ns"` // their sum
+	Append   float64 // into a block, with what the index will say
+	Hash     float64
+	Compress float64
+	Commit   float64 // of Sealed, the database's goroutines included
+	Stages   float64 // their sum
 
-	SealedToPacked float64 `json:"ratio_sealed_to_packed"`
-	ToStages       float64 `json:"ratio_cpu_to_stages"` // the journal's CPU time to their sum
-	OfPebble       float64 `json:"ratio_to_pebble"`     // the journal's facts per second to each
-	OfPacked       float64 `json:"ratio_to_packed"`
-	OfFile         float64 `json:"ratio_to_file"`
-	OfCopy         float64 `json:"ratio_to_copy"`
+	SealedToPacked float64
+	ToStages       float64 // the journal's CPU time to their sum
+	OfPebble       float64 // the journal's facts per second to each
+	OfPacked       float64
+	OfFile         float64
+	OfCopy         float64
 
-	SyncSeconds float64 `json:"sync_seconds"` // of the file, the mean; at power only
+	SyncSeconds float64 // of the file, the mean; at power only
 }
 
 // limitRounds is how often each side has its turn; medians count.
 const limitRounds = 5
 
-// MeasureJournalLimits measures the parts for the shape of a run.
-func MeasureJournalLimits(o JournalOptions, r Journal) (l JournalLimits, err error) {
-	o = o.withDefaults()
+// measureJournalLimits measures the parts for the shape of a run.
+func measureJournalLimits(o journalOptions, r journalCost) (l journalLimits, err error) {
 	if o.Dir, err = os.MkdirTemp(o.Dir, "simd-limit-"); err != nil {
 		return l, err
 	}
@@ -72,7 +71,7 @@ func MeasureJournalLimits(o JournalOptions, r Journal) (l JournalLimits, err err
 	return l, nil
 }
 
-func (l *JournalLimits) compare(r Journal) {
+func (l *journalLimits) compare(r journalCost) {
 	ratio := func(limit float64) float64 {
 		if limit == 0 {
 			return 0
@@ -85,7 +84,7 @@ func (l *JournalLimits) compare(r Journal) {
 }
 
 // databases lets the three ways of keeping blocks in a database take turns.
-func (l *JournalLimits) databases(o JournalOptions, blocks []stored) error {
+func (l *journalLimits) databases(o journalOptions, blocks []stored) error {
 	var sealed, commit, packed, pebbles, cpus, ratios []float64
 	for range limitRounds {
 		cpu := cpuTime()
@@ -113,7 +112,7 @@ func (l *JournalLimits) databases(o JournalOptions, blocks []stored) error {
 
 // stages measures what the journal's own goroutines do to facts before the
 // database has them.
-func (l *JournalLimits) stages(o JournalOptions, facts []protocol.Record, blocks []stored) {
+func (l *journalLimits) stages(o journalOptions, facts []protocol.Record, blocks []stored) {
 	kept := 0
 	for i := range blocks {
 		kept += blocks[i].facts
@@ -144,7 +143,7 @@ func (l *JournalLimits) stages(o JournalOptions, facts []protocol.Record, blocks
 }
 
 // appending makes blocks of facts, as the one who appends does.
-func appending(o JournalOptions, facts []protocol.Record, n int) func() {
+func appending(o journalOptions, facts []protocol.Record, n int) func() {
 	summary, raw := format.NewSummary(o.Batch, 0), []byte(nil)
 	return func() {
 		for i := range n {
@@ -162,7 +161,7 @@ func appending(o JournalOptions, facts []protocol.Record, n int) func() {
 // sealedLimit keeps blocks as the journal's writer does from the moment on when
 // they are hashed, compressed and indexed: block and index entry in one batch,
 // and somebody who waits for the end of each wave while the next is written.
-func sealedLimit(o JournalOptions, blocks []stored) (perSecond float64, err error) {
+func sealedLimit(o journalOptions, blocks []stored) (perSecond float64, err error) {
 	dir, err := os.MkdirTemp(o.Dir, "sealed-")
 	if err != nil {
 		return 0, err
@@ -199,7 +198,7 @@ func sealedLimit(o JournalOptions, blocks []stored) (perSecond float64, err erro
 
 // each hands over blocks, again and again, until as many facts as the run kept
 // are in them, and gives facts per second until the end, too, was reached.
-func each(o JournalOptions, blocks []stored, write func(n int, b *stored) error, end func() error) (float64, error) {
+func each(o journalOptions, blocks []stored, write func(n int, b *stored) error, end func() error) (float64, error) {
 	facts, start := 0, time.Now()
 	for n := 0; facts < o.Facts; n++ {
 		b := &blocks[n%len(blocks)]
@@ -214,7 +213,7 @@ func each(o JournalOptions, blocks []stored, write func(n int, b *stored) error,
 	return float64(facts) / time.Since(start).Seconds(), nil
 }
 
-func pebbleLimit(o JournalOptions, blocks []stored, value func(*stored) []byte) (perSecond float64, err error) {
+func pebbleLimit(o journalOptions, blocks []stored, value func(*stored) []byte) (perSecond float64, err error) {
 	dir, err := os.MkdirTemp(o.Dir, "pebble-")
 	if err != nil {
 		return 0, err
@@ -251,7 +250,7 @@ func pebbleLimit(o JournalOptions, blocks []stored, value func(*stored) []byte) 
 func noEnd() error { return nil }
 
 // fileLimit writes each block to a file; at power it syncs at the end of a wave.
-func fileLimit(o JournalOptions, blocks []stored) (perSecond, sync float64, err error) {
+func fileLimit(o journalOptions, blocks []stored) (perSecond, sync float64, err error) {
 	if o.Durability == persistence.Memory {
 		return 0, 0, nil
 	}
@@ -276,7 +275,7 @@ func fileLimit(o JournalOptions, blocks []stored) (perSecond, sync float64, err 
 	return perSecond, sync, err
 }
 
-func copyLimit(o JournalOptions, blocks []stored) float64 {
+func copyLimit(o journalOptions, blocks []stored) float64 {
 	var to []byte
 	perSecond, _ := each(o, blocks, func(_ int, b *stored) error {
 		to = append(to[:0], b.raw...)

@@ -3,9 +3,9 @@ package bench
 import (
 	"context"
 	"fmt"
-	"os"
 	"runtime"
 	"sync"
+	"testing"
 	"time"
 
 	"tavernsim/persistence"
@@ -13,69 +13,93 @@ import (
 	"tavernsim/protocol"
 )
 
-// JournalOptions say what to keep. Zero fields take the defaults.
-type JournalOptions struct {
-	Facts      int                    // default 2,000,000
-	Size       int                    // bytes of a fact's data; default 96
-	Batch      int                    // facts of a block; default 4,096
-	Wave       int                    // facts of a wave; default 10,000
-	Durability persistence.Durability // default process
-	Dir        string                 // default a temporary one, removed afterwards
-}
-
-func (o JournalOptions) withDefaults() JournalOptions {
-	set := func(v *int, d int) {
-		if *v <= 0 {
-			*v = d
+// BenchmarkJournal keeps facts in a journal, reads them again, and measures the parts
+// of that work alone on the same facts in the same blocks: each x is a ratio to one of
+// them. Take -benchtime 2000000x for a run of two million facts.
+func BenchmarkJournal(b *testing.B) {
+	for _, level := range persistence.Durabilities() {
+		for _, wave := range []int{100, 10_000} {
+			b.Run(fmt.Sprintf("durability=%s/wave=%d", level, wave), func(b *testing.B) {
+				o := journalOptions{Facts: max(b.N, 4*wave), Size: 96, Batch: 4096, Wave: wave, Durability: level, Dir: b.TempDir()}
+				r, err := runJournal(o)
+				if err != nil {
+					b.Fatal(err)
+				}
+				l, err := measureJournalLimits(o, r)
+				if err != nil {
+					b.Fatal(err)
+				}
+				for unit, v := range map[string]float64{
+					"ns/op": 1e9 / r.PerSecond, "facts/s": r.PerSecond, "cpu-ns/op": r.CPUNsPer, "allocs/op": r.AllocsPer, "disk-B/op": r.WrittenPer,
+					"facts/sync": r.PerSync, "sync-s": l.SyncSeconds, "pebble-cpu-ns/op": l.PebbleCPU, "x-amplification": r.Amplification, "wait-s": r.WaitSeconds, "stall-s": r.StallSeconds,
+					"x-pebble": l.OfPebble, "x-packed": l.OfPacked, "x-sealed": l.SealedToPacked, "x-stages": l.ToStages, "x-file": l.OfFile, "x-copy": l.OfCopy,
+					"read-facts/s": r.ReadPerSecond, "verify-facts/s": r.VerifyPerSecond, "scan-facts/s": r.ScanPerSecond,
+				} {
+					b.ReportMetric(v, unit)
+				}
+			})
 		}
 	}
-	set(&o.Facts, 2_000_000)
-	set(&o.Size, 96)
-	set(&o.Batch, 4096)
-	set(&o.Wave, 10_000)
-	if o.Durability == "" {
-		o.Durability = persistence.Process
-	}
-	return o
 }
 
-// Journal is what keeping facts cost.
-type Journal struct {
-	Durability    string  `json:"durability"`
-	Facts         int     `json:"facts"`
-	Wave          int     `json:"wave_facts"`
-	Batch         int     `json:"batch_facts"`
-	FactBytes     float64 `json:"bytes_per_fact"` // before compression, with time, actor and kind
-	WallSeconds   float64 `json:"wall_seconds"`   // until the last wave is durable
-	PerSecond     float64 `json:"facts_per_second"`
-	MBPerSecond   float64 `json:"megabytes_per_second"` // of facts, before compression
-	CPUNsPer      float64 `json:"cpu_ns_per_fact"`      // of all cores
-	AllocsPer     float64 `json:"allocs_per_fact"`
-	StoredPer     float64 `json:"stored_bytes_per_fact"`  // given to the database: blocks and index
-	WrittenPer    float64 `json:"written_bytes_per_fact"` // to the disk: log, tables, compactions
-	DiskPer       float64 `json:"disk_bytes_per_fact"`    // that the closed store takes
-	Amplification float64 `json:"write_amplification"`    // written to the disk / given to the database
-	Syncs         int64   `json:"syncs"`                  // of the database's log
-	PerSync       float64 `json:"facts_per_sync"`         // 0 without syncs
-	WaitSeconds   float64 `json:"wait_seconds"`           // that Append and CloseWave waited for the disk
-	StallSeconds  float64 `json:"stall_seconds"`          // that commits waited for tables to be written
-
-	ReadPerSecond   float64 `json:"read_facts_per_second"`   // every fact, in order
-	VerifyPerSecond float64 `json:"verify_facts_per_second"` // with chain and index
-	ScanPerSecond   float64 `json:"scan_facts_per_second"`   // facts of the journal per second, to find those of a rare actor by the index
-	ScanFound       int     `json:"scan_found"`
-	Digest          string  `json:"digest"`
+// What is written to measure the limits is what the journal writes: the same
+// facts in blocks of the same size.
+func TestLimitsWriteTheSameBlocks(t *testing.T) {
+	o := journalOptions{Facts: 9000, Size: 50, Batch: 700, Wave: 2000, Durability: persistence.Process, Dir: t.TempDir()}
+	r, err := runJournal(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, value, facts := 0, 0, 0
+	for _, b := range blocksOf(o, ring(o.Size)) {
+		raw, value, facts = raw+len(b.raw), value+len(b.value)+len(b.entry), facts+b.facts
+	}
+	whole := float64(facts) / float64(o.Facts)
+	if facts < 8000 || float64(raw) > r.FactBytes*float64(facts)*1.01 || float64(raw) < r.FactBytes*float64(facts)*0.99 {
+		t.Errorf("%d facts in %d bytes; the journal has %.1f each", facts, raw, r.FactBytes)
+	}
+	if kept := r.StoredPer * float64(o.Facts) * whole; float64(value) > kept*1.01 || float64(value) < kept*0.99 {
+		t.Errorf("blocks and index entries of %d bytes; the journal stored %.0f", value, r.StoredPer*float64(o.Facts)*whole)
+	}
+	if r.Syncs != 0 || r.Amplification < 0.9 || r.DiskPer == 0 || r.ScanFound != 1+(o.Facts-1-ringFacts/2)/ringFacts {
+		t.Errorf("%+v", r)
+	}
 }
 
-// RunJournal keeps facts in a store of its own and reads them again.
-func RunJournal(o JournalOptions) (r Journal, err error) {
-	o = o.withDefaults()
-	if o.Dir == "" {
-		if o.Dir, err = os.MkdirTemp("", "simd-bench-"); err != nil {
-			return r, err
-		}
-		defer os.RemoveAll(o.Dir)
-	}
+// journalOptions say what to keep.
+type journalOptions struct {
+	Facts      int
+	Size       int // bytes of a fact's data
+	Batch      int // facts of a block
+	Wave       int // facts of a wave
+	Durability persistence.Durability
+	Dir        string
+}
+
+// journalCost is what keeping facts cost.
+type journalCost struct {
+	Facts         int
+	FactBytes     float64 // before compression, with time, actor and kind
+	PerSecond     float64 // until the last wave is durable
+	CPUNsPer      float64 // of all cores
+	AllocsPer     float64
+	StoredPer     float64 // given to the database: blocks and index
+	WrittenPer    float64 // to the disk: log, tables, compactions
+	DiskPer       float64 // that the closed store takes
+	Amplification float64 // written to the disk / given to the database
+	Syncs         int64   // of the database's log
+	PerSync       float64 // 0 without syncs
+	WaitSeconds   float64 // that Append and CloseWave waited for the disk
+	StallSeconds  float64 // that commits waited for tables to be written
+
+	ReadPerSecond   float64 // every fact, in order
+	VerifyPerSecond float64 // with chain and index
+	ScanPerSecond   float64 // facts of the journal per second, to find those of a rare actor by the index
+	ScanFound       int
+}
+
+// runJournal keeps facts in a store of its own and reads them again.
+func runJournal(o journalOptions) (r journalCost, err error) {
 	watch := &storeWatch{}
 	s, err := persistence.Open(o.Dir+"/journal", persistence.Options{Durability: o.Durability, BatchFacts: o.Batch, Observer: watch})
 	if err != nil {
@@ -97,7 +121,7 @@ func RunJournal(o JournalOptions) (r Journal, err error) {
 }
 
 // keep appends all facts and waits until the last is durable.
-func keep(j *persistence.Journal, o JournalOptions) (r Journal, err error) {
+func keep(j *persistence.Journal, o journalOptions) (r journalCost, err error) {
 	facts := ring(o.Size)
 	runtime.GC()
 	before, cpu, start := memStats(), cpuTime(), time.Now()
@@ -115,14 +139,14 @@ func keep(j *persistence.Journal, o JournalOptions) (r Journal, err error) {
 		return r, err
 	}
 	wall, n := time.Since(start).Seconds(), float64(o.Facts)
-	r = Journal{Durability: string(o.Durability), Facts: o.Facts, Wave: o.Wave, Batch: o.Batch, WallSeconds: wall, Digest: last.Digest.String()}
+	r = journalCost{Facts: o.Facts}
 	r.CPUNsPer, r.AllocsPer = float64(cpuTime()-cpu)/n, float64(memStats().Mallocs-before.Mallocs)/n
-	r.FactBytes, r.PerSecond, r.MBPerSecond = float64(last.Total)/n, n/wall, float64(last.Total)/wall/1e6
+	r.FactBytes, r.PerSecond = float64(last.Total)/n, n/wall
 	return r, nil
 }
 
 // disk says what became of the bytes.
-func (r *Journal) disk(m persistence.Metrics, w *storeWatch) {
+func (r *journalCost) disk(m persistence.Metrics, w *storeWatch) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	n, stored := float64(r.Facts), float64(w.stored)
@@ -135,7 +159,7 @@ func (r *Journal) disk(m persistence.Metrics, w *storeWatch) {
 }
 
 // read walks the journal in the three ways in which it is walked.
-func (r *Journal) read(j *persistence.Journal) error {
+func (r *journalCost) read(j *persistence.Journal) error {
 	found := 0
 	count := func(protocol.Record) error { found++; return nil }
 	rate := func(walk func() error) (perSecond float64, err error) {
@@ -228,7 +252,7 @@ type stored struct {
 	closing bool
 }
 
-func blocksOf(o JournalOptions, facts []protocol.Record) (blocks []stored) {
+func blocksOf(o journalOptions, facts []protocol.Record) (blocks []stored) {
 	summary := format.NewSummary(o.Batch, 0)
 	raw, count := []byte(nil), 0
 	for i := range min(o.Facts, max(4*o.Wave, len(facts))) {
