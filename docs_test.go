@@ -17,8 +17,8 @@ import (
 	"testing"
 	"unicode"
 
-	"tavernsim/internal/bench"
 	"tavernsim/engine/agent"
+	"tavernsim/internal/bench"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/run/rundir"
