@@ -130,15 +130,6 @@ func OutcomeOf(err error) Outcome {
 	return OutcomeServerError
 }
 
-// Retryable reports whether asking again can help.
-func Retryable(err error) bool {
-	switch OutcomeOf(err) {
-	case OutcomeRateLimited, OutcomeTimeout, OutcomeServerError, OutcomeBadOutput:
-		return true
-	}
-	return false
-}
-
 // Stopped turns the end of a context into a Failure; nil while it runs.
 func Stopped(ctx context.Context, provider string) error {
 	err := ctx.Err()

@@ -14,20 +14,19 @@ func TestOutcomes(t *testing.T) {
 	for _, c := range []struct {
 		outcome Outcome
 		kind    protocol.ErrorKind
-		retry   bool
 	}{
-		{OutcomeRateLimited, protocol.KindTransient, true},
-		{OutcomeTimeout, protocol.KindTimeout, true},
-		{OutcomeServerError, protocol.KindTransient, true},
-		{OutcomeBadOutput, protocol.KindTransient, true},
-		{OutcomeBadRequest, protocol.KindInvalid, false},
-		{OutcomeBudget, protocol.KindLimit, false},
-		{OutcomeCancelled, protocol.KindCancelled, false},
-		{OutcomeClosed, protocol.KindUnknown, false},
+		{OutcomeRateLimited, protocol.KindTransient},
+		{OutcomeTimeout, protocol.KindTimeout},
+		{OutcomeServerError, protocol.KindTransient},
+		{OutcomeBadOutput, protocol.KindTransient},
+		{OutcomeBadRequest, protocol.KindInvalid},
+		{OutcomeBudget, protocol.KindLimit},
+		{OutcomeCancelled, protocol.KindCancelled},
+		{OutcomeClosed, protocol.KindUnknown},
 	} {
 		err := fmt.Errorf("agent: %w", &Failure{Outcome: c.outcome, Message: "x"})
-		if OutcomeOf(err) != c.outcome || protocol.KindOf(err) != c.kind || Retryable(err) != c.retry {
-			t.Errorf("%s: outcome %s, kind %s, retry %v", c.outcome, OutcomeOf(err), protocol.KindOf(err), Retryable(err))
+		if OutcomeOf(err) != c.outcome || protocol.KindOf(err) != c.kind {
+			t.Errorf("%s: outcome %s, kind %s", c.outcome, OutcomeOf(err), protocol.KindOf(err))
 		}
 	}
 	for err, want := range map[error]Outcome{nil: OutcomeOK, context.Canceled: OutcomeCancelled, context.DeadlineExceeded: OutcomeTimeout, errors.New("x"): OutcomeServerError} {

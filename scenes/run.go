@@ -302,9 +302,6 @@ func (r *Run) shutdown() {
 // World is the world as it stands.
 func (r *Run) World() *world.Document { return r.scene.shown.Load().World }
 
-// Agents is the number of agents.
-func (r *Run) Agents() int { return r.scene.Size() }
-
 // Series is what a reported path held over time: at most maxSamples numbers, NaN
 // where there was none, and the seconds of scene time at which they were taken;
 // nil when it never held one.

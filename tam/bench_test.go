@@ -140,7 +140,7 @@ func BenchmarkFormat(b *testing.B) {
 	calls := Parse(ordinary(1)).Calls()
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := FormatCalls(calls); err != nil {
+		if _, err := formatCalls(calls); err != nil {
 			b.Fatal(err)
 		}
 	}

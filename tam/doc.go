@@ -15,9 +15,9 @@
 // # What you hold and owe
 //
 // Hand in the final channel of an assistant's answer and nothing else: no tool
-// results, no reasoning that arrived separately. Tool results that are shown to
-// a model pass through [Neutralise] first. Tell the parser when the provider cut
-// the answer ([Options.Finish]). Start calls at [BlockEnd], never earlier.
+// results, no reasoning that arrived separately. A marker in a tool result that is
+// shown to a model has a zero-width joiner in it. Tell the parser when the provider
+// cut the answer ([Options.Finish]). Start calls at [BlockEnd], never earlier.
 //
 // # Promises
 //

@@ -43,21 +43,6 @@ func Format(blocks ...Manifest) (string, error) {
 	return b.String(), nil
 }
 
-// FormatCalls writes calls. Neighbours with the same request id and rising
-// Index share a block.
-func FormatCalls(calls []protocol.Call) (string, error) {
-	var blocks []Manifest
-	for i, c := range calls {
-		if i > 0 && c.RequestID == calls[i-1].RequestID && c.Index > calls[i-1].Index && c.Index != 0 {
-			last := &blocks[len(blocks)-1]
-			last.Calls = append(last.Calls, c)
-			continue
-		}
-		blocks = append(blocks, Manifest{RequestID: c.RequestID, Calls: []protocol.Call{c}})
-	}
-	return Format(blocks...)
-}
-
 // Manifest gives the block back as it would be written.
 func (b *Block) Manifest() Manifest {
 	m := Manifest{RequestID: string(b.RequestID), Notes: b.Notes, Common: b.Common}

@@ -190,7 +190,7 @@ func FuzzRoundTrip(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, tool, n1, v1, n2, v2, id string, shape uint8) {
 		calls := madeCalls(tool, n1, v1, n2, v2, id, shape)
-		text, err := FormatCalls(calls)
+		text, err := formatCalls(calls)
 		if err != nil {
 			return
 		}
@@ -306,4 +306,19 @@ func TestChunks_RandomMixtures(t *testing.T) {
 			}
 		}
 	}
+}
+
+// formatCalls writes calls. Neighbours with the same request id and rising
+// Index share a block.
+func formatCalls(calls []protocol.Call) (string, error) {
+	var blocks []Manifest
+	for i, c := range calls {
+		if i > 0 && c.RequestID == calls[i-1].RequestID && c.Index > calls[i-1].Index && c.Index != 0 {
+			last := &blocks[len(blocks)-1]
+			last.Calls = append(last.Calls, c)
+			continue
+		}
+		blocks = append(blocks, Manifest{RequestID: c.RequestID, Calls: []protocol.Call{c}})
+	}
+	return Format(blocks...)
 }

@@ -27,7 +27,7 @@ type mark struct {
 
 // scanMarker reads a marker at b[i] == '<' in any letter case, with blanks and
 // invisible characters between its parts. The zero-width joiner is not one of
-// them: Neutralise puts it there to break the marker.
+// them: whoever shows a marker to a model breaks it with one.
 func scanMarker(b []byte, i int, final bool) mark {
 	m := markScan{b: b[:min(len(b), i+maxMarker)], i: i + 1}
 	short := len(m.b) == len(b) && !final
@@ -210,34 +210,4 @@ func (t tag) finish(b []byte, start, j int, final bool) tag {
 	t.state, t.end = markStart, j+k+1
 	t.self = !t.close && k > 0 && b[j+k-1] == '/'
 	return t
-}
-
-// joiner breaks a marker without changing how the text looks.
-const joiner = "\u200d"
-
-// Neutralise makes the markers in s harmless: a text that a tool returned may
-// be shown to a model and echoed by it without becoming a call. Text without
-// markers is returned as it is.
-func Neutralise(s string) string {
-	if !strings.Contains(s, "<") {
-		return s
-	}
-	b := []byte(s)
-	var out []byte
-	from := 0
-	for i := 0; i < len(b); {
-		k := bytes.IndexByte(b[i:], '<')
-		if k < 0 {
-			break
-		}
-		i += k + 1
-		if m := scanMarker(b, i-1, true); m.kind != markNone {
-			out = append(append(out, b[from:i]...), joiner...)
-			from = i
-		}
-	}
-	if out == nil {
-		return s
-	}
-	return string(append(out, b[from:]...))
 }

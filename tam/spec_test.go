@@ -194,7 +194,7 @@ func TestParse_PlainTextCostsNothing(t *testing.T) {
 }
 
 func TestFormat_Canonical(t *testing.T) {
-	got, err := FormatCalls([]protocol.Call{
+	got, err := formatCalls([]protocol.Call{
 		{Tool: "File.Write", Index: 1, Params: map[string]any{"path": "p", "content": "a\n"}},
 		{Tool: "Doc", RequestID: "r", Index: 1, Params: map[string]any{"text": "k:»»»v«««", "n": int64(3)}, OnError: protocol.OnErrorContinue},
 		{Tool: "Shell", RequestID: "r", Index: 2, Params: map[string]any{"sha1": "x"}, Retry: 2, URIs: map[string]string{"in": "fam://i"}},
@@ -246,7 +246,7 @@ func TestFormat_RefusesWhatCannotBeRead(t *testing.T) {
 		"large":          {Tool: "X", Index: 1, Params: map[string]any{"a": strings.Repeat("x", 129*kib)}},
 		"reserved typed": {Tool: "X", Index: 1, Params: map[string]any{"command": int64(1)}},
 	} {
-		if text, err := FormatCalls([]protocol.Call{c}); err == nil {
+		if text, err := formatCalls([]protocol.Call{c}); err == nil {
 			t.Errorf("%s: written as\n%s", name, text)
 		} else if k := protocol.KindOf(err); k != protocol.KindInvalid && k != protocol.KindLimit {
 			t.Errorf("%s: kind %s", name, k)

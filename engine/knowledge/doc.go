@@ -3,7 +3,7 @@
 // §2.1.3, §2.1.5, §3.4).
 //
 // You hold a [State], a plain value: every base of a scene. You read it with
-// [Base.Query], [Base.Activate] and [Resolver.Text], and change it with
+// [Base.Query], [Base.Activate] and [Resolver.Entry], and change it with
 // [Decide] and [Apply]. You must give [Decide] the time, the author and the
 // author's permissions.
 //

@@ -31,24 +31,11 @@ type Resolver struct {
 	Lookup func(key string) (any, bool) // what is not in a base; may be nil
 }
 
-// Text resolves the references of a text.
-func (r Resolver) Text(text string) (string, []Warning) {
-	v, warnings := r.Value(text)
-	return string(template.AppendText(nil, v)), warnings
-}
-
 // Entry resolves the references of an entry's content.
 func (r Resolver) Entry(e *Entry) (content any, warnings []Warning) {
 	run := resolving{Resolver: r, path: []string{r.path(r.Home, e.ID)}, home: r.Home, entry: e.ID}
 	v := run.value(e.Content)
 	return v, run.warnings
-}
-
-// Value resolves the references of every text inside a value.
-func (r Resolver) Value(v any) (any, []Warning) {
-	run := resolving{Resolver: r, home: r.Home}
-	out := run.value(v)
-	return out, run.warnings
 }
 
 func (r Resolver) path(b *Base, id string) string {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"tavernsim/engine/template"
 	"tavernsim/protocol"
 )
 
@@ -67,7 +68,7 @@ func TestReferences_3_4(t *testing.T) {
 		"{{{d3}}} and {{{d4}}}": "34567891011[missing reference: d12] and 4567891011[missing reference: d12] ! d12 ! d12",
 		"open {{{b":             "open {{{b",
 	} {
-		got, warnings := r.Text(src)
+		got, warnings := textOf(r, src)
 		for _, w := range warnings {
 			got += " ! " + w.Key
 		}
@@ -79,7 +80,7 @@ func TestReferences_3_4(t *testing.T) {
 
 func TestReferencesKeepTypes(t *testing.T) {
 	r := library(t)
-	v, warnings := r.Value(map[string]any{"hour": "{{{world.hour}}}", "list": []any{"{{{obj.deep}}}", int64(1)}})
+	v, warnings := valueOf(r, map[string]any{"hour": "{{{world.hour}}}", "list": []any{"{{{obj.deep}}}", int64(1)}})
 	if want := (map[string]any{"hour": int64(9), "list": []any{map[string]any{"n": int64(7)}, int64(1)}}); !protocol.Equal(v, want) || len(warnings) > 0 {
 		t.Errorf("%v, %v", v, warnings)
 	}
@@ -87,14 +88,14 @@ func TestReferencesKeepTypes(t *testing.T) {
 	if v, warnings := r.Entry(e); v != "[reference cycle: self -> self]" || warnings[0].Entry != "self" {
 		t.Errorf("%v, %v", v, warnings)
 	}
-	if got, _ := (Resolver{}).Text("{{{x}}}"); got != "[missing reference: x]" {
+	if got, _ := textOf(Resolver{}, "{{{x}}}"); got != "[missing reference: x]" {
 		t.Error(got)
 	}
 }
 
 // References that multiply end at the bound.
 func TestReferencesAreBounded(t *testing.T) {
-	got, warnings := library(t).Text("{{{w0}}}")
+	got, warnings := textOf(library(t), "{{{w0}}}")
 	if len(got) > 8*MaxResolvedBytes || len(warnings) != MaxWarnings || !strings.Contains(got, "too many references") {
 		t.Errorf("%d bytes, %d warnings", len(got), len(warnings))
 	}
@@ -106,8 +107,8 @@ func FuzzReferences(f *testing.F) {
 	}
 	r := library(f)
 	f.Fuzz(func(t *testing.T, s string) {
-		a, _ := r.Text(s)
-		b, _ := r.Text(s)
+		a, _ := textOf(r, s)
+		b, _ := textOf(r, s)
 		if a != b {
 			t.Fatalf("%q: %q, then %q", s, a, b)
 		}
@@ -128,4 +129,15 @@ func FuzzEntryOf(f *testing.F) {
 			t.Fatalf("%+v came back as %+v, %v", entry, again, err)
 		}
 	})
+}
+
+// valueOf resolves the references of every text inside a value that is in no entry.
+func valueOf(r Resolver, v any) (any, []Warning) {
+	run := resolving{Resolver: r, home: r.Home}
+	return run.value(v), run.warnings
+}
+
+func textOf(r Resolver, text string) (string, []Warning) {
+	v, warnings := valueOf(r, text)
+	return string(template.AppendText(nil, v)), warnings
 }

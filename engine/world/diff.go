@@ -94,19 +94,6 @@ type Difference struct {
 	BeforePresent, AfterPresent bool
 }
 
-// MarshalJSON writes {path, before, after}; a side that has nothing there is left
-// out.
-func (d Difference) MarshalJSON() ([]byte, error) {
-	b := appendText([]byte(`{"path":`), d.Path.String())
-	if d.BeforePresent {
-		b = AppendJSON(append(b, `,"before":`...), d.Before)
-	}
-	if d.AfterPresent {
-		b = AppendJSON(append(b, `,"after":`...), d.After)
-	}
-	return append(b, '}'), nil
-}
-
 // Diff lists the smallest differences from a to b in document order: it goes
 // down as long as both sides are objects, or lists of equal length. Parts that
 // the two share are skipped without being looked at; an object with many

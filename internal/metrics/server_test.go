@@ -93,19 +93,14 @@ func native(t *testing.T, s *Set, name string) *dto.Histogram {
 
 // Native histograms too, for a scraper that asks for them.
 func TestNativeHistograms(t *testing.T) {
-	s, classic := New(), New(ClassicOnly())
-	for _, set := range []*Set{s, classic} {
-		for i := range 100 {
-			set.Scene("tavern").Took("trader", time.Duration(i)*time.Millisecond)
-		}
+	s := New()
+	for i := range 100 {
+		s.Scene("tavern").Took("trader", time.Duration(i)*time.Millisecond)
 	}
 	const name = "simd_agent_deliberation_duration_seconds"
 	h := native(t, s, name)
 	if len(h.GetPositiveSpan()) == 0 || h.GetSchema() != 3 || len(h.GetBucket()) != len(seconds()) || h.GetSampleCount() != 100 {
 		t.Errorf("schema %d, %d spans, %d classic buckets, %d samples: want native and classic", h.GetSchema(), len(h.GetPositiveSpan()), len(h.GetBucket()), h.GetSampleCount())
-	}
-	if h := native(t, classic, name); len(h.GetPositiveSpan()) != 0 || len(h.GetBucket()) != len(seconds()) {
-		t.Errorf("ClassicOnly has %d native spans and %d buckets", len(h.GetPositiveSpan()), len(h.GetBucket()))
 	}
 	text := ask(t, Handler(s, ServerOptions{}), "GET", "/metrics", "").Body.String()
 	if !strings.Contains(text, name+`_bucket{profile="trader",le="0.08192"} 82`) {

@@ -43,7 +43,6 @@ type definition struct {
 
 type options struct {
 	version string
-	classic bool
 }
 
 // Option of New.
@@ -51,10 +50,6 @@ type Option func(*options)
 
 // Version is what simd_build_info says; the revision is the build's own.
 func Version(v string) Option { return func(o *options) { o.version = v } }
-
-// ClassicOnly leaves out the native histograms. An observation then costs about
-// half.
-func ClassicOnly() Option { return func(o *options) { o.classic = true } }
 
 // New registers every collector, those of the Go runtime and the process too.
 // The set is not ready until [Set.Ready].
@@ -122,11 +117,8 @@ const (
 // histogram is a classic and a native one at once.
 func (s *Set) histogram(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
 	s.note(name, "histogram", help, labels)
-	o := prometheus.HistogramOpts{Namespace: namespace, Name: name, Help: help, Buckets: buckets}
-	if !s.opts.classic {
-		o.NativeHistogramBucketFactor, o.NativeHistogramMaxBucketNumber, o.NativeHistogramMinResetDuration = nativeFactor, nativeMaxBuckets, time.Hour
-	}
-	v := prometheus.NewHistogramVec(o, labels)
+	v := prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: namespace, Name: name, Help: help, Buckets: buckets,
+		NativeHistogramBucketFactor: nativeFactor, NativeHistogramMaxBucketNumber: nativeMaxBuckets, NativeHistogramMinResetDuration: time.Hour}, labels)
 	s.Registry.MustRegister(v)
 	return v
 }

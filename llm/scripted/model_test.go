@@ -330,11 +330,11 @@ rules:
 func TestFailuresAreErrors(t *testing.T) {
 	_, err := load(t, `rules: [{ answer: { fail: rate_limited } }]`).Answer(protocol.ModelRequest{})
 	var f *llm.Failure
-	if !errors.As(err, &f) || f.RetryAfter != time.Second || protocol.KindOf(err) != protocol.KindTransient || !llm.Retryable(err) {
+	if !errors.As(err, &f) || f.RetryAfter != time.Second || protocol.KindOf(err) != protocol.KindTransient {
 		t.Errorf("%#v", err)
 	}
 	_, err = load(t, `rules: [{ answer: "{{.variables.x}}" }]`).Answer(protocol.ModelRequest{})
-	if llm.Retryable(err) || protocol.KindOf(err) != protocol.KindInvalid {
+	if protocol.KindOf(err) != protocol.KindInvalid {
 		t.Errorf("%v", err)
 	}
 }

@@ -1,4 +1,4 @@
-// Package toolsxml reads and writes ToolsXML, the tag form in which agents ask
+// Package toolsxml reads ToolsXML, the tag form in which agents ask
 // for shell commands, file edits, file reads and secret values.
 //
 //	<tools>
@@ -9,18 +9,17 @@
 // It looks like XML and is not: models write raw shell and raw source code
 // between the tags, so an XML parser fails on the first "&&". [Parse] treats the
 // text as tag-delimited raw text and gives a [Result]: the prose, the tools in
-// document order, and what was wrong with them. [Plan] says which tools may run
-// beside each other and which wait for which. [Result.Calls] turns the tools that
-// may run into calls, [Result.Problems] says about the others what a model can
-// act on. [Format] writes tools down again, [Show] underlines the problems in
-// the source for people. Nothing is executed here.
+// document order, and what was wrong with them. [Result.Calls] turns the tools
+// that may run into calls, [Result.Problems] says about the others what a model
+// can act on. [Show] underlines the problems in the source for people. Nothing is
+// executed here.
 //
 // # What you hold and owe
 //
 // Hand in the final channel of an assistant's answer and nothing else: no tool
 // results, no reasoning that arrived separately. Say in [Options.Finish] why the
-// provider stopped. Run only tools whose Executable is set, in the order of
-// [Plan], and report results in document order.
+// provider stopped. Run only tools whose Executable is set, in an order that the
+// format page allows, and report results in document order.
 //
 // # Promises
 //
@@ -35,7 +34,6 @@
 //     value or not at all, $KARYI{NAME} is found and listed, never replaced.
 //  6. Time is linear in the text, whatever the text. Results are bounded by the
 //     Max constants; each says what happens beyond it.
-//  7. Parse(Format(x)) gives x again for every tool that Parse called executable.
 //
 // # How it is built
 //
@@ -68,8 +66,7 @@
 // be used from the next round on; tools of the same answer that use it arrive
 // here as not executable.
 //
-// Secrets: find the references with [References] in every text of the parsed
-// tool, hand values over by environment where a shell is concerned, and never
+// Secrets: [Tool.Secrets] are the references in the texts of a tool. Hand values over by environment where a shell is concerned, and never
 // parse or search the text again after a value went in. An escaped reference
 // ($$KARYI{) loses its first dollar sign. Log the form before substitution.
 package toolsxml

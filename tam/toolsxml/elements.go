@@ -184,14 +184,14 @@ func (p *parser) collectSecrets(tool int, text string, o *opening) {
 		switch {
 		case r.malformed:
 			if malformed < 0 {
-				malformed = r.Start
+				malformed = r.start
 			}
-		case r.Escaped || overflow || p.seen(t, r.Name):
+		case r.escaped || overflow || p.seen(t, r.name):
 		case len(t.Secrets) == MaxSecrets:
 			overflow = true
 			p.report(tool, LimitExceeded, SeverityError, o.pos, o.end, "received more than %d different $KARYI references in one tool", MaxSecrets)
 		default:
-			t.Secrets = append(t.Secrets, r.Name)
+			t.Secrets = append(t.Secrets, r.name)
 		}
 	}
 	if malformed >= 0 {

@@ -77,18 +77,6 @@ func numbered(n int, format string) string {
 	return b.String()
 }
 
-func TestFormatRefuses(t *testing.T) {
-	for _, tool := range []Tool{
-		{Type: "foo"}, {Type: Command}, {Type: Command, Content: "  a"}, {Type: Input}, {Type: Ctrl, Content: "x1"},
-		{Type: GetValue, Key: "a b", Reason: "r"}, {Type: GetValue, Key: "a"}, {Type: Read}, {Type: Read, Files: []File{{}}},
-		{Type: Edit, Files: []File{{Src: "a"}}},
-	} {
-		if text, err := Format([]Tool{tool}); err == nil || protocol.KindOf(err) != protocol.KindInvalid {
-			t.Errorf("%+v was written as %q, error %v", tool, text, err)
-		}
-	}
-}
-
 func TestCallsAndProblems(t *testing.T) {
 	r := Parse(root(`<command>ls</command><foo/><edit><file src="a"><find nth="2">&amp;</find><replace>b</replace></file></edit><ctrl>c</ctrl>`), Options{})
 	calls := r.Calls("t7")

@@ -7,51 +7,36 @@ import (
 	"tavernsim/tam/toolsxml/internal/rawtext"
 )
 
-// Reference is one $KARYI{NAME} in a text, or its escaped form $$KARYI{.
-type Reference struct {
-	Name       string // "" when escaped
-	Start, End int    // bytes of the text; of an escaped form the first dollar sign alone
-	Escaped    bool   // the bytes Start to End go away, the rest is plain text
+// reference is one $KARYI{NAME} in a text, or its escaped form $$KARYI{.
+type reference struct {
+	name       string // "" when escaped
+	start, end int    // bytes of the text; of an escaped form the first dollar sign alone
+	escaped    bool   // the bytes Start to End go away, the rest is plain text
+	malformed  bool   // the start of something that looks like one
 }
 
 const refOpen = "$KARYI{"
 
-// References finds the secret variables that a text refers to, from left to
+// references finds the secret variables that a text refers to, from left to
 // right (X21). It replaces nothing. Whoever does, walks the list once and never
 // looks at the result again, so a value cannot refer to another value.
-func References(text string) []Reference {
-	var refs []Reference
-	for r := range references(text) {
-		if !r.malformed {
-			refs = append(refs, r.Reference)
-		}
-	}
-	return refs
-}
-
-// found is a reference, or the start of something that looks like one.
-type found struct {
-	Reference
-	malformed bool
-}
-
-func references(text string) iter.Seq[found] {
-	return func(yield func(found) bool) {
+func references(text string) iter.Seq[reference] {
+	return func(yield func(reference) bool) {
 		for p := 0; ; {
 			k := strings.Index(text[p:], refOpen)
 			if k < 0 {
 				return
 			}
-			r := found{Reference: Reference{Start: p + k}}
-			p = r.Start + len(refOpen)
+			r := reference{start: p + k}
+			p = r.start + len(refOpen)
 			n := nameLength(text[p:])
 			switch {
-			case k > 0 && text[r.Start-1] == '$':
-				r.Start, r.End, r.Escaped = r.Start-1, r.Start, true
+			case k > 0 && text[r.start-1] == '$':
+				r.start, r.end, r.escaped = r.start-1, r.start, true
 			case n > 0 && p+n < len(text) && text[p+n] == '}':
-				r.Name = text[p : p+n]
+				r.name = text[p : p+n]
 				p += n + 1
-				r.End = p
+				r.end = p
 			default:
 				r.malformed = true
 			}

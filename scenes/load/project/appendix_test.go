@@ -91,7 +91,7 @@ func TestAppendixB(t *testing.T) {
 	if !reflect.DeepEqual(s.Lifecycle, want2) {
 		t.Errorf("lifecycle %+v", s.Lifecycle)
 	}
-	if got := s.Lifecycle.Events[EventName("player.leaves.area")]; got == "" {
+	if got := s.Lifecycle.Events["player_leaves_area"]; got == "" {
 		t.Error("the event player.leaves.area has no workflow")
 	}
 	if len(p.Warnings) != 1 { // no stop condition

@@ -36,14 +36,10 @@ type Scene struct {
 // Lifecycle names the workflows that run by themselves; "" = none.
 type Lifecycle struct {
 	Start, End, Pause, Resume string
-	// Events maps the name of an event, see [EventName], to a workflow.
+	// Events maps the name of an event to a workflow: player.left is "player_left", as
+	// in on_player_left_event. Types that differ only in dots and underscores share it.
 	Events map[string]string
 }
-
-// EventName is the form of an event type in a lifecycle key: player.left is
-// "player_left", as in on_player_left_event. Types that differ only in dots and
-// underscores share their workflow.
-func EventName(eventType string) string { return strings.ReplaceAll(eventType, ".", "_") }
 
 func (l *loader) loadScenes() []*Scene {
 	var list []*Scene

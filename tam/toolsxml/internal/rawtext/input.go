@@ -1,7 +1,6 @@
 package rawtext
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 	"unicode/utf16"
@@ -88,30 +87,4 @@ func Hex(s string, from, n int) (uint64, bool) {
 	}
 	v, err := strconv.ParseUint(s[from:from+n], 16, 32)
 	return v, err == nil
-}
-
-// EncodeEscapes is the inverse of decodeEscapes.
-func EncodeEscapes(s string) string {
-	var b strings.Builder
-	for i := 0; i < len(s); {
-		r, n := utf8.DecodeRuneInString(s[i:])
-		switch {
-		case r == '\\':
-			b.WriteString(`\\`)
-		case r == '\n':
-			b.WriteString(`\n`)
-		case r == '\r':
-			b.WriteString(`\r`)
-		case r == '\t':
-			b.WriteString(`\t`)
-		case r == 0x1b:
-			b.WriteString(`\e`)
-		case r < 0x20 || r == 0x7f || r == utf8.RuneError && n == 1:
-			fmt.Fprintf(&b, `\x%02x`, s[i])
-		default:
-			b.WriteString(s[i : i+n])
-		}
-		i += n
-	}
-	return b.String()
 }

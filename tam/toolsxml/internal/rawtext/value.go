@@ -193,14 +193,3 @@ func sharedPrefix(a, b string) int {
 
 // BlankLine tells whether a line holds no text.
 func BlankLine(l string) bool { return strings.Trim(l, " \t\r") == "" }
-
-// EscapeText leaves nothing in a value that Parse would read in another way: no
-// tag, no stray "&", no carriage return in front of a newline.
-func EscapeText(s string) string {
-	return strings.NewReplacer("&", "&amp;", "<", "&lt;", "\r", "&#13;").Replace(s)
-}
-
-// EscapeAttribute does the same for a value in double quotes.
-func EscapeAttribute(s string) string {
-	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "\n", "&#10;", "\r", "&#13;").Replace(s)
-}
