@@ -55,7 +55,18 @@ func docsDiff(t *testing.T) {
 		}
 		return doc
 	}
-	raw, err := json.Marshal(Diff(made(example.Before), made(example.After)))
+	var list []any
+	for _, d := range Diff(made(example.Before), made(example.After)) {
+		one := map[string]any{"path": d.Path.String()} // a side that has nothing there is left out
+		if d.BeforePresent {
+			one["before"] = d.Before
+		}
+		if d.AfterPresent {
+			one["after"] = d.After
+		}
+		list = append(list, one)
+	}
+	raw, err := json.Marshal(list)
 	if err != nil {
 		t.Fatal(err)
 	}
