@@ -14,7 +14,6 @@ import (
 
 	"tavernsim/persistence"
 	"tavernsim/persistence/format"
-	"tavernsim/persistence/persistencetest"
 	"tavernsim/protocol"
 )
 
@@ -251,7 +250,7 @@ func BenchmarkRead(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	w := persistencetest.Workload{Seed: 1, MaxWave: 10_000, Size: 35}
+	w := Workload{Seed: 1, MaxWave: 10_000, Size: 35}
 	if err := w.Write(j, persistence.Wave{}, 200, nil); err != nil {
 		b.Fatal(err)
 	}

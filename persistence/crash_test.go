@@ -33,7 +33,7 @@ func openJournal(t *testing.T, fsys vfs.FS, o persistence.Options) (*persistence
 	if err != nil {
 		t.Fatalf("open: %v", err)
 	}
-	j, err := persistencetest.Of(s).Journal(crashScene)
+	j, err := Of(s).Journal(crashScene)
 	if err != nil {
 		t.Fatalf("journal: %v", errors.Join(err, s.Close()))
 	}
@@ -43,7 +43,7 @@ func openJournal(t *testing.T, fsys vfs.FS, o persistence.Options) (*persistence
 // survives checks what a crash left: whole waves of the right history, at least
 // those up to acked, and a journal that goes on to the same end as one that was
 // never disturbed.
-func survives(t *testing.T, fsys vfs.FS, w persistencetest.Workload, acked, to uint64) (recovered uint64) {
+func survives(t *testing.T, fsys vfs.FS, w Workload, acked, to uint64) (recovered uint64) {
 	t.Helper()
 	s, j := openJournal(t, fsys, persistence.Options{BatchFacts: 5, MemTableSize: 1 << 20})
 	defer func() {
@@ -55,7 +55,7 @@ func survives(t *testing.T, fsys vfs.FS, w persistencetest.Workload, acked, to u
 	if recovered < acked {
 		t.Fatalf("recovered %d waves; %d were acknowledged", recovered, acked)
 	}
-	if err := persistencetest.Check(j, w.Model(crashScene, to)); err != nil {
+	if err := Check(j, w.Model(crashScene, to)); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Write(j, j.Durable(), to, nil); err != nil {
@@ -152,7 +152,7 @@ func copyFile(t *testing.T, from, to vfs.FS, name string, size int64, change fun
 // every fifth byte in the short form). The
 // wave is there whole or not at all; no other is touched.
 func TestCutAtEveryByte(t *testing.T) {
-	w := persistencetest.Workload{Seed: 21, MaxWave: 12, Size: 20}
+	w := Workload{Seed: 21, MaxWave: 12, Size: 20}
 	fsys := vfs.NewMem()
 	s, j := openJournal(t, fsys, persistence.Options{BatchFacts: 5})
 	waves := uint64(6)
@@ -237,7 +237,7 @@ func powerLoss(t *testing.T, seed uint64, percent int) {
 	if long() {
 		most = 100
 	}
-	w := persistencetest.Workload{Seed: seed, MaxWave: 60, Size: 200}
+	w := Workload{Seed: seed, MaxWave: 60, Size: 200}
 	var mu sync.Mutex // guards what follows: the log and the tables are written side by side
 	var acked uint64
 	var losses []lostPower
@@ -286,7 +286,7 @@ func powerLoss(t *testing.T, seed uint64, percent int) {
 // journal says no until it is opened again. The short form fails about
 // every fifteenth.
 func TestFailingDisk(t *testing.T) {
-	w := persistencetest.Workload{Seed: 23, MaxWave: 60, Size: 2000}
+	w := Workload{Seed: 23, MaxWave: 60, Size: 2000}
 	const waves = 40
 	for _, mode := range []struct {
 		name  string
@@ -320,7 +320,7 @@ func TestFailingDisk(t *testing.T) {
 }
 
 // failAt runs the workload with a disk that fails at its n-th change.
-func failAt(t *testing.T, w persistencetest.Workload, waves uint64, n int32, every bool, cause error) bool {
+func failAt(t *testing.T, w Workload, waves uint64, n int32, every bool, cause error) bool {
 	t.Helper()
 	var armed atomic.Bool
 	var count, hit atomic.Int32

@@ -13,11 +13,10 @@ import (
 
 	"tavernsim/persistence"
 	"tavernsim/persistence/format"
-	"tavernsim/persistence/persistencetest"
 	"tavernsim/protocol"
 )
 
-var damageWorkload = persistencetest.Workload{Seed: 41, MaxWave: 30}
+var damageWorkload = Workload{Seed: 41, MaxWave: 30}
 
 const damageWaves = 12
 
@@ -143,11 +142,11 @@ func saveGood(t *testing.T, s *persistence.Store, j *persistence.Journal) {
 	if err := s.CutAfter(crashScene, 4); err != nil {
 		t.Fatal(err)
 	}
-	saved, err := persistencetest.Of(s).Journal(crashScene)
+	saved, err := Of(s).Journal(crashScene)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := persistencetest.Check(saved, damageWorkload.Model(crashScene, 4)); err != nil {
+	if err := Check(saved, damageWorkload.Model(crashScene, 4)); err != nil {
 		t.Fatal(err)
 	}
 	if err := damageWorkload.Write(saved, saved.Durable(), damageWaves, nil); err != nil {
@@ -156,7 +155,7 @@ func saveGood(t *testing.T, s *persistence.Store, j *persistence.Journal) {
 	if _, err := saved.Sync(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	if err := persistencetest.Check(saved, damageWorkload.Model(crashScene, damageWaves)); err != nil {
+	if err := Check(saved, damageWorkload.Model(crashScene, damageWaves)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -199,11 +198,11 @@ func TestDamagedEnd(t *testing.T) {
 	if err := s.CutAfter(crashScene, damageWaves-1); err != nil {
 		t.Fatal(err)
 	}
-	j, err := persistencetest.Of(s).Journal(crashScene)
+	j, err := Of(s).Journal(crashScene)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := persistencetest.Check(j, damageWorkload.Model(crashScene, damageWaves-1)); err != nil {
+	if err := Check(j, damageWorkload.Model(crashScene, damageWaves-1)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -346,9 +345,9 @@ func damageFile(t *testing.T, dir, file string, at int64) {
 		return
 	}
 	defer s.Close()
-	j, err := persistencetest.Of(s).Journal(crashScene)
+	j, err := Of(s).Journal(crashScene)
 	if err == nil {
-		err = persistencetest.Check(j, m)
+		err = Check(j, m)
 	}
 	if err != nil {
 		t.Logf("%v", err)

@@ -41,7 +41,7 @@ func stateAt(wave uint64) iter.Seq2[string, []byte] {
 // keeping writes waves with a snapshot of each and calls after between.
 func keeping(t *testing.T, j persistencetest.Journal, from, to uint64, after func(wave uint64)) {
 	t.Helper()
-	w := persistencetest.Workload{Seed: 21}
+	w := Workload{Seed: 21}
 	for wave := from; wave <= to; wave++ {
 		if err := w.Write(j, j.Durable(), wave, nil); err != nil {
 			t.Fatal(err)
@@ -69,7 +69,7 @@ func TestKeepWaves(t *testing.T) {
 		if wave <= 5 && begin > 0 {
 			t.Errorf("dropped up to %d at wave %d already", begin, wave)
 		}
-		if err := persistencetest.Check(j, persistencetest.Workload{Seed: 21}.Model(crashScene, wave)); err != nil {
+		if err := Check(j, Workload{Seed: 21}.Model(crashScene, wave)); err != nil {
 			t.Fatal(err)
 		}
 		if begin == 0 {
@@ -132,7 +132,7 @@ func TestKillWhileDropping(t *testing.T) {
 	}
 	for i, fsys := range left {
 		s, j := openJournal(t, fsys, persistence.Options{BatchFacts: 5})
-		err := persistencetest.Check(j, persistencetest.Workload{Seed: 21}.Model(crashScene, last))
+		err := Check(j, Workload{Seed: 21}.Model(crashScene, last))
 		checks, failed := journalOf(j).CheckSnapshots()
 		begin := j.Begin().Number
 		if err != nil || failed != nil || len(checks) == 0 || begin > 0 && checks[len(checks)-1].Wave != begin {

@@ -13,12 +13,11 @@ import (
 	"time"
 
 	"tavernsim/persistence"
-	"tavernsim/persistence/persistencetest"
 	"tavernsim/protocol"
 )
 
 // The history that the child writes; long enough that no series of kills ends it.
-var killWorkload = persistencetest.Workload{Seed: 31, MaxWave: 400, Size: 100}
+var killWorkload = Workload{Seed: 31, MaxWave: 400, Size: 100}
 
 func killOptions() persistence.Options {
 	return persistence.Options{BatchFacts: 64, MemTableSize: 256 << 10}
@@ -31,7 +30,7 @@ func crashChild(dir string) error {
 	if err != nil {
 		return err
 	}
-	j, err := persistencetest.Of(s).Journal(crashScene)
+	j, err := Of(s).Journal(crashScene)
 	if err != nil {
 		return err
 	}
@@ -152,7 +151,7 @@ func checkKilled(t *testing.T, dir string, acked uint64) (recovered uint64) {
 	if last.Number < acked {
 		t.Fatalf("recovered %d waves; %d were acknowledged", last.Number, acked)
 	}
-	sj, err := persistencetest.Of(s).Journal(crashScene)
+	sj, err := Of(s).Journal(crashScene)
 	if err == nil || sj != nil {
 		t.Fatal("a journal was opened twice")
 	}

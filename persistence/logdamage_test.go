@@ -12,13 +12,12 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"tavernsim/persistence"
-	"tavernsim/persistence/persistencetest"
 )
 
 // logged is a store of which nothing is in tables yet.
 type logged struct {
 	fs   *vfs.MemFS
-	w    persistencetest.Workload
+	w    Workload
 	logs []string
 	ends []place // of waves, from 1
 }
@@ -33,7 +32,7 @@ func (p place) before(q place) bool { return p.log < q.log || p.log == q.log && 
 
 // writeLogged writes waves into logs; tables are not made before it is done, or
 // with flush before the store is closed.
-func writeLogged(t *testing.T, w persistencetest.Workload, waves uint64, flush bool) *logged {
+func writeLogged(t *testing.T, w Workload, waves uint64, flush bool) *logged {
 	t.Helper()
 	l := &logged{fs: vfs.NewMem(), w: w}
 	hold := make(chan struct{})
@@ -122,9 +121,9 @@ func (l *logged) salvaged(t *testing.T, disk vfs.FS) (waves uint64, damage *pers
 	if err := from.Salvage(crashScene, end, to); err != nil {
 		t.Fatal(err)
 	}
-	j, err := persistencetest.Of(to).Journal(crashScene)
+	j, err := Of(to).Journal(crashScene)
 	if err == nil {
-		err = persistencetest.Check(j, l.w.Model(crashScene, end))
+		err = Check(j, l.w.Model(crashScene, end))
 	}
 	if err != nil || j.Durable().Number != end {
 		t.Fatalf("wave %d of %d: %v", j.Durable().Number, end, err)
@@ -156,7 +155,7 @@ func good(t *testing.T, s *persistence.Store) uint64 {
 // TestDamagedLog damages a log of several at many places: everything before the
 // damage that was complete is in the repaired copy, and nothing behind it.
 func TestDamagedLog(t *testing.T) {
-	l := writeLogged(t, persistencetest.Workload{Seed: 25, MaxWave: 60, Size: 300}, 75, false)
+	l := writeLogged(t, Workload{Seed: 25, MaxWave: 60, Size: 300}, 75, false)
 	if len(l.logs) < 3 {
 		t.Fatalf("%d logs", len(l.logs))
 	}
@@ -223,7 +222,7 @@ func (l *logged) checkReport(t *testing.T, disk vfs.FS, d *persistence.LogDamage
 // looks as if it ended there, which is no damage to the database, the facts of
 // later logs do not join up, and are not saved either.
 func TestDamagedHeaders(t *testing.T) {
-	l := writeLogged(t, persistencetest.Workload{Seed: 27, MaxWave: 60, Size: 300}, 75, false)
+	l := writeLogged(t, Workload{Seed: 27, MaxWave: 60, Size: 300}, 75, false)
 	for n, log := range l.logs {
 		for _, mask := range []byte{0x01, 0x10, 0xff} {
 			at := l.inside(n)
@@ -271,12 +270,12 @@ func (l *logged) oldIsInTables(t *testing.T) bool {
 // TestDamagedLogBesideAnOldOne: a log whose facts are in tables is of no interest,
 // whatever its bytes.
 func TestDamagedLogBesideAnOldOne(t *testing.T) {
-	l := writeLogged(t, persistencetest.Workload{Seed: 28, MaxWave: 60, Size: 300}, 75, true)
+	l := writeLogged(t, Workload{Seed: 28, MaxWave: 60, Size: 300}, 75, true)
 	for try := 1; !l.oldIsInTables(t); try++ { // Pebble makes tables when it comes to it
 		if try == 50 {
 			t.Fatal("no old log is kept whose facts are in tables")
 		}
-		l = writeLogged(t, persistencetest.Workload{Seed: 28, MaxWave: 60, Size: 300}, 75, true)
+		l = writeLogged(t, Workload{Seed: 28, MaxWave: 60, Size: 300}, 75, true)
 	}
 	newest := l.logs[len(l.logs)-1]
 	at := size(t, l.fs, newest) / 4
@@ -300,7 +299,7 @@ func TestDamagedLogBesideAnOldOne(t *testing.T) {
 // A log without damage ends where it ends, if need be torn, and a store that does not open for
 // another reason does not open.
 func TestNoDamageOfTheLog(t *testing.T) {
-	l := writeLogged(t, persistencetest.Workload{Seed: 26, MaxWave: 12, Size: 20}, 5, false)
+	l := writeLogged(t, Workload{Seed: 26, MaxWave: 12, Size: 20}, 5, false)
 	if waves, damage := l.salvaged(t, l.fs); waves != 5 || damage != nil {
 		t.Errorf("%d waves, %v", waves, damage)
 	}

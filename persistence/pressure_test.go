@@ -125,7 +125,7 @@ func TestReadingNeedsNoMoreForLongJournals(t *testing.T) {
 			return err
 		},
 	}
-	w := persistencetest.Workload{Seed: 51, MaxWave: 400, Size: 300}
+	w := Workload{Seed: 51, MaxWave: 400, Size: 300}
 	grown := map[string][2]int64{}
 	for i, waves := range []uint64{50, 400} {
 		_, j := openIn(t, t.TempDir(), persistence.Options{MemTableSize: 1 << 20})
@@ -155,7 +155,7 @@ func TestReadingNeedsNoMoreForLongJournals(t *testing.T) {
 	}
 }
 
-func writeAll(w persistencetest.Workload, j *persistence.Journal, waves uint64) (persistence.Wave, error) {
+func writeAll(w Workload, j *persistence.Journal, waves uint64) (persistence.Wave, error) {
 	if err := w.Write(j, j.Durable(), waves, nil); err != nil {
 		return persistence.Wave{}, err
 	}

@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"tavernsim/persistence"
-	"tavernsim/persistence/persistencetest"
 )
 
 // allocated is the room that a directory takes on the disk.
@@ -40,7 +39,7 @@ func TestClosedStoreGivesRoomBack(t *testing.T) {
 		t.Run(string(level), func(t *testing.T) {
 			dir := t.TempDir()
 			s, j := openIn(t, dir, persistence.Options{Durability: level, MemTableSize: 16 << 20})
-			w := persistencetest.Workload{Seed: 1, MaxWave: 20, Size: 100}
+			w := Workload{Seed: 1, MaxWave: 20, Size: 100}
 			if err := w.Write(j, persistence.Wave{}, 20, nil); err != nil {
 				t.Fatal(err)
 			}
@@ -63,7 +62,7 @@ func TestClosedStoreKeepsNothingOld(t *testing.T) {
 			t.Run(fmt.Sprint(level, " ", keep), func(t *testing.T) {
 				dir := t.TempDir()
 				s, j := openIn(t, dir, persistence.Options{Durability: level, MemTableSize: room, Keep: keep})
-				w := persistencetest.Workload{Seed: 1, MaxWave: 1000, Size: 300}
+				w := Workload{Seed: 1, MaxWave: 1000, Size: 300}
 				for wave := uint64(5); wave <= 100; wave += 5 {
 					if err := w.Write(j, j.Durable(), wave, nil); err != nil {
 						t.Fatal(err)

@@ -36,7 +36,7 @@ func TestReadOnly(t *testing.T) {
 	}
 	before := fileTimes(t, dir)
 	s, j = openIn(t, dir, persistence.Options{ReadOnly: true})
-	r, err := persistencetest.Of(s).Scenes()
+	r, err := Of(s).Scenes()
 	if err != nil || len(r) != 1 {
 		t.Fatalf("scenes %v, %v", r, err)
 	}
@@ -121,7 +121,7 @@ func TestOptions(t *testing.T) {
 // snapshot and tail are the whole.
 func TestMetamorphic(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := persistencetest.Workload{
+		w := Workload{
 			Seed:    rapid.Uint64().Draw(t, "seed"),
 			MaxWave: rapid.IntRange(1, 60).Draw(t, "maxWave"),
 			Size:    rapid.IntRange(1, 300).Draw(t, "size"),
@@ -138,7 +138,7 @@ func TestMetamorphic(t *testing.T) {
 }
 
 // story is one process's part of a metamorphic history.
-func story(t *rapid.T, fsys vfs.FS, w persistencetest.Workload, m persistencetest.Model, to uint64) {
+func story(t *rapid.T, fsys vfs.FS, w Workload, m Model, to uint64) {
 	s, err := persistence.Open(crashDir, persistence.Options{
 		FS:           fsys,
 		BatchFacts:   rapid.SampledFrom([]int{1, 3, 10, 4096}).Draw(t, "batchFacts"),
@@ -155,7 +155,7 @@ func story(t *rapid.T, fsys vfs.FS, w persistencetest.Workload, m persistencetes
 			t.Fatal(err)
 		}
 	}()
-	j, err := persistencetest.Of(s).Journal(crashScene)
+	j, err := Of(s).Journal(crashScene)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +171,7 @@ func story(t *rapid.T, fsys vfs.FS, w persistencetest.Workload, m persistencetes
 			}
 		}
 	}
-	if err := persistencetest.Check(j, m); err != nil {
+	if err := Check(j, m); err != nil {
 		t.Fatal(err)
 	}
 	checkFold(t, j, m)
@@ -183,7 +183,7 @@ func fold(state uint64, r protocol.Record) uint64 {
 	return d.Uint64()
 }
 
-func saveFold(t *rapid.T, j persistencetest.Journal, m persistencetest.Model, wave uint64) {
+func saveFold(t *rapid.T, j persistencetest.Journal, m Model, wave uint64) {
 	state := uint64(0)
 	for _, f := range m.Facts[:m.Waves[wave-1].Last] {
 		state = fold(state, f)
@@ -197,7 +197,7 @@ func saveFold(t *rapid.T, j persistencetest.Journal, m persistencetest.Model, wa
 }
 
 // checkFold holds snapshot plus tail against the whole.
-func checkFold(t *rapid.T, j persistencetest.Journal, m persistencetest.Model) {
+func checkFold(t *rapid.T, j persistencetest.Journal, m Model) {
 	snap, err := j.LatestSnapshot()
 	if protocol.KindOf(err) == protocol.KindNotFound {
 		return
@@ -229,7 +229,7 @@ func checkFold(t *rapid.T, j persistencetest.Journal, m persistencetest.Model) {
 // TestReadingWhileWriting reads again and again beside a writer: always whole
 // waves, always the same facts.
 func TestReadingWhileWriting(t *testing.T) {
-	w := persistencetest.Workload{Seed: 51, MaxWave: 20}
+	w := Workload{Seed: 51, MaxWave: 20}
 	m := w.Model(crashScene, 300)
 	_, j := openIn(t, t.TempDir(), persistence.Options{BatchFacts: 5, MemTableSize: 256 << 10})
 	done := make(chan error, 1)
@@ -289,7 +289,7 @@ func TestCloseDuringRead(t *testing.T) {
 // memory.
 func TestReadMemory(t *testing.T) {
 	_, j := openIn(t, t.TempDir(), persistence.Options{Durability: persistence.Process})
-	w := persistencetest.Workload{Seed: 61, MaxWave: 2000}
+	w := Workload{Seed: 61, MaxWave: 2000}
 	if err := errors.Join(w.Write(j, persistence.Wave{}, 200, nil), second(j.Sync(context.Background()))); err != nil {
 		t.Fatal(err)
 	}
@@ -321,7 +321,7 @@ func TestReadMemory(t *testing.T) {
 func TestObserver(t *testing.T) {
 	o := &counted{}
 	s, j := openIn(t, t.TempDir(), persistence.Options{Observer: o, BatchFacts: 10, StagedBlocks: 2, OpenWaves: 1})
-	w := persistencetest.Workload{Seed: 71}
+	w := Workload{Seed: 71}
 	if err := errors.Join(w.Write(j, persistence.Wave{}, 50, nil), second(j.Sync(context.Background())), j.SaveSnapshot(50, oneState("x")), s.Close()); err != nil {
 		t.Fatal(err)
 	}

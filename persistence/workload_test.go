@@ -1,4 +1,4 @@
-package persistencetest
+package persistence_test
 
 import (
 	"crypto/sha256"
