@@ -10,7 +10,6 @@ import (
 	"tavernsim/protocol"
 )
 
-
 // states are an actor's bytes at a wave.
 func states(wave uint64, actors int) iter.Seq2[string, []byte] {
 	return func(yield func(string, []byte) bool) {
