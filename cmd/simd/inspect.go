@@ -40,6 +40,7 @@ type inspectOptions struct {
 	redeliver, again             bool
 	depth, width                 int
 	all                          bool
+	follow                       bool
 }
 
 // view is one way to look at a run.
@@ -59,8 +60,8 @@ func views() []view {
 		{"agents", "", 0, 0, "profile state name failed sort limit", "every agent: turns, failures, calls, whether it sleeps", (*inspecting).agents},
 		{"agent", "ID", 1, 1, "at", "one agent: private state, goals, inbox, history, last deliberations", (*inspecting).oneAgent},
 		{"world", "[PATH]", 0, 2, "at diff", "the world at a moment, or the difference between two moments", (*inspecting).world},
-		{"events", "", 0, 0, "type source receiver priority trace refused since until limit", "each event with its publisher and receivers", (*inspecting).events},
-		{"facts", "", 0, 0, "kind actor since until wave limit", "the journal itself, decoded", (*inspecting).facts},
+		{"events", "", 0, 0, "type source receiver priority trace refused since until limit follow", "each event with its publisher and receivers", (*inspecting).events},
+		{"facts", "", 0, 0, "kind actor since until wave limit follow", "the journal itself, decoded", (*inspecting).facts},
 		{"deliberation", "AGENT/TURN|SEQ", 1, 1, "", "one turn: what it perceived, answered and did, and the effects", (*inspecting).deliberation},
 		{"audit", "", 0, 0, "path agent tool what since until limit", "each change of a value: agent, old and new value, reason, call", (*inspecting).audit},
 		{"dead-letters", "", 0, 0, "reason type agent since until limit group redeliver again", "refused messages; sends them again", (*inspecting).deadLetters},
@@ -88,6 +89,7 @@ const inspectExamples = `  simd inspect runs/latest
   simd inspect runs/latest world market.salt --at wave:40
   simd inspect runs/latest world --diff 0s end
   simd inspect runs/latest events --type 'market.*' --since 1h --json
+  simd inspect runs/latest events --follow
   simd inspect runs/latest deliberation mira/12
   simd inspect runs/latest audit --path market.salt.price
   simd inspect runs/latest dead-letters --group reason
@@ -103,11 +105,13 @@ func inspectHelp() string {
 A moment is a scene time (2026-01-01T08:00:00Z), an offset from the start (90s,
 1h), wave:N, seq:N or end; for the world also version:N. The range of --since and
 --until includes both ends. Lists show 50 rows; --limit 0 shows all, and --json prints
-all, one object per line.
+all, one object per line. With --follow a list begins with the next row, or at
+--since, and goes on until the scene has ended, Ctrl-C, or --limit rows.
 
 Exit codes: 0 shown, 2 wrong command line, 4 no such run, agent, event, view or
 moment, 6 --redeliver into a run that another process uses or that has ended, 8 the
-output is incomplete: the journal is damaged or has lost its end.`)
+output is incomplete: the journal is damaged or has lost its end, 130 --follow was
+ended by Ctrl-C.`)
 	return b.String()
 }
 
@@ -146,6 +150,7 @@ func (o *inspectOptions) register(f *pflag.FlagSet) {
 	f.IntVar(&o.depth, "depth", 0, "events below one another; default 8 (trace)")
 	f.IntVar(&o.width, "width", 0, "reactions per event; default 8 (trace)")
 	f.BoolVar(&o.all, "all", false, "the whole tree (trace)")
+	f.BoolVar(&o.follow, "follow", false, "go on with new rows, until the scene has ended (events, facts)")
 	least(f, 0, "limit", "depth", "width")
 }
 
@@ -163,6 +168,9 @@ func (o *inspectOptions) run(e *env, flags *pflag.FlagSet, args []string) error 
 		return usageError{err}
 	}
 	x := &inspecting{env: e, o: o, flags: flags, dir: args[0]}
+	if o.follow {
+		return asUsage(x.follow(v, rest))
+	}
 	if name == "dead-letters" && o.redeliver {
 		return asUsage(x.redeliver())
 	}
@@ -240,6 +248,7 @@ type inspecting struct {
 	begun time.Time
 	lost  bool // a scene's journal lost its end
 	paint paint
+	live  *following // nil = the run is looked at once
 }
 
 // look opens the run for the view and closes it again.
@@ -271,7 +280,9 @@ func (x *inspecting) enter(id string) (err error) {
 	if x.scene, err = x.run.Scene(id); err != nil {
 		return err
 	}
-	x.lost = warnLost(x.err, x.dir, x.scene) || x.lost
+	if x.live == nil || !x.lost {
+		x.lost = warnLost(x.err, x.dir, x.scene) || x.lost
+	}
 	x.begun, err = x.scene.Begun()
 	return err
 }
@@ -309,7 +320,11 @@ func (x *inspecting) summaries() error {
 }
 
 func (x *inspecting) span() inspect.Span {
-	return inspect.Span{Since: x.o.since, Until: x.o.until, Waves: x.o.wave}
+	span := inspect.Span{Since: x.o.since, Until: x.o.until, Waves: x.o.wave}
+	if x.live != nil {
+		span.From = x.live.from
+	}
+	return span
 }
 
 // defaultRows is how many rows a list shows to people.
@@ -319,6 +334,8 @@ const defaultRows = 50
 // there are more.
 func (x *inspecting) limit() (ask, show int) {
 	switch {
+	case x.live != nil:
+		return max(x.o.limit, 0), 0
 	case x.o.limit > 0 && x.o.json:
 		return x.o.limit, x.o.limit
 	case x.o.limit > 0:
@@ -335,9 +352,15 @@ func list[T any](x *inspecting, t *table, none string, read func(limit int, yiel
 	enc := json.NewEncoder(x.out)
 	enc.SetEscapeHTML(false)
 	n := 0
+	if x.live != nil {
+		t = x.live.same(t)
+		defer func() { x.live.shown += n }()
+	}
 	err := read(ask, func(line T) error {
 		n++
 		switch {
+		case x.live != nil && x.live.ctx.Err() != nil:
+			return &exit{code: exitInterrupted}
 		case x.o.json:
 			return enc.Encode(line)
 		case show > 0 && n > show:
@@ -352,7 +375,7 @@ func list[T any](x *inspecting, t *table, none string, read func(limit int, yiel
 	switch {
 	case err != nil:
 		return err
-	case n == 0:
+	case n == 0 && x.live == nil:
 		fmt.Fprintln(x.err, none)
 	case x.o.json:
 	case show > 0 && n > show:

@@ -82,7 +82,7 @@ func (s *Scene) Events(q EventQuery, yield func(EventLine) error) error {
 		}
 		return err
 	})
-	if err == nil && n == 0 {
+	if err == nil && n == 0 && q.Span.From == 0 {
 		err = errors.Join(s.actor(q.Receiver), s.KnownTypes(q.Types)) // events are also sent to those who do not exist
 	}
 	return err

@@ -80,7 +80,7 @@ func (s *Scene) Facts(q FactQuery, yield func(FactLine) error) error {
 		}
 		return err
 	})
-	if err == nil && n == 0 {
+	if err == nil && n == 0 && q.Span.From == 0 {
 		err = s.KnownKinds(q.Kinds)
 	}
 	return err

@@ -15,6 +15,7 @@ import (
 type Span struct {
 	Since, Until string
 	Waves        string // A..B, or one wave
+	From         uint64 // first seq, for who looks again at a run that grows: to find nothing is no fault then
 }
 
 // query puts the span into a query.
@@ -32,6 +33,7 @@ func (s *Scene) query(span Span, q persistence.Query) (persistence.Query, error)
 	if err := s.bound(span.Until, &q, true); err != nil {
 		return q, err
 	}
+	q.From = max(q.From, span.From)
 	if q.Until != 0 && q.Since >= q.Until || q.To != 0 && q.From > q.To {
 		return q, protocol.Errorf(protocol.KindInvalid, "the stretch from %s to %s ends before it begins", span.Since, span.Until)
 	}
