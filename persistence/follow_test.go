@@ -73,12 +73,12 @@ func TestFollowersShareReads(t *testing.T) {
 			})
 		}()
 		begun := time.Now()
-		time.Sleep(time.Hour) // nothing comes
+		<-time.After(time.Hour) // nothing comes
 		for range 3 {
 			appendWave(t, j)
 			synctest.Wait()
 		}
-		time.Sleep(time.Hour)
+		<-time.After(time.Hour)
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
