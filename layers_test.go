@@ -201,7 +201,7 @@ func parse(p string) (file, error) {
 // one, whichever way an import takes.
 func TestViewsRunNothing(t *testing.T) {
 	running := []string{"tavernsim/scenes", "tavernsim/scenes/run/runner", "tavernsim/actors", "tavernsim/llm/scripted", "github.com/asynkron/protoactor-go/actor"}
-	for _, view := range []string{"run/rundir", "view/inspect", "view/compare", "view/export", "view/verify", "history", "view/deadletters"} {
+	for _, view := range []string{"run/rundir", "view/inspect", "view/compare", "view/follow", "view/export", "view/verify", "history", "view/deadletters"} {
 		out, err := exec.Command("go", "list", "-deps", "./scenes/"+view).Output()
 		if err != nil {
 			t.Fatal(err)

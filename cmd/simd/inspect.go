@@ -280,9 +280,7 @@ func (x *inspecting) enter(id string) (err error) {
 	if x.scene, err = x.run.Scene(id); err != nil {
 		return err
 	}
-	if x.live == nil || !x.lost {
-		x.lost = warnLost(x.err, x.dir, x.scene) || x.lost
-	}
+	x.lost = warnLost(x.err, x.dir, x.scene) || x.lost
 	x.begun, err = x.scene.Begun()
 	return err
 }
@@ -353,14 +351,17 @@ func list[T any](x *inspecting, t *table, none string, read func(limit int, yiel
 	enc.SetEscapeHTML(false)
 	n := 0
 	if x.live != nil {
-		t = x.live.same(t)
+		if x.live.table == nil {
+			x.live.table = t
+		}
+		t = x.live.table
 		defer func() { x.live.shown += n }()
 	}
 	err := read(ask, func(line T) error {
 		n++
 		switch {
 		case x.live != nil && x.live.ctx.Err() != nil:
-			return &exit{code: exitInterrupted}
+			return x.live.ctx.Err()
 		case x.o.json:
 			return enc.Encode(line)
 		case show > 0 && n > show:
