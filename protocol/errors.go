@@ -3,6 +3,7 @@ package protocol
 import (
 	"errors"
 	"fmt"
+	"unicode/utf8"
 )
 
 // ErrorKind classes an error for those who must act on it: the doors map it to
@@ -53,4 +54,15 @@ func KindOf(err error) ErrorKind {
 		return e.Kind
 	}
 	return KindInternal
+}
+
+// Short cuts a text for a message at a character, after at most so many bytes.
+func Short(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	for most > 0 && !utf8.RuneStart(s[most]) {
+		most--
+	}
+	return s[:most] + "…"
 }

@@ -1,6 +1,10 @@
 package tam
 
-import "fmt"
+import (
+	"fmt"
+
+	"tavernsim/protocol"
+)
 
 // Code names a kind of diagnostic. Consumers tolerate codes they do not know.
 type Code string
@@ -58,17 +62,4 @@ func (d Diagnostic) String() string {
 }
 
 // cut shortens a received text for a message, at a character boundary.
-func cut(s string) string {
-	const limit = 60
-	if len(s) <= limit {
-		return s
-	}
-	end := 0
-	for i := range s {
-		if i > limit {
-			break
-		}
-		end = i
-	}
-	return s[:end] + "…"
-}
+func cut(s string) string { return protocol.Short(s, 60) }

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"tavernsim/engine/statecmd/command"
-	"tavernsim/engine/statecmd/jsontext"
 	"tavernsim/engine/world"
+	"tavernsim/internal/lenient"
 	"tavernsim/protocol"
 )
 
@@ -185,11 +185,11 @@ func (t *table) state() string { return string(t.s.Document("state").AppendJSON(
 
 // readState reads strict JSON as a value.
 func readState(text string) (any, error) {
-	t, err := jsontext.Parse(text, func(any) bool { return false })
+	t, err := lenient.Read(text, lenient.Options{Strict: true})
 	if err != nil {
 		return nil, err
 	}
-	return jsontext.Plain(t.Value)
+	return lenient.Plain(t.Value)
 }
 
 // outcome writes results as "status/code" words, a "*" for a change.

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
+	"tavernsim/internal/lenient"
 	"tavernsim/protocol"
 )
 
@@ -20,7 +20,7 @@ func Bind(c *protocol.Call, s *Schema) (map[string]any, error) {
 		return c.Params, nil
 	}
 	b := binder{in: c, schema: s, out: make(map[string]any, len(c.Params)), from: map[string]string{}}
-	for _, name := range sortedKeys(c.Params) {
+	for _, name := range protocol.SortedKeys(c.Params) {
 		b.param(name, c.Params[name])
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.URIs)) {
@@ -132,8 +132,9 @@ func (b *binder) set(name string, p *Property, v any, hint string) {
 		return
 	}
 	if isText && hint == "" && !raw && p != nil && len(t.Names) == 0 && b.in.Origin == protocol.OriginTAM {
-		if decoded, ok := strictJSON(text); ok { // it takes anything, and text is all that the grammar has
-			v = decoded
+		// It takes anything, and text is all that the grammar has.
+		if t, err := lenient.Read(text, lenient.Options{Plain: true, Strict: true}); err == nil {
+			v = t.Value
 		}
 	}
 	b.put(name, t, v)
@@ -183,18 +184,7 @@ func (b *binder) missing() {
 // isNothing says what does not stand in for a required parameter.
 func isNothing(v any) bool { return v == nil || v == "" }
 
-// short cuts a received text for a message, at a character boundary.
-func short(s string) string {
-	const limit = 80
-	if len(s) <= limit {
-		return s
-	}
-	end := limit
-	for !utf8.RuneStart(s[end]) {
-		end--
-	}
-	return s[:end] + "…"
-}
+func short(s string) string { return protocol.Short(s, 80) }
 
 func shown(v any) string {
 	if s, ok := v.(string); ok {

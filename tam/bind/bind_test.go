@@ -213,24 +213,6 @@ func TestSchemaOf_RefusesWhatIsNone(t *testing.T) {
 	}
 }
 
-// FuzzRepair: no panic, what strict JSON reads is read the same, and the result
-// is a value of the protocol.
-func FuzzRepair(f *testing.F) {
-	for _, s := range []string{`{"a":1}`, "{a:'b',}", "[1 2 3", "```json\n[1]\n```", `{"a": {"b": [True, None`, "[[[[", `{"\u00"`, "{a//b\n:1}", "/*", `{'a\`} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		v, ok := Repair(s)
-		if !ok {
-			return
-		}
-		if _, err := protocol.Normalize(v); err != nil {
-			t.Fatalf("%q gives %#v: %v", s, v, err)
-		}
-		Unescape(s)
-	})
-}
-
 // FuzzBind: whatever a model gives, as text or as values, binding does not panic,
 // changes nothing, gives the same again, and gives values of the protocol under
 // names of the schema.

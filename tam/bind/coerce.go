@@ -7,14 +7,26 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"tavernsim/internal/lenient"
+	"tavernsim/protocol"
 )
+
+// readJSON reads a text as one JSON value: as it is, else repaired at a cost.
+func readJSON(s string) (v any, cost int, err error) {
+	t, err := lenient.Read(s, lenient.Options{Plain: true, Whole: true})
+	if len(t.Repairs)+len(t.Around) > 0 {
+		cost = 10
+	}
+	return t.Value, cost, err
+}
 
 // applyHint decodes a text as its type hint says; fault is the cause in words.
 func applyHint(hint, text string) (v any, fault string) {
 	switch hint {
 	case "json":
-		v, _, _, ok := readJSON(text)
-		if !ok {
+		v, _, err := readJSON(text)
+		if err != nil {
 			return nil, "not JSON"
 		}
 		return v, ""
@@ -150,8 +162,8 @@ func read(text, name string) (reading, bool) {
 		ok := err == nil && !math.IsInf(n, 0) && !math.IsNaN(n) && !strings.ContainsAny(s, "xX_pP")
 		return reading{n, 0}, ok
 	case "array", "object":
-		v, _, cost, ok := readJSON(s)
-		if !ok {
+		v, cost, err := readJSON(s)
+		if err != nil {
 			return reading{}, false
 		}
 		_, isList := v.([]any)
@@ -261,7 +273,7 @@ func fitObject(v map[string]any, t Type, depth int) (any, bool) {
 		return v, true
 	}
 	out := make(map[string]any, len(v))
-	for _, name := range sortedKeys(v) {
+	for _, name := range protocol.SortedKeys(v) {
 		got, ok := fit(v[name], t.Properties[name], depth+1)
 		if !ok {
 			return nil, false

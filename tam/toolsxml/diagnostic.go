@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"tavernsim/protocol"
 )
 
 // Code names a kind of diagnostic. Consumers tolerate codes they do not know.
@@ -115,19 +117,9 @@ type quoted string
 func cut(s string) quoted { return quoted(s) }
 
 func (q quoted) String() string {
-	const limit = 60 // bytes
-	s := strings.TrimSpace(string(q))
-	short := s
-	if i := strings.IndexByte(short, '\n'); i >= 0 {
-		short = short[:i]
-	}
-	if len(short) > limit {
-		short = short[:limit]
-		for len(short) > 0 && !utf8.RuneStart(s[len(short)]) {
-			short = short[:len(short)-1]
-		}
-	}
-	if len(short) < len(s) {
+	line, _, more := strings.Cut(strings.TrimSpace(string(q)), "\n")
+	short := protocol.Short(line, 60)
+	if more && short == line {
 		short += "…"
 	}
 	return strconv.Quote(short)

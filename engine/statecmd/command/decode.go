@@ -5,24 +5,32 @@ import (
 	"slices"
 	"strings"
 
-	"tavernsim/engine/statecmd/jsontext"
+	"tavernsim/internal/lenient"
 	"tavernsim/protocol"
 )
 
 // Decode reads a batch from text.
 func Decode(text string) (Batch, error) {
-	t, err := jsontext.Parse(text, isBatch)
+	t, err := lenient.Read(text, lenient.Options{Exact: true, Wanted: isBatch})
 	if err != nil {
 		return Batch{}, protocol.Errorf(protocol.KindInvalid, "commands: %w", err)
 	}
 	d := decoder{}
-	if t.Embedded {
+	if len(t.Around) > 0 {
 		d.warn(-1, WarnEmbedded, "the commands were found inside other text")
 	}
 	if len(t.Repairs) > 0 {
-		d.warn(-1, WarnRepaired, "the JSON was repaired: "+strings.Join(t.Repairs, "; "))
+		d.warn(-1, WarnRepaired, "the JSON was repaired: "+repairs(t.Repairs))
 	}
 	return d.batch(t.Value)
+}
+
+func repairs(list []lenient.Repair) string {
+	said := make([]string, len(list))
+	for i, r := range list {
+		said[i] = r.String()
+	}
+	return strings.Join(said, "; ")
 }
 
 // DecodeValue reads a batch from a protocol value. A map has lost the order of
@@ -32,10 +40,10 @@ func DecodeValue(v any) (Batch, error) {
 		return Decode(text)
 	}
 	d := decoder{}
-	return d.batch(jsontext.Ordered(v))
+	return d.batch(lenient.Ordered(v))
 }
 
-// DecodeParsed reads a batch from what jsontext.Parse returned.
+// DecodeParsed reads a batch from a value that lenient.Read gave.
 func DecodeParsed(v any) (Batch, error) {
 	if text, ok := v.(string); ok {
 		return Decode(text)
@@ -47,13 +55,13 @@ func DecodeParsed(v any) (Batch, error) {
 // isBatch tells commands from other JSON in a text.
 func isBatch(v any) bool {
 	switch x := v.(type) {
-	case *jsontext.Array:
-		if len(x.Items) == 0 {
+	case []any:
+		if len(x) == 0 {
 			return false
 		}
-		o, ok := x.Items[0].(*jsontext.Object)
+		o, ok := x[0].(*lenient.Object)
 		return ok && isEntry(o)
-	case *jsontext.Object:
+	case *lenient.Object:
 		for _, m := range x.Members {
 			if m.Key == "tavern_commands" || m.Key == "commands" || m.Key == "tavern_inspect" || section(m.Key) != "" {
 				return true
@@ -65,7 +73,7 @@ func isBatch(v any) bool {
 }
 
 // isEntry tells one command from a section of keys and values.
-func isEntry(o *jsontext.Object) bool {
+func isEntry(o *lenient.Object) bool {
 	if key, ok := o.Get("key"); ok {
 		_, isText := key.(string)
 		_, hasValue := o.Get("value")
@@ -115,13 +123,13 @@ func (d *decoder) batch(v any) (Batch, error) {
 
 func (d *decoder) top(v any, depth int) error {
 	switch x := v.(type) {
-	case *jsontext.Array:
-		d.out.Entries = slices.Grow(d.out.Entries, len(x.Items))
-		for _, item := range x.Items {
+	case []any:
+		d.out.Entries = slices.Grow(d.out.Entries, len(x))
+		for _, item := range x {
 			d.entry(item, "")
 		}
 		return nil
-	case *jsontext.Object:
+	case *lenient.Object:
 		return d.object(x, depth)
 	case string:
 		if depth > 0 && depth < 3 {
@@ -149,7 +157,7 @@ func (d *decoder) nested(text string) error {
 	return nil
 }
 
-func (d *decoder) object(o *jsontext.Object, depth int) error {
+func (d *decoder) object(o *lenient.Object, depth int) error {
 	for _, wrapper := range []string{"tavern_commands", "commands"} {
 		if _, ok := o.Get(wrapper); ok {
 			return d.wrapper(o, wrapper, depth)
@@ -164,7 +172,7 @@ func (d *decoder) object(o *jsontext.Object, depth int) error {
 
 // wrapper reads {tavern_commands|commands, options, tavern_inspect}; the rest
 // of a model's answer is not ours.
-func (d *decoder) wrapper(o *jsontext.Object, name string, depth int) error {
+func (d *decoder) wrapper(o *lenient.Object, name string, depth int) error {
 	for _, m := range o.Members {
 		switch m.Key {
 		case name:
@@ -181,7 +189,7 @@ func (d *decoder) wrapper(o *jsontext.Object, name string, depth int) error {
 }
 
 // sections reads the keyed form. Sections that come twice are joined.
-func (d *decoder) sections(o *jsontext.Object) error {
+func (d *decoder) sections(o *lenient.Object) error {
 	parts := map[Action][]any{}
 	cut := o.Cut
 	for i, m := range o.Members {
@@ -218,11 +226,11 @@ func actionNames() []string {
 
 func (d *decoder) section(a Action, v any) {
 	switch x := v.(type) {
-	case *jsontext.Array:
-		for _, item := range x.Items {
+	case []any:
+		for _, item := range x {
 			d.entry(item, a)
 		}
-	case *jsontext.Object:
+	case *lenient.Object:
 		if isEntry(x) {
 			d.entry(x, a)
 			return
@@ -230,7 +238,7 @@ func (d *decoder) section(a Action, v any) {
 		for i, m := range x.Members {
 			e := Entry{Action: a, Key: m.Key, HasKey: true}
 			e.take(m.Value)
-			if jsontext.Cut(m.Value) || x.Cut && i == len(x.Members)-1 {
+			if x.Cut && i == len(x.Members)-1 {
 				e.Malformed = &Fault{Truncated, "the text ended inside this command; write it again"}
 			}
 			d.out.Entries = append(d.out.Entries, e)
@@ -242,7 +250,7 @@ func (d *decoder) section(a Action, v any) {
 
 // take stores a value, or the reason why it is none.
 func (e *Entry) take(v any) {
-	plain, err := jsontext.Plain(v)
+	plain, err := lenient.Plain(v)
 	if err != nil {
 		e.BadOption = &Fault{InvalidValue, err.Error()}
 		return
@@ -253,9 +261,9 @@ func (e *Entry) take(v any) {
 func (d *decoder) entry(v any, inherited Action) {
 	e := Entry{Action: inherited}
 	switch x := v.(type) {
-	case *jsontext.Object:
+	case *lenient.Object:
 		d.fields(&e, x, inherited)
-		if jsontext.Cut(x) {
+		if x.Cut {
 			e.Malformed = &Fault{Truncated, "the text ended inside this command; write it again"}
 		}
 	case string:
@@ -270,9 +278,9 @@ func (d *decoder) entry(v any, inherited Action) {
 	d.out.Entries = append(d.out.Entries, e)
 }
 
-func (d *decoder) fields(e *Entry, o *jsontext.Object, inherited Action) {
-	var options *jsontext.Object
-	var misplaced []jsontext.Member
+func (d *decoder) fields(e *Entry, o *lenient.Object, inherited Action) {
+	var options *lenient.Object
+	var misplaced []lenient.Member
 	for _, m := range o.Members {
 		switch m.Key {
 		case "action":
@@ -284,7 +292,7 @@ func (d *decoder) fields(e *Entry, o *jsontext.Object, inherited Action) {
 		case "value":
 			e.take(m.Value)
 		case "options":
-			if x, ok := m.Value.(*jsontext.Object); ok {
+			if x, ok := m.Value.(*lenient.Object); ok {
 				options = x
 			} else if m.Value != nil {
 				e.BadOption = &Fault{InvalidOption, fmt.Sprintf("options is %s; want an object", typeName(m.Value))}
@@ -330,7 +338,7 @@ func (e *Entry) readAction(v any, inherited Action) {
 }
 
 func (d *decoder) batchOptions(v any) {
-	o, ok := v.(*jsontext.Object)
+	o, ok := v.(*lenient.Object)
 	if !ok {
 		d.warn(-1, WarnIgnored, "the batch's options are "+typeName(v)+", not an object, and were ignored")
 		return
@@ -359,12 +367,12 @@ func (d *decoder) batchOptions(v any) {
 }
 
 func (d *decoder) reads(v any) bool {
-	list, ok := v.(*jsontext.Array)
-	if !ok || len(list.Items) > MaxReads {
+	list, ok := v.([]any)
+	if !ok || len(list) > MaxReads {
 		return false
 	}
-	for _, item := range list.Items {
-		o, ok := item.(*jsontext.Object)
+	for _, item := range list {
+		o, ok := item.(*lenient.Object)
 		if !ok {
 			return false
 		}
@@ -383,11 +391,11 @@ func (d *decoder) reads(v any) bool {
 // inspect reads tavern_inspect: a list of {key} or of keys.
 func (d *decoder) inspect(v any) {
 	items := []any{v}
-	if list, ok := v.(*jsontext.Array); ok {
-		items = list.Items
+	if list, ok := v.([]any); ok {
+		items = list
 	}
 	for _, item := range items {
-		if o, ok := item.(*jsontext.Object); ok {
+		if o, ok := item.(*lenient.Object); ok {
 			item, _ = o.Get("key")
 		}
 		if key, ok := item.(string); ok && len(d.out.Inspect) < MaxEntries {
@@ -404,11 +412,11 @@ func typeName(v any) string {
 		return "null"
 	case bool:
 		return "a boolean"
-	case int64, float64, jsontext.Number:
+	case int64, float64, lenient.Number:
 		return "a number"
 	case string:
 		return "a text"
-	case *jsontext.Array, []any:
+	case []any:
 		return "an array"
 	}
 	return "an object"

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"tavernsim/engine/statecmd/jsontext"
+	"tavernsim/internal/lenient"
 	"tavernsim/protocol"
 )
 
@@ -54,12 +54,12 @@ func Takes(a Action, option string) bool {
 
 // readOptions reads options in the order written; of one that comes twice the
 // last counts. The first fault stays.
-func (e *Entry) readOptions(members []jsontext.Member) {
+func (e *Entry) readOptions(members []lenient.Member) {
 	o := &Options{}
 	e.Options = o
 	o.Given = make(map[string]any, len(members))
 	for _, m := range members {
-		v, err := jsontext.Plain(m.Value)
+		v, err := lenient.Plain(m.Value)
 		if err != nil {
 			e.bad("option %s: %s", m.Key, err)
 			continue

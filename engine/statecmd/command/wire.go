@@ -3,7 +3,7 @@ package command
 import (
 	"github.com/tinylib/msgp/msgp"
 
-	"tavernsim/engine/statecmd/jsontext"
+	"tavernsim/internal/lenient"
 	"tavernsim/protocol"
 )
 
@@ -157,9 +157,9 @@ func (e *Entry) read(r *protocol.Reader, index int) error {
 // regain reads the options once more from what was given; the faults and
 // warnings of the first time stand.
 func (e *Entry) regain(given map[string]any) {
-	members := make([]jsontext.Member, 0, len(given))
+	members := make([]lenient.Member, 0, len(given))
 	for _, name := range protocol.SortedKeys(given) {
-		members = append(members, jsontext.Member{Key: name, Value: jsontext.Ordered(given[name])})
+		members = append(members, lenient.Member{Key: name, Value: lenient.Ordered(given[name])})
 	}
 	e.readOptions(members)
 }

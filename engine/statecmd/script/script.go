@@ -11,8 +11,8 @@ import (
 
 	"tavernsim/engine/statecmd"
 	"tavernsim/engine/statecmd/command"
-	"tavernsim/engine/statecmd/jsontext"
 	"tavernsim/engine/world"
+	"tavernsim/internal/lenient"
 	"tavernsim/protocol"
 )
 
@@ -76,7 +76,7 @@ func readState(text string) (any, error) {
 	if strings.TrimSpace(text) == "" {
 		return nil, nil
 	}
-	t, err := jsontext.Parse(text, func(any) bool { return false })
+	t, err := lenient.Read(text, lenient.Options{Strict: true})
 	if err != nil {
 		return nil, protocol.Errorf(protocol.KindInvalid, "state: %w", err)
 	}
@@ -84,7 +84,7 @@ func readState(text string) (any, error) {
 }
 
 func plainState(v any) (any, error) {
-	plain, err := jsontext.Plain(v)
+	plain, err := lenient.Plain(v)
 	if err != nil {
 		return nil, protocol.Errorf(protocol.KindInvalid, "state: %w", err)
 	}
@@ -147,15 +147,15 @@ type script struct {
 	state  any
 	prefix string
 	now    protocol.Time
-	steps  []*jsontext.Object
+	steps  []*lenient.Object
 }
 
 func readScript(text string, now protocol.Time) (script, error) {
-	t, err := jsontext.Parse(text, func(any) bool { return false })
+	t, err := lenient.Read(text, lenient.Options{Strict: true})
 	if err != nil {
 		return script{}, protocol.Errorf(protocol.KindInvalid, "script: %w", err)
 	}
-	o, ok := t.Value.(*jsontext.Object)
+	o, ok := t.Value.(*lenient.Object)
 	if !ok {
 		return script{}, protocol.Errorf(protocol.KindInvalid, `script: want an object {"state", "now", "steps"}`)
 	}
@@ -171,7 +171,7 @@ func readScript(text string, now protocol.Time) (script, error) {
 	return s, nil
 }
 
-func (s *script) field(m jsontext.Member) (err error) {
+func (s *script) field(m lenient.Member) (err error) {
 	ok := true
 	switch m.Key {
 	case "state":
@@ -187,10 +187,10 @@ func (s *script) field(m jsontext.Member) (err error) {
 			}
 		}
 	case "steps":
-		var list *jsontext.Array
-		if list, ok = m.Value.(*jsontext.Array); ok {
-			for i, item := range list.Items {
-				step, isObject := item.(*jsontext.Object)
+		var list []any
+		if list, ok = m.Value.([]any); ok {
+			for i, item := range list {
+				step, isObject := item.(*lenient.Object)
 				if !isObject {
 					return protocol.Errorf(protocol.KindInvalid, `step %d is no object; want {"commands"}, {"advance"} or {"restore"}`, i)
 				}
@@ -206,7 +206,7 @@ func (s *script) field(m jsontext.Member) (err error) {
 	return err
 }
 
-func runStep(e *statecmd.Engine, s statecmd.State, step *jsontext.Object, now protocol.Time) (statecmd.Decision, protocol.Time, error) {
+func runStep(e *statecmd.Engine, s statecmd.State, step *lenient.Object, now protocol.Time) (statecmd.Decision, protocol.Time, error) {
 	if v, ok := step.Get("commands"); ok {
 		batch, err := command.DecodeParsed(v)
 		if err != nil {
@@ -224,7 +224,7 @@ func runStep(e *statecmd.Engine, s statecmd.State, step *jsontext.Object, now pr
 	}
 	if v, ok := step.Get("restore"); ok {
 		q := statecmd.Restoring{Now: now, Actor: "user"}
-		if o, isObject := v.(*jsontext.Object); isObject {
+		if o, isObject := v.(*lenient.Object); isObject {
 			q.Bin, _ = textField(o, "bin")
 			overwrite, _ := o.Get("overwrite")
 			q.Overwrite = overwrite == true
@@ -239,7 +239,7 @@ func runStep(e *statecmd.Engine, s statecmd.State, step *jsontext.Object, now pr
 	return statecmd.Decision{}, now, protocol.Errorf(protocol.KindInvalid, `want {"commands"}, {"advance"} or {"restore"}`)
 }
 
-func textField(o *jsontext.Object, name string) (string, bool) {
+func textField(o *lenient.Object, name string) (string, bool) {
 	v, _ := o.Get(name)
 	s, ok := v.(string)
 	return s, ok

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"tavernsim/engine/workflow"
-	"tavernsim/engine/workflow/nodes/lenient"
+	"tavernsim/internal/lenient"
 	"tavernsim/protocol"
 )
 
@@ -18,7 +18,7 @@ func parseJSON(s *workflow.Setup) workflow.Body {
 	value := s.Out("value", want)
 	warnings := s.Out("warnings", workflow.Array)
 	return workflow.BodyFunc(func(x *workflow.Exec) error {
-		r, err := lenient.Parse(x.Text(in))
+		r, err := readJSON(x.Text(in))
 		if err != nil {
 			return err
 		}
@@ -26,13 +26,20 @@ func parseJSON(s *workflow.Setup) workflow.Body {
 			return protocol.Errorf(protocol.KindInvalid, "the text holds %s; want %s", workflow.TypeOf(r.Value), want)
 		}
 		x.Set(value, r.Value)
-		list := make([]any, len(r.Warnings))
-		for i, w := range r.Warnings {
-			list[i] = w
+		list := []any{}
+		for _, w := range r.Warnings() {
+			list = append(list, w)
 		}
 		x.Set(warnings, list)
 		return nil
 	})
+}
+
+// maxJSON bounds the text of a model in which JSON is looked for.
+const maxJSON = 1 << 20
+
+func readJSON(text string) (lenient.Text, error) {
+	return lenient.Read(text, lenient.Options{Plain: true, Bytes: maxJSON})
 }
 
 // step is one part of a path: a name, or a number that also fits lists.

@@ -20,5 +20,5 @@
 // id, and the host decides.
 //
 // The package uses engine/template and engine/expr, the languages of templates
-// and conditions, and nodes/lenient for the JSON that models write.
+// and conditions, and internal/lenient for the JSON that models write.
 package nodes

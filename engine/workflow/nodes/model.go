@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"tavernsim/engine/workflow"
-	"tavernsim/engine/workflow/nodes/lenient"
 	"tavernsim/protocol"
 )
 
@@ -150,7 +149,7 @@ func readTools(list []any) ([]protocol.ToolSpec, error) {
 func (n *llm) Answered(x *workflow.Exec, a *workflow.Answer) error {
 	m := &a.Model
 	if n.json {
-		r, err := lenient.Parse(m.Text)
+		r, err := readJSON(m.Text)
 		if err != nil {
 			// Asking again may help, so a retry is allowed to.
 			return protocol.Errorf(protocol.KindTransient, "the model's answer is no JSON: %w", err)
