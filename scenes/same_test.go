@@ -14,6 +14,8 @@ import (
 
 	"tavernsim/engine/agenda"
 	"tavernsim/persistence"
+	"tavernsim/persistence/pebbledb"
+	"tavernsim/persistence/persistencetest"
 	"tavernsim/scenes"
 	"tavernsim/scenes/scenestest"
 )
@@ -127,9 +129,10 @@ func TestInterruptedAndResumed(t *testing.T) {
 	}
 }
 
-// Random small projects: the same story under all settings.
+// Random small projects: the same story under all settings, interrupted, and killed
+// at moments of the disk. Rapid prints the project, the settings and how to repeat them.
 func TestSameDigestOfRandomProjects(t *testing.T) {
-	dirs := t
+	dirs, midway := t, 0
 	rapid.Check(t, func(t *rapid.T) {
 		text := randomProject(t, 1, 2, 3, 4)
 		p, err := scenestest.Load(scenestest.Files(scenestest.Base(), txtar.Parse([]byte(text))), nil)
@@ -141,10 +144,19 @@ func TestSameDigestOfRandomProjects(t *testing.T) {
 			Workers: rapid.SampledFrom([]int{1, 2, 4, 7, 32}).Draw(t, "workers"), BatchFacts: rapid.IntRange(1, 50).Draw(t, "batch"),
 			Snapshots: int64(rapid.IntRange(1, 40).Draw(t, "snapshots")), InterruptAt: uint64(rapid.IntRange(0, 6).Draw(t, "interrupt")),
 		}
+		kills := rapid.SliceOfN(rapid.IntRange(0, 3), 0, 2).Draw(t, "killed after operations")
 		s := scenestest.New(dirs, p, "")
 		if set.InterruptAt > 0 {
 			s.Run(dirs, set)
 			set.InterruptAt = 0
+		}
+		for _, after := range kills {
+			s = killed(dirs, s, set, after)
+			s.Journal(dirs, func(j *persistence.Journal) {
+				if j.Durable().Number < want.Wave.Number {
+					midway++
+				}
+			})
 		}
 		if r, err := s.Start(set); err == nil { // else the end came before the interrupt
 			r.Close()
@@ -152,15 +164,49 @@ func TestSameDigestOfRandomProjects(t *testing.T) {
 		var got persistence.Wave
 		s.Journal(dirs, func(j *persistence.Journal) { got = j.Durable() })
 		if got.Digest != want.Wave.Digest {
-			t.Fatalf("digest %s, want %s; %+v\n%s", got.Digest, want.Digest(), set, text)
+			t.Fatalf("digest %s, want %s; %+v, kills %v\n%s", got.Digest, want.Digest(), set, kills, text)
 		}
 		mustRestore(dirs, s, set)
 		mustFoldAt(dirs, s, set, rapid.Uint64Range(0, got.Number).Draw(t, "cut"))
 		mustVerify(dirs, s, set)
 		if dirs.Failed() {
-			t.Fatalf("%+v\n%s", set, text)
+			t.Fatalf("%+v, kills %v\n%s", set, kills, text)
 		}
 	})
+	if t.Logf("%d kills before the end", midway); midway == 0 && !testing.Short() {
+		t.Error("no kill came before the end: nothing is tested")
+	}
+}
+
+// killed is the scene with what is left of its disk where a kill ends it: so many
+// operations after the first wave of that life was durable, or at its end.
+func killed(t *testing.T, s *scenestest.Scene, set scenestest.Settings, after int) *scenestest.Scene {
+	t.Helper()
+	disk, copied := persistencetest.NewCrashDisk(), s.Fresh(t)
+	if err := persistencetest.CopyDisk(persistencetest.OSDisk(), s.Dir, disk, "run"); err != nil {
+		t.Fatal(err)
+	}
+	l := &losses{disk: disk, rng: rand.New(rand.NewPCG(0, 0)), copy: func(l *losses) pebbledb.FS { return l.disk.Kill() }, most: 1, next: after}
+	set.FS, set.Kept = persistencetest.FailingDisk(disk, l.look), l.kept
+	running := *s
+	running.Dir = "run"
+	r, err := running.Start(set)
+	if err != nil {
+		return s // it has ended
+	}
+	if r := r.Close(); r.Err != nil {
+		t.Error(r)
+	}
+	left := append(l.left, loss{disk.Kill(), l.acked})[0]
+	if err := persistencetest.CopyDisk(left.disk, "run", persistencetest.OSDisk(), copied.Dir); err != nil {
+		t.Fatal(err)
+	}
+	copied.Journal(t, func(j *persistence.Journal) {
+		if n := j.Durable().Number; n < left.acked {
+			t.Errorf("wave %d was acknowledged, and %d are left of a kill", left.acked, n)
+		}
+	})
+	return copied
 }
 
 // Promise 2 on the realtime clock, where order is what happened: whatever a random
