@@ -31,18 +31,20 @@ import (
 	"tavernsim/scenes/scenestest"
 )
 
-var record = flag.String("record", "", "name of a release: record its runs in testdata/histories")
+var (
+	record  = flag.String("record", "", "name of a release: record its runs in testdata/histories")
+	scripts = flag.String("scripts", "", "record runs of these scripts alone, separated by spaces")
+)
 
 // recordRuns writes the archives of a release.
 func recordRuns(t *testing.T, release string) {
 	r := &recorder{t: t, release: release, root: t.TempDir()}
-	for _, name := range strings.Fields("acknowledged blocked calls commands conflict debounce expiry interrupt lanes leases lifecycle loops own_commands permissions reflect subscriptions throttle transactions") {
-		data, err := os.ReadFile("testdata/script/" + name + ".txtar")
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.begin(name, string(data)).Run(t, scenestest.Settings{Snapshots: 25})
+	if *scripts != "" {
+		r.scripts(*scripts)
+		r.write("good")
+		return
 	}
+	r.scripts("acknowledged blocked calls commands conflict debounce expiry interrupt lanes leases lifecycle loops own_commands permissions reflect subscriptions throttle transactions wave_bytes")
 	r.tasks()
 	r.town()
 	r.live()
@@ -54,6 +56,16 @@ func recordRuns(t *testing.T, release string) {
 	r.root = t.TempDir()
 	r.bad()
 	r.write("bad")
+}
+
+func (r *recorder) scripts(names string) {
+	for name := range strings.FieldsSeq(names) {
+		data, err := os.ReadFile("testdata/script/" + name + ".txtar")
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		r.begin(name, string(data)).Run(r.t, scenestest.Settings{Snapshots: 25})
+	}
 }
 
 type recorder struct {

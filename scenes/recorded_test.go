@@ -35,8 +35,9 @@ var unrecorded = map[string]string{
 // were. Those of bad are damaged, or tell what never was: they are refused with the
 // words in the text. A release adds its own archives, and writes no other:
 //
-//	go test ./scenes -run RecordedRuns -record NAME
+//	go test ./scenes -run RecordedRuns -record NAME [-scripts "SCRIPT ..."]
 //
+// With scripts, which a new kind of fact needs, it records these alone.
 // -update rewrites the texts alone. A digest there never changes, a state only when a
 // snapshot gets a field.
 func TestRecordedRuns(t *testing.T) {

@@ -126,6 +126,7 @@ type Limits struct {
 	// events are refused. Default 10,000,000.
 	MaxDeliveriesInWave int      `json:"max_deliveries_in_wave,omitempty"`
 	MaxEventsInWave     int      `json:"max_events_in_wave,omitempty"` // published in one wave; beyond it refused; default 10,000,000
+	MaxWaveBytes        int      `json:"max_wave_bytes,omitempty"`     // of the requests that the turns of one wave make; those of further turns are refused; default 512 MiB
 	MaxWorldBytes       int      `json:"max_world_bytes,omitempty"`    // default and most 32 MiB
 	RestartBackoff      Duration `json:"restart_backoff,omitempty"`    // first wait after a failure, doubled up to 60 times; default 1s
 	MaxRestarts         int      `json:"max_restarts,omitempty"`       // of world state, event channel and scene; default 5

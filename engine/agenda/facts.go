@@ -21,6 +21,7 @@ const (
 	FactForked       = "scene.forked"
 	FactInterrupted  = "agent.interrupted"
 	FactBlocked      = "agent.blocked"
+	FactNoRoom       = "scene.effects_refused"
 )
 
 // Started opens a journal: what the run is made of.
@@ -48,6 +49,26 @@ type EffectsDeferred struct {
 	Agent   uint32
 	Due     protocol.Time
 	Effects []protocol.Sequenced
+}
+
+// EffectsRefused records that the requests of a turn did not fit into a wave: none
+// of them takes effect, now or later.
+type EffectsRefused struct {
+	By       string // instance id
+	Requests int64
+	Bytes    int64 // of them
+	Limit    int64 // of the wave
+}
+
+// Answers implements protocol.Answering.
+func (f *EffectsRefused) Answers() (protocol.Answer, bool) {
+	return protocol.Answer{To: f.By, Kind: "effects_refused", Wakes: true}, true
+}
+
+// Told implements protocol.Answering.
+func (f *EffectsRefused) Told() map[string]any {
+	return map[string]any{"requests": f.Requests, "bytes": f.Bytes, "limit": f.Limit,
+		"message": "nothing that this turn asked for took effect: the requests of all agents at one moment have at most limit bytes (simulation.limits.max_wave_bytes); ask again, for less"}
 }
 
 // AgentFailed records a panic or error of an agent's actor. WakeAt is when it
@@ -151,6 +172,7 @@ func (*Interrupted) FactKind() string     { return FactInterrupted }
 func (*Started) FactKind() string         { return FactStarted }
 func (*WaveClosed) FactKind() string      { return FactWaveClosed }
 func (*EffectsDeferred) FactKind() string { return FactDeferred }
+func (*EffectsRefused) FactKind() string  { return FactNoRoom }
 func (*AgentFailed) FactKind() string     { return FactAgentFailed }
 func (*ActorFailed) FactKind() string     { return FactActorFailed }
 func (*Paused) FactKind() string          { return FactPaused }
@@ -165,6 +187,7 @@ func (*Interrupted) fact()     {}
 func (*Started) fact()         {}
 func (*WaveClosed) fact()      {}
 func (*EffectsDeferred) fact() {}
+func (*EffectsRefused) fact()  {}
 func (*AgentFailed) fact()     {}
 func (*ActorFailed) fact()     {}
 func (*Paused) fact()          {}
@@ -196,6 +219,6 @@ func Facts() []protocol.FactType {
 		protocol.ByCodec[AgentFailed](), protocol.ByCodec[ActorFailed](), protocol.ByCodec[Paused](),
 		protocol.ByCodec[Resumed](), protocol.ByCodec[Ended](), protocol.ByCodec[DeadLettered](),
 		protocol.ByCodec[Redelivered](), protocol.ByCodec[Forked](), protocol.ByCodec[Interrupted](),
-		protocol.ByCodec[Blocked](),
+		protocol.ByCodec[Blocked](), protocol.ByCodec[EffectsRefused](),
 	}
 }

@@ -98,7 +98,7 @@ func factKinds() []string {
 		agent.FactTurnEnded, agent.FactStateUpdated, agent.FactCallMade, agent.FactModelAnswered, agent.FactCallAnswered, agent.FactSaid, agent.FactGoalsUpdated, agent.FactReflected, agent.FactUnknown,
 		bus.FactRouted, bus.FactRefused, bus.FactSubscription,
 		agenda.FactStarted, agenda.FactWaveClosed, agenda.FactDeferred, agenda.FactAgentFailed, agenda.FactActorFailed,
-		agenda.FactBlocked, agenda.FactPaused, agenda.FactResumed, agenda.FactEnded, agenda.FactDeadLettered,
+		agenda.FactBlocked, agenda.FactNoRoom, agenda.FactPaused, agenda.FactResumed, agenda.FactEnded, agenda.FactDeadLettered,
 		knowledge.FactWritten, knowledge.FactSuggested, knowledge.FactReviewed, knowledge.FactRefused,
 		"world.committed", "world.refused", "world.granted", "world.leased", "world.released", "state.committed",
 	}

@@ -20,6 +20,7 @@ const (
 	RefusedKnowledge = "knowledge"
 	RefusedMailbox   = "mailbox"
 	RefusedCall      = "call"
+	RefusedRequests  = "requests" // of a whole turn
 )
 
 // Refusal is something that was refused for a reason, so many times.
@@ -57,6 +58,8 @@ func Refusals(actor string, f protocol.Fact, yield func(Refusal)) {
 		commands(x, yield)
 	case *knowledge.Refused:
 		yield(Refusal{RefusedKnowledge, string(x.Reason), 1, x.By + ": " + x.Message})
+	case *agenda.EffectsRefused:
+		yield(Refusal{RefusedRequests, "wave_bytes", x.Requests, x.By})
 	case *agenda.DeadLettered:
 		yield(Refusal{RefusedMailbox, x.Reason, max(1, x.Count), x.Type})
 	}
@@ -106,6 +109,8 @@ func Setting(what, reason string) string {
 			return "access_permissions"
 		}
 		return ""
+	case RefusedRequests:
+		return "simulation.limits.max_wave_bytes"
 	case RefusedEvent, RefusedDelivery:
 		return deliverySetting(reason)
 	}

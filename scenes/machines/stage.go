@@ -186,7 +186,7 @@ func (s *Stage) Apply(r protocol.Record, fact protocol.Fact) error {
 		d.TurnEnded(x.Agent, turnOf(x, r.Time), r.Time)
 	case *bus.Routed:
 		s.heard(x, d.Wave+1)
-	case *agenda.ActorFailed, *agenda.DeadLettered, *agenda.Forked: // they change nothing
+	case *agenda.ActorFailed, *agenda.DeadLettered, *agenda.Forked, *agenda.EffectsRefused: // they change nothing
 	case agenda.Fact:
 		return protocol.Errorf(protocol.KindInternal, "a fact of kind %q: nothing folds it; give it a case in Stage.Apply", x.FactKind())
 	}

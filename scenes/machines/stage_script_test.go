@@ -34,14 +34,14 @@ var update = flag.Bool("update", false, "rewrite the expectations in testdata")
 //
 // Lines before begin:
 //
-//	settings [clock=realtime] [max_deliberating=N] [max_restarts=N] [ticks=N] [deliberations=N] [events=N] [until=EXPR]
+//	settings [clock=realtime] [max_deliberating=N] [max_restarts=N] [max_wave_bytes=N] [ticks=N] [deliberations=N] [events=N] [until=EXPR]
 //	         [lifecycle=start,end,pause,resume] [snapshots=FACTS]
 //	agent ID YAML                the agent's runtime configuration
 //
 // Inputs; turn and fail work as soon as the agent is known, whether it was woken or not:
 //
 //	begin                        begin, or go on
-//	turn ID [say=PRIORITY] [type=TYPE] [to=ID] [world] [lock=D] [elapsed=D] [urgent]
+//	turn ID [say=PRIORITY] [bytes=N] [type=TYPE] [to=ID] [world] [lock=D] [elapsed=D] [urgent]
 //	fail ACTOR [TEXT]            an actor fails
 //	answer [part]                the service that was asked decides; part: all its facts, without the last part
 //	kept [WAVE]                  durable up to the wave, or up to the last one
@@ -196,8 +196,8 @@ func (p *stagePlayer) setUp() {
 	for _, when := range strings.FieldsFunc(p.settings["lifecycle"], func(r rune) bool { return r == ',' }) {
 		text += "on_scene_" + when + ": own, "
 	}
-	text += fmt.Sprintf("}\nsimulation: {clock: %s, stop: {ticks: 1000000}, limits: {max_deliberating: %s, max_restarts: %s}}\n",
-		set("clock", "virtual"), set("max_deliberating", "10"), set("max_restarts", "1"))
+	text += fmt.Sprintf("}\nsimulation: {clock: %s, stop: {ticks: 1000000}, limits: {max_deliberating: %s, max_restarts: %s, max_wave_bytes: %s}}\n",
+		set("clock", "virtual"), set("max_deliberating", "10"), set("max_restarts", "1"), set("max_wave_bytes", "1000000"))
 	if p.settings["clock"] == "realtime" {
 		text = strings.Replace(text, "ticks: 1000000", "after: 100h", 1)
 	}
@@ -283,6 +283,8 @@ func (p *stagePlayer) turn(o uint32, words []string) machines.Input {
 				p.t.Fatal(err)
 			}
 			says, draft.Priority = true, priority
+		case "bytes":
+			draft.Body = protocol.Encode(strings.Repeat("x", int(p.number(value))))
 		case "type":
 			draft.Type = value
 		case "to":

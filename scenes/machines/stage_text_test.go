@@ -79,6 +79,8 @@ func (p *stagePlayer) detail(fact protocol.Fact) string {
 		return fmt.Sprintf(" turns %d events %d", f.Turns, f.Events)
 	case *agenda.EffectsDeferred:
 		return fmt.Sprintf(" %s until %s", p.made.Name(f.Agent), p.at(f.Due))
+	case *agenda.EffectsRefused:
+		return fmt.Sprintf(" %s requests %d", f.By, f.Requests)
 	case *agenda.AgentFailed:
 		if f.WakeAt == 0 {
 			return fmt.Sprintf(" %s %q failures %d given up", p.made.Name(f.Agent), f.Error, f.Failures)

@@ -20,6 +20,7 @@ type wave struct {
 	answers []arrival // by place in order; empty until answered
 
 	requests []Requests // by service
+	bytes    int        // of the requests that turns made
 	facts    []protocol.Fact
 	urgent   bool // realtime: it holds the turns that go before others
 	expires  bool // time passes for the world
@@ -148,7 +149,7 @@ func (s *Stage) actorFailed(in *ActorFailed) error {
 // agenda drops them when the wave closes.
 func (s *Stage) joinDeferred() {
 	for _, d := range s.Agenda.DeferredBy(s.wave.time) {
-		s.sequence(d.Effects)
+		s.sequence(s.fitting(d.Agent, d.Effects))
 	}
 }
 
@@ -177,14 +178,30 @@ func (s *Stage) merge(a arrival) error {
 		return s.errorf("the turn of %s has no end", actor)
 	}
 	s.countTurn(a.agent)
+	effects := s.fitting(a.agent, a.turn.Effects)
 	if end.Elapsed <= 0 || s.realtime() {
-		s.sequence(a.turn.Effects)
+		s.sequence(effects)
 		return nil
 	}
-	if len(a.turn.Effects) == 0 {
+	if len(effects) == 0 {
 		return nil
 	}
-	return s.keepOwn(&agenda.EffectsDeferred{Agent: a.agent, Due: s.wave.time.Add(end.Elapsed), Effects: a.turn.Effects})
+	return s.keepOwn(&agenda.EffectsDeferred{Agent: a.agent, Due: s.wave.time.Add(end.Elapsed), Effects: effects})
+}
+
+// fitting gives the requests of a turn back if they fit into the wave, and else none:
+// all are refused, as the end of the wave records. The scene's own always fit.
+func (s *Stage) fitting(o uint32, requests []protocol.Sequenced) []protocol.Sequenced {
+	w, limit, size := s.wave, s.scene.Simulation().Limits.MaxWaveBytes, 0
+	for i := range requests {
+		size += len(requests[i].Data)
+	}
+	if w.bytes+size > limit && int(o) != s.scene.OwnOrdinal() {
+		w.keep(&agenda.EffectsRefused{By: s.scene.Name(o), Requests: int64(len(requests)), Bytes: int64(size), Limit: int64(limit)})
+		return nil
+	}
+	w.bytes += size
+	return requests
 }
 
 // countTurn counts a turn for the fact that closes the wave. The scene's own
@@ -357,8 +374,11 @@ func (s *Stage) keepWave() error {
 		if err := s.keepOwn(f); err != nil {
 			return err
 		}
-		if x, ok := f.(*agenda.Interrupted); ok {
+		switch x := f.(type) {
+		case *agenda.Interrupted:
 			w.told = append(w.told, Effect{Act: ActTell, Agent: x.Agent, Kind: agenda.FactInterrupted, Wave: w.number, At: w.time})
+		case *agenda.EffectsRefused:
+			s.tell(&w.told, x.By, protocol.KindData{Kind: agenda.FactNoRoom, Data: s.effects[len(s.effects)-1].Data})
 		}
 	}
 	if err := s.keepOwn(&agenda.WaveClosed{Wave: w.number, Turns: w.turns, Events: w.events, World: s.View.World.Version()}); err != nil {

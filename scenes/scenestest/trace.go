@@ -183,6 +183,8 @@ func (tr *tracer) agenda(f protocol.Fact) string {
 		return fmt.Sprintf("started %s seed %d %s tick %v agents %d", x.Scene, x.Seed, x.Clock, x.Tick, x.Agents)
 	case *agenda.EffectsDeferred:
 		return fmt.Sprintf("defers %d effects of %s to %s", len(x.Effects), tr.id(x.Agent), tr.at(x.Due))
+	case *agenda.EffectsRefused:
+		return fmt.Sprintf("refuses all %d requests of %s: %d bytes, the wave has at most %d", x.Requests, x.By, x.Bytes, x.Limit)
 	case *agenda.AgentFailed:
 		return fmt.Sprintf("agent %s failed %d: %q", tr.id(x.Agent), x.Failures, x.Error) + tail(when(len(x.Stack) > 0, "in %s", function(x.Stack)),
 			when(x.WakeAt != 0, "again at %s", tr.at(x.WakeAt)), when(x.WakeAt == 0, "given up"))

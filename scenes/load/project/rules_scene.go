@@ -75,6 +75,7 @@ func simulationRules() source.Rules {
 		"agenda.Limits.max_deliberating":       {Section: "§3.2.3", Range: between(1, 1e6), Default: int64(2048), Doc: "Agents that deliberate at once; in realtime this includes those that wait for their models."},
 		"agenda.Limits.max_events_in_wave":     {Section: "§3.5", Range: between(1, 1e9), Default: int64(10_000_000), Doc: "Events published in one wave; more are refused."},
 		"agenda.Limits.max_deliveries_in_wave": {Section: "§3.5", Range: between(1, 1e9), Default: int64(10_000_000), Doc: "Receivers of all events of one wave together; events beyond it are refused."},
+		"agenda.Limits.max_wave_bytes":         {Section: "§3.1", Range: between(64<<10, 64<<30), Default: int64(512 << 20), Doc: "Bytes of the requests that all deliberations of one wave make together. The requests of a deliberation that do not fit are refused, all of them; the agent observes that."},
 		"agenda.Limits.max_world_bytes":        {Section: "§3.6", Range: between(1, 32<<20), Default: int64(32 << 20), Doc: "Bytes of the encoded world state."},
 		"agenda.Limits.restart_backoff":        {Section: "§3.2", Range: moreThan(0), Default: "1s", Doc: "Wait after the first failure; doubled up to 60 times."},
 		"agenda.Limits.max_restarts":           {Section: "§3.2", Range: between(1, 1e6), Default: int64(5), Doc: "Failures of world state, event channel and scene before the scene ends."},

@@ -225,6 +225,7 @@ func fillScene(d *agenda.Scene) {
 	orElse(&sim.Limits.MaxDeliberating, 2048)
 	orElse(&sim.Limits.MaxEventsInWave, 10_000_000)
 	orElse(&sim.Limits.MaxDeliveriesInWave, 10_000_000)
+	orElse(&sim.Limits.MaxWaveBytes, 512<<20)
 	orElse(&sim.Limits.MaxWorldBytes, 32<<20)
 	orElse(&sim.Limits.RestartBackoff, agenda.Duration(time.Second))
 	orElse(&sim.Limits.MaxRestarts, 5)

@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -314,6 +315,8 @@ func effectsOf(f protocol.Fact) []effectBy {
 		return []effectBy{{e, x.Source, x.Turn}}
 	case *bus.Refused:
 		return []effectBy{{Effect{To: protocol.ToEvents, ID: x.ID, What: x.Type, Value: factjson.Value(x.Body), Status: EffectRefused, Detail: string(x.Reason) + ": " + x.Detail, cause: x.Cause}, x.Source, x.Turn}}
+	case *agenda.EffectsRefused:
+		return []effectBy{{Effect{What: fmt.Sprintf("all %d requests", x.Requests), Status: EffectRefused, Detail: fmt.Sprintf("wave_bytes: %d bytes, the wave has at most %d", x.Bytes, x.Limit)}, x.By, 0}}
 	case *world.Committed:
 		var list []effectBy
 		for i := range x.Changes {
