@@ -172,6 +172,7 @@ func (r *recorded) scene(run *rundir.Opened, made *setup.Scene, j *persistence.J
 		}
 		return a
 	}}
+	hashes := map[string]bool{}
 	for _, from := range []string{"the facts", "the snapshot"} {
 		state, facts, err := history.Fold(made, j, history.Options{NoSnapshots: from == "the facts", Log: slog.New(slog.NewTextHandler(&log, quiet))})
 		hash := ""
@@ -179,8 +180,12 @@ func (r *recorded) scene(run *rundir.Opened, made *setup.Scene, j *persistence.J
 			hash, err = state.Hash()
 		}
 		if !r.refused("fold from "+from, err) {
+			hashes[hash] = true
 			r.say("from %s: state %s after %d facts, ended %q", from, hash, facts, state.Agenda.Ended)
 		}
+	}
+	if len(hashes) > 1 {
+		r.t.Errorf("%s: the snapshot and its tail give another state than the facts alone", r.dir)
 	}
 	for line := range strings.Lines(log.String()) {
 		r.say("log: refused, %s", strings.TrimSpace(line))

@@ -95,7 +95,6 @@ func Setting(what, reason string) string {
 		if reason == string(protocol.CallDenied) {
 			return "tool_ids_inventory"
 		}
-		return ""
 	case RefusedWorld:
 		switch world.Code(reason) {
 		case world.CodeDenied:
@@ -103,12 +102,10 @@ func Setting(what, reason string) string {
 		case world.CodeLimit:
 			return "simulation.limits.max_world_bytes"
 		}
-		return ""
 	case RefusedKnowledge:
 		if protocol.ErrorKind(reason) == protocol.KindDenied {
 			return "access_permissions"
 		}
-		return ""
 	case RefusedRequests:
 		return "simulation.limits.max_wave_bytes"
 	case RefusedEvent, RefusedDelivery:

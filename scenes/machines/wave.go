@@ -179,11 +179,8 @@ func (s *Stage) merge(a arrival) error {
 	}
 	s.countTurn(a.agent)
 	effects := s.fitting(a.agent, a.turn.Effects)
-	if end.Elapsed <= 0 || s.realtime() {
+	if end.Elapsed <= 0 || s.realtime() || len(effects) == 0 {
 		s.sequence(effects)
-		return nil
-	}
-	if len(effects) == 0 {
 		return nil
 	}
 	return s.keepOwn(&agenda.EffectsDeferred{Agent: a.agent, Due: s.wave.time.Add(end.Elapsed), Effects: effects})
