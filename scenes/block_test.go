@@ -3,7 +3,6 @@ package scenes_test
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -18,6 +17,7 @@ import (
 	"tavernsim/engine/agent"
 	"tavernsim/engine/agent/profile"
 	"tavernsim/engine/bus"
+	"tavernsim/internal/doctest"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/setup"
@@ -408,15 +408,7 @@ func (g *graph) mustHold(t testing.TB, s *scenestest.Scene, set scenestest.Setti
 
 // The example of docs/formats/events.md does what the page says.
 func TestDocsFullInboxes(t *testing.T) {
-	page, err := os.ReadFile("../docs/formats/events.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, example, _ := strings.Cut(string(page), "<!-- example: inbox -->\n```yaml\n")
-	example, _, ok := strings.Cut(example, "```")
-	if !ok {
-		t.Fatal("the page has no such example")
-	}
+	example := doctest.Examples(t, "formats/events.md", "inbox")[0]
 	var calls []string
 	for _, lane := range []string{"low", "normal", "high"} {
 		for range 6 {

@@ -3,10 +3,10 @@ package scenes_test
 import (
 	"context"
 	"fmt"
-	"strings"
 	"testing"
 
 	"tavernsim/engine/agent"
+	"tavernsim/internal/doctest"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/history"
@@ -91,18 +91,7 @@ func difference(t testing.TB, got, want *scenestest.Scene) string {
 	t.Helper()
 	a, _ := got.Trace(t, 0)
 	b, _ := want.Trace(t, 0)
-	return parting(a, b)
-}
-
-// parting shows where two texts part.
-func parting(a, b string) string {
-	x, y := strings.Split(a, "\n"), strings.Split(b, "\n")
-	for i := range min(len(x), len(y)) {
-		if x[i] != y[i] {
-			return fmt.Sprintf("after %s\ngot  %s\nwant %s", strings.Join(x[max(0, i-3):i], "\n"), x[i], y[i])
-		}
-	}
-	return fmt.Sprintf("%d lines, want %d", len(x), len(y))
+	return doctest.Parting(a, b)
 }
 
 // mustCountTurns holds that the turns of every agent are kept in their order.

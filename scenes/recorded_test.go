@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"tavernsim/internal/doctest"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/history"
@@ -101,7 +102,7 @@ func mustReadAsBefore(t *testing.T, archive string, kinds map[string]int) {
 		t.Fatal(err)
 	}
 	if b.String() != string(want) {
-		t.Errorf("%s is read otherwise than before %s\n(-update rewrites the text)", archive, parting(b.String(), string(want)))
+		t.Errorf("%s is read otherwise than before %s\n(-update rewrites the text)", archive, doctest.Parting(b.String(), string(want)))
 	}
 }
 

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -15,6 +13,7 @@ import (
 
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/template"
+	"tavernsim/internal/doctest"
 	"tavernsim/scenes"
 	"tavernsim/scenes/load/project"
 	"tavernsim/scenes/scenestest"
@@ -36,13 +35,7 @@ var update = flag.Bool("update", false, "rewrite the expectations in testdata")
 //	world          print the world
 //	agent ID       print an agent's private state, goals, observations and history
 func TestScripts(t *testing.T) {
-	files, err := filepath.Glob("testdata/script/*.txtar")
-	if err != nil || len(files) == 0 {
-		t.Fatal("no scripts", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) { playFile(t, file) })
-	}
+	doctest.Archives(t, "testdata/script/*.txtar", "want", *update, playFile)
 }
 
 // otherSettings are ways to run a scene that nobody may be able to tell apart.
@@ -53,15 +46,7 @@ func otherSettings() map[string]scenestest.Settings {
 	}
 }
 
-func playFile(t *testing.T, file string) {
-	a, err := txtar.ParseFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := ""
-	if n := len(a.Files) - 1; n >= 0 && a.Files[n].Name == "want" {
-		want, a.Files = string(a.Files[n].Data), a.Files[:n]
-	}
+func playFile(t *testing.T, a *txtar.Archive, _ string) string {
 	p, err := scenestest.Load(scenestest.Files(scenestest.Base(), a), nil)
 	if err != nil {
 		var faults *project.Error
@@ -82,16 +67,7 @@ func playFile(t *testing.T, file string) {
 			t.Errorf("%s: the digests are %v, before they were %v", name, again.digests, first.digests)
 		}
 	}
-	if *update {
-		a.Files = append(a.Files, txtar.File{Name: "want", Data: []byte(got)})
-		if err := os.WriteFile(file, txtar.Format(a), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if got != want {
-		t.Errorf("%s differs %s\n(-update rewrites it)", file, parting(got, want))
-	}
+	return got
 }
 
 // player carries out the commands of one script.

@@ -1,12 +1,12 @@
 package tam
 
 import (
-	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"tavernsim/internal/doctest"
 	"tavernsim/protocol"
 )
 
@@ -276,11 +276,8 @@ func TestPretty(t *testing.T) {
 // TestDoc_Examples runs every pair of ```tam and ```json blocks of the format
 // page: the first parsed is the second.
 func TestDoc_Examples(t *testing.T) {
-	raw, err := os.ReadFile("../docs/formats/tam.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	pairs := regexp.MustCompile("(?s)~~~~tam\n(.*?)~~~~\n.*?~~~~json\n(.*?)~~~~\n").FindAllStringSubmatch(string(raw), -1)
+	raw := doctest.Page(t, "formats/tam.md")
+	pairs := regexp.MustCompile("(?s)~~~~tam\n(.*?)~~~~\n.*?~~~~json\n(.*?)~~~~\n").FindAllStringSubmatch(raw, -1)
 	if len(pairs) < 2 {
 		t.Fatalf("%d examples", len(pairs))
 	}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"tavernsim/internal/doctest"
 )
 
 var update = flag.Bool("update", false, "rewrite the expectations in testdata")
@@ -41,12 +43,9 @@ func postRun(t *testing.T) string {
 // TestInspectPage: the examples of docs/formats/inspect.md are what the program
 // prints. "…" stands for any text in a line, and a line of its own for any lines.
 func TestInspectPage(t *testing.T) {
-	page, err := os.ReadFile("../../docs/formats/inspect.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := doctest.Page(t, "formats/inspect.md")
 	run := postRun(t)
-	examples := regexp.MustCompile("(?s)<!-- inspect: ([^\n]*) -->\n```\\w+\n(.*?)```").FindAllStringSubmatch(string(page), -1)
+	examples := regexp.MustCompile("(?s)<!-- inspect: ([^\n]*) -->\n```\\w+\n(.*?)```").FindAllStringSubmatch(page, -1)
 	if len(examples) != 13 {
 		t.Errorf("found %d examples; the pattern or the page is broken", len(examples))
 	}

@@ -6,15 +6,13 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/rogpeppe/go-internal/txtar"
+	"golang.org/x/tools/txtar"
 	"gopkg.in/yaml.v3"
 
 	"tavernsim/engine/agent/profile"
@@ -22,6 +20,7 @@ import (
 	"tavernsim/engine/statecmd"
 	"tavernsim/engine/workflow"
 	"tavernsim/engine/world"
+	"tavernsim/internal/doctest"
 	"tavernsim/protocol"
 )
 
@@ -58,42 +57,9 @@ var update = flag.Bool("update", false, "rewrite testdata/script from what the c
 // not deliberate; one that only folds what was decided, from its bytes. The second
 // must decide the same, and all three have the same state after each command.
 func TestScripts(t *testing.T) {
-	names, err := filepath.Glob("testdata/script/*.txt")
-	if err != nil || len(names) == 0 {
-		t.Fatal("no scripts", err)
-	}
-	for _, name := range names {
-		t.Run(strings.TrimSuffix(filepath.Base(name), ".txt"), func(t *testing.T) { playScript(t, name) })
-	}
-}
-
-func playScript(t *testing.T, name string) {
-	a, err := txtar.ParseFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := newScript(t, a)
-	i := slices.IndexFunc(a.Files, func(f txtar.File) bool { return f.Name == "script" })
-	if i < 0 {
-		t.Fatalf("%s: it has no section script", name)
-	}
-	got := s.play(string(a.Files[i].Data))
-	if *update {
-		a.Files[i].Data = []byte(got)
-		if err := os.WriteFile(name, txtar.Format(a), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want := strings.Split(string(a.Files[i].Data), "\n")
-	for n, line := range strings.Split(got, "\n") {
-		if n >= len(want) || line != want[n] {
-			t.Fatalf("%s: line %d of the script differs from\n%s\nin\n%s", name, n+1, line, got)
-		}
-	}
-	if string(a.Files[i].Data) != got {
-		t.Errorf("%s: the script goes on after\n%s", name, got)
-	}
+	doctest.Archives(t, "testdata/script/*.txt", "script", *update, func(t *testing.T, a *txtar.Archive, held string) string {
+		return newScript(t, a).play(held)
+	})
 }
 
 // setting is what the section agent says.

@@ -3,7 +3,6 @@ package bus
 import (
 	"encoding/json"
 	"errors"
-	"os"
 	"reflect"
 	"regexp"
 	"strings"
@@ -11,40 +10,15 @@ import (
 	"time"
 
 	"tavernsim/engine/expr"
+	"tavernsim/internal/doctest"
 	"tavernsim/protocol"
 )
 
-// examples finds the blocks of the page that follow a marker.
-func examples(t *testing.T, kind string) (blocks []string) {
-	t.Helper()
-	page, err := os.ReadFile("../../docs/formats/events.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	re := regexp.MustCompile("(?s)<!-- example: " + kind + " -->\n```[a-z]+\n(.*?)```")
-	for _, m := range re.FindAllStringSubmatch(string(page), -1) {
-		blocks = append(blocks, m[1])
-	}
-	if len(blocks) == 0 {
-		t.Fatalf("docs/formats/events.md: no example %q", kind)
-	}
-	return blocks
+func examples(t *testing.T, kind string) []string {
+	return doctest.Examples(t, "formats/events.md", kind)
 }
 
-func decoded(t *testing.T, text string) any {
-	t.Helper()
-	d := json.NewDecoder(strings.NewReader(text))
-	d.UseNumber()
-	var v any
-	if err := d.Decode(&v); err != nil {
-		t.Fatal(err)
-	}
-	v, err := protocol.Normalize(v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return v
-}
+func decoded(t *testing.T, text string) any { return doctest.Value(t, text) }
 
 // TestDocs runs the examples of docs/formats/events.md.
 func TestDocs(t *testing.T) {
@@ -198,16 +172,13 @@ func docsRefused(t *testing.T) {
 func TestDocsListEveryField(t *testing.T) {
 	for _, f := range []any{Routed{}, Refused{}, SubscriptionChanged{}, ThrottleChanged{}, NotDone{}} {
 		fields := len(protocol.FieldNames(reflect.TypeOf(f)))
-		page, err := os.ReadFile("../../docs/formats/events.md")
-		if err != nil {
-			t.Fatal(err)
-		}
+		page := doctest.Page(t, "formats/events.md")
 		kind := reflect.New(reflect.TypeOf(f)).Interface().(protocol.Fact).FactKind()
-		row := regexp.MustCompile("\\| `" + regexp.QuoteMeta(kind) + "` \\| (.*) \\|").FindSubmatch(page)
+		row := regexp.MustCompile("\\| `" + regexp.QuoteMeta(kind) + "` \\| (.*) \\|").FindStringSubmatch(page)
 		if row == nil {
 			t.Fatalf("no row for %s", kind)
 		}
-		flat := regexp.MustCompile(`\([^)]*\)|\[[^\]]*\]`).ReplaceAllString(string(row[1]), "")
+		flat := regexp.MustCompile(`\([^)]*\)|\[[^\]]*\]`).ReplaceAllString(row[1], "")
 		if got := len(strings.Split(flat, ",")); got != fields {
 			t.Errorf("%s: %d fields on the page, %d in the struct", kind, got, fields)
 		}

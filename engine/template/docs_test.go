@@ -1,21 +1,18 @@
 package template
 
 import (
-	"os"
 	"strings"
 	"testing"
 
+	"tavernsim/internal/doctest"
 	"tavernsim/protocol"
 )
 
 // docs/formats/template.md lists every function.
 func TestDocsAreComplete(t *testing.T) {
-	raw, err := os.ReadFile("../../docs/formats/template.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := doctest.Page(t, "formats/template.md")
 	for _, name := range append(protocol.SortedKeys(Std()), "and", "or") {
-		if !strings.Contains(string(raw), "`"+name+" ") {
+		if !strings.Contains(raw, "`"+name+" ") {
 			t.Errorf("%s is not documented", name)
 		}
 	}

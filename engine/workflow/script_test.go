@@ -5,20 +5,19 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/rogpeppe/go-internal/txtar"
+	"golang.org/x/tools/txtar"
 
 	"tavernsim/engine/agent"
 	"tavernsim/engine/template"
 	"tavernsim/engine/workflow"
 	"tavernsim/engine/workflow/nodes"
+	"tavernsim/internal/doctest"
 	"tavernsim/protocol"
 )
 
@@ -65,20 +64,7 @@ func values(t testing.TB, data string) map[string]any {
 	return value(t, data).(map[string]any)
 }
 
-func value(t testing.TB, data string) any {
-	t.Helper()
-	dec := json.NewDecoder(strings.NewReader(data))
-	dec.UseNumber()
-	var raw any
-	if err := dec.Decode(&raw); err != nil {
-		t.Fatalf("JSON %s: %v", data, err)
-	}
-	v, err := protocol.Normalize(raw)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return v
-}
+func value(t testing.TB, data string) any { return doctest.Value(t, data) }
 
 func readScript(t testing.TB, a *txtar.Archive) *script {
 	s := &script{defs: map[string]*workflow.Definition{}, host: map[string]line{}}
@@ -308,37 +294,9 @@ func report(run *workflow.Run, asks []string) string {
 //
 //	go test ./engine/workflow -run Scripts -update
 func TestScripts(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no scripts: %v", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) { playFile(t, file) })
-	}
-}
-
-func playFile(t *testing.T, file string) {
-	a, err := txtar.ParseFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := readScript(t, a)
-	got := s.outcome(t)
-	at := slices.IndexFunc(a.Files, func(f txtar.File) bool { return f.Name == "want" })
-	if *update {
-		if at < 0 {
-			a.Files = append(a.Files, txtar.File{Name: "want"})
-			at = len(a.Files) - 1
-		}
-		a.Files[at].Data = []byte(got)
-		if err := os.WriteFile(file, txtar.Format(a), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if at < 0 || string(a.Files[at].Data) != got {
-		t.Errorf("%s differs; got\n%s", file, got)
-	}
+	doctest.Archives(t, "testdata/*.txt", "want", *update, func(t *testing.T, a *txtar.Archive, _ string) string {
+		return readScript(t, a).outcome(t)
+	})
 }
 
 // outcome compiles and plays under several orders of answers.

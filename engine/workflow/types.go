@@ -2,12 +2,12 @@ package workflow
 
 import (
 	"encoding/base64"
-	"encoding/json"
 	"math"
 	"strconv"
 	"strings"
 
 	"tavernsim/engine/template"
+	"tavernsim/internal/lenient"
 	"tavernsim/protocol"
 )
 
@@ -137,14 +137,8 @@ func parse(v any, to Type) (any, bool) {
 }
 
 func parseStructure(s string, to Type) (any, bool) {
-	dec := json.NewDecoder(strings.NewReader(s))
-	dec.UseNumber()
-	var raw any
-	if dec.Decode(&raw) != nil || dec.More() {
-		return nil, false
-	}
-	v, err := protocol.Normalize(raw)
-	return v, err == nil && typeOf(v) == to
+	t, err := lenient.Read(s, lenient.Options{Plain: true, Strict: true})
+	return t.Value, err == nil && len(t.Repairs) == 0 && typeOf(t.Value) == to
 }
 
 // typeOf names the narrowest type of a value; null is WILDCARD.

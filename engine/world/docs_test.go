@@ -2,29 +2,16 @@ package world
 
 import (
 	"encoding/json"
-	"os"
 	"reflect"
-	"regexp"
 	"strings"
 	"testing"
 
+	"tavernsim/internal/doctest"
 	"tavernsim/protocol"
 )
 
-func examples(t *testing.T, kind string) (blocks []string) {
-	t.Helper()
-	page, err := os.ReadFile("../../docs/formats/world.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	re := regexp.MustCompile("(?s)<!-- example: " + kind + " -->\n```[a-z]+\n(.*?)```")
-	for _, m := range re.FindAllStringSubmatch(string(page), -1) {
-		blocks = append(blocks, m[1])
-	}
-	if len(blocks) == 0 {
-		t.Fatalf("docs/formats/world.md: no example %q", kind)
-	}
-	return blocks
+func examples(t *testing.T, kind string) []string {
+	return doctest.Examples(t, "formats/world.md", kind)
 }
 
 // TestDocs runs the examples of docs/formats/world.md.

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -18,6 +16,7 @@ import (
 	"tavernsim/engine/bus"
 	"tavernsim/engine/world"
 	"tavernsim/engine/worldstate"
+	"tavernsim/internal/doctest"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines"
@@ -51,27 +50,7 @@ var update = flag.Bool("update", false, "rewrite the expectations in testdata")
 //	pause, resume, stop REASON, states, written, letters N, disk TEXT
 //	kill                         what is not durable is lost, and another stage holds what is; gives no input
 func TestStageScripts(t *testing.T) {
-	files, err := filepath.Glob("testdata/stage/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatal("no scripts", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got := playStage(t, string(want))
-			switch {
-			case *update:
-				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			case got != string(want):
-				t.Errorf("%s differs: got\n%s\nwant\n%s(-update rewrites it)", file, got, want)
-			}
-		})
-	}
+	doctest.Scripts(t, "testdata/stage/*.txt", *update, playStage)
 }
 
 // playStage plays the lines that are not indented, and puts what they print below.

@@ -2,19 +2,16 @@ package outside_test
 
 import (
 	"encoding/json"
-	"os"
 	"strings"
 	"testing"
 
+	"tavernsim/internal/doctest"
 	"tavernsim/scenes/outside"
 )
 
 // The examples of docs/formats/effects.md are the bytes that are written.
 func TestDocsExamples(t *testing.T) {
-	page, err := os.ReadFile("../../docs/formats/effects.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := doctest.Page(t, "formats/effects.md")
 	for _, raw := range outside.Samples() {
 		v, err := raw.Value()
 		if err != nil {
@@ -24,7 +21,7 @@ func TestDocsExamples(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := "```json\n" + strings.ReplaceAll(string(text), ",", ", ") + "\n```"; !strings.Contains(string(page), want) {
+		if want := "```json\n" + strings.ReplaceAll(string(text), ",", ", ") + "\n```"; !strings.Contains(page, want) {
 			t.Errorf("the page lacks\n%s", want)
 		}
 	}

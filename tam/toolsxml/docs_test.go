@@ -7,26 +7,25 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"tavernsim/internal/doctest"
 )
 
-const formatPage = "../../docs/formats/toolsxml.md"
+const formatPage = "formats/toolsxml.md"
 
 // TestFormatPageExamples runs every example of the format page.
 func TestFormatPageExamples(t *testing.T) {
-	page, err := os.ReadFile(formatPage)
-	if err != nil {
-		t.Fatal(err)
-	}
-	examples := regexp.MustCompile("(?s)```toolsxml\n(.*?)\n```\n\n```json\n(.*?)\n```").FindAllSubmatch(page, -1)
-	if len(examples) < 4 || len(examples) != bytes.Count(page, []byte("```toolsxml")) {
+	page := doctest.Page(t, formatPage)
+	examples := regexp.MustCompile("(?s)```toolsxml\n(.*?)\n```\n\n```json\n(.*?)\n```").FindAllStringSubmatch(page, -1)
+	if len(examples) < 4 || len(examples) != strings.Count(page, "```toolsxml") {
 		t.Fatalf("found %d examples with a result", len(examples))
 	}
 	for _, x := range examples {
 		var want, got bytes.Buffer
-		if err := json.Compact(&want, x[2]); err != nil {
+		if err := json.Compact(&want, []byte(x[2])); err != nil {
 			t.Errorf("%s: %v", x[2], err)
 		}
-		if err := json.Compact(&got, []byte(resultJSON(t, Parse(string(x[1]), Options{})))); err != nil {
+		if err := json.Compact(&got, []byte(resultJSON(t, Parse(x[1], Options{})))); err != nil {
 			t.Fatal(err)
 		}
 		if got.String() != want.String() {
@@ -37,15 +36,12 @@ func TestFormatPageExamples(t *testing.T) {
 
 // TestFormatPageCodes holds the page's table of codes against the code.
 func TestFormatPageCodes(t *testing.T) {
-	page, err := os.ReadFile(formatPage)
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := doctest.Page(t, formatPage)
 	source, err := os.ReadFile("diagnostic.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, table, _ := strings.Cut(string(page), "## Codes")
+	_, table, _ := strings.Cut(page, "## Codes")
 	table, _, _ = strings.Cut(table, "## Limits")
 	codes := regexp.MustCompile(`Code\s+= "(\w+)"`).FindAllStringSubmatch(string(source), -1)
 	for _, c := range codes {

@@ -2,32 +2,19 @@ package script
 
 import (
 	"encoding/json"
-	"os"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"tavernsim/engine/world"
+	"tavernsim/internal/doctest"
 	"tavernsim/protocol"
 )
 
-func examples(t *testing.T, kind string) (blocks []string) {
-	t.Helper()
-	page, err := os.ReadFile("../../../docs/formats/state-commands.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	re := regexp.MustCompile("(?s)<!-- example: " + kind + " -->\n```[a-z]+\n(.*?)```")
-	for _, m := range re.FindAllStringSubmatch(string(page), -1) {
-		blocks = append(blocks, m[1])
-	}
-	if len(blocks) == 0 {
-		t.Fatalf("docs/formats/state-commands.md: no example %q", kind)
-	}
-	return blocks
+func examples(t *testing.T, kind string) []string {
+	return doctest.Examples(t, "formats/state-commands.md", kind)
 }
 
 // TestDocs runs the examples of docs/formats/state-commands.md.

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"tavernsim/engine/workflow"
+	"tavernsim/internal/doctest"
 	"tavernsim/internal/source"
 	"tavernsim/llm/scripted"
 
@@ -21,40 +22,11 @@ var update = flag.Bool("update", false, "rewrite the expectations in testdata")
 // Each archive is a project; its last file, want, lists faults and warnings.
 // go test ./scenes/load/project -run TestFaults -update rewrites it.
 func TestFaults(t *testing.T) {
-	files, err := filepath.Glob("testdata/faults/*.txtar")
-	if err != nil || len(files) == 0 {
-		t.Fatal("no archives", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) { testFaults(t, file) })
-	}
-}
-
-func testFaults(t *testing.T, file string) {
-	a, err := txtar.ParseFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := ""
-	if n := len(a.Files) - 1; a.Files[n].Name == "want" {
-		want = string(a.Files[n].Data)
-		a.Files = a.Files[:n]
-	}
-	got := faultText(t, a)
-	if *update {
-		a.Files = append(a.Files, txtar.File{Name: "want", Data: []byte(got)})
-		if err := os.WriteFile(file, txtar.Format(a), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if got != want {
-		t.Errorf("got:\n%s\nwant:\n%s", got, want)
-	}
+	doctest.Archives(t, "testdata/faults/*.txtar", "want", *update, faultText)
 }
 
 // faultText loads an archive. A comment line "tools: A B" names the known tools.
-func faultText(t *testing.T, a *txtar.Archive) string {
+func faultText(t *testing.T, a *txtar.Archive, _ string) string {
 	opt := Options{Model: func(file string, data []byte, report *source.Report) bool {
 		return scripted.Read(file, data, report) != nil
 	}}

@@ -1,7 +1,6 @@
 package rundir
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -13,6 +12,7 @@ import (
 
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/world"
+	"tavernsim/internal/lenient"
 	"tavernsim/internal/source"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
@@ -343,18 +343,12 @@ func (c *changes) setWorld(path, value string) error {
 	if err != nil {
 		return err
 	}
-	dec := json.NewDecoder(strings.NewReader(value))
-	dec.UseNumber()
-	var v any
-	if err := dec.Decode(&v); err != nil || dec.More() {
+	t, err := lenient.Read(value, lenient.Options{Plain: true, Strict: true})
+	if err != nil || len(t.Repairs) > 0 {
 		return fmt.Errorf("%s is no JSON value; text wants quotes: '\"%s\"'", value, value)
 	}
-	normal, err := protocol.Normalize(v)
-	if err != nil {
-		return err
-	}
 	c.world = append(c.world, world.Request{
-		ID: fmt.Sprintf("fork.%d", len(c.world)+1), By: "$scene", Profile: "$scene", Reason: "fork", Path: p, Op: world.OpSet, Value: protocol.Encode(normal), Group: "fork",
+		ID: fmt.Sprintf("fork.%d", len(c.world)+1), By: "$scene", Profile: "$scene", Reason: "fork", Path: p, Op: world.OpSet, Value: protocol.Encode(t.Value), Group: "fork",
 	})
 	return nil
 }

@@ -2,19 +2,17 @@ package export
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"testing"
+
+	"tavernsim/internal/doctest"
 )
 
 // docs/formats/export.md lists exactly the columns of each table, in order.
 func TestColumnsAreDocumented(t *testing.T) {
-	page, err := os.ReadFile("../../../docs/formats/export.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := doctest.Page(t, "formats/export.md")
 	for _, table := range Tables() {
-		_, section, ok := strings.Cut(string(page), "\n## "+table.Name+"\n")
+		_, section, ok := strings.Cut(page, "\n## "+table.Name+"\n")
 		if !ok {
 			t.Fatalf("no section about %s", table.Name)
 		}

@@ -16,6 +16,7 @@ import (
 
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/world"
+	"tavernsim/internal/doctest"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes"
@@ -479,15 +480,12 @@ func TestTouches(t *testing.T) {
 
 // Every fact of a run has the fields that its page names, in that order.
 func TestFields(t *testing.T) {
-	page, err := os.ReadFile("../../../docs/formats/facts.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := doctest.Page(t, "formats/facts.md")
 	s := opened(t, ran(t, runner.Options{}, false))
 	seen := 0
-	err = s.Facts(FactQuery{}, func(f FactLine) error {
+	err := s.Facts(FactQuery{}, func(f FactLine) error {
 		seen++
-		_, section, ok := strings.Cut(string(page), "### `"+f.Kind+"`\n")
+		_, section, ok := strings.Cut(page, "### `"+f.Kind+"`\n")
 		section, _, _ = strings.Cut(section, "\n### ")
 		at := 0
 		for _, m := range f.Data {
