@@ -20,6 +20,7 @@ import (
 	"tavernsim/actors"
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent"
+	"tavernsim/engine/workflow"
 	"tavernsim/llm/llmtest"
 	"tavernsim/persistence"
 	"tavernsim/persistence/persistencetest"
@@ -44,12 +45,14 @@ func recordRuns(t *testing.T, release string) {
 		r.write("good")
 		return
 	}
-	r.scripts("acknowledged blocked calls commands conflict debounce expiry interrupt lanes leases lifecycle loops own_commands permissions reflect subscriptions throttle transactions wave_bytes")
+	r.scripts("acknowledged blocked calls commands conflict debounce expiry interrupt lanes leases lifecycle loops own_commands permissions reflect storm_filter subscriptions throttle transactions wave_bytes")
 	r.tasks()
 	r.town()
 	r.live()
 	r.letters()
 	r.suggestions()
+	r.goals()
+	r.givenUp()
 	r.oracle()
 	r.unknown()
 	r.write("good")
@@ -77,7 +80,7 @@ type recorder struct {
 // begin makes the run directory of a project's default scene.
 func (r *recorder) begin(name, text string) *scenestest.Scene {
 	r.t.Helper()
-	p, err := scenestest.Load(scenestest.Files(scenestest.Base(), txtar.Parse([]byte(text))), nil, oracleTool)
+	p, err := scenestest.Load(scenestest.Files(scenestest.Base(), txtar.Parse([]byte(text))), shakyKinds(), oracleTool)
 	if err != nil {
 		r.t.Fatal(name, err)
 	}
@@ -214,6 +217,33 @@ simulation: {stop: {ticks: 3}}
 -- models/voices.yaml --
 otherwise: {calls: [{tool: WriteToKnowledgeBaseTool, params: {kb: lore, entry: {id: "e{{randInt 1 9}}", entry_type: lore, content: Hm}}}]}
 `).Run(r.t, scenestest.Settings{Snapshots: 5})
+}
+
+// goals is an agent whose goal has details.
+func (r *recorder) goals() {
+	r.begin("goal_details", `-- scenes/s.yaml --
+id: s
+name: S
+schema_version: "1.0"
+agent_instances: [{instance_id: a, profile_id: person, custom_runtime_config: {deliberation_frequency_hz: 1}}]
+simulation: {stop: {ticks: 3}}
+-- models/voices.yaml --
+otherwise: {calls: [{tool: UpdateGoalTool, params: {id: g, description: Win, details: {by: noon}}}]}
+`).Run(r.t, scenestest.Settings{Snapshots: 5})
+}
+
+// givenUp is a scene of which one agent fails until it is given up.
+func (r *recorder) givenUp() {
+	r.begin("given_up", shaky).Run(r.t, scenestest.Settings{Snapshots: 30, Stop: &agenda.Stop{Ticks: 40}})
+}
+
+func shakyKinds() workflow.Kinds {
+	return workflow.Kinds{"test:Shaky": scenestest.Kind(func(in any) any {
+		if instance(in) == "a_1" {
+			panic("always")
+		}
+		return "ok"
+	})}
 }
 
 const oracleTool = "AskOracleTool"
