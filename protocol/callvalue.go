@@ -8,25 +8,35 @@ func CallValue(c *Call) map[string]any {
 		params = map[string]any{}
 	}
 	m := map[string]any{"tool": c.Tool, "params": params}
-	for key, v := range map[string]string{"id": c.ID, "origin": string(c.Origin), "requestId": c.RequestID, "onError": string(c.OnError)} {
+	text := func(key, v string) {
 		if v != "" {
 			m[key] = v
 		}
 	}
-	for key, n := range map[string]int{"index": c.Index, "retry": c.Retry, "block": c.Block} {
+	text("id", c.ID)
+	text("origin", string(c.Origin))
+	text("requestId", c.RequestID)
+	text("onError", string(c.OnError))
+	number := func(key string, n int) {
 		if n != 0 {
 			m[key] = int64(n)
 		}
 	}
-	for key, texts := range map[string]map[string]string{"uris": c.URIs, "typeHints": c.TypeHints, "orphans": c.Orphans} {
-		if len(texts) > 0 {
-			to := make(map[string]any, len(texts))
-			for k, v := range texts {
+	number("index", c.Index)
+	number("retry", c.Retry)
+	number("block", c.Block)
+	texts := func(key string, from map[string]string) {
+		if len(from) > 0 {
+			to := make(map[string]any, len(from))
+			for k, v := range from {
 				to[k] = v
 			}
 			m[key] = to
 		}
 	}
+	texts("uris", c.URIs)
+	texts("typeHints", c.TypeHints)
+	texts("orphans", c.Orphans)
 	if len(c.Inherited) > 0 {
 		list := make([]any, len(c.Inherited))
 		for i, name := range c.Inherited {

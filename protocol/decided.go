@@ -45,7 +45,8 @@ type Decided struct {
 }
 
 // AppendDecided writes the msgpack form of a decision: the header fields of d,
-// then facts, encoded in place, and requests.
+// then facts, encoded in place, and requests. The form of each is a binary of known
+// length, so that a reader need not look into it.
 func AppendDecided(b []byte, codec *Codec, d Decided, facts []Fact, requests []Sequenced) ([]byte, error) {
 	b = msgp.AppendArrayHeader(b, 5)
 	b = msgp.AppendUint32(b, d.Agent)
@@ -55,23 +56,25 @@ func AppendDecided(b []byte, codec *Codec, d Decided, facts []Fact, requests []S
 	for _, f := range facts {
 		b = msgp.AppendArrayHeader(b, 2)
 		b = msgp.AppendString(b, f.FactKind())
+		from := len(b) + len(binary)
 		var err error
-		if b, err = codec.Append(b, f); err != nil {
+		if b, err = codec.Append(append(b, binary...), f); err != nil {
 			return b, err
 		}
+		n := uint32(len(b) - from)
+		b[from-4], b[from-3], b[from-2], b[from-1] = byte(n>>24), byte(n>>16), byte(n>>8), byte(n)
 	}
 	b = msgp.AppendArrayHeader(b, uint32(len(requests)))
 	for i := range requests {
-		b = appendPair(b, requests[i].To, requests[i].Data)
+		b = msgp.AppendArrayHeader(b, 2)
+		b = msgp.AppendString(b, requests[i].To)
+		b = msgp.AppendBytes(b, requests[i].Data)
 	}
 	return b, nil
 }
 
-func appendPair(b []byte, name string, data Raw) []byte {
-	b = msgp.AppendArrayHeader(b, 2)
-	b = msgp.AppendString(b, name)
-	return append(b, data...)
-}
+// binary begins a msgpack binary whose length takes four bytes.
+const binary = "\xc6\x00\x00\x00\x00"
 
 // ReadDecided reads what AppendDecided wrote. The parts share the memory of b,
 // which nobody may change.
@@ -151,11 +154,11 @@ func readPair(b []byte) (name string, data Raw, rest []byte, err error) {
 	if err != nil {
 		return "", nil, b, corrupt("name", err)
 	}
-	after, err := skip(rest, 0)
+	data, rest, err = msgp.ReadBytesZC(rest)
 	if err != nil {
 		return "", nil, b, corrupt(string(raw), err)
 	}
-	return Intern(raw), Raw(rest[: len(rest)-len(after) : len(rest)-len(after)]), after, nil
+	return Intern(raw), data[:len(data):len(data)], rest, nil
 }
 
 func corrupt(what string, err error) error {

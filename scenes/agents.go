@@ -274,7 +274,7 @@ func (s *scene) revive(kind uint8, id uint32) (actors.Behavior, error) {
 type spacePool struct{ pool sync.Pool }
 
 func newSpacePool() *spacePool {
-	return &spacePool{pool: sync.Pool{New: func() any { return new(agent.Space) }}}
+	return &spacePool{pool: sync.Pool{New: func() any { return agent.NewSpace() }}}
 }
 
 // Get implements agent.Spaces.

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"maps"
 	"tavernsim/engine/workflow"
 	"tavernsim/protocol"
 	"tavernsim/tam/bind"
@@ -102,7 +103,7 @@ func (t *Turn) startSkill(id string, c *protocol.Call, then func(protocol.CallRe
 			return
 		}
 		t.heed(r.outputs)
-		then(protocol.CallResult{Status: protocol.CallOK, Output: r.outputs})
+		then(protocol.CallResult{Status: protocol.CallOK, Output: maps.Clone(r.outputs)})
 	})
 }
 

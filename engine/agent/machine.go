@@ -40,7 +40,12 @@ type Space struct {
 	turn  Turn
 	arena []byte // encoded values of the facts
 	free  []*workflow.Run
+
+	outputs map[string]any // of the workflow that ended last
 }
+
+// NewSpace makes an empty one.
+func NewSpace() *Space { return &Space{outputs: map[string]any{}} }
 
 // Spaces lends working memory; the shell pools it. Without one the machine
 // makes its own each time.
@@ -75,7 +80,7 @@ func (m *Machine) borrow() *Space {
 		if m.Spaces != nil {
 			m.space = m.Spaces.Get()
 		} else {
-			m.space = &Space{}
+			m.space = NewSpace()
 		}
 	}
 	return m.space

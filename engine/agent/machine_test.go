@@ -335,7 +335,7 @@ func (s *spaces) Get() *Space {
 		s.free = s.free[:n-1]
 		return x
 	}
-	return &Space{}
+	return NewSpace()
 }
 func (s *spaces) Put(x *Space) { s.free = append(s.free, x) }
 

@@ -72,8 +72,8 @@ type activeRun struct {
 
 // result is what a workflow came to.
 type result struct {
-	outputs map[string]any
-	err     error // it reached no result
+	outputs map[string]any // until the next workflow ends
+	err     error          // it reached no result
 }
 
 // reflection is a wish to reflect.
@@ -278,7 +278,8 @@ func (t *Turn) progress() bool {
 // resultOfRun reads a run that is done. Nodes that failed beside a result are
 // observations; without any result they are the failure of the whole.
 func (t *Turn) resultOfRun(r *activeRun) result {
-	res := result{outputs: r.run.Outputs(), err: r.run.Err()}
+	clear(t.space.outputs)
+	res := result{outputs: r.run.Outputs(t.space.outputs), err: r.run.Err()}
 	failures := r.run.Failures()
 	if res.err == nil && (!r.run.Complete() || len(res.outputs) == 0) && len(failures) > 0 {
 		res.err = protocol.Errorf(protocol.KindOf(failures[0].Err), "workflow %s: node %s: %w", r.id, failures[0].Node, failures[0].Err)

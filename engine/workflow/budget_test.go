@@ -133,8 +133,8 @@ func TestOutputsTogether(t *testing.T) {
 			t.Fatal(err)
 		}
 		run.Advance(instant{})
-		if run.Complete() != ok || ok != (run.Err() == nil) || ok != (len(run.Outputs()) == 4) {
-			t.Errorf("%d bytes: complete %v, %v, %d outputs", limit, run.Complete(), run.Err(), len(run.Outputs()))
+		if run.Complete() != ok || ok != (run.Err() == nil) || ok != (len(run.Outputs(map[string]any{})) == 4) {
+			t.Errorf("%d bytes: complete %v, %v, %d outputs", limit, run.Complete(), run.Err(), len(run.Outputs(map[string]any{})))
 		}
 	}
 }

@@ -82,7 +82,7 @@ func ExampleKind() {
 		return
 	}
 	run.Advance(host)
-	fmt.Println(run.Outputs())
+	fmt.Println(run.Outputs(map[string]any{}))
 	// Output:
 	// h asks shop:Price for mint
 	// map[offer:4.5]

@@ -111,10 +111,8 @@ func (r *Run) Output(i int) (any, bool) {
 	return r.outs[i].v, true
 }
 
-// Outputs are the interface outputs that arrived, by name, in a map of your
-// own.
-func (r *Run) Outputs() map[string]any {
-	m := make(map[string]any, len(r.outs))
+// Outputs puts the interface outputs that arrived into a map, by name.
+func (r *Run) Outputs(m map[string]any) map[string]any {
 	for i, s := range r.outs {
 		if s.is == arrived {
 			m[r.plan.outputs[i].name] = s.v

@@ -41,6 +41,7 @@ type Run struct {
 
 	exec  Exec
 	req   Request
+	ans   Answer // to the request at hand
 	free  []*frame // frames to use again
 	outs  []slot   // the interface outputs of a run that is done
 	trace []NodeFinished
@@ -162,7 +163,7 @@ func (r *Run) Reset() {
 	r.plan, r.root, r.err, r.done = nil, nil, nil, false
 	r.ready, r.head, r.asked, r.open, r.steps, r.live = r.ready[:0], 0, r.asked[:0], 0, 0, 0
 	r.outs, r.trace = r.outs[:0], r.trace[:0]
-	r.env, r.req, r.budget = Env{}, Request{}, nil
+	r.env, r.req, r.ans, r.budget = Env{}, Request{}, Answer{}, nil
 	r.exec.frame, r.exec.node = nil, nil
 }
 
@@ -315,14 +316,15 @@ func (r *Run) ask(h Host, f *frame, n int32) {
 		q.Call.ID = attemptPath(q.Node, st.attempt)
 	}
 	r.asked = append(r.asked, task{frame: f, node: n})
-	a, now := h.Request(q)
+	var now bool
+	r.ans, now = h.Request(q)
 	if !now {
 		r.open++
 		f.nodes[n].asked, f.nodes[n].timeout = q.Ask, timeout
 		return
 	}
 	r.asked[q.ID-1] = task{}
-	r.answered(f, n, &a, q.Ask, timeout)
+	r.answered(f, n, q.Ask, timeout)
 }
 
 // timeout is the bound of a request that leaves at a moment; false when the
@@ -357,12 +359,13 @@ func (r *Run) Answer(id int, a Answer) error {
 		return protocol.Errorf(protocol.KindInternal, "workflow: answer to request %d: its inputs changed: %w", id, err)
 	}
 	st := &t.frame.nodes[t.node]
-	r.answered(t.frame, t.node, &a, st.asked, st.timeout)
+	r.ans = a
+	r.answered(t.frame, t.node, st.asked, st.timeout)
 	return nil
 }
 
-func (r *Run) answered(f *frame, n int32, a *Answer, ask Ask, timeout time.Duration) {
-	node, st := &f.plan.nodes[n], &f.nodes[n]
+func (r *Run) answered(f *frame, n int32, ask Ask, timeout time.Duration) {
+	node, st, a := &f.plan.nodes[n], &f.nodes[n], &r.ans
 	took := a.latency()
 	finish := st.start + took
 	if timeout > 0 && took > timeout {

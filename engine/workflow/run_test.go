@@ -205,7 +205,7 @@ func TestPanickingOrderOfUse(t *testing.T) {
 	var run workflow.Run
 	run.Reset()
 	run.Cancel("nothing runs")
-	if run.Done() || run.Err() != nil || len(run.Open()) != 0 || len(run.Missing()) != 0 || len(run.Outputs()) != 0 {
+	if run.Done() || run.Err() != nil || len(run.Open()) != 0 || len(run.Missing()) != 0 || len(run.Outputs(map[string]any{})) != 0 {
 		t.Error("the zero Run is not quiet")
 	}
 	if run.Advance(instant{}) {

@@ -286,7 +286,7 @@ func report(run *workflow.Run, asks []string) string {
 		fmt.Fprintf(&b, "missing %s: %s\n", m.Output, strings.TrimSpace(string(m.Outcome)+" "+m.Node))
 	}
 	fmt.Fprintf(&b, "complete %v, %d steps, %v\n", run.Complete(), run.Steps(), run.Elapsed())
-	fmt.Fprintf(&b, "out %s\n", template.AppendJSON(nil, run.Outputs()))
+	fmt.Fprintf(&b, "out %s\n", template.AppendJSON(nil, run.Outputs(map[string]any{})))
 	return b.String()
 }
 

@@ -234,16 +234,16 @@ func (a *answer) makeCalls(e *env, out *protocol.ModelAnswer) error {
 				continue
 			}
 		}
-		made := protocol.Call{ID: callID(&id), Origin: protocol.OriginNative, Params: map[string]any{}}
+		made := protocol.Call{ID: callID(&id), Origin: protocol.OriginNative}
 		var err error
 		if made.Tool, err = e.render(c.tool); err != nil {
 			return err
 		}
-		if c.params != nil {
-			v, err := c.params(e)
-			if err != nil {
-				return err
-			}
+		if c.params == nil {
+			made.Params = map[string]any{}
+		} else if v, err := c.params(e); err != nil {
+			return err
+		} else {
 			made.Params, _ = v.(map[string]any)
 		}
 		out.Calls = append(out.Calls, made)

@@ -1,6 +1,8 @@
 package machines
 
 import (
+	"slices"
+
 	"tavernsim/protocol"
 
 	"github.com/tinylib/msgp/msgp"
@@ -9,12 +11,18 @@ import (
 // Requests gathers encoded requests for one machine. They are copied, so that
 // the messages they came in can go.
 type Requests struct {
-	buf   []byte
+	buf   []byte // room for the count, then the requests
 	Count uint32
+	last  int // size of the list before, which the next one will have, too
 }
+
+const countBytes = 5
 
 // Add takes one more.
 func (r *Requests) Add(data protocol.Raw) {
+	if r.Count == 0 {
+		r.buf = make([]byte, countBytes, max(r.last+r.last/8, countBytes+len(data)))
+	}
 	r.buf = append(r.buf, data...)
 	r.Count++
 }
@@ -22,9 +30,13 @@ func (r *Requests) Add(data protocol.Raw) {
 // Take makes the body of an envelope: the count, then the requests one after
 // the other.
 func (r *Requests) Take() protocol.Raw {
-	body := msgp.AppendUint32(make([]byte, 0, len(r.buf)+5), r.Count)
-	body = append(body, r.buf...)
-	*r = Requests{}
+	if r.Count == 0 {
+		return msgp.AppendUint32(nil, 0)
+	}
+	body := r.buf
+	n := r.Count
+	copy(body, []byte{0xce, byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}) // msgpack's uint32
+	*r = Requests{last: len(body)}
 	return body
 }
 
@@ -32,6 +44,7 @@ func (r *Requests) Take() protocol.Raw {
 type RequestReader struct {
 	rest []byte
 	Left uint32 // that follow
+	list []protocol.Raw
 }
 
 // ReadRequests begins to take one apart.
@@ -43,9 +56,11 @@ func ReadRequests(b protocol.Raw) (*RequestReader, error) {
 	return &RequestReader{rest: rest, Left: n}, nil
 }
 
-// Next gives up to n requests; none = the end.
+// Next gives up to n requests, until the next call; none = the end.
 func (r *RequestReader) Next(n int) ([]protocol.Raw, error) {
-	list := make([]protocol.Raw, min(n, int(r.Left)))
+	n = min(n, int(r.Left))
+	r.list = slices.Grow(r.list[:0], n)
+	list := r.list[:n]
 	for i := range list {
 		after, err := msgp.Skip(r.rest)
 		if err != nil {

@@ -24,6 +24,7 @@ type Stage struct {
 
 	scene    *setup.Scene
 	services []ServiceKind
+	requests []Requests // of the open wave, by service
 	config   StageConfig
 	now      Moment   // of the input at hand
 	effects  []Effect // of the input at hand
@@ -86,7 +87,7 @@ const (
 
 // NewStage is the stage before the first fact.
 func NewStage(sc *setup.Scene) *Stage {
-	return &Stage{Agenda: agenda.New(sc.DirectorConfig()), Tally: NewTally(), View: &View{}, scene: sc, services: Services()}
+	return &Stage{Agenda: agenda.New(sc.DirectorConfig()), Tally: NewTally(), View: &View{}, scene: sc, services: Services(), requests: make([]Requests, len(Services()))}
 }
 
 // Configure makes a stage that a journal was folded into ready to decide. kept is

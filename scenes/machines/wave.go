@@ -19,13 +19,12 @@ type wave struct {
 	merged  int       // of order: merged so far
 	answers []arrival // by place in order; empty until answered
 
-	requests []Requests // by service
-	bytes    int        // of the requests that turns made
-	facts    []protocol.Fact
-	urgent   bool // realtime: it holds the turns that go before others
-	expires  bool // time passes for the world
-	turns    int64
-	events   int64 // published
+	bytes   int // of the requests that turns made
+	facts   []protocol.Fact
+	urgent  bool // realtime: it holds the turns that go before others
+	expires bool // time passes for the world
+	turns   int64
+	events  int64 // published
 
 	told        []Effect        // for agents, once the wave is kept
 	undelivered []Effect        // for publishers, after all others
@@ -46,7 +45,7 @@ func (a *arrival) there() bool { return a.turn != nil || a.failure != nil }
 func (w *wave) keep(f protocol.Fact) { w.facts = append(w.facts, f) }
 
 func (s *Stage) openWave(at protocol.Time) *wave {
-	s.wave = &wave{number: s.Agenda.Wave + 1, time: at, requests: make([]Requests, len(s.services))}
+	s.wave = &wave{number: s.Agenda.Wave + 1, time: at}
 	s.phase, s.ticked = phaseTurns, false
 	if s.Agenda.Wave > 0 { // scene.started comes before everything
 		s.wave.facts, s.crashes = s.crashes, nil
@@ -214,7 +213,7 @@ func (s *Stage) sequence(requests []protocol.Sequenced) {
 	for _, r := range requests {
 		for i := range s.services {
 			if s.services[i].To == r.To {
-				s.wave.requests[i].Add(r.Data)
+				s.requests[i].Add(r.Data)
 				break
 			}
 		}
@@ -256,9 +255,9 @@ func (s *Stage) announce(f protocol.Fact) {
 func (s *Stage) closeWave() error {
 	w := s.wave
 	for i, k := range s.services {
-		if due := k.Due != nil && k.Due(s); due || w.requests[i].Count > 0 {
+		if due := k.Due != nil && k.Due(s); due || s.requests[i].Count > 0 {
 			s.phase = phaseService
-			s.asked = Effect{Act: ActAsk, Service: i, Wave: w.number, At: w.time, Data: w.requests[i].Take()}
+			s.asked = Effect{Act: ActAsk, Service: i, Wave: w.number, At: w.time, Data: s.requests[i].Take()}
 			s.effect(s.asked)
 			return nil
 		}

@@ -1,6 +1,8 @@
 package machines
 
 import (
+	"slices"
+
 	"tavernsim/engine/statecmd"
 	"tavernsim/engine/world"
 	"tavernsim/engine/worldstate"
@@ -65,17 +67,20 @@ func (w *World) Load(raw protocol.Raw) (err error) {
 // worldReader takes the requests of a wave in parts that break no transaction.
 type worldReader struct {
 	in   *RequestReader
+	part []worldstate.Request
 	held []worldstate.Request // read, and of the next part
 }
 
-// next gives about n requests; more tells whether others follow.
+// next gives about n requests, until the next call; more tells whether others
+// follow.
 func (r *worldReader) next(n int) (part []worldstate.Request, more bool, err error) {
 	raws, err := r.in.Next(n - len(r.held))
 	if err != nil {
 		return nil, false, err
 	}
-	part = append(make([]worldstate.Request, 0, len(raws)+len(r.held)), r.held...)
+	part = append(slices.Grow(r.part[:0], len(raws)+len(r.held)), r.held...)
 	r.held = nil
+	defer func() { r.part = part }()
 	for {
 		for _, raw := range raws {
 			q, err := worldstate.ReadRequest(raw)
@@ -90,7 +95,7 @@ func (r *worldReader) next(n int) (part []worldstate.Request, more bool, err err
 		}
 		if last > 0 && part[last-1].Change.Group != part[last].Change.Group && last >= n {
 			r.held = part[last:]
-			return part[:last], true, nil
+			return part[:last:last], true, nil
 		}
 		if raws, err = r.in.Next(1); err != nil {
 			return nil, false, err

@@ -52,7 +52,7 @@ func oneDrawn(t *testing.T, draw protocol.Draw, node string, outputs ...string) 
 		return "failed " + string(protocol.KindOf(f.Err)) + ": " + f.Err.Error()
 	}
 	out := map[string]any{}
-	for name, v := range run.Outputs() {
+	for name, v := range run.Outputs(map[string]any{}) {
 		out[name[1:]] = v
 	}
 	return string(template.AppendJSON(nil, out))

@@ -264,7 +264,7 @@ func (s spaces) Get() *agent.Space {
 	case space := <-s:
 		return space
 	default:
-		return &agent.Space{}
+		return agent.NewSpace()
 	}
 }
 
