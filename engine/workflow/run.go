@@ -41,7 +41,7 @@ type Run struct {
 
 	exec  Exec
 	req   Request
-	ans   Answer // to the request at hand
+	ans   Answer   // to the request at hand
 	free  []*frame // frames to use again
 	outs  []slot   // the interface outputs of a run that is done
 	trace []NodeFinished
