@@ -8,35 +8,25 @@ func CallValue(c *Call) map[string]any {
 		params = map[string]any{}
 	}
 	m := map[string]any{"tool": c.Tool, "params": params}
-	text := func(key, v string) {
-		if v != "" {
-			m[key] = v
+	for _, f := range [...][2]string{{"id", c.ID}, {"origin", string(c.Origin)}, {"requestId", c.RequestID}, {"onError", string(c.OnError)}} {
+		if f[1] != "" {
+			m[f[0]] = f[1]
 		}
 	}
-	text("id", c.ID)
-	text("origin", string(c.Origin))
-	text("requestId", c.RequestID)
-	text("onError", string(c.OnError))
-	number := func(key string, n int) {
+	for i, n := range [...]int{c.Index, c.Retry, c.Block} {
 		if n != 0 {
-			m[key] = int64(n)
+			m[[...]string{"index", "retry", "block"}[i]] = int64(n)
 		}
 	}
-	number("index", c.Index)
-	number("retry", c.Retry)
-	number("block", c.Block)
-	texts := func(key string, from map[string]string) {
-		if len(from) > 0 {
-			to := make(map[string]any, len(from))
-			for k, v := range from {
+	for i, texts := range [...]map[string]string{c.URIs, c.TypeHints, c.Orphans} {
+		if len(texts) > 0 {
+			to := make(map[string]any, len(texts))
+			for k, v := range texts {
 				to[k] = v
 			}
-			m[key] = to
+			m[[...]string{"uris", "typeHints", "orphans"}[i]] = to
 		}
 	}
-	texts("uris", c.URIs)
-	texts("typeHints", c.TypeHints)
-	texts("orphans", c.Orphans)
 	if len(c.Inherited) > 0 {
 		list := make([]any, len(c.Inherited))
 		for i, name := range c.Inherited {
