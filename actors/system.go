@@ -159,14 +159,15 @@ type Supervisor struct {
 	// time counts.
 	Now func() protocol.Time
 
-	system *System                  // this and what follows is set by the first Spawn
-	limits [delivery.Lanes]Capacity // of each lane
-	trims  bool                     // a lane drops its oldest
-	hold   hold
-	plan   delivery.Plan // of Middleware
-	mu     sync.Mutex
-	proto  actor.Supervisor
-	props  *actor.Props // guarded by the system's spawning
+	running sync.WaitGroup           // its actors
+	system  *System                  // this and what follows is set by the first Spawn
+	limits  [delivery.Lanes]Capacity // of each lane
+	trims   bool                     // a lane drops its oldest
+	hold    hold
+	plan    delivery.Plan // of Middleware
+	mu      sync.Mutex
+	proto   actor.Supervisor
+	props   *actor.Props // guarded by the system's spawning
 }
 
 // HandleFailure implements Proto.Actor's strategy: it decides nothing. The actor
@@ -178,6 +179,9 @@ func (s *Supervisor) HandleFailure(_ *actor.ActorSystem, proto actor.Supervisor,
 	s.Failed(child.Id, failureOf(reason, nil))
 }
 
+// Wait returns when all its actors are gone: stop them first.
+func (s *Supervisor) Wait() { s.running.Wait() }
+
 // Spawn starts an actor.
 func (s *System) Spawn(spec Spec) (*Ref, error) {
 	if err := spec.check(); err != nil {
@@ -185,7 +189,9 @@ func (s *System) Spawn(spec Spec) (*Ref, error) {
 	}
 	box := &mailbox{sup: spec.Supervisor, id: spec.ID, kind: spec.Kind, behavior: spec.First}
 	s.actors.Add(1)
+	spec.Supervisor.running.Add(1)
 	if err := s.spawn(box, spec); err != nil {
+		spec.Supervisor.running.Done()
 		s.actors.Done()
 		return nil, protocol.Errorf(protocol.KindConflict, "actors: spawn %s: %w", spec.Name, err)
 	}
@@ -251,7 +257,9 @@ func (s *shell) Receive(ctx actor.Context) {
 	case *actor.Stopped:
 		s.behavior = nil
 		(*mailbox)(s).close()
-		s.sup.system.actors.Done()
+		sup := s.sup
+		sup.system.actors.Done()
+		sup.running.Done()
 	}
 }
 

@@ -45,6 +45,8 @@ type Options struct {
 	// instant. nil = requests are not recorded, and made again after a kill.
 	Effects func() (outside.Journal, error)
 	System  *actors.System
+	// Name is unique among the scenes of the system; "" = the scene's id.
+	Name    string
 	Metrics *metrics.Scene
 	Log     *slog.Logger
 	Latency *Latency // gets the wall time of every deliberation; may be nil
@@ -185,7 +187,7 @@ func (r *Run) launch() error {
 
 // actorFailed runs on a worker: it only passes the failure on.
 func (r *Run) actorFailed(name string, f *actors.Failure) {
-	body := &machines.ActorFailed{Actor: name[len(r.scene.ID)+1:], Error: f.Error(), Stack: f.Stack}
+	body := &machines.ActorFailed{Actor: name[len(r.scene.actorName("")):], Error: f.Error(), Stack: f.Stack}
 	raw, err := r.scene.Codec.Marshal(body)
 	if err != nil {
 		raw, _ = r.scene.Codec.Marshal(&machines.ActorFailed{Actor: body.Actor, Error: "failure that has no text"})
@@ -290,6 +292,11 @@ func (r *Run) shutdown() {
 	for _, ref := range slices.Concat([]*actors.Ref{sc.stage}, sc.services, sc.refs) {
 		if ref != nil {
 			sc.system.Stop(ref)
+		}
+	}
+	for _, sup := range []*actors.Supervisor{r.stageSup, sc.sup} {
+		if sup != nil {
+			sup.Wait()
 		}
 	}
 	sc.saving.Wait() // also after a failure: the journal is closed next

@@ -1,6 +1,7 @@
 package scenes
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"sync"
@@ -83,7 +84,7 @@ func (s *scene) asked(to string, q *agent.Ask, x *agent.Answered, took time.Dura
 }
 
 // actorName is unique in the process.
-func (s *scene) actorName(actor string) string { return s.ID + "/" + actor }
+func (s *scene) actorName(actor string) string { return cmp.Or(s.options.Name, s.ID) + "/" + actor }
 
 // now is the wall clock's time, which mailboxes take for theirs until it is
 // asked again.

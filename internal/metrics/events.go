@@ -63,9 +63,9 @@ func (s *Set) makeEvents() {
 	s.events.dropped = newClosed(s.counter("events_dropped_total", "Events and single deliveries that were refused.", "reason"), reasons)
 	s.events.held = newClosed(s.counter("events_held_total", "Deliveries that were held: until a subscription is quiet, a throttle rule has room, or a middleware wants them.", "reason"),
 		texts(bus.ReasonDebounced, bus.ReasonThrottled, bus.ReasonMiddleware))
-	s.events.failures = s.counter("event_filter_failures_total", "Filter conditions that failed at run time and did not match.", "scene", "fault")
-	s.events.blocked = s.counter("publishers_blocked_total", "Events whose publisher has to wait, because they met a full lane with the policy block.", "scene")
-	s.events.waiting = s.gauge("publishers_waiting", "Agents that are not woken before the receivers of their events have had a turn.", "scene")
+	s.events.failures = s.counter("event_filter_failures_total", "Filter conditions that failed at run time and did not match.", s.sceneLabels("fault")...)
+	s.events.blocked = s.counter("publishers_blocked_total", "Events whose publisher has to wait, because they met a full lane with the policy block.", s.sceneLabels()...)
+	s.events.waiting = s.gauge("publishers_waiting", "Agents that are not woken before the receivers of their events have had a turn.", s.sceneLabels()...)
 }
 
 func (e *eventSeries) add(from Source, receivers int) {

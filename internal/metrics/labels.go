@@ -68,6 +68,19 @@ func (c *cache[K, V]) miss(key K) *V {
 	return v
 }
 
+// drop forgets keys whose series were deleted; they are made anew when they come
+// again.
+func (c *cache[K, V]) drop(keys []K) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	next := maps.Clone(*c.known.Load())
+	for _, key := range keys {
+		delete(next, key)
+	}
+	c.known.Store(&next)
+	c.rest.Store(nil)
+}
+
 // closed is a counter by a label whose values are known: all of them stand at 0
 // from the start, and what no constant names is "__other__".
 type closed struct {

@@ -423,12 +423,12 @@ func TestSceneWaits(t *testing.T) {
 	s.Scene("tavern").Became(SceneFailed)
 	s.Scene("market").Became(SceneEnded)
 	for _, id := range []string{"tavern", "market", "nowhere"} {
-		s.Waits(id)
+		s.Run("").Waits(id)
 	}
 	expect(t, s.Registry, map[string]float64{`simd_scenes{state=waiting}`: 1, `simd_scenes{state=failed}`: 0, `simd_scenes{state=ended}`: 1})
 	s.Scene("tavern").Became(SceneRunning)
-	s.Ended("market")
-	s.Ended("inn")
+	s.Run("").Ended("market")
+	s.Run("").Ended("inn")
 	expect(t, s.Registry, map[string]float64{`simd_scenes{state=waiting}`: 0, `simd_scenes{state=running}`: 1, `simd_scenes{state=ended}`: 2})
 }
 

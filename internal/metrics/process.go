@@ -16,7 +16,7 @@ func (s *Set) makeProcess() {
 	s.gauge("build_info", "1, with what is running in the labels.", "version", "revision", "goversion").
 		WithLabelValues(version, revision(), runtime.Version()).Set(1)
 	s.computed("ready", "1 when the process does what it was started for, 0 before and while it replays or stops.", func() float64 {
-		if s.why.Load() == nil {
+		if s.ready.why() == nil {
 			return 1
 		}
 		return 0
@@ -37,11 +37,11 @@ func revision() string {
 	return "unknown"
 }
 
-// Ready makes simd_ready 1 and /readyz answer 200.
-func (s *Set) Ready() { s.why.Store(nil) }
+// Ready makes simd_ready 1 and /readyz answer 200, if no run is in the way.
+func (s *Set) Ready() { s.ready.set("", "") }
 
 // NotReady makes simd_ready 0; why is what /readyz says.
-func (s *Set) NotReady(why string) { s.why.Store(&why) }
+func (s *Set) NotReady(why string) { s.ready.set("", why) }
 
 // DeadLetter counts an envelope that no mailbox took.
 func (s *Set) DeadLetter(k protocol.Kind) { s.agents.deadLetters.inc(k.String()) }

@@ -26,10 +26,13 @@ type Scene struct {
 	last  protocol.Time // of the scene's clock
 }
 
-// Scene returns the counters of a scene that is starting.
-func (s *Set) Scene(id string) *Scene {
-	sc := &Scene{Set: s, series: s.time.byScene.get(id)}
-	if before := s.lives.replace(id, sc); before != nil {
+// Scene returns the counters of a scene of the process' only run, which is starting.
+func (s *Set) Scene(id string) *Scene { return s.Run("").Scene(id) }
+
+// scene returns the counters of a scene that is starting.
+func (s *Set) scene(key sceneKey) *Scene {
+	sc := &Scene{Set: s, series: s.time.byScene.get(key)}
+	if before := s.lives.replace(key, sc); before != nil {
 		before.leave()
 	}
 	s.time.scenes[SceneStarting].Inc()
@@ -196,45 +199,44 @@ func (s *Scene) leave() {
 	}
 }
 
-// Waits moves a scene that stopped before its end into the state waiting.
-func (s *Set) Waits(id string) {
-	if is := s.lives.state(id); is == SceneFailed || is == SceneInterrupted {
-		s.lives.get(id).Became(SceneWaiting)
-	}
-}
-
-// Ended counts a scene that had ended before the process, or this life, began.
-func (s *Set) Ended(id string) {
-	if s.lives.state(id) != SceneEnded {
-		s.Scene(id).Became(SceneEnded)
-	}
-}
-
 // lives holds the newest life of each scene.
 type lives struct {
-	mu   sync.Mutex
-	byID map[string]*Scene
+	mu    sync.Mutex
+	byKey map[sceneKey]*Scene
 }
 
-func (l *lives) replace(id string, sc *Scene) (before *Scene) {
+func (l *lives) replace(key sceneKey, sc *Scene) (before *Scene) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.byID == nil {
-		l.byID = map[string]*Scene{}
+	if l.byKey == nil {
+		l.byKey = map[sceneKey]*Scene{}
 	}
-	before, l.byID[id] = l.byID[id], sc
+	before, l.byKey[key] = l.byKey[key], sc
 	return before
 }
 
-func (l *lives) get(id string) *Scene {
+func (l *lives) get(key sceneKey) *Scene {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.byID[id]
+	return l.byKey[key]
+}
+
+// take removes the lives of a run.
+func (l *lives) take(run string) (keys []sceneKey, scenes []*Scene) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for key, sc := range l.byKey {
+		if key.run == run {
+			keys, scenes = append(keys, key), append(scenes, sc)
+			delete(l.byKey, key)
+		}
+	}
+	return keys, scenes
 }
 
 // state of the newest life; starting when there was none.
-func (l *lives) state(id string) SceneState {
-	sc := l.get(id)
+func (l *lives) state(key sceneKey) SceneState {
+	sc := l.get(key)
 	if sc == nil {
 		return SceneStarting
 	}

@@ -139,7 +139,7 @@ func Handler(set *Set, opts ServerOptions) http.Handler {
 		ErrorLog: scrapeLog{logOf(opts)}, ErrorHandling: promhttp.ContinueOnError, MaxRequestsInFlight: maxScrapes, EnableOpenMetrics: true,
 	}))
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, r *http.Request) { answer(w, "alive", set.liveness()) })
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) { answer(w, "ready", set.readiness()) })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) { answer(w, "ready", set.ready.why()) })
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) { fmt.Fprintln(w, "/metrics\n/livez\n/readyz") })
 	if opts.Pprof {
 		mux.HandleFunc("GET /debug/pprof/", pprof.Index)
@@ -156,13 +156,6 @@ type scrapeLog struct{ log *slog.Logger }
 
 func (l scrapeLog) Println(v ...any) {
 	l.log.Warn("metrics: a scrape failed in part", "err", strings.TrimSpace(fmt.Sprintln(v...)))
-}
-
-func (s *Set) readiness() error {
-	if why := s.why.Load(); why != nil {
-		return errors.New(*why)
-	}
-	return nil
 }
 
 func answer(w http.ResponseWriter, good string, err error) {

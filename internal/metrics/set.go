@@ -1,7 +1,6 @@
 package metrics
 
 import (
-	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -31,8 +30,7 @@ type Set struct {
 	watched  *watched
 	lives    lives
 	stuck    stuck
-
-	why atomic.Pointer[string] // not ready; nil = ready
+	ready    readiness
 }
 
 // definition is one line of docs/metrics.md.
@@ -43,6 +41,7 @@ type definition struct {
 
 type options struct {
 	version string
+	byRun   bool
 }
 
 // Option of New.
@@ -50,6 +49,10 @@ type Option func(*options)
 
 // Version is what simd_build_info says; the revision is the build's own.
 func Version(v string) Option { return func(o *options) { o.version = v } }
+
+// ByRun gives every metric with a scene label a run label before it: for a process
+// that has several runs, of one scene maybe. See [Set.Run].
+func ByRun() Option { return func(o *options) { o.byRun = true } }
 
 // New registers every collector, those of the Go runtime and the process too.
 // The set is not ready until [Set.Ready].

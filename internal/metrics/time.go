@@ -1,6 +1,8 @@
 package metrics
 
 import (
+	"slices"
+
 	"tavernsim/protocol"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -39,13 +41,13 @@ const (
 type timeVecs struct {
 	scenes      [sceneStates]prometheus.Gauge
 	transitions [sceneStates]closed
-	byScene     *cache[string, sceneSeries]
+	byScene     *cache[sceneKey, sceneSeries]
+	perScene    func() []*prometheus.MetricVec // with labels of the scene
 	phases      *prometheus.HistogramVec
 }
 
 // sceneSeries are the metrics that have a scene label.
 type sceneSeries struct {
-	label    string
 	steps    prometheus.Counter
 	took     prometheus.Observer
 	passed   prometheus.Counter
@@ -64,21 +66,28 @@ func (s *Set) makeTime() {
 		s.time.scenes[i] = states.WithLabelValues(i.String())
 		s.time.transitions[i] = newClosed(transitions, []string{"ok", "failed"}, i.String())
 	}
-	steps := s.counter("sim_steps_total", "Waves closed.", "scene")
-	took := s.histogram("step_duration_seconds", "Wall time of a wave, from its first wake to its hand-over to the journal.", seconds(), "scene")
+	steps := s.counter("sim_steps_total", "Waves closed.", s.sceneLabels()...)
+	took := s.histogram("step_duration_seconds", "Wall time of a wave, from its first wake to its hand-over to the journal.", seconds(), s.sceneLabels()...)
 	s.time.phases = s.histogram("step_phase_duration_seconds", "Wall time of one phase of a wave: turns, world, knowledge, events, keep.", seconds(), "phase")
 	for _, phase := range []string{PhaseTurns, protocol.ToWorld, protocol.ToKnowledge, protocol.ToEvents, PhaseKeep} {
 		s.time.phases.WithLabelValues(phase)
 	}
-	passed := s.counter("sim_seconds_total", "Scene time that has passed; its rate is the speed of the simulation.", "scene")
-	now := s.gauge("sim_time_seconds", "The scene's clock, in seconds since the epoch.", "scene")
-	s.time.byScene = newCache(s, "scene", overflowed, func(id string) *sceneSeries {
+	passed := s.counter("sim_seconds_total", "Scene time that has passed; its rate is the speed of the simulation.", s.sceneLabels()...)
+	now := s.gauge("sim_time_seconds", "The scene's clock, in seconds since the epoch.", s.sceneLabels()...)
+	s.time.byScene = newCache(s, "scene", sceneKey{overflowed, overflowed}, func(key sceneKey) *sceneSeries {
+		v := s.sceneValues(key)
+		of := func(fault string) prometheus.Counter {
+			return s.events.failures.WithLabelValues(append(slices.Clone(v), fault)...)
+		}
 		return &sceneSeries{
-			label: id, steps: steps.WithLabelValues(id), took: took.WithLabelValues(id), passed: passed.WithLabelValues(id),
-			now: now.WithLabelValues(id), failures: [2]prometheus.Counter{s.events.failures.WithLabelValues(id, "error"), s.events.failures.WithLabelValues(id, "steps")}, commits: s.world.commits.WithLabelValues(id),
-			blocked: s.events.blocked.WithLabelValues(id), waiting: s.events.waiting.WithLabelValues(id),
+			steps: steps.WithLabelValues(v...), took: took.WithLabelValues(v...), passed: passed.WithLabelValues(v...),
+			now: now.WithLabelValues(v...), failures: [2]prometheus.Counter{of("error"), of("steps")}, commits: s.world.commits.WithLabelValues(v...),
+			blocked: s.events.blocked.WithLabelValues(v...), waiting: s.events.waiting.WithLabelValues(v...),
 		}
 	})
+	s.time.perScene = func() []*prometheus.MetricVec {
+		return []*prometheus.MetricVec{steps.MetricVec, took.MetricVec, passed.MetricVec, now.MetricVec, s.events.failures.MetricVec, s.world.commits.MetricVec, s.events.blocked.MetricVec, s.events.waiting.MetricVec}
+	}
 	s.makeFacts()
 }
 

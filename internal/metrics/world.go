@@ -32,7 +32,7 @@ func (s *Set) makeWorld() {
 		s.world.ops[op] = &c
 	}
 	s.world.rest = newClosed(updates, outcomes, undeclared)
-	s.world.commits = s.counter("world_commits_total", "Versions that the world went through.", "scene")
+	s.world.commits = s.counter("world_commits_total", "Versions that the world went through.", s.sceneLabels()...)
 	s.world.took = s.histogram("world_update_duration_seconds", "Wall time in which the world decided about the requests of a wave.", seconds()).WithLabelValues()
 }
 

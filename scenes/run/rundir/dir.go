@@ -76,6 +76,7 @@ type Manifest struct {
 	SnapEvery   agenda.Duration             `json:"snapshot_every,omitempty"`
 	SnapBytes   int64                       `json:"snapshot_bytes,omitempty"`
 	Keep        string                      `json:"keep,omitempty"`
+	External    []string                    `json:"external,omitempty"`   // names of its host's tools, sorted
 	Middleware  bool                        `json:"middleware,omitempty"` // its host had some: it is code, and not here
 	Fork        *Forked                     `json:"fork,omitempty"`       // where it came from
 }

@@ -233,7 +233,7 @@ func (f *forking) append(store *persistence.Store, id string) error {
 	if err != nil {
 		return err
 	}
-	made, err := f.manifest.Made(f.project, id, nil)
+	made, err := f.manifest.Made(f.project, id, nil, nil)
 	if err != nil {
 		return err
 	}

@@ -26,6 +26,7 @@ type Opened struct {
 
 	// Middleware of the run's host, for who decides something again.
 	Middleware delivery.Chain
+	External   []agent.External // its tools
 }
 
 // Open opens a run directory for reading. It takes no lock, so a process may run
@@ -66,7 +67,8 @@ func OpenStore(dir string, opt persistence.Options) (*persistence.Store, error) 
 // memory that agents could use is worth more here.
 const memTableSize = 16 << 20
 
-// Load reads a project folder. The options need no name, tools or node kinds.
+// Load reads a project folder. The options need no name or node kinds, and of tools
+// only the names of external ones.
 func Load(dir string, opt project.Options) (*project.Project, error) {
 	info, err := os.Stat(dir)
 	if err != nil {
@@ -90,7 +92,7 @@ func Load(dir string, opt project.Options) (*project.Project, error) {
 
 // LoadFS reads a project from a file system.
 func LoadFS(fsys fs.FS, opt project.Options) (*project.Project, error) {
-	opt.Tools, opt.Kinds = agent.ProfileTools(), setup.NodeKinds()
+	opt.Tools, opt.Kinds = append(agent.ProfileTools(), opt.Tools...), setup.NodeKinds()
 	return project.Load(fsys, opt)
 }
 
@@ -100,7 +102,7 @@ func Read(dir string) (*Manifest, *project.Project, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	p, err := Load(filepath.Join(dir, inputsDir), project.Options{Stops: true})
+	p, err := Load(filepath.Join(dir, inputsDir), project.Options{Stops: true, Tools: m.External})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -136,17 +138,17 @@ func (o *Opened) Scene(id string) (*setup.Scene, *persistence.Journal, error) {
 
 // Made is what a scene of the run is made of.
 func (o *Opened) Made(id string) (*setup.Scene, error) {
-	return o.Manifest.Made(o.Project, id, o.Middleware)
+	return o.Manifest.Made(o.Project, id, o.Middleware, o.External)
 }
 
 // Made makes a scene as the manifest says.
-func (m *Manifest) Made(p *project.Project, id string, middleware delivery.Chain) (*setup.Scene, error) {
+func (m *Manifest) Made(p *project.Project, id string, middleware delivery.Chain, external []agent.External) (*setup.Scene, error) {
 	def, err := p.Scene(id)
 	if err != nil {
 		return nil, err
 	}
 	return setup.New(p, def, setup.Options{
-		Seed: m.Seeds[id], Clock: m.Clocks[id], Agents: m.Agents, ProjectHash: m.ProjectHash, Until: m.Until, Middleware: middleware,
+		Seed: m.Seeds[id], Clock: m.Clocks[id], Agents: m.Agents, ProjectHash: m.ProjectHash, Until: m.Until, Middleware: middleware, External: external,
 	})
 }
 

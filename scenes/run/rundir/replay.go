@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"tavernsim/engine/agent"
 	"tavernsim/engine/bus/delivery"
 	"tavernsim/internal/metrics"
 	"tavernsim/persistence"
@@ -84,6 +85,7 @@ type ReplayOptions struct {
 	// Middleware of the run's host, which Verify asks. Without it the decisions of
 	// a channel that had some are taken as they are.
 	Middleware delivery.Chain
+	External   []agent.External // tools of the run's host
 	Metrics    *metrics.Set
 	Progress   Progress // may be nil
 }
@@ -112,7 +114,7 @@ func Replay(ctx context.Context, dir string, opt ReplayOptions) (*Replayed, erro
 		return nil, err
 	}
 	defer run.Close()
-	run.Middleware = opt.Middleware
+	run.Middleware, run.External = opt.Middleware, opt.External
 	ids, err := run.Scenes(opt.Scene)
 	if err != nil {
 		return nil, err

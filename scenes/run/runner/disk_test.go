@@ -66,7 +66,9 @@ func startedHalf(t *testing.T, p *project.Project, opt Options, between func()) 
 	if _, err := rundir.Make(opt.Dir, opt.ProjectDir, m, p); err != nil {
 		t.Fatal(err)
 	}
-	r, err := open(opt.Dir, p, m, opt)
+	h := newHost(HostOptions{})
+	h.only = true
+	r, err := h.open(opt.Dir, p, m, opt)
 	if err != nil {
 		t.Fatal(err)
 	}

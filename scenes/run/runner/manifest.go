@@ -5,10 +5,12 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"runtime"
+	"slices"
+	"strings"
 	"time"
 
 	"tavernsim/engine/agenda"
-	"tavernsim/engine/bus/delivery"
+	"tavernsim/engine/agent"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/project"
@@ -26,7 +28,7 @@ func newManifest(p *project.Project, defs []*project.Scene, opt Options) (*rundi
 		Project: p.ID(), ProjectHash: p.Hash(), Seeds: map[string]uint64{}, Clocks: map[string]agenda.ClockKind{},
 		Agents: opt.Agents, For: agenda.Duration(opt.For), Ticks: opt.Ticks, Until: opt.Until, Durability: durability,
 		BatchFacts: opt.BatchFacts, Files: rundir.Files(p),
-		SnapFacts: opt.Snapshots.Facts, SnapEvery: agenda.Duration(opt.Snapshots.Every), SnapBytes: opt.Snapshots.Bytes, Keep: opt.Keep, Middleware: len(opt.Middleware) > 0,
+		SnapFacts: opt.Snapshots.Facts, SnapEvery: agenda.Duration(opt.Snapshots.Every), SnapBytes: opt.Snapshots.Bytes, Keep: opt.Keep, Middleware: len(opt.Middleware) > 0, External: toolNames(opt.External),
 	}
 	for _, d := range defs {
 		id, sim := d.Definition.ID, d.Definition.Simulation
@@ -65,15 +67,26 @@ func seedOf(flag, scene *uint64) (uint64, error) {
 }
 
 // fits refuses to go on with a run by other rules than it began with.
-func fits(m *rundir.Manifest, middleware delivery.Chain) error {
-	given := len(middleware) > 0
+func fits(m *rundir.Manifest, opt Options) error {
+	given, tools := len(opt.Middleware) > 0, toolNames(opt.External)
 	switch {
+	case !slices.Equal(tools, m.External):
+		return protocol.Errorf(protocol.KindConflict, "run %s: it began with the external tools [%s] of the program that embeds it, and this program has [%s]; resume it with the same (runner.Options.External)", m.Run, strings.Join(m.External, " "), strings.Join(tools, " "))
 	case m.Middleware && !given:
 		return protocol.Errorf(protocol.KindConflict, "run %s: it began with middleware of the program that embeds it, and this program has none; resume it in that program (runner.Options.Middleware)", m.Run)
 	case given && !m.Middleware:
 		return protocol.Errorf(protocol.KindConflict, "run %s: it began without middleware, so it cannot be resumed with some; start another", m.Run)
 	}
 	return nil
+}
+
+// toolNames are those of external tools, sorted.
+func toolNames(tools []agent.External) (names []string) {
+	for i := range tools {
+		names = append(names, tools[i].Spec.Name)
+	}
+	slices.Sort(names)
+	return names
 }
 
 // optionsOf are those the run was started with; what the caller may choose anew
@@ -83,7 +96,7 @@ func optionsOf(m *rundir.Manifest, now Options) Options {
 		Scenes: m.Scenes, Agents: m.Agents, For: m.For.Std(), Ticks: m.Ticks, Until: m.Until, Durability: m.Durability,
 		BatchFacts: m.BatchFacts, Snapshots: machines.SnapshotPolicy{Facts: m.SnapFacts, Every: m.SnapEvery.Std(), Bytes: m.SnapBytes}.Or(now.Snapshots), Keep: cmp.Or(now.Keep, m.Keep),
 		Workers: now.Workers, Metrics: now.Metrics, Log: now.Log, Version: now.Version, Sized: now.Sized, Crashes: now.Crashes, Finish: now.Finish, FS: now.FS, Recovering: now.Recovering,
-		Middleware: now.Middleware,
+		Middleware: now.Middleware, External: now.External, Executors: now.Executors,
 	}
 	if now.Durability != "" {
 		opt.Durability = now.Durability

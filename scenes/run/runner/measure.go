@@ -1,10 +1,6 @@
 package runner
 
-import (
-	"tavernsim/actors"
-	"tavernsim/internal/metrics"
-	"tavernsim/protocol"
-)
+import "tavernsim/internal/metrics"
 
 // watch has a source read at each scrape until the run is closed.
 func (r *Runner) watch(src metrics.Sources) {
@@ -17,12 +13,4 @@ func (r *Runner) stopWatching() {
 		stop()
 	}
 	r.unwatch = nil
-}
-
-// measureDead counts an envelope that no mailbox took.
-func (r *Runner) measureDead(d actors.DeadLetter) {
-	r.metrics.DeadLetter(d.Kind)
-	if d.Kind == protocol.KindEvent {
-		r.metrics.Dropped(d.Reason)
-	}
 }

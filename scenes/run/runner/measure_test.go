@@ -88,9 +88,9 @@ func TestAFailedStartIsMeasured(t *testing.T) {
 
 func TestDeadLettersAreMeasured(t *testing.T) {
 	set := metrics.New()
-	r := &Runner{metrics: set}
+	h := &Host{metrics: set}
 	dead := func(kind protocol.Kind, reason string) {
-		r.deadLetter(actors.DeadLetter{Envelope: &protocol.Envelope{Kind: kind}, Reason: reason})
+		h.deadLetter(actors.DeadLetter{Envelope: &protocol.Envelope{Kind: kind}, Reason: reason})
 	}
 	dead(protocol.KindEvent, actors.ReasonQueueFull)
 	dead(protocol.KindEvent, actors.ReasonDroppedOldest)

@@ -156,7 +156,7 @@ func (l *attempts) notice(cause error) {
 		l.tellOutage(cause)
 	}
 	for _, scene := range l.sum.IDs() {
-		l.Metrics.Waits(scene)
+		l.Metrics.Run("").Waits(scene)
 	}
 	l.Metrics.NotReady("waiting for the disk")
 }

@@ -1,9 +1,11 @@
 // Package runner runs scenes of one project, side by side in one process.
 //
-// [Start] makes the run directory (scenes/run/rundir) and starts the scenes. [Resume]
-// continues from the directory of a run that was stopped or killed. You must call
-// [Runner.Wait], which ends everything and returns the summary. [Restarts] continues
-// a run after failures that it can survive.
+// A [Host] owns what the runs of a process share: workers, metrics, log. [Host.Add] makes
+// the run directory (scenes/run/rundir) and starts the scenes; [Host.Resume] continues
+// from the directory of a run that was stopped or killed. You must call [Runner.Wait],
+// which ends the run and returns the summary, or [Host.Remove]. [Start] and [Resume] are
+// those of a host with one run, which ends with it. [Restarts] continues a run after
+// failures that it can survive.
 //
 // # Promises
 //
@@ -23,6 +25,9 @@
 //     Interrupting a wait leaves the run resumable.
 //  7. If a run could not start the first time, [Restarts] does not try again. A run
 //     has started when one of its scenes runs.
+//  8. The runs of a host share no fact, no store and no series of metrics, also when
+//     they run the same scene. After [Host.Remove] nothing is left of a run but its
+//     directory: no actor, no goroutine, no series.
 //
 // # Not here
 //
@@ -40,8 +45,8 @@ import (
 	"sync"
 	"time"
 
-	"tavernsim/actors"
 	"tavernsim/engine/agenda"
+	"tavernsim/engine/agent"
 	"tavernsim/engine/bus/delivery"
 	"tavernsim/internal/metrics"
 	"tavernsim/internal/source"
@@ -80,11 +85,17 @@ type Options struct {
 	// Keep is how much history is kept, as persistence.ParseKeep reads it; "" = as
 	// the manifest says, all of a new run.
 	Keep    string
-	Workers int // of the actors; 0 = GOMAXPROCS
 	Version string
 	Args    []string // of the program, for the manifest
+	// Workers, Metrics and Log make the host of Start and Resume. A host that exists has
+	// its own: see HostOptions.
+	Workers int
 	Metrics *metrics.Set
 	Log     *slog.Logger
+	// External are tools of the program that embeds the run, and Executors carry them
+	// out: see setup.Options. Whoever goes on with the run gives the same again.
+	External  []agent.External
+	Executors []outside.Entry
 	// Middleware is asked in every scene: see setup.Options. Whoever goes on with
 	// the run gives it again; the manifest says only whether there was some.
 	Middleware delivery.Chain
@@ -110,14 +121,18 @@ type Runner struct {
 	Scenes   []*Scene
 
 	idle    []*Scene // they have no Run: ended before this process, or could not begin
+	host    *Host
 	store   *persistence.Store
-	system  *actors.System
-	metrics *metrics.Set
+	metrics *metrics.Run
 	unwatch []func() // sources of the metrics
 	log     *slog.Logger
 	started time.Time
 
 	progress rundir.Progress // of restoring
+
+	waited sync.Once // of Wait, whose results follow
+	sum    *rundir.Summary
+	err    error
 }
 
 // Scene is one scene of a run.
@@ -131,14 +146,15 @@ type Scene struct {
 	outcome scenes.Outcome
 }
 
-// Load reads a project folder; stops says that flags give a stop condition.
-func Load(dir string, stops bool) (*project.Project, error) {
-	return rundir.Load(dir, project.Options{Stops: stops, Model: ReadModel})
+// Load reads a project folder; stops says that flags give a stop condition, and tools
+// are the names of external ones (Options.External).
+func Load(dir string, stops bool, tools ...string) (*project.Project, error) {
+	return rundir.Load(dir, project.Options{Stops: stops, Model: ReadModel, Tools: tools})
 }
 
 // LoadFS reads a project from a file system; name is its id when it names none.
-func LoadFS(fsys fs.FS, name string, stops bool) (*project.Project, error) {
-	return rundir.LoadFS(fsys, project.Options{Name: name, Stops: stops, Model: ReadModel})
+func LoadFS(fsys fs.FS, name string, stops bool, tools ...string) (*project.Project, error) {
+	return rundir.LoadFS(fsys, project.Options{Name: name, Stops: stops, Model: ReadModel, Tools: tools})
 }
 
 // ReadModel reads a model file; it is project.Options.Model of whoever runs.
@@ -157,55 +173,6 @@ func modelOf(p *project.Project, s *project.Scene) (*scripted.Model, error) {
 		return nil, protocol.Errorf(protocol.KindNotFound, "model file %s is not in the project", file)
 	}
 	return scripted.Load(file, data)
-}
-
-// Start begins a run of a loaded project.
-func Start(p *project.Project, opt Options) (*Runner, error) {
-	defs, err := pick(p, opt.Scenes)
-	if err != nil {
-		return nil, err
-	}
-	if err := check(defs, opt); err != nil {
-		return nil, err
-	}
-	m, err := newManifest(p, defs, opt)
-	if err != nil {
-		return nil, err
-	}
-	dir, err := rundir.Make(opt.Dir, opt.ProjectDir, m, p)
-	if err != nil {
-		return nil, err
-	}
-	r, err := open(dir, p, m, opt)
-	if err != nil {
-		return nil, err
-	}
-	return r, r.start(defs, opt)
-}
-
-// Resume goes on with a run directory. Of the options, those that describe the
-// machine count: metrics, log, workers, durability if given.
-func Resume(dir string, opt Options) (*Runner, error) {
-	m, p, err := rundir.Read(dir)
-	if err != nil {
-		return nil, err
-	}
-	if err := fits(m, opt.Middleware); err != nil {
-		return nil, err
-	}
-	if err := rundir.Writable(dir, "make it writable, or resume a copy of it"); err != nil {
-		return nil, err
-	}
-	opt = optionsOf(m, opt)
-	defs, err := pick(p, opt.Scenes)
-	if err != nil {
-		return nil, err
-	}
-	r, err := open(dir, p, m, opt)
-	if err != nil {
-		return nil, err
-	}
-	return r, r.start(defs, opt)
 }
 
 // pick finds the scenes to run.
@@ -253,39 +220,25 @@ func check(defs []*project.Scene, opt Options) error {
 	return nil
 }
 
-// open opens the store and starts the workers.
-func open(dir string, p *project.Project, m *rundir.Manifest, opt Options) (*Runner, error) {
-	r := &Runner{Dir: dir, Manifest: m, Project: p, metrics: opt.Metrics, log: opt.Log, started: time.Now()}
-	if r.metrics == nil {
-		r.metrics = metrics.New()
-	}
-	if r.log == nil {
-		r.log = slog.New(slog.DiscardHandler)
-	}
-	r.progress = opt.Recovering
+// open opens the store.
+func (h *Host) open(dir string, p *project.Project, m *rundir.Manifest, opt Options) (*Runner, error) {
+	r := &Runner{Dir: dir, Manifest: m, Project: p, host: h, log: h.log, started: time.Now(), progress: opt.Recovering}
 	keep, err := persistence.ParseKeep(opt.Keep)
 	if err != nil {
 		return nil, err
 	}
-	r.store, err = rundir.OpenStore(dir, persistence.Options{
-		Durability: opt.Durability, BatchFacts: opt.BatchFacts, Observer: metrics.Journal{Set: r.metrics, Sync: opt.Durability}, FS: opt.FS, Log: r.log, Keep: keep,
-	})
-	if err != nil {
+	if err := h.enter(r); err != nil {
 		return nil, err
 	}
-	r.system = actors.NewSystem(actors.Options{
-		Workers: opt.Workers, Logger: r.log, DeadLetter: r.deadLetter,
-		StuckAfter: scenes.StuckAfter, Stuck: scenes.Stuck(r.metrics, r.log),
+	r.store, err = rundir.OpenStore(dir, persistence.Options{
+		Durability: opt.Durability, BatchFacts: opt.BatchFacts, Observer: metrics.Journal{Set: h.metrics, Sync: opt.Durability}, FS: opt.FS, Log: r.log, Keep: keep,
 	})
-	r.watch(metrics.Sources{Mailboxes: scenes.Mailboxes(r.system), Store: r.store, Dir: dir})
-	return r, nil
-}
-
-func (r *Runner) deadLetter(d actors.DeadLetter) {
-	if d.Reason == actors.ReasonStopped {
-		return // the scene ended; nothing that counts can be on its way
+	if err != nil {
+		h.ended(r)
+		return nil, err
 	}
-	r.measureDead(d)
+	r.watch(metrics.Sources{Store: r.store, Dir: dir})
+	return r, nil
 }
 
 func (r *Runner) start(defs []*project.Scene, opt Options) error {
@@ -321,7 +274,7 @@ func (r *Runner) startScene(def *project.Scene, opt Options) error {
 	if err != nil {
 		return err
 	}
-	made, err := r.Manifest.Made(r.Project, id, opt.Middleware)
+	made, err := r.Manifest.Made(r.Project, id, opt.Middleware, opt.External)
 	if err != nil {
 		return err
 	}
@@ -339,7 +292,7 @@ func (r *Runner) startScene(def *project.Scene, opt Options) error {
 	s := &Scene{ID: id, Seed: r.Manifest.Seeds[id], journal: journal, latency: scenes.NewLatency(), report: def.Definition.Simulation.Report}
 	counts := r.metrics.Scene(id)
 	s.Run, err = scenes.Start(made, journal, scenes.Options{
-		Stop: stopOf(def, opt), Snapshots: opt.Snapshots, Model: model, System: r.system,
+		Stop: stopOf(def, opt), Snapshots: opt.Snapshots, Model: model, Executors: opt.Executors, System: r.host.system, Name: r.host.actorName(r.Dir, id),
 		Metrics: counts, Log: r.log, Latency: s.latency, Crashes: opt.Crashes[id], Folding: r.recovering(id),
 		Effects: func() (outside.Journal, error) { return r.store.Journal(outside.JournalID(id)) },
 	})
@@ -405,8 +358,14 @@ func (r *Runner) interruptAll() {
 	}
 }
 
-// Wait returns when every scene has stopped and everything is closed.
+// Wait returns when every scene has stopped and everything is closed. Several may
+// wait.
 func (r *Runner) Wait() (*rundir.Summary, error) {
+	r.waited.Do(func() { r.sum, r.err = r.wait() })
+	return r.sum, r.err
+}
+
+func (r *Runner) wait() (*rundir.Summary, error) {
 	var errs []error
 	r.waitAll()
 	for _, s := range r.inOrder() {
@@ -442,8 +401,9 @@ func (r *Runner) close() error {
 	}
 	r.metrics.NotReady("stopping")
 	r.stopWatching()
-	r.system.Close()
-	return r.store.Close()
+	err := r.store.Close()
+	r.host.ended(r)
+	return err
 }
 
 func (r *Runner) finish(s *rundir.Summary) error {
