@@ -179,8 +179,12 @@ func (s *Supervisor) HandleFailure(_ *actor.ActorSystem, proto actor.Supervisor,
 	s.Failed(child.Id, failureOf(reason, nil))
 }
 
-// Wait returns when all its actors are gone: stop them first.
-func (s *Supervisor) Wait() { s.running.Wait() }
+// Wait returns when all its actors are gone: stop them first. No supervisor has none.
+func (s *Supervisor) Wait() {
+	if s != nil {
+		s.running.Wait()
+	}
+}
 
 // Spawn starts an actor.
 func (s *System) Spawn(spec Spec) (*Ref, error) {

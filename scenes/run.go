@@ -294,11 +294,8 @@ func (r *Run) shutdown() {
 			sc.system.Stop(ref)
 		}
 	}
-	for _, sup := range []*actors.Supervisor{r.stageSup, sc.sup} {
-		if sup != nil {
-			sup.Wait()
-		}
-	}
+	r.stageSup.Wait()
+	sc.sup.Wait()
 	sc.saving.Wait() // also after a failure: the journal is closed next
 	sc.outside.Wait()
 	if err := sc.outside.Log.Close(); err != nil {

@@ -56,11 +56,8 @@ type scene struct {
 // newScene lays out what the actors share.
 func newScene(made *setup.Scene, journal Journal, opt Options) (*scene, error) {
 	s := &scene{
-		Scene: made, metrics: opt.Metrics, options: opt, log: opt.Log, journal: journal, system: opt.System, model: opt.Model,
+		Scene: made, metrics: opt.Metrics, options: opt, log: cmp.Or(opt.Log, slog.New(slog.DiscardHandler)), journal: journal, system: opt.System, model: opt.Model,
 		spaces: newSpacePool(), buffers: newBuffers(),
-	}
-	if s.log == nil {
-		s.log = slog.New(slog.DiscardHandler)
 	}
 	s.options.Snapshots = opt.Snapshots.WithDefaults()
 	var err error

@@ -16,7 +16,8 @@
 //     labels resolved once. A [Profile] handle saves the look-up. Histograms
 //     cost two to three times that.
 //  2. Every counter with known label values has the value 0 from the start.
-//  3. Cardinality is bounded. No label contains an agent, run or event id. A label
+//  3. Cardinality is bounded. No label contains an agent or event id, and a run only
+//     in a set that is [ByRun], until [Run.Forget]. A label
 //     whose values come from a project takes [MaxValues] of them; further values
 //     are counted as "__other__", and simd_metrics_label_overflow_total
 //     counts them. Values that a model can invent (event types, tools) are

@@ -1,6 +1,7 @@
 package runner_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -42,4 +43,37 @@ func ExampleStart() {
 	// economy.shop.coins = 30
 	// economy.player.coins = 58
 	// economy.forager.coins = 20
+}
+
+// A host has several runs at once. Here two runs of one project go on side by side.
+func ExampleHost() {
+	dir, err := os.MkdirTemp("", "host-")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+
+	p, err := runner.Load("../../examples/hello", false)
+	if err != nil {
+		panic(err)
+	}
+	host := runner.NewHost(runner.HostOptions{})
+	defer host.Close()
+	seed := uint64(1)
+	var runs []*runner.Runner
+	for _, name := range []string{"a", "b"} {
+		run, err := host.Add(p, runner.Options{Dir: filepath.Join(dir, name), Seed: &seed})
+		if err != nil {
+			panic(err)
+		}
+		runs = append(runs, run)
+	}
+	a, errA := runs[0].Wait()
+	b, errB := host.Remove(runs[1]) // stops it, if it has not ended, and forgets its metrics
+	if err := errors.Join(errA, errB); err != nil {
+		panic(err)
+	}
+	fmt.Println(a.Ended, b.RunDir == filepath.Join(dir, "b"))
+	// Output:
+	// true true
 }

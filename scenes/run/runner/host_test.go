@@ -105,7 +105,7 @@ func TestHostRefuses(t *testing.T) {
 
 // A follower in the process gets every fact of a run, the last ones too.
 func TestFollowScene(t *testing.T) {
-	r, err := Start(loadTown(t), Options{Dir: filepath.Join(t.TempDir(), "run"), Scenes: []string{"day"}, Ticks: 100})
+	r, err := Start(loadTown(t), Options{Dir: filepath.Join(t.TempDir(), "run"), Scenes: []string{"day"}, Ticks: 1 << 30})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +116,9 @@ func TestFollowScene(t *testing.T) {
 			if rec.Seq != last.Seq+1 {
 				return fmt.Errorf("seq %d after %d", rec.Seq, last.Seq)
 			}
-			last = rec
+			if last = rec; rec.Seq == 500 {
+				r.Interrupt() // while it follows
+			}
 			return nil
 		})
 	}()
@@ -124,7 +126,7 @@ func TestFollowScene(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Fatal(err)
 	}
-	if int64(last.Seq) != sum.Journal.Facts {
+	if last.Seq < 500 || int64(last.Seq) != sum.Journal.Facts {
 		t.Errorf("it ends with fact %d of %d", last.Seq, sum.Journal.Facts)
 	}
 }
