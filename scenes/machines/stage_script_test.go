@@ -33,7 +33,7 @@ var update = flag.Bool("update", false, "rewrite the expectations in testdata")
 //
 // Lines before begin:
 //
-//	settings [clock=realtime] [max_deliberating=N] [max_restarts=N] [max_wave_bytes=N] [ticks=N] [deliberations=N] [events=N] [until=EXPR]
+//	settings [clock=realtime] [max_deliberating=N] [max_restarts=N] [max_wave_bytes=N] [ticks=N] [after=D] [deliberations=N] [events=N] [until=EXPR]
 //	         [lifecycle=start,end,pause,resume] [snapshots=FACTS]
 //	agent ID YAML                the agent's runtime configuration
 //
@@ -209,6 +209,9 @@ func (p *stagePlayer) configure() {
 	c := machines.StageConfig{
 		Stop:      agenda.Stop{Ticks: p.number(p.settings["ticks"]), Deliberations: p.number(p.settings["deliberations"]), Events: p.number(p.settings["events"])},
 		Snapshots: machines.SnapshotPolicy{Facts: p.number(p.settings["snapshots"])},
+	}
+	if after := p.settings["after"]; after != "" {
+		c.Stop.After = agenda.Duration(p.duration(after))
 	}
 	p.state.Configure(c, machines.Kept{Wave: p.kept}, p.state.Shown())
 }
