@@ -239,6 +239,6 @@ func (h *Host) deadLetter(d actors.DeadLetter) {
 // Follow calls yield for every fact of the scene from a seq on and goes on with those
 // that become durable, until the run is closed: see persistence.Journal.Follow. It
 // may be called from any goroutine while the run has not ended.
-func (s *Scene) Follow(ctx context.Context, from uint64, yield func(protocol.Record) error) error {
-	return s.journal.Follow(ctx, from, yield)
+func (sc *Scene) Follow(ctx context.Context, from uint64, yield func(protocol.Record) error) error {
+	return sc.journal.Follow(ctx, from, yield)
 }
