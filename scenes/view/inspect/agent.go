@@ -1,6 +1,9 @@
 package inspect
 
 import (
+	"cmp"
+	"slices"
+
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent"
 	"tavernsim/engine/secret"
@@ -79,11 +82,11 @@ func (s *Scene) Agent(id, at string) (*AgentView, error) {
 	if err := s.agent(id); err != nil {
 		return nil, err
 	}
-	wave, err := s.cut(at)
+	wave, err := s.Cut(at)
 	if err != nil {
 		return nil, err
 	}
-	state, err := s.fold(wave.Number)
+	state, err := s.Fold(wave.Number)
 	if err != nil {
 		return nil, err
 	}
@@ -97,27 +100,14 @@ func (s *Scene) agentView(state *machines.State, o uint32, wave persistence.Wave
 	m, st := state.Agents[o], state.Agenda.Standing(o)
 	v := &AgentView{
 		Agent: m.ID.Instance, Profile: m.Def.Profile, Name: m.Def.Name, Ordinal: o, Wave: wave.Number, Time: state.Agenda.Now.String(),
-		State: StateName(st), Failures: st.Failures, Turns: m.State.Turn, Private: factjson.JSON(Private(m)),
-		Goals: []factjson.Object{}, Inbox: inboxed(m.State.Inbox()), Observations: []factjson.Object{}, History: []Spoken{}, Subscriptions: []Subscribed{},
-	}
-	if st.Next != 0 {
-		v.Next = st.Next.String()
-	}
-	if st.BusyUntil != 0 {
-		v.BusyUntil = st.BusyUntil.String()
+		State: StateName(st), Next: moment(st.Next), BusyUntil: moment(st.BusyUntil), Failures: st.Failures, Turns: m.State.Turn, Private: factjson.JSON(Private(m)),
+		Goals: goals(m), Inbox: inboxed(m.State.Inbox()), Observations: observations(m.State.Observations()), History: spoken(m), Subscriptions: []Subscribed{},
 	}
 	if st.Asleep {
 		v.WakeAbove = st.WakeAbove.String()
 	}
 	for _, r := range st.WaitsFor {
 		v.WaitsFor = append(v.WaitsFor, state.Name(r))
-	}
-	for _, g := range m.State.Goals {
-		v.Goals = append(v.Goals, GoalOf(g))
-	}
-	v.Observations = observations(m.State.Observations())
-	for _, u := range m.State.History() {
-		v.History = append(v.History, spoken(u, m.ID.Instance))
 	}
 	for _, sub := range state.Subscriptions(o) {
 		v.Subscriptions = append(v.Subscriptions, Subscribed{sub.Type, sub.FilterCondition})
@@ -155,46 +145,54 @@ func observations(seen []agent.Observation) []factjson.Object {
 	return list
 }
 
-func spoken(u agent.Utterance, self string) Spoken {
-	if u.Who == "" {
-		u.Who = self
+func goals(m *agent.Machine) []factjson.Object {
+	list := []factjson.Object{}
+	for _, g := range m.State.Goals {
+		list = append(list, GoalOf(g))
 	}
-	return Spoken{Time: u.Time.String(), Who: u.Who, Type: u.Type, Text: secret.Text(u.Text)}
+	return list
+}
+
+func spoken(m *agent.Machine) []Spoken {
+	list := []Spoken{}
+	for _, u := range m.State.History() {
+		list = append(list, Spoken{Time: u.Time.String(), Who: cmp.Or(u.Who, m.ID.Instance), Type: u.Type, Text: secret.Text(u.Text)})
+	}
+	return list
+}
+
+// moment is a time, or "" when there is none.
+func moment(t protocol.Time) string {
+	if t == 0 {
+		return ""
+	}
+	return t.String()
 }
 
 // lastTurns lists the last deliberations of an agent up to a wave, newest first.
 func (s *Scene) lastTurns(id string, through persistence.Wave) ([]TurnSummary, error) {
 	last := ring[TurnSummary]{n: lastTurns}
 	o, _ := s.agents.Find(id)
+	if through.Last == 0 {
+		return []TurnSummary{}, nil // the beginning; a query to 0 has no end
+	}
 	// The failure of an actor is a fact of the scene, so both are read.
-	note := func(r protocol.Record) error {
-		fact, err := s.read(r)
+	err := s.Scan(persistence.Query{To: through.Last, Kinds: []string{agent.FactTurnEnded, agenda.FactAgentFailed}}, func(r protocol.Record) error {
+		if r.Actor != id && r.Kind == agent.FactTurnEnded {
+			return nil
+		}
+		fact, err := s.Fact(r)
 		switch x := fact.(type) {
 		case *agent.TurnEnded:
-			last.add(turnSummary(r, x))
+			last.add(TurnSummary{Turn: x.Turn, Seq: r.Seq, Time: r.Time.String(), Outcome: string(x.Outcome), Error: secret.Text(x.Error), Events: x.Perceived, Calls: x.Calls, Models: x.ModelCalls, Changed: x.Changed})
 		case *agenda.AgentFailed:
 			if int(x.Agent) == o {
 				last.add(TurnSummary{Seq: r.Seq, Time: r.Time.String(), Outcome: "actor failed", Error: secret.Text(x.Error)})
 			}
 		}
 		return err
-	}
-	if through.Last == 0 {
-		return []TurnSummary{}, nil // the beginning; a query to 0 has no end
-	}
-	err := s.scan(persistence.Query{To: through.Last, Kinds: []string{agent.FactTurnEnded, agenda.FactAgentFailed}}, func(r protocol.Record) error {
-		if r.Actor != id && r.Kind == agent.FactTurnEnded {
-			return nil
-		}
-		return note(r)
 	})
-	list := []TurnSummary{}
-	for _, t := range last.all() {
-		list = append([]TurnSummary{t}, list...)
-	}
+	list := append([]TurnSummary{}, last.all()...)
+	slices.Reverse(list)
 	return list, err
-}
-
-func turnSummary(r protocol.Record, x *agent.TurnEnded) TurnSummary {
-	return TurnSummary{Turn: x.Turn, Seq: r.Seq, Time: r.Time.String(), Outcome: string(x.Outcome), Error: secret.Text(x.Error), Events: x.Perceived, Calls: x.Calls, Models: x.ModelCalls, Changed: x.Changed}
 }

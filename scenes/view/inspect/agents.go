@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"tavernsim/engine/agenda"
@@ -73,7 +74,7 @@ func (s *Scene) Agents(q AgentQuery) (*AgentList, error) {
 	if err != nil {
 		return nil, err
 	}
-	state, err := s.fold(s.journal.Durable().Number)
+	state, err := s.Fold(s.journal.Durable().Number)
 	if err != nil {
 		return nil, err
 	}
@@ -96,9 +97,7 @@ func (q *AgentQuery) order() (func(a, b AgentLine) int, error) {
 		"calls":    func(a, b AgentLine) int { return cmp.Compare(b.Calls, a.Calls) },
 		"last":     func(a, b AgentLine) int { return cmp.Compare(b.last, a.last) },
 	}[q.Sort]
-	switch q.State {
-	case "", StateIdle, StateAsleep, StateBlocked, StateGivenUp:
-	default:
+	if q.State != "" && !slices.Contains(AgentStates(), q.State) {
 		return nil, protocol.Errorf(protocol.KindInvalid, "state %q: want %s", q.State, strings.Join(AgentStates(), ", "))
 	}
 	if by == nil {
@@ -124,7 +123,7 @@ func (s *Scene) knownProfile(id string) error {
 	if seen[id] {
 		return nil
 	}
-	return unknown("profile", id, "the scene has", keys(seen))
+	return unknown("profile", id, "the scene has", slices.Values(protocol.SortedKeys(seen)))
 }
 
 // agentCounts counts turns, by ordinal.
@@ -133,8 +132,7 @@ func (s *Scene) agentCounts() ([]AgentLine, error) {
 	for in := range s.agents.All() {
 		lines[in.Ordinal] = AgentLine{Agent: in.ID, Profile: in.Profile.Definition.ID, ordinal: in.Ordinal}
 	}
-	err := s.scan(persistence.Query{Kinds: []string{agent.FactTurnEnded, agenda.FactAgentFailed}}, func(r protocol.Record) error {
-		fact, err := s.read(r)
+	err := s.facts(persistence.Query{Kinds: []string{agent.FactTurnEnded, agenda.FactAgentFailed}}, func(r protocol.Record, fact protocol.Fact) error {
 		switch x := fact.(type) {
 		case *agent.TurnEnded:
 			if int(x.Agent) < len(lines) {
@@ -146,7 +144,7 @@ func (s *Scene) agentCounts() ([]AgentLine, error) {
 				lines[x.Agent].last = r.Time
 			}
 		}
-		return err
+		return nil
 	})
 	return lines, err
 }
@@ -165,12 +163,7 @@ func (a *AgentLine) count(x *agent.TurnEnded, at protocol.Time) {
 func (s *Scene) agentLine(state *machines.State, a AgentLine, ordinal int) AgentLine {
 	st := state.Agenda.Standing(uint32(ordinal))
 	a.State = StateName(st)
-	if st.Next != 0 {
-		a.Next = st.Next.String()
-	}
-	if a.last != 0 {
-		a.Last = a.last.String()
-	}
+	a.Next, a.Last = moment(st.Next), moment(a.last)
 	a.Waiting = state.Agents[ordinal].State.Waiting()
 	return a
 }
@@ -186,14 +179,4 @@ func StateName(st agenda.Standing) string {
 		return StateAsleep
 	}
 	return StateIdle
-}
-
-func keys[V any](m map[string]V) func(yield func(string) bool) {
-	return func(yield func(string) bool) {
-		for _, k := range protocol.SortedKeys(m) {
-			if !yield(k) {
-				return
-			}
-		}
-	}
 }

@@ -38,7 +38,7 @@ func (s *Scene) Audit(q AuditQuery, yield func(Change) error) error {
 	if err := a.check(); err != nil {
 		return err
 	}
-	query, err := s.query(q.Span, persistence.Query{})
+	query, err := s.Query(q.Span, persistence.Query{})
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func (a *auditing) check() error {
 		}
 		a.pattern = world.Path(p)
 	}
-	return a.actor(a.q.Agent)
+	return a.Known(a.q.Agent)
 }
 
 // run folds up to the span, then on through it. Only private states and entries
@@ -76,18 +76,18 @@ func (a *auditing) check() error {
 func (a *auditing) run(query persistence.Query) (err error) {
 	if a.q.Tool != "" || slices.Equal(a.q.What, []string{WhatCall}) {
 		query.Kinds, query.Actor = []string{agent.FactCallMade}, a.q.Agent
-		return a.scan(query, a.record)
+		return a.Scan(query, a.record)
 	}
 	start, err := a.startOf(query)
 	if err != nil {
 		return err
 	}
-	if a.state, err = a.fold(start.Number); err != nil {
+	if a.state, err = a.Fold(start.Number); err != nil {
 		return err
 	}
 	fold := persistence.Query{From: start.Last + 1, To: query.To, Until: query.Until}
 	wanted := query
-	return a.scan(fold, func(r protocol.Record) error {
+	return a.Scan(fold, func(r protocol.Record) error {
 		if r.Seq >= wanted.From && (wanted.Since == 0 || r.Time >= wanted.Since) {
 			return a.record(r)
 		}
@@ -145,7 +145,7 @@ func (a *auditing) changesOf(r protocol.Record) ([]Change, protocol.Fact, error)
 	case agent.FactTurnEnded, agent.FactModelAnswered, agent.FactCallAnswered, agent.FactSaid, bus.FactRouted, bus.FactRefused, agenda.FactWaveClosed:
 		return nil, nil, nil
 	}
-	fact, err := a.read(r)
+	fact, err := a.Fact(r)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -29,7 +29,7 @@ func keyOf(l *deadletters.Letter) letterKey { return letterKey{l.Seq, l.Agent, l
 
 // DeadLetters hands over the dead letters that q chooses, in order.
 func (s *Scene) DeadLetters(q DeadLetterQuery, yield func(deadletters.Letter) error) error {
-	query, err := s.query(q.Span, persistence.Query{Kinds: deadletters.Kinds()})
+	query, err := s.Query(q.Span, persistence.Query{Kinds: deadletters.Kinds()})
 	if err != nil {
 		return err
 	}
@@ -42,11 +42,7 @@ func (s *Scene) DeadLetters(q DeadLetterQuery, yield func(deadletters.Letter) er
 		return err
 	}
 	waves, n := s.waves(), 0
-	err = s.scan(query, func(r protocol.Record) error {
-		fact, err := s.read(r)
-		if err != nil {
-			return err
-		}
+	err = s.facts(query, func(r protocol.Record, fact protocol.Fact) (err error) {
 		for _, l := range deadletters.Of(fact, s.name) {
 			if err := events.complete(r.Kind, &l); err != nil {
 				return err
@@ -69,7 +65,7 @@ func (s *Scene) DeadLetters(q DeadLetterQuery, yield func(deadletters.Letter) er
 		return nil
 	})
 	if err == nil && n == 0 {
-		err = s.actor(q.Agent) // letters are also written to those who do not exist
+		err = s.Known(q.Agent) // letters are also written to those who do not exist
 	}
 	return err
 }
@@ -84,7 +80,7 @@ func (q *DeadLetterQuery) wants(l *deadletters.Letter) bool {
 func (s *Scene) redelivered() (map[letterKey]bool, error) {
 	done := map[letterKey]bool{}
 	err := s.journal.Scan(persistence.Query{Kinds: []string{agenda.FactRedelivered}}, func(r protocol.Record) error {
-		fact, err := s.read(r)
+		fact, err := s.Fact(r)
 		if x, ok := fact.(*agenda.Redelivered); ok {
 			for _, l := range x.Letters {
 				d, err := protocol.ReadDraft(l.Draft)

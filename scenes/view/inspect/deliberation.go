@@ -168,11 +168,11 @@ func ofTurn(actor, kind string) bool {
 // findTurn gathers the facts of a turn, by its number or the seq of one of them.
 func (s *Scene) findTurn(id string, turn, seq uint64) (*turnFacts, error) {
 	t, last, found := &turnFacts{}, uint64(0), false
-	err := s.scan(persistence.Query{Actor: id}, func(r protocol.Record) error {
+	err := s.Scan(persistence.Query{Actor: id}, func(r protocol.Record) error {
 		if !ofTurn(id, r.Kind) {
 			return nil
 		}
-		fact, err := s.read(r)
+		fact, err := s.Fact(r)
 		if err != nil {
 			return err
 		}
@@ -197,10 +197,7 @@ func newDeliberation(id string, t *turnFacts) *Deliberation {
 	d := &Deliberation{
 		Agent: id, Turn: t.end.Turn, Wave: t.end.Wave, Time: t.at.String(), First: t.first, Last: t.last, Outcome: string(t.end.Outcome), Error: secret.Text(t.end.Error),
 		Models: []Asked{}, Calls: []Called{}, Said: append([]string{}, t.said...), Changes: append([]Change{}, t.changes...), Effects: []Effect{}, Other: t.other,
-		Timing: Timing{Elapsed: t.end.Elapsed.String(), Asleep: t.end.Asleep},
-	}
-	if t.end.SleepUntil != 0 {
-		d.Timing.SleptTo = t.end.SleepUntil.String()
+		Timing: Timing{Elapsed: t.end.Elapsed.String(), Asleep: t.end.Asleep, SleptTo: moment(t.end.SleepUntil)},
 	}
 	for i := range d.Changes {
 		d.Changes[i].Turn = t.end.Turn
@@ -220,11 +217,7 @@ func called(c *agent.CallMade) Called {
 
 // perceived folds the run to the end of the wave before, where the turn began.
 func (s *Scene) perceived(d *Deliberation, t *turnFacts) error {
-	before := max(t.end.Wave, 1) - 1
-	if begin := s.journal.Begin().Number; before < begin {
-		before = begin
-	}
-	state, err := s.fold(before)
+	state, err := s.Fold(max(t.end.Wave, 1, s.journal.Begin().Number+1) - 1)
 	if err != nil {
 		return err
 	}
@@ -240,14 +233,8 @@ func (s *Scene) perceived(d *Deliberation, t *turnFacts) error {
 	slices.SortStableFunc(heard, func(a, b agent.Heard) int { return cmp.Compare(b.Event.Priority, a.Event.Priority) })
 	seen := m.State.Observations()
 	d.Perceived = Perceived{
-		Private: factjson.JSON(Private(m)), Goals: []factjson.Object{}, Events: inboxed(heard), Count: t.end.Perceived, WorldVersion: state.World().Version(),
-		Observations: observations(seen[:min(len(seen), int(t.end.Seen))]), History: []Spoken{},
-	}
-	for _, g := range m.State.Goals {
-		d.Perceived.Goals = append(d.Perceived.Goals, GoalOf(g))
-	}
-	for _, u := range m.State.History() {
-		d.Perceived.History = append(d.Perceived.History, spoken(u, d.Agent))
+		Private: factjson.JSON(Private(m)), Goals: goals(m), Events: inboxed(heard), Count: t.end.Perceived, WorldVersion: state.World().Version(),
+		Observations: observations(seen[:min(len(seen), int(t.end.Seen))]), History: spoken(m),
 	}
 	return nil
 }
@@ -257,11 +244,7 @@ func (s *Scene) perceived(d *Deliberation, t *turnFacts) error {
 func (s *Scene) effects(d *Deliberation, t *turnFacts) error {
 	due, waves := t.at, s.waves()
 	var held *agenda.EffectsDeferred
-	err := s.scan(persistence.Query{From: t.last + 1}, func(r protocol.Record) error {
-		fact, err := s.read(r)
-		if err != nil {
-			return err
-		}
+	err := s.facts(persistence.Query{From: t.last + 1}, func(r protocol.Record, fact protocol.Fact) (err error) {
 		switch x := fact.(type) {
 		case *agenda.EffectsDeferred:
 			if s.name(x.Agent) == d.Agent && held == nil && r.Seq == t.last+1 {

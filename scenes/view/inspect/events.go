@@ -65,8 +65,8 @@ func (s *Scene) Events(q EventQuery, yield func(EventLine) error) error {
 		return err
 	}
 	waves, joined, n := s.waves(), s.JoinEvents(), 0
-	err = s.scan(query, func(r protocol.Record) error {
-		fact, err := s.read(r)
+	err = s.Scan(query, func(r protocol.Record) error {
+		fact, err := s.Fact(r)
 		if err == nil {
 			fact, err = joined.Whole(r, fact)
 		}
@@ -83,7 +83,7 @@ func (s *Scene) Events(q EventQuery, yield func(EventLine) error) error {
 		return err
 	})
 	if err == nil && n == 0 && q.Span.From == 0 {
-		err = errors.Join(s.actor(q.Receiver), s.KnownTypes(q.Types)) // events are also sent to those who do not exist
+		err = errors.Join(s.Known(q.Receiver), s.KnownTypes(q.Types)) // events are also sent to those who do not exist
 	}
 	return err
 }
@@ -128,7 +128,7 @@ func (j *JoinedEvents) Whole(r protocol.Record, f protocol.Fact) (protocol.Fact,
 func (j *JoinedEvents) read(from uint64) error {
 	j.later = map[string]heardLater{}
 	return j.scene.journal.Scan(persistence.Query{From: from, Kinds: []string{bus.FactRouted}}, func(r protocol.Record) error {
-		fact, err := j.scene.read(r)
+		fact, err := j.scene.Fact(r)
 		if x, ok := fact.(*bus.Routed); ok && x.Again() {
 			l := j.later[x.ID]
 			j.later[x.ID] = heardLater{l.receivers.And(x.Receivers), append(l.marks, x.Marks...)}
@@ -138,7 +138,7 @@ func (j *JoinedEvents) read(from uint64) error {
 }
 
 func (s *Scene) eventQuery(q *EventQuery) (persistence.Query, error) {
-	if err := s.actor(q.Source); err != nil {
+	if err := s.Known(q.Source); err != nil {
 		return persistence.Query{}, err
 	}
 	if q.Priority != "" {
@@ -152,48 +152,50 @@ func (s *Scene) eventQuery(q *EventQuery) (persistence.Query, error) {
 	if q.Refused {
 		kinds = kinds[1:]
 	}
-	return s.query(q.Span, persistence.Query{Kinds: kinds})
+	return s.Query(q.Span, persistence.Query{Kinds: kinds})
 }
 
 func (q *EventQuery) wants(s *Scene, f protocol.Fact) bool {
-	switch x := f.(type) {
-	case *bus.Routed:
-		return q.takes(x.Type, x.Source, x.TraceID, x.Priority) && (q.Receiver == "" || slices.Contains(x.Targets, q.Receiver) || s.hears(x, q.Receiver))
-	case *bus.Refused:
-		return q.takes(x.Type, x.Source, x.TraceID, x.Priority) && (q.Receiver == "" || slices.Contains(x.Targets, q.Receiver))
-	}
-	return false
-}
-
-func (q *EventQuery) takes(typ, source, trace string, p protocol.Priority) bool {
-	return matchesAny(q.Types, typ) && (q.Source == "" || q.Source == source) && (q.Trace == "" || q.Trace == trace) && (q.Priority == "" || q.Priority == p.String())
+	h := header(f)
+	return h != nil && matchesAny(q.Types, h.Type) && (q.Source == "" || q.Source == h.Source) && (q.Trace == "" || q.Trace == h.TraceID) && (q.Priority == "" || q.Priority == h.Priority.String()) &&
+		(q.Receiver == "" || slices.Contains(h.Targets, q.Receiver) || s.hears(f, q.Receiver))
 }
 
 // hears reports whether an agent is among the receivers.
-func (s *Scene) hears(f *bus.Routed, id string) bool {
+func (s *Scene) hears(f protocol.Fact, id string) bool {
+	x, routed := f.(*bus.Routed)
 	o, ok := s.agents.Find(id)
-	return ok && f.Receivers.Contains(uint32(o))
+	return routed && ok && x.Receivers.Contains(uint32(o))
+}
+
+// header is that of an event that a fact routed or refused; nil for other facts.
+func header(f protocol.Fact) *protocol.EventHeader {
+	switch x := f.(type) {
+	case *bus.Routed:
+		return &x.EventHeader
+	case *bus.Refused:
+		return &x.EventHeader
+	}
+	return nil
 }
 
 func (s *Scene) eventLine(r protocol.Record, fact protocol.Fact, waves *waves) (EventLine, error) {
 	wave, err := waves.of(r.Seq)
 	line := EventLine{Seq: r.Seq, Wave: wave, Time: r.Time.String(), Receivers: []string{}}
+	if h := header(fact); h != nil {
+		line.ID, line.Type, line.Source, line.Targets = h.ID, h.Type, h.Source, h.Targets
+		line.Priority, line.Trace, line.Depth, line.Chain = h.Priority.String(), h.TraceID, len(h.Chain), deadletters.Chain(h.Chain)
+	}
 	switch x := fact.(type) {
 	case *bus.Routed:
-		line.ID, line.Type, line.Source, line.Targets = x.ID, x.Type, x.Source, x.Targets
-		line.Priority, line.Trace, line.Depth, line.Chain = x.Priority.String(), x.TraceID, len(x.Chain), deadletters.Chain(x.Chain)
 		line.Receivers, line.Delivered = s.receivers(x.Receivers), x.Receivers.Len()
 		line.Held = x.Waiting()
 		line.Payload, line.FilterFail = factjson.Value(x.Body), x.FilterErrors
-		if x.Expires != 0 {
-			line.Expires = x.Expires.String()
-		}
+		line.Expires = moment(x.Expires)
 		for _, m := range x.Marks {
 			line.Marks = append(line.Marks, Marked{m.Agent, string(m.Reason), string(m.Action)})
 		}
 	case *bus.Refused:
-		line.ID, line.Type, line.Source, line.Targets = x.ID, x.Type, x.Source, x.Targets
-		line.Priority, line.Trace, line.Depth, line.Chain = x.Priority.String(), x.TraceID, len(x.Chain), deadletters.Chain(x.Chain)
 		line.Refused, line.Detail, line.Payload = string(x.Reason), secret.Text(x.Detail), factjson.Value(x.Body)
 	}
 	return line, err

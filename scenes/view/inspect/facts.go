@@ -59,15 +59,15 @@ func exact(patterns []string) []string {
 
 // Facts hands over the facts that q chooses, in order.
 func (s *Scene) Facts(q FactQuery, yield func(FactLine) error) error {
-	if err := s.actor(q.Actor); err != nil {
+	if err := s.Known(q.Actor); err != nil {
 		return err
 	}
-	query, err := s.query(q.Span, persistence.Query{Actor: q.Actor, Kinds: exact(q.Kinds)})
+	query, err := s.Query(q.Span, persistence.Query{Actor: q.Actor, Kinds: exact(q.Kinds)})
 	if err != nil {
 		return err
 	}
 	waves, n := s.waves(), 0
-	err = s.scan(query, func(r protocol.Record) error {
+	err = s.Scan(query, func(r protocol.Record) error {
 		if !matchesAny(q.Kinds, r.Kind) {
 			return nil
 		}
@@ -95,12 +95,11 @@ func (s *Scene) KnownKinds(names []string) error {
 // KnownTypes is KnownKinds for types of events.
 func (s *Scene) KnownTypes(names []string) error {
 	return s.known("event of type", names, persistence.Query{Kinds: []string{bus.FactRouted, bus.FactRefused}}, func(r protocol.Record) (string, error) {
-		fact, err := s.read(r)
-		if x, ok := fact.(*bus.Refused); ok {
-			return x.Type, err
+		fact, err := s.Fact(r)
+		if err != nil {
+			return "", err
 		}
-		x, _ := fact.(*bus.Routed)
-		return x.Type, err
+		return header(fact).Type, nil
 	})
 }
 
@@ -109,7 +108,7 @@ func (s *Scene) known(what string, names []string, q persistence.Query, of func(
 		return nil
 	}
 	seen := map[string]bool{}
-	err := s.scan(q, func(r protocol.Record) error {
+	err := s.Scan(q, func(r protocol.Record) error {
 		name, err := of(r)
 		if err == nil && len(seen) < maxKnown {
 			seen[name] = true
@@ -131,8 +130,9 @@ func (s *Scene) known(what string, names []string, q persistence.Query, of func(
 // maxKnown bounds the names that an error lists.
 const maxKnown = 200
 
-// actor checks who decided a fact: an agent or one of the scene's services.
-func (s *Scene) actor(id string) error {
+// Known checks that an instance id, or the name of a service ($world), is one of
+// the scene.
+func (s *Scene) Known(id string) error {
 	if id == "" || strings.HasPrefix(id, "$") {
 		return nil
 	}
@@ -140,7 +140,7 @@ func (s *Scene) actor(id string) error {
 }
 
 func (s *Scene) factLine(r protocol.Record, waves *waves) (FactLine, error) {
-	fact, err := s.read(r)
+	fact, err := s.Fact(r)
 	if err != nil {
 		return FactLine{}, err
 	}

@@ -26,11 +26,7 @@ func (s *Scene) lookUp(q persistence.Query) (*named, error) {
 	u := &named{scene: s, seq: map[string]uint64{}}
 	q.Kinds = slices.DeleteFunc(deadletters.Kinds(), func(kind string) bool { return !deadletters.NamesOnly(kind) })
 	end := uint64(0)
-	err := s.scan(q, func(r protocol.Record) error {
-		fact, err := s.read(r)
-		if err != nil {
-			return err
-		}
+	err := s.facts(q, func(r protocol.Record, fact protocol.Fact) error {
 		end = r.Seq
 		for _, l := range deadletters.Of(fact, s.name) {
 			if _, known := u.seq[l.Event]; l.Event != "" && (known || len(u.seq) < maxLookedUp) {
@@ -47,11 +43,7 @@ func (s *Scene) lookUp(q persistence.Query) (*named, error) {
 
 func (u *named) walk(end uint64) error {
 	missing := len(u.seq)
-	return u.scene.scan(persistence.Query{To: end, Kinds: []string{bus.FactRouted}}, func(r protocol.Record) error {
-		fact, err := u.scene.read(r)
-		if err != nil {
-			return err
-		}
+	return u.scene.facts(persistence.Query{To: end, Kinds: []string{bus.FactRouted}}, func(r protocol.Record, fact protocol.Fact) error {
 		if at, wanted := u.seq[eventID(fact)]; !wanted || at != 0 {
 			return nil
 		}
@@ -72,7 +64,7 @@ func (u *named) complete(kind string, l *deadletters.Letter) error {
 	}
 	if u.last == nil || u.last.ID != l.Event {
 		err := u.scene.journal.Scan(persistence.Query{From: seq, To: seq}, func(r protocol.Record) error {
-			fact, err := u.scene.read(r)
+			fact, err := u.scene.Fact(r)
 			u.last, _ = fact.(*bus.Routed)
 			return err
 		})

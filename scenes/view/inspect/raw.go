@@ -4,7 +4,6 @@ import (
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/history"
-	"tavernsim/scenes/machines"
 	"tavernsim/scenes/run/rundir"
 )
 
@@ -24,29 +23,6 @@ func (s *Scene) Manifest() *rundir.Manifest { return s.run.Manifest }
 
 // FactLine is a fact as the view "facts" shows it.
 func (s *Scene) FactLine(r protocol.Record) (FactLine, error) { return s.factLine(r, s.waves()) }
-
-// Query puts a span of the run into a query.
-func (s *Scene) Query(span Span, q persistence.Query) (persistence.Query, error) {
-	return s.query(span, q)
-}
-
-// Cut is the last wave at or before a moment (see [Span]); "" = the end.
-func (s *Scene) Cut(text string) (persistence.Wave, error) { return s.cut(text) }
-
-// Scan hands over the records that q chooses, in order, and tells Progress.
-func (s *Scene) Scan(q persistence.Query, yield func(protocol.Record) error) error {
-	return s.scan(q, yield)
-}
-
-// Fact decodes a record.
-func (s *Scene) Fact(r protocol.Record) (protocol.Fact, error) { return s.read(r) }
-
-// Fold is the state of the scene at the end of a wave.
-func (s *Scene) Fold(wave uint64) (*machines.State, error) { return s.fold(wave) }
-
-// Known checks that an instance id, or the name of a service ($world), is one of
-// the scene.
-func (s *Scene) Known(id string) error { return s.actor(id) }
 
 // WaveOf finds the wave of a fact. Who walks forward gives the wave that he
 // expects next as a hint; 0 = none.

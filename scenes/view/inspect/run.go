@@ -120,8 +120,8 @@ type journal interface {
 
 func (s *Scene) reading() history.Options { return history.Options{Folding: s.Progress} }
 
-// fold is the state of the scene at the end of a wave.
-func (s *Scene) fold(wave uint64) (*machines.State, error) {
+// Fold is the state of the scene at the end of a wave.
+func (s *Scene) Fold(wave uint64) (*machines.State, error) {
 	made, err := s.made()
 	if err != nil {
 		return nil, err
@@ -201,8 +201,20 @@ func unknown(what, name, lead string, known func(yield func(string) bool)) error
 // errStop ends a walk over the journal before its end.
 var errStop = errors.New("enough")
 
-// scan walks over facts; yield may end it with errStop.
-func (s *Scene) scan(q persistence.Query, yield func(protocol.Record) error) error {
+// facts is Scan with the facts decoded.
+func (s *Scene) facts(q persistence.Query, yield func(protocol.Record, protocol.Fact) error) error {
+	return s.Scan(q, func(r protocol.Record) error {
+		fact, err := s.Fact(r)
+		if err != nil {
+			return err
+		}
+		return yield(r, fact)
+	})
+}
+
+// Scan hands over the records that q chooses, in order, and tells Progress; yield
+// may end it with errStop.
+func (s *Scene) Scan(q persistence.Query, yield func(protocol.Record) error) error {
 	total, seen := s.journal.Durable().Last, uint64(0)
 	err := s.journal.Scan(q, func(r protocol.Record) error {
 		if seen++; s.Progress != nil && seen%progressEvery == 0 {
@@ -218,8 +230,8 @@ func (s *Scene) scan(q persistence.Query, yield func(protocol.Record) error) err
 
 const progressEvery = 1 << 14
 
-// read decodes a fact.
-func (s *Scene) read(r protocol.Record) (protocol.Fact, error) {
+// Fact decodes a record.
+func (s *Scene) Fact(r protocol.Record) (protocol.Fact, error) {
 	f, err := s.codec.ReadFact(r.Kind, r.Data)
 	if err != nil {
 		err = protocol.Errorf(protocol.KindOf(err), "scene %s: fact %d: %w", s.ID, r.Seq, err)

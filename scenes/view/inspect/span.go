@@ -18,8 +18,8 @@ type Span struct {
 	From         uint64 // first seq, for who looks again at a run that grows: to find nothing is no fault then
 }
 
-// query puts the span into a query.
-func (s *Scene) query(span Span, q persistence.Query) (persistence.Query, error) {
+// Query puts a span of the run into a query.
+func (s *Scene) Query(span Span, q persistence.Query) (persistence.Query, error) {
 	if span.Waves != "" {
 		from, to, err := waveRange(span.Waves)
 		if err != nil {
@@ -124,8 +124,8 @@ func (s *Scene) time(text string) (protocol.Time, error) {
 	return begun.Add(d), err
 }
 
-// cut finds the wave that a text means; "" = the end.
-func (s *Scene) cut(text string) (persistence.Wave, error) {
+// Cut is the last wave at or before a moment (see [Span]); "" = the end.
+func (s *Scene) Cut(text string) (persistence.Wave, error) {
 	if text == "" {
 		return s.journal.Durable(), nil
 	}

@@ -105,7 +105,7 @@ func (s *Scene) Summary() (*Summary, error) {
 	}
 	b := &summing{Scene: s, out: s.heading(begun), begun: begun, kinds: map[string]int64{}, work: map[string]*Work{}, refused: map[string]*Refusals{}}
 	b.timeline(s.journal.Durable().MaxTime)
-	if err := s.scan(persistence.Query{}, b.fact); err != nil {
+	if err := s.Scan(persistence.Query{}, b.fact); err != nil {
 		return nil, err
 	}
 	if b.out.Ended, err = s.ended(); err != nil {
@@ -164,7 +164,7 @@ func (b *summing) fact(r protocol.Record) error {
 	case agent.FactCallMade:
 		return b.call(r)
 	}
-	fact, err := b.read(r)
+	fact, err := b.Fact(r)
 	if err != nil {
 		return err
 	}
@@ -234,7 +234,7 @@ func (b *summing) call(r protocol.Record) error {
 	if err := seen.Read(r.Data); err != nil || !seen.Refused() {
 		return err
 	}
-	fact, err := b.read(r)
+	fact, err := b.Fact(r)
 	if x, ok := fact.(*agent.CallMade); ok {
 		b.refuse(machines.Refusal{What: machines.RefusedCall, Reason: string(seen.Status), Count: 1, Example: r.Actor + ": " + seen.Tool + ": " + x.Error}, nil)
 	}

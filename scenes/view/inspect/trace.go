@@ -88,7 +88,7 @@ func (s *Scene) Trace(id string, opt TraceOptions) (*Trace, error) {
 		return nil, err
 	}
 	out.Event = t.add(rec, root)
-	if err := s.scan(persistence.Query{From: rec.Seq + 1}, t.fact); err != nil {
+	if err := s.Scan(persistence.Query{From: rec.Seq + 1}, t.fact); err != nil {
 		return nil, err
 	}
 	out.Events, out.Cut = len(t.events), t.cut
@@ -121,11 +121,7 @@ func (s *Scene) foundEvent(r protocol.Record, fact protocol.Fact, waves *waves) 
 func (s *Scene) findEvent(id string) (f found, rec protocol.Record, err error) {
 	waves := s.waves()
 	names := func(yield func(string) bool) {
-		err = s.scan(persistence.Query{Kinds: []string{bus.FactRouted, bus.FactRefused}}, func(r protocol.Record) error {
-			fact, err := s.read(r)
-			if err != nil {
-				return err
-			}
+		err = s.facts(persistence.Query{Kinds: []string{bus.FactRouted, bus.FactRefused}}, func(r protocol.Record, fact protocol.Fact) (err error) {
 			name := eventID(fact)
 			if !yield(name) {
 				return errStop
@@ -146,11 +142,8 @@ func (s *Scene) findEvent(id string) (f found, rec protocol.Record, err error) {
 }
 
 func eventID(f protocol.Fact) string {
-	switch x := f.(type) {
-	case *bus.Routed:
-		return x.ID
-	case *bus.Refused:
-		return x.ID
+	if h := header(f); h != nil {
+		return h.ID
 	}
 	return ""
 }
@@ -163,10 +156,9 @@ func (s *Scene) causes(root found, rec protocol.Record) ([]EventLine, error) {
 	}
 	before := map[string]found{}
 	waves := s.waves()
-	err := s.scan(persistence.Query{To: rec.Seq - 1, Kinds: []string{bus.FactRouted}, Trace: root.Trace}, func(r protocol.Record) error {
-		fact, err := s.read(r)
+	err := s.facts(persistence.Query{To: rec.Seq - 1, Kinds: []string{bus.FactRouted}, Trace: root.Trace}, func(r protocol.Record, fact protocol.Fact) error {
 		if x, ok := fact.(*bus.Routed); !ok || x.TraceID != root.Trace || len(before) == maxTraced {
-			return err
+			return nil
 		}
 		f, err := s.foundEvent(r, fact, waves)
 		before[f.ID] = f
@@ -248,7 +240,7 @@ func (t *tracing) fact(r protocol.Record) error {
 	if t.pending[r.Actor] == nil {
 		return nil
 	}
-	fact, err := t.read(r)
+	fact, err := t.Fact(r)
 	if err != nil {
 		return err
 	}
@@ -281,11 +273,9 @@ func (t *tracing) turnEnded(r protocol.Record, facts *turnFacts) {
 }
 
 func (t *tracing) wait(id string, later []onItsWay) {
-	if later == nil {
+	if t.pending[id] = later; later == nil {
 		delete(t.pending, id)
-		return
 	}
-	t.pending[id] = later
 }
 
 func (t *tracing) react(e *TraceEvent, re *Reaction, key turnKey) {
@@ -308,7 +298,7 @@ func reaction(r protocol.Record, f *turnFacts) *Reaction {
 
 // service follows what the world, the channel and the scene decided.
 func (t *tracing) service(r protocol.Record) error {
-	fact, err := t.read(r)
+	fact, err := t.Fact(r)
 	if err != nil {
 		return err
 	}

@@ -144,11 +144,11 @@ func (s *Scene) document(at string) (*world.Document, persistence.Wave, error) {
 		}
 		return s.documentOf(v)
 	}
-	wave, err := s.cut(at)
+	wave, err := s.Cut(at)
 	if err != nil {
 		return nil, wave, err
 	}
-	state, err := s.fold(wave.Number)
+	state, err := s.Fold(wave.Number)
 	if err != nil {
 		return nil, wave, err
 	}
@@ -158,7 +158,7 @@ func (s *Scene) document(at string) (*world.Document, persistence.Wave, error) {
 // documentOf is the world at a version: the run folded up to there.
 func (s *Scene) documentOf(version int64) (*world.Document, persistence.Wave, error) {
 	begin := s.journal.Begin()
-	state, err := s.fold(begin.Number)
+	state, err := s.Fold(begin.Number)
 	if err != nil {
 		return nil, begin, err
 	}
@@ -166,7 +166,7 @@ func (s *Scene) documentOf(version int64) (*world.Document, persistence.Wave, er
 	if version < doc.Version() {
 		return nil, begin, protocol.Errorf(protocol.KindNotFound, "version:%d: the first version of the world that is kept is %d", version, doc.Version())
 	}
-	err = s.scan(persistence.Query{From: begin.Last + 1}, func(r protocol.Record) error {
+	err = s.Scan(persistence.Query{From: begin.Last + 1}, func(r protocol.Record) error {
 		if err := state.Apply(r); err != nil || state.World().Version() > version {
 			return orStop(err)
 		}
@@ -220,10 +220,9 @@ func (s *Scene) writers(p world.Path, through uint64) ([]Change, error) {
 // and by state commands.
 func (s *Scene) commits(q persistence.Query, yield func(protocol.Record, *world.Committed) error) error {
 	q.Kinds = []string{factCommitted, factCommands}
-	return s.scan(q, func(r protocol.Record) error {
-		fact, err := s.read(r)
-		if err != nil || r.Actor != worldActor {
-			return err // the commands of agents on their own state
+	return s.facts(q, func(r protocol.Record, fact protocol.Fact) error {
+		if r.Actor != worldActor {
+			return nil // the commands of agents on their own state
 		}
 		for _, c := range commitsOf(fact) {
 			if err := yield(r, c); err != nil {
