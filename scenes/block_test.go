@@ -78,7 +78,7 @@ func mustKeepAll(t testing.TB, s *scenestest.Scene, set scenestest.Settings) map
 			t.Errorf("%s: %d events were routed, %d perceived, %d wait", id, d.routed, d.perceived, d.waiting)
 		}
 	}
-	if s.Has(t, agent.FactDropped) {
+	if has(t, s, agent.FactDropped) {
 		t.Error("events were dropped")
 	}
 	return all
@@ -141,7 +141,7 @@ func TestBlockedOnAnAgentThatFails(t *testing.T) {
 	if d := mustKeepAll(t, s, set)["clerk"]; d.most < 4 || len(d.turns) < 4 {
 		t.Errorf("%+v", d)
 	}
-	text, _ := s.Trace(t, 0, agenda.FactBlocked, agenda.FactAgentFailed, agent.FactTurnEnded)
+	text, _ := trace(t, s, 0, agenda.FactBlocked, agenda.FactAgentFailed, agent.FactTurnEnded)
 	want := `wave 2 at +0s
   caller_1 turn 1 ok calls 2
   caller_2 turn 1 ok calls 2
@@ -267,7 +267,7 @@ simulation: {clock: realtime, stop: {after: 60s}}`), "")
 			t.Errorf("%s: %d turns, %d events in one", id, len(d.turns), d.most)
 		}
 	}
-	if !s.Has(t, agenda.FactBlocked) {
+	if !has(t, s, agenda.FactBlocked) {
 		t.Error("nobody was blocked")
 	}
 }
@@ -309,7 +309,7 @@ func TestBlockingGraphs(t *testing.T) {
 		if dirs.Failed() {
 			t.Fatalf("%+v\n%s", set, g.text)
 		}
-		if s.Has(dirs, agenda.FactBlocked) {
+		if has(dirs, s, agenda.FactBlocked) {
 			blocked++
 		}
 	})
@@ -427,7 +427,7 @@ otherwise: {text: ""}
 	}
 	s := scenestest.New(t, p, "")
 	s.Run(t, scenestest.Settings{})
-	got, _ := s.Trace(t, 0, agent.FactDropped, agent.FactTurnEnded, agenda.FactBlocked)
+	got, _ := trace(t, s, 0, agent.FactDropped, agent.FactTurnEnded, agenda.FactBlocked)
 	want := `wave 2 at +0s
   porter turn 1 ok
   guest turn 1 ok calls 18

@@ -68,7 +68,7 @@ func TestMiddlewareOfAScene(t *testing.T) {
 		t.Fatal(err)
 	}
 	out := r.Close()
-	text, _ := s.Trace(t, 0, "event.routed")
+	text, _ := trace(t, s, 0, "event.routed")
 	for _, want := range []string{"last middleware:not for last drop", "holds it for [odd], middleware until +4s", "key of typist to [odd] 1 released, one of 1"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)

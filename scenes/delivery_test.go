@@ -107,7 +107,7 @@ func TestRealtimeInterrupt(t *testing.T) {
 					t.Errorf("%d calls are still out", open)
 				}
 			})
-			text, _ := s.Trace(t, 0, "agent.said", "agent.turn_ended", "agent.private_state_updated")
+			text, _ := trace(t, s, 0, "agent.said", "agent.turn_ended", "agent.private_state_updated")
 			var said []string
 			for line := range strings.Lines(text) {
 				if _, what, ok := strings.Cut(line, "worker said "); ok {
@@ -184,7 +184,7 @@ simulation: {stop: {after: 1200s}}`), "")
 					t.Error(res, time.Since(began))
 				}
 			})
-			text, _ := s.Trace(t, 0, "agent.turn_ended")
+			text, _ := trace(t, s, 0, "agent.turn_ended")
 			if n := strings.Count(text, "lively turn"); n < 1100 || !strings.Contains(text, "stuck turn 1 failed") {
 				t.Errorf("%d turns\n%.2000s", n, text)
 			}
@@ -221,7 +221,7 @@ otherwise: {text: ""}
 	}
 	s := scenestest.New(t, p, "")
 	whole := s.Run(t, scenestest.Settings{})
-	if text, _ := s.Trace(t, 0, "agent.said"); !strings.Contains(text, `"loud soft"`) {
+	if text, _ := trace(t, s, 0, "agent.said"); !strings.Contains(text, `"loud soft"`) {
 		t.Fatal(text)
 	}
 	s = s.Fresh(t)
@@ -234,7 +234,7 @@ otherwise: {text: ""}
 	mustRestore(t, s, scenestest.Settings{})
 	second := s.Run(t, scenestest.Settings{})
 	mustRestore(t, s, scenestest.Settings{})
-	text, _ := s.Trace(t, 0, "agent.turn_ended", "agent.said")
+	text, _ := trace(t, s, 0, "agent.turn_ended", "agent.said")
 	if !strings.Contains(text, `ada said "loud"`) || !strings.Contains(text, "ada turn 2 ok events 1 lost 1") || second.Digest() == whole.Digest() {
 		t.Errorf("interrupted at wave %d\n%s", first.Wave.Number, text)
 	}

@@ -89,8 +89,8 @@ func mustVerify(t testing.TB, s *scenestest.Scene, set scenestest.Settings) {
 // difference shows where the stories of two scenes part.
 func difference(t testing.TB, got, want *scenestest.Scene) string {
 	t.Helper()
-	a, _ := got.Trace(t, 0)
-	b, _ := want.Trace(t, 0)
+	a, _ := trace(t, got, 0)
+	b, _ := trace(t, want, 0)
 	return doctest.Parting(a, b)
 }
 

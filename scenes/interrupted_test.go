@@ -42,7 +42,7 @@ func TestInterruptionsKeepTheirPlace(t *testing.T) {
 	}
 	s := scenestest.New(t, p, "")
 	want := s.Run(t, scenestest.Settings{Workers: 1})
-	if want.Err != nil || !s.Has(t, "agent.interrupted") {
+	if want.Err != nil || !has(t, s, "agent.interrupted") {
 		t.Fatal(want, "nobody is interrupted: nothing is tested")
 	}
 	mustRestore(t, s, scenestest.Settings{})

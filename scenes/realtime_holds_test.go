@@ -59,7 +59,7 @@ simulation: {clock: realtime, stop: {after: 15s}}`), "")
 	if got, want := strings.Join(heard, " "), "ringer@0s reader@5s ringer@10s"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	if text, _ := s.Trace(t, 0, "event.routed"); !strings.Contains(text, `"Turn 4 of typist."`) {
+	if text, _ := trace(t, s, 0, "event.routed"); !strings.Contains(text, `"Turn 4 of typist."`) {
 		t.Error(text)
 	}
 	mustRestore(t, s, scenestest.Settings{Clock: agenda.Realtime})

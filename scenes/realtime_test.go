@@ -233,7 +233,7 @@ simulation: {clock: realtime, stop: {after: 60s}}`), "")
 			t.Error(res)
 		}
 	})
-	text, _ := s.Trace(t, 0, "scene.started", "scene.paused", "scene.resumed", "scene.ended", "world.committed")
+	text, _ := trace(t, s, 0, "scene.started", "scene.paused", "scene.resumed", "scene.ended", "world.committed")
 	var story []string
 	for line := range strings.Lines(text) {
 		if words := strings.Fields(line); strings.HasPrefix(line, "  ") {
@@ -266,7 +266,7 @@ func TestResumedAfterPause(t *testing.T) {
 			t.Error(res)
 		}
 	})
-	if !s.Has(t, "scene.resumed") {
+	if !has(t, s, "scene.resumed") {
 		t.Error("no fact of the resumption")
 	}
 }
@@ -283,7 +283,7 @@ func TestPauseTakenBack(t *testing.T) {
 			t.Error(res)
 		}
 	})
-	if s.Has(t, "scene.paused") {
+	if has(t, s, "scene.paused") {
 		t.Error("it paused")
 	}
 }
@@ -306,7 +306,7 @@ func TestRealtimeInterruptCancelsCalls(t *testing.T) {
 			t.Errorf("asked %d, open %d", asked, open)
 		}
 	})
-	if s.Has(t, "agent.turn_ended") {
+	if has(t, s, "agent.turn_ended") {
 		t.Error("a deliberation that was interrupted left a fact")
 	}
 	mustRestore(t, s, scenestest.Settings{Clock: agenda.Realtime})
@@ -365,7 +365,7 @@ edges:
 					t.Error(res)
 				}
 			})
-			text, _ := s.Trace(t, 0, "agent.turn_ended", "agent.model_answered", "agent.said")
+			text, _ := trace(t, s, 0, "agent.turn_ended", "agent.model_answered", "agent.said")
 			if n := strings.Count(text, "no answer in time"); n != 3 || !strings.Contains(text, "turn 1 failed") || !strings.Contains(text, `said "told of 1"`) {
 				t.Error(text)
 			}
@@ -383,7 +383,7 @@ func TestModelPanics(t *testing.T) {
 	s := scenestest.New(t, realtimeScene(t, caller+"simulation: {stop: {after: 5s}}"), "")
 	m := &slow{answer: func(context.Context, protocol.ModelRequest) (protocol.ModelAnswer, error) { panic("no model") }}
 	r := s.Run(t, scenestest.Settings{Model: m})
-	text, _ := s.Trace(t, 0, "agent.turn_ended")
+	text, _ := trace(t, s, 0, "agent.turn_ended")
 	if r.Err != nil || !strings.Contains(text, "model slow: panic: no model") {
 		t.Error(r, text)
 	}
@@ -455,7 +455,7 @@ func TestAnswerOutlivesItsActor(t *testing.T) {
 	if shaken.Load() < 2 {
 		t.Error("nothing failed")
 	}
-	said, _ := s.Trace(t, 0, "agent.said")
+	said, _ := trace(t, s, 0, "agent.said")
 	for _, answer := range []string{"answer 1", "answer 2"} {
 		if strings.Count(said, answer) != 1 {
 			t.Error(said)

@@ -36,7 +36,7 @@ func TestTownIsBusy(t *testing.T) {
 			t.Errorf("%s: %d", name, n)
 		}
 	}
-	if !s.Has(t, "scene.effects_deferred") {
+	if !has(t, s, "scene.effects_deferred") {
 		t.Error("no latency")
 	}
 }

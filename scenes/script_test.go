@@ -140,7 +140,7 @@ func (p *player) run(args []string) {
 	if !p.print {
 		return
 	}
-	text, last := p.scene.Trace(p.t, p.last, p.kinds...)
+	text, last := trace(p.t, p.scene, p.last, p.kinds...)
 	p.last = last
 	if set.InterruptAt == 0 {
 		p.b.WriteString(text)

@@ -110,7 +110,7 @@ func TestAgentPanicsAndIsRestored(t *testing.T) {
 			}
 			mustRestore(t, s, set)
 			mustVerify(t, s, set)
-			got, _ := s.Trace(t, 0, "agent.failed", "agent.turn_ended")
+			got, _ := trace(t, s, 0, "agent.failed", "agent.turn_ended")
 			for _, want := range []string{
 				`$scene agent a_2 failed 1: "panic: the node fell over" in scenes_test.`,
 				"again at +4s", `failed 2: "panic`, "again at +8s", "a_2 turn 3 ok",
@@ -143,11 +143,11 @@ func TestRestartIsObserved(t *testing.T) {
 	})
 	s := scenestest.New(t, p, "")
 	s.Run(t, scenestest.Settings{})
-	states, _ := s.Trace(t, 0, "agent.private_state_updated")
+	states, _ := trace(t, s, 0, "agent.private_state_updated")
 	if !strings.Contains(states, `a_2 state merge "" {"count":2,"seen":["restart"]}`) {
 		t.Error(states)
 	}
-	events, _ := s.Trace(t, 0, "event.routed")
+	events, _ := trace(t, s, 0, "event.routed")
 	if !strings.Contains(events, `agent.failed of $scene to [a_1 a_2 a_3] {"agent_instance_id":"a_2","error":"panic: an error","failures":1,"given_up":false}`) {
 		t.Error(events)
 	}
@@ -221,7 +221,7 @@ func TestAgentIsGivenUp(t *testing.T) {
 		}
 		mustRestore(t, s, set)
 		mustVerify(t, s, set)
-		failed, _ := s.Trace(t, 0, "agent.failed")
+		failed, _ := trace(t, s, 0, "agent.failed")
 		if n := strings.Count(failed, "agent a_1 failed"); n != 4 || !strings.Contains(failed, "given up") {
 			t.Errorf("interrupted at %d: %s", at, failed)
 		}
@@ -284,7 +284,7 @@ func TestServiceFailsOnce(t *testing.T) {
 			if r.Err != nil || !r.Final || r.DeadLetters > 0 {
 				t.Fatal(r)
 			}
-			failed, _ := s.Trace(t, 0, "scene.actor_failed")
+			failed, _ := trace(t, s, 0, "scene.actor_failed")
 			if strings.Count(failed, "failed 1:") != 1 || !strings.Contains(failed, actor+" failed 1: \"panic: made to fail\" in scenes") {
 				t.Error(failed)
 			}
@@ -354,7 +354,7 @@ func TestSceneFails(t *testing.T) {
 		if second.Err != nil || !second.Final {
 			t.Fatal(second)
 		}
-		if failed, _ := s.Trace(t, 0, "scene.actor_failed"); strings.Count(failed, "$scene failed 1: \"panic: made to fail\"") != 1 {
+		if failed, _ := trace(t, s, 0, "scene.actor_failed"); strings.Count(failed, "$scene failed 1: \"panic: made to fail\"") != 1 {
 			t.Errorf("envelope %d: %s", nth, failed)
 		}
 		if a, b := second.State.Tally, calm.State.Tally; a.Deliberations != b.Deliberations || a.EventsDelivered != b.EventsDelivered || a.Changes != b.Changes {

@@ -132,7 +132,7 @@ func TestAlarmForWhoDeliberates(t *testing.T) {
 			t.Error(res)
 		}
 	})
-	text, _ := s.Trace(t, 0, "agent.turn_ended", "event.routed")
+	text, _ := trace(t, s, 0, "agent.turn_ended", "event.routed")
 	_, rest, _ := strings.Cut(text, " alarm ")
 	var order []string
 	for line := range strings.Lines(rest) {
@@ -157,7 +157,7 @@ func TestAlarmForWhoFails(t *testing.T) {
 			t.Error(res)
 		}
 	})
-	if text, _ := s.Trace(t, 0, agenda.FactAgentFailed); !strings.Contains(text, "agent watch failed") {
+	if text, _ := trace(t, s, 0, agenda.FactAgentFailed); !strings.Contains(text, "agent watch failed") {
 		t.Error(text)
 	}
 	s.Journal(t, func(j *persistence.Journal) {

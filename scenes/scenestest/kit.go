@@ -13,7 +13,6 @@ package scenestest
 import (
 	"fmt"
 	"io/fs"
-	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/fstest"
@@ -293,36 +292,6 @@ func (s *Scene) Made(t testing.TB, set Settings) *setup.Scene {
 		t.Fatal(err)
 	}
 	return made
-}
-
-// Trace prints the facts after the given one, and says which was the last.
-func (s *Scene) Trace(t testing.TB, after uint64, kinds ...string) (text string, last uint64) {
-	t.Helper()
-	tr := newTracer(s)
-	tr.keep = func(r protocol.Record) bool { return len(kinds) == 0 || slices.Contains(kinds, r.Kind) }
-	last = after
-	s.Journal(t, func(j *persistence.Journal) {
-		err := j.Waves(1, func(w persistence.Wave) error {
-			tr.ends = append(tr.ends, w)
-			return nil
-		})
-		if err == nil && after < j.Durable().Last {
-			err = j.Read(after+1, func(r protocol.Record) error {
-				last = r.Seq
-				return tr.record(r)
-			})
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	})
-	return tr.b.String(), last
-}
-
-// Has reports whether the journal holds a fact of the kind.
-func (s *Scene) Has(t testing.TB, kind string) bool {
-	text, _ := s.Trace(t, 0, kind)
-	return text != ""
 }
 
 // Rewrite is the same scene with a journal in which change has changed facts:

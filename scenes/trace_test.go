@@ -1,8 +1,10 @@
-package scenestest
+package scenes_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+	"testing"
 
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent"
@@ -15,11 +17,42 @@ import (
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/setup"
+	"tavernsim/scenes/scenestest"
 )
+
+// trace prints the facts after the given one, and says which was the last.
+func trace(t testing.TB, s *scenestest.Scene, after uint64, kinds ...string) (text string, last uint64) {
+	t.Helper()
+	tr := newTracer(s)
+	tr.keep = func(r protocol.Record) bool { return len(kinds) == 0 || slices.Contains(kinds, r.Kind) }
+	last = after
+	s.Journal(t, func(j *persistence.Journal) {
+		err := j.Waves(1, func(w persistence.Wave) error {
+			tr.ends = append(tr.ends, w)
+			return nil
+		})
+		if err == nil && after < j.Durable().Last {
+			err = j.Read(after+1, func(r protocol.Record) error {
+				last = r.Seq
+				return tr.record(r)
+			})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
+	return tr.b.String(), last
+}
+
+// has reports whether the journal holds a fact of the kind.
+func has(t testing.TB, s *scenestest.Scene, kind string) bool {
+	text, _ := trace(t, s, 0, kind)
+	return text != ""
+}
 
 // tracer prints facts, one line each, under a headline for every wave.
 type tracer struct {
-	scene *Scene
+	scene *scenestest.Scene
 	codec *protocol.Codec
 	ids   []string
 	ends  []persistence.Wave
@@ -29,7 +62,7 @@ type tracer struct {
 	b     strings.Builder
 }
 
-func newTracer(s *Scene) *tracer {
+func newTracer(s *scenestest.Scene) *tracer {
 	tr := &tracer{scene: s, codec: setup.NewCodec()}
 	if agents, err := s.Def.Agents(0); err == nil {
 		for in := range agents.All() {
