@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -135,7 +136,7 @@ func showComparison(w io.Writer, c *compare.Comparison) error {
 	}
 	if p.section("MADE OF", len(c.Inputs)) {
 		for _, d := range c.Inputs {
-			fmt.Fprintf(p, "  %s: %s | %s\n", d.What, orDash(d.A), orDash(d.B))
+			fmt.Fprintf(p, "  %s: %s | %s\n", d.What, cmp.Or(d.A, "-"), cmp.Or(d.B, "-"))
 		}
 	}
 	if d := c.Divergence; d != nil {
@@ -170,13 +171,6 @@ func droppedSays(c *compare.Comparison) string {
 	return ", and by its digest it was the same"
 }
 
-func orDash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
-}
-
 func more(p *page, n int) {
 	if n > 0 {
 		fmt.Fprintf(p, "  … and %s more\n", number(n))
@@ -200,11 +194,7 @@ func showSides(p *page, d *compare.Divergence) {
 		fmt.Fprintf(p, "  %s  %s %s %s\n", string(rune('a'+i)), f.Time, f.Actor, f.Kind)
 	}
 	for _, m := range d.A.Data {
-		x, y := jsonOf(m.Value), jsonOf(d.B.Data.Get(m.Name))
-		switch {
-		case d.A.Kind != d.B.Kind || x == y:
-			continue
-		default:
+		if x, y := jsonOf(m.Value), jsonOf(d.B.Data.Get(m.Name)); d.A.Kind == d.B.Kind && x != y {
 			fmt.Fprintf(p, "     %s: %s | %s\n", m.Name, p.paint.red(cut(oneLine(x), 200)), p.paint.green(cut(oneLine(y), 200)))
 		}
 	}
@@ -233,14 +223,7 @@ func showAgentDiff(p *page, a *compare.AgentDiff) {
 	}
 	fmt.Fprintln(p)
 	for _, d := range a.Private {
-		fmt.Fprintf(p, "    %s: %s\n", orAll(d.Path), strings.Replace(fromTo(&d), " -> ", " | ", 1))
+		fmt.Fprintf(p, "    %s: %s\n", cmp.Or(d.Path, "(all)"), strings.Replace(fromTo(&d), " -> ", " | ", 1))
 	}
 	more(p, a.More)
-}
-
-func orAll(path string) string {
-	if path == "" {
-		return "(all)"
-	}
-	return path
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -113,12 +114,7 @@ func (x *inspecting) audit([]string) error {
 	})
 }
 
-func who(id string) string {
-	if id == "" {
-		return "$scene"
-	}
-	return id
-}
+func who(id string) string { return cmp.Or(id, "$scene") }
 
 // through is the deliberation, with the call where it is known.
 func through(c *inspect.Change) string {
@@ -138,10 +134,7 @@ func pathOf(c *inspect.Change) string {
 	if c.What == inspect.WhatCall {
 		return c.Tool
 	}
-	if c.Path == "" {
-		return "(all)"
-	}
-	return c.Path
+	return cmp.Or(c.Path, "(all)")
 }
 
 // changeText says what a change did: from what to what, and why.
@@ -166,10 +159,7 @@ func changeText(c *inspect.Change) string {
 	if c.Error != "" && c.Status != inspect.StatusRefused {
 		b.WriteString("  " + c.Error)
 	}
-	if c.Reason != "" {
-		fmt.Fprintf(&b, "  (%s)", c.Reason)
-	}
-	return b.String()
+	return b.String() + said(c.Reason, "  (%s)")
 }
 
 // differenceText shows the first differences of an object.

@@ -83,14 +83,6 @@ func (x *inspecting) summary([]string) error {
 	return p.write(x.out)
 }
 
-// setting names the one that governs a refusal.
-func setting(name string) string {
-	if name == "" {
-		return ""
-	}
-	return " (" + name + ")"
-}
-
 func failedNote(p *page, n int64) string {
 	if n == 0 {
 		return ""
@@ -141,7 +133,7 @@ func (x *inspecting) summaryWork(p *page, s *inspect.Summary) {
 func (x *inspecting) summaryTrouble(p *page, s *inspect.Summary) {
 	if p.section("REFUSED", len(s.Refusals)) {
 		for _, r := range s.Refusals {
-			fmt.Fprintf(p, "  %12s  %s %s%s  %s\n", number(r.Count), r.What, p.paint.yellow(r.Reason), setting(r.Setting), p.paint.dim("e.g. "+oneLine(r.Example)))
+			fmt.Fprintf(p, "  %12s  %s %s%s  %s\n", number(r.Count), r.What, p.paint.yellow(r.Reason), said(r.Setting, " (%s)"), p.paint.dim("e.g. "+oneLine(r.Example)))
 		}
 	}
 	if p.section("PROBLEMS", len(s.Problems)) {
@@ -203,6 +195,14 @@ func note2(p *page, text, format string) string {
 		return ""
 	}
 	return p.paint.dim(fmt.Sprintf(format, text))
+}
+
+// said is a text in a format, or nothing.
+func said(text, format string) string {
+	if text == "" {
+		return ""
+	}
+	return fmt.Sprintf(format, text)
 }
 
 // maxWaitsFor is how many receivers one line names.
@@ -318,7 +318,7 @@ func (x *inspecting) worldDiff(args []string) error {
 		d.To.Version, x.since(d.To.Time), d.To.Wave, plural(len(d.Differences), "difference"))
 	t := newTable(x.out, "path", ">changes", "last by", "at", "from -> to")
 	for _, c := range d.Differences {
-		t.row(c.Path, number(c.Count), c.By, x.since(c.Time), fromTo(&c)+reason(c.Reason))
+		t.row(c.Path, number(c.Count), c.By, x.since(c.Time), fromTo(&c)+said(c.Reason, "  (%s)"))
 	}
 	return t.flush()
 }
@@ -332,11 +332,4 @@ func fromTo(d *inspect.Difference) string {
 		after = cut(jsonText(d.After), 60)
 	}
 	return before + " -> " + after
-}
-
-func reason(text string) string {
-	if text == "" {
-		return ""
-	}
-	return "  (" + text + ")"
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -52,7 +53,7 @@ func (x *inspecting) turnPerceived(p *page, d *inspect.Deliberation) {
 func (x *inspecting) turnDid(p *page, d *inspect.Deliberation) {
 	if p.section("MODEL  (questions are not recorded)", len(d.Models)) {
 		for _, m := range d.Models {
-			fmt.Fprintf(p, "  %s  %d tokens in, %d out, %s%s\n", orDefault(m.Model), m.Input, m.Output, m.Latency, note2(p, m.Error, "  %s"))
+			fmt.Fprintf(p, "  %s  %d tokens in, %d out, %s%s\n", cmp.Or(m.Model, "the default model"), m.Input, m.Output, m.Latency, note2(p, m.Error, "  %s"))
 			if m.Text != "" {
 				fmt.Fprintf(p, "    %s\n", p.paint.cyan(strings.ReplaceAll(strings.TrimSpace(m.Text), "\n", "\n    ")))
 			}
@@ -90,13 +91,6 @@ func (x *inspecting) turnDid(p *page, d *inspect.Deliberation) {
 			fmt.Fprintf(p, "  %s  %s\n", f.Kind, brieflyObject(f.Data))
 		}
 	}
-}
-
-func orDefault(model string) string {
-	if model == "" {
-		return "the default model"
-	}
-	return model
 }
 
 func (x *inspecting) status(s string) string {

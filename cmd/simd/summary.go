@@ -87,7 +87,7 @@ func writeWho(b *strings.Builder, s *rundir.SceneSummary) {
 	section("EVENTS", s.Events.ByType)
 	var refused []rundir.Count
 	for _, r := range s.Refusals {
-		refused = append(refused, rundir.Count{Name: r.What + " " + r.Reason + setting(r.Setting), Count: r.Count})
+		refused = append(refused, rundir.Count{Name: r.What + " " + r.Reason + said(r.Setting, " (%s)"), Count: r.Count})
 	}
 	section("REFUSED", refused)
 	if s.Reflections+s.Knowledge > 0 {

@@ -1,11 +1,15 @@
 package rundir
 
 import (
+	"cmp"
 	"encoding/json"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
+
+	"tavernsim/protocol"
 )
 
 // Summary is what a run came to (docs/formats/summary.md). With one scene the
@@ -58,6 +62,16 @@ type SceneSummary struct {
 type Count struct {
 	Name  string `json:"name"`
 	Count int64  `json:"count"`
+}
+
+// Counts lists a tally, the most frequent first.
+func Counts(m map[string]int64) []Count {
+	list := make([]Count, 0, len(m))
+	for _, name := range protocol.SortedKeys(m) {
+		list = append(list, Count{name, m[name]})
+	}
+	slices.SortStableFunc(list, func(a, b Count) int { return cmp.Compare(b.Count, a.Count) })
+	return list
 }
 
 // Refused is something that was refused for one reason.

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"tavernsim/engine/world"
-	"tavernsim/protocol"
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/run/rundir"
 )
@@ -54,14 +53,14 @@ func (r *Runner) scene(sc *Scene) *rundir.SceneSummary {
 		StoppedBy: o.Reason, Ended: o.Final, Waves: d.Wave, Agents: o.State.Size(), GivenUp: t.GivenUp,
 		Deliberations: t.Deliberations, Failed: t.Failed, Reflections: t.Reflections, Said: t.Said,
 		Latency: rundir.LatencyQ{P50: sc.latency.Quantile(50).Seconds(), P99: sc.latency.Quantile(99).Seconds(), Max: sc.latency.Quantile(100).Seconds()},
-		Events:  rundir.EventCounts{Routed: t.EventsRouted, Delivered: t.EventsDelivered, Refused: sum(t.Refused), ByType: counts(t.ByEvent), ByReason: counts(t.Refused)},
+		Events:  rundir.EventCounts{Routed: t.EventsRouted, Delivered: t.EventsDelivered, Refused: sum(t.Refused), ByType: rundir.Counts(t.ByEvent), ByReason: rundir.Counts(t.Refused)},
 		World:   rundir.WorldCounts{Version: doc.Version(), Commits: t.Commits, Changes: t.Changes, Conflicts: t.Conflicts, Refused: t.WorldRefused, Bytes: doc.Size()},
 		Model:   rundir.ModelCounts{Calls: t.ModelCalls, Failed: t.ModelFailed, Tokens: rundir.Tokens{Input: t.TokensIn, Output: t.TokensOut}},
-		Tools:   rundir.ToolCounts{Calls: t.Calls, Failed: t.CallsFailed, ByTool: counts(t.ByTool)},
+		Tools:   rundir.ToolCounts{Calls: t.Calls, Failed: t.CallsFailed, ByTool: rundir.Counts(t.ByTool)},
 		Journal: rundir.Journal{Facts: t.Facts, Bytes: o.Wave.Total, Waves: o.Wave.Number, Durability: string(r.store.Durability())},
 
 		Knowledge: t.Entries, Restarts: t.Restarts, Troubles: t.Troubles, DeadLetters: t.DeadLetters,
-		ByProfile: counts(t.ByProfile), ByAgent: counts(t.ByAgent), Refusals: refusals(t.Refusals), Report: sc.reported(doc),
+		ByProfile: rundir.Counts(t.ByProfile), ByAgent: rundir.Counts(t.ByAgent), Refusals: refusals(t.Refusals), Report: sc.reported(doc),
 	}
 	if o.Err != nil {
 		s.Error = o.Err.Error()
@@ -88,27 +87,10 @@ func (sc *Scene) reported(doc *world.Document) []rundir.WorldValue {
 }
 
 func refusals(m map[string]int64) (out []rundir.Refused) {
-	for _, c := range counts(m) {
+	for _, c := range rundir.Counts(m) {
 		what, reason, _ := strings.Cut(c.Name, " ")
 		out = append(out, rundir.Refused{What: what, Reason: reason, Count: c.Count, Setting: machines.Setting(what, reason)})
 	}
-	return out
-}
-
-// counts lists a tally, the most frequent first.
-func counts(m map[string]int64) []rundir.Count {
-	out := make([]rundir.Count, 0, len(m))
-	for _, name := range protocol.SortedKeys(m) {
-		out = append(out, rundir.Count{Name: name, Count: m[name]})
-	}
-	slices.SortStableFunc(out, func(a, b rundir.Count) int {
-		switch {
-		case a.Count != b.Count:
-			return int(min(1, max(-1, b.Count-a.Count)))
-		default:
-			return strings.Compare(a.Name, b.Name)
-		}
-	})
 	return out
 }
 

@@ -2,11 +2,12 @@ package inspect
 
 import (
 	"slices"
-	"tavernsim/scenes/view/deadletters"
 
 	"tavernsim/engine/agenda"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
+	"tavernsim/scenes/run/rundir"
+	"tavernsim/scenes/view/deadletters"
 )
 
 // DeadLetterQuery chooses dead letters; empty fields choose all.
@@ -142,9 +143,9 @@ func (s *Scene) GroupDeadLetters(q DeadLetterQuery, by string) ([]LetterGroup, e
 		return nil
 	})
 	list := []LetterGroup{}
-	for _, c := range counts(total) {
+	for _, c := range rundir.Counts(total) {
 		g := groups[c.Name]
-		g.Count, g.Types, g.Sources = c.Count, firstOf(counts(types[c.Name])), firstOf(counts(sources[c.Name]))
+		g.Count, g.Types, g.Sources = c.Count, firstOf(rundir.Counts(types[c.Name])), firstOf(rundir.Counts(sources[c.Name]))
 		list = append(list, *g)
 	}
 	return list, err

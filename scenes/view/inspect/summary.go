@@ -14,6 +14,7 @@ import (
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/machines"
+	"tavernsim/scenes/run/rundir"
 )
 
 // Bounds of the summary.
@@ -267,7 +268,7 @@ func shorten(text string, runes int) string {
 }
 
 func (b *summing) finish() *Summary {
-	b.out.Kinds = counts(b.kinds)
+	b.out.Kinds = rundir.Counts(b.kinds)
 	busiest := top[*Work]{n: summaryAgents, compare: func(a, c *Work) int {
 		return cmp.Or(cmp.Compare(c.Deliberations, a.Deliberations), cmp.Compare(c.Calls, a.Calls), strings.Compare(a.Agent, c.Agent))
 	}}

@@ -1,27 +1,14 @@
 package inspect
 
 import (
-	"cmp"
-	"maps"
 	"slices"
 	"strings"
+
+	"tavernsim/scenes/run/rundir"
 )
 
 // Count is a name with how often.
-type Count struct {
-	Name  string `json:"name"`
-	Count int64  `json:"count"`
-}
-
-// counts lists a tally, the most frequent first.
-func counts(m map[string]int64) []Count {
-	list := []Count{}
-	for _, name := range slices.Sorted(maps.Keys(m)) {
-		list = append(list, Count{name, m[name]})
-	}
-	slices.SortStableFunc(list, func(a, b Count) int { return cmp.Compare(b.Count, a.Count) })
-	return list
-}
+type Count = rundir.Count
 
 // top keeps the first n of what it is offered, in an order, and how many there
 // were.
