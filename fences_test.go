@@ -162,7 +162,7 @@ func larger() map[string]int {
 		"engine/knowledge":    1760,
 		"engine/statecmd":     2920,
 		"engine/template":     1580,
-		"engine/workflow":     2840,
+		"engine/workflow":     2830,
 		"engine/world":        2770,
 		"persistence":         2230,
 		"protocol":            1670,
