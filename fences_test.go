@@ -155,7 +155,7 @@ const maxPackage = 1500
 // a package smaller writes the new size here.
 func larger() map[string]int {
 	return map[string]int{
-		"cmd/simd":            4090,
+		"cmd/simd":            4060,
 		"engine/agent":        3780,
 		"engine/bus":          2300,
 		"engine/expr":         2270,
@@ -168,10 +168,10 @@ func larger() map[string]int {
 		"protocol":            1670,
 		"scenes":              1570,
 		"scenes/machines":     2380,
-		"scenes/view/inspect": 3200,
+		"scenes/view/inspect": 3130,
 		"scenes/load/project": 2740,
 		"tam":                 3430,
-		"tam/toolsxml":        2300,
+		"tam/toolsxml":        2290,
 	}
 }
 
