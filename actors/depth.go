@@ -12,7 +12,7 @@ const MaxKinds = 8
 // counts are numbers of envelopes by kind of actor and lane.
 type counts [MaxKinds][delivery.Lanes]atomic.Int64
 
-// shares of the senders' counts: more than there are lenders, as a rule.
+// shares of the senders' counts: more than there are cellPools, as a rule.
 const shares = 16
 
 // depths counts waiting envelopes by kind of actor and lane, for metrics, with

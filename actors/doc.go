@@ -47,9 +47,9 @@
 //     that wait for a worker, until its queue is empty, and so is an actor whose
 //     kind is in [Supervisor.First]: it waits for one slice of each worker. Of four
 //     actors in a row that a worker runs, at least one is an ordinary one.
-//  14. While a supervisor is held ([Supervisor.Hold]), only those of its actors get
+//  14. While the ordinary actors of a supervisor are paused ([Supervisor.PauseOrdinary]), only those of its actors get
 //     a worker that are served before others or must stop or restart. The workers
-//     set the others aside until [Supervisor.LetGo]; then they continue in order.
+//     set the others aside until [Supervisor.ResumeOrdinary]; then they continue in order.
 //
 // These promises, and one channel that sends routed events in the order of their
 // facts through one lane, give a scene its order of events; wakes come last.

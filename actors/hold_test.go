@@ -36,8 +36,8 @@ func TestHeldActorsStandAside(t *testing.T) {
 			r.got = nil
 		}
 		synctest.Wait() // they have started
-		sup.Hold()
-		sup.Hold()
+		sup.PauseOrdinary()
+		sup.PauseOrdinary()
 		for _, name := range []string{"d", "a", "b", "c", "other"} {
 			refs[name].Tell(event("x", protocol.High))
 		}
@@ -48,11 +48,11 @@ func TestHeldActorsStandAside(t *testing.T) {
 		refs["a"].Tell(event("x", protocol.Normal))
 		s.Stop(refs["c"]) // returns when it has stopped
 		want()
-		sup.LetGo()
+		sup.ResumeOrdinary()
 		want("d", "a", "b")
 		refs["d"].Tell(event("x", protocol.Low))
 		want("d")
-		sup.LetGo()
+		sup.ResumeOrdinary()
 		for name, ref := range refs {
 			if name != "c" {
 				s.Stop(ref)
@@ -83,9 +83,9 @@ func TestHoldLosesNothing(t *testing.T) {
 				refs[chance.IntN(len(refs))].Tell(event("x", protocol.Low+protocol.Priority(chance.IntN(4))))
 				switch chance.IntN(8) {
 				case 0:
-					sup.Hold()
+					sup.PauseOrdinary()
 				case 1:
-					sup.LetGo()
+					sup.ResumeOrdinary()
 				}
 			}
 		}()
@@ -93,11 +93,11 @@ func TestHoldLosesNothing(t *testing.T) {
 	for range 3 {
 		<-done
 	}
-	sup.LetGo()
+	sup.ResumeOrdinary()
 	for handled.Load() < 3*rounds {
 		runtime.Gosched()
 	}
-	sup.Hold()
+	sup.PauseOrdinary()
 	for _, ref := range refs {
 		ref.Tell(event("x", protocol.Low))
 		s.Stop(ref)

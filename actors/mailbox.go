@@ -86,7 +86,7 @@ func (m *mailbox) post(env *protocol.Envelope) {
 		m.dead(env, v.Lane, reason)
 		return
 	}
-	m.top[v.Lane].push(m.sup.system.lenders.cell(env, m.kind, v.Lane))
+	m.top[v.Lane].push(m.sup.system.cellPools.cell(env, m.kind, v.Lane))
 	m.announce(1<<v.Lane | hurry(env, v.Lane))
 }
 

@@ -392,7 +392,7 @@ func TestASendTakesNoLock(t *testing.T) {
 		ref.Tell(event("gate", protocol.Normal))
 		synctest.Wait()
 		if !s.pool.mu.TryLock() || !s.blocked.mu.TryLock() {
-			t.Fatal("somebody holds a lock while all is quiet")
+			t.Fatal("somebody holds a lock while all is warnOnly")
 		}
 		for i := range 100 { // one that takes a lock stands still here
 			ref.Tell(event("x", protocol.Priority(i%3-1)))

@@ -45,15 +45,15 @@ func (o Options) withDefaults() Options {
 
 // System owns workers and actors.
 type System struct {
-	opts    Options
-	proto   *actor.ActorSystem
-	pool    *pool
-	actors  sync.WaitGroup
-	root    *actor.RootContext
-	depths  *depths
-	blocked blocked
-	lenders lenders
-	watcher *watcher // nil = nobody looks
+	opts      Options
+	proto     *actor.ActorSystem
+	pool      *pool
+	actors    sync.WaitGroup
+	root      *actor.RootContext
+	depths    *depths
+	blocked   blocked
+	cellPools cellPools
+	watcher   *watcher // nil = nobody looks
 
 	// spawning guards next: Proto.Actor makes mailbox and actor while it
 	// spawns, and sharing its properties saves some 600 bytes an actor.
@@ -66,10 +66,10 @@ func NewSystem(opts Options) *System {
 	opts = opts.withDefaults()
 	counts := newDepths(opts.Workers)
 	s := &System{opts: opts, pool: newPool(counts.workers), depths: counts}
-	s.lenders.depths = counts
+	s.cellPools.depths = counts
 	s.blocked.room.L = &s.blocked.mu
 	s.proto = actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
-		return slog.New(quiet{opts.Logger.Handler()})
+		return slog.New(warnOnly{opts.Logger.Handler()})
 	}))
 	s.root = s.proto.Root
 	s.watcher = s.watch()
@@ -163,7 +163,7 @@ type Supervisor struct {
 	system  *System                  // this and what follows is set by the first Spawn
 	limits  [delivery.Lanes]Capacity // of each lane
 	trims   bool                     // a lane drops its oldest
-	hold    hold
+	pause   pause
 	plan    delivery.Plan // of Middleware
 	mu      sync.Mutex
 	proto   actor.Supervisor
@@ -278,12 +278,12 @@ func (m *mailbox) restart() {
 	m.behavior = b
 }
 
-// quiet passes warnings and errors only: Proto.Actor reports every dead letter
+// warnOnly passes warnings and errors only: Proto.Actor reports every dead letter
 // and every recovery as information, and both are counted here.
-type quiet struct{ slog.Handler }
+type warnOnly struct{ slog.Handler }
 
-func (q quiet) Enabled(ctx context.Context, l slog.Level) bool {
+func (q warnOnly) Enabled(ctx context.Context, l slog.Level) bool {
 	return l >= slog.LevelWarn && q.Handler.Enabled(ctx, l)
 }
-func (q quiet) WithAttrs(a []slog.Attr) slog.Handler { return quiet{q.Handler.WithAttrs(a)} }
-func (q quiet) WithGroup(n string) slog.Handler      { return quiet{q.Handler.WithGroup(n)} }
+func (q warnOnly) WithAttrs(a []slog.Attr) slog.Handler { return warnOnly{q.Handler.WithAttrs(a)} }
+func (q warnOnly) WithGroup(n string) slog.Handler      { return warnOnly{q.Handler.WithGroup(n)} }

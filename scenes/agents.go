@@ -25,12 +25,12 @@ type agentShell struct {
 	through uint64
 	cancel  context.CancelFunc // of the requests that are out; nil when there are none
 	ctx     context.Context
-	haste   *outside.Haste // of the same requests
-	urgent  bool           // the deliberation in flight began with a critical event
-	wave    uint64         // of the deliberation in flight
-	woken   protocol.Time  // scene time at which the deliberation in flight began
-	began   time.Time      // the same on the wall clock
-	sample  *sample        // of the deliberation in flight; nil = its stages are not measured
+	urgency *outside.Urgency // of the same requests
+	urgent  bool             // the deliberation in flight began with a critical event
+	wave    uint64           // of the deliberation in flight
+	woken   protocol.Time    // scene time at which the deliberation in flight began
+	began   time.Time        // the same on the wall clock
+	sample  *sample          // of the deliberation in flight; nil = its stages are not measured
 }
 
 // Receive implements actors.Behavior.
@@ -63,7 +63,7 @@ func (a *agentShell) hear(env *protocol.Envelope) error {
 	}
 	a.machine.Hear(env)
 	if env.Priority == protocol.Critical && a.cancel != nil {
-		a.outside.Hurry(a.haste)
+		a.outside.MakeUrgent(a.urgency)
 	}
 	if a.Clock == agenda.Realtime && a.machine.Interrupts(env) {
 		return a.step(&agent.Cancel{Reason: "interrupted by event " + env.ID, Interrupt: true})
@@ -148,7 +148,7 @@ func (a *agentShell) step(in any) error {
 func (a *agentShell) ended(facts []protocol.Fact, requests []protocol.Sequenced) error {
 	if a.cancel != nil {
 		a.cancel()
-		a.cancel, a.haste = nil, nil
+		a.cancel, a.urgency = nil, nil
 	}
 	for _, f := range facts {
 		if err := a.machine.Apply(f, a.woken); err != nil {
@@ -163,7 +163,7 @@ func (a *agentShell) ended(facts []protocol.Fact, requests []protocol.Sequenced)
 	env, err := a.parcel(protocol.KindTurn, a.machine.ID.Instance, protocol.Decided{Agent: a.machine.ID.Ordinal, At: a.woken}, facts, requests)
 	if err == nil && a.Clock == agenda.Realtime && publishesCritical(requests) {
 		a.alarms.Add(1) // the scene takes it back, and lets go
-		a.sup.Hold()
+		a.sup.PauseOrdinary()
 		env.Priority = protocol.Critical
 	}
 	a.machine.Release()
@@ -197,14 +197,14 @@ func (a *agentShell) ask(q *agent.Ask) *agent.Answered {
 	}
 	if a.cancel == nil {
 		a.ctx, a.cancel = context.WithCancel(a.context)
-		a.haste = outside.NewHaste(a.urgent)
+		a.urgency = outside.NewUrgency(a.urgent)
 		if a.Clock == agenda.Realtime {
 			a.stage.Tell(&protocol.Envelope{EventHeader: protocol.EventHeader{Source: a.machine.ID.Instance}, Kind: protocol.KindWaits})
 		}
 	}
-	wave, haste := a.wave, a.haste
-	from := outside.From{Agent: a.machine.ID.Instance, Turn: a.machine.State.Turn + 1, At: a.woken, Haste: haste}
-	a.outside.Go(a.ctx, from, q, func(raw protocol.Raw) { a.tellAnswer(wave, q.Kind, raw, a.outside.Urgent(haste)) })
+	wave, urgency := a.wave, a.urgency
+	from := outside.From{Agent: a.machine.ID.Instance, Turn: a.machine.State.Turn + 1, At: a.woken, Urgency: urgency}
+	a.outside.Go(a.ctx, from, q, func(raw protocol.Raw) { a.tellAnswer(wave, q.Kind, raw, a.outside.Urgent(urgency)) })
 	return nil
 }
 

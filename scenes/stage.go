@@ -25,9 +25,9 @@ type stage struct {
 	machine *machines.Stage
 	self    *actors.Ref
 
-	tick, lapse *time.Timer
-	wakes       *protocol.Envelope // shared by the agents of a wave; virtual clock
-	gathering   gathering
+	tick, tickBeside *time.Timer
+	wakes            *protocol.Envelope // shared by the agents of a wave; virtual clock
+	gathering        gathering
 
 	progress *Progress
 	series   *series
@@ -53,10 +53,10 @@ func (st *stage) Receive(env *protocol.Envelope) error {
 	if err != nil && st.journal.Err() != nil {
 		err = st.decide(&machines.DiskFailed{Err: &DiskFailure{Scene: st.ID, Cause: st.journal.Err()}})
 	}
-	if st.machine.Presses(st.moment()) {
-		st.sup.Hold()
+	if st.machine.UrgentUnderWay(st.moment()) {
+		st.sup.PauseOrdinary()
 	} else {
-		st.sup.LetGo()
+		st.sup.ResumeOrdinary()
 	}
 	return err
 }
@@ -216,8 +216,8 @@ func (st *stage) carryOut(e *machines.Effect) error {
 		st.gathering.states = nil
 	case machines.ActTick:
 		st.tickAt(&st.tick, e.At)
-	case machines.ActLapse:
-		st.tickAt(&st.lapse, e.At)
+	case machines.ActTickBeside:
+		st.tickAt(&st.tickBeside, e.At)
 	case machines.ActRest:
 		st.metrics.Became(metrics.ScenePaused)
 		select {
@@ -277,7 +277,7 @@ func (st *stage) tickAt(timer **time.Timer, at protocol.Time) {
 
 func (st *stage) finish() {
 	close(st.over)
-	for _, t := range slices.DeleteFunc([]*time.Timer{st.tick, st.lapse}, func(t *time.Timer) bool { return t == nil }) {
+	for _, t := range slices.DeleteFunc([]*time.Timer{st.tick, st.tickBeside}, func(t *time.Timer) bool { return t == nil }) {
 		t.Stop()
 	}
 	o := st.machine.Outcome()

@@ -9,19 +9,19 @@ import (
 // inFlight is who deliberates on the realtime clock, from the wake until the turn
 // is merged: nobody has two turns at once.
 type inFlight struct {
-	agents map[uint32]deliberation
-	limit  int           // of them; who heard something critical is not held up by it
-	urgent int           // of them: heard something critical, and do not wait for a model
-	since  protocol.Time // the last of these began
-	press  uint32        // numbers the times that somebody was urgent
-	streak int           // urgent turns that were merged and others have not made up for
+	agents       map[uint32]deliberation
+	limit        int           // of them; who heard something critical is not held up by it
+	urgent       int           // of them: heard something critical, and do not wait for a model
+	since        protocol.Time // the last of these began
+	urgentRound  uint32        // numbers the times that somebody was urgent
+	urgentInARow int           // urgent turns that were merged and others have not made up for
 }
 
 // deliberation is one in flight.
 type deliberation struct {
-	press uint32 // 0 = not urgent, or no longer
-	waits bool   // for a model, or it did once
-	ended bool   // its turn waits to be merged, or it failed
+	urgentRound uint32 // 0 = not urgent, or no longer
+	waits       bool   // for a model, or it did once
+	ended       bool   // its turn waits to be merged, or it failed
 }
 
 // urgentPatience is how long others stand aside for an urgent deliberation that
@@ -36,7 +36,7 @@ const (
 )
 
 func newInFlight(limit int) inFlight {
-	return inFlight{agents: map[uint32]deliberation{}, limit: limit, press: 1}
+	return inFlight{agents: map[uint32]deliberation{}, limit: limit, urgentRound: 1}
 }
 
 func (f *inFlight) has(o uint32) bool { _, ok := f.agents[o]; return ok }
@@ -48,68 +48,68 @@ func (f *inFlight) room() bool { return len(f.agents) < f.limit }
 func (f *inFlight) begin(o uint32, urgent bool, now protocol.Time) {
 	f.agents[o] = deliberation{}
 	if urgent {
-		f.hurry(o, now)
+		f.makeUrgent(o, now)
 	}
 }
 
-// hurry notes that something critical was heard by an agent whose deliberation is in
+// makeUrgent notes that something critical was heard by an agent whose deliberation is in
 // flight: it perceives it, if it has not begun, and else makes room for the one
 // that does. One that waits for a model is not waited for. It reports whether the
 // deliberation has ended already.
-func (f *inFlight) hurry(o uint32, now protocol.Time) (ended bool) {
+func (f *inFlight) makeUrgent(o uint32, now protocol.Time) (ended bool) {
 	d := f.agents[o]
-	if !d.waits && !d.ended && d.press != f.press {
+	if !d.waits && !d.ended && d.urgentRound != f.urgentRound {
 		f.urgent++
 		f.since = now
-		f.agents[o] = deliberation{press: f.press}
+		f.agents[o] = deliberation{urgentRound: f.urgentRound}
 	}
 	return d.ended
 }
 
 // wait notes that a deliberation waits for a model: nobody has to stand aside.
-func (f *inFlight) wait(o uint32) { f.ease(o, deliberation{waits: true}) }
+func (f *inFlight) wait(o uint32) { f.become(o, deliberation{waits: true}) }
 
 // arrive notes that a deliberation has ended, well or not.
-func (f *inFlight) arrive(o uint32) { f.ease(o, deliberation{ended: true}) }
+func (f *inFlight) arrive(o uint32) { f.become(o, deliberation{ended: true}) }
 
-func (f *inFlight) ease(o uint32, to deliberation) {
+func (f *inFlight) become(o uint32, to deliberation) {
 	if d, ok := f.agents[o]; ok {
-		f.calm(d)
+		f.noLongerUrgent(d)
 		f.agents[o] = to
 	}
 }
 
 // end notes that the end of a deliberation is merged.
 func (f *inFlight) end(o uint32) {
-	f.calm(f.agents[o])
+	f.noLongerUrgent(f.agents[o])
 	delete(f.agents, o)
 }
 
-func (f *inFlight) calm(d deliberation) {
-	if d.press == f.press {
+func (f *inFlight) noLongerUrgent(d deliberation) {
+	if d.urgentRound == f.urgentRound {
 		f.urgent--
 	}
 }
 
-// sated reports whether it is the turn of others.
-func (f *inFlight) sated() bool { return f.streak >= urgentStreak }
+// othersTurn reports whether it is the turn of others.
+func (f *inFlight) othersTurn() bool { return f.urgentInARow >= urgentStreak }
 
-// presses reports whether an urgent deliberation is under way.
-func (f *inFlight) presses(now protocol.Time) bool {
+// urgentUnderWay reports whether an urgent deliberation is under way.
+func (f *inFlight) urgentUnderWay(now protocol.Time) bool {
 	if f.urgent > 0 && now.Sub(f.since) >= urgentPatience {
 		f.urgent = 0
-		f.press++
+		f.urgentRound++
 	}
 	return f.urgent > 0
 }
 
-// Presses reports whether something critical is under way, from the end of the
+// UrgentUnderWay reports whether something critical is under way, from the end of the
 // turn that publishes it to the end of those that perceive it: then ordinary agents
 // pause, and their ended turns wait to be merged. Not while the scene waits for some
 // of them.
-func (s *Stage) Presses(now Moment) bool {
-	if !s.realtime() || s.phase == phaseDone || s.phase == phaseTurns || s.phase == phaseSnapshot || s.flight.sated() {
+func (s *Stage) UrgentUnderWay(now Moment) bool {
+	if !s.realtime() || s.phase == phaseDone || s.phase == phaseTurns || s.phase == phaseSnapshot || s.flight.othersTurn() {
 		return false
 	}
-	return now.Alarms > 0 || s.wave != nil && s.wave.urgent || len(s.hurried) > 0 || s.flight.presses(now.Wall)
+	return now.Alarms > 0 || s.wave != nil && s.wave.urgent || len(s.urgentArrived) > 0 || s.flight.urgentUnderWay(now.Wall)
 }

@@ -14,10 +14,10 @@ import (
 func TestPresses(t *testing.T) {
 	at := func(ms int) protocol.Time { return protocol.Time(time.Duration(ms) * time.Millisecond) }
 	f := newInFlight(2)
-	want := func(now int, presses, room bool) {
+	want := func(now int, urgentUnderWay, room bool) {
 		t.Helper()
-		if f.presses(at(now)) != presses || f.room() != room {
-			t.Fatalf("at %d ms: presses %t, room %t", now, f.presses(at(now)), f.room())
+		if f.urgentUnderWay(at(now)) != urgentUnderWay || f.room() != room {
+			t.Fatalf("at %d ms: urgentUnderWay %t, room %t", now, f.urgentUnderWay(at(now)), f.room())
 		}
 	}
 	want(0, false, true)
@@ -56,7 +56,7 @@ func TestUrgentTurnsShare(t *testing.T) {
 		merged := map[bool]int{}
 		for range 200 {
 			for range 100 {
-				st.hurried = append(st.hurried, arrival{agent: 1, urgent: true})
+				st.urgentArrived = append(st.urgentArrived, arrival{agent: 1, urgent: true})
 			}
 			for range others {
 				st.arrived = append(st.arrived, arrival{agent: 2})
@@ -65,8 +65,8 @@ func TestUrgentTurnsShare(t *testing.T) {
 			if merged[urgent] += len(taken); len(taken) == 0 || len(taken) > maxArrived {
 				t.Fatal(len(taken))
 			}
-			if st.Presses(Moment{}) != !st.flight.sated() {
-				t.Fatal("who is sated makes others stand aside")
+			if st.UrgentUnderWay(Moment{}) != !st.flight.othersTurn() {
+				t.Fatal("who is othersTurn makes others stand aside")
 			}
 		}
 		if merged[false] > merged[true] || merged[false]*5 < merged[true] && len(st.arrived) > 0 {
@@ -92,7 +92,7 @@ func TestArrivedTurnsHurry(t *testing.T) {
 	clock.Heard(1, protocol.Critical, 1, 2)
 	clock.Heard(2, protocol.Normal, 1, 2)
 	st.wakeDue(2)
-	if len(st.hurried) != 1 || st.hurried[0].agent != 1 || len(st.arrived) != 2 || !st.Presses(Moment{}) {
-		t.Errorf("first %v, then %v", st.hurried, st.arrived)
+	if len(st.urgentArrived) != 1 || st.urgentArrived[0].agent != 1 || len(st.arrived) != 2 || !st.UrgentUnderWay(Moment{}) {
+		t.Errorf("first %v, then %v", st.urgentArrived, st.arrived)
 	}
 }

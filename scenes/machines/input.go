@@ -114,7 +114,7 @@ const (
 	ActGather                        // ask every actor for its state
 	ActDropSnapshot                  // forget what was gathered: an actor failed
 	ActTick                          // give a Tick at a time; replaces the one before
-	ActLapse                         // the same, beside it
+	ActTickBeside                    // the same, beside it
 	ActRest                          // the scene is paused, and everything is durable
 	ActGoOn                          // the pause is over
 	ActWarn                          // tell the operator of Err

@@ -19,7 +19,7 @@ func (s *Stage) nextRealtime() error {
 		return s.expire(now)
 	}
 	s.wakeDue(now)
-	if s.Presses(s.now) && len(s.hurried) == 0 {
+	if s.UrgentUnderWay(s.now) && len(s.urgentArrived) == 0 {
 		return s.sleepUntilNext(now)
 	}
 	if !s.anyArrived() && !s.Agenda.DeferredDue(now) && !s.Agenda.ReleaseDue(now) {
@@ -61,20 +61,20 @@ func (s *Stage) openArrivals(in *Arrivals) error {
 // takeArrived takes the turns of the next wave. On the realtime clock those that
 // are urgent have one of their own: nobody waits for what others publish.
 func (s *Stage) takeArrived() (taken []arrival, urgent bool) {
-	if len(s.hurried) > 0 && !s.flight.sated() || len(s.arrived) == 0 {
-		taken = takeSome(&s.hurried, maxArrived)
-		s.flight.streak += len(taken)
+	if len(s.urgentArrived) > 0 && !s.flight.othersTurn() || len(s.arrived) == 0 {
+		taken = takeSome(&s.urgentArrived, maxArrived)
+		s.flight.urgentInARow += len(taken)
 		return taken, len(taken) > 0
 	}
 	switch {
 	case !s.realtime():
 		taken = takeSome(&s.arrived, len(s.arrived))
-	case len(s.hurried) > 0:
+	case len(s.urgentArrived) > 0:
 		taken = takeSome(&s.arrived, maxArrived/urgentShare)
 	default:
 		taken = takeSome(&s.arrived, maxArrived)
 	}
-	s.flight.streak = max(0, min(s.flight.streak, urgentStreak)-urgentShare*len(taken))
+	s.flight.urgentInARow = max(0, min(s.flight.urgentInARow, urgentStreak)-urgentShare*len(taken))
 	return taken, false
 }
 
@@ -97,7 +97,7 @@ func (s *Stage) wakeDue(now protocol.Time) {
 		if !s.flight.has(o) {
 			return false
 		}
-		late = d.Urgency(o) == protocol.Critical && s.hurry(o, now) || late
+		late = d.Urgency(o) == protocol.Critical && s.makeUrgent(o, now) || late
 		return true
 	}
 	for {
@@ -107,32 +107,32 @@ func (s *Stage) wakeDue(now protocol.Time) {
 		}
 		urgency := d.Urgency(o)
 		if s.flight.begin(o, urgency == protocol.Critical, now); urgency == protocol.Critical {
-			s.lapse()
+			s.tickAfterPatience()
 		}
 		s.effect(Effect{Act: ActWake, Agent: o, Wave: d.Wave + 1, At: now, Priority: urgency})
 	}
 	if late {
-		s.hurryArrived()
+		s.sortArrived()
 	}
 }
 
-// hurry lets others stand aside for an agent that deliberates, and has heard
+// makeUrgent lets others stand aside for an agent that deliberates, and has heard
 // something critical. It reports whether that has ended already.
-func (s *Stage) hurry(o uint32, now protocol.Time) (ended bool) {
-	if ended = s.flight.hurry(o, now); !ended {
-		s.lapse()
+func (s *Stage) makeUrgent(o uint32, now protocol.Time) (ended bool) {
+	if ended = s.flight.makeUrgent(o, now); !ended {
+		s.tickAfterPatience()
 	}
 	return ended
 }
 
-// hurryArrived lets the turns go before others whose agents have heard something
+// sortArrived lets the turns go before others whose agents have heard something
 // critical since: these are woken for it when they are merged.
-func (s *Stage) hurryArrived() {
+func (s *Stage) sortArrived() {
 	arrived := s.arrived
 	s.arrived = nil
 	for _, a := range arrived {
 		if s.Agenda.Urgency(a.agent) == protocol.Critical {
-			s.hurried = append(s.hurried, a)
+			s.urgentArrived = append(s.urgentArrived, a)
 		} else {
 			s.arrived = append(s.arrived, a)
 		}
@@ -140,7 +140,7 @@ func (s *Stage) hurryArrived() {
 }
 
 // anyArrived reports whether there are turns that have ended and are not merged.
-func (s *Stage) anyArrived() bool { return len(s.arrived)+len(s.hurried) > 0 }
+func (s *Stage) anyArrived() bool { return len(s.arrived)+len(s.urgentArrived) > 0 }
 
 // sleepUntilNext sets the scene's timer: the next agent that is due, or the
 // end of the scene.
@@ -169,8 +169,10 @@ func (s *Stage) sleepUntilNext(now protocol.Time) error {
 // tickAt asks for a tick when the scene goes on.
 func (s *Stage) tickAt(at protocol.Time) { s.effect(Effect{Act: ActTick, At: at}) }
 
-// lapse asks for a tick when the patience with what is urgent ends.
-func (s *Stage) lapse() { s.effect(Effect{Act: ActLapse, At: s.now.Wall.Add(urgentPatience)}) }
+// tickAfterPatience asks for a tick when the patience with what is urgent ends.
+func (s *Stage) tickAfterPatience() {
+	s.effect(Effect{Act: ActTickBeside, At: s.now.Wall.Add(urgentPatience)})
+}
 
 // arrive puts a turn behind those that have ended. One that handled something
 // critical, or publishes it, goes before all that did not; a failure stays behind
@@ -179,10 +181,10 @@ func (s *Stage) arrive(a arrival) {
 	s.flight.arrive(a.agent)
 	urgent := a.urgent || s.Agenda.Urgency(a.agent) == protocol.Critical
 	if a.failure != nil {
-		urgent = slices.ContainsFunc(s.hurried, func(o arrival) bool { return o.agent == a.agent })
+		urgent = slices.ContainsFunc(s.urgentArrived, func(o arrival) bool { return o.agent == a.agent })
 	}
 	if urgent {
-		s.hurried = append(s.hurried, a)
+		s.urgentArrived = append(s.urgentArrived, a)
 	} else {
 		s.arrived = append(s.arrived, a)
 	}

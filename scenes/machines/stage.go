@@ -36,8 +36,8 @@ type Stage struct {
 	flight inFlight // realtime: the deliberations that were begun and are not merged
 
 	// arrived are turns that ended, and failures, which no wave has taken yet.
-	// hurried are those that go before the others (realtime).
-	arrived, hurried []arrival
+	// urgentArrived are those that go before the others (realtime).
+	arrived, urgentArrived []arrival
 
 	// broken are agents whose actor failed, with the wave whose facts they must be
 	// restored from.

@@ -49,8 +49,8 @@ func (p *stagePlayer) text(e *machines.Effect) string {
 		return "drop snapshot: " + e.Actor
 	case machines.ActTick:
 		return "tick at " + p.at(e.At)
-	case machines.ActLapse:
-		return "lapse at " + p.at(e.At)
+	case machines.ActTickBeside:
+		return "tick beside at " + p.at(e.At)
 	case machines.ActRest:
 		return "rest"
 	case machines.ActGoOn:

@@ -67,10 +67,10 @@ func (c *call) slot(ctx context.Context) error {
 		return err
 	}
 	s := c.to.slots
-	if p := s.enter(c.from.Haste); p != nil {
+	if p := s.enter(c.from.Urgency); p != nil {
 		waiting, stop := context.WithTimeout(ctx, c.timeout())
 		defer stop()
-		if !p.take(waiting, c.from.Haste) {
+		if !p.take(waiting, c.from.Urgency) {
 			return llm.Stopped(waiting, c.to.Name())
 		}
 	}

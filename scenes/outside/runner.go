@@ -47,7 +47,7 @@ type Runner struct {
 	kinds map[string]*executor
 	made  Counter
 	done  sync.WaitGroup
-	mu    sync.Mutex // of all slots and every Haste
+	mu    sync.Mutex // of all slots and every Urgency
 }
 
 // Counter is told of every request that was carried out.
@@ -116,10 +116,10 @@ func (r *Runner) Now(q *agent.Ask, realtime bool) *agent.Answered {
 
 // From is who asks.
 type From struct {
-	Agent string        // instance id
-	Turn  uint64        // from 1
-	At    protocol.Time // of the scene's clock
-	Haste *Haste
+	Agent   string        // instance id
+	Turn    uint64        // from 1
+	At      protocol.Time // of the scene's clock
+	Urgency *Urgency
 }
 
 // Go starts a request of a turn. then is called once, on a goroutine, with the

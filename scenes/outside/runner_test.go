@@ -42,7 +42,7 @@ func table(t testing.TB, entries ...outside.Entry) *outside.Runner {
 func start(ctx context.Context, r *outside.Runner, kind string) <-chan *agent.Answered {
 	got := make(chan *agent.Answered, 1)
 	q := &agent.Ask{Kind: kind, Number: 1, Timeout: time.Second}
-	r.Go(ctx, outside.From{Agent: "a", Turn: 1, Haste: outside.NewHaste(false)}, q, func(raw protocol.Raw) {
+	r.Go(ctx, outside.From{Agent: "a", Turn: 1, Urgency: outside.NewUrgency(false)}, q, func(raw protocol.Raw) {
 		x, err := agent.ReadAnswered(kind, raw)
 		if err != nil {
 			x = &agent.Answered{Err: err}

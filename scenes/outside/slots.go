@@ -10,7 +10,7 @@ import (
 // slots bounds the requests of an executor that are out. A call that finds none
 // free waits, and gets one in the order in which it came, urgent calls first.
 type slots struct {
-	mu     *sync.Mutex // one for all executors: a Haste has calls of several
+	mu     *sync.Mutex // one for all executors: an Urgency has calls of several
 	size   int
 	out    int
 	urgent list.List // of *waiter
@@ -25,21 +25,21 @@ type waiter struct {
 	at    *list.Element
 }
 
-// Haste is how urgent the requests of one deliberation are: make one with
-// [NewHaste], give it with each of them, and [Runner.Hurry] it when they become
+// Urgency is how urgent the requests of one deliberation are: make one with
+// [NewUrgency], give it with each of them, and [Runner.MakeUrgent] it when they become
 // urgent. The lock of the runner guards it.
-type Haste struct {
+type Urgency struct {
 	urgent bool
 	places []*waiter // that wait
 }
 
-// NewHaste is that of a deliberation that begins.
-func NewHaste(urgent bool) *Haste { return &Haste{urgent: urgent} }
+// NewUrgency is that of a deliberation that begins.
+func NewUrgency(urgent bool) *Urgency { return &Urgency{urgent: urgent} }
 
 func newSlots(mu *sync.Mutex, n int) *slots { return &slots{mu: mu, size: n} }
 
 // enter takes a slot, or a place to wait for one; nil = it has a slot.
-func (s *slots) enter(h *Haste) *waiter {
+func (s *slots) enter(h *Urgency) *waiter {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.out < s.size {
@@ -56,7 +56,7 @@ func (s *slots) enter(h *Haste) *waiter {
 }
 
 // take waits for the slot; false = ctx ended first.
-func (p *waiter) take(ctx context.Context, h *Haste) bool {
+func (p *waiter) take(ctx context.Context, h *Urgency) bool {
 	select {
 	case <-p.ready:
 		return true
@@ -68,7 +68,7 @@ func (p *waiter) take(ctx context.Context, h *Haste) bool {
 func (p *waiter) wait(in *list.List) { p.in, p.at = in, in.PushBack(p) }
 
 // leave gives up waiting, unless a slot came at the same moment.
-func (s *slots) leave(h *Haste, p *waiter) (got bool) {
+func (s *slots) leave(h *Urgency, p *waiter) (got bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if p.in == nil {
@@ -95,8 +95,8 @@ func (s *slots) give() {
 	s.out--
 }
 
-// Hurry makes the requests of a deliberation urgent, also those that wait.
-func (r *Runner) Hurry(h *Haste) {
+// MakeUrgent makes the requests of a deliberation urgent, also those that wait.
+func (r *Runner) MakeUrgent(h *Urgency) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	h.urgent = true
@@ -109,7 +109,7 @@ func (r *Runner) Hurry(h *Haste) {
 }
 
 // Urgent reports whether the requests of a deliberation are.
-func (r *Runner) Urgent(h *Haste) bool {
+func (r *Runner) Urgent(h *Urgency) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return h.urgent

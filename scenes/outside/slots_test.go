@@ -14,11 +14,11 @@ func TestSlots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &Runner{}
 		s := newSlots(&r.mu, 1)
-		if s.enter(&Haste{}) != nil {
+		if s.enter(&Urgency{}) != nil {
 			t.Fatal("no free slot")
 		}
 		var got []string
-		wait := func(ctx context.Context, name string, h *Haste) {
+		wait := func(ctx context.Context, name string, h *Urgency) {
 			go func() {
 				if p := s.enter(h); p == nil || p.take(ctx, h) {
 					got = append(got, name)
@@ -27,14 +27,14 @@ func TestSlots(t *testing.T) {
 			synctest.Wait()
 		}
 		gone, leave := context.WithCancel(t.Context())
-		late := &Haste{}
+		late := &Urgency{}
 		for i := range 3 {
-			wait(t.Context(), strconv.Itoa(i), &Haste{})
+			wait(t.Context(), strconv.Itoa(i), &Urgency{})
 		}
-		wait(gone, "gone", &Haste{urgent: true})
+		wait(gone, "gone", &Urgency{urgent: true})
 		wait(t.Context(), "late", late)
-		wait(t.Context(), "urgent", &Haste{urgent: true})
-		r.Hurry(late)
+		wait(t.Context(), "urgent", &Urgency{urgent: true})
+		r.MakeUrgent(late)
 		leave()
 		synctest.Wait()
 		if out, queued := s.load(); out != 1 || queued != 5 {

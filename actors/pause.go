@@ -5,27 +5,27 @@ import (
 	"sync/atomic"
 )
 
-// hold keeps the ordinary actors of a supervisor from the workers.
-type hold struct {
+// pause keeps the ordinary actors of a supervisor from the workers.
+type pause struct {
 	on    atomic.Bool
 	mu    sync.Mutex
 	aside []*mailbox // which came to a worker meanwhile, in that order
 }
 
-// Hold gives workers only to actors that go before others, until LetGo: what is
+// PauseOrdinary gives workers only to actors that go before others, until ResumeOrdinary: what is
 // urgent is then handled within so many slices of others as there are workers,
-// however these are scheduled. May be called by anybody, also when it is held.
-func (s *Supervisor) Hold() {
-	if !s.hold.on.Load() {
-		s.hold.mu.Lock()
-		s.hold.on.Store(true)
-		s.hold.mu.Unlock()
+// however these are scheduled. Anybody may call it, also twice.
+func (s *Supervisor) PauseOrdinary() {
+	if !s.pause.on.Load() {
+		s.pause.mu.Lock()
+		s.pause.on.Store(true)
+		s.pause.mu.Unlock()
 	}
 }
 
-// LetGo ends Hold.
-func (s *Supervisor) LetGo() {
-	h := &s.hold
+// ResumeOrdinary ends PauseOrdinary.
+func (s *Supervisor) ResumeOrdinary() {
+	h := &s.pause
 	if !h.on.Load() {
 		return
 	}
@@ -40,10 +40,10 @@ func (s *Supervisor) LetGo() {
 }
 
 // stepsAside takes a mailbox that a worker has come to out of the pool, when its
-// supervisor is held. It still waits: who makes it urgent meanwhile, or asks it to
+// supervisor pauses them. It still waits: who makes it urgent meanwhile, or asks it to
 // stop, puts it into the pool once more.
 func (m *mailbox) stepsAside() bool {
-	h := &m.sup.hold
+	h := &m.sup.pause
 	if !h.on.Load() || m.first() || m.word.Load()&asked != 0 {
 		return false
 	}

@@ -13,25 +13,25 @@ type block [blockCells]cell
 
 const blockCells = 16
 
-// lender serves one sender at a time: with cells, from what is left of a block,
+// cellPool serves one sender at a time: with cells, from what is left of a block,
 // and with a place to count that hardly anybody else counts in.
-type lender struct {
+type cellPool struct {
 	block  *block
 	used   int
 	counts *counts
 }
 
-// lenders has about one for each processor.
-type lenders struct {
+// cellPools has about one for each processor.
+type cellPools struct {
 	pool   sync.Pool
 	depths *depths
 }
 
 // cell makes the cell of an envelope and counts it: before a worker can take it.
-func (s *lenders) cell(env *protocol.Envelope, kind uint8, l delivery.Lane) *cell {
-	from, ok := s.pool.Get().(*lender)
+func (s *cellPools) cell(env *protocol.Envelope, kind uint8, l delivery.Lane) *cell {
+	from, ok := s.pool.Get().(*cellPool)
 	if !ok {
-		from = &lender{used: blockCells, counts: s.depths.share()}
+		from = &cellPool{used: blockCells, counts: s.depths.share()}
 	}
 	if from.used == blockCells {
 		from.block, from.used = new(block), 0
