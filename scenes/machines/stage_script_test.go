@@ -39,8 +39,10 @@ var update = flag.Bool("update", false, "rewrite the expectations in testdata")
 //
 // Inputs; turn and fail work as soon as the agent is known, whether it was woken or not:
 //
-//	begin                        begin, or go on
-//	turn ID [say=PRIORITY] [bytes=N] [type=TYPE] [to=ID] [world] [lock=D] [elapsed=D] [urgent]
+//	begin [crash TEXT]           begin, or go on; crash: an earlier life ended with it
+//	turn ID [say=PRIORITY] [bytes=N] [type=TYPE] [to=ID] [world] [lock=D] [elapsed=D] [urgent] [dropped=ID]
+//	                             dropped: its inbox had no room for an event of ID
+//	times N INPUT                the input, N times
 //	fail ACTOR [TEXT]            an actor fails
 //	answer [part]                the service that was asked decides; part: all its facts, without the last part
 //	kept [WAVE]                  durable up to the wave, or up to the last one
@@ -108,7 +110,15 @@ func (p *stagePlayer) play(words []string, line string) {
 		if p.state == nil {
 			p.setUp()
 		}
-		p.give(&machines.Begin{})
+		in := &machines.Begin{}
+		if arg == "crash" {
+			in.Crashes = []protocol.Fact{&agenda.ActorFailed{Actor: setup.ActorScene, Error: strings.Join(words[2:], " "), Failures: 1}}
+		}
+		p.give(in)
+	case "times":
+		for range p.number(arg) {
+			p.play(words[2:], "")
+		}
 	case "kill":
 		p.kill()
 	case "alarms":
@@ -280,6 +290,12 @@ func (p *stagePlayer) turn(o uint32, words []string) machines.Input {
 			end.Elapsed = p.duration(value)
 		case "urgent":
 			in.Urgent = true
+		case "dropped":
+			raw, err := p.made.Codec.Marshal(&agent.Dropped{Agent: o, QueueFull: 1, Events: []agent.Drop{{Event: "e0", Source: value, Reason: agent.DropQueueFull}}})
+			if err != nil {
+				p.t.Fatal(err)
+			}
+			in.Facts = append(in.Facts, protocol.KindData{Kind: agent.FactDropped, Data: raw})
 		default:
 			p.t.Fatalf("unknown word %q of a turn", w)
 		}
@@ -288,7 +304,7 @@ func (p *stagePlayer) turn(o uint32, words []string) machines.Input {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	in.Facts = []protocol.KindData{{Kind: end.FactKind(), Data: raw}}
+	in.Facts = append(in.Facts, protocol.KindData{Kind: end.FactKind(), Data: raw})
 	if says {
 		in.Effects = append(in.Effects, protocol.Sequenced{To: protocol.ToEvents, Data: draft.AppendMsg(nil)})
 	}
