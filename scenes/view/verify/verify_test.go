@@ -16,6 +16,7 @@ import (
 	"tavernsim/engine/world"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
+	"tavernsim/scenes"
 	"tavernsim/scenes/history"
 	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines"
@@ -60,15 +61,21 @@ func TestTheTownVerifies(t *testing.T) {
 	}
 }
 
-// roomyTown is the town with inboxes that do not overflow.
+// roomyTown is the town with inboxes that do not overflow, and whose people say how the
+// world was when they were woken.
 func roomyTown(t *testing.T) *scenestest.Scene {
-	const name = "agent_profiles/citizen.yaml"
-	text, err := fs.ReadFile(scenestest.TownFS(), name)
-	if err != nil {
-		t.Fatal(err)
+	changes := strings.NewReplacer("max_inbox: 6", "max_inbox: 600", "max_observations: 5", "max_observations: 500",
+		"  - {id: out,", "  - {id: say, type: TextTemplate, configValues: {template: \"{{if .text}}{{.text}} {{.world_state.till}}{{end}}\"}}\n  - {id: out,",
+		"{source: model, sourceHandle: text, target: out,", "{source: in, sourceHandle: \"*\", target: say, targetHandle: \"*\"}\n  - {source: model, sourceHandle: text, target: say, targetHandle: text}\n  - {source: say, sourceHandle: text, target: out,")
+	over := ""
+	for _, name := range []string{"agent_profiles/citizen.yaml", "workflows/think.yaml"} {
+		text, err := fs.ReadFile(scenestest.TownFS(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		over += "-- " + name + " --\n" + changes.Replace(string(text))
 	}
-	roomy := strings.NewReplacer("max_inbox: 6", "max_inbox: 600", "max_observations: 5", "max_observations: 500").Replace(string(text))
-	return scenestest.New(t, scenestest.Town(t, "-- "+name+" --\n"+roomy), "")
+	return scenestest.New(t, scenestest.Town(t, over), "")
 }
 
 // inRealtime runs a scene on the realtime clock, in a bubble whose time passes at once.
@@ -249,6 +256,51 @@ func TestALostTurnAmongTheBlocked(t *testing.T) {
 		}
 		if got, _ := state.Hash(); got != old.FoldHash(t, set) {
 			t.Error("the walk ends in another state than the fold")
+		}
+	}
+}
+
+// A journal that ends within a wave tells less than the machines decide.
+func TestAJournalThatEndsWithinAWave(t *testing.T) {
+	town := scenestest.New(t, scenestest.Town(t), "")
+	town.Run(t, scenestest.Settings{})
+	roomy := roomyTown(t)
+	for _, c := range []struct {
+		scene *scenestest.Scene
+		set   scenestest.Settings
+	}{{town, scenestest.Settings{}}, {roomy, inRealtime(t, roomy)}} {
+		c.scene.Journal(t, func(j *persistence.Journal) {
+			for _, missing := range []uint64{0, 1} { // of the facts of the last wave, or none of the next one
+				through, err := j.Wave(5)
+				if err != nil {
+					t.Fatal(err)
+				}
+				through.Last -= missing
+				through.Number += 1 - missing
+				r, _, err := verify.Run(context.Background(), c.scene.Made(t, c.set), j, verify.Options{Through: &through})
+				if err != nil || r.Difference == nil || r.Difference.Reason != "the journal ends within a wave" || r.Difference.Wave != 5 {
+					t.Errorf("%s clock, %d facts missing: %+v, %v", c.set.Clock, missing, r.Difference, err)
+				}
+			}
+		})
+	}
+}
+
+// That the life before crashed is taken, on either clock.
+func TestACrashVerifies(t *testing.T) {
+	for _, clock := range []agenda.ClockKind{agenda.Virtual, agenda.Realtime} {
+		s, set := roomyTown(t), scenestest.Settings{Clock: clock, Stop: &agenda.Stop{After: agenda.Duration(5 * time.Second)}}
+		synctest.Test(t, func(t *testing.T) {
+			running, err := s.StartWith(set, func(o *scenes.Options) { o.Crashes = []*scenes.Crash{{Text: "out of memory"}} })
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r := running.Close(); r.Err != nil {
+				t.Fatal(r.Err)
+			}
+		})
+		if r := run(t, s, set, 2); r.Difference != nil || r.Taken[verify.TakenFailure] != 1 {
+			t.Errorf("%s clock: %+v, difference %+v", clock, r, r.Difference)
 		}
 	}
 }
