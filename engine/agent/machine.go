@@ -246,7 +246,7 @@ func (m *Machine) applyTurn(f *TurnEnded, at protocol.Time) {
 		}
 	}
 	if f.Outcome == OutcomeFailed {
-		m.State.observations = append(m.State.observations, Observation{Time: at, Kind: obsFailure, Value: map[string]any{"error": f.Error}})
+		m.State.observations = append(m.State.observations, Observation{Time: at, Kind: "failure", Value: map[string]any{"error": f.Error}})
 	}
 	m.State.endTurn(f, at, m.Def)
 }
@@ -272,11 +272,11 @@ func callObservation(f *CallMade, at protocol.Time) Observation {
 	if f.Error != "" {
 		v["error"] = f.Error
 	}
-	return Observation{Time: at, Kind: obsCall, Value: v}
+	return Observation{Time: at, Kind: "call_result", Value: v}
 }
 
 func unknownObservation(f *OutcomeUnknown, at protocol.Time) Observation {
-	return Observation{Time: at, Kind: obsUnknown, Value: map[string]any{"effect": f.Effect, "request": f.Request, "error": f.Error}}
+	return Observation{Time: at, Kind: "unknown_outcome", Value: map[string]any{"effect": f.Effect, "request": f.Request, "error": f.Error}}
 }
 
 func itoa(n uint64) string { return strconv.FormatUint(n, 10) }

@@ -40,15 +40,9 @@ type Observation struct {
 	Value any    // a value
 }
 
-// Kinds of what an agent observes of its own turn.
-const (
-	obsCall    = "call_result"
-	obsUnknown = "unknown_outcome"
-	obsFailure = "failure"
-)
-
+// own: the agent observed it of its own turn; others told the rest.
 func (o *Observation) own() bool {
-	return o.Kind == obsCall || o.Kind == obsUnknown || o.Kind == obsFailure
+	return o.Kind == "call_result" || o.Kind == "unknown_outcome" || o.Kind == "failure"
 }
 
 // Goal is an active goal of an agent (§2.1.3).

@@ -96,7 +96,7 @@ func (t *Turn) referenced(key string) (any, bool) {
 	}
 	switch root {
 	case "world":
-		return t.wake.World.Get(path)
+		return t.world.Get(path)
 	case "self":
 		return private.Lookup(t.private, path)
 	}
@@ -106,7 +106,7 @@ func (t *Turn) referenced(key string) (any, bool) {
 // activatedKnowledge are the entries that apply by themselves to what the agent
 // perceives.
 func (t *Turn) activatedKnowledge() []any {
-	situation := &knowledge.Situation{Events: t.eventsValue(), World: t.wake.World.Value(), Self: t.self()}
+	situation := &knowledge.Situation{Events: t.eventsValue(), World: t.world.Value(), Self: t.self()}
 	for _, e := range t.events {
 		situation.EventTypes = append(situation.EventTypes, e.Type)
 		if text, ok := speech(e); ok {

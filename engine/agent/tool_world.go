@@ -41,15 +41,15 @@ const MaxReads = 200
 func (t *Turn) readWorld(p tool.Params) (any, error) {
 	text := p.Text("path")
 	if text == "" {
-		t.saw(nil)
-		return t.wake.World.Value(), nil
+		t.world.ask(nil)
+		return t.world.Value(), nil
 	}
 	path, err := world.ParsePath(text)
 	if err != nil {
 		return t.queryWorld(text)
 	}
-	t.saw(path)
-	v, ok := t.wake.World.Get(path)
+	t.world.ask(path)
+	v, ok := t.world.Get(path)
 	if !ok {
 		return nil, protocol.Errorf(protocol.KindNotFound, "the world has nothing at %s", text)
 	}
@@ -64,21 +64,13 @@ func (t *Turn) queryWorld(text string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.saw(pattern.Stem())
-	matches, more := t.wake.World.Query(pattern, maxMatches)
+	t.world.ask(pattern.Stem())
+	matches, more := t.world.Query(pattern, maxMatches)
 	out := make([]any, len(matches))
 	for i, m := range matches {
 		out[i] = map[string]any{"path": m.Path.String(), "value": m.Value}
 	}
 	return map[string]any{"matches": out, "more": more}, nil
-}
-
-// saw notes a place that this turn has read, for check_reads. One more than may
-// be declared is enough to know that there are too many.
-func (t *Turn) saw(path world.Path) {
-	if len(t.reads) <= MaxReads {
-		t.reads = append(t.reads, path)
-	}
 }
 
 // worldCall is a call of RequestWorldStateUpdateTool: a plain change, commands, a
@@ -198,7 +190,7 @@ func (t *Turn) declare(q *worldstate.Request, c *worldCall) error {
 	}
 	var paths []world.Path
 	if c.checkReads {
-		paths = slices.Clip(t.reads)
+		paths = slices.Clip(t.world.asked)
 	}
 	for _, text := range c.reads {
 		pattern, err := world.ParsePattern(text)
@@ -211,7 +203,7 @@ func (t *Turn) declare(q *worldstate.Request, c *worldCall) error {
 		return protocol.Errorf(protocol.KindLimit, "the request depends on more than %d places; name fewer in reads", MaxReads)
 	}
 	for _, p := range paths {
-		q.Change.Reads = append(q.Change.Reads, world.Read{Path: p, Version: t.wake.World.Version()})
+		q.Change.Reads = append(q.Change.Reads, world.Read{Path: p, Version: t.world.Version()})
 	}
 	return nil
 }

@@ -8,7 +8,6 @@ import (
 	"tavernsim/engine/agent/private"
 	"tavernsim/engine/statecmd"
 	"tavernsim/engine/workflow"
-	"tavernsim/engine/world"
 	"tavernsim/protocol"
 	"tavernsim/tam/bind"
 )
@@ -38,7 +37,7 @@ type Turn struct {
 	results []protocol.CallResult
 	round   int
 	reflect *reflection
-	reads   []world.Path          // of the world, for check_reads
+	world   worldView
 	group   string                // transaction of the last request to the world
 	groups  []string              // transactions so far
 	blocks  int                   // of calls, in all texts so far
@@ -84,7 +83,7 @@ type reflection struct {
 
 // clear forgets everything but the memory of the lists.
 func (t *Turn) clear() {
-	clear(t.reads[:cap(t.reads)])
+	clear(t.world.asked[:cap(t.world.asked)])
 	clear(t.runs[:cap(t.runs)])
 	clear(t.queue[:cap(t.queue)])
 	clear(t.results[:cap(t.results)])
@@ -93,7 +92,7 @@ func (t *Turn) clear() {
 	clear(t.sequenced[:cap(t.sequenced)])
 	clear(t.facts[:cap(t.facts)])
 	*t = Turn{
-		reads: t.reads[:0],
+		world: worldView{asked: t.world.asked[:0]},
 		runs:  t.runs[:0], queue: t.queue[:0], results: t.results[:0], asked: t.asked[:0], waits: t.waits[:0],
 		sequenced: t.sequenced[:0], facts: t.facts[:0],
 	}
@@ -126,6 +125,7 @@ func (t *Turn) spend(n int) bool {
 
 func begin(m *Machine, w *Wake, space *Space) *Turn {
 	t := &space.turn
+	t.world.Document = w.World
 	t.m, t.wake, t.space, t.private, t.goals, t.draw = m, w, space, m.State.Private, m.State.Goals, w.Draw
 	t.stateSize, t.memory = m.State.size, m.State.memory
 	t.budget = workflow.Budget{Max: m.Def.Limits.MaxTurnBytes, Setting: "custom_runtime_config.max_turn_bytes"}
@@ -324,7 +324,7 @@ func (t *Turn) resultObservations() []Observation {
 		if r.Error != nil {
 			v["error"] = r.Error.Message
 		}
-		out = append(out, Observation{Time: t.wake.Now, Kind: obsCall, Value: v})
+		out = append(out, Observation{Time: t.wake.Now, Kind: "call_result", Value: v})
 	}
 	return out
 }
@@ -384,7 +384,7 @@ func CoreInputs() []string {
 func (t *Turn) input(name string) any {
 	switch name {
 	case "world_state":
-		return t.wake.World.Value()
+		return t.world.Value()
 	case "private_state":
 		return t.private
 	case "active_goals":
@@ -406,7 +406,7 @@ func (t *Turn) input(name string) any {
 	case "turn":
 		return int64(t.end.Turn)
 	case "world_version": // what expected_version wants
-		return t.wake.World.Version()
+		return t.world.Version()
 	}
 	return nil
 }
