@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/tools/txtar"
 
+	"tavernsim/engine/agenda"
 	"tavernsim/scenes/scenestest"
 )
 
@@ -40,14 +41,18 @@ func TestInterruptionsKeepTheirPlace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	stop := &agenda.Stop{Ticks: 100}
+	if testing.Short() {
+		stop.Ticks = 30
+	}
 	s := scenestest.New(t, p, "")
-	want := s.Run(t, scenestest.Settings{Workers: 1})
+	want := s.Run(t, scenestest.Settings{Workers: 1, Stop: stop})
 	if want.Err != nil || !has(t, s, "agent.interrupted") {
 		t.Fatal(want, "nobody is interrupted: nothing is tested")
 	}
-	mustRestore(t, s, scenestest.Settings{})
+	mustRestore(t, s, scenestest.Settings{Stop: stop})
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
 	for _, workers := range []int{1, 2, 4, 7, 32} {
-		mustEqual(t, scenestest.New(t, p, ""), scenestest.Settings{Workers: workers}, want)
+		mustEqual(t, scenestest.New(t, p, ""), scenestest.Settings{Workers: workers, Stop: stop}, want)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -65,6 +66,11 @@ func newScene(made *setup.Scene, journal Journal, opt Options) (*scene, error) {
 		{Kind: agent.KindModel, Executor: outside.Model(opt.Model), AtOnce: opt.ModelCalls},
 	}, opt.Executors...), s.asked); err != nil {
 		return nil, err
+	}
+	for _, x := range made.External {
+		if !slices.ContainsFunc(opt.Executors, func(e outside.Entry) bool { return e.Kind == x.Kind }) {
+			return nil, made.Errorf("tool %s: no executor has its kind %q; add one to Options.Executors", x.Spec.Name, x.Kind)
+		}
 	}
 	if s.metrics != nil {
 		s.declare()

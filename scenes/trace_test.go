@@ -197,7 +197,7 @@ func (tr *tracer) delivery(f protocol.Fact) string {
 	case *agent.TaskClosed:
 		return fmt.Sprintf("task %s %s", x.Task, x.How) + tail(when(x.Event != "", "by %s", x.Event))
 	}
-	return ""
+	return "(give this fact a line in trace_test.go)"
 }
 
 func (tr *tracer) turn(x *agent.TurnEnded) string {

@@ -11,6 +11,7 @@ import (
 	"tavernsim/engine/agent"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/knowledge"
+	"tavernsim/engine/worldstate"
 )
 
 // SceneState is where a scene's life stands.
@@ -102,13 +103,10 @@ func (s *Set) makeFacts() {
 	}
 }
 
-func factKinds() []string {
-	return []string{
-		agent.FactTurnEnded, agent.FactStateUpdated, agent.FactCallMade, agent.FactModelAnswered, agent.FactCallAnswered, agent.FactSaid, agent.FactGoalsUpdated, agent.FactReflected, agent.FactUnknown,
-		bus.FactRouted, bus.FactRefused, bus.FactSubscription,
-		agenda.FactStarted, agenda.FactWaveClosed, agenda.FactDeferred, agenda.FactAgentFailed, agenda.FactActorFailed,
-		agenda.FactBlocked, agenda.FactNoRoom, agenda.FactPaused, agenda.FactResumed, agenda.FactEnded, agenda.FactDeadLettered,
-		knowledge.FactWritten, knowledge.FactSuggested, knowledge.FactReviewed, knowledge.FactRefused,
-		"world.committed", "world.refused", "world.granted", "world.leased", "world.released", "state.committed",
+// factKinds lists the kinds of the catalogue.
+func factKinds() (kinds []string) {
+	for _, f := range slices.Concat(agent.Facts(), bus.Facts(), agenda.Facts(), knowledge.Facts(), worldstate.Facts()) {
+		kinds = append(kinds, f.Kind)
 	}
+	return kinds
 }

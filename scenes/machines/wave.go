@@ -1,6 +1,8 @@
 package machines
 
 import (
+	"slices"
+
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent"
 	"tavernsim/engine/bus"
@@ -160,6 +162,9 @@ func (s *Stage) merge(a arrival) error {
 		return s.mergeFailure(a)
 	}
 	actor := s.scene.Name(a.agent)
+	if err := s.addressed(actor, a.turn.Effects); err != nil {
+		return err
+	}
 	var end *agent.TurnEnded
 	for _, f := range a.turn.Facts {
 		fact, err := s.keep(a.turn.At, actor, f.Kind, f.Data)
@@ -198,6 +203,16 @@ func (s *Stage) fitting(o uint32, requests []protocol.Sequenced) []protocol.Sequ
 	}
 	w.bytes += size
 	return requests
+}
+
+// addressed: every request of a turn has a service that takes it.
+func (s *Stage) addressed(actor string, requests []protocol.Sequenced) error {
+	for _, r := range requests {
+		if !slices.ContainsFunc(s.services, func(k ServiceKind) bool { return k.To == r.To }) {
+			return s.errorf("a request of %s to %q: no row of machines.Services has this addressee", actor, r.To)
+		}
+	}
+	return nil
 }
 
 // countTurn counts a turn for the fact that closes the wave. The scene's own
