@@ -82,6 +82,41 @@ func TestNamesInTheArchitecture(t *testing.T) {
 	}
 }
 
+// TestPackagesInTheArchitecture: the table of packages lists every package once, but
+// for those that the text below it names, and nothing else. A package below a folder
+// internal is a part of the one that holds the folder.
+func TestPackagesInTheArchitecture(t *testing.T) {
+	_, floors, _ := strings.Cut(read(t, "ARCHITECTURE.md"), "\n## Floors\n")
+	floors, _, _ = strings.Cut(floors, "\n## ")
+	var listed []string
+	for _, row := range regexp.MustCompile(`(?m)^\| \d \| ([^|]*) \|`).FindAllStringSubmatch(floors, -1) {
+		folder := ""
+		for _, name := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(row[1], -1) {
+			pkg := strings.Replace(name[1], "…", folder, 1)
+			if pkg == name[1] {
+				folder = pkg
+			}
+			listed = append(listed, pkg)
+		}
+	}
+	_, text, _ := strings.Cut(floors, "Floors 0 and 1 never import")
+	packages := map[string]bool{".": true} // the tests of the repository
+	for _, f := range files(t) {
+		if packages[f.pkg] || strings.Contains(f.pkg, "/internal/") {
+			continue
+		}
+		packages[f.pkg] = true
+		if !slices.Contains(listed, f.pkg) && !strings.Contains(text, "`"+f.pkg+"`") {
+			t.Errorf("ARCHITECTURE.md: the table of packages lacks %s", f.pkg)
+		}
+	}
+	for i, pkg := range listed {
+		if !packages[pkg] || slices.Contains(listed[:i], pkg) {
+			t.Errorf("ARCHITECTURE.md: the table of packages lists %s, which is no package or stands there twice", pkg)
+		}
+	}
+}
+
 // TestFactsPage: docs/formats/facts.md lists exactly the kinds of facts that the
 // machines define, each with its fields in their order.
 func TestFactsPage(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"iter"
 	"log/slog"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -85,6 +86,7 @@ type Run struct {
 	Progress *Progress
 
 	done chan Outcome
+	wait func() Outcome // waits and shuts down, once
 	stop context.CancelFunc
 
 	wallTime *time.Timer // ends the scene; nil without such a condition
@@ -131,6 +133,7 @@ func Start(made *setup.Scene, journal Journal, opt Options) (*Run, error) {
 		return nil, err
 	}
 	r := &Run{scene: sc, Progress: &Progress{}, done: make(chan Outcome, 1)}
+	r.wait = sync.OnceValue(r.finish)
 	sc.context, r.stop = context.WithCancel(context.Background())
 	if err := r.launch(); err != nil {
 		r.shutdown()
@@ -276,8 +279,11 @@ func (r *Run) Terminate() { r.control(agenda.StoppedByRequest) }
 // with the same facts when it is resumed.
 func (r *Run) Interrupt() { r.control(agenda.StoppedByInterrupt) }
 
-// Wait returns when the scene stopped and every actor of it is gone.
-func (r *Run) Wait() Outcome {
+// Wait returns when the scene has stopped and its actors are gone. It may be called
+// again, and by several goroutines.
+func (r *Run) Wait() Outcome { return r.wait() }
+
+func (r *Run) finish() Outcome {
 	o := <-r.done
 	r.shutdown()
 	return o
