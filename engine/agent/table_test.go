@@ -2,6 +2,9 @@ package agent
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -190,5 +193,32 @@ func TestTable(t *testing.T) {
 	}
 	if len(table) != len(SceneTools()) || len(ProfileTools()) >= len(table) {
 		t.Errorf("%d entries, %d of profiles", len(table), len(ProfileTools()))
+	}
+}
+
+// TestEveryToolIsPlayed: a script of testdata calls each tool of the table with
+// success. The tool of the panel has none: no panel is ever connected.
+func TestEveryToolIsPlayed(t *testing.T) {
+	scripts, err := filepath.Glob("testdata/script/*.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var played strings.Builder
+	for _, name := range scripts {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		played.Write(text)
+	}
+	for _, e := range Tools() {
+		want := string(e.status)
+		if e.Name == "PanelInteractionTool" {
+			want = string(protocol.CallFailed)
+		}
+		call := regexp.MustCompile(`(?m)^agent\.call_made id=\S+ tool=` + e.Name + ` .*\bstatus=` + want + `\b`)
+		if !call.MatchString(played.String()) {
+			t.Errorf("no script in testdata/script calls %s with the status %s", e.Name, want)
+		}
 	}
 }
