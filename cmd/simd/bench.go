@@ -41,7 +41,9 @@ and measure the cost of one deliberation and, in the same run, the cost of its
 parts alone: bare actor sends, a msgpack round trip, bare database batches of the
 same bytes.
 
-Absolute times depend on the machine and its other users; compare the ratio.`,
+Absolute times depend on the machine and its other users; compare the ratio.
+
+Exit codes: 0 measured, 1 failure, 2 usage.`,
 		Example: `  simd bench deliberation
   simd bench deliberation --agents 1000,100000 --ticks 10 --durability power
   simd bench deliberation --count 10 --gobench > new.txt   # then: benchstat old.txt new.txt`,

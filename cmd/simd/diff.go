@@ -32,8 +32,8 @@ of waves by bisection; before it reports two runs as equal, it checks all their
 facts against the digests. If the runs have dropped facts (simd run --keep), it
 compares the part that both still have and says where it begins.
 
-Exit codes: 0 equal, 2 wrong command line, 4 not found, 8 different, or a
-journal is damaged.`,
+Exit codes: 0 equal, 2 usage, 4 not found, 8 different, or a journal is
+damaged.`,
 		Example: `  simd diff runs/a runs/b
   simd diff runs/a runs/b --json`,
 		Args: func(cmd *cobra.Command, args []string) error {

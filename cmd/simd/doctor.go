@@ -31,8 +31,8 @@ the database is damaged, the copy contains the part before the damage, and the
 report says how many bytes are lost. Resuming the copy computes the missing waves
 again.
 
-Exit codes: 0 healthy (with --repair: the copy is), 4 not found, 6 OUT is not
-empty, 8 damaged.`,
+Exit codes: 0 healthy (with --repair: the copy is), 2 usage, 4 not found, 6 OUT is
+not empty, 8 damaged.`,
 		Example: "  simd doctor runs/latest\n  simd doctor runs/broken --repair runs/mended",
 		Args:    one("a run directory"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd, e, args[0]) },

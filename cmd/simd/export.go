@@ -44,9 +44,8 @@ A file gets its name when it is complete; an existing file is replaced only with
 Moments: a scene time (2026-01-01T08:00:00Z), an offset from the start (90s),
 wave:N, seq:N.
 
-Exit codes: 0 written, 3 a wrong path or moment, 4 no such run, scene or agent,
-6 the file exists, 8 damage,
-130 interrupted.`,
+Exit codes: 0 written, 2 usage, 3 a wrong path or moment, 4 no such run, scene or
+agent, 6 the file exists, 8 damage, 130 interrupted.`,
 		Example: `  simd export runs/latest --what events --format csv --out events.csv
   simd export runs/latest --what world --path 'market.prices.*' --format parquet --out prices.parquet
   simd export runs/latest --what agents --agent baker --path coins

@@ -2,7 +2,10 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -37,6 +40,30 @@ func TestBadValuesOfFlags(t *testing.T) {
 	}
 	if checked < 50 {
 		t.Errorf("%d flags", checked)
+	}
+}
+
+// TestExitCodes: the help of every command ends with its exit codes; 0 and 2 are
+// among them, and docs/cli.md explains each.
+func TestExitCodes(t *testing.T) {
+	page, err := os.ReadFile("../../docs/cli.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range commands(newRoot(&env{})) {
+		if c.HasSubCommands() && !strings.Contains(c.Use, " ") {
+			continue // it shows its help
+		}
+		_, codes, _ := strings.Cut(c.Long, "\nExit codes: ")
+		named := regexp.MustCompile(`(?:^|,\s+)(\d+) `).FindAllStringSubmatch(codes, -1)
+		for _, code := range named {
+			if !strings.Contains(string(page), "\n| "+code[1]+" | ") {
+				t.Errorf("%s: docs/cli.md does not explain the exit code %s", c.CommandPath(), code[1])
+			}
+		}
+		if list := fmt.Sprint(named); !strings.Contains(list, " 0]") || !strings.Contains(list, " 2]") {
+			t.Errorf("%s: the help does not end with the exit codes 0, 2 and those of its own: %q", c.CommandPath(), codes)
+		}
 	}
 }
 

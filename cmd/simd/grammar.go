@@ -49,6 +49,7 @@ func newGrammar(e *env, name, short, example string, parse func(string) any, sho
 	c := &cobra.Command{
 		Use:     name + " [FILE|-]",
 		Short:   short,
+		Long:    short + "." + textCodes,
 		Example: example,
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -71,6 +72,7 @@ func newFormat(e *env) *cobra.Command {
 	return &cobra.Command{
 		Use:     "fmt [FILE|-]",
 		Short:   "Rewrite TAM blocks in their canonical form",
+		Long:    "Rewrite TAM blocks in their canonical form." + textCodes,
 		Example: "  simd tam fmt answer.txt",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -83,6 +85,9 @@ func newFormat(e *env) *cobra.Command {
 		},
 	}
 }
+
+// textCodes ends the help of commands that read a text.
+const textCodes = "\n\nExit codes: 0 the text was read, also one with problems, 1 it cannot be read or is\nlonger than 64 MiB, 2 usage, 4 no such file."
 
 // maxInput bounds what is read from a file or standard input.
 const maxInput = 64 << 20

@@ -35,9 +35,9 @@ and never reported as verified.
 A place in a run is a time of its scene (2026-01-01T08:00:00Z), an offset from
 its start (90s), wave:N, seq:N (the last wave that has ended there) or end.
 
-Exit codes: 0 the digests hold, 3 invalid place, 4 not found, 6 the inputs of the
-run were changed, 8 the journal does not match its digests or the decisions of the
-machines.`,
+Exit codes: 0 the digests hold, 2 usage, 3 invalid place, 4 not found, 6 the inputs
+of the run were changed, 8 the journal does not match its digests or the decisions
+of the machines.`,
 		Example: "  simd replay runs/latest\n  simd replay runs/latest --until 90s --json\n  simd replay runs/latest --verify",
 		Args:    one("a run directory"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd, e, args[0]) },

@@ -63,10 +63,9 @@ is durable, and fg continues it.
 If the disk is full or fails, the run waits, tries again and continues by itself;
 nothing that was stored is lost (--disk-wait).
 
-Exit codes: 0 the scene ended, 1 failure, or every deliberation failed, 2 usage,
-3 the project has faults,
-4 not found, 6 locked or not empty, 8 --repeat found a difference,
-130 interrupted (resumable).`,
+Exit codes: 0 the scene ended, 1 failure, or every deliberation failed, 2 usage, 3
+the project has faults, 4 not found, 6 locked or not empty, 8 --repeat found a
+difference, 130 interrupted (resumable).`,
 		Example: `  simd run scenes/examples/herbalist
   simd run scenes/examples/market --agents 100000 --ticks 20 --metrics :9464
   simd run my-project --scene tavern --scene market --for 8h

@@ -14,7 +14,7 @@ func newSchema(e *env) *cobra.Command {
 	return &cobra.Command{
 		Use:       "schema NAME",
 		Short:     "Print the JSON Schema of a file format, for editors",
-		Long:      "Print the JSON Schema of a file format: " + strings.Join(project.SchemaNames(), ", ") + ".",
+		Long:      "Print the JSON Schema of a file format: " + strings.Join(project.SchemaNames(), ", ") + ".\n\nExit codes: 0 printed, 2 usage, 4 no such format.",
 		Example:   "  simd schema agent_profile > agent_profile.schema.json",
 		ValidArgs: project.SchemaNames(),
 		Args:      one("one of " + strings.Join(project.SchemaNames(), ", ")),

@@ -35,10 +35,13 @@ func newStateApply(e *env) *cobra.Command {
 		Use:   "apply [COMMANDS|-]",
 		Short: "Apply commands and print the state, the results and the audit as JSON",
 		Long: `Apply state commands to a document and print the result of each. A rejected
-command is a result too: the exit code is 0 whenever the input could be read.
+command is a result too.
 
 With --script, one engine runs all steps of a script, so that idempotency,
-versions and expiry span them.`,
+versions and expiry span them.
+
+Exit codes: 0 the input could be read, 2 usage, 3 it is not what was expected, 4 no
+such file.`,
 		Example: `  simd state apply --state save.json commands.json
   echo '{"set":[{"key":"character.saveData.hp","value":3}]}' | simd state apply --state save.json -
   simd state apply --script steps.json`,

@@ -20,7 +20,7 @@ func newValidate(e *env) *cobra.Command {
 expressions, schemas, initial states. Every fault is listed with file, line and
 a suggestion.
 
-Exit codes: 0 sound, 3 faults, 4 not found.`,
+Exit codes: 0 sound, 2 usage, 3 faults, 4 not found.`,
 		Example: "  simd validate my-project\n  simd validate my-project --json",
 		Args:    one("a project folder"),
 		RunE:    func(_ *cobra.Command, args []string) error { return validate(e, args[0], asJSON) },

@@ -46,6 +46,7 @@ func newVersion(e *env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version of the program",
+		Long:  "Print the version of the program.\n\nExit codes: 0 printed, 2 usage.",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			v := version()
