@@ -124,7 +124,7 @@ func (t *Turn) answer(a *Answered) bool {
 	}
 	w := t.waits[i]
 	t.waits = slices.Delete(t.waits, i, i+1)
-	if t.wake.Realtime { // it has passed already; the shell enforces time-outs
+	if t.m.Def.Realtime { // it has passed already; the shell enforces time-outs
 		a.Model.Latency, a.Latency = 0, 0
 	}
 	if w.call == nil {

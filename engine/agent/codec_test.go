@@ -165,8 +165,8 @@ func FuzzReadFact(f *testing.F) {
 func FuzzRestore(f *testing.F) {
 	codec := protocol.NewCodec(Facts())
 	s := State{Private: map[string]any{"a": int64(1)}, Goals: []Goal{{ID: "g"}}}
-	s.Hear(&protocol.Envelope{EventHeader: protocol.EventHeader{ID: "e"}, Kind: protocol.KindEvent, Body: protocol.NewBody(protocol.Encode("x"))}, &profile.Limits{MaxInbox: 9})
-	s.Observe(Observation{Kind: "k", Value: "v"}, 9)
+	s.hear(&protocol.Envelope{EventHeader: protocol.EventHeader{ID: "e"}, Kind: protocol.KindEvent, Body: protocol.NewBody(protocol.Encode("x"))}, &profile.Limits{MaxInbox: 9}, false)
+	s.observations = []Observation{{Kind: "k", Value: "v"}}
 	raw, err := Snapshot(codec, &s)
 	if err != nil {
 		f.Fatal(err)

@@ -26,6 +26,7 @@ type Definition struct {
 	External   []External                // tools that executors carry out, sorted by id
 	Knowledge  []KnowledgeAccess
 	Model      string // default model of completions; "" = the provider's
+	Realtime   bool   // latency passes by itself, and others go on while a deliberation runs
 
 	// Check validates a whole private state; nil = anything goes.
 	Check func(state map[string]any) error
@@ -50,6 +51,21 @@ type Definition struct {
 
 // inputs are a plan's input names; asking the plan makes a new list each time.
 func (d *Definition) inputs(p *workflow.Plan) []string { return d.names[p] }
+
+// keptObservations is the limit of the list of observations. On the realtime clock
+// others observe while a deliberation runs, and after its end until the stage merges it.
+// A fold cannot tell what the deliberation had been shown by then, so the list keeps
+// more than a deliberation is shown, and no observation pushes out another.
+func (d *Definition) keptObservations() int {
+	if d.Realtime {
+		return d.Limits.MaxObservations + realtimeObservations
+	}
+	return d.Limits.MaxObservations
+}
+
+// realtimeObservations is how many observations the realtime clock keeps beyond
+// max_observations.
+const realtimeObservations = 1024
 
 // KnowledgeAccess is a knowledge base an agent may use.
 type KnowledgeAccess struct {

@@ -137,10 +137,13 @@ func ids(m *Machine, now protocol.Time) string {
 	return strings.Join(out, " ")
 }
 
-// seen lists the observations as kind or tool.
-func seen(m *Machine) string {
+// seen lists what the agent keeps for its next turns.
+func seen(m *Machine) string { return names(m.State.observations) }
+
+// names lists observations as kind or tool.
+func names(list []Observation) string {
 	var out []string
-	for _, o := range m.State.observations {
+	for _, o := range list {
 		name := o.Kind
 		if v, ok := o.Value.(map[string]any); ok {
 			if tool, ok := v["tool"].(string); ok {

@@ -83,10 +83,8 @@ func (s *State) known(id string) bool {
 	return s.handled(id) || slices.ContainsFunc(s.inbox, same) || s.more != nil && slices.ContainsFunc(s.more.flight, same)
 }
 
-// Hear puts a delivered event into the inbox, or says in a fact of the next turn
+// hear puts a delivered event into the inbox, or says in a fact of the next turn
 // that it did not. Every delivery takes a number, so that a fold counts alike.
-func (s *State) Hear(e *protocol.Envelope, limits *profile.Limits) { s.hear(e, limits, false) }
-
 func (s *State) hear(e *protocol.Envelope, limits *profile.Limits, lost bool) {
 	s.heard++
 	if acknowledged(e) && s.known(e.ID) {
@@ -238,7 +236,7 @@ func (s *State) find(e *protocol.Envelope) *Heard {
 // is left may be something else in a fold than in a live agent of the realtime clock.
 func (m *Machine) Overflowed() bool {
 	s := &m.State
-	return s.dropped > 0 || s.more != nil && len(s.more.drops) > 0 || len(s.observations) >= m.Def.Limits.MaxObservations
+	return s.dropped > 0 || s.more != nil && len(s.more.drops) > 0 || len(s.observations) >= m.Def.keptObservations()
 }
 
 // Heard is the number of events that have reached the agent.
@@ -267,7 +265,7 @@ func (s *State) endTurn(f *TurnEnded, at protocol.Time, def *Definition) {
 		s.change().flight = flight
 		s.slim()
 	}
-	s.endObservations(f, at, def.Limits.MaxObservations)
+	s.endObservations(f, at, def.keptObservations())
 	if f.Outcome != OutcomeInterrupted {
 		s.dropped = 0
 	}
@@ -300,7 +298,8 @@ func (s *State) takeInbox(f *TurnEnded, at protocol.Time, def *Definition) (flig
 			flight = append(flight, h)
 		}
 		if seen && f.Outcome == OutcomeOK && acknowledged(h.Event) {
-			s.acknowledge(h.Event.ID)
+			d := s.change()
+			d.handled = newest(d.handled, h.Event.ID, maxHandled)
 		}
 		if h.stays(seen, f, at, def) {
 			left = append(left, h)
@@ -310,13 +309,9 @@ func (s *State) takeInbox(f *TurnEnded, at protocol.Time, def *Definition) (flig
 	return flight
 }
 
-// acknowledge remembers the id of an event that was handled.
-func (s *State) acknowledge(id string) {
-	d := s.change()
-	d.handled = append(slices.Clip(d.handled), id)
-	if len(d.handled) > maxHandled {
-		d.handled = slices.Clone(d.handled[1:])
-	}
+// newest makes a new list with one more entry, and without the oldest beyond a limit.
+func newest[T any](list []T, v T, limit int) []T {
+	return append(slices.Clip(list[max(0, len(list)+1-limit):]), v)
 }
 
 // stays decides whether an event is in the inbox after a turn, and marks it.

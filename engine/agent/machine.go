@@ -95,7 +95,6 @@ type (
 		World     *world.Document
 		Knowledge knowledge.State
 		Draw      protocol.Draw
-		Realtime  bool // latency passes by itself and is not added up
 
 		// Workflow replaces the core workflow for this once: the scene's
 		// lifecycle runs so. Inputs are added to the usual ones.
@@ -252,7 +251,7 @@ func (m *Machine) applyTurn(f *TurnEnded, at protocol.Time) {
 }
 
 // Hear folds the delivery of an event.
-func (m *Machine) Hear(e *protocol.Envelope) { m.State.Hear(e, &m.Def.Limits) }
+func (m *Machine) Hear(e *protocol.Envelope) { m.State.hear(e, &m.Def.Limits, false) }
 
 // HearAgain is Hear for an event that is read from a journal: an ephemeral one
 // has lost its payload and is not perceived.
@@ -261,8 +260,11 @@ func (m *Machine) HearAgain(e *protocol.Envelope) { m.State.hear(e, &m.Def.Limit
 // Missed gives an event its number that a mailbox did not take.
 func (m *Machine) Missed() { m.State.heard++ }
 
-// Observe folds something another machine decided about this agent.
-func (m *Machine) Observe(o Observation) { m.State.Observe(o, m.Def.Limits.MaxObservations) }
+// Observe folds something another machine decided about this agent: the next
+// deliberation is shown it. Beyond the limit the oldest observation goes.
+func (m *Machine) Observe(o Observation) {
+	m.State.observations = newest(m.State.observations, o, m.Def.keptObservations())
+}
 
 func callObservation(f *CallMade, at protocol.Time) Observation {
 	v := map[string]any{"tool": f.Tool, "status": string(f.Status)}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -157,22 +158,48 @@ func TestObservations(t *testing.T) {
 	}
 }
 
-// On the realtime clock an observation may come after the agent's turn and be read by a
-// fold before the end of that turn: both show the same order to the next turn.
+// Promise 2. On the realtime clock others observe while a deliberation runs and after
+// its end, and a fold reads the end of the turn later than the agent had it: whatever
+// max_observations is, every turn is shown the newest that no turn was shown before,
+// and a fold comes to the same.
 func TestObservationsWhileATurnRuns(t *testing.T) {
-	live, fold := machine(t, echo()), machine(t, echo())
-	live.State.Private = map[string]any{"decision": map[string]any{"calls": []any{map[string]any{"tool": "A"}, map[string]any{"tool": "B"}}}}
-	d := decide(t, live, 1)
-	live.Observe(Observation{Kind: "told"})
-	fold.Observe(Observation{Kind: "told"})
-	for _, f := range d.Facts {
-		if err := fold.Apply(f, moment(1)); err != nil {
-			t.Fatal(err)
+	rapid.Check(t, func(r *rapid.T) {
+		limit := rapid.IntRange(1, 4).Draw(r, "max_observations")
+		realtime := func(d *Definition) { d.Realtime, d.Limits.MaxObservations = true, limit }
+		live, fold := machine(t, asks(1), realtime), machine(t, asks(1), realtime)
+		var fresh []string // no turn was shown them
+		told := 0
+		tell := func(when string) {
+			for range rapid.IntRange(0, 3).Draw(r, when) {
+				told++
+				o := Observation{Kind: strconv.Itoa(told)}
+				fresh = append(fresh, o.Kind)
+				live.Observe(o)
+				fold.Observe(o)
+			}
 		}
-	}
-	if got, want := seen(fold), seen(live); got != want || want != "A B told" {
-		t.Errorf("a fold shows %q, the agent had %q", got, want)
-	}
+		for n := range uint64(4) {
+			tell("before")
+			if _, err := live.Decide(wake(t, n)); err != nil {
+				r.Fatal(err)
+			}
+			if got, want := names(live.turn.observations), strings.Join(fresh[max(0, len(fresh)-limit):], " "); got != want {
+				r.Fatalf("turn %d is shown %q, want %q", n+1, got, want)
+			}
+			fresh = []string{"failure"}
+			tell("while it runs")
+			d, err := live.Decide(&Answered{Kind: KindModel, Number: 1, Err: protocol.Errorf(protocol.KindInvalid, "no")})
+			if err != nil || len(d.Facts) == 0 {
+				r.Fatal(d, err)
+			}
+			apply(t, live, d, n)
+			tell("before it is merged")
+			apply(t, fold, d, n)
+			if got, want := seen(fold), seen(live); got != want {
+				r.Fatalf("a fold shows %q, the agent had %q", got, want)
+			}
+		}
+	})
 }
 
 // What an agent says and hears is its history, in that order, bounded.

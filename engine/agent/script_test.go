@@ -39,7 +39,7 @@ var update = flag.Bool("update", false, "rewrite testdata/script from what the c
 //	hear ID [TYPE] [from= priority= text= payload= targets= ack= ephemeral= expires= task= asks= wave= place= trace=]
 //	observe KIND [value=]   an observation from another machine
 //	missed                  a mailbox did not take an event
-//	wake [at= wave= realtime= workflow= response= calls= decision= inputs=]
+//	wake [at= wave= workflow= response= calls= decision= inputs=]
 //	answer [KIND] N [text= calls= finish= in= out= took= output=]
 //	fail [KIND] N ERROR_KIND WORDS
 //	cancel REASON, interrupt REASON
@@ -76,6 +76,7 @@ type setting struct {
 	Knowledge  []profile.KnowledgeReference `json:"knowledge"`
 	Private    map[string]any               `json:"private"`
 	Forbidden  string                       `json:"forbidden"` // no private state has this field
+	Realtime   bool                         `json:"realtime"`
 }
 
 type script struct {
@@ -173,6 +174,7 @@ func (s *script) bases(f txtar.File) knowledge.State {
 }
 
 func (s *script) define(d *Definition, set *setting) {
+	d.Realtime = set.Realtime
 	d.Limits, d.Reflection, d.Skills, d.OnEvent, d.Tools = set.Limits.Limits(), set.Reflection, set.Skills, set.OnEvent, set.Tools
 	if d.Tools == nil {
 		d.Tools = ProfileTools()
@@ -441,7 +443,7 @@ func (s *script) wake(c *scriptLine) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	w := &Wake{Now: s.now, Wave: s.wave, World: doc, Knowledge: s.knowledge, Draw: protocol.NewDraw(1, s.wave), Realtime: take[bool](s, c, "realtime"), Workflow: take[string](s, c, "workflow")}
+	w := &Wake{Now: s.now, Wave: s.wave, World: doc, Knowledge: s.knowledge, Draw: protocol.NewDraw(1, s.wave), Workflow: take[string](s, c, "workflow")}
 	if w.Inputs = take[map[string]any](s, c, "inputs"); w.Inputs == nil {
 		w.Inputs = map[string]any{}
 	}

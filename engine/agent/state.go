@@ -67,15 +67,6 @@ func (g Goal) Value() map[string]any {
 // Open reports whether the goal still drives behaviour.
 func (g Goal) Open() bool { return g.Status == "active" || g.Status == "pending" }
 
-// Observe keeps something for the next deliberation; beyond the limit the
-// oldest goes.
-func (s *State) Observe(o Observation, limit int) {
-	if len(s.observations) >= limit {
-		s.observations = slices.Clone(s.observations[len(s.observations)-limit+1:])
-	}
-	s.observations = append(s.observations, o)
-}
-
 func (s *State) remember(u Utterance, limit int) {
 	if limit <= 0 {
 		return

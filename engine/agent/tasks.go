@@ -84,10 +84,7 @@ func (s *State) closeTask(f *TaskClosed) {
 	if len(d.tasks) == 0 {
 		d.tasks = nil
 	}
-	d.closed = append(slices.Clip(d.closed), taskEnd{f.Task, f.How})
-	if len(d.closed) > maxClosed {
-		d.closed = slices.Clone(d.closed[1:])
-	}
+	d.closed = newest(d.closed, taskEnd{f.Task, f.How}, maxClosed)
 }
 
 // ask opens a task for an event that expects a reply.
@@ -130,10 +127,7 @@ func (s *State) owe(e *protocol.Envelope) {
 		return
 	}
 	d := s.change()
-	d.owed = append(slices.Clip(d.owed), q)
-	if len(d.owed) > maxOwed {
-		d.owed = slices.Clone(d.owed[1:])
-	}
+	d.owed = newest(d.owed, q, maxOwed)
 }
 
 // answers directs a reply to who asked, in this turn or before, when nobody else

@@ -133,7 +133,7 @@ func begin(m *Machine, w *Wake, space *Space) *Turn {
 	if w.Before != nil {
 		before = *w.Before
 	}
-	t.observations = m.State.observations[:min(int(before.Seen), len(m.State.observations))]
+	t.observations = m.Shown(before.Seen)
 	t.events = m.State.perceive(w.Now, before.Through, &m.Def.Limits)
 	t.observations = append(t.observations[:len(t.observations):len(t.observations)], t.deliveryObservations()...)
 	t.end = TurnEnded{
@@ -337,7 +337,7 @@ func (t *Turn) finish() {
 	if t.interrupted || t.over != nil {
 		t.undo()
 	}
-	if t.wake.Realtime {
+	if t.m.Def.Realtime {
 		t.end.Elapsed = 0
 	}
 	t.handOver()

@@ -12,4 +12,13 @@ func (s *State) Inbox() []Heard { return slices.Clone(s.inbox) }
 func (s *State) History() []Utterance { return slices.Clone(s.history) }
 
 // Observations lists what the next deliberation is shown, oldest first.
-func (s *State) Observations() []Observation { return slices.Clone(s.observations) }
+func (m *Machine) Observations() []Observation {
+	return slices.Clone(m.Shown(int64(len(m.State.observations))))
+}
+
+// Shown lists what a deliberation is shown that began when there were so many
+// observations: the newest of them, up to max_observations.
+func (m *Machine) Shown(seen int64) []Observation {
+	list := m.State.observations[:min(int(seen), len(m.State.observations))]
+	return list[max(0, len(list)-m.Def.Limits.MaxObservations):]
+}

@@ -34,7 +34,7 @@ func TestAFoldTellsAgents(t *testing.T) {
 		}
 		for o, want := range step.want {
 			var kinds []string
-			for _, x := range state.Agents[o].State.Observations() {
+			for _, x := range state.Agents[o].Observations() {
 				kinds = append(kinds, x.Kind)
 			}
 			if !slices.Equal(kinds, want) {

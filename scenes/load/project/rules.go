@@ -117,7 +117,7 @@ func runtimeRules() source.Rules {
 		"profile.RuntimeConfig.max_calls":            limit(1, 10_000, 32, "Tool and skill calls of one deliberation."),
 		"profile.RuntimeConfig.max_inbox":            limit(1, 1_000_000, 256, "Events waiting; beyond it the oldest of the lowest priority is dropped."),
 		"profile.RuntimeConfig.max_history":          limit(1, 100_000, 16, "Interaction history entries kept."),
-		"profile.RuntimeConfig.max_observations":     limit(1, 100_000, 64, "Observations waiting for the next deliberation."),
+		"profile.RuntimeConfig.max_observations":     limit(1, 100_000, 64, "Observations that a deliberation is shown, the newest. On the realtime clock 1,024 more are kept while one runs."),
 		"profile.RuntimeConfig.max_restarts":         limit(1, 1_000_000, 5, "Failures in a row before the agent is given up."),
 		"profile.RuntimeConfig.max_state_bytes":      limit(1, 64<<20, 64<<10, "Bytes of the encoded private state."),
 		"profile.RuntimeConfig.max_turn_bytes":       limit(64<<10, 1<<30, 64<<20, "Bytes of the values that the workflows of one deliberation make and that it hands over. Beyond it, a node or the deliberation fails."),

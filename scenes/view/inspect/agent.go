@@ -101,7 +101,7 @@ func (s *Scene) agentView(state *machines.State, o uint32, wave persistence.Wave
 	v := &AgentView{
 		Agent: m.ID.Instance, Profile: m.Def.Profile, Name: m.Def.Name, Ordinal: o, Wave: wave.Number, Time: state.Agenda.Now.String(),
 		State: StateName(st), Next: moment(st.Next), BusyUntil: moment(st.BusyUntil), Failures: st.Failures, Turns: m.State.Turn, Private: factjson.JSON(Private(m)),
-		Goals: goals(m), Inbox: inboxed(m.State.Inbox()), Observations: observations(m.State.Observations()), History: spoken(m), Subscriptions: []Subscribed{},
+		Goals: goals(m), Inbox: inboxed(m.State.Inbox()), Observations: observations(m.Observations()), History: spoken(m), Subscriptions: []Subscribed{},
 	}
 	if st.Asleep {
 		v.WakeAbove = st.WakeAbove.String()

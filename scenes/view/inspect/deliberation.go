@@ -231,10 +231,9 @@ func (s *Scene) perceived(d *Deliberation, t *turnFacts) error {
 		}
 	}
 	slices.SortStableFunc(heard, func(a, b agent.Heard) int { return cmp.Compare(b.Event.Priority, a.Event.Priority) })
-	seen := m.State.Observations()
 	d.Perceived = Perceived{
 		Private: factjson.JSON(Private(m)), Goals: goals(m), Events: inboxed(heard), Count: t.end.Perceived, WorldVersion: state.World().Version(),
-		Observations: observations(seen[:min(len(seen), int(t.end.Seen))]), History: spoken(m),
+		Observations: observations(m.Shown(t.end.Seen)), History: spoken(m),
 	}
 	return nil
 }

@@ -155,7 +155,7 @@ func (v *verifier) asItBegan(t *turn) error {
 		v.unsure(m.ID.Instance)
 	}
 	// An interrupted turn does not say how many observations it was shown.
-	blind := end.Outcome == agent.OutcomeInterrupted && len(m.State.Observations()) > 0
+	blind := end.Outcome == agent.OutcomeInterrupted && len(m.Observations()) > 0
 	t.lost = t.view == nil || v.realtime.unsure[t.agent] || blind
 	return nil
 }
