@@ -440,6 +440,43 @@ func TestLanes(t *testing.T) {
 	}
 }
 
+// A scrape counts every agent once, whatever changes meanwhile.
+func TestAgentsAreCountedOnce(t *testing.T) {
+	table := NewAgentTable([]string{"trader"})
+	table.Add(0, AgentIdle, 2)
+	table.Add(0, AgentAsleep, 2)
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for st := AgentIdle; ; {
+				next := (st + 1) % agentStates
+				table.Move(0, st, next, 1)
+				st = next
+				select {
+				case <-stop:
+					return
+				default:
+				}
+			}
+		})
+	}
+	for range 100_000 {
+		all := 0
+		table.AgentStates(func(_, state string, n int) {
+			if n < 0 {
+				t.Errorf("%d %s", n, state)
+			}
+			all += n
+		})
+		if all != 4 {
+			t.Fatalf("%d agents, want 4", all)
+		}
+	}
+	close(stop)
+	wg.Wait()
+}
+
 // Everything is counted from many goroutines while scrapes read.
 func TestConcurrentUse(t *testing.T) {
 	s := New()

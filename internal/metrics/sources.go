@@ -265,7 +265,7 @@ func agentStateNames() []string {
 // it while a scrape reads it.
 type AgentTable struct {
 	profiles []string
-	counts   [][agentStates]atomic.Int64
+	counts   [][agentStates]atomic.Int64 // in place of the idle ones, all agents of the profile
 }
 
 // NewAgentTable makes a table of profiles, which are addressed by their index.
@@ -273,23 +273,32 @@ func NewAgentTable(profiles []string) *AgentTable {
 	return &AgentTable{profiles: profiles, counts: make([][agentStates]atomic.Int64, len(profiles))}
 }
 
-// Add puts n agents into a state.
-func (t *AgentTable) Add(profile int, st AgentState, n int) { t.counts[profile][st].Add(int64(n)) }
+// Add adds n agents, in a state.
+func (t *AgentTable) Add(profile int, st AgentState, n int) {
+	t.counts[profile][AgentIdle].Add(int64(n))
+	t.Move(profile, AgentIdle, st, n)
+}
 
 // Move lets n agents change their state.
 func (t *AgentTable) Move(profile int, from, to AgentState, n int) {
-	if from != to {
-		t.Add(profile, from, -n)
-		t.Add(profile, to, n)
+	if from != AgentIdle {
+		t.counts[profile][from].Add(int64(-n))
+	}
+	if to != AgentIdle {
+		t.counts[profile][to].Add(int64(n))
 	}
 }
 
-// AgentStates implements AgentSource. A scrape between the two halves of a Move
-// may miss an agent: it never shows fewer than none.
+// AgentStates implements AgentSource. A scrape during a Move may count an agent in
+// either state or as idle; it counts every agent once.
 func (t *AgentTable) AgentStates(yield func(profile, state string, n int)) {
 	for i := range t.counts {
-		for st := range agentStates {
-			yield(t.profiles[i], st.String(), int(max(0, t.counts[i][st].Load())))
+		idle := t.counts[i][AgentIdle].Load()
+		for st := AgentIdle + 1; st < agentStates; st++ {
+			n := min(max(0, t.counts[i][st].Load()), idle)
+			idle -= n
+			yield(t.profiles[i], st.String(), int(n))
 		}
+		yield(t.profiles[i], AgentIdle.String(), int(idle))
 	}
 }
