@@ -15,15 +15,15 @@ import (
 	"tavernsim/scenes/outside"
 )
 
-// agentShell is the actor of one agent: the AgentRuntime of the specification
-// (§3.2), as far as it runs. What the agent decides is its machine's business.
+// agentShell is the actor of one agent, the AgentRuntime of the specification
+// (§3.2). It decides nothing: the agent's machine does.
 type agentShell struct {
 	*scene
 	machine *agent.Machine
 	// through is the last wave that was folded into the machine when it was
-	// restored: what arrives from waves up to it is known already.
+	// restored. The machine knows what arrives from waves up to it already.
 	through uint64
-	cancel  context.CancelFunc // of the requests that are out; nil when there are none
+	cancel  context.CancelFunc // of the requests in flight; nil when there are none
 	ctx     context.Context
 	urgency *outside.Urgency // of the same requests
 	urgent  bool             // the deliberation in flight began with a critical event
@@ -54,9 +54,9 @@ func (a *agentShell) Receive(env *protocol.Envelope) error {
 	return nil
 }
 
-// hear puts an event into the inbox. In realtime an urgent one may interrupt the
-// deliberation in flight, between two of its nodes; on the virtual clock no event
-// comes while one is in flight, and the scene interrupts its latency instead.
+// hear puts an event into the inbox. In realtime an urgent event may interrupt the
+// deliberation in flight, between two of its nodes. On the virtual clock no event
+// arrives during a deliberation; the scene interrupts its simulated latency instead.
 func (a *agentShell) hear(env *protocol.Envelope) error {
 	if env.Wave <= a.through {
 		return nil
@@ -99,7 +99,7 @@ func (a *agentShell) observe(env *protocol.Envelope) error {
 
 func (a *agentShell) wake(env *protocol.Envelope) error {
 	if env.Wave <= a.through {
-		return nil // of a wave that went on without it
+		return nil // the wave continued without this agent
 	}
 	a.wave, a.began, a.woken = env.Wave, time.Now(), env.Time
 	a.urgent = env.Priority == protocol.Critical
@@ -111,9 +111,9 @@ func (a *agentShell) wake(env *protocol.Envelope) error {
 	return a.step(machines.Wake(a.Scene, a.machine, view, env.Wave, env.Time, a.Seed, env.Type))
 }
 
-// step lets the machine decide, carries out what it asks for, and hands the
-// decision over when the deliberation has ended. An executor that answers at once
-// is asked right here, without a trip through the mailbox.
+// step gives the machine an input and carries out the effects of its decision. When
+// the deliberation has ended, it sends the decision to the stage. Answers of instant
+// executors do not go through the mailbox.
 func (a *agentShell) step(in any) error {
 	for in != nil {
 		d, err := a.machine.Decide(in)
@@ -131,7 +131,7 @@ func (a *agentShell) step(in any) error {
 			a.sample.lap(metrics.StageModel)
 			switch {
 			case next == nil:
-			case in != nil: // several at once: the others wait their turn in the mailbox
+			case in != nil: // a second instant answer goes through the mailbox
 				a.tellAnswer(a.wave, q.Kind, next.AppendMsg(nil), a.urgent)
 			default:
 				in = next
@@ -144,7 +144,7 @@ func (a *agentShell) step(in any) error {
 	return nil
 }
 
-// ended folds the facts of the deliberation and sends them to the scene.
+// ended folds the facts of the deliberation and sends them to the stage.
 func (a *agentShell) ended(facts []protocol.Fact, requests []protocol.Sequenced) error {
 	if a.cancel != nil {
 		a.cancel()
@@ -162,7 +162,7 @@ func (a *agentShell) ended(facts []protocol.Fact, requests []protocol.Sequenced)
 	a.options.Latency.record(took)
 	env, err := a.parcel(protocol.KindTurn, a.machine.ID.Instance, protocol.Decided{Agent: a.machine.ID.Ordinal, At: a.woken}, facts, requests)
 	if err == nil && a.Clock == agenda.Realtime && publishesCritical(requests) {
-		a.alarms.Add(1) // the scene takes it back, and lets go
+		a.alarms.Add(1) // the stage subtracts it again and resumes the ordinary agents
 		a.sup.PauseOrdinary()
 		env.Priority = protocol.Critical
 	}
@@ -174,8 +174,7 @@ func (a *agentShell) ended(facts []protocol.Fact, requests []protocol.Sequenced)
 	return nil
 }
 
-// publishesCritical reports whether a critical event is among what a turn asks
-// for.
+// publishesCritical reports whether a turn publishes a critical event.
 func publishesCritical(requests []protocol.Sequenced) bool {
 	for _, r := range requests {
 		if r.To != protocol.ToEvents {
@@ -188,8 +187,8 @@ func publishesCritical(requests []protocol.Sequenced) bool {
 	return false
 }
 
-// ask carries a request out: at once, or on a goroutine whose answer comes
-// through the mailbox.
+// ask carries a request out. An instant executor answers at once; otherwise ask
+// returns nil, and the answer arrives through the mailbox.
 func (a *agentShell) ask(q *agent.Ask) *agent.Answered {
 	q.Model.Scene = a.ID
 	if x := a.outside.Now(q, a.Clock == agenda.Realtime); x != nil {
@@ -208,9 +207,9 @@ func (a *agentShell) ask(q *agent.Ask) *agent.Answered {
 	return nil
 }
 
-// tellAnswer sends an answer to the agent's own mailbox, with the wave of the
-// deliberation that asked: request numbers begin anew with each. An urgent one goes
-// on before others that have their answers, too.
+// tellAnswer sends an answer to the agent's own mailbox. It carries the wave of the
+// deliberation that asked, because every deliberation numbers its requests from 1.
+// An urgent deliberation continues before others that have their answers, too.
 func (a *agentShell) tellAnswer(wave uint64, kind string, raw protocol.Raw, urgent bool) {
 	env := &protocol.Envelope{Kind: protocol.KindAnswer, Wave: wave, Body: protocol.NewBody(raw)}
 	env.Type = kind
@@ -222,7 +221,7 @@ func (a *agentShell) tellAnswer(wave uint64, kind string, raw protocol.Raw, urge
 
 func (a *agentShell) answered(env *protocol.Envelope) error {
 	if env.Wave != a.wave {
-		return nil // of a deliberation that is over, or that a failure ended
+		return nil // the deliberation that asked has ended or failed
 	}
 	a.sample.lap(metrics.StageModel)
 	x, err := agent.ReadAnswered(env.Type, env.Body.Raw)
@@ -232,7 +231,7 @@ func (a *agentShell) answered(env *protocol.Envelope) error {
 	return a.step(x)
 }
 
-// spawnAgents starts the actor of every agent with the given machines.
+// spawnAgents starts the actor of every agent.
 func (s *scene) spawnAgents(machines []*agent.Machine) error {
 	s.refs = make([]*actors.Ref, len(machines))
 	for o := range machines {
@@ -252,7 +251,7 @@ func (s *scene) spawnAgent(o uint32, m *agent.Machine) error {
 	return err
 }
 
-// restoreAgent gives one failed agent its state back.
+// restoreAgent folds the state of one failed agent from the journal.
 func (s *scene) restoreAgent(o uint32) (*agentShell, error) {
 	m, through, err := history.Agent(s.Scene, s.journal, o, history.Options{Log: s.log})
 	if err != nil {
@@ -262,7 +261,7 @@ func (s *scene) restoreAgent(o uint32) (*agentShell, error) {
 	return &agentShell{scene: s, machine: m, through: through}, nil
 }
 
-// revive makes the behaviour of a failed actor anew, from the journal.
+// revive makes a new behaviour for a failed actor, from the journal.
 func (s *scene) revive(kind uint8, id uint32) (actors.Behavior, error) {
 	if kind == kindAgent {
 		return s.restoreAgent(id)
@@ -270,7 +269,7 @@ func (s *scene) revive(kind uint8, id uint32) (actors.Behavior, error) {
 	return s.reviveService(int(id))
 }
 
-// spacePool lends working memory to the deliberations in flight.
+// spacePool holds the working memory of deliberations for the next ones.
 type spacePool struct{ pool sync.Pool }
 
 func newSpacePool() *spacePool {

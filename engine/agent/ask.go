@@ -15,12 +15,12 @@ import (
 // other kind are calls of a tool (see [External]).
 const KindModel = "model"
 
-// Ask is the one effect of an agent: the outside is asked, and the deliberation
-// waits for the answer. After a crash it may be asked a second time.
+// Ask is the one effect of an agent: a request to the outside, whose answer the
+// deliberation waits for. After a crash the agent may make the request again.
 type Ask struct {
 	Kind    string                // names the executor
-	Number  int                   // within the turn, from 1; model requests are numbered by themselves
-	Wait    time.Duration         // hold it back so long, in realtime: the backoff of a retry
+	Number  int                   // within the turn, from 1; model requests and calls are numbered separately
+	Wait    time.Duration         // backoff of a retry, before the request is made; in realtime only
 	Timeout time.Duration         // 0 = the executor's
 	Model   protocol.ModelRequest // of KindModel
 	Call    *protocol.Call        // of every other kind
@@ -29,25 +29,25 @@ type Ask struct {
 // EffectKind implements protocol.Effect.
 func (Ask) EffectKind() string { return "ask" }
 
-// Answered is the one input that the outside gives: the answer to an Ask of the
-// same kind and number.
+// Answered is the only input from the outside: the answer to the Ask of the same
+// kind and number.
 type Answered struct {
 	Kind    string
 	Number  int
 	Model   protocol.ModelAnswer // to KindModel, with its latency
-	Output  any                  // to every other kind: a value
-	Latency time.Duration        // of every other kind, like a model answer's
+	Output  any                  // value, to every other kind
+	Latency time.Duration        // of every other kind; a model's answer holds its own
 	Err     error                // the request failed
 }
 
-// External is a tool that an executor of its own kind carries out, outside of the
-// deliberation. [CheckExternal] says what is wrong with one.
+// External is a tool that the executor of its kind carries out, outside of the
+// deliberation. [CheckExternal] validates it.
 type External struct {
 	Spec protocol.ToolSpec
 	Kind string
 }
 
-// waiting is a request that is out, and who waits for its answer.
+// waiting is a request without an answer, and the run or call that waits for it.
 type waiting struct {
 	kind    string
 	number  int
@@ -97,8 +97,8 @@ const (
 	runDraws   = 3
 )
 
-// askTool passes a call on; true = it failed at once. Nothing leaves when a
-// parameter is wrong.
+// askTool passes a call to the executor; true = it failed at once. A call with a
+// wrong parameter is not passed on.
 func (t *Turn) askTool(entry *Tool, c *protocol.Call, wait, timeout time.Duration, w waiting) (protocol.CallResult, bool) {
 	if t.end.Calls > int64(t.m.Def.Limits.MaxCalls) {
 		return t.tooManyCalls(), true
@@ -116,7 +116,7 @@ func (t *Turn) askTool(entry *Tool, c *protocol.Call, wait, timeout time.Duratio
 	return protocol.CallResult{}, false
 }
 
-// answer hands an answer to who waits for it; false = nobody does.
+// answer hands an answer to the run or call that waits for it; false = none does.
 func (t *Turn) answer(a *Answered) bool {
 	i := slices.IndexFunc(t.waits, func(w waiting) bool { return w.kind == a.Kind && w.number == a.Number })
 	if i < 0 {
@@ -124,7 +124,7 @@ func (t *Turn) answer(a *Answered) bool {
 	}
 	w := t.waits[i]
 	t.waits = slices.Delete(t.waits, i, i+1)
-	if t.m.Def.Realtime { // it has passed already; the shell enforces time-outs
+	if t.m.Def.Realtime { // the latency has passed already; the shell enforces time-outs
 		a.Model.Latency, a.Latency = 0, 0
 	}
 	if w.call == nil {
@@ -183,7 +183,7 @@ func (t *Turn) noteUnknown(a *Answered) {
 	}
 }
 
-// encodeCalls writes a list of {params, tool}, as the value would be written.
+// encodeCalls encodes a list of {params, tool}, byte for byte like the equal value.
 func (t *Turn) encodeCalls(calls []protocol.Call) protocol.Raw {
 	return t.written(func(b []byte) []byte {
 		b = msgp.AppendArrayHeader(b, uint32(len(calls)))
@@ -205,8 +205,8 @@ func paramsValue(p map[string]any) map[string]any {
 	return p
 }
 
-// abandon stops waiting for the answers of a run that has ended, or of the queue
-// (nil). A call of the queue is answered with the reason.
+// abandon drops what an ended run, or the queue (nil), waits for. Calls of the
+// queue fail with the reason.
 func (t *Turn) abandon(run *activeRun, reason string) {
 	for i := 0; i < len(t.waits); i++ {
 		w := t.waits[i]

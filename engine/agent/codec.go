@@ -8,8 +8,8 @@ import (
 	"tavernsim/protocol"
 )
 
-// The facts of every deliberation write and read their msgpack form by hand:
-// the same bytes as the codec's, at a fraction of the cost.
+// The facts of every deliberation have hand-written msgpack methods, for speed. The
+// bytes equal those of the codec.
 
 const (
 	turnEndedFields     = 24
@@ -140,8 +140,8 @@ func readSaid(raw protocol.Raw) (*Said, error) {
 	return f, r.End()
 }
 
-// AppendMsg implements protocol.Appender. The form is that of the log of effects;
-// the kind is beside it. A value in it that is none panics.
+// AppendMsg implements protocol.Appender, in the form of the log of effects, which
+// keeps the kind separately. It panics if Output is not a value of package protocol.
 func (x *Answered) AppendMsg(b []byte) []byte {
 	if x.Kind != KindModel {
 		b = msgp.AppendArrayHeader(b, callAnswerFields)
@@ -181,7 +181,7 @@ func appendFailure(b []byte, err error) []byte {
 	return msgp.AppendString(msgp.AppendString(b, string(protocol.KindOf(err))), err.Error())
 }
 
-// ReadAnswered reads the answer to a request of the kind.
+// ReadAnswered decodes the answer to a request of that kind.
 func ReadAnswered(kind string, raw protocol.Raw) (*Answered, error) {
 	x := &Answered{Kind: kind}
 	if kind != KindModel {

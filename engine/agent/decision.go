@@ -12,8 +12,8 @@ import (
 	"tavernsim/tam/answer"
 )
 
-// Outputs of a core workflow. All are optional; nodes of the workflow may also
-// act by themselves.
+// Outputs of a core workflow. All are optional, for nodes of the workflow may call
+// tools, too.
 const (
 	OutputResponse = "response" // text, with or without calls in it
 	OutputCalls    = "calls"    // list of {tool, params}
@@ -29,8 +29,8 @@ func (t *Turn) coreEnded(r result) {
 	t.heed(r.outputs)
 }
 
-// heed says and does what a workflow's outputs want: the core workflow's, a
-// skill's and the reflection's alike.
+// heed turns the outputs of a workflow into speech and queued calls. The core
+// workflow, skills and the reflection share it.
 func (t *Turn) heed(outputs map[string]any) {
 	if v, ok := outputs[OutputResponse]; ok {
 		t.respond(v)
@@ -43,7 +43,7 @@ func (t *Turn) heed(outputs map[string]any) {
 	}
 }
 
-// respond says the text outside calls and queues the calls.
+// respond publishes the text around the calls as speech and queues the calls.
 func (t *Turn) respond(v any) {
 	text, ok := v.(string)
 	if !ok {
@@ -65,12 +65,11 @@ func (t *Turn) respond(v any) {
 	}
 }
 
-// notUnderstood stands in the place of a tool for what could not be read as a
-// call.
+// notUnderstood is the tool's name in the fact of a text that is no readable call.
 const notUnderstood = "(not understood)"
 
-// problem tells the next deliberation that something it decided was not
-// understood.
+// problem records a part of the decision that could not be read; the next
+// deliberation observes it.
 func (t *Turn) problem(text string) {
 	t.record(&protocol.Call{ID: t.nextCallID(), Tool: notUnderstood, Origin: protocol.OriginTAM}, &protocol.CallResult{
 		Status: protocol.CallFailed, Error: protocol.Errorf(protocol.KindInvalid, "%s", text),
@@ -117,7 +116,7 @@ func (t *Turn) unknownFields(d map[string]any) {
 	}
 }
 
-// each visits an object, or every object of a list.
+// each calls f for an object, or for every object of a list.
 func (t *Turn) each(v any, f func(map[string]any)) {
 	switch x := v.(type) {
 	case map[string]any:
@@ -146,8 +145,8 @@ func (t *Turn) enqueueSkill(v map[string]any) {
 	t.short(id, params)
 }
 
-// enqueueList queues a list of calls as values. Those that a node took out of a
-// text are still text.
+// enqueueList queues a list of calls. Parameters of calls that a node read out of a
+// text are texts and must still be bound.
 func (t *Turn) enqueueList(v any) {
 	from := t.blocks
 	t.each(v, func(m map[string]any) {
@@ -163,8 +162,8 @@ func (t *Turn) enqueueList(v any) {
 	})
 }
 
-// enqueueAfter queues a call of one answer; from is the number of blocks before
-// it, for blocks are numbered in their text and stopped in the turn.
+// enqueueAfter queues a call of one answer. Blocks are numbered within their text
+// but stopped within the turn, so from, the number of earlier blocks, is added.
 func (t *Turn) enqueueAfter(from int, c protocol.Call) {
 	if 0 < c.Block && c.Block <= maxBlock {
 		c.Block += from
@@ -173,7 +172,7 @@ func (t *Turn) enqueueAfter(from int, c protocol.Call) {
 	t.enqueue(c)
 }
 
-// maxBlock bounds the numbers that a value may claim.
+// maxBlock bounds the block numbers in calls that a workflow made as values.
 const maxBlock = 1 << 20
 
 func (t *Turn) enqueue(c protocol.Call) {
@@ -192,7 +191,7 @@ func (t *Turn) nextCallID() string {
 	return string(strconv.AppendInt(b, t.end.Calls, 10))
 }
 
-// carryOut runs the decided call at a place of the queue and keeps its result.
+// carryOut carries out call i of the queue and keeps its result.
 func (t *Turn) carryOut(i int) {
 	c := &t.queue[i]
 	if c.Block > 0 && c.Block == t.stopped {
@@ -231,13 +230,12 @@ func (t *Turn) keep(c *protocol.Call, r protocol.CallResult) {
 	if r.Status != protocol.CallOK && r.Status != protocol.CallRequested && c.OnError != protocol.OnErrorContinue {
 		t.stopped = c.Block
 	}
-	// Without another round the result is for the next deliberation.
+	// In the last round only the next deliberation can see the result.
 	t.record(c, &r, last)
 }
 
-// record makes the fact of a call. It tells what was done; what it did is told by
-// other facts, so secrets are hidden here at once. What the agent is shown of the
-// call in its next turn comes from the fact.
+// record adds the fact of a call. Other facts hold the effects of the call, so this
+// one may hide secrets. The agent's next turn observes the call from this fact.
 func (t *Turn) record(c *protocol.Call, r *protocol.CallResult, observe bool) {
 	if !t.spend(entryBytes) {
 		return
@@ -261,14 +259,14 @@ func hidden(v any) any {
 	return out
 }
 
-// inFact reports whether the fact of what a call did tells its parameters.
+// inFact reports whether the fact of the effect of a call holds its parameters.
 func (t *Turn) inFact(c *protocol.Call, status protocol.CallStatus) bool {
 	entry := t.m.Def.tools[c.Tool]
 	return entry != nil && entry.inFact && status == entry.status
 }
 
-// worthShowing: what failed, and what was asked in order to know. That a write
-// worked is visible in the state itself.
+// worthShowing reports whether the agent observes a call: if it failed, or if it
+// was a read. The agent sees a successful write in the state.
 func worthShowing(r *protocol.CallResult) bool {
 	switch r.Status {
 	case protocol.CallOK:

@@ -12,9 +12,9 @@ import (
 	"tavernsim/tam/bind"
 )
 
-// Turn is one deliberation: perceive, run the core workflow, carry out what it
-// decided, reflect if it wants to. It is a plain value driven by advance and
-// answer; whatever takes time is a wish in asked.
+// Turn is one deliberation: perceive, run the core workflow, carry out its decision,
+// reflect if the decision says so. It is a plain value; advance and answer drive it.
+// Requests that take time are in asked.
 type Turn struct {
 	m     *Machine
 	space *Space
@@ -24,7 +24,7 @@ type Turn struct {
 	events       []*protocol.Envelope
 	observations []Observation
 
-	// Drafts: what the machine's state will be when the facts are folded.
+	// Drafts of the machine's state after the facts of this turn.
 	private   map[string]any
 	goals     []Goal
 	selfMap   map[string]any
@@ -58,10 +58,10 @@ type Turn struct {
 	interrupted bool // by a more urgent event
 
 	budget workflow.Budget // of what its workflows make and what it hands over
-	over   error           // it was not enough
+	over   error           // set when the budget was exceeded
 }
 
-// activeRun is a workflow in flight, and what its end means.
+// activeRun is a workflow in flight, and what the turn does when it ends.
 type activeRun struct {
 	id      string // of the workflow
 	run     *workflow.Run
@@ -69,19 +69,19 @@ type activeRun struct {
 	then    func(result)
 }
 
-// result is what a workflow came to.
+// result is how a workflow ended.
 type result struct {
-	outputs map[string]any // until the next workflow ends
-	err     error          // it reached no result
+	outputs map[string]any // valid until the next workflow ends
+	err     error          // set when there is no result
 }
 
-// reflection is a wish to reflect.
+// reflection is a request of this turn to reflect.
 type reflection struct {
 	reason string
 	done   bool
 }
 
-// clear forgets everything but the memory of the lists.
+// clear resets the turn and keeps the memory of its lists.
 func (t *Turn) clear() {
 	clear(t.world.asked[:cap(t.world.asked)])
 	clear(t.runs[:cap(t.runs)])
@@ -98,12 +98,12 @@ func (t *Turn) clear() {
 	}
 }
 
-// encode is protocol.Encode into the turn's memory.
+// encode encodes a value into the turn's memory.
 func (t *Turn) encode(v any) protocol.Raw {
 	return t.written(func(b []byte) []byte { return protocol.AppendValue(b, v) })
 }
 
-// written is what write adds to the turn's memory.
+// written returns what write appends to the turn's memory.
 func (t *Turn) written(write func([]byte) []byte) protocol.Raw {
 	from := len(t.space.arena)
 	t.space.arena = write(t.space.arena)
@@ -111,11 +111,11 @@ func (t *Turn) written(write func([]byte) []byte) protocol.Raw {
 	return protocol.Raw(t.space.arena[from:len(t.space.arena):len(t.space.arena)])
 }
 
-// entryBytes is about what a call or a fact takes beside its values.
+// entryBytes estimates the memory of a call or a fact without its values.
 const entryBytes = 256
 
-// spend counts bytes that the turn hands over and reports whether the budget has
-// them. A turn that has spent more ends before its next step.
+// spend charges bytes that the turn hands over to the budget and reports whether
+// they fit. A turn that exceeds its budget ends before its next step.
 func (t *Turn) spend(n int) bool {
 	if err := t.budget.Take(n); err != nil && t.over == nil {
 		t.over = err
@@ -150,9 +150,9 @@ func begin(m *Machine, w *Wake, space *Space) *Turn {
 	return t
 }
 
-// takeOrders does what events addressed to this agent alone ask of it: a new
-// goal (§2.1.3, "external"), a reflection (§2.1.5). An order of an agent that may
-// give none has no effect; the turn observes the refusal.
+// takeOrders carries out the orders in events that are addressed to this agent
+// alone: a new goal (§2.1.3, "external"), a reflection (§2.1.5). An order of an agent
+// that may give none has no effect; the turn observes the refusal.
 func (t *Turn) takeOrders() {
 	for _, e := range t.events {
 		if len(e.Targets) == 0 || e.Type != "agent.goal_assigned" && e.Type != "agent.reflection_requested" {
@@ -176,12 +176,12 @@ func (t *Turn) takeOrders() {
 	}
 }
 
-// mayOrder trusts sources of the scene: no agent's id begins with $.
+// mayOrder accepts every source of the scene: only their ids begin with $.
 func (t *Turn) mayOrder(source string) bool {
 	return strings.HasPrefix(source, "$") || t.m.Def.MayOrder != nil && t.m.Def.MayOrder(source)
 }
 
-// takeGoal reads a payload like the parameters of a call.
+// takeGoal binds a payload like the parameters of a call.
 func (t *Turn) takeGoal(payload map[string]any) error {
 	params, err := bind.Bind(&protocol.Call{Params: payload}, t.m.Def.goal)
 	if err == nil {
@@ -204,7 +204,8 @@ func (t *Turn) startCore() {
 	t.start(plan, t.coreInputs(plan, t.wake.Inputs), t.coreEnded)
 }
 
-// startHandlers runs the scene's workflow of every perceived event.
+// startHandlers starts, for every perceived event, the workflow that the scene
+// runs on its type.
 func (t *Turn) startHandlers() {
 	for _, e := range t.events {
 		if plan, ok := t.m.Def.Workflows[t.m.Def.OnEvent[e.Type]]; ok {
@@ -236,7 +237,7 @@ func (t *Turn) freeRun() *workflow.Run {
 	return run
 }
 
-// advance goes on until the turn ends (true) or everything waits for answers.
+// advance drives the turn until it ends (true) or only waits for answers.
 func (t *Turn) advance() bool {
 	for {
 		if t.over != nil && !t.cancelled {
@@ -275,8 +276,8 @@ func (t *Turn) progress() bool {
 	return false
 }
 
-// resultOfRun reads a run that is done. Nodes that failed beside a result are
-// observations; without any result they are the failure of the whole.
+// resultOfRun reads the result of a run that has ended. If there is a result,
+// failed nodes become observations; if there is none, they are the error.
 func (t *Turn) resultOfRun(r *activeRun) result {
 	clear(t.space.outputs)
 	res := result{outputs: r.run.Outputs(t.space.outputs), err: r.run.Err()}
@@ -295,7 +296,8 @@ func (t *Turn) resultOfRun(r *activeRun) result {
 	return res
 }
 
-// step starts what comes next between runs; false = nothing does.
+// step starts the next part of the turn while no workflow runs; false = there is
+// none.
 func (t *Turn) step() bool {
 	if t.done < len(t.queue) {
 		t.done++
@@ -316,7 +318,7 @@ func (t *Turn) step() bool {
 	return false
 }
 
-// resultObservations are the results of the round before, shown to the next.
+// resultObservations shows the results of a round to the next round.
 func (t *Turn) resultObservations() []Observation {
 	var out []Observation
 	for _, r := range t.results {
@@ -360,8 +362,8 @@ func (t *Turn) fail(format string, args ...any) {
 	}
 }
 
-// coreInputs are the seven inputs of a deliberation (§2.1.1) and what goes with
-// them: those that the workflow's interface names.
+// coreInputs computes those inputs of a deliberation (§2.1.1) that the interface of
+// the workflow names.
 func (t *Turn) coreInputs(plan *workflow.Plan, given map[string]any) []any {
 	names := t.m.Def.inputs(plan)
 	inputs := make([]any, len(names))
@@ -405,7 +407,7 @@ func (t *Turn) input(name string) any {
 		return t.wake.Now.String()
 	case "turn":
 		return int64(t.end.Turn)
-	case "world_version": // what expected_version wants
+	case "world_version": // for expected_version
 		return t.world.Version()
 	}
 	return nil
@@ -452,8 +454,8 @@ func (t *Turn) eventsValue() []any {
 	return out
 }
 
-// eventValue is an event as this agent gets it: with what only its receiver
-// knows.
+// eventValue is an event as a workflow of this agent gets it: with the number of
+// redeliveries and the task, which depend on the receiver.
 func (t *Turn) eventValue(e *protocol.Envelope) map[string]any {
 	v := protocol.EventValue(e)
 	if !e.RequiresAck && e.TaskID == "" && !t.m.Def.Limits.Interrupt.On {
@@ -469,8 +471,8 @@ func (t *Turn) eventValue(e *protocol.Envelope) map[string]any {
 	return v
 }
 
-// deliveryObservations tell the turn what did not reach its inbox, and which
-// tasks nobody answered in time.
+// deliveryObservations list the events that did not reach the inbox, and the tasks
+// that nobody answered in time.
 func (t *Turn) deliveryObservations() []Observation {
 	s := &t.m.State
 	n := s.dropped
