@@ -9,10 +9,9 @@ import (
 	"tavernsim/protocol"
 )
 
-// State commands on the private state. The state itself stays the plain object
-// that it is; what commands remember beside it (versions, idempotency keys,
-// timers) is kept from the first command on, as a statecmd.State whose document
-// is empty. An agent that never uses commands has a nil pointer.
+// State commands on the private state. The private state stays a plain object. From
+// the first command on, a statecmd.State with an empty document holds the versions,
+// idempotency keys and timers. An agent that never uses commands has a nil pointer.
 
 const (
 	ownDocument = "self"
@@ -37,7 +36,7 @@ func (d *Definition) ownEngine() (*statecmd.Engine, error) {
 	})
 }
 
-// withState gives the memory its document back.
+// withState puts the private state into the memory as its document.
 func withState(memory *statecmd.State, own map[string]any) (statecmd.State, error) {
 	var s statecmd.State
 	version := int64(0)
@@ -55,7 +54,7 @@ func withState(memory *statecmd.State, own map[string]any) (statecmd.State, erro
 	return s.Replace(ownDocument, doc), nil
 }
 
-// memoryOf is the inverse of withState.
+// memoryOf takes the private state out of the memory again.
 func memoryOf(s statecmd.State) (memory *statecmd.State, own map[string]any, err error) {
 	doc := s.Document(ownDocument)
 	empty, err := world.FromValue(nil, doc.Version())
@@ -66,7 +65,8 @@ func memoryOf(s statecmd.State) (memory *statecmd.State, own map[string]any, err
 	return &rest, doc.Value(), nil
 }
 
-// touch drops the timers of what a plain change of the private state wrote.
+// touch drops the timers of the values that a plain change of the private state
+// wrote.
 func touch(e *statecmd.Engine, memory *statecmd.State, path world.Path, op string, value protocol.Raw) *statecmd.State {
 	if memory == nil || memory.Timers(ownDocument) == 0 {
 		return memory
@@ -76,7 +76,7 @@ func touch(e *statecmd.Engine, memory *statecmd.State, path world.Path, op strin
 	return &next
 }
 
-// updateByCommands carries out commands on the private state, at once.
+// updateByCommands carries out commands on the draft of the private state.
 func (t *Turn) updateByCommands(v any) (any, error) {
 	batch, err := decodeCommands(v)
 	if err != nil {
@@ -102,7 +102,7 @@ func (t *Turn) updateByCommands(v any) (any, error) {
 	return statecmd.OutcomeValue(dec.Results, dec.Warnings, dec.Debug), nil
 }
 
-// expireOwn lets what has expired since the last turn go.
+// expireOwn removes the values that have expired since the last turn.
 func (t *Turn) expireOwn() error {
 	if t.memory == nil {
 		return nil
@@ -117,7 +117,7 @@ func (t *Turn) expireOwn() error {
 	return t.take(t.m.Def.commands.Advance(state, t.wake.Now))
 }
 
-// take makes a decision about the private state part of the turn.
+// take adds a decision about the private state to the turn.
 func (t *Turn) take(dec statecmd.Decision) error {
 	memory, own, err := memoryOf(dec.Next)
 	if err != nil {

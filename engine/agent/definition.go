@@ -12,8 +12,8 @@ import (
 	"tavernsim/tam/bind"
 )
 
-// Definition is a profile made ready to run: shared by every agent of it, and
-// read-only.
+// Definition is a compiled profile. All agents of the profile share it, and nobody
+// changes it after Seal.
 type Definition struct {
 	Profile    string // id
 	Name       string
@@ -22,17 +22,18 @@ type Definition struct {
 	Workflows  map[string]*workflow.Plan // by canonical id: skills, and the scene's own
 	Reflection string                    // id within Workflows; "" = none
 	Skills     []string                  // ids of Workflows that may be called
-	Tools      []string                  // ids of tools that may be called: atomic ones, and of External
+	Tools      []string                  // ids of tools that may be called, atomic or External
 	External   []External                // tools that executors carry out, sorted by id
 	Knowledge  []KnowledgeAccess
 	Model      string // default model of completions; "" = the provider's
 	Realtime   bool   // latency passes by itself, and others go on while a deliberation runs
 
-	// Check validates a whole private state; nil = anything goes.
+	// Check validates a whole private state; nil accepts every state.
 	Check func(state map[string]any) error
 
-	// MayOrder tells whose events may give goals and ask for reflection beside the
-	// scene's own; nil = nobody's. It always gives the same answer.
+	// MayOrder reports whether events of an agent may give goals and ask for
+	// reflection; nil = of no agent. The scene's own events always may. MayOrder is
+	// a pure function.
 	MayOrder func(instance string) bool
 
 	// OnEvent names the workflow for an event type; only the scene's own agent
@@ -73,7 +74,8 @@ type KnowledgeAccess struct {
 	Read, Write, Suggest bool
 }
 
-// AccessOf reads a reference of a profile; without permissions it is for reading.
+// AccessOf reads a reference of a profile. A reference without permissions permits
+// reading.
 func AccessOf(r profile.KnowledgeReference) KnowledgeAccess {
 	a := KnowledgeAccess{Alias: r.Alias, ID: r.SourceID, Read: len(r.AccessPermissions) == 0}
 	if a.Alias == "" {
@@ -92,7 +94,7 @@ func AccessOf(r profile.KnowledgeReference) KnowledgeAccess {
 	return a
 }
 
-// Seal computes what every agent of the definition shares. Call it once.
+// Seal computes the tables that all agents of the definition share. Call it once.
 func (d *Definition) Seal(describe func(id string) (name, description string)) {
 	list, table, err := toolTable(d.External)
 	if err != nil {
@@ -129,7 +131,7 @@ func (d *Definition) Seal(describe func(id string) (name, description string)) {
 // Capabilities is the input available_capabilities.
 func (d *Definition) Capabilities() map[string]any { return d.capabilities }
 
-// skillSchema is what a skill takes.
+// skillSchema is the schema of a skill's inputs.
 func skillSchema(plan *workflow.Plan) *bind.Schema {
 	var list []bind.Property
 	if plan != nil {
@@ -159,13 +161,13 @@ func typeNames(t workflow.Type) []string {
 	return nil // it takes anything
 }
 
-// find resolves what a call names, within the inventories: a tool or a skill.
-// What is misspelled in letter case or punctuation is corrected in the call.
+// find resolves the name in a call to a tool or a skill of the inventories. It
+// corrects the letter case and punctuation of the name in the call.
 func (d *Definition) find(c *protocol.Call) (entry *Tool, skill string, refused *protocol.Error) {
 	if entry = d.tools[c.Tool]; entry != nil {
 		return entry, "", nil
 	}
-	if c.Origin == protocol.OriginToolsXML { // its few names mean a machine to work on, not a skill of that name
+	if c.Origin == protocol.OriginToolsXML { // ToolsXML names are commands of a computer, never skills of the same name
 		return nil, "", protocol.Errorf(protocol.KindNotFound, "ToolsXML <%s>: nothing carries it out in this run; available_capabilities lists what there is", c.Tool)
 	}
 	if id, ok := d.skill(c.Tool); ok {
@@ -197,8 +199,8 @@ func (d *Definition) notAllowed(name string, near []string) *protocol.Error {
 	return protocol.Errorf(protocol.KindNotFound, "tool or skill %q does not exist%s; available_capabilities lists what there is", name, hint)
 }
 
-// skill finds a workflow the agent may call by what a caller wrote: the
-// canonical id, with or without the prefix, or its last element.
+// skill finds a workflow that the agent may call by its canonical id, with or
+// without the prefix, or by the last element of the id.
 func (d *Definition) skill(name string) (string, bool) {
 	name = strings.TrimPrefix(name, tool.SkillPrefix)
 	if slices.Contains(d.Skills, name) {
@@ -218,8 +220,7 @@ func (d *Definition) skill(name string) (string, bool) {
 
 func lastElement(id string) string { return id[strings.LastIndexByte(id, '/')+1:] }
 
-// knowledge finds a base by alias or id; "" is the first that may do what is
-// asked.
+// knowledge finds a base by alias or id; "" finds the first base that may permits.
 func (d *Definition) knowledge(name string, may func(KnowledgeAccess) bool) (KnowledgeAccess, error) {
 	for _, k := range d.Knowledge {
 		if name == "" && may(k) {
@@ -238,7 +239,7 @@ func (d *Definition) knowledge(name string, may func(KnowledgeAccess) bool) (Kno
 	return KnowledgeAccess{}, protocol.Errorf(protocol.KindNotFound, "knowledge base %q is not among knowledge_base_references; known: %s", name, d.aliases())
 }
 
-// Profile words the permissions of a base for an error.
+// Profile describes the permissions of a base in an error.
 func (k KnowledgeAccess) Profile() string {
 	var may []string
 	for word, ok := range map[string]bool{"read": k.Read, "write_caiu": k.Write, "suggest_edits": k.Suggest} {

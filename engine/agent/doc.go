@@ -20,7 +20,8 @@
 // A deliberation perceives once, at its start: the inbox, the observations, and
 // one snapshot of the world and the knowledge bases. It runs the core workflow and
 // carries out the resulting calls one after the other. While there are results and
-// rounds left, it runs the workflow again. At the end it reflects if it wants to.
+// rounds left, it runs the workflow again. At the end it reflects if a call asked
+// for it.
 // Private state and goals change in a draft that later calls of the turn see.
 // Changes of anything else are requests, which leave with the last fact.
 //
@@ -39,11 +40,11 @@
 //     Values that a State points to are shared and never written.
 //  6. Everything is bounded by [Limits]. A full inbox drops the oldest of its
 //     least urgent events, but never one that requires an acknowledgement or one
-//     of a lane that blocks, and tells the agent. Beyond the other limits a call
-//     is refused or the oldest entry is dropped.
+//     of a lane that blocks, and the agent observes the loss. Beyond the other
+//     limits a call is refused or the oldest entry is dropped.
 //
-// Each rule has a script in testdata/script: what an agent hears and is told, and
-// what it decides. The comment of TestScripts describes the language.
+// Each rule has a script in testdata/script: events, observations and wakes of an
+// agent, and its decisions. The comment of TestScripts describes the language.
 //
 // # Not here
 //

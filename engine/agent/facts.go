@@ -6,8 +6,8 @@ import (
 	"tavernsim/protocol"
 )
 
-// Kinds of an agent's facts. agent.failed is the scene's: an agent that failed
-// could not decide it.
+// Kinds of an agent's facts. The stage decides agent.failed, because an agent that
+// failed cannot.
 const (
 	FactTurnEnded     = "agent.turn_ended"
 	FactStateUpdated  = "agent.private_state_updated"
@@ -33,7 +33,7 @@ const (
 	OutcomeFailed    Outcome = "failed"    // the workflow reached no decision
 	OutcomeCancelled Outcome = "cancelled" // stopped between two nodes
 
-	OutcomeInterrupted Outcome = "interrupted" // stopped by a more urgent event: nothing came of it
+	OutcomeInterrupted Outcome = "interrupted" // stopped by a more urgent event, without effect
 )
 
 // TurnEnded is the last fact of a deliberation.
@@ -44,25 +44,25 @@ type TurnEnded struct {
 	Outcome     Outcome
 	Error       string
 	Through     uint64 // inbox number up to which events were perceived
-	Perceived   int64  // how many
-	Seen        int64  // observations it was shown
+	Perceived   int64  // number of these events
+	Seen        int64  // number of observations in its input
 	Calls       int64
 	ModelCalls  int64
 	TokensIn    int64
 	TokensOut   int64
 	Elapsed     time.Duration // simulated latency on the virtual clock; 0 in realtime
-	SleepUntil  protocol.Time // 0 = it does not sleep
+	SleepUntil  protocol.Time // 0 = no such time
 	Asleep      bool          // with SleepUntil 0: until an event wakes it
 	WakeAbove   protocol.Priority
 	Reflections int64
 	ModelFailed int64 // of ModelCalls
-	Expired     int64 // events whose time was over before they were perceived
-	Dropped     int64 // events that found the inbox full since the last turn
+	Expired     int64 // events that expired before the agent perceived them
+	Dropped     int64 // events dropped by a full inbox since the last turn
 	Changed     bool  // the private state or a goal
 
 	WakeAt  protocol.Time     // for events that are delivered again, or the deadline of a task; 0 = none
 	Urgency protocol.Priority // of the most urgent event that it perceived
-	Lost    int64             // ephemeral events whose payload a restart took
+	Lost    int64             // ephemeral events that lost their payload in a restart
 }
 
 // DropReason says why a delivery ended without being handled.
@@ -70,10 +70,10 @@ type DropReason string
 
 // Why deliveries end.
 const (
-	DropInboxFull    DropReason = "inbox_full"   // dropped for another
-	DropQueueFull    DropReason = "queue_full"   // refused: the lane, or an inbox of acknowledged events
-	DropTTL          DropReason = "ttl"          // expired before it was perceived
-	DropRedeliveries DropReason = "redeliveries" // acknowledged, and perceived in vain too often
+	DropInboxFull    DropReason = "inbox_full"   // dropped to make room for another
+	DropQueueFull    DropReason = "queue_full"   // refused by a full lane, or by an inbox full of acknowledged events
+	DropTTL          DropReason = "ttl"          // expired before the agent perceived it
+	DropRedeliveries DropReason = "redeliveries" // requires an acknowledgement, and max_redeliveries turns failed
 )
 
 // Drop is one delivery that did not stay in the inbox.
@@ -83,17 +83,18 @@ type Drop struct {
 	Reason DropReason
 }
 
-// Dropped records what did not fit into the inbox since the turn before, and what
-// expired in it.
+// Dropped records the events that did not fit into the inbox since the turn before,
+// and those that expired in it.
 type Dropped struct {
 	Agent     uint32
 	InboxFull int64
 	QueueFull int64
-	Events    []Drop // the first ones; the counts are of all
+	Events    []Drop // the first ones; the counts include all
 	Expired   int64
 }
 
-// Unacknowledged records that an acknowledged event is given up: a dead letter.
+// Unacknowledged records an event that required an acknowledgement and became a
+// dead letter.
 type Unacknowledged struct {
 	Agent       uint32
 	Number      uint64 // in the inbox
@@ -106,12 +107,12 @@ type Unacknowledged struct {
 	Chain       []protocol.Link
 }
 
-// TaskOpened records that an answer is waited for.
+// TaskOpened records that the agent waits for an answer.
 type TaskOpened struct {
 	Task Task
 }
 
-// TaskClosed records that it came, or did not come in time.
+// TaskClosed records that the answer came, or that it did not come in time.
 type TaskClosed struct {
 	Task  string // id
 	How   TaskEnd
@@ -125,7 +126,7 @@ type StateUpdated struct {
 	Value protocol.Raw
 }
 
-// CallMade is a call with what became of it.
+// CallMade is a call with its result.
 type CallMade struct {
 	ID      string
 	Tool    string
@@ -134,7 +135,7 @@ type CallMade struct {
 	Status  protocol.CallStatus
 	Output  protocol.Raw
 	Error   string
-	Observe bool // the next deliberation is shown it
+	Observe bool // the next deliberation observes it
 }
 
 // ModelAnswered is a model's answer, or its failure.
@@ -148,8 +149,8 @@ type ModelAnswered struct {
 	Latency time.Duration
 	Error   string
 
-	// Appended later: with them a deliberation can be decided again from its
-	// facts. A fact without them has a Request of 0.
+	// Added later, so that verify can decide a deliberation again from its facts.
+	// Request is 0 in facts of older programs.
 	Request         int64 // number of the call in the deliberation, from 1
 	ErrorKind       protocol.ErrorKind
 	Reasoning       string
@@ -157,8 +158,8 @@ type ModelAnswered struct {
 	ReasoningTokens int64
 }
 
-// CallAnswered is what an executor made of a call, or its failure. The call
-// itself is the CallMade after it.
+// CallAnswered is an executor's answer to a call, or its failure. The CallMade after
+// it is the call itself.
 type CallAnswered struct {
 	Kind      string // of the executor
 	Request   int64  // number in the deliberation, from 1
@@ -171,8 +172,8 @@ type CallAnswered struct {
 // Recorded is a fact that keeps an answer of the outside.
 type Recorded interface {
 	protocol.Fact
-	// Answered is the input that the fact was made of. ok is false when the fact
-	// is of a version that did not keep enough of a failure.
+	// Answered is the input from which the fact was made. ok is false if the fact
+	// is of a version that kept too little of a failure.
 	Answered() (x *Answered, ok bool)
 }
 
@@ -202,7 +203,7 @@ func recordedError(kind protocol.ErrorKind, text string) error {
 	return &protocol.Error{Kind: kind, Message: text}
 }
 
-// readCalls reads what encodeCalls wrote.
+// readCalls decodes the output of encodeCalls.
 func readCalls(raw protocol.Raw) ([]protocol.Call, bool) {
 	if len(raw) == 0 {
 		return nil, true
@@ -237,17 +238,17 @@ type Reflected struct {
 	Error    string
 }
 
-// OutcomeUnknown says that an effect was asked for, that the process ended
-// before its result was kept, and that it must not be asked for again. The next
-// deliberation is told.
+// OutcomeUnknown records a request whose result is unknown, because the process
+// ended before the result was kept, and which must not be made again. The next
+// deliberation observes it.
 type OutcomeUnknown struct {
 	Effect  string // kind of the executor
 	Request int64  // its number in the deliberation
 	Error   string
 }
 
-// Fact is one of this package's facts. The linter holds a switch over it to all
-// of them.
+// Fact is one of this package's facts. The linter checks that a switch over it has
+// a case for each.
 //
 //sumtype:decl
 type Fact interface {
@@ -283,7 +284,7 @@ func (*Unacknowledged) fact() {}
 func (*TaskOpened) fact()     {}
 func (*TaskClosed) fact()     {}
 
-// ReadCall reads of a CallMade what is counted, without decoding the rest.
+// ReadCall reads the counted fields of a CallMade, without decoding the rest.
 func ReadCall(data protocol.Raw) (tool string, status protocol.CallStatus, err error) {
 	r := protocol.NewReader(data, FactCallMade, callMadeFields)
 	r.Raw()

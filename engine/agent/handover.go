@@ -6,22 +6,23 @@ import (
 	"tavernsim/protocol"
 )
 
-// interruptible reports whether an event may interrupt the deliberation in
-// flight: it is urgent enough for the profile and more urgent than what the
-// deliberation perceived, none of which was interrupted too often.
+// interruptible reports whether an event of this priority may interrupt the
+// deliberation in flight. It must be urgent enough for the profile, and more urgent
+// than all that the deliberation perceived. No perceived event may have been
+// interrupted too often already.
 func (t *Turn) interruptible(p protocol.Priority) bool {
 	by := t.m.Def.Limits.Interrupt
 	return by.On && p >= by.By && p > t.end.Urgency
 }
 
-// Interrupts reports whether an event that was just heard interrupts the
+// Interrupts reports whether an event that the agent has just heard interrupts the
 // deliberation in flight.
 func (m *Machine) Interrupts(e *protocol.Envelope) bool {
 	return m.turn != nil && !m.turn.cancelled && m.turn.interruptible(e.Priority) && !(acknowledged(e) && m.State.handled(e.ID))
 }
 
-// urgency is that of the most urgent event that the turn perceived; one that was
-// interrupted too often cannot be surpassed.
+// urgency is the priority of the most urgent event that the turn perceived. An
+// event that was interrupted too often counts as critical, so nothing is more urgent.
 func (t *Turn) urgency() protocol.Priority {
 	if len(t.events) == 0 {
 		return protocol.Low
@@ -36,8 +37,8 @@ func (t *Turn) urgency() protocol.Priority {
 	return t.events[0].Priority
 }
 
-// undo forgets what a turn did that was interrupted or is over its budget: it
-// leaves what the outside answered, which cost something, and nothing else.
+// undo drops the effects of a turn that was interrupted or exceeded its budget. It
+// keeps the answers of the outside, because they cost time or money.
 func (t *Turn) undo() {
 	kept := t.facts[:0]
 	for _, f := range t.facts {
@@ -51,15 +52,15 @@ func (t *Turn) undo() {
 	t.end.Asleep, t.end.SleepUntil, t.end.WakeAbove = false, 0, protocol.Low
 	if t.interrupted {
 		t.end.Outcome = OutcomeInterrupted
-		t.end.Seen = 0 // the next turn is shown them
+		t.end.Seen = 0 // the next turn observes them again
 	}
 }
 
-// handOver writes what became of deliveries, and when the agent must be woken
-// for those that wait.
+// handOver adds the facts about deliveries, and the time at which the agent must be
+// woken for those that wait.
 func (t *Turn) handOver() {
 	s := &t.m.State
-	if !t.interrupted { // else the next turn tells
+	if !t.interrupted { // else the next turn adds it
 		t.end.Dropped = s.dropped
 	}
 	if f := t.dropped(); len(f.Events) > 0 {
@@ -70,7 +71,7 @@ func (t *Turn) handOver() {
 	t.wakeFor(gone)
 }
 
-// dropped lists deliveries that nobody perceives any more: those that found no
+// dropped lists the deliveries that the agent will not perceive: those that found no
 // room, which an interrupted turn leaves to the next, and those that expired.
 func (t *Turn) dropped() *Dropped {
 	s := &t.m.State
@@ -126,9 +127,9 @@ func (t *Turn) deadReason(h *Heard) DropReason {
 	return ""
 }
 
-// wakeFor finds when the agent must be woken for events that wait in the inbox
-// and for the deadlines of its tasks. Of a sleeper's events only those wake that
-// would have woken it.
+// wakeFor finds when the agent must be woken for events that wait in the inbox and
+// for the deadlines of its tasks. Events that do not wake a sleeping agent do not
+// count while the agent sleeps.
 func (t *Turn) wakeFor(gone map[uint64]bool) {
 	s := &t.m.State
 	wake := func(at protocol.Time) {
@@ -168,7 +169,7 @@ func (t *Turn) wakeForTasks(wake func(protocol.Time)) {
 	}
 }
 
-// Publishers lists who is told that a delivery came to nothing, each once.
+// Publishers lists the agents that are told of a failed delivery, each once.
 func Publishers(f protocol.Fact) (ids []string) {
 	switch x := f.(type) {
 	case *Unacknowledged:
@@ -183,8 +184,8 @@ func Publishers(f protocol.Fact) (ids []string) {
 	return ids
 }
 
-// Undelivered is what a publisher is told about it. name finds the instance id
-// of the receiver.
+// Undelivered lists a publisher's observations of failed deliveries. name gives the
+// instance id of a receiver.
 func Undelivered(f protocol.Fact, publisher string, name func(uint32) string, at protocol.Time) (out []Observation) {
 	tell := func(agent uint32, event string, reason DropReason) {
 		out = append(out, Observation{Time: at, Kind: "event_undelivered", Value: map[string]any{

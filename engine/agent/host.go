@@ -7,8 +7,8 @@ import (
 	"tavernsim/tam/bind"
 )
 
-// host answers what a workflow asks on behalf of one turn: calls at once,
-// models and nested skills later.
+// host answers the requests of a workflow for one turn: calls at once, models and
+// nested skills later.
 type host struct {
 	turn *Turn
 	run  *activeRun
@@ -64,8 +64,8 @@ func (h *host) record(call *protocol.Call, r *protocol.CallResult) {
 	h.turn.record(call, r, r.Status == protocol.CallFailed || r.Status == protocol.CallDenied)
 }
 
-// perform carries out a call of a tool that is done within the turn, or asks a
-// service. Nothing is done when a parameter is wrong.
+// perform carries out a call within the turn, or adds its request to a service. A
+// call with a wrong parameter has no effect.
 func (t *Turn) perform(entry *Tool, c *protocol.Call) protocol.CallResult {
 	params, err := bind.Bind(c, &entry.schema)
 	if err != nil {

@@ -6,8 +6,7 @@ import (
 	"tavernsim/protocol"
 )
 
-// wantReflection remembers that the agent wants to reflect when the rest of
-// its decision is carried out.
+// wantReflection makes the turn reflect after the rest of its decision.
 func (t *Turn) wantReflection(p tool.Params) (any, error) {
 	if t.m.Def.Reflection == "" {
 		return nil, protocol.Errorf(protocol.KindNotFound, "profile %s has no reflection workflow (reflection_workflow_id, or one skill whose id holds \"reflect\")", t.m.Def.Profile)
@@ -18,8 +17,8 @@ func (t *Turn) wantReflection(p tool.Params) (any, error) {
 	return nil, nil
 }
 
-// startReflection runs the reflection skill (§2.1.5): its inputs are the usual
-// ones, what was done in this turn with the results, and why it reflects.
+// startReflection runs the reflection skill (§2.1.5). Beside the inputs of every
+// deliberation it gets the calls of this turn with their results, and the reason.
 func (t *Turn) startReflection() {
 	id := t.m.Def.Reflection
 	plan, ok := t.m.Def.Workflows[id]
@@ -46,7 +45,7 @@ func (t *Turn) actionsValue() []any {
 }
 
 // reflected keeps the results: entries for the knowledge base, changes of the
-// private state, goals; a response is said and done like any other.
+// private state, goals. A response is treated like that of the core workflow.
 func (t *Turn) reflected(r result) {
 	f := &Reflected{Reason: t.reflect.reason, Workflow: t.m.Def.Reflection}
 	t.facts = append(t.facts, f)
@@ -65,8 +64,7 @@ func (t *Turn) reflected(r result) {
 	t.each(r.outputs["goals"], func(g map[string]any) { t.short(toolUpdateGoal, g) })
 }
 
-// KnowledgeWrite is a request to the knowledge service as it travels through
-// the scene.
+// KnowledgeWrite is a request to the knowledge service.
 type KnowledgeWrite struct {
 	ID, KB, By, Op, Mode string
 	Permissions          []string

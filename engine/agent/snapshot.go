@@ -19,7 +19,7 @@ type snapshot struct {
 	Inbox        []storedEvent
 	History      []Utterance
 	Observations []storedObservation
-	More         protocol.Raw // a storedDelivery, nil for most; snapshots from before end here
+	More         protocol.Raw // a storedDelivery, nil for most; older snapshots end before it
 }
 
 // storedDelivery is a delivery as stored, and the marks of the inbox.
@@ -33,7 +33,7 @@ type storedDelivery struct {
 	Flying  []storedMarks
 	Tasks   []Task
 	Closed  []taskEnd
-	Owed    []owed // snapshots from before end in front of it
+	Owed    []owed // older snapshots end before it
 }
 
 type storedMarks struct {
@@ -90,7 +90,7 @@ func Snapshot(codec *protocol.Codec, s *State) (protocol.Raw, error) {
 	return codec.Marshal(&snapshotWithMemory{raw, memory})
 }
 
-// Restore reads what Snapshot wrote.
+// Restore decodes the output of Snapshot, also that of older programs.
 func Restore(codec *protocol.Codec, raw protocol.Raw) (State, error) {
 	if n, _, err := msgp.ReadArrayHeaderBytes(raw); err != nil || n != memoryFields {
 		return restoreState(codec, raw)
@@ -141,13 +141,13 @@ func restoreState(codec *protocol.Codec, raw protocol.Raw) (State, error) {
 	return s, nil
 }
 
-// snapshotFieldsOldest is the length of snapshots from before deliveries.
+// snapshotFieldsOldest is the number of fields of the oldest snapshots.
 const snapshotFieldsOldest = 8
 
-// deliveryFieldsOldest is the length of a storedDelivery from before Owed.
+// deliveryFieldsOldest is the number of fields of the oldest storedDelivery.
 const deliveryFieldsOldest = 9
 
-// grown appends what an old snapshot lacks.
+// grown appends the fields that an older snapshot lacks.
 func grown(raw protocol.Raw, oldest byte) protocol.Raw {
 	if len(raw) == 0 || raw[0] != 0x90|oldest {
 		return raw
@@ -157,7 +157,7 @@ func grown(raw protocol.Raw, oldest byte) protocol.Raw {
 	return b
 }
 
-// storeEvents writes events; an ephemeral one without its payload.
+// storeEvents encodes events; an ephemeral one loses its payload.
 func storeEvents(list []Heard) (out []storedEvent) {
 	for i := range list {
 		e := list[i].Event
@@ -183,7 +183,7 @@ func loadEvents(list []storedEvent) (out []Heard, err error) {
 func storeMarks(list []Heard) (out []storedMarks) {
 	for i := range list {
 		m := list[i].heardMarks
-		m.Lost = false // every ephemeral one will be
+		m.Lost = false // a restart loses every ephemeral payload, so the mark depends on the event alone
 		if m != (heardMarks{}) {
 			out = append(out, storedMarks{list[i].Number, m.After, m.Failures, m.Interrupted, m.Held})
 		}

@@ -8,24 +8,23 @@ import (
 	"tavernsim/tam/bind"
 )
 
-// Tool is an atomic tool (§2.1.4): everything that the engine knows of it stands in
-// its entry of the table.
+// Tool is the entry of an atomic tool (§2.1.4) in the table. The rest of the engine
+// reads the table and has no list of tools of its own.
 type Tool struct {
 	protocol.ToolSpec
 
-	// One of the two carries a call out, with parameters that are bound. What run may
-	// change is the turn alone; what reaches beyond the agent is a request to the
-	// scene. The executor of kind is asked, and the turn waits for its answer.
+	// Either run carries out a call with bound parameters, or the executor of this
+	// kind does and the turn waits for its answer. run changes the turn only; an
+	// effect beyond the agent is a request to the scene.
 	run  carryOut
 	kind string
 
 	status protocol.CallStatus // of a call that worked
 
-	// inFact: the parameters stand in the fact of what the call did (the private
-	// state, a goal, speech, the world, an event), so the fact of the call does not
-	// repeat them.
+	// inFact: the fact of the call's effect (private state, goal, speech, world, event)
+	// holds the parameters, so the fact of the call does not repeat them.
 	inFact bool
-	// sceneOnly: no profile may have it.
+	// sceneOnly: no profile may have the tool.
 	sceneOnly bool
 
 	schema bind.Schema // of the parameters
@@ -33,13 +32,13 @@ type Tool struct {
 
 type carryOut func(*Turn, tool.Params) (any, error)
 
-// folds makes an entry of a tool that is done when it returns.
+// folds makes an entry of a tool whose work is done when run returns.
 func folds(run carryOut, id, description string, params ...tool.Param) Tool {
 	return Tool{ToolSpec: tool.Spec(id, description, params...), run: run, status: protocol.CallOK}
 }
 
-// requests makes an entry of a tool that asks a service, which decides after the
-// turn. A refusal is an observation.
+// requests makes an entry of a tool that sends a request to a service. The service
+// decides after the turn; the agent observes a refusal.
 func requests(run carryOut, id, description string, params ...tool.Param) Tool {
 	return Tool{ToolSpec: tool.Spec(id, description, params...), run: run, status: protocol.CallRequested}
 }
@@ -53,9 +52,8 @@ func (t Tool) toldByItsFact() Tool { t.inFact = true; return t }
 
 func (t Tool) forTheScene() Tool { t.sceneOnly = true; return t }
 
-// Tools is the one table of atomic tools, in the order of the specification: what
-// profiles may allow, prompts and documentation describe, nodes call and turns
-// carry out.
+// Tools is the table of atomic tools, in the order of the specification. Profiles,
+// prompts, documentation, node kinds and turns read it.
 func Tools() []Tool {
 	return slices.Concat(privateTools(), worldTools(), publishTools(), knowledgeTools(), chanceTools(), panelTools(), selfTools(), listenTools())
 }
@@ -85,14 +83,14 @@ func toolIDs(which func(Tool) bool) []string {
 	return ids
 }
 
-// CheckExternal says what is wrong with the tools of executors: two of one id, an
-// atomic tool's id, no kind, parameters that are no schema of an object.
+// CheckExternal refuses tools of executors that have one id, an atomic tool's id, no
+// kind, or parameters that are not the schema of an object.
 func CheckExternal(outside []External) error {
 	_, _, err := toolTable(outside)
 	return err
 }
 
-// toolTable finds tools by id: those of the table, and those of executors.
+// toolTable makes the index by id of the atomic tools and those of executors.
 func toolTable(outside []External) (list []Tool, table map[string]*Tool, err error) {
 	list, table = Tools(), map[string]*Tool{}
 	for _, x := range outside {
@@ -115,8 +113,8 @@ func (t *Turn) nextRequestID() string {
 	return t.m.ID.Instance + "/" + itoa(t.end.Turn) + "." + itoa(uint64(len(t.sequenced)+1))
 }
 
-// request sends a request to another machine, by way of the scene. write appends
-// its encoded form.
+// request adds a request to another machine, which the scene passes on after the
+// turn. write appends its encoded form.
 func (t *Turn) request(to string, write func([]byte) []byte) {
 	t.sequenced = append(t.sequenced, protocol.Sequenced{To: to, Data: t.written(write)})
 }

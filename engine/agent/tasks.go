@@ -7,7 +7,7 @@ import (
 	"tavernsim/protocol"
 )
 
-// Task is something an agent asked for with an event and waits to be answered
+// Task is an event of this agent that expects a reply, while the agent waits for it
 // (agent architecture §5.3).
 type Task struct {
 	ID       string
@@ -17,7 +17,7 @@ type Task struct {
 	Deadline protocol.Time
 }
 
-// Value is the request as the answer carries it.
+// Value is the request in the metadata of its answer.
 func (t *Task) Value() map[string]any {
 	targets := make([]any, len(t.Targets))
 	for i, id := range t.Targets {
@@ -26,7 +26,7 @@ func (t *Task) Value() map[string]any {
 	return map[string]any{"task_id": t.ID, "type": t.Type, "target_agent_instance_id": targets, "timestamp": t.Asked.String()}
 }
 
-// taskEnd is a task that is no longer open, and how it ended.
+// taskEnd is a closed task, and how it ended.
 type taskEnd struct {
 	ID  string
 	How TaskEnd
@@ -41,11 +41,11 @@ const (
 	TaskTimeout  TaskEnd = "timeout"
 )
 
-// maxClosed is how many tasks are remembered after their end, so that a late or
-// second answer is recognised.
+// maxClosed bounds the closed tasks that an agent remembers to recognise late and
+// second answers.
 const maxClosed = 64
 
-// Tasks lists what the agent waits to be answered, oldest first.
+// Tasks lists the open tasks, oldest first.
 func (s *State) Tasks() []Task {
 	if s.more == nil {
 		return nil
@@ -117,7 +117,7 @@ func (t *Turn) asks(id string) bool {
 // owed is a question that the agent perceived and may answer in a later turn.
 type owed struct{ Task, Asker string }
 
-// maxOwed bounds the questions that an agent remembers; beyond it the oldest goes.
+// maxOwed bounds the questions that an agent remembers; the oldest is dropped.
 const maxOwed = 64
 
 // owe remembers a question that a turn perceived.
@@ -130,8 +130,8 @@ func (s *State) owe(e *protocol.Envelope) {
 	d.owed = newest(d.owed, q, maxOwed)
 }
 
-// answers directs a reply to who asked, in this turn or before, when nobody else
-// is named.
+// answers addresses a reply without receivers to the agent that asked, whether this
+// turn or an earlier one perceived the question.
 func (t *Turn) answers(d *protocol.Draft) error {
 	if d.TaskID == "" || len(d.Targets) > 0 {
 		return nil
@@ -153,7 +153,7 @@ func (t *Turn) answers(d *protocol.Draft) error {
 	return protocol.Errorf(protocol.KindNotFound, "task_id %s: no question with it has reached you, of the last %d; name target_agent_instance_id", tool.Cut(d.TaskID), maxOwed)
 }
 
-// answer reports whether an event that this turn perceived answers the task.
+// answerTo finds the perceived event that answers the task; nil = none does.
 func (t *Turn) answerTo(task string) *protocol.Envelope {
 	for _, e := range t.events {
 		if e.TaskID == task && !e.ExpectsReply {
@@ -163,14 +163,14 @@ func (t *Turn) answerTo(task string) *protocol.Envelope {
 	return nil
 }
 
-// overdue lists the tasks whose time is over without an answer.
+// overdue lists the tasks whose deadline has passed without an answer.
 func (t *Turn) overdue() []Task {
 	return slices.DeleteFunc(t.m.State.Tasks(), func(task Task) bool {
 		return task.Deadline > t.wake.Now || t.answerTo(task.ID) != nil
 	})
 }
 
-// overdueObservations tell the turn about them.
+// overdueObservations are the observations of these tasks.
 func (t *Turn) overdueObservations() []Observation {
 	var out []Observation
 	for _, task := range t.overdue() {
@@ -179,8 +179,8 @@ func (t *Turn) overdueObservations() []Observation {
 	return out
 }
 
-// closeTasks ends the tasks that were answered or are overdue. An answer that
-// must be acknowledged and was not handled answers when it is perceived again.
+// closeTasks ends the tasks that are answered or overdue. An answer that requires an
+// acknowledgement and was not handled counts when the agent perceives it again.
 func (t *Turn) closeTasks() {
 	if t.m.State.more == nil || t.interrupted {
 		return
@@ -196,8 +196,8 @@ func (t *Turn) closeTasks() {
 	}
 }
 
-// taskValue says what an answer means to who gets it: answered with the request,
-// double, or late; nil = it is no answer of ours.
+// taskValue describes an answer to its receiver: answered, with the request, double,
+// or late; nil = the event answers no task of this agent.
 func (t *Turn) taskValue(e *protocol.Envelope) map[string]any {
 	if e.TaskID == "" || e.ExpectsReply {
 		return nil

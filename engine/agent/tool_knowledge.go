@@ -59,7 +59,7 @@ func (t *Turn) queryKnowledge(p tool.Params) (any, error) {
 	return out, nil
 }
 
-// readable lists the bases of a name, or all that may be read.
+// readable finds the base of that name, or all bases that the agent may read.
 func (t *Turn) readable(name string) []KnowledgeAccess {
 	var out []KnowledgeAccess
 	for _, k := range t.m.Def.Knowledge {
@@ -77,7 +77,7 @@ func (t *Turn) entryValue(e *knowledge.Entry, home *knowledge.Base, access Knowl
 	return v
 }
 
-// baseOf finds a base that the agent may read, for dynamic references.
+// baseOf finds a base that the agent may read, for a dynamic reference.
 func (t *Turn) baseOf(alias string) *knowledge.Base {
 	for _, k := range t.readable(alias) {
 		if base, ok := t.wake.Knowledge.Base(k.ID); ok {
@@ -87,7 +87,7 @@ func (t *Turn) baseOf(alias string) *knowledge.Base {
 	return nil
 }
 
-// referenced gives dynamic references the world and the private state.
+// referenced resolves a dynamic reference to the world or the private state.
 func (t *Turn) referenced(key string) (any, bool) {
 	root, rest, _ := strings.Cut(key, ".")
 	path, err := world.ParsePath(rest)
@@ -103,8 +103,7 @@ func (t *Turn) referenced(key string) (any, bool) {
 	return nil, false
 }
 
-// activatedKnowledge are the entries that apply by themselves to what the agent
-// perceives.
+// activatedKnowledge lists the entries that the situation of the agent activates.
 func (t *Turn) activatedKnowledge() []any {
 	situation := &knowledge.Situation{Events: t.eventsValue(), World: t.world.Value(), Self: t.self()}
 	for _, e := range t.events {

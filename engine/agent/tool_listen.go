@@ -10,8 +10,8 @@ import (
 	"tavernsim/protocol"
 )
 
-// listenTools change what the event channel does. What they ask for is decided in
-// the scene's order with the events of the moment; a refusal is an observation.
+// listenTools change the event channel. The channel decides about their requests
+// and the events of the wave in one order; the agent observes a refusal.
 func listenTools() []Tool {
 	return []Tool{
 		requests((*Turn).subscribe, "SubscribeEventTool", "Hears events of a type from now on.",
@@ -62,7 +62,8 @@ func (t *Turn) unsubscribe(p tool.Params) (any, error) {
 	return nil, nil
 }
 
-// throttle is the scene's alone: the channel asks who sent the request.
+// throttle asks for a rule of throttling. The channel refuses requests that are not
+// the scene's.
 func (t *Turn) throttle(p tool.Params) (any, error) {
 	f := bus.Force{By: t.m.ID.Instance, Remove: p.Flag("remove"), Rule: throttle.Rule{
 		Type: p.Text("type"), Source: p.Text("source_agent_instance_id"), Per: throttle.Per(p.Text("per")), Action: throttle.Action(p.Text("action")),
@@ -86,7 +87,7 @@ func (t *Turn) throttle(p tool.Params) (any, error) {
 	return nil, nil
 }
 
-// span holds seconds to what a duration can be.
+// span refuses a number of seconds that is negative or above most.
 func span(name string, seconds float64, most time.Duration) error {
 	if seconds < 0 || seconds > most.Seconds() || seconds != seconds {
 		return protocol.Errorf(protocol.KindInvalid, "%s %v: want 0 to %v", name, seconds, most.Seconds())

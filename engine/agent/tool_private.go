@@ -37,7 +37,7 @@ func (t *Turn) readPrivate(p tool.Params) (any, error) {
 	return v, nil
 }
 
-// changePrivate is one change, or commands.
+// changePrivate carries out one change, or commands.
 func (t *Turn) changePrivate(p tool.Params) (any, error) {
 	path, op, value, commands := p.Text("path"), p.Text("op"), p["value"], p["commands"]
 	switch {

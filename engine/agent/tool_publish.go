@@ -59,8 +59,8 @@ func (t *Turn) publish(p tool.Params) (any, error) {
 	return map[string]any{"task_id": draft.TaskID}, nil
 }
 
-// event sends a draft on its way; its cause is the most urgent event that this
-// turn perceived.
+// event adds a draft to the turn's requests. Its cause is the most urgent event that
+// this turn perceived.
 func (t *Turn) event(d protocol.Draft) {
 	d.Source, d.Turn = t.m.ID.Instance, t.end.Turn
 	if len(t.events) > 0 {

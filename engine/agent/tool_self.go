@@ -92,7 +92,7 @@ func (t *Turn) sleep(p tool.Params) (any, error) {
 	return nil, nil
 }
 
-// maxSleep is a century: longer is a mistake, and would overflow the clock.
+// maxSleep is a century: a longer sleep is a mistake, and would overflow the clock.
 const maxSleep = 100 * 365 * 24 * time.Hour
 
 func (t *Turn) sayAloud(p tool.Params) (any, error) {
@@ -100,7 +100,7 @@ func (t *Turn) sayAloud(p tool.Params) (any, error) {
 	return nil, nil
 }
 
-// say utters text: a fact, and an event for whoever listens.
+// say utters a text: as a fact, and as an event for the agents that subscribe to it.
 func (t *Turn) say(text string) {
 	t.spend(entryBytes + len(text))
 	t.facts = append(t.facts, &Said{Text: text})

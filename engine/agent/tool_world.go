@@ -35,7 +35,7 @@ func worldTools() []Tool {
 	}
 }
 
-// MaxReads bounds the places whose sameness one request may depend on.
+// MaxReads bounds the places that one request may require to be unchanged.
 const MaxReads = 200
 
 func (t *Turn) readWorld(p tool.Params) (any, error) {
@@ -56,7 +56,7 @@ func (t *Turn) readWorld(p tool.Params) (any, error) {
 	return v, nil
 }
 
-// maxMatches bounds what a query with wildcards returns.
+// maxMatches bounds the matches that a query with wildcards returns.
 const maxMatches = 1000
 
 func (t *Turn) queryWorld(text string) (any, error) {
@@ -74,7 +74,7 @@ func (t *Turn) queryWorld(text string) (any, error) {
 }
 
 // worldCall is a call of RequestWorldStateUpdateTool: a plain change, commands, a
-// lock or an unlock, and the wishes around it.
+// lock or an unlock, with its options.
 type worldCall struct {
 	op, path, reason string
 	value            any
@@ -106,7 +106,7 @@ func (t *Turn) requestWorld(p tool.Params) (any, error) {
 	return t.askWorld(&c)
 }
 
-// askWorld sends one request on its way. Nothing is sent when the call is faulty.
+// askWorld adds one request to the world service. A faulty call adds none.
 func (t *Turn) askWorld(c *worldCall) (any, error) {
 	q := worldstate.Request{Change: world.Request{By: t.m.ID.Instance, Profile: t.m.Def.Profile, Reason: c.reason}}
 	q.Change.ID = t.nextRequestID()
@@ -147,8 +147,8 @@ func (t *Turn) fillWorld(q *worldstate.Request, c *worldCall) (err error) {
 	return t.join(&q.Change, c.group)
 }
 
-// one holds the call to one of its four forms: what belongs to another form
-// would be lost without a word.
+// one refuses a call that mixes its four forms; the parameters of the other form
+// would be ignored.
 func (c *worldCall) one() error {
 	plain := c.path != "" || c.op != "" || c.value != nil || c.hasExpected
 	forms := 0
@@ -182,8 +182,8 @@ func wantsAnswer(text string) (bool, error) {
 	return false, protocol.Errorf(protocol.KindInvalid, "answer %s: want refusals or always", tool.Cut(text))
 }
 
-// declare attaches the places that must not have changed since this turn saw
-// them.
+// declare adds to the request the places that must not have changed since this turn
+// read them.
 func (t *Turn) declare(q *worldstate.Request, c *worldCall) error {
 	if !c.checkReads && len(c.reads) == 0 {
 		return nil
@@ -229,8 +229,8 @@ func (t *Turn) fillChange(q *worldstate.Request, c *worldCall) (err error) {
 	return nil
 }
 
-// join makes the request part of a transaction. Only neighbours can be one:
-// what was sent in between has been decided before the rest would be.
+// join makes the request part of a transaction. Its calls must be neighbours, because
+// the service decides requests in their order.
 func (t *Turn) join(r *world.Request, name string) error {
 	group := t.m.ID.Instance + "/" + itoa(t.end.Turn) + "/" + name
 	if t.group != group && slices.Contains(t.groups, group) {

@@ -2,16 +2,17 @@ package agent
 
 import "slices"
 
-// What follows shows a state to readers outside the machine. The lists are
-// theirs; what they point to is shared and read-only.
+// Readers of a state outside of the machine. The caller owns the lists; their
+// elements point to shared memory that is read-only.
 
-// Inbox lists the events that were not perceived yet, in the order of arrival.
+// Inbox lists the events that the agent has not perceived yet, in the order of
+// arrival.
 func (s *State) Inbox() []Heard { return slices.Clone(s.inbox) }
 
 // History lists the interactions that the agent remembers, oldest first.
 func (s *State) History() []Utterance { return slices.Clone(s.history) }
 
-// Observations lists what the next deliberation is shown, oldest first.
+// Observations lists the observations for the next deliberation, oldest first.
 func (m *Machine) Observations() []Observation {
 	return slices.Clone(m.Shown(int64(len(m.State.observations))))
 }

@@ -2,12 +2,12 @@ package agent
 
 import "tavernsim/engine/world"
 
-// worldView is the world that a turn was woken with. Every read of the turn goes
-// through it, so one place can note what a decision depends on.
+// worldView is the world of the turn's wake. All reads of the turn go through it,
+// so that it can note the places on which the decision depends.
 type worldView struct {
 	*world.Document
-	// asked are the places that tools read, for check_reads. One more than may be
-	// declared is enough to know that there are too many.
+	// asked are the places that tools read, for check_reads: at most one more than a
+	// request may declare.
 	asked []world.Path
 }
 

@@ -25,8 +25,8 @@ const (
 // Ops lists them.
 func Ops() []string { return []string{OpSet, OpAdd, OpPush, OpDelete, OpMerge} }
 
-// Patch returns the state with one operation done. The original is untouched:
-// only the objects and lists on the path are copied.
+// Patch returns the state after one operation. It copies the objects and lists on
+// the path and leaves the original unchanged.
 func Patch(state map[string]any, path world.Path, op string, value any) (map[string]any, error) {
 	next, err := patchAt(state, path, op, value, path)
 	if err != nil {
@@ -190,7 +190,7 @@ func Lookup(v any, path world.Path) (any, bool) {
 	return v, true
 }
 
-// elementAt reads a segment as a place in a list of n elements.
+// elementAt reads a segment as an index into a list of n elements.
 func elementAt(seg world.Segment, n int) (int, bool) {
 	i := seg.Pos
 	if seg.Kind == world.Name {
@@ -205,8 +205,8 @@ func elementAt(seg world.Segment, n int) (int, bool) {
 	return i, i >= 0 && i < n
 }
 
-// sizeWith is the size of an object with more keys: a map that is made too large
-// stays so for the life of the agent.
+// sizeWith is the number of keys that m has after these are added. The copy gets
+// exactly this size, because it lives as long as the agent.
 func sizeWith(m map[string]any, keys ...string) int {
 	n := len(m)
 	for _, k := range keys {
@@ -217,12 +217,12 @@ func sizeWith(m map[string]any, keys ...string) int {
 	return n
 }
 
-// Size is an upper bound of the encoded private state; 0 = not measured.
-// Measuring costs in proportion to the state, so a change only adds what it
-// brings, and the whole is measured when the bound passes the limit.
+// Size is an upper bound of the bytes of the encoded private state; 0 = not
+// measured. Measuring takes time in proportion to the state, so a change adds its
+// own bytes only, and the whole is measured when the bound exceeds the limit.
 type Size int
 
-// After is the size with a change of so many bytes that led to next.
+// After is the size after a change of so many bytes that led to next.
 func (s Size) After(next map[string]any, bytes, limit int) Size {
 	if s == 0 || int(s)+bytes > limit {
 		return Size(len(protocol.Encode(next)))

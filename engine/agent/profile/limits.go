@@ -22,15 +22,15 @@ type Limits struct {
 	MaxRedeliveries int
 	MaxTasks        int
 	TaskTimeout     time.Duration
-	Lanes           *Lanes // nil = the inbox has none of its own
+	Lanes           *Lanes // nil = only MaxInbox bounds the inbox
 	Interrupt       Interrupting
 }
 
 // Lanes bound parts of the inbox, by priority.
 type Lanes [4]Lane
 
-// Lane bounds the events of one priority in the inbox. Max 0 is no bound of its
-// own.
+// Lane bounds the events of one priority in the inbox. With Max 0, only MaxInbox
+// bounds them.
 type Lane struct {
 	Max    int
 	Policy string
@@ -82,7 +82,7 @@ func (c *RuntimeConfig) taskTimeout() time.Duration {
 	return time.Duration(c.TaskTimeoutSeconds * float64(time.Second))
 }
 
-// Lanes are the bounds as the inbox takes them; nil of nil.
+// Lanes converts the configuration for the inbox; nil gives nil.
 func (c *InboxConfig) Lanes() *Lanes {
 	if c == nil {
 		return nil
@@ -101,7 +101,7 @@ func (c *InterruptConfig) limit() Interrupting {
 		return Interrupting{}
 	}
 	by, err := protocol.ParsePriority(c.By)
-	if err != nil { // the loader refuses it before
+	if err != nil { // the loader has refused it already
 		return Interrupting{}
 	}
 	then := c.Then

@@ -46,9 +46,8 @@ type KnowledgeReference struct {
 	AccessPermissions []Permission `json:"access_permissions,omitempty"`
 }
 
-// WritePermissions say where in the world somebody may write: at or below what
-// Allow names (nil = everywhere), and not where Deny names. The texts are
-// patterns of world paths.
+// WritePermissions are patterns of world paths. An agent may write at and below the
+// paths of Allow (nil = everywhere), except at and below those of Deny.
 type WritePermissions struct {
 	Allow []string `json:"allow,omitempty"`
 	Deny  []string `json:"deny,omitempty"`
@@ -75,7 +74,7 @@ type Subscription struct {
 	DebounceMaxSeconds float64 `json:"debounce_max_seconds,omitempty"`
 }
 
-// ForChannel is the subscription as the event channel takes it.
+// ForChannel converts the subscription for the event channel.
 func (s Subscription) ForChannel() bus.Subscription {
 	seconds := func(f float64) time.Duration { return time.Duration(f * float64(time.Second)) }
 	return bus.Subscription{Type: s.Type, FilterCondition: s.FilterCondition, Path: s.Path,
@@ -118,9 +117,9 @@ type RuntimeConfig struct {
 	// MaxRedeliveries bounds how often an acknowledged event is perceived again
 	// before it becomes a dead letter. Default 5.
 	MaxRedeliveries int `json:"max_redeliveries,omitempty"`
-	// MaxTasks bounds the answers that are waited for. Default 32.
+	// MaxTasks bounds the answers that the agent waits for. Default 32.
 	MaxTasks int `json:"max_tasks,omitempty"`
-	// TaskTimeoutSeconds is how long an answer is waited for. Default 60.
+	// TaskTimeoutSeconds is how long the agent waits for an answer. Default 60.
 	TaskTimeoutSeconds float64 `json:"task_timeout_seconds,omitempty"`
 	// Inbox bounds events by priority, within max_inbox.
 	Inbox *InboxConfig `json:"inbox,omitempty"`
@@ -132,7 +131,7 @@ type RuntimeConfig struct {
 	SubscribedEventTypes []Subscription `json:"subscribed_event_types,omitempty"`
 }
 
-// DefaultTaskTimeout is how long an answer is waited for.
+// DefaultTaskTimeout is how long an agent waits for an answer.
 const DefaultTaskTimeout = time.Minute
 
 // InboxConfig bounds the lanes of the inbox; nil = no bound beside max_inbox.
@@ -149,26 +148,26 @@ type LaneConfig struct {
 	Policy string `json:"policy,omitempty"` // a Lane policy; "" = LaneDropOldest
 }
 
-// What a full lane does.
+// Policies of a full lane.
 const (
 	LaneDropOldest = "drop_oldest"
 	LaneRefuse     = "refuse"
-	LaneBlock      = "block" // the new one is taken and its publisher waits
+	LaneBlock      = "block" // the lane takes the new event, and its publisher waits
 )
 
-// InterruptConfig says which events interrupt a deliberation, and what becomes
-// of the events that it had perceived.
+// InterruptConfig sets which events interrupt a deliberation, and what happens to
+// the events that it had perceived.
 type InterruptConfig struct {
 	By   string `json:"by,omitempty"`   // critical, high, never
 	Then string `json:"then,omitempty"` // a Then word; "" = ThenRetry
 }
 
-// InterruptNever is the default: deliberations are let finish.
+// InterruptNever is the default: no event interrupts a deliberation.
 const InterruptNever = "never"
 
-// What becomes of the events of an interrupted deliberation.
+// What happens to the events of an interrupted deliberation.
 const (
 	ThenRetry = "retry" // the next turn perceives them again, with the urgent one
-	ThenDrop  = "drop"  // they are gone, but for acknowledged ones
+	ThenDrop  = "drop"  // they are lost, except acknowledged ones
 	ThenQueue = "queue" // a turn with the urgent one alone comes first
 )

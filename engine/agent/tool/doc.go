@@ -1,6 +1,5 @@
-// Package tool is what entries of the table of tools are made of (agent
-// architecture §2.1.4): the description that callers see, and the parameters as a
-// tool reads them. The table itself is in engine/agent.
+// Package tool describes tools and reads the parameters of their calls (agent
+// architecture §2.1.4). Package engine/agent has the table of tools.
 package tool
 
 // SkillPrefix marks a call of a skill workflow.

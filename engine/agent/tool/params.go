@@ -8,17 +8,17 @@ import (
 	"tavernsim/protocol"
 )
 
-// Params are the parameters of a call that was bound to its tool: each is of its
-// declared type, or null, which is like not given.
+// Params are the parameters of a call that was bound to its tool: each has its
+// declared type or is null. A null parameter counts as missing.
 type Params map[string]any
 
-// Text is a text; "" = it is not there.
+// Text reads a text; "" = missing.
 func (p Params) Text(name string) string {
 	s, _ := p[name].(string)
 	return s
 }
 
-// Number is a number.
+// Number reads a number; otherwise if it is missing.
 func (p Params) Number(name string, otherwise float64) float64 {
 	if f, ok := protocol.Number(p[name]); ok {
 		return f
@@ -26,25 +26,25 @@ func (p Params) Number(name string, otherwise float64) float64 {
 	return otherwise
 }
 
-// Integer is a whole number, and whether it is there.
+// Integer reads a whole number, and reports whether it is there.
 func (p Params) Integer(name string) (int64, bool) {
 	i, ok := p[name].(int64)
 	return i, ok
 }
 
-// Flag is a boolean; false = it is not there.
+// Flag reads a boolean; false if it is missing.
 func (p Params) Flag(name string) bool {
 	b, _ := p[name].(bool)
 	return b
 }
 
-// Object is an object; nil = it is not there.
+// Object reads an object; nil = missing.
 func (p Params) Object(name string) Params {
 	m, _ := p[name].(map[string]any)
 	return m
 }
 
-// Texts is one text or a list of them.
+// Texts reads one text or a list of texts.
 func (p Params) Texts(name string) ([]string, error) {
 	switch x := p[name].(type) {
 	case nil:
@@ -69,7 +69,7 @@ func wantsTexts(name string, got any) error {
 	return protocol.Errorf(protocol.KindInvalid, "%s: got %s, want text or a list of texts", name, Cut(fmt.Sprint(got)))
 }
 
-// Without is a copy without some of them.
+// Without copies the parameters without those of these names.
 func (p Params) Without(names ...string) map[string]any {
 	m := maps.Clone(p)
 	for _, n := range names {
@@ -78,7 +78,7 @@ func (p Params) Without(names ...string) map[string]any {
 	return m
 }
 
-// Cut quotes a text for an error, 80 characters of it.
+// Cut quotes the first 80 characters of a text, for an error.
 func Cut(s string) string {
 	if r := []rune(s); len(r) > 80 {
 		return strconv.Quote(string(r[:80])) + "…"

@@ -9,7 +9,7 @@ type Param struct {
 	required bool
 }
 
-// Optional is a parameter of a JSON Schema type; "" = it takes anything.
+// Optional is a parameter of a JSON Schema type; "" = of any type.
 func Optional(name, typ, description string) Param {
 	schema := map[string]any{"description": description}
 	if typ != "" {
@@ -18,14 +18,14 @@ func Optional(name, typ, description string) Param {
 	return Param{name: name, schema: schema}
 }
 
-// Required is Optional for one that must be given, and not empty.
+// Required is a parameter that must be given, and not empty.
 func Required(name, typ, description string) Param {
 	p := Optional(name, typ, description)
 	p.required = true
 	return p
 }
 
-// OneOf is a text out of a list; the tool checks it.
+// OneOf is a text out of a list. The tool itself checks it.
 func OneOf(name, description string, values ...string) Param {
 	list := make([]any, len(values))
 	for i, v := range values {
@@ -36,14 +36,15 @@ func OneOf(name, description string, values ...string) Param {
 	return p
 }
 
-// Fields says what an object holds: parameters by name. They are read like those of
-// the call.
+// Fields declares the fields of an object. They are bound like the parameters of the
+// call.
 func (p Param) Fields(fields ...Param) Param {
 	p.schema["properties"] = properties(fields)
 	return p
 }
 
-// Raw says that the tool reads texts by itself: their order and repetitions count.
+// Raw leaves a text unparsed: the tool parses it, because the order and repetitions
+// of keys count.
 func (p Param) Raw() Param {
 	p.schema["contentMediaType"] = "application/json"
 	return p
@@ -57,7 +58,7 @@ func properties(params []Param) map[string]any {
 	return m
 }
 
-// Spec describes a tool. Other parameters than these are refused.
+// Spec describes a tool. A call with other parameters is refused.
 func Spec(id, description string, params ...Param) protocol.ToolSpec {
 	required := []any{}
 	for _, p := range params {
