@@ -201,9 +201,9 @@ func (a *agentShell) ask(q *agent.Ask) *agent.Answered {
 			a.stage.Tell(&protocol.Envelope{EventHeader: protocol.EventHeader{Source: a.machine.ID.Instance}, Kind: protocol.KindWaits})
 		}
 	}
-	wave, urgency := a.wave, a.urgency
+	wave, urgency, kind := a.wave, a.urgency, q.Kind // q lives as long as the deliberation
 	from := outside.From{Agent: a.machine.ID.Instance, Turn: a.machine.State.Turn + 1, At: a.woken, Urgency: urgency}
-	a.outside.Go(a.ctx, from, q, func(raw protocol.Raw) { a.tellAnswer(wave, q.Kind, raw, a.outside.Urgent(urgency)) })
+	a.outside.Go(a.ctx, from, q, func(raw protocol.Raw) { a.tellAnswer(wave, kind, raw, a.outside.Urgent(urgency)) })
 	return nil
 }
 

@@ -16,7 +16,8 @@ import (
 const KindModel = "model"
 
 // Ask is the one effect of an agent: a request to the outside, whose answer the
-// deliberation waits for. After a crash the agent may make the request again.
+// deliberation waits for. After a crash the agent may make the request again. It lies
+// in memory that the machine uses again after the deliberation.
 type Ask struct {
 	Kind    string                // names the executor
 	Number  int                   // within the turn, from 1; model requests and calls are numbered separately
@@ -24,6 +25,9 @@ type Ask struct {
 	Timeout time.Duration         // 0 = the executor's
 	Model   protocol.ModelRequest // of KindModel
 	Call    *protocol.Call        // of every other kind
+
+	// Answer is room for the answer of an executor that answers at once.
+	Answer Answered
 }
 
 // EffectKind implements protocol.Effect.
@@ -66,7 +70,7 @@ func (t *Turn) askModel(run *activeRun, q *workflow.Request) (workflow.Answer, b
 		return workflow.Answer{Err: protocol.Errorf(protocol.KindLimit, "%d tokens used in one deliberation (custom_runtime_config.max_tokens)", t.end.TokensIn+t.end.TokensOut)}, true
 	}
 	t.end.ModelCalls++
-	ask := &Ask{Kind: KindModel, Number: int(t.end.ModelCalls), Wait: q.Wait, Model: q.Model}
+	ask := put(&t.wishes, Ask{Kind: KindModel, Number: int(t.end.ModelCalls), Wait: q.Wait, Model: q.Model})
 	req := &ask.Model
 	req.Agent, req.Profile, req.Now = t.m.ID.Instance, t.m.Def.Profile, t.wake.Now
 	req.Draw = t.draw.Sub(modelDraws, uint64(t.end.ModelCalls))
@@ -110,7 +114,7 @@ func (t *Turn) askTool(entry *Tool, c *protocol.Call, wait, timeout time.Duratio
 	call := *c
 	call.Params = params
 	t.toolsAsked++
-	ask := &Ask{Kind: entry.kind, Number: t.toolsAsked, Wait: wait, Timeout: timeout, Call: &call}
+	ask := put(&t.wishes, Ask{Kind: entry.kind, Number: t.toolsAsked, Wait: wait, Timeout: timeout, Call: &call})
 	w.call = ask.Call
 	t.send(ask, w)
 	return protocol.CallResult{}, false
@@ -140,7 +144,7 @@ func (t *Turn) answer(a *Answered) bool {
 		t.keep(w.call, r)
 		return true
 	}
-	(&host{turn: t}).record(w.call, &r)
+	t.recordOfNode(w.call, &r)
 	return w.run.run.Answer(w.request, workflow.Answer{Result: r, Latency: a.Latency}) == nil
 }
 
@@ -148,11 +152,11 @@ func (t *Turn) noteModel(a *Answered) {
 	t.spend(len(a.Model.Text) + len(a.Model.Reasoning))
 	t.end.TokensIn += a.Model.Usage.Input
 	t.end.TokensOut += a.Model.Usage.Output
-	f := &ModelAnswered{
+	f := put(&t.models, ModelAnswered{
 		Model: a.Model.Model, Text: a.Model.Text, Finish: a.Model.Finish, Latency: a.Model.Latency,
 		Input: a.Model.Usage.Input, Output: a.Model.Usage.Output, Request: int64(a.Number), Reasoning: a.Model.Reasoning,
 		CacheRead: a.Model.Usage.CacheRead, ReasoningTokens: a.Model.Usage.Reasoning,
-	}
+	})
 	if len(a.Model.Calls) > 0 {
 		f.Calls = t.encodeCalls(a.Model.Calls)
 	}

@@ -2,7 +2,6 @@ package agent
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 
 	"tavernsim/engine/agent/private"
@@ -185,10 +184,7 @@ func (t *Turn) enqueue(c protocol.Call) {
 // nextCallID numbers the calls of a turn.
 func (t *Turn) nextCallID() string {
 	t.end.Calls++
-	b := make([]byte, 0, 24)
-	b = strconv.AppendUint(b, t.end.Turn, 10)
-	b = append(b, '.')
-	return string(strconv.AppendInt(b, t.end.Calls, 10))
+	return itoa(t.end.Turn) + "." + itoa(uint64(t.end.Calls))
 }
 
 // carryOut carries out call i of the queue and keeps its result.
@@ -240,7 +236,7 @@ func (t *Turn) record(c *protocol.Call, r *protocol.CallResult, observe bool) {
 	if !t.spend(entryBytes) {
 		return
 	}
-	f := &CallMade{ID: c.ID, Tool: c.Tool, Origin: c.Origin, Status: r.Status, Observe: observe && worthShowing(r)}
+	f := put(&t.calls, CallMade{ID: c.ID, Tool: c.Tool, Origin: c.Origin, Status: r.Status, Observe: observe && worthShowing(r)})
 	if len(c.Params) > 0 && !t.inFact(c, r.Status) {
 		f.Params = t.encode(hidden(c.Params))
 	}

@@ -47,6 +47,7 @@ type Definition struct {
 	callable     []string                // what a call may name
 	others       []string                // tools that it may not
 	capabilities map[string]any
+	self         map[string]any // the input of that name; its other fields are each agent's own
 	names        map[*workflow.Plan][]string
 }
 
@@ -119,6 +120,7 @@ func (d *Definition) Seal(describe func(id string) (name, description string)) {
 		skills = append(skills, map[string]any{"id": tool.SkillPrefix + id, "name": name, "description": description})
 	}
 	d.capabilities = map[string]any{"tools": tools, "skills": skills}
+	d.self = map[string]any{"instance_id": "", "profile_id": d.Profile, "name": d.Name, "ordinal": int64(0)}
 	d.names = map[*workflow.Plan][]string{}
 	if d.Core != nil {
 		d.names[d.Core] = d.Core.Inputs()

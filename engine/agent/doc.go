@@ -6,7 +6,7 @@
 // requests to the outside, whose answers you return with [Answered]. You report
 // events with [Machine.Hear] and observations with [Machine.Observe]. You must pass
 // every decided fact once to [Machine.Apply] and then call [Machine.Release],
-// because facts and requests use memory that the machine reuses.
+// because facts, effects and requests use memory that the machine reuses.
 //
 //	d, err := m.Decide(&agent.Wake{Now: now, World: doc, Draw: draw})
 //	for len(d.Facts) == 0 {

@@ -64,7 +64,7 @@ func (t *Turn) handOver() {
 		t.end.Dropped = s.dropped
 	}
 	if f := t.dropped(); len(f.Events) > 0 {
-		t.facts = append(t.facts, f)
+		t.facts = append(t.facts, new(f))
 	}
 	t.closeTasks()
 	gone := t.deadLetters()
@@ -73,9 +73,9 @@ func (t *Turn) handOver() {
 
 // dropped lists the deliveries that the agent will not perceive: those that found no
 // room, which an interrupted turn leaves to the next, and those that expired.
-func (t *Turn) dropped() *Dropped {
+func (t *Turn) dropped() Dropped {
 	s := &t.m.State
-	f := &Dropped{Agent: t.m.ID.Ordinal}
+	f := Dropped{Agent: t.m.ID.Ordinal}
 	if d := s.more; d != nil && !t.interrupted {
 		f.InboxFull, f.QueueFull, f.Events = s.dropped, d.refused, slices.Clip(d.drops)
 	}

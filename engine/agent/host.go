@@ -7,61 +7,57 @@ import (
 	"tavernsim/tam/bind"
 )
 
-// host answers the requests of a workflow for one turn: calls at once, models and
-// nested skills later.
-type host struct {
-	turn *Turn
-	run  *activeRun
-}
-
-// Request implements workflow.Host.
-func (h *host) Request(q *workflow.Request) (workflow.Answer, bool) {
+// Request implements workflow.Host for one turn: calls are answered at once, models
+// and nested skills later.
+func (r *activeRun) Request(q *workflow.Request) (workflow.Answer, bool) {
+	t := r.turn
 	if q.Ask == workflow.AskModel {
-		return h.turn.askModel(h.run, q)
+		return t.askModel(r, q)
 	}
 	call := q.Call
-	call.ID, call.Origin = h.turn.nextCallID(), protocol.OriginWorkflow
-	entry, skill, refused := h.turn.m.Def.find(&call)
+	call.ID, call.Origin = t.nextCallID(), protocol.OriginWorkflow
+	entry, skill, refused := t.m.Def.find(&call)
 	switch {
 	case skill != "":
-		return h.startSkill(skill, call, q.ID)
+		return r.startSkill(skill, call, q.ID)
 	case entry != nil && entry.kind != "":
-		r, ended := h.turn.askTool(entry, &call, q.Wait, q.Timeout, waiting{run: h.run, request: q.ID})
+		res, ended := t.askTool(entry, &call, q.Wait, q.Timeout, waiting{run: r, request: q.ID})
 		if ended {
-			h.record(&call, &r)
+			t.recordOfNode(&call, &res)
 		}
-		return workflow.Answer{Result: r}, ended
+		return workflow.Answer{Result: res}, ended
 	}
-	var r protocol.CallResult
+	var res protocol.CallResult
 	if refused != nil {
-		r = failed(refused)
+		res = failed(refused)
 	} else {
-		r = h.turn.perform(entry, &call)
+		res = t.perform(entry, &call)
 	}
-	h.record(&call, &r)
-	return workflow.Answer{Result: r}, true
+	t.recordOfNode(&call, &res)
+	return workflow.Answer{Result: res}, true
 }
 
 // startSkill runs a skill for a node; it may have ended when Request returns.
-func (h *host) startSkill(id string, call protocol.Call, request int) (workflow.Answer, bool) {
-	run := h.run
+func (r *activeRun) startSkill(id string, call protocol.Call, request int) (workflow.Answer, bool) {
 	var now workflow.Answer
 	answered, waiting := false, false
-	h.turn.startSkill(id, &call, func(r protocol.CallResult) {
-		h.record(&call, &r)
+	r.turn.startSkill(id, &call, func(res protocol.CallResult) {
+		r.turn.recordOfNode(&call, &res)
 		if waiting {
-			_ = run.run.Answer(request, workflow.Answer{Result: r}) // refused when the run was cancelled meanwhile
+			_ = r.run.Answer(request, workflow.Answer{Result: res}) // refused when the run was cancelled meanwhile
 			return
 		}
-		now, answered = workflow.Answer{Result: r}, true
+		now, answered = workflow.Answer{Result: res}, true
 	})
 	waiting = !answered
 	return now, answered
 }
 
-func (h *host) record(call *protocol.Call, r *protocol.CallResult) {
+// recordOfNode makes the fact of a node's call. The workflow has the result, so the
+// next turn is shown failures only.
+func (t *Turn) recordOfNode(call *protocol.Call, r *protocol.CallResult) {
 	r.ID, r.Tool = call.ID, call.Tool
-	h.turn.record(call, r, r.Status == protocol.CallFailed || r.Status == protocol.CallDenied)
+	t.record(call, r, r.Status == protocol.CallFailed || r.Status == protocol.CallDenied)
 }
 
 // perform carries out a call within the turn, or adds its request to a service. A

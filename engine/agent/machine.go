@@ -7,7 +7,6 @@ import (
 	"tavernsim/engine/agent/private"
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/statecmd"
-	"tavernsim/engine/workflow"
 	"tavernsim/engine/world"
 	"tavernsim/protocol"
 )
@@ -39,7 +38,7 @@ type Machine struct {
 type Space struct {
 	turn  Turn
 	arena []byte // encoded values of the facts
-	free  []*workflow.Run
+	free  []*activeRun
 
 	outputs map[string]any // of the workflow that ended last
 }
@@ -154,7 +153,7 @@ func (m *Machine) advance() protocol.Decision {
 	t := m.turn
 	done := t.advance()
 	d := protocol.Decision{Effects: t.asked}
-	t.asked = nil
+	t.asked = t.asked[:0]
 	if done {
 		m.turn = nil
 		d.Facts, d.Requests = t.facts, t.sequenced

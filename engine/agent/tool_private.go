@@ -82,6 +82,6 @@ func (t *Turn) updatePrivate(text, op string, value any) error {
 	}
 	t.private, t.end.Changed, t.stateSize = next, true, grown
 	t.memory = touch(t.m.Def.commands, t.memory, path, op, encoded)
-	t.facts = append(t.facts, &StateUpdated{Path: text, Op: op, Value: encoded})
+	t.facts = append(t.facts, put(&t.updates, StateUpdated{Path: text, Op: op, Value: encoded}))
 	return nil
 }

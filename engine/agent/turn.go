@@ -2,6 +2,7 @@ package agent
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -27,7 +28,6 @@ type Turn struct {
 	// Drafts of the machine's state after the facts of this turn.
 	private   map[string]any
 	goals     []Goal
-	selfMap   map[string]any
 	stateSize private.Size // of private
 	memory    *statecmd.State
 
@@ -48,6 +48,10 @@ type Turn struct {
 	waits     []waiting            // for answers of the outside
 	sequenced []protocol.Sequenced // to the scene, when the turn ends
 	facts     []protocol.Fact
+	wishes    []Ask // what asked and facts point to
+	updates   []StateUpdated
+	calls     []CallMade
+	models    []ModelAnswered
 	end       TurnEnded
 	cancelled bool
 	started   uint64 // runs so far
@@ -61,10 +65,12 @@ type Turn struct {
 	over   error           // set when the budget was exceeded
 }
 
-// activeRun is a workflow in flight, and what the turn does when it ends.
+// activeRun is a workflow in flight, and what the turn does when it ends. The next
+// workflow uses its memory.
 type activeRun struct {
+	turn    *Turn
 	id      string // of the workflow
-	run     *workflow.Run
+	run     workflow.Run
 	started time.Duration // of the turn's elapsed time
 	then    func(result)
 }
@@ -83,19 +89,24 @@ type reflection struct {
 
 // clear resets the turn and keeps the memory of its lists.
 func (t *Turn) clear() {
-	clear(t.world.asked[:cap(t.world.asked)])
-	clear(t.runs[:cap(t.runs)])
-	clear(t.queue[:cap(t.queue)])
-	clear(t.results[:cap(t.results)])
-	clear(t.asked[:cap(t.asked)])
-	clear(t.waits[:cap(t.waits)])
-	clear(t.sequenced[:cap(t.sequenced)])
-	clear(t.facts[:cap(t.facts)])
 	*t = Turn{
-		world: worldView{asked: t.world.asked[:0]},
-		runs:  t.runs[:0], queue: t.queue[:0], results: t.results[:0], asked: t.asked[:0], waits: t.waits[:0],
-		sequenced: t.sequenced[:0], facts: t.facts[:0],
+		world: worldView{asked: emptied(t.world.asked)},
+		runs:  emptied(t.runs), queue: emptied(t.queue), results: emptied(t.results), asked: emptied(t.asked), waits: emptied(t.waits),
+		sequenced: emptied(t.sequenced), facts: emptied(t.facts),
+		wishes: emptied(t.wishes), updates: emptied(t.updates), calls: emptied(t.calls), models: emptied(t.models),
 	}
+}
+
+func emptied[T any](list []T) []T {
+	clear(list[:cap(list)])
+	return list[:0]
+}
+
+// put adds a value to a list and gives its place, which stays good when the list
+// grows: the list before is left as it is.
+func put[T any](list *[]T, v T) *T {
+	*list = append(*list, v)
+	return &(*list)[len(*list)-1]
 }
 
 // encode encodes a value into the turn's memory.
@@ -216,25 +227,26 @@ func (t *Turn) startHandlers() {
 
 func (t *Turn) start(plan *workflow.Plan, inputs []any, then func(result)) {
 	t.started++
-	run := t.freeRun()
+	r := t.freeRun()
 	env := workflow.Env{Now: t.wake.Now, Draw: t.draw.Sub(runDraws, t.started), Budget: &t.budget}
-	if err := run.Start(plan, inputs, env); err != nil {
-		t.space.free = append(t.space.free, run)
+	if err := r.run.Start(plan, inputs, env); err != nil {
+		t.space.free = append(t.space.free, r)
 		then(result{err: err})
 		return
 	}
-	t.runs = append(t.runs, &activeRun{id: plan.ID(), run: run, started: t.end.Elapsed, then: then})
+	r.turn, r.id, r.started, r.then = t, plan.ID(), t.end.Elapsed, then
+	t.runs = append(t.runs, r)
 }
 
 // freeRun takes a run from the working memory, or makes one.
-func (t *Turn) freeRun() *workflow.Run {
+func (t *Turn) freeRun() *activeRun {
 	n := len(t.space.free)
 	if n == 0 {
-		return &workflow.Run{}
+		return &activeRun{}
 	}
-	run := t.space.free[n-1]
+	r := t.space.free[n-1]
 	t.space.free = t.space.free[:n-1]
-	return run
+	return r
 }
 
 // advance drives the turn until it ends (true) or only waits for answers.
@@ -261,7 +273,7 @@ func (t *Turn) advance() bool {
 func (t *Turn) progress() bool {
 	for i := 0; i < len(t.runs); i++ {
 		r := t.runs[i]
-		if !r.run.Advance(&host{turn: t, run: r}) {
+		if !r.run.Advance(r) {
 			continue
 		}
 		t.runs = append(t.runs[:i], t.runs[i+1:]...)
@@ -269,7 +281,7 @@ func (t *Turn) progress() bool {
 		t.end.Elapsed = max(t.end.Elapsed, r.started+r.run.Elapsed())
 		res := t.resultOfRun(r)
 		r.run.Reset()
-		t.space.free = append(t.space.free, r.run)
+		t.space.free = append(t.space.free, r)
 		r.then(res)
 		return true
 	}
@@ -414,14 +426,9 @@ func (t *Turn) input(name string) any {
 }
 
 func (t *Turn) self() map[string]any {
-	if t.selfMap == nil {
-		t.selfMap = t.m.selfValue()
-	}
-	return t.selfMap
-}
-
-func (m *Machine) selfValue() map[string]any {
-	return map[string]any{"instance_id": m.ID.Instance, "profile_id": m.Def.Profile, "name": m.Def.Name, "ordinal": int64(m.ID.Ordinal)}
+	self := maps.Clone(t.m.Def.self)
+	self["instance_id"], self["ordinal"] = t.m.ID.Instance, int64(t.m.ID.Ordinal)
+	return self
 }
 
 func (t *Turn) activeGoals() []any {

@@ -17,7 +17,7 @@ type call struct {
 	runner *Runner
 	to     *executor
 	from   From
-	ask    *agent.Ask
+	ask    agent.Ask
 	begun  time.Time
 	then   func(protocol.Raw)
 	flight *Flight // in the log; nil = nothing is kept
@@ -57,7 +57,7 @@ func (c *call) log() (*Log, *Effect) {
 	}
 	return c.runner.Log, &Effect{
 		Agent: c.from.Agent, Turn: c.from.Turn, Request: c.ask.Number, Kind: c.ask.Kind, To: c.to.Name(),
-		Question: Hash(appendQuestion(nil, c.to.Name(), c.ask)), MayRepeat: c.to.MayRepeat(c.ask), At: c.from.At,
+		Question: Hash(appendQuestion(nil, c.to.Name(), &c.ask)), MayRepeat: c.to.MayRepeat(&c.ask), At: c.from.At,
 	}
 }
 
@@ -120,14 +120,14 @@ func (c *call) do(ctx context.Context) (x agent.Answered) {
 			x = agent.Answered{Err: protocol.Errorf(protocol.KindInternal, "%s %s: panic: %v", c.to.kind, c.to.Name(), p)}
 		}
 	}()
-	return c.to.Do(ctx, c.ask)
+	return c.to.Do(ctx, &c.ask)
 }
 
 // land keeps the answer and gives it. A failure is an answer, too; that the
 // deliberation is over is none.
 func (c *call) land(ctx context.Context, x agent.Answered) {
 	c.to.slots.give()
-	c.runner.made(c.to.Name(), c.ask, &x, time.Since(c.begun))
+	c.runner.made(c.to.Name(), &c.ask, &x, time.Since(c.begun))
 	raw := c.encode(x)
 	var err error
 	switch {

@@ -94,7 +94,8 @@ func (r *Runner) TakesTime() bool {
 }
 
 // Now answers a request on the caller's goroutine, if its executor is instant and
-// nothing has to pass in realtime; nil = it takes [Runner.Go].
+// nothing has to pass in realtime; nil = it takes [Runner.Go]. The answer lies in
+// the request.
 func (r *Runner) Now(q *agent.Ask, realtime bool) *agent.Answered {
 	to := r.kinds[q.Kind]
 	if to == nil || to.instant == nil || realtime && q.Wait > 0 {
@@ -102,7 +103,8 @@ func (r *Runner) Now(q *agent.Ask, realtime bool) *agent.Answered {
 	}
 	begun := time.Now()
 	var err error
-	x := to.instant.Answer(q)
+	x := &q.Answer
+	*x = to.instant.Answer(q)
 	if realtime && (x.Err != nil || x.Model.Latency > 0 || x.Latency > 0) {
 		return nil
 	}
@@ -110,8 +112,8 @@ func (r *Runner) Now(q *agent.Ask, realtime bool) *agent.Answered {
 		x.Err = err
 	}
 	x.Kind, x.Number = q.Kind, q.Number
-	r.made(to.Name(), q, &x, time.Since(begun))
-	return &x
+	r.made(to.Name(), q, x, time.Since(begun))
+	return x
 }
 
 // From is who asks.
@@ -124,9 +126,9 @@ type From struct {
 
 // Go starts a request of a turn. then is called once, on a goroutine, with the
 // encoded answer ([agent.ReadAnswered]): the bytes that the log keeps. The request
-// ends with ctx.
+// ends with ctx. q is the caller's again at once.
 func (r *Runner) Go(ctx context.Context, from From, q *agent.Ask, then func(protocol.Raw)) {
-	c := &call{runner: r, to: r.kinds[q.Kind], from: from, ask: q, then: then, begun: time.Now()}
+	c := &call{runner: r, to: r.kinds[q.Kind], from: from, ask: *q, then: then, begun: time.Now()}
 	r.done.Add(1)
 	go c.run(ctx)
 }

@@ -49,6 +49,7 @@ func start(ctx context.Context, r *outside.Runner, kind string) <-chan *agent.An
 		}
 		got <- x
 	})
+	*q = agent.Ask{} // it is the caller's again
 	return got
 }
 

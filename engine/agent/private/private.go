@@ -67,19 +67,16 @@ func noElement(full world.Path) error {
 
 func patchField(m map[string]any, key string, rest world.Path, op string, value any, full world.Path) (any, error) {
 	if len(rest) == 0 && op == OpDelete {
-		if _, ok := m[key]; !ok {
-			return m, nil
-		}
-		next := maps.Clone(m)
-		delete(next, key)
-		return next, nil
+		return without(m, key), nil
 	}
 	v, err := patchAt(m[key], rest, op, value, full)
 	if err != nil {
 		return nil, err
 	}
-	next := make(map[string]any, sizeWith(m, key))
-	maps.Copy(next, m)
+	next := maps.Clone(m)
+	if next == nil {
+		next = make(map[string]any, 1)
+	}
 	next[key] = v
 	return next, nil
 }
@@ -158,8 +155,10 @@ func merge(have, value any, full world.Path) (any, error) {
 	if !ok && have != nil {
 		return nil, protocol.Errorf(protocol.KindInvalid, "private state: merge into %s, which is no object", place(full))
 	}
-	next := make(map[string]any, sizeWith(base, protocol.SortedKeys(fields)...))
-	maps.Copy(next, base)
+	next := maps.Clone(base)
+	if next == nil {
+		next = make(map[string]any, len(fields))
+	}
 	maps.Copy(next, fields)
 	return next, nil
 }
@@ -205,16 +204,20 @@ func elementAt(seg world.Segment, n int) (int, bool) {
 	return i, i >= 0 && i < n
 }
 
-// sizeWith is the number of keys that m has after these are added. The copy gets
-// exactly this size, because it lives as long as the agent.
-func sizeWith(m map[string]any, keys ...string) int {
-	n := len(m)
-	for _, k := range keys {
-		if _, ok := m[k]; !ok {
-			n++
+// without is a copy of an object without one field. It is made from nothing, because
+// a clone keeps the room of all fields that the map ever had, and the copy lives as
+// long as the agent.
+func without(m map[string]any, key string) map[string]any {
+	if _, ok := m[key]; !ok {
+		return m
+	}
+	next := make(map[string]any, len(m)-1)
+	for k, v := range m {
+		if k != key {
+			next[k] = v
 		}
 	}
-	return n
+	return next
 }
 
 // Size is an upper bound of the bytes of the encoded private state; 0 = not
