@@ -8,12 +8,12 @@ import (
 	"tavernsim/scenes/load/setup"
 )
 
-// AgentFold lets the agents that a fact concerns know it, as a journal is read.
-// Machine returns nil for those that somebody else folds.
+// AgentFold folds the facts of a journal into the agents that they concern. Machine
+// returns nil for the agents that the caller does not fold.
 type AgentFold struct {
 	Scene   *setup.Scene
 	Machine func(uint32) *agent.Machine
-	told    []protocol.Fact // deliveries whose publishers are told when the wave is closed
+	told    []protocol.Fact // failed deliveries, which their publishers observe when the wave closes
 }
 
 // Apply folds one fact of a wave.
@@ -64,8 +64,8 @@ func (f *AgentFold) routed(wave uint64, x *bus.Routed) {
 	}
 }
 
-// tell lets publishers know, after everything else of the wave, as the live
-// scene does.
+// tell adds the observations of publishers after all others of the wave, as the
+// live stage does.
 func (f *AgentFold) tell(now protocol.Time) {
 	for _, fact := range f.told {
 		for _, id := range agent.Publishers(fact) {
@@ -83,7 +83,7 @@ func restartObservation(x *agenda.AgentFailed, now protocol.Time) agent.Observat
 	return agent.Observation{Time: now, Kind: "restart", Value: map[string]any{"error": x.Error, "failures": x.Failures}}
 }
 
-// MayConcern skips the facts of other agents without decoding them.
+// MayConcern reports, without decoding a fact, whether it may concern an agent.
 func MayConcern(codec *protocol.Codec, r protocol.Record, instance string) bool {
 	return r.Actor == instance || r.Actor[0] == '$' || codec.FactType(r.Kind).Others
 }

@@ -8,9 +8,9 @@ import (
 	"tavernsim/scenes/load/setup"
 )
 
-// Announced is what the scene asks of the channel because of a fact. Of changes
-// of the world it tells when somebody listened as the wave began: who subscribes
-// in a wave hears of the next one.
+// Announced is the event that the stage publishes about a fact. It publishes changes
+// of the world only if some agent had subscribed to them before the wave began; an
+// agent that subscribes in a wave hears of the changes of later waves.
 func Announced(sc *setup.Scene, f protocol.Fact, hearsWorld bool) (protocol.Raw, bool) {
 	if c, ok := worldstate.CommitOf(f); ok && hearsWorld {
 		return worldUpdate(c), true
@@ -23,7 +23,7 @@ func Announced(sc *setup.Scene, f protocol.Fact, hearsWorld bool) (protocol.Raw,
 	return nil, false
 }
 
-// systemEvent is an event of the scene itself, for whoever subscribed.
+// systemEvent is an event of the scene itself, for the agents that subscribe to it.
 func systemEvent(typ string, payload map[string]any) protocol.Raw {
 	d := protocol.Draft{EventHeader: protocol.EventHeader{Type: typ, Source: setup.ActorScene}, Body: protocol.Encode(payload)}
 	return d.AppendMsg(nil)

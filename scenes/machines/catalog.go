@@ -13,9 +13,9 @@ import (
 	"tavernsim/protocol"
 )
 
-// Concerns names the agent that a service answers with a fact, and whether it
-// wakes, as an event of normal priority would: who waits for an answer must hear
-// a no.
+// Concerns names the agent whose request a fact answers. wakes reports whether the
+// answer wakes the agent like an event of normal priority: a refusal does, because
+// the agent waits for it.
 func Concerns(f protocol.Fact) (instance string, wakes, ok bool) {
 	x, ok := f.(protocol.Answering)
 	if !ok {
@@ -25,7 +25,7 @@ func Concerns(f protocol.Fact) (instance string, wakes, ok bool) {
 	return a.To, a.Wakes, ok
 }
 
-// ObservationOf is what the agent is told about it.
+// ObservationOf is the observation that this agent makes of the fact.
 func ObservationOf(f protocol.Fact, at protocol.Time) agent.Observation {
 	x, ok := f.(protocol.Answering)
 	if !ok {
@@ -35,8 +35,8 @@ func ObservationOf(f protocol.Fact, at protocol.Time) agent.Observation {
 	return agent.Observation{Time: at, Kind: a.Kind, Value: x.Told()}
 }
 
-// folded refuses a fact that nothing folds: else a forgotten case would be silent.
-// The stage folds those of the agenda; the other packages fold their own.
+// folded refuses a fact that no machine folds, so that a forgotten case is an error.
+// The stage folds the facts of the agenda; the other packages fold their own.
 func folded(f protocol.Fact) error {
 	switch f.(type) {
 	case agenda.Fact, agent.Fact, bus.Fact, knowledge.Fact, *world.Committed, *statecmd.Committed, *world.Leased, *world.Released:
@@ -47,8 +47,9 @@ func folded(f protocol.Fact) error {
 	return protocol.Errorf(protocol.KindInternal, "a fact of kind %q: nothing folds it; give it a case in scenes/machines", f.FactKind())
 }
 
-// foreign refuses a fact that names agents which the scene does not have, or closes
-// another wave than the open one: a fact of another scene, or of another place.
+// foreign refuses a fact that names agents which the scene does not have, or that
+// closes another wave than the open one. Such a fact is of another scene or another
+// place in the journal.
 func (s *State) foreign(f protocol.Fact) error {
 	last := uint32(0)
 	switch x := f.(type) {

@@ -9,15 +9,15 @@ import (
 // Events is the scene's channel of the IntelligentEventBus (§3.5).
 type Events struct {
 	State *bus.State
-	// Routed is what the last Decide routed to somebody.
+	// Routed are the events of the last Decide that have receivers.
 	Routed []*bus.Routed
-	// Failed hears of filters that failed on an event; nil = nobody does.
+	// Failed gets the filters that failed on an event; may be nil.
 	Failed func([]bus.FilterFailure)
 
 	scene *setup.Scene
 	now   protocol.Time
 	room  bus.Room
-	facts []protocol.Fact // of the part at hand
+	facts []protocol.Fact // of the current part
 }
 
 func newEvents(sc *setup.Scene) (Service, error) {
@@ -28,7 +28,8 @@ func newEvents(sc *setup.Scene) (Service, error) {
 	return &Events{State: channel, scene: sc}, nil
 }
 
-// Decide implements Service: it releases what is due, then takes the requests.
+// Decide implements Service. It releases held events that are due, then decides about
+// the requests.
 func (e *Events) Decide(in *RequestReader, now protocol.Time, give func(facts []protocol.Fact, more bool) error) error {
 	limits := e.scene.Simulation().Limits
 	urgent := bus.Room{Events: limits.MaxEventsInWave, Deliveries: limits.MaxDeliveriesInWave}

@@ -1,11 +1,10 @@
-// Package machines is all machines of a scene, without the actors that they live
-// in: the agenda, the world, the knowledge, the event channel, the agents.
+// Package machines combines the machines of a scene, without actors: the agenda, the
+// world, the knowledge bases, the event channel, the agents.
 //
-// You hold a [State], made by [New] of what the scene is made of. Reading a journal
-// (scenes/history) folds it with [State.Apply]. A live scene (package scenes) spreads
-// what was folded over its actors; holding a history to its rules (scenes/view/verify)
-// gives the same machines the inputs that the history shows. So each rule is written
-// once.
+// You hold a [State], which [New] makes from the definition of a scene. Scenes/history
+// folds a journal into it with [State.Apply]. A live scene (package scenes) gives each
+// folded machine to an actor. Scenes/view/verify gives the same machines the inputs
+// that a history shows. So each rule is written once.
 //
 // # The stage
 //
@@ -13,8 +12,8 @@
 // gives [Effect] values, in the order in which the shell carries them out:
 //
 //	next.go      which wave comes next, how a scene begins, pauses and ends
-//	wave.go      one wave: wakes, merges, services, what is kept of it
-//	realtime.go  waves of what has arrived; inflight.go says what is urgent
+//	wave.go      one wave: wakes, merges, services, its facts
+//	realtime.go  waves of the turns that have arrived; inflight.go: urgent ones
 //	gather.go    when a snapshot is taken, and what waits for it
 //
 // # Services
@@ -27,7 +26,7 @@
 //
 //  1. State is what folding the facts gives, whatever the place of the snapshot
 //     ([State.Load]) that the fold began with.
-//  2. There is no clock, chance, model or metric here; what a fact does to
-//     anybody follows from the fact.
+//  2. The package uses no clock, chance, model or metric. The effects of a fact
+//     follow from the fact.
 //  3. [State.Hash] is equal for equal states only.
 package machines

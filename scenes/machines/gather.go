@@ -4,35 +4,35 @@ import (
 	"time"
 )
 
-// snapshotting is a snapshot of the scene's actors between two waves. It is written
-// beside the waves that follow, one at a time.
+// snapshotting is a snapshot of the scene's actors between two waves. The shell
+// writes it during the following waves, one snapshot at a time.
 type snapshotting struct {
-	last    SnapshotMark // when the last snapshot was taken, or given up, or the run began
+	last    SnapshotMark // of the last snapshot that was taken or given up; else of the run's beginning
 	wave    uint64
-	writing bool // the next one waits for its end
+	writing bool // the next snapshot waits until this one is written
 }
 
-// snapshotDue reports whether enough has happened since the last snapshot, and
-// that is written.
+// snapshotDue reports whether the policy asks for a snapshot and the last one is
+// written.
 func (s *Stage) snapshotDue() bool {
 	return !s.unrestorable && !s.snapshot.writing && s.config.Snapshots.Due(s.snapshot.last, s.mark())
 }
 
-// mark is where the scene stands. It changes with inputs only, so that what is due
-// stays due while one is handled.
+// mark is where the scene stands. It changes only between inputs, so a snapshot that
+// is due stays due while the stage handles one.
 func (s *Stage) mark() SnapshotMark {
 	return SnapshotMark{Facts: s.Tally.Facts, Time: s.Agenda.Now, Bytes: s.kept.Bytes}
 }
 
-// snapshotWorthwhile: the last act of a stop, unless there is nothing new or the
-// scene has ended and is never resumed.
+// snapshotWorthwhile reports whether a stop ends with a snapshot: unless there is
+// nothing new, or the scene has ended and cannot be resumed.
 func (s *Stage) snapshotWorthwhile() bool {
 	return len(s.flight.agents) == 0 && !s.unrestorable && !s.stopping.Final &&
 		s.Tally.Facts > s.snapshot.last.Facts && s.snapshot.wave != s.Agenda.Wave
 }
 
-// takeSnapshot asks every actor for its state. Nothing else happens meanwhile, so
-// the states belong to one moment: the end of the last wave.
+// takeSnapshot asks every actor for its state. No agent deliberates meanwhile, so all
+// states are those at the end of the last wave.
 func (s *Stage) takeSnapshot() error {
 	if s.behind() {
 		s.phase = phaseKeeping // a snapshot is of a wave that is durable
@@ -44,7 +44,7 @@ func (s *Stage) takeSnapshot() error {
 	return nil
 }
 
-// statesGiven: the shell has every state and writes them.
+// statesGiven handles the input that the shell has every state and writes them.
 func (s *Stage) statesGiven() error {
 	if s.phase != phaseSnapshot {
 		return nil
@@ -54,7 +54,7 @@ func (s *Stage) statesGiven() error {
 	return s.next()
 }
 
-// snapshotWritten: the writing has ended, well or not.
+// snapshotWritten handles the end of the writing, successful or not.
 func (s *Stage) snapshotWritten() error {
 	s.snapshot.writing = false
 	if s.phase != phaseWriting {
@@ -64,7 +64,7 @@ func (s *Stage) snapshotWritten() error {
 	return s.next()
 }
 
-// waitsForWriting: a scene that stops leaves no half written snapshot.
+// waitsForWriting reports whether a stop waits for a snapshot that is being written.
 func (s *Stage) waitsForWriting() bool {
 	if s.snapshot.writing {
 		s.phase = phaseWriting
@@ -72,7 +72,7 @@ func (s *Stage) waitsForWriting() bool {
 	return s.snapshot.writing
 }
 
-// dropSnapshot: an actor failed before it gave its state, and will not give it.
+// dropSnapshot gives a snapshot up, because an actor failed before it gave its state.
 func (s *Stage) dropSnapshot(actor string) error {
 	s.effect(Effect{Act: ActDropSnapshot, Actor: actor})
 	s.phase = phaseIdle
@@ -80,9 +80,9 @@ func (s *Stage) dropSnapshot(actor string) error {
 }
 
 // waitsForRest reports whether the scene waits until every deliberation has ended. A
-// pause waits as long as it takes. A snapshot waits for a while; then it is due
-// again after as many facts as ever, and until then the journal is read from the
-// one before. An end waits for a while, too, and then ends without them.
+// pause waits without limit. A snapshot waits for snapshotPatience; then it is given
+// up and due again after another interval of the policy. An end waits for endPatience
+// and then abandons the deliberations.
 func (s *Stage) waitsForRest() bool {
 	if !s.comesToRest() || len(s.flight.agents) == 0 || s.abandons() {
 		s.resting = 0
@@ -107,16 +107,16 @@ func (s *Stage) waitsForRest() bool {
 	return false
 }
 
-// How long a scene wakes no agent because it waits until every deliberation has
-// ended: a model may take minutes.
+// How long a scene wakes no agent while it waits for the deliberations in flight. A
+// model may take minutes.
 const (
 	snapshotPatience = 5 * time.Second
 	endPatience      = 10 * time.Second
 )
 
-// abandons: an interrupted scene does not wait for the deliberations in flight.
-// They have left no facts, so they begin again when it is resumed. One that ends
-// waits for a while; what is not done then never happened.
+// abandons reports whether the scene stops without the deliberations in flight. They
+// have left no facts. An interrupted scene does not wait for them; they begin again
+// when it is resumed. A scene that ends has waited for endPatience before.
 func (s *Stage) abandons() bool {
 	return s.stopping.Reason != "" && (!s.stopping.Final || s.stopping.alone)
 }

@@ -6,30 +6,30 @@ import (
 	"tavernsim/protocol"
 )
 
-// inFlight is who deliberates on the realtime clock, from the wake until the turn
-// is merged: nobody has two turns at once.
+// inFlight are the agents that deliberate on the realtime clock, from the wake until
+// the turn is merged. An agent has at most one turn at a time.
 type inFlight struct {
 	agents       map[uint32]deliberation
-	limit        int           // of them; who heard something critical is not held up by it
-	urgent       int           // of them: heard something critical, and do not wait for a model
-	since        protocol.Time // the last of these began
-	urgentRound  uint32        // numbers the times that somebody was urgent
-	urgentInARow int           // urgent turns that were merged and others have not made up for
+	limit        int           // of agents; an agent that heard a critical event is woken beyond it
+	urgent       int           // number of urgent agents: they heard a critical event and do not wait for a model
+	since        protocol.Time // when the last of the urgent agents began
+	urgentRound  uint32        // current period of urgency; a new one begins when urgentPatience has passed
+	urgentInARow int           // merged urgent turns, less those that merged ordinary turns balance
 }
 
-// deliberation is one in flight.
+// deliberation is a deliberation in flight.
 type deliberation struct {
 	urgentRound uint32 // 0 = not urgent, or no longer
-	waits       bool   // for a model, or it did once
-	ended       bool   // its turn waits to be merged, or it failed
+	waits       bool   // it waits, or has waited, for a model
+	ended       bool   // its turn waits to be merged, or its actor failed
 }
 
-// urgentPatience is how long others stand aside for an urgent deliberation that
-// has no end. What takes longer is stuck, or was not urgent.
+// urgentPatience is how long ordinary agents pause for urgent deliberations, counted
+// from the beginning of the last one. A longer deliberation is stuck or not urgent.
 const urgentPatience = 100 * time.Millisecond
 
-// urgentStreak is after how many urgent turns others have theirs, although there
-// are more: one for each urgentShare of them.
+// After urgentStreak urgent turns the stage merges ordinary turns, although more
+// urgent ones wait: one for every urgentShare urgent turns.
 const (
 	urgentStreak = 64
 	urgentShare  = 4
@@ -41,10 +41,10 @@ func newInFlight(limit int) inFlight {
 
 func (f *inFlight) has(o uint32) bool { _, ok := f.agents[o]; return ok }
 
-// room reports whether an agent may be woken that heard nothing critical.
+// room reports whether an ordinary agent may be woken.
 func (f *inFlight) room() bool { return len(f.agents) < f.limit }
 
-// begin notes that an agent was woken.
+// begin adds an agent that is woken.
 func (f *inFlight) begin(o uint32, urgent bool, now protocol.Time) {
 	f.agents[o] = deliberation{}
 	if urgent {
@@ -52,10 +52,10 @@ func (f *inFlight) begin(o uint32, urgent bool, now protocol.Time) {
 	}
 }
 
-// makeUrgent notes that something critical was heard by an agent whose deliberation is in
-// flight: it perceives it, if it has not begun, and else makes room for the one
-// that does. One that waits for a model is not waited for. It reports whether the
-// deliberation has ended already.
+// makeUrgent makes the deliberation of an agent urgent, because the agent heard a
+// critical event. Either this deliberation perceives the event, or its end makes way
+// for the one that does. A deliberation that waits for a model does not become
+// urgent. makeUrgent reports whether the deliberation has ended already.
 func (f *inFlight) makeUrgent(o uint32, now protocol.Time) (ended bool) {
 	d := f.agents[o]
 	if !d.waits && !d.ended && d.urgentRound != f.urgentRound {
@@ -66,10 +66,10 @@ func (f *inFlight) makeUrgent(o uint32, now protocol.Time) (ended bool) {
 	return d.ended
 }
 
-// wait notes that a deliberation waits for a model: nobody has to stand aside.
+// wait marks a deliberation that waits for a model. It is no longer urgent.
 func (f *inFlight) wait(o uint32) { f.become(o, deliberation{waits: true}) }
 
-// arrive notes that a deliberation has ended, well or not.
+// arrive marks a deliberation that has ended or failed.
 func (f *inFlight) arrive(o uint32) { f.become(o, deliberation{ended: true}) }
 
 func (f *inFlight) become(o uint32, to deliberation) {
@@ -79,7 +79,7 @@ func (f *inFlight) become(o uint32, to deliberation) {
 	}
 }
 
-// end notes that the end of a deliberation is merged.
+// end removes an agent whose turn is merged.
 func (f *inFlight) end(o uint32) {
 	f.noLongerUrgent(f.agents[o])
 	delete(f.agents, o)
@@ -91,10 +91,10 @@ func (f *inFlight) noLongerUrgent(d deliberation) {
 	}
 }
 
-// othersTurn reports whether it is the turn of others.
+// othersTurn reports whether ordinary turns are merged next.
 func (f *inFlight) othersTurn() bool { return f.urgentInARow >= urgentStreak }
 
-// urgentUnderWay reports whether an urgent deliberation is under way.
+// urgentUnderWay reports whether an urgent deliberation is in flight.
 func (f *inFlight) urgentUnderWay(now protocol.Time) bool {
 	if f.urgent > 0 && now.Sub(f.since) >= urgentPatience {
 		f.urgent = 0
@@ -103,10 +103,10 @@ func (f *inFlight) urgentUnderWay(now protocol.Time) bool {
 	return f.urgent > 0
 }
 
-// UrgentUnderWay reports whether something critical is under way, from the end of the
-// turn that publishes it to the end of those that perceive it: then ordinary agents
-// pause, and their ended turns wait to be merged. Not while the scene waits for some
-// of them.
+// UrgentUnderWay reports whether a critical event is being handled: from the end of
+// the turn that publishes it to the end of the turns that perceive it. Then ordinary
+// agents pause, and their ended turns wait to be merged. It is false while the scene
+// waits for turns of ordinary agents.
 func (s *Stage) UrgentUnderWay(now Moment) bool {
 	if !s.realtime() || s.phase == phaseDone || s.phase == phaseTurns || s.phase == phaseSnapshot || s.flight.othersTurn() {
 		return false

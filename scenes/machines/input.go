@@ -5,49 +5,49 @@ import (
 	"tavernsim/protocol"
 )
 
-// Input is what the stage hears. The types of this file are all there are.
+// Input is an input of the stage: one of the types of this file.
 type Input interface{ input() }
 
-// Begin starts the scene, or goes on where its journal ends.
+// Begin starts the scene, or continues it where its journal ends.
 type Begin struct {
-	Crashes []protocol.Fact // of the scene's earlier lives: the first wave keeps them
+	Crashes []protocol.Fact // of the scene before restarts; the first wave keeps them
 }
 
-// Arrivals opens a wave of the realtime clock as a history shows it. A live stage
-// decides by its clock when a wave begins and what it takes; verify knows.
+// Arrivals opens a wave of the realtime clock as a history shows it, for verify. A
+// live stage decides by its clock when a wave begins and which turns it takes.
 type Arrivals struct {
 	At        protocol.Time
-	Order     []uint32        // whose turns ended, or failed
-	Expires   bool            // time passes for the world
-	Lifecycle bool            // the scene's own: due effects do not join it
+	Order     []uint32        // agents whose turns ended or failed
+	Expires   bool            // values of the world expire
+	Lifecycle bool            // a workflow of the scene runs; due effects do not join the wave
 	Workflow  string          // of the scene's own turn
-	Facts     []protocol.Fact // that came from outside
+	Facts     []protocol.Fact // from outside of the machines
 }
 
 // TurnEnded is the end of an agent's deliberation.
 type TurnEnded struct {
 	protocol.Decided
-	Urgent bool // realtime: it publishes something critical
+	Urgent bool // realtime: it publishes a critical event
 }
 
-// ActorFailed says that the actor of an agent or a service panicked or gave an error.
+// ActorFailed is a panic or an error of the actor of an agent or a service.
 type ActorFailed struct {
 	Actor string
 	Error string
 	Stack []string
 }
 
-// Waits says that a deliberation waits for something outside (realtime).
+// Waits is a deliberation that waits for an answer of the outside (realtime).
 type Waits struct{ Agent uint32 }
 
-// ServiceAnswered is what a service decided about the requests it was asked for.
+// ServiceAnswered is the decision of a service about the requests of a wave.
 type ServiceAnswered struct {
 	Facts []protocol.KindData
 	More  bool  // another part follows
 	View  *View // after the last part
 }
 
-// Kept says through which wave the journal is durable.
+// Kept is the last durable wave of the journal.
 type Kept struct {
 	Wave  uint64
 	Bytes uint64 // of durable facts, before compression
@@ -57,10 +57,10 @@ type Kept struct {
 type Control struct {
 	Do     Do
 	Reason string        // of a stop: one of the agenda.Stopped... reasons
-	At     protocol.Time // of a stop: when the last waves are, at the earliest
+	At     protocol.Time // of a stop: earliest time of the last waves
 }
 
-// Do is what a scene can be asked to do.
+// Do is the name of a request to a running scene.
 type Do string
 
 // Requests to a running scene.
@@ -70,19 +70,19 @@ const (
 	DoStop   Do = "stop"
 )
 
-// Tick says that a timer fired.
+// Tick is a timer that fired.
 type Tick struct{}
 
-// StatesGiven says that every actor gave its state for a snapshot.
+// StatesGiven: every actor has given its state for a snapshot.
 type StatesGiven struct{}
 
-// SnapshotWritten says that writing a snapshot ended, well or not.
+// SnapshotWritten: writing a snapshot has ended, successfully or not.
 type SnapshotWritten struct{}
 
-// DeadLetters are messages that mailboxes did not take.
+// DeadLetters are messages that mailboxes refused.
 type DeadLetters struct{ Letters []*agenda.DeadLettered }
 
-// DiskFailed says that the journal takes nothing more.
+// DiskFailed: the journal cannot be written any more.
 type DiskFailed struct{ Err error }
 
 func (*Begin) input()           {}
@@ -99,29 +99,29 @@ func (*SnapshotWritten) input() {}
 func (*DeadLetters) input()     {}
 func (*DiskFailed) input()      {}
 
-// Act is what an effect asks the shell to do.
+// Act is the kind of an effect.
 type Act uint8
 
 const (
 	ActKeep           Act = iota + 1 // append the fact to the journal
 	ActClose                         // end the wave in the journal
-	ActWake                          // have an agent deliberate
-	ActAsk                           // have a service decide about requests
-	ActTell                          // let an agent know of a fact
+	ActWake                          // wake an agent
+	ActAsk                           // send a service its requests
+	ActTell                          // send an agent a fact to observe
 	ActRestart                       // restore a failed agent from the journal
 	ActRestartService                // restore a failed service from the journal
-	ActServiceFailed                 // a service failed; with GivenUp for the last time
+	ActServiceFailed                 // count the failure of a service; with GivenUp, it is not restored
 	ActGather                        // ask every actor for its state
-	ActDropSnapshot                  // forget what was gathered: an actor failed
-	ActTick                          // give a Tick at a time; replaces the one before
-	ActTickBeside                    // the same, beside it
+	ActDropSnapshot                  // drop the gathered states: an actor failed
+	ActTick                          // send a Tick at a time; replaces the timer before
+	ActTickBeside                    // the same, with a second timer
 	ActRest                          // the scene is paused, and everything is durable
 	ActGoOn                          // the pause is over
-	ActWarn                          // tell the operator of Err
-	ActFinish                        // nothing more happens; see [Stage.Outcome]
+	ActWarn                          // log Err as a warning
+	ActFinish                        // the stage has stopped; see [Stage.Outcome]
 )
 
-// Effect is one thing that the shell does. Which fields count depends on Act.
+// Effect is one act of the shell. Act decides which fields count.
 type Effect struct {
 	Act      Act
 	Priority protocol.Priority // of a wake
@@ -129,10 +129,10 @@ type Effect struct {
 	Agent    uint32
 	Service  int // index into [Services]
 	Wave     uint64
-	At       protocol.Time // scene time of a fact, a wake, a question; wall clock time of a tick
-	Actor    string        // whose fact it is, or that is restored
+	At       protocol.Time // scene time of a fact, a wake, requests; wall clock time of a tick
+	Actor    string        // that decided the fact, or that is restored
 	Kind     string        // of the fact; of a wake: the workflow, "" = the agents' own
-	Data     protocol.Raw  // of the fact; the requests of a question
+	Data     protocol.Raw  // the encoded fact; the requests to a service
 	Fact     protocol.Fact // decoded; nil for kinds that need no decoding
 	Call     CallSeen      // of a call
 	Err      error
@@ -142,5 +142,5 @@ type Effect struct {
 type Outcome struct {
 	Reason string // one of the agenda.Stopped... reasons
 	Final  bool   // the scene has ended; otherwise it can be resumed
-	Err    error  // why it could not go on
+	Err    error  // why the scene could not continue; nil if it could
 }

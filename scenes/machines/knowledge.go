@@ -6,8 +6,8 @@ import (
 	"tavernsim/scenes/load/setup"
 )
 
-// MaxChanges is how many requests a service decides about at a time. It bounds
-// the size of a fact, not what a wave may change.
+// MaxChanges bounds the requests that a service decides about at once, and so the
+// size of a fact. It does not bound a wave.
 const MaxChanges = 4096
 
 // Knowledge is the knowledge service.
@@ -64,7 +64,7 @@ func (k *Knowledge) Load(raw protocol.Raw) (err error) {
 	return err
 }
 
-// readKnowledgeRequest reads what agent.KnowledgeWrite wrote.
+// readKnowledgeRequest decodes an agent.KnowledgeWrite.
 func readKnowledgeRequest(raw protocol.Raw) (knowledge.Request, error) {
 	v, err := raw.Value()
 	if err != nil {
@@ -76,7 +76,7 @@ func readKnowledgeRequest(raw protocol.Raw) (knowledge.Request, error) {
 		ID: text("id"), KB: text("kb"), By: text("by"), Op: knowledge.Op(text("op")), Mode: knowledge.Mode(text("mode")),
 	}
 	if req.By == setup.ActorScene {
-		req.By = "" // the scene itself may do everything
+		req.By = "" // the scene itself has every permission
 	}
 	req.Entry, _ = m["entry"].(map[string]any)
 	list, _ := m["permissions"].([]any)

@@ -10,24 +10,24 @@ import (
 	"tavernsim/protocol"
 )
 
-// stopping says how far the end is under way.
+// stopping is the progress of a stop.
 type stopping struct {
 	Outcome
-	at    protocol.Time // when the last waves are, at the earliest
+	at    protocol.Time // earliest time of the last waves
 	begun bool          // the end workflow was started
 	kept  bool          // everything is durable
-	alone bool          // realtime: without the deliberations that are still in flight
+	alone bool          // realtime: the deliberations in flight are abandoned
 }
 
-// Outcome is how the stage stopped, or is about to.
+// Outcome is how the stage has stopped, or will stop.
 func (s *Stage) Outcome() Outcome { return s.stopping.Outcome }
 
-// begin opens the journal's story, or goes on where it stopped.
+// begin starts the scene, or continues where its journal ends.
 func (s *Stage) begin(in *Begin) error {
 	s.crashes = in.Crashes
 	if s.Agenda.Started {
 		s.paused = s.Agenda.Paused
-		s.resuming = s.paused // starting a paused run again means to go on
+		s.resuming = s.paused // starting a paused run again resumes it
 		return s.next()
 	}
 	s.openWave(s.startTime())
@@ -44,7 +44,7 @@ func (s *Stage) startTime() protocol.Time {
 	return protocol.TimeOf(s.scene.Simulation().StartTime)
 }
 
-// runLifecycle makes the scene's own workflow the only turn of the open wave.
+// runLifecycle runs a workflow of the scene itself as the only turn of the open wave.
 func (s *Stage) runLifecycle(workflow string) error {
 	if workflow != "" {
 		s.wave.order, s.wave.workflow = []uint32{uint32(s.scene.OwnOrdinal())}, workflow
@@ -52,13 +52,13 @@ func (s *Stage) runLifecycle(workflow string) error {
 	return s.pump()
 }
 
-// next opens the next wave when there is one, or ends the scene.
+// next opens the next wave, or ends the scene if there is none.
 func (s *Stage) next() error {
 	if s.phase != phaseIdle || s.config.Stepwise && !s.ticked {
 		return nil
 	}
 	s.restartBroken()
-	if s.anyArrived() && !s.stopping.kept && s.Agenda.Ended == "" && (!s.realtime() || s.comesToRest()) { // nothing is kept behind the end
+	if s.anyArrived() && !s.stopping.kept && s.Agenda.Ended == "" && (!s.realtime() || s.comesToRest()) { // no fact follows the end
 		return s.closeArrived(s.moment())
 	}
 	if s.waitsForRest() {
@@ -110,7 +110,7 @@ func (s *Stage) nextVirtual() error {
 	return s.pump()
 }
 
-// expiring is when something in the world expires by itself next; 0 = never.
+// expiring is when a value or lease of the world expires next; 0 = never.
 func (s *Stage) expiring() protocol.Time {
 	if s.View.Expires == 0 {
 		return 0
@@ -118,10 +118,10 @@ func (s *Stage) expiring() protocol.Time {
 	return max(s.Agenda.Grid(s.View.Expires), s.Agenda.Now)
 }
 
-// expiresFirst reports whether the next moment is one at which something expires:
-// next is the agenda's, some whether it has one. Without a next moment, an expiry
-// keeps the scene going only if something observes it: the holder of a lease, a
-// subscription to changes of the world, or the stop condition.
+// expiresFirst reports whether an expiry comes before the next moment of the agenda;
+// some = the agenda has one. If it has none, an expiry keeps the scene running only
+// if it is observed: by the holder of a lease, a subscription to changes of the
+// world, or the stop condition.
 func (s *Stage) expiresFirst(next protocol.Time, some bool) (protocol.Time, bool) {
 	at := s.expiring()
 	switch {
@@ -133,24 +133,24 @@ func (s *Stage) expiresFirst(next protocol.Time, some bool) (protocol.Time, bool
 	return at, s.View.Leased || s.View.HearsWorld || s.scene.Condition != nil
 }
 
-// expire opens a wave without turns, in which time passes for the world. Effects
-// that are due by then come with it.
+// expire opens a wave without turns, in which values of the world expire. Deferred
+// effects that are due join it.
 func (s *Stage) expire(at protocol.Time) error {
 	s.openWave(at).expires = true
 	s.joinDeferred()
 	return s.pump()
 }
 
-// worldExpires: the open wave is one in which time passes for the world.
+// worldExpires reports whether values of the world expire in the open wave.
 func (s *Stage) worldExpires() (due bool) {
 	due, s.wave.expires = s.wave.expires, false
 	return due
 }
 
-// channelReleases: the channel has something to release.
+// channelReleases reports whether held events of the channel are due.
 func (s *Stage) channelReleases() bool { return s.Agenda.ReleaseDue(s.wave.time) }
 
-// comesToRest: what comes next needs every deliberation ended and kept.
+// comesToRest reports whether the next step needs every deliberation ended and kept.
 func (s *Stage) comesToRest() bool {
 	return (s.stopping.Reason != "" && !s.stopping.kept) || s.pausing || s.snapshotDue()
 }
@@ -170,16 +170,16 @@ func (s *Stage) control(in *Control) error {
 	return s.next()
 }
 
-// stop asks for the end of the scene; the first reason stands.
+// stop begins to stop the scene; the first reason counts.
 func (s *Stage) stop(reason string, at protocol.Time) {
 	if s.stopping.Reason != "" {
 		return
 	}
-	s.stopping.Reason, s.stopping.at, s.resting = reason, at, 0 // an end has a patience of its own
+	s.stopping.Reason, s.stopping.at, s.resting = reason, at, 0 // an end has its own patience
 	s.stopping.Final = reason != agenda.StoppedByInterrupt && reason != agenda.StoppedByWallTime
 }
 
-// proceedToStop runs the end workflow, keeps the last fact, waits for the disk.
+// proceedToStop runs the end workflow, keeps the last fact and waits for the disk.
 func (s *Stage) proceedToStop() error {
 	switch {
 	case s.stopping.kept:
@@ -207,7 +207,7 @@ func (s *Stage) proceedToStop() error {
 // current moment.
 func (s *Stage) endTime() protocol.Time { return max(s.stopping.at, s.moment()) }
 
-// moment is now, on the scene's clock.
+// moment is the current time of the scene's clock.
 func (s *Stage) moment() protocol.Time {
 	if s.realtime() {
 		return s.now.Wall
@@ -234,7 +234,7 @@ func (s *Stage) settle() error {
 	return s.finish()
 }
 
-// waveKept hears that a wave is durable.
+// waveKept handles a wave that has become durable.
 func (s *Stage) waveKept(in *Kept) error {
 	s.kept.Wave, s.kept.Bytes = max(s.kept.Wave, in.Wave), max(s.kept.Bytes, in.Bytes)
 	s.restartBroken()
@@ -248,8 +248,8 @@ func (s *Stage) waveKept(in *Kept) error {
 	return nil
 }
 
-// diskFailed: nothing can be kept any more, so nothing more may happen. What was
-// answered is safe; the run is resumed once the cause is gone.
+// diskFailed stops the stage, because no fact can be kept any more. The durable waves
+// are safe; the runner resumes the run when the disk works again.
 func (s *Stage) diskFailed(in *DiskFailed) error {
 	s.stopping = stopping{Outcome: Outcome{Reason: agenda.StoppedByInterrupt, Err: in.Err}, kept: true}
 	return s.finish()
@@ -275,7 +275,7 @@ func (s *Stage) proceedToResume() error {
 	return s.runLifecycle(s.scene.Def.Lifecycle.Resume)
 }
 
-// rest is where a paused scene stays: durable, and answered.
+// rest waits until everything is durable and then reports that the scene is paused.
 func (s *Stage) rest() error {
 	if s.behind() {
 		s.phase = phaseKeeping
@@ -302,7 +302,7 @@ func (s *Stage) stopReason() string {
 	return ""
 }
 
-// TimeLimit is the scene time at which it ends.
+// TimeLimit is the scene time at which the scene ends.
 func (s *Stage) TimeLimit() (end protocol.Time, ok bool) { return s.timeLimit() }
 
 func (s *Stage) timeLimit() (end protocol.Time, ok bool) {
@@ -318,7 +318,7 @@ func (s *Stage) timeLimit() (end protocol.Time, ok bool) {
 	return end, ok
 }
 
-// ticksLong is how long n ticks take, at most as long as a duration can be.
+// ticksLong is the duration of n ticks, at most the longest duration.
 func ticksLong(n int64, tick time.Duration) time.Duration {
 	if tick > 0 && n > math.MaxInt64/int64(tick) {
 		return math.MaxInt64
@@ -349,7 +349,7 @@ func (s *Stage) until() bool {
 
 type conditionRoots struct{ stage *Stage }
 
-// Lookup gives the condition its roots.
+// Lookup resolves the roots of the stop condition.
 func (c conditionRoots) Lookup(root string) (any, bool) {
 	s := c.stage
 	switch root {
@@ -364,8 +364,8 @@ func (c conditionRoots) Lookup(root string) (any, bool) {
 	return nil, false
 }
 
-// restartBroken gives failed agents a new life once everything up to their failure
-// is durable: their state is read from the journal.
+// restartBroken restores failed agents from the journal as soon as everything up to
+// their failure is durable.
 func (s *Stage) restartBroken() {
 	if s.broken == nil {
 		return
