@@ -6,13 +6,13 @@ import (
 	"tavernsim/protocol"
 )
 
-// DefaultSnapshotFacts holds for a policy that says nothing of facts: recovery then
-// folds at most about two million facts.
+// DefaultSnapshotFacts applies if a policy sets no number of facts. Recovery then
+// folds about two million facts at most.
 const DefaultSnapshotFacts = 2_000_000
 
-// SnapshotPolicy is when the next snapshot is due: as soon as one of its parts holds.
+// SnapshotPolicy decides when the next snapshot is due: when one of its parts holds.
 type SnapshotPolicy struct {
-	Facts int64         // so many since the last one; 0 = DefaultSnapshotFacts, below 0 = never
+	Facts int64         // since the last one; 0 = DefaultSnapshotFacts, below 0 = never
 	Every time.Duration // scene time since the last one; 0 = never
 	Bytes int64         // of facts since the last one, before compression; 0 = never
 }
@@ -24,7 +24,7 @@ type SnapshotMark struct {
 	Bytes uint64 // of durable facts, before compression
 }
 
-// WithDefaults fills in what was not said.
+// WithDefaults fills in the defaults.
 func (p SnapshotPolicy) WithDefaults() SnapshotPolicy {
 	if p.Facts == 0 {
 		p.Facts = DefaultSnapshotFacts
@@ -32,7 +32,7 @@ func (p SnapshotPolicy) WithDefaults() SnapshotPolicy {
 	return p
 }
 
-// Or is p with the parts that other says anew.
+// Or is p with the parts that other sets.
 func (p SnapshotPolicy) Or(other SnapshotPolicy) SnapshotPolicy {
 	if other.Facts != 0 {
 		p.Facts = other.Facts
@@ -46,7 +46,7 @@ func (p SnapshotPolicy) Or(other SnapshotPolicy) SnapshotPolicy {
 	return p
 }
 
-// Validate says which part cannot be.
+// Validate refuses impossible values.
 func (p SnapshotPolicy) Validate() error {
 	switch {
 	case p.Every < 0:
@@ -57,8 +57,8 @@ func (p SnapshotPolicy) Validate() error {
 	return nil
 }
 
-// Due reports whether enough happened since the last snapshot. A scene in which
-// nothing happened has nothing to save, however much time passed.
+// Due reports whether a snapshot is due. It is not if there are no facts since the
+// last one, however much time has passed.
 func (p SnapshotPolicy) Due(last, now SnapshotMark) bool {
 	facts := now.Facts - last.Facts
 	switch {

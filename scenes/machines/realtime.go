@@ -8,11 +8,12 @@ import (
 	"tavernsim/protocol"
 )
 
-// On the realtime clock agents deliberate whenever they are due, and a wave is
-// what arrived while the one before was being closed: the same steps, in the
-// order in which it happened.
+// On the realtime clock agents deliberate whenever they are due. A wave takes the
+// turns that arrived while the wave before was being closed, in that order; its steps
+// are those of a virtual wave.
 
-// nextRealtime wakes who is due and closes a wave over what has arrived.
+// nextRealtime wakes the agents that are due and closes a wave over the turns that
+// have arrived.
 func (s *Stage) nextRealtime() error {
 	now := s.now.Wall
 	if at := s.expiring(); at != 0 && at <= now {
@@ -28,8 +29,8 @@ func (s *Stage) nextRealtime() error {
 	return s.closeArrived(now)
 }
 
-// maxArrived bounds the turns of a realtime wave: what is urgent waits for no more than
-// that many before it is routed.
+// maxArrived bounds the turns of a realtime wave, and so the turns that a critical
+// event waits for before it is routed.
 const maxArrived = 64
 
 // closeArrived closes a wave over the turns that have ended, and the failures
@@ -46,7 +47,7 @@ func (s *Stage) closeArrived(now protocol.Time) error {
 	return s.closeWave()
 }
 
-// openArrivals opens the wave of a history; its turns follow as they are decided
+// openArrivals opens a wave of a history for verify, which then decides its turns
 // again.
 func (s *Stage) openArrivals(in *Arrivals) error {
 	w := s.openWave(in.At)
@@ -58,8 +59,8 @@ func (s *Stage) openArrivals(in *Arrivals) error {
 	return s.pump()
 }
 
-// takeArrived takes the turns of the next wave. On the realtime clock those that
-// are urgent have one of their own: nobody waits for what others publish.
+// takeArrived takes the turns of the next wave. On the realtime clock urgent turns
+// have a wave of their own, so that they do not wait for the events of other turns.
 func (s *Stage) takeArrived() (taken []arrival, urgent bool) {
 	if len(s.urgentArrived) > 0 && !s.flight.othersTurn() || len(s.arrived) == 0 {
 		taken = takeSome(&s.urgentArrived, maxArrived)
@@ -88,8 +89,8 @@ func takeSome(from *[]arrival, most int) []arrival {
 	return list[:most:most]
 }
 
-// wakeDue wakes who is due and for whom there is room; who heard something
-// critical needs none.
+// wakeDue wakes the agents that are due, while fewer than the limit deliberate. The
+// limit does not hold for agents that heard a critical event.
 func (s *Stage) wakeDue(now protocol.Time) {
 	d := s.Agenda
 	late := false
@@ -116,8 +117,8 @@ func (s *Stage) wakeDue(now protocol.Time) {
 	}
 }
 
-// makeUrgent lets others stand aside for an agent that deliberates, and has heard
-// something critical. It reports whether that has ended already.
+// makeUrgent makes the deliberation in flight of an agent urgent, because the agent
+// heard a critical event. It reports whether the deliberation has ended already.
 func (s *Stage) makeUrgent(o uint32, now protocol.Time) (ended bool) {
 	if ended = s.flight.makeUrgent(o, now); !ended {
 		s.tickAfterPatience()
@@ -125,8 +126,8 @@ func (s *Stage) makeUrgent(o uint32, now protocol.Time) (ended bool) {
 	return ended
 }
 
-// sortArrived lets the turns go before others whose agents have heard something
-// critical since: these are woken for it when they are merged.
+// sortArrived moves turns to the front whose agents have heard a critical event
+// since: such an agent is woken for the event after its turn is merged.
 func (s *Stage) sortArrived() {
 	arrived := s.arrived
 	s.arrived = nil
@@ -139,14 +140,14 @@ func (s *Stage) sortArrived() {
 	}
 }
 
-// anyArrived reports whether there are turns that have ended and are not merged.
+// anyArrived reports whether turns have ended that are not merged.
 func (s *Stage) anyArrived() bool { return len(s.arrived)+len(s.urgentArrived) > 0 }
 
-// sleepUntilNext sets the scene's timer: the next agent that is due, or the
-// end of the scene.
+// sleepUntilNext sets the timer for the next agent that is due, the next expiry, or
+// the end of the scene.
 func (s *Stage) sleepUntilNext(now protocol.Time) error {
 	at, ok := s.Agenda.NextTime()
-	if ok && at <= now { // there is no room for who is due; when there is, somebody tells
+	if ok && at <= now { // the limit holds agents back that are due; a merged turn wakes them earlier
 		at = now.Add(urgentPatience)
 	}
 	if x, first := s.expiresFirst(at, ok || len(s.flight.agents) > 0); first && (!ok || x < at) {
@@ -166,17 +167,17 @@ func (s *Stage) sleepUntilNext(now protocol.Time) error {
 	return nil
 }
 
-// tickAt asks for a tick when the scene goes on.
+// tickAt sets the timer for the next step of the scene.
 func (s *Stage) tickAt(at protocol.Time) { s.effect(Effect{Act: ActTick, At: at}) }
 
-// tickAfterPatience asks for a tick when the patience with what is urgent ends.
+// tickAfterPatience sets the second timer for the end of urgentPatience.
 func (s *Stage) tickAfterPatience() {
 	s.effect(Effect{Act: ActTickBeside, At: s.now.Wall.Add(urgentPatience)})
 }
 
-// arrive puts a turn behind those that have ended. One that handled something
-// critical, or publishes it, goes before all that did not; a failure stays behind
-// the turn that the agent ended before.
+// arrive appends a turn to those that have ended. Turns that handled or publish a
+// critical event go before all others. A failure stays behind the earlier turn of
+// its agent.
 func (s *Stage) arrive(a arrival) {
 	s.flight.arrive(a.agent)
 	urgent := a.urgent || s.Agenda.Urgency(a.agent) == protocol.Critical
@@ -193,7 +194,7 @@ func (s *Stage) arrive(a arrival) {
 // turnArrivedRealtime notes the end of a turn for the next wave.
 func (s *Stage) turnArrivedRealtime(a arrival) error {
 	if w := s.wave; w != nil && s.phase == phaseTurns && len(w.order) > w.merged && w.order[w.merged] == a.agent {
-		if err := s.merge(a); err != nil { // the scene's own workflow: the wave has one turn
+		if err := s.merge(a); err != nil { // of the scene's own workflow, the only turn of its wave
 			return err
 		}
 		w.merged++

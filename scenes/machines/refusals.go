@@ -11,7 +11,7 @@ import (
 	"tavernsim/scenes/load/setup"
 )
 
-// What is refused. A delivery is an event that one agent does not perceive.
+// Kinds of refusals. A delivery is an event that one agent does not perceive.
 const (
 	RefusedEvent     = "event"
 	RefusedDelivery  = "delivery"
@@ -23,15 +23,15 @@ const (
 	RefusedRequests  = "requests" // of a whole turn
 )
 
-// Refusal is something that was refused for a reason, so many times.
+// Refusal counts the refusals of one kind for one reason.
 type Refusal struct {
 	What, Reason string
 	Count        int64
 	Example      string
 }
 
-// Refusals hands over what a fact of an actor says was refused. Calls are not
-// among them: see [CallSeen].
+// Refusals yields the refusals in a fact of an actor, except those of calls: see
+// [CallSeen].
 func Refusals(actor string, f protocol.Fact, yield func(Refusal)) {
 	switch x := f.(type) {
 	case *agent.TurnEnded:
@@ -40,7 +40,7 @@ func Refusals(actor string, f protocol.Fact, yield func(Refusal)) {
 			lost(yield, actor, "restart", x.Lost)
 			lost(yield, actor, "inbox_full", x.Dropped)
 		}
-	case *agent.Dropped: // what was dropped for another is counted with the turn
+	case *agent.Dropped: // TurnEnded counts the events that were dropped to make room
 		lost(yield, actor, string(agent.DropQueueFull), x.QueueFull)
 	case *agent.Unacknowledged:
 		yield(Refusal{RefusedDelivery, string(x.Reason), 1, x.Type + " to " + actor})
@@ -71,8 +71,8 @@ func lost(yield func(Refusal), actor, reason string, n int64) {
 	}
 }
 
-// commands tells of state commands that were rejected or rolled back; those of
-// the scene itself have no request.
+// commands yields state commands that were rejected or rolled back. Commands without
+// a request are the scene's own.
 func commands(x *statecmd.Committed, yield func(Refusal)) {
 	for i := range x.Audit {
 		a := &x.Audit[i]
@@ -82,8 +82,8 @@ func commands(x *statecmd.Committed, yield func(Refusal)) {
 	}
 }
 
-// TurnFailed reports whether a turn ended without a decision. An interrupted one
-// begins again.
+// TurnFailed reports whether a turn ended without a decision. An interrupted turn
+// did not fail: it begins again.
 func TurnFailed(x *agent.TurnEnded) bool {
 	return x.Outcome != agent.OutcomeOK && x.Outcome != agent.OutcomeInterrupted
 }

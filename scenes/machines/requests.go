@@ -8,17 +8,17 @@ import (
 	"github.com/tinylib/msgp/msgp"
 )
 
-// Requests gathers encoded requests for one machine. They are copied, so that
-// the messages they came in can go.
+// Requests gathers encoded requests for one machine. It copies them, so that the
+// memory of their messages can be released.
 type Requests struct {
 	buf   []byte // room for the count, then the requests
 	Count uint32
-	last  int // size of the list before, which the next one will have, too
+	last  int // size of the previous list, as an estimate
 }
 
 const countBytes = 5
 
-// Add takes one more.
+// Add appends a request.
 func (r *Requests) Add(data protocol.Raw) {
 	if r.Count == 0 {
 		r.buf = make([]byte, countBytes, max(r.last+r.last/8, countBytes+len(data)))
@@ -27,8 +27,8 @@ func (r *Requests) Add(data protocol.Raw) {
 	r.Count++
 }
 
-// Take makes the body of an envelope: the count, then the requests one after
-// the other.
+// Take makes the body of an envelope, the count and then the requests, and empties
+// the list.
 func (r *Requests) Take() protocol.Raw {
 	if r.Count == 0 {
 		return msgp.AppendUint32(nil, 0)
@@ -40,14 +40,14 @@ func (r *Requests) Take() protocol.Raw {
 	return body
 }
 
-// RequestReader takes such a body apart again; the parts share its memory.
+// RequestReader reads such a body; the requests share its memory.
 type RequestReader struct {
 	rest []byte
-	Left uint32 // that follow
+	Left uint32 // requests that follow
 	list []protocol.Raw
 }
 
-// ReadRequests begins to take one apart.
+// ReadRequests begins to read a body.
 func ReadRequests(b protocol.Raw) (*RequestReader, error) {
 	n, rest, err := msgp.ReadUint32Bytes(b)
 	if err != nil || int(n) > len(rest) {
@@ -56,7 +56,7 @@ func ReadRequests(b protocol.Raw) (*RequestReader, error) {
 	return &RequestReader{rest: rest, Left: n}, nil
 }
 
-// Next gives up to n requests, until the next call; none = the end.
+// Next gives up to n requests; none = the end. They are valid until the next call.
 func (r *RequestReader) Next(n int) ([]protocol.Raw, error) {
 	n = min(n, int(r.Left))
 	r.list = slices.Grow(r.list[:0], n)

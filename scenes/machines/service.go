@@ -10,12 +10,12 @@ import (
 // Service is a machine that decides about the requests of a wave. A live scene puts
 // it behind a mailbox; a fold and verify call it.
 type Service interface {
-	// Decide gives the facts of all requests in their order, a part at a time, and has
-	// folded what it gives. Without requests it gives the facts of time that has passed.
+	// Decide gives the facts of all requests in their order, a part at a time, after it
+	// has folded them. Without requests it gives the facts that passing time causes.
 	Decide(in *RequestReader, now protocol.Time, give func(facts []protocol.Fact, more bool) error) error
-	// Apply folds a fact of its own; facts of others change nothing.
+	// Apply folds a fact of the service; facts of other machines change nothing.
 	Apply(protocol.Fact) error
-	// Publish writes what others may know of it between two waves.
+	// Publish writes the part of its state that agents and the stage may read.
 	Publish(*View)
 	Snapshot() (protocol.Raw, error)
 	Load(protocol.Raw) error
@@ -24,10 +24,10 @@ type Service interface {
 // ServiceKind is one row of the table of services.
 type ServiceKind struct {
 	To    string // addressee of requests
-	Actor string // whose facts they are
+	Actor string // of its facts
 	New   func(*setup.Scene) (Service, error)
-	// Due reports whether the service has something to decide although no request
-	// asks for it; nil = never.
+	// Due reports whether the service must decide in the open wave also without a
+	// request; nil = never.
 	Due func(*Stage) bool
 }
 
@@ -40,13 +40,13 @@ func Services() []ServiceKind {
 	}
 }
 
-// View is what the services show between two waves. Agents deliberate against it,
-// and the stage decides by it what comes next. It never changes once it is given.
+// View is the published state of the services between two waves. Agents deliberate
+// against it, and the stage uses it to choose the next wave. It is immutable.
 type View struct {
 	World      *world.Document
-	Expires    protocol.Time // when something in the world expires next; 0 = never
-	Leased     bool          // leases are held
+	Expires    protocol.Time // next expiry in the world; 0 = never
+	Leased     bool          // some lease is held
 	Knowledge  knowledge.State
-	Releases   protocol.Time // when the channel releases next what it holds; 0 = it holds nothing
-	HearsWorld bool          // a subscription listens to changes of the world
+	Releases   protocol.Time // next release of held events; 0 = the channel holds none
+	HearsWorld bool          // some subscription is to changes of the world
 }

@@ -11,17 +11,17 @@ import (
 	"tavernsim/scenes/load/setup"
 )
 
-// Agenda names the part of a snapshot that is the scene's own; its agent, which
-// runs the scene's workflows, has a part like any other.
+// Agenda names the part of a snapshot with the state of the stage. The agent that
+// runs the scene's workflows has a part like any other agent.
 const Agenda = setup.ActorScene + "/agenda"
 
-// SceneSnapshot is what the scene itself keeps.
+// SceneSnapshot is the kept state of the stage.
 type SceneSnapshot struct {
 	Agenda protocol.Raw
 	Tally  Tally
 }
 
-// EncodeScene is what the scene itself keeps, for a snapshot.
+// EncodeScene encodes the kept state of the stage.
 func (s *Stage) EncodeScene() (protocol.Raw, error) {
 	d, err := s.Agenda.Snapshot(s.scene.Codec)
 	if err != nil {
@@ -30,7 +30,7 @@ func (s *Stage) EncodeScene() (protocol.Raw, error) {
 	return s.scene.Codec.Marshal(&SceneSnapshot{Agenda: d, Tally: s.Tally})
 }
 
-// Load takes one actor's state from a snapshot.
+// Load restores one actor's state from a snapshot.
 func (s *State) Load(name string, raw []byte) (err error) {
 	sc := s.scene
 	for i, k := range s.services {
@@ -76,15 +76,14 @@ func (s *State) loadScene(raw []byte) error {
 	return nil
 }
 
-// heardSoFar lets the agenda know how many events have reached an agent. It and
-// release are called when either side is loaded: which comes first does not matter.
+// heardSoFar copies the number of events that have reached an agent into the agenda.
+// Load calls it, and released, after either side, so the order of parts is free.
 func (s *State) heardSoFar(o uint32) {
 	a := &s.Agents[o].State
 	s.Agenda.HeardSoFar(o, a.Heard(), a.LastHeard)
 }
 
-// Hash is the SHA-256, in hex, over the state of every machine: what a snapshot
-// of this moment would hold.
+// Hash is the SHA-256, in hex, over the state of every machine as a snapshot holds it.
 func (s *State) Hash() (string, error) {
 	h := sha256.New()
 	err := s.Parts(func(name string, raw []byte) {
@@ -94,8 +93,8 @@ func (s *State) Hash() (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), err
 }
 
-// Parts encodes the state of every machine, in a fixed order, each under the name
-// by which [State.Load] takes it.
+// Parts encodes the state of every machine, in a fixed order, under the names that
+// [State.Load] takes.
 func (s *State) Parts(yield func(name string, raw []byte)) error {
 	codec := s.scene.Codec
 	part := func(name string, raw []byte, err error) error {

@@ -10,65 +10,65 @@ import (
 	"tavernsim/scenes/load/setup"
 )
 
-// Stage is the machine of the scene itself: it says which agents deliberate next,
-// merges what they decided in a fixed order, asks the services in theirs, and says
-// what is kept, what follows from it, and when the scene pauses or ends.
+// Stage is the machine of the scene itself. It decides which agents deliberate next,
+// merges their turns in a fixed order, sends the requests to the services in the
+// order of [Services], and decides what is kept and when the scene pauses or ends.
 //
-// What it keeps is Agenda and Tally: they change by [Stage.Apply] alone. The rest
-// is the wave that is open, and which inputs the stage waits for: a kill forgets it,
-// and the stage that the journal gives back begins the wave anew.
+// Its kept state is Agenda and Tally, which only [Stage.Apply] changes. The rest is
+// volatile: the open wave, and the inputs that the stage waits for. A kill forgets
+// it, and a stage folded from the journal begins the wave anew.
 type Stage struct {
 	Agenda *agenda.State
 	Tally  Tally
-	View   *View // of the services, as they answered last
+	View   *View // of the services after their last decisions
 
 	scene    *setup.Scene
 	services []ServiceKind
 	requests []Requests // of the open wave, by service
 	config   StageConfig
-	now      Moment   // of the input at hand
-	effects  []Effect // of the input at hand
-	call     CallSeen // of the fact at hand
+	now      Moment   // of the current input
+	effects  []Effect // of the current input
+	call     CallSeen // of the current fact
 
 	phase  phase
 	wave   *wave
 	places []uint32 // of an ordinal: its place in the order of the open wave
 	flight inFlight // realtime: the deliberations that were begun and are not merged
 
-	// arrived are turns that ended, and failures, which no wave has taken yet.
-	// urgentArrived are those that go before the others (realtime).
+	// arrived are the ended turns and failures that no wave has taken yet;
+	// urgentArrived go before the others (realtime).
 	arrived, urgentArrived []arrival
 
-	// broken are agents whose actor failed, with the wave whose facts they must be
-	// restored from.
+	// broken are the agents whose actor failed, with the wave up to which they are
+	// restored.
 	broken map[uint32]uint64
-	// unrestorable: there is an agent whose state could not be read again.
+	// unrestorable: the state of some agent cannot be read from the journal.
 	unrestorable bool
 	kept         Kept // the last durable wave
 
 	stopping stopping
-	resting  protocol.Time // realtime: since when it waits until all deliberations have ended; 0 = it does not wait
-	paused   bool          // a pause has begun, and no resumption
+	resting  protocol.Time // realtime: since when the stage waits for all deliberations to end; 0 = it does not wait
+	paused   bool          // a pause has begun, and no resumption since
 	pausing  bool          // asked for, not begun
 	resuming bool
-	ticked   bool // the input at hand is a Tick
-	warned   bool // that the stop condition cannot be evaluated
+	ticked   bool // the current input is a Tick
+	warned   bool // the stop condition cannot be evaluated, and a warning was given
 	snapshot snapshotting
 
 	failures map[string]int64 // of services, in a row
-	asked    Effect           // of the service at work
-	retry    bool             // it failed, and is asked again once it can be restored
+	asked    Effect           // the requests to the service that decides now
+	retry    bool             // that service failed, and decides again after it is restored
 	parts    []protocol.KindData
-	crashes  []protocol.Fact        // of the scene's earlier lives, kept with the next wave
+	crashes  []protocol.Fact        // of the scene before restarts, kept with the next wave
 	letters  []*agenda.DeadLettered // kept when the wave closes
 }
 
-// StageConfig is what a run asks of the stage; no fact but the end depends on it.
+// StageConfig holds the settings of a run. Of all facts, only the end depends on it.
 type StageConfig struct {
 	Stop      agenda.Stop
 	Snapshots SnapshotPolicy
-	// Stepwise: a wave begins with a Tick only. So verify can look, between two waves,
-	// at what the history says came from outside. Realtime: with Arrivals only.
+	// Stepwise is for verify: a wave begins only with a Tick, or in realtime with
+	// Arrivals, so that verify can give inputs from outside between two waves.
 	Stepwise bool
 }
 
@@ -85,13 +85,12 @@ const (
 	phaseDone
 )
 
-// NewStage is the stage before the first fact.
+// NewStage makes a stage without facts.
 func NewStage(sc *setup.Scene) *Stage {
 	return &Stage{Agenda: agenda.New(sc.DirectorConfig()), Tally: NewTally(), View: &View{}, scene: sc, services: Services(), requests: make([]Requests, len(Services()))}
 }
 
-// Configure makes a stage that a journal was folded into ready to decide. kept is
-// the last durable wave.
+// Configure prepares a folded stage for Decide. kept is the last durable wave.
 func (s *Stage) Configure(c StageConfig, kept Kept, view *View) {
 	s.config, s.kept, s.View = c, kept, view
 	s.config.Snapshots = c.Snapshots.WithDefaults()
@@ -101,15 +100,14 @@ func (s *Stage) Configure(c StageConfig, kept Kept, view *View) {
 	s.snapshot.last = s.mark()
 }
 
-// Moment is what the shell knows beside an input. On the virtual clock nothing
-// depends on it.
+// Moment comes with every input. On the virtual clock no decision depends on it.
 type Moment struct {
 	Wall   protocol.Time // the wall clock's time
-	Alarms int           // turns that publish something critical, on their way to the stage
+	Alarms int           // turns with critical events that are on their way to the stage
 }
 
-// Decide takes an input and gives what is to be done, in its order. The effects hold
-// until the next call.
+// Decide takes an input and gives the effects in the order in which the shell carries
+// them out. They are valid until the next call.
 func (s *Stage) Decide(now Moment, in Input) ([]Effect, error) {
 	clear(s.effects)
 	s.now, s.effects = now, s.effects[:0]
@@ -155,8 +153,8 @@ func (s *Stage) decide(in Input) error {
 	return protocol.Errorf(protocol.KindInternal, "scene %s: unexpected input %T", s.scene.ID, in)
 }
 
-// Apply folds one fact of the scene. It is how the live stage, a fold and verify
-// change what is kept of it.
+// Apply folds one fact of the scene into the kept state. The live stage, a fold and
+// verify all use it.
 func (s *Stage) Apply(r protocol.Record, fact protocol.Fact) error {
 	if err := s.Tally.Count(s.scene, r.Actor, r.Kind, r.Data, fact); err != nil {
 		return err
@@ -210,7 +208,7 @@ func (s *Stage) heard(f *bus.Routed, wave uint64) {
 	}
 }
 
-// turnOf is what the agenda needs to know of a turn that ended.
+// turnOf converts the end of a turn for the agenda.
 func turnOf(end *agent.TurnEnded, now protocol.Time) agenda.Turn {
 	t := agenda.Turn{
 		Wave: end.Wave, Failed: end.Outcome != agent.OutcomeOK && end.Outcome != agent.OutcomeInterrupted, Changed: end.Changed,
@@ -223,8 +221,8 @@ func turnOf(end *agent.TurnEnded, now protocol.Time) agenda.Turn {
 	return t
 }
 
-// keep has an encoded fact kept, and folds it. The fact is nil for kinds that the
-// stage has no use for.
+// keep adds the effect that keeps an encoded fact, and folds the fact. It returns nil
+// for kinds that the stage does not decode.
 func (s *Stage) keep(at protocol.Time, actor, kind string, data protocol.Raw) (fact protocol.Fact, err error) {
 	e := Effect{Act: ActKeep, Wave: s.wave.number, At: at, Actor: actor, Kind: kind, Data: data}
 	switch {
@@ -242,7 +240,7 @@ func (s *Stage) keep(at protocol.Time, actor, kind string, data protocol.Raw) (f
 	return fact, s.Apply(protocol.Record{Time: at, Actor: actor, Kind: kind, Data: data}, fact)
 }
 
-// keepOwn is keep for a fact of the scene itself.
+// keepOwn keeps a fact of the stage itself.
 func (s *Stage) keepOwn(f protocol.Fact) error {
 	raw, err := s.scene.Codec.Marshal(f)
 	if err != nil {
@@ -253,7 +251,7 @@ func (s *Stage) keepOwn(f protocol.Fact) error {
 	return s.Apply(protocol.Record{Time: at, Actor: setup.ActorScene, Kind: f.FactKind(), Data: raw}, f)
 }
 
-// maxLetters bounds the dead letters of a wave; the last fact counts the others.
+// maxLetters bounds the facts about dead letters in a wave; the last counts the rest.
 const maxLetters = 200
 
 func (s *Stage) takeLetters(in *DeadLetters) {

@@ -12,8 +12,8 @@ import (
 	"tavernsim/scenes/load/setup"
 )
 
-// State is every machine of a scene, as a journal folds into it. A live scene puts
-// each behind a mailbox; both apply the same facts in the same order.
+// State holds every machine of a scene, folded from a journal. A live scene gives each
+// machine to an actor; both apply the same facts in the same order.
 type State struct {
 	*Stage
 	Services []Service        // in the order of [Services]
@@ -22,7 +22,7 @@ type State struct {
 	agents AgentFold
 }
 
-// New is the scene before its first fact.
+// New makes the state of a scene without facts.
 func New(sc *setup.Scene) (*State, error) {
 	s := &State{Stage: NewStage(sc), Agents: make([]*agent.Machine, len(sc.IDs))}
 	for _, k := range Services() {
@@ -69,12 +69,12 @@ func (s *State) ApplyServices(fact protocol.Fact) error {
 	return nil
 }
 
-// ApplyAgents lets the agents that a fact of a wave concerns know it.
+// ApplyAgents folds a fact of a wave into the agents that it concerns.
 func (s *State) ApplyAgents(wave uint64, r protocol.Record, fact protocol.Fact) error {
 	return s.agents.Apply(wave, r, fact)
 }
 
-// released lets the agenda know when the channel releases next what it holds.
+// released copies the time of the channel's next release into the agenda.
 func (s *State) released(i int) {
 	if e, ok := s.Services[i].(*Events); ok {
 		at, _ := e.State.NextDue()
@@ -82,7 +82,7 @@ func (s *State) released(i int) {
 	}
 }
 
-// Shown is what the services show now.
+// Shown is the current view of the services.
 func (s *State) Shown() *View {
 	v := &View{}
 	for _, service := range s.Services {

@@ -13,8 +13,8 @@ import (
 	"tavernsim/scenes/load/setup"
 )
 
-// Tally counts what happened in a scene. It is folded from the facts, so it is
-// the same for a run that was interrupted and one that was not.
+// Tally counts the facts of a scene by their meaning. It is folded from the facts, so
+// interruptions of a run do not change it.
 type Tally struct {
 	Facts         int64
 	Deliberations int64
@@ -34,12 +34,12 @@ type Tally struct {
 	EventsDelivered int64 // receivers
 	Commits         int64 // world versions
 	Changes         int64 // of the world
-	Conflicts       int64 // world requests refused because somebody was first
+	Conflicts       int64 // world requests refused because of an earlier change
 	WorldRefused    int64 // all refused world requests
 	Entries         int64 // knowledge written
 	DeadLetters     int64
 
-	Troubles []string // the first failures, in words
+	Troubles []string // texts of the first failures
 
 	ByEvent   protocol.Counts // routed, by type
 	Refused   protocol.Counts // events and deliveries refused, by reason
@@ -49,15 +49,15 @@ type Tally struct {
 	ByAgent   protocol.Counts // deliberations, of scenes small enough to read
 }
 
-// maxNamedAgents bounds ByAgent: a list of thousands is no summary.
+// maxNamedAgents bounds ByAgent, so that the summary stays readable.
 const maxNamedAgents = 200
 
-// NewTally is an empty one.
+// NewTally makes an empty tally.
 func NewTally() Tally {
 	return Tally{ByEvent: protocol.Counts{}, Refused: protocol.Counts{}, Refusals: protocol.Counts{}, ByTool: protocol.Counts{}, ByProfile: protocol.Counts{}, ByAgent: protocol.Counts{}}
 }
 
-// Count notes a fact. fact may be nil for the kinds that the scene keeps as bytes.
+// Count counts a fact. fact may be nil for kinds that the stage does not decode.
 func (t *Tally) Count(sc *setup.Scene, actor, kind string, data protocol.Raw, fact protocol.Fact) error {
 	t.Facts++
 	switch kind {
@@ -91,7 +91,7 @@ func (t *Tally) Count(sc *setup.Scene, actor, kind string, data protocol.Raw, fa
 	return nil
 }
 
-// maxTroubles bounds the failures told in words; the rest are counted.
+// maxTroubles bounds Troubles; all failures are counted.
 const maxTroubles = 5
 
 func (t *Tally) trouble(actor, text string) {
@@ -100,7 +100,7 @@ func (t *Tally) trouble(actor, text string) {
 	}
 }
 
-// call counts a call; fact is what has been read of it already, or nil.
+// call counts a call; fact is a CallSeen that was read already, or nil.
 func (t *Tally) call(data protocol.Raw, fact protocol.Fact) error {
 	seen, ok := fact.(*CallSeen)
 	if !ok {
@@ -118,7 +118,7 @@ func (t *Tally) call(data protocol.Raw, fact protocol.Fact) error {
 	return nil
 }
 
-// refuse counts what was refused.
+// refuse counts a refusal.
 func (t *Tally) refuse(r Refusal) {
 	t.Refusals[r.What+" "+r.Reason] += r.Count
 	switch r.What {
@@ -129,7 +129,7 @@ func (t *Tally) refuse(r Refusal) {
 	case RefusedWorld, RefusedCommand:
 		switch command.Code(r.Reason) {
 		case command.RolledBack:
-			return // with the one that was rejected
+			return // the rejected command of the batch counts
 		case command.Conflict, command.VersionConflict:
 			t.Conflicts++
 		}
@@ -137,7 +137,7 @@ func (t *Tally) refuse(r Refusal) {
 	}
 }
 
-// CallSeen is what is counted of a call, read without decoding the rest.
+// CallSeen holds the counted fields of a call, read without decoding the rest.
 type CallSeen struct {
 	Tool   string
 	Status protocol.CallStatus
@@ -151,7 +151,7 @@ func (c *CallSeen) Refused() bool {
 	return c.Status == protocol.CallFailed || c.Status == protocol.CallDenied
 }
 
-// Read takes what is counted from an encoded call.
+// Read reads the counted fields of an encoded call.
 func (c *CallSeen) Read(data protocol.Raw) (err error) {
 	c.Tool, c.Status, err = agent.ReadCall(data)
 	return err
@@ -177,7 +177,7 @@ func (t *Tally) turn(sc *setup.Scene, actor string, x *agent.TurnEnded) {
 	}
 }
 
-// countServices notes what the world, the knowledge and the channel decided.
+// countServices counts the facts of the services.
 func (t *Tally) countServices(f protocol.Fact) {
 	switch x := f.(type) {
 	case *world.Committed, *statecmd.Committed:
@@ -193,7 +193,7 @@ func (t *Tally) countServices(f protocol.Fact) {
 	}
 }
 
-// world counts what changed it.
+// world counts changes of the world.
 func (t *Tally) world(f protocol.Fact) {
 	if c, ok := worldstate.CommitOf(f); ok {
 		t.Commits++

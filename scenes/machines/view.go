@@ -6,8 +6,8 @@ import (
 	"tavernsim/engine/bus"
 )
 
-// Subscriptions lists what an agent hears: its definition's and what it
-// changed since.
+// Subscriptions lists the subscriptions of an agent: those of its definition, with
+// its changes.
 func (s *State) Subscriptions(o uint32) []bus.Subscription {
 	added, removed := s.Bus().Changed(o)
 	var list []bus.Subscription
@@ -19,7 +19,7 @@ func (s *State) Subscriptions(o uint32) []bus.Subscription {
 	return append(list, added...)
 }
 
-// ID is the scene's.
+// ID is the id of the scene.
 func (s *State) ID() string { return s.scene.ID }
 
 // Name is the instance id of an agent by its ordinal; the last one, behind Size

@@ -9,8 +9,8 @@ import (
 	"tavernsim/protocol"
 )
 
-// wave is one step of the scene: agents that deliberate against the same world,
-// and what their decisions lead to.
+// wave is one step of the scene: the turns of agents that deliberate against the same
+// view, and the facts that follow from them.
 type wave struct {
 	number   uint64
 	time     protocol.Time
@@ -23,17 +23,17 @@ type wave struct {
 
 	bytes   int // of the requests that turns made
 	facts   []protocol.Fact
-	urgent  bool // realtime: it holds the turns that go before others
-	expires bool // time passes for the world
+	urgent  bool // realtime: its turns are urgent
+	expires bool // values of the world expire
 	turns   int64
 	events  int64 // published
 
-	told        []Effect        // for agents, once the wave is kept
-	undelivered []Effect        // for publishers, after all others
-	interrupted map[uint32]bool // virtual: agents whose latency an event ended
+	told        []Effect        // observations of agents, sent after the wave is closed
+	undelivered []Effect        // observations of publishers, sent after those
+	interrupted map[uint32]bool // virtual: agents whose latency an event interrupts
 }
 
-// arrival is how a turn ended.
+// arrival is the end of a turn, or a failure.
 type arrival struct {
 	agent   uint32
 	turn    *TurnEnded
@@ -43,21 +43,20 @@ type arrival struct {
 
 func (a *arrival) there() bool { return a.turn != nil || a.failure != nil }
 
-// keep notes a fact of the scene for the end of the wave.
+// keep adds a fact of the stage for the end of the wave.
 func (w *wave) keep(f protocol.Fact) { w.facts = append(w.facts, f) }
 
 func (s *Stage) openWave(at protocol.Time) *wave {
 	s.wave = &wave{number: s.Agenda.Wave + 1, time: at}
 	s.phase, s.ticked = phaseTurns, false
-	if s.Agenda.Wave > 0 { // scene.started comes before everything
+	if s.Agenda.Wave > 0 { // scene.started must be the first fact
 		s.wave.facts, s.crashes = s.crashes, nil
 	}
 	return s.wave
 }
 
-// pump wakes agents in the order of the wave, never more at once than the scene
-// may have in flight: a wave of a million agents needs the memory of a few
-// thousand.
+// pump wakes agents in the order of the wave, at most max_deliberating at once, so
+// that a wave of a million agents needs the memory of a few thousand.
 func (s *Stage) pump() error {
 	w := s.wave
 	if w.answers == nil {
@@ -69,7 +68,7 @@ func (s *Stage) pump() error {
 	limit := s.scene.Simulation().Limits.MaxDeliberating
 	for {
 		for w.sent < len(w.order) && w.sent-w.merged < limit {
-			if !w.answers[w.sent].there() { // else it failed before it was woken
+			if !w.answers[w.sent].there() { // else the agent failed before it was woken
 				s.effect(Effect{Act: ActWake, Agent: w.order[w.sent], Wave: w.number, At: w.time, Kind: w.workflow})
 			}
 			w.sent++
@@ -112,8 +111,8 @@ func (s *Stage) turnArrived(a arrival) error {
 	return s.pump()
 }
 
-// answer puts an ended turn, or a failure, in its place. A failure may come
-// before the agent was woken: its mailbox is shut and would keep the wake.
+// answer puts an ended turn, or a failure, in its place of the order. A failure may
+// arrive before the agent was woken; its closed mailbox would only hold the wake.
 func (w *wave) answer(a arrival, place int) bool {
 	if place >= len(w.order) || w.order[place] != a.agent || place < w.merged {
 		return false
@@ -125,8 +124,8 @@ func (w *wave) answer(a arrival, place int) bool {
 	return true
 }
 
-// strayFailure: an agent failed while it was handed something, not while it
-// deliberated. A wave of its own records it.
+// strayFailure records, in a wave of its own, an agent that failed while it did not
+// deliberate.
 func (s *Stage) strayFailure(a arrival) error {
 	if a.failure == nil {
 		return s.errorf("%s ended a turn that was not begun", s.scene.Name(a.agent))
@@ -138,7 +137,7 @@ func (s *Stage) strayFailure(a arrival) error {
 	return nil
 }
 
-// actorFailed tells an agent's actor from a service's.
+// actorFailed handles the failure of an agent's or a service's actor.
 func (s *Stage) actorFailed(in *ActorFailed) error {
 	if o, ok := s.scene.Ordinal(in.Actor); ok {
 		return s.turnArrived(arrival{agent: o, failure: in})
@@ -146,16 +145,16 @@ func (s *Stage) actorFailed(in *ActorFailed) error {
 	return s.serviceFailed(in)
 }
 
-// joinDeferred lets the effects whose simulated latency has passed go first. The
-// agenda drops them when the wave closes.
+// joinDeferred puts deferred effects whose simulated latency has passed before the
+// requests of the wave. The agenda drops them when the wave closes.
 func (s *Stage) joinDeferred() {
 	for _, d := range s.Agenda.DeferredBy(s.wave.time) {
 		s.sequence(s.fitting(d.Agent, d.Effects))
 	}
 }
 
-// merge takes one ended turn into the wave: its facts are kept, its requests wait
-// for those of the others.
+// merge takes one ended turn into the wave. It keeps the turn's facts and adds its
+// requests to the lists of the services.
 func (s *Stage) merge(a arrival) error {
 	s.flight.end(a.agent)
 	if a.failure != nil {
@@ -190,8 +189,8 @@ func (s *Stage) merge(a arrival) error {
 	return s.keepOwn(&agenda.EffectsDeferred{Agent: a.agent, Due: s.wave.time.Add(end.Elapsed), Effects: effects})
 }
 
-// fitting gives the requests of a turn back if they fit into the wave, and else none:
-// all are refused, as the end of the wave records. The scene's own always fit.
+// fitting returns the requests of a turn if they fit into max_wave_bytes. If not, it
+// refuses all of them, with a fact at the end of the wave. The scene's own always fit.
 func (s *Stage) fitting(o uint32, requests []protocol.Sequenced) []protocol.Sequenced {
 	w, limit, size := s.wave, s.scene.Simulation().Limits.MaxWaveBytes, 0
 	for i := range requests {
@@ -205,7 +204,7 @@ func (s *Stage) fitting(o uint32, requests []protocol.Sequenced) []protocol.Sequ
 	return requests
 }
 
-// addressed: every request of a turn has a service that takes it.
+// addressed refuses a turn with a request that no service takes.
 func (s *Stage) addressed(actor string, requests []protocol.Sequenced) error {
 	for _, r := range requests {
 		if !slices.ContainsFunc(s.services, func(k ServiceKind) bool { return k.To == r.To }) {
@@ -215,15 +214,15 @@ func (s *Stage) addressed(actor string, requests []protocol.Sequenced) error {
 	return nil
 }
 
-// countTurn counts a turn for the fact that closes the wave. The scene's own
-// workflows are no deliberations.
+// countTurn counts a turn for the fact that closes the wave. Turns of the scene's own
+// workflows do not count.
 func (s *Stage) countTurn(o uint32) {
 	if int(o) != s.scene.OwnOrdinal() {
 		s.wave.turns++
 	}
 }
 
-// sequence puts requests into the lists of their services.
+// sequence adds requests to the lists of their services.
 func (s *Stage) sequence(requests []protocol.Sequenced) {
 	for _, r := range requests {
 		for i := range s.services {
@@ -235,12 +234,12 @@ func (s *Stage) sequence(requests []protocol.Sequenced) {
 	}
 }
 
-// mergeFailure records that an agent's actor failed, and decides what becomes
-// of it.
+// mergeFailure records that an agent's actor failed, and restarts the agent or gives
+// it up.
 func (s *Stage) mergeFailure(a arrival) error {
 	if s.Agenda.GaveUp(a.agent) {
-		// Not even its state can be restored. It stays as it is, and without it
-		// there is no snapshot; the journal alone can restore the run.
+		// The agent cannot be restored either. There are no snapshots without its
+		// state; only a fold from an older one restores the run.
 		s.unrestorable = true
 		return nil
 	}
@@ -248,8 +247,8 @@ func (s *Stage) mergeFailure(a arrival) error {
 	if err := s.keepOwn(&f); err != nil {
 		return err
 	}
-	// One that is given up is restored as well: it hears events, and is asked
-	// for its state at a snapshot.
+	// An agent that is given up is restored as well, because it still gets events and
+	// gives its state to snapshots.
 	if s.broken == nil {
 		s.broken = map[uint32]uint64{}
 	}
@@ -259,14 +258,14 @@ func (s *Stage) mergeFailure(a arrival) error {
 	return nil
 }
 
-// announce publishes what the scene itself says of a fact.
+// announce publishes the scene's own event about a fact.
 func (s *Stage) announce(f protocol.Fact) {
 	if request, ok := Announced(s.scene, f, s.View.HearsWorld); ok {
 		s.sequence([]protocol.Sequenced{{To: protocol.ToEvents, Data: request}})
 	}
 }
 
-// closeWave has the services decide, one after the other, then keeps the wave.
+// closeWave sends the requests to one service after the other, then keeps the wave.
 func (s *Stage) closeWave() error {
 	w := s.wave
 	for i, k := range s.services {
@@ -280,9 +279,8 @@ func (s *Stage) closeWave() error {
 	return s.keepWave()
 }
 
-// serviceAnswered takes the facts of a service. Nothing is kept before the last
-// part is there: a service that fails in between decides anew, and the parts before
-// never happened.
+// serviceAnswered takes the facts of a service. It keeps none before the last part
+// has arrived, because a service that fails in between decides anew.
 func (s *Stage) serviceAnswered(in *ServiceAnswered) error {
 	s.parts = append(s.parts, in.Facts...)
 	if in.More {
@@ -306,7 +304,7 @@ func (s *Stage) serviceAnswered(in *ServiceAnswered) error {
 	return s.closeWave()
 }
 
-// heed decides what follows from a service's fact, for the agents that it concerns.
+// heed decides the consequences of a service's fact for the agents that it concerns.
 func (s *Stage) heed(fact protocol.Fact, f protocol.KindData) error {
 	switch x := fact.(type) {
 	case *bus.Routed:
@@ -325,15 +323,15 @@ func (s *Stage) heed(fact protocol.Fact, f protocol.KindData) error {
 	return nil
 }
 
-// tell notes that an agent is to know of a fact once the wave is kept.
+// tell lists a fact that an agent observes after the wave is closed.
 func (s *Stage) tell(list *[]Effect, instance string, f protocol.KindData) {
 	if o, ok := s.scene.Ordinal(instance); ok {
 		*list = append(*list, Effect{Act: ActTell, Agent: o, Kind: f.Kind, Data: f.Data, Wave: s.wave.number, At: s.wave.time})
 	}
 }
 
-// interrupt notes which receivers of an event are busy and interrupted by it: each
-// once in a wave. The facts are kept when the wave closes.
+// interrupt lists the receivers whose simulated latency an event interrupts, each once
+// in a wave. Their facts are kept when the wave closes.
 func (s *Stage) interrupt(x *bus.Routed) {
 	if !s.scene.Interrupts {
 		return
@@ -351,8 +349,8 @@ func (s *Stage) interrupt(x *bus.Routed) {
 	}
 }
 
-// block has the publisher of an event wait for the receivers whose lanes it found
-// full. The fact comes right behind the event's. The scene itself never waits.
+// block makes the publisher of an event wait for the receivers whose lanes were full.
+// Its fact follows that of the event. The scene itself never waits.
 func (s *Stage) block(x *bus.Routed) error {
 	if !s.scene.Blocks {
 		return nil
@@ -373,8 +371,9 @@ func (s *Stage) block(x *bus.Routed) error {
 	return s.keepOwn(f)
 }
 
-// keepWave keeps the scene's own facts, ends the wave in the journal and goes on
-// without waiting for the disk: what happens next stays inside the process.
+// keepWave keeps the stage's own facts and closes the wave in the journal. The stage
+// continues without waiting for the disk, because nothing leaves the process before
+// the wave is durable.
 func (s *Stage) keepWave() error {
 	w := s.wave
 	for _, f := range s.letters {
@@ -401,7 +400,7 @@ func (s *Stage) keepWave() error {
 	return s.next()
 }
 
-// serviceFailed restores a service and asks it again, or gives the scene up.
+// serviceFailed restores a service for another decision, or gives the scene up.
 func (s *Stage) serviceFailed(in *ActorFailed) error {
 	if s.wave == nil {
 		return s.errorf("%s failed between two waves: %s", in.Actor, in.Error)
@@ -412,7 +411,7 @@ func (s *Stage) serviceFailed(in *ActorFailed) error {
 	s.effect(Effect{Act: ActServiceFailed, Actor: in.Actor, GivenUp: fact.GivenUp})
 	s.wave.keep(fact)
 	if fact.GivenUp {
-		// The open wave never happened, and the run can be resumed from the one before.
+		// No fact of the open wave was kept, so the run can be resumed before it.
 		s.stopping = stopping{kept: true, Outcome: Outcome{Reason: agenda.StoppedByFailure,
 			Err: s.errorf("%s was given up after %d failures in a row: %s", in.Actor, n, in.Error)}}
 		return s.finish()
@@ -421,9 +420,9 @@ func (s *Stage) serviceFailed(in *ActorFailed) error {
 	return s.retryService()
 }
 
-// retryService restores a failed service from the journal and asks it again.
-// Everything before the open wave must be durable first: what is not in the
-// journal yet would be missing from the restored state.
+// retryService restores a failed service from the journal and sends it the requests
+// again. It waits until all earlier waves are durable, because the service is
+// restored from durable facts only.
 func (s *Stage) retryService() error {
 	if s.behind() {
 		return nil

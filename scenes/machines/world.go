@@ -64,15 +64,14 @@ func (w *World) Load(raw protocol.Raw) (err error) {
 	return err
 }
 
-// worldReader takes the requests of a wave in parts that break no transaction.
+// worldReader splits the requests of a wave into parts, but never a transaction.
 type worldReader struct {
 	in   *RequestReader
 	part []worldstate.Request
-	held []worldstate.Request // read, and of the next part
+	held []worldstate.Request // already read, for the next part
 }
 
-// next gives about n requests, until the next call; more tells whether others
-// follow.
+// next gives about n requests, valid until the next call; more = others follow.
 func (r *worldReader) next(n int) (part []worldstate.Request, more bool, err error) {
 	raws, err := r.in.Next(n - len(r.held))
 	if err != nil {
