@@ -6,18 +6,18 @@ import (
 	"tavernsim/scenes/machines"
 )
 
-// filters says in the log which filters of subscriptions fail.
+// filters counts the filters of subscriptions that fail, and names them in the log.
 type filters struct {
 	*scene
-	warned map[string]bool // filters that the log has named
+	warned map[string]bool // filters that are named in the log
 }
 
 func (s *scene) filters() *filters { return &filters{scene: s, warned: map[string]bool{}} }
 
-// maxFilters bounds the failing filters that the log names; all are counted.
+// maxFilters bounds the filters that are named in the log; all failures are counted.
 const maxFilters = 20
 
-// failed counts filters that failed, and says so the first time.
+// failed counts filters that failed, and logs each the first time.
 func (s *filters) failed(list []bus.FilterFailure) {
 	for _, f := range list {
 		s.metrics.FilterFailed(f.Kind == protocol.KindLimit)
@@ -29,9 +29,9 @@ func (s *filters) failed(list []bus.FilterFailure) {
 	}
 }
 
-// deliver hands one shared envelope of each event to every receiver. It comes
-// when all is decided, so that nothing can fail between two deliveries, and
-// before the scene hears of the end: whoever is woken next has them.
+// deliver sends one shared envelope of each event to every receiver. The service calls
+// it after its last decision, so that no failure comes between two deliveries, and
+// before it answers the stage, so that an agent gets its events before its next wake.
 func (s *scene) deliver(wave uint64, routed []*bus.Routed) {
 	for i, f := range routed {
 		event := f.Event(s.ID).Envelope

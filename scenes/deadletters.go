@@ -10,14 +10,14 @@ import (
 	"tavernsim/engine/agenda"
 )
 
-// Bounds of what one wave tells. Letters beyond maxLetters are counted by reason,
-// kind and type; groups beyond maxLetterGroups by nothing.
+// Bounds of the dead letters of one wave. Letters beyond maxLetters are counted by
+// reason, kind and type; those beyond maxLetterGroups groups are counted together.
 const (
 	maxLetters      = 100
 	maxLetterGroups = 100
 )
 
-// reasonOther is that of letters counted beyond maxLetterGroups.
+// reasonOther is the reason of letters that are counted beyond maxLetterGroups.
 const reasonOther = "other"
 
 type letterGroup struct{ reason, kind, eventType string }
@@ -32,7 +32,8 @@ type deadLetters struct {
 	groups  map[letterGroup]int64
 }
 
-// add takes a letter. What a stopped actor leaves is none: its scene has ended.
+// add takes a letter. Messages to a stopped actor are no dead letters, because its
+// scene has ended.
 func (b *deadLetters) add(d actors.DeadLetter) {
 	if d.Reason == actors.ReasonStopped {
 		return
@@ -58,8 +59,8 @@ func (b *deadLetters) count(g letterGroup) {
 	b.groups[g]++
 }
 
-// take empties the box: letters by receiver and event, then the counts. Which
-// letters are told when there are too many depends on timing.
+// take empties the box: letters sorted by receiver and event, then the counts. If
+// there are too many letters, timing decides which are counted only.
 func (b *deadLetters) take() []*agenda.DeadLettered {
 	if !b.waiting.Load() {
 		return nil

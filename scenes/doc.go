@@ -1,17 +1,18 @@
-// Package scenes makes a scene of a project run: every machine in an actor of
-// its own, one journal for all of them.
+// Package scenes runs a scene of a project, with every machine in an actor of its own
+// and one journal for all.
 //
-// You hold a [Run], made by [Start] of what the scene is made of (scenes/load/setup)
-// and an open journal. Start goes on where the journal ends, so it begins and
-// resumes alike. You owe [Run.Wait], which returns when the scene has stopped and
-// its actors are gone; the journal and the actor system stay yours.
+// You hold a [Run], which [Start] makes from the definition of a scene
+// (scenes/load/setup) and an open journal. Start continues where the journal ends, so
+// it begins and resumes scenes alike. You must call [Run.Wait], which returns when the
+// scene has stopped and its actors are gone. You close the journal and the actor
+// system afterwards.
 //
 // # Who does what
 //
-// The rules are machines (scenes/machines). This package gives them mailboxes and
-// carries out what they wish for: the stage (stage.go) for the scene itself, one
-// shell for every service (services.go, and channel.go for deliveries), one for every
-// agent (agents.go). snapshot.go gathers their states, measure.go counts for metrics.
+// The rules are in machines (scenes/machines). This package puts each behind a mailbox
+// and carries out its effects: the stage (stage.go) for the scene itself, one shell
+// for every service (services.go; channel.go delivers events) and for every agent
+// (agents.go). The file snapshot.go gathers their states, measure.go measures.
 // ARCHITECTURE.md follows one message through all of them.
 //
 // # Promises
@@ -21,28 +22,29 @@
 //     snapshots, the window of deliberations, interruptions or kills.
 //  2. State is what folding the facts gives. A live scene and a fold apply the
 //     same facts in the same order.
-//  3. An agent that fails, by panic or error, stops nobody else: it is recorded,
-//     restored from the journal and woken after a backoff, or given up. A
-//     service that fails is restored and asked again; given up, it ends the scene.
-//  4. What Run reports to the outside (that it rests, that it has stopped) is
-//     durable, unless the outcome carries an error. Inside, waves may be ahead
-//     of the disk, as far as the journal allows.
-//  5. When the journal cannot be written any more, nothing more happens; what
-//     was kept can be resumed.
+//  3. An agent that fails, by panic or error, stops no other agent. The failure is
+//     recorded, and the agent is restored from the journal and woken after a
+//     backoff, or given up. A service that fails is restored and decides again; if
+//     it is given up, the scene ends.
+//  4. When Run reports that the scene rests or has stopped, everything before is
+//     durable, unless the outcome has an error. Inside the process, waves may be
+//     ahead of the disk, as far as the journal allows.
+//  5. When the journal cannot be written any more, the scene stops. The durable
+//     waves can be resumed.
 //  6. Scenes share the process, the workers and the store, nothing else.
-//  7. On the virtual clock every agent hears events in the order of their facts,
-//     which is the one order of the scene, whatever their priority and however
-//     many workers there are. Between scenes there is none.
+//  7. On the virtual clock every agent gets its events in the order of their facts,
+//     the one order of the scene, for all priorities and any number of workers.
+//     There is no order between scenes.
 //  8. On either clock a critical event is handled before 100 deliberations of
-//     others have ended, however many agents are ready and however the workers are
-//     scheduled, unless its receiver waits for a model or does not return.
+//     other agents have ended, however many agents are ready and however the
+//     workers are scheduled, unless its receiver waits for a model or does not
+//     return.
 //
-// # What waits
+// # Backpressure
 //
-// No handler waits on a worker for anything but the journal: when the disk is too
-// far behind, the stage stands still and with it the scene. That is the
-// backpressure. Model calls that take time wait on goroutines of their own, at
-// most Options.ModelCalls at once.
+// Handlers block a worker for nothing but the journal: when the disk is too far
+// behind, the stage waits, and with it the scene. Model calls that take time run on
+// goroutines of their own, at most Options.ModelCalls at once.
 //
 // # Not here
 //

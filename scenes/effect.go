@@ -8,8 +8,8 @@ import (
 	"tavernsim/scenes/outside"
 )
 
-// openEffects opens the log of effects, where answers are worth it: executors that
-// are all instant answer the same again.
+// openEffects opens the log of effects, unless all executors are instant: those give
+// the same answers again.
 func (r *Run) openEffects(state *machines.State) error {
 	sc := r.scene
 	if !sc.outside.TakesTime() || sc.options.Effects == nil {
@@ -25,7 +25,7 @@ func (r *Run) openEffects(state *machines.State) error {
 	return err
 }
 
-// lastTurn tells of each agent the last turn whose end is durable.
+// lastTurn gives the last turn of an agent whose end is durable.
 func lastTurn(sc *setup.Scene, s *machines.State) func(agent string) uint64 {
 	turns := make([]uint64, len(s.Agents))
 	for o, m := range s.Agents {
@@ -42,8 +42,8 @@ func lastTurn(sc *setup.Scene, s *machines.State) func(agent string) uint64 {
 	}
 }
 
-// effectsFailed: no answer comes any more to those who wait for one, so the
-// scene must hear of it.
+// effectsFailed stops the scene like a failing journal, because no request is answered
+// any more.
 func (r *Run) effectsFailed(err error) {
 	r.scene.tellKept(keptWave{err: err})
 }

@@ -14,7 +14,7 @@ type Latency struct {
 	h  *hdrhistogram.Histogram
 }
 
-// NewLatency makes an empty one.
+// NewLatency makes an empty histogram.
 func NewLatency() *Latency {
 	return &Latency{h: hdrhistogram.New(1, int64(60*time.Second/time.Microsecond), 3)}
 }
@@ -28,7 +28,7 @@ func (l *Latency) record(d time.Duration) {
 	_ = l.h.RecordValue(max(1, min(d.Microseconds(), l.h.HighestTrackableValue()))) // in range by construction
 }
 
-// Quantile is the latency that a share q (0 to 100) of deliberations stayed below.
+// Quantile is the latency below which q percent of the deliberations stayed.
 func (l *Latency) Quantile(q float64) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -19,8 +19,8 @@ import (
 	"tavernsim/scenes/machines"
 )
 
-// Kinds of the actors of a scene, as their system counts what waits for them. Those
-// of services follow, in the order of [machines.Services].
+// Kinds of the actors of a scene; the actor system counts waiting messages by kind.
+// The kinds of services follow, in the order of [machines.Services].
 const (
 	kindAgent uint8 = iota
 	kindScene
@@ -29,12 +29,12 @@ const (
 
 func kindOf(service int) uint8 { return kindServices + uint8(service) }
 
-// Mailboxes shows what waits in the mailboxes of a system that runs scenes.
+// Mailboxes counts the messages in the mailboxes of a system that runs scenes.
 func Mailboxes(s *actors.System) metrics.MailboxSource { return mailboxes{s} }
 
 type mailboxes struct{ system *actors.System }
 
-// kindNames are what metrics call the kinds.
+// kindNames are the names of the kinds in metrics.
 func kindNames() (names [actors.MaxKinds]string) {
 	names[kindAgent], names[kindScene] = metrics.KindAgent, metrics.KindScene
 	for i, k := range machines.Services() {
@@ -49,14 +49,14 @@ func (m mailboxes) MailboxDepths(yield func(kind, lane string, n int)) {
 	m.system.Depths(func(kind uint8, l delivery.Lane, n int) { yield(names[kind], l.String(), n) })
 }
 
-// Sources are what a scrape reads of the scene: watch them once Start has
-// returned, and stop before the journal is closed. The mailboxes are those of
-// the whole system, see [Mailboxes].
+// Sources are the values that a scrape reads from the scene. Register them after
+// Start has returned, and remove them before the journal is closed. [Mailboxes]
+// covers the whole system.
 func (r *Run) Sources() metrics.Sources {
 	return metrics.Sources{Agents: r.stage.doing.table, Models: r.scene, World: r.scene, Journal: r.scene.journal}
 }
 
-// declare tells the metrics what the project's files name.
+// declare gives the metrics the names in the project's files.
 func (s *scene) declare() {
 	d := s.Declared()
 	d.Provider = s.model.Name()
@@ -69,8 +69,7 @@ func (s *scene) declare() {
 	}
 }
 
-// ModelRequests implements metrics.ModelSource. A model that answers at once is
-// never out.
+// ModelRequests implements metrics.ModelSource. An instant model has none.
 func (s *scene) ModelRequests(yield func(provider string, inflight, queued int)) {
 	out, queued := s.outside.Load(agent.KindModel)
 	yield(s.model.Name(), out, queued)
@@ -79,14 +78,14 @@ func (s *scene) ModelRequests(yield func(provider string, inflight, queued int))
 // WorldBytes implements metrics.WorldSource.
 func (s *scene) WorldBytes() int { return s.shown.Load().World.Size() }
 
-// measured is where the time of the open wave goes.
+// measured divides the time of the open wave into phases.
 type measured struct {
-	began  time.Time     // its first effect; zero = there was none
-	lapped time.Duration // since began: the end of the last phase
+	began  time.Time     // of its first effect; zero = there was none
+	lapped time.Duration // end of the last phase, since began
 	phase  string
 }
 
-// lap is the wall time since the last one, or since the wave began.
+// lap is the wall time since the last lap, or since the wave began.
 func (m *measured) lap() time.Duration {
 	at := time.Since(m.began)
 	d := at - m.lapped
@@ -94,8 +93,8 @@ func (m *measured) lap() time.Duration {
 	return d
 }
 
-// kept counts a fact of the live scene, and lets the log of effects know of ends.
-// Folding a journal never comes here.
+// kept counts a fact of the live scene, and reports ends of turns to the log of
+// effects. A fold does not call it, so it changes no metric.
 func (st *stage) kept(e *machines.Effect) {
 	m := st.metrics
 	m.Fact(e.Kind)
@@ -156,7 +155,7 @@ func (st *stage) measureWorld(f protocol.Fact) {
 	}
 }
 
-// measureRouted counts an event, or what was held of one.
+// measureRouted counts an event, or the release of a held one.
 func (st *stage) measureRouted(f *bus.Routed) {
 	if f.Released == 0 {
 		st.metrics.Published(f.Type, metrics.SourceOf(f.Source), f.Receivers.Len())
@@ -181,8 +180,7 @@ func (st *stage) measureKnowledge(f protocol.Fact) {
 	}
 }
 
-// measureTurn counts a merged turn. The scene's own workflows are no
-// deliberations.
+// measureTurn counts a merged turn, unless it is of the scene's own workflows.
 func (st *stage) measureTurn(o uint32, end *agent.TurnEnded) {
 	p := st.profiles[st.Class[o]]
 	if p == nil {
@@ -204,14 +202,14 @@ func (st *stage) measureTurn(o uint32, end *agent.TurnEnded) {
 	}
 }
 
-// measureLost counts deliveries that reached an agent's inbox and not the agent.
+// measureLost counts deliveries that reached an agent's inbox and were not perceived.
 func (st *stage) measureLost(reason string, n int64) {
 	for range n {
 		st.metrics.Dropped(reason)
 	}
 }
 
-// measureFailure counts an agent's actor that failed.
+// measureFailure counts a failure of an agent's actor.
 func (st *stage) measureFailure(o uint32, givenUp bool) {
 	p := st.profiles[st.Class[o]]
 	switch {
@@ -229,7 +227,7 @@ func (st *stage) measureFailure(o uint32, givenUp bool) {
 	}
 }
 
-// measureServiceFailed counts a service that failed.
+// measureServiceFailed counts a failure of a service.
 func (st *stage) measureServiceFailed(e *machines.Effect) {
 	if e.GivenUp {
 		st.metrics.ActorGivenUp(e.Actor)
@@ -238,7 +236,7 @@ func (st *stage) measureServiceFailed(e *machines.Effect) {
 	}
 }
 
-// measureWake notes that an agent is about to be woken.
+// measureWake records that the stage wakes an agent.
 func (st *stage) measureWake(o uint32, wave uint64) {
 	st.doing.become(o, metrics.AgentDeliberating)
 	if metrics.Sampled(uint64(o) + wave) {
@@ -246,7 +244,7 @@ func (st *stage) measureWake(o uint32, wave uint64) {
 	}
 }
 
-// measurePhase measures the phase that ends where another begins.
+// measurePhase measures the phase that ends because the next begins.
 func (st *stage) measurePhase(next string) {
 	st.metrics.Phase(st.measured.phase, st.measured.lap())
 	st.measured.phase = next
@@ -270,16 +268,16 @@ func (s *serviceShell) measureService(took time.Duration) {
 	}
 }
 
-// doing follows what every agent does, for simd_agents. Only the scene's actor
-// changes it; the table may be read at any time.
+// doing is the current state of every agent, for simd_agents. Only the stage changes
+// it; any goroutine may read the table.
 type doing struct {
 	table *metrics.AgentTable
 	class []uint16
 	state []metrics.AgentState // by ordinal, without the scene's own agent
 }
 
-// newDoing takes agents as a journal left them. Who sleeps is not known to be
-// asleep before it has deliberated again.
+// newDoing takes the agents as the journal left them. A sleeping agent counts as idle
+// until it has deliberated again.
 func newDoing(sc *scene, gaveUp func(uint32) bool) *doing {
 	profiles := make([]string, sc.Class[sc.OwnOrdinal()])
 	for c := range profiles {
@@ -302,13 +300,13 @@ func (d *doing) become(o uint32, to metrics.AgentState) {
 	}
 }
 
-// marks hold when an agent whose stages are measured was woken, then when it
-// handed over. In one wave these are one in 16, so 16 neighbours share a place;
-// on the realtime clock, where waves overlap, the later one takes it and the
-// other is not measured.
+// marks hold when an agent whose stages are measured was woken, and then when it
+// ended its turn. One agent in 16 is measured in a wave, so 16 neighbours share a
+// place. On the realtime clock waves overlap; the later agent takes the place, and
+// the other is not measured.
 type marks struct {
 	began time.Time
-	at    []atomic.Int64 // nanoseconds since began, the last bits replaced by those of the ordinal
+	at    []atomic.Int64 // nanoseconds since began; the lowest bits are those of the ordinal
 }
 
 const neighbours = 16
@@ -329,14 +327,15 @@ func (m *marks) since(o uint32) (time.Duration, bool) {
 	return max(0, time.Since(m.began)-time.Duration(v)), true
 }
 
-// sample is where the time of one deliberation goes. A nil one measures nothing.
+// sample divides the time of one deliberation into stages. A nil sample measures
+// nothing.
 type sample struct {
 	last                 time.Time
 	decide, model, apply time.Duration
 }
 
-// newSample begins one for an agent that was just woken, if its stages are to be
-// measured.
+// newSample makes the sample of an agent that was just woken, if it is measured in
+// this wave.
 func (a *agentShell) newSample(wave uint64) *sample {
 	o := a.machine.ID.Ordinal
 	if !metrics.Sampled(uint64(o)+wave) || int(o) >= a.Size() {
@@ -348,7 +347,7 @@ func (a *agentShell) newSample(wave uint64) *sample {
 	return &sample{last: a.began}
 }
 
-// lap adds the time since the last one.
+// lap adds the time since the last lap to a stage.
 func (s *sample) lap(to metrics.Stage) {
 	if s == nil {
 		return
@@ -366,7 +365,7 @@ func (s *sample) lap(to metrics.Stage) {
 	}
 }
 
-// sendMeasured sends the scene what a deliberation led to, and shows its sample.
+// sendMeasured sends the stage a turn, and adds its sample to the metrics.
 func (a *agentShell) sendMeasured(env *protocol.Envelope) {
 	s := a.sample
 	if s == nil {

@@ -22,28 +22,28 @@ import (
 	"tavernsim/scenes/outside"
 )
 
-// Options of one running scene: what its facts do not depend on, but for the
-// model and the conditions of its end.
+// Options of one running scene. Its facts do not depend on them, except on the model
+// and the stop conditions.
 type Options struct {
-	Stop agenda.Stop // the whole set of conditions that holds; see MergeStop
+	Stop agenda.Stop // all stop conditions; see MergeStop
 
-	// Snapshots says when a snapshot is taken while the scene runs. One more is
-	// taken when it stops before its end.
+	// Snapshots decides when a snapshot is taken while the scene runs. Another one is
+	// taken when the scene stops before its end.
 	Snapshots machines.SnapshotPolicy
-	// ModelCalls bounds model calls in flight at once; default 64.
+	// ModelCalls bounds the model calls in flight; default 64.
 	ModelCalls int
 	// Executors carry out the calls of external tools (setup.Options.External).
 	Executors []outside.Entry
-	// Crashes are failures of the scene that led to this restart: the first wave
-	// keeps them as facts.
+	// Crashes are the failures of the scene before this restart. The first wave keeps
+	// them as facts.
 	Crashes []*Crash
-	// Folding hears how far the restoring is; may be nil.
+	// Folding gets the progress of the restoring; may be nil.
 	Folding func(done, total uint64)
 
 	Model llm.Provider
 	// Effects opens the journal of the scene's effects (outside.JournalID) in the
-	// scene's store. It is called when there is an executor whose answers are not
-	// instant. nil = requests are not recorded, and made again after a kill.
+	// scene's store. Start calls it if some executor is not instant. nil = requests
+	// are not recorded, and made again after a kill.
 	Effects func() (outside.Journal, error)
 	System  *actors.System
 	// Name is unique among the scenes of the system; "" = the scene's id.
@@ -52,16 +52,15 @@ type Options struct {
 	Log     *slog.Logger
 	Latency *Latency // gets the wall time of every deliberation; may be nil
 
-	// Mailbox bounds each lane for events of every mailbox: a safety net. What an
-	// agent may hold is bounded by its machine.
+	// Mailbox bounds the events in each lane of every mailbox, as a safety net: the
+	// machine of an agent bounds its inbox.
 	Mailbox actors.Capacity
 
 	wrap func(actor string, b actors.Behavior) actors.Behavior // tests make services fail with it
 }
 
-// Journal is what a live scene needs of its journal: it is folded and appended to.
-// *persistence.Journal is one. Append and CloseWaveLater are called by the stage
-// alone; the rest from any goroutine.
+// Journal is the part of *persistence.Journal that a live scene uses. Only the stage
+// calls Append and CloseWaveLater; any goroutine may call the rest.
 type Journal interface {
 	history.Journal
 	Append(at protocol.Time, actor, kind string, data []byte) (uint64, error)
@@ -78,7 +77,7 @@ type Outcome struct {
 	State *machines.Stage
 }
 
-// Run is a scene that runs.
+// Run is a running scene.
 type Run struct {
 	scene    *scene
 	stage    *stage
@@ -89,10 +88,10 @@ type Run struct {
 	wait func() Outcome // waits and shuts down, once
 	stop context.CancelFunc
 
-	wallTime *time.Timer // ends the scene; nil without such a condition
+	wallTime *time.Timer // ends the scene; nil without a limit of wall time
 }
 
-// Progress is what a running scene shows of itself. It may be read at any time.
+// Progress are counters of a running scene. Any goroutine may read them.
 type Progress struct {
 	Deliberations atomic.Int64
 	Failed        atomic.Int64
@@ -125,8 +124,7 @@ func (p *Progress) wave(st *stage) {
 // doStart begins the scene, once.
 const doStart = "start"
 
-// Start runs a scene on an open journal: from its beginning, or from where the
-// journal ends.
+// Start runs a scene from where its open journal ends.
 func Start(made *setup.Scene, journal Journal, opt Options) (*Run, error) {
 	sc, err := newScene(made, journal, opt)
 	if err != nil {
@@ -188,7 +186,7 @@ func (r *Run) launch() error {
 	return nil
 }
 
-// actorFailed runs on a worker: it only passes the failure on.
+// actorFailed sends a failure to the stage. It runs on a worker.
 func (r *Run) actorFailed(name string, f *actors.Failure) {
 	body := &machines.ActorFailed{Actor: name[len(r.scene.actorName("")):], Error: f.Error(), Stack: f.Stack}
 	raw, err := r.scene.Codec.Marshal(body)
@@ -198,7 +196,8 @@ func (r *Run) actorFailed(name string, f *actors.Failure) {
 	r.scene.stage.Tell(&protocol.Envelope{EventHeader: protocol.EventHeader{Source: body.Actor}, Kind: protocol.KindFailed, Body: protocol.NewBody(raw)})
 }
 
-// stageFailed: the scene itself failed. Whatever was not kept never happened.
+// stageFailed ends the run after a failure of the stage. Waves that are not durable
+// are lost.
 func (r *Run) stageFailed(_ string, f *actors.Failure) {
 	r.scene.metrics.ActorGivenUp(setup.ActorScene)
 	r.scene.metrics.Became(metrics.SceneFailed)
@@ -208,8 +207,8 @@ func (r *Run) stageFailed(_ string, f *actors.Failure) {
 	})
 }
 
-// Crash is a failure of the scene's own actor. The scene is over; whoever runs
-// it restarts it from the journal, with backoff, or gives it up.
+// Crash is a failure of the stage, after which the scene has stopped. The caller
+// restarts it from the journal, with backoff, or gives it up.
 type Crash struct {
 	Scene       string
 	Text        string
@@ -226,9 +225,8 @@ func (c *Crash) Error() string {
 	return text
 }
 
-// DiskFailure is why a scene stopped whose journal takes nothing more. What was
-// kept is safe; whoever runs the scene starts it from the journal when the disk
-// works again.
+// DiskFailure is why a scene stopped whose journal cannot be written. The durable
+// waves are safe; the caller starts the scene again when the disk works.
 type DiskFailure struct {
 	Scene string
 	Cause error // of kind limit when the disk is full
@@ -244,7 +242,7 @@ func (f *DiskFailure) Unwrap() error { return f.Cause }
 func (r *Run) ended(o Outcome) {
 	select {
 	case r.done <- o:
-	default: // the first outcome stands
+	default: // the first outcome counts
 	}
 }
 
@@ -252,12 +250,12 @@ func (r *Run) control(do string) {
 	r.scene.stage.Tell(&protocol.Envelope{EventHeader: protocol.EventHeader{Type: do}, Kind: protocol.KindControl})
 }
 
-// Pause lets deliberations finish, makes the state durable and wakes nobody
-// until Resume.
+// Pause lets deliberations finish, makes the state durable and wakes no agent until
+// Resume.
 func (r *Run) Pause() { r.control(string(machines.DoPause)) }
 
-// WaitPaused returns true when the scene rests with everything durable, false
-// when it ended or ctx did first.
+// WaitPaused returns true when the scene rests with everything durable. It returns
+// false if the scene ends or ctx is done before.
 func (r *Run) WaitPaused(ctx context.Context) bool {
 	select {
 	case <-r.stage.rests:
@@ -269,14 +267,14 @@ func (r *Run) WaitPaused(ctx context.Context) bool {
 	}
 }
 
-// Resume goes on after Pause.
+// Resume ends a pause.
 func (r *Run) Resume() { r.control(string(machines.DoResume)) }
 
 // Terminate ends the scene gracefully; its end workflow runs.
 func (r *Run) Terminate() { r.control(agenda.StoppedByRequest) }
 
-// Interrupt stops after the wave at hand. The scene has not ended: it goes on
-// with the same facts when it is resumed.
+// Interrupt stops the scene after the open wave. The scene has not ended: when it is
+// resumed, it continues with the same facts.
 func (r *Run) Interrupt() { r.control(agenda.StoppedByInterrupt) }
 
 // Wait returns when the scene has stopped and its actors are gone. It may be called
@@ -309,10 +307,10 @@ func (r *Run) shutdown() {
 	}
 }
 
-// World is the world as it stands.
+// World is the current world document.
 func (r *Run) World() *world.Document { return r.scene.shown.Load().World }
 
-// Series is what a reported path held over time: at most maxSamples numbers, NaN
-// where there was none, and the seconds of scene time at which they were taken;
-// nil when it never held one.
+// Series are the values of a reported path over time: at most maxSamples numbers, NaN
+// where the path held none, with the seconds of scene time at which they were taken;
+// nil if it never held a number.
 func (r *Run) Series(path string) (seconds, values []float64) { return r.stage.series.values(path) }

@@ -19,8 +19,8 @@ import (
 	"tavernsim/scenes/outside"
 )
 
-// scene is what every actor of a running scene shares. All of it is read-only
-// once the scene runs, but for the atomics.
+// scene is shared by the actors of a running scene. While the scene runs, only the
+// atomics change.
 type scene struct {
 	*setup.Scene
 	metrics  *metrics.Scene
@@ -37,12 +37,12 @@ type scene struct {
 	journal Journal
 	system  *actors.System
 
-	// shown is what the services showed when the last wave was closed, for readers
-	// outside of the scene's actors.
+	// shown is the view of the services after the last wave, for readers outside of
+	// the scene's actors.
 	shown  atomic.Pointer[machines.View]
 	latest atomic.Int64 // protocol.Time at which the wall clock was last read
 
-	// alarms are turns on their way to the scene that publish something critical.
+	// alarms counts the turns with critical events that are on their way to the stage.
 	alarms atomic.Int32
 
 	dead   deadLetters
@@ -54,7 +54,7 @@ type scene struct {
 	sup      *actors.Supervisor
 }
 
-// newScene lays out what the actors share.
+// newScene makes the state that the actors share.
 func newScene(made *setup.Scene, journal Journal, opt Options) (*scene, error) {
 	s := &scene{
 		Scene: made, metrics: opt.Metrics, options: opt, log: cmp.Or(opt.Log, slog.New(slog.DiscardHandler)), journal: journal, system: opt.System, model: opt.Model,
@@ -78,8 +78,7 @@ func newScene(made *setup.Scene, journal Journal, opt Options) (*scene, error) {
 	return s, nil
 }
 
-// asked counts what was asked of models. Calls are counted where their facts are
-// kept.
+// asked counts requests to models. Calls are counted when their facts are kept.
 func (s *scene) asked(to string, q *agent.Ask, x *agent.Answered, took time.Duration) {
 	if q.Kind == agent.KindModel {
 		s.metrics.Model(to, q.Model.Model, string(llm.OutcomeOf(x.Err)), took, x.Model.Usage)
@@ -89,8 +88,7 @@ func (s *scene) asked(to string, q *agent.Ask, x *agent.Answered, took time.Dura
 // actorName is unique in the process.
 func (s *scene) actorName(actor string) string { return cmp.Or(s.options.Name, s.ID) + "/" + actor }
 
-// now is the wall clock's time, which mailboxes take for theirs until it is
-// asked again.
+// now reads the wall clock. Mailboxes use the same time until the next reading.
 func (s *scene) now() protocol.Time {
 	t := protocol.TimeOf(time.Now())
 	s.latest.Store(int64(t))

@@ -7,12 +7,12 @@ import (
 	"tavernsim/protocol"
 )
 
-// maxSamples bounds a series: when it is full, every second sample goes and from
-// then on only every second wave is sampled.
+// maxSamples bounds a series. When it is full, every second sample is dropped, and
+// from then on half as many waves are sampled.
 const maxSamples = 512
 
-// series samples the reported world paths after each wave. It is what this
-// process saw, for the eye; it is no fact.
+// series samples the reported world paths after each wave, for reports about this
+// process. It is not part of the facts.
 type series struct {
 	paths  []world.Path
 	names  []string

@@ -11,9 +11,9 @@ import (
 	"tavernsim/scenes/machines"
 )
 
-// serviceShell is the actor of a service: one owner of one state. It takes the
-// requests of a wave in the scene's order, has its machine decide, and answers with
-// the facts and what the services show afterwards.
+// serviceShell is the actor of a service and owns the service's state. It gives the
+// requests of a wave to its machine in the scene's order, and answers the stage with
+// the facts and the new view.
 type serviceShell struct {
 	*scene
 	machines.Service
@@ -55,14 +55,14 @@ func (s *serviceShell) Receive(env *protocol.Envelope) error {
 
 // middleware is the chain in front of every mailbox of the scene.
 //
-// On the virtual clock events stay in the order in which they were routed, which
-// is the journal's. Lanes would let the urgent ones overtake others that happen
-// to be waiting still, and so an inbox that overflows would depend on timing. The
-// inbox sorts by urgency when it is read.
+// On the virtual clock events keep the order in which they were routed, which is the
+// journal's. With lanes, urgent events would overtake those that happen to wait, so
+// the events that a full inbox drops would depend on timing. A turn sorts its events
+// by urgency when it perceives them.
 //
-// On the realtime clock order is what happened, and urgent events go first. The
-// channel has judged loops, depth and expiry already; what it judged and what
-// expired on the way is judged again, for what did not come through it.
+// On the realtime clock urgent events go first. The mailbox applies the rules about
+// loops, depth and expiry again: events may expire on the way, and some do not come
+// through the channel.
 func (s *scene) middleware() delivery.Chain {
 	if s.Clock == agenda.Virtual {
 		return delivery.Chain{delivery.InOrder{}}
@@ -79,15 +79,14 @@ func lanes(events actors.Capacity) (lanes [delivery.Lanes]actors.Capacity) {
 	return lanes
 }
 
-// supervisor is shared by actors of the scene.
+// supervisor makes the supervisor of the scene's actors.
 func (s *scene) supervisor(failed func(string, *actors.Failure)) *actors.Supervisor {
 	return &actors.Supervisor{Prefix: s.actorName(""), Failed: failed, New: s.revive, Dead: s.undelivered,
 		Lanes: lanes(s.options.Mailbox), Middleware: s.middleware(), Now: s.seen, First: s.first()}
 }
 
-// undelivered keeps what a mailbox did not take. An event has its number at the
-// receiver all the same: a fold, which does not know who was refused what, counts
-// alike.
+// undelivered collects a message that a mailbox refused. A refused event still takes
+// a number at its receiver, because a fold counts every routed event.
 func (s *scene) undelivered(d actors.DeadLetter) {
 	s.dead.add(d)
 	if d.Kind == protocol.KindTurn && d.Priority == protocol.Critical {
@@ -101,9 +100,10 @@ func (s *scene) undelivered(d actors.DeadLetter) {
 	}
 }
 
-// first are the actors that go before agents. On the realtime clock these are the
-// scene's own: behind a crowd that thinks, nobody would hear of an alarm. On the
-// virtual clock nothing is late, and merging many turns at a time is cheaper.
+// first are the kinds of actors that run before agents. On the realtime clock these
+// are the stage and the services; behind many agents they would be late for critical
+// events. On the virtual clock lateness does not matter, and merging many turns at
+// once is cheaper.
 func (s *scene) first() uint32 {
 	if s.Clock == agenda.Virtual {
 		return 0
@@ -115,7 +115,7 @@ func (s *scene) first() uint32 {
 	return first
 }
 
-// decided answers the scene; without a view another part follows.
+// decided sends the stage a part of a decision; the last part has the view.
 func (s *scene) decided(actor string, facts []protocol.Fact, view *machines.View) error {
 	env, err := s.parcel(protocol.KindDecided, actor, protocol.Decided{More: view == nil}, facts, nil)
 	if err != nil {
@@ -128,13 +128,13 @@ func (s *scene) decided(actor string, facts []protocol.Fact, view *machines.View
 	return nil
 }
 
-// giveState answers a request for a snapshot.
+// giveState sends the stage an actor's state for a snapshot.
 func (s *scene) giveState(wave uint64, actor string, state []byte) error {
 	s.stage.Tell(&protocol.Envelope{EventHeader: protocol.EventHeader{Source: actor}, Kind: protocol.KindState, Wave: wave, Body: protocol.NewBody(state)})
 	return nil
 }
 
-// spawnServices starts the services from the given state; after a failure each is
+// spawnServices starts the services from a state. After a failure, a service is
 // restored from the journal.
 func (s *scene) spawnServices(state *machines.State) error {
 	for i, kind := range machines.Services() {
@@ -157,7 +157,7 @@ func (s *scene) reviveService(i int) (actors.Behavior, error) {
 	return s.service(i, restored), nil
 }
 
-// service makes the behaviour of a service that goes on from a state.
+// service makes the behaviour of a service with its machine out of a state.
 func (s *scene) service(i int, state *machines.State) actors.Behavior {
 	kind := machines.Services()[i]
 	if events, ok := state.Services[i].(*machines.Events); ok {
@@ -166,7 +166,7 @@ func (s *scene) service(i int, state *machines.State) actors.Behavior {
 	return s.wrapped(kind.Actor, &serviceShell{s, state.Services[i], kind})
 }
 
-// wrapped lets tests stand between an actor and its mailbox.
+// wrapped lets tests replace the behaviour of an actor.
 func (s *scene) wrapped(actor string, b actors.Behavior) actors.Behavior {
 	if s.options.wrap == nil {
 		return b

@@ -7,15 +7,14 @@ import (
 	"tavernsim/protocol"
 )
 
-// buffers lends memory to encode into; what is sent is a copy of the right size.
+// buffers holds memory for encoding. Messages get a copy of the right size.
 type buffers struct{ pool sync.Pool }
 
 func newBuffers() *buffers {
 	return &buffers{pool: sync.Pool{New: func() any { return new([]byte) }}}
 }
 
-// parcel encodes a decision: its facts once, and the requests for the other
-// machines.
+// parcel encodes a decision with its facts and the requests to other machines.
 func (s *scene) parcel(kind protocol.Kind, actor string, d protocol.Decided, facts []protocol.Fact, requests []protocol.Sequenced) (*protocol.Envelope, error) {
 	scratch := s.buffers.pool.Get().(*[]byte)
 	defer s.buffers.pool.Put(scratch)

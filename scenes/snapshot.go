@@ -27,13 +27,13 @@ func (st *stage) gather(wave uint64) {
 	}
 }
 
-// stateGiven takes a state. When all are there they are written on a goroutine of its
-// own: a large scene does not stand still for the disk. The states are encoded, so
-// nothing that happens meanwhile changes them; they are the memory that it costs.
+// stateGiven takes the state of an actor. When all states are there, a goroutine of
+// its own writes them, so that the scene does not wait for the disk. The states are
+// encoded, so later waves do not change them.
 func (st *stage) stateGiven(env *protocol.Envelope) (machines.Input, error) {
 	g := &st.gathering
 	if g.states == nil || env.Wave != g.wave {
-		return nil, nil // of a snapshot that was dropped
+		return nil, nil // the snapshot was dropped
 	}
 	g.states[env.Source] = env.Body.Raw
 	if g.waiting--; g.waiting > 0 {
@@ -66,7 +66,7 @@ func ordered(states map[string][]byte) iter.Seq2[string, []byte] {
 	}
 }
 
-// restore folds the journal: the newest snapshot and what came after.
+// restore folds the newest snapshot and the facts after it.
 func (s *scene) restore(folding func(done, total uint64)) (*machines.State, error) {
 	state, facts, err := history.Fold(s.Scene, s.journal, history.Options{Log: s.log, Folding: folding})
 	s.metrics.Replayed(int(facts))

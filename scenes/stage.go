@@ -13,13 +13,11 @@ import (
 	"tavernsim/scenes/machines"
 )
 
-// stage is the scene's own actor. It has no rule: an envelope becomes an input of
-// its machine, and it carries out the effects that the machine gives, in their
-// order.
+// stage is the scene's own actor. It has no rules: it turns an envelope into an input
+// of its machine, and carries out the machine's effects in their order.
 //
-// It never waits on its worker. The one exception is the journal: when the disk is
-// too far behind, Append and CloseWaveLater hold the scene up. That is the
-// backpressure.
+// It blocks its worker only for the journal: when the disk is too far behind, Append
+// and CloseWaveLater wait. That is the backpressure.
 type stage struct {
 	*scene
 	machine *machines.Stage
@@ -35,10 +33,10 @@ type stage struct {
 	doing    *doing
 	report   func(Outcome)
 	rests    chan struct{} // gets one element each time the scene comes to rest
-	over     chan struct{} // closed when it is done
+	over     chan struct{} // closed when the scene has stopped
 }
 
-// keptWave is the answer of the journal, on its way through the scene's mailbox.
+// keptWave is the journal's answer in the mailbox of the stage.
 type keptWave struct {
 	wave uint64
 	err  error
@@ -61,8 +59,7 @@ func (st *stage) Receive(env *protocol.Envelope) error {
 	return err
 }
 
-// moment is what the machine may know of the world outside. The virtual clock asks
-// for nothing.
+// moment reads the wall clock and the alarms; on the virtual clock it is empty.
 func (st *stage) moment() (m machines.Moment) {
 	if st.Clock == agenda.Realtime {
 		m.Wall, m.Alarms = st.now(), int(st.alarms.Load())
@@ -70,7 +67,7 @@ func (st *stage) moment() (m machines.Moment) {
 	return m
 }
 
-// input reads an envelope. nil = nothing that the machine needs to know.
+// input turns an envelope into an input; nil = the machine has none.
 func (st *stage) input(env *protocol.Envelope) (machines.Input, error) {
 	switch env.Kind {
 	case protocol.KindTurn:
@@ -118,7 +115,7 @@ func (st *stage) input(env *protocol.Envelope) (machines.Input, error) {
 	return nil, protocol.Errorf(protocol.KindInternal, "scene %s: unexpected %s", st.ID, env.Kind)
 }
 
-// viewOf is what the services show, which crosses beside the bytes of an envelope.
+// viewOf reads the view in an envelope, which is a value beside the bytes.
 func viewOf(env *protocol.Envelope) (*machines.View, error) {
 	v, err := env.Body.Value()
 	if err != nil {
@@ -131,7 +128,7 @@ func viewOf(env *protocol.Envelope) (*machines.View, error) {
 	return view, nil
 }
 
-// crashes are the failures of the scene's earlier lives, as facts.
+// crashes are the failures of the scene before restarts, as facts.
 func (st *stage) crashes() (facts []protocol.Fact) {
 	for i, c := range st.options.Crashes {
 		facts = append(facts, &agenda.ActorFailed{Actor: setup.ActorScene, Error: c.Text, Stack: c.Stack, Failures: int64(i + 1)})
@@ -139,7 +136,7 @@ func (st *stage) crashes() (facts []protocol.Fact) {
 	return facts
 }
 
-// journalAnswered hears that a wave is durable, or why it is not.
+// journalAnswered reads the journal's answer: a wave is durable, or the disk failed.
 func (st *stage) journalAnswered(env *protocol.Envelope) (machines.Input, error) {
 	v, err := env.Body.Value()
 	if err != nil {
@@ -155,14 +152,14 @@ func (st *stage) journalAnswered(env *protocol.Envelope) (machines.Input, error)
 	return &machines.Kept{Wave: kept.wave, Bytes: durable.Total}, nil
 }
 
-// tellKept sends the stage the answer of the journal, from any goroutine.
+// tellKept sends the journal's answer to the stage. Any goroutine may call it.
 func (s *scene) tellKept(k keptWave) {
 	env := &protocol.Envelope{Kind: protocol.KindAnswer}
 	env.Body.SetValue(k)
 	s.stage.Tell(env)
 }
 
-// decide gives the machine an input and carries out what comes of it.
+// decide gives the machine an input and carries out its effects.
 func (st *stage) decide(in machines.Input) error {
 	if letters := st.dead.take(); len(letters) > 0 {
 		if _, err := st.machine.Decide(st.moment(), &machines.DeadLetters{Letters: letters}); err != nil {
@@ -222,12 +219,12 @@ func (st *stage) carryOut(e *machines.Effect) error {
 		st.metrics.Became(metrics.ScenePaused)
 		select {
 		case st.rests <- struct{}{}:
-		default: // the last one was not taken, and still holds
+		default: // nobody has read the last report; it is still true
 		}
 	case machines.ActGoOn:
 		st.metrics.Became(metrics.SceneRunning)
 		select {
-		case <-st.rests: // of a rest that nobody waited for
+		case <-st.rests: // drop a report that nobody has read
 		default:
 		}
 	case machines.ActWarn:
@@ -238,8 +235,8 @@ func (st *stage) carryOut(e *machines.Effect) error {
 	return nil
 }
 
-// close ends a wave in the journal, which says when it is durable from a goroutine of
-// its own.
+// close closes a wave in the journal. A goroutine of the journal reports when the wave
+// is durable.
 func (st *stage) close(e *machines.Effect) error {
 	st.measurePhase(metrics.PhaseKeep)
 	number := e.Wave // effects do not outlive the input
@@ -264,7 +261,7 @@ func (st *stage) wakeEnvelope(e *machines.Effect) *protocol.Envelope {
 	return env
 }
 
-// tickAt sets a timer, which gives the machine a tick.
+// tickAt sets a timer that sends the machine a Tick.
 func (st *stage) tickAt(timer **time.Timer, at protocol.Time) {
 	wait := max(0, at.Sub(st.seen()))
 	if *timer != nil {

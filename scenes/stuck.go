@@ -10,14 +10,14 @@ import (
 	"tavernsim/internal/metrics"
 )
 
-// StuckAfter is how long an actor of a scene may be at one message. What takes
-// longer in good order (a model, an import) waits outside of its actor.
+// StuckAfter is how long an actor of a scene may handle one message. Work that may
+// take longer (a model, an import) does not run in an actor.
 const StuckAfter = 30 * time.Second
 
-// Stuck says in the log and in metrics that an actor does not return from a
-// message: code of the project or of the program around the scene (a node kind, a
-// middleware) loops, or a disk hangs. Nobody can take its worker away; the process
-// has to be ended, and the run resumed without that code.
+// Stuck reports, in the log and in metrics, an actor that does not return from a
+// message. Code of the embedding program (a node kind, a middleware) loops, or a disk
+// hangs. Its worker is lost until the code returns; if it does not, the process must
+// be ended and the run resumed without that code.
 func Stuck(set *metrics.Set, log *slog.Logger) func(actors.Stuck) (free func()) {
 	return func(x actors.Stuck) func() {
 		scene, actor, _ := strings.Cut(x.Receiver, "/")

@@ -411,7 +411,7 @@ func (s *Stage) serviceFailed(in *ActorFailed) error {
 	s.effect(Effect{Act: ActServiceFailed, Actor: in.Actor, GivenUp: fact.GivenUp})
 	s.wave.keep(fact)
 	if fact.GivenUp {
-		// No fact of the open wave was kept, so the run can be resumed before it.
+		// The open wave has no end in the journal, so the run resumes before it.
 		s.stopping = stopping{kept: true, Outcome: Outcome{Reason: agenda.StoppedByFailure,
 			Err: s.errorf("%s was given up after %d failures in a row: %s", in.Actor, n, in.Error)}}
 		return s.finish()
