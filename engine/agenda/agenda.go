@@ -8,9 +8,9 @@ import (
 	"tavernsim/protocol"
 )
 
-// agenda is a calendar: a bucket of ordinals per moment, and a heap of the
-// moments. Entries are never removed from the middle; who looks asks whether
-// an entry still stands.
+// agenda is a calendar: a bucket of ordinals per moment, and a heap of the moments.
+// Entries are never removed from the middle; a reader must check whether an entry is
+// still valid (stands).
 type agenda struct {
 	times   timeHeap
 	buckets map[protocol.Time][]uint32
@@ -18,7 +18,7 @@ type agenda struct {
 
 func newAgenda() agenda { return agenda{buckets: map[protocol.Time][]uint32{}} }
 
-// add puts an agent on the agenda; what would be after the last time never is.
+// add puts an agent on the agenda, unless the moment is beyond the last possible time.
 func (a *agenda) add(t protocol.Time, o uint32) {
 	if t > protocol.LastTime {
 		return
@@ -30,8 +30,7 @@ func (a *agenda) add(t protocol.Time, o uint32) {
 	a.buckets[t] = append(b, o)
 }
 
-// next finds the earliest moment with an entry that stands, and forgets the
-// buckets before it.
+// next finds the earliest moment with a valid entry, and drops the buckets before it.
 func (a *agenda) next(stands func(protocol.Time, uint32) bool) (protocol.Time, bool) {
 	for len(a.times) > 0 {
 		t := a.times[0]
@@ -79,7 +78,7 @@ func (h *timeHeap) Pop() any {
 	return x
 }
 
-// NextWake is when an agent is woken next; false = never again on its own.
+// NextWake is when the next agent is woken; false = no agent is due at any time.
 func (s *State) NextWake() (protocol.Time, bool) {
 	next, ok := s.agenda.next(s.stands)
 	if t, hurries := s.urgent.next(s.standsFirst); hurries && (!ok || t < next) {
@@ -88,7 +87,8 @@ func (s *State) NextWake() (protocol.Time, bool) {
 	return next, ok
 }
 
-// Take removes and returns who is woken at time t, in the order of the wave.
+// Take removes and returns the agents that are woken at time t, in the order of the
+// wave.
 func (s *State) Take(t protocol.Time) []uint32 {
 	var wave []uint32
 	for _, o := range s.agenda.take(t) {
@@ -103,10 +103,10 @@ func (s *State) Take(t protocol.Time) []uint32 {
 	return wave
 }
 
-// TakeNext removes and returns who is woken next of those that are due on the
-// realtime clock: who heard something critical, then who has waited longest; with
-// urgent only the former. Agents that are busy leave the agenda and come back when
-// their turn ends: what they heard stands. Who is not taken keeps its place.
+// TakeNext removes and returns the agent that is woken next on the realtime clock, of
+// those that are due: first agents that heard a critical event, then the one that has
+// waited longest. With urgent, it takes only the former. A busy agent leaves the
+// agenda; its slot keeps what it heard, and the end of its turn puts it back.
 func (s *State) TakeNext(now protocol.Time, urgent bool, busy func(ordinal uint32) bool) (o uint32, ok bool) {
 	if o, ok = s.takeFrom(&s.urgent, s.standsFirst, now, busy); ok || urgent {
 		return o, ok
@@ -128,14 +128,14 @@ func (s *State) takeFrom(a *agenda, stands func(protocol.Time, uint32) bool, now
 	}
 }
 
-// woken takes an agent off the agenda: what it was due for is being done.
+// woken clears an agent's reasons to be woken.
 func (s *State) woken(o uint32) {
 	sl := &s.slots[o]
 	sl.queuedAt, sl.hurries, sl.due, sl.heard = 0, false, 0, 0
 }
 
-// stands reports whether an agenda entry still stands. One that does not is
-// dropped by who asks, so the slot forgets it.
+// stands reports whether an entry is still valid. The caller drops an invalid entry,
+// so the slot is no longer queued.
 func (s *State) stands(t protocol.Time, o uint32) bool {
 	sl := &s.slots[o]
 	if sl.queuedAt != t {
@@ -148,14 +148,14 @@ func (s *State) stands(t protocol.Time, o uint32) bool {
 	return false
 }
 
-// standsFirst is stands for who goes before others.
+// standsFirst is stands for the agenda of urgent agents.
 func (s *State) standsFirst(t protocol.Time, o uint32) bool {
 	return s.slots[o].hurries && s.stands(t, o)
 }
 
-// keepsPlace reports whether an agent stands on the agenda before the moment at
-// which it is to be woken, because it has not been woken for what it heard first.
-// Else who hears much would be passed over again and again by who is woken first.
+// keepsPlace reports whether an entry is valid although the agent is due later: it
+// has not been woken for an earlier event. Without this, each new event would move an
+// agent behind others, and an agent that hears many might never be woken.
 func (s *State) keepsPlace(sl *slot, at protocol.Time) bool {
 	return s.cfg.Clock == Realtime && sl.queuedAt != 0 && sl.queuedAt < at && at <= sl.heard
 }

@@ -8,24 +8,24 @@ import (
 	"tavernsim/protocol"
 )
 
-// Bounds are the lanes of one agent's inbox that block, by priority from the
-// low one: how many events may wait in each; 0 = the lane blocks nobody.
+// Bounds are the capacities of the lanes of one agent's inbox that block, by priority
+// from low; 0 = the lane does not block.
 type Bounds [4]int
 
-// blocking is what the scene keeps of full lanes; nil maps where nobody has such
-// a lane. Full is a lane when more events than its bound were routed to it since
-// the receiver's last turn that has ended began. The publisher of an event that finds it full
-// waits: it is not woken before a turn of the receiver has ended that began after
-// the event.
+// blocking is the state of lanes that block; its maps are nil without such lanes. A
+// lane is full if more events than its bound were routed to it since the beginning of
+// the last turn of the receiver that has ended. The publisher of an event to a full
+// lane waits: it is not woken before the end of a turn of the receiver that began
+// after the event.
 //
-// Nobody waits in a circle: an agent is blocked for a receiver only when that one
-// does not wait, by itself or through others, for the agent. So every chain ends
-// at an agent that waits for nobody, and that one is due, because only an event
-// that wakes its receiver blocks its publisher.
+// Agents never wait in a circle. An agent is blocked for a receiver only if the
+// receiver does not wait for the agent, directly or through others. So every chain
+// ends at an agent that does not wait. That agent is due, because only an event that
+// wakes its receiver blocks its publisher.
 type blocking struct {
-	unread  map[uint32]*unread  // by receiver: what came since its last ended turn began
-	waits   map[uint32][]wait   // by publisher: for whom it waits, by ordinal
-	waiters map[uint32][]uint32 // by receiver: who waits for it, by ordinal
+	unread  map[uint32]*unread  // by receiver: events since its last ended turn began
+	waits   map[uint32][]wait   // by publisher: its waits, by ordinal of the receiver
+	waiters map[uint32][]uint32 // by receiver: the waiting publishers, by ordinal
 }
 
 type wait struct {
@@ -36,8 +36,8 @@ type wait struct {
 // unread counts by lane.
 type unread [4]lane
 
-// lane counts events by the wave in which they were routed, the oldest first. It
-// forgets what cannot make a difference: runs before the newest that fill it.
+// lane counts events by the wave in which they were routed, the oldest first. It drops
+// the waves before the newest ones that suffice to fill it.
 type lane struct {
 	total int
 	runs  []run
@@ -65,7 +65,7 @@ func (l *lane) drop() {
 	l.runs = slices.Delete(l.runs, 0, 1)
 }
 
-// before forgets what came before a wave.
+// before drops the events of earlier waves.
 func (l *lane) before(wave uint64) {
 	for len(l.runs) > 0 && l.runs[0].wave < wave {
 		l.drop()
@@ -76,7 +76,7 @@ func place(p protocol.Priority) int {
 	return int(min(max(p, protocol.Low), protocol.Critical) - protocol.Low)
 }
 
-// bound is that of a lane that blocks; 0 = it does not.
+// bound is the bound of a lane; 0 = the lane does not block.
 func (s *State) bound(o uint32, p protocol.Priority) int {
 	if b := s.cfg.Timing(o).Blocks; b != nil {
 		return b[place(p)]
@@ -113,8 +113,9 @@ func (s *State) full(o uint32, p protocol.Priority) bool {
 	return u != nil && u[place(p)].total > s.bound(o, p)
 }
 
-// wakes reports whether an event puts its receiver on the agenda. It does not
-// ask the agenda: on the realtime clock a fold does not know who was woken.
+// wakes reports whether an event puts its receiver on the agenda. It does not read
+// the agenda, because on the realtime clock a fold does not know which agents were
+// woken.
 func (s *State) wakes(o uint32, p protocol.Priority) bool {
 	sl := &s.slots[o]
 	return !sl.givenUp && (!sl.asleep || p >= sl.wakeAbove)
@@ -129,11 +130,11 @@ func (s *State) findWait(publisher, receiver uint32) (int, bool) {
 	return slices.BinarySearchFunc(s.blocking.waits[publisher], receiver, func(w wait, o uint32) int { return cmp.Compare(w.receiver, o) })
 }
 
-// maxWalk bounds how many waits one decision looks at. What is longer counts as a
-// circle: nobody is blocked for it.
+// maxWalk bounds the waits that one decision follows. A longer chain counts as a
+// circle, so the publisher is not blocked.
 const maxWalk = 1024
 
-// leads reports whether an agent waits for another, by itself or through others.
+// leads reports whether an agent waits for another, directly or through others.
 func (s *State) leads(from, to uint32) bool {
 	if len(s.blocking.waits[from]) == 0 || len(s.blocking.waiters[to]) == 0 {
 		return false
@@ -169,7 +170,7 @@ func (s *State) wait(publisher, receiver uint32, wave uint64) {
 	}
 	i, found := s.findWait(publisher, receiver)
 	if found {
-		return // it waits for what came first
+		return // it waits for an earlier event already
 	}
 	b.waits[publisher] = slices.Insert(b.waits[publisher], i, wait{receiver, wave})
 	j, _ := slices.BinarySearch(b.waiters[receiver], publisher)
@@ -177,8 +178,8 @@ func (s *State) wait(publisher, receiver uint32, wave uint64) {
 	s.slots[publisher].blocked = true
 }
 
-// took applies that a turn has ended that was begun in a wave: it perceived
-// whatever came in waves before, and who waited for that goes on.
+// took applies the end of a turn that began in a wave. The turn perceived all events
+// of earlier waves, so publishers that waited since then continue.
 func (s *State) took(o uint32, wave uint64, now protocol.Time) {
 	if u := s.blocking.unread[o]; u != nil {
 		left := 0
@@ -193,8 +194,7 @@ func (s *State) took(o uint32, wave uint64, now protocol.Time) {
 	s.letGo(o, wave, now)
 }
 
-// letGo lets those go on who wait for an agent since a wave before the given
-// one.
+// letGo ends the waits for an agent that began in waves before the given one.
 func (s *State) letGo(o uint32, before uint64, now protocol.Time) {
 	for _, publisher := range slices.Clone(s.blocking.waiters[o]) {
 		i, _ := s.findWait(publisher, o)
@@ -205,7 +205,7 @@ func (s *State) letGo(o uint32, before uint64, now protocol.Time) {
 	}
 }
 
-// endWait takes a wait away, at both its ends.
+// endWait removes a wait from both maps.
 func (s *State) endWait(publisher uint32, i int) {
 	b := &s.blocking
 	o := b.waits[publisher][i].receiver
@@ -218,8 +218,8 @@ func (s *State) endWait(publisher uint32, i int) {
 	}
 }
 
-// goOn puts an agent on the agenda again that waits for nobody any more. What was
-// due meanwhile is due at the next moment.
+// goOn puts an agent without waits back on the agenda. If it was due meanwhile, it is
+// due at the next moment.
 func (s *State) goOn(o uint32, now protocol.Time) {
 	if len(s.blocking.waits[o]) > 0 {
 		return
@@ -235,11 +235,11 @@ func (s *State) goOn(o uint32, now protocol.Time) {
 	s.enqueue(o)
 }
 
-// everybody is after every wave.
+// everybody is greater than every wave.
 const everybody = math.MaxUint64
 
-// fell lets everybody go on who waits for an agent that failed. One that was
-// given up perceives nothing any more, and waits for nobody.
+// fell ends all waits for an agent that failed. If the agent was given up, its own
+// waits end, too.
 func (s *State) fell(o uint32, now protocol.Time) {
 	s.letGo(o, everybody, now)
 	if !s.slots[o].givenUp {
@@ -255,7 +255,7 @@ func (s *State) fell(o uint32, now protocol.Time) {
 // Waiting counts the agents that are blocked.
 func (s *State) Waiting() int { return len(s.blocking.waits) }
 
-// waitingFor lists for whom an agent waits.
+// waitingFor lists the receivers for which an agent waits.
 func (s *State) waitingFor(o uint32) (list []uint32) {
 	for _, w := range s.blocking.waits[o] {
 		list = append(list, w.receiver)
@@ -263,7 +263,7 @@ func (s *State) waitingFor(o uint32) (list []uint32) {
 	return list
 }
 
-// storedLane and storedWait are blocking as a snapshot holds it.
+// storedLane and storedWait are the stored form of blocking.
 type storedLane struct {
 	Agent uint32
 	Lane  uint8
@@ -314,8 +314,7 @@ func sortedKeys[V any](m map[uint32]V) []uint32 {
 	return keys
 }
 
-// restoreBlocking takes what a snapshot holds, which may be damaged or of
-// another scene.
+// restoreBlocking reads the stored form, which may be damaged or of another scene.
 func (s *State) restoreBlocking(lanes []storedLane, waits []storedWait) error {
 	for _, l := range lanes {
 		if int(l.Agent) >= len(s.slots) || int(l.Lane) >= len(unread{}) {

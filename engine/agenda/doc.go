@@ -1,24 +1,23 @@
-// Package agenda says whose turn it is in a scene, and when. It also holds the
-// scene's definition and the facts of the scene itself.
+// Package agenda decides which agents of a scene deliberate, and when. It also holds
+// the definition of a scene and the scene's own facts.
 //
-// A [State] is the scene's own machine state. It changes through its methods
-// named after facts (TurnEnded, Heard, Failed, ...), which the running scene
-// and the replay of a journal call in the same order; looking at what is next
-// ([State.NextTime], [State.Take]) is separate from changing it.
+// A [State] is the agenda of one scene. Methods named after facts (TurnEnded, Heard,
+// Failed, …) change it; a running scene and a fold call them in the same order.
+// [State.NextTime] and [State.Take] find the agents that are due.
 //
 // # Promises
 //
-//  1. Virtual time moves on the grid of the tick, forward only. What an event
-//     causes happens one tick later or more, so a conversation cannot go on
+//  1. Virtual time moves forward only, on the grid of the tick. The effects of an
+//     event come one tick later at the earliest, so a conversation cannot continue
 //     for ever within one moment.
-//  2. A wave is every entry at the earliest time, in the order of priority,
-//     then of the agents' ordinals. The order depends on facts alone.
-//  3. An agent is woken once per wave, however many causes there were.
+//  2. A wave consists of all entries at the earliest time, ordered by priority,
+//     then by ordinal. The order depends on facts alone.
+//  3. An agent is woken once per wave, for any number of causes.
 //  4. An agent that failed too often in a row is given up and never woken.
-//  5. An agent that is blocked is not woken before the receivers of its events
-//     have had a turn; nobody waits in a circle, so everybody is woken again.
+//  5. A blocked agent is not woken before the receivers of its events have had a
+//     turn. Agents never wait in a circle, so every one of them is woken again.
 //
 // # Not here
 //
-// Running anything: actors drive, scenes join.
+// Actors (package actors), and the steps of a wave (scenes/machines).
 package agenda

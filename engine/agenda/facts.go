@@ -24,7 +24,7 @@ const (
 	FactNoRoom       = "scene.effects_refused"
 )
 
-// Started opens a journal: what the run is made of.
+// Started is the first fact of a journal: the inputs of the run.
 type Started struct {
 	Scene   string
 	Seed    uint64
@@ -35,7 +35,7 @@ type Started struct {
 	Project string // hash of the resolved inputs
 }
 
-// WaveClosed ends a wave: time stands here now.
+// WaveClosed ends a wave. Its time is the time of the scene.
 type WaveClosed struct {
 	Wave   uint64
 	Turns  int64
@@ -43,7 +43,7 @@ type WaveClosed struct {
 	World  int64 // version after it
 }
 
-// EffectsDeferred holds back what a deliberation asked for until the simulated
+// EffectsDeferred holds back the requests of a deliberation until the simulated
 // latency of its model has passed.
 type EffectsDeferred struct {
 	Agent   uint32
@@ -71,8 +71,8 @@ func (f *EffectsRefused) Told() map[string]any {
 		"message": "nothing that this turn asked for took effect: the requests of all agents at one moment have at most limit bytes (simulation.limits.max_wave_bytes); ask again, for less"}
 }
 
-// AgentFailed records a panic or error of an agent's actor. WakeAt is when it
-// will be tried again; 0 means that it is given up.
+// AgentFailed records a panic or error of an agent's actor. WakeAt is when the agent
+// is woken again; 0 = it is given up.
 type AgentFailed struct {
 	Agent    uint32
 	Error    string
@@ -81,8 +81,8 @@ type AgentFailed struct {
 	WakeAt   protocol.Time
 }
 
-// ActorFailed records a failure of the world state, the knowledge service, the
-// event channel or the scene itself.
+// ActorFailed records a failure of the world service, the knowledge service, the
+// event channel or the stage.
 type ActorFailed struct {
 	Actor    string
 	Error    string
@@ -91,7 +91,7 @@ type ActorFailed struct {
 	GivenUp  bool
 }
 
-// Paused and Resumed frame the time in which no agent is woken.
+// Paused begins a pause, in which no agent is woken.
 type Paused struct {
 	Reason string
 }
@@ -102,11 +102,10 @@ type Resumed struct {
 
 // Ended is the last fact of a journal.
 type Ended struct {
-	Reason string // why: one of the Stopped... reasons
+	Reason string // one of the Stopped... reasons
 }
 
-// Forked is the first fact after the cut at which a run was taken over with
-// changes.
+// Forked is the first fact of a fork, behind the facts of its parent.
 type Forked struct {
 	Parent  string // name of the run that it was forked from
 	Wave    uint64 // at the end of which
@@ -115,10 +114,10 @@ type Forked struct {
 	Changes []string
 }
 
-// DeadLettered records an envelope that a mailbox did not take or dropped
-// again, or a number of alike ones.
+// DeadLettered records an envelope that a mailbox refused or dropped, or a number of
+// similar ones.
 type DeadLettered struct {
-	Event    string // id; "" for a number of them, and for what is no event
+	Event    string // id; "" for several envelopes, and for other kinds of envelopes
 	Type     string
 	Reason   string
 	Chain    []protocol.Link
@@ -128,7 +127,7 @@ type DeadLettered struct {
 	Count    int64
 }
 
-// Redelivered records that somebody sent dead letters again while the scene was
+// Redelivered records dead letters that an operator sent again while the scene was
 // stopped. They are published in its first wave at or after Due.
 type Redelivered struct {
 	Due     protocol.Time
@@ -138,28 +137,28 @@ type Redelivered struct {
 // Letter is one refused message that is sent again.
 type Letter struct {
 	Seq   uint64 // of the fact that refused it
-	Agent string // the one receiver that is meant; "" = whoever hears it
+	Agent string // the one receiver; "" = all agents that hear it
 	Draft protocol.Raw
 }
 
-// Interrupted records that a more urgent event came while the simulated latency
-// of a deliberation passed: what it had asked for is cancelled.
+// Interrupted records that a more urgent event arrived during the simulated latency
+// of a deliberation. The deliberation's requests are cancelled.
 type Interrupted struct {
 	Agent   uint32
 	Event   string // id
 	Effects int64  // requests cancelled
 }
 
-// Blocked records that an event met full lanes that block: its publisher is not
-// woken before each of these receivers has taken a turn that began after it.
+// Blocked records that lanes that block were full for an event. The publisher is not
+// woken before each of these receivers has ended a turn that began after the event.
 type Blocked struct {
 	Agent     uint32 // the publisher
 	Event     string // id
 	Receivers []uint32
 }
 
-// Fact is one of this package's facts. The linter holds a switch over it to all
-// of them.
+// Fact is one of this package's facts. The linter checks that a switch over it has
+// a case for each.
 //
 //sumtype:decl
 type Fact interface {
@@ -204,10 +203,10 @@ const (
 	StoppedByDeliberations = "deliberations" // Stop.Deliberations
 	StoppedByEvents        = "events"        // Stop.Events
 	StoppedByCondition     = "condition"     // Stop.Until
-	StoppedByQuiet         = "quiet"         // nothing will ever happen again
-	StoppedByFailure       = "failure"       // the world, the channel or the scene was given up
-	StoppedByRequest       = "request"       // somebody terminated the scene
-	// Not an end: the run can be resumed, and no fact is kept of it.
+	StoppedByQuiet         = "quiet"         // no agent is due at any time
+	StoppedByFailure       = "failure"       // a service or the stage was given up
+	StoppedByRequest       = "request"       // the host terminated the scene
+	// The run is not over and can be resumed; there is no fact of it.
 	StoppedByInterrupt = "interrupt"
 	StoppedByWallTime  = "wall_time"
 )

@@ -23,22 +23,22 @@ type snapshot struct {
 	Deferred      []EffectsDeferred
 }
 
-// blockingSnapshot is what is stored of a State in which a lane that blocks holds
-// something. Any other is stored as it was before there were such lanes.
+// blockingSnapshot is the stored form of a State with events in lanes that block. Any
+// other State has the older form.
 type blockingSnapshot struct {
 	State  snapshot
 	Unread []storedLane
 	Waits  []storedWait
 }
 
-// blockingFields tells a blockingSnapshot by its length.
+// blockingFields is the number of fields by which a blockingSnapshot is recognised.
 const blockingFields = 3
 
 // Flags of a stored slot.
 const (
 	flagAsleep   = 1
 	flagGivenUp  = 2
-	flagThinking = 4 // what it perceived stands in the two bits above: 0 = low
+	flagThinking = 4 // the two bits above are the priority of what it perceived: 0 = low
 )
 
 // Snapshot encodes the state. Equal states have equal bytes.
@@ -60,7 +60,7 @@ func (s *State) Snapshot(codec *protocol.Codec) (protocol.Raw, error) {
 	return codec.Marshal(&snap)
 }
 
-// readSnapshot takes both forms.
+// readSnapshot reads both forms.
 func readSnapshot(codec *protocol.Codec, raw protocol.Raw) (snap blockingSnapshot, err error) {
 	var into any = &snap.State
 	if n, _, err := msgp.ReadArrayHeaderBytes(raw); err == nil && n == blockingFields {
@@ -134,7 +134,7 @@ func (sl *slot) read(b []byte) (flags int64, rest []byte, err error) {
 	*sl = slot{
 		due: protocol.Time(v[0]), heard: protocol.Time(v[1]), busyUntil: protocol.Time(v[2]), heardWave: uint64(v[3]),
 		priority: protocol.Priority(v[4]), wakeAbove: protocol.Priority(v[5]),
-		came: protocol.Time(v[1]), wokeWave: uint64(v[3]), // it is on the agenda for what it heard last
+		came: protocol.Time(v[1]), wokeWave: uint64(v[3]), // the last event put it on the agenda
 		asleep: v[6]&flagAsleep != 0, givenUp: v[6]&flagGivenUp != 0, failures: uint8(v[7]),
 	}
 	return v[6], b, nil

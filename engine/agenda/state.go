@@ -10,10 +10,10 @@ import (
 
 // Timing is when one agent is woken without any event.
 type Timing struct {
-	Period       time.Duration // floor frequency; 0 = only when something happens
+	Period       time.Duration // of the floor frequency; 0 = none
 	WakeOnStart  bool
 	WakeOnChange bool // one tick after a deliberation that changed the agent
-	MaxRestarts  int  // failures in a row before it is given up
+	MaxRestarts  int  // failures in a row before the agent is given up
 
 	Interrupt   bool              // events interrupt its deliberations:
 	InterruptBy protocol.Priority // those of this priority and above
@@ -34,28 +34,28 @@ type Config struct {
 // maxBackoffDoublings bounds the wait after repeated failures (backoff × 64).
 const maxBackoffDoublings = 6
 
-// slot is what the agenda knows of one agent.
+// slot is the state of one agent on the agenda.
 type slot struct {
 	due       protocol.Time // own schedule; 0 = none
 	heard     protocol.Time // reaction to an event; 0 = none
 	busyUntil protocol.Time
-	queuedAt  protocol.Time // bucket it stands in; 0 = none
+	queuedAt  protocol.Time // moment of its bucket; 0 = none
 	heardWave uint64
-	toldWave  uint64            // realtime: of the last thing it was told that is no event
-	heardOf   uint64            // realtime: events routed to it, counted as its inbox numbers them
-	last      [4]uint64         // realtime: of these, the last one of each priority, from the low one
-	came      protocol.Time     // realtime: the last event or other news, whether it wakes or not
-	wokeWave  uint64            // realtime: of the last one that does
+	toldWave  uint64            // realtime: of its last observation of an answer
+	heardOf   uint64            // realtime: number of events routed to it, as its inbox numbers them
+	last      [4]uint64         // realtime: number of the last event of each priority, from low
+	came      protocol.Time     // realtime: time of the last event or answer, also of those that do not wake
+	wokeWave  uint64            // realtime: wave of the last one that wakes
 	priority  protocol.Priority // most urgent event heard
 	wakeAbove protocol.Priority // asleep: events below this do not wake
 	asleep    bool
 	givenUp   bool
-	blocked   bool // it waits for receivers, who are in State.blocking
-	hurries   bool // it stands in State.urgent
+	blocked   bool // it waits for receivers; State.blocking names them
+	hurries   bool // it is in State.urgent
 	failures  uint8
 }
 
-// Deferred is a set of effects that become due later.
+// Deferred are requests that become due later.
 type Deferred struct {
 	Due     protocol.Time
 	Agent   uint32
@@ -80,16 +80,16 @@ type State struct {
 
 	slots    []slot
 	agenda   agenda
-	urgent   agenda     // realtime: of those on the agenda, who heard something critical
+	urgent   agenda     // realtime: the agents on the agenda that heard a critical event
 	deferred []Deferred // by due time, then arrival
 	release  protocol.Time
-	// thinking holds, of agents that may be interrupted, how urgent that is whose
-	// latency they pass. The rest of it is in their slots.
+	// thinking holds, for agents that may be interrupted, the urgency of the
+	// deliberation whose simulated latency passes.
 	thinking map[uint32]protocol.Priority
 	blocking blocking
 }
 
-// New returns the state before the scene started.
+// New returns the state of a scene that has not started.
 func New(cfg Config) *State {
 	return &State{cfg: cfg, Now: cfg.Start, slots: make([]slot, cfg.Agents), agenda: newAgenda(), urgent: newAgenda()}
 }
@@ -97,7 +97,7 @@ func New(cfg Config) *State {
 // Begun is when the scene began.
 func (s *State) Begun() protocol.Time { return s.began }
 
-// Start begins the scene: every agent that wants it is on the agenda.
+// Start begins the scene and puts every agent that wakes on start on the agenda.
 func (s *State) Start(now protocol.Time) {
 	s.Started, s.began, s.Now = true, now, now
 	for o := range s.slots {
@@ -124,10 +124,10 @@ func (s *State) grid(t protocol.Time) protocol.Time {
 	return t
 }
 
-// Grid is the moment at which something of time t happens.
+// Grid is the moment for time t: the next tick, on the virtual clock.
 func (s *State) Grid(t protocol.Time) protocol.Time { return s.grid(t) }
 
-// NextTime is when something happens next; false = never again on its own.
+// NextTime is the next moment of the agenda; false = there is none.
 func (s *State) NextTime() (protocol.Time, bool) {
 	next, ok := s.NextWake()
 	if len(s.deferred) > 0 && (!ok || s.deferred[0].Due < next) {
@@ -144,19 +144,19 @@ func (s *State) DeferredDue(t protocol.Time) bool {
 	return len(s.deferred) > 0 && s.deferred[0].Due <= t
 }
 
-// Releases notes when the event channel releases next what it holds; 0 = it
-// holds nothing. It follows from the channel's state and is stored with that.
+// Releases sets when the event channel next releases held events; 0 = it holds none.
+// The channel's snapshot stores it.
 func (s *State) Releases(at protocol.Time) { s.release = at }
 
-// ReleaseDue reports whether the channel has something to release.
+// ReleaseDue reports whether held events of the channel are due.
 func (s *State) ReleaseDue(now protocol.Time) bool { return s.release != 0 && s.release <= now }
 
-// Urgency is that of the most urgent event that an agent heard and has not acted
-// on.
+// Urgency is the priority of the most urgent event that an agent has heard and not
+// yet perceived.
 func (s *State) Urgency(o uint32) protocol.Priority { return s.slots[o].priority }
 
-// DeferredBy are the effects that are due by a time. They are dropped when the wave
-// that takes them is closed.
+// DeferredBy lists the deferred requests that are due by a time. The end of the wave
+// that takes them drops them.
 func (s *State) DeferredBy(t protocol.Time) []Deferred {
 	n := 0
 	for n < len(s.deferred) && s.deferred[n].Due <= t {
@@ -165,18 +165,18 @@ func (s *State) DeferredBy(t protocol.Time) []Deferred {
 	return s.deferred[:n]
 }
 
-// Turn is what the scene needs to know of a deliberation that ended.
+// Turn is the end of a deliberation, for the agenda.
 type Turn struct {
 	Wave       uint64        // in which it was woken
-	Failed     bool          // it reached no decision
+	Failed     bool          // it ended without a decision
 	Changed    bool          // its private state or a goal
 	BusyUntil  protocol.Time // simulated latency; 0 = none
-	SleepUntil protocol.Time // 0 = it does not sleep
+	SleepUntil protocol.Time // 0 = no such time
 	Asleep     bool          // with SleepUntil 0: until an event wakes it
 	WakeAbove  protocol.Priority
-	WakeAt     protocol.Time     // for events that it must be shown again, or a deadline; 0 = none
-	Urgency    protocol.Priority // of what it perceived
-	Through    uint64            // number of the last event that had reached it when it began
+	WakeAt     protocol.Time     // for events that are delivered again, or a deadline; 0 = none
+	Urgency    protocol.Priority // of the most urgent event that it perceived
+	Through    uint64            // number of the last event that it perceived
 }
 
 // TurnEnded applies the end of an agent's deliberation.
@@ -194,7 +194,7 @@ func (s *State) TurnEnded(o uint32, t Turn, now protocol.Time) {
 	} else if s.cfg.Clock == Realtime {
 		s.leaves(sl, t)
 	}
-	if sl.heardWave < t.Wave { // all that was routed to it reached it, or its mailbox refused it
+	if sl.heardWave < t.Wave { // every event of earlier waves has reached it, or its mailbox refused it
 		sl.heardOf, sl.last = t.Through, [4]uint64{}
 	}
 	switch period := s.cfg.Timing(o).Period; {
@@ -216,11 +216,11 @@ func (s *State) TurnEnded(o uint32, t Turn, now protocol.Time) {
 	s.took(o, t.Wave, now)
 }
 
-// unperceived reports whether there may be something that a deliberation was not
-// shown. On the virtual clock nothing comes while one is in flight. On the
-// realtime clock events come between the wake and the beginning of a deliberation,
-// which perceives them whatever their wave is: so they are counted. Answers are
-// not; one of that time wakes the agent once more.
+// unperceived reports whether there may be events or answers that a deliberation did
+// not perceive. On the virtual clock none arrive during a deliberation. On the
+// realtime clock events may arrive between the wake and the beginning of a
+// deliberation, which perceives them, so numbers of events are compared. Answers have
+// no numbers; one that arrives in this time wakes the agent once more.
 func (s *State) unperceived(sl *slot, t Turn) bool {
 	if s.cfg.Clock != Realtime {
 		return sl.heardWave >= t.Wave
@@ -228,8 +228,8 @@ func (s *State) unperceived(sl *slot, t Turn) bool {
 	return sl.heardWave >= t.Wave && sl.heardOf > t.Through || sl.toldWave >= t.Wave
 }
 
-// leaves says how urgent is what a deliberation was not shown. Who was asleep when
-// it was woken was not put on the agenda for what came then.
+// leaves sets the urgency of the events that a deliberation did not perceive. An agent
+// that was asleep was not put on the agenda for events below its wake level.
 func (s *State) leaves(sl *slot, t Turn) {
 	sl.priority = sl.left(t)
 	sl.hurries = sl.hurries && sl.priority == protocol.Critical
@@ -241,7 +241,7 @@ func (s *State) leaves(sl *slot, t Turn) {
 	}
 }
 
-// left is the priority of what a deliberation was not shown.
+// left is the priority of the events that a deliberation did not perceive.
 func (sl *slot) left(t Turn) protocol.Priority {
 	p := protocol.Low
 	if sl.toldWave >= t.Wave {
@@ -255,7 +255,7 @@ func (sl *slot) left(t Turn) protocol.Priority {
 	return p
 }
 
-// think notes that an agent which may be interrupted is busy.
+// think marks an agent that may be interrupted as busy.
 func (s *State) think(o uint32, t Turn) {
 	if t.BusyUntil == 0 || !s.cfg.Timing(o).Interrupt {
 		delete(s.thinking, o)
@@ -267,8 +267,8 @@ func (s *State) think(o uint32, t Turn) {
 	s.thinking[o] = t.Urgency
 }
 
-// Interruption decides whether an event interrupts an agent that is busy on the
-// virtual clock: the fact to keep, and whether there is one.
+// Interruption decides whether an event interrupts a busy agent on the virtual clock.
+// It returns the fact to keep; false = there is none.
 func (s *State) Interruption(o uint32, p protocol.Priority, event string, now protocol.Time) (Interrupted, bool) {
 	urgency, busy := s.thinking[o]
 	sl := &s.slots[o]
@@ -284,7 +284,8 @@ func (s *State) Interruption(o uint32, p protocol.Priority, event string, now pr
 	return f, true
 }
 
-// cancels: effects that are due now have joined the wave already.
+// cancels reports whether deferred requests can still be cancelled: those that are due
+// now have joined the wave already.
 func (s *State) cancels(o uint32, i int, now protocol.Time) bool {
 	return s.deferred[i].Agent == o && s.deferred[i].Due > now
 }
@@ -313,8 +314,7 @@ func (s *State) Heard(o uint32, p protocol.Priority, wave uint64, now protocol.T
 }
 
 // HeardSoFar sets how many events have reached an agent, and the number of the last
-// one of each priority that waits there. It follows from the agent's state and is
-// stored with that.
+// waiting one of each priority. The agent's snapshot stores both.
 func (s *State) HeardSoFar(o uint32, n uint64, last func(protocol.Priority) uint64) {
 	sl := &s.slots[o]
 	sl.heardOf = n
@@ -323,7 +323,7 @@ func (s *State) HeardSoFar(o uint32, n uint64, last func(protocol.Priority) uint
 	}
 }
 
-// Told applies that an agent was told what became of something it asked for.
+// Told applies the answer of a service to an agent's request.
 func (s *State) Told(o uint32, wave uint64, now protocol.Time) {
 	s.slots[o].toldWave = wave
 	s.hear(o, protocol.Normal, wave, now)
@@ -339,15 +339,15 @@ func (s *State) hear(o uint32, p protocol.Priority, wave uint64, now protocol.Ti
 		return
 	}
 	sl.wokeWave = wave
-	// On the realtime clock the last event counts: whether the one before has
-	// been acted on already is not known to a fold.
+	// On the realtime clock the last event counts, because a fold does not know
+	// whether the agent has perceived the one before.
 	if at := now.Add(s.reaction()); sl.heard == 0 || at < sl.heard || s.cfg.Clock == Realtime {
 		sl.heard = s.grid(at)
 	}
 	s.enqueue(o)
 }
 
-// reaction is how long it takes an event to wake its receivers.
+// reaction is the time between an event and the wake of its receivers.
 func (s *State) reaction() time.Duration {
 	if s.cfg.Clock == Realtime {
 		return 0
@@ -355,21 +355,21 @@ func (s *State) reaction() time.Duration {
 	return s.cfg.Tick
 }
 
-// Defer applies effects that wait for a simulated latency.
+// Defer applies requests that wait for a simulated latency.
 func (s *State) Defer(d Deferred) {
 	d.Due = s.grid(d.Due)
 	i, _ := slices.BinarySearchFunc(s.deferred, d.Due+1, func(e Deferred, at protocol.Time) int { return cmp.Compare(e.Due, at) })
 	s.deferred = slices.Insert(s.deferred, i, d)
 }
 
-// Redelivery decides when letters are sent again: at the next moment. The wave
-// that holds the fact must not take them itself.
+// Redelivery decides that letters are sent again at the next moment, after the wave
+// that holds the fact.
 func (s *State) Redelivery(letters []Letter) Redelivered {
 	return Redelivered{Due: s.grid(s.Now.Add(max(s.reaction(), 1))), Letters: letters}
 }
 
-// Redelivered applies the fact that Redelivery decided: the letters are effects
-// of the scene's own agent, which is the last one.
+// Redelivered applies the fact that Redelivery decided: the letters become deferred
+// requests of the scene's own agent, the last ordinal.
 func (s *State) Redelivered(f Redelivered) {
 	d := Deferred{Due: f.Due, Agent: uint32(len(s.slots) - 1)}
 	for i := range f.Letters {
@@ -378,7 +378,7 @@ func (s *State) Redelivered(f Redelivered) {
 	s.Defer(d)
 }
 
-// Failure decides what becomes of an agent whose actor failed: the fact to keep.
+// Failure decides whether an agent whose actor failed is restarted, and when.
 func (s *State) Failure(o uint32, msg string, stack []string, now protocol.Time) AgentFailed {
 	sl := &s.slots[o]
 	n := int64(sl.failures) + 1
@@ -409,7 +409,7 @@ func (s *State) failed(f AgentFailed) {
 		return
 	}
 	s.Restarts++
-	sl.due, sl.busyUntil = f.WakeAt, f.WakeAt // what it hears meanwhile waits, too
+	sl.due, sl.busyUntil = f.WakeAt, f.WakeAt // events do not wake it before
 	s.enqueue(f.Agent)
 }
 
@@ -420,5 +420,5 @@ func (s *State) GaveUp(o uint32) bool { return s.slots[o].givenUp }
 func (s *State) CloseWave(f WaveClosed, now protocol.Time) {
 	s.Wave, s.Now = f.Wave, now
 	s.deferred = slices.Delete(s.deferred, 0, len(s.DeferredBy(now)))
-	s.NextWake() // a fold takes nobody: what stands no more is dropped here
+	s.NextWake() // drops invalid entries: a fold never calls Take
 }

@@ -2,19 +2,18 @@ package agenda
 
 import "tavernsim/protocol"
 
-// Standing is what the agenda knows of one agent, for those who look at a scene
-// from outside.
+// Standing is the state of one agent on the agenda, for views.
 type Standing struct {
-	Next      protocol.Time // when it is woken next; 0 = only by an event, or never
+	Next      protocol.Time // its next wake; 0 = only by an event, or never
 	BusyUntil protocol.Time // simulated latency of its last deliberation; 0 = none
 	Asleep    bool          // until Next, or until an event of WakeAbove or more
 	WakeAbove protocol.Priority
 	Failures  int // in a row
 	GivenUp   bool
-	WaitsFor  []uint32 // blocked: receivers whose lanes its events found full
+	WaitsFor  []uint32 // blocked: the receivers with full lanes
 }
 
-// Standing shows how an agent stands.
+// Standing returns the state of an agent.
 func (s *State) Standing(o uint32) Standing {
 	sl := &s.slots[o]
 	st := Standing{Next: sl.wake(), Asleep: sl.asleep, WakeAbove: sl.wakeAbove, Failures: int(sl.failures), GivenUp: sl.givenUp}
