@@ -80,7 +80,7 @@ func (a *agentShell) observe(env *protocol.Envelope) error {
 		a.machine.Interrupted()
 		return nil
 	case agenda.FactDeadLettered:
-		a.machine.Missed()
+		a.machine.Missed(env)
 		return nil
 	}
 	fact, err := a.Codec.ReadFact(env.Type, env.Body.Raw)

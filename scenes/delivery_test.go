@@ -2,6 +2,7 @@ package scenes_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -87,6 +88,86 @@ simulation: {stop: {after: 4500ms}}`), "")
 			}
 		})
 	}
+}
+
+// refusing is a scene in which mailboxes with room for four events refuse deliveries
+// to workers and to their caller.
+type refusing struct {
+	t    *testing.T
+	made *project.Project
+}
+
+func refusingScene(t *testing.T, workers int) refusing {
+	t.Helper()
+	return refusing{t, realtimeScene(t, fmt.Sprintf(`agent_instances:
+  - {instance_id: caller, profile_id: person, custom_runtime_config: {deliberation_frequency_hz: 1}}
+  - {instance_id: "worker_{n}", count: %d, profile_id: person, custom_runtime_config: {wake_on_start: false, max_inbox: 3, inbox: {high: {max: 1, policy: drop_oldest}}}}
+simulation: {stop: {ticks: 9}}`, workers))}
+}
+
+// calls publishes seven events in a turn of the caller. Workers fail in every second.
+func (refusing) calls(_ context.Context, req protocol.ModelRequest) (a protocol.ModelAnswer, err error) {
+	turn, _ := req.Variables["turn"].(int64)
+	switch {
+	case req.Agent != "caller" && turn%2 == 0:
+		return a, errors.New("no answer")
+	case req.Agent != "caller":
+		a.Text = fmt.Sprint("heard ", req.Events)
+		return a, nil
+	}
+	for i := range 7 {
+		a.Calls = append(a.Calls, protocol.Call{ID: fmt.Sprint(i), Tool: "PublishEventTool", Params: map[string]any{
+			"type": fmt.Sprintf("talk.%d_%d", turn, i), "requires_ack": i%2 == 0, "priority": []string{"high", "normal"}[i/3%2]}})
+	}
+	return a, nil
+}
+
+func (x refusing) run(s *scenestest.Scene, set scenestest.Settings) scenestest.Result {
+	x.t.Helper()
+	set.Workers, set.Model = 1, &slow{answer: x.calls}
+	r, err := s.StartWith(set, func(o *scenes.Options) { o.Mailbox = actors.Capacity{Max: 4} })
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	res := r.Close()
+	if res.Err != nil {
+		x.t.Error(res)
+	}
+	return res
+}
+
+// Promise 2, where mailboxes refuse deliveries: a fold knows who did not hear what,
+// the machines decide the history again, and an interrupted run goes on alike.
+func TestAFoldHearsWhatAMailboxTook(t *testing.T) {
+	x := refusingScene(t, 1)
+	whole := scenestest.New(t, x.made, "")
+	want := x.run(whole, scenestest.Settings{})
+	if want.DeadLetters < 9 {
+		t.Errorf("%d deliveries were refused: nothing is tested", want.DeadLetters)
+	}
+	mustVerify(t, whole, scenestest.Settings{})
+	for at := uint64(2); ; at++ {
+		s := whole.Fresh(t)
+		if r := x.run(s, scenestest.Settings{InterruptAt: at}); r.Final {
+			break
+		}
+		mustRestore(t, s, scenestest.Settings{})
+		if got := x.run(s, scenestest.Settings{}); got.Digest() != want.Digest() {
+			t.Fatalf("interrupted after wave %d: digest %s, want %s\n%s", at, got.Digest(), want.Digest(), difference(t, s, whole))
+		}
+		mustRestore(t, s, scenestest.Settings{})
+	}
+}
+
+// Where there are too many refusals to name them all, the turns of whoever may have
+// missed something are taken as they are.
+func TestVerifyOfACrowdThatMissesEvents(t *testing.T) {
+	x := refusingScene(t, 40)
+	s := scenestest.New(t, x.made, "")
+	if r := x.run(s, scenestest.Settings{}); r.DeadLetters < 9*100 {
+		t.Errorf("%d deliveries were refused: nothing is tested", r.DeadLetters)
+	}
+	mustVerify(t, s, scenestest.Settings{})
 }
 
 // An urgent event stops a deliberation between two of its nodes, in realtime:

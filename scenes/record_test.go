@@ -45,7 +45,7 @@ func recordRuns(t *testing.T, release string) {
 		r.write("good")
 		return
 	}
-	r.scripts("acknowledged blocked calls commands conflict debounce expiry interrupt lanes leases lifecycle loops own_commands permissions reflect storm_filter subscriptions throttle transactions wave_bytes")
+	r.scripts("acknowledged blocked calls commands conflict debounce drops expiry interrupt lanes leases lifecycle loops own_commands permissions reflect storm_filter subscriptions throttle transactions wave_bytes")
 	r.tasks()
 	r.town()
 	r.live()

@@ -96,7 +96,7 @@ func (s *scene) undelivered(d actors.DeadLetter) {
 		return
 	}
 	if o, ok := s.Ordinal(d.Receiver); ok {
-		s.refs[o].Tell(&protocol.Envelope{EventHeader: protocol.EventHeader{Type: agenda.FactDeadLettered}, Kind: protocol.KindObserve, Wave: d.Wave})
+		s.refs[o].Tell(&protocol.Envelope{EventHeader: protocol.EventHeader{Type: agenda.FactDeadLettered}, Kind: protocol.KindObserve, Wave: d.Wave, Place: d.Place})
 	}
 }
 

@@ -370,16 +370,12 @@ func (m *Machine) Interrupted() {
 // be acknowledged counts as perceived once.
 func (m *Machine) Failed(o Observation) {
 	m.Observe(o)
-	if !slices.ContainsFunc(m.State.inbox, func(h Heard) bool { return acknowledged(h.Event) }) {
-		return
-	}
-	inbox := slices.Clone(m.State.inbox)
-	for i := range inbox {
-		if acknowledged(inbox[i].Event) {
-			inbox[i].Failures++
+	m.State.inbox = slices.Clone(m.State.inbox)
+	for i := range m.State.inbox {
+		if acknowledged(m.State.inbox[i].Event) {
+			m.State.inbox[i].Failures++
 		}
 	}
-	m.State.inbox = inbox
 }
 
 // unperceived counts what a turn does not perceive and is rid of.

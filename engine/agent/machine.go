@@ -256,8 +256,17 @@ func (m *Machine) Hear(e *protocol.Envelope) { m.State.hear(e, &m.Def.Limits, fa
 // has lost its payload and is not perceived.
 func (m *Machine) HearAgain(e *protocol.Envelope) { m.State.hear(e, &m.Def.Limits, true) }
 
-// Missed gives an event its number that a mailbox did not take.
-func (m *Machine) Missed() { m.State.heard++ }
+// Missed gives an event its number that a mailbox did not take: those that were routed
+// behind it have higher ones, whatever came first.
+func (m *Machine) Missed(e *protocol.Envelope) {
+	m.State.heard++
+	m.State.inbox = slices.Clone(m.State.inbox)
+	for i := range m.State.inbox {
+		if e.RoutedBefore(m.State.inbox[i].Event) {
+			m.State.inbox[i].Number++
+		}
+	}
+}
 
 // Observe folds something another machine decided about this agent: the next
 // deliberation is shown it. Beyond the limit the oldest observation goes.

@@ -38,7 +38,7 @@ var update = flag.Bool("update", false, "rewrite testdata/script from what the c
 //
 //	hear ID [TYPE] [from= priority= text= payload= targets= ack= ephemeral= expires= task= asks= wave= place= trace=]
 //	observe KIND [value=]   an observation from another machine
-//	missed                  a mailbox did not take an event
+//	missed [wave= place=]   a mailbox did not take an event
 //	wake [at= wave= workflow= response= calls= decision= inputs=]
 //	answer [KIND] N [text= calls= finish= in= out= took= output=]
 //	fail [KIND] N ERROR_KIND WORDS
@@ -367,7 +367,8 @@ func (s *script) do(line string) {
 	case "hear":
 		s.hear(c)
 	case "missed":
-		s.all(func(m *Machine) { m.Missed() })
+		e := &protocol.Envelope{Wave: uint64(take[int64](s, c, "wave")), Place: uint32(take[int64](s, c, "place"))}
+		s.all(func(m *Machine) { m.Missed(e) })
 	case "observe":
 		o := Observation{Time: s.now, Kind: c.word(1), Value: take[any](s, c, "value")}
 		s.all(func(m *Machine) { m.Observe(o) })

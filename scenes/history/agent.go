@@ -1,7 +1,6 @@
 package history
 
 import (
-	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/setup"
@@ -22,31 +21,20 @@ func Agent(sc *setup.Scene, journal Journal, o uint32, opt Options) (*agent.Mach
 	if err != nil || after.Last >= through.Last {
 		return m, through.Number, err
 	}
-	t := tail{wave: after.Number + 1, agents: machines.AgentFold{Scene: sc, Machine: func(other uint32) *agent.Machine {
+	agents := machines.AgentFold{Scene: sc, Machine: func(other uint32) *agent.Machine {
 		if other == o {
 			return m
 		}
 		return nil
-	}}}
-	return m, through.Number, f.walk(after, func(r protocol.Record) error { return t.apply(r, sc.Name(o)) })
-}
-
-// tail folds the facts after a snapshot for one agent.
-type tail struct {
-	agents machines.AgentFold
-	wave   uint64 // of the fact at hand
-}
-
-func (t *tail) apply(r protocol.Record, instance string) error {
-	if r.Kind == agenda.FactWaveClosed {
-		t.wave++
-	}
-	if !machines.MayConcern(t.agents.Scene.Codec, r, instance) {
-		return nil
-	}
-	fact, err := t.agents.Scene.Codec.ReadFact(r.Kind, r.Data)
-	if err != nil {
-		return err
-	}
-	return t.agents.Apply(t.wave, r, fact)
+	}}
+	return m, through.Number, f.walk(after, func(r protocol.Record) error {
+		if r.Actor != sc.Name(o) && r.Actor[0] != '$' && !sc.Codec.FactType(r.Kind).Others {
+			return nil // of another agent alone
+		}
+		fact, err := sc.Codec.ReadFact(r.Kind, r.Data)
+		if err != nil {
+			return err
+		}
+		return agents.Apply(r, fact)
+	})
 }

@@ -1,6 +1,8 @@
 package machines
 
 import (
+	"slices"
+
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent"
 	"tavernsim/engine/bus"
@@ -13,34 +15,34 @@ import (
 type AgentFold struct {
 	Scene   *setup.Scene
 	Machine func(uint32) *agent.Machine
-	told    []protocol.Fact // failed deliveries, which their publishers observe when the wave closes
+	late    []protocol.Fact        // facts of the open wave that agents learn of when the wave closes
+	missed  []*agenda.DeadLettered // refusals of the open wave
 }
 
-// Apply folds one fact of a wave.
-func (f *AgentFold) Apply(wave uint64, r protocol.Record, fact protocol.Fact) error {
-	switch x := fact.(type) {
-	case *bus.Routed:
-		f.routed(wave, x)
-		return nil
-	case *agenda.AgentFailed:
-		f.with(x.Agent, func(m *agent.Machine) { m.Failed(restartObservation(x, r.Time)) })
-		return nil
-	case *agenda.Interrupted:
-		f.with(x.Agent, func(m *agent.Machine) { m.Interrupted() })
-		return nil
-	case *agenda.WaveClosed:
-		f.tell(r.Time)
-		return nil
-	}
-	if by, _, ok := Concerns(fact); ok {
-		f.named(by, func(m *agent.Machine) { m.Observe(ObservationOf(fact, r.Time)) })
-		return nil
-	}
-	if len(agent.Publishers(fact)) > 0 {
-		f.told = append(f.told, fact)
-	}
+// Apply folds one fact of a wave. Agents hear events when the wave is closed: what
+// their mailboxes refused is recorded behind the events.
+func (f *AgentFold) Apply(r protocol.Record, fact protocol.Fact) error {
 	var err error
-	f.named(r.Actor, func(m *agent.Machine) { err = m.Apply(fact, r.Time) })
+	switch x := fact.(type) {
+	case *bus.Routed, *agenda.Interrupted:
+		f.late = append(f.late, fact)
+	case *agenda.DeadLettered:
+		f.missed = append(f.missed, x)
+	case *agenda.AgentFailed:
+		o := agent.Observation{Time: r.Time, Kind: "restart", Value: map[string]any{"error": x.Error, "failures": x.Failures}}
+		f.with(x.Agent, func(m *agent.Machine) { m.Failed(o) })
+	case *agenda.WaveClosed:
+		f.close(x.Wave, r.Time)
+	default:
+		if by, _, ok := Concerns(fact); ok {
+			f.named(by, func(m *agent.Machine) { m.Observe(ObservationOf(fact, r.Time)) })
+			break
+		}
+		if len(agent.Publishers(fact)) > 0 {
+			f.late = append(f.late, fact)
+		}
+		f.named(r.Actor, func(m *agent.Machine) { err = m.Apply(fact, r.Time) })
+	}
 	return err
 }
 
@@ -56,34 +58,37 @@ func (f *AgentFold) named(instance string, do func(*agent.Machine)) {
 	}
 }
 
+// close folds what the live stage tells agents last, in its order.
+func (f *AgentFold) close(wave uint64, now protocol.Time) {
+	for _, fact := range f.late {
+		switch x := fact.(type) {
+		case *bus.Routed:
+			f.routed(wave, x)
+		case *agenda.Interrupted:
+			f.with(x.Agent, (*agent.Machine).Interrupted)
+		default:
+			for _, id := range agent.Publishers(fact) {
+				f.named(id, func(m *agent.Machine) {
+					for _, o := range agent.Undelivered(fact, id, f.Scene.Name, now) {
+						m.Observe(o)
+					}
+				})
+			}
+		}
+	}
+	f.late, f.missed = nil, nil
+}
+
 func (f *AgentFold) routed(wave uint64, x *bus.Routed) {
 	event := x.Event(f.Scene.ID).Envelope
 	event.Wave = wave
 	for o := range x.Receivers.All() {
-		f.with(o, func(m *agent.Machine) { m.HearAgain(event.At(PriorityFor(x, f.Scene, o))) })
+		f.with(o, func(m *agent.Machine) {
+			if slices.ContainsFunc(f.missed, func(l *agenda.DeadLettered) bool { return l.Event == x.ID && l.Receiver == m.ID.Instance }) {
+				m.Missed(event)
+			} else {
+				m.HearAgain(event.At(PriorityFor(x, f.Scene, o)))
+			}
+		})
 	}
-}
-
-// tell adds the observations of publishers after all others of the wave, as the
-// live stage does.
-func (f *AgentFold) tell(now protocol.Time) {
-	for _, fact := range f.told {
-		for _, id := range agent.Publishers(fact) {
-			f.named(id, func(m *agent.Machine) {
-				for _, o := range agent.Undelivered(fact, id, f.Scene.Name, now) {
-					m.Observe(o)
-				}
-			})
-		}
-	}
-	f.told = nil
-}
-
-func restartObservation(x *agenda.AgentFailed, now protocol.Time) agent.Observation {
-	return agent.Observation{Time: now, Kind: "restart", Value: map[string]any{"error": x.Error, "failures": x.Failures}}
-}
-
-// MayConcern reports, without decoding a fact, whether it may concern an agent.
-func MayConcern(codec *protocol.Codec, r protocol.Record, instance string) bool {
-	return r.Actor == instance || r.Actor[0] == '$' || codec.FactType(r.Kind).Others
 }

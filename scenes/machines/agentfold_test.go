@@ -29,7 +29,7 @@ func TestAFoldTellsAgents(t *testing.T) {
 		{setup.ActorScene, &agenda.WaveClosed{Wave: 1}, [2][]string{{"restart"}, {"event_undelivered"}}},
 		{setup.ActorScene, &agenda.WaveClosed{Wave: 2}, [2][]string{{"restart"}, {"event_undelivered"}}},
 	} {
-		if err := fold.Apply(1, protocol.Record{Actor: step.actor, Kind: step.fact.FactKind()}, step.fact); err != nil {
+		if err := fold.Apply(protocol.Record{Actor: step.actor, Kind: step.fact.FactKind()}, step.fact); err != nil {
 			t.Fatal(err)
 		}
 		for o, want := range step.want {

@@ -158,7 +158,7 @@ func TestARestoredAgendaKnowsTheOthers(t *testing.T) {
 		err = whole.Services[2].Decide(in, second, func(facts []protocol.Fact, _ bool) error {
 			for _, f := range facts {
 				r := protocol.Record{Time: second, Actor: setup.ActorEvents, Kind: f.FactKind()}
-				if err := errors.Join(whole.Stage.Apply(r, f), whole.ApplyAgents(1, r, f)); err != nil {
+				if err := errors.Join(whole.Stage.Apply(r, f), whole.ApplyAgents(r, f)); err != nil {
 					return err
 				}
 			}
@@ -168,6 +168,7 @@ func TestARestoredAgendaKnowsTheOthers(t *testing.T) {
 			t.Fatal(err)
 		}
 		whole.Agenda.Releases(whole.Shown().Releases)
+		apply(t, made, whole, second, &agenda.WaveClosed{Wave: 1})
 		other := restored(t, made, whole, backwards)
 		if due := 3 * second; !whole.Agenda.ReleaseDue(due) || !other.Agenda.ReleaseDue(due) || other.Agenda.ReleaseDue(2*second) {
 			t.Errorf("backwards %v: the channel goes on: %v; restored, %v", backwards, whole.Agenda.ReleaseDue(due), other.Agenda.ReleaseDue(due))

@@ -93,7 +93,7 @@ func (s *Stage) nextVirtual() error {
 	if expires {
 		at, some = x, true
 	}
-	if end, limited := s.timeLimit(); some && limited && at >= end {
+	if end, limited := s.TimeLimit(); some && limited && at >= end {
 		s.stop(s.timeReason(), end)
 		return s.next()
 	}
@@ -296,16 +296,14 @@ func (s *Stage) stopReason() string {
 	case s.until():
 		return agenda.StoppedByCondition
 	}
-	if end, ok := s.timeLimit(); ok && s.realtime() && s.now.Wall >= end {
+	if end, ok := s.TimeLimit(); ok && s.realtime() && s.now.Wall >= end {
 		return s.timeReason()
 	}
 	return ""
 }
 
 // TimeLimit is the scene time at which the scene ends.
-func (s *Stage) TimeLimit() (end protocol.Time, ok bool) { return s.timeLimit() }
-
-func (s *Stage) timeLimit() (end protocol.Time, ok bool) {
+func (s *Stage) TimeLimit() (end protocol.Time, ok bool) {
 	begun := s.Agenda.Begun()
 	if d := s.config.Stop.After.Std(); d > 0 {
 		end, ok = begun.Add(d), true
@@ -327,7 +325,7 @@ func ticksLong(n int64, tick time.Duration) time.Duration {
 }
 
 func (s *Stage) timeReason() string {
-	end, _ := s.timeLimit()
+	end, _ := s.TimeLimit()
 	if d := s.config.Stop.After.Std(); d > 0 && s.Agenda.Begun().Add(d) <= end {
 		return agenda.StoppedByTime
 	}

@@ -153,7 +153,7 @@ func (s *Stage) sleepUntilNext(now protocol.Time) error {
 	if x, first := s.expiresFirst(at, ok || len(s.flight.agents) > 0); first && (!ok || x < at) {
 		at, ok = x, true
 	}
-	if end, limited := s.timeLimit(); limited && (!ok || end < at) {
+	if end, limited := s.TimeLimit(); limited && (!ok || end < at) {
 		at, ok = end, true
 	}
 	if !ok {

@@ -48,14 +48,13 @@ func (s *State) Apply(r protocol.Record) error {
 	if err := errors.Join(s.foreign(fact), folded(fact)); err != nil {
 		return err
 	}
-	wave := s.Agenda.Wave + 1
 	if err := s.Stage.Apply(r, fact); err != nil {
 		return err
 	}
 	if err := s.ApplyServices(fact); err != nil {
 		return err
 	}
-	return s.ApplyAgents(wave, r, fact)
+	return s.ApplyAgents(r, fact)
 }
 
 // ApplyServices folds a fact into the service that decided it.
@@ -70,8 +69,8 @@ func (s *State) ApplyServices(fact protocol.Fact) error {
 }
 
 // ApplyAgents folds a fact of a wave into the agents that it concerns.
-func (s *State) ApplyAgents(wave uint64, r protocol.Record, fact protocol.Fact) error {
-	return s.agents.Apply(wave, r, fact)
+func (s *State) ApplyAgents(r protocol.Record, fact protocol.Fact) error {
+	return s.agents.Apply(r, fact)
 }
 
 // released copies the time of the channel's next release into the agenda.

@@ -181,7 +181,10 @@ func (t *Tally) turn(sc *setup.Scene, actor string, x *agent.TurnEnded) {
 func (t *Tally) countServices(f protocol.Fact) {
 	switch x := f.(type) {
 	case *world.Committed, *statecmd.Committed:
-		t.world(x)
+		if c, ok := worldstate.CommitOf(x); ok {
+			t.Commits++
+			t.Changes += int64(len(c.Changes))
+		}
 	case *bus.Routed:
 		if x.Released == 0 {
 			t.EventsRouted++
@@ -190,14 +193,6 @@ func (t *Tally) countServices(f protocol.Fact) {
 		t.EventsDelivered += int64(x.Receivers.Len())
 	case *knowledge.Written:
 		t.Entries++
-	}
-}
-
-// world counts changes of the world.
-func (t *Tally) world(f protocol.Fact) {
-	if c, ok := worldstate.CommitOf(f); ok {
-		t.Commits++
-		t.Changes += int64(len(c.Changes))
 	}
 }
 

@@ -18,9 +18,6 @@ const views = 1 << 14
 type realtime struct {
 	now   protocol.Time // of the wave
 	views []*machines.View
-	// unsure are agents that may have perceived something else than a fold knows:
-	// there was no room in the inbox, or a mailbox refused something.
-	unsure map[uint32]bool
 }
 
 // noteView keeps what the services show before the wave.
@@ -37,19 +34,6 @@ func (v *verifier) viewBefore(wave uint64) *machines.View {
 		return nil
 	}
 	return v.realtime.views[(wave-1)%views]
-}
-
-// unsure notes an agent of which a fold may not know what it perceives.
-func (v *verifier) unsure(instance string) {
-	if v.made.Clock != agenda.Realtime {
-		return
-	}
-	if v.realtime.unsure == nil {
-		v.realtime.unsure = map[uint32]bool{}
-	}
-	if o, ok := v.made.Ordinal(instance); ok {
-		v.realtime.unsure[o] = true
-	}
 }
 
 // openArrivals has the stage open the next wave over what the history says arrived.
@@ -152,11 +136,11 @@ func (v *verifier) asItBegan(t *turn) error {
 		return err
 	}
 	if t.full = t.full || m.Overflowed(); t.full {
-		v.unsure(m.ID.Instance)
+		v.unsure[t.agent] = true
 	}
 	// An interrupted turn does not say how many observations it was shown.
 	blind := end.Outcome == agent.OutcomeInterrupted && len(m.Observations()) > 0
-	t.lost = t.view == nil || v.realtime.unsure[t.agent] || blind
+	t.lost = t.view == nil || v.unsure[t.agent] || blind
 	return nil
 }
 
@@ -172,13 +156,6 @@ func (v *verifier) overflowed(t *turn) (bool, error) {
 		}
 	}
 	return false, nil
-}
-
-// settled: a turn that took everything leaves nothing that may differ.
-func (v *verifier) settled(t *turn) {
-	if m := v.state.Agents[t.agent]; v.realtime.unsure[t.agent] && !t.full && m.State.Waiting() == 0 && !m.Overflowed() {
-		delete(v.realtime.unsure, t.agent)
-	}
 }
 
 // mayEndScene: a turn of the scene's own agent is not what was recorded. It may have

@@ -62,7 +62,7 @@ func (v *verifier) gather() (list []turn, n int, err error) {
 			}
 			return nil, 1, v.agentFailed(r)
 		}
-		t := turn{agent: v.wakes[n].Agent, wake: v.wakes[n], view: v.state.View}
+		t := turn{agent: v.wakes[n].Agent, wake: v.wakes[n], view: v.state.View, lost: v.unsure[v.wakes[n].Agent]}
 		if ahead, err = v.records(&t, ahead); err == nil && v.made.Clock == agenda.Realtime {
 			err = v.asItBegan(&t)
 		}

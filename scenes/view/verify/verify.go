@@ -23,9 +23,10 @@
 // Failures of actors and what they took with them; what was decided outside
 // (pauses, resumptions, the end); what the event channel decided with middleware
 // of a host that is not here ([Options].NoMiddleware); turns of which not enough was
-// recorded, and what services decided in the same wave. On the realtime clock these
-// are also turns of agents whose inbox had no room, that a mailbox refused something,
-// and that took longer than [views] waves.
+// recorded, and what services decided in the same wave: also those of agents that a
+// mailbox refused something, where the facts count the deliveries and do not name them.
+// On the realtime clock these are also turns of agents whose inbox had no room, that a
+// mailbox refused something, and that took longer than [views] waves.
 //
 // When a wave begins on the realtime clock, which turns it takes, and how much had
 // reached an agent when its turn began is taken from the history: the machine decided
@@ -106,7 +107,7 @@ type Options struct {
 // Run decides a journal again and returns what it found, with the state at the
 // end of the walk. A difference is no error: it is in the report.
 func Run(ctx context.Context, made *setup.Scene, journal history.Journal, opt Options) (*Report, *machines.State, error) {
-	v := &verifier{ctx: ctx, opt: opt, made: made, codec: setup.NewCodec(), seed: made.Seed}
+	v := &verifier{ctx: ctx, opt: opt, made: made, codec: setup.NewCodec(), seed: made.Seed, unsure: map[uint32]bool{}}
 	v.report = &Report{Scene: made.ID, From: journal.Begin().Number, Taken: map[string]uint64{}}
 	var err error
 	if v.state, err = history.FoldTo(made, journal, v.report.From, history.Options{NoSnapshots: true}); err != nil {
@@ -135,7 +136,10 @@ type verifier struct {
 	state  *machines.State
 	report *Report
 	given  map[uint64][]protocol.Record // by wave: what came from outside of the machines
-	seed   uint64                       // in force: a fork may change it
+	// unsure are agents that may have perceived something else than a fold knows:
+	// there was no room in the inbox, or a mailbox refused something.
+	unsure map[uint32]bool
+	seed   uint64 // in force: a fork may change it
 	spaces spaces
 
 	next func() (protocol.Record, error, bool)

@@ -161,13 +161,31 @@ func (v *verifier) letters() error {
 		if err != nil {
 			return err
 		}
-		x := f.(*agenda.DeadLettered)
-		v.unsure(x.Receiver)
-		if err := v.decide(&machines.DeadLetters{Letters: []*agenda.DeadLettered{x}}); err != nil {
+		if err := v.decide(&machines.DeadLetters{Letters: []*agenda.DeadLettered{f.(*agenda.DeadLettered)}}); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// refused notes of whom a fold may not know what they hear from now on. One letter is
+// told by its receiver; on the realtime clock a turn may have begun before it.
+func (v *verifier) refused(x *agenda.DeadLettered) {
+	if x.Event == "" && (x.Kind == "" || x.Kind == protocol.KindEvent.String()) { // a number of them
+		for o := range v.state.Agents {
+			v.unsure[uint32(o)] = true
+		}
+	}
+	if o, ok := v.made.Ordinal(x.Receiver); ok && v.made.Clock == agenda.Realtime {
+		v.unsure[o] = true
+	}
+}
+
+// settled: a turn that took everything leaves nothing that may differ.
+func (v *verifier) settled(t *turn) {
+	if m := v.state.Agents[t.agent]; v.unsure[t.agent] && !t.full && m.State.Waiting() == 0 && !m.Overflowed() {
+		delete(v.unsure, t.agent)
+	}
 }
 
 // begin has the stage open the wave.
@@ -266,7 +284,10 @@ func (v *verifier) keep(e *machines.Effect) error {
 			return err
 		}
 	}
-	return v.state.ApplyAgents(v.wave, v.pass(), fact)
+	if x, ok := fact.(*agenda.DeadLettered); ok {
+		v.refused(x)
+	}
+	return v.state.ApplyAgents(v.pass(), fact)
 }
 
 // sameStart takes from the recorded start what the run says of itself.
