@@ -9,13 +9,14 @@ import (
 	"tavernsim/protocol"
 )
 
-// WorldUpdated asks the channel to tell who listens that the world changed.
+// WorldUpdated asks the channel to announce changes of the world to the agents that
+// subscribed to them.
 type WorldUpdated struct {
 	Before, After int64 // versions
 	Changes       []WorldChange
 }
 
-// WorldChange is one change that was carried out.
+// WorldChange is one change of the world.
 type WorldChange struct {
 	Path    string // as world.Path writes it
 	Op      string
@@ -27,11 +28,11 @@ type WorldChange struct {
 // MaxAnnounced bounds the changes listed in one event; "changes" counts all.
 const MaxAnnounced = 100
 
-// HearsWorld reports whether anybody may hear of changes of the world.
+// HearsWorld reports whether any subscription is to changes of the world.
 func (s *State) HearsWorld() bool { return s.index.hearsWorld() }
 
-// announce makes one event for everybody who listens to the whole world, then
-// one per pattern that a change touches, in the order of the patterns.
+// announce makes one event for the subscriptions to the whole world, then one per
+// pattern that a change touches, in the order of the patterns.
 func (r *routing) announce(w *WorldUpdated) {
 	var general []*group
 	r.state.index.match(TypeWorldUpdated, func(g *group) { general = append(general, g) })
@@ -55,7 +56,7 @@ func (r *routing) touched(w *WorldUpdated) (list []*touched) {
 	}
 	found := map[*paths.Entry[[]*group]]*touched{}
 	for i := range w.Changes {
-		// What is no path concerns everybody.
+		// A text that is not a path counts as the root, which touches every pattern.
 		path, err := world.ParsePath(w.Changes[i].Path)
 		if err != nil {
 			path = nil
@@ -73,8 +74,7 @@ func (r *routing) touched(w *WorldUpdated) (list []*touched) {
 	return list
 }
 
-// tell routes the event of one pattern; "" is that of everybody, with all
-// changes.
+// tell routes the event of one pattern; "" is the event with all changes.
 func (r *routing) tell(w *WorldUpdated, changes []int, pattern string, groups []*group) {
 	d := &protocol.Draft{EventHeader: protocol.EventHeader{Type: TypeWorldUpdated, Source: r.state.cfg.Owner}, Body: protocol.Encode(w.payload(changes, pattern))}
 	r.fact(r.route(d, func() {

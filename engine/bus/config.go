@@ -10,7 +10,7 @@ import (
 	"tavernsim/protocol"
 )
 
-// LoopAction is what the channel does to a delivery that would loop.
+// LoopAction is the action for a delivery that would loop.
 type LoopAction = delivery.LoopAction
 
 const (
@@ -33,14 +33,12 @@ type Config struct {
 	FilterSteps     int           // budget of one filter; default expr.DefaultSteps
 	MaxHeld         int           // deliveries held at once; default 1,000,000
 	Throttle        []throttle.Rule
-	// Middleware is asked about every receiver of every event; none costs
-	// nothing.
+	// Middleware judges every receiver of every event. An empty chain costs nothing.
 	Middleware delivery.Chain
 	Owner      string // instance id of the scene's own agent: never throttled, and the only one that may throttle
 
-	// Validate checks a payload against the schema of its type; nil, or an
-	// answer of nil, accepts. It must be deterministic and may not keep or
-	// change the payload.
+	// Validate checks a payload against the schema of its type; nil accepts all. It
+	// must be deterministic and must not keep or change the payload.
 	Validate func(eventType string, payload any) error
 }
 
@@ -106,8 +104,7 @@ func (c Config) Check() error {
 	return errors.Join(faults...)
 }
 
-// CheckRule says what is wrong with a throttle rule, by field; "" when nothing
-// is.
+// CheckRule finds a fault of a throttle rule, with its field; "" = the rule is sound.
 func CheckRule(r throttle.Rule) (field, fault string) {
 	if field, fault = r.Check(); fault != "" {
 		return field, fault
@@ -121,8 +118,7 @@ func CheckRule(r throttle.Rule) (field, fault string) {
 	return "", ""
 }
 
-// checkType says what is wrong with an event type, or with what may stand
-// before ".*".
+// checkType finds a fault of an event type, or of the part before ".*".
 func checkType(t string) string {
 	if t == "" {
 		return "is empty"

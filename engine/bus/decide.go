@@ -10,16 +10,16 @@ import (
 	"tavernsim/protocol"
 )
 
-// Room bounds what is routed at one moment: a storm of events, or one event
-// after another to everybody, ends in refusals and not in memory.
+// Room bounds the events and deliveries of one moment, so that a storm of events ends
+// in refusals and does not exhaust the memory.
 type Room struct {
 	Events, Deliveries int
-	// Urgent is what critical events may take when the rest is full: a storm
-	// must not refuse the alarm about it. nil = nothing.
+	// Urgent is more room for critical events only, so that a storm does not refuse
+	// the alarm about it; nil = none.
 	Urgent *Room
 }
 
-// admit takes an event with its deliveries, or says which bound it breaks.
+// admit takes an event with its deliveries, or refuses it with the bound it breaks.
 func (r *Room) admit(p protocol.Priority, deliveries int) refusal {
 	switch {
 	case r == nil:
@@ -38,37 +38,37 @@ func (r *Room) admit(p protocol.Priority, deliveries int) refusal {
 
 // Verdict is the decision about a request.
 type Verdict struct {
-	// Facts of a draft are one *Routed or *Refused; of a change of the world one
-	// per event; of what is no event *SubscriptionChanged, *ThrottleChanged,
-	// *NotDone or nothing.
+	// Facts of a draft are one *Routed or *Refused. Those of a change of the world
+	// are one per event. Other requests give a *SubscriptionChanged,
+	// *ThrottleChanged or *NotDone, or none.
 	Facts    []protocol.Fact
 	Failures []FilterFailure
-	Asked    int // filters that were evaluated, once for each receiver asked about
+	Asked    int // evaluations of filters, one for each receiver
 }
 
-// routing is one Decide at work.
+// routing is the state of one Decide.
 type routing struct {
 	state        *State
 	now          protocol.Time
 	verdict      Verdict
 	env          environment
 	event        *protocol.Envelope
-	sets         []Ranges  // who hears it at once
-	waits        []waiting // who wants to be quiet first
-	dropped      Ranges    // by the loop rule or a middleware
-	failures     int       // of the event at hand
+	sets         []Ranges  // receivers that hear the event at once
+	waits        []waiting // receivers with a debounced subscription
+	dropped      Ranges    // receivers dropped by the loop rule or a middleware
+	failures     int       // of filters on the current event
 	firstFailure int       // its first entry in the verdict
 	room         *Room
 }
 
-// waiting is a debounced subscription with those of it who match.
+// waiting is a debounced subscription with its matching receivers.
 type waiting struct {
 	group     *group
 	receivers Ranges
 }
 
-// Decide decides about one request; room may be nil. Nothing changes; the caller
-// applies the facts before it asks again.
+// Decide decides about one request; room may be nil. It does not change the state; the
+// caller applies the facts before the next request.
 func (s *State) Decide(now protocol.Time, req Request, room *Room) Verdict {
 	r := &routing{state: s, now: now, room: room}
 	switch x := req.(type) {
@@ -92,8 +92,8 @@ type refusal struct {
 	detail string
 }
 
-// route takes an event through the chain of the package doc. match visits the
-// groups that may hear it, unless it is directed.
+// route applies the chain of rules to an event. match visits the groups that may hear
+// it, unless the event is directed.
 func (r *routing) route(d *protocol.Draft, match func()) protocol.Fact {
 	seq := r.state.Seq + uint64(len(r.verdict.Facts)) + 1
 	r.failures, r.firstFailure = 0, len(r.verdict.Failures)
@@ -131,13 +131,13 @@ func (r *routing) route(d *protocol.Draft, match func()) protocol.Fact {
 	if no := r.room.admit(d.Priority, f.Receivers.Len()); no.reason != "" {
 		return r.refuse(d, seq, no)
 	}
-	if len(f.Held) == 0 { // what waits must be known when it is heard
+	if len(f.Held) == 0 { // a held event needs its payload when it is released
 		f.Body = kept(d)
 	}
 	return f
 }
 
-// rate is what the throttle rules say. The scene itself is never throttled.
+// rate applies the throttle rules. The scene itself is never throttled.
 func (s *State) rate(d *protocol.Draft, now protocol.Time) throttle.Verdict {
 	if s.throttle.Idle() || s.exempt(d.Source) {
 		return throttle.Verdict{}
@@ -190,7 +190,7 @@ func (r *routing) notDone(by, what, subject string, err error) {
 	r.fact(&NotDone{By: by, What: what, Subject: subject, Code: protocol.KindOf(err), Message: err.Error()})
 }
 
-// force decides about a throttle rule that is set while the scene runs.
+// force decides about a throttle rule that the scene sets at run time.
 func (r *routing) force(f *Force) {
 	rule, t := f.Rule.Normal(), r.state.throttle
 	var err error
@@ -220,7 +220,7 @@ func (s *State) enrich(d *protocol.Draft, seq uint64, now protocol.Time) *protoc
 	e := &protocol.Envelope{EventHeader: d.EventHeader, Kind: protocol.KindEvent, Scene: s.cfg.Scene, Body: protocol.NewBody(d.Body)}
 	e.ID, e.Time = s.cfg.NamespacePrefix+"e"+number, now
 	if d.RequiresAck && d.ID != "" {
-		e.ID = d.ID // published again: its receivers recognise it
+		e.ID = d.ID // published again, under the id that its receivers know
 	}
 	if e.TraceID == "" {
 		e.TraceID = s.cfg.NamespacePrefix + "t" + number
@@ -235,8 +235,7 @@ func (s *State) enrich(d *protocol.Draft, seq uint64, now protocol.Time) *protoc
 	return e
 }
 
-// kept is the payload as facts hold it: that of an ephemeral event is for its
-// receivers alone.
+// kept is the payload in facts. Facts of an ephemeral event have none.
 func kept(d *protocol.Draft) protocol.Raw {
 	if d.Ephemeral {
 		return nil
@@ -244,7 +243,7 @@ func kept(d *protocol.Draft) protocol.Raw {
 	return d.Body
 }
 
-// born is when the time to live began: never later than now.
+// born is the beginning of the time to live, at most now.
 func born(d *protocol.Draft, now protocol.Time) protocol.Time {
 	if d.Time == 0 || d.Time > now {
 		return now
@@ -252,7 +251,7 @@ func born(d *protocol.Draft, now protocol.Time) protocol.Time {
 	return d.Time
 }
 
-// admit checks what does not depend on receivers, the cheap first.
+// admit applies the rules that do not depend on receivers, cheap ones first.
 func (s *State) admit(d *protocol.Draft, e *protocol.Envelope) refusal {
 	if fault := checkType(d.Type); fault != "" {
 		return refusal{ReasonInvalid, "the event type " + fault}
@@ -278,8 +277,8 @@ func (s *State) admit(d *protocol.Draft, e *protocol.Envelope) refusal {
 	return s.schema(e)
 }
 
-// checkBody keeps bytes that are not one value out of the journal, where they
-// would damage the fact around them.
+// checkBody refuses bytes that are not exactly one value; they would damage the fact
+// that contains them.
 func checkBody(body protocol.Raw) error {
 	if len(body) == 0 {
 		return nil
@@ -318,8 +317,8 @@ func (r *routing) direct(f *Routed) {
 	}
 }
 
-// looping applies the loop rule. Only agents of the chain can loop, so the cost
-// does not depend on the receivers.
+// looping applies the loop rule. Only agents of the causal chain can loop, so the cost
+// does not depend on the number of receivers.
 func (r *routing) looping(f *Routed) {
 	for i := range len(f.Chain) {
 		agent := handler(f, i)
@@ -346,7 +345,8 @@ func (r *routing) hearing(f *Routed, o uint32) bool {
 	return slices.ContainsFunc(r.waits, func(w waiting) bool { return w.receivers.Contains(o) })
 }
 
-// handler is who reacted to link i of the chain: the publisher of what follows.
+// handler is the agent that reacted to link i of the chain: the publisher of the next
+// event.
 func handler(f *Routed, i int) string {
 	if i+1 < len(f.Chain) {
 		return f.Chain[i+1].Agent
@@ -373,7 +373,7 @@ func timesHandled(f *Routed, agent string) int {
 	return n
 }
 
-// allRefused is the refusal of an event whose every receiver was.
+// allRefused is the refusal of an event whose receivers were all refused.
 func allRefused(marks []Mark) refusal {
 	marks = slices.DeleteFunc(slices.Clone(marks), func(m Mark) bool { return m.Action != LoopDrop })
 	if len(marks) == 0 {
@@ -400,7 +400,7 @@ func refusedReceivers(n int) string {
 func (r *routing) refuse(d *protocol.Draft, seq uint64, no refusal) protocol.Fact {
 	f := &Refused{EventHeader: r.event.EventHeader, Seq: seq, Reason: no.reason, Detail: no.detail, TTL: d.TTL, Body: kept(d)}
 	if no.reason == ReasonSize {
-		f.Body, f.Targets = nil, nil // what is too large to route is too large to keep
+		f.Body, f.Targets = nil, nil // too large for a fact, too
 	}
 	if checkBody(f.Body) != nil {
 		f.Body = nil

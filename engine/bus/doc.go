@@ -46,6 +46,6 @@
 // letters (views that list the refusals).
 //
 // The package imports engine/expr, the language of filters, engine/world, the
-// grammar of paths, and its own parts: verdict (middleware), throttle (rates),
+// grammar of paths, and its own parts: delivery (middleware), throttle (rates),
 // paths (the index of patterns).
 package bus

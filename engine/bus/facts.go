@@ -21,7 +21,7 @@ const (
 	FactNotDone      = "channel.refused"
 )
 
-// Reason says why an event, or one delivery of it, was refused.
+// Reason is why an event, or one delivery of it, was refused.
 type Reason string
 
 const (
@@ -38,7 +38,7 @@ const (
 	ReasonMiddleware   Reason = "middleware"     // the scene's own middleware
 )
 
-// Mark is what befell one receiver. Action is the loop action, drop, or the
+// Mark is an exception for one receiver. Action is the loop action, drop, or the
 // priority that a middleware gave the event.
 type Mark struct {
 	Agent  string // instance id
@@ -46,8 +46,8 @@ type Mark struct {
 	Action LoopAction
 }
 
-// Routed records an event and who hears it. Its Body is nil when the event is
-// ephemeral and nobody waits for it; the event of Decide has one.
+// Routed records an event and its receivers. Body is nil if the event is ephemeral and
+// not held; the event that Decide returns has one.
 type Routed struct {
 	protocol.EventHeader
 	Seq          uint64        // of all published events, from 1
@@ -56,7 +56,7 @@ type Routed struct {
 	Receivers    Ranges // shared; never changed
 	Marks        []Mark
 	FilterErrors uint32 // filters that failed, once per receiver
-	Held         []Held // who hears it later, or what came after it
+	Held         []Held // receivers that hear it later
 	Released     uint64 // number of the hold that ends with this fact; 0 = the event was just published
 	Merged       uint32 // of a release: events that came while it was held
 
@@ -64,16 +64,16 @@ type Routed struct {
 	priorities map[string]protocol.Priority // of marks, when they are many
 }
 
-// Held is a part of the receivers for whom an event waits.
+// Held is a set of receivers for which an event is held.
 type Held struct {
-	Subscription Subscription  // that wants to be quiet first; of Type "" when there is none
-	Key          string        // a middleware merges under it
-	Until        protocol.Time // to this moment; 0 = as the subscription says
+	Subscription Subscription  // debounced; Type is "" if none is
+	Key          string        // of a middleware's merge
+	Until        protocol.Time // moment of the release; 0 = as the subscription sets it
 	Reason       Reason
 	Receivers    Ranges
 }
 
-// Refused records an event that nobody hears.
+// Refused records an event without receivers because of a rule.
 type Refused struct {
 	protocol.EventHeader
 	Seq    uint64
@@ -83,21 +83,21 @@ type Refused struct {
 	Body   protocol.Raw  // nil when it was too large to keep
 }
 
-// SubscriptionChanged records what one agent hears more and less from now on.
+// SubscriptionChanged records the added and removed subscriptions of one agent.
 type SubscriptionChanged struct {
 	Agent  uint32
 	Add    []Subscription
 	Remove []Subscription
 }
 
-// ThrottleChanged records a rule that the scene set while it runs, or took back.
+// ThrottleChanged records a rule that the scene set or removed at run time.
 type ThrottleChanged struct {
 	Rule    throttle.Rule
 	Removed bool
 	Time    protocol.Time
 }
 
-// NotDone records a request to the channel that was refused, and is no event.
+// NotDone records a refused request to the channel that is not an event.
 type NotDone struct {
 	By      string // instance id
 	What    string // subscribe, unsubscribe, throttle
@@ -106,8 +106,8 @@ type NotDone struct {
 	Message string
 }
 
-// Fact is one of this package's facts. The linter holds a switch over it to all
-// of them.
+// Fact is one of this package's facts. The linter checks that a switch over it has
+// a case for each.
 //
 //sumtype:decl
 type Fact interface {
@@ -136,15 +136,15 @@ func (f *Routed) Waiting() int {
 	return n
 }
 
-// Again reports whether the fact releases an event under the id that it was
-// published with. A merged event is another event: its id has its own number.
+// Again reports whether the fact releases an event under its own id. A merged event is
+// a new event with a new id.
 func (f *Routed) Again() bool {
 	return f.Released != 0 && !strings.HasSuffix(f.ID, "e"+strconv.FormatUint(f.Seq, 10))
 }
 
-// Event is the event for its receivers. All calls on a Routed of Decide return
-// the same one, with whatever a filter already decoded; on one that was read
-// from a journal each call makes another.
+// Event is the event for its receivers. On a Routed of Decide all calls return the
+// same event, with the parts that filters have decoded. On a Routed from a journal
+// each call makes another.
 func (f *Routed) Event(scene string) *protocol.SharedEvent {
 	if f.event != nil {
 		return f.event
@@ -153,8 +153,8 @@ func (f *Routed) Event(scene string) *protocol.SharedEvent {
 		Expires: f.Expires, Body: protocol.NewBody(f.Body)})
 }
 
-// PriorityFor is the priority at which a receiver gets the event. A fact has one
-// owner: the first of many questions about many marks makes an index of them.
+// PriorityFor is the priority at which a receiver gets the event. If there are many
+// marks, the first call makes an index of them, so a fact must have one owner.
 func (f *Routed) PriorityFor(instanceID string) protocol.Priority {
 	if len(f.Marks) > manyMarks {
 		if f.priorities == nil {
@@ -179,11 +179,11 @@ func (f *Routed) PriorityFor(instanceID string) protocol.Priority {
 	return priority
 }
 
-// manyMarks is from where on marks are worth an index.
+// manyMarks is the number of marks from which an index is worth its cost.
 const manyMarks = 16
 
-// priority is the one at which the mark wants its receiver to get the event; the
-// last mark counts.
+// priority is the priority that the mark gives the event for its receiver. Of several
+// marks the last counts.
 func (m *Mark) priority() (protocol.Priority, bool) {
 	switch m.Action {
 	case LoopDeprioritize:
@@ -195,12 +195,12 @@ func (m *Mark) priority() (protocol.Priority, bool) {
 	return p, err == nil
 }
 
-// Draft is the refused event as it was published, to publish it again; its time
-// to live counts anew.
+// Draft is the refused event as a draft, to publish it again. Its time to live begins
+// anew.
 func (f *Refused) Draft() *protocol.Draft { return again(f.EventHeader, f.TTL, f.Body) }
 
-// Draft is the event as it was published, to send it to one agent again; its time
-// to live counts anew.
+// Draft is the event as a draft, to send it to one agent again. Its time to live
+// begins anew.
 func (f *Routed) Draft(to string) *protocol.Draft {
 	ttl := time.Duration(0)
 	if f.Expires != 0 {
@@ -337,8 +337,8 @@ func appendMarks(b []byte, marks []Mark) []byte {
 	return b
 }
 
-// ReadRouted reads what AppendMsg wrote, now or before the fact had grown. The
-// body shares the memory of b, which nobody may change.
+// ReadRouted decodes the output of AppendMsg, also of older programs. The body shares
+// the memory of b, which must not change.
 func ReadRouted(b protocol.Raw) (*Routed, error) {
 	r := protocol.NewReader(b, FactRouted, routedFields, routedFieldsOldest)
 	f := &Routed{Seq: r.Uint()}
@@ -357,7 +357,7 @@ func ReadRouted(b protocol.Raw) (*Routed, error) {
 	return f, f.check()
 }
 
-// check holds bytes from a journal to what Decide lets through.
+// check refuses a stored fact that Decide cannot have made.
 func (f *Routed) check() error {
 	for i := range f.Held {
 		h := &f.Held[i]
@@ -371,8 +371,8 @@ func (f *Routed) check() error {
 	return f.Receivers.check()
 }
 
-// ReadRefused reads what AppendMsg wrote, now or before the fact had grown. The
-// body shares the memory of b, which nobody may change.
+// ReadRefused decodes the output of AppendMsg, also of older programs. The body shares
+// the memory of b, which must not change.
 func ReadRefused(b protocol.Raw) (*Refused, error) {
 	r := protocol.NewReader(b, FactRefused, refusedFields, refusedFieldsOldest)
 	f := &Refused{Seq: r.Uint()}
@@ -399,7 +399,7 @@ func readRanges(r *protocol.Reader) Ranges {
 	return rs
 }
 
-// check holds bytes from a journal to what Ranges promises.
+// check refuses stored ranges that are not sorted and apart.
 func (rs Ranges) check() error {
 	for i, r := range rs {
 		if r.Count == 0 || r.end() > 1<<32 || i > 0 && rs[i-1].end() >= uint64(r.From) {
@@ -433,8 +433,8 @@ func Facts() []protocol.FactType {
 	}
 }
 
-// Answers implements protocol.Answering. A refused event wakes nobody, or the loop
-// that was refused would go on by way of its refusal.
+// Answers implements protocol.Answering. The refusal of an event wakes no agent,
+// because a refused loop would continue by way of its refusals.
 func (f *Refused) Answers() (protocol.Answer, bool) {
 	return protocol.Answer{To: f.Source, Kind: "event_refused"}, true
 }
@@ -454,7 +454,7 @@ func (f *NotDone) Told() map[string]any {
 	return map[string]any{"request": f.What, "type": f.Subject, "code": string(f.Code), "message": f.Message}
 }
 
-// check holds a stored fact to what Change let through.
+// check refuses a stored fact that Change cannot have made.
 func (f *SubscriptionChanged) check() error {
 	for _, sub := range slices.Concat(f.Add, f.Remove) {
 		if err := sub.check(); err != nil {

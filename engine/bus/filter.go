@@ -5,14 +5,14 @@ import (
 	"tavernsim/protocol"
 )
 
-// filter is one distinct text, shared by everyone who wrote it.
+// filter is one distinct filter text, shared by all subscriptions with it.
 type filter struct {
 	text    string
 	program *expr.Program
 	self    bool          // reads self: receivers may differ
 	selects *expr.Program // names the one receiver: see expr.Program.Selects
-	whole   bool          // and nothing else is asked of it
-	uses    int           // groups that have it; with none it is forgotten
+	whole   bool          // the filter has no other condition
+	uses    int           // groups with this filter; it is dropped with the last one
 }
 
 func compileFilter(text string, steps int) (*filter, error) {
@@ -28,10 +28,10 @@ func compileFilter(text string, steps int) (*filter, error) {
 	return f, nil
 }
 
-// environment is what a filter sees of one event. It serves one Decide.
+// environment resolves the names in a filter for one event. It lives for one Decide.
 type environment struct {
 	event *protocol.SharedEvent
-	self  map[string]any // overwritten from receiver to receiver; filters keep nothing
+	self  map[string]any // reused for every receiver; filters keep no reference
 }
 
 // Lookup implements expr.Env.
@@ -75,8 +75,8 @@ func (r *routing) matching(g *group) Ranges {
 	return r.scan(g)
 }
 
-// selected asks the filter only about the receiver that the event names, if there
-// is anything left to ask.
+// selected finds the one receiver that the event names, and evaluates the rest of the
+// filter for it alone.
 func (r *routing) selected(g *group) Ranges {
 	r.verdict.Asked++
 	name, err := g.filter.selects.Eval(&r.env)
@@ -115,7 +115,7 @@ func (r *routing) hears(f *filter, o uint32) bool {
 	return ok
 }
 
-// failed counts; failures of one filter on one event are one entry.
+// failed counts failures of filters, with one entry for each filter and event.
 func (r *routing) failed(f *filter, err error, receivers int) {
 	if err == nil {
 		return

@@ -8,15 +8,14 @@ import (
 	"tavernsim/protocol"
 )
 
-// What is held. A hold is one set of receivers that waits for one release: for a
-// moment (throttle, middleware), or until a subscription has been quiet. Its
-// receivers waited from the beginning for the same events; when an event comes
-// for some of them alone, the hold is split in two.
+// A hold is a set of receivers that wait for one release: at a moment (throttle,
+// middleware), or when a subscription has been quiet. All its receivers wait for the
+// same events. When an event arrives for some of them only, the hold is split.
 
-// MaxHeldBytes bounds what the events that are held take, encoded.
+// MaxHeldBytes bounds the bytes of all held events, encoded.
 const MaxHeldBytes = 64 << 20
 
-// heldOverhead is what an event that is held takes beside its payload.
+// heldOverhead estimates the bytes of a held event without its payload.
 const heldOverhead = 256
 
 type hold struct {
@@ -26,12 +25,12 @@ type hold struct {
 	receivers  Ranges
 	first, due protocol.Time
 	count      uint32    // events that came
-	events     []*Routed // that are kept: the last one, or the last ones to merge
+	events     []*Routed // the last event, or the last ones to merge
 	place      int       // in the queue
 }
 
-// holdKey is what later events are held under, too; the zero key is no such
-// thing.
+// holdKey is the key under which later events join a hold; none join under the zero
+// key.
 type holdKey struct {
 	sub  Subscription
 	text string
@@ -47,7 +46,7 @@ func (h *hold) size() int {
 	return n
 }
 
-// holds are all of them.
+// holds are all holds of the channel.
 type holds struct {
 	queue      dueQueue
 	byNumber   map[uint64]*hold
@@ -61,13 +60,13 @@ func newHolds() holds {
 	return holds{byNumber: map[uint64]*hold{}, waiting: map[holdKey]map[uint32]*hold{}}
 }
 
-// part is what one event means for one hold: nil begins a new one.
+// part is a set of receivers of one event and the hold that they join; nil = a new one.
 type part struct {
 	hold      *hold
 	receivers Ranges
 }
 
-// parts tells receivers apart by what they wait for already, in their order.
+// parts splits receivers, in their order, by the hold that they wait for already.
 func (hs *holds) parts(key holdKey, receivers Ranges) []part {
 	waiting := hs.waiting[key]
 	if len(waiting) == 0 || key == (holdKey{}) {
@@ -105,7 +104,7 @@ func (hs *holds) fits(h *Held, body int, limit int) bool {
 	return deliveries <= limit && size <= MaxHeldBytes
 }
 
-// hold folds what a fact holds.
+// hold folds a held part of a fact.
 func (hs *holds) hold(f *Routed, h *Held) {
 	if len(h.Receivers) == 0 {
 		return
@@ -123,8 +122,8 @@ func (hs *holds) hold(f *Routed, h *Held) {
 	}
 }
 
-// kept is the event without what only its own routing means. Its bytes are a
-// copy, so that the memory it came in can go.
+// kept is the event without the results of its routing. It copies the bytes, so that
+// the memory of the message can be released.
 func (f *Routed) kept() *Routed {
 	e := *f
 	e.Body, e.Receivers, e.Marks, e.FilterErrors, e.Held, e.Released, e.Merged, e.event, e.priorities = bytes.Clone(f.Body), nil, nil, 0, nil, 0, 0, nil, nil
@@ -165,7 +164,7 @@ func (hs *holds) split(h *hold, receivers Ranges) *hold {
 	return hs.add(&own)
 }
 
-// take lets a hold wait for one more event.
+// take adds an event to a hold.
 func (hs *holds) take(t *hold, h *Held, e *Routed) {
 	hs.bytes -= t.size()
 	if h.Subscription.Debounce != DebounceMerge {
@@ -183,7 +182,7 @@ func (hs *holds) take(t *hold, h *Held, e *Routed) {
 	heap.Fix(&hs.queue, t.place)
 }
 
-// release forgets a hold.
+// release removes a hold.
 func (hs *holds) release(number uint64) {
 	h := hs.byNumber[number]
 	if h == nil {
@@ -226,7 +225,7 @@ func (q *dueQueue) Pop() any {
 	return h
 }
 
-// storedHold is a hold as it is kept.
+// storedHold is the stored form of a hold.
 type storedHold struct {
 	Number       uint64
 	Subscription Subscription

@@ -8,15 +8,15 @@ import (
 	"tavernsim/engine/bus/paths"
 )
 
-// group is everyone who wrote the same subscription.
+// group is the set of agents with the same subscription.
 type group struct {
 	sub     Subscription // in its normal form
-	filter  *filter      // nil = all
+	filter  *filter      // nil = every event matches
 	members Ranges
 }
 
-// compare orders the groups of one type, or of one path: filters are evaluated,
-// and fail, in one order.
+// compare orders the groups of one type, or of one path, so that filters are evaluated,
+// and fail, in a fixed order.
 func (g *group) compare(sub *Subscription) int {
 	return cmp.Or(strings.Compare(g.sub.FilterCondition, sub.FilterCondition), strings.Compare(string(g.sub.Debounce), string(sub.Debounce)),
 		cmp.Compare(g.sub.Quiet, sub.Quiet), cmp.Compare(g.sub.Most, sub.Most))
@@ -42,7 +42,7 @@ func pattern(t string) (name string, wild bool, err error) {
 	return name, wild, nil
 }
 
-// groups are those with the type and path of a sound subscription.
+// groups returns the groups with the type and path of a valid subscription.
 func (x *index) groups(sub *Subscription) []*group {
 	if sub.Path != "" {
 		p, _ := sub.pattern()
@@ -58,7 +58,7 @@ func (x *index) groups(sub *Subscription) []*group {
 	return x.exact[name]
 }
 
-// put replaces them.
+// put replaces these groups.
 func (x *index) put(sub *Subscription, groups []*group) {
 	name, wild, _ := pattern(sub.Type)
 	p, _ := sub.pattern()
@@ -107,7 +107,7 @@ func (x *index) match(eventType string, visit func(*group)) {
 	}
 }
 
-// hearsWorld reports whether anybody may hear of changes of the world.
+// hearsWorld reports whether any subscription is to changes of the world.
 func (x *index) hearsWorld() (any bool) {
 	if x.paths.Len() > 0 {
 		return true

@@ -9,10 +9,10 @@ import (
 	"tavernsim/protocol"
 )
 
-// maxReasonBytes bounds what a middleware may say; the rest is cut off.
+// maxReasonBytes bounds the reason of a middleware; the rest is cut off.
 const maxReasonBytes = 64
 
-// said is the reason of a mark that a middleware made.
+// said is the reason of a middleware's mark.
 func said(reason string) Reason {
 	if len(reason) > maxReasonBytes {
 		reason = reason[:maxReasonBytes]
@@ -23,26 +23,26 @@ func said(reason string) Reason {
 	return ReasonMiddleware + ":" + Reason(reason)
 }
 
-// Class is the reason without what a middleware said: one of the constants.
+// Class is the reason without the text of a middleware: one of the constants.
 func (r Reason) Class() Reason {
 	class, _, _ := strings.Cut(string(r), ":")
 	return Reason(class)
 }
 
-// judged gathers what middleware wants for single receivers.
+// judged gathers the verdicts of middleware for single receivers.
 type judged struct {
 	gone  Ranges // dropped or held
 	holds map[heldFor]*Ranges
 }
 
-// heldFor is what receivers have in common that wait together.
+// heldFor is the key by which receivers are held together.
 type heldFor struct {
 	key   string
 	until protocol.Time
 }
 
-// judge asks the scene's middleware about every receiver that is left. until is
-// what a throttle rule wants.
+// judge asks the scene's middleware about every receiver that is left. until is the
+// delay of a throttle rule.
 func (r *routing) judge(f *Routed, until protocol.Time) {
 	if len(r.state.cfg.Middleware) == 0 {
 		return
@@ -84,7 +84,7 @@ func (r *routing) judgeOne(f *Routed, o uint32, until protocol.Time, j *judged) 
 	j.holds[at].push(o)
 }
 
-// holdJudged holds what fits; the others hear it at once.
+// holdJudged holds the deliveries that fit; the other receivers hear the event at once.
 func (r *routing) holdJudged(f *Routed, j *judged) {
 	order := make([]heldFor, 0, len(j.holds))
 	for at := range j.holds {

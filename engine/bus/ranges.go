@@ -16,7 +16,7 @@ type Range struct {
 func (r Range) end() uint64 { return uint64(r.From) + uint64(r.Count) }
 
 // Ranges is a set of ordinals: runs in ascending order that neither touch nor
-// overlap. A set is never changed once it is shared: add and remove copy.
+// overlap. A shared set never changes; with and without copy it.
 type Ranges []Range
 
 // Len counts the ordinals.
@@ -69,7 +69,7 @@ func (rs Ranges) with(o uint32) Ranges {
 	return union([]Ranges{rs, {{From: o, Count: 1}}})
 }
 
-// without returns the set with one less.
+// without returns the set without one ordinal.
 func (rs Ranges) without(o uint32) Ranges {
 	i := rs.find(o)
 	if i == len(rs) || rs[i].From > o {
@@ -85,7 +85,7 @@ func (rs Ranges) without(o uint32) Ranges {
 	return append(out, rs[i+1:]...)
 }
 
-// And returns what is in either set.
+// And returns the ordinals of either set.
 func (rs Ranges) And(other Ranges) Ranges { return union([]Ranges{rs, other}) }
 
 // union merges sets. One set is returned as it is, shared.
@@ -117,8 +117,8 @@ func first(sets []Ranges) Ranges {
 	return sets[0]
 }
 
-// minus returns what is in rs and not in other. It is rs itself when they have
-// nothing in common.
+// minus returns the ordinals of rs that are not in other; rs itself if they have none
+// in common.
 func (rs Ranges) minus(other Ranges) Ranges {
 	if !rs.meets(other) {
 		return rs

@@ -19,8 +19,8 @@ func (s *State) NextDue() (at protocol.Time, ok bool) {
 // Holding counts the deliveries that are held.
 func (s *State) Holding() int { return s.holds.deliveries }
 
-// Release decides about the next held deliveries that are due; nil when none
-// are. What has expired meanwhile is not heard: a mark says so.
+// Release decides about the next held deliveries that are due; nil = none are. An
+// event that has expired meanwhile has no receivers but a mark.
 func (s *State) Release(now protocol.Time, room *Room) protocol.Fact {
 	if at, ok := s.NextDue(); !ok || at > now {
 		return nil
@@ -39,8 +39,8 @@ func (s *State) Release(now protocol.Time, room *Room) protocol.Fact {
 	return f
 }
 
-// lost ends a hold whose events nobody hears. Receivers of another scene, in a
-// damaged snapshot, cannot come here: restore checks them.
+// lost ends a hold whose events have no receivers left. Restore has checked that the
+// receivers are of this scene.
 func (s *State) lost(h *hold, now protocol.Time, why Reason) *Routed {
 	f := *h.events[len(h.events)-1]
 	f.Seq, f.Time, f.Released, f.Merged = s.Seq+1, now, h.number, h.count
@@ -56,8 +56,8 @@ func (s *State) lost(h *hold, now protocol.Time, why Reason) *Routed {
 // maxLostMarks bounds the marks of one release; one per delivery that is lost.
 const maxLostMarks = 1000
 
-// released is what the receivers of a hold hear: the last event, or one that
-// lists all of them.
+// released is the event for the receivers of a hold: the last event, or a merged one
+// that lists all.
 func (s *State) released(h *hold, alive []*Routed, now protocol.Time) *Routed {
 	f := *alive[len(alive)-1]
 	f.Seq, f.Time, f.Receivers, f.Released, f.Merged = s.Seq+1, now, h.receivers, h.number, h.count
@@ -73,8 +73,8 @@ func (s *State) released(h *hold, alive []*Routed, now protocol.Time) *Routed {
 	return &f
 }
 
-// merged is the payload of a merged event: how many came, and the newest of
-// them, as many as a payload may hold.
+// merged is the payload of a merged event: the number of events, and the newest of
+// them, as many as fit into a payload.
 func merged(events []*Routed, count uint32, limit int) protocol.Raw {
 	from, size := len(events), 0
 	for from > 0 {
@@ -96,9 +96,9 @@ func merged(events []*Routed, count uint32, limit int) protocol.Raw {
 	return protocol.Encode(map[string]any{"merged": int64(count), "events": list})
 }
 
-// hold decides what of a routed event waits: everything, when a throttle rule
-// delays it, or the receivers whose subscriptions are not quiet. What does not
-// fit is refused or, debounced, heard at once.
+// hold decides which deliveries of a routed event are held: all if a throttle rule
+// delays the event, else those of debounced subscriptions. If there is no room, a
+// delayed event is refused, and a debounced one is heard at once.
 func (r *routing) hold(f *Routed, until protocol.Time) refusal {
 	if until != 0 {
 		for _, w := range r.waits {
@@ -115,7 +115,7 @@ func (r *routing) hold(f *Routed, until protocol.Time) refusal {
 		f.Receivers, f.Held = nil, append(f.Held, h)
 		return refusal{}
 	}
-	var at Ranges // who has it already, or waits for it
+	var at Ranges // receivers that hear the event at once or wait for it already
 	for _, w := range r.waits {
 		h := Held{Subscription: w.group.sub, Reason: ReasonDebounced, Receivers: w.receivers.minus(f.Receivers).minus(at).minus(r.dropped)}
 		switch {

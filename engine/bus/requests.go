@@ -9,29 +9,27 @@ import (
 	"tavernsim/protocol"
 )
 
-// Request is something the channel decides about: a *protocol.Draft, *Change,
-// *Force or *WorldUpdated. On the wire a draft stands as it is, and everything
-// else is an array that begins with its number.
+// Request is a request to the channel: a *protocol.Draft, *Change, *Force or
+// *WorldUpdated. The encoding of a draft is its own; that of the others is an array
+// that begins with their number.
 type Request any
 
-// Numbers of requests that are no drafts.
+// Numbers of requests other than drafts.
 const (
 	numberChange = 1
 	numberForce  = 2
 	numberWorld  = 3
 )
 
-// Change asks for other subscriptions of one agent. Remove takes away every
-// subscription of the same type, or only those with the filter and path that it
-// names.
+// Change adds and removes subscriptions of one agent. An entry of Remove removes every
+// subscription of its type, or only those with the filter and path that it names.
 type Change struct {
 	Agent  string // instance id
 	Add    []Subscription
 	Remove []Subscription
 }
 
-// Force asks to set a throttle rule while the scene runs, or to take one back.
-// Only the scene's own agent may.
+// Force sets or removes a throttle rule at run time. Only the scene's own agent may.
 type Force struct {
 	By     string // instance id
 	Rule   throttle.Rule
@@ -87,8 +85,7 @@ func (w *WorldUpdated) AppendMsg(b []byte) []byte {
 	return b
 }
 
-// ReadRequest reads what AppendMsg of a request wrote. What it holds may share
-// the memory of b, which nobody may change.
+// ReadRequest decodes a request. It may share the memory of b, which must not change.
 func ReadRequest(b protocol.Raw) (Request, error) {
 	n, rest, err := msgp.ReadArrayHeaderBytes(b)
 	if err != nil || len(rest) == 0 || msgp.NextType(rest) == msgp.StrType {

@@ -18,9 +18,9 @@ type State struct {
 	ordinals    map[string]uint32
 	filters     map[string]*filter
 	index       index
-	changes     map[change]bool // runtime subscriptions (true) and unsubscriptions, against the definition
+	changes     map[change]bool // subscriptions (true) and unsubscriptions at run time
 	perAgent    map[uint32]int  // entries of changes
-	defined     int             // of filters: those of the definition
+	defined     int             // number of filters of the definition
 	throttle    *throttle.Table
 	holds       holds
 
@@ -40,8 +40,8 @@ type change struct {
 	sub   Subscription
 }
 
-// New makes the channel. Its error lists every fault of the configuration and
-// of the subscriptions, each distinct one once.
+// New makes the channel. Its error lists all distinct faults of the configuration and
+// of the subscriptions.
 func New(cfg Config, subscribers []Subscriber) (*State, error) {
 	s := &State{cfg: cfg.withDefaults(), subscribers: make([]identity, len(subscribers)),
 		ordinals: make(map[string]uint32, len(subscribers)), filters: map[string]*filter{},
@@ -51,7 +51,7 @@ func New(cfg Config, subscribers []Subscriber) (*State, error) {
 	faults.add(cfg.Check())
 	s.throttle = throttle.New(cfg.Throttle, len(subscribers))
 	profiles := map[string]any{} // one box per profile
-	var shared []Subscription    // of the subscriber before, and their groups
+	var shared []Subscription    // of the previous subscriber, and their groups
 	var groups []*group
 	for i := range subscribers {
 		sub := &subscribers[i]
@@ -82,12 +82,13 @@ func New(cfg Config, subscribers []Subscriber) (*State, error) {
 	return s, nil
 }
 
-// same reports whether two lists are one in memory: agents of a class share it.
+// same reports whether two lists share their memory, as those of agents of a class do.
 func same(a, b []Subscription) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
-// faults keeps each text once: a profile's fault is not told per instance.
+// faults keeps each text once, so that a fault of a profile is not repeated for every
+// instance.
 type faults struct {
 	list []error
 	seen map[string]bool
@@ -104,7 +105,7 @@ func (f *faults) add(err error) {
 // the newest is always the last of its group.
 func (g *group) join(o uint32) {
 	if g == nil {
-		return // a fault was told
+		return // the fault is in the list already
 	}
 	if n := len(g.members); n == 0 || g.members[n-1].end() <= uint64(o) {
 		g.members.push(o)
@@ -146,7 +147,7 @@ func (s *State) filter(sub Subscription) (*filter, error) {
 	return f, nil
 }
 
-// drop forgets a group that nobody is in, and its filter when no other has it.
+// drop removes a group without members, and its filter if no other group has it.
 func (s *State) drop(g *group) {
 	groups, at, found := s.index.find(&g.sub)
 	if !found {
@@ -161,12 +162,12 @@ func (s *State) drop(g *group) {
 	}
 }
 
-// MaxFilters bounds the distinct filters that were subscribed with while the
-// scene runs, of all agents together.
+// MaxFilters bounds the distinct filters of subscriptions at run time, of all agents
+// together.
 const MaxFilters = 10_000
 
-// Change decides about a change of subscriptions. What is there already, or not
-// there, is no error and left out; the fact is nil when nothing remains.
+// Change decides about a change of subscriptions. It leaves out additions that exist
+// and removals that do not; the fact is nil if nothing is left.
 func (s *State) Change(c Change) (*SubscriptionChanged, error) {
 	o, ok := s.ordinals[c.Agent]
 	if !ok {
@@ -197,7 +198,7 @@ func (s *State) Change(c Change) (*SubscriptionChanged, error) {
 	return f, nil
 }
 
-// unsubscribe finds what an agent holds of a type.
+// unsubscribe finds the matching subscriptions of an agent.
 func (s *State) unsubscribe(o uint32, which Subscription, f *SubscriptionChanged) error {
 	which, err := Subscription{Type: which.Type, FilterCondition: which.FilterCondition, Path: which.Path}.Normal()
 	if err != nil {
@@ -211,7 +212,7 @@ func (s *State) unsubscribe(o uint32, which Subscription, f *SubscriptionChanged
 	return nil
 }
 
-// groupsOf are those of a type, and of every path when none is named.
+// groupsOf returns the groups of a type; without a path, those of all paths.
 func (s *State) groupsOf(which *Subscription) []*group {
 	groups := s.index.groups(which)
 	if which.Type != TypeWorldUpdated || which.Path != "" {
@@ -224,8 +225,8 @@ func (s *State) groupsOf(which *Subscription) []*group {
 	return groups
 }
 
-// inForce counts the differences to the definition after a change; one that
-// takes another back leaves fewer.
+// inForce counts the differences to the definition after a change. A change that
+// reverts another one reduces the number.
 func (s *State) inForce(f *SubscriptionChanged) int {
 	n := s.perAgent[f.Agent] + len(f.Add) + len(f.Remove)
 	for _, sub := range slices.Concat(f.Add, f.Remove) {
@@ -236,7 +237,7 @@ func (s *State) inForce(f *SubscriptionChanged) int {
 	return n
 }
 
-// check reads a subscription that may be new, and gives it its normal form.
+// check validates a new subscription and returns its normal form.
 func (s *State) check(sub Subscription) (Subscription, error) {
 	sub, err := sub.Normal()
 	if err != nil || sub.FilterCondition == "" || s.filters[sub.FilterCondition] != nil {
@@ -259,7 +260,7 @@ func (sub Subscription) checkFilter() error {
 	return nil
 }
 
-// check holds stored bytes to what Change lets through.
+// check refuses a stored subscription that Change cannot have accepted.
 func (sub Subscription) check() error {
 	normal, err := sub.Normal()
 	if err == nil && normal != sub {
@@ -271,14 +272,13 @@ func (sub Subscription) check() error {
 	return sub.checkFilter()
 }
 
-// hears reports whether an agent holds exactly this subscription, in its normal
-// form.
+// hears reports whether an agent has exactly this subscription, in its normal form.
 func (s *State) hears(o uint32, sub *Subscription) bool {
 	groups, at, found := s.index.find(sub)
 	return found && groups[at].members.Contains(o)
 }
 
-// Apply folds a fact of this package; others are not the channel's.
+// Apply folds a fact of this package; other facts change nothing.
 func (s *State) Apply(fact protocol.Fact) {
 	own, _ := fact.(Fact)
 	switch f := own.(type) {
@@ -298,7 +298,7 @@ func (s *State) Apply(fact protocol.Fact) {
 		}
 	case *SubscriptionChanged:
 		if int(f.Agent) >= len(s.subscribers) {
-			return // of another scene
+			return // the fact is of another scene
 		}
 		for _, sub := range f.Remove {
 			s.subscribe(f.Agent, sub, false)
@@ -306,12 +306,12 @@ func (s *State) Apply(fact protocol.Fact) {
 		for _, sub := range f.Add {
 			s.subscribe(f.Agent, sub, true)
 		}
-	case *NotDone: // it changes nothing
+	case *NotDone: // changes nothing
 	}
 }
 
-// applyRouted counts the event against the throttle rules and takes what it
-// holds, or ends a hold.
+// applyRouted counts the event against the throttle rules and adds its holds, or ends
+// a hold.
 func (s *State) applyRouted(f *Routed) {
 	if f.Released != 0 {
 		s.holds.release(f.Released)
@@ -323,15 +323,15 @@ func (s *State) applyRouted(f *Routed) {
 	}
 	for i := range f.Held {
 		if f.Held[i].Receivers.beyond(len(s.subscribers)) {
-			continue // of another scene
+			continue // the fact is of another scene
 		}
 		s.Held += uint64(f.Held[i].Receivers.Len())
 		s.holds.hold(f, &f.Held[i])
 	}
 }
 
-// subscribe changes the index. Change and Decode let no subscription through
-// that does not compile, so one that reaches this place is a caller's defect.
+// subscribe changes the index. A subscription that does not compile is a defect of the
+// caller, because Change and the decoder refuse it.
 func (s *State) subscribe(o uint32, sub Subscription, on bool) {
 	g, err := s.define(sub)
 	if err != nil {
@@ -348,8 +348,7 @@ func (s *State) subscribe(o uint32, sub Subscription, on bool) {
 	s.note(change{o, sub}, on)
 }
 
-// note keeps the difference to the definition: a change and its opposite leave
-// nothing.
+// note keeps the difference to the definition. A change and its opposite cancel out.
 func (s *State) note(c change, on bool) {
 	if was, ok := s.changes[c]; ok && was != on {
 		delete(s.changes, c)
@@ -363,7 +362,7 @@ func (s *State) note(c change, on bool) {
 	s.changes[c] = on
 }
 
-// snapshot is a State without what the definition gives.
+// snapshot is a State without the parts that follow from the definition.
 type snapshot struct {
 	Seq, Routed, Deliveries, Failures uint64
 	Refusals                          []refusals // by reason, in byte order
@@ -373,7 +372,7 @@ type snapshot struct {
 	Throttle                          throttle.Stored
 }
 
-// refusals counts one reason. A map would be stored in any order.
+// refusals counts one reason. A list is stored in a fixed order; a map is not.
 type refusals struct {
 	Reason Reason
 	Count  uint64
@@ -406,7 +405,7 @@ func compareChanges(a, b change) int {
 		cmp.Compare(x.FilterCondition, y.FilterCondition), cmp.Compare(x.Debounce, y.Debounce), cmp.Compare(x.Quiet, y.Quiet), cmp.Compare(x.Most, y.Most))
 }
 
-// Restore makes the state of a snapshot from the same definition.
+// Restore decodes a snapshot of a state with the same definition.
 func Restore(cfg Config, subscribers []Subscriber, codec *protocol.Codec, raw protocol.Raw) (*State, error) {
 	s, err := New(cfg, subscribers)
 	if err != nil {
@@ -433,7 +432,7 @@ func Restore(cfg Config, subscribers []Subscriber, codec *protocol.Codec, raw pr
 	return s, s.holds.restore(snap.Holds, snap.LastHold, len(subscribers))
 }
 
-// restorable checks stored bytes: they may be damaged, or of another scene.
+// restorable checks a stored change, which may be damaged or of another scene.
 func (s *State) restorable(f *SubscriptionChanged) error {
 	if int(f.Agent) >= len(s.subscribers) {
 		return protocol.Errorf(protocol.KindCorrupt, "bus: restore: subscriber %d of %d", f.Agent, len(s.subscribers))

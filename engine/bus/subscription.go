@@ -12,9 +12,9 @@ import (
 // subscriptions to it may name a path.
 const TypeWorldUpdated = "world.state.updated"
 
-// Subscription names events to hear. Type may end in ".*": every type that
-// begins with what stands before the star; "*" alone is every event. Two of the
-// same fields are one.
+// Subscription selects events. Type may end in ".*", for every type that begins with
+// the part before the star; "*" alone is every event. Two subscriptions with the same
+// fields are one.
 type Subscription struct {
 	Type            string
 	FilterCondition string       // expression over payload, event and self; "" = all
@@ -40,7 +40,7 @@ const (
 	MaxMerged   = 100       // events that one merged event lists; the newest
 )
 
-// Fault is what is wrong with a subscription.
+// Fault is a fault of a subscription.
 type Fault struct {
 	Type    string // of the subscription
 	Field   string // as a definition writes it
@@ -55,8 +55,8 @@ func (sub *Subscription) fault(field, format string, args ...any) error {
 	return protocol.Errorf(protocol.KindInvalid, "%w", &Fault{sub.Type, field, fmt.Sprintf(format, args...)})
 }
 
-// Normal writes a subscription in its one form, or says what is wrong with it
-// but for its filter.
+// Normal returns the normal form of a subscription, or its fault. It does not check
+// the filter.
 func (sub Subscription) Normal() (Subscription, error) {
 	if _, _, err := pattern(sub.Type); err != nil {
 		return sub, err
@@ -71,7 +71,7 @@ func (sub Subscription) Normal() (Subscription, error) {
 	return sub, sub.debounce()
 }
 
-// pattern is the path that is listened to.
+// pattern parses the path of the subscription.
 func (sub *Subscription) pattern() (world.Pattern, error) {
 	if sub.Type != TypeWorldUpdated {
 		return nil, sub.fault("path", "goes with type %s only", TypeWorldUpdated)
@@ -107,7 +107,7 @@ func (sub *Subscription) debounce() error {
 	return nil
 }
 
-// Check says what is wrong with a subscription.
+// Check refuses a faulty subscription.
 func (sub Subscription) Check() error {
 	if _, err := sub.Normal(); err != nil {
 		return err
@@ -115,8 +115,8 @@ func (sub Subscription) Check() error {
 	return sub.checkFilter()
 }
 
-// agrees reports whether an unsubscription means this subscription: the same
-// type, and the same filter and path where it names any.
+// agrees reports whether an unsubscription covers this subscription: it has the same
+// type, and the same filter and path if it names any.
 func (sub *Subscription) agrees(with *Subscription) bool {
 	return sub.Type == with.Type && (with.FilterCondition == "" || with.FilterCondition == sub.FilterCondition) &&
 		(with.Path == "" || with.Path == sub.Path)

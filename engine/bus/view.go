@@ -2,8 +2,8 @@ package bus
 
 import "slices"
 
-// Changed lists what an agent subscribed to and unsubscribed from at run time,
-// against its definition, in a fixed order.
+// Changed lists the differences between an agent's subscriptions and its definition,
+// in a fixed order.
 func (s *State) Changed(o uint32) (added, removed []Subscription) {
 	if s.perAgent[o] == 0 {
 		return nil, nil

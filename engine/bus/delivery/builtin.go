@@ -7,10 +7,10 @@ const (
 	ReasonDepth   = "depth"
 	ReasonLoop    = "loop"
 	ReasonTTL     = "ttl"
-	ReasonUnnamed = "unnamed" // a middleware dropped and did not say why
+	ReasonUnnamed = "unnamed" // a middleware dropped the message without a reason
 )
 
-// LoopAction is what becomes of a delivery that would loop.
+// LoopAction is the action for a delivery that would loop.
 type LoopAction string
 
 const (
@@ -25,8 +25,8 @@ const (
 	DefaultMaxRevisits = 2
 )
 
-// Loop applies the loop rule of the package doc to events whose receiver is
-// known. It costs time by the length of the chain.
+// Loop applies the loop rule of the package doc to events whose receiver is known. Its
+// time is proportional to the length of the chain.
 type Loop struct {
 	MaxRevisits int        // 0 = DefaultMaxRevisits; below 0 = none: an agent hears a type once in a chain
 	Action      LoopAction // "" = LoopDrop
@@ -65,8 +65,8 @@ func Handled(e *protocol.Envelope, agent string) int {
 	return HandledIn(e.Chain, e.Source, e.Type, agent)
 }
 
-// HandledIn counts the links of a type after which the agent published what
-// followed; source is who published what follows the last one.
+// HandledIn counts the links of a type after which the agent published the next event
+// of the chain; source published the event after the last link.
 func HandledIn(chain []protocol.Link, source, eventType, agent string) int {
 	n := 0
 	for i := range chain {
@@ -95,8 +95,8 @@ func (d Depth) Judge(m Message, v Verdict) Verdict {
 
 func (d Depth) limit() int { return limitOf(d.Max, DefaultMaxDepth) }
 
-// Expiry drops what has expired: at [Message.Now], or, where nobody knows the
-// time, at the message's own.
+// Expiry drops events that have expired at [Message.Now] or, if that is 0, at the time
+// of the message.
 type Expiry struct{}
 
 // Judge implements Middleware.
@@ -107,8 +107,8 @@ func (Expiry) Judge(m Message, v Verdict) Verdict {
 	return v
 }
 
-// ByPriority puts events into the lane of their priority. [Begin] does the same:
-// it is for chains that take back what an earlier middleware did.
+// ByPriority puts events into the lane of their priority. [Begin] does the same, so it
+// only undoes what an earlier middleware did.
 type ByPriority struct{}
 
 // Judge implements Middleware.
@@ -117,8 +117,8 @@ func (ByPriority) Judge(m Message, v Verdict) Verdict {
 	return v
 }
 
-// InOrder keeps events, whatever their priority, and what an agent is told in one
-// lane: the agent handles both in the order in which they were sent.
+// InOrder puts events of all priorities and observations into one lane, so that an
+// agent handles them in the order in which they were sent.
 type InOrder struct{}
 
 // Judge implements Middleware.

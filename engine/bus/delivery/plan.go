@@ -6,23 +6,22 @@ import (
 	"tavernsim/protocol"
 )
 
-// Plan is a chain that is asked often. Most messages break no rule; whether one
-// does is found for all of the engine's own middlewares at the head of the chain
-// together, and only the others are asked one by one. The answer is that of the
-// chain. The zero value is an empty chain.
+// Plan is a chain prepared for many messages. Most messages break no rule, so it
+// checks the engine's own middlewares at the head of the chain together and asks only
+// the others one by one. It gives the answers of the chain. The zero value is an
+// empty chain.
 type Plan struct {
 	chain Chain
 	head  int // middlewares at the head that are the engine's own
 
-	// A message within these is delivered by all of them, in the lane of its
-	// priority or in the one for events in order.
+	// Limits of the middlewares at the head. They deliver a message within all limits.
 	depth    int
 	revisits int
 	expiry   bool
 	inOrder  bool
 }
 
-// Plan makes a chain ready.
+// Plan prepares a chain.
 func (c Chain) Plan() Plan {
 	p := Plan{chain: c, depth: math.MaxInt, revisits: math.MaxInt}
 	for p.head < len(c) && p.takes(c[p.head]) {
@@ -65,7 +64,7 @@ func (p *Plan) Decide(m Message) Verdict {
 	return p.chain[p.head:].finish(m, v)
 }
 
-// breaks reports whether one of the rules at the head has something to say.
+// breaks reports whether a message breaks one of the rules at the head.
 func (p *Plan) breaks(m *Message) bool {
 	e := m.Envelope
 	return len(e.Chain) > p.depth ||
@@ -78,8 +77,7 @@ func expired(e *protocol.Envelope, now protocol.Time) bool {
 	return e.Expires != 0 && e.Expires <= max(now, e.Time)
 }
 
-// loops is the rule of [Loop], for a chain of more links than the limit: nobody
-// has handled a type more often than there are links.
+// loops is the rule of [Loop].
 func loops(e *protocol.Envelope, receiver string, limit int) bool {
 	return receiver != "" && e.Kind == protocol.KindEvent && Handled(e, receiver) > limit
 }

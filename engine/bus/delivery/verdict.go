@@ -7,12 +7,12 @@ type Lane uint8
 
 // Lanes in the order in which they are served.
 const (
-	Control Lane = iota // everything that is no event
+	Control Lane = iota // everything except events
 	Critical
 	High
 	Normal
 	Low
-	Last // what must find everything that was sent before it handled
+	Last // messages that must be handled after everything sent before them
 	Lanes
 )
 
@@ -23,8 +23,8 @@ func (l Lane) String() string {
 	return "unknown"
 }
 
-// LaneOf is the lane of a message that no middleware moves: events by priority,
-// everything else is control, but for wakes and snapshots, which go last.
+// LaneOf is the default lane of a message: events by priority, wakes and snapshots
+// last, everything else control.
 func LaneOf(env *protocol.Envelope) Lane {
 	switch env.Kind {
 	case protocol.KindWake, protocol.KindSnapshot:
@@ -35,26 +35,26 @@ func LaneOf(env *protocol.Envelope) Lane {
 	return Control
 }
 
-// ForPriority is the lane of events of a priority. One that does not exist
-// counts as the nearest that does.
+// ForPriority is the lane of a priority. A number outside of the priorities counts as
+// the nearest one.
 func ForPriority(p protocol.Priority) Lane {
 	return Normal - Lane(min(max(p, protocol.Low), protocol.Critical))
 }
 
-// Priority is the reverse of ForPriority: what an event moved to this lane is
-// worth. Control counts as critical, the last lane as low.
+// Priority is the inverse of ForPriority: the priority of an event in this lane.
+// Control counts as critical, the last lane as low.
 func (l Lane) Priority() protocol.Priority {
 	return protocol.Priority(Normal) - protocol.Priority(min(max(l, Critical), Low))
 }
 
-// Action is what becomes of a message.
+// Action is what happens to a message.
 type Action uint8
 
 const (
 	Deliver Action = iota
 	Drop           // not at all
 	Delay          // not before Verdict.Until
-	Merge          // with the one that waits under [Verdict.Key]: the newest stays
+	Merge          // replaces the message that waits under [Verdict.Key]
 )
 
 func (a Action) String() string {
@@ -64,18 +64,18 @@ func (a Action) String() string {
 	return "unknown"
 }
 
-// Message is one message on its way to one receiver. Nobody may change it.
+// Message is one message to one receiver. It is read-only.
 type Message struct {
 	*protocol.Envelope
-	Receiver string        // instance id of an agent, or the name of another actor; "" = not known
-	Now      protocol.Time // of the scene's clock; 0 = not known: the message's own time counts
+	Receiver string        // instance id of an agent, or the name of another actor; "" = unknown
+	Now      protocol.Time // of the scene's clock; 0 = unknown: the message's own time counts
 }
 
-// Verdict is what becomes of a message. The zero value delivers it in the
-// control lane; begin with [Begin].
+// Verdict is what happens to a message. The zero value delivers it in the control
+// lane; begin with [Begin].
 //
-// It is four fields and four words, which is what the compiler keeps in
-// registers: a fifth makes a chain of four cost 120 ns and not 20.
+// The compiler keeps its four fields in registers. A fifth field makes a chain of four
+// take 120 ns instead of 20.
 type Verdict struct {
 	Action Action
 	Lane   Lane
@@ -83,7 +83,7 @@ type Verdict struct {
 	Until  protocol.Time // of a delay
 }
 
-// Key names what a merge replaces: one message waits under a key for a receiver.
+// Key is the key of a merge: for a receiver, one message waits under it.
 func (v Verdict) Key() string {
 	if v.Action == Merge {
 		return v.Reason
@@ -97,36 +97,35 @@ func (v Verdict) Drop(reason string) Verdict {
 	return v
 }
 
-// In moves the message to a lane and says why.
+// In moves the message to a lane, for a reason.
 func (v Verdict) In(l Lane, reason string) Verdict {
 	v.Lane, v.Reason = l, reason
 	return v
 }
 
-// Marked delivers the message, and says that something was noticed.
+// Marked delivers the message with a mark.
 func (v Verdict) Marked(reason string) Verdict {
 	v.Reason = reason
 	return v
 }
 
-// Delay asks to hold the message back; of two delays the later counts. Only the
-// channel can.
+// Delay holds the message back; of two delays the later counts. Only the channel
+// carries it out.
 func (v Verdict) Delay(until protocol.Time) Verdict {
 	v.Action, v.Until = Delay, max(v.Until, until)
 	return v
 }
 
-// Merge asks to replace the message that waits under the same key for the same
-// receiver. Only the channel can.
+// Merge replaces the message that waits under the same key for the same receiver. Only
+// the channel carries it out.
 func (v Verdict) Merge(key string) Verdict {
 	v.Action, v.Reason = Merge, key
 	return v
 }
 
-// Middleware judges a message. It gets the verdict of those before it and
-// returns its own: v unchanged when it has nothing to say. It may be asked by
-// many goroutines at once, and must be a pure function of its configuration and
-// its arguments. It keeps nothing of the message.
+// Middleware judges a message. It gets the verdict of the middlewares before it and
+// returns its own, or v unchanged. It must be a pure function of its configuration and
+// its arguments, safe for concurrent use, and must not keep the message.
 type Middleware interface {
 	Judge(m Message, v Verdict) Verdict
 }
@@ -140,7 +139,7 @@ func (f Func) Judge(m Message, v Verdict) Verdict { return f(m, v) }
 // Chain asks middlewares in their order. It is a Middleware itself.
 type Chain []Middleware
 
-// Judge implements Middleware. Once a message is dropped, nobody else is asked.
+// Judge implements Middleware. The first drop ends the chain.
 func (c Chain) Judge(m Message, v Verdict) Verdict {
 	for _, mw := range c {
 		if v.Action == Drop {
@@ -151,14 +150,15 @@ func (c Chain) Judge(m Message, v Verdict) Verdict {
 	return v
 }
 
-// Begin is the verdict before any middleware was asked.
+// Begin is the verdict before the first middleware.
 func Begin(m Message) Verdict { return Verdict{Lane: LaneOf(m.Envelope)} }
 
-// Decide is the chain's verdict about a message. One that names no lane there is
-// ends in the last but one: a middleware's defect costs order and no message.
+// Decide is the chain's verdict about a message. If it names a lane that does not
+// exist, the message goes into the last lane but one: a defect of a middleware costs
+// order but no message.
 func (c Chain) Decide(m Message) Verdict { return c.finish(m, Begin(m)) }
 
-// finish is the verdict after those before the chain.
+// finish continues from the verdict of the middlewares before the chain.
 func (c Chain) finish(m Message, v Verdict) Verdict {
 	v = c.Judge(m, v)
 	if v.Lane >= Lanes {

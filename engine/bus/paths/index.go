@@ -16,21 +16,21 @@ type Index[T any] struct {
 
 // Entry is a pattern with its value.
 type Entry[T any] struct {
-	Text  string // of the pattern, as it writes itself
+	Text  string // of the pattern, in its normal form
 	Value T
 }
 
-// node is a place that patterns lead to. Segments that may stand for the same
-// place share a child: a position of a list is "a.3" as well as "a[3]", and one
-// counted from the end, or behind the last, may be any position.
+// node is a place of patterns. Segments that may name the same place share a child: a
+// position of a list is "a.3" as well as "a[3]". A position that is counted from the
+// end, or behind the last element, may be any position.
 type node[T any] struct {
 	names     map[string]*node[T]
 	positions map[int]*node[T]
-	anywhere  *node[T]    // a position that the path alone does not tell
+	anywhere  *node[T]    // a position that depends on the length of the list
 	one       *node[T]    // *
 	deep      *node[T]    // **
-	inside    bool        // this is the child of **: it stays while segments pass
-	entries   []*Entry[T] // more than one when patterns spell one place in several ways
+	inside    bool        // this is the child of **: it stays active for every segment
+	entries   []*Entry[T] // several if patterns write one place in several ways
 }
 
 // Len counts the patterns.
@@ -99,7 +99,7 @@ func childOf[K comparable, T any](m *map[K]*node[T], key K) *node[T] {
 	return n
 }
 
-// Remove forgets a pattern and what led to it alone.
+// Remove removes a pattern and the nodes that only it needs.
 func (x *Index[T]) Remove(p world.Pattern) {
 	e := x.entries[p.String()]
 	if e == nil {
@@ -109,8 +109,8 @@ func (x *Index[T]) Remove(p world.Pattern) {
 	x.root.prune(p, e)
 }
 
-// prune forgets an entry at the end of its pattern and reports whether the node
-// is needed no more.
+// prune removes an entry at the end of its pattern and reports whether the node is
+// unused.
 func (n *node[T]) prune(p world.Pattern, e *Entry[T]) bool {
 	if len(p) == 0 {
 		n.entries = slices.DeleteFunc(n.entries, func(other *Entry[T]) bool { return other == e })
@@ -139,8 +139,8 @@ func (n *node[T]) empty() bool {
 	return len(n.entries) == 0 && len(n.names) == 0 && len(n.positions) == 0 && n.anywhere == nil && n.one == nil && n.deep == nil
 }
 
-// Touched visits the entries that a change at the path concerns, each once, in
-// no order that means anything.
+// Touched visits the entries that a change at the path concerns, each once, in no
+// particular order.
 func (x *Index[T]) Touched(path world.Path, visit func(*Entry[T])) {
 	if len(x.entries) == 0 {
 		return
@@ -174,8 +174,8 @@ func (w *walk[T]) tell(entries []*Entry[T]) {
 	}
 }
 
-// enter makes a node active: what ends here is touched, and ** may stand for
-// nothing.
+// enter makes a node active. Patterns that end here are touched, and ** may match no
+// segment.
 func (w *walk[T]) enter(active []*node[T], n *node[T]) []*node[T] {
 	if n == nil || slices.Contains(active, n) {
 		return active
@@ -202,7 +202,7 @@ func (w *walk[T]) step(active []*node[T], n *node[T], s world.Segment) []*node[T
 	return active
 }
 
-// below tells everything that a pattern may name under a node.
+// below visits all entries below a node.
 func (w *walk[T]) below(n *node[T]) {
 	if n == nil {
 		return
@@ -228,7 +228,7 @@ func listLike(s world.Segment) bool {
 	return ok
 }
 
-// position is the place that a segment names whatever the length of the list.
+// position is the index that a segment names for lists of every length.
 func position(s world.Segment) (int, bool) {
 	switch s.Kind {
 	case world.Index:
@@ -239,8 +239,8 @@ func position(s world.Segment) (int, bool) {
 	return 0, false
 }
 
-// digits reads what the world takes for a position: no sign, no leading zero, at
-// most nine digits.
+// digits reads a position as the world does: no sign, no leading zero, at most nine
+// digits.
 func digits(s string) (int, bool) {
 	if s == "" || len(s) > 9 || s[0] == '0' && len(s) > 1 || strings.Trim(s, "0123456789") != "" {
 		return 0, false

@@ -7,7 +7,7 @@ import (
 	"tavernsim/protocol"
 )
 
-// Per says what a rule counts by.
+// Per is the key by which a rule counts.
 type Per string
 
 const (
@@ -16,7 +16,7 @@ const (
 	PerScene  Per = "scene"  // all together
 )
 
-// Action is what becomes of an event that finds its window full.
+// Action is what happens to an event whose window is full.
 type Action string
 
 const (
@@ -29,10 +29,10 @@ const (
 const (
 	MaxRules  = 64
 	MaxEvents = 1_000_000_000 // Rule.Max
-	// MaxWindows is how far ahead a rule delays.
+	// MaxWindows bounds a delay.
 	MaxWindows = 100
-	// Keys is how many counters a rule has at least; a table for more agents has
-	// one for each.
+	// Keys is the least number of counters of a rule; a table for more agents has one
+	// for each agent.
 	Keys = 100_000
 	// MaxWindow is the longest window: 30 days.
 	MaxWindow = 30 * 24 * time.Hour
@@ -49,8 +49,7 @@ type Rule struct {
 	Until  protocol.Time // the rule ends by itself; 0 = never
 }
 
-// Key is what tells two rules apart: the later of two with one key replaces the
-// other.
+// Key identifies a rule: a later rule with the same key replaces it.
 func (r Rule) Key() string { return r.Type + "\x00" + r.Source + "\x00" + string(r.Per) }
 
 // Normal fills in the defaults.
@@ -64,8 +63,7 @@ func (r Rule) Normal() Rule {
 	return r
 }
 
-// Check says what is wrong with a rule, by field; "" when nothing is. Types are
-// checked by the channel.
+// Check finds a fault of a rule, with its field; "" = none. The channel checks types.
 func (r Rule) Check() (field, fault string) {
 	r = r.Normal()
 	switch {
@@ -85,7 +83,7 @@ func (r Rule) Check() (field, fault string) {
 	return "", ""
 }
 
-// covers reports whether the rule is about an event.
+// covers reports whether the rule applies to an event.
 func (r *Rule) covers(eventType, source string, now protocol.Time) bool {
 	if r.Until != 0 && now >= r.Until || r.Source != "" && r.Source != source {
 		return false

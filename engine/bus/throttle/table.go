@@ -11,15 +11,15 @@ import (
 // Table counts events against rules. It has one owner.
 type Table struct {
 	rules []*counted // those of the definition, then those set later, by key
-	fixed int        // of rules: the definition's
-	keys  int        // counters of a rule
+	fixed int        // number of rules of the definition
+	keys  int        // most counters of a rule
 }
 
-// counted is a rule at work.
+// counted is a rule with its counters.
 type counted struct {
 	rule   Rule
 	counts map[string]window
-	swept  protocol.Time // when counters that had run out were last forgotten
+	swept  protocol.Time // when expired counters were last removed
 }
 
 // window is one counter. With delays it may lie in the future.
@@ -28,11 +28,11 @@ type window struct {
 	count  int64
 }
 
-// others is the counter that is shared when there are too many; no type and no
-// instance id is written like this.
+// others is the key of the counter that is shared when there are too many. No type and
+// no instance id equals it.
 const others = "\x00"
 
-// New makes a table for the given number of sources; the rules must be sound.
+// New makes a table for the given number of sources; the rules must be valid.
 func New(rules []Rule, sources int) *Table {
 	t := &Table{fixed: len(rules), keys: max(Keys, sources+1)}
 	for _, r := range rules {
@@ -41,14 +41,14 @@ func New(rules []Rule, sources int) *Table {
 	return t
 }
 
-// Verdict is what becomes of an event.
+// Verdict is what happens to an event.
 type Verdict struct {
 	Action Action        // "" = let through
 	Until  protocol.Time // of Delay
-	Rule   Rule          // that it broke
+	Rule   Rule          // that the event broke
 }
 
-// Judge says what becomes of an event that is published now.
+// Judge returns the verdict about an event that is published now.
 func (t *Table) Judge(eventType, source string, now protocol.Time) (v Verdict) {
 	for _, c := range t.rules {
 		if c.rule.covers(eventType, source, now) {
@@ -58,7 +58,7 @@ func (t *Table) Judge(eventType, source string, now protocol.Time) (v Verdict) {
 	return v
 }
 
-// worse picks the verdict that counts.
+// worse returns the verdict that has precedence.
 func worse(a, b Verdict) Verdict {
 	weight := func(v Verdict) int { return slices.Index([]Action{"", Deprioritize, Delay, Drop}, v.Action) }
 	if weight(b) > weight(a) || a.Action == Delay && b.Action == Delay && b.Until > a.Until {
@@ -72,7 +72,7 @@ func (c *counted) judge(t *Table, key string, now protocol.Time) Verdict {
 		return Verdict{Action: c.rule.Action, Rule: c.rule}
 	}
 	w := c.next(t, key, now)
-	if w.count > 0 { // the window that it would be in, with it
+	if w.count > 0 { // the window of the event, including it
 		switch wait := w.opened.Sub(now); {
 		case wait <= 0:
 			return Verdict{}
@@ -84,8 +84,8 @@ func (c *counted) judge(t *Table, key string, now protocol.Time) Verdict {
 	return Verdict{Action: c.rule.Action, Rule: c.rule}
 }
 
-// next is the counter after one more event; its count is 0 when there is no room
-// and the rule does not delay.
+// next is the counter after one more event; its count is 0 if there is no room and the
+// rule does not delay.
 func (c *counted) next(t *Table, key string, now protocol.Time) window {
 	w, known := c.counts[c.slot(t, key)]
 	switch {
@@ -99,7 +99,7 @@ func (c *counted) next(t *Table, key string, now protocol.Time) window {
 	return window{}
 }
 
-// slot is the key under which an event is counted.
+// slot is the key of the counter for an event.
 func (c *counted) slot(t *Table, key string) string {
 	if _, known := c.counts[key]; !known && len(c.counts) >= t.keys {
 		return others
@@ -107,7 +107,7 @@ func (c *counted) slot(t *Table, key string) string {
 	return key
 }
 
-// Take counts an event that was let through, also one that is delayed.
+// Take counts an event that was let through or delayed.
 func (t *Table) Take(eventType, source string, now protocol.Time) {
 	for _, c := range t.rules {
 		if c.rule.Max > 0 && c.rule.covers(eventType, source, now) {
@@ -126,7 +126,7 @@ func (c *counted) take(t *Table, key string, now protocol.Time) {
 	}
 }
 
-// Idle reports whether no rule is there at all.
+// Idle reports whether there are no rules.
 func (t *Table) Idle() bool { return len(t.rules) == 0 }
 
 // Rules lists the rules that were set later.
@@ -144,8 +144,8 @@ func (t *Table) Has(r Rule) bool {
 	return found
 }
 
-// Full reports whether no further rule may be set. Rules that have ended do not
-// count: the next Set forgets them.
+// Full reports whether no further rule may be set. Ended rules do not count, because
+// the next Set removes them.
 func (t *Table) Full(now protocol.Time) bool {
 	n := 0
 	for _, c := range t.rules[t.fixed:] {
@@ -165,7 +165,7 @@ func (t *Table) find(r Rule) (at int, found bool) {
 	return t.fixed + i, found
 }
 
-// Set adds a rule, or replaces the one of its key; counting begins anew.
+// Set adds a rule, or replaces the one with its key; counting begins anew.
 func (t *Table) Set(r Rule, now protocol.Time) {
 	later := slices.DeleteFunc(t.rules[t.fixed:], func(c *counted) bool { return c.ended(now) })
 	t.rules = t.rules[:t.fixed+len(later)]
@@ -178,14 +178,14 @@ func (t *Table) Set(r Rule, now protocol.Time) {
 	t.rules = slices.Insert(t.rules, at, c)
 }
 
-// Remove takes a rule back that was set later.
+// Remove removes a rule that was set later.
 func (t *Table) Remove(r Rule) {
 	if at, found := t.find(r); found {
 		t.rules = slices.Delete(t.rules, at, at+1)
 	}
 }
 
-// Stored is a table as it is kept: what the definition does not give.
+// Stored is the stored form of a table, without the rules of the definition.
 type Stored struct {
 	Later  []Rule
 	Counts []Counts // in the order of the rules: the definition's, then Later
@@ -204,7 +204,7 @@ type Window struct {
 	Count  int64
 }
 
-// Store gives what is to be kept; the zero value when there is nothing.
+// Store returns the stored form; the zero value if there is nothing to store.
 func (t *Table) Store() (s Stored) {
 	if t.Idle() {
 		return s
@@ -220,7 +220,7 @@ func (t *Table) Store() (s Stored) {
 	return s
 }
 
-// Restore makes a table of the same definition go on from what was kept.
+// Restore makes a table from its stored form and the same definition.
 func Restore(rules []Rule, sources int, s Stored) (*Table, error) {
 	t := New(rules, sources)
 	for _, r := range s.Later {
