@@ -7,8 +7,8 @@ import (
 	"tavernsim/scenes/machines"
 )
 
-// Agent is one agent at the end of the durable history, and the wave that this
-// is: snapshot and tail, folded for it alone.
+// Agent folds one agent alone, from a snapshot and the facts after it, to the last
+// durable wave, and returns that wave.
 func Agent(sc *setup.Scene, journal Journal, o uint32, opt Options) (*agent.Machine, uint64, error) {
 	m, through := sc.Machine(o), journal.Durable()
 	f := fold{scene: sc, journal: journal, Options: opt, through: through}

@@ -12,12 +12,12 @@ import (
 	"tavernsim/scenes/machines"
 )
 
-// cutForms says how a place in a scene's history is written.
+// cutForms describes, in errors, how a place in a history is written.
 const cutForms = `want a time of the scene (2026-01-01T08:00:00Z), an offset from its start (90s), wave:N, seq:N or end`
 
-// Find finds the wave that a text means: the last one at or before a time of
-// the scene (RFC 3339) or an offset from its start, a wave by its number, the
-// last one that is over at a seq, or the end. Wave 0 is the beginning.
+// Find finds the wave that a text names: the last one at or before a scene time
+// (RFC 3339) or an offset from the start, a wave by its number, the last one that has
+// ended at a seq, or the last of all. Wave 0 is the beginning.
 func Find(journal Journal, text string) (persistence.Wave, error) {
 	name, number, numbered := strings.Cut(text, ":")
 	switch {
@@ -72,7 +72,7 @@ func Start(journal Journal) (start protocol.Time, err error) {
 	return start, err
 }
 
-// startOfSnapshot knows the start when the first facts were dropped.
+// startOfSnapshot reads the start from a snapshot, if the first facts were dropped.
 func startOfSnapshot(journal Journal, codec *protocol.Codec) (start protocol.Time, err error) {
 	snap, err := journal.SnapshotAt(journal.Durable().Number)
 	if err != nil {
@@ -117,7 +117,7 @@ func cutAtTime(journal Journal, text string, at protocol.Time) (persistence.Wave
 	return found, nil
 }
 
-// cutAtSeq finds the last wave that is over at a seq.
+// cutAtSeq finds the last wave that has ended at a seq.
 func cutAtSeq(journal Journal, seq uint64) (persistence.Wave, error) {
 	begin, end := journal.Begin(), journal.Durable()
 	if seq < begin.Last || seq > end.Last {

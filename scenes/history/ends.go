@@ -7,7 +7,7 @@ import (
 	"tavernsim/scenes/load/setup"
 )
 
-// End is why the scene of a journal ended; "" = it can go on.
+// End is the reason why a scene ended; "" = it can be resumed.
 func End(journal Journal) (reason string, err error) {
 	last := journal.Durable()
 	if last.Number == 0 {

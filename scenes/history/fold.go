@@ -11,27 +11,25 @@ import (
 
 // Options of reading a history.
 type Options struct {
-	// NoSnapshots folds from the first fact that is kept: snapshots are passed
-	// over, unless the first facts were dropped. Then it begins with the one of
-	// that place.
+	// NoSnapshots folds from the first kept fact without snapshots. If earlier facts
+	// were dropped, the fold begins with the snapshot of that place.
 	NoSnapshots bool
-	// Folding hears now and then how many of how many facts were read; may be nil.
+	// Folding gets the progress in facts from time to time; may be nil.
 	Folding func(done, total uint64)
-	Log     *slog.Logger // hears of snapshots that cannot be used; may be nil
+	Log     *slog.Logger // gets warnings about unusable snapshots; may be nil
 }
 
-// Fold is the state that a journal leads to, and how many facts were read for
-// it: those after the newest good snapshot.
+// Fold folds a journal to its end, from the newest good snapshot. It returns the state
+// and the number of facts that it read.
 func Fold(sc *setup.Scene, journal Journal, opt Options) (*machines.State, uint64, error) {
 	f := fold{scene: sc, journal: journal, Options: opt, through: journal.Durable()}
 	state, err := f.run()
 	return state, f.facts, err
 }
 
-// FoldTo is the state of a scene at the end of a wave. Wave 0 is the scene before
-// its first fact. Nothing is asked and nothing written; the journal may be open
-// for reading only. The state is the caller's own, but for values that never
-// change.
+// FoldTo folds a journal to the end of a wave; wave 0 is the scene before its first
+// fact. The journal may be open for reading only. The caller owns the state; it shares
+// only immutable values.
 func FoldTo(sc *setup.Scene, journal Journal, wave uint64, opt Options) (*machines.State, error) {
 	through, err := journal.Wave(wave)
 	if err != nil {
@@ -62,7 +60,7 @@ func (f *fold) run() (*machines.State, error) {
 	return state, f.walk(after, state.Apply)
 }
 
-// walk hands over the facts behind a wave, one by one.
+// walk calls apply for every fact after a wave.
 func (f *fold) walk(after persistence.Wave, apply func(protocol.Record) error) error {
 	from, to := after.Last+1, f.through.Last
 	return f.journal.Scan(persistence.Query{From: from, To: to}, func(r protocol.Record) error {
@@ -74,7 +72,7 @@ func (f *fold) walk(after persistence.Wave, apply func(protocol.Record) error) e
 	})
 }
 
-// foldingEvery is how many facts pass between two calls of Options.Folding.
+// foldingEvery is the number of facts between two calls of Options.Folding.
 const foldingEvery = 1 << 14
 
 func (f *fold) warn(text string, err error) {
@@ -83,8 +81,8 @@ func (f *fold) warn(text string, err error) {
 	}
 }
 
-// base passes the states of the snapshot to begin with on and returns the wave
-// that they are of: that of the journal's beginning where there is none.
+// base yields the states of the first snapshot and returns its wave. Without a snapshot
+// it returns the wave of the journal's beginning.
 func (f *fold) base(yield func(name string, raw []byte) error) (persistence.Wave, error) {
 	begin := f.journal.Begin()
 	if f.NoSnapshots && begin.Number == 0 {
@@ -103,9 +101,8 @@ func (f *fold) base(yield func(name string, raw []byte) error) (persistence.Wave
 	return snap.Wave, snap.Read(yield)
 }
 
-// Base is the wave with whose state a walk over all that is kept up to a wave
-// begins: that before the first kept one, or a later one, where the snapshot of
-// that is damaged.
+// Base is the wave with whose state a fold of the kept history up to a wave begins: the
+// one before the first kept wave, or a later one if the snapshot there is damaged.
 func Base(journal Journal, through uint64) (uint64, error) {
 	begin := journal.Begin().Number
 	if begin == 0 {

@@ -9,9 +9,8 @@ import (
 	"tavernsim/scenes/load/setup"
 )
 
-// Fork appends to a journal that was cut the wave that says how the story
-// changes from here on: the fact, then what it sets in the world. Without it the
-// scene would go on as it did.
+// Fork appends the wave with the changes of a fork to a cut journal: its fact, then the
+// changes of the world.
 func Fork(sc *setup.Scene, journal Writer, opt Options, forked *agenda.Forked, sets []world.Request) (persistence.Wave, error) {
 	state, err := FoldTo(sc, journal, journal.Durable().Number, opt)
 	if err != nil {

@@ -5,9 +5,8 @@ import (
 	"tavernsim/protocol"
 )
 
-// Journal is what a history is read from: the facts of one scene in waves, and
-// snapshots. Nobody else needs to write it for that, and somebody may:
-// *persistence.Journal is one, of a live scene or of a directory that is only read.
+// Journal gives the facts of one scene in waves, and snapshots. *persistence.Journal is
+// one, also while a live scene appends to it.
 type Journal interface {
 	Begin() persistence.Wave
 	Durable() persistence.Wave
@@ -17,7 +16,7 @@ type Journal interface {
 	SnapshotAt(wave uint64) (*persistence.Snapshot, error)
 }
 
-// Writer is a Journal that takes a wave more.
+// Writer is a Journal to which one more wave can be appended.
 type Writer interface {
 	Journal
 	Append(at protocol.Time, actor, kind string, data []byte) (uint64, error)

@@ -7,10 +7,10 @@ import (
 	"tavernsim/scenes/load/setup"
 )
 
-// Redeliver appends to the journal of a scene that is stopped and can go on one
-// wave that says: these letters are sent again. When the scene is resumed they
-// are published in its first wave. The journal must be open for writing; the
-// answer comes when the wave is durable.
+// Redeliver appends one wave with the fact that letters are sent again to the journal of
+// a stopped scene that can be resumed. The resumed scene publishes them in its first
+// wave. The journal must be open for writing. Redeliver returns when the wave is
+// durable.
 func Redeliver(sc *setup.Scene, journal Writer, opt Options, letters []agenda.Letter) (persistence.Wave, error) {
 	state, err := FoldTo(sc, journal, journal.Durable().Number, opt)
 	if err != nil {
@@ -27,13 +27,13 @@ func Redeliver(sc *setup.Scene, journal Writer, opt Options, letters []agenda.Le
 	return appendWave(journal, state.Agenda.Now, appended{setup.ActorScene, &redelivered}, appended{setup.ActorScene, &closed})
 }
 
-// appended is a fact that is kept while its scene is stopped, and whose it is.
+// appended is a fact, and its actor, that is appended while the scene is stopped.
 type appended struct {
 	actor string
 	fact  protocol.Fact
 }
 
-// appendWave keeps facts as one wave.
+// appendWave appends facts as one wave.
 func appendWave(journal Writer, at protocol.Time, facts ...appended) (persistence.Wave, error) {
 	codec := protocol.NewCodec()
 	for _, f := range facts {

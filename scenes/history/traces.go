@@ -5,13 +5,13 @@ import (
 	"tavernsim/scenes/load/setup"
 )
 
-// traceRule changes whenever other traces are read than before.
+// traceRule is the version of the rule; it changes when the rule reads other traces.
 const traceRule = 1
 
-// Traces is how the journal's index knows which causal traces a fact belongs to
-// ([protocol.FactType]). Facts of turns name none: a deliberation perceives events
-// of many traces, and what it published or changed names its own. Every store of
-// scenes is opened with it.
+// Traces is the rule by which the journal's index finds the causal traces of a fact
+// ([protocol.FactType]). Facts of turns have none, because a deliberation perceives
+// events of many traces; its events and changes have their own. Every store of scenes
+// must be opened with this rule.
 func Traces() persistence.Traces {
 	return persistence.Traces{Rule: traceRule, Of: setup.NewCodec().Traces}
 }

@@ -10,9 +10,9 @@ import (
 	"tavernsim/protocol"
 )
 
-// call is one request on its way. It has one goroutine, which waits for a slot,
-// keeps the request, carries it out and keeps the answer. When the time is over
-// and the executor does not return, another one takes over what comes after.
+// call is one request in flight. Its goroutine waits for a slot, keeps the request,
+// carries it out and keeps the answer. If the executor does not return in time, another
+// goroutine takes over the rest.
 type call struct {
 	runner *Runner
 	to     *executor
@@ -49,8 +49,7 @@ func (c *call) run(ctx context.Context) {
 	c.carryOut(ctx)
 }
 
-// log is where the request is kept and as what: nowhere if its executor gives the
-// same answer again.
+// log returns the log for the request and its entry; nil if the executor is instant.
 func (c *call) log() (*Log, *Effect) {
 	if c.runner.Log == nil || c.to.instant != nil {
 		return nil, nil
@@ -92,9 +91,9 @@ func (c *call) timeout() time.Duration {
 	return defaultTimeout
 }
 
-// carryOut asks the executor, and waits no longer than until the time is over or
-// the deliberation is, whatever the executor makes of it. One that heeds no
-// context is stuck; there are never more of them than slots.
+// carryOut calls the executor. It returns at the latest when the time is over or the
+// deliberation ends, even if the executor ignores its context. Such an executor is
+// stuck; there are at most as many stuck calls as slots.
 func (c *call) carryOut(ctx context.Context) {
 	limited, cancel := context.WithTimeout(ctx, c.timeout())
 	defer cancel()
@@ -113,7 +112,7 @@ func (c *call) carryOut(ctx context.Context) {
 	}
 }
 
-// do is where a panic of an executor ends: it would end the process.
+// do calls the executor and turns a panic into an error of the request.
 func (c *call) do(ctx context.Context) (x agent.Answered) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -123,8 +122,8 @@ func (c *call) do(ctx context.Context) (x agent.Answered) {
 	return c.to.Do(ctx, &c.ask)
 }
 
-// land keeps the answer and gives it. A failure is an answer, too; that the
-// deliberation is over is none.
+// land keeps the answer and delivers it. A failure is an answer, too, but not if the
+// deliberation has ended.
 func (c *call) land(ctx context.Context, x agent.Answered) {
 	c.to.slots.give()
 	c.runner.made(c.to.Name(), &c.ask, &x, time.Since(c.begun))
@@ -140,7 +139,7 @@ func (c *call) land(ctx context.Context, x agent.Answered) {
 	c.end(raw, err)
 }
 
-// end gives the answer, which is an error if there is one.
+// end delivers the answer; an error becomes the answer.
 func (c *call) end(raw protocol.Raw, err error) {
 	if err != nil {
 		raw = c.encode(agent.Answered{Err: err})
@@ -149,8 +148,8 @@ func (c *call) end(raw protocol.Raw, err error) {
 	c.runner.done.Done()
 }
 
-// encode writes an answer. What an executor took for a value and is none is the
-// failure of the request.
+// encode encodes an answer. An output that is not a value of package protocol fails the
+// request.
 func (c *call) encode(x agent.Answered) protocol.Raw {
 	if err := normalize(&x); err != nil {
 		x = agent.Answered{Err: err}

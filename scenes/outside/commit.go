@@ -17,7 +17,7 @@ func (l *Log) run() {
 	}
 }
 
-// gather takes what else waits to be kept.
+// gather takes the other entries that wait to be kept.
 func (l *Log) gather(first *entry) []*entry {
 	batch := []*entry{first}
 	for len(batch) < maxBatch {
@@ -34,8 +34,7 @@ func (l *Log) gather(first *entry) []*entry {
 	return batch
 }
 
-// commit appends a batch as one wave. After a failure it takes facts and keeps
-// none.
+// commit appends a batch as one wave. After a failure it discards all entries.
 func (l *Log) commit(batch []*entry) {
 	for i, e := range batch {
 		seq, err := l.journal.Append(e.effect.At, e.effect.Agent, e.kind, e.data)
@@ -56,7 +55,7 @@ func (l *Log) commit(batch []*entry) {
 	}
 }
 
-// committed is on the journal's goroutine.
+// committed runs on the journal's goroutine.
 func (l *Log) committed(batch []*entry, err error) {
 	if err != nil {
 		l.fail(err)
@@ -81,7 +80,7 @@ func (l *Log) fail(err error) {
 	}
 }
 
-// dropDead drops what means nothing any more when enough has come together.
+// dropDead drops obsolete entries when there are enough of them.
 func (l *Log) dropDead() {
 	if total := l.journal.Durable().Total; total-l.dropped >= l.opts.DropBytes {
 		l.dropped = total

@@ -20,10 +20,10 @@ func JournalID(scene string) string { return scene + suffix }
 // SceneOf is the scene of such a journal; false for the journal of a scene.
 func SceneOf(journal string) (scene string, ok bool) { return strings.CutSuffix(journal, suffix) }
 
-// Question stands for everything that was asked: a hash, in hexadecimal.
+// Question is a hash of a whole request, in hexadecimal.
 type Question string
 
-// Hash hashes what is asked, in a form in which equal questions are equal bytes.
+// Hash hashes an encoded question. Equal questions must have equal bytes.
 func Hash(b []byte) Question {
 	sum := sha256.Sum256(b)
 	return Question(hex.EncodeToString(sum[:16]))
@@ -37,7 +37,7 @@ type Effect struct {
 	Kind      string // of the executor
 	To        string // its name, for people
 	Question  Question
-	MayRepeat bool          // the word of whoever carries it out
+	MayRepeat bool          // as the executor says
 	At        protocol.Time // of the scene's clock
 }
 
@@ -49,8 +49,8 @@ func (e *Effect) unknown(why string) error {
 		"%s request %d of turn %d to %s: %s; it must not be repeated, so it is not asked again", e.Kind, e.Request, e.Turn, e.To, why)
 }
 
-// appendQuestion writes what is asked of an executor: equal questions are equal
-// bytes. Time, chance and who asks do not belong to it.
+// appendQuestion encodes the question to an executor; equal questions give equal bytes.
+// Time, chance and the asking agent are not part of it.
 func appendQuestion(b []byte, to string, ask *agent.Ask) []byte {
 	b = msgp.AppendString(b, to)
 	if ask.Kind != agent.KindModel {
@@ -80,7 +80,7 @@ func appendQuestion(b []byte, to string, ask *agent.Ask) []byte {
 	return protocol.AppendStrings(b, q.Stop)
 }
 
-// appendAny writes what a caller took for a value; what is none by its text.
+// appendAny encodes a value; anything else by its text.
 func appendAny(b []byte, v any) []byte {
 	n, err := protocol.Normalize(v)
 	if err != nil {

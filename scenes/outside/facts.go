@@ -6,9 +6,9 @@ import (
 	"tavernsim/protocol"
 )
 
-// Kinds of the facts of a log (docs/formats/effects.md). Their actor is the
-// agent that asked. FactRequested is kept before an effect leaves, FactAnswered
-// before anybody hears the answer.
+// Kinds of the facts of a log (docs/formats/effects.md). Their actor is the agent that
+// made the request. FactRequested is durable before the request leaves, FactAnswered
+// before the agent receives the answer.
 const (
 	FactRequested = "effect.requested"
 	FactAnswered  = "effect.answered"
@@ -39,8 +39,7 @@ func appendPlace(b []byte, e *Effect) []byte {
 	return msgp.AppendString(b, string(e.Question))
 }
 
-// readFact decodes a fact of a log into the effect that it is about, and the
-// answer if it is one.
+// readFact decodes a fact of a log into its effect, and the answer if it has one.
 func readFact(r protocol.Record) (e Effect, answer protocol.Raw, err error) {
 	fields := uint32(requestedFields)
 	switch r.Kind {

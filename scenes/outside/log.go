@@ -14,16 +14,16 @@ import (
 // Options of a log.
 type Options struct {
 	// Ended is the last turn of an agent whose end was durable when the log was
-	// opened; what it and the turns before it asked is dead.
+	// opened. Entries of this turn and of earlier ones are obsolete.
 	Ended func(agent string) uint64
-	// Failed hears, once and on a goroutine of the log, why nothing is kept any
-	// more. It must be quick. May be nil.
+	// Failed is called once, on a goroutine of the log, if the log cannot be written.
+	// It must return soon. May be nil.
 	Failed func(error)
-	// Observe hears what became of each request: requested, repeated, reused,
-	// joined or unknown, and answered. May be nil.
+	// Observe gets the outcome of each request: requested, repeated, reused, joined
+	// or unknown, and answered. May be nil.
 	Observe func(kind, outcome string)
-	// DropBytes is how many bytes of facts may come before what is dead is
-	// dropped; 0 = 16 MiB.
+	// DropBytes bounds the bytes of facts between two drops of obsolete entries;
+	// 0 = 16 MiB.
 	DropBytes uint64
 }
 
@@ -34,9 +34,9 @@ const (
 
 // Log is the open log of one scene.
 //
-// Requests run on their callers' goroutines. Facts go through in to the log's own
-// goroutine, which appends what has come together and closes a wave over it: one
-// commit for all agents that ask at that moment.
+// Requests run on their callers' goroutines. Facts go through the channel in to the
+// log's own goroutine, which appends all waiting facts as one wave. So the agents that
+// make requests at one moment share a commit.
 type Log struct {
 	opts    Options
 	journal Journal
@@ -45,11 +45,11 @@ type Log struct {
 	failed  atomic.Bool
 	dropped uint64 // bytes of the journal at the last drop; owned by the log's goroutine
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the following fields
 	table table
 }
 
-// Journal keeps a log. *persistence.Journal is one.
+// Journal is the part of *persistence.Journal that a log uses.
 type Journal interface {
 	Begin() persistence.Wave
 	Durable() persistence.Wave
@@ -62,7 +62,7 @@ type Journal interface {
 	Close() error
 }
 
-// entry is a fact on its way into the journal.
+// entry is a fact that waits to be kept.
 type entry struct {
 	effect *Effect
 	kind   string
@@ -71,8 +71,8 @@ type entry struct {
 	kept   chan error // gets one element, unless the log fails first
 }
 
-// Flight is a request that is out. Whoever got it from [Log.Begin] owes it one
-// Answer or Fail.
+// Flight is a request in flight. The caller of [Log.Begin] must call Answer or Fail
+// once.
 type Flight struct {
 	log    *Log
 	effect *Effect
@@ -83,8 +83,7 @@ type Flight struct {
 	err    error
 }
 
-// Open takes the journal of a scene's effects, reads what it holds of open turns,
-// and owns it from then on.
+// Open takes over the journal of a scene's effects and reads the entries of open turns.
 func Open(journal Journal, opts Options) (*Log, error) {
 	if opts.DropBytes == 0 {
 		opts.DropBytes = defaultDropBytes
@@ -100,8 +99,8 @@ func Open(journal Journal, opts Options) (*Log, error) {
 	return l, nil
 }
 
-// restore folds the log. How old a fact is does not count until its turn has
-// ended: until then nothing is dropped.
+// restore folds the log. Entries of a turn that has not ended are never dropped,
+// however old they are.
 func (l *Log) restore() error {
 	wave := l.journal.Begin().Number + 1
 	return l.journal.Scan(persistence.Query{}, func(r protocol.Record) error { return l.apply(r, wave) })
@@ -120,9 +119,9 @@ func (l *Log) apply(r protocol.Record, wave uint64) error {
 	return nil
 }
 
-// Find gives the answer to a request that needs not be carried out: it is kept,
-// it is out and answered soon, or it fails because nobody may ask again. false =
-// carry it out, by Begin.
+// Find answers a request that need not be carried out: its answer is kept, or it is in
+// flight already, or it fails because it must not be repeated. false = the caller
+// carries it out, with Begin.
 func (l *Log) Find(ctx context.Context, e *Effect) (answer protocol.Raw, found bool, err error) {
 	if l == nil {
 		return nil, false, nil
@@ -138,8 +137,8 @@ func (l *Log) Find(ctx context.Context, e *Effect) (answer protocol.Raw, found b
 	return answer, true, err
 }
 
-// Begin keeps a request that is to be carried out; the flight is nil when it has
-// its answer already, or its error, as from Find.
+// Begin keeps a request before it is carried out. The flight is nil if there is an
+// answer or an error already, as from Find.
 func (l *Log) Begin(ctx context.Context, e *Effect) (f *Flight, answer protocol.Raw, err error) {
 	l.mu.Lock()
 	v, p := l.table.decide(e)
@@ -161,7 +160,7 @@ func (l *Log) Begin(ctx context.Context, e *Effect) (f *Flight, answer protocol.
 	return f, nil, nil
 }
 
-// settle answers what is not carried out.
+// settle answers a request that is not carried out.
 func (l *Log) settle(ctx context.Context, e *Effect, v verdict, seq uint64, f *Flight) (protocol.Raw, error) {
 	l.opts.Observe(e.Kind, v.String())
 	switch v {
@@ -175,7 +174,7 @@ func (l *Log) settle(ctx context.Context, e *Effect, v verdict, seq uint64, f *F
 	return nil, e.unknown("the process ended while it was out")
 }
 
-// Answer keeps the answer. When it returns without an error everybody may hear it.
+// Answer keeps the answer. If it returns no error, the answer may be delivered.
 func (f *Flight) Answer(ctx context.Context, answer protocol.Raw) error {
 	l := f.log
 	if err := l.keep(ctx, f.effect, FactAnswered, appendAnswered(nil, f.effect, answer)); err != nil {
@@ -187,11 +186,10 @@ func (f *Flight) Answer(ctx context.Context, answer protocol.Raw) error {
 	return nil
 }
 
-// Fail says that there is no answer: nothing is kept, as when the process had
-// ended.
+// Fail ends a flight without an answer. Nothing is kept, as after a kill.
 func (f *Flight) Fail(err error) { f.land(nil, err) }
 
-// land lets those go on who joined the flight.
+// land answers the callers that joined the flight.
 func (f *Flight) land(answer protocol.Raw, err error) {
 	f.log.mu.Lock()
 	defer f.log.mu.Unlock()
@@ -213,7 +211,7 @@ func cancelled(ctx context.Context) error {
 	return protocol.Errorf(protocol.KindCancelled, "effects: %w", context.Cause(ctx))
 }
 
-// read finds one answer again.
+// read reads a kept answer.
 func (l *Log) read(seq uint64) (answer protocol.Raw, err error) {
 	err = l.journal.Scan(persistence.Query{From: seq, To: seq}, func(r protocol.Record) error {
 		_, raw, err := readFact(r)
@@ -223,8 +221,8 @@ func (l *Log) read(seq uint64) (answer protocol.Raw, err error) {
 	return answer, err
 }
 
-// keep returns when a fact is durable. When the log cannot be written it waits
-// for the end of ctx.
+// keep returns when a fact is durable. If the log cannot be written, it waits until ctx
+// is done.
 func (l *Log) keep(ctx context.Context, e *Effect, kind string, data []byte) error {
 	x := &entry{effect: e, kind: kind, data: data, kept: make(chan error, 1)}
 	l.in <- x
@@ -236,7 +234,7 @@ func (l *Log) keep(ctx context.Context, e *Effect, kind string, data []byte) err
 	}
 }
 
-// Ended notes that a wave of the scene keeps the end of a turn.
+// Ended records the wave of the scene that holds the end of a turn.
 func (l *Log) Ended(agent string, turn, wave uint64) {
 	if l == nil {
 		return
@@ -246,7 +244,7 @@ func (l *Log) Ended(agent string, turn, wave uint64) {
 	l.table.end(turnKey{agent, turn}, wave)
 }
 
-// GivenUp notes that an agent never deliberates again.
+// GivenUp records the wave from which an agent never deliberates again.
 func (l *Log) GivenUp(agent string, wave uint64) {
 	if l == nil {
 		return
@@ -256,7 +254,7 @@ func (l *Log) GivenUp(agent string, wave uint64) {
 	l.table.giveUp(agent, wave)
 }
 
-// Kept notes that a wave of the scene is durable.
+// Kept records that a wave of the scene is durable.
 func (l *Log) Kept(wave uint64) {
 	if l == nil {
 		return
@@ -266,8 +264,7 @@ func (l *Log) Kept(wave uint64) {
 	l.table.kept(wave)
 }
 
-// Close ends the log and its journal. A log of which nothing is open any more is
-// emptied.
+// Close closes the log and its journal. It empties a log without open turns.
 func (l *Log) Close() error {
 	if l == nil {
 		return nil

@@ -12,30 +12,30 @@ import (
 
 // Executor carries out the requests of one kind.
 type Executor interface {
-	// Name is whom it asks, for people: in errors, metrics and the log of effects.
+	// Name is what it calls, as people know it: in errors, metrics and the log of effects.
 	Name() string
 	// Do carries a request out and returns soon after ctx ends. It is called on
 	// many goroutines. A panic is the failure of that request. Whatever a failure
 	// of the request is, it is Err of the answer.
 	Do(ctx context.Context, q *agent.Ask) agent.Answered
-	// MayRepeat reports whether the request may be made a second time when nobody
-	// knows what became of the first.
+	// MayRepeat reports whether the request may be made a second time if the result of
+	// the first is unknown.
 	MayRepeat(q *agent.Ask) bool
 }
 
-// Instant is an Executor that computes its answers without waiting for anything,
-// and gives the same answer to the same request. It is asked inline and never
-// recorded. The latency of an answer is simulated.
+// Instant is an Executor that computes its answers without waiting, and gives the same
+// answer to the same request. It is called inline and never recorded. The latency of
+// its answers is simulated.
 type Instant interface {
 	Executor
 	Answer(q *agent.Ask) agent.Answered
 }
 
-// Entry is a kind of requests and who carries them out.
+// Entry is a kind of requests and its executor.
 type Entry struct {
 	Kind string
 	Executor
-	AtOnce int // requests that are out at once; 0 = 64
+	AtOnce int // most requests in flight; 0 = 64
 }
 
 const defaultAtOnce = 64
@@ -50,16 +50,16 @@ type Runner struct {
 	mu    sync.Mutex // of all slots and every Urgency
 }
 
-// Counter is told of every request that was carried out.
+// Counter is called for every request that was carried out.
 type Counter func(to string, q *agent.Ask, x *agent.Answered, took time.Duration)
 
-// executor is an entry at work.
+// executor is an entry with its slots.
 type executor struct {
 	Executor
 	kind    string
 	instant Instant // nil = it takes time
 	slots   *slots
-	stuck   atomic.Int32 // requests whose time is over and that have not returned
+	stuck   atomic.Int32 // calls whose time is over and that have not returned
 }
 
 // New makes a runner; made may be nil.
@@ -82,8 +82,7 @@ func New(entries []Entry, made Counter) (*Runner, error) {
 	return r, nil
 }
 
-// TakesTime reports whether there is an executor that is not instant: what it
-// answers is worth a log.
+// TakesTime reports whether some executor is not instant, so that a log is needed.
 func (r *Runner) TakesTime() bool {
 	for _, x := range r.kinds {
 		if x.instant == nil {
@@ -116,7 +115,7 @@ func (r *Runner) Now(q *agent.Ask, realtime bool) *agent.Answered {
 	return x
 }
 
-// From is who asks.
+// From is the origin of a request.
 type From struct {
 	Agent   string        // instance id
 	Turn    uint64        // from 1
@@ -133,7 +132,7 @@ func (r *Runner) Go(ctx context.Context, from From, q *agent.Ask, then func(prot
 	go c.run(ctx)
 }
 
-// Load is how many requests of a kind are out, and how many wait for a slot.
+// Load counts the requests of a kind in flight, and those that wait for a slot.
 func (r *Runner) Load(kind string) (out, queued int) {
 	if to := r.kinds[kind]; to != nil {
 		return to.slots.load()

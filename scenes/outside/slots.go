@@ -21,7 +21,7 @@ type slots struct {
 type waiter struct {
 	of    *slots
 	ready chan struct{} // closed when it has one
-	in    *list.List    // nil when it waits no more
+	in    *list.List    // nil when it no longer waits
 	at    *list.Element
 }
 
@@ -33,12 +33,12 @@ type Urgency struct {
 	places []*waiter // that wait
 }
 
-// NewUrgency is that of a deliberation that begins.
+// NewUrgency makes the urgency of a deliberation that begins.
 func NewUrgency(urgent bool) *Urgency { return &Urgency{urgent: urgent} }
 
 func newSlots(mu *sync.Mutex, n int) *slots { return &slots{mu: mu, size: n} }
 
-// enter takes a slot, or a place to wait for one; nil = it has a slot.
+// enter takes a slot, or a place in the queue; nil = it has a slot.
 func (s *slots) enter(h *Urgency) *waiter {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,7 +67,7 @@ func (p *waiter) take(ctx context.Context, h *Urgency) bool {
 
 func (p *waiter) wait(in *list.List) { p.in, p.at = in, in.PushBack(p) }
 
-// leave gives up waiting, unless a slot came at the same moment.
+// leave ends the wait for a slot, unless the call got one at the same moment.
 func (s *slots) leave(h *Urgency, p *waiter) (got bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -115,7 +115,7 @@ func (r *Runner) Urgent(h *Urgency) bool {
 	return h.urgent
 }
 
-// load is how many calls are out, and how many wait.
+// load counts the calls with a slot, and those that wait.
 func (s *slots) load() (out, queued int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

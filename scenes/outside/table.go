@@ -2,11 +2,12 @@ package outside
 
 import "math"
 
-// table is what a log knows of open turns: a machine without goroutine or lock.
-// request and answered fold what was kept; decide says what an effect may do.
+// table holds the requests of open turns: a machine without goroutine or lock.
+// The methods request and answered fold kept facts; decide gives the verdict about a
+// new request.
 type table struct {
 	turns map[turnKey]*turn
-	ended map[uint64][]turnKey // by the wave that keeps their end
+	ended map[uint64][]turnKey // by the wave that holds their end
 }
 
 type turnKey struct {
@@ -24,7 +25,7 @@ type turn struct {
 	places map[placeKey]*place
 }
 
-// place is where one request of a turn stands.
+// place is the state of one request of a turn.
 type place struct {
 	question Question
 	repeat   bool
@@ -32,7 +33,7 @@ type place struct {
 	flight   *Flight // out in this process, or nil
 }
 
-// verdict is what becomes of a request.
+// verdict is what the log does with a request.
 type verdict uint8
 
 const (
@@ -48,7 +49,7 @@ func (v verdict) String() string {
 	return [...]string{"requested", "repeated", "reused", "joined", "unknown", "unknown"}[v]
 }
 
-// out: the request leaves.
+// out reports whether the request is carried out.
 func (v verdict) out() bool { return v == carryOut || v == again }
 
 // state of a place, if there is one.
@@ -89,7 +90,7 @@ func (t *table) decide(e *Effect) (verdict, *place) {
 	return lost, p
 }
 
-// request takes a request's place, whoever had it before.
+// request puts a request into its place, also if another one was there.
 func (t *table) request(e *Effect, wave uint64) *place {
 	open := t.turns[e.turn()]
 	if open == nil {
@@ -101,21 +102,21 @@ func (t *table) request(e *Effect, wave uint64) *place {
 	return p
 }
 
-// answered notes where the answer to a request is kept.
+// answered records the seq of the answer to a request.
 func (t *table) answered(e *Effect, seq uint64) {
 	if p := t.find(e); p != nil && p.question == e.Question {
 		p.answer = seq
 	}
 }
 
-// end notes that a wave keeps the end of a turn.
+// end records the wave that holds the end of a turn.
 func (t *table) end(k turnKey, wave uint64) {
 	if t.turns[k] != nil {
 		t.ended[wave] = append(t.ended[wave], k)
 	}
 }
 
-// giveUp ends whatever turn of an agent is open.
+// giveUp ends the open turns of an agent.
 func (t *table) giveUp(agent string, wave uint64) {
 	for k := range t.turns {
 		if k.agent == agent {
@@ -124,7 +125,7 @@ func (t *table) giveUp(agent string, wave uint64) {
 	}
 }
 
-// kept forgets the turns whose end is durable.
+// kept drops the turns whose end is durable.
 func (t *table) kept(wave uint64) {
 	for w, turns := range t.ended {
 		if w > wave {
@@ -137,7 +138,7 @@ func (t *table) kept(wave uint64) {
 	}
 }
 
-// oldest is the first wave of the log that still means something.
+// oldest is the first wave of the log that is not obsolete.
 func (t *table) oldest() uint64 {
 	oldest := uint64(math.MaxUint64)
 	for _, open := range t.turns {

@@ -21,8 +21,7 @@ import (
 	"tavernsim/tam/answer"
 )
 
-// New makes a scene of a project ready to run: everything that is compiled or
-// shared, once.
+// New compiles a scene of a project and makes everything that its machines share.
 func New(p *project.Project, def *project.Scene, opt Options) (*Scene, error) {
 	sc := &Scene{Options: opt, ID: def.Definition.ID, Project: p, Def: def, Codec: NewCodec(), Condition: def.Until}
 	if sc.Clock == "" {
@@ -55,7 +54,7 @@ func New(p *project.Project, def *project.Scene, opt Options) (*Scene, error) {
 	return sc, nil
 }
 
-// CheckUntil says what is wrong with a stop condition.
+// CheckUntil refuses a faulty stop condition.
 func CheckUntil(text string) error {
 	_, err := compileUntil(text)
 	return err
@@ -69,16 +68,16 @@ func compileUntil(text string) (*expr.Program, error) {
 	return program, nil
 }
 
-// builder holds what is only needed while a scene is built.
+// builder holds the state that is needed only while a scene is built.
 type builder struct {
 	*Scene
 	classes map[class]uint16
 	goals   [][]agent.Goal // by class
 }
 
-// class is what agents share that have a profile, a runtime configuration and
-// goals in common: those of one entry of agent_instances, or of several that say
-// nothing of their own.
+// class is a set of agents with one profile, runtime configuration and list of goals:
+// those of one entry of agent_instances, or of several entries without settings of
+// their own.
 type class struct {
 	profile *project.Profile
 	runtime *profile.RuntimeConfig
@@ -171,7 +170,7 @@ func (b *builder) define(key class, in project.Instance) uint16 {
 	return b.addClass(key, d, timingOf(key.runtime, d.Limits.Lanes), b.initialGoals(key.profile, in.Goals))
 }
 
-// mayOrder looks for an agent or its profile in the scene's orders.
+// mayOrder reports whether an agent, or its profile, is in the scene's orders.
 func (b *builder) mayOrder(instance string) bool {
 	orders := b.Def.Definition.Orders
 	if slices.Contains(orders, "*") || slices.Contains(orders, instance) {
@@ -181,7 +180,7 @@ func (b *builder) mayOrder(instance string) bool {
 	return ok && slices.Contains(orders, b.Definitions[b.Class[o]].Profile)
 }
 
-// limits are an agent's, with the scene's lanes where it has none of its own.
+// limits are the limits of an agent, with the scene's lanes if it has none of its own.
 func (b *builder) limits(c *profile.RuntimeConfig) profile.Limits {
 	l := c.Limits()
 	l.Lanes = b.Def.Inbox(c).Lanes()
@@ -212,8 +211,8 @@ func (b *builder) describe(id string) (name, description string) {
 	return id, ""
 }
 
-// reflectionOf is the reflection skill: the one that is named, or the only one
-// whose id says so.
+// reflectionOf is the reflection skill: the one that the profile names, or the only one
+// whose id contains "reflect".
 func reflectionOf(p *profile.Profile) string {
 	if p.ReflectionWorkflowID != "" {
 		return p.ReflectionWorkflowID
@@ -252,7 +251,7 @@ func timingOf(c *profile.RuntimeConfig, lanes *profile.Lanes) agenda.Timing {
 	return t
 }
 
-// initialGoals reads the goals an agent begins with from the knowledge bases.
+// initialGoals reads the initial goals of an agent from the knowledge bases.
 func (b *builder) initialGoals(p *project.Profile, refs []profile.GoalReference) []agent.Goal {
 	var goals []agent.Goal
 	for _, ref := range refs {
@@ -381,12 +380,12 @@ func (b *builder) worldRules() (err error) {
 	return err
 }
 
-// worldPermissions is who may write where; nil = everybody everywhere.
+// worldPermissions are the write permissions of all agents; nil = no restrictions.
 func (b *builder) worldPermissions() *world.Permissions {
 	if b.Def.Permissions == nil {
 		return nil
 	}
 	p := world.Permissions{Default: b.Def.Permissions.Default, Profiles: maps.Clone(b.Def.Permissions.Profiles)}
-	p.Profiles[ActorScene] = world.Rules{} // the scene itself may do everything
+	p.Profiles[ActorScene] = world.Rules{} // the scene itself has every permission
 	return &p
 }

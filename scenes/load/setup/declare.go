@@ -13,8 +13,8 @@ import (
 	"tavernsim/protocol"
 )
 
-// Declared is what the project's files name, but for the provider: the counters
-// of it stand at 0 from the start, and what a model makes up is "other".
+// Declared lists the names in the project's files for metrics. Their counters begin at
+// 0, and names that a model invents count as "other".
 func (s *Scene) Declared() metrics.Declared {
 	d := metrics.Declared{KBs: s.Project.KnowledgeBaseIDs(), Tools: agent.SceneTools()}
 	for _, def := range s.Definitions {
@@ -30,16 +30,15 @@ func (s *Scene) Declared() metrics.Declared {
 	return d
 }
 
-// eventTypes are those that somebody subscribed to, that have a schema, that a
-// file of the project names, and the program's own; nil when a subscription
-// takes whatever comes.
+// eventTypes are the event types in subscriptions, schemas and files of the project,
+// and the program's own; nil if a subscription takes every type.
 func (s *Scene) eventTypes(named []string) []string {
 	types := append([]string{bus.TypeWorldUpdated, TypeAgentFailed, "agent.said"}, named...)
 	types = append(types, s.Project.EventTypes()...)
 	var last []bus.Subscription
 	for _, by := range s.Subscribers {
 		if len(by.Subscriptions) == 0 || len(last) == len(by.Subscriptions) && &last[0] == &by.Subscriptions[0] {
-			continue // those of the agent before: agents of a class share them
+			continue // agents of a class share their subscriptions
 		}
 		last = by.Subscriptions
 		for _, sub := range by.Subscriptions {
@@ -55,7 +54,7 @@ func (s *Scene) eventTypes(named []string) []string {
 	return slices.Compact(types)
 }
 
-// named is what the texts of a project name.
+// named are the names in the texts of a project.
 type named struct{ types, models []string }
 
 // namedIn looks through the workflows, and the model's script.
@@ -94,13 +93,13 @@ func (n *named) node(node *workflow.Node) {
 // YAML write it.
 var typeLiteral = regexp.MustCompile(`\btype['"]?: *['"]?([a-z][a-z0-9_-]*(?:\.[a-z0-9_-]+)*)['"]? *[,}\n]`)
 
-// text finds event types in the source of an expression or a script. What it
-// takes for one and is none costs a counter that stays at 0.
+// text finds event types in the source of an expression or a script. A wrong guess
+// costs a counter that stays at 0.
 func (n *named) text(source string) {
 	for _, m := range typeLiteral.FindAllStringSubmatch(source, maxNamedTypes) {
 		n.types = append(n.types, m[1])
 	}
 }
 
-// maxNamedTypes bounds what is taken from one text.
+// maxNamedTypes bounds the event types of one text.
 const maxNamedTypes = 1000

@@ -9,7 +9,7 @@ import (
 	"tavernsim/protocol"
 )
 
-// NewCodec reads every kind of fact that the journal of a scene may hold.
+// NewCodec makes a codec for every kind of fact in the journal of a scene.
 func NewCodec() *protocol.Codec {
 	return protocol.NewCodec(agenda.Facts(), agent.Facts(), bus.Facts(), worldstate.Facts(), knowledge.Facts())
 }

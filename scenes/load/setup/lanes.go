@@ -5,7 +5,7 @@ import (
 	"tavernsim/engine/agent/profile"
 )
 
-// bounds are the lanes of an agent that block; nil = it has none.
+// bounds are the bounds of an agent's lanes that block; nil = it has none.
 func bounds(lanes *profile.Lanes) *agenda.Bounds {
 	if lanes == nil {
 		return nil

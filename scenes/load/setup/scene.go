@@ -16,7 +16,7 @@ import (
 
 // Actors of a scene that are no agents. An instance id cannot begin with "$".
 const (
-	ActorStage     = "$stage" // the scene itself: who wakes, merges and keeps
+	ActorStage     = "$stage" // the stage: it wakes agents, merges turns and keeps facts
 	ActorScene     = "$scene" // the agent that runs the scene's own workflows, and the source of its facts
 	ActorWorld     = "$world"
 	ActorKnowledge = "$knowledge"
@@ -27,8 +27,8 @@ const (
 // failed.
 const TypeAgentFailed = "agent.failed"
 
-// Options are what a scene's facts depend on beside its project and the model's
-// answers. The manifest of a run keeps all of them but Middleware and External.
+// Options are the inputs of a scene's facts beside its project and the model's answers.
+// The manifest of a run keeps all of them except Middleware and External.
 type Options struct {
 	Seed        uint64
 	Clock       agenda.ClockKind // "" = what the definition says
@@ -36,16 +36,17 @@ type Options struct {
 	Until       string           // replaces the definition's condition when not empty
 	ProjectHash string
 
-	// Middleware is asked about every receiver of every event, behind the
-	// channel's own rules. Its verdicts are facts: a replay does not ask it.
+	// Middleware judges every receiver of every event after the channel's own rules.
+	// Its verdicts are in facts, so a replay does not need it.
 	Middleware delivery.Chain
 
 	// External are the tools that the host's executors carry out
-	// (scenes.Options.Executors). A replay does not ask them.
+	// (scenes.Options.Executors). A replay does not call them.
 	External []agent.External
 }
 
-// Scene is what a scene is made of. It never changes, and everybody may read it.
+// Scene is the compiled definition of a scene. It is immutable and safe for concurrent
+// use.
 type Scene struct {
 	Options // Clock is never ""
 
@@ -108,7 +109,7 @@ func (s *Scene) Started(at protocol.Time) *agenda.Started {
 	}
 }
 
-// DirectorConfig is the machine's view of the scene.
+// DirectorConfig is the configuration of the scene's agenda.
 func (s *Scene) DirectorConfig() agenda.Config {
 	sim := s.Simulation()
 	return agenda.Config{
@@ -117,7 +118,7 @@ func (s *Scene) DirectorConfig() agenda.Config {
 	}
 }
 
-// Machine makes an agent as it is when the scene begins.
+// Machine makes an agent in its initial state.
 func (s *Scene) Machine(o uint32) *agent.Machine {
 	return &agent.Machine{
 		Def: s.AgentDefinition(o), ID: agent.Identity{Instance: s.IDs[o], Ordinal: o}, State: s.initial(o),
