@@ -170,7 +170,7 @@ func larger() map[string]int {
 		"scenes/machines":     2390,
 		"scenes/view/inspect": 3130,
 		"scenes/load/project": 2740,
-		"tam":                 3430,
+		"tam":                 2850,
 		"tam/toolsxml":        2290,
 	}
 }

@@ -93,32 +93,6 @@ func BenchmarkParse(b *testing.B) {
 	}
 }
 
-// BenchmarkStream feeds pieces of the size of a token.
-func BenchmarkStream(b *testing.B) {
-	for _, c := range []struct{ name, text string }{{"text=prose", prose(64 * kib)}, {"text=ordinary", ordinary(64 * kib)}} {
-		for _, size := range []int{1, 6, 4096} {
-			b.Run(fmt.Sprintf("%s/piece=%d", c.name, size), func(b *testing.B) {
-				b.SetBytes(int64(len(c.text)))
-				b.ReportAllocs()
-				for b.Loop() {
-					feedAll(c.text, size)
-				}
-			})
-		}
-	}
-}
-
-func feedAll(text string, size int) Result {
-	p := NewParser(Options{})
-	for rest := text; rest != ""; {
-		n := min(size, len(rest))
-		p.Feed(rest[:n])
-		rest = rest[n:]
-	}
-	r, _ := p.Close("")
-	return r
-}
-
 // BenchmarkHostile shows the time per byte of texts made to hurt: it stays flat
 // from 16 KiB to 1 MiB.
 func BenchmarkHostile(b *testing.B) {

@@ -11,7 +11,7 @@ func (w *walker) between(pos int) {
 	if pos <= w.at {
 		return
 	}
-	text := w.lex.src.text(w.at, pos)
+	text := w.lex.b[w.at:pos]
 	from, junk := w.at, -1
 	junkEnd := 0
 	for len(text) > 0 {
@@ -30,7 +30,7 @@ func (w *walker) between(pos int) {
 	}
 	if junk >= 0 {
 		w.note(IgnoredText, SeverityWarning, junk, junkEnd, "",
-			"received %q between fields; expected key:»»»value««« or # comment", cut(string(w.lex.src.text(junk, junkEnd))))
+			"received %q between fields; expected key:»»»value««« or # comment", cut(string(w.lex.b[junk:junkEnd])))
 	}
 	w.at = pos
 }

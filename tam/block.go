@@ -25,18 +25,16 @@ type openField struct {
 	end    int // the first end marker inside that no start marker explains; -1: none
 	closed bool
 
-	// Set when no closer fits, while the end of the region is looked for.
-	failed, regional      bool
-	lastOwn, lastAny, own int // tokens of closers in the region; -1: none
+	failed                bool // no closer fits; the end of the region is looked for
+	lastOwn, lastAny, own int  // tokens of closers in the region; -1: none
 }
 
 // walker reads one block. It walks over the lexer's tokens and goes back to an
 // earlier token when a value turns out to have no closer.
 type walker struct {
 	lex    *lexer
-	opt    *Options
+	opt    Options
 	limits Limits
-	live   *liveFields // nil: nobody listens
 
 	start, body int // of the start marker, behind it
 	at          int // everything before belongs to a field, a note or ignored text
@@ -62,8 +60,7 @@ type placedNote struct {
 type blockEnd uint8
 
 const (
-	blockMore   blockEnd = iota // feed more
-	blockMarked                 // at an end marker
+	blockMarked blockEnd = iota // at an end marker
 	blockNext                   // at the next start marker
 	blockEOF                    // at the end of the text
 	blockOver                   // at the block limit
@@ -72,7 +69,7 @@ const (
 
 // begin prepares for the block whose start marker spans start to body.
 func (w *walker) begin(start, body, fences int) {
-	*w = walker{lex: w.lex, opt: w.opt, limits: w.limits, live: w.live,
+	*w = walker{lex: w.lex, opt: w.opt, limits: w.limits,
 		start: start, body: body, at: body, wall: -1, fences: fences,
 		fields: w.fields[:0], notes: nil, diags: nil}
 	if w.lex.pos < body {
@@ -90,62 +87,39 @@ func (w *walker) bound() int {
 	return w.start + w.limits.Block
 }
 
-type reach uint8
-
-const (
-	reached reach = iota
-	reachMore
-	reachEOF
-	reachBound
-)
-
-// look is peek within the bound.
-func (w *walker) look(n int) (*token, reach) {
-	t, st := w.lex.peek(n)
-	switch {
-	case st == lexToken && t.pos <= w.bound():
-		return t, reached
-	case st == lexToken || w.lex.pos > w.bound():
-		return nil, reachBound
-	case st == lexDone:
-		return nil, reachEOF
+// look is token n within the bound, or where looking ends: the bound, or the end
+// of the text.
+func (w *walker) look(n int) (t *token, end int, eof bool) {
+	t = w.lex.peek(n)
+	if bound := w.bound(); t != nil && t.pos > bound || t == nil && w.lex.pos > bound {
+		return nil, bound, false
 	}
-	return nil, reachMore
+	return t, w.lex.pos, t == nil
 }
 
-// walk goes on until the block ends or more text is needed.
+// walk goes to the end of the block.
 func (w *walker) walk() blockEnd {
 	for {
-		if w.open != nil {
-			if !w.resolve() {
-				return blockMore
-			}
-			continue
-		}
-		t, st := w.look(w.next)
-		switch st {
-		case reachMore:
-			return blockMore
-		case reachEOF:
-			return w.finish(blockEOF, w.lex.src.end())
-		case reachBound:
-			return w.atBound()
-		}
+		t, end, eof := w.look(w.next)
 		switch {
+		case eof:
+			return w.finish(blockEOF, end)
+		case t == nil:
+			return w.atBound(end)
 		case t.kind == tokEnd:
 			return w.finish(blockMarked, t.pos)
 		case t.kind == tokStart:
 			return w.finish(blockNext, t.pos)
 		case t.kind == tokOpen && !t.comment && t.pos >= w.at:
 			w.openField(t)
+			w.resolve()
 		default:
 			w.next++
 		}
 	}
 }
 
-func (w *walker) atBound() blockEnd {
-	bound := w.bound()
+func (w *walker) atBound(bound int) blockEnd {
 	if len(w.fields) == 0 {
 		w.between(bound)
 		if len(w.fields) == 0 {
@@ -188,13 +162,13 @@ func (w *walker) finish(how blockEnd, pos int) blockEnd {
 
 // cutTail takes what is left of a field or marker at the end of the text.
 func (w *walker) cutTail(pos int) {
-	tail := w.lex.src.text(w.at, pos)
+	tail := w.lex.b[w.at:pos]
 	line := tail[bytes.LastIndexByte(tail, '\n')+1:]
 	trimmed := trimBlank(line)
 	if len(trimmed) == 0 || len(bytes.TrimSpace(tail[:len(tail)-len(line)])) > 0 {
 		return
 	}
-	if scanMarkerTail(trimmed) {
+	if markerCut(trimmed) {
 		w.at = pos
 		return
 	}
@@ -205,79 +179,62 @@ func (w *walker) cutTail(pos int) {
 	}
 }
 
-// scanMarkerTail reports whether b is the beginning of a marker and nothing else.
-func scanMarkerTail(b []byte) bool {
-	return b[0] == '<' && scanMarker(b, 0, false).kind == markMore
-}
-
 func (w *walker) cutAt(from, to int) {
 	w.cut = true
 	w.note(Truncated, SeverityError, from, to, "",
-		"received %q and then the end of the text; expected the whole field and %s: send the block again", cut(string(w.lex.src.text(from, to))), endMarker)
+		"received %q and then the end of the text; expected the whole field and %s: send the block again", cut(string(w.lex.b[from:to])), endMarker)
 }
 
 func (w *walker) openField(t *token) {
 	w.between(t.keyFrom)
-	raw := w.lex.src.text(t.key[0], t.key[1])
+	raw := w.lex.b[t.key[0]:t.key[1]]
 	w.slot = openField{tok: w.next, name: NormaliseKey(string(raw)), scan: w.next + 1, end: -1, lastOwn: -1, lastAny: -1, own: -1}
 	w.open = &w.slot
 	w.open.single = isCommandKey(w.open.name) && !t.cls.exact()
 	if t.keyFrom == t.line || t.key[0] < t.line {
-		w.open.indent = indentWidth(w.lex.src.text(t.keyFrom, t.key[0]))
+		w.open.indent = indentWidth(w.lex.b[t.keyFrom:t.key[0]])
 	}
 	w.at = t.end
-	if w.live != nil {
-		w.live.begin(w, t)
-	}
 }
 
-// resolve looks for the end of the open field; false when more text is needed.
-func (w *walker) resolve() bool {
+// resolve ends the open field.
+func (w *walker) resolve() {
 	f := w.open
 	for !f.failed {
-		switch done, more := w.seekCloser(); {
-		case more:
-			return false
-		case done:
+		if w.seekCloser() {
 			m := w.lex.at(f.tok).match
 			c := w.lex.at(m)
 			w.close(c.pos, c.end, c.cls, m+1)
-			return true
+			return
 		}
 	}
-	return w.fallBack()
+	w.region(f)
 }
 
 // seekCloser takes one step towards the closer that the lexer paired with the
 // open field. It sets failed when no such closer can count.
-func (w *walker) seekCloser() (done, more bool) {
+func (w *walker) seekCloser() (done bool) {
 	f := w.open
 	o := w.lex.at(f.tok)
 	if o.dead || w.wall >= 0 && (o.match < 0 || o.match > w.wall) {
 		f.failed = true
-		return false, false
+		return false
 	}
 	if o.cls.exact() && o.match >= 0 {
 		f.failed = w.lex.at(o.match).pos > w.bound()
-		return !f.failed, false
+		return !f.failed
 	}
 	if o.cls.exact() { // no token inside counts
 		f.scan = max(f.scan, w.lex.first+len(w.lex.tokens))
 	}
-	t, st := w.look(f.scan)
-	if st == reachMore {
-		return false, true
-	}
+	t, _, _ := w.look(f.scan)
 	o = w.lex.at(f.tok) // the tokens may have moved
-	if st != reached {
+	if t == nil {
 		w.fail(f.scan)
-		return false, false
+		return false
 	}
 	f.scan++
-	if o.dead || o.cls.exact() {
-		return false, false
-	}
-	return w.consider(f, o, t), false
+	return !o.dead && !o.cls.exact() && w.consider(f, o, t)
 }
 
 // fail gives up on closers from token n on, or from the first end marker inside
@@ -323,40 +280,24 @@ func (w *walker) consider(f *openField, o, t *token) (done bool) {
 	return false
 }
 
-// fallBack ends a value that has no closer of its own: at the last closer before
-// the next line that opens a key or the next marker, else at that place. False
-// when more text is needed.
-func (w *walker) fallBack() bool {
-	f := w.open
-	if !f.regional {
-		f.regional, f.scan = true, f.tok+1
-	}
-	return w.region(f)
-}
-
-// region walks to the end of the region; false when more text is needed.
-func (w *walker) region(f *openField) bool {
-	for {
-		t, st := w.look(f.scan)
+// region ends a value that has no closer of its own: at the last closer before
+// the next line that opens a key or the next marker, else at that place.
+func (w *walker) region(f *openField) {
+	for f.scan = f.tok + 1; ; f.scan++ {
+		t, end, eof := w.look(f.scan)
 		switch {
-		case st == reachMore:
-			return false
-		case st == reachEOF:
-			w.settle(w.lex.src.end(), f.scan, true)
-			return true
-		case st == reachBound:
-			w.settle(w.bound(), f.scan, false)
-			return true
+		case t == nil:
+			w.settle(end, f.scan, eof)
+			return
 		case t.kind == tokOpen && !t.comment:
 			w.settle(t.keyFrom, f.scan, false)
-			return true
+			return
 		case t.kind == tokStart || t.kind == tokEnd:
 			w.settle(t.pos, f.scan, false)
-			return true
+			return
 		case t.kind == tokClose:
 			w.remember(f, t)
 		}
-		f.scan++
 	}
 }
 
@@ -406,19 +347,16 @@ func (w *walker) closeAt(m int) {
 func (w *walker) close(valueEnd, end int, closer class, next int) {
 	f := w.open
 	o := w.lex.at(f.tok)
-	text := cleanValue(w.lex.src.text(o.end, valueEnd), f.indent, o.cls)
+	text := cleanValue(w.lex.b[o.end:valueEnd], f.indent, o.cls)
 	w.add(field{
 		name: f.name, text: text, cls: o.cls, closed: closer, end: end,
 		source: FieldSource{
-			RawKey:    string(w.lex.src.text(o.key[0], o.key[1])),
+			RawKey:    string(w.lex.b[o.key[0]:o.key[1]]),
 			KeySpan:   o.key,
 			ValueSpan: Range{o.end, valueEnd},
 			Family:    o.cls.fam.String(),
 		},
 	})
-	if w.live != nil {
-		w.live.end(w, f, o, valueEnd, text)
-	}
 	w.at, w.next, w.open = end, next, nil
 }
 

@@ -10,37 +10,32 @@ import (
 func sortedNames(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }
 
 // TestCost_HostileTextsAreLinear compares 16 KiB with 1 MiB of texts made to
-// hurt, whole and in small pieces. Quadratic time would show as a factor of 64; the
-// bound leaves room for a busy machine, and what exceeds it is measured again: the
-// least counts. The benchmark has the exact figures.
+// hurt. Quadratic time would show as a factor of 64; the bound leaves room for a
+// busy machine, and what exceeds it is measured again: the least counts. The
+// benchmark has the exact figures.
 func TestCost_HostileTextsAreLinear(t *testing.T) {
 	if testing.Short() {
 		t.Skip("measures time")
 	}
 	small, large := hostileTexts(16*kib), hostileTexts(1024*kib)
 	for _, name := range sortedNames(small) {
-		for way, parse := range map[string]func(string){
-			"whole":  func(s string) { Parse(s) },
-			"pieces": func(s string) { feedAll(s, 7) },
-		} {
-			a, b := perByte(small[name], parse), perByte(large[name], parse)
-			for n := 0; n < 5 && b > 16*a+40; n++ {
-				b = min(b, perByte(large[name], parse))
-			}
-			t.Logf("%s, %s: %.1f ns per byte at 16 KiB, %.1f at 1 MiB", name, way, a, b)
-			if b > 16*a+40 {
-				t.Errorf("%s, %s: %.1f ns per byte at 16 KiB, %.1f at 1 MiB", name, way, a, b)
-			}
+		a, b := perByte(small[name]), perByte(large[name])
+		for n := 0; n < 5 && b > 16*a+40; n++ {
+			b = min(b, perByte(large[name]))
+		}
+		t.Logf("%s: %.1f ns per byte at 16 KiB, %.1f at 1 MiB", name, a, b)
+		if b > 16*a+40 {
+			t.Errorf("%s: %.1f ns per byte at 16 KiB, %.1f at 1 MiB", name, a, b)
 		}
 	}
 }
 
 // perByte is the best of three, in nanoseconds.
-func perByte(text string, parse func(string)) float64 {
+func perByte(text string) float64 {
 	best := time.Hour
 	for range 3 {
 		start := time.Now()
-		parse(text)
+		Parse(text)
 		best = min(best, time.Since(start))
 	}
 	return float64(best.Nanoseconds()) / float64(len(text))

@@ -6,34 +6,29 @@
 //	file_path:»»»/logs/today.log«««
 //	<|[END_TOOL]|>
 //
-// [Parse] takes the whole text of an answer, a [Parser] takes it in pieces as
-// the model writes. Both give a [Result]: the prose, and the blocks with their
-// steps, warnings and positions. [Result.Calls] turns the blocks that may run
-// into calls; [Result.Problems] says what is wrong in words that a model can act
-// on. [Format] writes calls down again. Nothing is executed here.
+// [Parse] takes the whole text of an answer and gives a [Result]: the prose, and
+// the blocks with their steps, warnings and positions. [Result.Calls] turns the
+// blocks that may run into calls; [Result.Problems] says what is wrong in words
+// that a model can act on. [Format] writes calls down again. Nothing is executed
+// here. An answer is read whole: nobody reads one while the model still writes.
 //
 // # What you hold and owe
 //
 // Hand in the final channel of an assistant's answer and nothing else: no tool
 // results, no reasoning that arrived separately. A marker in a tool result that is
 // shown to a model has a zero-width joiner in it. Tell the parser when the provider
-// cut the answer ([Options.Finish]). Start calls at [BlockEnd], never earlier.
+// cut the answer ([Options.Finish]).
 //
 // # Promises
 //
 //  1. Any text gives a result; bad text gives diagnostics, never an error and
 //     never a panic.
-//  2. The result depends on the text and the options alone. A Parser gives the
-//     same result as Parse, however the text was cut, also inside a character.
-//  3. Text that a Parser released is never taken back: the text events joined
-//     are Result.Text, the delta events of a field joined are its value. No
-//     prefix of a marker is ever released.
-//  4. A block runs only when it is complete, has a command and has no
+//  2. The result depends on the text and the options alone.
+//  3. A block runs only when it is complete, has a command and has no
 //     diagnostic of severity error. A value that was cut by the end of the
-//     stream never runs.
-//  5. Time is linear in the text, whatever the text; what a Parser holds is
-//     bounded by [Limits.Block] plus one chunk.
-//  6. Parse(Format(x)) gives x; what cannot be written is refused by Format.
+//     text never runs.
+//  4. Time is linear in the text, whatever the text.
+//  5. Parse(Format(x)) gives x; what cannot be written is refused by Format.
 //
 // Less formally: a closer ends a value only where nothing but structure follows
 // on its line, so values may hold delimiters, markers and whole blocks. When a

@@ -62,14 +62,12 @@ const (
 	delimNone delimKind = iota
 	delimOpen
 	delimClose
-	delimMore // the bytes end before it is clear
 )
 
 type delim struct {
 	kind delimKind
 	cls  class
 	end  int
-	long string // what a run longer than maxRun is made of; it goes on behind end
 }
 
 const (
@@ -81,69 +79,49 @@ const (
 )
 
 // scanDelim reads the delimiter at b[i], where a run is taken whole.
-func scanDelim(b []byte, i int, final bool) delim {
+func scanDelim(b []byte, i int) delim {
 	switch b[i] {
 	case '>':
-		return scanRun(b, i, ">", famAngle, 3, delimOpen, final)
+		return scanRun(b, i, ">", famAngle, 3, delimOpen)
 	case '<':
-		return scanRun(b, i, "<", famAngle, 3, delimClose, final)
+		return scanRun(b, i, "<", famAngle, 3, delimClose)
 	case '{':
-		return scanBrace(b, i, final)
+		return scanBrace(b, i)
 	case 0xC2, 0xE2, 0xE3:
 	default:
 		return delim{}
 	}
-	if !utf8.FullRune(b[i:]) {
-		return waitUnless(final)
-	}
 	switch r, _ := utf8.DecodeRune(b[i:]); r {
 	case '»':
-		return scanRun(b, i, runeRaquo, famStd, 2, delimOpen, final)
+		return scanRun(b, i, runeRaquo, famStd, 2, delimOpen)
 	case '«':
-		return scanRun(b, i, runeLaquo, famStd, 2, delimClose, final)
+		return scanRun(b, i, runeLaquo, famStd, 2, delimClose)
 	case '›':
-		return scanRun(b, i, runeRsaquo, famSingle, 3, delimOpen, final)
+		return scanRun(b, i, runeRsaquo, famSingle, 3, delimOpen)
 	case '‹':
-		return scanRun(b, i, runeLsaquo, famSingle, 3, delimClose, final)
+		return scanRun(b, i, runeLsaquo, famSingle, 3, delimClose)
 	case '》':
-		return scanRun(b, i, runeRbook, famBook, 3, delimOpen, final)
+		return scanRun(b, i, runeRbook, famBook, 3, delimOpen)
 	case '《':
-		return scanRun(b, i, runeLbook, famBook, 3, delimClose, final)
+		return scanRun(b, i, runeLbook, famBook, 3, delimClose)
 	case '「':
-		return scanCorner(b, i, final)
+		return scanCorner(b, i)
 	}
 	return delim{}
 }
 
-func waitUnless(final bool) delim {
-	if final {
-		return delim{}
-	}
-	return delim{kind: delimMore}
-}
-
 // scanRun takes the whole run of unit. A closing run of '<' gives its last one
-// away when a marker starts there.
-func scanRun(b []byte, i int, unit string, fam family, least int, kind delimKind, final bool) delim {
+// away when a marker starts there, or when it is too long to be a delimiter.
+func scanRun(b []byte, i int, unit string, fam family, least int, kind delimKind) delim {
 	j, n := i, 0
-	for n <= maxRun && bytes.HasPrefix(b[j:], []byte(unit)) {
+	for bytes.HasPrefix(b[j:], []byte(unit)) {
 		j, n = j+len(unit), n+1
 	}
-	if n > maxRun {
-		return delim{end: j - len(unit), long: unit}
+	long := n > maxRun
+	if unit == "<" && n > 1 && (long || scanMarker(b, j-1).kind != markNone) {
+		j, n = j-1, n-1
 	}
-	if !final && j+len(unit) > len(b) && bytes.HasPrefix([]byte(unit), b[j:]) {
-		return delim{kind: delimMore}
-	}
-	if kind == delimClose && fam == famAngle && n > 1 {
-		switch m := scanMarker(b, j-1, final); m.kind {
-		case markMore:
-			return delim{kind: delimMore}
-		case markStart, markEnd:
-			j, n = j-1, n-1
-		}
-	}
-	if n < least {
+	if n < least || long {
 		return delim{end: j}
 	}
 	if fam == famStd && n == 2 {
@@ -153,15 +131,13 @@ func scanRun(b []byte, i int, unit string, fam family, least int, kind delimKind
 }
 
 // scanCorner reads 「始」 「末」 and their tagged forms.
-func scanCorner(b []byte, i int, final bool) delim {
+func scanCorner(b []byte, i int) delim {
 	j := i + len(cornerOpen)
 	kind := delimOpen
 	switch {
 	case bytes.HasPrefix(b[j:], []byte(wordStart)):
 	case bytes.HasPrefix(b[j:], []byte(wordEnd)):
 		kind = delimClose
-	case isPrefixOf(b[j:], wordStart) || isPrefixOf(b[j:], wordEnd):
-		return waitUnless(final)
 	default:
 		return delim{}
 	}
@@ -170,14 +146,8 @@ func scanCorner(b []byte, i int, final bool) delim {
 	for j < len(b) && j-tag <= maxTagWord && isTagByte(b[j]) {
 		j++
 	}
-	if isPrefixOf(b[j:], cornerEnd) && !bytes.HasPrefix(b[j:], []byte(cornerEnd)) {
-		return waitUnless(final)
-	}
-	if !bytes.HasPrefix(b[j:], []byte(cornerEnd)) {
-		return delim{}
-	}
 	cls, ok := tagClass(b[tag:j])
-	if !ok {
+	if !ok || !bytes.HasPrefix(b[j:], []byte(cornerEnd)) {
 		return delim{}
 	}
 	return delim{kind: kind, cls: cls, end: j + len(cornerEnd)}
@@ -212,20 +182,15 @@ func tagClass(tag []byte) (class, bool) {
 	return class{}, false
 }
 
-func scanBrace(b []byte, i int, final bool) delim {
-	for _, form := range [...]struct {
-		text string
-		kind delimKind
-	}{{"{始}", delimOpen}, {"{末}", delimClose}} {
-		if bytes.HasPrefix(b[i:], []byte(form.text)) {
-			return delim{kind: form.kind, cls: class{fam: famBrace}, end: i + len(form.text)}
-		}
-		if !final && isPrefixOf(b[i:], form.text) {
-			return delim{kind: delimMore}
-		}
+func scanBrace(b []byte, i int) delim {
+	d := delim{cls: class{fam: famBrace}, end: i + len("{始}")}
+	switch {
+	case bytes.HasPrefix(b[i:], []byte("{始}")):
+		d.kind = delimOpen
+	case bytes.HasPrefix(b[i:], []byte("{末}")):
+		d.kind = delimClose
+	default:
+		return delim{}
 	}
-	return delim{}
+	return d
 }
-
-// isPrefixOf reports whether all of b is the beginning of s.
-func isPrefixOf(b []byte, s string) bool { return len(b) <= len(s) && s[:len(b)] == string(b) }

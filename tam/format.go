@@ -332,7 +332,7 @@ func hasDelimiters(s string) bool {
 		switch r {
 		case '»', '«', '›', '‹', '》', '《', '>', '<', '「', '{':
 			b := []byte(s[i:min(len(s), i+maxMarker)])
-			if scanDelim(b, 0, true).kind != delimNone || r == '<' && scanMarker(b, 0, true).kind != markNone {
+			if scanDelim(b, 0).kind != delimNone || r == '<' && scanMarker(b, 0).kind != markNone {
 				return true
 			}
 		}

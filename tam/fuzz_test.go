@@ -7,95 +7,9 @@ import (
 	"reflect"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"tavernsim/protocol"
 )
-
-// stream feeds text in the pieces that cuts gives (sizes, repeated) and checks
-// what the events promise.
-func stream(t testing.TB, o Options, text string, cuts []byte) Result {
-	t.Helper()
-	p := NewParser(o)
-	var events []Event
-	for i, rest := 0, text; rest != ""; i++ {
-		n := 1
-		if len(cuts) > 0 {
-			n = 1 + int(cuts[i%len(cuts)])
-		}
-		n = min(n, len(rest))
-		events = append(events, p.Feed(rest[:n])...)
-		rest = rest[n:]
-	}
-	r, last := p.Close(o.Finish)
-	checkEvents(t, r, append(events, last...))
-	return r
-}
-
-func checkEvents(t testing.TB, r Result, events []Event) {
-	t.Helper()
-	var text strings.Builder
-	ended, started := 0, -1
-	open, value := "", ""
-	got := map[string][]string{}
-	for _, e := range events {
-		switch e.Kind {
-		case TextDelta:
-			text.WriteString(e.Text)
-			if utf8.ValidString(r.Text) && !utf8.ValidString(e.Text) {
-				t.Fatalf("text event %q cuts a character", e.Text)
-			}
-		case BlockStart:
-			if started++; e.Block != started || started != ended {
-				t.Fatalf("block_start %d, want %d", e.Block, started)
-			}
-			got = map[string][]string{}
-		case ToolKnown:
-			got[e.Key] = append(got[e.Key], e.Tool)
-		case ParamStart:
-			open, value = e.Key, ""
-		case ParamDelta:
-			value += e.Text
-		case ParamEnd:
-			if e.Key != open {
-				t.Fatalf("param_end %q, want %q", e.Key, open)
-			}
-			got[e.Key] = append(got[e.Key], value)
-		case BlockEnd:
-			if !reflect.DeepEqual(*e.Result, r.Blocks[ended]) {
-				t.Fatalf("block_end %d differs from the result", ended)
-			}
-			checkValues(t, e.Result, got)
-			ended++
-		}
-	}
-	if text.String() != r.Text {
-		t.Fatalf("text events give %q, result has %q", text.String(), r.Text)
-	}
-	if ended != len(r.Blocks) || started+1 != ended {
-		t.Fatalf("%d blocks started, %d ended, result has %d", started+1, ended, len(r.Blocks))
-	}
-}
-
-// checkValues looks for every parameter of the block among the streamed values.
-func checkValues(t testing.TB, b *Block, got map[string][]string) {
-	t.Helper()
-	for _, c := range b.Commands {
-		for name, src := range c.Fields {
-			want, ok := c.Params[name]
-			if !ok {
-				want = c.URIs[strings.TrimPrefix(name, "uri_")]
-			}
-			found := false
-			for _, v := range got[NormaliseKey(src.RawKey)] {
-				found = found || v == want
-			}
-			if !found {
-				t.Fatalf("streamed %q for %s (%s), want %q", got[NormaliseKey(src.RawKey)], name, src.RawKey, want)
-			}
-		}
-	}
-}
 
 // checkResult holds for the result of any text.
 func checkResult(t testing.TB, text string, r Result) {
@@ -130,10 +44,10 @@ func checkResult(t testing.TB, text string, r Result) {
 
 func seed(f *testing.F) {
 	for _, c := range goldenCases(f) {
-		f.Add(c.input, []byte{0})
+		f.Add(c.input)
 	}
-	for i, s := range hostileSeeds() {
-		f.Add(s, []byte{byte(i)})
+	for _, s := range hostileSeeds() {
+		f.Add(s)
 	}
 }
 
@@ -146,21 +60,15 @@ func hostileSeeds() []string {
 	return out
 }
 
-// FuzzChunks: no panic, and any cutting gives what one piece gives.
-func FuzzChunks(f *testing.F) {
+// FuzzParse: no panic, and what holds for the result of any text.
+func FuzzParse(f *testing.F) {
 	seed(f)
-	f.Fuzz(func(t *testing.T, text string, cuts []byte) {
+	f.Fuzz(func(t *testing.T, text string) {
 		if len(text) > 1<<16 {
 			return
 		}
 		for _, o := range []Options{{}, smallOptions()} {
-			want := o.Parse(text)
-			checkResult(t, text, want)
-			for _, c := range [][]byte{cuts, nil} {
-				if got := stream(t, o, text, c); !reflect.DeepEqual(got, want) {
-					t.Fatalf("cuts %v give\n%s\nwant\n%s", c, asJSON(got), asJSON(want))
-				}
-			}
+			checkResult(t, text, o.Parse(text))
 		}
 	})
 }
@@ -245,7 +153,7 @@ func sameCalls(a, b []protocol.Call) bool {
 // FuzzReformat: whatever was read can be written, and means the same.
 func FuzzReformat(f *testing.F) {
 	seed(f)
-	f.Fuzz(func(t *testing.T, text string, _ []byte) {
+	f.Fuzz(func(t *testing.T, text string) {
 		if len(text) > 1<<14 {
 			return
 		}
@@ -284,26 +192,26 @@ func FuzzNormaliseKey(f *testing.F) {
 	})
 }
 
-// TestChunks_RandomMixtures cuts random mixtures of everything that matters.
-func TestChunks_RandomMixtures(t *testing.T) {
+// TestParse_RandomMixtures reads random mixtures of everything that matters.
+func TestParse_RandomMixtures(t *testing.T) {
 	units := append([]string{"\n", " ", "\t", "\r\n", "x", "key", "command", "command_2", ":", "：", "»»»", "«««", ">>>", "<<<", "「始」", "「末」", "»»»»", "««««", "「始ESCAPE」", "「末ESCAPE」", "「始RAW1」", "「末RAW1」", "{始}", "{末}", "»»", "««",
 		startMarker, startMarker, endMarker, "<", "<|[", "<think>", "</think>", "```", "```tam\n", "# note", "// note", ",", "，", "- ", "**", "\u200b", "\u00a0", "\ufeff", "文件路径", "_1", "1", "\xe3", "on_error_1", "uri_x", "type_hint_x", "common_x", "retry", "request_id", "comment"},
 		"\ncommand:»»»A«««", "\nx_1:»»»v«««", "\nkey:»»»a\nb«««", "\n"+startMarker+"\n", "\n"+endMarker+"\n")
-	seed := uint64(20251121)
+	seed, text := uint64(20251121), ""
+	defer func() {
+		if t.Failed() {
+			t.Logf("text %q", text)
+		}
+	}()
 	for round := range 20000 {
 		rng := rand.New(rand.NewPCG(seed, uint64(round)))
 		var b strings.Builder
 		for range 2 + rng.IntN(24) {
 			b.WriteString(units[rng.IntN(len(units))])
 		}
-		text := b.String()
-		cuts := []byte{byte(rng.IntN(4)), byte(rng.IntN(9))}
+		text = b.String()
 		for _, o := range []Options{{}, smallOptions()} {
-			want := o.Parse(text)
-			checkResult(t, text, want)
-			if got := stream(t, o, text, cuts); !reflect.DeepEqual(got, want) {
-				t.Fatalf("seed %d round %d: text %q cuts %v give\n%s\nwant\n%s", seed, round, text, cuts, asJSON(got), asJSON(want))
-			}
+			checkResult(t, text, o.Parse(text))
 		}
 	}
 }

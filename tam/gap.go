@@ -44,30 +44,28 @@ func gapOf(b []byte) gap {
 const proseBlanks = " \t\r\n"
 
 // separator returns where in b the part begins that belongs to a marker behind
-// b: white space, and at most one fence line. With partial it may also be the
-// beginning of one. lineStart: b begins a line.
-func separator(b []byte, lineStart, partial bool) int {
+// b: white space, and at most one fence line. lineStart: b begins a line.
+func separator(b []byte, lineStart bool) int {
 	body := bytes.TrimRight(b, proseBlanks)
 	k := bytes.LastIndexByte(body, '\n') + 1
 	if k == 0 && !lineStart {
 		return len(body)
 	}
-	broken := bytes.IndexByte(b[len(body):], '\n') >= 0
-	if !broken && !partial || !isOpeningFence(body[k:], partial && !broken) {
+	if bytes.IndexByte(b[len(body):], '\n') < 0 || !isOpeningFence(body[k:]) {
 		return len(body)
 	}
 	return len(bytes.TrimRight(body[:k], proseBlanks))
 }
 
 // isOpeningFence reports a line of three or more backticks or tildes with any
-// info string, or with partial the beginning of one.
-func isOpeningFence(line []byte, partial bool) bool {
+// info string.
+func isOpeningFence(line []byte) bool {
 	line = bytes.TrimLeft(line, " \t")
 	if len(line) == 0 {
 		return false
 	}
 	n := len(line) - len(bytes.TrimLeft(line, string(line[:1])))
-	if line[0] != '`' && line[0] != '~' || n < 3 && !(partial && n == len(line)) {
+	if line[0] != '`' && line[0] != '~' || n < 3 {
 		return false
 	}
 	return bytes.IndexByte(line[n:], '`') < 0
@@ -86,17 +84,17 @@ type position struct {
 }
 
 // moveTo goes on to off; never back.
-func (p *position) moveTo(src *source, off int) {
+func (p *position) moveTo(text []byte, off int) {
 	if off <= p.off {
 		return
 	}
-	b := src.text(p.off, off)
+	b := text[p.off:off]
 	if n := bytes.Count(b, []byte{'\n'}); n > 0 {
 		p.line, p.col = p.line+n, 0
 		b = b[bytes.LastIndexByte(b, '\n')+1:]
 	}
 	for _, c := range b {
-		if c&0xC0 != 0x80 { // counts the same however the text was cut
+		if c&0xC0 != 0x80 {
 			p.col++
 		}
 	}

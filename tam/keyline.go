@@ -8,43 +8,27 @@ import (
 
 // This file finds keys in the bytes around a delimiter.
 
-// keyAhead reports whether "key:" and an opening delimiter stand at b[j].
-func keyAhead(b []byte, j int, final bool) (ok, more bool) {
-	start := j
-	for {
-		if j-start > maxKey {
-			return false, false
-		}
-		if j >= len(b) || !utf8.FullRune(b[j:]) && !final {
-			return false, !final
-		}
-		r, n := utf8.DecodeRune(b[j:])
-		j += n
-		if r == ':' || r == '：' {
-			break
-		}
-		if !isKeyRune(r) {
-			return false, false
-		}
+// keyAhead reports whether "key:" and an opening delimiter stand at b[start].
+func keyAhead(b []byte, start int) bool {
+	head := b[start:min(len(b), start+maxKey+utf8.UTFMax)]
+	k := bytes.IndexFunc(head, func(r rune) bool { return !isKeyRune(r) })
+	if k < 0 || k > maxKey {
+		return false
 	}
-	if _, _, ok := keyBefore(b[start:j]); !ok {
-		return false, false
+	r, n := utf8.DecodeRune(head[k:])
+	if _, _, ok := keyBefore(head[:k+n]); !ok || r != ':' && r != '：' {
+		return false
 	}
-	for j-start <= maxKey {
-		if j >= len(b) || !utf8.FullRune(b[j:]) && !final {
-			return false, !final
-		}
-		n := blankLen(b[j:])
+	for j := start + k + n; j < len(b) && j-start <= maxKey; j += n {
+		n = blankLen(b[j:])
 		if n == 0 && isDecor(b[j]) {
 			n = 1
 		}
 		if n == 0 {
-			d := scanDelim(b, j, final)
-			return d.kind == delimOpen, d.kind == delimMore
+			return scanDelim(b, j).kind == delimOpen
 		}
-		j += n
 	}
-	return false, false
+	return false
 }
 
 // isDecor are the marks that people put around keys.

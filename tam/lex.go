@@ -1,20 +1,6 @@
 package tam
 
-import (
-	"bytes"
-	"unicode/utf8"
-)
-
-// source is a window on the text: b[0] stands at offset base. All positions in
-// this package are offsets in the text.
-type source struct {
-	b     []byte
-	base  int
-	final bool // nothing follows
-}
-
-func (s *source) end() int             { return s.base + len(s.b) }
-func (s *source) text(a, b int) []byte { return s.b[a-s.base : b-s.base] }
+import "bytes"
 
 type tokenKind uint8
 
@@ -54,7 +40,7 @@ type pending struct {
 //
 // Invariant: every byte before pos has been lexed, once.
 type lexer struct {
-	src     *source
+	b       []byte
 	pos     int
 	line    int    // start of the current line
 	keyFrom int    // where the next key of this line may begin
@@ -63,14 +49,13 @@ type lexer struct {
 	tokens  []token
 	first   int // number of tokens[0]
 	stack   []pending
-	long    string        // the lexer stands inside a run of this that is too long to be a delimiter
 	exact   map[class]int // how many exact openers of each class the stack holds
 }
 
 // reset begins anew at a place where no earlier token matters.
 func (l *lexer) reset(pos int) {
 	l.pos, l.line, l.keyFrom, l.comment = pos, pos, pos, false
-	l.prevKey[0], l.long = -1, ""
+	l.prevKey[0] = -1
 	l.first += len(l.tokens)
 	l.tokens, l.stack = l.tokens[:0], l.stack[:0]
 	clear(l.exact)
@@ -100,109 +85,57 @@ func (l *lexer) drop(p pending) {
 
 func (l *lexer) at(n int) *token { return &l.tokens[n-l.first] }
 
-type lexState uint8
-
-const (
-	lexToken lexState = iota
-	lexMore           // feed more
-	lexDone           // the text ends before the token
-)
-
-// peek lexes until token n is there.
-func (l *lexer) peek(n int) (*token, lexState) {
+// peek lexes until token n is there; nil: the text ends before it.
+func (l *lexer) peek(n int) *token {
 	for n-l.first >= len(l.tokens) {
-		if st := l.step(); st != lexToken {
-			return nil, st
+		if !l.step() {
+			return nil
 		}
 	}
-	return l.at(n), lexToken
+	return l.at(n)
 }
 
-// step lexes up to and with the next delimiter or marker. Delimiters that turn
-// out to be nothing give no token.
-func (l *lexer) step() lexState {
-	b, base := l.src.b, l.src.base
-	if l.long != "" && !l.skipRun() {
-		return lexMore
-	}
-	i := l.pos - base
-	for i < len(b) {
-		switch b[i] {
-		default:
-			i++
+// step lexes up to and with the next delimiter or marker; false at the end of
+// the text. Delimiters that turn out to be nothing give no token.
+func (l *lexer) step() bool {
+	for ; l.pos < len(l.b); l.pos++ {
+		switch l.b[l.pos] {
 		case '\n':
-			l.newline(base + i)
-			i++
+			l.newline(l.pos)
 		case '<', '>', '{', 0xC2, 0xE2, 0xE3:
-			l.pos = base + i
-			if !l.delimiter(i) {
-				return lexMore
-			}
-			return lexToken
-		}
-	}
-	l.pos = base + i
-	if l.src.final {
-		return lexDone
-	}
-	return lexMore
-}
-
-// skipRun goes to the end of a long run; false when it may go on. The last '<'
-// of a run may begin a marker and is left.
-func (l *lexer) skipRun() bool {
-	b, unit := l.src.b, []byte(l.long)
-	i := l.pos - l.src.base
-	for bytes.HasPrefix(b[i:], unit) && (l.long != "<" || i+1 < len(b) && b[i+1] == '<') {
-		i += len(unit)
-	}
-	l.pos = l.src.base + i
-	if len(b)-i < 2 && isPrefixOf(b[i:], l.long) && !l.src.final {
-		return false
-	}
-	l.long = ""
-	return true
-}
-
-// delimiter takes what stands at b[i] and moves pos behind it; false when more
-// bytes are needed.
-func (l *lexer) delimiter(i int) bool {
-	b, base := l.src.b, l.src.base
-	if b[i] == '<' {
-		switch m := scanMarker(b, i, l.src.final); m.kind {
-		case markMore:
-			return false
-		case markStart, markEnd:
-			l.marker(m, base+i, base+m.end)
+			l.delimiter(l.pos)
 			return true
 		}
 	}
-	d := scanDelim(b, i, l.src.final)
+	return false
+}
+
+// delimiter takes what stands at i and moves pos behind it.
+func (l *lexer) delimiter(i int) {
+	if l.b[i] == '<' {
+		if m := scanMarker(l.b, i); m.kind != markNone {
+			l.marker(m, i)
+			return
+		}
+	}
+	d := scanDelim(l.b, i)
 	switch d.kind {
-	case delimMore:
-		return false
 	case delimOpen:
 		l.open(i, d)
 	case delimClose:
-		if !l.closer(i, d) {
-			return false
-		}
-	default:
-		d.end = max(d.end, i+1)
-		l.long = d.long
+		l.closer(i, d)
 	}
-	l.pos = base + d.end
-	return true
+	l.pos = max(d.end, i+1)
 }
 
-func (l *lexer) marker(m mark, pos, end int) {
+func (l *lexer) marker(m mark, pos int) {
 	l.endLine()
 	kind := tokStart
 	if m.kind == markEnd {
 		kind = tokEnd
 	}
-	l.tokens = append(l.tokens, token{kind: kind, pos: pos, end: end, line: l.line, match: -1})
-	l.keyFrom, l.comment, l.pos = end, false, end
+	l.tokens = append(l.tokens, token{kind: kind, pos: pos, end: m.end, line: l.line, match: -1})
+	l.keyFrom, l.comment, l.pos = m.end, false, m.end
 }
 
 // newline ends the line whose '\n' stands at pos.
@@ -219,7 +152,7 @@ func (l *lexer) keepKey(pos int) {
 	if pos-l.keyFrom > maxKey || l.comment {
 		return
 	}
-	head := l.src.text(l.keyFrom, pos)
+	head := l.b[l.keyFrom:pos]
 	if s, e, ok := keyBefore(head); ok {
 		l.prevKey = [3]int{l.keyFrom, l.keyFrom + s, l.keyFrom + e}
 	} else if l.keyFrom == l.line && len(trimBlank(head)) == 0 {
@@ -269,9 +202,8 @@ func (l *lexer) push(p pending) {
 }
 
 func (l *lexer) open(i int, d delim) {
-	base := l.src.base
-	t := token{kind: tokOpen, cls: d.cls, pos: base + i, end: base + d.end, line: l.line, keyFrom: l.keyFrom, match: -1}
-	if base+i-l.keyFrom > maxKey || !l.findKey(&t) {
+	t := token{kind: tokOpen, cls: d.cls, pos: i, end: d.end, line: l.line, keyFrom: l.keyFrom, match: -1}
+	if i-l.keyFrom > maxKey || !l.findKey(&t) {
 		l.push(pending{tok: -1, cls: d.cls, line: l.line})
 		return
 	}
@@ -283,7 +215,7 @@ func (l *lexer) open(i int, d delim) {
 // findKey looks for "key:" between keyFrom and the delimiter, or on the line
 // before when this one is blank up to the delimiter.
 func (l *lexer) findKey(t *token) bool {
-	head := l.src.text(l.keyFrom, t.pos)
+	head := l.b[l.keyFrom:t.pos]
 	if startsComment(head) {
 		l.comment = true
 		head = bytes.TrimLeft(head, " \t#/")
@@ -306,20 +238,14 @@ func startsComment(b []byte) bool {
 	return len(b) > 0 && (b[0] == '#' || len(b) > 1 && b[0] == '/' && b[1] == '/')
 }
 
-// closer pairs a closing delimiter; false when more bytes are needed to see
-// whether it is structural.
-func (l *lexer) closer(i int, d delim) bool {
-	base := l.src.base
+// closer pairs a closing delimiter.
+func (l *lexer) closer(i int, d delim) {
 	look := l.structural(d.end)
-	if look.more {
-		return false
-	}
-	t := token{kind: tokClose, structural: look.ok, cls: d.cls, pos: base + i, end: base + d.end, line: l.line, match: -1}
 	n := l.first + len(l.tokens)
-	l.tokens = append(l.tokens, t)
+	l.tokens = append(l.tokens, token{kind: tokClose, structural: look.ok, cls: d.cls, pos: i, end: d.end, line: l.line, match: -1})
 	if look.ok {
 		l.pair(d.cls, n)
-		l.keyFrom, l.comment = base+look.next, l.comment || look.comment
+		l.keyFrom, l.comment = look.next, l.comment || look.comment
 	} else if k := len(l.stack); k > 0 && l.stack[k-1].cls == d.cls && l.stack[k-1].line == l.line {
 		if l.stack[k-1].tok < 0 {
 			l.pop()
@@ -327,7 +253,6 @@ func (l *lexer) closer(i int, d delim) bool {
 			l.stack[k-1].soft = !d.cls.exact()
 		}
 	}
-	return true
 }
 
 func (l *lexer) pop() pending {
@@ -362,26 +287,22 @@ func (l *lexer) matched(p pending, n int) {
 
 // lookahead is what follows a closer.
 type lookahead struct {
-	ok, more bool
-	comment  bool
-	next     int // index where a key may begin
+	ok      bool
+	comment bool
+	next    int // where a key may begin
 }
 
-// structural looks behind a closer that ends at index i: blanks, one comma, and
-// then an end of line, a marker, a fence, a comment or the next key.
+// structural looks behind a closer that ends at i: blanks, one comma, and then
+// an end of line, a marker, a fence, a comment or the next key.
 func (l *lexer) structural(i int) lookahead {
-	b, final := l.src.b, l.src.final
 	j, comma := i, false
-	for j-i < maxTrail {
-		if j >= len(b) || !utf8.FullRune(b[j:]) && !final {
-			return lookahead{ok: final, more: !final, next: j}
-		}
-		if n := blankLen(b[j:]); n > 0 {
+	for j-i < maxTrail && j < len(l.b) {
+		if n := blankLen(l.b[j:]); n > 0 {
 			j += n
-		} else if n := commaLen(b[j:]); n > 0 && !comma {
+		} else if n := commaLen(l.b[j:]); n > 0 && !comma {
 			j, comma = j+n, true
 		} else {
-			return l.structureAt(j)
+			return structureAt(l.b, j)
 		}
 	}
 	return lookahead{ok: true, next: j}
@@ -397,22 +318,16 @@ func commaLen(b []byte) int {
 	return 0
 }
 
-func (l *lexer) structureAt(j int) lookahead {
-	b, final := l.src.b, l.src.final
-	starved := func(s string) bool { return !final && len(b)-j < len(s) && isPrefixOf(b[j:], s) }
-	switch c := b[j]; {
-	case c == '\n':
-		return lookahead{ok: true, next: j}
-	case c == '#', bytes.HasPrefix(b[j:], []byte("//")):
-		return lookahead{ok: true, comment: true, next: j}
-	case bytes.HasPrefix(b[j:], []byte("```")), bytes.HasPrefix(b[j:], []byte("~~~")):
-		return lookahead{ok: true, next: j}
-	case starved("//"), starved("```"), starved("~~~"):
-		return lookahead{more: true}
-	case c == '<':
-		m := scanMarker(b, j, final)
-		return lookahead{ok: m.kind == markStart || m.kind == markEnd, more: m.kind == markMore, next: j}
+func structureAt(b []byte, j int) lookahead {
+	rest := b[j:]
+	look := lookahead{next: j, comment: rest[0] == '#' || bytes.HasPrefix(rest, []byte("//"))}
+	switch {
+	case look.comment, rest[0] == '\n', bytes.HasPrefix(rest, []byte("```")), bytes.HasPrefix(rest, []byte("~~~")):
+		look.ok = true
+	case rest[0] == '<':
+		look.ok = scanMarker(b, j).kind != markNone
+	default:
+		look.ok = keyAhead(b, j)
 	}
-	ok, more := keyAhead(b, j, final)
-	return lookahead{ok: ok, more: more, next: j}
+	return look
 }

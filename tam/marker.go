@@ -17,7 +17,6 @@ const (
 	markNone markKind = iota
 	markStart
 	markEnd
-	markMore // the bytes end before it is clear
 )
 
 type mark struct {
@@ -28,78 +27,54 @@ type mark struct {
 // scanMarker reads a marker at b[i] == '<' in any letter case, with blanks and
 // invisible characters between its parts. The zero-width joiner is not one of
 // them: whoever shows a marker to a model breaks it with one.
-func scanMarker(b []byte, i int, final bool) mark {
+func scanMarker(b []byte, i int) mark {
 	m := markScan{b: b[:min(len(b), i+maxMarker)], i: i + 1}
-	short := len(m.b) == len(b) && !final
-	m.part("|", "｜")
-	m.part("[")
-	kind := markStart
-	m.fill()
-	if at := m; at.word("END_TOOL") {
-		m, kind = at, markEnd
-	} else if at.starved {
-		m.starved = true
-	} else {
-		m.word("REQUEST_TOOL")
-	}
-	m.part("]")
-	m.part("|", "｜")
-	m.part(">")
-	switch {
-	case m.failed:
-		return mark{}
-	case m.starved && short:
-		return mark{kind: markMore}
-	case m.starved:
+	if m.read(); m.failed || m.starved {
 		return mark{}
 	}
-	return mark{kind: kind, end: m.i}
+	return mark{kind: m.kind, end: m.i}
+}
+
+// markerCut reports whether b is a marker that the end of the text cut.
+func markerCut(b []byte) bool {
+	m := markScan{b: b, i: 1}
+	m.read()
+	return b[0] == '<' && m.starved && len(b) <= maxMarker
 }
 
 type markScan struct {
 	b       []byte
 	i       int
+	kind    markKind
 	failed  bool // it is no marker
 	starved bool // it may be one, but the bytes end
 }
 
-// part skips filling and takes one of the forms.
-func (m *markScan) part(forms ...string) {
+func (m *markScan) read() {
+	m.part("|", "｜")
+	m.part("[")
+	m.kind = [...]markKind{markStart, markEnd}[m.part("REQUEST_TOOL", "END_TOOL")]
+	m.part("]")
+	m.part("|", "｜")
+	m.part(">")
+}
+
+// part skips filling and takes one of the forms, in any letter case; it returns
+// which.
+func (m *markScan) part(forms ...string) int {
 	m.fill()
 	if m.failed || m.starved {
-		return
+		return 0
 	}
-	for _, f := range forms {
-		if bytes.HasPrefix(m.b[m.i:], []byte(f)) {
-			m.i += len(f)
-			return
-		}
-	}
-	for _, f := range forms {
-		if isPrefixOf(m.b[m.i:], f) {
-			m.starved = true
-			return
+	rest := m.b[m.i:]
+	for k, f := range forms {
+		if n := min(len(f), len(rest)); utf8.Valid(rest[:n]) && strings.EqualFold(f[:n], string(rest[:n])) {
+			m.i, m.starved = m.i+n, n < len(f)
+			return k
 		}
 	}
 	m.failed = true
-}
-
-// word takes w in any letter case.
-func (m *markScan) word(w string) bool {
-	if m.failed || m.starved {
-		return false
-	}
-	rest := m.b[m.i:min(len(m.b), m.i+len(w))]
-	if !strings.EqualFold(w[:len(rest)], string(rest)) {
-		m.failed = true
-		return false
-	}
-	if len(rest) < len(w) {
-		m.starved = true
-		return false
-	}
-	m.i += len(w)
-	return true
+	return 0
 }
 
 // fill skips blanks and invisible characters. A character that is cut by the
@@ -150,12 +125,11 @@ func markerBegun(b []byte) bool {
 		return false
 	}
 	word = trimBlank(word)
-	return len(word) > 0 && bytes.IndexByte([]byte("rReE"), word[0]) >= 0 && scanMarker(b, 0, false).kind == markMore
+	return len(word) > 0 && bytes.IndexByte([]byte("rReE"), word[0]) >= 0 && markerCut(b)
 }
 
 // tag is a reasoning tag: <think …>, </think>, <thinking …>.
 type tag struct {
-	state markKind // markStart: a tag; markMore; markNone
 	name  string
 	close bool
 	self  bool // <think/>
@@ -163,51 +137,24 @@ type tag struct {
 }
 
 // scanTag reads a reasoning tag at b[i] == '<'.
-func scanTag(b []byte, i int, final bool) tag {
-	t := tag{}
+func scanTag(b []byte, i int) (t tag, ok bool) {
+	limit := min(len(b), i+maxTag)
 	j := i + 1
-	if j < len(b) && b[j] == '/' {
+	if j < limit && b[j] == '/' {
 		t.close = true
 		j++
 	}
-	rest := b[j:min(len(b), j+len("thinking"))]
-	switch {
-	case len(rest) == len("thinking") && bytes.EqualFold(rest, []byte("thinking")):
-		t.name = "thinking"
-	case len(rest) >= len("think") && bytes.EqualFold(rest[:5], []byte("think")):
-		t.name = "think"
-		if len(rest) < len("thinking") && bytes.EqualFold(rest, []byte("thinking")[:len(rest)]) && j+len(rest) == len(b) {
-			return tagWait(final)
+	for _, name := range [...]string{"thinking", "think"} {
+		if n := j + len(name); n <= limit && strings.EqualFold(string(b[j:n]), name) {
+			t.name, j = name, n
+			break
 		}
-	case len(rest) < len("think") && bytes.EqualFold(rest, []byte("think")[:len(rest)]):
-		return tagWait(final)
-	default:
-		return tag{}
 	}
-	return t.finish(b, i, j+len(t.name), final)
-}
-
-func tagWait(final bool) tag {
-	if final {
-		return tag{}
+	k := bytes.IndexByte(b[j:limit], '>')
+	if t.name == "" || k < 0 || bytes.IndexByte([]byte(" \t\r\n/>"), b[j]) < 0 {
+		return tag{}, false
 	}
-	return tag{state: markMore}
-}
-
-// finish reads attributes up to '>'.
-func (t tag) finish(b []byte, start, j int, final bool) tag {
-	limit := min(len(b), start+maxTag)
-	if j < limit && !bytes.ContainsAny(b[j:j+1], " \t\r\n/>") {
-		return tag{}
-	}
-	k := bytes.IndexByte(b[min(j, limit):limit], '>')
-	if k < 0 {
-		if limit == len(b) && limit < start+maxTag {
-			return tagWait(final)
-		}
-		return tag{}
-	}
-	t.state, t.end = markStart, j+k+1
-	t.self = !t.close && k > 0 && b[j+k-1] == '/'
-	return t
+	t.end = j + k + 1
+	t.self = !t.close && k > 0 && b[t.end-2] == '/'
+	return t, true
 }

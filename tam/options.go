@@ -35,7 +35,7 @@ func pick(v, def int) int {
 
 const (
 	// A start marker that is not followed by a field within this many bytes is
-	// a mention in prose. It bounds how long a stream holds text back.
+	// a mention in prose. It bounds how far the parser looks for one.
 	maxPreamble = 4096
 	// Quoted start markers that may be open inside one value. It bounds how far
 	// an unterminated value looks before it gives up.

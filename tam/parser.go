@@ -17,10 +17,9 @@ func (o Options) Parse(text string) Result {
 	if !suspicious(text) {
 		return Result{Text: strings.TrimPrefix(text, bom)}
 	}
-	p := NewParser(o)
-	p.silent = true
-	p.src.b = []byte(text)
-	p.src.final = true
+	p := parser{b: []byte(text), pos: position{line: 1}}
+	p.lex = lexer{b: p.b, prevKey: [3]int{-1}}
+	p.blk = walker{lex: &p.lex, opt: o, limits: o.Limits.orDefault()}
 	p.run()
 	return p.result()
 }
@@ -51,416 +50,251 @@ func suspicious(text string) bool {
 	}
 }
 
-type mode uint8
-
-const (
-	inProse mode = iota
-	inBlock
-	inReasoning
-	inOverflow // behind the limit of a block: skip to the next marker
-)
-
-// Parser reads a text in pieces. Feed it, then Close it once; afterwards it is
-// spent. A Parser must not be used from two goroutines at once.
-type Parser struct {
-	opt Options
-	src source
+// parser reads one text. All positions in this package are offsets in it.
+type parser struct {
+	b   []byte
 	lex lexer
 	blk walker
 
-	mode    mode
 	at      int // everything before has been dealt with
-	scan    int // in prose and reasoning: everything before holds no marker
+	scan    int // everything before holds no marker
 	resumed int // where the prose began, or went on behind something cut out
 	pos     position
 
-	text     strings.Builder
-	gap      gap  // white space that stood around what was cut out
-	gapOpen  bool // the text goes on behind something cut out
-	parity   int  // fence lines next to or inside blocks
-	head     int  // where the separator in front of the current block begins
-	headGap  gap
-	tagName  string
-	tagDepth int
-	tagStart int
+	text    strings.Builder
+	gap     gap // white space that stood around what was cut out
+	parity  int // fence lines next to or inside blocks
+	head    int // where the separator in front of the current block begins
+	headGap gap
 
 	blocks []Block
 	diags  []Diagnostic
-	events []Event
-	live   liveFields
-	silent bool
-	begun  bool
-	closed bool
 }
 
-// NewParser starts a stream. Options.Finish is ignored; Close takes it.
-func NewParser(o Options) *Parser {
-	p := &Parser{opt: o}
-	p.pos = position{line: 1}
-	p.lex = lexer{src: &p.src}
-	p.lex.prevKey[0] = -1
-	p.blk = walker{lex: &p.lex, opt: &p.opt, limits: o.Limits.orDefault()}
-	p.live.p = p
-	return p
-}
-
-// run deals with what is there; it returns when more text is needed or the text
-// has ended.
-func (p *Parser) run() {
-	if !p.begun && !p.skipBOM() {
-		return
-	}
-	for p.turn() {
-	}
-	if p.src.final && p.mode == inProse {
-		p.release(p.src.end())
-	}
-}
-
-func (p *Parser) skipBOM() bool {
-	if isPrefixOf(p.src.b, bom) && len(p.src.b) < len(bom) && !p.src.final {
-		return false
-	}
-	if bytes.HasPrefix(p.src.b, []byte(bom)) {
+func (p *parser) run() {
+	if bytes.HasPrefix(p.b, []byte(bom)) {
 		p.moveTo(len(bom))
 		p.resumed = len(bom)
-		p.pos = position{off: len(bom), line: 1}
+		p.pos.off = len(bom)
 	}
-	p.begun = true
-	return true
+	for p.prose() {
+	}
 }
 
-func (p *Parser) moveTo(at int) { p.at, p.scan = at, at }
+func (p *parser) moveTo(at int) { p.at, p.scan = at, at }
 
-// turn takes one step; false when it cannot go on.
-func (p *Parser) turn() bool {
-	switch p.mode {
-	case inBlock:
-		return p.block()
-	case inReasoning:
-		return p.reasoning()
-	case inOverflow:
-		return p.overflow()
-	}
-	return p.prose()
-}
-
-// prose looks for the next marker or reasoning tag and releases what cannot
-// belong to one.
-func (p *Parser) prose() bool {
-	if p.gapOpen && !p.closeGap() {
-		return false
-	}
-	b, base := p.src.b, p.src.base
-	for i := p.scan - base; ; i++ {
-		k := bytes.IndexByte(b[i:], '<')
+// prose goes to the next block or reasoning and over it; false at the end of the
+// text.
+func (p *parser) prose() bool {
+	for ; ; p.scan++ {
+		k := bytes.IndexByte(p.b[p.scan:], '<')
 		if k < 0 {
-			p.scan = base + len(b)
-			p.hold(p.scan)
+			p.releaseTail()
 			return false
 		}
-		i += k
-		m, t := scanMarker(b, i, p.src.final), tag{}
-		if m.kind == markNone {
-			t = scanTag(b, i, p.src.final)
-		}
-		p.scan = base + i
-		switch {
-		case m.kind == markMore || t.state == markMore:
-			p.hold(p.scan)
-			return false
-		case m.kind == markStart:
-			p.enterBlock(p.scan, base+m.end)
+		p.scan += k
+		if m := scanMarker(p.b, p.scan); m.kind == markStart {
+			p.block(p.scan, m.end)
 			return true
-		case t.state == markStart && !t.close:
-			p.enterReasoning(t, base+t.end)
+		}
+		if t, ok := scanTag(p.b, p.scan); ok && !t.close {
+			p.reasoning(t)
 			return true
 		}
 	}
-}
-
-// hold releases the prose before pos but for what may turn out to belong to a
-// block that starts there.
-func (p *Parser) hold(pos int) {
-	if p.src.final {
-		p.releaseTail(pos)
-		return
-	}
-	from := max(p.at, pos-maxSeparator)
-	upTo := from + separator(p.src.text(from, pos), p.atLineStart(from), true)
-	if upTo == p.src.end() {
-		upTo = p.at + wholeRunes(p.src.text(p.at, upTo))
-	}
-	p.release(upTo)
 }
 
 // releaseTail ends the prose. A marker cut by the end of the text is no text.
-func (p *Parser) releaseTail(pos int) {
-	tail := p.src.text(max(p.at, pos-maxMarker), pos)
-	k := bytes.LastIndexByte(tail, '<')
-	if k < 0 || !markerBegun(tail[k:]) {
-		p.release(pos)
+func (p *parser) releaseTail() {
+	end := len(p.b)
+	from := max(p.at, end-maxMarker)
+	k := bytes.LastIndexByte(p.b[from:], '<')
+	if k < 0 || !markerBegun(p.b[from+k:]) {
+		p.release(end)
 		return
 	}
-	at := pos - len(tail) + k
+	at := from + k
 	p.release(at)
-	p.report(Diagnostic{Code: Truncated, Severity: SeverityWarning, Offset: at, End: pos,
-		Message: fmt.Sprintf("received %q and then the end of the text; expected a whole block from %s to %s", cut(string(tail[k:])), startMarker, endMarker)})
-	p.moveTo(pos)
-}
-
-// wholeRunes is the length of b without a character that is cut at its end.
-func wholeRunes(b []byte) int {
-	for k := 1; k <= min(len(b), utf8.UTFMax-1); k++ {
-		if at := len(b) - k; utf8.RuneStart(b[at]) {
-			if !utf8.FullRune(b[at:]) {
-				return at
-			}
-			break
-		}
-	}
-	return len(b)
+	p.report(Diagnostic{Code: Truncated, Severity: SeverityWarning, Offset: at, End: end,
+		Message: fmt.Sprintf("received %q and then the end of the text; expected a whole block from %s to %s", cut(string(p.b[at:])), startMarker, endMarker)})
 }
 
 // release makes text of everything before pos.
-func (p *Parser) release(pos int) {
+func (p *parser) release(pos int) {
 	if pos <= p.at {
 		return
 	}
-	s := string(p.src.text(p.at, pos))
-	if p.gap != gapNone && p.text.Len() > 0 {
-		s = p.gap.String() + s
+	if p.text.Len() > 0 {
+		p.text.WriteString(p.gap.String())
 	}
+	p.text.Write(p.b[p.at:pos])
 	p.gap, p.parity = gapNone, 0
-	p.text.WriteString(s)
-	p.emit(Event{Kind: TextDelta, Offset: p.at, Text: s})
 	p.at = pos
 	p.scan = max(p.scan, pos)
 }
 
 // atLineStart reports whether a line of prose begins at pos.
-func (p *Parser) atLineStart(pos int) bool {
+func (p *parser) atLineStart(pos int) bool {
 	if pos == p.resumed {
 		return p.text.Len() == 0 || p.gap >= gapLine
 	}
-	return p.src.b[pos-p.src.base-1] == '\n'
+	return p.b[pos-1] == '\n'
 }
 
 // cutOut prepares to leave [from, …) out of the text: the separator in front of
 // it becomes a gap.
-func (p *Parser) cutOut(pos int) {
+func (p *parser) cutOut(pos int) {
 	from := max(p.at, pos-maxSeparator)
-	head := p.src.text(from, pos)
-	sep := separator(head, p.atLineStart(from), false)
+	head := p.b[from:pos]
+	sep := separator(head, p.atLineStart(from))
 	p.head = from + sep
 	p.headGap = gapOf(head[sep:])
 	p.release(p.head)
 }
 
-func (p *Parser) enterBlock(start, body int) {
+// block reads the block whose start marker spans start to body.
+func (p *parser) block(start, body int) {
 	p.cutOut(start)
-	fences := countFences(p.src.text(p.head, start))
-	p.pos.moveTo(&p.src, start)
-	p.blk.live = nil
-	if !p.silent {
-		p.blk.live = &p.live
-	}
-	p.live.reset()
+	fences := countFences(p.b[p.head:start])
+	p.pos.moveTo(p.b, start)
 	p.blk.begin(start, body, p.parity+fences)
-	p.mode = inBlock
-}
-
-// block goes on with the current block; false when more text is needed.
-func (p *Parser) block() bool {
 	how := p.blk.walk()
-	switch how {
-	case blockMore:
-		p.live.grow(&p.blk)
-		return false
-	case blockNone:
+	if how == blockNone {
 		p.mention()
-		return true
+		return
 	}
 	end := p.blk.at
 	if how == blockMarked {
 		end = p.lex.at(p.blk.next).end
 	}
 	p.keep(how, end)
-	return true
+	if how == blockOver {
+		end = p.overflow(end)
+	}
+	p.resume(end)
 }
 
 // mention leaves a start marker without fields in the text.
-func (p *Parser) mention() {
+func (p *parser) mention() {
 	w := &p.blk
 	d := Diagnostic{Code: EmptyBlock, Severity: SeverityInfo, Offset: w.start, End: w.body,
 		Message: fmt.Sprintf("received %s without any field behind it; expected command:»»»tool id«««: read as text", startMarker)}
 	if w.attempt != (Range{}) {
-		got := string(p.src.text(w.attempt[0], w.attempt[1]))
+		got := string(p.b[w.attempt[0]:w.attempt[1]])
 		d.Severity = SeverityWarning
 		d.Message = fmt.Sprintf("received %q without delimiters; expected key:»»»value««« on every field: read as text", cut(got))
 	}
 	p.report(d)
-	p.mode = inProse
 	p.scan = w.body
 }
 
 // keep adds the block that ends at end.
-func (p *Parser) keep(how blockEnd, end int) {
+func (p *parser) keep(how blockEnd, end int) {
 	w := &p.blk
 	b := w.assemble(Span{w.start, end}, !w.cut && how != blockOver)
 	b.Diagnostics, b.Warnings = p.locate(w.diags)
 	p.blocks = append(p.blocks, b)
 	p.parity = w.fences & 1
-	p.live.finish(len(p.blocks)-1, &p.blocks[len(p.blocks)-1])
-	p.resume(end, p.headGap)
-	if how == blockOver {
-		p.mode = inOverflow
-	}
 }
 
-// resume continues with prose behind something that was cut out.
-func (p *Parser) resume(at int, before gap) {
-	p.gap = max(p.gap, before)
-	p.gapOpen = true
-	p.mode = inProse
-	p.moveTo(at)
-}
-
-// closeGap takes the white space, and the closing fence, behind what was cut
-// out; false when more text is needed.
-func (p *Parser) closeGap() bool {
-	b, base := p.src.b, p.src.base
-	i := p.at - base
+// resume continues with prose at the end of something that was cut out, behind
+// the white space and the closing fence there.
+func (p *parser) resume(at int) {
+	p.gap = max(p.gap, p.headGap)
 	for {
-		n := len(b[i:]) - len(bytes.TrimLeft(b[i:], " \t\r\n"))
-		p.gap = max(p.gap, gapOf(b[i:i+n]))
-		i += n
-		p.moveTo(base + i)
-		p.resumed = p.at
-		if i == len(b) {
-			return p.src.final
+		rest := bytes.TrimLeft(p.b[at:], proseBlanks)
+		p.resumed = len(p.b) - len(rest)
+		p.gap = max(p.gap, gapOf(p.b[at:p.resumed]))
+		line := fenceLine(rest)
+		if p.parity == 0 || line == 0 {
+			p.moveTo(p.resumed)
+			return
 		}
-		line, whole := fenceLine(b[i:], p.src.final)
-		switch {
-		case p.parity == 0 || line == 0:
-			p.gapOpen = false
-			return true
-		case !whole:
-			return false
-		}
-		i += line
-		p.parity = 0
+		at, p.parity = p.resumed+line, 0
 	}
 }
 
 // fenceLine is the length of a closing fence at the start of b, 0 if there is
-// none; not whole when the line may go on.
-func fenceLine(b []byte, final bool) (n int, whole bool) {
+// none.
+func fenceLine(b []byte) int {
 	k := 0
 	for k < len(b) && (b[k] == '`' || b[k] == '~') && b[k] == b[0] {
 		k++
 	}
 	rest := bytes.TrimLeft(b[k:], " \t\r")
-	switch {
-	case k == 0 || len(rest) > 0 && rest[0] != '\n' || k < 3 && (final || len(b) > k) || len(b)-k-len(rest) > maxTrail:
-		return 0, true
-	case len(rest) == 0 && !final:
-		return k, false
+	if k < 3 || len(rest) > 0 && rest[0] != '\n' || len(b)-k-len(rest) > maxTrail {
+		return 0
 	}
-	return len(b) - len(rest), true
+	return len(b) - len(rest)
 }
 
-// overflow skips what lies beyond the limit of a block, up to the next marker.
-func (p *Parser) overflow() bool {
-	b, base := p.src.b, p.src.base
-	for i := p.scan - base; ; i++ {
-		k := bytes.IndexByte(b[i:], '<')
+// overflow is where prose goes on behind a block beyond its limit: at the next
+// start marker, or behind the next end marker.
+func (p *parser) overflow(at int) int {
+	for ; ; at++ {
+		k := bytes.IndexByte(p.b[at:], '<')
 		if k < 0 {
-			p.moveTo(base + len(b))
-			return false
+			return len(p.b)
 		}
-		i += k
-		m := scanMarker(b, i, p.src.final)
-		p.moveTo(base + i)
-		switch m.kind {
-		case markMore:
-			return false
-		case markStart, markEnd:
-			if m.kind == markEnd {
-				p.moveTo(base + m.end)
-			}
-			p.mode = inProse
-			return true
+		at += k
+		switch m := scanMarker(p.b, at); m.kind {
+		case markStart:
+			return at
+		case markEnd:
+			return m.end
 		}
-	}
-}
-
-func (p *Parser) enterReasoning(t tag, end int) {
-	p.cutOut(p.scan)
-	p.tagStart, p.tagName, p.tagDepth = p.scan, t.name, 1
-	p.pos.moveTo(&p.src, p.scan)
-	p.moveTo(end)
-	p.mode = inReasoning
-	if t.self {
-		p.resume(end, p.headGap)
 	}
 }
 
 // reasoning skips to the closing tag. Blocks in there are thoughts, not calls.
-func (p *Parser) reasoning() bool {
-	b, base := p.src.b, p.src.base
-	for i := p.scan - base; ; i++ {
-		k := bytes.IndexByte(b[i:], '<')
+func (p *parser) reasoning(open tag) {
+	start := p.scan
+	p.cutOut(start)
+	p.pos.moveTo(p.b, start)
+	depth := 1
+	if open.self {
+		depth = 0
+	}
+	at := open.end
+	for depth > 0 {
+		k := bytes.IndexByte(p.b[at:], '<')
 		if k < 0 {
-			p.moveTo(base + len(b))
-			return p.endReasoning()
+			p.report(Diagnostic{Code: InReasoning, Severity: SeverityInfo, Offset: start, End: start + 1,
+				Message: fmt.Sprintf("received <%s> without </%s>; expected both: everything behind it is dropped", open.name, open.name)})
+			p.moveTo(len(p.b))
+			return
 		}
-		i += k
-		p.moveTo(base + i)
-		m := scanMarker(b, i, p.src.final)
-		t := scanTag(b, i, p.src.final)
+		at += k
+		if m := scanMarker(p.b, at); m.kind == markStart {
+			p.report(Diagnostic{Code: InReasoning, Severity: SeverityInfo, Offset: at, End: m.end,
+				Message: fmt.Sprintf("received a block inside <%s>; expected it in the answer: not read as a call", open.name)})
+		}
+		t, ok := scanTag(p.b, at)
+		at++
 		switch {
-		case m.kind == markMore || t.state == markMore:
-			return false
-		case m.kind == markStart:
-			p.report(Diagnostic{Code: InReasoning, Severity: SeverityInfo, Offset: base + i, End: base + m.end,
-				Message: fmt.Sprintf("received a block inside <%s>; expected it in the answer: not read as a call", p.tagName)})
-		case t.state == markStart && t.name == p.tagName && !t.self:
-			if t.close {
-				p.tagDepth--
-			} else {
-				p.tagDepth++
+		case !ok || t.name != open.name || t.self:
+		case t.close:
+			if depth--; depth == 0 {
+				at = t.end
 			}
-			if p.tagDepth == 0 {
-				p.resume(base+t.end, p.headGap)
-				return true
-			}
+		default:
+			depth++
 		}
 	}
-}
-
-// endReasoning reports a tag that the text left open; nothing follows.
-func (p *Parser) endReasoning() bool {
-	if !p.src.final {
-		return false
-	}
-	p.report(Diagnostic{Code: InReasoning, Severity: SeverityInfo, Offset: p.tagStart, End: p.tagStart + 1,
-		Message: fmt.Sprintf("received <%s> without </%s>; expected both: everything behind it is dropped", p.tagName, p.tagName)})
-	return false
+	p.resume(at)
 }
 
 // report keeps a finding about text outside blocks.
-func (p *Parser) report(d Diagnostic) {
+func (p *parser) report(d Diagnostic) {
 	at := p.pos
-	at.moveTo(&p.src, d.Offset)
+	at.moveTo(p.b, d.Offset)
 	d.Line, d.Col = at.line, at.col+1
 	p.diags = append(p.diags, d)
-	p.emit(Event{Kind: DiagnosticFound, Offset: d.Offset, Diagnostic: &p.diags[len(p.diags)-1]})
 }
 
 // locate sorts the findings of a block and gives them lines and columns. The
 // distinct codes of those that are more than information are the warnings.
-func (p *Parser) locate(found []Diagnostic) (out []Diagnostic, warnings []Code) {
+func (p *parser) locate(found []Diagnostic) (out []Diagnostic, warnings []Code) {
 	if len(found) == 0 {
 		return nil, nil
 	}
@@ -468,7 +302,7 @@ func (p *Parser) locate(found []Diagnostic) (out []Diagnostic, warnings []Code) 
 	slices.SortStableFunc(out, func(a, b Diagnostic) int { return a.Offset - b.Offset })
 	at := p.pos
 	for i := range out {
-		at.moveTo(&p.src, out[i].Offset)
+		at.moveTo(p.b, out[i].Offset)
 		out[i].Line, out[i].Col = at.line, at.col+1
 		if out[i].Severity != SeverityInfo && !slices.Contains(warnings, out[i].Code) {
 			warnings = append(warnings, out[i].Code)
@@ -477,7 +311,7 @@ func (p *Parser) locate(found []Diagnostic) (out []Diagnostic, warnings []Code) 
 	return out, warnings
 }
 
-func (p *Parser) result() Result {
+func (p *parser) result() Result {
 	r := Result{Text: p.text.String(), Blocks: p.blocks, Diagnostics: p.diags}
 	slices.SortStableFunc(r.Diagnostics, func(a, b Diagnostic) int { return a.Offset - b.Offset })
 	return r

@@ -146,46 +146,6 @@ func TestSpec001_5_1_2_Serial(t *testing.T) {
 	wantParams(t, stepOf(t, b, 2), "file_path", "/logs/today.log", "content", `\n添加新记录。`)
 }
 
-func TestStreaming_ToolIsKnownAtTheEndOfItsLine(t *testing.T) {
-	text := "Hi\n" + block("command_1:»»»File.Write«««", "content_1:»»»"+strings.Repeat("long ", 50))
-	known := strings.Index(text, "«««\n") + len("«««\n")
-	p := NewParser(Options{})
-	for i := range len(text) {
-		for _, e := range p.Feed(text[i : i+1]) {
-			if e.Kind == ToolKnown {
-				if e.Tool != "File.Write" || i+1 != known {
-					t.Errorf("%q known after %d bytes, want %d", e.Tool, i+1, known)
-				}
-				return
-			}
-		}
-	}
-	t.Error("tool never known")
-}
-
-func TestStreaming_NoPrefixOfAMarkerIsReleased(t *testing.T) {
-	text := "a < b\n\n" + block("command:»»»X«««") + "c <| d <think>x</think> e"
-	for n := range len(text) {
-		p := NewParser(Options{})
-		var got strings.Builder
-		for _, e := range p.Feed(text[:n]) {
-			got.WriteString(e.Text)
-		}
-		if s := got.String(); !strings.HasPrefix(Parse(text).Text, s) {
-			t.Fatalf("after %d bytes released %q", n, s)
-		}
-	}
-}
-
-func TestStreaming_ValuesGrowWhileTheyArrive(t *testing.T) {
-	p := NewParser(Options{})
-	p.Feed(startMarker + "\ncommand:»»»X«««\ntext:»»»")
-	ev := p.Feed("first line is long, and clearly no key\nsecond")
-	if len(ev) != 2 || ev[0].Kind != ParamStart || ev[1].Kind != ParamDelta || ev[1].Key != "text" || ev[1].Text != "first line is long, and clearly no key" {
-		t.Errorf("%+v", ev)
-	}
-}
-
 func TestParse_PlainTextCostsNothing(t *testing.T) {
 	text := prose(8*kib) + "<table> and <i>, x <| y, <|im_end|>"
 	if n := testing.AllocsPerRun(20, func() { Parse(text) }); n != 0 {

@@ -2,7 +2,6 @@ package tam
 
 import (
 	"bytes"
-	"unicode"
 	"unicode/utf8"
 )
 
@@ -67,61 +66,4 @@ func indentWidth(line []byte) int {
 		n, line = n+1, line[w:]
 	}
 	return n
-}
-
-// cleaner does the work of cleanValue on a value that is still growing: what it
-// returned stays the beginning of the clean value, whatever follows.
-type cleaner struct {
-	raw    bool
-	indent int
-	begun  bool
-	space  []byte // white space that may yet turn out to be the end
-}
-
-// add returns the clean text that is now certain. Raw bytes must come in whole
-// characters.
-func (c *cleaner) add(b []byte) string {
-	if c.raw {
-		return string(b)
-	}
-	var out []byte
-	for len(b) > 0 {
-		solid := bytes.IndexFunc(b, unicode.IsSpace)
-		if solid != 0 {
-			if solid < 0 {
-				solid = len(b)
-			}
-			out = append(out, c.flush()...)
-			out = append(out, b[:solid]...)
-			c.begun, b = true, b[solid:]
-			continue
-		}
-		blank := bytes.IndexFunc(b, func(r rune) bool { return !unicode.IsSpace(r) })
-		if blank < 0 {
-			blank = len(b)
-		}
-		if c.begun {
-			c.space = append(c.space, b[:blank]...)
-		}
-		b = b[blank:]
-	}
-	return string(out)
-}
-
-// flush gives out the held white space as cleanValue would inside a value.
-func (c *cleaner) flush() []byte {
-	sp := c.space
-	var out []byte
-	for {
-		k := bytes.IndexByte(sp, '\n')
-		if k < 0 {
-			break
-		}
-		out = append(append(out, bytes.TrimSuffix(sp[:k], []byte("\r"))...), '\n')
-		sp = sp[k+1:]
-		sp = sp[indentLen(sp, c.indent):]
-	}
-	out = append(out, sp...)
-	c.space = c.space[:0]
-	return out
 }
