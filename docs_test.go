@@ -57,7 +57,7 @@ func TestLinks(t *testing.T) {
 }
 
 // TestNamesInTheArchitecture: what the architecture page calls a function of a
-// file is one, and what it calls a test is one.
+// file is one, what it calls a name of a package is one, and what it calls a test is one.
 func TestNamesInTheArchitecture(t *testing.T) {
 	text := read(t, "ARCHITECTURE.md")
 	place := regexp.MustCompile("`((?:[\\w-]+/)+[\\w-]+\\.go)`(?:: ((?:`\\w+`(?:, | and )?)+))?")
@@ -71,7 +71,21 @@ func TestNamesInTheArchitecture(t *testing.T) {
 			}
 		}
 	}
-	if found < 20 {
+	exported := map[string]bool{} // "package.Name"
+	for _, f := range files(t) {
+		for name := range declarations(t, f.path) {
+			exported[path.Base(f.pkg)+"."+name] = true
+		}
+	}
+	for _, page := range []string{"ARCHITECTURE.md", "CONTRIBUTING.md"} {
+		for _, name := range regexp.MustCompile("`([a-z]+\\.[A-Z]\\w*)`").FindAllStringSubmatch(read(t, page), -1) {
+			found++
+			if !exported[name[1]] {
+				t.Errorf("%s: there is no %s", page, name[1])
+			}
+		}
+	}
+	if found < 40 {
 		t.Errorf("found %d names; the pattern is broken", found)
 	}
 	tests := testNames(t)

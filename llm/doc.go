@@ -15,7 +15,7 @@
 //  3. With a sink, the chunks in order are the answer: their texts joined are
 //     its text, their calls are its calls. A sink's error ends the call, and
 //     Complete returns it. The sink is not called after Complete has returned.
-//  4. A failure is a [*Failure] with an outcome; [Retryable] says whether
+//  4. A failure is a [*Failure] with an outcome; the outcome says whether
 //     another attempt can help.
 //  5. The answer is complete: Finish is set, calls have ids that are unique
 //     within it, tokens are counted (estimated if the model gives no count).

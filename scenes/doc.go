@@ -49,6 +49,6 @@
 // # Not here
 //
 // The rules (engine/..., scenes/machines), reading a journal (scenes/history),
-// model calls (scenes/outside), loading (scenes/load/project), the run directory and
-// several scenes at once (scenes/run/runner).
+// model calls (scenes/outside), loading (scenes/load/project), the run directory
+// (scenes/run/rundir), several scenes at once (scenes/run/runner).
 package scenes

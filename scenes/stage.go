@@ -91,17 +91,17 @@ func (st *stage) input(env *protocol.Envelope) (machines.Input, error) {
 	case protocol.KindWaits:
 		o, ok := st.Ordinal(env.Source)
 		if !ok {
-			return nil, nil
+			return nil, protocol.Errorf(protocol.KindInternal, "scene %s: %q waits, which is no agent of it", st.ID, env.Source)
 		}
 		return &machines.Waits{Agent: o}, nil
 	case protocol.KindControl:
 		switch do := machines.Do(env.Type); do {
 		case doStart:
 			return &machines.Begin{Crashes: st.crashes()}, nil
-		case machines.DoPause, machines.DoResume:
-			return &machines.Control{Do: do}, nil
-		default:
+		case agenda.StoppedByRequest, agenda.StoppedByInterrupt, agenda.StoppedByWallTime:
 			return &machines.Control{Do: machines.DoStop, Reason: env.Type}, nil
+		default:
+			return &machines.Control{Do: do}, nil
 		}
 	case protocol.KindTick:
 		return &machines.Tick{}, nil

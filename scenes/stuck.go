@@ -3,6 +3,7 @@ package scenes
 import (
 	"fmt"
 	"log/slog"
+	"path"
 	"strings"
 	"time"
 
@@ -20,7 +21,7 @@ const StuckAfter = 30 * time.Second
 // be ended and the run resumed without that code.
 func Stuck(set *metrics.Set, log *slog.Logger) func(actors.Stuck) (free func()) {
 	return func(x actors.Stuck) func() {
-		scene, actor, _ := strings.Cut(x.Receiver, "/")
+		scene, actor := path.Dir(x.Receiver), path.Base(x.Receiver) // in a host of several runs the run's directory stands before the scene
 		kind, given := kindNames()[x.Kind], strings.TrimSpace(fmt.Sprint(x.Envelope.Kind, " ", x.Envelope.Type))
 		log.Error("an actor does not return from a message; its worker is lost until it does",
 			"scene", scene, "agent", actor, "given", given, "event", x.Envelope.ID, "wave", x.Envelope.Wave, "for", x.For.String())

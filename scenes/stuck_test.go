@@ -96,3 +96,14 @@ func TestStuckAgent(t *testing.T) {
 	defer free()
 	mustLive(t, set, 200, "alive")
 }
+
+// Where a host has several runs, the name of an actor begins with the run's directory.
+func TestStuckActorOfOneOfSeveralRuns(t *testing.T) {
+	var log strings.Builder
+	scenes.Stuck(metrics.New(), slog.New(slog.NewTextHandler(&log, nil)))(actors.Stuck{
+		Receiver: "/runs/2/s/a_1", Envelope: &protocol.Envelope{Kind: protocol.KindWake},
+	})()
+	if want := "scene=/runs/2/s agent=a_1 given=wake"; strings.Count(log.String(), want) != 2 {
+		t.Errorf("want %q twice in %s", want, &log)
+	}
+}

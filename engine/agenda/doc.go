@@ -2,8 +2,9 @@
 // the definition of a scene and the scene's own facts.
 //
 // A [State] is the agenda of one scene. Methods named after facts (TurnEnded, Heard,
-// Failed, …) change it; a running scene and a fold call them in the same order.
-// [State.NextTime] and [State.Take] find the agents that are due.
+// AgentFailed, …) change it; a running scene and a fold call them in the same order.
+// [State.NextTime] only looks. [State.Take] takes the agents that are woken off the
+// agenda; the fact of a turn's end puts its agent back. No snapshot is taken between.
 //
 // # Promises
 //

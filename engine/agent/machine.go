@@ -119,9 +119,6 @@ type (
 	}
 )
 
-// Busy reports whether a deliberation is in flight.
-func (m *Machine) Busy() bool { return m.turn != nil }
-
 // Decide takes one input. Without facts in the decision the deliberation goes
 // on: it waits for the effects' results.
 func (m *Machine) Decide(in any) (protocol.Decision, error) {

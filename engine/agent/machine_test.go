@@ -226,7 +226,7 @@ func TestHistory(t *testing.T) {
 func TestAnswers(t *testing.T) {
 	m := machine(t, asks(2))
 	d, err := m.Decide(wake(t, 1))
-	if err != nil || len(d.Effects) != 2 || len(d.Facts) != 0 || !m.Busy() {
+	if err != nil || len(d.Effects) != 2 || len(d.Facts) != 0 || m.turn == nil {
 		t.Fatal(d, err)
 	}
 	if _, err := m.Decide(wake(t, 2)); protocol.KindOf(err) != protocol.KindConflict {
@@ -250,7 +250,7 @@ func TestAnswers(t *testing.T) {
 	answer(second, "again")
 	d = answer(first, "one")
 	end := d.Facts[len(d.Facts)-1].(*TurnEnded)
-	if end.ModelCalls != 2 || end.TokensIn != 4 || end.TokensOut != 6 || m.Busy() {
+	if end.ModelCalls != 2 || end.TokensIn != 4 || end.TokensOut != 6 || m.turn != nil {
 		t.Errorf("%+v", end)
 	}
 	if said := d.Facts[slices.IndexFunc(d.Facts, isSaid)].(*Said).Text; said != "one,two" {

@@ -421,7 +421,7 @@ func (s *script) hear(c *scriptLine) {
 		payload = map[string]any{"text": text}
 	}
 	e.Body = protocol.NewBody(protocol.Encode(payload))
-	if s.live.Hear(e); s.live.Busy() {
+	if s.live.Hear(e); s.live.turn != nil {
 		s.print("interrupts the deliberation: %v", s.live.Interrupts(e))
 	}
 	s.cut.Hear(e)
@@ -560,7 +560,7 @@ func (s *script) twins(line string) {
 	same(s.t, bytesOf(s.t, s.cut), want, line+": goes on from snapshots")
 	same(s.t, bytesOf(s.t, s.fold), want, line+": folded")
 	ephemeral := slices.ContainsFunc(s.live.State.inbox, func(h Heard) bool { return h.Event.Ephemeral && !h.Lost })
-	if !s.cut.Busy() && !ephemeral {
+	if s.cut.turn == nil && !ephemeral {
 		s.restore(s.cut)
 	}
 }

@@ -49,7 +49,7 @@ func (s *script) printDecision(in any, d *protocol.Decision) {
 	for _, r := range d.Requests {
 		s.print("request %s", s.request(r))
 	}
-	if len(d.Effects)+len(d.Facts) == 0 && s.live.Busy() {
+	if len(d.Effects)+len(d.Facts) == 0 && s.live.turn != nil {
 		s.print("waits on")
 	}
 }

@@ -88,7 +88,6 @@ const (
 	TypeFailedLesson       = "failed_lesson"
 	TypeObservationSummary = "observation_summary"
 	TypeRefinedGoal        = "refined_goal_definition"
-	TypeReflectionNote     = "reflection_note"
 )
 
 // SourceAgent marks what an agent wrote (§3.4).

@@ -26,8 +26,11 @@ type Committed struct {
 	Debug    []Inspected
 }
 
+// FactCommitted is the kind of the package's fact.
+const FactCommitted = "state.committed"
+
 // FactKind implements protocol.Fact.
-func (*Committed) FactKind() string { return "state.committed" }
+func (*Committed) FactKind() string { return FactCommitted }
 
 // Facts are the kinds of this package.
 func Facts() []protocol.FactType {

@@ -72,7 +72,8 @@ func TestTransaction_failsAtEveryStep(t *testing.T) {
 					t.Fatalf("%s at %d: result %d is %+v", name, at, i, r)
 				}
 			}
-			for _, name := range before.Documents() {
+			for i := range before.docs {
+				name := before.docs[i].name
 				a, b := before.find(name), tab.s.find(name)
 				if string(a.doc.AppendSnapshot(nil)) != string(b.doc.AppendSnapshot(nil)) || before.Timers(name) != tab.s.Timers(name) || before.Keys(name) != tab.s.Keys(name) || before.NextExpiry() != tab.s.NextExpiry() {
 					t.Fatalf("%s at %d left something: %s", name, at, tab.state())

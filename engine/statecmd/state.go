@@ -40,15 +40,6 @@ func (s State) Document(name string) *world.Document {
 	return emptyDocument()
 }
 
-// Documents lists the names.
-func (s State) Documents() []string {
-	out := make([]string, len(s.docs))
-	for i := range s.docs {
-		out[i] = s.docs[i].name
-	}
-	return out
-}
-
 // NextExpiry is the first moment at which something expires; 0 when nothing
 // will.
 func (s State) NextExpiry() protocol.Time {

@@ -48,7 +48,7 @@ func (c *Committed) AppendMsg(b []byte) []byte {
 
 // ReadCommitted decodes the fact. What it holds shares the bytes.
 func ReadCommitted(raw protocol.Raw) (*Committed, error) {
-	r := protocol.NewReader(raw, "state.committed", committedFields)
+	r := protocol.NewReader(raw, FactCommitted, committedFields)
 	c := &Committed{Time: protocol.Time(r.Int()), BatchID: r.String(), TurnID: r.String(), By: r.Word(), Seq: r.Int()}
 	for n, _ := r.Count(partFields); len(c.Parts) < n && r.Err() == nil; {
 		p, err := readPart(r)

@@ -73,6 +73,12 @@ type Change struct {
 	Cause   Cause
 }
 
+// Kinds of this package's facts.
+const (
+	FactCommitted = "world.committed"
+	FactRefused   = "world.refused"
+)
+
 // Committed says that a document went from one version to the next. Version 1
 // of this fact.
 type Committed struct {
@@ -83,7 +89,7 @@ type Committed struct {
 }
 
 // FactKind implements protocol.Fact.
-func (*Committed) FactKind() string { return "world.committed" }
+func (*Committed) FactKind() string { return FactCommitted }
 
 // Refused says that a request was not carried out. It changes nothing.
 type Refused struct {
@@ -99,7 +105,7 @@ type Refused struct {
 }
 
 // FactKind implements protocol.Fact.
-func (*Refused) FactKind() string { return "world.refused" }
+func (*Refused) FactKind() string { return FactRefused }
 
 // AppendMsg writes the fact as protocol.Codec would.
 func (c *Committed) AppendMsg(b []byte) []byte {
@@ -210,7 +216,7 @@ func (p *Path) DecodeMsgpack(dec *msgpack.Decoder) error {
 // ReadCommitted decodes a Committed. What it holds shares the bytes.
 func ReadCommitted(raw protocol.Raw) (*Committed, error) {
 	r := reader{b: raw}
-	r.array("world.committed", 4)
+	r.array(FactCommitted, 4)
 	c := &Committed{Time: protocol.Time(r.int()), Before: r.int(), After: r.int()}
 	if n, ok := r.list(8); ok {
 		c.Changes = make([]Change, n)
@@ -218,7 +224,7 @@ func ReadCommitted(raw protocol.Raw) (*Committed, error) {
 			r.change(&c.Changes[i])
 		}
 	}
-	return c, r.done("world.committed")
+	return c, r.done(FactCommitted)
 }
 
 func (r *reader) change(c *Change) {
@@ -230,10 +236,10 @@ func (r *reader) change(c *Change) {
 // ReadRefused decodes a Refused.
 func ReadRefused(raw protocol.Raw) (*Refused, error) {
 	r := reader{b: raw}
-	r.array("world.refused", 9)
+	r.array(FactRefused, 9)
 	f := &Refused{Time: protocol.Time(r.int()), Version: r.int(), Op: Op(r.text()), Path: r.path(),
 		By: r.text(), Request: r.text(), Code: Code(r.text()), Message: r.text(), Cause: r.cause()}
-	return f, r.done("world.refused")
+	return f, r.done(FactRefused)
 }
 
 // Facts are the kinds of this package.

@@ -10,11 +10,9 @@ import (
 	"tavernsim/protocol"
 )
 
-// Kinds of the facts that the service keeps, beside those of package world.
-const (
-	FactGranted   = "world.granted"
-	FactCommitted = "state.committed" // decided by package statecmd
-)
+// FactGranted is the kind of the service's own fact; others are of packages world and
+// statecmd.
+const FactGranted = "world.granted"
 
 // Granted says that a request was carried out whose asker wanted to hear of it.
 // It changes nothing. Version 1 of this fact.

@@ -75,16 +75,6 @@ func (n *Node) Get(name string) *Node {
 	return nil
 }
 
-// KeyPos is where a member's key stands, or where n does if there is none.
-func (n *Node) KeyPos(name string) Pos {
-	for _, k := range n.keys {
-		if k.Name == name {
-			return k.Pos
-		}
-	}
-	return n.Pos
-}
-
 // Find follows keys and list indexes down the tree. It returns the node reached
 // and how many steps it could follow; a node that exists is always returned.
 func (n *Node) Find(steps ...string) (*Node, int) {

@@ -1,6 +1,8 @@
 package history
 
 import (
+	"strings"
+
 	"tavernsim/engine/agent"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/setup"
@@ -28,7 +30,7 @@ func Agent(sc *setup.Scene, journal Journal, o uint32, opt Options) (*agent.Mach
 		return nil
 	}}
 	return m, through.Number, f.walk(after, func(r protocol.Record) error {
-		if r.Actor != sc.Name(o) && r.Actor[0] != '$' && !sc.Codec.FactType(r.Kind).Others {
+		if r.Actor != sc.Name(o) && !strings.HasPrefix(r.Actor, "$") && !sc.Codec.FactType(r.Kind).Others {
 			return nil // of another agent alone
 		}
 		fact, err := sc.Codec.ReadFact(r.Kind, r.Data)

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"tavernsim/engine/agenda"
+	"tavernsim/engine/agent"
 	"tavernsim/engine/world"
 	"tavernsim/persistence"
 	"tavernsim/persistence/pebbledb"
@@ -370,4 +371,29 @@ func durable(t *testing.T, disk pebbledb.FS, s *scenestest.Scene) (w persistence
 func onDisk(t *testing.T, disk pebbledb.FS, s *scenestest.Scene, f func(*persistence.Journal)) {
 	t.Helper()
 	s.JournalIn(t, "run", persistence.Options{FS: disk}, f)
+}
+
+// A fact of a journal that no actor is named in concerns no agent.
+func TestAFactOfNobody(t *testing.T) {
+	set := scenestest.Settings{Snapshots: -1}
+	s := interrupted(t, set)
+	s.Journal(t, func(j *persistence.Journal) {
+		f := forged{j, protocol.Record{Kind: agent.FactSaid, Data: protocol.Encode(nil)}}
+		if _, _, err := history.Agent(s.Made(t, set), f, 0, history.Options{}); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// forged is a journal with one more fact.
+type forged struct {
+	history.Journal
+	fact protocol.Record
+}
+
+func (f forged) Scan(q persistence.Query, yield func(protocol.Record) error) error {
+	if err := yield(f.fact); err != nil {
+		return err
+	}
+	return f.Journal.Scan(q, yield)
 }

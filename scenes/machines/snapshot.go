@@ -61,7 +61,7 @@ func (s *State) loadScene(raw []byte) error {
 	if err := s.scene.Codec.Unmarshal(raw, &snap); err != nil {
 		return err
 	}
-	d, err := agenda.Restore(s.scene.DirectorConfig(), s.scene.Codec, snap.Agenda)
+	d, err := agenda.Restore(s.scene.AgendaConfig(), s.scene.Codec, snap.Agenda)
 	if err != nil {
 		return err
 	}

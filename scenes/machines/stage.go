@@ -14,7 +14,9 @@ import (
 // merges their turns in a fixed order, sends the requests to the services in the
 // order of [Services], and decides what is kept and when the scene pauses or ends.
 //
-// Its kept state is Agenda and Tally, which only [Stage.Apply] changes. The rest is
+// Its kept state is Agenda and Tally. Only [Stage.Apply] changes them, but that the
+// stage takes an agent off the agenda when it wakes it; no snapshot is taken before
+// that agent's turn has ended. The rest is
 // volatile: the open wave, and the inputs that the stage waits for. A kill forgets
 // it, and a stage folded from the journal begins the wave anew.
 type Stage struct {
@@ -87,7 +89,7 @@ const (
 
 // NewStage makes a stage without facts.
 func NewStage(sc *setup.Scene) *Stage {
-	return &Stage{Agenda: agenda.New(sc.DirectorConfig()), Tally: NewTally(), View: &View{}, scene: sc, services: Services(), requests: make([]Requests, len(Services()))}
+	return &Stage{Agenda: agenda.New(sc.AgendaConfig()), Tally: NewTally(), View: &View{}, scene: sc, services: Services(), requests: make([]Requests, len(Services()))}
 }
 
 // Configure prepares a folded stage for Decide. kept is the last durable wave.

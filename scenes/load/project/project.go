@@ -124,9 +124,6 @@ func (p *Project) KnowledgeBase(id string) (*knowledge.KnowledgeBase, bool) {
 	return kb, ok
 }
 
-// PanelIDs lists the panel definitions, sorted.
-func (p *Project) PanelIDs() []string { return protocol.SortedKeys(p.panels) }
-
 // Panel finds a panel definition by id.
 func (p *Project) Panel(id string) (*Panel, bool) {
 	panel, ok := p.panels[id]

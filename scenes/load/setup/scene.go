@@ -109,8 +109,8 @@ func (s *Scene) Started(at protocol.Time) *agenda.Started {
 	}
 }
 
-// DirectorConfig is the configuration of the scene's agenda.
-func (s *Scene) DirectorConfig() agenda.Config {
+// AgendaConfig is the configuration of the scene's agenda.
+func (s *Scene) AgendaConfig() agenda.Config {
 	sim := s.Simulation()
 	return agenda.Config{
 		Start: protocol.TimeOf(sim.StartTime), Tick: sim.Tick.Std(), Clock: s.Clock,

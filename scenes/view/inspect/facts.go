@@ -30,13 +30,6 @@ type FactLine struct {
 	Data  factjson.Object `json:"data"`
 }
 
-// Kinds of facts that have no constants of their own.
-const (
-	factCommitted    = "world.committed"
-	factWorldRefused = "world.refused"
-	factCommands     = "state.committed"
-)
-
 // matchesType reports whether a name, or a pattern prefix.* or *, takes a type.
 func matchesType(pattern, typ string) bool {
 	if stem, wild := strings.CutSuffix(pattern, "*"); wild {

@@ -219,7 +219,7 @@ func (s *Scene) writers(p world.Path, through uint64) ([]Change, error) {
 // commits hands over what became of the world, version by version: by requests
 // and by state commands.
 func (s *Scene) commits(q persistence.Query, yield func(protocol.Record, *world.Committed) error) error {
-	q.Kinds = []string{factCommitted, factCommands}
+	q.Kinds = []string{world.FactCommitted, statecmd.FactCommitted}
 	return s.facts(q, func(r protocol.Record, fact protocol.Fact) error {
 		if r.Actor != worldActor {
 			return nil // the commands of agents on their own state

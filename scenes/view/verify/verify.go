@@ -34,7 +34,7 @@
 //
 // # Not here
 //
-// Checksums and digests (persistence), loading a run (scenes/run/runner).
+// Checksums and digests (persistence), the run directory (scenes/run/rundir).
 package verify
 
 import (
