@@ -166,7 +166,7 @@ func larger() map[string]int {
 		"engine/world":        2770,
 		"persistence":         2230,
 		"protocol":            1670,
-		"scenes":              1580,
+		"scenes":              1590,
 		"scenes/machines":     2390,
 		"scenes/view/inspect": 3130,
 		"scenes/load/project": 2740,
