@@ -1,6 +1,5 @@
-// Package actors is the shell: the only code that runs. It puts a machine behind
-// a mailbox, lets a pool of workers run it, and tells a supervisor when it fails.
-// No other package knows Proto.Actor.
+// Package actors runs behaviours behind mailboxes, on a pool of workers. A supervisor
+// handles their failures. No other package imports Proto.Actor, except benchmarks.
 //
 // # What you hold and owe
 //

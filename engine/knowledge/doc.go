@@ -1,6 +1,6 @@
-// Package knowledge is the machine of the knowledge bases: what agents know for
-// longer than a turn, what they share, and what they learn (agent architecture
-// §2.1.3, §2.1.5, §3.4).
+// Package knowledge searches the knowledge bases of a scene, activates their entries
+// and decides about writes. Agents share the bases and keep there what they learn
+// (agent architecture §2.1.3, §2.1.5, §3.4).
 //
 // You hold a [State], a plain value: every base of a scene. You read it with
 // [Base.Query], [Base.Activate] and [Resolver.Entry], and change it with

@@ -1,5 +1,6 @@
-// Package secret knows the names of secrets and hides their values: at any depth, at
-// paths that contain such a name, and in texts that contain a name with its value.
+// Package secret hides the values of secrets, which it recognises by their names: at any
+// depth, at paths that contain such a name, and in texts that contain a name with its
+// value.
 //
 // Some facts only report what happened: the audit of state commands and the record
 // of a tool call. They are passed through this package when they are made. Facts that

@@ -1,4 +1,4 @@
-// Package persistencetest holds what tests of several packages need of a store: the
-// [Journal] that package persistence gives, whole, and disks that crash, fail or are
-// slow. The tests of package persistence hold it to its promises.
+// Package persistencetest helps tests of several packages with stores: it has the whole
+// interface of a [Journal], and disks that crash, fail or are slow. The tests of package
+// persistence check the promises.
 package persistencetest

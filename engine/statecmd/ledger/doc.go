@@ -1,5 +1,5 @@
-// Package ledger holds what stands beside a document while commands are carried
-// out on it: the idempotency keys that were used and the timers of what expires.
+// Package ledger keeps the idempotency keys that were used on a document, and the
+// timers of its values that expire.
 //
 // [Keys] and [Timers] are values: Share and Frozen give a copy in constant time,
 // and the next write to either side copies a few nodes of a tree. Everything is

@@ -1,7 +1,6 @@
-// Package script carries out what the command line reads: one text of commands
-// on a JSON state ([Apply]), or a script of commands and passing time that one
-// engine lives through ([Run]). It takes and gives values; files and flags are the
-// program's.
+// Package script carries out the texts of `simd state apply`: commands on a JSON state
+// ([Apply]), or a script of commands and passing time with one engine ([Run]). It takes
+// and returns values; the program reads files and flags.
 package script
 
 import (

@@ -1,5 +1,5 @@
-// Package rundir is the directory of a run: its manifest, its copied inputs, its
-// journals and its summary.
+// Package rundir makes, opens, copies, checks and repairs run directories. A run
+// directory contains a manifest, the copied inputs, the journals and the summary.
 //
 // [Make] makes one, [Open] opens one for reading, [Fork] makes one from another,
 // [Replay] folds one again, [Examine] and [Repair] find and repair damage. You must

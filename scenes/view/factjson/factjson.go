@@ -1,7 +1,6 @@
-// Package factjson shows facts as JSON objects with the names of
-// docs/formats/facts.md: for people who look at a run (scenes/view/inspect) and for
-// the two sides of a difference (scenes/view/verify). It reads facts, and changes
-// and knows nothing else.
+// Package factjson converts facts to JSON objects with the names of
+// docs/formats/facts.md, for views of a run (scenes/view/inspect) and for the two sides
+// of a difference (scenes/view/verify).
 package factjson
 
 import (

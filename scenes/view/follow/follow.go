@@ -1,9 +1,10 @@
-// Package follow looks at a run again and again while another process writes it.
+// Package follow shows the new facts of a run while another process writes it.
 //
-// [Run] opens the run directory, shows what is new, closes it and pauses. It takes no
-// lock and asks the other process nothing. An open copies and replays the logs of the
-// database: the pauses are so long that opening takes at most a fiftieth of a core, and
-// 0.5 s at least. In the process that runs a scene, use persistence.Journal.Follow.
+// [Run] opens the run directory, shows what is new, closes it, pauses and begins again.
+// It takes no lock and sends the other process no message. An open copies and replays
+// the logs of the database. Therefore a pause is at least 0.5 s, and so long that
+// opening takes at most a fiftieth of a core. In the process that runs a scene, use
+// persistence.Journal.Follow.
 package follow
 
 import (
