@@ -8,7 +8,7 @@ import (
 	"tavernsim/engine/expr"
 )
 
-// Situation is what activation criteria are held against.
+// Situation is the input of activation criteria.
 type Situation struct {
 	Text       string   // at hand: a prompt, an utterance, a summary of the events
 	Tags       []string // of the place, the scene, the agent
@@ -19,7 +19,7 @@ type Situation struct {
 	Limit      int // 0 = DefaultLimit; more than MaxLimit is MaxLimit
 }
 
-// Lookup gives conditions their roots.
+// Lookup resolves the roots of conditions.
 func (s *Situation) Lookup(root string) (any, bool) {
 	switch root {
 	case "text":
@@ -34,9 +34,9 @@ func (s *Situation) Lookup(root string) (any, bool) {
 	return nil, false
 }
 
-// Warning is something that went wrong without stopping the rest.
+// Warning is a fault that did not stop the rest.
 type Warning struct {
-	Entry   string // id of the entry it is about
+	Entry   string // id of the entry
 	Key     string // the reference, for one
 	Message string
 }
@@ -96,7 +96,7 @@ func (m *matcher) holds(d *doc) bool {
 	return d.when == nil || m.condition(d.entry.ID, d.when)
 }
 
-// empty criteria never hold. Exclusions alone are no reason to apply.
+// empty reports criteria that never hold: without any, or with exclusions only.
 func (a *Activation) empty() bool {
 	return !a.Always && len(a.Keywords)+len(a.AllKeywords)+len(a.Tags)+len(a.EventTypes) == 0 && a.Condition == ""
 }

@@ -18,7 +18,7 @@ type Base struct {
 	lengths int64         // terms of all visible entries
 }
 
-// doc is an entry with what searching needs. It never changes.
+// doc is an entry prepared for searching. It is immutable.
 type doc struct {
 	entry   *Entry
 	text    string // folded: title, tags, content, goal
@@ -63,7 +63,7 @@ func New(def KnowledgeBase) (*Base, error) {
 	return b, nil
 }
 
-// newDoc prepares a valid entry, which must not be written any more.
+// newDoc prepares a valid entry, which must not change afterwards.
 func newDoc(e *Entry, written bool) *doc {
 	head := fold(e.Title + "\n" + strings.Join(e.Tags, "\n") + "\n")
 	body := appendTexts(nil, e.Content)
@@ -209,7 +209,7 @@ func merge(older, newer []*doc) []*doc {
 	return append(append(out, older...), newer...)
 }
 
-// errUnknown says that a base has no such entry.
+// errUnknown is the error for an entry that a base does not have.
 func (b *Base) errUnknown(id string) error {
 	return protocol.Errorf(protocol.KindNotFound, "knowledge base %s: no entry %q", b.def.ID, id)
 }

@@ -10,7 +10,7 @@ import (
 	"tavernsim/protocol"
 )
 
-// Op says what a request asks for.
+// Op is the operation of a request.
 type Op string
 
 const (
@@ -19,7 +19,7 @@ const (
 	OpReview Op = "review" // of a suggestion
 )
 
-// Mode says how a change takes effect.
+// Mode is how a change takes effect.
 type Mode string
 
 const (
@@ -38,7 +38,7 @@ const (
 type Request struct {
 	ID   string // of the request; the facts carry it
 	KB   string // id of the base
-	By   string // instance id of the agent; "" = the scene itself, which may do everything
+	By   string // instance id of the agent; "" = the scene itself, which has every permission
 	Op   Op     // "" = create
 	Mode Mode   // "" = write
 
@@ -54,16 +54,15 @@ type Request struct {
 	Accept     bool   // of a review: apply it, or drop it
 }
 
-// Commit is the input of this machine: requests in the order they count, at
-// one moment.
+// Commit is the input of this machine: requests of one moment, in their order.
 type Commit struct {
 	Now      protocol.Time
 	Requests []Request
 }
 
 // Decide turns each request into its facts: one [Written], [Suggested] or
-// [Refused], or a [Reviewed] with the Written that follows from it. A later
-// request sees what the earlier ones did.
+// [Refused], or a [Reviewed] with the Written that follows from it. Later requests see
+// the changes of earlier ones.
 func Decide(s State, in Commit) []protocol.Fact {
 	var facts []protocol.Fact
 	for i := range in.Requests {
@@ -119,7 +118,7 @@ func (d *decider) decide() ([]protocol.Fact, error) {
 	return []protocol.Fact{d.written(op, d.req.By, entry)}, nil
 }
 
-// permitted holds the request against the permissions of the asker.
+// permitted refuses a request without the permission.
 func (d *decider) permitted() error {
 	has := func(p ...string) bool {
 		return d.req.By == "" || slices.ContainsFunc(p, func(x string) bool { return slices.Contains(d.req.Permissions, x) })
@@ -178,7 +177,7 @@ func (d *decider) review() ([]protocol.Fact, error) {
 	return []protocol.Fact{reviewed, d.written(sug.Op, sug.By, entry)}, nil
 }
 
-// result is the entry that a change would leave.
+// result is the entry after a change.
 func (d *decider) result(op Op, fields map[string]any, by string) (*Entry, error) {
 	n, err := protocol.Normalize(fields)
 	if err != nil {
@@ -221,7 +220,7 @@ func (d *decider) created(fields map[string]any, by string) (*Entry, error) {
 	return e, nil
 }
 
-// newID names an entry that came without a name.
+// newID makes an id for an entry without one.
 func (d *decider) newID(entryType, by string) string {
 	head := cmp.Or(entryType, "entry") + "." + cmp.Or(by, "scene") + "."
 	for n := d.shelf.writes + 1; ; n++ {
@@ -288,7 +287,7 @@ func without(m map[string]any, names ...string) map[string]any {
 	return out
 }
 
-// sound holds an entry to the rules of definitions.
+// sound refuses an entry that breaks the rules of definitions.
 func (d *decider) sound(e *Entry) error {
 	c := &checker{}
 	c.entry(e)

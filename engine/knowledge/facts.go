@@ -15,7 +15,7 @@ type Written struct {
 	KB      string
 	Request string // id of the request
 	By      string // instance id; "" = the scene
-	Op      Op     // what was asked for: create or update
+	Op      Op     // create or update
 	EntryID string
 	Entry   protocol.Raw // the whole entry as it is now, see EntryOf
 	At      protocol.Time
@@ -53,8 +53,8 @@ type Refused struct {
 	At      protocol.Time
 }
 
-// Fact is one of this package's facts. The linter holds a switch over it to all
-// of them.
+// Fact is one of this package's facts. The linter checks that a switch over it has
+// a case for each.
 //
 //sumtype:decl
 type Fact interface {
@@ -79,7 +79,8 @@ func Facts() []protocol.FactType {
 	}
 }
 
-// Answers implements protocol.Answering: who waits for a write must hear a no.
+// Answers implements protocol.Answering. A refusal wakes the agent, which may wait for
+// the write.
 func (f *Refused) Answers() (protocol.Answer, bool) {
 	return protocol.Answer{To: f.By, Kind: "knowledge_refused", Wakes: true}, true
 }

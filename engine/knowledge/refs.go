@@ -21,10 +21,10 @@ const (
 //	entry                an id or reference key of the base at hand
 //	alias:entry          the same of another base
 //	entry.path           a path into an entry whose content is an object
-//	anything else        what Lookup knows: "world.weather"
+//	anything else        resolved by Lookup: "world.weather"
 //
-// Text that is nothing but one reference becomes what it names, also an object;
-// inside longer text an object is written as JSON.
+// A text of only one reference becomes the value that it names, also an object. In a
+// longer text, an object is written as JSON.
 type Resolver struct {
 	Home   *Base                        // the base at hand
 	Base   func(alias string) *Base     // other bases; may be nil
@@ -56,7 +56,7 @@ type resolving struct {
 	warnings []Warning
 }
 
-// value copies what holds references and shares what does not.
+// value copies the parts with references and shares the others.
 func (r *resolving) value(v any) any {
 	switch x := v.(type) {
 	case string:

@@ -13,7 +13,7 @@ type State struct {
 	shelves map[string]shelf // never written once the State is made
 }
 
-// shelf is a base with what belongs to it.
+// shelf is a base with its counters and its review queue.
 type shelf struct {
 	base      *Base
 	writes    uint64       // accepted by this run; numbers generated ids
@@ -71,7 +71,7 @@ func Apply(s State, f protocol.Fact) State {
 			sh.queue = slices.DeleteFunc(slices.Clone(sh.queue), func(x Suggestion) bool { return x.ID == f.Suggestion })
 			return sh
 		})
-	case *Refused: // it changes nothing
+	case *Refused: // changes nothing
 	}
 	return s
 }
@@ -89,7 +89,7 @@ func (s State) change(kb string, f func(shelf) shelf) State {
 func (sh shelf) written(f *Written) shelf {
 	entry, err := decodeEntry(f.Entry)
 	if err != nil {
-		return sh // Decide made the bytes; damage is found by the journal's checksum
+		return sh // cannot happen: Decide made the bytes, and the journal's checksum finds damage
 	}
 	sh.writes++
 	sh.base = sh.base.with(newDoc(entry, true))

@@ -23,8 +23,7 @@ const (
 // conditionRoots are what the condition of activation criteria reads.
 func conditionRoots() []string { return []string{"world", "self", "events", "text"} }
 
-// Fault is one thing that is wrong with a definition. Path is a JSON pointer
-// from its top.
+// Fault is a fault of a definition. Path is a JSON pointer from its top.
 type Fault struct {
 	Path    string
 	Message string
@@ -87,7 +86,7 @@ func (c *checker) unique(names map[string]int, path, name string, i int) {
 	names[name] = i
 }
 
-// checkID says what is wrong with an id or a reference key.
+// checkID finds the fault of an id or a reference key.
 func checkID(id string) string {
 	switch {
 	case strings.TrimSpace(id) == "":
@@ -174,7 +173,7 @@ func (c *checker) goal(e *Entry) {
 	c.list("/goal/completion_criteria", e.Goal.CompletionCriteria)
 }
 
-// values holds the free parts to be values, and the whole entry to its size.
+// values checks that the free parts are values and that the entry is not too large.
 func (c *checker) values(e *Entry) {
 	parts := map[string]any{"/content": e.Content, "/custom_metadata": e.CustomMetadata}
 	if e.Goal != nil {

@@ -67,15 +67,15 @@ func (x *Exec) Lookup(name string) (any, bool) {
 	return nil, false
 }
 
-// Set gives an output a value that the body has made; the run's budget counts all
-// of it. The value is shared from here on.
+// Set sets an output to a value that the body has made; the run's budget counts all of
+// it. The value is shared from now on and must not change.
 func (x *Exec) Set(out int, v any) {
 	size := protocol.SizeOf(v, x.run.budget.Left())
 	x.SetOf(out, v, size, size)
 }
 
-// SetOf gives an output a value of a size of which the body has made only a part:
-// a list or an object of what was there.
+// SetOf sets an output to a value of a size of which the body has made only a part: a
+// list or an object of existing values.
 func (x *Exec) SetOf(out int, v any, made, size int) {
 	if err := x.run.budget.take(made, size); err != nil {
 		x.over = err
@@ -84,14 +84,14 @@ func (x *Exec) SetOf(out int, v any, made, size int) {
 	x.put(out, v, uint32(size))
 }
 
-// Share gives an output a value that was there already: of the configuration, or
-// a part of an input.
+// Share sets an output to an existing value: of the configuration, or a part of an
+// input.
 func (x *Exec) Share(out int, v any) { x.put(out, v, 0) }
 
-// Pass gives an output the value of an input.
+// Pass sets an output to the value of an input.
 func (x *Exec) Pass(out, in int) { x.put(out, x.in[in], x.known(in)) }
 
-// PassMany gives an output one of the values of a Multi input.
+// PassMany sets an output to one of the values of a Multi input.
 func (x *Exec) PassMany(out, in, k int) {
 	at := int(x.span[in].from) + k
 	x.put(out, x.many[at], x.slotSize(x.wires[at]))
@@ -179,7 +179,7 @@ func (x *Exec) AskTool(tool string, params map[string]any) {
 	x.run.req.Call = protocol.Call{Tool: tool, Params: params, Origin: protocol.OriginWorkflow}
 }
 
-// A verdict is what the inputs of a node say about it.
+// A verdict is the state of a node's inputs.
 type verdict uint8
 
 const (
@@ -189,8 +189,8 @@ const (
 	isRefused // an input has the wrong value
 )
 
-// gathering collects what the inputs of a node say about it. A failure outweighs
-// a skip, and both a wrong value.
+// gathering combines the states of a node's inputs. A failure has precedence over a
+// skip, and both over a wrong value.
 type gathering struct {
 	skip  bool
 	cause *Failure // of the first failed source, in the order of the inputs

@@ -10,7 +10,7 @@ import (
 	"tavernsim/protocol"
 )
 
-// Fault is one thing that is wrong with a definition.
+// Fault is a fault of a definition.
 type Fault struct {
 	Workflow   string
 	Node       string   // id; "" when it is not about one node
@@ -106,7 +106,7 @@ func edgePath(i int, steps ...string) []string {
 	return append([]string{"edges", strconv.Itoa(i)}, steps...)
 }
 
-// suggest finds the name that was probably meant, else lists what there is.
+// suggest finds the most similar name, or lists all names if none is similar.
 func suggest(got string, names []string) string {
 	best, distance := "", 3
 	for _, n := range names {

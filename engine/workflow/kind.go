@@ -6,9 +6,8 @@ package workflow
 type Kinds map[string]Kind
 
 // Kind makes one node ready to run. Build is called once per node when a
-// workflow is compiled: it declares the inputs and outputs, reads the
-// configuration and returns the body. What is wrong it reports to the setup; it
-// may return nil then.
+// workflow is compiled: it declares the inputs and outputs, reads the configuration and
+// returns the body. It reports faults to the setup, and may return nil then.
 type Kind interface {
 	Build(s *Setup) Body
 }
@@ -36,8 +35,8 @@ type BodyFunc func(x *Exec) error
 // Run calls the function.
 func (f BodyFunc) Run(x *Exec) error { return f(x) }
 
-// Asker takes the answer to what Run asked for. Failed answers do not come
-// here: they fail the node, which may be retried.
+// Asker takes the answer to the request of Run. A failed answer does not reach it: it
+// fails the node, which may be retried.
 type Asker interface {
 	Body
 	Answered(x *Exec, a *Answer) error
@@ -52,12 +51,11 @@ type In struct {
 	// Multi inputs take any number of edges; [Exec.Many] gives what arrived, in
 	// the order of the edges. A literal for one is a list.
 	Multi bool
-	// Without says what becomes of the node when the source of this input gave
-	// nothing.
+	// Without is how the node treats a source of this input without a value.
 	Without Absence
 }
 
-// Absence says how a node takes an input whose source gave nothing.
+// Absence is how a node treats an input whose source gave no value.
 type Absence uint8
 
 const (

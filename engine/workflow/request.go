@@ -6,10 +6,10 @@ import (
 	"tavernsim/protocol"
 )
 
-// Host answers what a run asks of the outside. Request answers at once, or
-// returns false and gives the answer later to [Run.Answer]. It must not call
-// the run. The request is the run's and is written again afterwards: copy what
-// you keep (a plain copy will do: lists and objects in it are immutable).
+// Host answers the requests of a run. Request answers at once, or returns false and the
+// host gives the answer later to [Run.Answer]. It must not call the run. The run reuses
+// the request afterwards: copy what you keep (a plain copy, because lists and objects
+// in it are immutable).
 type Host interface {
 	Request(q *Request) (Answer, bool)
 }
@@ -20,7 +20,7 @@ type HostFunc func(q *Request) (Answer, bool)
 // Request calls the function.
 func (f HostFunc) Request(q *Request) (Answer, bool) { return f(q) }
 
-// Ask says what a request asks for.
+// Ask is the kind of a request.
 type Ask uint8
 
 const (
@@ -82,8 +82,8 @@ func (a *Answer) failure(ask Ask) error {
 	return nil
 }
 
-// retryable says which failures may pass: repeating anything else gives the
-// same again.
+// retryable reports whether a failure may pass. Repeating a node after any other
+// failure gives the same failure.
 func retryable(err error) bool {
 	switch protocol.KindOf(err) {
 	case protocol.KindTransient, protocol.KindTimeout:

@@ -8,7 +8,7 @@ import (
 	"tavernsim/protocol"
 )
 
-// Outcome is what became of a node, or why an output is missing.
+// Outcome is how a node ended, or why an output is missing.
 type Outcome string
 
 const (
@@ -36,7 +36,7 @@ type NodeFinished struct {
 	Err           error         // of Failed, Caught and Blocked
 }
 
-// Missing says why an output did not come.
+// Missing is an output without a value, and the reason.
 type Missing struct {
 	Output   string
 	Required bool
@@ -169,8 +169,8 @@ func (r *Run) Failures() []Failure {
 	return list
 }
 
-// Trace is what became of every node, in the order in which they ended; empty
-// unless Env asked for it. GroupInput, GroupOutput and bypassed nodes do not run.
+// Trace lists the outcome of every node, in the order in which they ended; it is empty
+// unless Env.Trace is set. GroupInput, GroupOutput and bypassed nodes do not run.
 func (r *Run) Trace() []NodeFinished { return r.trace }
 
 func (r *Run) traceNode(f *frame, n int32, o Outcome, fail *Failure, finish time.Duration) {

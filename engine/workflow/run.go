@@ -15,7 +15,7 @@ type Env struct {
 	// Timeout bounds the whole run on its own clock; 0 = no bound. When it is
 	// over, open requests time out.
 	Timeout time.Duration
-	Trace   bool // keep what became of every node for [Run.Trace]
+	Trace   bool // keep the outcome of every node for [Run.Trace]
 	// Budget bounds what the run makes; nil = one of its own, of [DefaultBytes].
 	Budget *Budget
 }
@@ -41,7 +41,7 @@ type Run struct {
 
 	exec  Exec
 	req   Request
-	ans   Answer   // to the request at hand
+	ans   Answer   // to the current request
 	free  []*frame // frames to use again
 	outs  []slot   // the interface outputs of a run that is done
 	trace []NodeFinished
@@ -114,8 +114,8 @@ func (f *frame) read(w *wire) slot {
 
 // Start begins a run. args are the inputs in the order of [Plan.Inputs]; nil is
 // "not given", and missing ones at the end may be left out. It refuses arguments
-// that do not fit, all at once, and leaves the run as after [Run.Reset] then.
-// Nothing is asked before Advance.
+// that do not fit, all at once, and leaves the run as after [Run.Reset] then. The run
+// makes no request before Advance.
 func (r *Run) Start(p *Plan, args []any, env Env) error {
 	r.Reset()
 	if len(args) > len(p.inputs) {
@@ -148,8 +148,8 @@ func (r *Run) Start(p *Plan, args []any, env Env) error {
 	return nil
 }
 
-// Reset forgets everything but the memory to use again. A run that waits in a
-// pool should be reset, so that it keeps no values alive.
+// Reset drops everything except the memory for reuse. Reset a run before it goes into a
+// pool, so that it keeps no values alive.
 func (r *Run) Reset() {
 	if r.root != nil {
 		r.release(r.root) // open frames inside it are let go
@@ -220,8 +220,8 @@ func (r *Run) begin(f *frame) {
 	}
 }
 
-// Advance runs every node that can run, asks the host whatever they ask, and
-// returns when all that is left waits for answers, or the run is done: true.
+// Advance runs every node that can run and gives their requests to the host. It returns
+// true when the run is done, false when all remaining nodes wait for answers.
 func (r *Run) Advance(h Host) bool {
 	for r.head < len(r.ready) && !r.done {
 		t := r.ready[r.head]
@@ -343,9 +343,9 @@ func (f *frame) timeout(own, at time.Duration) (time.Duration, bool) {
 	return min(own, left), true
 }
 
-// Answer gives the answer to a request that the host put off. Call Advance
-// afterwards. An answer to a request that is not open is refused and changes
-// nothing: it was answered, never made, or its run has ended.
+// Answer takes the answer to a request that the host deferred. Call Advance afterwards.
+// An answer to a request that is not open (answered, never made, or of a run that has
+// ended) is refused and changes nothing.
 func (r *Run) Answer(id int, a Answer) error {
 	if id < 1 || id > len(r.asked) || r.asked[id-1].frame == nil || r.done {
 		return protocol.Errorf(protocol.KindNotFound, "workflow: answer to request %d: the request is not open", id)
@@ -390,8 +390,8 @@ func (r *Run) answered(f *frame, n int32, ask Ask, timeout time.Duration) {
 	r.settle(f, n, OK, nil, finish)
 }
 
-// failNode takes a failed attempt of a body: it is repeated, caught or final.
-// What the body has set before is not given out.
+// failNode handles a failed attempt of a body: the node is repeated, or its error is
+// caught or final. Outputs that the body has set are discarded.
 func (r *Run) failNode(f *frame, n int32, err error, finish time.Duration) {
 	node := &f.plan.nodes[n]
 	clear(f.slots[node.first : node.first+node.outs])
@@ -430,8 +430,8 @@ func (r *Run) retry(f *frame, n int32, err error, finish time.Duration) bool {
 	return true
 }
 
-// settle ends a node: its outputs get their final state and those that wait for
-// it come nearer. Every node settles exactly once.
+// settle ends a node: its outputs get their final state, and the nodes that wait for it
+// count it. Every node settles exactly once.
 func (r *Run) settle(f *frame, n int32, o Outcome, fail *Failure, finish time.Duration) {
 	node, st := &f.plan.nodes[n], &f.nodes[n]
 	if st.settled {
@@ -482,8 +482,8 @@ func (r *Run) close(f *frame) {
 	}
 }
 
-// Cancel stops the run: no node starts any more, open requests will not be
-// answered, outputs that have arrived stay. A run that is done stays as it is.
+// Cancel stops the run: no further node starts, open requests are not answered, and
+// outputs that have arrived stay. Cancel does not change a run that is done.
 func (r *Run) Cancel(reason string) {
 	if r.root == nil || r.done {
 		return

@@ -10,7 +10,7 @@ import (
 	"tavernsim/protocol"
 )
 
-// Setup is what a Kind sees while it builds one node. It is valid during Build.
+// Setup is the access of a Kind to the node that it builds. It is valid during Build.
 type Setup struct {
 	node   *Node
 	index  int // in the definition
@@ -27,7 +27,7 @@ type Setup struct {
 	ins    []In
 	outs   []outPort
 	config map[string]any // normalized configValues
-	read   []string       // config keys that the kind knows
+	read   []string       // config keys that the kind has read
 }
 
 type outPort struct {
@@ -131,8 +131,7 @@ func (s *Setup) Incoming(name string) Type {
 	return Wildcard
 }
 
-// Used reports whether an edge leaves an output, so that a kind can spare
-// itself work nobody sees.
+// Used reports whether an edge leaves an output, so that a kind can skip unused work.
 func (s *Setup) Used(output string) bool { return s.outUsed[output] || s.outUsed[HandleAll] }
 
 // Faultf reports a fault of the node: of a config key, or of the node as a

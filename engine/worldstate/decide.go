@@ -9,8 +9,8 @@ import (
 	"tavernsim/protocol"
 )
 
-// Prefixes of the world's keys. The second is that of the specification: its
-// keys are paths of the world as they stand.
+// Prefixes of the world's keys. The second is the specification's; the rest of its keys
+// is a path of the world.
 const (
 	Prefix         = "world."
 	PrefixSaveData = statecmd.DefaultPrefix
@@ -34,14 +34,14 @@ func New(maxBytes int, permissions *world.Permissions) (*Machine, error) {
 	return &Machine{world.Machine{Limits: world.Limits{MaxBytes: maxBytes}, Permissions: permissions}, engine}, err
 }
 
-// Decision is what requests led to.
+// Decision is the result of requests.
 type Decision struct {
 	Facts []protocol.Fact
 	Next  State
 }
 
-// Decide carries out requests in their order; without any, time alone has
-// passed. It changes nothing that is visible elsewhere.
+// Decide carries out requests in their order. Without requests it only removes what has
+// expired. It changes no state of the caller.
 func (m *Machine) Decide(s State, now protocol.Time, requests []Request) Decision {
 	d := decider{m: m, now: now, Decision: Decision{Next: s}}
 	d.expire()
@@ -69,7 +69,7 @@ type decider struct {
 
 func (d *decider) keep(facts ...protocol.Fact) { d.Facts = append(d.Facts, facts...) }
 
-// expire lets time pass: promise 2.
+// expire removes what has expired: promise 2.
 func (d *decider) expire() {
 	for _, f := range d.Next.leases.Expire(d.now) {
 		d.lease(f)
@@ -86,7 +86,7 @@ func (d *decider) lease(f protocol.Fact) {
 	d.Next.leases = d.Next.leases.Apply(f)
 }
 
-// changes makes one commit of neighbouring plain changes.
+// changes carries out neighbouring plain changes as one commit.
 func (d *decider) changes(list []Request) {
 	c := world.Commit{Now: d.now, Requests: make([]world.Request, len(list)), Leases: d.Next.leases}
 	for i := range list {
@@ -102,7 +102,7 @@ func (d *decider) changes(list []Request) {
 	d.grant(list, dec.Facts)
 }
 
-// grant answers those that want to hear of success.
+// grant answers the requests that want an answer also on success.
 func (d *decider) grant(list []Request, facts []protocol.Fact) {
 	var refused map[string]bool
 	for i := range list {
@@ -132,11 +132,11 @@ func (d *decider) granted(c *world.Request, op string, path world.Path) *Granted
 	return &Granted{Time: d.now, Version: d.Next.World().Version(), Op: op, Path: path, By: c.By, Request: c.ID}
 }
 
-// special carries out what is no plain change.
+// special carries out a request other than a plain change.
 func (d *decider) special(q *Request) {
 	switch q.Kind {
 	case Commands:
-		if q.Batch != nil { // else it is nobody's: no tool writes such a request
+		if q.Batch != nil { // always, in requests of tools
 			d.batch(q)
 		}
 	case Lock:
@@ -188,13 +188,13 @@ func (d *decider) refuse(q *Request, err error) {
 	d.keep(f)
 }
 
-// ours tells the world's commands from those of an agent on its own state:
-// somebody waits for an answer, or the world changed.
+// ours reports whether commands are on the world and not on an agent's own state: they
+// have a request, or they changed the world.
 func ours(c *statecmd.Committed) bool {
 	return c.Request != "" || slices.ContainsFunc(c.Parts, func(p statecmd.Part) bool { return p.Document == document })
 }
 
-// Apply folds a fact of the service; those of others change nothing. An error
+// Apply folds a fact of the service; facts of other machines change nothing. An error
 // means that the fact does not belong to this state.
 func (m *Machine) Apply(s State, f protocol.Fact) (State, error) {
 	var err error

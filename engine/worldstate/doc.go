@@ -1,12 +1,11 @@
-// Package worldstate is the machine of the world state service, the only owner of
-// a scene's world.
+// Package worldstate decides about all changes of a scene's world: it is the machine of
+// the world state service, the only owner of the world.
 //
 // A [Machine] contains the rules. A [State] is a value: the world document, the
 // memory of state commands (idempotency keys, timers), and the leases.
 // [Machine.Decide] takes the requests of a wave in the scene's order and returns
-// facts and the next state; [Machine.Apply] folds a fact; the facts
-// tell who is owed an answer, what it says and whether it wakes
-// ([protocol.Answering]).
+// facts and the next state; [Machine.Apply] folds a fact. The facts name the agent that
+// gets an answer, the answer, and whether it wakes the agent ([protocol.Answering]).
 //
 // A [Request] has one of four forms: a plain change (package world), a batch of
 // state commands (package statecmd), a request for a lease, the end of a lease.
@@ -19,8 +18,8 @@
 //     first request: leases, then timers.
 //  3. Every request leaves facts that contain its whole answer: after a restart
 //     the fold gives the same observations.
-//  4. A lease excludes other agents, for commands and plain changes alike. Nobody
-//     waits, so nobody can wait for ever.
+//  4. A lease excludes other agents, for commands and plain changes alike. No agent
+//     waits for a lease: a request against one is refused at once.
 //  5. A snapshot and the facts after it give the same state, byte for byte.
 //
 // # Not here

@@ -14,8 +14,8 @@ import (
 // statecmd.
 const FactGranted = "world.granted"
 
-// Granted says that a request was carried out whose asker wanted to hear of it.
-// It changes nothing. Version 1 of this fact.
+// Granted records that a request was carried out which wanted an answer also on
+// success. It changes nothing. Version 1 of this fact.
 type Granted struct {
 	Time    protocol.Time
 	Version int64 // of the world afterwards
@@ -69,7 +69,7 @@ type Commit struct {
 	Changes       []world.Change
 }
 
-// CommitOf reads from a fact of the service how it moved the world.
+// CommitOf returns the commit in a fact of the service.
 func CommitOf(f protocol.Fact) (c Commit, ok bool) {
 	switch x := f.(type) {
 	case *world.Committed:

@@ -11,7 +11,7 @@ import (
 	"tavernsim/protocol"
 )
 
-// Kind tells requests apart.
+// Kind is the form of a request.
 type Kind string
 
 const (
@@ -21,7 +21,7 @@ const (
 	Unlock   Kind = "unlock"   // the end of one
 )
 
-// Request is one wish of an agent, the scene or a panel.
+// Request is one request of an agent or the scene.
 type Request struct {
 	Kind Kind
 	// Change is the whole of a plain change; the other kinds use its ID, By,
@@ -39,8 +39,8 @@ type Request struct {
 
 const requestFields = 8
 
-// AppendMsg writes the request as it travels. A plain change without wishes
-// travels as package world writes it.
+// AppendMsg encodes the request. A plain change without options has the form of package
+// world.
 func (q *Request) AppendMsg(b []byte) []byte {
 	if q.Kind == Change && !q.Always {
 		return q.Change.AppendMsg(b)
@@ -60,7 +60,7 @@ func (q *Request) AppendMsg(b []byte) []byte {
 	return protocol.AppendInt(b, int64(q.For))
 }
 
-// ReadRequest reads what AppendMsg wrote. What it holds shares the bytes.
+// ReadRequest decodes a request. It shares the bytes.
 func ReadRequest(raw protocol.Raw) (q Request, err error) {
 	if n, _, err := msgp.ReadArrayHeaderBytes(raw); err == nil && n != requestFields {
 		q.Change, err = world.ReadRequest(raw)

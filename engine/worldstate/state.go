@@ -11,13 +11,13 @@ import (
 // document is the name of the world among the documents of statecmd.
 const document = "world"
 
-// State is everything that deciding depends on. It is a value.
+// State is the state of the service. It is a value.
 type State struct {
 	commands statecmd.State
 	leases   world.Leases
 }
 
-// NewState begins with a world.
+// NewState makes a state with a world and nothing else.
 func NewState(doc *world.Document) State {
 	return State{commands: statecmd.NewState(map[string]*world.Document{document: doc})}
 }
@@ -25,7 +25,7 @@ func NewState(doc *world.Document) State {
 // World is the document.
 func (s State) World() *world.Document { return s.commands.Document(document) }
 
-// Leases that were given and not taken back; some may have expired.
+// Leases are the leases that were granted and not ended; some may have expired.
 func (s State) Leases() world.Leases { return s.leases }
 
 // Timers counts the values that wait to expire.
@@ -48,8 +48,8 @@ const (
 	snapshotFields = 3
 )
 
-// AppendSnapshot appends [format, commands, leases]. A world beside which
-// nothing is remembered is written as package world does.
+// AppendSnapshot appends [format, commands, leases]. A world without keys, timers and
+// leases has the form of package world.
 func (s State) AppendSnapshot(b []byte) ([]byte, error) {
 	if s.plain() {
 		return s.World().AppendSnapshot(b), nil
@@ -60,7 +60,7 @@ func (s State) AppendSnapshot(b []byte) ([]byte, error) {
 	return s.leases.AppendMsg(b), err
 }
 
-// plain: neither commands nor leases have ever been asked for.
+// plain reports that there have never been commands or leases.
 func (s State) plain() bool { return s.commands.Operations() == 0 && s.leases.Empty() }
 
 // ReadSnapshot reads what AppendSnapshot wrote.

@@ -1,6 +1,6 @@
 // Package command defines the written form of state commands 2.0: a batch, an
 // entry and its options, and how they are read from the text of a model.
-// It knows nothing of documents; package statecmd carries commands out.
+// Package statecmd carries the commands out.
 //
 // # Promises
 //
