@@ -8,7 +8,10 @@ import (
 
 	"tavernsim/engine/agenda"
 	"tavernsim/internal/metrics"
+	"tavernsim/persistence"
+	"tavernsim/protocol"
 	"tavernsim/scenes"
+	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/scenestest"
 )
 
@@ -163,6 +166,55 @@ func TestCountsOfFailures(t *testing.T) {
 			t.Errorf("%s: it was restored from the journal, and no fact was counted as replayed", service)
 		}
 	}
+}
+
+// The scene's own agent fails, and is given up in the end. It does not deliberate, so
+// its failures are no deliberations.
+func TestCountsOfTheScenesOwnFailures(t *testing.T) {
+	for _, times := range []int64{2, 1 << 30} {
+		var calls, others atomic.Int64
+		text := strings.Replace(shaky, "simulation:", "scene_lifecycle_workflows: {on_tick_event: shake}\nsimulation:", 1)
+		p := shakyProject(t, strings.Replace(text, "ticks: 12", "ticks: 200", 1), func(in any) any {
+			if id := instance(in); id == "$scene" && calls.Add(1) <= times || id == "a_1" && others.Add(1) == 9 {
+				panic("it fell over")
+			}
+			return "ok"
+		})
+		s := scenestest.New(t, p, "")
+		r, c := countedRun(t, s, scenestest.Settings{Workers: 3})
+		if r.Err != nil || !r.Final {
+			t.Fatal(r)
+		}
+		agree(t, r, c, 3)
+		if own := c.sum("actor_restarts_total", "kind=scene", "reason=failure"); own < 2 {
+			t.Errorf("the scene's own agent failed %d times", own)
+		}
+		if n, want := c.sum("actor_restarts_total", "kind=scene", "reason=given_up"), int64(1); times > 2 && n != want {
+			t.Errorf("it was given up %d times, want %d", n, want)
+		}
+		if got, want := turnsOfWaves(t, s), r.State.Tally.Deliberations; got != want {
+			t.Errorf("the waves have %d turns, the tally %d deliberations", got, want)
+		}
+	}
+}
+
+// turnsOfWaves adds up the turns that the waves of a journal name.
+func turnsOfWaves(t testing.TB, s *scenestest.Scene) (n int64) {
+	t.Helper()
+	codec := setup.NewCodec()
+	s.Journal(t, func(j *persistence.Journal) {
+		err := j.Scan(persistence.Query{Kinds: []string{agenda.FactWaveClosed}}, func(r protocol.Record) error {
+			f, err := codec.ReadFact(r.Kind, r.Data)
+			if x, ok := f.(*agenda.WaveClosed); ok {
+				n += x.Turns
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
+	return n
 }
 
 // What is given up ends the scene, and both are counted.

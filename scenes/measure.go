@@ -182,11 +182,10 @@ func (st *stage) measureKnowledge(f protocol.Fact) {
 
 // measureTurn counts a merged turn, unless it is of the scene's own workflows.
 func (st *stage) measureTurn(o uint32, end *agent.TurnEnded) {
-	p := st.profiles[st.Class[o]]
-	if p == nil {
+	if !machines.Deliberates(st, o) {
 		return
 	}
-	p.Deliberated(string(end.Outcome))
+	st.profiles[st.Class[o]].Deliberated(string(end.Outcome))
 	st.measureLost("expired", end.Expired)
 	st.measureLost("inbox_full", end.Dropped)
 	st.measureLost("restart", end.Lost)
@@ -211,14 +210,13 @@ func (st *stage) measureLost(reason string, n int64) {
 
 // measureFailure counts a failure of an agent's actor.
 func (st *stage) measureFailure(o uint32, givenUp bool) {
-	p := st.profiles[st.Class[o]]
 	switch {
-	case p == nil && givenUp:
+	case machines.Deliberates(st, o):
+		st.profiles[st.Class[o]].Failed(givenUp)
+	case givenUp:
 		st.metrics.ActorGivenUp(setup.ActorScene)
-	case p == nil:
-		st.metrics.ActorFailed(setup.ActorScene)
 	default:
-		p.Failed(givenUp)
+		st.metrics.ActorFailed(setup.ActorScene)
 	}
 	if givenUp {
 		st.doing.become(o, metrics.AgentGivenUp)

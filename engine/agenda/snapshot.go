@@ -9,18 +9,17 @@ import (
 // snapshot is a State as stored. Slots is a packed list: per agent due, heard,
 // busy, wave, priority, wake level, flags, failures.
 type snapshot struct {
-	Now           protocol.Time
-	Began         protocol.Time
-	Wave          uint64
-	Started       bool
-	Paused        bool
-	Ended         string
-	Deliberations int64
-	Failed        int64
-	Restarts      int64
-	GivenUp       int64
-	Slots         []byte
-	Deferred      []EffectsDeferred
+	Now     protocol.Time
+	Began   protocol.Time
+	Wave    uint64
+	Started bool
+	Paused  bool
+	Ended   string
+
+	Count1, Count2, Count3, Count4 int64 // of older programs, which counted deliberations here; now 0
+
+	Slots    []byte
+	Deferred []EffectsDeferred
 }
 
 // blockingSnapshot is the stored form of a State with events in lanes that block. Any
@@ -45,7 +44,6 @@ const (
 func (s *State) Snapshot(codec *protocol.Codec) (protocol.Raw, error) {
 	snap := snapshot{
 		Now: s.Now, Began: s.began, Wave: s.Wave, Started: s.Started, Paused: s.Paused, Ended: s.Ended,
-		Deliberations: s.Deliberations, Failed: s.Failed, Restarts: s.Restarts, GivenUp: s.GivenUp,
 	}
 	for i := range s.slots {
 		snap.Slots = s.slots[i].append(snap.Slots, s.thinkingFlags(uint32(i)))
@@ -102,7 +100,6 @@ func Restore(cfg Config, codec *protocol.Codec, raw protocol.Raw) (*State, error
 	}
 	snap, s := &stored.State, New(cfg)
 	s.Now, s.began, s.Wave, s.Started, s.Paused, s.Ended = snap.Now, snap.Began, snap.Wave, snap.Started, snap.Paused, snap.Ended
-	s.Deliberations, s.Failed, s.Restarts, s.GivenUp = snap.Deliberations, snap.Failed, snap.Restarts, snap.GivenUp
 	rest := snap.Slots
 	for o := range s.slots {
 		var err error

@@ -73,11 +73,6 @@ type State struct {
 	Paused  bool
 	Ended   string // reason; "" = it runs
 
-	Deliberations int64
-	Failed        int64 // deliberations that ended without a decision
-	Restarts      int64
-	GivenUp       int64
-
 	slots    []slot
 	agenda   agenda
 	urgent   agenda     // realtime: the agents on the agenda that heard a critical event
@@ -168,7 +163,6 @@ func (s *State) DeferredBy(t protocol.Time) []Deferred {
 // Turn is the end of a deliberation, for the agenda.
 type Turn struct {
 	Wave       uint64        // in which it was woken
-	Failed     bool          // it ended without a decision
 	Changed    bool          // its private state or a goal
 	BusyUntil  protocol.Time // simulated latency; 0 = none
 	SleepUntil protocol.Time // 0 = no such time
@@ -181,10 +175,6 @@ type Turn struct {
 
 // TurnEnded applies the end of an agent's deliberation.
 func (s *State) TurnEnded(o uint32, t Turn, now protocol.Time) {
-	s.Deliberations++
-	if t.Failed {
-		s.Failed++
-	}
 	sl := &s.slots[o]
 	sl.failures = 0
 	sl.busyUntil = s.grid(t.BusyUntil)
@@ -398,17 +388,13 @@ func (s *State) AgentFailed(f AgentFailed, now protocol.Time) {
 
 func (s *State) failed(f AgentFailed) {
 	sl := &s.slots[f.Agent]
-	s.Deliberations++
-	s.Failed++
 	sl.failures = uint8(min(f.Failures, 255))
 	sl.heard, sl.priority, sl.asleep = 0, protocol.Low, false
 	delete(s.thinking, f.Agent)
 	if f.WakeAt == 0 {
 		sl.givenUp, sl.due = true, 0
-		s.GivenUp++
 		return
 	}
-	s.Restarts++
 	sl.due, sl.busyUntil = f.WakeAt, f.WakeAt // events do not wake it before
 	s.enqueue(f.Agent)
 }

@@ -188,7 +188,7 @@ func TestFailures(t *testing.T) {
 		s.Heard(0, protocol.Critical, s.Wave+1, now)
 	})
 	expect(t, got, "0s[0]", "2s[0]", "6s[0]", "14s[0]")
-	if !s.GaveUp(0) || s.GivenUp != 1 || s.Restarts != 3 || s.Deliberations != 4 || s.Failed != 4 {
+	if !s.GaveUp(0) {
 		t.Errorf("%+v", s)
 	}
 }

@@ -158,9 +158,7 @@ func (s *Stage) decide(in Input) error {
 // Apply folds one fact of the scene into the kept state. The live stage, a fold and
 // verify all use it.
 func (s *Stage) Apply(r protocol.Record, fact protocol.Fact) error {
-	if err := s.Tally.Count(s.scene, r.Actor, r.Kind, r.Data, fact); err != nil {
-		return err
-	}
+	s.Tally.Count(s.scene, r.Actor, r.Kind, fact)
 	d := s.Agenda
 	switch x := fact.(type) {
 	case *agenda.Started:
@@ -213,7 +211,7 @@ func (s *Stage) heard(f *bus.Routed, wave uint64) {
 // turnOf converts the end of a turn for the agenda.
 func turnOf(end *agent.TurnEnded, now protocol.Time) agenda.Turn {
 	t := agenda.Turn{
-		Wave: end.Wave, Failed: end.Outcome != agent.OutcomeOK && end.Outcome != agent.OutcomeInterrupted, Changed: end.Changed,
+		Wave: end.Wave, Changed: end.Changed,
 		SleepUntil: end.SleepUntil, Asleep: end.Asleep, WakeAbove: end.WakeAbove, WakeAt: end.WakeAt, Urgency: end.Urgency,
 		Through: end.Through,
 	}

@@ -10,7 +10,6 @@ import (
 	"tavernsim/engine/world"
 	"tavernsim/engine/worldstate"
 	"tavernsim/protocol"
-	"tavernsim/scenes/load/setup"
 )
 
 // Tally counts the facts of a scene by their meaning. It is folded from the facts, so
@@ -45,8 +44,8 @@ type Tally struct {
 	Refused   protocol.Counts // events and deliveries refused, by reason
 	Refusals  protocol.Counts // all that was refused, by what and reason with a space between
 	ByTool    protocol.Counts // calls made
-	ByProfile protocol.Counts // deliberations
-	ByAgent   protocol.Counts // deliberations, of scenes small enough to read
+	ByProfile protocol.Counts // deliberations that reached their end
+	ByAgent   protocol.Counts // the same, of scenes small enough to read
 }
 
 // maxNamedAgents bounds ByAgent, so that the summary stays readable.
@@ -57,38 +56,52 @@ func NewTally() Tally {
 	return Tally{ByEvent: protocol.Counts{}, Refused: protocol.Counts{}, Refusals: protocol.Counts{}, ByTool: protocol.Counts{}, ByProfile: protocol.Counts{}, ByAgent: protocol.Counts{}}
 }
 
-// Count counts a fact. fact may be nil for kinds that the stage does not decode.
-func (t *Tally) Count(sc *setup.Scene, actor, kind string, data protocol.Raw, fact protocol.Fact) error {
+// Cast is what a tally must know of the agents of a scene.
+type Cast interface {
+	Size() int // how many deliberate; the scene's own has the ordinal behind them
+	Name(ordinal uint32) string
+	Profile(ordinal uint32) string
+}
+
+// Deliberates reports whether the turns and the failures of an agent are
+// deliberations. Those of the scene's own agent, which runs the lifecycle workflows,
+// are not.
+func Deliberates(c Cast, o uint32) bool { return int(o) < c.Size() }
+
+// Count counts a fact. Of kinds that a scene does not decode (protocol.FactType.Bytes)
+// it may be nil, but a call is a [CallSeen].
+func (t *Tally) Count(c Cast, actor, kind string, fact protocol.Fact) {
 	t.Facts++
-	switch kind {
-	case agent.FactCallMade:
-		return t.call(data, fact)
-	case agent.FactSaid:
+	if kind == agent.FactSaid {
 		t.Said++
-		return nil
-	case agent.FactStateUpdated, agent.FactModelAnswered, agent.FactCallAnswered:
-		return nil
 	}
 	Refusals(actor, fact, t.refuse)
 	switch x := fact.(type) {
 	case *agent.TurnEnded:
-		t.turn(sc, actor, x)
+		t.turn(c, x)
+	case *CallSeen:
+		t.call(x.Tool, x.Status)
+	case *agent.CallMade:
+		t.call(x.Tool, x.Status)
 	case *agenda.AgentFailed:
-		t.trouble(sc.Name(x.Agent), x.Error)
-		t.Deliberations++
-		t.Failed++
-		if x.WakeAt == 0 {
-			t.GivenUp++
-		} else {
-			t.Restarts++
-		}
+		t.agentFailed(c, x)
 	case *agenda.ActorFailed:
 		t.trouble(x.Actor, x.Error)
 		t.Restarts++
-	default:
-		t.countServices(fact)
+	case *world.Committed, *statecmd.Committed:
+		if c, ok := worldstate.CommitOf(x); ok {
+			t.Commits++
+			t.Changes += int64(len(c.Changes))
+		}
+	case *bus.Routed:
+		if x.Released == 0 {
+			t.EventsRouted++
+			t.ByEvent[x.Type]++
+		}
+		t.EventsDelivered += int64(x.Receivers.Len())
+	case *knowledge.Written:
+		t.Entries++
 	}
-	return nil
 }
 
 // maxTroubles bounds Troubles; all failures are counted.
@@ -100,22 +113,13 @@ func (t *Tally) trouble(actor, text string) {
 	}
 }
 
-// call counts a call; fact is a CallSeen that was read already, or nil.
-func (t *Tally) call(data protocol.Raw, fact protocol.Fact) error {
-	seen, ok := fact.(*CallSeen)
-	if !ok {
-		seen = &CallSeen{}
-		if err := seen.Read(data); err != nil {
-			return err
-		}
-	}
+func (t *Tally) call(tool string, status protocol.CallStatus) {
 	t.Calls++
-	t.ByTool[seen.Tool]++
-	if seen.Refused() {
+	t.ByTool[tool]++
+	if status == protocol.CallFailed || status == protocol.CallDenied {
 		t.CallsFailed++
-		t.Refusals[RefusedCall+" "+string(seen.Status)]++
+		t.Refusals[RefusedCall+" "+string(status)]++
 	}
-	return nil
 }
 
 // refuse counts a refusal.
@@ -146,53 +150,45 @@ type CallSeen struct {
 // FactKind implements protocol.Fact.
 func (*CallSeen) FactKind() string { return agent.FactCallMade }
 
-// Refused reports whether the call was not carried out.
-func (c *CallSeen) Refused() bool {
-	return c.Status == protocol.CallFailed || c.Status == protocol.CallDenied
-}
-
 // Read reads the counted fields of an encoded call.
 func (c *CallSeen) Read(data protocol.Raw) (err error) {
 	c.Tool, c.Status, err = agent.ReadCall(data)
 	return err
 }
 
-func (t *Tally) turn(sc *setup.Scene, actor string, x *agent.TurnEnded) {
-	if int(x.Agent) == sc.OwnOrdinal() {
-		return // the scene's own workflows are no deliberations
+// agentFailed counts a failure. [Tally.ByProfile] and [Tally.ByAgent] never had them,
+// and the snapshots of older programs hold both.
+func (t *Tally) agentFailed(c Cast, x *agenda.AgentFailed) {
+	t.trouble(c.Name(x.Agent), x.Error)
+	deliberates := Deliberates(c, x.Agent)
+	if deliberates {
+		t.Deliberations++
+		t.Failed++
+	}
+	if x.WakeAt != 0 {
+		t.Restarts++
+	} else if deliberates {
+		t.GivenUp++
+	}
+}
+
+func (t *Tally) turn(c Cast, x *agent.TurnEnded) {
+	if !Deliberates(c, x.Agent) {
+		return
 	}
 	t.Deliberations++
 	if TurnFailed(x) {
 		t.Failed++
-		t.trouble(actor, x.Error)
+		t.trouble(c.Name(x.Agent), x.Error)
 	}
 	t.Reflections += x.Reflections
 	t.ModelCalls += x.ModelCalls
 	t.ModelFailed += x.ModelFailed
 	t.TokensIn += x.TokensIn
 	t.TokensOut += x.TokensOut
-	t.ByProfile[sc.AgentDefinition(x.Agent).Profile]++
-	if sc.Size() <= maxNamedAgents {
-		t.ByAgent[actor]++
-	}
-}
-
-// countServices counts the facts of the services.
-func (t *Tally) countServices(f protocol.Fact) {
-	switch x := f.(type) {
-	case *world.Committed, *statecmd.Committed:
-		if c, ok := worldstate.CommitOf(x); ok {
-			t.Commits++
-			t.Changes += int64(len(c.Changes))
-		}
-	case *bus.Routed:
-		if x.Released == 0 {
-			t.EventsRouted++
-			t.ByEvent[x.Type]++
-		}
-		t.EventsDelivered += int64(x.Receivers.Len())
-	case *knowledge.Written:
-		t.Entries++
+	t.ByProfile[c.Profile(x.Agent)]++
+	if c.Size() <= maxNamedAgents {
+		t.ByAgent[c.Name(x.Agent)]++
 	}
 }
 

@@ -30,4 +30,4 @@ func (s *State) Name(ordinal uint32) string { return s.scene.Name(ordinal) }
 func (s *State) Ordinal(instance string) (ordinal uint32, ok bool) { return s.scene.Ordinal(instance) }
 
 // Profile is the profile id of an agent.
-func (s *State) Profile(ordinal uint32) string { return s.scene.AgentDefinition(ordinal).Profile }
+func (s *State) Profile(ordinal uint32) string { return s.scene.Profile(ordinal) }

@@ -214,10 +214,9 @@ func (s *Stage) addressed(actor string, requests []protocol.Sequenced) error {
 	return nil
 }
 
-// countTurn counts a turn for the fact that closes the wave. Turns of the scene's own
-// workflows do not count.
+// countTurn counts a turn for the fact that closes the wave.
 func (s *Stage) countTurn(o uint32) {
-	if int(o) != s.scene.OwnOrdinal() {
+	if Deliberates(s.scene, o) {
 		s.wave.turns++
 	}
 }

@@ -86,6 +86,7 @@ func (s *Scene) Ordinal(id string) (uint32, bool) {
 }
 
 func (s *Scene) AgentDefinition(o uint32) *agent.Definition { return s.Definitions[s.Class[o]] }
+func (s *Scene) Profile(o uint32) string                    { return s.AgentDefinition(o).Profile }
 func (s *Scene) Timing(o uint32) agenda.Timing              { return s.Timings[s.Class[o]] }
 
 // Simulation is the scene's simulation block with every default filled in.

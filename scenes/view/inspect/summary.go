@@ -9,7 +9,6 @@ import (
 
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent"
-	"tavernsim/engine/bus"
 	"tavernsim/engine/secret"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
@@ -104,8 +103,7 @@ func (s *Scene) Summary() (*Summary, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &summing{Scene: s, out: s.heading(begun), begun: begun, kinds: map[string]int64{}, work: map[string]*Work{}, refused: map[string]*Refusals{}}
-	b.timeline(s.journal.Durable().MaxTime)
+	b := s.summing(begun)
 	if err := s.Scan(persistence.Query{}, b.fact); err != nil {
 		return nil, err
 	}
@@ -128,12 +126,24 @@ func (s *Scene) heading(begun protocol.Time) *Summary {
 // summing gathers a Summary.
 type summing struct {
 	*Scene
-	out     *Summary
-	begun   protocol.Time
-	width   time.Duration // of a bucket
-	kinds   map[string]int64
-	work    map[string]*Work
-	refused map[string]*Refusals
+	out      *Summary
+	begun    protocol.Time
+	width    time.Duration // of a bucket
+	tally    machines.Tally
+	kinds    map[string]int64
+	work     map[string]*Work
+	examples map[string]string // of refusals, as Tally.Refusals names them
+}
+
+// Size, Name and Profile implement machines.Cast.
+func (b *summing) Size() int               { return b.agents.Len() }
+func (b *summing) Name(o uint32) string    { return b.name(o) }
+func (b *summing) Profile(o uint32) string { return b.agents.At(int(o)).Profile.Definition.ID }
+
+func (s *Scene) summing(begun protocol.Time) *summing {
+	b := &summing{Scene: s, out: s.heading(begun), begun: begun, tally: machines.NewTally(), kinds: map[string]int64{}, work: map[string]*Work{}, examples: map[string]string{}}
+	b.timeline(s.journal.Durable().MaxTime)
+	return b
 }
 
 func (b *summing) timeline(end protocol.Time) {
@@ -154,43 +164,47 @@ func (b *summing) bucket(t protocol.Time) *Bucket {
 	return &b.out.Timeline[min(max(i, 0), len(b.out.Timeline)-1)]
 }
 
-// fact counts one fact; kinds that are only counted are not decoded.
+// fact counts one fact, and in the bucket of its time what the tally gains by it.
 func (b *summing) fact(r protocol.Record) error {
-	b.kinds[r.Kind]++
-	at := b.bucket(r.Time)
-	at.Facts++
-	switch r.Kind {
-	case agent.FactStateUpdated, agent.FactModelAnswered, agent.FactCallAnswered, agent.FactSaid, agenda.FactDeferred:
-		return nil
-	case agent.FactCallMade:
-		return b.call(r)
-	}
-	fact, err := b.Fact(r)
+	fact, err := b.read(r)
 	if err != nil {
 		return err
 	}
-	b.decoded(r, fact, at)
-	return nil
-}
-
-func (b *summing) decoded(r protocol.Record, fact protocol.Fact, at *Bucket) {
-	machines.Refusals(r.Actor, fact, func(x machines.Refusal) { b.refuse(x, at) })
+	b.kinds[r.Kind]++
+	at, deliberations, events := b.bucket(r.Time), b.tally.Deliberations, b.tally.EventsRouted
+	b.tally.Count(b, r.Actor, r.Kind, fact)
+	at.Facts++
+	at.Deliberations += b.tally.Deliberations - deliberations
+	at.Events += b.tally.EventsRouted - events
+	machines.Refusals(r.Actor, fact, func(x machines.Refusal) {
+		b.example(x)
+		at.Refused += x.Count
+	})
 	switch x := fact.(type) {
+	case *machines.CallSeen:
+		return b.call(r, x)
 	case *agent.TurnEnded:
-		b.turn(r, x, at)
+		b.turn(r, x)
 	case *agenda.AgentFailed:
 		b.agentFailed(r, x)
 	case *agenda.ActorFailed:
 		b.problem(r, x.Actor, "actor failed", x.Error)
-	case *bus.Routed:
-		if x.Released == 0 {
-			b.out.Published++
-			at.Events++
-		}
-		b.out.Delivered += int64(x.Receivers.Len())
 	case *agenda.WaveClosed:
 		b.out.WorldVersion = x.World
 	}
+	return nil
+}
+
+// read decodes of a fact what the stage does.
+func (b *summing) read(r protocol.Record) (protocol.Fact, error) {
+	switch {
+	case r.Kind == agent.FactCallMade:
+		x := &machines.CallSeen{}
+		return x, x.Read(r.Data)
+	case b.codec.FactType(r.Kind).Bytes:
+		return nil, nil
+	}
+	return b.Fact(r)
 }
 
 func (b *summing) agent(id string) *Work {
@@ -202,18 +216,15 @@ func (b *summing) agent(id string) *Work {
 	return w
 }
 
-func (b *summing) turn(r protocol.Record, x *agent.TurnEnded, at *Bucket) {
-	if r.Actor == sceneActor {
+func (b *summing) turn(r protocol.Record, x *agent.TurnEnded) {
+	if !machines.Deliberates(b, x.Agent) {
 		return
 	}
-	w := b.agent(r.Actor)
+	w := b.agent(b.name(x.Agent))
 	w.Deliberations++
 	w.Calls += x.Calls
-	b.out.Deliberations++
-	at.Deliberations++
 	if machines.TurnFailed(x) {
 		w.Failed++
-		b.out.Failed++
 		b.problem(r, r.Actor, fmt.Sprintf("deliberation %d %s", x.Turn, x.Outcome), x.Error)
 	}
 }
@@ -224,20 +235,21 @@ func (b *summing) agentFailed(r protocol.Record, x *agenda.AgentFailed) {
 	if x.WakeAt == 0 {
 		what = "agent given up"
 	}
-	b.agent(who).Failed++
-	b.out.Deliberations++
-	b.out.Failed++
+	if machines.Deliberates(b, x.Agent) {
+		b.agent(who).Failed++
+	}
 	b.problem(r, who, what, x.Error)
 }
 
-func (b *summing) call(r protocol.Record) error {
-	var seen machines.CallSeen
-	if err := seen.Read(r.Data); err != nil || !seen.Refused() {
-		return err
+// call decodes the first call that was refused for a reason: it is the example.
+func (b *summing) call(r protocol.Record, seen *machines.CallSeen) error {
+	key := machines.RefusedCall + " " + string(seen.Status)
+	if b.tally.Refusals[key] != 1 {
+		return nil
 	}
 	fact, err := b.Fact(r)
 	if x, ok := fact.(*agent.CallMade); ok {
-		b.refuse(machines.Refusal{What: machines.RefusedCall, Reason: string(seen.Status), Count: 1, Example: r.Actor + ": " + seen.Tool + ": " + x.Error}, nil)
+		b.example(machines.Refusal{What: machines.RefusedCall, Reason: string(seen.Status), Example: r.Actor + ": " + seen.Tool + ": " + x.Error})
 	}
 	return err
 }
@@ -249,14 +261,11 @@ func (b *summing) problem(r protocol.Record, who, what, text string) {
 	}
 }
 
-func (b *summing) refuse(x machines.Refusal, at *Bucket) {
+// example keeps the first refusal of a kind and reason.
+func (b *summing) example(x machines.Refusal) {
 	key := x.What + " " + x.Reason
-	if b.refused[key] == nil {
-		b.refused[key] = &Refusals{What: x.What, Reason: x.Reason, Setting: machines.Setting(x.What, x.Reason), Example: shorten(secret.Text(x.Example), maxExample)}
-	}
-	b.refused[key].Count += x.Count
-	if at != nil {
-		at.Refused += x.Count
+	if _, known := b.examples[key]; !known {
+		b.examples[key] = shorten(secret.Text(x.Example), maxExample)
 	}
 }
 
@@ -268,6 +277,8 @@ func shorten(text string, runes int) string {
 }
 
 func (b *summing) finish() *Summary {
+	t := &b.tally
+	b.out.Deliberations, b.out.Failed, b.out.Published, b.out.Delivered = t.Deliberations, t.Failed, t.EventsRouted, t.EventsDelivered
 	b.out.Kinds = rundir.Counts(b.kinds)
 	busiest := top[*Work]{n: summaryAgents, compare: func(a, c *Work) int {
 		return cmp.Or(cmp.Compare(c.Deliberations, a.Deliberations), cmp.Compare(c.Calls, a.Calls), strings.Compare(a.Agent, c.Agent))
@@ -282,14 +293,9 @@ func (b *summing) finish() *Summary {
 		}
 		b.out.TopAgents = append(b.out.TopAgents, *w)
 	}
-	common := top[*Refusals]{compare: func(a, c *Refusals) int {
-		return cmp.Or(cmp.Compare(c.Count, a.Count), strings.Compare(a.What, c.What), strings.Compare(a.Reason, c.Reason))
-	}}
-	for _, x := range b.refused {
-		common.offer(x)
-	}
-	for _, x := range common.list {
-		b.out.Refusals = append(b.out.Refusals, *x)
+	for _, c := range rundir.Counts(t.Refusals) {
+		what, reason, _ := strings.Cut(c.Name, " ")
+		b.out.Refusals = append(b.out.Refusals, Refusals{What: what, Reason: reason, Count: c.Count, Setting: machines.Setting(what, reason), Example: b.examples[c.Name]})
 	}
 	b.out.Next = b.next()
 	return b.out

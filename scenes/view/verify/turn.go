@@ -307,7 +307,7 @@ func (v *verifier) hand(t *turn) error {
 }
 
 func (v *verifier) countTurn(o uint32) {
-	if int(o) != v.state.Size() {
+	if machines.Deliberates(v.made, o) {
 		v.report.Deliberations++
 	}
 }
