@@ -110,12 +110,10 @@ func BenchmarkHostile(b *testing.B) {
 	}
 }
 
-func BenchmarkFormat(b *testing.B) {
-	calls := Parse(ordinary(1)).Calls()
+func BenchmarkReformat(b *testing.B) {
+	text := ordinary(1)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := formatCalls(calls); err != nil {
-			b.Fatal(err)
-		}
+		Reformat(text)
 	}
 }

@@ -13,12 +13,18 @@ import (
 func (r Result) Calls() []protocol.Call {
 	var calls []protocol.Call
 	for n := range r.Blocks {
-		b := &r.Blocks[n]
-		for i := range b.Commands {
-			if b.Executable {
-				calls = append(calls, b.call(n, i))
-			}
+		if r.Blocks[n].Executable {
+			calls = append(calls, r.Blocks[n].calls(n)...)
 		}
+	}
+	return calls
+}
+
+// calls are the steps of block n.
+func (b *Block) calls(n int) []protocol.Call {
+	var calls []protocol.Call
+	for i := range b.Commands {
+		calls = append(calls, b.call(n, i))
 	}
 	return calls
 }

@@ -9,8 +9,8 @@
 // [Parse] takes the whole text of an answer and gives a [Result]: the prose, and
 // the blocks with their steps, warnings and positions. [Result.Calls] turns the
 // blocks that may run into calls; [Result.Problems] says what is wrong in words
-// that a model can act on. [Format] writes calls down again. Nothing is executed
-// here. An answer is read whole: nobody reads one while the model still writes.
+// that a model can act on. [Reformat] writes the blocks of a text in the
+// canonical form. Nothing is executed here. An answer is read whole: nobody reads one while the model still writes.
 //
 // # What you hold and owe
 //
@@ -28,7 +28,7 @@
 //     diagnostic of severity error. A value that was cut by the end of the
 //     text never runs.
 //  4. Time is linear in the text, whatever the text.
-//  5. Parse(Format(x)) gives x; what cannot be written is refused by Format.
+//  5. A text means the same after Reformat.
 //
 // Less formally: a closer ends a value only where nothing but structure follows
 // on its line, so values may hold delimiters, markers and whole blocks. When a

@@ -87,70 +87,35 @@ func asJSON(r Result) string {
 	return fmt.Sprint(string(j), err)
 }
 
-// FuzzRoundTrip: what Format writes is read back, and what Parse read can be
-// written.
+// FuzzRoundTrip: a value of any text is read as it was written.
 func FuzzRoundTrip(f *testing.F) {
 	for _, c := range goldenCases(f) {
-		f.Add("File.Write", "content", c.input, "path_2", " x\n", "", uint8(3))
+		f.Add(c.input)
 	}
-	for _, s := range hostileSeeds() {
-		f.Add(s, "command", s, "uri_x", s+" ", "req", uint8(200))
+	for _, s := range append(hostileSeeds(), " x\n", "", "»", "«", "a«", "»»»»a««««", "「始RAW」", "「末raw」") {
+		f.Add(s)
 	}
-	f.Fuzz(func(t *testing.T, tool, n1, v1, n2, v2, id string, shape uint8) {
-		calls := madeCalls(tool, n1, v1, n2, v2, id, shape)
-		text, err := formatCalls(calls)
-		if err != nil {
+	f.Fuzz(func(t *testing.T, v string) {
+		var w formatter
+		w.WriteString(startMarker + "\ncommand:»»»X«««\n")
+		w.field("a", v)
+		w.field("b", v)
+		w.WriteString(endMarker)
+		r := Parse(w.String())
+		if len(v) > 50*kib {
 			return
 		}
-		if got := Parse(text).Calls(); !sameCalls(got, calls) {
-			t.Fatalf("wrote %+v as\n%s\nread %+v\n%s", calls, text, got, asJSON(Parse(text)))
+		if len(r.Problems()) > 0 || r.Text != "" || len(r.Blocks) != 1 || len(r.Blocks[0].Diagnostics) > 0 {
+			t.Fatalf("canonical text has findings:\n%s\n%s", w.String(), asJSON(r))
 		}
-		if r := Parse(text); len(r.Problems()) > 0 || r.Text != "" || len(r.Blocks[0].Diagnostics) > 0 {
-			t.Fatalf("canonical text has findings:\n%s\n%s", text, asJSON(r))
+		if p := r.Blocks[0].Commands[0].Params; len(p) != 2 || p["a"] != v || p["b"] != v {
+			t.Fatalf("wrote %q as\n%s\nread %q", v, w.String(), p)
 		}
 	})
 }
 
-// madeCalls builds one or two calls from fuzzed parts.
-func madeCalls(tool, n1, v1, n2, v2, id string, shape uint8) []protocol.Call {
-	c := protocol.Call{Tool: tool, Params: map[string]any{n1: v1}, Origin: protocol.OriginTAM, RequestID: id, Index: int(shape & 3), OnError: protocol.OnErrorStop}
-	if n2 != n1 {
-		c.Params[n2] = v2
-	}
-	if shape&4 != 0 {
-		c.OnError, c.Retry = protocol.OnErrorContinue, int(shape>>5)
-	}
-	if shape&8 != 0 {
-		c.TypeHints = map[string]string{n1: "json"}
-	}
-	if shape&16 != 0 && n1 != n2 {
-		delete(c.Params, n2)
-		c.URIs = map[string]string{n2: v2}
-	}
-	if shape&32 == 0 {
-		return []protocol.Call{c}
-	}
-	d := protocol.Call{Tool: v1, Params: map[string]any{n1: v2}, Origin: protocol.OriginTAM, RequestID: id, Index: c.Index + 1, OnError: protocol.OnErrorStop}
-	return []protocol.Call{c, d}
-}
-
-// sameCalls compares all but ids and blocks, which number the calls of a text, and
-// how a parameter was shared.
-func sameCalls(a, b []protocol.Call) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		x, y := a[i], b[i]
-		x.ID, y.ID, x.Block, y.Block, x.Inherited, y.Inherited = "", "", 0, 0, nil, nil
-		if !reflect.DeepEqual(x, y) {
-			return false
-		}
-	}
-	return true
-}
-
-// FuzzReformat: whatever was read can be written, and means the same.
+// FuzzReformat: whatever runs is written in the canonical form, unless that is
+// larger than a block may be, and means the same.
 func FuzzReformat(f *testing.F) {
 	seed(f)
 	f.Fuzz(func(t *testing.T, text string) {
@@ -161,17 +126,17 @@ func FuzzReformat(f *testing.F) {
 			if !b.Executable || len(b.Orphans) > 0 {
 				continue
 			}
-			out, err := Format(b.Manifest())
-			if err != nil {
-				if protocol.KindOf(err) == protocol.KindLimit {
-					continue
-				}
-				t.Fatalf("block %d cannot be written: %v\n%s", i, err, text)
-			}
+			out := b.canonical()
 			r := Parse(out)
-			if len(r.Blocks) != 1 || !reflect.DeepEqual(r.Blocks[0].Manifest(), b.Manifest()) {
+			if r.Text != "" || len(r.Blocks) != 1 || !b.means(&r.Blocks[0]) && r.Blocks[0].Executable {
 				t.Fatalf("block %d of\n%s\nwritten as\n%s\nread as\n%s", i, text, out, asJSON(r))
 			}
+			if len(r.Problems()) > 0 && r.Blocks[0].Executable {
+				t.Fatalf("canonical text has findings:\n%s\n%s", out, asJSON(r))
+			}
+		}
+		if got := Parse(Reformat(text)).Calls(); !reflect.DeepEqual(got, Parse(text).Calls()) {
+			t.Fatalf("%q means something else when it is rewritten:\n%s", text, Reformat(text))
 		}
 	})
 }
@@ -214,19 +179,4 @@ func TestParse_RandomMixtures(t *testing.T) {
 			checkResult(t, text, o.Parse(text))
 		}
 	}
-}
-
-// formatCalls writes calls. Neighbours with the same request id and rising
-// Index share a block.
-func formatCalls(calls []protocol.Call) (string, error) {
-	var blocks []Manifest
-	for i, c := range calls {
-		if i > 0 && c.RequestID == calls[i-1].RequestID && c.Index > calls[i-1].Index && c.Index != 0 {
-			last := &blocks[len(blocks)-1]
-			last.Calls = append(last.Calls, c)
-			continue
-		}
-		blocks = append(blocks, Manifest{RequestID: c.RequestID, Calls: []protocol.Call{c}})
-	}
-	return Format(blocks...)
 }

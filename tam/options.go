@@ -1,6 +1,10 @@
 package tam
 
-import "tavernsim/protocol"
+import (
+	"cmp"
+
+	"tavernsim/protocol"
+)
 
 // Limits bound one block. Beyond a limit the block gets limit_exceeded and does
 // not run. A zero field means its default; none can be switched off.
@@ -13,27 +17,15 @@ type Limits struct {
 	Retry  int // more are cut to this; default 10
 }
 
-// DefaultLimits are the limits of a zero Options.
-func DefaultLimits() Limits {
-	return Limits{Block: 256 << 10, Value: 128 << 10, Fields: 100, Steps: 50, Index: 1000, Retry: 10}
-}
-
 func (l Limits) orDefault() Limits {
-	d := DefaultLimits()
 	return Limits{
-		Block: pick(l.Block, d.Block), Value: pick(l.Value, d.Value), Fields: pick(l.Fields, d.Fields),
-		Steps: pick(l.Steps, d.Steps), Index: pick(l.Index, d.Index), Retry: pick(l.Retry, d.Retry),
+		Block: cmp.Or(l.Block, 256<<10), Value: cmp.Or(l.Value, 128<<10), Fields: cmp.Or(l.Fields, 100),
+		Steps: cmp.Or(l.Steps, 50), Index: cmp.Or(l.Index, defaultIndex), Retry: cmp.Or(l.Retry, 10),
 	}
-}
-
-func pick(v, def int) int {
-	if v > 0 {
-		return v
-	}
-	return def
 }
 
 const (
+	defaultIndex = 1000
 	// A start marker that is not followed by a field within this many bytes is
 	// a mention in prose. It bounds how far the parser looks for one.
 	maxPreamble = 4096

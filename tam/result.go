@@ -59,14 +59,6 @@ type FieldSource struct {
 	Family    string `json:"family"` // of the opening delimiter, see docs/formats/tam.md
 }
 
-// Raw cuts the exact bytes of the value out of the source it was parsed from.
-func (f FieldSource) Raw(source string) string {
-	if f.ValueSpan[0] < 0 || f.ValueSpan[1] > len(source) || f.ValueSpan[0] > f.ValueSpan[1] {
-		return ""
-	}
-	return source[f.ValueSpan[0]:f.ValueSpan[1]]
-}
-
 // Orphan is a field that names a step without a command.
 type Orphan struct {
 	Key    string // normalised, with its suffix

@@ -102,7 +102,8 @@ func TestT06_RawSpanKeepsTheBytes(t *testing.T) {
 	src := block("command:»»»X«««", "  a:»»» 1\r\n    2 «««")
 	c := stepOf(t, one(t, src), 1)
 	wantParams(t, c, "a", "1\n  2")
-	if raw := c.Fields["a"].Raw(src); raw != " 1\r\n    2 " {
+	at := c.Fields["a"].ValueSpan
+	if raw := src[at[0]:at[1]]; raw != " 1\r\n    2 " {
 		t.Errorf("raw %q", raw)
 	}
 }

@@ -153,63 +153,33 @@ func TestParse_PlainTextCostsNothing(t *testing.T) {
 	}
 }
 
-func TestFormat_Canonical(t *testing.T) {
-	got, err := formatCalls([]protocol.Call{
-		{Tool: "File.Write", Index: 1, Params: map[string]any{"path": "p", "content": "a\n"}},
-		{Tool: "Doc", RequestID: "r", Index: 1, Params: map[string]any{"text": "k:»»»v«««", "n": int64(3)}, OnError: protocol.OnErrorContinue},
-		{Tool: "Shell", RequestID: "r", Index: 2, Params: map[string]any{"sha1": "x"}, Retry: 2, URIs: map[string]string{"in": "fam://i"}},
-		{Tool: "Run", RequestID: "s", Index: 1, Params: map[string]any{"command": "ls"}},
-	})
-	want := `<|[REQUEST_TOOL]|>
-command:»»»File.Write«««
-content:「始RAW」a
-「末RAW」
-path:»»»p«««
-<|[END_TOOL]|>
-
-<|[REQUEST_TOOL]|>
-request_id:»»»r«««
-
-command_1:»»»Doc«««
-on_error_1:»»»continue«««
-type_hint_n_1:»»»json«««
-n_1:»»»3«««
-text_1:»»»»k:»»»v«««««««
-
-command_2:»»»Shell«««
-retry_2:»»»2«««
-uri_in_2:»»»fam://i«««
-sha1_2:»»»x«««
-<|[END_TOOL]|>
-
-<|[REQUEST_TOOL]|>
-request_id:»»»s«««
-common_command:»»»ls«««
-command:»»»Run«««
-<|[END_TOOL]|>
-`
-	want = strings.Replace(want, "text_1:»»»»k:»»»v«««««««", "text_1:「始RAW」k:»»»v«««「末RAW」", 1) // its end would lengthen the run
-	if err != nil || got != want {
-		t.Errorf("%v\n%s", err, got)
+func TestReformat_Canonical(t *testing.T) {
+	got := Reformat(block("Command_1: >>>File.Write<<<", "path:»»»p«««", "content:「始RAW」a\n「末RAW」") +
+		block("request_id:»»»r«««", "command_1:»»»Doc«««", "on_error_1:»»»CONTINUE«««", "n_1:»»»3«««", "type_hint_n_1:»»»JSON«««", "text_1:»»»»k:»»»v««« ««««",
+			"command_2:»»»Shell«««", "retry_2:»»»2«««", "uri_in_2:»»»fam://i«««", "sha1_2:»»»x«««") +
+		block("command:»»»Run«««", "common_command:»»»ls«««", "# a note"))
+	want := block("command:»»»File.Write«««", "content:「始RAW」a\n「末RAW」", "path:»»»p«««") +
+		block("request_id:»»»r«««", "", "command_1:»»»Doc«««", "on_error_1:»»»continue«««", "type_hint_n_1:»»»json«««", "n_1:»»»3«««", "text_1:「始RAW」k:»»»v«««「末RAW」",
+			"", "command_2:»»»Shell«««", "retry_2:»»»2«««", "uri_in_2:»»»fam://i«««", "sha1_2:»»»x«««") +
+		block("common_command:»»»ls«««", "# a note", "command:»»»Run«««")
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
 
-func TestFormat_RefusesWhatCannotBeRead(t *testing.T) {
-	for name, c := range map[string]protocol.Call{
-		"empty tool":     {Index: 1},
-		"name":           {Tool: "X", Index: 1, Params: map[string]any{"filePath": "p"}},
-		"index":          {Tool: "X", Index: 1000},
-		"retry":          {Tool: "X", Index: 1, Retry: 11},
-		"on_error":       {Tool: "X", Index: 1, OnError: "maybe"},
-		"both":           {Tool: "X", Index: 1, Params: map[string]any{"a": ""}, URIs: map[string]string{"a": "u"}},
-		"hint":           {Tool: "X", Index: 1, TypeHints: map[string]string{"a": "json"}},
-		"large":          {Tool: "X", Index: 1, Params: map[string]any{"a": strings.Repeat("x", 129*kib)}},
-		"reserved typed": {Tool: "X", Index: 1, Params: map[string]any{"command": int64(1)}},
+func TestReformat_LeavesWhatItCannotWrite(t *testing.T) {
+	head, middle := startMarker+"\ncommand:»»»X«««\na:»»»"+strings.Repeat("x", 128*kib)+"«««\ncommand:»»»Y«««\na:»»»", "«««\n"
+	large := head + strings.Repeat("y", 256*kib-len(head)-len(middle)) + middle + endMarker
+	if !Parse(large).Blocks[0].Executable {
+		t.Fatal("the block does not run")
+	}
+	for _, text := range []string{
+		block("command_1:»»»X«««", "a_2:>>>1<<<"), // an orphan
+		block("a:>>>1<<<"), // nothing to run
+		large,              // with step numbers it is beyond the limit
 	} {
-		if text, err := formatCalls([]protocol.Call{c}); err == nil {
-			t.Errorf("%s: written as\n%s", name, text)
-		} else if k := protocol.KindOf(err); k != protocol.KindInvalid && k != protocol.KindLimit {
-			t.Errorf("%s: kind %s", name, k)
+		if got := Reformat(text); got != text {
+			t.Errorf("%.200q is rewritten as %.200q", text, got)
 		}
 	}
 }

@@ -2,7 +2,6 @@ package toolsxml
 
 import (
 	"fmt"
-	"strings"
 
 	"tavernsim/protocol"
 )
@@ -14,53 +13,19 @@ import (
 // ctrl), bytes (ctrl, some input; a list of numbers), files (edit, read), key,
 // reason and note (get_value). A pair whose entities can be read in two ways
 // also has find_other and replace_other. Secret references are still in the
-// texts. A failed tool does not stop the others: OnError is "continue". What
-// must wait for what is in [Plan].
+// texts. A failed tool does not stop the others: OnError is "continue".
 func (r *Result) Calls(prefix string) []protocol.Call {
 	var calls []protocol.Call
 	for i := range r.Tools {
 		if t := &r.Tools[i]; t.Executable {
 			calls = append(calls, protocol.Call{
-				ID: callID(prefix, t), Tool: string(t.Type), Params: t.params(), Index: t.Index,
+				ID: fmt.Sprintf("%s.%d", prefix, t.Index), Tool: string(t.Type), Params: t.params(), Index: t.Index,
 				Origin: protocol.OriginToolsXML, OnError: protocol.OnErrorContinue,
 			})
 		}
 	}
 	return calls
 }
-
-// Problems answers the tools that do not run, in document order, with the same
-// ids that Calls would give them. A tool that only waits for the user's answer
-// to a request of the same text is not_run, every other one is an error.
-func (r *Result) Problems(prefix string) []protocol.CallResult {
-	var results []protocol.CallResult
-	for i := range r.Tools {
-		t := &r.Tools[i]
-		if t.Executable {
-			continue
-		}
-		status, messages := protocol.CallNotRun, []string(nil)
-		for _, d := range r.Diagnostics {
-			if d.Severity != SeverityError || d.Tool != t.Index && d.Tool != 0 {
-				continue
-			}
-			if d.Code != ValueNotReady && d.Code != RootIncomplete {
-				status = protocol.CallFailed
-			}
-			messages = append(messages, d.String())
-		}
-		if messages == nil {
-			status, messages = protocol.CallFailed, []string{"too many problems in the answer; see its diagnostics"}
-		}
-		results = append(results, protocol.CallResult{
-			ID: callID(prefix, t), Tool: string(t.Type), Status: status,
-			Error: protocol.Errorf(protocol.KindInvalid, "toolsxml: %s %d: %s", t.Type, t.Index, strings.Join(messages, "; ")),
-		})
-	}
-	return results
-}
-
-func callID(prefix string, t *Tool) string { return fmt.Sprintf("%s.%d", prefix, t.Index) }
 
 func (t *Tool) params() map[string]any {
 	switch t.Type {

@@ -9,10 +9,9 @@
 // It looks like XML and is not: models write raw shell and raw source code
 // between the tags, so an XML parser fails on the first "&&". [Parse] treats the
 // text as tag-delimited raw text and gives a [Result]: the prose, the tools in
-// document order, and what was wrong with them. [Result.Calls] turns the tools
-// that may run into calls, [Result.Problems] says about the others what a model
-// can act on. [Show] underlines the problems in the source for people. Nothing is
-// executed here.
+// document order, and what was wrong with them in words that a model can act on.
+// [Result.Calls] turns the tools that may run into calls. [Show] underlines the
+// problems in the source for people. Nothing is executed here.
 //
 // # What you hold and owe
 //

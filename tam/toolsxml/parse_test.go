@@ -77,7 +77,7 @@ func numbered(n int, format string) string {
 	return b.String()
 }
 
-func TestCallsAndProblems(t *testing.T) {
+func TestCalls(t *testing.T) {
 	r := Parse(root(`<command>ls</command><foo/><edit><file src="a"><find nth="2">&amp;</find><replace>b</replace></file></edit><ctrl>c</ctrl>`), Options{})
 	calls := r.Calls("t7")
 	want := []protocol.Call{
@@ -92,9 +92,7 @@ func TestCallsAndProblems(t *testing.T) {
 	if !reflect.DeepEqual(calls, want) {
 		t.Errorf("calls\n%+v\nwant\n%+v", calls, want)
 	}
-	problems := r.Problems("t7")
-	if len(problems) != 1 || problems[0].ID != "t7.2" || problems[0].Status != protocol.CallFailed ||
-		!strings.Contains(problems[0].Error.Error(), "received <foo>; expected one of <command>") {
-		t.Errorf("problems %+v", problems)
+	if d := r.Diagnostics[0]; d.Tool != 2 || !strings.Contains(d.String(), "received <foo>; expected one of <command>") {
+		t.Errorf("diagnostic %+v", d)
 	}
 }

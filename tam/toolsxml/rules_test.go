@@ -394,9 +394,8 @@ func TestX19Control(t *testing.T) {
 func TestX20GetValueIsForTheNextRound(t *testing.T) {
 	r := expect(t, root(`<command>echo $KARYI{A}</command><get_value key="A" reason="r"/><read><file src="$KARYI{A}"/></read><command>echo $KARYI{B} $$KARYI{A}</command>`),
 		"-command \"echo $KARYI{A}\"\n+get_value A|r|\n-read $KARYI{A};\n+command \"echo $KARYI{B} $$KARYI{A}\"", ValueNotReady)
-	problems := r.Problems("p")
-	if len(problems) != 2 || problems[0].Status != protocol.CallNotRun || problems[0].ID != "p.1" {
-		t.Errorf("problems %+v", problems)
+	if d := r.Diagnostics; len(d) != 2 || d[0].Tool != 1 || d[1].Tool != 3 || d[0].Severity != SeverityError {
+		t.Errorf("diagnostics %+v", d)
 	}
 	// Several roots are one round.
 	expect(t, root(`<get_value key="A" reason="r"/>`)+root(`<command>$KARYI{A}</command>`), "+get_value A|r|\n-command \"$KARYI{A}\"", ValueNotReady)
