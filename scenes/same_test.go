@@ -180,7 +180,7 @@ func TestSameDigestOfRandomProjects(t *testing.T) {
 
 // killed is the scene with what is left of its disk where a kill ends it: so many
 // operations after the first wave of that life was durable, or at its end.
-func killed(t *testing.T, s *scenestest.Scene, set scenestest.Settings, after int) *scenestest.Scene {
+func killed(t *testing.T, s *scenestest.Scene, set scenestest.Settings, after int, change ...func(*scenes.Options)) *scenestest.Scene {
 	t.Helper()
 	disk, copied := persistencetest.NewCrashDisk(), s.Fresh(t)
 	if err := persistencetest.CopyDisk(persistencetest.OSDisk(), s.Dir, disk, "run"); err != nil {
@@ -190,7 +190,7 @@ func killed(t *testing.T, s *scenestest.Scene, set scenestest.Settings, after in
 	set.FS, set.Kept = persistencetest.FailingDisk(disk, l.look), l.kept
 	running := *s
 	running.Dir = "run"
-	r, err := running.Start(set)
+	r, err := running.StartWith(set, change...)
 	if err != nil {
 		return s // it has ended
 	}
@@ -210,12 +210,12 @@ func killed(t *testing.T, s *scenestest.Scene, set scenestest.Settings, after in
 }
 
 // Promise 2 on the realtime clock, where order is what happened: whatever a random
-// project does, on however many workers, interrupted or not, a fold comes to what
-// the scene kept, the machines decide it again, and turns are in their order. No
-// inbox overflows: where an event meets a deliberation that is about to be merged,
-// a fold cannot tell for which of them there was room.
+// project does, on however many workers, interrupted, killed or not, a fold comes to
+// what the scene kept and counted, the machines decide it again, and turns are in
+// their order. No inbox overflows: where an event meets a deliberation that is about
+// to be merged, a fold cannot tell for which of them there was room.
 func TestRandomProjectsInRealtime(t *testing.T) {
-	dirs := t
+	dirs, midway := t, 0
 	rapid.Check(t, func(t *rapid.T) {
 		text := randomProject(t, 64)
 		p, err := scenestest.Load(scenestest.Files(scenestest.Base(), txtar.Parse([]byte(text))), nil)
@@ -227,10 +227,19 @@ func TestRandomProjectsInRealtime(t *testing.T) {
 			Snapshots: int64(rapid.IntRange(1, 40).Draw(t, "snapshots")), Stop: &agenda.Stop{After: agenda.Duration(6 * time.Second), Deliberations: 300},
 		}
 		interrupts := rapid.SliceOfN(rapid.IntRange(0, 4000), 0, 3).Draw(t, "interrupted after milliseconds")
+		kills := rapid.SliceOfN(rapid.IntRange(0, 90), 0, 2).Draw(t, "killed before, after operations")
 		pauses := rapid.SliceOfN(rapid.IntRange(0, 3000), len(interrupts)+1, len(interrupts)+1).Draw(t, "paused after milliseconds")
 		fails := rapid.MapOfN(rapid.SampledFrom([]string{"a_1", "a_2", "a_3", "$world", "$events"}), rapid.Int64Range(1, 30), 0, 3).Draw(t, "fails at its envelope")
 		s := scenestest.New(dirs, p, "")
+		outer := dirs
 		synctest.Test(dirs, func(dirs *testing.T) {
+			for _, after := range kills {
+				s = killed(outer, s, set, after, scenes.FailAt(fails))
+				if s.Fold(dirs, set).Agenda.Ended == "" {
+					midway++
+				}
+				mustRestore(dirs, s, set)
+			}
 			for i, ms := range append(interrupts, -1) {
 				r, err := s.StartWith(set, scenes.FailAt(fails))
 				if err != nil {
@@ -243,8 +252,12 @@ func TestRandomProjectsInRealtime(t *testing.T) {
 				if ms >= 0 {
 					defer time.AfterFunc(time.Duration(ms)*time.Millisecond, r.Interrupt).Stop()
 				}
-				if res := r.Close(); res.Err != nil {
+				res := r.Close()
+				if res.Err != nil {
 					dirs.Error(res.Err)
+				}
+				if got, want := fmt.Sprintf("%+v", res.State.Tally), fmt.Sprintf("%+v", s.Fold(dirs, set).Tally); got != want {
+					dirs.Errorf("the run counts\n%s\nits facts are\n%s", got, want)
 				}
 				mustRestore(dirs, s, set)
 			}
@@ -258,6 +271,9 @@ func TestRandomProjectsInRealtime(t *testing.T) {
 			t.Fatalf("%+v\n%s", set, text)
 		}
 	})
+	if t.Logf("%d kills before the end", midway); midway == 0 && !testing.Short() {
+		t.Error("no kill came before the end: nothing is tested")
+	}
 }
 
 // randomProject draws a scene and a model whose agents call tools at random, with

@@ -2,7 +2,6 @@ package rundir
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
@@ -83,17 +82,21 @@ func state(dir string) string {
 	if persistence.InUse(filepath.Join(dir, JournalDir)) {
 		return Running
 	}
-	data, err := os.ReadFile(filepath.Join(dir, summaryFile))
-	s := &Summary{}
+	s, err := readSummary(dir)
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, fs.ErrNotExist) || err == nil && s.Resumable:
 		return Resumable
-	case err != nil || json.Unmarshal(data, s) != nil:
+	case err != nil:
 		return Damaged
-	case s.Resumable:
-		return Resumable
 	}
 	return Ended
+}
+
+// Summarized reports whether the summary of a run tells of its end. A run that was
+// killed at its end has none, or that of the process before.
+func Summarized(dir string) bool {
+	s, err := readSummary(dir)
+	return err == nil && !s.Resumable
 }
 
 // bytesIn is the size of the files in a directory; what cannot be read counts

@@ -2,9 +2,6 @@ package rundir
 
 import (
 	"context"
-	"encoding/json"
-	"os"
-	"path/filepath"
 
 	"tavernsim/engine/agent"
 	"tavernsim/engine/bus/delivery"
@@ -50,13 +47,12 @@ func (o *Opened) Told(scene string, journal history.Journal) error {
 // told holds the journal to the summary of the process that wrote it last: the
 // end of a log can be lost without a trace in what is left.
 func told(dir, scene string, journal history.Journal) error {
-	data, err := os.ReadFile(filepath.Join(dir, summaryFile))
+	s, err := readSummary(dir)
+	if protocol.KindOf(err) == protocol.KindCorrupt {
+		return err
+	}
 	if err != nil {
 		return nil // the process was killed before it could write one
-	}
-	s := &Summary{}
-	if err := json.Unmarshal(data, s); err != nil {
-		return protocol.Errorf(protocol.KindCorrupt, "%s: %w", filepath.Join(dir, summaryFile), err)
 	}
 	for _, one := range s.All() {
 		if one.Scene != scene || one.Journal.Waves == 0 {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -161,6 +162,18 @@ func (s Samples) MarshalJSON() ([]byte, error) {
 
 // Write puts the summary into its run directory.
 func (s *Summary) Write(dir string) error { return writeJSON(filepath.Join(dir, summaryFile), s) }
+
+func readSummary(dir string) (*Summary, error) {
+	s, file := &Summary{}, filepath.Join(dir, summaryFile)
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(data, s); err != nil {
+		return nil, protocol.Errorf(protocol.KindCorrupt, "%s: %w", file, err)
+	}
+	return s, nil
+}
 
 // All lists the scenes of the run.
 func (s *Summary) All() []*SceneSummary {

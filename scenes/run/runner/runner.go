@@ -101,8 +101,8 @@ type Options struct {
 	Middleware delivery.Chain
 	// Crashes are what made a restart necessary, by scene: see scenes.Crash.
 	Crashes map[string][]*scenes.Crash
-	// Finish takes a run whose scenes have all ended for one that lacks its
-	// summary, not for an error.
+	// Finish writes the summary of a run whose scenes have all ended, also if there is
+	// one that says so. Without it such a run is an error.
 	Finish bool
 	// FS replaces the operating system's for the journal, for tests.
 	FS pebbledb.FS
@@ -258,7 +258,7 @@ func (r *Runner) start(defs []*project.Scene, opt Options) error {
 			return r.stopStarting(defs[i:], err)
 		}
 	}
-	if len(r.Scenes) == 0 && !opt.Finish {
+	if len(r.Scenes) == 0 && !opt.Finish && rundir.Summarized(r.Dir) {
 		last := r.idle[len(r.idle)-1]
 		err := protocol.Errorf(protocol.KindConflict, "run %s: it has ended already (scene %s: %s); start another", r.Dir, last.ID, last.outcome.Reason)
 		return errors.Join(err, r.close())

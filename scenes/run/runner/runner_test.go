@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -75,6 +76,55 @@ func TestInterruptAndResume(t *testing.T) {
 		w := want.Scenes[i]
 		if s.Scene != w.Scene || s.Seed != seed || s.Deliberations != w.Deliberations || s.World != w.World || s.StoppedBy != "ticks" || !slices.Equal(s.ByAgent, w.ByAgent) {
 			t.Errorf("resumed %+v\nwhole %+v", s, w)
+		}
+	}
+}
+
+// A run that was killed between its end and its summary lacks the summary, or has
+// that of the process before. Resuming it writes the summary, once.
+func TestKilledBeforeTheSummary(t *testing.T) {
+	opt := Options{Scenes: []string{"day", "night"}, Ticks: 40}
+	for ended := true; ended; {
+		opt.Dir = filepath.Join(t.TempDir(), "run")
+		ended = stopped(t, opt)
+	}
+	file := filepath.Join(opt.Dir, "summary.json")
+	before, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resumed := func() *rundir.Summary {
+		r, err := Resume(opt.Dir, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return wait(t, r)
+	}
+	want := resumed()
+	whole, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, kill := range map[string]func() error{
+		"none":                  func() error { return os.Remove(file) },
+		"of the process before": func() error { return os.WriteFile(file, before, 0o644) },
+		"cut":                   func() error { return os.WriteFile(file, whole[:len(whole)/2], 0o644) },
+	} {
+		if err := kill(); err != nil {
+			t.Fatal(err)
+		}
+		got := resumed()
+		if got.Resumable || got.Digests() != want.Digests() {
+			t.Errorf("%s: digests %s, want %s", name, got.Digests(), want.Digests())
+		}
+		for i, s := range got.Scenes {
+			w := *want.Scenes[i]
+			if w.Latency, w.Report = s.Latency, s.Report; !reflect.DeepEqual(*s, w) { // they are of the process
+				t.Errorf("%s: finished %+v\nwhole %+v", name, *s, w)
+			}
+		}
+		if _, err := Resume(opt.Dir, Options{}); protocol.KindOf(err) != protocol.KindConflict {
+			t.Errorf("%s: with its summary it goes on: %v", name, err)
 		}
 	}
 }
