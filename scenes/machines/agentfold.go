@@ -24,7 +24,14 @@ type AgentFold struct {
 func (f *AgentFold) Apply(r protocol.Record, fact protocol.Fact) error {
 	var err error
 	switch x := fact.(type) {
-	case *bus.Routed, *agenda.Interrupted:
+	case *bus.Routed:
+		for o := range x.Receivers.All() {
+			if f.Machine(o) != nil {
+				f.late = append(f.late, fact)
+				break
+			}
+		}
+	case *agenda.Interrupted:
 		f.late = append(f.late, fact)
 	case *agenda.DeadLettered:
 		f.missed = append(f.missed, x)

@@ -87,7 +87,7 @@ func profileRules() source.Rules {
 		"profile.KnowledgeReference.alias":     {Section: "§2.2", Doc: "The agent's own name for it, unique in the profile. Default: the source_id."},
 		"profile.KnowledgeReference.access_permissions": {Section: "§2.2", Default: []any{"read"},
 			Enum: []string{"read", "write_caiu", "suggest_edits", "write_suggestions"},
-			Doc:  "What the agent may do: read; write_caiu writes at once; suggest_edits (or write_suggestions) puts writes into a review queue."},
+			Doc:  "What the agent may do: read; write_caiu writes at once; suggest_edits (or write_suggestions) puts writes into a review queue, which holds 10,000 and which no command, tool or workflow reviews yet."},
 
 		"profile.Subscription.type":                 {Required: true, Section: "§2.2", Doc: "Event type. `a.b.*` is every type below a.b, `*` every type."},
 		"profile.Subscription.filter_condition":     {Section: "§2.2", Doc: "Expression over payload, event and self; the event is heard when it is true."},
