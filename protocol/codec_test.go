@@ -169,48 +169,6 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-func TestDecided(t *testing.T) {
-	c := NewCodec()
-	rapid.Check(t, func(t *rapid.T) {
-		head := Decided{Agent: rapid.Uint32().Draw(t, "agent"), At: Time(rapid.Int64().Draw(t, "at")), More: rapid.Bool().Draw(t, "more")}
-		var facts []Fact
-		for _, text := range rapid.SliceOfN(rapid.String(), 0, 4).Draw(t, "facts") {
-			facts = append(facts, fact{Text: text})
-		}
-		var requests []Sequenced
-		for _, to := range rapid.SliceOfN(rapid.SampledFrom([]string{ToWorld, ToEvents, "elsewhere"}), 0, 4).Draw(t, "requests") {
-			requests = append(requests, Sequenced{To: to, Data: Encode(value(2).Draw(t, "data"))})
-		}
-		raw, err := AppendDecided(nil, c, head, facts, requests)
-		if err != nil {
-			t.Fatal(err)
-		}
-		d, err := ReadDecided(raw)
-		if err != nil || d.Agent != head.Agent || d.At != head.At || d.More != head.More || len(d.Facts) != len(facts) || len(d.Effects) != len(requests) {
-			t.Fatalf("%+v, %v", d, err)
-		}
-		for i, f := range d.Facts {
-			want, _ := c.Marshal(facts[i])
-			if f.Kind != "test.fact" || !bytes.Equal(f.Data, want) {
-				t.Fatalf("fact %d is %s %x", i, f.Kind, []byte(f.Data))
-			}
-		}
-		for i, e := range d.Effects {
-			if e.To != requests[i].To || !bytes.Equal(e.Data, requests[i].Data) {
-				t.Fatalf("request %d is %+v", i, e)
-			}
-		}
-		for cut := range len(raw) {
-			if _, err := ReadDecided(raw[:cut]); err == nil {
-				t.Fatalf("the first %d of %d bytes are a decision", cut, len(raw))
-			}
-		}
-		if _, err := ReadDecided(append(raw, 0xc0)); err == nil {
-			t.Fatal("a byte more was read")
-		}
-	})
-}
-
 func TestEnvelopeRoundTrip(t *testing.T) {
 	text := rapid.StringN(0, 12, -1)
 	rapid.Check(t, func(t *rapid.T) {
@@ -289,27 +247,6 @@ func FuzzReadValue(f *testing.F) {
 		raw := Encode(v)
 		if back, err := raw.Value(); err != nil || !bytes.Equal(Encode(back), raw) {
 			t.Fatalf("%v became %v, %v", v, back, err)
-		}
-	})
-}
-
-func FuzzReadDecided(f *testing.F) {
-	raw, _ := AppendDecided(nil, NewCodec(), Decided{Agent: 3, At: 9}, []Fact{fact{Text: "x"}}, []Sequenced{{To: ToWorld, Data: Encode("y")}})
-	f.Add(raw)
-	f.Fuzz(func(t *testing.T, b []byte) {
-		d, err := ReadDecided(b)
-		if err != nil {
-			return
-		}
-		size := 0
-		for _, x := range d.Facts {
-			size += len(x.Data)
-		}
-		for _, x := range d.Effects {
-			size += len(x.Data)
-		}
-		if size > len(b) {
-			t.Fatalf("%d bytes hold %d", len(b), size)
 		}
 	})
 }

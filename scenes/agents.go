@@ -104,7 +104,7 @@ func (a *agentShell) wake(env *protocol.Envelope) error {
 	a.wave, a.began, a.woken = env.Wave, time.Now(), env.Time
 	a.urgent = env.Priority == protocol.Critical
 	a.sample = a.newSample(env.Wave)
-	view, err := viewOf(env)
+	view, err := carried[*machines.View](env)
 	if err != nil {
 		return err
 	}
@@ -160,16 +160,22 @@ func (a *agentShell) ended(facts []protocol.Fact, requests []protocol.Sequenced)
 		p.Took(took)
 	}
 	a.options.Latency.record(took)
-	env, err := a.parcel(protocol.KindTurn, a.machine.ID.Instance, protocol.Decided{Agent: a.machine.ID.Ordinal, At: a.woken}, facts, requests)
-	if err == nil && a.Clock == agenda.Realtime && publishesCritical(requests) {
+	in := &machines.TurnEnded{Agent: a.machine.ID.Ordinal, At: a.woken}
+	var err error
+	if in.Facts, in.Effects, err = a.encode(facts, requests); err != nil {
+		return err
+	}
+	if end, ok := facts[len(facts)-1].(*agent.TurnEnded); ok {
+		in.Facts[len(facts)-1].Fact = new(*end)
+	}
+	env := carrying(protocol.KindTurn, in)
+	env.Source = a.machine.ID.Instance
+	if a.Clock == agenda.Realtime && publishesCritical(requests) {
 		a.alarms.Add(1) // the stage subtracts it again and resumes the ordinary agents
 		a.sup.PauseOrdinary()
 		env.Priority = protocol.Critical
 	}
 	a.machine.Release()
-	if err != nil {
-		return err
-	}
 	a.sendMeasured(env)
 	return nil
 }

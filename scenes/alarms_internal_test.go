@@ -7,16 +7,14 @@ import (
 	"tavernsim/engine/agenda"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/setup"
+	"tavernsim/scenes/machines"
 )
 
 // A turn that publishes something critical is an alarm until it arrives, or is lost.
 func TestAlarmsOnTheirWay(t *testing.T) {
 	st := &stage{scene: &scene{Scene: &setup.Scene{Options: setup.Options{Clock: agenda.Realtime}}}}
-	body, err := protocol.AppendDecided(nil, protocol.NewCodec(), protocol.Decided{}, nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	turn := &protocol.Envelope{EventHeader: protocol.EventHeader{Priority: protocol.Critical}, Kind: protocol.KindTurn, Body: protocol.NewBody(body)}
+	turn := carrying(protocol.KindTurn, &machines.TurnEnded{})
+	turn.Priority = protocol.Critical
 	for name, comes := range map[string]func(){
 		"it arrives": func() { _, _ = st.input(turn) },
 		"it is lost": func() { st.scene.undelivered(actors.DeadLetter{Envelope: turn}) },

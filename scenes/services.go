@@ -33,7 +33,7 @@ func (s *serviceShell) Receive(env *protocol.Envelope) error {
 	if err != nil {
 		return err
 	}
-	before, err := viewOf(env)
+	before, err := carried[*machines.View](env)
 	if err != nil {
 		return err
 	}
@@ -117,13 +117,15 @@ func (s *scene) first() uint32 {
 
 // decided sends the stage a part of a decision; the last part has the view.
 func (s *scene) decided(actor string, facts []protocol.Fact, view *machines.View) error {
-	env, err := s.parcel(protocol.KindDecided, actor, protocol.Decided{More: view == nil}, facts, nil)
+	kept, _, err := s.encode(facts, nil)
 	if err != nil {
 		return err
 	}
-	if view != nil {
-		env.Body.SetValue(view)
+	for i := range kept {
+		kept[i].Fact = facts[i]
 	}
+	env := carrying(protocol.KindDecided, &machines.ServiceAnswered{Facts: kept, More: view == nil, View: view})
+	env.Source = actor
 	s.stage.Tell(env)
 	return nil
 }

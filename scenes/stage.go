@@ -71,20 +71,14 @@ func (st *stage) moment() (m machines.Moment) {
 func (st *stage) input(env *protocol.Envelope) (machines.Input, error) {
 	switch env.Kind {
 	case protocol.KindTurn:
-		in := &machines.TurnEnded{Urgent: env.Priority == protocol.Critical}
-		if in.Urgent {
+		in, err := carried[*machines.TurnEnded](env)
+		if env.Priority == protocol.Critical && err == nil {
+			in.Urgent = true
 			st.alarms.Add(-1)
 		}
-		var err error
-		in.Decided, err = protocol.ReadDecided(env.Body.Raw)
 		return in, err
 	case protocol.KindDecided:
-		d, err := protocol.ReadDecided(env.Body.Raw)
-		in := &machines.ServiceAnswered{Facts: d.Facts, More: d.More}
-		if err == nil && !d.More {
-			in.View, err = viewOf(env)
-		}
-		return in, err
+		return carried[*machines.ServiceAnswered](env)
 	case protocol.KindFailed:
 		in := &machines.ActorFailed{}
 		return in, st.Codec.Unmarshal(env.Body.Raw, in)
@@ -115,19 +109,6 @@ func (st *stage) input(env *protocol.Envelope) (machines.Input, error) {
 	return nil, protocol.Errorf(protocol.KindInternal, "scene %s: unexpected %s", st.ID, env.Kind)
 }
 
-// viewOf reads the view in an envelope, which is a value beside the bytes.
-func viewOf(env *protocol.Envelope) (*machines.View, error) {
-	v, err := env.Body.Value()
-	if err != nil {
-		return nil, err
-	}
-	view, ok := v.(*machines.View)
-	if !ok {
-		return nil, protocol.Errorf(protocol.KindInternal, "%s without a view of the services", env.Kind)
-	}
-	return view, nil
-}
-
 // crashes are the failures of the scene before restarts, as facts.
 func (st *stage) crashes() (facts []protocol.Fact) {
 	for i, c := range st.options.Crashes {
@@ -138,11 +119,10 @@ func (st *stage) crashes() (facts []protocol.Fact) {
 
 // journalAnswered reads the journal's answer: a wave is durable, or the disk failed.
 func (st *stage) journalAnswered(env *protocol.Envelope) (machines.Input, error) {
-	v, err := env.Body.Value()
+	kept, err := carried[keptWave](env)
 	if err != nil {
 		return nil, err
 	}
-	kept := v.(keptWave)
 	if kept.err != nil {
 		return &machines.DiskFailed{Err: &DiskFailure{Scene: st.ID, Cause: kept.err}}, nil
 	}
@@ -154,9 +134,7 @@ func (st *stage) journalAnswered(env *protocol.Envelope) (machines.Input, error)
 
 // tellKept sends the journal's answer to the stage. Any goroutine may call it.
 func (s *scene) tellKept(k keptWave) {
-	env := &protocol.Envelope{Kind: protocol.KindAnswer}
-	env.Body.SetValue(k)
-	s.stage.Tell(env)
+	s.stage.Tell(carrying(protocol.KindAnswer, k))
 }
 
 // decide gives the machine an input and carries out its effects.

@@ -18,7 +18,6 @@ import (
 // Promise 1, I4: the same state and input give the same bytes, and deciding changes
 // nothing.
 func TestDecideIsBlind(t *testing.T) {
-	codec := protocol.NewCodec()
 	do := map[string]any{"decision": map[string]any{
 		"say": "hm", "private_state": map[string]any{"a": int64(1), "b": []any{"x"}}, "world": map[string]any{"path": "n", "value": int64(1)},
 		"calls": []any{map[string]any{"tool": "GenerateRandomNumberTool"}, map[string]any{"tool": "Nothing"}},
@@ -33,10 +32,7 @@ func TestDecideIsBlind(t *testing.T) {
 			t.Fatal(err)
 		}
 		same(t, bytesOf(t, m), before, "the state after deciding")
-		b, err := protocol.AppendDecided(nil, codec, protocol.Decided{}, d.Facts, d.Requests)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := encoded(t, d)
 		if first == nil {
 			first = b
 		}
@@ -74,8 +70,8 @@ func TestSnapshotGoesOnAlike(t *testing.T) {
 			r.Fatalf("%q became %q", raw, got)
 		}
 		a, b := decide(t, m, n), decide(t, back, n)
-		x, _ := protocol.AppendDecided(nil, codec, protocol.Decided{}, a.Facts, a.Requests)
-		y, _ := protocol.AppendDecided(nil, codec, protocol.Decided{}, b.Facts, b.Requests)
+		x := encoded(t, a)
+		y := encoded(t, b)
 		if !bytes.Equal(x, y) || !bytes.Equal(bytesOf(t, m), bytesOf(t, back)) {
 			r.Fatalf("went on with %q\nrestored %q", x, y)
 		}
@@ -327,10 +323,7 @@ func TestRelease(t *testing.T) {
 	m.Spaces = pool
 	m.State.Private = map[string]any{"decision": map[string]any{"calls": []any{map[string]any{"tool": "A", "params": map[string]any{"x": "y"}}}}}
 	d := decide(t, m, 1)
-	kept, err := protocol.AppendDecided(nil, protocol.NewCodec(), protocol.Decided{}, d.Facts, d.Requests)
-	if err != nil {
-		t.Fatal(err)
-	}
+	kept := encoded(t, d)
 	state := bytesOf(t, m)
 	m.Release()
 	m.Release()
@@ -347,10 +340,7 @@ func TestRelease(t *testing.T) {
 	again.Spaces = pool
 	again.State.Private = map[string]any{"decision": map[string]any{"calls": []any{map[string]any{"tool": "A", "params": map[string]any{"x": "y"}}}}}
 	d = decide(t, again, 1)
-	b, err := protocol.AppendDecided(nil, protocol.NewCodec(), protocol.Decided{}, d.Facts, d.Requests)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := encoded(t, d)
 	same(t, b, kept, "the decision in used memory")
 }
 
@@ -422,4 +412,21 @@ func TestModelFails(t *testing.T) {
 	if got := seen(m); got != "failure" {
 		t.Errorf("observations %q", got)
 	}
+}
+
+// encoded is the bytes of what was decided.
+func encoded(t testing.TB, d protocol.Decision) (b []byte) {
+	t.Helper()
+	codec := protocol.NewCodec()
+	for _, f := range d.Facts {
+		raw, err := codec.Marshal(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b = append(append(b, f.FactKind()...), raw...)
+	}
+	for _, r := range d.Requests {
+		b = append(append(b, r.To...), r.Data...)
+	}
+	return b
 }

@@ -531,10 +531,7 @@ func (s *script) decide(in any) {
 }
 
 func (s *script) bytes(d *protocol.Decision) []byte {
-	raw, err := protocol.AppendDecided(nil, s.codec, protocol.Decided{}, d.Facts, d.Requests)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	raw := encoded(s.t, *d)
 	for _, e := range d.Effects {
 		ask := *e.(*Ask)
 		call := ask.Call

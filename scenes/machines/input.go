@@ -26,8 +26,11 @@ type Arrivals struct {
 
 // TurnEnded is the end of an agent's deliberation.
 type TurnEnded struct {
-	protocol.Decided
-	Urgent bool // realtime: it publishes a critical event
+	Agent   uint32        // ordinal
+	At      protocol.Time // when the deliberation began
+	Facts   []protocol.KindData
+	Effects []protocol.Sequenced // requests to the services
+	Urgent  bool                 // realtime: it publishes a critical event
 }
 
 // ActorFailed is a panic or an error of the actor of an agent or a service.

@@ -223,21 +223,23 @@ func turnOf(end *agent.TurnEnded, now protocol.Time) agenda.Turn {
 
 // keep adds the effect that keeps an encoded fact, and folds the fact. It returns nil
 // for kinds that the stage does not decode.
-func (s *Stage) keep(at protocol.Time, actor, kind string, data protocol.Raw) (fact protocol.Fact, err error) {
-	e := Effect{Act: ActKeep, Wave: s.wave.number, At: at, Actor: actor, Kind: kind, Data: data}
+func (s *Stage) keep(at protocol.Time, actor string, f protocol.KindData) (fact protocol.Fact, err error) {
+	e := Effect{Act: ActKeep, Wave: s.wave.number, At: at, Actor: actor, Kind: f.Kind, Data: f.Data, Fact: f.Fact}
 	switch {
-	case kind == agent.FactCallMade:
-		err = s.call.Read(data)
+	case f.Kind == agent.FactCallMade:
+		err = s.call.Read(f.Data)
 		e.Call, fact = s.call, &s.call
-	case !s.scene.Codec.FactType(kind).Bytes:
-		fact, err = s.scene.Codec.ReadFact(kind, data)
+	case f.Fact != nil:
+		fact = f.Fact
+	case !s.scene.Codec.FactType(f.Kind).Bytes:
+		fact, err = s.scene.Codec.ReadFact(f.Kind, f.Data)
 		e.Fact = fact
 	}
 	if err != nil {
 		return nil, err
 	}
 	s.effects = append(s.effects, e)
-	return fact, s.Apply(protocol.Record{Time: at, Actor: actor, Kind: kind, Data: data}, fact)
+	return fact, s.Apply(protocol.Record{Time: at, Actor: actor, Kind: f.Kind, Data: f.Data}, fact)
 }
 
 // keepOwn keeps a fact of the stage itself.

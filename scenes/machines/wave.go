@@ -166,7 +166,7 @@ func (s *Stage) merge(a arrival) error {
 	}
 	var end *agent.TurnEnded
 	for _, f := range a.turn.Facts {
-		fact, err := s.keep(a.turn.At, actor, f.Kind, f.Data)
+		fact, err := s.keep(a.turn.At, actor, f)
 		if err != nil {
 			return err
 		}
@@ -292,7 +292,7 @@ func (s *Stage) serviceAnswered(in *ServiceAnswered) error {
 	s.View = in.View
 	s.Agenda.Releases(s.View.Releases)
 	for _, f := range facts {
-		fact, err := s.keep(s.wave.time, actor, f.Kind, f.Data)
+		fact, err := s.keep(s.wave.time, actor, f)
 		if err != nil {
 			return err
 		}

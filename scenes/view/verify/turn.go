@@ -303,7 +303,7 @@ func (v *verifier) hand(t *turn) error {
 		return v.differs(v.made.Name(t.agent)+": "+t.trouble, &r, nil)
 	}
 	v.countTurn(t.agent)
-	return v.decide(&machines.TurnEnded{Decided: protocol.Decided{Agent: t.agent, At: t.wake.At, Facts: t.facts, Effects: t.requests}})
+	return v.decide(&machines.TurnEnded{Agent: t.agent, At: t.wake.At, Facts: t.facts, Effects: t.requests})
 }
 
 func (v *verifier) countTurn(o uint32) {
@@ -320,7 +320,7 @@ func (v *verifier) handLost(t *turn) error {
 		r, _ := v.peek(0)
 		return v.differs(v.made.Name(t.agent)+" left no facts", &r, nil)
 	}
-	in := &machines.TurnEnded{Decided: protocol.Decided{Agent: t.agent, At: t.records[0].Time, Effects: t.held}}
+	in := &machines.TurnEnded{Agent: t.agent, At: t.records[0].Time, Effects: t.held}
 	for _, r := range t.records {
 		in.Facts = append(in.Facts, protocol.KindData{Kind: r.Kind, Data: r.Data})
 	}
