@@ -38,9 +38,10 @@ func (m instantModel) Answer(q *agent.Ask) agent.Answered { return answered(m.in
 
 // answered carries the simulated latency of a failed request, too.
 func answered(a protocol.ModelAnswer, err error) agent.Answered {
-	var f *llm.Failure
-	if err != nil && errors.As(err, &f) && a.Latency == 0 {
-		a.Latency = f.Latency
+	if err != nil && a.Latency == 0 {
+		if f, ok := errors.AsType[*llm.Failure](err); ok {
+			a.Latency = f.Latency
+		}
 	}
 	return agent.Answered{Model: a, Err: err}
 }
