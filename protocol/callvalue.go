@@ -45,12 +45,16 @@ func ReadCall(v any) (Call, error) {
 	if !ok {
 		return Call{}, Errorf(KindInvalid, "call: want an object with tool and params, got %T", v)
 	}
-	c := Call{
-		ID: textOf(m, "id"), Tool: textOf(m, "tool", "name", "toolName", "command"), Origin: Origin(textOf(m, "origin")),
-		RequestID: textOf(m, "requestId", "request_id"), OnError: OnError(textOf(m, "onError", "on_error")),
-		Index: countOf(m["index"]), Retry: countOf(m["retry"]), Block: countOf(m["block"]),
-		URIs: textsOf(m["uris"]), TypeHints: textsOf(m["typeHints"]), Orphans: textsOf(m["orphans"]),
+	c := Call{ID: textOf(m, "id"), Tool: textOf(m, "tool"), Origin: Origin(textOf(m, "origin"))}
+	params, _ := m["params"].(map[string]any)
+	if len(m) == 4 && c.ID != "" && c.Tool != "" && c.Origin != "" && params != nil { // nothing else is there
+		c.Params = params
+		return c, nil
 	}
+	c.Tool = textOf(m, "tool", "name", "toolName", "command")
+	c.RequestID, c.OnError = textOf(m, "requestId", "request_id"), OnError(textOf(m, "onError", "on_error"))
+	c.Index, c.Retry, c.Block = countOf(m["index"]), countOf(m["retry"]), countOf(m["block"])
+	c.URIs, c.TypeHints, c.Orphans = textsOf(m["uris"]), textsOf(m["typeHints"]), textsOf(m["orphans"])
 	if c.Tool == "" {
 		c.Tool, c.ID = c.ID, ""
 	}

@@ -233,6 +233,7 @@ type Appender interface{ AppendMsg(b []byte) []byte }
 type Codec struct {
 	encoders sync.Pool
 	decoders sync.Pool
+	scratch  sync.Pool
 	facts    map[string]FactType
 }
 
@@ -246,6 +247,7 @@ func NewCodec(facts ...[]FactType) *Codec {
 		facts:    known,
 		encoders: sync.Pool{New: func() any { return newEncoder() }},
 		decoders: sync.Pool{New: func() any { return msgpack.NewDecoder(nil) }},
+		scratch:  sync.Pool{New: func() any { return new([]byte) }},
 	}
 }
 

@@ -169,6 +169,44 @@ func TestCounts(t *testing.T) {
 	}
 }
 
+// What Keep gave stays as it is, whatever is encoded or appended afterwards.
+func TestKeep(t *testing.T) {
+	c := NewCodec()
+	rapid.Check(t, func(t *rapid.T) {
+		var facts []Fact
+		for _, text := range rapid.SliceOfN(rapid.String(), 0, 4).Draw(t, "facts") {
+			facts = append(facts, fact{Text: text})
+		}
+		var requests []Sequenced
+		for _, to := range rapid.SliceOfN(rapid.SampledFrom([]string{ToWorld, ToEvents, "elsewhere"}), 0, 4).Draw(t, "requests") {
+			requests = append(requests, Sequenced{To: to, Data: Encode(value(2).Draw(t, "data"))})
+		}
+		kept, asked, err := c.Keep(facts, requests)
+		if err != nil || len(kept) != len(facts) || len(asked) != len(requests) {
+			t.Fatalf("%+v, %+v, %v", kept, asked, err)
+		}
+		if _, _, err := c.Keep([]Fact{fact{Text: "another decision, in the same buffer"}}, nil); err != nil {
+			t.Fatal(err)
+		}
+		for i := range kept {
+			_ = append(kept[i].Data, "behind"...)
+		}
+		for i := range asked {
+			_ = append(asked[i].Data, "behind"...)
+		}
+		for i, f := range kept {
+			if want, _ := c.Marshal(facts[i]); f.Kind != "test.fact" || !bytes.Equal(f.Data, want) {
+				t.Fatalf("fact %d is %s %x", i, f.Kind, []byte(f.Data))
+			}
+		}
+		for i, r := range asked {
+			if r.To != requests[i].To || !bytes.Equal(r.Data, requests[i].Data) {
+				t.Fatalf("request %d is %+v", i, r)
+			}
+		}
+	})
+}
+
 func TestEnvelopeRoundTrip(t *testing.T) {
 	text := rapid.StringN(0, 12, -1)
 	rapid.Check(t, func(t *rapid.T) {

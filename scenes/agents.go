@@ -162,11 +162,16 @@ func (a *agentShell) ended(facts []protocol.Fact, requests []protocol.Sequenced)
 	a.options.Latency.record(took)
 	in := &machines.TurnEnded{Agent: a.machine.ID.Ordinal, At: a.woken}
 	var err error
-	if in.Facts, in.Effects, err = a.encode(facts, requests); err != nil {
+	if in.Facts, in.Effects, err = a.Codec.Keep(facts, requests); err != nil {
 		return err
 	}
-	if end, ok := facts[len(facts)-1].(*agent.TurnEnded); ok {
-		in.Facts[len(facts)-1].Fact = new(*end)
+	for i, f := range facts { // what the stage decodes of every turn
+		switch x := f.(type) {
+		case *agent.CallMade:
+			in.Facts[i].Fact = &machines.CallSeen{Tool: x.Tool, Status: x.Status}
+		case *agent.TurnEnded:
+			in.Facts[i].Fact = new(*x)
+		}
 	}
 	env := carrying(protocol.KindTurn, in)
 	env.Source = a.machine.ID.Instance

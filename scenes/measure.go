@@ -98,12 +98,10 @@ func (m *measured) lap() time.Duration {
 func (st *stage) kept(e *machines.Effect) {
 	m := st.metrics
 	m.Fact(e.Kind)
-	if e.Kind == agent.FactCallMade {
-		m.Called(e.Call.Tool, string(e.Call.Status))
-		return
-	}
 	actor := e.Actor
 	switch x := e.Fact.(type) {
+	case *machines.CallSeen:
+		m.Called(x.Tool, string(x.Status))
 	case *agent.TurnEnded:
 		st.outside.Log.Ended(actor, x.Turn, e.Wave)
 		st.measureTurn(x.Agent, x)

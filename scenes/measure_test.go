@@ -111,10 +111,11 @@ func BenchmarkMeasureTurn(b *testing.B) {
 	})
 	raw := (&agent.CallMade{ID: "1.1", Tool: "PublishEventTool", Origin: protocol.OriginNative, Status: protocol.CallRequested}).AppendMsg(nil)
 	b.Run("call", func(b *testing.B) {
-		e := machines.Effect{Act: machines.ActKeep, Kind: agent.FactCallMade}
-		if err := e.Call.Read(raw); err != nil {
+		seen := &machines.CallSeen{}
+		if err := seen.Read(raw); err != nil {
 			b.Fatal(err)
 		}
+		e := machines.Effect{Act: machines.ActKeep, Kind: agent.FactCallMade, Fact: seen}
 		b.ReportAllocs()
 		for range b.N {
 			st.kept(&e)

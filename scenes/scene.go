@@ -32,7 +32,6 @@ type scene struct {
 	context context.Context // ends when the scene stops
 	outside *outside.Runner
 	spaces  *spacePool
-	buffers *buffers
 	model   llm.Provider
 	journal Journal
 	system  *actors.System
@@ -58,7 +57,7 @@ type scene struct {
 func newScene(made *setup.Scene, journal Journal, opt Options) (*scene, error) {
 	s := &scene{
 		Scene: made, metrics: opt.Metrics, options: opt, log: cmp.Or(opt.Log, slog.New(slog.DiscardHandler)), journal: journal, system: opt.System, model: opt.Model,
-		spaces: newSpacePool(), buffers: newBuffers(),
+		spaces: newSpacePool(),
 	}
 	s.options.Snapshots = opt.Snapshots.WithDefaults()
 	var err error

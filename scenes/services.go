@@ -117,7 +117,7 @@ func (s *scene) first() uint32 {
 
 // decided sends the stage a part of a decision; the last part has the view.
 func (s *scene) decided(actor string, facts []protocol.Fact, view *machines.View) error {
-	kept, _, err := s.encode(facts, nil)
+	kept, _, err := s.Codec.Keep(facts, nil)
 	if err != nil {
 		return err
 	}

@@ -137,7 +137,6 @@ type Effect struct {
 	Kind     string        // of the fact; of a wake: the workflow, "" = the agents' own
 	Data     protocol.Raw  // the encoded fact; the requests to a service
 	Fact     protocol.Fact // decoded; nil for kinds that need no decoding
-	Call     CallSeen      // of a call
 	Err      error
 }
 

@@ -30,7 +30,6 @@ type Stage struct {
 	config   StageConfig
 	now      Moment   // of the current input
 	effects  []Effect // of the current input
-	call     CallSeen // of the current fact
 
 	phase  phase
 	wave   *wave
@@ -226,20 +225,18 @@ func turnOf(end *agent.TurnEnded, now protocol.Time) agenda.Turn {
 func (s *Stage) keep(at protocol.Time, actor string, f protocol.KindData) (fact protocol.Fact, err error) {
 	e := Effect{Act: ActKeep, Wave: s.wave.number, At: at, Actor: actor, Kind: f.Kind, Data: f.Data, Fact: f.Fact}
 	switch {
-	case f.Kind == agent.FactCallMade:
-		err = s.call.Read(f.Data)
-		e.Call, fact = s.call, &s.call
 	case f.Fact != nil:
-		fact = f.Fact
+	case f.Kind == agent.FactCallMade:
+		seen := &CallSeen{}
+		e.Fact, err = seen, seen.Read(f.Data)
 	case !s.scene.Codec.FactType(f.Kind).Bytes:
-		fact, err = s.scene.Codec.ReadFact(f.Kind, f.Data)
-		e.Fact = fact
+		e.Fact, err = s.scene.Codec.ReadFact(f.Kind, f.Data)
 	}
 	if err != nil {
 		return nil, err
 	}
 	s.effects = append(s.effects, e)
-	return fact, s.Apply(protocol.Record{Time: at, Actor: actor, Kind: f.Kind, Data: f.Data}, fact)
+	return e.Fact, s.Apply(protocol.Record{Time: at, Actor: actor, Kind: f.Kind, Data: f.Data}, e.Fact)
 }
 
 // keepOwn keeps a fact of the stage itself.

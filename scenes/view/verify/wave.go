@@ -277,12 +277,9 @@ func (v *verifier) keep(e *machines.Effect) error {
 	} else {
 		v.report.Verified++
 	}
-	fact := e.Fact
-	if fact == nil {
-		var err error
-		if fact, err = v.codec.ReadFact(e.Kind, e.Data); err != nil {
-			return err
-		}
+	fact, err := v.codec.ReadFact(e.Kind, e.Data)
+	if err != nil {
+		return err
 	}
 	if x, ok := fact.(*agenda.DeadLettered); ok {
 		v.refused(x)
