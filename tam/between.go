@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"strings"
+
+	"tavernsim/tam/finding"
 )
 
 // between reads what stands from at to pos: comments, fences, bullets and junk.
@@ -29,7 +31,7 @@ func (w *walker) between(pos int) {
 		from, text = from+len(line), text[len(line):]
 	}
 	if junk >= 0 {
-		w.note(IgnoredText, SeverityWarning, junk, junkEnd, "",
+		w.note(IgnoredText, finding.Warning, junk, junkEnd, "",
 			"received %q between fields; expected key:»»»value««« or # comment", cut(string(w.lex.b[junk:junkEnd])))
 	}
 	w.at = pos
@@ -89,13 +91,13 @@ func (w *walker) bareCommand(body []byte, at int) bool {
 			KeySpan: Range{at + start, at + end}, ValueSpan: Range{v, v + len(value)}, Family: famBare.String(),
 		},
 	})
-	w.note(BareValue, SeverityWarning, at, at+len(body), name,
+	w.note(BareValue, finding.Warning, at, at+len(body), name,
 		"received %q without delimiters; expected %s:»»»%s«««", cut(string(body)), name, cut(string(value)))
 	return true
 }
 
 // note keeps a finding; lines and columns are filled in when the block ends.
-func (w *walker) note(code Code, sev Severity, from, to int, key, format string, args ...any) {
+func (w *walker) note(code Code, sev finding.Severity, from, to int, key, format string, args ...any) {
 	w.diags = append(w.diags, Diagnostic{Code: code, Severity: sev, Offset: from, End: to, Key: key, Message: fmt.Sprintf(format, args...)})
 }
 

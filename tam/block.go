@@ -2,6 +2,8 @@ package tam
 
 import (
 	"bytes"
+
+	"tavernsim/tam/finding"
 )
 
 // field is one key with its value, before steps are made of fields.
@@ -129,7 +131,7 @@ func (w *walker) atBound(bound int) blockEnd {
 	}
 	w.over = true
 	w.at = max(w.at, bound)
-	w.note(LimitExceeded, SeverityError, w.start, w.body, "",
+	w.note(LimitExceeded, finding.Error, w.start, w.body, "",
 		"received a block of more than %d bytes; expected at most that: pass large data as uri_ parameters", w.limits.Block)
 	return blockOver
 }
@@ -147,13 +149,13 @@ func (w *walker) finish(how blockEnd, pos int) blockEnd {
 	if how == blockMarked {
 		return how
 	}
-	w.note(MissingEndMarker, SeverityWarning, w.at, w.at, "",
+	w.note(MissingEndMarker, finding.Warning, w.at, w.at, "",
 		"received no end marker; expected %s after the last field", endMarker)
 	if how == blockEOF {
 		w.cutTail(pos)
 		if w.opt.cut() && !w.cut {
 			w.cut = true
-			w.note(Truncated, SeverityError, w.start, w.body, "",
+			w.note(Truncated, finding.Error, w.start, w.body, "",
 				"received a block whose text the provider cut off (finish reason %q); expected %s: send the block again", w.opt.Finish, endMarker)
 		}
 	}
@@ -181,7 +183,7 @@ func (w *walker) cutTail(pos int) {
 
 func (w *walker) cutAt(from, to int) {
 	w.cut = true
-	w.note(Truncated, SeverityError, from, to, "",
+	w.note(Truncated, finding.Error, from, to, "",
 		"received %q and then the end of the text; expected the whole field and %s: send the block again", cut(string(w.lex.b[from:to])), endMarker)
 }
 
@@ -325,7 +327,7 @@ func (w *walker) settle(pos, n int, eof bool) {
 	o := *w.lex.at(f.tok)
 	pos = max(pos, o.end)
 	w.close(pos, pos, class{}, n)
-	w.note(MissingTerminator, SeverityWarning, o.key[0], o.end, f.name,
+	w.note(MissingTerminator, finding.Warning, o.key[0], o.end, f.name,
 		"received %s without a closing delimiter; expected %s at its end", cut(f.name), closerText(o.cls))
 	if eof {
 		w.cutAt(o.key[0], o.end)
@@ -362,13 +364,13 @@ func (w *walker) close(valueEnd, end int, closer class, next int) {
 
 func (w *walker) add(f field) {
 	if size := f.source.ValueSpan[1] - f.source.ValueSpan[0]; size > w.limits.Value {
-		w.note(LimitExceeded, SeverityError, f.source.KeySpan[0], f.source.KeySpan[1], f.name,
+		w.note(LimitExceeded, finding.Error, f.source.KeySpan[0], f.source.KeySpan[1], f.name,
 			"received a value of %d bytes; expected at most %d: pass large data as uri_%s", size, w.limits.Value, f.name)
 	}
 	if len(w.fields) == w.limits.Fields {
 		if !w.over {
 			w.over = true
-			w.note(LimitExceeded, SeverityError, f.source.KeySpan[0], f.source.KeySpan[1], f.name,
+			w.note(LimitExceeded, finding.Error, f.source.KeySpan[0], f.source.KeySpan[1], f.name,
 				"received more than %d fields; expected at most that: split the block", w.limits.Fields)
 		}
 		return

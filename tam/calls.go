@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"tavernsim/protocol"
+	"tavernsim/tam/finding"
 )
 
 // Calls returns the calls of all executable blocks, in order. Blocks that must
@@ -93,14 +94,14 @@ func (p Problem) String() string {
 func (r Result) Problems() []Problem {
 	var out []Problem
 	for _, d := range r.Diagnostics {
-		if d.Severity != SeverityInfo {
+		if d.Severity != finding.Info {
 			out = append(out, Problem{Diagnostic: d, Block: -1})
 		}
 	}
 	for i := range r.Blocks {
 		b := &r.Blocks[i]
 		for _, d := range b.Diagnostics {
-			if d.Severity == SeverityError || d.Severity == SeverityWarning && !slices.Contains(habits(), d.Code) {
+			if d.Severity == finding.Error || d.Severity == finding.Warning && !slices.Contains(habits(), d.Code) {
 				out = append(out, Problem{Diagnostic: d, Block: i, Request: string(b.RequestID), NotRun: !b.Executable})
 			}
 		}

@@ -77,26 +77,3 @@ func countFences(b []byte) int {
 	}
 	return 0
 }
-
-// position counts lines and characters up to an offset.
-type position struct {
-	off, line, col int // line from 1, col from 0
-}
-
-// moveTo goes on to off; never back.
-func (p *position) moveTo(text []byte, off int) {
-	if off <= p.off {
-		return
-	}
-	b := text[p.off:off]
-	if n := bytes.Count(b, []byte{'\n'}); n > 0 {
-		p.line, p.col = p.line+n, 0
-		b = b[bytes.LastIndexByte(b, '\n')+1:]
-	}
-	for _, c := range b {
-		if c&0xC0 != 0x80 {
-			p.col++
-		}
-	}
-	p.off = off
-}

@@ -3,9 +3,10 @@ package tam
 import (
 	"bytes"
 	"fmt"
-	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"tavernsim/tam/finding"
 )
 
 // Parse reads the whole text of an answer with default options.
@@ -17,11 +18,11 @@ func (o Options) Parse(text string) Result {
 	if !suspicious(text) {
 		return Result{Text: strings.TrimPrefix(text, bom)}
 	}
-	p := parser{b: []byte(text), pos: position{line: 1}}
+	p := parser{b: []byte(text)}
 	p.lex = lexer{b: p.b, prevKey: [3]int{-1}}
 	p.blk = walker{lex: &p.lex, opt: o, limits: o.Limits.orDefault()}
 	p.run()
-	return p.result()
+	return p.result(text)
 }
 
 const bom = "\ufeff"
@@ -59,7 +60,6 @@ type parser struct {
 	at      int // everything before has been dealt with
 	scan    int // everything before holds no marker
 	resumed int // where the prose began, or went on behind something cut out
-	pos     position
 
 	text    strings.Builder
 	gap     gap // white space that stood around what was cut out
@@ -75,7 +75,6 @@ func (p *parser) run() {
 	if bytes.HasPrefix(p.b, []byte(bom)) {
 		p.moveTo(len(bom))
 		p.resumed = len(bom)
-		p.pos.off = len(bom)
 	}
 	for p.prose() {
 	}
@@ -115,8 +114,8 @@ func (p *parser) releaseTail() {
 	}
 	at := from + k
 	p.release(at)
-	p.report(Diagnostic{Code: Truncated, Severity: SeverityWarning, Offset: at, End: end,
-		Message: fmt.Sprintf("received %q and then the end of the text; expected a whole block from %s to %s", cut(string(p.b[at:])), startMarker, endMarker)})
+	p.report(Truncated, finding.Warning, at, end,
+		"received %q and then the end of the text; expected a whole block from %s to %s", cut(string(p.b[at:])), startMarker, endMarker)
 }
 
 // release makes text of everything before pos.
@@ -156,7 +155,6 @@ func (p *parser) cutOut(pos int) {
 func (p *parser) block(start, body int) {
 	p.cutOut(start)
 	fences := countFences(p.b[p.head:start])
-	p.pos.moveTo(p.b, start)
 	p.blk.begin(start, body, p.parity+fences)
 	how := p.blk.walk()
 	if how == blockNone {
@@ -177,22 +175,21 @@ func (p *parser) block(start, body int) {
 // mention leaves a start marker without fields in the text.
 func (p *parser) mention() {
 	w := &p.blk
-	d := Diagnostic{Code: EmptyBlock, Severity: SeverityInfo, Offset: w.start, End: w.body,
-		Message: fmt.Sprintf("received %s without any field behind it; expected command:»»»tool id«««: read as text", startMarker)}
-	if w.attempt != (Range{}) {
-		got := string(p.b[w.attempt[0]:w.attempt[1]])
-		d.Severity = SeverityWarning
-		d.Message = fmt.Sprintf("received %q without delimiters; expected key:»»»value««« on every field: read as text", cut(got))
-	}
-	p.report(d)
 	p.scan = w.body
+	if w.attempt == (Range{}) {
+		p.report(EmptyBlock, finding.Info, w.start, w.body,
+			"received %s without any field behind it; expected command:»»»tool id«««: read as text", startMarker)
+		return
+	}
+	p.report(EmptyBlock, finding.Warning, w.start, w.body, "received %q without delimiters; expected key:»»»value««« on every field: read as text",
+		cut(string(p.b[w.attempt[0]:w.attempt[1]])))
 }
 
 // keep adds the block that ends at end.
 func (p *parser) keep(how blockEnd, end int) {
 	w := &p.blk
 	b := w.assemble(Span{w.start, end}, !w.cut && how != blockOver)
-	b.Diagnostics, b.Warnings = p.locate(w.diags)
+	b.Diagnostics = w.diags
 	p.blocks = append(p.blocks, b)
 	p.parity = w.fences & 1
 }
@@ -250,7 +247,6 @@ func (p *parser) overflow(at int) int {
 func (p *parser) reasoning(open tag) {
 	start := p.scan
 	p.cutOut(start)
-	p.pos.moveTo(p.b, start)
 	depth := 1
 	if open.self {
 		depth = 0
@@ -259,15 +255,15 @@ func (p *parser) reasoning(open tag) {
 	for depth > 0 {
 		k := bytes.IndexByte(p.b[at:], '<')
 		if k < 0 {
-			p.report(Diagnostic{Code: InReasoning, Severity: SeverityInfo, Offset: start, End: start + 1,
-				Message: fmt.Sprintf("received <%s> without </%s>; expected both: everything behind it is dropped", open.name, open.name)})
+			p.report(InReasoning, finding.Info, start, start+1,
+				"received <%s> without </%s>; expected both: everything behind it is dropped", open.name, open.name)
 			p.moveTo(len(p.b))
 			return
 		}
 		at += k
 		if m := scanMarker(p.b, at); m.kind == markStart {
-			p.report(Diagnostic{Code: InReasoning, Severity: SeverityInfo, Offset: at, End: m.end,
-				Message: fmt.Sprintf("received a block inside <%s>; expected it in the answer: not read as a call", open.name)})
+			p.report(InReasoning, finding.Info, at, m.end,
+				"received a block inside <%s>; expected it in the answer: not read as a call", open.name)
 		}
 		t, ok := scanTag(p.b, at)
 		at++
@@ -285,34 +281,19 @@ func (p *parser) reasoning(open tag) {
 }
 
 // report keeps a finding about text outside blocks.
-func (p *parser) report(d Diagnostic) {
-	at := p.pos
-	at.moveTo(p.b, d.Offset)
-	d.Line, d.Col = at.line, at.col+1
-	p.diags = append(p.diags, d)
+func (p *parser) report(code Code, sev finding.Severity, from, to int, format string, args ...any) {
+	p.diags = append(p.diags, Diagnostic{Code: code, Severity: sev, Offset: from, End: to, Message: fmt.Sprintf(format, args...)})
 }
 
-// locate sorts the findings of a block and gives them lines and columns. The
-// distinct codes of those that are more than information are the warnings.
-func (p *parser) locate(found []Diagnostic) (out []Diagnostic, warnings []Code) {
-	if len(found) == 0 {
-		return nil, nil
+// result gives findings their lines and columns; a byte order mark is no column.
+func (p *parser) result(source string) Result {
+	lists := [][]Diagnostic{p.diags}
+	for i := range p.blocks {
+		lists = append(lists, p.blocks[i].Diagnostics)
 	}
-	out = slices.Clone(found)
-	slices.SortStableFunc(out, func(a, b Diagnostic) int { return a.Offset - b.Offset })
-	at := p.pos
-	for i := range out {
-		at.moveTo(p.b, out[i].Offset)
-		out[i].Line, out[i].Col = at.line, at.col+1
-		if out[i].Severity != SeverityInfo && !slices.Contains(warnings, out[i].Code) {
-			warnings = append(warnings, out[i].Code)
-		}
+	finding.Place(source, len(source)-len(strings.TrimPrefix(source, bom)), lists...)
+	for i := range p.blocks {
+		p.blocks[i].Warnings = finding.Codes(p.blocks[i].Diagnostics)
 	}
-	return out, warnings
-}
-
-func (p *parser) result() Result {
-	r := Result{Text: p.text.String(), Blocks: p.blocks, Diagnostics: p.diags}
-	slices.SortStableFunc(r.Diagnostics, func(a, b Diagnostic) int { return a.Offset - b.Offset })
-	return r
+	return Result{Text: p.text.String(), Blocks: p.blocks, Diagnostics: p.diags}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"tavernsim/protocol"
+	"tavernsim/tam/finding"
 )
 
 // put gives field i to a step. own: the field names the step, so it wins over
@@ -84,7 +85,7 @@ func (a *assembly) control(i int, format string, args ...any) {
 			return
 		}
 	}
-	a.warn(InvalidControlValue, SeverityWarning, i, format, args...)
+	a.warn(InvalidControlValue, finding.Warning, i, format, args...)
 }
 
 // finish settles URIs, shared parameters and hints of every step, and whether
@@ -101,12 +102,12 @@ func (a *assembly) finish() {
 		a.block.Notes = append(a.block.Notes, n.text)
 	}
 	if len(a.steps) == 0 && !a.lost {
-		a.w.note(NoCommand, SeverityError, a.w.start, a.w.body, "",
+		a.w.note(NoCommand, finding.Error, a.w.start, a.w.body, "",
 			"received a block with the fields %s but no command; expected command:»»»tool id«««", cut(a.names()))
 	}
 	a.block.Executable = a.block.Complete && len(a.steps) > 0
 	for _, d := range a.w.diags {
-		if d.Severity == SeverityError {
+		if d.Severity == finding.Error {
 			a.block.Executable = false
 		}
 	}
@@ -133,7 +134,7 @@ func (a *assembly) settleURIs(st *step) {
 			loser, label = st.Params, name
 		}
 		src := st.Fields[label]
-		a.w.note(URIConflict, SeverityWarning, src.KeySpan[0], src.KeySpan[1], label,
+		a.w.note(URIConflict, finding.Warning, src.KeySpan[0], src.KeySpan[1], label,
 			"received both %s and uri_%s for step %d; expected one of them: %s is dropped", name, name, st.Index, label)
 		delete(loser, name)
 		delete(st.Fields, label)
@@ -172,13 +173,13 @@ func (a *assembly) settleHints(st *step) {
 		_, param := st.Params[name]
 		_, ref := st.URIs[name]
 		if !param && !ref {
-			a.w.note(OrphanHint, SeverityWarning, f.source.KeySpan[0], f.source.KeySpan[1], f.name,
+			a.w.note(OrphanHint, finding.Warning, f.source.KeySpan[0], f.source.KeySpan[1], f.name,
 				"received type_hint_%s for step %d but no parameter %s; expected a parameter of that name", name, st.Index, name)
 			continue
 		}
 		hint := strings.ToLower(strings.TrimSpace(f.text))
 		if !slices.Contains(KnownHints(), hint) {
-			a.w.note(UnknownTypeHint, SeverityWarning, f.source.KeySpan[0], f.source.KeySpan[1], f.name,
+			a.w.note(UnknownTypeHint, finding.Warning, f.source.KeySpan[0], f.source.KeySpan[1], f.name,
 				"received type hint %q for %s; expected one of %s: taken as text", cut(hint), name, strings.Join(KnownHints(), ", "))
 			hint = "text"
 		}
@@ -224,5 +225,5 @@ func (w *walker) delimiters() {
 	if n > 1 {
 		code, text = MixedDelimiters, "received delimiters of several families (here %s); expected »»» and ««« throughout"
 	}
-	w.note(code, SeverityWarning, f.source.KeySpan[0], from, f.name, text, odd)
+	w.note(code, finding.Warning, f.source.KeySpan[0], from, f.name, text, odd)
 }

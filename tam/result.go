@@ -1,10 +1,8 @@
 package tam
 
 import (
-	"bytes"
-	"encoding/json"
-
 	"tavernsim/protocol"
+	"tavernsim/tam/finding"
 )
 
 // Result is what a text says. It marshals to the JSON of docs/formats/tam.md.
@@ -83,7 +81,7 @@ func (o Optional) MarshalJSON() ([]byte, error) {
 	if o == "" {
 		return []byte("null"), nil
 	}
-	return plainJSON(string(o))
+	return finding.JSON(string(o))
 }
 
 // Texts maps names to texts; nil marshals as {}.
@@ -94,7 +92,7 @@ func (t Texts) MarshalJSON() ([]byte, error) {
 	if t == nil {
 		return []byte("{}"), nil
 	}
-	return plainJSON(map[string]string(t))
+	return finding.JSON(map[string]string(t))
 }
 
 // Table maps names to values; nil marshals as {}.
@@ -105,7 +103,7 @@ func (t Table[T]) MarshalJSON() ([]byte, error) {
 	if t == nil {
 		return []byte("{}"), nil
 	}
-	return plainJSON(map[string]T(t))
+	return finding.JSON(map[string]T(t))
 }
 
 // List is a slice; nil marshals as [].
@@ -116,16 +114,5 @@ func (l List[T]) MarshalJSON() ([]byte, error) {
 	if l == nil {
 		return []byte("[]"), nil
 	}
-	return plainJSON([]T(l))
-}
-
-// plainJSON leaves the choice of escaping < and > to the outer encoder.
-func plainJSON(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+	return finding.JSON([]T(l))
 }

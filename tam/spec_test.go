@@ -195,9 +195,16 @@ func TestReformat(t *testing.T) {
 
 func TestPretty(t *testing.T) {
 	src := goldenInput(t, "000_5.3_lenient")
-	want := "3 |   Command_1: >>>File.Write<<<\n" +
-		"  |   ^^^^^^^^^^^^^^ warning: mixed_delimiters_used: received delimiters of several families (here angle); expected »»» and ««« throughout\n" +
-		"block 1: runs\n  step 1: File.Write (2 params)\n"
+	want := `1 │ <|[REQUEST_TOOL]|>
+2 │   # 我的计划
+3 │   Command_1: >>>File.Write<<<
+  │   ^^^^^^^^^^^^^^ warning mixed_delimiters_used: received delimiters of several families (here angle); expected »»» and ««« throughout
+4 │   File-Path 1:»»» /logs/today.log «««
+5 │   CONTENT1:»»»start…
+6 │   another line«««
+7 │ <|[END_TOOL]|>
+8 │ 
+` + "block 1: runs\n  step 1: File.Write (2 params)\n"
 	if got := Pretty(src, Parse(src)); got != want {
 		t.Errorf("%s", got)
 	}

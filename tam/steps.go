@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"tavernsim/protocol"
+	"tavernsim/tam/finding"
 )
 
 // role is what a key stands for.
@@ -136,14 +137,14 @@ func (a *assembly) commands() {
 	slices.SortStableFunc(a.steps, func(x, y *step) int { return cmp.Compare(x.Index, y.Index) })
 	if len(a.steps) > a.w.limits.Steps {
 		extra := a.steps[a.w.limits.Steps]
-		a.warn(LimitExceeded, SeverityError, extra.pos, "received %d steps; expected at most %d: split the block", len(a.steps), a.w.limits.Steps)
+		a.warn(LimitExceeded, finding.Error, extra.pos, "received %d steps; expected at most %d: split the block", len(a.steps), a.w.limits.Steps)
 		a.steps = a.steps[:a.w.limits.Steps]
 	}
 }
 
 func (a *assembly) refuse(i int) {
 	a.slots[i].role, a.lost = roleComment, true
-	a.warn(LimitExceeded, SeverityError, i, "received the step of %s; expected a number below %d", a.w.fields[i].name, a.w.limits.Index)
+	a.warn(LimitExceeded, finding.Error, i, "received the step of %s; expected a number below %d", a.w.fields[i].name, a.w.limits.Index)
 }
 
 func (a *assembly) toolGiven(i int) bool {
@@ -151,7 +152,7 @@ func (a *assembly) toolGiven(i int) bool {
 		return true
 	}
 	a.lost = true
-	a.warn(NoCommand, SeverityError, i, "received an empty %s; expected the id of a tool", a.w.fields[i].name)
+	a.warn(NoCommand, finding.Error, i, "received an empty %s; expected the id of a tool", a.w.fields[i].name)
 	return false
 }
 
@@ -159,10 +160,10 @@ func (a *assembly) numbered(i, n int) {
 	f := &a.w.fields[i]
 	if old := a.step(n); old != nil {
 		if old.ToolID == f.text {
-			a.warn(DuplicateKey, SeverityWarning, i, "received %s twice with the same tool; expected it once", f.name)
+			a.warn(DuplicateKey, finding.Warning, i, "received %s twice with the same tool; expected it once", f.name)
 			return
 		}
-		a.warn(DuplicateCommand, SeverityError, i, "received %s twice, as %q and %q; expected one tool per number", f.name, cut(old.ToolID), cut(f.text))
+		a.warn(DuplicateCommand, finding.Error, i, "received %s twice, as %q and %q; expected one tool per number", f.name, cut(old.ToolID), cut(f.text))
 		return
 	}
 	a.addStep(i, n, false)
@@ -174,7 +175,7 @@ func (a *assembly) numbered(i, n int) {
 func (a *assembly) unnumbered(k, i int) {
 	f := &a.w.fields[i]
 	if k > 0 {
-		a.warn(RepeatedCommand, SeverityWarning, i, "received command again (%q); expected command_1, command_2, …: read as a new step", cut(f.text))
+		a.warn(RepeatedCommand, finding.Warning, i, "received command again (%q); expected command_1, command_2, …: read as a new step", cut(f.text))
 		n := 0
 		for _, s := range a.steps {
 			if s.pos < i {
@@ -192,9 +193,9 @@ func (a *assembly) unnumbered(k, i int) {
 		a.addStep(i, 1, true)
 	case one.ToolID == f.text: // the same command, written twice
 	case a.step(0) != nil:
-		a.warn(DuplicateCommand, SeverityError, i, "received command, command_0 and command_1; expected numbers for all of them")
+		a.warn(DuplicateCommand, finding.Error, i, "received command, command_0 and command_1; expected numbers for all of them")
 	default:
-		a.warn(MixedCommandIndexing, SeverityWarning, i, "received command beside command_1; expected numbers for both: command runs first")
+		a.warn(MixedCommandIndexing, finding.Warning, i, "received command beside command_1; expected numbers for both: command runs first")
 		a.addStep(i, 0, true)
 	}
 }
@@ -279,7 +280,7 @@ func (a *assembly) placeCommon(i int, name string) {
 }
 
 func (a *assembly) duplicate(i int, key string) {
-	a.warn(DuplicateKey, SeverityWarning, i, "received %s more than once; expected it once: the last one counts", key)
+	a.warn(DuplicateKey, finding.Warning, i, "received %s more than once; expected it once: the last one counts", key)
 }
 
 // stepOf finds the step of a field and the name that it has there.
@@ -314,7 +315,7 @@ func (a *assembly) stepOf(i int, s slot) (name string, st *step, every bool) {
 	}
 	st = a.preceding(i)
 	if !a.numberless {
-		a.warn(UnindexedParam, SeverityWarning, i, "received %s without a step number; expected %s_N: bound to step %d (%s)", s.full, s.full, st.Index, cut(st.ToolID))
+		a.warn(UnindexedParam, finding.Warning, i, "received %s without a step number; expected %s_N: bound to step %d (%s)", s.full, s.full, st.Index, cut(st.ToolID))
 	}
 	return name, st, false
 }
@@ -342,7 +343,7 @@ func (a *assembly) preceding(i int) *step {
 
 func (a *assembly) orphan(i, n int) {
 	f := &a.w.fields[i]
-	a.warn(OrphanParam, SeverityWarning, i, "received %s but no command_%d; expected the number of one of the steps %s: not passed to any tool", f.name, n, a.indices())
+	a.warn(OrphanParam, finding.Warning, i, "received %s but no command_%d; expected the number of one of the steps %s: not passed to any tool", f.name, n, a.indices())
 	a.block.Orphans = append(a.block.Orphans, Orphan{Key: f.name, Value: f.text, Source: f.source})
 }
 
@@ -357,7 +358,7 @@ func (a *assembly) indices() string {
 	return b.String()
 }
 
-func (a *assembly) warn(code Code, sev Severity, i int, format string, args ...any) {
+func (a *assembly) warn(code Code, sev finding.Severity, i int, format string, args ...any) {
 	f := &a.w.fields[i]
 	a.w.note(code, sev, f.source.KeySpan[0], f.source.KeySpan[1], f.name, format, args...)
 }

@@ -16,6 +16,7 @@ import (
 
 	"tavernsim/protocol"
 	"tavernsim/tam"
+	"tavernsim/tam/finding"
 	"tavernsim/tam/toolsxml"
 )
 
@@ -58,7 +59,7 @@ func (a *Answer) manifest(text string, finish protocol.FinishReason) string {
 func (a *Answer) tools(text string, finish protocol.FinishReason) string {
 	x := toolsxml.Parse(text, toolsxml.Options{Finish: finish})
 	for _, d := range x.Diagnostics {
-		if d.Severity != toolsxml.SeverityInfo {
+		if d.Severity != finding.Info {
 			a.Problems = append(a.Problems, "toolsxml: "+d.String())
 		}
 	}

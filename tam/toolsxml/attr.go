@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"tavernsim/tam/finding"
 	"tavernsim/tam/toolsxml/internal/rawtext"
 )
 
@@ -41,7 +42,7 @@ func (p *parser) opening(pos, nameEnd, tool int) opening {
 	for {
 		i = rawtext.SkipBlanks(s, i)
 		if i == len(s) || s[i] == '<' {
-			p.report(tool, UnclosedTag, SeverityWarning, pos, i,
+			p.report(tool, UnclosedTag, finding.Warning, pos, i,
 				"received %s without \">\"; expected the tag to be closed", cut(s[pos:i]))
 			o.cut = i == len(s)
 			break
@@ -84,17 +85,17 @@ func (p *parser) attribute(o *opening, i, tool int) int {
 func (p *parser) keep(o *opening, a attribute, tool int) {
 	for _, b := range o.attributes {
 		if b.name == a.name {
-			p.report(tool, DuplicateAttribute, SeverityWarning, a.pos, a.end,
+			p.report(tool, DuplicateAttribute, finding.Warning, a.pos, a.end,
 				"received %s a second time in <%s>; the first value %s counts", a.name, o.name, cut(b.value))
 			return
 		}
 	}
 	switch {
 	case len(o.attributes) == maxAttributes:
-		p.report(tool, LimitExceeded, SeverityError, a.pos, a.end,
+		p.report(tool, LimitExceeded, finding.Error, a.pos, a.end,
 			"received more than %d attributes in <%s>", maxAttributes, o.name)
 	case len(a.value) > MaxValue:
-		p.report(tool, LimitExceeded, SeverityError, a.pos, a.end,
+		p.report(tool, LimitExceeded, finding.Error, a.pos, a.end,
 			"received %d bytes in attribute %s; expected at most %d", len(a.value), a.name, MaxValue)
 	default:
 		o.attributes = append(o.attributes, a)
@@ -124,7 +125,7 @@ func (p *parser) attributeValue(i int, inRaw bool, tool int) (raw string, next i
 	if end < len(s) && s[end] == '>' && strings.HasSuffix(raw, "/") {
 		raw, end = strings.TrimRight(raw[:len(raw)-1], " "), end-1
 	}
-	p.report(tool, UnclosedQuote, SeverityWarning, i, end,
+	p.report(tool, UnclosedQuote, finding.Warning, i, end,
 		"received %s without a closing quote; the value was taken to end there", cut(s[i:end]))
 	return raw, end
 }
@@ -194,7 +195,7 @@ func (p *parser) allow(o *opening, tool int, names ...string) {
 			known = known || a.name == n
 		}
 		if !known {
-			p.report(tool, UnknownAttribute, SeverityWarning, a.pos, a.end,
+			p.report(tool, UnknownAttribute, finding.Warning, a.pos, a.end,
 				"received attribute %s, which <%s> does not have; it is ignored%s", a.name, strings.ToLower(o.name), expectedNames(names))
 		}
 	}

@@ -1,18 +1,18 @@
 package toolsxml
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"tavernsim/protocol"
+	"tavernsim/tam/finding"
 )
 
-// Code names a kind of diagnostic. Consumers tolerate codes they do not know.
-type Code string
+type (
+	Code       = finding.Code
+	Diagnostic = finding.Diagnostic
+)
 
 const (
 	MissingRoot        Code = "missing_root"         // a tool tag outside <tools>
@@ -48,66 +48,27 @@ const (
 	TooManyDiagnostics Code = "too_many_diagnostics" // more were found than are listed
 )
 
-// Severity ranks a diagnostic.
-type Severity string
-
-const (
-	SeverityError   Severity = "error"   // the tool does not run
-	SeverityWarning Severity = "warning" // read, with a repair
-	SeverityInfo    Severity = "info"    // not in Result.Warnings
-)
-
-// Diagnostic is one finding. Its message names what was received and what was
-// expected.
-type Diagnostic struct {
-	Code     Code     `json:"code"`
-	Severity Severity `json:"severity"`
-	Message  string   `json:"message"`
-	Offset   int      `json:"offset"`         // bytes from the start of the source
-	Line     int      `json:"line"`           // from 1
-	Col      int      `json:"col"`            // characters, from 1
-	Tool     int      `json:"tool,omitempty"` // index of the tool it is about
-
-	End int `json:"-"` // end of what the finding is about, for underlining
-}
-
-// String reads "line 3, col 13: missing_close: …".
-func (d Diagnostic) String() string {
-	return fmt.Sprintf("line %d, col %d: %s: %s", d.Line, d.Col, d.Code, d.Message)
-}
-
-// place fills Line and Col of diagnostics that are sorted by Offset, in one pass
-// over the source.
-func place(src string, diags []Diagnostic) {
-	line, col, at := 1, 1, 0
-	for i := range diags {
-		d := &diags[i]
-		for {
-			nl := strings.IndexByte(src[at:d.Offset], '\n')
-			if nl < 0 {
-				break
-			}
-			line, col, at = line+1, 1, at+nl+1
-		}
-		col += utf8.RuneCountInString(src[at:d.Offset])
-		at = d.Offset
-		d.Line, d.Col = line, col
-	}
-}
-
-func sortDiagnostics(diags []Diagnostic) {
-	slices.SortStableFunc(diags, func(a, b Diagnostic) int { return cmp.Compare(a.Offset, b.Offset) })
-}
-
-// codes lists the distinct codes in order, infos left out.
-func codes(diags []Diagnostic) []Code {
-	list := []Code{}
-	for _, d := range diags {
-		if d.Severity != SeverityInfo && !slices.Contains(list, d.Code) {
-			list = append(list, d.Code)
+// Show writes the source with its problems underlined, for people, and a summary.
+func Show(src string, r Result) string {
+	run, errors, warnings := 0, 0, 0
+	for _, t := range r.Tools {
+		if t.Executable {
+			run++
 		}
 	}
-	return list
+	for _, d := range r.Diagnostics {
+		switch d.Severity {
+		case finding.Error:
+			errors++
+		case finding.Warning:
+			warnings++
+		}
+	}
+	shown := ""
+	if len(src) <= MaxSource {
+		shown = finding.Show(src, r.Diagnostics)
+	}
+	return shown + fmt.Sprintf("%d tools, %d may run; %d errors, %d warnings\n", len(r.Tools), run, errors, warnings)
 }
 
 // quoted is a received text for a message. It is cut to one short line only when

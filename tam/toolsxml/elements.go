@@ -3,6 +3,7 @@ package toolsxml
 import (
 	"strings"
 
+	"tavernsim/tam/finding"
 	"tavernsim/tam/toolsxml/internal/rawtext"
 )
 
@@ -16,7 +17,7 @@ func (p *parser) newTool(typ Type, pos, end int) int {
 		return MaxTools
 	}
 	if len(p.tools) == MaxTools {
-		p.report(none, LimitExceeded, SeverityError, pos, end,
+		p.report(none, LimitExceeded, finding.Error, pos, end,
 			"received more than %d tools; none of them runs: send fewer at once", MaxTools)
 	}
 	p.tools, p.failed = append(p.tools, t), append(p.failed, false)
@@ -46,7 +47,7 @@ func (p *parser) readTool(ev event) int {
 	}
 	p.tools[tool].Span.End = end
 	if !whole {
-		p.report(tool, Truncated, SeverityError, ev.pos, ev.next,
+		p.report(tool, Truncated, finding.Error, ev.pos, ev.next,
 			"the answer ends inside <%s>; it does not run: send it again", name)
 		p.tools[tool].Span.End = none
 	}
@@ -80,7 +81,7 @@ func (p *parser) readShell(ev event, o *opening, tool int) (end int, whole bool)
 		p.readControl(t, v.Text, o, tool)
 	}
 	if t.Content == "" && ev.tag != tagCtrl || ev.tag == tagCommand && strings.TrimSpace(t.Content) == "" {
-		p.report(tool, EmptyValue, SeverityError, o.pos, o.end, "received an empty <%s>; expected text in it", ev.tag)
+		p.report(tool, EmptyValue, finding.Error, o.pos, o.end, "received an empty <%s>; expected text in it", ev.tag)
 	}
 	p.collectSecrets(tool, t.Content, o)
 	return end, true
@@ -88,7 +89,7 @@ func (p *parser) readShell(ev event, o *opening, tool int) (end int, whole bool)
 
 func (p *parser) checkInput(t *Tool, o *opening, tool int) {
 	if t.Content != "" && !strings.HasSuffix(t.Content, "\n") && !strings.HasSuffix(t.Content, "\r") {
-		p.report(tool, InputNoNewline, SeverityWarning, o.pos, o.end,
+		p.report(tool, InputNoNewline, finding.Warning, o.pos, o.end,
 			"received %s without a newline at its end; write \\n to press Enter, unless a single key is expected", cut(t.Content))
 	}
 	if strings.ToValidUTF8(t.Content, "") != t.Content {
@@ -100,7 +101,7 @@ func (p *parser) readControl(t *Tool, text string, o *opening, tool int) {
 	name, bytes, ok := rawtext.Control(text)
 	if !ok {
 		t.Content = strings.ToLower(strings.TrimSpace(text))
-		p.report(tool, UnknownControl, SeverityError, o.pos, o.end,
+		p.report(tool, UnknownControl, finding.Error, o.pos, o.end,
 			"received %s in <ctrl>; expected one letter, one of [ \\ ] ^ _ ?, or the name of a key such as esc, tab, enter", cut(text))
 		return
 	}
@@ -111,11 +112,11 @@ func (p *parser) readControl(t *Tool, text string, o *opening, tool int) {
 func (p *parser) value(raw string, pos int, o *opening, tool int) rawtext.Value {
 	v := rawtext.Read(raw)
 	if v.Open {
-		p.report(tool, UnclosedCDATA, SeverityWarning, pos, pos+len(rawtext.CDATAOpen),
+		p.report(tool, UnclosedCDATA, finding.Warning, pos, pos+len(rawtext.CDATAOpen),
 			"received %s without %s in <%s>; the text up to the closer was taken", rawtext.CDATAOpen, rawtext.CDATAClose, o.name)
 	}
 	if len(raw) > MaxValue {
-		p.report(tool, LimitExceeded, SeverityError, o.pos, o.end,
+		p.report(tool, LimitExceeded, finding.Error, o.pos, o.end,
 			"received %d bytes in <%s>; expected at most %d", len(raw), o.name, MaxValue)
 	}
 	return v
@@ -123,7 +124,7 @@ func (p *parser) value(raw string, pos int, o *opening, tool int) rawtext.Value 
 
 // missingClose reports an element that the tag at a position had to end.
 func (p *parser) missingClose(o *opening, tool, at int) {
-	p.report(tool, MissingClose, SeverityWarning, o.pos, o.end,
+	p.report(tool, MissingClose, finding.Warning, o.pos, o.end,
 		"received <%s> without </%s> in front of %s; it was taken to end there", o.name, o.name, p.tagAt(at))
 }
 
@@ -144,7 +145,7 @@ func (p *parser) readGetValue(o *opening, tool int) (end int, whole bool) {
 	t.Reason = p.require(o, "reason", "why the user should give the value", tool)
 	t.Note, _ = o.attr("note")
 	if t.Key != "" && nameLength(t.Key) != len(t.Key) {
-		p.report(tool, InvalidAttribute, SeverityError, o.pos, o.end,
+		p.report(tool, InvalidAttribute, finding.Error, o.pos, o.end,
 			"received key %s; expected letters, digits and _, not beginning with a digit", cut(t.Key))
 	}
 	for _, text := range []string{t.Key, t.Reason, t.Note} {
@@ -157,12 +158,12 @@ func (p *parser) readGetValue(o *opening, tool int) (end int, whole bool) {
 	if i < len(p.d.marks) && p.d.marks[i].tag == tagGetValue && p.d.marks[i].closer {
 		m := &p.d.marks[i]
 		if body := p.d.s[o.end:m.pos]; strings.TrimSpace(body) != "" {
-			p.report(tool, IgnoredText, SeverityWarning, o.end, int(m.pos),
+			p.report(tool, IgnoredText, finding.Warning, o.end, int(m.pos),
 				"received the text %s in <get_value>; expected attributes only", cut(body))
 		}
 		return int(m.end), true
 	}
-	p.report(tool, MissingClose, SeverityWarning, o.pos, o.end, "received <get_value …>; expected <get_value …/>")
+	p.report(tool, MissingClose, finding.Warning, o.pos, o.end, "received <get_value …>; expected <get_value …/>")
 	return o.end, true
 }
 
@@ -170,7 +171,7 @@ func (p *parser) readGetValue(o *opening, tool int) (end int, whole bool) {
 func (p *parser) require(o *opening, name, what string, tool int) string {
 	v, ok := o.attr(name)
 	if !ok {
-		p.report(tool, MissingAttribute, SeverityError, o.pos, o.end,
+		p.report(tool, MissingAttribute, finding.Error, o.pos, o.end,
 			"received <%s> without %s; expected %s=\"…\": %s", o.name, name, name, what)
 		return ""
 	}
@@ -189,7 +190,7 @@ func (p *parser) collectSecrets(tool int, text string, o *opening) {
 		case r.escaped || overflow || p.seen(t, r.name):
 		case len(t.Secrets) == MaxSecrets:
 			overflow = true
-			p.report(tool, LimitExceeded, SeverityError, o.pos, o.end, "received more than %d different $KARYI references in one tool", MaxSecrets)
+			p.report(tool, LimitExceeded, finding.Error, o.pos, o.end, "received more than %d different $KARYI references in one tool", MaxSecrets)
 		default:
 			t.Secrets = append(t.Secrets, r.name)
 		}
@@ -209,7 +210,7 @@ func (p *parser) malformedReference(tool int, text string, at int, o *opening) {
 		pos += i
 	}
 	p.d.work += len(window) / 16
-	p.report(tool, MalformedReference, SeverityWarning, pos, pos+len(refOpen),
+	p.report(tool, MalformedReference, finding.Warning, pos, pos+len(refOpen),
 		"received %s; expected $KARYI{NAME} with letters, digits and _; it stays text", cut(sample))
 }
 
@@ -228,13 +229,13 @@ func (p *parser) seen(t *Tool, name string) bool {
 func (p *parser) readForeign(ev event, o *opening, tool int) (end int, whole bool) {
 	switch {
 	case ev.tag == tagSearch || ev.tag == tagMCP:
-		p.report(tool, NotAvailable, SeverityError, o.pos, o.end,
+		p.report(tool, NotAvailable, finding.Error, o.pos, o.end,
 			"received <%s>, which is reserved and not available yet; expected one of %s", ev.tag, toolList)
 	case ev.kind == evOpen:
-		p.report(tool, UnexpectedElement, SeverityError, o.pos, o.end,
+		p.report(tool, UnexpectedElement, finding.Error, o.pos, o.end,
 			"received <%s> directly in <tools>; expected it inside %s", ev.tag, parentOf(ev.tag))
 	default:
-		p.report(tool, UnknownTool, SeverityError, o.pos, o.end, "received <%s>; expected one of %s", o.name, toolList)
+		p.report(tool, UnknownTool, finding.Error, o.pos, o.end, "received <%s>; expected one of %s", o.name, toolList)
 	}
 	body, end := p.foreignBody(o)
 	p.tools[tool].Content = body

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"tavernsim/tam/finding"
 	"tavernsim/tam/toolsxml/internal/rawtext"
 )
 
@@ -16,7 +17,7 @@ func (p *parser) readRead(o *opening, tool int) (end int, whole bool) {
 			return p.readFile(ev, tool)
 		case ev.kind == evOpen && ev.tag == tagSearch:
 			child := p.opening(ev.pos, ev.next, tool)
-			p.report(tool, NotAvailable, SeverityWarning, ev.pos, child.end,
+			p.report(tool, NotAvailable, finding.Warning, ev.pos, child.end,
 				"received <search> in <read>, which is reserved and not available yet; only the files are read")
 			_, next := p.foreignBody(&child)
 			return next
@@ -24,7 +25,7 @@ func (p *parser) readRead(o *opening, tool int) (end int, whole bool) {
 		return p.unexpected(ev, "read", `<file src="…"/>`, tool)
 	})
 	if whole && len(p.tools[tool].Files) == 0 && !p.failed[tool] {
-		p.report(tool, MissingElement, SeverityError, o.pos, o.end,
+		p.report(tool, MissingElement, finding.Error, o.pos, o.end,
 			"received <read> without a file; expected <file src=\"…\"/> in it")
 	}
 	return pos, whole
@@ -74,7 +75,7 @@ func (p *parser) endsContainer(ev event, own tag) bool {
 // it. The tool does not run: what it meant is not known.
 func (p *parser) unexpected(ev event, parent, expected string, tool int) int {
 	child := p.opening(ev.pos, ev.next, tool)
-	p.report(tool, UnexpectedElement, SeverityError, ev.pos, child.end,
+	p.report(tool, UnexpectedElement, finding.Error, ev.pos, child.end,
 		"received <%s> in <%s>; expected %s", strings.ToLower(child.name), parent, expected)
 	if ev.kind == evOpen && ev.tag.raw() && !child.self {
 		return p.d.extent(ev.mark, child.end).next
@@ -94,7 +95,7 @@ func (p *parser) readFile(ev event, tool int) int {
 	}
 	switch {
 	case ok && text != "":
-		p.report(tool, IgnoredText, SeverityWarning, ev.pos, o.end, "received the text %s in <file>; its src counts", cut(text))
+		p.report(tool, IgnoredText, finding.Warning, ev.pos, o.end, "received the text %s in <file>; its src counts", cut(text))
 	case !ok && text != "":
 		src, ok = text, true
 	}
@@ -129,7 +130,7 @@ func (p *parser) fileText(o *opening, tool int) (text string, end int) {
 func (p *parser) addFile(tool int, src string, o *opening) {
 	p.collectSecrets(tool, src, o)
 	if p.files++; p.files > MaxFiles {
-		p.report(tool, LimitExceeded, SeverityError, o.pos, o.end, "received more than %d files in one answer", MaxFiles)
+		p.report(tool, LimitExceeded, finding.Error, o.pos, o.end, "received more than %d files in one answer", MaxFiles)
 		return
 	}
 	p.tools[tool].Files = append(p.tools[tool].Files, File{Src: strings.TrimSpace(src)})
@@ -151,7 +152,7 @@ func (p *parser) readEdit(o *opening, tool int) (end int, whole bool) {
 		return pos, false
 	}
 	if whole && len(p.tools[tool].Files) == 0 && !p.failed[tool] {
-		p.report(tool, MissingElement, SeverityError, o.pos, o.end,
+		p.report(tool, MissingElement, finding.Error, o.pos, o.end,
 			"received <edit> without a file; expected <file src=\"…\"> with <find> and <replace> in it")
 	}
 	return pos, whole
@@ -187,7 +188,7 @@ func (p *parser) readEditFile(ev event, tool int) (end int, whole bool) {
 	}
 	p.orphanFind(&w, tool)
 	if whole && pairs == 0 && !p.failed[tool] {
-		p.report(tool, MissingElement, SeverityError, o.pos, o.end,
+		p.report(tool, MissingElement, finding.Error, o.pos, o.end,
 			"received <file> without a pair; expected <find>…</find><replace>…</replace> in it")
 	}
 	return end, whole
@@ -227,13 +228,13 @@ func (p *parser) readPart(ev event, w *pairing, tool int) (end int, whole bool) 
 
 func (p *parser) addPair(w *pairing, v rawtext.Value, o *opening, tool int) {
 	if w.find == nil {
-		p.report(tool, MissingElement, SeverityError, o.pos, o.end, "received <replace> without <find> in front of it; expected them in turn")
+		p.report(tool, MissingElement, finding.Error, o.pos, o.end, "received <replace> without <find> in front of it; expected them in turn")
 		return
 	}
 	w.find = nil
 	w.pair.Replace, w.pair.ReplaceOther = v.Text, v.Other
 	if p.edits++; p.edits > MaxEdits {
-		p.report(tool, LimitExceeded, SeverityError, o.pos, o.end, "received more than %d find/replace pairs in one answer", MaxEdits)
+		p.report(tool, LimitExceeded, finding.Error, o.pos, o.end, "received more than %d find/replace pairs in one answer", MaxEdits)
 		return
 	}
 	if w.file >= 0 {
@@ -244,7 +245,7 @@ func (p *parser) addPair(w *pairing, v rawtext.Value, o *opening, tool int) {
 
 func (p *parser) orphanFind(w *pairing, tool int) {
 	if w.find != nil {
-		p.report(tool, MissingElement, SeverityError, w.find.pos, w.find.end, "received <find> without <replace> behind it; expected them in turn")
+		p.report(tool, MissingElement, finding.Error, w.find.pos, w.find.end, "received <find> without <replace> behind it; expected them in turn")
 		w.find = nil
 	}
 }
@@ -261,12 +262,12 @@ func (p *parser) occurrence(o *opening, w *pairing, tool int) {
 		case a.name == "nth" && err == nil && n > 0 && n <= 1<<30:
 			w.pair.Nth = n
 		case a.name == "all":
-			p.report(tool, InvalidAttribute, SeverityError, a.pos, a.end, "received all=%s; expected true or false", cut(a.value))
+			p.report(tool, InvalidAttribute, finding.Error, a.pos, a.end, "received all=%s; expected true or false", cut(a.value))
 		case a.name == "nth":
-			p.report(tool, InvalidAttribute, SeverityError, a.pos, a.end, "received nth=%s; expected a number from 1", cut(a.value))
+			p.report(tool, InvalidAttribute, finding.Error, a.pos, a.end, "received nth=%s; expected a number from 1", cut(a.value))
 		}
 	}
 	if w.pair.All && w.pair.Nth > 0 {
-		p.report(tool, InvalidAttribute, SeverityError, o.pos, o.end, "received both all and nth in <find>; expected one of them")
+		p.report(tool, InvalidAttribute, finding.Error, o.pos, o.end, "received both all and nth in <find>; expected one of them")
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"tavernsim/protocol"
+	"tavernsim/tam/finding"
 )
 
 // FuzzParse holds promises 1, 2, 3, 6 and 7 against any text.
@@ -47,7 +48,7 @@ func checkInvariants(t *testing.T, src string, r Result) {
 		if i > 0 && r.Diagnostics[i-1].Offset > d.Offset {
 			t.Fatalf("diagnostics out of order: %v, %v", r.Diagnostics[i-1], d)
 		}
-		if d.Severity == SeverityError {
+		if d.Severity == finding.Error {
 			bad[d.Tool] = true
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"tavernsim/tam/finding"
 	"tavernsim/tam/toolsxml/internal/answer"
 	"tavernsim/tam/toolsxml/internal/rawtext"
 )
@@ -61,7 +62,7 @@ func parse(src string, opts Options) (Result, int) {
 }
 
 func tooLong(src string) Result {
-	d := Diagnostic{Code: LimitExceeded, Severity: SeverityError, Line: 1, Col: 1, Message: fmt.Sprintf(
+	d := Diagnostic{Code: LimitExceeded, Severity: finding.Error, Line: 1, Col: 1, Message: fmt.Sprintf(
 		"received %d bytes; expected at most %d; nothing was read", len(src), MaxSource)}
 	return Result{Tools: []Tool{}, Warnings: []Code{LimitExceeded}, Diagnostics: []Diagnostic{d}, Text: src}
 }
@@ -89,31 +90,30 @@ func (p *parser) result(src, text string, origin func(int) int) Result {
 		p.diags[i].Offset, p.diags[i].End = origin(p.diags[i].Offset), origin(p.diags[i].End)
 	}
 	if p.jsonRepaired > 0 {
-		p.diags = append(p.diags, Diagnostic{Code: JSONRepaired, Severity: SeverityWarning,
+		p.diags = append(p.diags, Diagnostic{Code: JSONRepaired, Severity: finding.Warning,
 			Offset: p.jsonRepaired, End: p.jsonRepaired + 1,
 			Message: "received JSON that is not valid here; expected the tools as one string with quotes, backslashes and newlines escaped"})
 	}
-	sortDiagnostics(p.diags)
-	place(src, p.diags)
-	return Result{Tools: orEmpty(p.tools), Diagnostics: orEmpty(p.diags), Warnings: codes(p.diags), Text: text}
+	finding.Place(src, 0, p.diags)
+	return Result{Tools: orEmpty(p.tools), Diagnostics: orEmpty(p.diags), Warnings: orEmpty(finding.Codes(p.diags)), Text: text}
 }
 
 // report notes a finding about the tool at the given place in p.tools, or about
 // no tool. An error keeps the tool from running.
-func (p *parser) report(tool int, code Code, sev Severity, pos, end int, format string, args ...any) {
+func (p *parser) report(tool int, code Code, sev finding.Severity, pos, end int, format string, args ...any) {
 	if tool == MaxTools {
 		return // beyond the limit, see newTool
 	}
 	d := Diagnostic{Code: code, Severity: sev, Offset: pos, End: max(pos, min(end, len(p.d.s)))}
 	if tool >= 0 {
 		d.Tool = tool + 1
-		if sev == SeverityError {
+		if sev == finding.Error {
 			p.failed[tool] = true
 		}
 	}
 	if len(p.diags) >= MaxDiagnostics-1 {
 		if p.overflow == nil {
-			d.Code, d.Severity, d.Tool = TooManyDiagnostics, SeverityWarning, 0
+			d.Code, d.Severity, d.Tool = TooManyDiagnostics, finding.Warning, 0
 			d.Message = fmt.Sprintf("found more than %d problems; the rest is not listed", MaxDiagnostics-1)
 			p.overflow = &d
 		}
@@ -199,7 +199,7 @@ func (p *parser) next(pos, tool int) event {
 	}
 	if junk >= 0 && !cutRootCloser(s[junk:]) {
 		p.ignored++
-		p.report(tool, IgnoredText, SeverityWarning, junk, junk+len(strings.TrimRight(s[junk:junkEnd], " \t\r\n")),
+		p.report(tool, IgnoredText, finding.Warning, junk, junk+len(strings.TrimRight(s[junk:junkEnd], " \t\r\n")),
 			"received the text %s between elements; it is ignored", cut(s[junk:junkEnd]))
 	}
 	return ev
@@ -214,7 +214,7 @@ func (p *parser) passOver(pos, tool int) int {
 		if end := strings.Index(rest[4:], "-->"); end >= 0 {
 			return pos + 4 + end + 3
 		}
-		p.report(tool, UnclosedComment, SeverityWarning, pos, pos+4,
+		p.report(tool, UnclosedComment, finding.Warning, pos, pos+4,
 			"received \"<!--\" without \"-->\"; everything after it is taken as a comment")
 		return len(p.d.s)
 	case strings.HasPrefix(rest, rawtext.CDATAOpen):
@@ -295,7 +295,7 @@ func (p *parser) holdUnready() {
 	for i, t := range p.tools {
 		for _, name := range t.Secrets {
 			if _, ok := slices.BinarySearch(asked, name); ok {
-				p.report(i, ValueNotReady, SeverityError, t.Span.Start, t.Span.Start+1,
+				p.report(i, ValueNotReady, finding.Error, t.Span.Start, t.Span.Start+1,
 					"received $KARYI{%s} in the answer that asks for it with <get_value>; expected it in the next round, when the user has answered", name)
 			}
 		}

@@ -3,6 +3,7 @@ package toolsxml
 import (
 	"strings"
 
+	"tavernsim/tam/finding"
 	"tavernsim/tam/toolsxml/internal/rawtext"
 )
 
@@ -23,7 +24,7 @@ func (p *parser) prose() string {
 		case m.closer:
 		case m.tag == tagTools:
 			if c := p.commentAround(pos, from); c >= 0 {
-				p.report(none, InComment, SeverityInfo, pos, int(m.end), "received <tools> inside a comment; it does not run")
+				p.report(none, InComment, finding.Info, pos, int(m.end), "received <tools> inside a comment; it does not run")
 				i = p.markFrom(c)
 				continue
 			}
@@ -63,10 +64,10 @@ func (p *parser) readRoot(i int) int {
 	p.root--
 	m := &p.d.marks[i]
 	if end < 0 {
-		p.report(none, Mention, SeverityInfo, int(m.pos), int(m.end), "received <tools> without a tool and without </tools>; taken as text")
+		p.report(none, Mention, finding.Info, int(m.pos), int(m.end), "received <tools> without a tool and without </tools>; taken as text")
 		return none
 	}
-	p.report(none, EmptyRoot, SeverityWarning, int(m.pos), int(m.end),
+	p.report(none, EmptyRoot, finding.Warning, int(m.pos), int(m.end),
 		"received <tools> without a tool in it; expected one of %s", toolList)
 	if p.ignored > ignored {
 		return none
@@ -141,7 +142,7 @@ func (p *parser) unclosedRoot(i, first, end int) {
 	for t := first; t < len(p.tools); t++ {
 		cut = cut || p.tools[t].Span.End < 0
 	}
-	p.report(none, MissingRootClose, SeverityWarning, int(m.pos), int(m.end),
+	p.report(none, MissingRootClose, finding.Warning, int(m.pos), int(m.end),
 		"received <tools> without </tools>; expected </tools> after the last tool")
 	for t := first; t < len(p.tools); t++ {
 		tool := &p.tools[t]
@@ -149,17 +150,17 @@ func (p *parser) unclosedRoot(i, first, end int) {
 		case tool.Span.End < 0:
 			tool.Span.End = end
 		case cut:
-			p.report(t, RootIncomplete, SeverityError, tool.Span.Start, tool.Span.End,
+			p.report(t, RootIncomplete, finding.Error, tool.Span.Start, tool.Span.End,
 				"the answer ends inside a later tool of the same <tools>; nothing of it runs: send all of it again")
 		case p.opts.cut():
-			p.report(t, RootIncomplete, SeverityError, tool.Span.Start, tool.Span.End,
+			p.report(t, RootIncomplete, finding.Error, tool.Span.Start, tool.Span.End,
 				"the provider cut the answer before </tools>; nothing of it runs: send all of it again, or less at once")
 		}
 	}
 }
 
 func (p *parser) stray(ev event, tool int) {
-	p.report(tool, StrayClose, SeverityWarning, ev.pos, ev.next,
+	p.report(tool, StrayClose, finding.Warning, ev.pos, ev.next,
 		"received %s, which closes nothing here; it is ignored", cut(p.d.s[ev.pos:ev.next]))
 }
 
@@ -180,7 +181,7 @@ func (p *parser) nakedTags() func(i int) {
 			return
 		}
 		reported = p.root
-		p.report(none, MissingRoot, SeverityWarning, int(m.pos), int(m.end),
+		p.report(none, MissingRoot, finding.Warning, int(m.pos), int(m.end),
 			"received <%s> outside <tools>; it does not run; expected it inside <tools>…</tools>", m.tag)
 	}
 }
@@ -219,7 +220,7 @@ func (p *parser) skipReasoning(i int) int {
 func (p *parser) inReasoning(root int) {
 	if root >= 0 {
 		m := &p.d.marks[root]
-		p.report(none, InReasoning, SeverityInfo, int(m.pos), int(m.end), "received <tools> inside reasoning; it does not run")
+		p.report(none, InReasoning, finding.Info, int(m.pos), int(m.end), "received <tools> inside reasoning; it does not run")
 	}
 }
 

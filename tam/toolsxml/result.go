@@ -1,9 +1,6 @@
 package toolsxml
 
-import (
-	"bytes"
-	"encoding/json"
-)
+import "tavernsim/tam/finding"
 
 // Type is the tag name of a tool in lower case. An unknown tag keeps its name.
 type Type string
@@ -78,13 +75,13 @@ func (t Tool) MarshalJSON() ([]byte, error) {
 	h, e := head{t.Index, t.Type}, tail{t.Executable, orEmpty(t.Secrets)}
 	switch t.Type {
 	case Edit, Read:
-		return plainJSON(struct {
+		return finding.JSON(struct {
 			head
 			Files []any `json:"files"`
 			tail
 		}{h, t.fileShapes(), e})
 	case GetValue:
-		return plainJSON(struct {
+		return finding.JSON(struct {
 			head
 			Key    string `json:"key"`
 			Reason string `json:"reason"`
@@ -92,7 +89,7 @@ func (t Tool) MarshalJSON() ([]byte, error) {
 			tail
 		}{h, t.Key, t.Reason, t.Note, e})
 	default:
-		return plainJSON(struct {
+		return finding.JSON(struct {
 			head
 			Content string `json:"content"`
 			Bytes   []int  `json:"bytes,omitempty"`
@@ -131,15 +128,4 @@ func orEmpty[T any](s []T) []T {
 		return []T{}
 	}
 	return s
-}
-
-// plainJSON leaves the choice of escaping < and > to the outer encoder.
-func plainJSON(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"tavernsim/protocol"
+	"tavernsim/tam/finding"
 )
 
 // One test per rule of the ToolsXML specification (Spec…) and per row of the
@@ -394,7 +395,7 @@ func TestX19Control(t *testing.T) {
 func TestX20GetValueIsForTheNextRound(t *testing.T) {
 	r := expect(t, root(`<command>echo $KARYI{A}</command><get_value key="A" reason="r"/><read><file src="$KARYI{A}"/></read><command>echo $KARYI{B} $$KARYI{A}</command>`),
 		"-command \"echo $KARYI{A}\"\n+get_value A|r|\n-read $KARYI{A};\n+command \"echo $KARYI{B} $$KARYI{A}\"", ValueNotReady)
-	if d := r.Diagnostics; len(d) != 2 || d[0].Tool != 1 || d[1].Tool != 3 || d[0].Severity != SeverityError {
+	if d := r.Diagnostics; len(d) != 2 || d[0].Tool != 1 || d[1].Tool != 3 || d[0].Severity != finding.Error {
 		t.Errorf("diagnostics %+v", d)
 	}
 	// Several roots are one round.

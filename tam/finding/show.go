@@ -1,4 +1,4 @@
-package toolsxml
+package finding
 
 import (
 	"fmt"
@@ -14,14 +14,11 @@ const (
 )
 
 // Show writes the source with its problems underlined, for people. Lines far
-// from any problem are left out.
-func Show(src string, r Result) string {
+// from any problem are left out. The diagnostics are sorted and have their lines.
+func Show(src string, all []Diagnostic) string {
 	lines := strings.Split(src, "\n")
-	if len(src) > MaxSource {
-		lines = nil
-	}
 	near := make([]bool, len(lines)+1)
-	for _, d := range r.Diagnostics {
+	for _, d := range all {
 		for i := max(1, d.Line-showAround); i <= min(len(lines), d.Line+showAround); i++ {
 			near[i] = true
 		}
@@ -38,15 +35,14 @@ func Show(src string, r Result) string {
 			skipped = false
 		}
 		from := next
-		for next < len(r.Diagnostics) && r.Diagnostics[next].Line == i+1 {
+		for next < len(all) && all[next].Line == i+1 {
 			next++
 		}
-		showLine(&b, src, strings.TrimSuffix(line, "\r"), i+1, digits, r.Diagnostics[from:next])
+		showLine(&b, src, strings.TrimSuffix(line, "\r"), i+1, digits, all[from:next])
 	}
 	if skipped {
 		fmt.Fprintf(&b, "%*s ⋮\n", digits, "")
 	}
-	fmt.Fprintf(&b, "%s\n", summary(r))
 	return b.String()
 }
 
@@ -131,22 +127,4 @@ func cellWidth(c rune) int {
 		return 2
 	}
 	return 1
-}
-
-func summary(r Result) string {
-	run, errors, warnings := 0, 0, 0
-	for _, t := range r.Tools {
-		if t.Executable {
-			run++
-		}
-	}
-	for _, d := range r.Diagnostics {
-		switch d.Severity {
-		case SeverityError:
-			errors++
-		case SeverityWarning:
-			warnings++
-		}
-	}
-	return fmt.Sprintf("%d tools, %d may run; %d errors, %d warnings", len(r.Tools), run, errors, warnings)
 }
