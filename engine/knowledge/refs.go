@@ -18,7 +18,7 @@ const (
 
 // Resolver replaces dynamic references, "{{{key}}}" (§3.4). A key is
 //
-//	entry                an id or reference key of the base at hand
+//	entry                an id or reference key of the entry's own base
 //	alias:entry          the same of another base
 //	entry.path           a path into an entry whose content is an object
 //	anything else        resolved by Lookup: "world.weather"

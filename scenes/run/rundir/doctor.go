@@ -17,7 +17,7 @@ import (
 	"tavernsim/scenes/outside"
 )
 
-// Diagnosis is what Examine found in a run directory.
+// Diagnosis is the result of Examine.
 type Diagnosis struct {
 	RunDir  string  `json:"run_dir"`
 	Healthy bool    `json:"healthy"`
@@ -26,7 +26,7 @@ type Diagnosis struct {
 	Repaired *Diagnosis `json:"repaired,omitempty"`
 }
 
-// Check is one thing that was looked at.
+// Check is the result for one part of the directory.
 type Check struct {
 	Name   string `json:"name"`
 	Scene  string `json:"scene,omitempty"`
@@ -37,19 +37,18 @@ type Check struct {
 	Good uint64 `json:"-"` // journal: last wave that can be saved
 }
 
-// Statuses of a check. A note is something to know that keeps nothing from
-// going on.
+// Statuses of a check. A note is information that does not prevent a resumption.
 const (
 	CheckOK      = "ok"
 	CheckNote    = "note"
 	CheckDamaged = "damaged"
 )
 
-// repairAdvice is what most damages are mended with.
+// repairAdvice is the remedy for most kinds of damage.
 const repairAdvice = "simd doctor DIR --repair OUT makes a copy without it"
 
-// Examine looks at everything in a run directory and changes nothing. Only what
-// keeps it from looking is an error.
+// Examine checks every part of a run directory and changes nothing. It returns an error
+// only if it cannot check; damage is in the Diagnosis.
 func Examine(ctx context.Context, dir string, progress Progress) (*Diagnosis, error) {
 	if _, err := os.Stat(dir); err != nil {
 		return nil, protocol.Errorf(protocol.KindNotFound, "%s: %w", dir, err)
@@ -101,7 +100,7 @@ func (x *examination) manifest() *Manifest {
 	return m
 }
 
-// inputs holds every file to its hash.
+// inputs compares every file with its hash.
 func (x *examination) inputs(m *Manifest) {
 	if m == nil {
 		return
@@ -128,7 +127,7 @@ func (x *examination) inputs(m *Manifest) {
 	x.ok("inputs", "", "%d files are as they were", len(m.Files))
 }
 
-// store opens the journals and looks at each.
+// store opens the journals and checks each.
 func (x *examination) store(m *Manifest) error {
 	store, err := openToSave(x.dir)
 	switch protocol.KindOf(err) {
@@ -170,7 +169,7 @@ func (x *examination) store(m *Manifest) error {
 	return nil
 }
 
-// openToSave opens a store of which as much as possible is to be read.
+// openToSave opens a damaged store, to read as much of it as possible.
 func openToSave(dir string) (*persistence.Store, error) {
 	return OpenStore(dir, persistence.Options{ReadOnly: true, ToDamage: true})
 }
@@ -198,7 +197,7 @@ func withoutEffects(ids []string) (scenes, logs []string) {
 	return scenes, logs
 }
 
-// effects looks at the log of what a scene has asked of the outside.
+// effects checks the log of a scene's requests to the outside.
 func (x *examination) effects(store *persistence.Store, id string) error {
 	journal, err := store.Journal(outside.JournalID(id))
 	if err != nil {
@@ -324,8 +323,8 @@ func (x *examination) snapshots(id string, journal *persistence.Journal) {
 	x.add(c)
 }
 
-// beginning: a history whose first facts were dropped is nothing without the
-// snapshot at its beginning, or one after.
+// beginning checks a history whose first facts were dropped. It is useless without a
+// good snapshot at its beginning or later.
 func (x *examination) beginning(c *Check, begin uint64, checks []persistence.SnapshotCheck) {
 	oldest := uint64(0) // good one
 	for _, s := range checks {
@@ -343,7 +342,7 @@ func (x *examination) beginning(c *Check, begin uint64, checks []persistence.Sna
 	}
 }
 
-// lowSpace is when a disk counts as full: less than one table and its journal.
+// lowSpace is the free space below which a disk counts as full: one table and its log.
 const lowSpace = 256e6
 
 func (x *examination) space() {
@@ -361,8 +360,8 @@ func (x *examination) space() {
 	}
 }
 
-// Repair makes a copy of a run directory without what is damaged, and looks at
-// it again. The run itself is not touched.
+// Repair makes a copy of a run directory without the damaged parts, and examines the
+// copy. It does not change the run.
 func Repair(ctx context.Context, dir, out string, progress Progress) (*Diagnosis, error) {
 	d, err := Examine(ctx, dir, progress)
 	if err != nil {
@@ -401,8 +400,7 @@ func repair(d *Diagnosis, dir, out string) (err error) {
 	return writeManifest(out, m)
 }
 
-// salvage writes what is good of every journal into a new store: what is damaged
-// in the database itself stays behind.
+// salvage writes the intact part of every journal into a new store.
 func salvage(d *Diagnosis, ids []string, dir, out string) (err error) {
 	from, err := openToSave(dir)
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 	"tavernsim/scenes/load/setup"
 )
 
-// ForkOptions say where a run is taken over and what changes there.
+// ForkOptions set the place of a fork and its changes.
 type ForkOptions struct {
 	At       string   // a place as history.Find reads it
 	Scene    string   // "" = every scene of the run
@@ -37,7 +37,7 @@ type ForkOptions struct {
 // forkKeys is what --set can change.
 const forkKeys = "world.PATH=JSON, model=FILE, simulation.stop.after=DURATION, simulation.stop.ticks=N, simulation.stop.until=EXPR"
 
-// Forked is where a run came from.
+// Forked is the origin of a fork.
 type Forked struct {
 	Parent  string               `json:"parent"` // name of the run
 	Scenes  map[string]ForkedCut `json:"scenes"`
@@ -52,8 +52,8 @@ type ForkedCut struct {
 	Digest string `json:"digest"`
 }
 
-// Fork makes a new run directory that goes on from a place in another run. The
-// run itself is not touched; the directory appears whole or not at all.
+// Fork makes a new run directory that continues from a place in another run. It does not
+// change that run. The directory appears completely or not at all.
 func Fork(dir, out string, opt ForkOptions) (m *Manifest, err error) {
 	changes, err := readChanges(opt)
 	if err != nil {
@@ -205,9 +205,8 @@ func (f *forking) cut() (err error) {
 	return nil
 }
 
-// removeOthers removes from the copy what is not the fork's: scenes that were
-// not taken over, and the logs of effects. What the run has asked of the outside
-// and not heard yet is its own; the fork asks for itself.
+// removeOthers removes, from the copy, scenes that are not part of the fork, and the
+// logs of effects: the fork makes the open requests of the run again.
 func (f *forking) removeOthers(store *persistence.Store) error {
 	ids, err := store.Scenes()
 	for _, id := range ids {
@@ -218,8 +217,8 @@ func (f *forking) removeOthers(store *persistence.Store) error {
 	return err
 }
 
-// append keeps the fact that the story changes; a fork without changes is the
-// same story, and so it has the same digest.
+// append keeps the fact with the changes. A fork without changes has no such fact, so
+// that it ends with the same digest as its parent.
 func (f *forking) append(store *persistence.Store, id string) error {
 	cut, seed := f.cuts[id], f.manifest.Seeds[id]
 	texts := slices.Clone(f.changes.texts)
@@ -243,12 +242,12 @@ func (f *forking) append(store *persistence.Store, id string) error {
 	return err
 }
 
-// undo removes what a failed fork has made.
+// undo removes the directory of a failed fork.
 func (f *forking) undo() error {
 	return errors.Join(os.RemoveAll(filepath.Join(f.out, inputsDir)), os.RemoveAll(filepath.Join(f.out, JournalDir)), os.Remove(f.out))
 }
 
-// changes are what --set asks for.
+// changes are the changes of --set.
 type changes struct {
 	texts     []string // as they were given, the model's as its file's name
 	world     []world.Request
@@ -272,7 +271,7 @@ func (c *changes) limits(m *Manifest) {
 	}
 }
 
-// readChanges reads all of --set before anything is done.
+// readChanges reads all of --set before the fork writes anything.
 func readChanges(opt ForkOptions) (*changes, error) {
 	c := &changes{texts: []string{}}
 	for _, text := range opt.Set {

@@ -26,13 +26,13 @@ type Listed struct {
 
 // States of a listed run.
 const (
-	Running   = "running"   // a process has it
-	Ended     = "ended"     // nothing goes on from its end
+	Running   = "running"   // a process runs it
+	Ended     = "ended"     // it cannot be resumed
 	Resumable = "resumable" // it was interrupted or killed, or has not begun
 	Damaged   = "damaged"   // its manifest or its summary cannot be read
 )
 
-// maxDepth bounds how deep below a folder runs are looked for.
+// maxDepth bounds the depth of the search for runs below a folder.
 const maxDepth = 4
 
 // List finds the runs in a folder and below it, the oldest first. It opens no
@@ -60,7 +60,7 @@ func List(ctx context.Context, folder string) ([]Listed, error) {
 	return runs, nil
 }
 
-// listed looks at one directory; ok is false where it is no run's.
+// listed reads one directory; ok is false if it is not a run directory.
 func listed(dir string) (r Listed, ok bool) {
 	info, err := os.Stat(filepath.Join(dir, JournalDir))
 	if err != nil || !info.IsDir() {
@@ -114,9 +114,9 @@ func bytesIn(dir string) (n int64) {
 	return n
 }
 
-// Remove removes a run that has ended, or with resumable one that could go on:
-// what simd has written of it, and the directory if nothing else is in it. A run
-// that a process has, or that is damaged, is refused.
+// Remove removes a run that has ended, or with resumable one that can be resumed: the
+// files that simd has written, and the directory if it is empty then. Remove refuses a
+// run that a process runs or that is damaged.
 func Remove(dir string, resumable bool) (err error) {
 	free, err := persistence.Claim(filepath.Join(dir, JournalDir))
 	if err != nil {
@@ -129,13 +129,13 @@ func Remove(dir string, resumable bool) (err error) {
 	if s := state(dir); s != Ended && !(resumable && s == Resumable) {
 		return protocol.Errorf(protocol.KindConflict, "run %s is %s: it is not removed", dir, s)
 	}
-	// The manifest first: what is left when this is cut short is no run.
+	// The manifest goes first: what an interrupted removal leaves is not a run.
 	for _, name := range []string{manifestFile, summaryFile, inputsDir, JournalDir} {
 		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
 			return protocol.Errorf(protocol.KindTransient, "remove run %s: %w", dir, err)
 		}
 	}
-	_ = os.Remove(dir) // it stays where somebody keeps files of his own in it
+	_ = os.Remove(dir) // fails, and the directory stays, if it holds other files
 	link := filepath.Join(filepath.Dir(dir), latestLink)
 	if to, err := os.Readlink(link); err == nil && to == filepath.Base(dir) {
 		_ = os.Remove(link)

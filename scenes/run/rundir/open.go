@@ -16,27 +16,27 @@ import (
 	"tavernsim/scenes/load/setup"
 )
 
-// Opened is a run directory that is looked at, not run: as it was at the moment of
-// Open, or locked for one who writes.
+// Opened is an open run directory whose scenes do not run: as it was at the moment of
+// Open, or locked for writing.
 type Opened struct {
 	Dir      string
 	Manifest *Manifest
 	Project  *project.Project
 	Store    *persistence.Store
 
-	// Middleware of the run's host, for who decides something again.
+	// Middleware of the run's host, for decisions that are made again.
 	Middleware delivery.Chain
 	External   []agent.External // its tools
 }
 
-// Open opens a run directory for reading. It takes no lock, so a process may run
-// it before, meanwhile and afterwards. You owe Close.
+// Open opens a run directory for reading. It takes no lock, so another process may run
+// the scenes at the same time. You must call Close.
 func Open(dir string) (*Opened, error) {
 	return open(dir, func(*Manifest) persistence.Options { return persistence.Options{ReadOnly: true} })
 }
 
-// OpenForWriting opens one that nobody runs, to add to its journals at the
-// durability that it was started with. You owe Close.
+// OpenForWriting opens a run directory that no process runs, to append to its journals
+// at the durability of its start. You must call Close.
 func OpenForWriting(dir string) (*Opened, error) {
 	return open(dir, func(m *Manifest) persistence.Options { return persistence.Options{Durability: m.Durability} })
 }
@@ -53,8 +53,8 @@ func open(dir string, options func(*Manifest) persistence.Options) (*Opened, err
 	return &Opened{Dir: dir, Manifest: m, Project: p, Store: store}, nil
 }
 
-// OpenStore opens the journals of a run directory: how large tables begin and
-// which facts belong to a trace is the same for whoever opens them. You owe Close.
+// OpenStore opens the journals of a run directory, with the same size of tables and
+// the same rule for traces for every caller. You must call Close.
 func OpenStore(dir string, opt persistence.Options) (*persistence.Store, error) {
 	opt.Traces = history.Traces()
 	if !opt.ReadOnly {
@@ -96,7 +96,8 @@ func LoadFS(fsys fs.FS, opt project.Options) (*project.Project, error) {
 	return project.Load(fsys, opt)
 }
 
-// Read reads what a run is made of and holds the inputs to the manifest.
+// Read reads the manifest and the inputs of a run, and compares the inputs with the
+// manifest.
 func Read(dir string) (*Manifest, *project.Project, error) {
 	m, err := ReadManifest(dir)
 	if err != nil {
@@ -112,7 +113,7 @@ func Read(dir string) (*Manifest, *project.Project, error) {
 	return m, p, nil
 }
 
-// Close gives the directory back.
+// Close closes the directory and releases its lock.
 func (o *Opened) Close() error { return o.Store.Close() }
 
 // Scenes are the ids of the run's scenes, or the one that is named.
@@ -126,7 +127,7 @@ func (o *Opened) Scenes(only string) ([]string, error) {
 	return []string{only}, nil
 }
 
-// Scene opens the journal of a scene, and makes what it is of.
+// Scene opens the journal of a scene and compiles the scene.
 func (o *Opened) Scene(id string) (*setup.Scene, *persistence.Journal, error) {
 	made, err := o.Made(id)
 	if err != nil {
@@ -136,12 +137,12 @@ func (o *Opened) Scene(id string) (*setup.Scene, *persistence.Journal, error) {
 	return made, journal, err
 }
 
-// Made is what a scene of the run is made of.
+// Made compiles a scene of the run.
 func (o *Opened) Made(id string) (*setup.Scene, error) {
 	return o.Manifest.Made(o.Project, id, o.Middleware, o.External)
 }
 
-// Made makes a scene as the manifest says.
+// Made compiles a scene with the settings of the manifest.
 func (m *Manifest) Made(p *project.Project, id string, middleware delivery.Chain, external []agent.External) (*setup.Scene, error) {
 	def, err := p.Scene(id)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"tavernsim/scenes/view/verify"
 )
 
-// Replayed is what folding a run's journal gave.
+// Replayed is the result of a replay.
 type Replayed struct {
 	Scenes []ReplayedScene `json:"scenes"`
 }
@@ -36,16 +36,16 @@ type ReplayedScene struct {
 	Verify *verify.Report `json:"verify,omitempty"` // of --verify
 }
 
-// Differs reports whether a decision came out otherwise than it was recorded.
+// Differs reports whether a decision differs from the recorded one.
 func (r *ReplayedScene) Differs() bool { return r.Verify != nil && r.Verify.Difference != nil }
 
-// Told holds a scene's journal to the summary of the process that wrote it last.
+// Told compares a scene's journal with the summary of the process that wrote it last.
 func (o *Opened) Told(scene string, journal history.Journal) error {
 	return told(o.Dir, scene, journal)
 }
 
-// told holds the journal to the summary of the process that wrote it last: the
-// end of a log can be lost without a trace in what is left.
+// told compares the journal with the summary of the process that wrote it last, because
+// the rest of a log does not show that its end was lost.
 func told(dir, scene string, journal history.Journal) error {
 	s, err := readSummary(dir)
 	if protocol.KindOf(err) == protocol.KindCorrupt {
@@ -72,8 +72,8 @@ func told(dir, scene string, journal history.Journal) error {
 	return nil
 }
 
-// ReplayOptions say how far and how a run is replayed. The zero value folds
-// every scene to its end.
+// ReplayOptions set the end and the kind of a replay. The zero value folds every scene
+// to its end.
 type ReplayOptions struct {
 	Scene  string // "" = every scene
 	Until  string // a place as history.Find reads it; "" = the end
@@ -86,7 +86,7 @@ type ReplayOptions struct {
 	Progress   Progress // may be nil
 }
 
-// Progress hears what is done to a scene, and how far it is.
+// Progress gets the progress of the work on a scene.
 type Progress func(scene, doing string, done, total uint64)
 
 // Of is the progress of one scene.

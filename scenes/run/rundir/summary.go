@@ -13,8 +13,8 @@ import (
 	"tavernsim/protocol"
 )
 
-// Summary is what a run came to (docs/formats/summary.md). With one scene the
-// fields of that scene stand at the top.
+// Summary is the result of a run (docs/formats/summary.md). With one scene, the fields
+// of that scene are at the top.
 type Summary struct {
 	*SceneSummary
 	Scenes      []*SceneSummary `json:"scenes,omitempty"` // of a run of several
@@ -23,7 +23,7 @@ type Summary struct {
 	Resumable   bool            `json:"resumable"` // at least one scene has not ended
 }
 
-// SceneSummary is what one scene came to.
+// SceneSummary is the result of one scene.
 type SceneSummary struct {
 	Scene         string       `json:"scene"`
 	Seed          uint64       `json:"seed"`
@@ -90,7 +90,7 @@ type LatencyQ struct {
 	Max float64 `json:"max"`
 }
 
-// EventCounts are events by what became of them.
+// EventCounts counts events by outcome.
 type EventCounts struct {
 	Routed    int64   `json:"routed"`
 	Delivered int64   `json:"delivered"`

@@ -12,9 +12,9 @@ import (
 	"tavernsim/scenes/run/rundir"
 )
 
-// stopStarting stops what runs because a scene could not begin. When the disk is
-// to blame and some scene runs, the run has begun: what comes of it is Wait's to
-// tell, as if the disk had failed a moment later.
+// stopStarting stops the running scenes because another one could not begin. If the
+// disk has failed and some scene runs, the run has begun: then Wait returns the error,
+// as if the disk had failed a moment later.
 func (r *Runner) stopStarting(left []*project.Scene, err error) error {
 	r.interruptAll()
 	if !r.ofDisk(err) {

@@ -19,11 +19,11 @@ import (
 type HostOptions struct {
 	Workers int          // of the actors; 0 = GOMAXPROCS
 	Metrics *metrics.Set // nil = one that tells runs apart (metrics.ByRun)
-	Log     *slog.Logger // nil = nobody is told
+	Log     *slog.Logger // nil = no log
 }
 
-// Host runs the scenes of several runs in one process. Runs come and go while it is
-// open. Its methods may be called from any goroutine. You owe Close.
+// Host runs the scenes of several runs in one process. Runs are added and removed while
+// it is open. Its methods are safe for concurrent use. You must call Close.
 type Host struct {
 	metrics *metrics.Set
 	log     *slog.Logger

@@ -26,8 +26,8 @@ const (
 	maxBackoffDoublings = 6
 )
 
-// Restarts go on with a run after the failures that a run survives: a scene's own
-// actor that failed, a disk that was full. Each attempt goes on from the journal.
+// Restarts continues a run after failures that it can survive: of a stage, or of a disk
+// that was full. Each attempt continues from the journal.
 type Restarts struct {
 	// Attempt runs until the run stops for some reason; resume is its directory, ""
 	// the first time. The crashes are those since the last wave, by scene.
@@ -43,7 +43,7 @@ type Restarts struct {
 	Probe func(dir string) error
 }
 
-// attempts is where a run stands between two of them.
+// attempts is the state between two attempts.
 type attempts struct {
 	Restarts
 	resume  string
@@ -60,7 +60,7 @@ type outage struct {
 	pause time.Duration
 }
 
-// Run runs to the end, in as many attempts as it takes.
+// Run runs to the end, in any number of attempts.
 func (p Restarts) Run(ctx context.Context) (*rundir.Summary, error) {
 	if p.Probe == nil {
 		p.Probe = Probe
@@ -148,8 +148,7 @@ func (l *attempts) waitForDisk(ctx context.Context, cause error) (again bool, er
 	}
 }
 
-// notice begins an outage, or goes on with the one before when not even a wave
-// was kept between the two.
+// notice begins an outage, or continues the one before if no wave was kept since.
 func (l *attempts) notice(cause error) {
 	if came := l.further(); l.outage == nil || came {
 		l.outage = &outage{since: time.Now(), pause: firstPause}
@@ -161,8 +160,8 @@ func (l *attempts) notice(cause error) {
 	l.Metrics.NotReady("waiting for the disk")
 }
 
-// further reports whether some scene kept a wave since the last time. Scene by
-// scene: of one that could not begin, the summary does not know how far it is.
+// further reports whether some scene has kept a wave since the last call. It compares
+// scene by scene, because the summary lacks the waves of a scene that could not begin.
 func (l *attempts) further() (came bool) {
 	for _, scene := range l.sum.IDs() {
 		if now := l.sum.WavesOf(scene); now > l.waves[scene] {

@@ -196,7 +196,7 @@ func pick(p *project.Project, ids []string) ([]*project.Scene, error) {
 	return defs, nil
 }
 
-// check finds what is wrong with the options before anything is written.
+// check refuses faulty options before anything is written.
 func check(defs []*project.Scene, opt Options) error {
 	if err := opt.Snapshots.Validate(); err != nil {
 		return err
@@ -306,7 +306,7 @@ func (r *Runner) startScene(def *project.Scene, opt Options) error {
 	return nil
 }
 
-// recovering tells the outside how far the fold of a scene is.
+// recovering reports the progress of a scene's fold.
 func (r *Runner) recovering(id string) func(done, total uint64) {
 	say := r.progress.Of(id, "restoring")
 	return func(done, total uint64) {
@@ -345,8 +345,7 @@ func stopOf(def *project.Scene, opt Options) agenda.Stop {
 	return stop
 }
 
-// Interrupt stops every scene after the wave at hand, so that the run can be
-// resumed.
+// Interrupt stops every scene after its open wave, so that the run can be resumed.
 func (r *Runner) Interrupt() {
 	r.metrics.NotReady("stopping")
 	r.interruptAll()
@@ -358,8 +357,8 @@ func (r *Runner) interruptAll() {
 	}
 }
 
-// Wait returns when every scene has stopped and everything is closed. Several may
-// wait.
+// Wait returns when every scene has stopped and everything is closed. Several goroutines
+// may call it.
 func (r *Runner) Wait() (*rundir.Summary, error) {
 	r.waited.Do(func() { r.sum, r.err = r.wait() })
 	return r.sum, r.err
@@ -378,8 +377,8 @@ func (r *Runner) wait() (*rundir.Summary, error) {
 	return sum, errors.Join(errs...)
 }
 
-// waitAll returns when every scene has stopped. The scenes share a disk: when one
-// cannot write, the others are not left waiting for their next write.
+// waitAll returns when every scene has stopped. The scenes share a disk, so when one
+// cannot write, the others are stopped at once.
 func (r *Runner) waitAll() {
 	var all sync.WaitGroup
 	for _, s := range r.Scenes {
@@ -427,7 +426,7 @@ func (r *Runner) Pause(ctx context.Context) bool {
 	return true
 }
 
-// Continue goes on after Pause.
+// Continue ends a pause.
 func (r *Runner) Continue() {
 	for _, s := range r.Scenes {
 		s.Run.Resume()

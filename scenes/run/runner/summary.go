@@ -68,7 +68,7 @@ func (r *Runner) scene(sc *Scene) *rundir.SceneSummary {
 	return s
 }
 
-// reported reads the paths that the scene wants shown.
+// reported reads the paths of simulation.report.
 func (sc *Scene) reported(doc *world.Document) []rundir.WorldValue {
 	var out []rundir.WorldValue
 	for _, text := range sc.report {
