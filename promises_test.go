@@ -4,18 +4,35 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 )
 
-// TestPromises: every numbered promise of these package docs is named by a test
-// of its package, in the comment above it ("Promise 3", "Promises 2 and 7"), and
-// no test names one that there is not. Whether the test would fail without the
-// promise, only a look can tell: break the code, see it fail.
+// promisesOpen are packages of whose promises some have no test yet. The list may
+// only shrink: no package joins it, and one whose promises are all named leaves it.
+func promisesOpen() []string {
+	return []string{
+		"engine/statecmd/command", "engine/template", "engine/workflow/nodes", "internal/lenient", "internal/metrics", "internal/source",
+		"llm/scripted", "persistence/format", "persistence/pebbledb", "scenes/load/project", "scenes/run/rundir", "scenes/view/export",
+		"tam", "tam/answer", "tam/bind", "tam/toolsxml",
+	}
+}
+
+// TestPromises: every numbered promise of a package doc is named by a test of its
+// package, in the comment above it ("Promise 3", "Promises 2 and 7"), and no test
+// names one that there is not. Whether the test would fail without the promise,
+// only a look can tell: break the code, see it fail.
 func TestPromises(t *testing.T) {
-	for _, dir := range []string{"actors", "engine/agent", "engine/bus", "engine/bus/delivery", "engine/worldstate", "persistence",
-		"scenes", "scenes/history", "scenes/machines", "scenes/load/setup"} {
-		made, tested := promisesMade(read(t, filepath.Join(dir, "doc.go"))), map[int]bool{}
+	packages, open := promisingPackages(t), promisesOpen()
+	for _, dir := range open {
+		if packages[dir] == 0 {
+			t.Errorf("%s makes no promises: take it out of promisesOpen", dir)
+		}
+	}
+	for dir, made := range packages {
+		tested := map[int]bool{}
 		for _, name := range testFiles(t, dir) {
 			for n := range promisesNamed(read(t, name)) {
 				if tested[n] = true; n < 1 || n > made {
@@ -23,8 +40,11 @@ func TestPromises(t *testing.T) {
 				}
 			}
 		}
-		if made == 0 {
-			t.Errorf("%s/doc.go makes no promises", dir)
+		if slices.Contains(open, dir) {
+			if len(tested) == made {
+				t.Errorf("%s: every promise is named: take it out of promisesOpen", dir)
+			}
+			continue
 		}
 		for n := 1; n <= made; n++ {
 			if !tested[n] {
@@ -32,6 +52,27 @@ func TestPromises(t *testing.T) {
 			}
 		}
 	}
+}
+
+// promisingPackages finds the packages whose doc has a section "# Promises" and
+// counts what each promises.
+func promisingPackages(t *testing.T) map[string]int {
+	made := map[string]int{}
+	for _, f := range files(t) {
+		text := read(t, f.path)
+		if !strings.Contains(text, "\n// # Promises\n") {
+			continue
+		}
+		n := promisesMade(text)
+		if n == 0 {
+			t.Errorf("%s has a section of promises without a numbered one", f.path)
+		}
+		made[filepath.ToSlash(filepath.Dir(f.path))] += n
+	}
+	if len(made) < 30 {
+		t.Errorf("only %d packages with promises were found", len(made))
+	}
+	return made
 }
 
 // promisesMade counts the entries of the list below "# Promises".

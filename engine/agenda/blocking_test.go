@@ -35,7 +35,7 @@ func publishes(s *State, from, to uint32, n int, now protocol.Time) bool {
 	return blocked
 }
 
-// Who publishes to a full lane is not woken before the receiver has had a turn
+// Promise 5: who publishes to a full lane is not woken before the receiver has had a turn
 // that began after the event; then at the next tick.
 func TestBlockedUntilPerceived(t *testing.T) {
 	s := New(counter(2))
@@ -183,7 +183,7 @@ func TestBlockedBeyondATurnInFlight(t *testing.T) {
 	}
 }
 
-// Whoever publishes to whom, in whatever scene: nobody waits in a circle, every
+// Promise 5, whoever publishes to whom: nobody waits in a circle, every
 // chain ends at somebody who is due, nobody that waits is woken, time does not
 // stand still, and a snapshot at any moment goes on alike.
 func TestNobodyWaitsForEver(t *testing.T) {

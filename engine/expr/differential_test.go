@@ -8,8 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestDifferential holds the subset to a JavaScript engine on random
-// expressions and payloads (promise 2), 2,000 unless -rapid.checks says more. rapid
+// Promise 2. TestDifferential holds the subset to a JavaScript engine on random
+// expressions and payloads, 2,000 unless -rapid.checks says more. rapid
 // prints how to repeat a failure.
 func TestDifferential(outer *testing.T) {
 	w := newTwin(outer)

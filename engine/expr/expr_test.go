@@ -112,6 +112,7 @@ func evalCases() []evalCase {
 	}
 }
 
+// Promises 1 and 2: every case gives its answer, each time again.
 func TestEval(t *testing.T) {
 	for _, c := range evalCases() {
 		p, err := Compile(c.src, "payload", "event", "self")
@@ -122,8 +123,10 @@ func TestEval(t *testing.T) {
 			t.Errorf("%s: %v", c.src, err)
 			continue
 		}
-		if got, _ := shown(p, benchEnv()); got != c.want {
-			t.Errorf("%s = %s, want %s", c.src, got, c.want)
+		for range 4 { // an order of keys that Go draws would show
+			if got, _ := shown(p, benchEnv()); got != c.want {
+				t.Errorf("%s = %s, want %s", c.src, got, c.want)
+			}
 		}
 	}
 }
@@ -189,6 +192,7 @@ func refusals() []refusal {
 	}
 }
 
+// Promise 5: every refusal says where, and what to write instead.
 func TestRefusals(t *testing.T) {
 	for _, c := range refusals() {
 		_, err := Compile(c.src, "payload", "event", "self")

@@ -104,7 +104,7 @@ func genEntry(rt *rapid.T) Entry {
 	}
 }
 
-// The layers behave as a map, whatever the history, and an older base does not
+// Promises 1 and 2: the layers behave as a map, whatever the history, and an older base does not
 // change: the ranking equals that of a stupid twin and of a base built at once.
 func TestLayersEqualTwin(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {

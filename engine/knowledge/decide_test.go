@@ -29,7 +29,8 @@ func fold1(s State, facts []protocol.Fact) State {
 	return s
 }
 
-// §3.4: what an agent writes is marked with source, author and times.
+// Promise 4, §3.4: what an agent writes is marked with source, author and times, whatever
+// it says itself.
 func TestWrite_3_4_AgentGenerated(t *testing.T) {
 	s := state(t)
 	facts := Decide(s, Commit{Now: noon, Requests: []Request{{ID: "r1", KB: "herbal", By: "elara", Permissions: []string{"read", PermitWrite},
@@ -72,6 +73,7 @@ func TestUpdate_2_1_5(t *testing.T) {
 	}
 }
 
+// Promise 3: each broken rule is one fact with its reason, which changes nothing.
 func TestRefusals(t *testing.T) {
 	write := []string{PermitWrite}
 	note := map[string]any{"id": "n", "entry_type": "lore", "content": "x"}
@@ -153,6 +155,7 @@ func TestSuggest_2_2(t *testing.T) {
 	}
 }
 
+// Promise 6: a full queue refuses.
 func TestSuggestionsAreBounded(t *testing.T) {
 	s := state(t)
 	sh := s.shelves["herbal"]

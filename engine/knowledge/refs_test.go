@@ -39,7 +39,8 @@ func library(t testing.TB) Resolver {
 	}
 }
 
-// §3.4: dynamic references in contents.
+// Promise 5, §3.4: dynamic references in contents, and the markers of those that lead
+// nowhere.
 func TestReferences_3_4(t *testing.T) {
 	r := library(t)
 	for src, want := range map[string]string{
@@ -93,7 +94,7 @@ func TestReferencesKeepTypes(t *testing.T) {
 	}
 }
 
-// References that multiply end at the bound.
+// Promise 6: references that multiply end at the bound.
 func TestReferencesAreBounded(t *testing.T) {
 	got, warnings := textOf(library(t), "{{{w0}}}")
 	if len(got) > 8*MaxResolvedBytes || len(warnings) != MaxWarnings || !strings.Contains(got, "too many references") {

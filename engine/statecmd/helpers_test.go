@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -24,7 +25,9 @@ func mustMarshal(tb testing.TB, f protocol.Fact) protocol.Raw {
 }
 
 // table is an engine, its state and a clock. Every step is held to what every
-// decision owes.
+// decision owes. Promises 1, 2, 5 and 6: a result for every entry, no change by entries
+// that were rejected or skipped, facts that fold to the same bytes, the same answer to
+// the same input.
 type table struct {
 	tb  testing.TB
 	e   *Engine
@@ -81,9 +84,25 @@ func (t *table) decide(in Input) Decision {
 	if len(dec.Results) != len(in.Batch.Entries)+len(in.Batch.Inspect) {
 		t.tb.Fatalf("%d entries, %d results", len(in.Batch.Entries), len(dec.Results))
 	}
+	due := t.s.NextExpiry() // what is due by now goes with any batch
+	if (due == 0 || due > in.Now) && !slices.ContainsFunc(dec.Results, func(r Result) bool { return r.Status == Applied }) && !alike(t.s, dec.Next) {
+		t.tb.Fatalf("no entry was applied, and the state changed: %+v", dec.Results)
+	}
 	t.answered(in, dec)
 	t.s = dec.Next
 	return dec
+}
+
+// alike compares documents, timers and idempotency records; the count of operations
+// may differ.
+func alike(a, b State) bool {
+	for i := range a.docs {
+		name := a.docs[i].name
+		if !bytes.Equal(a.find(name).doc.AppendSnapshot(nil), b.find(name).doc.AppendSnapshot(nil)) || a.Timers(name) != b.Timers(name) || a.Keys(name) != b.Keys(name) {
+			return false
+		}
+	}
+	return a.NextExpiry() == b.NextExpiry()
 }
 
 // answered holds what the fact alone says of the outcome to what was decided,

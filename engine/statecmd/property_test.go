@@ -33,7 +33,7 @@ func everyAction() []string {
 
 const everyState = `{"a":{"__version":1,"x":1,"o":{"p":1}},"n":1,"l":[1,2,3],"l2":[1,2,1],"gone":{"x":1},"timed":1}`
 
-// TestTransaction_failsAtEveryStep injects a rejected entry at every place of a
+// Promise 3. TestTransaction_failsAtEveryStep injects a rejected entry at every place of a
 // transaction, in every step of the pipeline: all of the state stays.
 func TestTransaction_failsAtEveryStep(t *testing.T) {
 	bad := map[string]string{
@@ -72,12 +72,8 @@ func TestTransaction_failsAtEveryStep(t *testing.T) {
 					t.Fatalf("%s at %d: result %d is %+v", name, at, i, r)
 				}
 			}
-			for i := range before.docs {
-				name := before.docs[i].name
-				a, b := before.find(name), tab.s.find(name)
-				if string(a.doc.AppendSnapshot(nil)) != string(b.doc.AppendSnapshot(nil)) || before.Timers(name) != tab.s.Timers(name) || before.Keys(name) != tab.s.Keys(name) || before.NextExpiry() != tab.s.NextExpiry() {
-					t.Fatalf("%s at %d left something: %s", name, at, tab.state())
-				}
+			if !alike(before, tab.s) {
+				t.Fatalf("%s at %d left something: %s", name, at, tab.state())
 			}
 		}
 	}
@@ -96,7 +92,7 @@ func TestTransaction_failsAtEveryStep(t *testing.T) {
 	}
 }
 
-// TestEntry_failsAlone: an entry that fails in steps 8 to 10 leaves no trace.
+// Promise 2. TestEntry_failsAlone: an entry that fails in steps 8 to 10 leaves no trace.
 func TestEntry_failsAlone(t *testing.T) {
 	calls, failAt := 0, 0
 	guard := &Guard{Validate: func(world.Path, any) error {

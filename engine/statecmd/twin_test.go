@@ -504,7 +504,7 @@ func genEntry(t *rapid.T) twinEntry {
 	return e
 }
 
-// TestTwin_random: engine and twin agree on every outcome and every state; every
+// Promises 2 to 4. TestTwin_random: engine and twin agree on every outcome and every state; every
 // batch replays; what is rejected changes nothing.
 func TestTwin_random(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

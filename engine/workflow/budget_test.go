@@ -42,7 +42,7 @@ func doublings() map[string]string {
 	}
 }
 
-// TestDoublingEnds: a value that doubles with every node fails a node, by name,
+// Promise 6. TestDoublingEnds: a value that doubles with every node fails a node, by name,
 // long before the memory is gone.
 func TestDoublingEnds(t *testing.T) {
 	for name, text := range doublings() {

@@ -13,7 +13,7 @@ import (
 	"tavernsim/protocol"
 )
 
-// FuzzCompile: whatever decodes compiles or has faults with a place, and what
+// Promises 2 and 6. FuzzCompile: whatever decodes compiles or has faults with a place, and what
 // compiles runs to an end. Nothing panics, twice gives the same.
 func FuzzCompile(f *testing.F) {
 	files, _ := filepath.Glob("testdata/*.txt")

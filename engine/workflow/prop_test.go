@@ -252,7 +252,7 @@ func drawDefinition(t *rapid.T) *workflow.Definition {
 	return def
 }
 
-// TestRandomGraphsAgainstNaive: any graph gives what the naive evaluation
+// Promises 1 and 4. TestRandomGraphsAgainstNaive: any graph gives what the naive evaluation
 // gives, whichever answers come late and in whichever order.
 func TestRandomGraphsAgainstNaive(t *testing.T) {
 	kinds := testKinds()

@@ -39,6 +39,7 @@ func (l *later) Request(q *workflow.Request) (workflow.Answer, bool) {
 	return workflow.Answer{}, false
 }
 
+// Promise 3: requests of independent branches are made before any answer.
 func TestIndependentBranchesAreOutTogether(t *testing.T) {
 	var run workflow.Run
 	host := &later{}
@@ -87,6 +88,7 @@ func TestCancelStopsBetweenNodes(t *testing.T) {
 	}
 }
 
+// Promise 5: a request takes one answer; no other number takes any.
 func TestAnswersThatAreNotOpen(t *testing.T) {
 	var run workflow.Run
 	if err := run.Answer(1, workflow.Answer{}); err == nil {
@@ -100,6 +102,42 @@ func TestAnswersThatAreNotOpen(t *testing.T) {
 		if err := run.Answer(id, workflow.Answer{}); protocol.KindOf(err) != protocol.KindNotFound {
 			t.Errorf("request %d: %v", id, err)
 		}
+	}
+	for i, output := range []any{"first", "second"} {
+		err := run.Answer(1, workflow.Answer{Result: protocol.CallResult{Status: protocol.CallOK, Output: output}})
+		if (err == nil) != (i == 0) || i > 0 && protocol.KindOf(err) != protocol.KindNotFound {
+			t.Errorf("answer %d: %v", i, err)
+		}
+	}
+	run.Cancel("enough")
+	if run.Advance(&later{}); !run.Done() {
+		t.Error("it is not done")
+	}
+	if v, _ := run.Output(0); v != "first" {
+		t.Errorf("the output is %v", v)
+	}
+}
+
+// Promise 8: a neighbour changes nothing of a node's chance, and has chance of its own.
+func TestChanceIsOfThePlace(t *testing.T) {
+	draws := func(nodes string) map[string]protocol.Draw {
+		var run workflow.Run
+		got := map[string]protocol.Draw{}
+		if err := run.Start(compile(t, `{"id": "w", "nodes": [`+nodes+`]}`), nil, workflow.Env{Draw: protocol.NewDraw(3)}); err != nil {
+			t.Fatal(err)
+		}
+		run.Advance(workflow.HostFunc(func(q *workflow.Request) (workflow.Answer, bool) {
+			got[q.Node] = q.Model.Draw
+			return workflow.Answer{}, true
+		}))
+		return got
+	}
+	node := func(id string) string {
+		return `{"id": "` + id + `", "type": "LLMCompletion", "inputValues": {"prompt": "p"}}`
+	}
+	alone, beside := draws(node("m")), draws(node("a")+","+node("m")+","+node("z"))
+	if len(alone) != 1 || len(beside) != 3 || alone["m"] != beside["m"] || beside["a"] == beside["m"] {
+		t.Errorf("alone %v, beside others %v", alone, beside)
 	}
 }
 
@@ -127,6 +165,7 @@ func TestStartRefusesAllBadArgumentsAtOnce(t *testing.T) {
 	}
 }
 
+// Promise 7: time is that of the longest chain of answers.
 func TestElapsedIsTheCriticalPath(t *testing.T) {
 	var run workflow.Run
 	if err := run.Start(compile(t, twoCalls), nil, workflow.Env{}); err != nil {
@@ -256,8 +295,29 @@ func TestResetLetsGo(t *testing.T) {
 	}
 }
 
-// TestPlanServesManyRunsAtOnce is for the race detector: plans and bodies are
-// never written.
+// Promise 9: arguments and answers are the same bytes after any use of them.
+func TestValuesAreNotWritten(t *testing.T) {
+	plan, args := deliberation(t)
+	answer := map[string]any{"list": []any{int64(1), map[string]any{"k": "v"}}}
+	before := string(protocol.Encode([]any{args, answer}))
+	var run workflow.Run
+	for range 2 {
+		if err := run.Start(plan, args, workflow.Env{}); err != nil {
+			t.Fatal(err)
+		}
+		run.Advance(workflow.HostFunc(func(q *workflow.Request) (workflow.Answer, bool) {
+			return workflow.Answer{Model: protocol.ModelAnswer{Text: "hello"}, Result: protocol.CallResult{Status: protocol.CallOK, Output: answer}}, true
+		}))
+		run.Outputs(map[string]any{})
+		run.Reset()
+	}
+	if string(protocol.Encode([]any{args, answer})) != before {
+		t.Error("a value was written")
+	}
+}
+
+// Promise 9. TestPlanServesManyRunsAtOnce is for the race detector: plans and bodies
+// are never written.
 func TestPlanServesManyRunsAtOnce(t *testing.T) {
 	plan, args := deliberation(t)
 	done := make(chan string)

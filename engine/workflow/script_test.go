@@ -290,7 +290,8 @@ func report(run *workflow.Run, asks []string) string {
 	return b.String()
 }
 
-// TestScripts plays testdata/*.txt. Rewrite the "want" parts with
+// Promises 2, 4, 6 and 7: all faults with their places, what is skipped and what fails,
+// runs of too many steps, waits before retries. TestScripts plays testdata/*.txt. Rewrite the "want" parts with
 //
 //	go test ./engine/workflow -run Scripts -update
 func TestScripts(t *testing.T) {

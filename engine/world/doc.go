@@ -15,11 +15,11 @@
 //
 //  1. A document never changes. All readers share the results of Get and Value,
 //     which must not be written.
-//  2. The version grows by one per commit that changed something. A commit in
-//     which every request was refused returns the same document.
+//  2. The version grows by one per commit in which a request was carried out. A
+//     commit in which every request was refused returns the same document.
 //  3. Every request of a commit appears exactly once: as a change of the
-//     [Committed] fact, or as a [Refused] fact with the value found, the value
-//     expected and the version of the comparison.
+//     [Committed] fact, or as a [Refused] fact with the reason and the version of
+//     the document at that moment.
 //  4. A request with an expected version is refused if its path, an ancestor
 //     that was replaced or deleted, or anything below it was written after that
 //     version; a sibling's change does not matter. One exception may refuse too

@@ -192,7 +192,7 @@ func genValue(depth int) *rapid.Generator[any] {
 
 var genKey = rapid.SampledFrom([]string{"a", "b", "c", "0", "1", "a.b", "物"})
 
-// TestTwin_random: the machine and its twin agree on every value, refusal and
+// Promises 4 and 5. TestTwin_random: the machine and its twin agree on every value, refusal and
 // version, and replay and snapshots keep every byte.
 func TestTwin_random(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -301,7 +301,7 @@ func TestWide_random(t *testing.T) {
 	})
 }
 
-// TestReadersRace: readers of a snapshot, two deciders on the same snapshot and
+// Promise 1. TestReadersRace: readers of a snapshot, two deciders on the same snapshot and
 // nobody waits. Run with -race.
 func TestReadersRace(t *testing.T) {
 	doc := agentsDocument(t, 2000)

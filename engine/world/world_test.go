@@ -51,8 +51,9 @@ func req(tb testing.TB, op Op, path string, v any) Request {
 	return Request{ID: path, By: "a", Op: op, Path: mustPath(tb, path), Value: protocol.Encode(mustNormalize(tb, v))}
 }
 
-// decide commits requests and checks what every commit owes: replay, a fact for
-// each request, an untouched old document.
+// decide commits requests and checks what every commit owes. Promises 1, 2, 3 and 5:
+// an untouched old document, one version more or the same document, a fact for each
+// request, replay.
 func decide(tb testing.TB, m Machine, d *Document, reqs ...Request) (*Document, []*Refused) {
 	tb.Helper()
 	before := d.AppendSnapshot(nil)
@@ -84,6 +85,9 @@ func decide(tb testing.TB, m Machine, d *Document, reqs ...Request) (*Document, 
 	}
 	if answered != len(reqs) {
 		tb.Fatalf("%d requests, %d answers", len(reqs), answered)
+	}
+	if all := len(refused) == len(reqs); all && dec.Next != d || !all && dec.Next.Version() != d.Version()+1 {
+		tb.Fatalf("%d of %d requests were refused: version %d, then %d", len(refused), len(reqs), d.Version(), dec.Next.Version())
 	}
 	want := dec.Next.AppendSnapshot(nil)
 	if !bytes.Equal(want, replayed.AppendSnapshot(nil)) {
@@ -225,7 +229,7 @@ func TestOperations(t *testing.T) {
 	}
 }
 
-// TestExpected_perPath: a request is refused when the path, an ancestor or a
+// Promise 4. TestExpected_perPath: a request is refused when the path, an ancestor or a
 // descendant changed after the version it names, and not for a sibling.
 func TestExpected_perPath(t *testing.T) {
 	for _, c := range []struct {
@@ -295,6 +299,7 @@ func TestExpected_withinOneCommit(t *testing.T) {
 	}
 }
 
+// Promise 4: beyond MaxGraves a missing key counts as the oldest forgotten loss.
 func TestRemovedKeysAreRemembered(t *testing.T) {
 	d := mustDoc(t, `{"o":{}}`)
 	for i := range 3 * MaxGraves {
@@ -411,9 +416,13 @@ func TestCounters_C8(t *testing.T) {
 	}
 }
 
+// Promise 6: keys stand in the order of their bytes, floats keep a point or an exponent.
 func TestNumbersStayExact_C28(t *testing.T) {
 	text := `{"big":9007199254740993,"f":1.0,"max":9223372036854775807,"neg":-0.1,"small":5e-324,"tiny":1e-7,"wide":1.7976931348623157e+308}`
 	d := mustDoc(t, text)
+	if got := string(d.AppendJSON(nil)); got != text {
+		t.Errorf("%s, want %s", got, text)
+	}
 	again := mustDoc(t, string(d.AppendJSON(nil)))
 	if diff := Diff(d, again); len(diff) > 0 {
 		t.Errorf("%v", diff)

@@ -117,6 +117,25 @@ func died(context.Context) (protocol.Raw, error) {
 	return nil, protocol.Errorf(protocol.KindCancelled, "the process ended")
 }
 
+// Promise 1: a kill while the executor works leaves the request, and a kill after the
+// agent has its answer leaves the answer.
+func TestKeptBeforeItCounts(t *testing.T) {
+	s := open(t, persistencetest.MemDisk(), outside.Options{})
+	defer s.close(t)
+	var during pebbledb.FS
+	do(t, s.log, once(effect("a", 1, 1, "q")), func(context.Context) (protocol.Raw, error) {
+		during = crash(t, s.fs)
+		return protocol.Encode("one"), nil
+	})
+	for want, left := range map[string]pebbledb.FS{"unknown_outcome": during, "one": crash(t, s.fs)} {
+		after := open(t, left, outside.Options{})
+		if got := do(t, after.log, once(effect("a", 1, 1, "q")), mustNot(t)); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+		after.close(t)
+	}
+}
+
 // Promises 2 to 4: what becomes of a request after a kill.
 func TestAfterAKill(t *testing.T) {
 	for _, c := range []struct {

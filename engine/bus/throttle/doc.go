@@ -8,7 +8,7 @@
 // # Promises
 //
 //  1. A window opens with the first event that is let through after the previous
-//     window has ended. No window lets through more than Max.
+//     window has ended. No window lets through more than Max unchanged.
 //  2. A rule that delays moves an event to the start of the next window that has
 //     room, at most [MaxWindows] windows away. An event that would wait longer is
 //     dropped.

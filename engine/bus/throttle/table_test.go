@@ -26,6 +26,7 @@ func take(t *Table, eventType, source string, now protocol.Time) Verdict {
 	return v
 }
 
+// Promises 1 and 3: what a window lets through, and which of several rules counts.
 func TestRules(t *testing.T) {
 	second := func(r Rule) Rule { r.Window = time.Second; return r }
 	for _, c := range []struct {
@@ -40,6 +41,8 @@ func TestRules(t *testing.T) {
 		{"one source", []Rule{second(Rule{Type: "a", Source: "x", Max: 0, Action: Deprioritize})}, []string{"x a", "y a"}, []Action{Deprioritize, ""}},
 		{"the worst counts", []Rule{second(Rule{Type: "a", Max: 1, Action: Deprioritize}), second(Rule{Type: "*", Max: 1}), second(Rule{Type: "a", Max: 1, Action: Delay})},
 			[]string{"x a", "x a"}, []Action{"", Drop}},
+		{"a delay counts before a lower priority", []Rule{second(Rule{Type: "a", Max: 1, Action: Deprioritize}), second(Rule{Type: "*", Max: 1, Action: Delay})},
+			[]string{"x a", "x a"}, []Action{"", Delay}},
 		{"a rule that has ended", []Rule{second(Rule{Type: "a", Max: 0, Until: at(0.15)})}, []string{"x a", "x a", "x a"}, []Action{Drop, Drop, ""}},
 	} {
 		table, got := New(c.rules, 3), []Action{}
@@ -52,7 +55,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// TestDelay: what finds its window full goes to the next that has room.
+// Promise 2. TestDelay: what finds its window full goes to the next that has room.
 func TestDelay(t *testing.T) {
 	table := New([]Rule{{Type: "a", Max: 2, Window: 10 * time.Second, Action: Delay}}, 1)
 	for i, want := range []protocol.Time{0, 0, at(10), at(10), at(20)} {
@@ -71,6 +74,19 @@ func TestDelay(t *testing.T) {
 	}
 }
 
+// Promise 3: of several delays the latest counts.
+func TestTheLatestDelay(t *testing.T) {
+	short, long := Rule{Type: "a", Max: 1, Window: time.Second, Action: Delay}, Rule{Type: "*", Max: 1, Window: time.Minute, Action: Delay}
+	for _, rules := range [][]Rule{{short, long}, {long, short}} {
+		table := New(rules, 2)
+		take(table, "a", "x", begin)
+		if v := take(table, "a", "x", begin); v.Action != Delay || v.Until != at(60) {
+			t.Errorf("%+v", v)
+		}
+	}
+}
+
+// Promise 5: beyond its keys a rule counts everything else together.
 func TestTooManyKeysShareOne(t *testing.T) {
 	table := New([]Rule{{Type: "*", Max: 1, Window: time.Second}}, 0)
 	table.keys = 2
@@ -195,7 +211,7 @@ func drawRule(t *rapid.T) Rule {
 	return r
 }
 
-// TestAgainstNaive: random rules and events against a list of everything, with
+// Promises 1, 2 and 4. TestAgainstNaive: random rules and events against a list of everything, with
 // stores and restores in between.
 func TestAgainstNaive(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

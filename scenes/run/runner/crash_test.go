@@ -96,8 +96,8 @@ func printEnded(dir string, conflict error) error {
 	return nil
 }
 
-// TestCrash kills a running process with SIGKILL at random moments and resumes
-// it. After every kill the journals are those of a run that nobody touched, up to
+// Promise 2: a run that was killed is resumed from its directory. TestCrash kills a
+// running process with SIGKILL at random moments and resumes it. After every kill the journals are those of a run that nobody touched, up to
 // some wave, and no wave that was acknowledged is missing; in the end the digests
 // and the state are that run's. With SIMD_TEST_LONG=1 (make crash) it kills 200
 // times.

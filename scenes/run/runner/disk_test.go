@@ -82,8 +82,8 @@ func startedHalf(t *testing.T, p *project.Project, opt Options, between func()) 
 	return r.Wait()
 }
 
-// A disk that fails before anything of a run has begun is an error at once, and
-// what is there can be gone on with.
+// Promise 4: a disk that fails before anything of a run has begun is an error at
+// once, and what is there can be gone on with.
 func TestDiskFailsBeforeTheFirstScene(t *testing.T) {
 	p, broken := loadTown(t), &atomic.Bool{}
 	opt := Options{Scenes: []string{"day", "night"}, Ticks: 40, Sized: func(int) { broken.Store(true) }}

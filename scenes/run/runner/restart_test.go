@@ -83,6 +83,8 @@ func (s *script) plan(wait time.Duration, broken func() bool) Restarts {
 	}
 }
 
+// Promises 5 to 7: how often a failed scene is restarted, how long a disk is waited
+// for, and that a run which could not start is not tried again.
 func TestRestarts(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -158,7 +160,7 @@ func TestRestarts(t *testing.T) {
 	}
 }
 
-// Promise 3: a wait that is interrupted gives the run as it is.
+// Promise 6: a wait that is interrupted gives the run as it is.
 func TestInterruptedWait(t *testing.T) {
 	for _, resumable := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {

@@ -418,7 +418,7 @@ func TestWavesOf(t *testing.T) {
 	})
 }
 
-// top keeps what sorting everything would put first, in that order.
+// Promise 2: top keeps what sorting everything would put first, in that order.
 func TestTop(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		all := rapid.SliceOf(rapid.IntRange(0, 9)).Draw(t, "all")
