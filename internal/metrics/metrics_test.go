@@ -235,7 +235,7 @@ func TestEveryMetricCounts(t *testing.T) {
 	}
 }
 
-// Conventions §6: what can be known stands at 0 before anything happened.
+// Promise 2. Conventions §6: what can be known stands at 0 before anything happened.
 func TestCountersStandAtZero(t *testing.T) {
 	s := New()
 	s.Scene("tavern").Declare(Declared{Profiles: []string{"trader"}, EventTypes: []string{"offer.made"}, Tools: []string{"workflow:greet"}, KBs: []string{"lore"}, Provider: "scripted"})
@@ -305,7 +305,7 @@ func TestCatalogIsTheRegistry(t *testing.T) {
 	}
 }
 
-// Conventions §6, cardinality: no label holds an id of an agent, a run or an event.
+// Promise 3. Conventions §6, cardinality: no label holds an id of an agent, a run or an event.
 func TestNoForbiddenLabel(t *testing.T) {
 	forbidden := []string{"agent", "agent_id", "instance", "instance_id", "run", "run_id", "session", "user", "prompt", "path", "error", "trace_id", "event_id"}
 	for _, d := range New().catalog {
@@ -326,7 +326,7 @@ func series(t *testing.T, s *Set) int {
 	return n
 }
 
-// Conventions §6, cardinality: 200 values, then __other__, and a counter that
+// Promise 3. Conventions §6, cardinality: 200 values, then __other__, and a counter that
 // says so; the number of series stands still.
 func TestCardinalityCap(t *testing.T) {
 	s := New()
@@ -372,7 +372,7 @@ func TestCardinalityCap(t *testing.T) {
 	}
 }
 
-// What a model invents never becomes a label once the project's names are known.
+// Promise 3: what a model invents never becomes a label once the project's names are known.
 func TestUndeclaredIsOther(t *testing.T) {
 	s := New()
 	sc := s.Scene("tavern")

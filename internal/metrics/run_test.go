@@ -10,7 +10,7 @@ import (
 	"tavernsim/protocol"
 )
 
-// Two runs of one scene in a process have their own clocks, counters, lives and
+// Promise 3: two runs of one scene in a process have their own clocks, counters, lives and
 // readiness, and nothing is left of one that is gone.
 func TestRunsOfOneScene(t *testing.T) {
 	s := New(ByRun())

@@ -91,7 +91,7 @@ func native(t *testing.T, s *Set, name string) *dto.Histogram {
 	}
 }
 
-// Native histograms too, for a scraper that asks for them.
+// Promise 4: native histograms too, for a scraper that asks for them.
 func TestNativeHistograms(t *testing.T) {
 	s := New()
 	for i := range 100 {

@@ -20,7 +20,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the expectations in testdata")
 
-// Each archive holds input files and, last, the trees and faults they give.
+// Promises 1, 2 and 5: dates stay text, what readers read differently is refused, every
+// place is that of its character. Each archive holds input files and, last, the trees and faults they give.
 // go test ./internal/source -run TestTrees -update rewrites it.
 func TestTrees(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txtar")
@@ -86,7 +87,7 @@ func dump(b *strings.Builder, n *Node, p *trail) {
 	}
 }
 
-// Both notations give the same tree of the same value, and the plain value back.
+// Promise 1: both notations give the same tree of the same value, and the plain value back.
 func TestParseBothNotations(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := genValue(3).Draw(t, "value")
@@ -125,6 +126,7 @@ func genValue(depth int) *rapid.Generator[any] {
 	return rapid.OneOf(append(scalars, list, object)...)
 }
 
+// Promise 4: each bound is a fault. Promise 5: a column counts characters.
 func TestLimits(t *testing.T) {
 	deep := func(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }
 	bomb := "a: &a [x,x,x,x,x,x,x,x,x,x]\n"
@@ -166,7 +168,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// A file of too many values is refused before a tree of them is built.
+// Promise 4: a file of too many values is refused before a tree of them is built.
 func TestCrowdedFilesCostLittle(t *testing.T) {
 	const size = 16 << 20
 	fill := func(begin, each, end string) []byte {
@@ -319,6 +321,26 @@ func TestDecode(t *testing.T) {
 		At: time.Date(2025, 1, 2, 3, 4, 5, 0, time.UTC)}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v\nwant %+v", got, want)
+	}
+}
+
+// Promise 3: one look finds the faults of a file and of what it holds; a syntax error
+// ends its file alone.
+func TestEveryFaultIsReported(t *testing.T) {
+	var report Report
+	var got shape
+	doc := Parse("x.json", []byte(`{"name": 3, "color": "green", "siz": 1, "ratio": 7, "tags": ["a", "b", "c"]}`), Limits{}, &report)
+	decoder(&report).Decode(doc, &got)
+	Parse("broken.json", []byte(`{"a": `), Limits{}, &report)
+	doc = Parse("y.yaml", []byte("name: n\nsize: x\nzero: 012\n"), Limits{}, &report)
+	if doc != nil {
+		decoder(&report).Decode(doc, &got)
+	}
+	text := report.Err().Error()
+	for _, want := range []string{"x.json:1:10: ", "x.json:1:22: ", "x.json:1:31: ", "x.json:1:50: ", "x.json:1:61: ", "y.yaml:2:7: ", "broken.json:2:1: ", "y.yaml:3:7: "} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no fault at %s in\n%s", want, text)
+		}
 	}
 }
 

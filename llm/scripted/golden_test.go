@@ -10,7 +10,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite testdata from what the code does")
 
-// TestGolden runs testdata/*.txt: a script, then lines ">>> request", each
+// Promise 3: all faults of a script, each with its place. TestGolden runs testdata/*.txt: a script, then lines ">>> request", each
 // followed by its answer; or a script and "!!!", followed by its faults.
 // Rewrite with: go test ./llm/scripted -run Golden -update
 func TestGolden(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"reflect"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -70,7 +71,7 @@ func TestDefaultAnswersEverything(t *testing.T) {
 	}
 }
 
-// I4: equal requests get equal answers, whatever else is asked meanwhile.
+// Promise 1, I4: equal requests get equal answers, whatever else is asked meanwhile.
 func TestSameRequestSameAnswer(t *testing.T) {
 	m := load(t, benchScript)
 	const n = 2000
@@ -225,6 +226,7 @@ func TestCompleteWaits(t *testing.T) {
 	})
 }
 
+// Promise 5: what a text and a request cost in tokens.
 func TestUsage(t *testing.T) {
 	for text, want := range map[string]int64{"": 0, "a": 1, "abcd": 1, "abcde": 2, "森林": 2, "a森林": 3, "é": 1} {
 		if got := EstimateTokens(text); got != want {
@@ -327,6 +329,7 @@ rules:
 	}
 }
 
+// Promise 4: a failure has its outcome; a problem with an answer names rule and place.
 func TestFailuresAreErrors(t *testing.T) {
 	_, err := load(t, `rules: [{ answer: { fail: rate_limited } }]`).Answer(protocol.ModelRequest{})
 	var f *llm.Failure
@@ -334,7 +337,7 @@ func TestFailuresAreErrors(t *testing.T) {
 		t.Errorf("%#v", err)
 	}
 	_, err = load(t, `rules: [{ answer: "{{.variables.x}}" }]`).Answer(protocol.ModelRequest{})
-	if protocol.KindOf(err) != protocol.KindInvalid {
+	if protocol.KindOf(err) != protocol.KindInvalid || llm.OutcomeOf(err) != llm.OutcomeBadRequest || !strings.Contains(err.Error(), "rule 1:") || !strings.Contains(err.Error(), "variables.x") {
 		t.Errorf("%v", err)
 	}
 }

@@ -98,12 +98,14 @@ func TestT29_HintsAreApplied(t *testing.T) {
 	}
 }
 
+// Promise 5: only a parameter that all steps share goes without a word.
 func TestT30_ForeignCommonParamsAreDropped(t *testing.T) {
 	in := call("command:»»»X«««", "common_dir:»»»d«««", "a:»»»1«««")
 	want(t, in, schema(t, true, map[string]any{"a": prop("string")}), map[string]any{"a": "1"})
 	want(t, in, schema(t, false, map[string]any{"a": prop("string")}), map[string]any{"a": "1", "dir": "d"})
 }
 
+// Promise 5: a comment goes without a word.
 func TestT31_Comment(t *testing.T) {
 	in := call("command:»»»X«««", "comment_1:»»»c«««")
 	want(t, in, schema(t, false, map[string]any{"a": prop("string")}), map[string]any{})
@@ -126,6 +128,8 @@ func TestT36_FindTool(t *testing.T) {
 	}
 }
 
+// Promises 2, 3 and 4: texts stay, the cheapest reading is taken, and what cannot be read
+// is named with what came.
 func TestSection1_4_Coercion(t *testing.T) {
 	for _, c := range []struct {
 		name, text string
@@ -176,6 +180,7 @@ func TestSection1_4_Coercion(t *testing.T) {
 	}
 }
 
+// Promise 5: what the tool does not know is an error.
 func TestBind_MissingAndUnknownNameWhatIsExpected(t *testing.T) {
 	s := schema(t, true, map[string]any{"a": prop("integer"), "b": prop("string")}, "a")
 	want(t, call("command:»»»X«««", "c:»»»1«««"), s, nil, "unknown parameter c; expected one of a, b", "received no a; expected integer")
@@ -196,7 +201,7 @@ func TestBind_TypedParamsOfNativeCalls(t *testing.T) {
 	want(t, &protocol.Call{Params: map[string]any{"n": []any{}}}, s, nil, "for n; expected integer")
 }
 
-// A call that fits costs nothing and gets its own parameters back.
+// Promise 1: a call that fits costs nothing and gets its own parameters back.
 func TestBind_WhatFitsIsNotCopied(t *testing.T) {
 	s := schema(t, true, map[string]any{"n": prop("number"), "s": prop("string"), "o": prop("object")}, "n")
 	c := &protocol.Call{Params: map[string]any{"n": int64(3), "s": "x", "o": map[string]any{"a": int64(1)}}}
@@ -213,7 +218,7 @@ func TestSchemaOf_RefusesWhatIsNone(t *testing.T) {
 	}
 }
 
-// FuzzBind: whatever a model gives, as text or as values, binding does not panic,
+// Promise 1. FuzzBind: whatever a model gives, as text or as values, binding does not panic,
 // changes nothing, gives the same again, and gives values of the protocol under
 // names of the schema.
 func FuzzBind(f *testing.F) {

@@ -39,7 +39,7 @@ func codes(ws []Warning) string {
 	return strings.Join(out, " ")
 }
 
-// TestForms_C20_C21 reads every form of a batch.
+// Promises 1 to 3. TestForms_C20_C21 reads every form of a batch.
 func TestForms_C20_C21(t *testing.T) {
 	for _, c := range []struct{ name, in, want, warn string }{
 		{"array", `[{"action":"set","key":"a","value":1},{"action":"delete","key":"b"}]`, "set a=1; delete b", ""},

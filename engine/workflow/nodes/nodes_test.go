@@ -16,6 +16,7 @@ import (
 
 // one runs a workflow of a single node whose literals are its inputs, and
 // returns every output that the node has, as JSON; or the fault or failure.
+// Promises 1 and 2: two runs of the one plan at a time come to the same.
 func one(t *testing.T, node string, outputs ...string) string {
 	t.Helper()
 	return oneDrawn(t, protocol.NewDraw(1), node, outputs...)
@@ -43,9 +44,20 @@ func oneDrawn(t *testing.T, draw protocol.Draw, node string, outputs ...string) 
 		}
 		return text
 	}
+	beside := make(chan string)
+	go func() { beside <- played(plan, draw) }()
+	got := played(plan, draw)
+	if other := <-beside; other != got {
+		t.Errorf("%s\none run %s\nand one beside it %s", node, got, other)
+	}
+	return got
+}
+
+// played runs a plan and returns its outputs as JSON, or the failure.
+func played(plan *workflow.Plan, draw protocol.Draw) string {
 	var run workflow.Run
 	if err := run.Start(plan, nil, workflow.Env{Draw: draw}); err != nil {
-		t.Fatal(err)
+		return err.Error()
 	}
 	run.Advance(workflow.HostFunc(answer))
 	for _, f := range run.Failures() {
@@ -72,6 +84,7 @@ func parseTAM(text string, _ protocol.FinishReason) nodes.Parsed {
 		RequestID: "r", OnError: protocol.OnErrorContinue, Origin: protocol.OriginTAM, URIs: map[string]string{"f": "fam://x"}, TypeHints: map[string]string{"f": "json"}}}}
 }
 
+// Promise 3: what does not compile is a fault with the node and the field.
 func TestKinds(t *testing.T) {
 	for _, c := range []struct{ node, outputs, want string }{
 		{`{"type": "Constant", "configValues": {"value": {"a": [1, 2.5]}}}`, "value", `{"value":{"a":[1,2.5]}}`},
@@ -80,6 +93,7 @@ func TestKinds(t *testing.T) {
 
 		{`{"type": "TextTemplate", "configValues": {"template": "{{.a}} {{.b}} {{.c}}"}, "inputValues": {"a": "x", "b": [1, "y"], "c": 2.5}}`, "text variables",
 			`{"text":"x [1,\"y\"] 2.5","variables":{"a":"x","b":[1,"y"],"c":2.5}}`},
+		{`{"type": "TextTemplate", "configValues": {"template": "{{.a"}}`, "text", `fault /nodes/0/configValues/template template: n:1: unclosed action;`},
 		{`{"type": "TextTemplate", "configValues": {"template": 3}}`, "text", `fault /nodes/0/configValues/template want text, got 3;`},
 		{`{"type": "TextMerge", "inputValues": {"texts": ["a", "", 3]}}`, "text", `{"text":"a\n\n3"}`},
 		{`{"type": "TextMerge", "configValues": {"separator": "-", "keepEmpty": true}, "inputValues": {"texts": ["a", "", "b"]}}`, "text", `{"text":"a--b"}`},

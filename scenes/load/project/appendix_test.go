@@ -19,7 +19,7 @@ func loadAppendix(t *testing.T) *Project {
 	return p
 }
 
-// Appendix A, verbatim with its comments, loads; its references are followed by
+// Promise 3. Appendix A, verbatim with its comments, loads; its references are followed by
 // path and by alias.
 func TestAppendixA(t *testing.T) {
 	p := loadAppendix(t)

@@ -270,7 +270,32 @@ func TestClashes(t *testing.T) {
 	})
 }
 
-// CopyTo writes what was read; the copy is the same project.
+// Promise 5: what is copied is what was read, whatever the file says by then.
+func TestCopyOfChangedFiles(t *testing.T) {
+	fsys := folder(strings.Replace(traders, "COUNT", "2", 1))
+	p, err := Load(fsys, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "inputs")
+	want := map[string]string{}
+	for _, f := range p.Files() {
+		want[f.Path] = string(fsys[f.Path].Data)
+		for i := range fsys[f.Path].Data {
+			fsys[f.Path].Data[i] = '#'
+		}
+	}
+	if err := p.CopyTo(dir); err != nil || len(want) == 0 {
+		t.Fatal(err)
+	}
+	for path, text := range want {
+		if got, err := os.ReadFile(filepath.Join(dir, path)); err != nil || string(got) != text {
+			t.Errorf("%s: %q, %v; want %q", path, got, err, text)
+		}
+	}
+}
+
+// Promise 5: CopyTo writes what was read; the copy is the same project.
 func TestCopyTo(t *testing.T) {
 	p := loadAppendix(t)
 	dir := filepath.Join(t.TempDir(), "inputs")
@@ -308,6 +333,7 @@ func fileNames(p *Project) []string {
 	return names
 }
 
+// Promise 2: equal files have an equal hash, others another.
 func TestHashSeesEveryFile(t *testing.T) {
 	text := strings.Replace(traders, "COUNT", "2", 1)
 	h := loadText(t, text).Hash()
@@ -324,7 +350,7 @@ func TestHashSeesEveryFile(t *testing.T) {
 	}
 }
 
-// No link is followed and nothing outside the folder is read.
+// Promise 4: no link is followed and nothing outside the folder is read.
 func TestLinksAreRefused(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) {
@@ -352,6 +378,7 @@ func TestLinksAreRefused(t *testing.T) {
 	}
 }
 
+// Promise 6: each bound is a fault.
 func TestProjectLimits(t *testing.T) {
 	text := strings.Replace(traders, "COUNT", "2", 1)
 	for want, lim := range map[string]Limits{

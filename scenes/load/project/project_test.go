@@ -19,7 +19,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the expectations in testdata")
 
-// Each archive is a project; its last file, want, lists faults and warnings.
+// Promise 1: all faults at once, in their order. Each archive is a project; its last file, want, lists faults and warnings.
 // go test ./scenes/load/project -run TestFaults -update rewrites it.
 func TestFaults(t *testing.T) {
 	doctest.Archives(t, "testdata/faults/*.txtar", "want", *update, faultText)
@@ -54,7 +54,7 @@ func faultText(t *testing.T, a *txtar.Archive, _ string) string {
 // testKinds are the node kinds of the tests: only the engine's own.
 func testKinds() workflow.Kinds { return nil }
 
-// No project makes Load panic, and every fault names a file and says something.
+// Promise 1: no project makes Load panic, and every fault names a file and says something.
 func FuzzLoad(f *testing.F) {
 	files, _ := filepath.Glob("testdata/faults/*.txtar")
 	for _, file := range files {

@@ -245,7 +245,7 @@ func parquetCells(table Table, row parquet.Row) []string {
 	return cells
 }
 
-// Every table says the same in every format.
+// Promise 1: every table says the same in every format.
 func TestFormatsAgree(t *testing.T) {
 	s := openRun(t, townRun(t, 12))
 	for _, table := range Tables() {
@@ -439,7 +439,7 @@ func TestBadChoices(t *testing.T) {
 	}
 }
 
-// A file has its name when it is whole, and never takes another's place unasked.
+// Promise 4: a file has its name when it is whole, and never takes another's place unasked.
 func TestFile(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "facts.csv")
@@ -512,7 +512,7 @@ func (l *looker) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// A table of a long run needs as much memory as one of a short run.
+// Promise 2: a table of a long run needs as much memory as one of a short run.
 func TestMemoryDoesNotGrowWithTheRun(t *testing.T) {
 	grown := map[string][2]int64{}
 	for i, ticks := range []int64{20, 160} {

@@ -30,8 +30,8 @@ func exported(dir string) (rows []byte, err error) {
 	return b.Bytes(), err
 }
 
-// Whatever bit of the store is flipped, rows that are not the run's are never
-// given without an error.
+// Promise 3: whatever bit of the store is flipped, rows that are not the run's are never
+// given without an error, and no row is given before the journal was checked.
 func TestDamagedRun(t *testing.T) {
 	dir := townRun(t, 12)
 	want, err := exported(dir)
@@ -60,6 +60,9 @@ func TestDamagedRun(t *testing.T) {
 		rows, err := exported(dir)
 		if err == nil && !bytes.Equal(rows, want) {
 			t.Fatalf("byte %d of %d: %d bytes of rows without an error; the run has %d", at, len(good), len(rows), len(want))
+		}
+		if err != nil && len(rows) > 0 {
+			t.Errorf("byte %d of %d: %d bytes of rows, then %v", at, len(good), len(rows), err)
 		}
 		if err != nil {
 			refused++

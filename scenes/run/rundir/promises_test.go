@@ -1,0 +1,91 @@
+package rundir_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"tavernsim/protocol"
+	"tavernsim/scenes/load/project"
+	"tavernsim/scenes/run/rundir"
+)
+
+// Promise 1: when the inputs cannot be copied there is no manifest, so the directory is
+// no run.
+func TestTheManifestComesLast(t *testing.T) {
+	long := "workflows/" + strings.Repeat("x", 300) + ".yaml" // more than a file system takes
+	p, err := rundir.LoadFS(fstest.MapFS{
+		"project.json":  {Data: []byte(`{"id": "p"}`)},
+		"scenes/s.yaml": {Data: []byte("id: s\nname: S\nschema_version: \"1.0\"\nagent_instances: []\nsimulation: {stop: {ticks: 1}}\n")},
+		long:            {Data: []byte("id: w\nnodes: []\n")},
+	}, project.Options{Name: "p"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "run")
+	if _, err := rundir.Make(dir, "", &rundir.Manifest{Run: "run", ProjectHash: p.Hash()}, p); err == nil {
+		t.Fatal("a name of 300 bytes was written: nothing is tested")
+	}
+	if _, err := rundir.ReadManifest(dir); protocol.KindOf(err) != protocol.KindNotFound {
+		t.Errorf("the manifest of a run without its inputs: %v", err)
+	}
+}
+
+// Promises 2 and 3: whoever reads finds the inputs of the start, and leaves every file as
+// it was.
+func TestReadersWriteNothing(t *testing.T) {
+	dir, _ := ended(t)
+	began, before := loadTown(t), contents(t, dir)
+	for name, read := range map[string]func() error{
+		"open": func() error {
+			o, err := rundir.Open(dir)
+			if err != nil {
+				return err
+			}
+			for i, f := range o.Project.Files() {
+				if want := began.Files()[i]; f.Path != want.Path || f.SHA256 != want.SHA256 {
+					t.Errorf("input %s %s, at the start %s %s", f.Path, f.SHA256, want.Path, want.SHA256)
+				}
+			}
+			return o.Close()
+		},
+		"replay": func() error {
+			_, err := rundir.Replay(context.Background(), dir, rundir.ReplayOptions{Verify: true})
+			return err
+		},
+		"examine": func() error { _, err := rundir.Examine(context.Background(), dir, nil); return err },
+	} {
+		if err := read(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		after := contents(t, dir)
+		for file, text := range before {
+			if after[file] != text {
+				t.Errorf("%s changed %s", name, file)
+			}
+		}
+		if len(after) != len(before) {
+			t.Errorf("%s: %d files, before %d", name, len(after), len(before))
+		}
+	}
+}
+
+// contents are the files of a directory with their bytes.
+func contents(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	if err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		all[path] = string(data)
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
