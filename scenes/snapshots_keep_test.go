@@ -26,7 +26,7 @@ import (
 // derived are fields of machines that no snapshot holds, with the reason.
 var derived = map[string]string{
 	"agenda.State.cfg": "of the definition", "agenda.State.agenda": "made of the slots", "agenda.State.urgent": "made of the slots",
-	"agenda.State.release": "told by the channel, when either is loaded",
+	"agenda.State.release": "told by the channel when the stage is configured",
 	"agenda.slot.queuedAt": "its place in the agenda", "agenda.slot.hurries": "its place in the agenda",
 	"agenda.slot.toldWave": noTurn, "agenda.slot.last": noTurn, "agenda.slot.came": noTurn, "agenda.slot.wokeWave": noTurn, "agenda.slot.heardOf": "told by the agent",
 	"agenda.blocking.waiters": "made of the waits", "agenda.slot.blocked": "made of the waits",

@@ -35,11 +35,7 @@ func (s *State) Load(name string, raw []byte) (err error) {
 	sc := s.scene
 	for i, k := range s.services {
 		if k.Actor == name {
-			if err := s.Services[i].Load(raw); err != nil {
-				return err
-			}
-			s.released(i)
-			return nil
+			return s.Services[i].Load(raw)
 		}
 	}
 	switch name {
@@ -67,9 +63,6 @@ func (s *State) loadScene(raw []byte) error {
 	}
 	s.Agenda, s.Tally = d, snap.Tally
 	s.Tally.fill()
-	for i := range s.Services {
-		s.released(i)
-	}
 	for o := range s.Agents {
 		s.heardSoFar(uint32(o))
 	}
@@ -77,7 +70,7 @@ func (s *State) loadScene(raw []byte) error {
 }
 
 // heardSoFar copies the number of events that have reached an agent into the agenda.
-// Load calls it, and released, after either side, so the order of parts is free.
+// Load calls it after either side, so the order of parts is free.
 func (s *State) heardSoFar(o uint32) {
 	a := &s.Agents[o].State
 	s.Agenda.HeardSoFar(o, a.Heard(), a.LastHeard)

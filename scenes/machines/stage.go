@@ -93,12 +93,20 @@ func NewStage(sc *setup.Scene) *Stage {
 
 // Configure prepares a folded stage for Decide. kept is the last durable wave.
 func (s *Stage) Configure(c StageConfig, kept Kept, view *View) {
-	s.config, s.kept, s.View = c, kept, view
+	s.config, s.kept = c, kept
+	s.show(view)
 	s.config.Snapshots = c.Snapshots.WithDefaults()
 	s.places = make([]uint32, len(s.scene.IDs))
 	s.flight = newInFlight(s.scene.Simulation().Limits.MaxDeliberating)
 	s.failures = map[string]int64{}
 	s.snapshot.last = s.mark()
+}
+
+// show takes what the services publish. The agenda hears of it when the channel
+// releases an event next.
+func (s *Stage) show(v *View) {
+	s.View = v
+	s.Agenda.Releases(v.Releases)
 }
 
 // Moment comes with every input. On the virtual clock no decision depends on it.

@@ -59,11 +59,10 @@ func (s *State) Apply(r protocol.Record) error {
 
 // ApplyServices folds a fact into the service that decided it.
 func (s *State) ApplyServices(fact protocol.Fact) error {
-	for i, service := range s.Services {
+	for _, service := range s.Services {
 		if err := service.Apply(fact); err != nil {
 			return err
 		}
-		s.released(i)
 	}
 	return nil
 }
@@ -71,14 +70,6 @@ func (s *State) ApplyServices(fact protocol.Fact) error {
 // ApplyAgents folds a fact of a wave into the agents that it concerns.
 func (s *State) ApplyAgents(r protocol.Record, fact protocol.Fact) error {
 	return s.agents.Apply(r, fact)
-}
-
-// released copies the time of the channel's next release into the agenda.
-func (s *State) released(i int) {
-	if e, ok := s.Services[i].(*Events); ok {
-		at, _ := e.State.NextDue()
-		s.Agenda.Releases(at)
-	}
 }
 
 // Shown is the current view of the services.

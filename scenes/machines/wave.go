@@ -289,8 +289,7 @@ func (s *Stage) serviceAnswered(in *ServiceAnswered) error {
 	s.parts = nil
 	delete(s.failures, actor)
 	s.asked.Data = nil
-	s.View = in.View
-	s.Agenda.Releases(s.View.Releases)
+	s.show(in.View)
 	for _, f := range facts {
 		fact, err := s.keep(s.wave.time, actor, f)
 		if err != nil {
