@@ -1,0 +1,84 @@
+package machines_test
+
+import (
+	"errors"
+	"reflect"
+	"testing"
+
+	"tavernsim/engine/agent"
+	"tavernsim/engine/statecmd"
+	"tavernsim/protocol"
+	"tavernsim/protocol/protocoltest"
+	"tavernsim/scenes/load/setup"
+	"tavernsim/scenes/machines"
+	"tavernsim/scenes/scenestest"
+)
+
+// uncounted are the kinds of facts that move no count but that of the facts, with the
+// reason.
+var uncounted = map[string]string{
+	"agent.blocked":               "the event that is waited for counts",
+	"agent.call_answered":         "the call counts",
+	"agent.goals_updated":         "of the agent alone",
+	"agent.interrupted":           "its deliberation counts when it ends",
+	"agent.model_answered":        "agent.turn_ended counts the requests",
+	"agent.outcome_unknown":       "the call counts",
+	"agent.private_state_updated": "of the agent alone",
+	"agent.reflected":             "agent.turn_ended counts the reflections",
+	"channel.refused":             "the agent observes it; no event was refused",
+	"knowledge.reviewed":          "only entries that were written count",
+	"knowledge.suggested":         "only entries that were written count",
+	"scene.effects_deferred":      "what they ask for counts when it is done",
+	"scene.ended":                 "of the scene alone",
+	"scene.forked":                "of the scene alone",
+	"scene.paused":                "of the scene alone",
+	"scene.redelivered":           "the events count when they are routed",
+	"scene.resumed":               "of the scene alone",
+	"scene.started":               "of the scene alone",
+	"scene.wave_closed":           "the agenda counts the waves",
+	"subscription.changed":        "of the channel alone",
+	"task.closed":                 "the events count",
+	"task.opened":                 "the events count",
+	"throttle.changed":            "of the channel alone",
+	"world.granted":               "changes of the world count, leases do not",
+	"world.leased":                "changes of the world count, leases do not",
+	"world.released":              "changes of the world count, leases do not",
+}
+
+// A kind of fact moves some count, or it is named here: the facts of a new service are
+// not left out without a word. A live scene does not decode some kinds; it counts them
+// as a fold does.
+func TestEveryFactIsCounted(t *testing.T) {
+	codec := setup.NewCodec()
+	made := scenestest.New(t, scenestest.Town(t), "").Made(t, scenestest.Settings{})
+	for _, kind := range codec.FactKinds() {
+		typ := codec.FactType(kind)
+		fact := reflect.New(typ.Type).Interface().(protocol.Fact)
+		protocoltest.Fill(fact)
+		ordinals(reflect.ValueOf(fact).Elem())
+		if x, ok := fact.(*statecmd.Committed); ok {
+			x.Audit[0].Status = statecmd.Rejected
+		}
+		got, none := machines.NewTally(), machines.NewTally()
+		got.Count(made, "ana", kind, fact)
+		none.Facts = 1
+		if why := uncounted[kind]; reflect.DeepEqual(got, none) != (why != "") {
+			t.Errorf("%s: it is counted as %+v, and listed as uncounted: %q", kind, got, why)
+		}
+		if !typ.Bytes {
+			continue
+		}
+		live, seen := machines.NewTally(), protocol.Fact(nil)
+		if kind == agent.FactCallMade {
+			raw, err := codec.Marshal(fact)
+			call := &machines.CallSeen{}
+			if err = errors.Join(err, call.Read(raw)); err != nil {
+				t.Fatal(err)
+			}
+			seen = call
+		}
+		if live.Count(made, "ana", kind, seen); !reflect.DeepEqual(live, got) {
+			t.Errorf("%s: a live scene counts %+v, a fold %+v", kind, live, got)
+		}
+	}
+}
