@@ -60,8 +60,8 @@ type Stage struct {
 	asked    Effect           // the requests to the service that decides now
 	retry    bool             // that service failed, and decides again after it is restored
 	parts    []protocol.KindData
-	crashes  []protocol.Fact        // of the scene before restarts, kept with the next wave
-	letters  []*agenda.DeadLettered // kept when the wave closes
+	crashes  []protocol.Fact // of the scene before restarts, kept with the next wave
+	letters  Letters         // kept when the wave closes
 }
 
 // StageConfig holds the settings of a run. Of all facts, only the end depends on it.
@@ -154,7 +154,9 @@ func (s *Stage) decide(in Input) error {
 	case *SnapshotWritten:
 		return s.snapshotWritten()
 	case *DeadLetters:
-		s.takeLetters(in)
+		for _, f := range in.Letters {
+			s.letters.Add(f)
+		}
 		return nil
 	case *DiskFailed:
 		return s.diskFailed(in)
@@ -256,19 +258,6 @@ func (s *Stage) keepOwn(f protocol.Fact) error {
 	at := s.wave.time
 	s.effects = append(s.effects, Effect{Act: ActKeep, Wave: s.wave.number, At: at, Actor: setup.ActorScene, Kind: f.FactKind(), Data: raw, Fact: f})
 	return s.Apply(protocol.Record{Time: at, Actor: setup.ActorScene, Kind: f.FactKind(), Data: raw}, f)
-}
-
-// maxLetters bounds the facts about dead letters in a wave; the last counts the rest.
-const maxLetters = 200
-
-func (s *Stage) takeLetters(in *DeadLetters) {
-	for _, f := range in.Letters {
-		if n := len(s.letters); n >= maxLetters {
-			s.letters[n-1] = &agenda.DeadLettered{Reason: "other", Count: max(1, s.letters[n-1].Count) + max(1, f.Count)}
-			continue
-		}
-		s.letters = append(s.letters, f)
-	}
 }
 
 func (s *Stage) effect(e Effect) { s.effects = append(s.effects, e) }
