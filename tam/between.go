@@ -79,7 +79,7 @@ func (w *walker) bareCommand(body []byte, at int) bool {
 	if w.attempt == (Range{}) {
 		w.attempt = Range{at, at + len(body)}
 	}
-	name := NormaliseKey(string(body[start:end]))
+	name := normaliseKey(string(body[start:end]))
 	if !isCommandKey(name) || w.opt.IsTool == nil || !w.opt.IsTool(string(value)) {
 		return false
 	}

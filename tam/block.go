@@ -36,7 +36,7 @@ type openField struct {
 type walker struct {
 	lex    *lexer
 	opt    Options
-	limits Limits
+	limits limits
 
 	start, body int // of the start marker, behind it
 	at          int // everything before belongs to a field, a note or ignored text
@@ -190,7 +190,7 @@ func (w *walker) cutAt(from, to int) {
 func (w *walker) openField(t *token) {
 	w.between(t.keyFrom)
 	raw := w.lex.b[t.key[0]:t.key[1]]
-	w.slot = openField{tok: w.next, name: NormaliseKey(string(raw)), scan: w.next + 1, end: -1, lastOwn: -1, lastAny: -1, own: -1}
+	w.slot = openField{tok: w.next, name: normaliseKey(string(raw)), scan: w.next + 1, end: -1, lastOwn: -1, lastAny: -1, own: -1}
 	w.open = &w.slot
 	w.open.single = isCommandKey(w.open.name) && !t.cls.exact()
 	if t.keyFrom == t.line || t.key[0] < t.line {

@@ -76,7 +76,7 @@ func FuzzParse(f *testing.F) {
 // smallOptions bring the limits within reach of short texts.
 func smallOptions() Options {
 	return Options{
-		Limits: Limits{Block: 120, Value: 30, Fields: 4, Steps: 2, Index: 20},
+		limits: limits{Block: 120, Value: 30, Fields: 4, Steps: 2, Index: 20},
 		Finish: protocol.FinishLength,
 		IsTool: func(id string) bool { return id == "File.Write" },
 	}
@@ -147,12 +147,12 @@ func FuzzNormaliseKey(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		n := NormaliseKey(s)
-		if again := NormaliseKey(n); again != n {
-			t.Fatalf("NormaliseKey(%q) = %q, and of that %q", s, n, again)
+		n := normaliseKey(s)
+		if again := normaliseKey(n); again != n {
+			t.Fatalf("normaliseKey(%q) = %q, and of that %q", s, n, again)
 		}
 		if strings.HasPrefix(n, "_") || strings.HasSuffix(n, "_") || strings.Contains(n, "__") || strings.ContainsAny(n, " -:\n") {
-			t.Fatalf("NormaliseKey(%q) = %q", s, n)
+			t.Fatalf("normaliseKey(%q) = %q", s, n)
 		}
 	})
 }

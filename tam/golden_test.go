@@ -72,7 +72,7 @@ func (c *goldenCase) option(o string) {
 	case "tools=File.Write":
 		c.opt.IsTool = func(id string) bool { return id == "File.Write" }
 	case "small":
-		c.opt.Limits = Limits{Block: 200, Value: 20, Fields: 4, Steps: 2}
+		c.opt.limits = limits{Block: 200, Value: 20, Fields: 4, Steps: 2}
 	}
 }
 

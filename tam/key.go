@@ -8,11 +8,11 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// NormaliseKey gives the name under which a key is known: invisible characters
+// normaliseKey gives the name under which a key is known: invisible characters
 // removed, compatibility forms folded (NFKC), camelCase split, lower case,
 // everything that is no letter, digit or mark turned into single underscores,
 // none of them at the ends. It is idempotent.
-func NormaliseKey(raw string) string {
+func normaliseKey(raw string) string {
 	if isNormal(raw) {
 		return raw
 	}

@@ -6,9 +6,9 @@ import (
 	"tavernsim/protocol"
 )
 
-// Limits bound one block. Beyond a limit the block gets limit_exceeded and does
+// limits bound one block. Beyond a limit the block gets limit_exceeded and does
 // not run. A zero field means its default; none can be switched off.
-type Limits struct {
+type limits struct {
 	Block  int // bytes from start marker to end marker; default 256 KiB
 	Value  int // bytes of one raw value; default 128 KiB
 	Fields int // default 100
@@ -17,8 +17,8 @@ type Limits struct {
 	Retry  int // more are cut to this; default 10
 }
 
-func (l Limits) orDefault() Limits {
-	return Limits{
+func (l limits) orDefault() limits {
+	return limits{
 		Block: cmp.Or(l.Block, 256<<10), Value: cmp.Or(l.Value, 128<<10), Fields: cmp.Or(l.Fields, 100),
 		Steps: cmp.Or(l.Steps, 50), Index: cmp.Or(l.Index, defaultIndex), Retry: cmp.Or(l.Retry, 10),
 	}
@@ -47,7 +47,7 @@ const (
 
 // Options change how a text is read. The zero value is useful.
 type Options struct {
-	Limits Limits
+	limits limits // tests bring them within the reach of short texts
 
 	// IsTool tells whether an id is a registered tool. With it a line
 	// "command: File.Write" that lacks delimiters is read as a command

@@ -20,7 +20,7 @@ func (o Options) Parse(text string) Result {
 	}
 	p := parser{b: []byte(text)}
 	p.lex = lexer{b: p.b, prevKey: [3]int{-1}}
-	p.blk = walker{lex: &p.lex, opt: o, limits: o.Limits.orDefault()}
+	p.blk = walker{lex: &p.lex, opt: o, limits: o.limits.orDefault()}
 	p.run()
 	return p.result(text)
 }

@@ -163,9 +163,9 @@ func (a *assembly) inherit(st *step) {
 	}
 }
 
-// KnownHints are the type hints that have a meaning; "escaped" is an extension
+// knownHints are the type hints that have a meaning; "escaped" is an extension
 // of this project.
-func KnownHints() []string { return []string{"base64", "escaped", "json", "text"} }
+func knownHints() []string { return []string{"base64", "escaped", "json", "text"} }
 
 func (a *assembly) settleHints(st *step) {
 	for _, name := range slices.Sorted(maps.Keys(st.hints)) {
@@ -178,9 +178,9 @@ func (a *assembly) settleHints(st *step) {
 			continue
 		}
 		hint := strings.ToLower(strings.TrimSpace(f.text))
-		if !slices.Contains(KnownHints(), hint) {
+		if !slices.Contains(knownHints(), hint) {
 			a.w.note(UnknownTypeHint, finding.Warning, f.source.KeySpan[0], f.source.KeySpan[1], f.name,
-				"received type hint %q for %s; expected one of %s: taken as text", cut(hint), name, strings.Join(KnownHints(), ", "))
+				"received type hint %q for %s; expected one of %s: taken as text", cut(hint), name, strings.Join(knownHints(), ", "))
 			hint = "text"
 		}
 		if st.TypeHints == nil {

@@ -52,8 +52,8 @@ func TestSpec000_2_3_KeyNormalisation(t *testing.T) {
 		"File-Path 1": "file_path_1", "filePath_1": "file_path_1", "File Path_1": "file_path_1",
 		"  a  ": "a", "ABC": "abc", "a--b__c  d": "a_b_c_d", "HTTPServer": "http_server", "md5Sum": "md5_sum", "a.b/c": "a_b_c",
 	} {
-		if got := NormaliseKey(raw); got != want {
-			t.Errorf("NormaliseKey(%q) = %q, want %q", raw, got, want)
+		if got := normaliseKey(raw); got != want {
+			t.Errorf("normaliseKey(%q) = %q, want %q", raw, got, want)
 		}
 	}
 }

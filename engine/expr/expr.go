@@ -71,9 +71,6 @@ func (p *Program) Uses(root string) bool { return slices.Contains(p.roots, root)
 // before.
 func (p *Program) Makes() bool { return p.fresh }
 
-// Roots lists the roots that the expression reads, sorted.
-func (p *Program) Roots() []string { return slices.Clone(p.roots) }
-
 // WithSteps returns the same program under another budget; below 1 is 1.
 func (p *Program) WithSteps(steps int) *Program {
 	q := *p

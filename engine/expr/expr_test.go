@@ -338,7 +338,7 @@ func TestRoots(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := fmt.Sprint(p.Roots()); got != "[event payload]" || p.Uses("self") || !p.Uses("event") {
+	if got := fmt.Sprint(p.roots); got != "[event payload]" || p.Uses("self") || !p.Uses("event") {
 		t.Errorf("roots %s", got)
 	}
 	if p.Source() != "payload.list.some(self => self === event.id)" {

@@ -31,7 +31,7 @@ type variable struct {
 }
 
 func newCompiler(name, src string) *compiler {
-	return &compiler{name: name, src: src, funcs: Std()}
+	return &compiler{name: name, src: src, funcs: std()}
 }
 
 func (c *compiler) setRoots(names []string) {

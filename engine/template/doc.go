@@ -24,7 +24,7 @@
 //
 // There is no define, template or block; no call, html, js, urlquery. The
 // comparisons, len, index, slice, not and the print family are those of this
-// package ([Std]). "{{{key}}}" is read as {{ref "key"}}: provide a function named
+// package (std). "{{{key}}}" is read as {{ref "key"}}: provide a function named
 // ref in places that allow dynamic references.
 //
 // Parsing is text/template/parse. Execution is a compiler to closures of this

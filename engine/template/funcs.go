@@ -35,9 +35,9 @@ func (f Func) run(name string, state any, args []any) (any, error) {
 	return v, err
 }
 
-// Std returns the functions that every template has, as a map of your own.
+// std returns the functions that every template has, as a map of your own.
 // docs/formats lists them.
-func Std() map[string]Func {
+func std() map[string]Func {
 	m := map[string]Func{
 		"eq":    {2, -1, equalAny},
 		"ne":    {2, 2, func(_ any, a []any) (any, error) { return !protocol.Equal(a[0], a[1]), nil }},

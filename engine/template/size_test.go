@@ -21,7 +21,7 @@ func TestDoublingEnds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := tpl.Execute(nil); protocol.KindOf(err) != protocol.KindLimit {
+		if _, err := tpl.AppendFrom(nil, template.Map(nil), nil); protocol.KindOf(err) != protocol.KindLimit {
 			t.Errorf("%s: %v, want a limit", name, err)
 		}
 	}
@@ -39,7 +39,7 @@ func TestLargeValuesPrintWithinTheBound(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		n := testing.AllocsPerRun(1, func() { _, err = tpl.Execute(map[string]any{"big": big}) })
+		n := testing.AllocsPerRun(1, func() { _, err = tpl.AppendFrom(nil, template.Map{"big": big}, nil) })
 		if protocol.KindOf(err) != protocol.KindLimit {
 			t.Errorf("%s: %v, want a limit (%v)", action, err, n)
 		}

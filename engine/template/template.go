@@ -44,7 +44,7 @@ type Template struct {
 // Option of Compile.
 type Option func(*compiler)
 
-// Funcs adds functions to [Std], or replaces some of it.
+// Funcs adds functions to the standard ones, or replaces some of them.
 func Funcs(funcs map[string]Func) Option {
 	return func(c *compiler) {
 		for _, name := range protocol.SortedKeys(funcs) {
@@ -75,9 +75,6 @@ func Compile(name, src string, opts ...Option) (*Template, error) {
 	return c.compile(tree)
 }
 
-// Name is the one given to Compile.
-func (t *Template) Name() string { return t.name }
-
 // Const reports the text of a template that holds no action.
 func (t *Template) Const() (string, bool) {
 	switch {
@@ -87,21 +84,6 @@ func (t *Template) Const() (string, bool) {
 		return t.body[0].text, true
 	}
 	return "", false
-}
-
-// Whole reports that the template is one action and nothing else, so that
-// [Template.Value] gives what the action yields with its type.
-func (t *Template) Whole() bool { return t.whole != nil }
-
-// Execute makes the text for an object.
-func (t *Template) Execute(data map[string]any) (string, error) {
-	b, err := t.AppendFrom(nil, Map(data), nil)
-	return string(b), err
-}
-
-// Append adds the text for an object to dst. On error dst comes back as it was.
-func (t *Template) Append(dst []byte, data map[string]any) ([]byte, error) {
-	return t.AppendFrom(dst, Map(data), nil)
 }
 
 // AppendFrom adds the text for a source to dst; state is handed to the

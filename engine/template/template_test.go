@@ -72,7 +72,7 @@ func outcome(src string) string {
 	if err != nil {
 		return "! " + err.Error()
 	}
-	s, err := tm.Execute(sample())
+	s, err := execute(tm, sample())
 	if err != nil {
 		return fmt.Sprintf("! [%s] %v", protocol.KindOf(err), err)
 	}
@@ -208,7 +208,7 @@ func (g *generator) chain() string {
 // call calls a function with as many arguments as it takes, mostly one that
 // takes anything.
 func (g *generator) call(piped, depth int) string {
-	std := Std()
+	std := std()
 	std["and"], std["or"] = Func{Min: 1, Max: -1}, Func{Min: 1, Max: -1}
 	name := of(g, "print", "json", "string", "quote", "eq", "ne", "not", "list", "default", "coalesce", "ternary", "and", "or", "printf")
 	if g.IntN(20) == 0 {
@@ -253,7 +253,7 @@ func TestEqualsTextTemplate(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		a, errA := tm.Execute(sample())
+		a, errA := execute(tm, sample())
 		b, errB := byOracle(src, sample())
 		if (errA == nil) != (errB == nil) || errA == nil && a != b {
 			t.Fatalf("%q\nours     %q %v\noracle %q %v", src, a, errA, b, errB)
@@ -288,7 +288,7 @@ func TestPathsEqualStandardLibrary(t *testing.T) {
 			}
 			return
 		}
-		a, err := ours.Execute(sample())
+		a, err := execute(ours, sample())
 		var b strings.Builder
 		errStd = std.Execute(&b, sample())
 		if (err == nil) != (errStd == nil) || err == nil && a != b.String() {
@@ -371,7 +371,7 @@ func TestErrorLeavesDst(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if b, err := tm.Append([]byte("kept"), sample()); err == nil || string(b) != "kept" {
+		if b, err := tm.AppendFrom([]byte("kept"), Map(sample()), nil); err == nil || string(b) != "kept" {
 			t.Errorf("%q: %q, %v", src, b, err)
 		}
 	}
@@ -395,7 +395,7 @@ func TestBounds(t *testing.T) {
 		if err != nil {
 			t.Fatal(name, err)
 		}
-		_, err = tm.Execute(map[string]any{"list": list, "wide": wide})
+		_, err = execute(tm, map[string]any{"list": list, "wide": wide})
 		if protocol.KindOf(err) != protocol.KindLimit || err == nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -411,12 +411,12 @@ func TestConcurrentUse(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, _ := tm.Execute(sample())
+		want, _ := execute(tm, sample())
 		var wg sync.WaitGroup
 		for range 8 {
 			wg.Go(func() {
 				for range 100 {
-					if got, err := tm.Execute(sample()); got != want || err != nil {
+					if got, err := execute(tm, sample()); got != want || err != nil {
 						t.Errorf("%q, %v; want %q", got, err, want)
 					}
 				}
@@ -441,12 +441,17 @@ func FuzzCompile(f *testing.F) {
 		if err != nil {
 			return
 		}
-		a, errA := tm.Execute(sample())
-		b, errB := tm.Execute(sample())
+		a, errA := execute(tm, sample())
+		b, errB := execute(tm, sample())
 		if a != b || (errA == nil) != (errB == nil) || len(a) > MaxOutput {
 			t.Fatalf("%q: %q %v, then %q %v", src, a, errA, b, errB)
 		}
 	})
+}
+
+func execute(t *Template, data map[string]any) (string, error) {
+	b, err := t.AppendFrom(nil, Map(data), nil)
+	return string(b), err
 }
 
 func benchmark(b *testing.B, src string) {
@@ -458,7 +463,7 @@ func benchmark(b *testing.B, src string) {
 	buf := make([]byte, 0, 4096)
 	b.ReportAllocs()
 	for b.Loop() {
-		if buf, err = tm.Append(buf[:0], d); err != nil {
+		if buf, err = tm.AppendFrom(buf[:0], Map(d), nil); err != nil {
 			b.Fatal(err)
 		}
 	}

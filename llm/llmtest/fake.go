@@ -72,13 +72,6 @@ func (f *Fake) Close() error {
 	return nil
 }
 
-// Asked is how often a request with this last message came.
-func (f *Fake) Asked(text string) int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.asked[text]
-}
-
 // All is how often each request came, by its last message.
 func (f *Fake) All() map[string]int {
 	f.mu.Lock()

@@ -42,7 +42,7 @@ func applyHint(hint, text string) (v any, fault string) {
 		}
 		return string(raw), ""
 	case "escaped":
-		return Unescape(text), ""
+		return unescape(text), ""
 	}
 	return text, ""
 }
@@ -54,9 +54,9 @@ func hintText(hint string) string {
 	return hint + " text"
 }
 
-// Unescape decodes \n \r \t \0 \\ \" \' \xNN and \uNNNN. Any other backslash
+// unescape decodes \n \r \t \0 \\ \" \' \xNN and \uNNNN. Any other backslash
 // stays.
-func Unescape(s string) string {
+func unescape(s string) string {
 	if !strings.Contains(s, `\`) {
 		return s
 	}

@@ -210,9 +210,9 @@ func (s *Schema) find(name string) *Property {
 		return p
 	}
 	var found *Property
-	key := Squash(name)
+	key := squash(name)
 	for i := range s.Properties {
-		if Squash(s.Properties[i].Name) == key {
+		if squash(s.Properties[i].Name) == key {
 			if found != nil {
 				return nil
 			}
@@ -222,9 +222,9 @@ func (s *Schema) find(name string) *Property {
 	return found
 }
 
-// Squash keeps letters and digits in lower case: filePath, file_path and
+// squash keeps letters and digits in lower case: filePath, file_path and
 // FILEPATH are one name.
-func Squash(s string) string {
+func squash(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) {
 			return unicode.ToLower(r)

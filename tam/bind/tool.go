@@ -16,7 +16,7 @@ func FindTool(id string, registered []string) (found string, near []string) {
 	}
 	for _, same := range []func(string) bool{
 		func(r string) bool { return strings.EqualFold(r, id) },
-		func(r string) bool { return Squash(r) == Squash(id) && Squash(id) != "" },
+		func(r string) bool { return squash(r) == squash(id) && squash(id) != "" },
 	} {
 		var fits []string
 		for _, r := range registered {
@@ -42,12 +42,12 @@ func nearest(id string, registered []string) []string {
 		score int
 	}
 	var all []scored
-	key := []rune(Squash(id))
+	key := []rune(squash(id))
 	if len(key) == 0 || len(key) > 100 {
 		return nil
 	}
 	for _, r := range registered {
-		other := []rune(Squash(r))
+		other := []rune(squash(r))
 		if len(other) > 100 {
 			continue
 		}

@@ -140,10 +140,10 @@ func numericEntity(digits string) (rune, bool) {
 // go away, and so do blanks behind the last line. The rest is as written.
 func LayoutScript(s string) string {
 	lines := strings.Split(s, "\n")
-	if len(lines) > 1 && BlankLine(lines[0]) {
+	if len(lines) > 1 && blankLine(lines[0]) {
 		lines = lines[1:]
 	}
-	if len(lines) > 1 && BlankLine(lines[len(lines)-1]) {
+	if len(lines) > 1 && blankLine(lines[len(lines)-1]) {
 		lines = lines[:len(lines)-1]
 	}
 	dedent(lines)
@@ -169,7 +169,7 @@ func LayoutInput(s string) string {
 func dedent(lines []string) {
 	common, first := "", true
 	for _, l := range lines {
-		if BlankLine(l) {
+		if blankLine(l) {
 			continue
 		}
 		indent := l[:len(l)-len(strings.TrimLeft(l, " \t"))]
@@ -191,5 +191,5 @@ func sharedPrefix(a, b string) int {
 	return n
 }
 
-// BlankLine tells whether a line holds no text.
-func BlankLine(l string) bool { return strings.Trim(l, " \t\r") == "" }
+// blankLine tells whether a line holds no text.
+func blankLine(l string) bool { return strings.Trim(l, " \t\r") == "" }
