@@ -117,9 +117,6 @@ func Run(ctx context.Context, made *setup.Scene, journal history.Journal, opt Op
 	if opt.Through != nil {
 		through = *opt.Through
 	}
-	if v.given, err = givenIn(journal); err != nil {
-		return nil, nil, err
-	}
 	if v.opt.Workers <= 0 {
 		v.opt.Workers = runtime.GOMAXPROCS(0)
 	}
@@ -135,17 +132,18 @@ type verifier struct {
 	codec  *protocol.Codec
 	state  *machines.State
 	report *Report
-	given  map[uint64][]protocol.Record // by wave: what came from outside of the machines
+	given  map[uint64][]protocol.Record // of this wave and the next: what came from outside of the machines
+	more   *reading                     // of such facts, of later waves
 	// unsure are agents that may have perceived something else than a fold knows:
 	// there was no room in the inbox, or a mailbox refused something.
 	unsure map[uint32]bool
 	seed   uint64 // in force: a fork may change it
 	spaces spaces
 
-	next func() (protocol.Record, error, bool)
-	head []protocol.Record // read; those before at are folded
-	at   int
-	err  error // of reading
+	facts *reading
+	head  []protocol.Record // read; those before at are folded
+	at    int
+	err   error // of reading
 
 	wave   uint64         // that is decided
 	lost   bool           // the requests of the wave are not all known
@@ -168,23 +166,18 @@ func (v *verifier) walk(journal history.Journal, through persistence.Wave) error
 	if through.Last < from {
 		return nil
 	}
-	next, stop := iter.Pull2(func(yield func(protocol.Record, error) bool) {
-		ended := errors.New("nobody reads on")
-		err := journal.Scan(persistence.Query{From: from, To: through.Last}, func(r protocol.Record) error {
-			if !yield(r, nil) {
-				return ended
-			}
-			return nil
-		})
-		if err != nil && !errors.Is(err, ended) {
-			yield(protocol.Record{}, err)
-		}
-	})
-	defer stop()
-	v.next = next
+	v.facts = read(journal, persistence.Query{From: from, To: through.Last})
+	defer v.facts.stop()
+	v.more = read(journal, persistence.Query{From: from, Kinds: []string{agenda.FactPaused, agenda.FactResumed, agenda.FactEnded, agenda.FactForked,
+		agenda.FactRedelivered, agenda.FactActorFailed, agenda.FactDeadLettered}})
+	defer v.more.stop()
+	v.given = map[uint64][]protocol.Record{}
 	for v.state.Agenda.Wave < through.Number {
 		if err := v.ctx.Err(); err != nil {
 			return protocol.Errorf(protocol.KindCancelled, "verify: %w", err)
+		}
+		if err := v.lookAhead(journal); err != nil {
+			return err
 		}
 		err := v.decideWave()
 		if v.err != nil {
@@ -210,7 +203,7 @@ func (v *verifier) peek(ahead int) (protocol.Record, bool) {
 		if v.err != nil {
 			return protocol.Record{}, false
 		}
-		r, err, ok := v.next()
+		r, err, ok := v.facts.next()
 		if !ok || err != nil {
 			v.err = err
 			return protocol.Record{}, false
@@ -232,28 +225,71 @@ func (v *verifier) pass() protocol.Record {
 	return r
 }
 
+// upTo is the next fact, if its number is not above last.
+func (r *reading) upTo(last uint64) (f protocol.Record, err error, ok bool) {
+	if r.head == nil {
+		if f, err, ok = r.next(); err != nil || !ok {
+			return f, err, false
+		}
+		r.head = &f
+	}
+	if r.head.Seq > last {
+		return f, nil, false
+	}
+	f, r.head = *r.head, nil
+	return f, nil, true
+}
+
 // maxPassed is how many passed facts are held before their memory is used again.
 const maxPassed = 1 << 15
 
-// givenIn finds the facts that came from outside of the machines, by wave.
-func givenIn(journal history.Journal) (map[uint64][]protocol.Record, error) {
-	given := map[uint64][]protocol.Record{}
-	var list []protocol.Record
-	err := journal.Scan(persistence.Query{Kinds: []string{agenda.FactPaused, agenda.FactResumed, agenda.FactEnded, agenda.FactForked,
-		agenda.FactRedelivered, agenda.FactActorFailed, agenda.FactDeadLettered}}, func(r protocol.Record) error {
-		r.Data = slices.Clone(r.Data)
-		list = append(list, r)
-		return nil
-	})
-	if err != nil || len(list) == 0 {
-		return given, err
-	}
-	return given, journal.Waves(journal.Begin().Number+1, func(w persistence.Wave) error {
-		for ; len(list) > 0 && list[0].Seq <= w.Last; list = list[1:] {
-			given[w.Number] = append(given[w.Number], list[0])
+// lookAhead reads what came from outside of the machines, up to the end of the wave
+// after the one that is decided next.
+func (v *verifier) lookAhead(journal history.Journal) error {
+	now := v.state.Agenda.Wave + 1
+	delete(v.given, now-1)
+	for wave := now; wave <= now+1 && wave <= journal.Durable().Number; wave++ {
+		end, err := journal.Wave(wave)
+		if err != nil {
+			return err
 		}
-		return nil
+		for {
+			r, err, ok := v.more.upTo(end.Last)
+			if err != nil {
+				return err
+			}
+			if !ok {
+				break
+			}
+			r.Data = slices.Clone(r.Data)
+			v.given[wave] = append(v.given[wave], r)
+		}
+	}
+	return nil
+}
+
+// reading is a scan of a journal, fact by fact.
+type reading struct {
+	next func() (protocol.Record, error, bool)
+	stop func()
+	head *protocol.Record // read by upTo, and later than that
+}
+
+func read(journal history.Journal, q persistence.Query) *reading {
+	r := &reading{}
+	r.next, r.stop = iter.Pull2(func(yield func(protocol.Record, error) bool) {
+		ended := errors.New("nobody reads on")
+		err := journal.Scan(q, func(r protocol.Record) error {
+			if !yield(r, nil) {
+				return ended
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, ended) {
+			yield(protocol.Record{}, err)
+		}
 	})
+	return r
 }
 
 // never takes no snapshots.
