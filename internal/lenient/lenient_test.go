@@ -85,8 +85,8 @@ func cases(t testing.TB) (names, texts, wants []string) {
 	return
 }
 
-// Promises 1 and 3: numbers that no float holds, members that come twice, objects that
-// were cut. TestGolden runs testdata/cases.txt. Rewrite with:
+// Promises 1 to 3: numbers that no float holds, keys that were cut off from their values,
+// members that come twice, objects that were cut. TestGolden runs testdata/cases.txt. Rewrite with:
 //
 //	go test ./internal/lenient -update
 func TestGolden(t *testing.T) {

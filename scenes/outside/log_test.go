@@ -251,6 +251,31 @@ func TestDrop(t *testing.T) {
 	}
 }
 
+// Promise 6: the answers of open turns are not held in memory.
+func TestAnswersAreNotHeld(t *testing.T) {
+	s := open(t, persistencetest.MemDisk(), outside.Options{})
+	defer s.close(t)
+	const size, answers = 1 << 20, 48
+	before := heap()
+	for i := range answers {
+		do(t, s.log, effect("a", 1, i+1, "q"), says(strings.Repeat("x", size))) // a few bytes, as the store packs it
+	}
+	if grown := heap() - before; grown > answers*size/4 {
+		t.Errorf("%d answers of %d bytes took %d", answers, size, grown)
+	}
+	if got := do(t, s.log, effect("a", 1, 1, "q"), mustNot(t)); len(got) != size {
+		t.Errorf("the first answer has %d bytes", len(got))
+	}
+}
+
+func heap() int {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int(m.HeapAlloc)
+}
+
 // facts counts what the log's journal holds.
 func facts(t testing.TB, s *shelf) (n int) {
 	t.Helper()

@@ -1,0 +1,77 @@
+package answer
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"tavernsim/protocol"
+)
+
+// block is a TAM block of one command with a parameter.
+func block(tool, value string) string {
+	return "<|[REQUEST_TOOL]|>\ncommand:»»»" + tool + "«««\np:»»»" + value + "«««\n<|[END_TOOL]|>\n"
+}
+
+// Promises 2 to 4: what is a call is not in the text, what was meant as one is a problem,
+// what was cut does not run, and what is quoted in a call belongs to it.
+func TestRead(t *testing.T) {
+	const root = "<tools><ctrl>c</ctrl></tools>"
+	for name, c := range map[string]struct {
+		text   string
+		finish protocol.FinishReason
+		said   string
+		calls  string
+		faults int // problems at least
+	}{
+		"prose":                      {"a <b> c", "", "a <b> c", "", 0},
+		"both":                       {"a\n" + block("X", "1") + "b\n" + root + "\nc", "", "a b c", "X ctrl", 0},
+		"the other way round":        {"a\n" + root + "\nb\n" + block("X", "1") + "c", "", "a b c", "ctrl X", 0},
+		"a block without a tool":     {"a\n<|[REQUEST_TOOL]|>\np:»»»1«««\n<|[END_TOOL]|>\nb", "", "a b", "", 1},
+		"an unknown tag":             {"a <tools><shout>x</shout></tools> b", "", "a b", "", 1},
+		"a block that was cut":       {"a\n" + block("X", "1") + "<|[REQUEST_TOOL]|>\ncommand:»»»Y«««\np:»»»un", protocol.FinishLength, "a", "X", 1},
+		"a root that was cut":        {"a\n<tools><ctrl>c</ctrl><command>npm te", protocol.FinishLength, "a", "", 1},
+		"a block cut behind a call":  {"a\n<|[REQUEST_TOOL]|>\ncommand:»»»Y«««\n", protocol.FinishLength, "a", "", 1},
+		"a block that lacks its end": {"a\n<|[REQUEST_TOOL]|>\ncommand:»»»Y«««\n", protocol.FinishStop, "a", "Y", 0},
+		"a root cut behind a call":   {"a\n<tools><ctrl>c</ctrl>", protocol.FinishLength, "a", "", 1},
+		"a root that lacks its end":  {"a\n<tools><ctrl>c</ctrl>", protocol.FinishStop, "a", "ctrl", 1},
+		"a root quoted in a block":   {"a\n" + block("X", root) + "b", "", "a b", "X", 0},
+		"a block quoted in a root":   {"a <tools><command>" + block("X", "1") + "</command></tools> b", "", "a b", "command", 0},
+	} {
+		a := Read(c.text, c.finish)
+		var calls []string
+		for _, call := range a.Calls {
+			calls = append(calls, call.Tool)
+		}
+		if got := strings.Join(strings.Fields(a.Text), " "); got != c.said {
+			t.Errorf("%s: the text is %q, want %q", name, got, c.said)
+		}
+		if got := strings.Join(calls, " "); got != c.calls {
+			t.Errorf("%s: calls %s, want %s", name, got, c.calls)
+		}
+		if len(a.Problems) < c.faults || c.faults == 0 && len(a.Problems) > 0 {
+			t.Errorf("%s: problems %q", name, a.Problems)
+		}
+		if strings.Contains(name, "quoted") && !strings.Contains(fmt.Sprint(a.Calls[0].Params), "ctrl") && !strings.Contains(fmt.Sprint(a.Calls[0].Params), "REQUEST_TOOL") {
+			t.Errorf("%s: the call lost what it quotes: %v", name, a.Calls[0].Params)
+		}
+	}
+}
+
+// Promise 1: any text gives an answer, and the same one again.
+func FuzzRead(f *testing.F) {
+	for _, text := range []string{"a", block("X", "1"), "<tools><ctrl>c</ctrl></tools>", "<tools><command>" + block("X", "1"), "<|[REQUEST_TOOL]|>\n<tools>"} {
+		f.Add(text, false)
+		f.Add(text, true)
+	}
+	f.Fuzz(func(t *testing.T, text string, cut bool) {
+		finish := protocol.FinishStop
+		if cut {
+			finish = protocol.FinishLength
+		}
+		if a, b := Read(text, finish), Read(text, finish); !reflect.DeepEqual(a, b) {
+			t.Fatalf("%+v, then %+v", a, b)
+		}
+	})
+}
