@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"pgregory.net/rapid"
 
@@ -254,7 +255,11 @@ func TestACutInventsNothing(t *testing.T) {
 		if err != nil || strings.Contains(string(raw), `\`) {
 			t.Skip("its texts are written otherwise")
 		}
-		text := string(raw[:rapid.IntRange(1, len(raw)-1).Draw(t, "at")])
+		at := rapid.IntRange(1, len(raw)-1).Draw(t, "at")
+		for !utf8.RuneStart(raw[at]) {
+			at--
+		}
+		text := string(raw[:at])
 		r, err := Read(text, Options{})
 		if err != nil {
 			return
