@@ -7,6 +7,8 @@ import (
 	"sync"
 	"testing"
 
+	"golang.org/x/tools/txtar"
+
 	"tavernsim/actors"
 	"tavernsim/internal/metrics"
 	"tavernsim/persistence"
@@ -59,6 +61,51 @@ func TestAnotherJournal(t *testing.T) {
 	if len(j.snaps) == 0 {
 		t.Error("no snapshot was taken")
 	}
+}
+
+// A kill leaves the waves up to any one of them: a run that goes on from there comes to
+// the digest of the whole, and nothing that a scene does at its beginning and its end is
+// done twice.
+func TestResumedAfterEveryWave(t *testing.T) {
+	for name, s := range map[string]*scenestest.Scene{
+		"the town":             scenestest.New(t, scenestest.Town(t), ""),
+		"lifecycle":            scripted(t, "lifecycle"),
+		"lifecycle that fails": scripted(t, "lifecycle_fails"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			whole := newListed(s.Def.Definition.ID)
+			whole.kept = func(persistence.Wave, *scenes.Run) {}
+			want := whole.run(t, s)
+			step := max(1, want.Wave.Number/40)
+			for n := uint64(1); n < want.Wave.Number; n += step {
+				if n+3*step > want.Wave.Number {
+					step = 1
+				}
+				if got := whole.upTo(n).run(t, s); got.Err != nil || got.Wave.Digest != want.Wave.Digest {
+					t.Fatalf("from wave %d of %d: %v, digest %v, want %v", n, want.Wave.Number, got.Err, got.Wave.Digest, want.Wave.Digest)
+				}
+			}
+		})
+	}
+}
+
+// scripted is the scene of a script.
+func scripted(t *testing.T, name string) *scenestest.Scene {
+	t.Helper()
+	a, err := txtar.ParseFile("testdata/script/" + name + ".txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := scenestest.Load(scenestest.Files(scenestest.Base(), a), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return scenestest.New(t, p, "")
+}
+
+// upTo is the journal that ends after a wave, without snapshots.
+func (j *listed) upTo(wave uint64) *listed {
+	return &listed{kept: j.kept, waves: slices.Clone(j.waves[:wave+1]), facts: slices.Clone(j.facts[:j.waves[wave].Last])}
 }
 
 // listed is a journal in a list. Its waves are durable when they are closed.

@@ -30,11 +30,6 @@ var unrecorded = map[string]string{
 	"knowledge.reviewed": "no request for a review exists",
 }
 
-// countedOtherwise are runs whose snapshots give another state than their facts, with the reason.
-var countedOtherwise = map[string]string{
-	"live": "its program forgot what an agent observed while a turn ran, and the snapshot lacks it",
-}
-
 // Each archive of testdata/histories holds run directories as a release wrote them.
 // Those of good fold for ever to the digest and the state in the text beside them,
 // from the first fact and from the newest snapshot, and are decided again as they
@@ -196,7 +191,7 @@ func (r *recorded) scene(run *rundir.Opened, made *setup.Scene, j *persistence.J
 			r.say("from %s: state %s after %d facts, ended %q", from, hash, facts, state.Agenda.Ended)
 		}
 	}
-	if len(hashes) > 1 && countedOtherwise[filepath.Base(r.dir)] == "" {
+	if len(hashes) > 1 {
 		r.t.Errorf("%s: the snapshot and its tail give another state than the facts alone", r.dir)
 	}
 	for line := range strings.Lines(log.String()) {

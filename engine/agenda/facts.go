@@ -100,7 +100,8 @@ type Paused struct {
 type Resumed struct {
 }
 
-// Ended is the last fact of a journal.
+// Ended is the last fact of a journal before its wave is closed. What the end workflow
+// did is in the same wave: a kill leaves both or neither.
 type Ended struct {
 	Reason string // one of the Stopped... reasons
 }

@@ -14,7 +14,6 @@ import (
 type stopping struct {
 	Outcome
 	at    protocol.Time // earliest time of the last waves
-	begun bool          // the end workflow was started
 	kept  bool          // everything is durable
 	alone bool          // realtime: the deliberations in flight are abandoned
 }
@@ -179,7 +178,8 @@ func (s *Stage) stop(reason string, at protocol.Time) {
 	s.stopping.Final = reason != agenda.StoppedByInterrupt && reason != agenda.StoppedByWallTime
 }
 
-// proceedToStop runs the end workflow, keeps the last fact and waits for the disk.
+// proceedToStop keeps the end and what the end workflow does in one wave, so that no
+// kill comes between them, and waits for the disk.
 func (s *Stage) proceedToStop() error {
 	switch {
 	case s.stopping.kept:
@@ -189,18 +189,11 @@ func (s *Stage) proceedToStop() error {
 		return s.finish()
 	case !s.stopping.Final:
 		return s.settle()
-	case !s.stopping.begun:
-		s.stopping.begun = true
-		if end := s.scene.Def.Lifecycle.End; end != "" && s.stopping.Err == nil {
-			s.openWave(s.endTime())
-			return s.runLifecycle(end)
-		}
+	case s.Agenda.Ended != "":
+		return s.settle()
 	}
-	if s.Agenda.Ended == "" {
-		s.openWave(s.endTime()).keep(&agenda.Ended{Reason: s.stopping.Reason})
-		return s.closeWave()
-	}
-	return s.settle()
+	s.openWave(s.endTime()).keep(&agenda.Ended{Reason: s.stopping.Reason})
+	return s.runLifecycle(s.scene.Def.Lifecycle.End)
 }
 
 // endTime is the moment of the scene's last waves: the limit that was reached, or the

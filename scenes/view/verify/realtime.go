@@ -1,8 +1,6 @@
 package verify
 
 import (
-	"slices"
-
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent"
 	"tavernsim/protocol"
@@ -98,13 +96,14 @@ func (v *verifier) fromOutside(in *machines.Arrivals) error {
 	for _, f := range crashes {
 		in.Facts = append(in.Facts, f)
 	}
-	for _, r := range v.given[v.wave] {
+	for _, r := range v.given {
 		switch r.Kind {
 		case agenda.FactPaused:
 			in.Workflow = v.made.Def.Lifecycle.Pause
 		case agenda.FactResumed:
 			in.Workflow = v.made.Def.Lifecycle.Resume
 		case agenda.FactEnded:
+			in.Workflow = v.made.Def.Lifecycle.End
 		default:
 			continue
 		}
@@ -156,25 +155,4 @@ func (v *verifier) overflowed(t *turn) (bool, error) {
 		}
 	}
 	return false, nil
-}
-
-// mayEndScene: a turn of the scene's own agent is not what was recorded. It may have
-// been that of the end workflow; no fact says so.
-func (v *verifier) mayEndScene(t *turn) bool {
-	return t.before != nil && int(t.agent) == v.state.Size() && t.wake.Kind == "" && v.made.Def.Lifecycle.End != "" && !t.lost && !t.same()
-}
-
-func (v *verifier) redoAsEnd(t *turn) {
-	again := turn{agent: t.agent, wake: t.wake, records: t.records, view: t.view, before: t.before}
-	again.wake.Kind = v.made.Def.Lifecycle.End
-	if v.redo(&again); again.same() {
-		*t = again
-	}
-}
-
-// same reports whether a turn is decided as it was recorded.
-func (t *turn) same() bool {
-	return slices.EqualFunc(t.facts, t.records, func(f protocol.KindData, r protocol.Record) bool {
-		return f.Kind == r.Kind && slices.Equal(f.Data, r.Data)
-	})
 }

@@ -155,9 +155,7 @@ func (v *verifier) redoAll(list []turn) {
 				if i >= len(list) {
 					return
 				}
-				if v.redo(&list[i]); v.mayEndScene(&list[i]) {
-					v.redoAsEnd(&list[i])
-				}
+				v.redo(&list[i])
 			}
 		})
 	}

@@ -132,8 +132,8 @@ type verifier struct {
 	codec  *protocol.Codec
 	state  *machines.State
 	report *Report
-	given  map[uint64][]protocol.Record // of this wave and the next: what came from outside of the machines
-	more   *reading                     // of such facts, of later waves
+	given  []protocol.Record // of this wave: what came from outside of the machines
+	more   *reading          // of such facts, of later waves
 	// unsure are agents that may have perceived something else than a fold knows:
 	// there was no room in the inbox, or a mailbox refused something.
 	unsure map[uint32]bool
@@ -147,7 +147,6 @@ type verifier struct {
 
 	wave   uint64         // that is decided
 	lost   bool           // the requests of the wave are not all known
-	ending bool           // the wave is that of an end that was not kept
 	failed map[string]int // failures of services that the stage has heard of
 	taken  string         // why the facts that come are taken as they are; "" = they are decided
 	wakes  []machines.Effect
@@ -171,7 +170,6 @@ func (v *verifier) walk(journal history.Journal, through persistence.Wave) error
 	v.more = read(journal, persistence.Query{From: from, Kinds: []string{agenda.FactPaused, agenda.FactResumed, agenda.FactEnded, agenda.FactForked,
 		agenda.FactRedelivered, agenda.FactActorFailed, agenda.FactDeadLettered}})
 	defer v.more.stop()
-	v.given = map[uint64][]protocol.Record{}
 	for v.state.Agenda.Wave < through.Number {
 		if err := v.ctx.Err(); err != nil {
 			return protocol.Errorf(protocol.KindCancelled, "verify: %w", err)
@@ -243,29 +241,22 @@ func (r *reading) upTo(last uint64) (f protocol.Record, err error, ok bool) {
 // maxPassed is how many passed facts are held before their memory is used again.
 const maxPassed = 1 << 15
 
-// lookAhead reads what came from outside of the machines, up to the end of the wave
-// after the one that is decided next.
+// lookAhead reads what came from outside of the machines in the wave that is decided
+// next.
 func (v *verifier) lookAhead(journal history.Journal) error {
-	now := v.state.Agenda.Wave + 1
-	delete(v.given, now-1)
-	for wave := now; wave <= now+1 && wave <= journal.Durable().Number; wave++ {
-		end, err := journal.Wave(wave)
-		if err != nil {
+	v.given = v.given[:0]
+	end, err := journal.Wave(v.state.Agenda.Wave + 1)
+	if err != nil {
+		return err
+	}
+	for {
+		r, err, ok := v.more.upTo(end.Last)
+		if err != nil || !ok {
 			return err
 		}
-		for {
-			r, err, ok := v.more.upTo(end.Last)
-			if err != nil {
-				return err
-			}
-			if !ok {
-				break
-			}
-			r.Data = slices.Clone(r.Data)
-			v.given[wave] = append(v.given[wave], r)
-		}
+		r.Data = slices.Clone(r.Data)
+		v.given = append(v.given, r)
 	}
-	return nil
 }
 
 // reading is a scan of a journal, fact by fact.

@@ -30,7 +30,7 @@ func (v *verifier) decideWave() error {
 		v.settle()
 		return err
 	}
-	v.failed, v.ending = map[string]int{}, false
+	v.failed = map[string]int{}
 	steps := []func() error{v.control, v.letters, v.arrivals, v.begin}
 	if v.made.Clock == agenda.Realtime {
 		v.noteView()
@@ -56,15 +56,12 @@ func (v *verifier) decideWave() error {
 			return v.differs("the stage waits for nothing here", &r, nil)
 		}
 	}
-	if v.ending {
-		v.settle() // the end was not kept: the next life knows nothing of it
-	}
 	return nil
 }
 
 // isGiven reports whether a fact from outside is in the wave.
 func (v *verifier) isGiven(kind string) bool {
-	return slices.ContainsFunc(v.given[v.wave], func(r protocol.Record) bool { return r.Kind == kind })
+	return slices.ContainsFunc(v.given, func(r protocol.Record) bool { return r.Kind == kind })
 }
 
 // takeWave folds a wave that cannot be decided again, to its end.
@@ -105,7 +102,7 @@ func (v *verifier) seen(r protocol.Record) error {
 
 // control gives the stage what was asked of the scene from outside before the wave.
 func (v *verifier) control() error {
-	for _, r := range v.given[v.wave] {
+	for _, r := range v.given {
 		switch r.Kind {
 		case agenda.FactPaused:
 			if err := v.decide(&machines.Control{Do: machines.DoPause}); err != nil {
@@ -115,45 +112,22 @@ func (v *verifier) control() error {
 			if err := v.decide(&machines.Control{Do: machines.DoResume}); err != nil {
 				return err
 			}
-		}
-	}
-	if at, ok := v.endsWithoutAFact(); ok {
-		v.ending = true
-		return v.decide(&machines.Control{Do: machines.DoStop, Reason: agenda.StoppedByRequest, At: at})
-	}
-	for _, wave := range []uint64{v.wave, v.wave + 1} { // the end workflow has the wave before
-		for _, r := range v.given[wave] {
-			if r.Kind != agenda.FactEnded || wave > v.wave && v.made.Def.Lifecycle.End == "" {
-				continue
-			}
+		case agenda.FactEnded:
 			f, err := v.codec.ReadFact(r.Kind, r.Data)
 			if err != nil {
 				return err
 			}
-			return v.decide(&machines.Control{Do: machines.DoStop, Reason: f.(*agenda.Ended).Reason, At: r.Time})
+			if err := v.decide(&machines.Control{Do: machines.DoStop, Reason: f.(*agenda.Ended).Reason, At: r.Time}); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-// endsWithoutAFact: the wave is that of an end workflow after which the run was
-// killed. The life after it went on as if there had been no end.
-func (v *verifier) endsWithoutAFact() (at protocol.Time, ok bool) {
-	r, _ := v.peek(0)
-	if v.made.Def.Lifecycle.End == "" || !v.state.Agenda.Started || len(v.given[v.wave])+len(v.given[v.wave+1]) > 0 || r.Actor != setup.ActorScene {
-		return 0, false
-	}
-	if at, due := v.state.Agenda.NextTime(); due && at == r.Time {
-		return 0, false
-	}
-	f, err := v.codec.ReadFact(r.Kind, r.Data)
-	_, own := f.(agenda.Fact) // else it is of the turn of the scene's agent
-	return r.Time, !own && err == nil
-}
-
 // letters gives the stage the dead letters of the wave.
 func (v *verifier) letters() error {
-	for _, r := range v.given[v.wave] {
+	for _, r := range v.given {
 		if r.Kind != agenda.FactDeadLettered {
 			continue
 		}
@@ -218,7 +192,7 @@ func (v *verifier) begin() error {
 
 // failures are those of an actor that is no agent, in the wave.
 func (v *verifier) failures(actor string) (list []*agenda.ActorFailed, err error) {
-	for _, r := range v.given[v.wave] {
+	for _, r := range v.given {
 		if r.Kind != agenda.FactActorFailed {
 			continue
 		}
