@@ -45,7 +45,9 @@ const (
 	KindEvents    = "events"
 )
 
-func actorKinds() []string {
+// ActorKinds are the kinds of actors that have series of their own from the start. What
+// is of another kind is counted as "other".
+func ActorKinds() []string {
 	return []string{KindAgent, KindScene, KindWorld, KindKnowledge, KindEvents}
 }
 
@@ -93,7 +95,7 @@ func (s *Set) makeActors() {
 	a := &s.agents
 	a.restarts = s.counter("actor_restarts_total", "Failures of a scene's own actors: restarted (failure), or the end of the scene (given_up).", "kind", "reason")
 	a.services = map[string]*closed{}
-	for _, kind := range actorKinds()[1:] {
+	for _, kind := range ActorKinds()[1:] {
 		c := newClosed(a.restarts, restartReasons(), kind)
 		a.services[kind] = &c
 	}

@@ -185,7 +185,7 @@ func lanes() []string {
 }
 
 func (w *watched) collectMailboxes(ch chan<- prometheus.Metric) {
-	m := sumsOf(actorKinds(), lanes())
+	m := sumsOf(ActorKinds(), lanes())
 	for _, s := range w.sources {
 		if s.Mailboxes == nil {
 			continue
