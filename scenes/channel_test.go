@@ -11,7 +11,7 @@ import (
 	"tavernsim/scenes/scenestest"
 )
 
-// script loads the project of a script.
+// scriptScene is the scene of a script.
 func scriptScene(t *testing.T, name string) *scenestest.Scene {
 	t.Helper()
 	a, err := txtar.ParseFile("testdata/script/" + name + ".txtar")

@@ -7,8 +7,6 @@ import (
 	"sync"
 	"testing"
 
-	"golang.org/x/tools/txtar"
-
 	"tavernsim/actors"
 	"tavernsim/internal/metrics"
 	"tavernsim/persistence"
@@ -69,8 +67,8 @@ func TestAnotherJournal(t *testing.T) {
 func TestResumedAfterEveryWave(t *testing.T) {
 	for name, s := range map[string]*scenestest.Scene{
 		"the town":             scenestest.New(t, scenestest.Town(t), ""),
-		"lifecycle":            scripted(t, "lifecycle"),
-		"lifecycle that fails": scripted(t, "lifecycle_fails"),
+		"lifecycle":            scriptScene(t, "lifecycle"),
+		"lifecycle that fails": scriptScene(t, "lifecycle_fails"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			whole := newListed(s.Def.Definition.ID)
@@ -87,20 +85,6 @@ func TestResumedAfterEveryWave(t *testing.T) {
 			}
 		})
 	}
-}
-
-// scripted is the scene of a script.
-func scripted(t *testing.T, name string) *scenestest.Scene {
-	t.Helper()
-	a, err := txtar.ParseFile("testdata/script/" + name + ".txtar")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := scenestest.Load(scenestest.Files(scenestest.Base(), a), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return scenestest.New(t, p, "")
 }
 
 // upTo is the journal that ends after a wave, without snapshots.

@@ -8,7 +8,6 @@ import (
 	"tavernsim/engine/agent"
 	"tavernsim/engine/statecmd"
 	"tavernsim/protocol"
-	"tavernsim/protocol/protocoltest"
 	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/scenestest"
@@ -53,9 +52,7 @@ func TestEveryFactIsCounted(t *testing.T) {
 	made := scenestest.New(t, scenestest.Town(t), "").Made(t, scenestest.Settings{})
 	for _, kind := range codec.FactKinds() {
 		typ := codec.FactType(kind)
-		fact := reflect.New(typ.Type).Interface().(protocol.Fact)
-		protocoltest.Fill(fact)
-		ordinals(reflect.ValueOf(fact).Elem())
+		fact := filled(typ)
 		if x, ok := fact.(*statecmd.Committed); ok {
 			x.Audit[0].Status = statecmd.Rejected
 		}

@@ -174,7 +174,7 @@ func (v *verifier) walk(journal history.Journal, through persistence.Wave) error
 		if err := v.ctx.Err(); err != nil {
 			return protocol.Errorf(protocol.KindCancelled, "verify: %w", err)
 		}
-		if err := v.lookAhead(journal); err != nil {
+		if err := v.readGiven(journal); err != nil {
 			return err
 		}
 		err := v.decideWave()
@@ -241,9 +241,9 @@ func (r *reading) upTo(last uint64) (f protocol.Record, err error, ok bool) {
 // maxPassed is how many passed facts are held before their memory is used again.
 const maxPassed = 1 << 15
 
-// lookAhead reads what came from outside of the machines in the wave that is decided
+// readGiven reads what came from outside of the machines in the wave that is decided
 // next.
-func (v *verifier) lookAhead(journal history.Journal) error {
+func (v *verifier) readGiven(journal history.Journal) error {
 	v.given = v.given[:0]
 	end, err := journal.Wave(v.state.Agenda.Wave + 1)
 	if err != nil {
