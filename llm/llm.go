@@ -64,15 +64,41 @@ type Outcome string
 
 const (
 	OutcomeOK          Outcome = "ok"
-	OutcomeRateLimited Outcome = "rate_limited"
+	OutcomeRateLimited Outcome = "rate_limited" // the endpoint asks for fewer requests: 429, 529, 503 with Retry-After
+	OutcomeQuota       Outcome = "quota"        // what was paid for is used up
+	OutcomeAuth        Outcome = "auth"         // the key is wrong or may not do this
 	OutcomeTimeout     Outcome = "timeout"
 	OutcomeServerError Outcome = "server_error"
+	OutcomeTruncated   Outcome = "truncated"   // a stream without its end
+	OutcomeContext     Outcome = "context"     // more than the model's context holds
 	OutcomeBadOutput   Outcome = "bad_output"  // the model answered, but not in the form that was asked for
 	OutcomeBadRequest  Outcome = "bad_request" // the request, or a script, is wrong; asking again cannot help
+	OutcomeUnavailable Outcome = "unavailable" // the gate let nothing through; nothing was asked
 	OutcomeBudget      Outcome = "budget"
 	OutcomeCancelled   Outcome = "cancelled"
 	OutcomeClosed      Outcome = "closed"
 )
+
+// Outcomes are all of them.
+func Outcomes() []Outcome {
+	return []Outcome{
+		OutcomeOK, OutcomeRateLimited, OutcomeQuota, OutcomeAuth, OutcomeTimeout, OutcomeServerError, OutcomeTruncated, OutcomeContext,
+		OutcomeBadOutput, OutcomeBadRequest, OutcomeUnavailable, OutcomeBudget, OutcomeCancelled, OutcomeClosed,
+	}
+}
+
+// AskAgain reports whether the same request may succeed when it is sent again.
+func (o Outcome) AskAgain() bool {
+	switch o {
+	case OutcomeRateLimited, OutcomeTimeout, OutcomeServerError, OutcomeTruncated:
+		return true
+	}
+	return false
+}
+
+// ClosesEndpoint reports whether every other request to the endpoint would end like
+// this one until its configuration is another.
+func (o Outcome) ClosesEndpoint() bool { return o == OutcomeQuota || o == OutcomeAuth }
 
 // Failure is the error of a request. It carries the protocol's kind.
 type Failure struct {
@@ -99,11 +125,13 @@ func (o Outcome) Kind() protocol.ErrorKind {
 	switch o {
 	case OutcomeTimeout:
 		return protocol.KindTimeout
-	case OutcomeRateLimited, OutcomeServerError, OutcomeBadOutput:
+	case OutcomeRateLimited, OutcomeServerError, OutcomeTruncated, OutcomeBadOutput, OutcomeUnavailable:
 		return protocol.KindTransient
 	case OutcomeBadRequest:
 		return protocol.KindInvalid
-	case OutcomeBudget:
+	case OutcomeAuth:
+		return protocol.KindDenied
+	case OutcomeBudget, OutcomeQuota, OutcomeContext:
 		return protocol.KindLimit
 	case OutcomeCancelled:
 		return protocol.KindCancelled

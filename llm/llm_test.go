@@ -11,19 +11,34 @@ import (
 )
 
 func TestOutcomes(t *testing.T) {
-	for _, c := range []struct {
+	cases := []struct {
 		outcome Outcome
 		kind    protocol.ErrorKind
+		again   bool
+		closes  bool
 	}{
-		{OutcomeRateLimited, protocol.KindTransient},
-		{OutcomeTimeout, protocol.KindTimeout},
-		{OutcomeServerError, protocol.KindTransient},
-		{OutcomeBadOutput, protocol.KindTransient},
-		{OutcomeBadRequest, protocol.KindInvalid},
-		{OutcomeBudget, protocol.KindLimit},
-		{OutcomeCancelled, protocol.KindCancelled},
-		{OutcomeClosed, protocol.KindUnknown},
-	} {
+		{OutcomeOK, protocol.KindInternal, false, false},
+		{OutcomeRateLimited, protocol.KindTransient, true, false},
+		{OutcomeQuota, protocol.KindLimit, false, true},
+		{OutcomeAuth, protocol.KindDenied, false, true},
+		{OutcomeTimeout, protocol.KindTimeout, true, false},
+		{OutcomeServerError, protocol.KindTransient, true, false},
+		{OutcomeTruncated, protocol.KindTransient, true, false},
+		{OutcomeContext, protocol.KindLimit, false, false},
+		{OutcomeBadOutput, protocol.KindTransient, false, false},
+		{OutcomeBadRequest, protocol.KindInvalid, false, false},
+		{OutcomeUnavailable, protocol.KindTransient, false, false},
+		{OutcomeBudget, protocol.KindLimit, false, false},
+		{OutcomeCancelled, protocol.KindCancelled, false, false},
+		{OutcomeClosed, protocol.KindUnknown, false, false},
+	}
+	if len(cases) != len(Outcomes()) {
+		t.Errorf("%d cases for %d outcomes", len(cases), len(Outcomes()))
+	}
+	for i, c := range cases {
+		if c.outcome != Outcomes()[i] || c.outcome.AskAgain() != c.again || c.outcome.ClosesEndpoint() != c.closes {
+			t.Errorf("%s: asked again %v, closes %v", c.outcome, c.outcome.AskAgain(), c.outcome.ClosesEndpoint())
+		}
 		err := fmt.Errorf("agent: %w", &Failure{Outcome: c.outcome, Message: "x"})
 		if OutcomeOf(err) != c.outcome || protocol.KindOf(err) != c.kind {
 			t.Errorf("%s: outcome %s, kind %s", c.outcome, OutcomeOf(err), protocol.KindOf(err))

@@ -39,8 +39,7 @@ func (s *Set) makeModels() {
 		return &c
 	})
 	s.models.effects.get("model")
-	outcomes := texts(llm.OutcomeOK, llm.OutcomeRateLimited, llm.OutcomeTimeout, llm.OutcomeServerError, llm.OutcomeBadOutput,
-		llm.OutcomeBadRequest, llm.OutcomeBudget, llm.OutcomeCancelled, llm.OutcomeClosed)
+	outcomes := texts(llm.Outcomes()...)
 	s.models.known = newCache(s, "model", modelKey{overflowed, overflowed}, func(k modelKey) *modelSeries {
 		m := &modelSeries{
 			requests: newClosed(requests, outcomes, k.provider, k.model, operation), took: took.WithLabelValues(k.provider, k.model, operation),

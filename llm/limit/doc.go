@@ -1,0 +1,2 @@
+// Package limit decides which calls of an endpoint may leave, and when.
+package limit
