@@ -115,28 +115,38 @@ func normal(d *protocol.Draw) float64 {
 	return sum
 }
 
-type latency struct {
-	fixed, min, max, median time.Duration
-	sigma                   float64
-	perToken                time.Duration
-}
-
-// of draws a latency, to the microsecond.
-func (l *latency) of(d protocol.Draw, tokens int64) time.Duration {
+// Draw draws how long an answer of so many tokens takes, to the microsecond.
+func (l *Latency) Draw(d protocol.Draw, tokens int64) time.Duration {
 	if l == nil {
 		return 0
 	}
-	base := l.fixed
+	base, most := time.Duration(l.Fixed), time.Duration(l.Max)
 	switch {
-	case l.median > 0:
-		base = time.Duration(min(float64(l.median)*math.Exp(l.sigma*normal(&d)), float64(24*time.Hour)))
-		if l.max > 0 {
-			base = min(base, l.max)
+	case l.Median > 0:
+		base = time.Duration(min(float64(l.Median)*math.Exp(l.Sigma*normal(&d)), float64(24*time.Hour)))
+		if most > 0 {
+			base = min(base, most)
 		}
-	case l.max > 0:
-		base = l.min + time.Duration(d.Float64()*float64(l.max-l.min))
+	case most > 0:
+		base = time.Duration(l.Min) + time.Duration(d.Float64()*float64(l.Max-l.Min))
 	}
-	return (base + l.perToken*time.Duration(tokens)).Truncate(time.Microsecond)
+	return (base + time.Duration(l.PerToken)*time.Duration(tokens)).Truncate(time.Microsecond)
+}
+
+// Check says what is wrong with a latency, and what to do; "" for nothing.
+func (l *Latency) Check() (problem, remedy string) {
+	fixed, even, normal := l.Fixed != 0, l.Min != 0 || l.Max != 0 && l.Median == 0, l.Median != 0
+	switch {
+	case fixed && (even || normal || l.Max != 0) || even && normal:
+		return "want fixed, or min and max, or median and sigma", ""
+	case even && l.Max < l.Min:
+		return "max is below min", ""
+	case !normal && l.Sigma != 0:
+		return "sigma without median", "add median"
+	case min(l.Fixed, l.Min, l.Max, l.Median, l.PerToken) < 0:
+		return "a latency is negative", ""
+	}
+	return "", ""
 }
 
 type failures struct {

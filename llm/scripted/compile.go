@@ -73,7 +73,7 @@ func down(steps []string, more ...string) []string {
 	return append(steps[:len(steps):len(steps)], more...)
 }
 
-func (c *compiler) rule(i int, def *Rule, latency *latency, failures *failures) *rule {
+func (c *compiler) rule(i int, def *Rule, latency *Latency, failures *failures) *rule {
 	steps := []string{"rules", strconv.Itoa(i)}
 	r := &rule{name: cmp.Or(def.Name, "rule "+strconv.Itoa(i+1)), index: i, latency: latency, failures: failures}
 	if def.Latency != nil {
@@ -188,26 +188,14 @@ func (c *compiler) template(src string, steps []string) *template.Template {
 	return t
 }
 
-func (c *compiler) latency(def *Latency, steps ...string) *latency {
+func (c *compiler) latency(def *Latency, steps ...string) *Latency {
 	if def == nil {
 		return nil
 	}
-	l := &latency{
-		fixed: time.Duration(def.Fixed), min: time.Duration(def.Min), max: time.Duration(def.Max),
-		median: time.Duration(def.Median), sigma: def.Sigma, perToken: time.Duration(def.PerToken),
+	if problem, remedy := def.Check(); problem != "" {
+		c.fault(steps, remedy, "%s", problem)
 	}
-	fixed, even, normal := def.Fixed != 0, def.Min != 0 || def.Max != 0 && def.Median == 0, def.Median != 0
-	switch {
-	case fixed && (even || normal || def.Max != 0) || even && normal:
-		c.fault(steps, "", "want fixed, or min and max, or median and sigma")
-	case even && def.Max < def.Min:
-		c.fault(steps, "", "max is below min")
-	case !normal && def.Sigma != 0:
-		c.fault(steps, "add median", "sigma without median")
-	case min(def.Fixed, def.Min, def.Max, def.Median, def.PerToken) < 0:
-		c.fault(steps, "", "a latency is negative")
-	}
-	return l
+	return def
 }
 
 func (c *compiler) failures(def *Failures, steps ...string) *failures {

@@ -27,7 +27,7 @@ type rule struct {
 
 	answers  []answer
 	total    float64 // of the weights
-	latency  *latency
+	latency  *Latency
 	failures *failures
 }
 

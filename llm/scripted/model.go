@@ -164,7 +164,7 @@ func (m *Model) speak(e *env, r *rule) (protocol.ModelAnswer, error) {
 	}
 	cut(&out, &e.req)
 	out.Usage = usage(&e.req, &out)
-	out.Latency = r.latency.of(e.stream(r.index, useLatency), out.Usage.Output)
+	out.Latency = r.latency.Draw(e.stream(r.index, useLatency), out.Usage.Output)
 	fail := a.fail
 	if fail == "" {
 		fail = r.failures.of(e.stream(r.index, useFailure))

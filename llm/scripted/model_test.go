@@ -186,14 +186,14 @@ func TestChanceHasItsShares(t *testing.T) {
 
 func TestLatencyHasItsShape(t *testing.T) {
 	var sum, logs, squares float64
-	l := latency{median: 800 * time.Millisecond, sigma: 0.5}
-	even := latency{min: time.Second, max: 3 * time.Second}
+	l := Latency{Median: Duration(800 * time.Millisecond), Sigma: 0.5}
+	even := Latency{Min: Duration(time.Second), Max: Duration(3 * time.Second)}
 	const n = 20_000
 	for i := range n {
 		d := protocol.NewDraw(9, uint64(i))
-		x := math.Log(float64(l.of(d, 0)) / float64(l.median))
+		x := math.Log(float64(l.Draw(d, 0)) / float64(l.Median))
 		logs, squares = logs+x/n, squares+x*x/n
-		e := even.of(d, 0)
+		e := even.Draw(d, 0)
 		if e < time.Second || e >= 3*time.Second {
 			t.Fatalf("even %s", e)
 		}
