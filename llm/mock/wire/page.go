@@ -1,0 +1,104 @@
+package wire
+
+import (
+	"strconv"
+	"unicode/utf8"
+
+	"tavernsim/engine/template"
+	"tavernsim/protocol"
+)
+
+// Created stands for the moment of every answer: an answer does not depend on time.
+const Created = "1767225600" // 2026-01-01T00:00:00Z
+
+// Answer is what a model says, before it has the form of a protocol.
+type Answer struct {
+	ID, Model                string // ID without the prefix of the protocol
+	Text, Reasoning, Refusal string
+	Calls                    []Call
+	Finish                   protocol.FinishReason // "" = null
+	Usage                    protocol.Usage
+	Null                     bool // no content instead of an empty one
+	Empty                    bool // no choice, block or vector
+	Uncounted                bool // no usage
+}
+
+// Call is a call as it travels: its arguments are JSON.
+type Call struct{ ID, Name, Args string }
+
+// Say takes over what a provider answered.
+func (a *Answer) Say(said *protocol.ModelAnswer) {
+	a.Text, a.Reasoning, a.Finish, a.Usage = said.Text, said.Reasoning, said.Finish, said.Usage
+	for _, c := range said.Calls {
+		a.Calls = append(a.Calls, Call{ID: c.ID, Name: c.Tool, Args: string(template.AppendJSON(nil, c.Params))})
+	}
+	a.Null = a.Text == "" && len(a.Calls) > 0
+}
+
+// Write gives the answer a form.
+func (a *Answer) Write(f Form, q *Question) Page {
+	var p Page
+	switch f {
+	case ChatPlain:
+		a.chat(&p)
+	case ChatStream:
+		a.chatStream(&p, q.Counted)
+	case MessagesPlain:
+		a.message(&p, false)
+	case MessagesStream:
+		a.messagesStream(&p)
+	default:
+		a.vectors(&p, q)
+	}
+	return p
+}
+
+// Page is an answer as bytes. A stream notes its events.
+type Page struct {
+	Body   []byte
+	Events []Event
+}
+
+// Event is a part of a stream: where it begins, and how many tokens it says.
+type Event struct{ At, Tokens int }
+
+// Add adds bytes as they are.
+func (p *Page) Add(parts ...string) {
+	for _, s := range parts {
+		p.Body = append(p.Body, s...)
+	}
+}
+
+func (p *Page) text(s string)  { p.Body = appendText(p.Body, s) }
+func (p *Page) number(n int64) { p.Body = strconv.AppendInt(p.Body, n, 10) }
+
+// begin starts an event.
+func (p *Page) begin(tokens int) { p.Events = append(p.Events, Event{len(p.Body), tokens}) }
+
+// appendText adds a text as JSON. Bytes that are no UTF-8 become U+FFFD.
+func appendText(dst []byte, s string) []byte {
+	dst = append(dst, '"')
+	for from := 0; ; {
+		i := from
+		for i < len(s) && s[i] >= ' ' && s[i] != '"' && s[i] != '\\' && s[i] < utf8.RuneSelf {
+			i++
+		}
+		dst = append(dst, s[from:i]...)
+		if i == len(s) {
+			return append(dst, '"')
+		}
+		c, size := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case c == '\n':
+			dst = append(dst, `\n`...)
+		case c == '"' || c == '\\':
+			dst = append(dst, '\\', byte(c))
+		case c < ' ':
+			dst = append(dst, `\u00`...)
+			dst = append(dst, "0123456789abcdef"[c>>4], "0123456789abcdef"[c&15])
+		default:
+			dst = utf8.AppendRune(dst, c)
+		}
+		from = i + size
+	}
+}
