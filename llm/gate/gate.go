@@ -1,8 +1,10 @@
-// Package gate admits requests to an endpoint: package limit decides, and a gate is
-// its lock and its timer.
 package gate
 
 import (
+	"sync"
+	"sync/atomic"
+	"time"
+
 	"tavernsim/llm"
 	"tavernsim/llm/limit"
 	"tavernsim/protocol"
@@ -10,22 +12,28 @@ import (
 
 // Gate is that of one endpoint and key, for all scenes of the process.
 type Gate struct {
+	// Stuck counts attempts whose time is over and that have not returned. Who makes
+	// attempts counts them here and makes no more than Most.
+	Stuck atomic.Int32
+
 	name string
+	most int
+	born time.Time
+
+	mu      sync.Mutex
+	machine *limit.Machine
+	timer   *time.Timer
+	at      time.Duration // when the timer fires; 0 = it does not
 }
 
-// New makes the gate of an endpoint. name is the endpoint's, for metrics and errors.
-func New(name string, o limit.Options) *Gate { return &Gate{name: name} }
-
-// Name is the endpoint's.
-func (g *Gate) Name() string { return g.name }
-
-// Hint takes what the endpoint said about its limits, as soon as an answer's headers
-// are read.
-func (g *Gate) Hint(limit.Hints) {}
-
-// Reopen lets requests through again after the endpoint was closed, because its
-// configuration was loaded again.
-func (g *Gate) Reopen() {}
+// Caller owns a call. Its methods are called on a goroutine of their own; between
+// Enter and the end of the call nothing else of the gate waits for them.
+type Caller interface {
+	// Released begins an attempt. [Gate.End] must follow.
+	Released()
+	// Refused ends a call that waited. The error is an *llm.Failure.
+	Refused(err error)
+}
 
 // Gated is a provider whose requests pass the gates of its endpoints. The caller
 // passes the gate, and sends a request again if the gate says so; the provider makes
@@ -35,4 +43,96 @@ type Gated interface {
 	// Gate is the gate of the endpoint that gets the request, and an upper bound of
 	// its tokens, those of the answer included.
 	Gate(req *protocol.ModelRequest) (g *Gate, tokens int64)
+}
+
+// New makes the gate of an endpoint. name is the endpoint's, for metrics and errors.
+func New(name string, o limit.Options) *Gate {
+	return &Gate{name: name, most: o.WithDefaults().Concurrency, born: time.Now(), machine: limit.New(name, o)}
+}
+
+// Name is the endpoint's.
+func (g *Gate) Name() string { return g.name }
+
+// Most is how many calls may be out at best.
+func (g *Gate) Most() int { return g.most }
+
+// Enter takes a new call, whose owner is a [Caller]. It leaves after pause and waits at
+// most for patience; both are counted from now. waits = it has not left yet.
+func (g *Gate) Enter(c *limit.Call, pause, patience time.Duration) (waits bool) {
+	g.do(func(now time.Duration) {
+		c.Start, c.Deadline = now+pause, now+patience
+		g.machine.Arrive(now, c)
+		waits = c.Waits()
+	})
+	return waits
+}
+
+// Leave takes back a call that waits; false = it is out, or has ended.
+func (g *Gate) Leave(c *limit.Call) (waited bool) {
+	g.do(func(now time.Duration) { waited = g.machine.Leave(now, c) })
+	return waited
+}
+
+// End ends an attempt. again = the call waits for the next one, otherwise it has ended.
+func (g *Gate) End(c *limit.Call, e limit.End) (again bool) {
+	g.do(func(now time.Duration) { again = g.machine.End(now, c, e) })
+	return again
+}
+
+// Raise gives a call another class, wherever it is.
+func (g *Gate) Raise(c *limit.Call, class limit.Class) {
+	g.do(func(now time.Duration) { g.machine.Raise(now, c, class) })
+}
+
+// Hint takes what the endpoint said about its limits with the answer to a request that
+// was sent at a time. The provider calls it as soon as it has read the headers.
+func (g *Gate) Hint(sent time.Time, h limit.Hints) {
+	g.do(func(now time.Duration) { g.machine.Hint(now, sent.Sub(g.born), h) })
+}
+
+// Reopen lets requests through again after the endpoint was closed, because its
+// configuration was loaded again.
+func (g *Gate) Reopen() { g.do(g.machine.Reopen) }
+
+// Load summarises the gate.
+func (g *Gate) Load() limit.Load {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.machine.Load()
+}
+
+// do gives the machine an input and carries out its outputs.
+func (g *Gate) do(input func(now time.Duration)) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	input(time.Since(g.born))
+	for _, x := range g.machine.Take() {
+		if to := x.Owner.(Caller); x.Refused != nil {
+			go to.Refused(x.Refused)
+		} else {
+			go to.Released()
+		}
+	}
+	g.setTimer()
+}
+
+func (g *Gate) setTimer() {
+	next, ok := g.machine.Next()
+	switch {
+	case !ok:
+		next = 0
+		if g.timer != nil {
+			g.timer.Stop()
+		}
+	case g.timer == nil:
+		g.timer = time.AfterFunc(next-time.Since(g.born), func() { g.do(g.fired) })
+	case next != g.at:
+		g.timer.Reset(next - time.Since(g.born))
+	}
+	g.at = next
+}
+
+func (g *Gate) fired(now time.Duration) {
+	g.at = 0
+	g.machine.Wake(now)
 }

@@ -1,2 +1,33 @@
-// Package limit decides which calls of an endpoint may leave, and when.
+// Package limit decides which calls of an endpoint may leave, and when. A [Machine] is
+// a value without clock, goroutine, lock or chance: calls, their ends and the time
+// come in; what leaves, what is refused and the time of the next wake come out. Package
+// gate is its shell.
+//
+// # Rules
+//
+//   - Rates. In any minute at most so many requests and tokens leave, in any six seconds
+//     about a tenth. Tokens are reserved by the estimate, and corrected when the call ends. A
+//     call larger than the whole rate leaves alone. What the endpoint says about its
+//     limits ([Hints]) overrules the options where it allows less.
+//   - Concurrency begins with 8. It grows by one after as many successes as it is wide, while
+//     all slots are used. After a failure by load (rate_limited, timeout) it shrinks to
+//     0.7, once for all calls that had left by then. [Options.Fixed] turns this off.
+//   - Retry-After shuts the gate for all. Then it opens with 1, 2, 4 … calls.
+//   - Classes. The highest class that waits leaves first. A lower one that waits gets one
+//     of 16 releases. A share of the slots is kept for interactive calls. Within a class
+//     scenes take turns; a scene's calls keep their order.
+//   - Repetitions. A call whose attempt failed by rate_limited, timeout, server_error or truncated is
+//     sent again, at most 4 times and before its deadline: after the hint and a pause that
+//     is drawn evenly from 0 to 0.5 s, 1 s, 2 s, 4 s. The chance is the call's own, so a
+//     replay is equal and calls that failed together do not come back together.
+//   - Circuit. Five failures in a row (timeout, server_error, truncated) within 10 s open it
+//     for 10 s. Then one call tries. If that fails, the circuit stays open for twice as
+//     long, at most 1 minute. What waits keeps waiting until its deadline.
+//   - quota and auth close the endpoint: everything is refused until [Machine.Reopen].
+//
+// # Bounds
+//
+// At most [Options.Queue] calls wait; then the newest of the lowest class is refused. The
+// rates remember at most 6,000 moments of the last minute. A hint of Retry-After or of a
+// reset counts for at most an hour.
 package limit

@@ -1,0 +1,117 @@
+package limit
+
+import (
+	"time"
+
+	"tavernsim/llm"
+)
+
+// breaker is the circuit of an endpoint: after 5 failures in a row within 10 s it is
+// open and nothing leaves for a while. Then one call tries.
+type breaker struct {
+	open    bool
+	until   time.Duration
+	pause   time.Duration // of this opening
+	probing bool          // the one call is out
+
+	failures [5]time.Duration
+	n        int // failures since the last success
+}
+
+const (
+	breakerWindow = 10 * time.Second
+	mostOpen      = time.Minute
+)
+
+// failed counts a failure and opens the circuit if it is one too many.
+func (b *breaker) failed(now time.Duration, probe bool) {
+	b.failures[b.n%len(b.failures)] = now
+	b.n++
+	oldest := b.failures[b.n%len(b.failures)]
+	switch {
+	case b.open && probe:
+		b.pause = min(2*b.pause, mostOpen)
+	case !b.open && b.n >= len(b.failures) && now-oldest <= breakerWindow:
+		b.open, b.pause = true, breakerWindow
+	default:
+		return
+	}
+	b.until, b.probing = now+b.pause, false
+}
+
+// learn draws the conclusions from the end of an attempt.
+func (m *Machine) learn(now time.Duration, c *Call, e End) {
+	switch e.Outcome {
+	case llm.OutcomeRateLimited:
+		m.shrink(now, c)
+		m.answers()
+	case llm.OutcomeTimeout:
+		m.shrink(now, c)
+		m.breaker.failed(now, c.probe)
+	case llm.OutcomeServerError, llm.OutcomeTruncated:
+		m.breaker.failed(now, c.probe)
+	case llm.OutcomeQuota, llm.OutcomeAuth:
+		m.close(e.Outcome)
+	case llm.OutcomeCancelled, llm.OutcomeUnavailable, llm.OutcomeBudget, llm.OutcomeClosed: // nothing was learnt
+		if c.probe {
+			m.breaker.probing = false
+		}
+	default:
+		m.answers()
+		m.succeeded(c)
+	}
+	if e.RetryAfter > 0 && e.Outcome.AskAgain() {
+		m.shut, m.opening = max(m.shut, now+min(e.RetryAfter, maxShut)), 1
+	}
+}
+
+// answers closes the circuit: the endpoint answers.
+func (m *Machine) answers() {
+	if m.breaker.open {
+		m.opening = 1
+	}
+	m.breaker = breaker{}
+}
+
+// succeeded widens the gate: while it opens, by one for every call that left since; then
+// by one for as many successes as it is wide, if all its slots were used.
+func (m *Machine) succeeded(c *Call) {
+	if m.opening > 0 {
+		if c.left >= m.shut {
+			m.opening++
+		}
+		if m.opening >= m.width {
+			m.opening = 0
+		}
+		return
+	}
+	if m.opt.Fixed || m.width >= m.opt.Concurrency || m.out < m.width-m.kept() {
+		return
+	}
+	if m.good++; m.good >= m.width {
+		m.width++
+		m.good = 0
+	}
+}
+
+// shrink makes the gate narrower, once for the calls that left before it did.
+func (m *Machine) shrink(now time.Duration, c *Call) {
+	if m.opt.Fixed || c.left < m.shrunk {
+		return
+	}
+	m.width, m.good, m.shrunk = max(1, m.width*7/10), 0, now
+}
+
+// close refuses everything until Reopen.
+func (m *Machine) close(o llm.Outcome) {
+	why := "the endpoint is closed until its configuration is loaded again: "
+	if o == llm.OutcomeQuota {
+		why += "its quota is used up"
+	} else {
+		why += "it refuses the key"
+	}
+	m.closed = &llm.Failure{Outcome: o, Message: why}
+	for len(m.timers) > 0 {
+		m.refuse(m.timers[0], o, why)
+	}
+}

@@ -1,0 +1,349 @@
+package limit
+
+import (
+	"container/heap"
+	"container/list"
+	"time"
+
+	"tavernsim/llm"
+	"tavernsim/protocol"
+)
+
+// Call is one request, from its arrival to its end. The caller sets the first fields
+// before Arrive and keeps its hands off the call until it has ended; the machine owns
+// the rest.
+type Call struct {
+	Scene    string // whose calls keep their order
+	Class    Class
+	Tokens   int64         // upper bound, those of the answer included
+	Start    time.Duration // it leaves no earlier
+	Deadline time.Duration // it leaves no later
+	Once     bool          // it is sent again only if it was certainly not carried out
+	Draw     protocol.Draw // of this request alone: for the pauses before it is sent again
+	Owner    any           // the caller's
+
+	number   uint64 // of its arrival
+	attempts int    // begun
+	state    state
+	at       time.Duration // its timer's
+	timer    int           // place among the timers
+	lane     *lane
+	place    *list.Element
+	left     time.Duration // began its last attempt
+	counted  uint64        // in the rates
+	probe    bool          // the circuit waits for it
+}
+
+type state uint8
+
+const (
+	stateNew state = iota
+	statePausing
+	stateQueued
+	stateOut
+	stateEnded
+)
+
+// Attempts is how often the call has left.
+func (c *Call) Attempts() int { return c.attempts }
+
+// Waits reports whether the call has arrived and not left.
+func (c *Call) Waits() bool { return c.state == statePausing || c.state == stateQueued }
+
+// Output is what becomes of a call: it leaves, or it is refused and has ended.
+type Output struct {
+	*Call
+	Refused error // an *llm.Failure; nil = the call leaves
+}
+
+// End is how an attempt ended.
+type End struct {
+	Outcome    llm.Outcome
+	RetryAfter time.Duration
+	Tokens     int64 // that it took; 0 = nobody knows
+}
+
+// Machine is the state of one endpoint's admission.
+type Machine struct {
+	name    string
+	opt     Options
+	queues  queues
+	timers  timers
+	rates   rates
+	breaker breaker
+	out     int
+
+	width  int           // calls that may be out
+	good   int           // successes since it changed
+	shrunk time.Duration // when it last became smaller
+
+	shut    time.Duration // nothing leaves before
+	opening int           // calls that may be out while the gate opens again; 0 = it is open
+	closed  *llm.Failure  // the endpoint takes nothing until Reopen
+
+	arrived uint64
+	wake    time.Duration // when something may leave again; 0 = nobody knows
+	outputs []Output
+}
+
+const (
+	firstWidth = 8
+	firstPause = 500 * time.Millisecond // before the first repetition, at most
+	mostPause  = 30 * time.Second
+	maxShut    = time.Hour
+)
+
+// New makes the machine of an endpoint. Its time begins at 0.
+func New(name string, o Options) *Machine {
+	o = o.WithDefaults()
+	m := &Machine{name: name, opt: o, width: o.Concurrency, rates: newRates(o.Requests, o.Tokens), shrunk: -1}
+	if !o.Fixed {
+		m.width = min(firstWidth, o.Concurrency)
+	}
+	return m
+}
+
+// Take gives the outputs since it was last called. They are valid until the next input.
+func (m *Machine) Take() []Output {
+	out := m.outputs
+	m.outputs = m.outputs[:0]
+	return out
+}
+
+// Next is the time of the next Wake; false = there is none unless something comes in.
+func (m *Machine) Next() (time.Duration, bool) {
+	next := m.wake
+	if len(m.timers) > 0 && (next == 0 || m.timers[0].at < next) {
+		next = m.timers[0].at
+	}
+	return next, next > 0
+}
+
+// Wake lets time pass.
+func (m *Machine) Wake(now time.Duration) {
+	for len(m.timers) > 0 && m.timers[0].at <= now {
+		c := m.timers[0]
+		switch {
+		case c.Deadline <= now:
+			m.refuse(c, llm.OutcomeTimeout, m.why(now))
+		default: // its pause is over
+			m.enqueue(c, c.attempts > 0)
+		}
+	}
+	m.release(now)
+}
+
+// why says what the calls that wait are waiting for.
+func (m *Machine) why(now time.Duration) string {
+	switch {
+	case m.breaker.open:
+		return "no slot in time: the endpoint has failed 5 times in a row"
+	case now < m.shut:
+		return "no slot in time: the endpoint asks to wait"
+	}
+	return "no slot in time"
+}
+
+// Arrive takes a new call.
+func (m *Machine) Arrive(now time.Duration, c *Call) {
+	m.arrived++
+	c.number = m.arrived
+	switch {
+	case m.closed != nil:
+		m.refuse(c, m.closed.Outcome, m.closed.Message)
+	case len(m.timers) >= m.opt.Queue && !m.makeRoom(c.Class):
+		m.refuse(c, llm.OutcomeUnavailable, "too many requests wait")
+	case c.Start > now:
+		m.pause(c, c.Start)
+	default:
+		m.enqueue(c, false)
+	}
+	m.Wake(now)
+}
+
+// makeRoom refuses the newest call of the lowest class, if that is below a class.
+func (m *Machine) makeRoom(class Class) bool {
+	c := m.queues.newest(class)
+	if c != nil {
+		m.refuse(c, llm.OutcomeUnavailable, "too many requests wait, and this one was the newest of the lowest class")
+	}
+	return c != nil
+}
+
+// Leave takes a call back that waits; false = it is out, or has ended.
+func (m *Machine) Leave(now time.Duration, c *Call) bool {
+	if !c.Waits() {
+		return false
+	}
+	m.end(c)
+	m.Wake(now)
+	return true
+}
+
+// Raise gives a call another class. One that waits in a queue goes to the end of the
+// new one.
+func (m *Machine) Raise(now time.Duration, c *Call, class Class) {
+	if c.state == stateQueued && c.Class != class {
+		m.queues.remove(c)
+		c.Class = class
+		m.queues.push(c, false)
+	}
+	c.Class = class
+	m.Wake(now)
+}
+
+// Hint takes what the endpoint said about its limits with the answer to a call that
+// left at sent.
+func (m *Machine) Hint(now, sent time.Duration, h Hints) {
+	m.rates.hint(now, sent, h)
+	m.Wake(now)
+}
+
+// Reopen lets calls through again after the endpoint was closed.
+func (m *Machine) Reopen(now time.Duration) {
+	m.closed, m.shut, m.breaker = nil, 0, breaker{}
+	m.Wake(now)
+}
+
+// End takes the end of an attempt; true = the call waits for another one.
+func (m *Machine) End(now time.Duration, c *Call, e End) (again bool) {
+	if c.state != stateOut {
+		return false
+	}
+	if e.Tokens > 0 {
+		m.rates.add(c.counted, amount{0, e.Tokens - c.Tokens})
+	}
+	m.learn(now, c, e)
+	m.out--
+	c.state = stateEnded
+	if again = m.repeats(c, e); again {
+		m.pause(c, now+min(e.RetryAfter, maxShut)+m.jitter(c))
+		if again = c.at < c.Deadline; !again {
+			m.end(c)
+		}
+	}
+	m.Wake(now)
+	return again
+}
+
+// repeats reports whether another attempt may follow.
+func (m *Machine) repeats(c *Call, e End) bool {
+	return e.Outcome.AskAgain() && c.attempts <= m.opt.Retries && m.closed == nil && (!c.Once || e.Outcome == llm.OutcomeRateLimited)
+}
+
+// jitter is the pause before the next attempt, drawn evenly from what the attempt
+// allows.
+func (m *Machine) jitter(c *Call) time.Duration {
+	most := min(firstPause<<min(c.attempts-1, 10), mostPause)
+	d := c.Draw.Sub(uint64(c.attempts))
+	return time.Duration(d.Float64() * float64(most))
+}
+
+func (m *Machine) enqueue(c *Call, front bool) {
+	c.state = stateQueued
+	m.queues.push(c, front)
+	m.setTimer(c, c.Deadline)
+}
+
+// pause lets a call wait for its time, before it joins its queue.
+func (m *Machine) pause(c *Call, until time.Duration) {
+	c.state = statePausing
+	m.setTimer(c, min(until, c.Deadline))
+}
+
+func (m *Machine) setTimer(c *Call, at time.Duration) {
+	if c.at = at; c.timer < len(m.timers) && m.timers[c.timer] == c {
+		heap.Fix(&m.timers, c.timer)
+	} else {
+		heap.Push(&m.timers, c)
+	}
+}
+
+// end takes a call out of everything.
+func (m *Machine) end(c *Call) {
+	if c.state == stateQueued {
+		m.queues.remove(c)
+	}
+	if c.Waits() {
+		heap.Remove(&m.timers, c.timer)
+	}
+	c.state = stateEnded
+}
+
+func (m *Machine) refuse(c *Call, o llm.Outcome, why string) {
+	m.end(c)
+	m.outputs = append(m.outputs, Output{c, &llm.Failure{Outcome: o, Message: m.name + ": " + why}})
+}
+
+// release lets calls out while there is room.
+func (m *Machine) release(now time.Duration) {
+	m.wake = 0
+	for m.queues.n > 0 {
+		room := m.room(now)
+		c := m.queues.next(room <= m.kept())
+		if room <= 0 || c == nil {
+			return
+		}
+		ok, again := m.rates.fits(now, c.Tokens)
+		if !ok {
+			m.wake = again
+			return
+		}
+		m.let(now, c)
+	}
+}
+
+func (m *Machine) let(now time.Duration, c *Call) {
+	m.queues.serve(c)
+	heap.Remove(&m.timers, c.timer)
+	c.state, c.left, c.probe = stateOut, now, m.breaker.open
+	c.counted = m.rates.leave(now, c.Tokens)
+	c.attempts++
+	m.out++
+	m.breaker.probing = c.probe
+	m.outputs = append(m.outputs, Output{Call: c})
+}
+
+// room is how many more calls may be out now. It sets when that changes by itself.
+func (m *Machine) room(now time.Duration) int {
+	switch {
+	case now < m.shut:
+		m.wake = m.shut
+		return 0
+	case m.breaker.open && now < m.breaker.until:
+		m.wake = m.breaker.until
+		return 0
+	case m.breaker.open && m.breaker.probing:
+		return 0
+	case m.breaker.open:
+		return 1 + m.kept() // the one that tries, of whatever class
+	}
+	return m.allowed() - m.out
+}
+
+func (m *Machine) allowed() int {
+	if m.opening > 0 {
+		return min(m.opening, m.width)
+	}
+	return m.width
+}
+
+// kept is how many slots only interactive calls may use.
+func (m *Machine) kept() int { return m.allowed() * m.opt.Kept / 100 }
+
+// Load is a summary for metrics.
+type Load struct {
+	Out     int
+	Limit   int // calls that may be out
+	Waiting [classes]int
+	Open    bool // the circuit is; or the endpoint is closed
+}
+
+// Load summarises the machine. Calls that pause count as waiting in their class.
+func (m *Machine) Load() Load {
+	l := Load{Out: m.out, Limit: m.allowed(), Open: m.breaker.open || m.closed != nil}
+	for _, c := range m.timers {
+		l.Waiting[c.Class-Interactive]++
+	}
+	return l
+}

@@ -1,0 +1,173 @@
+package limit
+
+import "time"
+
+const (
+	minute = time.Minute
+	short  = minute / 10 // spreads what a minute allows
+	grain  = minute / 6000
+)
+
+// rates counts what left in the last minute. In no minute more leaves than the limit
+// allows; a call that is larger than the whole limit leaves alone. In a tenth of a
+// minute about a tenth leaves, so that an endpoint that counts seconds is not
+// flooded.
+type rates struct {
+	limit   amount // a minute; 0 = none
+	told    amount // limits that the endpoint said; 0 = none
+	left    [2]left
+	gone    []gone // oldest first, at most a minute's: one for a grain of time
+	base    uint64 // number of gone[0]
+	windows [2]window
+	on      bool // something is limited
+}
+
+// amount counts requests and tokens.
+type amount [2]int64
+
+// gone is what left in one grain of time. at is that of the last call, so that none of
+// them is forgotten early.
+type gone struct {
+	first, at time.Duration
+	amount    amount
+}
+
+type window struct {
+	span  time.Duration
+	first uint64 // number of the first gone within
+	sum   amount
+}
+
+// left is what an endpoint said is left of a rate. Until the reset it comes back
+// evenly, or all at once if the limit is not known.
+type left struct {
+	at, reset        time.Duration
+	limit, remaining int64
+	used             int64 // since
+}
+
+func newRates(requests, tokens int64) rates {
+	r := rates{limit: amount{max(requests, 0), max(tokens, 0)}, base: 1, windows: [2]window{{span: minute, first: 1}, {span: short, first: 1}}}
+	r.on = r.limit != amount{}
+	return r
+}
+
+// bound is the limit of a rate, 0 = none.
+func (r *rates) bound(i int) int64 {
+	if r.limit[i] == 0 || r.told[i] > 0 && r.told[i] < r.limit[i] {
+		return r.told[i]
+	}
+	return r.limit[i]
+}
+
+// forget drops what is out of the windows.
+func (r *rates) forget(now time.Duration) {
+	for i := range r.windows {
+		w := &r.windows[i]
+		for ; w.first < r.base+uint64(len(r.gone)); w.first++ {
+			g := &r.gone[w.first-r.base]
+			if g.at+w.span > now {
+				break
+			}
+			w.sum = amount{w.sum[0] - g.amount[0], w.sum[1] - g.amount[1]}
+		}
+	}
+	if n := r.windows[0].first - r.base; n > 0 && n >= uint64(len(r.gone)/2) {
+		r.gone = append(r.gone[:0], r.gone[n:]...)
+		r.base += n
+	}
+}
+
+// fits reports whether a call with so many tokens may leave now; if not, when to ask
+// again.
+func (r *rates) fits(now time.Duration, tokens int64) (ok bool, again time.Duration) {
+	if !r.on {
+		return true, 0
+	}
+	r.forget(now)
+	for i, n := range (amount{1, tokens}) {
+		limit := r.bound(i)
+		all, tenth := &r.windows[0], &r.windows[1]
+		switch {
+		case limit == 0:
+		case all.sum[i] > 0 && all.sum[i]+n > limit:
+			return false, r.gone[all.first-r.base].at + all.span
+		case tenth.sum[i] >= (limit+9)/10:
+			return false, r.gone[tenth.first-r.base].at + tenth.span
+		}
+		if at := r.left[i].enough(n); at > now {
+			return false, at
+		}
+	}
+	return true, 0
+}
+
+// enough is when so much is left; 0 = now.
+func (l *left) enough(n int64) time.Duration {
+	lacks := l.used + n - l.remaining
+	switch {
+	case l.reset == 0 || lacks <= 0:
+		return 0
+	case l.limit <= l.remaining || lacks >= l.limit-l.remaining:
+		return l.at + l.reset
+	}
+	return l.at + time.Duration(float64(l.reset)*float64(lacks)/float64(l.limit-l.remaining))
+}
+
+// leave counts a call and gives the number under which it is counted.
+func (r *rates) leave(now time.Duration, tokens int64) uint64 {
+	if !r.on {
+		return 0
+	}
+	n := len(r.gone)
+	if n == 0 || now-r.gone[n-1].first >= grain {
+		r.gone = append(r.gone, gone{first: now})
+		n++
+	}
+	last := &r.gone[n-1]
+	last.at = now
+	number := r.base + uint64(n-1)
+	r.add(number, amount{1, tokens})
+	for i, used := range (amount{1, tokens}) {
+		if l := &r.left[i]; now < l.at+l.reset {
+			l.used += used
+		} else {
+			l.reset = 0
+		}
+	}
+	return number
+}
+
+// add counts more, or less, for a call that has left already.
+func (r *rates) add(number uint64, d amount) {
+	if number < r.base {
+		return
+	}
+	g := &r.gone[number-r.base]
+	for i := range d {
+		g.amount[i] += d[i]
+		for w := range r.windows {
+			if number >= r.windows[w].first {
+				r.windows[w].sum[i] += d[i]
+			}
+		}
+	}
+}
+
+// hint takes what the endpoint said with the answer to a call that left at sent.
+// What left later is not part of it.
+func (r *rates) hint(now, sent time.Duration, h Hints) {
+	var later amount
+	for i := len(r.gone) - 1; i >= 0 && r.gone[i].first > sent; i-- {
+		later[0] += r.gone[i].amount[0]
+		later[1] += r.gone[i].amount[1]
+	}
+	for i, x := range [2]Left{h.Requests, h.Tokens} {
+		if !x.Known {
+			continue
+		}
+		r.on = true
+		r.told[i] = max(x.Limit, 0)
+		r.left[i] = left{at: now, reset: min(max(x.Reset, 0), maxShut), limit: x.Limit, remaining: max(x.Remaining, 0), used: later[i]}
+	}
+}
