@@ -1,6 +1,7 @@
 package scenes
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -213,7 +214,7 @@ func (a *agentShell) ask(q *agent.Ask) *agent.Answered {
 		}
 	}
 	wave, urgency, kind := a.wave, a.urgency, q.Kind // q lives as long as the deliberation
-	from := outside.From{Agent: a.machine.ID.Instance, Turn: a.machine.State.Turn + 1, At: a.woken, Urgency: urgency}
+	from := outside.From{Scene: cmp.Or(a.options.Name, a.ID), Class: a.options.Class, Agent: a.machine.ID.Instance, Turn: a.machine.State.Turn + 1, At: a.woken, Urgency: urgency}
 	a.outside.Go(a.ctx, from, q, func(raw protocol.Raw) { a.tellAnswer(wave, kind, raw, a.outside.Urgent(urgency)) })
 	return nil
 }

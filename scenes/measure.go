@@ -14,6 +14,7 @@ import (
 	"tavernsim/engine/world"
 	"tavernsim/engine/worldstate"
 	"tavernsim/internal/metrics"
+	"tavernsim/llm/gate"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines"
@@ -69,11 +70,8 @@ func (s *scene) declare() {
 	}
 }
 
-// ModelRequests implements metrics.ModelSource. An instant model has none.
-func (s *scene) ModelRequests(yield func(provider string, inflight, queued int)) {
-	out, queued := s.outside.Load(agent.KindModel)
-	yield(s.model.Name(), out, queued)
-}
+// ModelGates implements metrics.ModelSource.
+func (s *scene) ModelGates() []*gate.Gate { return s.outside.Gates(agent.KindModel) }
 
 // WorldBytes implements metrics.WorldSource.
 func (s *scene) WorldBytes() int { return s.shown.Load().World.Size() }

@@ -14,6 +14,7 @@ import (
 	"tavernsim/engine/world"
 	"tavernsim/internal/metrics"
 	"tavernsim/llm"
+	"tavernsim/llm/limit"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/history"
@@ -30,8 +31,12 @@ type Options struct {
 	// Snapshots decides when a snapshot is taken while the scene runs. Another one is
 	// taken when the scene stops before its end.
 	Snapshots machines.SnapshotPolicy
-	// ModelCalls bounds the model calls in flight; default 64.
+	// ModelCalls bounds the model calls in flight, unless the provider brings the gates of
+	// its endpoints; default 64.
 	ModelCalls int
+	// Class is that of the scene's requests among those of other scenes, at the gates
+	// that they share. What handles a critical event is urgent at least.
+	Class limit.Class
 	// Executors carry out the calls of external tools (setup.Options.External).
 	Executors []outside.Entry
 	// Crashes are the failures of the scene before this restart. The first wave keeps

@@ -63,7 +63,7 @@ func newScene(made *setup.Scene, journal Journal, opt Options) (*scene, error) {
 	var err error
 	if s.outside, err = outside.New(append([]outside.Entry{
 		{Kind: agent.KindModel, Executor: outside.Model(opt.Model), AtOnce: opt.ModelCalls},
-	}, opt.Executors...), s.asked); err != nil {
+	}, opt.Executors...), outside.Watch{Made: s.asked, Waited: s.metrics.Waited, Again: s.metrics.Repeated}); err != nil {
 		return nil, err
 	}
 	for _, x := range made.External {

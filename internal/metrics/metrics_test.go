@@ -17,6 +17,9 @@ import (
 	"tavernsim/engine/agent"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/bus/delivery"
+	"tavernsim/llm"
+	"tavernsim/llm/gate"
+	"tavernsim/llm/limit"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 )
@@ -29,7 +32,10 @@ var (
 )
 
 // fakes yields what a running scene would.
-type fakes struct{ store persistence.Metrics }
+type fakes struct {
+	store persistence.Metrics
+	gates []*gate.Gate
+}
 
 func (fakes) MailboxDepths(yield func(kind, lane string, n int)) {
 	yield(KindAgent, "wake", 2)
@@ -38,12 +44,16 @@ func (fakes) MailboxDepths(yield func(kind, lane string, n int)) {
 	yield("intruder", "wake", 7)
 }
 
-func (fakes) ModelRequests(yield func(provider string, inflight, queued int)) {
-	yield("scripted", 4, 9)
-}
+func (f fakes) ModelGates() []*gate.Gate      { return f.gates }
 func (fakes) WorldBytes() int                 { return 512 }
 func (fakes) Pending() uint64                 { return 11 }
 func (f *fakes) Metrics() persistence.Metrics { return f.store }
+
+// idle is a caller that does nothing.
+type idle struct{}
+
+func (idle) Released(limit.Class) {}
+func (idle) Refused(error)        {}
 
 // exercise counts into every metric there is.
 func exercise(tb testing.TB, s *Set) {
@@ -83,6 +93,8 @@ func exercise(tb testing.TB, s *Set) {
 	sc.WaveClosed(time.Millisecond, 60e9)
 	sc.WaveClosed(time.Millisecond, 120e9)
 	sc.Model("scripted", "small", "ok", 20*time.Millisecond, protocol.Usage{Input: 10, Output: 5})
+	sc.Waited("model", "cloud", limit.Urgent, 2*time.Second)
+	sc.Repeated("model", "cloud", llm.OutcomeRateLimited)
 	sc.Fact(agenda.FactWaveClosed)
 	s.DeadLetter(protocol.KindEvent)
 	s.Replayed(100)
@@ -106,6 +118,16 @@ func watch(tb testing.TB, s *Set) (stop func()) {
 		DiskUsage: 1 << 20, ReadAmplification: 3, LevelFiles: []int64{1, 0, 2}, LevelBytes: []int64{10, 0, 20}, CompactionDebt: 5, MemTables: 6,
 		Compactions: 7, CompactedBytes: 8, Flushes: 9, FlushedBytes: 10, WALWritten: 11, CacheHits: 12, CacheMisses: 13, WriteStalls: 14, WriteStallTime: 15 * time.Second,
 	}}
+	g := gate.New("cloud", limit.Options{Concurrency: 4, Fixed: true})
+	for i := range 13 {
+		c := &limit.Call{Owner: idle{}}
+		if i == 12 {
+			c.Class = limit.Background
+		}
+		g.Enter(c, 0, time.Hour)
+	}
+	f.gates = []*gate.Gate{g}
+	s.Watch(Sources{Models: f}) // two scenes share the gate
 	return s.Watch(Sources{Mailboxes: f, Agents: table, Models: f, World: f, Journal: f, Store: f, Dir: tb.TempDir()})
 }
 
@@ -198,8 +220,14 @@ func TestEveryMetricCounts(t *testing.T) {
 		`simd_llm_requests_total{model=small,operation=chat,outcome=ok,provider=scripted}`:    1,
 		`simd_llm_request_duration_seconds_sum{model=small,operation=chat,provider=scripted}`: 0.02,
 		`simd_llm_tokens_total{model=small,provider=scripted,token_type=output}`:              5,
-		`simd_llm_inflight_requests{provider=scripted}`:                                       4,
-		`simd_llm_queue_length{provider=scripted}`:                                            9,
+		`simd_llm_inflight_requests{provider=cloud}`:                                          4,
+		`simd_llm_queue_length{class=normal,provider=cloud}`:                                  8,
+		`simd_llm_queue_length{class=background,provider=cloud}`:                              1,
+		`simd_llm_concurrency_limit{provider=cloud}`:                                          4,
+		`simd_llm_circuit_open{provider=cloud}`:                                               0,
+		`simd_llm_queue_wait_seconds_sum{class=urgent,provider=cloud}`:                        2,
+		`simd_llm_retries_total{provider=cloud,reason=rate_limited}`:                          1,
+		`simd_llm_retries_total{provider=cloud,reason=truncated}`:                             0,
 		`simd_journal_events_total{}`:                                                         100,
 		`simd_journal_fact_bytes_total{}`:                                                     4000,
 		`simd_journal_written_bytes_total{}`:                                                  900,
@@ -347,6 +375,8 @@ func TestCardinalityCap(t *testing.T) {
 			sc.WorldApplied(v)
 			sc.WorldRefused(v, v)
 			sc.Model(v, v, v, time.Millisecond, protocol.Usage{Input: 1})
+			sc.Waited("model", v, limit.Normal, time.Millisecond)
+			sc.Repeated("model", v, llm.Outcome(v))
 			sc.Fact(v)
 			s.DeadLetter(protocol.Kind(i % 256))
 		}

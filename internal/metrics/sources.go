@@ -7,6 +7,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"tavernsim/engine/bus/delivery"
+	"tavernsim/llm/gate"
+	"tavernsim/llm/limit"
 	"tavernsim/persistence"
 )
 
@@ -33,9 +35,10 @@ type AgentSource interface {
 	AgentStates(yield func(profile, state string, n int))
 }
 
-// ModelSource says how many model requests are out, and how many wait to go.
+// ModelSource gives the gates that model requests pass. Several sources may have the
+// same gate; it is counted once.
 type ModelSource interface {
-	ModelRequests(yield func(provider string, inflight, queued int))
+	ModelGates() []*gate.Gate
 }
 
 // WorldSource says how large the world is, in bytes.
@@ -54,6 +57,8 @@ type watched struct {
 	mailbox  *prometheus.Desc
 	inflight *prometheus.Desc
 	queued   *prometheus.Desc
+	atOnce   *prometheus.Desc
+	circuit  *prometheus.Desc
 	world    *prometheus.Desc
 	pending  *prometheus.Desc
 	free     *prometheus.Desc
@@ -71,7 +76,9 @@ func (s *Set) makeWatched() *watched {
 	w.mailbox = s.desc("mailbox_messages", "gauge", "Envelopes that wait in mailboxes.", "kind", "lane")
 	s.area = "models"
 	w.inflight = s.desc("llm_inflight_requests", "gauge", "Model requests that are out.", "provider")
-	w.queued = s.desc("llm_queue_length", "gauge", "Model requests that wait for a slot.", "provider")
+	w.queued = s.desc("llm_queue_length", "gauge", "Model requests that wait at the gate of their endpoint.", "provider", "class")
+	w.atOnce = s.desc("llm_concurrency_limit", "gauge", "Model requests that may be out at once now.", "provider")
+	w.circuit = s.desc("llm_circuit_open", "gauge", "1 while the gate of an endpoint lets nothing through: it failed 5 times in a row, or refused the key or the quota.", "provider")
 	s.area = "world state"
 	w.world = s.desc("world_state_bytes", "gauge", "Size of the world documents of all scenes.")
 	s.area = "journal"
@@ -113,7 +120,7 @@ func (w *watched) remove(own *Sources) {
 
 // Describe implements prometheus.Collector.
 func (w *watched) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{w.agents, w.mailbox, w.inflight, w.queued, w.world, w.pending, w.free} {
+	for _, d := range []*prometheus.Desc{w.agents, w.mailbox, w.inflight, w.queued, w.atOnce, w.circuit, w.world, w.pending, w.free} {
 		ch <- d
 	}
 	w.store.describe(ch)
@@ -218,22 +225,36 @@ func (w *watched) collectAgents(ch chan<- prometheus.Metric) {
 }
 
 func (w *watched) collectModels(ch chan<- prometheus.Metric) {
-	inflight, queued := map[string]int{}, map[string]int{}
+	seen, loads := map[*gate.Gate]bool{}, map[string]*limit.Load{}
 	for _, s := range w.sources {
 		if s.Models == nil {
 			continue
 		}
-		s.Models.ModelRequests(func(provider string, out, waiting int) {
-			if _, known := inflight[provider]; !known && len(inflight) >= MaxValues {
-				provider = overflowed
+		for _, g := range s.Models.ModelGates() {
+			if seen[g] {
+				continue
 			}
-			inflight[provider] += out
-			queued[provider] += waiting
-		})
+			seen[g] = true
+			name := g.Name()
+			if loads[name] == nil && len(loads) >= MaxValues {
+				name = overflowed
+			}
+			if loads[name] == nil {
+				loads[name] = &limit.Load{}
+			}
+			loads[name].Add(g.Load())
+		}
 	}
-	for p := range inflight {
-		ch <- prometheus.MustNewConstMetric(w.inflight, prometheus.GaugeValue, float64(inflight[p]), p)
-		ch <- prometheus.MustNewConstMetric(w.queued, prometheus.GaugeValue, float64(queued[p]), p)
+	gauge := func(d *prometheus.Desc, n int, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(n), labels...)
+	}
+	for name, l := range loads {
+		gauge(w.inflight, l.Out, name)
+		gauge(w.atOnce, l.Limit, name)
+		gauge(w.circuit, min(l.Shut, 1), name)
+		for i, c := range limit.Classes() {
+			gauge(w.queued, l.Waiting[i], name, c.String())
+		}
 	}
 }
 

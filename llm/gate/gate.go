@@ -29,8 +29,8 @@ type Gate struct {
 // Caller owns a call. Its methods are called on a goroutine of their own; between
 // Enter and the end of the call nothing else of the gate waits for them.
 type Caller interface {
-	// Released begins an attempt. [Gate.End] must follow.
-	Released()
+	// Released begins an attempt, by the class that the call has now. [Gate.End] must follow.
+	Released(class limit.Class)
 	// Refused ends a call that waited. The error is an *llm.Failure.
 	Refused(err error)
 }
@@ -41,8 +41,23 @@ type Caller interface {
 type Gated interface {
 	llm.Provider
 	// Gate is the gate of the endpoint that gets the request, and an upper bound of
-	// its tokens, those of the answer included.
+	// its tokens, those of the answer included. nil = it passes none.
 	Gate(req *protocol.ModelRequest) (g *Gate, tokens int64)
+}
+
+// Of finds the provider with gates behind wrappers that show what they wrap
+// (Unwrap() Provider); nil = there is none.
+func Of(p llm.Provider) Gated {
+	for {
+		if g, ok := p.(Gated); ok {
+			return g
+		}
+		w, ok := p.(interface{ Unwrap() llm.Provider })
+		if !ok {
+			return nil
+		}
+		p = w.Unwrap()
+	}
 }
 
 // New makes the gate of an endpoint. name is the endpoint's, for metrics and errors.
@@ -79,7 +94,7 @@ func (g *Gate) End(c *limit.Call, e limit.End) (again bool) {
 	return again
 }
 
-// Raise gives a call another class, wherever it is.
+// Raise gives a call a higher class, wherever it is.
 func (g *Gate) Raise(c *limit.Call, class limit.Class) {
 	g.do(func(now time.Duration) { g.machine.Raise(now, c, class) })
 }
@@ -110,7 +125,7 @@ func (g *Gate) do(input func(now time.Duration)) {
 		if to := x.Owner.(Caller); x.Refused != nil {
 			go to.Refused(x.Refused)
 		} else {
-			go to.Released()
+			go to.Released(x.Class)
 		}
 	}
 	g.setTimer()

@@ -180,15 +180,19 @@ func (m *Machine) Leave(now time.Duration, c *Call) bool {
 	return true
 }
 
-// Raise gives a call another class. One that waits in a queue goes to the end of the
+// Raise gives a call a higher class. One that waits in a queue goes to the end of the
 // new one.
 func (m *Machine) Raise(now time.Duration, c *Call, class Class) {
-	if c.state == stateQueued && c.Class != class {
+	queued := c.state == stateQueued
+	if class >= c.Class {
+		return
+	}
+	if queued {
 		m.queues.remove(c)
-		c.Class = class
+	}
+	if c.Class = class; queued {
 		m.queues.push(c, false)
 	}
-	c.Class = class
 	m.Wake(now)
 }
 
@@ -336,12 +340,23 @@ type Load struct {
 	Out     int
 	Limit   int // calls that may be out
 	Waiting [classes]int
-	Open    bool // the circuit is; or the endpoint is closed
+	Shut    int // 1 = the circuit is open, or the endpoint is closed
+}
+
+// Add adds another load.
+func (l *Load) Add(o Load) {
+	l.Out, l.Limit, l.Shut = l.Out+o.Out, l.Limit+o.Limit, l.Shut+o.Shut
+	for i, n := range o.Waiting {
+		l.Waiting[i] += n
+	}
 }
 
 // Load summarises the machine. Calls that pause count as waiting in their class.
 func (m *Machine) Load() Load {
-	l := Load{Out: m.out, Limit: m.allowed(), Open: m.breaker.open || m.closed != nil}
+	l := Load{Out: m.out, Limit: m.allowed()}
+	if m.breaker.open || m.closed != nil {
+		l.Shut = 1
+	}
 	for _, c := range m.timers {
 		l.Waiting[c.Class-Interactive]++
 	}

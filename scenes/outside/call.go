@@ -2,82 +2,132 @@ package outside
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 
 	"tavernsim/engine/agent"
 	"tavernsim/llm"
+	"tavernsim/llm/gate"
+	"tavernsim/llm/limit"
 	"tavernsim/protocol"
 )
 
-// call is one request in flight. Its goroutine waits for a slot, keeps the request,
-// carries it out and keeps the answer. If the executor does not return in time, another
-// goroutine takes over the rest.
+// call is one request, from [Runner.Go] to its answer. While it waits it is a value in a
+// gate. Each attempt has a goroutine, which keeps the request before the first, carries it
+// out and keeps the answer. If the executor does not return in time, another goroutine
+// takes over the rest.
 type call struct {
-	runner *Runner
-	to     *executor
-	from   From
-	ask    agent.Ask
-	begun  time.Time
-	then   func(protocol.Raw)
-	flight *Flight // in the log; nil = nothing is kept
-	landed atomic.Bool
+	limit.Call
+	runner  *Runner
+	to      *executor
+	gate    *gate.Gate
+	from    From
+	ask     agent.Ask
+	ctx     context.Context // of the deliberation
+	waiting time.Time       // since when it waits for its next attempt
+	then    func(protocol.Raw)
+	effect  *Effect // nil = nothing is kept
+	flight  *Flight // in the log, from the first attempt on
 }
 
-func (c *call) run(ctx context.Context) {
+// start answers the request, or lets it enter the gate. It returns soon.
+func (c *call) start() {
 	if c.to == nil {
-		c.end(nil, protocol.Errorf(protocol.KindUnknown, "nobody carries out requests of kind %q in this run", c.ask.Kind))
+		go c.end(nil, protocol.Errorf(protocol.KindUnknown, "nobody carries out requests of kind %q in this run", c.ask.Kind))
 		return
 	}
-	log, e := c.log()
-	if raw, found, err := log.Find(ctx, e); found {
+	if c.effect = c.logged(); c.effect != nil && c.runner.Log.Knows(c.effect) {
+		go c.find()
+		return
+	}
+	c.enter()
+}
+
+// find answers a request that the log knows.
+func (c *call) find() {
+	if raw, found, err := c.runner.Log.Find(c.ctx, c.effect); found {
 		c.end(raw, err)
 		return
 	}
-	if err := c.slot(ctx); err != nil {
-		c.end(nil, err)
-		return
-	}
-	if log != nil {
-		f, raw, err := log.Begin(ctx, e)
-		if c.flight = f; f == nil {
-			c.to.slots.give()
-			c.end(raw, err)
-			return
-		}
-	}
-	c.carryOut(ctx)
+	c.enter()
 }
 
-// log returns the log for the request and its entry; nil if the executor is instant.
-func (c *call) log() (*Log, *Effect) {
-	if c.runner.Log == nil || c.to.instant != nil {
-		return nil, nil
+// enter waits for the first attempt.
+func (c *call) enter() {
+	c.gate, c.Tokens = c.to.gateOf(&c.ask)
+	c.Scene, c.Class, c.Owner = c.from.Scene, c.from.Class, c
+	c.Draw = c.ask.Model.Draw.Sub(transportDraws)
+	c.Once = !c.to.MayRepeat(&c.ask)
+	c.runner.join(c)
+	c.waiting = time.Now().Add(c.ask.Wait)
+	if c.gate.Enter(&c.Call, c.ask.Wait, patience) {
+		c.watch()
 	}
-	return c.runner.Log, &Effect{
+}
+
+const (
+	// patience bounds the wait for an attempt: with a rate of 60 a minute the last of
+	// 1,000 requests of a wave waits for 17 minutes.
+	patience = time.Hour
+	// transportDraws separates the chance of the pauses between attempts from what the
+	// provider draws.
+	transportDraws = 1 << 32
+)
+
+// watch lets the call leave its gate when the deliberation ends.
+func (c *call) watch() {
+	context.AfterFunc(c.ctx, func() {
+		if c.gate.Leave(&c.Call) {
+			c.drop(protocol.Errorf(protocol.KindCancelled, "request: %w", context.Cause(c.ctx)))
+		}
+	})
+}
+
+// drop ends a call without an answer to keep.
+func (c *call) drop(err error) {
+	if c.flight != nil {
+		c.flight.Fail(err)
+	}
+	c.end(nil, err)
+}
+
+// Refused implements gate.Caller. What was never sent is not kept.
+func (c *call) Refused(err error) {
+	x := agent.Answered{Err: err}
+	c.runner.watch.Made(c.to.Name(), &c.ask, &x, 0)
+	c.land(x)
+}
+
+// logged returns the entry of the request in the log; nil if nothing is kept.
+func (c *call) logged() *Effect {
+	if c.runner.Log == nil || c.to.instant != nil {
+		return nil
+	}
+	return &Effect{
 		Agent: c.from.Agent, Turn: c.from.Turn, Request: c.ask.Number, Kind: c.ask.Kind, To: c.to.Name(),
 		Question: Hash(appendQuestion(nil, c.to.Name(), &c.ask)), MayRepeat: c.to.MayRepeat(&c.ask), At: c.from.At,
 	}
 }
 
-// slot returns when the request's wait is over and a slot is free.
-func (c *call) slot(ctx context.Context) error {
-	if err := wait(ctx, c.ask.Wait); err != nil {
-		return err
+// Released implements gate.Caller: it makes an attempt.
+func (c *call) Released(class limit.Class) {
+	c.runner.watch.Waited(c.ask.Kind, c.gate.Name(), class, max(0, time.Since(c.waiting)))
+	if n := int(c.gate.Stuck.Load()); n >= c.gate.Most() {
+		c.ended(&attempt{begun: time.Now()}, agent.Answered{Err: &llm.Failure{Outcome: llm.OutcomeUnavailable, Message: fmt.Sprintf(
+			"%s %s: %d calls have not returned although their time is over; no more are made until one does", c.to.kind, c.to.Name(), n)}})
+		return
 	}
-	s := c.to.slots
-	if p := s.enter(c.from.Urgency); p != nil {
-		waiting, stop := context.WithTimeout(ctx, c.timeout())
-		defer stop()
-		if !p.take(waiting, c.from.Urgency) {
-			return llm.Stopped(waiting, c.to.Name())
+	if c.effect != nil && c.flight == nil {
+		f, raw, err := c.runner.Log.Begin(c.ctx, c.effect)
+		if c.flight = f; f == nil {
+			c.gate.End(&c.Call, limit.End{Outcome: llm.OutcomeCancelled})
+			c.end(raw, err)
+			return
 		}
 	}
-	if n := int(c.to.stuck.Load()); n >= s.size {
-		s.give()
-		return protocol.Errorf(protocol.KindTransient, "%s %s: %d calls have not returned although their time is over; no more are made until one does", c.to.kind, c.to.Name(), n)
-	}
-	return nil
+	c.carryOut()
 }
 
 // defaultTimeout bounds a request that sets no bound: an executor that never
@@ -91,24 +141,31 @@ func (c *call) timeout() time.Duration {
 	return defaultTimeout
 }
 
+// attempt is one call of the executor. The executor, or the end of its time, lands it.
+type attempt struct {
+	begun  time.Time
+	landed atomic.Bool
+}
+
 // carryOut calls the executor. It returns at the latest when the time is over or the
 // deliberation ends, even if the executor ignores its context. Such an executor is
-// stuck; there are at most as many stuck calls as slots.
-func (c *call) carryOut(ctx context.Context) {
-	limited, cancel := context.WithTimeout(ctx, c.timeout())
+// stuck; there are at most as many stuck attempts as slots.
+func (c *call) carryOut() {
+	x := &attempt{begun: time.Now()}
+	ctx, cancel := context.WithTimeout(c.ctx, c.timeout())
 	defer cancel()
-	stop := context.AfterFunc(limited, func() {
-		if c.landed.CompareAndSwap(false, true) {
-			c.to.stuck.Add(1)
-			c.land(ctx, agent.Answered{Err: llm.Stopped(limited, c.to.Name())})
+	stop := context.AfterFunc(ctx, func() {
+		if x.landed.CompareAndSwap(false, true) {
+			c.gate.Stuck.Add(1)
+			c.ended(x, agent.Answered{Err: llm.Stopped(ctx, c.to.Name())})
 		}
 	})
-	x := c.do(limited)
+	answer := c.do(ctx)
 	stop()
-	if c.landed.CompareAndSwap(false, true) {
-		c.land(ctx, x)
+	if x.landed.CompareAndSwap(false, true) {
+		c.ended(x, answer)
 	} else {
-		c.to.stuck.Add(-1)
+		c.gate.Stuck.Add(-1)
 	}
 }
 
@@ -122,19 +179,45 @@ func (c *call) do(ctx context.Context) (x agent.Answered) {
 	return c.to.Do(ctx, &c.ask)
 }
 
+// ended ends an attempt: the gate gives the call another one, or it lands.
+func (c *call) ended(x *attempt, answer agent.Answered) {
+	c.runner.watch.Made(c.to.Name(), &c.ask, &answer, time.Since(x.begun))
+	c.waiting = time.Now()
+	if !c.gate.End(&c.Call, c.learnt(&answer)) {
+		c.land(answer)
+		return
+	}
+	c.runner.watch.Again(c.ask.Kind, c.gate.Name(), llm.OutcomeOf(answer.Err))
+	c.watch()
+}
+
+// learnt is what the gate may conclude from an answer. Gates of executors that are no
+// endpoint learn nothing, and repeat nothing.
+func (c *call) learnt(x *agent.Answered) limit.End {
+	switch {
+	case c.ctx.Err() != nil:
+		return limit.End{Outcome: llm.OutcomeCancelled}
+	case c.gate == c.to.gate:
+		return limit.End{Outcome: llm.OutcomeOK}
+	}
+	e := limit.End{Outcome: llm.OutcomeOf(x.Err), Tokens: x.Model.Usage.Input + x.Model.Usage.Output}
+	if f, ok := errors.AsType[*llm.Failure](x.Err); ok {
+		e.RetryAfter = f.RetryAfter
+	}
+	return e
+}
+
 // land keeps the answer and delivers it. A failure is an answer, too, but not if the
 // deliberation has ended.
-func (c *call) land(ctx context.Context, x agent.Answered) {
-	c.to.slots.give()
-	c.runner.made(c.to.Name(), &c.ask, &x, time.Since(c.begun))
+func (c *call) land(x agent.Answered) {
 	raw := c.encode(x)
 	var err error
 	switch {
 	case c.flight == nil:
-	case x.Err != nil && ctx.Err() != nil:
+	case x.Err != nil && c.ctx.Err() != nil:
 		c.flight.Fail(x.Err)
 	default:
-		err = c.flight.Answer(ctx, raw)
+		err = c.flight.Answer(c.ctx, raw)
 	}
 	c.end(raw, err)
 }
@@ -171,18 +254,4 @@ func normalize(x *agent.Answered) (err error) {
 		*p, _ = v.(map[string]any)
 	}
 	return nil
-}
-
-func wait(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return nil
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return protocol.Errorf(protocol.KindCancelled, "request: %w", ctx.Err())
-	}
 }

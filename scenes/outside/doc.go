@@ -1,11 +1,15 @@
 // Package outside carries out the requests of a scene's agents to the outside, and
 // records requests and answers, so that after a kill nothing is asked twice.
 //
-// A [Runner] has a table of executors ([Entry]), one for each kind of request. An
-// executor has a number of slots. A request waits for a slot, then for the executor,
-// and ends with the deliberation that made it. Requests leave through a [Log]: a
+// A [Runner] has a table of executors ([Entry]), one for each kind of request. A
+// request passes a gate (package gate), then the executor carries it out. An executor has a
+// gate of fixed width; a model provider may bring the gates of its endpoints
+// (gate.Gated), which all scenes of the process share and which may send a request
+// again. A request that waits is a value; it gets a goroutine when its gate releases it.
+// It ends with the deliberation that made it. Requests leave through a [Log]: a
 // request is durable before it leaves, and its answer is durable before the agent
-// receives it. An [Instant] executor is called inline and is not recorded.
+// receives it. An [Instant] executor is called inline; it passes no gate and is not
+// recorded.
 //
 // A deliberation in flight is volatile. After a kill it begins again, from the
 // same inbox and with the same chance, and makes the same requests; it finds
@@ -39,13 +43,13 @@
 //
 // # Limits
 //
-// A request ends after the time that its node allows, 10 minutes by default.
-// An executor that does not return when the time is over keeps a
-// goroutine. There are never more of these than slots; while there are that
-// many, further requests are refused as transient. A panic of an executor is the
-// failure of that request.
+// A request waits at its gate for at most an hour. Each attempt ends after the time that
+// its node allows, 10 minutes by default. An executor that does not return when the
+// time is over keeps a goroutine. There are never more of these than the gate is wide at
+// best; while there are that many, further requests are refused as transient. A panic
+// of an executor is the failure of that request.
 //
 // # Not here
 //
-// Retries, and the meaning of requests.
+// Limits, order and repetitions, which the gate decides; and the meaning of requests.
 package outside

@@ -119,6 +119,14 @@ func (l *Log) apply(r protocol.Record, wave uint64) error {
 	return nil
 }
 
+// Knows reports whether Find may have the answer to a request. It does not wait.
+func (l *Log) Knows(e *Effect) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	v, _ := l.table.decide(e)
+	return !v.out()
+}
+
 // Find answers a request that need not be carried out: its answer is kept, or it is in
 // flight already, or it fails because it must not be repeated. false = the caller
 // carries it out, with Begin.

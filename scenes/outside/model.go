@@ -6,6 +6,7 @@ import (
 
 	"tavernsim/engine/agent"
 	"tavernsim/llm"
+	"tavernsim/llm/gate"
 	"tavernsim/protocol"
 )
 
@@ -23,6 +24,14 @@ type model struct{ llm.Provider }
 // Do implements Executor.
 func (m model) Do(ctx context.Context, q *agent.Ask) agent.Answered {
 	return answered(m.Complete(ctx, q.Model, nil))
+}
+
+// gateOf is the gate of the endpoint that gets a request; nil = the provider has none.
+func (m model) gateOf(q *agent.Ask) (g *gate.Gate, tokens int64) {
+	if p := gate.Of(m.Provider); p != nil {
+		return p.Gate(&q.Model)
+	}
+	return nil, 0
 }
 
 // MayRepeat implements Executor.

@@ -1,12 +1,16 @@
 package outside
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"tavernsim/engine/agent"
+	"tavernsim/llm"
+	"tavernsim/llm/gate"
+	"tavernsim/llm/limit"
 	"tavernsim/protocol"
 )
 
@@ -35,51 +39,77 @@ type Instant interface {
 type Entry struct {
 	Kind string
 	Executor
-	AtOnce int // most requests in flight; 0 = 64
+	AtOnce int // most requests in flight, unless a provider brings the gates of its endpoints; 0 = 64
 }
-
-const defaultAtOnce = 64
 
 // Runner carries requests out, by a table of executors.
 type Runner struct {
 	Log *Log // nil keeps nothing; set before the first request
 
 	kinds map[string]*executor
-	made  Counter
+	watch Watch
 	done  sync.WaitGroup
-	mu    sync.Mutex // of all slots and every Urgency
+	mu    sync.Mutex // guards every Urgency, and the gates of executors
 }
 
-// Counter is called for every request that was carried out.
-type Counter func(to string, q *agent.Ask, x *agent.Answered, took time.Duration)
+// Watch is told what happens to requests. It is called on many goroutines.
+type Watch struct {
+	// Made: an attempt has ended, and how long it took; 0 = the gate refused the request.
+	Made func(to string, q *agent.Ask, x *agent.Answered, took time.Duration)
+	// Waited: a request passed a gate, and how long it waited there before this attempt.
+	Waited func(kind, gate string, class limit.Class, wait time.Duration)
+	// Again: a request is sent again because an attempt ended so.
+	Again func(kind, gate string, because llm.Outcome)
+}
 
-// executor is an entry with its slots.
+func (w *Watch) fill() {
+	if w.Made == nil {
+		w.Made = func(string, *agent.Ask, *agent.Answered, time.Duration) {}
+	}
+	if w.Waited == nil {
+		w.Waited = func(string, string, limit.Class, time.Duration) {}
+	}
+	if w.Again == nil {
+		w.Again = func(string, string, llm.Outcome) {}
+	}
+}
+
+// executor is an entry with its gate.
 type executor struct {
 	Executor
 	kind    string
-	instant Instant // nil = it takes time
-	slots   *slots
-	stuck   atomic.Int32 // calls whose time is over and that have not returned
+	instant Instant      // nil = it takes time
+	gate    *gate.Gate   // of fixed width, for what has no gate of its own
+	gates   []*gate.Gate // that requests may pass, or have passed
 }
 
-// New makes a runner; made may be nil.
-func New(entries []Entry, made Counter) (*Runner, error) {
-	r := &Runner{kinds: map[string]*executor{}, made: made}
-	if made == nil {
-		r.made = func(string, *agent.Ask, *agent.Answered, time.Duration) {}
-	}
+// New makes a runner.
+func New(entries []Entry, w Watch) (*Runner, error) {
+	w.fill()
+	r := &Runner{kinds: map[string]*executor{}, watch: w}
 	for _, e := range entries {
 		if e.Kind == "" || e.Executor == nil || r.kinds[e.Kind] != nil {
 			return nil, protocol.Errorf(protocol.KindInvalid, "executor of kind %q: want one executor for each kind, and a kind for each executor", e.Kind)
 		}
-		if e.AtOnce <= 0 {
-			e.AtOnce = defaultAtOnce
+		x := &executor{
+			Executor: e.Executor, kind: e.Kind,
+			gate: gate.New(e.Name(), limit.Options{Concurrency: max(e.AtOnce, 0), Fixed: true, Retries: -1, Kept: -1}),
 		}
-		x := &executor{Executor: e.Executor, kind: e.Kind, slots: newSlots(&r.mu, e.AtOnce)}
 		x.instant, _ = e.Executor.(Instant)
+		if m, ok := e.Executor.(model); !ok || gate.Of(m.Provider) == nil {
+			x.gates = append(x.gates, x.gate)
+		}
 		r.kinds[e.Kind] = x
 	}
 	return r, nil
+}
+
+// gateOf is the gate that a request passes, and an upper bound of its tokens.
+func (x *executor) gateOf(q *agent.Ask) (g *gate.Gate, tokens int64) {
+	if m, ok := x.Executor.(model); ok {
+		g, tokens = m.gateOf(q)
+	}
+	return cmp.Or(g, x.gate), tokens
 }
 
 // TakesTime reports whether some executor is not instant, so that a log is needed.
@@ -111,33 +141,80 @@ func (r *Runner) Now(q *agent.Ask, realtime bool) *agent.Answered {
 		x.Err = err
 	}
 	x.Kind, x.Number = q.Kind, q.Number
-	r.made(to.Name(), q, x, time.Since(begun))
+	r.watch.Made(to.Name(), q, x, time.Since(begun))
 	return x
 }
 
 // From is the origin of a request.
 type From struct {
+	Scene   string        // whose requests keep their order in a gate
 	Agent   string        // instance id
 	Turn    uint64        // from 1
 	At      protocol.Time // of the scene's clock
+	Class   limit.Class   // at least; see Urgency
 	Urgency *Urgency
+}
+
+// Urgency is how urgent the requests of one deliberation are: make one with
+// [NewUrgency], give it with each of them, and [Runner.MakeUrgent] it when they become
+// urgent. The lock of the runner guards it.
+type Urgency struct {
+	urgent bool
+	calls  []*call
+}
+
+// NewUrgency makes the urgency of a deliberation that begins.
+func NewUrgency(urgent bool) *Urgency { return &Urgency{urgent: urgent} }
+
+// join notes a call that enters its gate.
+func (r *Runner) join(c *call) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if h := c.from.Urgency; h != nil {
+		h.calls = append(h.calls, c)
+		if h.urgent {
+			c.Class = min(c.Class, limit.Urgent)
+		}
+	}
+	if !slices.Contains(c.to.gates, c.gate) {
+		c.to.gates = append(c.to.gates, c.gate)
+	}
+}
+
+// MakeUrgent makes the requests of a deliberation urgent, also those that wait.
+func (r *Runner) MakeUrgent(h *Urgency) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	h.urgent = true
+	for _, c := range h.calls {
+		c.gate.Raise(&c.Call, limit.Urgent)
+	}
+}
+
+// Urgent reports whether the requests of a deliberation are.
+func (r *Runner) Urgent(h *Urgency) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return h.urgent
 }
 
 // Go starts a request of a turn. then is called once, on a goroutine, with the
 // encoded answer ([agent.ReadAnswered]): the bytes that the log keeps. The request
-// ends with ctx. q is the caller's again at once.
+// ends with ctx, which must end with the turn. q is the caller's again at once.
 func (r *Runner) Go(ctx context.Context, from From, q *agent.Ask, then func(protocol.Raw)) {
-	c := &call{runner: r, to: r.kinds[q.Kind], from: from, ask: *q, then: then, begun: time.Now()}
+	c := &call{runner: r, to: r.kinds[q.Kind], from: from, ask: *q, then: then, ctx: ctx}
 	r.done.Add(1)
-	go c.run(ctx)
+	c.start()
 }
 
-// Load counts the requests of a kind in flight, and those that wait for a slot.
-func (r *Runner) Load(kind string) (out, queued int) {
+// Gates are those that requests of a kind pass. Scenes share the gates of endpoints.
+func (r *Runner) Gates(kind string) []*gate.Gate {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if to := r.kinds[kind]; to != nil {
-		return to.slots.load()
+		return slices.Clone(to.gates)
 	}
-	return 0, 0
+	return nil
 }
 
 // Wait returns when every request has ended.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tavernsim/engine/agent"
+	"tavernsim/llm/limit"
 	"tavernsim/protocol"
 	"tavernsim/scenes/outside"
 )
@@ -31,7 +32,7 @@ func (f atOnce) Answer(q *agent.Ask) agent.Answered { return f.does(nil, q) }
 
 func table(t testing.TB, entries ...outside.Entry) *outside.Runner {
 	t.Helper()
-	r, err := outside.New(entries, nil)
+	r, err := outside.New(entries, outside.Watch{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,8 +101,8 @@ func TestStuckExecutor(t *testing.T) {
 		if x := <-start(t.Context(), r, "stuck"); x.Err != nil {
 			t.Errorf("it has returned: %+v", x)
 		}
-		if out, queued := r.Load("stuck"); out != 0 || queued != 0 {
-			t.Errorf("%d out, %d wait", out, queued)
+		if l := r.Gates("stuck")[0].Load(); l != (limit.Load{Limit: 1}) {
+			t.Errorf("%+v", l)
 		}
 	})
 }
@@ -159,7 +160,7 @@ func TestBadTables(t *testing.T) {
 	for _, entries := range [][]outside.Entry{
 		{{Kind: "x", Executor: does(nil)}, {Kind: "x", Executor: does(nil)}}, {{Executor: does(nil)}}, {{Kind: "x"}},
 	} {
-		if _, err := outside.New(entries, nil); protocol.KindOf(err) != protocol.KindInvalid {
+		if _, err := outside.New(entries, outside.Watch{}); protocol.KindOf(err) != protocol.KindInvalid {
 			t.Error(err)
 		}
 	}
