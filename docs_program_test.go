@@ -73,7 +73,7 @@ func leaves(t *testing.T, simd string, above ...string) []string {
 		if strings.HasSuffix(line, ":") && !strings.HasPrefix(line, " ") {
 			group = line
 		}
-		m := regexp.MustCompile(`^  ([a-z]+) `).FindStringSubmatch(line)
+		m := regexp.MustCompile(`^  ([a-z-]+) `).FindStringSubmatch(line)
 		if m == nil || !slices.Contains([]string{"Simulations:", "Tools:", "Available Commands:"}, group) {
 			continue
 		}

@@ -171,7 +171,7 @@ compared byte by byte.`,
 		c.GroupID = "run"
 		root.AddCommand(c)
 	}
-	for _, c := range []*cobra.Command{newTAM(e), newToolsXML(e), newState(e), newSchema(e), newVersion(e)} {
+	for _, c := range []*cobra.Command{newMockLLM(e), newTAM(e), newToolsXML(e), newState(e), newSchema(e), newVersion(e)} {
 		c.GroupID = "tools"
 		root.AddCommand(c)
 	}

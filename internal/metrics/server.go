@@ -54,9 +54,9 @@ type Server struct {
 func Listen(set *Set, opts ServerOptions) (*Server, error) {
 	addr, err := ListenAddr(opts.Addr)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("metrics: %w", err)
 	}
-	if opts.Pprof && !loopback(addr) {
+	if opts.Pprof && !Loopback(addr) {
 		return nil, protocol.Errorf(protocol.KindInvalid, "metrics: listen on %s: /debug/pprof is served on loopback only; name 127.0.0.1, or leave pprof out", addr)
 	}
 	l, err := net.Listen("tcp", addr)
@@ -109,7 +109,7 @@ func (s *Server) Close() error {
 	return errors.Join(err, s.err)
 }
 
-// ListenAddr reads the value of --metrics: an address, or a port of loopback.
+// ListenAddr reads the value of a flag: an address, or a port of loopback.
 func ListenAddr(addr string) (string, error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -117,12 +117,13 @@ func ListenAddr(addr string) (string, error) {
 	}
 	n, numErr := strconv.Atoi(port)
 	if numErr != nil || n < 0 || n > 65535 {
-		return "", protocol.Errorf(protocol.KindInvalid, "metrics: address %q: want a port, \":port\" or \"host:port\"", addr)
+		return "", protocol.Errorf(protocol.KindInvalid, "address %q: want a port, \":port\" or \"host:port\"", addr)
 	}
 	return net.JoinHostPort(cmp.Or(host, "127.0.0.1"), strconv.Itoa(n)), nil
 }
 
-func loopback(addr string) bool {
+// Loopback reports whether nobody from outside reaches an address.
+func Loopback(addr string) bool {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
 		return false

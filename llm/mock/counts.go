@@ -91,9 +91,10 @@ type Report struct {
 	InFlight  int                         `json:"in_flight"`
 	Outcomes  map[string]map[string]int64 `json:"outcomes"` // by path, then by outcome
 	Faults    map[string]int64            `json:"faults"`
-	Input     int64                       `json:"input"`     // tokens of answered questions
-	Output    int64                       `json:"output"`    // tokens of answers
+	Input     int64                       `json:"input"`     // tokens of the questions whose answers were sent to their end
+	Output    int64                       `json:"output"`    // tokens of these answers
 	Questions int                         `json:"questions"` // that are remembered
+	Repeated  int64                       `json:"repeated"`  // requests whose question had come before
 	Forgotten int64                       `json:"forgotten"`
 	Asked     []Asked                     `json:"asked,omitempty"` // the most often asked first
 	Last      []Request                   `json:"last,omitempty"`  // the newest last
@@ -108,6 +109,7 @@ type tally struct {
 	faults   []int64 // by place in the catalogue
 	input    int64
 	output   int64
+	repeated int64
 	inFlight int
 
 	// Questions of the present and of the generation before. When the present is
@@ -142,7 +144,9 @@ func (t *tally) ask(k key) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	n := t.of(k)
-	n.asked++
+	if n.asked++; n.asked > 1 {
+		t.repeated++
+	}
 	t.keep(k, n)
 	return int(n.asked) - 1
 }
@@ -204,7 +208,7 @@ func (t *tally) report(most int, bodies bool) Report {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	r := Report{InFlight: t.inFlight, Outcomes: map[string]map[string]int64{}, Faults: map[string]int64{}, Input: t.input, Output: t.output,
-		Questions: len(t.now) + len(t.before), Forgotten: t.forgotten}
+		Questions: len(t.now) + len(t.before), Repeated: t.repeated, Forgotten: t.forgotten}
 	for e := range t.counts {
 		for o, n := range t.counts[e] {
 			if r.Requests += n; n > 0 {
@@ -276,7 +280,7 @@ func (t *tally) prometheus(w io.Writer, up time.Duration) {
 	for i, k := range catalogue() {
 		fmt.Fprintf(w, "mock_llm_faults_total{fault=%q} %d\n", k.Name, faults[i])
 	}
-	metric("tokens_total", "counter", "Tokens of sound answers and of their questions.")
+	metric("tokens_total", "counter", "Tokens of answers that were sent to their end, and of their questions.")
 	fmt.Fprintf(w, "mock_llm_tokens_total{token_type=\"input\"} %d\nmock_llm_tokens_total{token_type=\"output\"} %d\n", in, out)
 	metric("inflight_requests", "gauge", "Requests that are being answered.")
 	fmt.Fprintf(w, "mock_llm_inflight_requests %d\n", flying)

@@ -7,8 +7,8 @@ import (
 	"tavernsim/protocol"
 )
 
-// Kind is one way in which an answer can be bad.
-type Kind struct {
+// kind is one way in which an answer can be bad.
+type kind struct {
 	Name string
 	Doc  string    // what the client sees
 	form wire.Form // of the answers that it spoils
@@ -53,8 +53,8 @@ const (
 
 // catalogue lists every kind in the order of the constants. docs/mock-llm.md
 // shows it.
-func catalogue() []Kind {
-	return []Kind{
+func catalogue() []kind {
+	return []kind{
 		rateLimited:     {"rate_limited", "429 with Retry-After", wire.All},
 		rateLimitedBare: {"rate_limited_bare", "429 without Retry-After", wire.All},
 		quota:           {"quota", "429 insufficient_quota; messages: 402 billing_error", wire.All},
@@ -88,10 +88,8 @@ func catalogue() []Kind {
 	}
 }
 
-// Kinds lists the faults.
-func Kinds() []Kind { return catalogue() }
-
-func names() (list []string) {
+// FaultNames lists the faults by name.
+func FaultNames() (list []string) {
 	for _, k := range catalogue() {
 		list = append(list, k.Name)
 	}

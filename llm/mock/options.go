@@ -30,7 +30,7 @@ type Options struct {
 
 // Faults say how often which fault happens, and how.
 type Faults struct {
-	Rates    map[string]float64 // probability by name ([Kinds]); together at most 1
+	Rates    map[string]float64 // probability by name ([FaultNames]); together at most 1
 	Attempts int                // only the first so many times of a question can fail; 0 = all
 
 	RetryAfter time.Duration // that rate_limited asks for; 0 = 1s
@@ -66,10 +66,10 @@ func (f Faults) odds() ([]odd, error) {
 	sum := 0.0
 	for _, name := range slices.Sorted(maps.Keys(f.Rates)) {
 		p := f.Rates[name]
-		i := slices.IndexFunc(catalogue(), func(k Kind) bool { return k.Name == name })
+		i := slices.IndexFunc(catalogue(), func(k kind) bool { return k.Name == name })
 		switch {
 		case i < 0:
-			return nil, protocol.Errorf(protocol.KindInvalid, "faults: %q is none; there are %s", name, strings.Join(names(), ", "))
+			return nil, protocol.Errorf(protocol.KindInvalid, "faults: %q is none; there are %s", name, strings.Join(FaultNames(), ", "))
 		case math.IsNaN(p) || p < 0 || p > 1:
 			return nil, protocol.Errorf(protocol.KindInvalid, "faults: %s=%v: want a probability from 0 to 1", name, p)
 		}
@@ -122,12 +122,12 @@ func ParseLatency(text string) (l scripted.Latency, err error) {
 		if !known {
 			return fmt.Errorf("%q is no part of a latency; there are fixed, max, median, min, per_token, sigma", name)
 		}
-		return set(into, value)
+		return set(into, name, value)
 	})
-	if err == nil {
-		err = (&Options{Latency: l}).check()
+	if err != nil {
+		return l, protocol.Errorf(protocol.KindInvalid, "latency: %w", err)
 	}
-	return l, err
+	return l, (&Options{Latency: l}).check()
 }
 
 // ParseFaults reads "rate_limited=0.2,retry_after=1s,timeout=0.05": probabilities
@@ -138,23 +138,24 @@ func ParseFaults(text string) (f Faults, err error) {
 	f.Rates = map[string]float64{}
 	err = pairs(text, func(name, value string) error {
 		if into, ok := fields[name]; ok {
-			return set(into, value)
+			return set(into, name, value)
 		}
 		p, err := strconv.ParseFloat(value, 64)
-		if err != nil && slices.Contains(names(), name) {
+		if err != nil && slices.Contains(FaultNames(), name) {
 			return fmt.Errorf("%s=%s: want a probability from 0 to 1", name, value)
 		}
 		f.Rates[name] = p // odds tells of a name that is none
 		return nil
 	})
-	if err == nil {
-		_, err = f.odds()
+	if err != nil {
+		return f, protocol.Errorf(protocol.KindInvalid, "faults: %w", err)
 	}
+	_, err = f.odds()
 	return f, err
 }
 
 // set reads the value of a field by its type.
-func set(into any, value string) (err error) {
+func set(into any, name, value string) (err error) {
 	want := ""
 	switch x := into.(type) {
 	case encoding.TextUnmarshaler:
@@ -167,7 +168,7 @@ func set(into any, value string) (err error) {
 		*x, err = strconv.Atoi(value)
 	}
 	if err != nil {
-		return fmt.Errorf("%q: want %s", value, want)
+		return fmt.Errorf("%s=%s: want %s", name, value, want)
 	}
 	return nil
 }
@@ -181,14 +182,14 @@ func pairs(text string, take func(name, value string) error) error {
 		}
 		name, value, ok := strings.Cut(strings.TrimSpace(part), "=")
 		if !ok || name == "" || value == "" {
-			return protocol.Errorf(protocol.KindInvalid, "%q: want name=value pairs with commas between them", part)
+			return fmt.Errorf("%q: want name=value pairs with commas between them", part)
 		}
 		if seen[name] {
-			return protocol.Errorf(protocol.KindInvalid, "%s stands there twice", name)
+			return fmt.Errorf("%s stands there twice", name)
 		}
 		seen[name] = true
 		if err := take(name, value); err != nil {
-			return protocol.Errorf(protocol.KindInvalid, "%s: %w", name, err)
+			return err
 		}
 	}
 	return nil

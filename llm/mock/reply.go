@@ -49,7 +49,7 @@ const splitWait = 20 * time.Millisecond
 const fillSize = 64 << 20
 
 // plan writes the answer, spoilt as the fault wants it.
-func (s *Server) plan(f wire.Form, ft fault, q *wire.Question, a *wire.Answer) reply {
+func (s *Server) plan(f wire.Form, ft fault, q *wire.Question, a *wire.Answer, room []byte) reply {
 	if p, ok := problemOf(ft); ok && (ft != filtered || f.Anthropic()) {
 		r := refusing(p, f, a.ID)
 		if ft == rateLimited {
@@ -58,7 +58,7 @@ func (s *Server) plan(f wire.Form, ft fault, q *wire.Question, a *wire.Answer) r
 		return r
 	}
 	spoil(a, ft)
-	r := reply{status: 200, kind: f.ContentType(), Page: a.Write(f, q)}
+	r := reply{status: 200, kind: f.ContentType(), Page: a.Write(f, q, room)}
 	r.spoil(f, ft, &s.opts.Faults)
 	if per := time.Duration(s.opts.Latency.PerToken); per > 0 {
 		for _, e := range r.Events {

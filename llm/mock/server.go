@@ -39,12 +39,18 @@ const (
 type Server struct {
 	opts   Options
 	model  llm.Instant
-	kinds  []Kind
+	kinds  []kind
 	odds   []odd
 	limits limits
 	tally  *tally
-	bodies sync.Pool // of *bytes.Buffer
+	rooms  sync.Pool // of *room
 	since  time.Time
+}
+
+// room is the memory of one request.
+type room struct {
+	in  bytes.Buffer
+	out []byte
 }
 
 // New checks the options.
@@ -64,7 +70,7 @@ func New(o Options) (*Server, error) {
 	o.Faults = o.Faults.withDefaults()
 	s := &Server{opts: o, model: o.Model, kinds: catalogue(), odds: odds, tally: newTally(), since: time.Now()}
 	s.limits.requests.perMinute, s.limits.tokens.perMinute = float64(o.RPM), float64(o.TPM)
-	s.bodies.New = func() any { return new(bytes.Buffer) }
+	s.rooms.New = func() any { return new(room) }
 	return s, nil
 }
 
@@ -79,12 +85,12 @@ func (s *Server) Report(questions int) Report { return s.tally.report(questions,
 // ServeHTTP answers a request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	rec := record{key: key{endpoint: route(r.URL.Path)}, fault: noFault}
-	body := s.bodies.Get().(*bytes.Buffer)
-	body.Reset()
+	mem := s.rooms.Get().(*room)
+	mem.in.Reset()
 	defer func() {
-		s.tally.done(&rec, body.Bytes())
-		if body.Cap() <= keptBuffer {
-			s.bodies.Put(body)
+		s.tally.done(&rec, mem.in.Bytes())
+		if mem.in.Cap()+cap(mem.out) <= keptBuffer {
+			s.rooms.Put(mem)
 		}
 	}()
 	if flying := s.tally.begin(); flying > maxInFlight {
@@ -100,7 +106,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case e <= embeddings && r.Method != http.MethodPost, e > embeddings && r.Method != http.MethodGet && r.Method != http.MethodHead:
 		s.refuse(w, r, &rec, wire.Wrong(405, "the method is "+r.Method+"; want POST for questions and GET for everything else"))
 	case e <= embeddings:
-		s.question(w, r, &rec, body)
+		s.question(w, r, &rec, mem)
 	default:
 		s.show(w, r, &rec)
 	}
@@ -167,8 +173,13 @@ func (s *Server) show(w http.ResponseWriter, r *http.Request, rec *record) {
 }
 
 // question answers a question.
-func (s *Server) question(w http.ResponseWriter, r *http.Request, rec *record, body *bytes.Buffer) {
-	if _, err := body.ReadFrom(io.LimitReader(r.Body, maxBody+1)); err != nil {
+func (s *Server) question(w http.ResponseWriter, r *http.Request, rec *record, mem *room) {
+	from := io.Reader(r.Body)
+	if r.ContentLength < 0 || r.ContentLength > maxBody {
+		from = io.LimitReader(from, maxBody+1)
+	}
+	body := &mem.in
+	if _, err := body.ReadFrom(from); err != nil {
 		s.refuse(w, r, rec, wire.Wrong(400, "the body could not be read to its end"))
 		return
 	}
@@ -195,12 +206,15 @@ func (s *Server) question(w http.ResponseWriter, r *http.Request, rec *record, b
 	}
 	rec.model, rec.stream = strings.Clone(q.Model), q.Stream
 	chance := protocol.NewDraw(s.opts.Seed, uint64(rec.key.endpoint), hash.Hi, hash.Lo)
-	answer := s.decide(&q, rec, chance)
+	answer := s.decide(&q, rec, chance, mem.out)
+	if cap(answer.Body) > cap(mem.out) {
+		mem.out = answer.Body[:0]
+	}
 	s.send(w, r, rec, &answer)
 }
 
 // decide makes the reply of a question.
-func (s *Server) decide(q *wire.Question, rec *record, chance protocol.Draw) reply {
+func (s *Server) decide(q *wire.Question, rec *record, chance protocol.Draw, room []byte) reply {
 	f := wire.FormOf(wire.Protocol(rec.key.endpoint), q.Stream)
 	id := chance.Sub(useID)
 	a := wire.Answer{ID: strconv.FormatUint(id.Uint64(), 36), Model: q.Model}
@@ -221,10 +235,13 @@ func (s *Server) decide(q *wire.Question, rec *record, chance protocol.Draw) rep
 	try := chance.Sub(useTry, uint64(rec.attempt))
 	rec.fault = s.draw(&try, f, rec.attempt)
 	rec.in, rec.out = a.Usage.Input, a.Usage.Output
-	if rec.fault != noFault {
-		rec.outcome, rec.in, rec.out = faulty, 0, 0
+	if rec.fault == cutArguments && len(a.Calls) == 0 {
+		rec.fault = noFault
 	}
-	r := s.plan(f, rec.fault, q, &a)
+	if rec.fault != noFault {
+		rec.outcome = faulty
+	}
+	r := s.plan(f, rec.fault, q, &a, room)
 	r.headers = append(r.headers, headers...)
 	r.wait += s.latency(f, try, wait, a.Usage.Output)
 	return r
@@ -292,9 +309,10 @@ func (s *Server) failed(f wire.Form, rec *record, fail *llm.Failure, a *wire.Ans
 
 // send carries a reply out.
 func (s *Server) send(w http.ResponseWriter, r *http.Request, rec *record, out *reply) {
-	rec.status = out.status
+	in, answered := rec.in, rec.out // count when the answer has been sent to its end
+	rec.status, rec.in, rec.out = out.status, 0, 0
 	if !pass(r.Context(), out.wait) {
-		rec.outcome, rec.in, rec.out = gone, 0, 0
+		rec.outcome = gone
 		return
 	}
 	if out.end == hanging {
@@ -309,8 +327,7 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, rec *record, out *
 		h.Set(out.headers[i], out.headers[i+1])
 	}
 	h.Set("Content-Type", out.kind)
-	if len(out.Events) == 0 {
-		size := len(out.Body)
+	if size := len(out.Body); len(out.Events) == 0 && (size > 2<<10 || out.cut+out.fill+len(out.pauses) > 0) { // else net/http counts
 		if out.fill > 0 {
 			size += fillSize
 		}
@@ -320,8 +337,12 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, rec *record, out *
 	if r.Method == http.MethodHead {
 		return
 	}
-	if err := s.write(w, r, out); err != nil {
-		rec.outcome, rec.in, rec.out = gone, 0, 0
+	err := s.write(w, r, out)
+	if err != nil {
+		rec.outcome = gone
+	}
+	if err == nil && out.end == whole && out.status == http.StatusOK {
+		rec.in, rec.out = in, answered
 	}
 	if out.end == broken {
 		drop(w)

@@ -35,9 +35,9 @@ func (a *Answer) Say(said *protocol.ModelAnswer) {
 	a.Null = a.Text == "" && len(a.Calls) > 0
 }
 
-// Write gives the answer a form.
-func (a *Answer) Write(f Form, q *Question) Page {
-	var p Page
+// Write gives the answer a form. The page's body goes into the room, if it fits.
+func (a *Answer) Write(f Form, q *Question, room []byte) Page {
+	p := Page{Body: room[:0]}
 	switch f {
 	case ChatPlain:
 		a.chat(&p)

@@ -150,10 +150,11 @@ func (r *reader) text() string {
 		return ""
 	}
 	plain := r.src[start : start+end]
-	for i := range len(plain) {
-		if plain[i] == '\\' || plain[i] < ' ' {
-			return r.escaped(start)
-		}
+	if strings.IndexByte(plain, '\\') >= 0 {
+		return r.escaped(start)
+	}
+	if !r.plain(start, start+end) {
+		return ""
 	}
 	r.at = start + end + 1
 	return plain
@@ -162,29 +163,46 @@ func (r *reader) text() string {
 // escaped reads a text that has escapes, from behind its opening quote.
 func (r *reader) escaped(start int) string {
 	var b strings.Builder
+	quote := start
 	for from := start; ; {
-		i := from
-		for i < len(r.src) && r.src[i] != '"' && r.src[i] != '\\' && r.src[i] >= ' ' {
-			i++
+		if quote <= from { // the one at hand was escaped
+			i := strings.IndexByte(r.src[from:], '"')
+			if i < 0 {
+				r.fail("a closing quote")
+				return ""
+			}
+			quote = from + i
+			b.Grow(i)
 		}
-		b.WriteString(r.src[from:i])
-		r.at = i
-		switch {
-		case i == len(r.src):
-			r.fail("a closing quote")
+		to := quote
+		if i := strings.IndexByte(r.src[from:quote], '\\'); i >= 0 {
+			to = from + i
+		}
+		if !r.plain(from, to) {
 			return ""
-		case r.src[i] == '"':
+		}
+		b.WriteString(r.src[from:to])
+		if r.at = to; to == quote {
 			r.at++
 			return b.String()
-		case r.src[i] != '\\':
-			r.fail("an escape for the control character")
-			return ""
 		}
 		if from = r.escape(&b); from == 0 {
 			r.fail("an escape of JSON")
 			return ""
 		}
 	}
+}
+
+// plain holds a part of a text to having no control character.
+func (r *reader) plain(from, to int) bool {
+	for i := from; i < to; i++ {
+		if r.src[i] < ' ' {
+			r.at = i
+			r.fail("an escape for the control character")
+			return false
+		}
+	}
+	return true
 }
 
 // escape adds what the escape at hand stands for; it returns the place behind
