@@ -85,8 +85,8 @@ func (b *Body) Value() (any, error) {
 }
 
 // SetValue gives the body what Value returns: a value that crosses beside the bytes
-// within a process. Nobody may change it afterwards.
-func (b *Body) SetValue(v any) { b.decoded.Store(&v) }
+// within a process. It must not change afterwards.
+func (b *Body) SetValue(v *any) { b.decoded.Store(v) }
 
 // Fact is a past-tense, versioned record of something that a machine decided.
 type Fact interface{ FactKind() string }

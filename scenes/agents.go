@@ -161,21 +161,10 @@ func (a *agentShell) ended(facts []protocol.Fact, requests []protocol.Sequenced)
 		p.Took(took)
 	}
 	a.options.Latency.record(took)
-	in := &machines.TurnEnded{Agent: a.machine.ID.Ordinal, At: a.woken}
-	var err error
-	if in.Facts, in.Effects, err = a.Codec.Keep(facts, requests); err != nil {
+	env, err := a.handedOver(facts, requests)
+	if err != nil {
 		return err
 	}
-	for i, f := range facts { // what the stage decodes of every turn
-		switch x := f.(type) {
-		case *agent.CallMade:
-			in.Facts[i].Fact = &machines.CallSeen{Tool: x.Tool, Status: x.Status}
-		case *agent.TurnEnded:
-			in.Facts[i].Fact = new(*x)
-		}
-	}
-	env := carrying(protocol.KindTurn, in)
-	env.Source = a.machine.ID.Instance
 	if a.Clock == agenda.Realtime && publishesCritical(requests) {
 		a.alarms.Add(1) // the stage subtracts it again and resumes the ordinary agents
 		a.sup.PauseOrdinary()
@@ -184,6 +173,33 @@ func (a *agentShell) ended(facts []protocol.Fact, requests []protocol.Sequenced)
 	a.machine.Release()
 	a.sendMeasured(env)
 	return nil
+}
+
+// handedOver makes the message that ends a turn. It lies in one piece of memory, which
+// the stage holds until it has merged the turn.
+func (a *agentShell) handedOver(facts []protocol.Fact, requests []protocol.Sequenced) (env *protocol.Envelope, err error) {
+	m := &struct {
+		carrier
+		in  machines.TurnEnded
+		end agent.TurnEnded
+	}{in: machines.TurnEnded{Agent: a.machine.ID.Ordinal, At: a.woken}}
+	if m.in.Facts, m.in.Effects, err = a.Codec.Keep(facts, requests); err != nil {
+		return nil, err
+	}
+	calls := make([]machines.CallSeen, 0, len(facts)/2)
+	for i, f := range facts { // what the stage decodes of every turn
+		switch x := f.(type) {
+		case *agent.CallMade:
+			calls = append(calls, machines.CallSeen{Tool: x.Tool, Status: x.Status})
+			m.in.Facts[i].Fact = &calls[len(calls)-1]
+		case *agent.TurnEnded:
+			m.end = *x
+			m.in.Facts[i].Fact = &m.end
+		}
+	}
+	env = m.of(protocol.KindTurn, &m.in)
+	env.Source = a.machine.ID.Instance
+	return env, nil
 }
 
 // publishesCritical reports whether a turn publishes a critical event.
