@@ -164,7 +164,7 @@ func FuzzReadFact(f *testing.F) {
 
 func FuzzRestore(f *testing.F) {
 	codec := protocol.NewCodec(Facts())
-	s := State{Private: map[string]any{"a": int64(1)}, Goals: []Goal{{ID: "g"}}}
+	s := State{own: own{Private: map[string]any{"a": int64(1)}}, Goals: []Goal{{ID: "g"}}}
 	s.hear(&protocol.Envelope{EventHeader: protocol.EventHeader{ID: "e"}, Kind: protocol.KindEvent, Body: protocol.NewBody(protocol.Encode("x"))}, &profile.Limits{MaxInbox: 9}, false)
 	s.observations = []Observation{{Kind: "k", Value: "v"}}
 	raw, err := Snapshot(codec, &s)

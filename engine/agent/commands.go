@@ -85,7 +85,7 @@ func (t *Turn) updateByCommands(v any) (any, error) {
 	if key, ok := worldstate.Foreign(&batch, worldstate.Prefix); ok {
 		return nil, protocol.Errorf(protocol.KindInvalid, "key %s is of the world: send it with %s; nothing was done, for no transaction spans both", tool.Cut(key), toolRequestWorld)
 	}
-	state, err := withState(t.memory, t.private)
+	state, err := withState(t.memory, t.Private)
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +110,7 @@ func (t *Turn) expireOwn() error {
 	if at := t.memory.NextExpiry(); at == 0 || at > t.wake.Now {
 		return nil
 	}
-	state, err := withState(t.memory, t.private)
+	state, err := withState(t.memory, t.Private)
 	if err != nil {
 		return err
 	}
@@ -124,7 +124,7 @@ func (t *Turn) take(dec statecmd.Decision) error {
 		return err
 	}
 	t.facts = append(t.facts, dec.Facts...)
-	t.memory, t.private, t.stateSize = memory, own, private.Size(dec.Next.Document(ownDocument).Size())
+	t.memory, t.Private, t.size = memory, own, private.Size(dec.Next.Document(ownDocument).Size())
 	return nil
 }
 

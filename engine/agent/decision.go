@@ -238,10 +238,10 @@ func (t *Turn) record(c *protocol.Call, r *protocol.CallResult, observe bool) {
 	}
 	f := put(&t.calls, CallMade{ID: c.ID, Tool: c.Tool, Origin: c.Origin, Status: r.Status, Observe: observe && worthShowing(r)})
 	if len(c.Params) > 0 && !t.inFact(c, r.Status) {
-		f.Params = t.encode(hidden(c.Params))
+		f.Params = t.reported(c.Params)
 	}
 	if r.Output != nil {
-		f.Output = t.encode(hidden(r.Output))
+		f.Output = t.reported(r.Output)
 	}
 	if r.Error != nil {
 		f.Error = secret.Text(r.Error.Message)
@@ -250,9 +250,15 @@ func (t *Turn) record(c *protocol.Call, r *protocol.CallResult, observe bool) {
 	t.facts = append(t.facts, f)
 }
 
-func hidden(v any) any {
-	out, _ := secret.Hide(v)
-	return out
+// reported encodes a part of a call without secrets. In the place of a value that
+// nests too deep to be read again stands why.
+func (t *Turn) reported(v any) protocol.Raw {
+	v, _ = secret.Hide(v)
+	raw := t.encode(v)
+	if err := protocol.Check(raw); err != nil {
+		return t.encode(err.Error())
+	}
+	return raw
 }
 
 // inFact reports whether the fact of the effect of a call holds its parameters.

@@ -33,8 +33,8 @@ func newDeliveries(t *rapid.T, tb testing.TB) *deliveries {
 	}
 	d := &deliveries{handled: map[string]int{}, ended: map[string]int{}, now: moment(0)}
 	d.live = machine(tb, asks(1), limits)
-	d.fold = &Machine{Def: d.live.Def, ID: d.live.ID, State: State{Private: map[string]any{}}}
-	d.cut = &Machine{Def: d.live.Def, ID: d.live.ID, State: State{Private: map[string]any{}}}
+	d.fold = &Machine{Def: d.live.Def, ID: d.live.ID, State: State{own: own{Private: map[string]any{}}}}
+	d.cut = &Machine{Def: d.live.Def, ID: d.live.ID, State: State{own: own{Private: map[string]any{}}}}
 	return d
 }
 

@@ -124,6 +124,10 @@ type StateUpdated struct {
 	Path  string // "" = the whole state
 	Op    string // set, add, push, delete, merge
 	Value protocol.Raw
+
+	// next is the private state after it, for the agent that decided it. A fact that
+	// was read has none.
+	next own
 }
 
 // CallMade is a call with its result.

@@ -75,7 +75,7 @@ func machine(t testing.TB, core *workflow.Definition, change ...func(*Definition
 		f(d)
 	}
 	d.Seal(func(id string) (string, string) { return id, "" })
-	return &Machine{Def: d, ID: Identity{Instance: "ada", Ordinal: 4}, State: State{Private: map[string]any{}}}
+	return &Machine{Def: d, ID: Identity{Instance: "ada", Ordinal: 4}, State: State{own: own{Private: map[string]any{}}}}
 }
 
 func wake(t testing.TB, n uint64) *Wake {

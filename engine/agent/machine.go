@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strconv"
 
-	"tavernsim/engine/agent/private"
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/statecmd"
 	"tavernsim/engine/world"
@@ -203,6 +202,10 @@ func (s *State) told(x *Dropped) {
 }
 
 func (m *Machine) applyState(f *StateUpdated) error {
+	if f.next.Private != nil {
+		m.State.own = f.next
+		return nil
+	}
 	path, err := world.ParsePath(f.Path)
 	if f.Path == "" {
 		path, err = nil, nil
@@ -210,18 +213,8 @@ func (m *Machine) applyState(f *StateUpdated) error {
 	if err != nil {
 		return err
 	}
-	value, err := f.Value.Value()
-	if err != nil {
-		return err
-	}
-	next, err := private.Patch(m.State.Private, path, f.Op, value)
-	if err != nil {
-		return err
-	}
-	m.State.size = m.State.size.After(next, len(f.Path)+len(f.Value), m.Def.Limits.MaxStateBytes)
-	m.State.Private = next
-	m.State.memory = touch(m.Def.commands, m.State.memory, path, f.Op, f.Value)
-	return nil
+	m.State.own, err = m.State.after(f, path, m.Def)
+	return err
 }
 
 func (m *Machine) applyTurn(f *TurnEnded, at protocol.Time) {

@@ -154,6 +154,29 @@ func TestObservations(t *testing.T) {
 	}
 }
 
+// A workflow can make values that nest deeper than a fact may. The call fails, and what
+// is kept of it can be read.
+func TestDeepValue(t *testing.T) {
+	codec := protocol.NewCodec(Facts())
+	deep := any(int64(1))
+	for range protocol.MaxDepth + 1 {
+		deep = []any{deep}
+	}
+	for _, tool := range []string{toolUpdatePrivate, "Nothing"} {
+		m := machine(t, echo())
+		m.State.Private = map[string]any{"decision": map[string]any{"calls": map[string]any{"tool": tool, "params": map[string]any{"path": "a", "value": deep}}}}
+		d := decide(t, m, 1)
+		raw, err := codec.Marshal(d.Facts[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, err := codec.ReadFact(FactCallMade, raw)
+		if call, ok := back.(*CallMade); !ok || err != nil || call.Tool != tool || call.Error == "" {
+			t.Errorf("%s: %+v, %v", tool, back, err)
+		}
+	}
+}
+
 // Promise 2. On the realtime clock others observe while a deliberation runs and after
 // its end, and a fold reads the end of the turn later than the agent had it: whatever
 // max_observations is, every turn is shown the newest that no turn was shown before,

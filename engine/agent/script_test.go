@@ -122,11 +122,11 @@ func newScript(t *testing.T, a *txtar.Archive) *script {
 	s.define(d, &set)
 	for _, m := range []**Machine{&s.live, &s.cut, &s.fold} {
 		private, _ := protocol.Normalize(set.Private)
-		own, _ := private.(map[string]any)
-		if own == nil {
-			own = map[string]any{}
+		state, _ := private.(map[string]any)
+		if state == nil {
+			state = map[string]any{}
 		}
-		*m = &Machine{Def: d, ID: Identity{Instance: "ada", Ordinal: 4}, State: State{Private: own}}
+		*m = &Machine{Def: d, ID: Identity{Instance: "ada", Ordinal: 4}, State: State{own: own{Private: state}}}
 	}
 	s.changes()
 	s.out.Reset() // what it begins with stands in the section agent
@@ -514,6 +514,12 @@ func (s *script) decide(in any) {
 			s.t.Fatal(err)
 		}
 		s.all(func(m *Machine) {
+			if m == s.live { // it folds what it decided, the others what is kept of it
+				if err := m.Apply(f, s.now); err != nil {
+					s.t.Fatal(err)
+				}
+				return
+			}
 			back, err := s.codec.ReadFact(f.FactKind(), raw)
 			if back == nil && err == nil {
 				back, err = statecmd.ReadCommitted(raw)

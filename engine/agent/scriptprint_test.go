@@ -141,7 +141,7 @@ func shown(v reflect.Value) string {
 		f, field := v.Type().Field(i), v.Field(i)
 		switch {
 		case field.IsZero() || f.Name == "Agent" && field.Kind() == reflect.Uint32:
-		case field.Kind() == reflect.Struct && (f.Anonymous || !f.IsExported()):
+		case field.Kind() == reflect.Struct && f.Anonymous:
 			b.WriteString(shown(field))
 		case !f.IsExported():
 		default:

@@ -5,6 +5,7 @@ import (
 
 	"tavernsim/engine/agent/private"
 	"tavernsim/engine/statecmd"
+	"tavernsim/engine/world"
 	"tavernsim/protocol"
 )
 
@@ -12,17 +13,36 @@ import (
 // Hear and Observe only. Everything it points to is shared and read-only: a
 // change makes a new map or slice.
 type State struct {
-	Private      map[string]any
+	own
 	Goals        []Goal
 	Turn         uint64 // deliberations begun and ended
 	inbox        []Heard
 	history      []Utterance
 	observations []Observation
-	heard        uint64          // number of the last event in the inbox
-	dropped      int64           // events that found the inbox full since the last turn
-	size         private.Size    // of Private
-	memory       *statecmd.State // beside Private; nil until the first command
-	more         *delivery       // nil for most agents
+	heard        uint64    // number of the last event in the inbox
+	dropped      int64     // events that found the inbox full since the last turn
+	more         *delivery // nil for most agents
+}
+
+// own is the private state, and what is kept beside it.
+type own struct {
+	Private map[string]any
+	size    private.Size    // of Private
+	memory  *statecmd.State // nil until the first command
+}
+
+// after is the private state after a change, which takes its value from the fact.
+func (o own) after(f *StateUpdated, path world.Path, def *Definition) (own, error) {
+	value, err := f.Value.Value()
+	if err != nil {
+		return o, err
+	}
+	next, err := private.Patch(o.Private, path, f.Op, value)
+	if err != nil {
+		return o, err
+	}
+	size := o.size.After(next, len(f.Path)+len(f.Value), def.Limits.MaxStateBytes)
+	return own{next, size, touch(def.commands, o.memory, path, f.Op, f.Value)}, nil
 }
 
 // Utterance is one entry of the interaction history.

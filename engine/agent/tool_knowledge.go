@@ -98,7 +98,7 @@ func (t *Turn) referenced(key string) (any, bool) {
 	case "world":
 		return t.world.Get(path)
 	case "self":
-		return private.Lookup(t.private, path)
+		return private.Lookup(t.Private, path)
 	}
 	return nil, false
 }

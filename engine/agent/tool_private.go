@@ -24,13 +24,13 @@ func privateTools() []Tool {
 func (t *Turn) readPrivate(p tool.Params) (any, error) {
 	text := p.Text("path")
 	if text == "" {
-		return t.private, nil
+		return t.Private, nil
 	}
 	path, err := world.ParsePath(text)
 	if err != nil {
 		return nil, err
 	}
-	v, ok := private.Lookup(t.private, path)
+	v, ok := private.Lookup(t.Private, path)
 	if !ok {
 		return nil, protocol.Errorf(protocol.KindNotFound, "nothing at %s", text)
 	}
@@ -66,22 +66,19 @@ func (t *Turn) updatePrivate(text, op string, value any) error {
 			op = private.OpMerge
 		}
 	}
-	next, err := private.Patch(t.private, path, op, value)
-	if err != nil {
+	f := StateUpdated{Path: text, Op: op, Value: t.encode(value)}
+	if f.next, err = t.after(&f, path, t.m.Def); err != nil {
 		return err
 	}
 	if t.m.Def.Check != nil {
-		if err := t.m.Def.Check(next); err != nil {
+		if err := t.m.Def.Check(f.next.Private); err != nil {
 			return protocol.Errorf(protocol.KindInvalid, "the state would break initial_private_state_schema: %w", err)
 		}
 	}
-	encoded := t.encode(value)
-	grown := t.stateSize.After(next, len(text)+len(encoded), t.m.Def.Limits.MaxStateBytes)
-	if limit := t.m.Def.Limits.MaxStateBytes; int(grown) > limit {
-		return protocol.Errorf(protocol.KindLimit, "the state would have %d bytes, more than %d (custom_runtime_config.max_state_bytes)", grown, limit)
+	if limit := t.m.Def.Limits.MaxStateBytes; int(f.next.size) > limit {
+		return protocol.Errorf(protocol.KindLimit, "the state would have %d bytes, more than %d (custom_runtime_config.max_state_bytes)", f.next.size, limit)
 	}
-	t.private, t.end.Changed, t.stateSize = next, true, grown
-	t.memory = touch(t.m.Def.commands, t.memory, path, op, encoded)
-	t.facts = append(t.facts, put(&t.updates, StateUpdated{Path: text, Op: op, Value: encoded}))
+	t.own, t.end.Changed = f.next, true
+	t.facts = append(t.facts, put(&t.updates, f))
 	return nil
 }

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"tavernsim/engine/agent/private"
-	"tavernsim/engine/statecmd"
 	"tavernsim/engine/workflow"
 	"tavernsim/protocol"
 	"tavernsim/tam/bind"
@@ -26,10 +24,8 @@ type Turn struct {
 	observations []Observation
 
 	// Drafts of the machine's state after the facts of this turn.
-	private   map[string]any
-	goals     []Goal
-	stateSize private.Size // of private
-	memory    *statecmd.State
+	own
+	goals []Goal
 
 	runs    []*activeRun
 	queue   []protocol.Call // decided
@@ -137,8 +133,7 @@ func (t *Turn) spend(n int) bool {
 func begin(m *Machine, w *Wake, space *Space) *Turn {
 	t := &space.turn
 	t.world.Document = w.World
-	t.m, t.wake, t.space, t.private, t.goals, t.draw = m, w, space, m.State.Private, m.State.Goals, w.Draw
-	t.stateSize, t.memory = m.State.size, m.State.memory
+	t.m, t.wake, t.space, t.own, t.goals, t.draw = m, w, space, m.State.own, m.State.Goals, w.Draw
 	t.budget = workflow.Budget{Max: m.Def.Limits.MaxTurnBytes, Setting: "custom_runtime_config.max_turn_bytes"}
 	before := Arrived{Through: m.State.heard, Seen: int64(len(m.State.observations))}
 	if w.Before != nil {
@@ -400,7 +395,7 @@ func (t *Turn) input(name string) any {
 	case "world_state":
 		return t.world.Value()
 	case "private_state":
-		return t.private
+		return t.Private
 	case "active_goals":
 		return t.activeGoals()
 	case "knowledge":

@@ -123,11 +123,11 @@ func (b *builder) agents(agents *project.Agents) {
 		}
 		b.add(in.ID, c, subscriptions[key])
 	}
-	b.initial = func(o uint32) agent.State {
-		if int(o) >= n {
-			return agent.State{}
+	b.initial = func(o uint32) (s agent.State) {
+		if int(o) < n {
+			s.Private, s.Goals = agents.At(int(o)).State, b.goals[b.Class[o]]
 		}
-		return agent.State{Private: agents.At(int(o)).State, Goals: b.goals[b.Class[o]]}
+		return s
 	}
 }
 
