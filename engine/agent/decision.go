@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/tinylib/msgp/msgp"
+
 	"tavernsim/engine/agent/private"
 	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/secret"
@@ -220,7 +222,7 @@ func (t *Turn) tooManyCalls() protocol.CallResult {
 func (t *Turn) keep(c *protocol.Call, r protocol.CallResult) {
 	last := t.round >= t.m.Def.Limits.MaxToolRounds
 	if !last {
-		r.ID, r.Tool = c.ID, c.Tool
+		r.ID, r.Tool, r.Output = c.ID, c.Tool, readable(r.Output)
 		t.results = append(t.results, r)
 	}
 	if r.Status != protocol.CallOK && r.Status != protocol.CallRequested && c.OnError != protocol.OnErrorContinue {
@@ -253,6 +255,12 @@ func (t *Turn) record(c *protocol.Call, r *protocol.CallResult, observe bool) {
 // reported encodes a part of a call without secrets. In the place of a value that
 // nests too deep to be read again stands why.
 func (t *Turn) reported(v any) protocol.Raw {
+	if id, ok := v.(requestID); ok {
+		return t.written(func(b []byte) []byte {
+			b = msgp.AppendString(msgp.AppendMapHeader(b, 1), "request_id")
+			return msgp.AppendString(b, secret.Text(string(id)))
+		})
+	}
 	v, _ = secret.Hide(v)
 	raw := t.encode(v)
 	if err := protocol.Check(raw); err != nil {

@@ -34,6 +34,7 @@ func (r *activeRun) Request(q *workflow.Request) (workflow.Answer, bool) {
 		res = t.perform(entry, &call)
 	}
 	t.recordOfNode(&call, &res)
+	res.Output = readable(res.Output)
 	return workflow.Answer{Result: res}, true
 }
 

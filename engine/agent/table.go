@@ -109,6 +109,20 @@ func toolTable(outside []External) (list []Tool, table map[string]*Tool, err err
 	return list, table, nil
 }
 
+// requestID is what a call returns that asked a service. Most calls are recorded and no
+// more, so it becomes a value where somebody reads it.
+type requestID string
+
+func (id requestID) value() map[string]any { return map[string]any{"request_id": string(id)} }
+
+// readable is what a call returned, as a value.
+func readable(output any) any {
+	if id, ok := output.(requestID); ok {
+		return id.value()
+	}
+	return output
+}
+
 func (t *Turn) nextRequestID() string {
 	return t.m.ID.Instance + "/" + itoa(t.end.Turn) + "." + itoa(uint64(len(t.sequenced)+1))
 }

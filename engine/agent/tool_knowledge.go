@@ -142,5 +142,5 @@ func (t *Turn) writeKnowledge(p tool.Params) (any, error) {
 		req.Mode, req.Permissions = string(knowledge.ModeWrite), []string{string(profile.PermitWrite)}
 	}
 	t.request(protocol.ToKnowledge, func(b []byte) []byte { return protocol.AppendValue(b, req.Value()) })
-	return map[string]any{"request_id": req.ID}, nil
+	return requestID(req.ID), nil
 }

@@ -119,7 +119,7 @@ func (t *Turn) askWorld(c *worldCall) (any, error) {
 	}
 	t.group = q.Change.Group
 	t.request(protocol.ToWorld, q.AppendMsg)
-	return map[string]any{"request_id": q.Change.ID}, nil
+	return requestID(q.Change.ID), nil
 }
 
 func (t *Turn) fillWorld(q *worldstate.Request, c *worldCall) (err error) {
