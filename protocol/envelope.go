@@ -66,6 +66,7 @@ func (e *Envelope) Depth() int { return len(e.Chain) }
 type Body struct {
 	Raw     Raw
 	decoded atomic.Pointer[any]
+	given   any // room for what SetValue gives
 }
 
 // NewBody holds encoded bytes.
@@ -85,8 +86,11 @@ func (b *Body) Value() (any, error) {
 }
 
 // SetValue gives the body what Value returns: a value that crosses beside the bytes
-// within a process. It must not change afterwards.
-func (b *Body) SetValue(v *any) { b.decoded.Store(v) }
+// within a process. Nobody may change it afterwards.
+func (b *Body) SetValue(v any) {
+	b.given = v
+	b.decoded.Store(&b.given)
+}
 
 // Fact is a past-tense, versioned record of something that a machine decided.
 type Fact interface{ FactKind() string }

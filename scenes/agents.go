@@ -3,6 +3,7 @@ package scenes
 import (
 	"cmp"
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -179,40 +180,33 @@ func (a *agentShell) ended(facts []protocol.Fact, requests []protocol.Sequenced)
 // the stage holds until it has merged the turn.
 func (a *agentShell) handedOver(facts []protocol.Fact, requests []protocol.Sequenced) (env *protocol.Envelope, err error) {
 	m := &struct {
-		carrier
+		protocol.Envelope
 		in  machines.TurnEnded
 		end agent.TurnEnded
-	}{in: machines.TurnEnded{Agent: a.machine.ID.Ordinal, At: a.woken}}
-	if m.in.Facts, m.in.Effects, err = a.Codec.Keep(facts, requests); err != nil {
-		return nil, err
-	}
-	calls := make([]machines.CallSeen, 0, len(facts)/2)
-	for i, f := range facts { // what the stage decodes of every turn
-		switch x := f.(type) {
+	}{}
+	m.in.Agent, m.in.At, m.Kind, m.Source = a.machine.ID.Ordinal, a.woken, protocol.KindTurn, a.machine.ID.Instance
+	m.Body.SetValue(&m.in)
+	m.in.Facts, m.in.Effects, err = a.Codec.Keep(facts, requests)
+	for i := range m.in.Facts { // what the stage decodes of every turn
+		switch x := facts[i].(type) {
 		case *agent.CallMade:
-			calls = append(calls, machines.CallSeen{Tool: x.Tool, Status: x.Status})
-			m.in.Facts[i].Fact = &calls[len(calls)-1]
+			m.in.Facts[i].Fact = &machines.CallSeen{Tool: x.Tool, Status: x.Status}
 		case *agent.TurnEnded:
-			m.end = *x
-			m.in.Facts[i].Fact = &m.end
+			m.end, m.in.Facts[i].Fact = *x, &m.end
 		}
 	}
-	env = m.of(protocol.KindTurn, &m.in)
-	env.Source = a.machine.ID.Instance
-	return env, nil
+	return &m.Envelope, err
 }
 
 // publishesCritical reports whether a turn publishes a critical event.
 func publishesCritical(requests []protocol.Sequenced) bool {
-	for _, r := range requests {
+	return slices.ContainsFunc(requests, func(r protocol.Sequenced) bool {
 		if r.To != protocol.ToEvents {
-			continue
+			return false
 		}
-		if d, err := protocol.ReadDraft(r.Data); err == nil && d.Priority == protocol.Critical {
-			return true
-		}
-	}
-	return false
+		d, err := protocol.ReadDraft(r.Data)
+		return err == nil && d.Priority == protocol.Critical
+	})
 }
 
 // ask carries a request out. An instant executor answers at once; otherwise ask
@@ -239,8 +233,7 @@ func (a *agentShell) ask(q *agent.Ask) *agent.Answered {
 // deliberation that asked, because every deliberation numbers its requests from 1.
 // An urgent deliberation continues before others that have their answers, too.
 func (a *agentShell) tellAnswer(wave uint64, kind string, raw protocol.Raw, urgent bool) {
-	env := &protocol.Envelope{Kind: protocol.KindAnswer, Wave: wave, Body: protocol.NewBody(raw)}
-	env.Type = kind
+	env := &protocol.Envelope{EventHeader: protocol.EventHeader{Type: kind}, Kind: protocol.KindAnswer, Wave: wave, Body: protocol.NewBody(raw)}
 	if urgent {
 		env.Priority = protocol.Critical
 	}

@@ -45,16 +45,9 @@ func (b *deadLetters) take() []*agenda.DeadLettered {
 	facts := b.letters
 	b.letters = nil
 	slices.SortStableFunc(facts, func(x, y *agenda.DeadLettered) int {
-		return cmp.Or(cmp.Compare(boolean(x.Receiver == ""), boolean(y.Receiver == "")), cmp.Compare(boolean(x.Event == ""), boolean(y.Event == "")), cmp.Compare(x.Receiver, y.Receiver),
+		return cmp.Or(cmp.Compare(min(1, len(y.Receiver)), min(1, len(x.Receiver))), cmp.Compare(min(1, len(y.Event)), min(1, len(x.Event))), cmp.Compare(x.Receiver, y.Receiver),
 			cmp.Compare(len(x.Event), len(y.Event)), cmp.Compare(x.Event, y.Event),
 			cmp.Compare(x.Reason, y.Reason), cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.Type, y.Type))
 	})
 	return facts
-}
-
-func boolean(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }

@@ -2,20 +2,12 @@ package scenes
 
 import "tavernsim/protocol"
 
-// carrier is an envelope to the stage whose body is a value.
-type carrier struct {
-	env   protocol.Envelope
-	value any
+// carrying makes an envelope to the stage whose body is a value.
+func carrying(kind protocol.Kind, v any) *protocol.Envelope {
+	env := &protocol.Envelope{Kind: kind}
+	env.Body.SetValue(v)
+	return env
 }
-
-func (c *carrier) of(kind protocol.Kind, v any) *protocol.Envelope {
-	c.env.Kind, c.value = kind, v
-	c.env.Body.SetValue(&c.value)
-	return &c.env
-}
-
-// carrying makes an envelope to the stage that carries a value.
-func carrying(kind protocol.Kind, v any) *protocol.Envelope { return new(carrier).of(kind, v) }
 
 // carried is the value that an envelope carries beside its bytes, or in their place.
 func carried[T any](env *protocol.Envelope) (T, error) {

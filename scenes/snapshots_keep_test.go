@@ -30,7 +30,7 @@ var derived = map[string]string{
 	"agenda.slot.queuedAt": "its place in the agenda", "agenda.slot.hurries": "its place in the agenda",
 	"agenda.slot.toldWave": noTurn, "agenda.slot.last": noTurn, "agenda.slot.came": noTurn, "agenda.slot.wokeWave": noTurn, "agenda.slot.heardOf": "told by the agent",
 	"agenda.blocking.waiters": "made of the waits", "agenda.slot.blocked": "made of the waits",
-	"agent.State.size":      "counted when the private state changes next",
+	"agent.own.size":        "counted when the private state changes next",
 	"agent.heardMarks.Lost": "set by loading: the payload of an ephemeral event is nowhere",
 	"bus.State.cfg":         "of the definition", "bus.State.subscribers": "of the definition", "bus.State.ordinals": "of the definition", "bus.State.defined": "of the definition",
 	"bus.State.filters": "made of the subscriptions", "bus.State.index": "made of the subscriptions", "bus.State.perAgent": "made of the changes",

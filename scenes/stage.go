@@ -174,7 +174,7 @@ func (st *stage) carryOut(e *machines.Effect) error {
 	case machines.ActAsk:
 		st.measurePhase(machines.Services()[e.Service].To)
 		env := &protocol.Envelope{EventHeader: protocol.EventHeader{Time: e.At}, Kind: protocol.KindCommit, Scene: st.ID, Wave: e.Wave, Body: protocol.NewBody(e.Data)}
-		env.Body.SetValue(new(any(st.machine.View)))
+		env.Body.SetValue(st.machine.View)
 		st.services[e.Service].Tell(env)
 	case machines.ActTell:
 		st.refs[e.Agent].Tell(&protocol.Envelope{EventHeader: protocol.EventHeader{Type: e.Kind, Time: e.At}, Kind: protocol.KindObserve, Wave: e.Wave, Body: protocol.NewBody(e.Data)})
@@ -234,7 +234,7 @@ func (st *stage) wakeEnvelope(e *machines.Effect) *protocol.Envelope {
 		return env
 	}
 	env := &protocol.Envelope{EventHeader: protocol.EventHeader{Type: e.Kind, Time: e.At, Priority: e.Priority}, Kind: protocol.KindWake, Scene: st.ID, Wave: e.Wave}
-	env.Body.SetValue(new(any(st.machine.View)))
+	env.Body.SetValue(st.machine.View)
 	st.wakes = env
 	return env
 }

@@ -202,16 +202,14 @@ func (t *Turn) carryOut(i int) {
 	}
 	entry, skill, refused := t.m.Def.find(c)
 	switch {
-	case refused != nil:
-		t.keep(c, failed(refused))
 	case skill != "":
 		t.startSkill(skill, c, func(r protocol.CallResult) { t.keep(&t.queue[i], r) })
-	case entry.kind != "":
+	case entry != nil && entry.kind != "":
 		if r, ended := t.askTool(entry, c, 0, 0, waiting{}); ended {
 			t.keep(c, r)
 		}
 	default:
-		t.keep(c, t.perform(entry, c))
+		t.keep(c, t.perform(entry, c, refused))
 	}
 }
 
@@ -257,8 +255,7 @@ func (t *Turn) record(c *protocol.Call, r *protocol.CallResult, observe bool) {
 func (t *Turn) reported(v any) protocol.Raw {
 	if id, ok := v.(requestID); ok {
 		return t.written(func(b []byte) []byte {
-			b = msgp.AppendString(msgp.AppendMapHeader(b, 1), "request_id")
-			return msgp.AppendString(b, secret.Text(string(id)))
+			return msgp.AppendString(msgp.AppendString(msgp.AppendMapHeader(b, 1), "request_id"), secret.Text(string(id)))
 		})
 	}
 	v, _ = secret.Hide(v)

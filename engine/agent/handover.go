@@ -40,14 +40,11 @@ func (t *Turn) urgency() protocol.Priority {
 // undo drops the effects of a turn that was interrupted or exceeded its budget. It
 // keeps the answers of the outside, because they cost time or money.
 func (t *Turn) undo() {
-	kept := t.facts[:0]
-	for _, f := range t.facts {
-		if _, ok := f.(Recorded); ok {
-			kept = append(kept, f)
-		}
-	}
-	clear(t.facts[len(kept):])
-	t.facts, t.sequenced = kept, t.sequenced[:0]
+	t.facts = slices.DeleteFunc(t.facts, func(f protocol.Fact) bool {
+		_, recorded := f.(Recorded)
+		return !recorded
+	})
+	t.sequenced = t.sequenced[:0]
 	t.end.Calls, t.end.Reflections, t.end.Changed = 0, 0, false
 	t.end.Asleep, t.end.SleepUntil, t.end.WakeAbove = false, 0, protocol.Low
 	if t.interrupted {

@@ -27,12 +27,7 @@ func (r *activeRun) Request(q *workflow.Request) (workflow.Answer, bool) {
 		}
 		return workflow.Answer{Result: res}, ended
 	}
-	var res protocol.CallResult
-	if refused != nil {
-		res = failed(refused)
-	} else {
-		res = t.perform(entry, &call)
-	}
+	res := t.perform(entry, &call, refused)
 	t.recordOfNode(&call, &res)
 	res.Output = readable(res.Output)
 	return workflow.Answer{Result: res}, true
@@ -62,8 +57,11 @@ func (t *Turn) recordOfNode(call *protocol.Call, r *protocol.CallResult) {
 }
 
 // perform carries out a call within the turn, or adds its request to a service. A
-// call with a wrong parameter has no effect.
-func (t *Turn) perform(entry *Tool, c *protocol.Call) protocol.CallResult {
+// call that is refused or has a wrong parameter has no effect.
+func (t *Turn) perform(entry *Tool, c *protocol.Call, refused *protocol.Error) protocol.CallResult {
+	if refused != nil {
+		return failed(refused)
+	}
 	params, err := bind.Bind(c, &entry.schema)
 	if err != nil {
 		return wrongParams(c, err)

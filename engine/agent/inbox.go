@@ -150,11 +150,11 @@ func (s *State) makeRoomFor(e *protocol.Envelope, limits *profile.Limits) bool {
 	if s.makeRoom(may) {
 		return true
 	}
+	reason := DropInboxFull
 	if stands(limits, e) {
-		s.drop(e, DropQueueFull)
-	} else {
-		s.drop(e, DropInboxFull)
+		reason = DropQueueFull
 	}
+	s.drop(e, reason)
 	return false
 }
 

@@ -206,14 +206,10 @@ func (m *Machine) applyState(f *StateUpdated) error {
 		m.State.own = f.next
 		return nil
 	}
-	path, err := world.ParsePath(f.Path)
-	if f.Path == "" {
-		path, err = nil, nil
+	path, err := privatePath(f.Path)
+	if err == nil {
+		m.State.own, err = m.State.after(f, path, m.Def)
 	}
-	if err != nil {
-		return err
-	}
-	m.State.own, err = m.State.after(f, path, m.Def)
 	return err
 }
 

@@ -31,6 +31,14 @@ type own struct {
 	memory  *statecmd.State // nil until the first command
 }
 
+// privatePath reads a path of the private state; no text is the whole.
+func privatePath(text string) (world.Path, error) {
+	if text == "" {
+		return nil, nil
+	}
+	return world.ParsePath(text)
+}
+
 // after is the private state after a change, which takes its value from the fact.
 func (o own) after(f *StateUpdated, path world.Path, def *Definition) (own, error) {
 	value, err := f.Value.Value()

@@ -113,12 +113,10 @@ func toolTable(outside []External) (list []Tool, table map[string]*Tool, err err
 // more, so it becomes a value where somebody reads it.
 type requestID string
 
-func (id requestID) value() map[string]any { return map[string]any{"request_id": string(id)} }
-
 // readable is what a call returned, as a value.
 func readable(output any) any {
 	if id, ok := output.(requestID); ok {
-		return id.value()
+		return map[string]any{"request_id": string(id)}
 	}
 	return output
 }

@@ -105,7 +105,7 @@ func (t *Turn) referenced(key string) (any, bool) {
 
 // activatedKnowledge lists the entries that the situation of the agent activates.
 func (t *Turn) activatedKnowledge() []any {
-	situation := &knowledge.Situation{Events: t.eventsValue(), World: t.world.Value(), Self: t.self()}
+	situation := &knowledge.Situation{Events: valuesOf(t.events, t.eventValue), World: t.world.Value(), Self: t.self()}
 	for _, e := range t.events {
 		situation.EventTypes = append(situation.EventTypes, e.Type)
 		if text, ok := speech(e); ok {

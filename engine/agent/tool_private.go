@@ -50,21 +50,18 @@ func (t *Turn) changePrivate(p tool.Params) (any, error) {
 }
 
 func (t *Turn) updatePrivate(text, op string, value any) error {
-	var path world.Path
-	var err error
-	if text != "" {
-		if path, err = world.ParsePath(text); err != nil {
-			return err
-		}
-		if err = path.CheckWrite(); err != nil {
-			return err
-		}
+	path, err := privatePath(text)
+	if err == nil && text != "" {
+		err = path.CheckWrite()
 	}
-	if op == "" {
+	if err != nil {
+		return err
+	}
+	switch {
+	case op == "" && text == "":
+		op = private.OpMerge
+	case op == "":
 		op = private.OpSet
-		if text == "" {
-			op = private.OpMerge
-		}
 	}
 	f := StateUpdated{Path: text, Op: op, Value: t.encode(value)}
 	if f.next, err = t.after(&f, path, t.m.Def); err != nil {

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"strings"
@@ -375,9 +376,8 @@ func (t *Turn) coreInputs(plan *workflow.Plan, given map[string]any) []any {
 	names := t.m.Def.inputs(plan)
 	inputs := make([]any, len(names))
 	for i, name := range names {
-		if v, ok := given[name]; ok {
-			inputs[i] = v
-		} else {
+		var ok bool
+		if inputs[i], ok = given[name]; !ok {
 			inputs[i] = t.input(name)
 		}
 	}
@@ -401,13 +401,13 @@ func (t *Turn) input(name string) any {
 	case "knowledge":
 		return t.activatedKnowledge()
 	case "interaction_history":
-		return t.historyValue()
+		return valuesOf(t.m.State.history, t.utteranceValue)
 	case "incoming_events":
-		return t.eventsValue()
+		return valuesOf(t.events, t.eventValue)
 	case "available_capabilities":
 		return t.m.Def.Capabilities()
 	case "observations":
-		return t.observationsValue()
+		return valuesOf(t.observations, Observation.value)
 	case "self":
 		return t.self()
 	case "now":
@@ -436,24 +436,16 @@ func (t *Turn) activeGoals() []any {
 	return out
 }
 
-func (t *Turn) historyValue() []any {
-	out := make([]any, 0, len(t.m.State.history))
-	for _, u := range t.m.State.history {
-		who := u.Who
-		if who == "" {
-			who = t.m.ID.Instance
-		}
-		out = append(out, map[string]any{"time": u.Time.String(), "who": who, "type": u.Type, "text": u.Text})
+func valuesOf[T any](list []T, value func(T) map[string]any) []any {
+	out := make([]any, len(list))
+	for i, e := range list {
+		out[i] = value(e)
 	}
 	return out
 }
 
-func (t *Turn) eventsValue() []any {
-	out := make([]any, 0, len(t.events))
-	for _, e := range t.events {
-		out = append(out, t.eventValue(e))
-	}
-	return out
+func (t *Turn) utteranceValue(u Utterance) map[string]any {
+	return map[string]any{"time": u.Time.String(), "who": cmp.Or(u.Who, t.m.ID.Instance), "type": u.Type, "text": u.Text}
 }
 
 // eventValue is an event as a workflow of this agent gets it: with the number of
@@ -488,10 +480,6 @@ func (t *Turn) deliveryObservations() []Observation {
 	return out
 }
 
-func (t *Turn) observationsValue() []any {
-	out := make([]any, 0, len(t.observations))
-	for _, o := range t.observations {
-		out = append(out, map[string]any{"time": o.Time.String(), "kind": o.Kind, "value": o.Value})
-	}
-	return out
+func (o Observation) value() map[string]any {
+	return map[string]any{"time": o.Time.String(), "kind": o.Kind, "value": o.Value}
 }
