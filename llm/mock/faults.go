@@ -124,7 +124,7 @@ func spoil(a *wire.Answer, ft fault) {
 	case emptyChoices:
 		a.Empty = true
 	case nullContent:
-		a.Text, a.Reasoning, a.Calls, a.Null = "", "", nil, true
+		a.Text, a.Reasoning, a.Calls, a.Null, a.Finish = "", "", nil, true, protocol.FinishStop
 	case wrongTool:
 		a.Calls = []wire.Call{{ID: "call_" + a.ID, Name: "no_such_tool", Args: "{}"}}
 		a.Finish = protocol.FinishToolCalls
@@ -145,7 +145,7 @@ func spoil(a *wire.Answer, ft fault) {
 	case absurdUsage:
 		a.Usage = protocol.Usage{Input: -1, Output: 1e18}
 	case huge:
-		a.Text, a.Calls, a.Null = hugeMark, nil, false
+		a.Text, a.Calls, a.Null, a.Finish = hugeMark, nil, false, protocol.FinishStop
 	default: // of the transport
 	}
 }

@@ -315,10 +315,11 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, rec *record, out *
 		rec.outcome = gone
 		return
 	}
-	if out.end == hanging {
-		pass(r.Context(), s.opts.Faults.HoldFor)
+	if out.end == hanging && !pass(r.Context(), s.opts.Faults.HoldFor) {
+		rec.outcome = gone
 	}
 	if out.end == hanging || out.end == broken && out.cut == 0 {
+		rec.status = 0
 		drop(w)
 		return
 	}

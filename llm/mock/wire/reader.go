@@ -131,7 +131,7 @@ func (r *reader) document(read func()) error {
 		return r.fault
 	}
 	read()
-	if r.fault == nil && r.next() != 0 {
+	if r.next(); r.at < len(r.src) {
 		r.fail("nothing behind the value")
 	}
 	return r.fault

@@ -1,0 +1,165 @@
+package wire
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tavernsim/protocol"
+)
+
+func TestDecode(t *testing.T) {
+	half := 0.5
+	native := protocol.OriginNative
+	for _, c := range []struct {
+		p    Protocol
+		body string
+		want Question
+	}{
+		{Chat, ` {"model":"m", "messages":[{"role":"developer","content":"be \"kind\"\n\u4f60\ud83d\ude00"},{"role":"user","content":[{"type":"text","text":"a"},{"type":"image_url","image_url":{"url":"x"}},{"type":"text","text":"b"}]},
+			{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"look","arguments":"{}"}}]},{"role":"tool","tool_call_id":"c1","content":"sky"}],
+			"tools":[{"type":"function","function":{"name":"look","description":"looks","parameters":{"type":"object"}}}],"temperature":0.5,"stop":"END","max_completion_tokens":9,
+			"response_format":{"type":"json_schema","json_schema":{}},"stream":true,"stream_options":{"include_usage":true},"user":"bo","n":1,"seed":null,"other":[1,{"a":[true,false,null,-1.5e+3]}]} `,
+			Question{ModelRequest: protocol.ModelRequest{Model: "m", Agent: "bo", MaxTokens: 9, Temperature: &half, Stop: []string{"END"}, JSON: true,
+				Messages: []protocol.ModelMessage{{Role: "system", Text: "be \"kind\"\n你😀"}, {Role: "user", Text: "ab"}, {Role: "assistant", Calls: []protocol.Call{{ID: "c1", Tool: "look", Origin: native}}}, {Role: "tool", Text: "sky", CallID: "c1"}},
+				Tools:    []protocol.ToolSpec{{Name: "look", Description: "looks"}}}, Stream: true, Counted: true}},
+		{Messages, `{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":[{"type":"text","text":"I look."},{"type":"tool_use","id":"t1","name":"look","input":{"at":"sky"}}]},
+			{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":[{"type":"text","text":"blue"}]},{"type":"text","text":"and?"}]}],"system":[{"type":"text","text":"be"}],
+			"tools":[{"name":"look","input_schema":{}}],"stop_sequences":["END"],"metadata":{"user_id":"bo"}}`,
+			Question{ModelRequest: protocol.ModelRequest{Model: "m", Agent: "bo", MaxTokens: 9, Stop: []string{"END"},
+				Messages: []protocol.ModelMessage{{Role: "system", Text: "be"}, {Role: "user", Text: "hi"}, {Role: "assistant", Text: "I look.", Calls: []protocol.Call{{ID: "t1", Tool: "look", Origin: native}}},
+					{Role: "tool", Text: "blue", CallID: "t1"}, {Role: "user", Text: "and?"}}, Tools: []protocol.ToolSpec{{Name: "look"}}}, system: "be"}},
+		{Embeddings, `{"model":"m","input":["a","b"],"dimensions":8,"encoding_format":"base64"}`,
+			Question{ModelRequest: protocol.ModelRequest{Model: "m", Agent: "m"}, Inputs: []string{"a", "b"}, Dims: 8, Base64: true}},
+		{Embeddings, `{"input":"a","model":"m"}`, Question{ModelRequest: protocol.ModelRequest{Model: "m", Agent: "m"}, Inputs: []string{"a"}, Dims: defaultDimensions}},
+	} {
+		got, err := Decode(c.p, c.body)
+		if diff := cmp.Diff(c.want, got, cmp.AllowUnexported(Question{}), cmp.AllowUnexported(protocol.Draw{})); err != nil || diff != "" {
+			t.Errorf("%s: %v\n%s", c.body, err, diff)
+		}
+	}
+}
+
+// A body of 16 MiB makes no more than a few times its size, and takes no time that
+// grows with its square.
+func TestDecodeIsBounded(t *testing.T) {
+	for _, body := range []string{
+		`{"model":"m","messages":[` + strings.Repeat(`{"role":"user"},`, 20_000),
+		`{"model":"m","messages":[{"role":"user","tool_calls":[` + strings.Repeat(`{},`, 2_000),
+		`{"model":"m","tools":[` + strings.Repeat(`{"function":{}},`, 2_000),
+		`{"model":"m","stop":[` + strings.Repeat(`"",`, 3_000),
+	} {
+		if _, err := Decode(Chat, body); err == nil || !strings.Contains(err.Error(), "want at most") {
+			t.Errorf("%.60s…: %v", body, err)
+		}
+	}
+	parts := strings.Repeat(`{"type":"text","text":"part of a text"},`, 400_000)
+	q, err := Decode(Chat, `{"model":"m","messages":[{"role":"user","content":[`+strings.TrimSuffix(parts, ",")+`]}]}`)
+	if err != nil || len(q.Messages[0].Text) != 400_000*len("part of a text") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestVectors(t *testing.T) {
+	dot := func(a, b []float32) (sum float64) {
+		for i := range a {
+			sum += float64(a[i]) * float64(b[i])
+		}
+		return sum
+	}
+	the, like, other := vector("The ford floods in spring", 256), vector("the ford floods in autumn", 256), vector("I sell herbs", 256)
+	if same, near, far := dot(the, the), dot(the, like), dot(the, other); math.Abs(same-1) > 1e-5 || near < 0.5 || math.Abs(far) > 0.4 {
+		t.Errorf("same %v, near %v, far %v", same, near, far)
+	}
+	if near := dot(vector("春天渡口淹水", 256), vector("渡口淹水了", 256)); near < 0.4 {
+		t.Errorf("near in Chinese: %v", near)
+	}
+	if v := vector("", 4); dot(v, v) != 1 {
+		t.Errorf("of nothing: %v", v)
+	}
+	var got struct {
+		Data []struct{ Embedding json.RawMessage }
+	}
+	a, q := Answer{Model: "m"}, Question{Inputs: []string{"hi there"}, Dims: 16}
+	if err := json.Unmarshal(a.Write(Vectors, &q, nil).Body, &got); err != nil {
+		t.Fatal(err)
+	}
+	var numbers []float32
+	if err := json.Unmarshal(got.Data[0].Embedding, &numbers); err != nil {
+		t.Fatal(err)
+	}
+	q.Base64 = true
+	if err := json.Unmarshal(a.Write(Vectors, &q, nil).Body, &got); err != nil {
+		t.Fatal(err)
+	}
+	var packed string
+	if err := json.Unmarshal(got.Data[0].Embedding, &packed); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := base64.StdEncoding.DecodeString(packed)
+	if err != nil || len(raw) != 64 {
+		t.Fatal(err, len(raw))
+	}
+	for i := range numbers {
+		if x := math.Float32frombits(binary.LittleEndian.Uint32(raw[4*i:])); x != numbers[i] {
+			t.Errorf("place %d: %v and %v", i, x, numbers[i])
+		}
+	}
+}
+
+// Texts survive the way into JSON, chunks join to the text, and an error reads as one.
+func TestTexts(t *testing.T) {
+	for _, s := range []string{"", "plain", "a\"b\\c\n\t\x00\x1f\u007f", "Hé 你好 😀", "<&>\u2028"} {
+		var got string
+		if err := json.Unmarshal(appendText(nil, s), &got); err != nil || got != s {
+			t.Errorf("%q became %q, %v", s, got, err)
+		}
+		joined := ""
+		chunks(s, func(part string) {
+			if joined += part; !utf8.ValidString(part) {
+				t.Errorf("%q is cut within a character", s)
+			}
+		})
+		if joined != s {
+			t.Errorf("%q became %q", s, joined)
+		}
+	}
+	if got := string(appendText(nil, "a\xffb")); got != `"a`+"\uFFFD"+`b"` {
+		t.Errorf("bytes that are no text: %s", got)
+	}
+}
+
+// FuzzReader: the reader takes what encoding/json takes, and nothing else; texts
+// and numbers are the same. Decode never panics.
+func FuzzReader(f *testing.F) {
+	for _, s := range []string{`{"a":[1,-2.5e+7,true,null,"x\n\u00e9\ud83d\ude00\ud83d"],"a":{}}`, `{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"x"}]}]}`, `"\`, `01`, `[1,]`, "\"\x01\"", ` nul`, `{"a" 1}`, `-`, `"\u12"`} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		for _, p := range []Protocol{Chat, Messages, Embeddings} {
+			if q, err := Decode(p, s); err == nil && q.Model == "" {
+				t.Errorf("%q: no model, no error", s)
+			}
+		}
+		if !utf8.ValidString(s) || strings.Count(s, "[")+strings.Count(s, "{") > maxDepth {
+			return
+		}
+		r := reader{src: s}
+		if err := r.document(r.skip); (err == nil) != json.Valid([]byte(s)) {
+			t.Errorf("%q: %v, encoding/json says %v", s, err, json.Valid([]byte(s)))
+		}
+		var want string
+		r = reader{src: s}
+		got := ""
+		err := r.document(func() { got = r.text() })
+		if wrong := json.Unmarshal([]byte(s), &want); wrong == nil && strings.HasPrefix(strings.TrimSpace(s), `"`) && (err != nil || got != want) {
+			t.Errorf("%q: %q, %v; want %q", s, got, err, want)
+		}
+	})
+}
