@@ -13,6 +13,13 @@
 //     all slots are used. After a failure by load (rate_limited, timeout) it shrinks to
 //     0.7, once for all calls that had left by then. [Options.Fixed] turns this off.
 //   - Retry-After shuts the gate for all. Then it opens with 1, 2, 4 … calls.
+//   - Chance is no load. An endpoint that refuses or loses a share of all calls, however few
+//     are out, would be shut nearly always and end with two slots. So a failure by load
+//     shrinks or shuts the gate only if such failures are more frequent than usual:
+//     their share of the last 16 ends or so must be above twice that of the last 128
+//     (counted as 0.25 at most) plus 0.05. Where nothing failed before, the first failure
+//     counts. A Retry-After always shuts the gate if the endpoint said that a
+//     rate is used up.
 //   - Classes. The highest class that waits leaves first. A lower one that waits gets one
 //     of 16 releases. A share of the slots is kept for interactive calls. Within a class
 //     scenes take turns; a scene's calls keep their order.

@@ -39,14 +39,42 @@ func (b *breaker) failed(now time.Duration, probe bool) {
 	b.until, b.probing = now+b.pause, false
 }
 
+// trouble tells failures by load from those that an endpoint has by chance, however
+// little is sent to it.
+type trouble struct {
+	n      int
+	usual  float64 // share of failures among the last 128 ends or so
+	recent float64 // among the last 16
+}
+
+// more counts an end and reports whether it is a failure of more than usual. Without
+// failures before it, the first one is.
+func (t *trouble) more(failed bool) (more bool) {
+	x := 0.0
+	if failed {
+		x = 1
+	}
+	t.n = min(t.n+1, 128)
+	t.recent += (x - t.recent) / 16
+	more = failed && t.recent > 2*min(t.usual, 0.25)+0.05
+	t.usual += (x - t.usual) / float64(t.n)
+	return more
+}
+
 // learn draws the conclusions from the end of an attempt.
 func (m *Machine) learn(now time.Duration, c *Call, e End) {
+	shuts := e.RetryAfter > 0
 	switch e.Outcome {
 	case llm.OutcomeRateLimited:
-		m.shrink(now, c)
+		more := m.trouble.more(true)
+		if shuts = shuts && (more || m.rates.nothingLeft(now)); more {
+			m.shrink(now, c)
+		}
 		m.answers()
 	case llm.OutcomeTimeout:
-		m.shrink(now, c)
+		if m.trouble.more(true) {
+			m.shrink(now, c)
+		}
 		m.breaker.failed(now, c.probe)
 	case llm.OutcomeServerError, llm.OutcomeTruncated:
 		m.breaker.failed(now, c.probe)
@@ -57,10 +85,11 @@ func (m *Machine) learn(now time.Duration, c *Call, e End) {
 			m.breaker.probing = false
 		}
 	default:
+		m.trouble.more(false)
 		m.answers()
 		m.succeeded(c)
 	}
-	if e.RetryAfter > 0 && e.Outcome.AskAgain() {
+	if shuts && e.Outcome.AskAgain() {
 		m.shut, m.opening = max(m.shut, now+min(e.RetryAfter, maxShut)), 1
 	}
 }

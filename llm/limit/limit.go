@@ -32,6 +32,7 @@ type Call struct {
 	left     time.Duration // began its last attempt
 	counted  uint64        // in the rates
 	probe    bool          // the circuit waits for it
+	kept     bool          // it may be in a slot that is kept for interactive calls
 }
 
 type state uint8
@@ -71,7 +72,9 @@ type Machine struct {
 	timers  timers
 	rates   rates
 	breaker breaker
+	trouble trouble
 	out     int
+	others  int // of these: not interactive when they left
 
 	width  int           // calls that may be out
 	good   int           // successes since it changed
@@ -218,7 +221,9 @@ func (m *Machine) End(now time.Duration, c *Call, e End) (again bool) {
 		m.rates.add(c.counted, amount{0, e.Tokens - c.Tokens})
 	}
 	m.learn(now, c, e)
-	m.out--
+	if m.out--; !c.kept {
+		m.others--
+	}
 	c.state = stateEnded
 	if again = m.repeats(c, e); again {
 		m.pause(c, now+min(e.RetryAfter, maxShut)+m.jitter(c))
@@ -283,9 +288,11 @@ func (m *Machine) refuse(c *Call, o llm.Outcome, why string) {
 func (m *Machine) release(now time.Duration) {
 	m.wake = 0
 	for m.queues.n > 0 {
-		room := m.room(now)
-		c := m.queues.next(room <= m.kept())
-		if room <= 0 || c == nil {
+		if !m.open(now) || m.out >= m.allowed() {
+			return
+		}
+		c := m.queues.next(m.others >= m.allowed()-m.kept())
+		if c == nil {
 			return
 		}
 		ok, again := m.rates.fits(now, c.Tokens)
@@ -300,29 +307,28 @@ func (m *Machine) release(now time.Duration) {
 func (m *Machine) let(now time.Duration, c *Call) {
 	m.queues.serve(c)
 	heap.Remove(&m.timers, c.timer)
-	c.state, c.left, c.probe = stateOut, now, m.breaker.open
+	c.state, c.left, c.probe, c.kept = stateOut, now, m.breaker.open, c.Class == Interactive
 	c.counted = m.rates.leave(now, c.Tokens)
 	c.attempts++
-	m.out++
+	if m.out++; !c.kept {
+		m.others++
+	}
 	m.breaker.probing = c.probe
 	m.outputs = append(m.outputs, Output{Call: c})
 }
 
-// room is how many more calls may be out now. It sets when that changes by itself.
-func (m *Machine) room(now time.Duration) int {
+// open reports whether calls may leave, if there is a slot. It sets when that changes by
+// itself.
+func (m *Machine) open(now time.Duration) bool {
 	switch {
 	case now < m.shut:
 		m.wake = m.shut
-		return 0
+		return false
 	case m.breaker.open && now < m.breaker.until:
 		m.wake = m.breaker.until
-		return 0
-	case m.breaker.open && m.breaker.probing:
-		return 0
-	case m.breaker.open:
-		return 1 + m.kept() // the one that tries, of whatever class
+		return false
 	}
-	return m.allowed() - m.out
+	return !m.breaker.open || !m.breaker.probing
 }
 
 func (m *Machine) allowed() int {

@@ -114,6 +114,11 @@ func (l *left) enough(n int64) time.Duration {
 	return l.at + time.Duration(float64(l.reset)*float64(lacks)/float64(l.limit-l.remaining))
 }
 
+// nothingLeft reports whether the endpoint said that a rate is used up.
+func (r *rates) nothingLeft(now time.Duration) bool {
+	return r.left[0].enough(1) > now || r.left[1].enough(1) > now
+}
+
 // leave counts a call and gives the number under which it is counted.
 func (r *rates) leave(now time.Duration, tokens int64) uint64 {
 	if !r.on {
