@@ -170,7 +170,7 @@ func tracesFit(value []byte) bool {
 	if value[3] == 1 {
 		return value[5]|value[7] == 0
 	}
-	return value[5] != 0 && 1<<min(value[7], 63) <= MaxFilter
+	return value[5] != 0 && 1<<min(value[7], 62) <= MaxFilter // 1<<63 would be negative
 }
 
 func (e *Entry) readFixed(value []byte) {
