@@ -20,7 +20,7 @@ schema_version: "1.0"
 agent_instances:
   - {instance_id: "slow_{n}", profile_id: person, count: 12, custom_runtime_config: {wake_on_start: false, max_inbox: 2, max_observations: 3, subscribed_event_types: [talk.*], interrupt: {by: critical}}}
   - {instance_id: "talker_{n}", profile_id: person, count: 24, custom_runtime_config: {deliberation_frequency_hz: 0.5, subscribed_event_types: []}}
-event_bus_config: {max_revisits: 1000, max_depth: 1000}
+event_bus_config: {max_revisits: 16, max_depth: 16}
 simulation: {seed: 7, stop: {ticks: 100}}
 -- models/voices.yaml --
 rules:
