@@ -15,13 +15,14 @@ import (
 // everything else as it is: one field a line, »»» and «««, parameters sorted by
 // name, step numbers only where they are needed. A block stays as it was written
 // if it does not run, has orphans, or would not be read as the same calls again.
+// The whole source stays if a value that is open before a block would end in it.
 //
 // Values hold anything. Where »»» and ««« would not be safe a longer run is
 // taken; where trimming would change the value the raw form 「始RAW」 is.
 func Reformat(source string) string {
 	var b strings.Builder
-	from := 0
-	for _, blk := range Parse(source).Blocks {
+	from, read := 0, Parse(source)
+	for _, blk := range read.Blocks {
 		if !blk.Executable || len(blk.Orphans) > 0 {
 			continue
 		}
@@ -34,6 +35,9 @@ func Reformat(source string) string {
 		from = blk.Span.End
 	}
 	b.WriteString(source[from:])
+	if !reflect.DeepEqual(Parse(b.String()).Calls(), read.Calls()) {
+		return source
+	}
 	return b.String()
 }
 
