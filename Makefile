@@ -16,12 +16,11 @@ build: ## bin/simd, static
 test: ## every test
 	$(GO) test -shuffle=on -timeout 20m ./...
 
-race: ## every test under the race detector
-	$(GO) test -race -short -shuffle=on -timeout 20m ./...
+race: ## every test that can race, under the race detector
+	.ci/race
 
-lint: ## gofmt, vet, golangci-lint
+lint: ## gofmt, golangci-lint with the rules of vet
 	@test -z "$$(gofmt -l . | grep -v testdata)" || { gofmt -l .; echo "run gofmt -w on these"; exit 1; }
-	$(GO) vet ./...
 	$(TOOL) golangci-lint run ./...
 
 fuzz: ## every fuzz target for FUZZTIME (default 30s)

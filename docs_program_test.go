@@ -15,6 +15,9 @@ import (
 
 // The pages about the program are compared with the program itself.
 func TestProgram(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the program is built and run without -short")
+	}
 	simd := build(t)
 	t.Run("CommandLinePage", func(t *testing.T) { commandLinePage(t, simd) })
 	t.Run("Guide", func(t *testing.T) { guide(t, simd) })
