@@ -113,6 +113,9 @@ func peak(walk func(look func()) error) (grown int64, err error) {
 // Reading and verifying need as much memory for a long journal as for a short
 // one.
 func TestReadingNeedsNoMoreForLongJournals(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it measures, which says nothing under the race detector")
+	}
 	walks := map[string]func(j *persistence.Journal, look func()) error{
 		"read": func(j *persistence.Journal, look func()) error {
 			return j.Read(0, func(protocol.Record) error { look(); return nil })

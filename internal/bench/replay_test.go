@@ -85,6 +85,9 @@ func (r recorded) peak(t *testing.T, verify bool) int64 {
 // The memory of a replay does not grow with the length of the run: four times
 // the waves of the same agents need no tenth of what their facts take.
 func TestReplayNeedsNoMoreForLongRuns(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it measures, which says nothing under the race detector")
+	}
 	short, long := record(t, 250), record(t, 1000)
 	for name, verify := range map[string]bool{"replay": false, "replay --verify": true} {
 		t.Run(name, func(t *testing.T) {

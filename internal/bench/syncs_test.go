@@ -9,6 +9,9 @@ import (
 // A busy scene at power makes few syncs, however few agents it has: a thousand
 // facts share one, or those of twenty milliseconds.
 func TestFactsShareSyncs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it measures, which says nothing under the race detector")
+	}
 	for _, agents := range []int{5, 100} {
 		d, err := RunDeliberation(DeliberationOptions{Agents: agents, Ticks: int64(20_000 / agents), Durability: persistence.Power, Dir: t.TempDir()})
 		if err != nil {
