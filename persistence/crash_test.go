@@ -152,6 +152,7 @@ func copyFile(t *testing.T, from, to vfs.FS, name string, size int64, change fun
 // every fifth byte in the short form). The
 // wave is there whole or not at all; no other is touched.
 func TestCutAtEveryByte(t *testing.T) {
+	alone(t)
 	w := Workload{Seed: 21, MaxWave: 12, Size: 20}
 	fsys := vfs.NewMem()
 	s, j := openJournal(t, fsys, persistence.Options{BatchFacts: 5})

@@ -152,9 +152,19 @@ func good(t *testing.T, s *persistence.Store) uint64 {
 	return j.Durable().Number
 }
 
+// alone skips a test in which nothing runs at once with -short, as the race
+// detector is run.
+func alone(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("nothing runs at once here")
+	}
+}
+
 // TestDamagedLog damages a log of several at many places: everything before the
 // damage that was complete is in the repaired copy, and nothing behind it.
 func TestDamagedLog(t *testing.T) {
+	alone(t)
 	l := writeLogged(t, Workload{Seed: 25, MaxWave: 60, Size: 300}, 75, false)
 	if len(l.logs) < 3 {
 		t.Fatalf("%d logs", len(l.logs))
@@ -222,6 +232,7 @@ func (l *logged) checkReport(t *testing.T, disk vfs.FS, d *persistence.LogDamage
 // looks as if it ended there, which is no damage to the database, the facts of
 // later logs do not join up, and are not saved either.
 func TestDamagedHeaders(t *testing.T) {
+	alone(t)
 	l := writeLogged(t, Workload{Seed: 27, MaxWave: 60, Size: 300}, 75, false)
 	for n, log := range l.logs {
 		for _, mask := range []byte{0x01, 0x10, 0xff} {
