@@ -83,7 +83,7 @@ func leaves(t *testing.T, simd string, above ...string) []string {
 		names = append(names, leaves(t, simd, append(slices.Clone(above), m[1])...)...)
 	}
 	name := strings.Join(above, " ")
-	itself := regexp.MustCompile(`(?m)^  simd ` + name + ` \[[A-Z]+\] \[flags\]$`) // beside those below it
+	itself := regexp.MustCompile(`(?m)^  simd ` + name + ` \[?[A-Z]+\]? \[flags\]$`) // beside those below it
 	if len(names) == 0 || itself.MatchString(help) {
 		names = append(names, name)
 	}

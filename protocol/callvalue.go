@@ -8,7 +8,7 @@ func CallValue(c *Call) map[string]any {
 		params = map[string]any{}
 	}
 	m := map[string]any{"tool": c.Tool, "params": params}
-	for _, f := range [...][2]string{{"id", c.ID}, {"origin", string(c.Origin)}, {"requestId", c.RequestID}, {"onError", string(c.OnError)}} {
+	for _, f := range [...][2]string{{"id", c.ID}, {"origin", string(c.Origin)}, {"requestId", c.RequestID}, {"onError", string(c.OnError)}, {"broken", c.Broken}} {
 		if f[1] != "" {
 			m[f[0]] = f[1]
 		}
@@ -45,7 +45,7 @@ func ReadCall(v any) (Call, error) {
 	if !ok {
 		return Call{}, Errorf(KindInvalid, "call: want an object with tool and params, got %T", v)
 	}
-	c := Call{ID: textOf(m, "id"), Tool: textOf(m, "tool"), Origin: Origin(textOf(m, "origin"))}
+	c := Call{ID: textOf(m, "id"), Tool: textOf(m, "tool"), Origin: Origin(textOf(m, "origin")), Broken: textOf(m, "broken")}
 	params, _ := m["params"].(map[string]any)
 	if len(m) == 4 && c.ID != "" && c.Tool != "" && c.Origin != "" && params != nil { // nothing else is there
 		c.Params = params

@@ -39,6 +39,7 @@ type ModelRequest struct {
 	Stop        []string
 	JSON        bool          // the answer must be a JSON document
 	Timeout     time.Duration // 0 = the provider's default
+	Options     *ModelOptions // nil = none; shared, read-only
 
 	Scene     string
 	Agent     string // instance id
@@ -47,6 +48,18 @@ type ModelRequest struct {
 	Events    []string       // types of the events this deliberation perceives
 	Now       Time
 	Draw      Draw // chance for providers that simulate
+}
+
+// ModelOptions are what few requests set. A zero field leaves the choice to the
+// provider.
+type ModelOptions struct {
+	TopP       *float64
+	Seed       *int64
+	Effort     string         // of reasoning: "minimal", "low", "medium", "high"
+	Schema     any            // JSON Schema of the answer, a value; JSON is set
+	ToolChoice string         // "auto", "none", "required", or the name of one tool
+	Parallel   *bool          // may one answer have several calls
+	Extra      map[string]any // fields of the endpoint's own, by their names; a value
 }
 
 // FinishReason says why a model stopped.
@@ -59,12 +72,15 @@ const (
 	FinishFiltered  FinishReason = "filtered"
 )
 
-// Usage counts tokens of one answer.
+// Usage counts tokens of one answer. Input has those that were read from and written
+// to a cache; Output has those of reasoning.
 type Usage struct {
-	Input     int64
-	Output    int64
-	CacheRead int64
-	Reasoning int64
+	Input      int64
+	Output     int64
+	CacheRead  int64
+	Reasoning  int64
+	CacheWrite int64
+	Estimated  bool // the endpoint gave no count
 }
 
 // ModelAnswer is a model's whole answer.
@@ -76,4 +92,16 @@ type ModelAnswer struct {
 	Finish    FinishReason
 	Usage     Usage
 	Latency   time.Duration // simulated on the virtual clock, measured otherwise
+	Origin    *ModelOrigin  // nil = a model inside the program answered
+}
+
+// ModelOrigin says which endpoint gave an answer, and to which question.
+type ModelOrigin struct {
+	Endpoint    string        // its name
+	ID          string        // of the answer, as the endpoint calls it
+	Fingerprint string        // of what answered, if the endpoint tells it
+	Question    string        // hash of what the model read, in hexadecimal
+	Attempts    int64         // how often it was asked, from 1
+	Refused     string        // what the model said instead of an answer
+	FirstChunk  time.Duration // measured; no part of any fact
 }

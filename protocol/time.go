@@ -42,6 +42,22 @@ func (t Time) String() string {
 	return t.Std().Format(time.RFC3339Nano)
 }
 
+// Duration is a time span written as text in Go's form: "90s", "1h30m".
+type Duration time.Duration
+
+// UnmarshalText reads Go's duration form.
+func (d *Duration) UnmarshalText(b []byte) error {
+	v, err := time.ParseDuration(string(b))
+	*d = Duration(v)
+	return err
+}
+
+// MarshalText writes Go's duration form.
+func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
+
+// Std converts to the standard library's type.
+func (d Duration) Std() time.Duration { return time.Duration(d) }
+
 // Priority orders events, turns and lanes. The zero value is normal.
 type Priority int8
 

@@ -444,7 +444,7 @@ func TestAnswerOutlivesItsActor(t *testing.T) {
 			time.Sleep(3 * time.Second) // heedless of ctx
 			return protocol.ModelAnswer{Text: fmt.Sprint("answer ", n), Finish: protocol.FinishStop}, nil
 		}}
-		r := live(t, s, scenestest.Settings{Model: m, Stop: &agenda.Stop{After: agenda.Duration(9 * time.Second)}})
+		r := live(t, s, scenestest.Settings{Model: m, Stop: &agenda.Stop{After: protocol.Duration(9 * time.Second)}})
 		if res := r.Close(); res.Err != nil {
 			t.Error(res)
 		}

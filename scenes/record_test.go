@@ -149,7 +149,7 @@ func (r *recorder) live() {
 	s := r.beginLive("live", strings.ReplaceAll(string(txtar.Format(scenestest.TownArchive())), "max_inbox: 6", "max_inbox: 64"))
 	synctest.Test(r.t, func(t *testing.T) {
 		for _, interrupt := range []time.Duration{6 * time.Second, time.Minute} {
-			set := scenestest.Settings{Clock: agenda.Realtime, Snapshots: 60, Stop: &agenda.Stop{After: agenda.Duration(9 * time.Second)}}
+			set := scenestest.Settings{Clock: agenda.Realtime, Snapshots: 60, Stop: &agenda.Stop{After: protocol.Duration(9 * time.Second)}}
 			run, err := s.StartWith(set, scenes.FailAt(map[string]int64{"c_2": 5}))
 			if err != nil {
 				t.Fatal(err)
@@ -180,7 +180,7 @@ func (r *recorder) letters() {
 	}
 	s := r.beginLive("dead_letters", strings.NewReplacer("max_deliveries_in_wave: 1500", "max_deliveries_in_wave: 1000000").Replace(string(data)))
 	synctest.Test(r.t, func(t *testing.T) {
-		set := scenestest.Settings{Clock: agenda.Realtime, Workers: 1, Snapshots: -1, Stop: &agenda.Stop{After: agenda.Duration(3 * time.Second)}}
+		set := scenestest.Settings{Clock: agenda.Realtime, Workers: 1, Snapshots: -1, Stop: &agenda.Stop{After: protocol.Duration(3 * time.Second)}}
 		run, err := s.StartWith(set, func(o *scenes.Options) { o.Mailbox = actors.Capacity{Max: 1} })
 		if err != nil {
 			t.Fatal(err)

@@ -16,6 +16,7 @@ import (
 	"tavernsim/persistence"
 	"tavernsim/persistence/pebbledb"
 	"tavernsim/persistence/persistencetest"
+	"tavernsim/protocol"
 	"tavernsim/scenes"
 	"tavernsim/scenes/scenestest"
 )
@@ -224,7 +225,7 @@ func TestRandomProjectsInRealtime(t *testing.T) {
 		}
 		set := scenestest.Settings{
 			Clock: agenda.Realtime, Workers: rapid.IntRange(1, 4).Draw(t, "workers"), BatchFacts: rapid.IntRange(1, 50).Draw(t, "batch"),
-			Snapshots: int64(rapid.IntRange(1, 40).Draw(t, "snapshots")), Stop: &agenda.Stop{After: agenda.Duration(6 * time.Second), Deliberations: 300},
+			Snapshots: int64(rapid.IntRange(1, 40).Draw(t, "snapshots")), Stop: &agenda.Stop{After: protocol.Duration(6 * time.Second), Deliberations: 300},
 		}
 		interrupts := rapid.SliceOfN(rapid.IntRange(0, 4000), 0, 3).Draw(t, "interrupted after milliseconds")
 		kills := rapid.SliceOfN(rapid.IntRange(0, 90), 0, 2).Draw(t, "killed before, after operations")

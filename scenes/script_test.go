@@ -11,9 +11,9 @@ import (
 
 	"golang.org/x/tools/txtar"
 
-	"tavernsim/engine/agenda"
 	"tavernsim/engine/template"
 	"tavernsim/internal/doctest"
+	"tavernsim/protocol"
 	"tavernsim/scenes"
 	"tavernsim/scenes/load/project"
 	"tavernsim/scenes/scenestest"
@@ -125,7 +125,7 @@ func (p *player) run(args []string) {
 			if err != nil {
 				p.t.Fatal(err)
 			}
-			stop.After = agenda.Duration(d)
+			stop.After = protocol.Duration(d)
 		default:
 			p.t.Fatalf("unknown setting %q", arg)
 		}

@@ -78,7 +78,7 @@ func TestStorms(t *testing.T) {
 func (st *storm) play(t *testing.T, clock agenda.ClockKind, workers int) {
 	s := stormScene(t, st.name, st.change...)
 	e := newEar(t, s)
-	set := scenestest.Settings{Model: e, Clock: clock, Workers: workers, Stop: &agenda.Stop{After: agenda.Duration(st.until)}}
+	set := scenestest.Settings{Model: e, Clock: clock, Workers: workers, Stop: &agenda.Stop{After: protocol.Duration(st.until)}}
 	var seen counts
 	var r scenestest.Result
 	peak := heapPeak(func() {

@@ -41,6 +41,7 @@ not empty, 8 damaged.`,
 	f.StringVar(&o.repair, "repair", "", "make a repaired copy in `OUT`")
 	f.BoolVar(&o.json, "json", false, "print the result as JSON")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "no progress")
+	c.AddCommand(newDoctorModels(e))
 	return c
 }
 

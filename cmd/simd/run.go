@@ -31,6 +31,8 @@ type runOptions struct {
 	seed       uint64
 	clock      string
 	agents     int
+	model      string
+	providers  string
 	out        string
 	resume     string
 	durability string
@@ -63,6 +65,9 @@ is durable, and fg continues it.
 If the disk is full or fails, the run waits, tries again and continues by itself;
 nothing that was stored is lost (--disk-wait).
 
+A model file whose kind is no script asks an endpoint of your file of endpoints
+(--providers). Without such a file a script answers, and a warning says so.
+
 Exit codes: 0 the scene ended, 1 failure, or every deliberation failed, 2 usage, 3
 the project has faults, 4 not found, 6 locked or not empty, 8 --repeat found a
 difference, 130 interrupted (resumable).`,
@@ -70,7 +75,8 @@ difference, 130 interrupted (resumable).`,
   simd run scenes/examples/market --agents 100000 --ticks 20 --metrics :9464
   simd run my-project --scene tavern --scene market --for 8h
   simd run --resume runs/latest
-  simd run my-project --seed 7 --repeat 2 --json`,
+  simd run my-project --seed 7 --repeat 2 --json
+  simd run my-project --model thinker --providers providers.yaml`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if (len(args) == 1) == (o.resume != "") {
 				return usageError{fmt.Errorf("run wants a project folder, or --resume with a run directory")}
@@ -97,6 +103,8 @@ func (o *runOptions) register(c *cobra.Command) {
 	f.Uint64Var(&o.seed, "seed", 0, "seed of all random choices (default: the scene's, else drawn and printed)")
 	f.StringVar(&o.clock, "clock", "", "virtual or realtime (default: the scene's)")
 	f.IntVar(&o.agents, "agents", 0, "total number of agents of all entries with a count")
+	f.StringVar(&o.model, "model", "", "model for requests without a name: `NAME` of a file in models/; scripted = scripts answer for every model")
+	f.StringVar(&o.providers, "providers", "", "`FILE` with endpoints and keys (default: $SIMD_PROVIDERS, then simd/providers.yaml of your configuration folder)")
 	f.StringVar(&o.out, "out", "", "run directory `DIR` (default: runs/TIME-SCENE)")
 	f.StringVar(&o.resume, "resume", "", "resume the run in `DIR`")
 	f.StringVar(&o.durability, "durability", "", "memory, process (survives a kill) or power (synced); default process")
@@ -129,6 +137,12 @@ func (o *runOptions) run(cmd *cobra.Command, e *env, dir string) error {
 		return err
 	}
 	defer stop()
+	to, closeAll, err := openEndpoints(o.providers)
+	if err != nil {
+		return err
+	}
+	defer closeAll()
+	opt.Endpoints = to
 	if o.repeat > 1 {
 		return o.runRepeat(cmd.Context(), e, dir, opt)
 	}
@@ -162,7 +176,7 @@ func nothingSucceeded(sum *rundir.Summary) error {
 
 func (o *runOptions) options(cmd *cobra.Command, e *env) (runner.Options, error) {
 	opt := runner.Options{
-		Scenes: o.scenes, Dir: o.out, Clock: agenda.ClockKind(o.clock), Agents: o.agents, For: o.length, Ticks: o.ticks, Until: o.until,
+		Scenes: o.scenes, Dir: o.out, Clock: agenda.ClockKind(o.clock), Agents: o.agents, Model: o.model, For: o.length, Ticks: o.ticks, Until: o.until,
 		BatchFacts: o.batch, Snapshots: o.snapshots, Keep: o.keep, Version: version().Version, Args: e.args, Sized: tuneMemory,
 	}
 	opt.Snapshots.Bytes = int64(o.snapBytes)
@@ -183,7 +197,7 @@ func (o *runOptions) options(cmd *cobra.Command, e *env) (runner.Options, error)
 		text string
 	}{
 		{o.resume != "" && o.repeat > 1, "--repeat starts new runs; it does not go with --resume"},
-		{o.resume != "" && (len(o.scenes) > 0 || changed("seed") || o.clock != "" || o.agents > 0 || o.out != ""), "--resume accepts only --metrics, --pprof, --durability, --batch, --snapshot-facts, --snapshot-every, --snapshot-bytes, --keep, --disk-wait, --json, --quiet and --summary; everything else comes from the run's manifest"},
+		{o.resume != "" && (len(o.scenes) > 0 || changed("seed") || o.clock != "" || o.agents > 0 || o.model != "" || o.out != ""), "--resume accepts only --providers, --metrics, --pprof, --durability, --batch, --snapshot-facts, --snapshot-every, --snapshot-bytes, --keep, --disk-wait, --json, --quiet and --summary; everything else comes from the run's manifest"},
 		{o.resume != "" && (o.length > 0 || o.ticks > 0 || o.until != ""), "--resume goes on to the end that the run was given; --for, --ticks and --until do not go with it"},
 	} {
 		if bad.is {

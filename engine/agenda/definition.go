@@ -5,6 +5,7 @@ import (
 
 	"tavernsim/engine/agent/profile"
 	"tavernsim/engine/bus/throttle"
+	"tavernsim/protocol"
 )
 
 // Scene is the static definition of a scene: scene.json (agent architecture
@@ -96,13 +97,13 @@ const (
 
 // Simulation says how the scene runs. Flags of the program override it.
 type Simulation struct {
-	Clock     ClockKind `json:"clock,omitempty"`     // default virtual
-	StartTime time.Time `json:"start_time,omitzero"` // of the virtual clock; default 2000-01-01T00:00:00Z
-	Tick      Duration  `json:"tick,omitempty"`      // grain of virtual time; default 1s
-	Seed      *uint64   `json:"seed,omitempty"`      // nil: drawn, printed and stored
-	Stop      Stop      `json:"stop,omitzero"`
-	Limits    Limits    `json:"limits,omitzero"`
-	Model     string    `json:"model,omitempty"` // scripted model file of the project, default "models/scripted.yaml"
+	Clock     ClockKind         `json:"clock,omitempty"`     // default virtual
+	StartTime time.Time         `json:"start_time,omitzero"` // of the virtual clock; default 2000-01-01T00:00:00Z
+	Tick      protocol.Duration `json:"tick,omitempty"`      // grain of virtual time; default 1s
+	Seed      *uint64           `json:"seed,omitempty"`      // nil: drawn, printed and stored
+	Stop      Stop              `json:"stop,omitzero"`
+	Limits    Limits            `json:"limits,omitzero"`
+	Model     string            `json:"model,omitempty"` // model file of the project, default "models/scripted.yaml"
 	// Report lists world paths whose values over time the summary shows.
 	Report []string `json:"report,omitempty"`
 }
@@ -110,12 +111,12 @@ type Simulation struct {
 // Stop lists the conditions that end a scene; the first that holds does. A
 // virtual scene without any agent that will ever wake again ends as "quiet".
 type Stop struct {
-	After         Duration `json:"after,omitempty"`         // scene time
-	Ticks         int64    `json:"ticks,omitempty"`         // virtual clock only
-	Deliberations int64    `json:"deliberations,omitempty"` // ended ones
-	Events        int64    `json:"events,omitempty"`        // routed ones
-	WallTime      Duration `json:"wall_time,omitempty"`     // of this process; not reproducible, so the run stays resumable
-	Until         string   `json:"until,omitempty"`         // expression over world and scene, checked after every wave
+	After         protocol.Duration `json:"after,omitempty"`         // scene time
+	Ticks         int64             `json:"ticks,omitempty"`         // virtual clock only
+	Deliberations int64             `json:"deliberations,omitempty"` // ended ones
+	Events        int64             `json:"events,omitempty"`        // routed ones
+	WallTime      protocol.Duration `json:"wall_time,omitempty"`     // of this process; not reproducible, so the run stays resumable
+	Until         string            `json:"until,omitempty"`         // expression over world and scene, checked after every wave
 }
 
 // Limits bound a scene. A zero field takes the default.
@@ -124,26 +125,10 @@ type Limits struct {
 	MaxDeliberating int `json:"max_deliberating,omitempty"` // agents in flight at once; default 2,048
 	// MaxDeliveriesInWave bounds receivers times events of one wave; beyond it
 	// events are refused. Default 10,000,000.
-	MaxDeliveriesInWave int      `json:"max_deliveries_in_wave,omitempty"`
-	MaxEventsInWave     int      `json:"max_events_in_wave,omitempty"` // published in one wave; beyond it refused; default 10,000,000
-	MaxWaveBytes        int      `json:"max_wave_bytes,omitempty"`     // of the requests that the turns of one wave make; those of further turns are refused; default 512 MiB
-	MaxWorldBytes       int      `json:"max_world_bytes,omitempty"`    // default and most 32 MiB
-	RestartBackoff      Duration `json:"restart_backoff,omitempty"`    // first wait after a failure, doubled up to 60 times; default 1s
-	MaxRestarts         int      `json:"max_restarts,omitempty"`       // of world state, event channel and scene; default 5
+	MaxDeliveriesInWave int               `json:"max_deliveries_in_wave,omitempty"`
+	MaxEventsInWave     int               `json:"max_events_in_wave,omitempty"` // published in one wave; beyond it refused; default 10,000,000
+	MaxWaveBytes        int               `json:"max_wave_bytes,omitempty"`     // of the requests that the turns of one wave make; those of further turns are refused; default 512 MiB
+	MaxWorldBytes       int               `json:"max_world_bytes,omitempty"`    // default and most 32 MiB
+	RestartBackoff      protocol.Duration `json:"restart_backoff,omitempty"`    // first wait after a failure, doubled up to 60 times; default 1s
+	MaxRestarts         int               `json:"max_restarts,omitempty"`       // of world state, event channel and scene; default 5
 }
-
-// Duration is a time span written as text: "90s", "1h30m".
-type Duration time.Duration
-
-// UnmarshalText reads Go's duration form.
-func (d *Duration) UnmarshalText(b []byte) error {
-	v, err := time.ParseDuration(string(b))
-	*d = Duration(v)
-	return err
-}
-
-// MarshalText writes Go's duration form.
-func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
-
-// Std converts to the standard library's type.
-func (d Duration) Std() time.Duration { return time.Duration(d) }

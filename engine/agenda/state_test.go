@@ -464,7 +464,7 @@ func TestFacts(t *testing.T) {
 }
 
 func TestDuration(t *testing.T) {
-	var d Duration
+	var d protocol.Duration
 	if err := json.Unmarshal([]byte(`"1h30m"`), &d); err != nil || d.Std() != 90*time.Minute {
 		t.Error(d, err)
 	}

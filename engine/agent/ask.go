@@ -157,8 +157,9 @@ func (t *Turn) noteModel(a *Answered) {
 		Input: a.Model.Usage.Input, Output: a.Model.Usage.Output, Request: int64(a.Number), Reasoning: a.Model.Reasoning,
 		CacheRead: a.Model.Usage.CacheRead, ReasoningTokens: a.Model.Usage.Reasoning,
 	})
+	f.Origin = originOf(&a.Model)
 	if len(a.Model.Calls) > 0 {
-		f.Calls = t.encodeCalls(a.Model.Calls)
+		f.Calls = t.encodeCalls(a.Model.Calls, f.Origin != nil)
 	}
 	if a.Err != nil {
 		f.Error, f.ErrorKind = a.Err.Error(), protocol.KindOf(a.Err)
@@ -187,14 +188,19 @@ func (t *Turn) noteUnknown(a *Answered) {
 	}
 }
 
-// encodeCalls encodes a list of {params, tool}, byte for byte like the equal value.
-func (t *Turn) encodeCalls(calls []protocol.Call) protocol.Raw {
+// encodeCalls encodes a list of {params, tool}, byte for byte like the equal value;
+// ids are those of an endpoint, and kept.
+func (t *Turn) encodeCalls(calls []protocol.Call, ids bool) protocol.Raw {
 	return t.written(func(b []byte) []byte {
 		b = msgp.AppendArrayHeader(b, uint32(len(calls)))
 		for i := range calls {
-			b = msgp.AppendMapHeader(b, 2)
-			b = msgp.AppendString(b, "params")
-			b = protocol.AppendValue(b, paramsValue(calls[i].Params))
+			if ids {
+				b = msgp.AppendMapHeader(b, 3)
+				b = msgp.AppendString(msgp.AppendString(b, "id"), calls[i].ID)
+			} else {
+				b = msgp.AppendMapHeader(b, 2)
+			}
+			b = appendParams(msgp.AppendString(b, "params"), &calls[i])
 			b = msgp.AppendString(b, "tool")
 			b = msgp.AppendString(b, calls[i].Tool)
 		}
@@ -202,11 +208,22 @@ func (t *Turn) encodeCalls(calls []protocol.Call) protocol.Raw {
 	})
 }
 
-func paramsValue(p map[string]any) map[string]any {
-	if p == nil {
-		return map[string]any{}
+// appendParams writes the parameters of a call, or the text that could not be read as
+// parameters.
+func appendParams(b []byte, c *protocol.Call) []byte {
+	switch {
+	case c.Broken != "":
+		return msgp.AppendString(b, c.Broken)
+	case c.Params == nil:
+		return protocol.AppendValue(b, map[string]any{})
 	}
-	return p
+	return protocol.AppendValue(b, c.Params)
+}
+
+// setParams is the reverse of appendParams.
+func setParams(c *protocol.Call, v any) {
+	c.Params, _ = v.(map[string]any)
+	c.Broken, _ = v.(string)
 }
 
 // abandon drops what an ended run, or the queue (nil), waits for. Calls of the

@@ -16,11 +16,12 @@ const (
 	turnEndedOld        = 21 // of facts written before events were delivered again
 	stateUpdatedFields  = 3
 	callMadeFields      = 8
-	modelAnsweredFields = 13
-	modelAnsweredOld    = 8 // of facts written before the request's number was kept
+	modelAnsweredFields = 13 // and one more with an Origin
+	modelAnsweredOld    = 8  // of facts written before the request's number was kept
+	originFields        = 8
 	saidFields          = 1
 
-	modelAnswerFields = 10 // of an Answered
+	modelAnswerFields = 10 // of an Answered; and one more with an Origin
 	callAnswerFields  = 5
 )
 
@@ -99,7 +100,11 @@ func readCallMade(raw protocol.Raw) (*CallMade, error) {
 
 // AppendMsg implements protocol.Appender.
 func (f *ModelAnswered) AppendMsg(b []byte) []byte {
-	b = msgp.AppendArrayHeader(b, modelAnsweredFields)
+	if f.Origin == nil {
+		b = msgp.AppendArrayHeader(b, modelAnsweredFields)
+	} else {
+		b = msgp.AppendArrayHeader(b, modelAnsweredFields+1)
+	}
 	b = msgp.AppendString(b, f.Model)
 	b = msgp.AppendString(b, f.Text)
 	b = protocol.AppendRaw(b, f.Calls)
@@ -112,11 +117,36 @@ func (f *ModelAnswered) AppendMsg(b []byte) []byte {
 	b = msgp.AppendString(b, string(f.ErrorKind))
 	b = msgp.AppendString(b, f.Reasoning)
 	b = protocol.AppendInt(b, f.CacheRead)
-	return protocol.AppendInt(b, f.ReasoningTokens)
+	b = protocol.AppendInt(b, f.ReasoningTokens)
+	if f.Origin == nil {
+		return b
+	}
+	return f.Origin.AppendMsg(b)
+}
+
+// AppendMsg implements protocol.Appender.
+func (o *Origin) AppendMsg(b []byte) []byte {
+	b = msgp.AppendArrayHeader(b, originFields)
+	for _, s := range [...]string{o.Endpoint, o.ID, o.Fingerprint, o.Question} {
+		b = msgp.AppendString(b, s)
+	}
+	b = protocol.AppendInt(b, o.Attempts)
+	b = msgp.AppendString(b, o.Refused)
+	b = protocol.AppendInt(b, o.CacheWrite)
+	return msgp.AppendBool(b, o.Estimated)
+}
+
+func readOrigin(r *protocol.Reader) *Origin {
+	r.Fields(originFields)
+	o := &Origin{}
+	o.Endpoint, o.ID, o.Fingerprint, o.Question = r.Word(), r.String(), r.Word(), r.String()
+	o.Attempts, o.Refused = r.Int(), r.String()
+	o.CacheWrite, o.Estimated = r.Int(), r.Bool()
+	return o
 }
 
 func readModelAnswered(raw protocol.Raw) (*ModelAnswered, error) {
-	r := protocol.NewReader(raw, FactModelAnswered, modelAnsweredFields, modelAnsweredOld)
+	r := protocol.NewReader(raw, FactModelAnswered, modelAnsweredFields+1, modelAnsweredFields, modelAnsweredOld)
 	f := &ModelAnswered{
 		Model: r.Word(), Text: r.String(), Calls: r.Raw(), Finish: protocol.FinishReason(r.Word()),
 		Input: r.Int(), Output: r.Int(), Latency: time.Duration(r.Int()), Error: r.Word(),
@@ -124,6 +154,9 @@ func readModelAnswered(raw protocol.Raw) (*ModelAnswered, error) {
 	if r.Has(modelAnsweredFields) {
 		f.Request, f.ErrorKind, f.Reasoning = r.Int(), protocol.ErrorKind(r.Word()), r.String()
 		f.CacheRead, f.ReasoningTokens = r.Int(), r.Int()
+	}
+	if r.Has(modelAnsweredFields + 1) {
+		f.Origin = readOrigin(r)
 	}
 	return f, r.End()
 }
@@ -149,7 +182,12 @@ func (x *Answered) AppendMsg(b []byte) []byte {
 		b = protocol.AppendValue(b, x.Output)
 		return appendFailure(protocol.AppendInt(b, int64(x.Latency)), x.Err)
 	}
-	b = msgp.AppendArrayHeader(b, modelAnswerFields)
+	origin := originOf(&x.Model)
+	if origin == nil {
+		b = msgp.AppendArrayHeader(b, modelAnswerFields)
+	} else {
+		b = msgp.AppendArrayHeader(b, modelAnswerFields+1)
+	}
 	b = protocol.AppendInt(b, int64(x.Number))
 	for _, s := range [...]string{x.Model.Model, x.Model.Text, x.Model.Reasoning} {
 		b = msgp.AppendString(b, s)
@@ -163,7 +201,7 @@ func (x *Answered) AppendMsg(b []byte) []byte {
 		c := &x.Model.Calls[i]
 		b = msgp.AppendArrayHeader(b, 3)
 		b = msgp.AppendString(msgp.AppendString(b, c.ID), c.Tool)
-		b = protocol.AppendValue(b, paramsValue(c.Params))
+		b = appendParams(b, c)
 	}
 	b = msgp.AppendString(b, string(x.Model.Finish))
 	b = msgp.AppendArrayHeader(b, 4)
@@ -171,7 +209,11 @@ func (x *Answered) AppendMsg(b []byte) []byte {
 	for _, n := range [...]int64{u.Input, u.Output, u.CacheRead, u.Reasoning} {
 		b = protocol.AppendInt(b, n)
 	}
-	return appendFailure(protocol.AppendInt(b, int64(x.Model.Latency)), x.Err)
+	b = appendFailure(protocol.AppendInt(b, int64(x.Model.Latency)), x.Err)
+	if origin == nil {
+		return b
+	}
+	return origin.AppendMsg(b)
 }
 
 func appendFailure(b []byte, err error) []byte {
@@ -197,7 +239,7 @@ func ReadAnswered(kind string, raw protocol.Raw) (*Answered, error) {
 		x.Output, err = output.Value()
 		return x, err
 	}
-	r := protocol.NewReader(raw, "answer", modelAnswerFields)
+	r := protocol.NewReader(raw, "answer", modelAnswerFields+1, modelAnswerFields)
 	x.Number, x.Model.Model, x.Model.Text, x.Model.Reasoning = int(r.Int()), r.Word(), r.String(), r.String()
 	n, _ := r.Count(3)
 	for range n {
@@ -207,7 +249,7 @@ func ReadAnswered(kind string, raw protocol.Raw) (*Answered, error) {
 		if err != nil {
 			return nil, err
 		}
-		c.Params, _ = params.(map[string]any)
+		setParams(&c, params)
 		x.Model.Calls = append(x.Model.Calls, c)
 	}
 	x.Model.Finish = protocol.FinishReason(r.Word())
@@ -215,6 +257,9 @@ func ReadAnswered(kind string, raw protocol.Raw) (*Answered, error) {
 	x.Model.Usage = protocol.Usage{Input: r.Int(), Output: r.Int(), CacheRead: r.Int(), Reasoning: r.Int()}
 	x.Model.Latency = time.Duration(r.Int())
 	x.Err = readFailure(r)
+	if r.Has(modelAnswerFields + 1) {
+		readOrigin(r).give(&x.Model)
+	}
 	return x, r.End()
 }
 

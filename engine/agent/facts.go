@@ -146,7 +146,7 @@ type CallMade struct {
 type ModelAnswered struct {
 	Model   string
 	Text    string
-	Calls   protocol.Raw // native tool calls: list of {tool, params}
+	Calls   protocol.Raw // native tool calls: list of {tool, params}, of endpoints also id
 	Finish  protocol.FinishReason
 	Input   int64
 	Output  int64
@@ -160,6 +160,40 @@ type ModelAnswered struct {
 	Reasoning       string
 	CacheRead       int64
 	ReasoningTokens int64
+
+	// Origin is left out of the fact, with what only endpoints give, if the model is
+	// inside the program.
+	Origin *Origin
+}
+
+// Origin is the part of the fact that answers of endpoints have.
+type Origin struct {
+	Endpoint    string // its name
+	ID          string // of the answer, as the endpoint calls it
+	Fingerprint string
+	Question    string // hash of what the model read, in hexadecimal
+	Attempts    int64
+	Refused     string
+	CacheWrite  int64
+	Estimated   bool // the tokens
+}
+
+// originOf is nil for an answer that was computed here.
+func originOf(a *protocol.ModelAnswer) *Origin {
+	o := a.Origin
+	if o == nil {
+		return nil
+	}
+	return &Origin{o.Endpoint, o.ID, o.Fingerprint, o.Question, o.Attempts, o.Refused, a.Usage.CacheWrite, a.Usage.Estimated}
+}
+
+// give is the reverse of originOf.
+func (o *Origin) give(a *protocol.ModelAnswer) {
+	if o == nil {
+		return
+	}
+	a.Origin = &protocol.ModelOrigin{Endpoint: o.Endpoint, ID: o.ID, Fingerprint: o.Fingerprint, Question: o.Question, Attempts: o.Attempts, Refused: o.Refused}
+	a.Usage.CacheWrite, a.Usage.Estimated = o.CacheWrite, o.Estimated
 }
 
 // CallAnswered is an executor's answer to a call, or its failure. The CallMade after
@@ -187,6 +221,7 @@ func (f *ModelAnswered) Answered() (x *Answered, ok bool) {
 		Model: f.Model, Text: f.Text, Reasoning: f.Reasoning, Finish: f.Finish, Latency: f.Latency,
 		Usage: protocol.Usage{Input: f.Input, Output: f.Output, CacheRead: f.CacheRead, Reasoning: f.ReasoningTokens},
 	}}
+	f.Origin.give(&x.Model)
 	x.Model.Calls, ok = readCalls(f.Calls)
 	if x.Err = recordedError(f.ErrorKind, f.Error); x.Err != nil {
 		ok = ok && f.Request > 0
@@ -218,8 +253,10 @@ func readCalls(raw protocol.Raw) ([]protocol.Call, bool) {
 	for _, e := range list {
 		m, _ := e.(map[string]any)
 		tool, _ := m["tool"].(string)
-		params, _ := m["params"].(map[string]any)
-		calls = append(calls, protocol.Call{Tool: tool, Params: params, Origin: protocol.OriginNative})
+		c := protocol.Call{Tool: tool, Origin: protocol.OriginNative}
+		c.ID, _ = m["id"].(string)
+		setParams(&c, m["params"])
+		calls = append(calls, c)
 	}
 	return calls, ok && err == nil
 }

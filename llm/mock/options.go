@@ -133,8 +133,8 @@ func ParseLatency(text string) (l scripted.Latency, err error) {
 // ParseFaults reads "rate_limited=0.2,retry_after=1s,timeout=0.05": probabilities
 // by name, and the fields of [Faults]. "" is none.
 func ParseFaults(text string) (f Faults, err error) {
-	fields := map[string]any{"attempts": &f.Attempts, "retry_after": (*scripted.Duration)(&f.RetryAfter), "slow_for": (*scripted.Duration)(&f.SlowFor),
-		"stall_for": (*scripted.Duration)(&f.StallFor), "hold_for": (*scripted.Duration)(&f.HoldFor)}
+	fields := map[string]any{"attempts": &f.Attempts, "retry_after": (*protocol.Duration)(&f.RetryAfter), "slow_for": (*protocol.Duration)(&f.SlowFor),
+		"stall_for": (*protocol.Duration)(&f.StallFor), "hold_for": (*protocol.Duration)(&f.HoldFor)}
 	f.Rates = map[string]float64{}
 	err = pairs(text, func(name, value string) error {
 		if into, ok := fields[name]; ok {

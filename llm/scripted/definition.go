@@ -3,17 +3,19 @@ package scripted
 import (
 	"encoding/json"
 	"fmt"
-	"time"
+
+	"tavernsim/protocol"
 )
 
 // Script is a file of rules (docs/formats/model.md).
 type Script struct {
 	SchemaVersion string `json:"schema_version,omitempty"` // "1.0"
+	Kind          string `json:"kind,omitempty"`           // "scripted"
 	Name          string `json:"name,omitempty"`           // reported as the model that answered; default "scripted"
 	Description   string `json:"description,omitempty"`
 
 	// Timeout of requests that have none. Default 30s.
-	Timeout Duration `json:"timeout,omitempty"`
+	Timeout protocol.Duration `json:"timeout,omitempty"`
 	// Latency and Failures hold for every rule that has none of its own.
 	Latency  *Latency  `json:"latency,omitempty"`
 	Failures *Failures `json:"failures,omitempty"`
@@ -86,12 +88,12 @@ type Call struct {
 // log-normal around Median with the deviation Sigma of its logarithm, at most
 // Max. PerToken is added for every token of the answer.
 type Latency struct {
-	Fixed    Duration `json:"fixed,omitempty"`
-	Min      Duration `json:"min,omitempty"`
-	Max      Duration `json:"max,omitempty"`
-	Median   Duration `json:"median,omitempty"`
-	Sigma    float64  `json:"sigma,omitempty"`
-	PerToken Duration `json:"per_token,omitempty"`
+	Fixed    protocol.Duration `json:"fixed,omitempty"`
+	Min      protocol.Duration `json:"min,omitempty"`
+	Max      protocol.Duration `json:"max,omitempty"`
+	Median   protocol.Duration `json:"median,omitempty"`
+	Sigma    float64           `json:"sigma,omitempty"`
+	PerToken protocol.Duration `json:"per_token,omitempty"`
 }
 
 // Failures are probabilities; together at most 1.
@@ -101,7 +103,7 @@ type Failures struct {
 	RateLimited float64 `json:"rate_limited,omitempty"`
 	BadOutput   float64 `json:"bad_output,omitempty"` // the text breaks off; an answer of calls alone fails
 
-	RetryAfter Duration `json:"retry_after,omitempty"` // of rate_limited; default 1s
+	RetryAfter protocol.Duration `json:"retry_after,omitempty"` // of rate_limited; default 1s
 }
 
 // Texts is a list of texts; in a file one text alone is a list of one.
@@ -121,16 +123,3 @@ func (t *Texts) UnmarshalJSON(b []byte) error {
 	*t = list
 	return nil
 }
-
-// Duration is a time span written as text: "90s", "1h30m".
-type Duration time.Duration
-
-// UnmarshalText reads Go's duration form.
-func (d *Duration) UnmarshalText(b []byte) error {
-	v, err := time.ParseDuration(string(b))
-	*d = Duration(v)
-	return err
-}
-
-// MarshalText writes Go's duration form.
-func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }

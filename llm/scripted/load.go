@@ -79,6 +79,7 @@ func Rules() source.Rules {
 	finish := []string{"stop", "length", "tool_calls", "filtered"}
 	return source.Rules{
 		"scripted.Script.schema_version": {Enum: []string{"1.0"}, Doc: "Version of this file format."},
+		"scripted.Script.kind":           {Enum: []string{"scripted"}, Doc: "Kind of the model file."},
 		"scripted.Script.name":           {Doc: "Name that answers give as their model.", Default: "scripted"},
 		"scripted.Script.timeout":        {Doc: "Time-out of requests that have none.", Default: "30s", Range: &source.Range{Min: 0, Max: 86400, Open: true}},
 		"scripted.Script.rules":          {MaxItems: 10_000, Doc: "The first rule that matches answers."},

@@ -186,8 +186,8 @@ func TestChanceHasItsShares(t *testing.T) {
 
 func TestLatencyHasItsShape(t *testing.T) {
 	var sum, logs, squares float64
-	l := Latency{Median: Duration(800 * time.Millisecond), Sigma: 0.5}
-	even := Latency{Min: Duration(time.Second), Max: Duration(3 * time.Second)}
+	l := Latency{Median: protocol.Duration(800 * time.Millisecond), Sigma: 0.5}
+	even := Latency{Min: protocol.Duration(time.Second), Max: protocol.Duration(3 * time.Second)}
 	const n = 20_000
 	for i := range n {
 		d := protocol.NewDraw(9, uint64(i))
@@ -298,6 +298,7 @@ func TestProfileIndexIsBounded(t *testing.T) {
 func TestEveryFieldIsUsed(t *testing.T) {
 	const full = `
 schema_version: "1.0"
+kind: scripted
 name: n
 description: d
 timeout: 1s

@@ -221,7 +221,7 @@ func (p *stagePlayer) configure() {
 		Snapshots: machines.SnapshotPolicy{Facts: p.number(p.settings["snapshots"])},
 	}
 	if after := p.settings["after"]; after != "" {
-		c.Stop.After = agenda.Duration(p.duration(after))
+		c.Stop.After = protocol.Duration(p.duration(after))
 	}
 	p.state.Configure(c, machines.Kept{Wave: p.kept}, p.state.Shown())
 }

@@ -210,6 +210,9 @@ func (c *call) learnt(x *agent.Answered) limit.End {
 // land keeps the answer and delivers it. A failure is an answer, too, but not if the
 // deliberation has ended.
 func (c *call) land(x agent.Answered) {
+	if x.Model.Origin != nil {
+		x.Model.Origin.Attempts = int64(c.Attempts())
+	}
 	raw := c.encode(x)
 	var err error
 	switch {

@@ -1,13 +1,12 @@
 package outside
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"strings"
 
 	"github.com/tinylib/msgp/msgp"
 
 	"tavernsim/engine/agent"
+	"tavernsim/llm"
 	"tavernsim/protocol"
 )
 
@@ -24,10 +23,7 @@ func SceneOf(journal string) (scene string, ok bool) { return strings.CutSuffix(
 type Question string
 
 // Hash hashes an encoded question. Equal questions must have equal bytes.
-func Hash(b []byte) Question {
-	sum := sha256.Sum256(b)
-	return Question(hex.EncodeToString(sum[:16]))
-}
+func Hash(b []byte) Question { return Question(llm.Hash(b)) }
 
 // Effect is one request to the outside.
 type Effect struct {
@@ -53,38 +49,8 @@ func (e *Effect) unknown(why string) error {
 // Time, chance and the asking agent are not part of it.
 func appendQuestion(b []byte, to string, ask *agent.Ask) []byte {
 	b = msgp.AppendString(b, to)
-	if ask.Kind != agent.KindModel {
-		return appendAny(msgp.AppendString(b, ask.Call.Tool), ask.Call.Params)
+	if ask.Kind == agent.KindModel {
+		return llm.AppendQuestion(b, &ask.Model)
 	}
-	q := &ask.Model
-	b = msgp.AppendString(b, q.Model)
-	b = msgp.AppendArrayHeader(b, uint32(len(q.Messages)))
-	for i := range q.Messages {
-		m := &q.Messages[i]
-		b = msgp.AppendString(msgp.AppendString(msgp.AppendString(b, string(m.Role)), m.CallID), m.Text)
-		b = msgp.AppendArrayHeader(b, uint32(len(m.Calls)))
-		for k := range m.Calls {
-			b = msgp.AppendString(msgp.AppendString(b, m.Calls[k].ID), m.Calls[k].Tool)
-			b = appendAny(b, m.Calls[k].Params)
-		}
-	}
-	b = msgp.AppendArrayHeader(b, uint32(len(q.Tools)))
-	for i := range q.Tools {
-		b = msgp.AppendString(msgp.AppendString(b, q.Tools[i].Name), q.Tools[i].Description)
-		b = appendAny(b, q.Tools[i].Parameters)
-	}
-	b = msgp.AppendBool(msgp.AppendInt(b, q.MaxTokens), q.JSON)
-	if q.Temperature != nil {
-		b = msgp.AppendFloat64(b, *q.Temperature)
-	}
-	return protocol.AppendStrings(b, q.Stop)
-}
-
-// appendAny encodes a value; anything else by its text.
-func appendAny(b []byte, v any) []byte {
-	n, err := protocol.Normalize(v)
-	if err != nil {
-		return msgp.AppendString(b, err.Error())
-	}
-	return protocol.AppendValue(b, n)
+	return llm.AppendAny(msgp.AppendString(b, ask.Call.Tool), ask.Call.Params)
 }

@@ -16,6 +16,9 @@ import (
 // number that the parser may have taken off or left on. An error lists
 // everything that is wrong; then the call must not run.
 func Bind(c *protocol.Call, s *Schema) (map[string]any, error) {
+	if c.Broken != "" {
+		return nil, protocol.Errorf(protocol.KindInvalid, "the arguments are no JSON object: %s; write one object with the parameters", protocol.Short(c.Broken, 200))
+	}
 	if s.takes(c) {
 		return c.Params, nil
 	}

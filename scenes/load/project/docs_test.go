@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
-	"time"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
@@ -18,6 +17,7 @@ import (
 	"tavernsim/engine/agent/profile"
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/workflow"
+	"tavernsim/internal/doctest"
 	"tavernsim/internal/source"
 )
 
@@ -61,112 +61,9 @@ func TestRulesCoverTheFields(t *testing.T) {
 // The tables of the pages are what the loader does.
 // go test ./scenes/load/project -run TestDocTables -update rewrites them.
 func TestDocTables(t *testing.T) {
-	types := map[string]reflect.Type{}
-	for _, typ := range definitionTypes() {
-		types[typ.String()] = typ
-	}
-	marker := regexp.MustCompile(`(?s)<!-- fields ([a-zA-Z.]+) -->\n.*?<!-- end -->`)
-	seen := map[string]bool{}
-	for _, page := range docPages() {
-		path := filepath.Join(docsDir, page)
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want := marker.ReplaceAllStringFunc(string(text), func(s string) string {
-			name := marker.FindStringSubmatch(s)[1]
-			if types[name] == nil {
-				t.Fatalf("%s: no type %s", page, name)
-			}
-			seen[name] = true
-			return fmt.Sprintf("<!-- fields %s -->\n%s<!-- end -->", name, table(types[name]))
-		})
-		if want == string(text) {
-			continue
-		}
-		if !*update {
-			t.Errorf("%s is not what the loader does; run the test with -update", page)
-		} else if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for name := range types {
-		if !seen[name] && !strings.HasPrefix(name, "workflow.") { // workflow.md has its own
-			t.Errorf("no page has a table of %s", name)
-		}
-	}
-}
-
-func table(t reflect.Type) string {
-	var b strings.Builder
-	b.WriteString("| field | type | default | limits | meaning | spec |\n|---|---|---|---|---|---|\n")
-	for _, f := range source.Fields(t) {
-		r := Rules().Of(t, f.Name)
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s |\n", f.Name, typeText(f.Type), defaultText(r), limitText(r), strings.ReplaceAll(r.Doc, "|", "\\|"), r.Section)
-	}
-	return b.String()
-}
-
-func defaultText(r source.Rule) string {
-	switch {
-	case r.Required:
-		return "**required**"
-	case r.Default == nil:
-		return ""
-	}
-	text, _ := json.Marshal(r.Default)
-	return "`" + string(text) + "`"
-}
-
-func limitText(r source.Rule) string {
-	var parts []string
-	if len(r.Enum) > 0 && len(r.Enum) < 12 {
-		parts = append(parts, "`"+strings.Join(r.Enum, "` `")+"`")
-	}
-	if r.Range != nil {
-		parts = append(parts, r.Range.String())
-	}
-	if r.MaxItems > 0 {
-		parts = append(parts, fmt.Sprintf("at most %d", r.MaxItems))
-	}
-	return strings.Join(parts, "; ")
-}
-
-func typeText(t reflect.Type) string {
-	switch {
-	case t.Kind() == reflect.Pointer:
-		return typeText(t.Elem())
-	case t == reflect.TypeFor[time.Time]():
-		return "time"
-	case t.Kind() == reflect.Int64 && t.Name() == "Duration":
-		return "duration"
-	}
-	switch t.Kind() {
-	case reflect.String:
-		return "text"
-	case reflect.Bool:
-		return "boolean"
-	case reflect.Float64:
-		return "number"
-	case reflect.Slice:
-		return "list of " + typeText(t.Elem())
-	case reflect.Map:
-		if t.Elem().Kind() == reflect.Interface {
-			return "object"
-		}
-		return "object of " + typeText(t.Elem())
-	case reflect.Interface:
-		return "any"
-	case reflect.Struct:
-		return "[" + t.Name() + "](" + pageOf(t) + "#" + strings.ToLower(t.Name()) + ")"
-	}
-	return "whole number"
-}
-
-func pageOf(t reflect.Type) string {
-	pkg, _, _ := strings.Cut(t.String(), ".")
-	return map[string]string{"project": "project.md", "profile": "agent_profile.md", "agenda": "scene.md",
-		"knowledge": "knowledge_base.md", "workflow": "workflow.md"}[pkg]
+	doctest.Tables{Dir: docsDir, Types: definitionTypes(), Rules: Rules(), Sections: true, Elsewhere: []string{"workflow"}, Pages: map[string]string{
+		"project": "project.md", "profile": "agent_profile.md", "agenda": "scene.md", "knowledge": "knowledge_base.md", "workflow": "workflow.md",
+	}}.Check(t, *update)
 }
 
 // The examples of the pages are one project, and it loads without a word; the

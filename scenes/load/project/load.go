@@ -283,7 +283,7 @@ func (l *loader) modelFile(doc *source.Document, steps []string, written string)
 	return clean
 }
 
-// checkModel reads a script and reports its faults, once.
+// checkModel reads a model file and reports its faults, once.
 func (l *loader) checkModel(file string) bool {
 	if sound, ok := l.models[file]; ok {
 		return sound
@@ -295,7 +295,9 @@ func (l *loader) checkModel(file string) bool {
 
 func (l *loader) loadModels() {
 	for _, p := range l.tree.under(modelsDir) {
-		l.tree.load(p)
+		if l.tree.load(p); isModelFile(p) {
+			l.checkModel(p)
+		}
 	}
 }
 

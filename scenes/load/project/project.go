@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"slices"
 	"strings"
 
@@ -148,12 +149,26 @@ func (p *Project) CheckEvent(eventType string, payload any) error {
 
 // Model gives the bytes of a file in models/, or of any file that a definition
 // names as a model.
-func (p *Project) Model(path string) ([]byte, bool) {
-	i, ok := slices.BinarySearchFunc(p.files, path, func(f File, s string) int { return strings.Compare(f.Path, s) })
+func (p *Project) Model(file string) ([]byte, bool) {
+	i, ok := slices.BinarySearchFunc(p.files, file, func(f File, s string) int { return strings.Compare(f.Path, s) })
 	if !ok {
 		return nil, false
 	}
 	return slices.Clone(p.files[i].data), true
+}
+
+// ModelFiles lists the paths of the model files in models/, sorted.
+func (p *Project) ModelFiles() (paths []string) {
+	for _, f := range p.files {
+		if isModelFile(f.Path) {
+			paths = append(paths, f.Path)
+		}
+	}
+	return paths
+}
+
+func isModelFile(file string) bool {
+	return path.Dir(file) == modelsDir && slices.Contains(source.Extensions(), path.Ext(file))
 }
 
 // Files lists everything that was read, sorted by path.

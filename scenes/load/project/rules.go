@@ -50,7 +50,7 @@ func projectRules() source.Rules {
 		"project.Definition.version":        {Section: "§4", Doc: "Semantic version of the content, such as 1.0.0."},
 		"project.Definition.schema_version": {Section: "§4", Enum: schemaVersions(), Doc: "Version of this file format."},
 		"project.Definition.default_scene":  {Section: "§2.3.1", Doc: "Id of the scene that runs if the command names none. Default: the only scene of the project."},
-		"project.Definition.model":          {Section: "§2.1.1", Doc: "File with the rules of the scripted model, a path within the project, for scenes that name none."},
+		"project.Definition.model":          {Section: "§2.1.1", Doc: "File of the model that answers requests without a name, a path within the project, for scenes that name none."},
 		"project.Definition.agent_profiles": {Section: "§6.4", Doc: "Paths of more profile files, beside those in agent_profiles/."},
 		"project.Definition.event_schemas":  {Section: "§3.5", Doc: "For an event type, the JSON Schema of its payload: an object, or the path of a file within the project."},
 		"project.Definition.plugins":        {Section: "§4", MaxItems: 0, Doc: "Reserved: anything but an empty list is refused."},

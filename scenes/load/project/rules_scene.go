@@ -61,7 +61,7 @@ func simulationRules() source.Rules {
 		"agenda.Simulation.seed":       {Section: "§3.1", Range: atLeast(0), Doc: "Seed of all random choices, at most 9223372036854775807. Without it, simd draws one, prints it and stores it."},
 		"agenda.Simulation.stop":       {Section: "§3.1", Doc: "Conditions that end the scene; one is enough."},
 		"agenda.Simulation.limits":     {Section: "§3.1", Doc: "Bounds of the scene."},
-		"agenda.Simulation.model":      {Section: "§2.1.1", Doc: "File with the rules of the scripted model, a path within the project. Default: the project's, then models/scripted.yaml if it exists."},
+		"agenda.Simulation.model":      {Section: "§2.1.1", Doc: "File of the model that answers requests without a name, a path within the project. Default: the project's, then models/scripted.yaml if it exists."},
 		"agenda.Simulation.report":     {Section: "§3.6", Doc: "World paths whose values over time the summary shows."},
 
 		"agenda.Stop.after":         {Section: "§3.1", Range: moreThan(0), Doc: "Scene time."},

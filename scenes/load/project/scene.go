@@ -216,7 +216,7 @@ func fillScene(d *agenda.Scene) {
 	}
 	sim := &d.Simulation
 	orElse(&sim.Clock, agenda.Virtual)
-	orElse(&sim.Tick, agenda.Duration(time.Second))
+	orElse(&sim.Tick, protocol.Duration(time.Second))
 	if sim.StartTime.IsZero() {
 		sim.StartTime = defaultStart()
 	}
@@ -227,7 +227,7 @@ func fillScene(d *agenda.Scene) {
 	orElse(&sim.Limits.MaxDeliveriesInWave, 10_000_000)
 	orElse(&sim.Limits.MaxWaveBytes, 512<<20)
 	orElse(&sim.Limits.MaxWorldBytes, 32<<20)
-	orElse(&sim.Limits.RestartBackoff, agenda.Duration(time.Second))
+	orElse(&sim.Limits.RestartBackoff, protocol.Duration(time.Second))
 	orElse(&sim.Limits.MaxRestarts, 5)
 }
 

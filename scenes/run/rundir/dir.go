@@ -67,13 +67,15 @@ type Manifest struct {
 	Seeds       map[string]uint64           `json:"seeds"`
 	Clocks      map[string]agenda.ClockKind `json:"clocks"`
 	Agents      int                         `json:"agents,omitempty"`
-	For         agenda.Duration             `json:"for,omitempty"`
+	For         protocol.Duration           `json:"for,omitempty"`
 	Ticks       int64                       `json:"ticks,omitempty"`
 	Until       string                      `json:"until,omitempty"`
+	Model       string                      `json:"model,omitempty"`     // that replaced the scenes'
+	Endpoints   []string                    `json:"endpoints,omitempty"` // of the user, that its models ask; none = scripts answered
 	Durability  persistence.Durability      `json:"durability"`
 	BatchFacts  int                         `json:"batch_facts,omitempty"`
 	SnapFacts   int64                       `json:"snapshot_facts,omitempty"`
-	SnapEvery   agenda.Duration             `json:"snapshot_every,omitempty"`
+	SnapEvery   protocol.Duration           `json:"snapshot_every,omitempty"`
 	SnapBytes   int64                       `json:"snapshot_bytes,omitempty"`
 	Keep        string                      `json:"keep,omitempty"`
 	External    []string                    `json:"external,omitempty"`   // names of its host's tools, sorted

@@ -261,7 +261,7 @@ type changes struct {
 // limits lays new stop conditions over those of the run.
 func (c *changes) limits(m *Manifest) {
 	if c.after > 0 {
-		m.For = agenda.Duration(c.after)
+		m.For = protocol.Duration(c.after)
 	}
 	if c.ticks > 0 {
 		m.Ticks = c.ticks

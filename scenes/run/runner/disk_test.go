@@ -59,6 +59,9 @@ func startedHalf(t *testing.T, p *project.Project, opt Options, between func()) 
 	if err != nil {
 		t.Fatal(err)
 	}
+	if opt, err = opt.withModels(p, defs); err != nil {
+		t.Fatal(err)
+	}
 	m, err := newManifest(p, defs, opt)
 	if err != nil {
 		t.Fatal(err)

@@ -93,6 +93,9 @@ func (h *Host) Add(p *project.Project, opt Options) (*Runner, error) {
 	if err := check(defs, opt); err != nil {
 		return nil, err
 	}
+	if opt, err = opt.withModels(p, defs); err != nil {
+		return nil, err
+	}
 	m, err := newManifest(p, defs, opt)
 	if err != nil {
 		return nil, err
@@ -120,6 +123,9 @@ func (h *Host) Resume(dir string, opt Options) (*Runner, error) {
 	opt = optionsOf(m, opt)
 	defs, err := pick(p, opt.Scenes)
 	if err != nil {
+		return nil, err
+	}
+	if opt, err = opt.withModels(p, defs); err != nil {
 		return nil, err
 	}
 	return h.begin(dir, p, m, defs, opt)

@@ -42,6 +42,8 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -50,7 +52,8 @@ import (
 	"tavernsim/engine/bus/delivery"
 	"tavernsim/internal/metrics"
 	"tavernsim/internal/source"
-	"tavernsim/llm/scripted"
+	"tavernsim/llm/endpoint"
+	"tavernsim/llm/models"
 	"tavernsim/persistence"
 	"tavernsim/persistence/pebbledb"
 	"tavernsim/protocol"
@@ -92,6 +95,13 @@ type Options struct {
 	Workers int
 	Metrics *metrics.Set
 	Log     *slog.Logger
+	// Model replaces the model that answers requests without a name: the name of a file
+	// in models/, or "scripted", which makes scripts answer for every model. "" = the
+	// scene's.
+	Model string
+	// Endpoints are the user's, by name (endpoint.Load). Without one a script answers for
+	// every model. The caller closes them after the run.
+	Endpoints map[string]*endpoint.Endpoint
 	// External are tools of the program that embeds the run, and Executors carry them
 	// out: see setup.Options. Whoever goes on with the run gives the same again.
 	External  []agent.External
@@ -104,6 +114,7 @@ type Options struct {
 	// Finish writes the summary of a run whose scenes have all ended, also if there is
 	// one that says so. Without it such a run is an error.
 	Finish bool
+	models map[string]*models.Set // by scene id
 	// FS replaces the operating system's for the journal, for tests.
 	FS pebbledb.FS
 	// Recovering hears how far the restoring of a scene is; may be nil.
@@ -141,6 +152,7 @@ type Scene struct {
 	Seed    uint64
 	Run     *scenes.Run
 	journal *persistence.Journal
+	models  *models.Set // nil = the scene did not run
 	latency *scenes.Latency
 	report  []string // world paths that the summary shows
 	outcome scenes.Outcome
@@ -159,20 +171,74 @@ func LoadFS(fsys fs.FS, name string, stops bool, tools ...string) (*project.Proj
 
 // ReadModel reads a model file; it is project.Options.Model of whoever runs.
 func ReadModel(file string, data []byte, report *source.Report) bool {
-	return scripted.Read(file, data, report) != nil
+	return models.Read(file, data, report)
 }
 
-// modelOf makes the scripted model of a scene: its file, or the embedded one.
-func modelOf(p *project.Project, s *project.Scene) (*scripted.Model, error) {
-	file := s.Definition.Simulation.Model
-	if file == "" {
-		return scripted.Default()
+// withModels adds the models of the scenes to the options.
+func (opt Options) withModels(p *project.Project, defs []*project.Scene) (Options, error) {
+	opt.models = map[string]*models.Set{}
+	for _, def := range defs {
+		set, err := modelsOf(p, def, opt)
+		if err != nil {
+			return opt, err
+		}
+		opt.models[def.Definition.ID] = set
 	}
-	data, ok := p.Model(file)
-	if !ok {
-		return nil, protocol.Errorf(protocol.KindNotFound, "model file %s is not in the project", file)
+	return opt, nil
+}
+
+// endpoints are the names of those that the models ask, sorted.
+func (opt Options) endpoints() (names []string) {
+	for _, set := range opt.models {
+		for _, m := range set.Asked() {
+			names = append(names, m.Endpoint)
+		}
 	}
-	return scripted.Load(file, data)
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// modelsOf makes the models of a scene.
+func modelsOf(p *project.Project, s *project.Scene, opt Options) (*models.Set, error) {
+	set := models.Options{Default: s.Definition.Simulation.Model, Endpoints: opt.Endpoints}
+	paths := p.ModelFiles()
+	switch i := slices.IndexFunc(paths, func(file string) bool { return models.NameOf(file) == opt.Model }); {
+	case opt.Model == models.KindScripted:
+		set.Endpoints = nil
+	case opt.Model == "":
+	case i < 0:
+		return nil, protocol.Errorf(protocol.KindNotFound, "model %q: the project has no file models/%s.yaml; it has %s", opt.Model, opt.Model, strings.Join(paths, ", "))
+	default:
+		set.Default = paths[i]
+	}
+	if set.Default != "" && !slices.Contains(paths, set.Default) {
+		paths = append(paths, set.Default)
+	}
+	var err error
+	if set.Files, err = modelFiles(p, paths); err != nil {
+		return nil, err
+	}
+	return models.New(set)
+}
+
+// Models makes the models of a project's files, to try them without a run.
+func Models(p *project.Project, to map[string]*endpoint.Endpoint) (*models.Set, error) {
+	files, err := modelFiles(p, p.ModelFiles())
+	if err != nil {
+		return nil, err
+	}
+	return models.New(models.Options{Files: files, Endpoints: to})
+}
+
+func modelFiles(p *project.Project, paths []string) (files []models.File, err error) {
+	for _, file := range paths {
+		data, ok := p.Model(file)
+		if !ok {
+			return nil, protocol.Errorf(protocol.KindNotFound, "model file %s is not in the project", file)
+		}
+		files = append(files, models.File{Path: file, Data: data})
+	}
+	return files, nil
 }
 
 // pick finds the scenes to run.
@@ -285,14 +351,14 @@ func (r *Runner) startScene(def *project.Scene, opt Options) error {
 	if reason != "" {
 		return r.keepEnded(made, journal, reason)
 	}
-	model, err := modelOf(r.Project, def)
-	if err != nil {
-		return err
+	set := opt.models[id]
+	for _, note := range set.Notes {
+		r.log.Warn(note, "scene", id)
 	}
-	s := &Scene{ID: id, Seed: r.Manifest.Seeds[id], journal: journal, latency: scenes.NewLatency(), report: def.Definition.Simulation.Report}
+	s := &Scene{ID: id, Seed: r.Manifest.Seeds[id], journal: journal, models: set, latency: scenes.NewLatency(), report: def.Definition.Simulation.Report}
 	counts := r.metrics.Scene(id)
 	s.Run, err = scenes.Start(made, journal, scenes.Options{
-		Stop: stopOf(def, opt), Snapshots: opt.Snapshots, Model: model, Executors: opt.Executors, System: r.host.system, Name: r.host.actorName(r.Dir, id),
+		Stop: stopOf(def, opt), Snapshots: opt.Snapshots, Model: set.Provider(), Executors: opt.Executors, System: r.host.system, Name: r.host.actorName(r.Dir, id),
 		Metrics: counts, Log: r.log, Latency: s.latency, Crashes: opt.Crashes[id], Folding: r.recovering(id),
 		Effects: func() (outside.Journal, error) { return r.store.Journal(outside.JournalID(id)) },
 	})
@@ -337,7 +403,7 @@ func (r *Runner) keepEnded(made *setup.Scene, journal *persistence.Journal, reas
 func stopOf(def *project.Scene, opt Options) agenda.Stop {
 	stop := def.Definition.Simulation.Stop
 	if opt.For > 0 {
-		stop.After = agenda.Duration(opt.For)
+		stop.After = protocol.Duration(opt.For)
 	}
 	if opt.Ticks > 0 {
 		stop.Ticks = opt.Ticks
@@ -400,9 +466,12 @@ func (r *Runner) close() error {
 	}
 	r.metrics.NotReady("stopping")
 	r.stopWatching()
-	err := r.store.Close()
+	errs := []error{r.store.Close()}
+	for _, s := range r.Scenes {
+		errs = append(errs, s.models.Close())
+	}
 	r.host.ended(r)
-	return err
+	return errors.Join(errs...)
 }
 
 func (r *Runner) finish(s *rundir.Summary) error {

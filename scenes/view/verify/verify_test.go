@@ -139,7 +139,7 @@ func roomyTown(t *testing.T) *scenestest.Scene {
 
 // inRealtime runs a scene on the realtime clock, in a bubble whose time passes at once.
 func inRealtime(t *testing.T, s *scenestest.Scene) scenestest.Settings {
-	set := scenestest.Settings{Clock: agenda.Realtime, Workers: 3, Stop: &agenda.Stop{After: agenda.Duration(20 * time.Second)}}
+	set := scenestest.Settings{Clock: agenda.Realtime, Workers: 3, Stop: &agenda.Stop{After: protocol.Duration(20 * time.Second)}}
 	synctest.Test(t, func(t *testing.T) {
 		if r := s.Run(t, set); r.Err != nil {
 			t.Fatal(r.Err)
@@ -349,7 +349,7 @@ func TestAJournalThatEndsWithinAWave(t *testing.T) {
 // That the life before crashed is taken, on either clock.
 func TestACrashVerifies(t *testing.T) {
 	for _, clock := range []agenda.ClockKind{agenda.Virtual, agenda.Realtime} {
-		s, set := roomyTown(t), scenestest.Settings{Clock: clock, Stop: &agenda.Stop{After: agenda.Duration(5 * time.Second)}}
+		s, set := roomyTown(t), scenestest.Settings{Clock: clock, Stop: &agenda.Stop{After: protocol.Duration(5 * time.Second)}}
 		synctest.Test(t, func(t *testing.T) {
 			running, err := s.StartWith(set, func(o *scenes.Options) { o.Crashes = []*scenes.Crash{{Text: "out of memory"}} })
 			if err != nil {

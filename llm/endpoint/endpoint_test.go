@@ -1,0 +1,201 @@
+package endpoint
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"tavernsim/llm"
+	"tavernsim/protocol"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const key = "sk-secret-0001"
+
+func at(t *testing.T, d Definition, h http.HandlerFunc) *Endpoint {
+	t.Helper()
+	s := httptest.NewServer(h)
+	t.Cleanup(s.Close)
+	d.BaseURL, d.KeyEnv = s.URL, "K"
+	e, err := New("cloud", d, "", func(string) string { return key })
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = e.Close() })
+	return e
+}
+
+func outcome(t *testing.T, err error) *llm.Failure {
+	t.Helper()
+	f, ok := errors.AsType[*llm.Failure](err)
+	if !ok {
+		t.Fatalf("%v is no failure", err)
+	}
+	return f
+}
+
+// Promise 1: the key goes to the endpoint alone, and no text that comes back has it.
+func TestKeyStays(t *testing.T) {
+	strangers := 0
+	stranger := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { strangers++ }))
+	defer stranger.Close()
+	e := at(t, Definition{}, func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/moved":
+			http.Redirect(w, r, stranger.URL, http.StatusTemporaryRedirect)
+		case "/refuse":
+			w.WriteHeader(http.StatusUnauthorized)
+			_, _ = w.Write([]byte(`{"error": {"message": "wrong key: ` + r.Header.Get("Authorization") + `"}}`))
+		default:
+			_, _ = w.Write([]byte(r.Header.Get("Authorization")))
+		}
+	})
+	if _, err := e.Do(context.Background(), Ask{Path: "/moved", Body: []byte("{}")}); outcome(t, err).Outcome != llm.OutcomeBadRequest || strangers > 0 {
+		t.Errorf("redirected: %v, and %d requests elsewhere", err, strangers)
+	}
+	if _, err := e.Do(context.Background(), Ask{Path: "/refuse"}); outcome(t, err).Outcome != llm.OutcomeAuth || strings.Contains(err.Error(), key) || !strings.Contains(err.Error(), "[key]") {
+		t.Errorf("refused: %v", err)
+	}
+	r, err := e.Do(context.Background(), Ask{Path: "/echo"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if data, err := r.ReadAll(); err != nil || string(data) != "Bearer [key]" {
+		t.Errorf("%q, %v", data, err)
+	}
+}
+
+// Promise 2: every phase has its bound.
+func TestTimeouts(t *testing.T) {
+	free := make(chan struct{})
+	d := Definition{Timeouts: Timeouts{FirstByte: protocol.Duration(50 * time.Millisecond), Silence: protocol.Duration(50 * time.Millisecond), Whole: protocol.Duration(150 * time.Millisecond)}}
+	e := at(t, d, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/begins" {
+			_, _ = w.Write([]byte("data: x\n\n"))
+			w.(http.Flusher).Flush()
+		}
+		<-free
+	})
+	defer close(free)
+	for _, c := range []struct {
+		ask  Ask
+		most time.Duration
+		want string
+	}{
+		{Ask{Path: "/", Stream: true}, 140 * time.Millisecond, "nothing came in time"},
+		{Ask{Path: "/"}, time.Second, "no answer in time"},
+		{Ask{Path: "/", Timeout: 20 * time.Millisecond}, 140 * time.Millisecond, "no answer in time"},
+		{Ask{Path: "/begins", Stream: true}, 140 * time.Millisecond, "nothing came in time"},
+	} {
+		began := time.Now()
+		r, err := e.Do(context.Background(), c.ask)
+		if err == nil {
+			for _, broken := range r.Events() {
+				err = broken
+			}
+			r.Close()
+		}
+		if f := outcome(t, err); f.Outcome != llm.OutcomeTimeout || !strings.Contains(f.Message, c.want) {
+			t.Errorf("%+v: %v after %s", c.ask, err, time.Since(began))
+		}
+	}
+}
+
+// Promise 3: what an endpoint says about waiting is kept.
+func TestRetryAfter(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for _, c := range []struct {
+		name, value string
+		want        time.Duration
+	}{
+		{"Retry-After", "2", 2 * time.Second}, {"Retry-After", "0.5", 500 * time.Millisecond}, {"Retry-After-Ms", "120", 120 * time.Millisecond},
+		{"Retry-After", now.Add(9 * time.Second).Format(http.TimeFormat), 9 * time.Second}, {"Retry-After", "soon", 0}, {"Retry-After", "-4", 0}, {"Retry-After", "1e300", 24 * time.Hour},
+	} {
+		h := http.Header{}
+		h.Set(c.name, c.value)
+		if got := retryAfter(h, now); got != c.want {
+			t.Errorf("%s: %s is %s, want %s", c.name, c.value, got, c.want)
+		}
+	}
+}
+
+// Promise 4: a stream is bounded, and its events come as they were sent.
+func TestEvents(t *testing.T) {
+	e := at(t, Definition{}, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/long" {
+			_, _ = w.Write([]byte("data: " + strings.Repeat("x", MaxLine+1) + "\n\n"))
+			return
+		}
+		_, _ = w.Write([]byte(": a comment\r\nevent: one\r\ndata: a\r\ndata:b\r\n\r\n\ndata: \n\ndata: the last"))
+	})
+	read := func(path string) (got []string, err error) {
+		r, err := e.Do(context.Background(), Ask{Path: path, Stream: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		for event, broken := range r.Events() {
+			if err = broken; err == nil {
+				got = append(got, event.Type+"="+string(event.Data))
+			}
+		}
+		return got, err
+	}
+	if got, err := read("/"); err != nil || strings.Join(got, "|") != "one=a\nb|=|=the last" {
+		t.Errorf("%q, %v", got, err)
+	}
+	if _, err := read("/long"); outcome(t, err).Outcome != llm.OutcomeBadOutput {
+		t.Errorf("a long line: %v", err)
+	}
+}
+
+func TestKeyFiles(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"good": "  " + key + "  \nmore\n", "empty": "\n", "odd": "a\x01b"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	none := func(string) string { return "" }
+	for file, want := range map[string]string{"good": "", "empty": "is empty", "odd": "no header can hold", "missing": "key_file"} {
+		e, err := New("x", Definition{BaseURL: "http://127.0.0.1:1", KeyFile: file}, dir, none)
+		if want == "" {
+			if err != nil || e.key != key {
+				t.Errorf("%s: %v", file, err)
+			}
+			continue
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", file, err, want)
+		}
+	}
+	if _, err := New("x", Definition{Preset: "openai", KeyEnv: "MINE"}, dir, none); err == nil || !strings.Contains(err.Error(), "MINE") {
+		t.Errorf("a variable that is not set: %v", err)
+	}
+}
+
+func TestFileFaults(t *testing.T) {
+	_, err := Read("providers.yaml", []byte(`
+endpoints:
+  "a b": { preset: ollama }
+  one: { preset: olama }
+  two: { key_file: x }
+  three: { base_url: "ftp://x" }
+  four: { base_url: "https://me:secret@x" }
+`))
+	for _, want := range []string{"a b", `did you mean "ollama"`, "no base_url", "this is no address", "may not have a name"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v\nlacks %q", err, want)
+		}
+	}
+}

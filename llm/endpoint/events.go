@@ -1,0 +1,93 @@
+package endpoint
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"iter"
+
+	"tavernsim/llm"
+)
+
+// Event is one server-sent event.
+type Event struct {
+	Type string
+	Data []byte // until the next event
+}
+
+// Events reads the answer as a stream of server-sent events, until it ends or the loop
+// does. The error is the last element.
+func (r *Reply) Events() iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		lines := bufio.NewReaderSize(&heard{r}, 8<<10)
+		var e Event
+		var line []byte
+		data, total := false, 0
+		for {
+			var err error
+			line, err = readLine(lines, line[:0])
+			if total += len(line); err == nil && total > MaxAnswer {
+				err = errTooLong
+			}
+			switch {
+			case errors.Is(err, io.EOF) && len(line) == 0:
+				if data {
+					yield(e, nil)
+				}
+				return
+			case errors.Is(err, errTooLong):
+				yield(Event{}, r.endpoint.Failed(llm.OutcomeBadOutput, "the stream has a line of more than %d bytes, or more than %d bytes", MaxLine, MaxAnswer))
+				return
+			case err != nil && !errors.Is(err, io.EOF):
+				yield(Event{}, r.watch.failed(err))
+				return
+			case len(line) == 0:
+				if data && !yield(e, nil) {
+					return
+				}
+				e, data = Event{Data: e.Data[:0]}, false
+				continue
+			}
+			name, value, _ := bytes.Cut(line, []byte(":"))
+			value = bytes.TrimPrefix(value, []byte(" "))
+			switch string(name) {
+			case "event":
+				e.Type = string(value)
+			case "data":
+				if data {
+					e.Data = append(e.Data, '\n')
+				}
+				e.Data, data = append(e.Data, value...), true
+			}
+		}
+	}
+}
+
+var errTooLong = errors.New("line too long")
+
+// readLine reads a line without its end.
+func readLine(r *bufio.Reader, line []byte) ([]byte, error) {
+	for {
+		part, err := r.ReadSlice('\n')
+		if len(line)+len(part) > MaxLine {
+			return line, errTooLong
+		}
+		line = append(line, part...)
+		if errors.Is(err, bufio.ErrBufferFull) {
+			continue
+		}
+		return bytes.TrimRight(line, "\r\n"), err
+	}
+}
+
+// heard tells the watch that something came.
+type heard struct{ *Reply }
+
+func (h *heard) Read(p []byte) (int, error) {
+	n, err := h.body.Read(p)
+	if n > 0 {
+		h.watch.heard()
+	}
+	return n, err
+}

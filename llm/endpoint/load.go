@@ -1,0 +1,150 @@
+package endpoint
+
+import (
+	"cmp"
+	"errors"
+	"io/fs"
+	"maps"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"tavernsim/internal/source"
+	"tavernsim/protocol"
+)
+
+// DefaultFile is where the file of endpoints is looked for when none is named: in
+// $SIMD_PROVIDERS, then in simd/providers.yaml of the user's configuration folder. It is
+// "" when there is none.
+func DefaultFile(getenv func(string) string, configDir string) string {
+	if named := getenv("SIMD_PROVIDERS"); named != "" {
+		return named
+	}
+	if configDir == "" {
+		return ""
+	}
+	file := filepath.Join(configDir, "simd", "providers.yaml")
+	if _, err := os.Stat(file); err != nil {
+		return ""
+	}
+	return file
+}
+
+// Load reads a file of endpoints and makes them. The caller closes each.
+func Load(file string, getenv func(string) string) (map[string]*Endpoint, error) {
+	data, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, protocol.Errorf(protocol.KindNotFound, "endpoints: there is no file %s", file)
+	}
+	if err != nil {
+		return nil, protocol.Errorf(protocol.KindInvalid, "endpoints: %w", err)
+	}
+	f, err := Read(file, data)
+	if err != nil {
+		return nil, err
+	}
+	made := map[string]*Endpoint{}
+	for _, name := range protocol.SortedKeys(f.Endpoints) {
+		if made[name], err = New(name, f.Endpoints[name], filepath.Dir(file), getenv); err != nil {
+			return nil, err
+		}
+	}
+	return made, nil
+}
+
+// Read reads a file of endpoints. The error is a [*source.Error] over every fault.
+func Read(file string, data []byte) (*File, error) {
+	report := &source.Report{}
+	f := &File{}
+	if doc := source.Parse(file, data, source.Limits{}, report); doc != nil {
+		d := source.Decoder{Rules: Rules(), Report: report}
+		d.Decode(doc, f)
+		f.check(doc, report)
+	}
+	if err := report.Err(); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// check finds what no rule of one field does.
+func (f *File) check(doc *source.Document, report *source.Report) {
+	for _, name := range slices.Sorted(maps.Keys(f.Endpoints)) {
+		d := f.Endpoints[name].whole()
+		fault := func(field, message, suggestion string) {
+			steps := []string{"endpoints", name}
+			if field != "" {
+				steps = append(steps, field)
+			}
+			node, _ := doc.Root.Find(steps...)
+			report.At(doc, node.Pos, source.Path(steps...), message, suggestion)
+		}
+		if !nameForm().MatchString(name) {
+			fault("", "an endpoint's name has letters, digits, -, _ and . only, at most 64", "")
+		}
+		u, err := url.Parse(d.BaseURL)
+		switch {
+		case d.BaseURL == "":
+			fault("", "there is no base_url, and no preset that has one", "add base_url, or preset: "+strings.Join(PresetNames(), ", "))
+		case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
+			fault("base_url", "this is no address", "want one like https://api.example.com/v1")
+		case u.User != nil:
+			fault("base_url", "an address may not have a name and a password in it", "put the key into key_file or key_env")
+		}
+	}
+}
+
+func nameForm() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`) }
+
+// readKey reads the key of a definition; "" = it needs none, or the preset's variable
+// is not set.
+func readKey(name string, given, d Definition, dir string, getenv func(string) string) (string, error) {
+	if d.KeyFile != "" {
+		file := d.KeyFile
+		if rest, ok := strings.CutPrefix(file, "~/"); ok {
+			home, err := os.UserHomeDir()
+			if err != nil {
+				return "", protocol.Errorf(protocol.KindInvalid, "endpoint %s: key_file %s: %w", name, file, err)
+			}
+			file = filepath.Join(home, rest)
+		} else if !filepath.IsAbs(file) {
+			file = filepath.Join(dir, file)
+		}
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return "", protocol.Errorf(protocol.KindInvalid, "endpoint %s: key_file: %w", name, err)
+		}
+		key, _, _ := strings.Cut(strings.TrimSpace(string(data)), "\n")
+		if key = strings.TrimSpace(key); key == "" {
+			return "", protocol.Errorf(protocol.KindInvalid, "endpoint %s: key_file %s is empty; want the key in its first line", name, d.KeyFile)
+		}
+		return key, checkKey(name, key)
+	}
+	if d.KeyEnv == "" || d.Auth == "none" {
+		return "", nil
+	}
+	key := strings.TrimSpace(getenv(d.KeyEnv))
+	if key == "" && given.KeyEnv != "" {
+		return "", protocol.Errorf(protocol.KindInvalid, "endpoint %s: the variable %s (key_env) is not set", name, d.KeyEnv)
+	}
+	return key, checkKey(name, key)
+}
+
+// checkKey refuses what no header can hold, without showing it.
+func checkKey(name, key string) error {
+	if strings.ContainsFunc(key, func(r rune) bool { return r < ' ' || r > '~' }) {
+		return protocol.Errorf(protocol.KindInvalid, "endpoint %s: the key has characters that no header can hold", name)
+	}
+	return nil
+}
+
+// auth is how the key is sent.
+func (d Definition) auth(key string) string {
+	if key == "" {
+		return "none"
+	}
+	return cmp.Or(d.Auth, "bearer")
+}

@@ -1,0 +1,132 @@
+package endpoint
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"tavernsim/llm"
+	"tavernsim/protocol"
+)
+
+// Problem is the error in the body of an answer, in the forms that servers give it.
+type Problem struct {
+	Type    string
+	Code    string
+	Message string
+}
+
+// ReadProblem finds the error in a body; false = there is none.
+func ReadProblem(body []byte) (p Problem, ok bool) {
+	var top struct {
+		Error   json.RawMessage `json:"error"`
+		Message string          `json:"message"`
+		Detail  any             `json:"detail"`
+	}
+	if json.Unmarshal(body, &top) != nil {
+		return p, false
+	}
+	var inner struct {
+		Type    string `json:"type"`
+		Code    any    `json:"code"`
+		Message string `json:"message"`
+	}
+	switch {
+	case len(top.Error) > 0 && top.Error[0] == '"':
+		_ = json.Unmarshal(top.Error, &p.Message) // it is a text
+	case len(top.Error) > 0 && json.Unmarshal(top.Error, &inner) == nil:
+		p.Type, p.Message = inner.Type, inner.Message
+		if inner.Code != nil {
+			p.Code = fmt.Sprint(inner.Code)
+		}
+	case top.Message != "":
+		p.Message = top.Message
+	case top.Detail != nil:
+		p.Message = fmt.Sprint(top.Detail)
+	}
+	return p, p != Problem{}
+}
+
+// refused classes an answer whose status is not 200.
+func (e *Endpoint) refused(status int, h http.Header, body []byte) *llm.Failure {
+	p, ok := ReadProblem(body)
+	if !ok {
+		p.Message = strings.TrimSpace(string(body))
+	}
+	f := e.Problem(status, p)
+	f.RetryAfter = retryAfter(h, time.Now())
+	if status == http.StatusServiceUnavailable && f.RetryAfter > 0 {
+		f.Outcome = llm.OutcomeRateLimited
+	}
+	return f
+}
+
+// Problem is the failure of a request with a status; 0 = the error stood in a stream.
+func (e *Endpoint) Problem(status int, p Problem) *llm.Failure {
+	said := protocol.Short(p.Message, 300)
+	if said == "" {
+		said = "no reason given"
+	}
+	head := "error"
+	if status != 0 {
+		head = fmt.Sprintf("%d %s", status, http.StatusText(status))
+	}
+	if p.Code != "" {
+		head += ", " + protocol.Short(p.Code, 60)
+	}
+	return e.failure(outcomeOf(status, p), head+": "+said, nil)
+}
+
+// outcomeOf follows the table of outcomes: what the error says of itself wins over its
+// status.
+func outcomeOf(status int, p Problem) llm.Outcome {
+	said := strings.ToLower(p.Type + " " + p.Code + " " + p.Message)
+	has := func(words ...string) bool {
+		for _, w := range words {
+			if strings.Contains(said, w) {
+				return true
+			}
+		}
+		return false
+	}
+	switch {
+	case has("insufficient_quota", "billing", "credit balance", "exceeded your current quota") || status == http.StatusPaymentRequired:
+		return llm.OutcomeQuota
+	case has("authentication_error", "invalid_api_key", "permission_error") || status == http.StatusUnauthorized || status == http.StatusForbidden:
+		return llm.OutcomeAuth
+	case has("context_length", "context length", "context window", "maximum context", "prompt is too long", "context size", "exceed_context_size") && status < 429:
+		return llm.OutcomeContext
+	case has("rate_limit", "overloaded") || status == http.StatusTooManyRequests || status == 529:
+		return llm.OutcomeRateLimited
+	case status == http.StatusRequestTimeout || status == http.StatusGatewayTimeout || has("timeout_error"):
+		return llm.OutcomeTimeout
+	case status == http.StatusRequestEntityTooLarge:
+		return llm.OutcomeContext
+	case status >= 300 && status < 500 || has("invalid_request_error", "not_found_error"):
+		return llm.OutcomeBadRequest
+	}
+	return llm.OutcomeServerError
+}
+
+// retryAfter is how long an endpoint asks to wait: seconds, milliseconds, or a date.
+func retryAfter(h http.Header, now time.Time) time.Duration {
+	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil && ms > 0 {
+		return bounded(ms / 1000)
+	}
+	text := h.Get("Retry-After")
+	if s, err := strconv.ParseFloat(text, 64); err == nil && s > 0 {
+		return bounded(s)
+	}
+	if at, err := http.ParseTime(text); err == nil && at.After(now) {
+		return bounded(at.Sub(now).Seconds())
+	}
+	return 0
+}
+
+// bounded is at most a day, so that a nonsense number does not overflow.
+func bounded(seconds float64) time.Duration {
+	return time.Duration(min(seconds, 86_400) * float64(time.Second))
+}

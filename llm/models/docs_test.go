@@ -1,0 +1,60 @@
+package models
+
+import (
+	"flag"
+	"reflect"
+	"strings"
+	"testing"
+
+	"tavernsim/internal/doctest"
+	"tavernsim/internal/source"
+	"tavernsim/llm/endpoint"
+)
+
+var update = flag.Bool("update", false, "rewrite the tables of docs/formats/providers.md")
+
+// The tables of the page are what is read.
+// go test ./llm/models -run Docs -update rewrites them.
+func TestDocsTables(t *testing.T) {
+	rules := Rules()
+	for key, r := range endpoint.Rules() {
+		rules[key] = r
+	}
+	types := []reflect.Type{
+		reflect.TypeFor[Definition](), reflect.TypeFor[Params](), reflect.TypeFor[Latency](),
+		reflect.TypeFor[endpoint.File](), reflect.TypeFor[endpoint.Definition](), reflect.TypeFor[endpoint.Timeouts](), reflect.TypeFor[endpoint.Limits](), reflect.TypeFor[endpoint.Dialect](),
+	}
+	doctest.Tables{Dir: "../../docs/formats", Pages: map[string]string{"models": "providers.md", "endpoint": "providers.md"}, Types: types, Rules: rules}.Check(t, *update)
+	for _, typ := range types {
+		for _, f := range source.Fields(typ) {
+			if rules[typ.String()+"."+f.Name].Doc == "" {
+				t.Errorf("%s.%s has no rule with a sentence", typ, f.Name)
+			}
+			delete(rules, typ.String()+"."+f.Name)
+		}
+	}
+	for key := range rules {
+		t.Errorf("the rule %s has no field", key)
+	}
+}
+
+// The examples of the page are read without a fault, and every preset is on it.
+func TestDocsExamples(t *testing.T) {
+	for _, text := range doctest.Examples(t, "formats/providers.md", "model") {
+		report := &source.Report{}
+		if !Read("thinker.yaml", []byte(text), report) {
+			t.Error(report.Err())
+		}
+	}
+	for _, text := range doctest.Examples(t, "formats/providers.md", "providers") {
+		if _, err := endpoint.Read("providers.yaml", []byte(text)); err != nil {
+			t.Error(err)
+		}
+	}
+	page := doctest.Page(t, "formats/providers.md")
+	for name, d := range endpoint.Presets() {
+		if !strings.Contains(page, "| `"+name+"` | "+d.Protocol+" | ") || !strings.Contains(page, d.BaseURL) || !strings.Contains(page, d.KeyEnv) {
+			t.Errorf("the page lacks the preset %s, or has it otherwise", name)
+		}
+	}
+}

@@ -1,0 +1,275 @@
+package models
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"tavernsim/internal/source"
+	"tavernsim/llm"
+	"tavernsim/llm/endpoint"
+	"tavernsim/llm/gate"
+	"tavernsim/llm/openai"
+	"tavernsim/llm/scripted"
+	"tavernsim/protocol"
+)
+
+// File is a model file of a project.
+type File struct {
+	Path string
+	Data []byte
+}
+
+// Options say of what a set is made.
+type Options struct {
+	Files     []File
+	Default   string                        // path of the model that answers requests without a name; "" = the embedded script
+	Endpoints map[string]*endpoint.Endpoint // nil = scripts answer for every model
+}
+
+// Set is the models of a scene. It is the provider of all of them.
+type Set struct {
+	// Notes are what a user should know: a sentence each.
+	Notes []string
+
+	models   map[string]llm.Provider // by name
+	fallback llm.Provider            // for requests without a name
+}
+
+// New makes the models of a scene. [Provider] gives what answers.
+func New(opt Options) (*Set, error) {
+	s := &Set{models: map[string]llm.Provider{}}
+	var waiting []string // that a script answers for
+	var script llm.Provider
+	for _, f := range opt.Files {
+		report := &source.Report{}
+		def, m := read(f.Path, f.Data, report)
+		if err := report.Err(); err != nil {
+			return nil, err
+		}
+		name := NameOf(f.Path)
+		if s.models[name] != nil {
+			return nil, protocol.Errorf(protocol.KindInvalid, "%s: there are two files for the model %s; rename one", f.Path, name)
+		}
+		switch {
+		case m != nil:
+			s.models[name] = m
+		case opt.Endpoints == nil:
+			waiting = append(waiting, name)
+			continue
+		default:
+			p, err := def.provider(f.Path, opt.Endpoints)
+			if err != nil {
+				return nil, err
+			}
+			s.models[name] = p
+		}
+		if f.Path == opt.Default {
+			s.fallback = s.models[name]
+		}
+	}
+	if s.fallback == nil {
+		var err error
+		if script, err = defaultScript(s, opt); err != nil {
+			return nil, err
+		}
+		s.fallback = script
+	}
+	for _, name := range waiting {
+		s.models[name] = s.fallback
+	}
+	if len(waiting) > 0 {
+		s.Notes = append(s.Notes, fmt.Sprintf("a script answers for %s: there is no file of endpoints (simd help run, --providers)", strings.Join(waiting, ", ")))
+	}
+	return s, nil
+}
+
+// defaultScript answers for a default model that is not there: the project's script
+// models/scripted.yaml, or the embedded one.
+func defaultScript(s *Set, opt Options) (llm.Provider, error) {
+	if m, ok := s.models[NameOf(scriptFile)].(*scripted.Model); ok && opt.Default != "" {
+		return m, nil
+	}
+	return scripted.Default()
+}
+
+const scriptFile = "models/scripted.yaml"
+
+// NameOf is the name of the model of a file.
+func NameOf(file string) string { return strings.TrimSuffix(path.Base(file), path.Ext(file)) }
+
+// Provider is what answers: the set, which answers at once if all its models do, or the
+// only script itself.
+func (s *Set) Provider() llm.Provider {
+	only := true
+	for _, m := range s.models {
+		if _, ok := m.(llm.Instant); !ok {
+			return s
+		}
+		only = only && m == s.fallback
+	}
+	if only {
+		return s.fallback
+	}
+	return scripts{s}
+}
+
+// scripts is a set of scripted models.
+type scripts struct{ *Set }
+
+// Answer implements llm.Instant.
+func (s scripts) Answer(q protocol.ModelRequest) (protocol.ModelAnswer, error) {
+	p, err := s.pick(q.Model)
+	if err != nil {
+		return protocol.ModelAnswer{}, err
+	}
+	return p.(llm.Instant).Answer(q)
+}
+
+// Asked is a model of a set that is at an endpoint.
+type Asked struct{ Name, Endpoint string }
+
+// Asked are the models that are at endpoints, by name.
+func (s *Set) Asked() (list []Asked) {
+	for _, name := range slices.Sorted(maps.Keys(s.models)) {
+		if a, ok := s.models[name].(*asked); ok {
+			list = append(list, Asked{name, a.Name()})
+		}
+	}
+	return list
+}
+
+// Name implements llm.Provider.
+func (s *Set) Name() string { return s.fallback.Name() }
+
+// Close implements llm.Provider.
+func (s *Set) Close() error {
+	errs := []error{s.fallback.Close()}
+	for _, name := range slices.Sorted(maps.Keys(s.models)) {
+		errs = append(errs, s.models[name].Close())
+	}
+	return errors.Join(errs...)
+}
+
+// Complete implements llm.Provider.
+func (s *Set) Complete(ctx context.Context, q protocol.ModelRequest, sink llm.Sink) (protocol.ModelAnswer, error) {
+	p, err := s.pick(q.Model)
+	if err != nil {
+		return protocol.ModelAnswer{}, err
+	}
+	return p.Complete(ctx, q, sink)
+}
+
+// pick finds the model of a name. A script takes any name, as its rules may match it.
+func (s *Set) pick(name string) (llm.Provider, error) {
+	if p := s.models[name]; p != nil {
+		return p, nil
+	}
+	if _, script := s.fallback.(*scripted.Model); script || name == "" {
+		return s.fallback, nil
+	}
+	return nil, &llm.Failure{Outcome: llm.OutcomeBadRequest, Message: fmt.Sprintf("model %q: the project has no file models/%s.yaml; known: %s", name, name, strings.Join(slices.Sorted(maps.Keys(s.models)), ", "))}
+}
+
+// Gate implements gate.Gated: requests to scripts pass none.
+func (s *Set) Gate(q *protocol.ModelRequest) (*gate.Gate, int64) {
+	p, err := s.pick(q.Model)
+	a, ok := p.(*asked)
+	if err != nil || !ok {
+		return nil, 0
+	}
+	return a.to.Gate, a.tokens(q)
+}
+
+// asked is a model at an endpoint.
+type asked struct {
+	llm.Provider
+	*Definition
+	to    *endpoint.Endpoint
+	model string // as the endpoint calls it
+	opts  *protocol.ModelOptions
+}
+
+func (d *Definition) provider(file string, endpoints map[string]*endpoint.Endpoint) (llm.Provider, error) {
+	name := cmp.Or(d.Endpoint, d.Kind)
+	to := endpoints[name]
+	if to == nil {
+		return nil, protocol.Errorf(protocol.KindNotFound, "%s: the file of endpoints has no %s (it has %s); add it, or run with --model scripted",
+			file, name, strings.Join(slices.Sorted(maps.Keys(endpoints)), ", "))
+	}
+	if to.Protocol != d.Kind {
+		return nil, protocol.Errorf(protocol.KindInvalid, "%s: kind is %s, and endpoint %s speaks %s", file, d.Kind, name, to.Protocol)
+	}
+	a := &asked{Definition: d, to: to, model: cmp.Or(to.Models[d.Model], d.Model)}
+	a.opts = &protocol.ModelOptions{TopP: d.Params.TopP, Seed: d.Params.Seed, Effort: d.Params.Effort, Parallel: d.Params.Parallel, Extra: d.Params.Extra}
+	stream := d.Stream == nil || *d.Stream
+	a.Provider = openai.New(to, a.model, stream)
+	return a, nil
+}
+
+// Complete implements llm.Provider.
+func (a *asked) Complete(ctx context.Context, q protocol.ModelRequest, sink llm.Sink) (protocol.ModelAnswer, error) {
+	a.fill(&q)
+	answer, err := a.Provider.Complete(ctx, q, sink)
+	if err != nil {
+		if f, ok := errors.AsType[*llm.Failure](err); ok {
+			f.Latency = a.Latency.of(0, f.Latency)
+		}
+		return answer, err
+	}
+	if answer.Origin != nil {
+		answer.Origin.Question = a.question(&q)
+	}
+	answer.Latency = a.Latency.of(answer.Usage.Output, answer.Latency)
+	return answer, nil
+}
+
+// tokens is about what a request takes of an endpoint's rate, rather too much: three
+// bytes a token, and the whole of the answer.
+func (a *asked) tokens(q *protocol.ModelRequest) int64 {
+	size := 0
+	for i := range q.Messages {
+		size += len(q.Messages[i].Text) + 48
+	}
+	for i := range q.Tools {
+		size += len(q.Tools[i].Description) + 192
+	}
+	return int64(size/3 + cmp.Or(q.MaxTokens, a.Params.MaxTokens, defaultMaxTokens))
+}
+
+// question names what the model reads: the request as it is sent, to the model as the
+// project names it.
+func (a *asked) question(q *protocol.ModelRequest) string {
+	q.Model = a.Definition.Model
+	return llm.Hash(llm.AppendQuestion(nil, q))
+}
+
+// fill sets what the request leaves open.
+func (a *asked) fill(q *protocol.ModelRequest) {
+	p := &a.Params
+	if q.Temperature == nil {
+		q.Temperature = p.Temperature
+	}
+	q.MaxTokens = cmp.Or(q.MaxTokens, p.MaxTokens, defaultMaxTokens)
+	if len(q.Stop) == 0 {
+		q.Stop = p.Stop
+	}
+	if q.Options == nil {
+		q.Options = a.opts
+		return
+	}
+	o := *q.Options
+	o.TopP, o.Seed, o.Parallel = cmp.Or(o.TopP, p.TopP), cmp.Or(o.Seed, p.Seed), cmp.Or(o.Parallel, p.Parallel)
+	o.Effort = cmp.Or(o.Effort, p.Effort)
+	if len(p.Extra) > 0 {
+		extra := maps.Clone(p.Extra)
+		maps.Copy(extra, o.Extra)
+		o.Extra = extra
+	}
+	q.Options = &o
+}

@@ -1,0 +1,294 @@
+package openai
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"tavernsim/llm"
+	"tavernsim/llm/endpoint"
+	"tavernsim/protocol"
+)
+
+// completion is an answer, or a part of a streamed one.
+type completion struct {
+	ID                string          `json:"id"`
+	Model             string          `json:"model"`
+	SystemFingerprint string          `json:"system_fingerprint"`
+	Choices           []choice        `json:"choices"`
+	Usage             *usage          `json:"usage"`
+	Error             json.RawMessage `json:"error"`
+}
+
+type choice struct {
+	Index        int    `json:"index"`
+	Message      *said  `json:"message"`
+	Delta        *said  `json:"delta"`
+	FinishReason string `json:"finish_reason"`
+}
+
+// said is a message, or a part of one. Fields whose names differ between servers are
+// read by name.
+type said struct {
+	content   content
+	refusal   string
+	calls     []part
+	reasoning map[string]string // what other texts there are, by field
+}
+
+// part is a call, or a part of one.
+type part struct {
+	Index    *int   `json:"index"`
+	ID       string `json:"id"`
+	Function struct {
+		Name      string    `json:"name"`
+		Arguments arguments `json:"arguments"`
+	} `json:"function"`
+}
+
+// arguments are a text; some servers give the object itself.
+type arguments string
+
+// UnmarshalJSON takes both.
+func (a *arguments) UnmarshalJSON(b []byte) error {
+	var s string
+	if json.Unmarshal(b, &s) == nil {
+		*a = arguments(s)
+		return nil
+	}
+	*a = arguments(b)
+	return nil
+}
+
+// content is a text, null, or a list of parts with texts.
+type content string
+
+// UnmarshalJSON takes all three.
+func (c *content) UnmarshalJSON(b []byte) error {
+	var s *string
+	if json.Unmarshal(b, &s) == nil {
+		if s != nil {
+			*c = content(*s)
+		}
+		return nil
+	}
+	var parts []struct {
+		Text    string `json:"text"`
+		Refusal string `json:"refusal"`
+	}
+	if err := json.Unmarshal(b, &parts); err != nil {
+		return err
+	}
+	for _, p := range parts {
+		*c += content(p.Text + p.Refusal)
+	}
+	return nil
+}
+
+// UnmarshalJSON reads a message of any server.
+func (s *said) UnmarshalJSON(b []byte) error {
+	var known struct {
+		Content   content `json:"content"`
+		Refusal   string  `json:"refusal"`
+		ToolCalls []part  `json:"tool_calls"`
+		// The names that the presets know are read at once.
+		ReasoningContent string `json:"reasoning_content"`
+		Reasoning        any    `json:"reasoning"`
+	}
+	if err := json.Unmarshal(b, &known); err != nil {
+		return err
+	}
+	s.content, s.refusal, s.calls = known.Content, known.Refusal, known.ToolCalls
+	if known.ReasoningContent != "" {
+		s.thought("reasoning_content", known.ReasoningContent)
+	}
+	if text, ok := known.Reasoning.(string); ok && text != "" {
+		s.thought("reasoning", text)
+	}
+	return nil
+}
+
+func (s *said) thought(field, text string) {
+	if s.reasoning == nil {
+		s.reasoning = map[string]string{}
+	}
+	s.reasoning[field] = text
+}
+
+type usage struct {
+	PromptTokens     int64 `json:"prompt_tokens"`
+	CompletionTokens int64 `json:"completion_tokens"`
+	Prompt           *struct {
+		CachedTokens int64 `json:"cached_tokens"`
+	} `json:"prompt_tokens_details"`
+	Completion *struct {
+		ReasoningTokens int64 `json:"reasoning_tokens"`
+	} `json:"completion_tokens_details"`
+}
+
+func (u *usage) tokens() (t protocol.Usage) {
+	if u == nil {
+		return t
+	}
+	t.Input, t.Output = u.PromptTokens, u.CompletionTokens
+	if u.Prompt != nil {
+		t.CacheRead = u.Prompt.CachedTokens
+	}
+	if u.Completion != nil {
+		t.Reasoning = u.Completion.ReasoningTokens
+	}
+	return t
+}
+
+// reading collects an answer.
+type reading struct {
+	*Provider
+	names  *endpoint.Names
+	answer protocol.ModelAnswer
+	origin protocol.ModelOrigin
+
+	text, reasoning strings.Builder
+	calls           []calling
+	usage           *usage
+	finish          string
+	refused         strings.Builder
+}
+
+// calling is a call that is being read.
+type calling struct {
+	index     int
+	id, name  string
+	arguments strings.Builder
+}
+
+// take adds a completion, or a part of one, and returns what is new in it.
+func (r *reading) take(c *completion) (text, reasoning string, err error) {
+	if len(c.Error) > 0 && string(c.Error) != "null" {
+		p, _ := endpoint.ReadProblem(slices.Concat([]byte(`{"error":`), c.Error, []byte("}")))
+		return "", "", r.to.Problem(0, p)
+	}
+	r.origin.ID, r.origin.Fingerprint = cmp.Or(r.origin.ID, c.ID), cmp.Or(r.origin.Fingerprint, c.SystemFingerprint)
+	r.answer.Model = cmp.Or(r.answer.Model, c.Model)
+	if c.Usage != nil {
+		r.usage = c.Usage
+	}
+	for i := range c.Choices {
+		ch := &c.Choices[i]
+		if ch.Index != 0 {
+			continue // one answer was asked for
+		}
+		m := ch.Message
+		if m == nil {
+			m = ch.Delta
+		}
+		if m != nil {
+			text += string(m.content)
+			reasoning += r.thought(m)
+			r.refused.WriteString(m.refusal)
+			for k := range m.calls {
+				r.part(&m.calls[k])
+			}
+		}
+		if ch.FinishReason != "" {
+			r.finish = ch.FinishReason
+		}
+	}
+	r.text.WriteString(text)
+	r.reasoning.WriteString(reasoning)
+	return text, reasoning, nil
+}
+
+func (r *reading) thought(m *said) string {
+	for _, field := range r.dialect.Reasoning {
+		if text := m.reasoning[field]; text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+// part adds a part of a call: to the call of its index, or without an index to a new
+// one if it has a name.
+func (r *reading) part(p *part) {
+	at := -1
+	if p.Index != nil {
+		at = slices.IndexFunc(r.calls, func(c calling) bool { return c.index == *p.Index })
+		if at >= 0 && p.ID != "" && r.calls[at].id != "" && p.ID != r.calls[at].id {
+			at = -1 // the server counts badly: another id is another call
+		}
+	} else if p.Function.Name == "" {
+		at = len(r.calls) - 1
+	}
+	if at < 0 {
+		if len(r.calls) == maxCalls {
+			return
+		}
+		at = len(r.calls)
+		r.calls = append(r.calls, calling{index: at})
+		if p.Index != nil {
+			r.calls[at].index = *p.Index
+		}
+	}
+	c := &r.calls[at]
+	c.id, c.name = cmp.Or(c.id, p.ID), cmp.Or(c.name, p.Function.Name)
+	c.arguments.WriteString(string(p.Function.Arguments))
+}
+
+// maxCalls bounds the calls of one answer; the agent has its own, lower bound.
+const maxCalls = 1000
+
+// end makes the answer of what was read.
+func (r *reading) end(question int) (protocol.ModelAnswer, error) {
+	a := &r.answer
+	a.Text, a.Reasoning = r.to.Hide(r.text.String()), r.to.Hide(r.reasoning.String())
+	size := len(a.Text) + len(a.Reasoning)
+	for i := range r.calls {
+		c := &r.calls[i]
+		size += c.arguments.Len() + len(c.name)
+		a.Calls = append(a.Calls, r.names.Call(c.id, c.name, r.to.Hide(c.arguments.String())))
+	}
+	endpoint.Unique(a.Calls)
+	r.origin.Refused = r.refused.String()
+	var err error
+	if a.Finish, err = r.finished(); err != nil {
+		return *a, err
+	}
+	a.Model = cmp.Or(a.Model, r.model)
+	a.Usage = r.usage.tokens()
+	endpoint.Count(&a.Usage, question, size)
+	origin := r.origin
+	a.Origin = &origin
+	return *a, nil
+}
+
+func (r *reading) finished() (protocol.FinishReason, error) {
+	switch {
+	case r.finish == "content_filter" || r.refused.Len() > 0:
+		return protocol.FinishFiltered, nil
+	case r.finish == "length":
+		return protocol.FinishLength, nil
+	case len(r.calls) > 0:
+		return protocol.FinishToolCalls, nil
+	case r.finish == "error":
+		return "", r.to.Failed(llm.OutcomeServerError, "the server broke the answer off")
+	case r.text.Len() == 0 && r.reasoning.Len() == 0 && r.finish != "stop":
+		return "", r.to.Failed(llm.OutcomeBadOutput, "the answer is empty")
+	}
+	return protocol.FinishStop, nil
+}
+
+// unreadable is the failure of a body that is no completion.
+func (p *Provider) unreadable(data []byte, err error) error {
+	if problem, ok := endpoint.ReadProblem(data); ok {
+		return p.to.Problem(0, problem)
+	}
+	return p.to.Failed(llm.OutcomeBadOutput, "the answer is no chat completion: %s: %s", shortErr(err), protocol.Short(string(data), 120))
+}
+
+func shortErr(err error) string {
+	if err == nil {
+		return "it has no choices"
+	}
+	return err.Error()
+}

@@ -1,0 +1,15 @@
+// Package openai asks models behind the chat completions interface, which most services
+// and most inference servers have. How they differ is data ([endpoint.Dialect]).
+//
+// [New] makes the provider of one model at one endpoint. The endpoint is the caller's,
+// who closes it after the provider.
+//
+// Requests are streamed if the options say so; the answer is the same. Arguments of
+// calls that are no JSON object come back as [protocol.Call.Broken]. What servers leave
+// out is filled in: ids of calls, and tokens, which are then marked as estimated.
+// A refusal is an answer with protocol.FinishFiltered, not a failure.
+//
+// # Not here
+//
+// Embeddings, retries, rates, prices.
+package openai

@@ -1,0 +1,75 @@
+package llm
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+
+	"github.com/tinylib/msgp/msgp"
+
+	"tavernsim/protocol"
+)
+
+// Hash is the name of an encoded question: 16 bytes of its SHA-256, in hexadecimal.
+func Hash(question []byte) string {
+	sum := sha256.Sum256(question)
+	return hex.EncodeToString(sum[:16])
+}
+
+// AppendQuestion encodes what a model reads of a request; equal questions give equal
+// bytes. Time, chance and the asking agent are not part of it.
+func AppendQuestion(b []byte, q *protocol.ModelRequest) []byte {
+	b = msgp.AppendString(b, q.Model)
+	b = msgp.AppendArrayHeader(b, uint32(len(q.Messages)))
+	for i := range q.Messages {
+		m := &q.Messages[i]
+		b = msgp.AppendString(msgp.AppendString(msgp.AppendString(b, string(m.Role)), m.CallID), m.Text)
+		b = msgp.AppendArrayHeader(b, uint32(len(m.Calls)))
+		for k := range m.Calls {
+			c := &m.Calls[k]
+			b = msgp.AppendString(msgp.AppendString(b, c.ID), c.Tool)
+			if c.Broken != "" {
+				b = msgp.AppendString(b, c.Broken)
+			} else {
+				b = AppendAny(b, c.Params)
+			}
+		}
+	}
+	b = msgp.AppendArrayHeader(b, uint32(len(q.Tools)))
+	for i := range q.Tools {
+		b = msgp.AppendString(msgp.AppendString(b, q.Tools[i].Name), q.Tools[i].Description)
+		b = AppendAny(b, q.Tools[i].Parameters)
+	}
+	b = msgp.AppendBool(msgp.AppendInt(b, q.MaxTokens), q.JSON)
+	if q.Temperature != nil {
+		b = msgp.AppendFloat64(b, *q.Temperature)
+	}
+	b = protocol.AppendStrings(b, q.Stop)
+	if q.Options != nil {
+		b = appendOptions(b, q.Options)
+	}
+	return b
+}
+
+func appendOptions(b []byte, o *protocol.ModelOptions) []byte {
+	var set [3]any
+	if o.TopP != nil {
+		set[0] = *o.TopP
+	}
+	if o.Seed != nil {
+		set[1] = *o.Seed
+	}
+	if o.Parallel != nil {
+		set[2] = *o.Parallel
+	}
+	b = msgp.AppendString(msgp.AppendString(b, o.Effort), o.ToolChoice)
+	return AppendAny(AppendAny(AppendAny(b, set[:]), o.Schema), o.Extra)
+}
+
+// AppendAny encodes a value; anything else by its text.
+func AppendAny(b []byte, v any) []byte {
+	n, err := protocol.Normalize(v)
+	if err != nil {
+		return msgp.AppendString(b, err.Error())
+	}
+	return protocol.AppendValue(b, n)
+}
