@@ -43,6 +43,8 @@ type ModelRequest struct {
 
 	Scene     string
 	Agent     string // instance id
+	Turn      uint64 // of the agent, from 1
+	Number    int64  // of the request in the turn, from 1
 	Profile   string
 	Variables map[string]any // what the prompt was made of, by name
 	Events    []string       // types of the events this deliberation perceives

@@ -212,7 +212,7 @@ func publishesCritical(requests []protocol.Sequenced) bool {
 // ask carries a request out. An instant executor answers at once; otherwise ask
 // returns nil, and the answer arrives through the mailbox.
 func (a *agentShell) ask(q *agent.Ask) *agent.Answered {
-	q.Model.Scene = a.ID
+	q.Model.Scene, q.Model.Turn, q.Model.Number = a.ID, a.machine.State.Turn+1, int64(q.Number)
 	if x := a.outside.Now(q, a.Clock == agenda.Realtime); x != nil {
 		return x
 	}

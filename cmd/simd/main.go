@@ -167,7 +167,7 @@ compared byte by byte.`,
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(&cobra.Command{Use: "help [COMMAND]", Short: "Describe a command", RunE: help})
 	root.AddGroup(&cobra.Group{ID: "run", Title: "Simulations:"}, &cobra.Group{ID: "tools", Title: "Tools:"})
-	for _, c := range []*cobra.Command{newRun(e), newReplay(e), newFork(e), newDoctor(e), newInspect(e), newDiff(e), newExport(e), newRuns(e), newValidate(e), newBench(e)} {
+	for _, c := range []*cobra.Command{newRun(e), newReplay(e), newFork(e), newDoctor(e), newInspect(e), newDiff(e), newExport(e), newCassette(e), newRuns(e), newValidate(e), newBench(e)} {
 		c.GroupID = "run"
 		root.AddCommand(c)
 	}

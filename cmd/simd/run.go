@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -33,6 +34,8 @@ type runOptions struct {
 	agents     int
 	model      string
 	providers  string
+	answers    string
+	onMiss     string
 	out        string
 	resume     string
 	durability string
@@ -76,7 +79,8 @@ difference, 130 interrupted (resumable).`,
   simd run my-project --scene tavern --scene market --for 8h
   simd run --resume runs/latest
   simd run my-project --seed 7 --repeat 2 --json
-  simd run my-project --model thinker --providers providers.yaml`,
+  simd run my-project --model thinker --providers providers.yaml
+  simd run my-project --model replay:runs/latest`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if (len(args) == 1) == (o.resume != "") {
 				return usageError{fmt.Errorf("run wants a project folder, or --resume with a run directory")}
@@ -103,8 +107,10 @@ func (o *runOptions) register(c *cobra.Command) {
 	f.Uint64Var(&o.seed, "seed", 0, "seed of all random choices (default: the scene's, else drawn and printed)")
 	f.StringVar(&o.clock, "clock", "", "virtual or realtime (default: the scene's)")
 	f.IntVar(&o.agents, "agents", 0, "total number of agents of all entries with a count")
-	f.StringVar(&o.model, "model", "", "model for requests without a name: `NAME` of a file in models/; scripted = scripts answer for every model")
+	f.StringVar(&o.model, "model", "", "model for requests without a name: `NAME` of a file in models/; scripted = scripts answer for every model; replay:PATH = --answers PATH --on-miss fail, with the model of that run")
 	f.StringVar(&o.providers, "providers", "", "`FILE` with endpoints and keys (default: $SIMD_PROVIDERS, then simd/providers.yaml of your configuration folder)")
+	f.StringVar(&o.answers, "answers", "", "recorded answers to take before an endpoint is asked: a run directory or a cassette `FILE`")
+	f.StringVar(&o.onMiss, "on-miss", "", "ask an endpoint, or fail, if --answers has no answer to a question; default ask")
 	f.StringVar(&o.out, "out", "", "run directory `DIR` (default: runs/TIME-SCENE)")
 	f.StringVar(&o.resume, "resume", "", "resume the run in `DIR`")
 	f.StringVar(&o.durability, "durability", "", "memory, process (survives a kill) or power (synced); default process")
@@ -176,7 +182,7 @@ func nothingSucceeded(sum *rundir.Summary) error {
 
 func (o *runOptions) options(cmd *cobra.Command, e *env) (runner.Options, error) {
 	opt := runner.Options{
-		Scenes: o.scenes, Dir: o.out, Clock: agenda.ClockKind(o.clock), Agents: o.agents, Model: o.model, For: o.length, Ticks: o.ticks, Until: o.until,
+		Scenes: o.scenes, Dir: o.out, Clock: agenda.ClockKind(o.clock), Agents: o.agents, Model: o.model, Answers: o.answers, OnMiss: o.onMiss, For: o.length, Ticks: o.ticks, Until: o.until,
 		BatchFacts: o.batch, Snapshots: o.snapshots, Keep: o.keep, Version: version().Version, Args: e.args, Sized: tuneMemory,
 	}
 	opt.Snapshots.Bytes = int64(o.snapBytes)
@@ -197,7 +203,9 @@ func (o *runOptions) options(cmd *cobra.Command, e *env) (runner.Options, error)
 		text string
 	}{
 		{o.resume != "" && o.repeat > 1, "--repeat starts new runs; it does not go with --resume"},
-		{o.resume != "" && (len(o.scenes) > 0 || changed("seed") || o.clock != "" || o.agents > 0 || o.model != "" || o.out != ""), "--resume accepts only --providers, --metrics, --pprof, --durability, --batch, --snapshot-facts, --snapshot-every, --snapshot-bytes, --keep, --disk-wait, --json, --quiet and --summary; everything else comes from the run's manifest"},
+		{o.resume != "" && (len(o.scenes) > 0 || changed("seed") || o.clock != "" || o.agents > 0 || o.model != "" || o.answers != "" || o.onMiss != "" || o.out != ""), "--resume accepts only --providers, --metrics, --pprof, --durability, --batch, --snapshot-facts, --snapshot-every, --snapshot-bytes, --keep, --disk-wait, --json, --quiet and --summary; everything else comes from the run's manifest"},
+		{o.onMiss != "" && o.onMiss != runner.MissAsk && o.onMiss != runner.MissFail, fmt.Sprintf("--on-miss %q: want ask or fail", o.onMiss)},
+		{o.onMiss != "" && o.answers == "", "--on-miss is for questions that --answers does not have; name a run directory or a cassette there, too"},
 		{o.resume != "" && (o.length > 0 || o.ticks > 0 || o.until != ""), "--resume goes on to the end that the run was given; --for, --ticks and --until do not go with it"},
 	} {
 		if bad.is {
@@ -209,6 +217,12 @@ func (o *runOptions) options(cmd *cobra.Command, e *env) (runner.Options, error)
 	}
 	if cmd.Flags().Changed("seed") {
 		opt.Seed = &o.seed
+	}
+	if path, ok := strings.CutPrefix(o.model, "replay:"); ok {
+		if o.answers != "" {
+			return opt, usageError{fmt.Errorf("--model replay:PATH names the answers; --answers does not go with it")}
+		}
+		opt.Answers, opt.OnMiss, opt.Model = path, runner.MissFail, rundir.ModelOf(path)
 	}
 	if o.durability != "" {
 		d, err := persistence.ParseDurability(o.durability)

@@ -48,6 +48,9 @@ func writeScene(b *strings.Builder, s *rundir.SceneSummary, wall float64, compac
 	row("events", "%s routed to %s receivers%s", thousands(s.Events.Routed), thousands(s.Events.Delivered), note(s.Events.Refused, "%d refused"))
 	row("world", "version %s  %s changes%s%s", thousands(s.World.Version), thousands(s.World.Changes), note(s.World.Refused, "%d refused"), note(s.World.Conflicts, "%d of them conflicts"))
 	row("model", "%s calls  tokens in=%s out=%s%s", thousands(s.Model.Calls), human(float64(s.Model.Tokens.Input)), human(float64(s.Model.Tokens.Output)), note(s.Model.Failed, "%d failed"))
+	if a := s.Model.Answers; a != nil {
+		row("answers", "%s reused, %s asked", thousands(a.Reused), thousands(a.Asked))
+	}
 	row("calls", "%s of tools and skills%s", thousands(s.Tools.Calls), note(s.Tools.Failed, "%d failed"))
 	row("journal", "%s facts  %s in %s waves  durability %s", thousands(s.Journal.Facts), size(float64(s.Journal.Bytes)), thousands(int64(s.Journal.Waves)), s.Journal.Durability)
 	if s.Restarts+s.DeadLetters > 0 {

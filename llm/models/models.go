@@ -9,12 +9,14 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"tavernsim/internal/source"
 	"tavernsim/llm"
 	"tavernsim/llm/endpoint"
 	"tavernsim/llm/gate"
 	"tavernsim/llm/openai"
+	"tavernsim/llm/replay"
 	"tavernsim/llm/scripted"
 	"tavernsim/protocol"
 )
@@ -27,9 +29,12 @@ type File struct {
 
 // Options say of what a set is made.
 type Options struct {
-	Files     []File
-	Default   string                        // path of the model that answers requests without a name; "" = the embedded script
-	Endpoints map[string]*endpoint.Endpoint // nil = scripts answer for every model
+	Files   []File
+	Default string // path of the model that answers requests without a name; "" = the embedded script
+	// Endpoints are the user's. nil = scripts answer for every model, or with Answers
+	// those alone.
+	Endpoints map[string]*endpoint.Endpoint
+	Answers   *replay.Answers // recorded ones, which are taken before an endpoint is asked; nil = none
 }
 
 // Set is the models of a scene. It is the provider of all of them.
@@ -39,7 +44,15 @@ type Set struct {
 
 	models   map[string]llm.Provider // by name
 	fallback llm.Provider            // for requests without a name
+	counts   counts
 }
+
+// counts are of the requests to endpoints, since the set was made.
+type counts struct{ reused, asked atomic.Int64 }
+
+// Counts are the requests that a recorded answer, and that an endpoint answered, since
+// the set was made.
+func (s *Set) Counts() (reused, asked int64) { return s.counts.reused.Load(), s.counts.asked.Load() }
 
 // New makes the models of a scene. [Provider] gives what answers.
 func New(opt Options) (*Set, error) {
@@ -59,11 +72,11 @@ func New(opt Options) (*Set, error) {
 		switch {
 		case m != nil:
 			s.models[name] = m
-		case opt.Endpoints == nil:
+		case opt.Endpoints == nil && opt.Answers == nil:
 			waiting = append(waiting, name)
 			continue
 		default:
-			p, err := def.provider(f.Path, opt.Endpoints)
+			p, err := def.provider(f.Path, opt, &s.counts)
 			if err != nil {
 				return nil, err
 			}
@@ -180,53 +193,94 @@ func (s *Set) pick(name string) (llm.Provider, error) {
 func (s *Set) Gate(q *protocol.ModelRequest) (*gate.Gate, int64) {
 	p, err := s.pick(q.Model)
 	a, ok := p.(*asked)
-	if err != nil || !ok {
+	if err != nil || !ok || a.to == nil {
 		return nil, 0
+	}
+	if a.answers != nil {
+		asks := *q
+		a.fill(&asks)
+		if _, ok := a.recorded(a.question(asks), &asks); ok {
+			return nil, 0
+		}
 	}
 	return a.to.Gate, a.tokens(q)
 }
 
 // asked is a model at an endpoint.
 type asked struct {
-	llm.Provider
+	llm.Provider // nil = recorded answers alone
 	*Definition
-	to    *endpoint.Endpoint
-	model string // as the endpoint calls it
-	opts  *protocol.ModelOptions
+	name    string             // of the endpoint
+	to      *endpoint.Endpoint // nil = recorded answers alone
+	opts    *protocol.ModelOptions
+	answers *replay.Answers
+	counts  *counts
 }
 
-func (d *Definition) provider(file string, endpoints map[string]*endpoint.Endpoint) (llm.Provider, error) {
+func (d *Definition) provider(file string, opt Options, counts *counts) (llm.Provider, error) {
 	name := cmp.Or(d.Endpoint, d.Kind)
-	to := endpoints[name]
-	if to == nil {
-		return nil, protocol.Errorf(protocol.KindNotFound, "%s: the file of endpoints has no %s (it has %s); add it, or run with --model scripted",
-			file, name, strings.Join(slices.Sorted(maps.Keys(endpoints)), ", "))
-	}
-	if to.Protocol != d.Kind {
-		return nil, protocol.Errorf(protocol.KindInvalid, "%s: kind is %s, and endpoint %s speaks %s", file, d.Kind, name, to.Protocol)
-	}
-	a := &asked{Definition: d, to: to, model: cmp.Or(to.Models[d.Model], d.Model)}
+	a := &asked{Definition: d, name: name, answers: opt.Answers, counts: counts}
 	a.opts = &protocol.ModelOptions{TopP: d.Params.TopP, Seed: d.Params.Seed, Effort: d.Params.Effort, Parallel: d.Params.Parallel, Extra: d.Params.Extra}
-	stream := d.Stream == nil || *d.Stream
-	a.Provider = openai.New(to, a.model, stream)
+	if opt.Endpoints == nil {
+		return a, nil
+	}
+	a.to = opt.Endpoints[name]
+	if a.to == nil {
+		return nil, protocol.Errorf(protocol.KindNotFound, "%s: the file of endpoints has no %s (it has %s); add it, or run with --model scripted",
+			file, name, strings.Join(slices.Sorted(maps.Keys(opt.Endpoints)), ", "))
+	}
+	if a.to.Protocol != d.Kind {
+		return nil, protocol.Errorf(protocol.KindInvalid, "%s: kind is %s, and endpoint %s speaks %s", file, d.Kind, name, a.to.Protocol)
+	}
+	a.Provider = openai.New(a.to, cmp.Or(a.to.Models[d.Model], d.Model), d.Stream == nil || *d.Stream)
 	return a, nil
 }
 
-// Complete implements llm.Provider.
+// Name implements llm.Provider: the endpoint's.
+func (a *asked) Name() string { return a.name }
+
+// Close implements llm.Provider.
+func (a *asked) Close() error {
+	if a.Provider == nil {
+		return nil
+	}
+	return a.Provider.Close()
+}
+
+// Complete implements llm.Provider. An answer is as it was recorded; that of an endpoint,
+// and its failure, name the question.
 func (a *asked) Complete(ctx context.Context, q protocol.ModelRequest, sink llm.Sink) (protocol.ModelAnswer, error) {
 	a.fill(&q)
+	question := a.question(q)
+	if e, ok := a.recorded(question, &q); ok {
+		a.counts.reused.Add(1)
+		answer, err := e.Answer()
+		return answer, cmp.Or(err, llm.Deliver(&answer, sink))
+	}
+	if a.Provider == nil {
+		return protocol.ModelAnswer{}, &llm.Failure{Outcome: llm.OutcomeBadRequest, Message: fmt.Sprintf(
+			"%s: no answer is recorded to request %d of turn %d of agent %s (question %s), and there is no endpoint to ask", a.name, q.Number, q.Turn, q.Agent, question)}
+	}
+	a.counts.asked.Add(1)
 	answer, err := a.Provider.Complete(ctx, q, sink)
 	if err != nil {
+		answer = protocol.ModelAnswer{Origin: &protocol.ModelOrigin{Endpoint: a.name}}
 		if f, ok := errors.AsType[*llm.Failure](err); ok {
-			f.Latency = a.Latency.of(0, f.Latency)
+			answer.Latency = a.Latency.of(0, f.Latency)
 		}
-		return answer, err
+	} else {
+		answer.Latency = a.Latency.of(answer.Usage.Output, answer.Latency)
 	}
-	if answer.Origin != nil {
-		answer.Origin.Question = a.question(&q)
+	answer.Origin.Question = question
+	return answer, err
+}
+
+// recorded finds a recorded answer.
+func (a *asked) recorded(question string, q *protocol.ModelRequest) (*replay.Entry, bool) {
+	if a.answers == nil {
+		return nil, false
 	}
-	answer.Latency = a.Latency.of(answer.Usage.Output, answer.Latency)
-	return answer, nil
+	return a.answers.Find(question, replay.Place{Scene: q.Scene, Agent: q.Agent, Turn: q.Turn, Request: q.Number}, q.Temperature != nil && *q.Temperature == 0)
 }
 
 // tokens is about what a request takes of an endpoint's rate, rather too much: three
@@ -244,9 +298,9 @@ func (a *asked) tokens(q *protocol.ModelRequest) int64 {
 
 // question names what the model reads: the request as it is sent, to the model as the
 // project names it.
-func (a *asked) question(q *protocol.ModelRequest) string {
+func (a *asked) question(q protocol.ModelRequest) string {
 	q.Model = a.Definition.Model
-	return llm.Hash(llm.AppendQuestion(nil, q))
+	return llm.Hash(llm.AppendQuestion(nil, &q))
 }
 
 // fill sets what the request leaves open.

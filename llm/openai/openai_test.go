@@ -109,41 +109,42 @@ func TestFaults(t *testing.T) {
 		"server_error": llm.OutcomeServerError, "loading": llm.OutcomeServerError, "reset": llm.OutcomeServerError, "reset_within": llm.OutcomeServerError,
 		"timeout": llm.OutcomeTimeout, "slow": llm.OutcomeTimeout, "stall": llm.OutcomeTimeout,
 		"context_too_long": llm.OutcomeContext, "unknown_model": llm.OutcomeBadRequest,
-		"malformed": llm.OutcomeBadOutput, "html": llm.OutcomeBadOutput, "empty_choices": llm.OutcomeBadOutput, "null_content": llm.OutcomeBadOutput, "huge": llm.OutcomeBadOutput,
-		"error_within": llm.OutcomeRateLimited, // "overloaded", of a stream
-		"no_end_mark":  llm.OutcomeOK, "no_finish": llm.OutcomeOK, "wrong_tool": llm.OutcomeOK, "cut_arguments": llm.OutcomeOK, "refusal": llm.OutcomeOK, "filtered": llm.OutcomeOK,
+		"malformed": llm.OutcomeBadOutput, "html": llm.OutcomeBadOutput, "empty_choices": llm.OutcomeBadOutput, "huge": llm.OutcomeBadOutput,
+		"error_within": llm.OutcomeRateLimited,                       // "overloaded", of a stream
+		"no_end_mark":  llm.OutcomeOK, "null_content": llm.OutcomeOK, // the model said nothing
+		"no_finish": llm.OutcomeOK, "wrong_tool": llm.OutcomeOK, "cut_arguments": llm.OutcomeOK, "refusal": llm.OutcomeOK, "filtered": llm.OutcomeOK,
 		"length": llm.OutcomeOK, "doubled_chunk": llm.OutcomeOK, "no_usage": llm.OutcomeOK, "absurd_usage": llm.OutcomeOK, "split_character": llm.OutcomeOK,
 	}
 	finish := map[string]protocol.FinishReason{"refusal": protocol.FinishFiltered, "filtered": protocol.FinishFiltered, "length": protocol.FinishLength}
 	d := endpoint.Definition{Preset: "vllm", Timeouts: endpoint.Timeouts{
 		FirstByte: protocol.Duration(300 * time.Millisecond), Silence: protocol.Duration(300 * time.Millisecond), Whole: protocol.Duration(time.Second),
 	}}
-	for _, k := range mock.Kinds() {
+	for _, k := range mock.FaultNames() {
 		for name, stream := range map[string]bool{"whole": false, "stream": true} {
-			t.Run(k.Name+"/"+name, func(t *testing.T) {
+			t.Run(k+"/"+name, func(t *testing.T) {
 				t.Parallel()
-				p := New(at(t, server(t, mock.Options{Faults: mock.Faults{Rates: map[string]float64{k.Name: 1}}}), d), "small", stream)
+				p := New(at(t, server(t, mock.Options{Faults: mock.Faults{Rates: map[string]float64{k: 1}}}), d), "small", stream)
 				a, err := p.Complete(context.Background(), withTools("use a tool"), nil)
-				w := want[k.Name]
-				if k.Name == "error_within" && !stream {
+				w := want[k]
+				if k == "error_within" && !stream {
 					w = llm.OutcomeOK
 				}
 				if llm.OutcomeOf(err) != w {
 					t.Fatalf("outcome %s (%v), want %q", llm.OutcomeOf(err), err, w)
 				}
-				if f := finish[k.Name]; f != "" && (a.Finish != f || len(a.Calls) > 0) {
+				if f := finish[k]; f != "" && (a.Finish != f || len(a.Calls) > 0) {
 					t.Errorf("finish %s with %d calls, want %s without", a.Finish, len(a.Calls), f)
 				}
-				if k.Name == "cut_arguments" && a.Calls[0].Broken == "" && a.Calls[1].Broken == "" {
+				if k == "cut_arguments" && a.Calls[0].Broken == "" && a.Calls[1].Broken == "" {
 					t.Errorf("%+v: no call has broken arguments", a.Calls)
 				}
-				if estimated := k.Name == "no_usage" || k.Name == "absurd_usage"; err == nil && (a.Usage.Estimated != estimated || a.Usage.Input <= 0 || a.Usage.Output <= 0) {
+				if estimated := k == "no_usage" || k == "absurd_usage"; err == nil && (a.Usage.Estimated != estimated || a.Usage.Input <= 0 || a.Usage.Output <= 0) {
 					t.Errorf("usage %+v", a.Usage)
 				}
 				if f := (*llm.Failure)(nil); err != nil && (!errors.As(err, &f) || !strings.HasPrefix(err.Error(), "test: ")) {
 					t.Errorf("%v is no failure with the endpoint's name", err)
 				}
-				if k.Name == "rate_limited" && err.(*llm.Failure).RetryAfter != time.Second {
+				if k == "rate_limited" && err.(*llm.Failure).RetryAfter != time.Second {
 					t.Errorf("retry after %s, want the second that the server asks for", err.(*llm.Failure).RetryAfter)
 				}
 			})

@@ -34,6 +34,7 @@ import (
 	"unicode"
 
 	"tavernsim/engine/agenda"
+	"tavernsim/llm/replay"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/project"
@@ -72,6 +73,8 @@ type Manifest struct {
 	Until       string                      `json:"until,omitempty"`
 	Model       string                      `json:"model,omitempty"`     // that replaced the scenes'
 	Endpoints   []string                    `json:"endpoints,omitempty"` // of the user, that its models ask; none = scripts answered
+	Answers     int                         `json:"answers,omitempty"`   // recorded, in AnswersFile
+	OnMiss      string                      `json:"on_miss,omitempty"`   // "fail" = they alone answer
 	Durability  persistence.Durability      `json:"durability"`
 	BatchFacts  int                         `json:"batch_facts,omitempty"`
 	SnapFacts   int64                       `json:"snapshot_facts,omitempty"`
@@ -92,8 +95,9 @@ type File struct {
 
 // Make makes a run directory with everything but the journal. The manifest comes
 // last: a directory with one is a run. Without dir it is one below runs/; projectDir
-// is the folder of the project, "" if it came from none.
-func Make(dir, projectDir string, m *Manifest, p *project.Project) (string, error) {
+// is the folder of the project, "" if it came from none. answers are recorded ones that
+// the run may use; nil = none.
+func Make(dir, projectDir string, m *Manifest, p *project.Project, answers *replay.Answers) (string, error) {
 	latest := ""
 	if dir == "" {
 		runs := runsOf(projectDir)
@@ -112,6 +116,9 @@ func Make(dir, projectDir string, m *Manifest, p *project.Project) (string, erro
 		return "", err
 	}
 	if err := p.CopyTo(filepath.Join(dir, inputsDir)); err != nil {
+		return "", err
+	}
+	if err := m.keepAnswers(dir, answers); err != nil {
 		return "", err
 	}
 	if err := writeManifest(dir, m); err != nil {

@@ -14,6 +14,7 @@ import (
 	"tavernsim/engine/world"
 	"tavernsim/internal/lenient"
 	"tavernsim/internal/source"
+	"tavernsim/llm/replay"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/history"
@@ -156,6 +157,9 @@ func (f *forking) make() error {
 	if err := f.cut(); err != nil {
 		return err
 	}
+	if err := f.answers(); err != nil {
+		return err
+	}
 	return writeManifest(f.out, f.manifest)
 }
 
@@ -205,6 +209,20 @@ func (f *forking) cut() (err error) {
 	return nil
 }
 
+// answers keeps what endpoints answered in the parent after the cuts: the fork asks only
+// for what its changes change.
+func (f *forking) answers() (err error) {
+	f.manifest.Answers, err = writeAnswers(f.out, func(yield func(*replay.Entry) error) error {
+		for _, id := range f.ids {
+			if err := f.run.answersAfter(id, f.cuts[id].Last, yield); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return err
+}
+
 // removeOthers removes, from the copy, scenes that are not part of the fork, and the
 // logs of effects: the fork makes the open requests of the run again.
 func (f *forking) removeOthers(store *persistence.Store) error {
@@ -244,7 +262,7 @@ func (f *forking) append(store *persistence.Store, id string) error {
 
 // undo removes the directory of a failed fork.
 func (f *forking) undo() error {
-	return errors.Join(os.RemoveAll(filepath.Join(f.out, inputsDir)), os.RemoveAll(filepath.Join(f.out, JournalDir)), os.Remove(f.out))
+	return errors.Join(os.RemoveAll(filepath.Join(f.out, inputsDir)), os.RemoveAll(filepath.Join(f.out, JournalDir)), os.RemoveAll(filepath.Join(f.out, AnswersFile)), os.Remove(f.out))
 }
 
 // changes are the changes of --set.

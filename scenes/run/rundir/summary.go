@@ -111,9 +111,16 @@ type WorldCounts struct {
 
 // ModelCounts are the model's.
 type ModelCounts struct {
-	Calls  int64  `json:"calls"`
-	Failed int64  `json:"failed"`
-	Tokens Tokens `json:"tokens"`
+	Calls   int64    `json:"calls"`
+	Failed  int64    `json:"failed"`
+	Tokens  Tokens   `json:"tokens"`
+	Answers *Answers `json:"answers,omitempty"`
+}
+
+// Answers count who answered for models at endpoints, since the run was last started.
+type Answers struct {
+	Reused int64 `json:"reused"` // recorded answers
+	Asked  int64 `json:"asked"`  // attempts at endpoints
 }
 
 // Tokens in and out.

@@ -66,7 +66,7 @@ func startedHalf(t *testing.T, p *project.Project, opt Options, between func()) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := rundir.Make(opt.Dir, opt.ProjectDir, m, p); err != nil {
+	if _, err := rundir.Make(opt.Dir, opt.ProjectDir, m, p, nil); err != nil {
 		t.Fatal(err)
 	}
 	h := newHost(HostOptions{})

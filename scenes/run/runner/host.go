@@ -93,6 +93,16 @@ func (h *Host) Add(p *project.Project, opt Options) (*Runner, error) {
 	if err := check(defs, opt); err != nil {
 		return nil, err
 	}
+	switch {
+	case opt.OnMiss != "" && opt.OnMiss != MissAsk && opt.OnMiss != MissFail:
+		return nil, protocol.Errorf(protocol.KindInvalid, "on miss %q: want %s or %s", opt.OnMiss, MissAsk, MissFail)
+	case opt.OnMiss != "" && opt.Answers == "":
+		return nil, protocol.Errorf(protocol.KindInvalid, "on miss %q: there are no recorded answers (Options.Answers)", opt.OnMiss)
+	case opt.Answers != "":
+		if opt.answers, err = rundir.ReadAnswers(opt.Answers); err != nil {
+			return nil, err
+		}
+	}
 	if opt, err = opt.withModels(p, defs); err != nil {
 		return nil, err
 	}
@@ -100,7 +110,7 @@ func (h *Host) Add(p *project.Project, opt Options) (*Runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := rundir.Make(opt.Dir, opt.ProjectDir, m, p)
+	dir, err := rundir.Make(opt.Dir, opt.ProjectDir, m, p, opt.answers)
 	if err != nil {
 		return nil, err
 	}
@@ -121,6 +131,9 @@ func (h *Host) Resume(dir string, opt Options) (*Runner, error) {
 		return nil, err
 	}
 	opt = optionsOf(m, opt)
+	if opt.answers, err = m.RecordedAnswers(dir); err != nil {
+		return nil, err
+	}
 	defs, err := pick(p, opt.Scenes)
 	if err != nil {
 		return nil, err

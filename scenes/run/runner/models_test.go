@@ -3,11 +3,16 @@ package runner
 import (
 	"bytes"
 	"context"
+	"io"
 	"io/fs"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"tavernsim/llm/endpoint"
@@ -28,13 +33,36 @@ latency: { first_token: 300ms, per_token: 10ms }
 `
 )
 
-// cloud is a server of models, and the user's endpoint for it.
-func cloud(t *testing.T) (*mock.Server, map[string]*endpoint.Endpoint) {
+// counting is a server of models that keeps what it is sent.
+type counting struct {
+	*mock.Server
+	mu     sync.Mutex
+	bodies []string
+}
+
+func (c *counting) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	c.mu.Lock()
+	c.bodies = append(c.bodies, string(body))
+	c.mu.Unlock()
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	c.Server.ServeHTTP(w, r)
+}
+
+func (c *counting) sent() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.bodies)
+}
+
+// cloud is such a server, and the user's endpoint for it.
+func cloud(t *testing.T) (*counting, map[string]*endpoint.Endpoint) {
 	t.Helper()
-	server, err := mock.New(mock.Options{Key: secretKey})
+	m, err := mock.New(mock.Options{Key: secretKey})
 	if err != nil {
 		t.Fatal(err)
 	}
+	server := &counting{Server: m}
 	at := httptest.NewServer(server)
 	t.Cleanup(at.Close)
 	e, err := endpoint.New("cloud", endpoint.Definition{Preset: "vllm", BaseURL: at.URL + "/v1", KeyEnv: "K"}, "", func(string) string { return secretKey })
@@ -51,7 +79,20 @@ func thinking(t *testing.T) Options {
 	return Options{Dir: filepath.Join(t.TempDir(), "run"), Ticks: 12, Seed: &seed, Model: "thinker"}
 }
 
-func loadThinkers(t *testing.T) fs.FS { t.Helper(); return scenestest.TownFS(thinker) }
+// loadThinkers is the town, in which c_3 alone is shown a part of the world.
+func loadThinkers(t *testing.T) fs.FS {
+	t.Helper()
+	town := scenestest.TownFS()
+	think, err := fs.ReadFile(town, "workflows/think.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := strings.Replace(string(think), "{{.self.instance_id}}.", "{{.self.instance_id}}.{{if eq .self.instance_id `c_3`}} The fountain is {{.world_state.fountain}}.{{end}}", 1)
+	if shown == string(think) {
+		t.Fatal("the town thinks otherwise")
+	}
+	return scenestest.TownFS(thinker + "-- workflows/think.yaml --\n" + shown)
+}
 
 // A scene on an endpoint: every answer comes from there, is asked for once, can be
 // replayed and verified without it, and the key is in no file.
@@ -129,5 +170,104 @@ func TestModelsWithoutEndpoints(t *testing.T) {
 	opt.Model = "nobody"
 	if _, err := Start(p, opt); protocol.KindOf(err) != protocol.KindNotFound {
 		t.Errorf("no model nobody: %v", err)
+	}
+}
+
+// Minds, acceptance row 3: the answers of a run give its digest again, on any workers,
+// without a request.
+func TestAnswersOfARun(t *testing.T) {
+	p, err := LoadFS(loadThinkers(t), "town", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, to := cloud(t)
+	opt := thinking(t)
+	opt.Endpoints = to
+	first := run(t, p, opt)
+	asked := server.Report(0).Requests
+	cassette := filepath.Join(t.TempDir(), "answers.jsonl")
+	exportAnswers(t, opt.Dir, cassette)
+	for _, workers := range []int{1, 2, 8} {
+		for _, from := range []string{opt.Dir, cassette} {
+			again := thinking(t)
+			again.Workers, again.Answers, again.OnMiss = workers, from, MissFail
+			s := run(t, p, again)
+			if s.Digest != first.Digest || s.Model.Answers == nil || s.Model.Answers.Reused != asked || s.Model.Answers.Asked != 0 {
+				t.Errorf("%d workers, %s: digest %s, want %s; answers %+v of %d", workers, from, s.Digest, first.Digest, s.Model.Answers, asked)
+			}
+		}
+	}
+	if now := server.Report(0).Requests; now != asked {
+		t.Errorf("%d requests more", now-asked)
+	}
+	opt = thinking(t)
+	opt.Answers = cassette
+	if _, err := Start(p, opt); protocol.KindOf(err) != protocol.KindNotFound || exists(opt.Dir) {
+		t.Errorf("a run that may ask has no endpoint, and began: %v", err)
+	}
+}
+
+func exportAnswers(t *testing.T, dir, to string) {
+	t.Helper()
+	o, err := rundir.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer o.Close()
+	f, err := os.Create(to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if n, err := o.ExportAnswers("", f); err != nil || n == 0 {
+		t.Fatalf("%d answers, %v", n, err)
+	}
+}
+
+// Minds, acceptance row 5: a fork asks only for what its change changes. Without a change
+// it asks for nothing and ends like its parent.
+func TestForkPaysItsCone(t *testing.T) {
+	p, err := LoadFS(loadThinkers(t), "town", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, to := cloud(t)
+	opt := thinking(t)
+	opt.Endpoints = to
+	first := run(t, p, opt)
+	half := "wave:" + strconv.FormatUint(first.Waves/2, 10)
+	for _, c := range []struct {
+		name string
+		set  []string
+	}{{"same", nil}, {"other", []string{`world.fountain="wet"`}}} {
+		before := server.Report(0).Requests
+		dir := filepath.Join(t.TempDir(), c.name)
+		m, err := rundir.Fork(opt.Dir, dir, rundir.ForkOptions{At: half, Set: c.set})
+		if err != nil || m.Answers == 0 {
+			t.Fatalf("%s: %d answers, %v", c.name, m.Answers, err)
+		}
+		r, err := Resume(dir, Options{Endpoints: to})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := r.Wait()
+		if err != nil {
+			t.Fatal(err)
+		}
+		asked := server.Report(0).Requests - before
+		if s.Model.Answers.Asked != asked || s.Model.Answers.Reused == 0 {
+			t.Errorf("%s: %d requests, the summary says %+v", c.name, asked, s.Model.Answers)
+		}
+		if c.set == nil && (asked != 0 || s.Digest != first.Digest) {
+			t.Errorf("without a change: %d requests, digest %s, want %s", asked, s.Digest, first.Digest)
+		}
+		if c.set != nil && asked == 0 {
+			t.Error("the change reached nobody")
+		}
+		for all := server.sent(); len(all) > int(before); all = all[:len(all)-1] {
+			if asked := all[len(all)-1]; slices.Contains(all[:before], asked) {
+				t.Errorf("asked although the answer is recorded: %s", asked)
+			}
+		}
 	}
 }

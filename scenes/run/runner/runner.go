@@ -54,6 +54,7 @@ import (
 	"tavernsim/internal/source"
 	"tavernsim/llm/endpoint"
 	"tavernsim/llm/models"
+	"tavernsim/llm/replay"
 	"tavernsim/persistence"
 	"tavernsim/persistence/pebbledb"
 	"tavernsim/protocol"
@@ -102,6 +103,12 @@ type Options struct {
 	// Endpoints are the user's, by name (endpoint.Load). Without one a script answers for
 	// every model. The caller closes them after the run.
 	Endpoints map[string]*endpoint.Endpoint
+	// Answers names recorded answers, which are taken before an endpoint is asked: a run
+	// directory, or a cassette. "" = none; a resumed run has those that it began with.
+	Answers string
+	// OnMiss says what becomes of a question without a recorded answer: MissAsk, the
+	// default, or MissFail.
+	OnMiss string
 	// External are tools of the program that embeds the run, and Executors carry them
 	// out: see setup.Options. Whoever goes on with the run gives the same again.
 	External  []agent.External
@@ -113,8 +120,9 @@ type Options struct {
 	Crashes map[string][]*scenes.Crash
 	// Finish writes the summary of a run whose scenes have all ended, also if there is
 	// one that says so. Without it such a run is an error.
-	Finish bool
-	models map[string]*models.Set // by scene id
+	Finish  bool
+	answers *replay.Answers
+	models  map[string]*models.Set // by scene id
 	// FS replaces the operating system's for the journal, for tests.
 	FS pebbledb.FS
 	// Recovering hears how far the restoring of a scene is; may be nil.
@@ -123,6 +131,12 @@ type Options struct {
 	// the moment to set the process up for them. May be nil.
 	Sized func(agents int)
 }
+
+// What becomes of a question without a recorded answer.
+const (
+	MissAsk  = "ask"  // an endpoint is asked
+	MissFail = "fail" // the request fails; no endpoint is needed
+)
 
 // Runner is a run under way.
 type Runner struct {
@@ -200,11 +214,17 @@ func (opt Options) endpoints() (names []string) {
 
 // modelsOf makes the models of a scene.
 func modelsOf(p *project.Project, s *project.Scene, opt Options) (*models.Set, error) {
-	set := models.Options{Default: s.Definition.Simulation.Model, Endpoints: opt.Endpoints}
+	set := models.Options{Default: s.Definition.Simulation.Model, Endpoints: opt.Endpoints, Answers: opt.answers}
+	switch {
+	case opt.OnMiss == MissFail:
+		set.Endpoints = nil
+	case opt.answers != nil && set.Endpoints == nil:
+		set.Endpoints = map[string]*endpoint.Endpoint{} // no script answers for what was not recorded
+	}
 	paths := p.ModelFiles()
 	switch i := slices.IndexFunc(paths, func(file string) bool { return models.NameOf(file) == opt.Model }); {
 	case opt.Model == models.KindScripted:
-		set.Endpoints = nil
+		set.Endpoints, set.Answers = nil, nil
 	case opt.Model == "":
 	case i < 0:
 		return nil, protocol.Errorf(protocol.KindNotFound, "model %q: the project has no file models/%s.yaml; it has %s", opt.Model, opt.Model, strings.Join(paths, ", "))

@@ -55,7 +55,7 @@ func (r *Runner) scene(sc *Scene) *rundir.SceneSummary {
 		Latency: rundir.LatencyQ{P50: sc.latency.Quantile(50).Seconds(), P99: sc.latency.Quantile(99).Seconds(), Max: sc.latency.Quantile(100).Seconds()},
 		Events:  rundir.EventCounts{Routed: t.EventsRouted, Delivered: t.EventsDelivered, Refused: sum(t.Refused), ByType: rundir.Counts(t.ByEvent), ByReason: rundir.Counts(t.Refused)},
 		World:   rundir.WorldCounts{Version: doc.Version(), Commits: t.Commits, Changes: t.Changes, Conflicts: t.Conflicts, Refused: t.WorldRefused, Bytes: doc.Size()},
-		Model:   rundir.ModelCounts{Calls: t.ModelCalls, Failed: t.ModelFailed, Tokens: rundir.Tokens{Input: t.TokensIn, Output: t.TokensOut}},
+		Model:   rundir.ModelCounts{Calls: t.ModelCalls, Failed: t.ModelFailed, Tokens: rundir.Tokens{Input: t.TokensIn, Output: t.TokensOut}, Answers: sc.answers()},
 		Tools:   rundir.ToolCounts{Calls: t.Calls, Failed: t.CallsFailed, ByTool: rundir.Counts(t.ByTool)},
 		Journal: rundir.Journal{Facts: t.Facts, Bytes: o.Wave.Total, Waves: o.Wave.Number, Durability: string(r.store.Durability())},
 
@@ -66,6 +66,18 @@ func (r *Runner) scene(sc *Scene) *rundir.SceneSummary {
 		s.Error = o.Err.Error()
 	}
 	return s
+}
+
+// answers is nil for a scene that asked no endpoint and took no recorded answer.
+func (s *Scene) answers() *rundir.Answers {
+	if s.models == nil {
+		return nil
+	}
+	reused, asked := s.models.Counts()
+	if reused == 0 && asked == 0 {
+		return nil
+	}
+	return &rundir.Answers{Reused: reused, Asked: asked}
 }
 
 // reported reads the paths of simulation.report.

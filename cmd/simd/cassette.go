@@ -1,0 +1,77 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"tavernsim/protocol"
+	"tavernsim/scenes/run/rundir"
+)
+
+type cassetteOptions struct{ scene, out string }
+
+func newCassette(e *env) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "cassette",
+		Short: "Recorded answers of models",
+		Long:  "The answers of models at endpoints, as a file that other runs can take them from.",
+	}
+	c.AddCommand(newCassetteExport(e))
+	return c
+}
+
+func newCassetteExport(e *env) *cobra.Command {
+	var o cassetteOptions
+	c := &cobra.Command{
+		Use:   "export DIR",
+		Short: "Write the answers of a run as a cassette, one a line",
+		Long: `Write every answer that an endpoint gave in a run as a line of JSON
+(docs/formats/cassette.md). Values of secrets are hidden. Another run takes the answers
+with simd run --answers FILE.
+
+Exit codes: 0 written, 1 failure, 2 usage, 4 not found, 6 the file is there already, 8
+the run is damaged.`,
+		Example: "  simd cassette export runs/latest --out answers.jsonl\n  simd run my-project --model replay:answers.jsonl",
+		Args:    one("a run directory"),
+		RunE:    func(_ *cobra.Command, args []string) error { return o.export(e, args[0]) },
+	}
+	f := c.Flags()
+	f.StringVar(&o.scene, "scene", "", "only this scene `ID`")
+	f.StringVar(&o.out, "out", "", "write to this `FILE`; it must be new (default: standard output)")
+	return c
+}
+
+func (o *cassetteOptions) export(e *env, dir string) (err error) {
+	run, err := rundir.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer run.Close()
+	to, name := e.out, "standard output"
+	if o.out != "" {
+		f, err := os.OpenFile(o.out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+		if errors.Is(err, fs.ErrExist) {
+			return protocol.Errorf(protocol.KindConflict, "%s is there already; name another file", o.out)
+		}
+		if err != nil {
+			return err
+		}
+		defer func() {
+			if err = errors.Join(err, f.Close()); err != nil {
+				err = errors.Join(err, os.Remove(o.out))
+			}
+		}()
+		to, name = io.Writer(f), o.out
+	}
+	n, err := run.ExportAnswers(o.scene, to)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(e.err, "%s answers in %s\n", thousands(int64(n)), name)
+	return nil
+}

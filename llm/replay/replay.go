@@ -1,0 +1,256 @@
+package replay
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"tavernsim/engine/secret"
+	"tavernsim/protocol"
+)
+
+// Entry is one recorded answer, or failure.
+type Entry struct {
+	Scene    string `json:"scene"`
+	Agent    string `json:"agent"` // instance id
+	Turn     uint64 `json:"turn"`
+	Request  int64  `json:"request"`  // number in the turn, from 1
+	Question string `json:"question"` // hash of what the model read
+
+	Model     string                `json:"model,omitempty"`
+	Text      string                `json:"text,omitempty"`
+	Reasoning string                `json:"reasoning,omitempty"`
+	Calls     []Call                `json:"calls,omitempty"`
+	Finish    protocol.FinishReason `json:"finish,omitempty"`
+	Usage     Usage                 `json:"usage,omitzero"`
+	Latency   protocol.Duration     `json:"latency,omitempty"`
+	Origin    Origin                `json:"origin"`
+
+	Error     string             `json:"error,omitempty"`
+	ErrorKind protocol.ErrorKind `json:"error_kind,omitempty"`
+}
+
+// Call is a native call of an answer.
+type Call struct {
+	ID     string         `json:"id"`
+	Tool   string         `json:"tool"`
+	Params map[string]any `json:"params,omitempty"`
+	Broken string         `json:"broken,omitempty"` // arguments that are no JSON object
+}
+
+// Usage are the tokens of an answer.
+type Usage struct {
+	Input      int64 `json:"input"`
+	Output     int64 `json:"output"`
+	CacheRead  int64 `json:"cache_read,omitempty"`
+	CacheWrite int64 `json:"cache_write,omitempty"`
+	Reasoning  int64 `json:"reasoning,omitempty"`
+	Estimated  bool  `json:"estimated,omitempty"`
+}
+
+// Origin is where the answer came from.
+type Origin struct {
+	Endpoint    string `json:"endpoint"`
+	ID          string `json:"id,omitempty"`
+	Fingerprint string `json:"fingerprint,omitempty"`
+	Attempts    int64  `json:"attempts,omitempty"`
+	Refused     string `json:"refused,omitempty"`
+}
+
+// Of makes an entry of an answer with an origin.
+func Of(scene, agent string, turn uint64, request int64, a *protocol.ModelAnswer, err error) Entry {
+	o := a.Origin
+	e := Entry{
+		Scene: scene, Agent: agent, Turn: turn, Request: request, Question: o.Question,
+		Model: a.Model, Text: a.Text, Reasoning: a.Reasoning, Finish: a.Finish, Latency: protocol.Duration(a.Latency),
+		Usage:  Usage{a.Usage.Input, a.Usage.Output, a.Usage.CacheRead, a.Usage.CacheWrite, a.Usage.Reasoning, a.Usage.Estimated},
+		Origin: Origin{o.Endpoint, o.ID, o.Fingerprint, o.Attempts, o.Refused},
+	}
+	for i := range a.Calls {
+		c := &a.Calls[i]
+		e.Calls = append(e.Calls, Call{c.ID, c.Tool, c.Params, c.Broken})
+	}
+	if err != nil {
+		e.Error, e.ErrorKind = err.Error(), protocol.KindOf(err)
+	}
+	return e
+}
+
+// Answer is the reverse of Of.
+func (e *Entry) Answer() (protocol.ModelAnswer, error) {
+	a := protocol.ModelAnswer{
+		Model: e.Model, Text: e.Text, Reasoning: e.Reasoning, Finish: e.Finish, Latency: time.Duration(e.Latency),
+		Usage: protocol.Usage{Input: e.Usage.Input, Output: e.Usage.Output, CacheRead: e.Usage.CacheRead, CacheWrite: e.Usage.CacheWrite, Reasoning: e.Usage.Reasoning, Estimated: e.Usage.Estimated},
+		Origin: &protocol.ModelOrigin{
+			Endpoint: e.Origin.Endpoint, ID: e.Origin.ID, Fingerprint: e.Origin.Fingerprint, Question: e.Question, Attempts: e.Origin.Attempts, Refused: e.Origin.Refused,
+		},
+	}
+	for _, c := range e.Calls {
+		a.Calls = append(a.Calls, protocol.Call{ID: c.ID, Tool: c.Tool, Params: c.Params, Broken: c.Broken, Origin: protocol.OriginNative})
+	}
+	if e.Error != "" {
+		return a, &protocol.Error{Kind: e.ErrorKind, Message: e.Error}
+	}
+	return a, nil
+}
+
+// Hide hides the values of secrets (engine/secret).
+func (e *Entry) Hide() {
+	e.Text, e.Reasoning, e.Error = secret.Text(e.Text), secret.Text(e.Reasoning), secret.Text(e.Error)
+	for i := range e.Calls {
+		c := &e.Calls[i]
+		v, _ := secret.Hide(c.Params)
+		c.Params, _ = v.(map[string]any)
+		c.Broken = secret.Text(c.Broken)
+	}
+}
+
+// Answers are recorded answers by their questions. After the last Add, Find is safe for
+// concurrent use.
+type Answers struct {
+	all []*Entry
+	by  map[string][]*Entry // by question
+}
+
+// Len counts the entries.
+func (a *Answers) Len() int { return len(a.all) }
+
+// Add adds an entry.
+func (a *Answers) Add(e *Entry) {
+	if a.by == nil {
+		a.by = map[string][]*Entry{}
+	}
+	a.by[e.Question] = append(a.by[e.Question], e)
+	a.all = append(a.all, e)
+}
+
+// Each calls yield for every entry, in the order in which they were added.
+func (a *Answers) Each(yield func(*Entry) error) error {
+	for _, e := range a.all {
+		if err := yield(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Place is what asks: one request of a turn of an agent.
+type Place struct {
+	Scene, Agent string
+	Turn         uint64
+	Request      int64
+}
+
+// Find finds the answer to a question. any says that an answer to anybody will do.
+func (a *Answers) Find(question string, at Place, any bool) (*Entry, bool) {
+	var best, first *Entry
+	for _, e := range a.by[question] {
+		own := e.Scene == at.Scene && e.Agent == at.Agent
+		if own && e.Turn == at.Turn && e.Request == at.Request {
+			return e, true
+		}
+		if e.Error != "" {
+			continue
+		}
+		if first == nil {
+			first = e
+		}
+		if own && (best == nil || nearer(e.Turn, best.Turn, at.Turn)) {
+			best = e
+		}
+	}
+	if best == nil && any {
+		best = first
+	}
+	return best, best != nil
+}
+
+// nearer reports whether turn a is nearer to at than turn b: the next later one, else
+// the last earlier one.
+func nearer(a, b, at uint64) bool {
+	if later := a >= at; later != (b >= at) {
+		return later
+	}
+	if a >= at {
+		return a < b
+	}
+	return a > b
+}
+
+// Write writes an entry as one line.
+func Write(w io.Writer, e *Entry) error {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(e); err != nil {
+		return err
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+// MaxLine bounds the bytes of a line.
+const MaxLine = 32 << 20
+
+// Read reads a cassette; name is the file's, for errors.
+func Read(name string, r io.Reader) (*Answers, error) {
+	a := &Answers{}
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, MaxLine)
+	for n := 1; lines.Scan(); n++ {
+		line := bytes.TrimSpace(lines.Bytes())
+		if len(line) == 0 {
+			continue
+		}
+		e, err := readLine(line)
+		if err != nil {
+			return nil, protocol.Errorf(protocol.KindInvalid, "%s:%d: this is no line of a cassette: %w", name, n, err)
+		}
+		a.Add(e)
+	}
+	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
+		return nil, protocol.Errorf(protocol.KindLimit, "%s: a line has more than %d bytes", name, MaxLine)
+	} else if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return a, nil
+}
+
+func readLine(line []byte) (*Entry, error) {
+	e := &Entry{}
+	d := json.NewDecoder(bytes.NewReader(line))
+	d.DisallowUnknownFields()
+	d.UseNumber()
+	if err := d.Decode(e); err != nil {
+		return nil, err
+	}
+	if d.More() {
+		return nil, errors.New("more than one value")
+	}
+	var lacks []string
+	for _, f := range []struct {
+		name  string
+		given bool
+	}{{"agent", e.Agent != ""}, {"question", len(e.Question) == 32}, {"turn", e.Turn > 0}, {"request", e.Request > 0}} {
+		if !f.given {
+			lacks = append(lacks, f.name)
+		}
+	}
+	if len(lacks) > 0 {
+		return nil, fmt.Errorf("it has no valid %s", strings.Join(slices.Clip(lacks), ", "))
+	}
+	for i := range e.Calls {
+		v, err := protocol.Normalize(e.Calls[i].Params)
+		if err != nil {
+			return nil, err
+		}
+		e.Calls[i].Params, _ = v.(map[string]any)
+	}
+	return e, nil
+}

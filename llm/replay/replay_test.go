@@ -1,0 +1,137 @@
+package replay
+
+import (
+	"bytes"
+	"reflect"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"tavernsim/internal/doctest"
+	"tavernsim/internal/source"
+	"tavernsim/llm"
+	"tavernsim/protocol"
+)
+
+func question(n int) string { return llm.Hash([]byte{byte(n)}) }
+
+func entry(agent string, turn uint64, q int, text string) *Entry {
+	return &Entry{Scene: "s", Agent: agent, Turn: turn, Request: 1, Question: question(q), Text: text, Finish: protocol.FinishStop}
+}
+
+// Promise 1: what was written is read equal.
+func TestRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a := protocol.ModelAnswer{
+			Model: rapid.String().Draw(t, "model"), Text: rapid.String().Draw(t, "text"), Reasoning: rapid.String().Draw(t, "reasoning"), Finish: protocol.FinishToolCalls,
+			Calls: []protocol.Call{
+				{ID: "1", Tool: "SayTool", Params: map[string]any{"n": rapid.Int64().Draw(t, "n"), "f": 0.5, "list": []any{"x", nil, true}}, Origin: protocol.OriginNative},
+				{ID: "2", Tool: "SayTool", Broken: "{", Origin: protocol.OriginNative},
+			},
+			Usage:  protocol.Usage{Input: rapid.Int64Min(0).Draw(t, "in"), Output: 2, CacheRead: 3, Reasoning: 4, CacheWrite: 5, Estimated: rapid.Bool().Draw(t, "estimated")},
+			Origin: &protocol.ModelOrigin{Endpoint: "cloud", ID: "x", Fingerprint: "f", Question: question(1), Attempts: 2, Refused: rapid.String().Draw(t, "refused")},
+		}
+		a.Latency = 1500 // milliseconds and less come back
+		var failed error
+		if rapid.Bool().Draw(t, "fails") {
+			failed = protocol.Errorf(protocol.KindTimeout, "cloud: no answer in time")
+		}
+		e := Of("s", "a", 3, 2, &a, failed)
+		var b bytes.Buffer
+		if err := Write(&b, &e); err != nil {
+			t.Fatal(err)
+		}
+		read, err := Read("x", &b)
+		if err != nil || read.Len() != 1 {
+			t.Fatalf("%v", err)
+		}
+		got, ok := read.Find(question(1), Place{"s", "a", 3, 2}, false)
+		if !ok {
+			t.Fatal("not found")
+		}
+		back, broke := got.Answer()
+		if !reflect.DeepEqual(back, a) || protocol.KindOf(broke) != protocol.KindOf(failed) {
+			t.Fatalf("%+v\nbecame\n%+v, %v", a, back, broke)
+		}
+	})
+}
+
+// Promises 2 and 3: which answer a question gets.
+func TestFind(t *testing.T) {
+	a := &Answers{}
+	failure := entry("a", 9, 1, "")
+	failure.Error = "no"
+	for _, e := range []*Entry{entry("b", 1, 1, "b1"), entry("a", 2, 1, "a2"), entry("a", 5, 1, "a5"), entry("a", 7, 1, "a7"), failure} {
+		a.Add(e)
+	}
+	for _, c := range []struct {
+		agent string
+		turn  uint64
+		any   bool
+		want  string
+	}{
+		{"a", 5, false, "a5"}, {"a", 3, false, "a5"}, {"a", 6, false, "a7"}, {"a", 8, false, "a7"}, {"a", 1, false, "a2"},
+		{"c", 1, true, "b1"}, {"c", 1, false, "none"}, {"a", 9, false, ""},
+	} {
+		e, ok := a.Find(question(1), Place{"s", c.agent, c.turn, 1}, c.any)
+		if got := "none"; ok {
+			got = e.Text
+			if got != c.want || (c.turn == 9) != (e.Error != "") {
+				t.Errorf("%+v: %q", c, got)
+			}
+		} else if c.want != got {
+			t.Errorf("%+v: none", c)
+		}
+	}
+	if _, ok := a.Find(question(2), Place{"s", "a", 2, 1}, true); ok {
+		t.Error("another question was answered")
+	}
+}
+
+// Promise 4: a broken line is an error with its number.
+func TestReadFaults(t *testing.T) {
+	good := `{"scene": "s", "agent": "a", "turn": 1, "request": 1, "question": "` + question(1) + `", "origin": {"endpoint": "e"}}`
+	for text, want := range map[string]string{
+		good + "\n\n" + good + "\n":                        "",
+		good + "\n{":                                       "x.jsonl:2: ",
+		good + good:                                        "more than one value",
+		strings.Replace(good, `"a"`, `""`, 1):              "no valid agent",
+		strings.Replace(good, question(1), "short", 1):     "no valid question",
+		strings.Replace(good, `"turn"`, `"trun"`, 1):       "trun",
+		strings.Replace(good, `"turn": 1`, `"turn": 0`, 1): "no valid turn",
+		`{"text": "` + strings.Repeat("x", MaxLine) + `"}`: "more than",
+	} {
+		_, err := Read("x.jsonl", strings.NewReader(text))
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%.80q: %v, want %q", text, err, want)
+		}
+	}
+}
+
+func TestHide(t *testing.T) {
+	e := entry("a", 1, 1, `password: hunter22`)
+	e.Calls = []Call{{Params: map[string]any{"api_key": "abc"}}}
+	e.Hide()
+	var b bytes.Buffer
+	if err := Write(&b, e); err != nil || strings.Contains(b.String(), "hunter22") || strings.Contains(b.String(), "abc") {
+		t.Errorf("%s, %v", b.String(), err)
+	}
+}
+
+// The example of the page is a cassette, and the page has every field.
+func TestDocs(t *testing.T) {
+	for _, text := range doctest.Examples(t, "formats/cassette.md", "cassette") {
+		if _, err := Read("example", strings.NewReader(text)); err != nil {
+			t.Error(err)
+		}
+	}
+	page := doctest.Page(t, "formats/cassette.md")
+	for _, typ := range []reflect.Type{reflect.TypeFor[Entry](), reflect.TypeFor[Call](), reflect.TypeFor[Usage](), reflect.TypeFor[Origin]()} {
+		for _, f := range source.Fields(typ) {
+			if !strings.Contains(page, "`"+f.Name+"`") {
+				t.Errorf("the page lacks %s", f.Name)
+			}
+		}
+	}
+}

@@ -1,0 +1,38 @@
+package history
+
+import (
+	"tavernsim/engine/agent"
+	"tavernsim/llm/replay"
+	"tavernsim/persistence"
+	"tavernsim/protocol"
+	"tavernsim/scenes/load/setup"
+)
+
+// Answers calls yield for the answers that endpoints gave in a scene, from a fact on, in
+// the order of the journal.
+func Answers(scene string, journal Journal, from uint64, yield func(*replay.Entry) error) error {
+	codec := setup.NewCodec()
+	var turn []*replay.Entry // of the deliberation whose facts are being read; they stand together
+	return journal.Scan(persistence.Query{From: from, Kinds: []string{agent.FactModelAnswered, agent.FactTurnEnded}}, func(r protocol.Record) error {
+		fact, err := codec.ReadFact(r.Kind, r.Data)
+		if err != nil {
+			return err
+		}
+		switch f := fact.(type) {
+		case *agent.ModelAnswered:
+			if x, ok := f.Answered(); ok && x.Model.Origin != nil {
+				e := replay.Of(scene, r.Actor, 0, f.Request, &x.Model, x.Err)
+				turn = append(turn, &e)
+			}
+		case *agent.TurnEnded:
+			for _, e := range turn {
+				e.Turn = f.Turn
+				if err := yield(e); err != nil {
+					return err
+				}
+			}
+			turn = turn[:0]
+		}
+		return nil
+	})
+}

@@ -1,0 +1,117 @@
+package rundir
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+
+	"tavernsim/llm/replay"
+	"tavernsim/protocol"
+	"tavernsim/scenes/history"
+)
+
+// AnswersFile has the recorded answers that a run may use, as a cassette.
+const AnswersFile = "answers.jsonl"
+
+// ReadAnswers reads recorded answers: those of a run directory, or of a cassette.
+func ReadAnswers(path string) (*replay.Answers, error) {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		run, err := Open(path)
+		if err != nil {
+			return nil, err
+		}
+		defer run.Close()
+		a := &replay.Answers{}
+		return a, run.Answers("", func(e *replay.Entry) error { a.Add(e); return nil })
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, protocol.Errorf(protocol.KindNotFound, "answers: %w", err)
+	}
+	defer f.Close()
+	return replay.Read(path, f)
+}
+
+// ModelOf is the model that a run was started with (Manifest.Model); "" if the path is no
+// run directory.
+func ModelOf(path string) string {
+	m, err := ReadManifest(path)
+	if err != nil {
+		return ""
+	}
+	return m.Model
+}
+
+// Answers calls yield for the answers that endpoints gave in the scenes of a run, or in
+// the one that is named.
+func (o *Opened) Answers(only string, yield func(*replay.Entry) error) error {
+	ids, err := o.Scenes(only)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if err := o.answersAfter(id, 0, yield); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (o *Opened) answersAfter(id string, seq uint64, yield func(*replay.Entry) error) error {
+	journal, err := o.Store.Journal(id)
+	if err != nil {
+		return err
+	}
+	defer journal.Close()
+	return history.Answers(id, journal, seq+1, yield)
+}
+
+// writeAnswers writes the cassette of a run directory and counts its answers; without
+// one there is no file.
+func writeAnswers(dir string, each func(yield func(*replay.Entry) error) error) (n int, err error) {
+	name := filepath.Join(dir, AnswersFile)
+	f, err := os.Create(name)
+	if err != nil {
+		return 0, unwritable(dir, err, "make it writable")
+	}
+	w := bufio.NewWriter(f)
+	err = each(func(e *replay.Entry) error { n++; return replay.Write(w, e) })
+	if err = errors.Join(err, w.Flush(), f.Sync(), f.Close()); err == nil && n > 0 {
+		return n, nil
+	}
+	return 0, errors.Join(err, os.Remove(name))
+}
+
+// keepAnswers copies recorded answers into a directory whose manifest is not written.
+func (m *Manifest) keepAnswers(dir string, a *replay.Answers) (err error) {
+	if a != nil {
+		m.Answers, err = writeAnswers(dir, a.Each)
+	}
+	return err
+}
+
+// RecordedAnswers are those that the run began with; nil = none.
+func (m *Manifest) RecordedAnswers(dir string) (*replay.Answers, error) {
+	if m.Answers == 0 {
+		return nil, nil
+	}
+	a, err := ReadAnswers(filepath.Join(dir, AnswersFile))
+	if err == nil && a.Len() != m.Answers {
+		err = protocol.Errorf(protocol.KindCorrupt, "%s: %d answers; the manifest says %d", filepath.Join(dir, AnswersFile), a.Len(), m.Answers)
+	}
+	return a, err
+}
+
+// ExportAnswers writes the answers of a run as a cassette, with the values of secrets
+// hidden, and counts them.
+func (o *Opened) ExportAnswers(only string, w io.Writer) (n int, err error) {
+	out := bufio.NewWriter(w)
+	err = o.Answers(only, func(e *replay.Entry) error {
+		n++
+		e.Hide()
+		return replay.Write(out, e)
+	})
+	return n, errors.Join(err, out.Flush())
+}
