@@ -192,7 +192,11 @@ func TestHello(t *testing.T) {
 // Whatever the seed: nothing fails, the till is honest, and everybody stays
 // within the rules.
 func TestHerbalistWithManySeeds(t *testing.T) {
-	for seed := range uint64(6) {
+	seeds := uint64(6)
+	if testing.Short() {
+		seeds = 1
+	}
+	for seed := range seeds {
 		sum := run(t, "herbalist", runner.Options{Seed: &seed})
 		if sum.Failed != 0 || sum.Tools.Failed != 0 || sum.GivenUp != 0 || sum.Restarts != 0 {
 			t.Errorf("seed %d: %d deliberations and %d calls failed, %d given up, %d restarts", seed, sum.Failed, sum.Tools.Failed, sum.GivenUp, sum.Restarts)
@@ -318,6 +322,9 @@ func TestHerbalistTillIsHonest(t *testing.T) {
 }
 
 func TestMarketMoves(t *testing.T) {
+	if testing.Short() {
+		t.Skip("TestRunsAreTheSameTwice has a smaller market")
+	}
 	sum := run(t, "market", runner.Options{Agents: 300})
 	if sum.StoppedBy != "ticks" || sum.Agents != 303 || sum.Deliberations < 300*100 {
 		t.Errorf("stopped by %s, %d agents, %d deliberations", sum.StoppedBy, sum.Agents, sum.Deliberations)
