@@ -415,6 +415,7 @@ func FuzzReadEntry(f *testing.F) {
 	for _, closing := range []bool{false, true} {
 		h, _ := sample(closing)
 		f.Add(AppendEntry(nil, &Entry{Header: h, Kinds: []string{"A", "B"}, Filter: make([]byte, 8)}))
+		f.Add(AppendEntry(nil, &Entry{Header: h, Kinds: []string{strings.Repeat("k", MaxKind)}}))
 		f.Add(AppendEntry(nil, &Entry{Header: h, Kinds: []string{"A"}, Rule: 1, Traces: make([]byte, 16), Filter: make([]byte, 8)}))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {

@@ -197,11 +197,12 @@ func (e *Entry) readKinds(b []byte, kinds int, anyKind bool) ([]byte, error) {
 		if len(b) < 1 || len(b) < 1+int(b[0]) {
 			return b, corrupt("index entry: kind %d of %d is cut", i+1, kinds)
 		}
-		kind := string(b[1 : 1+b[0]])
+		end := 1 + int(b[0])
+		kind := string(b[1:end])
 		if i > 0 && kind <= e.Kinds[i-1] {
 			return b, corrupt("index entry: kind %q after %q; want byte order", kind, e.Kinds[i-1])
 		}
-		e.Kinds, b = append(e.Kinds, kind), b[1+b[0]:]
+		e.Kinds, b = append(e.Kinds, kind), b[end:]
 	}
 	return b, nil
 }
