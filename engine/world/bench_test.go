@@ -85,11 +85,12 @@ func BenchmarkCommit(b *testing.B) {
 				paths[i] = P("agents", agentName(i*7919%n))
 			}
 			req := []Request{{ID: "r", By: "a", Op: OpSet, Value: protocol.Encode(int64(1000))}}
+			c := Commit{Requests: each(req...)}
 			b.ReportAllocs()
 			b.ResetTimer()
 			for i := range b.N {
 				req[0].Path = paths[i&(1<<16-1)]
-				d = Machine{}.Decide(d, Commit{Requests: req}).Next
+				d = Machine{}.Decide(d, c).Next
 			}
 		})
 	}
@@ -105,10 +106,11 @@ func BenchmarkWave(b *testing.B) {
 				for i := range reqs {
 					reqs[i] = Request{ID: "r", By: "a", Op: op, Path: P("agents", agentName(i*7919%n), "gold"), Value: protocol.Encode(int64(i))}
 				}
+				c := Commit{Requests: each(reqs...)}
 				b.ReportAllocs()
 				b.ResetTimer()
 				for i := 0; i < b.N; i += len(reqs) {
-					d = Machine{}.Decide(d, Commit{Requests: reqs}).Next
+					d = Machine{}.Decide(d, c).Next
 				}
 			})
 		}

@@ -71,7 +71,7 @@ type Request struct {
 // Commit is a list of requests in the order in which they count.
 type Commit struct {
 	Now      protocol.Time
-	Requests []Request
+	Requests []*Request
 	Leases   Leases // locks that hold now; the zero Leases locks nothing
 }
 
@@ -96,7 +96,7 @@ func (m Machine) Decide(doc *Document, c Commit) Decision {
 }
 
 // groupLen is the number of requests that stand or fall with the first.
-func groupLen(r []Request) int {
+func groupLen(r []*Request) int {
 	n := 1
 	for r[0].Group != "" && n < len(r) && r[n].Group == r[0].Group {
 		n++
@@ -127,19 +127,19 @@ func (d *decider) decision() Decision {
 	return Decision{Facts: append(d.refused, fact), Next: next}
 }
 
-func (d *decider) group(rs []Request, over bool) {
+func (d *decider) group(rs []*Request, over bool) {
 	if over {
 		d.refuseAll(rs, -1, faultf(CodeLimit, "a commit takes %d requests", d.limits.MaxRequests))
 		return
 	}
 	for i := range rs {
-		if err := d.check(&rs[i]); err != nil {
+		if err := d.check(rs[i]); err != nil {
 			d.refuseAll(rs, i, err)
 			return
 		}
 	}
 	if len(rs) == 1 {
-		if err := d.apply(&rs[0]); err != nil {
+		if err := d.apply(rs[0]); err != nil {
 			d.refuseAll(rs, 0, err)
 		}
 		return
@@ -147,10 +147,10 @@ func (d *decider) group(rs []Request, over bool) {
 	d.transaction(rs)
 }
 
-func (d *decider) transaction(rs []Request) {
+func (d *decider) transaction(rs []*Request) {
 	before, kept := d.edit.Document(), len(d.changes)
 	for i := range rs {
-		if err := d.apply(&rs[i]); err != nil {
+		if err := d.apply(rs[i]); err != nil {
 			d.edit.Reset(before)
 			d.changes = d.changes[:kept]
 			d.refuseAll(rs, i, err)
@@ -161,13 +161,13 @@ func (d *decider) transaction(rs []Request) {
 
 // refuseAll refuses requests that stand or fall together; culprit is the one to
 // blame, -1 for all.
-func (d *decider) refuseAll(rs []Request, culprit int, err error) {
+func (d *decider) refuseAll(rs []*Request, culprit int, err error) {
 	for i := range rs {
 		fault := err
 		if culprit >= 0 && i != culprit {
 			fault = faultf(CodeUndone, "request %q of the same group was refused: %s", rs[culprit].ID, err)
 		}
-		d.refuse(&rs[i], fault)
+		d.refuse(rs[i], fault)
 	}
 }
 

@@ -208,7 +208,7 @@ func TestTwin_random(t *testing.T) {
 				v := max(0, doc.Version()-rapid.Int64Range(0, 6).Draw(t, "age"))
 				r.Expected = &v
 			}
-			dec := Machine{}.Decide(doc, Commit{Requests: []Request{r}})
+			dec := Machine{}.Decide(doc, Commit{Requests: each(r)})
 			_, refused := dec.Facts[0].(*Refused)
 			if ok := w.commit(r, names); ok == refused {
 				t.Fatalf("%s %v: twin ok=%v, machine %+v", r.Op, r.Path, ok, dec.Facts[0])
@@ -285,7 +285,7 @@ func TestWide_random(t *testing.T) {
 					delete(object, key)
 				}
 			}
-			next := Machine{}.Decide(doc, Commit{Requests: reqs}).Next
+			next := Machine{}.Decide(doc, Commit{Requests: each(reqs...)}).Next
 			kept, values = append(kept, doc), append(values, string(doc.AppendMsg(nil)))
 			doc = next
 			want := protocol.Encode(map[string]any{"o": object, "l": list})
@@ -311,7 +311,7 @@ func TestReadersRace(t *testing.T) {
 		group.Go(func() {
 			mine := doc
 			for i := range 200 {
-				mine = Machine{}.Decide(mine, Commit{Requests: []Request{{Op: OpAdd, Path: P("agents", agentName(i), "gold"), Value: protocol.Encode(int64(worker))}}}).Next
+				mine = Machine{}.Decide(mine, Commit{Requests: each(Request{Op: OpAdd, Path: P("agents", agentName(i), "gold"), Value: protocol.Encode(int64(worker))})}).Next
 				doc.Get(P("agents", agentName(i)))
 				doc.Value()
 			}
@@ -342,7 +342,7 @@ func FuzzParsePath(f *testing.F) {
 
 func FuzzReadSnapshot(f *testing.F) {
 	doc, _ := FromValue(map[string]any{"a": []any{int64(1), map[string]any{"b": nil}}}, 3)
-	doc = Machine{}.Decide(doc, Commit{Requests: []Request{{Op: OpDelete, Path: P("a").At(0)}}}).Next
+	doc = Machine{}.Decide(doc, Commit{Requests: each(Request{Op: OpDelete, Path: P("a").At(0)})}).Next
 	f.Add(doc.AppendSnapshot(nil))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		d, err := ReadSnapshot(b)

@@ -51,13 +51,21 @@ func req(tb testing.TB, op Op, path string, v any) Request {
 	return Request{ID: path, By: "a", Op: op, Path: mustPath(tb, path), Value: protocol.Encode(mustNormalize(tb, v))}
 }
 
+// each points to requests, as a commit has them.
+func each(reqs ...Request) (list []*Request) {
+	for i := range reqs {
+		list = append(list, &reqs[i])
+	}
+	return list
+}
+
 // decide commits requests and checks what every commit owes. Promises 1, 2, 3 and 5:
 // an untouched old document, one version more or the same document, a fact for each
 // request, replay.
 func decide(tb testing.TB, m Machine, d *Document, reqs ...Request) (*Document, []*Refused) {
 	tb.Helper()
 	before := d.AppendSnapshot(nil)
-	dec := m.Decide(d, Commit{Requests: reqs})
+	dec := m.Decide(d, Commit{Requests: each(reqs...)})
 	if !bytes.Equal(before, d.AppendSnapshot(nil)) {
 		tb.Fatal("the old document changed")
 	}
@@ -260,14 +268,14 @@ func TestExpected_perPath(t *testing.T) {
 		second := req(t, OpSet, c.path, 9)
 		zero := int64(0)
 		second.Expected = &zero
-		dec := Machine{}.Decide(d, Commit{Requests: []Request{second}})
+		dec := Machine{}.Decide(d, Commit{Requests: each(second)})
 		r, refused := dec.Facts[0].(*Refused)
 		if conflict := refused && r.Code == CodeConflict; conflict != c.conflict {
 			t.Errorf("%s %s, then %s at version 0: %v", c.write.Op, c.write.Path, c.path, dec.Facts[0])
 		}
 		reader := req(t, OpSet, "elsewhere", 1)
 		reader.Reads = []Read{{second.Path, 0}}
-		dec = Machine{}.Decide(d, Commit{Requests: []Request{reader}})
+		dec = Machine{}.Decide(d, Commit{Requests: each(reader)})
 		if _, refused := dec.Facts[0].(*Refused); refused != c.conflict {
 			t.Errorf("declared read of %s: %v", c.path, dec.Facts[0])
 		}
@@ -503,7 +511,7 @@ func TestLeases(t *testing.T) {
 	} {
 		r := req(t, OpSet, c.path, 1)
 		r.By = c.by
-		dec := Machine{}.Decide(mustDoc(t, `{}`), Commit{Now: c.at, Requests: []Request{r}, Leases: l})
+		dec := Machine{}.Decide(mustDoc(t, `{}`), Commit{Now: c.at, Requests: each(r), Leases: l})
 		_, refused := dec.Facts[0].(*Refused)
 		if refused == c.ok {
 			t.Errorf("%+v: %v", c, dec.Facts[0])

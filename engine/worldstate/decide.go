@@ -88,9 +88,9 @@ func (d *decider) lease(f protocol.Fact) {
 
 // changes carries out neighbouring plain changes as one commit.
 func (d *decider) changes(list []Request) {
-	c := world.Commit{Now: d.now, Requests: make([]world.Request, len(list)), Leases: d.Next.leases}
+	c := world.Commit{Now: d.now, Requests: make([]*world.Request, len(list)), Leases: d.Next.leases}
 	for i := range list {
-		c.Requests[i] = list[i].Change
+		c.Requests[i] = &list[i].Change
 	}
 	was := d.Next.World()
 	dec := d.m.plain.Decide(was, c)
