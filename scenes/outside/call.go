@@ -30,6 +30,7 @@ type call struct {
 	then    func(protocol.Raw)
 	effect  *Effect // nil = nothing is kept
 	flight  *Flight // in the log, from the first attempt on
+	unwatch atomic.Pointer[func() bool]
 }
 
 // start answers the request, or lets it enter the gate. It returns soon.
@@ -76,13 +77,25 @@ const (
 	transportDraws = 1 << 32
 )
 
-// watch lets the call leave its gate when the deliberation ends.
+// watch lets the call leave its gate when the deliberation ends, until it is released,
+// which may have happened already.
 func (c *call) watch() {
-	context.AfterFunc(c.ctx, func() {
+	stop := context.AfterFunc(c.ctx, func() {
 		if c.gate.Leave(&c.Call) {
 			c.drop(protocol.Errorf(protocol.KindCancelled, "request: %w", context.Cause(c.ctx)))
 		}
 	})
+	if !c.unwatch.CompareAndSwap(nil, &stop) {
+		stop()
+	}
+}
+
+// released ends what watch began, or will begin.
+func (c *call) released() {
+	nothing := func() bool { return false }
+	if stop := c.unwatch.Swap(&nothing); stop != nil {
+		(*stop)()
+	}
 }
 
 // drop ends a call without an answer to keep.
@@ -113,6 +126,7 @@ func (c *call) logged() *Effect {
 
 // Released implements gate.Caller: it makes an attempt.
 func (c *call) Released(class limit.Class) {
+	c.released()
 	c.runner.watch.Waited(c.ask.Kind, c.gate.Name(), class, max(0, time.Since(c.waiting)))
 	if n := int(c.gate.Stuck.Load()); n >= c.gate.Most() {
 		c.ended(&attempt{begun: time.Now()}, agent.Answered{Err: &llm.Failure{Outcome: llm.OutcomeUnavailable, Message: fmt.Sprintf(
@@ -183,6 +197,7 @@ func (c *call) do(ctx context.Context) (x agent.Answered) {
 func (c *call) ended(x *attempt, answer agent.Answered) {
 	c.runner.watch.Made(c.to.Name(), &c.ask, &answer, time.Since(x.begun))
 	c.waiting = time.Now()
+	c.unwatch.Store(nil)
 	if !c.gate.End(&c.Call, c.learnt(&answer)) {
 		c.land(answer)
 		return
