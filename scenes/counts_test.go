@@ -1,6 +1,7 @@
 package scenes_test
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -8,6 +9,10 @@ import (
 
 	"tavernsim/engine/agenda"
 	"tavernsim/internal/metrics"
+	"tavernsim/llm"
+	"tavernsim/llm/gate"
+	"tavernsim/llm/limit"
+	"tavernsim/llm/llmtest"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes"
@@ -136,6 +141,44 @@ func TestCountsAgreeWithTheFacts(t *testing.T) {
 	}
 	if n := c.sum("replay_events_total"); n != 0 {
 		t.Errorf("%d facts replayed by a run from its beginning", n)
+	}
+}
+
+// cloud is a model behind the gate of an endpoint.
+type cloud struct {
+	*llmtest.Fake
+	gate *gate.Gate
+}
+
+func (c cloud) Gate(*protocol.ModelRequest) (*gate.Gate, int64) { return c.gate, 1 }
+
+// What a gate does is counted by the name of its endpoint.
+func TestCountsOfAGate(t *testing.T) {
+	model := cloud{gate: gate.New("cloud", limit.Options{}), Fake: &llmtest.Fake{Reply: func(_ context.Context, n int, _ protocol.ModelRequest) (string, error) {
+		if n == 3 {
+			return "", &llm.Failure{Outcome: llm.OutcomeTruncated, Message: "cut"}
+		}
+		return "well", nil
+	}}}
+	r, c := countedRun(t, scenestest.New(t, scenestest.Town(t), ""), scenestest.Settings{Workers: 4, Model: model})
+	if r.Err != nil || !r.Final {
+		t.Fatal(r)
+	}
+	calls := int64(model.Calls())
+	for _, x := range []struct {
+		what      string
+		got, want int64
+	}{
+		{"attempts", c.sum("llm_requests_total"), calls},
+		{"attempts that were cut", c.sum("llm_requests_total", "outcome=truncated"), 1},
+		{"waits", c.sum("llm_queue_wait_seconds", "provider=cloud"), calls},
+		{"repetitions", c.sum("llm_retries_total", "provider=cloud", "reason=truncated"), 1},
+		{"all repetitions", c.sum("llm_retries_total"), 1},
+		{"requests of the facts", r.State.Tally.ModelCalls, calls - 1},
+	} {
+		if x.got != x.want {
+			t.Errorf("%s: %d, want %d", x.what, x.got, x.want)
+		}
 	}
 }
 

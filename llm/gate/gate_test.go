@@ -30,7 +30,7 @@ func (a *asker) Released(limit.Class) {
 	if n := a.out.Add(1); n > a.most.Load() {
 		a.most.Store(n)
 	}
-	time.Sleep(a.takes)
+	<-time.After(a.takes)
 	a.out.Add(-1)
 	if e := a.ends(a.Attempts()); !a.gate.End(&a.Call, e) {
 		if e.Outcome != llm.OutcomeOK {
@@ -71,7 +71,7 @@ func TestEveryCallSettles(t *testing.T) {
 		if l := s.gate.Load(); l.Out != 4 || l.Waiting[2] != 36 {
 			t.Errorf("%+v", l)
 		}
-		time.Sleep(time.Minute)
+		<-time.After(time.Minute)
 		late := 0
 		for _, a := range s.all {
 			if err := <-a.settled; llm.OutcomeOf(err) == llm.OutcomeTimeout {
@@ -134,7 +134,7 @@ func TestSentAgain(t *testing.T) {
 		if !s.gate.Leave(&a.Call) || s.gate.Leave(&a.Call) {
 			t.Error("it was taken back once, while it paused")
 		}
-		time.Sleep(time.Hour)
+		<-time.After(time.Hour)
 		if len(a.settled) > 0 || a.Attempts() != 1 {
 			t.Errorf("%d attempts after it was taken back", a.Attempts())
 		}

@@ -131,7 +131,7 @@ func (c *crowd) live(ctx context.Context, wg *sync.WaitGroup, end time.Time) {
 				case time.Now().Before(end):
 					c.good.Add(1)
 				}
-				time.Sleep(c.rest)
+				<-time.After(c.rest)
 			}
 		})
 	}
@@ -235,7 +235,7 @@ func TestUrgentRequestsOvertake(t *testing.T) {
 		var order []int
 		r := table(t, outside.Entry{Kind: "slow", AtOnce: 1, Executor: does(func(_ context.Context, q *agent.Ask) agent.Answered {
 			order = append(order, q.Number)
-			time.Sleep(time.Second)
+			<-time.After(time.Second)
 			return agent.Answered{}
 		})})
 		late := outside.NewUrgency(false)
