@@ -134,14 +134,15 @@ func (g *Gate) do(input func(now time.Duration)) {
 func (g *Gate) setTimer() {
 	next, ok := g.machine.Next()
 	switch {
-	case !ok:
-		next = 0
-		if g.timer != nil {
-			g.timer.Stop()
-		}
+	case !ok && g.at > 0:
+		g.timer.Stop()
+		g.at = 0
+		return
+	case !ok || g.at > 0 && g.at <= next: // it may fire early
+		return
 	case g.timer == nil:
 		g.timer = time.AfterFunc(next-time.Since(g.born), func() { g.do(g.fired) })
-	case next != g.at:
+	default:
 		g.timer.Reset(next - time.Since(g.born))
 	}
 	g.at = next

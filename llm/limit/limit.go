@@ -158,6 +158,9 @@ func (m *Machine) Arrive(now time.Duration, c *Call) {
 		m.refuse(c, llm.OutcomeUnavailable, "too many requests wait")
 	case c.Start > now:
 		m.pause(c, c.Start)
+	case m.queues.n == 0 && m.admits(now, c): // nobody is overtaken
+		m.let(now, c)
+		return
 	default:
 		m.enqueue(c, false)
 	}
@@ -288,25 +291,30 @@ func (m *Machine) refuse(c *Call, o llm.Outcome, why string) {
 func (m *Machine) release(now time.Duration) {
 	m.wake = 0
 	for m.queues.n > 0 {
-		if !m.open(now) || m.out >= m.allowed() {
-			return
-		}
 		c := m.queues.next(m.others >= m.allowed()-m.kept())
-		if c == nil {
+		if c == nil || !m.admits(now, c) {
 			return
 		}
-		ok, again := m.rates.fits(now, c.Tokens)
-		if !ok {
-			m.wake = again
-			return
-		}
+		m.queues.serve(c)
+		heap.Remove(&m.timers, c.timer)
 		m.let(now, c)
 	}
 }
 
+// admits reports whether a call may leave now. If not, it sets when that changes by
+// itself.
+func (m *Machine) admits(now time.Duration, c *Call) bool {
+	if !m.open(now) || m.out >= m.allowed() || c.Class > Interactive && m.others >= m.allowed()-m.kept() {
+		return false
+	}
+	ok, again := m.rates.fits(now, c.Tokens)
+	if !ok {
+		m.wake = again
+	}
+	return ok
+}
+
 func (m *Machine) let(now time.Duration, c *Call) {
-	m.queues.serve(c)
-	heap.Remove(&m.timers, c.timer)
 	c.state, c.left, c.probe, c.kept = stateOut, now, m.breaker.open, c.Class == Interactive
 	c.counted = m.rates.leave(now, c.Tokens)
 	c.attempts++
