@@ -196,6 +196,9 @@ func (c *call) do(ctx context.Context) (x agent.Answered) {
 // ended ends an attempt: the gate gives the call another one, or it lands.
 func (c *call) ended(x *attempt, answer agent.Answered) {
 	c.runner.watch.Made(c.to.Name(), &c.ask, &answer, time.Since(x.begun))
+	if o := answer.Model.Origin; o != nil && c.gate != c.to.gate {
+		o.Attempts = int64(c.Attempts())
+	}
 	c.waiting = time.Now()
 	c.unwatch.Store(nil)
 	if !c.gate.End(&c.Call, c.learnt(&answer)) {

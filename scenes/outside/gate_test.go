@@ -286,6 +286,13 @@ type gated struct {
 	g *gate.Gate
 }
 
+// Complete implements llm.Provider.
+func (g gated) Complete(ctx context.Context, q protocol.ModelRequest, sink llm.Sink) (protocol.ModelAnswer, error) {
+	a, err := g.Repeater.Complete(ctx, q, sink)
+	a.Origin = &protocol.ModelOrigin{Endpoint: "cloud", Attempts: 1}
+	return a, err
+}
+
 // Gate implements gate.Gated.
 func (g gated) Gate(*protocol.ModelRequest) (*gate.Gate, int64) { return g.g, 10 }
 
@@ -313,7 +320,7 @@ func TestRepeatedRequestsInTheLog(t *testing.T) {
 	again := &llm.Failure{Outcome: llm.OutcomeServerError, Message: "no"}
 	fail <- again
 	for range 2 {
-		if x := try(t.Context(), 1); x.Err != nil || x.Model.Text != "yes" {
+		if x := try(t.Context(), 1); x.Err != nil || x.Model.Text != "yes" || x.Model.Origin == nil || x.Model.Origin.Attempts != 2 {
 			t.Errorf("%+v", x)
 		}
 	}
