@@ -77,6 +77,9 @@ func (e *Endpoint) Problem(status int, p Problem) *llm.Failure {
 	if p.Code != "" {
 		head += ", " + protocol.Short(p.Code, 60)
 	}
+	if f := p.filtered(status); f != nil {
+		return e.failure(llm.OutcomeBadRequest, head+": "+said, f)
+	}
 	return e.failure(outcomeOf(status, p), head+": "+said, nil)
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"tavernsim/internal/source"
 	"tavernsim/llm"
+	"tavernsim/llm/anthropic"
 	"tavernsim/llm/endpoint"
 	"tavernsim/llm/gate"
 	"tavernsim/llm/openai"
@@ -232,7 +233,10 @@ func (d *Definition) provider(file string, opt Options, counts *counts) (llm.Pro
 	if a.to.Protocol != d.Kind {
 		return nil, protocol.Errorf(protocol.KindInvalid, "%s: kind is %s, and endpoint %s speaks %s", file, d.Kind, name, a.to.Protocol)
 	}
-	a.Provider = openai.New(a.to, cmp.Or(a.to.Models[d.Model], d.Model), d.Stream == nil || *d.Stream)
+	model, stream := cmp.Or(a.to.Models[d.Model], d.Model), d.Stream == nil || *d.Stream
+	if a.Provider = llm.Provider(openai.New(a.to, model, stream)); d.Kind == "anthropic" {
+		a.Provider = anthropic.New(a.to, model, stream)
+	}
 	return a, nil
 }
 

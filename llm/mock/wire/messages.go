@@ -41,6 +41,10 @@ func (a *Answer) blocks(p *Page) {
 		p.Add("null")
 		return
 	}
+	if a.Empty {
+		p.Add("[]")
+		return
+	}
 	p.Add("[")
 	n := 0
 	each := func(write func()) {
@@ -51,7 +55,7 @@ func (a *Answer) blocks(p *Page) {
 	if a.Reasoning != "" {
 		each(func() { p.Add(`{"type":"thinking","thinking":`); p.text(a.Reasoning); p.Add(`,"signature":"mock"}`) })
 	}
-	if text := a.Text + a.Refusal; text != "" && !a.Empty {
+	if text := a.Text + a.Refusal; text != "" {
 		each(func() { p.Add(`{"type":"text","text":`); p.text(text); p.Add("}") })
 	}
 	for _, c := range a.Calls {

@@ -25,7 +25,7 @@ import (
 const (
 	secretKey = "sk-this-is-the-key-0042"
 	thinker   = `-- models/thinker.yaml --
-kind: openai
+kind: PROTOCOL
 endpoint: cloud
 model: small
 params: { temperature: 0, max_tokens: 200 }
@@ -56,7 +56,7 @@ func (c *counting) sent() []string {
 }
 
 // cloud is such a server, and the user's endpoint for it.
-func cloud(t *testing.T) (*counting, map[string]*endpoint.Endpoint) {
+func cloud(t *testing.T, preset string) (*counting, map[string]*endpoint.Endpoint) {
 	t.Helper()
 	m, err := mock.New(mock.Options{Key: secretKey})
 	if err != nil {
@@ -65,7 +65,7 @@ func cloud(t *testing.T) (*counting, map[string]*endpoint.Endpoint) {
 	server := &counting{Server: m}
 	at := httptest.NewServer(server)
 	t.Cleanup(at.Close)
-	e, err := endpoint.New("cloud", endpoint.Definition{Preset: "vllm", BaseURL: at.URL + "/v1", KeyEnv: "K"}, "", func(string) string { return secretKey })
+	e, err := endpoint.New("cloud", endpoint.Definition{Preset: preset, BaseURL: at.URL + "/v1", KeyEnv: "K"}, "", func(string) string { return secretKey })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func thinking(t *testing.T) Options {
 }
 
 // loadThinkers is the town, in which c_3 alone is shown a part of the world.
-func loadThinkers(t *testing.T) fs.FS {
+func loadThinkers(t *testing.T, kind string) fs.FS {
 	t.Helper()
 	town := scenestest.TownFS()
 	think, err := fs.ReadFile(town, "workflows/think.yaml")
@@ -91,17 +91,23 @@ func loadThinkers(t *testing.T) fs.FS {
 	if shown == string(think) {
 		t.Fatal("the town thinks otherwise")
 	}
-	return scenestest.TownFS(thinker + "-- workflows/think.yaml --\n" + shown)
+	return scenestest.TownFS(strings.ReplaceAll(thinker, "PROTOCOL", kind) + "-- workflows/think.yaml --\n" + shown)
 }
 
 // A scene on an endpoint: every answer comes from there, is asked for once, can be
 // replayed and verified without it, and the key is in no file.
 func TestSceneOnAnEndpoint(t *testing.T) {
-	p, err := LoadFS(loadThinkers(t), "town", true)
+	for kind, preset := range map[string]string{"openai": "vllm", "anthropic": "anthropic"} {
+		t.Run(kind, func(t *testing.T) { sceneOnAnEndpoint(t, kind, preset) })
+	}
+}
+
+func sceneOnAnEndpoint(t *testing.T, kind, preset string) {
+	p, err := LoadFS(loadThinkers(t, kind), "town", true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	server, to := cloud(t)
+	server, to := cloud(t, preset)
 	digests := map[string]bool{}
 	var dir string
 	for _, workers := range []int{1, 2, 8} {
@@ -151,7 +157,7 @@ func holdsNoKey(t *testing.T, dir string) {
 
 // Without endpoints a script answers; with others than the project names nothing begins.
 func TestModelsWithoutEndpoints(t *testing.T) {
-	p, err := LoadFS(loadThinkers(t), "town", true)
+	p, err := LoadFS(loadThinkers(t, "openai"), "town", true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,11 +182,11 @@ func TestModelsWithoutEndpoints(t *testing.T) {
 // Minds, acceptance row 3: the answers of a run give its digest again, on any workers,
 // without a request.
 func TestAnswersOfARun(t *testing.T) {
-	p, err := LoadFS(loadThinkers(t), "town", true)
+	p, err := LoadFS(loadThinkers(t, "openai"), "town", true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	server, to := cloud(t)
+	server, to := cloud(t, "vllm")
 	opt := thinking(t)
 	opt.Endpoints = to
 	first := run(t, p, opt)
@@ -227,11 +233,11 @@ func exportAnswers(t *testing.T, dir, to string) {
 // Minds, acceptance row 5: a fork asks only for what its change changes. Without a change
 // it asks for nothing and ends like its parent.
 func TestForkPaysItsCone(t *testing.T) {
-	p, err := LoadFS(loadThinkers(t), "town", true)
+	p, err := LoadFS(loadThinkers(t, "openai"), "town", true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	server, to := cloud(t)
+	server, to := cloud(t, "vllm")
 	opt := thinking(t)
 	opt.Endpoints = to
 	first := run(t, p, opt)

@@ -1,0 +1,28 @@
+package anthropic
+
+import (
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"tavernsim/llm"
+	"tavernsim/llm/endpoint"
+	"tavernsim/llm/llmtest/served"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func maker(to *endpoint.Endpoint, model string, stream bool) llm.Provider {
+	return New(to, model, stream)
+}
+
+func TestProvider(t *testing.T) {
+	served.Run(t, maker, endpoint.Definition{Preset: "anthropic"})
+}
+
+// Minds, outcome table: every fault of a server is a class of failure, or an answer.
+func TestFaults(t *testing.T) {
+	served.Faults(t, maker, endpoint.Definition{Preset: "anthropic"}, map[string]llm.Outcome{
+		"loading": llm.OutcomeRateLimited, // 529
+	})
+}
