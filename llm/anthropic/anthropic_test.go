@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"flag"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -25,4 +26,12 @@ func TestFaults(t *testing.T) {
 	served.Faults(t, maker, endpoint.Definition{Preset: "anthropic"}, map[string]llm.Outcome{
 		"loading": llm.OutcomeRateLimited, // 529
 	})
+}
+
+var update = flag.Bool("update", false, "rewrite testdata from what the code does")
+
+// Minds §2: what a server is asked, byte by byte, and what is made of what it says.
+// Rewrite with: go test ./llm/anthropic -run Conversations -update
+func TestConversations(t *testing.T) {
+	served.Conversations(t, maker, "testdata/*.txtar", *update)
 }

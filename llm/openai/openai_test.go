@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"flag"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -21,4 +22,12 @@ func TestProvider(t *testing.T) { served.Run(t, maker, endpoint.Definition{Prese
 // Minds, outcome table: every fault of a server is a class of failure, or an answer.
 func TestFaults(t *testing.T) {
 	served.Faults(t, maker, endpoint.Definition{Preset: "vllm"}, nil)
+}
+
+var update = flag.Bool("update", false, "rewrite testdata from what the code does")
+
+// Minds §2: what servers of six kinds are asked, byte by byte, and what is made of what
+// they say. Rewrite with: go test ./llm/openai -run Conversations -update
+func TestConversations(t *testing.T) {
+	served.Conversations(t, maker, "testdata/*.txtar", *update)
 }

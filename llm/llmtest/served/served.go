@@ -8,6 +8,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -23,12 +24,17 @@ import (
 // Key is what the endpoints of [At] send.
 const Key = "sk-test-0123456789"
 
-// At makes an endpoint with the name "test" for a handler.
+// At makes an endpoint with the name "test" for a handler. Of the address in the
+// definition the path counts; without one it is /v1.
 func At(t *testing.T, h http.Handler, d endpoint.Definition) *endpoint.Endpoint {
 	t.Helper()
 	server := httptest.NewServer(h)
 	t.Cleanup(server.Close)
-	d.BaseURL, d.KeyEnv = server.URL+"/v1", "K"
+	path := "/v1"
+	if u, err := url.Parse(d.BaseURL); err == nil && u.Path != "" {
+		path = u.Path
+	}
+	d.BaseURL = server.URL + path
 	e, err := endpoint.New("test", d, "", func(string) string { return Key })
 	if err != nil {
 		t.Fatal(err)
@@ -85,6 +91,7 @@ type Maker func(to *endpoint.Endpoint, model string, stream bool) llm.Provider
 // Run runs the suite and the tests that every provider of an endpoint must pass
 // against the mock server, whole and streamed.
 func Run(t *testing.T, make Maker, d endpoint.Definition) {
+	d.KeyEnv = "K"
 	for name, stream := range map[string]bool{"whole": false, "stream": true} {
 		t.Run(name, func(t *testing.T) {
 			fresh := func(t *testing.T) llm.Provider {
