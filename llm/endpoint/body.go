@@ -3,6 +3,7 @@ package endpoint
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"strconv"
 	"strings"
 )
@@ -14,28 +15,41 @@ func Body(fields any, more, extra map[string]any) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(more) > 0 {
-		rest, err := marshal(more)
-		if err != nil {
-			return nil, err
-		}
-		body[len(body)-1] = ','
-		body = append(body, rest[1:]...)
+	if body, err = with(body, more); err != nil {
+		return nil, err
 	}
-	if len(extra) == 0 {
+	for name := range extra {
+		if bytes.Contains(body, []byte(strconv.Quote(name)+":")) { // perhaps only within a field
+			return merged(body, extra)
+		}
+	}
+	return with(body, extra)
+}
+
+// with adds fields that the body does not have.
+func with(body []byte, fields map[string]any) ([]byte, error) {
+	if len(fields) == 0 {
 		return body, nil
 	}
+	rest, err := marshal(fields)
+	if err != nil {
+		return nil, err
+	}
+	body[len(body)-1] = ','
+	return append(body, rest[1:]...), nil
+}
+
+// merged replaces fields of the body.
+func merged(body []byte, extra map[string]any) ([]byte, error) {
 	all := map[string]any{}
-	raw := map[string]json.RawMessage{}
+	var raw map[string]json.RawMessage
 	if err := json.Unmarshal(body, &raw); err != nil {
 		return nil, err
 	}
 	for name, v := range raw {
 		all[name] = v
 	}
-	for name, v := range extra {
-		all[name] = v
-	}
+	maps.Copy(all, extra)
 	return marshal(all)
 }
 

@@ -1,6 +1,10 @@
 package endpoint
 
-import "strings"
+import (
+	"strings"
+
+	"tavernsim/protocol"
+)
 
 // Filtered is the cause of a failure by which a server says that a filter stopped the
 // question or the answer. It is an answer of the model's side, so [Endpoint.Complete]
@@ -17,12 +21,12 @@ func (p *Problem) filtered(status int) *Filtered {
 	code, said := strings.ToLower(p.Type+" "+p.Code), strings.ToLower(p.Message)
 	for _, word := range []string{"content_filter", "content_policy"} {
 		if strings.Contains(code, word) {
-			return &Filtered{p.Message}
+			return &Filtered{protocol.Short(p.Message, 300)}
 		}
 	}
 	for _, words := range []string{"content filtering policy", "content management policy", "was flagged", "requires moderation"} {
 		if strings.Contains(said, words) {
-			return &Filtered{p.Message}
+			return &Filtered{protocol.Short(p.Message, 300)}
 		}
 	}
 	return nil

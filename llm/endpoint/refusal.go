@@ -21,31 +21,33 @@ type Problem struct {
 
 // ReadProblem finds the error in a body; false = there is none.
 func ReadProblem(body []byte) (p Problem, ok bool) {
-	var top struct {
-		Error   json.RawMessage `json:"error"`
-		Message string          `json:"message"`
-		Detail  any             `json:"detail"`
-	}
-	if json.Unmarshal(body, &top) != nil {
-		return p, false
-	}
-	var inner struct {
+	type fields struct {
 		Type    string `json:"type"`
 		Code    any    `json:"code"`
 		Message string `json:"message"`
 	}
+	var top struct {
+		Error json.RawMessage `json:"error"`
+		fields
+		Detail any `json:"detail"`
+	}
+	if json.Unmarshal(body, &top) != nil {
+		return p, false
+	}
+	var inner fields
 	switch {
 	case len(top.Error) > 0 && top.Error[0] == '"':
 		_ = json.Unmarshal(top.Error, &p.Message) // it is a text
-	case len(top.Error) > 0 && json.Unmarshal(top.Error, &inner) == nil:
-		p.Type, p.Message = inner.Type, inner.Message
-		if inner.Code != nil {
-			p.Code = fmt.Sprint(inner.Code)
-		}
+		return p, p != Problem{}
+	case len(top.Error) > 0 && json.Unmarshal(top.Error, &inner) == nil && inner != fields{}:
 	case top.Message != "":
-		p.Message = top.Message
+		inner = top.fields
 	case top.Detail != nil:
-		p.Message = fmt.Sprint(top.Detail)
+		inner.Message = fmt.Sprint(top.Detail)
+	}
+	p.Type, p.Message = inner.Type, inner.Message
+	if inner.Code != nil {
+		p.Code = fmt.Sprint(inner.Code)
 	}
 	return p, p != Problem{}
 }
@@ -72,10 +74,13 @@ func (e *Endpoint) Problem(status int, p Problem) *llm.Failure {
 	}
 	head := "error"
 	if status != 0 {
-		head = fmt.Sprintf("%d %s", status, http.StatusText(status))
+		head = strings.TrimSpace(fmt.Sprintf("%d %s", status, http.StatusText(status)))
 	}
 	if p.Code != "" {
 		head += ", " + protocol.Short(p.Code, 60)
+	}
+	if code, err := strconv.Atoi(p.Code); status == 0 && err == nil && code >= 400 && code < 600 {
+		status = code // some services answer 200 and give the status in the error
 	}
 	if f := p.filtered(status); f != nil {
 		return e.failure(llm.OutcomeBadRequest, head+": "+said, f)
@@ -100,7 +105,7 @@ func outcomeOf(status int, p Problem) llm.Outcome {
 		return llm.OutcomeQuota
 	case has("authentication_error", "invalid_api_key", "permission_error") || status == http.StatusUnauthorized || status == http.StatusForbidden:
 		return llm.OutcomeAuth
-	case has("context_length", "context length", "context window", "maximum context", "prompt is too long", "context size", "exceed_context_size") && status < 429:
+	case has("context_length", "context length", "context window", "maximum context", "prompt is too long", "context size", "context limit", "context_exceeded", "exceed_context_size") && (status < 429 || status == 500):
 		return llm.OutcomeContext
 	case has("rate_limit", "overloaded") || status == http.StatusTooManyRequests || status == 529:
 		return llm.OutcomeRateLimited

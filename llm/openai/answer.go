@@ -3,6 +3,7 @@ package openai
 import (
 	"cmp"
 	"encoding/json"
+	"io"
 	"slices"
 	"strings"
 
@@ -117,31 +118,23 @@ func (s *said) thought(field, text string) {
 }
 
 type usage struct {
-	PromptTokens     int64 `json:"prompt_tokens"`
-	CompletionTokens int64 `json:"completion_tokens"`
-	Prompt           *struct {
-		CachedTokens int64 `json:"cached_tokens"`
+	PromptTokens     endpoint.Tokens `json:"prompt_tokens"`
+	CompletionTokens endpoint.Tokens `json:"completion_tokens"`
+	Prompt           struct {
+		CachedTokens endpoint.Tokens `json:"cached_tokens"`
 	} `json:"prompt_tokens_details"`
-	Completion *struct {
-		ReasoningTokens int64 `json:"reasoning_tokens"`
+	Completion struct {
+		ReasoningTokens endpoint.Tokens `json:"reasoning_tokens"`
 	} `json:"completion_tokens_details"`
 }
 
-func (u *usage) tokens() (t protocol.Usage) {
-	if u == nil {
-		return t
+func (u *usage) tokens() protocol.Usage {
+	return protocol.Usage{
+		Input: int64(u.PromptTokens), Output: int64(u.CompletionTokens), CacheRead: int64(u.Prompt.CachedTokens), Reasoning: int64(u.Completion.ReasoningTokens),
 	}
-	t.Input, t.Output = u.PromptTokens, u.CompletionTokens
-	if u.Prompt != nil {
-		t.CacheRead = u.Prompt.CachedTokens
-	}
-	if u.Completion != nil {
-		t.Reasoning = u.Completion.ReasoningTokens
-	}
-	return t
 }
 
-// reading collects an answer.
+// reading collects an answer. It is an [endpoint.Reader].
 type reading struct {
 	*Provider
 	names  *endpoint.Names
@@ -150,10 +143,35 @@ type reading struct {
 
 	text, reasoning strings.Builder
 	calls           []calling
-	usage           *usage
+	usage           usage
 	finish          string
 	refused         strings.Builder
 }
+
+// Whole implements endpoint.Reader.
+func (r *reading) Whole(body []byte) error {
+	var c completion
+	if err := json.Unmarshal(body, &c); err != nil || len(c.Choices) == 0 {
+		return r.unreadable(body, err)
+	}
+	_, err := r.take(&c)
+	return err
+}
+
+// Part implements endpoint.Reader.
+func (r *reading) Part(e endpoint.Event) (llm.Chunk, error) {
+	if string(e.Data) == "[DONE]" {
+		return llm.Chunk{}, io.EOF
+	}
+	var c completion
+	if err := json.Unmarshal(e.Data, &c); err != nil {
+		return llm.Chunk{}, r.unreadable(e.Data, err)
+	}
+	return r.take(&c)
+}
+
+// Ended implements endpoint.Reader.
+func (r *reading) Ended() bool { return r.finish != "" }
 
 // calling is a call that is being read.
 type calling struct {
@@ -163,15 +181,15 @@ type calling struct {
 }
 
 // take adds a completion, or a part of one, and returns what is new in it.
-func (r *reading) take(c *completion) (text, reasoning string, err error) {
+func (r *reading) take(c *completion) (add llm.Chunk, err error) {
 	if len(c.Error) > 0 && string(c.Error) != "null" {
 		p, _ := endpoint.ReadProblem(slices.Concat([]byte(`{"error":`), c.Error, []byte("}")))
-		return "", "", r.to.Problem(0, p)
+		return add, r.to.Problem(0, p)
 	}
 	r.origin.ID, r.origin.Fingerprint = cmp.Or(r.origin.ID, c.ID), cmp.Or(r.origin.Fingerprint, c.SystemFingerprint)
 	r.answer.Model = cmp.Or(r.answer.Model, c.Model)
 	if c.Usage != nil {
-		r.usage = c.Usage
+		r.usage = *c.Usage
 	}
 	for i := range c.Choices {
 		ch := &c.Choices[i]
@@ -183,8 +201,8 @@ func (r *reading) take(c *completion) (text, reasoning string, err error) {
 			m = ch.Delta
 		}
 		if m != nil {
-			text += string(m.content)
-			reasoning += r.thought(m)
+			add.Text += string(m.content)
+			add.Reasoning += r.thought(m)
 			r.refused.WriteString(m.refusal)
 			for k := range m.calls {
 				r.part(&m.calls[k])
@@ -194,9 +212,9 @@ func (r *reading) take(c *completion) (text, reasoning string, err error) {
 			r.finish = ch.FinishReason
 		}
 	}
-	r.text.WriteString(text)
-	r.reasoning.WriteString(reasoning)
-	return text, reasoning, nil
+	r.text.WriteString(add.Text)
+	r.reasoning.WriteString(add.Reasoning)
+	return add, nil
 }
 
 func (r *reading) thought(m *said) string {
@@ -238,8 +256,8 @@ func (r *reading) part(p *part) {
 // maxCalls bounds the calls of one answer; the agent has its own, lower bound.
 const maxCalls = 1000
 
-// end makes the answer of what was read.
-func (r *reading) end(question int) (protocol.ModelAnswer, error) {
+// Answer implements endpoint.Reader.
+func (r *reading) Answer(question int) (protocol.ModelAnswer, error) {
 	a := &r.answer
 	a.Text, a.Reasoning = r.to.Hide(r.text.String()), r.to.Hide(r.reasoning.String())
 	size := len(a.Text) + len(a.Reasoning)
@@ -248,18 +266,13 @@ func (r *reading) end(question int) (protocol.ModelAnswer, error) {
 		size += c.arguments.Len() + len(c.name)
 		a.Calls = append(a.Calls, r.names.Call(c.id, c.name, r.to.Hide(c.arguments.String())))
 	}
-	endpoint.Unique(a.Calls)
-	r.origin.Refused = r.refused.String()
-	var err error
-	if a.Finish, err = r.finished(); err != nil {
-		return *a, err
-	}
-	a.Model = cmp.Or(a.Model, r.model)
 	a.Usage = r.usage.tokens()
 	endpoint.Count(&a.Usage, question, size)
-	origin := r.origin
-	a.Origin = &origin
-	return *a, nil
+	r.origin.Refused = r.to.Hide(r.refused.String())
+	a.Origin = &r.origin
+	var err error
+	a.Finish, err = r.finished()
+	return *a, err
 }
 
 func (r *reading) finished() (protocol.FinishReason, error) {
@@ -279,16 +292,13 @@ func (r *reading) finished() (protocol.FinishReason, error) {
 }
 
 // unreadable is the failure of a body that is no completion.
-func (p *Provider) unreadable(data []byte, err error) error {
+func (r *reading) unreadable(data []byte, err error) error {
 	if problem, ok := endpoint.ReadProblem(data); ok {
-		return p.to.Problem(0, problem)
+		return r.to.Problem(0, problem)
 	}
-	return p.to.Failed(llm.OutcomeBadOutput, "the answer is no chat completion: %s: %s", shortErr(err), protocol.Short(string(data), 120))
-}
-
-func shortErr(err error) string {
-	if err == nil {
-		return "it has no choices"
+	why := "it has no choices"
+	if err != nil {
+		why = err.Error()
 	}
-	return err.Error()
+	return r.to.Failed(llm.OutcomeBadOutput, "the answer is no chat completion: %s: %s", why, protocol.Short(string(data), 120))
 }

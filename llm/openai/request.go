@@ -1,8 +1,6 @@
 package openai
 
 import (
-	"bytes"
-	"encoding/json"
 	"strings"
 
 	"tavernsim/llm"
@@ -35,7 +33,6 @@ type message struct {
 }
 
 type toolCall struct {
-	Index    int      `json:"-"`
 	ID       string   `json:"id"`
 	Type     string   `json:"type"`
 	Function function `json:"function"`
@@ -68,6 +65,9 @@ func (p *Provider) encode(q *protocol.ModelRequest, names *endpoint.Names) ([]by
 	for i := range q.Tools {
 		t := tool{Type: "function"}
 		t.Function.Name, t.Function.Description, t.Function.Parameters = names.Wire(q.Tools[i].Name), q.Tools[i].Description, q.Tools[i].Parameters
+		if t.Function.Parameters == nil {
+			t.Function.Parameters = map[string]any{"type": "object", "properties": map[string]any{}} // some servers want it
+		}
 		r.Tools = append(r.Tools, t)
 	}
 	more := map[string]any{}
@@ -81,13 +81,18 @@ func (p *Provider) encode(q *protocol.ModelRequest, names *endpoint.Names) ([]by
 		}
 	}
 	r.ResponseFormat = p.format(q)
+	var extra map[string]any
 	if o := q.Options; o != nil {
-		r.TopP, r.Seed = o.TopP, o.Seed
+		r.TopP, r.Seed, extra = o.TopP, o.Seed, o.Extra
 		if err := p.options(o, &r, names, more); err != nil {
 			return nil, err
 		}
 	}
-	return join(&r, more)
+	body, err := endpoint.Body(&r, more, extra)
+	if err != nil {
+		return nil, p.bad("the request cannot be written: %s", err)
+	}
+	return body, nil
 }
 
 func messageOf(m *protocol.ModelMessage, names *endpoint.Names) (message, error) {
@@ -99,7 +104,7 @@ func messageOf(m *protocol.ModelMessage, names *endpoint.Names) (message, error)
 		c := &m.Calls[i]
 		arguments := c.Broken
 		if arguments == "" {
-			b, err := json.Marshal(c.Params)
+			b, err := endpoint.Body(c.Params, nil, nil)
 			if err != nil {
 				return out, err
 			}
@@ -145,35 +150,7 @@ func (p *Provider) options(o *protocol.ModelOptions, r *request, names *endpoint
 			more[outer] = o.Effort
 		}
 	}
-	for name, v := range o.Extra {
-		more[name] = v
-	}
 	return nil
-}
-
-// join writes the fields of a request, then the others by name.
-func join(r *request, more map[string]any) ([]byte, error) {
-	body, err := marshal(r)
-	if err != nil || len(more) == 0 {
-		return body, err
-	}
-	rest, err := marshal(more)
-	if err != nil {
-		return nil, err
-	}
-	body[len(body)-1] = ','
-	return append(body, rest[1:]...), nil
-}
-
-// marshal writes JSON with <, > and & as they are.
-func marshal(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return nil, err
-	}
-	return b.Bytes()[:b.Len()-1], nil // without the end of the line
 }
 
 func (p *Provider) bad(format string, args ...any) error {
