@@ -135,7 +135,7 @@ func Rules() source.Rules {
 		"models.Params.stop":                {MaxItems: 16, Doc: "Texts that end the answer."},
 		"models.Params.effort":              {Enum: []string{"minimal", "low", "medium", "high"}, Doc: "Effort of reasoning."},
 		"models.Params.parallel":            {Doc: "Whether one answer may have several calls. Default: the endpoint's."},
-		"models.Params.extra":               {MaxItems: 64, Doc: "Fields of the endpoint's own, sent as they are."},
+		"models.Params.extra":               {MaxItems: 64, Doc: "Fields of the endpoint's own, sent as they are; they replace others of the same name."},
 		"models.Latency.mode":               {Enum: []string{modelled, none, measured}, Doc: "How the latency is found: computed, 0, or what the answer took. `measured` makes two runs differ.", Default: modelled},
 		"models.Latency.first_token":        {Range: span, Doc: "To the first token, if it is modelled. Default 500ms; with `per_token` alone 0.", Default: "500ms"},
 		"models.Latency.per_token":          {Range: span, Doc: "For each token of the answer, if it is modelled. Default 20ms; with `first_token` alone 0.", Default: "20ms"},

@@ -7,7 +7,8 @@
 // Requests are streamed if the options say so; the answer is the same. Arguments of
 // calls that are no JSON object come back as [protocol.Call.Broken]. What servers leave
 // out is filled in: ids of calls, and tokens, which are then marked as estimated.
-// A refusal is an answer with protocol.FinishFiltered, not a failure.
+// A refusal is an answer with protocol.FinishFiltered, not a failure; so is what a filter
+// of the server stopped.
 //
 // # Not here
 //

@@ -6,6 +6,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"tavernsim/internal/doctest"
 	"tavernsim/llm"
 	"tavernsim/llm/endpoint"
 	"tavernsim/llm/llmtest/served"
@@ -29,5 +30,5 @@ var update = flag.Bool("update", false, "rewrite testdata from what the code doe
 // Minds §2: what servers of six kinds are asked, byte by byte, and what is made of what
 // they say. Rewrite with: go test ./llm/openai -run Conversations -update
 func TestConversations(t *testing.T) {
-	served.Conversations(t, maker, "testdata/*.txtar", *update)
+	doctest.Scripts(t, "testdata/*.txtar", *update, func(t *testing.T, text string) string { return served.Conversation(t, maker, text) })
 }

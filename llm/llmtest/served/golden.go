@@ -16,37 +16,35 @@ import (
 	"golang.org/x/tools/txtar"
 	"gopkg.in/yaml.v3"
 
-	"tavernsim/internal/doctest"
 	"tavernsim/llm"
 	"tavernsim/llm/endpoint"
 	"tavernsim/protocol"
 )
 
-// Conversations plays txtar archives with the words of real servers. An archive begins
-// with "endpoint", the definition of the endpoint in a user's file. Then come exchanges:
-// "request", in the words of the engine; "wire", the bytes that the server must get;
-// "response", what it says: status, headers, an empty line, body; "answer", what the
-// provider makes of it. With update the sections wire and answer are written.
-func Conversations(t *testing.T, make Maker, pattern string, update bool) {
-	doctest.Scripts(t, pattern, update, func(t *testing.T, text string) string {
-		a := txtar.Parse([]byte(text))
-		if len(a.Files) == 0 || a.Files[0].Name != "endpoint" {
-			t.Fatal("the archive does not begin with an endpoint")
+// Conversation plays a txtar archive with the words of a real server and gives what the
+// archive ought to be. It begins with "endpoint", the definition of the endpoint in a
+// user's file. Then come exchanges: "request", in the words of the engine; "wire", the
+// bytes that the server must get; "response", what it says: status, headers, an empty
+// line, body; "answer", what the provider makes of it. A request that is not sent has
+// neither wire nor response.
+func Conversation(t *testing.T, make Maker, text string) string {
+	a := txtar.Parse([]byte(text))
+	if len(a.Files) == 0 || a.Files[0].Name != "endpoint" {
+		t.Fatal("the archive does not begin with an endpoint")
+	}
+	s := &stage{}
+	to := At(t, s, definition(t, a.Files[0].Data))
+	played := a.Files[:1:1]
+	for rest := a.Files[1:]; len(rest) > 0; {
+		n := 1 + slices.IndexFunc(rest[1:], func(f txtar.File) bool { return f.Name == "request" })
+		if n == 0 {
+			n = len(rest)
 		}
-		s := &stage{}
-		to := At(t, s, definition(t, a.Files[0].Data))
-		played := a.Files[:1:1]
-		for rest := a.Files[1:]; len(rest) > 0; {
-			n := 1 + slices.IndexFunc(rest[1:], func(f txtar.File) bool { return f.Name == "request" })
-			if n == 0 {
-				n = len(rest)
-			}
-			played = append(played, s.exchange(t, make, to, section(rest[:n], "request"), section(rest[:n], "response"))...)
-			rest = rest[n:]
-		}
-		a.Files = played
-		return string(txtar.Format(a))
-	})
+		played = append(played, s.exchange(t, make, to, section(rest[:n], "request"), section(rest[:n], "response"))...)
+		rest = rest[n:]
+	}
+	a.Files = played
+	return string(txtar.Format(a))
 }
 
 func section(files []txtar.File, name string) []byte {
