@@ -179,7 +179,7 @@ func (r *reading) answers(c *calling) bool { return r.names.ID(c.name) == answer
 
 // Answer implements endpoint.Reader.
 func (r *reading) Answer(question int) (protocol.ModelAnswer, error) {
-	a := protocol.ModelAnswer{Model: r.model, Text: r.to.Hide(r.text.String()), Reasoning: r.to.Hide(r.reasoning.String()), Usage: r.usage.tokens(), Origin: &r.origin}
+	a := protocol.ModelAnswer{Model: r.model, Text: r.text.String(), Reasoning: r.reasoning.String(), Usage: r.usage.tokens(), Origin: &r.origin}
 	size := len(a.Text) + len(a.Reasoning)
 	answered := false
 	for i := range r.calls {
@@ -190,7 +190,7 @@ func (r *reading) Answer(question int) (protocol.ModelAnswer, error) {
 		}
 		input := cmp.Or(c.parts.String(), c.given)
 		size += len(input) + len(c.name)
-		a.Calls = append(a.Calls, r.names.Call(c.id, c.name, r.to.Hide(input)))
+		a.Calls = append(a.Calls, r.names.Call(c.id, c.name, input))
 	}
 	endpoint.Count(&a.Usage, question, size)
 	switch {

@@ -2,6 +2,7 @@ package endpoint
 
 import (
 	"fmt"
+	"strings"
 
 	"tavernsim/internal/lenient"
 	"tavernsim/protocol"
@@ -11,7 +12,7 @@ import (
 // text if they are no JSON object or break off.
 func (n *Names) Call(id, name, arguments string) protocol.Call {
 	c := protocol.Call{ID: id, Tool: n.ID(name), Origin: protocol.OriginNative}
-	if arguments == "" {
+	if t := strings.TrimSpace(arguments); t == "" || t == "null" {
 		return c
 	}
 	text, err := lenient.Read(arguments, lenient.Options{})
@@ -45,6 +46,12 @@ func Count(u *protocol.Usage, question, answer int) {
 		if n < 0 || n > most {
 			*u = protocol.Usage{}
 		}
+	}
+	if cached := u.CacheRead + u.CacheWrite; cached > u.Input {
+		u.Input += cached // the server left out what its cache has
+	}
+	if u.Reasoning > u.Output {
+		u.Output += u.Reasoning // and this one the reasoning
 	}
 	if u.Input == 0 {
 		u.Input, u.Estimated = int64(question/4+1), true

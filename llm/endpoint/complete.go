@@ -54,10 +54,46 @@ func (e *Endpoint) Complete(ctx context.Context, ask Ask, r Reader, sink llm.Sin
 	a.Latency = time.Since(began)
 	o.Endpoint, o.Attempts, o.FirstChunk = e.Name, 1, cmp.Or(first, a.Latency)
 	a.Origin = &o
+	e.hide(&a)
 	if !streamed {
 		return a, llm.Deliver(&a, sink)
 	}
 	return a, llm.Deliver(&protocol.ModelAnswer{Calls: a.Calls}, sink)
+}
+
+// hide takes the key out of everything that a server can write.
+func (e *Endpoint) hide(a *protocol.ModelAnswer) {
+	if e.key == "" {
+		return
+	}
+	o := a.Origin
+	for _, s := range []*string{&a.Model, &a.Text, &a.Reasoning, &o.ID, &o.Fingerprint, &o.Refused} {
+		*s = e.Hide(*s)
+	}
+	for i := range a.Calls {
+		c := &a.Calls[i]
+		c.ID, c.Tool, c.Broken = e.Hide(c.ID), e.Hide(c.Tool), e.Hide(c.Broken)
+		c.Params, _ = e.hidden(c.Params).(map[string]any)
+	}
+}
+
+// hidden is a value without the key.
+func (e *Endpoint) hidden(v any) any {
+	switch v := v.(type) {
+	case string:
+		return e.Hide(v)
+	case []any:
+		for i := range v {
+			v[i] = e.hidden(v[i])
+		}
+	case map[string]any:
+		for _, name := range protocol.SortedKeys(v) {
+			x := e.hidden(v[name])
+			delete(v, name)
+			v[e.Hide(name)] = x
+		}
+	}
+	return v
 }
 
 // exchange posts a question and gives the answer to the reader.
@@ -94,10 +130,12 @@ func (r *Reply) streamed(to Reader, sink llm.Sink) (first time.Duration, err err
 			first = time.Since(r.Began)
 		}
 		chunk, err := to.Part(e)
-		if errors.Is(err, io.EOF) {
+		switch {
+		case errors.Is(err, io.EOF):
 			return first, nil
-		}
-		if err != nil {
+		case err != nil && e.Cut:
+			return first, r.endpoint.Failed(llm.OutcomeTruncated, "the stream ended within an event")
+		case err != nil:
 			return first, err
 		}
 		if sink != nil && chunk.Text+chunk.Reasoning != "" {

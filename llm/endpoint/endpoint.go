@@ -194,6 +194,7 @@ const maxError = 64 << 10
 
 // ReadAll reads the body of an answer that is no stream.
 func (r *Reply) ReadAll() ([]byte, error) {
+	r.watch.timer.Reset(time.Until(r.watch.ends)) // also of a server that does not stream although asked
 	data, err := io.ReadAll(io.LimitReader(r.body, MaxAnswer+1))
 	if err != nil {
 		return nil, r.watch.failed(err)

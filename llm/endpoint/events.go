@@ -14,6 +14,7 @@ import (
 type Event struct {
 	Type string
 	Data []byte // until the next event
+	Cut  bool   // the stream ended before the event did
 }
 
 // Events reads the answer as a stream of server-sent events, until it ends or the loop
@@ -32,7 +33,7 @@ func (r *Reply) Events() iter.Seq2[Event, error] {
 			}
 			switch {
 			case errors.Is(err, io.EOF) && len(line) == 0:
-				if data {
+				if e.Cut = true; data {
 					yield(e, nil)
 				}
 				return

@@ -31,6 +31,10 @@ func ReadProblem(body []byte) (p Problem, ok bool) {
 		fields
 		Detail any `json:"detail"`
 	}
+	var list []json.RawMessage // some services put the error into a list
+	if json.Unmarshal(body, &list) == nil && len(list) > 0 {
+		body = list[0]
+	}
 	if json.Unmarshal(body, &top) != nil {
 		return p, false
 	}
@@ -103,7 +107,7 @@ func outcomeOf(status int, p Problem) llm.Outcome {
 	switch {
 	case has("insufficient_quota", "billing", "credit balance", "exceeded your current quota") || status == http.StatusPaymentRequired:
 		return llm.OutcomeQuota
-	case has("authentication_error", "invalid_api_key", "permission_error") || status == http.StatusUnauthorized || status == http.StatusForbidden:
+	case has("authentication_error", "invalid_api_key", "api key not valid", "permission_error") || status == http.StatusUnauthorized || status == http.StatusForbidden:
 		return llm.OutcomeAuth
 	case has("context_length", "context length", "context window", "maximum context", "prompt is too long", "context size", "context limit", "context_exceeded", "exceed_context_size") && (status < 429 || status == 500):
 		return llm.OutcomeContext

@@ -120,6 +120,7 @@ func (s *said) thought(field, text string) {
 type usage struct {
 	PromptTokens     endpoint.Tokens `json:"prompt_tokens"`
 	CompletionTokens endpoint.Tokens `json:"completion_tokens"`
+	TotalTokens      endpoint.Tokens `json:"total_tokens"`
 	Prompt           struct {
 		CachedTokens endpoint.Tokens `json:"cached_tokens"`
 	} `json:"prompt_tokens_details"`
@@ -129,9 +130,13 @@ type usage struct {
 }
 
 func (u *usage) tokens() protocol.Usage {
-	return protocol.Usage{
+	t := protocol.Usage{
 		Input: int64(u.PromptTokens), Output: int64(u.CompletionTokens), CacheRead: int64(u.Prompt.CachedTokens), Reasoning: int64(u.Completion.ReasoningTokens),
 	}
+	if t.Reasoning > 0 && int64(u.TotalTokens) == t.Input+t.Output+t.Reasoning {
+		t.Output += t.Reasoning // some services count it apart
+	}
+	return t
 }
 
 // reading collects an answer. It is an [endpoint.Reader].
@@ -259,16 +264,16 @@ const maxCalls = 1000
 // Answer implements endpoint.Reader.
 func (r *reading) Answer(question int) (protocol.ModelAnswer, error) {
 	a := &r.answer
-	a.Text, a.Reasoning = r.to.Hide(r.text.String()), r.to.Hide(r.reasoning.String())
+	a.Text, a.Reasoning = r.text.String(), r.reasoning.String()
 	size := len(a.Text) + len(a.Reasoning)
 	for i := range r.calls {
 		c := &r.calls[i]
 		size += c.arguments.Len() + len(c.name)
-		a.Calls = append(a.Calls, r.names.Call(c.id, c.name, r.to.Hide(c.arguments.String())))
+		a.Calls = append(a.Calls, r.names.Call(c.id, c.name, c.arguments.String()))
 	}
 	a.Usage = r.usage.tokens()
 	endpoint.Count(&a.Usage, question, size)
-	r.origin.Refused = r.to.Hide(r.refused.String())
+	r.origin.Refused = r.refused.String()
 	a.Origin = &r.origin
 	var err error
 	a.Finish, err = r.finished()

@@ -1,0 +1,264 @@
+package endpoint
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"reflect"
+	"strings"
+	"testing"
+
+	"tavernsim/llm"
+	"tavernsim/protocol"
+)
+
+func TestNames(t *testing.T) {
+	long := strings.Repeat("x", 70)
+	q := protocol.ModelRequest{
+		Tools: []protocol.ToolSpec{
+			{Name: "SayTool"}, {Name: "workflow:skills/hum"}, {Name: "workflow:skills_hum"}, {Name: "workflow:skills/hum"}, {Name: long + "1"}, {Name: long + "2"}, {Name: ""}, {Name: "\u4f60\u597d"},
+		},
+		Messages: []protocol.ModelMessage{{Calls: []protocol.Call{{Tool: "old tool"}, {Tool: "SayTool"}}}},
+	}
+	n := NewNames(&q)
+	seen := map[string]bool{}
+	for id, want := range map[string]string{
+		"SayTool": "SayTool", "workflow:skills/hum": "wf_skills_hum", "workflow:skills_hum": "wf_skills_hum_2", "old tool": "old_tool", "": "tool", "\u4f60\u597d": "__",
+		long + "1": long[:64], long + "2": long[:60] + "_2",
+	} {
+		got := n.Wire(id)
+		if got != want || n.ID(got) != id || seen[got] || len(got) > 64 {
+			t.Errorf("%q travels as %q (want %q) and comes back as %q", id, got, want, n.ID(got))
+		}
+		seen[got] = true
+	}
+	if n.ID("unknown") != "unknown" || n.Wire("not:offered") != "not_offered" {
+		t.Error("names that were not offered change")
+	}
+	if none := NewNames(&protocol.ModelRequest{}); none.ID("x") != "x" || none.Wire("y/z") != "y_z" {
+		t.Error("a request without tools")
+	}
+}
+
+func TestCalls(t *testing.T) {
+	n := NewNames(&protocol.ModelRequest{Tools: []protocol.ToolSpec{{Name: "workflow:hum"}}})
+	for text, want := range map[string]any{
+		``: nil, `{}`: map[string]any{}, `{"bars": 2}`: map[string]any{"bars": int64(2)}, `null`: nil, "  \n": nil,
+		`{bars: 2,}`: map[string]any{"bars": int64(2)}, "```json\n{\"bars\": 2}\n```": map[string]any{"bars": int64(2)},
+		`{"bars": 2`: "broken", `[1]`: "broken", `7`: "broken", `bars`: "broken",
+	} {
+		c := n.Call("id", "wf_hum", text)
+		if c.Tool != "workflow:hum" || c.ID != "id" || c.Origin != protocol.OriginNative {
+			t.Errorf("%+v", c)
+		}
+		if want == "broken" {
+			if c.Broken != text || c.Params != nil {
+				t.Errorf("%q is %v, broken %q", text, c.Params, c.Broken)
+			}
+		} else if got := any(c.Params); want == nil && c.Params != nil || want != nil && !reflect.DeepEqual(got, want) || c.Broken != "" {
+			t.Errorf("%q is %#v (broken %q), want %#v", text, got, c.Broken, want)
+		}
+	}
+	for _, ids := range [][]string{{"", "", ""}, {"a", "a", "b"}, {"call_2", "", "call_1"}, {"", "call_1", "call_2"}, {"call_1", "call_1", "call_1"}} {
+		calls := make([]protocol.Call, len(ids))
+		for i, id := range ids {
+			calls[i].ID = id
+		}
+		Unique(calls)
+		seen := map[string]bool{}
+		for _, c := range calls {
+			if c.ID == "" || seen[c.ID] {
+				t.Errorf("%v became %v", ids, calls)
+			}
+			seen[c.ID] = true
+		}
+	}
+}
+
+func TestCount(t *testing.T) {
+	for _, c := range []struct{ in, want protocol.Usage }{
+		{protocol.Usage{Input: 10, Output: 5, CacheRead: 3, Reasoning: 2}, protocol.Usage{Input: 10, Output: 5, CacheRead: 3, Reasoning: 2}},
+		{protocol.Usage{}, protocol.Usage{Input: 26, Output: 11, Estimated: true}},
+		{protocol.Usage{Output: 5}, protocol.Usage{Input: 26, Output: 5, Estimated: true}},
+		{protocol.Usage{Input: -1, Output: 5, CacheRead: 3}, protocol.Usage{Input: 26, Output: 11, Estimated: true}},
+		{protocol.Usage{Input: 10, Output: 1 << 60}, protocol.Usage{Input: 26, Output: 11, Estimated: true}},
+		{protocol.Usage{Input: 10, Output: 5, CacheRead: 100, CacheWrite: 7}, protocol.Usage{Input: 117, Output: 5, CacheRead: 100, CacheWrite: 7}}, // the server leaves the cache out
+		{protocol.Usage{Input: 10, Output: 5, Reasoning: 50}, protocol.Usage{Input: 10, Output: 55, Reasoning: 50}},                                 // and the reasoning
+	} {
+		if Count(&c.in, 100, 40); c.in != c.want {
+			t.Errorf("%+v, want %+v", c.in, c.want)
+		}
+	}
+	silent := protocol.Usage{Input: 10}
+	if Count(&silent, 100, 0); silent != (protocol.Usage{Input: 10}) {
+		t.Errorf("an answer of nothing: %+v", silent)
+	}
+	for text, want := range map[string]Tokens{`7`: 7, `7.0`: 7, `"7"`: 7, `null`: 0, `-3`: -3, `1e3`: 1000, `1e300`: -1, `"many"`: -1, `{"a":1}`: -1, `[1]`: -1, `true`: -1, `99999999999999999999`: -1} {
+		var v struct{ N Tokens }
+		if err := json.Unmarshal([]byte(`{"N":`+text+`}`), &v); err != nil || v.N != want {
+			t.Errorf("%s is %d (%v), want %d", text, v.N, err, want)
+		}
+	}
+}
+
+func TestBody(t *testing.T) {
+	type fields struct {
+		A string         `json:"a"`
+		B map[string]any `json:"b,omitempty"`
+	}
+	for _, c := range []struct {
+		more, extra map[string]any
+		want        string
+	}{
+		{nil, nil, `{"a":"<&>","b":{"x":1}}`},
+		{map[string]any{"m": 1}, nil, `{"a":"<&>","b":{"x":1},"m":1}`},
+		{map[string]any{"m": 1}, map[string]any{"z": true, "e": nil}, `{"a":"<&>","b":{"x":1},"m":1,"e":null,"z":true}`},
+		{map[string]any{"m": 1}, map[string]any{"a": "mine", "m": 2}, `{"a":"mine","b":{"x":1},"m":2}`},
+		{nil, map[string]any{"x": 2}, `{"a":"<&>","b":{"x":1},"x":2}`},
+	} {
+		body, err := Body(&fields{"<&>", map[string]any{"x": 1}}, c.more, c.extra)
+		if err != nil || string(body) != c.want {
+			t.Errorf("%s (%v), want %s", body, err, c.want)
+		}
+	}
+	for _, bad := range []map[string]any{{"f": func() {}}, {"a": func() {}}} {
+		if _, err := Body(&fields{}, nil, bad); err == nil {
+			t.Errorf("%v is written", bad)
+		}
+		if _, err := Body(&fields{}, bad, nil); err == nil {
+			t.Errorf("%v is written", bad)
+		}
+	}
+}
+
+// lines is a Reader whose protocol is a line an event: "text", "END", "STOP", "FAIL".
+type lines struct {
+	said    []string
+	stopped bool
+	calls   []protocol.Call
+}
+
+func (l *lines) Whole(body []byte) error { l.said = append(l.said, string(body)); return nil }
+
+func (l *lines) Part(e Event) (llm.Chunk, error) {
+	switch text := string(e.Data); text {
+	case "END":
+		return llm.Chunk{}, io.EOF
+	case "STOP":
+		l.stopped = true
+		return llm.Chunk{}, nil
+	case "FAIL", "{ha":
+		return llm.Chunk{}, &llm.Failure{Outcome: llm.OutcomeBadOutput, Message: "no line"}
+	case "FILTER":
+		return llm.Chunk{}, &llm.Failure{Outcome: llm.OutcomeBadRequest, Message: "no", Cause: &Filtered{"wicked"}}
+	default:
+		l.said = append(l.said, text)
+		return llm.Chunk{Text: text}, nil
+	}
+}
+
+func (l *lines) Ended() bool { return l.stopped }
+
+func (l *lines) Answer(int) (protocol.ModelAnswer, error) {
+	a := protocol.ModelAnswer{Text: strings.Join(l.said, ""), Finish: protocol.FinishStop, Usage: protocol.Usage{Input: 1, Output: 1}, Calls: l.calls}
+	if a.Text == "" {
+		return a, &llm.Failure{Outcome: llm.OutcomeBadOutput, Message: "the answer is empty"}
+	}
+	return a, nil
+}
+
+// A stream has its end, or is truncated; what a filter says is an answer.
+func TestComplete(t *testing.T) {
+	for name, c := range map[string]struct {
+		kind, body string
+		want       llm.Outcome
+		text       string
+		finish     protocol.FinishReason
+	}{
+		"end mark":          {"text/event-stream; charset=utf-8", "data: a\n\ndata: b\n\ndata: END\n\ndata: c\n\n", llm.OutcomeOK, "ab", protocol.FinishStop},
+		"reason":            {"text/event-stream", "data: a\n\ndata: STOP\n\ndata: b\n\n", llm.OutcomeOK, "ab", protocol.FinishStop},
+		"neither":           {"text/event-stream", "data: a\n\n", llm.OutcomeTruncated, "", ""},
+		"no event":          {"text/event-stream", ": nothing\n\n", llm.OutcomeTruncated, "", ""},
+		"cut in an event":   {"text/event-stream", "data: a\n\ndata: {ha", llm.OutcomeTruncated, "", ""},
+		"a bad event":       {"text/event-stream", "data: a\n\ndata: FAIL\n\n", llm.OutcomeBadOutput, "", ""},
+		"nothing was said":  {"text/event-stream", "data: END\n\n", llm.OutcomeBadOutput, "", ""},
+		"a filter":          {"text/event-stream", "data: a\n\ndata: FILTER\n\n", llm.OutcomeOK, "a", protocol.FinishFiltered},
+		"a filter at first": {"text/event-stream", "data: FILTER\n\n", llm.OutcomeOK, "", protocol.FinishFiltered},
+		"whole":             {"application/json", "a body", llm.OutcomeOK, "a body", protocol.FinishStop},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := at(t, Definition{}, func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Content-Type", c.kind)
+				_, _ = io.WriteString(w, c.body)
+			})
+			var said strings.Builder
+			a, err := e.Complete(context.Background(), Ask{Path: "/", Body: []byte("{}"), Stream: true}, &lines{}, func(c llm.Chunk) error { said.WriteString(c.Text); return nil })
+			if got := llm.OutcomeOf(err); got != c.want {
+				t.Fatalf("%s (%v), want %s", got, err, c.want)
+			}
+			if err != nil {
+				return
+			}
+			if a.Text != c.text || said.String() != c.text || a.Finish != c.finish {
+				t.Errorf("%q, chunks %q, finish %s", a.Text, said.String(), a.Finish)
+			}
+			if o := a.Origin; o.Endpoint != "cloud" || o.Attempts != 1 || o.FirstChunk <= 0 || o.FirstChunk > a.Latency || (o.Refused == "wicked") != (c.finish == protocol.FinishFiltered) {
+				t.Errorf("origin %+v, latency %s", o, a.Latency)
+			}
+		})
+	}
+}
+
+// The sink's error ends the request, and the request's calls have ids.
+func TestCompleteSink(t *testing.T) {
+	e := at(t, Definition{}, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, "data: a\n\ndata: b\n\ndata: END\n\n")
+	})
+	full, n := errors.New("full"), 0
+	if _, err := e.Complete(context.Background(), Ask{Path: "/", Stream: true}, &lines{}, func(llm.Chunk) error { n++; return full }); !errors.Is(err, full) || n != 1 {
+		t.Errorf("%v after %d chunks", err, n)
+	}
+	var got []string
+	_, err := e.Complete(context.Background(), Ask{Path: "/", Stream: true}, &lines{calls: make([]protocol.Call, 2)}, func(c llm.Chunk) error {
+		if c.Call != nil {
+			got = append(got, c.Call.ID)
+		}
+		return nil
+	})
+	if err != nil || fmt.Sprint(got) != "[call_1 call_2]" {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
+// Promise 1: nothing of an answer has the key, however the server writes it.
+func TestKeyInAnswers(t *testing.T) {
+	e := at(t, Definition{}, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, "data: a "+key+"\n\ndata: END\n\n")
+	})
+	a, err := e.Complete(context.Background(), Ask{Path: "/", Stream: true}, &echo{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := fmt.Sprintf("%+v %+v", a, a.Origin); strings.Contains(text, key) || strings.Count(text, "[key]") != 11 {
+		t.Errorf("%s", text)
+	}
+}
+
+// echo is a Reader that finds the key everywhere.
+type echo struct{ lines }
+
+func (l *echo) Answer(int) (protocol.ModelAnswer, error) {
+	return protocol.ModelAnswer{
+		Model: key, Text: key, Reasoning: key, Finish: protocol.FinishStop,
+		Calls: []protocol.Call{
+			{ID: key, Tool: key, Params: map[string]any{"a": []any{key, map[string]any{key: "x" + key, "n": int64(1)}}}},
+			{Broken: key},
+		},
+		Origin: &protocol.ModelOrigin{ID: key, Fingerprint: key},
+	}, nil
+}

@@ -1,0 +1,144 @@
+package endpoint
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"tavernsim/llm"
+)
+
+// Errors in the forms in which servers give them.
+func TestReadProblem(t *testing.T) {
+	for body, want := range map[string]Problem{
+		`{"error":{"message":"m","type":"t","param":null,"code":"c"}}`:       {"t", "c", "m"},
+		`{"error":{"message":"m","code":404}}`:                               {"", "404", "m"},
+		`{"error":"a text"}`:                                                 {"", "", "a text"},
+		`{"type":"error","error":{"type":"overloaded_error","message":"m"}}`: {"overloaded_error", "", "m"},
+		`{"object":"error","message":"m","type":"BadRequestError","code":4}`: {"BadRequestError", "4", "m"},
+		`{"statusCode":401,"message":"m"}`:                                   {"", "", "m"},
+		`{"detail":"Not Found"}`:                                             {"", "", "Not Found"},
+		`{"detail":[{"msg":"m","loc":["body"]}]}`:                            {"", "", "[map[loc:[body] msg:m]]"},
+		`[{"error":{"code":400,"message":"m","status":"INVALID_ARGUMENT"}}]`: {"", "400", "m"},
+		`{"error":{},"message":"outside"}`:                                   {"", "", "outside"},
+		`{"error":{"code":"content_filter"}}`:                                {"", "content_filter", ""},
+	} {
+		if p, ok := ReadProblem([]byte(body)); !ok || p != want {
+			t.Errorf("%s is %+v (%v), want %+v", body, p, ok, want)
+		}
+	}
+	for _, body := range []string{``, `{}`, `[]`, `null`, `"text"`, `{"error":null}`, `{"error":{}}`, `{"error":[1]}`, `{"choices":[]}`, `<html>`, `{"error":{"message":{"x":1}}}`, `[{}, {"error":"second"}]`} {
+		if p, ok := ReadProblem([]byte(body)); ok {
+			t.Errorf("%s is the problem %+v", body, p)
+		}
+	}
+}
+
+// Promise 3: the outcome follows the status, and what the error says of itself wins.
+func TestOutcomes(t *testing.T) {
+	e := &Endpoint{Name: "cloud"}
+	for _, c := range []struct {
+		status int
+		p      Problem
+		want   llm.Outcome
+	}{
+		{301, Problem{}, llm.OutcomeBadRequest}, {400, Problem{}, llm.OutcomeBadRequest}, {404, Problem{}, llm.OutcomeBadRequest}, {422, Problem{}, llm.OutcomeBadRequest},
+		{401, Problem{}, llm.OutcomeAuth}, {403, Problem{}, llm.OutcomeAuth}, {402, Problem{}, llm.OutcomeQuota}, {413, Problem{}, llm.OutcomeContext},
+		{408, Problem{}, llm.OutcomeTimeout}, {504, Problem{}, llm.OutcomeTimeout}, {429, Problem{}, llm.OutcomeRateLimited}, {529, Problem{}, llm.OutcomeRateLimited},
+		{500, Problem{}, llm.OutcomeServerError}, {502, Problem{}, llm.OutcomeServerError}, {503, Problem{}, llm.OutcomeServerError}, {0, Problem{}, llm.OutcomeServerError},
+		{429, Problem{Code: "insufficient_quota"}, llm.OutcomeQuota}, {403, Problem{Message: "Your credit balance is too low"}, llm.OutcomeQuota},
+		{400, Problem{Type: "authentication_error"}, llm.OutcomeAuth}, {400, Problem{Message: "API key not valid. Please pass a valid API key."}, llm.OutcomeAuth},
+		{400, Problem{Code: "context_length_exceeded"}, llm.OutcomeContext}, {500, Problem{Message: "Context size has been exceeded."}, llm.OutcomeContext},
+		{429, Problem{Message: "too many tokens for the context window a minute"}, llm.OutcomeRateLimited}, {503, Problem{Message: "the context window is loading"}, llm.OutcomeServerError},
+		{0, Problem{Type: "overloaded_error"}, llm.OutcomeRateLimited}, {0, Problem{Type: "rate_limit_error"}, llm.OutcomeRateLimited}, {0, Problem{Type: "timeout_error"}, llm.OutcomeTimeout},
+		{0, Problem{Type: "invalid_request_error"}, llm.OutcomeBadRequest}, {0, Problem{Type: "not_found_error"}, llm.OutcomeBadRequest},
+		{0, Problem{Code: "429"}, llm.OutcomeRateLimited}, {0, Problem{Code: "401"}, llm.OutcomeAuth}, {0, Problem{Code: "504"}, llm.OutcomeTimeout}, {0, Problem{Code: "400"}, llm.OutcomeBadRequest},
+		{0, Problem{Code: "7"}, llm.OutcomeServerError}, {400, Problem{Code: "429"}, llm.OutcomeBadRequest},
+	} {
+		if f := e.Problem(c.status, c.p); f.Outcome != c.want || !strings.HasPrefix(f.Message, "cloud: ") {
+			t.Errorf("%d %+v is %s (%v), want %s", c.status, c.p, f.Outcome, f, c.want)
+		}
+	}
+}
+
+// What a filter says is the cause of the failure, so that it can become an answer.
+func TestFiltered(t *testing.T) {
+	e := &Endpoint{Name: "cloud"}
+	for _, c := range []struct {
+		status int
+		p      Problem
+		want   bool
+	}{
+		{400, Problem{Code: "content_filter", Message: "no"}, true}, {0, Problem{Code: "content_filter"}, true}, {400, Problem{Type: "content_policy_violation"}, true},
+		{403, Problem{Message: "x requires moderation on y"}, true}, {400, Problem{Message: "your prompt was flagged"}, true}, {400, Problem{Message: "Output blocked by content filtering policy"}, true},
+		{403, Problem{Message: "no access"}, false}, {400, Problem{Message: "the filter of tools is wrong"}, false}, {500, Problem{Code: "content_filter"}, false}, {429, Problem{Message: "was flagged"}, false},
+	} {
+		var f *Filtered
+		if got := errors.As(e.Problem(c.status, c.p), &f); got != c.want {
+			t.Errorf("%d %+v is filtered: %v, want %v", c.status, c.p, got, c.want)
+		}
+	}
+	var f *Filtered
+	if errors.As(e.Problem(400, Problem{Code: "content_filter", Message: strings.Repeat("long ", 1000)}), &f); len(f.Message) > 400 {
+		t.Errorf("%d bytes are kept", len(f.Message))
+	}
+}
+
+// Promise 3: what the endpoint says about waiting is kept, and makes a 503 one of the
+// limits.
+func TestWaiting(t *testing.T) {
+	h := http.Header{"Retry-After": {"2"}}
+	e := at(t, Definition{}, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/hint" {
+			w.Header().Set("Retry-After", h.Get("Retry-After"))
+		}
+		w.WriteHeader(503)
+	})
+	for path, want := range map[string]llm.Outcome{"/hint": llm.OutcomeRateLimited, "/none": llm.OutcomeServerError} {
+		_, err := e.Do(context.Background(), Ask{Path: path})
+		if f := outcome(t, err); f.Outcome != want || (f.RetryAfter > 0) != (path == "/hint") {
+			t.Errorf("%s: %s, after %s", path, f.Outcome, f.RetryAfter)
+		}
+	}
+	for text, want := range map[string]time.Duration{"Inf": 24 * time.Hour, "NaN": 0, "": 0, "2 s": 0} {
+		if got := retryAfter(http.Header{"Retry-After": {text}}, time.Time{}); got != want {
+			t.Errorf("%q is %s, want %s", text, got, want)
+		}
+	}
+	both := http.Header{"Retry-After": {"60"}, "Retry-After-Ms": {"1500"}}
+	if got := retryAfter(both, time.Time{}); got != 1500*time.Millisecond {
+		t.Errorf("the exact time is %s", got)
+	}
+}
+
+// What an endpoint says of its limits, in both families.
+func TestHints(t *testing.T) {
+	now := time.Now()
+	for _, c := range []struct {
+		name   string
+		header http.Header
+		known  bool
+		left   int64
+		reset  time.Duration
+	}{
+		{"openai", http.Header{"X-Ratelimit-Limit-Requests": {"60"}, "X-Ratelimit-Remaining-Requests": {"59"}, "X-Ratelimit-Reset-Requests": {"6m0s"}}, true, 59, 6 * time.Minute},
+		{"milliseconds", http.Header{"X-Ratelimit-Remaining-Requests": {"0"}, "X-Ratelimit-Reset-Requests": {"120ms"}}, true, 0, 120 * time.Millisecond},
+		{"seconds", http.Header{"X-Ratelimit-Remaining-Requests": {"0"}, "X-Ratelimit-Reset-Requests": {"1.5"}}, true, 0, 1500 * time.Millisecond},
+		{"over", http.Header{"Anthropic-Ratelimit-Requests-Remaining": {"3"}, "Anthropic-Ratelimit-Requests-Reset": {now.Add(-time.Hour).Format(time.RFC3339)}}, true, 3, 0},
+		{"no reset", http.Header{"X-Ratelimit-Remaining-Requests": {"59"}}, false, 0, 0},
+		{"negative", http.Header{"X-Ratelimit-Remaining-Requests": {"-1"}, "X-Ratelimit-Reset-Requests": {"1s"}}, false, 0, 0},
+		{"nonsense", http.Header{"X-Ratelimit-Remaining-Requests": {"many"}, "X-Ratelimit-Reset-Requests": {"soon"}}, false, 0, 0},
+		{"nothing", http.Header{}, false, 0, 0},
+	} {
+		got := hints(c.header).Requests
+		if got.Known != c.known || got.Remaining != c.left || got.Reset != c.reset {
+			t.Errorf("%s: %+v", c.name, got)
+		}
+	}
+	if at := hints(http.Header{"Anthropic-Ratelimit-Tokens-Remaining": {"5"}, "Anthropic-Ratelimit-Tokens-Reset": {now.Add(time.Hour).Format(time.RFC3339)}}).Tokens; !at.Known || at.Reset < 59*time.Minute || at.Reset > time.Hour {
+		t.Errorf("a time: %+v", at)
+	}
+}
