@@ -1,7 +1,9 @@
 package endpoint
 
 import (
+	"maps"
 	"reflect"
+	"strings"
 
 	"tavernsim/internal/source"
 	"tavernsim/protocol"
@@ -96,12 +98,18 @@ func (d Definition) whole() Definition {
 			p.Auth = "bearer"
 		}
 	}
-	headers := p.Headers
-	overlay(reflect.ValueOf(&d).Elem(), reflect.ValueOf(p))
-	for name, v := range headers {
-		if _, given := d.Headers[name]; !given {
-			d.Headers[name] = v
+	headers := maps.Clone(p.Headers)
+	for name, v := range d.Headers {
+		maps.DeleteFunc(headers, func(of, _ string) bool { return strings.EqualFold(of, name) })
+		if headers == nil {
+			headers = map[string]string{}
 		}
+		headers[name] = v
+	}
+	overlay(reflect.ValueOf(&d).Elem(), reflect.ValueOf(p))
+	d.Headers = headers
+	if word := strings.ToLower(d.Auth); word == "bearer" || word == "none" {
+		d.Auth = word
 	}
 	overlay(reflect.ValueOf(&d.Timeouts).Elem(), reflect.ValueOf(Timeouts{
 		Connect: protocol.Duration(defaultConnect), FirstByte: protocol.Duration(defaultFirstByte), Silence: protocol.Duration(defaultSilence), Whole: protocol.Duration(defaultWhole),

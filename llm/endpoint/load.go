@@ -3,6 +3,8 @@ package endpoint
 import (
 	"cmp"
 	"errors"
+	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"net/url"
@@ -10,7 +12,9 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode"
 
 	"tavernsim/internal/source"
 	"tavernsim/protocol"
@@ -93,9 +97,24 @@ func (f *File) check(doc *source.Document, report *source.Report) {
 			fault("base_url", "this is no address", "want one like https://api.example.com/v1")
 		case u.User != nil:
 			fault("base_url", "an address may not have a name and a password in it", "put the key into key_file or key_env")
+		case u.RawQuery != "" || u.Fragment != "":
+			fault("base_url", "an address ends with its path", "put parameters into query")
+		}
+		if d.Auth != "" && !headerForm().MatchString(d.Auth) {
+			fault("auth", "this is no name of a header", "want bearer, none, or a name like api-key")
+		}
+		for _, h := range slices.Sorted(maps.Keys(f.Endpoints[name].Headers)) {
+			if !headerForm().MatchString(h) {
+				fault("headers", "no header can have the name "+strconv.Quote(h), "")
+			}
+			if strings.ContainsFunc(d.Headers[h], unicode.IsControl) {
+				fault("headers", "the header "+h+" has characters that no header can hold", "")
+			}
 		}
 	}
 }
+
+func headerForm() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_.-]{1,100}$`) }
 
 func nameForm() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`) }
 
@@ -113,7 +132,10 @@ func readKey(name string, given, d Definition, dir string, getenv func(string) s
 		} else if !filepath.IsAbs(file) {
 			file = filepath.Join(dir, file)
 		}
-		data, err := os.ReadFile(file)
+		data, err := readStart(file, maxKeyFile+1)
+		if err == nil && len(data) > maxKeyFile {
+			err = fmt.Errorf("%s is larger than %d bytes; want the key in its first line", d.KeyFile, maxKeyFile)
+		}
 		if err != nil {
 			return "", protocol.Errorf(protocol.KindInvalid, "endpoint %s: key_file: %w", name, err)
 		}
@@ -133,9 +155,23 @@ func readKey(name string, given, d Definition, dir string, getenv func(string) s
 	return key, checkKey(name, key)
 }
 
+const maxKeyFile = 64 << 10
+
+// readStart reads at most so many bytes of a file.
+func readStart(file string, most int64) ([]byte, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	return io.ReadAll(io.LimitReader(f, most))
+}
+
+func unprintable(r rune) bool { return r < ' ' || r > '~' }
+
 // checkKey refuses what no header can hold, without showing it.
 func checkKey(name, key string) error {
-	if strings.ContainsFunc(key, func(r rune) bool { return r < ' ' || r > '~' }) {
+	if strings.ContainsFunc(key, unprintable) {
 		return protocol.Errorf(protocol.KindInvalid, "endpoint %s: the key has characters that no header can hold", name)
 	}
 	return nil
