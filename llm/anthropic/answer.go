@@ -120,7 +120,7 @@ func (r *reading) Part(e endpoint.Event) (llm.Chunk, error) {
 	if err := json.Unmarshal(e.Data, &v); err != nil {
 		return llm.Chunk{}, r.unreadable(e.Data, err)
 	}
-	switch v.Type {
+	switch cmp.Or(v.Type, e.Type) {
 	case "message_start":
 		r.head(&v.Message)
 	case "content_block_start":

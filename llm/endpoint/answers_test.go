@@ -187,6 +187,11 @@ func TestComplete(t *testing.T) {
 		"nothing was said":  {"text/event-stream", "data: END\n\n", llm.OutcomeBadOutput, "", ""},
 		"a filter":          {"text/event-stream", "data: a\n\ndata: FILTER\n\n", llm.OutcomeOK, "a", protocol.FinishFiltered},
 		"a filter at first": {"text/event-stream", "data: FILTER\n\n", llm.OutcomeOK, "", protocol.FinishFiltered},
+		"no type":           {"text/plain; charset=utf-8", "data: a\n\ndata: END\n\n", llm.OutcomeOK, "a", protocol.FinishStop},
+		"odd type":          {"application/octet-stream", ": x\n\nevent: y\ndata: a\n\ndata: END\n\n", llm.OutcomeOK, "a", protocol.FinishStop},
+		"whole, no type":    {"text/plain; charset=utf-8", "{}", llm.OutcomeOK, "{}", protocol.FinishStop},
+		"nothing, no type":  {"text/plain; charset=utf-8", "", llm.OutcomeBadOutput, "", ""},
+		"a page":            {"text/html", "data: a\n\ndata: END\n\n", llm.OutcomeOK, "data: a\n\ndata: END\n\n", protocol.FinishStop},
 		"whole":             {"application/json", "a body", llm.OutcomeOK, "a body", protocol.FinishStop},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,6 +1,7 @@
 package endpoint
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"errors"
@@ -103,11 +104,30 @@ func (e *Endpoint) exchange(ctx context.Context, ask Ask, r Reader, sink llm.Sin
 		return 0, false, err
 	}
 	defer reply.Close()
-	if strings.HasPrefix(reply.Header.Get("Content-Type"), "text/event-stream") { // some servers do not stream although asked
+	if reply.streams(ask.Stream) {
 		first, err = reply.streamed(r, sink)
 		return first, true, err
 	}
 	return 0, false, reply.whole(r)
+}
+
+// streams reports whether the answer comes in parts. Some servers do not stream although
+// asked; others stream and do not say so.
+func (r *Reply) streams(asked bool) bool {
+	kind := r.Header.Get("Content-Type")
+	if strings.HasPrefix(kind, "text/event-stream") {
+		return true
+	}
+	if !asked || strings.Contains(kind, "json") || strings.Contains(kind, "html") {
+		return false
+	}
+	b := bufio.NewReader(r.body)
+	start, _ := b.Peek(1)
+	r.body = struct {
+		io.Reader
+		io.Closer
+	}{b, r.body}
+	return len(start) == 1 && strings.Contains(":de", string(start)) // a comment, data or event
 }
 
 func (r *Reply) whole(to Reader) error {
