@@ -206,14 +206,7 @@ func said(m *protocol.ModelMessage, names *endpoint.Names) ([]block, error) {
 	blocks := texts(m.Text)
 	for i := range m.Calls {
 		c := &m.Calls[i]
-		params := c.Params
-		if c.Broken != "" {
-			params = map[string]any{"arguments": c.Broken}
-		}
-		if params == nil {
-			params = map[string]any{}
-		}
-		input, err := endpoint.Body(params, nil, nil)
+		input, err := endpoint.Arguments(c)
 		if err != nil {
 			return nil, err
 		}

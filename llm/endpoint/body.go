@@ -6,6 +6,8 @@ import (
 	"maps"
 	"strconv"
 	"strings"
+
+	"tavernsim/protocol"
 )
 
 // Body writes the fields of a request, then others by name. A field of extra wins over
@@ -62,6 +64,18 @@ func marshal(v any) ([]byte, error) {
 		return nil, err
 	}
 	return b.Bytes()[:b.Len()-1], nil // without the end of the line
+}
+
+// Arguments writes those of a call. Broken ones become a field, because servers that
+// read them refuse what is no JSON object.
+func Arguments(c *protocol.Call) (json.RawMessage, error) {
+	switch {
+	case c.Broken != "":
+		return marshal(map[string]any{"arguments": c.Broken})
+	case c.Params == nil:
+		return json.RawMessage("{}"), nil
+	}
+	return marshal(c.Params)
 }
 
 // Tokens is a count of tokens as servers give it: a number of any form. What is none is

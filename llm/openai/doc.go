@@ -5,8 +5,9 @@
 // who closes it after the provider.
 //
 // Requests are streamed if the options say so; the answer is the same. Arguments of
-// calls that are no JSON object come back as [protocol.Call.Broken]. What servers leave
-// out is filled in: ids of calls, and tokens, which are then marked as estimated.
+// calls that are no JSON object come back as [protocol.Call.Broken], and are sent as
+// {"arguments": text}. What servers leave out is filled in: ids of calls, and tokens,
+// which are then marked as estimated.
 // A refusal is an answer with protocol.FinishFiltered, not a failure; so is what a filter
 // of the server stopped.
 //

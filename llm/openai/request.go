@@ -102,17 +102,11 @@ func messageOf(m *protocol.ModelMessage, names *endpoint.Names) (message, error)
 	}
 	for i := range m.Calls {
 		c := &m.Calls[i]
-		arguments := c.Broken
-		if arguments == "" {
-			b, err := endpoint.Body(c.Params, nil, nil)
-			if err != nil {
-				return out, err
-			}
-			if arguments = string(b); c.Params == nil {
-				arguments = "{}"
-			}
+		arguments, err := endpoint.Arguments(c)
+		if err != nil {
+			return out, err
 		}
-		out.ToolCalls = append(out.ToolCalls, toolCall{ID: c.ID, Type: "function", Function: function{Name: names.Wire(c.Tool), Arguments: arguments}})
+		out.ToolCalls = append(out.ToolCalls, toolCall{ID: c.ID, Type: "function", Function: function{Name: names.Wire(c.Tool), Arguments: string(arguments)}})
 	}
 	return out, nil
 }
