@@ -168,7 +168,7 @@ func (e *Endpoint) Do(ctx context.Context, ask Ask) (*Reply, error) {
 	}
 	req.Header = e.header
 	began := time.Now()
-	resp, err := e.client.Do(req)
+	resp, err := e.client.Do(req) //nolint:bodyclose // Reply.Close does
 	if err != nil {
 		err = w.failed(err)
 		w.stop()
