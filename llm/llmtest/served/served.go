@@ -142,7 +142,11 @@ func faults() map[string]llm.Outcome {
 // to the table of outcomes. other are the outcomes in which the protocol differs, by
 // the fault and, if it matters, "/whole" or "/stream".
 func Faults(t *testing.T, make Maker, d endpoint.Definition, other map[string]llm.Outcome) {
-	for fault, outcome := range faults() {
+	for _, fault := range mock.FaultNames() {
+		outcome, known := faults()[fault]
+		if !known {
+			t.Fatalf("the table lacks the fault %s", fault)
+		}
 		for name, stream := range map[string]bool{"/whole": false, "/stream": true} {
 			t.Run(fault+name, func(t *testing.T) {
 				t.Parallel()
