@@ -71,7 +71,24 @@ func Check(j Journal, m Model) error {
 	if err == nil && number != last.Number {
 		err = fmt.Errorf("listed up to wave %d; want %d", number, last.Number)
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return checkNote(j, m)
+}
+
+// checkNote: if the journal has a note, it is of one of its waves.
+func checkNote(j Journal, m Model) error {
+	seq, note, err := j.NoteAt(j.Durable().Last)
+	if err != nil || seq == 0 {
+		return err
+	}
+	for _, w := range m.Waves[j.Begin().Number:j.Durable().Number] {
+		if w.Last == seq && noted(w.Number) && string(note) == string(noteOf(w.Number)) {
+			return nil
+		}
+	}
+	return fmt.Errorf("note %q at seq %d", note, seq)
 }
 
 func sameFact(have, want protocol.Record) error {

@@ -27,6 +27,7 @@ type Journal struct {
 	nextSeq   uint64
 	wave      uint64 // number of the wave that is being filled
 	waveFirst uint64
+	note      []byte // for the wave that is being filled; nil = none
 	shut      bool
 	traced    func(trace []byte) // adds to the open block's summary
 
@@ -66,6 +67,7 @@ type task struct {
 	waveFirst uint64
 	facts     uint64 // of the wave that it closes
 	later     bool   // nobody waits for the wave: its sync may wait for others
+	note      []byte // that is kept with the wave; nil = none
 	done      func(Wave, error)
 	closedAt  time.Time
 }
@@ -196,6 +198,11 @@ func (j *Journal) CloseWave(done func(Wave, error)) (uint64, error) {
 	return j.closeWave(task{done: done})
 }
 
+// Note keeps data with the open wave: it is durable exactly if the wave is. It is no
+// fact and not in the digest. The journal takes data over. Only one who has appended a
+// fact to the wave calls it.
+func (j *Journal) Note(data []byte) { j.note = data }
+
 // CloseWaveLater is CloseWave for one who goes on and waits for nothing: at level
 // power the wave's sync is made when 1,024 facts share it, when somebody else
 // waits for a sync, or after 20 ms. At the other levels it is CloseWave.
@@ -215,6 +222,7 @@ func (j *Journal) closeWave(t task) (uint64, error) {
 		j.work <- t
 		return j.wave - 1, nil
 	}
+	t.note, j.note = j.note, nil
 	j.hand(t)
 	number := j.wave
 	j.wave++

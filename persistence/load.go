@@ -163,10 +163,10 @@ func (w *Wave) addTimes(low, high protocol.Time) {
 	w.MinTime, w.MaxTime = min(w.MinTime, low), max(w.MaxTime, high)
 }
 
-// cut removes every block and index entry after seq.
+// cut removes every block, index entry and note after seq.
 func (s *Store) cut(scene string, seq uint64) error {
 	b := s.db.NewBatch()
-	for _, f := range []format.Family{format.FamilyBlock, format.FamilyIndex} {
+	for _, f := range format.BySeq() {
 		_, upper := format.Range(scene, f)
 		b.DeleteRange(format.AppendKey(nil, scene, f, seq+1), upper)
 	}

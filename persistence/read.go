@@ -1,6 +1,7 @@
 package persistence
 
 import (
+	"bytes"
 	"errors"
 	"math"
 	"slices"
@@ -317,6 +318,28 @@ func (j *Journal) Wave(number uint64) (Wave, error) {
 		err = nil
 	}
 	return found, err
+}
+
+// NoteAt finds the newest note of a durable wave that ends at seq or before, and the
+// last seq of that wave. Without one, or if it is damaged, last is 0: every note can be
+// made again from the facts.
+func (j *Journal) NoteAt(seq uint64) (last uint64, note []byte, err error) {
+	lower := format.AppendKey(nil, j.scene, format.FamilyNote, j.Begin().Last+1)
+	it, err := j.store.db.NewIter(lower, format.AppendKey(nil, j.scene, format.FamilyNote, min(seq, j.Durable().Last)+1))
+	if err != nil {
+		return 0, nil, err
+	}
+	defer func() { err = errors.Join(err, it.Close()) }()
+	if !it.Last() {
+		return 0, nil, nil
+	}
+	k, damage := format.ParseKey(it.Key())
+	value, unread := it.Value()
+	note, bad := format.ReadNote(value)
+	if errors.Join(damage, unread, bad) != nil {
+		return 0, nil, nil
+	}
+	return k.Seq, bytes.Clone(note), nil
 }
 
 // seekWave finds the first seq of a wave that is not after the end, by halving

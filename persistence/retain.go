@@ -42,7 +42,7 @@ func (j *Journal) drop(w Wave) error {
 	head := format.Head{Wave: w.Number, Seq: w.Last, Total: w.Total, Digest: format.Digest(w.Digest)}
 	b := j.store.db.NewBatch()
 	b.Set(format.HeadKey(j.scene), format.AppendHead(nil, head))
-	for _, f := range []format.Family{format.FamilyBlock, format.FamilyIndex} {
+	for _, f := range format.BySeq() {
 		lower, _ := format.Range(j.scene, f)
 		b.DeleteRange(lower, format.AppendKey(nil, j.scene, f, w.Last+1))
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -115,6 +116,17 @@ func TestForeignSnapshot(t *testing.T) {
 	snap, err := j.LatestSnapshot()
 	if err != nil || snap.Wave.Number != 4 || len(snap.Skipped) != 1 || protocol.KindOf(snap.Skipped[0]) != protocol.KindConflict {
 		t.Fatalf("snapshot %+v, %v; want that of wave 4 and a conflict", snap, err)
+	}
+	for range 400 { // beyond the notes that were cut off
+		if _, err := j.Append(1, "a", "Different", nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := j.Sync(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if seq, note, err := j.NoteAt(math.MaxUint64); err != nil || seq == 0 || string(note) != string(noteOf(2)) {
+		t.Fatalf("the cut left the note %q of seq %d, %v", note, seq, err)
 	}
 }
 

@@ -203,5 +203,9 @@ func (s *Store) Close() error {
 // one who removes it. A conflict says that somebody has it.
 func Claim(dir string) (free func() error, err error) { return pebbledb.Claim(dir + "/" + dbDir) }
 
+// IsWrittenBeside reports whether another process has the store in dir, as far as the
+// system tells without taking the lock.
+func IsWrittenBeside(dir string) bool { return pebbledb.IsWrittenBeside(dir + "/" + dbDir) }
+
 // InUse reports whether a process has the store in dir.
 func InUse(dir string) bool { return pebbledb.InUse(dir + "/" + dbDir) }

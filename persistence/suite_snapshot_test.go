@@ -134,6 +134,41 @@ func testDrop(h *harness) {
 	h.check(sameStates(snap, 6, 3))
 }
 
+// The newest note of a wave that is there is found, and no other.
+func testNotes(h *harness) {
+	w := Workload{Seed: 14}
+	m := w.Model(scene, 14)
+	s := h.open(few)
+	j := h.journal(s, scene)
+	find := func(from, to uint64) {
+		h.Helper()
+		for at := from; at <= to; at++ {
+			newest := at
+			for newest > from && !noted(newest) {
+				newest--
+			}
+			want, text := uint64(0), ""
+			if noted(newest) {
+				want, text = m.Waves[newest-1].Last, string(noteOf(newest))
+			}
+			if seq, note, err := j.NoteAt(m.Waves[at-1].Last); err != nil || seq != want || string(note) != text {
+				h.Fatalf("at wave %d: %q of seq %d, %v; want %q of seq %d", at, note, seq, err, text, want)
+			}
+		}
+	}
+	h.write(j, w, 14)
+	find(1, 14)
+	h.check(j.Forget(4))
+	find(5, 14)
+	_, err := j.Append(1, "a", "Lost", nil)
+	h.check(err)
+	j.Note([]byte("of a wave that is never closed"))
+	h.check(j.Close())
+	j = h.journal(s, scene)
+	find(5, 14)
+	h.check(Check(j, m))
+}
+
 func testClosed(h *harness) {
 	s := h.open(nil)
 	j := h.journal(s, scene)

@@ -65,6 +65,7 @@ func Run(t *testing.T, b Backend) {
 		{"SnapshotsChangeNothing", testSnapshotSilent},
 		{"DroppedFactsAreGone", testDrop},
 		{"ForgottenFactsNeedNoSnapshot", testForget},
+		{"NotesStandAndFallWithTheirWaves", testNotes},
 		{"AClosedJournalRefuses", testClosed},
 		{"ReopenedJournalsGoOn", testReopen},
 		{"LargeFacts", testLargeFacts},

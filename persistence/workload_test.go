@@ -79,6 +79,9 @@ func (w Workload) Write(j Writer, last persistence.Wave, to uint64, done func(pe
 				return fmt.Errorf("append of seq %d answered %d", seq, got)
 			}
 		}
+		if noted(number) {
+			j.Note(noteOf(number))
+		}
 		end := j.CloseWave
 		if number%3 != 0 {
 			end = j.CloseWaveLater
@@ -89,6 +92,10 @@ func (w Workload) Write(j Writer, last persistence.Wave, to uint64, done func(pe
 	}
 	return nil
 }
+
+// Some waves have a note.
+func noted(wave uint64) bool    { return wave%5 == 2 }
+func noteOf(wave uint64) []byte { return fmt.Appendf(nil, "at the end of %d", wave) }
 
 // Model is the stupid twin of a journal: a list of facts, and the digest chain
 // written down once more from docs/formats/journal.md.

@@ -72,6 +72,10 @@ func (w *writer) store(t task) *pebbledb.Batch {
 	batch.Set(w.key, w.value)
 	w.key = format.AppendKey(w.key[:0], w.j.scene, format.FamilyIndex, hdr.First)
 	batch.Set(w.key, w.entry)
+	if t.note != nil {
+		w.key = format.AppendKey(w.key[:0], w.j.scene, format.FamilyNote, hdr.Last())
+		batch.Set(w.key, format.AppendNote(nil, t.note))
+	}
 	durable := t.closing && w.syncs(t)
 	batch.Start(durable)
 	w.j.store.opts.Observer.BlockStored(w.j.scene, hdr.Count, hdr.Raw, len(w.value)+len(w.entry))

@@ -221,4 +221,5 @@ func (j *listed) SnapshotAt(wave uint64) (*persistence.Snapshot, error) {
 }
 
 func (j *listed) Pending() uint64 { return 0 }
+func (j *listed) Note([]byte)     {}
 func (j *listed) Err() error      { return nil }

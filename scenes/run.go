@@ -70,6 +70,7 @@ type Journal interface {
 	history.Journal
 	Append(at protocol.Time, actor, kind string, data []byte) (uint64, error)
 	CloseWaveLater(done func(persistence.Wave, error)) (uint64, error)
+	Note(data []byte)
 	SaveSnapshot(wave uint64, states iter.Seq2[string, []byte]) error
 	Pending() uint64
 	Err() error

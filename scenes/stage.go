@@ -217,6 +217,9 @@ func (st *stage) carryOut(e *machines.Effect) error {
 // is durable.
 func (st *stage) close(e *machines.Effect) error {
 	st.measurePhase(metrics.PhaseKeep)
+	if e.Data != nil {
+		st.journal.Note(e.Data)
+	}
 	number := e.Wave // effects do not outlive the input
 	if _, err := st.journal.CloseWaveLater(func(_ persistence.Wave, err error) { st.tellKept(keptWave{number, err}) }); err != nil {
 		return err

@@ -56,7 +56,7 @@ type view struct {
 
 func views() []view {
 	return []view{
-		{"summary", "", 0, 0, "", "the run, its progress, failures, where to look next", (*inspecting).summary},
+		{"summary", "", 0, 0, "all", "the run, its progress, failures, where to look next", (*inspecting).summary},
 		{"agents", "", 0, 0, "profile state name failed sort limit", "every agent: turns, failures, calls, whether it sleeps", (*inspecting).agents},
 		{"agent", "ID", 1, 1, "at", "one agent: private state, goals, inbox, history, last deliberations", (*inspecting).oneAgent},
 		{"world", "[PATH]", 0, 2, "at diff", "the world at a moment, or the difference between two moments", (*inspecting).world},
@@ -149,7 +149,7 @@ func (o *inspectOptions) register(f *pflag.FlagSet) {
 	f.BoolVar(&o.again, "again", false, "include those that were already sent again (dead-letters)")
 	f.IntVar(&o.depth, "depth", 0, "events below one another; default 8 (trace)")
 	f.IntVar(&o.width, "width", 0, "reactions per event; default 8 (trace)")
-	f.BoolVar(&o.all, "all", false, "the whole tree (trace)")
+	f.BoolVar(&o.all, "all", false, "the whole tree (trace); every fact of a run that goes on (summary)")
 	f.BoolVar(&o.follow, "follow", false, "go on with new rows, until the scene has ended (events, facts)")
 	least(f, 0, "limit", "depth", "width")
 }

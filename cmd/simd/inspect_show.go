@@ -49,7 +49,12 @@ func prettyJSON(v any, indent string) string {
 }
 
 func (x *inspecting) summary([]string) error {
-	s, err := x.scene.Summary()
+	owner := x.scene.RunBy()
+	newest := uint64(0)
+	if owner != "" && !x.o.all {
+		newest = inspect.Newest
+	}
+	s, err := x.scene.Summary(newest)
 	if err != nil {
 		return err
 	}
@@ -59,7 +64,7 @@ func (x *inspecting) summary([]string) error {
 	p := x.page()
 	p.title("%s  %s", s.Scene, s.Run)
 	state := "can go on: simd run --resume " + x.dir
-	switch owner := x.scene.RunBy(); {
+	switch {
 	case s.Ended != "":
 		state = "ended by " + s.Ended
 	case owner != "":
@@ -72,6 +77,9 @@ func (x *inspecting) summary([]string) error {
 	p.row("agents", "%s, %s deliberations%s", number(s.Agents), number(s.Deliberations), failedNote(p, s.Failed))
 	p.row("events", "%s published, heard %s times", number(s.Published), number(s.Delivered))
 	p.row("world", "version %s", number(s.WorldVersion))
+	if s.Newest > 0 {
+		p.row("below", "the newest %s facts and all refusals; --all reads every fact", number(s.Facts-s.Newest+1))
+	}
 	x.summaryTimeline(p, s)
 	x.summaryWork(p, s)
 	x.summaryTrouble(p, s)
@@ -112,8 +120,8 @@ func (x *inspecting) summaryTimeline(p *page, s *inspect.Summary) {
 	draw("deliberations", plain, func(b inspect.Bucket) int64 { return b.Deliberations })
 	draw("events", plain, func(b inspect.Bucket) int64 { return b.Events })
 	draw("refused", p.paint.red, func(b inspect.Bucket) int64 { return b.Refused })
-	end := "+" + s.SceneTime
-	p.row("", " +0s%s%s", strings.Repeat(" ", max(1, len(s.Timeline)-3-len(end))), end)
+	begin, end := x.since(s.Timeline[0].Since), "+"+s.SceneTime
+	p.row("", " %s%s%s", begin, strings.Repeat(" ", max(1, len(s.Timeline)-len(begin)-len(end))), end)
 }
 
 func (x *inspecting) summaryWork(p *page, s *inspect.Summary) {
@@ -133,7 +141,7 @@ func (x *inspecting) summaryWork(p *page, s *inspect.Summary) {
 func (x *inspecting) summaryTrouble(p *page, s *inspect.Summary) {
 	if p.section("REFUSED", len(s.Refusals)) {
 		for _, r := range s.Refusals {
-			fmt.Fprintf(p, "  %12s  %s %s%s  %s\n", number(r.Count), r.What, p.paint.yellow(r.Reason), said(r.Setting, " (%s)"), p.paint.dim("e.g. "+oneLine(r.Example)))
+			fmt.Fprintf(p, "  %12s  %s %s%s%s\n", number(r.Count), r.What, p.paint.yellow(r.Reason), said(r.Setting, " (%s)"), p.paint.dim(said(oneLine(r.Example), "  e.g. %s")))
 		}
 	}
 	if p.section("PROBLEMS", len(s.Problems)) {

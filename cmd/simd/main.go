@@ -69,8 +69,9 @@ func execute(ctx context.Context, args []string, in io.Reader, out, errw io.Writ
 	root.SetOut(out)
 	root.SetErr(errw)
 	running := false
-	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+	root.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
 		running = true
+		giveWay(args)
 		return checkLeast(cmd.Flags())
 	}
 	cmd, err := root.ExecuteContextC(ctx)

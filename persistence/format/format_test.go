@@ -290,6 +290,22 @@ func TestHeadRoundTrip(t *testing.T) {
 	}
 }
 
+func TestNoteRoundTrip(t *testing.T) {
+	for _, note := range []string{"", "n", strings.Repeat("note", 1000)} {
+		value := AppendNote(nil, []byte(note))
+		if have, err := ReadNote(value); err != nil || string(have) != note {
+			t.Fatalf("read %q, %v", have, err)
+		}
+		for i := range value {
+			bad := bytes.Clone(value)
+			bad[i] ^= 4
+			if _, err := ReadNote(bad); err == nil {
+				t.Fatalf("byte %d may change", i)
+			}
+		}
+	}
+}
+
 // TestFactRoundTrip holds that facts of any content come back, and that equal
 // facts have equal bytes.
 func TestFactRoundTrip(t *testing.T) {
@@ -436,6 +452,18 @@ func FuzzReadHead(f *testing.F) {
 		h, err := ReadHead(b)
 		if err == nil && !bytes.Equal(AppendHead(nil, h), b) {
 			t.Fatalf("%x decodes to %+v", b, h)
+		}
+	})
+}
+
+func FuzzReadNote(f *testing.F) {
+	f.Add(AppendNote(nil, []byte("note")))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		_, _ = ReadNote(b)
+		b = sealed(b)
+		note, err := ReadNote(b)
+		if err == nil && !bytes.Equal(AppendNote(nil, note), b) {
+			t.Fatalf("%x decodes to %q", b, note)
 		}
 	})
 }

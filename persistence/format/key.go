@@ -14,6 +14,7 @@ const (
 	FamilyBlock Family = 'b' // facts: first seq -> block
 	FamilyIndex Family = 'i' // derived from the blocks: first seq -> index entry
 	FamilyHead  Family = 'm' // one per scene: where the journal begins
+	FamilyNote  Family = 'n' // of some waves: last seq -> what the writer noted
 )
 
 // StoreKey names the one entry that says what the database is. No scene has an
@@ -52,7 +53,11 @@ func AppendPrefix(b []byte, scene string, f Family) []byte {
 	return append(b, byte(f))
 }
 
-// AppendKey appends the key of the block (or index entry) that begins at seq.
+// BySeq lists the families whose keys have a seq.
+func BySeq() []Family { return []Family{FamilyBlock, FamilyIndex, FamilyNote} }
+
+// AppendKey appends the key of the block (or index entry) that begins at seq, or of
+// the note that ends there.
 // Keys of one scene and family sort by seq.
 func AppendKey(b []byte, scene string, f Family, seq uint64) []byte {
 	return binary.BigEndian.AppendUint64(AppendPrefix(b, scene, f), seq)
@@ -75,7 +80,7 @@ func AfterScene(scene string) []byte { return append(AppendPrefix(nil, scene, 0x
 type Key struct {
 	Scene  string
 	Family Family
-	Seq    uint64 // of blocks and index entries
+	Seq    uint64 // of blocks, index entries and notes
 }
 
 // ParseKey takes a scene's key apart.
@@ -87,7 +92,7 @@ func ParseKey(key []byte) (Key, error) {
 	k := Key{Scene: string(key[1 : 1+n]), Family: Family(key[1+n])}
 	rest := key[2+n:]
 	switch k.Family {
-	case FamilyBlock, FamilyIndex:
+	case FamilyBlock, FamilyIndex, FamilyNote:
 		if len(rest) != 8 {
 			return k, corrupt("key %x of scene %q: %d bytes of sequence; want 8", clip(key), k.Scene, len(rest))
 		}

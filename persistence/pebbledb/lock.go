@@ -44,10 +44,18 @@ func lockDir(fsys vfs.FS, dir string) (lock *pebble.Lock, unclean string, err er
 // must not open the lock file of its own database: to close it again would give the
 // lock back.
 func isRunning(fsys vfs.FS, dir, owner string) bool {
-	if owner == "" || strings.HasPrefix(owner, fmt.Sprintf("process %d on ", os.Getpid())) {
-		return owner != ""
-	}
-	return isLocked(fsys.PathJoin(dir, "LOCK"))
+	return isOwn(owner) || owner != "" && isLocked(fsys.PathJoin(dir, "LOCK"))
+}
+
+func isOwn(owner string) bool {
+	return strings.HasPrefix(owner, fmt.Sprintf("process %d on ", os.Getpid()))
+}
+
+// IsWrittenBeside reports whether another process has the database in a directory. It
+// takes no lock and opens nothing else.
+func IsWrittenBeside(dir string) bool {
+	owner := readOwner(vfs.Default, dir+"/"+ownerFile)
+	return !isOwn(owner) && isRunning(vfs.Default, dir, owner)
 }
 
 // isFull reports whether something failed because the disk has no room.

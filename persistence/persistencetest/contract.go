@@ -13,6 +13,7 @@ type Writer interface {
 	Append(at protocol.Time, actor, kind string, data []byte) (uint64, error)
 	CloseWave(done func(persistence.Wave, error)) (uint64, error)
 	CloseWaveLater(done func(persistence.Wave, error)) (uint64, error)
+	Note(data []byte)
 }
 
 // Journal is all that *persistence.Journal can do.
@@ -32,6 +33,7 @@ type Journal interface {
 	SaveSnapshot(wave uint64, states iter.Seq2[string, []byte]) error
 	LatestSnapshot() (*persistence.Snapshot, error)
 	SnapshotAt(wave uint64) (*persistence.Snapshot, error)
+	NoteAt(seq uint64) (last uint64, note []byte, err error)
 	Drop(wave uint64) error
 	Forget(wave uint64) error
 	Err() error

@@ -13,7 +13,7 @@ func End(journal Journal) (reason string, err error) {
 	if last.Number == 0 {
 		return "", nil
 	}
-	err = journal.Scan(persistence.Query{From: last.First}, func(r protocol.Record) error {
+	err = journal.Scan(persistence.Query{From: last.First, Kinds: []string{agenda.FactEnded}}, func(r protocol.Record) error {
 		if r.Kind == agenda.FactEnded {
 			fact, err := setup.NewCodec().ReadFact(r.Kind, r.Data)
 			if ended, ok := fact.(*agenda.Ended); ok {

@@ -107,7 +107,7 @@ type Act uint8
 
 const (
 	ActKeep           Act = iota + 1 // append the fact to the journal
-	ActClose                         // end the wave in the journal
+	ActClose                         // end the wave in the journal, with Data as its note
 	ActWake                          // wake an agent
 	ActAsk                           // send a service its requests
 	ActTell                          // send an agent a fact to observe

@@ -30,6 +30,27 @@ func (s *Stage) EncodeScene() (protocol.Raw, error) {
 	return s.scene.Codec.Marshal(&SceneSnapshot{Agenda: d, Tally: s.Tally})
 }
 
+// NoteEvery is how many facts lie between two tallies in the notes of a journal, and at
+// most the rest of a wave. So few facts are read to know the tally of a scene.
+const NoteEvery = 1 << 15
+
+// note encodes the tally if it is due: nil = it is not.
+func (s *Stage) note() (protocol.Raw, error) {
+	if s.Tally.Facts-s.noted < NoteEvery {
+		return nil, nil
+	}
+	s.noted = s.Tally.Facts
+	return s.scene.Codec.Marshal(&s.Tally)
+}
+
+// ReadTally reads the note of a wave.
+func ReadTally(codec *protocol.Codec, note []byte) (Tally, error) {
+	var t Tally
+	err := codec.Unmarshal(note, &t)
+	t.fill()
+	return t, err
+}
+
 // Load restores one actor's state from a snapshot.
 func (s *State) Load(name string, raw []byte) (err error) {
 	sc := s.scene

@@ -55,6 +55,7 @@ type Stage struct {
 	ticked   bool // the current input is a Tick
 	warned   bool // the stop condition cannot be evaluated, and a warning was given
 	snapshot snapshotting
+	noted    int64 // Tally.Facts at the last note
 
 	failures map[string]int64 // of services, in a row
 	asked    Effect           // the requests to the service that decides now

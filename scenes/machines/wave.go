@@ -392,7 +392,11 @@ func (s *Stage) keepWave() error {
 	if err := s.keepOwn(&agenda.WaveClosed{Wave: w.number, Turns: w.turns, Events: w.events, World: s.View.World.Version()}); err != nil {
 		return err
 	}
-	s.effect(Effect{Act: ActClose, Wave: w.number, At: w.time})
+	note, err := s.note()
+	if err != nil {
+		return err
+	}
+	s.effect(Effect{Act: ActClose, Wave: w.number, At: w.time, Data: note})
 	s.effects = append(append(s.effects, w.told...), w.undelivered...)
 	s.wave, s.phase = nil, phaseIdle
 	return s.next()

@@ -113,6 +113,12 @@ func Read(dir string) (*Manifest, *project.Project, error) {
 	return m, p, nil
 }
 
+// RunsBeside reports whether another process runs the scenes of a run directory. It
+// takes no lock; false if dir is no run directory.
+func RunsBeside(dir string) bool {
+	return persistence.IsWrittenBeside(filepath.Join(dir, JournalDir))
+}
+
 // Close closes the directory and releases its lock.
 func (o *Opened) Close() error { return o.Store.Close() }
 

@@ -136,7 +136,7 @@ func views(t *testing.T, s *inspect.Scene) {
 	collect("diff", func() (any, error) { return s.Diff("", "wave:0", "end") })
 	collect("diff of a secret", func() (any, error) { return s.Diff("vault.password", "wave:0", "end") })
 	collect("trace", func() (any, error) { return s.Trace("e1", inspect.TraceOptions{}) })
-	collect("inspect summary", func() (any, error) { return s.Summary() })
+	collect("inspect summary", func() (any, error) { return s.Summary(0) })
 	collect("groups", func() (any, error) { return s.GroupDeadLetters(inspect.DeadLetterQuery{}, inspect.BySource) })
 	collect("events", func() (any, error) {
 		return all(func(y func(inspect.EventLine) error) error { return s.Events(inspect.EventQuery{}, y) })

@@ -2,9 +2,9 @@
 //
 // [Run] opens the run directory, shows what is new, closes it, pauses and begins again.
 // It takes no lock and sends the other process no message. An open copies and replays
-// the logs of the database. Therefore a pause is at least 0.5 s, and so long that
-// opening takes at most a fiftieth of a core. In the process that runs a scene, use
-// persistence.Journal.Follow.
+// the logs of the database. Therefore a pause is 0.5 s to 5 s, and so long that an
+// opening of up to 50 ms takes at most a hundredth of a core. In the process that runs a
+// scene, use persistence.Journal.Follow.
 package follow
 
 import (
@@ -21,7 +21,8 @@ import (
 
 const (
 	leastPause = 500 * time.Millisecond
-	share      = 50 // a pause is so many times as long as the open before it
+	mostPause  = 5 * time.Second // on a busy machine a reader opens late, and works no more for that
+	share      = 100             // a pause is so many times as long as the open before it
 )
 
 // Options say what is followed.
@@ -50,7 +51,7 @@ func Run(ctx context.Context, opt Options, show func(s *inspect.Scene, from uint
 		select {
 		case <-ctx.Done():
 			return protocol.Errorf(protocol.KindCancelled, "follow run %s: %w", opt.Dir, ctx.Err())
-		case <-time.After(max(leastPause, share*opened.Sub(begun))):
+		case <-time.After(min(max(leastPause, share*opened.Sub(begun)), mostPause)):
 		}
 	}
 }

@@ -136,7 +136,7 @@ func TestSameAnswer(t *testing.T) {
 func looks() map[string]func(*Scene) (string, error) {
 	return map[string]func(*Scene) (string, error){
 		"summary": func(s *Scene) (string, error) {
-			v, err := s.Summary()
+			v, err := s.Summary(0)
 			if err == nil {
 				v.Run, v.Created = "", time.Time{}
 			}

@@ -116,6 +116,7 @@ type Scene struct {
 type journal interface {
 	history.Writer
 	rundir.Checked
+	NoteAt(seq uint64) (last uint64, note []byte, err error)
 }
 
 func (s *Scene) reading() history.Options { return history.Options{Folding: s.Progress} }

@@ -55,7 +55,8 @@ type Summary struct {
 	Problems      []Problem  `json:"problems"` // the first of them
 	ProblemCount  int64      `json:"problem_count"`
 	Timeline      []Bucket   `json:"timeline"`
-	Next          []string   `json:"next"` // views that are worth a look now
+	Next          []string   `json:"next"`                  // views that are worth a look now
+	Newest        uint64     `json:"newest_from,omitempty"` // first of the facts of which Kinds, TopAgents, Problems, Timeline and all examples are; 0 = of all
 }
 
 // Work is what one agent did.
@@ -94,8 +95,12 @@ type Bucket struct {
 	Refused       int64  `json:"refused"`
 }
 
-// Summary reads the whole journal once.
-func (s *Scene) Summary() (*Summary, error) {
+// Newest is how many facts the summary of a scene that runs reads.
+const Newest = machines.NoteEvery
+
+// Summary reads the newest facts; 0 = all. It begins with the tally in the newest note,
+// and reads all facts after that. In a journal without a note it reads all facts.
+func (s *Scene) Summary(newest uint64) (*Summary, error) {
 	if err := s.empty(); err != nil {
 		return nil, err
 	}
@@ -104,7 +109,13 @@ func (s *Scene) Summary() (*Summary, error) {
 		return nil, err
 	}
 	b := s.summing(begun)
-	if err := s.Scan(persistence.Query{}, b.fact); err != nil {
+	if end := s.journal.Durable().Last; newest > 0 && newest < end {
+		if err := b.skip(end - newest); err != nil {
+			return nil, err
+		}
+	}
+	b.timeline(s.journal.Durable().MaxTime)
+	if err := s.Scan(persistence.Query{From: b.out.Newest}, b.fact); err != nil {
 		return nil, err
 	}
 	if b.out.Ended, err = s.ended(); err != nil {
@@ -127,9 +138,11 @@ func (s *Scene) heading(begun protocol.Time) *Summary {
 type summing struct {
 	*Scene
 	out      *Summary
-	begun    protocol.Time
-	width    time.Duration // of a bucket
-	tally    machines.Tally
+	begun    protocol.Time  // of the timeline
+	width    time.Duration  // of a bucket
+	tally    machines.Tally // of the facts that are read
+	total    machines.Tally // of all; counted if the first ones are not read
+	noted    uint64         // last fact that total began with
 	kinds    map[string]int64
 	work     map[string]*Work
 	examples map[string]string // of refusals, as Tally.Refusals names them
@@ -141,9 +154,27 @@ func (b *summing) Name(o uint32) string    { return b.name(o) }
 func (b *summing) Profile(o uint32) string { return b.agents.At(int(o)).Profile.Definition.ID }
 
 func (s *Scene) summing(begun protocol.Time) *summing {
-	b := &summing{Scene: s, out: s.heading(begun), begun: begun, tally: machines.NewTally(), kinds: map[string]int64{}, work: map[string]*Work{}, examples: map[string]string{}}
-	b.timeline(s.journal.Durable().MaxTime)
-	return b
+	return &summing{Scene: s, out: s.heading(begun), begun: begun, tally: machines.NewTally(), kinds: map[string]int64{}, work: map[string]*Work{}, examples: map[string]string{}}
+}
+
+// skip passes over the facts up to seq, or over those of the newest note.
+func (b *summing) skip(seq uint64) error {
+	noted, note, err := b.journal.NoteAt(b.journal.Durable().Last)
+	if err != nil || noted == 0 {
+		return err
+	}
+	if b.total, err = machines.ReadTally(b.codec, note); err != nil {
+		return err
+	}
+	b.noted = noted
+	b.out.Newest = max(min(noted, seq), b.journal.Begin().Last) + 1
+	first, err := b.waves().of(b.out.Newest)
+	if err != nil {
+		return err
+	}
+	w, err := b.journal.Wave(first)
+	b.begun = w.MinTime
+	return err
 }
 
 func (b *summing) timeline(end protocol.Time) {
@@ -173,6 +204,9 @@ func (b *summing) fact(r protocol.Record) error {
 	b.kinds[r.Kind]++
 	at, deliberations, events := b.bucket(r.Time), b.tally.Deliberations, b.tally.EventsRouted
 	b.tally.Count(b, r.Actor, r.Kind, fact)
+	if b.noted != 0 && r.Seq > b.noted {
+		b.total.Count(b, r.Actor, r.Kind, fact)
+	}
 	at.Facts++
 	at.Deliberations += b.tally.Deliberations - deliberations
 	at.Events += b.tally.EventsRouted - events
@@ -278,6 +312,9 @@ func shorten(text string, runes int) string {
 
 func (b *summing) finish() *Summary {
 	t := &b.tally
+	if b.noted != 0 {
+		t = &b.total
+	}
 	b.out.Deliberations, b.out.Failed, b.out.Published, b.out.Delivered = t.Deliberations, t.Failed, t.EventsRouted, t.EventsDelivered
 	b.out.Kinds = rundir.Counts(b.kinds)
 	busiest := top[*Work]{n: summaryAgents, compare: func(a, c *Work) int {

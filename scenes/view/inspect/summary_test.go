@@ -1,10 +1,15 @@
 package inspect
 
 import (
+	"archive/zip"
+	"os"
+	"path/filepath"
+	"reflect"
 	"testing"
 
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent"
+	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/run/runner"
 )
@@ -18,6 +23,7 @@ func TestSummaryCountsEachDeliberationOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	b, own := s.summing(begun), uint32(s.agents.Len())
+	b.timeline(s.journal.Durable().MaxTime)
 	for i, f := range []protocol.Fact{
 		&agent.TurnEnded{Agent: 0, Outcome: agent.OutcomeOK}, &agent.TurnEnded{Agent: 0, Outcome: agent.OutcomeFailed}, &agent.TurnEnded{Agent: own, Outcome: agent.OutcomeFailed},
 		&agenda.AgentFailed{Agent: 0, WakeAt: 1}, &agenda.AgentFailed{Agent: 0}, &agenda.AgentFailed{Agent: own, WakeAt: 1}, &agenda.AgentFailed{Agent: own},
@@ -41,4 +47,143 @@ func TestSummaryCountsEachDeliberationOnce(t *testing.T) {
 	if sum.Deliberations != 4 || timeline != 4 || work != 2 || sum.Failed != 3 || failed != 3 || sum.ProblemCount != 5 {
 		t.Errorf("%d deliberations, %d in the timeline, %d of agents; %d failed, %d of agents; %d problems", sum.Deliberations, timeline, work, sum.Failed, failed, sum.ProblemCount)
 	}
+}
+
+// reading counts the facts that a journal hands over, and may have notes of its own.
+type reading struct {
+	journal
+	facts uint64
+	noted uint64
+	note  []byte
+}
+
+func (j *reading) Scan(q persistence.Query, yield func(protocol.Record) error) error {
+	return j.journal.Scan(q, func(r protocol.Record) error {
+		j.facts++
+		return yield(r)
+	})
+}
+
+func (j *reading) NoteAt(seq uint64) (uint64, []byte, error) {
+	if j.note == nil {
+		return j.journal.NoteAt(seq)
+	}
+	return j.noted, j.note, nil
+}
+
+// totals are the fields of a summary that do not depend on how many facts were read.
+func totals(s *Summary) Summary {
+	t := *s
+	t.Kinds, t.TopAgents, t.Problems, t.Timeline, t.Next, t.ProblemCount, t.Newest = nil, nil, nil, nil, nil, 0, 0
+	t.Refusals = nil
+	for _, r := range s.Refusals {
+		r.Example = ""
+		t.Refusals = append(t.Refusals, r)
+	}
+	return t
+}
+
+// The summary of a scene that runs reads a bounded number of facts, however long the
+// run is, and has the totals of all.
+func TestSummaryOfTheNewest(t *testing.T) {
+	s := opened(t, ranProject(t, "../../../internal/bench/project", runner.Options{Agents: 1000, Ticks: 20}, nil))
+	all, err := s.Summary(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := &reading{journal: s.journal}
+	s.journal = count
+	few, err := s.Summary(Newest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all.Facts < 3*Newest || few.Newest == 0 || count.facts > all.Facts-few.Newest+3 || count.facts > Newest+3 {
+		t.Errorf("read %d facts of %d, from %d on", count.facts, all.Facts, few.Newest)
+	}
+	if a, b := totals(all), totals(few); !reflect.DeepEqual(a, b) {
+		t.Errorf("the totals of all facts\n%+v\nof the newest\n%+v", a, b)
+	}
+	kinds := int64(0)
+	for _, k := range few.Kinds {
+		kinds += k.Count
+	}
+	if want := int64(all.Facts - few.Newest + 1); kinds != want {
+		t.Errorf("%d facts by kind, want the newest %d", kinds, want)
+	}
+}
+
+// With the tally of any wave and the facts after it, a summary has the totals of all
+// facts: in every recorded run.
+func TestSummaryFromATally(t *testing.T) {
+	runs := 0
+	for _, dir := range recordedRuns(t) {
+		run, err := Open(dir)
+		if err != nil {
+			continue // its tools are those of a test
+		}
+		t.Cleanup(func() { _ = run.Close() })
+		s, err := run.Scene("")
+		if err != nil {
+			t.Fatal(err)
+		}
+		runs++
+		all, err := s.Summary(0)
+		if err != nil || all.Dropped > 0 {
+			t.Fatal(dir, err, all)
+		}
+		for n := uint64(1); n <= all.Waves; n += 1 + all.Waves/4 {
+			folded, err := s.Fold(n)
+			if err != nil {
+				t.Fatal(dir, err)
+			}
+			w, err := s.journal.Wave(n)
+			if err != nil {
+				t.Fatal(dir, err)
+			}
+			j := &reading{journal: s.journal, noted: w.Last}
+			if j.note, err = s.codec.Marshal(&folded.Tally); err != nil {
+				t.Fatal(err)
+			}
+			from := *s
+			from.journal = j
+			few, err := from.Summary(3)
+			if err != nil {
+				t.Fatal(dir, err)
+			}
+			if a, b := totals(all), totals(few); !reflect.DeepEqual(a, b) || few.Newest == 0 && all.Facts > 3 {
+				t.Errorf("%s: the totals of all facts\n%+v\nfrom the tally of wave %d\n%+v", dir, a, n, b)
+			}
+		}
+	}
+	if runs < 15 {
+		t.Errorf("%d recorded runs", runs)
+	}
+}
+
+// recordedRuns unpacks the run directories that releases left.
+func recordedRuns(t *testing.T) (dirs []string) {
+	t.Helper()
+	archives, err := filepath.Glob("../../testdata/histories/good/*.zip")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, archive := range archives {
+		r, err := zip.OpenReader(archive)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := t.TempDir()
+		if err := os.CopyFS(dir, r); err != nil {
+			t.Fatal(err)
+		}
+		runs, err := filepath.Glob(dir + "/*")
+		if err != nil {
+			t.Fatal(err)
+		}
+		dirs = append(dirs, runs...)
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dirs
 }
