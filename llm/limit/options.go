@@ -30,7 +30,7 @@ const (
 	defaultRetries     = 4
 	defaultKept        = 5
 
-	maxConcurrency = 10_000
+	maxConcurrency = 100_000
 )
 
 // WithDefaults fills in what is not set.
