@@ -155,7 +155,7 @@ const maxPackage = 1500
 // a package smaller writes the new size here.
 func larger() map[string]int {
 	return map[string]int{
-		"cmd/simd":            4515,
+		"cmd/simd":            4620,
 		"engine/agent":        3880,
 		"engine/bus":          2290,
 		"engine/expr":         2250,

@@ -1,13 +1,21 @@
 package main
 
 import (
+	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"tavernsim/internal/bench"
 	"tavernsim/persistence"
+	"tavernsim/protocol"
 )
 
 type benchOptions struct {
@@ -16,6 +24,9 @@ type benchOptions struct {
 	durability    string
 	workers       int
 	count         int
+	over          string
+	latency       time.Duration
+	atOnce        int
 	json, gobench bool
 }
 
@@ -41,14 +52,19 @@ and measure the cost of one deliberation and, in the same run, the cost of its
 parts alone: bare actor sends, a msgpack round trip, bare database batches of the
 same bytes.
 
+--over asks a model at a server in place of the scripted one, with every request and
+answer logged before it leaves and arrives, and measures a bare client of the same server.
+
 Absolute times depend on the machine and its other users; compare the ratio.
 
 Exit codes: 0 measured, 1 failure, 2 usage.`,
 		Example: `  simd bench deliberation
   simd bench deliberation --agents 1000,100000 --ticks 10 --durability power
+  simd bench deliberation --over http
+  simd bench deliberation --over http --latency 2s --agents 10000 --ticks 3
   simd bench deliberation --count 10 --gobench > new.txt   # then: benchstat old.txt new.txt`,
 		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return o.run(e) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), e) },
 	}
 	f := c.Flags()
 	f.IntSliceVar(&o.agents, "agents", []int{10_000}, "numbers of agents")
@@ -58,12 +74,15 @@ Exit codes: 0 measured, 1 failure, 2 usage.`,
 	f.IntVar(&o.count, "count", 1, "number of runs")
 	f.BoolVar(&o.json, "json", false, "one JSON object per run")
 	f.BoolVar(&o.gobench, "gobench", false, "the form of go test -bench, for benchstat")
-	least(f, 1, "agents", "ticks", "count")
-	least(f, 0, "workers")
+	f.StringVar(&o.over, "over", "", "ask a model over HTTP: http starts a server beside this process (simd mock-llm), a `URL` up to the version names another")
+	f.DurationVar(&o.latency, "latency", 0, "how long the server of --over http takes for an answer")
+	f.IntVar(&o.atOnce, "at-once", 10_000, "most requests of --over in flight")
+	least(f, 1, "agents", "ticks", "count", "at-once")
+	least(f, 0, "workers", "latency")
 	return c
 }
 
-func (o *benchOptions) run(e *env) error {
+func (o *benchOptions) run(ctx context.Context, e *env) error {
 	level, err := persistence.ParseDurability(o.durability)
 	if err != nil {
 		return usageError{err}
@@ -74,10 +93,15 @@ func (o *benchOptions) run(e *env) error {
 	if o.gobench {
 		fmt.Fprintf(e.out, "Unit deliberations/s better=higher\nUnit B/agent better=lower\nUnit journal-B/op better=lower\n")
 	}
+	over, stop, err := o.server(ctx, e)
+	if err != nil {
+		return err
+	}
+	defer stop()
 	for range o.count {
 		for _, n := range o.agents {
 			tuneMemory(n)
-			d, err := bench.RunDeliberation(bench.DeliberationOptions{Agents: n, Ticks: o.ticks, Durability: level, Workers: o.workers})
+			d, err := bench.RunDeliberation(bench.DeliberationOptions{Agents: n, Ticks: o.ticks, Durability: level, Workers: o.workers, Over: over})
 			if err != nil {
 				return err
 			}
@@ -121,9 +145,77 @@ func deliberationText(d bench.Deliberation, l bench.Limits) string {
 		syncs +
 		row("latency", "p50 %s  p99 %s", brief(d.P50), brief(d.P99)) +
 		row("memory", "%s resident per agent at the peak", size(d.MemoryPerAgent)) +
+		httpText(d.HTTP, row) +
 		"limits in the same run\n" +
 		row("bare Proto.Actor send", "%.0f ns   (ours: %.0f ns)", l.ProtoActorSend, l.Send) +
 		row("msgpack round trip", "%.0f ns", l.RoundTrip) +
 		row("bare Pebble, per fact", "%.0f ns of %.0f bytes", l.PebbleFact, l.FactBytes) +
 		row("floor", "%.1f µs: two sends, a round trip, the facts; a deliberation takes %.1f times that", l.Floor/1e3, l.Ratio)
+}
+
+// httpText are the lines about a run over HTTP.
+func httpText(h *bench.HTTP, row func(name, format string, args ...any) string) string {
+	switch {
+	case h == nil:
+		return ""
+	case h.Latency > 0:
+		return row("over HTTP", "%s at once, %s resident at the peak, %.2f times the server's own time", thousands(int64(h.AtOnce)), size(float64(h.Resident)), h.Stretch)
+	}
+	return row("over HTTP", "a bare client: %s requests/s, %.1f µs CPU; a deliberation takes %.1f times that", thousands(int64(h.BarePerSecond)), h.BareCPUNsPer/1e3, h.CPUToBare)
+}
+
+// server gives the place of the model, and starts its server if that is wanted.
+func (o *benchOptions) server(ctx context.Context, e *env) (over *bench.OverHTTP, stop func(), err error) {
+	stop = func() {}
+	over = &bench.OverHTTP{URL: strings.TrimRight(o.over, "/"), Latency: o.latency, AtOnce: o.atOnce}
+	switch {
+	case o.over == "" && o.latency > 0:
+		return nil, stop, usageError{fmt.Errorf("--latency is of the server that --over http starts; it does not go without")}
+	case o.over == "":
+		return nil, stop, nil
+	case o.over != "http":
+		return over, stop, nil
+	}
+	script, err := os.CreateTemp("", "simd-bench-*.yaml")
+	if err != nil {
+		return nil, stop, err
+	}
+	_, err = script.WriteString(bench.MockScript)
+	if err = errors.Join(err, script.Close()); err != nil {
+		return nil, stop, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	exe, err := os.Executable()
+	if err != nil {
+		cancel()
+		return nil, stop, err
+	}
+	latency := "none"
+	if o.latency > 0 {
+		latency = "fixed=" + o.latency.String()
+	}
+	child := exec.CommandContext(ctx, exe, "mock-llm", "--json", "--script", script.Name(), "--latency", latency)
+	child.Stderr = e.err
+	out, err := child.StdoutPipe()
+	if err == nil {
+		err = child.Start()
+	}
+	stop = func() {
+		cancel()
+		_ = child.Wait() // it was killed
+		_ = os.Remove(script.Name())
+	}
+	if err != nil {
+		stop()
+		return nil, func() {}, err
+	}
+	var listens struct {
+		URL string `json:"url"`
+	}
+	if err := json.NewDecoder(out).Decode(&listens); err != nil || listens.URL == "" {
+		stop()
+		return nil, func() {}, protocol.Errorf(protocol.KindTransient, "the server of --over http did not begin: %v", err)
+	}
+	over.URL = listens.URL + "/v1"
+	return over, stop, nil
 }

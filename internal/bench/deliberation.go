@@ -2,12 +2,14 @@ package bench
 
 import (
 	"embed"
+	"errors"
 	"io/fs"
 	"os"
 	"runtime"
 	"time"
 
 	"tavernsim/internal/metrics"
+	"tavernsim/llm/models"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/run/runner"
@@ -22,6 +24,7 @@ type DeliberationOptions struct {
 	Ticks      int64                  // default 10: deliberations of each agent
 	Durability persistence.Durability // default process
 	Workers    int                    // default GOMAXPROCS
+	Over       *OverHTTP              // where the model is; nil = the scripted model of the program
 	Dir        string                 // for the run directory; default a temporary one, removed afterwards
 }
 
@@ -34,6 +37,11 @@ func (o DeliberationOptions) withDefaults() DeliberationOptions {
 	}
 	if o.Durability == "" {
 		o.Durability = persistence.Process
+	}
+	if o.Over != nil && o.Over.AtOnce <= 0 {
+		over := *o.Over
+		over.AtOnce = 10_000
+		o.Over = &over
 	}
 	return o
 }
@@ -59,6 +67,7 @@ type Deliberation struct {
 	P99            float64 `json:"p99_seconds"`
 	MemoryPerAgent float64 `json:"resident_bytes_per_agent"` // growth of the process at its peak
 	Digest         string  `json:"digest"`
+	HTTP           *HTTP   `json:"http,omitempty"` // of a run over HTTP
 }
 
 // RunDeliberation runs the bench project: N agents with a real workflow, the
@@ -79,13 +88,20 @@ func RunDeliberation(o DeliberationOptions) (d Deliberation, err error) {
 		}
 		defer os.RemoveAll(o.Dir)
 	}
+	opt := runner.Options{Model: models.KindScripted, Agents: o.Agents, Ticks: o.Ticks, Durability: o.Durability, Workers: o.Workers, Version: "bench"}
+	if o.Over != nil {
+		opt.Model = "http"
+		if opt.Endpoints, err = o.Over.endpoint(); err != nil {
+			return d, err
+		}
+		defer func() { err = errors.Join(err, opt.Endpoints["bench"].Close()) }()
+	}
 	set := metrics.New()
+	opt.Dir, opt.Metrics = o.Dir+"/run", set
 	runtime.GC()
 	resident, before, cpu := residentBytes(), memStats(), cpuTime()
 	start := time.Now()
-	r, err := runner.Start(p, runner.Options{
-		Dir: o.Dir + "/run", Agents: o.Agents, Ticks: o.Ticks, Durability: o.Durability, Workers: o.Workers, Version: "bench", Metrics: set,
-	})
+	r, err := runner.Start(p, opt)
 	if err != nil {
 		return d, err
 	}
@@ -111,7 +127,13 @@ func RunDeliberation(o DeliberationOptions) (d Deliberation, err error) {
 	d.BytesPer = float64(s.Journal.Bytes) / n
 	d.AllocsPer = float64(after.Mallocs-before.Mallocs) / n
 	d.AllocBytesPer = float64(after.TotalAlloc-before.TotalAlloc) / n
-	return d, nil
+	if s.Model.Failed > 0 {
+		return d, protocol.Errorf(protocol.KindTransient, "bench: %d of %d model calls failed", s.Model.Failed, s.Model.Calls)
+	}
+	if o.Over != nil {
+		err = o.Over.measure(&d)
+	}
+	return d, err
 }
 
 // walSyncs reads how often the database's log was synced, from the counters that

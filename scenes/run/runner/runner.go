@@ -238,7 +238,11 @@ func modelsOf(p *project.Project, s *project.Scene, opt Options) (*models.Set, e
 	if set.Files, err = modelFiles(p, paths); err != nil {
 		return nil, err
 	}
-	return models.New(set)
+	made, err := models.New(set)
+	if err == nil && opt.Model == models.KindScripted {
+		made.Notes = nil // it was asked for
+	}
+	return made, err
 }
 
 // Models makes the models of a project's files, to try them without a run.
