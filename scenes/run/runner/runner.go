@@ -53,6 +53,7 @@ import (
 	"tavernsim/internal/metrics"
 	"tavernsim/internal/source"
 	"tavernsim/llm/endpoint"
+	"tavernsim/llm/limit"
 	"tavernsim/llm/models"
 	"tavernsim/llm/replay"
 	"tavernsim/persistence"
@@ -382,7 +383,7 @@ func (r *Runner) startScene(def *project.Scene, opt Options) error {
 	s := &Scene{ID: id, Seed: r.Manifest.Seeds[id], journal: journal, models: set, latency: scenes.NewLatency(), report: def.Definition.Simulation.Report}
 	counts := r.metrics.Scene(id)
 	s.Run, err = scenes.Start(made, journal, scenes.Options{
-		Stop: stopOf(def, opt), Snapshots: opt.Snapshots, Model: set.Provider(), Executors: opt.Executors, System: r.host.system, Name: r.host.actorName(r.Dir, id),
+		Stop: stopOf(def, opt), Snapshots: opt.Snapshots, Model: set.Provider(), Class: r.class(id), Executors: opt.Executors, System: r.host.system, Name: r.host.actorName(r.Dir, id),
 		Metrics: counts, Log: r.log, Latency: s.latency, Crashes: opt.Crashes[id], Folding: r.recovering(id),
 		Effects: func() (outside.Journal, error) { return r.store.Journal(outside.JournalID(id)) },
 	})
@@ -394,6 +395,15 @@ func (r *Runner) startScene(def *project.Scene, opt Options) error {
 	r.watch(s.Run.Sources())
 	r.Scenes = append(r.Scenes, s)
 	return nil
+}
+
+// class is that of a scene's requests to models: somebody watches a scene on the realtime
+// clock, and others can wait.
+func (r *Runner) class(id string) limit.Class {
+	if r.Manifest.Clocks[id] == agenda.Realtime {
+		return limit.Interactive
+	}
+	return limit.Normal
 }
 
 // recovering reports the progress of a scene's fold.
