@@ -69,11 +69,11 @@ func (r *Runner) scene(sc *Scene) *rundir.SceneSummary {
 }
 
 // answers is nil for a scene that asked no endpoint and took no recorded answer.
-func (s *Scene) answers() *rundir.Answers {
-	if s.models == nil {
+func (sc *Scene) answers() *rundir.Answers {
+	if sc.models == nil {
 		return nil
 	}
-	reused, asked := s.models.Counts()
+	reused, asked := sc.models.Counts()
 	if reused == 0 && asked == 0 {
 		return nil
 	}
