@@ -88,9 +88,9 @@ func RunDeliberation(o DeliberationOptions) (d Deliberation, err error) {
 		}
 		defer os.RemoveAll(o.Dir)
 	}
-	opt := runner.Options{Model: models.KindScripted, Agents: o.Agents, Ticks: o.Ticks, Durability: o.Durability, Workers: o.Workers, Version: "bench"}
+	opt := runner.Options{Scenes: []string{"deliberation"}, Model: models.KindScripted, Agents: o.Agents, Ticks: o.Ticks, Durability: o.Durability, Workers: o.Workers, Version: "bench"}
 	if o.Over != nil {
-		opt.Model = "http"
+		opt.Scenes, opt.Model = []string{"http"}, "http" // its limits let every agent wait at once
 		if opt.Endpoints, err = o.Over.endpoint(); err != nil {
 			return d, err
 		}
