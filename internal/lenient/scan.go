@@ -127,7 +127,8 @@ func (p *parser) escape(b *strings.Builder) error {
 		p.at += 2
 	case isUnicode:
 		p.at += 6
-		if low, _ := hex(strings.TrimPrefix(rest[5:], `\`), 'u', 4); utf16.IsSurrogate(r) {
+		if second, escaped := strings.CutPrefix(rest[5:], `\`); escaped && utf16.IsSurrogate(r) {
+			low, _ := hex(second, 'u', 4)
 			if r = utf16.DecodeRune(r, low); r != utf8.RuneError {
 				p.at += 6
 			}
