@@ -22,7 +22,8 @@ type Reader interface {
 	Part(e Event) (llm.Chunk, error)
 	// Ended reports whether the server said why the model stopped.
 	Ended() bool
-	// Answer is what was read. question is the size of the request in bytes.
+	// Answer is what was read, with its tokens counted ([Count]), also if it fails because
+	// too little was read. question is the size of the request in bytes.
 	Answer(question int) (protocol.ModelAnswer, error)
 }
 
@@ -44,7 +45,6 @@ func (e *Endpoint) Complete(ctx context.Context, ask Ask, r Reader, sink llm.Sin
 		return protocol.ModelAnswer{}, err
 	}
 	Unique(a.Calls)
-	Count(&a.Usage, len(ask.Body), len(a.Text)+len(a.Reasoning))
 	o := protocol.ModelOrigin{}
 	if a.Origin != nil {
 		o = *a.Origin

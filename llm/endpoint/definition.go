@@ -159,7 +159,7 @@ func Rules() source.Rules {
 		"endpoint.Limits.max_concurrency":     {Range: &source.Range{Min: 0, Max: 100_000}, Doc: "Requests at once. Default: 64 for services, 10,000 for servers of your own."},
 		"endpoint.Limits.adaptive":            {Doc: "Begin with 8 requests at once and learn how many the endpoint takes. Default: the preset's; without one false."},
 		"endpoint.Dialect.max_tokens":         {Doc: "Field with the limit of the answer: `max_tokens` or `max_completion_tokens`."},
-		"endpoint.Dialect.reasoning":          {MaxItems: 8, Doc: "Fields of an answer that may have the reasoning; the first that is there counts."},
+		"endpoint.Dialect.reasoning":          {MaxItems: 8, Enum: []string{"reasoning_content", "reasoning"}, Doc: "Fields of an answer that may have the reasoning; the first that is there counts."},
 		"endpoint.Dialect.effort":             {Enum: []string{"reasoning_effort", "reasoning.effort", "none"}, Doc: "Field for the effort of reasoning; `none` if the server has none."},
 		"endpoint.Dialect.schema":             {Enum: []string{"json_schema", "json_object", "none"}, Doc: "How a JSON answer is asked for: with its schema, without, or in the prompt alone."},
 		"endpoint.Dialect.stream_usage":       {Doc: "Ask for the tokens of a stream."},

@@ -192,8 +192,9 @@ endpoints:
   two: { key_file: x }
   three: { base_url: "ftp://x" }
   four: { base_url: "https://me:secret@x" }
+  five: { base_url: "http://x", dialect: { reasoning: [thoughts] } }
 `))
-	for _, want := range []string{"a b", `did you mean "ollama"`, "no base_url", "this is no address", "may not have a name"} {
+	for _, want := range []string{"a b", `did you mean "ollama"`, "no base_url", "this is no address", "may not have a name", "thoughts"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v\nlacks %q", err, want)
 		}

@@ -55,11 +55,10 @@ type counts struct{ reused, asked atomic.Int64 }
 // the set was made.
 func (s *Set) Counts() (reused, asked int64) { return s.counts.reused.Load(), s.counts.asked.Load() }
 
-// New makes the models of a scene. [Provider] gives what answers.
+// New makes the models of a scene. [Set.Provider] gives what answers.
 func New(opt Options) (*Set, error) {
 	s := &Set{models: map[string]llm.Provider{}}
 	var waiting []string // that a script answers for
-	var script llm.Provider
 	for _, f := range opt.Files {
 		report := &source.Report{}
 		def, m := read(f.Path, f.Data, report)
@@ -89,10 +88,9 @@ func New(opt Options) (*Set, error) {
 	}
 	if s.fallback == nil {
 		var err error
-		if script, err = defaultScript(s, opt); err != nil {
+		if s.fallback, err = defaultScript(s, opt); err != nil {
 			return nil, err
 		}
-		s.fallback = script
 	}
 	for _, name := range waiting {
 		s.models[name] = s.fallback

@@ -29,13 +29,12 @@ type choice struct {
 	FinishReason string `json:"finish_reason"`
 }
 
-// said is a message, or a part of one. Fields whose names differ between servers are
-// read by name.
+// said is a message, or a part of one.
 type said struct {
 	content   content
 	refusal   string
 	calls     []part
-	reasoning map[string]string // what other texts there are, by field
+	reasoning map[string]string // by field, as servers differ
 }
 
 // part is a call, or a part of one.
@@ -93,7 +92,7 @@ func (s *said) UnmarshalJSON(b []byte) error {
 		Content   content `json:"content"`
 		Refusal   string  `json:"refusal"`
 		ToolCalls []part  `json:"tool_calls"`
-		// The names that the presets know are read at once.
+		// [endpoint.Rules] allow these names in a dialect and no others.
 		ReasoningContent string `json:"reasoning_content"`
 		Reasoning        any    `json:"reasoning"`
 	}
