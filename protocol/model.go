@@ -27,9 +27,25 @@ type ToolSpec struct {
 	Parameters  any // JSON Schema, a value
 }
 
+// Purpose says for what an answer is asked.
+type Purpose string
+
+const (
+	PurposeDeliberate Purpose = "deliberate" // the core workflow
+	PurposeReflect    Purpose = "reflect"
+	PurposeSkill      Purpose = "skill"
+	PurposeJudge      Purpose = "judge"     // a node says so
+	PurposeSummarise  Purpose = "summarise" // a node says so
+)
+
+// Purposes are all of them.
+func Purposes() []Purpose {
+	return []Purpose{PurposeDeliberate, PurposeReflect, PurposeSkill, PurposeJudge, PurposeSummarise}
+}
+
 // ModelRequest asks a model for one answer. What identifies the asker (Scene,
-// Agent, Profile) and Variables are not sent to real models: the scripted model
-// matches on them, records and budgets are kept by them.
+// Agent, Profile), the purpose and Variables are not sent to real models: the
+// scripted model matches on them, records and budgets are kept by them.
 type ModelRequest struct {
 	Model       string // "" = the project's default
 	Messages    []ModelMessage
@@ -41,6 +57,7 @@ type ModelRequest struct {
 	Timeout     time.Duration // 0 = the provider's default
 	Options     *ModelOptions // nil = none; shared, read-only
 
+	Purpose   Purpose
 	Scene     string
 	Agent     string // instance id
 	Turn      uint64 // of the agent, from 1

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -78,9 +79,7 @@ func (t *Turn) askModel(run *activeRun, q *workflow.Request) (workflow.Answer, b
 		req.Timeout = q.Timeout
 	}
 	ask.Timeout = req.Timeout
-	if req.Model == "" {
-		req.Model = t.m.Def.Model
-	}
+	req.Model, req.Purpose = cmp.Or(req.Model, t.m.Def.Model), cmp.Or(req.Purpose, run.purpose)
 	for _, e := range t.events {
 		req.Events = append(req.Events, e.Type)
 	}

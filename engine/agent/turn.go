@@ -68,6 +68,7 @@ type activeRun struct {
 	turn    *Turn
 	id      string // of the workflow
 	run     workflow.Run
+	purpose protocol.Purpose
 	started time.Duration // of the turn's elapsed time
 	then    func(result)
 }
@@ -208,7 +209,7 @@ func (t *Turn) startCore() {
 		t.startHandlers()
 		return
 	}
-	t.start(plan, t.coreInputs(plan, t.wake.Inputs), t.coreEnded)
+	t.start(protocol.PurposeDeliberate, plan, t.coreInputs(plan, t.wake.Inputs), t.coreEnded)
 }
 
 // startHandlers starts, for every perceived event, the workflow that the scene
@@ -216,12 +217,12 @@ func (t *Turn) startCore() {
 func (t *Turn) startHandlers() {
 	for _, e := range t.events {
 		if plan, ok := t.m.Def.Workflows[t.m.Def.OnEvent[e.Type]]; ok {
-			t.start(plan, t.coreInputs(plan, map[string]any{"event": t.eventValue(e)}), t.coreEnded)
+			t.start(protocol.PurposeDeliberate, plan, t.coreInputs(plan, map[string]any{"event": t.eventValue(e)}), t.coreEnded)
 		}
 	}
 }
 
-func (t *Turn) start(plan *workflow.Plan, inputs []any, then func(result)) {
+func (t *Turn) start(purpose protocol.Purpose, plan *workflow.Plan, inputs []any, then func(result)) {
 	t.started++
 	r := t.freeRun()
 	env := workflow.Env{Now: t.wake.Now, Draw: t.draw.Sub(runDraws, t.started), Budget: &t.budget}
@@ -230,7 +231,7 @@ func (t *Turn) start(plan *workflow.Plan, inputs []any, then func(result)) {
 		then(result{err: err})
 		return
 	}
-	r.turn, r.id, r.started, r.then = t, plan.ID(), t.end.Elapsed, then
+	r.turn, r.id, r.purpose, r.started, r.then = t, plan.ID(), purpose, t.end.Elapsed, then
 	t.runs = append(t.runs, r)
 }
 

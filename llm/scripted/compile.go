@@ -22,7 +22,7 @@ type Fault struct {
 
 // roots are the names that expressions and templates read.
 func roots() []string {
-	return []string{"agent", "draw", "events", "json", "last", "model", "now", "profile", "prompt", "round", "scene", "tools", "variables"}
+	return []string{"agent", "draw", "events", "json", "last", "model", "now", "profile", "prompt", "purpose", "round", "scene", "tools", "variables"}
 }
 
 // Compile makes a model of a decoded script. With faults the model is nil.
@@ -104,7 +104,7 @@ func (c *compiler) rule(i int, def *Rule, latency *Latency, failures *failures) 
 }
 
 func (c *compiler) match(def *Match, r *rule, steps []string) {
-	r.agent, r.profile, r.scene, r.model = globs(def.Agent), globs(def.Profile), globs(def.Scene), globs(def.Model)
+	r.agent, r.profile, r.scene, r.model, r.purpose = globs(def.Agent), globs(def.Profile), globs(def.Scene), globs(def.Model), globs(def.Purpose)
 	r.events, r.allEvents, r.tools = globs(def.Events), globs(def.AllEvents), globs(def.Tools)
 	r.json, r.round, r.chance = def.JSON, def.Round, def.Chance
 	for _, path := range protocol.SortedKeys(def.Variables) {

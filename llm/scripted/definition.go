@@ -45,6 +45,7 @@ type Match struct {
 	Profile Texts `json:"profile,omitempty"`
 	Scene   Texts `json:"scene,omitempty"`
 	Model   Texts `json:"model,omitempty"` // as it was asked for; "" when the default was
+	Purpose Texts `json:"purpose,omitempty"`
 
 	// Variables of the prompt by dotted path. A list holds when any of its
 	// elements equals the variable.

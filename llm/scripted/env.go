@@ -49,6 +49,8 @@ func (e *env) Lookup(root string) (any, bool) {
 		return e.req.Scene, true
 	case "model":
 		return e.req.Model, true
+	case "purpose":
+		return string(e.req.Purpose), true
 	case "events":
 		return e.eventList(), true
 	case "prompt":

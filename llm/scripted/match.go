@@ -16,6 +16,7 @@ type rule struct {
 	index int // place in the script; keys its chance
 
 	agent, profile, scene, model []glob
+	purpose                      []glob
 	events, allEvents, tools     []glob
 	json                         *bool
 	round                        *int
@@ -42,7 +43,7 @@ type variable struct {
 func (r *rule) holds(e *env) (bool, error) {
 	req := &e.req
 	switch {
-	case !anyGlob(r.agent, req.Agent), !anyGlob(r.scene, req.Scene), !anyGlob(r.model, req.Model):
+	case !anyGlob(r.agent, req.Agent), !anyGlob(r.scene, req.Scene), !anyGlob(r.model, req.Model), !anyGlob(r.purpose, string(req.Purpose)):
 		return false, nil
 	case r.json != nil && *r.json != req.JSON:
 		return false, nil

@@ -308,7 +308,7 @@ custom_metadata: { a: 1 }
 otherwise: o
 rules:
   - name: r
-    match: { agent: a, profile: p, scene: s, model: m, variables: { v: 1 }, events: e, all_events: e, prompt_contains: c, prompt_matches: x,
+    match: { agent: a, profile: p, scene: s, model: m, purpose: deliberate, variables: { v: 1 }, events: e, all_events: e, prompt_contains: c, prompt_matches: x,
              tools: t, json: true, round: 1, when: "true", chance: 1 }
     answer: { weight: 2, text: t, reasoning: r, calls: [{ tool: t, params: { a: 1 }, when: "true" }], finish: stop }
     latency: { median: 1s, max: 2s, sigma: 1, per_token: 1ms }

@@ -16,6 +16,7 @@ import (
 // request is a model request as the test files and the documentation write it.
 type request struct {
 	Agent, Profile, Scene, Model string
+	Purpose                      protocol.Purpose
 	Variables                    map[string]any
 	Events                       []string
 	Prompt                       string
@@ -35,7 +36,7 @@ func (r request) make(t testing.TB) protocol.ModelRequest {
 		t.Fatal(err)
 	}
 	out := protocol.ModelRequest{
-		Model: r.Model, MaxTokens: r.MaxTokens, Stop: r.Stop, JSON: r.JSON, Scene: r.Scene, Agent: r.Agent, Profile: r.Profile,
+		Model: r.Model, MaxTokens: r.MaxTokens, Stop: r.Stop, JSON: r.JSON, Scene: r.Scene, Agent: r.Agent, Profile: r.Profile, Purpose: r.Purpose,
 		Events: r.Events, Draw: protocol.NewDraw(r.Seed), Now: protocol.TimeOf(time.Date(2000, 1, 1, 8, 0, 0, 0, time.UTC)),
 	}
 	out.Variables, _ = variables.(map[string]any)

@@ -58,7 +58,7 @@ func (c *call) find() {
 // enter waits for the first attempt.
 func (c *call) enter() {
 	c.gate, c.Tokens = c.to.gateOf(&c.ask)
-	c.Scene, c.Class, c.Owner = c.from.Scene, c.from.Class, c
+	c.Scene, c.Class, c.Owner = c.from.Scene, classOf(c.from.Class, &c.ask), c
 	c.Draw = c.ask.Model.Draw.Sub(transportDraws)
 	c.Once = !c.to.MayRepeat(&c.ask)
 	c.runner.join(c)

@@ -253,6 +253,38 @@ func TestUrgentRequestsOvertake(t *testing.T) {
 	})
 }
 
+// A reflection can wait: its request is of the background, unless its deliberation is
+// urgent.
+func TestReflectionsAreBackground(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var got limit.Class
+		r, err := outside.New([]outside.Entry{{Kind: agent.KindModel, Executor: outside.Model(gated{&llmtest.Fake{}, gate.New("cloud", limit.Options{})})}}, outside.Watch{
+			Waited: func(_, _ string, class limit.Class, _ time.Duration) { got = class },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range []struct {
+			purpose protocol.Purpose
+			from    outside.From
+			want    limit.Class
+		}{
+			{protocol.PurposeDeliberate, outside.From{}, limit.Normal},
+			{protocol.PurposeSkill, outside.From{Class: limit.Interactive}, limit.Interactive},
+			{protocol.PurposeReflect, outside.From{}, limit.Background},
+			{protocol.PurposeReflect, outside.From{Class: limit.Interactive}, limit.Background},
+			{protocol.PurposeReflect, outside.From{Urgency: outside.NewUrgency(true)}, limit.Urgent},
+			{protocol.PurposeDeliberate, outside.From{Urgency: outside.NewUrgency(true)}, limit.Urgent},
+		} {
+			r.Go(t.Context(), c.from, &agent.Ask{Kind: agent.KindModel, Number: 1, Model: protocol.ModelRequest{Purpose: c.purpose}}, func(protocol.Raw) {})
+			r.Wait()
+			if got != c.want {
+				t.Errorf("%s of %v is %s, want %s", c.purpose, c.from.Class, got, c.want)
+			}
+		}
+	})
+}
+
 // A request that must not be made twice is sent again only if the endpoint refused it.
 func TestOnlyRefusedRequestsAreSentAgain(t *testing.T) {
 	for outcome, want := range map[llm.Outcome]int{llm.OutcomeRateLimited: 5, llm.OutcomeTimeout: 1, llm.OutcomeServerError: 1, llm.OutcomeAuth: 1} {

@@ -7,6 +7,7 @@ import (
 	"tavernsim/engine/agent"
 	"tavernsim/llm"
 	"tavernsim/llm/gate"
+	"tavernsim/llm/limit"
 	"tavernsim/protocol"
 )
 
@@ -32,6 +33,15 @@ func (m model) gateOf(q *agent.Ask) (g *gate.Gate, tokens int64) {
 		return p.Gate(&q.Model)
 	}
 	return nil, 0
+}
+
+// classOf is the class of a request of a scene. The agent decides nothing else by a
+// reflection, so others leave before it; see [Urgency] for what is urgent.
+func classOf(scene limit.Class, q *agent.Ask) limit.Class {
+	if q.Model.Purpose == protocol.PurposeReflect {
+		return limit.Background
+	}
+	return scene
 }
 
 // MayRepeat implements Executor.

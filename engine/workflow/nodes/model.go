@@ -14,6 +14,7 @@ type llm struct {
 	maxTokens   int
 	stop        []string
 	json        bool
+	purpose     protocol.Purpose // "" = the workflow's
 
 	prompt, system, messages, variables, modelIn, tools int // inputs; -1 = not there
 
@@ -26,6 +27,7 @@ func completion(s *workflow.Setup) workflow.Body {
 		maxTokens: s.Int("maxTokens", 0, 0, 10_000_000),
 		stop:      s.Texts("stop"),
 		json:      s.Bool("json", false),
+		purpose:   purposeOf(s),
 	}
 	if s.Value("temperature") != nil {
 		t := s.Number("temperature", 0)
@@ -43,6 +45,18 @@ func completion(s *workflow.Setup) workflow.Body {
 	}
 	n.outputs(s)
 	return n
+}
+
+// purposeOf reads what no workflow says of itself, or what it says otherwise.
+func purposeOf(s *workflow.Setup) protocol.Purpose {
+	if s.Value("purpose") == nil {
+		return ""
+	}
+	words := make([]string, 0, 8)
+	for _, p := range protocol.Purposes() {
+		words = append(words, string(p))
+	}
+	return protocol.Purpose(s.OneOf("purpose", words...))
 }
 
 func (n *llm) outputs(s *workflow.Setup) {
@@ -80,7 +94,7 @@ func (n *llm) Run(x *workflow.Exec) error {
 	}
 	q.Messages, q.Tools = messages, tools
 	q.MaxTokens, q.Temperature, q.Stop, q.JSON = n.maxTokens, n.temperature, n.stop, n.json
-	q.Variables = x.Object(n.variables)
+	q.Purpose, q.Variables = n.purpose, x.Object(n.variables)
 	return nil
 }
 

@@ -1,0 +1,86 @@
+// Package bound says how many tokens a prompt can have at most. Budgets reserve so many
+// before a model is asked, so that what is counted afterwards never exceeds them.
+package bound
+
+import (
+	"unicode/utf8"
+
+	"tavernsim/protocol"
+)
+
+// Prompt is more than the tokens that an endpoint counts for the prompt: one for
+// each byte of text, because a token has at least one byte, 16 for each message, for
+// its role and marks, and 64 for each tool. The answer is not in it. What an endpoint
+// puts into the prompt by itself (instructions for tools) fits into the slack: text has
+// three to four bytes a token.
+func Prompt(q *protocol.ModelRequest) int64 {
+	n := 0
+	for i := range q.Messages {
+		m := &q.Messages[i]
+		n += ofMessage + len(m.Text) + len(m.CallID)
+		for k := range m.Calls {
+			c := &m.Calls[k]
+			n += ofMessage + len(c.ID) + len(c.Tool) + len(c.Broken) + jsonBound(c.Params)
+		}
+	}
+	for i := range q.Tools {
+		n += ofTool + len(q.Tools[i].Name) + len(q.Tools[i].Description) + jsonBound(q.Tools[i].Parameters)
+	}
+	if q.Options != nil && q.Options.Schema != nil {
+		n += ofTool + jsonBound(q.Options.Schema)
+	}
+	return int64(n)
+}
+
+const (
+	ofMessage = 16
+	ofTool    = 64
+)
+
+// jsonBound is at least the length of a value written as JSON, with a line and its
+// indentation, a token at most, for each element.
+func jsonBound(v any) int {
+	const element = 4 // comma, line break, indentation, colon
+	switch x := v.(type) {
+	case nil, bool:
+		return len("false")
+	case string:
+		return textBound(x)
+	case []any:
+		n := element
+		for _, e := range x {
+			n += element + jsonBound(e)
+		}
+		return n
+	case map[string]any:
+		n := element
+		for k, e := range x {
+			n += element + textBound(k) + jsonBound(e)
+		}
+		return n
+	case int64, float64:
+		return len("-1.7976931348623157e+308")
+	}
+	n, err := protocol.Normalize(v)
+	if err != nil {
+		return 0 // nothing can write it
+	}
+	return jsonBound(n)
+}
+
+// textBound is at least the length of a text as a JSON string; some writers spell
+// every character beyond ASCII \u1234.
+func textBound(s string) int {
+	n := 2
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case c < ' ', c >= utf8.RuneSelf, c == 0x7f:
+			n += 6
+		case c == '"', c == '\\':
+			n += 2
+		default:
+			n++
+		}
+	}
+	return n
+}
