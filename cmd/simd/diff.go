@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tavernsim/internal/terminal"
 	"tavernsim/scenes/view/compare"
 	"tavernsim/scenes/view/inspect"
 )
@@ -119,13 +120,13 @@ func (o *diffOptions) open(e *env, dir string) (opened, error) {
 }
 
 func showComparison(w io.Writer, c *compare.Comparison) error {
-	p := &page{paint: newPaint(w)}
-	verdict := p.paint.green("equal: every fact is the same")
+	p := &page{paint: terminal.NewPaint(w)}
+	verdict := p.paint.Green("equal: every fact is the same")
 	switch {
 	case c.Before:
-		verdict = p.paint.red("different before wave " + number(c.From+1))
+		verdict = p.paint.Red("different before wave " + number(c.From+1))
 	case !c.Equal:
-		verdict = p.paint.red("different")
+		verdict = p.paint.Red("different")
 	}
 	p.title("%s  %s", c.Scene, verdict)
 	for i, s := range []compare.Side{c.A, c.B} {
@@ -195,7 +196,7 @@ func showSides(p *page, d *compare.Divergence) {
 	}
 	for _, m := range d.A.Data {
 		if x, y := jsonOf(m.Value), jsonOf(d.B.Data.Get(m.Name)); d.A.Kind == d.B.Kind && x != y {
-			fmt.Fprintf(p, "     %s: %s | %s\n", m.Name, p.paint.red(cut(oneLine(x), 200)), p.paint.green(cut(oneLine(y), 200)))
+			fmt.Fprintf(p, "     %s: %s | %s\n", m.Name, p.paint.Red(terminal.Cut(terminal.OneLine(x), 200)), p.paint.Green(terminal.Cut(terminal.OneLine(y), 200)))
 		}
 	}
 	if d.A.Kind != d.B.Kind {
@@ -204,7 +205,7 @@ func showSides(p *page, d *compare.Divergence) {
 }
 
 func showAgentDiff(p *page, a *compare.AgentDiff) {
-	fmt.Fprintf(p, "  %s", p.paint.bold(a.Agent))
+	fmt.Fprintf(p, "  %s", p.paint.Bold(a.Agent))
 	if a.Only != "" {
 		fmt.Fprintf(p, "  only in %s\n", a.Only)
 		return

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tavernsim/internal/terminal"
 	"tavernsim/scenes/view/export"
 	"tavernsim/scenes/view/inspect"
 )
@@ -80,7 +81,7 @@ func (o *exportOptions) check(out io.Writer) (format export.Format, err error) {
 			return format, usageError{fmt.Errorf("--what names %s twice", name)}
 		}
 	}
-	switch _, shown := out.(*screen); {
+	switch _, shown := out.(*terminal.Screen); {
 	case len(o.what) == 0:
 		return format, usageError{fmt.Errorf("--what wants a table: facts, events, world or agents")}
 	case o.out == "-" && len(o.what) > 1:

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"tavernsim/internal/terminal"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/project"
 	"tavernsim/scenes/view/inspect"
@@ -247,7 +248,7 @@ type inspecting struct {
 	scene *inspect.Scene
 	begun time.Time
 	lost  bool // a scene's journal lost its end
-	paint paint
+	paint terminal.Paint
 	live  *following // nil = the run is looked at once
 }
 
@@ -261,7 +262,7 @@ func (x *inspecting) look(v *view, args []string) (err error) {
 			err = &exit{code: exitDivergence}
 		}
 	}()
-	x.paint = newPaint(x.out)
+	x.paint = terminal.NewPaint(x.out)
 	if v.name == "summary" && x.o.scene == "" {
 		return x.summaries()
 	}
@@ -345,7 +346,7 @@ func (x *inspecting) limit() (ask, show int) {
 }
 
 // list shows lines that a view hands over, as a table or as JSON lines.
-func list[T any](x *inspecting, t *table, none string, read func(limit int, yield func(T) error) error, row func(*table, T)) error {
+func list[T any](x *inspecting, t *terminal.Table, none string, read func(limit int, yield func(T) error) error, row func(*terminal.Table, T)) error {
 	ask, show := x.limit()
 	enc := json.NewEncoder(x.out)
 	enc.SetEscapeHTML(false)
@@ -368,10 +369,10 @@ func list[T any](x *inspecting, t *table, none string, read func(limit int, yiel
 			return nil
 		}
 		row(t, line)
-		return t.err
+		return t.Err()
 	})
 	if err == nil {
-		err = t.flush()
+		err = t.Flush()
 	}
 	switch {
 	case err != nil:

@@ -7,6 +7,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"tavernsim/internal/terminal"
 	"tavernsim/scenes/view/follow"
 	"tavernsim/scenes/view/inspect"
 )
@@ -16,7 +17,7 @@ type following struct {
 	ctx   context.Context // ends with a signal
 	from  uint64          // first fact to show
 	shown int
-	table *table // of the first look: one headline, one width of columns
+	table *terminal.Table // of the first look: one headline, one width of columns
 }
 
 var errEnough = errors.New("enough rows")
@@ -28,7 +29,7 @@ func (x *inspecting) follow(v *view, args []string) error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	x.live, x.paint = &following{ctx: ctx}, newPaint(x.out)
+	x.live, x.paint = &following{ctx: ctx}, terminal.NewPaint(x.out)
 	left := x.o.limit
 	err := follow.Run(ctx, follow.Options{Dir: x.dir, Scene: x.o.scene, All: x.o.since != "", Alone: x.tellAlone}, func(s *inspect.Scene, from uint64) (err error) {
 		x.scene, x.live.from, x.o.limit = s, from, left-x.live.shown

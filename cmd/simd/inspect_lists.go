@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"tavernsim/internal/terminal"
 	"tavernsim/scenes/view/deadletters"
 	"tavernsim/scenes/view/factjson"
 	"tavernsim/scenes/view/inspect"
@@ -33,15 +34,15 @@ func number[T int | int64 | uint64](n T) string { return thousands(int64(n)) }
 
 func (x *inspecting) agents([]string) error {
 	var all *inspect.AgentList
-	t := newTable(x.out, "agent", "profile", "state", ">turns", ">failures", ">calls", ">inbox", "last active", "next")
+	t := terminal.NewTable(x.out, "agent", "profile", "state", ">turns", ">failures", ">calls", ">inbox", "last active", "next")
 	err := list(x, t, "no agent is like that", func(limit int, yield func(inspect.AgentLine) error) (err error) {
 		all, err = x.scene.Agents(inspect.AgentQuery{Profile: x.o.profile, State: x.o.state, Name: x.o.name, Failed: x.o.failed, Sort: x.o.sort, Limit: limit})
 		for i := 0; err == nil && i < len(all.Agents); i++ {
 			err = yield(all.Agents[i])
 		}
 		return err
-	}, func(t *table, a inspect.AgentLine) {
-		t.row(a.Agent, a.Profile, a.State, number(a.Turns), number(a.Failures), number(a.Calls), number(a.Waiting), x.since(a.Last), x.since(a.Next))
+	}, func(t *terminal.Table, a inspect.AgentLine) {
+		t.Row(a.Agent, a.Profile, a.State, number(a.Turns), number(a.Failures), number(a.Calls), number(a.Waiting), x.since(a.Last), x.since(a.Next))
 	})
 	if err == nil && !x.o.json {
 		fmt.Fprintf(x.err, "%s of %s agents\n", number(all.Found), number(all.Total))
@@ -51,12 +52,12 @@ func (x *inspecting) agents([]string) error {
 
 func (x *inspecting) events([]string) error {
 	q := inspect.EventQuery{Span: x.span(), Types: x.o.types, Source: x.o.source, Receiver: x.o.receiver, Priority: x.o.priority, Trace: x.o.trace, Refused: x.o.refused}
-	t := newTable(x.out, "at", "id", "type", "source", ">heard", "", "payload")
+	t := terminal.NewTable(x.out, "at", "id", "type", "source", ">heard", "", "payload")
 	return list(x, t, "no event is like that", func(limit int, yield func(inspect.EventLine) error) error {
 		q.Limit = limit
 		return x.scene.Events(q, yield)
-	}, func(t *table, e inspect.EventLine) {
-		t.row(x.since(e.Time), e.ID, e.Type, e.Source, number(e.Delivered), x.eventNote(&e), jsonOf(e.Payload))
+	}, func(t *terminal.Table, e inspect.EventLine) {
+		t.Row(x.since(e.Time), e.ID, e.Type, e.Source, number(e.Delivered), x.eventNote(&e), jsonOf(e.Payload))
 	})
 }
 
@@ -80,12 +81,12 @@ func (x *inspecting) eventNote(e *inspect.EventLine) string {
 
 func (x *inspecting) facts([]string) error {
 	q := inspect.FactQuery{Span: x.span(), Kinds: x.o.kinds, Actor: x.o.actor}
-	t := newTable(x.out, ">seq", ">wave", "at", "actor", "kind", "data")
+	t := terminal.NewTable(x.out, ">seq", ">wave", "at", "actor", "kind", "data")
 	return list(x, t, "no fact is like that", func(limit int, yield func(inspect.FactLine) error) error {
 		q.Limit = limit
 		return x.scene.Facts(q, yield)
-	}, func(t *table, f inspect.FactLine) {
-		t.row(strconv.FormatUint(f.Seq, 10), strconv.FormatUint(f.Wave, 10), x.since(f.Time), f.Actor, f.Kind, brieflyObject(f.Data))
+	}, func(t *terminal.Table, f inspect.FactLine) {
+		t.Row(strconv.FormatUint(f.Seq, 10), strconv.FormatUint(f.Wave, 10), x.since(f.Time), f.Actor, f.Kind, brieflyObject(f.Data))
 	})
 }
 
@@ -105,12 +106,12 @@ func brieflyObject(o factjson.Object) string {
 
 func (x *inspecting) audit([]string) error {
 	q := inspect.AuditQuery{Span: x.span(), Path: x.o.path, Agent: x.o.agent, Tool: x.o.tool, What: x.o.what}
-	t := newTable(x.out, "at", "who", "through", "what", "op", "path", "change")
+	t := terminal.NewTable(x.out, "at", "who", "through", "what", "op", "path", "change")
 	return list(x, t, "nothing was changed like that", func(limit int, yield func(inspect.Change) error) error {
 		q.Limit = limit
 		return x.scene.Audit(q, yield)
-	}, func(t *table, c inspect.Change) {
-		t.row(x.since(c.Time), who(c.By), through(&c), c.What, c.Op, pathOf(&c), changeText(&c))
+	}, func(t *terminal.Table, c inspect.Change) {
+		t.Row(x.since(c.Time), who(c.By), through(&c), c.What, c.Op, pathOf(&c), changeText(&c))
 	})
 }
 
@@ -196,12 +197,12 @@ func (x *inspecting) deadLetters([]string) error {
 		return x.letterGroups()
 	}
 	q := x.letterQuery()
-	t := newTable(x.out, "at", ">seq", "reason", "type", "from", "to", "", "payload")
+	t := terminal.NewTable(x.out, "at", ">seq", "reason", "type", "from", "to", "", "payload")
 	return list(x, t, "no message was refused like that", func(limit int, yield func(deadletters.Letter) error) error {
 		q.Limit = limit
 		return x.scene.DeadLetters(q, yield)
-	}, func(t *table, l deadletters.Letter) {
-		t.row(x.since(l.Time), strconv.FormatUint(l.Seq, 10), l.Reason, l.Type, l.Source, l.Agent, letterNote(&l), letterText(&l))
+	}, func(t *terminal.Table, l deadletters.Letter) {
+		t.Row(x.since(l.Time), strconv.FormatUint(l.Seq, 10), l.Reason, l.Type, l.Source, l.Agent, letterNote(&l), letterText(&l))
 	})
 }
 
@@ -238,15 +239,15 @@ func (x *inspecting) letterGroups() error {
 	if len(groups) == 0 {
 		fmt.Fprintln(x.err, "no message was refused like that")
 	}
-	t := newTable(x.out, x.o.group, ">count", "first", "last", "types", "example")
+	t := terminal.NewTable(x.out, x.o.group, ">count", "first", "last", "types", "example")
 	for _, g := range groups {
 		var types []string
 		for _, c := range g.Types {
 			types = append(types, fmt.Sprintf("%s %d", c.Name, c.Count))
 		}
-		t.row(g.Name, number(g.Count), x.since(g.First), x.since(g.Last), strings.Join(types, ", "), fmt.Sprintf("seq %d of %s: %s", g.Example[0].Seq, g.Example[0].Source, g.Example[0].Detail))
+		t.Row(g.Name, number(g.Count), x.since(g.First), x.since(g.Last), strings.Join(types, ", "), fmt.Sprintf("seq %d of %s: %s", g.Example[0].Seq, g.Example[0].Source, g.Example[0].Detail))
 	}
-	return t.flush()
+	return t.Flush()
 }
 
 // redeliver sends dead letters again.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 
+	"tavernsim/internal/terminal"
 	"tavernsim/scenes/view/factjson"
 	"tavernsim/scenes/view/inspect"
 )
@@ -13,21 +14,21 @@ import (
 // page is text for people that is written at once.
 type page struct {
 	strings.Builder
-	paint paint
+	paint terminal.Paint
 }
 
 func (p *page) title(format string, args ...any) {
-	fmt.Fprintf(p, "%s\n", p.paint.bold(fmt.Sprintf(format, args...)))
+	fmt.Fprintf(p, "%s\n", p.paint.Bold(fmt.Sprintf(format, args...)))
 }
 
 func (p *page) row(name, format string, args ...any) {
-	fmt.Fprintf(p, "  %s %s\n", p.paint.dim(name+strings.Repeat(" ", max(0, 14-textWidth(name)))), fmt.Sprintf(format, args...))
+	fmt.Fprintf(p, "  %s %s\n", p.paint.Dim(name+strings.Repeat(" ", max(0, 14-terminal.Width(name)))), fmt.Sprintf(format, args...))
 }
 
 // section begins a part; nothing is written for an empty one.
 func (p *page) section(name string, n int) bool {
 	if n > 0 {
-		fmt.Fprintf(p, "\n%s\n", p.paint.bold(name))
+		fmt.Fprintf(p, "\n%s\n", p.paint.Bold(name))
 	}
 	return n > 0
 }
@@ -95,7 +96,7 @@ func failedNote(p *page, n int64) string {
 	if n == 0 {
 		return ""
 	}
-	return "  " + p.paint.red(fmt.Sprintf("%s failed", thousands(n)))
+	return "  " + p.paint.Red(fmt.Sprintf("%s failed", thousands(n)))
 }
 
 // summaryTimeline draws how much happened when.
@@ -112,14 +113,14 @@ func (x *inspecting) summaryTimeline(p *page, s *inspect.Summary) {
 			total += of(b)
 		}
 		if total > 0 {
-			p.row(name, "%s %s", colour("▕"+spark(values)+"▏"), number(total))
+			p.row(name, "%s %s", colour("▕"+terminal.Spark(values)+"▏"), number(total))
 		}
 	}
 	plain := func(s string) string { return s }
 	draw("facts", plain, func(b inspect.Bucket) int64 { return b.Facts })
 	draw("deliberations", plain, func(b inspect.Bucket) int64 { return b.Deliberations })
 	draw("events", plain, func(b inspect.Bucket) int64 { return b.Events })
-	draw("refused", p.paint.red, func(b inspect.Bucket) int64 { return b.Refused })
+	draw("refused", p.paint.Red, func(b inspect.Bucket) int64 { return b.Refused })
 	begin, end := x.since(s.Timeline[0].Since), "+"+s.SceneTime
 	p.row("", " %s%s%s", begin, strings.Repeat(" ", max(1, len(s.Timeline)-len(begin)-len(end))), end)
 }
@@ -128,7 +129,7 @@ func (x *inspecting) summaryWork(p *page, s *inspect.Summary) {
 	if p.section("FACTS BY KIND", len(s.Kinds)) {
 		most := float64(s.Kinds[0].Count)
 		for _, k := range s.Kinds {
-			fmt.Fprintf(p, "  %12s  %-30s %s\n", number(k.Count), k.Name, p.paint.cyan(strings.Repeat("█", int(30*float64(k.Count)/most))))
+			fmt.Fprintf(p, "  %12s  %-30s %s\n", number(k.Count), k.Name, p.paint.Cyan(strings.Repeat("█", int(30*float64(k.Count)/most))))
 		}
 	}
 	if p.section("MOST ACTIVE AGENTS", len(s.TopAgents)) {
@@ -141,12 +142,12 @@ func (x *inspecting) summaryWork(p *page, s *inspect.Summary) {
 func (x *inspecting) summaryTrouble(p *page, s *inspect.Summary) {
 	if p.section("REFUSED", len(s.Refusals)) {
 		for _, r := range s.Refusals {
-			fmt.Fprintf(p, "  %12s  %s %s%s%s\n", number(r.Count), r.What, p.paint.yellow(r.Reason), said(r.Setting, " (%s)"), p.paint.dim(said(oneLine(r.Example), "  e.g. %s")))
+			fmt.Fprintf(p, "  %12s  %s %s%s%s\n", number(r.Count), r.What, p.paint.Yellow(r.Reason), said(r.Setting, " (%s)"), p.paint.Dim(said(terminal.OneLine(r.Example), "  e.g. %s")))
 		}
 	}
 	if p.section("PROBLEMS", len(s.Problems)) {
 		for _, f := range s.Problems {
-			fmt.Fprintf(p, "  %12s  %s %s: %s\n", x.since(f.Time), f.Who, p.paint.red(f.What), oneLine(f.Text))
+			fmt.Fprintf(p, "  %12s  %s %s: %s\n", x.since(f.Time), f.Who, p.paint.Red(f.What), terminal.OneLine(f.Text))
 		}
 		if more := s.ProblemCount - int64(len(s.Problems)); more > 0 {
 			fmt.Fprintf(p, "  %12s  … and %s more\n", "", number(more))
@@ -169,10 +170,10 @@ func (x *inspecting) oneAgent(args []string) error {
 	p.row("state", "%s%s", v.State, x.stateNote(v))
 	p.row("turns", "%s%s", number(v.Turns), note(int64(v.Failures), "(failed %d times in a row)"))
 	x.agentLast(p, v)
-	fmt.Fprintf(p, "\n%s\n  %s\n", p.paint.bold("PRIVATE STATE"), prettyJSON(v.Private, "  "))
+	fmt.Fprintf(p, "\n%s\n  %s\n", p.paint.Bold("PRIVATE STATE"), prettyJSON(v.Private, "  "))
 	if p.section("GOALS", len(v.Goals)) {
 		for _, g := range v.Goals {
-			fmt.Fprintf(p, "  %-10s %4s  %s  %s\n", jsonOf(g.Get("status")), jsonOf(g.Get("priority")), jsonOf(g.Get("id")), p.paint.dim(oneLine(jsonOf(g.Get("description")))))
+			fmt.Fprintf(p, "  %-10s %4s  %s  %s\n", jsonOf(g.Get("status")), jsonOf(g.Get("priority")), jsonOf(g.Get("id")), p.paint.Dim(terminal.OneLine(jsonOf(g.Get("description")))))
 		}
 	}
 	if p.section("INBOX", len(v.Inbox)) {
@@ -187,7 +188,7 @@ func (x *inspecting) oneAgent(args []string) error {
 	}
 	if p.section("HISTORY", len(v.History)) {
 		for _, u := range v.History {
-			fmt.Fprintf(p, "  %10s  %s: %s\n", x.since(u.Time), u.Who, oneLine(u.Text))
+			fmt.Fprintf(p, "  %10s  %s: %s\n", x.since(u.Time), u.Who, terminal.OneLine(u.Text))
 		}
 	}
 	if p.section("HEARS", len(v.Subscriptions)) {
@@ -202,7 +203,7 @@ func note2(p *page, text, format string) string {
 	if text == "" {
 		return ""
 	}
-	return p.paint.dim(fmt.Sprintf(format, text))
+	return p.paint.Dim(fmt.Sprintf(format, text))
 }
 
 // said is a text in a format, or nothing.
@@ -245,27 +246,27 @@ func (x *inspecting) agentLast(p *page, v *inspect.AgentView) {
 		if t.Turn > 0 {
 			name = fmt.Sprintf("%s/%d", v.Agent, t.Turn)
 		}
-		fmt.Fprintf(p, "  %10s  %s  %s  heard %d, %s, %s%s\n", x.since(t.Time), name, x.outcome(t.Outcome), t.Events, plural(int(t.Calls), "call"), plural(int(t.Models), "question"), note2(p, oneLine(t.Error), "  %s"))
+		fmt.Fprintf(p, "  %10s  %s  %s  heard %d, %s, %s%s\n", x.since(t.Time), name, x.outcome(t.Outcome), t.Events, plural(int(t.Calls), "call"), plural(int(t.Models), "question"), note2(p, terminal.OneLine(t.Error), "  %s"))
 	}
 }
 
 func (x *inspecting) outcome(o string) string {
 	if o == "ok" {
-		return x.paint.green(o)
+		return x.paint.Green(o)
 	}
-	return x.paint.red(o)
+	return x.paint.Red(o)
 }
 
 func (x *inspecting) inboxLine(p *page, e inspect.Inboxed) {
 	priority := ""
 	if e.Priority != "normal" {
-		priority = " " + p.paint.yellow(e.Priority)
+		priority = " " + p.paint.Yellow(e.Priority)
 	}
-	fmt.Fprintf(p, "  %10s  %s %s of %s%s  %s\n", x.since(e.Time), e.ID, e.Type, e.Source, priority, p.paint.dim(cut(oneLine(jsonOf(e.Payload)), 100)))
+	fmt.Fprintf(p, "  %10s  %s %s of %s%s  %s\n", x.since(e.Time), e.ID, e.Type, e.Source, priority, p.paint.Dim(terminal.Cut(terminal.OneLine(jsonOf(e.Payload)), 100)))
 }
 
 func (x *inspecting) observationLine(p *page, o factjson.Object) {
-	fmt.Fprintf(p, "  %10s  %s  %s\n", x.since(jsonOf(o.Get("time"))), jsonOf(o.Get("kind")), p.paint.dim(cut(oneLine(jsonOf(o.Get("value"))), 120)))
+	fmt.Fprintf(p, "  %10s  %s  %s\n", x.since(jsonOf(o.Get("time"))), jsonOf(o.Get("kind")), p.paint.Dim(terminal.Cut(terminal.OneLine(jsonOf(o.Get("value"))), 120)))
 }
 
 // world shows the document, or what differs between two moments.
@@ -324,20 +325,20 @@ func (x *inspecting) worldDiff(args []string) error {
 	}
 	fmt.Fprintf(x.err, "version %d at %s (wave %d) and version %d at %s (wave %d): %s\n", d.From.Version, x.since(d.From.Time), d.From.Wave,
 		d.To.Version, x.since(d.To.Time), d.To.Wave, plural(len(d.Differences), "difference"))
-	t := newTable(x.out, "path", ">changes", "last by", "at", "from -> to")
+	t := terminal.NewTable(x.out, "path", ">changes", "last by", "at", "from -> to")
 	for _, c := range d.Differences {
-		t.row(c.Path, number(c.Count), c.By, x.since(c.Time), fromTo(&c)+said(c.Reason, "  (%s)"))
+		t.Row(c.Path, number(c.Count), c.By, x.since(c.Time), fromTo(&c)+said(c.Reason, "  (%s)"))
 	}
-	return t.flush()
+	return t.Flush()
 }
 
 func fromTo(d *inspect.Difference) string {
 	before, after := "nothing", "nothing"
 	if d.Had {
-		before = cut(jsonText(d.Before), 60)
+		before = terminal.Cut(jsonText(d.Before), 60)
 	}
 	if d.Has {
-		after = cut(jsonText(d.After), 60)
+		after = terminal.Cut(jsonText(d.After), 60)
 	}
 	return before + " -> " + after
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"tavernsim/internal/doctest"
+	"tavernsim/internal/terminal"
 )
 
 var update = flag.Bool("update", false, "rewrite the expectations in testdata")
@@ -111,28 +112,11 @@ func TestInspectGoldens(t *testing.T) {
 	}
 }
 
-func TestTable(t *testing.T) {
-	var b bytes.Buffer
-	tab := newTable(&b, "name", ">n", "text")
-	tab.row("草药", "1", strings.Repeat("x", 300))
-	tab.row("ada", "1,000", "line\nline")
-	if err := tab.flush(); err != nil {
-		t.Fatal(err)
-	}
-	lines := strings.Split(b.String(), "\n")
-	if lines[0] != "name      n  text" || !strings.HasPrefix(lines[1], "草药      1  xxx") || lines[2] != "ada   1,000  line↵line" {
-		t.Errorf("%q", lines)
-	}
-	if w := textWidth(lines[1]); w != plainWidth || !strings.HasSuffix(lines[1], "…") {
-		t.Errorf("the last column is cut to %d cells", w)
-	}
-}
-
 func TestSpark(t *testing.T) {
-	if got := spark([]int64{0, 1, 50, 100, 1000}); got != " ▁▁▁█" {
+	if got := terminal.Spark([]int64{0, 1, 50, 100, 1000}); got != " ▁▁▁█" {
 		t.Errorf("%q", got)
 	}
-	if got := spark(nil); got != "" {
+	if got := terminal.Spark(nil); got != "" {
 		t.Errorf("%q", got)
 	}
 }

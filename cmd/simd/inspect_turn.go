@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"tavernsim/internal/terminal"
 	"tavernsim/scenes/view/inspect"
 )
 
@@ -20,7 +21,7 @@ func (x *inspecting) deliberation(args []string) error {
 	p.title("%s/%d", d.Agent, d.Turn)
 	p.row("profile", "%s", d.Profile)
 	p.row("woken", "at %s in wave %d, world version %d", x.since(d.Time), d.Wave, d.Perceived.WorldVersion)
-	p.row("outcome", "%s%s", x.outcome(d.Outcome), note2(p, oneLine(d.Error), "  %s"))
+	p.row("outcome", "%s%s", x.outcome(d.Outcome), note2(p, terminal.OneLine(d.Error), "  %s"))
 	p.row("facts", "%d to %d", d.First, d.Last)
 	if d.Timing.Elapsed != "0s" {
 		p.row("latency", "%s; effects at %s", d.Timing.Elapsed, x.since(d.Timing.EffectsAt))
@@ -34,7 +35,7 @@ func (x *inspecting) deliberation(args []string) error {
 }
 
 func (x *inspecting) turnPerceived(p *page, d *inspect.Deliberation) {
-	fmt.Fprintf(p, "\n%s\n", p.paint.bold(fmt.Sprintf("PERCEIVED  %s", plural(len(d.Perceived.Events), "event"))))
+	fmt.Fprintf(p, "\n%s\n", p.paint.Bold(fmt.Sprintf("PERCEIVED  %s", plural(len(d.Perceived.Events), "event"))))
 	for _, e := range d.Perceived.Events {
 		x.inboxLine(p, e)
 	}
@@ -45,9 +46,9 @@ func (x *inspecting) turnPerceived(p *page, d *inspect.Deliberation) {
 		x.observationLine(p, o)
 	}
 	for _, g := range d.Perceived.Goals {
-		fmt.Fprintf(p, "  goal        %s %s  %s\n", jsonOf(g.Get("id")), jsonOf(g.Get("status")), p.paint.dim(oneLine(jsonOf(g.Get("description")))))
+		fmt.Fprintf(p, "  goal        %s %s  %s\n", jsonOf(g.Get("id")), jsonOf(g.Get("status")), p.paint.Dim(terminal.OneLine(jsonOf(g.Get("description")))))
 	}
-	fmt.Fprintf(p, "  private     %s\n", cut(jsonOf(d.Perceived.Private), 400))
+	fmt.Fprintf(p, "  private     %s\n", terminal.Cut(jsonOf(d.Perceived.Private), 400))
 }
 
 func (x *inspecting) turnDid(p *page, d *inspect.Deliberation) {
@@ -55,7 +56,7 @@ func (x *inspecting) turnDid(p *page, d *inspect.Deliberation) {
 		for _, m := range d.Models {
 			fmt.Fprintf(p, "  %s  %d tokens in, %d out, %s%s\n", cmp.Or(m.Model, "the default model"), m.Input, m.Output, m.Latency, note2(p, m.Error, "  %s"))
 			if m.Text != "" {
-				fmt.Fprintf(p, "    %s\n", p.paint.cyan(strings.ReplaceAll(strings.TrimSpace(m.Text), "\n", "\n    ")))
+				fmt.Fprintf(p, "    %s\n", p.paint.Cyan(strings.ReplaceAll(strings.TrimSpace(m.Text), "\n", "\n    ")))
 			}
 			if c := jsonOf(m.Calls); c != "" {
 				fmt.Fprintf(p, "    calls %s\n", c)
@@ -64,7 +65,7 @@ func (x *inspecting) turnDid(p *page, d *inspect.Deliberation) {
 	}
 	if p.section("CALLS", len(d.Calls)) {
 		for _, c := range d.Calls {
-			fmt.Fprintf(p, "  %-6s %s  %s%s%s%s\n", c.ID, c.Tool, x.status(c.Status), note2(p, jsonOf(c.Params), "  %s"), note2(p, jsonOf(c.Output), " -> %s"), note2(p, oneLine(c.Error), "  %s"))
+			fmt.Fprintf(p, "  %-6s %s  %s%s%s%s\n", c.ID, c.Tool, x.status(c.Status), note2(p, jsonOf(c.Params), "  %s"), note2(p, jsonOf(c.Output), " -> %s"), note2(p, terminal.OneLine(c.Error), "  %s"))
 		}
 	}
 	if p.section("SAID", len(d.Said)) {
@@ -78,7 +79,7 @@ func (x *inspecting) turnDid(p *page, d *inspect.Deliberation) {
 			if value == nil {
 				value = c.After
 			}
-			fmt.Fprintf(p, "  %s %s %s  %s\n", c.What, c.Op, pathOf(&c), cut(oneLine(jsonOf(value)), 160))
+			fmt.Fprintf(p, "  %s %s %s  %s\n", c.What, c.Op, pathOf(&c), terminal.Cut(terminal.OneLine(jsonOf(value)), 160))
 		}
 	}
 	if p.section("EFFECTS", len(d.Effects)) {
@@ -96,11 +97,11 @@ func (x *inspecting) turnDid(p *page, d *inspect.Deliberation) {
 func (x *inspecting) status(s string) string {
 	switch s {
 	case "ok", "requested", inspect.EffectRouted, inspect.EffectCommitted, inspect.EffectWritten, inspect.EffectSuggested, "applied":
-		return x.paint.green(s)
+		return x.paint.Green(s)
 	case inspect.EffectWaiting, "skipped", "not_run":
-		return x.paint.yellow(s)
+		return x.paint.Yellow(s)
 	}
-	return x.paint.red(s)
+	return x.paint.Red(s)
 }
 
 func (x *inspecting) effectLine(p *page, indent string, e inspect.Effect) {
@@ -108,7 +109,7 @@ func (x *inspecting) effectLine(p *page, indent string, e inspect.Effect) {
 	if e.Status == inspect.EffectRouted {
 		heard = fmt.Sprintf(" to %s as %s", plural(e.Heard, "receiver"), e.ID)
 	}
-	fmt.Fprintf(p, "%s%s  %s  %s%s  %s%s\n", indent, e.To, e.What, x.status(e.Status), heard, p.paint.dim(cut(oneLine(jsonOf(e.Value)), 100)), note2(p, oneLine(e.Detail), "  %s"))
+	fmt.Fprintf(p, "%s%s  %s  %s%s  %s%s\n", indent, e.To, e.What, x.status(e.Status), heard, p.paint.Dim(terminal.Cut(terminal.OneLine(jsonOf(e.Value)), 100)), note2(p, terminal.OneLine(e.Detail), "  %s"))
 }
 
 // traceEvent draws the causal tree of an event.
@@ -122,7 +123,7 @@ func (x *inspecting) traceEvent(args []string) error {
 	}
 	p := x.page()
 	for _, c := range t.Causes {
-		fmt.Fprintf(p, "%s\n", p.paint.dim(fmt.Sprintf("because of %s  %s of %s  %s", c.ID, c.Type, c.Source, x.since(c.Time))))
+		fmt.Fprintf(p, "%s\n", p.paint.Dim(fmt.Sprintf("because of %s  %s of %s  %s", c.ID, c.Type, c.Source, x.since(c.Time))))
 	}
 	x.drawEvent(p, "", "", t.Event)
 	if t.Cut {
@@ -136,16 +137,16 @@ func (x *inspecting) traceEvent(args []string) error {
 func (x *inspecting) drawEvent(p *page, below, lead string, e *inspect.TraceEvent) {
 	fate := fmt.Sprintf("heard by %s", plural(e.Delivered, "agent"))
 	if e.Refused != "" {
-		fate = p.paint.red("refused: " + e.Refused)
+		fate = p.paint.Red("refused: " + e.Refused)
 	}
-	fmt.Fprintf(p, "%s%s  %s of %s  %s  %s\n", lead, p.paint.bold(e.ID), e.Type, e.Source, x.since(e.Time), fate)
+	fmt.Fprintf(p, "%s%s  %s of %s  %s  %s\n", lead, p.paint.Bold(e.ID), e.Type, e.Source, x.since(e.Time), fate)
 	rest := quietNote(e)
 	for i, r := range e.Reactions {
 		last := i == len(e.Reactions)-1 && rest == ""
 		x.drawReaction(p, below, last, r, e)
 	}
 	if rest != "" {
-		fmt.Fprintf(p, "%s└─ %s\n", below, p.paint.dim(rest))
+		fmt.Fprintf(p, "%s└─ %s\n", below, p.paint.Dim(rest))
 	}
 }
 
@@ -171,9 +172,9 @@ func (x *inspecting) drawReaction(p *page, below string, last bool, r *inspect.R
 	if r.Turn == 0 {
 		name = r.Agent
 	}
-	fmt.Fprintf(p, "%s%s%s  %s  %s%s\n", below, branch, p.paint.cyan(name), x.since(r.Time), x.outcome(r.Outcome), p.paint.dim(reactionNote(r)))
+	fmt.Fprintf(p, "%s%s%s  %s  %s%s\n", below, branch, p.paint.Cyan(name), x.since(r.Time), x.outcome(r.Outcome), p.paint.Dim(reactionNote(r)))
 	for _, s := range r.Said {
-		fmt.Fprintf(p, "%s  says %s\n", next, p.paint.cyan(cut(oneLine(s), 100)))
+		fmt.Fprintf(p, "%s  says %s\n", next, p.paint.Cyan(terminal.Cut(terminal.OneLine(s), 100)))
 	}
 	for _, f := range r.Effects {
 		x.effectLine(p, next+"  ", f)
@@ -203,7 +204,7 @@ func reactionNote(r *inspect.Reaction) string {
 		notes = append(notes, fmt.Sprintf("one of %d events it perceived", r.Perceived))
 	}
 	if r.Error != "" {
-		notes = append(notes, oneLine(r.Error))
+		notes = append(notes, terminal.OneLine(r.Error))
 	}
 	if len(notes) == 0 {
 		return ""

@@ -17,12 +17,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"tavernsim/internal/source"
+	"tavernsim/internal/terminal"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/project"
 )
 
 func main() {
-	os.Exit(execute(context.Background(), os.Args[1:], os.Stdin, onScreen(os.Stdout), onScreen(os.Stderr)))
+	os.Exit(execute(context.Background(), os.Args[1:], os.Stdin, terminal.On(os.Stdout), terminal.On(os.Stderr)))
 }
 
 // Exit codes (docs/cli.md).
@@ -155,9 +156,9 @@ func newRoot(e *env) *cobra.Command {
 workflow and a language model, acts through tool calls and learns. Everything
 that happens is a fact in a journal, so a run can be resumed, replayed and
 compared byte by byte.`,
-		Example: `  simd run scenes/examples/herbalist
-  simd run scenes/examples/market --agents 10000 --ticks 50
-  simd validate my-project
+		Example: `  simd init herbalist my-project
+  simd run my-project
+  simd inspect runs/latest
   simd replay runs/latest`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -168,7 +169,7 @@ compared byte by byte.`,
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(&cobra.Command{Use: "help [COMMAND]", Short: "Describe a command", RunE: help})
 	root.AddGroup(&cobra.Group{ID: "run", Title: "Simulations:"}, &cobra.Group{ID: "tools", Title: "Tools:"})
-	for _, c := range []*cobra.Command{newRun(e), newReplay(e), newFork(e), newDoctor(e), newInspect(e), newDiff(e), newExport(e), newCassette(e), newRuns(e), newValidate(e), newBench(e)} {
+	for _, c := range []*cobra.Command{newInit(e), newRun(e), newReplay(e), newFork(e), newDoctor(e), newInspect(e), newDiff(e), newExport(e), newCassette(e), newRuns(e), newValidate(e), newBench(e)} {
 		c.GroupID = "run"
 		root.AddCommand(c)
 	}

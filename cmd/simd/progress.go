@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tavernsim/engine/agenda"
+	"tavernsim/internal/terminal"
 	"tavernsim/scenes/run/runner"
 )
 
@@ -25,7 +26,7 @@ func showProgress(ctx context.Context, w io.Writer, r *runner.Runner, quiet bool
 		close(done)
 		return done
 	}
-	s, _ := w.(*screen)
+	s, _ := w.(*terminal.Screen)
 	go func() {
 		defer close(done)
 		p := &progressLine{runner: r, began: time.Now(), last: time.Now()}
@@ -39,7 +40,7 @@ func showProgress(ctx context.Context, w io.Writer, r *runner.Runner, quiet bool
 			select {
 			case <-ctx.Done():
 				if s != nil && p.shown {
-					s.rewrite("")
+					s.Rewrite("")
 				}
 				return
 			case <-tick.C:
@@ -61,17 +62,17 @@ type progressLine struct {
 	shown         bool
 }
 
-func (p *progressLine) write(w io.Writer, s *screen) {
+func (p *progressLine) write(w io.Writer, s *terminal.Screen) {
 	line := p.line()
 	p.shown = true
 	if s == nil {
 		fmt.Fprintln(w, line)
 		return
 	}
-	if width := s.width(); width > 1 && len([]rune(line)) >= width {
+	if width := s.Width(); width > 1 && len([]rune(line)) >= width {
 		line = string([]rune(line)[:width-1])
 	}
-	s.rewrite(line)
+	s.Rewrite(line)
 }
 
 func (p *progressLine) line() string {

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"tavernsim/internal/terminal"
 	"tavernsim/scenes/run/rundir"
 )
 
@@ -90,17 +91,17 @@ func (o *runsOptions) show(e *env, runs []rundir.Listed) error {
 	if o.json {
 		return writeJSON(e.out, runs)
 	}
-	t := newTable(e.out, "run", "scenes", "state", ">size", "began")
+	t := terminal.NewTable(e.out, "run", "scenes", "state", ">size", "began")
 	total := int64(0)
 	for _, r := range runs {
 		began := ""
 		if !r.Created.IsZero() {
 			began = r.Created.Local().Format(time.DateTime)
 		}
-		t.row(r.Dir, strings.Join(r.Scenes, ", "), r.State, size(float64(r.Bytes)), began)
+		t.Row(r.Dir, strings.Join(r.Scenes, ", "), r.State, size(float64(r.Bytes)), began)
 		total += r.Bytes
 	}
-	if err := t.flush(); err != nil {
+	if err := t.Flush(); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintf(e.out, "%d runs, %s\n", len(runs), size(float64(total)))

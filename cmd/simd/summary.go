@@ -10,6 +10,7 @@ import (
 
 	"github.com/guptarohit/asciigraph"
 
+	"tavernsim/internal/terminal"
 	"tavernsim/scenes/run/rundir"
 )
 
@@ -161,7 +162,7 @@ func writeChart(b *strings.Builder, v *rundir.WorldValue, values []float64) {
 	}
 	picture := asciigraph.Plot(values, asciigraph.Height(chartHeight), asciigraph.Precision(uint(digits)))
 	first, _, _ := strings.Cut(picture, "\n")
-	margin := textWidth(first[:max(0, strings.IndexAny(first, "┤┼"))]) + 1
+	margin := terminal.Width(first[:max(0, strings.IndexAny(first, "┤┼"))]) + 1
 	since, until := "+"+span(v.Seconds[0]), "+"+span(v.Seconds[len(v.Seconds)-1])
 	fmt.Fprintf(b, "%s\n    %s%s%*s\n", indent(picture), strings.Repeat(" ", margin), since, chartWidth-len(since), until)
 }

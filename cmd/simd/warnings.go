@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"tavernsim/internal/terminal"
 )
 
 // warnings shows what a run warns of, one line each, on w. The same text again
@@ -18,7 +20,7 @@ func warnings(w io.Writer, quiet bool) *slog.Logger {
 		return slog.New(slog.DiscardHandler)
 	}
 	l := &warner{w: w, now: time.Now, seen: map[string]*warned{}}
-	l.screen, _ = w.(*screen)
+	l.screen, _ = w.(*terminal.Screen)
 	return slog.New(warnHandler{to: l})
 }
 
@@ -30,7 +32,7 @@ const (
 // warner is what all handlers of a logger share.
 type warner struct {
 	w      io.Writer
-	screen *screen // nil: w is none
+	screen *terminal.Screen // nil: w is none
 	now    func() time.Time
 
 	mu     sync.Mutex
@@ -72,7 +74,7 @@ func (l *warner) tell(key, line string) {
 	}
 	s.shown, s.again, l.hidden = now, 0, 0
 	if l.screen != nil {
-		l.screen.rewrite("") // the line of the progress
+		l.screen.Rewrite("") // the line of the progress
 	}
 	fmt.Fprintf(l.w, "warning: %s%s\n", line, note)
 }

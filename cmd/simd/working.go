@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"tavernsim/internal/terminal"
 	"tavernsim/scenes/run/rundir"
 )
 
@@ -17,7 +18,7 @@ func working(w io.Writer, quiet bool) (say rundir.Progress, done func()) {
 		return nil, func() {}
 	}
 	l := &workLine{w: w, began: time.Now(), every: plainEvery / 5}
-	if s, ok := w.(*screen); ok {
+	if s, ok := w.(*terminal.Screen); ok {
 		l.screen, l.every = s, terminalEvery
 	}
 	return l.say, l.done
@@ -25,7 +26,7 @@ func working(w io.Writer, quiet bool) (say rundir.Progress, done func()) {
 
 type workLine struct {
 	w           io.Writer
-	screen      *screen // nil: w is none
+	screen      *terminal.Screen // nil: w is none
 	every       time.Duration
 	mu          sync.Mutex
 	what        string
@@ -54,7 +55,7 @@ func (l *workLine) say(scene, doing string, done, total uint64) {
 		line += fmt.Sprintf("  ETA %s", left.Round(time.Second))
 	}
 	if l.screen != nil {
-		l.screen.rewrite(line)
+		l.screen.Rewrite(line)
 		l.shown = true
 		return
 	}
@@ -65,6 +66,6 @@ func (l *workLine) done() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.shown {
-		l.screen.rewrite("")
+		l.screen.Rewrite("")
 	}
 }

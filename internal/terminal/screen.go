@@ -1,4 +1,6 @@
-package main
+// Package terminal shows text to people: on a terminal with colours, tables and
+// without what could steer it; in files and pipes every byte.
+package terminal
 
 import (
 	"io"
@@ -11,10 +13,10 @@ import (
 	"golang.org/x/term"
 )
 
-// screen is a terminal. What is written to it may hold text of agents, models
+// Screen is a terminal. What is written to it may hold text of agents, models
 // and files, which must not steer the terminal: of all that does, only line ends,
 // tabs and the colours of paint go through. Files and pipes get every byte.
-type screen struct {
+type Screen struct {
 	w     io.Writer
 	width func() int // in cells; 0 = not known
 
@@ -22,19 +24,19 @@ type screen struct {
 	rest []byte     // the begin of a character or of a colour
 }
 
-// onScreen is f itself, or the screen that f is.
-func onScreen(f *os.File) io.Writer {
+// On is f itself, or the screen that f is.
+func On(f *os.File) io.Writer {
 	if !term.IsTerminal(int(f.Fd())) {
 		return f
 	}
-	return &screen{w: f, width: func() int {
+	return &Screen{w: f, width: func() int {
 		n, _, _ := term.GetSize(int(f.Fd()))
 		return n
 	}}
 }
 
 // Write implements io.Writer.
-func (s *screen) Write(p []byte) (int, error) {
+func (s *Screen) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var shown []byte
@@ -45,8 +47,11 @@ func (s *screen) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// rewrite shows a text in place of the line that stands there.
-func (s *screen) rewrite(line string) {
+// Width is that of the terminal in cells; 0 = not known.
+func (s *Screen) Width() int { return s.width() }
+
+// Rewrite shows a text in place of the line that stands there.
+func (s *Screen) Rewrite(line string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	shown, _ := harmless([]byte(line))

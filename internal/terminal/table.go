@@ -1,4 +1,4 @@
-package main
+package terminal
 
 import (
 	"io"
@@ -9,12 +9,12 @@ import (
 	"golang.org/x/text/width"
 )
 
-// table writes rows in columns, as wide as what they hold, in batches: a list of
+// Table writes rows in columns, as wide as what they hold, in batches: a list of
 // any length needs the memory of one batch. The last column is cut at the width
 // of the terminal.
-type table struct {
+type Table struct {
 	w     io.Writer
-	paint paint
+	paint Paint
 	width int // of the terminal; elsewhere a width that people can read
 	head  []string
 	right []bool // columns of numbers
@@ -25,41 +25,46 @@ type table struct {
 }
 
 const (
-	tableBatch = 128
-	plainWidth = 160
+	batch = 128
+	// PlainWidth is that of tables in files and pipes, in cells.
+	PlainWidth = 160
 )
 
-// newTable begins a table; a name that begins with ">" is a column of numbers.
-func newTable(w io.Writer, names ...string) *table {
-	t := &table{w: w, paint: newPaint(w), width: plainWidth, wide: make([]int, len(names)), right: make([]bool, len(names))}
-	if s, ok := w.(*screen); ok {
-		if n := s.width(); n > 20 {
+// NewTable begins a table; a name that begins with ">" is a column of numbers.
+func NewTable(w io.Writer, names ...string) *Table {
+	t := &Table{w: w, paint: NewPaint(w), width: PlainWidth, wide: make([]int, len(names)), right: make([]bool, len(names))}
+	if s, ok := w.(*Screen); ok {
+		if n := s.Width(); n > 20 {
 			t.width = n
 		}
 	}
 	for i, name := range names {
 		t.right[i] = strings.HasPrefix(name, ">")
 		t.head = append(t.head, strings.TrimPrefix(name, ">"))
-		t.wide[i] = textWidth(t.head[i])
+		t.wide[i] = Width(t.head[i])
 	}
 	return t
 }
 
-func (t *table) row(cells ...string) {
+// Row adds a row.
+func (t *Table) Row(cells ...string) {
 	for i := range cells {
-		cells[i] = oneLine(cells[i])
-		t.wide[i] = max(t.wide[i], textWidth(cells[i]))
+		cells[i] = OneLine(cells[i])
+		t.wide[i] = max(t.wide[i], Width(cells[i]))
 	}
-	if t.rows = append(t.rows, cells); len(t.rows) == tableBatch {
-		t.flush()
+	if t.rows = append(t.rows, cells); len(t.rows) == batch {
+		t.Flush()
 	}
 }
 
-// flush writes what has come.
-func (t *table) flush() error {
+// Err is the first error of writing.
+func (t *Table) Err() error { return t.err }
+
+// Flush writes what has come.
+func (t *Table) Flush() error {
 	if !t.shown && len(t.rows) > 0 {
 		t.shown = true
-		t.line(t.head, t.paint.bold)
+		t.line(t.head, t.paint.Bold)
 	}
 	for _, r := range t.rows {
 		t.line(r, nil)
@@ -68,16 +73,16 @@ func (t *table) flush() error {
 	return t.err
 }
 
-func (t *table) line(cells []string, style func(string) string) {
+func (t *Table) line(cells []string, style func(string) string) {
 	var b strings.Builder
 	at := 0
 	for i, cell := range cells {
 		if i == len(cells)-1 && !t.right[i] {
-			cell = cut(cell, max(t.width-at, 20))
+			cell = Cut(cell, max(t.width-at, 20))
 			b.WriteString(cell)
 			break
 		}
-		pad := strings.Repeat(" ", t.wide[i]-textWidth(cell))
+		pad := strings.Repeat(" ", t.wide[i]-Width(cell))
 		if t.right[i] {
 			b.WriteString(pad + cell)
 		} else {
@@ -95,8 +100,8 @@ func (t *table) line(cells []string, style func(string) string) {
 	}
 }
 
-// oneLine shows line ends, and what else does not show by itself.
-func oneLine(s string) string {
+// OneLine shows line ends, and what else does not show by itself.
+func OneLine(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch r {
 		case '\n':
@@ -108,8 +113,8 @@ func oneLine(s string) string {
 	}, s)
 }
 
-// textWidth is how many cells of a terminal a text takes.
-func textWidth(s string) (n int) {
+// Width is how many cells of a terminal a text takes.
+func Width(s string) (n int) {
 	for _, r := range s {
 		n += runeWidth(r)
 	}
@@ -126,9 +131,9 @@ func runeWidth(r rune) int {
 	return 1
 }
 
-// cut shortens a text to so many cells.
-func cut(s string, cells int) string {
-	if textWidth(s) <= cells {
+// Cut shortens a text to so many cells.
+func Cut(s string, cells int) string {
+	if Width(s) <= cells {
 		return s
 	}
 	n := 0
@@ -140,15 +145,16 @@ func cut(s string, cells int) string {
 	return s
 }
 
-// paint colours what goes to a terminal, and nothing else.
-type paint struct{ on bool }
+// Paint colours what goes to a terminal, and nothing else.
+type Paint struct{ on bool }
 
-func newPaint(w io.Writer) paint {
-	_, ok := w.(*screen)
-	return paint{ok && os.Getenv("NO_COLOR") == ""}
+// NewPaint colours what goes to w, unless the variable NO_COLOR is set.
+func NewPaint(w io.Writer) Paint {
+	_, ok := w.(*Screen)
+	return Paint{ok && os.Getenv("NO_COLOR") == ""}
 }
 
-func (p paint) with(code, s string) string {
+func (p Paint) with(code, s string) string {
 	if !p.on || s == "" {
 		return s
 	}
@@ -158,16 +164,17 @@ func (p paint) with(code, s string) string {
 // colours are the codes that follow, and the one that ends them.
 func colours() []string { return []string{"0", "1", "2", "31", "32", "33", "36"} }
 
-func (p paint) bold(s string) string   { return p.with("1", s) }
-func (p paint) dim(s string) string    { return p.with("2", s) }
-func (p paint) red(s string) string    { return p.with("31", s) }
-func (p paint) green(s string) string  { return p.with("32", s) }
-func (p paint) yellow(s string) string { return p.with("33", s) }
-func (p paint) cyan(s string) string   { return p.with("36", s) }
+// Bold and the others colour a text.
+func (p Paint) Bold(s string) string   { return p.with("1", s) }
+func (p Paint) Dim(s string) string    { return p.with("2", s) }
+func (p Paint) Red(s string) string    { return p.with("31", s) }
+func (p Paint) Green(s string) string  { return p.with("32", s) }
+func (p Paint) Yellow(s string) string { return p.with("33", s) }
+func (p Paint) Cyan(s string) string   { return p.with("36", s) }
 
-// spark draws numbers as a line of bars; nothing is a blank, and the least of
+// Spark draws numbers as a line of bars; nothing is a blank, and the least of
 // something is seen.
-func spark(values []int64) string {
+func Spark(values []int64) string {
 	most := int64(1)
 	if len(values) > 0 {
 		most = max(most, slices.Max(values))

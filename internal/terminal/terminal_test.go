@@ -1,4 +1,4 @@
-package main
+package terminal
 
 import (
 	"bytes"
@@ -8,10 +8,10 @@ import (
 
 // What agents, models and files say does not steer the terminal that shows it.
 func TestScreen(t *testing.T) {
-	p := paint{on: true}
+	p := Paint{on: true}
 	for _, c := range []struct{ name, text, want string }{
 		{"plain", "a\tb\n名　é\u200d👩 \n", "a\tb\n名　é\u200d👩 \n"},
-		{"colours of simd", p.bold("a") + p.red("b") + p.dim("c") + p.cyan("d") + p.green("e") + p.yellow("f"), p.bold("a") + p.red("b") + p.dim("c") + p.cyan("d") + p.green("e") + p.yellow("f")},
+		{"colours of simd", p.Bold("a") + p.Red("b") + p.Dim("c") + p.Cyan("d") + p.Green("e") + p.Yellow("f"), p.Bold("a") + p.Red("b") + p.Dim("c") + p.Cyan("d") + p.Green("e") + p.Yellow("f")},
 		{"title and clipboard", "\x1b]0;evil\a\x1b]52;c;ZXZpbA==\a", "␛]0;evil␇␛]52;c;ZXZpbA==␇"},
 		{"a line taken back", "ok\r\x1b[Kevil\b\b", "ok␍␛[Kevil␈␈"},
 		{"hidden", "\x1b[8mevil\x1b[0m", "␛[8mevil\x1b[0m"},
@@ -22,7 +22,7 @@ func TestScreen(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			for size := 1; size <= len(c.text); size++ {
 				var b bytes.Buffer
-				s := &screen{w: &b, width: func() int { return 80 }}
+				s := &Screen{w: &b, width: func() int { return 80 }}
 				for at := 0; at < len(c.text); at += size {
 					part := c.text[at:min(len(c.text), at+size)]
 					if n, err := s.Write([]byte(part)); n != len(part) || err != nil {
@@ -40,9 +40,9 @@ func TestScreen(t *testing.T) {
 // A line that is shown in place of another cannot leave it either.
 func TestScreenRewrites(t *testing.T) {
 	var b bytes.Buffer
-	s := &screen{w: &b}
-	s.rewrite("tavern\x1b[2J")
-	s.rewrite("")
+	s := &Screen{w: &b}
+	s.Rewrite("tavern\x1b[2J")
+	s.Rewrite("")
 	if got, want := b.String(), "\r\x1b[Ktavern␛[2J\r\x1b[K"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
@@ -51,13 +51,30 @@ func TestScreenRewrites(t *testing.T) {
 // A row of a table is one line without anything that steers, wherever it goes.
 func TestTableRowsAreLines(t *testing.T) {
 	var b bytes.Buffer
-	table := newTable(&b, "type", "text")
-	table.row("talk\x1b[2J", "a\nb\tc\rd\u009b\u202e")
-	if err := table.flush(); err != nil {
+	table := NewTable(&b, "type", "text")
+	table.Row("talk\x1b[2J", "a\nb\tc\rd\u009b\u202e")
+	if err := table.Flush(); err != nil {
 		t.Fatal(err)
 	}
 	_, row, _ := strings.Cut(b.String(), "\n")
 	if want := "talk␛[2J  a↵b c d\ufffd\ufffd\n"; row != want {
 		t.Errorf("%q, want %q", row, want)
+	}
+}
+
+func TestTable(t *testing.T) {
+	var b bytes.Buffer
+	tab := NewTable(&b, "name", ">n", "text")
+	tab.Row("草药", "1", strings.Repeat("x", 300))
+	tab.Row("ada", "1,000", "line\nline")
+	if err := tab.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(b.String(), "\n")
+	if lines[0] != "name      n  text" || !strings.HasPrefix(lines[1], "草药      1  xxx") || lines[2] != "ada   1,000  line↵line" {
+		t.Errorf("%q", lines)
+	}
+	if w := Width(lines[1]); w != PlainWidth || !strings.HasSuffix(lines[1], "…") {
+		t.Errorf("the last column is cut to %d cells", w)
 	}
 }
