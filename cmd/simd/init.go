@@ -1,0 +1,114 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"tavernsim/internal/source"
+	"tavernsim/protocol"
+	"tavernsim/scenes/examples"
+	"tavernsim/scenes/run/runner"
+)
+
+type initOptions struct{ list, json bool }
+
+func newInit(e *env) *cobra.Command {
+	var o initOptions
+	c := &cobra.Command{
+		Use:   "init TEMPLATE [DIR]",
+		Short: "Make a new project out of a template",
+		Long: `Make a project folder out of a template. DIR must be new or empty; without it the
+folder has the name of the template. The project runs at once, without a network.
+
+Exit codes: 0 made, 2 usage, 4 no such template, 6 the folder is not empty.`,
+		Example: "  simd init hello my-project\n  simd init --list",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if o.list && len(args) == 0 || !o.list && (len(args) == 1 || len(args) == 2) {
+				return nil
+			}
+			return usageError{fmt.Errorf("%s wants a template and a folder, or --list", cmd.CommandPath())}
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			switch {
+			case o.list:
+				return o.show(e)
+			case len(args) == 1:
+				return o.run(e, args[0], args[0])
+			}
+			return o.run(e, args[0], args[1])
+		},
+	}
+	c.Flags().BoolVar(&o.list, "list", false, "list the templates")
+	c.Flags().BoolVar(&o.json, "json", false, "print the list as JSON")
+	return c
+}
+
+// template is a project that others begin with.
+type template struct {
+	Name        string `json:"name"`
+	Description string `json:"description"`
+}
+
+// templates are the examples, by name.
+func templates() (map[string]fs.FS, error) {
+	entries, err := fs.ReadDir(examples.Projects(), ".")
+	all := map[string]fs.FS{}
+	for _, d := range entries {
+		sub, _ := fs.Sub(examples.Projects(), d.Name()) // fails for an invalid name alone
+		all[d.Name()] = sub
+	}
+	return all, err
+}
+
+func (o *initOptions) show(e *env) error {
+	known, err := templates()
+	if err != nil {
+		return err
+	}
+	var all []template
+	for _, name := range protocol.SortedKeys(known) {
+		p, err := runner.LoadFS(known[name], name, false)
+		if err != nil {
+			return err
+		}
+		all = append(all, template{name, p.Definition.Description})
+	}
+	if o.json {
+		return writeJSON(e.out, all)
+	}
+	for _, t := range all {
+		fmt.Fprintf(e.out, "%-10s %s\n", t.Name, t.Description)
+	}
+	return nil
+}
+
+// run copies a template. A folder that it made is removed if it cannot be filled.
+func (o *initOptions) run(e *env, name, dir string) error {
+	known, err := templates()
+	if err != nil {
+		return err
+	}
+	from := known[name]
+	if from == nil {
+		return protocol.Errorf(protocol.KindNotFound, "no template %q; %s", name, cmp.Or(source.Suggest(name, protocol.SortedKeys(known)), "simd init --list shows them"))
+	}
+	switch entries, err := os.ReadDir(dir); {
+	case len(entries) > 0:
+		return protocol.Errorf(protocol.KindConflict, "folder %s is not empty; name a new one", dir)
+	case errors.Is(err, syscall.ENOTDIR):
+		return protocol.Errorf(protocol.KindConflict, "%s is not a folder; name a new one", dir)
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	if err := os.CopyFS(dir, from); err != nil {
+		return errors.Join(err, os.RemoveAll(dir))
+	}
+	fmt.Fprintf(e.out, "%s is a copy of %s. README.md says what is in it. Next:\n\n  simd run %s\n  simd validate %s\n", dir, name, dir, dir)
+	return nil
+}
