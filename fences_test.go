@@ -17,7 +17,7 @@ import (
 // a scene, and no machine knows the agent that uses it.
 func innerFloors() map[string]int {
 	return map[string]int{
-		"engine/expr": 0, "engine/template": 0, "engine/world": 0, "engine/secret": 0,
+		"engine/budget": 0, "engine/expr": 0, "engine/template": 0, "engine/world": 0, "engine/secret": 0,
 		"engine/bus/delivery": 0, "engine/bus/throttle": 0, "engine/agent/tool": 0,
 		"engine/bus/paths": 1, "engine/knowledge": 1, "engine/workflow": 1, "engine/agent/private": 1, "engine/statecmd/command": 1, "engine/statecmd/ledger": 1,
 		"engine/bus": 2, "engine/statecmd": 2, "engine/workflow/nodes": 2,

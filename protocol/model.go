@@ -67,6 +67,9 @@ type ModelRequest struct {
 	Events    []string       // types of the events this deliberation perceives
 	Now       Time
 	Draw      Draw // chance for providers that simulate
+	// BudgetUsed is how much of the tightest budget of the agent was used when its wave
+	// began: 0 (nothing, or there is no budget) to 1.
+	BudgetUsed float64
 }
 
 // ModelOptions are what few requests set. A zero field leaves the choice to the

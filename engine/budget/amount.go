@@ -1,0 +1,101 @@
+package budget
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Amount is what one or several requests take.
+type Amount struct {
+	Tokens int64
+	Calls  int64
+	Nano   int64 // dollars, in nano-dollars
+}
+
+// Dollar in nano-dollars.
+const Dollar = 1_000_000_000
+
+// most bounds each unit of one request, so that sums over a million turns do not overflow.
+const most = 1 << 42
+
+func (a Amount) bounded() Amount {
+	c := func(n int64) int64 { return min(max(n, 0), most) }
+	return Amount{c(a.Tokens), c(a.Calls), c(a.Nano)}
+}
+
+// Plus adds two amounts; what is too much is the largest int64.
+func (a Amount) Plus(b Amount) Amount {
+	return Amount{plus(a.Tokens, b.Tokens), plus(a.Calls, b.Calls), plus(a.Nano, b.Nano)}
+}
+
+func plus(a, b int64) int64 {
+	if b > 0 && a > math.MaxInt64-b {
+		return math.MaxInt64
+	}
+	return a + b
+}
+
+// Minus subtracts an amount that was added before.
+func (a Amount) Minus(b Amount) Amount {
+	return Amount{a.Tokens - b.Tokens, a.Calls - b.Calls, a.Nano - b.Nano}
+}
+
+// Times multiplies an amount; what is too much is the largest int64.
+func (a Amount) Times(n int64) Amount {
+	t := func(x int64) int64 {
+		if x > 0 && n > math.MaxInt64/x {
+			return math.MaxInt64
+		}
+		return x * n
+	}
+	return Amount{t(a.Tokens), t(a.Calls), t(a.Nano)}
+}
+
+// over names the units in which an amount is above a limit; a limit of 0 is none.
+func (a Amount) over(limit Amount) (units []string) {
+	for i, u := range a.units() {
+		if l := limit.units()[i]; l > 0 && u > l {
+			units = append(units, unitNames()[i])
+		}
+	}
+	return units
+}
+
+// within reports whether an amount is above no limit.
+func (a Amount) within(limit Amount) bool {
+	return (limit.Tokens <= 0 || a.Tokens <= limit.Tokens) && (limit.Calls <= 0 || a.Calls <= limit.Calls) && (limit.Nano <= 0 || a.Nano <= limit.Nano)
+}
+
+// share is how much of a limit an amount is, by the unit of which most is used: 0 to 1.
+func (a Amount) share(limit Amount) (share float64) {
+	for i, u := range a.units() {
+		if l := limit.units()[i]; l > 0 {
+			share = max(share, float64(u)/float64(l))
+		}
+	}
+	return min(max(share, 0), 1)
+}
+
+func (a Amount) units() [3]int64 { return [3]int64{a.Tokens, a.Nano, a.Calls} }
+
+func unitNames() [3]string { return [3]string{"tokens", "dollars", "calls"} }
+
+// String says the units that are not 0: "1200 tokens, $0.5, 3 calls".
+func (a Amount) String() string {
+	var parts []string
+	if a.Tokens != 0 {
+		parts = append(parts, fmt.Sprintf("%d tokens", a.Tokens))
+	}
+	if a.Nano != 0 {
+		parts = append(parts, "$"+strconv.FormatFloat(float64(a.Nano)/Dollar, 'f', -1, 64))
+	}
+	if a.Calls != 0 {
+		parts = append(parts, fmt.Sprintf("%d calls", a.Calls))
+	}
+	if parts == nil {
+		return "nothing"
+	}
+	return strings.Join(parts, ", ")
+}

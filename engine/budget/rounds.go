@@ -1,0 +1,135 @@
+package budget
+
+import (
+	"cmp"
+	"slices"
+
+	"tavernsim/protocol"
+)
+
+// Rounds grants the requests of turns under way.
+type Rounds struct {
+	*Tree
+	// FirstCome grants a request when it comes, as on the realtime clock.
+	FirstCome bool
+
+	motion  int // of all turns
+	awake   map[uint32]*awake
+	waiting []Request
+}
+
+// awake is a turn that was begun and has not ended.
+type awake struct {
+	place  int // in the order of the wave
+	motion int // messages that it has to take: a wake, answers, grants
+}
+
+// NewRounds makes the rounds of a scene without turns.
+func NewRounds(t *Tree, firstCome bool) *Rounds {
+	return &Rounds{Tree: t, FirstCome: firstCome, awake: map[uint32]*awake{}}
+}
+
+// Grant is what becomes of a request: it may leave, or it is refused.
+type Grant struct {
+	Request
+	Refused *Refusal // nil = it may leave
+}
+
+// Open begins a wave at a time, without turns. worst is the most that each of its agents
+// may take in one turn, in their order; needed = the wave goes by rounds, because the ledgers do
+// not have all of it.
+func (r *Rounds) Open(at protocol.Time, order []uint32, worst func(o uint32) Amount) (needed bool) {
+	r.motion, r.waiting = 0, nil
+	clear(r.awake)
+	if r.FirstCome {
+		return true
+	}
+	sums := map[*ledger]Amount{}
+	for _, o := range order {
+		most := worst(o)
+		for _, l := range r.path(o) {
+			if l == nil {
+				continue
+			}
+			sum := sums[l].Plus(most)
+			if !l.used(at).Plus(sum).within(l.Amount) {
+				return true
+			}
+			sums[l] = sum
+		}
+	}
+	return false
+}
+
+// Woken begins a turn. place is that in the order of the wave.
+func (r *Rounds) Woken(o uint32, place int) {
+	r.Ended(o)
+	r.awake[o] = &awake{place: place, motion: 1}
+	r.motion++
+}
+
+// Step is what a turn did with one message that it took.
+type Step struct {
+	Agent uint32
+	Done  int       // number of the granted request whose answer it took; 0 = another message
+	Took  Amount    // by that request
+	Free  int       // messages that will come to the turn by themselves
+	Asks  []Request // that wait for a grant from now on
+}
+
+// Step takes a step. That of a turn that has ended changes nothing.
+func (r *Rounds) Step(s *Step) {
+	a := r.awake[s.Agent]
+	if a == nil {
+		return
+	}
+	if s.Done > 0 {
+		r.settle(s.Agent, s.Done, s.Took)
+	}
+	r.move(a, s.Free-1)
+	r.waiting = append(r.waiting, s.Asks...)
+}
+
+func (r *Rounds) move(a *awake, n int) {
+	n = max(n, -a.motion)
+	a.motion += n
+	r.motion += n
+}
+
+// Ended ends a turn; nothing that it asked for is granted any more.
+func (r *Rounds) Ended(o uint32) {
+	a := r.awake[o]
+	if a == nil {
+		return
+	}
+	r.move(a, -a.motion)
+	delete(r.awake, o)
+	r.waiting = slices.DeleteFunc(r.waiting, func(q Request) bool { return q.Agent == o })
+}
+
+// Merged takes the end of a turn whose facts are charged.
+func (r *Rounds) Merged(o uint32) {
+	r.Ended(o)
+	r.Tree.Merged(o)
+}
+
+// Grants are the requests that may leave at a time, and those that are refused.
+func (r *Rounds) Grants(at protocol.Time) (grants []Grant) {
+	if len(r.waiting) == 0 || r.motion > 0 && !r.FirstCome {
+		return nil
+	}
+	if !r.FirstCome {
+		slices.SortFunc(r.waiting, func(a, b Request) int {
+			return cmp.Or(cmp.Compare(r.awake[a.Agent].place, r.awake[b.Agent].place), cmp.Compare(a.Number, b.Number))
+		})
+	}
+	r.waiting = slices.DeleteFunc(r.waiting, func(q Request) bool {
+		refused, waits := r.try(&q, at)
+		if !waits {
+			grants = append(grants, Grant{q, refused})
+			r.move(r.awake[q.Agent], 1)
+		}
+		return !waits
+	})
+	return grants
+}
