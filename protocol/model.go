@@ -126,4 +126,5 @@ type ModelOrigin struct {
 	Attempts    int64         // how often it was asked, from 1
 	Refused     string        // what the model said instead of an answer
 	FirstChunk  time.Duration // measured; no part of any fact
+	Served      Raw           // which model of several answered, and why (llm.Served); none = the one that was asked for
 }

@@ -180,11 +180,14 @@ func (r *Reader) Count(each int) (n int, ok bool) {
 	return int(count), r.err == nil
 }
 
-// Fields expects the array header of a nested struct.
-func (r *Reader) Fields(want int) {
-	if n, ok := r.Count(1); r.err == nil && (!ok || n != want) {
+// Fields expects the array header of a nested struct, with the given number of fields or
+// one of the other numbers, and gives it.
+func (r *Reader) Fields(want int, others ...int) int {
+	n, ok := r.Count(1)
+	if r.err == nil && (!ok || n != want && !slices.Contains(others, n)) {
 		r.fail(Errorf(KindCorrupt, "%d fields, want %d", n, want))
 	}
+	return n
 }
 
 // Strings reads a list of texts.

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"slices"
 	"time"
 
 	"github.com/tinylib/msgp/msgp"
@@ -18,7 +19,7 @@ const (
 	callMadeFields      = 8
 	modelAnsweredFields = 13 // and one more with an Origin
 	modelAnsweredOld    = 8  // of facts written before the request's number was kept
-	originFields        = 8
+	originFields        = 8  // and one more with Served
 	saidFields          = 1
 
 	modelAnswerFields = 10 // of an Answered; and one more with an Origin
@@ -126,22 +127,26 @@ func (f *ModelAnswered) AppendMsg(b []byte) []byte {
 
 // AppendMsg implements protocol.Appender.
 func (o *Origin) AppendMsg(b []byte) []byte {
-	b = msgp.AppendArrayHeader(b, originFields)
+	served := uint32(min(1, len(o.Served)))
+	b = msgp.AppendArrayHeader(b, originFields+served)
 	for _, s := range [...]string{o.Endpoint, o.ID, o.Fingerprint, o.Question} {
 		b = msgp.AppendString(b, s)
 	}
 	b = protocol.AppendInt(b, o.Attempts)
 	b = msgp.AppendString(b, o.Refused)
 	b = protocol.AppendInt(b, o.CacheWrite)
-	return msgp.AppendBool(b, o.Estimated)
+	return append(msgp.AppendBool(b, o.Estimated), o.Served...)
 }
 
 func readOrigin(r *protocol.Reader) *Origin {
-	r.Fields(originFields)
+	n := r.Fields(originFields, originFields+1)
 	o := &Origin{}
 	o.Endpoint, o.ID, o.Fingerprint, o.Question = r.Word(), r.String(), r.Word(), r.String()
 	o.Attempts, o.Refused = r.Int(), r.String()
 	o.CacheWrite, o.Estimated = r.Int(), r.Bool()
+	if n > originFields {
+		o.Served = slices.Clone(r.Raw())
+	}
 	return o
 }
 

@@ -166,7 +166,8 @@ type ModelAnswered struct {
 	Origin *Origin
 }
 
-// Origin is the part of the fact that answers of endpoints have.
+// Origin is the part of the fact that answers of endpoints have, and those of models that
+// were chosen among several.
 type Origin struct {
 	Endpoint    string // its name
 	ID          string // of the answer, as the endpoint calls it
@@ -175,7 +176,8 @@ type Origin struct {
 	Attempts    int64
 	Refused     string
 	CacheWrite  int64
-	Estimated   bool // the tokens
+	Estimated   bool         // the tokens
+	Served      protocol.Raw // llm.Served; left out of the fact if it is empty
 }
 
 // originOf is nil for an answer that was computed here.
@@ -184,7 +186,7 @@ func originOf(a *protocol.ModelAnswer) *Origin {
 	if o == nil {
 		return nil
 	}
-	return &Origin{o.Endpoint, o.ID, o.Fingerprint, o.Question, o.Attempts, o.Refused, a.Usage.CacheWrite, a.Usage.Estimated}
+	return &Origin{o.Endpoint, o.ID, o.Fingerprint, o.Question, o.Attempts, o.Refused, a.Usage.CacheWrite, a.Usage.Estimated, o.Served}
 }
 
 // give is the reverse of originOf.
@@ -192,7 +194,7 @@ func (o *Origin) give(a *protocol.ModelAnswer) {
 	if o == nil {
 		return
 	}
-	a.Origin = &protocol.ModelOrigin{Endpoint: o.Endpoint, ID: o.ID, Fingerprint: o.Fingerprint, Question: o.Question, Attempts: o.Attempts, Refused: o.Refused}
+	a.Origin = &protocol.ModelOrigin{Endpoint: o.Endpoint, ID: o.ID, Fingerprint: o.Fingerprint, Question: o.Question, Attempts: o.Attempts, Refused: o.Refused, Served: o.Served}
 	a.Usage.CacheWrite, a.Usage.Estimated = o.CacheWrite, o.Estimated
 }
 

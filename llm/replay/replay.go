@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"tavernsim/engine/secret"
+	"tavernsim/llm"
 	"tavernsim/protocol"
 )
 
@@ -61,6 +62,8 @@ type Origin struct {
 	Fingerprint string `json:"fingerprint,omitempty"`
 	Attempts    int64  `json:"attempts,omitempty"`
 	Refused     string `json:"refused,omitempty"`
+
+	Served *llm.Served `json:"served,omitempty"`
 }
 
 // Of makes an entry of an answer with an origin.
@@ -70,7 +73,7 @@ func Of(scene, agent string, turn uint64, request int64, a *protocol.ModelAnswer
 		Scene: scene, Agent: agent, Turn: turn, Request: request, Question: o.Question,
 		Model: a.Model, Text: a.Text, Reasoning: a.Reasoning, Finish: a.Finish, Latency: protocol.Duration(a.Latency),
 		Usage:  Usage{a.Usage.Input, a.Usage.Output, a.Usage.CacheRead, a.Usage.CacheWrite, a.Usage.Reasoning, a.Usage.Estimated},
-		Origin: Origin{o.Endpoint, o.ID, o.Fingerprint, o.Attempts, o.Refused},
+		Origin: Origin{o.Endpoint, o.ID, o.Fingerprint, o.Attempts, o.Refused, llm.ServedOf(o.Served)},
 	}
 	for i := range a.Calls {
 		c := &a.Calls[i]
@@ -89,6 +92,7 @@ func (e *Entry) Answer() (protocol.ModelAnswer, error) {
 		Usage: protocol.Usage{Input: e.Usage.Input, Output: e.Usage.Output, CacheRead: e.Usage.CacheRead, CacheWrite: e.Usage.CacheWrite, Reasoning: e.Usage.Reasoning, Estimated: e.Usage.Estimated},
 		Origin: &protocol.ModelOrigin{
 			Endpoint: e.Origin.Endpoint, ID: e.Origin.ID, Fingerprint: e.Origin.Fingerprint, Question: e.Question, Attempts: e.Origin.Attempts, Refused: e.Origin.Refused,
+			Served: e.Origin.Served.Raw(),
 		},
 	}
 	for _, c := range e.Calls {

@@ -29,8 +29,9 @@ func TestRoundTrip(t *testing.T) {
 				{ID: "1", Tool: "SayTool", Params: map[string]any{"n": rapid.Int64().Draw(t, "n"), "f": 0.5, "list": []any{"x", nil, true}}, Origin: protocol.OriginNative},
 				{ID: "2", Tool: "SayTool", Broken: "{", Origin: protocol.OriginNative},
 			},
-			Usage:  protocol.Usage{Input: rapid.Int64Min(0).Draw(t, "in"), Output: 2, CacheRead: 3, Reasoning: 4, CacheWrite: 5, Estimated: rapid.Bool().Draw(t, "estimated")},
-			Origin: &protocol.ModelOrigin{Endpoint: "cloud", ID: "x", Fingerprint: "f", Question: question(1), Attempts: 2, Refused: rapid.String().Draw(t, "refused")},
+			Usage: protocol.Usage{Input: rapid.Int64Min(0).Draw(t, "in"), Output: 2, CacheRead: 3, Reasoning: 4, CacheWrite: 5, Estimated: rapid.Bool().Draw(t, "estimated")},
+			Origin: &protocol.ModelOrigin{Endpoint: "cloud", ID: "x", Fingerprint: "f", Question: question(1), Attempts: 2, Refused: rapid.String().Draw(t, "refused"),
+				Served: (&llm.Served{Model: "big", By: llm.ByLLM, Distance: 9, Audit: llm.Differed, Steps: []llm.Step{{Model: "small", Entry: 1}, {Model: "big", Entry: 2, After: "timeout"}}}).Raw()},
 		}
 		a.Latency = 1500 // milliseconds and less come back
 		var failed error
