@@ -18,8 +18,10 @@ type turnstile struct {
 
 // Released implements gate.Caller.
 func (x *turnstile) Released(limit.Class) {
-	x.gate.End(&x.Call, limit.End{Outcome: llm.OutcomeOK, Tokens: 1})
-	x.done <- struct{}{}
+	go func() {
+		x.gate.End(&x.Call, limit.End{Outcome: llm.OutcomeOK, Tokens: 1})
+		x.done <- struct{}{}
+	}()
 }
 
 // Refused implements gate.Caller.

@@ -2,8 +2,8 @@
 // leave and when; a [Gate] is its lock and its one timer.
 //
 // A program makes one gate for each endpoint and key, and all scenes of the process
-// share it. A request that waits is a value, a [limit.Call]: it gets a goroutine when
-// the gate releases it. The caller of [Gate.Enter] calls [Gate.End] after every
+// share it. A request that waits is a value, a [limit.Call]; the gate has no goroutine for
+// it. The caller of [Gate.Enter] calls [Gate.End] after every
 // attempt. It must call [Gate.Leave] when nobody waits any more for a call.
 //
 // # Promises

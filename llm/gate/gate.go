@@ -26,12 +26,14 @@ type Gate struct {
 	at      time.Duration // when the timer fires; 0 = it does not
 }
 
-// Caller owns a call. Its methods are called on a goroutine of their own; between
-// Enter and the end of the call nothing else of the gate waits for them.
+// Caller owns a call.
 type Caller interface {
-	// Released begins an attempt, by the class that the call has now. [Gate.End] must follow.
+	// Released begins an attempt, by the class that the call has now. [Gate.End] must
+	// follow, but from another goroutine: Released is called by whoever made room, for
+	// every call that leaves, and must return at once.
 	Released(class limit.Class)
-	// Refused ends a call that waited. The error is an *llm.Failure.
+	// Refused ends a call that waited, on a goroutine of its own. The error is an
+	// *llm.Failure.
 	Refused(err error)
 }
 
@@ -116,19 +118,34 @@ func (g *Gate) Load() limit.Load {
 	return g.machine.Load()
 }
 
-// do gives the machine an input and carries out its outputs.
+// do gives the machine an input and carries out its outputs, without the lock.
 func (g *Gate) do(input func(now time.Duration)) {
+	var room [4]leaving
+	for _, x := range g.decide(input, room[:0]) {
+		if x.refused != nil {
+			go x.to.Refused(x.refused)
+		} else {
+			x.to.Released(x.class)
+		}
+	}
+}
+
+// leaving is a call that leaves the gate.
+type leaving struct {
+	to      Caller
+	class   limit.Class
+	refused error
+}
+
+func (g *Gate) decide(input func(now time.Duration), calls []leaving) []leaving {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	input(time.Since(g.born))
 	for _, x := range g.machine.Take() {
-		if to := x.Owner.(Caller); x.Refused != nil {
-			go to.Refused(x.Refused)
-		} else {
-			go to.Released(x.Class)
-		}
+		calls = append(calls, leaving{x.Owner.(Caller), x.Class, x.Refused})
 	}
 	g.setTimer()
+	return calls
 }
 
 func (g *Gate) setTimer() {

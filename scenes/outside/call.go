@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -14,10 +15,9 @@ import (
 	"tavernsim/protocol"
 )
 
-// call is one request, from [Runner.Go] to its answer. While it waits it is a value in a
-// gate. Each attempt has a goroutine, which keeps the request before the first, carries it
-// out and keeps the answer. If the executor does not return in time, another goroutine
-// takes over the rest.
+// call is one request, from [Runner.Go] to its answer. While it waits, in a gate or for
+// the log, it is a value; an attempt has a goroutine. If the executor does not return in
+// time, another goroutine takes over the rest.
 type call struct {
 	limit.Call
 	runner  *Runner
@@ -28,10 +28,25 @@ type call struct {
 	ctx     context.Context // of the deliberation
 	waiting time.Time       // since when it waits for its next attempt
 	then    func(protocol.Raw)
-	effect  *Effect // nil = nothing is kept
-	flight  *Flight // in the log, from the first attempt on
-	unwatch atomic.Pointer[func() bool]
+	effect  *Effect     // nil = nothing is kept
+	unwatch func() bool // ends what hears of the end of ctx
+
+	mu     sync.Mutex // guards the following fields
+	phase  phase
+	flight *Flight // in the log, from the first attempt on
 }
+
+// phase is what a call waits for.
+type phase uint8
+
+const (
+	finds phase = iota // the log, for an answer that it has or will have
+	waits              // the gate
+	keeps              // the log, which keeps the request
+	out                // the executor
+	lands              // the log, which keeps the answer
+	ended
+)
 
 // start answers the request, or lets it enter the gate. It returns soon.
 func (c *call) start() {
@@ -39,11 +54,25 @@ func (c *call) start() {
 		go c.end(nil, protocol.Errorf(protocol.KindUnknown, "nobody carries out requests of kind %q in this run", c.ask.Kind))
 		return
 	}
+	c.mu.Lock()
+	c.unwatch = context.AfterFunc(c.ctx, c.cancelled)
+	c.mu.Unlock()
 	if c.effect = c.logged(); c.effect != nil && c.runner.Log.Knows(c.effect) {
 		go c.find()
 		return
 	}
 	c.enter()
+}
+
+// move changes the phase; false = the call has gone on without its caller.
+func (c *call) move(from, to phase) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.phase != from {
+		return false
+	}
+	c.phase = to
+	return true
 }
 
 // find answers a request that the log knows.
@@ -63,9 +92,9 @@ func (c *call) enter() {
 	c.Once = !c.to.MayRepeat(&c.ask)
 	c.runner.join(c)
 	c.waiting = time.Now().Add(c.ask.Wait)
-	if c.gate.Enter(&c.Call, c.ask.Wait, patience) {
-		c.watch()
-	}
+	c.move(finds, waits)
+	c.gate.Enter(&c.Call, c.ask.Wait, patience)
+	c.look()
 }
 
 const (
@@ -77,31 +106,37 @@ const (
 	transportDraws = 1 << 32
 )
 
-// watch lets the call leave its gate when the deliberation ends, until it is released,
-// which may have happened already.
-func (c *call) watch() {
-	stop := context.AfterFunc(c.ctx, func() {
-		if c.gate.Leave(&c.Call) {
-			c.drop(protocol.Errorf(protocol.KindCancelled, "request: %w", context.Cause(c.ctx)))
-		}
-	})
-	if !c.unwatch.CompareAndSwap(nil, &stop) {
-		stop()
+// look ends a call whose deliberation ended before it began to wait.
+func (c *call) look() {
+	if c.ctx.Err() != nil {
+		c.cancelled()
 	}
 }
 
-// released ends what watch began, or will begin.
-func (c *call) released() {
-	nothing := func() bool { return false }
-	if stop := c.unwatch.Swap(&nothing); stop != nil {
-		(*stop)()
+// cancelled ends a call that waits, because its deliberation has ended. One that looks
+// for its answer, or that is out, sees the same by its context.
+func (c *call) cancelled() {
+	c.mu.Lock()
+	was, flight := c.phase, c.flight
+	if was == finds || was == out || was == ended {
+		c.mu.Unlock()
+		return
 	}
+	c.phase = ended
+	c.mu.Unlock()
+	switch was {
+	case waits:
+		c.gate.Leave(&c.Call) // if it is being released, Released ends the attempt
+	case keeps:
+		c.gate.End(&c.Call, limit.End{Outcome: llm.OutcomeCancelled})
+	}
+	c.drop(flight, protocol.Errorf(protocol.KindCancelled, "request: %w", context.Cause(c.ctx)))
 }
 
 // drop ends a call without an answer to keep.
-func (c *call) drop(err error) {
-	if c.flight != nil {
-		c.flight.Fail(err)
+func (c *call) drop(flight *Flight, err error) {
+	if flight != nil {
+		flight.Fail(err)
 	}
 	c.end(nil, err)
 }
@@ -120,28 +155,47 @@ func (c *call) logged() *Effect {
 	}
 	return &Effect{
 		Agent: c.from.Agent, Turn: c.from.Turn, Request: c.ask.Number, Kind: c.ask.Kind, To: c.to.Name(),
-		Question: Hash(appendQuestion(nil, c.to.Name(), &c.ask)), MayRepeat: c.to.MayRepeat(&c.ask), At: c.from.At,
+		Question: Hash(appendQuestion(make([]byte, 0, questionSize), c.to.Name(), &c.ask)), MayRepeat: c.to.MayRepeat(&c.ask), At: c.from.At,
 	}
 }
 
-// Released implements gate.Caller: it makes an attempt.
+// Released implements gate.Caller: it makes an attempt when the request is kept.
 func (c *call) Released(class limit.Class) {
-	c.released()
 	c.runner.watch.Waited(c.ask.Kind, c.gate.Name(), class, max(0, time.Since(c.waiting)))
-	if n := int(c.gate.Stuck.Load()); n >= c.gate.Most() {
-		c.ended(&attempt{begun: time.Now()}, agent.Answered{Err: &llm.Failure{Outcome: llm.OutcomeUnavailable, Message: fmt.Sprintf(
-			"%s %s: %d calls have not returned although their time is over; no more are made until one does", c.to.kind, c.to.Name(), n)}})
-		return
-	}
-	if c.effect != nil && c.flight == nil {
-		f, raw, err := c.runner.Log.Begin(c.ctx, c.effect)
-		if c.flight = f; f == nil {
-			c.gate.End(&c.Call, limit.End{Outcome: llm.OutcomeCancelled})
-			c.end(raw, err)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.phase != waits: // the deliberation has ended
+		go c.gate.End(&c.Call, limit.End{Outcome: llm.OutcomeCancelled})
+	case int(c.gate.Stuck.Load()) >= c.gate.Most():
+		c.phase = out
+		go c.ended(&attempt{begun: time.Now()}, agent.Answered{Err: &llm.Failure{Outcome: llm.OutcomeUnavailable, Message: fmt.Sprintf(
+			"%s %s: %d calls have not returned although their time is over; no more are made until one does", c.to.kind, c.to.Name(), c.gate.Stuck.Load())}})
+	case c.effect == nil || c.flight != nil:
+		c.phase = out
+		go c.carryOut()
+	default:
+		if c.flight = c.runner.Log.Begin(c.effect, c.kept); c.flight != nil {
+			c.phase = keeps
 			return
 		}
+		c.phase = finds
+		go func() {
+			c.gate.End(&c.Call, limit.End{Outcome: llm.OutcomeCancelled})
+			c.find()
+		}()
 	}
-	c.carryOut()
+}
+
+// kept is called by the log when the request is durable, or cannot be.
+func (c *call) kept(err error) {
+	switch {
+	case err == nil && c.move(keeps, out):
+		go c.carryOut()
+	case err != nil && c.move(keeps, ended):
+		c.gate.End(&c.Call, limit.End{Outcome: llm.OutcomeCancelled})
+		c.drop(c.flight, err)
+	}
 }
 
 // defaultTimeout bounds a request that sets no bound: an executor that never
@@ -161,9 +215,9 @@ type attempt struct {
 	landed atomic.Bool
 }
 
-// carryOut calls the executor. It returns at the latest when the time is over or the
-// deliberation ends, even if the executor ignores its context. Such an executor is
-// stuck; there are at most as many stuck attempts as slots.
+// carryOut calls the executor. The rest of the call goes on at the latest when the time
+// is over or the deliberation ends, even if the executor ignores its context. Such an
+// executor is stuck; there are at most as many stuck attempts as slots.
 func (c *call) carryOut() {
 	x := &attempt{begun: time.Now()}
 	ctx, cancel := context.WithTimeout(c.ctx, c.timeout())
@@ -199,14 +253,15 @@ func (c *call) ended(x *attempt, answer agent.Answered) {
 	if o := answer.Model.Origin; o != nil && c.gate != c.to.gate {
 		o.Attempts = int64(c.Attempts())
 	}
+	learnt := c.learnt(&answer)
 	c.waiting = time.Now()
-	c.unwatch.Store(nil)
-	if !c.gate.End(&c.Call, c.learnt(&answer)) {
+	c.move(out, waits)
+	if !c.gate.End(&c.Call, learnt) {
 		c.land(answer)
 		return
 	}
 	c.runner.watch.Again(c.ask.Kind, c.gate.Name(), llm.OutcomeOf(answer.Err))
-	c.watch()
+	c.look()
 }
 
 // learnt is what the gate may conclude from an answer. Gates of executors that are no
@@ -231,35 +286,53 @@ func (c *call) land(x agent.Answered) {
 	if x.Model.Origin != nil {
 		x.Model.Origin.Attempts = int64(c.Attempts())
 	}
-	raw := c.encode(x)
-	var err error
+	c.complete(&x)
 	switch {
 	case c.flight == nil:
+		if c.move(waits, ended) {
+			c.end(x.AppendMsg(nil), nil)
+		}
 	case x.Err != nil && c.ctx.Err() != nil:
-		c.flight.Fail(x.Err)
-	default:
-		err = c.flight.Answer(c.ctx, raw)
+		if c.move(waits, ended) {
+			c.drop(c.flight, x.Err)
+		}
+	case c.move(waits, lands):
+		c.flight.Answer(x.AppendMsg, c.answered)
+		c.look()
 	}
-	c.end(raw, err)
+}
+
+// answered is called by the log when the answer is durable, or cannot be.
+func (c *call) answered(raw protocol.Raw, err error) {
+	if c.move(lands, ended) {
+		c.end(raw, err)
+	}
 }
 
 // end delivers the answer; an error becomes the answer.
 func (c *call) end(raw protocol.Raw, err error) {
+	c.mu.Lock()
+	unwatch := c.unwatch
+	c.mu.Unlock()
+	if unwatch != nil {
+		unwatch()
+	}
 	if err != nil {
-		raw = c.encode(agent.Answered{Err: err})
+		x := agent.Answered{Err: err}
+		c.complete(&x)
+		raw = x.AppendMsg(nil)
 	}
 	c.then(raw)
 	c.runner.done.Done()
 }
 
-// encode encodes an answer. An output that is not a value of package protocol fails the
-// request.
-func (c *call) encode(x agent.Answered) protocol.Raw {
-	if err := normalize(&x); err != nil {
-		x = agent.Answered{Err: err}
+// complete makes an answer one that can be encoded. An output that is not a value of
+// package protocol fails the request.
+func (c *call) complete(x *agent.Answered) {
+	if err := normalize(x); err != nil {
+		*x = agent.Answered{Err: err}
 	}
 	x.Kind, x.Number = c.ask.Kind, c.ask.Number
-	return x.AppendMsg(nil)
 }
 
 func normalize(x *agent.Answered) (err error) {

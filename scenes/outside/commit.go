@@ -8,46 +8,48 @@ import (
 
 // run is the log's goroutine: the one writer of its journal.
 func (l *Log) run() {
-	for e := range l.in {
-		l.commit(l.gather(e))
-		l.dropDead()
+	for range l.wake {
+		for batch := l.take(); len(batch) > 0; batch = l.take() {
+			l.commit(batch)
+			l.dropDead()
+		}
 	}
 	if _, err := l.journal.Sync(context.Background()); err == nil {
 		l.drop()
 	}
 }
 
-// gather takes the other entries that wait to be kept.
-func (l *Log) gather(first *entry) []*entry {
-	batch := []*entry{first}
-	for len(batch) < maxBatch {
-		select {
-		case e, open := <-l.in:
-			if !open {
-				return batch
-			}
-			batch = append(batch, e)
-		default:
-			return batch
-		}
+// take takes facts that wait to be kept.
+func (l *Log) take() []*Flight {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	batch := l.queue
+	if len(batch) > maxBatch {
+		l.queue = batch[maxBatch:]
+		return batch[:maxBatch:maxBatch]
 	}
+	l.queue = nil
 	return batch
 }
 
-// commit appends a batch as one wave. After a failure it discards all entries.
-func (l *Log) commit(batch []*entry) {
-	for i, e := range batch {
-		seq, err := l.journal.Append(e.effect.At, e.effect.Agent, e.kind, e.data)
+// commit appends a batch as one wave. After a failure it discards all facts.
+func (l *Log) commit(batch []*Flight) {
+	for i, f := range batch {
+		kind := FactRequested
+		if f.answered {
+			kind = FactAnswered
+		}
+		seq, err := l.journal.Append(f.effect.At, f.effect.Agent, kind, f.data)
 		if failed := l.journal.Err(); failed != nil {
 			l.fail(failed)
 			return
 		}
 		if err != nil { // the fact is too large
-			e.kept <- err
 			batch[i] = nil
+			f.kept(err)
 			continue
 		}
-		e.seq = seq
+		f.seq = seq
 	}
 	_, err := l.journal.CloseWave(func(_ persistence.Wave, err error) { l.committed(batch, err) })
 	if err != nil {
@@ -56,21 +58,22 @@ func (l *Log) commit(batch []*entry) {
 }
 
 // committed runs on the journal's goroutine.
-func (l *Log) committed(batch []*entry, err error) {
+func (l *Log) committed(batch []*Flight, err error) {
 	if err != nil {
 		l.fail(err)
 		return
 	}
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, e := range batch {
-		if e == nil {
-			continue
+	for _, f := range batch {
+		if f != nil && f.answered {
+			l.table.answered(f.effect, f.seq)
 		}
-		if e.kind == FactAnswered {
-			l.table.answered(e.effect, e.seq)
+	}
+	l.mu.Unlock()
+	for _, f := range batch {
+		if f != nil {
+			f.kept(nil)
 		}
-		e.kept <- nil
 	}
 }
 

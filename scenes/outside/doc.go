@@ -5,8 +5,8 @@
 // request passes a gate (package gate), then the executor carries it out. An executor has a
 // gate of fixed width; a model provider may bring the gates of its endpoints
 // (gate.Gated), which all scenes of the process share and which may send a request
-// again. A request that waits is a value; it gets a goroutine when its gate releases it.
-// It ends with the deliberation that made it. Requests leave through a [Log]: a
+// again. A request that waits, for its gate or for the log, is a value; it has a goroutine
+// while the executor carries it out. It ends with the deliberation that made it. Requests leave through a [Log]: a
 // request is durable before it leaves, and its answer is durable before the agent
 // receives it. An [Instant] executor is called inline; it passes no gate and is not
 // recorded.

@@ -45,6 +45,8 @@ func (e *Effect) unknown(why string) error {
 		"%s request %d of turn %d to %s: %s; it must not be repeated, so it is not asked again", e.Kind, e.Request, e.Turn, e.To, why)
 }
 
+const questionSize = 1024 // bytes of an encoded question, usually
+
 // appendQuestion encodes the question to an executor; equal questions give equal bytes.
 // Time, chance and the asking agent are not part of it.
 func appendQuestion(b []byte, to string, ask *agent.Ask) []byte {

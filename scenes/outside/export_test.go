@@ -15,21 +15,40 @@ func (l *Log) Span() (durable, begin persistence.Wave) {
 
 // Do carries a request out by out, as a call does. An error of out is no answer.
 func (l *Log) Do(ctx context.Context, e *Effect, out func(context.Context) (protocol.Raw, error)) (protocol.Raw, error) {
-	f, answer, err := l.Begin(ctx, e)
+	kept := make(chan error, 1)
+	f := l.Begin(e, func(err error) { kept <- err })
 	if f == nil {
+		answer, _, err := l.Find(ctx, e)
 		return answer, err
 	}
-	if answer, err = out(ctx); err != nil {
+	wait := func() error {
+		select {
+		case err := <-kept:
+			return err
+		case <-ctx.Done():
+			return cancelled(ctx)
+		}
+	}
+	err := wait()
+	var answer protocol.Raw
+	if err == nil {
+		answer, err = out(ctx)
+	}
+	if err == nil {
+		f.Answer(func(b []byte) []byte { return protocol.AppendRaw(b, answer) }, func(_ protocol.Raw, err error) { kept <- err })
+		err = wait()
+	}
+	if err != nil {
 		f.Fail(err)
 		return nil, err
 	}
-	return answer, f.Answer(ctx, answer)
+	return answer, nil
 }
 
 // Samples are encoded facts.
 func Samples() []protocol.Raw {
 	e := &Effect{Agent: "elara", Turn: 7, Request: 1, Kind: "model", To: "fake", Question: Hash([]byte("q")), MayRepeat: true}
-	return []protocol.Raw{appendRequested(nil, e), appendAnswered(nil, e, protocol.Encode("Good day."))}
+	return []protocol.Raw{appendRequested(nil, e), protocol.AppendRaw(appendAnsweredHead(nil, e), protocol.Encode("Good day."))}
 }
 
 // Reencode reads a fact and writes it again.
@@ -41,7 +60,7 @@ func Reencode(kind string, b []byte) ([]byte, error) {
 	if kind == FactRequested {
 		return appendRequested(nil, &e), nil
 	}
-	return appendAnswered(nil, &e, answer), nil
+	return protocol.AppendRaw(appendAnsweredHead(nil, &e), answer), nil
 }
 
 // TextOf reads a fact, and the text of the answer in it, or of its failure.

@@ -17,6 +17,8 @@ const (
 const (
 	requestedFields = 6
 	answeredFields  = 5
+
+	requestedSize = 96 // bytes, usually
 )
 
 func appendRequested(b []byte, e *Effect) []byte {
@@ -26,10 +28,10 @@ func appendRequested(b []byte, e *Effect) []byte {
 	return msgp.AppendBool(b, e.MayRepeat)
 }
 
-func appendAnswered(b []byte, e *Effect, answer protocol.Raw) []byte {
+// appendAnsweredHead writes what the answer follows.
+func appendAnsweredHead(b []byte, e *Effect) []byte {
 	b = msgp.AppendArrayHeader(b, answeredFields)
-	b = appendPlace(b, e)
-	return protocol.AppendRaw(b, answer)
+	return appendPlace(b, e)
 }
 
 func appendPlace(b []byte, e *Effect) []byte {

@@ -34,19 +34,20 @@ const (
 
 // Log is the open log of one scene.
 //
-// Requests run on their callers' goroutines. Facts go through the channel in to the
-// log's own goroutine, which appends all waiting facts as one wave. So the agents that
-// make requests at one moment share a commit.
+// Facts wait in a queue for the log's own goroutine, which appends all that wait as one
+// wave. So the agents that make requests at one moment share a commit. Nobody who gives
+// a fact to the log waits for it: the log calls back when the fact is durable.
 type Log struct {
 	opts    Options
 	journal Journal
-	in      chan *entry
+	wake    chan struct{} // holds an element while the queue may have facts
 	running sync.WaitGroup
 	failed  atomic.Bool
 	dropped uint64 // bytes of the journal at the last drop; owned by the log's goroutine
 
 	mu    sync.Mutex // guards the following fields
 	table table
+	queue []*Flight // whose newest fact is to be kept
 }
 
 // Journal is the part of *persistence.Journal that a log uses.
@@ -62,15 +63,6 @@ type Journal interface {
 	Close() error
 }
 
-// entry is a fact that waits to be kept.
-type entry struct {
-	effect *Effect
-	kind   string
-	data   []byte
-	seq    uint64
-	kept   chan error // gets one element, unless the log fails first
-}
-
 // Flight is a request in flight. The caller of [Log.Begin] must call Answer or Fail
 // once.
 type Flight struct {
@@ -78,7 +70,17 @@ type Flight struct {
 	effect *Effect
 	place  *place
 
-	landed chan struct{} // closed when answer or err is set
+	// The newest fact, first of the request, then of the answer. kept is called once,
+	// unless the log fails first.
+	data []byte
+	seq  uint64
+	kept func(error)
+
+	answered bool // the newest fact is the answer's
+
+	// The log's lock guards the following fields.
+	over   bool          // answer or err is set
+	landed chan struct{} // closed when it is over; nil while nobody has joined
 	answer protocol.Raw
 	err    error
 }
@@ -91,7 +93,7 @@ func Open(journal Journal, opts Options) (*Log, error) {
 	if opts.Observe == nil {
 		opts.Observe = func(string, string) {}
 	}
-	l := &Log{opts: opts, journal: journal, in: make(chan *entry), table: newTable(), dropped: journal.Begin().Total}
+	l := &Log{opts: opts, journal: journal, wake: make(chan struct{}, 1), table: newTable(), dropped: journal.Begin().Total}
 	if err := l.restore(); err != nil {
 		return nil, errors.Join(protocol.Errorf(protocol.KindOf(err), "log of effects: %w", err), journal.Close())
 	}
@@ -145,27 +147,22 @@ func (l *Log) Find(ctx context.Context, e *Effect) (answer protocol.Raw, found b
 	return answer, true, err
 }
 
-// Begin keeps a request before it is carried out. The flight is nil if there is an
-// answer or an error already, as from Find.
-func (l *Log) Begin(ctx context.Context, e *Effect) (f *Flight, answer protocol.Raw, err error) {
+// Begin keeps a request before it is carried out. It returns at once; kept is called
+// when the request is durable, or cannot be. nil = it need not be carried out, as Find
+// says.
+func (l *Log) Begin(e *Effect, kept func(error)) *Flight {
 	l.mu.Lock()
-	v, p := l.table.decide(e)
-	seq, other := p.state()
-	if v.out() {
-		f = &Flight{log: l, effect: e, place: l.table.request(e, l.journal.Durable().Number+1), landed: make(chan struct{})}
-		f.place.flight = f
+	v, _ := l.table.decide(e)
+	if !v.out() {
+		l.mu.Unlock()
+		return nil
 	}
+	f := &Flight{log: l, effect: e, place: l.table.request(e, l.journal.Durable().Number+1), data: appendRequested(make([]byte, 0, requestedSize), e), kept: kept}
+	f.place.flight = f
 	l.mu.Unlock()
-	if f == nil {
-		answer, err = l.settle(ctx, e, v, seq, other)
-		return nil, answer, err
-	}
 	l.opts.Observe(e.Kind, v.String())
-	if err := l.keep(ctx, e, FactRequested, appendRequested(nil, e)); err != nil {
-		f.Fail(err)
-		return nil, nil, err
-	}
-	return f, nil, nil
+	l.keep(f)
+	return f
 }
 
 // settle answers a request that is not carried out.
@@ -182,16 +179,23 @@ func (l *Log) settle(ctx context.Context, e *Effect, v verdict, seq uint64, f *F
 	return nil, e.unknown("the process ended while it was out")
 }
 
-// Answer keeps the answer. If it returns no error, the answer may be delivered.
-func (f *Flight) Answer(ctx context.Context, answer protocol.Raw) error {
-	l := f.log
-	if err := l.keep(ctx, f.effect, FactAnswered, appendAnswered(nil, f.effect, answer)); err != nil {
-		f.Fail(err)
-		return err
+// Answer keeps an answer, as appendTo encodes it. It returns at once; then is called with
+// the encoded answer when that is durable and may be delivered, or cannot be.
+func (f *Flight) Answer(appendTo func([]byte) []byte, then func(protocol.Raw, error)) {
+	head := appendAnsweredHead(f.data[:0], f.effect)
+	f.data, f.answered = appendTo(head), true
+	answer := protocol.Raw(f.data[len(head):])
+	f.kept = func(err error) {
+		if err != nil {
+			f.Fail(err)
+			then(nil, err)
+			return
+		}
+		f.log.opts.Observe(f.effect.Kind, "answered")
+		f.land(answer, nil)
+		then(answer, nil)
 	}
-	l.opts.Observe(f.effect.Kind, "answered")
-	f.land(answer, nil)
-	return nil
+	f.log.keep(f)
 }
 
 // Fail ends a flight without an answer. Nothing is kept, as after a kill.
@@ -201,18 +205,32 @@ func (f *Flight) Fail(err error) { f.land(nil, err) }
 func (f *Flight) land(answer protocol.Raw, err error) {
 	f.log.mu.Lock()
 	defer f.log.mu.Unlock()
-	f.answer, f.err = answer, err
+	if f.over {
+		return
+	}
+	f.answer, f.err, f.over = answer, err, true
 	f.place.flight = nil
-	close(f.landed)
+	if f.landed != nil {
+		close(f.landed)
+	}
 }
 
+// wait returns what becomes of a flight.
 func (f *Flight) wait(ctx context.Context) (protocol.Raw, error) {
-	select {
-	case <-f.landed:
-		return f.answer, f.err
-	case <-ctx.Done():
-		return nil, cancelled(ctx)
+	f.log.mu.Lock()
+	if f.landed == nil && !f.over {
+		f.landed = make(chan struct{})
 	}
+	over, landed := f.over, f.landed
+	f.log.mu.Unlock()
+	if !over {
+		select {
+		case <-landed:
+		case <-ctx.Done():
+			return nil, cancelled(ctx)
+		}
+	}
+	return f.answer, f.err
 }
 
 func cancelled(ctx context.Context) error {
@@ -229,16 +247,14 @@ func (l *Log) read(seq uint64) (answer protocol.Raw, err error) {
 	return answer, err
 }
 
-// keep returns when a fact is durable. If the log cannot be written, it waits until ctx
-// is done.
-func (l *Log) keep(ctx context.Context, e *Effect, kind string, data []byte) error {
-	x := &entry{effect: e, kind: kind, data: data, kept: make(chan error, 1)}
-	l.in <- x
+// keep queues the newest fact of a flight.
+func (l *Log) keep(f *Flight) {
+	l.mu.Lock()
+	l.queue = append(l.queue, f)
+	l.mu.Unlock()
 	select {
-	case err := <-x.kept:
-		return err
-	case <-ctx.Done():
-		return cancelled(ctx)
+	case l.wake <- struct{}{}:
+	default: // the log's goroutine will look
 	}
 }
 
@@ -277,7 +293,7 @@ func (l *Log) Close() error {
 	if l == nil {
 		return nil
 	}
-	close(l.in)
+	close(l.wake)
 	l.running.Wait()
 	return l.journal.Close()
 }
