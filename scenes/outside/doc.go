@@ -6,7 +6,8 @@
 // gate of fixed width; a model provider may bring the gates of its endpoints
 // (gate.Gated), which all scenes of the process share and which may send a request
 // again. A request that waits, for its gate or for the log, is a value; it has a goroutine
-// while the executor carries it out. It ends with the deliberation that made it. Requests leave through a [Log]: a
+// while the executor carries it out. It ends with the deliberation that made it.
+// Requests leave through a [Log]: a
 // request is durable before it leaves, and its answer is durable before the agent
 // receives it. An [Instant] executor is called inline; it passes no gate and is not
 // recorded.

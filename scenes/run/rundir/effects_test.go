@@ -30,8 +30,9 @@ func withEffects(t *testing.T) (dir string) {
 		t.Fatal(err)
 	}
 	e := &outside.Effect{Agent: "cook_1", Turn: 1000, Request: 1, Kind: "model", To: "fake", Question: outside.Hash([]byte("?"))}
-	flight, _, err := log.Begin(t.Context(), e)
-	if err != nil {
+	kept := make(chan error, 1)
+	flight := log.Begin(e, func(err error) { kept <- err })
+	if err := <-kept; err != nil {
 		t.Fatal(err)
 	}
 	flight.Fail(errors.New("stopped"))
