@@ -175,6 +175,7 @@ func (e *Endpoint) Do(ctx context.Context, ask Ask) (*Reply, error) {
 		return nil, err
 	}
 	if h := hints(resp.Header); h != (limit.Hints{}) {
+		h.Refused = resp.StatusCode != http.StatusOK && retryAfter(resp.Header, began) > 0
 		e.Gate.Hint(began, h)
 	}
 	r := &Reply{Header: resp.Header, Began: began, endpoint: e, body: resp.Body, watch: w}

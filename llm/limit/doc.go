@@ -8,7 +8,8 @@
 //   - Rates. In any minute at most so many requests and tokens leave, in any six seconds
 //     about a tenth. Tokens are reserved by the estimate, and corrected when the call ends. A
 //     call larger than the whole rate leaves alone. What the endpoint says about its
-//     limits ([Hints]) overrules the options where it allows less.
+//     limits ([Hints]) overrules the options where it allows less. If it says so in
+//     refusals alone, only their Retry-After counts: no later answer would correct the rest.
 //   - Concurrency begins with 8. It grows by one after as many successes as it is wide, while
 //     all slots are used. After a failure by load (rate_limited, timeout) it shrinks to
 //     0.7, once for all calls that had left by then. [Options.Fixed] turns this off.

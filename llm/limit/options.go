@@ -66,6 +66,8 @@ func (o Options) Check() error {
 // headers). They overrule the options where they allow less.
 type Hints struct {
 	Requests, Tokens Left
+	// Refused says that they came with a refusal that has a Retry-After of its own.
+	Refused bool
 }
 
 // Left is what is left of one rate.

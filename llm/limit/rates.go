@@ -20,6 +20,7 @@ type rates struct {
 	base    uint64 // number of gone[0]
 	windows [2]window
 	on      bool // something is limited
+	tells   bool // the endpoint's answers have hints
 }
 
 // amount counts requests and tokens.
@@ -162,6 +163,10 @@ func (r *rates) add(number uint64, d amount) {
 // hint takes what the endpoint said with the answer to a call that left at sent.
 // What left later is not part of it.
 func (r *rates) hint(now, sent time.Duration, h Hints) {
+	if h.Refused && !r.tells {
+		return
+	}
+	r.tells = r.tells || !h.Refused
 	var later amount
 	for i := len(r.gone) - 1; i >= 0 && r.gone[i].first > sent; i-- {
 		later[0] += r.gone[i].amount[0]

@@ -30,7 +30,7 @@ var update = flag.Bool("update", false, "rewrite the expectations in testdata")
 //	end NAME OUTCOME [after=D] [tokens=N]
 //	leave NAME
 //	raise NAME CLASS
-//	hint [sent=D] [requests=LIMIT/REMAINING/RESET] [tokens=LIMIT/REMAINING/RESET]   sent: so long ago
+//	hint [refused] [sent=D] [requests=LIMIT/REMAINING/RESET] [tokens=LIMIT/REMAINING/RESET]   sent: so long ago
 //	reopen
 //	load
 func TestScripts(t *testing.T) {
@@ -82,7 +82,7 @@ func (p *player) play(words []string) {
 	case "raise":
 		p.m.Raise(p.now, p.calls[words[1]], class(words[2]))
 	case "hint":
-		p.m.Hint(p.now, p.now-o.time("sent"), limit.Hints{Requests: o.left("requests"), Tokens: o.left("tokens")})
+		p.m.Hint(p.now, p.now-o.time("sent"), limit.Hints{Requests: o.left("requests"), Tokens: o.left("tokens"), Refused: o.has("refused")})
 	case "reopen":
 		p.m.Reopen(p.now)
 	case "load":
