@@ -19,7 +19,7 @@ func innerFloors() map[string]int {
 	return map[string]int{
 		"engine/budget": 0, "engine/expr": 0, "engine/template": 0, "engine/world": 0, "engine/secret": 0,
 		"engine/bus/delivery": 0, "engine/bus/throttle": 0, "engine/agent/tool": 0,
-		"engine/bus/paths": 1, "engine/knowledge": 1, "engine/workflow": 1, "engine/agent/private": 1, "engine/statecmd/command": 1, "engine/statecmd/ledger": 1,
+		"engine/bus/paths": 1, "engine/knowledge": 1, "engine/prompt": 1, "engine/workflow": 1, "engine/agent/private": 1, "engine/statecmd/command": 1, "engine/statecmd/ledger": 1,
 		"engine/bus": 2, "engine/statecmd": 2, "engine/workflow/nodes": 2,
 		"engine/agent/profile": 3, "engine/worldstate": 3, "engine/statecmd/script": 3,
 		"engine/agent": 4, "engine/agenda": 4,
@@ -162,7 +162,7 @@ func larger() map[string]int {
 		"engine/knowledge":    1750,
 		"engine/statecmd":     2900,
 		"engine/template":     1560,
-		"engine/workflow":     2820,
+		"engine/workflow":     2835,
 		"engine/world":        2760,
 		"internal/metrics":    1560,
 		"persistence":         2250,

@@ -131,8 +131,10 @@ func (o Outcome) Kind() protocol.ErrorKind {
 		return protocol.KindInvalid
 	case OutcomeAuth:
 		return protocol.KindDenied
-	case OutcomeBudget, OutcomeQuota, OutcomeContext:
+	case OutcomeBudget, OutcomeQuota:
 		return protocol.KindLimit
+	case OutcomeContext:
+		return protocol.KindContext
 	case OutcomeCancelled:
 		return protocol.KindCancelled
 	case OutcomeClosed:

@@ -24,7 +24,7 @@ func TestOutcomes(t *testing.T) {
 		{OutcomeTimeout, protocol.KindTimeout, true, false},
 		{OutcomeServerError, protocol.KindTransient, true, false},
 		{OutcomeTruncated, protocol.KindTransient, true, false},
-		{OutcomeContext, protocol.KindLimit, false, false},
+		{OutcomeContext, protocol.KindContext, false, false},
 		{OutcomeBadOutput, protocol.KindTransient, false, false},
 		{OutcomeBadRequest, protocol.KindInvalid, false, false},
 		{OutcomeUnavailable, protocol.KindTransient, false, false},

@@ -16,6 +16,7 @@ const (
 	KindDenied    ErrorKind = "denied"      // not authorised
 	KindConflict  ErrorKind = "conflict"    // somebody else changed it first
 	KindLimit     ErrorKind = "limit"       // a bound was reached
+	KindContext   ErrorKind = "context"     // a prompt is longer than its model's context
 	KindTimeout   ErrorKind = "timeout"     // no answer in time
 	KindCancelled ErrorKind = "cancelled"   // stopped on purpose
 	KindTransient ErrorKind = "transient"   // may work when repeated

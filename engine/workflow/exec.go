@@ -152,6 +152,10 @@ func (x *Exec) Draw() protocol.Draw {
 // Attempt counts from 1.
 func (x *Exec) Attempt() int { return int(x.frame.nodes[x.num].attempt) }
 
+// Short reports whether an attempt before asked for more than the model's context; see
+// [Shortener].
+func (x *Exec) Short() bool { return x.frame.nodes[x.num].short }
+
 // Path names the node in its run: "outer/inner".
 func (x *Exec) Path() string { return x.frame.pathOf(x.node) }
 

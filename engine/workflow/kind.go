@@ -42,6 +42,14 @@ type Asker interface {
 	Answered(x *Exec, a *Answer) error
 }
 
+// Shortener is an Asker that may ask once more when a model refused the request because
+// it is longer than its context ([protocol.KindContext]), whatever the node's retry says.
+type Shortener interface {
+	Asker
+	// Shorter reports whether there is less to ask. The next Run finds [Exec.Short].
+	Shorter(x *Exec) bool
+}
+
 // In declares an input.
 type In struct {
 	Name     string

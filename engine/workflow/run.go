@@ -100,6 +100,7 @@ type nodeState struct {
 	attempt int16
 	asked   Ask
 	settled bool
+	short   bool // a Shortener asks again
 }
 
 func (f *frame) read(w *wire) slot {
@@ -418,7 +419,7 @@ func (r *Run) conclude(f *frame, n int32, fail *Failure, all []*Failure, finish 
 
 func (r *Run) retry(f *frame, n int32, err error, finish time.Duration) bool {
 	node, st := &f.plan.nodes[n], &f.nodes[n]
-	if int(st.attempt) > node.retries || !retryable(err) {
+	if (int(st.attempt) > node.retries || !retryable(err)) && !r.shortens(node, st, err) {
 		return false
 	}
 	at := finish + node.waitBefore(int(st.attempt)+1)
@@ -428,6 +429,13 @@ func (r *Run) retry(f *frame, n int32, err error, finish time.Duration) bool {
 	st.start = at
 	r.ready = append(r.ready, task{frame: f, node: n})
 	return true
+}
+
+// shortens reports whether a node asks again with less.
+func (r *Run) shortens(node *planNode, st *nodeState, err error) bool {
+	s, ok := node.body.(Shortener)
+	st.short = ok && !st.short && protocol.KindOf(err) == protocol.KindContext && s.Shorter(&r.exec)
+	return st.short
 }
 
 // settle ends a node: its outputs get their final state, and the nodes that wait for it

@@ -16,7 +16,7 @@ type llm struct {
 	json        bool
 	purpose     protocol.Purpose // "" = the workflow's
 
-	prompt, system, messages, variables, modelIn, tools int // inputs; -1 = not there
+	prompt, system, messages, shorter, variables, modelIn, tools, maxIn int // inputs; -1 = not there
 
 	text, value, calls, reasoning, finish, usage, answered int // outputs; -1 = nobody looks
 }
@@ -24,7 +24,7 @@ type llm struct {
 func completion(s *workflow.Setup) workflow.Body {
 	n := &llm{
 		model:     s.Text("model", ""),
-		maxTokens: s.Int("maxTokens", 0, 0, 10_000_000),
+		maxTokens: s.Int("maxTokens", 0, 0, mostOutput),
 		stop:      s.Texts("stop"),
 		json:      s.Bool("json", false),
 		purpose:   purposeOf(s),
@@ -40,6 +40,7 @@ func completion(s *workflow.Setup) workflow.Body {
 	n.prompt, n.system = in("prompt", workflow.String), in("system", workflow.String)
 	n.messages, n.variables = in("messages", workflow.Array), in("variables", workflow.Object)
 	n.modelIn, n.tools = in("model", workflow.String), in("tools", workflow.Array)
+	n.shorter, n.maxIn = in("shorter", workflow.Array), in("max_tokens", workflow.Integer)
 	if !s.Given("prompt") && !s.Given("messages") {
 		s.Faultf("", "connect an edge to \"prompt\" or \"messages\"", "there is nothing to ask the model")
 	}
@@ -93,14 +94,31 @@ func (n *llm) Run(x *workflow.Exec) error {
 		q.Model = x.Text(n.modelIn)
 	}
 	q.Messages, q.Tools = messages, tools
-	q.MaxTokens, q.Temperature, q.Stop, q.JSON = n.maxTokens, n.temperature, n.stop, n.json
+	q.MaxTokens, q.Temperature, q.Stop, q.JSON = n.mostTokens(x), n.temperature, n.stop, n.json
 	q.Purpose, q.Variables = n.purpose, x.Object(n.variables)
 	return nil
 }
 
+// mostTokens bounds the answer: by the setting, else by the input.
+func (n *llm) mostTokens(x *workflow.Exec) int {
+	if given, ok := x.In(n.maxIn).(int64); ok && n.maxTokens == 0 && given > 0 {
+		return int(min(given, mostOutput))
+	}
+	return n.maxTokens
+}
+
+const mostOutput = 10_000_000
+
+// Shorter implements workflow.Shortener: a prompt node that assembled the messages has
+// assembled shorter ones too.
+func (n *llm) Shorter(x *workflow.Exec) bool { return x.Has(n.shorter) }
+
 // conversation is the system text, the messages and the prompt, in this order.
 func (n *llm) conversation(x *workflow.Exec) ([]protocol.ModelMessage, error) {
 	given := x.List(n.messages)
+	if x.Short() {
+		given = x.List(n.shorter)
+	}
 	list := make([]protocol.ModelMessage, 0, len(given)+2)
 	if t := x.Text(n.system); t != "" {
 		list = append(list, protocol.ModelMessage{Role: protocol.RoleSystem, Text: t})

@@ -1,0 +1,89 @@
+package prompt_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"tavernsim/engine/prompt"
+)
+
+func shown(units []prompt.Unit) string {
+	var b strings.Builder
+	for _, u := range units {
+		fmt.Fprintf(&b, "%s: %s\n", u.ID, u.Text)
+	}
+	return b.String()
+}
+
+func object(kv ...any) map[string]any {
+	m := map[string]any{}
+	for i := 0; i < len(kv); i += 2 {
+		m[kv[i].(string)] = kv[i+1]
+	}
+	return m
+}
+
+// Entries are shown without the engine's fields; those that are always active are sorted
+// by id, lessons among them apart.
+func TestKnowledge(t *testing.T) {
+	always := object("always", true)
+	constant, lessons, active := prompt.Knowledge([]any{
+		object("id", "z", "kb", "lore", "entry_type", "lore", "content", "Zed.", "activation_criteria", always, "priority", 3.0, "reference_key", "zz", "author", "mara", "tags", []any{"x"}),
+		object("id", "b", "kb", "own", "entry_type", "best_practice", "title", "Bells", "content", "Ring early.", "activation_criteria", always),
+		object("id", "a", "kb", "lore", "entry_type", "lore", "content", object("deep", 3.0), "activation_criteria", always),
+		object("id", "dam", "kb", "lore", "entry_type", "lore", "content", "It leaks.", "activation_criteria", object("keywords", []any{"dam"})),
+		"odd",
+	})
+	if got, want := shown(constant), "lore/a: - [lore/a] {\"deep\":3}\nlore/z: - [lore/z] Zed.\n"; got != want {
+		t.Errorf("constant\n%s", got)
+	}
+	if got, want := shown(lessons), "own/b: - [own/b] Bells: Ring early.\n"; got != want {
+		t.Errorf("lessons\n%s", got)
+	}
+	if got, want := shown(active), "lore/dam: - [lore/dam] It leaks.\n: - \"odd\"\n"; got != want {
+		t.Errorf("active\n%s", got)
+	}
+}
+
+// Of events the oldest of the lowest urgency goes first, and urgent ones stay.
+func TestEvents(t *testing.T) {
+	event := func(kind, priority, at string) any {
+		return object("type", kind, "source_agent_instance_id", "tam", "timestamp", "2000-06-01T"+at+":00Z", "metadata", object("priority", priority), "payload", object("n", 1.0))
+	}
+	units := prompt.Events([]any{event("alarm", "critical", "08:03"), event("talk", "normal", "08:01"), event("talk", "normal", "08:02"), event("noise", "low", "08:00"), "odd"})
+	want := "06-01 08:03 alarm of tam: - [06-01 08:03] alarm of tam (critical): {\"n\":1}\n"
+	if got := shown(units); !strings.HasPrefix(got, want) {
+		t.Errorf("%s", got)
+	}
+	s := prompt.Section{Kind: prompt.Kind{Name: "events", Rule: prompt.Rule{Drop: prompt.DropLowest, Units: 1}}, Units: units}
+	p := assemble(t, []prompt.Section{s}, prompt.Budget{Context: 1000, Output: 10})
+	if !strings.Contains(p.User, "alarm") || strings.Contains(p.User, "talk") {
+		t.Errorf("%s", p.User)
+	}
+	if units[3].Rank >= units[1].Rank || units[1].Rank >= units[2].Rank {
+		t.Errorf("ranks %d, %d, %d", units[3].Rank, units[1].Rank, units[2].Rank)
+	}
+}
+
+// The other inputs, and what is no object.
+func TestOtherUnits(t *testing.T) {
+	for name, c := range map[string]struct {
+		units []prompt.Unit
+		want  string
+	}{
+		"history": {prompt.History([]any{object("time", "2000-06-01T08:12:30Z", "who", "tam", "text", "Morning!"), int64(3)}), "06-01 08:12 tam: [06-01 08:12] tam: Morning!\n?: - 3\n"},
+		"goals": {prompt.Goals([]any{object("id", "g", "description", "Cross", "status", "active", "priority", 0.5, "details", object("x", 1.0))}),
+			"g: - [g] Cross (active, priority 0.5) {\"x\":1}\n"},
+		"observations": {prompt.Observations([]any{object("time", "never", "kind", "failure", "value", object("error", "no"))}), "never failure: - [never] failure: {\"error\":\"no\"}\n"},
+		"tools": {prompt.Tools([]any{object("name", "b", "description", "B."), object("name", "a", "description", "A.", "parameters", object("properties", object("x", nil, "y", nil), "required", []any{"y"}))}),
+			"a: - a (x, y*): A.\nb: - b: B.\n"},
+		"state":  {prompt.State(object("coins", 3.0)), "state: {\"coins\":3}\n"},
+		"nobody": {prompt.State(object()), ""},
+		"blank":  {prompt.One("persona", " \n"), ""},
+	} {
+		if got := shown(c.units); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}

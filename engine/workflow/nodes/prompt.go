@@ -1,0 +1,302 @@
+package nodes
+
+import (
+	"slices"
+	"strings"
+
+	"tavernsim/engine/prompt"
+	"tavernsim/engine/template"
+	"tavernsim/engine/workflow"
+	"tavernsim/protocol"
+)
+
+// assemble is a node that makes the prompt of a turn.
+type assemble struct {
+	texts   [4]*template.Template // by place in written; nil = none
+	grammar string
+	context int
+	output  int
+	kinds   []prompt.Kind
+
+	names []string       // of all inputs, by number
+	in    map[string]int // numbers of those with a section
+
+	messages, shorter, tools, variables, trace, tokens, dropped, maxTokens int // outputs; -1 = nobody looks
+}
+
+// written are the settings that are templates, each the text of a section.
+func written() [4]string { return [4]string{"persona", "rules", "state", "instruction"} }
+
+const (
+	grammarNative = "native"
+	grammarTAM    = "tam"
+	grammarNone   = "none"
+)
+
+// assembled are the inputs that have a section of their own, with their types.
+func assembled() []workflow.In {
+	list := []workflow.In{}
+	for _, name := range []string{"tools", "knowledge", "interaction_history", "active_goals", "observations", "incoming_events", "conversation"} {
+		list = append(list, workflow.In{Name: name, Type: workflow.Array})
+	}
+	return append(list, workflow.In{Name: "summary", Type: workflow.String}, workflow.In{Name: "private_state"})
+}
+
+func assemblePrompt(s *workflow.Setup) workflow.Body {
+	n := &assemble{
+		grammar: s.OneOf("grammar", grammarNative, grammarTAM, grammarNone),
+		context: s.Int("context", 8192, 256, 100_000_000),
+		output:  s.Int("output", 1024, 1, 10_000_000),
+		in:      map[string]int{},
+	}
+	if n.output+n.context/20 >= n.context {
+		s.Faultf("output", "lower it, or raise context", "an answer of %d tokens leaves nothing of a context of %d for the prompt", n.output, n.context)
+	}
+	n.kinds = sectionRules(s)
+	for _, in := range assembled() {
+		n.in[in.Name] = s.In(in)
+		n.names = append(n.names, in.Name)
+	}
+	free, _ := freeInputs(s, workflow.Wildcard)
+	n.names = append(n.names, free...)
+	for i, key := range written() {
+		n.texts[i] = n.template(s, key)
+	}
+	n.outputs(s)
+	return n
+}
+
+// template compiles a setting.
+func (n *assemble) template(s *workflow.Setup, key string) *template.Template {
+	src := s.Text(key, "")
+	if src == "" {
+		return nil
+	}
+	t, err := template.Compile(s.NodeID()+"."+key, src, template.Roots(n.names...))
+	if err != nil {
+		s.Faultf(key, "connect what it names, or write the name of an input", "%v", err)
+		return nil
+	}
+	return t
+}
+
+// sectionRules reads the setting sections: {history: {min, max, units, drop}}.
+func sectionRules(s *workflow.Setup) []prompt.Kind {
+	kinds := prompt.Sections()
+	given := s.Object("sections")
+	for _, name := range protocol.SortedKeys(given) {
+		i := slices.IndexFunc(kinds, func(k prompt.Kind) bool { return k.Name == name })
+		rule, ok := given[name].(map[string]any)
+		switch {
+		case i < 0:
+			s.Faultf("sections", "", "there is no section %q; there are %s", name, strings.Join(prompt.Names(), ", "))
+		case !ok:
+			s.Faultf("sections", "", "%s: want an object such as {max: 2000}", name)
+		default:
+			readRule(s, &kinds[i], rule)
+		}
+	}
+	return kinds
+}
+
+func readRule(s *workflow.Setup, k *prompt.Kind, rule map[string]any) {
+	for _, key := range protocol.SortedKeys(rule) {
+		if key == "drop" {
+			drop, _ := rule[key].(string)
+			switch {
+			case !slices.Contains(prompt.Drops(), drop):
+				s.Faultf("sections", "", "%s.drop: want one of %s", k.Name, strings.Join(prompt.Drops(), ", "))
+			case k.Fixed && drop != string(prompt.DropNever):
+				s.Faultf("sections", "", "%s.drop: this section is never dropped", k.Name)
+			}
+			k.Drop = prompt.Drop(drop)
+			continue
+		}
+		v, ok := protocol.Number(rule[key])
+		if !ok || v < 0 || v != float64(int(v)) || v > 100_000_000 {
+			s.Faultf("sections", "", "%s.%s: want a whole number from 0", k.Name, key)
+			continue
+		}
+		switch key {
+		case "min":
+			k.Min = int(v)
+		case "max":
+			k.Max = int(v)
+		case "units":
+			k.Units = int(v)
+		default:
+			s.Faultf("sections", "", "%s.%s: want min, max, units or drop", k.Name, key)
+		}
+	}
+	if k.Max > 0 && k.Min > k.Max {
+		s.Faultf("sections", "", "%s: min %d is more than max %d", k.Name, k.Min, k.Max)
+	}
+}
+
+func (n *assemble) outputs(s *workflow.Setup) {
+	out := func(name string, t workflow.Type) int {
+		i := s.Out(name, t)
+		if !s.Used(name) {
+			return -1
+		}
+		return i
+	}
+	n.messages = s.Out("messages", workflow.Array)
+	n.shorter, n.tools, n.variables = out("shorter", workflow.Array), out("tools", workflow.Array), out("variables", workflow.Object)
+	n.maxTokens = out("max_tokens", workflow.Integer)
+	n.trace, n.tokens, n.dropped = out("trace", workflow.Object), out("tokens", workflow.Integer), out("dropped", workflow.Integer)
+}
+
+// Run makes the prompt, and where somebody takes it a second one that is a quarter
+// shorter.
+func (n *assemble) Run(x *workflow.Exec) error {
+	sections, err := n.sections(x)
+	if err != nil {
+		return err
+	}
+	conversation := x.List(n.in["conversation"])
+	tools := n.native(x)
+	budget := prompt.Budget{Context: n.context, Output: n.output, Fixed: 2*prompt.PerMessage + toolTokens(tools) + conversationTokens(conversation)}
+	p, err := prompt.Assemble(sections, budget)
+	if err != nil {
+		return err
+	}
+	x.Set(n.messages, messagesOf(p, conversation))
+	trace := traceValue(p, budget.Fixed)
+	if n.shorter >= 0 {
+		budget.Most = p.Tokens * 3 / 4
+		again, err := prompt.Assemble(sections, budget)
+		if err == nil {
+			x.Set(n.shorter, messagesOf(again, conversation))
+			trace["shorter"] = traceValue(again, budget.Fixed)
+		}
+	}
+	n.give(x, p, tools, trace)
+	return nil
+}
+
+// give sets the outputs that somebody looks at.
+func (n *assemble) give(x *workflow.Exec, p *prompt.Prompt, tools []any, trace map[string]any) {
+	if n.tools >= 0 {
+		x.Share(n.tools, tools)
+	}
+	if n.maxTokens >= 0 {
+		x.Share(n.maxTokens, int64(n.output))
+	}
+	if n.tokens >= 0 {
+		x.Share(n.tokens, int64(p.Tokens))
+	}
+	if n.dropped >= 0 {
+		x.Share(n.dropped, int64(p.Left))
+	}
+	if n.trace >= 0 {
+		x.Set(n.trace, trace)
+	}
+	if n.variables >= 0 {
+		n.giveVariables(x, trace)
+	}
+}
+
+// giveVariables gives the inputs by name, and the trace as "prompt": they go along with
+// the request, and no model reads them.
+func (n *assemble) giveVariables(x *workflow.Exec, trace map[string]any) {
+	m := make(map[string]any, len(n.names)+1)
+	made, size := protocol.ValueBytes, protocol.ValueBytes
+	for i, name := range n.names {
+		m[name] = x.In(i)
+		made += protocol.ValueBytes + len(name)
+		size += protocol.ValueBytes + len(name) + x.Size(i)
+	}
+	m["prompt"] = trace
+	traced := protocol.SizeOf(trace, 1<<30)
+	x.SetOf(n.variables, m, made+traced, size+traced)
+}
+
+// sections fills the sections with units.
+func (n *assemble) sections(x *workflow.Exec) ([]prompt.Section, error) {
+	var texts [4]string
+	for i, t := range n.texts {
+		if t == nil {
+			continue
+		}
+		b, err := t.AppendFrom(x.Buffer(), x, nil)
+		if err != nil {
+			return nil, err
+		}
+		texts[i] = string(b)
+		x.Keep(b)
+	}
+	list := func(name string) []any { return x.List(n.in[name]) }
+	constant, lessons, active := prompt.Knowledge(list("knowledge"))
+	units := map[string][]prompt.Unit{
+		"persona": prompt.One("persona", texts[0]), "rules": prompt.One("rules", texts[1]),
+		"constant": constant, "lessons": lessons, "knowledge": active,
+		"summary": prompt.One("summary", x.Text(n.in["summary"])), "history": prompt.History(list("interaction_history")),
+		"goals": prompt.Goals(list("active_goals")), "state": prompt.One("state", texts[2]),
+		"observations": prompt.Observations(list("observations")), "events": prompt.Events(list("incoming_events")),
+		"instruction": prompt.One("instruction", texts[3]),
+	}
+	if n.texts[2] == nil {
+		units["state"] = prompt.State(x.In(n.in["private_state"]))
+	}
+	if n.grammar == grammarTAM && len(list("tools")) > 0 {
+		units["grammar"] = prompt.One("grammar", prompt.TAM)
+		units["tools"] = prompt.Tools(list("tools"))
+	}
+	sections := make([]prompt.Section, len(n.kinds))
+	for i, k := range n.kinds {
+		sections[i] = prompt.Section{Kind: k, Units: units[k.Name]}
+	}
+	return sections, nil
+}
+
+// native are the tools that go beside the messages.
+func (n *assemble) native(x *workflow.Exec) []any {
+	if n.grammar != grammarNative {
+		return []any{}
+	}
+	return x.List(n.in["tools"])
+}
+
+func toolTokens(tools []any) (n int) {
+	var b []byte
+	for _, t := range tools {
+		b = template.AppendJSON(b[:0], t)
+		n += prompt.PerTool + prompt.Tokens(string(b))
+	}
+	return n
+}
+
+func conversationTokens(list []any) (n int) {
+	var b []byte
+	for _, m := range list {
+		b = template.AppendJSON(b[:0], m)
+		n += prompt.PerMessage + prompt.Tokens(string(b))
+	}
+	return n
+}
+
+// messagesOf is the prompt as messages, and the turn's earlier rounds behind it.
+func messagesOf(p *prompt.Prompt, conversation []any) []any {
+	list := make([]any, 0, 2+len(conversation))
+	if p.System != "" {
+		list = append(list, map[string]any{"role": string(protocol.RoleSystem), "text": p.System})
+	}
+	if p.User != "" {
+		list = append(list, map[string]any{"role": string(protocol.RoleUser), "text": p.User})
+	}
+	return append(list, conversation...)
+}
+
+// traceValue lists what became of every unit.
+func traceValue(p *prompt.Prompt, fixed int) map[string]any {
+	units := make([]any, len(p.Trace))
+	for i, k := range p.Trace {
+		u := map[string]any{"section": k.Section, "unit": k.Unit, "tokens": int64(k.Tokens)}
+		if k.Dropped != "" {
+			u["dropped"] = k.Dropped
+		}
+		units[i] = u
+	}
+	return map[string]any{"tokens": int64(p.Tokens), "room": int64(p.Room), "beside": int64(fixed), "dropped": int64(p.Left), "units": units}
+}
