@@ -132,6 +132,9 @@ func (t *Turn) answer(a *Answered) bool {
 	}
 	if w.call == nil {
 		t.noteModel(a)
+		if a.Err == nil && w.run.purpose == protocol.PurposeDeliberate {
+			t.talk.Heard(a.Number, &a.Model)
+		}
 		if f := a.Model.Finish; f == protocol.FinishLength || f == protocol.FinishFiltered {
 			t.cutBy = f
 		}

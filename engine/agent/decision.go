@@ -27,7 +27,9 @@ func (t *Turn) coreEnded(r result) {
 		t.fail("%s", r.err)
 		return
 	}
+	t.talk.Begin(r.outputs[OutputResponse], t.lastRound())
 	t.heed(r.outputs)
+	t.talk.End()
 }
 
 // heed turns the outputs of a workflow into speech and queued calls. The core
@@ -57,6 +59,9 @@ func (t *Turn) respond(v any) {
 	if said := strings.TrimSpace(a.Text); said != "" {
 		t.say(said)
 	}
+	if len(a.Calls) == 0 && len(a.Problems) > 0 {
+		t.talk.Lost()
+	}
 	for _, p := range a.Problems {
 		t.problem(p)
 	}
@@ -70,11 +75,11 @@ func (t *Turn) respond(v any) {
 const notUnderstood = "(not understood)"
 
 // problem records a part of the decision that could not be read; the next
-// deliberation observes it.
+// deliberation observes it, unless a round of this one certainly does.
 func (t *Turn) problem(text string) {
 	t.record(&protocol.Call{ID: t.nextCallID(), Tool: notUnderstood, Origin: protocol.OriginTAM}, &protocol.CallResult{
 		Status: protocol.CallFailed, Error: protocol.Errorf(protocol.KindInvalid, "%s", text),
-	}, true)
+	}, t.talk.Problem(text))
 }
 
 // decide reads a structured decision: say, calls, skills, tools, events,
@@ -177,9 +182,10 @@ func (t *Turn) enqueueAfter(from int, c protocol.Call) {
 const maxBlock = 1 << 20
 
 func (t *Turn) enqueue(c protocol.Call) {
-	c.ID = t.nextCallID()
+	q := queued{Call: c, given: c.ID}
+	q.ID = t.nextCallID()
 	if t.spend(entryBytes) {
-		t.queue = append(t.queue, c)
+		t.queue = append(t.queue, q)
 	}
 }
 
@@ -191,7 +197,7 @@ func (t *Turn) nextCallID() string {
 
 // carryOut carries out call i of the queue and keeps its result.
 func (t *Turn) carryOut(i int) {
-	c := &t.queue[i]
+	c := &t.queue[i].Call
 	if c.Block > 0 && c.Block == t.stopped {
 		t.keep(c, protocol.CallResult{Status: protocol.CallNotRun})
 		return
@@ -203,7 +209,7 @@ func (t *Turn) carryOut(i int) {
 	entry, skill, refused := t.m.Def.find(c)
 	switch {
 	case skill != "":
-		t.startSkill(skill, c, func(r protocol.CallResult) { t.keep(&t.queue[i], r) })
+		t.startSkill(skill, c, func(r protocol.CallResult) { t.keep(&t.queue[i].Call, r) })
 	case entry != nil && entry.kind != "":
 		if r, ended := t.askTool(entry, c, 0, 0, waiting{}); ended {
 			t.keep(c, r)
@@ -218,7 +224,7 @@ func (t *Turn) tooManyCalls() protocol.CallResult {
 }
 
 func (t *Turn) keep(c *protocol.Call, r protocol.CallResult) {
-	last := t.round >= t.m.Def.Limits.MaxToolRounds
+	last := t.lastRound()
 	if !last {
 		r.ID, r.Tool, r.Output = c.ID, c.Tool, readable(r.Output)
 		t.results = append(t.results, r)

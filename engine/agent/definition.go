@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"tavernsim/engine/agent/menu"
 	"tavernsim/engine/agent/profile"
 	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/statecmd"
@@ -24,7 +25,7 @@ type Definition struct {
 	Skills     []string                  // ids of Workflows that may be called
 	Tools      []string                  // ids of tools that may be called, atomic or External
 	External   []External                // tools that executors carry out, sorted by id
-	Knowledge  []KnowledgeAccess
+	Knowledge  profile.Accesses
 	Model      string // default model of completions; "" = the provider's
 	Realtime   bool   // latency passes by itself, and others go on while a deliberation runs
 
@@ -47,6 +48,7 @@ type Definition struct {
 	callable     []string                // what a call may name
 	others       []string                // tools that it may not
 	capabilities map[string]any
+	menu         []any          // the input tools
 	self         map[string]any // the input of that name; its other fields are each agent's own
 	names        map[*workflow.Plan][]string
 }
@@ -69,32 +71,6 @@ func (d *Definition) keptObservations() int {
 // max_observations.
 const realtimeObservations = 1024
 
-// KnowledgeAccess is a knowledge base an agent may use.
-type KnowledgeAccess struct {
-	Alias, ID            string
-	Read, Write, Suggest bool
-}
-
-// AccessOf reads a reference of a profile. A reference without permissions permits
-// reading.
-func AccessOf(r profile.KnowledgeReference) KnowledgeAccess {
-	a := KnowledgeAccess{Alias: r.Alias, ID: r.SourceID, Read: len(r.AccessPermissions) == 0}
-	if a.Alias == "" {
-		a.Alias = r.SourceID
-	}
-	for _, p := range r.AccessPermissions {
-		switch p {
-		case profile.PermitRead:
-			a.Read = true
-		case profile.PermitWrite:
-			a.Write = true
-		case profile.PermitSuggest, profile.PermitSuggestAlias:
-			a.Suggest = true
-		}
-	}
-	return a
-}
-
 // Seal computes the tables that all agents of the definition share. Call it once.
 func (d *Definition) Seal(describe func(id string) (name, description string)) {
 	list, table, err := toolTable(d.External)
@@ -105,21 +81,21 @@ func (d *Definition) Seal(describe func(id string) (name, description string)) {
 		panic("agent: the prefixes of the private state: " + err.Error()) // they are constants
 	}
 	d.tools, d.schemas, d.goal = map[string]*Tool{}, map[string]*bind.Schema{}, &table[toolUpdateGoal].schema
-	tools, skills := []any{}, []any{}
+	var m menu.Menu
 	for i := range list {
 		if entry := &list[i]; slices.Contains(d.Tools, entry.Name) {
 			d.tools[entry.Name], d.callable = entry, append(d.callable, entry.Name)
-			tools = append(tools, map[string]any{"id": entry.Name, "description": entry.Description, "parameters": entry.Parameters})
+			m.AddTool(&entry.ToolSpec)
 		} else if !entry.sceneOnly {
 			d.others = append(d.others, entry.Name)
 		}
 	}
 	for _, id := range d.Skills {
 		name, description := describe(id)
-		d.schemas[id], d.callable = skillSchema(d.Workflows[id]), append(d.callable, tool.SkillPrefix+id)
-		skills = append(skills, map[string]any{"id": tool.SkillPrefix + id, "name": name, "description": description})
+		d.schemas[id], d.callable = menu.Schema(d.Workflows[id]), append(d.callable, tool.SkillPrefix+id)
+		m.AddSkill(id, name, description, d.Workflows[id], CoreInputs())
 	}
-	d.capabilities = map[string]any{"tools": tools, "skills": skills}
+	d.capabilities, d.menu = m.Capabilities(), m.List
 	d.self = map[string]any{"instance_id": "", "profile_id": d.Profile, "name": d.Name, "ordinal": int64(0)}
 	d.names = map[*workflow.Plan][]string{}
 	if d.Core != nil {
@@ -132,36 +108,6 @@ func (d *Definition) Seal(describe func(id string) (name, description string)) {
 
 // Capabilities is the input available_capabilities.
 func (d *Definition) Capabilities() map[string]any { return d.capabilities }
-
-// skillSchema is the schema of a skill's inputs.
-func skillSchema(plan *workflow.Plan) *bind.Schema {
-	var list []bind.Property
-	if plan != nil {
-		for i, name := range plan.Inputs() {
-			list = append(list, bind.Property{Name: name, Type: bind.Type{Names: typeNames(plan.InputType(i))}})
-		}
-	}
-	s := bind.NewSchema(list)
-	return &s
-}
-
-func typeNames(t workflow.Type) []string {
-	switch t {
-	case workflow.String, workflow.Binary:
-		return []string{"string"}
-	case workflow.Integer:
-		return []string{"integer"}
-	case workflow.Float:
-		return []string{"number"}
-	case workflow.Boolean:
-		return []string{"boolean"}
-	case workflow.Array:
-		return []string{"array"}
-	case workflow.Object:
-		return []string{"object"}
-	}
-	return nil // it takes anything
-}
 
 // find resolves the name in a call to a tool or a skill of the inventories. It
 // corrects the letter case and punctuation of the name in the call.
@@ -221,45 +167,3 @@ func (d *Definition) skill(name string) (string, bool) {
 }
 
 func lastElement(id string) string { return id[strings.LastIndexByte(id, '/')+1:] }
-
-// knowledge finds a base by alias or id; "" finds the first base that may permits.
-func (d *Definition) knowledge(name string, may func(KnowledgeAccess) bool) (KnowledgeAccess, error) {
-	for _, k := range d.Knowledge {
-		if name == "" && may(k) {
-			return k, nil
-		}
-		if name != "" && (k.Alias == name || k.ID == name) {
-			if !may(k) {
-				return k, protocol.Errorf(protocol.KindDenied, "knowledge base %q: not permitted to %s", name, k.Profile())
-			}
-			return k, nil
-		}
-	}
-	if name == "" {
-		return KnowledgeAccess{}, protocol.Errorf(protocol.KindDenied, "no knowledge base permits this")
-	}
-	return KnowledgeAccess{}, protocol.Errorf(protocol.KindNotFound, "knowledge base %q is not among knowledge_base_references; known: %s", name, d.aliases())
-}
-
-// Profile describes the permissions of a base in an error.
-func (k KnowledgeAccess) Profile() string {
-	var may []string
-	for word, ok := range map[string]bool{"read": k.Read, "write_caiu": k.Write, "suggest_edits": k.Suggest} {
-		if ok {
-			may = append(may, word)
-		}
-	}
-	slices.Sort(may)
-	return "this profile; permissions: " + strings.Join(may, ", ")
-}
-
-func (d *Definition) aliases() string {
-	var names []string
-	for _, k := range d.Knowledge {
-		names = append(names, k.Alias)
-	}
-	if len(names) == 0 {
-		return "none"
-	}
-	return strings.Join(names, ", ")
-}

@@ -185,7 +185,7 @@ func (s *script) define(d *Definition, set *setting) {
 		}}})
 	}
 	for _, r := range set.Knowledge {
-		d.Knowledge = append(d.Knowledge, AccessOf(r))
+		d.Knowledge = append(d.Knowledge, r.Access())
 	}
 	d.MayOrder = func(instance string) bool { return slices.Contains(set.Orders, instance) }
 	if set.Forbidden != "" {
@@ -242,8 +242,8 @@ func thinks(prompt string) *workflow.Definition {
 		Edges: []workflow.Edge{edge("prompt", "text", "think", "prompt"), edge("think", "text", "out", OutputResponse), edge("think", "calls", "out", OutputCalls)},
 	}
 	for _, name := range CoreInputs() {
-		d.InterfaceInputs[name] = workflow.Port{}
 		if strings.Contains(prompt, "."+name) {
+			d.InterfaceInputs[name] = workflow.Port{}
 			d.Edges = append(d.Edges, edge("in", name, "prompt", name))
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -38,6 +39,7 @@ func (s *script) printDecision(in any, d *protocol.Decision) {
 			what = q.Call.Tool + " " + value(q.Call.Params)
 		}
 		s.print("asks %s %d: %s%s", q.Kind, q.Number, what, shown(reflect.ValueOf(struct{ Wait, Timeout time.Duration }{q.Wait, q.Timeout})))
+		s.printConversation(q.Model.Messages)
 	}
 	for _, f := range d.Facts {
 		if c, ok := f.(*statecmd.Committed); ok {
@@ -51,6 +53,23 @@ func (s *script) printDecision(in any, d *protocol.Decision) {
 	}
 	if len(d.Effects)+len(d.Facts) == 0 && s.live.turn != nil {
 		s.print("waits on")
+	}
+}
+
+// printConversation prints the messages of a request that is not the first of its turn.
+func (s *script) printConversation(list []protocol.ModelMessage) {
+	if !slices.ContainsFunc(list, func(m protocol.ModelMessage) bool { return m.Role == protocol.RoleAssistant }) {
+		return
+	}
+	for _, m := range list {
+		line := fmt.Sprintf("  %s %s", m.Role, value(m.Text))
+		for _, c := range m.Calls {
+			line += fmt.Sprintf(" <%s %s %s%s>", c.ID, c.Tool, value(c.Params), c.Broken)
+		}
+		if m.CallID != "" {
+			line += " for " + m.CallID
+		}
+		s.print("%s", line)
 	}
 }
 

@@ -52,7 +52,7 @@ func (t *Turn) queryKnowledge(p tool.Params) (any, error) {
 		}
 	}
 	if kb != "" {
-		if _, err := t.m.Def.knowledge(kb, func(k KnowledgeAccess) bool { return k.Read }); err != nil {
+		if _, err := t.m.Def.Knowledge.Find(kb, func(k profile.Access) bool { return k.Read }); err != nil {
 			return nil, err
 		}
 	}
@@ -60,8 +60,8 @@ func (t *Turn) queryKnowledge(p tool.Params) (any, error) {
 }
 
 // readable finds the base of that name, or all bases that the agent may read.
-func (t *Turn) readable(name string) []KnowledgeAccess {
-	var out []KnowledgeAccess
+func (t *Turn) readable(name string) []profile.Access {
+	var out []profile.Access
 	for _, k := range t.m.Def.Knowledge {
 		if k.Read && (name == "" || name == k.Alias || name == k.ID) {
 			out = append(out, k)
@@ -70,7 +70,7 @@ func (t *Turn) readable(name string) []KnowledgeAccess {
 	return out
 }
 
-func (t *Turn) entryValue(e *knowledge.Entry, home *knowledge.Base, access KnowledgeAccess) map[string]any {
+func (t *Turn) entryValue(e *knowledge.Entry, home *knowledge.Base, access profile.Access) map[string]any {
 	v := e.Value()
 	content, _ := knowledge.Resolver{Home: home, Base: t.baseOf, Lookup: t.referenced}.Entry(e)
 	v["content"], v["kb"] = content, access.Alias
@@ -132,7 +132,7 @@ func (t *Turn) activatedKnowledge() []any {
 }
 
 func (t *Turn) writeKnowledge(p tool.Params) (any, error) {
-	access, err := t.m.Def.knowledge(p.Text("kb"), func(k KnowledgeAccess) bool { return k.Write || k.Suggest })
+	access, err := t.m.Def.Knowledge.Find(p.Text("kb"), func(k profile.Access) bool { return k.Write || k.Suggest })
 	if err != nil {
 		return nil, err
 	}

@@ -1,12 +1,11 @@
 package agent
 
 import (
-	"cmp"
 	"fmt"
-	"maps"
 	"strings"
 	"time"
 
+	"tavernsim/engine/agent/talk"
 	"tavernsim/engine/workflow"
 	"tavernsim/protocol"
 	"tavernsim/tam/bind"
@@ -29,10 +28,13 @@ type Turn struct {
 	goals []Goal
 
 	runs    []*activeRun
-	queue   []protocol.Call // decided
-	done    int             // of the queue: carried out
+	queue   []queued // decided
+	done    int      // of the queue: carried out
 	results []protocol.CallResult
 	round   int
+	talk    *talk.Talk // nil = the core workflow takes no conversation
+	inputs  []any      // of the core workflow in its first round, with talk
+	first   int        // of the queue: the first call of this round
 	reflect *reflection
 	world   worldView
 	group   string                // transaction of the last request to the world
@@ -209,7 +211,7 @@ func (t *Turn) startCore() {
 		t.startHandlers()
 		return
 	}
-	t.start(protocol.PurposeDeliberate, plan, t.coreInputs(plan, t.wake.Inputs), t.coreEnded)
+	t.start(protocol.PurposeDeliberate, plan, t.roundInputs(plan), t.coreEnded)
 }
 
 // startHandlers starts, for every perceived event, the workflow that the scene
@@ -313,8 +315,12 @@ func (t *Turn) step() bool {
 		t.carryOut(t.done - 1)
 		return true
 	}
-	if len(t.results) > 0 && t.round < t.m.Def.Limits.MaxToolRounds && t.end.Outcome == OutcomeOK {
-		t.observations = t.resultObservations()
+	if (len(t.results) > 0 || t.talk.Again()) && !t.lastRound() && t.end.Outcome == OutcomeOK {
+		if t.talk != nil {
+			t.closeRound()
+		} else {
+			t.observations = t.resultObservations()
+		}
 		t.results, t.stopped = t.results[:0], 0
 		t.startCore()
 		return true
@@ -369,101 +375,6 @@ func (t *Turn) fail(format string, args ...any) {
 	if t.end.Outcome == OutcomeOK && !t.cancelled {
 		t.end.Outcome, t.end.Error = OutcomeFailed, fmt.Sprintf(format, args...)
 	}
-}
-
-// coreInputs computes those inputs of a deliberation (§2.1.1) that the interface of
-// the workflow names.
-func (t *Turn) coreInputs(plan *workflow.Plan, given map[string]any) []any {
-	names := t.m.Def.inputs(plan)
-	inputs := make([]any, len(names))
-	for i, name := range names {
-		var ok bool
-		if inputs[i], ok = given[name]; !ok {
-			inputs[i] = t.input(name)
-		}
-	}
-	return inputs
-}
-
-// CoreInputs lists what a core workflow may name in its interface.
-func CoreInputs() []string {
-	return []string{"world_state", "private_state", "active_goals", "knowledge", "interaction_history", "incoming_events",
-		"available_capabilities", "observations", "self", "now", "turn", "world_version"}
-}
-
-func (t *Turn) input(name string) any {
-	switch name {
-	case "world_state":
-		return t.world.Value()
-	case "private_state":
-		return t.Private
-	case "active_goals":
-		return t.activeGoals()
-	case "knowledge":
-		return t.activatedKnowledge()
-	case "interaction_history":
-		return valuesOf(t.m.State.history, t.utteranceValue)
-	case "incoming_events":
-		return valuesOf(t.events, t.eventValue)
-	case "available_capabilities":
-		return t.m.Def.Capabilities()
-	case "observations":
-		return valuesOf(t.observations, Observation.value)
-	case "self":
-		return t.self()
-	case "now":
-		return t.wake.Now.String()
-	case "turn":
-		return int64(t.end.Turn)
-	case "world_version": // for expected_version
-		return t.world.Version()
-	}
-	return nil
-}
-
-func (t *Turn) self() map[string]any {
-	self := maps.Clone(t.m.Def.self)
-	self["instance_id"], self["ordinal"] = t.m.ID.Instance, int64(t.m.ID.Ordinal)
-	return self
-}
-
-func (t *Turn) activeGoals() []any {
-	out := []any{}
-	for _, g := range t.goals {
-		if g.Open() {
-			out = append(out, g.Value())
-		}
-	}
-	return out
-}
-
-func valuesOf[T any](list []T, value func(T) map[string]any) []any {
-	out := make([]any, len(list))
-	for i, e := range list {
-		out[i] = value(e)
-	}
-	return out
-}
-
-func (t *Turn) utteranceValue(u Utterance) map[string]any {
-	return map[string]any{"time": u.Time.String(), "who": cmp.Or(u.Who, t.m.ID.Instance), "type": u.Type, "text": u.Text}
-}
-
-// eventValue is an event as a workflow of this agent gets it: with the number of
-// redeliveries and the task, which depend on the receiver.
-func (t *Turn) eventValue(e *protocol.Envelope) map[string]any {
-	v := protocol.EventValue(e)
-	if !e.RequiresAck && e.TaskID == "" && !t.m.Def.Limits.Interrupt.On {
-		return v
-	}
-	meta, _ := v["metadata"].(map[string]any)
-	if h := t.m.State.find(e); h != nil && h.redelivered() > 0 {
-		meta["redelivered"] = h.redelivered()
-	}
-	if task := t.taskValue(e); task != nil {
-		meta["task"] = task
-	}
-	return v
 }
 
 // deliveryObservations list the events that did not reach the inbox, and the tasks

@@ -91,7 +91,7 @@ func (b *built) typeOut(handle string) Type {
 
 func (u *unit) buildGroupInput(b *built) {
 	for _, in := range u.plan.inputs {
-		b.setup.Out(in.name, in.typ)
+		b.setup.Out(in.name, in.DataFlowType)
 	}
 }
 

@@ -126,7 +126,8 @@ func (u *unit) checkInterface() {
 		if err != nil {
 			u.faults.add(Fault{Field: name, Path: []string{"interfaceInputs", name, "default"}, Message: err.Error()})
 		}
-		u.plan.inputs = append(u.plan.inputs, planInput{name: name, typ: p.DataFlowType, required: p.Required, missing: def})
+		p.Default = def
+		u.plan.inputs = append(u.plan.inputs, planInput{p, name})
 	}
 	for _, name := range protocol.SortedKeys(u.def.InterfaceOutputs) {
 		p := u.port("interfaceOutputs", name, u.def.InterfaceOutputs[name])

@@ -123,7 +123,7 @@ func (u *unit) buildSubWorkflow(s *Setup) *subWorkflow {
 		return nil
 	}
 	for _, in := range plan.inputs {
-		s.In(In{Name: in.name, Type: in.typ, Required: in.required && in.missing == nil, Default: in.missing})
+		s.In(In{Name: in.name, Type: in.DataFlowType, Required: in.Required && in.Default == nil, Default: in.Default})
 	}
 	for _, out := range plan.outputs {
 		s.Out(out.name, out.typ)
@@ -167,13 +167,13 @@ func (l *loop) declareInputs(s *Setup) {
 		case nameIndex:
 			l.args = append(l.args, loopArg{role: argIndex})
 		case nameAcc:
-			l.acc = s.In(In{Name: nameAcc, Type: in.typ, Required: in.required && in.missing == nil, Default: in.missing})
+			l.acc = s.In(In{Name: nameAcc, Type: in.DataFlowType, Required: in.Required && in.Default == nil, Default: in.Default})
 			l.args = append(l.args, loopArg{role: argAcc})
 		case nameList, nameTimes:
 			s.Faultf("workflow", "rename it there", "the nested workflow has an input %q, which is the loop's own", in.name)
 			l.args = append(l.args, loopArg{role: argIndex})
 		default:
-			n := s.In(In{Name: in.name, Type: in.typ, Required: in.required && in.missing == nil, Default: in.missing})
+			n := s.In(In{Name: in.name, Type: in.DataFlowType, Required: in.Required && in.Default == nil, Default: in.Default})
 			l.args = append(l.args, loopArg{role: argConst, input: n})
 		}
 	}
@@ -220,7 +220,7 @@ func (l *loop) check(s *Setup) {
 	if item < 0 && l.list >= 0 {
 		s.Faultf("workflow", fmt.Sprintf("add the input, or count with %q", nameTimes), "the nested workflow has no input %q", nameItem)
 	}
-	if item >= 0 && l.list < 0 && l.plan.inputs[item].required {
+	if item >= 0 && l.list < 0 && l.plan.inputs[item].Required {
 		s.Faultf("workflow", "go over a list", "the nested workflow requires an input %q, which a counted loop does not have", nameItem)
 	}
 }

@@ -24,10 +24,8 @@ type Plan struct {
 }
 
 type planInput struct {
-	name     string
-	typ      Type
-	required bool
-	missing  any // the default
+	Port // its default is normalized
+	name string
 }
 
 type planOutput struct {
@@ -111,8 +109,8 @@ func (p *Plan) Input(name string) int {
 	return -1
 }
 
-// InputType is what an interface input takes, by its number.
-func (p *Plan) InputType(i int) Type { return p.inputs[i].typ }
+// InputPort describes an interface input, by its number.
+func (p *Plan) InputPort(i int) Port { return p.inputs[i].Port }
 
 // Outputs lists the interface outputs, sorted: the order of [Run.Output].
 func (p *Plan) Outputs() []string {
@@ -151,15 +149,15 @@ func (p *Plan) Args(inputs map[string]any) ([]any, error) {
 // missing.
 func (in *planInput) argument(v any) (any, error) {
 	if v == nil {
-		v = in.missing
+		v = in.Default
 	}
 	if v == nil {
-		if in.required {
+		if in.Required {
 			return nil, protocol.Errorf(protocol.KindInvalid, "input %q: is required and was not given", in.name)
 		}
 		return nil, nil
 	}
-	out, err := convert(v, in.typ, in.typ.argument())
+	out, err := convert(v, in.DataFlowType, in.DataFlowType.argument())
 	if err != nil {
 		return nil, protocol.Errorf(protocol.KindInvalid, "input %q: %w", in.name, err)
 	}

@@ -16,7 +16,7 @@ type llm struct {
 	json        bool
 	purpose     protocol.Purpose // "" = the workflow's
 
-	prompt, system, messages, shorter, variables, modelIn, tools, maxIn int // inputs; -1 = not there
+	prompt, system, messages, shorter, variables, modelIn, tools, rounds, maxIn int // inputs
 
 	text, value, calls, reasoning, finish, usage, answered int // outputs; -1 = nobody looks
 }
@@ -39,7 +39,7 @@ func completion(s *workflow.Setup) workflow.Body {
 	in := func(name string, t workflow.Type) int { return s.In(workflow.In{Name: name, Type: t}) }
 	n.prompt, n.system = in("prompt", workflow.String), in("system", workflow.String)
 	n.messages, n.variables = in("messages", workflow.Array), in("variables", workflow.Object)
-	n.modelIn, n.tools = in("model", workflow.String), in("tools", workflow.Array)
+	n.modelIn, n.tools, n.rounds = in("model", workflow.String), in("tools", workflow.Array), in("conversation", workflow.Array)
 	n.shorter, n.maxIn = in("shorter", workflow.Array), in("max_tokens", workflow.Integer)
 	if !s.Given("prompt") && !s.Given("messages") {
 		s.Faultf("", "connect an edge to \"prompt\" or \"messages\"", "there is nothing to ask the model")
@@ -113,28 +113,37 @@ const mostOutput = 10_000_000
 // assembled shorter ones too.
 func (n *llm) Shorter(x *workflow.Exec) bool { return x.Has(n.shorter) }
 
-// conversation is the system text, the messages and the prompt, in this order.
+// conversation is the system text, the messages, the prompt and the rounds, in this
+// order: what a later round asks begins with all that this one asks.
 func (n *llm) conversation(x *workflow.Exec) ([]protocol.ModelMessage, error) {
-	given := x.List(n.messages)
+	given, rounds := x.List(n.messages), x.List(n.rounds)
 	if x.Short() {
 		given = x.List(n.shorter)
 	}
-	list := make([]protocol.ModelMessage, 0, len(given)+2)
+	list := make([]protocol.ModelMessage, 0, len(given)+len(rounds)+2)
 	if t := x.Text(n.system); t != "" {
 		list = append(list, protocol.ModelMessage{Role: protocol.RoleSystem, Text: t})
 	}
-	for i, v := range given {
-		m, err := readMessage(v)
-		if err != nil {
-			return nil, protocol.Errorf(protocol.KindInvalid, "message %d: %w", i, err)
-		}
-		list = append(list, m)
-	}
+	list, err := readMessages(list, "message", given)
 	if t := x.Text(n.prompt); t != "" {
 		list = append(list, protocol.ModelMessage{Role: protocol.RoleUser, Text: t})
 	}
-	if len(list) == 0 {
-		return nil, protocol.Errorf(protocol.KindInvalid, "the prompt is empty and there are no messages")
+	if err == nil && len(list) == 0 {
+		err = protocol.Errorf(protocol.KindInvalid, "the prompt is empty and there are no messages")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return readMessages(list, "conversation: message", rounds)
+}
+
+func readMessages(list []protocol.ModelMessage, what string, values []any) ([]protocol.ModelMessage, error) {
+	for i, v := range values {
+		m, err := readMessage(v)
+		if err != nil {
+			return list, protocol.Errorf(protocol.KindInvalid, "%s %d: %w", what, i, err)
+		}
+		list = append(list, m)
 	}
 	return list, nil
 }
@@ -168,9 +177,9 @@ func readTools(list []any) ([]protocol.ToolSpec, error) {
 	specs := make([]protocol.ToolSpec, 0, len(list))
 	for i, v := range list {
 		m, _ := v.(map[string]any)
-		spec := protocol.ToolSpec{Name: firstText(m, "name"), Description: firstText(m, "description"), Parameters: m["parameters"]}
+		spec := protocol.ToolSpec{Name: firstText(m, "id", "name"), Description: firstText(m, "description"), Parameters: m["parameters"]}
 		if spec.Name == "" {
-			return nil, protocol.Errorf(protocol.KindInvalid, "tool %d: want an object with name, description and parameters", i)
+			return nil, protocol.Errorf(protocol.KindInvalid, "tool %d: want an object with name (or id), description and parameters", i)
 		}
 		specs = append(specs, spec)
 	}

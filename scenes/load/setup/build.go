@@ -163,8 +163,8 @@ func (b *builder) define(key class, in project.Instance) uint16 {
 	if d.Reflection != "" {
 		d.Workflows[d.Reflection] = b.plan(d.Reflection)
 	}
-	for _, ref := range profile.KnowledgeBaseReferences {
-		d.Knowledge = append(d.Knowledge, agent.AccessOf(ref))
+	for i := range profile.KnowledgeBaseReferences {
+		d.Knowledge = append(d.Knowledge, profile.KnowledgeBaseReferences[i].Access())
 	}
 	d.Seal(b.describe)
 	return b.addClass(key, d, timingOf(key.runtime, d.Limits.Lanes), b.initialGoals(key.profile, in.Goals))
@@ -312,7 +312,7 @@ func (b *builder) own() {
 		}
 	}
 	for _, id := range b.Project.KnowledgeBaseIDs() {
-		d.Knowledge = append(d.Knowledge, agent.KnowledgeAccess{Alias: id, ID: id, Read: true, Write: true})
+		d.Knowledge = append(d.Knowledge, profile.Access{Alias: id, ID: id, Read: true, Write: true})
 	}
 	d.Seal(b.describe)
 	b.add(ActorScene, b.addClass(class{}, d, agenda.Timing{MaxRestarts: 5}, nil), subscriptions)

@@ -1,0 +1,110 @@
+package agent
+
+import (
+	"cmp"
+	"maps"
+
+	"tavernsim/engine/workflow"
+	"tavernsim/protocol"
+)
+
+// coreInputs computes those inputs of a deliberation (§2.1.1) that the interface of
+// the workflow names.
+func (t *Turn) coreInputs(plan *workflow.Plan, given map[string]any) []any {
+	names := t.m.Def.inputs(plan)
+	inputs := make([]any, len(names))
+	for i, name := range names {
+		var ok bool
+		if inputs[i], ok = given[name]; !ok {
+			inputs[i] = t.input(name)
+		}
+	}
+	return inputs
+}
+
+// CoreInputs lists what a core workflow may name in its interface.
+func CoreInputs() []string {
+	return []string{"world_state", "private_state", "active_goals", "knowledge", "interaction_history", "incoming_events",
+		"available_capabilities", "observations", "self", "now", "turn", "world_version", inputConversation, inputRound, "tools"}
+}
+
+func (t *Turn) input(name string) any {
+	switch name {
+	case "world_state":
+		return t.world.Value()
+	case "private_state":
+		return t.Private
+	case "active_goals":
+		return t.activeGoals()
+	case "knowledge":
+		return t.activatedKnowledge()
+	case "interaction_history":
+		return valuesOf(t.m.State.history, t.utteranceValue)
+	case "incoming_events":
+		return valuesOf(t.events, t.eventValue)
+	case "available_capabilities":
+		return t.m.Def.Capabilities()
+	case "observations":
+		return valuesOf(t.observations, Observation.value)
+	case "self":
+		return t.self()
+	case "now":
+		return t.wake.Now.String()
+	case "turn":
+		return int64(t.end.Turn)
+	case "world_version": // for expected_version
+		return t.world.Version()
+	case inputConversation:
+		return t.talk.Messages()
+	case inputRound:
+		return int64(t.round)
+	case "tools":
+		return t.m.Def.menu
+	}
+	return nil
+}
+
+func (t *Turn) self() map[string]any {
+	self := maps.Clone(t.m.Def.self)
+	self["instance_id"], self["ordinal"] = t.m.ID.Instance, int64(t.m.ID.Ordinal)
+	return self
+}
+
+func (t *Turn) activeGoals() []any {
+	out := []any{}
+	for _, g := range t.goals {
+		if g.Open() {
+			out = append(out, g.Value())
+		}
+	}
+	return out
+}
+
+func valuesOf[T any](list []T, value func(T) map[string]any) []any {
+	out := make([]any, len(list))
+	for i, e := range list {
+		out[i] = value(e)
+	}
+	return out
+}
+
+func (t *Turn) utteranceValue(u Utterance) map[string]any {
+	return map[string]any{"time": u.Time.String(), "who": cmp.Or(u.Who, t.m.ID.Instance), "type": u.Type, "text": u.Text}
+}
+
+// eventValue is an event as a workflow of this agent gets it: with the number of
+// redeliveries and the task, which depend on the receiver.
+func (t *Turn) eventValue(e *protocol.Envelope) map[string]any {
+	v := protocol.EventValue(e)
+	if !e.RequiresAck && e.TaskID == "" && !t.m.Def.Limits.Interrupt.On {
+		return v
+	}
+	meta, _ := v["metadata"].(map[string]any)
+	if h := t.m.State.find(e); h != nil && h.redelivered() > 0 {
+		meta["redelivered"] = h.redelivered()
+	}
+	if task := t.taskValue(e); task != nil {
+		meta["task"] = task
+	}
+	return v
+}

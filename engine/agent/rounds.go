@@ -1,0 +1,54 @@
+package agent
+
+import (
+	"slices"
+
+	"tavernsim/engine/agent/talk"
+	"tavernsim/engine/workflow"
+	"tavernsim/protocol"
+)
+
+const (
+	inputConversation = "conversation"
+	inputRound        = "round"
+)
+
+// queued is a call that the turn will carry out.
+type queued struct {
+	protocol.Call
+	given string // id under which a model asked for it
+}
+
+// roundInputs computes the inputs of the core workflow. A workflow that takes the
+// conversation gets the others as they were in the first round, so that its prompt is the
+// same text again and what changed since stands behind it, in the conversation.
+func (t *Turn) roundInputs(plan *workflow.Plan) []any {
+	names := t.m.Def.inputs(plan)
+	if t.talk == nil {
+		inputs := t.coreInputs(plan, t.wake.Inputs)
+		if t.m.Def.Limits.MaxToolRounds > 1 && slices.Contains(names, inputConversation) {
+			t.talk, t.inputs = &talk.Talk{}, inputs
+		}
+		return inputs
+	}
+	inputs := slices.Clone(t.inputs)
+	for i, name := range names {
+		if _, given := t.wake.Inputs[name]; !given && (name == inputConversation || name == inputRound) {
+			inputs[i] = t.input(name)
+		}
+	}
+	return inputs
+}
+
+// closeRound adds a round to the conversation.
+func (t *Turn) closeRound() {
+	calls := make([]talk.Call, len(t.results))
+	for i := range t.results {
+		calls[i] = talk.Call{ID: t.queue[t.first+i].given, Result: &t.results[i]}
+	}
+	t.spend(t.talk.Close(calls))
+	t.first = len(t.queue)
+}
+
+// lastRound reports whether no other round follows.
+func (t *Turn) lastRound() bool { return t.round >= t.m.Def.Limits.MaxToolRounds }
