@@ -20,7 +20,7 @@ import (
 	"tavernsim/engine/agent"
 	"tavernsim/internal/bench"
 	"tavernsim/protocol"
-	"tavernsim/scenes/load/setup"
+	"tavernsim/scenes/machines"
 	"tavernsim/scenes/run/rundir"
 	"tavernsim/scenes/view/compare"
 	"tavernsim/scenes/view/deadletters"
@@ -335,7 +335,7 @@ func firstColumn(text string) []string {
 // catalogue that their packages give.
 func factsInCode(t *testing.T) map[string][]string {
 	t.Helper()
-	facts, codec := map[string][]string{}, setup.NewCodec()
+	facts, codec := map[string][]string{}, machines.NewCodec()
 	for pkg, files := range engineFiles(t) {
 		for _, f := range files {
 			ast.Inspect(f, func(n ast.Node) bool {

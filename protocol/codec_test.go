@@ -178,7 +178,7 @@ func TestKeep(t *testing.T) {
 			facts = append(facts, fact{Text: text})
 		}
 		var requests []Sequenced
-		for _, to := range rapid.SliceOfN(rapid.SampledFrom([]string{ToWorld, ToEvents, "elsewhere"}), 0, 4).Draw(t, "requests") {
+		for _, to := range rapid.SliceOfN(rapid.SampledFrom([]string{"world", "events", "elsewhere"}), 0, 4).Draw(t, "requests") {
 			requests = append(requests, Sequenced{To: to, Data: Encode(value(2).Draw(t, "data"))})
 		}
 		kept, asked, err := c.Keep(facts, requests)

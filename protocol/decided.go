@@ -15,17 +15,10 @@ type Decision struct {
 // Effect is a wish of a machine that its shell carries out, in the imperative.
 type Effect interface{ EffectKind() string }
 
-// Addressees of sequenced effects.
-const (
-	ToWorld     = "world"
-	ToKnowledge = "knowledge"
-	ToEvents    = "events"
-)
-
 // Sequenced is a request to another machine of the scene. The scene merges the
 // requests of a wave in its fixed order before it passes them on.
 type Sequenced struct {
-	To   string
+	To   string // a service, by the name in its package
 	Data Raw
 }
 

@@ -105,6 +105,11 @@ func traces(b []byte, path []int, yield func([]byte)) {
 	}
 }
 
+// Naming is a fact that names agents by their ordinals.
+type Naming interface {
+	LastAgent() uint32 // the highest
+}
+
 // Answer is to whom a fact answers.
 type Answer struct {
 	To    string // instance id

@@ -4,12 +4,12 @@ package protocol
 // allocation for the ones known here.
 func Intern(b []byte) string {
 	switch string(b) { // the compiler compares without converting
-	case ToWorld:
-		return ToWorld
-	case ToKnowledge:
-		return ToKnowledge
-	case ToEvents:
-		return ToEvents
+	case "world":
+		return "world"
+	case "knowledge":
+		return "knowledge"
+	case "events":
+		return "events"
 	case "agent.turn_ended":
 		return "agent.turn_ended"
 	case "agent.private_state_updated":

@@ -118,12 +118,12 @@ func TestErrors(t *testing.T) {
 
 // Intern gives back what it was given, known or not.
 func TestIntern(t *testing.T) {
-	for _, s := range []string{"", ToWorld, ToEvents, ToKnowledge, "agent.turn_ended", "some.event", "RequestWorldStateUpdateTool", "x"} {
+	for _, s := range []string{"", "world", "events", "knowledge", "agent.turn_ended", "some.event", "RequestWorldStateUpdateTool", "x"} {
 		if Intern([]byte(s)) != s {
 			t.Errorf("%q became %q", s, Intern([]byte(s)))
 		}
 	}
-	for _, word := range []string{"agent.turn_ended", "event.routed", "ok", ToWorld} {
+	for _, word := range []string{"agent.turn_ended", "event.routed", "ok", "world"} {
 		b := []byte(word)
 		if n := testing.AllocsPerRun(100, func() { _ = Intern(b) }); n > 0 {
 			t.Errorf("%q costs %v allocations", word, n)

@@ -10,6 +10,7 @@ import (
 	"tavernsim/actors"
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent"
+	"tavernsim/engine/bus"
 	"tavernsim/internal/metrics"
 	"tavernsim/protocol"
 	"tavernsim/scenes/history"
@@ -201,7 +202,7 @@ func (a *agentShell) handedOver(facts []protocol.Fact, requests []protocol.Seque
 // publishesCritical reports whether a turn publishes a critical event.
 func publishesCritical(requests []protocol.Sequenced) bool {
 	return slices.ContainsFunc(requests, func(r protocol.Sequenced) bool {
-		if r.To != protocol.ToEvents {
+		if r.To != bus.Service {
 			return false
 		}
 		d, err := protocol.ReadDraft(r.Data)

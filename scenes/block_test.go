@@ -20,7 +20,7 @@ import (
 	"tavernsim/internal/doctest"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
-	"tavernsim/scenes/load/setup"
+	"tavernsim/scenes/machines"
 	"tavernsim/scenes/scenestest"
 )
 
@@ -40,7 +40,7 @@ func deliveriesOf(t testing.TB, s *scenestest.Scene, set scenestest.Settings) ma
 	for _, m := range state.Agents {
 		all[m.ID.Instance] = &deliveries{waiting: m.State.Waiting()}
 	}
-	codec := setup.NewCodec()
+	codec := machines.NewCodec()
 	s.Journal(t, func(j *persistence.Journal) {
 		err := j.Read(1, func(r protocol.Record) error {
 			switch r.Kind {

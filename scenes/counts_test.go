@@ -16,7 +16,7 @@ import (
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes"
-	"tavernsim/scenes/load/setup"
+	"tavernsim/scenes/machines"
 	"tavernsim/scenes/scenestest"
 )
 
@@ -244,7 +244,7 @@ func TestCountsOfTheScenesOwnFailures(t *testing.T) {
 // turnsOfWaves adds up the turns that the waves of a journal name.
 func turnsOfWaves(t testing.TB, s *scenestest.Scene) (n int64) {
 	t.Helper()
-	codec := setup.NewCodec()
+	codec := machines.NewCodec()
 	s.Journal(t, func(j *persistence.Journal) {
 		err := j.Scan(persistence.Query{Kinds: []string{agenda.FactWaveClosed}}, func(r protocol.Record) error {
 			f, err := codec.ReadFact(r.Kind, r.Data)

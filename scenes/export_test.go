@@ -7,6 +7,7 @@ import (
 	"tavernsim/engine/agent"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/setup"
+	"tavernsim/scenes/machines"
 )
 
 // Look shows what an agent keeps.
@@ -23,7 +24,12 @@ func Look(m *agent.Machine) map[string]any {
 }
 
 // Services names the actors that a test may make fail.
-func Services() []string { return []string{setup.ActorWorld, setup.ActorKnowledge, setup.ActorEvents} }
+func Services() (actors []string) {
+	for _, k := range machines.Services() {
+		actors = append(actors, k.Actor)
+	}
+	return actors
+}
 
 // InFront calls f before every envelope that an actor handles. Agents that are
 // restored are left alone.

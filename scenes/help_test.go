@@ -10,7 +10,6 @@ import (
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/history"
-	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/scenestest"
 	"tavernsim/scenes/view/verify"
@@ -97,7 +96,7 @@ func difference(t testing.TB, got, want *scenestest.Scene) string {
 // mustCountTurns holds that the turns of every agent are kept in their order.
 func mustCountTurns(t testing.TB, s *scenestest.Scene) {
 	t.Helper()
-	codec, last := setup.NewCodec(), map[string]uint64{}
+	codec, last := machines.NewCodec(), map[string]uint64{}
 	s.Journal(t, func(j *persistence.Journal) {
 		err := j.Read(1, func(r protocol.Record) error {
 			if r.Kind != agent.FactTurnEnded {

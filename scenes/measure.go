@@ -39,7 +39,7 @@ type mailboxes struct{ system *actors.System }
 func kindNames() (names [actors.MaxKinds]string) {
 	names[kindAgent], names[kindScene] = metrics.KindAgent, metrics.KindScene
 	for i, k := range machines.Services() {
-		names[kindOf(i)] = k.To
+		names[kindOf(i)] = k.Name
 	}
 	return names
 }
@@ -61,6 +61,9 @@ func (r *Run) Sources() metrics.Sources {
 func (s *scene) declare() {
 	d := s.Declared()
 	d.Provider = s.model.Name()
+	for _, k := range machines.Services() {
+		d.Services = append(d.Services, k.Name)
+	}
 	s.metrics.Declare(d)
 	s.profiles = make([]*metrics.Profile, len(s.Definitions))
 	for c, def := range s.Definitions {
@@ -74,7 +77,7 @@ func (s *scene) declare() {
 func (s *scene) ModelGates() []*gate.Gate { return s.outside.Gates(agent.KindModel) }
 
 // WorldBytes implements metrics.WorldSource.
-func (s *scene) WorldBytes() int { return s.shown.Load().World.Size() }
+func (s *scene) WorldBytes() int { return s.shown.Load().World().Size() }
 
 // measured divides the time of the open wave into phases.
 type measured struct {
@@ -257,7 +260,7 @@ func (st *stage) measureClosed(e *machines.Effect) {
 
 // measureService measures a decision of a service.
 func (s *serviceShell) measureService(took time.Duration) {
-	if s.kind.To == protocol.ToWorld {
+	if s.kind.Name == worldstate.Service {
 		s.metrics.WorldTook(took)
 	}
 }

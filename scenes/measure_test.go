@@ -2,7 +2,6 @@ package scenes
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 
 	"tavernsim/engine/agent"
@@ -122,13 +121,4 @@ func BenchmarkMeasureTurn(b *testing.B) {
 			st.kept(&e)
 		}
 	})
-}
-
-// Every service has series of its own.
-func TestMetricsKnowEveryService(t *testing.T) {
-	for _, k := range machines.Services() {
-		if !slices.Contains(metrics.ActorKinds(), k.To) {
-			t.Errorf("metrics.ActorKinds lacks %q", k.To)
-		}
-	}
 }

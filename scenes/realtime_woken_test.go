@@ -9,7 +9,7 @@ import (
 	"tavernsim/engine/agent"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
-	"tavernsim/scenes/load/setup"
+	"tavernsim/scenes/machines"
 	"tavernsim/scenes/scenestest"
 )
 
@@ -39,7 +39,7 @@ func TestRealtimeWokenOnce(t *testing.T) {
 func wokenForNothing(t *testing.T, s *scenestest.Scene) (n int) {
 	s.Journal(t, func(j *persistence.Journal) {
 		err := j.Scan(persistence.Query{Kinds: []string{agent.FactTurnEnded}}, func(r protocol.Record) error {
-			f, err := setup.NewCodec().ReadFact(r.Kind, r.Data)
+			f, err := machines.NewCodec().ReadFact(r.Kind, r.Data)
 			if end, ok := f.(*agent.TurnEnded); ok && end.Turn > 1 && end.Perceived+end.Seen == 0 {
 				n++
 			}

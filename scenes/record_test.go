@@ -26,7 +26,7 @@ import (
 	"tavernsim/persistence/persistencetest"
 	"tavernsim/protocol"
 	"tavernsim/scenes"
-	"tavernsim/scenes/load/setup"
+	"tavernsim/scenes/machines"
 	"tavernsim/scenes/outside"
 	"tavernsim/scenes/run/rundir"
 	"tavernsim/scenes/scenestest"
@@ -115,7 +115,7 @@ func (r *recorder) manifest(name string, s *scenestest.Scene, clock agenda.Clock
 // the scene itself, and a fork of it that goes on with another seed.
 func (r *recorder) town() {
 	s := r.begin("town", string(txtar.Format(scenestest.TownArchive())))
-	for i, fail := range []func(*scenes.Options){scenes.FailAt(map[string]int64{"c_3": 9}), scenes.FailService(setup.ActorWorld, 9, 1), scenes.FailScene(60)} {
+	for i, fail := range []func(*scenes.Options){scenes.FailAt(map[string]int64{"c_3": 9}), scenes.FailService(machines.ActorWorld, 9, 1), scenes.FailScene(60)} {
 		set := scenestest.Settings{Snapshots: 150, InterruptAt: uint64(6 + 6*i)}
 		run, err := s.StartWith(set, fail)
 		if err != nil {
@@ -385,7 +385,7 @@ func (r *recorder) bad() {
 
 // each changes every fact of a wave by what it says.
 func (r *recorder) each(change func(protocol.Fact)) func([]protocol.Record) []protocol.Record {
-	codec := setup.NewCodec()
+	codec := machines.NewCodec()
 	return func(wave []protocol.Record) []protocol.Record {
 		for i := range wave {
 			f, err := codec.ReadFact(wave[i].Kind, wave[i].Data)

@@ -20,6 +20,7 @@ import (
 	"tavernsim/scenes/history"
 	"tavernsim/scenes/load/project"
 	"tavernsim/scenes/load/setup"
+	"tavernsim/scenes/machines"
 	"tavernsim/scenes/run/rundir"
 	"tavernsim/scenes/scenestest"
 	"tavernsim/scenes/view/verify"
@@ -61,7 +62,7 @@ func TestRecordedRuns(t *testing.T) {
 			})
 		}
 	}
-	for _, kind := range setup.NewCodec().FactKinds() {
+	for _, kind := range machines.NewCodec().FactKinds() {
 		if _, never := unrecorded[kind]; never == (kinds[kind] > 0) {
 			t.Errorf("the recorded runs have %d facts of kind %s (%s): a new kind needs a run in record_test.go that has it", kinds[kind], kind, cmp.Or(unrecorded[kind], "no exception"))
 		}

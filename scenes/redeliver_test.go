@@ -14,7 +14,7 @@ import (
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/history"
-	"tavernsim/scenes/load/setup"
+	"tavernsim/scenes/machines"
 	"tavernsim/scenes/scenestest"
 )
 
@@ -69,7 +69,7 @@ func TestRedeliveredTooLate(t *testing.T) {
 func refused(t *testing.T, s *scenestest.Scene) (letters []agenda.Letter) {
 	s.Journal(t, func(j *persistence.Journal) {
 		err := j.Scan(persistence.Query{Kinds: []string{bus.FactRefused}}, func(r protocol.Record) error {
-			f, err := setup.NewCodec().ReadFact(r.Kind, r.Data)
+			f, err := machines.NewCodec().ReadFact(r.Kind, r.Data)
 			if x, ok := f.(*bus.Refused); ok {
 				letters = append(letters, agenda.Letter{Seq: r.Seq, Draft: x.Draft().AppendMsg(nil)})
 			}
@@ -94,7 +94,7 @@ func sentAgain(t *testing.T, s *scenestest.Scene, letters []agenda.Letter) (sent
 	due := protocol.Time(0)
 	s.Journal(t, func(j *persistence.Journal) {
 		err := j.Read(1, func(r protocol.Record) error {
-			f, err := setup.NewCodec().ReadFact(r.Kind, r.Data)
+			f, err := machines.NewCodec().ReadFact(r.Kind, r.Data)
 			switch x := f.(type) {
 			case *agenda.Redelivered:
 				due = x.Due

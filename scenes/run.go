@@ -314,7 +314,7 @@ func (r *Run) shutdown() {
 }
 
 // World is the current world document.
-func (r *Run) World() *world.Document { return r.scene.shown.Load().World }
+func (r *Run) World() *world.Document { return r.scene.shown.Load().World() }
 
 // Series are the values of a reported path over time: at most maxSamples numbers, NaN
 // where the path held none, with the seconds of scene time at which they were taken;

@@ -23,6 +23,7 @@ import (
 // atomics change.
 type scene struct {
 	*setup.Scene
+	Codec    *protocol.Codec
 	metrics  *metrics.Scene
 	profiles []*metrics.Profile // by class; nil for the scene's own agent
 	marks    *marks
@@ -56,7 +57,7 @@ type scene struct {
 // newScene makes the state that the actors share.
 func newScene(made *setup.Scene, journal Journal, opt Options) (*scene, error) {
 	s := &scene{
-		Scene: made, metrics: opt.Metrics, options: opt, log: cmp.Or(opt.Log, slog.New(slog.DiscardHandler)), journal: journal, system: opt.System, model: opt.Model,
+		Scene: made, Codec: machines.NewCodec(), metrics: opt.Metrics, options: opt, log: cmp.Or(opt.Log, slog.New(slog.DiscardHandler)), journal: journal, system: opt.System, model: opt.Model,
 		spaces: newSpacePool(),
 	}
 	s.options.Snapshots = opt.Snapshots.WithDefaults()

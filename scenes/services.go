@@ -23,7 +23,7 @@ type serviceShell struct {
 // Receive implements actors.Behavior.
 func (s *serviceShell) Receive(env *protocol.Envelope) error {
 	if env.Kind == protocol.KindSnapshot {
-		raw, err := s.Snapshot()
+		raw, err := s.Snapshot(s.Codec)
 		if err != nil {
 			return err
 		}
@@ -41,11 +41,11 @@ func (s *serviceShell) Receive(env *protocol.Envelope) error {
 	return s.Decide(in, env.Time, func(facts []protocol.Fact, more bool) error {
 		var view *machines.View
 		if !more {
-			after := *before
-			s.Publish(&after)
-			view = &after
-			if events, ok := s.Service.(*machines.Events); ok {
-				s.deliver(env.Wave, events.Routed)
+			view = before.With(s.Publish())
+			// After the last decision, so that no failure comes between two deliveries, and
+			// before the answer, so that an agent gets its events before its next wake.
+			if d, ok := s.Service.(machines.Deliverer); ok {
+				d.Deliver(env.Wave, func(o uint32, event *protocol.Envelope) { s.refs[o].Tell(event) })
 			}
 			s.measureService(time.Since(began))
 		}
@@ -162,8 +162,8 @@ func (s *scene) reviveService(i int) (actors.Behavior, error) {
 // service makes the behaviour of a service with its machine out of a state.
 func (s *scene) service(i int, state *machines.State) actors.Behavior {
 	kind := machines.Services()[i]
-	if events, ok := state.Services[i].(*machines.Events); ok {
-		events.Failed = s.filters().failed
+	if f, ok := state.Services[i].(machines.Filterer); ok {
+		f.WatchFilters(s.filters().failed)
 	}
 	return s.wrapped(kind.Actor, &serviceShell{s, state.Services[i], kind})
 }

@@ -172,7 +172,7 @@ func (st *stage) carryOut(e *machines.Effect) error {
 		st.measureWake(e.Agent, e.Wave)
 		st.refs[e.Agent].Tell(st.wakeEnvelope(e))
 	case machines.ActAsk:
-		st.measurePhase(machines.Services()[e.Service].To)
+		st.measurePhase(machines.Services()[e.Service].Name)
 		env := &protocol.Envelope{EventHeader: protocol.EventHeader{Time: e.At}, Kind: protocol.KindCommit, Scene: st.ID, Wave: e.Wave, Body: protocol.NewBody(e.Data)}
 		env.Body.SetValue(st.machine.View)
 		st.services[e.Service].Tell(env)
@@ -227,7 +227,7 @@ func (st *stage) close(e *machines.Effect) error {
 	st.measureClosed(e)
 	st.shown.Store(st.machine.View)
 	st.progress.wave(st)
-	st.series.sample(st.machine.View.World, e.At.Sub(st.machine.Agenda.Begun()).Seconds())
+	st.series.sample(st.machine.View.World(), e.At.Sub(st.machine.Agenda.Begun()).Seconds())
 	return nil
 }
 

@@ -20,7 +20,7 @@ import (
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes"
-	"tavernsim/scenes/load/setup"
+	"tavernsim/scenes/machines"
 	"tavernsim/scenes/scenestest"
 )
 
@@ -213,7 +213,7 @@ type urgent struct {
 // who handles an event.
 func (e *ear) alarms(t testing.TB, s *scenestest.Scene, clock agenda.ClockKind) (list []*urgent) {
 	t.Helper()
-	codec := setup.NewCodec()
+	codec := machines.NewCodec()
 	ended := map[turnKey]int{} // turns that had ended with it
 	total := 0
 	s.Journal(t, func(j *persistence.Journal) {

@@ -16,7 +16,7 @@ import (
 	"tavernsim/engine/worldstate"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
-	"tavernsim/scenes/load/setup"
+	"tavernsim/scenes/machines"
 	"tavernsim/scenes/scenestest"
 )
 
@@ -63,7 +63,7 @@ type tracer struct {
 }
 
 func newTracer(s *scenestest.Scene) *tracer {
-	tr := &tracer{scene: s, codec: setup.NewCodec()}
+	tr := &tracer{scene: s, codec: machines.NewCodec()}
 	if agents, err := s.Def.Agents(0); err == nil {
 		for in := range agents.All() {
 			tr.ids = append(tr.ids, in.ID)

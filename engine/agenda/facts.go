@@ -1,6 +1,7 @@
 package agenda
 
 import (
+	"slices"
 	"time"
 
 	"tavernsim/protocol"
@@ -157,6 +158,18 @@ type Blocked struct {
 	Event     string // id
 	Receivers []uint32
 }
+
+// LastAgent implements protocol.Naming.
+func (f *EffectsDeferred) LastAgent() uint32 { return f.Agent }
+
+// LastAgent implements protocol.Naming.
+func (f *AgentFailed) LastAgent() uint32 { return f.Agent }
+
+// LastAgent implements protocol.Naming.
+func (f *Interrupted) LastAgent() uint32 { return f.Agent }
+
+// LastAgent implements protocol.Naming.
+func (f *Blocked) LastAgent() uint32 { return slices.Max(append(slices.Clone(f.Receivers), f.Agent)) }
 
 // Fact is one of this package's facts. The linter checks that a switch over it has
 // a case for each.

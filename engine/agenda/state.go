@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"tavernsim/engine/bus"
 	"tavernsim/protocol"
 )
 
@@ -139,11 +140,11 @@ func (s *State) DeferredDue(t protocol.Time) bool {
 	return len(s.deferred) > 0 && s.deferred[0].Due <= t
 }
 
-// Releases sets when the event channel next releases held events; 0 = it holds none.
-// The channel's snapshot stores it.
+// Releases sets when a service next decides without a request, as the event channel does
+// about held events; 0 = none does. The snapshots of services store it.
 func (s *State) Releases(at protocol.Time) { s.release = at }
 
-// ReleaseDue reports whether held events of the channel are due.
+// ReleaseDue reports whether such a decision is due.
 func (s *State) ReleaseDue(now protocol.Time) bool { return s.release != 0 && s.release <= now }
 
 // Urgency is the priority of the most urgent event that an agent has heard and not
@@ -363,7 +364,7 @@ func (s *State) Redelivery(letters []Letter) Redelivered {
 func (s *State) Redelivered(f Redelivered) {
 	d := Deferred{Due: f.Due, Agent: uint32(len(s.slots) - 1)}
 	for i := range f.Letters {
-		d.Effects = append(d.Effects, protocol.Sequenced{To: protocol.ToEvents, Data: f.Letters[i].Draft})
+		d.Effects = append(d.Effects, protocol.Sequenced{To: bus.Service, Data: f.Letters[i].Draft})
 	}
 	s.Defer(d)
 }

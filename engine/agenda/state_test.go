@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"tavernsim/engine/worldstate"
 	"tavernsim/protocol"
 )
 
@@ -395,7 +396,7 @@ func step(t *rapid.T, s *State, woken []uint32, now protocol.Time) {
 		case 2:
 			busy := now.Add(time.Duration(rapid.IntRange(1, 5000).Draw(t, "busy")) * time.Millisecond)
 			s.TurnEnded(o, Turn{Wave: s.Wave + 1, BusyUntil: busy}, now)
-			s.Defer(Deferred{Due: busy, Agent: o, Effects: []protocol.Sequenced{{To: protocol.ToWorld, Data: protocol.Encode("x")}}})
+			s.Defer(Deferred{Due: busy, Agent: o, Effects: []protocol.Sequenced{{To: worldstate.Service, Data: protocol.Encode("x")}}})
 		default:
 			s.TurnEnded(o, Turn{Wave: s.Wave + 1, Asleep: rapid.Bool().Draw(t, "asleep"), WakeAbove: protocol.Normal}, now)
 		}

@@ -8,7 +8,7 @@
 // every decided fact once to [Machine.Apply] and then call [Machine.Release],
 // because facts, effects and requests use memory that the machine reuses.
 //
-//	d, err := m.Decide(&agent.Wake{Now: now, World: doc, Draw: draw})
+//	d, err := m.Decide(&agent.Wake{Now: now, View: view, Draw: draw})
 //	for len(d.Facts) == 0 {
 //		ask := d.Effects[0].(*agent.Ask) // of a model
 //		d, err = m.Decide(&agent.Answered{Kind: ask.Kind, Number: ask.Number, Model: answer})

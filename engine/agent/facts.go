@@ -290,6 +290,15 @@ type OutcomeUnknown struct {
 	Error   string
 }
 
+// LastAgent implements protocol.Naming.
+func (f *TurnEnded) LastAgent() uint32 { return f.Agent }
+
+// LastAgent implements protocol.Naming.
+func (f *Dropped) LastAgent() uint32 { return f.Agent }
+
+// LastAgent implements protocol.Naming.
+func (f *Unacknowledged) LastAgent() uint32 { return f.Agent }
+
 // Fact is one of this package's facts. The linter checks that a switch over it has
 // a case for each.
 //

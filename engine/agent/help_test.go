@@ -11,6 +11,7 @@ import (
 	"tavernsim/engine/workflow"
 	"tavernsim/engine/workflow/nodes"
 	"tavernsim/engine/world"
+	"tavernsim/engine/worldstate"
 	"tavernsim/protocol"
 )
 
@@ -78,13 +79,18 @@ func machine(t testing.TB, core *workflow.Definition, change ...func(*Definition
 	return &Machine{Def: d, ID: Identity{Instance: "ada", Ordinal: 4}, State: State{own: own{Private: map[string]any{}}}}
 }
 
+// published is what services show.
+type published map[string]any
+
+func (s published) Shown(service string) any { return s[service] }
+
 func wake(t testing.TB, n uint64) *Wake {
 	t.Helper()
 	doc, err := world.FromValue(map[string]any{"n": int64(7)}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Wake{Now: moment(float64(n)), Wave: n, World: doc, Draw: protocol.NewDraw(1, n)}
+	return &Wake{Now: moment(float64(n)), Wave: n, View: published{worldstate.Service: doc}, Draw: protocol.NewDraw(1, n)}
 }
 
 // decide wakes the agent and applies what it decided; it must not wait.

@@ -4,9 +4,7 @@ import (
 	"slices"
 	"strconv"
 
-	"tavernsim/engine/knowledge"
 	"tavernsim/engine/statecmd"
-	"tavernsim/engine/world"
 	"tavernsim/protocol"
 )
 
@@ -88,11 +86,10 @@ func (m *Machine) borrow() *Space {
 type (
 	// Wake begins a deliberation.
 	Wake struct {
-		Now       protocol.Time
-		Wave      uint64
-		World     *world.Document
-		Knowledge knowledge.State
-		Draw      protocol.Draw
+		Now  protocol.Time
+		Wave uint64
+		View View // of the services; nil = they show nothing
+		Draw protocol.Draw
 
 		// Workflow replaces the core workflow for this once: the scene's
 		// lifecycle runs so. Inputs are added to the usual ones.
@@ -103,6 +100,9 @@ type (
 		// is decided again; nil = everything that is there.
 		Before *Arrived
 	}
+	// View is what each service, by name, shows between two waves: the world a
+	// *world.Document, the knowledge bases a knowledge.State. It is immutable.
+	View interface{ Shown(service string) any }
 	// Arrived says how much had reached the agent: on the realtime clock more comes
 	// while a deliberation is in flight.
 	Arrived struct {

@@ -11,7 +11,9 @@ import (
 
 	"pgregory.net/rapid"
 
+	"tavernsim/engine/bus"
 	"tavernsim/engine/world"
+	"tavernsim/engine/worldstate"
 	"tavernsim/protocol"
 )
 
@@ -322,7 +324,7 @@ func TestRequests(t *testing.T) {
 	for _, r := range d.Requests {
 		to = append(to, r.To)
 	}
-	if want := []string{protocol.ToEvents, protocol.ToEvents, protocol.ToWorld}; !slices.Equal(to, want) {
+	if want := []string{bus.Service, bus.Service, worldstate.Service}; !slices.Equal(to, want) {
 		t.Fatalf("%v, want %v", to, want)
 	}
 	draft, err := protocol.ReadDraft(d.Requests[1].Data)

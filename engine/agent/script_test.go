@@ -20,6 +20,7 @@ import (
 	"tavernsim/engine/statecmd"
 	"tavernsim/engine/workflow"
 	"tavernsim/engine/world"
+	"tavernsim/engine/worldstate"
 	"tavernsim/internal/doctest"
 	"tavernsim/protocol"
 )
@@ -444,7 +445,7 @@ func (s *script) wake(c *scriptLine) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	w := &Wake{Now: s.now, Wave: s.wave, World: doc, Knowledge: s.knowledge, Draw: protocol.NewDraw(1, s.wave), Workflow: take[string](s, c, "workflow")}
+	w := &Wake{Now: s.now, Wave: s.wave, View: published{worldstate.Service: doc, knowledge.Service: s.knowledge}, Draw: protocol.NewDraw(1, s.wave), Workflow: take[string](s, c, "workflow")}
 	if w.Inputs = take[map[string]any](s, c, "inputs"); w.Inputs == nil {
 		w.Inputs = map[string]any{}
 	}

@@ -89,9 +89,9 @@ func (s *script) request(r protocol.Sequenced) string {
 	var q any
 	var err error
 	switch r.To {
-	case protocol.ToEvents:
+	case bus.Service:
 		q, err = bus.ReadRequest(r.Data)
-	case protocol.ToWorld:
+	case worldstate.Service:
 		var w worldstate.Request
 		w, err = worldstate.ReadRequest(r.Data)
 		q = w

@@ -41,7 +41,7 @@ func (t *Turn) queryKnowledge(p tool.Params) (any, error) {
 	}
 	out := []any{}
 	for _, access := range t.readable(kb) {
-		base, ok := t.wake.Knowledge.Base(access.ID)
+		base, ok := t.bases.Base(access.ID)
 		if !ok {
 			continue
 		}
@@ -80,7 +80,7 @@ func (t *Turn) entryValue(e *knowledge.Entry, home *knowledge.Base, access profi
 // baseOf finds a base that the agent may read, for a dynamic reference.
 func (t *Turn) baseOf(alias string) *knowledge.Base {
 	for _, k := range t.readable(alias) {
-		if base, ok := t.wake.Knowledge.Base(k.ID); ok {
+		if base, ok := t.bases.Base(k.ID); ok {
 			return base
 		}
 	}
@@ -119,7 +119,7 @@ func (t *Turn) activatedKnowledge() []any {
 	}
 	out := []any{}
 	for _, access := range t.readable("") {
-		base, ok := t.wake.Knowledge.Base(access.ID)
+		base, ok := t.bases.Base(access.ID)
 		if !ok {
 			continue
 		}
@@ -141,6 +141,6 @@ func (t *Turn) writeKnowledge(p tool.Params) (any, error) {
 	if access.Write {
 		req.Mode, req.Permissions = string(knowledge.ModeWrite), []string{string(profile.PermitWrite)}
 	}
-	t.request(protocol.ToKnowledge, func(b []byte) []byte { return protocol.AppendValue(b, req.Value()) })
+	t.request(knowledge.Service, func(b []byte) []byte { return protocol.AppendValue(b, req.Value()) })
 	return requestID(req.ID), nil
 }

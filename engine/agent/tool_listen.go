@@ -49,7 +49,7 @@ func (t *Turn) subscribe(p tool.Params) (any, error) {
 	if err := add.Check(); err != nil {
 		return nil, err
 	}
-	t.request(protocol.ToEvents, (&bus.Change{Agent: t.m.ID.Instance, Add: []bus.Subscription{add}}).AppendMsg)
+	t.request(bus.Service, (&bus.Change{Agent: t.m.ID.Instance, Add: []bus.Subscription{add}}).AppendMsg)
 	return nil, nil
 }
 
@@ -58,7 +58,7 @@ func (t *Turn) unsubscribe(p tool.Params) (any, error) {
 	if err := sub.Check(); err != nil {
 		return nil, err
 	}
-	t.request(protocol.ToEvents, (&bus.Change{Agent: t.m.ID.Instance, Remove: []bus.Subscription{sub}}).AppendMsg)
+	t.request(bus.Service, (&bus.Change{Agent: t.m.ID.Instance, Remove: []bus.Subscription{sub}}).AppendMsg)
 	return nil, nil
 }
 
@@ -83,7 +83,7 @@ func (t *Turn) throttle(p tool.Params) (any, error) {
 	if field, fault := bus.CheckRule(f.Rule); fault != "" && !f.Remove {
 		return nil, protocol.Errorf(protocol.KindInvalid, "%s: %s", field, fault)
 	}
-	t.request(protocol.ToEvents, f.AppendMsg)
+	t.request(bus.Service, f.AppendMsg)
 	return nil, nil
 }
 

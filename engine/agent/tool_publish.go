@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"tavernsim/engine/agent/tool"
+	"tavernsim/engine/bus"
 	"tavernsim/protocol"
 )
 
@@ -66,5 +67,5 @@ func (t *Turn) event(d protocol.Draft) {
 	if len(t.events) > 0 {
 		d.CausedBy(t.events[0])
 	}
-	t.request(protocol.ToEvents, d.AppendMsg)
+	t.request(bus.Service, d.AppendMsg)
 }

@@ -118,7 +118,7 @@ func (t *Turn) askWorld(c *worldCall) (any, error) {
 		return nil, err
 	}
 	t.group = q.Change.Group
-	t.request(protocol.ToWorld, q.AppendMsg)
+	t.request(worldstate.Service, q.AppendMsg)
 	return requestID(q.Change.ID), nil
 }
 

@@ -6,7 +6,10 @@ import (
 	"time"
 
 	"tavernsim/engine/agent/talk"
+	"tavernsim/engine/knowledge"
 	"tavernsim/engine/workflow"
+	"tavernsim/engine/world"
+	"tavernsim/engine/worldstate"
 	"tavernsim/protocol"
 	"tavernsim/tam/bind"
 )
@@ -37,6 +40,7 @@ type Turn struct {
 	first   int        // of the queue: the first call of this round
 	reflect *reflection
 	world   worldView
+	bases   knowledge.State
 	group   string                // transaction of the last request to the world
 	groups  []string              // transactions so far
 	blocks  int                   // of calls, in all texts so far
@@ -136,7 +140,10 @@ func (t *Turn) spend(n int) bool {
 
 func begin(m *Machine, w *Wake, space *Space) *Turn {
 	t := &space.turn
-	t.world.Document = w.World
+	if w.View != nil {
+		t.world.Document, _ = w.View.Shown(worldstate.Service).(*world.Document)
+		t.bases, _ = w.View.Shown(knowledge.Service).(knowledge.State)
+	}
 	t.m, t.wake, t.space, t.own, t.goals, t.draw = m, w, space, m.State.own, m.State.Goals, w.Draw
 	t.budget = workflow.Budget{Max: m.Def.Limits.MaxTurnBytes, Setting: "custom_runtime_config.max_turn_bytes"}
 	before := Arrived{Through: m.State.heard, Seen: int64(len(m.State.observations))}

@@ -115,6 +115,14 @@ type Fact interface {
 	fact()
 }
 
+// LastAgent implements protocol.Naming. Receivers stand in their order.
+func (f *Routed) LastAgent() (last uint32) {
+	if n := len(f.Receivers); n > 0 {
+		last = f.Receivers[n-1].From + f.Receivers[n-1].Count - 1
+	}
+	return last
+}
+
 func (*Routed) FactKind() string              { return FactRouted }
 func (*Refused) FactKind() string             { return FactRefused }
 func (*SubscriptionChanged) FactKind() string { return FactSubscription }
@@ -128,8 +136,7 @@ func (*ThrottleChanged) fact()     {}
 func (*NotDone) fact()             {}
 
 // Waiting counts the deliveries that are held by this fact.
-func (f *Routed) Waiting() int {
-	n := 0
+func (f *Routed) Waiting() (n int) {
 	for i := range f.Held {
 		n += f.Held[i].Receivers.Len()
 	}

@@ -9,6 +9,9 @@ import (
 	"tavernsim/protocol"
 )
 
+// Service is the addressee of requests to the channel.
+const Service = "events"
+
 // Request is a request to the channel: a *protocol.Draft, *Change, *Force or
 // *WorldUpdated. The encoding of a draft is its own; that of the others is an array
 // that begins with their number.

@@ -10,6 +10,9 @@ import (
 	"tavernsim/protocol"
 )
 
+// Service is the addressee of requests to the knowledge bases.
+const Service = "knowledge"
+
 // Op is the operation of a request.
 type Op string
 

@@ -11,6 +11,9 @@ import (
 	"tavernsim/protocol"
 )
 
+// Service is the addressee of requests to the world.
+const Service = "world"
+
 // Kind is the form of a request.
 type Kind string
 

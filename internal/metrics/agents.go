@@ -36,26 +36,17 @@ const (
 	givenUp   = "given_up"
 )
 
-// Kinds of actors, as mailboxes and restarts are counted.
+// Kinds of actors, as mailboxes and restarts are counted. Each service of a scene is a
+// kind, too ([Declared]).
 const (
-	KindAgent     = "agent"
-	KindScene     = "scene"
-	KindWorld     = "world"
-	KindKnowledge = "knowledge"
-	KindEvents    = "events"
+	KindAgent = "agent"
+	KindScene = "scene"
 )
-
-// ActorKinds are the kinds of actors that have series of their own from the start. What
-// is of another kind is counted as "other".
-func ActorKinds() []string {
-	return []string{KindAgent, KindScene, KindWorld, KindKnowledge, KindEvents}
-}
 
 type agentVecs struct {
 	profiles    *cache[string, Profile]
 	stages      [stageCount]prometheus.Observer
-	services    map[string]*closed // by actor kind
-	restarts    *prometheus.CounterVec
+	actors      *cache[string, closed] // restarts, by kind; agents have their own
 	deadLetters closed
 	tools       *cache[string, toolSeries]
 	knowledge   *cache[string, closed]
@@ -93,12 +84,13 @@ func (s *Set) makeAgents() {
 
 func (s *Set) makeActors() {
 	a := &s.agents
-	a.restarts = s.counter("actor_restarts_total", "Failures of a scene's own actors: restarted (failure), or the end of the scene (given_up).", "kind", "reason")
-	a.services = map[string]*closed{}
-	for _, kind := range ActorKinds()[1:] {
-		c := newClosed(a.restarts, restartReasons(), kind)
-		a.services[kind] = &c
-	}
+	restarts := s.counter("actor_restarts_total", "Failures of a scene's own actors: restarted (failure), or the end of the scene (given_up).", "kind", "reason")
+	a.actors = newCache(s, "kind", overflowed, func(kind string) *closed {
+		s.stuck.actors.WithLabelValues(kind)
+		c := newClosed(restarts, restartReasons(), kind)
+		return &c
+	})
+	a.actors.get(KindScene)
 	dead := s.counter("dead_letters_total", "Envelopes that no mailbox took.", "kind")
 	var kinds []string
 	for k := protocol.KindEvent; k <= protocol.KindWaits; k++ {
@@ -170,12 +162,7 @@ func (s *Set) Stage(st Stage, d time.Duration) { s.agents.stages[st].Observe(d.S
 // ActorFailed counts a failed actor of a scene that is no agent: "$world", or
 // "world".
 func (s *Set) ActorFailed(actor string, forGood bool) {
-	c := s.agents.services[strings.TrimPrefix(actor, "$")]
-	if c == nil {
-		s.agents.restarts.WithLabelValues(overflowed, reasonOf(forGood)).Inc()
-		return
-	}
-	c.inc(reasonOf(forGood))
+	s.agents.actors.get(strings.TrimPrefix(actor, "$")).inc(reasonOf(forGood))
 }
 
 // KnowledgeWritten counts a request to a knowledge base: written, suggested,

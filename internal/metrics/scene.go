@@ -49,6 +49,7 @@ type Declared struct {
 	KBs        []string
 	Provider   string // of the models
 	Models     []string
+	Services   []string // of the scene
 }
 
 // Declare makes the counters of known label values stand at 0. Where event types
@@ -57,6 +58,10 @@ type Declared struct {
 func (s *Scene) Declare(d Declared) {
 	for _, p := range d.Profiles {
 		s.Profile(p)
+	}
+	for _, name := range d.Services {
+		s.agents.actors.get(name)
+		s.time.phases.WithLabelValues(name)
 	}
 	for _, kb := range d.KBs {
 		s.agents.knowledge.get(kb)

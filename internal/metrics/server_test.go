@@ -51,7 +51,7 @@ func TestEndpoints(t *testing.T) {
 		{func() { s.NotReady("replaying wave 7 of 100") }, "GET", "/readyz", 503, "not ready: replaying wave 7 of 100\n"},
 		{s.Ready, "GET", "/readyz", 200, "ready\n"},
 		{func() { s.Stuck(KindAgent, "a_1 does not return") }, "GET", "/livez", 200, "alive\n"},
-		{func() { free = s.Stuck(KindEvents, "$events does not return") }, "GET", "/livez", 503, "not alive: $events does not return\n"},
+		{func() { free = s.Stuck("events", "$events does not return") }, "GET", "/livez", 503, "not alive: $events does not return\n"},
 		{nil, "GET", "/metrics", 200, `simd_stuck_actors{kind="events"} 1`},
 		{func() { free(); free() }, "GET", "/livez", 200, "alive\n"},
 		{nil, "GET", "/metrics", 200, `simd_stuck_actors{kind="events"} 0`},

@@ -1,6 +1,8 @@
 package metrics
 
 import (
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -192,7 +194,7 @@ func lanes() []string {
 }
 
 func (w *watched) collectMailboxes(ch chan<- prometheus.Metric) {
-	m := sumsOf(ActorKinds(), lanes())
+	m := sumsOf(append(slices.Collect(maps.Keys(*w.set.agents.actors.known.Load())), KindAgent), lanes())
 	for _, s := range w.sources {
 		if s.Mailboxes == nil {
 			continue

@@ -19,9 +19,7 @@ type stuck struct {
 
 func (s *Set) makeStuck() {
 	s.stuck.actors = s.gauge("stuck_actors", "Actors that have been at one message for longer than 30 seconds: each holds a worker, and nothing can take it away.", "kind")
-	for _, kind := range ActorKinds() {
-		s.stuck.actors.WithLabelValues(kind)
-	}
+	s.stuck.actors.WithLabelValues(KindAgent)
 }
 
 // Stuck shows an actor that does not return until free is called. When it is not

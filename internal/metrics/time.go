@@ -3,8 +3,6 @@ package metrics
 import (
 	"slices"
 
-	"tavernsim/protocol"
-
 	"github.com/prometheus/client_golang/prometheus"
 
 	"tavernsim/engine/agenda"
@@ -70,7 +68,7 @@ func (s *Set) makeTime() {
 	steps := s.counter("sim_steps_total", "Waves closed.", s.sceneLabels()...)
 	took := s.histogram("step_duration_seconds", "Wall time of a wave, from its first wake to its hand-over to the journal.", seconds(), s.sceneLabels()...)
 	s.time.phases = s.histogram("step_phase_duration_seconds", "Wall time of one phase of a wave: turns, world, knowledge, events, keep.", seconds(), "phase")
-	for _, phase := range []string{PhaseTurns, protocol.ToWorld, protocol.ToKnowledge, protocol.ToEvents, PhaseKeep} {
+	for _, phase := range []string{PhaseTurns, PhaseKeep} {
 		s.time.phases.WithLabelValues(phase)
 	}
 	passed := s.counter("sim_seconds_total", "Scene time that has passed; its rate is the speed of the simulation.", s.sceneLabels()...)

@@ -12,11 +12,11 @@ import (
 // Agent folds one agent alone, from a snapshot and the facts after it, to the last
 // durable wave, and returns that wave.
 func Agent(sc *setup.Scene, journal Journal, o uint32, opt Options) (*agent.Machine, uint64, error) {
-	m, through := sc.Machine(o), journal.Durable()
+	m, through, codec := sc.Machine(o), journal.Durable(), machines.NewCodec()
 	f := fold{scene: sc, journal: journal, Options: opt, through: through}
 	after, err := f.base(func(name string, raw []byte) (err error) {
 		if name == sc.Name(o) {
-			m.State, err = agent.Restore(sc.Codec, raw)
+			m.State, err = agent.Restore(codec, raw)
 		}
 		return err
 	})
@@ -30,10 +30,10 @@ func Agent(sc *setup.Scene, journal Journal, o uint32, opt Options) (*agent.Mach
 		return nil
 	}}
 	return m, through.Number, f.walk(after, func(r protocol.Record) error {
-		if r.Actor != sc.Name(o) && !strings.HasPrefix(r.Actor, "$") && !sc.Codec.FactType(r.Kind).Others {
+		if r.Actor != sc.Name(o) && !strings.HasPrefix(r.Actor, "$") && !codec.FactType(r.Kind).Others {
 			return nil // of another agent alone
 		}
-		fact, err := sc.Codec.ReadFact(r.Kind, r.Data)
+		fact, err := codec.ReadFact(r.Kind, r.Data)
 		if err != nil {
 			return err
 		}

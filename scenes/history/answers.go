@@ -5,13 +5,13 @@ import (
 	"tavernsim/llm/replay"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
-	"tavernsim/scenes/load/setup"
+	"tavernsim/scenes/machines"
 )
 
 // Answers calls yield for the answers that endpoints gave in a scene, from a fact on, in
 // the order of the journal.
 func Answers(scene string, journal Journal, from uint64, yield func(*replay.Entry) error) error {
-	codec := setup.NewCodec()
+	codec := machines.NewCodec()
 	var turn []*replay.Entry // of the deliberation whose facts are being read; they stand together
 	return journal.Scan(persistence.Query{From: from, Kinds: []string{agent.FactModelAnswered, agent.FactTurnEnded}}, func(r protocol.Record) error {
 		fact, err := codec.ReadFact(r.Kind, r.Data)

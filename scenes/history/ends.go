@@ -4,7 +4,7 @@ import (
 	"tavernsim/engine/agenda"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
-	"tavernsim/scenes/load/setup"
+	"tavernsim/scenes/machines"
 )
 
 // End is the reason why a scene ended; "" = it can be resumed.
@@ -15,7 +15,7 @@ func End(journal Journal) (reason string, err error) {
 	}
 	err = journal.Scan(persistence.Query{From: last.First, Kinds: []string{agenda.FactEnded}}, func(r protocol.Record) error {
 		if r.Kind == agenda.FactEnded {
-			fact, err := setup.NewCodec().ReadFact(r.Kind, r.Data)
+			fact, err := machines.NewCodec().ReadFact(r.Kind, r.Data)
 			if ended, ok := fact.(*agenda.Ended); ok {
 				reason = ended.Reason
 			}

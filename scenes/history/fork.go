@@ -7,6 +7,7 @@ import (
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/setup"
+	"tavernsim/scenes/machines"
 )
 
 // Fork appends the wave with the changes of a fork to a cut journal: its fact, then the
@@ -26,7 +27,7 @@ func Fork(sc *setup.Scene, journal Writer, opt Options, forked *agenda.Forked, s
 		if refused, ok := f.(*world.Refused); ok {
 			return persistence.Wave{}, protocol.Errorf(protocol.KindInvalid, "scene %s: world.%s cannot be set: %s", state.ID(), refused.Path, refused.Message)
 		}
-		facts = append(facts, appended{setup.ActorWorld, f})
+		facts = append(facts, appended{machines.ActorWorld, f})
 	}
 	closed := &agenda.WaveClosed{Wave: state.Agenda.Wave + 1, World: d.Next.World().Version()}
 	return appendWave(journal, now, append(facts, appended{setup.ActorScene, closed})...)

@@ -2,7 +2,7 @@ package history
 
 import (
 	"tavernsim/persistence"
-	"tavernsim/scenes/load/setup"
+	"tavernsim/scenes/machines"
 )
 
 // traceRule is the version of the rule; it changes when the rule reads other traces.
@@ -13,5 +13,5 @@ const traceRule = 1
 // events of many traces; its events and changes have their own. Every store of scenes
 // must be opened with this rule.
 func Traces() persistence.Traces {
-	return persistence.Traces{Rule: traceRule, Of: setup.NewCodec().Traces}
+	return persistence.Traces{Rule: traceRule, Of: machines.NewCodec().Traces}
 }

@@ -14,6 +14,7 @@ import (
 	"tavernsim/protocol"
 	"tavernsim/protocol/protocoltest"
 	"tavernsim/scenes/load/setup"
+	"tavernsim/scenes/machines"
 	"tavernsim/scenes/scenestest"
 )
 
@@ -32,7 +33,7 @@ func filled(typ protocol.FactType) protocol.Fact {
 // Every kind of fact comes back from its bytes with every field, is found by the
 // trace that it names, and is folded by somebody.
 func TestEveryFact(t *testing.T) {
-	codec := setup.NewCodec()
+	codec := machines.NewCodec()
 	made := scenestest.New(t, scenestest.Town(t), "").Made(t, scenestest.Settings{})
 	for _, kind := range codec.FactKinds() {
 		typ := codec.FactType(kind)
@@ -67,7 +68,7 @@ func TestEveryFact(t *testing.T) {
 		for cut := range raw {
 			codec.Traces(kind, raw[:cut], tell)
 		}
-		if err := begin(t, made).Apply(protocol.Record{Seq: 1, Actor: setup.ActorWorld, Kind: kind, Data: raw}); err != nil && strings.Contains(err.Error(), "nothing folds it") {
+		if err := begin(t, made).Apply(protocol.Record{Seq: 1, Actor: machines.ActorWorld, Kind: kind, Data: raw}); err != nil && strings.Contains(err.Error(), "nothing folds it") {
 			t.Errorf("%s: %v", kind, err)
 		}
 	}
@@ -101,7 +102,7 @@ func ordinals(v reflect.Value) {
 
 // A fact that names an agent by a number that no agent has is refused, in words.
 func TestFactsOfOtherScenes(t *testing.T) {
-	codec := setup.NewCodec()
+	codec := machines.NewCodec()
 	made := scenestest.New(t, scenestest.Town(t), "").Made(t, scenestest.Settings{})
 	for _, fact := range []protocol.Fact{
 		&agent.TurnEnded{Agent: 9999}, &agenda.EffectsDeferred{Agent: 9999}, &agenda.AgentFailed{Agent: 9999}, &agenda.Interrupted{Agent: 9999},

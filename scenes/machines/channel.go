@@ -9,15 +9,20 @@ import (
 // Events is the scene's channel of the IntelligentEventBus (§3.5).
 type Events struct {
 	State *bus.State
-	// Routed are the events of the last Decide that have receivers.
-	Routed []*bus.Routed
-	// Failed gets the filters that failed on an event; may be nil.
-	Failed func([]bus.FilterFailure)
 
-	scene *setup.Scene
-	now   protocol.Time
-	room  bus.Room
-	facts []protocol.Fact // of the current part
+	scene  *setup.Scene
+	failed func([]bus.FilterFailure) // gets the filters that failed on an event; may be nil
+	now    protocol.Time
+	room   bus.Room
+	facts  []protocol.Fact // of the current part
+	routed []*bus.Routed   // events of the last Decide that have receivers
+}
+
+func eventsKind() ServiceKind {
+	return ServiceKind{
+		Name: bus.Service, Actor: "$" + bus.Service, New: newEvents, Facts: bus.Facts, Middleware: true,
+		Read: func(raw protocol.Raw) (any, error) { return bus.ReadRequest(raw) },
+	}
 }
 
 func newEvents(sc *setup.Scene) (Service, error) {
@@ -33,7 +38,7 @@ func newEvents(sc *setup.Scene) (Service, error) {
 func (e *Events) Decide(in *RequestReader, now protocol.Time, give func(facts []protocol.Fact, more bool) error) error {
 	limits := e.scene.Simulation().Limits
 	urgent := bus.Room{Events: limits.MaxEventsInWave, Deliveries: limits.MaxDeliveriesInWave}
-	e.now, e.room, e.Routed = now, bus.Room{Events: urgent.Events, Deliveries: urgent.Deliveries, Urgent: &urgent}, nil
+	e.now, e.room, e.routed = now, bus.Room{Events: urgent.Events, Deliveries: urgent.Deliveries, Urgent: &urgent}, nil
 	for f := e.State.Release(now, &e.room); f != nil; f = e.State.Release(now, &e.room) {
 		e.fold(f)
 	}
@@ -61,8 +66,8 @@ func (e *Events) take(raw protocol.Raw) error {
 		return err
 	}
 	v := e.State.Decide(e.now, req, &e.room)
-	if e.Failed != nil && len(v.Failures) > 0 {
-		e.Failed(v.Failures)
+	if e.failed != nil && len(v.Failures) > 0 {
+		e.failed(v.Failures)
 	}
 	for _, f := range v.Facts {
 		e.fold(f)
@@ -74,29 +79,48 @@ func (e *Events) fold(f protocol.Fact) {
 	e.State.Apply(f)
 	e.facts = append(e.facts, f)
 	if r, ok := f.(*bus.Routed); ok && len(r.Receivers) > 0 {
-		e.Routed = append(e.Routed, r)
+		e.routed = append(e.routed, r)
 	}
 }
 
 // Apply implements Service.
 func (e *Events) Apply(f protocol.Fact) error {
-	if x, ok := f.(bus.Fact); ok {
-		e.State.Apply(x)
+	x, ok := f.(bus.Fact)
+	if !ok {
+		return unfolded(f)
 	}
+	e.State.Apply(x)
 	return nil
 }
 
-// Publish implements Service.
-func (e *Events) Publish(v *View) {
-	v.Releases, _ = e.State.NextDue()
-	v.HearsWorld = e.State.HearsWorld()
+// WatchFilters implements Filterer.
+func (e *Events) WatchFilters(failed func([]bus.FilterFailure)) { e.failed = failed }
+
+// Deliver implements Deliverer. The receivers of an event share one envelope.
+func (e *Events) Deliver(wave uint64, tell func(uint32, *protocol.Envelope)) {
+	for i, f := range e.routed {
+		event := f.Event(e.scene.ID).Envelope
+		event.Wave, event.Place = wave, uint32(i)
+		for o := range f.Receivers.All() {
+			tell(o, event.At(PriorityFor(f, e.scene, o)))
+		}
+	}
+}
+
+// Publish implements Service. It shows whether some subscription is to changes of the
+// world.
+func (e *Events) Publish() Part {
+	next, _ := e.State.NextDue()
+	return Part{Service: bus.Service, Shown: e.State.HearsWorld(), Next: next}
 }
 
 // Snapshot implements Service.
-func (e *Events) Snapshot() (protocol.Raw, error) { return e.State.Snapshot(e.scene.Codec) }
+func (e *Events) Snapshot(codec *protocol.Codec) (protocol.Raw, error) {
+	return e.State.Snapshot(codec)
+}
 
 // Load implements Service.
-func (e *Events) Load(raw protocol.Raw) (err error) {
-	e.State, err = bus.Restore(e.scene.Bus, e.scene.Subscribers, e.scene.Codec, raw)
+func (e *Events) Load(codec *protocol.Codec, raw protocol.Raw) (err error) {
+	e.State, err = bus.Restore(e.scene.Bus, e.scene.Subscribers, codec, raw)
 	return err
 }

@@ -14,11 +14,15 @@ const MaxChanges = 4096
 type Knowledge struct {
 	State knowledge.State
 
-	scene *setup.Scene
+	initial knowledge.State
+}
+
+func knowledgeKind() ServiceKind {
+	return ServiceKind{Name: knowledge.Service, Actor: "$" + knowledge.Service, New: newKnowledge, Facts: knowledge.Facts}
 }
 
 func newKnowledge(sc *setup.Scene) (Service, error) {
-	return &Knowledge{State: sc.Bases, scene: sc}, nil
+	return &Knowledge{State: sc.Bases, initial: sc.Bases}, nil
 }
 
 // Decide implements Service.
@@ -44,23 +48,25 @@ func (k *Knowledge) Decide(in *RequestReader, now protocol.Time, give func([]pro
 
 // Apply implements Service.
 func (k *Knowledge) Apply(f protocol.Fact) error {
-	if x, ok := f.(knowledge.Fact); ok {
-		k.State = knowledge.Apply(k.State, x)
+	x, ok := f.(knowledge.Fact)
+	if !ok {
+		return unfolded(f)
 	}
+	k.State = knowledge.Apply(k.State, x)
 	return nil
 }
 
 // Publish implements Service.
-func (k *Knowledge) Publish(v *View) { v.Knowledge = k.State }
+func (k *Knowledge) Publish() Part { return Part{Service: knowledge.Service, Shown: k.State} }
 
 // Snapshot implements Service.
-func (k *Knowledge) Snapshot() (protocol.Raw, error) {
-	return knowledge.Snapshot(k.scene.Codec, k.State)
+func (k *Knowledge) Snapshot(codec *protocol.Codec) (protocol.Raw, error) {
+	return knowledge.Snapshot(codec, k.State)
 }
 
 // Load implements Service.
-func (k *Knowledge) Load(raw protocol.Raw) (err error) {
-	k.State, err = knowledge.Restore(k.scene.Codec, k.scene.Bases, raw)
+func (k *Knowledge) Load(codec *protocol.Codec, raw protocol.Raw) (err error) {
+	k.State, err = knowledge.Restore(codec, k.initial, raw)
 	return err
 }
 

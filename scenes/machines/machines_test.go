@@ -160,7 +160,7 @@ func TestARestoredAgendaKnowsTheOthers(t *testing.T) {
 		}
 		err = whole.Services[2].Decide(in, second, func(facts []protocol.Fact, _ bool) error {
 			for _, f := range facts {
-				r := protocol.Record{Time: second, Actor: setup.ActorEvents, Kind: f.FactKind()}
+				r := protocol.Record{Time: second, Actor: "$events", Kind: f.FactKind()}
 				if err := errors.Join(whole.Stage.Apply(r, f), whole.ApplyAgents(r, f)); err != nil {
 					return err
 				}
@@ -191,7 +191,7 @@ func TestARestoredAgendaKnowsTheOthers(t *testing.T) {
 func apply(t *testing.T, made *setup.Scene, s *machines.State, at protocol.Time, facts ...protocol.Fact) {
 	t.Helper()
 	for _, f := range facts {
-		raw, err := made.Codec.Marshal(f)
+		raw, err := machines.NewCodec().Marshal(f)
 		if err == nil {
 			err = s.Apply(protocol.Record{Time: at, Actor: "a", Kind: f.FactKind(), Data: bytes.Clone(raw)})
 		}
@@ -205,11 +205,11 @@ func apply(t *testing.T, made *setup.Scene, s *machines.State, at protocol.Time,
 func TestATallyOfAnOldSnapshotCounts(t *testing.T) {
 	made, facts, _ := town(t)
 	s := begin(t, made)
-	agenda, err := s.Agenda.Snapshot(made.Codec)
+	agenda, err := s.Agenda.Snapshot(machines.NewCodec())
 	if err != nil {
 		t.Fatal(err)
 	}
-	raw, err := made.Codec.Marshal(&machines.SceneSnapshot{Agenda: agenda})
+	raw, err := machines.NewCodec().Marshal(&machines.SceneSnapshot{Agenda: agenda})
 	if err == nil {
 		err = s.Load(machines.Agenda, raw)
 	}
@@ -331,7 +331,7 @@ func TestTheHashTellsStatesApart(t *testing.T) {
 		}
 		seen[last] = i + 1
 	}
-	for _, name := range []string{machines.Agenda, setup.ActorScene, setup.ActorWorld, setup.ActorKnowledge, setup.ActorEvents} {
+	for _, name := range []string{machines.Agenda, setup.ActorScene, machines.ActorWorld, "$knowledge", "$events"} {
 		if !changed[name] {
 			t.Errorf("%s never changed: nothing is tested", name)
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tavernsim/engine/agenda"
+	"tavernsim/engine/worldstate"
 	"tavernsim/protocol"
 )
 
@@ -111,10 +112,11 @@ func (s *Stage) nextVirtual() error {
 
 // expiring is when a value or lease of the world expires next; 0 = never.
 func (s *Stage) expiring() protocol.Time {
-	if s.View.Expires == 0 {
+	at := s.View.Expires()
+	if at == 0 {
 		return 0
 	}
-	return max(s.Agenda.Grid(s.View.Expires), s.Agenda.Now)
+	return max(s.Agenda.Grid(at), s.Agenda.Now)
 }
 
 // expiresFirst reports whether an expiry comes before the next moment of the agenda;
@@ -129,7 +131,7 @@ func (s *Stage) expiresFirst(next protocol.Time, some bool) (protocol.Time, bool
 	case some:
 		return at, at <= next
 	}
-	return at, s.View.Leased || s.View.HearsWorld || s.scene.Condition != nil
+	return at, s.View.of(worldstate.Service).Held || s.View.hearsWorld() || s.scene.Condition != nil
 }
 
 // expire opens a wave without turns, in which values of the world expire. Deferred
@@ -140,14 +142,15 @@ func (s *Stage) expire(at protocol.Time) error {
 	return s.pump()
 }
 
-// worldExpires reports whether values of the world expire in the open wave.
-func (s *Stage) worldExpires() (due bool) {
-	due, s.wave.expires = s.wave.expires, false
-	return due
+// due reports whether a service decides in the open wave also without a request.
+func (s *Stage) due(service string) (due bool) {
+	if service == worldstate.Service {
+		due, s.wave.expires = s.wave.expires, false
+		return due
+	}
+	next := s.View.of(service).Next
+	return next != 0 && next <= s.wave.time
 }
-
-// channelReleases reports whether held events of the channel are due.
-func (s *Stage) channelReleases() bool { return s.Agenda.ReleaseDue(s.wave.time) }
 
 // comesToRest reports whether the next step needs every deliberation ended and kept.
 func (s *Stage) comesToRest() bool {
@@ -345,7 +348,7 @@ func (c conditionRoots) Lookup(root string) (any, bool) {
 	s := c.stage
 	switch root {
 	case "world":
-		return s.View.World.Value(), true
+		return s.View.World().Value(), true
 	case "scene":
 		return map[string]any{
 			"id": s.scene.ID, "time": s.Agenda.Now.String(), "elapsed_seconds": s.Elapsed().Seconds(),

@@ -1,8 +1,13 @@
 package machines
 
 import (
-	"tavernsim/engine/knowledge"
+	"slices"
+
+	"tavernsim/engine/agenda"
+	"tavernsim/engine/agent"
+	"tavernsim/engine/bus"
 	"tavernsim/engine/world"
+	"tavernsim/engine/worldstate"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/setup"
 )
@@ -13,40 +18,98 @@ type Service interface {
 	// Decide gives the facts of all requests in their order, a part at a time, after it
 	// has folded them. Without requests it gives the facts that passing time causes.
 	Decide(in *RequestReader, now protocol.Time, give func(facts []protocol.Fact, more bool) error) error
-	// Apply folds a fact of the service; facts of other machines change nothing.
+	// Apply folds a fact of one of the service's kinds.
 	Apply(protocol.Fact) error
-	// Publish writes the part of its state that agents and the stage may read.
-	Publish(*View)
-	Snapshot() (protocol.Raw, error)
-	Load(protocol.Raw) error
+	Publish() Part
+	Snapshot(*protocol.Codec) (protocol.Raw, error)
+	Load(*protocol.Codec, protocol.Raw) error
+}
+
+// Deliverer is a service that sends events to agents.
+type Deliverer interface {
+	// Deliver gives the events of the last Decide in their order, to each receiver.
+	Deliver(wave uint64, tell func(receiver uint32, event *protocol.Envelope))
+}
+
+// Filterer is a service with conditions of agents, which may fail.
+type Filterer interface {
+	WatchFilters(failed func([]bus.FilterFailure))
 }
 
 // ServiceKind is one row of the table of services.
 type ServiceKind struct {
-	To    string // addressee of requests
-	Actor string // of its facts
+	Name  string // addressee of requests, and the kind of the actor in metrics
+	Actor string // of its facts: "$" and the name
 	New   func(*setup.Scene) (Service, error)
-	// Due reports whether the service must decide in the open wave also without a
-	// request; nil = never.
-	Due func(*Stage) bool
+	Facts func() []protocol.FactType // that it decides
+	// Read reads a request for views; nil = requests are values with names.
+	Read       func(protocol.Raw) (any, error)
+	Middleware bool // its facts depend on the host's middleware
 }
 
 // Services lists the services in the order in which they decide about a wave.
-func Services() []ServiceKind {
-	return []ServiceKind{
-		{To: protocol.ToWorld, Actor: setup.ActorWorld, New: newWorld, Due: (*Stage).worldExpires},
-		{To: protocol.ToKnowledge, Actor: setup.ActorKnowledge, New: newKnowledge},
-		{To: protocol.ToEvents, Actor: setup.ActorEvents, New: newEvents, Due: (*Stage).channelReleases},
+func Services() []ServiceKind { return []ServiceKind{worldKind(), knowledgeKind(), eventsKind()} }
+
+// NewCodec makes a codec for every kind of fact in the journal of a scene.
+func NewCodec() *protocol.Codec {
+	facts := [][]protocol.FactType{agenda.Facts(), agent.Facts()}
+	for _, k := range Services() {
+		facts = append(facts, k.Facts())
 	}
+	return protocol.NewCodec(facts...)
 }
 
 // View is the published state of the services between two waves. Agents deliberate
 // against it, and the stage uses it to choose the next wave. It is immutable.
-type View struct {
-	World      *world.Document
-	Expires    protocol.Time // next expiry in the world; 0 = never
-	Leased     bool          // some lease is held
-	Knowledge  knowledge.State
-	Releases   protocol.Time // next release of held events; 0 = the channel holds none
-	HearsWorld bool          // some subscription is to changes of the world
+type View struct{ parts []Part }
+
+// Part is what one service publishes.
+type Part struct {
+	Service string
+	Shown   any           // an immutable value
+	Next    protocol.Time // when it has something to decide although nobody asks; 0 = never
+	Held    bool          // of the world: some lease is held
+}
+
+// With is the view after a service has published again.
+func (v *View) With(p Part) *View {
+	parts := slices.Clone(v.parts)
+	i := slices.IndexFunc(parts, func(before Part) bool { return before.Service == p.Service })
+	parts[i] = p
+	return &View{parts}
+}
+
+func (v *View) of(service string) (p Part) {
+	for i := range v.parts {
+		if v.parts[i].Service == service {
+			return v.parts[i]
+		}
+	}
+	return p
+}
+
+// Shown implements agent.View.
+func (v *View) Shown(service string) any { return v.of(service).Shown }
+
+// World is the world document.
+func (v *View) World() *world.Document {
+	doc, _ := v.Shown(worldstate.Service).(*world.Document)
+	return doc
+}
+
+// Expires is the next expiry in the world; 0 = never.
+func (v *View) Expires() protocol.Time { return v.of(worldstate.Service).Next }
+
+// hearsWorld reports whether some subscription is to changes of the world.
+func (v *View) hearsWorld() bool { return v.Shown(bus.Service) == true }
+
+// releases is when a service other than the world decides next without a request; 0 =
+// never. Expiries of the world have waves of their own.
+func (v *View) releases() (next protocol.Time) {
+	for i := range v.parts {
+		if p := &v.parts[i]; p.Service != worldstate.Service && p.Next != 0 && (next == 0 || p.Next < next) {
+			next = p.Next
+		}
+	}
+	return next
 }

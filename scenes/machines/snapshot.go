@@ -23,11 +23,11 @@ type SceneSnapshot struct {
 
 // EncodeScene encodes the kept state of the stage.
 func (s *Stage) EncodeScene() (protocol.Raw, error) {
-	d, err := s.Agenda.Snapshot(s.scene.Codec)
+	d, err := s.Agenda.Snapshot(s.codec)
 	if err != nil {
 		return nil, err
 	}
-	return s.scene.Codec.Marshal(&SceneSnapshot{Agenda: d, Tally: s.Tally})
+	return s.codec.Marshal(&SceneSnapshot{Agenda: d, Tally: s.Tally})
 }
 
 // NoteEvery is how many facts lie between two tallies in the notes of a journal, and at
@@ -40,7 +40,7 @@ func (s *Stage) note() (protocol.Raw, error) {
 		return nil, nil
 	}
 	s.noted = s.Tally.Facts
-	return s.scene.Codec.Marshal(&s.Tally)
+	return s.codec.Marshal(&s.Tally)
 }
 
 // ReadTally reads the note of a wave.
@@ -56,7 +56,7 @@ func (s *State) Load(name string, raw []byte) (err error) {
 	sc := s.scene
 	for i, k := range s.services {
 		if k.Actor == name {
-			return s.Services[i].Load(raw)
+			return s.Services[i].Load(s.codec, raw)
 		}
 	}
 	switch name {
@@ -67,7 +67,7 @@ func (s *State) Load(name string, raw []byte) (err error) {
 		if !ok {
 			return protocol.Errorf(protocol.KindCorrupt, "scene %s: the snapshot holds the state of %q, which is no agent of the scene", sc.ID, name)
 		}
-		s.Agents[o].State, err = agent.Restore(sc.Codec, raw)
+		s.Agents[o].State, err = agent.Restore(s.codec, raw)
 		s.heardSoFar(o)
 	}
 	return err
@@ -75,10 +75,10 @@ func (s *State) Load(name string, raw []byte) (err error) {
 
 func (s *State) loadScene(raw []byte) error {
 	var snap SceneSnapshot
-	if err := s.scene.Codec.Unmarshal(raw, &snap); err != nil {
+	if err := s.codec.Unmarshal(raw, &snap); err != nil {
 		return err
 	}
-	d, err := agenda.Restore(s.scene.AgendaConfig(), s.scene.Codec, snap.Agenda)
+	d, err := agenda.Restore(s.scene.AgendaConfig(), s.codec, snap.Agenda)
 	if err != nil {
 		return err
 	}
@@ -110,7 +110,6 @@ func (s *State) Hash() (string, error) {
 // Parts encodes the state of every machine, in a fixed order, under the names that
 // [State.Load] takes.
 func (s *State) Parts(yield func(name string, raw []byte)) error {
-	codec := s.scene.Codec
 	part := func(name string, raw []byte, err error) error {
 		if err == nil {
 			yield(name, raw)
@@ -122,13 +121,13 @@ func (s *State) Parts(yield func(name string, raw []byte)) error {
 		return err
 	}
 	for i, service := range s.Services {
-		raw, err := service.Snapshot()
+		raw, err := service.Snapshot(s.codec)
 		if err := part(s.services[i].Actor, raw, err); err != nil {
 			return err
 		}
 	}
 	for _, m := range s.Agents {
-		a, err := agent.Snapshot(codec, &m.State)
+		a, err := agent.Snapshot(s.codec, &m.State)
 		if err := part(m.ID.Instance, a, err); err != nil {
 			return err
 		}

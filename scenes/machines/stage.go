@@ -24,6 +24,7 @@ type Stage struct {
 	Tally  Tally
 	View   *View // of the services after their last decisions
 
+	codec    *protocol.Codec
 	scene    *setup.Scene
 	services []ServiceKind
 	requests []Requests // of the open wave, by service
@@ -89,7 +90,7 @@ const (
 
 // NewStage makes a stage without facts.
 func NewStage(sc *setup.Scene) *Stage {
-	return &Stage{Agenda: agenda.New(sc.AgendaConfig()), Tally: NewTally(), View: &View{}, scene: sc, services: Services(), requests: make([]Requests, len(Services()))}
+	return &Stage{Agenda: agenda.New(sc.AgendaConfig()), Tally: NewTally(), View: &View{}, codec: NewCodec(), scene: sc, services: Services(), requests: make([]Requests, len(Services()))}
 }
 
 // Configure prepares a folded stage for Decide. kept is the last durable wave.
@@ -103,11 +104,11 @@ func (s *Stage) Configure(c StageConfig, kept Kept, view *View) {
 	s.snapshot.last = s.mark()
 }
 
-// show takes what the services publish. The agenda hears of it when the channel
-// releases an event next.
+// show takes what the services publish. The agenda hears of it when one of them
+// decides next without a request.
 func (s *Stage) show(v *View) {
 	s.View = v
-	s.Agenda.Releases(v.Releases)
+	s.Agenda.Releases(v.releases())
 }
 
 // Moment comes with every input. On the virtual clock no decision depends on it.
@@ -240,8 +241,8 @@ func (s *Stage) keep(at protocol.Time, actor string, f protocol.KindData) (fact 
 	case f.Kind == agent.FactCallMade:
 		seen := &CallSeen{}
 		e.Fact, err = seen, seen.Read(f.Data)
-	case !s.scene.Codec.FactType(f.Kind).Bytes:
-		e.Fact, err = s.scene.Codec.ReadFact(f.Kind, f.Data)
+	case !s.codec.FactType(f.Kind).Bytes:
+		e.Fact, err = s.codec.ReadFact(f.Kind, f.Data)
 	}
 	if err != nil {
 		return nil, err
@@ -252,7 +253,7 @@ func (s *Stage) keep(at protocol.Time, actor string, f protocol.KindData) (fact 
 
 // keepOwn keeps a fact of the stage itself.
 func (s *Stage) keepOwn(f protocol.Fact) error {
-	raw, err := s.scene.Codec.Marshal(f)
+	raw, err := s.codec.Marshal(f)
 	if err != nil {
 		return err
 	}

@@ -242,7 +242,7 @@ func (p *stagePlayer) kill() {
 }
 
 func (p *stagePlayer) hear(r protocol.Record) {
-	fact, err := p.made.Codec.ReadFact(r.Kind, r.Data)
+	fact, err := machines.NewCodec().ReadFact(r.Kind, r.Data)
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -291,7 +291,7 @@ func (p *stagePlayer) turn(o uint32, words []string) machines.Input {
 		case "urgent":
 			in.Urgent = true
 		case "dropped":
-			raw, err := p.made.Codec.Marshal(&agent.Dropped{Agent: o, QueueFull: 1, Events: []agent.Drop{{Event: "e0", Source: value, Reason: agent.DropQueueFull}}})
+			raw, err := machines.NewCodec().Marshal(&agent.Dropped{Agent: o, QueueFull: 1, Events: []agent.Drop{{Event: "e0", Source: value, Reason: agent.DropQueueFull}}})
 			if err != nil {
 				p.t.Fatal(err)
 			}
@@ -300,16 +300,16 @@ func (p *stagePlayer) turn(o uint32, words []string) machines.Input {
 			p.t.Fatalf("unknown word %q of a turn", w)
 		}
 	}
-	raw, err := p.made.Codec.Marshal(end)
+	raw, err := machines.NewCodec().Marshal(end)
 	if err != nil {
 		p.t.Fatal(err)
 	}
 	in.Facts = append(in.Facts, protocol.KindData{Kind: end.FactKind(), Data: raw})
 	if says {
-		in.Effects = append(in.Effects, protocol.Sequenced{To: protocol.ToEvents, Data: draft.AppendMsg(nil)})
+		in.Effects = append(in.Effects, protocol.Sequenced{To: bus.Service, Data: draft.AppendMsg(nil)})
 	}
 	if asks {
-		in.Effects = append(in.Effects, protocol.Sequenced{To: protocol.ToWorld, Data: request.AppendMsg(nil)})
+		in.Effects = append(in.Effects, protocol.Sequenced{To: worldstate.Service, Data: request.AppendMsg(nil)})
 	}
 	return in
 }
@@ -318,7 +318,7 @@ func (p *stagePlayer) turn(o uint32, words []string) machines.Input {
 // before: it fails next, and is restored.
 func (p *stagePlayer) answer(part bool) machines.Input {
 	service, out := p.state.Services[p.asked.Service], &machines.ServiceAnswered{More: part}
-	before, err := service.Snapshot()
+	before, err := service.Snapshot(machines.NewCodec())
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -328,7 +328,7 @@ func (p *stagePlayer) answer(part bool) machines.Input {
 	}
 	err = service.Decide(in, p.asked.At, func(facts []protocol.Fact, _ bool) error {
 		for _, f := range facts {
-			raw, err := p.made.Codec.Marshal(f)
+			raw, err := machines.NewCodec().Marshal(f)
 			if err != nil {
 				return err
 			}
@@ -337,15 +337,13 @@ func (p *stagePlayer) answer(part bool) machines.Input {
 		return nil
 	})
 	if part {
-		err = errors.Join(err, service.Load(before))
+		err = errors.Join(err, service.Load(machines.NewCodec(), before))
 	}
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	view := *p.state.View
-	service.Publish(&view)
-	if out.View = &view; part {
-		out.View = nil
+	if !part {
+		out.View = p.state.View.With(service.Publish())
 	}
 	return out
 }

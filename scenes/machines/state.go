@@ -1,8 +1,6 @@
 package machines
 
 import (
-	"errors"
-
 	"tavernsim/engine/agent"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/knowledge"
@@ -20,17 +18,21 @@ type State struct {
 	Agents   []*agent.Machine // by ordinal, the scene's own last
 
 	agents AgentFold
+	owners map[string]int // of a kind of fact: the service that decides it
 }
 
 // New makes the state of a scene without facts.
 func New(sc *setup.Scene) (*State, error) {
-	s := &State{Stage: NewStage(sc), Agents: make([]*agent.Machine, len(sc.IDs))}
-	for _, k := range Services() {
+	s := &State{Stage: NewStage(sc), Agents: make([]*agent.Machine, len(sc.IDs)), owners: map[string]int{}}
+	for i, k := range s.services {
 		service, err := k.New(sc)
 		if err != nil {
 			return nil, err
 		}
 		s.Services = append(s.Services, service)
+		for _, typ := range k.Facts() {
+			s.owners[typ.Kind] = i
+		}
 	}
 	for o := range s.Agents {
 		s.Agents[o] = sc.Machine(uint32(o))
@@ -41,11 +43,11 @@ func New(sc *setup.Scene) (*State, error) {
 
 // Apply folds one record of the journal.
 func (s *State) Apply(r protocol.Record) error {
-	fact, err := s.scene.Codec.ReadFact(r.Kind, r.Data)
+	fact, err := s.codec.ReadFact(r.Kind, r.Data)
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(s.foreign(fact), folded(fact)); err != nil {
+	if err := s.foreign(fact); err != nil {
 		return err
 	}
 	if err := s.Stage.Apply(r, fact); err != nil {
@@ -59,10 +61,8 @@ func (s *State) Apply(r protocol.Record) error {
 
 // ApplyServices folds a fact into the service that decided it.
 func (s *State) ApplyServices(fact protocol.Fact) error {
-	for _, service := range s.Services {
-		if err := service.Apply(fact); err != nil {
-			return err
-		}
+	if i, owned := s.owners[fact.FactKind()]; owned {
+		return s.Services[i].Apply(fact)
 	}
 	return nil
 }
@@ -76,7 +76,7 @@ func (s *State) ApplyAgents(r protocol.Record, fact protocol.Fact) error {
 func (s *State) Shown() *View {
 	v := &View{}
 	for _, service := range s.Services {
-		service.Publish(v)
+		v.parts = append(v.parts, service.Publish())
 	}
 	return v
 }

@@ -8,7 +8,6 @@ import (
 	"tavernsim/engine/agent"
 	"tavernsim/engine/statecmd"
 	"tavernsim/protocol"
-	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/scenestest"
 )
@@ -48,7 +47,7 @@ var uncounted = map[string]string{
 // not left out without a word. A live scene does not decode some kinds; it counts them
 // as a fold does.
 func TestEveryFactIsCounted(t *testing.T) {
-	codec := setup.NewCodec()
+	codec := machines.NewCodec()
 	made := scenestest.New(t, scenestest.Town(t), "").Made(t, scenestest.Settings{})
 	for _, kind := range codec.FactKinds() {
 		typ := codec.FactType(kind)

@@ -9,7 +9,7 @@ import (
 // Wake is the input that begins a deliberation against a view of the services.
 func Wake(sc *setup.Scene, m *agent.Machine, v *View, wave uint64, at protocol.Time, seed uint64, workflow string) *agent.Wake {
 	return &agent.Wake{
-		Now: at, Wave: wave, World: v.World, Knowledge: v.Knowledge, Workflow: workflow,
+		Now: at, Wave: wave, View: v, Workflow: workflow,
 		Draw: setup.DrawOf(seed, m.ID.Instance, at, m.State.Turn+1),
 	}
 }

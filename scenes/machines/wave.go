@@ -207,8 +207,8 @@ func (s *Stage) fitting(o uint32, requests []protocol.Sequenced) []protocol.Sequ
 // addressed refuses a turn with a request that no service takes.
 func (s *Stage) addressed(actor string, requests []protocol.Sequenced) error {
 	for _, r := range requests {
-		if !slices.ContainsFunc(s.services, func(k ServiceKind) bool { return k.To == r.To }) {
-			return s.errorf("a request of %s to %q: no row of machines.Services has this addressee", actor, r.To)
+		if !slices.ContainsFunc(s.services, func(k ServiceKind) bool { return k.Name == r.To }) {
+			return s.errorf("a request of %s to %q: no row of machines.Services has this name", actor, r.To)
 		}
 	}
 	return nil
@@ -225,7 +225,7 @@ func (s *Stage) countTurn(o uint32) {
 func (s *Stage) sequence(requests []protocol.Sequenced) {
 	for _, r := range requests {
 		for i := range s.services {
-			if s.services[i].To == r.To {
+			if s.services[i].Name == r.To {
 				s.requests[i].Add(r.Data)
 				break
 			}
@@ -259,8 +259,8 @@ func (s *Stage) mergeFailure(a arrival) error {
 
 // announce publishes the scene's own event about a fact.
 func (s *Stage) announce(f protocol.Fact) {
-	if request, ok := Announced(s.scene, f, s.View.HearsWorld); ok {
-		s.sequence([]protocol.Sequenced{{To: protocol.ToEvents, Data: request}})
+	if request, ok := Announced(s.scene, f, s.View.hearsWorld()); ok {
+		s.sequence([]protocol.Sequenced{{To: bus.Service, Data: request}})
 	}
 }
 
@@ -268,7 +268,7 @@ func (s *Stage) announce(f protocol.Fact) {
 func (s *Stage) closeWave() error {
 	w := s.wave
 	for i, k := range s.services {
-		if due := k.Due != nil && k.Due(s); due || s.requests[i].Count > 0 {
+		if due := s.due(k.Name); due || s.requests[i].Count > 0 {
 			s.phase = phaseService
 			s.asked = Effect{Act: ActAsk, Service: i, Wave: w.number, At: w.time, Data: s.requests[i].Take()}
 			s.effect(s.asked)
@@ -389,7 +389,7 @@ func (s *Stage) keepWave() error {
 			s.tell(&w.told, x.By, protocol.KindData{Kind: agenda.FactNoRoom, Data: s.effects[len(s.effects)-1].Data})
 		}
 	}
-	if err := s.keepOwn(&agenda.WaveClosed{Wave: w.number, Turns: w.turns, Events: w.events, World: s.View.World.Version()}); err != nil {
+	if err := s.keepOwn(&agenda.WaveClosed{Wave: w.number, Turns: w.turns, Events: w.events, World: s.View.World().Version()}); err != nil {
 		return err
 	}
 	note, err := s.note()

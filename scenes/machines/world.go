@@ -17,6 +17,13 @@ type World struct {
 	rules *worldstate.Machine
 }
 
+// ActorWorld is the actor of the world's facts.
+const ActorWorld = "$" + worldstate.Service
+
+func worldKind() ServiceKind {
+	return ServiceKind{Name: worldstate.Service, Actor: ActorWorld, New: newWorld, Facts: worldstate.Facts, Read: readWorldRequest}
+}
+
 func newWorld(sc *setup.Scene) (Service, error) {
 	doc, err := world.FromValue(sc.Def.Definition.InitialWorldState, 1)
 	if err != nil {
@@ -46,22 +53,34 @@ func (w *World) Apply(f protocol.Fact) (err error) {
 	switch f.(type) {
 	case *world.Committed, *statecmd.Committed, *world.Leased, *world.Released:
 		w.State, err = w.rules.Apply(w.State, f)
+	case *world.Refused, *worldstate.Granted: // they change nothing
+	default:
+		err = unfolded(f)
 	}
 	return err
 }
 
 // Publish implements Service.
-func (w *World) Publish(v *View) {
-	v.World, v.Expires, v.Leased = w.State.World(), w.State.NextExpiry(), !w.State.Leases().Empty()
+func (w *World) Publish() Part {
+	return Part{Service: worldstate.Service, Shown: w.State.World(), Next: w.State.NextExpiry(), Held: !w.State.Leases().Empty()}
 }
 
 // Snapshot implements Service.
-func (w *World) Snapshot() (protocol.Raw, error) { return w.State.AppendSnapshot(nil) }
+func (w *World) Snapshot(*protocol.Codec) (protocol.Raw, error) { return w.State.AppendSnapshot(nil) }
 
 // Load implements Service.
-func (w *World) Load(raw protocol.Raw) (err error) {
+func (w *World) Load(_ *protocol.Codec, raw protocol.Raw) (err error) {
 	w.State, err = worldstate.ReadSnapshot(raw)
 	return err
+}
+
+// readWorldRequest reads a request; a plain change is only that.
+func readWorldRequest(raw protocol.Raw) (any, error) {
+	q, err := worldstate.ReadRequest(raw)
+	if err != nil || q.Kind != worldstate.Change || q.Always {
+		return q, err
+	}
+	return q.Change, nil
 }
 
 // worldReader splits the requests of a wave into parts, but never a transaction.

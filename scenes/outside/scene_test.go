@@ -22,7 +22,7 @@ import (
 	"tavernsim/protocol"
 	"tavernsim/scenes"
 	"tavernsim/scenes/load/project"
-	"tavernsim/scenes/load/setup"
+	"tavernsim/scenes/machines"
 	"tavernsim/scenes/outside"
 	"tavernsim/scenes/scenestest"
 )
@@ -132,7 +132,7 @@ func heard(t testing.TB, s *scenestest.Scene) (texts map[string]string, unknown 
 		n       uint64
 		answers int
 	}
-	codec, turns := setup.NewCodec(), map[string]*turn{}
+	codec, turns := machines.NewCodec(), map[string]*turn{}
 	s.Journal(t, func(j *persistence.Journal) {
 		err := j.Read(1, func(r protocol.Record) error {
 			if turns[r.Actor] == nil {

@@ -16,11 +16,8 @@ import (
 
 // Actors of a scene that are no agents. An instance id cannot begin with "$".
 const (
-	ActorStage     = "$stage" // the stage: it wakes agents, merges turns and keeps facts
-	ActorScene     = "$scene" // the agent that runs the scene's own workflows, and the source of its facts
-	ActorWorld     = "$world"
-	ActorKnowledge = "$knowledge"
-	ActorEvents    = "$events"
+	ActorStage = "$stage" // the stage: it wakes agents, merges turns and keeps facts
+	ActorScene = "$scene" // the agent that runs the scene's own workflows, and the source of its facts
 )
 
 // TypeAgentFailed is the event that the scene publishes when an agent's actor
@@ -53,7 +50,6 @@ type Scene struct {
 	ID      string
 	Project *project.Project
 	Def     *project.Scene
-	Codec   *protocol.Codec
 
 	IDs         []string                               // instance ids by ordinal, the scene's own last
 	find        func(id string) (ordinal int, ok bool) // of an agent

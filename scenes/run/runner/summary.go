@@ -36,7 +36,7 @@ func (r *Runner) inOrder() []*Scene {
 // world is the world of a scene at its end, or as it stands.
 func (sc *Scene) world() *world.Document {
 	if sc.Run == nil {
-		return sc.outcome.State.View.World
+		return sc.outcome.State.View.World()
 	}
 	return sc.Run.World()
 }

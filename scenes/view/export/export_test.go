@@ -21,7 +21,6 @@ import (
 	"tavernsim/engine/world"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
-	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/run/runner"
 	"tavernsim/scenes/scenestest"
@@ -280,7 +279,7 @@ func TestFactsAreTheJournals(t *testing.T) {
 		t.Fatal(err)
 	}
 	rows := readParquet(t, table, written(t, s, "facts", Parquet, Options{}))
-	codec, n := setup.NewCodec(), 0
+	codec, n := machines.NewCodec(), 0
 	waves := map[uint64]uint64{}
 	if err := s.Journal().Waves(1, func(w persistence.Wave) error {
 		for seq := w.First; seq <= w.Last; seq++ {

@@ -14,8 +14,8 @@ import (
 	"tavernsim/engine/bus"
 	"tavernsim/engine/secret"
 	"tavernsim/engine/world"
-	"tavernsim/engine/worldstate"
 	"tavernsim/protocol"
+	"tavernsim/scenes/machines"
 )
 
 // Object is a JSON object whose members keep their order.
@@ -154,7 +154,7 @@ func appendMembers(o Object, v reflect.Value) Object {
 			name := protocol.SnakeName(field.Name)
 			value := encode(v.Field(i))
 			if draft, ok := v.Field(i).Interface().(protocol.Raw); ok && name == "draft" {
-				value = Sequenced(protocol.Sequenced{To: protocol.ToEvents, Data: draft}).Get("data")
+				value = Sequenced(protocol.Sequenced{To: bus.Service, Data: draft}).Get("data")
 			}
 			o = append(o, Member{name, value})
 		}
@@ -172,18 +172,12 @@ func Sequenced(s protocol.Sequenced) Object {
 	return Object{{"to", s.To}, {"data", encode(reflect.ValueOf(data))}}
 }
 
-// request reads a request as the one who decides about it does; nil = it is a
-// value with names already.
+// request reads a request as its service does; nil = it is a value with names already.
 func request(s protocol.Sequenced) (any, error) {
-	switch s.To {
-	case protocol.ToEvents:
-		return bus.ReadRequest(s.Data)
-	case protocol.ToWorld:
-		q, err := worldstate.ReadRequest(s.Data)
-		if err != nil || q.Kind != worldstate.Change || q.Always {
-			return q, err
+	for _, k := range machines.Services() {
+		if k.Name == s.To && k.Read != nil {
+			return k.Read(s.Data)
 		}
-		return q.Change, nil
 	}
 	return nil, nil
 }

@@ -27,15 +27,15 @@ func TestSequenced(t *testing.T) {
 		data interface{ AppendMsg([]byte) []byte }
 		want string
 	}{
-		{protocol.ToWorld, &change, `"path":"vault.gold","op":"set","value":7`},
-		{protocol.ToWorld, &worldstate.Request{Change: change, Always: true}, `"always":true`},
-		{protocol.ToWorld, &worldstate.Request{Kind: worldstate.Commands, Change: world.Request{ID: "r2", By: "kim"}, Turn: "3", Batch: &command.Batch{}}, `"kind":"commands"`},
-		{protocol.ToWorld, &worldstate.Request{Kind: worldstate.Lock, Change: world.Request{ID: "r3", By: "kim"}, Lease: "l1", Paths: []world.Path{path}, For: time.Minute}, `"lease":"l1","paths":["vault.gold"],"for":"1m0s"`},
-		{protocol.ToWorld, &worldstate.Request{Kind: worldstate.Unlock, Change: world.Request{ID: "r4", By: "kim"}, Lease: "l1"}, `"kind":"unlock"`},
-		{protocol.ToEvents, &protocol.Draft{EventHeader: protocol.EventHeader{Type: "told"}, Body: protocol.Encode(map[string]any{"n": int64(1)})}, `"type":"told"`},
-		{protocol.ToEvents, &bus.Change{Agent: "kim", Add: []bus.Subscription{{Type: "told"}}}, `"add":[{"type":"told"`},
-		{protocol.ToEvents, &bus.Force{By: "$scene", Rule: throttle.Rule{Type: "told", Max: 3}}, `"rule":{"type":"told"`},
-		{protocol.ToEvents, &bus.WorldUpdated{Before: 1, After: 2, Changes: []bus.WorldChange{{Path: "vault"}}}, `"changes":[{"path":"vault"`},
+		{worldstate.Service, &change, `"path":"vault.gold","op":"set","value":7`},
+		{worldstate.Service, &worldstate.Request{Change: change, Always: true}, `"always":true`},
+		{worldstate.Service, &worldstate.Request{Kind: worldstate.Commands, Change: world.Request{ID: "r2", By: "kim"}, Turn: "3", Batch: &command.Batch{}}, `"kind":"commands"`},
+		{worldstate.Service, &worldstate.Request{Kind: worldstate.Lock, Change: world.Request{ID: "r3", By: "kim"}, Lease: "l1", Paths: []world.Path{path}, For: time.Minute}, `"lease":"l1","paths":["vault.gold"],"for":"1m0s"`},
+		{worldstate.Service, &worldstate.Request{Kind: worldstate.Unlock, Change: world.Request{ID: "r4", By: "kim"}, Lease: "l1"}, `"kind":"unlock"`},
+		{bus.Service, &protocol.Draft{EventHeader: protocol.EventHeader{Type: "told"}, Body: protocol.Encode(map[string]any{"n": int64(1)})}, `"type":"told"`},
+		{bus.Service, &bus.Change{Agent: "kim", Add: []bus.Subscription{{Type: "told"}}}, `"add":[{"type":"told"`},
+		{bus.Service, &bus.Force{By: "$scene", Rule: throttle.Rule{Type: "told", Max: 3}}, `"rule":{"type":"told"`},
+		{bus.Service, &bus.WorldUpdated{Before: 1, After: 2, Changes: []bus.WorldChange{{Path: "vault"}}}, `"changes":[{"path":"vault"`},
 	} {
 		raw, err := json.Marshal(Sequenced(protocol.Sequenced{To: c.to, Data: c.data.AppendMsg(nil)}))
 		if err != nil || !strings.Contains(string(raw), c.want) {

@@ -14,6 +14,7 @@ import (
 	"tavernsim/engine/secret"
 	"tavernsim/engine/statecmd"
 	"tavernsim/engine/world"
+	"tavernsim/engine/worldstate"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/view/factjson"
@@ -290,24 +291,24 @@ type effectBy struct {
 func effectsOf(f protocol.Fact) []effectBy {
 	switch x := f.(type) {
 	case *bus.Routed:
-		e := Effect{To: protocol.ToEvents, ID: x.ID, What: x.Type, Value: factjson.Value(x.Body), Status: EffectRouted, Heard: x.Receivers.Len(), cause: x.Cause}
+		e := Effect{To: bus.Service, ID: x.ID, What: x.Type, Value: factjson.Value(x.Body), Status: EffectRouted, Heard: x.Receivers.Len(), cause: x.Cause}
 		if len(x.Targets) > 0 {
 			e.Detail = "to " + strings.Join(x.Targets, ", ")
 		}
 		return []effectBy{{e, x.Source, x.Turn}}
 	case *bus.Refused:
-		return []effectBy{{Effect{To: protocol.ToEvents, ID: x.ID, What: x.Type, Value: factjson.Value(x.Body), Status: EffectRefused, Detail: string(x.Reason) + ": " + x.Detail, cause: x.Cause}, x.Source, x.Turn}}
+		return []effectBy{{Effect{To: bus.Service, ID: x.ID, What: x.Type, Value: factjson.Value(x.Body), Status: EffectRefused, Detail: string(x.Reason) + ": " + x.Detail, cause: x.Cause}, x.Source, x.Turn}}
 	case *agenda.EffectsRefused:
 		return []effectBy{{Effect{What: fmt.Sprintf("all %d requests", x.Requests), Status: EffectRefused, Detail: fmt.Sprintf("wave_bytes: %d bytes, the wave has at most %d", x.Bytes, x.Limit)}, x.By, 0}}
 	case *world.Committed:
 		var list []effectBy
 		for i := range x.Changes {
 			c := &x.Changes[i]
-			list = append(list, effectBy{Effect{To: protocol.ToWorld, ID: c.Request, What: string(c.Op) + " " + c.Path.String(), Value: factjson.At(c.Path.String(), factjson.Value(c.Value)), Status: EffectCommitted, Detail: c.Reason, cause: c.Cause.Event}, c.By, turnOf(c.Request)})
+			list = append(list, effectBy{Effect{To: worldstate.Service, ID: c.Request, What: string(c.Op) + " " + c.Path.String(), Value: factjson.At(c.Path.String(), factjson.Value(c.Value)), Status: EffectCommitted, Detail: c.Reason, cause: c.Cause.Event}, c.By, turnOf(c.Request)})
 		}
 		return list
 	case *world.Refused:
-		e := Effect{To: protocol.ToWorld, ID: x.Request, What: string(x.Op) + " " + x.Path.String(), Status: EffectRefused, Detail: string(x.Code) + ": " + x.Message, cause: x.Cause.Event}
+		e := Effect{To: worldstate.Service, ID: x.Request, What: string(x.Op) + " " + x.Path.String(), Status: EffectRefused, Detail: string(x.Code) + ": " + x.Message, cause: x.Cause.Event}
 		if x.Code == world.CodeConflict {
 			e.Status = EffectConflict
 		}
@@ -321,14 +322,14 @@ func effectsOf(f protocol.Fact) []effectBy {
 func commandEffects(f *statecmd.Committed) (list []effectBy) {
 	for i := range f.Audit {
 		a := &f.Audit[i]
-		e := Effect{To: protocol.ToWorld, ID: batchOf(f), What: string(a.Action) + " " + a.Key, Value: factjson.Value(a.After), Status: string(a.Status), Detail: string(a.Code)}
+		e := Effect{To: worldstate.Service, ID: batchOf(f), What: string(a.Action) + " " + a.Key, Value: factjson.Value(a.After), Status: string(a.Status), Detail: string(a.Code)}
 		list = append(list, effectBy{e, cmp.Or(f.By, a.Actor), turnOf(batchOf(f))})
 	}
 	return list
 }
 
 func knowledgeEffects(f protocol.Fact) []effectBy {
-	e := Effect{To: protocol.ToKnowledge}
+	e := Effect{To: knowledge.Service}
 	by := ""
 	switch x := f.(type) {
 	case *knowledge.Written:

@@ -71,7 +71,7 @@ func (r *Run) scene(id string) (*Scene, error) {
 		return nil, err
 	}
 	made := sync.OnceValues(func() (*setup.Scene, error) { return r.Made(id) })
-	return &Scene{ID: id, run: r, def: def, made: made, agents: agents, journal: journal, codec: setup.NewCodec()}, nil
+	return &Scene{ID: id, run: r, def: def, made: made, agents: agents, journal: journal, codec: machines.NewCodec()}, nil
 }
 
 // Lost says whether the journal ends before what the run's last process told of.

@@ -12,7 +12,6 @@ import (
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/project"
-	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/scenestest"
 	"tavernsim/scenes/view/verify"
@@ -75,7 +74,7 @@ func TestMiddlewareOfTheHost(t *testing.T) {
 func TestOtherFactsBesideMiddleware(t *testing.T) {
 	s := scenestest.New(t, crowded(t), "")
 	s.Run(t, scenestest.Settings{Middleware: host()})
-	codec := setup.NewCodec()
+	codec := machines.NewCodec()
 	for kind, change := range map[string]func(protocol.Fact){
 		agenda.FactWaveClosed: func(f protocol.Fact) { f.(*agenda.WaveClosed).Events++ },
 		agenda.FactBlocked:    func(f protocol.Fact) { f.(*agenda.Blocked).Agent++ },
@@ -114,7 +113,7 @@ func channelFacts(t *testing.T, s *scenestest.Scene) (n uint64) {
 	t.Helper()
 	s.Journal(t, func(j *persistence.Journal) {
 		if err := j.Read(1, func(r protocol.Record) error {
-			if r.Actor == setup.ActorEvents {
+			if r.Actor == "$events" {
 				n++
 			}
 			return nil

@@ -53,7 +53,7 @@ func (v *verifier) openArrivals() error {
 			}
 			in.Order = append(in.Order, o)
 		}
-		world = world || r.Actor == setup.ActorWorld
+		world = world || r.Actor == machines.ActorWorld
 	}
 	v.realtime.now = in.At
 	if !v.state.Agenda.Started {
@@ -62,7 +62,7 @@ func (v *verifier) openArrivals() error {
 	if err := v.fromOutside(in); err != nil {
 		return err
 	}
-	expires := v.state.View.Expires
+	expires := v.state.View.Expires()
 	in.Expires = world && len(in.Order) == 0 && !in.Lifecycle && expires != 0 && expires <= in.At
 	return v.decide(in)
 }

@@ -19,7 +19,6 @@ import (
 	"tavernsim/protocol"
 	"tavernsim/scenes"
 	"tavernsim/scenes/history"
-	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/scenestest"
 	"tavernsim/scenes/view/verify"
@@ -184,7 +183,7 @@ func TestAChangedFactIsFound(t *testing.T) {
 }
 
 func changedFacts(t *testing.T, s *scenestest.Scene, set scenestest.Settings) {
-	codec := setup.NewCodec()
+	codec := machines.NewCodec()
 	last := map[string]uint64{} // the last fact of each kind: what follows would give it away
 	s.Journal(t, func(j *persistence.Journal) {
 		answered := map[string]uint64{} // of an agent: what its model answered last
@@ -286,7 +285,7 @@ func TestALostTurnAmongTheBlocked(t *testing.T) {
 	if r := run(t, s, set, 2); r.Difference != nil || r.Taken[verify.TakenLost] > 0 {
 		t.Fatalf("before the change: %+v", r)
 	}
-	codec := setup.NewCodec()
+	codec := machines.NewCodec()
 	var kinds, lost []string // of the wave at hand; of the one with the failure
 	failed := false
 	old := s.Rewrite(t, func(r *protocol.Record) {
@@ -373,7 +372,7 @@ func TestOtherRulesAreFound(t *testing.T) {
 	t.Run("seed", func(t *testing.T) { // the history tells its own seed
 		changed := s.Rewrite(t, func(r *protocol.Record) {
 			if r.Kind == agenda.FactStarted {
-				codec := setup.NewCodec()
+				codec := machines.NewCodec()
 				f, _ := codec.ReadFact(r.Kind, r.Data)
 				f.(*agenda.Started).Seed++
 				r.Data, _ = codec.Marshal(f)

@@ -295,7 +295,8 @@ func (v *verifier) reasonFor(e *machines.Effect) string {
 // where they cannot be decided again.
 func (v *verifier) service(e machines.Effect) error {
 	v.asked = nil
-	actor, service := machines.Services()[e.Service].Actor, v.state.Services[e.Service]
+	kind, service := machines.Services()[e.Service], v.state.Services[e.Service]
+	actor := kind.Actor
 	failed, err := v.failures(actor)
 	if err != nil {
 		return err
@@ -305,10 +306,10 @@ func (v *verifier) service(e machines.Effect) error {
 		return v.decide(&machines.ActorFailed{Actor: actor, Error: failed[n].Error, Stack: failed[n].Stack})
 	}
 	in := &machines.ServiceAnswered{}
-	switch _, channel := service.(*machines.Events); {
+	switch {
 	case v.lost:
 		err = v.takeService(in, actor, TakenLost)
-	case channel && v.opt.NoMiddleware:
+	case kind.Middleware && v.opt.NoMiddleware:
 		err = v.takeService(in, actor, TakenMiddleware)
 	default:
 		err = v.decideService(in, service, e)
