@@ -1,0 +1,191 @@
+// Package e2e_test speaks with servers that are not ours. Each test is skipped where its
+// server is absent:
+//
+//	SIMD_TEST_LLMOCK     the program llmock of the npm package @copilotkit/aimock
+//	SIMD_TEST_INFERENCE  base URL of an inference server with chat completions, up to the
+//	                     version: http://127.0.0.1:11434/v1
+//	SIMD_TEST_MODEL      the model to ask there
+package e2e_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"tavernsim/llm"
+	"tavernsim/llm/anthropic"
+	"tavernsim/llm/endpoint"
+	"tavernsim/llm/openai"
+	"tavernsim/protocol"
+)
+
+// server is a foreign server.
+type server struct {
+	url   string
+	model string
+	mock  bool // it answers from e2e/testdata/llmock.json
+}
+
+func (s *server) provider(t *testing.T, speaks string, stream bool) llm.Provider {
+	t.Helper()
+	to, err := endpoint.New("foreign", endpoint.Definition{Protocol: speaks, BaseURL: s.url, Auth: "none"}, t.TempDir(), os.Getenv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = to.Close() })
+	if speaks == "anthropic" {
+		return anthropic.New(to, s.model, stream)
+	}
+	return openai.New(to, s.model, stream)
+}
+
+// llmock starts the mock on a free port and waits until it listens.
+func llmock(t *testing.T) *server {
+	program := os.Getenv("SIMD_TEST_LLMOCK")
+	if program == "" {
+		t.Skip("SIMD_TEST_LLMOCK names no program")
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	_ = l.Close()
+	_, port, _ := net.SplitHostPort(address)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	c := exec.CommandContext(ctx, program, "--port", port, "--fixtures", "testdata/llmock.json", "--log-level", "warn")
+	c.Stdout, c.Stderr = os.Stderr, os.Stderr
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cancel(); _ = c.Wait() })
+	for ctx.Err() == nil {
+		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+		if err == nil {
+			_ = conn.Close()
+			return &server{url: "http://" + address + "/v1", model: "any", mock: true}
+		}
+		<-time.After(50 * time.Millisecond) // another process: nothing here tells when it listens
+	}
+	t.Fatal("llmock does not listen")
+	return nil
+}
+
+func inference(t *testing.T) *server {
+	s := &server{url: os.Getenv("SIMD_TEST_INFERENCE"), model: os.Getenv("SIMD_TEST_MODEL")}
+	if s.url == "" {
+		t.Skip("SIMD_TEST_INFERENCE names no server")
+	}
+	return s
+}
+
+// Both protocols of the mock and chat completions of the inference server: text, tools with
+// their results, JSON, whole and as streams.
+func TestForeignServers(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		start  func(*testing.T) *server
+		speaks []string
+	}{{"llmock", llmock, []string{"openai", "anthropic"}}, {"inference", inference, []string{"openai"}}} {
+		t.Run(c.name, func(t *testing.T) {
+			s := c.start(t)
+			for _, speaks := range c.speaks {
+				for _, stream := range []bool{false, true} {
+					t.Run(fmt.Sprintf("%s stream=%v", speaks, stream), func(t *testing.T) { s.talk(t, speaks, stream) })
+				}
+			}
+		})
+	}
+}
+
+func (s *server) talk(t *testing.T, speaks string, stream bool) {
+	p := s.provider(t, speaks, stream)
+	ask := func(q protocol.ModelRequest) protocol.ModelAnswer {
+		t.Helper()
+		var said strings.Builder
+		q.MaxTokens = 64
+		a, err := p.Complete(t.Context(), q, func(c llm.Chunk) error { said.WriteString(c.Text); return nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if said.String() != a.Text {
+			t.Errorf("the chunks say %q, the answer %q", said.String(), a.Text)
+		}
+		counted := !stream && (speaks == "openai" || !s.mock) // the mock counts no tokens of messages
+		if a.Usage.Input <= 0 || a.Usage.Output <= 0 || a.Usage.Estimated && counted {
+			t.Errorf("usage %+v", a.Usage)
+		}
+		return a
+	}
+	question := protocol.ModelMessage{Role: protocol.RoleUser, Text: "say where the ferry is"}
+	a := ask(protocol.ModelRequest{Messages: []protocol.ModelMessage{question}})
+	if a.Text == "" || s.mock && a.Text != "The ferry is on the other bank. 渡船在对岸。" {
+		t.Errorf("it says %q", a.Text)
+	}
+	if speaks == "openai" && !stream {
+		if u := s.bareUsage(t, question.Text); s.mock && u != a.Usage {
+			t.Errorf("usage %+v, the server says %+v", a.Usage, u)
+		}
+	}
+	a = ask(protocol.ModelRequest{Messages: []protocol.ModelMessage{{Role: protocol.RoleUser, Text: "answer in JSON: which side?"}}, JSON: true})
+	if !json.Valid([]byte(a.Text)) && s.mock {
+		t.Errorf("no JSON: %q", a.Text)
+	}
+	look := protocol.ToolSpec{Name: "look_around", Description: "See what is in a direction", Parameters: map[string]any{
+		"type": "object", "properties": map[string]any{"direction": map[string]any{"type": "string"}}, "required": []any{"direction"},
+	}}
+	talk := []protocol.ModelMessage{{Role: protocol.RoleUser, Text: "What is in the north? Use the tool."}}
+	a = ask(protocol.ModelRequest{Messages: talk, Tools: []protocol.ToolSpec{look}})
+	if len(a.Calls) == 0 && !s.mock {
+		t.Log("the model calls no tool")
+		return
+	}
+	if len(a.Calls) != 1 || a.Calls[0].Tool != "look_around" || a.Calls[0].ID == "" || s.mock && a.Calls[0].Params["direction"] != "north" || a.Finish != protocol.FinishToolCalls {
+		t.Fatalf("calls %+v, finish %s", a.Calls, a.Finish)
+	}
+	talk = append(talk, protocol.ModelMessage{Role: protocol.RoleAssistant, Text: a.Text, Calls: a.Calls},
+		protocol.ModelMessage{Role: protocol.RoleTool, CallID: a.Calls[0].ID, Text: `{"seen":"a ferry"}`})
+	a = ask(protocol.ModelRequest{Messages: talk, Tools: []protocol.ToolSpec{look}})
+	if a.Text == "" || s.mock && a.Text != "North: a ferry." {
+		t.Errorf("after the tool's result it says %q", a.Text)
+	}
+}
+
+// bareUsage asks without our client.
+func (s *server) bareUsage(t *testing.T, text string) protocol.Usage {
+	t.Helper()
+	body, _ := json.Marshal(map[string]any{"model": s.model, "max_tokens": 64, "messages": []any{map[string]any{"role": "user", "content": text}}})
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/chat/completions", bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(resp.Body)
+	var x struct {
+		Usage struct {
+			In  int64 `json:"prompt_tokens"`
+			Out int64 `json:"completion_tokens"`
+		}
+	}
+	if err == nil {
+		err = json.Unmarshal(data, &x)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return protocol.Usage{Input: x.Usage.In, Output: x.Usage.Out}
+}
