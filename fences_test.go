@@ -37,7 +37,9 @@ func innerFloors() map[string]int {
 }
 
 // pure are the packages of higher floors that decide and never ask, as floors 0 and 1.
-func pure() []string { return []string{"scenes/machines", "scenes/load/setup", "llm/limit"} }
+func pure() []string {
+	return []string{"scenes/machines", "scenes/load/setup", "llm/limit", "llm/price"}
+}
 
 func TestInnerFloors(t *testing.T) {
 	for _, f := range files(t) {

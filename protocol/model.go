@@ -125,6 +125,9 @@ type ModelOrigin struct {
 	Question    string        // hash of what the model read, in hexadecimal
 	Attempts    int64         // how often it was asked, from 1
 	Refused     string        // what the model said instead of an answer
+	Cost        int64         // nano-dollars, of the price when the endpoint was asked
+	Priced      bool          // false = nobody knows the price, and Cost is 0
 	FirstChunk  time.Duration // measured; no part of any fact
 	Served      Raw           // which model of several answered, and why (llm.Served); none = the one that was asked for
+	Reused      bool          // a record answered, and nothing was charged now; no part of any fact
 }

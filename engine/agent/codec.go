@@ -19,7 +19,7 @@ const (
 	callMadeFields      = 8
 	modelAnsweredFields = 13 // and one more with an Origin
 	modelAnsweredOld    = 8  // of facts written before the request's number was kept
-	originFields        = 8  // and one more with Served
+	originFields        = 8  // one more with Served, two more with a Cost
 	saidFields          = 1
 
 	modelAnswerFields = 10 // of an Answered; and one more with an Origin
@@ -127,25 +127,35 @@ func (f *ModelAnswered) AppendMsg(b []byte) []byte {
 
 // AppendMsg implements protocol.Appender.
 func (o *Origin) AppendMsg(b []byte) []byte {
-	served := uint32(min(1, len(o.Served)))
-	b = msgp.AppendArrayHeader(b, originFields+served)
+	n := originFields + min(1, len(o.Served))
+	if o.Priced {
+		n = originFields + 2
+	}
+	b = msgp.AppendArrayHeader(b, uint32(n))
 	for _, s := range [...]string{o.Endpoint, o.ID, o.Fingerprint, o.Question} {
 		b = msgp.AppendString(b, s)
 	}
 	b = protocol.AppendInt(b, o.Attempts)
 	b = msgp.AppendString(b, o.Refused)
 	b = protocol.AppendInt(b, o.CacheWrite)
-	return append(msgp.AppendBool(b, o.Estimated), o.Served...)
+	b = msgp.AppendBool(b, o.Estimated)
+	if o.Priced {
+		return protocol.AppendInt(protocol.AppendRaw(b, o.Served), o.Cost)
+	}
+	return append(b, o.Served...)
 }
 
 func readOrigin(r *protocol.Reader) *Origin {
-	n := r.Fields(originFields, originFields+1)
+	n := r.Fields(originFields, originFields+1, originFields+2)
 	o := &Origin{}
 	o.Endpoint, o.ID, o.Fingerprint, o.Question = r.Word(), r.String(), r.Word(), r.String()
 	o.Attempts, o.Refused = r.Int(), r.String()
 	o.CacheWrite, o.Estimated = r.Int(), r.Bool()
 	if n > originFields {
 		o.Served = slices.Clone(r.Raw())
+	}
+	if o.Priced = n > originFields+1; o.Priced {
+		o.Cost = r.Int()
 	}
 	return o
 }

@@ -42,6 +42,7 @@ func facts(t *rapid.T) []protocol.Fact {
 			Endpoint: text.Draw(t, "endpoint"), ID: text.Draw(t, "answer"), Fingerprint: text.Draw(t, "fingerprint"), Question: text.Draw(t, "question"),
 			Attempts: n.Draw(t, "attempts"), Refused: text.Draw(t, "refused"), CacheWrite: n.Draw(t, "write"), Estimated: rapid.Bool().Draw(t, "estimated"), Served: raw("served"),
 		}},
+		&ModelAnswered{Request: 1, Origin: &Origin{Endpoint: "cloud", Priced: true, Cost: n.Draw(t, "cost")}},
 		&Said{Text: text.Draw(t, "said")},
 	}
 }
@@ -130,10 +131,13 @@ func reflected(t *rapid.T, fields reflect.Value) []byte {
 	enc.UseCompactInts(true)
 	enc.UseArrayEncodedStructs(true)
 	n := 0
+	o, nested := fields.Addr().Interface().(*Origin)
 	for i := range fields.NumField() {
-		v := fields.Field(i)
-		left := fields.Type().Field(i).Name == "Served" && v.Len() == 0
-		if !fields.Type().Field(i).IsExported() || v.Kind() == reflect.Pointer && v.IsNil() || left {
+		name, v := fields.Type().Field(i).Name, fields.Field(i)
+		if !fields.Type().Field(i).IsExported() || v.Kind() == reflect.Pointer && v.IsNil() {
+			continue
+		}
+		if nested && (name == "Served" && v.Len() == 0 && !o.Priced || name == "Cost" && !o.Priced || name == "Priced") {
 			continue
 		}
 		n++

@@ -178,6 +178,10 @@ type Origin struct {
 	CacheWrite  int64
 	Estimated   bool         // the tokens
 	Served      protocol.Raw // llm.Served; left out of the fact if it is empty
+
+	// Cost, in nano-dollars, is left out of the fact if the price is not known.
+	Cost   int64
+	Priced bool
 }
 
 // originOf is nil for an answer that was computed here.
@@ -186,7 +190,7 @@ func originOf(a *protocol.ModelAnswer) *Origin {
 	if o == nil {
 		return nil
 	}
-	return &Origin{o.Endpoint, o.ID, o.Fingerprint, o.Question, o.Attempts, o.Refused, a.Usage.CacheWrite, a.Usage.Estimated, o.Served}
+	return &Origin{o.Endpoint, o.ID, o.Fingerprint, o.Question, o.Attempts, o.Refused, a.Usage.CacheWrite, a.Usage.Estimated, o.Served, o.Cost, o.Priced}
 }
 
 // give is the reverse of originOf.
@@ -194,7 +198,7 @@ func (o *Origin) give(a *protocol.ModelAnswer) {
 	if o == nil {
 		return
 	}
-	a.Origin = &protocol.ModelOrigin{Endpoint: o.Endpoint, ID: o.ID, Fingerprint: o.Fingerprint, Question: o.Question, Attempts: o.Attempts, Refused: o.Refused, Served: o.Served}
+	a.Origin = &protocol.ModelOrigin{Endpoint: o.Endpoint, ID: o.ID, Fingerprint: o.Fingerprint, Question: o.Question, Attempts: o.Attempts, Refused: o.Refused, Served: o.Served, Cost: o.Cost, Priced: o.Priced}
 	a.Usage.CacheWrite, a.Usage.Estimated = o.CacheWrite, o.Estimated
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"tavernsim/internal/source"
+	"tavernsim/llm/price"
 	"tavernsim/protocol"
 )
 
@@ -31,6 +32,8 @@ type Definition struct {
 	Timeouts Timeouts          `json:"timeouts,omitzero"`
 	Limits   Limits            `json:"limits,omitzero"`
 	Dialect  Dialect           `json:"dialect,omitzero"`
+	Prices   price.List        `json:"prices,omitempty"` // by the endpoint's names of models
+	Free     *bool             `json:"free,omitempty"`   // models without a price of their own cost nothing
 }
 
 // Timeouts bound the parts of a request. The time-out of a workflow's node shortens
@@ -74,9 +77,9 @@ func Presets() map[string]Definition {
 		"openai":     {Protocol: "openai", BaseURL: "https://api.openai.com/v1", Auth: "bearer", KeyEnv: "OPENAI_API_KEY", Limits: cloud, Dialect: newer},
 		"openrouter": {Protocol: "openai", BaseURL: "https://openrouter.ai/api/v1", Auth: "bearer", KeyEnv: "OPENROUTER_API_KEY", Limits: cloud, Dialect: nested},
 		"azure":      {Protocol: "openai", Auth: "api-key", KeyEnv: "AZURE_OPENAI_API_KEY", Limits: cloud, Dialect: newer},
-		"vllm":       {Protocol: "openai", BaseURL: "http://127.0.0.1:8000/v1", Auth: "none", Limits: local, Dialect: plain},
-		"llamacpp":   {Protocol: "openai", BaseURL: "http://127.0.0.1:8080/v1", Auth: "none", Limits: local, Dialect: plain},
-		"ollama":     {Protocol: "openai", BaseURL: "http://127.0.0.1:11434/v1", Auth: "none", Limits: local, Dialect: plain},
+		"vllm":       {Protocol: "openai", BaseURL: "http://127.0.0.1:8000/v1", Auth: "none", Limits: local, Dialect: plain, Free: yes},
+		"llamacpp":   {Protocol: "openai", BaseURL: "http://127.0.0.1:8080/v1", Auth: "none", Limits: local, Dialect: plain, Free: yes},
+		"ollama":     {Protocol: "openai", BaseURL: "http://127.0.0.1:11434/v1", Auth: "none", Limits: local, Dialect: plain, Free: yes},
 		"anthropic": {Protocol: "anthropic", BaseURL: "https://api.anthropic.com/v1", Auth: "x-api-key", KeyEnv: "ANTHROPIC_API_KEY",
 			Headers: map[string]string{"anthropic-version": "2023-06-01"}, Limits: cloud},
 	}
@@ -90,10 +93,10 @@ func (d Definition) whole() Definition {
 	p, known := Presets()[d.Preset]
 	if !known {
 		p = Presets()["vllm"]
-		p.BaseURL, p.Auth = "", ""
+		p.BaseURL, p.Auth, p.Free = "", "", nil
 	}
 	if d.KeyFile != "" || d.KeyEnv != "" {
-		p.KeyEnv = ""
+		p.KeyEnv, p.Free = "", nil // a server with a key may send bills
 		if p.Auth == "none" || p.Auth == "" {
 			p.Auth = "bearer"
 		}
@@ -145,11 +148,13 @@ func Rules() source.Rules {
 		"endpoint.Definition.key_env":         {Doc: "Environment variable with the key, if there is no key file. Default: the preset's."},
 		"endpoint.Definition.headers":         {MaxItems: 64, Doc: "Further headers of every request."},
 		"endpoint.Definition.query":           {MaxItems: 64, Doc: "Parameters in the address of every request, for example `api-version`."},
-		"endpoint.Definition.ca_file":         {Doc: "PEM file with the certificates that the server's is signed with. Default: the system's."},
+		"endpoint.Definition.ca_file":         {Doc: "PEM file with the certificates that the server's is signed with; relative to this file, `~/` is your home. Default: the system's."},
 		"endpoint.Definition.models":          {MaxItems: 10_000, Doc: "What this endpoint calls a model that a project names otherwise: `gpt-5-mini: llama3.2`."},
 		"endpoint.Definition.timeouts":        {Doc: "Bounds of a request."},
 		"endpoint.Definition.limits":          {Doc: "What the endpoint allows all scenes of the process together."},
 		"endpoint.Definition.dialect":         {Doc: "How this server differs from others of its protocol."},
+		"endpoint.Definition.prices":          {MaxItems: 10_000, Doc: "Prices of models, by the endpoint's names; `*` stands for any characters. They replace those that simd knows."},
+		"endpoint.Definition.free":            {Doc: "Models without a price in `prices` cost nothing. Default: true for `ollama`, `vllm`, `llamacpp` without a key, else false."},
 		"endpoint.Timeouts.connect":           {Range: span, Doc: "To connect.", Default: "5s"},
 		"endpoint.Timeouts.first_byte":        {Range: span, Doc: "To the first byte of a stream.", Default: "1m"},
 		"endpoint.Timeouts.silence":           {Range: span, Doc: "Between two parts of a stream.", Default: "30s"},

@@ -12,7 +12,6 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -20,6 +19,7 @@ import (
 	"tavernsim/llm"
 	"tavernsim/llm/gate"
 	"tavernsim/llm/limit"
+	"tavernsim/llm/price"
 	"tavernsim/protocol"
 )
 
@@ -45,6 +45,7 @@ type Endpoint struct {
 	header http.Header // of every request, with the key
 	key    string      // never printed
 	client *http.Client
+	prices *price.Prices
 	closed atomic.Bool
 }
 
@@ -69,6 +70,9 @@ func New(name string, given Definition, dir string, getenv func(string) string) 
 		e.header.Set("Authorization", "Bearer "+key)
 	default:
 		e.header.Set(a, key)
+	}
+	if e.prices, err = price.Make(d.Preset, d.Prices, d.Free != nil && *d.Free); err != nil {
+		return nil, err
 	}
 	query := url.Values{}
 	for k, v := range d.Query {
@@ -96,9 +100,9 @@ func (d *Definition) transport(name, dir string) (*http.Transport, error) {
 	if d.CAFile == "" {
 		return t, nil
 	}
-	file := d.CAFile
-	if !filepath.IsAbs(file) {
-		file = filepath.Join(dir, file)
+	file, err := located(d.CAFile, dir)
+	if err != nil {
+		return nil, protocol.Errorf(protocol.KindInvalid, "endpoint %s: ca_file: %w", name, err)
 	}
 	pem, err := os.ReadFile(file)
 	if err != nil {
@@ -118,6 +122,9 @@ func (e *Endpoint) Close() error {
 	e.client.CloseIdleConnections()
 	return nil
 }
+
+// Prices are those of the endpoint's models, by its names of them.
+func (e *Endpoint) Prices() *price.Prices { return e.prices }
 
 // Hide takes the key out of a text.
 func (e *Endpoint) Hide(s string) string {

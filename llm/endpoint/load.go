@@ -122,15 +122,9 @@ func nameForm() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64
 // is not set.
 func readKey(name string, given, d Definition, dir string, getenv func(string) string) (string, error) {
 	if d.KeyFile != "" {
-		file := d.KeyFile
-		if rest, ok := strings.CutPrefix(file, "~/"); ok {
-			home, err := os.UserHomeDir()
-			if err != nil {
-				return "", protocol.Errorf(protocol.KindInvalid, "endpoint %s: key_file %s: %w", name, file, err)
-			}
-			file = filepath.Join(home, rest)
-		} else if !filepath.IsAbs(file) {
-			file = filepath.Join(dir, file)
+		file, err := located(d.KeyFile, dir)
+		if err != nil {
+			return "", protocol.Errorf(protocol.KindInvalid, "endpoint %s: key_file: %w", name, err)
 		}
 		data, err := readStart(file, maxKeyFile+1)
 		if err == nil && len(data) > maxKeyFile {
@@ -156,6 +150,19 @@ func readKey(name string, given, d Definition, dir string, getenv func(string) s
 }
 
 const maxKeyFile = 64 << 10
+
+// located is the place of a file that a definition names: in the home of the user, in
+// dir, or where it says.
+func located(file, dir string) (string, error) {
+	if rest, ok := strings.CutPrefix(file, "~/"); ok {
+		home, err := os.UserHomeDir()
+		return filepath.Join(home, rest), err
+	}
+	if filepath.IsAbs(file) {
+		return file, nil
+	}
+	return filepath.Join(dir, file), nil
+}
 
 // readStart reads at most so many bytes of a file.
 func readStart(file string, most int64) ([]byte, error) {

@@ -15,6 +15,8 @@
 //  4. An answer of an endpoint has an origin with the hash of what the model read.
 //  5. On the virtual clock an answer takes the time that the model file says, not what
 //     it took, unless the file says `measured`.
+//  6. An answer of an endpoint has its cost, if the endpoint has a price for the model (package
+//     price). One that was recorded keeps what it cost then.
 //
 // # Not here
 //

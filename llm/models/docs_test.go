@@ -2,6 +2,7 @@ package models
 
 import (
 	"flag"
+	"maps"
 	"reflect"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"tavernsim/internal/doctest"
 	"tavernsim/internal/source"
 	"tavernsim/llm/endpoint"
+	"tavernsim/llm/price"
 )
 
 var update = flag.Bool("update", false, "rewrite the tables of docs/formats/providers.md")
@@ -17,14 +19,13 @@ var update = flag.Bool("update", false, "rewrite the tables of docs/formats/prov
 // go test ./llm/models -run Docs -update rewrites them.
 func TestDocsTables(t *testing.T) {
 	rules := Rules()
-	for key, r := range endpoint.Rules() {
-		rules[key] = r
-	}
+	maps.Copy(rules, endpoint.Rules())
+	maps.Copy(rules, price.Rules())
 	types := []reflect.Type{
 		reflect.TypeFor[Definition](), reflect.TypeFor[Params](), reflect.TypeFor[Latency](),
-		reflect.TypeFor[endpoint.File](), reflect.TypeFor[endpoint.Definition](), reflect.TypeFor[endpoint.Timeouts](), reflect.TypeFor[endpoint.Limits](), reflect.TypeFor[endpoint.Dialect](),
+		reflect.TypeFor[endpoint.File](), reflect.TypeFor[endpoint.Definition](), reflect.TypeFor[endpoint.Timeouts](), reflect.TypeFor[endpoint.Limits](), reflect.TypeFor[endpoint.Dialect](), reflect.TypeFor[price.Rate](),
 	}
-	doctest.Tables{Dir: "../../docs/formats", Pages: map[string]string{"models": "providers.md", "endpoint": "providers.md"}, Types: types, Rules: rules}.Check(t, *update)
+	doctest.Tables{Dir: "../../docs/formats", Pages: map[string]string{"models": "providers.md", "endpoint": "providers.md", "price": "providers.md"}, Types: types, Rules: rules}.Check(t, *update)
 	for _, typ := range types {
 		for _, f := range source.Fields(typ) {
 			if rules[typ.String()+"."+f.Name].Doc == "" {

@@ -17,6 +17,7 @@ import (
 	"tavernsim/llm/endpoint"
 	"tavernsim/llm/gate"
 	"tavernsim/llm/openai"
+	"tavernsim/llm/price"
 	"tavernsim/llm/replay"
 	"tavernsim/llm/scripted"
 	"tavernsim/protocol"
@@ -156,6 +157,16 @@ func (s *Set) Asked() (list []Asked) {
 	return list
 }
 
+// Price finds what the model of a request costs. known is false if nobody said a price.
+// A script is free.
+func (s *Set) Price(q *protocol.ModelRequest) (p price.Price, known bool) {
+	m, err := s.pick(q.Model)
+	if a, ok := m.(*asked); ok && err == nil {
+		return a.price, a.priced
+	}
+	return price.Price{}, err == nil
+}
+
 // Name implements llm.Provider.
 func (s *Set) Name() string { return s.fallback.Name() }
 
@@ -211,6 +222,8 @@ type asked struct {
 	*Definition
 	name    string             // of the endpoint
 	to      *endpoint.Endpoint // nil = recorded answers alone
+	price   price.Price
+	priced  bool // price is known
 	opts    *protocol.ModelOptions
 	answers *replay.Answers
 	counts  *counts
@@ -232,6 +245,7 @@ func (d *Definition) provider(file string, opt Options, counts *counts) (llm.Pro
 		return nil, protocol.Errorf(protocol.KindInvalid, "%s: kind is %s, and endpoint %s speaks %s", file, d.Kind, name, a.to.Protocol)
 	}
 	model, stream := cmp.Or(a.to.Models[d.Model], d.Model), d.Stream == nil || *d.Stream
+	a.price, a.priced = a.to.Prices().Of(model)
 	if a.Provider = llm.Provider(openai.New(a.to, model, stream)); d.Kind == "anthropic" {
 		a.Provider = anthropic.New(a.to, model, stream)
 	}
@@ -257,6 +271,7 @@ func (a *asked) Complete(ctx context.Context, q protocol.ModelRequest, sink llm.
 	if e, ok := a.recorded(question, &q); ok {
 		a.counts.reused.Add(1)
 		answer, err := e.Answer()
+		answer.Origin.Reused = true
 		return answer, cmp.Or(err, llm.Deliver(&answer, sink))
 	}
 	if a.Provider == nil {
@@ -272,6 +287,7 @@ func (a *asked) Complete(ctx context.Context, q protocol.ModelRequest, sink llm.
 		}
 	} else {
 		answer.Latency = a.Latency.of(answer.Usage.Output, answer.Latency)
+		answer.Origin.Cost, answer.Origin.Priced = a.price.Cost(&answer.Usage), a.priced
 	}
 	answer.Origin.Question = question
 	return answer, err

@@ -17,11 +17,44 @@ import (
 	"tavernsim/llm"
 	"tavernsim/llm/endpoint"
 	"tavernsim/llm/mock"
+	"tavernsim/llm/price"
 	"tavernsim/llm/scripted"
 	"tavernsim/protocol"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// Promise 6: an answer has the price of its model at the endpoint; what is recorded keeps
+// what it cost. Of models without a price, nothing is said.
+func TestCostOfAnAnswer(t *testing.T) {
+	_, to := cloud(t)
+	named := map[string]price.List{"small": {"small": {Input: 1, Output: 2}}, "": nil}
+	free := new(bool)
+	for _, list := range named {
+		e, err := endpoint.New("cloud", endpoint.Definition{Preset: "vllm", BaseURL: to["cloud"].BaseURL, Prices: list, Free: free}, "", func(string) string { return "" })
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := New(Options{Files: files("scripted", rules, "thinker", thinker), Default: "models/scripted.yaml", Endpoints: map[string]*endpoint.Endpoint{"cloud": e}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		q := ask("thinker")
+		a, err := s.Complete(context.Background(), q, nil)
+		if err != nil || a.Usage.Input == 0 || a.Usage.Output == 0 {
+			t.Fatalf("%+v, %v", a, err)
+		}
+		p, known := s.Price(&q)
+		if o := a.Origin; o.Cost != p.Cost(&a.Usage) || o.Priced != known || known != (list != nil) || known && o.Cost != 1000*a.Usage.Input+2000*a.Usage.Output {
+			t.Errorf("%+v: %+v, %v", a.Usage, o, known)
+		}
+		script := ask("scripted")
+		if p, known := s.Price(&script); !known || !p.Free() {
+			t.Errorf("a script costs %s, %v", p, known)
+		}
+		_ = e.Close()
+	}
+}
 
 const (
 	rules   = "rules: [{answer: by script}]\n"

@@ -62,6 +62,7 @@ type Origin struct {
 	Fingerprint string `json:"fingerprint,omitempty"`
 	Attempts    int64  `json:"attempts,omitempty"`
 	Refused     string `json:"refused,omitempty"`
+	Cost        *int64 `json:"cost,omitempty"` // nano-dollars; nil = the price was not known
 
 	Served *llm.Served `json:"served,omitempty"`
 }
@@ -73,7 +74,10 @@ func Of(scene, agent string, turn uint64, request int64, a *protocol.ModelAnswer
 		Scene: scene, Agent: agent, Turn: turn, Request: request, Question: o.Question,
 		Model: a.Model, Text: a.Text, Reasoning: a.Reasoning, Finish: a.Finish, Latency: protocol.Duration(a.Latency),
 		Usage:  Usage{a.Usage.Input, a.Usage.Output, a.Usage.CacheRead, a.Usage.CacheWrite, a.Usage.Reasoning, a.Usage.Estimated},
-		Origin: Origin{o.Endpoint, o.ID, o.Fingerprint, o.Attempts, o.Refused, llm.ServedOf(o.Served)},
+		Origin: Origin{o.Endpoint, o.ID, o.Fingerprint, o.Attempts, o.Refused, nil, llm.ServedOf(o.Served)},
+	}
+	if o.Priced {
+		e.Origin.Cost = &o.Cost
 	}
 	for i := range a.Calls {
 		c := &a.Calls[i]
@@ -94,6 +98,9 @@ func (e *Entry) Answer() (protocol.ModelAnswer, error) {
 			Endpoint: e.Origin.Endpoint, ID: e.Origin.ID, Fingerprint: e.Origin.Fingerprint, Question: e.Question, Attempts: e.Origin.Attempts, Refused: e.Origin.Refused,
 			Served: e.Origin.Served.Raw(),
 		},
+	}
+	if e.Origin.Cost != nil {
+		a.Origin.Cost, a.Origin.Priced = *e.Origin.Cost, true
 	}
 	for _, c := range e.Calls {
 		a.Calls = append(a.Calls, protocol.Call{ID: c.ID, Tool: c.Tool, Params: c.Params, Broken: c.Broken, Origin: protocol.OriginNative})

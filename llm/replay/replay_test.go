@@ -33,6 +33,9 @@ func TestRoundTrip(t *testing.T) {
 			Origin: &protocol.ModelOrigin{Endpoint: "cloud", ID: "x", Fingerprint: "f", Question: question(1), Attempts: 2, Refused: rapid.String().Draw(t, "refused"),
 				Served: (&llm.Served{Model: "big", By: llm.ByLLM, Distance: 9, Audit: llm.Differed, Steps: []llm.Step{{Model: "small", Entry: 1}, {Model: "big", Entry: 2, After: "timeout"}}}).Raw()},
 		}
+		if a.Origin.Priced = rapid.Bool().Draw(t, "priced"); a.Origin.Priced {
+			a.Origin.Cost = rapid.Int64Min(0).Draw(t, "cost")
+		}
 		a.Latency = 1500 // milliseconds and less come back
 		var failed error
 		if rapid.Bool().Draw(t, "fails") {
