@@ -18,6 +18,9 @@ type Profile struct {
 	// CoreDeliberationWorkflowID is one turn of the deliberation loop.
 	CoreDeliberationWorkflowID string `json:"core_deliberation_workflow_id"`
 
+	// Prompt replaces settings of the prompt that the core workflow assembles.
+	Prompt *Prompt `json:"prompt,omitempty"`
+
 	InitialPrivateStateSchema map[string]any `json:"initial_private_state_schema,omitempty"` // JSON Schema
 	InitialPrivateStateValues map[string]any `json:"initial_private_state_values,omitempty"`
 

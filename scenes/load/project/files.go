@@ -203,7 +203,7 @@ func (t *tree) load(p string) *File {
 
 // readAll takes one byte more than the limit, so that the caller can tell.
 func (t *tree) readAll(p string) ([]byte, error) {
-	f, err := t.fsys.Open(p)
+	f, err := t.open(p)
 	if err != nil {
 		return nil, err
 	}

@@ -81,6 +81,7 @@ func (l *loader) load() {
 	l.linkWorkflows()
 	l.linkProfiles(profiles)
 	l.linkScenes(scenes)
+	l.linkWorkflows() // of the program, that the others name
 	l.linkDefinition(l.def)
 }
 

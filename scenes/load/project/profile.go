@@ -9,6 +9,7 @@ import (
 	"tavernsim/engine/agent/profile"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/expr"
+	"tavernsim/engine/workflow"
 	"tavernsim/engine/world"
 	"tavernsim/internal/source"
 	"tavernsim/protocol"
@@ -19,6 +20,9 @@ type Profile struct {
 	// Definition names workflows by id, whatever the file says.
 	Definition *profile.Profile
 	File       string
+	// Core and Reflection are its workflows with the profile's prompt; nil = as the
+	// project has them.
+	Core, Reflection *workflow.Plan
 	// Subscriptions of the profile and of its custom_runtime_config.
 	Subscriptions []Subscription
 
@@ -100,6 +104,7 @@ func (l *loader) linkProfiles(list []*Profile) {
 		d := p.Definition
 		d.CoreDeliberationWorkflowID = l.workflowRef(p.doc, at("core_deliberation_workflow_id"), d.CoreDeliberationWorkflowID)
 		l.linkSkills(p)
+		l.linkPrompt(p)
 		l.linkTools(p)
 		l.linkKnowledge(p)
 		d.InitialGoalsReference = l.goals(p, p.doc, at("initial_goals_reference"), d.InitialGoalsReference)

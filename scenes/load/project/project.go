@@ -69,6 +69,7 @@ func (p *Project) forget() {
 	for _, s := range p.scenes {
 		s.doc = nil
 	}
+	p.workflows.standard = nil
 	for _, w := range p.workflows.byID {
 		w.doc, w.reported = nil, nil
 	}

@@ -7,6 +7,7 @@ import (
 
 	"tavernsim/engine/agent/profile"
 	"tavernsim/engine/bus"
+	"tavernsim/engine/prompt"
 	"tavernsim/internal/source"
 )
 
@@ -68,6 +69,19 @@ func profileRules() source.Rules {
 		"profile.Profile.version":                       {Required: true, Section: "§2.2", Doc: "Semantic version of the content, such as 1.0.0."},
 		"profile.Profile.schema_version":                {Required: true, Section: "§2.2", Enum: schemaVersions(), Doc: "Version of this file format."},
 		"profile.Profile.core_deliberation_workflow_id": {Required: true, Section: "§2.1.1", Doc: "The workflow that is one turn of the deliberation loop: its id or path."},
+		"profile.Profile.prompt":                        {Section: "§2.1.1", Doc: "Settings of the AssemblePrompt nodes of the core workflow for this profile, and of its reflection except state and instruction."},
+		"profile.Prompt.persona":                        {Section: "§2.1.1", Doc: "Template: who the agent is."},
+		"profile.Prompt.rules":                          {Section: "§2.1.1", Doc: "Template: how it should behave."},
+		"profile.Prompt.state":                          {Section: "§2.1.1", Doc: "Template: what it is shown of itself and of the world. Default: its private state."},
+		"profile.Prompt.instruction":                    {Section: "§2.1.1", Doc: "Template: what it should do now; the last part of the prompt."},
+		"profile.Prompt.grammar":                        {Section: "§2.1.4", Enum: []string{"native", "tam", "none"}, Doc: "How the model calls tools: as native calls, as TAM in its text, or not at all."},
+		"profile.Prompt.context":                        {Section: "§2.1.1", Range: atLeast(256), Doc: "Tokens of the model's context."},
+		"profile.Prompt.output":                         {Section: "§2.1.1", Range: atLeast(1), Doc: "Tokens of an answer, at most."},
+		"profile.Prompt.sections":                       {Section: "§2.1.1", Doc: "Bounds of sections, by their names."},
+		"profile.PromptSection.min":                     {Section: "§2.1.1", Range: atLeast(0), Doc: "Tokens that the budget cannot take from the section."},
+		"profile.PromptSection.max":                     {Section: "§2.1.1", Range: atLeast(0), Doc: "Most tokens."},
+		"profile.PromptSection.units":                   {Section: "§2.1.1", Range: atLeast(0), Doc: "Most entries or messages."},
+		"profile.PromptSection.drop":                    {Section: "§2.1.1", Enum: prompt.Drops(), Doc: "What is dropped first: never, lowest, oldest, half."},
 		"profile.Profile.initial_private_state_schema":  {Section: "§2.1.2", Doc: "JSON Schema (2020-12 unless $schema says otherwise) of the private state. Its `default` values fill what is missing."},
 		"profile.Profile.initial_private_state_values":  {Section: "§2.1.2", Doc: "The private state at the start, before the scene's override."},
 		"profile.Profile.knowledge_base_references":     {Section: "§2.2", Doc: "Knowledge bases that the agent may use. The first one is the default."},

@@ -21,12 +21,16 @@ type Workflow struct {
 
 	doc      *source.Document // while loading
 	reported []Fault          // by the decoder, while loading
+	linked   bool             // compiled, while loading
 }
 
 // resolver finds workflows by id or path; see the package doc.
 type resolver struct {
 	byID   map[string]*Workflow
 	byStem map[string]*Workflow // path below workflows/ without the ending
+
+	// standard loads a workflow of the program by its stem; nil after loading.
+	standard func(stem string) (*Workflow, bool)
 }
 
 func newResolver() *resolver {
@@ -38,6 +42,9 @@ func (r *resolver) find(ref string) (*Workflow, bool) {
 		return w, true
 	}
 	w, ok := r.byStem[stem(ref)]
+	if !ok && r.standard != nil {
+		w, ok = r.standard(stem(ref))
+	}
 	return w, ok
 }
 
@@ -57,7 +64,7 @@ func stem(ref string) string {
 
 // suggest finds what a reference was probably meant to be: an id or a path.
 func (r *resolver) suggest(ref string) string {
-	ids := protocol.SortedKeys(r.byID)
+	ids := append(protocol.SortedKeys(r.byID), StandardIDs()...)
 	if s := source.Suggest(ref, ids); s != "" {
 		return s
 	}
@@ -88,28 +95,9 @@ func (l *loader) workflowRef(doc *source.Document, steps []string, ref string) s
 func (l *loader) loadWorkflows() {
 	r := l.project.workflows
 	for _, p := range l.tree.definitions(workflowsDir) {
-		doc := l.tree.parse(p)
-		if doc == nil {
-			continue
-		}
-		w := &Workflow{File: p, Definition: &workflow.Definition{}, doc: doc}
-		before := l.report.Total()
-		l.decoder.Decode(doc, w.Definition)
-		w.reported = slices.Clone(l.report.Since(before))
-		if w.Definition.ID == "" {
-			w.Definition.ID = stem(p)
-		}
-		w.ID = w.Definition.ID
-		l.version(doc, at("version"), w.Definition.Version)
-		if first, ok := r.byStem[stem(p)]; ok {
-			l.tree.fault(p, fmt.Sprintf("differs from %s in its ending only", first.File), "rename one of them")
-			continue
-		}
-		r.byStem[stem(p)] = w
-		if l.claim("workflow", w.ID, doc, at("id")) {
-			r.byID[w.ID] = w
-		}
+		l.loadWorkflow(p)
 	}
+	r.standard = l.standard
 	for _, id := range protocol.SortedKeys(r.byID) {
 		if other, ok := r.byStem[stem(id)]; ok && other.ID != id {
 			l.fault(r.byID[id].doc, at("id"), "rename one of them", "the id %q is also the path of %s", id, other.File)
@@ -117,10 +105,34 @@ func (l *loader) loadWorkflows() {
 	}
 }
 
-// linkWorkflows compiles every workflow. What the decoder has said about a node,
-// an edge or a port is not said again.
-func (l *loader) linkWorkflows() {
-	opt := workflow.Options{
+func (l *loader) loadWorkflow(p string) {
+	r := l.project.workflows
+	doc := l.tree.parse(p)
+	if doc == nil {
+		return
+	}
+	w := &Workflow{File: p, Definition: &workflow.Definition{}, doc: doc}
+	before := l.report.Total()
+	l.decoder.Decode(doc, w.Definition)
+	w.reported = slices.Clone(l.report.Since(before))
+	if w.Definition.ID == "" {
+		w.Definition.ID = stem(p)
+	}
+	w.ID = w.Definition.ID
+	l.version(doc, at("version"), w.Definition.Version)
+	if first, ok := r.byStem[stem(p)]; ok {
+		l.tree.fault(p, fmt.Sprintf("differs from %s in its ending only", first.File), "rename one of them")
+		return
+	}
+	r.byStem[stem(p)] = w
+	if l.claim("workflow", w.ID, doc, at("id")) {
+		r.byID[w.ID] = w
+	}
+}
+
+// compileOptions finds nested workflows in the project.
+func (l *loader) compileOptions() workflow.Options {
+	return workflow.Options{
 		Kinds: l.opt.Kinds,
 		Lookup: func(ref string) (*workflow.Definition, bool) {
 			w, ok := l.project.workflows.find(ref)
@@ -130,8 +142,18 @@ func (l *loader) linkWorkflows() {
 			return w.Definition, true
 		},
 	}
+}
+
+// linkWorkflows compiles every workflow that has not been compiled. What the decoder has
+// said about a node, an edge or a port is not said again.
+func (l *loader) linkWorkflows() {
+	opt := l.compileOptions()
 	for _, id := range protocol.SortedKeys(l.project.workflows.byID) {
 		w := l.project.workflows.byID[id]
+		if w.linked {
+			continue
+		}
+		w.linked = true
 		var faults []workflow.Fault
 		w.Plan, faults = workflow.Compile(w.Definition, opt)
 		bad := map[string]bool{}

@@ -157,11 +157,17 @@ func (b *builder) define(key class, in project.Instance) uint16 {
 		d.Check = nil
 	}
 	d.Core = b.plan(profile.CoreDeliberationWorkflowID)
+	if key.profile.Core != nil {
+		d.Core = key.profile.Core
+	}
 	for _, id := range profile.SkillWorkflowIDsInventory {
 		d.Workflows[id] = b.plan(id)
 	}
 	if d.Reflection != "" {
 		d.Workflows[d.Reflection] = b.plan(d.Reflection)
+		if key.profile.Reflection != nil {
+			d.Workflows[d.Reflection] = key.profile.Reflection
+		}
 	}
 	for i := range profile.KnowledgeBaseReferences {
 		d.Knowledge = append(d.Knowledge, profile.KnowledgeBaseReferences[i].Access())
