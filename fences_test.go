@@ -20,7 +20,7 @@ func innerFloors() map[string]int {
 		"engine/budget": 0, "engine/expr": 0, "engine/template": 0, "engine/world": 0, "engine/secret": 0,
 		"engine/bus/delivery": 0, "engine/bus/throttle": 0, "engine/agent/tool": 0,
 		"engine/bus/paths": 1, "engine/knowledge": 1, "engine/prompt": 1, "engine/workflow": 1, "engine/agent/private": 1, "engine/statecmd/command": 1, "engine/statecmd/ledger": 1,
-		"engine/bus": 2, "engine/statecmd": 2, "engine/workflow/nodes": 2, "engine/agent/menu": 2, "engine/agent/talk": 2,
+		"engine/bus": 2, "engine/statecmd": 2, "engine/workflow/nodes": 2, "engine/workflow/standard": 2, "engine/agent/menu": 2, "engine/agent/talk": 2,
 		"engine/agent/profile": 3, "engine/worldstate": 3, "engine/statecmd/script": 3,
 		"engine/agent": 4, "engine/agenda": 4,
 
@@ -173,7 +173,7 @@ func larger() map[string]int {
 		"scenes/machines":     2470,
 		"scenes/run/rundir":   1630,
 		"scenes/view/inspect": 3150,
-		"scenes/load/project": 2750,
+		"scenes/load/project": 2850,
 		"tam":                 2570,
 		"tam/toolsxml":        2080,
 	}

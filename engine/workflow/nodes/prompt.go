@@ -164,9 +164,9 @@ func (n *assemble) Run(x *workflow.Exec) error {
 	x.Set(n.messages, messagesOf(p, conversation))
 	trace := traceValue(p, budget.Fixed)
 	if n.shorter >= 0 {
+		x.Share(n.shorter, nil)
 		budget.Most = p.Tokens * 3 / 4
-		again, err := prompt.Assemble(sections, budget)
-		if err == nil {
+		if again, err := prompt.Assemble(sections, budget); err == nil {
 			x.Set(n.shorter, messagesOf(again, conversation))
 			trace["shorter"] = traceValue(again, budget.Fixed)
 		}

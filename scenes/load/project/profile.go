@@ -30,6 +30,7 @@ type Profile struct {
 	schema  *jsonSchema            // of the private state; nil = any object
 	runtime *profile.RuntimeConfig // of instances that set none themselves; nil = not asked for yet
 	doc     *source.Document       // while loading
+	said    []Fault                // by the decoder, while loading
 }
 
 // Subscription is a subscription with its filter compiled.
@@ -89,7 +90,9 @@ func (l *loader) loadProfiles() []*Profile {
 			continue
 		}
 		p := &Profile{Definition: &profile.Profile{}, File: file, doc: doc}
+		before := l.report.Total()
 		l.decoder.Decode(doc, p.Definition)
+		p.said = slices.Clone(l.report.Since(before))
 		l.version(doc, at("version"), p.Definition.Version)
 		list = append(list, p)
 		if l.claim("profile", p.Definition.ID, doc, at("id")) {

@@ -64,7 +64,7 @@ func Load(fsys fs.FS, opt Options) (*Project, error) {
 // them and are needed for faults only.
 func (p *Project) forget() {
 	for _, f := range p.profiles {
-		f.doc = nil
+		f.doc, f.said = nil, nil
 	}
 	for _, s := range p.scenes {
 		s.doc = nil

@@ -1,70 +1,75 @@
 package project
 
 import (
-	"maps"
+	"io/fs"
 	"slices"
+	"strings"
 
 	"tavernsim/engine/workflow"
+	"tavernsim/engine/workflow/standard"
+	"tavernsim/internal/source"
 )
 
-// promptKind is the node kind whose settings a profile may replace.
-const promptKind = "AssemblePrompt"
+// standard loads a workflow that comes with the program.
+func (l *loader) standard(stem string) (*Workflow, bool) {
+	if !slices.Contains(standard.IDs(), stem) {
+		return nil, false
+	}
+	l.loadWorkflow(workflowsDir + "/" + stem + ".yaml")
+	w, ok := l.project.workflows.byStem[stem]
+	return w, ok
+}
+
+// open opens a file of the project, or one that comes with the program.
+func (t *tree) open(p string) (fs.File, error) {
+	f, err := t.fsys.Open(p)
+	if name, ok := strings.CutPrefix(p, workflowsDir+"/"+standard.Dir); err != nil && ok {
+		if own, missing := standard.Open(standard.Dir + name); missing == nil {
+			return own, nil
+		}
+	}
+	return f, err
+}
 
 // linkPrompt compiles the profile's workflows with its own settings of the prompt.
 func (l *loader) linkPrompt(p *Profile) {
-	d := p.Definition
-	if d.Prompt == nil {
+	core, ok := l.project.workflows.find(p.Definition.CoreDeliberationWorkflowID)
+	if p.Definition.Prompt == nil || !ok {
 		return
 	}
-	settings := d.Prompt.Settings()
-	core, ok := l.project.workflows.find(d.CoreDeliberationWorkflowID)
+	settings := p.Definition.Prompt.Settings()
+	def, ok := standard.With(core.Definition, settings)
 	if !ok {
-		return // reported
-	}
-	if p.Core = l.prompted(p, core, settings); p.Core == nil {
+		l.fault(p.doc, at("prompt"), "name std/core in core_deliberation_workflow_id, or remove the field", "the workflow %q has no node of the kind %s", core.ID, standard.AssemblePrompt)
 		return
+	}
+	p.Core = l.prompted(p, def, settings)
+	for _, e := range standard.Volatile(core.Definition, settings) {
+		l.warn(p.doc, at("prompt", e.Setting), volatileHint, volatileText, e.Input)
 	}
 	delete(settings, "state")
 	delete(settings, "instruction")
-	if w, ok := l.project.workflows.find(d.ReflectionWorkflowID); ok && d.ReflectionWorkflowID != "" && slices.ContainsFunc(w.Definition.Nodes, assembles) {
-		p.Reflection = l.prompted(p, w, settings)
+	if w, ok := l.project.workflows.find(p.Definition.ReflectionWorkflowID); ok {
+		if def, ok := standard.With(w.Definition, settings); ok {
+			p.Reflection = l.prompted(p, def, settings)
+		}
 	}
 }
 
-func assembles(n workflow.Node) bool { return n.Type == promptKind }
-
-// prompted compiles a copy of a workflow with other settings. Faults of settings are
-// the profile's, and the others are reported with the workflow.
-func (l *loader) prompted(p *Profile, w *Workflow, settings map[string]any) *workflow.Plan {
-	def := *w.Definition
-	def.Nodes = slices.Clone(def.Nodes)
-	found := false
-	for i := range def.Nodes {
-		if assembles(def.Nodes[i]) {
-			found = true
-			config := maps.Clone(def.Nodes[i].ConfigValues)
-			if config == nil {
-				config = map[string]any{}
-			}
-			maps.Copy(config, settings)
-			def.Nodes[i].ConfigValues = config
-		}
-	}
-	if !found {
-		l.fault(p.doc, at("prompt"), "name std/core in core_deliberation_workflow_id, or remove the field", "the workflow %q has no node of the kind %s", w.ID, promptKind)
-		return nil
-	}
-	plan, faults := workflow.Compile(&def, l.compileOptions())
+// prompted compiles a workflow with settings of the profile. Faults of these are the
+// profile's, unless the decoder named them; the others are the workflow's.
+func (l *loader) prompted(p *Profile, def *workflow.Definition, settings map[string]any) *workflow.Plan {
+	plan, faults := workflow.Compile(def, l.compileOptions())
 	for _, f := range faults {
-		if _, own := settings[f.Field]; own {
+		said := func(was Fault) bool { return strings.HasPrefix(was.Path, source.Path("prompt", f.Field)) }
+		if _, own := settings[f.Field]; own && !slices.ContainsFunc(p.said, said) {
 			l.fault(p.doc, at("prompt", f.Field), f.Suggestion, "%s", f.Message)
 		}
 	}
 	return plan
 }
 
-// early are the inputs that differ in every turn. A prompt that begins with one shares
-// nothing with the prompts before it, and a fork asks anew what shows it.
-func early() []string {
-	return []string{"turn", "now", "world_version", "incoming_events", "observations"}
-}
+const (
+	volatileText = "the prompt shows %q before what stays the same"
+	volatileHint = "show it at the end: no endpoint caches what stands behind it, and a fork asks all these questions anew"
+)

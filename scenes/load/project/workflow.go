@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"tavernsim/engine/workflow"
+	"tavernsim/engine/workflow/standard"
 	"tavernsim/internal/source"
 	"tavernsim/protocol"
 )
@@ -64,7 +65,7 @@ func stem(ref string) string {
 
 // suggest finds what a reference was probably meant to be: an id or a path.
 func (r *resolver) suggest(ref string) string {
-	ids := append(protocol.SortedKeys(r.byID), StandardIDs()...)
+	ids := append(protocol.SortedKeys(r.byID), standard.IDs()...)
 	if s := source.Suggest(ref, ids); s != "" {
 		return s
 	}
@@ -156,6 +157,9 @@ func (l *loader) linkWorkflows() {
 		w.linked = true
 		var faults []workflow.Fault
 		w.Plan, faults = workflow.Compile(w.Definition, opt)
+		for _, e := range standard.Volatile(w.Definition, nil) {
+			l.warn(w.doc, at("nodes", e.Node, "configValues", e.Setting), volatileHint, volatileText, e.Input)
+		}
 		bad := map[string]bool{}
 		for _, f := range w.reported {
 			bad[firstTwo(f.Path)] = true

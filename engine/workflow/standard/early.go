@@ -1,0 +1,110 @@
+package standard
+
+import (
+	"regexp"
+	"slices"
+
+	"tavernsim/engine/workflow"
+	"tavernsim/protocol"
+)
+
+// AssemblePrompt is the node kind that makes prompts.
+const AssemblePrompt = "AssemblePrompt"
+
+// Early is a place of a prompt that shows an input that differs in every turn before
+// what stays the same: no endpoint caches what stands behind it, and a fork asks all
+// these questions anew.
+type Early struct {
+	Node    int // index in the definition
+	Setting string
+	Input   string
+}
+
+// Volatile finds such places: in the parts of AssemblePrompt that stay the same, and in a
+// template of a question with another input named behind it. settings replace those of
+// AssemblePrompt nodes; with them only these nodes are looked at.
+func Volatile(d *workflow.Definition, settings map[string]any) (found []Early) {
+	for i := range d.Nodes {
+		n := &d.Nodes[i]
+		switch config := n.ConfigValues; {
+		case n.Type == AssemblePrompt:
+			if settings != nil {
+				config = settings
+			}
+			for _, key := range [...]string{"persona", "rules"} {
+				found = append(found, early(d, i, config, key, false)...)
+			}
+		case n.Type == "TextTemplate" && settings == nil && asks(d, n.ID):
+			found = append(found, early(d, i, config, "template", true)...)
+		}
+	}
+	return found
+}
+
+func early(d *workflow.Definition, node int, config map[string]any, key string, followed bool) []Early {
+	text, _ := config[key].(string)
+	handles := volatileHandles(d, d.Nodes[node].ID)
+	if text == "" || len(handles) == 0 {
+		return nil
+	}
+	// The names that a template holds, or seems to: a warning depends on it.
+	names := regexp.MustCompile(`(?:^|[^\w)\].])\.([a-z_]+)`).FindAllStringSubmatch(text, -1)
+	for i, r := range names {
+		other := func(r []string) bool { return handles[r[1]] == "" }
+		if input := handles[r[1]]; input != "" && (!followed || slices.ContainsFunc(names[i:], other)) {
+			return []Early{{node, key, input}}
+		}
+	}
+	return nil
+}
+
+// volatileHandles are a node's handles that bring inputs of the workflow that differ in
+// every turn.
+func volatileHandles(d *workflow.Definition, node string) map[string]string {
+	handles := map[string]string{}
+	for _, e := range d.Edges {
+		if e.Target != node || !isKind(d, e.Source, workflow.TypeGroupInput) {
+			continue
+		}
+		for _, name := range [...]string{"turn", "now", "world_version"} {
+			switch e.SourceHandle {
+			case name:
+				handles[e.TargetHandle] = name
+			case workflow.HandleAll:
+				handles[name] = name
+			}
+		}
+	}
+	return handles
+}
+
+func isKind(d *workflow.Definition, id, kind string) bool {
+	return slices.ContainsFunc(d.Nodes, func(n workflow.Node) bool { return n.ID == id && n.Type == kind })
+}
+
+// asks reports whether the text of a node is what a model is asked.
+func asks(d *workflow.Definition, node string) bool {
+	return slices.ContainsFunc(d.Edges, func(e workflow.Edge) bool {
+		return e.Source == node && e.SourceHandle == "text" && (e.TargetHandle == "prompt" || e.TargetHandle == "system") && isKind(d, e.Target, "LLMCompletion")
+	})
+}
+
+// With is a definition whose AssemblePrompt nodes have other settings; false = it has none.
+func With(d *workflow.Definition, settings map[string]any) (*workflow.Definition, bool) {
+	out := *d
+	out.Nodes = slices.Clone(d.Nodes)
+	found := false
+	for i := range out.Nodes {
+		if n := &out.Nodes[i]; n.Type == AssemblePrompt {
+			found = true
+			config := make(map[string]any, len(n.ConfigValues)+len(settings))
+			for _, m := range [...]map[string]any{n.ConfigValues, settings} {
+				for _, key := range protocol.SortedKeys(m) {
+					config[key] = m[key]
+				}
+			}
+			n.ConfigValues = config
+		}
+	}
+	return &out, found
+}
