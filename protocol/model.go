@@ -51,6 +51,7 @@ type ModelRequest struct {
 	Messages    []ModelMessage
 	Tools       []ToolSpec
 	MaxTokens   int      // 0 = the provider's default
+	Cap         int      // lowers MaxTokens, also the provider's; 0 = no cap
 	Temperature *float64 // nil = the provider's default
 	Stop        []string
 	JSON        bool          // the answer must be a JSON document

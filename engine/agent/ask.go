@@ -5,10 +5,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tinylib/msgp/msgp"
-
+	"tavernsim/engine/agent/talk"
 	"tavernsim/engine/workflow"
 	"tavernsim/protocol"
+	"tavernsim/protocol/bound"
 	"tavernsim/tam/bind"
 )
 
@@ -59,21 +59,25 @@ type waiting struct {
 	run     *activeRun     // the workflow that asked; nil = the queue of calls
 	request int            // of the run
 	call    *protocol.Call // nil = a model is asked
+	tokens  int64          // that are reserved for a model
 }
 
 // askModel passes a model request on, within the agent's limits.
 func (t *Turn) askModel(run *activeRun, q *workflow.Request) (workflow.Answer, bool) {
 	limits := t.m.Def.Limits
 	if t.end.ModelCalls >= int64(limits.MaxModelCalls) {
+		t.refused = true
 		return workflow.Answer{Err: protocol.Errorf(protocol.KindLimit, "more than %d model calls in one deliberation (custom_runtime_config.max_model_calls)", limits.MaxModelCalls)}, true
 	}
-	if t.end.TokensIn+t.end.TokensOut >= limits.MaxTokens {
-		return workflow.Answer{Err: protocol.Errorf(protocol.KindLimit, "%d tokens used in one deliberation (custom_runtime_config.max_tokens)", t.end.TokensIn+t.end.TokensOut)}, true
+	prompt, answer, err := t.room(&q.Model)
+	if err != nil {
+		return workflow.Answer{Err: err}, true
 	}
 	t.end.ModelCalls++
 	ask := put(&t.wishes, Ask{Kind: KindModel, Number: int(t.end.ModelCalls), Wait: q.Wait, Model: q.Model})
 	req := &ask.Model
 	req.Agent, req.Profile, req.Now = t.m.ID.Instance, t.m.Def.Profile, t.wake.Now
+	req.Cap, req.MaxTokens = int(answer), min(req.MaxTokens, int(answer))
 	req.Draw = t.draw.Sub(modelDraws, uint64(t.end.ModelCalls))
 	if req.Timeout == 0 {
 		req.Timeout = q.Timeout
@@ -83,8 +87,44 @@ func (t *Turn) askModel(run *activeRun, q *workflow.Request) (workflow.Answer, b
 	for _, e := range t.events {
 		req.Events = append(req.Events, e.Type)
 	}
-	t.send(ask, waiting{run: run, request: q.ID})
+	t.reserved += prompt + answer
+	t.send(ask, waiting{run: run, request: q.ID, tokens: prompt + answer})
 	return workflow.Answer{}, false
+}
+
+// room is the most that a prompt takes, and the most that its answer may have: the bound
+// of the prompt and of the answer must fit what custom_runtime_config.max_tokens leaves
+// beside all that was used, and beside requests without an answer. An answer without a
+// bound of its own may have an equal share of what is left, so that the calls that a
+// workflow makes at once all have one.
+func (t *Turn) room(q *protocol.ModelRequest) (prompt, answer int64, err error) {
+	limits := &t.m.Def.Limits
+	left := limits.MaxTokens - t.end.TokensIn - t.end.TokensOut - t.reserved
+	prompt = bound.Prompt(q)
+	answer = left - prompt
+	if answer < leastAnswer && (q.MaxTokens == 0 || answer < int64(q.MaxTokens)) {
+		t.refused = true
+		return 0, 0, protocol.Errorf(protocol.KindLimit, "the prompt has up to %d tokens, and %d of %d are left for this deliberation (custom_runtime_config.max_tokens)", prompt, max(left, 0), limits.MaxTokens)
+	}
+	if q.MaxTokens > 0 {
+		return prompt, min(answer, int64(q.MaxTokens)), nil
+	}
+	return prompt, min(answer, max(answer/(int64(limits.MaxModelCalls)-t.end.ModelCalls), usualAnswer)), nil
+}
+
+const (
+	leastAnswer = 16   // tokens: what is shorter is not worth its prompt
+	usualAnswer = 1024 // what providers allow unless somebody says otherwise
+)
+
+// settle takes the answer to a request that had reserved tokens. A failure that may have
+// been carried out, without a count, keeps them.
+func (t *Turn) settle(reserved int64, a *Answered) {
+	switch kind := protocol.KindOf(a.Err); {
+	case a.Err != nil && a.Model.Usage == (protocol.Usage{}) && (kind == protocol.KindTimeout || kind == protocol.KindTransient):
+	default:
+		t.reserved -= reserved
+	}
 }
 
 func (t *Turn) send(ask *Ask, w waiting) {
@@ -131,6 +171,7 @@ func (t *Turn) answer(a *Answered) bool {
 		a.Model.Latency, a.Latency = 0, 0
 	}
 	if w.call == nil {
+		t.settle(w.tokens, a)
 		t.noteModel(a)
 		if a.Err == nil && w.run.purpose == protocol.PurposeDeliberate {
 			t.talk.Heard(a.Number, &a.Model)
@@ -161,7 +202,7 @@ func (t *Turn) noteModel(a *Answered) {
 	})
 	f.Origin = originOf(&a.Model)
 	if len(a.Model.Calls) > 0 {
-		f.Calls = t.encodeCalls(a.Model.Calls, f.Origin != nil)
+		f.Calls = t.written(func(b []byte) []byte { return talk.AppendCalls(b, a.Model.Calls, f.Origin != nil) })
 	}
 	if a.Err != nil {
 		f.Error, f.ErrorKind = a.Err.Error(), protocol.KindOf(a.Err)
@@ -188,44 +229,6 @@ func (t *Turn) noteUnknown(a *Answered) {
 	if protocol.KindOf(a.Err) == protocol.KindUnknownOutcome {
 		t.facts = append(t.facts, &OutcomeUnknown{Effect: a.Kind, Request: int64(a.Number), Error: a.Err.Error()})
 	}
-}
-
-// encodeCalls encodes a list of {params, tool}, byte for byte like the equal value;
-// ids are those of an endpoint, and kept.
-func (t *Turn) encodeCalls(calls []protocol.Call, ids bool) protocol.Raw {
-	return t.written(func(b []byte) []byte {
-		b = msgp.AppendArrayHeader(b, uint32(len(calls)))
-		for i := range calls {
-			if ids {
-				b = msgp.AppendMapHeader(b, 3)
-				b = msgp.AppendString(msgp.AppendString(b, "id"), calls[i].ID)
-			} else {
-				b = msgp.AppendMapHeader(b, 2)
-			}
-			b = appendParams(msgp.AppendString(b, "params"), &calls[i])
-			b = msgp.AppendString(b, "tool")
-			b = msgp.AppendString(b, calls[i].Tool)
-		}
-		return b
-	})
-}
-
-// appendParams writes the parameters of a call, or the text that could not be read as
-// parameters.
-func appendParams(b []byte, c *protocol.Call) []byte {
-	switch {
-	case c.Broken != "":
-		return msgp.AppendString(b, c.Broken)
-	case c.Params == nil:
-		return protocol.AppendValue(b, map[string]any{})
-	}
-	return protocol.AppendValue(b, c.Params)
-}
-
-// setParams is the reverse of appendParams.
-func setParams(c *protocol.Call, v any) {
-	c.Params, _ = v.(map[string]any)
-	c.Broken, _ = v.(string)
 }
 
 // abandon drops what an ended run, or the queue (nil), waits for. Calls of the

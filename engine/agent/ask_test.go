@@ -8,7 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+	"tavernsim/engine/workflow"
 	"tavernsim/protocol"
+	"tavernsim/protocol/bound"
 )
 
 // consultant is an agent that decides to call the oracle's tool with each of the
@@ -168,6 +171,84 @@ func TestBytesOfAnswers(t *testing.T) {
 			if _, err := ReadAnswered(x.Kind, raw[:n]); err == nil {
 				t.Errorf("%d bytes of %s are an answer", n, text)
 			}
+		}
+	}
+}
+
+// custom_runtime_config.max_tokens: whatever models are asked, at once and one after the
+// other, and whichever fail, what they use together is never more, if no prompt has more
+// tokens than bytes and no answer more than it may. A failure that may have been paid for
+// counts as if it had been.
+func TestMaxTokensIsABound(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		limit := rapid.Int64Range(20, 20_000).Draw(r, "limit")
+		def := asks(rapid.IntRange(1, 6).Draw(r, "models"))
+		for i := 2; i < len(def.Nodes); i++ {
+			def.Nodes[i].Retry = workflow.Retry{Max: 3}
+		}
+		m := machine(t, def, func(d *Definition) {
+			d.Limits.MaxTokens, d.Limits.MaxToolRounds, d.Limits.MaxModelCalls = limit, 4, rapid.IntRange(1, 20).Draw(r, "calls")
+		})
+		d, err := m.Decide(wake(t, 1))
+		used, open := int64(0), []*Ask(nil)
+		for err == nil && len(d.Facts) == 0 {
+			for _, e := range d.Effects {
+				open = append(open, e.(*Ask))
+			}
+			i := rapid.IntRange(0, len(open)-1).Draw(r, "answered")
+			q := open[i]
+			open = slices.Delete(open, i, i+1)
+			prompt, answer := bound.Prompt(&q.Model), int64(q.Model.Cap)
+			x := &Answered{Kind: KindModel, Number: q.Number}
+			switch rapid.IntRange(0, 5).Draw(r, "outcome") {
+			case 0:
+				x.Err = protocol.Errorf(protocol.KindTimeout, "no answer")
+				used += prompt + answer // the server may have made all of it
+			case 1:
+				x.Err = protocol.Errorf(protocol.KindDenied, "no key")
+			default:
+				x.Model = protocol.ModelAnswer{Text: "so", Finish: protocol.FinishStop, Calls: []protocol.Call{{Tool: "Nothing"}}}
+				x.Model.Usage = protocol.Usage{Input: rapid.Int64Range(1, prompt).Draw(r, "in"), Output: rapid.Int64Range(1, answer).Draw(r, "out")}
+				used += x.Model.Usage.Input + x.Model.Usage.Output
+			}
+			d, err = m.Decide(x)
+		}
+		if err != nil || used > limit {
+			r.Fatalf("%d tokens of %d; %v", used, limit, err)
+		}
+	})
+}
+
+// An answer may have what its node says, at most what is left; without a word of the
+// node an equal share of it, and never less than what providers allow if that is left.
+func TestCap(t *testing.T) {
+	for name, c := range map[string]struct {
+		left int64
+		node int
+		want []int // caps of the requests at once
+		sent int   // MaxTokens of the first
+	}{
+		"an equal share":            {100_000, 0, []int{12497, 12495, 12492}, 0},
+		"what providers allow":      {4_000, 0, []int{1024, 1024, 1024}, 0},
+		"what is left":              {1_100, 0, []int{1024, 40}, 0},
+		"the node's":                {100_000, 50, []int{50, 50, 50}, 50},
+		"the node's, lowered":       {300, 250, []int{250}, 250},
+		"the node's, lowered twice": {250, 5000, []int{232}, 232},
+		"a short one of the node's": {30, 8, []int{8}, 8},
+		"nothing":                   {18, 0, nil, 0},
+	} {
+		def := asks(3)
+		for i := 2; i < len(def.Nodes) && c.node > 0; i++ {
+			def.Nodes[i].ConfigValues = map[string]any{"maxTokens": c.node}
+		}
+		m := machine(t, def, func(d *Definition) { d.Limits.MaxTokens = c.left })
+		d, err := m.Decide(wake(t, 1))
+		var got []int
+		for _, e := range d.Effects {
+			got = append(got, e.(*Ask).Model.Cap)
+		}
+		if err != nil || !slices.Equal(got, c.want) || len(got) > 0 && d.Effects[0].(*Ask).Model.MaxTokens != c.sent {
+			t.Errorf("%s: %v, want %v; %v", name, got, c.want, err)
 		}
 	}
 }

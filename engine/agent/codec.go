@@ -6,6 +6,7 @@ import (
 
 	"github.com/tinylib/msgp/msgp"
 
+	"tavernsim/engine/agent/talk"
 	"tavernsim/protocol"
 )
 
@@ -216,7 +217,7 @@ func (x *Answered) AppendMsg(b []byte) []byte {
 		c := &x.Model.Calls[i]
 		b = msgp.AppendArrayHeader(b, 3)
 		b = msgp.AppendString(msgp.AppendString(b, c.ID), c.Tool)
-		b = appendParams(b, c)
+		b = talk.AppendParams(b, c)
 	}
 	b = msgp.AppendString(b, string(x.Model.Finish))
 	b = msgp.AppendArrayHeader(b, 4)
@@ -264,7 +265,7 @@ func ReadAnswered(kind string, raw protocol.Raw) (*Answered, error) {
 		if err != nil {
 			return nil, err
 		}
-		setParams(&c, params)
+		talk.SetParams(&c, params)
 		x.Model.Calls = append(x.Model.Calls, c)
 	}
 	x.Model.Finish = protocol.FinishReason(r.Word())

@@ -23,13 +23,27 @@ const (
 
 // coreEnded turns the outputs of the core workflow into speech and calls.
 func (t *Turn) coreEnded(r result) {
-	if r.err != nil {
+	switch {
+	case r.err != nil && t.round > 1 && t.refused && protocol.KindOf(r.err) == protocol.KindLimit:
+		t.keepRounds(r.err)
+		return
+	case r.err != nil:
 		t.fail("%s", r.err)
 		return
 	}
+	t.shown = t.shown[:0]
 	t.talk.Begin(r.outputs[OutputResponse], t.lastRound())
 	t.heed(r.outputs)
 	t.talk.End()
+}
+
+// keepRounds ends the rounds because no model may be asked any more: what they decided
+// stays, and the next deliberation observes the results that this round was made for.
+func (t *Turn) keepRounds(err error) {
+	t.problem(err.Error())
+	for _, f := range t.shown {
+		f.Observe = true
+	}
 }
 
 // heed turns the outputs of a workflow into speech and queued calls. The core
@@ -77,9 +91,11 @@ const notUnderstood = "(not understood)"
 // problem records a part of the decision that could not be read; the next
 // deliberation observes it, unless a round of this one certainly does.
 func (t *Turn) problem(text string) {
+	observe := t.talk.Problem(text)
 	t.record(&protocol.Call{ID: t.nextCallID(), Tool: notUnderstood, Origin: protocol.OriginTAM}, &protocol.CallResult{
 		Status: protocol.CallFailed, Error: protocol.Errorf(protocol.KindInvalid, "%s", text),
-	}, t.talk.Problem(text))
+	}, observe)
+	t.show(observe)
 }
 
 // decide reads a structured decision: say, calls, skills, tools, events,
@@ -234,6 +250,14 @@ func (t *Turn) keep(c *protocol.Call, r protocol.CallResult) {
 	}
 	// In the last round only the next deliberation can see the result.
 	t.record(c, &r, last)
+	t.show(last || !worthShowing(&r))
+}
+
+// show notes the call that was recorded last, unless somebody observes it anyway.
+func (t *Turn) show(observed bool) {
+	if n := len(t.calls); !observed && n > 0 {
+		t.shown = append(t.shown, &t.calls[n-1])
+	}
 }
 
 // record adds the fact of a call. Other facts hold the effects of the call, so this

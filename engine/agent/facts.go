@@ -3,6 +3,7 @@ package agent
 import (
 	"time"
 
+	"tavernsim/engine/agent/talk"
 	"tavernsim/protocol"
 )
 
@@ -228,7 +229,7 @@ func (f *ModelAnswered) Answered() (x *Answered, ok bool) {
 		Usage: protocol.Usage{Input: f.Input, Output: f.Output, CacheRead: f.CacheRead, Reasoning: f.ReasoningTokens},
 	}}
 	f.Origin.give(&x.Model)
-	x.Model.Calls, ok = readCalls(f.Calls)
+	x.Model.Calls, ok = talk.ReadCalls(f.Calls)
 	if x.Err = recordedError(f.ErrorKind, f.Error); x.Err != nil {
 		ok = ok && f.Request > 0
 	}
@@ -246,25 +247,6 @@ func recordedError(kind protocol.ErrorKind, text string) error {
 		return nil
 	}
 	return &protocol.Error{Kind: kind, Message: text}
-}
-
-// readCalls decodes the output of encodeCalls.
-func readCalls(raw protocol.Raw) ([]protocol.Call, bool) {
-	if len(raw) == 0 {
-		return nil, true
-	}
-	v, err := raw.Value()
-	list, ok := v.([]any)
-	calls := make([]protocol.Call, 0, len(list))
-	for _, e := range list {
-		m, _ := e.(map[string]any)
-		tool, _ := m["tool"].(string)
-		c := protocol.Call{Tool: tool, Origin: protocol.OriginNative}
-		c.ID, _ = m["id"].(string)
-		setParams(&c, m["params"])
-		calls = append(calls, c)
-	}
-	return calls, ok && err == nil
 }
 
 // Said is text that the agent uttered.

@@ -45,6 +45,8 @@ type Turn struct {
 	groups  []string              // transactions so far
 	blocks  int                   // of calls, in all texts so far
 	stopped int                   // a call of this block failed; 0 = of none
+	shown   []*CallMade           // to this round alone: worth observing if it is refused
+	refused bool                  // a model was not asked, for a limit of the profile
 	cutBy   protocol.FinishReason // why a model that was cut stopped, since the core workflow began
 
 	asked     []protocol.Effect    // to the shell
@@ -60,7 +62,8 @@ type Turn struct {
 	started   uint64 // runs so far
 	opened    int    // tasks
 
-	toolsAsked int // of the outside
+	toolsAsked int   // of the outside
+	reserved   int64 // tokens, for requests to models without an answer
 
 	interrupted bool // by a more urgent event
 
@@ -96,7 +99,7 @@ func (t *Turn) clear() {
 	*t = Turn{
 		world: worldView{asked: emptied(t.world.asked)},
 		runs:  emptied(t.runs), queue: emptied(t.queue), results: emptied(t.results), asked: emptied(t.asked), waits: emptied(t.waits),
-		sequenced: emptied(t.sequenced), facts: emptied(t.facts),
+		sequenced: emptied(t.sequenced), facts: emptied(t.facts), shown: emptied(t.shown),
 		wishes: emptied(t.wishes), updates: emptied(t.updates), calls: emptied(t.calls), models: emptied(t.models),
 	}
 }

@@ -328,6 +328,9 @@ func (a *asked) fill(q *protocol.ModelRequest) {
 		q.Temperature = p.Temperature
 	}
 	q.MaxTokens = cmp.Or(q.MaxTokens, p.MaxTokens, defaultMaxTokens)
+	if q.Cap > 0 {
+		q.MaxTokens = min(q.MaxTokens, q.Cap)
+	}
 	if len(q.Stop) == 0 {
 		q.Stop = p.Stop
 	}

@@ -72,7 +72,10 @@ func cut(out *protocol.ModelAnswer, req *protocol.ModelRequest) {
 		}
 	}
 	limit := int64(req.MaxTokens)
-	if limit <= 0 || EstimateTokens(out.Text) <= limit {
+	if req.Cap > 0 && (limit <= 0 || limit > int64(req.Cap)) {
+		limit = int64(req.Cap)
+	}
+	if limit <= 0 || int64(len(out.Text)) <= limit || EstimateTokens(out.Text) <= limit { // a token has a byte at least
 		return
 	}
 	out.Finish, out.Calls = protocol.FinishLength, nil

@@ -126,7 +126,7 @@ func runtimeRules() source.Rules {
 		"profile.RuntimeConfig.wake_on_start":        {Section: "§2.3.2", Default: true, Doc: "Deliberate when the scene starts."},
 		"profile.RuntimeConfig.wake_on_state_change": {Section: "§2.3.2", Default: false, Doc: "Deliberate again one tick after a deliberation that changed the private state or the goals."},
 		"profile.RuntimeConfig.max_model_calls":      limit(1, 1000, 8, "Model calls of one deliberation."),
-		"profile.RuntimeConfig.max_tokens":           limit(1, 1e9, 100_000, "Tokens of one deliberation, in and out."),
+		"profile.RuntimeConfig.max_tokens":           limit(1, 1e9, 100_000, "Most tokens of one deliberation, in and out."),
 		"profile.RuntimeConfig.max_tool_rounds":      limit(1, 100, 1, "Rounds of calls, results and the model again, of one deliberation."),
 		"profile.RuntimeConfig.max_calls":            limit(1, 10_000, 32, "Tool and skill calls of one deliberation."),
 		"profile.RuntimeConfig.max_inbox":            limit(1, 1_000_000, 256, "Events waiting; beyond it the oldest of the lowest priority is dropped."),
