@@ -92,30 +92,18 @@ func (t *Turn) askModel(run *activeRun, q *workflow.Request) (workflow.Answer, b
 	return workflow.Answer{}, false
 }
 
-// room is the most that a prompt takes, and the most that its answer may have: the bound
-// of the prompt and of the answer must fit what custom_runtime_config.max_tokens leaves
-// beside all that was used, and beside requests without an answer. An answer without a
-// bound of its own may have an equal share of what is left, so that the calls that a
-// workflow makes at once all have one.
+// room is the most that a prompt takes, and the most that its answer may have, of what
+// custom_runtime_config.max_tokens leaves beside all that was used and what is reserved.
 func (t *Turn) room(q *protocol.ModelRequest) (prompt, answer int64, err error) {
 	limits := &t.m.Def.Limits
 	left := limits.MaxTokens - t.end.TokensIn - t.end.TokensOut - t.reserved
 	prompt = bound.Prompt(q)
-	answer = left - prompt
-	if answer < leastAnswer && (q.MaxTokens == 0 || answer < int64(q.MaxTokens)) {
+	if answer = bound.Answer(left-prompt, q.MaxTokens, int64(limits.MaxModelCalls)-t.end.ModelCalls); answer == 0 {
 		t.refused = true
-		return 0, 0, protocol.Errorf(protocol.KindLimit, "the prompt has up to %d tokens, and %d of %d are left for this deliberation (custom_runtime_config.max_tokens)", prompt, max(left, 0), limits.MaxTokens)
+		err = protocol.Errorf(protocol.KindLimit, "the prompt has up to %d tokens, and %d of %d are left for this deliberation (custom_runtime_config.max_tokens)", prompt, max(left, 0), limits.MaxTokens)
 	}
-	if q.MaxTokens > 0 {
-		return prompt, min(answer, int64(q.MaxTokens)), nil
-	}
-	return prompt, min(answer, max(answer/(int64(limits.MaxModelCalls)-t.end.ModelCalls), usualAnswer)), nil
+	return prompt, answer, err
 }
-
-const (
-	leastAnswer = 16   // tokens: what is shorter is not worth its prompt
-	usualAnswer = 1024 // what providers allow unless somebody says otherwise
-)
 
 // settle takes the answer to a request that had reserved tokens. A failure that may have
 // been carried out, without a count, keeps them.

@@ -1,4 +1,4 @@
-// Package bound says how many tokens a prompt can have at most. Budgets reserve so many
+// Package bound says how many tokens a prompt can have at most, and an answer may have. Budgets reserve so many
 // before a model is asked, so that what is counted afterwards never exceeds them.
 package bound
 
@@ -35,6 +35,25 @@ func Prompt(q *protocol.ModelRequest) int64 {
 const (
 	ofMessage = 16
 	ofTool    = 64
+)
+
+// Answer is the most tokens that an answer may have of what is left behind its prompt, 0
+// if that is nothing useful. An answer without a limit of its own may have one of so many
+// equal shares, so that requests that are made at once all have one, and never less than
+// providers usually allow.
+func Answer(left int64, limit int, shares int64) int64 {
+	switch {
+	case limit > 0 && left >= min(leastAnswer, int64(limit)):
+		return min(left, int64(limit))
+	case limit > 0 || left < leastAnswer:
+		return 0
+	}
+	return min(left, max(left/max(shares, 1), usualAnswer))
+}
+
+const (
+	leastAnswer = 16   // what is shorter is not worth its prompt
+	usualAnswer = 1024 // unless somebody says otherwise
 )
 
 // jsonBound is at least the length of a value written as JSON, with a line and its

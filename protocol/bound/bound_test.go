@@ -49,3 +49,19 @@ func TestPrompt(t *testing.T) {
 		t.Errorf("messages and tools without text: %d", n)
 	}
 }
+
+func TestAnswer(t *testing.T) {
+	for _, c := range []struct {
+		left   int64
+		limit  int
+		shares int64
+		want   int64
+	}{
+		{100_000, 0, 8, 12_500}, {100_000, 0, 1, 100_000}, {100_000, 0, 0, 100_000}, {4000, 0, 8, 1024}, {100, 0, 8, 100}, {16, 0, 8, 16}, {15, 0, 8, 0}, {-5, 0, 8, 0},
+		{100_000, 50, 8, 50}, {40, 50, 8, 40}, {15, 50, 8, 0}, {15, 8, 8, 8}, {8, 8, 8, 8}, {7, 8, 8, 0}, {-1, 8, 8, 0},
+	} {
+		if got := Answer(c.left, c.limit, c.shares); got != c.want {
+			t.Errorf("%+v: %d", c, got)
+		}
+	}
+}
