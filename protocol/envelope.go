@@ -25,11 +25,13 @@ const (
 	KindControl                  // to the scene: pause, resume, stop
 	KindTick                     // shell to the scene: a timer fired
 	KindWaits                    // agent to scene: its deliberation waits for a model (realtime)
+	KindStep                     // agent to scene: what its deliberation did, under a budget
+	KindGrant                    // scene to agent: a request may leave, or not
 )
 
 func (k Kind) String() string {
 	names := [...]string{"none", "event", "wake", "turn", "answer", "observe", "commit", "",
-		"decided", "", "snapshot", "state", "failed", "control", "tick", "waits"}
+		"decided", "", "snapshot", "state", "failed", "control", "tick", "waits", "step", "grant"}
 	if int(k) < len(names) {
 		return names[k]
 	}

@@ -131,4 +131,13 @@ type ModelOrigin struct {
 	FirstChunk  time.Duration // measured; no part of any fact
 	Served      Raw           // which model of several answered, and why (llm.Served); none = the one that was asked for
 	Reused      bool          // a record answered, and nothing was charged now; no part of any fact
+	Budget      *ModelBudget  // nil = no budget of the agent has a say in it
+}
+
+// ModelBudget is what budgets have to do with an answer, or with a failure.
+type ModelBudget struct {
+	Ledger   string // that refused the request, or because of which another model answered; "" = none
+	Saved    bool   // a recorded answer was taken, which costs nothing
+	Lost     int64  // most tokens that attempts without an answer took
+	LostNano int64  // most that they cost, in nano-dollars
 }

@@ -33,6 +33,7 @@ type agentShell struct {
 	wave    uint64           // of the deliberation in flight
 	woken   protocol.Time    // scene time at which the deliberation in flight began
 	began   time.Time        // the same on the wall clock
+	budget  *underBudget     // of the deliberation in flight; nil = there is none
 	sample  *sample          // of the deliberation in flight; nil = its stages are not measured
 }
 
@@ -47,6 +48,8 @@ func (a *agentShell) Receive(env *protocol.Envelope) error {
 		return a.wake(env)
 	case protocol.KindAnswer:
 		return a.answered(env)
+	case protocol.KindGrant:
+		return a.granted(env)
 	case protocol.KindSnapshot:
 		raw, err := agent.Snapshot(a.Codec, &a.machine.State)
 		if err != nil {
@@ -111,6 +114,7 @@ func (a *agentShell) wake(env *protocol.Envelope) error {
 	if err != nil {
 		return err
 	}
+	a.wokenUnder(view.Budget)
 	return a.step(machines.Wake(a.Scene, a.machine, view, env.Wave, env.Time, a.Seed, env.Type))
 }
 
@@ -135,6 +139,9 @@ func (a *agentShell) step(in any) error {
 			switch {
 			case next == nil:
 			case in != nil: // a second instant answer goes through the mailbox
+				if a.budget != nil {
+					a.budget.step.Free++
+				}
 				a.tellAnswer(a.wave, q.Kind, next.AppendMsg(nil), a.urgent)
 			default:
 				in = next
@@ -144,6 +151,7 @@ func (a *agentShell) step(in any) error {
 			return a.ended(d.Facts, d.Requests)
 		}
 	}
+	a.stepped()
 	return nil
 }
 
@@ -172,6 +180,7 @@ func (a *agentShell) ended(facts []protocol.Fact, requests []protocol.Sequenced)
 		a.sup.PauseOrdinary()
 		env.Priority = protocol.Critical
 	}
+	a.budget = nil
 	a.machine.Release()
 	a.sendMeasured(env)
 	return nil
@@ -214,6 +223,14 @@ func publishesCritical(requests []protocol.Sequenced) bool {
 // returns nil, and the answer arrives through the mailbox.
 func (a *agentShell) ask(q *agent.Ask) *agent.Answered {
 	q.Model.Scene, q.Model.Turn, q.Model.Number = a.ID, a.machine.State.Turn+1, int64(q.Number)
+	if a.hold(q) {
+		return nil
+	}
+	return a.send(q)
+}
+
+// send lets a request leave.
+func (a *agentShell) send(q *agent.Ask) *agent.Answered {
 	if x := a.outside.Now(q, a.Clock == agenda.Realtime); x != nil {
 		return x
 	}
@@ -250,6 +267,7 @@ func (a *agentShell) answered(env *protocol.Envelope) error {
 	if err != nil {
 		return err
 	}
+	a.settle(x)
 	return a.step(x)
 }
 

@@ -24,7 +24,8 @@ type stage struct {
 	self    *actors.Ref
 
 	tick, tickBeside *time.Timer
-	wakes            *protocol.Envelope // shared by the agents of a wave; virtual clock
+	wakes            *protocol.Envelope   // shared by the agents of a wave; virtual clock
+	wakesUnder       *machines.WakeBudget // of them
 	gathering        gathering
 
 	progress *Progress
@@ -88,6 +89,8 @@ func (st *stage) input(env *protocol.Envelope) (machines.Input, error) {
 			return nil, protocol.Errorf(protocol.KindInternal, "scene %s: %q waits, which is no agent of it", st.ID, env.Source)
 		}
 		return &machines.Waits{Agent: o}, nil
+	case protocol.KindStep:
+		return carried[*machines.TurnStep](env)
 	case protocol.KindControl:
 		switch do := machines.Do(env.Type); do {
 		case doStart:
@@ -207,6 +210,10 @@ func (st *stage) carryOut(e *machines.Effect) error {
 		}
 	case machines.ActWarn:
 		st.log.Warn(e.Err.Error(), "scene", st.ID)
+	case machines.ActGrant:
+		env := &protocol.Envelope{Kind: protocol.KindGrant, Scene: st.ID, Wave: e.Grant.Wave}
+		env.Body.SetValue(e.Grant)
+		st.refs[e.Agent].Tell(env)
 	case machines.ActFinish:
 		st.finish()
 	}
@@ -233,12 +240,18 @@ func (st *stage) close(e *machines.Effect) error {
 
 // wakeEnvelope is shared by every agent of a wave on the virtual clock.
 func (st *stage) wakeEnvelope(e *machines.Effect) *protocol.Envelope {
-	if env := st.wakes; env != nil && env.Wave == e.Wave && st.Clock == agenda.Virtual {
+	if env := st.wakes; env != nil && env.Wave == e.Wave && st.Clock == agenda.Virtual && st.wakesUnder == e.Budget {
 		return env
 	}
 	env := &protocol.Envelope{EventHeader: protocol.EventHeader{Type: e.Kind, Time: e.At, Priority: e.Priority}, Kind: protocol.KindWake, Scene: st.ID, Wave: e.Wave}
-	env.Body.SetValue(st.machine.View)
-	st.wakes = env
+	view := st.machine.View
+	if e.Budget != nil {
+		under := *view
+		under.Budget = e.Budget
+		view = &under
+	}
+	env.Body.SetValue(view)
+	st.wakes, st.wakesUnder = env, e.Budget
 	return env
 }
 

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"tavernsim/engine/agent/profile"
+	"tavernsim/engine/budget"
 	"tavernsim/engine/bus/throttle"
 	"tavernsim/protocol"
 )
@@ -28,8 +29,10 @@ type Scene struct {
 	EventBusConfig          EventBusConfig    `json:"event_bus_config,omitzero"`
 	AssociatedPanels        []AssociatedPanel `json:"associated_panels,omitempty"`
 	SceneLifecycleWorkflows map[string]string `json:"scene_lifecycle_workflows,omitempty"`
-	Simulation              Simulation        `json:"simulation,omitzero"`
-	CustomMetadata          map[string]any    `json:"custom_metadata,omitempty"` // free; never checked
+	// Budget is what all agents of the scene may spend on models.
+	Budget         *budget.Budget `json:"budget,omitempty"`
+	Simulation     Simulation     `json:"simulation,omitzero"`
+	CustomMetadata map[string]any `json:"custom_metadata,omitempty"` // free; never checked
 }
 
 // AgentInstance declares one agent of the scene, or Count of them.
@@ -115,6 +118,8 @@ type Stop struct {
 	Ticks         int64             `json:"ticks,omitempty"`         // virtual clock only
 	Deliberations int64             `json:"deliberations,omitempty"` // ended ones
 	Events        int64             `json:"events,omitempty"`        // routed ones
+	Tokens        int64             `json:"tokens,omitempty"`        // of models, in and out
+	Dollars       float64           `json:"dollars,omitempty"`       // that models cost
 	WallTime      protocol.Duration `json:"wall_time,omitempty"`     // of this process; not reproducible, so the run stays resumable
 	Until         string            `json:"until,omitempty"`         // expression over world and scene, checked after every wave
 }

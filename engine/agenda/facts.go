@@ -220,6 +220,9 @@ const (
 	StoppedByQuiet         = "quiet"         // no agent is due at any time
 	StoppedByFailure       = "failure"       // a service or the stage was given up
 	StoppedByRequest       = "request"       // the host terminated the scene
+	StoppedByTokens        = "tokens"        // Stop.Tokens
+	StoppedByDollars       = "dollars"       // Stop.Dollars
+	StoppedByBudget        = "budget"        // a budget is exhausted; of a run that can be resumed: the scene paused because of it
 	// The run is not over and can be resumed; there is no fact of it.
 	StoppedByInterrupt = "interrupt"
 	StoppedByWallTime  = "wall_time"

@@ -20,7 +20,7 @@ const (
 	callMadeFields      = 8
 	modelAnsweredFields = 13 // and one more with an Origin
 	modelAnsweredOld    = 8  // of facts written before the request's number was kept
-	originFields        = 8  // one more with Served, two more with a Cost
+	originFields        = 8  // one more with Served, two more with a Cost, three more with a Budget
 	saidFields          = 1
 
 	modelAnswerFields = 10 // of an Answered; and one more with an Origin
@@ -126,10 +126,13 @@ func (f *ModelAnswered) AppendMsg(b []byte) []byte {
 	return f.Origin.AppendMsg(b)
 }
 
-// AppendMsg implements protocol.Appender.
+// AppendMsg implements protocol.Appender. What is not there at the end is left out.
 func (o *Origin) AppendMsg(b []byte) []byte {
 	n := originFields + min(1, len(o.Served))
-	if o.Priced {
+	switch {
+	case o.Budget != nil:
+		n = originFields + 3
+	case o.Priced:
 		n = originFields + 2
 	}
 	b = msgp.AppendArrayHeader(b, uint32(n))
@@ -140,14 +143,30 @@ func (o *Origin) AppendMsg(b []byte) []byte {
 	b = msgp.AppendString(b, o.Refused)
 	b = protocol.AppendInt(b, o.CacheWrite)
 	b = msgp.AppendBool(b, o.Estimated)
-	if o.Priced {
-		return protocol.AppendInt(protocol.AppendRaw(b, o.Served), o.Cost)
+	if n > originFields {
+		b = protocol.AppendRaw(b, o.Served)
 	}
-	return append(b, o.Served...)
+	if n > originFields+1 {
+		b = protocol.AppendInt(b, o.Cost)
+	}
+	if o.Budget != nil {
+		b = appendBudget(b, o.Budget, o.Priced)
+	}
+	return b
+}
+
+const budgetFields = 5
+
+func appendBudget(b []byte, x *protocol.ModelBudget, priced bool) []byte {
+	b = msgp.AppendArrayHeader(b, budgetFields)
+	b = msgp.AppendString(b, x.Ledger)
+	b = msgp.AppendBool(b, x.Saved)
+	b = protocol.AppendInt(protocol.AppendInt(b, x.Lost), x.LostNano)
+	return msgp.AppendBool(b, priced)
 }
 
 func readOrigin(r *protocol.Reader) *Origin {
-	n := r.Fields(originFields, originFields+1, originFields+2)
+	n := r.Fields(originFields, originFields+1, originFields+2, originFields+3)
 	o := &Origin{}
 	o.Endpoint, o.ID, o.Fingerprint, o.Question = r.Word(), r.String(), r.Word(), r.String()
 	o.Attempts, o.Refused = r.Int(), r.String()
@@ -157,6 +176,11 @@ func readOrigin(r *protocol.Reader) *Origin {
 	}
 	if o.Priced = n > originFields+1; o.Priced {
 		o.Cost = r.Int()
+	}
+	if n > originFields+2 {
+		r.Fields(budgetFields)
+		o.Budget = &protocol.ModelBudget{Ledger: r.Word(), Saved: r.Bool(), Lost: r.Int(), LostNano: r.Int()}
+		o.Priced = r.Bool()
 	}
 	return o
 }

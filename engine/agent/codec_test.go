@@ -43,6 +43,8 @@ func facts(t *rapid.T) []protocol.Fact {
 			Attempts: n.Draw(t, "attempts"), Refused: text.Draw(t, "refused"), CacheWrite: n.Draw(t, "write"), Estimated: rapid.Bool().Draw(t, "estimated"), Served: raw("served"),
 		}},
 		&ModelAnswered{Request: 1, Origin: &Origin{Endpoint: "cloud", Priced: true, Cost: n.Draw(t, "cost")}},
+		&ModelAnswered{Request: 1, Origin: &Origin{Priced: rapid.Bool().Draw(t, "priced"), Budget: &protocol.ModelBudget{
+			Ledger: text.Draw(t, "ledger"), Saved: rapid.Bool().Draw(t, "saved"), Lost: n.Draw(t, "lost"), LostNano: n.Draw(t, "lost cost")}}},
 		&Said{Text: text.Draw(t, "said")},
 	}
 }
@@ -137,8 +139,11 @@ func reflected(t *rapid.T, fields reflect.Value) []byte {
 		if !fields.Type().Field(i).IsExported() || v.Kind() == reflect.Pointer && v.IsNil() {
 			continue
 		}
-		if nested && (name == "Served" && v.Len() == 0 && !o.Priced || name == "Cost" && !o.Priced || name == "Priced") {
+		if nested && (name == "Served" && v.Len() == 0 && !o.Priced && o.Budget == nil || name == "Cost" && !o.Priced && o.Budget == nil || name == "Priced") {
 			continue
+		}
+		if b, ok := v.Interface().(*protocol.ModelBudget); ok { // the fields of it, and whether there was a price
+			v = reflect.ValueOf([]any{b.Ledger, b.Saved, b.Lost, b.LostNano, o.Priced})
 		}
 		n++
 		if _, nested := v.Interface().(*Origin); nested {

@@ -183,6 +183,7 @@ type Origin struct {
 	// Cost, in nano-dollars, is left out of the fact if the price is not known.
 	Cost   int64
 	Priced bool
+	Budget *protocol.ModelBudget // left out if budgets have nothing to do with it
 }
 
 // originOf is nil for an answer that was computed here.
@@ -191,7 +192,7 @@ func originOf(a *protocol.ModelAnswer) *Origin {
 	if o == nil {
 		return nil
 	}
-	return &Origin{o.Endpoint, o.ID, o.Fingerprint, o.Question, o.Attempts, o.Refused, a.Usage.CacheWrite, a.Usage.Estimated, o.Served, o.Cost, o.Priced}
+	return &Origin{o.Endpoint, o.ID, o.Fingerprint, o.Question, o.Attempts, o.Refused, a.Usage.CacheWrite, a.Usage.Estimated, o.Served, o.Cost, o.Priced, o.Budget}
 }
 
 // give is the reverse of originOf.
@@ -199,7 +200,7 @@ func (o *Origin) give(a *protocol.ModelAnswer) {
 	if o == nil {
 		return
 	}
-	a.Origin = &protocol.ModelOrigin{Endpoint: o.Endpoint, ID: o.ID, Fingerprint: o.Fingerprint, Question: o.Question, Attempts: o.Attempts, Refused: o.Refused, Served: o.Served, Cost: o.Cost, Priced: o.Priced}
+	a.Origin = &protocol.ModelOrigin{Endpoint: o.Endpoint, ID: o.ID, Fingerprint: o.Fingerprint, Question: o.Question, Attempts: o.Attempts, Refused: o.Refused, Served: o.Served, Cost: o.Cost, Priced: o.Priced, Budget: o.Budget}
 	a.Usage.CacheWrite, a.Usage.Estimated = o.CacheWrite, o.Estimated
 }
 

@@ -53,17 +53,7 @@ func (a Amount) Times(n int64) Amount {
 	return Amount{t(a.Tokens), t(a.Calls), t(a.Nano)}
 }
 
-// over names the units in which an amount is above a limit; a limit of 0 is none.
-func (a Amount) over(limit Amount) (units []string) {
-	for i, u := range a.units() {
-		if l := limit.units()[i]; l > 0 && u > l {
-			units = append(units, unitNames()[i])
-		}
-	}
-	return units
-}
-
-// within reports whether an amount is above no limit.
+// within reports whether an amount is above no limit; a limit of 0 is none.
 func (a Amount) within(limit Amount) bool {
 	return (limit.Tokens <= 0 || a.Tokens <= limit.Tokens) && (limit.Calls <= 0 || a.Calls <= limit.Calls) && (limit.Nano <= 0 || a.Nano <= limit.Nano)
 }
@@ -80,19 +70,24 @@ func (a Amount) share(limit Amount) (share float64) {
 
 func (a Amount) units() [3]int64 { return [3]int64{a.Tokens, a.Nano, a.Calls} }
 
-func unitNames() [3]string { return [3]string{"tokens", "dollars", "calls"} }
+// texts says each unit: "1200 tokens", "$0.5", "3 calls".
+func (a Amount) texts() [3]string {
+	count := func(n int64, unit string) string {
+		if n == 1 {
+			return "1 " + unit
+		}
+		return fmt.Sprintf("%d %ss", n, unit)
+	}
+	return [3]string{count(a.Tokens, "token"), "$" + strconv.FormatFloat(float64(a.Nano)/Dollar, 'f', -1, 64), count(a.Calls, "call")}
+}
 
 // String says the units that are not 0: "1200 tokens, $0.5, 3 calls".
 func (a Amount) String() string {
 	var parts []string
-	if a.Tokens != 0 {
-		parts = append(parts, fmt.Sprintf("%d tokens", a.Tokens))
-	}
-	if a.Nano != 0 {
-		parts = append(parts, "$"+strconv.FormatFloat(float64(a.Nano)/Dollar, 'f', -1, 64))
-	}
-	if a.Calls != 0 {
-		parts = append(parts, fmt.Sprintf("%d calls", a.Calls))
+	for i, u := range a.units() {
+		if u != 0 {
+			parts = append(parts, a.texts()[i])
+		}
 	}
 	if parts == nil {
 		return "nothing"

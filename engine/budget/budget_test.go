@@ -177,7 +177,7 @@ func (l *life) wave(at protocol.Time, turns []*play) {
 	var box []message
 	for i, p := range turns {
 		p.round, p.number, p.open, p.ended = 0, 0, 0, false
-		l.rounds.Woken(p.agent, i)
+		l.rounds.Woken(p.agent, i, 1)
 		box = append(box, message{p: p})
 	}
 	bounds := map[[2]int]budget.Amount{}
@@ -205,7 +205,7 @@ func (l *life) wave(at protocol.Time, turns []*play) {
 				m.p.ended = true
 			}
 		}
-		l.rounds.Step(s)
+		l.rounds.Step(1, s)
 		if m.p.ended {
 			l.rounds.Ended(m.p.agent)
 		}
@@ -345,17 +345,17 @@ func TestRoundsAreNeeded(t *testing.T) {
 func TestMergedWithoutFacts(t *testing.T) {
 	tree := budget.New(budget.Config{Run: limits(t, "tokens=100"), Cast: cast{}})
 	r := budget.NewRounds(tree, false)
-	r.Woken(0, 0)
-	r.Step(&budget.Step{Agent: 0, Asks: []budget.Request{{Agent: 0, Number: 1, Bound: budget.Amount{Tokens: 40}}, {Agent: 0, Number: 2, Bound: budget.Amount{Tokens: 60}}}})
+	r.Woken(0, 0, 1)
+	r.Step(1, &budget.Step{Agent: 0, Asks: []budget.Request{{Agent: 0, Number: 1, Bound: budget.Amount{Tokens: 40}}, {Agent: 0, Number: 2, Bound: budget.Amount{Tokens: 60}}}})
 	if g := r.Grants(0); len(g) != 2 || g[0].Refused != nil || g[1].Refused != nil {
 		t.Fatal(g)
 	}
-	r.Step(&budget.Step{Agent: 0, Done: 1, Took: budget.Amount{Tokens: 5}})
+	r.Step(1, &budget.Step{Agent: 0, Done: 1, Took: budget.Amount{Tokens: 5}})
 	if l := tree.Lines()[0]; l.Used.Tokens != 5 || l.Reserved.Tokens != 60 {
 		t.Error(l)
 	}
 	r.Merged(0)
-	r.Step(&budget.Step{Agent: 0, Done: 2, Took: budget.Amount{Tokens: 60}}) // too late
+	r.Step(1, &budget.Step{Agent: 0, Done: 2, Took: budget.Amount{Tokens: 60}}) // too late
 	if l := tree.Lines()[0]; l.Used != (budget.Amount{}) || l.Reserved != (budget.Amount{}) {
 		t.Error(l)
 	}
@@ -366,11 +366,11 @@ func TestRepeated(t *testing.T) {
 	tree := budget.New(budget.Config{Run: limits(t, "tokens=100"), Cast: cast{}})
 	r := budget.NewRounds(tree, false)
 	ask := budget.Request{Agent: 0, Number: 1, Bound: budget.Amount{Tokens: 40}}
-	r.Woken(0, 0)
+	r.Woken(0, 0, 1)
 	for i, want := range []bool{false, false, true} {
-		r.Step(&budget.Step{Agent: 0, Asks: []budget.Request{ask}})
+		r.Step(1, &budget.Step{Agent: 0, Asks: []budget.Request{ask}})
 		if i == 2 { // two attempts are lost
-			r.Step(&budget.Step{Agent: 0, Done: 1, Took: budget.Amount{Tokens: 80}})
+			r.Step(1, &budget.Step{Agent: 0, Done: 1, Took: budget.Amount{Tokens: 80}})
 		}
 		if g := r.Grants(0); len(g) != 1 || (g[0].Refused != nil) != want {
 			t.Fatal(i, g)
@@ -387,11 +387,11 @@ func TestRefusals(t *testing.T) {
 		text   string
 	}{
 		{budget.Config{Scene: limits(t, "tokens=10"), Agents: map[string]*budget.Limits{"odd": limits(t, "tokens=5")}}, budget.Request{Agent: 1, Bound: budget.Amount{Tokens: 11}}, "scene",
-			"budget of the scene: nothing used of 10 tokens, and the request may take 11 tokens: too many tokens"},
+			"budget of the scene: 0 tokens of 10 tokens used, and the request may take 11 tokens"},
 		{budget.Config{Scene: limits(t, "tokens=10"), Agents: map[string]*budget.Limits{"odd": limits(t, "tokens=5")}}, budget.Request{Agent: 1, Bound: budget.Amount{Tokens: 6}}, "agent:a1",
-			"budget of agent a1: nothing used of 5 tokens, and the request may take 6 tokens: too many tokens"},
+			"budget of agent a1: 0 tokens of 5 tokens used, and the request may take 6 tokens"},
 		{budget.Config{Profiles: map[string]*budget.Limits{"even": daily}}, budget.Request{Bound: budget.Amount{Tokens: 51, Nano: 500_000_001, Calls: 1}}, "profile:even",
-			"budget of profile even: nothing used of 50 tokens, $0.5 a day, and the request may take 51 tokens, $0.500000001, 1 calls: too many tokens, dollars"},
+			"budget of profile even: 0 tokens of 50 tokens a day used, and the request may take 51 tokens; $0 of $0.5 a day used, and the request may take $0.500000001"},
 		{budget.Config{Run: limits(t, "dollars=9")}, budget.Request{Unpriced: true}, "run",
 			"budget of the run: the model has no price, and the budget is in dollars; nothing leaves (add prices, or free, to its endpoint)"},
 		{budget.Config{Run: limits(t, "tokens=9")}, budget.Request{Unpriced: true}, "", ""},
@@ -399,8 +399,8 @@ func TestRefusals(t *testing.T) {
 	} {
 		c.cfg.Cast, c.ask.Number = cast{}, 1
 		r := budget.NewRounds(budget.New(c.cfg), false)
-		r.Woken(c.ask.Agent, 0)
-		r.Step(&budget.Step{Agent: c.ask.Agent, Asks: []budget.Request{c.ask}})
+		r.Woken(c.ask.Agent, 0, 1)
+		r.Step(1, &budget.Step{Agent: c.ask.Agent, Asks: []budget.Request{c.ask}})
 		g := r.Grants(0)
 		switch {
 		case len(g) != 1:
@@ -435,6 +435,21 @@ func TestDays(t *testing.T) {
 		if got := tree.Share(0, at); got != c.share {
 			t.Errorf("%v: share %v", c, got)
 		}
+	}
+}
+
+// A tree without limits can count.
+func TestTotal(t *testing.T) {
+	c := budget.Config{Counts: true, Cast: cast{}}
+	if c.Empty() || !(&budget.Config{}).Empty() {
+		t.Error("what is empty")
+	}
+	tree := budget.New(c)
+	tree.Charge(3, 0, budget.Amount{Nano: 5})
+	again := budget.New(c)
+	again.Restore(tree.Kept())
+	if r := budget.NewRounds(again, false); again.Total().Nano != 5 || len(again.Lines()) > 0 || r.Open(0, []uint32{3}, func(uint32) budget.Amount { return budget.Amount{Nano: 1 << 60} }) {
+		t.Error(again.Total(), again.Lines())
 	}
 }
 

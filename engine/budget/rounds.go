@@ -21,6 +21,7 @@ type Rounds struct {
 // awake is a turn that was begun and has not ended.
 type awake struct {
 	place  int // in the order of the wave
+	wave   uint64
 	motion int // messages that it has to take: a wake, answers, grants
 }
 
@@ -32,6 +33,7 @@ func NewRounds(t *Tree, firstCome bool) *Rounds {
 // Grant is what becomes of a request: it may leave, or it is refused.
 type Grant struct {
 	Request
+	Wave    uint64   // in which the turn was woken
 	Refused *Refusal // nil = it may leave
 }
 
@@ -62,9 +64,9 @@ func (r *Rounds) Open(at protocol.Time, order []uint32, worst func(o uint32) Amo
 }
 
 // Woken begins a turn. place is that in the order of the wave.
-func (r *Rounds) Woken(o uint32, place int) {
+func (r *Rounds) Woken(o uint32, place int, wave uint64) {
 	r.Ended(o)
-	r.awake[o] = &awake{place: place, motion: 1}
+	r.awake[o] = &awake{place: place, wave: wave, motion: 1}
 	r.motion++
 }
 
@@ -77,10 +79,11 @@ type Step struct {
 	Asks  []Request // that wait for a grant from now on
 }
 
-// Step takes a step. That of a turn that has ended changes nothing.
-func (r *Rounds) Step(s *Step) {
+// Step takes a step of a turn that was woken in a wave. That of a turn that has ended
+// changes nothing.
+func (r *Rounds) Step(wave uint64, s *Step) {
 	a := r.awake[s.Agent]
-	if a == nil {
+	if a == nil || a.wave != wave {
 		return
 	}
 	if s.Done > 0 {
@@ -126,8 +129,9 @@ func (r *Rounds) Grants(at protocol.Time) (grants []Grant) {
 	r.waiting = slices.DeleteFunc(r.waiting, func(q Request) bool {
 		refused, waits := r.try(&q, at)
 		if !waits {
-			grants = append(grants, Grant{q, refused})
-			r.move(r.awake[q.Agent], 1)
+			a := r.awake[q.Agent]
+			grants = append(grants, Grant{q, a.wave, refused})
+			r.move(a, 1)
 		}
 		return !waits
 	})

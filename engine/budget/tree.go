@@ -11,6 +11,7 @@ import (
 
 // Names of ledgers; those of profiles and agents have an id behind them.
 const (
+	OfAll     = "all" // has no limit
 	OfRun     = "run"
 	OfScene   = "scene"
 	OfProfile = "profile:"
@@ -29,11 +30,13 @@ type Config struct {
 	Profiles   map[string]*Limits // by profile id: its agents together
 	Agents     map[string]*Limits // by profile id: each of its agents
 	Cast       Cast
+	// Counts keeps what the scene spends, whatever its limits are: see Tree.Total.
+	Counts bool
 }
 
 // Empty reports whether there is no ledger.
 func (c *Config) Empty() bool {
-	return c.Run == nil && c.Scene == nil && len(c.Profiles) == 0 && len(c.Agents) == 0
+	return !c.Counts && c.Run == nil && c.Scene == nil && len(c.Profiles) == 0 && len(c.Agents) == 0
 }
 
 // Cast is what a tree must know of the agents of a scene.
@@ -63,11 +66,11 @@ type ledger struct {
 
 // Tree is the ledgers of a scene.
 type Tree struct {
-	cfg        Config
-	run, scene *ledger
-	profiles   map[string]*ledger
-	agents     map[uint32]*ledger // those that had something to count
-	turns      map[uint32]*turn   // under way
+	cfg             Config
+	all, run, scene *ledger
+	profiles        map[string]*ledger
+	agents          map[uint32]*ledger // those that had something to count
+	turns           map[uint32]*turn   // under way
 }
 
 // turn is what one turn under way takes of every ledger above its agent.
@@ -79,6 +82,9 @@ type turn struct {
 // New makes the ledgers of a scene, unspent.
 func New(c Config) *Tree {
 	t := &Tree{cfg: c, profiles: map[string]*ledger{}, agents: map[uint32]*ledger{}, turns: map[uint32]*turn{}}
+	if c.Counts {
+		t.all = newLedger(OfAll, &Limits{})
+	}
 	t.run, t.scene = newLedger(OfRun, c.Run), newLedger(OfScene, c.Scene)
 	for id, l := range c.Profiles {
 		t.profiles[id] = newLedger(OfProfile+id, l)
@@ -94,14 +100,25 @@ func newLedger(name string, l *Limits) *ledger {
 }
 
 // path is the ledgers above an agent, the widest first.
-func (t *Tree) path(o uint32) (p [4]*ledger) {
+func (t *Tree) path(o uint32) (p [5]*ledger) {
 	profile := t.cfg.Cast.Profile(o)
-	p = [4]*ledger{t.run, t.scene, t.profiles[profile], t.agents[o]}
-	if l := t.cfg.Agents[profile]; l != nil && p[3] == nil {
-		p[3] = newLedger(OfAgent+t.cfg.Cast.Name(o), l)
-		t.agents[o] = p[3]
+	p = [5]*ledger{t.all, t.run, t.scene, t.profiles[profile], t.agents[o]}
+	if l := t.cfg.Agents[profile]; l != nil && p[ofAgent] == nil {
+		p[ofAgent] = newLedger(OfAgent+t.cfg.Cast.Name(o), l)
+		t.agents[o] = p[ofAgent]
 	}
 	return p
+}
+
+// ofAgent is the place of an agent's own ledger in its path.
+const ofAgent = 4
+
+// Total is what the scene has spent, of a tree that counts it.
+func (t *Tree) Total() (a Amount) {
+	if t.all != nil {
+		a = t.all.Total
+	}
+	return a
 }
 
 // DayOf numbers the day of a time, in UTC.
@@ -142,17 +159,21 @@ func (t *Tree) Save(o uint32, a Amount) {
 	}
 }
 
-// Refuse counts a request that a ledger refused, or for which another model answered.
-func (t *Tree) Refuse(o uint32, ledger string, changed bool) {
+// Refuse counts a request that a ledger refused, or for which another model answered. It
+// returns what the ledger demands now: one of the actions; "" = there is no such ledger.
+func (t *Tree) Refuse(o uint32, ledger string, changed bool) (on string) {
 	for _, l := range t.path(o) {
 		switch {
 		case l == nil || l.Name != ledger:
+			continue
 		case changed:
 			l.Changed++
 		default:
 			l.Refused++
 		}
+		on = l.On.Do
 	}
+	return on
 }
 
 // Share is how much of the tightest ledger above an agent is used at a time: 0 to 1.
@@ -215,18 +236,23 @@ func (t *Tree) try(r *Request, at protocol.Time) (refused *Refusal, waits bool) 
 }
 
 func (l *ledger) refusal(r *Request, settled Amount, at protocol.Time) *Refusal {
-	window := ""
+	if l.Nano > 0 && r.Unpriced {
+		return &Refusal{l.Name, l.On, fmt.Sprintf("budget of %s: the model has no price, and the budget is in dollars; nothing leaves (add prices, or free, to its endpoint)", l.says())}
+	}
+	if settled.within(l.Amount) {
+		return nil
+	}
+	window, limit, used, bound := "", l.Amount.texts(), l.used(at).texts(), r.Bound.texts()
 	if l.Daily {
 		window = " a day"
 	}
-	switch units := settled.over(l.Amount); {
-	case l.Nano > 0 && r.Unpriced:
-		return &Refusal{l.Name, l.On, fmt.Sprintf("budget of %s: the model has no price, and the budget is in dollars; nothing leaves (add prices, or free, to its endpoint)", l.says())}
-	case units == nil:
-		return nil
-	default:
-		return &Refusal{l.Name, l.On, fmt.Sprintf("budget of %s: %s used of %s%s, and the request may take %s: too many %s", l.says(), l.used(at), l.Amount, window, r.Bound, strings.Join(units, ", "))}
+	var parts []string
+	for i, u := range settled.units() {
+		if most := l.Amount.units()[i]; most > 0 && u > most {
+			parts = append(parts, fmt.Sprintf("%s of %s%s used, and the request may take %s", used[i], limit[i], window, bound[i]))
+		}
 	}
+	return &Refusal{l.Name, l.On, fmt.Sprintf("budget of %s: %s", l.says(), strings.Join(parts, "; "))}
 }
 
 // says names the ledger for people: "the run", "agent trader_1".
@@ -284,6 +310,9 @@ type Line struct {
 // Lines are the ledgers, the widest first; of agents those that had something to count.
 func (t *Tree) Lines() (lines []Line) {
 	for _, l := range t.sorted() {
+		if l == t.all {
+			continue
+		}
 		line := Line{Kept: l.Kept, Limits: *l.Limits, Reserved: l.reserved}
 		line.Used = l.Used.Plus(l.spent)
 		lines = append(lines, line)
@@ -292,7 +321,7 @@ func (t *Tree) Lines() (lines []Line) {
 }
 
 func (t *Tree) sorted() (list []*ledger) {
-	for _, l := range []*ledger{t.run, t.scene} {
+	for _, l := range []*ledger{t.all, t.run, t.scene} {
 		if l != nil {
 			list = append(list, l)
 		}
@@ -336,8 +365,10 @@ func (t *Tree) named(name string) *ledger {
 		return t.profiles[id]
 	case OfAgent:
 		if o, ok := t.cfg.Cast.Ordinal(id); ok {
-			return t.path(o)[3]
+			return t.path(o)[ofAgent]
 		}
+	case OfAll + ":":
+		return t.all
 	case OfRun + ":":
 		return t.run
 	case OfScene + ":":

@@ -93,7 +93,7 @@ func (s *Set) makeActors() {
 	a.actors.get(KindScene)
 	dead := s.counter("dead_letters_total", "Envelopes that no mailbox took.", "kind")
 	var kinds []string
-	for k := protocol.KindEvent; k <= protocol.KindWaits; k++ {
+	for k := protocol.KindEvent; k <= protocol.KindGrant; k++ {
 		kinds = append(kinds, k.String())
 	}
 	a.deadLetters = newClosed(dead, kinds)

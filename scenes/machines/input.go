@@ -2,6 +2,7 @@ package machines
 
 import (
 	"tavernsim/engine/agenda"
+	"tavernsim/engine/budget"
 	"tavernsim/protocol"
 )
 
@@ -59,7 +60,7 @@ type Kept struct {
 // Control is a request from outside.
 type Control struct {
 	Do     Do
-	Reason string        // of a stop: one of the agenda.Stopped... reasons
+	Reason string        // of a stop: one of the agenda.Stopped... reasons; of a pause: PausedByBudget, "" = request
 	At     protocol.Time // of a stop: earliest time of the last waves
 }
 
@@ -121,6 +122,7 @@ const (
 	ActRest                          // the scene is paused, and everything is durable
 	ActGoOn                          // the pause is over
 	ActWarn                          // log Err as a warning
+	ActGrant                         // tell an agent what becomes of a request
 	ActFinish                        // the stage has stopped; see [Stage.Outcome]
 )
 
@@ -137,6 +139,8 @@ type Effect struct {
 	Kind     string        // of the fact; of a wake: the workflow, "" = the agents' own
 	Data     protocol.Raw  // the encoded fact; the requests to a service
 	Fact     protocol.Fact // decoded; nil for kinds that need no decoding
+	Budget   *WakeBudget   // of a wake; nil = there are no budgets
+	Grant    *budget.Grant
 	Err      error
 }
 

@@ -1,12 +1,14 @@
 package machines
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
 	"time"
 
 	"tavernsim/engine/agenda"
+	"tavernsim/engine/budget"
 	"tavernsim/engine/worldstate"
 	"tavernsim/protocol"
 )
@@ -27,6 +29,9 @@ func (s *Stage) begin(in *Begin) error {
 	s.crashes = in.Crashes
 	if s.Agenda.Started {
 		s.paused = s.Agenda.Paused
+		if s.config.Raised {
+			s.heeded()
+		}
 		s.resuming = s.paused // starting a paused run again resumes it
 		return s.next()
 	}
@@ -58,6 +63,7 @@ func (s *Stage) next() error {
 		return nil
 	}
 	s.restartBroken()
+	s.heedBudget()
 	if s.anyArrived() && !s.stopping.kept && s.Agenda.Ended == "" && (!s.realtime() || s.comesToRest()) { // no fact follows the end
 		return s.closeArrived(s.moment())
 	}
@@ -161,7 +167,7 @@ func (s *Stage) comesToRest() bool {
 func (s *Stage) control(in *Control) error {
 	switch in.Do {
 	case DoPause:
-		s.pausing, s.resuming = !s.paused, false
+		s.pausing, s.resuming, s.pausedBy = !s.paused, false, cmp.Or(in.Reason, PausedByRequest)
 	case DoResume:
 		s.pausing, s.resuming = false, s.paused
 	case DoStop:
@@ -260,7 +266,7 @@ func (s *Stage) finish() error {
 // proceedToPause runs the pause workflow and keeps the fact.
 func (s *Stage) proceedToPause() error {
 	s.pausing, s.paused = false, true
-	s.openWave(s.moment()).keep(&agenda.Paused{Reason: "request"})
+	s.openWave(s.moment()).keep(&agenda.Paused{Reason: s.pausedBy})
 	return s.runLifecycle(s.scene.Def.Lifecycle.Pause)
 }
 
@@ -277,6 +283,11 @@ func (s *Stage) rest() error {
 		s.phase = phaseKeeping
 		return nil
 	}
+	if s.pausedBy == PausedByBudget && !s.config.Stepwise { // nobody can raise it while the scene runs
+		s.stop(agenda.StoppedByBudget, 0)
+		s.stopping.Final = false
+		return s.next()
+	}
 	s.effect(Effect{Act: ActRest})
 	return nil
 }
@@ -289,6 +300,12 @@ func (s *Stage) stopReason() string {
 		return agenda.StoppedByDeliberations
 	case stop.Events > 0 && s.Tally.EventsRouted >= stop.Events:
 		return agenda.StoppedByEvents
+	case stop.Tokens > 0 && s.Tally.TokensIn+s.Tally.TokensOut >= stop.Tokens:
+		return agenda.StoppedByTokens
+	case stop.Dollars > 0 && s.spending != nil && float64(s.spending.Total().Nano) >= stop.Dollars*budget.Dollar:
+		return agenda.StoppedByDollars
+	case s.spending != nil && s.spending.exhausted == budget.End && !s.config.Stepwise:
+		return agenda.StoppedByBudget
 	case s.until():
 		return agenda.StoppedByCondition
 	}

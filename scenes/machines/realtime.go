@@ -110,7 +110,7 @@ func (s *Stage) wakeDue(now protocol.Time) {
 		if s.flight.begin(o, urgency == protocol.Critical, now); urgency == protocol.Critical {
 			s.tickAfterPatience()
 		}
-		s.effect(Effect{Act: ActWake, Agent: o, Wave: d.Wave + 1, At: now, Priority: urgency})
+		s.effect(Effect{Act: ActWake, Agent: o, Wave: d.Wave + 1, At: now, Priority: urgency, Budget: s.wakeBudget(o, 0, d.Wave+1, now)})
 	}
 	if late {
 		s.sortArrived()

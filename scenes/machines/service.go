@@ -61,7 +61,11 @@ func NewCodec() *protocol.Codec {
 
 // View is the published state of the services between two waves. Agents deliberate
 // against it, and the stage uses it to choose the next wave. It is immutable.
-type View struct{ parts []Part }
+type View struct {
+	parts []Part
+
+	Budget *WakeBudget // in the wake of an agent under a budget, else nil
+}
 
 // Part is what one service publishes.
 type Part struct {
@@ -76,7 +80,7 @@ func (v *View) With(p Part) *View {
 	parts := slices.Clone(v.parts)
 	i := slices.IndexFunc(parts, func(before Part) bool { return before.Service == p.Service })
 	parts[i] = p
-	return &View{parts}
+	return &View{parts: parts}
 }
 
 func (v *View) of(service string) (p Part) {

@@ -5,8 +5,11 @@ import (
 	"encoding/hex"
 	"fmt"
 
+	"github.com/tinylib/msgp/msgp"
+
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent"
+	"tavernsim/engine/budget"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/setup"
 )
@@ -21,13 +24,36 @@ type SceneSnapshot struct {
 	Tally  Tally
 }
 
+// budgetSnapshot is the kept state of a stage with budgets. Any other has the older form.
+type budgetSnapshot struct {
+	Agenda    protocol.Raw
+	Tally     Tally
+	Ledgers   []budget.Kept
+	Exhausted string
+}
+
+// budgetFields is the number of fields by which a budgetSnapshot is recognised.
+const budgetFields = 4
+
+func (s *Stage) readScene(raw []byte) (snap budgetSnapshot, err error) {
+	if n, _, err := msgp.ReadArrayHeaderBytes(raw); err == nil && n == budgetFields {
+		return snap, s.codec.Unmarshal(raw, &snap)
+	}
+	var older SceneSnapshot
+	err = s.codec.Unmarshal(raw, &older)
+	return budgetSnapshot{Agenda: older.Agenda, Tally: older.Tally}, err
+}
+
 // EncodeScene encodes the kept state of the stage.
 func (s *Stage) EncodeScene() (protocol.Raw, error) {
 	d, err := s.Agenda.Snapshot(s.codec)
 	if err != nil {
 		return nil, err
 	}
-	return s.codec.Marshal(&SceneSnapshot{Agenda: d, Tally: s.Tally})
+	if s.spending == nil {
+		return s.codec.Marshal(&SceneSnapshot{Agenda: d, Tally: s.Tally})
+	}
+	return s.codec.Marshal(&budgetSnapshot{Agenda: d, Tally: s.Tally, Ledgers: s.spending.Kept(), Exhausted: s.spending.exhausted})
 }
 
 // NoteEvery is how many facts lie between two tallies in the notes of a journal, and at
@@ -74,8 +100,8 @@ func (s *State) Load(name string, raw []byte) (err error) {
 }
 
 func (s *State) loadScene(raw []byte) error {
-	var snap SceneSnapshot
-	if err := s.codec.Unmarshal(raw, &snap); err != nil {
+	snap, err := s.readScene(raw)
+	if err != nil {
 		return err
 	}
 	d, err := agenda.Restore(s.scene.AgendaConfig(), s.codec, snap.Agenda)
@@ -84,6 +110,10 @@ func (s *State) loadScene(raw []byte) error {
 	}
 	s.Agenda, s.Tally = d, snap.Tally
 	s.Tally.fill()
+	if s.spending != nil {
+		s.spending.Restore(snap.Ledgers)
+		s.spending.exhausted = snap.Exhausted
+	}
 	for o := range s.Agents {
 		s.heardSoFar(uint32(o))
 	}

@@ -32,10 +32,11 @@ type Stage struct {
 	now      Moment   // of the current input
 	effects  []Effect // of the current input
 
-	phase  phase
-	wave   *wave
-	places []uint32 // of an ordinal: its place in the order of the open wave
-	flight inFlight // realtime: the deliberations that were begun and are not merged
+	phase    phase
+	wave     *wave
+	places   []uint32  // of an ordinal: its place in the order of the open wave
+	flight   inFlight  // realtime: the deliberations that were begun and are not merged
+	spending *spending // nil = there are no budgets
 
 	// arrived are the ended turns and failures that no wave has taken yet;
 	// urgentArrived go before the others (realtime).
@@ -52,6 +53,7 @@ type Stage struct {
 	resting  protocol.Time // realtime: since when the stage waits for all deliberations to end; 0 = it does not wait
 	paused   bool          // a pause has begun, and no resumption since
 	pausing  bool          // asked for, not begun
+	pausedBy string        // reason of that pause
 	resuming bool
 	ticked   bool // the current input is a Tick
 	warned   bool // the stop condition cannot be evaluated, and a warning was given
@@ -73,6 +75,8 @@ type StageConfig struct {
 	// Stepwise is for verify: a wave begins only with a Tick, or in realtime with
 	// Arrivals, so that verify can give inputs from outside between two waves.
 	Stepwise bool
+	// Raised: the budgets are others than those that refused something before.
+	Raised bool
 }
 
 // phase is what the stage waits for.
@@ -90,7 +94,8 @@ const (
 
 // NewStage makes a stage without facts.
 func NewStage(sc *setup.Scene) *Stage {
-	return &Stage{Agenda: agenda.New(sc.AgendaConfig()), Tally: NewTally(), View: &View{}, codec: NewCodec(), scene: sc, services: Services(), requests: make([]Requests, len(Services()))}
+	return &Stage{Agenda: agenda.New(sc.AgendaConfig()), Tally: NewTally(), View: &View{}, codec: NewCodec(), scene: sc, services: Services(), requests: make([]Requests, len(Services())),
+		spending: newSpending(sc.Budgets, sc.Clock == agenda.Realtime)}
 }
 
 // Configure prepares a folded stage for Decide. kept is the last durable wave.
@@ -139,6 +144,8 @@ func (s *Stage) decide(in Input) error {
 		return s.turnArrived(arrival{agent: in.Agent, turn: in, urgent: in.Urgent})
 	case *ActorFailed:
 		return s.actorFailed(in)
+	case *TurnStep:
+		return s.turnStep(in)
 	case *Waits:
 		s.flight.wait(in.Agent)
 		return s.next()
@@ -188,12 +195,15 @@ func (s *Stage) Apply(r protocol.Record, fact protocol.Fact) error {
 		d.CloseWave(*x, r.Time)
 	case *agenda.Paused:
 		d.Paused = true
+		s.heeded()
 	case *agenda.Resumed:
 		d.Paused = false
 	case *agenda.Ended:
 		d.Ended = x.Reason
 	case *agent.TurnEnded:
 		d.TurnEnded(x.Agent, turnOf(x, r.Time), r.Time)
+	case *agent.ModelAnswered:
+		s.spent(r, x)
 	case *bus.Routed:
 		s.heard(x, d.Wave+1)
 	case *agenda.ActorFailed, *agenda.DeadLettered, *agenda.Forked, *agenda.EffectsRefused: // they change nothing
@@ -241,7 +251,7 @@ func (s *Stage) keep(at protocol.Time, actor string, f protocol.KindData) (fact 
 	case f.Kind == agent.FactCallMade:
 		seen := &CallSeen{}
 		e.Fact, err = seen, seen.Read(f.Data)
-	case !s.codec.FactType(f.Kind).Bytes:
+	case !s.codec.FactType(f.Kind).Bytes, f.Kind == agent.FactModelAnswered && s.spending != nil:
 		e.Fact, err = s.codec.ReadFact(f.Kind, f.Data)
 	}
 	if err != nil {

@@ -64,12 +64,14 @@ func (s *Stage) pump() error {
 		for i, o := range w.order {
 			s.places[o] = uint32(i)
 		}
+		s.openSpending()
 	}
 	limit := s.scene.Simulation().Limits.MaxDeliberating
 	for {
 		for w.sent < len(w.order) && w.sent-w.merged < limit {
 			if !w.answers[w.sent].there() { // else the agent failed before it was woken
-				s.effect(Effect{Act: ActWake, Agent: w.order[w.sent], Wave: w.number, At: w.time, Kind: w.workflow})
+				o := w.order[w.sent]
+				s.effect(Effect{Act: ActWake, Agent: o, Wave: w.number, At: w.time, Kind: w.workflow, Budget: s.wakeBudget(o, w.sent, w.number, w.time)})
 			}
 			w.sent++
 		}
@@ -81,6 +83,7 @@ func (s *Stage) pump() error {
 			return s.closeWave()
 		}
 		if w.merged == before || w.sent == len(w.order) {
+			s.grant()
 			return nil
 		}
 	}
@@ -101,6 +104,7 @@ func (s *Stage) mergeAnswers() error {
 
 // turnArrived takes the end of a turn, or the failure of an agent's actor.
 func (s *Stage) turnArrived(a arrival) error {
+	s.turnOver(a.agent)
 	if s.realtime() {
 		return s.turnArrivedRealtime(a)
 	}
@@ -157,6 +161,7 @@ func (s *Stage) joinDeferred() {
 // requests to the lists of the services.
 func (s *Stage) merge(a arrival) error {
 	s.flight.end(a.agent)
+	defer s.turnMerged(a.agent)
 	if a.failure != nil {
 		return s.mergeFailure(a)
 	}

@@ -44,6 +44,8 @@ func classOf(scene limit.Class, q *agent.Ask) limit.Class {
 	return scene
 }
 
+func (m model) bound(q *agent.Ask) llm.Bound { return llm.BoundOf(m.Provider, q.Model) }
+
 // MayRepeat implements Executor.
 func (m model) MayRepeat(q *agent.Ask) bool { return llm.MayRepeat(m.Provider, q.Model) }
 

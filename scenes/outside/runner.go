@@ -112,6 +112,14 @@ func (x *executor) gateOf(q *agent.Ask) (g *gate.Gate, tokens int64) {
 	return cmp.Or(g, x.gate), tokens
 }
 
+// Bound is the most that one attempt of a request to a model takes.
+func (r *Runner) Bound(q *agent.Ask) llm.Bound {
+	if m, ok := r.kinds[q.Kind].Executor.(interface{ bound(q *agent.Ask) llm.Bound }); ok {
+		return m.bound(q)
+	}
+	return llm.Bound{}
+}
+
 // TakesTime reports whether some executor is not instant, so that a log is needed.
 func (r *Runner) TakesTime() bool {
 	for _, x := range r.kinds {

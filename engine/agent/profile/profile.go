@@ -3,6 +3,7 @@ package profile
 import (
 	"time"
 
+	"tavernsim/engine/budget"
 	"tavernsim/engine/bus"
 )
 
@@ -35,6 +36,11 @@ type Profile struct {
 	// skill of the inventory whose id holds "reflect"; none: reflection is
 	// refused with an observation.
 	ReflectionWorkflowID string `json:"reflection_workflow_id,omitempty"`
+
+	// Budget is what the agents of the profile may spend on models together, and
+	// BudgetPerAgent what each of them may.
+	Budget         *budget.Budget `json:"budget,omitempty"`
+	BudgetPerAgent *budget.Budget `json:"budget_per_agent,omitempty"`
 
 	// CustomRuntimeConfig holds defaults that a scene may override.
 	CustomRuntimeConfig *RuntimeConfig `json:"custom_runtime_config,omitempty"`

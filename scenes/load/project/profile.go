@@ -116,6 +116,8 @@ func (l *loader) linkProfiles(list []*Profile) {
 			p.Subscriptions = addSubscriptions(p.Subscriptions, l.subscriptions(p.doc,
 				at("custom_runtime_config", "subscribed_event_types"), d.CustomRuntimeConfig.SubscribedEventTypes))
 		}
+		l.budget(p.doc, d.Budget, "budget")
+		l.budget(p.doc, d.BudgetPerAgent, "budget_per_agent")
 		l.linkState(p)
 		if d.WorldWritePermissions != nil {
 			rules := l.writeRules(p.doc, at("world_write_permissions"), d.WorldWritePermissions)

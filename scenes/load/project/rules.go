@@ -21,7 +21,7 @@ const (
 // The loader, the editor schemas and the tables of docs/formats come from it.
 func Rules() source.Rules {
 	all := source.Rules{}
-	for _, part := range []source.Rules{projectRules(), profileRules(), runtimeRules(),
+	for _, part := range []source.Rules{projectRules(), profileRules(), runtimeRules(), budgetRules(),
 		sceneRules(), simulationRules(), knowledgeRules(), workflowRules()} {
 		maps.Copy(all, part)
 	}
@@ -90,6 +90,8 @@ func profileRules() source.Rules {
 		"profile.Profile.tool_ids_inventory":            {Section: "§2.1.4", Doc: "Tools the agent may call, by exact id. The list is also the authorisation."},
 		"profile.Profile.initial_goals_reference":       {Section: "§2.1.3", Doc: "Goals at the start."},
 		"profile.Profile.reflection_workflow_id":        {Section: "§2.1.5", Doc: "The reflection skill, by id or path. Default: the only skill whose id contains \"reflect\"."},
+		"profile.Profile.budget":                        {Section: "§3.2.3", Doc: "What its agents may spend on models, in one scene together: see [budgets](scene.md#budget)."},
+		"profile.Profile.budget_per_agent":              {Section: "§3.2.3", Doc: "What each of its agents may spend on models."},
 		"profile.Profile.custom_runtime_config":         {Section: "§3.1.1", Doc: "Pace and limits; a scene may override single fields."},
 		"profile.Profile.custom_metadata":               {Section: "§2.2", Doc: "For your own use; simd does not check it."},
 

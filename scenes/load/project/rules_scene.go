@@ -21,6 +21,7 @@ func sceneRules() source.Rules {
 		"agenda.Scene.event_bus_config":          {Section: "§3.1.1", Doc: "The scene's event channel."},
 		"agenda.Scene.associated_panels":         {Section: "§3.1.1", Doc: "Application panels of the scene."},
 		"agenda.Scene.scene_lifecycle_workflows": {Section: "§3.1.1", Doc: "Workflows, by id or path, that run at `on_scene_start`, `on_scene_end`, `on_scene_pause`, `on_scene_resume`, or at `on_<event>_event`, where the event is a type with its dots written as underscores."},
+		"agenda.Scene.budget":                    {Section: "§3.2.3", Doc: "What its agents may spend on models together: see [budgets](#budget)."},
 		"agenda.Scene.simulation":                {Section: "§3.1.1", Doc: "Clock, seed, stop conditions, limits. Flags of the program override it."},
 		"agenda.Scene.custom_metadata":           {Section: "App. B", Doc: "For your own use; simd does not check it."},
 
@@ -68,6 +69,8 @@ func simulationRules() source.Rules {
 		"agenda.Stop.ticks":         {Section: "§3.1", Range: moreThan(0), Doc: "Ticks of the virtual clock; refused with the clock realtime."},
 		"agenda.Stop.deliberations": {Section: "§3.1", Range: moreThan(0), Doc: "Deliberations that ended."},
 		"agenda.Stop.events":        {Section: "§3.1", Range: moreThan(0), Doc: "Events that were routed."},
+		"agenda.Stop.tokens":        {Section: "§3.1", Range: moreThan(0), Doc: "Tokens of models, in and out. The wave that reaches the number is completed: a [budget](#budget) is never exceeded."},
+		"agenda.Stop.dollars":       {Section: "§3.1", Range: moreThan(0), Doc: "Dollars that models cost, in the same way."},
 		"agenda.Stop.wall_time":     {Section: "§3.1", Range: moreThan(0), Doc: "Wall-clock time of the process. Not reproducible, so the run stays resumable."},
 		"agenda.Stop.until":         {Section: "§3.1", Doc: "Expression over world and scene, evaluated after every wave."},
 

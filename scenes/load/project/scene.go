@@ -67,6 +67,7 @@ func (l *loader) linkScenes(list []*Scene) {
 	for _, s := range list {
 		l.simulation(s)
 		l.throttle(s)
+		l.budget(s.doc, s.Definition.Budget, "budget")
 		fillScene(s.Definition)
 		l.linkInstances(s)
 		l.linkOrders(s)

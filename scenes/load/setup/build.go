@@ -1,6 +1,7 @@
 package setup
 
 import (
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent"
 	"tavernsim/engine/agent/profile"
+	"tavernsim/engine/budget"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/expr"
 	"tavernsim/engine/knowledge"
@@ -51,7 +53,34 @@ func New(p *project.Project, def *project.Scene, opt Options) (*Scene, error) {
 		return nil, err
 	}
 	b.channel(p)
-	return sc, nil
+	return sc, b.budgets()
+}
+
+// budgets reads those of the run, the scene and the profiles of its agents.
+func (b *builder) budgets() (err error) {
+	c := &budget.Config{Profiles: map[string]*budget.Limits{}, Agents: map[string]*budget.Limits{}, Cast: b.Scene, Counts: b.Def.Definition.Simulation.Stop.Dollars > 0}
+	read := func(given *budget.Budget, otherwise string) *budget.Limits {
+		l, bad := given.Limits(otherwise)
+		err = errors.Join(err, bad)
+		return l
+	}
+	c.Run, c.Scene = read(b.Budget, budget.End), read(b.Def.Definition.Budget, budget.End)
+	for _, d := range b.Definitions {
+		p, ok := b.Project.Profile(d.Profile)
+		if !ok {
+			continue
+		}
+		if l := read(p.Definition.Budget, budget.Refuse); l != nil {
+			c.Profiles[d.Profile] = l
+		}
+		if l := read(p.Definition.BudgetPerAgent, budget.Refuse); l != nil {
+			c.Agents[d.Profile] = l
+		}
+	}
+	if err == nil && !c.Empty() {
+		b.Budgets = c
+	}
+	return err
 }
 
 // CheckUntil refuses a faulty stop condition.

@@ -5,6 +5,7 @@ import (
 
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent"
+	"tavernsim/engine/budget"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/bus/delivery"
 	"tavernsim/engine/expr"
@@ -31,6 +32,7 @@ type Options struct {
 	Clock       agenda.ClockKind // "" = what the definition says
 	Agents      int              // scales the counts; 0 = as defined
 	Until       string           // replaces the definition's condition when not empty
+	Budget      *budget.Budget   // the scene's share of the run's; nil = none
 	ProjectHash string
 
 	// Middleware judges every receiver of every event after the channel's own rules.
@@ -61,6 +63,7 @@ type Scene struct {
 	Bus         bus.Config
 	Subscribers []bus.Subscriber
 
+	Budgets    *budget.Config      // of its agents; nil = none
 	Rules      *worldstate.Machine // of the world
 	Condition  *expr.Program       // of the scene's end; nil = none
 	Interrupts bool                // there are agents whose deliberations events interrupt

@@ -105,7 +105,11 @@ func (v *verifier) control() error {
 	for _, r := range v.given {
 		switch r.Kind {
 		case agenda.FactPaused:
-			if err := v.decide(&machines.Control{Do: machines.DoPause}); err != nil {
+			f, err := v.codec.ReadFact(r.Kind, r.Data)
+			if err != nil {
+				return err
+			}
+			if err := v.decide(&machines.Control{Do: machines.DoPause, Reason: f.(*agenda.Paused).Reason}); err != nil {
 				return err
 			}
 		case agenda.FactResumed:

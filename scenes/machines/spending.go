@@ -1,0 +1,182 @@
+package machines
+
+import (
+	"math"
+
+	"tavernsim/engine/agent"
+	"tavernsim/engine/budget"
+	"tavernsim/protocol"
+)
+
+// spending is the part of the stage that keeps the budgets of the scene. Its ledgers are
+// kept state; the requests of turns under way are volatile. A stage whose scene has no
+// budget has none.
+type spending struct {
+	*budget.Rounds
+	// exhausted is what a ledger that refused a request demands: budget.End,
+	// budget.Pause, or nothing.
+	exhausted string
+	rounds    bool        // the open wave goes by rounds
+	last      *WakeBudget // that a turn got; others like it share it
+}
+
+// WakeBudget is what a turn knows of the budgets above its agent.
+type WakeBudget struct {
+	Used    float64 // of the tightest: 0 to 1
+	ByGrant bool    // each of its requests to a model waits for a grant
+}
+
+// TurnStep is what a turn did with one message, if its requests wait for grants.
+type TurnStep struct {
+	Wave uint64 // in which the turn was woken
+	budget.Step
+}
+
+func (*TurnStep) input() {}
+
+func newSpending(c *budget.Config, firstCome bool) *spending {
+	if c == nil {
+		return nil
+	}
+	return &spending{Rounds: budget.NewRounds(budget.New(*c), firstCome)}
+}
+
+// Budgets are the ledgers of the scene; nil = it has none.
+func (s *Stage) Budgets() []budget.Line {
+	if s.spending == nil {
+		return nil
+	}
+	return s.spending.Lines()
+}
+
+// Taken is what an answer, or a failure, counts in the ledgers; saved is what it would
+// have counted if it had not been recorded.
+func Taken(x *protocol.ModelAnswer, failed bool) (took, saved budget.Amount) {
+	took = budget.Amount{Tokens: x.Usage.Input + x.Usage.Output, Calls: 1}
+	o := x.Origin
+	if o != nil {
+		took.Nano = o.Cost
+	}
+	if o == nil || o.Budget == nil {
+		return took, saved
+	}
+	b := o.Budget
+	switch {
+	case b.Saved:
+		took, saved = budget.Amount{}, took
+	case b.Ledger != "" && (failed || o.Endpoint == ""): // refused, or answered by a script instead
+		took = budget.Amount{}
+	}
+	return took.Plus(budget.Amount{Tokens: b.Lost, Nano: b.LostNano}), saved
+}
+
+// spent counts a model's answer, by its fact.
+func (s *Stage) spent(r protocol.Record, f *agent.ModelAnswered) {
+	o, ok := s.scene.Ordinal(r.Actor)
+	if s.spending == nil || !ok {
+		return
+	}
+	x, _ := f.Answered()
+	took, saved := Taken(&x.Model, x.Err != nil)
+	s.spending.Charge(o, r.Time, took)
+	s.spending.Save(o, saved)
+	if x.Model.Origin == nil || x.Model.Origin.Budget == nil || x.Model.Origin.Budget.Ledger == "" {
+		return
+	}
+	on := s.spending.Refuse(o, x.Model.Origin.Budget.Ledger, x.Err == nil)
+	if x.Err != nil && (on == budget.End || on == budget.Pause && s.spending.exhausted == "") {
+		s.spending.exhausted = on
+	}
+}
+
+// openSpending decides how the turns of a wave on the virtual clock get their grants.
+func (s *Stage) openSpending() {
+	if s.spending != nil && !s.realtime() {
+		s.spending.rounds = s.spending.Open(s.wave.time, s.wave.order, s.worst)
+	}
+}
+
+// attempts is how often the gate of an endpoint sends a request at most.
+const attempts = 5
+
+// worst is the most that a turn of an agent can take. A turn knows no prices.
+func (s *Stage) worst(o uint32) budget.Amount {
+	l := &s.scene.AgentDefinition(o).Limits
+	return budget.Amount{Tokens: l.MaxTokens, Nano: math.MaxInt64 / attempts}.Times(attempts).Plus(budget.Amount{Calls: int64(l.MaxModelCalls)})
+}
+
+// wakeBudget is what a turn that begins knows; nil = there are no budgets.
+func (s *Stage) wakeBudget(o uint32, place int, wave uint64, at protocol.Time) *WakeBudget {
+	p := s.spending
+	if p == nil {
+		return nil
+	}
+	b := WakeBudget{Used: p.Share(o, at), ByGrant: p.FirstCome || p.rounds}
+	if b.ByGrant {
+		p.Woken(o, place, wave)
+	}
+	if p.last == nil || *p.last != b {
+		p.last = &b
+	}
+	return p.last
+}
+
+// turnStep takes a step of a turn.
+func (s *Stage) turnStep(in *TurnStep) error {
+	if s.spending != nil {
+		s.spending.Step(in.Wave, &in.Step)
+		s.grant()
+	}
+	return nil
+}
+
+// turnOver ends the grants of a turn that has ended, or whose agent failed.
+func (s *Stage) turnOver(o uint32) {
+	if s.spending != nil {
+		s.spending.Ended(o)
+	}
+}
+
+// turnMerged takes a turn whose facts are counted.
+func (s *Stage) turnMerged(o uint32) {
+	if s.spending != nil {
+		s.spending.Merged(o)
+	}
+	if s.realtime() { // it gives back what it had reserved and did not take
+		s.grant()
+	}
+}
+
+// grant lets the requests leave whose turn it is.
+func (s *Stage) grant() {
+	if s.spending == nil {
+		return
+	}
+	at := s.now.Wall
+	if s.wave != nil && !s.realtime() {
+		at = s.wave.time
+	}
+	for _, g := range s.spending.Grants(at) {
+		s.effect(Effect{Act: ActGrant, Agent: g.Agent, Grant: &g})
+	}
+}
+
+// heedBudget begins the pause that an exhausted budget demands.
+func (s *Stage) heedBudget() {
+	if s.spending != nil && s.spending.exhausted == budget.Pause && !s.paused && !s.pausing && !s.config.Stepwise {
+		s.pausing, s.pausedBy = true, PausedByBudget
+	}
+}
+
+// Why a scene paused.
+const (
+	PausedByRequest = "request"
+	PausedByBudget  = "budget"
+)
+
+// heeded: what an exhausted budget demands is done.
+func (s *Stage) heeded() {
+	if s.spending != nil {
+		s.spending.exhausted = ""
+	}
+}
