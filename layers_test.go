@@ -39,6 +39,7 @@ func internals() map[string]int {
 	return map[string]int{
 		"internal/doctest":  5,
 		"internal/lenient":  1,
+		"internal/wirejson": 1,
 		"internal/source":   1,
 		"internal/metrics":  3,
 		"internal/terminal": 4,

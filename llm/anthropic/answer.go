@@ -2,11 +2,10 @@ package anthropic
 
 import (
 	"cmp"
-	"encoding/json"
 	"io"
 	"slices"
-	"strings"
 
+	"tavernsim/internal/wirejson"
 	"tavernsim/llm"
 	"tavernsim/llm/endpoint"
 	"tavernsim/protocol"
@@ -14,56 +13,124 @@ import (
 
 // answer is an answer that came at once, or what a stream begins with.
 type answer struct {
-	Type       string    `json:"type"`
-	ID         string    `json:"id"`
-	Model      string    `json:"model"`
-	Content    []content `json:"content"`
-	StopReason string    `json:"stop_reason"`
-	Usage      usage     `json:"usage"`
+	kind, id, model string
+	content         []content
+	stop            string
+	usage           usage
 }
 
-// content is a block of an answer.
+func (a *answer) read(r *wirejson.Reader, model string) {
+	r.Object(func(name []byte) {
+		switch string(name) {
+		case "type":
+			a.kind = r.Text("message")
+		case "id":
+			a.id = r.Text()
+		case "model":
+			a.model = r.Text(model)
+		case "content":
+			r.Array(func() {
+				a.content = append(a.content, content{})
+				a.content[len(a.content)-1].read(r)
+			})
+		case "stop_reason":
+			a.stop = r.Text("end_turn", "tool_use", "max_tokens")
+		case "usage":
+			a.usage.read(r)
+		}
+	})
+}
+
+// content is a block of an answer, or what is new of one.
 type content struct {
-	Type     string          `json:"type"`
-	Text     string          `json:"text"`
-	Thinking string          `json:"thinking"`
-	ID       string          `json:"id"`
-	Name     string          `json:"name"`
-	Input    json.RawMessage `json:"input"`
+	kind           string
+	text, thinking string
+	id, name       string
+	input          string // JSON
+	partialInput   string
+	stop           string // of the whole answer
+}
+
+func (c *content) read(r *wirejson.Reader) {
+	r.Object(func(name []byte) {
+		switch string(name) {
+		case "type":
+			c.kind = r.Text("text", "tool_use", "text_delta", "input_json_delta")
+		case "text":
+			c.text = r.Text()
+		case "thinking":
+			c.thinking = r.Text()
+		case "id":
+			c.id = r.Text()
+		case "name":
+			c.name = r.Text()
+		case "input":
+			c.input = string(r.Raw())
+		case "partial_json":
+			c.partialInput = r.Text()
+		case "stop_reason":
+			c.stop = r.Text("end_turn", "tool_use", "max_tokens")
+		}
+	})
 }
 
 // event is a part of a stream.
 type event struct {
-	Type    string  `json:"type"`
-	Index   int     `json:"index"`
-	Message answer  `json:"message"`
-	Block   content `json:"content_block"`
-	Delta   struct {
-		Type        string `json:"type"`
-		Text        string `json:"text"`
-		Thinking    string `json:"thinking"`
-		PartialJSON string `json:"partial_json"`
-		StopReason  string `json:"stop_reason"`
-	} `json:"delta"`
-	Usage usage `json:"usage"`
+	kind    string
+	index   int
+	message answer
+	block   content // it begins
+	delta   content // it goes on
+	usage   usage
+}
+
+func (e *event) read(r *wirejson.Reader, model string) {
+	r.Object(func(name []byte) {
+		switch string(name) {
+		case "type":
+			e.kind = r.Text("content_block_delta")
+		case "index":
+			e.index = r.Int()
+		case "message":
+			e.message.read(r, model)
+		case "content_block":
+			e.block.read(r)
+		case "delta":
+			e.delta.read(r)
+		case "usage":
+			e.usage.read(r)
+		}
+	})
 }
 
 // usage counts tokens; those from and for a cache are not among the input's.
 type usage struct {
-	Input      endpoint.Tokens `json:"input_tokens"`
-	CacheWrite endpoint.Tokens `json:"cache_creation_input_tokens"`
-	CacheRead  endpoint.Tokens `json:"cache_read_input_tokens"`
-	Output     endpoint.Tokens `json:"output_tokens"`
+	input, cacheWrite, cacheRead, output endpoint.Tokens
+}
+
+func (u *usage) read(r *wirejson.Reader) {
+	r.Object(func(name []byte) {
+		switch string(name) {
+		case "input_tokens":
+			u.input.Read(r)
+		case "cache_creation_input_tokens":
+			u.cacheWrite.Read(r)
+		case "cache_read_input_tokens":
+			u.cacheRead.Read(r)
+		case "output_tokens":
+			u.output.Read(r)
+		}
+	})
 }
 
 // take adopts the counts that are there: a stream gives them more than once.
 func (u *usage) take(n *usage) {
-	u.Input, u.CacheWrite = cmp.Or(n.Input, u.Input), cmp.Or(n.CacheWrite, u.CacheWrite)
-	u.CacheRead, u.Output = cmp.Or(n.CacheRead, u.CacheRead), cmp.Or(n.Output, u.Output)
+	u.input, u.cacheWrite = cmp.Or(n.input, u.input), cmp.Or(n.cacheWrite, u.cacheWrite)
+	u.cacheRead, u.output = cmp.Or(n.cacheRead, u.cacheRead), cmp.Or(n.output, u.output)
 }
 
 func (u *usage) tokens() protocol.Usage {
-	t := protocol.Usage{Input: int64(u.Input), CacheRead: int64(u.CacheRead), CacheWrite: int64(u.CacheWrite), Output: int64(u.Output)}
+	t := protocol.Usage{Input: int64(u.input), CacheRead: int64(u.cacheRead), CacheWrite: int64(u.cacheWrite), Output: int64(u.output)}
 	if t.Input >= 0 {
 		t.Input += t.CacheRead + t.CacheWrite // a sum that is too large is negative, which nobody believes
 	}
@@ -72,12 +139,12 @@ func (u *usage) tokens() protocol.Usage {
 
 // reading collects an answer. It is an [endpoint.Reader].
 type reading struct {
-	to     *endpoint.Endpoint
+	*messages
 	names  *endpoint.Names
 	origin protocol.ModelOrigin
-	model  string
+	said   string // the model's name, as the answer gives it
 
-	text, reasoning strings.Builder
+	text, reasoning endpoint.Text
 	calls           []calling
 	usage           usage
 	stop            string // why the model stopped
@@ -88,48 +155,49 @@ type calling struct {
 	index    int
 	id, name string
 	given    string // its input, if it came at once
-	parts    strings.Builder
+	parts    endpoint.Text
 }
-
-// maxCalls bounds the calls of one answer; the agent has its own, lower bound.
-const maxCalls = 1000
 
 // Whole implements endpoint.Reader.
 func (r *reading) Whole(body []byte) error {
 	var a answer
-	if err := json.Unmarshal(body, &a); err != nil || a.Type != "message" {
+	if err := wirejson.Read(body, func(in *wirejson.Reader) { a.read(in, r.model) }); err != nil || a.kind != "message" {
 		return r.unreadable(body, err)
 	}
-	for i := range a.Content {
-		r.begin(i, &a.Content[i])
+	for i := range a.content {
+		r.begin(i, &a.content[i])
 	}
 	r.head(&a)
 	return nil
 }
 
+func (r *reading) unreadable(data []byte, err error) error {
+	return r.to.Unreadable(data, err, "message", "it has no type of a message")
+}
+
 // head takes what an answer says of itself.
 func (r *reading) head(a *answer) {
-	r.origin.ID, r.model = cmp.Or(r.origin.ID, a.ID), cmp.Or(r.model, a.Model)
-	r.stop = cmp.Or(a.StopReason, r.stop)
-	r.usage.take(&a.Usage)
+	r.origin.ID, r.said = cmp.Or(r.origin.ID, a.id), cmp.Or(r.said, a.model)
+	r.stop = cmp.Or(a.stop, r.stop)
+	r.usage.take(&a.usage)
 }
 
 // Part implements endpoint.Reader.
 func (r *reading) Part(e endpoint.Event) (llm.Chunk, error) {
 	var v event
-	if err := json.Unmarshal(e.Data, &v); err != nil {
+	if err := wirejson.Read(e.Data, func(in *wirejson.Reader) { v.read(in, r.model) }); err != nil {
 		return llm.Chunk{}, r.unreadable(e.Data, err)
 	}
-	switch cmp.Or(v.Type, e.Type) {
+	switch cmp.Or(v.kind, e.Type) {
 	case "message_start":
-		r.head(&v.Message)
+		r.head(&v.message)
 	case "content_block_start":
-		return r.begin(v.Index, &v.Block), nil
+		return r.begin(v.index, &v.block), nil
 	case "content_block_delta":
-		return r.more(v.Index, &content{Type: v.Delta.Type, Text: v.Delta.Text, Thinking: v.Delta.Thinking}, v.Delta.PartialJSON), nil
+		return r.more(v.index, &v.delta), nil
 	case "message_delta":
-		r.stop = cmp.Or(v.Delta.StopReason, r.stop)
-		r.usage.take(&v.Usage)
+		r.stop = cmp.Or(v.delta.stop, r.stop)
+		r.usage.take(&v.usage)
 	case "message_stop":
 		return llm.Chunk{}, io.EOF
 	case "error", "":
@@ -143,34 +211,34 @@ func (r *reading) Ended() bool { return r.stop != "" }
 
 // begin takes a block, or the begin of one.
 func (r *reading) begin(index int, b *content) llm.Chunk {
-	if b.Type == "tool_use" && len(r.calls) < maxCalls {
-		c := calling{index: index, id: b.ID, name: b.Name}
-		if text := string(b.Input); text != "{}" && text != "null" {
-			c.given = text
-		}
-		r.calls = append(r.calls, c)
-		if c.given != "" && r.answers(&c) {
-			r.text.WriteString(c.given)
-			return llm.Chunk{Text: c.given}
-		}
-		return llm.Chunk{}
+	if b.kind != "tool_use" || len(r.calls) >= endpoint.MaxCalls {
+		return r.more(index, b)
 	}
-	return r.more(index, b, "")
+	c := calling{index: index, id: b.id, name: b.name}
+	if b.input != "{}" && b.input != "null" {
+		c.given = b.input
+	}
+	r.calls = append(r.calls, c)
+	if c.given != "" && r.answers(&c) {
+		r.text.Add(c.given)
+		return llm.Chunk{Text: c.given}
+	}
+	return llm.Chunk{}
 }
 
 // more takes a text, a thought, or a part of a call's parameters.
-func (r *reading) more(index int, b *content, parameters string) llm.Chunk {
-	chunk := llm.Chunk{Text: b.Text, Reasoning: b.Thinking}
+func (r *reading) more(index int, b *content) llm.Chunk {
+	chunk := llm.Chunk{Text: b.text, Reasoning: b.thinking}
 	at := slices.IndexFunc(r.calls, func(c calling) bool { return c.index == index })
-	if parameters != "" && at >= 0 {
+	if b.partialInput != "" && at >= 0 {
 		if c := &r.calls[at]; r.answers(c) {
-			chunk.Text = parameters
+			chunk.Text = b.partialInput
 		} else {
-			c.parts.WriteString(parameters)
+			c.parts.Add(b.partialInput)
 		}
 	}
-	r.text.WriteString(chunk.Text)
-	r.reasoning.WriteString(chunk.Reasoning)
+	r.text.Add(chunk.Text)
+	r.reasoning.Add(chunk.Reasoning)
 	return chunk
 }
 
@@ -179,7 +247,7 @@ func (r *reading) answers(c *calling) bool { return r.names.ID(c.name) == answer
 
 // Answer implements endpoint.Reader.
 func (r *reading) Answer(question int) (protocol.ModelAnswer, error) {
-	a := protocol.ModelAnswer{Model: r.model, Text: r.text.String(), Reasoning: r.reasoning.String(), Usage: r.usage.tokens(), Origin: &r.origin}
+	a := protocol.ModelAnswer{Model: r.said, Text: r.text.String(), Reasoning: r.reasoning.String(), Usage: r.usage.tokens(), Origin: &r.origin}
 	size := len(a.Text) + len(a.Reasoning)
 	answered := false
 	for i := range r.calls {
@@ -206,16 +274,4 @@ func (r *reading) Answer(question int) (protocol.ModelAnswer, error) {
 		return a, r.to.Failed(llm.OutcomeBadOutput, "the answer is empty")
 	}
 	return a, nil
-}
-
-// unreadable is the failure of a body or an event that is none of the protocol.
-func (r *reading) unreadable(data []byte, err error) error {
-	if problem, ok := endpoint.ReadProblem(data); ok {
-		return r.to.Problem(0, problem)
-	}
-	why := "it has no type of a message"
-	if err != nil {
-		why = err.Error()
-	}
-	return r.to.Failed(llm.OutcomeBadOutput, "the answer is no message: %s: %s", why, protocol.Short(string(data), 120))
 }

@@ -1,53 +1,32 @@
 package anthropic
 
 import (
-	"cmp"
-	"context"
-	"sync/atomic"
-
 	"tavernsim/llm"
 	"tavernsim/llm/endpoint"
 	"tavernsim/protocol"
 )
 
-// Provider asks one model at one endpoint.
-type Provider struct {
+// messages is the protocol, for one model.
+type messages struct {
 	to     *endpoint.Endpoint
 	model  string
 	stream bool
-	closed atomic.Bool
 }
 
 // New makes a provider of a model, by the endpoint's name of it.
-func New(to *endpoint.Endpoint, model string, stream bool) *Provider {
-	return &Provider{to: to, model: model, stream: stream}
+func New(to *endpoint.Endpoint, model string, stream bool) llm.Provider {
+	return endpoint.NewModel(to, model, stream, &messages{to: to, model: model, stream: stream})
 }
 
-// Name implements llm.Provider: the endpoint's.
-func (p *Provider) Name() string { return p.to.Name }
+// Path implements endpoint.Protocol.
+func (*messages) Path() string { return "/messages" }
 
-// Close implements llm.Provider.
-func (p *Provider) Close() error {
-	p.closed.Store(true)
-	return nil
-}
-
-// Complete implements llm.Provider.
-func (p *Provider) Complete(ctx context.Context, q protocol.ModelRequest, sink llm.Sink) (protocol.ModelAnswer, error) {
-	if p.closed.Load() {
-		return protocol.ModelAnswer{}, p.to.Failed(llm.OutcomeClosed, "the provider is closed")
-	}
-	names, err := p.prepare(&q)
+// Ask implements endpoint.Protocol.
+func (p *messages) Ask(q *protocol.ModelRequest) ([]byte, endpoint.Reader, error) {
+	names, err := p.prepare(q)
 	if err != nil {
-		return protocol.ModelAnswer{}, err
+		return nil, nil, err
 	}
-	body, err := p.encode(&q, names)
-	if err != nil {
-		return protocol.ModelAnswer{}, err
-	}
-	a, err := p.to.Complete(ctx, endpoint.Ask{Path: "/messages", Body: body, Stream: p.stream, Timeout: q.Timeout}, &reading{to: p.to, names: names}, sink)
-	if err == nil {
-		a.Model = cmp.Or(a.Model, p.model)
-	}
-	return a, err
+	body, err := p.encode(q, names)
+	return body, &reading{messages: p, names: names}, err
 }

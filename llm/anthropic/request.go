@@ -2,11 +2,12 @@ package anthropic
 
 import (
 	"cmp"
-	"encoding/json"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
+	"tavernsim/internal/wirejson"
 	"tavernsim/llm"
 	"tavernsim/llm/endpoint"
 	"tavernsim/protocol"
@@ -14,57 +15,155 @@ import (
 
 // request is the body of a question.
 type request struct {
-	Model         string    `json:"model"`
-	MaxTokens     int       `json:"max_tokens"`
-	System        []block   `json:"system,omitempty"`
-	Messages      []message `json:"messages"`
-	Tools         []tool    `json:"tools,omitempty"`
-	ToolChoice    *choice   `json:"tool_choice,omitempty"`
-	Thinking      *thinking `json:"thinking,omitempty"`
-	Temperature   *float64  `json:"temperature,omitempty"`
-	TopP          *float64  `json:"top_p,omitempty"`
-	StopSequences []string  `json:"stop_sequences,omitempty"`
-	Stream        bool      `json:"stream,omitempty"`
+	model         string
+	maxTokens     int
+	system        []block
+	messages      []message
+	tools         []tool
+	toolChoice    *choice
+	thinking      int // tokens; 0 = none
+	temperature   *float64
+	topP          *float64
+	stopSequences []string
+	stream        bool
 }
 
 type message struct {
-	Role    protocol.Role `json:"role"`
-	Content []block       `json:"content"`
+	role    protocol.Role
+	content []block
 }
 
-// block is a part of a message.
+// block is a part of a message. Its fields are those of its kind alone.
 type block struct {
-	Type      string          `json:"type"`
-	Text      string          `json:"text,omitempty"`
-	ID        string          `json:"id,omitempty"`
-	Name      string          `json:"name,omitempty"`
-	Input     json.RawMessage `json:"input,omitempty"`
-	ToolUseID string          `json:"tool_use_id,omitempty"`
-	Content   string          `json:"content,omitempty"`
-	Cache     *cache          `json:"cache_control,omitempty"`
-}
-
-// cache marks the end of what later requests share.
-type cache struct {
-	Type string `json:"type"`
+	kind            string
+	text            string
+	id, name, input string // of a call
+	answers, result string // a call's id, and what came of it
+	cache           bool   // marks the end of what later requests share
 }
 
 type tool struct {
-	Name        string `json:"name"`
-	Description string `json:"description,omitempty"`
-	InputSchema any    `json:"input_schema"`
-	Cache       *cache `json:"cache_control,omitempty"`
+	name        string
+	description string
+	schema      any
+	cache       bool
 }
 
 type choice struct {
-	Type     string `json:"type"`
-	Name     string `json:"name,omitempty"`
-	Parallel *bool  `json:"disable_parallel_tool_use,omitempty"`
+	kind     string
+	name     string
+	parallel bool // false = one call at most
 }
 
-type thinking struct {
-	Type   string `json:"type"`
-	Budget int    `json:"budget_tokens"`
+// append writes the body.
+func (r *request) append(b []byte) (_ []byte, err error) {
+	b = wirejson.AppendText(append(b, `{"model":`...), r.model)
+	b = strconv.AppendInt(append(b, `,"max_tokens":`...), int64(r.maxTokens), 10)
+	if len(r.system) > 0 {
+		b = appendBlocks(append(b, `,"system":`...), r.system)
+	}
+	b = append(b, `,"messages":[`...)
+	for i := range r.messages {
+		m := &r.messages[i]
+		b = wirejson.AppendText(append(wirejson.Comma(b), `{"role":`...), string(m.role))
+		b = append(appendBlocks(append(b, `,"content":`...), m.content), '}')
+	}
+	b = append(b, ']')
+	if b, err = r.appendTools(b); err != nil {
+		return nil, err
+	}
+	if r.thinking > 0 {
+		b = strconv.AppendInt(append(b, `,"thinking":{"type":"enabled","budget_tokens":`...), int64(r.thinking), 10)
+		b = append(b, '}')
+	}
+	if r.temperature != nil {
+		if b, err = wirejson.AppendFloat(append(b, `,"temperature":`...), *r.temperature); err != nil {
+			return nil, err
+		}
+	}
+	if r.topP != nil {
+		if b, err = wirejson.AppendFloat(append(b, `,"top_p":`...), *r.topP); err != nil {
+			return nil, err
+		}
+	}
+	if len(r.stopSequences) > 0 {
+		if b, err = wirejson.AppendAny(append(b, `,"stop_sequences":`...), r.stopSequences); err != nil {
+			return nil, err
+		}
+	}
+	if r.stream {
+		b = append(b, `,"stream":true`...)
+	}
+	return append(b, '}'), nil
+}
+
+func (r *request) appendTools(b []byte) (_ []byte, err error) {
+	if len(r.tools) == 0 {
+		return b, nil
+	}
+	b = append(b, `,"tools":[`...)
+	for i := range r.tools {
+		t := &r.tools[i]
+		b = wirejson.AppendText(append(wirejson.Comma(b), `{"name":`...), t.name)
+		if t.description != "" {
+			b = wirejson.AppendText(append(b, `,"description":`...), t.description)
+		}
+		if b, err = wirejson.AppendAny(append(b, `,"input_schema":`...), t.schema); err != nil {
+			return nil, err
+		}
+		b = append(appendCache(b, t.cache), '}')
+	}
+	b = append(b, ']')
+	if c := r.toolChoice; c != nil {
+		b = wirejson.AppendText(append(b, `,"tool_choice":{"type":`...), c.kind)
+		if c.name != "" {
+			b = wirejson.AppendText(append(b, `,"name":`...), c.name)
+		}
+		if !c.parallel {
+			b = append(b, `,"disable_parallel_tool_use":true`...)
+		}
+		b = append(b, '}')
+	}
+	return b, nil
+}
+
+func appendBlocks(b []byte, blocks []block) []byte {
+	b = append(b, '[')
+	for i := range blocks {
+		x := &blocks[i]
+		b = wirejson.AppendText(append(wirejson.Comma(b), `{"type":`...), x.kind)
+		field := func(name, value string) {
+			if value != "" {
+				b = wirejson.AppendText(append(append(append(b, `,"`...), name...), `":`...), value)
+			}
+		}
+		field("text", x.text)
+		field("id", x.id)
+		field("name", x.name)
+		if x.input != "" {
+			b = append(append(b, `,"input":`...), x.input...)
+		}
+		field("tool_use_id", x.answers)
+		field("content", x.result)
+		b = append(appendCache(b, x.cache), '}')
+	}
+	return append(b, ']')
+}
+
+func appendCache(b []byte, marked bool) []byte {
+	if marked {
+		b = append(b, `,"cache_control":{"type":"ephemeral"}`...)
+	}
+	return b
+}
+
+// sizeOf is about the size of a request in bytes.
+func sizeOf(q *protocol.ModelRequest) int {
+	n := 512 + 512*len(q.Tools)
+	for i := range q.Messages {
+		n += len(q.Messages[i].Text) + len(q.Messages[i].Text)/16 + 64 + 128*len(q.Messages[i].Calls)
+	}
+	return n
 }
 
 const (
@@ -75,7 +174,7 @@ const (
 )
 
 // prepare adds the tool for a JSON answer and names the tools.
-func (p *Provider) prepare(q *protocol.ModelRequest) (*endpoint.Names, error) {
+func (p *messages) prepare(q *protocol.ModelRequest) (*endpoint.Names, error) {
 	o := cmp.Or(q.Options, &protocol.ModelOptions{})
 	if q.JSON && o.ToolChoice != "required" && !named(o.ToolChoice) {
 		q.Tools = append(slices.Clone(q.Tools), protocol.ToolSpec{Name: answerTool, Description: "Gives the answer.", Parameters: o.Schema})
@@ -89,9 +188,9 @@ func named(choice string) bool {
 }
 
 // encode writes the body of a request.
-func (p *Provider) encode(q *protocol.ModelRequest, names *endpoint.Names) ([]byte, error) {
+func (p *messages) encode(q *protocol.ModelRequest, names *endpoint.Names) ([]byte, error) {
 	o := cmp.Or(q.Options, &protocol.ModelOptions{})
-	r := request{Model: p.model, MaxTokens: cmp.Or(q.MaxTokens, defaultMaxTokens), Temperature: q.Temperature, TopP: o.TopP, StopSequences: q.Stop, Stream: p.stream}
+	r := request{model: p.model, maxTokens: cmp.Or(q.MaxTokens, defaultMaxTokens), temperature: q.Temperature, topP: o.TopP, stopSequences: q.Stop, stream: p.stream}
 	if t := q.Temperature; t != nil && *t > 1 {
 		return nil, p.bad("temperature %v: the messages protocol has 0 to 1", *t)
 	}
@@ -104,16 +203,19 @@ func (p *Provider) encode(q *protocol.ModelRequest, names *endpoint.Names) ([]by
 		if s, ok := schema.(map[string]any); t.Name == answerTool && (!ok || s["type"] != "object") {
 			return nil, p.bad("the schema of the answer: the messages protocol has objects alone (type: object)")
 		}
-		r.Tools = append(r.Tools, tool{Name: names.Wire(t.Name), Description: t.Description, InputSchema: schema})
+		r.tools = append(r.tools, tool{name: names.Wire(t.Name), description: t.Description, schema: schema})
 	}
-	if n := len(r.Tools); n > 0 {
-		r.Tools[n-1].Cache = &cache{"ephemeral"}
-		r.ToolChoice = choose(q, o, names)
+	if n := len(r.tools); n > 0 {
+		r.tools[n-1].cache = true
+		r.toolChoice = choose(q, o, names)
 	}
 	if err := p.think(&r, q, o); err != nil {
 		return nil, err
 	}
-	body, err := endpoint.Body(&r, nil, o.Extra)
+	body, err := r.append(make([]byte, 0, sizeOf(q)))
+	if err == nil {
+		body, err = endpoint.Extend(body, o.Extra)
+	}
 	if err != nil {
 		return nil, p.bad("the request cannot be written: %s", err)
 	}
@@ -135,7 +237,7 @@ func objectSchema(schema any) any {
 }
 
 // say writes the system text and the messages.
-func (p *Provider) say(r *request, q *protocol.ModelRequest, names *endpoint.Names) error {
+func (p *messages) say(r *request, q *protocol.ModelRequest, names *endpoint.Names) error {
 	var system []string
 	for i := range q.Messages {
 		m := &q.Messages[i]
@@ -151,7 +253,7 @@ func (p *Provider) say(r *request, q *protocol.ModelRequest, names *endpoint.Nam
 			}
 			r.add(protocol.RoleAssistant, blocks...)
 		case protocol.RoleTool:
-			r.add(protocol.RoleUser, block{Type: "tool_result", ToolUseID: wireID(m.CallID), Content: m.Text})
+			r.add(protocol.RoleUser, block{kind: "tool_result", answers: wireID(m.CallID), result: m.Text})
 		case protocol.RoleUser:
 			r.add(protocol.RoleUser, texts(m.Text)...)
 		default:
@@ -159,15 +261,15 @@ func (p *Provider) say(r *request, q *protocol.ModelRequest, names *endpoint.Nam
 		}
 	}
 	switch {
-	case len(r.Messages) == 0 && len(system) == 0:
+	case len(r.messages) == 0 && len(system) == 0:
 		return p.bad("the request has no message with a text")
-	case len(r.Messages) == 0:
+	case len(r.messages) == 0:
 		r.add(protocol.RoleUser, texts(strings.Join(system, "\n\n"))...)
-	case r.Messages[0].Role != protocol.RoleUser:
+	case r.messages[0].role != protocol.RoleUser:
 		return p.bad("the first message is the assistant's; the messages protocol wants a user's first")
 	case len(system) > 0:
-		r.System = texts(strings.Join(system, "\n\n"))
-		r.System[0].Cache = &cache{"ephemeral"}
+		r.system = texts(strings.Join(system, "\n\n"))
+		r.system[0].cache = true
 	}
 	return nil
 }
@@ -178,16 +280,16 @@ func (r *request) add(role protocol.Role, blocks ...block) {
 	if len(blocks) == 0 {
 		return
 	}
-	if n := len(r.Messages); n == 0 || r.Messages[n-1].Role != role {
-		r.Messages = append(r.Messages, message{Role: role})
+	if n := len(r.messages); n == 0 || r.messages[n-1].role != role {
+		r.messages = append(r.messages, message{role: role})
 	}
-	m := &r.Messages[len(r.Messages)-1]
-	m.Content = append(m.Content, blocks...)
-	slices.SortStableFunc(m.Content, func(a, b block) int { return cmp.Compare(rank(&a), rank(&b)) })
+	m := &r.messages[len(r.messages)-1]
+	m.content = append(m.content, blocks...)
+	slices.SortStableFunc(m.content, func(a, b block) int { return cmp.Compare(rank(&a), rank(&b)) })
 }
 
 func rank(b *block) int {
-	if b.Type == "tool_result" {
+	if b.kind == "tool_result" {
 		return 0
 	}
 	return 1
@@ -198,7 +300,7 @@ func texts(text string) []block {
 	if strings.TrimSpace(text) == "" {
 		return nil
 	}
-	return []block{{Type: "text", Text: text}}
+	return []block{{kind: "text", text: text}}
 }
 
 // said are the blocks of an assistant.
@@ -210,7 +312,7 @@ func said(m *protocol.ModelMessage, names *endpoint.Names) ([]block, error) {
 		if err != nil {
 			return nil, err
 		}
-		blocks = append(blocks, block{Type: "tool_use", ID: wireID(c.ID), Name: names.Wire(c.Tool), Input: input})
+		blocks = append(blocks, block{kind: "tool_use", id: wireID(c.ID), name: names.Wire(c.Tool), input: string(input)})
 	}
 	return blocks, nil
 }
@@ -227,47 +329,43 @@ func wireID(id string) string {
 
 // choose says whether calls are wanted; nil leaves it to the model.
 func choose(q *protocol.ModelRequest, o *protocol.ModelOptions, names *endpoint.Names) *choice {
-	c := &choice{Type: "auto"}
-	if o.Parallel != nil && !*o.Parallel {
-		no := true
-		c.Parallel = &no
-	}
+	c := &choice{kind: "auto", parallel: o.Parallel == nil || *o.Parallel}
 	last := q.Tools[len(q.Tools)-1].Name
 	switch {
 	case named(o.ToolChoice):
-		c.Type, c.Name = "tool", names.Wire(o.ToolChoice)
+		c.kind, c.name = "tool", names.Wire(o.ToolChoice)
 	case last == answerTool && (o.ToolChoice == "none" || len(q.Tools) == 1):
-		c.Type, c.Name = "tool", names.Wire(answerTool)
+		c.kind, c.name = "tool", names.Wire(answerTool)
 	case o.ToolChoice == "required", last == answerTool:
-		c.Type = "any"
+		c.kind = "any"
 	case o.ToolChoice == "none":
-		return &choice{Type: "none"}
-	case c.Parallel == nil && o.ToolChoice == "":
+		return &choice{kind: "none", parallel: true}
+	case c.parallel && o.ToolChoice == "":
 		return nil
 	}
 	return c
 }
 
 // think gives a part of the answer's tokens to thinking.
-func (p *Provider) think(r *request, q *protocol.ModelRequest, o *protocol.ModelOptions) error {
-	if o.Effort == "" || r.Messages[len(r.Messages)-1].Content[0].Type == "tool_result" {
+func (p *messages) think(r *request, q *protocol.ModelRequest, o *protocol.ModelOptions) error {
+	if o.Effort == "" || r.messages[len(r.messages)-1].content[0].kind == "tool_result" {
 		return nil
 	}
-	budget := map[string]int{"minimal": leastThinking, "low": r.MaxTokens / 4, "medium": r.MaxTokens / 2, "high": r.MaxTokens / 4 * 3}[o.Effort]
+	budget := map[string]int{"minimal": leastThinking, "low": r.maxTokens / 4, "medium": r.maxTokens / 2, "high": r.maxTokens / 4 * 3}[o.Effort]
 	switch {
 	case budget == 0:
 		return p.bad("effort %q: want minimal, low, medium or high", o.Effort)
-	case r.MaxTokens <= leastThinking:
-		return p.bad("effort %q: thinking takes at least %d of max_tokens, which are %d; set max_tokens higher", o.Effort, leastThinking, r.MaxTokens)
+	case r.maxTokens <= leastThinking:
+		return p.bad("effort %q: thinking takes at least %d of max_tokens, which are %d; set max_tokens higher", o.Effort, leastThinking, r.maxTokens)
 	case q.Temperature != nil && *q.Temperature != 1:
 		return p.bad("effort %q with temperature %v: the messages protocol has 1 alone while a model thinks", o.Effort, *q.Temperature)
-	case r.ToolChoice != nil && (r.ToolChoice.Type == "any" || r.ToolChoice.Type == "tool"):
+	case r.toolChoice != nil && (r.toolChoice.kind == "any" || r.toolChoice.kind == "tool"):
 		return p.bad("effort %q: the messages protocol cannot require a call, or a JSON answer, of a model that thinks", o.Effort)
 	}
-	r.Thinking = &thinking{"enabled", max(budget, leastThinking)}
+	r.thinking = max(budget, leastThinking)
 	return nil
 }
 
-func (p *Provider) bad(format string, args ...any) error {
+func (p *messages) bad(format string, args ...any) error {
 	return p.to.Failed(llm.OutcomeBadRequest, format, args...)
 }

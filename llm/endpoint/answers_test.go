@@ -2,7 +2,6 @@ package endpoint
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"tavernsim/internal/wirejson"
 	"tavernsim/llm"
 	"tavernsim/protocol"
 )
@@ -97,38 +97,30 @@ func TestCount(t *testing.T) {
 		t.Errorf("an answer of nothing: %+v", silent)
 	}
 	for text, want := range map[string]Tokens{`7`: 7, `7.0`: 7, `"7"`: 7, `null`: 0, `-3`: -3, `1e3`: 1000, `1e300`: -1, `"many"`: -1, `{"a":1}`: -1, `[1]`: -1, `true`: -1, `99999999999999999999`: -1} {
-		var v struct{ N Tokens }
-		if err := json.Unmarshal([]byte(`{"N":`+text+`}`), &v); err != nil || v.N != want {
-			t.Errorf("%s is %d (%v), want %d", text, v.N, err, want)
+		var n Tokens
+		if err := wirejson.Read([]byte(text), n.Read); err != nil || n != want {
+			t.Errorf("%s is %d (%v), want %d", text, n, err, want)
 		}
 	}
 }
 
-func TestBody(t *testing.T) {
-	type fields struct {
-		A string         `json:"a"`
-		B map[string]any `json:"b,omitempty"`
-	}
+func TestExtend(t *testing.T) {
 	for _, c := range []struct {
-		more, extra map[string]any
-		want        string
+		extra map[string]any
+		want  string
 	}{
-		{nil, nil, `{"a":"<&>","b":{"x":1}}`},
-		{map[string]any{"m": 1}, nil, `{"a":"<&>","b":{"x":1},"m":1}`},
-		{map[string]any{"m": 1}, map[string]any{"z": true, "e": nil}, `{"a":"<&>","b":{"x":1},"m":1,"e":null,"z":true}`},
-		{map[string]any{"m": 1}, map[string]any{"a": "mine", "m": 2}, `{"a":"mine","b":{"x":1},"m":2}`},
-		{nil, map[string]any{"x": 2}, `{"a":"<&>","b":{"x":1},"x":2}`},
+		{nil, `{"a":"<&>","b":{"x":1}}`},
+		{map[string]any{"z": true, "e": nil}, `{"a":"<&>","b":{"x":1},"e":null,"z":true}`},
+		{map[string]any{"a": "mine<", "m": 2}, `{"a":"mine<","b":{"x":1},"m":2}`},
+		{map[string]any{"x": 2}, `{"a":"<&>","b":{"x":1},"x":2}`},
 	} {
-		body, err := Body(&fields{"<&>", map[string]any{"x": 1}}, c.more, c.extra)
+		body, err := Extend([]byte(`{"a":"<&>","b":{"x":1}}`), c.extra)
 		if err != nil || string(body) != c.want {
 			t.Errorf("%s (%v), want %s", body, err, c.want)
 		}
 	}
 	for _, bad := range []map[string]any{{"f": func() {}}, {"a": func() {}}} {
-		if _, err := Body(&fields{}, nil, bad); err == nil {
-			t.Errorf("%v is written", bad)
-		}
-		if _, err := Body(&fields{}, bad, nil); err == nil {
+		if _, err := Extend([]byte(`{"a":1}`), bad); err == nil {
 			t.Errorf("%v is written", bad)
 		}
 	}

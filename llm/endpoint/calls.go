@@ -2,6 +2,7 @@ package endpoint
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"tavernsim/internal/lenient"
@@ -26,8 +27,14 @@ func (n *Names) Call(id, name, arguments string) protocol.Call {
 	return c
 }
 
+// MaxCalls bounds the calls of one answer; the agent has its own, lower bound.
+const MaxCalls = 1000
+
 // Unique gives ids to the calls that lack one or share it.
 func Unique(calls []protocol.Call) {
+	if unique(calls) {
+		return
+	}
 	taken := map[string]bool{}
 	for i := range calls {
 		c := &calls[i]
@@ -36,6 +43,16 @@ func Unique(calls []protocol.Call) {
 		}
 		taken[c.ID] = true
 	}
+}
+
+// unique reports whether few calls have ids that differ, as nearly all do.
+func unique(calls []protocol.Call) bool {
+	for i := range calls {
+		if calls[i].ID == "" || i > 8 || slices.ContainsFunc(calls[:i], func(c protocol.Call) bool { return c.ID == calls[i].ID }) {
+			return false
+		}
+	}
+	return true
 }
 
 // Count checks the tokens that an endpoint gave, and estimates those that it did not

@@ -62,41 +62,6 @@ func (e *Endpoint) Complete(ctx context.Context, ask Ask, r Reader, sink llm.Sin
 	return a, llm.Deliver(&protocol.ModelAnswer{Calls: a.Calls}, sink)
 }
 
-// hide takes the key out of everything that a server can write.
-func (e *Endpoint) hide(a *protocol.ModelAnswer) {
-	if e.key == "" {
-		return
-	}
-	o := a.Origin
-	for _, s := range []*string{&a.Model, &a.Text, &a.Reasoning, &o.ID, &o.Fingerprint, &o.Refused} {
-		*s = e.Hide(*s)
-	}
-	for i := range a.Calls {
-		c := &a.Calls[i]
-		c.ID, c.Tool, c.Broken = e.Hide(c.ID), e.Hide(c.Tool), e.Hide(c.Broken)
-		c.Params, _ = e.hidden(c.Params).(map[string]any)
-	}
-}
-
-// hidden is a value without the key.
-func (e *Endpoint) hidden(v any) any {
-	switch v := v.(type) {
-	case string:
-		return e.Hide(v)
-	case []any:
-		for i := range v {
-			v[i] = e.hidden(v[i])
-		}
-	case map[string]any:
-		for _, name := range protocol.SortedKeys(v) {
-			x := e.hidden(v[name])
-			delete(v, name)
-			v[e.Hide(name)] = x
-		}
-	}
-	return v
-}
-
 // exchange posts a question and gives the answer to the reader.
 func (e *Endpoint) exchange(ctx context.Context, ask Ask, r Reader, sink llm.Sink) (first time.Duration, streamed bool, err error) {
 	reply, err := e.Do(ctx, ask)
@@ -142,6 +107,7 @@ func (r *Reply) whole(to Reader) error {
 // stopped, or that it is done.
 func (r *Reply) streamed(to Reader, sink llm.Sink) (first time.Duration, err error) {
 	parts := 0
+	shown := showing{sink: sink, text: hiding{Endpoint: r.endpoint}, reasoning: hiding{Endpoint: r.endpoint}}
 	for e, err := range r.Events() {
 		if err != nil {
 			return first, err
@@ -152,16 +118,14 @@ func (r *Reply) streamed(to Reader, sink llm.Sink) (first time.Duration, err err
 		chunk, err := to.Part(e)
 		switch {
 		case errors.Is(err, io.EOF):
-			return first, nil
+			return first, shown.end()
 		case err != nil && e.Cut:
 			return first, r.endpoint.Failed(llm.OutcomeTruncated, "the stream ended within an event")
 		case err != nil:
-			return first, err
+			return first, cmp.Or(shown.end(), err) // what a filter stops is an answer
 		}
-		if sink != nil && chunk.Text+chunk.Reasoning != "" {
-			if err := sink(llm.Chunk{Text: r.endpoint.Hide(chunk.Text), Reasoning: r.endpoint.Hide(chunk.Reasoning)}); err != nil {
-				return first, err
-			}
+		if err := shown.next(chunk); err != nil {
+			return first, err
 		}
 	}
 	switch {
@@ -170,5 +134,28 @@ func (r *Reply) streamed(to Reader, sink llm.Sink) (first time.Duration, err err
 	case !to.Ended():
 		return first, r.endpoint.Failed(llm.OutcomeTruncated, "the stream ended without its end")
 	}
-	return first, nil
+	return first, shown.end()
+}
+
+// showing gives a sink what comes, without the secrets.
+type showing struct {
+	sink            llm.Sink // may be nil
+	text, reasoning hiding
+}
+
+func (s *showing) next(c llm.Chunk) error {
+	if s.sink == nil {
+		return nil
+	}
+	return s.show(s.text.next(c.Text), s.reasoning.next(c.Reasoning))
+}
+
+// end shows what was held back.
+func (s *showing) end() error { return s.show(s.text.end(), s.reasoning.end()) }
+
+func (s *showing) show(text, reasoning string) error {
+	if s.sink == nil || text+reasoning == "" {
+		return nil
+	}
+	return s.sink(llm.Chunk{Text: text, Reasoning: reasoning})
 }

@@ -258,7 +258,7 @@ func TestCertificates(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		transport := e.client.Transport.(*http.Transport)
+		transport := e.transport
 		if transport.Proxy == nil || reflect.ValueOf(transport.Proxy).Pointer() != reflect.ValueOf(http.ProxyFromEnvironment).Pointer() {
 			t.Error("the proxies are others")
 		}

@@ -12,7 +12,9 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -20,6 +22,7 @@ import (
 	"tavernsim/llm/gate"
 	"tavernsim/llm/limit"
 	"tavernsim/llm/price"
+	"tavernsim/llm/until"
 	"tavernsim/protocol"
 )
 
@@ -40,13 +43,13 @@ type Endpoint struct {
 	Definition
 	Gate *gate.Gate // which requests pass before Do; Do tells it what the answers say of limits
 
-	base   string // of addresses, without the / at its end
-	query  string
-	header http.Header // of every request, with the key
-	key    string      // never printed
-	client *http.Client
-	prices *price.Prices
-	closed atomic.Bool
+	base      *url.URL      // of addresses, without the / at its end, with the query
+	like      *http.Request // every request, with the key in its header
+	secrets   []string      // the key and what else nobody may see, the longest first
+	transport *http.Transport
+	buffers   sync.Pool // of *[]byte, for the bodies of answers
+	prices    *price.Prices
+	closed    atomic.Bool
 }
 
 // New makes an endpoint. Relative files of the definition lie in dir.
@@ -60,16 +63,20 @@ func New(name string, given Definition, dir string, getenv func(string) string) 
 	if err := limits.Check(); err != nil {
 		return nil, protocol.Errorf(protocol.KindInvalid, "endpoint %s: %w", name, err)
 	}
-	e := &Endpoint{Name: name, Definition: d, Gate: gate.New(name, limits), base: strings.TrimRight(d.BaseURL, "/"), key: key, header: http.Header{"Content-Type": {"application/json"}}}
+	e := &Endpoint{Name: name, Definition: d, Gate: gate.New(name, limits), secrets: secrets(key, given)}
+	header := http.Header{"Content-Type": {"application/json"}}
 	for k, v := range d.Headers {
-		e.header.Set(k, v)
+		header.Set(k, v)
 	}
 	switch a := d.auth(key); a {
 	case "none":
 	case "bearer":
-		e.header.Set("Authorization", "Bearer "+key)
+		header.Set("Authorization", "Bearer "+key)
 	default:
-		e.header.Set(a, key)
+		header.Set(a, key)
+	}
+	if e.base, err = url.Parse(strings.TrimRight(d.BaseURL, "/")); err != nil {
+		return nil, protocol.Errorf(protocol.KindInvalid, "endpoint %s: base_url: this is no address", name)
 	}
 	if e.prices, err = price.Make(d.Preset, d.Prices, d.Free != nil && *d.Free); err != nil {
 		return nil, err
@@ -78,15 +85,10 @@ func New(name string, given Definition, dir string, getenv func(string) string) 
 	for k, v := range d.Query {
 		query.Set(k, v)
 	}
-	if e.query = query.Encode(); e.query != "" {
-		e.query = "?" + e.query
-	}
-	transport, err := d.transport(name, dir)
-	if err != nil {
-		return nil, err
-	}
-	e.client = &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	return e, nil
+	e.base.RawQuery = query.Encode()
+	e.like = &http.Request{Method: http.MethodGet, Host: e.base.Host, Header: header, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}
+	e.transport, err = d.transport(name, dir)
+	return e, err
 }
 
 // transport keeps as many idle connections as there may be requests at once.
@@ -119,20 +121,12 @@ func (d *Definition) transport(name, dir string) (*http.Transport, error) {
 // Close closes idle connections; later requests fail.
 func (e *Endpoint) Close() error {
 	e.closed.Store(true)
-	e.client.CloseIdleConnections()
+	e.transport.CloseIdleConnections()
 	return nil
 }
 
 // Prices are those of the endpoint's models, by its names of them.
 func (e *Endpoint) Prices() *price.Prices { return e.prices }
-
-// Hide takes the key out of a text.
-func (e *Endpoint) Hide(s string) string {
-	if e.key == "" || !strings.Contains(s, e.key) {
-		return s
-	}
-	return strings.ReplaceAll(s, e.key, "[key]")
-}
 
 // String names the endpoint.
 func (e *Endpoint) String() string { return e.Name }
@@ -143,6 +137,8 @@ type Ask struct {
 	Body    []byte // nil = a GET
 	Stream  bool   // the answer comes in parts
 	Timeout time.Duration
+
+	of *running // nil = of no provider
 }
 
 // Reply is the answer to a request, whose status is 200. The caller closes it.
@@ -152,6 +148,8 @@ type Reply struct {
 
 	endpoint *Endpoint
 	body     io.ReadCloser
+	buffer   *[]byte
+	size     int64 // of the body; -1 = the server does not say
 	watch    *watch
 }
 
@@ -164,18 +162,12 @@ func (e *Endpoint) Do(ctx context.Context, ask Ask) (*Reply, error) {
 		return nil, err
 	}
 	w := newWatch(ctx, e, ask)
-	method, body := http.MethodPost, io.Reader(bytes.NewReader(ask.Body))
-	if ask.Body == nil {
-		method, body = http.MethodGet, http.NoBody
-	}
-	req, err := http.NewRequestWithContext(w.ctx, method, e.base+ask.Path+e.query, body)
-	if err != nil {
+	if ask.of != nil && !ask.of.add(w) {
 		w.stop()
-		return nil, e.failure(llm.OutcomeBadRequest, err.Error(), err)
+		return nil, e.failure(llm.OutcomeClosed, "the provider is closed", nil)
 	}
-	req.Header = e.header
 	began := time.Now()
-	resp, err := e.client.Do(req) //nolint:bodyclose // Reply.Close does
+	resp, err := e.transport.RoundTrip(e.request(w, ask)) //nolint:bodyclose // Reply.Close does
 	if err != nil {
 		err = w.failed(err)
 		w.stop()
@@ -185,7 +177,7 @@ func (e *Endpoint) Do(ctx context.Context, ask Ask) (*Reply, error) {
 		h.Refused = resp.StatusCode != http.StatusOK && retryAfter(resp.Header, began) > 0
 		e.Gate.Hint(began, h)
 	}
-	r := &Reply{Header: resp.Header, Began: began, endpoint: e, body: resp.Body, watch: w}
+	r := &Reply{Header: resp.Header, Began: began, endpoint: e, body: resp.Body, size: resp.ContentLength, watch: w}
 	if resp.StatusCode == http.StatusOK {
 		return r, nil
 	}
@@ -197,45 +189,97 @@ func (e *Endpoint) Do(ctx context.Context, ask Ask) (*Reply, error) {
 	return nil, e.refused(resp.StatusCode, resp.Header, start)
 }
 
+// request makes the HTTP request. The transport follows no redirect.
+func (e *Endpoint) request(w *watch, ask Ask) *http.Request {
+	at := *e.base
+	if at.Path += ask.Path; at.RawPath != "" {
+		at.RawPath += ask.Path
+	}
+	r := e.like.WithContext(w)
+	r.URL = &at
+	if ask.Body != nil {
+		r.Method, r.ContentLength, r.Body = http.MethodPost, int64(len(ask.Body)), newBody(ask.Body)
+		r.GetBody = func() (io.ReadCloser, error) { return newBody(ask.Body), nil } // for a connection that was closed while it was idle
+	}
+	return r
+}
+
+// body is what a request sends.
+type body struct{ bytes.Reader }
+
+func newBody(b []byte) *body {
+	r := &body{}
+	r.Reset(b)
+	return r
+}
+
+func (*body) Close() error { return nil }
+
 // maxError is how much of an error's body is read.
 const maxError = 64 << 10
 
-// ReadAll reads the body of an answer that is no stream.
+// ReadAll reads the body of an answer that is no stream. It is the caller's until
+// [Reply.Close].
 func (r *Reply) ReadAll() ([]byte, error) {
-	r.watch.timer.Reset(time.Until(r.watch.ends)) // also of a server that does not stream although asked
-	data, err := io.ReadAll(io.LimitReader(r.body, MaxAnswer+1))
+	r.watch.whole() // also of a server that does not stream although asked
+	data, err := r.read()
 	if err != nil {
 		return nil, r.watch.failed(err)
 	}
 	if len(data) > MaxAnswer {
 		return nil, r.endpoint.failure(llm.OutcomeBadOutput, fmt.Sprintf("the answer has more than %d bytes", MaxAnswer), nil)
 	}
-	if k := r.endpoint.key; k != "" && bytes.Contains(data, []byte(k)) {
-		data = bytes.ReplaceAll(data, []byte(k), []byte("[key]"))
-	}
-	return data, nil
+	return r.endpoint.hideBytes(data), nil
 }
+
+// read reads the body into a buffer that is used again, up to one byte too many.
+func (r *Reply) read() ([]byte, error) {
+	if r.buffer, _ = r.endpoint.buffers.Get().(*[]byte); r.buffer == nil {
+		r.buffer = new([]byte)
+	}
+	b := slices.Grow((*r.buffer)[:0], int(min(max(r.size, 0), maxKept))+bytes.MinRead)
+	for {
+		n, err := r.body.Read(b[len(b):min(cap(b), MaxAnswer+1)])
+		b = b[:len(b)+n]
+		*r.buffer = b
+		switch {
+		case errors.Is(err, io.EOF) || len(b) > MaxAnswer:
+			return b, nil
+		case err != nil:
+			return nil, err
+		case len(b) == cap(b):
+			b = slices.Grow(b, cap(b))
+		}
+	}
+}
+
+// maxKept is the size of a buffer that is kept for another answer.
+const maxKept = 64 << 10
 
 // Close ends the request.
 func (r *Reply) Close() {
 	_ = r.body.Close() // nothing is lost with what was not read
 	r.watch.stop()
+	if r.buffer != nil && cap(*r.buffer) <= maxKept {
+		r.endpoint.buffers.Put(r.buffer)
+	}
+	r.buffer = nil
 }
 
-// watch bounds a request with one timer, which every phase sets anew.
+// watch bounds a request with one timer, which every phase sets anew. It is the
+// request's context.
 type watch struct {
-	ctx      context.Context
+	until.Context
 	parent   context.Context
-	cancel   context.CancelCauseFunc
-	timer    *time.Timer
 	endpoint *Endpoint
+	of       *running  // nil = of no provider
 	ends     time.Time // of the whole
+	moved    bool      // the timer is set to another time
 	silence  time.Duration
 }
 
 func newWatch(parent context.Context, e *Endpoint, ask Ask) *watch {
-	w := &watch{parent: parent, endpoint: e, silence: e.Timeouts.Silence.Std()}
-	w.ctx, w.cancel = context.WithCancelCause(parent)
+	w := &watch{parent: parent, endpoint: e, of: ask.of, silence: e.Timeouts.Silence.Std()}
 	whole := e.Timeouts.Whole.Std()
 	if ask.Timeout > 0 {
 		whole = min(whole, ask.Timeout)
@@ -243,9 +287,10 @@ func newWatch(parent context.Context, e *Endpoint, ask Ask) *watch {
 	w.ends = time.Now().Add(whole)
 	first := whole
 	if ask.Stream {
-		first = min(whole, e.Timeouts.FirstByte.Std())
+		first, w.moved = min(whole, e.Timeouts.FirstByte.Std()), true
 	}
-	w.timer = time.AfterFunc(first, func() { w.cancel(late{}) })
+	w.Begin(parent, first, late{})
+	w.Follow(parent)
 	return w
 }
 
@@ -255,11 +300,23 @@ type late struct{}
 func (late) Error() string { return "out of time" }
 
 // heard is called when a part of a stream came.
-func (w *watch) heard() { w.timer.Reset(min(w.silence, time.Until(w.ends))) }
+func (w *watch) heard() {
+	w.moved = true
+	w.Move(min(w.silence, time.Until(w.ends)))
+}
+
+// whole gives the request the time of the whole.
+func (w *watch) whole() {
+	if w.moved {
+		w.Move(time.Until(w.ends))
+	}
+}
 
 func (w *watch) stop() {
-	w.timer.Stop()
-	w.cancel(nil)
+	if w.of != nil {
+		w.of.remove(w)
+	}
+	w.End(nil)
 }
 
 // failed classes the error of a transport.
@@ -268,18 +325,16 @@ func (w *watch) failed(err error) error {
 	if stopped := llm.Stopped(w.parent, e.Name); stopped != nil {
 		return stopped
 	}
-	var wrapped *url.Error // it has the address, which may have secrets of the user in its query
-	if errors.As(err, &wrapped) {
-		err = wrapped.Err
-	}
 	var timeout net.Error
 	switch {
-	case errors.Is(context.Cause(w.ctx), late{}) && time.Now().Before(w.ends):
+	case errors.Is(w.Cause(), late{}) && time.Now().Before(w.ends):
 		return e.failure(llm.OutcomeTimeout, "nothing came in time (timeouts.first_byte and timeouts.silence of the endpoint)", nil)
-	case errors.Is(context.Cause(w.ctx), late{}):
+	case errors.Is(w.Cause(), late{}):
 		return e.failure(llm.OutcomeTimeout, "no answer in time", nil)
 	case errors.As(err, &timeout) && timeout.Timeout():
 		return e.failure(llm.OutcomeTimeout, "no connection in time: "+err.Error(), err)
+	case errors.Is(w.Cause(), closed{}):
+		return e.failure(llm.OutcomeClosed, "the provider was closed", nil)
 	case e.closed.Load():
 		return e.failure(llm.OutcomeClosed, "the endpoint was closed", nil)
 	}

@@ -170,7 +170,7 @@ func TestKeyFiles(t *testing.T) {
 	for file, want := range map[string]string{"good": "", "empty": "is empty", "odd": "no header can hold", "missing": "key_file"} {
 		e, err := New("x", Definition{BaseURL: "http://127.0.0.1:1", KeyFile: file}, dir, none)
 		if want == "" {
-			if err != nil || e.key != key {
+			if err != nil || e.Hide(key) != "[key]" {
 				t.Errorf("%s: %v", file, err)
 			}
 			continue

@@ -13,7 +13,12 @@ import (
 // and its like of the openai protocol, "anthropic-ratelimit-requests-remaining: 59" and
 // its like of the other.
 func hints(h http.Header) limit.Hints {
-	return limit.Hints{Requests: left(h, "requests"), Tokens: left(h, "tokens")}
+	for name := range h { // most servers say nothing
+		if strings.HasPrefix(name, "X-Ratelimit-") || strings.HasPrefix(name, "Anthropic-Ratelimit-") {
+			return limit.Hints{Requests: left(h, "requests"), Tokens: left(h, "tokens")}
+		}
+	}
+	return limit.Hints{}
 }
 
 func left(h http.Header, of string) (l limit.Left) {

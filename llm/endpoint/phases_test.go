@@ -49,7 +49,7 @@ func within(t *testing.T, d Definition, h http.HandlerFunc, test func(t *testing
 		if err != nil {
 			t.Fatal(err)
 		}
-		e.client.Transport.(*http.Transport).DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+		e.transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
 			here, there := net.Pipe()
 			select {
 			case p.conns <- there:
@@ -177,7 +177,7 @@ func TestNoStreamAlthoughAsked(t *testing.T) {
 // Nobody listens: the error is the caller's context, if that ended.
 func TestConnect(t *testing.T) {
 	within(t, shortly(), nil, func(t *testing.T, e *Endpoint) {
-		e.client.Transport.(*http.Transport).DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+		e.transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		}
@@ -203,8 +203,8 @@ func TestConnect(t *testing.T) {
 	if _, err := dead.Do(context.Background(), Ask{Path: "/x"}); outcome(t, err).Outcome != llm.OutcomeServerError || !strings.HasPrefix(err.Error(), "dead: ") {
 		t.Errorf("no server: %v", err)
 	}
-	if dead.client.Transport.(*http.Transport).TLSHandshakeTimeout != defaultConnect {
-		t.Errorf("TLS has %s", dead.client.Transport.(*http.Transport).TLSHandshakeTimeout)
+	if dead.transport.TLSHandshakeTimeout != defaultConnect {
+		t.Errorf("TLS has %s", dead.transport.TLSHandshakeTimeout)
 	}
 }
 

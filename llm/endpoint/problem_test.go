@@ -3,6 +3,7 @@ package endpoint
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -14,17 +15,20 @@ import (
 // Errors in the forms in which servers give them.
 func TestReadProblem(t *testing.T) {
 	for body, want := range map[string]Problem{
-		`{"error":{"message":"m","type":"t","param":null,"code":"c"}}`:       {"t", "c", "m"},
-		`{"error":{"message":"m","code":404}}`:                               {"", "404", "m"},
-		`{"error":"a text"}`:                                                 {"", "", "a text"},
-		`{"type":"error","error":{"type":"overloaded_error","message":"m"}}`: {"overloaded_error", "", "m"},
-		`{"object":"error","message":"m","type":"BadRequestError","code":4}`: {"BadRequestError", "4", "m"},
-		`{"statusCode":401,"message":"m"}`:                                   {"", "", "m"},
-		`{"detail":"Not Found"}`:                                             {"", "", "Not Found"},
-		`{"detail":[{"msg":"m","loc":["body"]}]}`:                            {"", "", "[map[loc:[body] msg:m]]"},
-		`[{"error":{"code":400,"message":"m","status":"INVALID_ARGUMENT"}}]`: {"", "400", "m"},
-		`{"error":{},"message":"outside"}`:                                   {"", "", "outside"},
-		`{"error":{"code":"content_filter"}}`:                                {"", "content_filter", ""},
+		`{"error":{"message":"m","type":"t","param":null,"code":"c"}}`:       {"t", "c", "m", 0},
+		`{"error":{"message":"m","code":404}}`:                               {"", "404", "m", 0},
+		`{"error":"a text"}`:                                                 {"", "", "a text", 0},
+		`{"type":"error","error":{"type":"overloaded_error","message":"m"}}`: {"overloaded_error", "", "m", 0},
+		`{"object":"error","message":"m","type":"BadRequestError","code":4}`: {"BadRequestError", "4", "m", 0},
+		`{"statusCode":401,"message":"m"}`:                                   {"", "", "m", 0},
+		`{"detail":"Not Found"}`:                                             {"", "", "Not Found", 0},
+		`{"detail":[{"msg":"m","loc":["body"]}]}`:                            {"", "", "[map[loc:[body] msg:m]]", 0},
+		`[{"error":{"code":400,"message":"m","status":"INVALID_ARGUMENT"}}]`: {"", "400", "m", 0},
+		`{"error":{},"message":"outside"}`:                                   {"", "", "outside", 0},
+		`{"error":{"code":"content_filter"}}`:                                {"", "content_filter", "", 0},
+		`[{"error":{"code":429,"message":"m","details":[{"links":[]},{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"34.5s"}]}}]`: {"", "429", "m", 34500 * time.Millisecond},
+		`{"error":{"message":"m","details":[{"retryDelay":"soon"}]}}`:                                                                               {"", "", "m", 0},
+		`{"error":{"message":"m","details":"none"}}`:                                                                                                {"", "", "m", 0},
 	} {
 		if p, ok := ReadProblem([]byte(body)); !ok || p != want {
 			t.Errorf("%s is %+v (%v), want %+v", body, p, ok, want)
@@ -49,7 +53,11 @@ func TestOutcomes(t *testing.T) {
 		{401, Problem{}, llm.OutcomeAuth}, {403, Problem{}, llm.OutcomeAuth}, {402, Problem{}, llm.OutcomeQuota}, {413, Problem{}, llm.OutcomeContext},
 		{408, Problem{}, llm.OutcomeTimeout}, {504, Problem{}, llm.OutcomeTimeout}, {429, Problem{}, llm.OutcomeRateLimited}, {529, Problem{}, llm.OutcomeRateLimited},
 		{500, Problem{}, llm.OutcomeServerError}, {502, Problem{}, llm.OutcomeServerError}, {503, Problem{}, llm.OutcomeServerError}, {0, Problem{}, llm.OutcomeServerError},
-		{429, Problem{Code: "insufficient_quota"}, llm.OutcomeQuota}, {403, Problem{Message: "Your credit balance is too low"}, llm.OutcomeQuota},
+		{429, Problem{Code: "insufficient_quota"}, llm.OutcomeQuota}, {429, Problem{Message: "You exceeded your current quota, please check your plan and billing details."}, llm.OutcomeQuota},
+		{429, Problem{Message: "You exceeded your current quota, please check your plan and billing details.", RetryIn: time.Minute}, llm.OutcomeRateLimited},
+		{0, Problem{Code: "429", Message: "You exceeded your current quota", RetryIn: time.Minute}, llm.OutcomeRateLimited},
+		{429, Problem{Code: "insufficient_quota", RetryIn: time.Minute}, llm.OutcomeQuota}, {402, Problem{RetryIn: time.Minute}, llm.OutcomeQuota},
+		{403, Problem{Message: "Your credit balance is too low"}, llm.OutcomeQuota},
 		{400, Problem{Type: "authentication_error"}, llm.OutcomeAuth}, {400, Problem{Message: "API key not valid. Please pass a valid API key."}, llm.OutcomeAuth},
 		{400, Problem{Code: "context_length_exceeded"}, llm.OutcomeContext}, {500, Problem{Message: "Context size has been exceeded."}, llm.OutcomeContext},
 		{429, Problem{Message: "too many tokens for the context window a minute"}, llm.OutcomeRateLimited}, {503, Problem{Message: "the context window is loading"}, llm.OutcomeServerError},
@@ -58,7 +66,7 @@ func TestOutcomes(t *testing.T) {
 		{0, Problem{Code: "429"}, llm.OutcomeRateLimited}, {0, Problem{Code: "401"}, llm.OutcomeAuth}, {0, Problem{Code: "504"}, llm.OutcomeTimeout}, {0, Problem{Code: "400"}, llm.OutcomeBadRequest},
 		{0, Problem{Code: "7"}, llm.OutcomeServerError}, {400, Problem{Code: "429"}, llm.OutcomeBadRequest},
 	} {
-		if f := e.Problem(c.status, c.p); f.Outcome != c.want || !strings.HasPrefix(f.Message, "cloud: ") {
+		if f := e.Problem(c.status, c.p); f.Outcome != c.want || f.RetryAfter != c.p.RetryIn || !strings.HasPrefix(f.Message, "cloud: ") {
 			t.Errorf("%d %+v is %s (%v), want %s", c.status, c.p, f.Outcome, f, c.want)
 		}
 	}
@@ -95,6 +103,11 @@ func TestWaiting(t *testing.T) {
 		if r.URL.Path == "/hint" {
 			w.Header().Set("Retry-After", h.Get("Retry-After"))
 		}
+		if r.URL.Path == "/quota" {
+			w.WriteHeader(429)
+			_, _ = io.WriteString(w, `{"error":{"code":429,"message":"You exceeded your current quota","details":[{"retryDelay":"34s"}]}}`)
+			return
+		}
 		w.WriteHeader(503)
 	})
 	for path, want := range map[string]llm.Outcome{"/hint": llm.OutcomeRateLimited, "/none": llm.OutcomeServerError} {
@@ -102,6 +115,10 @@ func TestWaiting(t *testing.T) {
 		if f := outcome(t, err); f.Outcome != want || (f.RetryAfter > 0) != (path == "/hint") {
 			t.Errorf("%s: %s, after %s", path, f.Outcome, f.RetryAfter)
 		}
+	}
+	_, err := e.Do(context.Background(), Ask{Path: "/quota"})
+	if f := outcome(t, err); f.Outcome != llm.OutcomeRateLimited || f.RetryAfter != 34*time.Second {
+		t.Errorf("a quota of a minute: %s, after %s", f.Outcome, f.RetryAfter)
 	}
 	for text, want := range map[string]time.Duration{"Inf": 24 * time.Hour, "NaN": 0, "": 0, "2 s": 0} {
 		if got := retryAfter(http.Header{"Retry-After": {text}}, time.Time{}); got != want {

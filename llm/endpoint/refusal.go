@@ -17,6 +17,7 @@ type Problem struct {
 	Type    string
 	Code    string
 	Message string
+	RetryIn time.Duration // that the error asks to wait; 0 = it does not say
 }
 
 // ReadProblem finds the error in a body; false = there is none.
@@ -25,6 +26,10 @@ func ReadProblem(body []byte) (p Problem, ok bool) {
 		Type    string `json:"type"`
 		Code    any    `json:"code"`
 		Message string `json:"message"`
+	}
+	type detailed struct {
+		fields
+		Details json.RawMessage `json:"details"`
 	}
 	var top struct {
 		Error json.RawMessage `json:"error"`
@@ -38,14 +43,15 @@ func ReadProblem(body []byte) (p Problem, ok bool) {
 	if json.Unmarshal(body, &top) != nil {
 		return p, false
 	}
-	var inner fields
+	var inner detailed
 	switch {
 	case len(top.Error) > 0 && top.Error[0] == '"':
 		_ = json.Unmarshal(top.Error, &p.Message) // it is a text
 		return p, p != Problem{}
-	case len(top.Error) > 0 && json.Unmarshal(top.Error, &inner) == nil && inner != fields{}:
+	case len(top.Error) > 0 && json.Unmarshal(top.Error, &inner) == nil && inner.fields != fields{}:
+		p.RetryIn = retryIn(inner.Details)
 	case top.Message != "":
-		inner = top.fields
+		inner.fields = top.fields
 	case top.Detail != nil:
 		inner.Message = fmt.Sprint(top.Detail)
 	}
@@ -56,14 +62,45 @@ func ReadProblem(body []byte) (p Problem, ok bool) {
 	return p, p != Problem{}
 }
 
+// retryIn finds in the details of an error how long some services ask to wait:
+// [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "34s"}].
+func retryIn(details json.RawMessage) time.Duration {
+	var list []struct {
+		RetryDelay string `json:"retryDelay"`
+	}
+	if len(details) == 0 || json.Unmarshal(details, &list) != nil {
+		return 0
+	}
+	for _, d := range list {
+		if wait, err := time.ParseDuration(d.RetryDelay); err == nil && wait > 0 {
+			return bounded(wait.Seconds())
+		}
+	}
+	return 0
+}
+
+// Unreadable is the failure of an answer, or a part of one, that is not of the protocol:
+// what the server says is wrong, or else that this is no such thing, and why.
+func (e *Endpoint) Unreadable(data []byte, err error, what, why string) error {
+	if problem, ok := ReadProblem(data); ok {
+		return e.Problem(0, problem)
+	}
+	if err != nil {
+		why = err.Error()
+	}
+	return e.Failed(llm.OutcomeBadOutput, "the answer is no %s: %s: %s", what, why, protocol.Short(e.Hide(string(data)), 120))
+}
+
 // refused classes an answer whose status is not 200.
 func (e *Endpoint) refused(status int, h http.Header, body []byte) *llm.Failure {
 	p, ok := ReadProblem(body)
 	if !ok {
 		p.Message = strings.TrimSpace(string(body))
 	}
+	if wait := retryAfter(h, time.Now()); wait > 0 {
+		p.RetryIn = wait
+	}
 	f := e.Problem(status, p)
-	f.RetryAfter = retryAfter(h, time.Now())
 	if status == http.StatusServiceUnavailable && f.RetryAfter > 0 {
 		f.Outcome = llm.OutcomeRateLimited
 	}
@@ -72,6 +109,7 @@ func (e *Endpoint) refused(status int, h http.Header, body []byte) *llm.Failure 
 
 // Problem is the failure of a request with a status; 0 = the error stood in a stream.
 func (e *Endpoint) Problem(status int, p Problem) *llm.Failure {
+	p.Type, p.Code, p.Message = e.Hide(p.Type), e.Hide(p.Code), e.Hide(p.Message) // before a part of it is shown
 	said := protocol.Short(p.Message, 300)
 	if said == "" {
 		said = "no reason given"
@@ -89,7 +127,9 @@ func (e *Endpoint) Problem(status int, p Problem) *llm.Failure {
 	if f := p.filtered(status); f != nil {
 		return e.failure(llm.OutcomeBadRequest, head+": "+said, f)
 	}
-	return e.failure(outcomeOf(status, p), head+": "+said, nil)
+	f := e.failure(outcomeOf(status, p), head+": "+said, nil)
+	f.RetryAfter = p.RetryIn
+	return f
 }
 
 // outcomeOf follows the table of outcomes: what the error says of itself wins over its
@@ -105,6 +145,8 @@ func outcomeOf(status int, p Problem) llm.Outcome {
 		return false
 	}
 	switch {
+	case status == http.StatusTooManyRequests && p.RetryIn > 0 && !has("insufficient_quota"):
+		return llm.OutcomeRateLimited // "You exceeded your current quota", of a minute: it says when to come again
 	case has("insufficient_quota", "billing", "credit balance", "exceeded your current quota") || status == http.StatusPaymentRequired:
 		return llm.OutcomeQuota
 	case has("authentication_error", "invalid_api_key", "api key not valid", "permission_error") || status == http.StatusUnauthorized || status == http.StatusForbidden:

@@ -47,6 +47,7 @@ func Run(t *testing.T, o Options) {
 		"5 calls have ids":       callIDs,
 		"6 request timeout":      requestTimeout,
 		"close twice":            closeTwice,
+		"close ends calls":       closeEndsCalls,
 		"instant":                instant,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -217,6 +218,19 @@ func callIDs(t *testing.T, o Options, p llm.Provider) {
 	}
 	if len(a.Calls) == 0 || a.Finish != protocol.FinishToolCalls {
 		t.Errorf("%d calls, finish %q", len(a.Calls), a.Finish)
+	}
+}
+
+func closeEndsCalls(t *testing.T, o Options, p llm.Provider) {
+	if o.Slow == nil {
+		t.Skip("no slow request")
+	}
+	time.AfterFunc(20*time.Millisecond, func() { _ = p.Close() }) // the suite sees its error when it closes again
+	start := time.Now()
+	_, err := p.Complete(context.Background(), o.Slow(), nil)
+	wantFailure(t, err, llm.OutcomeClosed)
+	if d := time.Since(start); d > 5*time.Second {
+		t.Errorf("returned %s after the start", d)
 	}
 }
 

@@ -2,11 +2,10 @@ package openai
 
 import (
 	"cmp"
-	"encoding/json"
 	"io"
 	"slices"
-	"strings"
 
+	"tavernsim/internal/wirejson"
 	"tavernsim/llm"
 	"tavernsim/llm/endpoint"
 	"tavernsim/protocol"
@@ -14,125 +13,180 @@ import (
 
 // completion is an answer, or a part of a streamed one.
 type completion struct {
-	ID                string          `json:"id"`
-	Model             string          `json:"model"`
-	SystemFingerprint string          `json:"system_fingerprint"`
-	Choices           []choice        `json:"choices"`
-	Usage             *usage          `json:"usage"`
-	Error             json.RawMessage `json:"error"`
+	id, model, fingerprint string
+	choices                []choice
+	usage                  *usage
+	problem                []byte
+}
+
+func (c *completion) read(r *wirejson.Reader, model string) {
+	r.Object(func(name []byte) {
+		switch string(name) {
+		case "id":
+			c.id = r.Text()
+		case "model":
+			c.model = r.Text(model)
+		case "system_fingerprint":
+			c.fingerprint = r.Text()
+		case "choices":
+			r.Array(func() {
+				c.choices = append(c.choices, choice{})
+				c.choices[len(c.choices)-1].read(r)
+			})
+		case "usage":
+			if !r.Null() {
+				c.usage = &usage{}
+				c.usage.read(r)
+			}
+		case "error":
+			if !r.Null() {
+				c.problem = r.Raw()
+			}
+		}
+	})
 }
 
 type choice struct {
-	Index        int    `json:"index"`
-	Message      *said  `json:"message"`
-	Delta        *said  `json:"delta"`
-	FinishReason string `json:"finish_reason"`
+	index          int
+	message, delta *said
+	finish         string
 }
 
-// said is a message, or a part of one.
+func (c *choice) read(r *wirejson.Reader) {
+	r.Object(func(name []byte) {
+		switch string(name) {
+		case "index":
+			c.index = r.Int()
+		case "message":
+			c.message = readSaid(r)
+		case "delta":
+			c.delta = readSaid(r)
+		case "finish_reason":
+			c.finish = r.Text("stop", "tool_calls", "length")
+		}
+	})
+}
+
+// said is a message, or a part of one. [endpoint.Rules] allow these two names of the
+// reasoning in a dialect and no others.
 type said struct {
-	content   content
-	refusal   string
-	calls     []part
-	reasoning map[string]string // by field, as servers differ
+	content, refusal            string
+	reasoningContent, reasoning string
+	calls                       []part
+}
+
+func readSaid(r *wirejson.Reader) *said {
+	if r.Null() {
+		return nil
+	}
+	s := &said{}
+	r.Object(func(name []byte) {
+		switch string(name) {
+		case "content":
+			s.content = readContent(r)
+		case "refusal":
+			s.refusal = r.Text()
+		case "reasoning_content":
+			s.reasoningContent = r.Text()
+		case "reasoning":
+			if r.Is('"') {
+				s.reasoning = r.Text()
+			}
+		case "tool_calls":
+			r.Array(func() {
+				s.calls = append(s.calls, part{})
+				s.calls[len(s.calls)-1].read(r)
+			})
+		}
+	})
+	return s
+}
+
+// readContent reads a text, null, or a list of parts with texts.
+func readContent(r *wirejson.Reader) (content string) {
+	if !r.Is('[') {
+		return r.Text()
+	}
+	r.Array(func() {
+		text, refusal := "", ""
+		r.Object(func(name []byte) {
+			switch string(name) {
+			case "text":
+				text = r.Text()
+			case "refusal":
+				refusal = r.Text()
+			}
+		})
+		content += text + refusal
+	})
+	return content
 }
 
 // part is a call, or a part of one.
 type part struct {
-	Index    *int   `json:"index"`
-	ID       string `json:"id"`
-	Function struct {
-		Name      string    `json:"name"`
-		Arguments arguments `json:"arguments"`
-	} `json:"function"`
+	indexed             bool // some servers give no index
+	index               int
+	id, name, arguments string
 }
 
-// arguments are a text; some servers give the object itself.
-type arguments string
-
-// UnmarshalJSON takes both.
-func (a *arguments) UnmarshalJSON(b []byte) error {
-	var s string
-	if json.Unmarshal(b, &s) == nil {
-		*a = arguments(s)
-		return nil
-	}
-	*a = arguments(b)
-	return nil
-}
-
-// content is a text, null, or a list of parts with texts.
-type content string
-
-// UnmarshalJSON takes all three.
-func (c *content) UnmarshalJSON(b []byte) error {
-	var s *string
-	if json.Unmarshal(b, &s) == nil {
-		if s != nil {
-			*c = content(*s)
+func (p *part) read(r *wirejson.Reader) {
+	r.Object(func(name []byte) {
+		switch string(name) {
+		case "index":
+			if !r.Null() {
+				p.index, p.indexed = r.Int(), true
+			}
+		case "id":
+			p.id = r.Text()
+		case "function":
+			r.Object(func(name []byte) {
+				switch string(name) {
+				case "name":
+					p.name = r.Text()
+				case "arguments": // a text; some servers give the object itself
+					if r.Is('"') || r.Is('n') {
+						p.arguments = r.Text()
+					} else {
+						p.arguments = string(r.Raw())
+					}
+				}
+			})
 		}
-		return nil
-	}
-	var parts []struct {
-		Text    string `json:"text"`
-		Refusal string `json:"refusal"`
-	}
-	if err := json.Unmarshal(b, &parts); err != nil {
-		return err
-	}
-	for _, p := range parts {
-		*c += content(p.Text + p.Refusal)
-	}
-	return nil
-}
-
-// UnmarshalJSON reads a message of any server.
-func (s *said) UnmarshalJSON(b []byte) error {
-	var known struct {
-		Content   content `json:"content"`
-		Refusal   string  `json:"refusal"`
-		ToolCalls []part  `json:"tool_calls"`
-		// [endpoint.Rules] allow these names in a dialect and no others.
-		ReasoningContent string `json:"reasoning_content"`
-		Reasoning        any    `json:"reasoning"`
-	}
-	if err := json.Unmarshal(b, &known); err != nil {
-		return err
-	}
-	s.content, s.refusal, s.calls = known.Content, known.Refusal, known.ToolCalls
-	if known.ReasoningContent != "" {
-		s.thought("reasoning_content", known.ReasoningContent)
-	}
-	if text, ok := known.Reasoning.(string); ok && text != "" {
-		s.thought("reasoning", text)
-	}
-	return nil
-}
-
-func (s *said) thought(field, text string) {
-	if s.reasoning == nil {
-		s.reasoning = map[string]string{}
-	}
-	s.reasoning[field] = text
+	})
 }
 
 type usage struct {
-	PromptTokens     endpoint.Tokens `json:"prompt_tokens"`
-	CompletionTokens endpoint.Tokens `json:"completion_tokens"`
-	TotalTokens      endpoint.Tokens `json:"total_tokens"`
-	Prompt           struct {
-		CachedTokens endpoint.Tokens `json:"cached_tokens"`
-	} `json:"prompt_tokens_details"`
-	Completion struct {
-		ReasoningTokens endpoint.Tokens `json:"reasoning_tokens"`
-	} `json:"completion_tokens_details"`
+	prompt, completion, total, cached, reasoning endpoint.Tokens
+}
+
+func (u *usage) read(r *wirejson.Reader) {
+	r.Object(func(name []byte) {
+		switch string(name) {
+		case "prompt_tokens":
+			u.prompt.Read(r)
+		case "completion_tokens":
+			u.completion.Read(r)
+		case "total_tokens":
+			u.total.Read(r)
+		case "prompt_tokens_details":
+			r.Object(func(name []byte) {
+				if string(name) == "cached_tokens" {
+					u.cached.Read(r)
+				}
+			})
+		case "completion_tokens_details":
+			r.Object(func(name []byte) {
+				if string(name) == "reasoning_tokens" {
+					u.reasoning.Read(r)
+				}
+			})
+		}
+	})
 }
 
 func (u *usage) tokens() protocol.Usage {
-	t := protocol.Usage{
-		Input: int64(u.PromptTokens), Output: int64(u.CompletionTokens), CacheRead: int64(u.Prompt.CachedTokens), Reasoning: int64(u.Completion.ReasoningTokens),
-	}
-	if t.Reasoning > 0 && int64(u.TotalTokens) == t.Input+t.Output+t.Reasoning {
+	t := protocol.Usage{Input: int64(u.prompt), Output: int64(u.completion), CacheRead: int64(u.cached), Reasoning: int64(u.reasoning)}
+	if t.Reasoning > 0 && int64(u.total) == t.Input+t.Output+t.Reasoning {
 		t.Output += t.Reasoning // some services count it apart
 	}
 	return t
@@ -140,23 +194,22 @@ func (u *usage) tokens() protocol.Usage {
 
 // reading collects an answer. It is an [endpoint.Reader].
 type reading struct {
-	*Provider
+	*chat
 	names  *endpoint.Names
 	answer protocol.ModelAnswer
 	origin protocol.ModelOrigin
 
-	text, reasoning strings.Builder
-	calls           []calling
-	usage           usage
-	finish          string
-	refused         strings.Builder
+	text, reasoning, refused endpoint.Text
+	calls                    []calling
+	usage                    usage
+	finish                   string
 }
 
 // Whole implements endpoint.Reader.
 func (r *reading) Whole(body []byte) error {
 	var c completion
-	if err := json.Unmarshal(body, &c); err != nil || len(c.Choices) == 0 {
-		return r.unreadable(body, err)
+	if err := wirejson.Read(body, func(in *wirejson.Reader) { c.read(in, r.model) }); err != nil || len(c.choices) == 0 {
+		return r.to.Unreadable(body, err, "chat completion", "it has no choices")
 	}
 	_, err := r.take(&c)
 	return err
@@ -168,8 +221,8 @@ func (r *reading) Part(e endpoint.Event) (llm.Chunk, error) {
 		return llm.Chunk{}, io.EOF
 	}
 	var c completion
-	if err := json.Unmarshal(e.Data, &c); err != nil {
-		return llm.Chunk{}, r.unreadable(e.Data, err)
+	if err := wirejson.Read(e.Data, func(in *wirejson.Reader) { c.read(in, r.model) }); err != nil {
+		return llm.Chunk{}, r.to.Unreadable(e.Data, err, "chat completion", "")
 	}
 	return r.take(&c)
 }
@@ -181,49 +234,53 @@ func (r *reading) Ended() bool { return r.finish != "" }
 type calling struct {
 	index     int
 	id, name  string
-	arguments strings.Builder
+	arguments endpoint.Text
 }
 
 // take adds a completion, or a part of one, and returns what is new in it.
 func (r *reading) take(c *completion) (add llm.Chunk, err error) {
-	if len(c.Error) > 0 && string(c.Error) != "null" {
-		p, _ := endpoint.ReadProblem(slices.Concat([]byte(`{"error":`), c.Error, []byte("}")))
+	if c.problem != nil {
+		p, _ := endpoint.ReadProblem(slices.Concat([]byte(`{"error":`), c.problem, []byte("}")))
 		return add, r.to.Problem(0, p)
 	}
-	r.origin.ID, r.origin.Fingerprint = cmp.Or(r.origin.ID, c.ID), cmp.Or(r.origin.Fingerprint, c.SystemFingerprint)
-	r.answer.Model = cmp.Or(r.answer.Model, c.Model)
-	if c.Usage != nil {
-		r.usage = *c.Usage
+	r.origin.ID, r.origin.Fingerprint = cmp.Or(r.origin.ID, c.id), cmp.Or(r.origin.Fingerprint, c.fingerprint)
+	r.answer.Model = cmp.Or(r.answer.Model, c.model)
+	if c.usage != nil {
+		r.usage = *c.usage
 	}
-	for i := range c.Choices {
-		ch := &c.Choices[i]
-		if ch.Index != 0 {
+	for i := range c.choices {
+		ch := &c.choices[i]
+		if ch.index != 0 {
 			continue // one answer was asked for
 		}
-		m := ch.Message
+		m := ch.message
 		if m == nil {
-			m = ch.Delta
+			m = ch.delta
 		}
 		if m != nil {
-			add.Text += string(m.content)
+			add.Text += m.content
 			add.Reasoning += r.thought(m)
-			r.refused.WriteString(m.refusal)
+			r.refused.Add(m.refusal)
 			for k := range m.calls {
 				r.part(&m.calls[k])
 			}
 		}
-		if ch.FinishReason != "" {
-			r.finish = ch.FinishReason
+		if ch.finish != "" {
+			r.finish = ch.finish
 		}
 	}
-	r.text.WriteString(add.Text)
-	r.reasoning.WriteString(add.Reasoning)
+	r.text.Add(add.Text)
+	r.reasoning.Add(add.Reasoning)
 	return add, nil
 }
 
 func (r *reading) thought(m *said) string {
 	for _, field := range r.dialect.Reasoning {
-		if text := m.reasoning[field]; text != "" {
+		text := m.reasoningContent
+		if field == "reasoning" {
+			text = m.reasoning
+		}
+		if text != "" {
 			return text
 		}
 	}
@@ -234,41 +291,41 @@ func (r *reading) thought(m *said) string {
 // one if it has a name.
 func (r *reading) part(p *part) {
 	at := -1
-	if p.Index != nil {
-		at = slices.IndexFunc(r.calls, func(c calling) bool { return c.index == *p.Index })
-		if at >= 0 && p.ID != "" && r.calls[at].id != "" && p.ID != r.calls[at].id {
+	if p.indexed {
+		at = slices.IndexFunc(r.calls, func(c calling) bool { return c.index == p.index })
+		if at >= 0 && p.id != "" && r.calls[at].id != "" && p.id != r.calls[at].id {
 			at = -1 // the server counts badly: another id is another call
 		}
-	} else if p.Function.Name == "" {
+	} else if p.name == "" {
 		at = len(r.calls) - 1
 	}
 	if at < 0 {
-		if len(r.calls) == maxCalls {
+		if len(r.calls) == endpoint.MaxCalls {
 			return
 		}
 		at = len(r.calls)
 		r.calls = append(r.calls, calling{index: at})
-		if p.Index != nil {
-			r.calls[at].index = *p.Index
+		if p.indexed {
+			r.calls[at].index = p.index
 		}
 	}
 	c := &r.calls[at]
-	c.id, c.name = cmp.Or(c.id, p.ID), cmp.Or(c.name, p.Function.Name)
-	c.arguments.WriteString(string(p.Function.Arguments))
+	c.id, c.name = cmp.Or(c.id, p.id), cmp.Or(c.name, p.name)
+	c.arguments.Add(p.arguments)
 }
-
-// maxCalls bounds the calls of one answer; the agent has its own, lower bound.
-const maxCalls = 1000
 
 // Answer implements endpoint.Reader.
 func (r *reading) Answer(question int) (protocol.ModelAnswer, error) {
 	a := &r.answer
 	a.Text, a.Reasoning = r.text.String(), r.reasoning.String()
 	size := len(a.Text) + len(a.Reasoning)
+	if len(r.calls) > 0 {
+		a.Calls = make([]protocol.Call, len(r.calls))
+	}
 	for i := range r.calls {
 		c := &r.calls[i]
 		size += c.arguments.Len() + len(c.name)
-		a.Calls = append(a.Calls, r.names.Call(c.id, c.name, c.arguments.String()))
+		a.Calls[i] = r.names.Call(c.id, c.name, c.arguments.String())
 	}
 	a.Usage = r.usage.tokens()
 	endpoint.Count(&a.Usage, question, size)
@@ -293,16 +350,4 @@ func (r *reading) finished() (protocol.FinishReason, error) {
 		return "", r.to.Failed(llm.OutcomeBadOutput, "the answer is empty")
 	}
 	return protocol.FinishStop, nil
-}
-
-// unreadable is the failure of a body that is no completion.
-func (r *reading) unreadable(data []byte, err error) error {
-	if problem, ok := endpoint.ReadProblem(data); ok {
-		return r.to.Problem(0, problem)
-	}
-	why := "it has no choices"
-	if err != nil {
-		why = err.Error()
-	}
-	return r.to.Failed(llm.OutcomeBadOutput, "the answer is no chat completion: %s: %s", why, protocol.Short(string(data), 120))
 }

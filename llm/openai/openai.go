@@ -1,51 +1,34 @@
 package openai
 
 import (
-	"cmp"
-	"context"
-	"sync/atomic"
-
 	"tavernsim/llm"
 	"tavernsim/llm/endpoint"
 	"tavernsim/protocol"
 )
 
-// Provider asks one model at one endpoint.
-type Provider struct {
+// chat is the protocol, for one model.
+type chat struct {
 	to      *endpoint.Endpoint
 	dialect endpoint.Dialect
 	model   string
 	stream  bool
-	closed  atomic.Bool
 }
 
 // New makes a provider of a model, by the endpoint's name of it.
-func New(to *endpoint.Endpoint, model string, stream bool) *Provider {
-	return &Provider{to: to, dialect: to.Dialect, model: model, stream: stream}
+func New(to *endpoint.Endpoint, model string, stream bool) llm.Provider {
+	return endpoint.NewModel(to, model, stream, &chat{to: to, dialect: to.Dialect, model: model, stream: stream})
 }
 
-// Name implements llm.Provider: the endpoint's.
-func (p *Provider) Name() string { return p.to.Name }
+// Path implements endpoint.Protocol.
+func (*chat) Path() string { return "/chat/completions" }
 
-// Close implements llm.Provider.
-func (p *Provider) Close() error {
-	p.closed.Store(true)
-	return nil
+// Ask implements endpoint.Protocol.
+func (p *chat) Ask(q *protocol.ModelRequest) ([]byte, endpoint.Reader, error) {
+	names := endpoint.NewNames(q)
+	body, err := p.encode(q, names)
+	return body, &reading{chat: p, names: names}, err
 }
 
-// Complete implements llm.Provider.
-func (p *Provider) Complete(ctx context.Context, q protocol.ModelRequest, sink llm.Sink) (protocol.ModelAnswer, error) {
-	if p.closed.Load() {
-		return protocol.ModelAnswer{}, p.to.Failed(llm.OutcomeClosed, "the provider is closed")
-	}
-	names := endpoint.NewNames(&q)
-	body, err := p.encode(&q, names)
-	if err != nil {
-		return protocol.ModelAnswer{}, err
-	}
-	a, err := p.to.Complete(ctx, endpoint.Ask{Path: "/chat/completions", Body: body, Stream: p.stream, Timeout: q.Timeout}, &reading{Provider: p, names: names}, sink)
-	if err == nil {
-		a.Model = cmp.Or(a.Model, p.model)
-	}
-	return a, err
+func (p *chat) bad(format string, args ...any) error {
+	return p.to.Failed(llm.OutcomeBadRequest, format, args...)
 }

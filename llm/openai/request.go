@@ -1,152 +1,182 @@
 package openai
 
 import (
+	"strconv"
 	"strings"
 
-	"tavernsim/llm"
+	"tavernsim/internal/wirejson"
 	"tavernsim/llm/endpoint"
 	"tavernsim/protocol"
 )
 
-// request is the body of a chat completion. Its fields have the names that all servers
-// share; others are added by name.
-type request struct {
-	Model             string         `json:"model"`
-	Messages          []message      `json:"messages"`
-	Tools             []tool         `json:"tools,omitempty"`
-	ToolChoice        any            `json:"tool_choice,omitempty"`
-	ParallelToolCalls *bool          `json:"parallel_tool_calls,omitempty"`
-	Temperature       *float64       `json:"temperature,omitempty"` // a pointer: 0 is sent
-	TopP              *float64       `json:"top_p,omitempty"`
-	Seed              *int64         `json:"seed,omitempty"`
-	Stop              []string       `json:"stop,omitempty"`
-	ResponseFormat    any            `json:"response_format,omitempty"`
-	Stream            bool           `json:"stream,omitempty"`
-	StreamOptions     map[string]any `json:"stream_options,omitempty"`
-}
-
-type message struct {
-	Role       protocol.Role `json:"role"`
-	Content    *string       `json:"content"` // null with calls alone
-	ToolCalls  []toolCall    `json:"tool_calls,omitempty"`
-	ToolCallID string        `json:"tool_call_id,omitempty"`
-}
-
-type toolCall struct {
-	ID       string   `json:"id"`
-	Type     string   `json:"type"`
-	Function function `json:"function"`
-}
-
-type function struct {
-	Name      string `json:"name"`
-	Arguments string `json:"arguments"`
-}
-
-type tool struct {
-	Type     string `json:"type"`
-	Function struct {
-		Name        string `json:"name"`
-		Description string `json:"description,omitempty"`
-		Parameters  any    `json:"parameters,omitempty"`
-	} `json:"function"`
-}
-
-// encode writes the body of a request.
-func (p *Provider) encode(q *protocol.ModelRequest, names *endpoint.Names) ([]byte, error) {
-	r := request{Model: p.model, Temperature: q.Temperature, Stop: q.Stop, Messages: make([]message, 0, len(q.Messages))}
+// encode writes the body of a chat completion. Fields have the names that all servers
+// share; others follow by name, those of the model file last.
+func (p *chat) encode(q *protocol.ModelRequest, names *endpoint.Names) ([]byte, error) {
+	b := make([]byte, 0, sizeOf(q))
+	b = wirejson.AppendText(append(b, `{"model":`...), p.model)
+	b = append(b, `,"messages":[`...)
+	var err error
 	for i := range q.Messages {
-		m, err := messageOf(&q.Messages[i], names)
-		if err != nil {
+		if b, err = appendMessage(wirejson.Comma(b), &q.Messages[i], names); err != nil {
 			return nil, p.bad("message %d: %s", i, err)
 		}
-		r.Messages = append(r.Messages, m)
 	}
-	for i := range q.Tools {
-		t := tool{Type: "function"}
-		t.Function.Name, t.Function.Description, t.Function.Parameters = names.Wire(q.Tools[i].Name), q.Tools[i].Description, q.Tools[i].Parameters
-		if t.Function.Parameters == nil {
-			t.Function.Parameters = map[string]any{"type": "object", "properties": map[string]any{}} // some servers want it
-		}
-		r.Tools = append(r.Tools, t)
-	}
-	more := map[string]any{}
-	if q.MaxTokens > 0 {
-		more[p.dialect.MaxTokens] = q.MaxTokens
-	}
-	if p.stream {
-		r.Stream = true
-		if ask := p.dialect.StreamUsage; ask != nil && *ask {
-			r.StreamOptions = map[string]any{"include_usage": true}
-		}
-	}
-	r.ResponseFormat = p.format(q)
-	var extra map[string]any
-	if o := q.Options; o != nil {
-		r.TopP, r.Seed, extra = o.TopP, o.Seed, o.Extra
-		if err := p.options(o, &r, names, more); err != nil {
-			return nil, err
-		}
-	}
-	body, err := endpoint.Body(&r, more, extra)
-	if err != nil {
+	if b, err = p.appendTools(append(b, ']'), q, names); err != nil {
 		return nil, p.bad("the request cannot be written: %s", err)
 	}
-	return body, nil
+	if b, err = p.appendSampling(b, q); err != nil {
+		return nil, p.bad("the request cannot be written: %s", err)
+	}
+	if q.MaxTokens > 0 {
+		b = wirejson.AppendText(append(b, ','), p.dialect.MaxTokens)
+		b = strconv.AppendInt(append(b, ':'), int64(q.MaxTokens), 10)
+	}
+	var extra map[string]any
+	if o := q.Options; o != nil {
+		if extra = o.Extra; o.Effort != "" {
+			if b, err = p.appendEffort(b, o.Effort); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if b, err = endpoint.Extend(append(b, '}'), extra); err != nil {
+		return nil, p.bad("the request cannot be written: %s", err)
+	}
+	return b, nil
 }
 
-func messageOf(m *protocol.ModelMessage, names *endpoint.Names) (message, error) {
-	out := message{Role: m.Role, ToolCallID: m.CallID}
-	if m.Text != "" || len(m.Calls) == 0 {
-		out.Content = &m.Text
+// sizeOf is about the size of a request in bytes.
+func sizeOf(q *protocol.ModelRequest) int {
+	n := 256 + 512*len(q.Tools)
+	for i := range q.Messages {
+		n += len(q.Messages[i].Text) + len(q.Messages[i].Text)/16 + 48 + 128*len(q.Messages[i].Calls)
+	}
+	return n
+}
+
+func appendMessage(b []byte, m *protocol.ModelMessage, names *endpoint.Names) ([]byte, error) {
+	b = wirejson.AppendText(append(b, `{"role":`...), string(m.Role))
+	if b = append(b, `,"content":`...); m.Text != "" || len(m.Calls) == 0 {
+		b = wirejson.AppendText(b, m.Text)
+	} else {
+		b = append(b, "null"...)
 	}
 	for i := range m.Calls {
 		c := &m.Calls[i]
 		arguments, err := endpoint.Arguments(c)
 		if err != nil {
-			return out, err
+			return nil, err
 		}
-		out.ToolCalls = append(out.ToolCalls, toolCall{ID: c.ID, Type: "function", Function: function{Name: names.Wire(c.Tool), Arguments: string(arguments)}})
+		if i == 0 {
+			b = append(b, `,"tool_calls":[`...)
+		}
+		b = wirejson.AppendText(append(wirejson.Comma(b), `{"id":`...), c.ID)
+		b = wirejson.AppendText(append(b, `,"type":"function","function":{"name":`...), names.Wire(c.Tool))
+		b = wirejson.AppendText(append(b, `,"arguments":`...), string(arguments))
+		b = append(b, "}}"...)
 	}
-	return out, nil
+	if len(m.Calls) > 0 {
+		b = append(b, ']')
+	}
+	if m.CallID != "" {
+		b = wirejson.AppendText(append(b, `,"tool_call_id":`...), m.CallID)
+	}
+	return append(b, '}'), nil
 }
 
-// format is how a JSON answer is asked for.
-func (p *Provider) format(q *protocol.ModelRequest) any {
-	switch {
-	case !q.JSON || p.dialect.Schema == "none":
-		return nil
-	case q.Options != nil && q.Options.Schema != nil && p.dialect.Schema == "json_schema":
-		return map[string]any{"type": "json_schema", "json_schema": map[string]any{"name": "answer", "schema": q.Options.Schema}}
+// appendTools writes the tools and which of them are wanted.
+func (p *chat) appendTools(b []byte, q *protocol.ModelRequest, names *endpoint.Names) (_ []byte, err error) {
+	for i := range q.Tools {
+		t := &q.Tools[i]
+		if i == 0 {
+			b = append(b, `,"tools":[`...)
+		}
+		b = wirejson.AppendText(append(wirejson.Comma(b), `{"type":"function","function":{"name":`...), names.Wire(t.Name))
+		if t.Description != "" {
+			b = wirejson.AppendText(append(b, `,"description":`...), t.Description)
+		}
+		if b = append(b, `,"parameters":`...); t.Parameters == nil {
+			b = append(b, `{"properties":{},"type":"object"}`...) // some servers want it
+		} else if b, err = wirejson.AppendAny(b, t.Parameters); err != nil {
+			return nil, err
+		}
+		b = append(b, "}}"...)
 	}
-	return map[string]any{"type": "json_object"}
-}
-
-func (p *Provider) options(o *protocol.ModelOptions, r *request, names *endpoint.Names, more map[string]any) error {
-	if o.Parallel != nil && len(r.Tools) > 0 {
-		r.ParallelToolCalls = o.Parallel
+	if len(q.Tools) > 0 {
+		b = append(b, ']')
 	}
-	switch o.ToolChoice {
+	if q.Options == nil {
+		return b, nil
+	}
+	switch choice := q.Options.ToolChoice; choice {
 	case "":
 	case "auto", "none", "required":
-		r.ToolChoice = o.ToolChoice
+		b = wirejson.AppendText(append(b, `,"tool_choice":`...), choice)
 	default:
-		r.ToolChoice = map[string]any{"type": "function", "function": map[string]any{"name": names.Wire(o.ToolChoice)}}
+		b = wirejson.AppendText(append(b, `,"tool_choice":{"function":{"name":`...), names.Wire(choice))
+		b = append(b, `},"type":"function"}`...)
 	}
-	if o.Effort != "" {
-		outer, inner, nested := strings.Cut(p.dialect.Effort, ".")
-		switch {
-		case p.dialect.Effort == "none":
-			return p.bad("effort %q: this server has none (dialect.effort of the endpoint)", o.Effort)
-		case nested:
-			more[outer] = map[string]any{inner: o.Effort}
-		default:
-			more[outer] = o.Effort
-		}
+	if parallel := q.Options.Parallel; parallel != nil && len(q.Tools) > 0 {
+		b = strconv.AppendBool(append(b, `,"parallel_tool_calls":`...), *parallel)
 	}
-	return nil
+	return b, nil
 }
 
-func (p *Provider) bad(format string, args ...any) error {
-	return p.to.Failed(llm.OutcomeBadRequest, format, args...)
+// appendSampling writes how the answer is made. A temperature of 0 is sent.
+func (p *chat) appendSampling(b []byte, q *protocol.ModelRequest) (_ []byte, err error) {
+	if q.Temperature != nil {
+		if b, err = wirejson.AppendFloat(append(b, `,"temperature":`...), *q.Temperature); err != nil {
+			return nil, err
+		}
+	}
+	if o := q.Options; o != nil && o.TopP != nil {
+		if b, err = wirejson.AppendFloat(append(b, `,"top_p":`...), *o.TopP); err != nil {
+			return nil, err
+		}
+	}
+	if o := q.Options; o != nil && o.Seed != nil {
+		b = strconv.AppendInt(append(b, `,"seed":`...), *o.Seed, 10)
+	}
+	if len(q.Stop) > 0 {
+		if b, err = wirejson.AppendAny(append(b, `,"stop":`...), q.Stop); err != nil {
+			return nil, err
+		}
+	}
+	if b, err = p.appendFormat(b, q); err != nil {
+		return nil, err
+	}
+	if p.stream {
+		b = append(b, `,"stream":true`...)
+		if ask := p.dialect.StreamUsage; ask != nil && *ask {
+			b = append(b, `,"stream_options":{"include_usage":true}`...)
+		}
+	}
+	return b, nil
+}
+
+// appendFormat asks for a JSON answer.
+func (p *chat) appendFormat(b []byte, q *protocol.ModelRequest) (_ []byte, err error) {
+	switch {
+	case !q.JSON || p.dialect.Schema == "none":
+		return b, nil
+	case q.Options != nil && q.Options.Schema != nil && p.dialect.Schema == "json_schema":
+		if b, err = wirejson.AppendAny(append(b, `,"response_format":{"json_schema":{"name":"answer","schema":`...), q.Options.Schema); err != nil {
+			return nil, err
+		}
+		return append(b, `},"type":"json_schema"}`...), nil
+	}
+	return append(b, `,"response_format":{"type":"json_object"}`...), nil
+}
+
+func (p *chat) appendEffort(b []byte, effort string) ([]byte, error) {
+	outer, inner, nested := strings.Cut(p.dialect.Effort, ".")
+	if p.dialect.Effort == "none" {
+		return nil, p.bad("effort %q: this server has none (dialect.effort of the endpoint)", effort)
+	}
+	b = append(wirejson.AppendText(append(b, ','), outer), ':')
+	if !nested {
+		return wirejson.AppendText(b, effort), nil
+	}
+	b = append(wirejson.AppendText(append(b, '{'), inner), ':')
+	return append(wirejson.AppendText(b, effort), '}'), nil
 }

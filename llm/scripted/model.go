@@ -37,6 +37,7 @@ type Model struct {
 	grow      sync.Mutex
 	envs      sync.Pool
 	closed    atomic.Bool
+	closing   chan struct{} // closed with the model
 }
 
 var _ llm.Instant = (*Model)(nil)
@@ -60,9 +61,11 @@ type call struct {
 // Name is "scripted".
 func (m *Model) Name() string { return providerName }
 
-// Close makes further requests fail.
+// Close ends requests that wait, and makes further ones fail.
 func (m *Model) Close() error {
-	m.closed.Store(true)
+	if m.closed.CompareAndSwap(false, true) {
+		close(m.closing)
+	}
 	return nil
 }
 
@@ -82,6 +85,8 @@ func (m *Model) Complete(ctx context.Context, req protocol.ModelRequest, sink ll
 		select {
 		case <-ctx.Done():
 			return protocol.ModelAnswer{}, llm.Stopped(ctx, providerName)
+		case <-m.closing:
+			return protocol.ModelAnswer{}, errClosed()
 		case <-timer.C:
 		}
 	}
@@ -94,10 +99,14 @@ func (m *Model) Complete(ctx context.Context, req protocol.ModelRequest, sink ll
 	return a, nil
 }
 
+func errClosed() error {
+	return &llm.Failure{Outcome: llm.OutcomeClosed, Message: providerName + ": closed"}
+}
+
 // Answer computes an answer at once.
 func (m *Model) Answer(req protocol.ModelRequest) (protocol.ModelAnswer, error) {
 	if m.closed.Load() {
-		return protocol.ModelAnswer{}, &llm.Failure{Outcome: llm.OutcomeClosed, Message: providerName + ": closed"}
+		return protocol.ModelAnswer{}, errClosed()
 	}
 	e, _ := m.envs.Get().(*env)
 	if e == nil {

@@ -12,6 +12,7 @@ import (
 	"tavernsim/llm"
 	"tavernsim/llm/gate"
 	"tavernsim/llm/limit"
+	"tavernsim/llm/until"
 	"tavernsim/protocol"
 )
 
@@ -31,9 +32,10 @@ type call struct {
 	effect  *Effect     // nil = nothing is kept
 	unwatch func() bool // ends what hears of the end of ctx
 
-	mu     sync.Mutex // guards the following fields
-	phase  phase
-	flight *Flight // in the log, from the first attempt on
+	mu      sync.Mutex // guards the following fields
+	phase   phase
+	flight  *Flight // in the log, from the first attempt on
+	attempt *attempt
 }
 
 // phase is what a call waits for.
@@ -113,13 +115,16 @@ func (c *call) look() {
 	}
 }
 
-// cancelled ends a call that waits, because its deliberation has ended. One that looks
-// for its answer, or that is out, sees the same by its context.
+// cancelled ends a call because its deliberation has ended. One that looks for its
+// answer sees the same by its context.
 func (c *call) cancelled() {
 	c.mu.Lock()
-	was, flight := c.phase, c.flight
+	was, flight, at := c.phase, c.flight, c.attempt
 	if was == finds || was == out || was == ended {
 		c.mu.Unlock()
+		if was == out && at != nil {
+			at.End(context.Cause(c.ctx))
+		}
 		return
 	}
 	c.phase = ended
@@ -209,8 +214,10 @@ func (c *call) timeout() time.Duration {
 	return defaultTimeout
 }
 
-// attempt is one call of the executor. The executor, or the end of its time, lands it.
+// attempt is one call of the executor, and its context. The executor, or the end of its
+// time, lands it.
 type attempt struct {
+	until.Context
 	begun  time.Time
 	landed atomic.Bool
 }
@@ -220,16 +227,20 @@ type attempt struct {
 // executor is stuck; there are at most as many stuck attempts as slots.
 func (c *call) carryOut() {
 	x := &attempt{begun: time.Now()}
-	ctx, cancel := context.WithTimeout(c.ctx, c.timeout())
-	defer cancel()
-	stop := context.AfterFunc(ctx, func() {
+	x.Begin(c.ctx, c.timeout(), context.DeadlineExceeded)
+	stop := x.AfterFunc(func() {
 		if x.landed.CompareAndSwap(false, true) {
 			c.gate.Stuck.Add(1)
-			c.ended(x, agent.Answered{Err: llm.Stopped(ctx, c.to.Name())})
+			c.ended(x, agent.Answered{Err: llm.Stopped(x, c.to.Name())})
 		}
 	})
-	answer := c.do(ctx)
+	c.mu.Lock()
+	c.attempt = x
+	c.mu.Unlock()
+	c.look()
+	answer := c.do(x)
 	stop()
+	x.End(nil)
 	if x.landed.CompareAndSwap(false, true) {
 		c.ended(x, answer)
 	} else {

@@ -247,11 +247,12 @@ func (l *Log) read(seq uint64) (answer protocol.Raw, err error) {
 	return answer, err
 }
 
-// keep queues the newest fact of a flight.
+// keep queues the newest fact of a flight. It wakes the log within the lock: once the
+// fact is taken, the log may be closed.
 func (l *Log) keep(f *Flight) {
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.queue = append(l.queue, f)
-	l.mu.Unlock()
 	select {
 	case l.wake <- struct{}{}:
 	default: // the log's goroutine will look

@@ -1,0 +1,317 @@
+package wirejson
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// maxDepth is that of encoding/json.
+const maxDepth = 10_000
+
+// Reader reads one text. After the first error its methods do nothing.
+type Reader struct {
+	data  []byte
+	at    int
+	depth int
+	err   error
+}
+
+// Read reads a text that is one value. The error says what is wrong, and where.
+func Read(data []byte, value func(r *Reader)) error {
+	r := Reader{data: data}
+	value(&r)
+	if r.peek(); r.err == nil && r.at < len(r.data) {
+		r.fail("more after the value")
+	}
+	return r.err
+}
+
+// fail keeps the first error and ends the reading.
+func (r *Reader) fail(what string) {
+	if r.err == nil {
+		r.err = fmt.Errorf("%s at byte %d", what, r.at)
+	}
+	r.at = len(r.data)
+}
+
+// peek is the first byte of what comes next; 0 = the text has ended.
+func (r *Reader) peek() byte {
+	for ; r.at < len(r.data); r.at++ {
+		switch c := r.data[r.at]; c {
+		case ' ', '\t', '\n', '\r':
+		default:
+			return c
+		}
+	}
+	return 0
+}
+
+// Is reports whether the next value begins with a byte: '{', '[' or '"'.
+func (r *Reader) Is(c byte) bool { return r.peek() == c }
+
+// Null passes over a null; false = the next value is something else.
+func (r *Reader) Null() bool {
+	if r.peek() != 'n' {
+		return false
+	}
+	r.word("null")
+	return true
+}
+
+// Object reads an object; null is one without fields. field is called for each name and
+// reads the value, or leaves it.
+func (r *Reader) Object(field func(name []byte)) {
+	for more := r.opens('{', '}'); more; more = r.goesOn('}') {
+		if r.peek() != '"' {
+			r.fail("want a name")
+			return
+		}
+		name := r.quoted()
+		if r.peek() != ':' {
+			r.fail("want a colon")
+			return
+		}
+		r.at++
+		r.peek()
+		from := r.at
+		if field(name); r.at == from {
+			r.Skip()
+		}
+	}
+}
+
+// Array reads a list; null is an empty one. element is called for each element and reads
+// it, or leaves it.
+func (r *Reader) Array(element func()) {
+	for more := r.opens('[', ']'); more; more = r.goesOn(']') {
+		r.peek()
+		from := r.at
+		if element(); r.at == from {
+			r.Skip()
+		}
+	}
+}
+
+// opens begins an object or a list; false = it has nothing in it.
+func (r *Reader) opens(with, shuts byte) bool {
+	switch {
+	case r.Null():
+		return false
+	case r.peek() != with:
+		r.fail("want " + string(with))
+		return false
+	case r.depth == maxDepth:
+		r.fail("more than 10,000 levels")
+		return false
+	}
+	r.at++
+	if r.peek() == shuts {
+		r.at++
+		return false
+	}
+	r.depth++
+	return r.err == nil
+}
+
+// goesOn passes over what follows a part of an object or a list; false = it has ended.
+func (r *Reader) goesOn(shuts byte) bool {
+	switch r.peek() {
+	case ',':
+		r.at++
+		return true
+	case shuts:
+		r.at++
+		r.depth--
+	case 0:
+		r.fail("the text breaks off")
+	default:
+		r.fail("want a comma or " + string(shuts))
+	}
+	return false
+}
+
+// Text reads a text; null is the empty one. A text that the caller knows is not copied.
+func (r *Reader) Text(known ...string) string {
+	switch {
+	case r.Null():
+		return ""
+	case r.peek() != '"':
+		r.fail("want a text")
+		return ""
+	}
+	b := r.quoted()
+	for _, k := range known {
+		if string(b) == k {
+			return k
+		}
+	}
+	return string(b)
+}
+
+// Int reads an integer; null is 0.
+func (r *Reader) Int() int {
+	b := r.Raw()
+	n, err := strconv.Atoi(string(b))
+	if err != nil && string(b) != "null" {
+		r.fail("want an integer, which ends")
+	}
+	return n
+}
+
+// Raw reads any value and returns its bytes, which are a part of the text.
+func (r *Reader) Raw() []byte {
+	r.peek()
+	from := r.at
+	if r.Skip(); r.err != nil {
+		return nil
+	}
+	return r.data[from:r.at]
+}
+
+// Skip passes over any value.
+func (r *Reader) Skip() {
+	switch c := r.peek(); c {
+	case '{':
+		r.Object(func([]byte) {})
+	case '[':
+		r.Array(func() {})
+	case '"':
+		r.quoted()
+	case 't':
+		r.word("true")
+	case 'f':
+		r.word("false")
+	case 'n':
+		r.word("null")
+	case 0:
+		r.fail("the text breaks off")
+	default:
+		r.number()
+	}
+}
+
+func (r *Reader) word(w string) {
+	if len(r.data)-r.at < len(w) || string(r.data[r.at:r.at+len(w)]) != w {
+		r.fail("no value")
+		return
+	}
+	r.at += len(w)
+}
+
+// number passes over a number.
+func (r *Reader) number() {
+	if r.byteIs('-') {
+		r.at++
+	}
+	if r.byteIs('0') {
+		r.at++
+	} else {
+		r.digits()
+	}
+	if r.byteIs('.') {
+		r.at++
+		r.digits()
+	}
+	if r.byteIs('e') || r.byteIs('E') {
+		r.at++
+		if r.byteIs('+') || r.byteIs('-') {
+			r.at++
+		}
+		r.digits()
+	}
+}
+
+func (r *Reader) byteIs(c byte) bool { return r.at < len(r.data) && r.data[r.at] == c }
+
+func (r *Reader) digits() {
+	from := r.at
+	for r.at < len(r.data) && '0' <= r.data[r.at] && r.data[r.at] <= '9' {
+		r.at++
+	}
+	if r.at == from {
+		r.fail("no value")
+	}
+}
+
+// quoted reads the text that begins here. The bytes are the caller's only if they are
+// not a part of the whole text.
+func (r *Reader) quoted() []byte {
+	r.at++
+	from, plain := r.at, true
+	for ; r.at < len(r.data); r.at++ {
+		switch c := r.data[r.at]; {
+		case c == '"':
+			b := r.data[from:r.at]
+			r.at++
+			if plain || utf8.Valid(b) && bytes.IndexByte(b, '\\') < 0 {
+				return b
+			}
+			return r.unquoted(b)
+		case c == '\\':
+			plain = false
+			r.at++ // what follows is no end; whether it may be there, unquoted finds out
+		case c < ' ':
+			r.fail("a control character in a text")
+			return nil
+		case c >= utf8.RuneSelf:
+			plain = false
+		}
+	}
+	r.fail("the text breaks off")
+	return nil
+}
+
+// unquoted resolves what is escaped. What is no character becomes U+FFFD.
+func (r *Reader) unquoted(b []byte) []byte {
+	out := make([]byte, 0, len(b))
+	for i := 0; i < len(b); {
+		switch c := b[i]; {
+		case c >= utf8.RuneSelf:
+			x, size := utf8.DecodeRune(b[i:])
+			out = utf8.AppendRune(out, x)
+			i += size
+		case c != '\\':
+			out = append(out, c)
+			i++
+		case b[i+1] == 'u':
+			x, ok := hex(b[i:])
+			if i += 6; !ok {
+				r.fail("no \\u in a text, which ends")
+				return nil
+			}
+			if utf16.IsSurrogate(x) {
+				low, _ := hex(b[min(i, len(b)):])
+				if x = utf16.DecodeRune(x, low); x != utf8.RuneError {
+					i += 6
+				}
+			}
+			out = utf8.AppendRune(out, x)
+		default:
+			x := strings.IndexByte(escapes, b[i+1])
+			if i += 2; x < 0 {
+				r.fail("no escape in a text, which ends")
+				return nil
+			}
+			out = append(out, escaped[x])
+		}
+	}
+	return out
+}
+
+const (
+	escapes = `"\/bfnrt`
+	escaped = "\"\\/\b\f\n\r\t"
+)
+
+// hex reads \u and four digits.
+func hex(b []byte) (rune, bool) {
+	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(string(b[2:6]), 16, 16)
+	return rune(n), err == nil && b[2] != '+' && b[2] != '-'
+}

@@ -1,0 +1,151 @@
+package endpoint
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"strings"
+
+	"tavernsim/protocol"
+)
+
+// hiddenText stands where a secret stood.
+const hiddenText = "[key]"
+
+// shortSecret is the size below which the value of a header or a parameter is a common
+// word or number, not a secret.
+const shortSecret = 8
+
+// secrets are the key and what the user gives in headers and parameters, the longest
+// first. What says a version or a name is none.
+func secrets(key string, given Definition) []string {
+	var list []string
+	add := func(name, value string) {
+		name = strings.ToLower(name)
+		for _, word := range []string{"version", "beta", "content-type", "accept", "user-agent", "referer", "title"} {
+			if strings.Contains(name, word) {
+				return
+			}
+		}
+		for _, word := range strings.Fields(value) { // "Bearer abc"
+			if len(word) >= shortSecret {
+				list = append(list, word)
+			}
+		}
+	}
+	for _, fields := range []map[string]string{given.Headers, given.Query} {
+		for name, value := range fields {
+			add(name, value)
+		}
+	}
+	if key != "" {
+		list = append(list, key)
+	}
+	slices.SortFunc(list, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
+	return slices.Compact(list)
+}
+
+// Hide takes the secrets out of a text.
+func (e *Endpoint) Hide(s string) string {
+	if !slices.ContainsFunc(e.secrets, func(secret string) bool { return strings.Contains(s, secret) }) {
+		return s
+	}
+	text, _ := e.scan(s, true)
+	return text
+}
+
+// hideBytes takes the secrets out of a body.
+func (e *Endpoint) hideBytes(b []byte) []byte {
+	for _, secret := range e.secrets {
+		if bytes.Contains(b, []byte(secret)) {
+			return []byte(e.Hide(string(b)))
+		}
+	}
+	return b
+}
+
+// scan takes the secrets out of a text. rest is its end that may be the beginning of a
+// secret; nothing, if the text is the last.
+func (e *Endpoint) scan(s string, last bool) (text, rest string) {
+	var b strings.Builder
+	from, at := 0, 0
+	for at < len(s) {
+		size := 0
+		for _, secret := range e.secrets {
+			if strings.HasPrefix(s[at:], secret) {
+				size = len(secret)
+				break
+			}
+			if !last && strings.HasPrefix(secret, s[at:]) {
+				return b.String() + s[from:at], s[at:]
+			}
+		}
+		if size == 0 {
+			at++
+			continue
+		}
+		b.WriteString(s[from:at])
+		b.WriteString(hiddenText)
+		at += size
+		from = at
+	}
+	return b.String() + s[from:], ""
+}
+
+// hiding takes the secrets out of a text that comes in parts. It holds back what may be
+// the beginning of one.
+type hiding struct {
+	*Endpoint
+	held string
+}
+
+// next is what may be shown after a part.
+func (h *hiding) next(part string) (text string) {
+	if len(h.secrets) == 0 {
+		return part
+	}
+	text, h.held = h.scan(h.held+part, false)
+	return text
+}
+
+// end is what was held back.
+func (h *hiding) end() string {
+	text, _ := h.scan(h.held, true)
+	h.held = ""
+	return text
+}
+
+// hide takes the secrets out of everything that a server can write.
+func (e *Endpoint) hide(a *protocol.ModelAnswer) {
+	if len(e.secrets) == 0 {
+		return
+	}
+	o := a.Origin
+	for _, s := range []*string{&a.Model, &a.Text, &a.Reasoning, &o.ID, &o.Fingerprint, &o.Refused} {
+		*s = e.Hide(*s)
+	}
+	for i := range a.Calls {
+		c := &a.Calls[i]
+		c.ID, c.Tool, c.Broken = e.Hide(c.ID), e.Hide(c.Tool), e.Hide(c.Broken)
+		c.Params, _ = e.hidden(c.Params).(map[string]any)
+	}
+}
+
+// hidden is a value without the secrets.
+func (e *Endpoint) hidden(v any) any {
+	switch v := v.(type) {
+	case string:
+		return e.Hide(v)
+	case []any:
+		for i := range v {
+			v[i] = e.hidden(v[i])
+		}
+	case map[string]any:
+		for _, name := range protocol.SortedKeys(v) {
+			x := e.hidden(v[name])
+			delete(v, name)
+			v[e.Hide(name)] = x
+		}
+	}
+	return v
+}

@@ -1,0 +1,106 @@
+package until_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"tavernsim/llm/until"
+)
+
+type key struct{}
+
+// begin begins a context of three seconds that follows another.
+func begin(parent context.Context, late error) *until.Context {
+	c := &until.Context{}
+	c.Begin(parent, 3*time.Second, late)
+	c.Follow(parent)
+	return c
+}
+
+// It ends by its time, with whom it follows, or by End, whichever is first, and says
+// why; what follows it and what waits for its end hear of it.
+func TestEnds(t *testing.T) {
+	late, why := errors.New("late"), errors.New("why")
+	for name, c := range map[string]struct {
+		end   func(c *until.Context, parent context.CancelCauseFunc)
+		after time.Duration
+		err   error
+		cause error
+	}{
+		"time":     {func(*until.Context, context.CancelCauseFunc) {}, 3 * time.Second, context.DeadlineExceeded, late},
+		"moved":    {func(c *until.Context, _ context.CancelCauseFunc) { c.Move(7 * time.Second) }, 7 * time.Second, context.DeadlineExceeded, late},
+		"followed": {func(_ *until.Context, parent context.CancelCauseFunc) { parent(why) }, 0, context.Canceled, why},
+		"ended":    {func(c *until.Context, _ context.CancelCauseFunc) { c.End(why) }, 0, context.Canceled, why},
+		"done":     {func(c *until.Context, _ context.CancelCauseFunc) { c.End(nil) }, 0, context.Canceled, context.Canceled},
+		"twice": {func(c *until.Context, parent context.CancelCauseFunc) {
+			c.End(why)
+			c.End(late)
+			parent(late)
+			c.Move(0)
+		}, 0, context.Canceled, why},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				parent, cancel := context.WithCancelCause(context.WithValue(t.Context(), key{}, 7))
+				defer cancel(nil)
+				x := begin(parent, late)
+				defer x.End(nil)
+				below, stop := context.WithCancel(x)
+				defer stop()
+				under := begin(x, late)
+				under.Move(time.Hour)
+				var heard atomic.Int32
+				x.AfterFunc(func() { heard.Add(1) })
+				if taken := x.AfterFunc(func() { heard.Add(10) }); !taken() || taken() {
+					t.Error("it was taken back, once")
+				}
+				if x.Err() != nil || x.Cause() != nil || x.Value(key{}) != 7 {
+					t.Error("it has ended, or lacks its values")
+				}
+				began := time.Now()
+				c.end(x, cancel)
+				<-x.Done()
+				synctest.Wait()
+				if took := time.Since(began); took != c.after || !errors.Is(x.Err(), c.err) || !errors.Is(x.Cause(), c.cause) {
+					t.Errorf("after %s: %v, %v", took, x.Err(), x.Cause())
+				}
+				if below.Err() == nil || under.Err() == nil || heard.Load() != 1 {
+					t.Errorf("below %v, %v, heard %d", below.Err(), under.Err(), heard.Load())
+				}
+				x.AfterFunc(func() { heard.Add(1) })
+				synctest.Wait()
+				if heard.Load() != 2 {
+					t.Error("what waits for an end that has been is not called")
+				}
+			})
+		})
+	}
+}
+
+// Who follows a context that has ended ends at once; one that never ends is no burden.
+func TestFollowsTheEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		c := begin(ctx, context.DeadlineExceeded)
+		d := begin(c, context.DeadlineExceeded)
+		synctest.Wait()
+		if !errors.Is(c.Err(), context.Canceled) || !errors.Is(d.Err(), context.Canceled) {
+			t.Error(c.Err(), d.Err())
+		}
+		free := begin(context.Background(), context.DeadlineExceeded)
+		if at, ok := free.Deadline(); !ok || time.Until(at) != 3*time.Second {
+			t.Error(at, ok)
+		}
+		free.End(nil)
+		near, stop := context.WithTimeout(t.Context(), time.Second)
+		defer stop()
+		if at, ok := begin(near, context.DeadlineExceeded).Deadline(); !ok || time.Until(at) != time.Second {
+			t.Error(at, ok)
+		}
+	})
+}
