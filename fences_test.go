@@ -171,7 +171,7 @@ func larger() map[string]int {
 		"protocol":            1660,
 		"scenes":              1680,
 		"scenes/machines":     2670,
-		"scenes/run/rundir":   1630,
+		"scenes/run/rundir":   1660,
 		"scenes/view/inspect": 3150,
 		"scenes/load/project": 2900,
 		"tam":                 2570,

@@ -38,7 +38,7 @@ func BoundOf(p Provider, req protocol.ModelRequest) Bound {
 		}
 		w, ok := p.(interface{ Unwrap() Provider })
 		if !ok {
-			return Bound{Input: bound.Prompt(&req), Output: int64(cmp.Or(req.MaxTokens, defaultMaxTokens))}
+			return Bound{Input: bound.Prompt(&req), Output: int64(cmp.Or(req.MaxTokens, req.Cap, defaultMaxTokens))}
 		}
 		p = w.Unwrap()
 	}

@@ -27,6 +27,8 @@ import (
 // and the stop conditions.
 type Options struct {
 	Stop agenda.Stop // all stop conditions; see MergeStop
+	// Raised: the budgets are others than those that the scene had when it stopped.
+	Raised bool
 
 	// Snapshots decides when a snapshot is taken while the scene runs. Another one is
 	// taken when the scene stops before its end.
@@ -166,7 +168,7 @@ func (r *Run) launch() error {
 	sc.sup = sc.supervisor(r.actorFailed)
 	r.stageSup = sc.supervisor(r.stageFailed)
 	durable, view := sc.journal.Durable(), state.Shown()
-	state.Configure(machines.StageConfig{Stop: sc.options.Stop, Snapshots: sc.options.Snapshots}, machines.Kept{Wave: durable.Number, Bytes: durable.Total}, view)
+	state.Configure(machines.StageConfig{Stop: sc.options.Stop, Snapshots: sc.options.Snapshots, Raised: sc.options.Raised}, machines.Kept{Wave: durable.Number, Bytes: durable.Total}, view)
 	sc.shown.Store(view)
 	r.stage = &stage{
 		scene: sc, machine: state.Stage, progress: r.Progress, series: newSeries(sc.Simulation().Report), report: r.ended,

@@ -34,6 +34,7 @@ const (
 	exitInvalid     = 3 // the project has faults
 	exitNotFound    = 4
 	exitConflict    = 6 // locked, not empty, already ended
+	exitBudget      = 7 // a budget is exhausted
 	exitDivergence  = 8
 	exitInterrupted = 130
 	exitOther       = -1 // the error does not say

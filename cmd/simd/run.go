@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tavernsim/engine/agenda"
+	"tavernsim/engine/budget"
 	"tavernsim/internal/metrics"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
@@ -36,6 +38,7 @@ type runOptions struct {
 	providers  string
 	answers    string
 	onMiss     string
+	budget     string
 	out        string
 	resume     string
 	durability string
@@ -72,7 +75,8 @@ A model file whose kind is no script asks an endpoint of your file of endpoints
 (--providers). Without such a file a script answers, and a warning says so.
 
 Exit codes: 0 the scene ended, 1 failure, or every deliberation failed, 2 usage, 3
-the project has faults, 4 not found, 6 locked or not empty, 8 --repeat found a
+the project has faults, 4 not found, 6 locked or not empty, 7 a budget is exhausted
+and ended the run or paused it (resumable with a larger one), 8 --repeat found a
 difference, 130 interrupted (resumable).`,
 		Example: `  simd run scenes/examples/herbalist
   simd run scenes/examples/market --agents 100000 --ticks 20 --metrics :9464
@@ -80,7 +84,8 @@ difference, 130 interrupted (resumable).`,
   simd run --resume runs/latest
   simd run my-project --seed 7 --repeat 2 --json
   simd run my-project --model thinker --providers providers.yaml
-  simd run my-project --model replay:runs/latest`,
+  simd run my-project --model replay:runs/latest
+  simd run my-project --providers providers.yaml --budget tokens=100000,dollars=0.5`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if (len(args) == 1) == (o.resume != "") {
 				return usageError{fmt.Errorf("run wants a project folder, or --resume with a run directory")}
@@ -111,6 +116,7 @@ func (o *runOptions) register(c *cobra.Command) {
 	f.StringVar(&o.providers, "providers", "", "`FILE` with endpoints and keys (default: $SIMD_PROVIDERS, then simd/providers.yaml of your configuration folder)")
 	f.StringVar(&o.answers, "answers", "", "recorded answers to take before an endpoint is asked: a run directory or a cassette `FILE`")
 	f.StringVar(&o.onMiss, "on-miss", "", "ask an endpoint, or fail, if --answers has no answer to a question; default ask")
+	f.StringVar(&o.budget, "budget", "", "most that models may take, `BUDGET` = tokens=N,dollars=X,calls=N,window=run|day,on_exhausted=end|pause|refuse|degrade:MODEL (default end); scenes have equal shares; with --resume it takes the place of the run's and the scenes'")
 	f.StringVar(&o.out, "out", "", "run directory `DIR` (default: runs/TIME-SCENE)")
 	f.StringVar(&o.resume, "resume", "", "resume the run in `DIR`")
 	f.StringVar(&o.durability, "durability", "", "memory, process (survives a kill) or power (synced); default process")
@@ -161,11 +167,28 @@ func (o *runOptions) run(cmd *cobra.Command, e *env, dir string) error {
 	if err != nil {
 		return err
 	}
+	if exhausted(sum) {
+		return budgetExit(e, sum)
+	}
 	if sum.Resumable {
 		fmt.Fprintf(e.err, "not at its end; resume with: simd run --resume %s\n", sum.RunDir)
 		return &exit{code: exitInterrupted}
 	}
 	return nothingSucceeded(sum)
+}
+
+// exhausted reports whether a budget ended a scene, or paused it.
+func exhausted(sum *rundir.Summary) bool {
+	return slices.ContainsFunc(sum.All(), func(s *rundir.SceneSummary) bool { return s.StoppedBy == agenda.StoppedByBudget })
+}
+
+func budgetExit(e *env, sum *rundir.Summary) error {
+	if sum.Resumable {
+		fmt.Fprintf(e.err, "a budget is exhausted; resume with a larger one: simd run --resume %s --budget BUDGET\n", sum.RunDir)
+	} else {
+		fmt.Fprintln(e.err, "a budget is exhausted, and ended the run")
+	}
+	return &exit{code: exitBudget}
 }
 
 // nothingSucceeded: a run whose deliberations all failed has ended, and failed.
@@ -203,7 +226,7 @@ func (o *runOptions) options(cmd *cobra.Command, e *env) (runner.Options, error)
 		text string
 	}{
 		{o.resume != "" && o.repeat > 1, "--repeat starts new runs; it does not go with --resume"},
-		{o.resume != "" && (len(o.scenes) > 0 || changed("seed") || o.clock != "" || o.agents > 0 || o.model != "" || o.answers != "" || o.onMiss != "" || o.out != ""), "--resume accepts only --providers, --metrics, --pprof, --durability, --batch, --snapshot-facts, --snapshot-every, --snapshot-bytes, --keep, --disk-wait, --json, --quiet and --summary; everything else comes from the run's manifest"},
+		{o.resume != "" && (len(o.scenes) > 0 || changed("seed") || o.clock != "" || o.agents > 0 || o.model != "" || o.answers != "" || o.onMiss != "" || o.out != ""), "--resume accepts only --providers, --budget, --metrics, --pprof, --durability, --batch, --snapshot-facts, --snapshot-every, --snapshot-bytes, --keep, --disk-wait, --json, --quiet and --summary; everything else comes from the run's manifest"},
 		{o.onMiss != "" && o.onMiss != runner.MissAsk && o.onMiss != runner.MissFail, fmt.Sprintf("--on-miss %q: want ask or fail", o.onMiss)},
 		{o.onMiss != "" && o.answers == "", "--on-miss is for questions that --answers does not have; name a run directory or a cassette there, too"},
 		{o.resume != "" && (o.length > 0 || o.ticks > 0 || o.until != ""), "--resume goes on to the end that the run was given; --for, --ticks and --until do not go with it"},
@@ -214,6 +237,13 @@ func (o *runOptions) options(cmd *cobra.Command, e *env) (runner.Options, error)
 	}
 	if err := o.checkMetrics(); err != nil {
 		return opt, err
+	}
+	if cmd.Flags().Changed("budget") {
+		b, err := budget.Parse(o.budget)
+		if err != nil {
+			return opt, usageError{fmt.Errorf("--budget: %w", err)}
+		}
+		opt.Budget = b
 	}
 	if cmd.Flags().Changed("seed") {
 		opt.Seed = &o.seed
@@ -276,7 +306,7 @@ func (o *runOptions) runOnce(ctx context.Context, e *env, dir string, opt runner
 			life, opt := first, opt
 			opt.Crashes = crashes
 			if resume != "" {
-				life.resume, opt.Finish = resume, true
+				life.resume, opt.Finish, opt.Budget = resume, true, nil // the manifest has it
 			}
 			return life.runLife(ctx, e, dir, opt)
 		},
@@ -380,6 +410,9 @@ func (o *runOptions) runRepeat(ctx context.Context, e *env, dir string, opt runn
 		if err != nil {
 			return err
 		}
+		if sum.Resumable && exhausted(sum) {
+			return budgetExit(e, sum)
+		}
 		if sum.Resumable {
 			fmt.Fprintln(e.err, "interrupted; nothing was compared")
 			return &exit{code: exitInterrupted}
@@ -389,7 +422,10 @@ func (o *runOptions) runRepeat(ctx context.Context, e *env, dir string, opt runn
 		}
 		sums = append(sums, sum)
 	}
-	return o.compare(e, sums, opt.Metrics)
+	if err := o.compare(e, sums, opt.Metrics); err != nil || !exhausted(first) {
+		return err
+	}
+	return budgetExit(e, first)
 }
 
 func (o *runOptions) compare(e *env, sums []*rundir.Summary, counts *metrics.Set) error {

@@ -10,7 +10,9 @@ import (
 
 	"github.com/guptarohit/asciigraph"
 
+	"tavernsim/engine/budget"
 	"tavernsim/internal/terminal"
+	"tavernsim/llm/price"
 	"tavernsim/scenes/run/rundir"
 )
 
@@ -51,6 +53,9 @@ func writeScene(b *strings.Builder, s *rundir.SceneSummary, wall float64, compac
 	row("model", "%s calls  tokens in=%s out=%s%s", thousands(s.Model.Calls), human(float64(s.Model.Tokens.Input)), human(float64(s.Model.Tokens.Output)), note(s.Model.Failed, "%d failed"))
 	if a := s.Model.Answers; a != nil {
 		row("answers", "%s reused, %s asked", thousands(a.Reused), thousands(a.Asked))
+	}
+	for _, l := range s.Budgets[:min(len(s.Budgets), maxRows)] {
+		row("budget "+l.Ledger, "%s", budgetText(&l))
 	}
 	row("calls", "%s of tools and skills%s", thousands(s.Tools.Calls), note(s.Tools.Failed, "%d failed"))
 	row("journal", "%s facts  %s in %s waves  durability %s", thousands(s.Journal.Facts), size(float64(s.Journal.Bytes)), thousands(int64(s.Journal.Waves)), s.Journal.Durability)
@@ -236,4 +241,30 @@ func jsonText(v any) string {
 		return fmt.Sprint(v)
 	}
 	return string(b)
+}
+
+// budgetText says what became of a budget: "98,400 of 100,000 tokens used, 3 refused".
+func budgetText(l *rundir.Budget) string {
+	var parts []string
+	for _, u := range []struct {
+		used, limit int64
+		text        func(int64) string
+		unit        string
+	}{
+		{l.Used.Tokens, l.Limit.Tokens, thousands, " tokens"},
+		{l.Used.Nano, l.Limit.Nano, price.Dollars, ""},
+		{l.Used.Calls, l.Limit.Calls, thousands, " calls"},
+	} {
+		if u.limit > 0 {
+			parts = append(parts, fmt.Sprintf("%s of %s%s", u.text(u.used), u.text(u.limit), u.unit))
+		}
+	}
+	text := strings.Join(parts, ", ") + " used"
+	if l.Window == budget.WindowDay {
+		text += " today"
+	}
+	if saved := budget.Amount(l.Saved); saved != (budget.Amount{}) {
+		text += fmt.Sprintf(", %s saved", saved)
+	}
+	return text + note(l.Refused, "%d refused") + note(l.Degraded, "%d degraded")
 }

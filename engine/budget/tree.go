@@ -350,9 +350,14 @@ func (t *Tree) Kept() (kept []Kept) {
 	return kept
 }
 
-// Restore takes the ledgers of a snapshot. Those that have no limit any more are dropped.
+// Restore takes the ledgers of a snapshot. Those that have no limit any more are dropped;
+// a run that had none before begins with what its scene has.
 func (t *Tree) Restore(kept []Kept) {
 	for _, k := range kept {
+		if k.Name == OfScene && t.run != nil && t.run.Total == (Amount{}) {
+			t.run.Kept = k
+			t.run.Name = OfRun
+		}
 		if l := t.named(k.Name); l != nil {
 			l.Kept = k
 		}

@@ -64,7 +64,9 @@ func (b *builder) budgets() (err error) {
 		err = errors.Join(err, bad)
 		return l
 	}
-	c.Run, c.Scene = read(b.Budget, budget.End), read(b.Def.Definition.Budget, budget.End)
+	if c.Run = read(b.Budget, budget.End); !b.Raised {
+		c.Scene = read(b.Def.Definition.Budget, budget.End)
+	}
 	for _, d := range b.Definitions {
 		p, ok := b.Project.Profile(d.Profile)
 		if !ok {

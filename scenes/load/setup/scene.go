@@ -33,6 +33,7 @@ type Options struct {
 	Agents      int              // scales the counts; 0 = as defined
 	Until       string           // replaces the definition's condition when not empty
 	Budget      *budget.Budget   // the scene's share of the run's; nil = none
+	Raised      bool             // Budget takes the place of the scene's own
 	ProjectHash string
 
 	// Middleware judges every receiver of every event after the channel's own rules.

@@ -34,6 +34,7 @@ import (
 	"unicode"
 
 	"tavernsim/engine/agenda"
+	"tavernsim/engine/budget"
 	"tavernsim/llm/replay"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
@@ -71,6 +72,8 @@ type Manifest struct {
 	For         protocol.Duration           `json:"for,omitempty"`
 	Ticks       int64                       `json:"ticks,omitempty"`
 	Until       string                      `json:"until,omitempty"`
+	Budget      *budget.Budget              `json:"budget,omitempty"`    // of all scenes together; each has an equal share
+	Raised      bool                        `json:"raised,omitempty"`    // the budget was given when the run was resumed, and takes the place of those of the scenes
 	Model       string                      `json:"model,omitempty"`     // that replaced the scenes'
 	Endpoints   []string                    `json:"endpoints,omitempty"` // of the user, that its models ask; none = scripts answered
 	Answers     int                         `json:"answers,omitempty"`   // recorded, in AnswersFile
@@ -238,6 +241,12 @@ func ReadManifest(dir string) (*Manifest, error) {
 		return nil, protocol.Errorf(protocol.KindUnknown, "%s: the run was made by a program with run format %d; this one knows %d", dir, m.Version, ManifestVersion)
 	}
 	return m, nil
+}
+
+// SetBudget replaces the budgets of a run, and of its scenes, in its directory.
+func (m *Manifest) SetBudget(dir string, b *budget.Budget) error {
+	m.Budget, m.Raised = b, true
+	return writeManifest(dir, m)
 }
 
 func writeManifest(dir string, m *Manifest) error {

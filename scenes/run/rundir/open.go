@@ -156,6 +156,7 @@ func (m *Manifest) Made(p *project.Project, id string, middleware delivery.Chain
 	}
 	return setup.New(p, def, setup.Options{
 		Seed: m.Seeds[id], Clock: m.Clocks[id], Agents: m.Agents, ProjectHash: m.ProjectHash, Until: m.Until, Middleware: middleware, External: external,
+		Budget: m.Budget.Share(len(m.Scenes)), Raised: m.Raised,
 	})
 }
 

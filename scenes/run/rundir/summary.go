@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"tavernsim/engine/budget"
 	"tavernsim/protocol"
 )
 
@@ -47,6 +48,7 @@ type SceneSummary struct {
 	Events        EventCounts  `json:"events"`
 	World         WorldCounts  `json:"world"`
 	Model         ModelCounts  `json:"model"`
+	Budgets       []Budget     `json:"budgets,omitempty"` // the widest first; of agents those that asked
 	Tools         ToolCounts   `json:"tools"`
 	Knowledge     int64        `json:"knowledge_entries_written"`
 	Restarts      int64        `json:"restarts"`
@@ -121,6 +123,38 @@ type ModelCounts struct {
 type Answers struct {
 	Reused int64 `json:"reused"` // recorded answers
 	Asked  int64 `json:"asked"`  // attempts at endpoints
+}
+
+// Budget is one budget of a scene, and what became of it.
+type Budget struct {
+	Ledger      string `json:"ledger"` // run (the scene's share), scene, profile:ID, agent:ID
+	Limit       Spent  `json:"limit"`  // 0 = none
+	Window      string `json:"window"` // run or day
+	OnExhausted string `json:"on_exhausted"`
+	Used        Spent  `json:"used"`  // in the present window
+	Total       Spent  `json:"total"` // in all of them
+	Saved       Spent  `json:"saved"` // what recorded answers would have taken
+	Refused     int64  `json:"refused"`
+	Degraded    int64  `json:"degraded"` // requests that another model answered
+}
+
+// Spent is what requests to models took.
+type Spent struct {
+	Tokens int64 `json:"tokens,omitempty"`
+	Calls  int64 `json:"calls,omitempty"`
+	Nano   int64 `json:"nano,omitempty"` // nano-dollars
+}
+
+// Budgets lists the budgets of a scene.
+func Budgets(lines []budget.Line) (list []Budget) {
+	for _, l := range lines {
+		b := Budget{Ledger: l.Name, Limit: Spent(l.Amount), Window: budget.WindowRun, OnExhausted: l.On.String(), Used: Spent(l.Used), Total: Spent(l.Total), Saved: Spent(l.Saved), Refused: l.Refused, Degraded: l.Changed}
+		if l.Daily {
+			b.Window = budget.WindowDay
+		}
+		list = append(list, b)
+	}
+	return list
 }
 
 // Tokens in and out.

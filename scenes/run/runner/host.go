@@ -90,7 +90,7 @@ func (h *Host) Add(p *project.Project, opt Options) (*Runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := check(defs, opt); err != nil {
+	if err := check(p, defs, opt); err != nil {
 		return nil, err
 	}
 	switch {
@@ -129,6 +129,11 @@ func (h *Host) Resume(dir string, opt Options) (*Runner, error) {
 	}
 	if err := rundir.Writable(dir, "make it writable, or resume a copy of it"); err != nil {
 		return nil, err
+	}
+	if opt.Budget != nil {
+		if err := raise(dir, m, p, opt.Budget); err != nil {
+			return nil, err
+		}
 	}
 	opt = optionsOf(m, opt)
 	if opt.answers, err = m.RecordedAnswers(dir); err != nil {

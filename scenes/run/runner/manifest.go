@@ -27,7 +27,7 @@ func newManifest(p *project.Project, defs []*project.Scene, opt Options) (*rundi
 	m := &rundir.Manifest{
 		Version: rundir.ManifestVersion, Created: time.Now().UTC().Truncate(time.Millisecond), Program: opt.Version, Go: runtime.Version(), Args: opt.Args,
 		Project: p.ID(), ProjectHash: p.Hash(), Seeds: map[string]uint64{}, Clocks: map[string]agenda.ClockKind{},
-		Agents: opt.Agents, For: protocol.Duration(opt.For), Ticks: opt.Ticks, Until: opt.Until, Model: opt.Model, OnMiss: opt.OnMiss, Endpoints: opt.endpoints(), Durability: durability,
+		Budget: opt.Budget, Agents: opt.Agents, For: protocol.Duration(opt.For), Ticks: opt.Ticks, Until: opt.Until, Model: opt.Model, OnMiss: opt.OnMiss, Endpoints: opt.endpoints(), Durability: durability,
 		BatchFacts: opt.BatchFacts, Files: rundir.Files(p),
 		SnapFacts: opt.Snapshots.Facts, SnapEvery: protocol.Duration(opt.Snapshots.Every), SnapBytes: opt.Snapshots.Bytes, Keep: opt.Keep, Middleware: len(opt.Middleware) > 0, External: toolNames(opt.External),
 	}
@@ -97,7 +97,7 @@ func optionsOf(m *rundir.Manifest, now Options) Options {
 		Scenes: m.Scenes, Agents: m.Agents, For: m.For.Std(), Ticks: m.Ticks, Until: m.Until, Durability: m.Durability,
 		BatchFacts: m.BatchFacts, Snapshots: machines.SnapshotPolicy{Facts: m.SnapFacts, Every: m.SnapEvery.Std(), Bytes: m.SnapBytes}.Or(now.Snapshots), Keep: cmp.Or(now.Keep, m.Keep),
 		Workers: now.Workers, Metrics: now.Metrics, Log: now.Log, Version: now.Version, Sized: now.Sized, Crashes: now.Crashes, Finish: now.Finish, FS: now.FS, Recovering: now.Recovering,
-		Middleware: now.Middleware, External: now.External, Executors: now.Executors, Model: m.Model, OnMiss: m.OnMiss,
+		Budget: now.Budget, Middleware: now.Middleware, External: now.External, Executors: now.Executors, Model: m.Model, OnMiss: m.OnMiss,
 	}
 	if len(m.Endpoints) > 0 { // else a script answered, and goes on to
 		if opt.Endpoints = now.Endpoints; opt.Endpoints == nil {

@@ -49,6 +49,7 @@ import (
 
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent"
+	"tavernsim/engine/budget"
 	"tavernsim/engine/bus/delivery"
 	"tavernsim/internal/metrics"
 	"tavernsim/internal/source"
@@ -97,6 +98,10 @@ type Options struct {
 	Workers int
 	Metrics *metrics.Set
 	Log     *slog.Logger
+	// Budget bounds what the scenes spend on models together; nil = as the manifest says,
+	// none of a new run. One that is given to a run that goes on also takes the place of the
+	// scenes' own.
+	Budget *budget.Budget
 	// Model replaces the model that answers requests without a name: the name of a file
 	// in models/, or "scripted", which makes scripts answer for every model. "" = the
 	// scene's.
@@ -288,7 +293,7 @@ func pick(p *project.Project, ids []string) ([]*project.Scene, error) {
 }
 
 // check refuses faulty options before anything is written.
-func check(defs []*project.Scene, opt Options) error {
+func check(p *project.Project, defs []*project.Scene, opt Options) error {
 	if err := opt.Snapshots.Validate(); err != nil {
 		return err
 	}
@@ -299,6 +304,9 @@ func check(defs []*project.Scene, opt Options) error {
 		if err := setup.CheckUntil(opt.Until); err != nil {
 			return err
 		}
+	}
+	if err := checkBudget(opt.Budget, len(defs), p); err != nil {
+		return err
 	}
 	for _, def := range defs {
 		if _, err := def.Agents(opt.Agents); err != nil {
@@ -383,7 +391,7 @@ func (r *Runner) startScene(def *project.Scene, opt Options) error {
 	s := &Scene{ID: id, Seed: r.Manifest.Seeds[id], journal: journal, models: set, latency: scenes.NewLatency(), report: def.Definition.Simulation.Report}
 	counts := r.metrics.Scene(id)
 	s.Run, err = scenes.Start(made, journal, scenes.Options{
-		Stop: stopOf(def, opt), Snapshots: opt.Snapshots, Model: set.Provider(), Class: r.class(id), Executors: opt.Executors, System: r.host.system, Name: r.host.actorName(r.Dir, id),
+		Stop: stopOf(def, opt), Raised: opt.Budget != nil, Snapshots: opt.Snapshots, Model: set.Provider(), Class: r.class(id), Executors: opt.Executors, System: r.host.system, Name: r.host.actorName(r.Dir, id),
 		Metrics: counts, Log: r.log, Latency: s.latency, Crashes: opt.Crashes[id], Folding: r.recovering(id),
 		Effects: func() (outside.Journal, error) { return r.store.Journal(outside.JournalID(id)) },
 	})

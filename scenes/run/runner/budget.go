@@ -1,0 +1,47 @@
+package runner
+
+import (
+	"slices"
+
+	"tavernsim/engine/budget"
+	"tavernsim/llm/models"
+	"tavernsim/protocol"
+	"tavernsim/scenes/load/project"
+	"tavernsim/scenes/run/rundir"
+)
+
+// checkBudget refuses a budget of which a share is nothing, or whose other model is not
+// there.
+func checkBudget(b *budget.Budget, scenes int, p *project.Project) error {
+	if _, err := b.Limits(budget.End); err != nil {
+		return err
+	}
+	if _, err := b.Share(scenes).Limits(budget.End); err != nil {
+		return protocol.Errorf(protocol.KindInvalid, "the budget %s is too small for %d scenes, which have equal shares: %w", b, scenes, err)
+	}
+	if b == nil {
+		return nil
+	}
+	on, _ := budget.ParseAction(b.OnExhausted, budget.End)
+	if on.Model != "" && !slices.ContainsFunc(p.ModelFiles(), func(file string) bool { return models.NameOf(file) == on.Model }) {
+		return protocol.Errorf(protocol.KindNotFound, "budget: on_exhausted %s: the project has no file models/%s.yaml", on, on.Model)
+	}
+	return nil
+}
+
+// raise gives a run another budget.
+func raise(dir string, m *rundir.Manifest, p *project.Project, b *budget.Budget) error {
+	counted := m.Budget != nil
+	for _, id := range m.Scenes {
+		if s, err := p.Scene(id); err == nil {
+			counted = counted || s.Definition.Budget != nil
+		}
+	}
+	if !counted {
+		return protocol.Errorf(protocol.KindConflict, "run %s: neither the run nor a scene of it began with a budget, so nobody counted what it spent; resume it without one, or start another", m.Run)
+	}
+	if err := checkBudget(b, len(m.Scenes), p); err != nil {
+		return err
+	}
+	return m.SetBudget(dir, b)
+}
