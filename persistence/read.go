@@ -165,7 +165,7 @@ func (r *reader) records(key []byte, blk *format.Block) error {
 		return keyDamage(r.j.scene, key, &blk.Header, r.good, err)
 	}
 	var stopped error
-	err = format.Records(facts, blk.First, blk.Count, r.names.intern, func(rec protocol.Record) error {
+	err = format.Records(facts, blk.First, blk.Count, r.q.Kinds, r.names.intern, func(rec protocol.Record) error {
 		if r.wants(&rec) {
 			stopped = r.yield(rec)
 		}
@@ -181,7 +181,7 @@ func (r *reader) wants(rec *protocol.Record) bool {
 	q := &r.q
 	return rec.Seq >= q.From && rec.Seq <= q.To &&
 		(q.Since == 0 || rec.Time >= q.Since) && (q.Until == 0 || rec.Time < q.Until) &&
-		(q.Actor == "" || rec.Actor == q.Actor) && (len(q.Kinds) == 0 || slices.Contains(q.Kinds, rec.Kind)) &&
+		(q.Actor == "" || rec.Actor == q.Actor) &&
 		(q.Trace == "" || r.j.store.opts.Traces.has(rec, q.Trace))
 }
 

@@ -179,7 +179,7 @@ func indexEntry(blk *format.Block, stored int, traces Traces) (raw []byte, e for
 		return nil, e, err
 	}
 	summary := format.NewSummary(blk.Count, traces.Rule)
-	err = format.Records(raw, blk.First, blk.Count, newNames().intern, func(r protocol.Record) error {
+	err = format.Records(raw, blk.First, blk.Count, nil, newNames().intern, func(r protocol.Record) error {
 		summary.Add(r.Time, r.Actor, r.Kind)
 		if traces.Of != nil {
 			traces.Of(r.Kind, r.Data, summary.AddTrace)

@@ -3,6 +3,7 @@ package format
 import (
 	"bytes"
 	"encoding/binary"
+	"slices"
 
 	"github.com/klauspost/compress/s2"
 	"github.com/zeebo/xxh3"
@@ -185,17 +186,23 @@ func (blk *Block) Facts() ([]byte, error) {
 }
 
 // Records decodes facts, the bytes of n facts of which the first has seq first,
-// and hands each over with the offset at which it begins. Names come through
-// intern; data is a slice of facts.
-func Records(facts []byte, first uint64, n int, intern func([]byte) string, yield func(protocol.Record) error) error {
-	rest := facts
+// and hands those of the kinds over; none = all. Names come through intern; data is a slice of
+// facts.
+func Records(facts []byte, first uint64, n int, kinds []string, intern func([]byte) string, yield func(protocol.Record) error) error {
+	rest, actor := facts, ""
 	for i := range n {
 		f, next, err := ReadFact(rest)
 		if err != nil {
 			return corrupt("seq %d at offset %d of %d: %w", first+uint64(i), len(facts)-len(rest), len(facts), err)
 		}
 		rest = next
-		rec := protocol.Record{Seq: first + uint64(i), Time: f.Time, Actor: intern(f.Actor), Kind: intern(f.Kind), Data: f.Data}
+		if len(kinds) > 0 && !slices.ContainsFunc(kinds, func(k string) bool { return k == string(f.Kind) }) {
+			continue
+		}
+		if actor != string(f.Actor) { // the facts of a turn follow one another
+			actor = intern(f.Actor)
+		}
+		rec := protocol.Record{Seq: first + uint64(i), Time: f.Time, Actor: actor, Kind: intern(f.Kind), Data: f.Data}
 		if err := yield(rec); err != nil {
 			return err
 		}

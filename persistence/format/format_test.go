@@ -330,7 +330,7 @@ func TestFactRoundTrip(t *testing.T) {
 			want = append(want, r)
 		}
 		i := 0
-		err := Records(b, 5, n, func(b []byte) string { return string(b) }, func(r protocol.Record) error {
+		err := Records(b, 5, n, nil, func(b []byte) string { return string(b) }, func(r protocol.Record) error {
 			w := want[i]
 			if r.Seq != w.Seq || r.Time != w.Time || r.Actor != w.Actor || r.Kind != w.Kind || !bytes.Equal(r.Data, w.Data) {
 				return fmt.Errorf("fact %d is %+v; want %+v", i, r, w)
@@ -408,7 +408,7 @@ func FuzzOpenBlock(f *testing.F) {
 		if err != nil {
 			return
 		}
-		_ = Records(facts, blk.First, blk.Count, func(b []byte) string { return string(b) }, func(protocol.Record) error { return nil })
+		_ = Records(facts, blk.First, blk.Count, nil, func(b []byte) string { return string(b) }, func(protocol.Record) error { return nil })
 	})
 }
 

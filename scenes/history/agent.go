@@ -29,7 +29,7 @@ func Agent(sc *setup.Scene, journal Journal, o uint32, opt Options) (*agent.Mach
 		}
 		return nil
 	}}
-	return m, through.Number, f.walk(after, func(r protocol.Record) error {
+	return m, through.Number, f.walk(after, nil, func(r protocol.Record) error {
 		if r.Actor != sc.Name(o) && !strings.HasPrefix(r.Actor, "$") && !codec.FactType(r.Kind).Others {
 			return nil // of another agent alone
 		}

@@ -17,6 +17,8 @@ type Options struct {
 	// Folding gets the progress in facts from time to time; may be nil.
 	Folding func(done, total uint64)
 	Log     *slog.Logger // gets warnings about unusable snapshots; may be nil
+	// Only is the part of the state that is folded, see [Part]; "" = all.
+	Only string
 }
 
 // Fold folds a journal to its end, from the newest good snapshot. It returns the state
@@ -57,13 +59,17 @@ func (f *fold) run() (*machines.State, error) {
 	if err != nil || after.Last >= f.through.Last {
 		return state, err
 	}
-	return state, f.walk(after, state.Apply)
+	if f.Only == "" {
+		return state, f.walk(after, nil, state.Apply)
+	}
+	kinds, apply := Part(f.scene, state, f.Only)
+	return state, f.walk(after, kinds, apply)
 }
 
-// walk calls apply for every fact after a wave.
-func (f *fold) walk(after persistence.Wave, apply func(protocol.Record) error) error {
+// walk calls apply for every fact after a wave, or for those of some kinds.
+func (f *fold) walk(after persistence.Wave, kinds []string, apply func(protocol.Record) error) error {
 	from, to := after.Last+1, f.through.Last
-	return f.journal.Scan(persistence.Query{From: from, To: to}, func(r protocol.Record) error {
+	return f.journal.Scan(persistence.Query{From: from, To: to, Kinds: kinds}, func(r protocol.Record) error {
 		f.facts++
 		if f.Folding != nil && f.facts%foldingEvery == 0 {
 			f.Folding(r.Seq-from+1, to-from+1)

@@ -5,9 +5,11 @@ import (
 	"strings"
 	"testing"
 
+	"tavernsim/engine/agent"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/history"
+	"tavernsim/scenes/machines"
 	"tavernsim/scenes/scenestest"
 )
 
@@ -43,6 +45,59 @@ func TestFoldToEveryWave(t *testing.T) {
 				t.Errorf("waves %d and %d have the same state", other, wave)
 			}
 			seen[hashes[0]] = wave
+		}
+	})
+}
+
+// A fold of a part gives that part of the whole state, from a snapshot or the beginning.
+func TestFoldOfAPart(t *testing.T) {
+	s := scenestest.New(t, scenestest.Town(t), "")
+	set := scenestest.Settings{Snapshots: 700}
+	s.Run(t, set)
+	made, codec := s.Made(t, set), machines.NewCodec()
+	encoded := func(raw protocol.Raw, err error) string {
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(raw)
+	}
+	s.Journal(t, func(j *persistence.Journal) {
+		for wave := range j.Durable().Number + 1 {
+			fold := func(only string) *machines.State {
+				state, err := history.FoldTo(made, j, wave, history.Options{Only: only})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return state
+			}
+			whole := fold("")
+			agenda := encoded(whole.Agenda.Snapshot(codec))
+			for i, k := range machines.Services() {
+				if encoded(fold(k.Actor).Services[i].Snapshot(codec)) != encoded(whole.Services[i].Snapshot(codec)) {
+					t.Errorf("wave %d: %s alone is another", wave, k.Actor)
+				}
+			}
+			all := fold(machines.Agenda)
+			if encoded(all.Agenda.Snapshot(codec)) != agenda {
+				t.Errorf("wave %d: the agenda alone is another", wave)
+			}
+			for o, m := range whole.Agents {
+				if all.Agents[o].State.Waiting() != m.State.Waiting() {
+					t.Errorf("wave %d: %d events wait for %s with the agenda, %d in the whole", wave, all.Agents[o].State.Waiting(), m.ID.Instance, m.State.Waiting())
+				}
+				if wave%7 != 0 {
+					continue
+				}
+				one := fold(m.ID.Instance)
+				if encoded(agent.Snapshot(codec, &one.Agents[o].State)) != encoded(agent.Snapshot(codec, &m.State)) || encoded(one.Agenda.Snapshot(codec)) != agenda {
+					t.Errorf("wave %d: %s alone is another", wave, m.ID.Instance)
+				}
+				for i := range one.Services {
+					if encoded(one.Services[i].Snapshot(codec)) != encoded(whole.Services[i].Snapshot(codec)) {
+						t.Errorf("wave %d: with %s alone, %s is another", wave, m.ID.Instance, machines.Services()[i].Actor)
+					}
+				}
+			}
 		}
 	})
 }

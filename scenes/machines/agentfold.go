@@ -17,6 +17,9 @@ type AgentFold struct {
 	Machine func(uint32) *agent.Machine
 	late    []protocol.Fact        // facts of the open wave that agents learn of when the wave closes
 	missed  []*agenda.DeadLettered // refusals of the open wave
+	actor   string                 // looked up last: the facts of a turn follow one another
+	ordinal uint32
+	known   bool
 }
 
 // Apply folds one fact of a wave. Agents hear events when the wave is closed: what
@@ -60,8 +63,12 @@ func (f *AgentFold) with(o uint32, do func(*agent.Machine)) {
 }
 
 func (f *AgentFold) named(instance string, do func(*agent.Machine)) {
-	if o, known := f.Scene.Ordinal(instance); known {
-		f.with(o, do)
+	if f.actor != instance {
+		f.actor = instance
+		f.ordinal, f.known = f.Scene.Ordinal(instance)
+	}
+	if f.known {
+		f.with(f.ordinal, do)
 	}
 }
 

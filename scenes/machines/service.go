@@ -78,8 +78,7 @@ type Part struct {
 // With is the view after a service has published again.
 func (v *View) With(p Part) *View {
 	parts := slices.Clone(v.parts)
-	i := slices.IndexFunc(parts, func(before Part) bool { return before.Service == p.Service })
-	parts[i] = p
+	parts[slices.IndexFunc(parts, func(before Part) bool { return before.Service == p.Service })] = p
 	return &View{parts: parts}
 }
 

@@ -86,7 +86,7 @@ func (s *Scene) Agent(id, at string) (*AgentView, error) {
 	if err != nil {
 		return nil, err
 	}
-	state, err := s.Fold(wave.Number)
+	state, err := s.fold(wave.Number, id)
 	if err != nil {
 		return nil, err
 	}

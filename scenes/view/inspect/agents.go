@@ -74,7 +74,7 @@ func (s *Scene) Agents(q AgentQuery) (*AgentList, error) {
 	if err != nil {
 		return nil, err
 	}
-	state, err := s.Fold(s.journal.Durable().Number)
+	state, err := s.fold(s.journal.Durable().Number, machines.Agenda)
 	if err != nil {
 		return nil, err
 	}

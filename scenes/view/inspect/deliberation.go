@@ -218,7 +218,7 @@ func called(c *agent.CallMade) Called {
 
 // perceived folds the run to the end of the wave before, where the turn began.
 func (s *Scene) perceived(d *Deliberation, t *turnFacts) error {
-	state, err := s.Fold(max(t.end.Wave, 1, s.journal.Begin().Number+1) - 1)
+	state, err := s.fold(max(t.end.Wave, 1, s.journal.Begin().Number+1)-1, d.Agent)
 	if err != nil {
 		return err
 	}

@@ -122,12 +122,15 @@ type journal interface {
 func (s *Scene) reading() history.Options { return history.Options{Folding: s.Progress} }
 
 // Fold is the state of the scene at the end of a wave.
-func (s *Scene) Fold(wave uint64) (*machines.State, error) {
+func (s *Scene) Fold(wave uint64) (*machines.State, error) { return s.fold(wave, "") }
+
+// fold is a part of that state, see [history.Part].
+func (s *Scene) fold(wave uint64, only string) (*machines.State, error) {
 	made, err := s.made()
 	if err != nil {
 		return nil, err
 	}
-	return history.FoldTo(made, s.journal, wave, s.reading())
+	return history.FoldTo(made, s.journal, wave, history.Options{Folding: s.Progress, Only: only})
 }
 
 // empty refuses a journal without a wave.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +13,8 @@ import (
 	"tavernsim/engine/world"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
+	"tavernsim/scenes/history"
+	"tavernsim/scenes/machines"
 	"tavernsim/scenes/view/factjson"
 )
 
@@ -148,7 +151,7 @@ func (s *Scene) document(at string) (*world.Document, persistence.Wave, error) {
 	if err != nil {
 		return nil, wave, err
 	}
-	state, err := s.Fold(wave.Number)
+	state, err := s.fold(wave.Number, machines.ActorWorld)
 	if err != nil {
 		return nil, wave, err
 	}
@@ -158,7 +161,7 @@ func (s *Scene) document(at string) (*world.Document, persistence.Wave, error) {
 // documentOf is the world at a version: the run folded up to there.
 func (s *Scene) documentOf(version int64) (*world.Document, persistence.Wave, error) {
 	begin := s.journal.Begin()
-	state, err := s.Fold(begin.Number)
+	state, err := s.fold(begin.Number, machines.ActorWorld)
 	if err != nil {
 		return nil, begin, err
 	}
@@ -166,8 +169,10 @@ func (s *Scene) documentOf(version int64) (*world.Document, persistence.Wave, er
 	if version < doc.Version() {
 		return nil, begin, protocol.Errorf(protocol.KindNotFound, "version:%d: the first version of the world that is kept is %d", version, doc.Version())
 	}
-	err = s.Scan(persistence.Query{From: begin.Last + 1}, func(r protocol.Record) error {
-		if err := state.Apply(r); err != nil || state.World().Version() > version {
+	made, _ := s.made() // for the fold above, too
+	kinds, apply := history.Part(made, state, machines.ActorWorld)
+	err = s.Scan(persistence.Query{From: begin.Last + 1, Kinds: kinds}, func(r protocol.Record) error {
+		if err := apply(r); err != nil || state.World().Version() > version {
 			return orStop(err)
 		}
 		if state.World() != doc {
@@ -196,23 +201,25 @@ func orStop(err error) error {
 // writers lists the last changes at, above or below a path up to a fact, newest
 // first.
 func (s *Scene) writers(p world.Path, through uint64) ([]Change, error) {
-	last := ring[Change]{n: lastWriters}
-	waves := s.waves()
-	err := s.commits(persistence.Query{To: max(through, 1)}, func(r protocol.Record, c *world.Committed) (err error) {
-		wave := uint64(0)
+	type written struct {
+		record protocol.Record
+		change *world.Change
+	}
+	last := ring[written]{n: lastWriters}
+	err := s.commits(persistence.Query{To: max(through, 1)}, func(r protocol.Record, c *world.Committed) error {
 		for i := range c.Changes {
-			if !touches(p, c.Changes[i].Path) {
-				continue
+			if touches(p, c.Changes[i].Path) {
+				last.add(written{r, &c.Changes[i]})
 			}
-			if wave, err = waves.of(r.Seq); err != nil {
-				return err
-			}
-			last.add(worldChange(r, wave, &c.Changes[i]))
 		}
 		return nil
 	})
-	list := last.all()
-	slices.Reverse(list)
+	list, waves := []Change{}, s.waves()
+	for _, x := range slices.Backward(last.all()) {
+		wave, lost := waves.of(x.record.Seq)
+		err = errors.Join(err, lost)
+		list = append(list, worldChange(x.record, wave, x.change))
+	}
 	return list, err
 }
 
@@ -221,7 +228,7 @@ func (s *Scene) writers(p world.Path, through uint64) ([]Change, error) {
 func (s *Scene) commits(q persistence.Query, yield func(protocol.Record, *world.Committed) error) error {
 	q.Kinds = []string{world.FactCommitted, statecmd.FactCommitted}
 	return s.facts(q, func(r protocol.Record, fact protocol.Fact) error {
-		if r.Actor != worldActor {
+		if r.Actor != machines.ActorWorld {
 			return nil // the commands of agents on their own state
 		}
 		for _, c := range commitsOf(fact) {
@@ -232,9 +239,6 @@ func (s *Scene) commits(q persistence.Query, yield func(protocol.Record, *world.
 		return nil
 	})
 }
-
-// worldActor decides about the world.
-const worldActor = "$world"
 
 // commitsOf are the versions of the world that a fact of the world made.
 func commitsOf(f protocol.Fact) (list []*world.Committed) {
