@@ -87,7 +87,7 @@ func (a *agentShell) granted(env *protocol.Envelope) error {
 			x := &h.ask.Answer
 			*x = agent.Answered{Kind: h.ask.Kind, Number: h.ask.Number, Err: &llm.Failure{Outcome: llm.OutcomeBudget, Message: g.Refused.Text}}
 			x.Model.Origin = &protocol.ModelOrigin{Budget: &protocol.ModelBudget{Ledger: g.Refused.Ledger}}
-			a.asked("", h.ask, x, 0)
+			a.asked(a.model.Name(), h.ask, x, 0)
 			return a.step(x)
 		}
 		h.ledger, h.ask.Model.Model = g.Refused.Ledger, g.Refused.On.Model
@@ -127,4 +127,15 @@ func (a *agentShell) settle(x *agent.Answered) {
 	}
 	a.budget.step.Done = x.Number
 	a.budget.step.Took, _ = machines.Taken(&x.Model, x.Err != nil)
+}
+
+// boundOf is the bound of a request to an endpoint under a budget, else nil.
+func (a *agentShell) boundOf(q *agent.Ask) *llm.Bound {
+	if a.budget == nil || q.Kind != agent.KindModel {
+		return nil
+	}
+	if h := a.budget.asked[q.Number]; h != nil && !h.bound.Script && !h.bound.Saved {
+		return &h.bound
+	}
+	return nil
 }

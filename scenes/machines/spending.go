@@ -96,13 +96,13 @@ func (s *Stage) openSpending() {
 	}
 }
 
-// attempts is how often the gate of an endpoint sends a request at most.
-const attempts = 5
-
-// worst is the most that a turn of an agent can take. A turn knows no prices.
+// worst is the most that a turn of an agent can take: each of its requests may fail and
+// have cost max_tokens. A turn knows no prices.
 func (s *Stage) worst(o uint32) budget.Amount {
 	l := &s.scene.AgentDefinition(o).Limits
-	return budget.Amount{Tokens: l.MaxTokens, Nano: math.MaxInt64 / attempts}.Times(attempts).Plus(budget.Amount{Calls: int64(l.MaxModelCalls)})
+	a := budget.Amount{Tokens: l.MaxTokens, Calls: 1}.Times(int64(l.MaxModelCalls))
+	a.Nano = math.MaxInt64
+	return a
 }
 
 // wakeBudget is what a turn that begins knows; nil = there are no budgets.

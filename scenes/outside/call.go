@@ -91,7 +91,7 @@ func (c *call) enter() {
 	c.gate, c.Tokens = c.to.gateOf(&c.ask)
 	c.Scene, c.Class, c.Owner = c.from.Scene, classOf(c.from.Class, &c.ask), c
 	c.Draw = c.ask.Model.Draw.Sub(transportDraws)
-	c.Once = !c.to.MayRepeat(&c.ask)
+	c.Once = c.from.Bound != nil || !c.to.MayRepeat(&c.ask) // one attempt is reserved that may cost something
 	c.runner.join(c)
 	c.waiting = time.Now().Add(c.ask.Wait)
 	c.move(finds, waits)
@@ -264,6 +264,7 @@ func (c *call) ended(x *attempt, answer agent.Answered) {
 	if o := answer.Model.Origin; o != nil && c.gate != c.to.gate {
 		o.Attempts = int64(c.Attempts())
 	}
+	c.noteLost(&answer)
 	learnt := c.learnt(&answer)
 	c.waiting = time.Now()
 	c.move(out, waits)
@@ -273,6 +274,23 @@ func (c *call) ended(x *attempt, answer agent.Answered) {
 	}
 	c.runner.watch.Again(c.ask.Kind, c.gate.Name(), llm.OutcomeOf(answer.Err))
 	c.look()
+}
+
+// noteLost notes in a failure what the attempt may have cost, if it is under a budget.
+func (c *call) noteLost(x *agent.Answered) {
+	b := c.from.Bound
+	if b == nil || x.Err == nil {
+		return
+	}
+	switch llm.OutcomeOf(x.Err) {
+	case llm.OutcomeTimeout, llm.OutcomeServerError, llm.OutcomeTruncated, llm.OutcomeBadOutput, llm.OutcomeCancelled:
+	default:
+		return // the endpoint refused it, or it was never sent
+	}
+	if x.Model.Origin == nil {
+		x.Model.Origin = &protocol.ModelOrigin{Endpoint: c.gate.Name()}
+	}
+	x.Model.Origin.Budget = &protocol.ModelBudget{Lost: b.Input + b.Output, LostNano: b.Cost}
 }
 
 // learnt is what the gate may conclude from an answer. Gates of executors that are no

@@ -161,6 +161,7 @@ type From struct {
 	At      protocol.Time // of the scene's clock
 	Class   limit.Class   // at least; see Urgency
 	Urgency *Urgency
+	Bound   *llm.Bound // of a request to an endpoint under a budget; nil = there is none
 }
 
 // Urgency is how urgent the requests of one deliberation are: make one with

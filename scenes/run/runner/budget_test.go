@@ -222,6 +222,34 @@ func TestPauseAndRaise(t *testing.T) {
 	}
 }
 
+// An attempt that may have cost something counts as much as it may have taken, and is
+// not made again by the gate; one that the server refused is, and counts nothing. The
+// server's count stays below the budget.
+func TestLostAttempts(t *testing.T) {
+	faults, err := mock.ParseFaults("server_error=0.2,rate_limited=0.2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := ""
+	for _, workers := range []int{1, 8} {
+		s, to := serve(t, mock.Options{Faults: faults}, endpoint.Definition{})
+		dir, seed := filepath.Join(t.TempDir(), "run"), uint64(7)
+		sum := run(t, loadRacers(t, ""), Options{Dir: dir, Seed: &seed, Agents: 20, Ticks: 3, Workers: workers, Endpoints: to, Budget: parsed(t, "tokens=60000")})
+		counted, ledger := s.Report(0), sum.Budgets[0]
+		if lost := ledger.Used.Tokens - counted.Input - counted.Output; lost < 1500 || ledger.Used.Tokens > 60000 || counted.Faults["rate_limited"] == 0 || counted.Requests <= ledger.Used.Calls {
+			t.Errorf("%d tokens lost, %+v, the server counted %+v", lost, ledger, counted)
+		}
+		if got := fmt.Sprint(sum.Digest, ledger); first == "" {
+			first = got
+		} else if got != first {
+			t.Errorf("%d workers: %s\nwant %s", workers, got, first)
+		}
+		if again, err := rundir.Replay(context.Background(), dir, rundir.ReplayOptions{Verify: true}); err != nil || again.Scenes[0].Differs() {
+			t.Errorf("replay %+v, %v", again, err)
+		}
+	}
+}
+
 // Budgets that no run can have.
 func TestBadBudgets(t *testing.T) {
 	for text, want := range map[string]string{"calls=5,on_exhausted=degrade:dear": "models/dear.yaml"} {
