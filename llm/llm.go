@@ -69,7 +69,7 @@ const (
 	OutcomeAuth        Outcome = "auth"         // the key is wrong or may not do this
 	OutcomeTimeout     Outcome = "timeout"
 	OutcomeServerError Outcome = "server_error"
-	OutcomeTruncated   Outcome = "truncated"   // a stream without its end
+	OutcomeTruncated   Outcome = "truncated"   // a stream without its end, a body that is no answer
 	OutcomeContext     Outcome = "context"     // more than the model's context holds
 	OutcomeBadOutput   Outcome = "bad_output"  // the model answered, but not in the form that was asked for
 	OutcomeBadRequest  Outcome = "bad_request" // the request, or a script, is wrong; asking again cannot help

@@ -271,7 +271,7 @@ func (r *reading) Answer(question int) (protocol.ModelAnswer, error) {
 	case answered, r.stop == "end_turn", r.stop == "stop_sequence", len(a.Text)+len(a.Reasoning) > 0:
 		a.Finish = protocol.FinishStop
 	default:
-		return a, r.to.Failed(llm.OutcomeBadOutput, "the answer is empty")
+		return a, r.to.Failed(llm.OutcomeTruncated, "the answer is empty")
 	}
 	return a, nil
 }

@@ -88,7 +88,7 @@ func (e *Endpoint) Unreadable(data []byte, err error, what, why string) error {
 	if err != nil {
 		why = err.Error()
 	}
-	return e.Failed(llm.OutcomeBadOutput, "the answer is no %s: %s: %s", what, why, protocol.Short(e.Hide(string(data)), 120))
+	return e.Failed(llm.OutcomeTruncated, "the answer is no %s: %s: %s", what, why, protocol.Short(e.Hide(string(data)), 120))
 }
 
 // refused classes an answer whose status is not 200.

@@ -347,7 +347,7 @@ func (r *reading) finished() (protocol.FinishReason, error) {
 	case r.finish == "error":
 		return "", r.to.Failed(llm.OutcomeServerError, "the server broke the answer off")
 	case r.text.Len() == 0 && r.reasoning.Len() == 0 && r.finish != "stop":
-		return "", r.to.Failed(llm.OutcomeBadOutput, "the answer is empty")
+		return "", r.to.Failed(llm.OutcomeTruncated, "the answer is empty")
 	}
 	return protocol.FinishStop, nil
 }

@@ -131,7 +131,7 @@ func faults() map[string]llm.Outcome {
 		"server_error": llm.OutcomeServerError, "loading": llm.OutcomeServerError, "reset": llm.OutcomeServerError, "reset_within": llm.OutcomeServerError,
 		"timeout": llm.OutcomeTimeout, "slow": llm.OutcomeTimeout, "stall": llm.OutcomeTimeout,
 		"context_too_long": llm.OutcomeContext, "unknown_model": llm.OutcomeBadRequest,
-		"malformed": llm.OutcomeBadOutput, "html": llm.OutcomeBadOutput, "empty_choices": llm.OutcomeBadOutput, "huge": llm.OutcomeBadOutput,
+		"malformed": llm.OutcomeTruncated, "html": llm.OutcomeTruncated, "empty_choices": llm.OutcomeTruncated, "huge": llm.OutcomeBadOutput,
 		"error_within": llm.OutcomeRateLimited, // "overloaded", of a stream
 		"no_end_mark":  llm.OutcomeOK, "no_finish": llm.OutcomeOK, "null_content": llm.OutcomeOK, "wrong_tool": llm.OutcomeOK, "cut_arguments": llm.OutcomeOK, "refusal": llm.OutcomeOK, "filtered": llm.OutcomeOK,
 		"length": llm.OutcomeOK, "doubled_chunk": llm.OutcomeOK, "no_usage": llm.OutcomeOK, "absurd_usage": llm.OutcomeOK, "split_character": llm.OutcomeOK,
