@@ -20,6 +20,7 @@ import (
 	"tavernsim/engine/agent"
 	"tavernsim/internal/bench"
 	"tavernsim/protocol"
+	"tavernsim/scenes/history"
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/run/rundir"
 	"tavernsim/scenes/view/compare"
@@ -195,7 +196,7 @@ func TestRunPages(t *testing.T) {
 		"docs/formats/run-directory.md": {reflect.TypeFor[rundir.Manifest](), reflect.TypeFor[rundir.Forked]()},
 		"docs/formats/inspect.md": {
 			reflect.TypeFor[inspect.Summary](), reflect.TypeFor[inspect.Work](), reflect.TypeFor[inspect.Refusals](), reflect.TypeFor[inspect.Problem](),
-			reflect.TypeFor[inspect.Bucket](), reflect.TypeFor[inspect.Count](), reflect.TypeFor[inspect.AgentLine](), reflect.TypeFor[inspect.AgentView](),
+			reflect.TypeFor[inspect.Bucket](), reflect.TypeFor[history.ModelUse](), reflect.TypeFor[inspect.Count](), reflect.TypeFor[inspect.AgentLine](), reflect.TypeFor[inspect.AgentView](),
 			reflect.TypeFor[inspect.Inboxed](), reflect.TypeFor[inspect.Spoken](), reflect.TypeFor[inspect.Subscribed](), reflect.TypeFor[inspect.TurnSummary](),
 			reflect.TypeFor[inspect.WorldView](), reflect.TypeFor[inspect.WorldDiff](), reflect.TypeFor[inspect.WorldPoint](), reflect.TypeFor[inspect.Difference](),
 			reflect.TypeFor[inspect.EventLine](), reflect.TypeFor[inspect.Marked](), reflect.TypeFor[inspect.FactLine](), reflect.TypeFor[inspect.Deliberation](),
@@ -208,7 +209,7 @@ func TestRunPages(t *testing.T) {
 		"docs/formats/bench.md": {reflect.TypeFor[bench.Deliberation](), reflect.TypeFor[bench.HTTP](), reflect.TypeFor[bench.Limits]()},
 		"docs/formats/summary.md": {
 			reflect.TypeFor[rundir.Summary](), reflect.TypeFor[rundir.SceneSummary](), reflect.TypeFor[rundir.EventCounts](),
-			reflect.TypeFor[rundir.WorldCounts](), reflect.TypeFor[rundir.Journal](),
+			reflect.TypeFor[rundir.WorldCounts](), reflect.TypeFor[rundir.ModelCounts](), reflect.TypeFor[rundir.Journal](),
 		},
 		"docs/formats/replay.md": {
 			reflect.TypeFor[rundir.Replayed](), reflect.TypeFor[rundir.ReplayedScene](), reflect.TypeFor[verify.Report](),

@@ -81,7 +81,7 @@ func newScene(made *setup.Scene, journal Journal, opt Options) (*scene, error) {
 // asked counts requests to models. Calls are counted when their facts are kept.
 func (s *scene) asked(to string, q *agent.Ask, x *agent.Answered, took time.Duration) {
 	if q.Kind == agent.KindModel {
-		s.metrics.Model(to, q.Model.Model, string(llm.OutcomeOf(x.Err)), took, x.Model.Usage)
+		s.metrics.Model(to, q.Model.Model, string(llm.OutcomeOf(x.Err)), took, &x.Model)
 	}
 }
 

@@ -27,6 +27,7 @@ func newDoctorModels(e *env) *cobra.Command {
 		Short: "Ask every endpoint once, and every model of a project",
 		Long: `Ask each endpoint of your file of endpoints for its list of models, and each model
 of a project that is no script for one token. The answers cost what one token costs.
+Each model is shown with its price.
 
 Exit codes: 0 all answer, 1 one does not, 2 usage, 3 the file or the project has
 faults, 4 there is no file of endpoints.`,
@@ -54,6 +55,7 @@ type tried struct {
 	Models   []string `json:"models,omitempty"` // of the list
 	Answered string   `json:"answered,omitempty"`
 	Tokens   int64    `json:"tokens,omitempty"` // in and out
+	Price    string   `json:"price,omitempty"`  // of the model, in words
 	Error    string   `json:"error,omitempty"`
 }
 
@@ -112,7 +114,7 @@ func tryModels(ctx context.Context, dir string, to map[string]*endpoint.Endpoint
 		a, err := set.Complete(ctx, protocol.ModelRequest{
 			Model: m.Name, MaxTokens: 1, Messages: []protocol.ModelMessage{{Role: protocol.RoleUser, Text: "Answer with one word: are you there?"}},
 		}, nil)
-		all = append(all, tried{Endpoint: m.Endpoint, Model: m.Name, Answered: a.Model, Tokens: a.Usage.Input + a.Usage.Output}.ended(began, err))
+		all = append(all, tried{Endpoint: m.Endpoint, Model: m.Name, Answered: a.Model, Tokens: a.Usage.Input + a.Usage.Output, Price: m.Price}.ended(began, err))
 	}
 	return all, nil
 }
@@ -139,6 +141,6 @@ func writeTried(w io.Writer, all []tried) {
 		if t.Model != "" {
 			found = fmt.Sprintf("%s answered, %d tokens", t.Answered, t.Tokens)
 		}
-		fmt.Fprintf(w, "ok      %s: %s: %s in %.0f ms\n", t.Endpoint, what, found, t.Millis)
+		fmt.Fprintf(w, "ok      %s: %s: %s in %.0f ms%s\n", t.Endpoint, what, found, t.Millis, said(t.Price, "; %s"))
 	}
 }

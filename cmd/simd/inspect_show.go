@@ -132,6 +132,11 @@ func (x *inspecting) summaryWork(p *page, s *inspect.Summary) {
 			fmt.Fprintf(p, "  %12s  %-30s %s\n", number(k.Count), k.Name, p.paint.Cyan(strings.Repeat("█", int(30*float64(k.Count)/most))))
 		}
 	}
+	if p.section("ANSWERS BY MODEL", len(s.Models)) {
+		for i := range s.Models {
+			fmt.Fprintf(p, "  %s\n", modelLine(&s.Models[i]))
+		}
+	}
 	if p.section("MOST ACTIVE AGENTS", len(s.TopAgents)) {
 		for _, w := range s.TopAgents {
 			fmt.Fprintf(p, "  %12s  %s (%s), %s calls%s\n", number(w.Deliberations), w.Agent, w.Profile, number(w.Calls), failedNote(p, w.Failed))

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"tavernsim/internal/terminal"
+	"tavernsim/llm/price"
 	"tavernsim/scenes/view/inspect"
 )
 
@@ -54,7 +55,11 @@ func (x *inspecting) turnPerceived(p *page, d *inspect.Deliberation) {
 func (x *inspecting) turnDid(p *page, d *inspect.Deliberation) {
 	if p.section("MODEL  (questions are not recorded)", len(d.Models)) {
 		for _, m := range d.Models {
-			fmt.Fprintf(p, "  %s  %d tokens in, %d out, %s%s\n", cmp.Or(m.Model, "the default model"), m.Input, m.Output, m.Latency, note2(p, m.Error, "  %s"))
+			cost := ""
+			if m.Cost != nil {
+				cost = ", " + price.Dollars(*m.Cost)
+			}
+			fmt.Fprintf(p, "  %s%s  %d tokens in%s, %d out, %s%s%s\n", cmp.Or(m.Model, "the default model"), said(m.Endpoint, " at %s"), m.Input, note(m.Cached, "(%d cached)"), m.Output, m.Latency, cost, note2(p, m.Error, "  %s"))
 			if m.Text != "" {
 				fmt.Fprintf(p, "    %s\n", p.paint.Cyan(strings.ReplaceAll(strings.TrimSpace(m.Text), "\n", "\n    ")))
 			}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"tavernsim/engine/budget"
 	"tavernsim/internal/terminal"
 	"tavernsim/llm/price"
+	"tavernsim/scenes/history"
 	"tavernsim/scenes/run/rundir"
 )
 
@@ -52,7 +54,7 @@ func writeScene(b *strings.Builder, s *rundir.SceneSummary, wall float64, compac
 	row("world", "version %s  %s changes%s%s", thousands(s.World.Version), thousands(s.World.Changes), note(s.World.Refused, "%d refused"), note(s.World.Conflicts, "%d of them conflicts"))
 	row("model", "%s calls  tokens in=%s out=%s%s", thousands(s.Model.Calls), human(float64(s.Model.Tokens.Input)), human(float64(s.Model.Tokens.Output)), note(s.Model.Failed, "%d failed"))
 	if a := s.Model.Answers; a != nil {
-		row("answers", "%s reused, %s asked", thousands(a.Reused), thousands(a.Asked))
+		row("answers", "%s reused, %s asked, %s%s", thousands(a.Reused), thousands(a.Asked), paid(a), said(saved(a.Saved), "  %s saved"))
 	}
 	for _, l := range s.Budgets[:min(len(s.Budgets), maxRows)] {
 		row("budget "+l.Ledger, "%s", budgetText(&l))
@@ -70,6 +72,27 @@ func writeScene(b *strings.Builder, s *rundir.SceneSummary, wall float64, compac
 	}
 	writeWho(b, s)
 	writeReport(b, s)
+}
+
+// paid says what the answers of endpoints cost since the run was last started.
+func paid(a *rundir.Answers) string {
+	if a.Unpriced > 0 {
+		return fmt.Sprintf("%s and %s without a price", price.Dollars(a.Paid), plural(int(a.Unpriced), "answer"))
+	}
+	return price.Dollars(a.Paid)
+}
+
+func saved(nano int64) string {
+	if nano == 0 {
+		return ""
+	}
+	return price.Dollars(nano)
+}
+
+// modelLine says what came of one model at an endpoint.
+func modelLine(u *history.ModelUse) string {
+	return fmt.Sprintf("%12s  %s %s  tokens in=%s out=%s cached=%s%s%s", thousands(u.Answers), u.Endpoint, cmp.Or(u.Model, "?"), human(float64(u.Input)), human(float64(u.Output)), human(float64(u.Cached)),
+		said(u.Price(), "  %s"), note(u.Failed, "%d failed"))
 }
 
 // writeWho says who did what.
@@ -91,6 +114,12 @@ func writeWho(b *strings.Builder, s *rundir.SceneSummary) {
 		section("DELIBERATIONS BY AGENT", s.ByAgent)
 	} else {
 		section("DELIBERATIONS BY PROFILE", s.ByProfile)
+	}
+	if len(s.Model.ByModel) > 0 {
+		fmt.Fprintf(b, "  █ ANSWERS BY MODEL\n")
+		for i := range s.Model.ByModel {
+			fmt.Fprintf(b, "    %s\n", modelLine(&s.Model.ByModel[i]))
+		}
 	}
 	section("CALLS", s.Tools.ByTool)
 	section("EVENTS", s.Events.ByType)

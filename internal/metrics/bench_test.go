@@ -33,6 +33,7 @@ func TestCountingAllocatesNothing(t *testing.T) {
 func hotPath(sc *Scene) map[string]func() {
 	trader := sc.Profile("herbalist_apprentice")
 	table := NewAgentTable([]string{"trader"})
+	answer := protocol.ModelAnswer{Usage: protocol.Usage{Input: 100, Output: 20}}
 	return map[string]func(){
 		"Fact":                func() { sc.Fact(agent.FactTurnEnded) },
 		"Deliberated":         func() { sc.Deliberated("herbalist_apprentice", "ok") },
@@ -45,7 +46,7 @@ func hotPath(sc *Scene) map[string]func() {
 		"Took":                func() { sc.Took("herbalist_apprentice", 23*time.Microsecond) },
 		"Stage":               func() { sc.Stage(StageDecide, 23*time.Microsecond) },
 		"Model": func() {
-			sc.Model("scripted", "small", "ok", 23*time.Microsecond, protocol.Usage{Input: 100, Output: 20})
+			sc.Model("scripted", "small", "ok", 23*time.Microsecond, &answer)
 		},
 	}
 }

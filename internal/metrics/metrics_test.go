@@ -92,7 +92,14 @@ func exercise(tb testing.TB, s *Set) {
 	sc.WorldTook(time.Millisecond)
 	sc.WaveClosed(time.Millisecond, 60e9)
 	sc.WaveClosed(time.Millisecond, 120e9)
-	sc.Model("scripted", "small", "ok", 20*time.Millisecond, protocol.Usage{Input: 10, Output: 5})
+	sc.Model("scripted", "small", "ok", 20*time.Millisecond, &protocol.ModelAnswer{Usage: protocol.Usage{Input: 10, Output: 5}})
+	sc.Model("scripted", "small", "ok", 20*time.Millisecond, &protocol.ModelAnswer{
+		Usage: protocol.Usage{Input: 10, CacheWrite: 4}, Origin: &protocol.ModelOrigin{Endpoint: "cloud", Priced: true, Cost: 2_500_000_000, FirstChunk: time.Second},
+	})
+	sc.Model("scripted", "small", "ok", 20*time.Millisecond, &protocol.ModelAnswer{Origin: &protocol.ModelOrigin{Endpoint: "cloud", Cost: 0}})
+	sc.Model("scripted", "small", "ok", 20*time.Millisecond, &protocol.ModelAnswer{
+		Usage: protocol.Usage{Input: 10}, Origin: &protocol.ModelOrigin{Endpoint: "cloud", Priced: true, Cost: 1_000_000_000, Reused: true},
+	})
 	sc.Waited("model", "cloud", limit.Urgent, 2*time.Second)
 	sc.Repeated("model", "cloud", llm.OutcomeRateLimited)
 	sc.Fact(agenda.FactWaveClosed)
@@ -220,6 +227,15 @@ func TestEveryMetricCounts(t *testing.T) {
 		`simd_llm_requests_total{model=small,operation=chat,outcome=ok,provider=scripted}`:    1,
 		`simd_llm_request_duration_seconds_sum{model=small,operation=chat,provider=scripted}`: 0.02,
 		`simd_llm_tokens_total{model=small,provider=scripted,token_type=output}`:              5,
+		`simd_llm_requests_total{model=small,operation=chat,outcome=ok,provider=cloud}`:       2,
+		`simd_llm_tokens_total{model=small,provider=cloud,token_type=cache_write}`:            4,
+		`simd_llm_tokens_total{model=small,provider=cloud,token_type=input}`:                  10,
+		`simd_llm_cost_dollars_total{model=small,provider=cloud}`:                             2.5,
+		`simd_llm_saved_dollars_total{model=small,provider=cloud}`:                            1,
+		`simd_llm_unpriced_answers_total{model=small,provider=cloud}`:                         1,
+		`simd_llm_cassette_requests_total{model=small,provider=cloud,result=hit}`:             1,
+		`simd_llm_cassette_requests_total{model=small,provider=cloud,result=recorded}`:        2,
+		`simd_llm_time_to_first_chunk_seconds_sum{model=small,provider=cloud}`:                1,
 		`simd_llm_inflight_requests{provider=cloud}`:                                          4,
 		`simd_llm_queue_length{class=normal,provider=cloud}`:                                  8,
 		`simd_llm_queue_length{class=background,provider=cloud}`:                              1,
@@ -374,7 +390,7 @@ func TestCardinalityCap(t *testing.T) {
 			sc.KnowledgeWritten(v, v)
 			sc.WorldApplied(v)
 			sc.WorldRefused(v, v)
-			sc.Model(v, v, v, time.Millisecond, protocol.Usage{Input: 1})
+			sc.Model(v, v, v, time.Millisecond, &protocol.ModelAnswer{Usage: protocol.Usage{Input: 1}})
 			sc.Waited("model", v, limit.Normal, time.Millisecond)
 			sc.Repeated("model", v, llm.Outcome(v))
 			sc.Fact(v)

@@ -15,7 +15,9 @@ import (
 const operation = "chat"
 
 // Kinds of tokens, in the order of modelSeries.tokens.
-func tokenTypes() []string { return []string{"input", "output", "cache_read", "reasoning"} }
+func tokenTypes() []string {
+	return []string{"input", "output", "cache_read", "cache_write", "reasoning"}
+}
 
 type modelVecs struct {
 	known   *cache[modelKey, modelSeries]
@@ -28,7 +30,12 @@ type modelKey struct{ provider, model string }
 type modelSeries struct {
 	requests closed
 	took     prometheus.Observer
-	tokens   [4]prometheus.Counter
+	first    prometheus.Observer
+	tokens   [5]prometheus.Counter
+	answers  closed // of endpoints
+	cost     prometheus.Counter
+	saved    prometheus.Counter
+	unpriced prometheus.Counter
 }
 
 // gateSeries are those of an endpoint's gate.
@@ -42,6 +49,11 @@ func (s *Set) makeModels() {
 	requests := s.counter("llm_requests_total", "Attempts at model requests that ended, and requests that a gate refused.", "provider", "model", "operation", "outcome")
 	took := s.histogram("llm_request_duration_seconds", "Wall time of an attempt at a model request, without its wait at the gate.", modelSeconds(), "provider", "model", "operation")
 	tokens := s.counter("llm_tokens_total", "Tokens that were read and written by models.", "provider", "model", "token_type")
+	first := s.histogram("llm_time_to_first_chunk_seconds", "Wall time to the first part of an answer of an endpoint, without the wait at the gate; to the whole answer if it does not stream.", modelSeconds(), "provider", "model")
+	answers := s.counter("llm_cassette_requests_total", "Answers of models at endpoints: recorded ones were asked for now and are kept, hits were taken from a record.", "provider", "model", "result")
+	cost := s.counter("llm_cost_dollars_total", "Dollars that the answers of endpoints cost. Answers from a record cost nothing.", "provider", "model")
+	saved := s.counter("llm_saved_dollars_total", "Dollars that answers from a record cost when they were asked for.", "provider", "model")
+	unpriced := s.counter("llm_unpriced_answers_total", "Answers of endpoints whose price is not known; their cost is not counted.", "provider", "model")
 	effects := s.counter("effects_total", "Requests to the outside, by what became of them: requested and answered are the ordinary way, reused answers were kept before a kill, repeated ones were not, the outcome of unknown ones may not be asked for again.", "effect", "outcome")
 	s.models.effects = newCache(s, "effect", overflowed, func(kind string) *closed {
 		c := newClosed(effects, []string{"requested", "answered", "repeated", "reused", "joined", "unknown"}, kind)
@@ -61,6 +73,8 @@ func (s *Set) makeModels() {
 	s.models.known = newCache(s, "model", modelKey{overflowed, overflowed}, func(k modelKey) *modelSeries {
 		m := &modelSeries{
 			requests: newClosed(requests, outcomes, k.provider, k.model, operation), took: took.WithLabelValues(k.provider, k.model, operation),
+			first: first.WithLabelValues(k.provider, k.model), answers: newClosed(answers, []string{"recorded", "hit"}, k.provider, k.model),
+			cost: cost.WithLabelValues(k.provider, k.model), saved: saved.WithLabelValues(k.provider, k.model), unpriced: unpriced.WithLabelValues(k.provider, k.model),
 		}
 		for i, t := range tokenTypes() {
 			m.tokens[i] = tokens.WithLabelValues(k.provider, k.model, t)
@@ -98,19 +112,45 @@ func (s *Set) Repeated(kind, gate string, because llm.Outcome) {
 }
 
 // Model counts an attempt at a model request. model "" is the provider's default; took 0:
-// nothing was sent.
-func (s *Set) Model(provider, model, outcome string, took time.Duration, u protocol.Usage) {
+// nothing was sent. Of an answer from a record only what it saved is counted.
+func (s *Set) Model(provider, model, outcome string, took time.Duration, a *protocol.ModelAnswer) {
+	o, u := a.Origin, &a.Usage
+	if o != nil && o.Endpoint != "" {
+		provider = o.Endpoint
+	}
 	m := s.model(provider, model)
+	if o != nil && o.Reused {
+		m.answers.inc("hit")
+		m.saved.Add(dollars(o.Cost))
+		return
+	}
 	m.requests.inc(outcome)
 	if took > 0 {
 		m.took.Observe(took.Seconds())
 	}
-	for i, n := range [4]int64{u.Input, u.Output, u.CacheRead, u.Reasoning} {
+	for i, n := range [5]int64{u.Input, u.Output, u.CacheRead, u.CacheWrite, u.Reasoning} {
 		if n > 0 {
 			m.tokens[i].Add(float64(n))
 		}
 	}
+	if o != nil && o.Endpoint != "" && outcome == string(llm.OutcomeOK) {
+		m.charge(o)
+	}
 }
+
+// charge counts an answer of an endpoint.
+func (m *modelSeries) charge(o *protocol.ModelOrigin) {
+	m.answers.inc("recorded")
+	m.cost.Add(dollars(o.Cost))
+	if o.FirstChunk > 0 {
+		m.first.Observe(o.FirstChunk.Seconds())
+	}
+	if !o.Priced {
+		m.unpriced.Inc()
+	}
+}
+
+func dollars(nano int64) float64 { return float64(max(nano, 0)) / 1e9 }
 
 // Effect counts a step of a request that is recorded.
 func (s *Set) Effect(kind, outcome string) { s.models.effects.get(kind).inc(outcome) }

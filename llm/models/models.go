@@ -50,11 +50,38 @@ type Set struct {
 }
 
 // counts are of the requests to endpoints, since the set was made.
-type counts struct{ reused, asked atomic.Int64 }
+type counts struct{ reused, asked, paid, saved, unpriced atomic.Int64 }
 
-// Counts are the requests that a recorded answer, and that an endpoint answered, since
-// the set was made.
-func (s *Set) Counts() (reused, asked int64) { return s.counts.reused.Load(), s.counts.asked.Load() }
+// Counts are of the requests to models at endpoints, since the set was made.
+type Counts struct {
+	Reused   int64 // recorded answers
+	Asked    int64 // attempts at endpoints
+	Paid     int64 // nano-dollars for the answers of endpoints
+	Saved    int64 // nano-dollars that the recorded answers cost when they were asked for
+	Unpriced int64 // answers of endpoints whose price is not known
+}
+
+// Counts reads the counts.
+func (s *Set) Counts() Counts {
+	c := &s.counts
+	return Counts{Reused: c.reused.Load(), Asked: c.asked.Load(), Paid: c.paid.Load(), Saved: c.saved.Load(), Unpriced: c.unpriced.Load()}
+}
+
+// answered counts what an answer cost. A sum that is too large stays the largest int64.
+func (c *counts) answered(o *protocol.ModelOrigin) {
+	to := &c.paid
+	if o.Reused {
+		to = &c.saved
+	} else if !o.Priced {
+		c.unpriced.Add(1)
+	}
+	for {
+		sum := to.Load()
+		if to.CompareAndSwap(sum, price.Sum(sum, o.Cost)) {
+			return
+		}
+	}
+}
 
 // New makes the models of a scene. [Set.Provider] gives what answers.
 func New(opt Options) (*Set, error) {
@@ -145,13 +172,20 @@ func (s scripts) Answer(q protocol.ModelRequest) (protocol.ModelAnswer, error) {
 }
 
 // Asked is a model of a set that is at an endpoint.
-type Asked struct{ Name, Endpoint string }
+type Asked struct {
+	Name, Endpoint string
+	Price          string // in words; "" = recorded answers alone
+}
 
 // Asked are the models that are at endpoints, by name.
 func (s *Set) Asked() (list []Asked) {
 	for _, name := range slices.Sorted(maps.Keys(s.models)) {
 		if a, ok := s.models[name].(*asked); ok {
-			list = append(list, Asked{name, a.Name()})
+			one := Asked{Name: name, Endpoint: a.Name()}
+			if a.to != nil {
+				one.Price = a.to.Prices().Say(cmp.Or(a.to.Models[a.Definition.Model], a.Definition.Model))
+			}
+			list = append(list, one)
 		}
 	}
 	return list
@@ -272,6 +306,7 @@ func (a *asked) Complete(ctx context.Context, q protocol.ModelRequest, sink llm.
 		a.counts.reused.Add(1)
 		answer, err := e.Answer()
 		answer.Origin.Reused = true
+		a.counts.answered(answer.Origin)
 		return answer, cmp.Or(err, llm.Deliver(&answer, sink))
 	}
 	if a.Provider == nil {
@@ -281,13 +316,14 @@ func (a *asked) Complete(ctx context.Context, q protocol.ModelRequest, sink llm.
 	a.counts.asked.Add(1)
 	answer, err := a.Provider.Complete(ctx, q, sink)
 	if err != nil {
-		answer = protocol.ModelAnswer{Origin: &protocol.ModelOrigin{Endpoint: a.name}}
+		answer = protocol.ModelAnswer{Model: a.Definition.Model, Origin: &protocol.ModelOrigin{Endpoint: a.name}}
 		if f, ok := errors.AsType[*llm.Failure](err); ok {
 			answer.Latency = a.Latency.of(0, f.Latency)
 		}
 	} else {
 		answer.Latency = a.Latency.of(answer.Usage.Output, answer.Latency)
 		answer.Origin.Cost, answer.Origin.Priced = a.price.Cost(&answer.Usage), a.priced
+		a.counts.answered(answer.Origin)
 	}
 	answer.Origin.Question = question
 	return answer, err

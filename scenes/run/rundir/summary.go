@@ -12,6 +12,7 @@ import (
 
 	"tavernsim/engine/budget"
 	"tavernsim/protocol"
+	"tavernsim/scenes/history"
 )
 
 // Summary is the result of a run (docs/formats/summary.md). With one scene, the fields
@@ -113,16 +114,20 @@ type WorldCounts struct {
 
 // ModelCounts are the model's.
 type ModelCounts struct {
-	Calls   int64    `json:"calls"`
-	Failed  int64    `json:"failed"`
-	Tokens  Tokens   `json:"tokens"`
-	Answers *Answers `json:"answers,omitempty"`
+	Calls   int64              `json:"calls"`
+	Failed  int64              `json:"failed"`
+	Tokens  Tokens             `json:"tokens"`
+	Answers *Answers           `json:"answers,omitempty"`
+	ByModel []history.ModelUse `json:"by_model,omitempty"` // of models at endpoints
 }
 
 // Answers count who answered for models at endpoints, since the run was last started.
 type Answers struct {
-	Reused int64 `json:"reused"` // recorded answers
-	Asked  int64 `json:"asked"`  // attempts at endpoints
+	Reused   int64 `json:"reused"`   // recorded answers
+	Asked    int64 `json:"asked"`    // attempts at endpoints
+	Paid     int64 `json:"paid"`     // nano-dollars for the answers of endpoints
+	Saved    int64 `json:"saved"`    // nano-dollars that the recorded answers cost when they were asked for
+	Unpriced int64 `json:"unpriced"` // answers of endpoints whose price is not known
 }
 
 // Budget is one budget of a scene, and what became of it.

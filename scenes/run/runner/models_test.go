@@ -17,6 +17,7 @@ import (
 
 	"tavernsim/llm/endpoint"
 	"tavernsim/llm/mock"
+	"tavernsim/llm/price"
 	"tavernsim/protocol"
 	"tavernsim/scenes/run/rundir"
 	"tavernsim/scenes/scenestest"
@@ -65,7 +66,7 @@ func cloud(t *testing.T, preset string) (*counting, map[string]*endpoint.Endpoin
 	server := &counting{Server: m}
 	at := httptest.NewServer(server)
 	t.Cleanup(at.Close)
-	e, err := endpoint.New("cloud", endpoint.Definition{Preset: preset, BaseURL: at.URL + "/v1", KeyEnv: "K"}, "", func(string) string { return secretKey })
+	e, err := endpoint.New("cloud", endpoint.Definition{Preset: preset, BaseURL: at.URL + "/v1", KeyEnv: "K", Prices: price.List{"*": {Input: 1, Output: 2}}}, "", func(string) string { return secretKey })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,6 +192,10 @@ func TestAnswersOfARun(t *testing.T) {
 	opt.Endpoints = to
 	first := run(t, p, opt)
 	asked := server.Report(0).Requests
+	use := first.Model.ByModel
+	if len(use) != 1 || use[0].Answers != asked || use[0].Cost != 1000*use[0].Input+2000*use[0].Output || use[0].Input != first.Model.Tokens.Input || first.Model.Answers.Paid != use[0].Cost || use[0].Cost == 0 {
+		t.Errorf("%+v of %d requests, %+v", use, asked, first.Model.Answers)
+	}
 	cassette := filepath.Join(t.TempDir(), "answers.jsonl")
 	exportAnswers(t, opt.Dir, cassette)
 	for _, workers := range []int{1, 2, 8} {
@@ -198,7 +203,8 @@ func TestAnswersOfARun(t *testing.T) {
 			again := thinking(t)
 			again.Workers, again.Answers, again.OnMiss = workers, from, MissFail
 			s := run(t, p, again)
-			if s.Digest != first.Digest || s.Model.Answers == nil || s.Model.Answers.Reused != asked || s.Model.Answers.Asked != 0 {
+			if s.Digest != first.Digest || s.Model.Answers == nil || s.Model.Answers.Reused != asked || s.Model.Answers.Asked != 0 ||
+				s.Model.Answers.Paid != 0 || s.Model.Answers.Saved != use[0].Cost || !slices.Equal(s.Model.ByModel, use) {
 				t.Errorf("%d workers, %s: digest %s, want %s; answers %+v of %d", workers, from, s.Digest, first.Digest, s.Model.Answers, asked)
 			}
 		}

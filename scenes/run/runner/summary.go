@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tavernsim/engine/world"
+	"tavernsim/scenes/history"
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/run/rundir"
 )
@@ -55,7 +56,7 @@ func (r *Runner) scene(sc *Scene) *rundir.SceneSummary {
 		Latency: rundir.LatencyQ{P50: sc.latency.Quantile(50).Seconds(), P99: sc.latency.Quantile(99).Seconds(), Max: sc.latency.Quantile(100).Seconds()},
 		Events:  rundir.EventCounts{Routed: t.EventsRouted, Delivered: t.EventsDelivered, Refused: sum(t.Refused), ByType: rundir.Counts(t.ByEvent), ByReason: rundir.Counts(t.Refused)},
 		World:   rundir.WorldCounts{Version: doc.Version(), Commits: t.Commits, Changes: t.Changes, Conflicts: t.Conflicts, Refused: t.WorldRefused, Bytes: doc.Size()},
-		Model:   rundir.ModelCounts{Calls: t.ModelCalls, Failed: t.ModelFailed, Tokens: rundir.Tokens{Input: t.TokensIn, Output: t.TokensOut}, Answers: sc.answers()},
+		Model:   rundir.ModelCounts{Calls: t.ModelCalls, Failed: t.ModelFailed, Tokens: rundir.Tokens{Input: t.TokensIn, Output: t.TokensOut}, Answers: sc.answers(), ByModel: r.byModel(sc)},
 		Budgets: rundir.Budgets(o.State.Budgets()),
 		Tools:   rundir.ToolCounts{Calls: t.Calls, Failed: t.CallsFailed, ByTool: rundir.Counts(t.ByTool)},
 		Journal: rundir.Journal{Facts: t.Facts, Bytes: o.Wave.Total, Waves: o.Wave.Number, Durability: string(r.store.Durability())},
@@ -74,11 +75,24 @@ func (sc *Scene) answers() *rundir.Answers {
 	if sc.models == nil {
 		return nil
 	}
-	reused, asked := sc.models.Counts()
-	if reused == 0 && asked == 0 {
+	c := sc.models.Counts()
+	if c.Reused == 0 && c.Asked == 0 {
 		return nil
 	}
-	return &rundir.Answers{Reused: reused, Asked: asked}
+	return &rundir.Answers{Reused: c.Reused, Asked: c.Asked, Paid: c.Paid, Saved: c.Saved, Unpriced: c.Unpriced}
+}
+
+// byModel reads what endpoints gave to a scene, out of its whole journal: processes before this one
+// asked, too. It is nil for a scene whose models are all scripts.
+func (r *Runner) byModel(sc *Scene) []history.ModelUse {
+	if len(r.Manifest.Endpoints) == 0 && r.Manifest.Answers == 0 || sc.journal == nil {
+		return nil
+	}
+	list, err := history.Models(sc.journal, 0)
+	if err != nil {
+		r.log.Warn("the summary lacks what models cost", "scene", sc.ID, "error", err)
+	}
+	return list
 }
 
 // reported reads the paths of simulation.report.

@@ -62,8 +62,12 @@ type Asked struct {
 	Finish  string `json:"finish"`
 	Input   int64  `json:"tokens_in"`
 	Output  int64  `json:"tokens_out"`
+	Cached  int64  `json:"tokens_cached,omitempty"` // of Input, read from a cache
 	Latency string `json:"latency"`
 	Error   string `json:"error,omitempty"`
+
+	Endpoint string `json:"endpoint,omitempty"` // "" = a model inside the program
+	Cost     *int64 `json:"cost,omitempty"`     // nano-dollars; nil = not known
 }
 
 // Called is a call with what became of it.
@@ -204,7 +208,14 @@ func newDeliberation(id string, t *turnFacts) *Deliberation {
 		d.Changes[i].Turn = t.end.Turn
 	}
 	for _, m := range t.models {
-		d.Models = append(d.Models, Asked{Model: m.Model, Text: secret.Text(m.Text), Calls: factjson.Value(m.Calls), Finish: string(m.Finish), Input: m.Input, Output: m.Output, Latency: m.Latency.String(), Error: secret.Text(m.Error)})
+		a := Asked{Model: m.Model, Text: secret.Text(m.Text), Calls: factjson.Value(m.Calls), Finish: string(m.Finish), Input: m.Input, Output: m.Output, Cached: m.CacheRead, Latency: m.Latency.String(), Error: secret.Text(m.Error)}
+		if o := m.Origin; o != nil {
+			a.Endpoint = o.Endpoint
+			if o.Priced {
+				a.Cost = &o.Cost
+			}
+		}
+		d.Models = append(d.Models, a)
 	}
 	for _, c := range t.calls {
 		d.Calls = append(d.Calls, called(c))

@@ -12,6 +12,7 @@ import (
 	"tavernsim/engine/secret"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
+	"tavernsim/scenes/history"
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/run/rundir"
 )
@@ -26,37 +27,38 @@ const (
 
 // Summary is the view "summary": what a scene's run is and how it went.
 type Summary struct {
-	Run           string     `json:"run"`
-	Created       time.Time  `json:"created"`
-	Program       string     `json:"program"`
-	Project       string     `json:"project"`
-	ProjectHash   string     `json:"project_hash"`
-	Scene         string     `json:"scene"`
-	Seed          uint64     `json:"seed"`
-	Clock         string     `json:"clock"`
-	Start         string     `json:"start"`
-	End           string     `json:"end"`
-	SceneTime     string     `json:"scene_time"`
-	Ended         string     `json:"ended"` // why; "" = it can be resumed
-	Digest        string     `json:"digest"`
-	Waves         uint64     `json:"waves"`
-	Facts         uint64     `json:"facts"`
-	Bytes         uint64     `json:"bytes"`
-	Dropped       uint64     `json:"dropped_facts"` // before the first that is kept
-	Agents        int        `json:"agents"`
-	Deliberations int64      `json:"deliberations"`
-	Failed        int64      `json:"deliberations_failed"`
-	Published     int64      `json:"events_published"`
-	Delivered     int64      `json:"events_delivered"`
-	WorldVersion  int64      `json:"world_version"`
-	Kinds         []Count    `json:"kinds"`
-	TopAgents     []Work     `json:"top_agents"`
-	Refusals      []Refusals `json:"refusals"`
-	Problems      []Problem  `json:"problems"` // the first of them
-	ProblemCount  int64      `json:"problem_count"`
-	Timeline      []Bucket   `json:"timeline"`
-	Next          []string   `json:"next"`                  // views that are worth a look now
-	Newest        uint64     `json:"newest_from,omitempty"` // first of the facts of which Kinds, TopAgents, Problems, Timeline and all examples are; 0 = of all
+	Run           string             `json:"run"`
+	Created       time.Time          `json:"created"`
+	Program       string             `json:"program"`
+	Project       string             `json:"project"`
+	ProjectHash   string             `json:"project_hash"`
+	Scene         string             `json:"scene"`
+	Seed          uint64             `json:"seed"`
+	Clock         string             `json:"clock"`
+	Start         string             `json:"start"`
+	End           string             `json:"end"`
+	SceneTime     string             `json:"scene_time"`
+	Ended         string             `json:"ended"` // why; "" = it can be resumed
+	Digest        string             `json:"digest"`
+	Waves         uint64             `json:"waves"`
+	Facts         uint64             `json:"facts"`
+	Bytes         uint64             `json:"bytes"`
+	Dropped       uint64             `json:"dropped_facts"` // before the first that is kept
+	Agents        int                `json:"agents"`
+	Deliberations int64              `json:"deliberations"`
+	Failed        int64              `json:"deliberations_failed"`
+	Published     int64              `json:"events_published"`
+	Delivered     int64              `json:"events_delivered"`
+	WorldVersion  int64              `json:"world_version"`
+	Kinds         []Count            `json:"kinds"`
+	TopAgents     []Work             `json:"top_agents"`
+	Models        []history.ModelUse `json:"models"` // at endpoints
+	Refusals      []Refusals         `json:"refusals"`
+	Problems      []Problem          `json:"problems"` // the first of them
+	ProblemCount  int64              `json:"problem_count"`
+	Timeline      []Bucket           `json:"timeline"`
+	Next          []string           `json:"next"`                  // views that are worth a look now
+	Newest        uint64             `json:"newest_from,omitempty"` // first of the facts of which Kinds, TopAgents, Problems, Timeline and all examples are; 0 = of all
 }
 
 // Work is what one agent did.
@@ -118,10 +120,22 @@ func (s *Scene) Summary(newest uint64) (*Summary, error) {
 	if err := s.Scan(persistence.Query{From: b.out.Newest}, b.fact); err != nil {
 		return nil, err
 	}
+	if b.out.Models, err = s.models(b.kinds[agent.FactModelAnswered], b.out.Newest); err != nil {
+		return nil, err
+	}
 	if b.out.Ended, err = s.ended(); err != nil {
 		return nil, err
 	}
 	return b.finish(), nil
+}
+
+// models reads the answers of endpoints from a fact on, if there are answers and the run
+// has endpoints.
+func (s *Scene) models(answers int64, from uint64) ([]history.ModelUse, error) {
+	if answers == 0 || len(s.run.Manifest.Endpoints) == 0 && s.run.Manifest.Answers == 0 {
+		return []history.ModelUse{}, nil
+	}
+	return history.Models(s.journal, from)
 }
 
 func (s *Scene) heading(begun protocol.Time) *Summary {

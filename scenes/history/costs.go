@@ -1,0 +1,87 @@
+package history
+
+import (
+	"cmp"
+	"slices"
+
+	"tavernsim/engine/agent"
+	"tavernsim/llm/price"
+	"tavernsim/persistence"
+	"tavernsim/protocol"
+	"tavernsim/scenes/machines"
+)
+
+// ModelUse is what the agents of a scene got from one model at an endpoint. Costs are those when the
+// endpoint was asked, also of answers that this run took from a record.
+type ModelUse struct {
+	Endpoint  string `json:"endpoint"`
+	Model     string `json:"model"` // that answered; of failures that was asked
+	Answers   int64  `json:"answers"`
+	Failed    int64  `json:"failed"`
+	Input     int64  `json:"tokens_in"`
+	Output    int64  `json:"tokens_out"`
+	Cached    int64  `json:"tokens_cached"` // of Input, read from a cache
+	Reasoning int64  `json:"tokens_reasoning"`
+	Cost      int64  `json:"cost"`     // nano-dollars
+	Unpriced  int64  `json:"unpriced"` // answers whose price was not known; Cost is without them
+}
+
+// Models reads what endpoints gave in a scene from a fact on, by endpoint and model.
+func Models(journal interface {
+	Scan(q persistence.Query, yield func(protocol.Record) error) error
+}, from uint64) ([]ModelUse, error) {
+	codec, by := machines.NewCodec(), map[[2]string]*ModelUse{}
+	err := journal.Scan(persistence.Query{From: from, Kinds: []string{agent.FactModelAnswered}}, func(r protocol.Record) error {
+		fact, err := codec.ReadFact(r.Kind, r.Data)
+		if err != nil {
+			return err
+		}
+		f := fact.(*agent.ModelAnswered)
+		if f.Origin == nil || f.Origin.Endpoint == "" {
+			return nil
+		}
+		key := [2]string{f.Origin.Endpoint, f.Model}
+		if by[key] == nil {
+			by[key] = &ModelUse{Endpoint: key[0], Model: key[1]}
+		}
+		by[key].add(f)
+		return nil
+	})
+	list := make([]ModelUse, 0, len(by))
+	for _, u := range by {
+		list = append(list, *u)
+	}
+	slices.SortFunc(list, func(a, b ModelUse) int {
+		return cmp.Or(cmp.Compare(a.Endpoint, b.Endpoint), cmp.Compare(a.Model, b.Model))
+	})
+	return list, err
+}
+
+func (u *ModelUse) add(f *agent.ModelAnswered) {
+	if f.Error != "" {
+		u.Failed++
+		return
+	}
+	u.Answers++
+	u.Input, u.Output = u.Input+f.Input, u.Output+f.Output
+	u.Cached, u.Reasoning = u.Cached+f.CacheRead, u.Reasoning+f.ReasoningTokens
+	if !f.Origin.Priced {
+		u.Unpriced++
+	}
+	u.Cost = price.Sum(u.Cost, f.Origin.Cost)
+}
+
+// Price says in words what the answers cost: "$0.42", "free", "no price".
+func (u *ModelUse) Price() string {
+	switch {
+	case u.Answers == 0:
+		return ""
+	case u.Unpriced == u.Answers:
+		return "no price"
+	case u.Cost == 0:
+		return "free"
+	case u.Unpriced > 0:
+		return price.Dollars(u.Cost) + " and more"
+	}
+	return price.Dollars(u.Cost)
+}
