@@ -31,7 +31,7 @@ func innerFloors() map[string]int {
 		"scenes/view/verify": 4, "scenes/view/deadletters": 4,
 		"scenes": 5, "scenes/run/rundir": 5,
 		"scenes/view/inspect": 6, "scenes/run/runner": 6,
-		"scenes/view/follow": 7, "scenes/view/compare": 7, "scenes/view/export": 7,
+		"scenes/run/estimate": 7, "scenes/view/follow": 7, "scenes/view/compare": 7, "scenes/view/export": 7,
 		"scenes/scenestest": 8, "scenes/examples": 8,
 	}
 }
@@ -157,7 +157,7 @@ const maxPackage = 1500
 // a package smaller writes the new size here.
 func larger() map[string]int {
 	return map[string]int{
-		"cmd/simd":            4620,
+		"cmd/simd":            4660,
 		"engine/agent":        3900,
 		"engine/bus":          2290,
 		"engine/expr":         2250,

@@ -53,6 +53,7 @@ type runOptions struct {
 	summary    string
 	json       bool
 	quiet      bool
+	estimate   bool
 	output     string
 }
 
@@ -74,6 +75,10 @@ nothing that was stored is lost (--disk-wait).
 A model file whose kind is no script asks an endpoint of your file of endpoints
 (--providers). Without such a file a script answers, and a warning says so.
 
+--estimate plays 1 % of the agents with scripts in the place of models and prints how
+often models would be asked in the whole run, the tokens and the dollars. It asks
+nobody and leaves no run directory.
+
 Exit codes: 0 the scene ended, 1 failure, or every deliberation failed, 2 usage, 3
 the project has faults, 4 not found, 6 locked or not empty, 7 a budget is exhausted
 and ended the run or paused it (resumable with a larger one), 8 --repeat found a
@@ -85,6 +90,7 @@ difference, 130 interrupted (resumable).`,
   simd run my-project --seed 7 --repeat 2 --json
   simd run my-project --model thinker --providers providers.yaml
   simd run my-project --model replay:runs/latest
+  simd run my-project --model thinker --estimate
   simd run my-project --providers providers.yaml --budget tokens=100000,dollars=0.5`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if (len(args) == 1) == (o.resume != "") {
@@ -134,6 +140,7 @@ func (o *runOptions) register(c *cobra.Command) {
 	f.BoolVar(&o.json, "json", false, "print the summary as one JSON object (short for -o json)")
 	f.StringVarP(&o.output, "output", "o", "", "json or text")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "no progress and no warnings")
+	f.BoolVar(&o.estimate, "estimate", false, "say what the run would cost, and run nothing: see simd help run")
 	least(f, 1, "for", "ticks", "agents", "batch", "repeat")
 	least(f, 0, "snapshot-every")
 }
@@ -155,6 +162,9 @@ func (o *runOptions) run(cmd *cobra.Command, e *env, dir string) error {
 	}
 	defer closeAll()
 	opt.Endpoints = to
+	if o.estimate {
+		return o.sayEstimate(cmd.Context(), e, dir, opt)
+	}
 	if o.repeat > 1 {
 		return o.runRepeat(cmd.Context(), e, dir, opt)
 	}
@@ -227,6 +237,7 @@ func (o *runOptions) options(cmd *cobra.Command, e *env) (runner.Options, error)
 	}{
 		{o.resume != "" && o.repeat > 1, "--repeat starts new runs; it does not go with --resume"},
 		{o.resume != "" && (len(o.scenes) > 0 || changed("seed") || o.clock != "" || o.agents > 0 || o.model != "" || o.answers != "" || o.onMiss != "" || o.out != ""), "--resume accepts only --providers, --budget, --metrics, --pprof, --durability, --batch, --snapshot-facts, --snapshot-every, --snapshot-bytes, --keep, --disk-wait, --json, --quiet and --summary; everything else comes from the run's manifest"},
+		{o.estimate && (o.resume != "" || o.out != "" || o.repeat > 1 || o.answers != "" || strings.HasPrefix(o.model, "replay:")), "--estimate runs nothing: --resume, --out, --repeat, --answers and --model replay:PATH do not go with it"},
 		{o.onMiss != "" && o.onMiss != runner.MissAsk && o.onMiss != runner.MissFail, fmt.Sprintf("--on-miss %q: want ask or fail", o.onMiss)},
 		{o.onMiss != "" && o.answers == "", "--on-miss is for questions that --answers does not have; name a run directory or a cassette there, too"},
 		{o.resume != "" && (o.length > 0 || o.ticks > 0 || o.until != ""), "--resume goes on to the end that the run was given; --for, --ticks and --until do not go with it"},

@@ -37,6 +37,10 @@ type Options struct {
 	// those alone.
 	Endpoints map[string]*endpoint.Endpoint
 	Answers   *replay.Answers // recorded ones, which are taken before an endpoint is asked; nil = none
+	// Estimate gathers what would be asked: scripts answer for every model, and no connection
+	// is opened. nil = the models answer.
+	Estimate *Estimate
+	Script   string // path of the script that answers then, if there is one
 }
 
 // Set is the models of a scene. It is the provider of all of them.
@@ -87,6 +91,7 @@ func (c *counts) answered(o *protocol.ModelOrigin) {
 func New(opt Options) (*Set, error) {
 	s := &Set{models: map[string]llm.Provider{}}
 	var waiting []string // that a script answers for
+	var plays []*played
 	for _, f := range opt.Files {
 		report := &source.Report{}
 		def, m := read(f.Path, f.Data, report)
@@ -100,6 +105,13 @@ func New(opt Options) (*Set, error) {
 		switch {
 		case m != nil:
 			s.models[name] = m
+		case opt.Estimate != nil:
+			p, err := def.estimated(f.Path, opt, &s.counts)
+			if err != nil {
+				return nil, err
+			}
+			plays = append(plays, p)
+			s.models[name] = p
 		case opt.Endpoints == nil && opt.Answers == nil:
 			waiting = append(waiting, name)
 			continue
@@ -116,12 +128,18 @@ func New(opt Options) (*Set, error) {
 	}
 	if s.fallback == nil {
 		var err error
-		if s.fallback, err = defaultScript(s, opt); err != nil {
+		if s.fallback, err = s.script(opt); err != nil {
 			return nil, err
 		}
 	}
 	for _, name := range waiting {
 		s.models[name] = s.fallback
+	}
+	for _, p := range plays {
+		var err error
+		if p.script, err = s.script(opt); err != nil {
+			return nil, err
+		}
 	}
 	if len(waiting) > 0 {
 		s.Notes = append(s.Notes, fmt.Sprintf("a script answers for %s: there is no file of endpoints (simd help run, --providers)", strings.Join(waiting, ", ")))
@@ -129,9 +147,12 @@ func New(opt Options) (*Set, error) {
 	return s, nil
 }
 
-// defaultScript answers for a default model that is not there: the project's script
+// script answers for a default model that is not there: the project's script
 // models/scripted.yaml, or the embedded one.
-func defaultScript(s *Set, opt Options) (llm.Provider, error) {
+func (s *Set) script(opt Options) (*scripted.Model, error) {
+	if m, ok := s.models[NameOf(opt.Script)].(*scripted.Model); ok && opt.Estimate != nil {
+		return m, nil
+	}
 	if m, ok := s.models[NameOf(scriptFile)].(*scripted.Model); ok && opt.Default != "" {
 		return m, nil
 	}

@@ -126,9 +126,12 @@ type Options struct {
 	Crashes map[string][]*scenes.Crash
 	// Finish writes the summary of a run whose scenes have all ended, also if there is
 	// one that says so. Without it such a run is an error.
-	Finish  bool
-	answers *replay.Answers
-	models  map[string]*models.Set // by scene id
+	Finish bool
+	// Estimate gathers what models at endpoints would be asked while scripts answer: see
+	// models.Options.
+	Estimate *models.Estimate
+	answers  *replay.Answers
+	models   map[string]*models.Set // by scene id
 	// FS replaces the operating system's for the journal, for tests.
 	FS pebbledb.FS
 	// Recovering hears how far the restoring of a scene is; may be nil.
@@ -220,7 +223,7 @@ func (opt Options) endpoints() (names []string) {
 
 // modelsOf makes the models of a scene.
 func modelsOf(p *project.Project, s *project.Scene, opt Options) (*models.Set, error) {
-	set := models.Options{Default: s.Definition.Simulation.Model, Endpoints: opt.Endpoints, Answers: opt.answers}
+	set := models.Options{Default: s.Definition.Simulation.Model, Endpoints: opt.Endpoints, Answers: opt.answers, Estimate: opt.Estimate, Script: s.Definition.Simulation.Model}
 	switch {
 	case opt.OnMiss == MissFail:
 		set.Endpoints = nil

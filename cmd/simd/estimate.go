@@ -1,0 +1,77 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"tavernsim/llm/price"
+	"tavernsim/scenes/run/estimate"
+	"tavernsim/scenes/run/runner"
+)
+
+// estimateFor bounds the wall time for which a scene is played.
+const estimateFor = 20 * time.Second
+
+// sayEstimate prints what a run would cost.
+func (o *runOptions) sayEstimate(ctx context.Context, e *env, dir string, opt runner.Options) error {
+	p, err := runner.Load(dir, opt.For > 0 || opt.Ticks > 0 || opt.Until != "")
+	if err != nil {
+		return err
+	}
+	for _, w := range p.Warnings {
+		if !o.quiet {
+			fmt.Fprintf(e.err, "warning: %s\n", w)
+		}
+	}
+	opt.ProjectDir = dir
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	r, err := estimate.Run(ctx, p, opt, estimateFor)
+	switch {
+	case err != nil:
+		return err
+	case ctx.Err() != nil:
+		return &exit{code: exitInterrupted}
+	case o.json:
+		return writeJSON(e.out, r)
+	}
+	return writeEstimate(e.out, r)
+}
+
+func writeEstimate(w io.Writer, r *estimate.Report) error {
+	var b strings.Builder
+	for i := range r.Scenes {
+		s := &r.Scenes[i]
+		fmt.Fprintf(&b, "%s  %s for %s of scene time; %s played for %s with scripts\n", s.Scene, plural(s.Agents, "agent"), span(s.Seconds), thousands(int64(s.Played)), span(s.PlayedSeconds))
+		if len(s.Models) == 0 {
+			fmt.Fprintln(&b, "  no model at an endpoint would be asked: it costs nothing")
+		}
+		for k := range s.Models {
+			m := &s.Models[k]
+			fmt.Fprintf(&b, "  %s: %s at %s, %s\n", m.Model, m.Asked, m.Endpoint, m.Price)
+			fmt.Fprintf(&b, "    expected  %s calls  tokens in=%s out=%s%s\n", thousands(m.Calls), human(float64(m.Input)), human(float64(m.Output)), inDollars(m, m.Cost, fmt.Sprintf(" (%s to %s)", price.Dollars(m.Low), price.Dollars(m.High))))
+			fmt.Fprintf(&b, "    at most   %s calls  tokens in=%s out=%s%s\n", thousands(m.Calls), human(float64(m.MaxInput)), human(float64(m.MaxOutput)), inDollars(m, m.Worst, ""))
+		}
+	}
+	fmt.Fprintf(&b, "total: %s expected, %s at most\n", price.Dollars(r.Cost), price.Dollars(r.Worst))
+	if len(r.Unknown) > 0 {
+		fmt.Fprintf(&b, "  without %s, for which no price is known: add prices or free to the endpoint in providers.yaml\n", strings.Join(r.Unknown, ", "))
+	}
+	for _, a := range r.Assumed {
+		fmt.Fprintf(&b, "  assumed: %s\n", a)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func inDollars(m *estimate.Model, nano int64, spread string) string {
+	if !m.Priced {
+		return ""
+	}
+	return "  " + price.Dollars(nano) + spread
+}

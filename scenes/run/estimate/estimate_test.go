@@ -1,0 +1,137 @@
+package estimate_test
+
+import (
+	"context"
+	"io/fs"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"tavernsim/llm/endpoint"
+	"tavernsim/llm/price"
+	"tavernsim/persistence"
+	"tavernsim/scenes/load/project"
+	"tavernsim/scenes/run/estimate"
+	"tavernsim/scenes/run/rundir"
+	"tavernsim/scenes/run/runner"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// market is the example with a model at an endpoint.
+func market(t *testing.T) *project.Project {
+	t.Helper()
+	all := fstest.MapFS{"models/thinker.yaml": {Data: []byte("kind: openai\nendpoint: cloud\nmodel: small\nlatency: none\nparams: {max_tokens: 100}\n")}}
+	from, err := fs.Sub(os.DirFS("../../examples"), "market")
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = fs.WalkDir(from, ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := fs.ReadFile(from, path)
+		all[path] = &fstest.MapFile{Data: data}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := runner.LoadFS(all, "market", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// cloud fails the test if somebody asks it.
+func cloud(t *testing.T, prices price.List) map[string]*endpoint.Endpoint {
+	t.Helper()
+	at := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("an endpoint was asked") }))
+	t.Cleanup(at.Close)
+	e, err := endpoint.New("cloud", endpoint.Definition{BaseURL: at.URL, Prices: prices}, "", os.Getenv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = e.Close() })
+	return map[string]*endpoint.Endpoint{"cloud": e}
+}
+
+// Promises 1 to 4: what is computed of a part is near what scripts do in the whole run; nothing
+// is asked, nothing stays.
+func TestEstimate(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	seed := uint64(7)
+	opt := runner.Options{Agents: 400, Ticks: 20, Seed: &seed, Model: "thinker", Endpoints: cloud(t, price.List{"small": {Input: 1, Output: 2}})}
+	p := market(t)
+	r, err := estimate.Run(context.Background(), p, opt, time.Minute)
+	if err != nil || len(r.Scenes) != 1 || len(r.Scenes[0].Models) != 1 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	left, err := os.ReadDir(os.Getenv("TMPDIR"))
+	if err != nil || len(left) != 0 {
+		t.Errorf("it left %v, %v", left, err)
+	}
+	whole := scripted(t, p, opt)
+	s, m := r.Scenes[0], r.Scenes[0].Models[0]
+	if s.Agents != whole.Agents || s.Played >= 100 || s.Played < 20 || s.Seconds != s.PlayedSeconds || m.Model != "thinker" || m.Asked != "small" {
+		t.Errorf("%+v of %d agents", s, whole.Agents)
+	}
+	for name, x := range map[string][2]int64{"calls": {m.Calls, whole.Model.Calls}, "in": {m.Input, whole.Model.Tokens.Input}, "out": {m.Output, whole.Model.Tokens.Output}} {
+		if math.Abs(float64(x[0]-x[1])) > 0.1*float64(x[1]) {
+			t.Errorf("%s: %d, in the whole run %d", name, x[0], x[1])
+		}
+	}
+	if want := 1000*m.Input + 2000*m.Output; math.Abs(float64(m.Cost-want)) > 1e-3*float64(want) || m.Low > m.Cost || m.High < m.Cost || m.Worst < m.High || r.Cost != m.Cost || r.Worst != m.Worst {
+		t.Errorf("%+v, want %d", m, want)
+	}
+	if m.MaxOutput != 100*m.Calls || m.MaxInput < m.Input {
+		t.Errorf("at most %d in and %d out of %d calls", m.MaxInput, m.MaxOutput, m.Calls)
+	}
+}
+
+func scripted(t *testing.T, p *project.Project, opt runner.Options) *rundir.SceneSummary {
+	t.Helper()
+	opt.Dir, opt.Model, opt.Durability = filepath.Join(t.TempDir(), "run"), "scripted", persistence.Memory
+	run, err := runner.Start(p, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum, err := run.Wait()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sum.SceneSummary
+}
+
+// A model without a price is named, and a scene that is not played to its end is computed
+// from its time.
+func TestUnpricedAndCut(t *testing.T) {
+	p := market(t)
+	opt := runner.Options{Ticks: 1_000_000, Model: "thinker", Endpoints: cloud(t, nil)}
+	r, err := estimate.Run(context.Background(), p, opt, 300*time.Millisecond)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := r.Scenes[0]; !slices.Equal(r.Unknown, []string{"thinker"}) || r.Cost != 0 || s.StoppedBy != "interrupt" || s.Seconds <= s.PlayedSeconds || len(s.Models) == 0 || s.Models[0].Priced || s.Models[0].Calls == 0 {
+		t.Errorf("%+v", r)
+	}
+	opt.Endpoints, opt.Ticks = nil, 3
+	r, err = estimate.Run(context.Background(), p, opt, time.Minute)
+	if err != nil || !strings.Contains(strings.Join(r.Assumed, "\n"), "there is no file of endpoints") {
+		t.Errorf("%+v, %v", r, err)
+	}
+	opt.Model = "scripted"
+	if r, err = estimate.Run(context.Background(), p, opt, time.Minute); err != nil || len(r.Scenes[0].Models) != 0 || len(r.Unknown) != 0 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
