@@ -51,18 +51,24 @@ func AppendQuestion(b []byte, q *protocol.ModelRequest) []byte {
 }
 
 func appendOptions(b []byte, o *protocol.ModelOptions) []byte {
-	var set [3]any
+	b = msgp.AppendString(msgp.AppendString(b, o.Effort), o.ToolChoice)
+	b = msgp.AppendArrayHeader(b, 3)
 	if o.TopP != nil {
-		set[0] = *o.TopP
+		b = AppendAny(b, *o.TopP)
+	} else {
+		b = msgp.AppendNil(b)
 	}
 	if o.Seed != nil {
-		set[1] = *o.Seed
+		b = AppendAny(b, *o.Seed)
+	} else {
+		b = msgp.AppendNil(b)
 	}
 	if o.Parallel != nil {
-		set[2] = *o.Parallel
+		b = AppendAny(b, *o.Parallel)
+	} else {
+		b = msgp.AppendNil(b)
 	}
-	b = msgp.AppendString(msgp.AppendString(b, o.Effort), o.ToolChoice)
-	return AppendAny(AppendAny(AppendAny(b, set[:]), o.Schema), o.Extra)
+	return AppendAny(AppendAny(b, o.Schema), o.Extra)
 }
 
 // AppendAny encodes a value; anything else by its text.

@@ -204,16 +204,9 @@ func (e *Endpoint) request(w *watch, ask Ask) *http.Request {
 	return r
 }
 
-// body is what a request sends.
-type body struct{ bytes.Reader }
-
-func newBody(b []byte) *body {
-	r := &body{}
-	r.Reset(b)
-	return r
-}
-
-func (*body) Close() error { return nil }
+// newBody is of a kind that net/http knows to be in memory: it sends it together with
+// the header.
+func newBody(b []byte) io.ReadCloser { return io.NopCloser(bytes.NewReader(b)) }
 
 // maxError is how much of an error's body is read.
 const maxError = 64 << 10

@@ -120,32 +120,45 @@ func (g *Gate) Load() limit.Load {
 
 // do gives the machine an input and carries out its outputs, without the lock.
 func (g *Gate) do(input func(now time.Duration)) {
-	var room [4]leaving
-	for _, x := range g.decide(input, room[:0]) {
-		if x.refused != nil {
-			go x.to.Refused(x.refused)
-		} else {
-			x.to.Released(x.class)
-		}
+	first, more := g.decide(input)
+	first.leave()
+	for _, x := range more {
+		x.leave()
 	}
 }
 
 // leaving is a call that leaves the gate.
 type leaving struct {
-	to      Caller
+	to      Caller // nil = none does
 	class   limit.Class
 	refused error
 }
 
-func (g *Gate) decide(input func(now time.Duration), calls []leaving) []leaving {
+func (x leaving) leave() {
+	switch {
+	case x.to == nil:
+	case x.refused != nil:
+		go x.to.Refused(x.refused)
+	default:
+		x.to.Released(x.class)
+	}
+}
+
+// decide gives the machine an input. Most of them let at most one call leave.
+func (g *Gate) decide(input func(now time.Duration)) (first leaving, more []leaving) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	input(time.Since(g.born))
-	for _, x := range g.machine.Take() {
-		calls = append(calls, leaving{x.Owner.(Caller), x.Class, x.Refused})
+	for i, x := range g.machine.Take() {
+		l := leaving{x.Owner.(Caller), x.Class, x.Refused}
+		if i == 0 {
+			first = l
+		} else {
+			more = append(more, l)
+		}
 	}
 	g.setTimer()
-	return calls
+	return first, more
 }
 
 func (g *Gate) setTimer() {

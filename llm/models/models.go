@@ -375,7 +375,7 @@ func (a *asked) tokens(q *protocol.ModelRequest) int64 {
 // project names it.
 func (a *asked) question(q protocol.ModelRequest) string {
 	q.Model = a.Definition.Model
-	return llm.Hash(llm.AppendQuestion(nil, &q))
+	return llm.Hash(llm.AppendQuestion(make([]byte, 0, 1024), &q))
 }
 
 // fill sets what the request leaves open.

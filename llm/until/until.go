@@ -26,8 +26,8 @@ type Context struct {
 	done  chan struct{} // nil = nobody has asked
 	cause error         // nil = it goes on
 	err   error
-	after []*func() // what is called at the end
-	room  [1]*func()
+	after []*func()  // what is called at the end
+	room  [2]*func() // the first of after
 }
 
 // Begin begins the time: after d the context ends with late as its cause. With
