@@ -15,6 +15,9 @@ const childEnv = "SIMD_CRASH_CHILD"
 const fullEnv = "SIMD_FULL_CHILD"
 
 func child(dir string) error {
+	if url := os.Getenv(billEnv); url != "" {
+		return billChild(dir, url)
+	}
 	if limit := os.Getenv(fullEnv); limit != "" {
 		if err := fillDisk(limit); err != nil {
 			return err

@@ -3,6 +3,7 @@ package runner
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"io/fs"
 	"net/http"
@@ -83,16 +84,24 @@ func thinking(t *testing.T) Options {
 // loadThinkers is the town, in which c_3 alone is shown a part of the world.
 func loadThinkers(t *testing.T, kind string) fs.FS {
 	t.Helper()
-	town := scenestest.TownFS()
-	think, err := fs.ReadFile(town, "workflows/think.yaml")
+	fsys, err := thinkers(kind)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return fsys
+}
+
+func thinkers(kind string) (fs.FS, error) {
+	town := scenestest.TownFS()
+	think, err := fs.ReadFile(town, "workflows/think.yaml")
+	if err != nil {
+		return nil, err
+	}
 	shown := strings.Replace(string(think), "{{.self.instance_id}}.", "{{.self.instance_id}}.{{if eq .self.instance_id `c_3`}} The fountain is {{.world_state.fountain}}.{{end}}", 1)
 	if shown == string(think) {
-		t.Fatal("the town thinks otherwise")
+		return nil, errors.New("the town thinks otherwise")
 	}
-	return scenestest.TownFS(strings.ReplaceAll(thinker, "PROTOCOL", kind) + "-- workflows/think.yaml --\n" + shown)
+	return scenestest.TownFS(strings.ReplaceAll(thinker, "PROTOCOL", kind) + "-- workflows/think.yaml --\n" + shown), nil
 }
 
 // A scene on an endpoint: every answer comes from there, is asked for once, can be
