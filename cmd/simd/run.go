@@ -252,7 +252,7 @@ func (o *runOptions) options(cmd *cobra.Command, e *env) (runner.Options, error)
 	if cmd.Flags().Changed("budget") {
 		b, err := budget.Parse(o.budget)
 		if err != nil {
-			return opt, usageError{fmt.Errorf("--budget: %w", err)}
+			return opt, usageError{fmt.Errorf("--budget %q: %w", o.budget, err)}
 		}
 		opt.Budget = b
 	}

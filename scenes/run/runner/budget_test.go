@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"golang.org/x/tools/txtar"
 
@@ -29,7 +30,7 @@ id: s
 name: Race
 schema_version: "1.0"
 agent_instances: [{instance_id: "s_{n}", profile_id: person, count: 1000, custom_runtime_config: {deliberation_frequency_hz: 1}}]
-simulation: {stop: {ticks: 30}}
+simulation: {stop: {after: 30s}}
 -- models/voices.yaml --
 kind: openai
 endpoint: cloud
@@ -247,6 +248,16 @@ func TestLostAttempts(t *testing.T) {
 		if again, err := rundir.Replay(context.Background(), dir, rundir.ReplayOptions{Verify: true}); err != nil || again.Scenes[0].Differs() {
 			t.Errorf("replay %+v, %v", again, err)
 		}
+	}
+}
+
+// On the realtime clock a request is granted when it comes, and the budget holds.
+func TestBudgetInRealtime(t *testing.T) {
+	s, to := serve(t, mock.Options{}, endpoint.Definition{})
+	sum := run(t, loadRacers(t, ""), Options{Dir: filepath.Join(t.TempDir(), "run"), Clock: agenda.Realtime, Agents: 30, For: time.Minute, Endpoints: to, Budget: parsed(t, "tokens=1800")})
+	counted, ledger := s.Report(0), sum.Budgets[0]
+	if used := counted.Input + counted.Output; used == 0 || used > 1800 || used != ledger.Used.Tokens || ledger.Refused == 0 || sum.StoppedBy != agenda.StoppedByBudget {
+		t.Errorf("%d tokens, %+v, stopped by %s", used, ledger, sum.StoppedBy)
 	}
 }
 
