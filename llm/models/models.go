@@ -301,7 +301,7 @@ func (d *Definition) provider(file string, opt Options, counts *counts) (llm.Pro
 	}
 	model, stream := cmp.Or(a.to.Models[d.Model], d.Model), d.Stream == nil || *d.Stream
 	a.price, a.priced = a.to.Prices().Of(model)
-	if a.Provider = llm.Provider(openai.New(a.to, model, stream)); d.Kind == "anthropic" {
+	if a.Provider = openai.New(a.to, model, stream); d.Kind == "anthropic" {
 		a.Provider = anthropic.New(a.to, model, stream)
 	}
 	return a, nil
