@@ -156,6 +156,9 @@ func (x *Exec) Attempt() int { return int(x.frame.nodes[x.num].attempt) }
 // [Shortener].
 func (x *Exec) Short() bool { return x.frame.nodes[x.num].short }
 
+// Failed is why the attempt before failed; nil in the first.
+func (x *Exec) Failed() error { return x.frame.nodes[x.num].failed }
+
 // Path names the node in its run: "outer/inner".
 func (x *Exec) Path() string { return x.frame.pathOf(x.node) }
 

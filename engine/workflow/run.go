@@ -100,7 +100,8 @@ type nodeState struct {
 	attempt int16
 	asked   Ask
 	settled bool
-	short   bool // a Shortener asks again
+	short   bool  // a Shortener asks again
+	failed  error // of the attempt before
 }
 
 func (f *frame) read(w *wire) slot {
@@ -426,7 +427,7 @@ func (r *Run) retry(f *frame, n int32, err error, finish time.Duration) bool {
 	if f.deadline > 0 && at >= f.deadline {
 		return false
 	}
-	st.start = at
+	st.start, st.failed = at, err
 	r.ready = append(r.ready, task{frame: f, node: n})
 	return true
 }

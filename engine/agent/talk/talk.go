@@ -126,7 +126,13 @@ func (t *Talk) Close(calls []Call) (size int) {
 		places[i] = carriedOut(&t.answers[i], calls, told)
 	}
 	for i := range t.answers {
-		if a := &t.answers[i]; places[i] != nil || a.Text != "" && same(a.Text, t.response) {
+		a := &t.answers[i]
+		if a.Text != "" && begins(t.response, a.Text) {
+			if len(t.response) > len(a.Text) {
+				a.Text = t.response
+			}
+			t.say(a, places[i], calls)
+		} else if places[i] != nil {
 			t.say(a, places[i], calls)
 		}
 	}
@@ -143,7 +149,15 @@ func (t *Talk) Close(calls []Call) (size int) {
 	return size
 }
 
-func same(text, response string) bool { return strings.TrimSpace(text) == strings.TrimSpace(response) }
+// longestMark is how long the end mark of a call is, at most.
+const longestMark = 16
+
+// begins reports whether a response is the text of an answer, or that and the end mark of
+// a call, which providers leave out if the model stopped there.
+func begins(response, text string) bool {
+	rest, ok := strings.CutPrefix(strings.TrimSpace(response), strings.TrimSpace(text))
+	return ok && (rest == "" || rest[0] == '<' && len(rest) <= longestMark)
+}
 
 // carriedOut finds for each call of an answer its place among those that were carried
 // out, -1 for none; nil if none of them was.

@@ -60,8 +60,8 @@ func TestClose(t *testing.T) {
 			"assistant  <a> <b>\ntool not carried out: the workflow did not pass this call on for a\ntool ok for b"},
 		"no call was passed on": {[]*protocol.ModelAnswer{answer("hm", "a")}, "", []Call{failed}, nil,
 			"assistant hm\nuser What became of your calls:\n- shout: denied: no"},
-		"calls in the text": {[]*protocol.ModelAnswer{answer("a thought"), answer("do: X"), answer("a critic")}, " do: X\n", []Call{done("", map[string]any{"n": int64(1)}), failed}, nil,
-			"assistant do: X\nuser What became of your calls:\n- t: {\"n\":1}\n- shout: denied: no"},
+		"calls in the text": {[]*protocol.ModelAnswer{answer("a thought"), answer("do: X"), answer("a critic")}, "do: X\n", []Call{done("", map[string]any{"n": int64(1)}), failed}, nil,
+			"assistant do: X\n\nuser What became of your calls:\n- t: {\"n\":1}\n- shout: denied: no"},
 		"both": {[]*protocol.ModelAnswer{answer("do: X", "a")}, "do: X", []Call{done("", nil), done("a", nil)}, nil,
 			"assistant do: X <a>\ntool ok for a\nuser What became of your calls:\n- t: ok"},
 		"two models called": {[]*protocol.ModelAnswer{answer("one", "a"), answer("two", "b")}, "two", []Call{done("a", "1"), done("b", "2")}, nil,
@@ -69,6 +69,7 @@ func TestClose(t *testing.T) {
 		"the workflow thought of the calls":  {nil, "", []Call{done("", "1")}, nil, "user What became of your calls:\n- t: 1"},
 		"calls that could not be read":       {[]*protocol.ModelAnswer{answer("<|[REQ")}, "<|[REQ", nil, []string{"no end"}, "assistant <|[REQ\nuser What became of your calls:\n- no end"},
 		"a call that an earlier one stopped": {[]*protocol.ModelAnswer{answer("x")}, "x", []Call{{"", &protocol.CallResult{Tool: "t", Status: protocol.CallNotRun}}}, nil, "assistant x\nuser What became of your calls:\n- t: not run: an earlier call of its block failed"},
+		"an end mark that the node put back": {[]*protocol.ModelAnswer{answer("<tools><ctrl>c</ctrl>"), answer("<tools>")}, "<tools><ctrl>c</ctrl></tools>", []Call{done("", nil)}, nil, "assistant <tools><ctrl>c</ctrl></tools>\nuser What became of your calls:\n- t: ok"},
 		"a request":                          {[]*protocol.ModelAnswer{answer("", "a")}, "", []Call{{"a", &protocol.CallResult{Tool: "t", Status: protocol.CallRequested, Output: "r1"}}}, nil, "assistant  <a>\ntool requested: r1 for a"},
 		"a long result":                      {[]*protocol.ModelAnswer{answer("", "a")}, "", []Call{done("a", strings.Repeat("x", maxOutcome+5))}, nil, "assistant  <a>\ntool " + strings.Repeat("x", maxOutcome) + "… (5 bytes more) for a"},
 	} {

@@ -2,6 +2,7 @@ package nodes
 
 import (
 	"fmt"
+	"strings"
 
 	"tavernsim/engine/workflow"
 	"tavernsim/protocol"
@@ -15,13 +16,21 @@ type llm struct {
 	stop        []string
 	json        bool
 	purpose     protocol.Purpose // "" = the workflow's
+	options     *protocol.ModelOptions
+	check       func(value any) error // of the answer, against its schema; nil = there is none
+	ends        *callMarks            // of the grammar at whose calls the model stops
 
 	prompt, system, messages, shorter, variables, modelIn, tools, rounds, maxIn int // inputs
 
 	text, value, calls, reasoning, finish, usage, answered int // outputs; -1 = nobody looks
 }
 
-func completion(s *workflow.Setup) workflow.Body {
+type completion struct {
+	schema func(schema any) (check func(value any) error, err error) // nil = schemas are refused
+}
+
+// Build implements workflow.Kind.
+func (c completion) Build(s *workflow.Setup) workflow.Body {
 	n := &llm{
 		model:     s.Text("model", ""),
 		maxTokens: s.Int("maxTokens", 0, 0, mostOutput),
@@ -35,6 +44,11 @@ func completion(s *workflow.Setup) workflow.Body {
 			s.Faultf("temperature", "", "%v; want 0 to 2", t)
 		}
 		n.temperature = &t
+	}
+	n.options, n.check = c.options(s)
+	n.json = n.json || n.check != nil
+	if n.ends = marksOf(s); n.ends != nil {
+		n.stop = append(n.stop, n.ends.end)
 	}
 	in := func(name string, t workflow.Type) int { return s.In(workflow.In{Name: name, Type: t}) }
 	n.prompt, n.system = in("prompt", workflow.String), in("system", workflow.String)
@@ -95,7 +109,7 @@ func (n *llm) Run(x *workflow.Exec) error {
 	}
 	q.Messages, q.Tools = messages, tools
 	q.MaxTokens, q.Temperature, q.Stop, q.JSON = n.mostTokens(x), n.temperature, n.stop, n.json
-	q.Purpose, q.Variables = n.purpose, x.Object(n.variables)
+	q.Purpose, q.Options, q.Variables = n.purpose, n.options, x.Object(n.variables)
 	return nil
 }
 
@@ -134,7 +148,8 @@ func (n *llm) conversation(x *workflow.Exec) ([]protocol.ModelMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	return readMessages(list, "conversation: message", rounds)
+	list, err = readMessages(list, "conversation: message", rounds)
+	return append(list, complaints(x)...), err
 }
 
 func readMessages(list []protocol.ModelMessage, what string, values []any) ([]protocol.ModelMessage, error) {
@@ -189,15 +204,15 @@ func readTools(list []any) ([]protocol.ToolSpec, error) {
 // Answered gives out what somebody looks at.
 func (n *llm) Answered(x *workflow.Exec, a *workflow.Answer) error {
 	m := &a.Model
-	if n.json {
-		r, err := readJSON(m.Text)
+	text := n.ends.close(m)
+	if n.json && (len(m.Calls) == 0 || strings.TrimSpace(m.Text) != "") { // calls alone say nothing
+		v, err := n.read(m.Text)
 		if err != nil {
-			// Asking again may help, so a retry is allowed to.
-			return protocol.Errorf(protocol.KindTransient, "the model's answer is no JSON: %w", err)
+			return reject(x, m.Text, err)
 		}
-		x.Set(n.value, r.Value)
+		x.Set(n.value, v)
 	}
-	x.Set(n.text, m.Text)
+	x.Set(n.text, text)
 	set := func(out int, v func() any) {
 		if out >= 0 {
 			x.Set(out, v())
@@ -212,5 +227,7 @@ func (n *llm) Answered(x *workflow.Exec, a *workflow.Answer) error {
 }
 
 func usageValue(u *protocol.Usage) map[string]any {
-	return map[string]any{"input": u.Input, "output": u.Output, "cacheRead": u.CacheRead, "reasoning": u.Reasoning}
+	return map[string]any{
+		"input": u.Input, "output": u.Output, "cacheRead": u.CacheRead, "cacheWrite": u.CacheWrite, "reasoning": u.Reasoning, "estimated": u.Estimated,
+	}
 }

@@ -12,6 +12,9 @@ type Options struct {
 	ParseTAM func(text string, finish protocol.FinishReason) Parsed
 	// Tools get a kind each, named by [KindOf].
 	Tools []protocol.ToolSpec
+	// Schema compiles a JSON Schema, or says what is wrong with it; nil = nodes may
+	// have none.
+	Schema func(schema any) (check func(value any) error, err error)
 }
 
 // Parsed is a text with calls, taken apart.
@@ -38,7 +41,7 @@ func Standard(o Options) workflow.Kinds {
 		"Expression":     workflow.KindFunc(expression),
 		"Math":           workflow.KindFunc(mathNode),
 		"Random":         workflow.KindFunc(random),
-		"LLMCompletion":  workflow.KindFunc(completion),
+		"LLMCompletion":  completion{o.Schema},
 		"AssemblePrompt": workflow.KindFunc(assemblePrompt),
 		"CallTool":       workflow.KindFunc(callTool),
 	}

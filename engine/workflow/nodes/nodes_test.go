@@ -146,7 +146,7 @@ func TestKinds(t *testing.T) {
 		{`{"type": "Random", "configValues": {"mode": "dice"}}`, "value", `fault /nodes/0/configValues/mode "dice" is not offered;`},
 
 		{`{"type": "LLMCompletion", "inputValues": {"prompt": "hi"}}`, "text calls reasoning finish usage model",
-			`{"calls":[{"id":"c","params":{"a":1},"tool":"t"}],"finish":"stop","model":"m","reasoning":"because","text":"hi","usage":{"cacheRead":0,"input":3,"output":4,"reasoning":0}}`},
+			`{"calls":[{"id":"c","params":{"a":1},"tool":"t"}],"finish":"stop","model":"m","reasoning":"because","text":"hi","usage":{"cacheRead":0,"cacheWrite":0,"estimated":false,"input":3,"output":4,"reasoning":0}}`},
 		{`{"type": "LLMCompletion", "configValues": {"json": true}, "inputValues": {"prompt": "[1]"}}`, "json text", `{"json":[1],"text":"[1]"}`},
 		{`{"type": "LLMCompletion", "configValues": {"json": true}, "inputValues": {"prompt": "x"}}`, "json", `failed transient: the model's answer is no JSON: no JSON in the text "x"`},
 		{`{"type": "LLMCompletion", "inputValues": {"prompt": ""}}`, "text", `failed invalid: the prompt is empty and there are no messages`},

@@ -1,7 +1,9 @@
 package project
 
 import (
-	"bytes"
+	"cmp"
+	"embed"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -31,8 +33,6 @@ type jsonSchema struct {
 // schemaCompiler compiles schemas of one project.
 type schemaCompiler struct{ tree *tree }
 
-func newSchemaCompiler(t *tree) *schemaCompiler { return &schemaCompiler{tree: t} }
-
 // Load answers the library when a schema refers to another file.
 func (c *schemaCompiler) Load(address string) (any, error) {
 	u, err := url.Parse(address)
@@ -43,11 +43,10 @@ func (c *schemaCompiler) Load(address string) (any, error) {
 	if problem != "" {
 		return nil, errors.New(problem)
 	}
-	doc := c.tree.parse(clean)
-	if doc == nil {
-		return nil, errors.New("see the faults of that file")
+	if doc := c.tree.parse(clean); doc != nil {
+		return doc.Root.Value(), nil
 	}
-	return doc.Root.Value(), nil
+	return nil, errors.New("see the faults of that file")
 }
 
 // schema compiles the schema at a node and reports what is wrong with it.
@@ -118,10 +117,7 @@ func violations(e *jsonschema.ValidationError) []violation {
 	var list []violation
 	collect(e, message.NewPrinter(language.English), &list)
 	slices.SortStableFunc(list, func(a, b violation) int {
-		if c := slices.Compare(a.steps, b.steps); c != 0 {
-			return c
-		}
-		return strings.Compare(a.message, b.message)
+		return cmp.Or(slices.Compare(a.steps, b.steps), strings.Compare(a.message, b.message))
 	})
 	return list
 }
@@ -180,28 +176,41 @@ func leaf(e *jsonschema.ValidationError, print *message.Printer) violation {
 			}
 		}
 		if isText {
-			v.message = fmt.Sprintf("got %q; %s", got, v.message)
-			v.suggestion = source.Suggest(got, want)
+			v.message, v.suggestion = fmt.Sprintf("got %q; %s", got, v.message), source.Suggest(got, want)
 		}
 	}
 	return v
 }
 
+// CompileSchema compiles a JSON Schema that refers to no file: that of a model's answer.
+func CompileSchema(schema any) (check func(value any) error, err error) {
+	text, err := json.Marshal(schema)
+	report := &source.Report{}
+	doc := source.Parse("schema", text, source.Limits{}, report)
+	if err = cmp.Or(err, report.Err()); err != nil {
+		return nil, err
+	}
+	s := (&loader{report: report, schemas: &schemaCompiler{newTree(embed.FS{}, Limits{}, report, report)}}).schema(doc, nil)
+	return func(value any) error {
+		if list := s.check(value); len(list) > 0 {
+			return errors.New(joinViolations(list))
+		}
+		return nil
+	}, report.Err()
+}
+
 func joinViolations(list []violation) string {
-	var b bytes.Buffer
-	for i, v := range list[:min(len(list), 8)] {
-		if i > 0 {
-			b.WriteString("; ")
-		}
+	var parts []string
+	for _, v := range list[:min(len(list), 8)] {
 		if p := source.Path(v.steps...); p != "" {
-			b.WriteString(p + ": ")
+			v.message = p + ": " + v.message
 		}
-		b.WriteString(v.message)
+		parts = append(parts, v.message)
 	}
 	if len(list) > 8 {
-		fmt.Fprintf(&b, "; and %d more", len(list)-8)
+		parts = append(parts, fmt.Sprintf("and %d more", len(list)-8))
 	}
-	return b.String()
+	return strings.Join(parts, "; ")
 }
 
 // fill adds the defaults of a schema's properties where they are missing, in v

@@ -58,7 +58,7 @@ func newLoader(fsys fs.FS, opt Options) *loader {
 		entries: map[string]map[string]*knowledge.Entry{},
 		models:  map[string]bool{},
 	}
-	l.schemas = newSchemaCompiler(l.tree)
+	l.schemas = &schemaCompiler{l.tree}
 	l.project = &Project{
 		profiles:  map[string]*Profile{},
 		scenes:    map[string]*Scene{},

@@ -407,7 +407,7 @@ func NodeKinds() workflow.Kinds {
 		ParseTAM: func(text string, finish protocol.FinishReason) nodes.Parsed {
 			return nodes.Parsed(answer.Read(text, finish))
 		},
-		Tools: agent.ToolSpecs(),
+		Tools: agent.ToolSpecs(), Schema: project.CompileSchema,
 	})
 }
 
