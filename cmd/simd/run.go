@@ -237,7 +237,7 @@ func (o *runOptions) options(cmd *cobra.Command, e *env) (runner.Options, error)
 	}{
 		{o.resume != "" && o.repeat > 1, "--repeat starts new runs; it does not go with --resume"},
 		{o.resume != "" && (len(o.scenes) > 0 || changed("seed") || o.clock != "" || o.agents > 0 || o.model != "" || o.answers != "" || o.onMiss != "" || o.out != ""), "--resume accepts only --providers, --budget, --metrics, --pprof, --durability, --batch, --snapshot-facts, --snapshot-every, --snapshot-bytes, --keep, --disk-wait, --json, --quiet and --summary; everything else comes from the run's manifest"},
-		{o.estimate && (o.resume != "" || o.out != "" || o.repeat > 1 || o.answers != "" || strings.HasPrefix(o.model, "replay:")), "--estimate runs nothing: --resume, --out, --repeat, --answers and --model replay:PATH do not go with it"},
+		{o.estimate && (o.resume != "" || o.out != "" || o.repeat > 1 || o.answers != "" || changed("budget") || strings.HasPrefix(o.model, "replay:")), "--estimate runs nothing: --resume, --out, --repeat, --answers, --budget and --model replay:PATH do not go with it"},
 		{o.onMiss != "" && o.onMiss != runner.MissAsk && o.onMiss != runner.MissFail, fmt.Sprintf("--on-miss %q: want ask or fail", o.onMiss)},
 		{o.onMiss != "" && o.answers == "", "--on-miss is for questions that --answers does not have; name a run directory or a cassette there, too"},
 		{o.resume != "" && (o.length > 0 || o.ticks > 0 || o.until != ""), "--resume goes on to the end that the run was given; --for, --ticks and --until do not go with it"},

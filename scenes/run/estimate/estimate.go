@@ -138,6 +138,9 @@ func play(ctx context.Context, p *project.Project, def *project.Scene, opt runne
 			r.Assumed = append(r.Assumed, fmt.Sprintf("%s was played for %s and has no end by time: the figures are for that time", s.Scene, time.Duration(sum.SceneSeconds*1e9)))
 		}
 	}
+	if sum.StoppedBy == agenda.StoppedByBudget {
+		r.Assumed = append(r.Assumed, s.Scene+" ended by its budget: the figures are for what was played until then, and its agents would not get more than the budget")
+	}
 	whole := profiles(all)
 	if sum.StoppedBy == agenda.StoppedByDeliberations || sum.StoppedBy == agenda.StoppedByEvents {
 		whole = profiles(some) // more agents do no more: the scene counts what all do
