@@ -80,10 +80,7 @@ func TestSecretInChunks(t *testing.T) {
 func TestHidingParts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		word := rapid.StringOfN(rapid.RuneFrom([]rune("ab")), 2, 5, -1)
-		e := &Endpoint{secrets: secrets("", Definition{})}
-		for _, w := range rapid.SliceOfN(word, 0, 3).Draw(t, "secrets") {
-			e.secrets = append(e.secrets, w)
-		}
+		e := &Endpoint{secrets: rapid.SliceOfN(word, 0, 3).Draw(t, "secrets")}
 		slices.SortFunc(e.secrets, func(a, b string) int { return len(b) - len(a) })
 		parts := rapid.SliceOf(rapid.StringOfN(rapid.RuneFrom([]rune("abc")), 0, 6, -1)).Draw(t, "parts")
 		h, got := hiding{Endpoint: e}, ""
