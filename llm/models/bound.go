@@ -1,18 +1,30 @@
 package models
 
 import (
+	"maps"
+	"slices"
+
 	"tavernsim/llm"
 	"tavernsim/protocol"
 	"tavernsim/protocol/bound"
 )
 
-// Bound implements llm.Bounder.
-func (s *Set) Bound(q protocol.ModelRequest) llm.Bound {
-	p, err := s.pick(q.Model)
-	if err != nil {
-		return llm.Bound{Priced: true} // nobody is asked
+// Bound implements llm.Bounder. A request that names no single model of the set may come
+// to any of them.
+func (s *Set) Bound(q protocol.ModelRequest) (most llm.Bound) {
+	if p := s.models[q.Model]; p != nil {
+		return llm.BoundOf(p, q)
 	}
-	return llm.BoundOf(p, q)
+	if _, one := s.fallback.(llm.Bounder); one && q.Model == "" {
+		return llm.BoundOf(s.fallback, q)
+	}
+	most = llm.BoundOf(s.fallback, q)
+	for _, name := range slices.Sorted(maps.Keys(s.models)) {
+		b := llm.BoundOf(s.models[name], q)
+		most.Input, most.Output, most.Cost = max(most.Input, b.Input), max(most.Output, b.Output), max(most.Cost, b.Cost)
+		most.Priced, most.Script, most.Saved = most.Priced && b.Priced, most.Script && b.Script, most.Saved && b.Saved
+	}
+	return most
 }
 
 // Bound implements llm.Bounder.
