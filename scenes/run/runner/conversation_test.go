@@ -1,0 +1,142 @@
+package runner
+
+import (
+	"context"
+	"encoding/json"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+
+	"tavernsim/llm/endpoint"
+	"tavernsim/llm/mock"
+	"tavernsim/llm/price"
+	"tavernsim/llm/scripted"
+	"tavernsim/scenes/run/rundir"
+	"tavernsim/scenes/scenestest"
+)
+
+const singer = `-- agent_profiles/singer.yaml --
+id: singer
+name: Singer
+version: "1.0.0"
+schema_version: "1.0"
+core_deliberation_workflow_id: think
+skill_workflow_ids_inventory: [skills/hum]
+tool_ids_inventory: [UpdatePrivateStateTool]
+custom_runtime_config: {max_tool_rounds: 4}
+-- workflows/think.yaml --
+interfaceInputs: {conversation: {dataFlowType: ARRAY}, tools: {dataFlowType: ARRAY}, private_state: {dataFlowType: OBJECT}}
+interfaceOutputs: {response: {dataFlowType: STRING}, calls: {dataFlowType: ARRAY}}
+nodes:
+  - {id: in, type: GroupInput}
+  - {id: prompt, type: TextTemplate, configValues: {template: "You know {{json .private_state}}. Sing."}}
+  - {id: ask, type: LLMCompletion, inputValues: {system: You are a singer.}}
+  - {id: out, type: GroupOutput}
+edges:
+  - {source: in, sourceHandle: private_state, target: prompt, targetHandle: private_state}
+  - {source: prompt, sourceHandle: text, target: ask, targetHandle: prompt}
+  - {source: in, sourceHandle: conversation, target: ask, targetHandle: conversation}
+  - {source: in, sourceHandle: tools, target: ask, targetHandle: tools}
+  - {source: ask, sourceHandle: text, target: out, targetHandle: response}
+  - {source: ask, sourceHandle: calls, target: out, targetHandle: calls}
+-- workflows/skills/hum.yaml --
+interfaceInputs: {tune: {dataFlowType: STRING, required: true}}
+interfaceOutputs: {hummed: {dataFlowType: STRING}}
+nodes:
+  - {id: in, type: GroupInput}
+  - {id: text, type: TextTemplate, configValues: {template: "Hm, {{.tune}}."}}
+  - {id: out, type: GroupOutput}
+edges:
+  - {source: in, sourceHandle: tune, target: text, targetHandle: tune}
+  - {source: text, sourceHandle: text, target: out, targetHandle: hummed}
+-- scenes/s.yaml --
+id: s
+name: Song
+schema_version: "1.0"
+agent_instances: [{instance_id: ann, profile_id: singer}]
+simulation: {stop: {after: 5s}}
+
+`
+
+// singing is what the server's model does: it knows the skill by the name that travels.
+const singing = `rules:
+  - match: {round: 0}
+    answer: {text: First this., calls: [{tool: wf_skills_hum, params: {tune: la}}, {tool: UpdatePrivateStateTool, params: {path: sung, value: 1}}]}
+  - match: {round: 1}
+    answer: {calls: [{tool: wf_skills_hmm, params: {tune: lu}}]}
+otherwise: Enough.
+`
+
+// The rounds of a turn on an endpoint, in both protocols: each request begins with all
+// messages of the one before, a skill is called by the name that travels, a name that
+// nobody has is answered, and the turn can be decided again without the server.
+func TestConversationOnAnEndpoint(t *testing.T) {
+	for kind, preset := range map[string]string{"openai": "vllm", "anthropic": "anthropic"} {
+		t.Run(kind, func(t *testing.T) {
+			script, err := scripted.Load("singing.yaml", []byte(singing))
+			if err != nil {
+				t.Fatal(err)
+			}
+			m, err := mock.New(mock.Options{Model: script})
+			if err != nil {
+				t.Fatal(err)
+			}
+			server := &counting{Server: m}
+			at := httptest.NewServer(server)
+			t.Cleanup(at.Close)
+			e, err := endpoint.New("cloud", endpoint.Definition{Preset: preset, BaseURL: at.URL + "/v1", KeyEnv: "K", Prices: price.List{"*": {Input: 1, Output: 2}}}, "", func(string) string { return secretKey })
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = e.Close() })
+			files := singer + strings.ReplaceAll(thinker, "PROTOCOL", kind)
+			p, err := LoadFS(scenestest.Files(txtar.Parse([]byte(files))), "s", true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			opt := thinking(t)
+			opt.Endpoints = map[string]*endpoint.Endpoint{"cloud": e}
+			s := run(t, p, opt)
+			followed(t, server.sent())
+			r, err := rundir.Replay(context.Background(), opt.Dir, rundir.ReplayOptions{Verify: true})
+			if err != nil || r.Scenes[0].Digest != s.Digest || r.Scenes[0].Differs() {
+				t.Errorf("replay: %+v, %v", r, err)
+			}
+		})
+	}
+}
+
+// followed checks the requests of the first turn.
+func followed(t *testing.T, sent []string) {
+	t.Helper()
+	if len(sent) < 3 {
+		t.Fatalf("%d requests: %v", len(sent), sent)
+	}
+	var before []string
+	for i, body := range sent[:3] {
+		var q struct {
+			Messages []json.RawMessage
+			Tools    json.RawMessage
+		}
+		if err := json.Unmarshal([]byte(body), &q); err != nil {
+			t.Fatal(err)
+		}
+		var now []string
+		for _, m := range q.Messages {
+			now = append(now, string(m))
+		}
+		if len(now) <= len(before) || !slices.Equal(now[:len(before)], before) {
+			t.Errorf("request %d has the messages\n%s\nand the one before\n%s", i+1, strings.Join(now, "\n"), strings.Join(before, "\n"))
+		}
+		if tools := string(q.Tools); !strings.Contains(tools, `"wf_skills_hum"`) || !strings.Contains(tools, `"tune"`) || strings.Contains(tools, "workflow:") {
+			t.Errorf("tools: %s", tools)
+		}
+		before = now
+	}
+	if all := strings.Join(before, "\n"); !strings.Contains(all, "Hm, la.") || !strings.Contains(all, `wf_skills_hmm`) || !strings.Contains(all, "does not exist") || strings.Contains(all, "sung\\\":1}. Sing") {
+		t.Errorf("the last request has the messages\n%s", all)
+	}
+}
