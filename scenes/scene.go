@@ -82,6 +82,7 @@ func newScene(made *setup.Scene, journal Journal, opt Options) (*scene, error) {
 func (s *scene) asked(to string, q *agent.Ask, x *agent.Answered, took time.Duration) {
 	if q.Kind == agent.KindModel {
 		s.metrics.Model(to, q.Model.Model, string(llm.OutcomeOf(x.Err)), took, &x.Model)
+		s.metrics.Prompt(s.ID, to, &q.Model, &x.Model)
 	}
 }
 

@@ -2,15 +2,19 @@ package main
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"strings"
 
 	"tavernsim/internal/terminal"
 	"tavernsim/llm/price"
+	"tavernsim/protocol"
+	"tavernsim/scenes/run/runner"
 	"tavernsim/scenes/view/inspect"
 )
 
 func (x *inspecting) deliberation(args []string) error {
+	x.scene.Questions = func(q *protocol.ModelRequest) (map[string]string, error) { return runner.Questions(x.run.Project, q) }
 	d, err := x.scene.Deliberation(args[0])
 	if err != nil {
 		return err
@@ -53,13 +57,17 @@ func (x *inspecting) turnPerceived(p *page, d *inspect.Deliberation) {
 }
 
 func (x *inspecting) turnDid(p *page, d *inspect.Deliberation) {
-	if p.section("MODEL  (questions are not recorded)", len(d.Models)) {
+	if p.section("MODEL", len(d.Models)) {
+		if d.Differs != "" {
+			fmt.Fprintf(p, "  %s\n", p.paint.Yellow("decided again it is another turn, so these may not be the questions: "+d.Differs))
+		}
 		for _, m := range d.Models {
 			cost := ""
 			if m.Cost != nil {
 				cost = ", " + price.Dollars(*m.Cost)
 			}
 			fmt.Fprintf(p, "  %s%s  %d tokens in%s, %d out, %s%s%s\n", cmp.Or(m.Model, "the default model"), said(m.Endpoint, " at %s"), m.Input, note(m.Cached, "(%d cached)"), m.Output, m.Latency, cost, note2(p, m.Error, "  %s"))
+			x.question(p, m.Question)
 			if m.Text != "" {
 				fmt.Fprintf(p, "    %s\n", p.paint.Cyan(strings.ReplaceAll(strings.TrimSpace(m.Text), "\n", "\n    ")))
 			}
@@ -97,6 +105,64 @@ func (x *inspecting) turnDid(p *page, d *inspect.Deliberation) {
 			fmt.Fprintf(p, "  %s  %s\n", f.Kind, brieflyObject(f.Data))
 		}
 	}
+}
+
+// question shows what a model was asked.
+func (x *inspecting) question(p *page, q *inspect.Question) {
+	if q == nil {
+		fmt.Fprintf(p, "    %s\n", p.paint.Dim("its question is not known"))
+		return
+	}
+	for _, m := range q.Messages {
+		text := strings.TrimSpace(m.Text)
+		if c := jsonOf(m.Calls); c != "" {
+			text = strings.TrimSpace(text + "\ncalls " + c)
+		}
+		fmt.Fprintf(p, "    %s %s\n", p.paint.Bold(m.Role+strings.TrimRight(" "+m.CallID, " ")+":"), p.paint.Dim(strings.ReplaceAll(text, "\n", "\n      ")))
+	}
+	if len(q.Tools) > 0 {
+		names := make([]string, len(q.Tools))
+		for i, t := range q.Tools {
+			names[i] = t.Name
+		}
+		fmt.Fprintf(p, "    tools: %s\n", strings.Join(names, ", "))
+	}
+	fmt.Fprintf(p, "    %s\n", p.paint.Dim(fmt.Sprintf("about %d tokens%s; %s", q.Tokens, promptNote(q.Prompt), hashNote(q))))
+	fmt.Fprintf(p, "    answer:\n")
+}
+
+// hashNote says whether this is what was asked.
+func hashNote(q *inspect.Question) string {
+	switch {
+	case q.Recorded == "":
+		return "a model inside the program answered: there is no hash to check"
+	case q.Model != "":
+		return "the hash of the question to " + q.Model + " is the recorded one"
+	}
+	return "NO MODEL OF THE PROJECT HAS A QUESTION WITH THE RECORDED HASH " + q.Recorded
+}
+
+// promptNote says what a prompt left out.
+func promptNote(trace any) string {
+	raw, _ := trace.(json.RawMessage)
+	var t struct {
+		Room  int64 `json:"room"`
+		Units []struct{ Section, Unit, Dropped string }
+	}
+	if json.Unmarshal(raw, &t) != nil || t.Room == 0 {
+		return ""
+	}
+	var out []string
+	for _, u := range t.Units {
+		if u.Dropped != "" {
+			out = append(out, fmt.Sprintf("%s %q (%s)", u.Section, u.Unit, u.Dropped))
+		}
+	}
+	note := fmt.Sprintf(" of %d, %s", t.Room, plural(len(t.Units), "unit"))
+	if len(out) > 0 {
+		note += fmt.Sprintf(", %d left out: %s", len(out), strings.Join(out, ", "))
+	}
+	return note
 }
 
 func (x *inspecting) status(s string) string {

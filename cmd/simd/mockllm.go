@@ -62,10 +62,11 @@ faults, 4 no such file.`,
 	f.StringVar(&o.faults, "faults", "", "`FAULTS` as rate_limited=0.2,retry_after=1s,timeout=0.05: probabilities, together at most 1, and times")
 	f.IntVar(&o.RPM, "rpm", 0, "requests a minute (default: any number)")
 	f.IntVar(&o.TPM, "tpm", 0, "tokens a minute (default: any number)")
+	f.IntVar(&o.Cache, "cache", 0, "read from a cache what a question shares with an earlier one, in blocks of `N` tokens (default: nothing)")
 	f.Uint64Var(&o.Seed, "seed", 0, "seed of all chance")
 	f.StringVar(&o.keyFile, "key-file", "", "`FILE` with the key that requests must show")
 	f.BoolVar(&o.json, "json", false, "print address and summary as one JSON object each")
-	least(f, 1, "rpm", "tpm")
+	least(f, 1, "rpm", "tpm", "cache")
 	return c
 }
 

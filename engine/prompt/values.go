@@ -209,6 +209,9 @@ func empty(v any) bool {
 	return false
 }
 
+// JSONTokens counts a value as JSON.
+func JSONTokens(v any) int { return Tokens(asJSON(v)) }
+
 func asJSON(v any) string { return string(template.AppendJSON(nil, v)) }
 
 // appendValue writes text as it is and everything else as JSON.

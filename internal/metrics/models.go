@@ -20,9 +20,10 @@ func tokenTypes() []string {
 }
 
 type modelVecs struct {
-	known   *cache[modelKey, modelSeries]
-	gates   *cache[string, gateSeries]
-	effects *cache[string, closed]
+	known    *cache[modelKey, modelSeries]
+	gates    *cache[string, gateSeries]
+	effects  *cache[string, closed]
+	prefixes *prefixes
 }
 
 type modelKey struct{ provider, model string }
@@ -42,6 +43,7 @@ type modelSeries struct {
 type gateSeries struct {
 	waits   [4]prometheus.Observer // by class
 	retries closed
+	prefix  prometheus.Observer
 }
 
 func (s *Set) makeModels() {
@@ -63,8 +65,10 @@ func (s *Set) makeModels() {
 	outcomes := texts(llm.Outcomes()...)
 	waits := s.histogram("llm_queue_wait_seconds", "Wall time for which a model request waited at the gate of its endpoint before an attempt.", seconds(), "provider", "class")
 	retries := s.counter("llm_retries_total", "Model requests that are sent again, by the outcome of the attempt before.", "provider", "reason")
+	prefix := s.histogram("llm_prompt_prefix_ratio", "Share of a prompt, from its beginning, that is the same as in the prompt before of the same agent; of prompts to endpoints.", prometheus.LinearBuckets(0.1, 0.1, 10), "provider")
+	s.models.prefixes = newPrefixes()
 	s.models.gates = newCache(s, "provider", overflowed, func(name string) *gateSeries {
-		g := &gateSeries{retries: newClosed(retries, texts(repeated()...), name)}
+		g := &gateSeries{retries: newClosed(retries, texts(repeated()...), name), prefix: prefix.WithLabelValues(name)}
 		for i, c := range limit.Classes() {
 			g.waits[i] = waits.WithLabelValues(name, c.String())
 		}

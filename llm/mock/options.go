@@ -25,6 +25,7 @@ type Options struct {
 	Faults  Faults           // zero = none
 	RPM     int              // requests a minute; 0 = no limit
 	TPM     int              // tokens a minute, of questions and answers; 0 = no limit
+	Cache   int              // tokens of a block of what is read from a cache; 0 = nothing is
 	Key     string           // that requests must show; "" = none
 }
 
@@ -92,7 +93,7 @@ func (f Faults) odds() ([]odd, error) {
 
 // check holds the options that need no other place to their limits.
 func (o *Options) check() error {
-	for name, n := range map[string]int{"rpm": o.RPM, "tpm": o.TPM} {
+	for name, n := range map[string]int{"rpm": o.RPM, "tpm": o.TPM, "cache": o.Cache} {
 		if n < 0 || n > maxLimit {
 			return protocol.Errorf(protocol.KindInvalid, "%s %d: want a number from 0 to %d", name, n, maxLimit)
 		}

@@ -43,6 +43,7 @@ type Server struct {
 	odds   []odd
 	limits limits
 	tally  *tally
+	cache  cache
 	rooms  sync.Pool // of *room
 	since  time.Time
 }
@@ -68,7 +69,7 @@ func New(o Options) (*Server, error) {
 		}
 	}
 	o.Faults = o.Faults.withDefaults()
-	s := &Server{opts: o, model: o.Model, kinds: catalogue(), odds: odds, tally: newTally(), since: time.Now()}
+	s := &Server{opts: o, model: o.Model, kinds: catalogue(), odds: odds, tally: newTally(), cache: cache{block: int64(o.Cache)}, since: time.Now()}
 	s.limits.requests.perMinute, s.limits.tokens.perMinute = float64(o.RPM), float64(o.TPM)
 	s.rooms.New = func() any { return new(room) }
 	return s, nil
@@ -273,6 +274,7 @@ func (s *Server) ask(f wire.Form, q *wire.Question, chance protocol.Draw, a *wir
 		return 0, fail
 	}
 	a.Say(&said)
+	a.Usage.CacheRead = min(s.cache.read(&q.ModelRequest), a.Usage.Input)
 	return said.Latency, nil
 }
 

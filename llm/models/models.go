@@ -286,8 +286,8 @@ type asked struct {
 
 func (d *Definition) provider(file string, opt Options, counts *counts) (llm.Provider, error) {
 	name := cmp.Or(d.Endpoint, d.Kind)
-	a := &asked{Definition: d, name: name, answers: opt.Answers, counts: counts}
-	a.opts = &protocol.ModelOptions{TopP: d.Params.TopP, Seed: d.Params.Seed, Effort: d.Params.Effort, Parallel: d.Params.Parallel, Extra: d.Params.Extra}
+	a := d.asked(name)
+	a.answers, a.counts = opt.Answers, counts
 	if opt.Endpoints == nil {
 		return a, nil
 	}
@@ -305,6 +305,29 @@ func (d *Definition) provider(file string, opt Options, counts *counts) (llm.Pro
 		a.Provider = anthropic.New(a.to, model, stream)
 	}
 	return a, nil
+}
+
+func (d *Definition) asked(name string) *asked {
+	a := &asked{Definition: d, name: name}
+	a.opts = &protocol.ModelOptions{TopP: d.Params.TopP, Seed: d.Params.Seed, Effort: d.Params.Effort, Parallel: d.Params.Parallel, Extra: d.Params.Extra}
+	return a
+}
+
+// Questions are the hashes that the models at endpoints among the files give the question
+// of a request, by the names of the models. A file that cannot be read has none.
+func Questions(files []File, q *protocol.ModelRequest) map[string]string {
+	hashes := map[string]string{}
+	for _, f := range files {
+		report := &source.Report{}
+		def, m := read(f.Path, f.Data, report)
+		if report.Err() != nil || m != nil {
+			continue
+		}
+		a, asks := def.asked(""), *q
+		a.fill(&asks)
+		hashes[NameOf(f.Path)] = a.question(asks)
+	}
+	return hashes
 }
 
 // Name implements llm.Provider: the endpoint's.

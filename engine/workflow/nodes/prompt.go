@@ -259,19 +259,15 @@ func (n *assemble) native(x *workflow.Exec) []any {
 }
 
 func toolTokens(tools []any) (n int) {
-	var b []byte
 	for _, t := range tools {
-		b = template.AppendJSON(b[:0], t)
-		n += prompt.PerTool + prompt.Tokens(string(b))
+		n += prompt.PerTool + prompt.JSONTokens(t)
 	}
 	return n
 }
 
 func conversationTokens(list []any) (n int) {
-	var b []byte
 	for _, m := range list {
-		b = template.AppendJSON(b[:0], m)
-		n += prompt.PerMessage + prompt.Tokens(string(b))
+		n += prompt.PerMessage + prompt.JSONTokens(m)
 	}
 	return n
 }

@@ -263,6 +263,16 @@ func Models(p *project.Project, to map[string]*endpoint.Endpoint) (*models.Set, 
 	return models.New(models.Options{Files: files, Endpoints: to})
 }
 
+// Questions are the hashes of a request's question for each model of a project at an
+// endpoint, by its name.
+func Questions(p *project.Project, q *protocol.ModelRequest) (map[string]string, error) {
+	files, err := modelFiles(p, p.ModelFiles())
+	if err != nil {
+		return nil, err
+	}
+	return models.Questions(files, q), nil
+}
+
 func modelFiles(p *project.Project, paths []string) (files []models.File, err error) {
 	for _, file := range paths {
 		data, ok := p.Model(file)

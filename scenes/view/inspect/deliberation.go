@@ -17,6 +17,7 @@ import (
 	"tavernsim/engine/worldstate"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
+	"tavernsim/scenes/machines"
 	"tavernsim/scenes/view/factjson"
 )
 
@@ -40,6 +41,7 @@ type Deliberation struct {
 	Effects   []Effect   `json:"effects"` // what it asked the scene for, and what became of it
 	Other     []FactLine `json:"other,omitempty"`
 	Timing    Timing     `json:"timing"`
+	Differs   string     `json:"differs,omitempty"` // why the turn, decided again, is not what was recorded: its questions may not be what was asked
 }
 
 // Perceived is what a deliberation was given: the state of the run before the
@@ -54,17 +56,21 @@ type Perceived struct {
 	WorldVersion int64             `json:"world_version"`
 }
 
-// Asked is a question to a model with its answer. Questions are not recorded.
+// Asked is a question to a model with its answer. Questions are not recorded: the turn
+// is decided again.
 type Asked struct {
-	Model   string `json:"model"`
-	Text    string `json:"text"`
-	Calls   any    `json:"calls"` // native tool calls
-	Finish  string `json:"finish"`
-	Input   int64  `json:"tokens_in"`
-	Output  int64  `json:"tokens_out"`
-	Cached  int64  `json:"tokens_cached,omitempty"` // of Input, read from a cache
-	Latency string `json:"latency"`
-	Error   string `json:"error,omitempty"`
+	Request  int64     `json:"request"` // of the turn, from 1
+	Purpose  string    `json:"purpose"`
+	Question *Question `json:"question"` // null = not known
+	Model    string    `json:"model"`
+	Text     string    `json:"text"`
+	Calls    any       `json:"calls"` // native tool calls
+	Finish   string    `json:"finish"`
+	Input    int64     `json:"tokens_in"`
+	Output   int64     `json:"tokens_out"`
+	Cached   int64     `json:"tokens_cached,omitempty"` // of Input, read from a cache
+	Latency  string    `json:"latency"`
+	Error    string    `json:"error,omitempty"`
 
 	Endpoint string `json:"endpoint,omitempty"` // "" = a model inside the program
 	Cost     *int64 `json:"cost,omitempty"`     // nano-dollars; nil = not known
@@ -128,7 +134,11 @@ func (s *Scene) Deliberation(id string) (*Deliberation, error) {
 		return nil, err
 	}
 	d := newDeliberation(agentID, t)
-	if err := s.perceived(d, t); err != nil {
+	state, err := s.perceived(d, t)
+	if err == nil {
+		err = s.questions(d, t, state)
+	}
+	if err != nil {
 		return nil, err
 	}
 	return d, s.effects(d, t)
@@ -208,7 +218,7 @@ func newDeliberation(id string, t *turnFacts) *Deliberation {
 		d.Changes[i].Turn = t.end.Turn
 	}
 	for _, m := range t.models {
-		a := Asked{Model: m.Model, Text: secret.Text(m.Text), Calls: factjson.Value(m.Calls), Finish: string(m.Finish), Input: m.Input, Output: m.Output, Cached: m.CacheRead, Latency: m.Latency.String(), Error: secret.Text(m.Error)}
+		a := Asked{Request: m.Request, Model: m.Model, Text: secret.Text(m.Text), Calls: factjson.Value(m.Calls), Finish: string(m.Finish), Input: m.Input, Output: m.Output, Cached: m.CacheRead, Latency: m.Latency.String(), Error: secret.Text(m.Error)}
 		if o := m.Origin; o != nil {
 			a.Endpoint = o.Endpoint
 			if o.Priced {
@@ -228,10 +238,14 @@ func called(c *agent.CallMade) Called {
 }
 
 // perceived folds the run to the end of the wave before, where the turn began.
-func (s *Scene) perceived(d *Deliberation, t *turnFacts) error {
-	state, err := s.fold(max(t.end.Wave, 1, s.journal.Begin().Number+1)-1, d.Agent)
+func (s *Scene) perceived(d *Deliberation, t *turnFacts) (*machines.State, error) {
+	fold := func(wave uint64) (*machines.State, error) { return s.fold(wave, d.Agent) }
+	if len(t.models) > 0 { // the turn is decided again, against all that it saw
+		fold = s.Fold
+	}
+	state, err := fold(max(t.end.Wave, 1, s.journal.Begin().Number+1) - 1)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	o, _ := state.Ordinal(d.Agent)
 	m := state.Agents[o]
@@ -247,7 +261,7 @@ func (s *Scene) perceived(d *Deliberation, t *turnFacts) error {
 		Private: factjson.JSON(Private(m)), Goals: goals(m), Events: inboxed(heard), Count: t.end.Perceived, WorldVersion: state.World().Version(),
 		Observations: observations(m.Shown(t.end.Seen)), History: spoken(m),
 	}
-	return nil
+	return state, nil
 }
 
 // effects reads on until what the turn asked for was decided: to the end of its

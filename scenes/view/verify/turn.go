@@ -176,16 +176,7 @@ func (v *verifier) redo(t *turn) {
 	m.Spaces = v.spaces
 	wake := machines.Wake(v.made, m, t.view, t.wake.Wave, t.wake.At, v.seed, t.wake.Kind)
 	wake.Before = t.before
-	d, err := m.Decide(wake)
-	answers := answersOf{turn: t, codec: v.codec}
-	for err == nil && len(d.Facts) == 0 && t.trouble == "" {
-		answers.ask(d.Effects)
-		in := answers.next()
-		if in == nil {
-			break
-		}
-		d, err = m.Decide(in)
-	}
+	d, err := t.play(m, wake, v.codec, nil)
 	switch {
 	case err != nil:
 		t.trouble = "the deliberation fails: " + err.Error()
@@ -196,6 +187,21 @@ func (v *verifier) redo(t *turn) {
 		t.lost = t.lost || v.heardMore(t)
 	}
 	m.Release()
+}
+
+// play gives a deliberation the recorded answers until it ends, or one is missing.
+func (t *turn) play(m *agent.Machine, wake *agent.Wake, codec *protocol.Codec, show func(*agent.Ask)) (protocol.Decision, error) {
+	d, err := m.Decide(wake)
+	answers := answersOf{turn: t, codec: codec, show: show}
+	for err == nil && len(d.Facts) == 0 && t.trouble == "" {
+		answers.ask(d.Effects)
+		in := answers.next()
+		if in == nil {
+			break
+		}
+		d, err = m.Decide(in)
+	}
+	return d, err
 }
 
 // heardMore: the deliberation perceived ephemeral events, whose payload nobody
@@ -236,14 +242,19 @@ func (v *verifier) encode(t *turn, d protocol.Decision) error {
 type answersOf struct {
 	turn  *turn
 	codec *protocol.Codec
-	at    int   // of the records
-	open  []int // model requests that wait, in the order in which they were asked
+	at    int              // of the records
+	open  []int            // model requests that wait, in the order in which they were asked
+	show  func(*agent.Ask) // nil = nobody looks
 }
 
 func (a *answersOf) ask(effects []protocol.Effect) {
 	for _, e := range effects {
-		if q, ok := e.(*agent.Ask); ok && q.Kind == agent.KindModel {
+		q, ok := e.(*agent.Ask)
+		if ok && q.Kind == agent.KindModel {
 			a.open = append(a.open, q.Number)
+		}
+		if ok && a.show != nil {
+			a.show(q)
 		}
 	}
 }

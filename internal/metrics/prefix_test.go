@@ -1,0 +1,31 @@
+package metrics
+
+import (
+	"strings"
+	"testing"
+
+	"tavernsim/protocol"
+)
+
+// The ratio is of the bytes that an agent's prompt shares with its prompt before.
+func TestPromptPrefix(t *testing.T) {
+	p := newPrefixes()
+	ask := func(agent, text string) (float64, bool) {
+		return p.share("s", &protocol.ModelRequest{Agent: agent, Messages: []protocol.ModelMessage{{Text: text}}})
+	}
+	long := strings.Repeat("word ", 200)
+	if _, ok := ask("a", long); ok {
+		t.Error("a first prompt has a ratio")
+	}
+	if _, ok := ask("b", long); ok {
+		t.Error("another agent's prompt counts")
+	}
+	for _, c := range []struct {
+		text     string
+		from, to float64
+	}{{long, 1, 1}, {long + long, 0.4, 0.5}, {long + "new", 0.9, 1}, {"x" + long, 0, 0}} {
+		if got, ok := ask("a", c.text); !ok || got < c.from || got > c.to {
+			t.Errorf("%.20q: %v, want %v to %v", c.text, got, c.from, c.to)
+		}
+	}
+}

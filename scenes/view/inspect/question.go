@@ -1,0 +1,150 @@
+package inspect
+
+import (
+	"slices"
+
+	"tavernsim/engine/agenda"
+	"tavernsim/engine/agent"
+	"tavernsim/engine/prompt"
+	"tavernsim/engine/secret"
+	"tavernsim/persistence"
+	"tavernsim/protocol"
+	"tavernsim/scenes/machines"
+	"tavernsim/scenes/view/factjson"
+	"tavernsim/scenes/view/verify"
+)
+
+// Question is what a model was asked.
+type Question struct {
+	Messages    []Message `json:"messages"`
+	Tools       []Offered `json:"tools"`
+	MaxTokens   int       `json:"max_tokens"` // 0 = the model file's
+	Temperature *float64  `json:"temperature"`
+	Stop        []string  `json:"stop"`
+	JSON        bool      `json:"json"`
+	Tokens      int       `json:"tokens"`   // by the table of prompts
+	Prompt      any       `json:"prompt"`   // trace of the node that assembled it; null = none did
+	Recorded    string    `json:"recorded"` // hash of the question in the fact of the answer; "" = a model inside the program answered
+	Model       string    `json:"asked"`    // name of the model whose question has this hash; "" = none has
+}
+
+// Message is a message of a question.
+type Message struct {
+	Role   string `json:"role"`
+	Text   string `json:"text"`
+	Calls  any    `json:"calls"`
+	CallID string `json:"call_id"`
+}
+
+// Offered is a tool that a model was offered.
+type Offered struct {
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	Parameters  any    `json:"parameters"`
+}
+
+// questions decides a turn again and adds what its models were asked.
+func (s *Scene) questions(d *Deliberation, t *turnFacts, state *machines.State) error {
+	if len(t.models) == 0 {
+		return nil
+	}
+	o, ok := state.Ordinal(d.Agent)
+	if !ok || d.Agent == sceneActor {
+		d.Differs = "workflows of the scene are not decided again by themselves"
+		return nil
+	}
+	made, err := s.made()
+	if err != nil {
+		return err
+	}
+	again := verify.Single{Scene: made, Codec: s.codec, State: state, Agent: o, Seed: made.Seed, At: t.at, End: t.end}
+	if again.Records, err = s.records(d.Agent, t); err != nil {
+		return err
+	}
+	if again.Seed, err = s.seed(made.Seed, t.first); err != nil {
+		return err
+	}
+	d.Differs, err = again.Again(func(q *agent.Ask) {
+		if q.Kind == agent.KindModel {
+			s.answered(d, t, q)
+		}
+	})
+	return err
+}
+
+// answered adds a question to its answer. Older facts do not number requests: answers
+// came in the order of the questions then.
+func (s *Scene) answered(d *Deliberation, t *turnFacts, q *agent.Ask) {
+	i := slices.IndexFunc(t.models, func(m *agent.ModelAnswered) bool { return int(m.Request) == q.Number })
+	if i < 0 && q.Number <= len(t.models) && t.models[q.Number-1].Request == 0 {
+		i = q.Number - 1
+	}
+	if i < 0 {
+		return
+	}
+	d.Models[i].Purpose = string(q.Model.Purpose)
+	asked := questionOf(&q.Model)
+	if origin := t.models[i].Origin; origin != nil {
+		asked.Recorded = origin.Question
+		if s.Questions != nil {
+			hashes, _ := s.Questions(&q.Model) // without them nothing is compared
+			for _, name := range protocol.SortedKeys(hashes) {
+				if hashes[name] == asked.Recorded {
+					asked.Model = name
+				}
+			}
+		}
+	}
+	d.Models[i].Question = asked
+}
+
+func questionOf(q *protocol.ModelRequest) *Question {
+	out := &Question{Messages: []Message{}, Tools: []Offered{}, Stop: append([]string{}, q.Stop...), MaxTokens: q.MaxTokens, Temperature: q.Temperature, JSON: q.JSON}
+	for i := range q.Messages {
+		m := &q.Messages[i]
+		var calls []any
+		for k := range m.Calls {
+			calls = append(calls, map[string]any{"id": m.Calls[k].ID, "tool": m.Calls[k].Tool, "params": m.Calls[k].Params})
+		}
+		shown := Message{Role: string(m.Role), Text: secret.Text(m.Text), CallID: m.CallID}
+		out.Tokens += prompt.PerMessage + prompt.Tokens(m.Text)
+		if calls != nil {
+			shown.Calls = factjson.JSON(calls)
+			out.Tokens += prompt.JSONTokens(calls)
+		}
+		out.Messages = append(out.Messages, shown)
+	}
+	for i := range q.Tools {
+		tool := &q.Tools[i]
+		out.Tools = append(out.Tools, Offered{tool.Name, tool.Description, factjson.JSON(tool.Parameters)})
+		out.Tokens += prompt.PerTool + prompt.JSONTokens(map[string]any{"name": tool.Name, "description": tool.Description, "parameters": tool.Parameters})
+	}
+	if trace, ok := q.Variables["prompt"].(map[string]any); ok {
+		out.Prompt = factjson.JSON(trace)
+	}
+	return out
+}
+
+// records reads the facts of a turn.
+func (s *Scene) records(id string, t *turnFacts) (list []protocol.Record, err error) {
+	err = s.journal.Scan(persistence.Query{Actor: id, From: t.first, To: t.last}, func(r protocol.Record) error {
+		r.Data = slices.Clone(r.Data)
+		list = append(list, r)
+		return nil
+	})
+	return list, err
+}
+
+// seed is the seed in force when a fact was kept: a fork may have changed it.
+func (s *Scene) seed(seed, before uint64) (uint64, error) {
+	err := s.facts(persistence.Query{To: before, Kinds: []string{agenda.FactStarted, agenda.FactForked}}, func(_ protocol.Record, f protocol.Fact) error {
+		switch x := f.(type) {
+		case *agenda.Started:
+			seed = x.Seed
+		case *agenda.Forked:
+			seed = x.Seed
+		}
+		return nil
+	})
+	return seed, err
+}
