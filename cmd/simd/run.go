@@ -161,6 +161,7 @@ func (o *runOptions) run(cmd *cobra.Command, e *env, dir string) error {
 		return err
 	}
 	defer closeAll()
+	defer reloadEndpoints(e.err, o.providers, to)()
 	opt.Endpoints = to
 	if o.estimate {
 		return o.sayEstimate(cmd.Context(), e, dir, opt)

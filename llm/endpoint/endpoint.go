@@ -43,13 +43,18 @@ type Endpoint struct {
 	Definition
 	Gate *gate.Gate // which requests pass before Do; Do tells it what the answers say of limits
 
-	base      *url.URL      // of addresses, without the / at its end, with the query
-	like      *http.Request // every request, with the key in its header
-	secrets   []string      // the key and what else nobody may see, the longest first
+	base      *url.URL // of addresses, without the / at its end, with the query
+	access    atomic.Pointer[access]
 	transport *http.Transport
 	buffers   sync.Pool // of *[]byte, for the bodies of answers
 	prices    *price.Prices
 	closed    atomic.Bool
+}
+
+// access is what the key is part of. [Reload] gives an endpoint another.
+type access struct {
+	like    *http.Request // every request, with the key in its header
+	secrets []string      // the key and what else nobody may see, the longest first
 }
 
 // New makes an endpoint. Relative files of the definition lie in dir.
@@ -63,7 +68,7 @@ func New(name string, given Definition, dir string, getenv func(string) string) 
 	if err := limits.Check(); err != nil {
 		return nil, protocol.Errorf(protocol.KindInvalid, "endpoint %s: %w", name, err)
 	}
-	e := &Endpoint{Name: name, Definition: d, Gate: gate.New(name, limits), secrets: secrets(key, given)}
+	e := &Endpoint{Name: name, Definition: d, Gate: gate.New(name, limits)}
 	header := http.Header{"Content-Type": {"application/json"}}
 	for k, v := range d.Headers {
 		header.Set(k, v)
@@ -86,7 +91,10 @@ func New(name string, given Definition, dir string, getenv func(string) string) 
 		query.Set(k, v)
 	}
 	e.base.RawQuery = query.Encode()
-	e.like = &http.Request{Method: http.MethodGet, Host: e.base.Host, Header: header, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}
+	e.access.Store(&access{
+		like:    &http.Request{Method: http.MethodGet, Host: e.base.Host, Header: header, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1},
+		secrets: secretsOf(key, given),
+	})
 	e.transport, err = d.transport(name, dir)
 	return e, err
 }
@@ -195,7 +203,7 @@ func (e *Endpoint) request(w *watch, ask Ask) *http.Request {
 	if at.Path += ask.Path; at.RawPath != "" {
 		at.RawPath += ask.Path
 	}
-	r := e.like.WithContext(w)
+	r := e.access.Load().like.WithContext(w)
 	r.URL = &at
 	if ask.Body != nil {
 		r.Method, r.ContentLength, r.Body = http.MethodPost, int64(len(ask.Body)), newBody(ask.Body)

@@ -16,9 +16,9 @@ const hiddenText = "[key]"
 // word or number, not a secret.
 const shortSecret = 8
 
-// secrets are the key and what the user gives in headers and parameters, the longest
+// secretsOf are the key and what the user gives in headers and parameters, the longest
 // first. What says a version or a name is none.
-func secrets(key string, given Definition) []string {
+func secretsOf(key string, given Definition) []string {
 	var list []string
 	add := func(name, value string) {
 		name = strings.ToLower(name)
@@ -41,13 +41,25 @@ func secrets(key string, given Definition) []string {
 	if key != "" {
 		list = append(list, key)
 	}
+	return longestFirst(list)
+}
+
+func longestFirst(list []string) []string {
 	slices.SortFunc(list, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
 	return slices.Compact(list)
 }
 
+// secrets are none before New has ended.
+func (e *Endpoint) secrets() []string {
+	if a := e.access.Load(); a != nil {
+		return a.secrets
+	}
+	return nil
+}
+
 // Hide takes the secrets out of a text.
 func (e *Endpoint) Hide(s string) string {
-	if !slices.ContainsFunc(e.secrets, func(secret string) bool { return strings.Contains(s, secret) }) {
+	if !slices.ContainsFunc(e.secrets(), func(secret string) bool { return strings.Contains(s, secret) }) {
 		return s
 	}
 	text, _ := e.scan(s, true)
@@ -56,7 +68,7 @@ func (e *Endpoint) Hide(s string) string {
 
 // hideBytes takes the secrets out of a body.
 func (e *Endpoint) hideBytes(b []byte) []byte {
-	for _, secret := range e.secrets {
+	for _, secret := range e.secrets() {
 		if bytes.Contains(b, []byte(secret)) {
 			return []byte(e.Hide(string(b)))
 		}
@@ -71,7 +83,7 @@ func (e *Endpoint) scan(s string, last bool) (text, rest string) {
 	from, at := 0, 0
 	for at < len(s) {
 		size := 0
-		for _, secret := range e.secrets {
+		for _, secret := range e.secrets() {
 			if strings.HasPrefix(s[at:], secret) {
 				size = len(secret)
 				break
@@ -101,7 +113,7 @@ type hiding struct {
 
 // next is what may be shown after a part.
 func (h *hiding) next(part string) (text string) {
-	if len(h.secrets) == 0 {
+	if len(h.secrets()) == 0 {
 		return part
 	}
 	text, h.held = h.scan(h.held+part, false)
@@ -117,7 +129,7 @@ func (h *hiding) end() string {
 
 // hide takes the secrets out of everything that a server can write.
 func (e *Endpoint) hide(a *protocol.ModelAnswer) {
-	if len(e.secrets) == 0 {
+	if len(e.secrets()) == 0 {
 		return
 	}
 	o := a.Origin

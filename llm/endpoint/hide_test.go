@@ -17,14 +17,14 @@ import (
 // Promise 1: what the user puts into headers and parameters is hidden like the key; what
 // tells a version or a name is not.
 func TestSecrets(t *testing.T) {
-	got := secrets("sk-1", Definition{
+	got := secretsOf("sk-1", Definition{
 		Headers: map[string]string{"Authorization": "Bearer abcdefgh-1", "X-Title": "my application", "anthropic-beta": "tools-2024-04-04", "X-Org": "org-1"},
 		Query:   map[string]string{"code": "function-key-1", "api-version": "2024-10-21-preview"},
 	})
 	if want := []string{"function-key-1", "abcdefgh-1", "sk-1"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if none := secrets("", Definition{}); len(none) > 0 {
+	if none := secretsOf("", Definition{}); len(none) > 0 {
 		t.Errorf("%q", none)
 	}
 }
@@ -80,8 +80,8 @@ func TestSecretInChunks(t *testing.T) {
 func TestHidingParts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		word := rapid.StringOfN(rapid.RuneFrom([]rune("ab")), 2, 5, -1)
-		e := &Endpoint{secrets: rapid.SliceOfN(word, 0, 3).Draw(t, "secrets")}
-		slices.SortFunc(e.secrets, func(a, b string) int { return len(b) - len(a) })
+		e := &Endpoint{}
+		e.access.Store(&access{secrets: longestFirst(rapid.SliceOfN(word, 0, 3).Draw(t, "secrets"))})
 		parts := rapid.SliceOf(rapid.StringOfN(rapid.RuneFrom([]rune("abc")), 0, 6, -1)).Draw(t, "parts")
 		h, got := hiding{Endpoint: e}, ""
 		for _, p := range parts {
@@ -91,7 +91,7 @@ func TestHidingParts(t *testing.T) {
 		if whole := e.Hide(strings.Join(parts, "")); got != whole {
 			t.Fatalf("%q becomes %q, at once %q", parts, got, whole)
 		}
-		for _, w := range e.secrets {
+		for _, w := range e.secrets() {
 			if strings.Contains(strings.ReplaceAll(got, hiddenText, "|"), w) {
 				t.Fatalf("%q has the secret %q", got, w)
 			}

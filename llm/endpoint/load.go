@@ -59,6 +59,26 @@ func Load(file string, getenv func(string) string) (map[string]*Endpoint, error)
 	return made, nil
 }
 
+// Reload reads the file again and gives each endpoint that is in it its new key. Its gate
+// lets requests through again. Everything else of an endpoint stays as it is. After an
+// error nothing has changed.
+func Reload(file string, getenv func(string) string, to map[string]*Endpoint) error {
+	again, err := Load(file, getenv)
+	if err != nil {
+		return err
+	}
+	for name, fresh := range again {
+		if e := to[name]; e != nil {
+			next := fresh.access.Load()
+			next.secrets = longestFirst(append(next.secrets, e.secrets()...)) // an answer may still have the old key
+			e.access.Store(next)
+			e.Gate.Reopen()
+		}
+		_ = fresh.Close() // it has no connections
+	}
+	return nil
+}
+
 // Read reads a file of endpoints. The error is a [*source.Error] over every fault.
 func Read(file string, data []byte) (*File, error) {
 	report := &source.Report{}

@@ -133,7 +133,7 @@ func (m *Machine) shrink(now time.Duration, c *Call) {
 
 // close refuses everything until Reopen.
 func (m *Machine) close(o llm.Outcome) {
-	why := "the endpoint is closed until its configuration is loaded again: "
+	why := "the endpoint is closed until its key is read again (SIGUSR1): "
 	if o == llm.OutcomeQuota {
 		why += "its quota is used up"
 	} else {
