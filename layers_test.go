@@ -37,13 +37,14 @@ func floors() map[string]int {
 // Packages below internal serve one floor each: what may import them.
 func internals() map[string]int {
 	return map[string]int{
-		"internal/doctest":  5,
-		"internal/lenient":  1,
-		"internal/wirejson": 1,
-		"internal/source":   1,
-		"internal/metrics":  3,
-		"internal/terminal": 4,
-		"internal/bench":    5,
+		"internal/doctest":   5,
+		"internal/lenient":   1,
+		"internal/wirejson":  1,
+		"internal/source":    1,
+		"internal/metrics":   3,
+		"internal/terminal":  4,
+		"internal/flagvalue": 4,
+		"internal/bench":     5,
 	}
 }
 

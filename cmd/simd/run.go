@@ -17,6 +17,7 @@ import (
 
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/budget"
+	"tavernsim/internal/flagvalue"
 	"tavernsim/internal/metrics"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
@@ -44,9 +45,9 @@ type runOptions struct {
 	durability string
 	batch      int
 	snapshots  machines.SnapshotPolicy
-	snapBytes  byteSize
+	snapBytes  flagvalue.Size
 	keep       string
-	diskWait   diskWait
+	diskWait   flagvalue.Wait
 	metrics    string
 	pprof      bool
 	repeat     int
@@ -131,7 +132,7 @@ func (o *runOptions) register(c *cobra.Command) {
 	f.DurationVar(&o.snapshots.Every, "snapshot-every", 0, "scene time between two snapshots")
 	f.Var(&o.snapBytes, "snapshot-bytes", "`SIZE` of the facts between two snapshots, before compression: 64MiB")
 	f.StringVar(&o.keep, "keep", "", "history to keep, `KEEP` = waves:N, a scene time as 48h, or all; older facts are dropped after a snapshot (default all)")
-	o.diskWait = diskWait(runner.Forever)
+	o.diskWait = flagvalue.Wait(runner.Forever)
 	f.Var(&o.diskWait, "disk-wait", "how long to wait if the journal cannot be written: a `TIME` (10m; 0 = end at once) or forever")
 	f.StringVar(&o.metrics, "metrics", "", "serve Prometheus metrics at `ADDR`, for example :9464 (loopback unless a host is given)")
 	f.BoolVar(&o.pprof, "pprof", false, "serve Go profiles at /debug/pprof/ of --metrics, on loopback only")
@@ -309,7 +310,7 @@ func (o *runOptions) start(dir string, opt runner.Options, e *env) (*runner.Runn
 func (o *runOptions) runOnce(ctx context.Context, e *env, dir string, opt runner.Options) (*rundir.Summary, error) {
 	first := *o
 	plan := runner.Restarts{
-		DiskWait: o.diskWait.Duration(), Metrics: opt.Metrics,
+		DiskWait: time.Duration(o.diskWait), Metrics: opt.Metrics,
 		Tell: func(text string) { fmt.Fprintln(e.err, text) },
 		Guard: func(ctx context.Context) (context.Context, context.CancelFunc) {
 			return signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)

@@ -8,6 +8,7 @@ import (
 	"tavernsim/internal/wirejson"
 	"tavernsim/llm"
 	"tavernsim/llm/endpoint"
+	"tavernsim/llm/endpoint/toolcall"
 	"tavernsim/protocol"
 )
 
@@ -140,7 +141,7 @@ func (u *usage) tokens() protocol.Usage {
 // reading collects an answer. It is an [endpoint.Reader].
 type reading struct {
 	*messages
-	names  *endpoint.Names
+	names  *toolcall.Names
 	origin protocol.ModelOrigin
 	said   string // the model's name, as the answer gives it
 

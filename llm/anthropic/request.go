@@ -10,6 +10,7 @@ import (
 	"tavernsim/internal/wirejson"
 	"tavernsim/llm"
 	"tavernsim/llm/endpoint"
+	"tavernsim/llm/endpoint/toolcall"
 	"tavernsim/protocol"
 )
 
@@ -174,12 +175,12 @@ const (
 )
 
 // prepare adds the tool for a JSON answer and names the tools.
-func (p *messages) prepare(q *protocol.ModelRequest) (*endpoint.Names, error) {
+func (p *messages) prepare(q *protocol.ModelRequest) (*toolcall.Names, error) {
 	o := cmp.Or(q.Options, &protocol.ModelOptions{})
 	if q.JSON && o.ToolChoice != "required" && !named(o.ToolChoice) {
 		q.Tools = append(slices.Clone(q.Tools), protocol.ToolSpec{Name: answerTool, Description: "Gives the answer.", Parameters: o.Schema})
 	}
-	return endpoint.NewNames(q), nil
+	return toolcall.Of(q), nil
 }
 
 // named reports whether a choice of tools is the name of one.
@@ -188,7 +189,7 @@ func named(choice string) bool {
 }
 
 // encode writes the body of a request.
-func (p *messages) encode(q *protocol.ModelRequest, names *endpoint.Names) ([]byte, error) {
+func (p *messages) encode(q *protocol.ModelRequest, names *toolcall.Names) ([]byte, error) {
 	o := cmp.Or(q.Options, &protocol.ModelOptions{})
 	r := request{model: p.model, maxTokens: cmp.Or(q.MaxTokens, defaultMaxTokens), temperature: q.Temperature, topP: o.TopP, stopSequences: q.Stop, stream: p.stream}
 	if t := q.Temperature; t != nil && *t > 1 {
@@ -237,7 +238,7 @@ func objectSchema(schema any) any {
 }
 
 // say writes the system text and the messages.
-func (p *messages) say(r *request, q *protocol.ModelRequest, names *endpoint.Names) error {
+func (p *messages) say(r *request, q *protocol.ModelRequest, names *toolcall.Names) error {
 	var system []string
 	for i := range q.Messages {
 		m := &q.Messages[i]
@@ -304,7 +305,7 @@ func texts(text string) []block {
 }
 
 // said are the blocks of an assistant.
-func said(m *protocol.ModelMessage, names *endpoint.Names) ([]block, error) {
+func said(m *protocol.ModelMessage, names *toolcall.Names) ([]block, error) {
 	blocks := texts(m.Text)
 	for i := range m.Calls {
 		c := &m.Calls[i]
@@ -328,7 +329,7 @@ func wireID(id string) string {
 }
 
 // choose says whether calls are wanted; nil leaves it to the model.
-func choose(q *protocol.ModelRequest, o *protocol.ModelOptions, names *endpoint.Names) *choice {
+func choose(q *protocol.ModelRequest, o *protocol.ModelOptions, names *toolcall.Names) *choice {
 	c := &choice{kind: "auto", parallel: o.Parallel == nil || *o.Parallel}
 	last := q.Tools[len(q.Tools)-1].Name
 	switch {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tavernsim/llm"
+	"tavernsim/llm/endpoint/toolcall"
 	"tavernsim/protocol"
 )
 
@@ -44,7 +45,7 @@ func (e *Endpoint) Complete(ctx context.Context, ask Ask, r Reader, sink llm.Sin
 	if err != nil {
 		return protocol.ModelAnswer{}, err
 	}
-	Unique(a.Calls)
+	toolcall.Unique(a.Calls)
 	o := protocol.ModelOrigin{}
 	if a.Origin != nil {
 		o = *a.Origin

@@ -8,6 +8,7 @@ import (
 	"tavernsim/internal/wirejson"
 	"tavernsim/llm"
 	"tavernsim/llm/endpoint"
+	"tavernsim/llm/endpoint/toolcall"
 	"tavernsim/protocol"
 )
 
@@ -195,7 +196,7 @@ func (u *usage) tokens() protocol.Usage {
 // reading collects an answer. It is an [endpoint.Reader].
 type reading struct {
 	*chat
-	names  *endpoint.Names
+	names  *toolcall.Names
 	answer protocol.ModelAnswer
 	origin protocol.ModelOrigin
 

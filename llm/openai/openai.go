@@ -3,6 +3,7 @@ package openai
 import (
 	"tavernsim/llm"
 	"tavernsim/llm/endpoint"
+	"tavernsim/llm/endpoint/toolcall"
 	"tavernsim/protocol"
 )
 
@@ -24,7 +25,7 @@ func (*chat) Path() string { return "/chat/completions" }
 
 // Ask implements endpoint.Protocol.
 func (p *chat) Ask(q *protocol.ModelRequest) ([]byte, endpoint.Reader, error) {
-	names := endpoint.NewNames(q)
+	names := toolcall.Of(q)
 	body, err := p.encode(q, names)
 	return body, &reading{chat: p, names: names}, err
 }

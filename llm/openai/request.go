@@ -6,12 +6,13 @@ import (
 
 	"tavernsim/internal/wirejson"
 	"tavernsim/llm/endpoint"
+	"tavernsim/llm/endpoint/toolcall"
 	"tavernsim/protocol"
 )
 
 // encode writes the body of a chat completion. Fields have the names that all servers
 // share; others follow by name, those of the model file last.
-func (p *chat) encode(q *protocol.ModelRequest, names *endpoint.Names) ([]byte, error) {
+func (p *chat) encode(q *protocol.ModelRequest, names *toolcall.Names) ([]byte, error) {
 	b := make([]byte, 0, sizeOf(q))
 	b = wirejson.AppendText(append(b, `{"model":`...), p.model)
 	b = append(b, `,"messages":[`...)
@@ -54,7 +55,7 @@ func sizeOf(q *protocol.ModelRequest) int {
 	return n
 }
 
-func appendMessage(b []byte, m *protocol.ModelMessage, names *endpoint.Names) ([]byte, error) {
+func appendMessage(b []byte, m *protocol.ModelMessage, names *toolcall.Names) ([]byte, error) {
 	b = wirejson.AppendText(append(b, `{"role":`...), string(m.Role))
 	if b = append(b, `,"content":`...); m.Text != "" || len(m.Calls) == 0 {
 		b = wirejson.AppendText(b, m.Text)
@@ -85,7 +86,7 @@ func appendMessage(b []byte, m *protocol.ModelMessage, names *endpoint.Names) ([
 }
 
 // appendTools writes the tools and which of them are wanted.
-func (p *chat) appendTools(b []byte, q *protocol.ModelRequest, names *endpoint.Names) (_ []byte, err error) {
+func (p *chat) appendTools(b []byte, q *protocol.ModelRequest, names *toolcall.Names) (_ []byte, err error) {
 	for i := range q.Tools {
 		t := &q.Tools[i]
 		if i == 0 {

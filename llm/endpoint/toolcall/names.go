@@ -1,9 +1,13 @@
-package endpoint
+// Package toolcall names tools as endpoints of models take them, and reads the calls that
+// models write.
+package toolcall
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
+	"tavernsim/internal/lenient"
 	"tavernsim/protocol"
 )
 
@@ -13,8 +17,8 @@ type Names struct {
 	wire, ids map[string]string
 }
 
-// NewNames names the tools of a request, and those that its messages called.
-func NewNames(q *protocol.ModelRequest) *Names {
+// Of names the tools of a request, and those that its messages called.
+func Of(q *protocol.ModelRequest) *Names {
 	n := &Names{}
 	for i := range q.Tools {
 		n.add(q.Tools[i].Name)
@@ -72,4 +76,47 @@ func (n *Names) ID(name string) string {
 		return id
 	}
 	return name
+}
+
+// Call makes a call of what a model wrote: its arguments are read leniently, and kept as
+// text if they are no JSON object or break off.
+func (n *Names) Call(id, name, arguments string) protocol.Call {
+	c := protocol.Call{ID: id, Tool: n.ID(name), Origin: protocol.OriginNative}
+	if t := strings.TrimSpace(arguments); t == "" || t == "null" {
+		return c
+	}
+	text, err := lenient.Read(arguments, lenient.Options{})
+	if object, ok := text.Value.(*lenient.Object); err == nil && ok && !object.Cut {
+		if plain, err := lenient.Plain(object); err == nil {
+			c.Params, _ = plain.(map[string]any)
+			return c
+		}
+	}
+	c.Broken = arguments
+	return c
+}
+
+// Unique gives ids to the calls that lack one or share it.
+func Unique(calls []protocol.Call) {
+	if unique(calls) {
+		return
+	}
+	taken := map[string]bool{}
+	for i := range calls {
+		c := &calls[i]
+		for k := i + 1; c.ID == "" || taken[c.ID]; k++ {
+			c.ID = fmt.Sprintf("call_%d", k)
+		}
+		taken[c.ID] = true
+	}
+}
+
+// unique reports whether few calls have ids that differ, as nearly all do.
+func unique(calls []protocol.Call) bool {
+	for i := range calls {
+		if calls[i].ID == "" || i > 8 || slices.ContainsFunc(calls[:i], func(c protocol.Call) bool { return c.ID == calls[i].ID }) {
+			return false
+		}
+	}
+	return true
 }
