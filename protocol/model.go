@@ -71,6 +71,12 @@ type ModelRequest struct {
 	// BudgetUsed is how much of the tightest budget of the agent was used when its wave
 	// began: 0 (nothing, or there is no budget) to 1.
 	BudgetUsed float64
+
+	// Asker shows what conditions of models read of the agent, while the request is being
+	// made; then it is nil.
+	Asker   interface{ Lookup(root string) (any, bool) }
+	Chosen  any   // what a provider with several models keeps here (llm.Router)
+	Attempt int64 // number of the shell's attempt, from 1; 0 = it does not count them
 }
 
 // ModelOptions are what few requests set. A zero field leaves the choice to the

@@ -45,9 +45,7 @@ func AppendChain(b []byte, chain []Link) []byte {
 	}
 	b = msgp.AppendArrayHeader(b, uint32(len(chain)))
 	for _, l := range chain {
-		b = msgp.AppendArrayHeader(b, 2)
-		b = msgp.AppendString(b, l.Agent)
-		b = msgp.AppendString(b, l.Type)
+		b = msgp.AppendString(msgp.AppendString(msgp.AppendArrayHeader(b, 2), l.Agent), l.Type)
 	}
 	return b
 }

@@ -242,7 +242,7 @@ func (a *agentShell) send(q *agent.Ask) *agent.Answered {
 		}
 	}
 	wave, urgency, kind := a.wave, a.urgency, q.Kind // q lives as long as the deliberation
-	from := outside.From{Scene: cmp.Or(a.options.Name, a.ID), Class: a.options.Class, Agent: a.machine.ID.Instance, Turn: a.machine.State.Turn + 1, At: a.woken, Urgency: urgency, Bound: a.boundOf(q)}
+	from := outside.From{Scene: cmp.Or(a.options.Name, a.ID), Class: a.options.Class, Agent: a.machine.ID.Instance, Turn: a.machine.State.Turn + 1, At: a.woken, Urgency: urgency, Bound: a.boundOf(q), Virtual: a.Clock != agenda.Realtime}
 	a.outside.Go(a.ctx, from, q, func(raw protocol.Raw) { a.tellAnswer(wave, kind, raw, a.outside.Urgent(urgency)) })
 	return nil
 }

@@ -64,7 +64,7 @@ func newScene(made *setup.Scene, journal Journal, opt Options) (*scene, error) {
 	var err error
 	if s.outside, err = outside.New(append([]outside.Entry{
 		{Kind: agent.KindModel, Executor: outside.Model(opt.Model), AtOnce: opt.ModelCalls},
-	}, opt.Executors...), outside.Watch{Made: s.asked, Waited: s.metrics.Waited, Again: s.metrics.Repeated}); err != nil {
+	}, opt.Executors...), outside.Watch{Made: s.asked, Waited: s.metrics.Waited, Again: s.metrics.Repeated, Elsewhere: s.metrics.Elsewhere}); err != nil {
 		return nil, err
 	}
 	for _, x := range made.External {
@@ -80,10 +80,20 @@ func newScene(made *setup.Scene, journal Journal, opt Options) (*scene, error) {
 
 // asked counts requests to models. Calls are counted when their facts are kept.
 func (s *scene) asked(to string, q *agent.Ask, x *agent.Answered, took time.Duration) {
-	if q.Kind == agent.KindModel {
-		s.metrics.Model(to, q.Model.Model, string(llm.OutcomeOf(x.Err)), took, &x.Model)
-		s.metrics.Prompt(s.ID, to, &q.Model, &x.Model)
+	if q.Kind != agent.KindModel {
+		return
 	}
+	name := q.Model.Model
+	if o := x.Model.Origin; o != nil && len(o.Served) > 0 {
+		if served := llm.ServedOf(o.Served); served != nil {
+			to, name = cmp.Or(o.Endpoint, served.By), served.Model
+			if x.Err == nil {
+				s.metrics.Served(served)
+			}
+		}
+	}
+	s.metrics.Model(to, name, string(llm.OutcomeOf(x.Err)), took, &x.Model)
+	s.metrics.Prompt(s.ID, to, &q.Model, &x.Model)
 }
 
 // actorName is unique in the process.

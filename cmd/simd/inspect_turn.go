@@ -67,6 +67,9 @@ func (x *inspecting) turnDid(p *page, d *inspect.Deliberation) {
 				cost = ", " + price.Dollars(*m.Cost)
 			}
 			fmt.Fprintf(p, "  %s%s  %d tokens in%s, %d out, %s%s%s\n", cmp.Or(m.Model, "the default model"), said(m.Endpoint, " at %s"), m.Input, note(m.Cached, "(%d cached)"), m.Output, m.Latency, cost, note2(p, m.Error, "  %s"))
+			if c := jsonOf(m.Served); m.Served != nil {
+				fmt.Fprintf(p, "    chosen %s\n", c)
+			}
 			x.question(p, m.Question)
 			if m.Text != "" {
 				fmt.Fprintf(p, "    %s\n", p.paint.Cyan(strings.ReplaceAll(strings.TrimSpace(m.Text), "\n", "\n    ")))

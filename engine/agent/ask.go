@@ -83,7 +83,7 @@ func (t *Turn) askModel(run *activeRun, q *workflow.Request) (workflow.Answer, b
 		req.Timeout = q.Timeout
 	}
 	ask.Timeout = req.Timeout
-	req.Model, req.Purpose = cmp.Or(req.Model, t.m.Def.Model), cmp.Or(req.Purpose, run.purpose)
+	req.Model, req.Purpose, req.Asker = cmp.Or(req.Model, t.m.Def.Model), cmp.Or(req.Purpose, run.purpose), t
 	for _, e := range t.events {
 		req.Events = append(req.Events, e.Type)
 	}

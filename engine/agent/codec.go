@@ -167,10 +167,8 @@ func appendBudget(b []byte, x *protocol.ModelBudget, priced bool) []byte {
 
 func readOrigin(r *protocol.Reader) *Origin {
 	n := r.Fields(originFields, originFields+1, originFields+2, originFields+3)
-	o := &Origin{}
-	o.Endpoint, o.ID, o.Fingerprint, o.Question = r.Word(), r.String(), r.Word(), r.String()
-	o.Attempts, o.Refused = r.Int(), r.String()
-	o.CacheWrite, o.Estimated = r.Int(), r.Bool()
+	o := &Origin{Endpoint: r.Word(), ID: r.String(), Fingerprint: r.Word(), Question: r.String()}
+	o.Attempts, o.Refused, o.CacheWrite, o.Estimated = r.Int(), r.String(), r.Int(), r.Bool()
 	if n > originFields {
 		o.Served = slices.Clone(r.Raw())
 	}

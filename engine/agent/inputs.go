@@ -64,6 +64,16 @@ func (t *Turn) input(name string) any {
 	return nil
 }
 
+// Lookup gives what conditions of models read (protocol.ModelRequest.Asker).
+func (t *Turn) Lookup(root string) (any, bool) {
+	if root == "goals" {
+		return t.activeGoals(), true
+	}
+	self := t.self()
+	self["private_state"] = t.Private
+	return self, root == "self"
+}
+
 func (t *Turn) self() map[string]any {
 	self := maps.Clone(t.m.Def.self)
 	self["instance_id"], self["ordinal"] = t.m.ID.Instance, int64(t.m.ID.Ordinal)

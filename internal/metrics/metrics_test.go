@@ -102,6 +102,8 @@ func exercise(tb testing.TB, s *Set) {
 	})
 	sc.Waited("model", "cloud", limit.Urgent, 2*time.Second)
 	sc.Repeated("model", "cloud", llm.OutcomeRateLimited)
+	sc.Served(&llm.Served{Model: "big", By: llm.ByLLM, Audit: llm.Differed})
+	sc.Elsewhere("", llm.OutcomeTimeout)
 	sc.Fact(agenda.FactWaveClosed)
 	s.DeadLetter(protocol.KindEvent)
 	s.Replayed(100)
@@ -244,6 +246,10 @@ func TestEveryMetricCounts(t *testing.T) {
 		`simd_llm_queue_wait_seconds_sum{class=urgent,provider=cloud}`:                        2,
 		`simd_llm_retries_total{provider=cloud,reason=rate_limited}`:                          1,
 		`simd_llm_retries_total{provider=cloud,reason=truncated}`:                             0,
+		`simd_llm_served_total{by=llm,model=big}`:                                             1,
+		`simd_llm_served_total{by=rule,model=big}`:                                            0,
+		`simd_llm_surrogate_audits_total{model=big,result=differed}`:                          1,
+		`simd_llm_fallbacks_total{model=default,reason=timeout}`:                              1,
 		`simd_journal_events_total{}`:                                                         100,
 		`simd_journal_fact_bytes_total{}`:                                                     4000,
 		`simd_journal_written_bytes_total{}`:                                                  900,
@@ -393,6 +399,8 @@ func TestCardinalityCap(t *testing.T) {
 			sc.Model(v, v, v, time.Millisecond, &protocol.ModelAnswer{Usage: protocol.Usage{Input: 1}})
 			sc.Waited("model", v, limit.Normal, time.Millisecond)
 			sc.Repeated("model", v, llm.Outcome(v))
+			sc.Served(&llm.Served{Model: v, By: v, Audit: v})
+			sc.Elsewhere(v, llm.Outcome(v))
 			sc.Fact(v)
 			s.DeadLetter(protocol.Kind(i % 256))
 		}

@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -10,6 +11,9 @@ import (
 	"tavernsim/llm/limit"
 	"tavernsim/protocol"
 )
+
+// defaultModel stands for the model of requests that name none.
+const defaultModel = "default"
 
 // operation is what models are asked for so far.
 const operation = "chat"
@@ -24,7 +28,12 @@ type modelVecs struct {
 	gates    *cache[string, gateSeries]
 	effects  *cache[string, closed]
 	prefixes *prefixes
+	served   *cache[string, servedSeries]
+	passed   *cache[string, closed]
 }
+
+// servedSeries are those of a model that was chosen among several.
+type servedSeries struct{ by, audits closed }
 
 type modelKey struct{ provider, model string }
 
@@ -73,6 +82,16 @@ func (s *Set) makeModels() {
 			g.waits[i] = waits.WithLabelValues(name, c.String())
 		}
 		return g
+	})
+	served := s.counter("llm_served_total", "Requests that a model answered which was chosen among several, by how it comes to its answers.", "model", "by")
+	audits := s.counter("llm_surrogate_audits_total", "Requests that a model answered although a surrogate had an answer, by whether both agree.", "model", "result")
+	passed := s.counter("llm_fallbacks_total", "Requests that another model took over, by the model that was asked for and the outcome that it ended with.", "model", "reason")
+	s.models.served = newCache(s, "model", overflowed, func(name string) *servedSeries {
+		return &servedSeries{newClosed(served, []string{llm.ByRule, llm.BySurrogate, llm.ByLLM}, name), newClosed(audits, []string{llm.Agreed, llm.Differed}, name)}
+	})
+	s.models.passed = newCache(s, "model", overflowed, func(name string) *closed {
+		c := newClosed(passed, outcomes, name)
+		return &c
 	})
 	s.models.known = newCache(s, "model", modelKey{overflowed, overflowed}, func(k modelKey) *modelSeries {
 		m := &modelSeries{
@@ -156,12 +175,24 @@ func (m *modelSeries) charge(o *protocol.ModelOrigin) {
 
 func dollars(nano int64) float64 { return float64(max(nano, 0)) / 1e9 }
 
+// Served counts the answer of a model that was chosen among several.
+func (s *Set) Served(x *llm.Served) {
+	m := s.models.served.get(x.Model)
+	m.by.inc(x.By)
+	if x.Audit != "" {
+		m.audits.inc(x.Audit)
+	}
+}
+
+// Elsewhere counts a request that another model takes over. model "" is the provider's
+// default.
+func (s *Set) Elsewhere(model string, because llm.Outcome) {
+	s.models.passed.get(cmp.Or(model, defaultModel)).inc(string(because))
+}
+
 // Effect counts a step of a request that is recorded.
 func (s *Set) Effect(kind, outcome string) { s.models.effects.get(kind).inc(outcome) }
 
 func (s *Set) model(provider, model string) *modelSeries {
-	if model == "" {
-		model = "default"
-	}
-	return s.models.known.get(modelKey{provider, model})
+	return s.models.known.get(modelKey{provider, cmp.Or(model, defaultModel)})
 }

@@ -9,9 +9,12 @@ import (
 	"tavernsim/protocol/bound"
 )
 
-// Bound implements llm.Bounder. A request that names no single model of the set may come
-// to any of them.
+// Bound implements llm.Bounder. A request may come to several models; one that
+// names none of the set, to any of them.
 func (s *Set) Bound(q protocol.ModelRequest) (most llm.Bound) {
+	if s.Route(&q); q.Chosen != nil {
+		return q.Chosen.(*choice).bound(q)
+	}
 	if p := s.models[q.Model]; p != nil {
 		return llm.BoundOf(p, q)
 	}
@@ -39,4 +42,20 @@ func (a *asked) Bound(q protocol.ModelRequest) llm.Bound {
 	b := llm.Bound{Input: bound.Prompt(&q), Output: int64(q.MaxTokens), Priced: a.priced}
 	b.Cost = a.price.Bound(b.Input, b.Output)
 	return b
+}
+
+// bound is the most that any of the models takes to which a request may come.
+func (c *choice) bound(q protocol.ModelRequest) llm.Bound {
+	most := llm.Bound{Priced: true, Script: true, Saved: c.present().entry != nil}
+	for i := range c.plan {
+		x := &c.plan[i]
+		if x.leaf == nil {
+			continue // nobody is asked
+		}
+		q.Model = x.name
+		b := llm.BoundOf(x.leaf, q)
+		most.Input, most.Output, most.Cost = max(most.Input, b.Input), max(most.Output, b.Output), max(most.Cost, b.Cost)
+		most.Priced, most.Script, most.Saved = most.Priced && b.Priced, most.Script && b.Script, most.Saved && b.Saved
+	}
+	return most
 }

@@ -1,8 +1,8 @@
 package models
 
 import (
+	"maps"
 	"reflect"
-	"slices"
 	"time"
 
 	"tavernsim/internal/source"
@@ -11,10 +11,17 @@ import (
 )
 
 // Kinds are the kinds of model files. A file without a kind is scripted.
-func Kinds() []string { return []string{KindScripted, "openai", "anthropic"} }
+func Kinds() []string {
+	return []string{KindScripted, protocolOpenAI, protocolAnthropic, KindRoute, KindReplay, KindFaulty}
+}
 
 // KindScripted is the kind of a file with rules.
 const KindScripted = "scripted"
+
+const (
+	protocolOpenAI    = "openai"
+	protocolAnthropic = "anthropic"
+)
 
 // Definition is a model file of a kind that asks an endpoint. The kind is the protocol.
 type Definition struct {
@@ -76,29 +83,42 @@ func (l *Latency) of(tokens int64, took time.Duration) time.Duration {
 }
 
 // Read reads a model file of any kind and reports its faults and whether there are
-// none.
+// none. [Check] reports what files say of each other.
 func Read(file string, data []byte, report *source.Report) bool {
-	def, script := read(file, data, report)
-	return def != nil || script != nil
+	def, _ := read(file, data, report)
+	return def != nil
 }
 
-func read(file string, data []byte, report *source.Report) (*Definition, *scripted.Model) {
+// read gives the definition in a model file: a *scripted.Model, or a struct of this
+// package by its kind. nil = it has faults.
+func read(file string, data []byte, report *source.Report) (any, *source.Document) {
 	kind, doc := kindOf(file, data)
-	if kind == KindScripted {
-		return nil, scripted.Read(file, data, report)
-	}
-	if !slices.Contains(Kinds(), kind) {
+	var def any
+	switch kind {
+	case KindScripted:
+		if m := scripted.Read(file, data, report); m != nil {
+			return m, doc
+		}
+		return nil, doc
+	case KindRoute:
+		def = &Route{}
+	case KindReplay:
+		def = &Replay{}
+	case KindFaulty:
+		def = &Faulty{}
+	case protocolOpenAI, protocolAnthropic:
+		def = &Definition{}
+	default:
 		node, _ := doc.Root.Find("kind")
 		report.At(doc, node.Pos, "kind", "unknown kind of model "+kind, source.Suggest(kind, Kinds()))
-		return nil, nil
+		return nil, doc
 	}
-	def := &Definition{}
 	doc = source.Parse(file, data, source.Limits{}, report)
 	d := source.Decoder{Rules: Rules(), Shorthand: map[reflect.Type]string{reflect.TypeFor[Latency](): "mode"}, Report: report}
 	if doc == nil || !d.Decode(doc, def) {
-		return nil, nil
+		return nil, doc
 	}
-	return def, nil
+	return def, doc
 }
 
 // kindOf finds the kind of a model file. A file that cannot be parsed is read as a
@@ -118,9 +138,9 @@ func kindOf(file string, data []byte) (string, *source.Document) {
 // Rules say about the fields of a model file what their types do not.
 func Rules() source.Rules {
 	span := &source.Range{Min: 0, Max: 86_400}
-	return source.Rules{
+	rules := source.Rules{
 		"models.Definition.schema_version":  {Enum: []string{"1.0"}, Doc: "Version of this file format."},
-		"models.Definition.kind":            {Required: true, Enum: Kinds()[1:], Doc: "Protocol of the endpoint: `openai` (chat completions) or `anthropic` (messages)."},
+		"models.Definition.kind":            {Required: true, Enum: []string{protocolOpenAI, protocolAnthropic}, Doc: "Protocol of the endpoint: `openai` (chat completions) or `anthropic` (messages)."},
 		"models.Definition.description":     {Doc: "For your own use."},
 		"models.Definition.endpoint":        {Doc: "Name of the endpoint in the user's file. Default: the kind."},
 		"models.Definition.model":           {Required: true, Doc: "The model, as the endpoint calls it."},
@@ -140,4 +160,6 @@ func Rules() source.Rules {
 		"models.Latency.first_token":        {Range: span, Doc: "To the first token, if it is modelled. Default 500ms; with `per_token` alone 0.", Default: "500ms"},
 		"models.Latency.per_token":          {Range: span, Doc: "For each token of the answer, if it is modelled. Default 20ms; with `first_token` alone 0.", Default: "20ms"},
 	}
+	maps.Copy(rules, severalRules())
+	return rules
 }

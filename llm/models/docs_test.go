@@ -10,6 +10,7 @@ import (
 	"tavernsim/internal/doctest"
 	"tavernsim/internal/source"
 	"tavernsim/llm/endpoint"
+	"tavernsim/llm/faulty"
 	"tavernsim/llm/price"
 )
 
@@ -23,9 +24,10 @@ func TestDocsTables(t *testing.T) {
 	maps.Copy(rules, price.Rules())
 	types := []reflect.Type{
 		reflect.TypeFor[Definition](), reflect.TypeFor[Params](), reflect.TypeFor[Latency](),
+		reflect.TypeFor[Route](), reflect.TypeFor[Choice](), reflect.TypeFor[Fallback](), reflect.TypeFor[Replay](), reflect.TypeFor[Faulty](), reflect.TypeFor[faulty.Faults](),
 		reflect.TypeFor[endpoint.File](), reflect.TypeFor[endpoint.Definition](), reflect.TypeFor[endpoint.Timeouts](), reflect.TypeFor[endpoint.Limits](), reflect.TypeFor[endpoint.Dialect](), reflect.TypeFor[price.Rate](),
 	}
-	doctest.Tables{Dir: "../../docs/formats", Pages: map[string]string{"models": "providers.md", "endpoint": "providers.md", "price": "providers.md"}, Types: types, Rules: rules}.Check(t, *update)
+	doctest.Tables{Dir: "../../docs/formats", Pages: map[string]string{"models": "providers.md", "endpoint": "providers.md", "price": "providers.md", "faulty": "providers.md"}, Types: types, Rules: rules}.Check(t, *update)
 	for _, typ := range types {
 		for _, f := range source.Fields(typ) {
 			if rules[typ.String()+"."+f.Name].Doc == "" {

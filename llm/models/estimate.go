@@ -84,7 +84,7 @@ func (d *Definition) estimated(file string, opt Options, counts *counts) (*playe
 	if err != nil {
 		return nil, err
 	}
-	p.asked = made.(*asked)
+	p.asked = made
 	if at := p.asked.to; at != nil {
 		p.model, p.prices = cmp.Or(at.Models[d.Model], d.Model), at.Prices()
 	}

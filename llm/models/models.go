@@ -41,6 +41,8 @@ type Options struct {
 	// is opened. nil = the models answer.
 	Estimate *Estimate
 	Script   string // path of the script that answers then, if there is one
+	Others   []File // other files of the folder of models: cassettes
+	Scripts  bool   // scripts answer for every model, whatever its kind
 }
 
 // Set is the models of a scene. It is the provider of all of them.
@@ -49,7 +51,11 @@ type Set struct {
 	Notes []string
 
 	models   map[string]llm.Provider // by name
-	fallback llm.Provider            // for requests without a name
+	nodes    map[string]any          // models that answer by others: *route, *recorded, *faulted
+	asks     map[string]*asked       // models of endpoints, also where a script answers for them
+	name     string                  // of the model for requests without a name; "" = the embedded script
+	fallback llm.Provider            // for requests that name no model of these
+	answers  *replay.Answers
 	counts   counts
 }
 
@@ -89,62 +95,124 @@ func (c *counts) answered(o *protocol.ModelOrigin) {
 
 // New makes the models of a scene. [Set.Provider] gives what answers.
 func New(opt Options) (*Set, error) {
-	s := &Set{models: map[string]llm.Provider{}}
+	report := &source.Report{}
+	g := compile(opt.Files, opt.Others, report, report)
+	if err := report.Err(); err != nil {
+		return nil, err
+	}
+	s := &Set{models: map[string]llm.Provider{}, asks: map[string]*asked{}, answers: opt.Answers}
+	if !opt.Scripts {
+		s.nodes = g.nodes
+	}
 	var waiting []string // that a script answers for
 	var plays []*played
 	for _, f := range opt.Files {
-		report := &source.Report{}
-		def, m := read(f.Path, f.Data, report)
-		if err := report.Err(); err != nil {
-			return nil, err
-		}
 		name := NameOf(f.Path)
-		if s.models[name] != nil {
+		if g.files[name].Path != f.Path {
 			return nil, protocol.Errorf(protocol.KindInvalid, "%s: there are two files for the model %s; rename one", f.Path, name)
 		}
-		switch {
-		case m != nil:
-			s.models[name] = m
-		case opt.Estimate != nil:
-			p, err := def.estimated(f.Path, opt, &s.counts)
-			if err != nil {
-				return nil, err
-			}
-			plays = append(plays, p)
-			s.models[name] = p
-		case opt.Endpoints == nil && opt.Answers == nil:
-			waiting = append(waiting, name)
-			continue
-		default:
-			p, err := def.provider(f.Path, opt, &s.counts)
-			if err != nil {
-				return nil, err
-			}
-			s.models[name] = p
-		}
 		if f.Path == opt.Default {
-			s.fallback = s.models[name]
+			s.name = name
+		}
+		switch d := g.files[name].def.(type) {
+		case *scripted.Model:
+			s.models[name] = d
+		case *Definition:
+			if opt.Estimate != nil {
+				p, err := d.estimated(f.Path, opt, &s.counts)
+				if err != nil {
+					return nil, err
+				}
+				plays = append(plays, p)
+				s.models[name] = p
+				continue
+			}
+			p, err := d.provider(f.Path, opt, &s.counts)
+			if err != nil {
+				return nil, err
+			}
+			s.asks[name] = p
+			if opt.Endpoints == nil && opt.Answers == nil {
+				waiting = append(waiting, name)
+			} else {
+				s.models[name] = p
+			}
+		default:
+			if opt.Scripts {
+				waiting = append(waiting, name)
+			}
 		}
 	}
-	if s.fallback == nil {
-		var err error
-		if s.fallback, err = s.script(opt); err != nil {
-			return nil, err
-		}
+	script, err := s.stand(opt)
+	if err != nil {
+		return nil, err
 	}
 	for _, name := range waiting {
-		s.models[name] = s.fallback
+		s.models[name] = script
 	}
 	for _, p := range plays {
-		var err error
-		if p.script, err = s.script(opt); err != nil {
-			return nil, err
-		}
+		p.script = script
 	}
+	waiting = slices.DeleteFunc(waiting, s.onlyRecorded)
 	if len(waiting) > 0 {
 		s.Notes = append(s.Notes, fmt.Sprintf("a script answers for %s: there is no file of endpoints (simd help run, --providers)", strings.Join(waiting, ", ")))
 	}
 	return s, nil
+}
+
+// stand finds what answers requests that name no model of the set, and the script that
+// answers for models without an endpoint.
+func (s *Set) stand(opt Options) (*scripted.Model, error) {
+	script, err := s.script(opt)
+	switch {
+	case err != nil:
+		return nil, err
+	case s.nodes[s.name] != nil:
+		s.fallback = named{s.name}
+	case s.models[s.name] == nil:
+		s.fallback = script
+	default:
+		s.fallback = s.models[s.name]
+		if m, ok := s.fallback.(*scripted.Model); ok {
+			script = m
+		}
+	}
+	return script, nil
+}
+
+// onlyRecorded reports whether a model is there for its recorded answers alone.
+func (s *Set) onlyRecorded(name string) bool {
+	only := false
+	for _, n := range s.nodes {
+		switch n := n.(type) {
+		case *recorded:
+			if n.Model == name && n.OnMiss == onMissAsk {
+				return false
+			}
+			only = only || n.Model == name
+		case *faulted:
+			if n.Model == name {
+				return false
+			}
+		case *route:
+			if slices.ContainsFunc(n.Route.Route, func(c Choice) bool { return c.Use == name }) || slices.ContainsFunc(n.Fallback, func(f Fallback) bool { return f.Use == name }) {
+				return false
+			}
+		}
+	}
+	return only && s.name != name
+}
+
+// named stands for a model that answers by others. It has a name, and answers nothing
+// itself.
+type named struct{ name string }
+
+func (n named) Name() string { return n.name }
+
+func (named) Close() error { return nil }
+
+func (n named) Complete(context.Context, protocol.ModelRequest, llm.Sink) (protocol.ModelAnswer, error) {
+	return protocol.ModelAnswer{}, &llm.Failure{Outcome: llm.OutcomeBadRequest, Message: n.name + ": it answers by other models"}
 }
 
 // script answers for a default model that is not there: the project's script
@@ -167,7 +235,7 @@ func NameOf(file string) string { return strings.TrimSuffix(path.Base(file), pat
 // Provider is what answers: the set, which answers at once if all its models do, or the
 // only script itself.
 func (s *Set) Provider() llm.Provider {
-	only := true
+	only := len(s.nodes) == 0
 	for _, m := range s.models {
 		if _, ok := m.(llm.Instant); !ok {
 			return s
@@ -185,6 +253,12 @@ type scripts struct{ *Set }
 
 // Answer implements llm.Instant.
 func (s scripts) Answer(q protocol.ModelRequest) (protocol.ModelAnswer, error) {
+	if s.nodes[cmp.Or(q.Model, s.name)] != nil {
+		return s.all(q, func(c *choice, q protocol.ModelRequest) (protocol.ModelAnswer, error) {
+			q.Chosen = c
+			return s.Now(&q)
+		})
+	}
 	p, err := s.pick(q.Model)
 	if err != nil {
 		return protocol.ModelAnswer{}, err
@@ -236,6 +310,14 @@ func (s *Set) Close() error {
 
 // Complete implements llm.Provider.
 func (s *Set) Complete(ctx context.Context, q protocol.ModelRequest, sink llm.Sink) (protocol.ModelAnswer, error) {
+	switch c, ok := q.Chosen.(*choice); {
+	case ok:
+		return s.complete(ctx, c, q, sink)
+	case s.nodes[cmp.Or(q.Model, s.name)] != nil:
+		return s.all(q, func(c *choice, q protocol.ModelRequest) (protocol.ModelAnswer, error) {
+			return s.complete(ctx, c, q, sink)
+		})
+	}
 	p, err := s.pick(q.Model)
 	if err != nil {
 		return protocol.ModelAnswer{}, err
@@ -257,6 +339,9 @@ func (s *Set) pick(name string) (llm.Provider, error) {
 // Gate implements gate.Gated: requests to scripts pass none.
 func (s *Set) Gate(q *protocol.ModelRequest) (*gate.Gate, int64) {
 	p, err := s.pick(q.Model)
+	if c, ok := q.Chosen.(*choice); ok {
+		p, err = c.present().leaf, c.present().err
+	}
 	a, ok := p.(*asked)
 	if err != nil || !ok || a.to == nil {
 		return nil, 0
@@ -284,7 +369,7 @@ type asked struct {
 	counts  *counts
 }
 
-func (d *Definition) provider(file string, opt Options, counts *counts) (llm.Provider, error) {
+func (d *Definition) provider(file string, opt Options, counts *counts) (*asked, error) {
 	name := cmp.Or(d.Endpoint, d.Kind)
 	a := d.asked(name)
 	a.answers, a.counts = opt.Answers, counts
@@ -318,9 +403,9 @@ func (d *Definition) asked(name string) *asked {
 func Questions(files []File, q *protocol.ModelRequest) map[string]string {
 	hashes := map[string]string{}
 	for _, f := range files {
-		report := &source.Report{}
-		def, m := read(f.Path, f.Data, report)
-		if report.Err() != nil || m != nil {
+		made, _ := read(f.Path, f.Data, &source.Report{})
+		def, ok := made.(*Definition)
+		if !ok {
 			continue
 		}
 		a, asks := def.asked(""), *q
@@ -371,6 +456,12 @@ func (a *asked) Complete(ctx context.Context, q protocol.ModelRequest, sink llm.
 	}
 	answer.Origin.Question = question
 	return answer, err
+}
+
+// origin is that of a failure that came before the endpoint was asked.
+func (a *asked) origin(q protocol.ModelRequest) *protocol.ModelOrigin {
+	a.fill(&q)
+	return &protocol.ModelOrigin{Endpoint: a.name, Question: a.question(q)}
 }
 
 // recorded finds a recorded answer.

@@ -158,6 +158,20 @@ type Place struct {
 	Request      int64
 }
 
+// Place is what asked.
+func (e *Entry) Place() Place { return Place{e.Scene, e.Agent, e.Turn, e.Request} }
+
+// Nearest finds the entry of an agent whose turn is nearest to a request; nil = it has
+// none.
+func (a *Answers) Nearest(at Place) (best *Entry) {
+	for _, e := range a.all {
+		if e.Scene == at.Scene && e.Agent == at.Agent && (best == nil || nearer(e.Turn, best.Turn, at.Turn)) {
+			best = e
+		}
+	}
+	return best
+}
+
 // Find finds the answer to a question. any says that an answer to anybody will do.
 func (a *Answers) Find(question string, at Place, any bool) (*Entry, bool) {
 	var best, first *Entry

@@ -1,6 +1,7 @@
 package outside
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,6 +27,7 @@ type call struct {
 	gate    *gate.Gate
 	from    From
 	ask     agent.Ask
+	chosen  llm.Route       // what answers, if the provider has several models
 	ctx     context.Context // of the deliberation
 	waiting time.Time       // since when it waits for its next attempt
 	then    func(protocol.Raw)
@@ -56,14 +58,19 @@ func (c *call) start() {
 		go c.end(nil, protocol.Errorf(protocol.KindUnknown, "nobody carries out requests of kind %q in this run", c.ask.Kind))
 		return
 	}
-	c.mu.Lock()
-	c.unwatch = context.AfterFunc(c.ctx, c.cancelled)
-	c.mu.Unlock()
+	c.watchContext()
 	if c.effect = c.logged(); c.effect != nil && c.runner.Log.Knows(c.effect) {
 		go c.find()
 		return
 	}
 	c.enter()
+}
+
+// watchContext lets the call hear of the end of its deliberation.
+func (c *call) watchContext() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.unwatch = context.AfterFunc(c.ctx, c.cancelled)
 }
 
 // move changes the phase; false = the call has gone on without its caller.
@@ -95,7 +102,7 @@ func (c *call) enter() {
 	c.runner.join(c)
 	c.waiting = time.Now().Add(c.ask.Wait)
 	c.move(finds, waits)
-	c.gate.Enter(&c.Call, c.ask.Wait, patience)
+	c.gate.Enter(&c.Call, c.ask.Wait, cmp.Or(c.chosen.Patience, patience))
 	c.look()
 }
 
@@ -255,6 +262,9 @@ func (c *call) do(ctx context.Context) (x agent.Answered) {
 			x = agent.Answered{Err: protocol.Errorf(protocol.KindInternal, "%s %s: panic: %v", c.to.kind, c.to.Name(), p)}
 		}
 	}()
+	if c.ask.Kind == agent.KindModel { // the executor has a copy of its own
+		c.ask.Model.Attempt = int64(c.Attempts())
+	}
 	return c.to.Do(ctx, &c.ask)
 }
 
@@ -309,11 +319,18 @@ func (c *call) learnt(x *agent.Answered) limit.End {
 	return e
 }
 
-// land keeps the answer and delivers it. A failure is an answer, too, but not if the
-// deliberation has ended.
+// land settles the request, unless another model takes it over. A failure is an answer,
+// too, but not if the deliberation has ended.
 func (c *call) land(x agent.Answered) {
-	if x.Model.Origin != nil {
-		x.Model.Origin.Attempts = int64(c.Attempts())
+	if !c.elsewhere(&x) {
+		c.settle(x)
+	}
+}
+
+// settle keeps the answer and delivers it.
+func (c *call) settle(x agent.Answered) {
+	if o := x.Model.Origin; o != nil && o.Endpoint != "" {
+		o.Attempts = int64(c.Attempts())
 	}
 	c.complete(&x)
 	switch {

@@ -44,7 +44,26 @@ func classOf(scene limit.Class, q *agent.Ask) limit.Class {
 	return scene
 }
 
-func (m model) bound(q *agent.Ask) llm.Bound { return llm.BoundOf(m.Provider, q.Model) }
+// bound is the most that a request takes, of the model that is chosen now.
+func (m model) bound(q *agent.Ask) llm.Bound {
+	if r, ok := m.Provider.(llm.Router); ok {
+		r.Route(&q.Model)
+	}
+	return llm.BoundOf(m.Provider, q.Model)
+}
+
+// route lets a provider with several models choose one. It is called before anything else
+// is asked about the request, on the goroutine of the agent; afterwards nothing reads the
+// agent any more.
+func (x *executor) route(q *agent.Ask) (to llm.Route, router llm.Router) {
+	if m, ok := x.Executor.(model); ok {
+		if router, ok = m.Provider.(llm.Router); ok {
+			to = router.Route(&q.Model)
+		}
+	}
+	q.Model.Asker = nil
+	return to, router
+}
 
 // MayRepeat implements Executor.
 func (m model) MayRepeat(q *agent.Ask) bool { return llm.MayRepeat(m.Provider, q.Model) }

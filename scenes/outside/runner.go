@@ -60,6 +60,8 @@ type Watch struct {
 	Waited func(kind, gate string, class limit.Class, wait time.Duration)
 	// Again: a request is sent again because an attempt ended so.
 	Again func(kind, gate string, because llm.Outcome)
+	// Elsewhere: a request to a model has failed so, and another model takes it over.
+	Elsewhere func(model string, because llm.Outcome)
 }
 
 func (w *Watch) fill() {
@@ -68,6 +70,9 @@ func (w *Watch) fill() {
 	}
 	if w.Waited == nil {
 		w.Waited = func(string, string, limit.Class, time.Duration) {}
+	}
+	if w.Elsewhere == nil {
+		w.Elsewhere = func(string, llm.Outcome) {}
 	}
 	if w.Again == nil {
 		w.Again = func(string, string, llm.Outcome) {}
@@ -135,13 +140,17 @@ func (r *Runner) TakesTime() bool {
 // the request.
 func (r *Runner) Now(q *agent.Ask, realtime bool) *agent.Answered {
 	to := r.kinds[q.Kind]
-	if to == nil || to.instant == nil || realtime && q.Wait > 0 {
+	if to == nil || realtime && q.Wait > 0 {
 		return nil
 	}
 	begun := time.Now()
 	var err error
 	x := &q.Answer
-	*x = to.instant.Answer(q)
+	if to.instant != nil {
+		*x = to.instant.Answer(q)
+	} else if !to.now(q, x, realtime) {
+		return nil
+	}
 	if realtime && (x.Err != nil || x.Model.Latency > 0 || x.Latency > 0) {
 		return nil
 	}
@@ -160,6 +169,7 @@ type From struct {
 	Turn    uint64        // from 1
 	At      protocol.Time // of the scene's clock
 	Class   limit.Class   // at least; see Urgency
+	Virtual bool          // latency is simulated: an instant model answers at once
 	Urgency *Urgency
 	Bound   *llm.Bound // of a request to an endpoint under a budget; nil = there is none
 }
@@ -212,6 +222,9 @@ func (r *Runner) Urgent(h *Urgency) bool {
 // ends with ctx, which must end with the turn. q is the caller's again at once.
 func (r *Runner) Go(ctx context.Context, from From, q *agent.Ask, then func(protocol.Raw)) {
 	c := &call{runner: r, to: r.kinds[q.Kind], from: from, ask: *q, then: then, ctx: ctx}
+	if c.to != nil {
+		c.chosen, _ = c.to.route(&c.ask)
+	}
 	r.done.Add(1)
 	c.start()
 }

@@ -33,6 +33,9 @@ type Options struct {
 	// Model reads a model file, reports its faults and says whether there are none.
 	// Nil: what is in model files is not checked.
 	Model func(file string, data []byte, report *source.Report) bool
+	// Models checks the sound model files in models/ together, and with the other files
+	// that lie there. Nil: nobody does.
+	Models func(files, others map[string][]byte, report *source.Report)
 	// Stops says that the program's flags give a stop condition, so a virtual
 	// scene without one is not worth a warning.
 	Stops  bool

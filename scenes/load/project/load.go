@@ -295,10 +295,18 @@ func (l *loader) checkModel(file string) bool {
 }
 
 func (l *loader) loadModels() {
+	files, others := map[string][]byte{}, map[string][]byte{}
 	for _, p := range l.tree.under(modelsDir) {
-		if l.tree.load(p); isModelFile(p) {
-			l.checkModel(p)
+		switch f := l.tree.load(p); {
+		case f == nil:
+		case !isModelFile(p):
+			others[p] = f.data
+		case l.checkModel(p):
+			files[p] = f.data
 		}
+	}
+	if l.opt.Models != nil {
+		l.opt.Models(files, others, l.report)
 	}
 }
 

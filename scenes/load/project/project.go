@@ -158,14 +158,17 @@ func (p *Project) Model(file string) ([]byte, bool) {
 	return slices.Clone(p.files[i].data), true
 }
 
-// ModelFiles lists the paths of the model files in models/, sorted.
-func (p *Project) ModelFiles() (paths []string) {
+// ModelFiles lists the paths of the model files in models/, and those of the other files
+// below it, sorted.
+func (p *Project) ModelFiles() (files, others []string) {
 	for _, f := range p.files {
 		if isModelFile(f.Path) {
-			paths = append(paths, f.Path)
+			files = append(files, f.Path)
+		} else if strings.HasPrefix(f.Path, modelsDir+"/") {
+			others = append(others, f.Path)
 		}
 	}
-	return paths
+	return files, others
 }
 
 func isModelFile(file string) bool {

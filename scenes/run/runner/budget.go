@@ -23,7 +23,8 @@ func checkBudget(b *budget.Budget, scenes int, p *project.Project) error {
 		return nil
 	}
 	on, _ := budget.ParseAction(b.OnExhausted, budget.End)
-	if on.Model != "" && !slices.ContainsFunc(p.ModelFiles(), func(file string) bool { return models.NameOf(file) == on.Model }) {
+	paths, _ := p.ModelFiles()
+	if on.Model != "" && !slices.ContainsFunc(paths, func(file string) bool { return models.NameOf(file) == on.Model }) {
 		return protocol.Errorf(protocol.KindNotFound, "budget: on_exhausted %s: the project has no file models/%s.yaml", on, on.Model)
 	}
 	return nil

@@ -42,6 +42,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -184,17 +185,29 @@ type Scene struct {
 // Load reads a project folder; stops says that flags give a stop condition, and tools
 // are the names of external ones (Options.External).
 func Load(dir string, stops bool, tools ...string) (*project.Project, error) {
-	return rundir.Load(dir, project.Options{Stops: stops, Model: ReadModel, Tools: tools})
+	return rundir.Load(dir, project.Options{Stops: stops, Model: ReadModel, Models: CheckModels, Tools: tools})
 }
 
 // LoadFS reads a project from a file system; name is its id when it names none.
 func LoadFS(fsys fs.FS, name string, stops bool, tools ...string) (*project.Project, error) {
-	return rundir.LoadFS(fsys, project.Options{Name: name, Stops: stops, Model: ReadModel, Tools: tools})
+	return rundir.LoadFS(fsys, project.Options{Name: name, Stops: stops, Model: ReadModel, Models: CheckModels, Tools: tools})
 }
 
 // ReadModel reads a model file; it is project.Options.Model of whoever runs.
 func ReadModel(file string, data []byte, report *source.Report) bool {
 	return models.Read(file, data, report)
+}
+
+// CheckModels checks model files together; it is project.Options.Models of whoever runs.
+func CheckModels(files, others map[string][]byte, report *source.Report) {
+	models.Check(filesOf(files), filesOf(others), report)
+}
+
+func filesOf(data map[string][]byte) (files []models.File) {
+	for _, file := range slices.Sorted(maps.Keys(data)) {
+		files = append(files, models.File{Path: file, Data: data[file]})
+	}
+	return files
 }
 
 // withModels adds the models of the scenes to the options.
@@ -230,10 +243,10 @@ func modelsOf(p *project.Project, s *project.Scene, opt Options) (*models.Set, e
 	case opt.answers != nil && set.Endpoints == nil:
 		set.Endpoints = map[string]*endpoint.Endpoint{} // no script answers for what was not recorded
 	}
-	paths := p.ModelFiles()
+	paths, others := p.ModelFiles()
 	switch i := slices.IndexFunc(paths, func(file string) bool { return models.NameOf(file) == opt.Model }); {
 	case opt.Model == models.KindScripted:
-		set.Endpoints, set.Answers = nil, nil
+		set.Endpoints, set.Answers, set.Scripts = nil, nil, true
 	case opt.Model == "":
 	case i < 0:
 		return nil, protocol.Errorf(protocol.KindNotFound, "model %q: the project has no file models/%s.yaml; it has %s", opt.Model, opt.Model, strings.Join(paths, ", "))
@@ -247,6 +260,9 @@ func modelsOf(p *project.Project, s *project.Scene, opt Options) (*models.Set, e
 	if set.Files, err = modelFiles(p, paths); err != nil {
 		return nil, err
 	}
+	if set.Others, err = modelFiles(p, others); err != nil {
+		return nil, err
+	}
 	made, err := models.New(set)
 	if err == nil && opt.Model == models.KindScripted {
 		made.Notes = nil // it was asked for
@@ -256,17 +272,23 @@ func modelsOf(p *project.Project, s *project.Scene, opt Options) (*models.Set, e
 
 // Models makes the models of a project's files, to try them without a run.
 func Models(p *project.Project, to map[string]*endpoint.Endpoint) (*models.Set, error) {
-	files, err := modelFiles(p, p.ModelFiles())
+	paths, besides := p.ModelFiles()
+	files, err := modelFiles(p, paths)
 	if err != nil {
 		return nil, err
 	}
-	return models.New(models.Options{Files: files, Endpoints: to})
+	others, err := modelFiles(p, besides)
+	if err != nil {
+		return nil, err
+	}
+	return models.New(models.Options{Files: files, Others: others, Endpoints: to})
 }
 
 // Questions are the hashes of a request's question for each model of a project at an
 // endpoint, by its name.
 func Questions(p *project.Project, q *protocol.ModelRequest) (map[string]string, error) {
-	files, err := modelFiles(p, p.ModelFiles())
+	paths, _ := p.ModelFiles()
+	files, err := modelFiles(p, paths)
 	if err != nil {
 		return nil, err
 	}

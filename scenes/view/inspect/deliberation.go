@@ -70,6 +70,7 @@ type Asked struct {
 	Output   int64     `json:"tokens_out"`
 	Cached   int64     `json:"tokens_cached,omitempty"` // of Input, read from a cache
 	Latency  string    `json:"latency"`
+	Served   any       `json:"served,omitempty"` // which model of several answered, and why
 	Error    string    `json:"error,omitempty"`
 
 	Endpoint string `json:"endpoint,omitempty"` // "" = a model inside the program
@@ -218,7 +219,7 @@ func newDeliberation(id string, t *turnFacts) *Deliberation {
 		d.Changes[i].Turn = t.end.Turn
 	}
 	for _, m := range t.models {
-		a := Asked{Request: m.Request, Model: m.Model, Text: secret.Text(m.Text), Calls: factjson.Value(m.Calls), Finish: string(m.Finish), Input: m.Input, Output: m.Output, Cached: m.CacheRead, Latency: m.Latency.String(), Error: secret.Text(m.Error)}
+		a := Asked{Request: m.Request, Model: m.Model, Text: secret.Text(m.Text), Calls: factjson.Value(m.Calls), Finish: string(m.Finish), Input: m.Input, Output: m.Output, Cached: m.CacheRead, Latency: m.Latency.String(), Served: servedOf(m), Error: secret.Text(m.Error)}
 		if o := m.Origin; o != nil {
 			a.Endpoint = o.Endpoint
 			if o.Priced {
@@ -231,6 +232,14 @@ func newDeliberation(id string, t *turnFacts) *Deliberation {
 		d.Calls = append(d.Calls, called(c))
 	}
 	return d
+}
+
+// servedOf is nil if the request named the model that answered.
+func servedOf(m *agent.ModelAnswered) any {
+	if m.Origin == nil || len(m.Origin.Served) == 0 {
+		return nil
+	}
+	return factjson.Value(m.Origin.Served)
 }
 
 func called(c *agent.CallMade) Called {

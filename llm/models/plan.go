@@ -1,0 +1,416 @@
+package models
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"tavernsim/llm"
+	"tavernsim/llm/faulty"
+	"tavernsim/llm/replay"
+	"tavernsim/llm/scripted"
+	"tavernsim/protocol"
+)
+
+// choice is what a request keeps: the models that it may come to, and at which it is.
+// Nobody changes one that a request has.
+type choice struct {
+	plan  []candidate
+	at    int
+	named string        // the model that the request names
+	steps []llm.Step    // to the present one
+	many  bool          // there was something to choose
+	spent time.Duration // simulated, by the models that failed
+}
+
+// candidate is a model that may answer.
+type candidate struct {
+	name     string
+	leaf     llm.Provider  // nil = what follows answers
+	entry    *replay.Entry // a recorded answer
+	err      error         // nobody answers
+	steps    []llm.Step    // from the place in the plan where it is named
+	faults   []*faulted    // outermost first
+	exact    bool          // the answer of this request in an earlier run, to which nothing is added
+	patience time.Duration
+	next     []edge // for its failures, in order
+}
+
+// edge is a fallback and the candidate that it leads to.
+type edge struct {
+	*Fallback
+	entry int64 // from 1
+	to    int
+}
+
+// planner lays out what may answer a request. The conditions of all routes that it may
+// come to are decided now, as the asking agent is.
+type planner struct {
+	set  *Set
+	q    *protocol.ModelRequest
+	plan []candidate
+	many bool
+}
+
+func (s *Set) choose(q *protocol.ModelRequest) *choice {
+	p := &planner{set: s, q: q}
+	named := cmp.Or(q.Model, s.name)
+	at := p.add(named, candidate{})
+	if e, ok := p.recall(0, at, s.answers); ok {
+		p.plan, at = []candidate{{name: named, entry: e, exact: true}}, 0
+	}
+	return &choice{plan: p.plan, at: at, named: named, steps: p.plan[at].steps, many: p.many}
+}
+
+// add adds what may answer in the place of a model and gives the number of the first.
+// x has what the models around it say.
+func (p *planner) add(name string, x candidate) int {
+	switch n := p.set.nodes[name].(type) {
+	case *route:
+		p.many = true
+		return p.addRoute(n, x)
+	case *faulted:
+		x.faults = append(slices.Clip(x.faults), n)
+		return p.add(n.Model, x)
+	case *recorded:
+		return p.addRecorded(n, x)
+	}
+	x.name = name
+	x.leaf, x.err = p.set.pick(name)
+	return p.put(x)
+}
+
+func (p *planner) put(x candidate) int {
+	p.plan = append(p.plan, x)
+	return len(p.plan) - 1
+}
+
+func (p *planner) addRoute(r *route, x candidate) int {
+	i, err := r.first(p.q)
+	if err != nil {
+		x.name, x.err = r.name, err
+		return p.put(x)
+	}
+	outer := x.next
+	for k := len(r.Fallback) - 1; k >= 0; k-- { // each has those behind it
+		f := &r.Fallback[k]
+		y := x
+		y.steps, y.next = nil, slices.Clip(x.next)
+		x.next = slices.Insert(slices.Clone(x.next), 0, edge{f, int64(k + 1), p.add(f.Use, y)})
+	}
+	if len(x.next) > len(outer) && r.Patience > 0 {
+		x.patience = r.Patience.Std()
+	}
+	x.steps = append(slices.Clip(x.steps), llm.Step{Model: r.Route.Route[i].Use, Entry: int64(i + 1)})
+	return p.add(r.Route.Route[i].Use, x)
+}
+
+func (p *planner) addRecorded(n *recorded, x candidate) int {
+	from, many := len(p.plan), p.many
+	at := p.add(n.Model, x)
+	e, ok := p.recall(from, at, n.answers)
+	if !ok && n.OnMiss == onMissAsk {
+		return at
+	}
+	name := p.plan[at].name
+	p.plan, p.many = p.plan[:from], many // what is recorded tells its own choice
+	x.name = name
+	if x.entry = e; !ok {
+		x.err = p.missed(n)
+	}
+	return p.put(x)
+}
+
+// recall finds the recorded answer to the request: what any of the candidates from one on
+// answered to this very request, else what the first of them would be answered.
+func (p *planner) recall(from, first int, answers *replay.Answers) (*replay.Entry, bool) {
+	if answers == nil {
+		return nil, false
+	}
+	for _, i := range append([]int{first}, numbers(from, len(p.plan))...) {
+		if e, ok := p.find(i, answers); ok && e.Place() == place(p.q) {
+			return e, true
+		}
+	}
+	return p.find(first, answers)
+}
+
+func numbers(from, to int) (list []int) {
+	for i := from; i < to; i++ {
+		list = append(list, i)
+	}
+	return list
+}
+
+func (p *planner) find(i int, answers *replay.Answers) (*replay.Entry, bool) {
+	a := p.set.asks[p.plan[i].name]
+	if a == nil || p.plan[i].leaf == nil {
+		return nil, false
+	}
+	q := *p.q
+	a.fill(&q)
+	return answers.Find(a.question(q), place(&q), q.Temperature != nil && *q.Temperature == 0)
+}
+
+func place(q *protocol.ModelRequest) replay.Place {
+	return replay.Place{Scene: q.Scene, Agent: q.Agent, Turn: q.Turn, Request: q.Number}
+}
+
+// missed says which recorded answer is the nearest to a question without one.
+func (p *planner) missed(n *recorded) error {
+	text := fmt.Sprintf("%s: %s has no answer to request %d of turn %d of agent %s of scene %s", n.name, n.Answers, p.q.Number, p.q.Turn, p.q.Agent, p.q.Scene)
+	if e := n.answers.Nearest(place(p.q)); e == nil {
+		text += ", and none of this agent"
+	} else {
+		text += fmt.Sprintf("; the nearest of this agent is request %d of turn %d, to another question", e.Request, e.Turn)
+	}
+	return &llm.Failure{Outcome: llm.OutcomeBadRequest, Message: text + " (on_miss: ask would ask " + n.Model + ")"}
+}
+
+// first is the first entry whose condition holds.
+func (r *route) first(q *protocol.ModelRequest) (int, error) {
+	env := asking{q}
+	for i, when := range r.when {
+		if when == nil {
+			return i, nil
+		}
+		ok, err := when.EvalBool(env)
+		if err != nil {
+			return 0, &llm.Failure{Outcome: llm.OutcomeBadRequest, Message: fmt.Sprintf("%s: route %d: %v", r.name, i+1, err), Cause: err}
+		}
+		if ok {
+			return i, nil
+		}
+	}
+	return 0, &llm.Failure{Outcome: llm.OutcomeBadRequest, Message: r.name + ": no condition holds"} // Check refuses such a file
+}
+
+// asking is what a condition reads.
+type asking struct{ q *protocol.ModelRequest }
+
+// Lookup implements expr.Env.
+func (e asking) Lookup(root string) (any, bool) {
+	switch root {
+	case "purpose":
+		return string(e.q.Purpose), true
+	case "events":
+		list := make([]any, len(e.q.Events))
+		for i, t := range e.q.Events {
+			list[i] = t
+		}
+		return list, true
+	case "variables":
+		return e.q.Variables, true
+	case "budget":
+		return map[string]any{"left": 1 - e.q.BudgetUsed}, true
+	}
+	if e.q.Asker != nil {
+		return e.q.Asker.Lookup(root)
+	}
+	switch root { // nobody deliberates: somebody tries the model
+	case "self":
+		return map[string]any{"instance_id": e.q.Agent, "profile_id": e.q.Profile}, true
+	case "goals":
+		return []any{}, true
+	}
+	return nil, false
+}
+
+// present is the candidate that is to answer.
+func (c *choice) present() *candidate { return &c.plan[c.at] }
+
+// instant reports whether the candidate answers without waiting.
+func (x *candidate) instant() bool {
+	_, ok := x.leaf.(llm.Instant)
+	return x.leaf == nil || ok
+}
+
+// took is the simulated time of a failure. For a model at an endpoint it is the same
+// whether the endpoint failed or its gate refused the request.
+func (x *candidate) took(d time.Duration) time.Duration {
+	if a, ok := x.leaf.(*asked); ok {
+		return a.Latency.of(0, d)
+	}
+	return d
+}
+
+// after is the choice after a failure of the present candidate; false = there is none.
+// spent is the time of all models so far.
+func (c *choice) after(err error, spent time.Duration) (*choice, bool) {
+	if c.present().exact {
+		return nil, false
+	}
+	o := llm.OutcomeOf(err)
+	for _, e := range c.present().next {
+		if !e.takes(o) {
+			continue
+		}
+		n := *c
+		n.at, n.spent = e.to, c.spent+c.present().took(max(0, spent-c.spent))
+		n.steps = append(append(slices.Clip(c.steps), llm.Step{Model: e.Use, Entry: e.entry, After: string(o)}), c.plan[e.to].steps...)
+		return &n, true
+	}
+	return nil, false
+}
+
+// answer lets the present candidate answer; ask asks a model.
+func (c *choice) answer(q protocol.ModelRequest, ask func(llm.Provider, *protocol.ModelRequest) (protocol.ModelAnswer, error)) (a protocol.ModelAnswer, err error) {
+	x := c.present()
+	if x.exact {
+		return x.entry.Answer()
+	}
+	q.Model = x.name
+	var fault *faulty.Fault
+	for i := 0; fault == nil && i < len(x.faults) && x.err == nil; i++ {
+		if fault = x.faults[i].Faults.Draw(x.faults[i].name, &q); fault != nil {
+			err = fault.Fails(x.faults[i].name, &q)
+		}
+	}
+	switch {
+	case err != nil:
+		if p, ok := x.leaf.(*asked); ok {
+			a.Origin = p.origin(q)
+		}
+	case x.err != nil:
+		err = x.err
+	case x.entry != nil:
+		a, err = x.entry.Answer()
+	default:
+		a, err = ask(x.leaf, &q)
+	}
+	if err == nil && fault != nil {
+		fault.Spoil(&a)
+	}
+	c.mark(&a, err)
+	return a, err
+}
+
+// mark says how the answer came about, and adds the time of the models before.
+func (c *choice) mark(a *protocol.ModelAnswer, err error) {
+	if f, ok := err.(*llm.Failure); ok && a.Latency == 0 {
+		a.Latency = f.Latency
+	}
+	a.Latency += c.spent
+	if !c.many {
+		return
+	}
+	x := c.present()
+	served := &llm.Served{Model: x.name, By: llm.ByLLM, Steps: c.steps}
+	if _, script := x.leaf.(*scripted.Model); script {
+		served.By = llm.ByRule
+	}
+	o := protocol.ModelOrigin{}
+	if a.Origin != nil {
+		o = *a.Origin
+	}
+	o.Served, a.Origin = served.Raw(), &o
+}
+
+// Route implements llm.Router.
+func (s *Set) Route(q *protocol.ModelRequest) llm.Route {
+	c, ok := q.Chosen.(*choice)
+	if !ok || c.named != cmp.Or(q.Model, s.name) {
+		q.Chosen = nil
+		if len(s.nodes) == 0 || s.nodes[cmp.Or(q.Model, s.name)] == nil {
+			p, err := s.pick(q.Model)
+			_, instant := p.(*scripted.Model)
+			return llm.Route{Instant: instant && err == nil}
+		}
+		c = s.choose(q)
+		q.Chosen = c
+	}
+	return c.route()
+}
+
+func (c *choice) route() llm.Route {
+	x := c.present()
+	return llm.Route{Instant: x.instant(), Patience: x.patience}
+}
+
+// Next implements llm.Router.
+func (s *Set) Next(q *protocol.ModelRequest, failed *protocol.ModelAnswer, err error) (llm.Route, bool) {
+	c, ok := q.Chosen.(*choice)
+	if !ok {
+		return llm.Route{}, false
+	}
+	if c, ok = c.after(err, failed.Latency); ok {
+		q.Chosen = c
+		return c.route(), true
+	}
+	return llm.Route{}, false
+}
+
+// Now implements llm.Router.
+func (s *Set) Now(q *protocol.ModelRequest) (protocol.ModelAnswer, error) {
+	c, ok := q.Chosen.(*choice)
+	if !ok {
+		p, err := s.pick(q.Model)
+		if err != nil {
+			return protocol.ModelAnswer{}, err
+		}
+		return p.(llm.Instant).Answer(*q)
+	}
+	a, err := c.answer(*q, func(p llm.Provider, q *protocol.ModelRequest) (protocol.ModelAnswer, error) {
+		return p.(llm.Instant).Answer(*q)
+	})
+	if c.present().entry != nil && a.Origin != nil {
+		a.Origin.Reused = true
+		s.counts.reused.Add(1)
+		s.counts.answered(a.Origin)
+	}
+	return a, err
+}
+
+// complete lets the chosen model answer. One that is instant takes its time.
+func (s *Set) complete(ctx context.Context, c *choice, q protocol.ModelRequest, sink llm.Sink) (protocol.ModelAnswer, error) {
+	if c.present().instant() {
+		q.Chosen = c
+		a, err := s.Now(&q)
+		if late := wait(ctx, c.named, a.Latency-c.spent); late != nil {
+			return protocol.ModelAnswer{}, late
+		}
+		return a, cmp.Or(err, llm.Deliver(&a, sink))
+	}
+	if len(c.present().faults) == 0 {
+		return c.answer(q, func(p llm.Provider, q *protocol.ModelRequest) (protocol.ModelAnswer, error) {
+			return p.Complete(ctx, *q, sink)
+		})
+	}
+	a, err := c.answer(q, func(p llm.Provider, q *protocol.ModelRequest) (protocol.ModelAnswer, error) {
+		return p.Complete(ctx, *q, nil)
+	})
+	return a, cmp.Or(err, llm.Deliver(&a, sink))
+}
+
+// wait waits, unless the context ends before.
+func wait(ctx context.Context, name string, d time.Duration) error {
+	if err := llm.Stopped(ctx, name); err != nil || d <= 0 {
+		return err
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return llm.Stopped(ctx, name)
+	case <-timer.C:
+		return nil
+	}
+}
+
+// all answers a request that no shell routes: models follow each other here, without
+// gates.
+func (s *Set) all(q protocol.ModelRequest, answer func(c *choice, q protocol.ModelRequest) (protocol.ModelAnswer, error)) (protocol.ModelAnswer, error) {
+	for c := s.choose(&q); ; {
+		a, err := answer(c, q)
+		if err == nil {
+			return a, nil
+		}
+		n, ok := c.after(err, a.Latency)
+		if !ok {
+			return a, err
+		}
+		c = n
+	}
+}

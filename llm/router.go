@@ -1,0 +1,27 @@
+package llm
+
+import (
+	"time"
+
+	"tavernsim/protocol"
+)
+
+// Router is a Provider with several models, which chooses one for each request.
+type Router interface {
+	Provider
+	// Route chooses the model that answers and keeps the choice in the request. The
+	// shell calls it before it asks anything else about the request, while its Asker is
+	// there; a second call gives the same.
+	Route(q *protocol.ModelRequest) Route
+	// Next chooses another model after the chosen one has failed for good; false = the
+	// failure is the answer. failed is what came with the failure.
+	Next(q *protocol.ModelRequest, failed *protocol.ModelAnswer, err error) (Route, bool)
+	// Now answers a request whose Route is instant.
+	Now(q *protocol.ModelRequest) (protocol.ModelAnswer, error)
+}
+
+// Route is what a shell needs to know of the model that was chosen.
+type Route struct {
+	Instant  bool          // it answers without waiting, by Now
+	Patience time.Duration // how long the request may wait at a gate; 0 = as long as others
+}

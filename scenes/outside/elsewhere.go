@@ -1,0 +1,75 @@
+package outside
+
+import (
+	"tavernsim/engine/agent"
+	"tavernsim/llm"
+)
+
+// now lets an instant model answer, and after its failure those that the provider chooses
+// then. more = the next one is not instant, and has not been asked.
+func now(router llm.Router, q *agent.Ask) (x agent.Answered, to llm.Route, more bool) {
+	for {
+		if x = answered(router.Now(&q.Model)); x.Err == nil {
+			return x, to, false
+		}
+		var again bool
+		if to, again = router.Next(&q.Model, &x.Model, x.Err); !again || !to.Instant {
+			return x, to, again
+		}
+	}
+}
+
+// now answers a request to a model that is instant; false = the chosen model is not, or
+// its latency has to pass.
+func (e *executor) now(q *agent.Ask, x *agent.Answered, realtime bool) bool {
+	chosen, router := e.route(q)
+	if !chosen.Instant {
+		return false
+	}
+	first, more := q.Model.Chosen, false
+	if *x, _, more = now(router, q); realtime && (x.Err != nil || x.Model.Latency > 0) {
+		q.Model.Chosen = first
+	}
+	return !more
+}
+
+// elsewhere lets another model answer after a failure for good, if the provider chooses
+// one. The request goes on as a call of its own, with the same place in the log: the gate
+// of the first model is done with the first call.
+func (c *call) elsewhere(x *agent.Answered) bool {
+	m, ok := c.to.Executor.(model)
+	if !ok || x.Err == nil || c.ctx.Err() != nil {
+		return false
+	}
+	router, ok := m.Provider.(llm.Router)
+	if !ok {
+		return false
+	}
+	n := &call{runner: c.runner, to: c.to, from: c.from, ask: c.ask, ctx: c.ctx, then: c.then, effect: c.effect}
+	if n.chosen, ok = router.Next(&n.ask.Model, &x.Model, x.Err); !ok {
+		return false
+	}
+	n.ask.Wait, n.ask.Model.Attempt = 0, 0
+	c.mu.Lock()
+	n.flight = c.flight
+	ok = c.phase == waits
+	c.phase = ended
+	unwatch := c.unwatch
+	c.mu.Unlock()
+	if !ok {
+		return true // the deliberation has ended in the meantime
+	}
+	unwatch()
+	c.runner.watch.Elsewhere(c.ask.Model.Model, llm.OutcomeOf(x.Err))
+	n.watchContext()
+	if n.chosen.Instant && n.from.Virtual {
+		y, to, more := now(router, &n.ask)
+		if n.chosen = to; !more {
+			n.move(finds, waits)
+			n.settle(y)
+			return true
+		}
+	}
+	n.enter()
+	return true
+}
