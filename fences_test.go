@@ -171,7 +171,7 @@ func larger() map[string]int {
 		"protocol":            1660,
 		"scenes":              1705,
 		"scenes/machines":     2670,
-		"scenes/run/rundir":   1670,
+		"scenes/run/rundir":   1680,
 		"scenes/view/inspect": 3350,
 		"scenes/load/project": 2920,
 		"tam":                 2570,

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -9,11 +10,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tavernsim/llm/replay"
 	"tavernsim/protocol"
 	"tavernsim/scenes/run/rundir"
 )
 
-type cassetteOptions struct{ scene, out string }
+type cassetteOptions struct {
+	scene, out string
+	situations bool
+}
 
 func newCassette(e *env) *cobra.Command {
 	c := &cobra.Command{
@@ -38,15 +43,16 @@ Exit codes: 0 written, 1 failure, 2 usage, 4 not found, 6 the file is there alre
 the run is damaged.`,
 		Example: "  simd cassette export runs/latest --out answers.jsonl\n  simd run my-project --model replay:answers.jsonl",
 		Args:    one("a run directory"),
-		RunE:    func(_ *cobra.Command, args []string) error { return o.export(e, args[0]) },
+		RunE:    func(c *cobra.Command, args []string) error { return o.export(c.Context(), e, args[0]) },
 	}
 	f := c.Flags()
 	f.StringVar(&o.scene, "scene", "", "only this scene `ID`")
+	f.BoolVar(&o.situations, "situations", false, "with what each model read, for surrogates (docs/formats/providers.md); every deliberation is decided again")
 	f.StringVar(&o.out, "out", "", "write to this `FILE`; it must be new (default: standard output)")
 	return c
 }
 
-func (o *cassetteOptions) export(e *env, dir string) (err error) {
+func (o *cassetteOptions) export(ctx context.Context, e *env, dir string) (err error) {
 	run, err := rundir.Open(dir)
 	if err != nil {
 		return err
@@ -68,7 +74,13 @@ func (o *cassetteOptions) export(e *env, dir string) (err error) {
 		}()
 		to, name = io.Writer(f), o.out
 	}
-	n, err := run.ExportAnswers(o.scene, to)
+	var situations map[replay.Place]replay.Entry
+	if o.situations {
+		if situations, err = run.Situations(ctx, o.scene); err != nil {
+			return err
+		}
+	}
+	n, err := run.ExportAnswers(o.scene, to, situations)
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 
 // Kinds are the kinds of model files. A file without a kind is scripted.
 func Kinds() []string {
-	return []string{KindScripted, protocolOpenAI, protocolAnthropic, KindRoute, KindReplay, KindFaulty}
+	return []string{KindScripted, protocolOpenAI, protocolAnthropic, KindRoute, KindReplay, KindFaulty, KindSurrogate}
 }
 
 // KindScripted is the kind of a file with rules.
@@ -106,6 +106,8 @@ func read(file string, data []byte, report *source.Report) (any, *source.Documen
 		def = &Replay{}
 	case KindFaulty:
 		def = &Faulty{}
+	case KindSurrogate:
+		def = &Surrogate{}
 	case protocolOpenAI, protocolAnthropic:
 		def = &Definition{}
 	default:

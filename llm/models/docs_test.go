@@ -24,7 +24,7 @@ func TestDocsTables(t *testing.T) {
 	maps.Copy(rules, price.Rules())
 	types := []reflect.Type{
 		reflect.TypeFor[Definition](), reflect.TypeFor[Params](), reflect.TypeFor[Latency](),
-		reflect.TypeFor[Route](), reflect.TypeFor[Choice](), reflect.TypeFor[Fallback](), reflect.TypeFor[Replay](), reflect.TypeFor[Faulty](), reflect.TypeFor[faulty.Faults](),
+		reflect.TypeFor[Route](), reflect.TypeFor[Choice](), reflect.TypeFor[Fallback](), reflect.TypeFor[Replay](), reflect.TypeFor[Faulty](), reflect.TypeFor[Surrogate](), reflect.TypeFor[faulty.Faults](),
 		reflect.TypeFor[endpoint.File](), reflect.TypeFor[endpoint.Definition](), reflect.TypeFor[endpoint.Timeouts](), reflect.TypeFor[endpoint.Limits](), reflect.TypeFor[endpoint.Dialect](), reflect.TypeFor[price.Rate](),
 	}
 	doctest.Tables{Dir: "../../docs/formats", Pages: map[string]string{"models": "providers.md", "endpoint": "providers.md", "price": "providers.md", "faulty": "providers.md"}, Types: types, Rules: rules}.Check(t, *update)

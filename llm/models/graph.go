@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"tavernsim/engine/expr"
 	"tavernsim/internal/source"
 	"tavernsim/llm/replay"
+	"tavernsim/llm/surrogate"
 )
 
 // conditionRoots are what a condition of a route reads.
@@ -28,7 +30,7 @@ func Check(files, others []File, report *source.Report) {
 // graph are the files that answer by other models.
 type graph struct {
 	files     map[string]*file           // of sound model files, by the models' names
-	nodes     map[string]any             // *route, *recorded, *faulted, by the same
+	nodes     map[string]any             // *route, *recorded, *likeness, *faulted, by the same
 	others    map[string][]byte          // by path
 	cassettes map[string]*replay.Answers // by path
 	shapes    map[string]shape           // of nodes
@@ -58,6 +60,13 @@ type recorded struct {
 type faulted struct {
 	*Faulty
 	name string
+}
+
+type likeness struct {
+	*Surrogate
+	name  string
+	index *surrogate.Index
+	most  int64 // distance, in thousandths
 }
 
 // compile reads the files, and links those that answer by others. Faults of a file by
@@ -109,6 +118,19 @@ func (g *graph) link(f *file) {
 		}
 		r.answers = g.answers(f, d.Answers)
 		g.nodes[f.name] = r
+	case *Surrogate:
+		g.known(f, d.Model, "model")
+		n := &likeness{Surrogate: d, name: f.name, most: int64(math.Round(1000 * defaultDistance))}
+		if d.Distance != nil {
+			n.most = int64(math.Round(1000 * *d.Distance))
+		}
+		if a := g.answers(f, d.Answers); a != nil {
+			n.index = surrogate.New(a.All())
+			if n.index.Len() == 0 {
+				g.fault(f, "write it with simd cassette export --situations", d.Answers+" has no situations", "answers")
+			}
+		}
+		g.nodes[f.name] = n
 	case *Faulty:
 		g.known(f, d.Model, "model")
 		if problem := d.Faults.Check(); problem != "" {
@@ -216,6 +238,8 @@ func (g *graph) shape(name string, above []string) shape {
 			s.plan += below(n.Fallback[i].Use).plan
 		}
 	case *recorded:
+		s.plan = below(n.Model).plan + 1
+	case *likeness:
 		s.plan = below(n.Model).plan + 1
 	case *faulted:
 		s.plan = below(n.Model).plan

@@ -190,6 +190,10 @@ func (s *Set) onlyRecorded(name string) bool {
 				return false
 			}
 			only = only || n.Model == name
+		case *likeness:
+			if n.Model == name {
+				return false
+			}
 		case *faulted:
 			if n.Model == name {
 				return false

@@ -1,8 +1,10 @@
 package models
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -11,6 +13,7 @@ import (
 	"tavernsim/llm/faulty"
 	"tavernsim/llm/replay"
 	"tavernsim/llm/scripted"
+	"tavernsim/llm/surrogate"
 	"tavernsim/protocol"
 )
 
@@ -36,6 +39,10 @@ type candidate struct {
 	exact    bool          // the answer of this request in an earlier run, to which nothing is added
 	patience time.Duration
 	next     []edge // for its failures, in order
+
+	like     *likeness     // the surrogate that found the entry, or audits
+	audit    *replay.Entry // its answer, to be compared with the model's
+	distance int64         // of its situation, in thousandths
 }
 
 // edge is a fallback and the candidate that it leads to.
@@ -76,6 +83,9 @@ func (p *planner) add(name string, x candidate) int {
 		return p.add(n.Model, x)
 	case *recorded:
 		return p.addRecorded(n, x)
+	case *likeness:
+		p.many = true
+		return p.addLikeness(n, x)
 	}
 	x.name = name
 	x.leaf, x.err = p.set.pick(name)
@@ -121,6 +131,53 @@ func (p *planner) addRecorded(n *recorded, x candidate) int {
 		x.err = p.missed(n)
 	}
 	return p.put(x)
+}
+
+// addLikeness lets a surrogate answer, if a decision is near enough. In an audit the model
+// answers, and the surrogate only if the model fails.
+func (p *planner) addLikeness(n *likeness, x candidate) int {
+	here := x
+	x.steps = append(slices.Clip(x.steps), llm.Step{Model: n.Model})
+	e, distance, ok := n.index.Nearest(p.q, func(e *replay.Entry) bool { return fits(e, p.q) })
+	if !ok || distance > n.most {
+		return p.add(n.Model, x)
+	}
+	here.name, here.entry, here.like, here.distance = n.name, e, n, distance
+	at := p.put(here)
+	if draw := p.q.Draw.Sub(auditDraws, protocol.HashString(n.name)); draw.Float64() >= n.Audit {
+		return at
+	}
+	x.like, x.audit, x.distance = n, e, distance
+	x.next = slices.Insert(slices.Clone(x.next), 0, edge{&Fallback{Use: n.name}, 0, at})
+	return p.add(n.Model, x)
+}
+
+// auditDraws separates the chance of audits from what else a request draws.
+const auditDraws = 1 << 34
+
+// fits reports whether a recorded decision could be an answer to a request.
+func fits(e *replay.Entry, q *protocol.ModelRequest) bool {
+	for i := range e.Calls {
+		if !slices.ContainsFunc(q.Tools, func(t protocol.ToolSpec) bool { return t.Name == e.Calls[i].Tool }) {
+			return false
+		}
+	}
+	return !q.JSON || json.Valid([]byte(e.Text))
+}
+
+// agrees reports whether a surrogate's answer says the same as the model's: the same calls
+// or, without any, a text within the distance.
+func (n *likeness) agrees(e *replay.Entry, a *protocol.ModelAnswer) bool {
+	if len(e.Calls) != len(a.Calls) {
+		return false
+	}
+	for i := range e.Calls {
+		x, y := &e.Calls[i], &a.Calls[i]
+		if x.Tool != y.Tool || x.Broken != y.Broken || !bytes.Equal(llm.AppendAny(nil, x.Params), llm.AppendAny(nil, y.Params)) {
+			return false
+		}
+	}
+	return len(e.Calls) > 0 || surrogate.Apart(e.Text, a.Text) <= n.most
 }
 
 // recall finds the recorded answer to the request: what any of the candidates from one on
@@ -276,7 +333,9 @@ func (c *choice) answer(q protocol.ModelRequest, ask func(llm.Provider, *protoco
 	case x.err != nil:
 		err = x.err
 	case x.entry != nil:
-		a, err = x.entry.Answer()
+		if a, err = x.entry.Answer(); x.like != nil { // it costs nothing, and came from no endpoint
+			a.Usage, a.Origin = protocol.Usage{}, nil
+		}
 	default:
 		a, err = ask(x.leaf, &q)
 	}
@@ -300,6 +359,16 @@ func (c *choice) mark(a *protocol.ModelAnswer, err error) {
 	served := &llm.Served{Model: x.name, By: llm.ByLLM, Steps: c.steps}
 	if _, script := x.leaf.(*scripted.Model); script {
 		served.By = llm.ByRule
+	}
+	switch {
+	case x.like == nil:
+	case x.entry != nil:
+		served.By, served.Distance = llm.BySurrogate, x.distance
+	case err == nil:
+		served.Distance, served.Audit = x.distance, llm.Differed
+		if x.like.agrees(x.audit, a) {
+			served.Audit = llm.Agreed
+		}
 	}
 	o := protocol.ModelOrigin{}
 	if a.Origin != nil {
@@ -355,7 +424,7 @@ func (s *Set) Now(q *protocol.ModelRequest) (protocol.ModelAnswer, error) {
 	a, err := c.answer(*q, func(p llm.Provider, q *protocol.ModelRequest) (protocol.ModelAnswer, error) {
 		return p.(llm.Instant).Answer(*q)
 	})
-	if c.present().entry != nil && a.Origin != nil {
+	if x := c.present(); x.entry != nil && x.like == nil && a.Origin != nil {
 		a.Origin.Reused = true
 		s.counts.reused.Add(1)
 		s.counts.answered(a.Origin)

@@ -14,6 +14,8 @@ const (
 	KindRoute  = "route"
 	KindReplay = "replay"
 	KindFaulty = "faulty"
+
+	KindSurrogate = "surrogate"
 )
 
 // Route is a model file that chooses among others.
@@ -60,9 +62,23 @@ type Faulty struct {
 	CustomMetadata map[string]any `json:"custom_metadata,omitempty"`
 }
 
+// Surrogate is a model file that answers by the nearest recorded decision.
+type Surrogate struct {
+	SchemaVersion  string         `json:"schema_version,omitempty"` // "1.0"
+	Kind           string         `json:"kind"`
+	Description    string         `json:"description,omitempty"`
+	Answers        string         `json:"answers"` // path of a cassette in the project
+	Model          string         `json:"model"`
+	Distance       *float64       `json:"distance,omitempty"`
+	Audit          float64        `json:"audit,omitempty"`
+	CustomMetadata map[string]any `json:"custom_metadata,omitempty"`
+}
+
 const (
 	onMissAsk  = "ask"
 	onMissFail = "fail"
+
+	defaultDistance = 0.2
 
 	maxEntries = 64 // of route and of fallback
 	maxDepth   = 8  // of models in each other
@@ -95,23 +111,28 @@ func severalRules() source.Rules {
 		outcomes = append(outcomes, string(o))
 	}
 	rules := source.Rules{
-		"models.Route.kind":     {Required: true, Enum: []string{KindRoute}, Doc: "`route`: another model of the project answers."},
-		"models.Route.route":    {Required: true, MaxItems: maxEntries, Doc: "The first entry whose condition holds answers. The last one has none."},
-		"models.Route.fallback": {MaxItems: maxEntries, Doc: "Who answers after a failure; of several the first that is for it."},
-		"models.Route.patience": {Range: &source.Range{Min: 0, Max: 3600}, Doc: "How long a request may wait at the gate of a model that has a fallback; then it has failed as `timeout`. Default 1h."},
-		"models.Choice.when":    {Doc: "[Condition](#conditions). Default: always."},
-		"models.Choice.use":     {Required: true, Doc: "Name of a model of the project."},
-		"models.Fallback.on":    {Enum: outcomes, MaxItems: maxEntries, Doc: "Outcomes that it is for. Default: all but `context`, `bad_output`, `bad_request`."},
-		"models.Fallback.use":   {Required: true, Doc: "Name of a model of the project."},
-		"models.Replay.kind":    {Required: true, Enum: []string{KindReplay}, Doc: "`replay`: recorded answers."},
-		"models.Replay.answers": {Required: true, Doc: "[Cassette](cassette.md), a path within the project."},
-		"models.Replay.model":   {Required: true, Doc: "Name of the model whose answers are recorded."},
-		"models.Replay.on_miss": {Enum: []string{onMissAsk, onMissFail}, Doc: "What becomes of a question without a recorded answer: the model is asked, or the request fails.", Default: onMissFail},
-		"models.Faulty.kind":    {Required: true, Enum: []string{KindFaulty}, Doc: "`faulty`: a model whose answers are made bad."},
-		"models.Faulty.model":   {Required: true, Doc: "Name of the model that answers."},
-		"models.Faulty.faults":  {Required: true, Doc: "How often which fault happens."},
+		"models.Route.kind":         {Required: true, Enum: []string{KindRoute}, Doc: "`route`: another model of the project answers."},
+		"models.Route.route":        {Required: true, MaxItems: maxEntries, Doc: "The first entry whose condition holds answers. The last one has none."},
+		"models.Route.fallback":     {MaxItems: maxEntries, Doc: "Who answers after a failure; of several the first that is for it."},
+		"models.Route.patience":     {Range: &source.Range{Min: 0, Max: 3600}, Doc: "How long a request may wait at the gate of a model that has a fallback; then it has failed as `timeout`. Default 1h."},
+		"models.Choice.when":        {Doc: "[Condition](#conditions). Default: always."},
+		"models.Choice.use":         {Required: true, Doc: "Name of a model of the project."},
+		"models.Fallback.on":        {Enum: outcomes, MaxItems: maxEntries, Doc: "Outcomes that it is for. Default: all but `context`, `bad_output`, `bad_request`."},
+		"models.Fallback.use":       {Required: true, Doc: "Name of a model of the project."},
+		"models.Replay.kind":        {Required: true, Enum: []string{KindReplay}, Doc: "`replay`: recorded answers."},
+		"models.Replay.answers":     {Required: true, Doc: "[Cassette](cassette.md), a path within the project."},
+		"models.Replay.model":       {Required: true, Doc: "Name of the model whose answers are recorded."},
+		"models.Replay.on_miss":     {Enum: []string{onMissAsk, onMissFail}, Doc: "What becomes of a question without a recorded answer: the model is asked, or the request fails.", Default: onMissFail},
+		"models.Surrogate.kind":     {Required: true, Enum: []string{KindSurrogate}, Doc: "`surrogate`: the nearest recorded decision answers."},
+		"models.Surrogate.answers":  {Required: true, Doc: "[Cassette](cassette.md) with situations, a path within the project."},
+		"models.Surrogate.model":    {Required: true, Doc: "Name of the model that answers if no decision is near enough, and in audits."},
+		"models.Surrogate.distance": {Range: &source.Range{Min: 0, Max: 1}, Doc: "How far the situation of a decision may be: 0 (the same words) to 1 (no word in common). Default 0.2.", Default: defaultDistance},
+		"models.Surrogate.audit":    {Range: &source.Range{Min: 0, Max: 1}, Doc: "Share of the surrogate's answers in whose place the model is asked, to compare them.", Default: 0.0},
+		"models.Faulty.kind":        {Required: true, Enum: []string{KindFaulty}, Doc: "`faulty`: a model whose answers are made bad."},
+		"models.Faulty.model":       {Required: true, Doc: "Name of the model that answers."},
+		"models.Faulty.faults":      {Required: true, Doc: "How often which fault happens."},
 	}
-	for _, typ := range []string{"Route", "Replay", "Faulty"} {
+	for _, typ := range []string{"Route", "Replay", "Faulty", "Surrogate"} {
 		rules["models."+typ+".schema_version"] = source.Rule{Enum: []string{"1.0"}, Doc: "Version of this file format."}
 		rules["models."+typ+".description"] = source.Rule{Doc: "For your own use."}
 		rules["models."+typ+".custom_metadata"] = source.Rule{Doc: "For your own use; simd does not check it."}

@@ -33,6 +33,11 @@ type Entry struct {
 	Latency   protocol.Duration     `json:"latency,omitempty"`
 	Origin    Origin                `json:"origin"`
 
+	// What a surrogate compares (llm/surrogate); "" = the cassette has no situations.
+	Profile   string           `json:"profile,omitempty"`
+	Purpose   protocol.Purpose `json:"purpose,omitempty"`
+	Situation string           `json:"situation,omitempty"` // what the model read, without the system's messages
+
 	Error     string             `json:"error,omitempty"`
 	ErrorKind protocol.ErrorKind `json:"error_kind,omitempty"`
 }
@@ -113,7 +118,7 @@ func (e *Entry) Answer() (protocol.ModelAnswer, error) {
 
 // Hide hides the values of secrets (engine/secret).
 func (e *Entry) Hide() {
-	e.Text, e.Reasoning, e.Error = secret.Text(e.Text), secret.Text(e.Reasoning), secret.Text(e.Error)
+	e.Text, e.Reasoning, e.Error, e.Situation = secret.Text(e.Text), secret.Text(e.Reasoning), secret.Text(e.Error), secret.Text(e.Situation)
 	for i := range e.Calls {
 		c := &e.Calls[i]
 		v, _ := secret.Hide(c.Params)
@@ -140,6 +145,9 @@ func (a *Answers) Add(e *Entry) {
 	a.by[e.Question] = append(a.by[e.Question], e)
 	a.all = append(a.all, e)
 }
+
+// All are the entries, in the order in which they were added.
+func (a *Answers) All() []*Entry { return slices.Clip(a.all) }
 
 // Each calls yield for every entry, in the order in which they were added.
 func (a *Answers) Each(yield func(*Entry) error) error {

@@ -2,6 +2,7 @@ package rundir
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"io"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"tavernsim/llm/replay"
 	"tavernsim/protocol"
 	"tavernsim/scenes/history"
+	"tavernsim/scenes/view/verify"
 )
 
 // AnswersFile has the recorded answers that a run may use, as a cassette.
@@ -104,12 +106,28 @@ func (m *Manifest) RecordedAnswers(dir string) (*replay.Answers, error) {
 	return a, err
 }
 
+// Situations are what models read in the scenes of a run, by request.
+func (o *Opened) Situations(ctx context.Context, only string) (map[replay.Place]replay.Entry, error) {
+	ids, err := o.Scenes(only)
+	all := map[replay.Place]replay.Entry{}
+	for _, id := range ids {
+		made, journal, broke := o.Scene(id)
+		if broke != nil {
+			return nil, broke
+		}
+		err = errors.Join(err, verify.Situations(ctx, made, journal, verify.Options{NoMiddleware: o.Manifest.Middleware}, all), journal.Close())
+	}
+	return all, err
+}
+
 // ExportAnswers writes the answers of a run as a cassette, with the values of secrets
-// hidden, and counts them.
-func (o *Opened) ExportAnswers(only string, w io.Writer) (n int, err error) {
+// hidden, and counts them. situations may be nil.
+func (o *Opened) ExportAnswers(only string, w io.Writer, situations map[replay.Place]replay.Entry) (n int, err error) {
 	out := bufio.NewWriter(w)
 	err = o.Answers(only, func(e *replay.Entry) error {
 		n++
+		x := situations[e.Place()]
+		e.Profile, e.Purpose, e.Situation = x.Profile, x.Purpose, x.Situation
 		e.Hide()
 		return replay.Write(out, e)
 	})

@@ -240,7 +240,7 @@ func exportAnswers(t *testing.T, dir, to string) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if n, err := o.ExportAnswers("", f); err != nil || n == 0 {
+	if n, err := o.ExportAnswers("", f, nil); err != nil || n == 0 {
 		t.Fatalf("%d answers, %v", n, err)
 	}
 }

@@ -71,8 +71,8 @@ func chooses(t *testing.T) *project.Project {
 	return p
 }
 
-// served are the choices that the journal of a run has, and how often.
-func served(t *testing.T, dir string) map[string]int {
+// eachAnswer reads the answers of models in the journal of a run.
+func eachAnswer(t *testing.T, dir string, yield func(agent string, x *agent.ModelAnswered)) {
 	t.Helper()
 	o, err := rundir.Open(dir)
 	if err != nil {
@@ -88,29 +88,44 @@ func served(t *testing.T, dir string) map[string]int {
 		t.Fatal(err)
 	}
 	defer j.Close()
-	codec, all := machines.NewCodec(), map[string]int{}
+	codec := machines.NewCodec()
 	if err := j.Scan(persistence.Query{Kinds: []string{agent.FactModelAnswered}}, func(r protocol.Record) error {
 		f, err := codec.ReadFact(r.Kind, r.Data)
-		if err != nil {
-			return err
+		if err == nil {
+			yield(r.Actor, f.(*agent.ModelAnswered))
 		}
-		x := f.(*agent.ModelAnswered)
-		if x.Error != "" || x.Origin == nil {
-			t.Fatalf("%s: %+v", r.Actor, x)
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func eachServed(t *testing.T, dir string, yield func(*llm.Served)) {
+	eachAnswer(t, dir, func(name string, x *agent.ModelAnswered) {
+		if x.Error != "" || x.Origin == nil || len(x.Origin.Served) == 0 {
+			t.Errorf("%s: %+v", name, x)
+			return
 		}
-		s := llm.ServedOf(x.Origin.Served)
+		yield(llm.ServedOf(x.Origin.Served))
+	})
+}
+
+// served are the choices that the journal of a run has, and how often.
+func served(t *testing.T, dir string) map[string]int {
+	all := map[string]int{}
+	eachServed(t, dir, func(s *llm.Served) {
 		text := s.By
 		for _, step := range s.Steps {
 			text += " " + step.Model + "/" + strconv.FormatInt(step.Entry, 10) + step.After
 		}
 		all[text]++
-		if (s.By == llm.ByRule) != (r.Actor == "c_1") || s.By == llm.ByLLM && (x.Origin.Endpoint != "cloud" || len(x.Origin.Question) != 32) {
-			t.Errorf("%s: %+v of %+v", r.Actor, s, x.Origin)
+	})
+	eachAnswer(t, dir, func(name string, x *agent.ModelAnswered) {
+		s := llm.ServedOf(x.Origin.Served)
+		if (s.By == llm.ByRule) != (name == "c_1") || s.By == llm.ByLLM && (x.Origin.Endpoint != "cloud" || len(x.Origin.Question) != 32) {
+			t.Errorf("%s: %+v of %+v", name, s, x.Origin)
 		}
-		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
+	})
 	return all
 }
 

@@ -176,7 +176,7 @@ func (v *verifier) redo(t *turn) {
 	m.Spaces = v.spaces
 	wake := machines.Wake(v.made, m, t.view, t.wake.Wave, t.wake.At, v.seed, t.wake.Kind)
 	wake.Before = t.before
-	d, err := t.play(m, wake, v.codec, nil)
+	d, err := t.play(m, wake, v.codec, v.tells(t, m))
 	switch {
 	case err != nil:
 		t.trouble = "the deliberation fails: " + err.Error()
@@ -202,6 +202,15 @@ func (t *turn) play(m *agent.Machine, wake *agent.Wake, codec *protocol.Codec, s
 		d, err = m.Decide(in)
 	}
 	return d, err
+}
+
+// tells is what tells of the requests of a deliberation; nil = nobody wants to know.
+func (v *verifier) tells(t *turn, m *agent.Machine) func(*agent.Ask) {
+	if v.opt.Asked == nil {
+		return nil
+	}
+	name, number := v.made.Name(t.agent), m.State.Turn+1
+	return func(q *agent.Ask) { v.opt.Asked(name, number, q) }
 }
 
 // heardMore: the deliberation perceived ephemeral events, whose payload nobody

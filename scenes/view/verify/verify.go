@@ -102,6 +102,10 @@ type Options struct {
 	// NoMiddleware: the scene's host had middleware, and the scene that is given has
 	// none. The channel is not asked then; what follows from its facts is.
 	NoMiddleware bool
+
+	// Asked hears of every request of a deliberation that is decided again; turn counts
+	// from 1. It is called on many goroutines, and keeps nothing of the request. May be nil.
+	Asked func(agent string, turn uint64, q *agent.Ask)
 }
 
 // Run decides a journal again and returns what it found, with the state at the
