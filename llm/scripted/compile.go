@@ -28,7 +28,7 @@ func roots() []string {
 // Compile makes a model of a decoded script. With faults the model is nil.
 func Compile(s *Script) (*Model, []Fault) {
 	c := &compiler{funcs: functions()}
-	m := &Model{name: cmp.Or(s.Name, "scripted"), timeout: cmp.Or(time.Duration(s.Timeout), defaultTimeout), closing: make(chan struct{})}
+	m := &Model{name: cmp.Or(s.Name, "scripted"), timeout: cmp.Or(time.Duration(s.Timeout), defaultTimeout)}
 	latency, failures := c.latency(s.Latency, "latency"), c.failures(s.Failures, "failures")
 	for i := range s.Rules {
 		m.rules = append(m.rules, c.rule(i, &s.Rules[i], latency, failures))

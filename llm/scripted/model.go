@@ -37,7 +37,9 @@ type Model struct {
 	grow      sync.Mutex
 	envs      sync.Pool
 	closed    atomic.Bool
-	closing   chan struct{} // closed with the model
+
+	mu      sync.Mutex                   // guards waiting
+	waiting map[*context.CancelFunc]bool // of the calls that wait
 }
 
 var _ llm.Instant = (*Model)(nil)
@@ -63,8 +65,11 @@ func (m *Model) Name() string { return providerName }
 
 // Close ends requests that wait, and makes further ones fail.
 func (m *Model) Close() error {
-	if m.closed.CompareAndSwap(false, true) {
-		close(m.closing)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.closed.Store(true)
+	for cancel := range m.waiting {
+		(*cancel)()
 	}
 	return nil
 }
@@ -80,14 +85,8 @@ func (m *Model) Complete(ctx context.Context, req protocol.ModelRequest, sink ll
 		wait = f.Latency
 	}
 	if wait > 0 {
-		timer := time.NewTimer(wait)
-		defer timer.Stop()
-		select {
-		case <-ctx.Done():
-			return protocol.ModelAnswer{}, llm.Stopped(ctx, providerName)
-		case <-m.closing:
-			return protocol.ModelAnswer{}, errClosed()
-		case <-timer.C:
+		if err := m.pass(ctx, wait); err != nil {
+			return protocol.ModelAnswer{}, err
 		}
 	}
 	if err == nil {
@@ -97,6 +96,37 @@ func (m *Model) Complete(ctx context.Context, req protocol.ModelRequest, sink ll
 		return protocol.ModelAnswer{}, err
 	}
 	return a, nil
+}
+
+// pass waits, at most until the call is cancelled or the model is closed.
+func (m *Model) pass(ctx context.Context, wait time.Duration) error {
+	waits, cancel := context.WithCancel(ctx)
+	defer cancel()
+	m.mu.Lock()
+	if m.waiting == nil {
+		m.waiting = map[*context.CancelFunc]bool{}
+	}
+	m.waiting[&cancel] = true
+	if m.closed.Load() {
+		cancel()
+	}
+	m.mu.Unlock()
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	defer func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		delete(m.waiting, &cancel)
+	}()
+	select {
+	case <-timer.C:
+		return nil
+	case <-waits.Done():
+		if err := llm.Stopped(ctx, providerName); err != nil {
+			return err
+		}
+		return errClosed()
+	}
 }
 
 func errClosed() error {
