@@ -1,6 +1,7 @@
 package faulty
 
 import (
+	"errors"
 	"reflect"
 	"testing"
 	"time"
@@ -53,7 +54,7 @@ func TestEachFault(t *testing.T) {
 		if (err != nil) != (x.spoil == nil) || llm.OutcomeOf(err) != orOK(x.fails) {
 			t.Errorf("%s: %v", x.name, err)
 		}
-		if failure, ok := err.(*llm.Failure); ok && (x.name == "rate_limited") != (failure.RetryAfter == 3*time.Second) || ok && (x.name == "timeout") != (failure.Latency == time.Minute) {
+		if failure, ok := errors.AsType[*llm.Failure](err); ok && (x.name == "rate_limited") != (failure.RetryAfter == 3*time.Second) || ok && (x.name == "timeout") != (failure.Latency == time.Minute) {
 			t.Errorf("%s: %+v", x.name, failure)
 		}
 		calls := []protocol.Call{{ID: "1", Tool: "SayTool", Params: map[string]any{"text": "hello"}}}

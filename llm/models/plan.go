@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -348,7 +349,7 @@ func (c *choice) answer(q protocol.ModelRequest, ask func(llm.Provider, *protoco
 
 // mark says how the answer came about, and adds the time of the models before.
 func (c *choice) mark(a *protocol.ModelAnswer, err error) {
-	if f, ok := err.(*llm.Failure); ok && a.Latency == 0 {
+	if f, ok := errors.AsType[*llm.Failure](err); ok && a.Latency == 0 {
 		a.Latency = f.Latency
 	}
 	a.Latency += c.spent

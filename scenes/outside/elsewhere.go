@@ -21,13 +21,13 @@ func now(router llm.Router, q *agent.Ask) (x agent.Answered, to llm.Route, more 
 
 // now answers a request to a model that is instant; false = the chosen model is not, or
 // its latency has to pass.
-func (e *executor) now(q *agent.Ask, x *agent.Answered, realtime bool) bool {
-	chosen, router := e.route(q)
+func (x *executor) now(q *agent.Ask, to *agent.Answered, realtime bool) bool {
+	chosen, router := x.route(q)
 	if !chosen.Instant {
 		return false
 	}
 	first, more := q.Model.Chosen, false
-	if *x, _, more = now(router, q); realtime && (x.Err != nil || x.Model.Latency > 0) {
+	if *to, _, more = now(router, q); realtime && (to.Err != nil || to.Model.Latency > 0) {
 		q.Model.Chosen = first
 	}
 	return !more
