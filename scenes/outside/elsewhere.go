@@ -33,12 +33,19 @@ func (x *executor) now(q *agent.Ask, to *agent.Answered, realtime bool) bool {
 	return !more
 }
 
+// mayHaveCost reports whether a failed attempt under a budget may have taken what was reserved
+// for the request: nothing is left for another model.
+func mayHaveCost(x *agent.Answered) bool {
+	o := x.Model.Origin
+	return o != nil && o.Budget != nil && o.Budget.Lost > 0
+}
+
 // elsewhere lets another model answer after a failure for good, if the provider chooses
 // one. The request goes on as a call of its own, with the same place in the log: the gate
 // of the first model is done with the first call.
 func (c *call) elsewhere(x *agent.Answered) bool {
 	m, ok := c.to.Executor.(model)
-	if !ok || x.Err == nil || c.ctx.Err() != nil {
+	if !ok || x.Err == nil || c.ctx.Err() != nil || mayHaveCost(x) {
 		return false
 	}
 	router, ok := m.Provider.(llm.Router)

@@ -180,6 +180,24 @@ func TestFallbackOverHTTP(t *testing.T) {
 	}
 }
 
+// Under a budget a fallback takes over only what cost nothing: an attempt that may have
+// cost something has taken what was reserved for the request.
+func TestFallbackUnderABudget(t *testing.T) {
+	for fault, costs := range map[string]bool{"quota": false, "server_error": true} {
+		_, answering, to := bad(t, fault)
+		opt := thinking(t)
+		opt.Endpoints, opt.Budget = to, parsed(t, "tokens=10000000")
+		s := run(t, chooses(t), opt)
+		counted, ledger := answering.Report(0), s.Budgets[0]
+		if counted.Requests == 0 || (s.Model.Failed > 0) != costs {
+			t.Errorf("%s: the fallback got %d requests, %d failed", fault, counted.Requests, s.Model.Failed)
+		}
+		if rest := ledger.Used.Tokens - counted.Input - counted.Output; rest < 0 || (rest > 1000) != costs { // the script takes some
+			t.Errorf("%s: %d tokens beside those of the fallback, the ledger has %+v", fault, rest, ledger)
+		}
+	}
+}
+
 // A rate limit ends with the patience of the route: no turn is lost.
 func TestRateLimitedFallsBack(t *testing.T) {
 	failing, answering, to := bad(t, "rate_limited_bare")
