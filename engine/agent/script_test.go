@@ -542,7 +542,7 @@ func (s *script) bytes(d *protocol.Decision) []byte {
 	for _, e := range d.Effects {
 		ask := *e.(*Ask)
 		call := ask.Call
-		ask.Call = nil // its address differs between machines
+		ask.Call, ask.Model.Asker = nil, nil // their addresses differ between machines
 		raw = fmt.Appendf(raw, "%+v %+v", ask, call)
 	}
 	return raw
