@@ -2,6 +2,7 @@ package runner
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -173,12 +174,14 @@ func TestKilledOverHTTP(t *testing.T) {
 // run runs a child to its end (its digest), or kills it at a request; 0 = never.
 func (b *billing) run(t *testing.T, dir, url string, after int) (digest string, killed bool) {
 	t.Helper()
-	child := exec.Command(os.Args[0])
+	ctx, kill := context.WithCancel(t.Context())
+	defer kill()
+	child := exec.CommandContext(ctx, os.Args[0])
 	child.Env = append(os.Environ(), childEnv+"="+dir, billEnv+"="+url)
 	child.Stderr = os.Stderr
 	if after > 0 {
 		b.mu.Lock()
-		b.at, b.then = b.total+after, func() { _ = child.Process.Kill() }
+		b.at, b.then = b.total+after, kill
 		b.mu.Unlock()
 	}
 	out, err := child.Output()
