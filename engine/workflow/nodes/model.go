@@ -74,14 +74,17 @@ func purposeOf(s *workflow.Setup) protocol.Purpose {
 	return protocol.Purpose(s.OneOf("purpose", words...))
 }
 
-func (n *llm) outputs(s *workflow.Setup) {
-	out := func(name string, t workflow.Type) int {
-		i := s.Out(name, t)
-		if !s.Used(name) {
-			return -1
-		}
-		return i
+// usedOut is the place of an output, or -1 if nothing reads it.
+func usedOut(s *workflow.Setup, name string, t workflow.Type) int {
+	i := s.Out(name, t)
+	if !s.Used(name) {
+		return -1
 	}
+	return i
+}
+
+func (n *llm) outputs(s *workflow.Setup) {
+	out := func(name string, t workflow.Type) int { return usedOut(s, name, t) }
 	n.text = s.Out("text", workflow.String)
 	n.value = -1
 	if n.json {

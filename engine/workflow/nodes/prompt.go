@@ -134,13 +134,7 @@ func readRule(s *workflow.Setup, k *prompt.Kind, rule map[string]any) {
 }
 
 func (n *assemble) outputs(s *workflow.Setup) {
-	out := func(name string, t workflow.Type) int {
-		i := s.Out(name, t)
-		if !s.Used(name) {
-			return -1
-		}
-		return i
-	}
+	out := func(name string, t workflow.Type) int { return usedOut(s, name, t) }
 	n.messages = s.Out("messages", workflow.Array)
 	n.shorter, n.tools, n.variables = out("shorter", workflow.Array), out("tools", workflow.Array), out("variables", workflow.Object)
 	n.maxTokens = out("max_tokens", workflow.Integer)

@@ -28,6 +28,12 @@ const Key = "sk-test-0123456789"
 // definition the path counts; without one it is /v1.
 func At(t *testing.T, h http.Handler, d endpoint.Definition) *endpoint.Endpoint {
 	t.Helper()
+	return Named(t, "test", Key, h, d)
+}
+
+// Named is At for an endpoint with a name and a key of its own.
+func Named(t *testing.T, name, key string, h http.Handler, d endpoint.Definition) *endpoint.Endpoint {
+	t.Helper()
 	server := httptest.NewServer(h)
 	t.Cleanup(server.Close)
 	path := "/v1"
@@ -35,7 +41,7 @@ func At(t *testing.T, h http.Handler, d endpoint.Definition) *endpoint.Endpoint 
 		path = u.Path
 	}
 	d.BaseURL = server.URL + path
-	e, err := endpoint.New("test", d, "", func(string) string { return Key })
+	e, err := endpoint.New(name, d, "", func(string) string { return key })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -16,6 +15,7 @@ import (
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/budget"
 	"tavernsim/llm/endpoint"
+	"tavernsim/llm/llmtest/served"
 	"tavernsim/llm/mock"
 	"tavernsim/llm/price"
 	"tavernsim/protocol"
@@ -76,15 +76,8 @@ func serve(t *testing.T, opt mock.Options, d endpoint.Definition) (*server, map[
 		t.Fatal(err)
 	}
 	s := &server{Server: m, at: map[int]func(){}}
-	at := httptest.NewServer(s)
-	t.Cleanup(at.Close)
-	d.Preset, d.BaseURL = "vllm", at.URL+"/v1"
-	e, err := endpoint.New("cloud", d, "", func(string) string { return "" })
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = e.Close() })
-	return s, map[string]*endpoint.Endpoint{"cloud": e}
+	d.Preset = "vllm"
+	return s, map[string]*endpoint.Endpoint{"cloud": served.Named(t, "cloud", "", s, d)}
 }
 
 func parsed(t *testing.T, text string) *budget.Budget {

@@ -3,16 +3,13 @@ package runner
 import (
 	"context"
 	"encoding/json"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
 
 	"golang.org/x/tools/txtar"
 
-	"tavernsim/llm/endpoint"
 	"tavernsim/llm/mock"
-	"tavernsim/llm/price"
 	"tavernsim/llm/scripted"
 	"tavernsim/scenes/run/rundir"
 	"tavernsim/scenes/scenestest"
@@ -80,25 +77,14 @@ func TestConversationOnAnEndpoint(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			m, err := mock.New(mock.Options{Model: script})
-			if err != nil {
-				t.Fatal(err)
-			}
-			server := &counting{Server: m}
-			at := httptest.NewServer(server)
-			t.Cleanup(at.Close)
-			e, err := endpoint.New("cloud", endpoint.Definition{Preset: preset, BaseURL: at.URL + "/v1", KeyEnv: "K", Prices: price.List{"*": {Input: 1, Output: 2}}}, "", func(string) string { return secretKey })
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { _ = e.Close() })
+			server, to := cloudOf(t, preset, mock.Options{Model: script})
 			files := singer + strings.ReplaceAll(thinker, "PROTOCOL", kind)
 			p, err := LoadFS(scenestest.Files(txtar.Parse([]byte(files))), "s", true)
 			if err != nil {
 				t.Fatal(err)
 			}
 			opt := thinking(t)
-			opt.Endpoints = map[string]*endpoint.Endpoint{"cloud": e}
+			opt.Endpoints = to
 			s := run(t, p, opt)
 			followed(t, server.sent())
 			r, err := rundir.Replay(context.Background(), opt.Dir, rundir.ReplayOptions{Verify: true})

@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,6 +16,7 @@ import (
 	"testing"
 
 	"tavernsim/llm/endpoint"
+	"tavernsim/llm/llmtest/served"
 	"tavernsim/llm/mock"
 	"tavernsim/llm/price"
 	"tavernsim/protocol"
@@ -60,18 +60,17 @@ func (c *counting) sent() []string {
 // cloud is such a server, and the user's endpoint for it.
 func cloud(t *testing.T, preset string) (*counting, map[string]*endpoint.Endpoint) {
 	t.Helper()
-	m, err := mock.New(mock.Options{Key: secretKey})
+	return cloudOf(t, preset, mock.Options{Key: secretKey})
+}
+
+func cloudOf(t *testing.T, preset string, opt mock.Options) (*counting, map[string]*endpoint.Endpoint) {
+	t.Helper()
+	m, err := mock.New(opt)
 	if err != nil {
 		t.Fatal(err)
 	}
 	server := &counting{Server: m}
-	at := httptest.NewServer(server)
-	t.Cleanup(at.Close)
-	e, err := endpoint.New("cloud", endpoint.Definition{Preset: preset, BaseURL: at.URL + "/v1", KeyEnv: "K", Prices: price.List{"*": {Input: 1, Output: 2}}}, "", func(string) string { return secretKey })
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = e.Close() })
+	e := served.Named(t, "cloud", secretKey, server, endpoint.Definition{Preset: preset, KeyEnv: "K", Prices: price.List{"*": {Input: 1, Output: 2}}})
 	return server, map[string]*endpoint.Endpoint{"cloud": e}
 }
 

@@ -3,7 +3,6 @@ package runner
 import (
 	"context"
 	"maps"
-	"net/http/httptest"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"tavernsim/engine/agent"
 	"tavernsim/llm"
 	"tavernsim/llm/endpoint"
+	"tavernsim/llm/llmtest/served"
 	"tavernsim/llm/mock"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
@@ -49,15 +49,8 @@ func bad(t *testing.T, fault string) (failing *mock.Server, answering *counting,
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := httptest.NewServer(failing)
-	t.Cleanup(at.Close)
-	e, err := endpoint.New("busy", endpoint.Definition{Preset: "vllm", BaseURL: at.URL + "/v1"}, "", func(string) string { return "" })
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = e.Close() })
 	answering, good := cloud(t, "vllm")
-	to = map[string]*endpoint.Endpoint{"busy": e}
+	to = map[string]*endpoint.Endpoint{"busy": served.Named(t, "busy", "", failing, endpoint.Definition{Preset: "vllm"})}
 	maps.Copy(to, good)
 	return failing, answering, to
 }
@@ -110,8 +103,8 @@ func eachServed(t *testing.T, dir string, yield func(*llm.Served)) {
 	})
 }
 
-// served are the choices that the journal of a run has, and how often.
-func served(t *testing.T, dir string) map[string]int {
+// servedBy are the choices that the journal of a run has, and how often.
+func servedBy(t *testing.T, dir string) map[string]int {
 	all := map[string]int{}
 	eachServed(t, dir, func(s *llm.Served) {
 		text := s.By
@@ -145,7 +138,7 @@ func TestFallbackOverHTTP(t *testing.T) {
 		if first == nil {
 			first = s
 		}
-		choices := served(t, dir)
+		choices := servedBy(t, dir)
 		asked := answering.Report(0).Requests - before
 		if s.Digest != first.Digest || len(choices) != 2 || choices["rule rules/1"] == 0 || int64(choices["llm first/2 second/1quota"]) != asked || s.Model.Failed != 0 {
 			t.Errorf("%d workers: digest %s, want %s; %v, %d requests, %+v", workers, s.Digest, first.Digest, choices, asked, s.Model)
@@ -205,7 +198,7 @@ func TestRateLimitedFallsBack(t *testing.T) {
 	opt.Ticks, opt.Endpoints = 3, to
 	s := run(t, chooses(t), opt)
 	n := 0
-	for what, k := range served(t, opt.Dir) {
+	for what, k := range servedBy(t, opt.Dir) {
 		if strings.HasPrefix(what, "llm first/2 second/1") {
 			n += k
 		}
