@@ -38,6 +38,11 @@ type Call struct {
 	TypeHints map[string]string // param name to "json", "base64", "text", ...
 	Block     int               // number of the block in its text, from 1; 0 = it stands in none
 	Inherited []string          // params that all steps of the block share
+	Common    map[string]string // what the block shares, by name, also where a step has its own
+	After     string            // which steps of the block it waits for: "" = all before it, "none", or numbers such as "1, 2"
+	// Contents are the ids of what references led to when somebody allowed the call, by URI;
+	// nil = nobody was asked. Whoever carries the call out uses nothing else.
+	Contents map[string]string
 	// Orphans are fields whose step does not exist, when the block has this step
 	// alone: a tool may know "image_2" as a name.
 	Orphans map[string]string

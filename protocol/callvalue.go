@@ -8,7 +8,7 @@ func CallValue(c *Call) map[string]any {
 		params = map[string]any{}
 	}
 	m := map[string]any{"tool": c.Tool, "params": params}
-	for _, f := range [...][2]string{{"id", c.ID}, {"origin", string(c.Origin)}, {"requestId", c.RequestID}, {"onError", string(c.OnError)}, {"broken", c.Broken}} {
+	for _, f := range [...][2]string{{"id", c.ID}, {"origin", string(c.Origin)}, {"requestId", c.RequestID}, {"onError", string(c.OnError)}, {"broken", c.Broken}, {"after", c.After}} {
 		if f[1] != "" {
 			m[f[0]] = f[1]
 		}
@@ -18,13 +18,13 @@ func CallValue(c *Call) map[string]any {
 			m[[...]string{"index", "retry", "block"}[i]] = int64(n)
 		}
 	}
-	for i, texts := range [...]map[string]string{c.URIs, c.TypeHints, c.Orphans} {
+	for i, texts := range [...]map[string]string{c.URIs, c.TypeHints, c.Orphans, c.Common} {
 		if len(texts) > 0 {
 			to := make(map[string]any, len(texts))
 			for k, v := range texts {
 				to[k] = v
 			}
-			m[[...]string{"uris", "typeHints", "orphans"}[i]] = to
+			m[[...]string{"uris", "typeHints", "orphans", "common"}[i]] = to
 		}
 	}
 	if len(c.Inherited) > 0 {
@@ -54,7 +54,8 @@ func ReadCall(v any) (Call, error) {
 	c.Tool = textOf(m, "tool", "name", "toolName", "command")
 	c.RequestID, c.OnError = textOf(m, "requestId", "request_id"), OnError(textOf(m, "onError", "on_error"))
 	c.Index, c.Retry, c.Block = countOf(m["index"]), countOf(m["retry"]), countOf(m["block"])
-	c.URIs, c.TypeHints, c.Orphans = textsOf(m["uris"]), textsOf(m["typeHints"]), textsOf(m["orphans"])
+	c.URIs, c.TypeHints, c.Orphans, c.Common = textsOf(m["uris"]), textsOf(m["typeHints"]), textsOf(m["orphans"]), textsOf(m["common"])
+	c.After = textOf(m, "after")
 	if c.Tool == "" {
 		c.Tool, c.ID = c.ID, ""
 	}

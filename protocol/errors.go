@@ -50,8 +50,7 @@ func KindOf(err error) ErrorKind {
 	if err == nil {
 		return KindInternal
 	}
-	var e *Error // on the heap
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Kind
 	}
 	return KindInternal

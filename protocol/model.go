@@ -16,8 +16,18 @@ const (
 type ModelMessage struct {
 	Role   Role
 	Text   string
-	Calls  []Call // of an assistant
-	CallID string // of a tool's answer: the call it answers
+	Calls  []Call  // of an assistant
+	CallID string  // of a tool's answer: the call it answers
+	Images []Image // of a user or a tool, after the text; rare
+}
+
+// Image is a picture in a message. It is named, not held: its bytes are read when the model
+// is asked. What names it is part of the question, so it says which bytes they are.
+type Image struct {
+	URI    string // fam://MOUNT/path, artifact:sha256-… or data:…;base64,…
+	Type   string // media type (picture.Types)
+	SHA256 string // of the bytes, in lower hexadecimal; "" = the URI says it, or holds them
+	Found  bool   // a call has brought it: a model that reads no pictures does without
 }
 
 // ToolSpec describes a tool to a model.
@@ -74,9 +84,11 @@ type ModelRequest struct {
 
 	// Asker shows what conditions of models read of the agent, while the request is being
 	// made; then it is nil.
-	Asker   interface{ Lookup(root string) (any, bool) }
-	Chosen  any   // what a provider with several models keeps here (llm.Router)
-	Attempt int64 // number of the shell's attempt, from 1; 0 = it does not count them
+	Asker  interface{ Lookup(root string) (any, bool) }
+	Chosen any // what a provider with several models keeps here (llm.Router)
+	// Picture reads an image of a message. The shell sets it; nil = there is none to read.
+	Picture func(*Image) ([]byte, error) `json:"-"`
+	Attempt int64                        // number of the shell's attempt, from 1; 0 = it does not count them
 }
 
 // ModelOptions are what few requests set. A zero field leaves the choice to the
@@ -142,8 +154,13 @@ type ModelOrigin struct {
 
 // ModelBudget is what budgets have to do with an answer, or with a failure.
 type ModelBudget struct {
-	Ledger   string // that refused the request, or because of which another model answered; "" = none
-	Saved    bool   // a recorded answer was taken, which costs nothing
-	Lost     int64  // most tokens that attempts without an answer took
-	LostNano int64  // most that they cost, in nano-dollars
+	Ledger string // that refused the request, or because of which another model answered; "" = none
+	Saved  bool   // a recorded answer was taken, which costs nothing
+
+	// Most tokens that attempts without an answer took, and nano-dollars.
+	Lost, LostNano int64
+
+	// Cut says that nobody waits for this answer: a kill, or the end of the deliberation,
+	// cut the request off, and Lost is what it may have taken.
+	Cut bool
 }

@@ -13,7 +13,7 @@ type Laid interface{ Layout() string } // the names, with spaces between them
 // FieldNames names the stored fields of a struct in their order, in the way of
 // the pages, with those of what it embeds.
 func FieldNames(t reflect.Type) []string {
-	if l, ok := reflect.Zero(t).Interface().(Laid); ok {
+	if l, ok := reflect.TypeAssert[Laid](reflect.Zero(t)); ok {
 		return strings.Fields(l.Layout())
 	}
 	names := []string{}

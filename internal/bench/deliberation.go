@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"tavernsim/internal/metrics"
-	"tavernsim/llm/models"
+	"tavernsim/llm/models/modelfile"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/run/runner"
@@ -88,9 +88,12 @@ func RunDeliberation(o DeliberationOptions) (d Deliberation, err error) {
 		}
 		defer os.RemoveAll(o.Dir)
 	}
-	opt := runner.Options{Scenes: []string{"deliberation"}, Model: models.KindScripted, Agents: o.Agents, Ticks: o.Ticks, Durability: o.Durability, Workers: o.Workers, Version: "bench"}
+	opt := runner.Options{Scenes: []string{"deliberation"}, Model: modelfile.KindScripted, Agents: o.Agents, Ticks: o.Ticks, Durability: o.Durability, Workers: o.Workers, Version: "bench"}
 	if o.Over != nil {
-		opt.Scenes, opt.Model = []string{"http"}, "http" // its limits let every agent wait at once
+		opt.Model = "http"
+		if o.Over.AtOnce > 2048 { // the default of max_deliberating
+			opt.Scenes = []string{"http"} // lets every agent wait at once
+		}
 		if opt.Endpoints, err = o.Over.endpoint(); err != nil {
 			return d, err
 		}
@@ -130,8 +133,8 @@ func RunDeliberation(o DeliberationOptions) (d Deliberation, err error) {
 	if s.Model.Failed > 0 {
 		return d, protocol.Errorf(protocol.KindTransient, "bench: %d of %d model calls failed", s.Model.Failed, s.Model.Calls)
 	}
-	if o.Over != nil {
-		err = o.Over.measure(&d)
+	if o.Over != nil { // the bare client needs as many connections again
+		err = errors.Join(opt.Endpoints["bench"].Close(), o.Over.measure(&d))
 	}
 	return d, err
 }

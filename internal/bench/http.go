@@ -27,7 +27,7 @@ rules:
 type OverHTTP struct {
 	URL     string        // up to the version: http://127.0.0.1:8080/v1
 	Latency time.Duration // of the server, to compare with
-	AtOnce  int           // most requests in flight; default 10,000
+	AtOnce  int           // most requests in flight
 }
 
 // HTTP is what the requests of a run over HTTP cost, and a bare client of the same server.
@@ -36,7 +36,8 @@ type HTTP struct {
 	Latency       float64 `json:"latency_seconds"`          // of the server
 	Stretch       float64 `json:"stretch"`                  // wall time to that of the server's latencies alone; 0 without latency
 	Resident      int64   `json:"resident_bytes"`           // of the process at its peak
-	BarePerSecond float64 `json:"bare_requests_per_second"` // net/http with the same body, 64 at once
+	BarePerSecond float64 `json:"bare_requests_per_second"` // net/http with the same body: 64 at once, or as many as the run had with latency
+	BareStretch   float64 `json:"bare_stretch"`             // of the bare client; 0 without latency
 	BareCPUNsPer  float64 `json:"bare_cpu_ns_per_request"`  // of this process
 	CPUToBare     float64 `json:"cpu_per_deliberation_to_bare"`
 }
@@ -51,16 +52,21 @@ func (o *OverHTTP) endpoint() (map[string]*endpoint.Endpoint, error) {
 func (o *OverHTTP) measure(d *Deliberation) error {
 	h := &HTTP{AtOnce: o.AtOnce, Latency: o.Latency.Seconds(), Resident: peakResident()}
 	d.HTTP = h
+	n, atOnce := 20_000, 64
 	if o.Latency > 0 {
-		// A wave has every agent once, and AtOnce of them are out together.
-		rounds := (d.Deliberations + int64(o.AtOnce) - 1) / int64(o.AtOnce)
-		h.Stretch = d.WallSeconds / (float64(rounds) * o.Latency.Seconds())
-		return nil // a bare client would measure the latency
+		atOnce = min(d.Agents, o.AtOnce)
+		n = int(d.Deliberations) / atOnce * atOnce
 	}
 	var err error
-	h.BarePerSecond, h.BareCPUNsPer, err = bareHTTP(o.URL, 20_000, 64)
+	if h.BarePerSecond, h.BareCPUNsPer, err = bareHTTP(o.URL, n, atOnce); err != nil {
+		return err
+	}
+	if o.Latency > 0 {
+		rounds := float64(n/atOnce) * o.Latency.Seconds() // a wave has every agent once
+		h.Stretch, h.BareStretch = d.WallSeconds/rounds, float64(n)/h.BarePerSecond/rounds
+	}
 	h.CPUToBare = d.CPUNsPer / h.BareCPUNsPer
-	return err
+	return nil
 }
 
 // bareHTTP asks a server n times, so many times at once, with Go's client alone.

@@ -47,7 +47,7 @@ func TestAMessageCostsItsCell(t *testing.T) {
 
 // fullChain is every middleware that a mailbox can have of the engine's own.
 func fullChain() delivery.Chain {
-	return delivery.Chain{delivery.Loop{}, delivery.Depth{}, delivery.Expiry{}, delivery.ByPriority{}}
+	return delivery.Chain{delivery.Loop{}, delivery.Depth{}, delivery.Expiry{}}
 }
 
 // sampleEvent has what every event of a scene has, and more causes than an agent

@@ -1,6 +1,7 @@
 package doctest
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -138,7 +139,7 @@ func (d Tables) typeText(t reflect.Type) string {
 		return "any"
 	case reflect.Struct:
 		pkg, _, _ := strings.Cut(t.String(), ".")
-		return "[" + t.Name() + "](" + d.Pages[pkg] + "#" + strings.ToLower(t.Name()) + ")"
+		return "[" + t.Name() + "](" + cmp.Or(d.Pages[t.String()], d.Pages[pkg]) + "#" + strings.ToLower(t.Name()) + ")"
 	}
 	return "whole number"
 }

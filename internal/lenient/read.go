@@ -27,13 +27,18 @@ func Read(text string, o Options) (Text, error) {
 			return s.found(best), nil
 		}
 	}
+	return Text{}, s.none(text, fault)
+}
+
+// none says that there is no value, by the fault of the whole text.
+func (s *search) none(text string, fault error) error {
 	switch said := protocol.Short(text, 80); {
-	case o.Exact || o.Strict:
-		return Text{}, protocol.Errorf(protocol.KindInvalid, "json: %w", cmp.Or(s.fault, fault))
+	case s.Exact || s.Strict:
+		return protocol.Errorf(protocol.KindInvalid, "json: %w", cmp.Or(s.fault, fault))
 	case s.fault == nil:
-		return Text{}, protocol.Errorf(protocol.KindInvalid, "no JSON in the text %q", said)
+		return protocol.Errorf(protocol.KindInvalid, "no JSON in the text %q", said)
 	default:
-		return Text{}, protocol.Errorf(protocol.KindInvalid, "no JSON in the text %q: %w", said, s.fault)
+		return protocol.Errorf(protocol.KindInvalid, "no JSON in the text %q: %w", said, s.fault)
 	}
 }
 

@@ -224,7 +224,10 @@ func (p *parser) guess(word string) (v any, what string) {
 	case "null":
 		return nil, ""
 	}
-	plain := strings.ReplaceAll(strings.TrimPrefix(word, "+"), "_", "")
+	plain := strings.TrimPrefix(word, "+")
+	if strings.IndexByte(plain, '_') >= 0 {
+		plain = strings.ReplaceAll(plain, "_", "")
+	}
 	if plain != "" && strings.Contains("-.0123456789", plain[:1]) {
 		if !numeric(word) {
 			what = oddNumber

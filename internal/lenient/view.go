@@ -1,12 +1,16 @@
 package lenient
 
-import "tavernsim/protocol"
+import (
+	"slices"
+
+	"tavernsim/protocol"
+)
 
 // Get returns the last member of that key.
 func (o *Object) Get(key string) (any, bool) {
-	for i := len(o.Members) - 1; i >= 0; i-- {
-		if o.Members[i].Key == key {
-			return o.Members[i].Value, true
+	for _, v := range slices.Backward(o.Members) {
+		if v.Key == key {
+			return v.Value, true
 		}
 	}
 	return nil, false

@@ -15,6 +15,7 @@ import (
 
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent"
+	"tavernsim/engine/budget"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/bus/delivery"
 	"tavernsim/llm"
@@ -44,8 +45,24 @@ func (fakes) MailboxDepths(yield func(kind, lane string, n int)) {
 	yield("intruder", "wake", 7)
 }
 
-func (f fakes) ModelGates() []*gate.Gate      { return f.gates }
-func (fakes) WorldBytes() int                 { return 512 }
+func (f fakes) ModelGates() []*gate.Gate { return f.gates }
+func (fakes) TaskStates(yield func(state string, n int)) {
+	yield(TaskOut, 4)
+	yield(TaskOverdue, 1)
+	yield(TaskOut, 2)
+}
+func (fakes) WorldBytes() int { return 512 }
+func (fakes) WideBudgets() []budget.Line {
+	limits := func(tokens, calls, nano int64) budget.Limits {
+		return budget.Limits{Amount: budget.Amount{Tokens: tokens, Calls: calls, Nano: nano}}
+	}
+	return []budget.Line{
+		{Kept: budget.Kept{Name: budget.OfRun, Used: budget.Amount{Tokens: 60, Nano: 1_500_000_000}}, Limits: limits(100, 0, 6_000_000_000), Reserved: budget.Amount{Tokens: 10}},
+		{Kept: budget.Kept{Name: budget.OfScene, Used: budget.Amount{Micro: 500_000, Bytes: 24}}, Limits: budget.Limits{Amount: budget.Amount{Micro: 2_000_000, Bytes: 1024}}},
+		{Kept: budget.Kept{Name: budget.OfEndpoint + "cloud", Used: budget.Amount{Calls: 9}}, Limits: limits(0, 8, 0)},
+		{Kept: budget.Kept{Name: budget.OfEndpoint + "local", Used: budget.Amount{Calls: 9}}}, // counts only
+	}
+}
 func (fakes) Pending() uint64                 { return 11 }
 func (f *fakes) Metrics() persistence.Metrics { return f.store }
 
@@ -67,6 +84,20 @@ func exercise(tb testing.TB, s *Set) {
 	sc.CouldNot(ScenePaused)
 	sc.Deliberated("trader", string(agent.OutcomeOK))
 	sc.Took("trader", time.Millisecond)
+	sc.ToolBegan()
+	sc.ToolBegan()
+	sc.ToolAgain("near", "transient")
+	sc.ToolEnded(&ToolCall{Tool: "near", Runtime: "script", Outcome: "ok", Took: time.Second, Cut: true})
+	sc.ToolBegan()
+	sc.ToolEnded(&ToolCall{Tool: "near", MCP: true, Outcome: "denied", Denied: DeniedByTool})
+	sc.ToolBegan()
+	sc.ToolEnded(&ToolCall{Tool: "far", Outcome: "denied", Denied: DeniedByGrant})
+	sc.ToolMasked(MaskedWithheld)
+	sc.ServiceFailed("sea/tides")
+	for by, allowed := range map[string]bool{"policy": false, "file": true, "person": false, "silence": false} {
+		sc.Judged(allowed, by)
+	}
+	sc.Judged(true, "policy")
 	sc.Profile("trader").Reflected(true)
 	for st := range stageCount {
 		sc.Stage(st, time.Microsecond)
@@ -127,7 +158,7 @@ func watch(tb testing.TB, s *Set) (stop func()) {
 		DiskUsage: 1 << 20, ReadAmplification: 3, LevelFiles: []int64{1, 0, 2}, LevelBytes: []int64{10, 0, 20}, CompactionDebt: 5, MemTables: 6,
 		Compactions: 7, CompactedBytes: 8, Flushes: 9, FlushedBytes: 10, WALWritten: 11, CacheHits: 12, CacheMisses: 13, WriteStalls: 14, WriteStallTime: 15 * time.Second,
 	}}
-	g := gate.New("cloud", limit.Options{Concurrency: 4, Fixed: true})
+	g := gate.New("cloud", limit.Options{Concurrency: 4, Fixed: true, Requests: 600})
 	for i := range 13 {
 		c := &limit.Call{Owner: idle{}}
 		if i == 12 {
@@ -137,7 +168,7 @@ func watch(tb testing.TB, s *Set) (stop func()) {
 	}
 	f.gates = []*gate.Gate{g}
 	s.Watch(Sources{Models: f}) // two scenes share the gate
-	return s.Watch(Sources{Mailboxes: f, Agents: table, Models: f, World: f, Journal: f, Store: f, Dir: tb.TempDir()})
+	return s.Watch(Sources{Mailboxes: f, Agents: table, Models: f, Budgets: f, Tasks: f, World: f, Journal: f, Store: f, Dir: tb.TempDir()})
 }
 
 // gathered are the samples by "name{label=value,...}"; of a histogram its count
@@ -202,6 +233,27 @@ func TestEveryMetricCounts(t *testing.T) {
 		`simd_mailbox_messages{kind=scene,lane=high}`:                                         0,
 		`simd_dead_letters_total{kind=event}`:                                                 1,
 		`simd_tool_calls_total{outcome=ok,tool=PublishEventTool}`:                             1,
+		`simd_tool_tasks{state=out}`:                                                          6,
+		`simd_tool_tasks{state=overdue}`:                                                      1,
+		`simd_tool_tasks{state=queued}`:                                                       0,
+		`simd_tool_inflight_calls{}`:                                                          1,
+		`simd_tool_duration_seconds_sum{tool=near}`:                                           1,
+		`simd_tool_duration_seconds_count{tool=near}`:                                         2,
+		`simd_tool_retries_total{reason=transient,tool=near}`:                                 1,
+		`simd_tool_output_truncated_total{tool=near}`:                                         1,
+		`simd_tool_denied_total{reason=tool}`:                                                 1,
+		`simd_tool_denied_total{reason=grant}`:                                                1,
+		`simd_tool_denied_total{reason=policy}`:                                               1,
+		`simd_tool_denied_total{reason=approval}`:                                             2,
+		`simd_tool_approvals_total{outcome=yes}`:                                              1,
+		`simd_tool_approvals_total{outcome=no}`:                                               1,
+		`simd_tool_approvals_total{outcome=silence}`:                                          1,
+		`simd_tool_masked_total{form=withheld}`:                                               1,
+		`simd_tool_masked_total{form=plain}`:                                                  0,
+		`simd_sandbox_runs_total{outcome=ok,runtime=script}`:                                  1,
+		`simd_sandbox_runs_total{outcome=ok,runtime=python}`:                                  0,
+		`simd_sandbox_duration_seconds_count{runtime=script}`:                                 1,
+		`simd_mcp_requests_total{method=tools/call,outcome=denied,role=client}`:               1,
 		`simd_knowledge_writes_total{kb=lore,outcome=written}`:                                1,
 		`simd_events_published_total{event_type=offer.made,source=agent}`:                     1,
 		`simd_events_delivered_total{event_type=offer.made}`:                                  3,
@@ -243,6 +295,15 @@ func TestEveryMetricCounts(t *testing.T) {
 		`simd_llm_queue_length{class=background,provider=cloud}`:                              1,
 		`simd_llm_concurrency_limit{provider=cloud}`:                                          4,
 		`simd_llm_circuit_open{provider=cloud}`:                                               0,
+		`simd_llm_rate_limit_per_minute{provider=cloud,unit=requests}`:                        600,
+		`simd_llm_rate_limit_per_minute{provider=cloud,unit=tokens}`:                          0,
+		`simd_budget_left_tokens{provider=,scope=run}`:                                        30,
+		`simd_budget_left_seconds{provider=,scope=scene}`:                                     1.5,
+		`simd_budget_left_bytes{provider=,scope=scene}`:                                       1000,
+		`simd_budget_left_dollars{provider=,scope=run}`:                                       4.5,
+		`simd_budget_used_ratio{provider=,scope=run}`:                                         0.7,
+		`simd_budget_left_calls{provider=cloud,scope=endpoint}`:                               0,
+		`simd_budget_used_ratio{provider=cloud,scope=endpoint}`:                               1,
 		`simd_llm_queue_wait_seconds_sum{class=urgent,provider=cloud}`:                        2,
 		`simd_llm_retries_total{provider=cloud,reason=rate_limited}`:                          1,
 		`simd_llm_retries_total{provider=cloud,reason=truncated}`:                             0,

@@ -87,7 +87,7 @@ func (s *Set) makeModels() {
 	audits := s.counter("llm_surrogate_audits_total", "Requests that a model answered although a surrogate had an answer, by whether both agree.", "model", "result")
 	passed := s.counter("llm_fallbacks_total", "Requests that another model took over, by the model that was asked for and the outcome that it ended with.", "model", "reason")
 	s.models.served = newCache(s, "model", overflowed, func(name string) *servedSeries {
-		return &servedSeries{newClosed(served, []string{llm.ByRule, llm.BySurrogate, llm.ByLLM}, name), newClosed(audits, []string{llm.Agreed, llm.Differed}, name)}
+		return &servedSeries{newClosed(served, []string{llm.ByRule, llm.BySurrogate, llm.ByLLM, llm.ByStore}, name), newClosed(audits, []string{llm.Agreed, llm.Differed}, name)}
 	})
 	s.models.passed = newCache(s, "model", overflowed, func(name string) *closed {
 		c := newClosed(passed, outcomes, name)

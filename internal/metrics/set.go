@@ -19,6 +19,7 @@ type Set struct {
 
 	overflow *prometheus.CounterVec
 	agents   agentVecs
+	hands    toolVecs
 	events   eventVecs
 	world    worldVecs
 	time     timeVecs
@@ -68,6 +69,7 @@ func New(opts ...Option) *Set {
 	s.makeStuck()
 	s.makeTime()
 	s.makeAgents()
+	s.makeTools()
 	s.makeEvents()
 	s.makeWorld()
 	s.makeModels()

@@ -8,6 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"tavernsim/engine/budget"
 	"tavernsim/engine/bus/delivery"
 	"tavernsim/llm/gate"
 	"tavernsim/llm/limit"
@@ -20,6 +21,8 @@ type Sources struct {
 	Mailboxes MailboxSource
 	Agents    AgentSource
 	Models    ModelSource
+	Budgets   BudgetSource
+	Tasks     TaskSource
 	World     WorldSource
 	Journal   JournalSource
 	Store     StoreSource
@@ -43,6 +46,14 @@ type ModelSource interface {
 	ModelGates() []*gate.Gate
 }
 
+// BudgetSource gives the budgets of a scene that are not of profiles and agents.
+type BudgetSource interface{ WideBudgets() []budget.Line }
+
+// TaskSource says how many tasks of tools are in which state, of [TaskStates].
+type TaskSource interface {
+	TaskStates(yield func(state string, n int))
+}
+
 // WorldSource says how large the world is, in bytes.
 type WorldSource interface{ WorldBytes() int }
 
@@ -61,6 +72,10 @@ type watched struct {
 	queued   *prometheus.Desc
 	atOnce   *prometheus.Desc
 	circuit  *prometheus.Desc
+	rate     *prometheus.Desc
+	left     [5]*prometheus.Desc // by unit
+	used     *prometheus.Desc
+	tasks    *prometheus.Desc
 	world    *prometheus.Desc
 	pending  *prometheus.Desc
 	free     *prometheus.Desc
@@ -81,6 +96,13 @@ func (s *Set) makeWatched() *watched {
 	w.queued = s.desc("llm_queue_length", "gauge", "Model requests that wait at the gate of their endpoint.", "provider", "class")
 	w.atOnce = s.desc("llm_concurrency_limit", "gauge", "Model requests that may be out at once now.", "provider")
 	w.circuit = s.desc("llm_circuit_open", "gauge", "1 while the gate of an endpoint lets nothing through: it failed 5 times in a row, or refused the key or the quota.", "provider")
+	w.rate = s.desc("llm_rate_limit_per_minute", "gauge", "What may leave for an endpoint in a minute, by its limits or what it said; 0 is no limit.", "provider", "unit")
+	for i, unit := range budgetUnits() {
+		w.left[i] = s.desc("budget_left_"+unit, "gauge", "What is left of budgets in this unit, without what requests hold that are out. Scenes of one run have shares.", "scope", "provider")
+	}
+	w.used = s.desc("budget_used_ratio", "gauge", "Share of budgets that is used or held, of the unit of which most is.", "scope", "provider")
+	s.area = "tools"
+	w.tasks = s.desc("tool_tasks", "gauge", "Open tasks of tools, by what they wait for.", "state")
 	s.area = "world state"
 	w.world = s.desc("world_state_bytes", "gauge", "Size of the world documents of all scenes.")
 	s.area = "journal"
@@ -122,7 +144,10 @@ func (w *watched) remove(own *Sources) {
 
 // Describe implements prometheus.Collector.
 func (w *watched) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{w.agents, w.mailbox, w.inflight, w.queued, w.atOnce, w.circuit, w.world, w.pending, w.free} {
+	for _, d := range []*prometheus.Desc{w.agents, w.mailbox, w.inflight, w.queued, w.atOnce, w.circuit, w.rate, w.used, w.tasks, w.world, w.pending, w.free} {
+		ch <- d
+	}
+	for _, d := range w.left {
 		ch <- d
 	}
 	w.store.describe(ch)
@@ -135,6 +160,8 @@ func (w *watched) Collect(ch chan<- prometheus.Metric) {
 	w.collectMailboxes(ch)
 	w.collectAgents(ch)
 	w.collectModels(ch)
+	w.collectBudgets(ch)
+	w.collectTasks(ch)
 	w.collectStore(ch)
 	var bytes, pending float64
 	for _, s := range w.sources {
@@ -227,7 +254,7 @@ func (w *watched) collectAgents(ch chan<- prometheus.Metric) {
 }
 
 func (w *watched) collectModels(ch chan<- prometheus.Metric) {
-	seen, loads := map[*gate.Gate]bool{}, map[string]*limit.Load{}
+	seen, loads, rates := map[*gate.Gate]bool{}, map[string]*limit.Load{}, map[string]*[2]int64{}
 	for _, s := range w.sources {
 		if s.Models == nil {
 			continue
@@ -242,8 +269,11 @@ func (w *watched) collectModels(ch chan<- prometheus.Metric) {
 				name = overflowed
 			}
 			if loads[name] == nil {
-				loads[name] = &limit.Load{}
+				loads[name], rates[name] = &limit.Load{}, &[2]int64{}
 			}
+			requests, tokens := g.Rates()
+			rates[name][0] += requests
+			rates[name][1] += tokens
 			loads[name].Add(g.Load())
 		}
 	}
@@ -254,6 +284,8 @@ func (w *watched) collectModels(ch chan<- prometheus.Metric) {
 		gauge(w.inflight, l.Out, name)
 		gauge(w.atOnce, l.Limit, name)
 		gauge(w.circuit, min(l.Shut, 1), name)
+		gauge(w.rate, int(rates[name][0]), name, "requests")
+		gauge(w.rate, int(rates[name][1]), name, "tokens")
 		for i, c := range limit.Classes() {
 			gauge(w.queued, l.Waiting[i], name, c.String())
 		}

@@ -62,11 +62,11 @@ func (w *walk) value(n *Node, v reflect.Value, rule Rule, p *trail) {
 		v.Set(reflect.New(v.Type().Elem()))
 		v = v.Elem()
 	}
-	if u, ok := v.Addr().Interface().(encoding.TextUnmarshaler); ok {
+	if u, ok := reflect.TypeAssert[encoding.TextUnmarshaler](v.Addr()); ok {
 		w.textual(n, u, v, rule, p)
 		return
 	}
-	if u, ok := v.Addr().Interface().(json.Unmarshaler); ok {
+	if u, ok := reflect.TypeAssert[json.Unmarshaler](v.Addr()); ok {
 		w.custom(n, u, p)
 		return
 	}

@@ -10,14 +10,14 @@ import (
 
 // Prompt is more than the tokens that an endpoint counts for the prompt: one for
 // each byte of text, because a token has at least one byte, 16 for each message, for
-// its role and marks, and 64 for each tool. The answer is not in it. What an endpoint
+// its role and marks, 64 for each tool, and [Image] for each picture. The answer is not in it. What an endpoint
 // puts into the prompt by itself (instructions for tools) fits into the slack: text has
 // three to four bytes a token.
 func Prompt(q *protocol.ModelRequest) int64 {
 	n := 0
 	for i := range q.Messages {
 		m := &q.Messages[i]
-		n += ofMessage + len(m.Text) + len(m.CallID)
+		n += ofMessage + len(m.Text) + len(m.CallID) + Image*len(m.Images)
 		for k := range m.Calls {
 			c := &m.Calls[k]
 			n += ofMessage + len(c.ID) + len(c.Tool) + len(c.Broken) + jsonBound(c.Params)
@@ -31,6 +31,10 @@ func Prompt(q *protocol.ModelRequest) int64 {
 	}
 	return int64(n)
 }
+
+// Image is the most tokens of a picture, unless the file of the model says more
+// (image_tokens).
+const Image = 5000
 
 const (
 	ofMessage = 16

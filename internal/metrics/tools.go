@@ -1,0 +1,171 @@
+package metrics
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"tavernsim/engine/permit"
+)
+
+// toolVecs count what tools of projects do when they are carried out. Mocks are not.
+type toolVecs struct {
+	inflight  prometheus.Gauge
+	denied    closed
+	approvals closed
+	masked    closed
+	sandbox   *cache[string, sandboxSeries]
+	mcp       closed
+	restarts  *cache[string, prometheus.Counter]
+	tools     *cache[string, handSeries]
+}
+
+// handSeries are those of one tool.
+type handSeries struct {
+	took    prometheus.Observer
+	retries closed
+	cut     prometheus.Counter
+}
+
+type sandboxSeries struct {
+	runs closed
+	took prometheus.Observer
+}
+
+// Why calls are denied, but for inventories.
+const (
+	DeniedByPolicy = "policy"   // a rule of tool_policy
+	DeniedByAsk    = "approval" // somebody was asked, or nobody could be
+	DeniedByGrant  = "grant"    // the operator has not granted what the tool asks for
+	DeniedBySecret = "secret"   // nor a secret
+	DeniedByHook   = "hook"     // a hook of a plugin forbade it
+	DeniedByTool   = "tool"     // an address, a redirection, an output with a secret
+)
+
+// What open tasks wait for.
+const (
+	TaskQueued   = "queued"   // the wave that opened it becomes durable
+	TaskOut      = "out"      // its answer
+	TaskOverdue  = "overdue"  // its answer, and the clock of the scene waits, too
+	TaskAnswered = "answered" // the moment at which it is due
+)
+
+// TaskStates are the states of open tasks.
+func TaskStates() []string { return []string{TaskQueued, TaskOut, TaskOverdue, TaskAnswered} }
+
+// What became of outputs with secrets.
+const (
+	MaskedPlain    = "plain"
+	MaskedWithheld = "withheld"
+)
+
+func toolOutcomes() []string {
+	return []string{"ok", "error", "denied", "cancelled", "timeout", "unknown", "unavailable"}
+}
+
+func runtimes() []string { return []string{"script", "python", "javascript", "sh"} }
+
+func (s *Set) makeTools() {
+	s.area = "tools"
+	t := &s.hands
+	t.inflight = s.gauge("tool_inflight_calls", "Calls of tools of projects that are out.").WithLabelValues()
+	t.denied = newClosed(s.counter("tool_denied_total", "Calls that were denied, but for those of tools that are not in the inventory of the profile.", "reason"),
+		[]string{DeniedByPolicy, DeniedByAsk, DeniedByGrant, DeniedBySecret, DeniedByHook, DeniedByTool})
+	t.approvals = newClosed(s.counter("tool_approvals_total", "Questions whether a call may be made, by the answer: silence, never (nobody answers in this run) and failure are a no, too.", "outcome"),
+		[]string{"yes", "no", permit.BySilence, permit.ByNever, permit.ByFailure})
+	t.masked = newClosed(s.counter("tool_masked_total", "Outputs of tools that had a secret: as it is, which was taken out, or in another form, which withholds the output.", "form"), []string{MaskedPlain, MaskedWithheld})
+	runs := s.counter("sandbox_runs_total", "Programs that were run in the sandbox, or could not be.", "runtime", "outcome")
+	took := s.histogram("sandbox_duration_seconds", "Wall time of a call of a program in the sandbox, with its repetitions.", seconds(), "runtime")
+	t.sandbox = newCache(s, "runtime", overflowed, func(name string) *sandboxSeries {
+		return &sandboxSeries{newClosed(runs, toolOutcomes(), name), took.WithLabelValues(name)}
+	})
+	for _, name := range runtimes() {
+		t.sandbox.get(name)
+	}
+	durations := s.histogram("tool_duration_seconds", "Wall time of a call of a tool of a project, with its repetitions.", seconds(), "tool")
+	retries := s.counter("tool_retries_total", "Further attempts of calls of tools, by how the attempt before ended.", "tool", "reason")
+	cut := s.counter("tool_output_truncated_total", "Outputs of tools that were not kept whole.", "tool")
+	t.tools = newCache(s, "tool", overflowed, func(name string) *handSeries {
+		return &handSeries{durations.WithLabelValues(name), newClosed(retries, []string{"transient", "rate_limited", "timeout"}, name), cut.WithLabelValues(name)}
+	})
+	restarts := s.counter("plugin_restarts_total", "Failures of services of plugins and projects, after which they start again or are off.", "plugin")
+	t.restarts = newCache(s, "plugin", overflowed, func(name string) *prometheus.Counter { c := restarts.WithLabelValues(name); return &c })
+	t.mcp = newClosed(s.counter("mcp_requests_total", "Requests of the Model Context Protocol.", "role", "method", "outcome"), toolOutcomes(), "client", "tools/call")
+}
+
+// ToolCall is a call of a tool of a project that has ended.
+type ToolCall struct {
+	Tool    string
+	Runtime string // of the sandbox; "" = it needs none
+	MCP     bool
+	Outcome string
+	Took    time.Duration
+	Cut     bool   // the output was not kept whole
+	Denied  string // why; "" = it was not
+}
+
+// ToolBegan counts a call that is being carried out; ToolEnded follows.
+func (s *Set) ToolBegan() { s.hands.inflight.Inc() }
+
+// ToolEnded counts a call that was carried out, or denied.
+func (s *Set) ToolEnded(c *ToolCall) {
+	s.hands.inflight.Dec()
+	t := s.hands.tools.get(c.Tool)
+	if c.Cut {
+		t.cut.Inc()
+	}
+	if c.Denied != "" {
+		s.hands.denied.inc(c.Denied)
+	}
+	if c.Denied == DeniedByGrant || c.Denied == DeniedBySecret || c.Denied == DeniedByHook {
+		return // nothing was begun
+	}
+	t.took.Observe(c.Took.Seconds())
+	if c.MCP {
+		s.hands.mcp.inc(c.Outcome)
+	}
+	if c.Runtime != "" {
+		x := s.hands.sandbox.get(c.Runtime)
+		x.runs.inc(c.Outcome)
+		x.took.Observe(c.Took.Seconds())
+	}
+}
+
+// ServiceFailed counts a failure of a service.
+func (s *Set) ServiceFailed(name string) { (*s.hands.restarts.get(name)).Inc() }
+
+// ToolAgain counts a further attempt of a call, after one that ended so.
+func (s *Set) ToolAgain(tool, reason string) { s.hands.tools.get(tool).retries.inc(reason) }
+
+// ToolMasked counts an output that had a secret.
+func (s *Set) ToolMasked(form string) { s.hands.masked.inc(form) }
+
+// Judged counts what a policy made of a call.
+func (s *Set) Judged(allowed bool, by string) {
+	switch {
+	case by == permit.ByPolicy && !allowed:
+		s.hands.denied.inc(DeniedByPolicy)
+	case by == permit.ByPolicy:
+	case allowed:
+		s.hands.approvals.inc("yes")
+	default:
+		s.hands.denied.inc(DeniedByAsk)
+		if by == permit.ByFile || by == permit.ByPerson {
+			by = "no"
+		}
+		s.hands.approvals.inc(by)
+	}
+}
+
+// collectTasks adds up the open tasks of all scenes.
+func (w *watched) collectTasks(ch chan<- prometheus.Metric) {
+	open := map[string]int{}
+	for _, s := range w.sources {
+		if s.Tasks != nil {
+			s.Tasks.TaskStates(func(state string, n int) { open[state] += n })
+		}
+	}
+	for _, state := range TaskStates() {
+		ch <- prometheus.MustNewConstMetric(w.tasks, prometheus.GaugeValue, float64(open[state]), state)
+	}
+}
