@@ -64,6 +64,7 @@ func (b *Block) call(n, i int) protocol.Call {
 		TypeHints: maps.Clone(map[string]string(c.TypeHints)),
 		Block:     n + 1,
 		Inherited: c.Inherited,
+		Common:    maps.Clone(map[string]string(b.Common)),
 		Orphans:   b.orphans(),
 	}
 }

@@ -54,7 +54,7 @@ func readCase(path, raw string) goldenCase {
 		line, rest, _ := strings.Cut(input, "\n")
 		c.head += line + "\n"
 		input = rest
-		for _, o := range strings.Fields(strings.TrimPrefix(line, "options:")) {
+		for o := range strings.FieldsSeq(strings.TrimPrefix(line, "options:")) {
 			c.option(o)
 		}
 	}

@@ -30,9 +30,12 @@ type Scene struct {
 	AssociatedPanels        []AssociatedPanel `json:"associated_panels,omitempty"`
 	SceneLifecycleWorkflows map[string]string `json:"scene_lifecycle_workflows,omitempty"`
 	// Budget is what all agents of the scene may spend on models.
-	Budget         *budget.Budget `json:"budget,omitempty"`
-	Simulation     Simulation     `json:"simulation,omitzero"`
-	CustomMetadata map[string]any `json:"custom_metadata,omitempty"` // free; never checked
+	Budget     *budget.Budget `json:"budget,omitempty"`
+	ToolBudget *budget.Tools  `json:"tool_budget,omitempty"`
+	Simulation Simulation     `json:"simulation,omitzero"`
+	// PluginConfig are values of options, by plugin and option.
+	PluginConfig   map[string]map[string]any `json:"plugin_config,omitempty"`
+	CustomMetadata map[string]any            `json:"custom_metadata,omitempty"` // free; never checked
 }
 
 // AgentInstance declares one agent of the scene, or Count of them.

@@ -4,6 +4,7 @@ import (
 	"github.com/tinylib/msgp/msgp"
 
 	"tavernsim/protocol"
+	"tavernsim/protocol/grown"
 )
 
 // snapshot is a State as stored. Slots is a packed list: per agent due, heard,
@@ -64,7 +65,7 @@ func readSnapshot(codec *protocol.Codec, raw protocol.Raw) (snap blockingSnapsho
 	if n, _, err := msgp.ReadArrayHeaderBytes(raw); err == nil && n == blockingFields {
 		into = &snap
 	}
-	err = codec.Unmarshal(raw, into)
+	err = grown.Unmarshal(codec, raw, into)
 	return snap, err
 }
 

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"tavernsim/engine/agent/talk"
+	"tavernsim/engine/agent/tool"
+	"tavernsim/engine/permit"
 	"tavernsim/engine/workflow"
 	"tavernsim/protocol"
 	"tavernsim/protocol/bound"
@@ -25,7 +27,9 @@ type Ask struct {
 	Wait    time.Duration         // backoff of a retry, before the request is made; in realtime only
 	Timeout time.Duration         // 0 = the executor's
 	Model   protocol.ModelRequest // of KindModel
-	Call    *protocol.Call        // of every other kind
+	Call    *protocol.Call        // of every other kind; Model names its agent then, and holds its chance
+	First   int                   // number of the first attempt of this call, if a node repeats it
+	Verdict *permit.Verdict       // of KindApproval: what asks, and why
 
 	// Answer is room for the answer of an executor that answers at once.
 	Answer Answered
@@ -37,29 +41,48 @@ func (Ask) EffectKind() string { return "ask" }
 // Answered is the only input from the outside: the answer to the Ask of the same
 // kind and number.
 type Answered struct {
-	Kind    string
-	Number  int
-	Model   protocol.ModelAnswer // to KindModel, with its latency
-	Output  any                  // value, to every other kind
-	Latency time.Duration        // of every other kind; a model's answer holds its own
-	Err     error                // the request failed
+	Kind      string
+	Number    int
+	Model     protocol.ModelAnswer // to KindModel, with its latency
+	Output    any                  // value, to every other kind
+	Artifacts []tool.Artifact      // that the call left
+	Latency   time.Duration        // of every other kind; a model's answer holds its own
+	Err       error                // the request failed
 }
 
 // External is a tool that the executor of its kind carries out, outside of the
 // deliberation. [CheckExternal] validates it.
 type External struct {
-	Spec protocol.ToolSpec
-	Kind string
+	Spec    protocol.ToolSpec
+	Kind    string                            // "" = a skill carries it out
+	Skill   string                            // id of its workflow
+	Check   func(params map[string]any) error // of bound parameters; nil = all are right
+	Timeout time.Duration                     // of a call; a node may set a shorter one. 0 = the executor's
+	Once    bool                              // a call must not be repeated: whoever does not wait for its answer is told
+	// References says that the executor fetches what parameters refer to (Call.URIs, by
+	// name), and then checks all of them.
+	References bool
+
+	// Async: calls outlive their turn, as tasks of the service tooltask. Latency is how long
+	// they take on the virtual clock.
+	Async   bool
+	Latency time.Duration
+	// Cost of a call, in nano-dollars.
+	Cost int64
+	// Parallel: native calls of one answer run beside each other if all their tools allow it.
+	Parallel bool
 }
 
 // waiting is a request without an answer, and the run or call that waits for it.
 type waiting struct {
 	kind    string
 	number  int
-	run     *activeRun     // the workflow that asked; nil = the queue of calls
-	request int            // of the run
-	call    *protocol.Call // nil = a model is asked
-	tokens  int64          // that are reserved for a model
+	run     *activeRun      // the workflow that asked; nil = the queue of calls
+	at      int             // of the queue
+	request int             // of the run
+	call    *protocol.Call  // nil = a model is asked
+	leave   func(*Answered) // leave to make the call is asked for
+	tokens  int64           // that are reserved for a model
 }
 
 // askModel passes a model request on, within the agent's limits.
@@ -126,22 +149,42 @@ const (
 	modelDraws = 1
 	toolDraws  = 2
 	runDraws   = 3
+	callDraws  = 4 // of calls to executors
 )
 
 // askTool passes a call to the executor; true = it failed at once. A call with a
-// wrong parameter is not passed on.
-func (t *Turn) askTool(entry *Tool, c *protocol.Call, wait, timeout time.Duration, w waiting) (protocol.CallResult, bool) {
+// wrong parameter is not passed on. number is that of the request, 0 = the next; q is the
+// request of the node that calls, if one does.
+func (t *Turn) askTool(entry *Tool, c *protocol.Call, number int, q *workflow.Request, w waiting) (protocol.CallResult, bool) {
 	if t.end.Calls > int64(t.m.Def.Limits.MaxCalls) {
 		return t.tooManyCalls(), true
 	}
-	params, err := bind.Bind(c, &entry.schema)
+	if err := t.toolsOver(c, w.run == nil); err != nil {
+		return failed(err), true
+	}
+	params, err := t.bound(c, &entry.schema)
 	if err != nil {
 		return wrongParams(c, err), true
 	}
 	call := *c
+	call.URIs = bind.References(c, &entry.schema, params)
+	if params, err = entry.checked(params, len(call.URIs) > 0); err != nil {
+		return wrongParams(c, err), true
+	}
 	call.Params = params
-	t.toolsAsked++
-	ask := put(&t.wishes, Ask{Kind: entry.kind, Number: t.toolsAsked, Wait: wait, Timeout: timeout, Call: &call})
+	if number == 0 {
+		t.toolsAsked++
+		number = t.toolsAsked
+	}
+	call.Contents = t.approved[number]
+	ask := put(&t.wishes, Ask{Kind: entry.kind, Number: number, First: number, Wait: q.Wait, Timeout: entry.timeout, Call: &call})
+	if q.Timeout > 0 && (ask.Timeout == 0 || q.Timeout < ask.Timeout) {
+		ask.Timeout = q.Timeout
+	}
+	if w.run != nil {
+		ask.First = w.run.first(q, number)
+	}
+	ask.Model.Agent, ask.Model.Profile, ask.Model.Draw = t.m.ID.Instance, t.m.Def.Profile, t.draw.Sub(callDraws, uint64(ask.First))
 	w.call = ask.Call
 	t.send(ask, w)
 	return protocol.CallResult{}, false
@@ -155,6 +198,7 @@ func (t *Turn) answer(a *Answered) bool {
 	}
 	w := t.waits[i]
 	t.waits = slices.Delete(t.waits, i, i+1)
+	took := a.Latency
 	if t.m.Def.Realtime { // the latency has passed already; the shell enforces time-outs
 		a.Model.Latency, a.Latency = 0, 0
 	}
@@ -169,10 +213,23 @@ func (t *Turn) answer(a *Answered) bool {
 		}
 		return w.run.run.Answer(w.request, workflow.Answer{Model: a.Model, Err: a.Err}) == nil
 	}
-	r := t.noteCall(w.call, a)
+	before := len(t.facts)
+	r := t.noteCall(&w, a, took)
+	if w.run == nil && t.batch != nil {
+		t.batch.note(w.at, t.facts[before:]...)
+		t.facts = t.facts[:before]
+	}
+	if w.leave != nil {
+		w.leave(a)
+		return true
+	}
 	if w.run == nil {
-		t.end.Elapsed += a.Latency
-		t.keep(w.call, r)
+		t.remember(w.call, &r, a.Artifacts...)
+		r.Output = tool.View(r.Output, a.Artifacts)
+		if t.talk != nil {
+			t.queue[w.at].images = tool.Images(a.Artifacts)
+		}
+		t.took(w.at, w.call, r, a.Latency)
 		return true
 	}
 	t.recordOfNode(w.call, &r)
@@ -194,14 +251,17 @@ func (t *Turn) noteModel(a *Answered) {
 	}
 	if a.Err != nil {
 		f.Error, f.ErrorKind = a.Err.Error(), protocol.KindOf(a.Err)
-		t.end.ModelFailed++
+		if !f.Cut() {
+			t.end.ModelFailed++
+		}
 	}
 	t.facts = append(t.facts, f)
 	t.noteUnknown(a)
 }
 
-func (t *Turn) noteCall(c *protocol.Call, a *Answered) protocol.CallResult {
-	f := &CallAnswered{Kind: a.Kind, Request: int64(a.Number), Latency: a.Latency}
+// noteCall keeps an answer. took is its latency, also on the realtime clock.
+func (t *Turn) noteCall(w *waiting, a *Answered, took time.Duration) protocol.CallResult {
+	f := &CallAnswered{Kind: a.Kind, Request: int64(a.Number), Latency: took, Artifacts: a.Artifacts}
 	if a.Output != nil {
 		f.Output = t.encode(a.Output)
 	}
@@ -210,13 +270,26 @@ func (t *Turn) noteCall(c *protocol.Call, a *Answered) protocol.CallResult {
 	}
 	t.facts = append(t.facts, f)
 	t.noteUnknown(a)
-	return resultOf(c, protocol.CallOK, a.Output, a.Err)
+	if w.leave == nil {
+		t.spentOn(w, f)
+	}
+	return resultOf(w.call, protocol.CallOK, a.Output, a.Err)
 }
 
 func (t *Turn) noteUnknown(a *Answered) {
 	if protocol.KindOf(a.Err) == protocol.KindUnknownOutcome {
 		t.facts = append(t.facts, &OutcomeUnknown{Effect: a.Kind, Request: int64(a.Number), Error: a.Err.Error()})
 	}
+}
+
+// noteLost notes that nobody waits any more for the answer to a call that must not be
+// repeated. The fact outlives an interruption: the next turn must not act as if nothing
+// had happened.
+func (t *Turn) noteLost(w *waiting) {
+	if w.call == nil || w.leave != nil || !t.m.Def.tools[w.call.Tool].once {
+		return
+	}
+	t.lost = append(t.lost, &OutcomeUnknown{Effect: w.kind, Request: int64(w.number), Error: w.call.Tool + ": the deliberation ended before the answer came; it may have been carried out"})
 }
 
 // abandon drops what an ended run, or the queue (nil), waits for. Calls of the
@@ -229,8 +302,9 @@ func (t *Turn) abandon(run *activeRun, reason string) {
 		}
 		t.waits = slices.Delete(t.waits, i, i+1)
 		i--
+		t.noteLost(&w)
 		if run == nil {
-			t.keep(w.call, failed(protocol.Errorf(protocol.KindCancelled, "%s: %s", w.call.Tool, reason)))
+			t.took(w.at, w.call, failed(protocol.Errorf(protocol.KindCancelled, "%s: %s", w.call.Tool, reason)), 0)
 		}
 	}
 }

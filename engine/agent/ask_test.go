@@ -2,13 +2,16 @@ package agent
 
 import (
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
+	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/workflow"
 	"tavernsim/protocol"
 	"tavernsim/protocol/bound"
@@ -132,6 +135,63 @@ func TestExternalCallsOfATurnThatIsStopped(t *testing.T) {
 	}
 }
 
+// A call that must not be repeated and whose answer nobody waits for any more is told as
+// unknown, also if nothing else of the turn is left.
+func TestCallsThatMustNotBeRepeated(t *testing.T) {
+	for _, interrupt := range []bool{false, true} {
+		m := consultant(t, func(d *Definition) { d.External[0].Once = true }, map[string]any{"q": "when"}, map[string]any{"q": "where"})
+		asked(t, m, wake(t, 1))
+		asked(t, m, &Answered{Kind: "oracle", Number: 1, Output: "soon"})
+		d, _ := asked(t, m, &Cancel{Reason: "enough", Interrupt: interrupt})
+		n := len(d.Facts)
+		lost, ok := d.Facts[n-2].(*OutcomeUnknown)
+		if !ok || lost.Effect != "oracle" || lost.Request != 2 {
+			t.Fatalf("interrupt %v: %v", interrupt, d.Facts)
+		}
+		apply(t, m, d, 1)
+		if got := m.State.observations[len(m.State.observations)-1]; got.Kind != "unknown_outcome" {
+			t.Errorf("interrupt %v: the agent observes %+v", interrupt, got)
+		}
+	}
+}
+
+// What a tool says about itself: the check of its parameters, its time-out, and how much of
+// an output the agent is shown.
+func TestWhatAToolSaysAboutItself(t *testing.T) {
+	var given map[string]any
+	m := consultant(t, func(d *Definition) {
+		d.External[0].Timeout = 3 * time.Second
+		d.External[0].Check = func(params map[string]any) error {
+			given = params
+			if params["q"] == "no" {
+				return errors.New("/q: not that")
+			}
+			return nil
+		}
+	}, map[string]any{"q": "no"}, map[string]any{"q": "when", "more": nil})
+	d, got := asked(t, m, wake(t, 1))
+	if !slices.Equal(got, []string{"oracle1when"}) || len(given) != 1 {
+		t.Fatal(got, given)
+	}
+	q := d.Effects[0].(*Ask)
+	again := consultant(t, nil, map[string]any{"q": "when"})
+	e, _ := asked(t, again, wake(t, 1))
+	if q.Timeout != 3*time.Second || q.First != 1 || q.Model.Agent != m.ID.Instance || q.Model.Draw != e.Effects[0].(*Ask).Model.Draw {
+		t.Errorf("%+v", q)
+	}
+	long := strings.Repeat("ä", 20_000)
+	d, _ = asked(t, m, &Answered{Kind: "oracle", Number: 1, Output: long})
+	if want := "AskOracleTool error parameters of AskOracleTool: /q: not that"; calls(d)[0] != want {
+		t.Errorf("%q, want %q", calls(d)[0], want)
+	}
+	whole, _ := d.Facts[1].(*CallAnswered).Output.Value()
+	shown, _ := d.Facts[2].(*CallMade).Output.Value()
+	text, _ := shown.(string)
+	if whole != long || len(text) > 16<<10 || !strings.Contains(text, "bytes are left out") {
+		t.Errorf("%d bytes are shown", len(text))
+	}
+}
+
 // Nobody knows what became of it: a fact, as with a model.
 func TestExternalCallOfUnknownOutcome(t *testing.T) {
 	m := consultant(t, nil, map[string]any{"q": "when"})
@@ -156,8 +216,9 @@ func TestBytesOfAnswers(t *testing.T) {
 	for text, x := range map[string]Answered{
 		"9a03a16da9476f6f64206461792ea37768799293a26331a353617982a16194a178c0c3cb4004000000000000a1620193a26332a15480aa746f6f6c5f63616c6c7394cd012cffce0001117002ce59682f00a0a0": full,
 		"9a01a0a0a0c0a0940000000000a774696d656f7574b16e6f20616e7377657220696e2074696d65":                                                                                         {Kind: KindModel, Number: 1, Err: &protocol.Error{Kind: protocol.KindTimeout, Message: "no answer in time"}},
-		"9accc8a0a0a0c0a0940000000000a0a0": {Kind: KindModel, Number: 200},
-		"9502a4736f6f6e05a0a0":             {Kind: "oracle", Number: 2, Output: "soon", Latency: 5},
+		"9accc8a0a0a0c0a0940000000000a0a0":                     {Kind: KindModel, Number: 200},
+		"9502a4736f6f6e05a0a0":                                 {Kind: "oracle", Number: 2, Output: "soon", Latency: 5},
+		"9602a4736f6f6e05a0a09194a87368613235362d6103a174a16e": {Kind: "oracle", Number: 2, Output: "soon", Latency: 5, Artifacts: []tool.Artifact{{ID: "sha256-a", Size: 3, Type: "t", Name: "n"}}},
 	} {
 		if got := hex.EncodeToString(x.AppendMsg(nil)); got != text {
 			t.Errorf("%+v\n%s, want\n%s", x, got, text)
@@ -170,6 +231,30 @@ func TestBytesOfAnswers(t *testing.T) {
 		for n := range raw {
 			if _, err := ReadAnswered(x.Kind, raw[:n]); err == nil {
 				t.Errorf("%d bytes of %s are an answer", n, text)
+			}
+		}
+	}
+}
+
+// Without artifacts the fact has the bytes that earlier versions wrote.
+func TestBytesOfCallAnswered(t *testing.T) {
+	f := CallAnswered{Kind: "tool", Request: 2, Output: protocol.Encode("soon"), Latency: 5, ErrorKind: "k", Error: "e"}
+	for text, with := range map[string][]tool.Artifact{"96a4746f6f6c02a4736f6f6e05a16ba165": nil, "": {{ID: "sha256-a", Size: 3, Type: "t", Name: "n"}}} {
+		f.Artifacts = with
+		raw := f.AppendMsg(nil)
+		if got := hex.EncodeToString(raw); with == nil && got != text {
+			t.Errorf("%s, want %s", got, text)
+		}
+		got, err := readCallAnswered(raw)
+		if err != nil || !reflect.DeepEqual(*got, f) {
+			t.Errorf("%+v, want %+v: %v", got, f, err)
+		}
+		if x, ok := got.Answered(); !ok || !reflect.DeepEqual(x.Artifacts, with) {
+			t.Errorf("%+v", x)
+		}
+		for n := range raw {
+			if _, err := readCallAnswered(raw[:n]); err == nil {
+				t.Errorf("%d bytes are a fact", n)
 			}
 		}
 	}

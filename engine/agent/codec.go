@@ -7,6 +7,7 @@ import (
 	"github.com/tinylib/msgp/msgp"
 
 	"tavernsim/engine/agent/talk"
+	"tavernsim/engine/agent/tool"
 	"tavernsim/protocol"
 )
 
@@ -14,7 +15,8 @@ import (
 // bytes equal those of the codec.
 
 const (
-	turnEndedFields     = 24
+	turnEndedFields     = 24 // and more with calls of tools
+	toolFields          = 5
 	turnEndedOld        = 21 // of facts written before events were delivered again
 	stateUpdatedFields  = 3
 	callMadeFields      = 8
@@ -22,14 +24,21 @@ const (
 	modelAnsweredOld    = 8  // of facts written before the request's number was kept
 	originFields        = 8  // one more with Served, two more with a Cost, three more with a Budget
 	saidFields          = 1
+	callAnsweredFields  = 6 // one more with artifacts
+	artifactFields      = 4
 
 	modelAnswerFields = 10 // of an Answered; and one more with an Origin
-	callAnswerFields  = 5
+	callAnswerFields  = 5  // one more with artifacts
 )
 
 // AppendMsg implements protocol.Appender.
 func (f *TurnEnded) AppendMsg(b []byte) []byte {
-	b = msgp.AppendArrayHeader(b, turnEndedFields)
+	n := uint32(turnEndedFields)
+	tools := f.ToolCalls+f.ToolRefused > 0
+	if tools {
+		n += toolFields
+	}
+	b = msgp.AppendArrayHeader(b, n)
 	b = msgp.AppendUint32(b, f.Agent)
 	b = msgp.AppendUint64(b, f.Turn)
 	b = msgp.AppendUint64(b, f.Wave)
@@ -48,11 +57,17 @@ func (f *TurnEnded) AppendMsg(b []byte) []byte {
 	b = msgp.AppendBool(b, f.Changed)
 	b = protocol.AppendInt(b, int64(f.WakeAt))
 	b = protocol.AppendInt(b, int64(f.Urgency))
-	return protocol.AppendInt(b, f.Lost)
+	b = protocol.AppendInt(b, f.Lost)
+	if tools {
+		for _, n := range [...]int64{f.ToolCalls, int64(f.ToolTime), f.ToolBytes, f.ToolCost, f.ToolRefused} {
+			b = protocol.AppendInt(b, n)
+		}
+	}
+	return b
 }
 
 func readTurnEnded(raw protocol.Raw) (*TurnEnded, error) {
-	r := protocol.NewReader(raw, FactTurnEnded, turnEndedFields, turnEndedOld)
+	r := protocol.NewReader(raw, FactTurnEnded, turnEndedFields+toolFields, turnEndedFields, turnEndedOld)
 	f := &TurnEnded{
 		Agent: r.Uint32(), Turn: r.Uint(), Wave: r.Uint(), Outcome: Outcome(r.Word()), Error: r.Word(), Through: r.Uint(),
 		Perceived: r.Int(), Seen: r.Int(), Calls: r.Int(), ModelCalls: r.Int(), TokensIn: r.Int(), TokensOut: r.Int(),
@@ -60,6 +75,9 @@ func readTurnEnded(raw protocol.Raw) (*TurnEnded, error) {
 	}
 	if r.Has(turnEndedFields) {
 		f.WakeAt, f.Urgency, f.Lost = protocol.Time(r.Int()), r.Priority(), r.Int()
+	}
+	if r.Has(turnEndedFields + toolFields) {
+		f.ToolCalls, f.ToolTime, f.ToolBytes, f.ToolCost, f.ToolRefused = r.Int(), time.Duration(r.Int()), r.Int(), r.Int(), r.Int()
 	}
 	return f, r.End()
 }
@@ -155,14 +173,21 @@ func (o *Origin) AppendMsg(b []byte) []byte {
 	return b
 }
 
-const budgetFields = 5
+const budgetFields = 5 // one more with Cut
 
 func appendBudget(b []byte, x *protocol.ModelBudget, priced bool) []byte {
-	b = msgp.AppendArrayHeader(b, budgetFields)
+	n := uint32(budgetFields)
+	if x.Cut {
+		n++
+	}
+	b = msgp.AppendArrayHeader(b, n)
 	b = msgp.AppendString(b, x.Ledger)
 	b = msgp.AppendBool(b, x.Saved)
 	b = protocol.AppendInt(protocol.AppendInt(b, x.Lost), x.LostNano)
-	return msgp.AppendBool(b, priced)
+	if b = msgp.AppendBool(b, priced); x.Cut {
+		b = msgp.AppendBool(b, true)
+	}
+	return b
 }
 
 func readOrigin(r *protocol.Reader) *Origin {
@@ -176,9 +201,11 @@ func readOrigin(r *protocol.Reader) *Origin {
 		o.Cost = r.Int()
 	}
 	if n > originFields+2 {
-		r.Fields(budgetFields)
+		n := r.Fields(budgetFields, budgetFields+1)
 		o.Budget = &protocol.ModelBudget{Ledger: r.Word(), Saved: r.Bool(), Lost: r.Int(), LostNano: r.Int()}
-		o.Priced = r.Bool()
+		if o.Priced = r.Bool(); n > budgetFields {
+			o.Budget.Cut = r.Bool()
+		}
 	}
 	return o
 }
@@ -200,6 +227,49 @@ func readModelAnswered(raw protocol.Raw) (*ModelAnswered, error) {
 }
 
 // AppendMsg implements protocol.Appender.
+func (f *CallAnswered) AppendMsg(b []byte) []byte {
+	b = msgp.AppendArrayHeader(b, callAnsweredFields+uint32(min(1, len(f.Artifacts))))
+	b = protocol.AppendInt(msgp.AppendString(b, f.Kind), f.Request)
+	b = protocol.AppendRaw(b, f.Output)
+	b = protocol.AppendInt(b, int64(f.Latency))
+	b = msgp.AppendString(msgp.AppendString(b, string(f.ErrorKind)), f.Error)
+	return appendArtifacts(b, f.Artifacts)
+}
+
+func readCallAnswered(raw protocol.Raw) (*CallAnswered, error) {
+	r := protocol.NewReader(raw, FactCallAnswered, callAnsweredFields+1, callAnsweredFields)
+	f := &CallAnswered{Kind: r.Word(), Request: r.Int(), Output: r.Raw(), Latency: time.Duration(r.Int()), ErrorKind: protocol.ErrorKind(r.Word()), Error: r.String()}
+	if r.Has(callAnsweredFields + 1) {
+		f.Artifacts = readArtifacts(r)
+	}
+	return f, r.End()
+}
+
+// appendArtifacts writes a last field, if there are any.
+func appendArtifacts(b []byte, list []tool.Artifact) []byte {
+	if len(list) == 0 {
+		return b
+	}
+	b = msgp.AppendArrayHeader(b, uint32(len(list)))
+	for i := range list {
+		a := &list[i]
+		b = msgp.AppendArrayHeader(b, artifactFields)
+		b = protocol.AppendInt(msgp.AppendString(b, a.ID), a.Size)
+		b = msgp.AppendString(msgp.AppendString(b, a.Type), a.Name)
+	}
+	return b
+}
+
+func readArtifacts(r *protocol.Reader) (list []tool.Artifact) {
+	n, _ := r.Count(artifactFields)
+	for range n {
+		r.Fields(artifactFields)
+		list = append(list, tool.Artifact{ID: r.String(), Size: r.Int(), Type: r.Word(), Name: r.String()})
+	}
+	return list
+}
+
+// AppendMsg implements protocol.Appender.
 func (f *Said) AppendMsg(b []byte) []byte {
 	b = msgp.AppendArrayHeader(b, saidFields)
 	return msgp.AppendString(b, f.Text)
@@ -215,10 +285,11 @@ func readSaid(raw protocol.Raw) (*Said, error) {
 // keeps the kind separately. It panics if Output is not a value of package protocol.
 func (x *Answered) AppendMsg(b []byte) []byte {
 	if x.Kind != KindModel {
-		b = msgp.AppendArrayHeader(b, callAnswerFields)
+		b = msgp.AppendArrayHeader(b, callAnswerFields+uint32(min(1, len(x.Artifacts))))
 		b = protocol.AppendInt(b, int64(x.Number))
 		b = protocol.AppendValue(b, x.Output)
-		return appendFailure(protocol.AppendInt(b, int64(x.Latency)), x.Err)
+		b = appendFailure(protocol.AppendInt(b, int64(x.Latency)), x.Err)
+		return appendArtifacts(b, x.Artifacts)
 	}
 	origin := originOf(&x.Model)
 	if origin == nil {
@@ -265,11 +336,14 @@ func appendFailure(b []byte, err error) []byte {
 func ReadAnswered(kind string, raw protocol.Raw) (*Answered, error) {
 	x := &Answered{Kind: kind}
 	if kind != KindModel {
-		r := protocol.NewReader(raw, "answer", callAnswerFields)
+		r := protocol.NewReader(raw, "answer", callAnswerFields+1, callAnswerFields)
 		x.Number = int(r.Int())
 		output := r.Raw()
 		x.Latency = time.Duration(r.Int())
 		x.Err = readFailure(r)
+		if r.Has(callAnswerFields + 1) {
+			x.Artifacts = readArtifacts(r)
+		}
 		if err := r.End(); err != nil {
 			return nil, err
 		}

@@ -3,7 +3,9 @@ package agent
 import (
 	"bytes"
 	"reflect"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/tinylib/msgp/msgp"
 	"github.com/vmihailenco/msgpack/v5"
@@ -31,6 +33,7 @@ func facts(t *rapid.T) []protocol.Fact {
 			ModelFailed: n.Draw(t, "model failed"), Expired: n.Draw(t, "expired"), Dropped: n.Draw(t, "dropped"), Changed: rapid.Bool().Draw(t, "changed"),
 			WakeAt: protocol.Time(n.Draw(t, "wake")), Urgency: protocol.Priority(rapid.IntRange(-1, 2).Draw(t, "urgency")), Lost: n.Draw(t, "lost"),
 		},
+		&TurnEnded{Outcome: OutcomeOK, ToolCalls: rapid.Int64Min(1).Draw(t, "tool calls"), ToolTime: time.Duration(n.Draw(t, "tool time")), ToolBytes: n.Draw(t, "tool bytes"), ToolCost: n.Draw(t, "tool cost")},
 		&StateUpdated{Path: text.Draw(t, "path"), Op: rapid.SampledFrom([]string{private.OpSet, private.OpMerge, "other"}).Draw(t, "op"), Value: raw("value")},
 		&CallMade{
 			ID: text.Draw(t, "id"), Tool: rapid.SampledFrom([]string{"SayTool", "workflow:x", ""}).Draw(t, "tool"), Origin: protocol.OriginTAM,
@@ -44,7 +47,7 @@ func facts(t *rapid.T) []protocol.Fact {
 		}},
 		&ModelAnswered{Request: 1, Origin: &Origin{Endpoint: "cloud", Priced: true, Cost: n.Draw(t, "cost")}},
 		&ModelAnswered{Request: 1, Origin: &Origin{Priced: rapid.Bool().Draw(t, "priced"), Budget: &protocol.ModelBudget{
-			Ledger: text.Draw(t, "ledger"), Saved: rapid.Bool().Draw(t, "saved"), Lost: n.Draw(t, "lost"), LostNano: n.Draw(t, "lost cost")}}},
+			Ledger: text.Draw(t, "ledger"), Saved: rapid.Bool().Draw(t, "saved"), Lost: n.Draw(t, "lost"), LostNano: n.Draw(t, "lost cost"), Cut: rapid.Bool().Draw(t, "cut")}}},
 		&Said{Text: text.Draw(t, "said")},
 	}
 }
@@ -133,20 +136,28 @@ func reflected(t *rapid.T, fields reflect.Value) []byte {
 	enc.UseCompactInts(true)
 	enc.UseArrayEncodedStructs(true)
 	n := 0
-	o, nested := fields.Addr().Interface().(*Origin)
+	o, nested := reflect.TypeAssert[*Origin](fields.Addr())
+	end, ended := reflect.TypeAssert[*TurnEnded](fields.Addr())
 	for i := range fields.NumField() {
 		name, v := fields.Type().Field(i).Name, fields.Field(i)
 		if !fields.Type().Field(i).IsExported() || v.Kind() == reflect.Pointer && v.IsNil() {
 			continue
 		}
+		if ended && end.ToolCalls+end.ToolRefused == 0 && strings.HasPrefix(name, "Tool") {
+			continue
+		}
 		if nested && (name == "Served" && v.Len() == 0 && !o.Priced && o.Budget == nil || name == "Cost" && !o.Priced && o.Budget == nil || name == "Priced") {
 			continue
 		}
-		if b, ok := v.Interface().(*protocol.ModelBudget); ok { // the fields of it, and whether there was a price
-			v = reflect.ValueOf([]any{b.Ledger, b.Saved, b.Lost, b.LostNano, o.Priced})
+		if b, ok := reflect.TypeAssert[*protocol.ModelBudget](v); ok { // the fields of it, and whether there was a price
+			list := []any{b.Ledger, b.Saved, b.Lost, b.LostNano, o.Priced}
+			if b.Cut {
+				list = append(list, true)
+			}
+			v = reflect.ValueOf(list)
 		}
 		n++
-		if _, nested := v.Interface().(*Origin); nested {
+		if _, nested := reflect.TypeAssert[*Origin](v); nested {
 			buf.Write(reflected(t, v.Elem()))
 		} else if err := enc.Encode(v.Interface()); err != nil {
 			t.Fatal(err)

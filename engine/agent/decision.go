@@ -28,6 +28,9 @@ func (t *Turn) coreEnded(r result) {
 		t.keepRounds(r.err)
 		return
 	case r.err != nil:
+		if t.round == 1 && len(t.resumed) > 0 {
+			t.observeShown() // results of steps that had waited
+		}
 		t.fail("%s", r.err)
 		return
 	}
@@ -41,6 +44,11 @@ func (t *Turn) coreEnded(r result) {
 // stays, and the next deliberation observes the results that this round was made for.
 func (t *Turn) keepRounds(err error) {
 	t.problem(err.Error())
+	t.observeShown()
+}
+
+// observeShown lets the next deliberation observe what this round alone was shown.
+func (t *Turn) observeShown() {
 	for _, f := range t.shown {
 		f.Observe = true
 	}
@@ -170,7 +178,7 @@ func (t *Turn) enqueueSkill(v map[string]any) {
 // enqueueList queues a list of calls. Parameters of calls that a node read out of a
 // text are texts and must still be bound.
 func (t *Turn) enqueueList(v any) {
-	from := t.blocks
+	from, first := t.blocks, len(t.queue)
 	t.each(v, func(m map[string]any) {
 		c, err := protocol.ReadCall(m)
 		if err != nil {
@@ -182,6 +190,7 @@ func (t *Turn) enqueueList(v any) {
 		}
 		t.enqueueAfter(from, c)
 	})
+	t.together(first)
 }
 
 // enqueueAfter queues a call of one answer. Blocks are numbered within their text
@@ -200,6 +209,9 @@ const maxBlock = 1 << 20
 func (t *Turn) enqueue(c protocol.Call) {
 	q := queued{Call: c, given: c.ID}
 	q.ID = t.nextCallID()
+	if c.Block > 0 {
+		t.extend(&q)
+	}
 	if t.spend(entryBytes) {
 		t.queue = append(t.queue, q)
 	}
@@ -214,24 +226,13 @@ func (t *Turn) nextCallID() string {
 // carryOut carries out call i of the queue and keeps its result.
 func (t *Turn) carryOut(i int) {
 	c := &t.queue[i].Call
-	if c.Block > 0 && c.Block == t.stopped {
-		t.keep(c, protocol.CallResult{Status: protocol.CallNotRun})
-		return
-	}
-	if t.end.Calls > int64(t.m.Def.Limits.MaxCalls) {
-		t.keep(c, t.tooManyCalls())
-		return
-	}
-	entry, skill, refused := t.m.Def.find(c)
 	switch {
-	case skill != "":
-		t.startSkill(skill, c, func(r protocol.CallResult) { t.keep(&t.queue[i].Call, r) })
-	case entry != nil && entry.kind != "":
-		if r, ended := t.askTool(entry, c, 0, 0, waiting{}); ended {
-			t.keep(c, r)
-		}
+	case c.Block > 0 && c.Block == t.stopped:
+		t.took(i, c, protocol.CallResult{Status: protocol.CallNotRun}, 0)
+	case t.holding(c.Block) != nil:
+		t.hold(i, nil)
 	default:
-		t.keep(c, t.perform(entry, c, refused))
+		t.begins(i, 0)
 	}
 }
 
@@ -245,9 +246,10 @@ func (t *Turn) keep(c *protocol.Call, r protocol.CallResult) {
 		r.ID, r.Tool, r.Output = c.ID, c.Tool, readable(r.Output)
 		t.results = append(t.results, r)
 	}
-	if r.Status != protocol.CallOK && r.Status != protocol.CallRequested && c.OnError != protocol.OnErrorContinue {
+	if t.batch == nil && stops(c, &r) {
 		t.stopped = c.Block
 	}
+	t.noteRequest(c, &r)
 	// In the last round only the next deliberation can see the result.
 	t.record(c, &r, last)
 	t.show(last || !worthShowing(&r))
@@ -288,7 +290,7 @@ func (t *Turn) reported(v any) protocol.Raw {
 			return msgp.AppendString(msgp.AppendString(msgp.AppendMapHeader(b, 1), "request_id"), secret.Text(string(id)))
 		})
 	}
-	v, _ = secret.Hide(v)
+	v, _ = secret.Hide(readable(v))
 	raw := t.encode(v)
 	if err := protocol.Check(raw); err != nil {
 		return t.encode(err.Error())
@@ -308,8 +310,9 @@ func worthShowing(r *protocol.CallResult) bool {
 	switch r.Status {
 	case protocol.CallOK:
 		return r.Output != nil
-	case protocol.CallRequested:
-		return false
+	case protocol.CallRequested: // of a task its agent must know the id
+		_, task := r.Output.(taskID)
+		return task
 	}
 	return true
 }

@@ -7,6 +7,7 @@ import (
 	"tavernsim/engine/agent/menu"
 	"tavernsim/engine/agent/profile"
 	"tavernsim/engine/agent/tool"
+	"tavernsim/engine/permit"
 	"tavernsim/engine/statecmd"
 	"tavernsim/engine/workflow"
 	"tavernsim/protocol"
@@ -25,9 +26,12 @@ type Definition struct {
 	Skills     []string                  // ids of Workflows that may be called
 	Tools      []string                  // ids of tools that may be called, atomic or External
 	External   []External                // tools that executors carry out, sorted by id
+	Policy     *permit.Judge             // of calls; nil = all of Skills and Tools are allowed
 	Knowledge  profile.Accesses
-	Model      string // default model of completions; "" = the provider's
-	Realtime   bool   // latency passes by itself, and others go on while a deliberation runs
+	Model      string         // default model of completions; "" = the provider's
+	Contexts   map[string]int // tokens that models read, by their names; "" = the default one
+	Run, Scene string         // ids, for the references in texts; "" = nobody knows them
+	Realtime   bool           // latency passes by itself, and others go on while a deliberation runs
 
 	// Check validates a whole private state; nil accepts every state.
 	Check func(state map[string]any) error
@@ -46,6 +50,7 @@ type Definition struct {
 	schemas      map[string]*bind.Schema // of the inputs of skills
 	goal         *bind.Schema            // of a goal that another agent gives
 	callable     []string                // what a call may name
+	parallel     bool                    // some tool of them may run beside others
 	others       []string                // tools that it may not
 	capabilities map[string]any
 	menu         []any          // the input tools
@@ -85,6 +90,7 @@ func (d *Definition) Seal(describe func(id string) (name, description string)) {
 	for i := range list {
 		if entry := &list[i]; slices.Contains(d.Tools, entry.Name) {
 			d.tools[entry.Name], d.callable = entry, append(d.callable, entry.Name)
+			d.parallel = d.parallel || entry.parallel
 			m.AddTool(&entry.ToolSpec)
 		} else if !entry.sceneOnly {
 			d.others = append(d.others, entry.Name)
@@ -109,11 +115,12 @@ func (d *Definition) Seal(describe func(id string) (name, description string)) {
 // Capabilities is the input available_capabilities.
 func (d *Definition) Capabilities() map[string]any { return d.capabilities }
 
-// find resolves the name in a call to a tool or a skill of the inventories. It
+// find resolves the name in a call to a tool or a skill of the inventories; a tool that a
+// skill carries out is both. It
 // corrects the letter case and punctuation of the name in the call.
 func (d *Definition) find(c *protocol.Call) (entry *Tool, skill string, refused *protocol.Error) {
 	if entry = d.tools[c.Tool]; entry != nil {
-		return entry, "", nil
+		return entry, entry.skill, nil
 	}
 	if c.Origin == protocol.OriginToolsXML { // ToolsXML names are commands of a computer, never skills of the same name
 		return nil, "", protocol.Errorf(protocol.KindNotFound, "ToolsXML <%s>: nothing carries it out in this run; available_capabilities lists what there is", c.Tool)
@@ -128,7 +135,7 @@ func (d *Definition) find(c *protocol.Call) (entry *Tool, skill string, refused 
 	c.Tool = id
 	skill, _ = strings.CutPrefix(id, tool.SkillPrefix)
 	if entry = d.tools[id]; entry != nil {
-		skill = ""
+		skill = entry.skill
 	}
 	return entry, skill, nil
 }

@@ -76,7 +76,7 @@ func (d *deliveries) turn(t *rapid.T, tb testing.TB, wave uint64) {
 	if err != nil || len(dec.Facts) == 0 {
 		t.Fatal(err, dec)
 	}
-	d.keep(t, tb, dec.Facts, perceived)
+	d.keep(t, dec.Facts, perceived)
 	if end := dec.Facts[len(dec.Facts)-1].(*TurnEnded); end.Elapsed > 0 && rapid.Bool().Draw(t, "interrupted latency") {
 		for _, e := range perceived {
 			if e.RequiresAck {
@@ -91,7 +91,7 @@ func (d *deliveries) turn(t *rapid.T, tb testing.TB, wave uint64) {
 }
 
 // keep applies the facts to all three, by way of their bytes, and notes them.
-func (d *deliveries) keep(t *rapid.T, tb testing.TB, facts []protocol.Fact, perceived []*protocol.Envelope) {
+func (d *deliveries) keep(t *rapid.T, facts []protocol.Fact, perceived []*protocol.Envelope) {
 	codec := protocol.NewCodec(Facts())
 	for _, f := range facts {
 		raw, err := codec.Marshal(f)

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"tavernsim/engine/agent/talk"
+	"tavernsim/engine/agent/tool"
 	"tavernsim/protocol"
 )
 
@@ -19,6 +20,11 @@ const (
 	FactGoalsUpdated  = "agent.goals_updated"
 	FactReflected     = "agent.reflected"
 	FactUnknown       = "agent.outcome_unknown"
+	FactRequest       = "agent.request_answered"
+	FactStepsHeld     = "agent.steps_held"
+	FactStepsResumed  = "agent.steps_resumed"
+	FactCallAsked     = "tool.asked"
+	FactCallJudged    = "tool.judged"
 
 	FactDropped        = "event.dropped"
 	FactUnacknowledged = "event.unacknowledged"
@@ -64,6 +70,15 @@ type TurnEnded struct {
 	WakeAt  protocol.Time     // for events that are delivered again, or the deadline of a task; 0 = none
 	Urgency protocol.Priority // of the most urgent event that it perceived
 	Lost    int64             // ephemeral events that lost their payload in a restart
+
+	// What the calls took that executors carried out. It is left out of the fact if there
+	// were none.
+	ToolCalls int64
+	ToolTime  time.Duration // added up
+	ToolBytes int64         // of outputs, before they were cut
+	ToolCost  int64         // in nano-dollars
+
+	ToolRefused int64 // calls that the budget of the scene refused; with the fields above
 }
 
 // DropReason says why a delivery ended without being handled.
@@ -204,6 +219,11 @@ func (o *Origin) give(a *protocol.ModelAnswer) {
 	a.Usage.CacheWrite, a.Usage.Estimated = o.CacheWrite, o.Estimated
 }
 
+// Cut reports whether nobody waited for the answer: see protocol.ModelBudget.
+func (f *ModelAnswered) Cut() bool {
+	return f.Origin != nil && f.Origin.Budget != nil && f.Origin.Budget.Cut
+}
+
 // CallAnswered is an executor's answer to a call, or its failure. The CallMade after
 // it is the call itself.
 type CallAnswered struct {
@@ -213,6 +233,9 @@ type CallAnswered struct {
 	Latency   time.Duration
 	ErrorKind protocol.ErrorKind
 	Error     string
+
+	// Artifacts that the call left. They are left out of the fact if there are none.
+	Artifacts []tool.Artifact
 }
 
 // Recorded is a fact that keeps an answer of the outside.
@@ -240,7 +263,7 @@ func (f *ModelAnswered) Answered() (x *Answered, ok bool) {
 // Answered implements Recorded.
 func (f *CallAnswered) Answered() (x *Answered, ok bool) {
 	v, err := f.Output.Value()
-	return &Answered{Kind: f.Kind, Number: int(f.Request), Output: v, Latency: f.Latency, Err: recordedError(f.ErrorKind, f.Error)}, err == nil
+	return &Answered{Kind: f.Kind, Number: int(f.Request), Output: v, Latency: f.Latency, Artifacts: f.Artifacts, Err: recordedError(f.ErrorKind, f.Error)}, err == nil
 }
 
 func recordedError(kind protocol.ErrorKind, text string) error {
@@ -277,6 +300,43 @@ type OutcomeUnknown struct {
 	Error   string
 }
 
+// RequestAnswered records that a block with a request_id was carried out.
+type RequestAnswered struct {
+	ID      string       // request_id
+	Body    string       // hash of its calls, in hexadecimal
+	Results protocol.Raw // list of {tool, status, output, error, kind}, in the order of the calls
+}
+
+// StepsHeld records steps of a block that wait for a task of it.
+type StepsHeld struct {
+	Held held
+}
+
+// StepsResumed records that such steps went on in this turn.
+type StepsResumed struct {
+	ID string // of the first call
+}
+
+// CallAsked records a call that is made only if somebody allows it.
+type CallAsked struct {
+	ID      string // of the call
+	Tool    string
+	Rule    string // of tool_policy
+	Reason  string // of the rule
+	Params  protocol.Raw
+	Request int64 // number of the question in the deliberation; its answer is a CallAnswered
+}
+
+// CallJudged records what a project's policy made of a call.
+type CallJudged struct {
+	ID      string // of the call
+	Tool    string
+	Rule    string // of tool_policy; "" = none fits
+	Allowed bool
+	By      string // policy, or what answered the question: file, person, silence, never, failure
+	Reason  string
+}
+
 // LastAgent implements protocol.Naming.
 func (f *TurnEnded) LastAgent() uint32 { return f.Agent }
 
@@ -295,33 +355,43 @@ type Fact interface {
 	fact()
 }
 
-func (*TurnEnded) FactKind() string      { return FactTurnEnded }
-func (*StateUpdated) FactKind() string   { return FactStateUpdated }
-func (*CallMade) FactKind() string       { return FactCallMade }
-func (*ModelAnswered) FactKind() string  { return FactModelAnswered }
-func (*CallAnswered) FactKind() string   { return FactCallAnswered }
-func (*Said) FactKind() string           { return FactSaid }
-func (*GoalsUpdated) FactKind() string   { return FactGoalsUpdated }
-func (*Reflected) FactKind() string      { return FactReflected }
-func (*OutcomeUnknown) FactKind() string { return FactUnknown }
-func (*Dropped) FactKind() string        { return FactDropped }
-func (*Unacknowledged) FactKind() string { return FactUnacknowledged }
-func (*TaskOpened) FactKind() string     { return FactTaskOpened }
-func (*TaskClosed) FactKind() string     { return FactTaskClosed }
+func (*TurnEnded) FactKind() string       { return FactTurnEnded }
+func (*StateUpdated) FactKind() string    { return FactStateUpdated }
+func (*CallMade) FactKind() string        { return FactCallMade }
+func (*ModelAnswered) FactKind() string   { return FactModelAnswered }
+func (*CallAnswered) FactKind() string    { return FactCallAnswered }
+func (*Said) FactKind() string            { return FactSaid }
+func (*GoalsUpdated) FactKind() string    { return FactGoalsUpdated }
+func (*Reflected) FactKind() string       { return FactReflected }
+func (*OutcomeUnknown) FactKind() string  { return FactUnknown }
+func (*RequestAnswered) FactKind() string { return FactRequest }
+func (*StepsHeld) FactKind() string       { return FactStepsHeld }
+func (*StepsResumed) FactKind() string    { return FactStepsResumed }
+func (*CallAsked) FactKind() string       { return FactCallAsked }
+func (*CallJudged) FactKind() string      { return FactCallJudged }
+func (*Dropped) FactKind() string         { return FactDropped }
+func (*Unacknowledged) FactKind() string  { return FactUnacknowledged }
+func (*TaskOpened) FactKind() string      { return FactTaskOpened }
+func (*TaskClosed) FactKind() string      { return FactTaskClosed }
 
-func (*TurnEnded) fact()      {}
-func (*StateUpdated) fact()   {}
-func (*CallMade) fact()       {}
-func (*ModelAnswered) fact()  {}
-func (*CallAnswered) fact()   {}
-func (*Said) fact()           {}
-func (*GoalsUpdated) fact()   {}
-func (*Reflected) fact()      {}
-func (*OutcomeUnknown) fact() {}
-func (*Dropped) fact()        {}
-func (*Unacknowledged) fact() {}
-func (*TaskOpened) fact()     {}
-func (*TaskClosed) fact()     {}
+func (*TurnEnded) fact()       {}
+func (*StateUpdated) fact()    {}
+func (*CallMade) fact()        {}
+func (*ModelAnswered) fact()   {}
+func (*CallAnswered) fact()    {}
+func (*Said) fact()            {}
+func (*GoalsUpdated) fact()    {}
+func (*Reflected) fact()       {}
+func (*OutcomeUnknown) fact()  {}
+func (*RequestAnswered) fact() {}
+func (*StepsHeld) fact()       {}
+func (*StepsResumed) fact()    {}
+func (*CallAsked) fact()       {}
+func (*CallJudged) fact()      {}
+func (*Dropped) fact()         {}
+func (*Unacknowledged) fact()  {}
+func (*TaskOpened) fact()      {}
+func (*TaskClosed) fact()      {}
 
 // ReadCall reads the counted fields of a CallMade, without decoding the rest.
 func ReadCall(data protocol.Raw) (tool string, status protocol.CallStatus, err error) {
@@ -341,11 +411,16 @@ func Facts() []protocol.FactType {
 		protocol.ByHand(readStateUpdated).AsBytes(),
 		protocol.ByHand(readCallMade).AsBytes(),
 		protocol.ByHand(readModelAnswered).AsBytes(),
-		protocol.ByCodec[CallAnswered]().AsBytes(),
+		protocol.ByHand(readCallAnswered).AsBytes(),
 		protocol.ByHand(readSaid).AsBytes(),
 		protocol.ByCodec[GoalsUpdated](),
 		protocol.ByCodec[Reflected](),
 		protocol.ByCodec[OutcomeUnknown](),
+		protocol.ByCodec[RequestAnswered](),
+		protocol.ByCodec[StepsHeld](),
+		protocol.ByCodec[StepsResumed](),
+		protocol.ByCodec[CallAsked]().AsBytes(),
+		protocol.ByCodec[CallJudged]().AsBytes(),
 		protocol.ByCodec[Dropped]().ForOthers(),
 		protocol.ByCodec[Unacknowledged]().ForOthers(),
 		protocol.ByCodec[TaskOpened](),

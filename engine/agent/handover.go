@@ -41,10 +41,15 @@ func (t *Turn) urgency() protocol.Priority {
 // keeps the answers of the outside, because they cost time or money.
 func (t *Turn) undo() {
 	t.facts = slices.DeleteFunc(t.facts, func(f protocol.Fact) bool {
-		_, recorded := f.(Recorded)
-		return !recorded
+		switch f.(type) {
+		case Recorded, *CallAsked, *CallJudged:
+			return false
+		case *StepsResumed: // those that waited are lost with a turn that exceeded its budget
+			return t.interrupted
+		}
+		return true
 	})
-	t.sequenced = t.sequenced[:0]
+	t.sequenced, t.holds = t.sequenced[:0], nil
 	t.end.Calls, t.end.Reflections, t.end.Changed = 0, 0, false
 	t.end.Asleep, t.end.SleepUntil, t.end.WakeAbove = false, 0, protocol.Low
 	if t.interrupted {
@@ -143,6 +148,7 @@ func (t *Turn) wakeFor(gone map[uint64]bool) {
 		wake(max(h.After, t.wake.Now))
 	}
 	t.wakeForTasks(wake)
+	t.noteHeld(wake)
 }
 
 func (t *Turn) wakeForTasks(wake func(protocol.Time)) {

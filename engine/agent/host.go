@@ -4,7 +4,6 @@ import (
 	"maps"
 	"tavernsim/engine/workflow"
 	"tavernsim/protocol"
-	"tavernsim/tam/bind"
 )
 
 // Request implements workflow.Host for one turn: calls are answered at once, models
@@ -17,11 +16,26 @@ func (r *activeRun) Request(q *workflow.Request) (workflow.Answer, bool) {
 	call := q.Call
 	call.ID, call.Origin = t.nextCallID(), protocol.OriginWorkflow
 	entry, skill, refused := t.m.Def.find(&call)
+	if t.judged(refused, q.Attempt) {
+		return r.judgedFirst(entry, skill, call, q)
+	}
+	return r.act(entry, skill, call, refused, 0, q)
+}
+
+// act carries out a call of a node, or lets it be refused.
+func (r *activeRun) act(entry *Tool, skill string, call protocol.Call, refused *protocol.Error, number int, q *workflow.Request) (workflow.Answer, bool) {
+	t := r.turn
 	switch {
+	case refused != nil:
 	case skill != "":
-		return r.startSkill(skill, call, q.ID)
+		return r.startSkill(entry, skill, call, q.ID)
+	case entry != nil && entry.async:
+		res := t.openTask(entry, &call, number, q.Timeout)
+		t.recordOfNode(&call, &res)
+		res.Output = readable(res.Output)
+		return workflow.Answer{Result: res}, true
 	case entry != nil && entry.kind != "":
-		res, ended := t.askTool(entry, &call, q.Wait, q.Timeout, waiting{run: r, request: q.ID})
+		res, ended := t.askTool(entry, &call, number, q, waiting{run: r, request: q.ID})
 		if ended {
 			t.recordOfNode(&call, &res)
 		}
@@ -33,11 +47,24 @@ func (r *activeRun) Request(q *workflow.Request) (workflow.Answer, bool) {
 	return workflow.Answer{Result: res}, true
 }
 
+// first is the number of the first attempt of a node's call to an executor, whose
+// attempts are one call to the tool.
+func (r *activeRun) first(q *workflow.Request, number int) int {
+	if n := r.asked[q.Node]; n > 0 && q.Attempt > 1 {
+		return n
+	}
+	if r.asked == nil {
+		r.asked = map[string]int{}
+	}
+	r.asked[q.Node] = number
+	return number
+}
+
 // startSkill runs a skill for a node; it may have ended when Request returns.
-func (r *activeRun) startSkill(id string, call protocol.Call, request int) (workflow.Answer, bool) {
+func (r *activeRun) startSkill(entry *Tool, id string, call protocol.Call, request int) (workflow.Answer, bool) {
 	var now workflow.Answer
 	answered, waiting := false, false
-	r.turn.startSkill(id, &call, func(res protocol.CallResult) {
+	r.turn.startSkill(entry, id, &call, func(res protocol.CallResult) {
 		r.turn.recordOfNode(&call, &res)
 		if waiting {
 			_ = r.run.Answer(request, workflow.Answer{Result: res}) // refused when the run was cancelled meanwhile
@@ -62,7 +89,7 @@ func (t *Turn) perform(entry *Tool, c *protocol.Call, refused *protocol.Error) p
 	if refused != nil {
 		return failed(refused)
 	}
-	params, err := bind.Bind(c, &entry.schema)
+	params, err := t.bound(c, &entry.schema)
 	if err != nil {
 		return wrongParams(c, err)
 	}
@@ -81,13 +108,14 @@ func resultOf(c *protocol.Call, status protocol.CallStatus, out any, err error) 
 	return protocol.CallResult{Status: status, Output: out}
 }
 
-func (t *Turn) startSkill(id string, c *protocol.Call, then func(protocol.CallResult)) {
+// startSkill runs a skill; entry is the tool that it carries out, nil = none.
+func (t *Turn) startSkill(entry *Tool, id string, c *protocol.Call, then func(protocol.CallResult)) {
 	if len(t.runs) >= maxNestedRuns {
 		then(failed(protocol.Errorf(protocol.KindLimit, "more than %d workflows at once in one deliberation", maxNestedRuns)))
 		return
 	}
 	plan := t.m.Def.Workflows[id]
-	params, err := bind.Bind(c, t.m.Def.schemas[id])
+	params, err := t.skillInputs(entry, id, c)
 	if err != nil {
 		then(failed(protocol.Errorf(protocol.KindOf(err), "inputs of skill %s: %w", id, err)))
 		return
@@ -104,3 +132,14 @@ func (t *Turn) startSkill(id string, c *protocol.Call, then func(protocol.CallRe
 
 // maxNestedRuns bounds skills that call skills.
 const maxNestedRuns = 16
+
+func (t *Turn) skillInputs(entry *Tool, id string, c *protocol.Call) (map[string]any, error) {
+	if entry == nil {
+		return t.bound(c, t.m.Def.schemas[id])
+	}
+	params, err := t.bound(c, &entry.schema)
+	if err != nil {
+		return nil, err
+	}
+	return entry.checked(params, false)
+}

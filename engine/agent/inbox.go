@@ -36,6 +36,9 @@ type delivery struct {
 	tasks   []Task    // asked for, not answered
 	closed  []taskEnd // the last ones, oldest first
 	owed    []owed    // questions that were perceived, the last ones, oldest first
+
+	requests []answeredRequest // carried out, the last ones, oldest first
+	held     []held            // steps that wait for tasks, oldest first
 }
 
 // Bounds of what is kept about deliveries.
@@ -69,7 +72,7 @@ func (s *State) change() *delivery {
 
 // slim forgets an empty delivery: most agents have none.
 func (s *State) slim() {
-	if d := s.more; d != nil && len(d.handled)+len(d.drops)+len(d.flight)+len(d.tasks)+len(d.closed)+len(d.owed) == 0 && d.refused == 0 && d.dropped == 0 {
+	if d := s.more; d != nil && len(d.handled)+len(d.drops)+len(d.flight)+len(d.tasks)+len(d.closed)+len(d.owed)+len(d.requests)+len(d.held) == 0 && d.refused == 0 && d.dropped == 0 {
 		s.more = nil
 	}
 }

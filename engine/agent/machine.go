@@ -96,6 +96,10 @@ type (
 		Workflow string
 		Inputs   map[string]any
 
+		// Lost are failures of requests of this very turn that a kill cut off
+		// (protocol.ModelBudget.Cut).
+		Lost []*Answered
+
 		// Before says what had arrived when the deliberation began, of a history that
 		// is decided again; nil = everything that is there.
 		Before *Arrived
@@ -177,6 +181,12 @@ func (m *Machine) Apply(f protocol.Fact, at protocol.Time) error {
 		}
 	case *OutcomeUnknown:
 		m.State.observations = append(m.State.observations, unknownObservation(x, at))
+	case *RequestAnswered:
+		m.State.answerRequest(x, at)
+	case *StepsHeld:
+		m.State.holdSteps(x)
+	case *StepsResumed:
+		m.State.resumeSteps(x)
 	case *TurnEnded:
 		m.applyTurn(x, at)
 	case *Dropped:
@@ -187,7 +197,7 @@ func (m *Machine) Apply(f protocol.Fact, at protocol.Time) error {
 		m.State.openTask(x)
 	case *TaskClosed:
 		m.State.closeTask(x)
-	case *ModelAnswered, *CallAnswered, *Reflected: // they change nothing
+	case *ModelAnswered, *CallAnswered, *CallAsked, *CallJudged, *Reflected: // they change nothing
 	}
 	return nil
 }

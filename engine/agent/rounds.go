@@ -2,6 +2,7 @@ package agent
 
 import (
 	"slices"
+	"time"
 
 	"tavernsim/engine/agent/talk"
 	"tavernsim/engine/workflow"
@@ -16,7 +17,10 @@ const (
 // queued is a call that the turn will carry out.
 type queued struct {
 	protocol.Call
-	given string // id under which a model asked for it
+	given   string           // id under which a model asked for it
+	timeout time.Duration    // of the caller; 0 = the tool's
+	wrong   error            // what the text says about the order or the time
+	images  []protocol.Image // that the call has left
 }
 
 // roundInputs computes the inputs of the core workflow. A workflow that takes the
@@ -44,7 +48,7 @@ func (t *Turn) roundInputs(plan *workflow.Plan) []any {
 func (t *Turn) closeRound() {
 	calls := make([]talk.Call, len(t.results))
 	for i := range t.results {
-		calls[i] = talk.Call{ID: t.queue[t.first+i].given, Result: &t.results[i]}
+		calls[i] = talk.Call{ID: t.queue[t.first+i].given, Result: &t.results[i], Images: t.queue[t.first+i].images}
 	}
 	t.spend(t.talk.Close(calls))
 	t.first = len(t.queue)

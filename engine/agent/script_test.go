@@ -16,8 +16,11 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"tavernsim/engine/agent/profile"
+	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/knowledge"
+	"tavernsim/engine/permit"
 	"tavernsim/engine/statecmd"
+	"tavernsim/engine/tooltask"
 	"tavernsim/engine/workflow"
 	"tavernsim/engine/world"
 	"tavernsim/engine/worldstate"
@@ -41,8 +44,9 @@ var update = flag.Bool("update", false, "rewrite testdata/script from what the c
 //	observe KIND [value=]   an observation from another machine
 //	missed [wave= place=]   a mailbox did not take an event
 //	wake [at= wave= workflow= response= calls= decision= inputs=]
-//	answer [KIND] N [text= calls= finish= in= out= took= output=]
+//	answer [KIND] N [text= calls= finish= in= out= took= output= artifact=]
 //	fail [KIND] N ERROR_KIND WORDS
+//	task ID STATUS          a task of the agent is open, or has ended
 //	cancel REASON, interrupt REASON
 //	interrupted             the scene cancelled the requests of the turn whose latency passes
 //	failed                  the actor failed and was restored
@@ -74,10 +78,14 @@ type setting struct {
 	Tools      []string                     `json:"tools"`    // all that a profile may have when it is missing
 	Orders     []string                     `json:"orders"`   // instances that may order
 	External   map[string]string            `json:"external"` // kind of the executor by tool; all take q
+	Parallel   bool                         `json:"parallel"` // these tools may run beside each other
+	Async      []string                     `json:"async"`    // their calls are tasks, and take output_uri too
+	Open       []string                     `json:"open"`     // tasks of the agent; and one of another agent, and one that ended
 	Knowledge  []profile.KnowledgeReference `json:"knowledge"`
 	Private    map[string]any               `json:"private"`
 	Forbidden  string                       `json:"forbidden"` // no private state has this field
 	Realtime   bool                         `json:"realtime"`
+	Policy     *permit.Policy               `json:"policy"`
 }
 
 type script struct {
@@ -88,6 +96,7 @@ type script struct {
 	fold      *Machine // takes facts and deliveries only
 	world     any
 	knowledge knowledge.State
+	tasks     tooltask.State
 	now       protocol.Time
 	wave      uint64
 	seen      map[string]string // the state as it was last printed, by part
@@ -121,6 +130,13 @@ func newScript(t *testing.T, a *txtar.Archive) *script {
 		}
 	}
 	s.define(d, &set)
+	for _, id := range set.Open {
+		s.tasks.Open = append(s.tasks.Open, &tooltask.Task{ID: id, Agent: "ada", Tool: "paint", Opened: moment(0), Due: moment(9)})
+	}
+	if len(set.Open) > 0 {
+		s.tasks.Open = append(s.tasks.Open, &tooltask.Task{ID: "bo/1.1", Agent: "bo"})
+		s.tasks.Past = []tooltask.Past{{ID: "ada/0.1", Agent: "ada", Tool: "paint", Status: "error", Error: "no paint", At: moment(0)}}
+	}
 	for _, m := range []**Machine{&s.live, &s.cut, &s.fold} {
 		private, _ := protocol.Normalize(set.Private)
 		state, _ := private.(map[string]any)
@@ -176,13 +192,19 @@ func (s *script) bases(f txtar.File) knowledge.State {
 
 func (s *script) define(d *Definition, set *setting) {
 	d.Realtime = set.Realtime
+	d.Policy, _ = permit.New(set.Policy)
 	d.Limits, d.Reflection, d.Skills, d.OnEvent, d.Tools = set.Limits.Limits(), set.Reflection, set.Skills, set.OnEvent, set.Tools
 	if d.Tools == nil {
 		d.Tools = ProfileTools()
 	}
 	for _, name := range protocol.SortedKeys(set.External) {
-		d.External = append(d.External, External{Kind: set.External[name], Spec: protocol.ToolSpec{Name: name, Parameters: map[string]any{
-			"type": "object", "properties": map[string]any{"q": map[string]any{"type": "string"}}, "required": []any{"q"},
+		takes := map[string]any{"q": map[string]any{"type": "string"}}
+		async := slices.Contains(set.Async, name)
+		if async {
+			takes["output_uri"] = map[string]any{"type": "string"}
+		}
+		d.External = append(d.External, External{Kind: set.External[name], Parallel: set.Parallel, Async: async, Spec: protocol.ToolSpec{Name: name, Parameters: map[string]any{
+			"type": "object", "properties": takes, "required": []any{"q"},
 		}}})
 	}
 	for _, r := range set.Knowledge {
@@ -362,6 +384,16 @@ func (s *script) seconds(c *scriptLine, name string) (at float64, ok bool) {
 	return 0, false
 }
 
+// task changes what wakes show of a task.
+func (s *script) task(id, status string) {
+	s.tasks.Open = slices.DeleteFunc(slices.Clone(s.tasks.Open), func(t *tooltask.Task) bool { return t.ID == id })
+	if status == "open" {
+		s.tasks.Open = append(s.tasks.Open, &tooltask.Task{ID: id, Agent: "ada", Opened: s.now})
+		return
+	}
+	s.tasks.Past = append(slices.Clip(s.tasks.Past), tooltask.Past{ID: id, Agent: "ada", Status: status, At: s.now})
+}
+
 func (s *script) do(line string) {
 	c := s.parse(line)
 	switch verb := c.word(0); verb {
@@ -377,6 +409,8 @@ func (s *script) do(line string) {
 		s.wake(c)
 	case "answer", "fail":
 		s.answer(c)
+	case "task":
+		s.task(c.word(1), c.word(2))
 	case "cancel", "interrupt":
 		s.decide(&Cancel{Reason: strings.Join(c.words[1:], " "), Interrupt: verb == "interrupt"})
 	case "interrupted":
@@ -445,7 +479,7 @@ func (s *script) wake(c *scriptLine) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	w := &Wake{Now: s.now, Wave: s.wave, View: published{worldstate.Service: doc, knowledge.Service: s.knowledge}, Draw: protocol.NewDraw(1, s.wave), Workflow: take[string](s, c, "workflow")}
+	w := &Wake{Now: s.now, Wave: s.wave, View: published{worldstate.Service: doc, knowledge.Service: s.knowledge, tooltask.Service: s.tasks}, Draw: protocol.NewDraw(1, s.wave), Workflow: take[string](s, c, "workflow")}
 	if w.Inputs = take[map[string]any](s, c, "inputs"); w.Inputs == nil {
 		w.Inputs = map[string]any{}
 	}
@@ -480,6 +514,9 @@ func (s *script) answer(c *scriptLine) {
 		return
 	}
 	x.Output = take[any](s, c, "output")
+	if id := take[string](s, c, "artifact"); id != "" {
+		x.Artifacts = []tool.Artifact{{ID: id, Size: 9}}
+	}
 	if x.Kind == KindModel {
 		x.Model.Text, x.Model.Finish = take[string](s, c, "text"), protocol.FinishReason(cmp.Or(take[string](s, c, "finish"), string(protocol.FinishStop)))
 		x.Model.Usage = protocol.Usage{Input: take[int64](s, c, "in"), Output: take[int64](s, c, "out")}
@@ -541,9 +578,9 @@ func (s *script) bytes(d *protocol.Decision) []byte {
 	raw := encoded(s.t, *d)
 	for _, e := range d.Effects {
 		ask := *e.(*Ask)
-		call := ask.Call
-		ask.Call, ask.Model.Asker = nil, nil // their addresses differ between machines
-		raw = fmt.Appendf(raw, "%+v %+v", ask, call)
+		call, verdict := ask.Call, ask.Verdict
+		ask.Call, ask.Verdict, ask.Model.Asker = nil, nil, nil // their addresses differ between machines
+		raw = fmt.Appendf(raw, "%+v %+v %+v", ask, call, verdict)
 	}
 	return raw
 }

@@ -1,12 +1,11 @@
 package agent
 
 import (
-	"slices"
-
 	"github.com/tinylib/msgp/msgp"
 
 	"tavernsim/engine/statecmd"
 	"tavernsim/protocol"
+	"tavernsim/protocol/grown"
 )
 
 // snapshot is a State as stored.
@@ -19,21 +18,23 @@ type snapshot struct {
 	Inbox        []storedEvent
 	History      []Utterance
 	Observations []storedObservation
-	More         protocol.Raw // a storedDelivery, nil for most; older snapshots end before it
+	More         protocol.Raw // a storedDelivery, nil for most
 }
 
 // storedDelivery is a delivery as stored, and the marks of the inbox.
 type storedDelivery struct {
-	Marks   []storedMarks
-	Handled []string
-	Drops   []Drop
-	Dropped int64
-	Refused int64
-	Flight  []storedEvent
-	Flying  []storedMarks
-	Tasks   []Task
-	Closed  []taskEnd
-	Owed    []owed // older snapshots end before it
+	Marks    []storedMarks
+	Handled  []string
+	Drops    []Drop
+	Dropped  int64
+	Refused  int64
+	Flight   []storedEvent
+	Flying   []storedMarks
+	Tasks    []Task
+	Closed   []taskEnd
+	Owed     []owed
+	Requests []answeredRequest
+	Held     []held
 }
 
 type storedMarks struct {
@@ -110,7 +111,7 @@ func Restore(codec *protocol.Codec, raw protocol.Raw) (State, error) {
 
 func restoreState(codec *protocol.Codec, raw protocol.Raw) (State, error) {
 	var snap snapshot
-	if err := codec.Unmarshal(grown(raw, snapshotFieldsOldest), &snap); err != nil {
+	if err := grown.Unmarshal(codec, raw, &snap); err != nil {
 		return State{}, err
 	}
 	s := State{Goals: snap.Goals, Turn: snap.Turn, heard: snap.Heard, dropped: snap.Dropped, history: snap.History}
@@ -124,7 +125,7 @@ func restoreState(codec *protocol.Codec, raw protocol.Raw) (State, error) {
 	}
 	if len(snap.More) > 0 && snap.More[0] != 0xc0 {
 		var more storedDelivery
-		if err := codec.Unmarshal(grown(snap.More, deliveryFieldsOldest), &more); err != nil {
+		if err := grown.Unmarshal(codec, snap.More, &more); err != nil {
 			return s, err
 		}
 		if err := s.loadDelivery(&more); err != nil {
@@ -139,22 +140,6 @@ func restoreState(codec *protocol.Codec, raw protocol.Raw) (State, error) {
 		s.observations = append(s.observations, Observation{Time: o.Time, Kind: o.Kind, Value: v})
 	}
 	return s, nil
-}
-
-// snapshotFieldsOldest is the number of fields of the oldest snapshots.
-const snapshotFieldsOldest = 8
-
-// deliveryFieldsOldest is the number of fields of the oldest storedDelivery.
-const deliveryFieldsOldest = 9
-
-// grown appends the fields that an older snapshot lacks.
-func grown(raw protocol.Raw, oldest byte) protocol.Raw {
-	if len(raw) == 0 || raw[0] != 0x90|oldest {
-		return raw
-	}
-	b := append(slices.Clone(raw), 0xc0)
-	b[0]++
-	return b
 }
 
 // storeEvents encodes events; an ephemeral one loses its payload.
@@ -212,7 +197,7 @@ func storeDelivery(s *State) *storedDelivery {
 	}
 	return &storedDelivery{
 		Marks: marks, Handled: d.handled, Drops: d.drops, Dropped: d.dropped, Refused: d.refused,
-		Flight: storeEvents(d.flight), Flying: storeMarks(d.flight), Tasks: d.tasks, Closed: d.closed, Owed: d.owed,
+		Flight: storeEvents(d.flight), Flying: storeMarks(d.flight), Tasks: d.tasks, Closed: d.closed, Owed: d.owed, Requests: d.requests, Held: d.held,
 	}
 }
 
@@ -224,7 +209,7 @@ func (s *State) loadDelivery(d *storedDelivery) error {
 	}
 	loadMarks(flight, d.Flying)
 	s.more = &delivery{
-		handled: d.Handled, drops: d.Drops, dropped: d.Dropped, refused: d.Refused, flight: flight, tasks: d.Tasks, closed: d.Closed, owed: d.Owed,
+		handled: d.Handled, drops: d.Drops, dropped: d.Dropped, refused: d.Refused, flight: flight, tasks: d.Tasks, closed: d.Closed, owed: d.Owed, requests: d.Requests, held: d.Held,
 	}
 	s.slim()
 	return nil

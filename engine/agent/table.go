@@ -2,6 +2,7 @@ package agent
 
 import (
 	"slices"
+	"time"
 
 	"tavernsim/engine/agent/tool"
 	"tavernsim/protocol"
@@ -16,8 +17,16 @@ type Tool struct {
 	// Either run carries out a call with bound parameters, or the executor of this
 	// kind does and the turn waits for its answer. run changes the turn only; an
 	// effect beyond the agent is a request to the scene.
-	run  carryOut
-	kind string
+	run      carryOut
+	kind     string
+	skill    string // a workflow carries it out in place of both
+	check    func(map[string]any) error
+	timeout  time.Duration // of the executor
+	once     bool          // calls must not be repeated
+	async    bool          // calls are tasks
+	latency  time.Duration // of tasks
+	cost     int64         // of a call, in nano-dollars
+	parallel bool          // calls of one answer may run beside each other
 
 	status protocol.CallStatus // of a call that worked
 
@@ -43,9 +52,27 @@ func requests(run carryOut, id, description string, params ...tool.Param) Tool {
 	return Tool{ToolSpec: tool.Spec(id, description, params...), run: run, status: protocol.CallRequested}
 }
 
-// external makes an entry of a tool that an executor carries out.
+// external makes an entry of a tool that an executor or a skill carries out.
 func external(x External) Tool {
-	return Tool{ToolSpec: x.Spec, kind: x.Kind, status: protocol.CallOK}
+	return Tool{ToolSpec: x.Spec, kind: x.Kind, skill: x.Skill, check: x.Check, timeout: x.Timeout, once: x.Once, parallel: x.Parallel, async: x.Async, latency: x.Latency, cost: x.Cost, schema: bind.Schema{References: x.References}, status: protocol.CallOK}
+}
+
+// checked are bound parameters that the tool takes. One that is null and need not be there
+// is not given. If some are references, whoever fetches them checks all.
+func (t *Tool) checked(params map[string]any, referring bool) (map[string]any, error) {
+	if t.check == nil {
+		return params, nil
+	}
+	given := make(map[string]any, len(params))
+	for name, v := range params {
+		if v != nil || t.schema.Null(name) {
+			given[name] = v
+		}
+	}
+	if referring {
+		return given, nil
+	}
+	return given, t.check(given)
 }
 
 func (t Tool) toldByItsFact() Tool { t.inFact = true; return t }
@@ -55,7 +82,7 @@ func (t Tool) forTheScene() Tool { t.sceneOnly = true; return t }
 // Tools is the table of atomic tools, in the order of the specification. Profiles,
 // prompts, documentation, node kinds and turns read it.
 func Tools() []Tool {
-	return slices.Concat(privateTools(), worldTools(), publishTools(), knowledgeTools(), chanceTools(), panelTools(), selfTools(), listenTools())
+	return slices.Concat(privateTools(), worldTools(), publishTools(), knowledgeTools(), chanceTools(), panelTools(), selfTools(), listenTools(), taskTools())
 }
 
 // ToolSpecs describes every tool.
@@ -98,10 +125,12 @@ func toolTable(outside []External) (list []Tool, table map[string]*Tool, err err
 	}
 	for i := range list {
 		t := &list[i]
+		references := t.schema.References
 		if t.schema, err = bind.SchemaOf(t.Parameters); err != nil {
 			return nil, nil, err
 		}
-		if (t.run == nil) == (t.kind == "") || table[t.Name] != nil {
+		t.schema.Loose, t.schema.References = t.check != nil, references
+		if (t.run != nil) == (t.kind != "" || t.skill != "") || t.kind != "" && t.skill != "" || table[t.Name] != nil {
 			return nil, nil, protocol.Errorf(protocol.KindInvalid, "tool %s: it has no implementation, or two entries", t.Name)
 		}
 		table[t.Name] = t
@@ -115,6 +144,9 @@ type requestID string
 
 // readable is what a call returned, as a value.
 func readable(output any) any {
+	if id, ok := output.(taskID); ok {
+		return map[string]any{"task_id": string(id)}
+	}
 	if id, ok := output.(requestID); ok {
 		return map[string]any{"request_id": string(id)}
 	}

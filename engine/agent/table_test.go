@@ -28,8 +28,8 @@ func skillful(t *testing.T, change ...func(*Definition)) *Machine {
 	}}, change...)...)
 }
 
-// block writes a TAM block.
-func block(lines ...string) string {
+// tamBlock writes a TAM block.
+func tamBlock(lines ...string) string {
 	return "<|[REQUEST_TOOL]|>\n" + strings.Join(lines, "\n") + "\n<|[END_TOOL]|>\n"
 }
 
@@ -68,24 +68,24 @@ func TestAnswersOfModels(t *testing.T) {
 		name, response, want string
 		state                string // the value of x afterwards
 	}{
-		{"an input of a skill is read as its type", block("command:»»»workflow:skills/divide«««", "share:»»»45«««", "name:»»»45«««", "any:»»»45«««"), "workflow:skills/divide ok map[any:45 name:45 share:45]", ""},
-		{"with a type hint", block("command:»»»divide«««", "share:»»»45«««", "type_hint_share:»»»json«««"), "divide ok map[any:<nil> name:<nil> share:45]", ""},
-		{"which it is not", block("command:»»»divide«««", "share:»»»half«««"), `divide error: inputs of skill skills/divide: received "half" for share; expected integer`, ""},
-		{"an unknown input", block("command:»»»divide«««", "piece:»»»1«««"), "divide error: inputs of skill skills/divide: received the unknown parameter piece; expected one of any, name, share", ""},
-		{"lenient ids", block("command:»»»updateprivatestate_tool«««", "Path:»»»x«««", "VALUE:»»»1«««"), "UpdatePrivateStateTool ok", "1"},
-		{"and of skills", block("command:»»»Workflow: Skills Divide«««", "share:»»»1«««"), "workflow:skills/divide ok map[any:<nil> name:<nil> share:1]", ""},
-		{"a name that is none", block("command:»»»UpdatePrivatStateTool«««", "path:»»»x«««"), `UpdatePrivatStateTool error: tool or skill "UpdatePrivatStateTool" does not exist; perhaps UpdatePrivateStateTool or ReadPrivateStateTool; available_capabilities lists what there is`, ""},
-		{"a reference is refused", block(set, "path:»»»x«««", "uri_value:»»»fam://pic.png«««"), `UpdatePrivateStateTool error: parameters of UpdatePrivateStateTool: received uri_value, a reference to "fam://pic.png"; expected value itself, for references are not fetched here`, ""},
-		{"a shared parameter that a tool does not know", block("common_path:»»»x«««", "command_1:»»»SayTool«««", "text_1:»»»hi«««", "command_2:»»»UpdatePrivateStateTool«««", "value_2:»»»2«««"), "said hi\nSayTool ok\nUpdatePrivateStateTool ok", "2"},
-		{"base64", block(set, "path:»»»x«««", "value:»»»5Lit«««", "type_hint_value:»»»base64«««"), "UpdatePrivateStateTool ok", "中"},
-		{"base64 of no text", block(set, "path:»»»x«««", "value:»»»//8=«««", "type_hint_value:»»»base64«««"), `UpdatePrivateStateTool error: parameters of UpdatePrivateStateTool: received "//8=" for value with type hint base64: the bytes are no UTF-8 text; expected base64 text`, ""},
-		{"text by hint", block(set, "path:»»»x«««", "value:»»»[1]«««", "type_hint_value:»»»text«««"), "UpdatePrivateStateTool ok", "[1]"},
-		{"two blocks with one id do not share a stop", block("request_id:»»»r«««", "command_1:»»»Nothing«««", "command_2:»»»SayTool«««", "text_2:»»»no«««") + block("request_id:»»»r«««", set, "path:»»»x«««", "value:»»»3«««"),
+		{"an input of a skill is read as its type", tamBlock("command:»»»workflow:skills/divide«««", "share:»»»45«««", "name:»»»45«««", "any:»»»45«««"), "workflow:skills/divide ok map[any:45 name:45 share:45]", ""},
+		{"with a type hint", tamBlock("command:»»»divide«««", "share:»»»45«««", "type_hint_share:»»»json«««"), "divide ok map[any:<nil> name:<nil> share:45]", ""},
+		{"which it is not", tamBlock("command:»»»divide«««", "share:»»»half«««"), `divide error: inputs of skill skills/divide: received "half" for share; expected integer`, ""},
+		{"an unknown input", tamBlock("command:»»»divide«««", "piece:»»»1«««"), "divide error: inputs of skill skills/divide: received the unknown parameter piece; expected one of any, name, share", ""},
+		{"lenient ids", tamBlock("command:»»»updateprivatestate_tool«««", "Path:»»»x«««", "VALUE:»»»1«««"), "UpdatePrivateStateTool ok", "1"},
+		{"and of skills", tamBlock("command:»»»Workflow: Skills Divide«««", "share:»»»1«««"), "workflow:skills/divide ok map[any:<nil> name:<nil> share:1]", ""},
+		{"a name that is none", tamBlock("command:»»»UpdatePrivatStateTool«««", "path:»»»x«««"), `UpdatePrivatStateTool error: tool or skill "UpdatePrivatStateTool" does not exist; perhaps UpdatePrivateStateTool or ReadPrivateStateTool; available_capabilities lists what there is`, ""},
+		{"a reference is refused", tamBlock(set, "path:»»»x«««", "uri_value:»»»fam://pic.png«««"), `UpdatePrivateStateTool error: parameters of UpdatePrivateStateTool: received uri_value, a reference to "fam://pic.png"; expected value itself, for references are not fetched here`, ""},
+		{"a shared parameter that a tool does not know", tamBlock("common_path:»»»x«««", "command_1:»»»SayTool«««", "text_1:»»»hi«««", "command_2:»»»UpdatePrivateStateTool«««", "value_2:»»»2«««"), "said hi\nSayTool ok\nUpdatePrivateStateTool ok", "2"},
+		{"base64", tamBlock(set, "path:»»»x«««", "value:»»»5Lit«««", "type_hint_value:»»»base64«««"), "UpdatePrivateStateTool ok", "中"},
+		{"base64 of no text", tamBlock(set, "path:»»»x«««", "value:»»»//8=«««", "type_hint_value:»»»base64«««"), `UpdatePrivateStateTool error: parameters of UpdatePrivateStateTool: received "//8=" for value with type hint base64: the bytes are no UTF-8 text; expected base64 text`, ""},
+		{"text by hint", tamBlock(set, "path:»»»x«««", "value:»»»[1]«««", "type_hint_value:»»»text«««"), "UpdatePrivateStateTool ok", "[1]"},
+		{"two blocks with one id do not share a stop", tamBlock("request_id:»»»r«««", "command_1:»»»Nothing«««", "command_2:»»»SayTool«««", "text_2:»»»no«««") + tamBlock("request_id:»»»r«««", set, "path:»»»x«««", "value:»»»3«««"),
 			"Nothing error: tool or skill \"Nothing\" does not exist; available_capabilities lists what there is\nSayTool not_run\nUpdatePrivateStateTool ok", "3"},
 		{"ToolsXML is not said", "Look.\n<tools><command>rm -rf /</command></tools>", "said Look.\ncommand error: ToolsXML <command>: nothing carries it out in this run; available_capabilities lists what there is", ""},
-		{"nor is what is quoted in a call read", block(set, "path:»»»x«««", "value:»»»<tools><command>ls</command></tools>«««"), "UpdatePrivateStateTool ok", "<tools><command>ls</command></tools>"},
-		{"and the other way round", "<tools><command>cat <<E\n" + block("command:»»»SayTool«««", "text:»»»no«««") + "E</command></tools>", "command error: ToolsXML <command>: nothing carries it out in this run; available_capabilities lists what there is", ""},
-		{"both grammars", "a\n" + block(set, "path:»»»x«««", "value:»»»4«««") + "b\n<tools><ctrl>c</ctrl></tools>\nc", "said a\nb\nc\nUpdatePrivateStateTool ok\nctrl error: ToolsXML <ctrl>: nothing carries it out in this run; available_capabilities lists what there is", "4"},
+		{"nor is what is quoted in a call read", tamBlock(set, "path:»»»x«««", "value:»»»<tools><command>ls</command></tools>«««"), "UpdatePrivateStateTool ok", "<tools><command>ls</command></tools>"},
+		{"and the other way round", "<tools><command>cat <<E\n" + tamBlock("command:»»»SayTool«««", "text:»»»no«««") + "E</command></tools>", "command error: ToolsXML <command>: nothing carries it out in this run; available_capabilities lists what there is", ""},
+		{"both grammars", "a\n" + tamBlock(set, "path:»»»x«««", "value:»»»4«««") + "b\n<tools><ctrl>c</ctrl></tools>\nc", "said a\nb\nc\nUpdatePrivateStateTool ok\nctrl error: ToolsXML <ctrl>: nothing carries it out in this run; available_capabilities lists what there is", "4"},
 		{"a mention of the tag", "Write <tools> first.", "said Write <tools> first.", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -130,7 +130,7 @@ func TestCutAnswers(t *testing.T) {
 		{"complete", open, protocol.FinishStop, true, "said I write.\nUpdatePrivateStateTool ok"},
 		{"cut", open, protocol.FinishLength, false, "block 1 (not run)"},
 		{"filtered", open, protocol.FinishFiltered, false, "block 1 (not run)"},
-		{"cut behind a closed block", block("command:»»»UpdatePrivateStateTool«««", "path:»»»x«««", "value:»»»1«««") + "And now I", protocol.FinishLength, true, "said And now I\nUpdatePrivateStateTool ok"},
+		{"cut behind a closed block", tamBlock("command:»»»UpdatePrivateStateTool«««", "path:»»»x«««", "value:»»»1«««") + "And now I", protocol.FinishLength, true, "said And now I\nUpdatePrivateStateTool ok"},
 		{"ToolsXML cut", shell, protocol.FinishLength, false, "toolsxml: "},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -143,8 +143,8 @@ func (t *Turn) answers(d *protocol.Draft) error {
 		}
 	}
 	if more := t.m.State.more; more != nil {
-		for i := len(more.owed) - 1; i >= 0; i-- {
-			if q := more.owed[i]; q.Task == d.TaskID {
+		for _, q := range slices.Backward(more.owed) {
+			if q.Task == d.TaskID {
 				d.Targets = []string{q.Asker}
 				return nil
 			}

@@ -2,11 +2,13 @@ package agent
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"tavernsim/engine/agent/talk"
 	"tavernsim/engine/knowledge"
+	"tavernsim/engine/tooltask"
 	"tavernsim/engine/workflow"
 	"tavernsim/engine/world"
 	"tavernsim/engine/worldstate"
@@ -30,30 +32,44 @@ type Turn struct {
 	own
 	goals []Goal
 
-	runs    []*activeRun
-	queue   []queued // decided
-	done    int      // of the queue: carried out
-	results []protocol.CallResult
-	round   int
-	talk    *talk.Talk // nil = the core workflow takes no conversation
-	inputs  []any      // of the core workflow in its first round, with talk
-	first   int        // of the queue: the first call of this round
-	reflect *reflection
-	world   worldView
-	bases   knowledge.State
-	group   string                // transaction of the last request to the world
-	groups  []string              // transactions so far
-	blocks  int                   // of calls, in all texts so far
-	stopped int                   // a call of this block failed; 0 = of none
-	shown   []*CallMade           // to this round alone: worth observing if it is refused
-	refused bool                  // a model was not asked, for a limit of the profile
-	cutBy   protocol.FinishReason // why a model that was cut stopped, since the core workflow began
+	runs        []*activeRun
+	queue       []queued // decided
+	done        int      // of the queue: carried out
+	results     []protocol.CallResult
+	round       int
+	talk        *talk.Talk // nil = the core workflow takes no conversation
+	inputs      []any      // of the core workflow in its first round, with talk
+	first       int        // of the queue: the first call of this round
+	reflect     *reflection
+	world       worldView
+	bases       knowledge.State
+	tasks       tooltask.State        // of the scene, as the wake shows them
+	tasksOpened int                   // by this turn
+	group       string                // transaction of the last request to the world
+	groups      []string              // transactions so far
+	blocks      int                   // of calls, in all texts so far
+	stopped     int                   // a call of this block failed; 0 = of none
+	batch       *batch                // of calls that run beside each other; nil = there is none
+	beside      bool                  // some queued call may run beside others
+	promises    []promised            // of tasks
+	holds       []holds               // steps that wait for tasks
+	resumed     []resumed             // steps that have waited
+	outcomes    []outcome             // of steps, if remembers
+	remembers   bool                  // some queued call names results of steps
+	shown       []*CallMade           // to this round alone: worth observing if it is refused
+	refused     bool                  // a model was not asked, for a limit of the profile
+	cutBy       protocol.FinishReason // why a model that was cut stopped, since the core workflow began
+
+	idempotent     *openRequest      // being carried out
+	requests       []answeredRequest // of this turn
+	requestsBefore int               // of them in earlier rounds
 
 	asked     []protocol.Effect    // to the shell
 	waits     []waiting            // for answers of the outside
 	sequenced []protocol.Sequenced // to the scene, when the turn ends
 	facts     []protocol.Fact
-	wishes    []Ask // what asked and facts point to
+	lost      []protocol.Fact // calls whose answers came too late
+	wishes    []Ask           // what asked and facts point to
 	updates   []StateUpdated
 	calls     []CallMade
 	models    []ModelAnswered
@@ -62,8 +78,10 @@ type Turn struct {
 	started   uint64 // runs so far
 	opened    int    // tasks
 
-	toolsAsked int   // of the outside
-	reserved   int64 // tokens, for requests to models without an answer
+	approved   map[int]map[string]string // contents of references, by the number of the question whose call is about to be made
+	toolsAsked int                       // of the outside
+	trying     bool                      // parameters are bound to be judged, and bound again afterwards
+	reserved   int64                     // tokens, for requests to models without an answer
 
 	interrupted bool // by a more urgent event
 
@@ -80,6 +98,7 @@ type activeRun struct {
 	purpose protocol.Purpose
 	started time.Duration // of the turn's elapsed time
 	then    func(result)
+	asked   map[string]int // by node: number of the first attempt of its call to an executor
 }
 
 // result is how a workflow ended.
@@ -146,6 +165,7 @@ func begin(m *Machine, w *Wake, space *Space) *Turn {
 	if w.View != nil {
 		t.world.Document, _ = w.View.Shown(worldstate.Service).(*world.Document)
 		t.bases, _ = w.View.Shown(knowledge.Service).(knowledge.State)
+		t.tasks, _ = w.View.Shown(tooltask.Service).(tooltask.State)
 	}
 	t.m, t.wake, t.space, t.own, t.goals, t.draw = m, w, space, m.State.own, m.State.Goals, w.Draw
 	t.budget = workflow.Budget{Max: m.Def.Limits.MaxTurnBytes, Setting: "custom_runtime_config.max_turn_bytes"}
@@ -155,18 +175,23 @@ func begin(m *Machine, w *Wake, space *Space) *Turn {
 	}
 	t.observations = m.Shown(before.Seen)
 	t.events = m.State.perceive(w.Now, before.Through, &m.Def.Limits)
-	t.observations = append(t.observations[:len(t.observations):len(t.observations)], t.deliveryObservations()...)
+	t.observations = append(slices.Clip(t.observations), t.deliveryObservations()...)
 	t.end = TurnEnded{
 		Agent: m.ID.Ordinal, Turn: m.State.Turn + 1, Wave: w.Wave, Outcome: OutcomeOK,
 		Through: before.Through, Perceived: int64(len(t.events)), Seen: before.Seen, WakeAbove: protocol.Low,
 	}
 	t.end.Expired, t.end.Lost = m.State.unperceived(w.Now, before.Through)
 	t.end.Urgency = t.urgency()
+	for _, a := range w.Lost {
+		t.noteModel(a)
+	}
 	if err := t.expireOwn(); err != nil {
 		t.problem("what expires in the private state: " + err.Error())
 	}
 	t.takeOrders()
-	t.startCore()
+	if !t.resume() {
+		t.startCore()
+	}
 	return t
 }
 
@@ -216,6 +241,7 @@ func (t *Turn) startCore() {
 		plan = t.m.Def.Workflows[t.wake.Workflow]
 	}
 	t.round++
+	t.requestsBefore = len(t.requests)
 	t.cutBy = ""
 	if plan == nil {
 		t.startHandlers()
@@ -237,13 +263,13 @@ func (t *Turn) startHandlers() {
 func (t *Turn) start(purpose protocol.Purpose, plan *workflow.Plan, inputs []any, then func(result)) {
 	t.started++
 	r := t.freeRun()
-	env := workflow.Env{Now: t.wake.Now, Draw: t.draw.Sub(runDraws, t.started), Budget: &t.budget}
+	env := workflow.Env{Now: t.wake.Now, Draw: t.draw.Sub(runDraws, t.started), Budget: &t.budget, Contexts: t.m.Def.Contexts}
 	if err := r.run.Start(plan, inputs, env); err != nil {
 		t.space.free = append(t.space.free, r)
 		then(result{err: err})
 		return
 	}
-	r.turn, r.id, r.purpose, r.started, r.then = t, plan.ID(), purpose, t.end.Elapsed, then
+	r.turn, r.id, r.purpose, r.started, r.then, r.asked = t, plan.ID(), purpose, t.end.Elapsed, then, nil
 	t.runs = append(t.runs, r)
 }
 
@@ -265,7 +291,7 @@ func (t *Turn) advance() bool {
 			t.fail("%s", t.over)
 			t.cancel(t.end.Error)
 		}
-		if t.progress() {
+		if t.progress() || t.batch != nil && t.stepBatch() {
 			continue
 		}
 		if len(t.runs)+len(t.waits) > 0 {
@@ -321,8 +347,19 @@ func (t *Turn) resultOfRun(r *activeRun) result {
 // none.
 func (t *Turn) step() bool {
 	if t.done < len(t.queue) {
+		if t.beginResumed(t.done) || t.beginRequest(t.done) {
+			return true
+		}
+		if t.batch = t.batchAt(t.done); t.batch != nil {
+			return true
+		}
 		t.done++
 		t.carryOut(t.done - 1)
+		return true
+	}
+	if t.round == 0 {
+		t.endResumed()
+		t.startCore()
 		return true
 	}
 	if (len(t.results) > 0 || t.talk.Again()) && !t.lastRound() && t.end.Outcome == OutcomeOK {
@@ -331,7 +368,7 @@ func (t *Turn) step() bool {
 		} else {
 			t.observations = t.resultObservations()
 		}
-		t.results, t.stopped = t.results[:0], 0
+		t.results, t.stopped, t.outcomes = t.results[:0], 0, nil
 		t.startCore()
 		return true
 	}
@@ -364,6 +401,7 @@ func (t *Turn) finish() {
 	if t.interrupted || t.over != nil {
 		t.undo()
 	}
+	t.facts = append(t.facts, t.lost...)
 	if t.m.Def.Realtime {
 		t.end.Elapsed = 0
 	}
@@ -378,6 +416,7 @@ func (t *Turn) cancel(reason string) {
 		r.run.Cancel(reason)
 	}
 	t.abandon(nil, reason)
+	t.flush()
 }
 
 // fail ends the turn without a decision.

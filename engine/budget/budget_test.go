@@ -100,6 +100,7 @@ type fact struct {
 	agent uint32
 	at    protocol.Time
 	took  budget.Amount
+	of    string // endpoint
 }
 
 // play is a turn: it asks for one round of requests after the other.
@@ -107,6 +108,7 @@ type play struct {
 	agent  uint32
 	asks   [][]budget.Amount // bounds, by round
 	takes  [][]budget.Amount
+	to     []string // endpoints that its requests may come to
 	round  int
 	number int
 	open   int // requests of the round without an answer
@@ -122,7 +124,7 @@ func amounts(most int64) *rapid.Generator[budget.Amount] {
 func plays() *rapid.Generator[[]*play] {
 	return rapid.Custom(func(t *rapid.T) (list []*play) {
 		for i := range rapid.IntRange(1, 8).Draw(t, "turns") {
-			p := &play{agent: uint32(i)}
+			p := &play{agent: uint32(i), to: rapid.SampledFrom([][]string{nil, {"near"}, {"far"}, {"near", "far"}}).Draw(t, "endpoints")}
 			for range rapid.IntRange(0, 3).Draw(t, "rounds") {
 				var asks, takes []budget.Amount
 				for range rapid.IntRange(1, 2).Draw(t, "requests") {
@@ -149,6 +151,12 @@ func configs() *rapid.Generator[budget.Config] {
 			return l
 		}
 		c := budget.Config{Run: some("run"), Scene: some("scene"), Profiles: map[string]*budget.Limits{}, Agents: map[string]*budget.Limits{}, Cast: cast{}}
+		c.Endpoints = map[string]*budget.Limits{}
+		for _, name := range []string{"near", "far"} {
+			if l := some(name); l != nil {
+				c.Endpoints[name] = l
+			}
+		}
 		for _, profile := range []string{"even", "odd"} {
 			if l := some(profile); l != nil {
 				c.Profiles[profile] = l
@@ -168,11 +176,12 @@ func (l *life) wave(at protocol.Time, turns []*play) {
 	for _, p := range turns {
 		order = append(order, p.agent)
 	}
-	l.rounds.Open(at, order, func(uint32) budget.Amount { return budget.Amount{} })
+	l.rounds.Open(at, order, models(func(uint32) budget.Amount { return budget.Amount{} }))
 	type message struct {
 		p      *play
 		number int
 		took   budget.Amount
+		of     string
 	}
 	var box []message
 	for i, p := range turns {
@@ -186,7 +195,7 @@ func (l *life) wave(at protocol.Time, turns []*play) {
 		i := l.pick(len(box))
 		m := box[i]
 		box = slices.Delete(box, i, i+1)
-		s := &budget.Step{Agent: m.p.agent, Done: m.number, Took: m.took}
+		s := &budget.Step{Agent: m.p.agent, Done: m.number, Took: m.took, Of: m.of}
 		if m.number > 0 {
 			m.p.open--
 			delete(l.out, [2]int{int(m.p.agent), m.number})
@@ -198,7 +207,7 @@ func (l *life) wave(at protocol.Time, turns []*play) {
 					m.p.open++
 					key := [2]int{int(m.p.agent), m.p.number}
 					bounds[key], takes[key] = bound, m.p.takes[m.p.round][k]
-					s.Asks = append(s.Asks, budget.Request{Agent: m.p.agent, Number: m.p.number, Bound: bound})
+					s.Asks = append(s.Asks, budget.Request{Agent: m.p.agent, Number: m.p.number, Bound: bound, Parts: parts(m.p.to, bound)})
 				}
 				m.p.round++
 			} else {
@@ -211,15 +220,20 @@ func (l *life) wave(at protocol.Time, turns []*play) {
 		}
 		for _, g := range l.rounds.Grants(at) {
 			key := [2]int{int(g.Agent), g.Number}
-			l.log = append(l.log, fmt.Sprintf("a%d %d %v", g.Agent, g.Number, g.Refused))
-			took := takes[key]
+			l.log = append(l.log, fmt.Sprintf("a%d %d %v %v", g.Agent, g.Number, g.Refused, g.Barred))
+			p, took, of := turns[slices.Index(order, g.Agent)], takes[key], ""
+			for _, name := range p.to { // the last that has room for it answers
+				if !slices.Contains(g.Barred, name) {
+					of = name
+				}
+			}
 			if g.Refused != nil {
-				took = budget.Amount{}
+				took, of = budget.Amount{}, ""
 			} else {
 				l.out[key] = bounds[key]
-				l.facts = append(l.facts, fact{g.Agent, at, took})
+				l.facts = append(l.facts, fact{g.Agent, at, took, of})
 			}
-			box = append(box, message{turns[slices.Index(order, g.Agent)], g.Number, took})
+			box = append(box, message{p, g.Number, took, of})
 		}
 		l.check()
 	}
@@ -229,12 +243,19 @@ func (l *life) wave(at protocol.Time, turns []*play) {
 		}
 		for _, f := range l.facts {
 			if f.agent == p.agent && f.at == at {
-				l.tree.Charge(f.agent, f.at, f.took)
+				l.tree.Charge(f.agent, f.of, f.at, f.took)
 			}
 		}
 		l.rounds.Merged(p.agent)
 	}
 	l.check()
+}
+
+func parts(to []string, bound budget.Amount) (list []budget.Part) {
+	for i, name := range to {
+		list = append(list, budget.Part{Endpoint: name, Bound: bound, First: i == 0})
+	}
+	return list
 }
 
 // check holds promise 1, and that what is reserved is what is out.
@@ -302,7 +323,7 @@ func TestFoldedAndRestored(t *testing.T) {
 		}
 		folded, restored := begin(t, c, pick), begin(t, c, pick)
 		for _, f := range live.facts {
-			folded.tree.Charge(f.agent, f.at, f.took)
+			folded.tree.Charge(f.agent, f.of, f.at, f.took)
 		}
 		restored.tree.Restore(live.tree.Kept())
 		live.log = nil
@@ -325,18 +346,18 @@ func TestRoundsAreNeeded(t *testing.T) {
 		want  bool
 	}{{[]uint32{0, 1, 2}, 0, false}, {[]uint32{0, 1, 2, 4}, 0, true}, {[]uint32{0, 1, 2}, 10, false}, {[]uint32{0, 1, 2}, 11, true}, {nil, 200, false}, {[]uint32{1}, 1, false}} {
 		tree := budget.New(c)
-		tree.Charge(0, 0, budget.Amount{Tokens: x.used})
+		tree.Charge(0, "", 0, budget.Amount{Tokens: x.used})
 		r := budget.NewRounds(tree, false)
-		if got := r.Open(0, x.order, worst); got != x.want {
+		if got := r.Open(0, x.order, models(worst)); got != x.want {
 			t.Errorf("%v after %d tokens: %v", x.order, x.used, got)
 		}
-		if r.FirstCome = true; !r.Open(0, nil, worst) {
+		if r.FirstCome = true; !r.Open(0, nil, models(worst)) {
 			t.Error("on the realtime clock every request asks")
 		}
 	}
 	tree := budget.New(c)
-	tree.Charge(1, 0, budget.Amount{Calls: 1})
-	if !budget.NewRounds(tree, false).Open(0, []uint32{1}, worst) {
+	tree.Charge(1, "", 0, budget.Amount{Calls: 1})
+	if !budget.NewRounds(tree, false).Open(0, []uint32{1}, models(worst)) {
 		t.Error("the agent's own ledger has one call left")
 	}
 }
@@ -423,7 +444,7 @@ func TestDays(t *testing.T) {
 		used, total int64
 		share       float64 // an hour later
 	}{{day(1), 60, 60, 60, 0.6}, {day(2) - 1, 10, 70, 70, 0}, {day(2), 5, 5, 75, 0.05}, {day(1), 5, 10, 80, 0}, {day(2) + 1, 200, 210, 280, 1}} {
-		tree.Charge(0, c.at, budget.Amount{Tokens: c.tokens})
+		tree.Charge(0, "", c.at, budget.Amount{Tokens: c.tokens})
 		l := tree.Lines()[0]
 		if l.Used.Tokens != c.used || l.Total.Tokens != c.total {
 			t.Errorf("%v: %v", c, l.Kept)
@@ -445,10 +466,10 @@ func TestTotal(t *testing.T) {
 		t.Error("what is empty")
 	}
 	tree := budget.New(c)
-	tree.Charge(3, 0, budget.Amount{Nano: 5})
+	tree.Charge(3, "", 0, budget.Amount{Nano: 5})
 	again := budget.New(c)
 	again.Restore(tree.Kept())
-	if r := budget.NewRounds(again, false); again.Total().Nano != 5 || len(again.Lines()) > 0 || r.Open(0, []uint32{3}, func(uint32) budget.Amount { return budget.Amount{Nano: 1 << 60} }) {
+	if r := budget.NewRounds(again, false); again.Total().Nano != 5 || len(again.Lines()) > 0 || r.Open(0, []uint32{3}, models(func(uint32) budget.Amount { return budget.Amount{Nano: 1 << 60} })) {
 		t.Error(again.Total(), again.Lines())
 	}
 }
@@ -462,11 +483,130 @@ func TestCounts(t *testing.T) {
 	tree.Refuse(1, "profile:odd", false)
 	tree.Refuse(1, "run", true)
 	got, err := json.Marshal(tree.Kept())
-	if want := `[{"Name":"run","Day":0,"Used":{"Tokens":0,"Calls":0,"Nano":0},"Total":{"Tokens":0,"Calls":0,"Nano":0},"Saved":{"Tokens":8,"Calls":1,"Nano":0},"Refused":0,"Changed":1},` +
-		`{"Name":"profile:odd","Day":0,"Used":{"Tokens":0,"Calls":0,"Nano":0},"Total":{"Tokens":0,"Calls":0,"Nano":0},"Saved":{"Tokens":7,"Calls":1,"Nano":0},"Refused":1,"Changed":0}]`; err != nil || string(got) != want {
+	if want := `[{"Name":"run","Day":0,"Used":{"Tokens":0,"Calls":0,"Nano":0,"Micro":0,"Bytes":0},"Total":{"Tokens":0,"Calls":0,"Nano":0,"Micro":0,"Bytes":0},"Saved":{"Tokens":8,"Calls":1,"Nano":0,"Micro":0,"Bytes":0},"Refused":0,"Changed":1},` +
+		`{"Name":"profile:odd","Day":0,"Used":{"Tokens":0,"Calls":0,"Nano":0,"Micro":0,"Bytes":0},"Total":{"Tokens":0,"Calls":0,"Nano":0,"Micro":0,"Bytes":0},"Saved":{"Tokens":7,"Calls":1,"Nano":0,"Micro":0,"Bytes":0},"Refused":1,"Changed":0}]`; err != nil || string(got) != want {
 		t.Errorf("%s, %v", got, err)
 	}
 	if budget.Kind("profile:odd") != "profile" || budget.Kind("run") != "run" {
 		t.Error("kinds")
 	}
 }
+
+// An endpoint without room bars a request that has another one first, and refuses one that
+// has none. What it took counts for the endpoint that answered.
+func TestEndpoints(t *testing.T) {
+	tree := budget.New(budget.Config{Endpoints: map[string]*budget.Limits{"near": limits(t, "tokens=100"), "far": limits(t, "calls=1,dollars=1")}, Cast: cast{}})
+	r := budget.NewRounds(tree, false)
+	ask := func(number int, parts ...budget.Part) budget.Grant {
+		t.Helper()
+		r.Woken(0, 0, 1)
+		r.Step(1, &budget.Step{Agent: 0, Asks: []budget.Request{{Agent: 0, Number: number, Bound: budget.Amount{Tokens: 60, Calls: 1}, Parts: parts}}})
+		g := r.Grants(0)
+		if len(g) != 1 {
+			t.Fatalf("%d grants", len(g))
+		}
+		return g[0]
+	}
+	near := budget.Part{Endpoint: "near", Bound: budget.Amount{Tokens: 60, Calls: 1}, First: true}
+	far := budget.Part{Endpoint: "far", Bound: budget.Amount{Tokens: 50, Calls: 1}}
+	if g := ask(1, near, far); g.Refused != nil || g.Barred != nil {
+		t.Errorf("%+v", g)
+	}
+	if lines := tree.Lines(); lines[0].Name != "endpoint:far" || lines[0].Reserved.Tokens != 50 || lines[1].Reserved.Tokens != 60 {
+		t.Errorf("%+v", lines)
+	}
+	r.Step(1, &budget.Step{Agent: 0, Done: 1, Took: budget.Amount{Tokens: 45, Calls: 1}, Of: "far"})
+	if lines := tree.Lines(); lines[0].Used.Tokens != 45 || lines[1].Used != (budget.Amount{}) || lines[1].Reserved != (budget.Amount{}) {
+		t.Errorf("%+v", lines)
+	}
+	if g := ask(2, near, far); g.Refused != nil || !slices.Equal(g.Barred, []string{"far"}) {
+		t.Errorf("%+v", g)
+	}
+	r.Step(1, &budget.Step{Agent: 0, Done: 2, Took: budget.Amount{Tokens: 41, Calls: 1}, Of: "near"})
+	if g := ask(3, near, far); g.Refused == nil || g.Refused.Ledger != "endpoint:near" || g.Refused.Text != "budget of endpoint near: 41 tokens of 100 tokens used, and the request may take 60 tokens" {
+		t.Errorf("%+v", g)
+	}
+	far.First, far.Unpriced, far.Bound = true, true, budget.Amount{}
+	if g := ask(4, far); g.Refused == nil || !strings.Contains(g.Refused.Text, "no price") {
+		t.Errorf("%+v", g)
+	}
+}
+
+// What a kill lost counts until the facts of the turn do.
+func TestLost(t *testing.T) {
+	tree := budget.New(budget.Config{Run: limits(t, "tokens=100"), Endpoints: map[string]*budget.Limits{"near": limits(t, "calls=2")}, Cast: cast{}})
+	r := budget.NewRounds(tree, false)
+	lost := budget.Amount{Tokens: 70, Calls: 1}
+	tree.Lose(0, "near", lost)
+	if !r.Open(0, []uint32{1}, models(func(uint32) budget.Amount { return budget.Amount{Tokens: 31} })) {
+		t.Error("what is lost leaves less for others")
+	}
+	r.Woken(1, 0, 1)
+	r.Step(1, &budget.Step{Agent: 1, Asks: []budget.Request{{Agent: 1, Number: 1, Bound: budget.Amount{Tokens: 31}}}})
+	if g := r.Grants(0); g[0].Refused == nil {
+		t.Error("granted")
+	}
+	tree.Charge(0, "near", 0, lost)
+	r.Merged(0)
+	for _, l := range tree.Lines() {
+		if l.Used != lost {
+			t.Errorf("%+v", l)
+		}
+	}
+}
+
+// models says what turns may take at most of models; of tools they take nothing.
+func models(worst func(uint32) budget.Amount) func(uint32) (models, tools budget.Amount) {
+	return func(o uint32) (budget.Amount, budget.Amount) { return worst(o), budget.Amount{} }
+}
+
+// Tools have a ledger of their own: calls and money are reserved before a call leaves; once
+// time or output has reached its limit none leaves any more.
+func TestToolsHaveALedger(t *testing.T) {
+	l := (&budget.Tools{Calls: 3, Seconds: 10, Money: 1, Stop: budget.StopBudget}).Limits()
+	ask := func(agent uint32, nano int64) budget.Request {
+		return budget.Request{Agent: agent, Number: budget.ToolNumbers + 1, Tool: true, Bound: budget.Amount{Calls: 1, Nano: nano}}
+	}
+	for _, x := range []struct {
+		used budget.Amount
+		asks []budget.Request
+		want string // of each: left, waits or refused
+	}{
+		{asks: []budget.Request{ask(1, 0), ask(2, 0), ask(3, 0)}, want: "left left left"},
+		{used: budget.Amount{Calls: 1}, asks: []budget.Request{ask(1, 0), ask(2, 0), ask(3, 0)}, want: "left left waits"},
+		{used: budget.Amount{Calls: 3}, asks: []budget.Request{ask(1, 0)}, want: "refused"},
+		{used: budget.Amount{Micro: 10_000_000}, asks: []budget.Request{ask(1, 0)}, want: "refused"},
+		{used: budget.Amount{Micro: 9_999_999}, asks: []budget.Request{ask(1, 0), ask(2, 0)}, want: "left left"},
+		{used: budget.Amount{Nano: budget.Dollar / 2}, asks: []budget.Request{ask(1, budget.Dollar/2+1), ask(2, budget.Dollar/2)}, want: "refused left"},
+	} {
+		tree := budget.New(budget.Config{Tools: l, Cast: nobody{}})
+		tree.ChargeTools(0, x.used, 0)
+		r := budget.NewRounds(tree, true)
+		var got []string
+		for i, q := range x.asks {
+			r.Woken(q.Agent, i, 1)
+			r.Step(1, &budget.Step{Agent: q.Agent, Asks: []budget.Request{q}})
+			switch g := r.Grants(0); {
+			case len(g) == 0:
+				got = append(got, "waits")
+			case g[0].Refused != nil && budget.RefusedTool(protocol.KindLimit, g[0].Refused.Text):
+				got = append(got, "refused")
+			default:
+				got = append(got, "left")
+			}
+		}
+		if strings.Join(got, " ") != x.want {
+			t.Errorf("%v used: %q, want %q", x.used, got, x.want)
+		}
+	}
+	tree := budget.New(budget.Config{Tools: l})
+	if tree.ChargeTools(0, budget.Amount{Calls: 1}, 0) != "" || tree.ChargeTools(0, budget.Amount{}, 1) != budget.End {
+		t.Error("only a refused call ends the scene")
+	}
+}
+
+type nobody struct{}
+
+func (nobody) Name(uint32) string            { return "" }
+func (nobody) Ordinal(string) (uint32, bool) { return 0, false }
+func (nobody) Profile(uint32) string         { return "" }

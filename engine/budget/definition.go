@@ -76,6 +76,7 @@ type Limits struct {
 	Amount // 0 = no limit in this unit
 	Daily  bool
 	On     Action
+	Wall   Amount // that the endpoint keeps each day of the wall clock; nothing here is refused because of it
 }
 
 // Limits checks a budget. otherwise is what happens at its end if it does not say. nil
@@ -87,7 +88,7 @@ func (b *Budget) Limits(otherwise string) (*Limits, error) {
 	bad := func(format string, args ...any) (*Limits, error) {
 		return nil, protocol.Errorf(protocol.KindInvalid, "budget: "+format, args...)
 	}
-	l := &Limits{Amount: Amount{b.Tokens, b.Calls, int64(math.Round(b.Dollars * Dollar))}, Daily: b.Window == WindowDay}
+	l := &Limits{Amount: Amount{Tokens: b.Tokens, Calls: b.Calls, Nano: int64(math.Round(b.Dollars * Dollar))}, Daily: b.Window == WindowDay}
 	switch {
 	case b.Tokens < 0 || b.Tokens > MaxTokens:
 		return bad("tokens %d: want 1 to %d", b.Tokens, int64(MaxTokens))
@@ -116,6 +117,17 @@ func (b *Budget) Share(n int) *Budget {
 	s := *b
 	s.Tokens, s.Calls, s.Dollars = b.Tokens/int64(n), b.Calls/int64(n), math.Floor(b.Dollars*Dollar/float64(n))/Dollar
 	return &s
+}
+
+// Shares are the budgets of endpoints, as one of n scenes has them: equal shares of those of a run.
+func Shares(of map[string]*Budget, n int) map[string]*Budget {
+	shares := map[string]*Budget{}
+	for name, b := range of {
+		if shares[name] = b; b.Window != WindowDay {
+			shares[name] = b.Share(n)
+		}
+	}
+	return shares
 }
 
 // Parse reads a budget as a command line has it: "tokens=100000,dollars=0.5".

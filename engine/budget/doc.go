@@ -8,14 +8,23 @@
 // used is counted. A request that would fit if nothing were reserved waits; one that would
 // not is refused, by the widest ledger that it does not fit into.
 //
+// Endpoints have ledgers beside these. A request reserves in that of the endpoint that it goes to,
+// and of each that it may come to after a failure ([Part]). One of those without room is barred; only
+// the first refuses the request.
+//
 // On the virtual clock a wave goes by rounds. While some turn of the wave is in motion,
 // nothing is granted. When all of them wait or have ended, the requests that wait are
 // granted in the order of the wave, and the next round begins when these have settled. A wave
 // whose turns fit into all ledgers at their worst needs no rounds ([Rounds.Open]). On
 // the realtime clock a request is granted when it comes.
 //
+// Tools of a scene have one ledger beside those of models ([Tools]). A call reserves itself and
+// its price; time and output are counted when the answer is there, so calls that are out may go
+// beyond the limit.
+//
 // What was spent is counted from facts ([Tree.Charge]), when a turn is merged. Until then its
-// answers are counted as spent by a turn under way.
+// answers are counted as spent by a turn under way. What requests took that a kill cut off counts
+// from the beginning ([Tree.Lose]), until the facts of the turn say it.
 //
 // # Promises
 //
@@ -29,5 +38,5 @@
 // # Not here
 //
 // The bound of a request (protocol/bound, llm.Bounder); prices; what a refused request means for
-// its turn; the budgets of endpoints, which llm/endpoint keeps for all scenes.
+// its turn; budgets of endpoints a day, which llm/ledger keeps for all runs.
 package budget

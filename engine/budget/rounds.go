@@ -35,12 +35,13 @@ type Grant struct {
 	Request
 	Wave    uint64   // in which the turn was woken
 	Refused *Refusal // nil = it may leave
+	Barred  []string // endpoints that have no room for it
 }
 
 // Open begins a wave at a time, without turns. worst is the most that each of its agents
-// may take in one turn, in their order; needed = the wave goes by rounds, because the ledgers do
+// may take in one turn of models and of tools, in their order; needed = the wave goes by rounds, because the ledgers do
 // not have all of it.
-func (r *Rounds) Open(at protocol.Time, order []uint32, worst func(o uint32) Amount) (needed bool) {
+func (r *Rounds) Open(at protocol.Time, order []uint32, worst func(o uint32) (models, tools Amount)) (needed bool) {
 	r.motion, r.waiting = 0, nil
 	clear(r.awake)
 	if r.FirstCome {
@@ -48,16 +49,21 @@ func (r *Rounds) Open(at protocol.Time, order []uint32, worst func(o uint32) Amo
 	}
 	sums := map[*ledger]Amount{}
 	for _, o := range order {
-		most := worst(o)
-		for _, l := range r.path(o) {
-			if l == nil {
-				continue
-			}
-			sum := sums[l].Plus(most)
-			if !l.used(at).Plus(sum).within(l.Amount) {
-				return true
-			}
-			sums[l] = sum
+		most, tools := worst(o)
+		add := func(l *ledger) {
+			sums[l] = sums[l].Plus(most)
+			needed = needed || !l.used(at).Plus(sums[l]).Within(l.Amount)
+		}
+		r.over(o, "", add)
+		for _, l := range r.endpoints {
+			add(l)
+		}
+		if l := r.tools; l != nil {
+			most = tools
+			add(l)
+		}
+		if needed {
+			return true
 		}
 	}
 	return false
@@ -75,6 +81,7 @@ type Step struct {
 	Agent uint32
 	Done  int       // number of the granted request whose answer it took; 0 = another message
 	Took  Amount    // by that request
+	Of    string    // the endpoint that it took it of; "" = none
 	Free  int       // messages that will come to the turn by themselves
 	Asks  []Request // that wait for a grant from now on
 }
@@ -87,7 +94,7 @@ func (r *Rounds) Step(wave uint64, s *Step) {
 		return
 	}
 	if s.Done > 0 {
-		r.settle(s.Agent, s.Done, s.Took)
+		r.settle(s.Agent, s.Done, s.Of, s.Took)
 	}
 	r.move(a, s.Free-1)
 	r.waiting = append(r.waiting, s.Asks...)
@@ -127,10 +134,10 @@ func (r *Rounds) Grants(at protocol.Time) (grants []Grant) {
 		})
 	}
 	r.waiting = slices.DeleteFunc(r.waiting, func(q Request) bool {
-		refused, waits := r.try(&q, at)
+		barred, refused, waits := r.try(&q, at)
 		if !waits {
 			a := r.awake[q.Agent]
-			grants = append(grants, Grant{q, a.wave, refused})
+			grants = append(grants, Grant{q, a.wave, refused, barred})
 			r.move(a, 1)
 		}
 		return !waits

@@ -16,6 +16,8 @@ const (
 	OfScene   = "scene"
 	OfProfile = "profile:"
 	OfAgent   = "agent:"
+
+	OfEndpoint = "endpoint:" // what the scene takes of an endpoint
 )
 
 // Kind is the name of a ledger without the id behind it: "profile".
@@ -27,8 +29,10 @@ func Kind(ledger string) string {
 // Config of a scene's ledgers. What is nil has no limit.
 type Config struct {
 	Run, Scene *Limits
+	Tools      *Limits            // of the scene, beside those of models
 	Profiles   map[string]*Limits // by profile id: its agents together
 	Agents     map[string]*Limits // by profile id: each of its agents
+	Endpoints  map[string]*Limits // by name
 	Cast       Cast
 	// Counts keeps what the scene spends, whatever its limits are: see Tree.Total.
 	Counts bool
@@ -36,7 +40,7 @@ type Config struct {
 
 // Empty reports whether there is no ledger.
 func (c *Config) Empty() bool {
-	return !c.Counts && c.Run == nil && c.Scene == nil && len(c.Profiles) == 0 && len(c.Agents) == 0
+	return !c.Counts && c.Run == nil && c.Scene == nil && c.Tools == nil && len(c.Profiles) == 0 && len(c.Agents) == 0 && len(c.Endpoints) == 0
 }
 
 // Cast is what a tree must know of the agents of a scene.
@@ -68,24 +72,35 @@ type ledger struct {
 type Tree struct {
 	cfg             Config
 	all, run, scene *ledger
+	tools           *ledger
+	endpoints       map[string]*ledger
 	profiles        map[string]*ledger
 	agents          map[uint32]*ledger // those that had something to count
 	turns           map[uint32]*turn   // under way
 }
 
-// turn is what one turn under way takes of every ledger above its agent.
+// turn is what one turn under way takes of ledgers.
 type turn struct {
-	reserved map[int]Amount // by number of the request
-	spent    Amount
+	reserved map[int][]hold // by number of the request
+	spent    map[*ledger]Amount
+}
+
+// hold is what a request has reserved in a ledger.
+type hold struct {
+	*ledger
+	most Amount
 }
 
 // New makes the ledgers of a scene, unspent.
 func New(c Config) *Tree {
-	t := &Tree{cfg: c, profiles: map[string]*ledger{}, agents: map[uint32]*ledger{}, turns: map[uint32]*turn{}}
+	t := &Tree{cfg: c, endpoints: map[string]*ledger{}, profiles: map[string]*ledger{}, agents: map[uint32]*ledger{}, turns: map[uint32]*turn{}}
 	if c.Counts {
 		t.all = newLedger(OfAll, &Limits{})
 	}
-	t.run, t.scene = newLedger(OfRun, c.Run), newLedger(OfScene, c.Scene)
+	t.run, t.scene, t.tools = newLedger(OfRun, c.Run), newLedger(OfScene, c.Scene), newLedger(OfTools, c.Tools)
+	for name, l := range c.Endpoints {
+		t.endpoints[name] = newLedger(OfEndpoint+name, l)
+	}
 	for id, l := range c.Profiles {
 		t.profiles[id] = newLedger(OfProfile+id, l)
 	}
@@ -108,6 +123,19 @@ func (t *Tree) path(o uint32) (p [5]*ledger) {
 		t.agents[o] = p[ofAgent]
 	}
 	return p
+}
+
+// over calls yield for the ledgers that a request of an agent to an endpoint counts in; "" =
+// to none.
+func (t *Tree) over(o uint32, endpoint string, yield func(*ledger)) {
+	for _, l := range t.path(o) {
+		if l != nil {
+			yield(l)
+		}
+	}
+	if l := t.endpoints[endpoint]; l != nil {
+		yield(l)
+	}
 }
 
 // ofAgent is the place of an agent's own ledger in its path.
@@ -141,13 +169,10 @@ func (l *ledger) charge(at protocol.Time, a Amount) {
 	l.Used, l.Total = l.Used.Plus(a), l.Total.Plus(a)
 }
 
-// Charge counts what a fact says that a request of an agent took.
-func (t *Tree) Charge(o uint32, at protocol.Time, a Amount) {
-	for _, l := range t.path(o) {
-		if l != nil {
-			l.charge(at, a.bounded())
-		}
-	}
+// Charge counts what a fact says that a request of an agent to an endpoint took; "" = to
+// none.
+func (t *Tree) Charge(o uint32, endpoint string, at protocol.Time, a Amount) {
+	t.over(o, endpoint, func(l *ledger) { l.charge(at, a.bounded()) })
 }
 
 // Save counts what a recorded answer would have cost.
@@ -161,18 +186,19 @@ func (t *Tree) Save(o uint32, a Amount) {
 
 // Refuse counts a request that a ledger refused, or for which another model answered. It
 // returns what the ledger demands now: one of the actions; "" = there is no such ledger.
-func (t *Tree) Refuse(o uint32, ledger string, changed bool) (on string) {
-	for _, l := range t.path(o) {
+func (t *Tree) Refuse(o uint32, name string, changed bool) (on string) {
+	endpoint := strings.TrimPrefix(name, OfEndpoint)
+	t.over(o, endpoint, func(l *ledger) {
 		switch {
-		case l == nil || l.Name != ledger:
-			continue
+		case l.Name != name:
+			return
 		case changed:
 			l.Changed++
 		default:
 			l.Refused++
 		}
 		on = l.On.Do
-	}
+	})
 	return on
 }
 
@@ -192,7 +218,17 @@ type Request struct {
 	Number   int    // within the turn
 	Bound    Amount // the most that it takes
 	Unpriced bool   // nobody knows what it costs
-	Changed  bool   // another model answers already, because a ledger is exhausted
+	Paid     bool   // it was granted before a kill, and its answer is kept: see [Tree.Keep]
+	Parts    []Part // the endpoints that it may come to
+	Tool     bool   // it is a call of a tool, and counts in the budget of these alone
+}
+
+// Part is the most that a request takes of one endpoint.
+type Part struct {
+	Endpoint string
+	Bound    Amount
+	Unpriced bool
+	First    bool // it is asked first; others only after failures
 }
 
 // Refusal is why a request may not leave.
@@ -205,44 +241,75 @@ type Refusal struct {
 // Error implements error.
 func (r *Refusal) Error() string { return r.Text }
 
-// try reserves the bound of a request. waits = it fits when what is reserved has settled.
-func (t *Tree) try(r *Request, at protocol.Time) (refused *Refusal, waits bool) {
-	path, bound := t.path(r.Agent), r.Bound.bounded()
-	for _, l := range path {
+// try reserves the bound of a request. waits = it fits when what is reserved has settled. An
+// endpoint that has no room for it is barred; if that is the first, the request is refused.
+func (t *Tree) try(r *Request, at protocol.Time) (barred []string, refused *Refusal, waits bool) {
+	if r.Tool {
+		refused, waits = t.tryTool(r, at)
+		return nil, refused, waits
+	}
+	if r.Paid {
+		return nil, nil, false
+	}
+	var holds []hold
+	fits := func(l *ledger, bound Amount, unpriced bool) *Refusal {
+		bound = bound.bounded()
+		settled := l.used(at).Plus(bound)
+		if refused := l.refusal(settled, bound, unpriced, at); refused != nil {
+			return refused
+		}
+		waits = waits || !settled.Plus(l.reserved).Within(l.Amount)
+		holds = append(holds, hold{l, bound})
+		return nil
+	}
+	for _, l := range t.path(r.Agent) {
 		if l == nil {
 			continue
 		}
-		settled := l.used(at).Plus(bound)
-		if refused = l.refusal(r, settled, at); refused != nil {
-			return refused, false
+		if refused = fits(l, r.Bound, r.Unpriced); refused != nil {
+			return nil, refused, false
 		}
-		waits = waits || !settled.Plus(l.reserved).within(l.Amount)
+	}
+	for _, p := range r.Parts {
+		l := t.endpoints[p.Endpoint]
+		if l == nil {
+			continue
+		}
+		switch refused = fits(l, p.Bound, p.Unpriced); {
+		case refused != nil && p.First:
+			return nil, refused, false
+		case refused != nil:
+			barred = append(barred, p.Endpoint)
+		}
 	}
 	if waits {
-		return nil, true
+		return nil, nil, true
 	}
-	for _, l := range path {
-		if l != nil {
-			l.reserved = l.reserved.Plus(bound)
-		}
+	x := t.turn(r.Agent)
+	for _, h := range holds {
+		h.reserved = h.reserved.Plus(h.most)
 	}
-	x := t.turns[r.Agent]
-	if x == nil {
-		x = &turn{reserved: map[int]Amount{}}
-		t.turns[r.Agent] = x
-	}
-	x.reserved[r.Number] = x.reserved[r.Number].Plus(bound)
-	return nil, false
+	x.reserved[r.Number] = append(x.reserved[r.Number], holds...)
+	return barred, nil, false
 }
 
-func (l *ledger) refusal(r *Request, settled Amount, at protocol.Time) *Refusal {
-	if l.Nano > 0 && r.Unpriced {
+func (t *Tree) turn(o uint32) *turn {
+	x := t.turns[o]
+	if x == nil {
+		x = &turn{reserved: map[int][]hold{}, spent: map[*ledger]Amount{}}
+		t.turns[o] = x
+	}
+	return x
+}
+
+func (l *ledger) refusal(settled, most Amount, unpriced bool, at protocol.Time) *Refusal {
+	if l.Nano > 0 && unpriced {
 		return &Refusal{l.Name, l.On, fmt.Sprintf("budget of %s: the model has no price, and the budget is in dollars; nothing leaves (add prices, or free, to its endpoint)", l.says())}
 	}
-	if settled.within(l.Amount) {
+	if settled.Within(l.Amount) {
 		return nil
 	}
-	window, limit, used, bound := "", l.Amount.texts(), l.used(at).texts(), r.Bound.texts()
+	window, limit, used, bound := "", l.Amount.texts(), l.used(at).texts(), most.texts()
 	if l.Daily {
 		window = " a day"
 	}
@@ -263,24 +330,56 @@ func (l *ledger) says() string {
 	return "the " + l.Name
 }
 
-// settle replaces the reservation of a request by what its answer took.
-func (t *Tree) settle(o uint32, number int, took Amount) {
+// settle replaces the reservation of a request by what its answer took of an endpoint; "" =
+// of none.
+func (t *Tree) settle(o uint32, number int, endpoint string, took Amount) {
 	x := t.turns[o]
 	if x == nil {
 		return
 	}
-	bound, ok := x.reserved[number]
+	holds, ok := x.reserved[number]
 	if !ok {
 		return
 	}
-	delete(x.reserved, number)
-	took = took.bounded()
-	x.spent = x.spent.Plus(took)
-	for _, l := range t.path(o) {
-		if l != nil {
-			l.reserved, l.spent = l.reserved.Minus(bound), l.spent.Plus(took)
-		}
+	for _, h := range holds {
+		h.reserved = h.reserved.Minus(h.most)
 	}
+	delete(x.reserved, number)
+	if number >= ToolNumbers {
+		l, took := t.tools, took.bounded()
+		l.spent, x.spent[l] = l.spent.Plus(took), x.spent[l].Plus(took)
+		return
+	}
+	t.spend(o, endpoint, took)
+}
+
+// spend counts what a turn under way took, until its facts do.
+func (t *Tree) spend(o uint32, endpoint string, took Amount) {
+	x := t.turn(o)
+	took = took.bounded()
+	t.over(o, endpoint, func(l *ledger) {
+		l.spent, x.spent[l] = l.spent.Plus(took), x.spent[l].Plus(took)
+	})
+}
+
+// Lose counts what requests of an agent's open turn took before a kill, until the facts of
+// that turn do.
+func (t *Tree) Lose(o uint32, endpoint string, took Amount) { t.spend(o, endpoint, took) }
+
+// Keep reserves what a request of an agent's open turn took before a kill; its answer is kept. Until
+// the turn takes that, the request counts as it did before the kill: as one that is out.
+func (t *Tree) Keep(o uint32, number int, endpoint string, took Amount) {
+	x := t.turn(o)
+	took = took.bounded()
+	t.over(o, endpoint, func(l *ledger) {
+		l.reserved = l.reserved.Plus(took)
+		x.reserved[number] = append(x.reserved[number], hold{l, took})
+	})
+}
+
+// Hold reserves what a request takes that is out in another process: for who looks at a run.
+func (t *Tree) Hold(o uint32, endpoint string, most Amount) {
+	t.over(o, endpoint, func(l *ledger) { l.reserved = l.reserved.Plus(most.bounded()) })
 }
 
 // Merged forgets what a turn under way took: the ledgers have it, by its facts.
@@ -290,12 +389,10 @@ func (t *Tree) Merged(o uint32) {
 		return
 	}
 	for number := range x.reserved {
-		t.settle(o, number, Amount{})
+		t.settle(o, number, "", Amount{})
 	}
-	for _, l := range t.path(o) {
-		if l != nil {
-			l.spent = l.spent.Minus(x.spent)
-		}
+	for l, spent := range x.spent {
+		l.spent = l.spent.Minus(spent)
 	}
 	delete(t.turns, o)
 }
@@ -307,24 +404,62 @@ type Line struct {
 	Reserved Amount
 }
 
+// Left is what is left, of the units that have a limit; -1 = it has none.
+func (l *Line) Left() Amount {
+	left := func(limit, used, reserved int64) int64 {
+		if limit <= 0 {
+			return -1
+		}
+		return max(limit-used-reserved, 0)
+	}
+	return Amount{
+		left(l.Tokens, l.Used.Tokens, l.Reserved.Tokens), left(l.Calls, l.Used.Calls, l.Reserved.Calls), left(l.Nano, l.Used.Nano, l.Reserved.Nano),
+		left(l.Micro, l.Used.Micro, 0), left(l.Bytes, l.Used.Bytes, 0),
+	}
+}
+
 // Lines are the ledgers, the widest first; of agents those that had something to count.
 func (t *Tree) Lines() (lines []Line) {
 	for _, l := range t.sorted() {
-		if l == t.all {
-			continue
+		if l != t.all {
+			lines = append(lines, l.line())
 		}
-		line := Line{Kept: l.Kept, Limits: *l.Limits, Reserved: l.reserved}
-		line.Used = l.Used.Plus(l.spent)
-		lines = append(lines, line)
 	}
 	return lines
 }
 
+// Wide are those of run, scene and endpoints, at a time.
+func (t *Tree) Wide(at protocol.Time) (lines []Line) {
+	for _, l := range []*ledger{t.run, t.scene, t.tools} {
+		if l != nil {
+			lines = append(lines, l.line())
+		}
+	}
+	for _, name := range protocol.SortedKeys(t.endpoints) {
+		lines = append(lines, t.endpoints[name].line())
+	}
+	for i := range lines {
+		if l := &lines[i]; l.Daily && DayOf(at) > l.Day {
+			l.Used = Amount{}
+		}
+	}
+	return lines
+}
+
+func (l *ledger) line() Line {
+	line := Line{Kept: l.Kept, Limits: *l.Limits, Reserved: l.reserved}
+	line.Used = l.Used.Plus(l.spent)
+	return line
+}
+
 func (t *Tree) sorted() (list []*ledger) {
-	for _, l := range []*ledger{t.all, t.run, t.scene} {
+	for _, l := range []*ledger{t.all, t.run, t.scene, t.tools} {
 		if l != nil {
 			list = append(list, l)
 		}
+	}
+	for _, name := range protocol.SortedKeys(t.endpoints) {
+		list = append(list, t.endpoints[name])
 	}
 	for _, id := range protocol.SortedKeys(t.profiles) {
 		list = append(list, t.profiles[id])
@@ -366,6 +501,8 @@ func (t *Tree) Restore(kept []Kept) {
 
 func (t *Tree) named(name string) *ledger {
 	switch kind, id, _ := strings.Cut(name, ":"); kind + ":" {
+	case OfEndpoint:
+		return t.endpoints[id]
 	case OfProfile:
 		return t.profiles[id]
 	case OfAgent:
@@ -378,6 +515,8 @@ func (t *Tree) named(name string) *ledger {
 		return t.run
 	case OfScene + ":":
 		return t.scene
+	case OfTools + ":":
+		return t.tools
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"tavernsim/engine/bus/throttle"
 	"tavernsim/protocol"
+	"tavernsim/protocol/grown"
 )
 
 // State is the event channel of one scene. It has one owner.
@@ -412,7 +413,7 @@ func Restore(cfg Config, subscribers []Subscriber, codec *protocol.Codec, raw pr
 		return nil, err
 	}
 	var snap snapshot
-	if err := codec.Unmarshal(raw, &snap); err != nil {
+	if err := grown.Unmarshal(codec, raw, &snap); err != nil {
 		return nil, err
 	}
 	for i := range snap.Changes {
@@ -421,11 +422,10 @@ func Restore(cfg Config, subscribers []Subscriber, codec *protocol.Codec, raw pr
 		}
 		s.Apply(&snap.Changes[i])
 	}
-	s.Seq, s.Routed, s.Deliveries, s.Failures = snap.Seq, snap.Routed, snap.Deliveries, snap.Failures
+	s.Seq, s.Routed, s.Deliveries, s.Failures, s.Held = snap.Seq, snap.Routed, snap.Deliveries, snap.Failures, snap.Held
 	for _, r := range snap.Refusals {
 		s.Refusals[r.Reason] = r.Count
 	}
-	s.Held = snap.Held
 	if s.throttle, err = throttle.Restore(cfg.Throttle, len(subscribers), snap.Throttle); err != nil {
 		return nil, err
 	}

@@ -134,10 +134,8 @@ func (c *compiler) number(x *ast.NumberLiteral) (node, error) {
 }
 
 func (c *compiler) text(n ast.Node, s unistring.String) (*literal, error) {
-	for _, unit := range wholeUnits(s.AsUtf16()) {
-		if unit == halfPair {
-			return nil, c.fail(n, "write the whole character", "the text holds half a surrogate pair")
-		}
+	if slices.Contains(wholeUnits(s.AsUtf16()), halfPair) {
+		return nil, c.fail(n, "write the whole character", "the text holds half a surrogate pair")
 	}
 	return &literal{s.String()}, nil
 }

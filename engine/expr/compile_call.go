@@ -186,21 +186,21 @@ func (c *compiler) match(x *ast.CallExpression, re *ast.RegExpLiteral, dot *ast.
 }
 
 func (c *compiler) regexp(re *ast.RegExpLiteral) (*regexp.Regexp, error) {
-	flags := ""
+	var flags strings.Builder
 	for i, f := range re.Flags {
 		switch {
 		case !strings.ContainsRune("gimsu", f) || strings.ContainsRune(re.Flags[:i], f):
 			return nil, c.fail(re, "the flags are g, i, m, s, u, each once", "regular expression flag %q", f)
 		case f == 'i' || f == 'm':
-			flags += string(f)
+			flags.WriteRune(f)
 		}
 	}
 	pattern, err := parser.TransformRegExp(re.Pattern, strings.Contains(re.Flags, "s"), strings.Contains(re.Flags, "u"))
 	if err != nil {
 		return nil, c.fail(re, "there is no lookaround and no back reference", "regular expression: %v", err)
 	}
-	if flags != "" {
-		pattern = "(?" + flags + ")" + pattern
+	if flags.Len() > 0 {
+		pattern = "(?" + flags.String() + ")" + pattern
 	}
 	compiled, err := regexp.Compile(pattern)
 	if err != nil {

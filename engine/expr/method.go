@@ -152,8 +152,8 @@ func findAll(method method, s, part string) any {
 	case mEndsWith:
 		return strings.HasSuffix(s, part)
 	}
-	if i := strings.Index(s, part); i >= 0 {
-		return int64(textLength(s[:i]))
+	if before, _, ok := strings.Cut(s, part); ok {
+		return int64(textLength(before))
 	}
 	return int64(-1)
 }

@@ -2,6 +2,7 @@ package knowledge
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -196,12 +197,7 @@ func (r *reader) only(v map[string]any, known ...string) {
 }
 
 func contains(list []string, s string) bool {
-	for _, x := range list {
-		if x == s {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(list, s)
 }
 
 func (r *reader) text(v map[string]any, key string) string {

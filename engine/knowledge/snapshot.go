@@ -2,6 +2,7 @@ package knowledge
 
 import (
 	"tavernsim/protocol"
+	"tavernsim/protocol/grown"
 )
 
 // snapshot is the stored form of a State: what differs from the project's files.
@@ -44,7 +45,7 @@ func Snapshot(codec *protocol.Codec, s State) (protocol.Raw, error) {
 // [NewState] made.
 func Restore(codec *protocol.Codec, project State, data protocol.Raw) (State, error) {
 	var snap snapshot
-	if err := codec.Unmarshal(data, &snap); err != nil {
+	if err := grown.Unmarshal(codec, data, &snap); err != nil {
 		return State{}, err
 	}
 	if snap.Version != snapshotVersion {

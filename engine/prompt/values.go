@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tavernsim/engine/template"
+	"tavernsim/protocol"
 )
 
 // What follows makes units of the inputs of a core workflow, in the form of
@@ -207,6 +208,22 @@ func empty(v any) bool {
 		return len(x) == 0
 	}
 	return false
+}
+
+// Request counts what a model reads of a request.
+func Request(q *protocol.ModelRequest) (n int) {
+	for i := range q.Messages {
+		m := &q.Messages[i]
+		n += PerMessage + Tokens(m.Text)
+		for k := range m.Calls {
+			n += Tokens(m.Calls[k].Tool) + JSONTokens(m.Calls[k].Params)
+		}
+	}
+	for i := range q.Tools {
+		t := &q.Tools[i]
+		n += PerTool + Tokens(t.Name) + Tokens(t.Description) + JSONTokens(t.Parameters)
+	}
+	return n
 }
 
 // JSONTokens counts a value as JSON.

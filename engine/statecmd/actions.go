@@ -1,6 +1,7 @@
 package statecmd
 
 import (
+	"maps"
 	"math"
 	"strconv"
 	"strings"
@@ -109,9 +110,7 @@ func carry(old, value any, top bool) any {
 	put := func(k string, v any) {
 		if out == nil {
 			out = make(map[string]any, len(m)+1)
-			for k, v := range m {
-				out[k] = v
-			}
+			maps.Copy(out, m)
 		}
 		out[k] = v
 	}

@@ -145,8 +145,7 @@ func (d *document) clearBelow(path world.Path, deep bool) {
 // faultOf turns a refusal of the document into a fault of the command.
 func faultOf(err error) *command.Fault {
 	code := command.InvalidValue
-	var f *world.Fault
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*world.Fault](err); ok {
 		switch f.Code {
 		case world.CodeInvalidPath:
 			code = command.OutOfRange

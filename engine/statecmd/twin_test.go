@@ -3,6 +3,8 @@ package statecmd
 import (
 	"bytes"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -331,7 +333,7 @@ func (w *twin) push(e twinEntry, list []any) string {
 			list = list[:min(len(list), int(limit))]
 		}
 	} else {
-		list = append(list[:len(list):len(list)], e.value)
+		list = append(slices.Clip(list), e.value)
 		if has {
 			list = list[max(0, len(list)-int(limit)):]
 		}
@@ -391,7 +393,7 @@ func (w *twin) add(e twinEntry, now any, exists bool) string {
 				return "rejected/unique_conflict"
 			}
 		}
-		w.put(e.path, append(list[:len(list):len(list)], e.value))
+		w.put(e.path, append(slices.Clip(list), e.value))
 		return "applied/?"
 	}
 	target, wasMap := now.(map[string]any)
@@ -411,7 +413,7 @@ func (w *twin) add(e twinEntry, now any, exists bool) string {
 		if _, has := target[key]; has {
 			return "rejected/unique_conflict"
 		}
-		w.put(append(e.path[:len(e.path):len(e.path)], key), e.value)
+		w.put(append(slices.Clip(e.path), key), e.value)
 		return "applied/?"
 	}
 	old, wasNumber := now.(int64)
@@ -426,9 +428,7 @@ func (w *twin) add(e twinEntry, now any, exists bool) string {
 				return "rejected/unique_conflict"
 			}
 		}
-		for k, v := range fields {
-			target[k] = v
-		}
+		maps.Copy(target, fields)
 	default:
 		return "rejected/wrong_type"
 	}

@@ -431,7 +431,7 @@ func FuzzCompile(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	for _, block := range strings.Split(string(raw), "-- ") {
+	for block := range strings.SplitSeq(string(raw), "-- ") {
 		_, rest, _ := strings.Cut(block, "\n")
 		src, _, _ := strings.Cut(rest, "\n=>\n")
 		f.Add(src)

@@ -159,6 +159,9 @@ func (x *Exec) Short() bool { return x.frame.nodes[x.num].short }
 // Failed is why the attempt before failed; nil in the first.
 func (x *Exec) Failed() error { return x.frame.nodes[x.num].failed }
 
+// Context is how many tokens a model reads; 0 = nobody knows.
+func (x *Exec) Context(model string) int { return x.run.env.Contexts[model] }
+
 // Path names the node in its run: "outer/inner".
 func (x *Exec) Path() string { return x.frame.pathOf(x.node) }
 

@@ -18,6 +18,8 @@ type Env struct {
 	Trace   bool // keep the outcome of every node for [Run.Trace]
 	// Budget bounds what the run makes; nil = one of its own, of [DefaultBytes].
 	Budget *Budget
+	// Contexts are the tokens that models read, by their names; "" = the default model.
+	Contexts map[string]int
 }
 
 // Run is one execution of a plan: a plain value with one owner. The zero Run is

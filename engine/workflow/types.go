@@ -3,6 +3,7 @@ package workflow
 import (
 	"encoding/base64"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -39,12 +40,7 @@ func compatible(from, to Type) (conversion, bool) {
 }
 
 func (t Type) valid() bool {
-	for _, known := range Types() {
-		if t == known {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(Types(), t)
 }
 
 // untyped inputs take null as a value; for all others null is "not given".

@@ -64,7 +64,7 @@ func docsDiff(t *testing.T) {
 }
 
 func docsPaths(t *testing.T) {
-	for _, line := range strings.Split(strings.TrimSpace(examples(t, "paths")[0]), "\n") {
+	for line := range strings.SplitSeq(strings.TrimSpace(examples(t, "paths")[0]), "\n") {
 		fields := strings.Fields(line)
 		path, err := ParsePath(fields[0])
 		got := "error"

@@ -31,8 +31,7 @@ func (f *Fault) Error() string { return f.Message }
 
 // CodeOf is the code of a refusal; invalid for an error that is none.
 func CodeOf(err error) Code {
-	var f *Fault
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*Fault](err); ok {
 		return f.Code
 	}
 	return CodeInvalid

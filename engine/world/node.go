@@ -121,9 +121,9 @@ func (o *object) each(yield func(key string, s slot) bool) {
 // missing is the version to compare a key with that the object does not hold:
 // when it was removed, as far as that is remembered.
 func (o *object) missing(key string) int64 {
-	for i := len(o.lost) - 1; i >= 0; i-- {
-		if o.lost[i].key == key {
-			return o.lost[i].ver
+	for _, v := range slices.Backward(o.lost) {
+		if v.key == key {
+			return v.ver
 		}
 	}
 	return o.born
@@ -137,7 +137,7 @@ func (o *object) owned(own *owner) *object {
 		}
 		return o
 	}
-	c := &object{own: own, born: o.born, lost: o.lost[:len(o.lost):len(o.lost)], body: o.body, counted: o.counted}
+	c := &object{own: own, born: o.born, lost: slices.Clip(o.lost), body: o.body, counted: o.counted}
 	if o.wide != nil {
 		// Copy writes to its receiver, which other goroutines may be reading; a
 		// copy of the small head takes that write instead.

@@ -28,9 +28,9 @@ type desk struct {
 	next int
 }
 
-func newDesk(tb tester, state map[string]any, p *world.Permissions) *desk {
+func newDesk(tb tester, state map[string]any) *desk {
 	tb.Helper()
-	m, err := New(1<<20, p)
+	m, err := New(1<<20, nil)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -41,10 +41,7 @@ func newDesk(tb tester, state map[string]any, p *world.Permissions) *desk {
 	return &desk{tb: tb, m: m, s: NewState(doc), now: protocol.TimeOf(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC))}
 }
 
-func (d *desk) after(t time.Duration) *desk {
-	d.now = d.now.Add(t)
-	return d
-}
+func (d *desk) after(t time.Duration) { d.now = d.now.Add(t) }
 
 func (d *desk) do(requests ...Request) Decision {
 	d.tb.Helper()

@@ -30,7 +30,7 @@ func (d *desk) world(want string) {
 
 // Promise 1. Neighbouring changes are one version, a batch another; order is kept.
 func TestOrder(t *testing.T) {
-	d := newDesk(t, map[string]any{"n": int64(1)}, nil)
+	d := newDesk(t, map[string]any{"n": int64(1)})
 	always := d.change("c", world.OpSet, "c", int64(1))
 	always.Always = true
 	dec := d.do(
@@ -48,7 +48,7 @@ func TestOrder(t *testing.T) {
 
 // An answer that nobody asked for is told and wakes nobody, unless it is a no.
 func TestAnswers(t *testing.T) {
-	d := newDesk(t, nil, nil)
+	d := newDesk(t, nil)
 	q := d.commands("a", `{"set":{"world.a":1},"tavern_inspect":["world.a"],"typo":1}`)
 	q.Always = true
 	dec := d.do(q, d.commands("b", `{"tavern_inspect":["world.a"]}`))
@@ -64,7 +64,7 @@ func TestAnswers(t *testing.T) {
 // Promise 2. What has expired is gone before the first request of the moment: leases, then
 // values. The key and a plain write clear timers.
 func TestExpiry(t *testing.T) {
-	d := newDesk(t, nil, nil)
+	d := newDesk(t, nil)
 	d.do(d.commands("a", `[{"action":"set","key":"world.a","value":1,"options":{"ttl":5}},{"action":"set","key":"world.b","value":1,"options":{"ttl":5}},
 		{"action":"push","key":"world.l","value":"x","options":{"ttl":5}},{"action":"set","key":"world.o.x","value":1,"options":{"ttl":5}},{"action":"set","key":"world.o.y","value":1,"options":{"ttl":5}}]`),
 		d.lock("a", "L", 4*time.Second, "z"))
@@ -86,7 +86,7 @@ func TestExpiry(t *testing.T) {
 
 // Promise 4. A lease keeps others out, whatever they use; the holder goes on.
 func TestLeases(t *testing.T) {
-	d := newDesk(t, map[string]any{"v": map[string]any{"g": int64(1), "l": []any{}}, "w": int64(1)}, nil)
+	d := newDesk(t, map[string]any{"v": map[string]any{"g": int64(1), "l": []any{}}, "w": int64(1)})
 	d.want(kinds(d.do(d.lock("a", "L", time.Minute, "v.g", "v.l"), d.lock("b", "L", time.Minute, "v"), d.lock("b", "L", time.Minute, "w"), d.lock("b", "M", time.Minute, "q"))),
 		"world.leased a!", "world.refused b!", "world.leased b!", "world.refused b!")
 	for _, text := range []string{
@@ -121,7 +121,7 @@ func TestLeases(t *testing.T) {
 // the longest time has passed everything is free.
 func TestLeasesNeverBlock(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		d := newDesk(t, nil, nil)
+		d := newDesk(t, nil)
 		places := rapid.SampledFrom([]string{"a", "b", "a.x", "a.y", "b.x.y", "c[0]", "c"})
 		for range rapid.IntRange(1, 12).Draw(t, "waves") {
 			var asks []Request
@@ -197,7 +197,7 @@ func checkWave(t *rapid.T, dec Decision, asks []Request, held []world.Lease) {
 
 // A world beside which nothing is remembered has the snapshot of its document.
 func TestPlainSnapshot(t *testing.T) {
-	d := newDesk(t, map[string]any{"a": int64(1)}, nil)
+	d := newDesk(t, map[string]any{"a": int64(1)})
 	d.do(d.change("a", world.OpSet, "b", int64(2)))
 	if got, want := snapshotOf(t, d.s), d.s.World().AppendSnapshot(nil); string(got) != string(want) {
 		t.Error("the snapshot is not that of the document")
@@ -218,7 +218,7 @@ func TestRandomWaves(t *testing.T) {
 	ops := rapid.SampledFrom([]world.Op{world.OpSet, world.OpAdd, world.OpPush, world.OpMerge, world.OpDelete})
 	values := rapid.SampledFrom([]string{"1", `"t"`, "[1]", `{"x":1}`, "null", "0.5"})
 	rapid.Check(t, func(t *rapid.T) {
-		d := newDesk(t, map[string]any{"a": int64(1), "l": []any{int64(1)}}, nil)
+		d := newDesk(t, map[string]any{"a": int64(1), "l": []any{int64(1)}})
 		for range rapid.IntRange(1, 10).Draw(t, "waves") {
 			var asks []Request
 			for range rapid.IntRange(0, 6).Draw(t, "requests") {
@@ -250,7 +250,7 @@ func TestRandomWaves(t *testing.T) {
 // FuzzReadRequest: bytes from a mailbox or a journal never panic, and what is
 // read is written the same.
 func FuzzReadRequest(f *testing.F) {
-	d := newDesk(f, nil, nil)
+	d := newDesk(f, nil)
 	for _, q := range []Request{d.change("a", world.OpSet, "a.b", int64(1)), d.commands("a", `{"set":[{"key":"world.a","value":1,"options":{"ttl":1,"bad":2}}],"options":{"reads":[{"key":"world.a","version":3}]}}`),
 		d.lock("a", "L", time.Second, "a", "b[-1]"), d.unlock("a", "L")} {
 		f.Add(q.AppendMsg(nil))
@@ -265,13 +265,13 @@ func FuzzReadRequest(f *testing.F) {
 			t.Fatalf("%v: %+v", err, q)
 		}
 		m, _ := New(1<<20, nil)
-		m.Decide(newDesk(t, nil, nil).s, 1, []Request{q})
+		m.Decide(newDesk(t, nil).s, 1, []Request{q})
 	})
 }
 
 // FuzzReadSnapshot: a damaged snapshot is refused, not a panic.
 func FuzzReadSnapshot(f *testing.F) {
-	d := newDesk(f, map[string]any{"a": int64(1)}, nil)
+	d := newDesk(f, map[string]any{"a": int64(1)})
 	f.Add(snapshotOf(f, d.s))
 	d.do(d.commands("a", `[{"action":"set","key":"world.a","value":1,"options":{"ttl":1,"idempotencyKey":"k"}}]`), d.lock("a", "L", time.Second, "q"))
 	f.Add(snapshotOf(f, d.s))

@@ -9,6 +9,8 @@
 //  3. A call that the provider cut, or that stands in a block or root which it
 //     cut, is never among the calls.
 //  4. A call that is quoted inside a call of the other grammar is text of that call.
+//  5. [Neutralise] leaves nothing in a text that is read as a call, and breaks nothing else
+//     but what looks like the beginning of one.
 package answer
 
 import (
@@ -51,8 +53,20 @@ func (a *Answer) manifest(text string, finish protocol.FinishReason) string {
 	for _, p := range r.Problems() {
 		a.Problems = append(a.Problems, p.String())
 	}
-	a.Calls = append(a.Calls, r.Calls()...)
+	a.add(r.Calls())
 	return r.Text
+}
+
+// add appends the calls of a grammar, whose blocks are numbered behind those before.
+func (a *Answer) add(calls []protocol.Call) {
+	last := 0
+	for i := range a.Calls {
+		last = max(last, a.Calls[i].Block)
+	}
+	for i := range calls {
+		calls[i].Block += last
+	}
+	a.Calls = append(a.Calls, calls...)
 }
 
 // tools takes the ToolsXML roots out of a text.
@@ -63,7 +77,7 @@ func (a *Answer) tools(text string, finish protocol.FinishReason) string {
 			a.Problems = append(a.Problems, "toolsxml: "+d.String())
 		}
 	}
-	a.Calls = append(a.Calls, x.Calls("tools")...)
+	a.add(x.Calls("tools"))
 	return x.Text
 }
 

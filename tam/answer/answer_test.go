@@ -10,8 +10,8 @@ import (
 )
 
 // block is a TAM block of one command with a parameter.
-func block(tool, value string) string {
-	return "<|[REQUEST_TOOL]|>\ncommand:»»»" + tool + "«««\np:»»»" + value + "«««\n<|[END_TOOL]|>\n"
+func block(value string) string {
+	return "<|[REQUEST_TOOL]|>\ncommand:»»»X«««\np:»»»" + value + "«««\n<|[END_TOOL]|>\n"
 }
 
 // Promises 2 to 4: what is a call is not in the text, what was meant as one is a problem,
@@ -26,18 +26,18 @@ func TestRead(t *testing.T) {
 		faults int // problems at least
 	}{
 		"prose":                      {"a <b> c", "", "a <b> c", "", 0},
-		"both":                       {"a\n" + block("X", "1") + "b\n" + root + "\nc", "", "a b c", "X ctrl", 0},
-		"the other way round":        {"a\n" + root + "\nb\n" + block("X", "1") + "c", "", "a b c", "ctrl X", 0},
+		"both":                       {"a\n" + block("1") + "b\n" + root + "\nc", "", "a b c", "X ctrl", 0},
+		"the other way round":        {"a\n" + root + "\nb\n" + block("1") + "c", "", "a b c", "ctrl X", 0},
 		"a block without a tool":     {"a\n<|[REQUEST_TOOL]|>\np:»»»1«««\n<|[END_TOOL]|>\nb", "", "a b", "", 1},
 		"an unknown tag":             {"a <tools><shout>x</shout></tools> b", "", "a b", "", 1},
-		"a block that was cut":       {"a\n" + block("X", "1") + "<|[REQUEST_TOOL]|>\ncommand:»»»Y«««\np:»»»un", protocol.FinishLength, "a", "X", 1},
+		"a block that was cut":       {"a\n" + block("1") + "<|[REQUEST_TOOL]|>\ncommand:»»»Y«««\np:»»»un", protocol.FinishLength, "a", "X", 1},
 		"a root that was cut":        {"a\n<tools><ctrl>c</ctrl><command>npm te", protocol.FinishLength, "a", "", 1},
 		"a block cut behind a call":  {"a\n<|[REQUEST_TOOL]|>\ncommand:»»»Y«««\n", protocol.FinishLength, "a", "", 1},
 		"a block that lacks its end": {"a\n<|[REQUEST_TOOL]|>\ncommand:»»»Y«««\n", protocol.FinishStop, "a", "Y", 0},
 		"a root cut behind a call":   {"a\n<tools><ctrl>c</ctrl>", protocol.FinishLength, "a", "", 1},
 		"a root that lacks its end":  {"a\n<tools><ctrl>c</ctrl>", protocol.FinishStop, "a", "ctrl", 1},
-		"a root quoted in a block":   {"a\n" + block("X", root) + "b", "", "a b", "X", 0},
-		"a block quoted in a root":   {"a <tools><command>" + block("X", "1") + "</command></tools> b", "", "a b", "command", 0},
+		"a root quoted in a block":   {"a\n" + block(root) + "b", "", "a b", "X", 0},
+		"a block quoted in a root":   {"a <tools><command>" + block("1") + "</command></tools> b", "", "a b", "command", 0},
 	} {
 		a := Read(c.text, c.finish)
 		var calls []string
@@ -61,7 +61,7 @@ func TestRead(t *testing.T) {
 
 // Promise 1: any text gives an answer, and the same one again.
 func FuzzRead(f *testing.F) {
-	for _, text := range []string{"a", block("X", "1"), "<tools><ctrl>c</ctrl></tools>", "<tools><command>" + block("X", "1"), "<|[REQUEST_TOOL]|>\n<tools>"} {
+	for _, text := range []string{"a", block("1"), "<tools><ctrl>c</ctrl></tools>", "<tools><command>" + block("1"), "<|[REQUEST_TOOL]|>\n<tools>"} {
 		f.Add(text, false)
 		f.Add(text, true)
 	}

@@ -97,9 +97,9 @@ func (b *binder) claim(property, name string) bool {
 func (b *binder) undeclared(name string, v any) {
 	switch {
 	case name == "comment" && len(b.schema.Properties) > 0:
-	case !b.schema.Closed:
+	case b.schema.Closed && slices.Contains(b.in.Inherited, name):
+	case !b.schema.Closed || b.schema.Loose:
 		b.set(name, nil, v, b.in.TypeHints[name])
-	case slices.Contains(b.in.Inherited, name):
 	default:
 		b.fault("received the unknown parameter %s; expected %s", short(name), b.names())
 	}
@@ -149,6 +149,10 @@ func (b *binder) put(name string, t Type, v any) {
 		return
 	}
 	got, ok := fit(v, t, 0)
+	if !ok && b.schema.Loose {
+		b.out[name] = v
+		return
+	}
 	if !ok {
 		b.fault("received %s for %s; expected %s", shown(v), name, t)
 		return
@@ -156,8 +160,8 @@ func (b *binder) put(name string, t Type, v any) {
 	b.out[name] = got
 }
 
-// uri refuses a reference, for nobody here fetches what it refers to, unless the
-// schema declares the whole name: then it was an ordinary parameter.
+// uri puts a reference in the place of its parameter, if that is empty. If nobody fetches what it refers
+// to, it is refused. If the schema declares the whole name, it was an ordinary parameter.
 func (b *binder) uri(name, value string) {
 	whole := "uri_" + name
 	if p := b.schema.find(whole); p != nil && b.schema.find(name) == nil {
@@ -170,6 +174,12 @@ func (b *binder) uri(name, value string) {
 	if p := b.lookup(name); p != nil {
 		target = p.Name
 	}
+	if b.schema.References {
+		if isNothing(b.out[target]) {
+			b.from[target], b.out[target] = whole, value
+		}
+		return
+	}
 	b.from[target] = whole
 	b.fault("received %s, a reference to %q; expected %s itself, for references are not fetched here", short(whole), short(value), short(name))
 }
@@ -178,7 +188,7 @@ func (b *binder) missing() {
 	for i := range b.schema.Properties {
 		p := &b.schema.Properties[i]
 		_, tried := b.from[p.Name]
-		if v, given := b.out[p.Name]; p.Required && (!tried || given && isNothing(v)) {
+		if v, given := b.out[p.Name]; p.Required && !b.schema.Loose && (!tried || given && isNothing(v)) {
 			b.fault("received no %s; expected %s", p.Name, p.Type)
 		}
 	}

@@ -2,6 +2,7 @@ package bind
 
 import (
 	"encoding/json"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -270,4 +271,46 @@ func FuzzBind(f *testing.F) {
 			}
 		}
 	})
+}
+
+// A loose schema coerces what it can, and leaves everything else to another check.
+func TestLoose(t *testing.T) {
+	s := schema(t, true, map[string]any{"n": prop("integer"), "s": prop("string")}, "n", "s")
+	s.Loose = true
+	want(t, call("command:»»»X«««", "N:»»»7«««", "z:»»»x«««", "common_dir:»»»d«««"), s, map[string]any{"n": int64(7), "z": "x"})
+	want(t, call("command:»»»X«««", "n:»»»seven«««"), s, map[string]any{"n": "seven"})
+	want(t, call("command:»»»X«««", "uri_n:»»»fam://n«««"), s, nil, "uri_n")
+}
+
+// References go into the place of their parameters where somebody fetches them.
+func TestReferences(t *testing.T) {
+	s, err := SchemaOf(map[string]any{"properties": map[string]any{
+		"a": map[string]any{"type": "string"}, "b": map[string]any{"type": "string", URIKey: "path"}, "uri_c": map[string]any{"type": "string"}, "n": map[string]any{"type": "integer", URIKey: "text"},
+	}, "required": []any{"a"}, "additionalProperties": false})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.References, s.Loose = true, true
+	for _, c := range []struct {
+		fields []string
+		want   map[string]string
+		a      any
+	}{
+		{[]string{"uri_A:»»»fam://x«««"}, map[string]string{"a": "fam://x"}, "fam://x"},
+		{[]string{"a:»»»1«««", "uri_a:»»»fam://x«««"}, nil, "1"},
+		{[]string{"a:»»»«««", "uri_a:»»»/etc«««"}, map[string]string{"a": "/etc"}, "/etc"},
+		{[]string{"a:»»»fam://x«««", "uri_c:»»»fam://c«««"}, nil, "fam://x"},
+		{[]string{"a:»»»1«««", "b:»»»fam://b«««", "n:»»»data:,5«««"}, map[string]string{"b": "fam://b", "n": "data:,5"}, "1"},
+		{[]string{"a:»»»1«««", "b:»»»plain«««", "n:»»»plain: text«««"}, map[string]string{"b": "plain"}, "1"},
+		{[]string{"a:»»»1«««", "n:»»»/etc/passwd«««"}, map[string]string{"n": "/etc/passwd"}, "1"},
+	} {
+		in := call(append([]string{"command:»»»X«««"}, c.fields...)...)
+		params, err := Bind(in, &s)
+		if got := References(in, &s, params); err != nil || !maps.Equal(got, c.want) || params["a"] != c.a {
+			t.Errorf("%q: %v %v %v", c.fields, got, params, err)
+		}
+	}
+	if got := References(call("command:»»»X«««", "uri_a:»»»fam://x«««"), &Schema{}, nil); got != nil {
+		t.Error(got)
+	}
 }

@@ -13,7 +13,8 @@ import (
 type Property struct {
 	Name     string
 	Required bool
-	Raw      bool // it has a contentMediaType: texts stay texts, whatever is in them
+	Raw      bool   // it has a contentMediaType: texts stay texts, whatever is in them
+	URI      string // x-uri: what the tool gets in the place of a reference; "" = no text is one
 	Type     Type
 }
 
@@ -21,8 +22,13 @@ type Property struct {
 type Schema struct {
 	Properties []Property // by name
 	Closed     bool       // additionalProperties: false
+	Loose      bool       // what does not fit stays as it is, for somebody else checks all that is bound
+	References bool       // somebody fetches what references refer to
 	required   int        // how many
 }
+
+// URIKey is the keyword of a property that may be given by a reference.
+const URIKey = "x-uri"
 
 // NewSchema makes a closed schema of properties, sorted by name.
 func NewSchema(properties []Property) Schema {
@@ -62,6 +68,7 @@ func SchemaOf(v any) (Schema, error) {
 		p := Property{Name: name, Required: slices.Contains(required, any(name)), Type: typeOf(props[name], 0)}
 		if pm, ok := props[name].(map[string]any); ok {
 			_, p.Raw = pm["contentMediaType"]
+			p.URI, _ = pm[URIKey].(string)
 		}
 		list = append(list, p)
 	}
@@ -224,6 +231,9 @@ func (s *Schema) find(name string) *Property {
 
 // squash keeps letters and digits in lower case: filePath, file_path and
 // FILEPATH are one name.
+// Squash makes ids equal that are one for a model.
+func Squash(id string) string { return squash(id) }
+
 func squash(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) {
@@ -231,4 +241,10 @@ func squash(s string) string {
 		}
 		return -1
 	}, s)
+}
+
+// Null reports whether null is a value of a property, and does not mean that it is not given.
+func (s *Schema) Null(name string) bool {
+	p := s.property(name)
+	return p != nil && p.Type.has("null")
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"tavernsim/protocol"
+	"tavernsim/tam/toolsxml/internal/rawtext"
 )
 
 // Calls gives the tools that may run as calls, in document order. prefix makes
@@ -13,14 +14,16 @@ import (
 // ctrl), bytes (ctrl, some input; a list of numbers), files (edit, read), key,
 // reason and note (get_value). A pair whose entities can be read in two ways
 // also has find_other and replace_other. Secret references are still in the
-// texts. A failed tool does not stop the others: OnError is "continue".
+// texts. A failed tool does not stop the others: OnError is "continue". All are one
+// block, in the order of [Plan].
 func (r *Result) Calls(prefix string) []protocol.Call {
 	var calls []protocol.Call
+	plan := Plan(r.Tools)
 	for i := range r.Tools {
 		if t := &r.Tools[i]; t.Executable {
 			calls = append(calls, protocol.Call{
 				ID: fmt.Sprintf("%s.%d", prefix, t.Index), Tool: string(t.Type), Params: t.params(), Index: t.Index,
-				Origin: protocol.OriginToolsXML, OnError: protocol.OnErrorContinue,
+				Origin: protocol.OriginToolsXML, OnError: protocol.OnErrorContinue, Block: 1, After: plan[len(calls)].after(),
 			})
 		}
 	}
@@ -73,4 +76,10 @@ func (p Pair) value() map[string]any {
 		v["find_other"], v["replace_other"] = p.FindOther, p.ReplaceOther
 	}
 	return v
+}
+
+// Control gives the bytes of a key, named as in <ctrl>.
+func Control(name string) (bytes []byte, ok bool) {
+	_, bytes, ok = rawtext.Control(name)
+	return bytes, ok
 }

@@ -17,8 +17,8 @@
 //
 // Hand in the final channel of an assistant's answer and nothing else: no tool
 // results, no reasoning that arrived separately. Say in [Options.Finish] why the
-// provider stopped. Run only tools whose Executable is set, in an order that the
-// format page allows, and report results in document order.
+// provider stopped. Run only tools whose Executable is set, in the order of [Plan],
+// and report results in document order.
 //
 // # Promises
 //

@@ -40,7 +40,7 @@ func (p *parser) readTool(ev event) int {
 		case ev.tag == tagRead:
 			end, whole = p.readRead(&o, tool)
 		case ev.tag == tagGetValue:
-			end, whole = p.readGetValue(&o, tool)
+			end, whole = p.readGetValue(&o, tool), true
 		default:
 			end, whole = p.readShell(ev, &o, tool)
 		}
@@ -137,8 +137,8 @@ func (p *parser) tagAt(at int) quoted {
 	return cut(s)
 }
 
-// readGetValue reads a request for a secret.
-func (p *parser) readGetValue(o *opening, tool int) (end int, whole bool) {
+// readGetValue reads a request for a secret; it is whole without its closing tag.
+func (p *parser) readGetValue(o *opening, tool int) (end int) {
 	p.allow(o, tool, "key", "reason", "note")
 	t := &p.tools[tool]
 	t.Key = strings.TrimSpace(p.require(o, "key", "the name of the variable", tool))
@@ -152,7 +152,7 @@ func (p *parser) readGetValue(o *opening, tool int) (end int, whole bool) {
 		p.collectSecrets(tool, text, o)
 	}
 	if o.self {
-		return o.end, true
+		return o.end
 	}
 	i := p.markFrom(o.end)
 	if i < len(p.d.marks) && p.d.marks[i].tag == tagGetValue && p.d.marks[i].closer {
@@ -161,10 +161,10 @@ func (p *parser) readGetValue(o *opening, tool int) (end int, whole bool) {
 			p.report(tool, IgnoredText, finding.Warning, o.end, int(m.pos),
 				"received the text %s in <get_value>; expected attributes only", cut(body))
 		}
-		return int(m.end), true
+		return int(m.end)
 	}
 	p.report(tool, MissingClose, finding.Warning, o.pos, o.end, "received <get_value …>; expected <get_value …/>")
-	return o.end, true
+	return o.end
 }
 
 // require gives a required attribute, "" when it is missing.

@@ -87,7 +87,7 @@ func TestCalls(t *testing.T) {
 		{ID: "t7.4", Tool: "ctrl", Index: 4, Params: map[string]any{"content": "c", "bytes": []any{int64(3)}}},
 	}
 	for i := range want {
-		want[i].Origin, want[i].OnError = protocol.OriginToolsXML, protocol.OnErrorContinue
+		want[i].Origin, want[i].OnError, want[i].Block, want[i].After = protocol.OriginToolsXML, protocol.OnErrorContinue, 1, []string{"none", "1", "1, 3"}[i]
 	}
 	if !reflect.DeepEqual(calls, want) {
 		t.Errorf("calls\n%+v\nwant\n%+v", calls, want)

@@ -18,6 +18,8 @@ type Limits struct {
 	MaxStateBytes   int
 	MaxTurnBytes    int
 	MaxGoals        int
+	MaxToolTime     time.Duration
+	MaxToolBytes    int64
 
 	MaxRedeliveries int
 	MaxTasks        int
@@ -69,17 +71,19 @@ func (c *RuntimeConfig) Limits() Limits {
 		MaxGoals:        or(c.MaxGoals, 32),
 		MaxRedeliveries: or(c.MaxRedeliveries, 5),
 		MaxTasks:        or(c.MaxTasks, 32),
-		TaskTimeout:     c.taskTimeout(),
+		TaskTimeout:     seconds(c.TaskTimeoutSeconds, DefaultTaskTimeout),
+		MaxToolTime:     seconds(c.MaxToolSeconds, DefaultToolTime),
+		MaxToolBytes:    int64(or(c.MaxToolBytes, DefaultToolBytes)),
 		Lanes:           c.Inbox.Lanes(),
 		Interrupt:       c.Interrupt.limit(),
 	}
 }
 
-func (c *RuntimeConfig) taskTimeout() time.Duration {
-	if c.TaskTimeoutSeconds <= 0 {
-		return DefaultTaskTimeout
+func seconds(n float64, otherwise time.Duration) time.Duration {
+	if n <= 0 {
+		return otherwise
 	}
-	return time.Duration(c.TaskTimeoutSeconds * float64(time.Second))
+	return time.Duration(n * float64(time.Second))
 }
 
 // Lanes converts the configuration for the inbox; nil gives nil.

@@ -123,6 +123,11 @@ type RuntimeConfig struct {
 	MaxTurnBytes    int `json:"max_turn_bytes,omitempty"`   // values that one deliberation makes and hands over; default 64 MiB
 	MaxGoals        int `json:"max_goals,omitempty"`        // default 32
 
+	// Of the calls of one deliberation that executors carry out: their time in seconds, added
+	// up, default 60; the bytes of their outputs, default 4 MiB.
+	MaxToolSeconds float64 `json:"max_tool_seconds,omitempty"`
+	MaxToolBytes   int     `json:"max_tool_bytes,omitempty"`
+
 	// MaxRedeliveries bounds how often an acknowledged event is perceived again
 	// before it becomes a dead letter. Default 5.
 	MaxRedeliveries int `json:"max_redeliveries,omitempty"`
@@ -139,6 +144,12 @@ type RuntimeConfig struct {
 	// event subscriptions" of §3.1.1).
 	SubscribedEventTypes []Subscription `json:"subscribed_event_types,omitempty"`
 }
+
+// Defaults of what the tools of one deliberation may take.
+const (
+	DefaultToolTime  = time.Minute
+	DefaultToolBytes = 4 << 20
+)
 
 // DefaultTaskTimeout is how long an agent waits for an answer.
 const DefaultTaskTimeout = time.Minute

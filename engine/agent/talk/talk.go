@@ -26,6 +26,7 @@ import (
 
 	"tavernsim/engine/template"
 	"tavernsim/protocol"
+	"tavernsim/protocol/picture"
 )
 
 // Talk is the conversation of a turn. All methods but Close do nothing for nil: a turn
@@ -46,6 +47,7 @@ type Talk struct {
 type Call struct {
 	ID     string // under which the model asked for it; "" = in no native call
 	Result *protocol.CallResult
+	Images []protocol.Image // that the call has left
 }
 
 // Begin says that the response is read that the core workflow gave. Until End, problems
@@ -85,7 +87,7 @@ func (t *Talk) Problem(text string) (observe bool) {
 	return !t.lost
 }
 
-// Messages are the rounds that have ended, as values {role, text, calls, callId}; never
+// Messages are the rounds that have ended, as values {role, text, calls, callId, images}; never
 // nil, shared and read-only.
 func (t *Talk) Messages() []any {
 	if t == nil || t.messages == nil {
@@ -136,11 +138,11 @@ func (t *Talk) Close(calls []Call) (size int) {
 			t.say(a, places[i], calls)
 		}
 	}
-	if text := t.rest(calls, told); text != "" {
+	if text, images := t.rest(calls, told); text != "" {
 		if n := len(t.answers); n > 0 && from == len(t.messages) { // the workflow made calls out of what the model said
 			t.say(&t.answers[n-1], nil, nil)
 		}
-		t.add(protocol.RoleUser, text)
+		show(t.add(protocol.RoleUser, text), images)
 	}
 	t.answers, t.response, t.problems, t.lost = nil, "", nil, false
 	for _, m := range t.messages[from:] {
@@ -191,11 +193,26 @@ func (t *Talk) say(a *protocol.ModelAnswer, places []int, calls []Call) {
 	m["calls"] = list
 	for i, at := range places {
 		text := "not carried out: the workflow did not pass this call on"
+		var images []protocol.Image
 		if at >= 0 {
-			text = outcome(calls[at].Result)
+			text, images = outcome(calls[at].Result), calls[at].Images
 		}
-		t.add(protocol.RoleTool, text)["callId"] = a.Calls[i].ID
+		m := t.add(protocol.RoleTool, text)
+		m["callId"] = a.Calls[i].ID
+		show(m, images)
 	}
+}
+
+// show adds pictures to a message.
+func show(m map[string]any, images []protocol.Image) {
+	if len(images) == 0 {
+		return
+	}
+	list := make([]any, len(images))
+	for i := range images {
+		list[i] = picture.Value(&images[i])
+	}
+	m["images"] = list
 }
 
 func (t *Talk) add(role protocol.Role, text string) map[string]any {
@@ -204,22 +221,23 @@ func (t *Talk) add(role protocol.Role, text string) map[string]any {
 	return m
 }
 
-// rest is the text about calls that were no native calls of the model, and about
-// problems.
-func (t *Talk) rest(calls []Call, told []bool) string {
+// rest is the text about calls that were no native calls of the model, with their pictures,
+// and about problems.
+func (t *Talk) rest(calls []Call, told []bool) (text string, images []protocol.Image) {
 	var b strings.Builder
 	for i, c := range calls {
 		if !told[i] {
 			fmt.Fprintf(&b, "- %s: %s\n", c.Result.Tool, outcome(c.Result))
+			images = append(images, c.Images...)
 		}
 	}
 	for _, p := range t.problems {
 		fmt.Fprintf(&b, "- %s\n", p)
 	}
 	if b.Len() == 0 {
-		return ""
+		return "", nil
 	}
-	return "What became of your calls:\n" + strings.TrimSuffix(b.String(), "\n")
+	return "What became of your calls:\n" + strings.TrimSuffix(b.String(), "\n"), images
 }
 
 // maxOutcome bounds the text of one result, in bytes.

@@ -21,7 +21,12 @@ func answer(text string, ids ...string) *protocol.ModelAnswer {
 }
 
 func done(id string, output any) Call {
-	return Call{id, &protocol.CallResult{Tool: "t", Status: protocol.CallOK, Output: output}}
+	return Call{ID: id, Result: &protocol.CallResult{Tool: "t", Status: protocol.CallOK, Output: output}}
+}
+
+func withPicture(c Call, uri string) Call {
+	c.Images = []protocol.Image{{URI: uri, Type: "image/png", Found: true}}
+	return c
 }
 
 // lines are messages as the table writes them.
@@ -37,6 +42,10 @@ func lines(list []any) string {
 		if id := m["callId"]; id != nil {
 			line += fmt.Sprint(" for ", id)
 		}
+		images, _ := m["images"].([]any)
+		for _, i := range images {
+			line += fmt.Sprint(" shows ", i)
+		}
 		out = append(out, line)
 	}
 	return strings.Join(out, "\n")
@@ -44,7 +53,7 @@ func lines(list []any) string {
 
 // Which answers of a round are in the conversation, and where the results stand.
 func TestClose(t *testing.T) {
-	failed := Call{"", &protocol.CallResult{Tool: "shout", Status: protocol.CallDenied, Error: protocol.Errorf(protocol.KindDenied, "no")}}
+	failed := Call{Result: &protocol.CallResult{Tool: "shout", Status: protocol.CallDenied, Error: protocol.Errorf(protocol.KindDenied, "no")}}
 	for name, c := range map[string]struct {
 		answers  []*protocol.ModelAnswer
 		response string
@@ -54,6 +63,8 @@ func TestClose(t *testing.T) {
 	}{
 		"native calls": {[]*protocol.ModelAnswer{answer("Let me see.", "a", "b")}, "Let me see.", []Call{done("a", "x"), done("b", int64(7))}, nil,
 			"assistant Let me see. <a> <b>\ntool x for a\ntool 7 for b"},
+		"pictures": {[]*protocol.ModelAnswer{answer("Look.", "a")}, "Look.", []Call{withPicture(done("a", "x"), "artifact:1"), withPicture(done("", "y"), "artifact:2")}, nil,
+			"assistant Look. <a>\ntool x for a shows map[found:true mediaType:image/png uri:artifact:1]\nuser What became of your calls:\n- t: y shows map[found:true mediaType:image/png uri:artifact:2]"},
 		"carried out in another order": {[]*protocol.ModelAnswer{answer("", "a", "b")}, "", []Call{done("b", "2"), done("a", "1")}, nil,
 			"assistant  <a> <b>\ntool 1 for a\ntool 2 for b"},
 		"a call that the workflow kept back": {[]*protocol.ModelAnswer{answer("", "a", "b")}, "", []Call{done("b", nil)}, nil,
@@ -68,9 +79,9 @@ func TestClose(t *testing.T) {
 			"assistant one <a>\ntool 1 for a\nassistant two <b>\ntool 2 for b"},
 		"the workflow thought of the calls":  {nil, "", []Call{done("", "1")}, nil, "user What became of your calls:\n- t: 1"},
 		"calls that could not be read":       {[]*protocol.ModelAnswer{answer("<|[REQ")}, "<|[REQ", nil, []string{"no end"}, "assistant <|[REQ\nuser What became of your calls:\n- no end"},
-		"a call that an earlier one stopped": {[]*protocol.ModelAnswer{answer("x")}, "x", []Call{{"", &protocol.CallResult{Tool: "t", Status: protocol.CallNotRun}}}, nil, "assistant x\nuser What became of your calls:\n- t: not run: an earlier call of its block failed"},
+		"a call that an earlier one stopped": {[]*protocol.ModelAnswer{answer("x")}, "x", []Call{{Result: &protocol.CallResult{Tool: "t", Status: protocol.CallNotRun}}}, nil, "assistant x\nuser What became of your calls:\n- t: not run: an earlier call of its block failed"},
 		"an end mark that the node put back": {[]*protocol.ModelAnswer{answer("<tools><ctrl>c</ctrl>"), answer("<tools>")}, "<tools><ctrl>c</ctrl></tools>", []Call{done("", nil)}, nil, "assistant <tools><ctrl>c</ctrl></tools>\nuser What became of your calls:\n- t: ok"},
-		"a request":                          {[]*protocol.ModelAnswer{answer("", "a")}, "", []Call{{"a", &protocol.CallResult{Tool: "t", Status: protocol.CallRequested, Output: "r1"}}}, nil, "assistant  <a>\ntool requested: r1 for a"},
+		"a request":                          {[]*protocol.ModelAnswer{answer("", "a")}, "", []Call{{ID: "a", Result: &protocol.CallResult{Tool: "t", Status: protocol.CallRequested, Output: "r1"}}}, nil, "assistant  <a>\ntool requested: r1 for a"},
 		"a long result":                      {[]*protocol.ModelAnswer{answer("", "a")}, "", []Call{done("a", strings.Repeat("x", maxOutcome+5))}, nil, "assistant  <a>\ntool " + strings.Repeat("x", maxOutcome) + "… (5 bytes more) for a"},
 	} {
 		k := &Talk{}

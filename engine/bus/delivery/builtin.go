@@ -107,16 +107,6 @@ func (Expiry) Judge(m Message, v Verdict) Verdict {
 	return v
 }
 
-// ByPriority puts events into the lane of their priority. [Begin] does the same, so it
-// only undoes what an earlier middleware did.
-type ByPriority struct{}
-
-// Judge implements Middleware.
-func (ByPriority) Judge(m Message, v Verdict) Verdict {
-	v.Lane = LaneOf(m.Envelope)
-	return v
-}
-
 // InOrder puts events of all priorities and observations into one lane, so that an
 // agent handles them in the order in which they were sent.
 type InOrder struct{}

@@ -39,8 +39,6 @@ func (p *Plan) takes(mw Middleware) bool {
 		p.depth = min(p.depth, mw.limit())
 	case Expiry:
 		p.expiry = true
-	case ByPriority:
-		p.inOrder = false
 	case InOrder:
 		p.inOrder = true
 	default:

@@ -37,9 +37,7 @@ func (d *draw) chain(depth int) (c Chain) {
 			c = append(c, Depth{Max: d.n(6) - 1})
 		case 3:
 			c = append(c, Expiry{})
-		case 4:
-			c = append(c, ByPriority{})
-		case 5:
+		case 4, 5:
 			c = append(c, InOrder{})
 		case 6:
 			c = append(c, d.user())

@@ -121,8 +121,8 @@ func TestLanes(t *testing.T) {
 		if got := (Chain{InOrder{}}).Decide(Message{Envelope: e}).Lane; got != Normal {
 			t.Errorf("priority %d in order: lane %s, want normal", p, got)
 		}
-		if got := (Chain{InOrder{}, ByPriority{}}).Decide(Message{Envelope: e}).Lane; got != want {
-			t.Errorf("priority %d by priority: lane %s, want %s", p, got, want)
+		if got := (Chain{}).Decide(Message{Envelope: e}).Lane; got != want {
+			t.Errorf("priority %d: the chain begins with the lane %s, want %s", p, got, want)
 		}
 	}
 	told := &protocol.Envelope{Kind: protocol.KindObserve}
@@ -139,7 +139,7 @@ func TestLanes(t *testing.T) {
 	}
 	for kind, want := range map[protocol.Kind]Lane{protocol.KindWake: Last, protocol.KindSnapshot: Last, protocol.KindTurn: Control, protocol.KindAnswer: Control} {
 		m := Message{Envelope: &protocol.Envelope{EventHeader: protocol.EventHeader{Priority: protocol.Low}, Kind: kind}}
-		if got := (Chain{InOrder{}, ByPriority{}}).Decide(m).Lane; got != want {
+		if got := (Chain{InOrder{}}).Decide(m).Lane; got != want {
 			t.Errorf("%s: lane %s, want %s", kind, got, want)
 		}
 	}
@@ -187,7 +187,7 @@ func show(v Verdict) string {
 	return s
 }
 
-func full() Chain { return Chain{Loop{}, Depth{}, Expiry{}, ByPriority{}} }
+func full() Chain { return Chain{Loop{}, Depth{}, Expiry{}} }
 
 // Promise 4. Each of them alone, whatever it says, and some together.
 func TestBuiltInsAllocateNothing(t *testing.T) {
@@ -199,7 +199,7 @@ func TestBuiltInsAllocateNothing(t *testing.T) {
 		{Envelope: event(func(e *protocol.Envelope) { e.Expires = 100 }), Receiver: "c"}, // has expired
 		{Envelope: &protocol.Envelope{Kind: protocol.KindWake}, Receiver: "c"},
 	}
-	for _, c := range []Chain{{Loop{}}, {Loop{Action: LoopDeprioritize}}, {Loop{Action: LoopWarn}}, {Depth{}}, {Expiry{}}, {ByPriority{}}, {InOrder{}}, full()} {
+	for _, c := range []Chain{{Loop{}}, {Loop{Action: LoopDeprioritize}}, {Loop{Action: LoopWarn}}, {Depth{}}, {Expiry{}}, {InOrder{}}, full()} {
 		plan := c.Plan()
 		for i, m := range messages {
 			if n := testing.AllocsPerRun(100, func() { c.Decide(m); plan.Decide(m) }); n != 0 {

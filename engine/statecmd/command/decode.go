@@ -17,10 +17,10 @@ func Decode(text string) (Batch, error) {
 	}
 	d := decoder{}
 	if len(t.Around) > 0 {
-		d.warn(-1, WarnEmbedded, "the commands were found inside other text")
+		d.warn(WarnEmbedded, "the commands were found inside other text")
 	}
 	if len(t.Repairs) > 0 {
-		d.warn(-1, WarnRepaired, "the JSON was repaired: "+repairs(t.Repairs))
+		d.warn(WarnRepaired, "the JSON was repaired: "+repairs(t.Repairs))
 	}
 	return d.batch(t.Value)
 }
@@ -98,9 +98,10 @@ type decoder struct {
 	out Batch
 }
 
-func (d *decoder) warn(index int, code Code, message string) {
+// warn warns of the whole batch.
+func (d *decoder) warn(code Code, message string) {
 	if len(d.out.Warnings) < 2*MaxEntries {
-		d.out.Warnings = append(d.out.Warnings, Warning{index, code, message})
+		d.out.Warnings = append(d.out.Warnings, Warning{-1, code, message})
 	}
 }
 
@@ -116,7 +117,7 @@ func (d *decoder) batch(v any) (Batch, error) {
 		}
 	}
 	if len(d.out.Entries)+len(d.out.Inspect) == 0 {
-		d.warn(-1, WarnNoCommands, "there is no command in it")
+		d.warn(WarnNoCommands, "there is no command in it")
 	}
 	return d.out, nil
 }
@@ -149,7 +150,7 @@ func (d *decoder) nested(text string) error {
 	if err != nil {
 		return err
 	}
-	d.warn(-1, WarnRepaired, "the commands were JSON inside a text")
+	d.warn(WarnRepaired, "the commands were JSON inside a text")
 	d.out.Entries = append(d.out.Entries, inner.Entries...)
 	d.out.Inspect = append(d.out.Inspect, inner.Inspect...)
 	d.out.Options.Transaction = d.out.Options.Transaction || inner.Options.Transaction
@@ -202,7 +203,7 @@ func (d *decoder) sections(o *lenient.Object) error {
 		case m.Key == "tavern_inspect":
 			d.inspect(m.Value)
 		case m.Key != "text" || i > 0:
-			d.warn(-1, WarnUnknownField, fmt.Sprintf("%q is no action and was ignored%s", m.Key, Hint(Nearest(m.Key, actionNames()))))
+			d.warn(WarnUnknownField, fmt.Sprintf("%q is no action and was ignored%s", m.Key, Hint(Nearest(m.Key, actionNames()))))
 		}
 	}
 	for _, a := range Actions() {
@@ -211,7 +212,7 @@ func (d *decoder) sections(o *lenient.Object) error {
 		}
 	}
 	if cut && len(d.out.Entries) == 0 {
-		d.warn(-1, WarnRepaired, "the text ended before any command was complete")
+		d.warn(WarnRepaired, "the text ended before any command was complete")
 	}
 	return nil
 }
@@ -340,7 +341,7 @@ func (e *Entry) readAction(v any, inherited Action) {
 func (d *decoder) batchOptions(v any) {
 	o, ok := v.(*lenient.Object)
 	if !ok {
-		d.warn(-1, WarnIgnored, "the batch's options are "+typeName(v)+", not an object, and were ignored")
+		d.warn(WarnIgnored, "the batch's options are "+typeName(v)+", not an object, and were ignored")
 		return
 	}
 	for _, m := range o.Members {
@@ -358,10 +359,10 @@ func (d *decoder) batchOptions(v any) {
 		case "reads":
 			ok = d.reads(m.Value)
 		default:
-			d.warn(-1, WarnUnknownOption, fmt.Sprintf("batch option %q is unknown and was ignored%s", m.Key, Hint(Nearest(m.Key, []string{"transaction", "batchId", "turnId", "reads"}))))
+			d.warn(WarnUnknownOption, fmt.Sprintf("batch option %q is unknown and was ignored%s", m.Key, Hint(Nearest(m.Key, []string{"transaction", "batchId", "turnId", "reads"}))))
 		}
 		if !ok {
-			d.warn(-1, WarnIgnored, fmt.Sprintf("batch option %q is %s", m.Key, typeName(m.Value)))
+			d.warn(WarnIgnored, fmt.Sprintf("batch option %q is %s", m.Key, typeName(m.Value)))
 		}
 	}
 }
@@ -401,7 +402,7 @@ func (d *decoder) inspect(v any) {
 		if key, ok := item.(string); ok && len(d.out.Inspect) < MaxEntries {
 			d.out.Inspect = append(d.out.Inspect, key)
 		} else {
-			d.warn(-1, WarnUnknownField, "an entry of tavern_inspect names no key and was ignored")
+			d.warn(WarnUnknownField, "an entry of tavern_inspect names no key and was ignored")
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package nodes
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -20,6 +21,9 @@ type tool struct {
 
 // KindOf is the kind of the node that calls a tool: its id without "Tool".
 func KindOf(id string) string { return strings.TrimSuffix(id, "Tool") }
+
+// OfTool is a kind whose nodes call one tool.
+func OfTool(spec protocol.ToolSpec) workflow.Kind { return toolKind(spec) }
 
 func toolKind(spec protocol.ToolSpec) tool {
 	schema, _ := spec.Parameters.(map[string]any)
@@ -117,9 +121,7 @@ func (c *call) Run(x *workflow.Exec) error {
 		more = x.Object(c.more)
 	}
 	params := make(map[string]any, len(c.names)+len(more))
-	for k, v := range more {
-		params[k] = v
-	}
+	maps.Copy(params, more)
 	for i, in := range c.ins {
 		if x.Has(in) {
 			params[c.names[i]] = x.In(in)

@@ -76,7 +76,7 @@ func readPath(s string) ([]step, error) {
 				end = len(rest)
 			}
 			part, rest = rest[:end], rest[end:]
-			if dot := strings.TrimPrefix(rest, "."); dot != rest {
+			if dot, ok := strings.CutPrefix(rest, "."); ok {
 				if rest = dot; rest == "" {
 					return nil, protocol.Errorf(protocol.KindInvalid, "path %q: ends in a dot", s)
 				}

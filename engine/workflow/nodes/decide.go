@@ -11,11 +11,12 @@ import (
 	"tavernsim/protocol"
 )
 
-// program compiles an expression of the configuration over the inputs that are
+// program compiles the expression of the configuration over the inputs that are
 // declared and those that the user named.
-func program(s *workflow.Setup, key string) *expr.Program {
+func program(s *workflow.Setup) *expr.Program {
+	const key = "expression"
 	src := s.NeedText(key)
-	freeInputs(s, workflow.Wildcard)
+	freeInputs(s)
 	names := s.Inputs()
 	if src == "" {
 		return nil
@@ -53,13 +54,13 @@ func setTyped(x *workflow.Exec, typ workflow.Type, out int, v any, made bool) er
 }
 
 func expression(s *workflow.Setup) workflow.Body {
-	p := program(s, "expression")
+	p := program(s)
 	typ := outType(s, workflow.Wildcard)
 	return evaluate(p, typ, s.Out("value", typ))
 }
 
 func mathNode(s *workflow.Setup) workflow.Body {
-	p := program(s, "expression")
+	p := program(s)
 	typ := workflow.Type(s.OneOf("type", string(workflow.Float), string(workflow.Integer)))
 	return evaluate(p, typ, s.Out("result", typ))
 }
@@ -92,7 +93,7 @@ func compare(s *workflow.Setup) workflow.Body {
 	out := s.Out("result", workflow.Boolean)
 	var holds condition
 	if s.Value("expression") != nil {
-		holds = expressionCondition(program(s, "expression"))
+		holds = expressionCondition(program(s))
 	} else {
 		holds = comparison(s)
 	}
@@ -235,7 +236,7 @@ func branch(s *workflow.Setup) workflow.Body {
 	value := s.In(workflow.In{Name: "value", Type: typ})
 	var holds condition
 	if s.Value("expression") != nil {
-		holds = expressionCondition(program(s, "expression"))
+		holds = expressionCondition(program(s))
 	} else {
 		in := s.In(workflow.In{Name: "condition", Required: true})
 		holds = func(x *workflow.Exec) (bool, error) { return expr.Truthy(x.In(in)), nil }

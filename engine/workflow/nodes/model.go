@@ -1,11 +1,14 @@
 package nodes
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"tavernsim/engine/workflow"
 	"tavernsim/protocol"
+	"tavernsim/protocol/picture"
 )
 
 // llm is a node that asks a model once.
@@ -20,7 +23,7 @@ type llm struct {
 	check       func(value any) error // of the answer, against its schema; nil = there is none
 	ends        *callMarks            // of the grammar at whose calls the model stops
 
-	prompt, system, messages, shorter, variables, modelIn, tools, rounds, maxIn int // inputs
+	prompt, system, messages, shorter, variables, modelIn, tools, rounds, maxIn, images int // inputs
 
 	text, value, calls, reasoning, finish, usage, answered int // outputs; -1 = nobody looks
 }
@@ -54,7 +57,7 @@ func (c completion) Build(s *workflow.Setup) workflow.Body {
 	n.prompt, n.system = in("prompt", workflow.String), in("system", workflow.String)
 	n.messages, n.variables = in("messages", workflow.Array), in("variables", workflow.Object)
 	n.modelIn, n.tools, n.rounds = in("model", workflow.String), in("tools", workflow.Array), in("conversation", workflow.Array)
-	n.shorter, n.maxIn = in("shorter", workflow.Array), in("max_tokens", workflow.Integer)
+	n.shorter, n.maxIn, n.images = in("shorter", workflow.Array), in("max_tokens", workflow.Integer), in("images", workflow.Array)
 	if !s.Given("prompt") && !s.Given("messages") {
 		s.Faultf("", "connect an edge to \"prompt\" or \"messages\"", "there is nothing to ask the model")
 	}
@@ -142,17 +145,56 @@ func (n *llm) conversation(x *workflow.Exec) ([]protocol.ModelMessage, error) {
 		list = append(list, protocol.ModelMessage{Role: protocol.RoleSystem, Text: t})
 	}
 	list, err := readMessages(list, "message", given)
-	if t := x.Text(n.prompt); t != "" {
-		list = append(list, protocol.ModelMessage{Role: protocol.RoleUser, Text: t})
+	images, bad := readImages(x.List(n.images))
+	if t := x.Text(n.prompt); t != "" || len(images) > 0 {
+		list = append(list, protocol.ModelMessage{Role: protocol.RoleUser, Text: t, Images: images})
 	}
-	if err == nil && len(list) == 0 {
+	if err = cmp.Or(err, bad); err == nil && len(list) == 0 {
 		err = protocol.Errorf(protocol.KindInvalid, "the prompt is empty and there are no messages")
 	}
 	if err != nil {
 		return nil, err
 	}
-	list, err = readMessages(list, "conversation: message", rounds)
+	if list, err = readMessages(list, "conversation: message", rounds); err == nil {
+		err = boundImages(list)
+	}
 	return append(list, complaints(x)...), err
+}
+
+// boundImages leaves the newest pictures that calls have brought, and refuses more than a
+// request may have of others.
+func boundImages(list []protocol.ModelMessage) error {
+	left := picture.Most
+	for i := range list {
+		for _, x := range list[i].Images {
+			if !x.Found {
+				left--
+			}
+		}
+	}
+	if left < 0 {
+		return protocol.Errorf(protocol.KindLimit, "%d images; a request may have %d", picture.Most-left, picture.Most)
+	}
+	for i := len(list) - 1; i >= 0; i-- {
+		list[i].Images = slices.DeleteFunc(list[i].Images, func(x protocol.Image) bool {
+			if x.Found {
+				left--
+			}
+			return x.Found && left < 0
+		})
+	}
+	return nil
+}
+
+func readImages(values []any) (list []protocol.Image, err error) {
+	for i, v := range values {
+		image, err := picture.Read(v)
+		if err != nil {
+			return nil, protocol.Errorf(protocol.KindInvalid, "image %d: %w", i, err)
+		}
+		list = append(list, image)
+	}
+	return list, nil
 }
 
 func readMessages(list []protocol.ModelMessage, what string, values []any) ([]protocol.ModelMessage, error) {
@@ -185,7 +227,13 @@ func readMessage(v any) (protocol.ModelMessage, error) {
 		}
 		out.Calls = append(out.Calls, call)
 	}
-	return out, nil
+	given, _ := m["images"].([]any)
+	if len(given) > 0 && out.Role != protocol.RoleUser && out.Role != protocol.RoleTool {
+		return out, fmt.Errorf("images of the role %s: want user or tool", out.Role)
+	}
+	var err error
+	out.Images, err = readImages(given)
+	return out, err
 }
 
 func readTools(list []any) ([]protocol.ToolSpec, error) {

@@ -91,8 +91,7 @@ func complaints(x *workflow.Exec) []protocol.ModelMessage {
 	if x.Failed() == nil {
 		return nil
 	}
-	var r *rejected
-	if errors.As(x.Failed(), &r) {
+	if r, ok := errors.AsType[*rejected](x.Failed()); ok {
 		return r.shown
 	}
 	return nil

@@ -1,6 +1,7 @@
 package nodes
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -14,7 +15,8 @@ import (
 type assemble struct {
 	texts   [4]*template.Template // by place in written; nil = none
 	grammar string
-	context int
+	model   string // that reads the prompt; "" = the default one
+	context int    // 0 = the model's
 	output  int
 	kinds   []prompt.Kind
 
@@ -30,6 +32,7 @@ func written() [4]string { return [4]string{"persona", "rules", "state", "instru
 const (
 	grammarNative = "native"
 	grammarTAM    = "tam"
+	grammarXML    = "toolsxml"
 	grammarNone   = "none"
 )
 
@@ -44,20 +47,24 @@ func assembled() []workflow.In {
 
 func assemblePrompt(s *workflow.Setup) workflow.Body {
 	n := &assemble{
-		grammar: s.OneOf("grammar", grammarNative, grammarTAM, grammarNone),
-		context: s.Int("context", 8192, 256, 100_000_000),
-		output:  s.Int("output", 1024, 1, 10_000_000),
+		grammar: s.OneOf("grammar", grammarNative, grammarTAM, grammarXML, grammarNone),
+		model:   s.Text("model", ""),
+		context: s.Int("context", 0, 256, 100_000_000),
+		output:  s.Int("output", 0, 1, 10_000_000),
 		in:      map[string]int{},
 	}
-	if n.output+n.context/20 >= n.context {
-		s.Faultf("output", "lower it, or raise context", "an answer of %d tokens leaves nothing of a context of %d for the prompt", n.output, n.context)
+	if context, output := n.room(0); n.context > 0 && output+context/20 >= context {
+		s.Faultf("output", "lower it, or raise context", "an answer of %d tokens leaves nothing of a context of %d for the prompt", output, context)
 	}
 	n.kinds = sectionRules(s)
 	for _, in := range assembled() {
 		n.in[in.Name] = s.In(in)
 		n.names = append(n.names, in.Name)
 	}
-	free, _ := freeInputs(s, workflow.Wildcard)
+	if s.Value("sections") != nil && s.Object("sections")["summary"] != nil && !s.Given("summary") {
+		s.Faultf("sections", "connect an edge to the input summary, or remove summary", "there is no summary to bound: nothing brings the input summary")
+	}
+	free, _ := freeInputs(s)
 	n.names = append(n.names, free...)
 	for i, key := range written() {
 		n.texts[i] = n.template(s, key)
@@ -150,7 +157,8 @@ func (n *assemble) Run(x *workflow.Exec) error {
 	}
 	conversation := x.List(n.in["conversation"])
 	tools := n.native(x)
-	budget := prompt.Budget{Context: n.context, Output: n.output, Fixed: 2*prompt.PerMessage + toolTokens(tools) + conversationTokens(conversation)}
+	context, output := n.room(x.Context(n.model))
+	budget := prompt.Budget{Context: context, Output: output, Fixed: 2*prompt.PerMessage + toolTokens(tools) + conversationTokens(conversation)}
 	p, err := prompt.Assemble(sections, budget)
 	if err != nil {
 		return err
@@ -165,17 +173,37 @@ func (n *assemble) Run(x *workflow.Exec) error {
 			trace["shorter"] = traceValue(again, budget.Fixed)
 		}
 	}
-	n.give(x, p, tools, trace)
+	n.give(x, p, tools, trace, output)
 	return nil
 }
 
+// room is the context of a prompt, and what the answer gets of it: what the node says, but
+// no more than the model reads. Of a model's context an answer gets no more than a quarter
+// unasked.
+func (n *assemble) room(known int) (context, output int) {
+	context, output = n.context, cmp.Or(n.output, defaultOutput)
+	if known > 0 && (context == 0 || known < context) {
+		context = known
+		if n.output == 0 {
+			output = min(output, context/4)
+		}
+	}
+	return cmp.Or(context, defaultContext), output
+}
+
+// What a prompt has if neither node nor model says it.
+const (
+	defaultContext = 8192
+	defaultOutput  = 1024
+)
+
 // give sets the outputs that somebody looks at.
-func (n *assemble) give(x *workflow.Exec, p *prompt.Prompt, tools []any, trace map[string]any) {
+func (n *assemble) give(x *workflow.Exec, p *prompt.Prompt, tools []any, trace map[string]any, output int) {
 	if n.tools >= 0 {
 		x.Share(n.tools, tools)
 	}
 	if n.maxTokens >= 0 {
-		x.Share(n.maxTokens, int64(n.output))
+		x.Share(n.maxTokens, int64(output))
 	}
 	if n.tokens >= 0 {
 		x.Share(n.tokens, int64(p.Tokens))
@@ -233,9 +261,14 @@ func (n *assemble) sections(x *workflow.Exec) ([]prompt.Section, error) {
 	if n.texts[2] == nil {
 		units["state"] = prompt.State(x.In(n.in["private_state"]))
 	}
-	if n.grammar == grammarTAM && len(list("tools")) > 0 {
-		units["grammar"] = prompt.One("grammar", prompt.TAM)
-		units["tools"] = prompt.Tools(list("tools"))
+	switch n.grammar {
+	case grammarTAM:
+		if len(list("tools")) > 0 {
+			units["grammar"], units["tools"] = prompt.One("grammar", prompt.TAM), prompt.Tools(list("tools"))
+		}
+	case grammarXML:
+		form, _ := prompt.ToolsXML(list("tools"))
+		units["grammar"] = prompt.One("grammar", form)
 	}
 	sections := make([]prompt.Section, len(n.kinds))
 	for i, k := range n.kinds {
@@ -246,10 +279,15 @@ func (n *assemble) sections(x *workflow.Exec) ([]prompt.Section, error) {
 
 // native are the tools that go beside the messages.
 func (n *assemble) native(x *workflow.Exec) []any {
-	if n.grammar != grammarNative {
-		return []any{}
+	tools := x.List(n.in["tools"])
+	switch n.grammar {
+	case grammarNative:
+		return tools
+	case grammarXML:
+		_, tools = prompt.ToolsXML(tools)
+		return tools
 	}
-	return x.List(n.in["tools"])
+	return []any{}
 }
 
 func toolTokens(tools []any) (n int) {

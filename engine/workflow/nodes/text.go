@@ -10,11 +10,11 @@ import (
 )
 
 // freeInputs declares what the user named, and what "*" offers besides.
-func freeInputs(s *workflow.Setup, t workflow.Type) (names []string, first int) {
+func freeInputs(s *workflow.Setup) (names []string, first int) {
 	names = append(s.Free(), s.Offered()...)
 	first = -1
 	for i, name := range names {
-		n := s.In(workflow.In{Name: name, Type: t})
+		n := s.In(workflow.In{Name: name, Type: workflow.Wildcard})
 		if i == 0 {
 			first = n
 		}
@@ -23,7 +23,7 @@ func freeInputs(s *workflow.Setup, t workflow.Type) (names []string, first int) 
 }
 
 func textTemplate(s *workflow.Setup) workflow.Body {
-	names, first := freeInputs(s, workflow.Wildcard)
+	names, first := freeInputs(s)
 	text := s.Out("text", workflow.String)
 	vars := s.Out("variables", workflow.Object)
 	wantVars := s.Used("variables")
@@ -109,7 +109,7 @@ func constant(s *workflow.Setup) workflow.Body {
 }
 
 func makeObject(s *workflow.Setup) workflow.Body {
-	names, first := freeInputs(s, workflow.Wildcard)
+	names, first := freeInputs(s)
 	out := s.Out("object", workflow.Object)
 	return workflow.BodyFunc(func(x *workflow.Exec) error {
 		setObject(x, out, names, first, false)

@@ -1,0 +1,109 @@
+package tool
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"tavernsim/engine/template"
+	"tavernsim/protocol"
+	"tavernsim/protocol/picture"
+)
+
+// Artifact is a file that a call left. The run keeps it beside its journal, under the hash
+// of its bytes; facts name it.
+type Artifact struct {
+	ID   string `json:"id"` // sha256-…, in lower hexadecimal
+	Size int64  `json:"size"`
+	Type string `json:"type"` // media type
+	Name string `json:"name"` // WholeOutput, or what the tool calls it
+}
+
+// WholeOutput is the name of the artifact that has all of an output of which a fact has a
+// part.
+const WholeOutput = "output"
+
+// ArtifactScheme begins the URI of an artifact.
+const ArtifactScheme = "artifact:"
+
+// URI names the artifact for agents and parameters.
+func (a *Artifact) URI() string { return ArtifactScheme + a.ID }
+
+// Images are the artifacts that a model can be shown.
+func Images(list []Artifact) (images []protocol.Image) {
+	for i := range list {
+		if a := &list[i]; slices.Contains(picture.Types(), a.Type) && a.Size <= picture.MaxBytes {
+			images = append(images, protocol.Image{URI: a.URI(), Type: a.Type, Found: true})
+		}
+	}
+	return images
+}
+
+// CheckArtifact reports whether a text is the id of an artifact.
+func CheckArtifact(id string) bool {
+	digits, ok := strings.CutPrefix(id, "sha256-")
+	return ok && len(digits) == 64 && strings.Trim(digits, "0123456789abcdef") == ""
+}
+
+// Excerpt is a text of at most so many bytes: its beginning, three quarters, and its end,
+// and how much is left out.
+func Excerpt(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	return excerpt(s, most, int64(len(s)), "")
+}
+
+// ExcerptOf is an Excerpt that names where all of the text is. The text may be a longer
+// Excerpt itself.
+func ExcerptOf(s string, most int, whole *Artifact) string {
+	if len(s) <= most {
+		return s
+	}
+	return excerpt(s, most, whole.Size, fmt.Sprintf("; all %d bytes are %s", whole.Size, whole.URI()))
+}
+
+func excerpt(s string, most int, total int64, where string) string {
+	note := 64 + len(where) // bytes for the words between
+	head := (most - note) / 4 * 3
+	tail := len(s) - (most - note - head)
+	for head > 0 && !utf8.RuneStart(s[head]) {
+		head--
+	}
+	for tail < len(s) && !utf8.RuneStart(s[tail]) {
+		tail++
+	}
+	return s[:head] + fmt.Sprintf("\n… %d bytes are left out%s …\n", total-int64(head+len(s)-tail), where) + s[tail:]
+}
+
+// MaxView is how many bytes of a result from outside a model sees.
+const MaxView = 16 << 10
+
+// View is the part of a result from outside that an agent is shown.
+func View(output any, artifacts []Artifact) any {
+	text, isText := output.(string)
+	if !isText {
+		b := template.AppendJSON(nil, output)
+		if len(b) <= MaxView {
+			return output
+		}
+		text = string(b)
+	}
+	for i := range artifacts {
+		if artifacts[i].Name == WholeOutput {
+			return ExcerptOf(text, MaxView, &artifacts[i])
+		}
+	}
+	return Excerpt(text, MaxView)
+}
+
+// SizeOf is how many bytes an output had before it was cut.
+func SizeOf(output []byte, artifacts []Artifact) int64 {
+	for i := range artifacts {
+		if artifacts[i].Name == WholeOutput {
+			return artifacts[i].Size
+		}
+	}
+	return int64(len(output))
+}

@@ -1,0 +1,118 @@
+package budget
+
+import (
+	"math"
+	"strings"
+
+	"tavernsim/protocol"
+)
+
+// Tools is what the tools of a scene may take: calls that executors carry out, tasks too. A
+// limit of 0 is none.
+type Tools struct {
+	Calls   int64   `json:"calls,omitempty"`
+	Seconds float64 `json:"seconds,omitempty"`
+	Bytes   int64   `json:"bytes,omitempty"`
+	Money   float64 `json:"money,omitempty"` // dollars
+	Stop    string  `json:"stop,omitempty"`
+}
+
+// StopBudget lets a scene end when a call is refused.
+const StopBudget = "budget"
+
+// MaxSeconds bounds the time of tools.
+const MaxSeconds = 1e9
+
+// Limits converts the budget; nil gives nil. Files are checked by their rules.
+func (b *Tools) Limits() *Limits {
+	if b == nil {
+		return nil
+	}
+	l := &Limits{On: Action{Do: Refuse}, Amount: Amount{Calls: b.Calls, Nano: int64(math.Round(b.Money * Dollar)), Micro: int64(math.Ceil(b.Seconds * 1e6)), Bytes: b.Bytes}}
+	if b.Stop == StopBudget {
+		l.On.Do = End
+	}
+	return l
+}
+
+// OfTools is the ledger of the tools of a scene.
+const OfTools = "tools"
+
+// ToolNumbers is added to the numbers of calls of tools: models are numbered from 1, too.
+const ToolNumbers = 1 << 30
+
+// refusedTool begins the text of every refusal of a call of a tool.
+const refusedTool = "tool_budget of the scene: "
+
+// ToolsAreOut is why a task is refused.
+const ToolsAreOut = refusedTool + "it has no room for the call"
+
+// RefusedTool reports whether a call of a tool failed because of the budget.
+func RefusedTool(kind protocol.ErrorKind, text string) bool {
+	return kind == protocol.KindLimit && strings.HasPrefix(text, refusedTool)
+}
+
+// HasTools reports whether tools have a budget.
+func (t *Tree) HasTools() bool { return t.tools != nil }
+
+// HasModels reports whether models have one, or what they take is counted.
+func (t *Tree) HasModels() bool {
+	return t.all != nil || t.run != nil || t.scene != nil || len(t.cfg.Endpoints)+len(t.cfg.Profiles)+len(t.cfg.Agents) > 0
+}
+
+// ToolsLeft is what tools may still take; nil = they have no budget. A limit that is reached
+// is negative, one that is not there 0.
+func (t *Tree) ToolsLeft() *Amount {
+	if t.tools == nil {
+		return nil
+	}
+	used, limit := t.tools.Used, t.tools.Amount
+	left := func(limit, used int64) int64 {
+		switch {
+		case limit <= 0:
+			return 0
+		case used >= limit:
+			return -1
+		}
+		return limit - used
+	}
+	return &Amount{Calls: left(limit.Calls, used.Calls), Nano: left(limit.Nano, used.Nano), Micro: left(limit.Micro, used.Micro), Bytes: left(limit.Bytes, used.Bytes)}
+}
+
+// ChargeTools counts what a fact says that tools took, and how many calls were refused. It
+// says what the budget demands: End, or nothing.
+func (t *Tree) ChargeTools(at protocol.Time, a Amount, refused int64) (on string) {
+	if t.tools == nil {
+		return ""
+	}
+	t.tools.charge(at, a)
+	if t.tools.Refused += refused; refused > 0 && t.tools.On.Do == End {
+		on = End
+	}
+	return on
+}
+
+// tryTool reserves a call and its price. Of time and output nobody knows the bound: once the
+// limit is reached nothing leaves any more.
+func (t *Tree) tryTool(r *Request, at protocol.Time) (refused *Refusal, waits bool) {
+	l := t.tools
+	if l == nil {
+		return nil, false
+	}
+	bound := r.Bound
+	bound.Micro, bound.Bytes = 1, 1
+	if settled := l.used(at).Plus(bound); !r.Paid {
+		if refused := l.refusal(settled, bound, false, at); refused != nil {
+			_, why, _ := strings.Cut(refused.Text, ": ")
+			refused.Text = refusedTool + why
+			return refused, false
+		}
+		if reserved := (Amount{Calls: l.reserved.Calls, Nano: l.reserved.Nano}); !settled.Plus(reserved).Within(l.Amount) {
+			return nil, true
+		}
+	}
+	l.reserved = l.reserved.Plus(bound)
+	x := t.turn(r.Agent)
+	x.reserved[r.Number] = append(x.reserved[r.Number], hold{l, bound})
+	return nil, false
+}

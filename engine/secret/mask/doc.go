@@ -1,0 +1,24 @@
+// Package mask finds values of secrets in texts, whichever way they are spelled, and takes
+// them out.
+//
+// A [Masker] is made once for its secrets and is immutable. [Masker.Text] masks one whole
+// text: what a tool answered.
+//
+// # Promises
+//
+//  1. A plain value is replaced in place by $KARYI{NAME}: also a part of it, if that
+//     has eight letters and digits and a third of those of the value, in any case, with anything that is neither letter nor
+//     digit between: spaces, line breaks, quotes, colours of a terminal.
+//  2. Another spelling makes the whole text one that must be withheld: reversed, ROT13, hex
+//     (also with the bytes of a pair swapped), base64 and base32 at any offset, octal,
+//     decimal, \u, \x, escapes of URLs and JSON; each of these backwards; characters that
+//     stand for others (full-width, bold, circled; with accents, or with what cannot be seen
+//     between them); and what is found when base64, hex or gzip is decoded, up to three times.
+//  3. A text without a secret comes back as it was.
+//
+// # Not caught
+//
+// Encryption, alphabets of one's own, letters with other letters or digits between, parts
+// that are smaller. Code that holds a value can always spell it in a
+// way that nobody knows: masking is a seat belt, and the sandbox is the wall.
+package mask

@@ -1,0 +1,246 @@
+package mask
+
+import (
+	"slices"
+	"unicode/utf8"
+
+	"tavernsim/protocol"
+)
+
+// Secret is a value that must not be seen.
+type Secret struct {
+	Name  string
+	Value string
+}
+
+// MinValue is how many letters and digits a value needs: shorter ones are found everywhere.
+const MinValue = gram
+
+// gram is the length of the pieces that are looked up.
+const gram = 8
+
+// Plain is the form of a value that is spelled as it is.
+const Plain = "plain"
+
+// pattern is one spelling of one secret, squeezed: letters, digits and bytes beyond ASCII,
+// in lower case.
+type pattern struct {
+	name string
+	form string
+	text []byte
+	need int // as many bytes in a row are a hit
+}
+
+// place is where a piece stands in a pattern.
+type place struct{ pattern, offset int }
+
+// Masker finds the values of its secrets.
+type Masker struct {
+	patterns []pattern
+	places   map[uint64][]place
+	filter   []uint64 // of pieces; most texts end here
+	fold     *[256]byte
+	codes    *[256]byte
+	longest  int // squeezed bytes that the longest hit needs
+}
+
+const (
+	filterBits = 20 // 128 KiB: of the pieces of 20 secrets, 3 % of others pass
+	filterSize = 1 << filterBits
+)
+
+// New makes a masker. It refuses values that are too short to be found without false hits.
+func New(secrets []Secret) (*Masker, error) {
+	m := &Masker{places: map[uint64][]place{}, filter: make([]uint64, filterSize/64), fold: fold(), codes: codes()}
+	for _, s := range secrets {
+		if squeezed := squeeze(s.Value); len(squeezed) < MinValue {
+			return nil, protocol.Errorf(protocol.KindInvalid, "the secret %s has %d letters and digits; at least %d are needed to find it in texts", s.Name, len(squeezed), MinValue)
+		}
+		if distinct(s.Value) < minDistinct {
+			return nil, protocol.Errorf(protocol.KindInvalid, "the secret %s has fewer than %d different letters and digits; it would be found everywhere", s.Name, minDistinct)
+		}
+		for _, sp := range spellings(s.Value) {
+			m.add(s.Name, sp)
+		}
+	}
+	return m, nil
+}
+
+const minDistinct = 4
+
+func distinct(value string) int {
+	b := squeeze(value)
+	slices.Sort(b)
+	return len(slices.Compact(b))
+}
+
+// add adds a spelling and, but of the plain one, that backwards.
+func (m *Masker) add(name string, sp spelling) {
+	text := squeeze(sp.text)
+	if len(text) < sp.need {
+		return
+	}
+	m.index(pattern{name, sp.form, text, sp.need})
+	back := slices.Clone(text)
+	slices.Reverse(back)
+	m.index(pattern{name, sp.form + " backwards", back, sp.need})
+}
+
+func (m *Masker) index(p pattern) {
+	for _, other := range m.patterns {
+		if slices.Equal(other.text, p.text) && other.name == p.name {
+			return
+		}
+	}
+	m.patterns = append(m.patterns, p)
+	m.longest = max(m.longest, p.need)
+	w := uint64(0)
+	for i, c := range p.text {
+		if w = w<<8 | uint64(c); i < gram-1 {
+			continue
+		}
+		m.places[w] = append(m.places[w], place{len(m.patterns) - 1, i})
+		h := hash(w)
+		m.filter[h>>6] |= 1 << (h & 63)
+	}
+}
+
+func hash(w uint64) uint64 { return w * 0x9e3779b97f4a7c15 >> (64 - filterBits) }
+
+// fold gives for each byte its lower case, or 0 for what is squeezed out.
+func fold() *[256]byte {
+	t := new([256]byte)
+	for c := range 256 {
+		switch b := byte(c); {
+		case 'A' <= b && b <= 'Z':
+			t[c] = b + 'a' - 'A'
+		case 'a' <= b && b <= 'z', '0' <= b && b <= '9', b >= utf8.RuneSelf:
+			t[c] = b
+		}
+	}
+	return t
+}
+
+func squeeze(s string) (dst []byte) {
+	table := fold()
+	for i := 0; i < len(s); i++ {
+		if c := table[s[i]]; c != 0 {
+			dst = append(dst, c)
+		}
+	}
+	return dst
+}
+
+// run is a part of a pattern that stands in the text, so far.
+type run struct {
+	place
+	last   int // count of squeezed bytes at its end
+	length int // squeezed bytes
+	end    int // in the text
+}
+
+// hit is a part of a text that spells a secret.
+type hit struct {
+	start, end int
+	pattern    *pattern
+}
+
+// scan finds all hits.
+func (m *Masker) scan(text string) []hit {
+	var found runs
+	w, n, filter, table := uint64(0), 0, m.filter, m.fold
+	for i := 0; i < len(text); i++ {
+		c := table[text[i]]
+		if c == 0 {
+			if text[i] == 0x1b {
+				i = skipEscape(text, i)
+			}
+			continue
+		}
+		w = w<<8 | uint64(c)
+		n++
+		if h := hash(w); filter[h>>6]&(1<<(h&63)) != 0 && n >= gram {
+			if places, known := m.places[w]; known {
+				m.follow(&found, places, n, i+1)
+			}
+		}
+	}
+	m.close(&found)
+	return m.hits(text, found.done)
+}
+
+// runs are the parts of patterns that stand in a text.
+type runs struct {
+	open []run // that may go on
+	done []run // long enough to be hits
+}
+
+// follow extends the runs that go on at the n-th squeezed byte, and begins others.
+func (m *Masker) follow(r *runs, places []place, n, end int) {
+	var next []run
+	for _, p := range places {
+		at := slices.IndexFunc(r.open, func(o run) bool { return o.pattern == p.pattern && o.offset == p.offset-1 && o.last == n-1 })
+		switch {
+		case at >= 0:
+			next = append(next, run{p, n, r.open[at].length + 1, end})
+			r.open[at].length = 0
+		case len(next) < maxOpen:
+			next = append(next, run{p, n, gram, end})
+		}
+	}
+	m.close(r)
+	r.open = next
+}
+
+// maxOpen bounds the runs that begin at one place, for values that repeat themselves.
+const maxOpen = 64
+
+// close ends the open runs.
+func (m *Masker) close(r *runs) {
+	for _, o := range r.open {
+		if o.length >= m.patterns[o.pattern].need {
+			r.done = append(r.done, o)
+		}
+	}
+	r.open = nil
+}
+
+// hits turns runs into places of the text.
+func (m *Masker) hits(text string, runs []run) (hits []hit) {
+	for _, r := range runs {
+		start := r.end
+		for left := r.length; left > 0 && start > 0; {
+			if start--; m.fold[text[start]] != 0 && !inEscape(text, start) {
+				left--
+			}
+		}
+		hits = append(hits, hit{start, r.end, &m.patterns[r.pattern]})
+	}
+	slices.SortFunc(hits, func(a, b hit) int { return a.start - b.start })
+	return hits
+}
+
+// skipEscape gives the last byte of an escape sequence of a terminal.
+func skipEscape(text string, i int) int {
+	if i+1 >= len(text) || text[i+1] != '[' {
+		return i
+	}
+	for j := i + 2; j < len(text) && j < i+maxEscape; j++ {
+		if '@' <= text[j] && text[j] <= '~' {
+			return j
+		}
+	}
+	return i
+}
+
+const maxEscape = 32
+
+// inEscape reports whether a byte belongs to an escape sequence.
+func inEscape(text string, at int) bool {
+	for i := at; i >= 0 && i > at-maxEscape; i-- {
+		if text[i] == 0x1b {
+			return skipEscape(text, i) >= at
+		}
+	}
+	return false
+}

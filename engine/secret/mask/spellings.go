@@ -1,0 +1,118 @@
+package mask
+
+import (
+	"encoding/base32"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf16"
+)
+
+// spelling is a value in another form.
+type spelling struct {
+	form string
+	text string
+	need int // squeezed bytes in a row that are a hit
+}
+
+// part is how many characters in a row of a value are a hit: a third of it, so that words
+// within addresses are none, and eight at least.
+func part(value string) int { return max(gram, (len(squeeze(value))+2)/3) }
+
+func spellings(value string) []spelling {
+	n := part(value)
+	out := []spelling{{Plain, value, n}, {Plain, escaped(value), n}, {"rot13", strings.Map(rot13, value), n}}
+	if quoted, err := json.Marshal(value); err == nil {
+		out = append(out, spelling{Plain, strings.Trim(string(quoted), `"`), n})
+	}
+	if text := (&Masker{fold: fold(), longest: len(value)}).flat(value); text != "" {
+		out = append(out, spelling{inOtherCharacters, text, n}, spelling{"characters backwards", backwards(value), n}, spelling{inOtherCharacters, backwards(text), n})
+	}
+	out = append(out,
+		spelling{"hex", hex.EncodeToString([]byte(value)), 2 * n},
+		spelling{"swapped hex", swapped(value, 0), 2*n - 2},
+		spelling{"swapped hex", swapped(value, 1), 2*n - 2},
+		spelling{"octal", each(value, "%03o"), 3 * n},
+		spelling{"decimal", each(value, "%d"), 2 * n},
+		spelling{"decimal", each(value, "%03d"), 3 * n},
+		spelling{`\u`, units(value), 5 * n},
+		spelling{`\x`, each(value, "x%02x"), 3 * n},
+		spelling{"0x", each(value, "0x%02x"), 4 * n},
+	)
+	for offset := range 3 {
+		out = append(out, spelling{"base64", shifted(value, offset, 6, base64.RawStdEncoding.EncodeToString), 8*n/6 - 1})
+	}
+	for offset := range 5 {
+		out = append(out, spelling{"base32", shifted(value, offset, 5, base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString), 8*n/5 - 1})
+	}
+	return out
+}
+
+// backwards reverses characters; patterns are reversed by bytes.
+func backwards(text string) string {
+	r := []rune(text)
+	slices.Reverse(r)
+	return string(r)
+}
+
+// units are the characters as JavaScript and JSON escape them.
+func units(value string) string {
+	var b strings.Builder
+	for _, u := range utf16.Encode([]rune(value)) {
+		fmt.Fprintf(&b, "u%04x", u)
+	}
+	return b.String()
+}
+
+func rot13(r rune) rune {
+	switch {
+	case 'a' <= r && r <= 'z':
+		return 'a' + (r-'a'+13)%26
+	case 'A' <= r && r <= 'Z':
+		return 'A' + (r-'A'+13)%26
+	}
+	return r
+}
+
+// escaped is a value as URLs have it.
+func escaped(value string) string {
+	var b strings.Builder
+	for i := 0; i < len(value); i++ {
+		c := value[i]
+		if 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte("-_.~ ", c) >= 0 {
+			b.WriteByte(c)
+			continue
+		}
+		fmt.Fprintf(&b, "%%%02x", c)
+	}
+	return b.String()
+}
+
+// swapped is hex as od -x writes it on this kind of machines, from an even or odd place.
+func swapped(value string, offset int) string {
+	var b strings.Builder
+	for i := offset; i+1 < len(value); i += 2 {
+		fmt.Fprintf(&b, "%02x%02x", value[i+1], value[i])
+	}
+	return b.String()
+}
+
+func each(value, format string) string {
+	var b strings.Builder
+	for i := 0; i < len(value); i++ {
+		fmt.Fprintf(&b, format, value[i])
+	}
+	return b.String()
+}
+
+// shifted is what a code of so many bits for each character makes of a value that begins
+// at an offset of its blocks, without what depends on the bytes before and behind it.
+func shifted(value string, offset, bits int, encode func([]byte) string) string {
+	text := encode(append(make([]byte, offset), value...))
+	first := (offset*8 + bits - 1) / bits
+	last := (offset + len(value)) * 8 / bits
+	return text[min(first, last):last]
+}

@@ -1,0 +1,21 @@
+// Package tooltask is the machine of the service that owns calls which outlive the turn that
+// made them (seed 000 §3.2): tasks of tools that are asynchronous.
+//
+// A turn requests a task; [State.Decide] opens it once the turn is merged. Somebody outside
+// of the machine carries it out when the wave is durable, and tells what came of it
+// ([Told]). The task ends when it is due; on the realtime clock, when its answer is there.
+//
+// # Promises
+//
+//  1. On the virtual clock a task ends at the moment that its fact [Opened] names, whenever
+//     its answer came. [State.Missing] lists the answers that are due and not there; whoever
+//     drives the machine waits for them.
+//  2. A task ends once. Answers of tasks that are not open change nothing.
+//  3. At most [MaxOpen] tasks are open, and as many of one agent as its request allows. A
+//     request beyond it is a task that has ended.
+//
+// # Not here
+//
+// Carrying out, attempts, kills (scenes, scenes/outside, tools); the event that tells the
+// agent (scenes/machines).
+package tooltask

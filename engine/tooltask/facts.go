@@ -1,0 +1,133 @@
+package tooltask
+
+import (
+	"time"
+
+	"tavernsim/engine/agent/tool"
+	"tavernsim/protocol"
+)
+
+// Service is the name of the service.
+const Service = "tools"
+
+// Kinds of this machine's facts.
+const (
+	FactOpened    = "tool.task_opened"
+	FactSent      = "tool.task_sent"
+	FactEnded     = "tool.task_ended"
+	FactCancelled = "tool.task_cancelled"
+)
+
+// Opened records that a task was accepted.
+type Opened struct {
+	Task Task
+}
+
+// Sent records that the task is carried out from now on: as soon as its wave is durable it
+// may have effects outside.
+type Sent struct {
+	ID string
+}
+
+// Ended records what came of a task.
+type Ended struct {
+	ID        string
+	Agent     string
+	Tool      string
+	Status    string // ok, error, denied, timeout, cancelled, unknown
+	Output    protocol.Raw
+	Artifacts []tool.Artifact // that it left
+	Latency   time.Duration   // of the answer, as its executor says
+	ErrorKind protocol.ErrorKind
+	Error     string
+	At        protocol.Time
+}
+
+// Cancelled records that nobody waits for a task any more.
+type Cancelled struct {
+	ID      string
+	Agent   string
+	Tool    string
+	Reason  string // requested, or forked
+	Unknown bool   // it must not be repeated, and may have been carried out
+	At      protocol.Time
+}
+
+// Why a task is cancelled.
+const (
+	ReasonRequested = "requested"
+	ReasonForked    = "forked" // its run went on without it
+)
+
+// Refused records a request about a task that the agent does not have.
+type Refused struct {
+	ID      string // of the task
+	Agent   string
+	Message string
+}
+
+// FactRefused is the kind of Refused.
+const FactRefused = "tool.task_refused"
+
+// Fact is one of this package's facts. The linter checks that a switch over it has a case
+// for each.
+//
+//sumtype:decl
+type Fact interface {
+	protocol.Fact
+	fact()
+}
+
+func (*Opened) FactKind() string    { return FactOpened }
+func (*Sent) FactKind() string      { return FactSent }
+func (*Ended) FactKind() string     { return FactEnded }
+func (*Cancelled) FactKind() string { return FactCancelled }
+func (*Refused) FactKind() string   { return FactRefused }
+
+func (*Opened) fact()    {}
+func (*Sent) fact()      {}
+func (*Ended) fact()     {}
+func (*Cancelled) fact() {}
+func (*Refused) fact()   {}
+
+// Answers implements protocol.Answering: the agent hears of a fork by an observation; of
+// every other end by an event.
+func (f *Cancelled) Answers() (protocol.Answer, bool) {
+	return protocol.Answer{To: f.Agent, Kind: "task_cancelled", Wakes: true}, f.Reason == ReasonForked
+}
+
+// Told implements protocol.Answering.
+func (f *Cancelled) Told() map[string]any { return f.Value() }
+
+// Answers implements protocol.Answering.
+func (f *Refused) Answers() (protocol.Answer, bool) {
+	return protocol.Answer{To: f.Agent, Kind: "task_refused", Wakes: true}, true
+}
+
+// Told implements protocol.Answering.
+func (f *Refused) Told() map[string]any { return map[string]any{"task_id": f.ID, "message": f.Message} }
+
+// Value is the end of a task as its agent hears of it; the output is added.
+func (f *Ended) Value() map[string]any {
+	v := map[string]any{"task_id": f.ID, "tool": f.Tool, "status": f.Status}
+	if f.Error != "" {
+		v["error"], v["kind"] = f.Error, string(f.ErrorKind)
+	}
+	return v
+}
+
+// Value is the end of a task as its agent hears of it.
+func (f *Cancelled) Value() map[string]any {
+	v := map[string]any{"task_id": f.ID, "tool": f.Tool, "status": "cancelled", "reason": f.Reason}
+	if f.Unknown {
+		v["outcome"] = "unknown"
+	}
+	return v
+}
+
+// Facts are the kinds of this package.
+func Facts() []protocol.FactType {
+	return []protocol.FactType{
+		protocol.ByCodec[Opened](), protocol.ByCodec[Sent](), protocol.ByCodec[Ended](), protocol.ByCodec[Cancelled](), protocol.ByCodec[Refused](),
+	}
+}

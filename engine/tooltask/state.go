@@ -1,0 +1,294 @@
+package tooltask
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"tavernsim/engine/agent/tool"
+	"tavernsim/engine/budget"
+	"tavernsim/protocol"
+)
+
+// Bounds.
+const (
+	MaxOpen  = 10_000 // tasks of a scene
+	maxEnded = 1024   // ended tasks that are remembered, the newest
+)
+
+// Task is a call that outlives its turn.
+type Task struct {
+	ID      string
+	Agent   string // instance id of the caller
+	Turn    uint64 // of the caller
+	Number  int64  // of the request, among those of the turn
+	Kind    string // of the executor
+	Tool    string
+	Params  protocol.Raw
+	URIs    protocol.Raw // of what is put in the place of parameters, by name; null = none
+	Opened  protocol.Time
+	Due     protocol.Time // virtual: when it ends; 0 = when its answer comes
+	Timeout time.Duration // of the caller; 0 = the tool's
+	Retry   int64
+	Once    bool // it must not be repeated
+}
+
+// Past is a task that has ended.
+type Past struct {
+	ID, Agent, Tool, Status, Error string
+	At                             protocol.Time
+}
+
+// Request is what a turn asks of the service.
+type Request struct {
+	Cancel bool // the task, which is open; else Task is to be opened
+	Task   Task
+	After  time.Duration // simulated time that it takes
+	Most   int           // open tasks of the agent
+	Cost   int64         // of the call, in nano-dollars
+	Left   *Left         // not a request: what the budget of the scene has left for all of them
+}
+
+// Left is what the tools of a scene may still take. 0 is no limit, a negative number one that
+// is reached.
+type Left struct{ Calls, Nano, Micro, Bytes int64 }
+
+// take reserves a call; false = there is no room for it.
+func (l *Left) take(cost int64) bool {
+	if l == nil {
+		return true
+	}
+	if min(l.Calls, l.Nano, l.Micro, l.Bytes) < 0 || l.Nano > 0 && cost > l.Nano {
+		return false
+	}
+	less := func(n *int64, by int64) {
+		if *n > 0 {
+			if *n -= by; *n == 0 {
+				*n = -1
+			}
+		}
+	}
+	less(&l.Calls, 1)
+	less(&l.Nano, cost)
+	return true
+}
+
+// leftOf finds what the budget has left; nil = there is none.
+func leftOf(requests []Request) *Left {
+	for i := range requests {
+		if l := requests[i].Left; l != nil {
+			left := *l
+			return &left
+		}
+	}
+	return nil
+}
+
+// Told is what is known outside of the machine about a task.
+type Told struct {
+	Answer *Answer       // nil = there is none yet
+	After  time.Duration // simulated time that it takes, in place of the request's
+	Timed  bool          // After counts
+}
+
+// Answer is what came of a task.
+type Answer struct {
+	Output    protocol.Raw
+	Artifacts []tool.Artifact
+	Latency   time.Duration
+	ErrorKind protocol.ErrorKind
+	Error     string
+}
+
+// Rules are those of one scene.
+type Rules struct {
+	Realtime bool
+	Tick     time.Duration // of the virtual clock: no task is shorter
+}
+
+// State is what is kept. Its lists are shared and read-only: a change makes new ones.
+type State struct {
+	Open []*Task // in the order in which they were opened
+	Past []Past  // the newest, oldest first
+}
+
+// Decide gives the facts of a wave, folded: first the tasks that end, then the requests.
+func (s *State) Decide(r Rules, now protocol.Time, requests []Request, told map[string]Told) (facts []protocol.Fact) {
+	fold := func(f Fact) {
+		s.Apply(f)
+		facts = append(facts, f)
+	}
+	for _, t := range s.ends(now) {
+		switch a := told[t.ID].Answer; {
+		case a != nil:
+			fold(t.end(a, now))
+		case t.Due != 0: // whoever drives the machine did not wait
+			fold(t.end(&Answer{ErrorKind: protocol.KindInternal, Error: "it is due, and its answer is not there"}, now))
+		}
+	}
+	left := leftOf(requests)
+	for i := range requests {
+		q := &requests[i]
+		switch {
+		case q.Left != nil:
+		case q.Cancel:
+			fold(s.cancel(q, now))
+		case len(s.Open) >= MaxOpen:
+			fold(q.Task.refused(fmt.Sprintf("%d tasks are open in the scene; no more are", MaxOpen), now))
+		case q.Most > 0 && s.OpenOf(q.Task.Agent) >= q.Most:
+			fold(q.Task.refused(fmt.Sprintf("%d tasks are open, more are refused (custom_runtime_config.max_tasks)", q.Most), now))
+		case !left.take(q.Cost):
+			fold(q.Task.refused(budget.ToolsAreOut, now))
+		default:
+			t := q.Task
+			t.Opened = now
+			if !r.Realtime {
+				after := q.After
+				if x := told[t.ID]; x.Timed {
+					after = x.After
+				}
+				t.Due = now.Add(max(after, r.Tick))
+			}
+			fold(&Opened{Task: t})
+			fold(&Sent{ID: t.ID})
+		}
+	}
+	return facts
+}
+
+// ends are the tasks that end now if their answers are there, by the moments at which they
+// are due and in the order in which they were opened.
+func (s *State) ends(now protocol.Time) (list []*Task) {
+	for _, t := range s.Open {
+		if t.Due <= now {
+			list = append(list, t)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b *Task) int { return int(min(1, max(-1, a.Due-b.Due))) })
+	return list
+}
+
+// Missing lists the tasks that are due and whose answers are not there; on the realtime
+// clock none is due.
+func (s *State) Missing(now protocol.Time, there func(id string) bool) (ids []string) {
+	for _, t := range s.Open {
+		if t.Due != 0 && t.Due <= now && !there(t.ID) {
+			ids = append(ids, t.ID)
+		}
+	}
+	return ids
+}
+
+// Next is when a task is due; 0 = none is.
+func (s *State) Next() (next protocol.Time) {
+	for _, t := range s.Open {
+		if t.Due != 0 && (next == 0 || t.Due < next) {
+			next = t.Due
+		}
+	}
+	return next
+}
+
+// Task finds an open task; nil = it is not open.
+func (s *State) Task(id string) *Task {
+	if i := slices.IndexFunc(s.Open, func(t *Task) bool { return t.ID == id }); i >= 0 {
+		return s.Open[i]
+	}
+	return nil
+}
+
+// OpenOf is the number of open tasks of an agent.
+func (s *State) OpenOf(agent string) (n int) {
+	for _, t := range s.Open {
+		if t.Agent == agent {
+			n++
+		}
+	}
+	return n
+}
+
+func (s *State) cancel(q *Request, now protocol.Time) Fact {
+	t := s.Task(q.Task.ID)
+	if t == nil || t.Agent != q.Task.Agent {
+		return &Refused{ID: q.Task.ID, Agent: q.Task.Agent, Message: "you have no open task with this id"}
+	}
+	return t.Cancel(ReasonRequested, now)
+}
+
+// Cancel is the fact that ends the task without an answer.
+func (t *Task) Cancel(reason string, now protocol.Time) *Cancelled {
+	return &Cancelled{ID: t.ID, Agent: t.Agent, Tool: t.Tool, Reason: reason, Unknown: t.Once, At: now}
+}
+
+func (t *Task) refused(why string, now protocol.Time) *Ended {
+	return &Ended{ID: t.ID, Agent: t.Agent, Tool: t.Tool, Status: "error", ErrorKind: protocol.KindLimit, Error: why, At: now}
+}
+
+func (t *Task) end(a *Answer, now protocol.Time) *Ended {
+	return &Ended{
+		ID: t.ID, Agent: t.Agent, Tool: t.Tool, Status: status(a), Output: a.Output, Artifacts: a.Artifacts, Latency: a.Latency, ErrorKind: a.ErrorKind, Error: a.Error, At: now,
+	}
+}
+
+func status(a *Answer) string {
+	switch {
+	case a.Error == "":
+		return "ok"
+	case a.ErrorKind == protocol.KindDenied:
+		return "denied"
+	case a.ErrorKind == protocol.KindTimeout:
+		return "timeout"
+	case a.ErrorKind == protocol.KindCancelled:
+		return "cancelled"
+	case a.ErrorKind == protocol.KindUnknownOutcome:
+		return "unknown"
+	}
+	return "error"
+}
+
+// Apply folds a fact.
+func (s *State) Apply(f Fact) {
+	switch x := f.(type) {
+	case *Opened:
+		t := x.Task
+		s.Open = append(slices.Clip(s.Open), &t)
+	case *Ended:
+		s.close(Past{ID: x.ID, Agent: x.Agent, Tool: x.Tool, Status: x.Status, Error: x.Error, At: x.At})
+	case *Cancelled:
+		s.close(Past{ID: x.ID, Agent: x.Agent, Tool: x.Tool, Status: "cancelled", At: x.At})
+	case *Sent, *Refused: // they change nothing
+	}
+}
+
+func (s *State) close(p Past) {
+	if i := slices.IndexFunc(s.Open, func(t *Task) bool { return t.ID == p.ID }); i >= 0 {
+		s.Open = slices.Delete(slices.Clone(s.Open), i, i+1)
+	}
+	s.Past = append(slices.Clip(s.Past[max(0, len(s.Past)+1-maxEnded):]), p)
+}
+
+// Snapshot encodes the state. A state without tasks is nothing.
+func (s *State) Snapshot(codec *protocol.Codec) (protocol.Raw, error) {
+	if len(s.Open)+len(s.Past) == 0 {
+		return protocol.Raw{0xc0}, nil
+	}
+	return codec.Marshal(s)
+}
+
+// Restore decodes the output of Snapshot.
+func Restore(codec *protocol.Codec, raw protocol.Raw) (s State, err error) {
+	if len(raw) == 0 || raw[0] == 0xc0 {
+		return s, nil
+	}
+	return s, codec.Unmarshal(raw, &s)
+}
+
+// Costs reports whether a call that failed so counts in budgets: it may have been carried
+// out.
+func Costs(failure protocol.ErrorKind) bool {
+	switch failure {
+	case protocol.KindDenied, protocol.KindLimit, protocol.KindInvalid, protocol.KindNotFound, protocol.KindUnknown:
+		return false
+	}
+	return true
+}

@@ -1,0 +1,151 @@
+package tooltask
+
+import (
+	"bytes"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"tavernsim/engine/agent/tool"
+	"tavernsim/protocol"
+)
+
+func open(id, agent string, after time.Duration) Request {
+	return Request{After: after, Most: 3, Task: Task{ID: id, Agent: agent, Turn: 2, Number: 1, Kind: "tool", Tool: "paint", Params: protocol.Encode(map[string]any{"q": "owl"}), URIs: EncodeURIs(map[string]string{"pic": "fam://x"}, nil), Once: true}}
+}
+
+func cancel(id, agent string) Request {
+	return Request{Cancel: true, Task: Task{ID: id, Agent: agent}}
+}
+
+func kinds(facts []protocol.Fact) string {
+	var words []string
+	for _, f := range facts {
+		word := strings.TrimPrefix(f.FactKind(), "tool.task_")
+		if x, ok := f.(*Ended); ok {
+			word += " " + x.ID + " " + x.Status
+		}
+		words = append(words, word)
+	}
+	return strings.Join(words, ", ")
+}
+
+// Promises 1 to 3, by hand: a task ends at its moment and once; bounds refuse.
+func TestTasks(t *testing.T) {
+	s, r := State{}, Rules{Tick: time.Second}
+	at := func(n int) protocol.Time { return protocol.Time(n) * protocol.Time(time.Second) }
+	answers := map[string]Told{"a": {Answer: &Answer{Output: protocol.Encode("x")}}, "b": {Answer: &Answer{Error: "no", ErrorKind: protocol.KindTimeout}}, "nobody": {Answer: &Answer{}}}
+	for _, c := range []struct {
+		now      int
+		requests []Request
+		told     map[string]Told
+		want     string
+		next     int
+	}{
+		{10, []Request{open("a", "ada", 5*time.Second), open("b", "ada", 0), open("c", "bo", 0)}, map[string]Told{"c": {After: 9 * time.Second, Timed: true}}, "opened, sent, opened, sent, opened, sent", 11},
+		{11, []Request{open("d", "ada", time.Minute), open("e", "ada", 0)}, answers, "ended b timeout, opened, sent, opened, sent", 12},
+		{11, []Request{open("f", "ada", 0), cancel("a", "bo"), cancel("e", "ada"), cancel("e", "ada")}, answers, "ended f error, refused, cancelled, refused", 15},
+		{15, nil, answers, "ended a ok", 19},
+		{19, []Request{cancel("c", "bo")}, map[string]Told{"c": {Answer: &Answer{}}}, "ended c ok, refused", 71},
+		{71, nil, nil, "ended d error", 0}, // whoever drives it did not wait
+	} {
+		folded := s
+		facts := s.Decide(r, at(c.now), c.requests, c.told)
+		if got := kinds(facts); got != c.want || s.Next() != at(c.next) {
+			t.Errorf("at %d: %s, next %s; want %s, %s", c.now, got, s.Next(), c.want, at(c.next))
+		}
+		for _, f := range facts {
+			folded.Apply(f.(Fact))
+		}
+		if !reflect.DeepEqual(folded, s) {
+			t.Errorf("at %d: folded %+v, decided %+v", c.now, folded, s)
+		}
+	}
+	s, r.Realtime = State{}, true
+	s.Decide(r, at(1), []Request{open("a", "ada", 5*time.Second), open("b", "ada", 0)}, nil)
+	if got := kinds(s.Decide(r, at(2), nil, map[string]Told{"b": answers["a"]})); got != "ended b ok" || s.Next() != 0 || len(s.Missing(at(9), func(string) bool { return false })) != 0 {
+		t.Errorf("realtime: %s", got)
+	}
+}
+
+// Promise 3: the scene's bound.
+func TestMaxOpen(t *testing.T) {
+	s, requests := State{}, make([]Request, MaxOpen+1)
+	for i := range requests {
+		requests[i] = open(fmt.Sprint(i), fmt.Sprint("agent", i), 0)
+	}
+	facts := s.Decide(Rules{}, 1, requests, nil)
+	if x, ok := facts[len(facts)-1].(*Ended); !ok || x.ErrorKind != protocol.KindLimit || len(s.Open) != MaxOpen {
+		t.Errorf("%d are open; %+v", len(s.Open), facts[len(facts)-1])
+	}
+}
+
+// Promise 2, and snapshots: whatever is asked and told, each task ends once, a fold has the same state, and so has
+// a restored one.
+func TestAnyRequests(t *testing.T) {
+	codec := protocol.NewCodec(Facts())
+	rapid.Check(t, func(t *rapid.T) {
+		s, folded, now := State{}, State{}, protocol.Time(1)
+		ended := map[string]int{}
+		r := Rules{Realtime: rapid.Bool().Draw(t, "realtime"), Tick: 2}
+		n := 0
+		for range rapid.IntRange(1, 8).Draw(t, "waves") {
+			now += protocol.Time(rapid.IntRange(1, 4).Draw(t, "later"))
+			var requests []Request
+			told := map[string]Told{}
+			for range rapid.IntRange(0, 4).Draw(t, "requests") {
+				who := rapid.SampledFrom([]string{"ada", "bo"}).Draw(t, "who")
+				if rapid.Bool().Draw(t, "cancel") {
+					requests = append(requests, cancel(fmt.Sprint(rapid.IntRange(0, n+1).Draw(t, "which")), who))
+					continue
+				}
+				requests = append(requests, open(fmt.Sprint(n), who, time.Duration(rapid.IntRange(0, 9).Draw(t, "after"))))
+				n++
+			}
+			for i := range n {
+				if rapid.Bool().Draw(t, "told") {
+					told[fmt.Sprint(i)] = Told{Answer: &Answer{Output: protocol.Encode(int64(i)), Artifacts: []tool.Artifact{{ID: "sha256-a"}}}}
+				}
+			}
+			for i := range requests { // as they travel
+				var err error
+				if requests[i], err = ReadRequest(requests[i].AppendMsg(nil)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, f := range s.Decide(r, now, requests, told) {
+				raw, err := codec.Marshal(f)
+				if err != nil {
+					t.Fatal(err)
+				}
+				back, err := codec.ReadFact(f.FactKind(), raw)
+				if err != nil {
+					t.Fatal(err)
+				}
+				folded.Apply(back.(Fact))
+				switch x := f.(type) {
+				case *Ended:
+					ended[x.ID]++
+				case *Cancelled:
+					ended[x.ID]++
+				}
+			}
+			a, _ := s.Snapshot(codec)
+			b, _ := folded.Snapshot(codec)
+			restored, err := Restore(codec, a)
+			if c, _ := restored.Snapshot(codec); err != nil || !bytes.Equal(a, b) || !bytes.Equal(a, c) {
+				t.Fatalf("the states differ: %v", err)
+			}
+			folded = restored
+		}
+		for id, n := range ended {
+			if n != 1 || s.Task(id) != nil {
+				t.Fatalf("task %s ended %d times", id, n)
+			}
+		}
+	})
+}
