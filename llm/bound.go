@@ -14,12 +14,22 @@ type Bound struct {
 	Priced        bool  // false = nobody knows what it costs
 	Script        bool  // a script inside the program answers
 	Saved         bool  // a recorded answer is taken
+	Parts         []Part
+}
+
+// Part is the most that one attempt takes of an endpoint to which the request may come.
+type Part struct {
+	Endpoint string // name
+	Tokens   int64
+	Cost     int64 // nano-dollars
+	Priced   bool  // false = nobody knows what it costs
+	First    bool  // it is asked first; others only after failures
 }
 
 // Bounder is a Provider that knows the most that a request takes.
 type Bounder interface {
 	Provider
-	Bound(req protocol.ModelRequest) Bound
+	Bound(req *protocol.ModelRequest) Bound
 }
 
 // defaultMaxTokens is what a provider sends if the request leaves it open.
@@ -27,7 +37,7 @@ const defaultMaxTokens = 1024
 
 // BoundOf is the most that a request to a provider takes. That of a provider which
 // answers at once is what its answer takes.
-func BoundOf(p Provider, req protocol.ModelRequest) Bound {
+func BoundOf(p Provider, req *protocol.ModelRequest) Bound {
 	for {
 		if b, ok := p.(Bounder); ok {
 			return b.Bound(req)
@@ -38,7 +48,7 @@ func BoundOf(p Provider, req protocol.ModelRequest) Bound {
 		}
 		w, ok := p.(interface{ Unwrap() Provider })
 		if !ok {
-			return Bound{Input: bound.Prompt(&req), Output: int64(cmp.Or(req.MaxTokens, req.Cap, defaultMaxTokens))}
+			return Bound{Input: bound.Prompt(req), Output: int64(cmp.Or(req.MaxTokens, req.Cap, defaultMaxTokens))}
 		}
 		p = w.Unwrap()
 	}

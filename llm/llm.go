@@ -12,8 +12,8 @@ import (
 type Provider interface {
 	// Name is the provider's, for metrics and errors: "scripted".
 	Name() string
-	// Complete answers one request. sink may be nil.
-	Complete(ctx context.Context, req protocol.ModelRequest, sink Sink) (protocol.ModelAnswer, error)
+	// Complete answers one request, and leaves it as it is. sink may be nil.
+	Complete(ctx context.Context, req *protocol.ModelRequest, sink Sink) (protocol.ModelAnswer, error)
 	// Close frees what the provider holds. Calls that are running end.
 	Close() error
 }
@@ -23,20 +23,20 @@ type Provider interface {
 // Latency is simulated: what the model would have taken.
 type Instant interface {
 	Provider
-	Answer(req protocol.ModelRequest) (protocol.ModelAnswer, error)
+	Answer(req *protocol.ModelRequest) (protocol.ModelAnswer, error)
 }
 
 // Repeater is a Provider that says itself whether a request may be made a second
 // time when nobody knows what became of the first.
 type Repeater interface {
 	Provider
-	MayRepeat(req protocol.ModelRequest) bool
+	MayRepeat(req *protocol.ModelRequest) bool
 }
 
 // MayRepeat reports whether a provider allows a second request; it does when it
 // does not say otherwise. A wrapper that shows what it wraps (Unwrap() Provider)
 // need not pass the question on.
-func MayRepeat(p Provider, req protocol.ModelRequest) bool {
+func MayRepeat(p Provider, req *protocol.ModelRequest) bool {
 	for {
 		if r, ok := p.(Repeater); ok {
 			return r.MayRepeat(req)
@@ -171,6 +171,21 @@ func Stopped(ctx context.Context, provider string) error {
 		f.Outcome, f.Message = OutcomeTimeout, provider+": no answer in time"
 	}
 	return f
+}
+
+// Wait lets a latency pass, unless the context ends before; then it gives what Stopped does.
+func Wait(ctx context.Context, provider string, d time.Duration) error {
+	if err := Stopped(ctx, provider); err != nil || d <= 0 {
+		return err
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return Stopped(ctx, provider)
+	case <-timer.C:
+		return nil
+	}
 }
 
 // Deliver gives a finished answer to a sink, as a provider without streaming

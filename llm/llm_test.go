@@ -82,7 +82,7 @@ func (n named) Name() string {
 
 type once struct{ named }
 
-func (once) MayRepeat(req protocol.ModelRequest) bool { return req.JSON }
+func (once) MayRepeat(req *protocol.ModelRequest) bool { return req.JSON }
 
 type open struct{ named }
 
@@ -102,7 +102,7 @@ func TestMayRepeat(t *testing.T) {
 		{"wrapped and shown", open{named{open{named{once, "limit"}}, "retry"}}, false, false},
 		{"wrapped and hidden", named{once, "retry"}, false, true},
 	} {
-		if got := MayRepeat(c.p, protocol.ModelRequest{JSON: c.json}); got != c.want {
+		if got := MayRepeat(c.p, &protocol.ModelRequest{JSON: c.json}); got != c.want {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
 		}
 	}

@@ -23,6 +23,7 @@ func AppendQuestion(b []byte, q *protocol.ModelRequest) []byte {
 	for i := range q.Messages {
 		m := &q.Messages[i]
 		b = msgp.AppendString(msgp.AppendString(msgp.AppendString(b, string(m.Role)), m.CallID), m.Text)
+		b = appendImages(b, m.Images)
 		b = msgp.AppendArrayHeader(b, uint32(len(m.Calls)))
 		for k := range m.Calls {
 			c := &m.Calls[k]
@@ -46,6 +47,18 @@ func AppendQuestion(b []byte, q *protocol.ModelRequest) []byte {
 	b = protocol.AppendStrings(b, q.Stop)
 	if q.Options != nil {
 		b = appendOptions(b, q.Options)
+	}
+	return b
+}
+
+// appendImages writes a map, which nothing else of a message begins with, if there are any.
+func appendImages(b []byte, list []protocol.Image) []byte {
+	if len(list) == 0 {
+		return b
+	}
+	b = msgp.AppendMapHeader(b, uint32(len(list)))
+	for i := range list {
+		b = msgp.AppendString(msgp.AppendString(msgp.AppendString(b, list[i].URI), list[i].Type), list[i].SHA256)
 	}
 	return b
 }

@@ -23,5 +23,6 @@ type Router interface {
 // Route is what a shell needs to know of the model that was chosen.
 type Route struct {
 	Instant  bool          // it answers without waiting, by Now
+	Endpoint string        // that is asked, by name; "" = none
 	Patience time.Duration // how long the request may wait at a gate; 0 = as long as others
 }

@@ -25,6 +25,7 @@ const (
 	ByRule      = "rule"      // a script
 	BySurrogate = "surrogate" // the nearest recorded decision
 	ByLLM       = "llm"
+	ByStore     = "store" // what a model answered in an earlier run
 )
 
 // What an audit of a surrogate finds.

@@ -3,6 +3,7 @@ package anthropic
 import (
 	"tavernsim/llm"
 	"tavernsim/llm/endpoint"
+	"tavernsim/llm/endpoint/toolcall"
 	"tavernsim/protocol"
 )
 
@@ -23,10 +24,8 @@ func (*messages) Path() string { return "/messages" }
 
 // Ask implements endpoint.Protocol.
 func (p *messages) Ask(q *protocol.ModelRequest) ([]byte, endpoint.Reader, error) {
-	names, err := p.prepare(q)
-	if err != nil {
-		return nil, nil, err
-	}
+	q = withAnswer(q)
+	names := toolcall.Of(q)
 	body, err := p.encode(q, names)
 	return body, &reading{messages: p, names: names}, err
 }

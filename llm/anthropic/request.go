@@ -38,9 +38,12 @@ type message struct {
 type block struct {
 	kind            string
 	text            string
-	id, name, input string // of a call
-	answers, result string // a call's id, and what came of it
-	cache           bool   // marks the end of what later requests share
+	id, name, input string  // of a call
+	answers, result string  // a call's id, and what came of it
+	images          []block // of a result
+	media           string  // type of a picture
+	data            []byte  // of it, in base64
+	cache           bool    // marks the end of what later requests share
 }
 
 type tool struct {
@@ -145,7 +148,15 @@ func appendBlocks(b []byte, blocks []block) []byte {
 			b = append(append(b, `,"input":`...), x.input...)
 		}
 		field("tool_use_id", x.answers)
-		field("content", x.result)
+		if len(x.images) > 0 {
+			b = appendBlocks(append(b, `,"content":`...), append(texts(x.result), x.images...))
+		} else {
+			field("content", x.result)
+		}
+		if x.media != "" {
+			b = wirejson.AppendText(append(b, `,"source":{"type":"base64","media_type":`...), x.media)
+			b = append(append(append(b, `,"data":"`...), x.data...), `"}`...)
+		}
 		b = append(appendCache(b, x.cache), '}')
 	}
 	return append(b, ']')
@@ -174,13 +185,15 @@ const (
 	answerTool = "$answer" // the tool whose parameters are a JSON answer; no tool of a project has a $
 )
 
-// prepare adds the tool for a JSON answer and names the tools.
-func (p *messages) prepare(q *protocol.ModelRequest) (*toolcall.Names, error) {
+// withAnswer adds the tool for a JSON answer.
+func withAnswer(q *protocol.ModelRequest) *protocol.ModelRequest {
 	o := cmp.Or(q.Options, &protocol.ModelOptions{})
-	if q.JSON && o.ToolChoice != "required" && !named(o.ToolChoice) {
-		q.Tools = append(slices.Clone(q.Tools), protocol.ToolSpec{Name: answerTool, Description: "Gives the answer.", Parameters: o.Schema})
+	if !q.JSON || o.ToolChoice == "required" || named(o.ToolChoice) {
+		return q
 	}
-	return toolcall.Of(q), nil
+	with := *q
+	with.Tools = append(slices.Clone(q.Tools), protocol.ToolSpec{Name: answerTool, Description: "Gives the answer.", Parameters: o.Schema})
+	return &with
 }
 
 // named reports whether a choice of tools is the name of one.
@@ -242,6 +255,10 @@ func (p *messages) say(r *request, q *protocol.ModelRequest, names *toolcall.Nam
 	var system []string
 	for i := range q.Messages {
 		m := &q.Messages[i]
+		images, err := pictures(q, m)
+		if err != nil {
+			return p.bad("message %d: %s", i, err)
+		}
 		switch m.Role {
 		case protocol.RoleSystem:
 			if len(texts(m.Text)) > 0 {
@@ -254,9 +271,9 @@ func (p *messages) say(r *request, q *protocol.ModelRequest, names *toolcall.Nam
 			}
 			r.add(protocol.RoleAssistant, blocks...)
 		case protocol.RoleTool:
-			r.add(protocol.RoleUser, block{kind: "tool_result", answers: wireID(m.CallID), result: m.Text})
+			r.add(protocol.RoleUser, block{kind: "tool_result", answers: wireID(m.CallID), result: m.Text, images: images})
 		case protocol.RoleUser:
-			r.add(protocol.RoleUser, texts(m.Text)...)
+			r.add(protocol.RoleUser, append(texts(m.Text), images...)...)
 		default:
 			return p.bad("message %d: unknown role %q", i, m.Role)
 		}
@@ -302,6 +319,17 @@ func texts(text string) []block {
 		return nil
 	}
 	return []block{{kind: "text", text: text}}
+}
+
+func pictures(q *protocol.ModelRequest, m *protocol.ModelMessage) (blocks []block, err error) {
+	for i := range m.Images {
+		b := block{kind: "image", media: m.Images[i].Type}
+		if b.data, err = llm.AppendPicture(nil, q, &m.Images[i]); err != nil {
+			return nil, err
+		}
+		blocks = append(blocks, b)
+	}
+	return blocks, nil
 }
 
 // said are the blocks of an assistant.

@@ -38,12 +38,27 @@ func (e *Endpoint) Complete(ctx context.Context, ask Ask, r Reader, sink llm.Sin
 	if err != nil && !errors.As(err, &filtered) {
 		return protocol.ModelAnswer{}, err
 	}
-	a, err := r.Answer(len(ask.Body))
+	a := &protocol.ModelAnswer{}
+	if err = e.answer(a, r, len(ask.Body), filtered); err != nil {
+		return protocol.ModelAnswer{}, err
+	}
+	a.Latency = time.Since(began)
+	a.Origin.FirstChunk = cmp.Or(first, a.Latency)
+	if streamed {
+		return *a, llm.Deliver(&protocol.ModelAnswer{Calls: a.Calls}, sink)
+	}
+	return *a, llm.Deliver(a, sink)
+}
+
+// answer gives what the reader has read of a question of so many bytes, without the
+// secrets.
+func (e *Endpoint) answer(a *protocol.ModelAnswer, r Reader, question int, filtered *Filtered) (err error) {
+	*a, err = r.Answer(question)
 	if filtered != nil {
 		a.Finish, a.Calls, err = protocol.FinishFiltered, nil, nil
 	}
 	if err != nil {
-		return protocol.ModelAnswer{}, err
+		return err
 	}
 	toolcall.Unique(a.Calls)
 	o := protocol.ModelOrigin{}
@@ -53,14 +68,10 @@ func (e *Endpoint) Complete(ctx context.Context, ask Ask, r Reader, sink llm.Sin
 	if filtered != nil {
 		o.Refused = filtered.Message
 	}
-	a.Latency = time.Since(began)
-	o.Endpoint, o.Attempts, o.FirstChunk = e.Name, 1, cmp.Or(first, a.Latency)
+	o.Endpoint, o.Attempts = e.Name, 1
 	a.Origin = &o
-	e.hide(&a)
-	if !streamed {
-		return a, llm.Deliver(&a, sink)
-	}
-	return a, llm.Deliver(&protocol.ModelAnswer{Calls: a.Calls}, sink)
+	e.hide(a)
+	return nil
 }
 
 // exchange posts a question and gives the answer to the reader.

@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"strings"
 
+	"tavernsim/engine/budget"
 	"tavernsim/internal/source"
 	"tavernsim/llm/price"
 	"tavernsim/protocol"
@@ -28,12 +29,14 @@ type Definition struct {
 	Headers  map[string]string `json:"headers,omitempty"`
 	Query    map[string]string `json:"query,omitempty"`
 	CAFile   string            `json:"ca_file,omitempty"`
-	Models   map[string]string `json:"models,omitempty"` // the endpoint's names of models, by those of projects
+	Models   map[string]string `json:"models,omitempty"`     // the endpoint's names of models, by those of projects
+	Embed    string            `json:"embeddings,omitempty"` // model that gives vectors; "" = none
 	Timeouts Timeouts          `json:"timeouts,omitzero"`
 	Limits   Limits            `json:"limits,omitzero"`
 	Dialect  Dialect           `json:"dialect,omitzero"`
 	Prices   price.List        `json:"prices,omitempty"` // by the endpoint's names of models
 	Free     *bool             `json:"free,omitempty"`   // models without a price of their own cost nothing
+	Budget   *budget.Budget    `json:"budget,omitempty"` // what it may take, a run or a day of the wall clock
 }
 
 // Timeouts bound the parts of a request. The time-out of a workflow's node shortens
@@ -150,11 +153,18 @@ func Rules() source.Rules {
 		"endpoint.Definition.query":           {MaxItems: 64, Doc: "Parameters in the address of every request, for example `api-version`."},
 		"endpoint.Definition.ca_file":         {Doc: "PEM file with the certificates that the server's is signed with; relative to this file, `~/` is your home. Default: the system's."},
 		"endpoint.Definition.models":          {MaxItems: 10_000, Doc: "What this endpoint calls a model that a project names otherwise: `gpt-5-mini: llama3.2`."},
+		"endpoint.Definition.embeddings":      {Doc: "Model of this endpoint that turns texts into vectors, for the protocol `openai`. `simd doctor models` tries it; nothing else asks for vectors yet."},
 		"endpoint.Definition.timeouts":        {Doc: "Bounds of a request."},
 		"endpoint.Definition.limits":          {Doc: "What the endpoint allows all scenes of the process together."},
 		"endpoint.Definition.dialect":         {Doc: "How this server differs from others of its protocol."},
 		"endpoint.Definition.prices":          {MaxItems: 10_000, Doc: "Prices of models, by the endpoint's names; `*` stands for any characters. They replace those that simd knows."},
 		"endpoint.Definition.free":            {Doc: "Models without a price in `prices` cost nothing. Default: true for `ollama`, `vllm`, `llamacpp` without a key, else false."},
+		"endpoint.Definition.budget":          {Doc: "What may be spent at this endpoint: see [budgets](#budgets)."},
+		"budget.Budget.tokens":                {Range: &source.Range{Min: 1, Max: budget.MaxTokens}, Doc: "Most tokens, in and out."},
+		"budget.Budget.dollars":               {Range: &source.Range{Min: 0, Max: budget.MaxDollars, Open: true}, Doc: "Most dollars. A model without a price is not asked."},
+		"budget.Budget.calls":                 {Range: &source.Range{Min: 1, Max: budget.MaxCalls}, Doc: "Most answers."},
+		"budget.Budget.window":                {Enum: []string{budget.WindowRun, budget.WindowDay}, Default: budget.WindowRun, Doc: "`run`: each run by itself. `day`: all runs of all processes together, each day of the wall clock (UTC)."},
+		"budget.Budget.on_exhausted":          {Default: budget.Refuse, Doc: "`refuse`, `pause` or `end`: what happens when a request does not fit and no [route](#routes) has another model for it. It fails; with `pause` or `end` the scene also pauses or ends after the wave."},
 		"endpoint.Timeouts.connect":           {Range: span, Doc: "To connect.", Default: "5s"},
 		"endpoint.Timeouts.first_byte":        {Range: span, Doc: "To the first byte of a stream.", Default: "1m"},
 		"endpoint.Timeouts.silence":           {Range: span, Doc: "Between two parts of a stream.", Default: "30s"},

@@ -43,6 +43,9 @@ endpoints:
   eight: { preset: vllm, timeouts: { silence: 0s }, limits: { max_concurrency: 100001 }, dialect: { schema: yaml } }
   nine: { base_url: "http://", limits: { requests_per_minute: -1 } }
   ten: { preset: openai, timeouts: { whole: soon } }
+  eleven: { preset: vllm, budget: { calls: 1, on_exhausted: "degrade:small" } }
+  twelve: { preset: vllm, budget: { window: day } }
+  thirteen: { preset: vllm, budget: { tokens: 0, window: week, on_exhausted: stop } }
 `))
 	if err == nil {
 		t.Fatal("no fault")
@@ -51,6 +54,7 @@ endpoints:
 		"providers.yaml:1:", "providers.yaml:3:", "letters, digits", "providers.yaml:5:", `did you mean "ollama"`, "providers.yaml:6:", `did you mean "openai"`,
 		"providers.yaml:7:", "no base_url", "keys", "providers.yaml:8:", "this is no address", "providers.yaml:9:", "may not have a name", "key_file or key_env",
 		"providers.yaml:10:", "query", "providers.yaml:13:", "no name of a header", "providers.yaml:16:", "an address ends", "X Title", "X-Broken", "providers.yaml:17:", "providers.yaml:18:", "providers.yaml:19:",
+		"providers.yaml:20:", "fallback on: [budget]", "providers.yaml:21:", "the budget has no limit", "providers.yaml:22:", "want refuse, pause or end", "week",
 	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%v\nlacks %q", err, want)

@@ -18,6 +18,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"tavernsim/engine/budget"
 	"tavernsim/llm"
 	"tavernsim/llm/gate"
 	"tavernsim/llm/limit"
@@ -48,6 +49,7 @@ type Endpoint struct {
 	transport *http.Transport
 	buffers   sync.Pool // of *[]byte, for the bodies of answers
 	prices    *price.Prices
+	limits    *budget.Limits // of its budget; nil = it has none
 	closed    atomic.Bool
 }
 
@@ -59,12 +61,23 @@ type access struct {
 
 // New makes an endpoint. Relative files of the definition lie in dir.
 func New(name string, given Definition, dir string, getenv func(string) string) (*Endpoint, error) {
+	e, err := newEndpoint(name, given, dir, getenv)
+	if err == nil && e.limits != nil && e.limits.Daily {
+		return nil, protocol.Errorf(protocol.KindInvalid, "endpoint %s: a budget a day is counted beside a file of endpoints; load it from one", name)
+	}
+	return e, err
+}
+
+func newEndpoint(name string, given Definition, dir string, getenv func(string) string) (*Endpoint, error) {
 	d := given.whole()
 	key, err := readKey(name, given, d, dir, getenv)
 	if err != nil {
 		return nil, err
 	}
 	limits := limit.Options{Requests: d.Limits.RequestsPerMinute, Tokens: d.Limits.TokensPerMinute, Concurrency: d.Limits.MaxConcurrency, Fixed: d.Limits.Adaptive == nil || !*d.Limits.Adaptive}
+	if d.Embed != "" && d.Protocol == "anthropic" {
+		return nil, protocol.Errorf(protocol.KindInvalid, "endpoint %s: embeddings: the protocol anthropic has none; name them at an endpoint of the protocol openai", name)
+	}
 	if err := limits.Check(); err != nil {
 		return nil, protocol.Errorf(protocol.KindInvalid, "endpoint %s: %w", name, err)
 	}
@@ -85,6 +98,9 @@ func New(name string, given Definition, dir string, getenv func(string) string) 
 	}
 	if e.prices, err = price.Make(d.Preset, d.Prices, d.Free != nil && *d.Free); err != nil {
 		return nil, err
+	}
+	if e.limits, err = d.Budget.Limits(budget.Refuse); err != nil {
+		return nil, protocol.Errorf(protocol.KindInvalid, "endpoint %s: %w", name, err)
 	}
 	query := url.Values{}
 	for k, v := range d.Query {
@@ -130,6 +146,9 @@ func (d *Definition) transport(name, dir string) (*http.Transport, error) {
 func (e *Endpoint) Close() error {
 	e.closed.Store(true)
 	e.transport.CloseIdleConnections()
+	if e.Gate.Book != nil {
+		return e.Gate.Book.Close()
+	}
 	return nil
 }
 

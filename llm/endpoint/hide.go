@@ -27,7 +27,7 @@ func secretsOf(key string, given Definition) []string {
 				return
 			}
 		}
-		for _, word := range strings.Fields(value) { // "Bearer abc"
+		for word := range strings.FieldsSeq(value) { // "Bearer abc"
 			if len(word) >= shortSecret {
 				list = append(list, word)
 			}

@@ -16,7 +16,9 @@ import (
 	"strings"
 	"unicode"
 
+	"tavernsim/engine/budget"
 	"tavernsim/internal/source"
+	"tavernsim/llm/ledger"
 	"tavernsim/protocol"
 )
 
@@ -52,11 +54,22 @@ func Load(file string, getenv func(string) string) (map[string]*Endpoint, error)
 	}
 	made := map[string]*Endpoint{}
 	for _, name := range protocol.SortedKeys(f.Endpoints) {
-		if made[name], err = New(name, f.Endpoints[name], filepath.Dir(file), getenv); err != nil {
+		if made[name], err = newEndpoint(name, f.Endpoints[name], filepath.Dir(file), getenv); err != nil {
+			return nil, err
+		}
+		if err := made[name].keepSpent(file + "." + name + ".spent"); err != nil {
 			return nil, err
 		}
 	}
 	return made, nil
+}
+
+// keepSpent opens the ledger of a budget a day.
+func (e *Endpoint) keepSpent(file string) (err error) {
+	if l := e.limits; l != nil && l.Daily {
+		e.Gate.Book, err = ledger.Open(file, e.Name, l.Amount)
+	}
+	return err
 }
 
 // Reload reads the file again and gives each endpoint that is in it its new key. Its gate
@@ -119,6 +132,16 @@ func (f *File) check(doc *source.Document, report *source.Report) {
 			fault("base_url", "an address may not have a name and a password in it", "put the key into key_file or key_env")
 		case u.RawQuery != "" || u.Fragment != "":
 			fault("base_url", "an address ends with its path", "put parameters into query")
+		}
+		if f.Endpoints[name].Budget != nil {
+			switch on, err := budget.ParseAction(d.Budget.OnExhausted, budget.Refuse); {
+			case err != nil || on.Do == budget.Degrade && on.Model == "":
+				fault("budget", "on_exhausted "+strconv.Quote(d.Budget.OnExhausted)+": want refuse, pause or end", "")
+			case on.Do == budget.Degrade:
+				fault("budget", "an endpoint's budget names no model, because projects do", "let a route of the project have a fallback on: [budget]")
+			case d.Budget.Tokens == 0 && d.Budget.Dollars == 0 && d.Budget.Calls == 0:
+				fault("budget", "the budget has no limit", "add tokens, dollars or calls")
+			}
 		}
 		if d.Auth != "" && !headerForm().MatchString(d.Auth) {
 			fault("auth", "this is no name of a header", "want bearer, none, or a name like api-key")

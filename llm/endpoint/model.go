@@ -13,8 +13,8 @@ import (
 type Protocol interface {
 	// Path is where questions are posted, after the base of the endpoint.
 	Path() string
-	// Ask writes the body of a request, and makes the reader of its answer. It may
-	// replace fields of the request.
+	// Ask writes the body of a request, which it leaves as it is, and makes the reader of its
+	// answer.
 	Ask(q *protocol.ModelRequest) (body []byte, r Reader, err error)
 }
 
@@ -43,13 +43,13 @@ func (m *Model) Close() error {
 }
 
 // Complete implements llm.Provider.
-func (m *Model) Complete(ctx context.Context, q protocol.ModelRequest, sink llm.Sink) (protocol.ModelAnswer, error) {
-	body, r, err := m.protocol.Ask(&q)
+func (m *Model) Complete(ctx context.Context, q *protocol.ModelRequest, sink llm.Sink) (a protocol.ModelAnswer, err error) {
+	body, r, err := m.protocol.Ask(q)
 	if err != nil {
-		return protocol.ModelAnswer{}, err
+		return a, err
 	}
 	ask := Ask{Path: m.protocol.Path(), Body: body, Stream: m.stream, Timeout: q.Timeout, of: &m.running}
-	a, err := m.to.Complete(ctx, ask, r, sink)
+	a, err = m.to.Complete(ctx, ask, r, sink)
 	if err == nil {
 		a.Model = cmp.Or(a.Model, m.name)
 	}

@@ -32,7 +32,7 @@ func TestCloseEndsRequests(t *testing.T) {
 		for m, got := range errs {
 			for range 2 {
 				go func() {
-					_, err := m.Complete(context.Background(), protocol.ModelRequest{}, nil)
+					_, err := m.Complete(context.Background(), &protocol.ModelRequest{}, nil)
 					got <- err
 				}()
 			}
@@ -49,7 +49,7 @@ func TestCloseEndsRequests(t *testing.T) {
 				t.Errorf("after %s: %v", time.Since(began), err)
 			}
 		}
-		if _, err := closes.Complete(context.Background(), protocol.ModelRequest{}, nil); llm.OutcomeOf(err) != llm.OutcomeClosed {
+		if _, err := closes.Complete(context.Background(), &protocol.ModelRequest{}, nil); llm.OutcomeOf(err) != llm.OutcomeClosed {
 			t.Errorf("afterwards: %v", err)
 		}
 		for range 2 {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"tavernsim/llm"
+	"tavernsim/llm/ledger"
 	"tavernsim/llm/limit"
 	"tavernsim/protocol"
 )
@@ -15,6 +16,9 @@ type Gate struct {
 	// Stuck counts attempts whose time is over and that have not returned. Who makes
 	// attempts counts them here and makes no more than Most.
 	Stuck atomic.Int32
+	// Book is the ledger of the endpoint's budget a day, in which each attempt reserves; nil =
+	// it has none. It is set before the gate is used.
+	Book *ledger.Book
 
 	name string
 	most int
@@ -116,6 +120,13 @@ func (g *Gate) Load() limit.Load {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.machine.Load()
+}
+
+// Rates are the requests and tokens that may leave in a minute; 0 = no limit.
+func (g *Gate) Rates() (requests, tokens int64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.machine.Rates()
 }
 
 // do gives the machine an input and carries out its outputs, without the lock.

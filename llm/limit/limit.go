@@ -376,3 +376,7 @@ func (m *Machine) Load() Load {
 	}
 	return l
 }
+
+// Rates are the requests and tokens that may leave in a minute, by the options or what the endpoint
+// said; 0 = no limit.
+func (m *Machine) Rates() (requests, tokens int64) { return m.rates.bound(0), m.rates.bound(1) }

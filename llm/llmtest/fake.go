@@ -15,7 +15,7 @@ import (
 type Fake struct {
 	// Reply makes the text of the nth answer, from 1; nil = "answer <n>". It may
 	// wait. It is called on many goroutines.
-	Reply func(ctx context.Context, n int, req protocol.ModelRequest) (string, error)
+	Reply func(ctx context.Context, n int, req *protocol.ModelRequest) (string, error)
 	// Once forbids a second request.
 	Once bool
 
@@ -29,10 +29,10 @@ type Fake struct {
 func (f *Fake) Name() string { return "fake" }
 
 // MayRepeat implements llm.Repeater.
-func (f *Fake) MayRepeat(protocol.ModelRequest) bool { return !f.Once }
+func (f *Fake) MayRepeat(*protocol.ModelRequest) bool { return !f.Once }
 
 // Complete implements llm.Provider.
-func (f *Fake) Complete(ctx context.Context, req protocol.ModelRequest, sink llm.Sink) (protocol.ModelAnswer, error) {
+func (f *Fake) Complete(ctx context.Context, req *protocol.ModelRequest, sink llm.Sink) (protocol.ModelAnswer, error) {
 	n, err := f.begin(ctx, req)
 	if err != nil {
 		return protocol.ModelAnswer{}, err
@@ -47,7 +47,7 @@ func (f *Fake) Complete(ctx context.Context, req protocol.ModelRequest, sink llm
 	return a, llm.Deliver(&a, sink)
 }
 
-func (f *Fake) begin(ctx context.Context, req protocol.ModelRequest) (n int, err error) {
+func (f *Fake) begin(ctx context.Context, req *protocol.ModelRequest) (n int, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed {
@@ -87,7 +87,7 @@ func (f *Fake) Calls() int {
 }
 
 // LastText is the text of a request's last message.
-func LastText(req protocol.ModelRequest) string {
+func LastText(req *protocol.ModelRequest) string {
 	if len(req.Messages) == 0 {
 		return ""
 	}

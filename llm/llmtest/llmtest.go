@@ -25,11 +25,11 @@ type Options struct {
 	// New makes a provider. The suite closes it.
 	New func(t *testing.T) llm.Provider
 	// Plain is a request that is answered with text. Required.
-	Plain func() protocol.ModelRequest
+	Plain func() *protocol.ModelRequest
 	// Calls is a request that is answered with native calls.
-	Calls func() protocol.ModelRequest
+	Calls func() *protocol.ModelRequest
 	// Slow is a request whose answer takes at least ten seconds.
-	Slow func() protocol.ModelRequest
+	Slow func() *protocol.ModelRequest
 }
 
 // Run runs the suite.
@@ -62,7 +62,7 @@ func Run(t *testing.T, o Options) {
 	}
 }
 
-func complete(t *testing.T, p llm.Provider, req protocol.ModelRequest, sink llm.Sink) protocol.ModelAnswer {
+func complete(t *testing.T, p llm.Provider, req *protocol.ModelRequest, sink llm.Sink) protocol.ModelAnswer {
 	t.Helper()
 	a, err := p.Complete(context.Background(), req, sink)
 	if err != nil {
@@ -249,7 +249,7 @@ func instant(t *testing.T, o Options, p llm.Provider) {
 	if !ok {
 		t.Skip("not an Instant")
 	}
-	requests := []func() protocol.ModelRequest{o.Plain}
+	requests := []func() *protocol.ModelRequest{o.Plain}
 	if o.Calls != nil {
 		requests = append(requests, o.Calls)
 	}

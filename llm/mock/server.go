@@ -117,7 +117,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func route(path string) endpoint {
 	path = strings.TrimPrefix(strings.TrimSuffix(path, "/"), "/")
 	path = strings.TrimPrefix(path, "v1/")
-	for e := chat; e < nowhere; e++ {
+	for e := range nowhere {
 		if path == e.String() {
 			return e
 		}
@@ -265,7 +265,7 @@ func (s *Server) ask(f wire.Form, q *wire.Question, chance protocol.Draw, a *wir
 		return 0, nil
 	}
 	q.Draw = chance.Sub(useContent)
-	said, err := s.model.Answer(q.ModelRequest)
+	said, err := s.model.Answer(&q.ModelRequest)
 	if err != nil {
 		var fail *llm.Failure
 		if !errors.As(err, &fail) {

@@ -11,9 +11,10 @@ import (
 
 // Bound implements llm.Bounder. A request may come to several models; one that
 // names none of the set, to any of them.
-func (s *Set) Bound(q protocol.ModelRequest) (most llm.Bound) {
-	if s.Route(&q); q.Chosen != nil {
-		return q.Chosen.(*choice).bound(q)
+func (s *Set) Bound(q *protocol.ModelRequest) (most llm.Bound) {
+	routed := *q
+	if s.Route(&routed); routed.Chosen != nil {
+		return routed.Chosen.(*choice).bound(q)
 	}
 	if p := s.models[q.Model]; p != nil {
 		return llm.BoundOf(p, q)
@@ -31,31 +32,63 @@ func (s *Set) Bound(q protocol.ModelRequest) (most llm.Bound) {
 }
 
 // Bound implements llm.Bounder.
-func (a *asked) Bound(q protocol.ModelRequest) llm.Bound {
-	a.fill(&q)
-	if _, ok := a.recorded(a.question(q), &q); ok {
+func (a *asked) Bound(q *protocol.ModelRequest) llm.Bound {
+	asks := a.filled(q)
+	if a.known(a.question(asks), asks) {
 		return llm.Bound{Priced: true, Saved: true}
 	}
 	if a.Provider == nil {
 		return llm.Bound{Priced: true} // nobody is asked
 	}
-	b := llm.Bound{Input: bound.Prompt(&q), Output: int64(q.MaxTokens), Priced: a.priced}
+	b := llm.Bound{Input: a.most(asks), Output: int64(asks.MaxTokens), Priced: a.priced}
 	b.Cost = a.price.Bound(b.Input, b.Output)
+	b.Parts = []llm.Part{{Endpoint: a.name, Tokens: b.Input + b.Output, Cost: b.Cost, Priced: b.Priced, First: true}}
 	return b
 }
 
+// most is the most tokens of a question: one for each byte. A model refuses what is more
+// than its context. If the file says less than the model takes, the table of prompts refuses
+// it (fits), which no tokenizer exceeds by half.
+func (a *asked) most(q *protocol.ModelRequest) int64 {
+	n := bound.Prompt(q)
+	for i := range q.Messages {
+		n += int64(len(q.Messages[i].Images)) * max(0, int64(a.ImageTokens)-bound.Image)
+	}
+	if a.Context > 0 {
+		n = min(n, int64(a.Context)*3/2)
+	}
+	return n
+}
+
 // bound is the most that any of the models takes to which a request may come.
-func (c *choice) bound(q protocol.ModelRequest) llm.Bound {
+func (c *choice) bound(q *protocol.ModelRequest) llm.Bound {
 	most := llm.Bound{Priced: true, Script: true, Saved: c.present().entry != nil}
 	for i := range c.plan {
 		x := &c.plan[i]
 		if x.leaf == nil {
 			continue // nobody is asked
 		}
-		q.Model = x.name
-		b := llm.BoundOf(x.leaf, q)
+		asks := *q
+		asks.Model = x.name
+		b := llm.BoundOf(x.leaf, &asks)
 		most.Input, most.Output, most.Cost = max(most.Input, b.Input), max(most.Output, b.Output), max(most.Cost, b.Cost)
 		most.Priced, most.Script, most.Saved = most.Priced && b.Priced, most.Script && b.Script, most.Saved && b.Saved
+		for _, p := range b.Parts {
+			p.First = i == c.at
+			most.Parts = withPart(most.Parts, p)
+		}
 	}
 	return most
+}
+
+// withPart adds what a request takes of an endpoint, or makes what is there larger.
+func withPart(parts []llm.Part, p llm.Part) []llm.Part {
+	for i := range parts {
+		if x := &parts[i]; x.Endpoint == p.Endpoint {
+			x.Tokens, x.Cost = max(x.Tokens, p.Tokens), max(x.Cost, p.Cost)
+			x.Priced, x.First = x.Priced && p.Priced, x.First || p.First
+			return parts
+		}
+	}
+	return append(parts, p)
 }

@@ -7,10 +7,12 @@ import (
 	"strings"
 	"testing"
 
+	"tavernsim/engine/budget"
 	"tavernsim/internal/doctest"
 	"tavernsim/internal/source"
 	"tavernsim/llm/endpoint"
 	"tavernsim/llm/faulty"
+	"tavernsim/llm/models/modelfile"
 	"tavernsim/llm/price"
 )
 
@@ -19,15 +21,15 @@ var update = flag.Bool("update", false, "rewrite the tables of docs/formats/prov
 // The tables of the page are what is read.
 // go test ./llm/models -run Docs -update rewrites them.
 func TestDocsTables(t *testing.T) {
-	rules := Rules()
+	rules := modelfile.Rules()
 	maps.Copy(rules, endpoint.Rules())
 	maps.Copy(rules, price.Rules())
 	types := []reflect.Type{
-		reflect.TypeFor[Definition](), reflect.TypeFor[Params](), reflect.TypeFor[Latency](),
-		reflect.TypeFor[Route](), reflect.TypeFor[Choice](), reflect.TypeFor[Fallback](), reflect.TypeFor[Replay](), reflect.TypeFor[Faulty](), reflect.TypeFor[Surrogate](), reflect.TypeFor[faulty.Faults](),
-		reflect.TypeFor[endpoint.File](), reflect.TypeFor[endpoint.Definition](), reflect.TypeFor[endpoint.Timeouts](), reflect.TypeFor[endpoint.Limits](), reflect.TypeFor[endpoint.Dialect](), reflect.TypeFor[price.Rate](),
+		reflect.TypeFor[modelfile.Definition](), reflect.TypeFor[modelfile.Params](), reflect.TypeFor[modelfile.Latency](),
+		reflect.TypeFor[modelfile.Route](), reflect.TypeFor[modelfile.Choice](), reflect.TypeFor[modelfile.Fallback](), reflect.TypeFor[modelfile.Replay](), reflect.TypeFor[modelfile.Faulty](), reflect.TypeFor[modelfile.Surrogate](), reflect.TypeFor[faulty.Faults](),
+		reflect.TypeFor[endpoint.File](), reflect.TypeFor[endpoint.Definition](), reflect.TypeFor[endpoint.Timeouts](), reflect.TypeFor[endpoint.Limits](), reflect.TypeFor[endpoint.Dialect](), reflect.TypeFor[price.Rate](), reflect.TypeFor[budget.Budget](),
 	}
-	doctest.Tables{Dir: "../../docs/formats", Pages: map[string]string{"models": "providers.md", "endpoint": "providers.md", "price": "providers.md", "faulty": "providers.md"}, Types: types, Rules: rules}.Check(t, *update)
+	doctest.Tables{Dir: "../../docs/formats", Pages: map[string]string{"modelfile": "providers.md", "endpoint": "providers.md", "price": "providers.md", "budget": "providers.md", "faulty": "providers.md"}, Types: types, Rules: rules}.Check(t, *update)
 	for _, typ := range types {
 		for _, f := range source.Fields(typ) {
 			if rules[typ.String()+"."+f.Name].Doc == "" {

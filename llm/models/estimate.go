@@ -9,6 +9,7 @@ import (
 
 	"tavernsim/llm"
 	"tavernsim/llm/endpoint"
+	"tavernsim/llm/models/modelfile"
 	"tavernsim/llm/price"
 	"tavernsim/protocol"
 	"tavernsim/protocol/bound"
@@ -66,7 +67,7 @@ type played struct {
 
 // estimated makes such a model. Without endpoints the prices are those of the preset with the
 // endpoint's name, or of the kind's.
-func (d *Definition) estimated(file string, opt Options, counts *counts) (*played, error) {
+func estimated(d *modelfile.Definition, file string, opt Options, counts *counts) (*played, error) {
 	p := &played{file: NameOf(file), model: d.Model, to: opt.Estimate}
 	if opt.Endpoints == nil {
 		opt.Answers = nil
@@ -80,7 +81,7 @@ func (d *Definition) estimated(file string, opt Options, counts *counts) (*playe
 			return nil, err
 		}
 	}
-	made, err := d.provider(file, opt, counts)
+	made, err := provider(d, file, opt, counts)
 	if err != nil {
 		return nil, err
 	}
@@ -93,24 +94,24 @@ func (d *Definition) estimated(file string, opt Options, counts *counts) (*playe
 }
 
 // Complete implements llm.Provider.
-func (p *played) Complete(_ context.Context, q protocol.ModelRequest, sink llm.Sink) (protocol.ModelAnswer, error) {
+func (p *played) Complete(_ context.Context, q *protocol.ModelRequest, sink llm.Sink) (protocol.ModelAnswer, error) {
 	a, err := p.Answer(q)
 	return a, cmp.Or(err, llm.Deliver(&a, sink))
 }
 
 // Answer implements llm.Instant.
-func (p *played) Answer(q protocol.ModelRequest) (protocol.ModelAnswer, error) {
-	p.fill(&q)
-	limit := int64(q.MaxTokens)
+func (p *played) Answer(q *protocol.ModelRequest) (protocol.ModelAnswer, error) {
+	asks := p.filled(q)
+	limit := int64(asks.MaxTokens)
 	if q.Cap > 0 {
 		limit = min(limit, int64(q.Cap))
 	}
-	a, err := p.script.Answer(q)
+	a, err := p.script.Answer(asks)
 	if err != nil {
 		return a, err
 	}
-	a.Latency = p.Definition.Latency.of(a.Usage.Output, a.Latency)
-	p.to.add(p, &q, &a.Usage, bound.Prompt(&q), limit)
+	a.Latency = p.Definition.Latency.Of(a.Usage.Output, a.Latency)
+	p.to.add(p, asks, &a.Usage, bound.Prompt(asks), limit)
 	return a, nil
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"tavernsim/engine/expr"
 	"tavernsim/internal/source"
+	"tavernsim/llm/models/modelfile"
 	"tavernsim/llm/replay"
 	"tavernsim/llm/surrogate"
 )
@@ -41,29 +42,29 @@ type graph struct {
 type file struct {
 	File
 	name string
-	def  any // *Definition, *scripted.Model, *Route, *Replay, *Faulty
+	def  any // *modelfile.Definition, *scripted.Model, *modelfile.Route, *modelfile.Replay, *modelfile.Faulty
 	doc  *source.Document
 }
 
 type route struct {
-	*Route
+	*modelfile.Route
 	name string
 	when []*expr.Program // nil = always
 }
 
 type recorded struct {
-	*Replay
+	*modelfile.Replay
 	name    string
 	answers *replay.Answers
 }
 
 type faulted struct {
-	*Faulty
+	*modelfile.Faulty
 	name string
 }
 
 type likeness struct {
-	*Surrogate
+	*modelfile.Surrogate
 	name  string
 	index *surrogate.Index
 	most  int64 // distance, in thousandths
@@ -77,7 +78,7 @@ func compile(files, others []File, each, report *source.Report) *graph {
 		g.others[f.Path] = f.Data
 	}
 	for _, f := range files {
-		def, doc := read(f.Path, f.Data, each)
+		def, doc := modelfile.Read(f.Path, f.Data, each)
 		if name := NameOf(f.Path); def != nil && g.files[name] == nil {
 			g.files[name] = &file{f, name, def, doc}
 		}
@@ -99,7 +100,7 @@ func (g *graph) fault(f *file, suggestion, message string, steps ...string) {
 
 func (g *graph) link(f *file) {
 	switch d := f.def.(type) {
-	case *Route:
+	case *modelfile.Route:
 		r := &route{Route: d, name: f.name}
 		if len(d.Route) == 0 {
 			g.fault(f, "add an entry with use", "the route has no entry", "route")
@@ -111,16 +112,16 @@ func (g *graph) link(f *file) {
 			g.known(f, d.Fallback[i].Use, "fallback", strconv.Itoa(i), "use")
 		}
 		g.nodes[f.name] = r
-	case *Replay:
+	case *modelfile.Replay:
 		r := &recorded{Replay: d, name: f.name}
 		if g.known(f, d.Model, "model") {
 			g.speaks(f, d.Model)
 		}
 		r.answers = g.answers(f, d.Answers)
 		g.nodes[f.name] = r
-	case *Surrogate:
+	case *modelfile.Surrogate:
 		g.known(f, d.Model, "model")
-		n := &likeness{Surrogate: d, name: f.name, most: int64(math.Round(1000 * defaultDistance))}
+		n := &likeness{Surrogate: d, name: f.name, most: int64(math.Round(1000 * modelfile.DefaultDistance))}
 		if d.Distance != nil {
 			n.most = int64(math.Round(1000 * *d.Distance))
 		}
@@ -131,7 +132,7 @@ func (g *graph) link(f *file) {
 			}
 		}
 		g.nodes[f.name] = n
-	case *Faulty:
+	case *modelfile.Faulty:
 		g.known(f, d.Model, "model")
 		if problem := d.Faults.Check(); problem != "" {
 			g.fault(f, "", problem, "faults")
@@ -140,7 +141,7 @@ func (g *graph) link(f *file) {
 	}
 }
 
-func (g *graph) condition(f *file, i, n int, c *Choice) *expr.Program {
+func (g *graph) condition(f *file, i, n int, c *modelfile.Choice) *expr.Program {
 	at := []string{"route", strconv.Itoa(i)}
 	g.known(f, c.Use, append(at, "use")...)
 	switch {
@@ -176,7 +177,7 @@ func (g *graph) known(f *file, name string, steps ...string) bool {
 // speaks refuses a model whose answers are never recorded.
 func (g *graph) speaks(f *file, name string) {
 	switch g.files[name].def.(type) {
-	case *Definition, *Route:
+	case *modelfile.Definition, *modelfile.Route:
 	default:
 		g.fault(f, "name a model that is at an endpoint, or a route", fmt.Sprintf("answers of %s are not recorded: it is at no endpoint", name), "model")
 	}
@@ -247,11 +248,11 @@ func (g *graph) shape(name string, above []string) shape {
 	if old, cycled := g.shapes[name]; cycled {
 		return old
 	}
-	if s.depth > maxDepth {
-		g.fault(f, "", fmt.Sprintf("models name each other %d deep; at most %d", s.depth, maxDepth), "kind")
+	if s.depth > modelfile.MaxDepth {
+		g.fault(f, "", fmt.Sprintf("models name each other %d deep; at most %d", s.depth, modelfile.MaxDepth), "kind")
 	}
-	if s.plan > maxPlan {
-		g.fault(f, "", fmt.Sprintf("with all fallbacks a request may come to %d models; at most %d", s.plan, maxPlan), "kind")
+	if s.plan > modelfile.MaxPlan {
+		g.fault(f, "", fmt.Sprintf("with all fallbacks a request may come to %d models; at most %d", s.plan, modelfile.MaxPlan), "kind")
 	}
 	g.shapes[name] = s
 	return s

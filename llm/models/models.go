@@ -9,19 +9,31 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 
+	"tavernsim/engine/prompt"
 	"tavernsim/internal/source"
 	"tavernsim/llm"
 	"tavernsim/llm/anthropic"
 	"tavernsim/llm/endpoint"
 	"tavernsim/llm/gate"
+	"tavernsim/llm/models/modelfile"
 	"tavernsim/llm/openai"
 	"tavernsim/llm/price"
 	"tavernsim/llm/replay"
 	"tavernsim/llm/scripted"
+	"tavernsim/llm/store"
 	"tavernsim/protocol"
+	"tavernsim/protocol/bound"
 )
+
+// Read reports the faults of a model file of any kind, and whether there are none. [Check]
+// reports what files say of each other.
+func Read(file string, data []byte, report *source.Report) bool {
+	def, _ := modelfile.Read(file, data, report)
+	return def != nil
+}
 
 // File is a model file of a project.
 type File struct {
@@ -37,6 +49,9 @@ type Options struct {
 	// those alone.
 	Endpoints map[string]*endpoint.Endpoint
 	Answers   *replay.Answers // recorded ones, which are taken before an endpoint is asked; nil = none
+	// Store has answers of earlier runs to questions at temperature 0, which are taken
+	// behind the recorded ones, and keeps those of this one. nil = there is none.
+	Store *store.Store
 	// Estimate gathers what would be asked: scripts answer for every model, and no connection
 	// is opened. nil = the models answer.
 	Estimate *Estimate
@@ -56,25 +71,47 @@ type Set struct {
 	name     string                  // of the model for requests without a name; "" = the embedded script
 	fallback llm.Provider            // for requests that name no model of these
 	answers  *replay.Answers
+	keeps    *keeping
 	counts   counts
 }
 
 // counts are of the requests to endpoints, since the set was made.
-type counts struct{ reused, asked, paid, saved, unpriced atomic.Int64 }
+type counts struct {
+	reused, stored, asked, paid, saved, unpriced atomic.Int64
+
+	missing sync.Mutex   // guards what follows
+	missed  int64        // questions without a recorded answer that nobody was asked
+	first   replay.Place // the earliest of them
+}
+
+// miss counts a question without a recorded answer.
+func (c *counts) miss(at replay.Place) {
+	c.missing.Lock()
+	defer c.missing.Unlock()
+	if c.missed++; c.missed == 1 || cmp.Or(cmp.Compare(at.Turn, c.first.Turn), cmp.Compare(at.Agent, c.first.Agent), cmp.Compare(at.Request, c.first.Request)) < 0 {
+		c.first = at
+	}
+}
 
 // Counts are of the requests to models at endpoints, since the set was made.
 type Counts struct {
 	Reused   int64 // recorded answers
+	Stored   int64 // of these out of the store
 	Asked    int64 // attempts at endpoints
 	Paid     int64 // nano-dollars for the answers of endpoints
 	Saved    int64 // nano-dollars that the recorded answers cost when they were asked for
 	Unpriced int64 // answers of endpoints whose price is not known
+
+	Missed int64        // questions without a recorded answer that nobody was asked
+	First  replay.Place // the one with the lowest turn, of those by agent
 }
 
 // Counts reads the counts.
 func (s *Set) Counts() Counts {
 	c := &s.counts
-	return Counts{Reused: c.reused.Load(), Asked: c.asked.Load(), Paid: c.paid.Load(), Saved: c.saved.Load(), Unpriced: c.unpriced.Load()}
+	c.missing.Lock()
+	defer c.missing.Unlock()
+	return Counts{Missed: c.missed, First: c.first, Reused: c.reused.Load(), Stored: c.stored.Load(), Asked: c.asked.Load(), Paid: c.paid.Load(), Saved: c.saved.Load(), Unpriced: c.unpriced.Load()}
 }
 
 // answered counts what an answer cost. A sum that is too large stays the largest int64.
@@ -100,7 +137,7 @@ func New(opt Options) (*Set, error) {
 	if err := report.Err(); err != nil {
 		return nil, err
 	}
-	s := &Set{models: map[string]llm.Provider{}, asks: map[string]*asked{}, answers: opt.Answers}
+	s := &Set{models: map[string]llm.Provider{}, asks: map[string]*asked{}, answers: opt.Answers, keeps: &keeping{Store: opt.Store}}
 	if !opt.Scripts {
 		s.nodes = g.nodes
 	}
@@ -117,9 +154,9 @@ func New(opt Options) (*Set, error) {
 		switch d := g.files[name].def.(type) {
 		case *scripted.Model:
 			s.models[name] = d
-		case *Definition:
+		case *modelfile.Definition:
 			if opt.Estimate != nil {
-				p, err := d.estimated(f.Path, opt, &s.counts)
+				p, err := estimated(d, f.Path, opt, &s.counts)
 				if err != nil {
 					return nil, err
 				}
@@ -127,11 +164,11 @@ func New(opt Options) (*Set, error) {
 				s.models[name] = p
 				continue
 			}
-			p, err := d.provider(f.Path, opt, &s.counts)
+			p, err := provider(d, f.Path, opt, &s.counts)
 			if err != nil {
 				return nil, err
 			}
-			s.asks[name] = p
+			p.keeps, s.asks[name] = s.keeps, p
 			if opt.Endpoints == nil && opt.Answers == nil {
 				waiting = append(waiting, name)
 			} else {
@@ -186,7 +223,7 @@ func (s *Set) onlyRecorded(name string) bool {
 	for _, n := range s.nodes {
 		switch n := n.(type) {
 		case *recorded:
-			if n.Model == name && n.OnMiss == onMissAsk {
+			if n.Model == name && n.OnMiss == modelfile.MissAsk {
 				return false
 			}
 			only = only || n.Model == name
@@ -199,7 +236,7 @@ func (s *Set) onlyRecorded(name string) bool {
 				return false
 			}
 		case *route:
-			if slices.ContainsFunc(n.Route.Route, func(c Choice) bool { return c.Use == name }) || slices.ContainsFunc(n.Fallback, func(f Fallback) bool { return f.Use == name }) {
+			if slices.ContainsFunc(n.Route.Route, func(c modelfile.Choice) bool { return c.Use == name }) || slices.ContainsFunc(n.Fallback, func(f modelfile.Fallback) bool { return f.Use == name }) {
 				return false
 			}
 		}
@@ -215,7 +252,7 @@ func (n named) Name() string { return n.name }
 
 func (named) Close() error { return nil }
 
-func (n named) Complete(context.Context, protocol.ModelRequest, llm.Sink) (protocol.ModelAnswer, error) {
+func (n named) Complete(context.Context, *protocol.ModelRequest, llm.Sink) (protocol.ModelAnswer, error) {
 	return protocol.ModelAnswer{}, &llm.Failure{Outcome: llm.OutcomeBadRequest, Message: n.name + ": it answers by other models"}
 }
 
@@ -256,12 +293,9 @@ func (s *Set) Provider() llm.Provider {
 type scripts struct{ *Set }
 
 // Answer implements llm.Instant.
-func (s scripts) Answer(q protocol.ModelRequest) (protocol.ModelAnswer, error) {
+func (s scripts) Answer(q *protocol.ModelRequest) (protocol.ModelAnswer, error) {
 	if s.nodes[cmp.Or(q.Model, s.name)] != nil {
-		return s.all(q, func(c *choice, q protocol.ModelRequest) (protocol.ModelAnswer, error) {
-			q.Chosen = c
-			return s.Now(&q)
-		})
+		return s.all(q, func(c *choice) (protocol.ModelAnswer, error) { return s.now(c, q) })
 	}
 	p, err := s.pick(q.Model)
 	if err != nil {
@@ -313,20 +347,23 @@ func (s *Set) Close() error {
 }
 
 // Complete implements llm.Provider.
-func (s *Set) Complete(ctx context.Context, q protocol.ModelRequest, sink llm.Sink) (protocol.ModelAnswer, error) {
+func (s *Set) Complete(ctx context.Context, q *protocol.ModelRequest, sink llm.Sink) (protocol.ModelAnswer, error) {
 	switch c, ok := q.Chosen.(*choice); {
 	case ok:
 		return s.complete(ctx, c, q, sink)
 	case s.nodes[cmp.Or(q.Model, s.name)] != nil:
-		return s.all(q, func(c *choice, q protocol.ModelRequest) (protocol.ModelAnswer, error) {
-			return s.complete(ctx, c, q, sink)
-		})
+		return s.unrouted(ctx, q, sink)
 	}
 	p, err := s.pick(q.Model)
 	if err != nil {
 		return protocol.ModelAnswer{}, err
 	}
 	return p.Complete(ctx, q, sink)
+}
+
+// unrouted answers a request to several models that no shell routes.
+func (s *Set) unrouted(ctx context.Context, q *protocol.ModelRequest, sink llm.Sink) (protocol.ModelAnswer, error) {
+	return s.all(q, func(c *choice) (protocol.ModelAnswer, error) { return s.complete(ctx, c, q, sink) })
 }
 
 // pick finds the model of a name. A script takes any name, as its rules may match it.
@@ -350,10 +387,9 @@ func (s *Set) Gate(q *protocol.ModelRequest) (*gate.Gate, int64) {
 	if err != nil || !ok || a.to == nil {
 		return nil, 0
 	}
-	if a.answers != nil {
-		asks := *q
-		a.fill(&asks)
-		if _, ok := a.recorded(a.question(asks), &asks); ok {
+	if a.answers != nil || a.keeps.opened() {
+		asks := a.filled(q)
+		if a.known(a.question(asks), asks) {
 			return nil, 0
 		}
 	}
@@ -363,20 +399,23 @@ func (s *Set) Gate(q *protocol.ModelRequest) (*gate.Gate, int64) {
 // asked is a model at an endpoint.
 type asked struct {
 	llm.Provider // nil = recorded answers alone
-	*Definition
+	*modelfile.Definition
 	name    string             // of the endpoint
 	to      *endpoint.Endpoint // nil = recorded answers alone
 	price   price.Price
 	priced  bool // price is known
 	opts    *protocol.ModelOptions
 	answers *replay.Answers
+	keeps   *keeping
+	file    string // name of the model
+	sent    string // what the endpoint calls it
 	counts  *counts
 }
 
-func (d *Definition) provider(file string, opt Options, counts *counts) (*asked, error) {
+func provider(d *modelfile.Definition, file string, opt Options, counts *counts) (*asked, error) {
 	name := cmp.Or(d.Endpoint, d.Kind)
-	a := d.asked(name)
-	a.answers, a.counts = opt.Answers, counts
+	a := askedOf(d, name)
+	a.answers, a.counts, a.file = opt.Answers, counts, NameOf(file)
 	if opt.Endpoints == nil {
 		return a, nil
 	}
@@ -389,6 +428,7 @@ func (d *Definition) provider(file string, opt Options, counts *counts) (*asked,
 		return nil, protocol.Errorf(protocol.KindInvalid, "%s: kind is %s, and endpoint %s speaks %s", file, d.Kind, name, a.to.Protocol)
 	}
 	model, stream := cmp.Or(a.to.Models[d.Model], d.Model), d.Stream == nil || *d.Stream
+	a.sent = model
 	a.price, a.priced = a.to.Prices().Of(model)
 	if a.Provider = openai.New(a.to, model, stream); d.Kind == "anthropic" {
 		a.Provider = anthropic.New(a.to, model, stream)
@@ -396,7 +436,7 @@ func (d *Definition) provider(file string, opt Options, counts *counts) (*asked,
 	return a, nil
 }
 
-func (d *Definition) asked(name string) *asked {
+func askedOf(d *modelfile.Definition, name string) *asked {
 	a := &asked{Definition: d, name: name}
 	a.opts = &protocol.ModelOptions{TopP: d.Params.TopP, Seed: d.Params.Seed, Effort: d.Params.Effort, Parallel: d.Params.Parallel, Extra: d.Params.Extra}
 	return a
@@ -407,13 +447,13 @@ func (d *Definition) asked(name string) *asked {
 func Questions(files []File, q *protocol.ModelRequest) map[string]string {
 	hashes := map[string]string{}
 	for _, f := range files {
-		made, _ := read(f.Path, f.Data, &source.Report{})
-		def, ok := made.(*Definition)
+		made, _ := modelfile.Read(f.Path, f.Data, &source.Report{})
+		def, ok := made.(*modelfile.Definition)
 		if !ok {
 			continue
 		}
-		a, asks := def.asked(""), *q
-		a.fill(&asks)
+		a := askedOf(def, "")
+		asks := a.filled(q)
 		hashes[NameOf(f.Path)] = a.question(asks)
 	}
 	return hashes
@@ -432,40 +472,74 @@ func (a *asked) Close() error {
 
 // Complete implements llm.Provider. An answer is as it was recorded; that of an endpoint,
 // and its failure, name the question.
-func (a *asked) Complete(ctx context.Context, q protocol.ModelRequest, sink llm.Sink) (protocol.ModelAnswer, error) {
-	a.fill(&q)
-	question := a.question(q)
-	if e, ok := a.recorded(question, &q); ok {
+func (a *asked) Complete(ctx context.Context, q *protocol.ModelRequest, sink llm.Sink) (answer protocol.ModelAnswer, err error) {
+	asks := a.filled(q)
+	question := a.question(asks)
+	answer, done, err := a.unasked(question, asks, sink)
+	if done {
+		return answer, err
+	}
+	a.counts.asked.Add(1)
+	answer, err = a.Provider.Complete(ctx, asks, sink)
+	a.note(question, asks, &answer, err)
+	return answer, err
+}
+
+// unasked answers without the endpoint, or says why it is not asked; false = it is asked.
+func (a *asked) unasked(question string, q *protocol.ModelRequest, sink llm.Sink) (answer protocol.ModelAnswer, ok bool, err error) {
+	if e, ok := a.recorded(question, q); ok {
 		a.counts.reused.Add(1)
 		answer, err := e.Answer()
 		answer.Origin.Reused = true
 		a.counts.answered(answer.Origin)
-		return answer, cmp.Or(err, llm.Deliver(&answer, sink))
+		return answer, true, cmp.Or(err, llm.Deliver(&answer, sink))
+	}
+	if answer, ok := a.stored(question, q); ok {
+		return answer, true, llm.Deliver(&answer, sink)
 	}
 	if a.Provider == nil {
-		return protocol.ModelAnswer{}, &llm.Failure{Outcome: llm.OutcomeBadRequest, Message: fmt.Sprintf(
-			"%s: no answer is recorded to request %d of turn %d of agent %s (question %s), and there is no endpoint to ask", a.name, q.Number, q.Turn, q.Agent, question)}
+		a.counts.miss(place(q))
+		return answer, true, missed(a.name, a.answers, q, "(there is no endpoint to ask; the question is "+question+")")
 	}
-	a.counts.asked.Add(1)
-	answer, err := a.Provider.Complete(ctx, q, sink)
+	err = a.fits(q)
+	return answer, err != nil, err
+}
+
+// note completes what an endpoint answered, or its failure.
+func (a *asked) note(question string, q *protocol.ModelRequest, answer *protocol.ModelAnswer, err error) {
 	if err != nil {
-		answer = protocol.ModelAnswer{Model: a.Definition.Model, Origin: &protocol.ModelOrigin{Endpoint: a.name}}
+		*answer = protocol.ModelAnswer{Model: a.Definition.Model, Origin: &protocol.ModelOrigin{Endpoint: a.name}}
 		if f, ok := errors.AsType[*llm.Failure](err); ok {
-			answer.Latency = a.Latency.of(0, f.Latency)
+			answer.Latency = a.Latency.Of(0, f.Latency)
 		}
 	} else {
-		answer.Latency = a.Latency.of(answer.Usage.Output, answer.Latency)
-		answer.Origin.Cost, answer.Origin.Priced = a.price.Cost(&answer.Usage), a.priced
+		answer.Origin.Cost, answer.Origin.Priced, answer.Origin.Question = a.price.Cost(&answer.Usage), a.priced, question
+		a.keep(q, answer)
+		answer.Latency = a.Latency.Of(answer.Usage.Output, answer.Latency)
 		a.counts.answered(answer.Origin)
 	}
 	answer.Origin.Question = question
-	return answer, err
+}
+
+// fits refuses a question that the model's context does not hold, by the table of prompts.
+// Texts of few bytes are not counted: no token has less than one.
+func (a *asked) fits(q *protocol.ModelRequest) error {
+	if a.ImageTokens == 0 && slices.ContainsFunc(q.Messages, hasImages) {
+		return &llm.Failure{Outcome: llm.OutcomeBadRequest, Message: fmt.Sprintf("%s: the request has pictures, and the file of the model %s has no image_tokens: add the most that one takes, or ask another model", a.name, a.file)}
+	}
+	if a.Context == 0 || bound.Prompt(q)+int64(q.MaxTokens) <= int64(a.Context) {
+		return nil
+	}
+	if n := prompt.Request(q); n+q.MaxTokens > a.Context {
+		return &llm.Failure{Outcome: llm.OutcomeContext, Message: fmt.Sprintf("%s: a question of about %d tokens and an answer of %d are more than the context of %d (the model's file)", a.name, n, q.MaxTokens, a.Context)}
+	}
+	return nil
 }
 
 // origin is that of a failure that came before the endpoint was asked.
-func (a *asked) origin(q protocol.ModelRequest) *protocol.ModelOrigin {
-	a.fill(&q)
-	return &protocol.ModelOrigin{Endpoint: a.name, Question: a.question(q)}
+func (a *asked) origin(q *protocol.ModelRequest) *protocol.ModelOrigin {
+	asks := a.filled(q)
+	return &protocol.ModelOrigin{Endpoint: a.name, Question: a.question(asks)}
 }
 
 // recorded finds a recorded answer.
@@ -481,28 +555,34 @@ func (a *asked) recorded(question string, q *protocol.ModelRequest) (*replay.Ent
 func (a *asked) tokens(q *protocol.ModelRequest) int64 {
 	size := 0
 	for i := range q.Messages {
-		size += len(q.Messages[i].Text) + 48
+		size += len(q.Messages[i].Text) + 48 + 3*len(q.Messages[i].Images)*a.ImageTokens
 	}
 	for i := range q.Tools {
 		size += len(q.Tools[i].Description) + 192
 	}
-	return int64(size/3 + cmp.Or(q.MaxTokens, a.Params.MaxTokens, defaultMaxTokens))
+	return int64(size/3 + cmp.Or(q.MaxTokens, a.Params.MaxTokens, modelfile.DefaultMaxTokens))
 }
 
 // question names what the model reads: the request as it is sent, to the model as the
 // project names it.
-func (a *asked) question(q protocol.ModelRequest) string {
+func (a *asked) question(q *protocol.ModelRequest) string {
+	named := q.Model
 	q.Model = a.Definition.Model
-	return llm.Hash(llm.AppendQuestion(make([]byte, 0, 1024), &q))
+	hash := llm.Hash(llm.AppendQuestion(make([]byte, 0, 1024), q))
+	q.Model = named
+	return hash
 }
 
-// fill sets what the request leaves open.
-func (a *asked) fill(q *protocol.ModelRequest) {
-	p := &a.Params
+// filled is a copy of a request, with what it leaves open.
+func (a *asked) filled(asked *protocol.ModelRequest) *protocol.ModelRequest {
+	q, p := new(*asked), &a.Params
 	if q.Temperature == nil {
 		q.Temperature = p.Temperature
 	}
-	q.MaxTokens = cmp.Or(q.MaxTokens, p.MaxTokens, defaultMaxTokens)
+	q.MaxTokens = cmp.Or(q.MaxTokens, p.MaxTokens, modelfile.DefaultMaxTokens)
+	if a.ImageTokens == 0 {
+		q.Messages = withoutFound(q.Messages)
+	}
 	if q.Cap > 0 {
 		q.MaxTokens = min(q.MaxTokens, q.Cap)
 	}
@@ -511,7 +591,7 @@ func (a *asked) fill(q *protocol.ModelRequest) {
 	}
 	if q.Options == nil {
 		q.Options = a.opts
-		return
+		return q
 	}
 	o := *q.Options
 	o.TopP, o.Seed, o.Parallel = cmp.Or(o.TopP, p.TopP), cmp.Or(o.Seed, p.Seed), cmp.Or(o.Parallel, p.Parallel)
@@ -522,4 +602,5 @@ func (a *asked) fill(q *protocol.ModelRequest) {
 		o.Extra = extra
 	}
 	q.Options = &o
+	return q
 }

@@ -17,6 +17,7 @@ import (
 	"tavernsim/llm"
 	"tavernsim/llm/endpoint"
 	"tavernsim/llm/mock"
+	"tavernsim/llm/models/modelfile"
 	"tavernsim/llm/price"
 	"tavernsim/llm/scripted"
 	"tavernsim/protocol"
@@ -44,12 +45,12 @@ func TestCostOfAnAnswer(t *testing.T) {
 		if err != nil || a.Usage.Input == 0 || a.Usage.Output == 0 {
 			t.Fatalf("%+v, %v", a, err)
 		}
-		p, known := s.Price(&q)
+		p, known := s.Price(q)
 		if o := a.Origin; o.Cost != p.Cost(&a.Usage) || o.Priced != known || known != (list != nil) || known && o.Cost != 1000*a.Usage.Input+2000*a.Usage.Output {
 			t.Errorf("%+v: %+v, %v", a.Usage, o, known)
 		}
 		script := ask("scripted")
-		if p, known := s.Price(&script); !known || !p.Free() {
+		if p, known := s.Price(script); !known || !p.Free() {
 			t.Errorf("a script costs %s, %v", p, known)
 		}
 		_ = e.Close()
@@ -91,8 +92,8 @@ func cloud(t *testing.T) (*[]string, map[string]*endpoint.Endpoint) {
 	return sent, map[string]*endpoint.Endpoint{"cloud": e}
 }
 
-func ask(model string) protocol.ModelRequest {
-	return protocol.ModelRequest{Model: model, Messages: []protocol.ModelMessage{{Role: protocol.RoleUser, Text: "hello"}}}
+func ask(model string) *protocol.ModelRequest {
+	return &protocol.ModelRequest{Model: model, Messages: []protocol.ModelMessage{{Role: protocol.RoleUser, Text: "hello"}}}
 }
 
 // Promise 1: scripts alone answer at once, each by its name.
@@ -179,13 +180,13 @@ func TestAsked(t *testing.T) {
 
 func TestLatency(t *testing.T) {
 	for _, c := range []struct {
-		l    Latency
+		l    modelfile.Latency
 		want time.Duration
 	}{
-		{Latency{}, 700 * time.Millisecond}, {Latency{Mode: "none", PerToken: 5}, 0}, {Latency{Mode: "measured"}, 42},
-		{Latency{PerToken: protocol.Duration(time.Second)}, 10 * time.Second}, {Latency{FirstToken: protocol.Duration(time.Second)}, time.Second},
+		{modelfile.Latency{}, 700 * time.Millisecond}, {modelfile.Latency{Mode: "none", PerToken: 5}, 0}, {modelfile.Latency{Mode: "measured"}, 42},
+		{modelfile.Latency{PerToken: protocol.Duration(time.Second)}, 10 * time.Second}, {modelfile.Latency{FirstToken: protocol.Duration(time.Second)}, time.Second},
 	} {
-		if got := c.l.of(10, 42); got != c.want {
+		if got := c.l.Of(10, 42); got != c.want {
 			t.Errorf("%+v: %s, want %s", c.l, got, c.want)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"tavernsim/llm"
 	"tavernsim/llm/faulty"
+	"tavernsim/llm/models/modelfile"
 	"tavernsim/llm/replay"
 	"tavernsim/llm/scripted"
 	"tavernsim/llm/surrogate"
@@ -48,7 +49,7 @@ type candidate struct {
 
 // edge is a fallback and the candidate that it leads to.
 type edge struct {
-	*Fallback
+	*modelfile.Fallback
 	entry int64 // from 1
 	to    int
 }
@@ -122,14 +123,14 @@ func (p *planner) addRecorded(n *recorded, x candidate) int {
 	from, many := len(p.plan), p.many
 	at := p.add(n.Model, x)
 	e, ok := p.recall(from, at, n.answers)
-	if !ok && n.OnMiss == onMissAsk {
+	if !ok && n.OnMiss == modelfile.MissAsk {
 		return at
 	}
 	name := p.plan[at].name
 	p.plan, p.many = p.plan[:from], many // what is recorded tells its own choice
 	x.name = name
 	if x.entry = e; !ok {
-		x.err = p.missed(n)
+		x.err = missed(n.name+": "+n.Answers, n.answers, p.q, "(on_miss: ask would ask "+n.Model+")")
 	}
 	return p.put(x)
 }
@@ -149,7 +150,7 @@ func (p *planner) addLikeness(n *likeness, x candidate) int {
 		return at
 	}
 	x.like, x.audit, x.distance = n, e, distance
-	x.next = slices.Insert(slices.Clone(x.next), 0, edge{&Fallback{Use: n.name}, 0, at})
+	x.next = slices.Insert(slices.Clone(x.next), 0, edge{&modelfile.Fallback{Use: n.name}, 0, at})
 	return p.add(n.Model, x)
 }
 
@@ -187,19 +188,17 @@ func (p *planner) recall(from, first int, answers *replay.Answers) (*replay.Entr
 	if answers == nil {
 		return nil, false
 	}
-	for _, i := range append([]int{first}, numbers(from, len(p.plan))...) {
-		if e, ok := p.find(i, answers); ok && e.Place() == place(p.q) {
-			return e, true
+	best, found := p.find(first, answers)
+	this := func(e *replay.Entry, ok bool) bool { return ok && e.Place() == place(p.q) }
+	for i := from; i < len(p.plan) && !this(best, found); i++ {
+		if i == first {
+			continue
+		}
+		if e, ok := p.find(i, answers); this(e, ok) {
+			best, found = e, true
 		}
 	}
-	return p.find(first, answers)
-}
-
-func numbers(from, to int) (list []int) {
-	for i := from; i < to; i++ {
-		list = append(list, i)
-	}
-	return list
+	return best, found
 }
 
 func (p *planner) find(i int, answers *replay.Answers) (*replay.Entry, bool) {
@@ -207,25 +206,25 @@ func (p *planner) find(i int, answers *replay.Answers) (*replay.Entry, bool) {
 	if a == nil || p.plan[i].leaf == nil {
 		return nil, false
 	}
-	q := *p.q
-	a.fill(&q)
-	return answers.Find(a.question(q), place(&q), q.Temperature != nil && *q.Temperature == 0)
+	q := a.filled(p.q)
+	return answers.Find(a.question(q), place(q), q.Temperature != nil && *q.Temperature == 0)
 }
 
 func place(q *protocol.ModelRequest) replay.Place {
 	return replay.Place{Scene: q.Scene, Agent: q.Agent, Turn: q.Turn, Request: q.Number}
 }
 
-// missed says which recorded answer is the nearest to a question without one.
-func (p *planner) missed(n *recorded) error {
-	text := fmt.Sprintf("%s: %s has no answer to request %d of turn %d of agent %s of scene %s", n.name, n.Answers, p.q.Number, p.q.Turn, p.q.Agent, p.q.Scene)
-	if e := n.answers.Nearest(place(p.q)); e == nil {
-		text += ", and none of this agent"
-	} else {
-		text += fmt.Sprintf("; the nearest of this agent is request %d of turn %d, to another question", e.Request, e.Turn)
-	}
-	return &llm.Failure{Outcome: llm.OutcomeBadRequest, Message: text + " (on_miss: ask would ask " + n.Model + ")"}
+// missed is the failure of a question without a recorded answer, that nobody is asked.
+func missed(by string, answers *replay.Answers, q *protocol.ModelRequest, hint string) error {
+	return &llm.Failure{Outcome: llm.OutcomeBadRequest, Message: by + ": " + answers.Missed(place(q), surrogate.Situation(q)) + " " + hint, Cause: errMissed}
 }
+
+// errMissed marks such a failure.
+const errMissed = missing("no recorded answer")
+
+type missing string
+
+func (m missing) Error() string { return string(m) }
 
 // first is the first entry whose condition holds.
 func (r *route) first(q *protocol.ModelRequest) (int, error) {
@@ -289,7 +288,7 @@ func (x *candidate) instant() bool {
 // whether the endpoint failed or its gate refused the request.
 func (x *candidate) took(d time.Duration) time.Duration {
 	if a, ok := x.leaf.(*asked); ok {
-		return a.Latency.of(0, d)
+		return a.Latency.Of(0, d)
 	}
 	return d
 }
@@ -302,7 +301,7 @@ func (c *choice) after(err error, spent time.Duration) (*choice, bool) {
 	}
 	o := llm.OutcomeOf(err)
 	for _, e := range c.present().next {
-		if !e.takes(o) {
+		if !e.Takes(o) {
 			continue
 		}
 		n := *c
@@ -314,11 +313,12 @@ func (c *choice) after(err error, spent time.Duration) (*choice, bool) {
 }
 
 // answer lets the present candidate answer; ask asks a model.
-func (c *choice) answer(q protocol.ModelRequest, ask func(llm.Provider, *protocol.ModelRequest) (protocol.ModelAnswer, error)) (a protocol.ModelAnswer, err error) {
+func (c *choice) answer(of *protocol.ModelRequest, ask func(llm.Provider, *protocol.ModelRequest) (protocol.ModelAnswer, error)) (a protocol.ModelAnswer, err error) {
 	x := c.present()
 	if x.exact {
 		return x.entry.Answer()
 	}
+	q := *of
 	q.Model = x.name
 	var fault *faulty.Fault
 	for i := 0; fault == nil && i < len(x.faults) && x.err == nil; i++ {
@@ -329,7 +329,7 @@ func (c *choice) answer(q protocol.ModelRequest, ask func(llm.Provider, *protoco
 	switch {
 	case err != nil:
 		if p, ok := x.leaf.(*asked); ok {
-			a.Origin = p.origin(q)
+			a.Origin = p.origin(&q)
 		}
 	case x.err != nil:
 		err = x.err
@@ -375,6 +375,9 @@ func (c *choice) mark(a *protocol.ModelAnswer, err error) {
 	if a.Origin != nil {
 		o = *a.Origin
 	}
+	if kept := llm.ServedOf(o.Served); kept != nil && kept.By == llm.ByStore {
+		served.By = llm.ByStore
+	}
 	o.Served, a.Origin = served.Raw(), &o
 }
 
@@ -386,7 +389,7 @@ func (s *Set) Route(q *protocol.ModelRequest) llm.Route {
 		if len(s.nodes) == 0 || s.nodes[cmp.Or(q.Model, s.name)] == nil {
 			p, err := s.pick(q.Model)
 			_, instant := p.(*scripted.Model)
-			return llm.Route{Instant: instant && err == nil}
+			return llm.Route{Instant: instant && err == nil, Endpoint: endpointOf(p)}
 		}
 		c = s.choose(q)
 		q.Chosen = c
@@ -396,7 +399,15 @@ func (s *Set) Route(q *protocol.ModelRequest) llm.Route {
 
 func (c *choice) route() llm.Route {
 	x := c.present()
-	return llm.Route{Instant: x.instant(), Patience: x.patience}
+	return llm.Route{Instant: x.instant(), Endpoint: endpointOf(x.leaf), Patience: x.patience}
+}
+
+// endpointOf is the endpoint that a model is at; "" = it is at none.
+func endpointOf(p llm.Provider) string {
+	if a, ok := p.(*asked); ok && a.to != nil {
+		return a.name
+	}
+	return ""
 }
 
 // Next implements llm.Router.
@@ -420,11 +431,18 @@ func (s *Set) Now(q *protocol.ModelRequest) (protocol.ModelAnswer, error) {
 		if err != nil {
 			return protocol.ModelAnswer{}, err
 		}
-		return p.(llm.Instant).Answer(*q)
+		return p.(llm.Instant).Answer(q)
 	}
-	a, err := c.answer(*q, func(p llm.Provider, q *protocol.ModelRequest) (protocol.ModelAnswer, error) {
-		return p.(llm.Instant).Answer(*q)
+	return s.now(c, q)
+}
+
+func (s *Set) now(c *choice, q *protocol.ModelRequest) (protocol.ModelAnswer, error) {
+	a, err := c.answer(q, func(p llm.Provider, q *protocol.ModelRequest) (protocol.ModelAnswer, error) {
+		return p.(llm.Instant).Answer(q)
 	})
+	if errors.Is(err, errMissed) {
+		s.counts.miss(place(q))
+	}
 	if x := c.present(); x.entry != nil && x.like == nil && a.Origin != nil {
 		a.Origin.Reused = true
 		s.counts.reused.Add(1)
@@ -434,46 +452,30 @@ func (s *Set) Now(q *protocol.ModelRequest) (protocol.ModelAnswer, error) {
 }
 
 // complete lets the chosen model answer. One that is instant takes its time.
-func (s *Set) complete(ctx context.Context, c *choice, q protocol.ModelRequest, sink llm.Sink) (protocol.ModelAnswer, error) {
+func (s *Set) complete(ctx context.Context, c *choice, q *protocol.ModelRequest, sink llm.Sink) (protocol.ModelAnswer, error) {
 	if c.present().instant() {
-		q.Chosen = c
-		a, err := s.Now(&q)
-		if late := wait(ctx, c.named, a.Latency-c.spent); late != nil {
+		a, err := s.now(c, q)
+		if late := llm.Wait(ctx, c.named, a.Latency-c.spent); late != nil {
 			return protocol.ModelAnswer{}, late
 		}
 		return a, cmp.Or(err, llm.Deliver(&a, sink))
 	}
 	if len(c.present().faults) == 0 {
 		return c.answer(q, func(p llm.Provider, q *protocol.ModelRequest) (protocol.ModelAnswer, error) {
-			return p.Complete(ctx, *q, sink)
+			return p.Complete(ctx, q, sink)
 		})
 	}
 	a, err := c.answer(q, func(p llm.Provider, q *protocol.ModelRequest) (protocol.ModelAnswer, error) {
-		return p.Complete(ctx, *q, nil)
+		return p.Complete(ctx, q, nil)
 	})
 	return a, cmp.Or(err, llm.Deliver(&a, sink))
 }
 
-// wait waits, unless the context ends before.
-func wait(ctx context.Context, name string, d time.Duration) error {
-	if err := llm.Stopped(ctx, name); err != nil || d <= 0 {
-		return err
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return llm.Stopped(ctx, name)
-	case <-timer.C:
-		return nil
-	}
-}
-
 // all answers a request that no shell routes: models follow each other here, without
 // gates.
-func (s *Set) all(q protocol.ModelRequest, answer func(c *choice, q protocol.ModelRequest) (protocol.ModelAnswer, error)) (protocol.ModelAnswer, error) {
-	for c := s.choose(&q); ; {
-		a, err := answer(c, q)
+func (s *Set) all(q *protocol.ModelRequest, answer func(c *choice) (protocol.ModelAnswer, error)) (protocol.ModelAnswer, error) {
+	for c := s.choose(q); ; {
+		a, err := answer(c)
 		if err == nil {
 			return a, nil
 		}

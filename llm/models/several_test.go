@@ -43,7 +43,7 @@ func set(t *testing.T, opt Options) *Set {
 	return s
 }
 
-func answerOf(t *testing.T, s *Set, q protocol.ModelRequest) (protocol.ModelAnswer, error) {
+func answerOf(t *testing.T, s *Set, q *protocol.ModelRequest) (protocol.ModelAnswer, error) {
 	t.Helper()
 	at, ok := s.Provider().(llm.Instant)
 	if !ok {
@@ -72,7 +72,7 @@ func TestRoute(t *testing.T) {
 		}
 		for _, name := range []string{"", "thinker"} {
 			c.q.Model = name
-			a, err := answerOf(t, s, c.q)
+			a, err := answerOf(t, s, &c.q)
 			if err != nil || a.Text != c.want || a.Origin == nil {
 				t.Fatalf("%+v: %+v, %v", c.q, a, err)
 			}
@@ -82,10 +82,10 @@ func TestRoute(t *testing.T) {
 			}
 		}
 	}
-	if a, err := answerOf(t, s, protocol.ModelRequest{Model: "big"}); err != nil || a.Origin != nil || a.Text != "big" {
+	if a, err := answerOf(t, s, &protocol.ModelRequest{Model: "big"}); err != nil || a.Origin != nil || a.Text != "big" {
 		t.Errorf("asked by name: %+v, %v", a, err)
 	}
-	if _, err := answerOf(t, s, protocol.ModelRequest{Asker: knows{"goals": "none"}}); llm.OutcomeOf(err) != llm.OutcomeBadRequest || !strings.Contains(err.Error(), "thinker: route 2") {
+	if _, err := answerOf(t, s, &protocol.ModelRequest{Asker: knows{"goals": "none"}}); llm.OutcomeOf(err) != llm.OutcomeBadRequest || !strings.Contains(err.Error(), "thinker: route 2") {
 		t.Errorf("a condition that fails: %v", err)
 	}
 }
@@ -224,17 +224,17 @@ func TestAnswersOfARoute(t *testing.T) {
 	answers.Add(&e)
 	s := set(t, Options{Files: files(texts...), Answers: answers, Default: "models/r.yaml"})
 	want.Origin.FirstChunk = 0
-	if r := s.Route(&q); !r.Instant {
+	if r := s.Route(q); !r.Instant {
 		t.Error("a recorded answer takes time")
 	}
 	want.Origin.Reused = true
-	if got, err := s.Now(&q); err != nil || !reflect.DeepEqual(got, want) {
+	if got, err := s.Now(q); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v\nwant %+v, %v", got, want, err)
 	}
 	if n := s.Counts(); n.Reused != 1 || n.Asked != 0 {
 		t.Errorf("%+v", n)
 	}
-	if _, more := s.Next(&q, &protocol.ModelAnswer{}, &llm.Failure{Outcome: llm.OutcomeTimeout}); more {
+	if _, more := s.Next(q, &protocol.ModelAnswer{}, &llm.Failure{Outcome: llm.OutcomeTimeout}); more {
 		t.Error("a recorded failure has a fallback")
 	}
 }

@@ -11,6 +11,9 @@
 // A refusal is an answer with protocol.FinishFiltered, not a failure; so is what a filter
 // of the server stopped.
 //
+// [Embedder] turns texts into vectors (/embeddings). An answer must have one vector for each
+// text, all with the same dimensions; its failures are those of a chat.
+//
 // # Not here
 //
 // Embeddings, retries, rates, prices.

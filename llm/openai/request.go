@@ -1,10 +1,12 @@
 package openai
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
 	"tavernsim/internal/wirejson"
+	"tavernsim/llm"
 	"tavernsim/llm/endpoint"
 	"tavernsim/llm/endpoint/toolcall"
 	"tavernsim/protocol"
@@ -18,7 +20,7 @@ func (p *chat) encode(q *protocol.ModelRequest, names *toolcall.Names) ([]byte, 
 	b = append(b, `,"messages":[`...)
 	var err error
 	for i := range q.Messages {
-		if b, err = appendMessage(wirejson.Comma(b), &q.Messages[i], names); err != nil {
+		if b, err = appendMessage(wirejson.Comma(b), q, i, names); err != nil {
 			return nil, p.bad("message %d: %s", i, err)
 		}
 	}
@@ -55,11 +57,19 @@ func sizeOf(q *protocol.ModelRequest) int {
 	return n
 }
 
-func appendMessage(b []byte, m *protocol.ModelMessage, names *toolcall.Names) ([]byte, error) {
+// appendMessage writes message i. The protocol has no pictures in results of tools, and
+// nothing but results behind calls: a message of the user follows the last of them.
+func appendMessage(b []byte, q *protocol.ModelRequest, i int, names *toolcall.Names) (_ []byte, err error) {
+	m := &q.Messages[i]
 	b = wirejson.AppendText(append(b, `{"role":`...), string(m.Role))
-	if b = append(b, `,"content":`...); m.Text != "" || len(m.Calls) == 0 {
+	switch b = append(b, `,"content":`...); {
+	case len(m.Images) > 0 && m.Role == protocol.RoleUser:
+		if b, err = appendParts(b, q, m.Text, q.Messages[i:i+1]); err != nil {
+			return nil, err
+		}
+	case m.Text != "" || len(m.Calls) == 0:
 		b = wirejson.AppendText(b, m.Text)
-	} else {
+	default:
 		b = append(b, "null"...)
 	}
 	for i := range m.Calls {
@@ -82,7 +92,36 @@ func appendMessage(b []byte, m *protocol.ModelMessage, names *toolcall.Names) ([
 	if m.CallID != "" {
 		b = wirejson.AppendText(append(b, `,"tool_call_id":`...), m.CallID)
 	}
-	return append(b, '}'), nil
+	if b = append(b, '}'); m.Role != protocol.RoleTool || i+1 < len(q.Messages) && q.Messages[i+1].Role == protocol.RoleTool {
+		return b, nil
+	}
+	from := i
+	for from > 0 && q.Messages[from-1].Role == protocol.RoleTool {
+		from--
+	}
+	if !slices.ContainsFunc(q.Messages[from:i+1], func(m protocol.ModelMessage) bool { return len(m.Images) > 0 }) {
+		return b, nil
+	}
+	b, err = appendParts(append(b, `,{"role":"user","content":`...), q, "The pictures of these results, in their order:", q.Messages[from:i+1])
+	return append(b, '}'), err
+}
+
+// appendParts writes a text, and the pictures of messages.
+func appendParts(b []byte, q *protocol.ModelRequest, text string, of []protocol.ModelMessage) (_ []byte, err error) {
+	if b = append(b, '['); text != "" {
+		b = append(wirejson.AppendText(append(b, `{"type":"text","text":`...), text), '}')
+	}
+	for i := range of {
+		for k := range of[i].Images {
+			image := &of[i].Images[k]
+			b = append(wirejson.Comma(b), `{"type":"image_url","image_url":{"url":"data:`...)
+			if b, err = llm.AppendPicture(append(append(b, image.Type...), ";base64,"...), q, image); err != nil {
+				return nil, err
+			}
+			b = append(b, `"}}`...)
+		}
+	}
+	return append(b, ']'), nil
 }
 
 // appendTools writes the tools and which of them are wanted.

@@ -9,7 +9,9 @@
 //     rather than an earlier one; else, if the request is at temperature 0, the first
 //     answer that anybody got. So which answer it is depends on the request alone.
 //  3. A recorded failure is given to the same request only.
-//  4. A line that cannot be read is an error with its number; nothing of the file is used.
+//  4. Of a question without a recorded answer, Missed names the nearest one and, if the
+//     cassette has situations, the first difference of the two.
+//  5. A line that cannot be read is an error with its number; nothing of the file is used.
 //
 // # Not here
 //

@@ -130,9 +130,12 @@ func (e *Entry) Hide() {
 // Answers are recorded answers by their questions. After the last Add, Find is safe for
 // concurrent use.
 type Answers struct {
-	all []*Entry
-	by  map[string][]*Entry // by question
+	all    []*Entry
+	by     map[string][]*Entry // by question
+	agents map[owner][]*Entry
 }
+
+type owner struct{ scene, agent string }
 
 // Len counts the entries.
 func (a *Answers) Len() int { return len(a.all) }
@@ -140,8 +143,10 @@ func (a *Answers) Len() int { return len(a.all) }
 // Add adds an entry.
 func (a *Answers) Add(e *Entry) {
 	if a.by == nil {
-		a.by = map[string][]*Entry{}
+		a.by, a.agents = map[string][]*Entry{}, map[owner][]*Entry{}
 	}
+	who := owner{e.Scene, e.Agent}
+	a.agents[who] = append(a.agents[who], e)
 	a.by[e.Question] = append(a.by[e.Question], e)
 	a.all = append(a.all, e)
 }
@@ -169,11 +174,11 @@ type Place struct {
 // Place is what asked.
 func (e *Entry) Place() Place { return Place{e.Scene, e.Agent, e.Turn, e.Request} }
 
-// Nearest finds the entry of an agent whose turn is nearest to a request; nil = it has
-// none.
+// Nearest finds the entry of an agent whose turn is nearest to a request, of those the one
+// with its number; nil = it has none.
 func (a *Answers) Nearest(at Place) (best *Entry) {
-	for _, e := range a.all {
-		if e.Scene == at.Scene && e.Agent == at.Agent && (best == nil || nearer(e.Turn, best.Turn, at.Turn)) {
+	for _, e := range a.agents[owner{at.Scene, at.Agent}] {
+		if best == nil || nearer(e.Turn, best.Turn, at.Turn) || e.Turn == best.Turn && e.Request == at.Request {
 			best = e
 		}
 	}

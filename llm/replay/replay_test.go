@@ -93,7 +93,62 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// Promise 4: a broken line is an error with its number.
+// Promise 4: what was recorded nearest to a question without an answer, and how it differs.
+func TestMissed(t *testing.T) {
+	a := &Answers{}
+	said := func(turn uint64, request int64, situation string) {
+		e := entry("a", turn, int(turn), "")
+		e.Request, e.Situation = request, situation
+		a.Add(e)
+	}
+	said(2, 1, "It is noon.\nYou have 3 coins.\n")
+	said(2, 2, "It is noon.\nYou have 3 coins.\nWell?\n")
+	said(7, 1, "")
+	for _, c := range []struct {
+		agent     string
+		turn      uint64
+		request   int64
+		situation string
+		want      string
+	}{
+		{"a", 2, 1, "It is noon.\nYou have 4 coins.\n", `request 1 of turn 2, to another question, whose messages differ first in line 2, character 10: recorded "You have 3 coins.", asked "You have 4 coins."`},
+		{"a", 1, 2, "It is noon.\n", `request 2 of turn 2, to another question, whose messages differ first in line 2, character 1: recorded "You have 3 coins.", asked ""`},
+		{"a", 2, 3, "It is noon.\nYou have 3 coins.\n", `request 1 of turn 2, to another question with the same messages`},
+		{"a", 9, 1, "x", "the nearest of this agent is request 1 of turn 7, to another question"},
+		{"b", 2, 1, "x", "of agent b of scene s, and none to any other of this agent"},
+	} {
+		if got := a.Missed(Place{"s", c.agent, c.turn, c.request}, c.situation); !strings.HasSuffix(got, c.want) && !strings.Contains(got, c.want+":") {
+			t.Errorf("%+v:\n%s", c, got)
+		}
+	}
+}
+
+// The difference is whole characters of one line, and never a secret.
+func TestDiffer(t *testing.T) {
+	for _, c := range []struct{ recorded, asked, want string }{
+		{"same", "same", ""},
+		{"", "x", `line 1, character 1: recorded "", asked "x"`},
+		{"tür é", "tür è", `line 1, character 5: recorded "tür é", asked "tür è"`},
+		{strings.Repeat("a", 100) + "x" + strings.Repeat("b", 100), strings.Repeat("a", 100) + "y", `line 1, character 101: recorded "…` + strings.Repeat("a", 24) + "x" + strings.Repeat("b", 55) + `…", asked "…` + strings.Repeat("a", 24) + `y"`},
+		{"api_key: abcdefgh1", "api_key: abcdefgh2", ""},
+	} {
+		got := ""
+		if d := Differ(c.recorded, c.asked); d != nil {
+			got = d.String()
+		}
+		if got != c.want {
+			t.Errorf("%q, %q:\n%s\nwant %s", c.recorded, c.asked, got, c.want)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := rapid.String().Draw(t, "a"), rapid.String().Draw(t, "b")
+		if d := Differ(a, b); d != nil && (d.Line < 1 || d.Column < 1) || Differ(a, a) != nil {
+			t.Fatalf("%q, %q: %+v", a, b, d)
+		}
+	})
+}
+
+// Promise 5: a broken line is an error with its number.
 func TestReadFaults(t *testing.T) {
 	good := `{"scene": "s", "agent": "a", "turn": 1, "request": 1, "question": "` + question(1) + `", "origin": {"endpoint": "e"}}`
 	for text, want := range map[string]string{

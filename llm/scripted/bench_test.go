@@ -36,9 +36,9 @@ rules:
     answer: "{{.agent}} waits."
 `
 
-func benchRequest(i int) protocol.ModelRequest {
+func benchRequest(i int) *protocol.ModelRequest {
 	d := protocol.NewDraw(42, uint64(i))
-	return protocol.ModelRequest{
+	return &protocol.ModelRequest{
 		Scene: "market", Agent: fmt.Sprintf("trader_%03d", i%1000), Profile: "trader", Draw: d, Events: []string{"trade.done"},
 		Variables: map[string]any{"mood": "calm", "gold": int64(d.IntN(150)), "open": true, "hour": int64(9), "herb": "mint"},
 		Messages: []protocol.ModelMessage{
@@ -55,7 +55,7 @@ func BenchmarkAnswer(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	requests := make([]protocol.ModelRequest, 1024)
+	requests := make([]*protocol.ModelRequest, 1024)
 	for i := range requests {
 		requests[i] = benchRequest(i)
 	}

@@ -4,6 +4,7 @@ import (
 	"math"
 	"time"
 
+	"tavernsim/engine/stub"
 	"tavernsim/engine/template"
 	"tavernsim/protocol"
 )
@@ -159,17 +160,7 @@ func (f *failures) of(d protocol.Draw) string {
 	if f == nil {
 		return ""
 	}
-	x := d.Float64()
-	for _, c := range [...]struct {
-		p    float64
-		name string
-	}{{f.Timeout, failTimeout}, {f.ServerError, failServer}, {f.RateLimited, failRate}, {f.BadOutput, failBad}} {
-		if x < c.p {
-			return c.name
-		}
-		x -= c.p
-	}
-	return ""
+	return stub.Drawn(d, []stub.Chance{{P: f.Timeout, Name: failTimeout}, {P: f.ServerError, Name: failServer}, {P: f.RateLimited, Name: failRate}, {P: f.BadOutput, Name: failBad}})
 }
 
 const (

@@ -1,9 +1,7 @@
 package scripted
 
 import (
-	"encoding/json"
-	"fmt"
-
+	"tavernsim/engine/stub"
 	"tavernsim/protocol"
 )
 
@@ -41,24 +39,24 @@ type Rule struct {
 // Match holds when every part that is given does. Without any it always does.
 // Patterns are globs: * stands for any text, ? for one character.
 type Match struct {
-	Agent   Texts `json:"agent,omitempty"` // instance id; any of the patterns
-	Profile Texts `json:"profile,omitempty"`
-	Scene   Texts `json:"scene,omitempty"`
-	Model   Texts `json:"model,omitempty"` // as it was asked for; "" when the default was
-	Purpose Texts `json:"purpose,omitempty"`
+	Agent   stub.Texts `json:"agent,omitempty"` // instance id; any of the patterns
+	Profile stub.Texts `json:"profile,omitempty"`
+	Scene   stub.Texts `json:"scene,omitempty"`
+	Model   stub.Texts `json:"model,omitempty"` // as it was asked for; "" when the default was
+	Purpose stub.Texts `json:"purpose,omitempty"`
 
 	// Variables of the prompt by dotted path. A list holds when any of its
 	// elements equals the variable.
 	Variables map[string]any `json:"variables,omitempty"`
 
-	Events    Texts `json:"events,omitempty"`     // any perceived event type matches any pattern
-	AllEvents Texts `json:"all_events,omitempty"` // every pattern matches some event type
+	Events    stub.Texts `json:"events,omitempty"`     // any perceived event type matches any pattern
+	AllEvents stub.Texts `json:"all_events,omitempty"` // every pattern matches some event type
 
-	PromptContains Texts `json:"prompt_contains,omitempty"` // any of the texts occurs in the prompt
-	PromptMatches  Texts `json:"prompt_matches,omitempty"`  // any of the regular expressions (RE2) does
+	PromptContains stub.Texts `json:"prompt_contains,omitempty"` // any of the texts occurs in the prompt
+	PromptMatches  stub.Texts `json:"prompt_matches,omitempty"`  // any of the regular expressions (RE2) does
 
-	Tools Texts `json:"tools,omitempty"` // any offered tool matches any pattern
-	JSON  *bool `json:"json,omitempty"`  // a JSON document was asked for
+	Tools stub.Texts `json:"tools,omitempty"` // any offered tool matches any pattern
+	JSON  *bool      `json:"json,omitempty"`  // a JSON document was asked for
 	// Round counts the answers with calls before this one: 0 is the first model
 	// call of a deliberation.
 	Round *int `json:"round,omitempty"`
@@ -105,22 +103,4 @@ type Failures struct {
 	BadOutput   float64 `json:"bad_output,omitempty"` // the text breaks off; an answer of calls alone fails
 
 	RetryAfter protocol.Duration `json:"retry_after,omitempty"` // of rate_limited; default 1s
-}
-
-// Texts is a list of texts; in a file one text alone is a list of one.
-type Texts []string
-
-// UnmarshalJSON reads a text or a list of texts.
-func (t *Texts) UnmarshalJSON(b []byte) error {
-	var one string
-	if json.Unmarshal(b, &one) == nil {
-		*t = Texts{one}
-		return nil
-	}
-	var list []string
-	if json.Unmarshal(b, &list) != nil || list == nil {
-		return fmt.Errorf("want text or a list of texts")
-	}
-	*t = list
-	return nil
 }

@@ -60,8 +60,8 @@ func TestDocsAreComplete(t *testing.T) {
 	want := append(roots(), protocol.SortedKeys(functions())...)
 	for _, typ := range []reflect.Type{reflect.TypeFor[Script](), reflect.TypeFor[Rule](), reflect.TypeFor[Match](), reflect.TypeFor[Answer](),
 		reflect.TypeFor[Call](), reflect.TypeFor[Latency](), reflect.TypeFor[Failures]()} {
-		for i := range typ.NumField() {
-			want = append(want, jsonName(typ.Field(i)))
+		for field := range typ.Fields() {
+			want = append(want, jsonName(field))
 		}
 	}
 	for _, name := range want {

@@ -11,7 +11,7 @@ import (
 // env is one request with what expressions and templates read of it. It is
 // reused; nothing of it may be kept by an answer, except what the request holds.
 type env struct {
-	req    protocol.ModelRequest
+	req    *protocol.ModelRequest
 	chance protocol.Draw // all chance of the request derives from it
 	rule   int           // at hand
 	use    uint64        // what draw stands for
@@ -25,9 +25,10 @@ type env struct {
 }
 
 // begin takes a request. Its chance depends on key and position of its Draw.
-func (e *env) begin(req protocol.ModelRequest) {
+func (e *env) begin(req *protocol.ModelRequest) {
 	e.req = req
-	e.chance = protocol.NewDraw(req.Draw.Uint64())
+	draw := req.Draw
+	e.chance = protocol.NewDraw(draw.Uint64())
 }
 
 // at sets what draw stands for.

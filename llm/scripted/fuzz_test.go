@@ -31,7 +31,7 @@ func FuzzLoad(f *testing.F) {
 		if err != nil {
 			f.Fatal(err)
 		}
-		for _, block := range strings.Split(string(raw), "\n=====\n") {
+		for block := range strings.SplitSeq(string(raw), "\n=====\n") {
 			script, _, _ := strings.Cut(block, "\n>>> ")
 			script, _, _ = strings.Cut(script, "\n!!!")
 			f.Add(script, true)
@@ -50,7 +50,7 @@ func FuzzLoad(f *testing.F) {
 		}
 		req := protocol.ModelRequest{Agent: "elara", Profile: "npc", Variables: map[string]any{"a": int64(1)}, Events: []string{"e"}, Draw: protocol.NewDraw(1),
 			Messages: []protocol.ModelMessage{{Text: "hi 森林"}}, MaxTokens: 100}
-		if a, b := show(m.Answer(req)), show(m.Answer(req)); a != b {
+		if a, b := show(m.Answer(&req)), show(m.Answer(&req)); a != b {
 			t.Fatalf("%s, then %s", a, b)
 		}
 	})

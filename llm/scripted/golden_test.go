@@ -55,7 +55,7 @@ func runGolden(t *testing.T, text string) string {
 		script, rest, _ := strings.Cut(block, "\n>>> ")
 		m := load(t, script)
 		out.WriteString(script)
-		for _, part := range strings.Split(rest, "\n>>> ") {
+		for part := range strings.SplitSeq(rest, "\n>>> ") {
 			req, _, _ := strings.Cut(part, "\n")
 			out.WriteString("\n>>> " + req + "\n" + say(t, m, req))
 		}

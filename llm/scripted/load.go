@@ -61,8 +61,8 @@ func follows(path string, reported []source.Fault) bool {
 }
 
 func part(path string) string {
-	if i := strings.IndexByte(path, ']'); i >= 0 {
-		return path[:i]
+	if before, _, ok := strings.Cut(path, "]"); ok {
+		return before
 	}
 	head, _, _ := strings.Cut(path, ".")
 	return head

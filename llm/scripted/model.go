@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"tavernsim/engine/expr"
+	"tavernsim/engine/stub"
 	"tavernsim/engine/template"
 	"tavernsim/llm"
 	"tavernsim/protocol"
@@ -46,9 +47,8 @@ var _ llm.Instant = (*Model)(nil)
 
 // answer is a compiled answer.
 type answer struct {
-	weight          float64
 	text, reasoning *template.Template
-	json            maker
+	json            stub.Maker
 	calls           []call
 	finish          protocol.FinishReason
 	fail            string
@@ -56,7 +56,7 @@ type answer struct {
 
 type call struct {
 	tool   *template.Template
-	params maker
+	params stub.Maker
 	when   *expr.Program
 }
 
@@ -75,7 +75,7 @@ func (m *Model) Close() error {
 }
 
 // Complete answers after the answer's latency has really passed.
-func (m *Model) Complete(ctx context.Context, req protocol.ModelRequest, sink llm.Sink) (protocol.ModelAnswer, error) {
+func (m *Model) Complete(ctx context.Context, req *protocol.ModelRequest, sink llm.Sink) (protocol.ModelAnswer, error) {
 	if err := llm.Stopped(ctx, providerName); err != nil {
 		return protocol.ModelAnswer{}, err
 	}
@@ -111,22 +111,16 @@ func (m *Model) pass(ctx context.Context, wait time.Duration) error {
 		cancel()
 	}
 	m.mu.Unlock()
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
 	defer func() {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		delete(m.waiting, &cancel)
 	}()
-	select {
-	case <-timer.C:
-		return nil
-	case <-waits.Done():
-		if err := llm.Stopped(ctx, providerName); err != nil {
-			return err
-		}
+	err := llm.Wait(waits, providerName, wait)
+	if err != nil && ctx.Err() == nil {
 		return errClosed()
 	}
+	return err
 }
 
 func errClosed() error {
@@ -134,7 +128,7 @@ func errClosed() error {
 }
 
 // Answer computes an answer at once.
-func (m *Model) Answer(req protocol.ModelRequest) (protocol.ModelAnswer, error) {
+func (m *Model) Answer(req *protocol.ModelRequest) (protocol.ModelAnswer, error) {
 	if m.closed.Load() {
 		return protocol.ModelAnswer{}, errClosed()
 	}
@@ -174,7 +168,7 @@ func (m *Model) candidates(profile string) []*rule {
 	}
 	var list []*rule
 	for _, r := range m.rules {
-		if anyGlob(r.profile, profile) {
+		if r.profile.Match(profile) {
 			list = append(list, r)
 		}
 	}
@@ -194,15 +188,18 @@ func (r *rule) fault(err error) error {
 
 // speak makes the answer of the rule that holds.
 func (m *Model) speak(e *env, r *rule) (protocol.ModelAnswer, error) {
-	a := r.choose(e)
+	a := &r.answers[0]
+	if len(r.answers) > 1 { // a stream takes time
+		a = &r.answers[r.choice.Of(e.stream(r.index, useWeight))]
+	}
 	e.at(r.index, useDraw)
 	e.text = e.stream(r.index, useText)
 	out := protocol.ModelAnswer{Model: m.name, Finish: a.finish}
 	if err := a.fill(e, &out); err != nil {
 		return protocol.ModelAnswer{}, r.fault(err)
 	}
-	cut(&out, &e.req)
-	out.Usage = usage(&e.req, &out)
+	cut(&out, e.req)
+	out.Usage = usage(e.req, &out)
 	out.Latency = r.latency.Draw(e.stream(r.index, useLatency), out.Usage.Output)
 	fail := a.fail
 	if fail == "" {
@@ -218,26 +215,7 @@ func (m *Model) speak(e *env, r *rule) (protocol.ModelAnswer, error) {
 	if fail != "" {
 		return r.failed(e, out, fail, limit)
 	}
-	return out, r.asked(&e.req, &out)
-}
-
-// choose draws one of the answers by weight.
-func (r *rule) choose(e *env) *answer {
-	if len(r.answers) == 1 {
-		return &r.answers[0]
-	}
-	draw := e.stream(r.index, useWeight)
-	x := draw.Float64() * r.total
-	last := 0
-	for i := range r.answers {
-		if w := r.answers[i].weight; w > 0 {
-			if last = i; x < w {
-				break
-			}
-			x -= w
-		}
-	}
-	return &r.answers[last]
+	return out, r.asked(e.req, &out)
 }
 
 // fill computes text, reasoning and calls.
@@ -318,7 +296,7 @@ func (r *rule) failed(e *env, out protocol.ModelAnswer, fail string, limit time.
 			end--
 		}
 		out.Text, out.Calls, out.Finish = out.Text[:end], nil, protocol.FinishStop
-		out.Usage = usage(&e.req, &out)
+		out.Usage = usage(e.req, &out)
 		return out, nil
 	}
 	f := &llm.Failure{Message: providerName + ": " + r.name + ": simulated " + fail, Latency: out.Latency}

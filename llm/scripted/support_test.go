@@ -29,13 +29,13 @@ type request struct {
 	Timeout                      string
 }
 
-func (r request) make(t testing.TB) protocol.ModelRequest {
+func (r request) make(t testing.TB) *protocol.ModelRequest {
 	t.Helper()
 	variables, err := protocol.Normalize(r.Variables)
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := protocol.ModelRequest{
+	out := &protocol.ModelRequest{
 		Model: r.Model, MaxTokens: r.MaxTokens, Stop: r.Stop, JSON: r.JSON, Scene: r.Scene, Agent: r.Agent, Profile: r.Profile, Purpose: r.Purpose,
 		Events: r.Events, Draw: protocol.NewDraw(r.Seed), Now: protocol.TimeOf(time.Date(2000, 1, 1, 8, 0, 0, 0, time.UTC)),
 	}
@@ -57,7 +57,7 @@ func (r request) make(t testing.TB) protocol.ModelRequest {
 	return out
 }
 
-func parseRequest(t testing.TB, s string) protocol.ModelRequest {
+func parseRequest(t testing.TB, s string) *protocol.ModelRequest {
 	t.Helper()
 	var r request
 	d := json.NewDecoder(strings.NewReader(s))

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"tavernsim/engine/agent"
 	"tavernsim/llm"
 	"tavernsim/llm/gate"
+	"tavernsim/llm/ledger"
 	"tavernsim/llm/limit"
 	"tavernsim/llm/until"
 	"tavernsim/protocol"
@@ -47,6 +49,7 @@ const (
 	finds phase = iota // the log, for an answer that it has or will have
 	waits              // the gate
 	keeps              // the log, which keeps the request
+	hands              // the log, which keeps that another endpoint takes it over
 	out                // the executor
 	lands              // the log, which keeps the answer
 	ended
@@ -157,7 +160,7 @@ func (c *call) drop(flight *Flight, err error) {
 func (c *call) Refused(err error) {
 	x := agent.Answered{Err: err}
 	c.runner.watch.Made(c.to.Name(), &c.ask, &x, 0)
-	c.land(x)
+	c.land(&x)
 }
 
 // logged returns the entry of the request in the log; nil if nothing is kept.
@@ -165,9 +168,14 @@ func (c *call) logged() *Effect {
 	if c.runner.Log == nil || c.to.instant != nil {
 		return nil
 	}
+	question := appendQuestion(make([]byte, 0, questionSize), c.to.Name(), &c.ask)
+	to := c.to.Name()
+	if c.to.tools != nil {
+		to = c.ask.Call.Tool
+	}
 	return &Effect{
-		Agent: c.from.Agent, Turn: c.from.Turn, Request: c.ask.Number, Kind: c.ask.Kind, To: c.to.Name(),
-		Question: Hash(appendQuestion(make([]byte, 0, questionSize), c.to.Name(), &c.ask)), MayRepeat: c.to.MayRepeat(&c.ask), At: c.from.At,
+		Agent: c.from.Agent, Turn: c.from.Turn, Request: c.ask.Number, Kind: c.ask.Kind, To: to,
+		Question: Hash(question), MayRepeat: c.to.MayRepeat(&c.ask), At: c.from.At, Most: c.most(false, c.from.Bound), room: question[:0],
 	}
 }
 
@@ -181,11 +189,11 @@ func (c *call) Released(class limit.Class) {
 		go c.gate.End(&c.Call, limit.End{Outcome: llm.OutcomeCancelled})
 	case int(c.gate.Stuck.Load()) >= c.gate.Most():
 		c.phase = out
-		go c.ended(&attempt{begun: time.Now()}, agent.Answered{Err: &llm.Failure{Outcome: llm.OutcomeUnavailable, Message: fmt.Sprintf(
+		go c.ended(&attempt{begun: time.Now()}, &agent.Answered{Err: &llm.Failure{Outcome: llm.OutcomeUnavailable, Message: fmt.Sprintf(
 			"%s %s: %d calls have not returned although their time is over; no more are made until one does", c.to.kind, c.to.Name(), c.gate.Stuck.Load())}})
 	case c.effect == nil || c.flight != nil:
 		c.phase = out
-		go c.carryOut()
+		go c.onNewStack()
 	default:
 		if c.flight = c.runner.Log.Begin(c.effect, c.kept); c.flight != nil {
 			c.phase = keeps
@@ -203,7 +211,7 @@ func (c *call) Released(class limit.Class) {
 func (c *call) kept(err error) {
 	switch {
 	case err == nil && c.move(keeps, out):
-		go c.carryOut()
+		go c.onNewStack()
 	case err != nil && c.move(keeps, ended):
 		c.gate.End(&c.Call, limit.End{Outcome: llm.OutcomeCancelled})
 		c.drop(c.flight, err)
@@ -215,37 +223,72 @@ func (c *call) kept(err error) {
 const defaultTimeout = 10 * time.Minute
 
 func (c *call) timeout() time.Duration {
-	if c.ask.Timeout > 0 {
-		return c.ask.Timeout
+	limit := cmp.Or(max(c.ask.Timeout, 0), defaultTimeout)
+	if c.to.tools != nil {
+		limit += grace
 	}
-	return defaultTimeout
+	return limit
+}
+
+// grace is how much longer than its time a call of an executor of tools may take.
+const grace = 2 * time.Second
+
+// stopped is the error of an attempt whose executor did not return in time.
+func (c *call) stopped(x *attempt) error {
+	if c.to.tools != nil && errors.Is(x.Err(), context.DeadlineExceeded) && !c.to.MayRepeat(&c.ask) {
+		return protocol.Errorf(protocol.KindUnknownOutcome, "%s: no answer in time; it may have been carried out, and must not be repeated", c.ask.Call.Tool)
+	}
+	return llm.Stopped(x, c.to.Name())
 }
 
 // attempt is one call of the executor, and its context. The executor, or the end of its
 // time, lands it.
 type attempt struct {
 	until.Context
+	book   *ledger.Entry // nil = the endpoint has no budget a day
 	begun  time.Time
 	landed atomic.Bool
+}
+
+// stackRoom is about what an exchange over HTTP needs of a stack, in bytes.
+const stackRoom = 5 << 10
+
+// onNewStack makes an attempt on a goroutine of its own. It first makes the stack as large
+// as it will be: while it is empty that costs nothing, later every frame is copied.
+func (c *call) onNewStack() {
+	grown()
+	c.carryOut()
+}
+
+//go:noinline
+func grown() {
+	var room [stackRoom]byte
+	runtime.KeepAlive(&room)
 }
 
 // carryOut calls the executor. The rest of the call goes on at the latest when the time
 // is over or the deliberation ends, even if the executor ignores its context. Such an
 // executor is stuck; there are at most as many stuck attempts as slots.
 func (c *call) carryOut() {
-	x := &attempt{begun: time.Now()}
+	x := &attempt{}
+	no := c.reserve(x)
+	if x.begun = time.Now(); no != nil {
+		c.ended(x, no)
+		return
+	}
 	x.Begin(c.ctx, c.timeout(), context.DeadlineExceeded)
 	stop := x.AfterFunc(func() {
 		if x.landed.CompareAndSwap(false, true) {
 			c.gate.Stuck.Add(1)
-			c.ended(x, agent.Answered{Err: llm.Stopped(x, c.to.Name())})
+			c.ended(x, &agent.Answered{Err: c.stopped(x)})
 		}
 	})
 	c.mu.Lock()
 	c.attempt = x
 	c.mu.Unlock()
 	c.look()
-	answer := c.do(x)
+	answer := new(agent.Answered)
+	c.do(x, answer)
 	stop()
 	x.End(nil)
 	if x.landed.CompareAndSwap(false, true) {
@@ -256,26 +299,27 @@ func (c *call) carryOut() {
 }
 
 // do calls the executor and turns a panic into an error of the request.
-func (c *call) do(ctx context.Context) (x agent.Answered) {
+func (c *call) do(ctx context.Context, x *agent.Answered) {
 	defer func() {
 		if p := recover(); p != nil {
-			x = agent.Answered{Err: protocol.Errorf(protocol.KindInternal, "%s %s: panic: %v", c.to.kind, c.to.Name(), p)}
+			*x = agent.Answered{Err: protocol.Errorf(protocol.KindInternal, "%s %s: panic: %v", c.to.kind, c.to.Name(), p)}
 		}
 	}()
 	if c.ask.Kind == agent.KindModel { // the executor has a copy of its own
 		c.ask.Model.Attempt = int64(c.Attempts())
 	}
-	return c.to.Do(ctx, &c.ask)
+	*x = c.to.Do(ctx, &c.ask)
 }
 
 // ended ends an attempt: the gate gives the call another one, or it lands.
-func (c *call) ended(x *attempt, answer agent.Answered) {
-	c.runner.watch.Made(c.to.Name(), &c.ask, &answer, time.Since(x.begun))
+func (c *call) ended(x *attempt, answer *agent.Answered) {
+	c.runner.watch.Made(c.to.Name(), &c.ask, answer, time.Since(x.begun))
 	if o := answer.Model.Origin; o != nil && c.gate != c.to.gate {
 		o.Attempts = int64(c.Attempts())
 	}
-	c.noteLost(&answer)
-	learnt := c.learnt(&answer)
+	c.noteLost(answer)
+	c.settleBook(x, answer)
+	learnt := c.learnt(answer)
 	c.waiting = time.Now()
 	c.move(out, waits)
 	if !c.gate.End(&c.Call, learnt) {
@@ -309,7 +353,7 @@ func (c *call) learnt(x *agent.Answered) limit.End {
 	switch {
 	case c.ctx.Err() != nil:
 		return limit.End{Outcome: llm.OutcomeCancelled}
-	case c.gate == c.to.gate:
+	case c.gate == c.to.gate || c.ask.Kind != agent.KindModel:
 		return limit.End{Outcome: llm.OutcomeOK}
 	}
 	e := limit.End{Outcome: llm.OutcomeOf(x.Err), Tokens: x.Model.Usage.Input + x.Model.Usage.Output}
@@ -321,18 +365,18 @@ func (c *call) learnt(x *agent.Answered) limit.End {
 
 // land settles the request, unless another model takes it over. A failure is an answer,
 // too, but not if the deliberation has ended.
-func (c *call) land(x agent.Answered) {
-	if !c.elsewhere(&x) {
+func (c *call) land(x *agent.Answered) {
+	if !c.elsewhere(x) {
 		c.settle(x)
 	}
 }
 
 // settle keeps the answer and delivers it.
-func (c *call) settle(x agent.Answered) {
+func (c *call) settle(x *agent.Answered) {
 	if o := x.Model.Origin; o != nil && o.Endpoint != "" {
 		o.Attempts = int64(c.Attempts())
 	}
-	c.complete(&x)
+	c.complete(x)
 	switch {
 	case c.flight == nil:
 		if c.move(waits, ended) {

@@ -41,6 +41,8 @@
 //     ends before its context does: nothing acts on what is not recorded.
 //  6. Obsolete entries are dropped in steps of [Options.DropBytes]; memory is some
 //     hundred bytes per request of an open turn, without the answers.
+//  7. A request under a budget that left and whose answer was not kept is known until its turn is
+//     durable, with the most that it took and the endpoint that had it last ([Log.Lost]).
 //
 // # Limits
 //

@@ -35,6 +35,9 @@ type Effect struct {
 	Question  Question
 	MayRepeat bool          // as the executor says
 	At        protocol.Time // of the scene's clock
+	Most      *Most         // that it takes; nil = it is under no budget
+
+	room []byte // for the facts of it; nil = there is none yet
 }
 
 func (e *Effect) turn() turnKey   { return turnKey{e.Agent, e.Turn} }
@@ -45,7 +48,7 @@ func (e *Effect) unknown(why string) error {
 		"%s request %d of turn %d to %s: %s; it must not be repeated, so it is not asked again", e.Kind, e.Request, e.Turn, e.To, why)
 }
 
-const questionSize = 1024 // bytes of an encoded question, usually
+const questionSize = 1024 // bytes of an encoded question, usually; its facts fit in, too
 
 // appendQuestion encodes the question to an executor; equal questions give equal bytes.
 // Time, chance and the asking agent are not part of it.

@@ -1,19 +1,35 @@
 package outside
 
 import (
+	"slices"
+
 	"tavernsim/engine/agent"
+	"tavernsim/engine/budget"
 	"tavernsim/llm"
 )
 
+// next chooses another model after a failure. One at an endpoint whose budget has no room for
+// the request has failed by that.
+func next(router llm.Router, q *agent.Ask, x *agent.Answered, barred []string) (to llm.Route, ok bool) {
+	for {
+		if to, ok = router.Next(&q.Model, &x.Model, x.Err); !ok || to.Endpoint == "" || !slices.Contains(barred, to.Endpoint) {
+			return to, ok
+		}
+		spent := x.Model.Latency
+		*x = refused(budget.OfEndpoint+to.Endpoint, "budget of endpoint "+to.Endpoint+": it has no room for the request, which another model could not answer")
+		x.Model.Latency = spent
+	}
+}
+
 // now lets an instant model answer, and after its failure those that the provider chooses
 // then. more = the next one is not instant, and has not been asked.
-func now(router llm.Router, q *agent.Ask) (x agent.Answered, to llm.Route, more bool) {
+func now(router llm.Router, q *agent.Ask, barred []string) (x agent.Answered, to llm.Route, more bool) {
 	for {
 		if x = answered(router.Now(&q.Model)); x.Err == nil {
 			return x, to, false
 		}
 		var again bool
-		if to, again = router.Next(&q.Model, &x.Model, x.Err); !again || !to.Instant {
+		if to, again = next(router, q, &x, barred); !again || !to.Instant {
 			return x, to, again
 		}
 	}
@@ -21,13 +37,13 @@ func now(router llm.Router, q *agent.Ask) (x agent.Answered, to llm.Route, more 
 
 // now answers a request to a model that is instant; false = the chosen model is not, or
 // its latency has to pass.
-func (x *executor) now(q *agent.Ask, to *agent.Answered, realtime bool) bool {
+func (x *executor) now(q *agent.Ask, to *agent.Answered, realtime bool, barred []string) bool {
 	chosen, router := x.route(q)
 	if !chosen.Instant {
 		return false
 	}
 	first, more := q.Model.Chosen, false
-	if *to, _, more = now(router, q); realtime && (to.Err != nil || to.Model.Latency > 0) {
+	if *to, _, more = now(router, q, barred); realtime && (to.Err != nil || to.Model.Latency > 0) {
 		q.Model.Chosen = first
 	}
 	return !more
@@ -53,7 +69,7 @@ func (c *call) elsewhere(x *agent.Answered) bool {
 		return false
 	}
 	n := &call{runner: c.runner, to: c.to, from: c.from, ask: c.ask, ctx: c.ctx, then: c.then, effect: c.effect}
-	if n.chosen, ok = router.Next(&n.ask.Model, &x.Model, x.Err); !ok {
+	if n.chosen, ok = next(router, &n.ask, x, c.from.Barred); !ok {
 		return false
 	}
 	n.ask.Wait, n.ask.Model.Attempt = 0, 0
@@ -70,13 +86,31 @@ func (c *call) elsewhere(x *agent.Answered) bool {
 	c.runner.watch.Elsewhere(c.ask.Model.Model, llm.OutcomeOf(x.Err))
 	n.watchContext()
 	if n.chosen.Instant && n.from.Virtual {
-		y, to, more := now(router, &n.ask)
+		y, to, more := now(router, &n.ask, n.from.Barred)
 		if n.chosen = to; !more {
 			n.move(finds, waits)
-			n.settle(y)
+			n.settle(&y)
 			return true
 		}
 	}
-	n.enter()
+	if most := n.most(true, n.from.Bound); most != nil && n.flight != nil && n.chosen.Endpoint != c.chosen.Endpoint {
+		n.moves(most)
+	} else {
+		n.enter()
+	}
 	return true
+}
+
+// moves lets the log keep that another endpoint takes the request over, before that gets it.
+func (c *call) moves(most *Most) {
+	c.move(finds, hands)
+	c.flight.Move(most, func(err error) {
+		switch {
+		case err == nil && c.move(hands, finds):
+			go c.enter()
+		case err != nil && c.move(hands, ended):
+			c.drop(c.flight, err)
+		}
+	})
+	c.look()
 }

@@ -48,7 +48,9 @@ func (l *Log) Do(ctx context.Context, e *Effect, out func(context.Context) (prot
 // Samples are encoded facts.
 func Samples() []protocol.Raw {
 	e := &Effect{Agent: "elara", Turn: 7, Request: 1, Kind: "model", To: "fake", Question: Hash([]byte("q")), MayRepeat: true}
-	return []protocol.Raw{appendRequested(nil, e), protocol.AppendRaw(appendAnsweredHead(nil, e), protocol.Encode("Good day."))}
+	under := *e
+	under.Most = &Most{Endpoint: "cloud", Tokens: 1541, Nano: 320000}
+	return []protocol.Raw{appendRequested(nil, e), appendRequested(nil, &under), protocol.AppendRaw(appendAnsweredHead(nil, e), protocol.Encode("Good day."))}
 }
 
 // Reencode reads a fact and writes it again.

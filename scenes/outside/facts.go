@@ -15,17 +15,27 @@ const (
 )
 
 const (
-	requestedFields = 6
+	requestedFields = 6 // one more under a budget
+	mostFields      = 4
 	answeredFields  = 5
-
-	requestedSize = 96 // bytes, usually
 )
 
 func appendRequested(b []byte, e *Effect) []byte {
-	b = msgp.AppendArrayHeader(b, requestedFields)
+	n := uint32(requestedFields)
+	if e.Most != nil {
+		n++
+	}
+	b = msgp.AppendArrayHeader(b, n)
 	b = appendPlace(b, e)
 	b = msgp.AppendString(b, e.To)
-	return msgp.AppendBool(b, e.MayRepeat)
+	b = msgp.AppendBool(b, e.MayRepeat)
+	if m := e.Most; m != nil {
+		b = msgp.AppendArrayHeader(b, mostFields)
+		b = msgp.AppendString(b, m.Endpoint)
+		b = protocol.AppendInt(protocol.AppendInt(b, m.Tokens), m.Nano)
+		b = msgp.AppendBool(b, m.Moved)
+	}
+	return b
 }
 
 // appendAnsweredHead writes what the answer follows.
@@ -43,18 +53,22 @@ func appendPlace(b []byte, e *Effect) []byte {
 
 // readFact decodes a fact of a log into its effect, and the answer if it has one.
 func readFact(r protocol.Record) (e Effect, answer protocol.Raw, err error) {
-	fields := uint32(requestedFields)
+	fields, older := uint32(requestedFields+1), uint32(requestedFields)
 	switch r.Kind {
 	case FactRequested:
 	case FactAnswered:
-		fields = answeredFields
+		fields, older = answeredFields, answeredFields
 	default:
 		return e, nil, protocol.Errorf(protocol.KindUnknown, "effects: a fact of kind %q: this version does not know it; use the version that wrote the run", r.Kind)
 	}
-	in := protocol.NewReader(r.Data, r.Kind, fields)
+	in := protocol.NewReader(r.Data, r.Kind, fields, older)
 	e = Effect{Agent: r.Actor, At: r.Time, Turn: in.Uint(), Request: int(in.Int()), Kind: in.Word(), Question: Question(in.String())}
 	if r.Kind == FactRequested {
 		e.To, e.MayRepeat = in.Word(), in.Bool()
+		if in.Has(requestedFields + 1) {
+			in.Fields(mostFields)
+			e.Most = &Most{Endpoint: in.Word(), Tokens: in.Int(), Nano: in.Int(), Moved: in.Bool()}
+		}
 	} else {
 		answer = in.Raw()
 	}

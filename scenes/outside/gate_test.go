@@ -52,7 +52,7 @@ func (*endpoint) Close() error { return nil }
 func (e *endpoint) Gate(*protocol.ModelRequest) (*gate.Gate, int64) { return e.gate, 100 }
 
 // Complete implements llm.Provider.
-func (e *endpoint) Complete(ctx context.Context, req protocol.ModelRequest, _ llm.Sink) (protocol.ModelAnswer, error) {
+func (e *endpoint) Complete(ctx context.Context, req *protocol.ModelRequest, _ llm.Sink) (protocol.ModelAnswer, error) {
 	d, retry := e.take(req)
 	if retry > 0 {
 		return protocol.ModelAnswer{}, &llm.Failure{Outcome: llm.OutcomeRateLimited, Message: "above the rate", RetryAfter: retry}
@@ -80,7 +80,7 @@ func (e *endpoint) Complete(ctx context.Context, req protocol.ModelRequest, _ ll
 }
 
 // take counts a request and gives its chance, or how long it has to wait.
-func (e *endpoint) take(req protocol.ModelRequest) (protocol.Draw, time.Duration) {
+func (e *endpoint) take(req *protocol.ModelRequest) (protocol.Draw, time.Duration) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	now := time.Now()
@@ -157,7 +157,7 @@ func TestBadEndpoint(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const perMinute, minutes = 600, 10
 		e := newEndpoint(perMinute, true, limit.Options{Requests: perMinute})
-		c := crowd{runner: table(t, outside.Entry{Kind: agent.KindModel, Executor: outside.Model(e)}), agents: 200}
+		c := crowd{runner: table(t, outside.Entry{Kind: agent.KindModel, Executor: outside.Model(e, nil)}), agents: 200}
 		var wg sync.WaitGroup
 		c.live(t.Context(), &wg, time.Now().Add(minutes*time.Minute))
 		wg.Wait()
@@ -190,7 +190,7 @@ func TestInteractiveBesideBackground(t *testing.T) {
 			e := newEndpoint(1e9, false, o)
 			var mu sync.Mutex
 			scene := func(from outside.From, agents int, rest time.Duration) *crowd {
-				r, err := outside.New([]outside.Entry{{Kind: agent.KindModel, Executor: outside.Model(e)}}, outside.Watch{
+				r, err := outside.New([]outside.Entry{{Kind: agent.KindModel, Executor: outside.Model(e, nil)}}, outside.Watch{
 					Waited: func(_, _ string, class limit.Class, d time.Duration) {
 						mu.Lock()
 						defer mu.Unlock()
@@ -258,7 +258,7 @@ func TestUrgentRequestsOvertake(t *testing.T) {
 func TestReflectionsAreBackground(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var got limit.Class
-		r, err := outside.New([]outside.Entry{{Kind: agent.KindModel, Executor: outside.Model(gated{&llmtest.Fake{}, gate.New("cloud", limit.Options{})})}}, outside.Watch{
+		r, err := outside.New([]outside.Entry{{Kind: agent.KindModel, Executor: outside.Model(gated{&llmtest.Fake{}, gate.New("cloud", limit.Options{})}, nil)}}, outside.Watch{
 			Waited: func(_, _ string, class limit.Class, _ time.Duration) { got = class },
 		})
 		if err != nil {
@@ -289,12 +289,12 @@ func TestReflectionsAreBackground(t *testing.T) {
 func TestOnlyRefusedRequestsAreSentAgain(t *testing.T) {
 	for outcome, want := range map[llm.Outcome]int{llm.OutcomeRateLimited: 5, llm.OutcomeTimeout: 1, llm.OutcomeServerError: 1, llm.OutcomeAuth: 1} {
 		synctest.Test(t, func(t *testing.T) {
-			f := &llmtest.Fake{Once: true, Reply: func(context.Context, int, protocol.ModelRequest) (string, error) {
+			f := &llmtest.Fake{Once: true, Reply: func(context.Context, int, *protocol.ModelRequest) (string, error) {
 				return "", &llm.Failure{Outcome: outcome, Message: "no"}
 			}}
 			g := gated{f, gate.New("cloud", limit.Options{})}
 			var again atomic.Int64
-			r, err := outside.New([]outside.Entry{{Kind: agent.KindModel, Executor: outside.Model(g)}}, outside.Watch{
+			r, err := outside.New([]outside.Entry{{Kind: agent.KindModel, Executor: outside.Model(g, nil)}}, outside.Watch{
 				Again: func(_, gate string, because llm.Outcome) {
 					if again.Add(1); gate != "cloud" || because != outcome {
 						t.Error(gate, because)
@@ -319,7 +319,7 @@ type gated struct {
 }
 
 // Complete implements llm.Provider.
-func (g gated) Complete(ctx context.Context, q protocol.ModelRequest, sink llm.Sink) (protocol.ModelAnswer, error) {
+func (g gated) Complete(ctx context.Context, q *protocol.ModelRequest, sink llm.Sink) (protocol.ModelAnswer, error) {
 	a, err := g.Repeater.Complete(ctx, q, sink)
 	a.Origin = &protocol.ModelOrigin{Endpoint: "cloud", Attempts: 1}
 	return a, err
@@ -335,7 +335,7 @@ func TestRepeatedRequestsInTheLog(t *testing.T) {
 	defer s.close(t)
 	fail := make(chan error, 1) // of the next attempt
 	failed := make(chan struct{}, 1)
-	f := &llmtest.Fake{Reply: func(context.Context, int, protocol.ModelRequest) (string, error) {
+	f := &llmtest.Fake{Reply: func(context.Context, int, *protocol.ModelRequest) (string, error) {
 		select {
 		case err := <-fail:
 			failed <- struct{}{}
@@ -344,7 +344,7 @@ func TestRepeatedRequestsInTheLog(t *testing.T) {
 			return "yes", nil
 		}
 	}}
-	r := table(t, outside.Entry{Kind: agent.KindModel, Executor: outside.Model(gated{f, gate.New("cloud", limit.Options{})})})
+	r := table(t, outside.Entry{Kind: agent.KindModel, Executor: outside.Model(gated{f, gate.New("cloud", limit.Options{})}, nil)})
 	r.Log = s.log
 	try := func(ctx context.Context, turn uint64) *agent.Answered {
 		return ask(ctx, r, outside.From{Agent: "a", Turn: turn}, protocol.NewDraw(turn))

@@ -1,13 +1,10 @@
 package outside_test
 
 import (
-	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -35,26 +32,13 @@ func child(dir string) error {
 		return err
 	}
 	defer calls.Close()
-	model := &llmtest.Fake{Reply: func(_ context.Context, n int, req protocol.ModelRequest) (string, error) {
+	model := &llmtest.Fake{Reply: func(_ context.Context, n int, req *protocol.ModelRequest) (string, error) {
 		_, err := fmt.Fprintf(calls, "%s\n", asked(llmtest.LastText(req)))
 		time.Sleep(2 * time.Millisecond) //nolint:forbidigo // a model that takes its time; the test is killed from outside
 		return fmt.Sprintf("answer %d of %d", n, os.Getpid()), err
 	}}
 	s := &scenestest.Scene{Project: p, Def: def, Dir: filepath.Join(dir, "store")}
-	r, err := s.Start(scenestest.Settings{Model: model})
-	if protocol.KindOf(err) == protocol.KindConflict { // killed between its end and its last word
-		fmt.Println("ended")
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	fmt.Println("open")
-	o := r.Close()
-	if o.Err == nil && o.Final {
-		fmt.Println("ended")
-	}
-	return o.Err
+	return s.Child(scenestest.Settings{Model: model})
 }
 
 // TestKill kills a process with SIGKILL at random moments and goes on, until the
@@ -72,7 +56,8 @@ func TestKill(t *testing.T) {
 	def, _ := p.Scene("")
 	s := &scenestest.Scene{Project: p, Def: def, Dir: filepath.Join(dir, "store")}
 	kept, before, kills := map[string]string{}, map[string]int{}, 0
-	for !runChild(t, dir, time.Duration(rng.Int64N(int64(20*time.Millisecond)))) {
+	soon := func(kill func()) { time.AfterFunc(time.Duration(rng.Int64N(int64(20*time.Millisecond))), kill) }
+	for !scenestest.RunChild(t, childEnv, dir, soon) {
 		kills++
 		for question, text := range keptAnswers(t, s.Dir, nil) {
 			if old, ok := kept[question]; ok && old != text {
@@ -86,7 +71,7 @@ func TestKill(t *testing.T) {
 			break // one that gets no further between two kills is let go
 		}
 	}
-	if kills == 60 && !runChild(t, dir, time.Hour) {
+	if kills == 60 && !scenestest.RunChild(t, childEnv, dir, nil) {
 		t.Fatal("the last child was killed")
 	}
 	texts, _ := heard(t, s)
@@ -105,37 +90,6 @@ func TestKill(t *testing.T) {
 	if len(texts) != 4*6*2 {
 		t.Errorf("%d answers", len(texts))
 	}
-}
-
-// runChild runs a child until it ends (true), or kills it after a while.
-func runChild(t *testing.T, dir string, after time.Duration) (ended bool) {
-	t.Helper()
-	c := exec.Command(os.Args[0])
-	c.Env = append(os.Environ(), childEnv+"="+dir)
-	c.Stderr = os.Stderr
-	out, err := c.StdoutPipe()
-	if err == nil {
-		err = c.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	var timer *time.Timer
-	for lines := bufio.NewScanner(out); lines.Scan(); {
-		if lines.Text() == "open" {
-			timer = time.AfterFunc(after, func() { _ = c.Process.Kill() })
-		}
-		ended = ended || lines.Text() == "ended"
-	}
-	if timer != nil {
-		timer.Stop()
-	}
-	err = c.Wait()
-	var exit *exec.ExitError
-	if !ended && (!errors.As(err, &exit) || exit.ExitCode() != -1) {
-		t.Fatalf("the child ended by itself: %v", err)
-	}
-	return ended
 }
 
 // calls counts what was asked, by question.

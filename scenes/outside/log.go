@@ -43,7 +43,8 @@ type Log struct {
 	wake    chan struct{} // holds an element while the queue may have facts
 	running sync.WaitGroup
 	failed  atomic.Bool
-	dropped uint64 // bytes of the journal at the last drop; owned by the log's goroutine
+	spent   []Spent // of open turns, when it was opened
+	dropped uint64  // bytes of the journal at the last drop; owned by the log's goroutine
 
 	mu    sync.Mutex // guards the following fields
 	table table
@@ -94,31 +95,22 @@ func Open(journal Journal, opts Options) (*Log, error) {
 		opts.Observe = func(string, string) {}
 	}
 	l := &Log{opts: opts, journal: journal, wake: make(chan struct{}, 1), table: newTable(), dropped: journal.Begin().Total}
-	if err := l.restore(); err != nil {
+	// Entries of a turn that has not ended are never dropped, however old they are.
+	var err error
+	if l.spent, err = l.table.fold(journal, journal.Begin().Number+1, opts.Ended); err != nil {
 		return nil, errors.Join(protocol.Errorf(protocol.KindOf(err), "log of effects: %w", err), journal.Close())
 	}
 	l.running.Go(l.run)
 	return l, nil
 }
 
-// restore folds the log. Entries of a turn that has not ended are never dropped,
-// however old they are.
-func (l *Log) restore() error {
-	wave := l.journal.Begin().Number + 1
-	return l.journal.Scan(persistence.Query{}, func(r protocol.Record) error { return l.apply(r, wave) })
-}
-
-func (l *Log) apply(r protocol.Record, wave uint64) error {
-	e, _, err := readFact(r)
-	if err != nil || (l.opts.Ended != nil && e.Turn <= l.opts.Ended(e.Agent)) {
-		return err
-	}
-	if r.Kind == FactRequested {
-		l.table.request(&e, wave)
+// Spent is what requests under budgets took that were answered before the log was opened, and whose
+// turns have not ended.
+func (l *Log) Spent() []Spent {
+	if l == nil {
 		return nil
 	}
-	l.table.answered(&e, r.Seq)
-	return nil
+	return l.spent
 }
 
 // Knows reports whether Find may have the answer to a request. It does not wait.
@@ -127,6 +119,15 @@ func (l *Log) Knows(e *Effect) bool {
 	defer l.mu.Unlock()
 	v, _ := l.table.decide(e)
 	return !v.out()
+}
+
+// answers reports whether the answer to a request is kept. The question is asked for if its
+// place is known at all.
+func (l *Log) answers(e *Effect, question func() Question) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p := l.table.find(e)
+	return p != nil && p.answer > 0 && p.question == question()
 }
 
 // Find answers a request that need not be carried out: its answer is kept, or it is in
@@ -157,7 +158,7 @@ func (l *Log) Begin(e *Effect, kept func(error)) *Flight {
 		l.mu.Unlock()
 		return nil
 	}
-	f := &Flight{log: l, effect: e, place: l.table.request(e, l.journal.Durable().Number+1), data: appendRequested(make([]byte, 0, requestedSize), e), kept: kept}
+	f := &Flight{log: l, effect: e, place: l.table.request(e, l.journal.Durable().Number+1), data: appendRequested(e.room, e), kept: kept}
 	f.place.flight = f
 	l.mu.Unlock()
 	l.opts.Observe(e.Kind, v.String())
@@ -195,6 +196,18 @@ func (f *Flight) Answer(appendTo func([]byte) []byte, then func(protocol.Raw, er
 		f.land(answer, nil)
 		then(answer, nil)
 	}
+	f.log.keep(f)
+}
+
+// Move keeps that another endpoint takes the request over. It returns at once; kept is called
+// when that is durable, or cannot be.
+func (f *Flight) Move(most *Most, kept func(error)) {
+	e := *f.effect
+	e.Most = most
+	f.effect, f.data, f.kept = &e, appendRequested(f.data[:0], &e), kept
+	f.log.mu.Lock()
+	f.place.most = most
+	f.log.mu.Unlock()
 	f.log.keep(f)
 }
 
@@ -257,6 +270,27 @@ func (l *Log) keep(f *Flight) {
 	case l.wake <- struct{}{}:
 	default: // the log's goroutine will look
 	}
+}
+
+// Lost lists the requests of a turn under a budget that were made before a kill, or a failure of
+// the agent, and whose answers were not kept.
+func (l *Log) Lost(agent string, turn uint64) []Lost {
+	if l == nil {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.table.lost(turnKey{agent, turn})
+}
+
+// AllLost lists those of all open turns, by agent.
+func (l *Log) AllLost() []Lost {
+	if l == nil {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.table.allLost()
 }
 
 // Ended records the wave of the scene that holds the end of a turn.

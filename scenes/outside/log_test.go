@@ -14,6 +14,8 @@ import (
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
+	"tavernsim/engine/agent"
+	"tavernsim/engine/budget"
 	"tavernsim/persistence"
 	"tavernsim/persistence/pebbledb"
 	"tavernsim/persistence/persistencetest"
@@ -99,7 +101,7 @@ func do(t testing.TB, l *outside.Log, e *outside.Effect, out func(context.Contex
 	if err != nil {
 		t.Fatal(err)
 	}
-	return v.(string)
+	return fmt.Sprint(v)
 }
 
 // crash is the store as a kill at this moment leaves it.
@@ -175,6 +177,96 @@ func TestAfterAKill(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Promise 7: what a request under a budget may have taken, and nobody has the answer to, is
+// known after any number of kills, until the end of its turn is durable; and so is what those took
+// that were answered.
+func TestLostRequests(t *testing.T) {
+	answers := func(n int, endpoint string, tokens int64) func(context.Context) (protocol.Raw, error) {
+		x := agent.Answered{Kind: agent.KindModel, Number: n, Model: protocol.ModelAnswer{Usage: protocol.Usage{Input: tokens}, Origin: &protocol.ModelOrigin{Endpoint: endpoint}}}
+		return func(context.Context) (protocol.Raw, error) { return x.AppendMsg(nil), nil }
+	}
+	took := func(n int, endpoint string, tokens int64) outside.Spent {
+		return outside.Spent{Agent: "a", Request: n, Endpoint: endpoint, Took: budget.Amount{Tokens: tokens, Calls: 1}}
+	}
+	under := func(n int, endpoint string, tokens int64, question string) *outside.Effect {
+		e := effect("a", 1, n, question)
+		e.Most = &outside.Most{Endpoint: endpoint, Tokens: tokens, Nano: 10 * tokens}
+		return e
+	}
+	lost := func(n int, endpoint string, tokens int64) outside.Lost {
+		return outside.Lost{Agent: "a", Request: n, Most: outside.Most{Endpoint: endpoint, Tokens: tokens, Nano: 10 * tokens}}
+	}
+	s := open(t, persistencetest.MemDisk(), outside.Options{})
+	next := func(opt outside.Options) {
+		t.Helper()
+		left := crash(t, s.fs)
+		s.close(t)
+		s = open(t, left, opt)
+	}
+	check := func(want ...outside.Lost) {
+		t.Helper()
+		if got := s.log.Lost("a", 1); !slices.Equal(got, want) || len(s.log.AllLost()) != len(want) {
+			t.Errorf("%+v, want %+v", got, want)
+		}
+	}
+	do(t, s.log, under(1, "near", 100, "q"), answers(1, "near", 40))
+	do(t, s.log, under(2, "near", 200, "q"), died)
+	do(t, s.log, effect("a", 1, 3, "q"), died)
+	check(lost(2, "near", 200))
+	next(outside.Options{})
+	check(lost(2, "near", 200))
+	if got := s.log.Spent(); !slices.Equal(got, []outside.Spent{took(1, "near", 40)}) {
+		t.Errorf("spent %+v", got)
+	}
+	do(t, s.log, under(2, "far", 250, "another"), died)
+	next(outside.Options{})
+	check(lost(2, "near", 200), lost(2, "far", 250))
+	during := 0
+	do(t, s.log, under(2, "near", 300, "q"), func(context.Context) (protocol.Raw, error) {
+		check(lost(2, "near", 200), lost(2, "far", 250)) // it is out, and not lost
+		during++
+		return answers(2, "near", 30)(t.Context())
+	})
+	next(outside.Options{})
+	check(lost(2, "near", 200), lost(2, "far", 250))
+	if got := s.log.Spent(); !slices.Equal(got, []outside.Spent{took(1, "near", 40), took(2, "near", 30)}) {
+		t.Errorf("spent %+v", got)
+	}
+	next(outside.Options{Ended: func(string) uint64 { return 1 }})
+	check()
+	s.close(t)
+	if during != 1 {
+		t.Error("it was not carried out")
+	}
+}
+
+// A request that another endpoint takes over is lost there.
+func TestLostAfterAHandOver(t *testing.T) {
+	s := open(t, persistencetest.MemDisk(), outside.Options{})
+	e := effect("a", 1, 1, "q")
+	e.Most = &outside.Most{Endpoint: "near", Tokens: 100}
+	kept := make(chan error, 1)
+	f := s.log.Begin(e, func(err error) { kept <- err })
+	if err := <-kept; err != nil {
+		t.Fatal(err)
+	}
+	before := crash(t, s.fs)
+	far := outside.Most{Endpoint: "far", Tokens: 70, Moved: true}
+	f.Move(&far, func(err error) { kept <- err })
+	if err := <-kept; err != nil {
+		t.Fatal(err)
+	}
+	for want, left := range map[outside.Most]pebbledb.FS{*e.Most: before, far: crash(t, s.fs)} {
+		after := open(t, left, outside.Options{})
+		if got := after.log.Lost("a", 1); len(got) != 1 || got[0].Most != want {
+			t.Errorf("%+v, want %+v", got, want)
+		}
+		after.close(t)
+	}
+	f.Fail(protocol.Errorf(protocol.KindCancelled, "over"))
+	s.close(t)
 }
 
 // Promise 2: who asks the same while it is out gets the same answer.

@@ -3,6 +3,7 @@ package outside
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"tavernsim/engine/agent"
 	"tavernsim/llm"
@@ -11,20 +12,31 @@ import (
 	"tavernsim/protocol"
 )
 
+// Pictures reads a picture of a request to a model.
+type Pictures func(q *protocol.ModelRequest, i *protocol.Image) ([]byte, error)
+
 // Model is the executor of the kind [agent.KindModel]; it is [Instant] if the
-// provider is.
-func Model(p llm.Provider) Executor {
+// provider is. pictures may be nil: requests with pictures fail.
+func Model(p llm.Provider, pictures Pictures) Executor {
 	if i, ok := p.(llm.Instant); ok {
-		return instantModel{model{p}, i}
+		return instantModel{model{p, pictures}, i}
 	}
-	return model{p}
+	return model{p, pictures}
 }
 
-type model struct{ llm.Provider }
+type model struct {
+	llm.Provider
+	pictures Pictures
+}
 
 // Do implements Executor.
-func (m model) Do(ctx context.Context, q *agent.Ask) agent.Answered {
-	return answered(m.Complete(ctx, q.Model, nil))
+func (m model) Do(ctx context.Context, q *agent.Ask) (x agent.Answered) {
+	if m.pictures != nil && slices.ContainsFunc(q.Model.Messages, func(x protocol.ModelMessage) bool { return x.Images != nil }) {
+		q.Model.Picture = func(i *protocol.Image) ([]byte, error) { return m.pictures(&q.Model, i) }
+	}
+	x.Model, x.Err = m.Complete(ctx, &q.Model, nil)
+	tookTime(&x)
+	return x
 }
 
 // gateOf is the gate of the endpoint that gets a request; nil = the provider has none.
@@ -49,7 +61,7 @@ func (m model) bound(q *agent.Ask) llm.Bound {
 	if r, ok := m.Provider.(llm.Router); ok {
 		r.Route(&q.Model)
 	}
-	return llm.BoundOf(m.Provider, q.Model)
+	return llm.BoundOf(m.Provider, &q.Model)
 }
 
 // route lets a provider with several models choose one. It is called before anything else
@@ -66,7 +78,7 @@ func (x *executor) route(q *agent.Ask) (to llm.Route, router llm.Router) {
 }
 
 // MayRepeat implements Executor.
-func (m model) MayRepeat(q *agent.Ask) bool { return llm.MayRepeat(m.Provider, q.Model) }
+func (m model) MayRepeat(q *agent.Ask) bool { return llm.MayRepeat(m.Provider, &q.Model) }
 
 type instantModel struct {
 	model
@@ -74,14 +86,19 @@ type instantModel struct {
 }
 
 // Answer implements Instant.
-func (m instantModel) Answer(q *agent.Ask) agent.Answered { return answered(m.instant.Answer(q.Model)) }
+func (m instantModel) Answer(q *agent.Ask) agent.Answered {
+	return answered(m.instant.Answer(&q.Model))
+}
 
-// answered carries the simulated latency of a failed request, too.
 func answered(a protocol.ModelAnswer, err error) agent.Answered {
-	if err != nil && a.Latency == 0 {
-		if f, ok := errors.AsType[*llm.Failure](err); ok {
-			a.Latency = f.Latency
-		}
+	x := agent.Answered{Model: a, Err: err}
+	tookTime(&x)
+	return x
+}
+
+// tookTime lets the answer of a failed request have its simulated latency.
+func tookTime(x *agent.Answered) {
+	if f, ok := errors.AsType[*llm.Failure](x.Err); ok && x.Model.Latency == 0 {
+		x.Model.Latency = f.Latency
 	}
-	return agent.Answered{Model: a, Err: err}
 }

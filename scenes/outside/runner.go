@@ -35,6 +35,14 @@ type Instant interface {
 	Answer(q *agent.Ask) agent.Answered
 }
 
+// Tools is an Executor of several tools. Each has a gate of its own, and the executor ends
+// a call itself when its time is over: the runner takes the slot away a little later.
+type Tools interface {
+	Executor
+	// Gate is what a request passes; nil = that of the entry.
+	Gate(q *agent.Ask) *gate.Gate
+}
+
 // Entry is a kind of requests and its executor.
 type Entry struct {
 	Kind string
@@ -84,6 +92,7 @@ type executor struct {
 	Executor
 	kind    string
 	instant Instant      // nil = it takes time
+	tools   Tools        // nil = it is none of them
 	gate    *gate.Gate   // of fixed width, for what has no gate of its own
 	gates   []*gate.Gate // that requests may pass, or have passed
 }
@@ -101,6 +110,7 @@ func New(entries []Entry, w Watch) (*Runner, error) {
 			gate: gate.New(e.Name(), limit.Options{Concurrency: max(e.AtOnce, 0), Fixed: true, Retries: -1, Kept: -1}),
 		}
 		x.instant, _ = e.Executor.(Instant)
+		x.tools, _ = e.Executor.(Tools)
 		if m, ok := e.Executor.(model); !ok || gate.Of(m.Provider) == nil {
 			x.gates = append(x.gates, x.gate)
 		}
@@ -113,6 +123,8 @@ func New(entries []Entry, w Watch) (*Runner, error) {
 func (x *executor) gateOf(q *agent.Ask) (g *gate.Gate, tokens int64) {
 	if m, ok := x.Executor.(model); ok {
 		g, tokens = m.gateOf(q)
+	} else if x.tools != nil {
+		g = x.tools.Gate(q)
 	}
 	return cmp.Or(g, x.gate), tokens
 }
@@ -137,8 +149,8 @@ func (r *Runner) TakesTime() bool {
 
 // Now answers a request on the caller's goroutine, if its executor is instant and
 // nothing has to pass in realtime; nil = it takes [Runner.Go]. The answer lies in
-// the request.
-func (r *Runner) Now(q *agent.Ask, realtime bool) *agent.Answered {
+// the request. barred are endpoints whose budgets have no room for it.
+func (r *Runner) Now(q *agent.Ask, realtime bool, barred ...string) *agent.Answered {
 	to := r.kinds[q.Kind]
 	if to == nil || realtime && q.Wait > 0 {
 		return nil
@@ -148,7 +160,7 @@ func (r *Runner) Now(q *agent.Ask, realtime bool) *agent.Answered {
 	x := &q.Answer
 	if to.instant != nil {
 		*x = to.instant.Answer(q)
-	} else if !to.now(q, x, realtime) {
+	} else if !to.now(q, x, realtime, barred) {
 		return nil
 	}
 	if realtime && (x.Err != nil || x.Model.Latency > 0 || x.Latency > 0) {
@@ -172,6 +184,7 @@ type From struct {
 	Virtual bool          // latency is simulated: an instant model answers at once
 	Urgency *Urgency
 	Bound   *llm.Bound // of a request to an endpoint under a budget; nil = there is none
+	Barred  []string   // endpoints whose budgets have no room for it
 }
 
 // Urgency is how urgent the requests of one deliberation are: make one with

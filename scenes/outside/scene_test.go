@@ -189,7 +189,7 @@ type asking struct {
 
 // asModel replies as a model that takes time.
 func asModel(reply reply, once bool) scenestest.Settings {
-	return scenestest.Settings{Snapshots: 40, Model: &llmtest.Fake{Once: once, Reply: func(_ context.Context, n int, req protocol.ModelRequest) (string, error) {
+	return scenestest.Settings{Snapshots: 40, Model: &llmtest.Fake{Once: once, Reply: func(_ context.Context, n int, req *protocol.ModelRequest) (string, error) {
 		return reply(n, llmtest.LastText(req))
 	}}}
 }
@@ -274,7 +274,7 @@ func (a *asking) resumed(t *testing.T, left pebbledb.FS, once bool, i int) (unkn
 // The log is not in the digest: with a model that answers the same each time a
 // run with it, one without, and one that was killed end alike.
 func TestDigestIsWithoutTheLog(t *testing.T) {
-	same := func(_ context.Context, _ int, req protocol.ModelRequest) (string, error) {
+	same := func(_ context.Context, _ int, req *protocol.ModelRequest) (string, error) {
 		return "heard " + asked(llmtest.LastText(req)), nil
 	}
 	s := talkingScene(t)
@@ -290,7 +290,7 @@ func TestDigestIsWithoutTheLog(t *testing.T) {
 	fsys := persistencetest.NewCrashDisk()
 	c := &crashes{fs: fsys, every: 5}
 	s.Dir = "run"
-	s.Run(t, scenestest.Settings{FS: fsys, Model: &llmtest.Fake{Reply: func(ctx context.Context, n int, req protocol.ModelRequest) (string, error) {
+	s.Run(t, scenestest.Settings{FS: fsys, Model: &llmtest.Fake{Reply: func(ctx context.Context, n int, req *protocol.ModelRequest) (string, error) {
 		_, _ = c.reply(n, "")
 		return same(ctx, n, req)
 	}}})
@@ -339,7 +339,7 @@ func TestFailuresAreKept(t *testing.T) {
 	c := &crashes{fs: fsys, every: 4}
 	s := talkingScene(t)
 	s.Dir = "run"
-	fail := func(_ context.Context, n int, _ protocol.ModelRequest) (string, error) {
+	fail := func(_ context.Context, n int, _ *protocol.ModelRequest) (string, error) {
 		text, _ := c.reply(n, "")
 		if n%2 == 0 {
 			return "", &llm.Failure{Outcome: llm.OutcomeBadRequest, Message: text}

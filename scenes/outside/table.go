@@ -1,6 +1,10 @@
 package outside
 
-import "math"
+import (
+	"cmp"
+	"math"
+	"slices"
+)
 
 // table holds the requests of open turns: a machine without goroutine or lock.
 // The methods request and answered fold kept facts; decide gives the verdict about a
@@ -21,16 +25,19 @@ type placeKey struct {
 }
 
 type turn struct {
-	first  uint64 // wave of the log that holds its first fact
-	places map[placeKey]*place
+	first  uint64   // wave of the log that holds its first fact
+	places []*place // few
 }
 
 // place is the state of one request of a turn.
 type place struct {
+	key      placeKey
 	question Question
 	repeat   bool
 	answer   uint64  // seq of the answer's fact; 0 = there is none
 	flight   *Flight // out in this process, or nil
+	most     *Most   // that it takes; nil = it is answered, or under no budget
+	lost     []Most  // of requests that were in this place before, and have no answer
 }
 
 // verdict is what the log does with a request.
@@ -66,9 +73,16 @@ func newTable() table {
 
 func (t *table) find(e *Effect) *place {
 	if open := t.turns[e.turn()]; open != nil {
-		return open.places[e.place()]
+		if i := open.at(e.place()); i >= 0 {
+			return open.places[i]
+		}
 	}
 	return nil
+}
+
+// at is the index of a place; -1 = there is none.
+func (t *turn) at(k placeKey) int {
+	return slices.IndexFunc(t.places, func(p *place) bool { return p.key == k })
 }
 
 func (t *table) decide(e *Effect) (verdict, *place) {
@@ -94,18 +108,55 @@ func (t *table) decide(e *Effect) (verdict, *place) {
 func (t *table) request(e *Effect, wave uint64) *place {
 	open := t.turns[e.turn()]
 	if open == nil {
-		open = &turn{first: wave, places: map[placeKey]*place{}}
+		open = &turn{first: wave}
 		t.turns[e.turn()] = open
 	}
-	p := &place{question: e.Question, repeat: e.MayRepeat}
-	open.places[e.place()] = p
+	p := &place{key: e.place(), question: e.Question, repeat: e.MayRepeat, most: e.Most}
+	i := open.at(p.key)
+	if i < 0 {
+		open.places = append(open.places, p)
+		return p
+	}
+	old := open.places[i]
+	if p.lost = old.lost; old.most != nil && (e.Most == nil || !e.Most.Moved) {
+		p.lost = append(slices.Clip(p.lost), *old.most)
+	}
+	open.places[i] = p
 	return p
+}
+
+// lost lists the requests of a turn that have no answer, nor will have one, in the order of
+// their numbers.
+func (t *table) lost(k turnKey) (list []Lost) {
+	open := t.turns[k]
+	if open == nil {
+		return nil
+	}
+	for _, p := range open.places {
+		for _, m := range p.lost {
+			list = append(list, Lost{k.agent, p.key.request, m})
+		}
+		if p.most != nil && p.flight == nil {
+			list = append(list, Lost{k.agent, p.key.request, *p.most})
+		}
+	}
+	slices.SortStableFunc(list, func(a, b Lost) int { return cmp.Compare(a.Request, b.Request) })
+	return list
+}
+
+// allLost lists those of all open turns, by agent.
+func (t *table) allLost() (list []Lost) {
+	for k := range t.turns {
+		list = append(list, t.lost(k)...)
+	}
+	slices.SortStableFunc(list, func(a, b Lost) int { return cmp.Compare(a.Agent, b.Agent) })
+	return list
 }
 
 // answered records the seq of the answer to a request.
 func (t *table) answered(e *Effect, seq uint64) {
 	if p := t.find(e); p != nil && p.question == e.Question {
-		p.answer = seq
+		p.answer, p.most = seq, nil
 	}
 }
 

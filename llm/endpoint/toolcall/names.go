@@ -85,6 +85,16 @@ func (n *Names) Call(id, name, arguments string) protocol.Call {
 	if t := strings.TrimSpace(arguments); t == "" || t == "null" {
 		return c
 	}
+	var ok bool
+	if c.Params, ok = plain(arguments); ok {
+		return c
+	}
+	return mended(c, arguments)
+}
+
+// mended reads arguments that are not written plainly.
+func mended(c protocol.Call, arguments string) protocol.Call {
+	c.Params = nil
 	text, err := lenient.Read(arguments, lenient.Options{})
 	if object, ok := text.Value.(*lenient.Object); err == nil && ok && !object.Cut {
 		if plain, err := lenient.Plain(object); err == nil {

@@ -3,6 +3,7 @@ package served
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 	"tavernsim/llm"
 	"tavernsim/llm/endpoint"
 	"tavernsim/protocol"
+	"tavernsim/protocol/picture"
 )
 
 // Conversation plays a txtar archive with the words of a real server and gives what the
@@ -135,9 +137,10 @@ type question struct {
 	Model    string
 	Stream   bool
 	Messages []struct {
-		Role protocol.Role // "before" = what the model said in the exchange before
-		Text string
-		Call string // that a tool answers
+		Role   protocol.Role // "before" = what the model said in the exchange before
+		Text   string
+		Call   string   // that a tool answers
+		Images []string // data: URIs
 	}
 	Tools []struct {
 		Name, Description string
@@ -156,8 +159,8 @@ type question struct {
 	Extra       map[string]any
 }
 
-func (q *question) request(t *testing.T, before protocol.ModelMessage) protocol.ModelRequest {
-	r := protocol.ModelRequest{MaxTokens: q.MaxTokens, Temperature: q.Temperature, Stop: q.Stop, JSON: q.JSON}
+func (q *question) request(t *testing.T, before protocol.ModelMessage) *protocol.ModelRequest {
+	r := &protocol.ModelRequest{MaxTokens: q.MaxTokens, Temperature: q.Temperature, Stop: q.Stop, JSON: q.JSON}
 	value := func(v any) any {
 		n, err := protocol.Normalize(v)
 		if err != nil {
@@ -170,7 +173,19 @@ func (q *question) request(t *testing.T, before protocol.ModelMessage) protocol.
 			r.Messages = append(r.Messages, before)
 			continue
 		}
-		r.Messages = append(r.Messages, protocol.ModelMessage{Role: m.Role, Text: m.Text, CallID: m.Call})
+		out := protocol.ModelMessage{Role: m.Role, Text: m.Text, CallID: m.Call}
+		for _, uri := range m.Images {
+			image, err := picture.Read(map[string]any{"uri": uri})
+			if err != nil {
+				t.Fatal(err)
+			}
+			out.Images = append(out.Images, image)
+		}
+		r.Messages = append(r.Messages, out)
+	}
+	r.Picture = func(i *protocol.Image) ([]byte, error) {
+		_, data, _ := strings.Cut(i.URI, ",")
+		return base64.StdEncoding.DecodeString(data)
 	}
 	for _, x := range q.Tools {
 		r.Tools = append(r.Tools, protocol.ToolSpec{Name: x.Name, Description: x.Description, Parameters: value(x.Parameters)})

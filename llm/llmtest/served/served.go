@@ -80,12 +80,12 @@ func Server(t *testing.T, o mock.Options) *mock.Server {
 }
 
 // Ask is a request with one text.
-func Ask(text string) protocol.ModelRequest {
-	return protocol.ModelRequest{Messages: []protocol.ModelMessage{{Role: protocol.RoleUser, Text: text}}}
+func Ask(text string) *protocol.ModelRequest {
+	return &protocol.ModelRequest{Messages: []protocol.ModelMessage{{Role: protocol.RoleUser, Text: text}}}
 }
 
 // WithTools is a request with a skill and a tool.
-func WithTools(text string) protocol.ModelRequest {
+func WithTools(text string) *protocol.ModelRequest {
 	q := Ask(text)
 	q.Tools = []protocol.ToolSpec{{Name: "workflow:skills/hum", Description: "hums"}, {Name: "SayTool", Parameters: map[string]any{"type": "object"}}}
 	return q
@@ -105,9 +105,9 @@ func Run(t *testing.T, make Maker, d endpoint.Definition) {
 			}
 			llmtest.Run(t, llmtest.Options{
 				New:   fresh,
-				Plain: func() protocol.ModelRequest { return Ask("hello") },
-				Calls: func() protocol.ModelRequest { return WithTools("use a tool") },
-				Slow:  func() protocol.ModelRequest { return Ask("be slow") },
+				Plain: func() *protocol.ModelRequest { return Ask("hello") },
+				Calls: func() *protocol.ModelRequest { return WithTools("use a tool") },
+				Slow:  func() *protocol.ModelRequest { return Ask("be slow") },
 			})
 			t.Run("names travel", func(t *testing.T) { namesTravel(t, fresh(t)) })
 		})

@@ -2,10 +2,14 @@ package wire
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
 	"slices"
 	"strings"
 
 	"tavernsim/protocol"
+	"tavernsim/protocol/picture"
 )
 
 // Bounds of a request.
@@ -133,7 +137,7 @@ func (q *Question) chatMessage(r *reader) {
 		case "role":
 			m.Role = role(r, r.text())
 		case "content":
-			m.Text = content(r, nil)
+			m.Text = content(r, func(b block) { m.Images = append(m.Images, b.images...) })
 		case "tool_call_id":
 			m.CallID = r.text()
 		case "tool_calls":
@@ -219,23 +223,28 @@ func (q *Question) turn(r *reader) {
 		case "content":
 			m.Text = content(r, func(b block) {
 				switch b.kind {
+				case "image":
+					m.Images = append(m.Images, b.images...)
 				case "tool_use":
 					addCall(r, &m, protocol.Call{ID: b.id, Tool: b.name, Origin: protocol.OriginNative})
 				case "tool_result":
-					q.add(r, protocol.ModelMessage{Role: protocol.RoleTool, Text: b.content, CallID: b.result})
+					q.add(r, protocol.ModelMessage{Role: protocol.RoleTool, Text: b.content, CallID: b.result, Images: b.images})
 				}
 			})
 		default:
 			r.skip()
 		}
 	})
-	if m.Text != "" || len(m.Calls) > 0 || len(q.Messages) == 0 {
+	if m.Text != "" || len(m.Calls) > 0 || len(m.Images) > 0 || len(q.Messages) == 0 {
 		q.add(r, m)
 	}
 }
 
 // block is a part of a content.
-type block struct{ kind, text, id, name, result, content string }
+type block struct {
+	kind, text, id, name, result, content string
+	images                                []protocol.Image
+}
 
 // content reads a text, or a list of parts: their texts joined. other is told of
 // parts of another kind; nil passes them over.
@@ -259,7 +268,34 @@ func content(r *reader, other func(block)) string {
 			case "tool_use_id":
 				b.result = r.text()
 			case "content":
-				b.content = content(r, nil)
+				b.content = content(r, func(x block) { b.images = append(b.images, x.images...) })
+			case "image_url":
+				r.object(func(name string) {
+					if name != "url" {
+						r.skip()
+						return
+					}
+					url := r.text()
+					if rest, here := strings.CutPrefix(url, "data:"); here {
+						media, data, _ := strings.Cut(rest, ";base64,")
+						b.images = inlined(r, media, data)
+					} else {
+						b.images = []protocol.Image{{URI: url}} // of a server that is not asked
+					}
+				})
+			case "source":
+				var media, data string
+				r.object(func(name string) {
+					switch name {
+					case "media_type":
+						media = r.text()
+					case "data":
+						data = r.text()
+					default:
+						r.skip()
+					}
+				})
+				b.images = inlined(r, media, data)
 			default:
 				r.skip()
 			}
@@ -269,6 +305,16 @@ func content(r *reader, other func(block)) string {
 		}
 	})
 	return joined.String()
+}
+
+// inlined reads an image as servers do, its type and bytes in base64, and names the bytes.
+func inlined(r *reader, media, data string) []protocol.Image {
+	raw, err := base64.StdEncoding.DecodeString(data)
+	if r.fault == nil && (err != nil || len(raw) == 0 || !slices.Contains(picture.Types(), media)) {
+		r.fail("a picture in base64, of the type " + strings.Join(picture.Types(), ", "))
+	}
+	sum := sha256.Sum256(raw)
+	return []protocol.Image{{Type: media, SHA256: hex.EncodeToString(sum[:])}}
 }
 
 // add keeps a message.

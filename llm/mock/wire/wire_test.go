@@ -17,6 +17,7 @@ import (
 func TestDecode(t *testing.T) {
 	half := 0.5
 	native := protocol.OriginNative
+	letter := protocol.Image{Type: "image/png", SHA256: "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"}
 	for _, c := range []struct {
 		p    Protocol
 		body string
@@ -27,7 +28,7 @@ func TestDecode(t *testing.T) {
 			"tools":[{"type":"function","function":{"name":"look","description":"looks","parameters":{"type":"object"}}}],"temperature":0.5,"stop":"END","max_completion_tokens":9,
 			"response_format":{"type":"json_schema","json_schema":{}},"stream":true,"stream_options":{"include_usage":true},"user":"bo","n":1,"seed":null,"other":[1,{"a":[true,false,null,-1.5e+3]}]} `,
 			Question{ModelRequest: protocol.ModelRequest{Model: "m", Agent: "bo", MaxTokens: 9, Temperature: &half, Stop: []string{"END"}, JSON: true,
-				Messages: []protocol.ModelMessage{{Role: "system", Text: "be \"kind\"\n你😀"}, {Role: "user", Text: "ab"}, {Role: "assistant", Calls: []protocol.Call{{ID: "c1", Tool: "look", Origin: native}}}, {Role: "tool", Text: "sky", CallID: "c1"}},
+				Messages: []protocol.ModelMessage{{Role: "system", Text: "be \"kind\"\n你😀"}, {Role: "user", Text: "ab", Images: []protocol.Image{{URI: "x"}}}, {Role: "assistant", Calls: []protocol.Call{{ID: "c1", Tool: "look", Origin: native}}}, {Role: "tool", Text: "sky", CallID: "c1"}},
 				Tools:    []protocol.ToolSpec{{Name: "look", Description: "looks"}}}, Stream: true, Counted: true}},
 		{Messages, `{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":[{"type":"text","text":"I look."},{"type":"tool_use","id":"t1","name":"look","input":{"at":"sky"}}]},
 			{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":[{"type":"text","text":"blue"}]},{"type":"text","text":"and?"}]}],"system":[{"type":"text","text":"be"}],
@@ -35,6 +36,11 @@ func TestDecode(t *testing.T) {
 			Question{ModelRequest: protocol.ModelRequest{Model: "m", Agent: "bo", MaxTokens: 9, Stop: []string{"END"},
 				Messages: []protocol.ModelMessage{{Role: "system", Text: "be"}, {Role: "user", Text: "hi"}, {Role: "assistant", Text: "I look.", Calls: []protocol.Call{{ID: "t1", Tool: "look", Origin: native}}},
 					{Role: "tool", Text: "blue", CallID: "t1"}, {Role: "user", Text: "and?"}}, Tools: []protocol.ToolSpec{{Name: "look"}}}, system: "be"}},
+		{Chat, `{"model":"m","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"detail":"low","url":"data:image/png;base64,YQ=="}}]}]}`,
+			Question{ModelRequest: protocol.ModelRequest{Model: "m", Agent: "m", Messages: []protocol.ModelMessage{{Role: "user", Images: []protocol.Image{letter}}}}}},
+		{Messages, `{"model":"m","max_tokens":9,"messages":[{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":[{"type":"text","text":"blue"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"YQ=="}}]},
+			{"type":"image","source":{"type":"base64","media_type":"image/png","data":"YQ=="}}]}]}`,
+			Question{ModelRequest: protocol.ModelRequest{Model: "m", Agent: "m", MaxTokens: 9, Messages: []protocol.ModelMessage{{Role: "tool", Text: "blue", CallID: "t1", Images: []protocol.Image{letter}}, {Role: "user", Images: []protocol.Image{letter}}}}}},
 		{Embeddings, `{"model":"m","input":["a","b"],"dimensions":8,"encoding_format":"base64"}`,
 			Question{ModelRequest: protocol.ModelRequest{Model: "m", Agent: "m"}, Inputs: []string{"a", "b"}, Dims: 8, Base64: true}},
 		{Embeddings, `{"input":"a","model":"m"}`, Question{ModelRequest: protocol.ModelRequest{Model: "m", Agent: "m"}, Inputs: []string{"a"}, Dims: defaultDimensions}},
@@ -42,6 +48,14 @@ func TestDecode(t *testing.T) {
 		got, err := Decode(c.p, c.body)
 		if diff := cmp.Diff(c.want, got, cmp.AllowUnexported(Question{}), cmp.AllowUnexported(protocol.Draw{})); err != nil || diff != "" {
 			t.Errorf("%s: %v\n%s", c.body, err, diff)
+		}
+	}
+}
+
+func TestPicturesThatServersRefuse(t *testing.T) {
+	for _, url := range []string{"data:image/png;base64,!", "data:image/svg+xml;base64,YQ==", "data:image/png;base64,", "data:image/png,a"} {
+		if q, err := Decode(Chat, `{"model":"m","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"`+url+`"}}]}]}`); err == nil || !strings.Contains(err.Error(), "a picture in base64") {
+			t.Errorf("%s: %+v, %v", url, q.Messages, err)
 		}
 	}
 }

@@ -1,6 +1,7 @@
-package models
+package modelfile
 
 import (
+	"maps"
 	"slices"
 
 	"tavernsim/internal/source"
@@ -75,29 +76,29 @@ type Surrogate struct {
 }
 
 const (
-	onMissAsk  = "ask"
-	onMissFail = "fail"
+	MissAsk  = "ask"
+	MissFail = "fail"
 
-	defaultDistance = 0.2
+	DefaultDistance = 0.2
 
 	maxEntries = 64 // of route and of fallback
-	maxDepth   = 8  // of models in each other
-	maxPlan    = 64 // models that one request may come to
+	MaxDepth   = 8  // of models in each other
+	MaxPlan    = 64 // models that one request may come to
 )
 
 // mayFallBack are the outcomes that a fallback may be for.
 func mayFallBack() []llm.Outcome {
 	return []llm.Outcome{
 		llm.OutcomeRateLimited, llm.OutcomeQuota, llm.OutcomeAuth, llm.OutcomeTimeout, llm.OutcomeServerError, llm.OutcomeTruncated,
-		llm.OutcomeUnavailable, llm.OutcomeContext, llm.OutcomeBadOutput, llm.OutcomeBadRequest,
+		llm.OutcomeUnavailable, llm.OutcomeBudget, llm.OutcomeContext, llm.OutcomeBadOutput, llm.OutcomeBadRequest,
 	}
 }
 
 // defaultFallback are those of a fallback that names none: the endpoint does not answer.
-func defaultFallback() []llm.Outcome { return mayFallBack()[:7] }
+func defaultFallback() []llm.Outcome { return mayFallBack()[:8] }
 
-// takes reports whether the fallback is for an outcome.
-func (f *Fallback) takes(o llm.Outcome) bool {
+// Takes reports whether the fallback is for an outcome.
+func (f *Fallback) Takes(o llm.Outcome) bool {
 	if len(f.On) == 0 {
 		return slices.Contains(defaultFallback(), o)
 	}
@@ -111,34 +112,32 @@ func severalRules() source.Rules {
 		outcomes = append(outcomes, string(o))
 	}
 	rules := source.Rules{
-		"models.Route.kind":         {Required: true, Enum: []string{KindRoute}, Doc: "`route`: another model of the project answers."},
-		"models.Route.route":        {Required: true, MaxItems: maxEntries, Doc: "The first entry whose condition holds answers. The last one has none."},
-		"models.Route.fallback":     {MaxItems: maxEntries, Doc: "Who answers after a failure; of several the first that is for it."},
-		"models.Route.patience":     {Range: &source.Range{Min: 0, Max: 3600}, Doc: "How long a request may wait at the gate of a model that has a fallback; then it has failed as `timeout`. Default 1h."},
-		"models.Choice.when":        {Doc: "[Condition](#conditions). Default: always."},
-		"models.Choice.use":         {Required: true, Doc: "Name of a model of the project."},
-		"models.Fallback.on":        {Enum: outcomes, MaxItems: maxEntries, Doc: "Outcomes that it is for. Default: all but `context`, `bad_output`, `bad_request`."},
-		"models.Fallback.use":       {Required: true, Doc: "Name of a model of the project."},
-		"models.Replay.kind":        {Required: true, Enum: []string{KindReplay}, Doc: "`replay`: recorded answers."},
-		"models.Replay.answers":     {Required: true, Doc: "[Cassette](cassette.md), a path within the project."},
-		"models.Replay.model":       {Required: true, Doc: "Name of the model whose answers are recorded."},
-		"models.Replay.on_miss":     {Enum: []string{onMissAsk, onMissFail}, Doc: "What becomes of a question without a recorded answer: the model is asked, or the request fails.", Default: onMissFail},
-		"models.Surrogate.kind":     {Required: true, Enum: []string{KindSurrogate}, Doc: "`surrogate`: the nearest recorded decision answers."},
-		"models.Surrogate.answers":  {Required: true, Doc: "[Cassette](cassette.md) with situations, a path within the project."},
-		"models.Surrogate.model":    {Required: true, Doc: "Name of the model that answers if no decision is near enough, and in audits."},
-		"models.Surrogate.distance": {Range: &source.Range{Min: 0, Max: 1}, Doc: "How far the situation of a decision may be: 0 (the same words) to 1 (no word in common). Default 0.2.", Default: defaultDistance},
-		"models.Surrogate.audit":    {Range: &source.Range{Min: 0, Max: 1}, Doc: "Share of the surrogate's answers in whose place the model is asked, to compare them.", Default: 0.0},
-		"models.Faulty.kind":        {Required: true, Enum: []string{KindFaulty}, Doc: "`faulty`: a model whose answers are made bad."},
-		"models.Faulty.model":       {Required: true, Doc: "Name of the model that answers."},
-		"models.Faulty.faults":      {Required: true, Doc: "How often which fault happens."},
+		"modelfile.Route.kind":         {Required: true, Enum: []string{KindRoute}, Doc: "`route`: another model of the project answers."},
+		"modelfile.Route.route":        {Required: true, MaxItems: maxEntries, Doc: "The first entry whose condition holds answers. The last one has none."},
+		"modelfile.Route.fallback":     {MaxItems: maxEntries, Doc: "Who answers after a failure; of several the first that is for it."},
+		"modelfile.Route.patience":     {Range: &source.Range{Min: 0, Max: 3600}, Doc: "How long a request may wait at the gate of a model that has a fallback; then it has failed as `timeout`. Default 1h."},
+		"modelfile.Choice.when":        {Doc: "[Condition](#conditions). Default: always."},
+		"modelfile.Choice.use":         {Required: true, Doc: "Name of a model of the project."},
+		"modelfile.Fallback.on":        {Enum: outcomes, MaxItems: maxEntries, Doc: "Outcomes that it is for. Default: all but `context`, `bad_output`, `bad_request`."},
+		"modelfile.Fallback.use":       {Required: true, Doc: "Name of a model of the project."},
+		"modelfile.Replay.kind":        {Required: true, Enum: []string{KindReplay}, Doc: "`replay`: recorded answers."},
+		"modelfile.Replay.answers":     {Required: true, Doc: "[Cassette](cassette.md), a path within the project."},
+		"modelfile.Replay.model":       {Required: true, Doc: "Name of the model whose answers are recorded."},
+		"modelfile.Replay.on_miss":     {Enum: []string{MissAsk, MissFail}, Doc: "What becomes of a question without a recorded answer: the model is asked, or the request fails.", Default: MissFail},
+		"modelfile.Surrogate.kind":     {Required: true, Enum: []string{KindSurrogate}, Doc: "`surrogate`: the nearest recorded decision answers."},
+		"modelfile.Surrogate.answers":  {Required: true, Doc: "[Cassette](cassette.md) with situations, a path within the project."},
+		"modelfile.Surrogate.model":    {Required: true, Doc: "Name of the model that answers if no decision is near enough, and in audits."},
+		"modelfile.Surrogate.distance": {Range: &source.Range{Min: 0, Max: 1}, Doc: "How far the situation of a decision may be: 0 (the same words) to 1 (no word in common). Default 0.2.", Default: DefaultDistance},
+		"modelfile.Surrogate.audit":    {Range: &source.Range{Min: 0, Max: 1}, Doc: "Share of the surrogate's answers in whose place the model is asked, to compare them.", Default: 0.0},
+		"modelfile.Faulty.kind":        {Required: true, Enum: []string{KindFaulty}, Doc: "`faulty`: a model whose answers are made bad."},
+		"modelfile.Faulty.model":       {Required: true, Doc: "Name of the model that answers."},
+		"modelfile.Faulty.faults":      {Required: true, Doc: "How often which fault happens."},
 	}
 	for _, typ := range []string{"Route", "Replay", "Faulty", "Surrogate"} {
-		rules["models."+typ+".schema_version"] = source.Rule{Enum: []string{"1.0"}, Doc: "Version of this file format."}
-		rules["models."+typ+".description"] = source.Rule{Doc: "For your own use."}
-		rules["models."+typ+".custom_metadata"] = source.Rule{Doc: "For your own use; simd does not check it."}
+		rules["modelfile."+typ+".schema_version"] = source.Rule{Enum: []string{"1.0"}, Doc: "Version of this file format."}
+		rules["modelfile."+typ+".description"] = source.Rule{Doc: "For your own use."}
+		rules["modelfile."+typ+".custom_metadata"] = source.Rule{Doc: "For your own use; simd does not check it."}
 	}
-	for key, r := range faulty.Rules() {
-		rules[key] = r
-	}
+	maps.Copy(rules, faulty.Rules())
 	return rules
 }

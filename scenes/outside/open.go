@@ -1,0 +1,65 @@
+package outside
+
+import (
+	"tavernsim/engine/agent"
+	"tavernsim/engine/budget"
+	"tavernsim/persistence"
+	"tavernsim/protocol"
+)
+
+// Spent is what an answer took that no fact of the scene has yet.
+type Spent struct {
+	Agent    string // instance id
+	Request  int
+	Endpoint string // "" = none
+	Took     budget.Amount
+}
+
+// OpenTurns reads what the requests under budgets of turns that have not ended hold, and what
+// those took that are answered. ended is the last turn of an agent whose end is durable.
+func OpenTurns(journal interface {
+	Scan(q persistence.Query, yield func(protocol.Record) error) error
+}, ended func(agent string) uint64) (out []Lost, spent []Spent, err error) {
+	t := newTable()
+	spent, err = t.fold(journal, 1, ended)
+	return t.allLost(), spent, err
+}
+
+// fold takes the facts of a log from a wave on, but for turns that have ended, and gives what
+// those took that are answered.
+func (t *table) fold(journal interface {
+	Scan(q persistence.Query, yield func(protocol.Record) error) error
+}, wave uint64, ended func(agent string) uint64) (spent []Spent, err error) {
+	err = journal.Scan(persistence.Query{}, func(r protocol.Record) error {
+		e, answer, err := readFact(r)
+		switch {
+		case err != nil || ended != nil && e.Turn <= ended(e.Agent):
+			return err
+		case r.Kind == FactRequested:
+			t.request(&e, wave)
+			return nil
+		}
+		s, err := t.spent(&e, answer)
+		if t.answered(&e, r.Seq); s != nil {
+			spent = append(spent, *s)
+		}
+		return err
+	})
+	return spent, err
+}
+
+// spent is what a request under a budget took, by its answer; nil = it is under none.
+func (t *table) spent(e *Effect, answer protocol.Raw) (*Spent, error) {
+	if p := t.find(e); p == nil || p.most == nil {
+		return nil, nil
+	}
+	x, err := agent.ReadAnswered(e.Kind, answer)
+	if err != nil {
+		return nil, err
+	}
+	s := &Spent{Agent: e.Agent, Request: e.Request}
+	if s.Took, _ = budget.Taken(&x.Model); x.Model.Origin != nil {
+		s.Endpoint = x.Model.Origin.Endpoint
+	}
+	return s, nil
+}

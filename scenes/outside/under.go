@@ -1,0 +1,139 @@
+package outside
+
+import (
+	"context"
+
+	"tavernsim/engine/agent"
+	"tavernsim/engine/budget"
+	"tavernsim/llm"
+	"tavernsim/protocol"
+)
+
+// Most is the most that a request under a budget takes of an endpoint. If its answer is never
+// kept, so much is lost.
+type Most struct {
+	Endpoint string // name
+	Tokens   int64
+	Nano     int64 // nano-dollars
+	Moved    bool  // another endpoint failed at no cost, and this one takes the request over
+}
+
+// Lost is a request under a budget that was made and has no answer, nor will have one.
+type Lost struct {
+	Agent   string // instance id
+	Request int
+	Most
+}
+
+// Took is what it counts in the ledgers.
+func (m *Most) Took() budget.Amount {
+	return budget.Amount{Tokens: m.Tokens, Calls: 1, Nano: m.Nano}
+}
+
+// Answered is its failure, for the turn that makes it again.
+func (l *Lost) Answered() *agent.Answered {
+	x := &agent.Answered{Kind: agent.KindModel, Number: l.Request, Err: &llm.Failure{Outcome: llm.OutcomeCancelled, Message: l.Endpoint + ": the request was out when the deliberation was cut off"}}
+	x.Model.Origin = &protocol.ModelOrigin{Endpoint: l.Endpoint, Budget: &protocol.ModelBudget{Lost: l.Tokens, LostNano: l.Nano, Cut: true}}
+	return x
+}
+
+// Paid reports whether the log has the answer to a request of a turn.
+func (r *Runner) Paid(instance string, turn uint64, q *agent.Ask) bool {
+	to := r.kinds[q.Kind]
+	if to == nil || r.Log == nil {
+		return false
+	}
+	e := &Effect{Agent: instance, Turn: turn, Request: q.Number, Kind: q.Kind}
+	return r.Log.answers(e, func() Question { return Hash(appendQuestion(nil, to.Name(), q)) })
+}
+
+// Request asks the ledgers for what a request may take.
+func Request(agent uint32, number int, b *llm.Bound) budget.Request {
+	r := budget.Request{Agent: agent, Number: number, Unpriced: !b.Priced}
+	if !b.Saved {
+		r.Bound = budget.Amount{Tokens: b.Input + b.Output, Calls: 1, Nano: b.Cost}
+	}
+	for _, p := range b.Parts {
+		r.Parts = append(r.Parts, budget.Part{Endpoint: p.Endpoint, Bound: budget.Amount{Tokens: p.Tokens, Calls: 1, Nano: p.Cost}, Unpriced: !p.Priced, First: p.First})
+	}
+	return r
+}
+
+// refused is the failure of a request that a ledger has no room for.
+func refused(ledger, text string) agent.Answered {
+	x := agent.Answered{Err: &llm.Failure{Outcome: llm.OutcomeBudget, Message: text}}
+	x.Model.Origin = &protocol.ModelOrigin{Budget: &protocol.ModelBudget{Ledger: ledger}}
+	return x
+}
+
+// Refuse answers a request that a ledger has no room for, unless a route has another model for
+// it; false = it has.
+func (r *Runner) Refuse(q *agent.Ask, by *budget.Refusal) bool {
+	q.Answer = refused(by.Ledger, by.Text)
+	q.Answer.Kind, q.Answer.Number = q.Kind, q.Number
+	m, ok := r.kinds[q.Kind].Executor.(model)
+	if !ok || budget.Kind(by.Ledger)+":" != budget.OfEndpoint {
+		return true
+	}
+	router, ok := m.Provider.(llm.Router)
+	if ok {
+		asked := q.Model.Model
+		if _, ok = next(router, q, &q.Answer, nil); ok {
+			r.watch.Elsewhere(asked, llm.OutcomeBudget)
+		}
+	}
+	return !ok
+}
+
+// most is what the call may take of the endpoint that was chosen, of the bound of the whole; nil = it
+// is under no budget.
+func (c *call) most(moved bool, b *llm.Bound) *Most {
+	if b == nil {
+		return nil
+	}
+	m := &Most{Endpoint: c.chosen.Endpoint, Tokens: b.Input + b.Output, Nano: b.Cost, Moved: moved}
+	for _, p := range b.Parts {
+		if p.Endpoint == m.Endpoint {
+			m.Tokens, m.Nano = p.Tokens, p.Cost
+		}
+	}
+	return m
+}
+
+// reserve takes what an attempt may take out of the budget a day of its endpoint; it waits while
+// others hold the rest. Without room it gives the answer that says so; nil = it is taken.
+func (c *call) reserve(x *attempt) *agent.Answered {
+	book := c.gate.Book
+	if book == nil {
+		return nil
+	}
+	b := c.from.Bound
+	if b == nil {
+		bound := c.runner.Bound(&c.ask)
+		b, c.from.Bound = &bound, &bound
+	}
+	most := c.most(false, b)
+	ctx, stop := context.WithTimeout(c.ctx, patience)
+	defer stop()
+	var err error
+	if x.book, err = book.Reserve(ctx, most.Took(), !b.Priced); err == nil {
+		return nil
+	}
+	no := refused(budget.OfEndpoint+c.gate.Name(), err.Error())
+	no.Err = err
+	return &no
+}
+
+// settleBook gives back what an attempt did not take. One that the endpoint refused took nothing. What
+// cannot be given back stays taken.
+func (c *call) settleBook(x *attempt, answer *agent.Answered) {
+	if x.book == nil {
+		return
+	}
+	took, _ := budget.Taken(&answer.Model)
+	if answer.Err != nil && !mayHaveCost(answer) {
+		took = budget.Amount{}
+	}
+	_ = c.gate.Book.Settle(x.book, took)
+	x.book = nil
+}
