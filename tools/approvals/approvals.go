@@ -1,0 +1,220 @@
+// Package approvals is the door by which a person answers questions about calls while a
+// run is under way: a folder in which a question is a file, and its answer another.
+//
+// [Door.Ask] asks and waits; [List] and [Answer] are for whoever answers, in another
+// process. The caller of Ask gives a context that ends with the run.
+//
+// # Promises
+//
+//  1. A question has one answer: a second one is refused.
+//  2. Nobody's silence is a yes: after the deadline there is no answer.
+//  3. A question that is asked again after a kill finds the answer that it was given.
+//  4. Files are written completely or not at all, for their owner alone.
+//  5. A secret that was asked for ([KindValue]) is in no file: it goes through a pipe to the
+//     process that asks. If that process dies, the secret is asked for again.
+//
+// # Not here
+//
+// What is asked about (engine/permit), and what a yes allows (engine/agent).
+package approvals
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"tavernsim/protocol"
+	"tavernsim/tools/ownfile"
+)
+
+// Question is one about a call.
+type Question struct {
+	ID      string         `json:"id"`
+	Kind    string         `json:"kind,omitempty"` // "" = leave for the call, or KindValue
+	Scene   string         `json:"scene"`
+	Agent   string         `json:"agent"`
+	Profile string         `json:"profile"`
+	Tool    string         `json:"tool"`
+	Params  map[string]any `json:"params"`
+	Rule    string         `json:"rule"`
+	Reason  string         `json:"reason"`
+	Until   time.Time      `json:"until"`
+	// Contents are the ids (sha256-…, missing) of what its references lead to, by URI.
+	Contents map[string]string `json:"contents,omitempty"`
+}
+
+// Verdict is an answer.
+type Verdict struct {
+	Yes    bool   `json:"yes"`
+	Reason string `json:"reason"`
+	// Contents are those of the question that was answered.
+	Contents map[string]string `json:"contents,omitempty"`
+	// Value is the secret that was asked for. Token finds it among those that were sent.
+	Value string `json:"-"`
+	Token string `json:"token,omitempty"`
+}
+
+// Approver answers questions. It returns soon after ctx ends; an error is no answer.
+type Approver interface {
+	Ask(ctx context.Context, q *Question) (Verdict, error)
+}
+
+// Door is an Approver that waits for [Answer].
+type Door struct{ Dir string }
+
+const (
+	look     = 200 * time.Millisecond // between two looks for an answer
+	maxFile  = 1 << 20                // bytes
+	asked    = ".ask.json"
+	answered = ".answer.json"
+)
+
+// Ask implements Approver. The deadline is that of ctx.
+func (d *Door) Ask(ctx context.Context, q *Question) (Verdict, error) {
+	if q.Kind == KindValue {
+		return d.askValue(ctx, q)
+	}
+	if v, err := readAnswer(d.Dir, q.ID); err == nil { // somebody answered after a kill
+		_ = os.Remove(filepath.Join(d.Dir, q.ID+asked))
+		return v, nil
+	}
+	if err := os.MkdirAll(d.Dir, 0o700); err != nil {
+		return Verdict{}, err
+	}
+	return d.wait(ctx, q)
+}
+
+// wait writes a question and waits for its answer.
+func (d *Door) wait(ctx context.Context, q *Question) (Verdict, error) {
+	if err := write(filepath.Join(d.Dir, q.ID+asked), q); err != nil {
+		return Verdict{}, err
+	}
+	defer os.Remove(filepath.Join(d.Dir, q.ID+asked))
+	tick := time.NewTicker(look)
+	defer tick.Stop()
+	for {
+		if v, err := readAnswer(d.Dir, q.ID); err == nil {
+			return v, nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return Verdict{}, context.Cause(ctx)
+		}
+	}
+}
+
+// List lists the questions that are open, by id.
+func List(dir string) (list []Question, err error) {
+	names, err := filepath.Glob(filepath.Join(escape(dir), "*"+asked))
+	if err != nil {
+		return nil, err
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		var q Question
+		if err := read(name, &q); errors.Is(err, fs.ErrNotExist) {
+			continue // it was answered in the meantime
+		} else if err != nil {
+			return nil, protocol.Errorf(protocol.KindCorrupt, "%s: %w", name, err)
+		}
+		if _, err := os.Stat(filepath.Join(dir, q.ID+answered)); err != nil {
+			list = append(list, q)
+		}
+	}
+	return list, nil
+}
+
+// escape makes a folder a pattern that fits it alone.
+func escape(dir string) string {
+	return regexp.MustCompile(`[\\*?[]`).ReplaceAllString(dir, `\$0`)
+}
+
+// Answer answers an open question.
+func Answer(dir, id string, v Verdict) error {
+	q, err := open(dir, id)
+	if err != nil {
+		return err
+	}
+	v.Contents = q.Contents
+	temp, err := os.CreateTemp(dir, ".answer-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(temp.Name())
+	err = json.NewEncoder(temp).Encode(v)
+	if err = errors.Join(err, temp.Close()); err != nil {
+		return err
+	}
+	err = os.Link(temp.Name(), filepath.Join(dir, id+answered)) // of two that answer at once, one does
+	if errors.Is(err, fs.ErrExist) {
+		return protocol.Errorf(protocol.KindConflict, "the question %s was answered already", id)
+	}
+	return err
+}
+
+// open gives an open question, which alone can be answered.
+func open(dir, id string) (q Question, err error) {
+	if !regexp.MustCompile(`^[0-9a-f]{1,64}$`).MatchString(id) {
+		return q, protocol.Errorf(protocol.KindNotFound, "there is no question %q", protocol.Short(id, 80))
+	}
+	if was, err := readAnswer(dir, id); err == nil {
+		return q, protocol.Errorf(protocol.KindConflict, "the question %s was answered already: %s", id, word(was.Yes))
+	}
+	if err := read(filepath.Join(dir, id+asked), &q); err != nil {
+		return q, protocol.Errorf(protocol.KindNotFound, "there is no open question %s", id)
+	}
+	return q, nil
+}
+
+func word(yes bool) string {
+	if yes {
+		return "yes"
+	}
+	return "no"
+}
+
+func readAnswer(dir, id string) (v Verdict, err error) {
+	err = read(filepath.Join(dir, id+answered), &v)
+	return v, err
+}
+
+func read(name string, v any) error {
+	f, err := ownfile.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxFile))
+	if err != nil {
+		return err
+	}
+	d := json.NewDecoder(strings.NewReader(string(data)))
+	d.DisallowUnknownFields()
+	return d.Decode(v)
+}
+
+func write(name string, v any) error {
+	f, err := os.CreateTemp(filepath.Dir(name), ".ask-*")
+	if err != nil {
+		return err
+	}
+	e := json.NewEncoder(f)
+	e.SetIndent("", "  ")
+	err = errors.Join(e.Encode(v), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), name)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+	}
+	return err
+}

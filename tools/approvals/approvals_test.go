@@ -1,0 +1,180 @@
+package approvals_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"tavernsim/protocol"
+	"tavernsim/tools/approvals"
+)
+
+func question(id string) *approvals.Question {
+	return &approvals.Question{ID: id, Agent: "a", Tool: "t", Params: map[string]any{"x": 1.0}, Rule: "r"}
+}
+
+// Promises 1 and 4: a question is listed until it is answered, once; its answer reaches
+// whoever asks. Nobody else reads the files.
+func TestAnswer(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a[b]*")
+	synctest.Test(t, func(t *testing.T) {
+		for _, want := range []approvals.Verdict{{Yes: true, Reason: "go"}, {Reason: "no"}} {
+			id := map[bool]string{true: "1a", false: "2b"}[want.Yes]
+			got := make(chan approvals.Verdict)
+			go func() {
+				v, err := (&approvals.Door{Dir: dir}).Ask(t.Context(), question(id))
+				if err != nil {
+					t.Error(err)
+				}
+				got <- v
+			}()
+			synctest.Wait()
+			list, err := approvals.List(dir)
+			if err != nil || len(list) != 1 || list[0].ID != id || list[0].Params["x"] != 1.0 {
+				t.Fatal(list, err)
+			}
+			if err := approvals.Answer(dir, id, want); err != nil {
+				t.Fatal(err)
+			}
+			for range 2 {
+				if err := approvals.Answer(dir, id, approvals.Verdict{Yes: !want.Yes}); protocol.KindOf(err) != protocol.KindConflict {
+					t.Error(err)
+				}
+			}
+			if v := <-got; !reflect.DeepEqual(v, want) {
+				t.Errorf("%+v, want %+v", v, want)
+			}
+			if list, err := approvals.List(dir); err != nil || len(list) != 0 {
+				t.Error(list, err)
+			}
+		}
+	})
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) != 2 { // the answers
+		t.Error(entries, err)
+	}
+	for _, e := range entries {
+		if info, err := e.Info(); err != nil || info.Mode().Perm() != 0o600 {
+			t.Error(info.Mode(), err)
+		}
+	}
+}
+
+// Promises 2 and 3: after the deadline nobody can answer; a question that is asked again
+// finds its answer.
+func TestSilence(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+		defer stop()
+		begun := time.Now()
+		if v, err := (&approvals.Door{Dir: dir}).Ask(ctx, question("0f")); !errors.Is(err, context.DeadlineExceeded) || v.Yes || time.Since(begun) != time.Minute {
+			t.Error(v, err, time.Since(begun))
+		}
+	})
+	if err := approvals.Answer(dir, "0f", approvals.Verdict{Yes: true}); protocol.KindOf(err) != protocol.KindNotFound {
+		t.Error(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "0f.answer.json"), []byte(`{"yes": true, "reason": "before"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "0f.ask.json"), []byte(`{}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if v, err := (&approvals.Door{Dir: dir}).Ask(t.Context(), question("0f")); err != nil || !v.Yes || v.Reason != "before" {
+		t.Error(v, err)
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
+		t.Error(entries, err)
+	}
+}
+
+func TestBadFiles(t *testing.T) {
+	dir := t.TempDir()
+	for _, id := range []string{"", "..", "../x", "1/2", "XY", strings.Repeat("a", 65), "12"} {
+		if err := approvals.Answer(dir, id, approvals.Verdict{}); protocol.KindOf(err) != protocol.KindNotFound {
+			t.Errorf("%q: %v", id, err)
+		}
+	}
+	for _, text := range []string{"", "no", `{"yes": 1}`, `{"yes": true, "more": 1}`} {
+		if err := os.WriteFile(filepath.Join(dir, "12.answer.json"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		stop()
+		if v, err := (&approvals.Door{Dir: dir}).Ask(ctx, question("12")); err == nil || v.Yes {
+			t.Errorf("%q: %+v %v", text, v, err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "13.ask.json"), []byte("no"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := approvals.List(dir); protocol.KindOf(err) != protocol.KindCorrupt {
+		t.Error(err)
+	}
+	if list, err := approvals.List(filepath.Join(dir, "none")); err != nil || list != nil {
+		t.Error(list, err)
+	}
+}
+
+// Promise 5.
+func TestValues(t *testing.T) {
+	const value = "s3cret-value\n'x'"
+	dir := t.TempDir()
+	ask := func(id string) chan approvals.Verdict {
+		got := make(chan approvals.Verdict, 1)
+		go func() {
+			q := question(id)
+			q.Kind = approvals.KindValue
+			v, err := (&approvals.Door{Dir: dir}).Ask(t.Context(), q)
+			if err != nil {
+				t.Error(err)
+			}
+			got <- v
+		}()
+		for {
+			if list, err := approvals.List(dir); err != nil || len(list) == 1 && list[0].Kind == approvals.KindValue {
+				return got
+			}
+		}
+	}
+	got := ask("1a")
+	if err := approvals.AnswerValue(dir, "1a", strings.Repeat("x", approvals.MaxValue+1), ""); protocol.KindOf(err) != protocol.KindLimit {
+		t.Error(err)
+	}
+	if err := approvals.AnswerValue(dir, "1a", value, "here"); err != nil {
+		t.Fatal(err)
+	}
+	if v := <-got; !v.Yes || v.Reason != "here" || v.Value != value || v.Token != "" {
+		t.Errorf("%+v", v)
+	}
+	if err := approvals.AnswerValue(dir, "1a", "another", ""); protocol.KindOf(err) != protocol.KindConflict {
+		t.Error(err)
+	}
+	got = ask("1a") // after a kill: the value is gone, and is asked for again
+	if err := approvals.Answer(dir, "1a", approvals.Verdict{Reason: "not twice"}); err != nil {
+		t.Fatal(err)
+	}
+	if v := <-got; v.Yes || v.Reason != "not twice" {
+		t.Errorf("%+v", v)
+	}
+	err := filepath.WalkDir(dir, func(name string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(name)
+		if strings.Contains(string(text), "s3cret") || strings.HasSuffix(name, ".value") {
+			t.Errorf("%s: %s", name, text)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,190 @@
+package tools
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"tavernsim/engine/agent/tool"
+	"tavernsim/protocol"
+	"tavernsim/tools/manifest"
+	"tavernsim/tools/mount"
+)
+
+// Call is one call of a tool, with parameters that were bound and checked.
+type Call struct {
+	Tool    *manifest.Tool
+	Params  map[string]any // a value; shared, read-only
+	Key     string         // for servers that do their work once for each key
+	Attempt int            // from 1
+	// Secrets are values that the tool asks for and was granted, by name. They are in no
+	// record.
+	Secrets map[string]string
+	// Config are the values of the options of the plugin that the tool is of, by name. Some
+	// may be secrets.
+	Config map[string]string
+	// Binds are files that a program finds at places of its own, read-only.
+	Binds []Bind
+	// Files are the mounts of the agent, and Keep makes an artifact, for tools that work on
+	// files; nil = there are none.
+	Files *mount.Source
+	Keep  func(Blob) (tool.Artifact, error)
+	// Owner names the agent, for tools that keep something for it between calls; "" = nobody
+	// in particular.
+	Owner string
+}
+
+// Bind is a file of this machine, and where the program finds it.
+type Bind struct{ Host, Inside string }
+
+// Executor carries out the calls of one kind of tools.
+type Executor interface {
+	// Call makes one attempt. It returns soon after ctx ends, and is called on many
+	// goroutines.
+	Call(ctx context.Context, c *Call) Result
+	// Close ends what is open between calls.
+	Close() error
+}
+
+// Func is an executor that is a function of the program.
+type Func func(ctx context.Context, c *Call) Result
+
+// Call implements Executor.
+func (f Func) Call(ctx context.Context, c *Call) Result { return f(ctx, c) }
+
+// Close implements Executor.
+func (Func) Close() error { return nil }
+
+// Status says how a call ended.
+type Status string
+
+const (
+	OK        Status = "ok"
+	Failed    Status = "error"
+	Denied    Status = "denied"
+	Cancelled Status = "cancelled"
+	TimedOut  Status = "timeout"
+	Unknown   Status = "unknown" // it may have been carried out, and must not be repeated
+)
+
+// Kinds of errors that only tools have. The others are those of package protocol.
+const (
+	KindTool        protocol.ErrorKind = "tool"         // the tool itself says no
+	KindRateLimited protocol.ErrorKind = "rate_limited" // too many calls
+	KindBadOutput   protocol.ErrorKind = "bad_output"   // the output breaks its schema
+)
+
+// Error is why a call failed.
+type Error struct {
+	Kind       protocol.ErrorKind `json:"kind"`
+	Message    string             `json:"message"`
+	Retryable  bool               `json:"retryable"`
+	RetryAfter protocol.Duration  `json:"retry_after,omitzero"`
+}
+
+// Result is what came of a call, or of one attempt.
+type Result struct {
+	Status Status `json:"status"`
+	Output any    `json:"output,omitempty"` // a value
+	Error  *Error `json:"error,omitempty"`
+	Meta   Meta   `json:"meta"`
+	// Artifacts are files that the call left, and that are kept.
+	Artifacts []tool.Artifact `json:"artifacts,omitempty"`
+
+	// Unsent says of a failed attempt that nothing of it can have begun.
+	Unsent bool `json:"-"`
+	// Lost says of a failed attempt that there is no answer, so that nobody knows what came
+	// of it.
+	Lost bool `json:"-"`
+	// Size is how many bytes the attempt received, also those that it dropped.
+	Size int64 `json:"-"`
+	// Dropped is how many of these bytes are not in the output, because there were too many.
+	Dropped int64 `json:"-"`
+	// Blobs are files in an answer, which become artifacts.
+	Blobs []Blob `json:"-"`
+}
+
+// Blob is a file in an answer.
+type Blob struct {
+	Name, Type string
+	Data       []byte
+}
+
+// Attach adds a file to a result and gives the URI under which it will be kept.
+func (r *Result) Attach(name, mediaType string, data []byte) (uri string) {
+	r.Blobs = append(r.Blobs, Blob{name, mediaType, data})
+	sum := sha256.Sum256(data)
+	return tool.ArtifactScheme + "sha256-" + hex.EncodeToString(sum[:])
+}
+
+// Meta is about the call as a whole.
+type Meta struct {
+	Tool     string            `json:"tool"`
+	Attempts int               `json:"attempts"`
+	Latency  protocol.Duration `json:"latency"`
+	Bytes    int64             `json:"bytes"`               // of the output, before it was bounded
+	Cut      bool              `json:"truncated,omitempty"` // the output is not all of it
+	Dropped  int64             `json:"dropped,omitempty"`   // bytes that were read and are nowhere
+}
+
+// Output makes the result of an attempt that worked.
+func Output(v any) Result { return Result{Status: OK, Output: v} }
+
+// Fail makes the result of an attempt that failed.
+func Fail(kind protocol.ErrorKind, message string) Result {
+	return Result{Status: statusOf(kind), Error: &Error{Kind: kind, Message: message, Retryable: retryable(kind)}}
+}
+
+func statusOf(kind protocol.ErrorKind) Status {
+	switch kind {
+	case protocol.KindDenied:
+		return Denied
+	case protocol.KindCancelled:
+		return Cancelled
+	case protocol.KindTimeout:
+		return TimedOut
+	case protocol.KindUnknownOutcome:
+		return Unknown
+	}
+	return Failed
+}
+
+func retryable(kind protocol.ErrorKind) bool {
+	return kind == protocol.KindTransient || kind == KindRateLimited || kind == protocol.KindTimeout
+}
+
+// Err is the error of a result; nil = it has none.
+func (r *Result) Err() error {
+	if r.Error == nil {
+		return nil
+	}
+	text := string(r.Error.Kind) + ": " + r.Error.Message // agents read it
+	if after := r.Error.RetryAfter.Std(); after > 0 {
+		text += "; again after " + after.String()
+	}
+	return protocol.Errorf(r.Error.Kind, "%s", text)
+}
+
+// Place says which call of a run it is.
+type Place struct {
+	Run, Scene, Agent string
+	Turn              uint64
+	Number            int // of its first attempt, in the turn
+}
+
+// Key is the idempotency key of a call: the same for the same call, also after the
+// process was killed.
+func Key(p Place, tool string, params map[string]any) string {
+	b, _ := json.Marshal([]any{p.Run, p.Scene, p.Agent, p.Turn, p.Number, tool, params}) // keys are sorted
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:16])
+}
+
+// elapsed is the time since then.
+func elapsed(then time.Time) protocol.Duration { return protocol.Duration(time.Since(then)) }
+
+// ConfigVariable is the environment variable in which a program finds an option.
+func ConfigVariable(option string) string { return "SIMD_CONFIG_" + strings.ToUpper(option) }

@@ -1,0 +1,201 @@
+package child
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"go.uber.org/goleak"
+
+	"tavernsim/protocol"
+	"tavernsim/tools"
+	"tavernsim/tools/sandbox"
+)
+
+// The test's own program is the worker of the sandbox and every program.
+func TestMain(m *testing.M) {
+	if code, worker := sandbox.Reexec(os.Args); worker {
+		os.Exit(code)
+	}
+	if len(os.Args) > 2 && os.Args[1] == "play" {
+		play(os.Args[2])
+		os.Exit(0)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// play is a program that does one thing.
+func play(act string) {
+	in, out := bufio.NewScanner(os.Stdin), bufio.NewWriter(os.Stdout)
+	for in.Scan() {
+		var q struct{ ID json.RawMessage }
+		_ = json.Unmarshal(in.Bytes(), &q)
+		switch act {
+		case "answers twice":
+			fmt.Fprintf(out, `{"jsonrpc":"2.0","id":99,"result":"wrong"}`+"\n")
+			for _, text := range []string{"right", "wrong"} {
+				fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"result":%q}`+"\n", q.ID, text)
+			}
+			fmt.Fprintln(out, `{"jsonrpc":"2.0","method":"wanted"}`+"\n"+`{"jsonrpc":"2.0","method":"other"}`)
+		case "floods":
+			for range maxUnasked + 10 {
+				fmt.Fprintln(out, `{"jsonrpc":"2.0","method":"other"}`)
+			}
+		case "a long line":
+			for range 9 {
+				fmt.Fprint(out, strings.Repeat("x", 1<<20))
+			}
+		case "talks":
+			fmt.Fprint(os.Stderr, strings.Repeat("x", 100<<10)+"the end of it")
+			os.Exit(4)
+		}
+		out.Flush()
+	}
+}
+
+// playing starts a program of the test.
+func playing(t *testing.T, act string) (*Process, wire) {
+	t.Helper()
+	box := sandbox.New(sandbox.Options{})
+	r := box.Probe(t.Context())
+	if missing := r.Missing(); len(missing) > 0 {
+		t.Skipf("no sandbox here: %v", missing)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := Start(Program{
+		Words: []string{"/test/" + filepath.Base(self), "play", act}, Mounts: []sandbox.Mount{{Host: filepath.Dir(self), Inside: "/test"}}, Sandbox: box,
+		Wanted: func(q *jsonrpc.Request) bool { return q.Method == "wanted" }, Mask: func(s string) string { return strings.ReplaceAll(s, "end", "***") },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := p.Connect(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p, w
+}
+
+type wire interface {
+	Read(ctx context.Context) (jsonrpc.Message, error)
+	Write(ctx context.Context, m jsonrpc.Message) error
+	Close() error
+}
+
+func asks(t *testing.T, w wire) {
+	t.Helper()
+	id, err := jsonrpc.MakeID(1.0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Write(t.Context(), &jsonrpc.Request{ID: id, Method: "m"}); err != nil {
+		t.Error(err)
+	}
+}
+
+// Promise 1.
+func TestNoSandbox(t *testing.T) {
+	if _, err := Start(Program{Words: []string{"true"}}); !errors.Is(err, ErrNoSandbox) {
+		t.Error(err)
+	}
+}
+
+// Promise 3: an answer comes once; what nobody asked for does not come.
+func TestAnswersComeOnce(t *testing.T) {
+	p, w := playing(t, "answers twice")
+	asks(t, w)
+	m, err := w.Read(t.Context())
+	if x, ok := m.(*jsonrpc.Response); err != nil || !ok || string(x.Result) != `"right"` {
+		t.Errorf("%+v %v", m, err)
+	}
+	m, err = w.Read(t.Context())
+	if x, ok := m.(*jsonrpc.Request); err != nil || !ok || x.Method != "wanted" {
+		t.Errorf("%+v %v", m, err)
+	}
+	p.Cut()
+	_ = w.Close()
+}
+
+// Promise 2: bounds of what a program sends, and of what it says to people.
+func TestBounds(t *testing.T) {
+	for act, want := range map[string]string{"floods": "nobody asked for", "a long line": "what is no message", "talks": "ended with exit code 4: " + strings.Repeat("x", 10)} {
+		t.Run(act, func(t *testing.T) {
+			p, w := playing(t, act)
+			asks(t, w)
+			if m, err := w.Read(t.Context()); err == nil {
+				t.Errorf("%+v", m)
+			}
+			err := p.Fault()
+			_, violated := errors.AsType[Violation](err)
+			if err == nil || !strings.Contains(err.Error(), want) || violated != (act != "talks") || act == "talks" && !strings.HasSuffix(err.Error(), "the *** of it") {
+				t.Errorf("%v", err)
+			}
+			p.Cut()
+			_ = w.Close()
+		})
+	}
+}
+
+// Promise 4: pauses are doubled up to a minute, an answer begins anew, and five failures in a
+// row are the end.
+func TestKeeper(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		opened, offs := 0, 0
+		var ended atomic.Int64 // ends have goroutines of their own
+		fails := errors.New("no")
+		k := Keep(Of[int]{
+			Name: "x", Start: time.Second, End: func(int) { ended.Add(1) }, Final: func(err error) bool { return protocol.KindOf(err) == protocol.KindInvalid },
+			Open: func(context.Context) (int, error) { opened++; return opened, fails },
+			Failed: func(off bool) {
+				if off {
+					offs++
+				}
+			},
+		})
+		call := func() *tools.Result { _, r := k.Session(t.Context()); return r }
+		for _, pause := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second} {
+			r := call()
+			if r == nil || r.Error.Kind != protocol.KindTransient || r.Error.RetryAfter.Std() != pause || !strings.Contains(r.Error.Message, "x failed and starts again in") {
+				t.Fatalf("%+v", r)
+			}
+			<-time.After(pause)
+		}
+		fails = nil
+		if r := call(); r != nil || opened != 5 {
+			t.Fatalf("%+v after %d", r, opened)
+		}
+		k.Answered(5)
+		k.Broken(4, errors.New("an old one")) // it has ended long ago
+		for i := range 5 {
+			open, r := k.Session(t.Context())
+			if r != nil {
+				t.Fatalf("%d: %+v", i, r.Error)
+			}
+			k.Broken(open, errors.New("gone"))
+			<-time.After(time.Minute)
+		}
+		if r := call(); r == nil || r.Error.Kind != protocol.KindUnknown || !strings.Contains(r.Error.Message, "x is off: it failed 5 times in a row; the last time: gone") || offs != 1 {
+			t.Errorf("%+v", r)
+		}
+		k.Close()
+		if opened != 9 || ended.Load() != 5 {
+			t.Errorf("%d opened, %d ended", opened, ended.Load())
+		}
+		if r := call(); r == nil || r.Error.Kind != protocol.KindCancelled {
+			t.Errorf("%+v", r)
+		}
+	})
+}

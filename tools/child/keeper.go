@@ -1,0 +1,201 @@
+package child
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"tavernsim/protocol"
+	"tavernsim/tools"
+)
+
+const (
+	maxStarts  = 5 // in a row, without an answer between them
+	maxSilent  = 3 // calls in a row without an answer
+	firstPause = time.Second
+	maxPause   = time.Minute
+)
+
+// Of says what a Keeper keeps.
+type Of[S comparable] struct {
+	Name  string        // in errors: "the MCP server x"
+	Start time.Duration // in which a session must be ready
+	// Open opens a session; End ends it, and returns when nothing is left of it.
+	Open func(ctx context.Context) (S, error)
+	End  func(S)
+	// Final reports that nothing is opened again after an error.
+	Final func(error) bool
+	// Failed is told of each failure, after which another session may be opened; nil = nobody is.
+	Failed func(off bool)
+}
+
+// Keeper keeps one session, which all callers share. It opens it with the first call, and
+// again after a failure and a pause.
+type Keeper[S comparable] struct {
+	of Of[S]
+
+	mu      sync.Mutex // guards the following fields
+	open    S
+	isOpen  bool
+	opening *opening
+	failing int       // sessions that failed in a row
+	next    time.Time // no session is opened before
+	off     string    // why it is off for the rest of the scene
+	last    error     // why the last session failed
+	quiet   int       // calls without an answer in a row, of the open session
+	closing bool
+	ending  sync.WaitGroup // sessions that are being ended
+}
+
+// opening is a session that is not ready yet.
+type opening struct {
+	done chan struct{}
+	stop context.CancelFunc
+}
+
+// Keep makes a keeper. It opens nothing. You must call Close.
+func Keep[S comparable](of Of[S]) *Keeper[S] { return &Keeper[S]{of: of} }
+
+// Session gives the open session, or opens one. Callers wait for one and the same.
+func (s *Keeper[S]) Session(ctx context.Context) (open S, failed *tools.Result) {
+	for {
+		s.mu.Lock()
+		var wait *opening
+		open, wait, failed = s.state()
+		s.mu.Unlock()
+		if wait == nil {
+			return open, failed
+		}
+		select {
+		case <-wait.done:
+		case <-ctx.Done():
+			r := tools.Fail(protocol.KindCancelled, s.of.Name+" is not ready yet")
+			return open, &r
+		}
+	}
+}
+
+// state is the open session, or what to wait for, or why there is none.
+func (s *Keeper[S]) state() (none S, wait *opening, failed *tools.Result) {
+	switch pause := time.Until(s.next); {
+	case s.isOpen:
+		return s.open, nil, nil
+	case s.closing:
+		r := tools.Fail(protocol.KindCancelled, "the scene has ended")
+		return none, nil, &r
+	case s.off != "":
+		r := tools.Fail(protocol.KindUnknown, fmt.Sprintf("%s is off: %s", s.of.Name, s.off))
+		return none, nil, &r
+	case s.opening != nil:
+		return none, s.opening, nil
+	case pause > 0:
+		r := tools.Fail(protocol.KindTransient, fmt.Sprintf("%s failed and starts again in %s: %s", s.of.Name, pause.Round(time.Millisecond), s.last))
+		r.Error.RetryAfter = protocol.Duration(pause)
+		return none, nil, &r
+	}
+	ctx, stop := context.WithTimeout(context.Background(), s.of.Start)
+	o := &opening{make(chan struct{}), stop}
+	s.opening = o
+	s.ending.Go(func() {
+		defer stop()
+		made, err := s.of.Open(ctx)
+		if err != nil && ctx.Err() != nil {
+			err = fmt.Errorf("it was not ready within %s: %w", s.of.Start, err)
+		}
+		s.opened(o, made, err)
+	})
+	return none, o, nil
+}
+
+// opened notes what came of an opening.
+func (s *Keeper[S]) opened(o *opening, made S, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.opening, s.quiet = nil, 0
+	close(o.done)
+	switch {
+	case err != nil:
+		s.fail(err)
+	case s.closing:
+		s.end(made)
+	default:
+		s.open, s.isOpen = made, true
+	}
+}
+
+// fail notes a session that failed.
+func (s *Keeper[S]) fail(err error) {
+	s.failing, s.last = s.failing+1, err
+	s.next = time.Now().Add(min(firstPause<<min(s.failing-1, 10), maxPause))
+	switch {
+	case s.of.Final(err):
+		s.off = err.Error()
+	case s.failing >= maxStarts:
+		s.off = fmt.Sprintf("it failed %d times in a row; the last time: %s", s.failing, err)
+	}
+	if s.of.Failed != nil {
+		s.of.Failed(s.off != "")
+	}
+}
+
+// Answered notes that a session has answered a call.
+func (s *Keeper[S]) Answered(open S) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.isOpen && s.open == open {
+		s.failing, s.quiet = 0, 0
+	}
+}
+
+// Silent notes a call whose time was over.
+func (s *Keeper[S]) Silent(open S) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.isOpen || s.open != open {
+		return
+	}
+	if s.quiet++; s.quiet >= maxSilent {
+		s.drop(open, fmt.Errorf("it left %d calls in a row without an answer", s.quiet))
+	}
+}
+
+// Broken notes that a session has ended, and why.
+func (s *Keeper[S]) Broken(open S, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.isOpen && s.open == open {
+		s.drop(open, err)
+	}
+}
+
+func (s *Keeper[S]) drop(open S, err error) {
+	s.isOpen = false
+	s.fail(err)
+	s.end(open)
+}
+
+// end ends a session beside the caller; close waits for it.
+func (s *Keeper[S]) end(open S) { s.ending.Go(func() { s.of.End(open) }) }
+
+// Close ends the session; it returns when nothing is left.
+func (s *Keeper[S]) Close() {
+	s.mu.Lock()
+	s.closing = true
+	if s.opening != nil {
+		s.opening.stop()
+	}
+	if s.isOpen {
+		s.end(s.open)
+		s.isOpen = false
+	}
+	s.mu.Unlock()
+	s.ending.Wait()
+}
+
+// Skip lets the next call open a session at once, for tests.
+func (s *Keeper[S]) Skip() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.next = time.Time{}
+}

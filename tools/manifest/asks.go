@@ -1,0 +1,65 @@
+package manifest
+
+import (
+	"net"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// Asks are the permissions that nobody has without an operator's grant, sorted: the needs
+// of the tool, and the server of an http tool.
+func (t *Tool) Asks() []string {
+	list := asked(t.Needs)
+	if t.http != nil {
+		list = append(list, "net:"+Host(t.Server()))
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// Asks are those of a server that is reached over HTTP.
+func (s *Server) Asks() []string {
+	list := asked(s.Needs)
+	if u, err := url.Parse(s.URL); err == nil && s.URL != "" {
+		list = append(list, "net:"+Host(hostPort(u)))
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+func asked(needs []string) (list []string) {
+	for _, need := range needs {
+		if server, ok := strings.CutPrefix(need, "net:"); ok {
+			need = "net:" + Host(server)
+		}
+		list = append(list, need)
+	}
+	return list
+}
+
+// Host writes a host, perhaps with a port, in the one way in which hosts are compared.
+func Host(text string) string {
+	host, port, err := net.SplitHostPort(text)
+	if err != nil {
+		return strings.TrimSuffix(strings.ToLower(text), ".")
+	}
+	return net.JoinHostPort(strings.TrimSuffix(strings.ToLower(host), "."), port)
+}
+
+// names reports whether needs have a server, "host:port".
+func names(needs []string, server string) bool {
+	return slices.ContainsFunc(needs, func(need string) bool {
+		written, ok := strings.CutPrefix(need, "net:")
+		return ok && Host(written) == Host(server)
+	})
+}
+
+// hostPort is the server of an address, with the port that its scheme stands for.
+func hostPort(u *url.URL) string {
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	return net.JoinHostPort(u.Hostname(), port)
+}

@@ -1,0 +1,26 @@
+// Package mcp carries out tools of servers of the Model Context Protocol.
+//
+// A server is a program in a sandbox, or an address. It starts with the first call, is
+// shared by the scene, and is gone when [Executor.Close] returns.
+//
+// # Promises
+//
+//  1. A tool is called only if the server describes it as the pin of the project does.
+//  2. A server gets no capability of a client: what it asks for is refused, and its list of roots is empty.
+//  3. A server that breaks the protocol is off for the rest of the scene. One that ends, or
+//     does not answer, starts again after a pause; after five times in a row it is off.
+//     What it sends is bounded: 8 MiB a message, and 10,000 messages or 64 MiB that nobody
+//     asked for between two answers.
+//  4. A program runs in the sandbox, else not at all. Nothing of it is left after Close.
+//  5. A server over HTTP is reached under the rules of tools/httpcall for addresses; only
+//     what the server names among its needs may be private or local.
+//  6. A call that was sent and has no answer is lost; it is not sent twice. Every attempt
+//     has its key in _meta, under [KeyField].
+//
+// # Not here
+//
+// Pins and definitions (tools/manifest); repetitions and bounds of outputs (tools).
+package mcp
+
+// KeyField is the field of _meta that holds the idempotency key of a call.
+const KeyField = "simd/idempotency-key"

@@ -1,0 +1,191 @@
+package mcp
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"tavernsim/protocol"
+	"tavernsim/tools"
+	"tavernsim/tools/child"
+	"tavernsim/tools/manifest"
+	"tavernsim/tools/sandbox"
+)
+
+const startTime = 20 * time.Second
+
+// Options of an Executor.
+type Options struct {
+	Sandbox *sandbox.Box // nil = no program is started
+	// Secrets gives a server, by the id mcp:NAME, the secrets that it needs; nil = none.
+	Secrets func(id string, names []string) (map[string]string, error)
+	// Env gives a program, by the name of its server, NAME=value: options of its plugin; nil =
+	// none.
+	Env func(server string) []string
+	// Mounts are folders that every program sees, beside those of the system.
+	Mounts []sandbox.Mount
+	// Start bounds the time in which a server must be ready; 0 = 20 s.
+	Start time.Duration
+}
+
+// Server is what an Executor speaks with.
+type Server struct {
+	Definition *manifest.Server
+	Pin        *manifest.Pin
+}
+
+// Executor carries out the tools of all servers of a scene.
+type Executor struct{ servers map[string]*server }
+
+// server is one server with the session that is open, if one is.
+type server struct {
+	*child.Keeper[*session]
+	ID string
+}
+
+func newServer(of Server, opt Options) *server {
+	return &server{ID: of.Definition.ID, Keeper: child.Keep(child.Of[*session]{
+		Name: "the MCP server " + of.Definition.ID, Start: opt.Start, End: (*session).end, Final: final,
+		Open: func(ctx context.Context) (*session, error) { return of.connect(ctx, opt) },
+	})}
+}
+
+// New makes an executor. It starts nothing.
+func New(servers []Server, opt Options) *Executor {
+	if opt.Start <= 0 {
+		opt.Start = startTime
+	}
+	x := &Executor{map[string]*server{}}
+	for _, s := range servers {
+		x.servers[s.Definition.ID] = newServer(s, opt)
+	}
+	return x
+}
+
+// Close implements tools.Executor. It returns when no program is left.
+func (x *Executor) Close() error {
+	for _, s := range x.servers {
+		s.Close()
+	}
+	return nil
+}
+
+// Call implements tools.Executor.
+func (x *Executor) Call(ctx context.Context, c *tools.Call) tools.Result {
+	i := &c.Tool.Implementation
+	s := x.servers[i.Server]
+	if s == nil {
+		return unsent(tools.Fail(protocol.KindNotFound, "there is no MCP server "+i.Server))
+	}
+	open, failed := s.Session(ctx)
+	if failed != nil {
+		return unsent(*failed)
+	}
+	if why := open.refuses(ctx, i.Tool); why != "" {
+		return unsent(tools.Fail(protocol.KindUnknown, why))
+	}
+	params := c.Params
+	if params == nil {
+		params = map[string]any{}
+	}
+	answer, err := open.client.CallTool(ctx, &sdk.CallToolParams{Meta: sdk.Meta{KeyField: c.Key}, Name: i.Tool, Arguments: params})
+	if err != nil {
+		return s.failed(ctx, open, err)
+	}
+	s.Answered(open)
+	return resultOf(i, answer)
+}
+
+// rejected is the code that the client library gives to a message that its transport could
+// not send, or whose answer it could not read.
+const rejected = -32005
+
+func unsent(r tools.Result) tools.Result {
+	r.Unsent = true
+	return r
+}
+
+// failed is the result of a call without an answer, or with an error in its place.
+func (s *server) failed(ctx context.Context, open *session, err error) tools.Result {
+	if said, ok := errors.AsType[*jsonrpc.Error](err); ok && ctx.Err() == nil && said.Code != rejected {
+		s.Answered(open)
+		return tools.Fail(tools.KindTool, fmt.Sprintf("the MCP server %s: error %d: %s", s.ID, said.Code, said.Message))
+	}
+	kind, text := protocol.KindTransient, open.cause(err).Error()
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		kind, text = protocol.KindTimeout, "no answer"
+		s.Silent(open)
+	case ctx.Err() != nil:
+		kind, text = protocol.KindCancelled, "cancelled"
+	default:
+		s.Broken(open, open.cause(err))
+	}
+	r := tools.Fail(kind, fmt.Sprintf("the MCP server %s: %s", s.ID, text))
+	r.Lost = true
+	return r
+}
+
+// resultOf is what an answer means. A value counts before texts, which say the same.
+func resultOf(i *manifest.Implementation, a *sdk.CallToolResult) tools.Result {
+	if a.NeedsInput() {
+		return tools.Fail(tools.KindTool, fmt.Sprintf("the tool %s of the MCP server %s asks for input, which nobody can give here", i.Tool, i.Server))
+	}
+	r := tools.Output(nil)
+	said := make([]string, 0, len(a.Content))
+	for _, c := range a.Content {
+		said = append(said, textOf(&r, c))
+	}
+	text := strings.Join(said, "\n")
+	if a.IsError {
+		return tools.Fail(tools.KindTool, text)
+	}
+	r.Size = int64(len(text))
+	for _, b := range r.Blobs {
+		r.Size += int64(len(b.Data))
+	}
+	if a.StructuredContent != nil {
+		r.Output = a.StructuredContent
+		if b, err := json.Marshal(a.StructuredContent); err == nil {
+			r.Size = int64(len(b))
+		}
+	} else if len(a.Content) > 0 {
+		r.Output = text
+	}
+	return r
+}
+
+// textOf is a piece of an answer for a model. What is no text is attached to the result.
+func textOf(r *tools.Result, c sdk.Content) string {
+	switch x := c.(type) {
+	case *sdk.TextContent:
+		return x.Text
+	case *sdk.ImageContent:
+		return attached(r, "image", "image", x.MIMEType, x.Data)
+	case *sdk.AudioContent:
+		return attached(r, "audio", "audio", x.MIMEType, x.Data)
+	case *sdk.ResourceLink:
+		return fmt.Sprintf("[resource %s]", x.URI)
+	case *sdk.EmbeddedResource:
+		if x.Resource != nil && x.Resource.Text != "" {
+			return x.Resource.Text
+		}
+		if x.Resource != nil {
+			return attached(r, "resource "+x.Resource.URI, x.Resource.URI, x.Resource.MIMEType, x.Resource.Blob)
+		}
+	}
+	return "[content of a kind that is not known]"
+}
+
+// attached is a file of an answer in words.
+func attached(r *tools.Result, what, name, mediaType string, data []byte) string {
+	mediaType = cmp.Or(protocol.Short(mediaType, 100), "application/octet-stream")
+	return fmt.Sprintf("[%s %s, %d bytes: %s]", what, mediaType, len(data), r.Attach(protocol.Short(name, 200), mediaType, data))
+}

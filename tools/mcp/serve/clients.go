@@ -1,0 +1,116 @@
+package serve
+
+import (
+	"net/http"
+	"sync"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// clients knows the sessions over HTTP: when each was last used, and from where. A session
+// that nobody has seen yet is one that begins.
+type clients struct {
+	mu      sync.Mutex
+	opening int
+	seen    map[string]*session // by id
+}
+
+type session struct {
+	from string    // host of the client
+	used time.Time // when its last request ended
+	busy int       // requests and calls that are under way; a call outlives its request if the client hangs up
+}
+
+// use notes a request. Without a session it may begin one: then there must be room. The
+// caller owes done, after the answer; ok is false if there is no room.
+func (c *clients) use(s *sdk.Server, w http.ResponseWriter, q *http.Request) (done func(), ok bool) {
+	id, from := q.Header.Get(sessionHeader), hostOf(q.RemoteAddr)
+	if q.Method == http.MethodGet {
+		return func() {}, true // a stream for what the server says by itself, and it says nothing
+	}
+	c.mu.Lock()
+	begins := id == ""
+	if begins {
+		victim := c.victim(s)
+		if victim == nil && !c.room(s) {
+			c.mu.Unlock()
+			return nil, false
+		}
+		c.opening++
+		if victim != nil {
+			delete(c.seen, victim.ID())
+			c.mu.Unlock()
+			_ = victim.Close() // its client begins another one
+			c.mu.Lock()
+		}
+	}
+	c.mu.Unlock()
+	if !begins {
+		return c.busy(id), true
+	}
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.opening--
+		if id := w.Header().Get(sessionHeader); id != "" {
+			c.seen[id] = &session{from: from, used: time.Now()}
+		}
+	}, true
+}
+
+// busy notes that something of a session is under way, until done.
+func (c *clients) busy(id string) (done func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	x := c.seen[id]
+	if x == nil {
+		return func() {}
+	}
+	x.busy++
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		x.busy, x.used = x.busy-1, time.Now()
+	}
+}
+
+const sessionHeader = "Mcp-Session-Id"
+
+func (c *clients) room(s *sdk.Server) bool {
+	n := c.opening
+	for range s.Sessions() {
+		n++
+	}
+	return n < MaxClients
+}
+
+// victim is the session that ends for the next one, if there is no room: of the host with
+// the most sessions, the one that was idle for the longest time; nil = none must end, or
+// none can.
+func (c *clients) victim(s *sdk.Server) (victim *sdk.ServerSession) {
+	open, of := map[string]*sdk.ServerSession{}, map[string]int{}
+	for x := range s.Sessions() {
+		open[x.ID()] = x
+	}
+	for id, x := range c.seen {
+		if open[id] == nil {
+			delete(c.seen, id) // it has ended by itself
+			continue
+		}
+		of[x.from]++
+	}
+	if len(open)+c.opening < MaxClients {
+		return nil
+	}
+	var worst *session
+	for id, x := range c.seen {
+		if x.busy > 0 {
+			continue
+		}
+		if worst == nil || of[x.from] > of[worst.from] || of[x.from] == of[worst.from] && x.used.Before(worst.used) {
+			worst, victim = x, open[id]
+		}
+	}
+	return victim
+}

@@ -1,0 +1,202 @@
+package serve
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"syscall"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"tavernsim/internal/lenient"
+	"tavernsim/protocol"
+	"tavernsim/tools"
+)
+
+// Bounds.
+const (
+	MaxMessage = 4 << 20 // bytes
+	MaxDepth   = protocol.MaxDepth
+	AtOnce     = 64
+	MaxClients = 256 // sessions over HTTP
+
+	idle = 10 * time.Minute // after which a session over HTTP ends
+)
+
+// Tool is one tool.
+type Tool struct {
+	Name        string // 1 to 64 of A-Z a-z 0-9 _ -
+	Description string
+	Parameters  any // JSON Schema of an object
+	Output      any // JSON Schema of an object; nil = none is promised
+	ReadOnly    bool
+	Call        func(ctx context.Context, params map[string]any) tools.Result
+}
+
+// Document is something to read.
+type Document struct {
+	URI, Name, Description, MediaType string
+}
+
+// Offer is all that a server offers.
+type Offer struct {
+	Name, Version string
+	Instructions  string // for the model of the client
+	Tools         []Tool
+	// Documents lists them, as often as a client asks; nil = there are none.
+	Documents func(context.Context) ([]Document, error)
+	// Read gives a document.
+	Read func(ctx context.Context, uri string) ([]byte, error)
+}
+
+// Server serves an offer to any number of clients.
+type Server struct {
+	offer Offer
+	sdk   *sdk.Server
+	slots chan struct{}
+
+	clients clients
+}
+
+// New makes a server.
+func New(o Offer) *Server {
+	s := &Server{offer: o, slots: make(chan struct{}, AtOnce), clients: clients{seen: map[string]*session{}}}
+	capabilities := &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}}
+	if o.Documents != nil {
+		capabilities.Resources = &sdk.ResourceCapabilities{}
+	}
+	s.sdk = sdk.NewServer(&sdk.Implementation{Name: o.Name, Version: o.Version}, &sdk.ServerOptions{Instructions: o.Instructions, Capabilities: capabilities})
+	for i := range o.Tools {
+		t := &o.Tools[i]
+		hints := &sdk.ToolAnnotations{ReadOnlyHint: t.ReadOnly}
+		if t.ReadOnly {
+			hints.OpenWorldHint = new(false) // it asks nothing outside
+		}
+		s.sdk.AddTool(&sdk.Tool{Name: t.Name, Description: t.Description, InputSchema: t.Parameters, OutputSchema: t.Output, Annotations: hints}, func(ctx context.Context, q *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+			defer s.clients.busy(q.Session.ID())()
+			return s.call(ctx, t, q.Params.Arguments), nil
+		})
+	}
+	if o.Documents != nil {
+		s.sdk.AddReceivingMiddleware(s.documents)
+	}
+	return s
+}
+
+func (s *Server) call(ctx context.Context, t *Tool, arguments json.RawMessage) (answer *sdk.CallToolResult) {
+	select {
+	case s.slots <- struct{}{}:
+		defer func() { <-s.slots }()
+	case <-ctx.Done():
+		return answerOf(new(tools.Fail(protocol.KindCancelled, "the call was cancelled")))
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			answer = answerOf(new(tools.Fail(protocol.KindInternal, fmt.Sprintf("the tool %s failed: %v", t.Name, p))))
+		}
+	}()
+	params, err := parameters(arguments)
+	if err != nil {
+		return answerOf(new(tools.Fail(protocol.KindInvalid, err.Error())))
+	}
+	return answerOf(new(t.Call(ctx, params)))
+}
+
+func parameters(arguments json.RawMessage) (map[string]any, error) {
+	if len(arguments) == 0 {
+		return map[string]any{}, nil
+	}
+	read, err := lenient.Read(string(arguments), lenient.Options{Plain: true, Strict: true, Bytes: MaxMessage})
+	if err != nil {
+		return nil, fmt.Errorf("the arguments: %w", err)
+	}
+	params, ok := read.Value.(map[string]any)
+	if !ok {
+		return nil, fmt.Errorf("the arguments: want an object such as {\"town\": \"Rome\"}, not %T", read.Value)
+	}
+	return params, nil
+}
+
+// answerOf is a result as a client gets it: an object also as such, all else as text.
+func answerOf(r *tools.Result) *sdk.CallToolResult {
+	a := &sdk.CallToolResult{Content: []sdk.Content{}}
+	switch v := r.Output.(type) {
+	case nil:
+	case string:
+		a.Content = append(a.Content, &sdk.TextContent{Text: v})
+	default:
+		text, err := json.Marshal(v)
+		if err != nil {
+			r.Error = &tools.Error{Kind: protocol.KindInternal, Message: err.Error()}
+			break
+		}
+		a.Content = append(a.Content, &sdk.TextContent{Text: string(text)})
+		if _, object := v.(map[string]any); object {
+			a.StructuredContent = json.RawMessage(text)
+		}
+	}
+	if r.Error != nil {
+		a.IsError, a.StructuredContent = true, nil
+		text := fmt.Sprintf("%s: %s", r.Error.Kind, r.Error.Message)
+		if r.Error.RetryAfter > 0 {
+			text += fmt.Sprintf(" (try again after %s)", r.Error.RetryAfter.Std())
+		}
+		a.Content = slices.Insert(a.Content, 0, sdk.Content(&sdk.TextContent{Text: text}))
+	}
+	return a
+}
+
+// documents answers for the list of documents and for their bytes.
+func (s *Server) documents(next sdk.MethodHandler) sdk.MethodHandler {
+	private := sdk.Cacheable{CacheScope: "private"}
+	return func(ctx context.Context, method string, q sdk.Request) (sdk.Result, error) {
+		switch method {
+		case "resources/list":
+			list, err := s.offer.Documents(ctx)
+			if err != nil {
+				return nil, err
+			}
+			r := &sdk.ListResourcesResult{Resources: []*sdk.Resource{}, Cacheable: private}
+			for _, d := range list {
+				r.Resources = append(r.Resources, &sdk.Resource{URI: d.URI, Name: d.Name, Description: d.Description, MIMEType: d.MediaType})
+			}
+			return r, nil
+		case "resources/read":
+			p, ok := q.GetParams().(*sdk.ReadResourceParams)
+			if !ok {
+				return next(ctx, method, q)
+			}
+			b, err := s.offer.Read(ctx, p.URI)
+			if protocol.KindOf(err) == protocol.KindNotFound {
+				return nil, sdk.ResourceNotFoundError(p.URI)
+			}
+			if err != nil {
+				return nil, err
+			}
+			return &sdk.ReadResourceResult{Cacheable: private, Contents: []*sdk.ResourceContents{{URI: p.URI, MIMEType: "application/json", Text: string(b)}}}, nil
+		}
+		return next(ctx, method, q)
+	}
+}
+
+// Stdio serves one client until it closes its end or ctx ends. Nothing else may write to out.
+// A client that leaves while an answer is on its way has closed its end too.
+func (s *Server) Stdio(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
+	err := s.sdk.Run(ctx, &sdk.IOTransport{Reader: in, Writer: out, MaxLineLength: MaxMessage})
+	if errors.Is(err, io.ErrClosedPipe) || errors.Is(err, syscall.EPIPE) {
+		err = nil
+	}
+	return cmp.Or(ctx.Err(), err)
+}
+
+// Close ends the sessions of all clients.
+func (s *Server) Close() {
+	for c := range s.sdk.Sessions() {
+		_ = c.Close() // the client sees its end
+	}
+}

@@ -1,0 +1,241 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"tavernsim/protocol"
+	"tavernsim/tools/child"
+	"tavernsim/tools/manifest"
+)
+
+// session is one connection to a server.
+type session struct {
+	client *sdk.ClientSession
+	wire   wire
+
+	mu  sync.Mutex        // held while the tools are listed again
+	bad map[string]string // tools that may not be called, and why; nil = not known
+	pin *manifest.Pin
+	id  string
+}
+
+// wire is what lies below a session.
+type wire interface {
+	transport() sdk.Transport
+	// fault is why the connection ended, if the wire knows; nil = it does not.
+	fault() error
+	// changed reports, once, that the server says that its tools are others.
+	changed() bool
+	// cut ends everything below; it returns when nothing is left.
+	cut()
+}
+
+func final(err error) bool {
+	_, broken := errors.AsType[child.Violation](err)
+	return broken || protocol.KindOf(err) == protocol.KindInvalid || protocol.KindOf(err) == protocol.KindNotFound || protocol.KindOf(err) == protocol.KindDenied || errors.Is(err, child.ErrNoSandbox)
+}
+
+// wire makes what a session speaks over.
+func (s *Server) wire(opt Options) (wire, error) {
+	if s.Definition.URL != "" {
+		return newWeb(s.Definition, opt.Secrets)
+	}
+	p := &program{}
+	var env []string
+	if opt.Env != nil {
+		env = opt.Env(s.Definition.ID)
+	}
+	var err error
+	p.Process, err = child.Start(child.Program{
+		Words: s.Definition.Words(), Files: s.Definition.Script().Files(), Env: env, Mounts: opt.Mounts, Sandbox: opt.Sandbox,
+		Wanted: func(q *jsonrpc.Request) bool {
+			if q.Method == "notifications/tools/list_changed" {
+				p.other.Store(true)
+			}
+			return q.IsCall() // the client refuses it
+		},
+	})
+	return p, err
+}
+
+// program is a server that runs in the sandbox.
+type program struct {
+	*child.Process
+	other atomic.Bool // it says that its tools are others
+}
+
+func (p *program) transport() sdk.Transport { return p.Process }
+func (p *program) fault() error             { return p.Fault() }
+func (p *program) cut()                     { p.Cut() }
+func (p *program) changed() bool            { return p.other.Swap(false) }
+
+// connect opens a session and looks at the tools.
+func (s *Server) connect(ctx context.Context, opt Options) (*session, error) {
+	w, err := s.wire(opt)
+	if err != nil {
+		return nil, err
+	}
+	o := &session{wire: w, pin: s.Pin, id: s.Definition.ID}
+	client := sdk.NewClient(&sdk.Implementation{Name: "simd", Version: "1"}, &sdk.ClientOptions{
+		Capabilities:   &sdk.ClientCapabilities{}, // nil would offer roots
+		MultiRoundTrip: &sdk.MultiRoundTripOptions{Disabled: true},
+		Logger:         slog.New(slog.DiscardHandler),
+	})
+	if o.client, err = client.Connect(ctx, w.transport(), nil); err == nil {
+		err = o.look(ctx)
+	}
+	if err != nil {
+		err = o.cause(err)
+		o.end()
+		return nil, err
+	}
+	return o, nil
+}
+
+// end ends the session; it returns when nothing is left of it.
+func (o *session) end() {
+	if o.client == nil {
+		o.wire.cut()
+		return
+	}
+	go func() { _ = o.client.Close() }() // it may wait for the server, which cut ends
+	o.wire.cut()
+	_ = o.client.Wait()
+}
+
+// cause is why a session failed.
+func (o *session) cause(err error) error {
+	if f := o.wire.fault(); f != nil {
+		return f
+	}
+	return err
+}
+
+// look compares the tools of the server with the pin.
+func (o *session) look(ctx context.Context) error {
+	found, err := list(ctx, o.client)
+	if err != nil {
+		return fmt.Errorf("its tools cannot be listed: %w", err)
+	}
+	there := map[string]string{}
+	for i := range found {
+		there[found[i].Name] = found[i].Hash()
+	}
+	o.bad = map[string]string{}
+	for i := range o.pin.Tools {
+		p := &o.pin.Tools[i]
+		switch hash, ok := there[p.Name]; {
+		case !ok:
+			o.bad[p.Name] = fmt.Sprintf("the MCP server %s has no tool %s any more", o.id, p.Name)
+		case hash != p.Hash():
+			o.bad[p.Name] = fmt.Sprintf("the MCP server %s describes the tool %s otherwise than the project has pinned it; look at the difference, then run simd mcp pin", o.id, p.Name)
+		}
+	}
+	return nil
+}
+
+// refuses says why a tool may not be called, "" if it may.
+func (o *session) refuses(ctx context.Context, tool string) string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.wire.changed() {
+		o.bad = nil
+	}
+	if o.bad == nil {
+		if err := o.look(ctx); err != nil {
+			return fmt.Sprintf("the MCP server %s: %s", o.id, err)
+		}
+	}
+	return o.bad[tool]
+}
+
+const maxPages = 100
+
+// list is all tools of a server, as a pin has them.
+func list(ctx context.Context, c *sdk.ClientSession) ([]manifest.Pinned, error) {
+	found := []manifest.Pinned{} // a pin has its list also if that is empty
+	params := &sdk.ListToolsParams{}
+	for range maxPages {
+		page, err := c.ListTools(ctx, params)
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range page.Tools {
+			p, err := pinned(t)
+			if err != nil {
+				return nil, err
+			}
+			found = append(found, p)
+		}
+		if len(found) > manifest.MaxPinned {
+			return nil, child.Violated("it has more than %d tools", manifest.MaxPinned)
+		}
+		if page.NextCursor == "" {
+			return found, nil
+		}
+		params.Cursor = page.NextCursor
+	}
+	return nil, child.Violated("its list of tools has more than %d pages", maxPages)
+}
+
+func pinned(t *sdk.Tool) (p manifest.Pinned, err error) {
+	p = manifest.Pinned{Name: t.Name, Description: t.Description}
+	if p.InputSchema, err = object(t.InputSchema); err == nil {
+		p.OutputSchema, err = object(t.OutputSchema)
+	}
+	if err != nil {
+		err = child.Violated("the schema of the tool %s: %w", protocol.Short(t.Name, 80), err)
+	}
+	return p, err
+}
+
+// object is a schema as a value; nil stays nil.
+func object(schema any) (map[string]any, error) {
+	if schema == nil {
+		return nil, nil
+	}
+	v, err := protocol.Normalize(schema)
+	if err != nil {
+		return nil, err
+	}
+	m, ok := v.(map[string]any)
+	if !ok {
+		return nil, errors.New("a schema is an object")
+	}
+	return m, nil
+}
+
+// Look starts a server, lists its tools and ends it.
+func Look(ctx context.Context, d *manifest.Server, opt Options) (pin *manifest.Pin, err error) {
+	if opt.Start <= 0 {
+		opt.Start = startTime
+	}
+	s := &Server{Definition: d, Pin: &manifest.Pin{}}
+	ctx, stop := context.WithTimeout(ctx, opt.Start)
+	defer stop()
+	o, err := s.connect(ctx, opt)
+	if err != nil {
+		return nil, protocol.Errorf(kindOf(err), "the MCP server %s: %w", d.ID, err)
+	}
+	defer o.end()
+	found, err := list(ctx, o.client)
+	if err != nil {
+		return nil, protocol.Errorf(kindOf(err), "the MCP server %s: %w", d.ID, err)
+	}
+	return &manifest.Pin{Server: d.ID, Tools: found}, nil
+}
+
+func kindOf(err error) protocol.ErrorKind {
+	if k := protocol.KindOf(err); k != "" {
+		return k
+	}
+	return protocol.KindTransient
+}

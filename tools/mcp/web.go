@@ -1,0 +1,120 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"tavernsim/protocol"
+	"tavernsim/tools/child"
+	"tavernsim/tools/httpcall"
+	"tavernsim/tools/manifest"
+)
+
+// web is a server that is reached over HTTP.
+type web struct {
+	of     *manifest.Server
+	client *http.Client
+	header map[string]string
+	below  http.RoundTripper
+	broken atomic.Pointer[child.Violation]
+}
+
+// newWeb makes one with its secrets in the headers of every request. With headers of its
+// own it follows no redirection.
+func newWeb(of *manifest.Server, secrets func(id string, names []string) (map[string]string, error)) (*web, error) {
+	w := &web{of: of, client: httpcall.Client(of.MayDial)}
+	if names := of.Secrets(); len(of.Headers) > 0 {
+		var values map[string]string
+		if secrets == nil && len(names) > 0 {
+			return nil, protocol.Errorf(protocol.KindDenied, "there are no secrets for it (--secrets)")
+		}
+		if len(names) > 0 {
+			var err error
+			if values, err = secrets("mcp:"+of.ID, names); err != nil {
+				return nil, err
+			}
+		}
+		w.header = of.HeaderOf(values)
+		w.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	}
+	w.below = w.client.Transport
+	w.client.Transport = w
+	return w, nil
+}
+
+// maxResumed is how often the answer to one call is asked for again where its stream broke
+// off, with the id of the last event: that is no second call.
+const maxResumed = 3
+
+// transport opens no stream for what the server wants to say by itself: it could not be
+// bounded.
+func (w *web) transport() sdk.Transport {
+	return &sdk.StreamableClientTransport{Endpoint: w.of.URL, HTTPClient: w.client, MaxRetries: maxResumed, DisableStandaloneSSE: true, MaxEventSize: child.MaxMessage}
+}
+
+func (w *web) changed() bool { return false }
+
+func (w *web) fault() error {
+	if v := w.broken.Load(); v != nil {
+		return *v
+	}
+	return nil
+}
+
+func (w *web) cut() {
+	if t, ok := w.below.(*http.Transport); ok {
+		t.CloseIdleConnections()
+	}
+}
+
+// maxGoodbye bounds the request that ends a session.
+const maxGoodbye = 2 * time.Second
+
+// RoundTrip implements http.RoundTripper: it bounds answers.
+func (w *web) RoundTrip(q *http.Request) (*http.Response, error) {
+	if q.Method == http.MethodDelete {
+		ctx, stop := context.WithTimeout(q.Context(), maxGoodbye)
+		defer stop()
+		q = q.WithContext(ctx)
+	}
+	if len(w.header) > 0 {
+		q = q.Clone(q.Context()) // a RoundTripper leaves requests as they are
+		for name, value := range w.header {
+			if strings.ContainsAny(value, "\r\n\x00") {
+				return nil, errors.New("the secret has characters that a header cannot have")
+			}
+			q.Header.Set(name, value)
+		}
+	}
+	a, err := w.below.RoundTrip(q)
+	if err != nil {
+		return nil, err
+	}
+	a.Body = &bounded{ReadCloser: a.Body, left: child.MaxMessage + 1, of: w}
+	return a, nil
+}
+
+type bounded struct {
+	io.ReadCloser
+	left int64
+	of   *web
+}
+
+// Read implements io.Reader.
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		v := child.Violated("an answer has more than 8 MiB")
+		b.of.broken.Store(&v)
+		return 0, v
+	}
+	n, err := b.ReadCloser.Read(p[:min(int64(len(p)), b.left)])
+	b.left -= int64(n)
+	return n, err
+}

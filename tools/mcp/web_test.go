@@ -1,0 +1,67 @@
+package mcp
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"tavernsim/tools"
+	"tavernsim/tools/manifest"
+	"tavernsim/tools/toolstest"
+)
+
+// A server may end the stream of an answer and go on with it where it is asked again, by the
+// id of the last event: the call is made once.
+func TestAnswerGoesOn(t *testing.T) {
+	s := saying(toolstest.Answers)
+	below := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s }, nil)
+	var calls int
+	var id json.RawMessage
+	h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		body, _ := io.ReadAll(q.Body)
+		q.Body = io.NopCloser(bytes.NewReader(body))
+		switch {
+		case bytes.Contains(body, []byte(`"tools/call"`)):
+			var m struct{ ID json.RawMessage }
+			if err := json.Unmarshal(body, &m); err != nil {
+				t.Error(err)
+			}
+			calls++
+			id = m.ID
+			w.Header().Set("Content-Type", "text/event-stream")
+			fmt.Fprint(w, "id: 7\nretry: 1\ndata: \n\n")
+		case q.Method == http.MethodGet:
+			if last := q.Header.Get("Last-Event-ID"); last != "7" {
+				t.Errorf("the last event is %q", last)
+			}
+			w.Header().Set("Content-Type", "text/event-stream")
+			fmt.Fprintf(w, "event: message\nid: 8\ndata: {\"jsonrpc\": \"2.0\", \"id\": %s, \"result\": {\"content\": [{\"type\": \"text\", \"text\": \"later\"}]}}\n\n", id)
+		default:
+			below.ServeHTTP(w, q)
+		}
+	}))
+	t.Cleanup(func() { h.CloseClientConnections(); h.Close() })
+	x := New([]Server{{webDefinition(t, h.URL), sayPin()}}, Options{})
+	defer x.Close()
+	if r := call(t.Context(), x, sayTool(t, manifest.Never), 20*time.Second); r.Status != tools.OK || r.Output != "later" || calls != 1 {
+		t.Errorf("%+v %+v after %d calls", r, r.Error, calls)
+	}
+}
+
+// A server without tools has a pin that can be read.
+func TestNoTools(t *testing.T) {
+	pin, err := Look(t.Context(), webServer(t, sdk.NewServer(&sdk.Implementation{Name: "none", Version: "1"}, &sdk.ServerOptions{Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}}})), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b, err := json.Marshal(pin); err != nil || string(b) != `{"server":"s","tools":[]}` {
+		t.Errorf("%s, %v", b, err)
+	}
+}

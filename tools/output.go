@@ -1,0 +1,168 @@
+package tools
+
+import (
+	"strings"
+
+	"tavernsim/engine/agent/tool"
+	"tavernsim/engine/secret"
+	"tavernsim/engine/template"
+	"tavernsim/protocol"
+	"tavernsim/tam/answer"
+)
+
+// MaxOutput bounds the output of a call as JSON, in bytes: it lies in a fact.
+const MaxOutput = 32 << 10
+
+// The texts of an error are shorter.
+const maxMessage = 1 << 10
+
+// finish makes the output and the message ones that can be kept and shown.
+func (r *Result) finish(o *Options) {
+	if r.Status == OK {
+		r.Meta.Dropped, r.Meta.Cut = r.Dropped, r.Dropped > 0
+	}
+	r.tame()
+	if o.Mask != nil {
+		o.Mask(r)
+	}
+	r.check(o.Check)
+	if err := r.keep(o.Keep); err != nil {
+		r.fail(protocol.KindOf(err), "the call was carried out, but what it answered cannot be kept: "+err.Error())
+	}
+}
+
+// fail makes a result a failure; what is known about the call stays.
+func (r *Result) fail(kind protocol.ErrorKind, message string) {
+	meta := r.Meta
+	*r = Fail(kind, protocol.Short(message, maxMessage))
+	r.Meta = meta
+}
+
+// tame makes the output a value, and takes out what nobody should see.
+func (r *Result) tame() {
+	if r.Error != nil {
+		r.Error.Message = clean(protocol.Short(r.Error.Message, maxMessage))
+	}
+	if r.Output == nil {
+		return
+	}
+	v, err := protocol.Normalize(r.Output)
+	if err != nil {
+		r.fail(KindBadOutput, "the output is no value: "+err.Error())
+		return
+	}
+	r.Output = cleaned(v)
+}
+
+// check makes the result of a call bad if its output breaks the schema of the tool.
+func (r *Result) check(schema func(any) error) {
+	if schema == nil || r.Status != OK || r.Dropped > 0 {
+		return
+	}
+	if err := schema(r.Output); err != nil {
+		r.fail(KindBadOutput, "the output breaks outputSchema: "+err.Error())
+	}
+}
+
+// keep lets files become artifacts, and all of an output that is not shown whole. It cuts
+// the output.
+func (r *Result) keep(put func(b Blob) (tool.Artifact, error)) error {
+	blobs := r.Blobs
+	if r.Blobs = nil; r.Status != OK {
+		return nil
+	}
+	text, isText := r.Output.(string)
+	mediaType := "text/plain; charset=utf-8"
+	if !isText && r.Output != nil {
+		text, mediaType = string(template.AppendJSON(nil, r.Output)), "application/json"
+	}
+	r.Meta.Bytes = max(r.Meta.Bytes, int64(len(text)))
+	if put == nil {
+		if len(text) > MaxOutput {
+			r.Output, r.Meta.Cut = tool.Excerpt(text, MaxOutput), true
+		}
+		return nil
+	}
+	if len(text) > tool.MaxView { // everybody may read it later, so the fields of secrets are hidden as in a view
+		blobs = append(blobs, Blob{tool.WholeOutput, mediaType, []byte(withoutSecrets(r.Output, text))})
+	}
+	for _, b := range blobs {
+		b.Name, b.Type = clean(b.Name), clean(b.Type)
+		a, err := put(b)
+		if err != nil {
+			return err
+		}
+		r.Artifacts = append(r.Artifacts, a)
+	}
+	if len(text) > MaxOutput {
+		r.Output, r.Meta.Cut = tool.ExcerptOf(text, MaxOutput, &r.Artifacts[len(r.Artifacts)-1]), true
+	}
+	return nil
+}
+
+// withoutSecrets is an output as a text without the fields of secrets.
+func withoutSecrets(output any, text string) string {
+	if _, isText := output.(string); isText {
+		return secret.Text(text)
+	}
+	v, _ := secret.Hide(output)
+	return string(template.AppendJSON(nil, v))
+}
+
+// cleaned cleans every text in a value, and the names of its fields.
+func cleaned(v any) any {
+	switch x := v.(type) {
+	case string:
+		return clean(x)
+	case []any:
+		out := make([]any, len(x))
+		for i, e := range x {
+			out[i] = cleaned(e)
+		}
+		return out
+	case map[string]any:
+		out := make(map[string]any, len(x))
+		for name, e := range x {
+			out[clean(name)] = cleaned(e)
+		}
+		return out
+	}
+	return v
+}
+
+// clean takes out escape sequences of terminals and characters that nobody sees, and
+// takes calls apart.
+func clean(s string) string {
+	s = strings.ToValidUTF8(s, "\ufffd")
+	if strings.ContainsFunc(s, hidden) {
+		s = strings.Map(func(r rune) rune {
+			if hidden(r) {
+				return -1
+			}
+			return r
+		}, escapes(s))
+	}
+	return answer.Neutralise(s)
+}
+
+// hidden characters are control characters but line breaks and tabs, and those that turn
+// the order of a text around.
+func hidden(r rune) bool {
+	return r < ' ' && r != '\n' && r != '\t' && r != '\r' || 0x7f <= r && r < 0xa0 || 0x202a <= r && r <= 0x202e || 0x2066 <= r && r <= 0x2069
+}
+
+// escapes takes out the escape sequences of terminals that carry text: ESC [ … letter.
+func escapes(s string) string {
+	var b strings.Builder
+	for {
+		before, rest, found := strings.Cut(s, "\x1b[")
+		b.WriteString(before)
+		if !found {
+			return b.String()
+		}
+		s = strings.TrimLeft(rest, "0123456789;:?<=> !\"#$%&'()*+,-./")
+		if s != "" && '@' <= s[0] && s[0] <= '~' {
+			s = s[1:]
+		}
+	}
+}

@@ -1,0 +1,22 @@
+// Package rpc carries out tools of services: programs that stay and speak JSON-RPC 2.0 on their
+// standard input and output, a message a line (docs/formats/service.md).
+//
+// A service starts with the first call, is shared by the scene, and is gone when
+// [Executor.Close] returns.
+//
+// # Promises
+//
+//  1. A service runs in the sandbox, else not at all. Nothing of it is left after Close.
+//  2. What a service sends that is wrong fails the call that it was for, or the calls that were
+//     out: an answer with a wrong id, a second or a late one, half a message, an endless one,
+//     what is no message. After what is no message it is ended and starts again.
+//  3. A service that ends, breaks the protocol, or neither answers a call in time nor the ping
+//     after it, starts again after a pause; after five times in a row it is off.
+//  4. A call that was sent and has no answer is lost. Every attempt has its key in the field key.
+//  5. A service is told of each call that nobody waits for any more: $/cancel names it.
+//
+// # Not here
+//
+// Definitions (tools/manifest, tools/plugin); repetitions and bounds of outputs (tools); the
+// process and its pauses (tools/child).
+package rpc

@@ -1,0 +1,253 @@
+package rpc
+
+import (
+	"cmp"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"tavernsim/internal/source"
+	"tavernsim/protocol"
+	"tavernsim/tools"
+	"tavernsim/tools/child"
+	"tavernsim/tools/manifest"
+	"tavernsim/tools/sandbox"
+)
+
+// Service is what is started.
+type Service struct {
+	Name   string
+	Words  []string        // of its command
+	Files  []manifest.File // that it finds beside itself
+	Config map[string]any  // that it is told at its start
+}
+
+// Options of an Executor.
+type Options struct {
+	Sandbox *sandbox.Box // nil = no program is started
+	// Mounts are folders that every program sees, beside those of the system.
+	Mounts []sandbox.Mount
+	// Mask takes secrets out of what a service wrote to its standard error; nil = there are none.
+	Mask func(string) string
+	// Failed is told of each failure of a service; off says that it does not start again. nil =
+	// nobody is.
+	Failed func(service string, off bool)
+	// Start bounds the time in which a service must be ready, Ping that for the answer to a
+	// ping, and Shutdown that in which it may end by itself; 0 = 10 s, 5 s, 2 s.
+	Start, Ping, Shutdown time.Duration
+}
+
+// Executor carries out the tools of all services of a scene.
+type Executor struct{ services map[string]*service }
+
+type service struct {
+	*child.Keeper[*session]
+	Service
+	opt Options
+}
+
+// New makes an executor. It starts nothing.
+func New(services []Service, opt Options) *Executor {
+	opt.Start, opt.Ping, opt.Shutdown = cmp.Or(opt.Start, 10*time.Second), cmp.Or(opt.Ping, 5*time.Second), cmp.Or(opt.Shutdown, 2*time.Second)
+	x := &Executor{map[string]*service{}}
+	for _, of := range services {
+		s := &service{Service: of, opt: opt}
+		s.Keeper = child.Keep(child.Of[*session]{Name: "the service " + of.Name, Start: opt.Start, Open: s.open, End: (*session).end, Final: final, Failed: func(off bool) {
+			if opt.Failed != nil {
+				opt.Failed(of.Name, off)
+			}
+		}})
+		x.services[of.Name] = s
+	}
+	return x
+}
+
+// final reports failures that another start would not repair.
+func final(err error) bool {
+	kind := protocol.KindOf(err)
+	return kind == protocol.KindInvalid || kind == protocol.KindNotFound || kind == protocol.KindDenied || errors.Is(err, child.ErrNoSandbox)
+}
+
+// Close implements tools.Executor. It returns when no service is left.
+func (x *Executor) Close() error {
+	for _, s := range x.services {
+		s.Close()
+	}
+	return nil
+}
+
+// toolCall are the parameters of tool/call.
+type toolCall struct {
+	Tool    string         `json:"tool"`
+	Method  string         `json:"method,omitempty"`
+	Params  map[string]any `json:"params"`
+	Key     string         `json:"key"`
+	Attempt int            `json:"attempt"`
+	Timeout int64          `json:"timeout_ms,omitempty"`
+}
+
+// toolResult is the answer to tool/call.
+type toolResult struct {
+	Output json.RawMessage `json:"output"`
+	Files  []struct {
+		Name string `json:"name"`
+		Type string `json:"type"`
+		Data string `json:"data"` // base64
+	} `json:"files"`
+}
+
+// Of carries out the tools of one service. Its Close does nothing.
+func (x *Executor) Of(service string) tools.Executor {
+	return tools.Func(func(ctx context.Context, c *tools.Call) tools.Result { return x.call(ctx, service, c) })
+}
+
+// Call implements tools.Executor, for tools whose implementation names the service.
+func (x *Executor) Call(ctx context.Context, c *tools.Call) tools.Result {
+	return x.call(ctx, c.Tool.Implementation.Name, c)
+}
+
+func (x *Executor) call(ctx context.Context, service string, c *tools.Call) tools.Result {
+	q := &toolCall{Tool: c.Tool.ID, Method: c.Tool.Implementation.Method, Params: c.Params, Key: c.Key, Attempt: c.Attempt}
+	if q.Params == nil {
+		q.Params = map[string]any{}
+	}
+	if end, ok := ctx.Deadline(); ok {
+		q.Timeout = max(1, time.Until(end).Milliseconds())
+	}
+	raw, failed := x.Ask(ctx, service, "tool/call", q)
+	if failed != nil {
+		return *failed
+	}
+	return resultOf(raw)
+}
+
+// Ready waits for a service to be ready, and says why it is not; nil = it is.
+func (x *Executor) Ready(ctx context.Context, name string) *tools.Result {
+	s := x.services[name]
+	if s == nil {
+		return unsent(tools.Fail(protocol.KindNotFound, "there is no service "+name))
+	}
+	_, failed := s.Session(ctx)
+	return failed
+}
+
+// Ask sends a request to a service and gives the result, or why there is none.
+func (x *Executor) Ask(ctx context.Context, name, method string, params any) (json.RawMessage, *tools.Result) {
+	s := x.services[name]
+	if s == nil {
+		return nil, unsent(tools.Fail(protocol.KindNotFound, "there is no service "+name))
+	}
+	open, failed := s.Session(ctx)
+	if failed != nil {
+		return nil, unsent(*failed)
+	}
+	raw, err := open.ask(ctx, method, params)
+	if err != nil {
+		r := s.failed(ctx, open, err)
+		return nil, &r
+	}
+	s.Answered(open)
+	return raw, nil
+}
+
+func unsent(r tools.Result) *tools.Result {
+	r.Unsent = true
+	return &r
+}
+
+// failed is the result of a request without an answer, or with an error in its place.
+func (s *service) failed(ctx context.Context, open *session, err error) tools.Result {
+	if said, ok := errors.AsType[*jsonrpc.Error](err); ok {
+		s.Answered(open)
+		return saysNo(said)
+	}
+	kind, text := protocol.KindTransient, "no answer"
+	switch {
+	case errors.Is(err, errTooLong):
+		return *unsent(tools.Fail(protocol.KindLimit, err.Error()))
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		kind = protocol.KindTimeout
+		s.doubt(open)
+	case ctx.Err() != nil:
+		kind, text = protocol.KindCancelled, "cancelled"
+	default:
+		err = open.cause(err)
+		s.Broken(open, err)
+		text = err.Error()
+	}
+	r := tools.Fail(kind, "the service "+s.Name+": "+text)
+	r.Lost = true
+	return r
+}
+
+// doubt asks a service that left a call without an answer whether it is there.
+func (s *service) doubt(open *session) {
+	open.once(func() {
+		ctx, stop := context.WithTimeout(context.Background(), s.opt.Ping)
+		defer stop()
+		before := open.heard.Load() // one that answers others is there
+		if _, err := open.ask(ctx, "ping", struct{}{}); err != nil && ctx.Err() != nil && open.heard.Load() == before {
+			s.Broken(open, fmt.Errorf("it answered neither a call in time, nor a ping within %s", s.opt.Ping))
+		}
+	})
+}
+
+// refusal is the field data of an error.
+type refusal struct {
+	Kind       protocol.ErrorKind `json:"kind"`
+	RetryAfter float64            `json:"retry_after"` // seconds
+}
+
+const maxAfter = 24 * 3600 // seconds
+
+// saysNo is an error of a service. It chooses among a few kinds.
+func saysNo(e *jsonrpc.Error) tools.Result {
+	var more refusal
+	_ = json.Unmarshal(e.Data, &more) // it may have none
+	switch more.Kind {
+	case protocol.KindTransient, tools.KindRateLimited, protocol.KindDenied, protocol.KindInvalid, protocol.KindNotFound:
+	default:
+		more.Kind = tools.KindTool
+	}
+	r := tools.Fail(more.Kind, protocol.Short(e.Message, 4<<10))
+	if more.RetryAfter > 0 && more.RetryAfter <= maxAfter {
+		r.Error.RetryAfter = protocol.Duration(more.RetryAfter * float64(time.Second))
+	}
+	return r
+}
+
+// maxDepth bounds how deep an output is nested.
+const maxDepth = 64
+
+func resultOf(raw json.RawMessage) tools.Result {
+	var said toolResult
+	if err := json.Unmarshal(raw, &said); err != nil || len(said.Output) == 0 {
+		return bad(len(raw), "the answer is no object with the field output")
+	}
+	report := &source.Report{}
+	doc := source.Parse("output.json", said.Output, source.Limits{MaxDepth: maxDepth, MaxBytes: child.MaxMessage}, report)
+	if doc == nil || report.Total() > 0 {
+		return bad(len(raw), "the output is no value: "+report.Err().Error())
+	}
+	r := tools.Output(doc.Root.Value())
+	for _, f := range said.Files {
+		data, err := base64.StdEncoding.DecodeString(f.Data)
+		if err != nil {
+			return bad(len(raw), "a file in the answer is no base64")
+		}
+		r.Attach(protocol.Short(f.Name, 200), protocol.Short(cmp.Or(f.Type, "application/octet-stream"), 100), data)
+	}
+	r.Size = int64(len(raw))
+	return r
+}
+
+func bad(size int, why string) tools.Result {
+	r := tools.Fail(tools.KindBadOutput, protocol.Short(why, 400))
+	r.Size = int64(size)
+	return r
+}

@@ -1,0 +1,208 @@
+package rpc
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"tavernsim/tools/child"
+)
+
+// version of the protocol.
+const version = 1
+
+// session is a service that runs.
+type session struct {
+	program  *child.Process
+	wire     sdk.Connection
+	shutdown time.Duration
+	next     atomic.Int64
+	heard    atomic.Int64  // messages that it answered with
+	asking   atomic.Bool   // a ping is out
+	done     chan struct{} // closed when nothing can be read any more
+
+	mu      sync.Mutex // guards the following fields
+	cutting bool
+	beside  sync.WaitGroup // what is written or asked although nobody waits; none begins while it is cut
+	waiting map[jsonrpc.ID]chan *jsonrpc.Response
+}
+
+// greeting are the parameters of initialize.
+type greeting struct {
+	Protocol int            `json:"protocol"`
+	Service  string         `json:"service"`
+	Config   map[string]any `json:"config"`
+}
+
+// open starts the service.
+func (s *service) open(ctx context.Context) (*session, error) {
+	program, err := child.Start(child.Program{
+		Words: s.Words, Files: s.Files, Mounts: s.opt.Mounts, Sandbox: s.opt.Sandbox, Mask: s.opt.Mask, Wanted: func(*jsonrpc.Request) bool { return false },
+	})
+	if err != nil {
+		return nil, err
+	}
+	o := &session{program: program, shutdown: s.opt.Shutdown, done: make(chan struct{}), waiting: map[jsonrpc.ID]chan *jsonrpc.Response{}}
+	if o.wire, err = program.Connect(ctx); err != nil {
+		program.Cut()
+		return nil, err
+	}
+	go o.read()
+	if err = o.greet(ctx, s); err != nil {
+		err = o.cause(err)
+		o.cut()
+		return nil, err
+	}
+	return o, nil
+}
+
+func (o *session) greet(ctx context.Context, s *service) error {
+	config := s.Config
+	if config == nil {
+		config = map[string]any{}
+	}
+	raw, err := o.ask(ctx, "initialize", greeting{version, s.Name, config})
+	if said, ok := errors.AsType[*jsonrpc.Error](err); ok {
+		return fmt.Errorf("it refused to begin: %s", said.Message)
+	}
+	if err != nil {
+		return err
+	}
+	var said struct {
+		Protocol int `json:"protocol"`
+	}
+	if err := json.Unmarshal(raw, &said); err != nil || said.Protocol != version {
+		return child.Violated("it does not speak version %d of the protocol", version)
+	}
+	return nil
+}
+
+// read hands answers to those that wait. What nobody waits for did not come here.
+func (o *session) read() {
+	defer close(o.done)
+	for {
+		m, err := o.wire.Read(context.Background())
+		if err != nil {
+			return
+		}
+		if x, ok := m.(*jsonrpc.Response); ok {
+			o.heard.Add(1)
+			o.mu.Lock()
+			to := o.waiting[x.ID]
+			delete(o.waiting, x.ID)
+			o.mu.Unlock()
+			if to != nil {
+				to <- x
+			}
+		}
+	}
+}
+
+var (
+	errEnded   = errors.New("it ended")
+	errTooLong = fmt.Errorf("the parameters have more than %d bytes", child.MaxMessage)
+)
+
+// ask sends a request and waits for the answer. An error of the service is a *jsonrpc.Error.
+func (o *session) ask(ctx context.Context, method string, params any) (json.RawMessage, error) {
+	raw, err := json.Marshal(params)
+	if err != nil {
+		return nil, err
+	}
+	if len(raw) > child.MaxMessage-1024 {
+		return nil, errTooLong
+	}
+	id, err := jsonrpc.MakeID(float64(o.next.Add(1)))
+	if err != nil {
+		return nil, err
+	}
+	answer := make(chan *jsonrpc.Response, 1)
+	o.mu.Lock()
+	o.waiting[id] = answer
+	o.mu.Unlock()
+	if err := o.wire.Write(ctx, &jsonrpc.Request{ID: id, Method: method, Params: raw}); err != nil {
+		o.forget(id)
+		return nil, err
+	}
+	select {
+	case x := <-answer:
+		return x.Result, x.Error
+	case <-ctx.Done():
+		o.forget(id)
+		o.cancel(id)
+		return nil, ctx.Err()
+	case <-o.done:
+		select {
+		case x := <-answer: // it was the last
+			return x.Result, x.Error
+		default:
+			return nil, errEnded
+		}
+	}
+}
+
+func (o *session) forget(id jsonrpc.ID) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.waiting, id)
+}
+
+// cancel tells the service that nobody waits for an answer any more.
+func (o *session) cancel(id jsonrpc.ID) {
+	o.aside(func() {
+		raw, _ := json.Marshal(map[string]any{"id": id.Raw()})
+		_ = o.wire.Write(context.Background(), &jsonrpc.Request{Method: "$/cancel", Params: raw}) // the end of the wire is seen by the reader
+	})
+}
+
+// once asks something beside the callers, if nothing is asked so already.
+func (o *session) once(ask func()) {
+	if o.asking.CompareAndSwap(false, true) {
+		o.aside(func() {
+			defer o.asking.Store(false)
+			ask()
+		})
+	}
+}
+
+// aside does something for which nobody waits but the end of the session.
+func (o *session) aside(do func()) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.cutting {
+		o.beside.Go(do)
+	}
+}
+
+// cause is why the session failed.
+func (o *session) cause(err error) error {
+	if f := o.program.Fault(); f != nil {
+		return f
+	}
+	return err
+}
+
+// end lets the service end by itself, then ends it; it returns when nothing is left.
+func (o *session) end() {
+	ctx, stop := context.WithTimeout(context.Background(), o.shutdown)
+	defer stop()
+	_, _ = o.ask(ctx, "shutdown", struct{}{}) // it is ended either way
+	o.cut()
+}
+
+func (o *session) cut() {
+	o.mu.Lock()
+	o.cutting = true
+	o.mu.Unlock()
+	o.program.Cut()
+	_ = o.wire.Close()
+	<-o.done
+	o.beside.Wait()
+}

@@ -1,0 +1,162 @@
+package tools
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"tavernsim/engine/agent/tool"
+	"tavernsim/protocol"
+	"tavernsim/tools/manifest"
+)
+
+// Options of one call.
+type Options struct {
+	Timeout time.Duration // 0 = the tool's; a longer one is the tool's, too
+	Retries int           // attempts after the first, at most maxRetries
+	Draw    protocol.Draw // of the pauses
+
+	// Mask takes what must not be kept out of a result, while it is whole.
+	Mask func(*Result)
+	// Check says what is wrong with an output that is whole; nil = nothing.
+	Check func(output any) error
+	// Keep makes an artifact of a file; nil = none is kept, and long outputs are cut only.
+	Keep func(Blob) (tool.Artifact, error)
+	// Again is told how an attempt ended that another one follows; nil = nobody is.
+	Again func(protocol.ErrorKind)
+}
+
+const (
+	maxRetries = 10
+	firstPause = 200 * time.Millisecond
+	maxPause   = 10 * time.Second
+	maxObeyed  = 60 * time.Second // a longer Retry-After is final
+)
+
+// Run makes a call.
+func Run(ctx context.Context, x Executor, c *Call, o Options) Result {
+	begun, limit := time.Now(), o.limit(c)
+	ctx, stop := context.WithTimeout(ctx, limit)
+	defer stop()
+	call := *c
+	var r Result
+	for call.Attempt = 1; ; call.Attempt++ {
+		r = attempt(ctx, x, &call)
+		r.interpret(ctx, &call, limit)
+		pause := r.pause(call.Attempt, &o.Draw)
+		if call.Attempt > min(o.Retries, maxRetries) || !r.again(call.Tool.Execution.Repeat) || pause > maxObeyed || !wait(ctx, pause) {
+			break
+		}
+		if o.Again != nil {
+			o.Again(r.Error.Kind)
+		}
+	}
+	r.Meta = Meta{Tool: c.Tool.ID, Attempts: call.Attempt, Latency: elapsed(begun), Bytes: r.Size}
+	r.finish(&o)
+	return r
+}
+
+// limit is the time that a call has.
+func (o *Options) limit(c *Call) time.Duration {
+	if limit := c.Tool.Execution.Timeout.Std(); o.Timeout <= 0 || limit < o.Timeout {
+		return limit
+	}
+	return o.Timeout
+}
+
+// Simulate is Run for attempts that only say how long they take: their latencies and the
+// pauses are added up, and none passes.
+func Simulate(c *Call, o Options, attempt func(*Call) (Result, time.Duration)) Result {
+	limit, total := o.limit(c), time.Duration(0)
+	call := *c
+	var r Result
+	for call.Attempt = 1; ; call.Attempt++ {
+		took := time.Duration(0)
+		r, took = attempt(&call)
+		total += took
+		if r.Status == TimedOut || total > limit {
+			total = limit
+			r = Fail(protocol.KindTimeout, fmt.Sprintf("no answer within %s", limit))
+			r.Lost = true
+		}
+		r.interpret(context.Background(), &call, limit)
+		pause := r.pause(call.Attempt, &o.Draw)
+		if call.Attempt > min(o.Retries, maxRetries) || !r.again(call.Tool.Execution.Repeat) || pause > maxObeyed || total+pause >= limit {
+			break
+		}
+		total += pause
+	}
+	r.Meta = Meta{Tool: c.Tool.ID, Attempts: call.Attempt, Latency: protocol.Duration(total)}
+	r.finish(&o)
+	return r
+}
+
+// attempt turns a panic into an error.
+func attempt(ctx context.Context, x Executor, c *Call) (r Result) {
+	defer func() {
+		if p := recover(); p != nil {
+			r = Fail(protocol.KindInternal, fmt.Sprintf("panic: %v", p))
+		}
+	}()
+	if ctx.Err() != nil {
+		r = Fail(protocol.KindCancelled, context.Cause(ctx).Error())
+		r.Unsent = true
+		return r
+	}
+	return x.Call(ctx, c)
+}
+
+// interpret says what a failure means: whether the time was over or the caller left, and
+// whether a call that must not be repeated may have done its work.
+func (r *Result) interpret(ctx context.Context, c *Call, limit time.Duration) {
+	if r.Status == OK && r.Error == nil {
+		return
+	}
+	if r.Error == nil {
+		*r = Fail(protocol.KindInternal, fmt.Sprintf("the executor gave the status %q without an error", r.Status))
+	}
+	kind, unsent, lost, size := r.Error.Kind, r.Unsent, r.Lost, r.Size
+	if err := ctx.Err(); err != nil && (kind == protocol.KindTransient || kind == protocol.KindTimeout || kind == protocol.KindCancelled) {
+		if kind = protocol.KindCancelled; errors.Is(err, context.DeadlineExceeded) {
+			kind = protocol.KindTimeout
+			r.Error.Message = fmt.Sprintf("no answer within %s", limit)
+		}
+		*r = Fail(kind, r.Error.Message)
+	}
+	lost = !unsent && (lost || kind == protocol.KindTimeout || kind == protocol.KindCancelled)
+	if lost && c.Tool.Execution.Repeat == manifest.Never {
+		*r = Fail(protocol.KindUnknownOutcome, r.Error.Message+"; it may have been carried out, and must not be repeated")
+	}
+	r.Unsent, r.Size = unsent, size
+}
+
+// again reports whether another attempt may be made.
+func (r *Result) again(repeat manifest.Repeat) bool {
+	return r.Error != nil && r.Error.Retryable && (repeat != manifest.Never || r.Unsent)
+}
+
+// pause is the time before the next attempt: what the tool asks for, or 200 ms doubled each
+// time, ±20 %.
+func (r *Result) pause(attempts int, draw *protocol.Draw) time.Duration {
+	if r.Error != nil && r.Error.RetryAfter > 0 {
+		return r.Error.RetryAfter.Std()
+	}
+	d := min(firstPause<<min(attempts-1, 10), maxPause)
+	return time.Duration(float64(d) * (0.8 + 0.4*draw.Float64()))
+}
+
+// wait lets a pause pass; false = there is no time for it.
+func wait(ctx context.Context, d time.Duration) bool {
+	if end, ok := ctx.Deadline(); ok && time.Until(end) <= d {
+		return false
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,31 @@
+// Package sandbox runs programs that nobody trusts: tools that a project or a plugin
+// brings, and code that a model writes.
+//
+// A program runs in two stages. The outer stage gives it namespaces of its own: by clone
+// flags where the kernel lets us, else by bubblewrap. The inner stage is this program
+// again (simd __worker): it builds the view of files, gives up every right, confines
+// itself and starts the program. It stays as process 1 of the namespace, where it reaps
+// children, passes the end on, and dies with the engine.
+//
+// The owner makes a [Box] by [New]; it holds no process and needs no Close. The main
+// function of the owner's program calls [Reexec] before anything else.
+//
+// # Promises
+//
+//  1. Nothing runs in a weaker sandbox. A child of the Box has tried everything that is forbidden before the first program runs; what was
+//     not refused is a missing [probe.Guarantee], and every call is refused by an error of type [Unavailable] that names it.
+//  2. A program reads what the system folders and its mounts hold, and writes to its own two folders in memory and to mounts that are
+//     writable. No symbolic link, descriptor or entry of /proc leads out.
+//  3. A program has no socket of any family and no namespace, key, tracing, module or mount of its own making.
+//  4. Its processes, memory, processor time, files and output are bounded ([Limits]).
+//  5. When Run returns, no process of the program is left, and no goroutine of ours: however it forked, stopped itself or ignored signals.
+//  6. A program sees no environment, descriptor, terminal or process of the engine.
+//  7. If the engine dies, its programs die.
+//
+// # Left to others
+//
+// Who may run what: permissions. Values of secrets in outputs: engine/secret/mask. Memory
+// is bounded for each process by the kernel, and for all of them by a look every 20 ms: a
+// program can have more for that long. The time that a kernel spends on a program's system
+// calls is bounded by the time-out alone.
+package sandbox

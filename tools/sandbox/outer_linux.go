@@ -1,0 +1,166 @@
+//go:build amd64 || arm64
+
+package sandbox
+
+import (
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// An outer stage gives the worker its namespaces.
+type outer interface {
+	name() string
+	// command starts the worker. The caller adds outputs and pipes.
+	command(j *job) (*exec.Cmd, error)
+}
+
+func outers() []outer { return []outer{namespaces{}, bubblewrap{}} }
+
+// Inside, a program has this user, and the same number as its group.
+const insideID = 1000
+
+// Where the engine is root, the program has this user on the host: limits of processes do
+// not hold for root.
+const nobody = 65534
+
+// systemPaths are what every program may read. No file of /etc names a user or a machine.
+func systemPaths() []string {
+	return []string{
+		"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32",
+		"/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives", "/etc/localtime",
+	}
+}
+
+func devices() []string {
+	return []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"}
+}
+
+// terminal is the name by which a program opens its controlling terminal.
+const terminal = "/dev/tty"
+
+func (j *job) devices() []string {
+	if j.Terminal {
+		return append(devices(), terminal)
+	}
+	return devices()
+}
+
+// namespaces asks the kernel itself. The worker builds the view of files.
+type namespaces struct{}
+
+func (namespaces) name() string { return "namespaces" }
+
+func (namespaces) command(j *job) (*exec.Cmd, error) {
+	uid, gid := hostIDs()
+	j.View, j.Switch = true, uid != os.Geteuid()
+	c := exec.Command("/proc/self/exe") // also if the file was replaced since
+	c.Args = []string{"simd", reexecName}
+	c.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags:                 unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP,
+		UidMappings:                []syscall.SysProcIDMap{{ContainerID: insideID, HostID: uid, Size: 1}},
+		GidMappings:                []syscall.SysProcIDMap{{ContainerID: insideID, HostID: gid, Size: 1}},
+		GidMappingsEnableSetgroups: j.Switch,
+		AmbientCaps:                []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP, unix.CAP_SETUID, unix.CAP_SETGID},
+		Setsid:                     true,
+	}
+	return c, nil
+}
+
+// HostIDs are the user and group that a program has on the host.
+func HostIDs() (uid, gid int) { return hostIDs() }
+
+// hostIDs are the engine's own, but for root those of nobody, if the engine's namespace has them.
+func hostIDs() (uid, gid int) {
+	uid, gid = os.Geteuid(), os.Getegid()
+	if uid == 0 && mapped("/proc/self/uid_map") && mapped("/proc/self/gid_map") {
+		return nobody, nobody
+	}
+	return uid, gid
+}
+
+// mapped reports whether a map of ids has nobody.
+func mapped(file string) bool {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return false
+	}
+	for line := range strings.Lines(string(text)) {
+		if f := strings.Fields(line); len(f) == 3 {
+			from, _ := strconv.ParseInt(f[0], 10, 64)
+			size, _ := strconv.ParseInt(f[2], 10, 64)
+			if from <= nobody && nobody < from+size {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// bubblewrap is for systems that let this program alone make no namespaces. It builds
+// the view; the worker has no rights from the start.
+type bubblewrap struct {
+	self string // the file of this program; "" = where it was started
+}
+
+func (bubblewrap) name() string { return "bubblewrap" }
+
+func (w bubblewrap) command(j *job) (*exec.Cmd, error) {
+	program, err := exec.LookPath("bwrap")
+	if err != nil {
+		return nil, err
+	}
+	self := w.self
+	if self == "" {
+		if self, err = os.Executable(); err != nil {
+			return nil, err
+		}
+	}
+	id := strconv.Itoa(insideID)
+	args := []string{
+		"--unshare-all", "--unshare-user", "--uid", id, "--gid", id, "--hostname", "sandbox", "--cap-drop", "ALL",
+		"--die-with-parent", "--as-pid-1", "--new-session", "--proc", "/proc", "--dir", "/dev", "--symlink", "/tmp", "/dev/shm", "--symlink", "/proc/self/fd", "/dev/fd",
+	}
+	for _, d := range j.devices() {
+		args = append(args, "--dev-bind", d, d)
+	}
+	for _, dir := range []string{"/tmp", Work} {
+		args = append(args, "--size", strconv.FormatInt(j.Limits.Disk, 10), "--tmpfs", dir)
+	}
+	args = append(args, bind{Source: self, Target: selfPath}.bwrap()...)
+	args = append(args, "--size", strconv.Itoa(2*MaxFiles), "--tmpfs", Files) // the worker writes there, the program cannot
+	for _, b := range j.Binds {
+		if b.Target != selfPath {
+			args = append(args, b.bwrap()...)
+		}
+	}
+	c := exec.Command(program, append(args, "--remount-ro", "/", "--chdir", "/", "--", selfPath, reexecName)...)
+	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if uid, gid := hostIDs(); uid != os.Geteuid() {
+		c.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+	}
+	return c, nil
+}
+
+// bwrap gives the arguments for one mount.
+func (b bind) bwrap() []string {
+	how := "--ro-bind"
+	switch link, err := os.Readlink(b.Source); {
+	case b.System && err == nil:
+		return []string{"--symlink", link, b.Target}
+	case b.System:
+		how = "--ro-bind-try" // another system has other folders
+	case b.Write:
+		how = "--bind"
+	}
+	return []string{how, b.Source, b.Target}
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}

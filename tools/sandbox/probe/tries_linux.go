@@ -1,0 +1,342 @@
+//go:build amd64 || arm64
+
+package probe
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// prober tries, inside, what nobody may do.
+type prober struct {
+	Task
+	tries []Try
+}
+
+// Run tries everything and writes the tries as JSON. task is a Task as JSON.
+func Run(out io.Writer, task string) (code int) {
+	signal.Ignore(syscall.SIGXFSZ, syscall.SIGSYS)
+	var p prober
+	if err := json.Unmarshal([]byte(task), &p.Task); err != nil {
+		return 1
+	}
+	p.files()
+	p.sockets()
+	p.processes()
+	p.environment()
+	p.privileges()
+	p.resources()
+	p.lifetime()
+	p.descriptors()
+	p.forks()
+	if json.NewEncoder(out).Encode(p.tries) != nil {
+		return 1
+	}
+	return 0
+}
+
+// refused notes a try that had to fail.
+func (p *prober) refused(g Guarantee, what string, err error) {
+	t := Try{Guarantee: g, What: what, Refused: err != nil, How: "reached"}
+	if err != nil {
+		t.How = err.Error()
+	}
+	p.tries = append(p.tries, t)
+}
+
+// holds notes a condition.
+func (p *prober) holds(g Guarantee, what string, ok bool, how string) {
+	p.tries = append(p.tries, Try{Guarantee: g, What: what, Refused: ok, How: how})
+}
+
+func (p *prober) files() {
+	for _, path := range p.Hidden {
+		_, err := os.Lstat(path)
+		p.refused(Files, "see "+path, err)
+	}
+	for _, path := range []string{"/proc/1/root/etc", "/proc/1/cwd/etc", "/proc/1/mem", "/proc/1/fd/3", "/proc/kcore", "/proc/self/root/../../etc/shadow", "/dev/kmsg", "/dev/mem", "/dev/sda", "/dev/vda"} {
+		p.refused(Files, "read "+path, readErr(path))
+	}
+	for _, path := range []string{"/usr/x", "/etc/x", "/x", "/dev/x", "/proc/sys/kernel/core_pattern", "/proc/sysrq-trigger", "/proc/1/oom_score_adj"} {
+		f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o600)
+		if err == nil {
+			f.Close()
+		}
+		p.refused(Files, "write "+path, err)
+	}
+	p.refused(Files, "replace "+p.Self, os.Remove(p.Self))
+	p.refused(Files, "a device", unix.Mknod(p.Work+"/disk", unix.S_IFBLK|0o600, 8<<8))
+	p.refused(Files, "a hard link of a program", os.Link("/usr/bin/env", p.Work+"/env"))
+	_ = os.Symlink("/root", p.Work+"/root")
+	p.refused(Files, "through a symbolic link", readErr(p.Work+"/root/.profile"))
+}
+
+func readErr(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err == nil && info.IsDir() {
+		return nil
+	}
+	_, err = f.Read(make([]byte, 1))
+	return err
+}
+
+func (p *prober) sockets() {
+	for _, f := range []struct {
+		name           string
+		domain, kind   int
+		protocolNumber int
+	}{
+		{"TCP", unix.AF_INET, unix.SOCK_STREAM, 0},
+		{"TCP over IPv6", unix.AF_INET6, unix.SOCK_STREAM, 0},
+		{"UDP", unix.AF_INET, unix.SOCK_DGRAM, 0},
+		{"raw", unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_ICMP},
+		{"packet", unix.AF_PACKET, unix.SOCK_RAW, 0},
+		{"netlink", unix.AF_NETLINK, unix.SOCK_RAW, 0},
+		{"vsock", unix.AF_VSOCK, unix.SOCK_STREAM, 0},
+		{"Unix", unix.AF_UNIX, unix.SOCK_STREAM, 0},
+		{"Unix datagram", unix.AF_UNIX, unix.SOCK_DGRAM, 0},
+		{"kernel crypto", unix.AF_ALG, unix.SOCK_SEQPACKET, 0},
+		{"Bluetooth", unix.AF_BLUETOOTH, unix.SOCK_RAW, 0},
+		{"CAN", unix.AF_CAN, unix.SOCK_RAW, 1},
+	} {
+		fd, err := unix.Socket(f.domain, f.kind, f.protocolNumber)
+		if err == nil {
+			unix.Close(fd)
+		}
+		p.refused(Network, "a socket: "+f.name, err)
+	}
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_DGRAM, 0)
+	if err == nil {
+		unix.Close(pair[0])
+		unix.Close(pair[1])
+	}
+	p.refused(Network, "a pair of datagram sockets", err)
+	links, err := os.ReadFile("/proc/net/dev")
+	p.holds(Network, "see interfaces", err != nil || strings.Count(string(links), ":") <= 1, fmt.Sprintf("%d interfaces", strings.Count(string(links), ":")))
+}
+
+func (p *prober) processes() {
+	entries, err := os.ReadDir("/proc")
+	n := 0
+	for _, e := range entries {
+		if _, err := strconv.Atoi(e.Name()); err == nil {
+			n++
+		}
+	}
+	p.holds(Processes, "see processes", err == nil && n <= 2, fmt.Sprintf("%d processes", n))
+	p.refused(Processes, "trace process 1", call(unix.SYS_PTRACE, unix.PTRACE_ATTACH, 1, 0, 0))
+	p.refused(Processes, "read the memory of process 1", call(unix.SYS_PROCESS_VM_READV, 1, 0, 0, 0))
+	p.refused(Processes, "take a descriptor of process 1", call(unix.SYS_PIDFD_GETFD, ^uintptr(0), 3, 0, 0))
+	p.refused(Processes, "System V memory", call(unix.SYS_SHMGET, 0, 4096, unix.IPC_CREAT|0o600, 0))
+	p.refused(Processes, "see open files of process 1", readErr("/proc/1/fd"))
+}
+
+func (p *prober) environment() {
+	for _, e := range os.Environ() {
+		name, _, _ := strings.Cut(e, "=")
+		switch name {
+		case "PATH", "HOME", "TMPDIR", "LANG":
+		default:
+			p.holds(Environment, "see "+name, false, "reached")
+		}
+	}
+	p.holds(Environment, "see own environment", true, fmt.Sprintf("%d variables", len(os.Environ())))
+	for _, pid := range []string{"1", strconv.Itoa(os.Getppid())} {
+		text, err := os.ReadFile("/proc/" + pid + "/environ")
+		how := fmt.Sprintf("%d bytes", len(text))
+		if err != nil {
+			how = err.Error()
+		}
+		p.holds(Environment, "read /proc/"+pid+"/environ", err != nil || len(text) == 0, how)
+	}
+}
+
+// call makes a system call that has to fail because it is denied, not because its
+// arguments are wrong: whatever else the kernel says counts as reached.
+func call(n uintptr, a, b, c, d uintptr) error {
+	_, _, no := unix.Syscall6(n, a, b, c, d, 0, 0)
+	if no == unix.EPERM || no == unix.ENOSYS || no == unix.EACCES {
+		return no
+	}
+	return nil
+}
+
+func (p *prober) privileges() {
+	for _, c := range []struct {
+		what       string
+		number     uintptr
+		a, b, c, d uintptr
+	}{
+		{"mount", unix.SYS_MOUNT, 0, 0, 0, 0},
+		{"umount", unix.SYS_UMOUNT2, 0, 0, 0, 0},
+		{"pivot_root", unix.SYS_PIVOT_ROOT, 0, 0, 0, 0},
+		{"chroot", unix.SYS_CHROOT, 0, 0, 0, 0},
+		{"fsopen", unix.SYS_FSOPEN, 0, 0, 0, 0},
+		{"open_tree", unix.SYS_OPEN_TREE, 0, 0, 0, 0},
+		{"move_mount", unix.SYS_MOVE_MOUNT, 0, 0, 0, 0},
+		{"a user namespace", unix.SYS_UNSHARE, unix.CLONE_NEWUSER, 0, 0, 0},
+		{"clone3", unix.SYS_CLONE3, 0, 0, 0, 0},
+		{"setns", unix.SYS_SETNS, ^uintptr(0), 0, 0, 0},
+		{"ptrace", unix.SYS_PTRACE, unix.PTRACE_ATTACH, ^uintptr(0), 0, 0},
+		{"bpf", unix.SYS_BPF, 0, 0, 0, 0},
+		{"keyctl", unix.SYS_KEYCTL, 0, ^uintptr(2), 0, 0},
+		{"add_key", unix.SYS_ADD_KEY, 0, 0, 0, 0},
+		{"io_uring", unix.SYS_IO_URING_SETUP, 1, 0, 0, 0},
+		{"perf", unix.SYS_PERF_EVENT_OPEN, 0, 0, 0, 0},
+		{"userfaultfd", unix.SYS_USERFAULTFD, 0, 0, 0, 0},
+		{"a module", unix.SYS_INIT_MODULE, 0, 0, 0, 0},
+		{"kexec", unix.SYS_KEXEC_LOAD, 0, 0, 0, 0},
+		{"files by handle", unix.SYS_OPEN_BY_HANDLE_AT, 0, 0, 0, 0},
+		{"memory without a limit", unix.SYS_MEMFD_CREATE, 0, 0, 0, 0},
+		{"the clock", unix.SYS_CLOCK_SETTIME, 0, 0, 0, 0},
+		{"the host name", unix.SYS_SETHOSTNAME, 0, 0, 0, 0},
+	} {
+		p.refused(Privileges, c.what, call(c.number, c.a, c.b, c.c, c.d))
+	}
+	pid, _, no := unix.RawSyscall6(unix.SYS_CLONE, unix.CLONE_NEWUSER|uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0)
+	if no == 0 && pid == 0 {
+		_, _, _ = unix.RawSyscall(unix.SYS_EXIT, 0, 0, 0)
+	}
+	var err error
+	if no != 0 {
+		err = no
+	}
+	p.refused(Privileges, "a child in a user namespace", err)
+	p.refused(Privileges, "user 0", syscall.Setuid(0))
+	p.refused(Privileges, "group 0", syscall.Setgid(0))
+	p.rights()
+}
+
+// rights reads what the kernel says of this process.
+func (p *prober) rights() {
+	text, err := os.ReadFile("/proc/self/status")
+	want := map[string]string{"CapInh": "0000000000000000", "CapPrm": "0000000000000000", "CapEff": "0000000000000000", "CapAmb": "0000000000000000", "NoNewPrivs": "1", "Seccomp": "2"}
+	for line := range strings.Lines(string(text)) {
+		name, value, _ := strings.Cut(line, ":")
+		if w, known := want[name]; known {
+			value = strings.TrimSpace(value)
+			p.holds(Privileges, name, value == w, value)
+			delete(want, name)
+		}
+	}
+	p.holds(Privileges, "rights are known", err == nil && len(want) == 0, fmt.Sprint(len(want), " unknown"))
+}
+
+func (p *prober) resources() {
+	l := p.Task
+	size := l.Memory + 1<<20
+	m, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+	if err == nil {
+		_ = unix.Munmap(m)
+	}
+	p.refused(Resources, fmt.Sprintf("%d MiB of data", size>>20), err)
+	f, err := os.Create("big")
+	if err == nil {
+		err = f.Truncate(int64(l.FileSize) + 1)
+		f.Close()
+	}
+	p.refused(Resources, "a large file", err)
+	p.refused(Resources, "fill the folder", fill(l.Disk/l.FileSize+1, l.FileSize))
+	for _, r := range []struct {
+		what  string
+		which int
+		most  uint64
+	}{
+		{"raise the limit of processor time", unix.RLIMIT_CPU, uint64(l.CPU)},
+		{"raise the limit of descriptors", unix.RLIMIT_NOFILE, uint64(l.Open)},
+		{"raise the limit of cores", unix.RLIMIT_CORE, 0},
+		{"raise the limit of data", unix.RLIMIT_DATA, uint64(l.Memory)},
+	} {
+		p.refused(Resources, r.what, unix.Setrlimit(r.which, &unix.Rlimit{Cur: r.most + 1, Max: r.most + 1}))
+	}
+}
+
+// fill writes files into the fresh folder and takes them away again.
+func fill(count, size int) (err error) {
+	block := make([]byte, size)
+	for i := range count {
+		name := "full" + strconv.Itoa(i)
+		defer os.Remove(name)
+		if err = os.WriteFile(name, block, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *prober) lifetime() {
+	_ = unix.Kill(1, unix.SIGSTOP)
+	_ = unix.Kill(1, unix.SIGKILL)
+	stat, err := os.ReadFile("/proc/1/stat")
+	_, rest, _ := strings.Cut(string(stat), ") ")
+	p.holds(Lifetime, "stop or kill process 1", err == nil && rest != "" && !strings.ContainsAny(rest[:1], "TZX"), rest[:min(1, len(rest))])
+	parent, err := os.ReadFile("/proc/self/stat")
+	_, rest, _ = strings.Cut(string(parent), ") ")
+	fields := strings.Fields(rest)
+	p.holds(Lifetime, "have another parent than process 1", err == nil && len(fields) > 1 && fields[1] == "1", fmt.Sprint(len(fields)))
+}
+
+func (p *prober) descriptors() {
+	var open []string
+	for fd := 3; fd < 256; fd++ {
+		var s unix.Stat_t
+		if unix.Fstat(fd, &s) == nil && !ours(fd) {
+			open = append(open, strconv.Itoa(fd))
+		}
+	}
+	p.holds(Descriptors, "use descriptors of the engine", len(open) == 0, strings.Join(open, " "))
+	p.refused(Descriptors, "open the terminal", readErr("/dev/tty"))
+	for fd := range 3 {
+		_, err := unix.IoctlGetTermios(fd, unix.TCGETS)
+		p.refused(Descriptors, "a terminal as descriptor "+strconv.Itoa(fd), err)
+	}
+	p.refused(Descriptors, "type into a terminal", call(unix.SYS_IOCTL, 0, unix.TIOCSTI, 0, 0))
+	pid, _, _ := unix.Syscall(unix.SYS_GETSID, 0, 0, 0)
+	p.holds(Descriptors, "share the session", int(pid) == os.Getpid(), "session "+strconv.Itoa(int(pid)))
+}
+
+// ours reports whether a descriptor belongs to this program's runtime.
+func ours(fd int) bool {
+	link, err := os.Readlink("/proc/self/fd/" + strconv.Itoa(fd))
+	return err == nil && (strings.HasPrefix(link, "anon_inode:") || strings.HasPrefix(link, "/sys/fs/cgroup"))
+}
+
+// forks starts children that wait, until one is refused. It comes last: then it kills
+// them all.
+func (p *prober) forks() {
+	const most = 300
+	n, no := 0, syscall.Errno(0)
+	for ; n < most; n++ {
+		if no = forkWaiting(); no != 0 {
+			break
+		}
+	}
+	_ = unix.Kill(-1, unix.SIGKILL)
+	p.holds(Forks, "start "+strconv.Itoa(most)+" processes", n < most, fmt.Sprintf("%d started", n))
+}
+
+// forkWaiting starts a child that waits for a signal. The child runs no Go code but these
+// lines: it has one thread only, and the runtime does not know it.
+//
+//go:norace
+func forkWaiting() syscall.Errno {
+	pid, _, no := syscall.RawSyscall6(syscall.SYS_CLONE, uintptr(syscall.SIGCHLD), 0, 0, 0, 0, 0)
+	if no == 0 && pid == 0 {
+		for {
+			_, _, _ = syscall.RawSyscall6(unix.SYS_PPOLL, 0, 0, 0, 0, 0, 0)
+		}
+	}
+	return no
+}

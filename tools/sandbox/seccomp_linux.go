@@ -1,0 +1,135 @@
+//go:build amd64 || arm64
+
+package sandbox
+
+import (
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"tavernsim/tools/sandbox/probe"
+)
+
+// lastCall is the newest system call that was looked at when the list was made
+// (Linux 6.18); later ones do not exist for a program.
+const lastCall = 470
+
+// deniedCalls give rights, reach what the view hides, or use memory that no limit counts.
+// A program gets "operation not permitted".
+func deniedCalls() []uint32 {
+	return append(deniedHere(),
+		// Mounts, namespaces and roots.
+		unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT, unix.SYS_MOVE_MOUNT, unix.SYS_OPEN_TREE, unix.SYS_FSOPEN, unix.SYS_FSCONFIG,
+		unix.SYS_FSMOUNT, unix.SYS_FSPICK, unix.SYS_MOUNT_SETATTR, unix.SYS_OPEN_TREE_ATTR, unix.SYS_STATMOUNT, unix.SYS_LISTMOUNT, unix.SYS_UNSHARE, unix.SYS_SETNS,
+		// Other processes, their memory and descriptors.
+		unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_PROCESS_MADVISE, unix.SYS_PROCESS_MRELEASE, unix.SYS_KCMP, unix.SYS_PIDFD_GETFD,
+		// Parts of the kernel with a history of faults.
+		unix.SYS_BPF, unix.SYS_KEYCTL, unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY, unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER,
+		unix.SYS_PERF_EVENT_OPEN, unix.SYS_USERFAULTFD, unix.SYS_FANOTIFY_INIT, unix.SYS_FANOTIFY_MARK, unix.SYS_VMSPLICE,
+		// The machine.
+		unix.SYS_INIT_MODULE, unix.SYS_FINIT_MODULE, unix.SYS_DELETE_MODULE, unix.SYS_KEXEC_LOAD, unix.SYS_REBOOT, unix.SYS_SWAPON, unix.SYS_SWAPOFF, unix.SYS_ACCT,
+		unix.SYS_QUOTACTL, unix.SYS_QUOTACTL_FD, unix.SYS_SYSLOG, unix.SYS_SETTIMEOFDAY, unix.SYS_CLOCK_SETTIME, unix.SYS_CLOCK_ADJTIME, unix.SYS_ADJTIMEX,
+		unix.SYS_SETHOSTNAME, unix.SYS_SETDOMAINNAME, unix.SYS_VHANGUP, unix.SYS_PERSONALITY, unix.SYS_NFSSERVCTL, unix.SYS_LOOKUP_DCOOKIE,
+		unix.SYS_MBIND, unix.SYS_SET_MEMPOLICY, unix.SYS_SET_MEMPOLICY_HOME_NODE, unix.SYS_MIGRATE_PAGES, unix.SYS_MOVE_PAGES,
+		// Files by handle, past every folder.
+		unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_NAME_TO_HANDLE_AT,
+		// Memory that is neither data nor in the two folders.
+		unix.SYS_MEMFD_CREATE, unix.SYS_MEMFD_SECRET, unix.SYS_SHMGET, unix.SYS_SHMAT, unix.SYS_SHMCTL, unix.SYS_SHMDT,
+		unix.SYS_MSGGET, unix.SYS_SEMGET, unix.SYS_MQ_OPEN,
+		// Sockets. A pair of streams stays: runtimes speak with their children by it.
+		unix.SYS_SOCKET, unix.SYS_CONNECT, unix.SYS_BIND, unix.SYS_LISTEN, unix.SYS_ACCEPT, unix.SYS_ACCEPT4,
+	)
+}
+
+// namespaceFlags are those of clone.
+const namespaceFlags = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
+
+// Offsets in what a filter sees of a call.
+const (
+	offNumber = 0
+	offArch   = 4
+	offArg0   = 16
+	offArg1   = 24
+)
+
+// filterCalls lets this thread, and what it starts, make no denied call.
+func filterCalls() error {
+	program := filter()
+	prog := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
+	if _, _, no := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&prog))); no != 0 {
+		return lost(probe.Privileges, "seccomp: %w", no)
+	}
+	return nil
+}
+
+func filter() []unix.SockFilter {
+	const (
+		kill   = unix.SECCOMP_RET_KILL_PROCESS
+		refuse = unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)
+		absent = unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)
+	)
+	var f program
+	f.load(offArch)
+	f.unless(unix.BPF_JEQ, auditArch, kill)
+	f.load(offNumber)
+	f.when(unix.BPF_JGE, 1<<30, kill) // calls of x32
+	f.when(unix.BPF_JGT, lastCall, absent)
+	f.when(unix.BPF_JEQ, unix.SYS_CLONE3, absent) // its flags are in memory; libraries fall back to clone
+	for _, n := range deniedCalls() {
+		f.when(unix.BPF_JEQ, n, refuse)
+	}
+	f.argument(unix.SYS_CLONE, offArg0, unix.BPF_JSET, refuse, namespaceFlags)
+	f.argument(unix.SYS_IOCTL, offArg1, unix.BPF_JEQ, refuse, unix.TIOCSTI, unix.TIOCLINUX, unix.TIOCSETD, unix.TIOCCONS)
+	f.streamsOnly(refuse)
+	return append(f, unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW})
+}
+
+// program is a filter in the making. Between its steps the number of the call is loaded.
+type program []unix.SockFilter
+
+func (f *program) load(offset uint32) {
+	*f = append(*f, unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: offset})
+}
+
+func (f *program) jump(op uint16, k uint32, jt, jf uint8) {
+	*f = append(*f, unix.SockFilter{Code: unix.BPF_JMP | op | unix.BPF_K, Jt: jt, Jf: jf, K: k})
+}
+
+func (f *program) ret(verdict uint32) {
+	*f = append(*f, unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: verdict})
+}
+
+func (f *program) when(op uint16, k, verdict uint32) {
+	f.jump(op, k, 0, 1)
+	f.ret(verdict)
+}
+
+func (f *program) unless(op uint16, k, verdict uint32) {
+	f.jump(op, k, 1, 0)
+	f.ret(verdict)
+}
+
+// argument refuses a call by one of its arguments, of which it sees the lower half.
+func (f *program) argument(call, offset uint32, op uint16, verdict uint32, values ...uint32) {
+	f.jump(unix.BPF_JEQ, call, 0, uint8(2+2*len(values)))
+	f.load(offset + lowHalf)
+	for _, v := range values {
+		f.when(op, v, verdict)
+	}
+	f.load(offNumber)
+}
+
+// streamsOnly lets a pair of sockets be streams of this machine alone: a pair of
+// datagrams can send to any socket that has a name.
+func (f *program) streamsOnly(verdict uint32) {
+	f.jump(unix.BPF_JEQ, unix.SYS_SOCKETPAIR, 0, 7)
+	f.load(offArg0 + lowHalf)
+	f.unless(unix.BPF_JEQ, unix.AF_UNIX, verdict)
+	f.load(offArg1 + lowHalf)
+	*f = append(*f, unix.SockFilter{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: 0xf})
+	f.unless(unix.BPF_JEQ, unix.SOCK_STREAM, verdict)
+	f.load(offNumber)
+}
+
+// Both architectures have the lower half of an argument first.
+const lowHalf = 0

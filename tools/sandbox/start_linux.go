@@ -1,0 +1,264 @@
+//go:build amd64 || arm64
+
+package sandbox
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path"
+	"strings"
+	"syscall"
+	"time"
+
+	"tavernsim/protocol"
+	"tavernsim/tools/sandbox/probe"
+	"tavernsim/tools/sandbox/remains"
+)
+
+// Descriptors of the worker beside its outputs.
+const (
+	controlFD = 3 // reads: the job, then single bytes; its end is the end of the engine
+	statusFD  = 4 // writes: one status
+	filesFD   = 5 // writes: the files that are left, if any are kept
+)
+
+// grace is the time between TERM and KILL.
+const grace = 2 * time.Second
+
+// job is what the worker does; it comes as JSON after its length in four bytes.
+type job struct {
+	View   bool     `json:"view"`   // the worker builds the view
+	Switch bool     `json:"switch"` // the worker is root of the host, and leaves that user
+	Binds  []bind   `json:"binds"`
+	Files  []File   `json:"files,omitempty"`
+	Argv   []string `json:"argv"`
+	Env    []string `json:"env"`
+	Dir    string   `json:"dir"`
+	Limits Limits   `json:"limits"`
+	// Terminal says that the outputs are the program's controlling terminal.
+	Terminal bool         `json:"terminal,omitempty"`
+	Keep     remains.Keep `json:"keep,omitzero"`
+}
+
+type bind struct {
+	Source string `json:"source"`
+	Target string `json:"target"`
+	Write  bool   `json:"write,omitempty"`
+	System bool   `json:"system,omitempty"` // left out if absent; a symbolic link stays one
+}
+
+// status is what the worker says at the end.
+type status struct {
+	Exit   int             `json:"exit"`
+	Signal string          `json:"signal,omitempty"`
+	End    End             `json:"end,omitempty"`
+	Failed probe.Guarantee `json:"failed,omitempty"` // what could not be set up
+	Start  bool            `json:"start,omitempty"`  // the program could not be started
+	Error  string          `json:"error,omitempty"`
+	Left   int             `json:"left,omitempty"` // files that were not sent
+}
+
+// failure is a sandbox that could not be set up.
+type failure struct {
+	missing probe.Missing
+}
+
+func (f *failure) Error() string {
+	return "the sandbox lost " + string(f.missing.Guarantee) + ": " + f.missing.Reason
+}
+
+func (b *Box) run(ctx context.Context, o outer, c Command) (Result, error) {
+	r, err := b.start(ctx, o, c, nil)
+	if f, ok := errors.AsType[*failure](err); ok {
+		return Result{}, &Unavailable{Profile: Strict, Missing: []probe.Missing{f.missing}}
+	}
+	return r, err
+}
+
+func (b *Box) start(ctx context.Context, o outer, c Command, more []bind) (Result, error) {
+	began := time.Now()
+	j := b.job(c, more)
+	cmd, err := o.command(&j)
+	if err != nil {
+		return Result{}, &failure{probe.Missing{Guarantee: probe.Processes, Reason: err.Error()}}
+	}
+	p, err := launch(cmd, &c, &j)
+	if err != nil {
+		return Result{}, &failure{probe.Missing{Guarantee: probe.Processes, Reason: whyNot(err)}}
+	}
+	if c.Started != nil {
+		c.Started(cmd.Process.Pid)
+	}
+	end := p.wait(ctx, j.Limits.Time, c.Hard)
+	r := Result{End: end, Stdout: p.out.output(), Stderr: p.err.output(), Took: time.Since(began)}
+	return r, p.conclude(&r, c.Argv[0])
+}
+
+func (b *Box) job(c Command, more []bind) job {
+	j := job{Argv: c.Argv, Dir: c.Dir, Limits: c.Limits.filled(), Binds: more, Files: c.Files, Terminal: c.Terminal != nil, Keep: c.Keep}
+	if j.Dir == "" {
+		j.Dir = Work
+	}
+	j.Env = append([]string{"PATH=" + Path, "HOME=" + Work, "TMPDIR=/tmp", "LANG=C.UTF-8"}, c.Env...)
+	for _, s := range b.system {
+		j.Binds = append(j.Binds, bind{Source: s, Target: s, System: true})
+	}
+	for _, m := range c.Mounts {
+		j.Binds = append(j.Binds, bind{Source: m.Host, Target: path.Clean(m.Inside), Write: m.Write})
+	}
+	return j
+}
+
+// whyNot adds to what the kernel says of namespaces where they are allowed.
+func whyNot(err error) string {
+	for _, no := range []error{syscall.EPERM, syscall.ENOSPC, syscall.EUSERS, syscall.EACCES, syscall.EINVAL} {
+		if errors.Is(err, no) {
+			return err.Error() + ": this user may make no namespaces, see user.max_user_namespaces and docs/sandbox.md"
+		}
+	}
+	return err.Error()
+}
+
+// process is a worker that runs.
+type process struct {
+	cmd      *exec.Cmd
+	out, err capture
+	control  *os.File
+	status   *os.File
+	files    chan []remains.File // has those that were left; nil = none are kept
+}
+
+// launch starts the worker and gives it its job. It forks on the thread of its caller.
+func launch(cmd *exec.Cmd, c *Command, j *job) (*process, error) {
+	theirs, control, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer theirs.Close()
+	status, write, err := os.Pipe()
+	if err != nil {
+		control.Close()
+		return nil, err
+	}
+	defer write.Close()
+	p := &process{cmd: cmd, control: control, status: status}
+	p.out.max, p.err.max = j.Limits.Output, j.Limits.Output
+	cmd.Env = []string{} // nil would be the engine's
+	cmd.Dir = "/"
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(c.Stdin), &p.out, &p.err
+	if c.In != nil {
+		cmd.Stdin = c.In
+	}
+	if c.Out != nil {
+		cmd.Stdout, p.err.last = c.Out, true
+	}
+	if c.Terminal != nil {
+		cmd.Stdout, cmd.Stderr = c.Terminal, c.Terminal
+	}
+	cmd.ExtraFiles = []*os.File{theirs, write}
+	if c.Keep.Files > 0 {
+		read, write, err := os.Pipe()
+		if err != nil {
+			p.close()
+			return nil, err
+		}
+		defer write.Close()
+		cmd.ExtraFiles = append(cmd.ExtraFiles, write)
+		p.files = make(chan []remains.File, 1)
+		go func() {
+			defer read.Close()
+			p.files <- remains.Receive(read, c.Keep)
+		}()
+	}
+	cmd.WaitDelay = grace // for an outer stage that dies before its namespace
+	if err := cmd.Start(); err != nil {
+		p.close()
+		return nil, err
+	}
+	body, err := json.Marshal(j)
+	if err == nil {
+		_ = theirs.Close() // else a write would wait for a worker that is gone
+		// That it is gone shows in its status.
+		_, _ = control.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(body))), body...))
+	}
+	return p, err
+}
+
+// wait waits for the end of the worker, or brings it about.
+func (p *process) wait(ctx context.Context, most time.Duration, hard bool) End {
+	gone := make(chan struct{})
+	go func() {
+		// Its status says how it ended; an error of a stream is the program's end too.
+		_ = p.cmd.Wait()
+		close(gone)
+	}()
+	late := time.NewTimer(most)
+	defer late.Stop()
+	end := Exited
+	select {
+	case <-gone:
+		return end
+	case <-late.C:
+		end = TimedOut
+	case <-ctx.Done():
+		end = Cancelled
+	}
+	if !hard {
+		_, _ = p.control.Write([]byte{'T'})
+		late.Reset(grace)
+		select {
+		case <-gone:
+			return end
+		case <-late.C:
+		}
+	}
+	_ = p.cmd.Process.Kill() // process 1 of the namespace: everything in it dies before Wait returns
+	p.control.Close()        // below another outer stage the worker sees the end of its pipe
+	<-gone
+	return end
+}
+
+// conclude reads what the worker said.
+func (p *process) conclude(r *Result, program string) error {
+	_ = p.status.SetReadDeadline(time.Now().Add(grace))
+	text, _ := io.ReadAll(io.LimitReader(p.status, 1<<16))
+	p.close()
+	var files []remains.File
+	if p.files != nil {
+		files = <-p.files // its end is the end of the worker
+	}
+	var s status
+	if len(text) == 0 || json.Unmarshal(text, &s) != nil {
+		if r.End != Exited {
+			r.Exit, r.Signal = -1, "killed"
+			return nil
+		}
+		why := strings.TrimSpace(string(r.Stderr.Bytes[:min(len(r.Stderr.Bytes), 400)]))
+		return &failure{probe.Missing{Guarantee: probe.Processes, Reason: "the worker ended without a word (" + p.cmd.ProcessState.String() + ") " + why}}
+	}
+	switch {
+	case s.Failed != "":
+		return &failure{probe.Missing{Guarantee: s.Failed, Reason: s.Error}}
+	case s.Start:
+		return protocol.Errorf(protocol.KindNotFound, "the program %q cannot be started in the sandbox: %s; it must be in %s, or below a mount", program, s.Error, Path)
+	}
+	r.Exit, r.Signal = s.Exit, s.Signal
+	if s.End != "" && r.End == Exited {
+		r.End = s.End
+	}
+	if r.End == Exited {
+		r.Files, r.Left = files, s.Left
+	}
+	return nil
+}
+
+func (p *process) close() {
+	p.control.Close()
+	p.status.Close()
+}

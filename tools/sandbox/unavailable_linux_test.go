@@ -1,0 +1,158 @@
+package sandbox
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"tavernsim/protocol"
+	"tavernsim/tools/sandbox/probe"
+)
+
+// lacking does something on a thread that cannot make a system call, nor can what it starts.
+func lacking(t *testing.T, call uint32, no uint32, do func()) {
+	t.Helper()
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
+		f := program{}
+		f.load(offNumber)
+		f.when(unix.BPF_JEQ, call, unix.SECCOMP_RET_ERRNO|no)
+		f.ret(unix.SECCOMP_RET_ALLOW)
+		prog := unix.SockFprog{Len: uint16(len(f)), Filter: &f[0]}
+		if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+			done <- err
+			return
+		}
+		if _, _, no := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&prog))); no != 0 {
+			done <- no
+			return
+		}
+		do()
+		done <- nil
+	}()
+	if err := <-done; err != nil {
+		t.Skip("no filter here:", err)
+	}
+}
+
+// TestUnavailable takes one thing after the other away from the machine. Nothing runs in
+// a weaker sandbox, and the error names what is missing.
+// Promise 1.
+func TestUnavailable(t *testing.T) {
+	box(t)
+	t.Setenv("PATH", "") // no bubblewrap
+	for name, c := range map[string]struct {
+		call, no uint32
+		missing  probe.Guarantee
+		says     string
+	}{
+		"Landlock is not in the kernel": {unix.SYS_LANDLOCK_CREATE_RULESET, uint32(unix.ENOSYS), probe.Files, "Landlock"},
+		"Landlock is off":               {unix.SYS_LANDLOCK_CREATE_RULESET, uint32(unix.EOPNOTSUPP), probe.Files, "Landlock"},
+		"no rules of Landlock":          {unix.SYS_LANDLOCK_RESTRICT_SELF, uint32(unix.E2BIG), probe.Files, "Landlock"},
+		"no mounts":                     {unix.SYS_MOUNT, uint32(unix.EPERM), probe.Files, "mount"},
+		"no change of the root":         {unix.SYS_PIVOT_ROOT, uint32(unix.EINVAL), probe.Files, "build the view"},
+		"an old kernel":                 {unix.SYS_MOUNT_SETATTR, uint32(unix.ENOSYS), probe.Files, "open"},
+		"no close_range":                {unix.SYS_CLOSE_RANGE, uint32(unix.ENOSYS), probe.Processes, "without a word"},
+		"no limits":                     {unix.SYS_PRLIMIT64, uint32(unix.EPERM), probe.Resources, "limit of"},
+		"no capabilities to give up":    {unix.SYS_CAPSET, uint32(unix.EPERM), probe.Processes, "not permitted"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var err error
+			var r probe.Report
+			lacking(t, c.call, c.no, func() {
+				b := New(Options{})
+				_, err = b.Run(t.Context(), Command{Argv: shell("echo ran")})
+				r = b.Probe(t.Context())
+			})
+			var u *Unavailable
+			if !errors.As(err, &u) || protocol.KindOf(err) != protocol.KindUnknown {
+				t.Fatalf("%v", err)
+			}
+			if u.Missing[0].Guarantee != c.missing || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), "sandbox_unavailable") {
+				t.Errorf("%v; want %s and %q", err, c.missing, c.says)
+			}
+			if len(r.Others) != 1 || !strings.Contains(r.Others[0].Reason, "bwrap") {
+				t.Errorf("bubblewrap: %+v", r.Others)
+			}
+		})
+	}
+}
+
+// TestNoUserNamespaces is a machine that has none: neither we nor bubblewrap can start anything.
+// Promise 1.
+func TestNoUserNamespaces(t *testing.T) {
+	if os.Getenv("SANDBOX_TEST_NONE") != "" {
+		if err := os.WriteFile("/proc/sys/user/max_user_namespaces", []byte("0"), 0); err != nil {
+			t.Skip(err)
+		}
+		_, err := New(Options{}).Run(t.Context(), Command{Argv: shell("echo ran")})
+		var u *Unavailable
+		if !errors.As(err, &u) || u.Missing[0].Guarantee != probe.Processes {
+			t.Errorf("%v", err)
+		}
+		fmt.Println("refused:", err)
+		return
+	}
+	c := exec.Command("/proc/self/exe", "-test.run", "^TestNoUserNamespaces$", "-test.v")
+	c.Env = append(os.Environ(), "SANDBOX_TEST_NONE=1")
+	c.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,
+		UidMappings: []syscall.SysProcIDMap{{HostID: os.Geteuid(), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{HostID: os.Getegid(), Size: 1}},
+	}
+	out, err := c.CombinedOutput()
+	if errors.Is(err, syscall.EPERM) || bytes.Contains(out, []byte("SKIP")) {
+		t.Skipf("no user namespaces to begin with: %v %s", err, out)
+	}
+	if err != nil || !bytes.Contains(out, []byte("refused:")) {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// TestWeakerIsFound: what the probe reaches is a missing guarantee, whatever else holds.
+func TestWeakerIsFound(t *testing.T) {
+	full := func(but probe.Guarantee) []probe.Try {
+		var out []probe.Try
+		for _, g := range probe.Guarantees() {
+			out = append(out, probe.Try{Guarantee: g, What: "x", Refused: true}, probe.Try{Guarantee: g, What: "y", Refused: g != but, How: "reached"})
+		}
+		return out
+	}
+	for _, g := range probe.Guarantees() {
+		r := probe.Report{Tries: full(g)}
+		if m := r.Missing(); len(m) != 1 || m[0] != (probe.Missing{Guarantee: g, Reason: "y: reached"}) {
+			t.Errorf("%s: %v", g, m)
+		}
+		for i, try := range r.Tries {
+			r.Tries[i].Refused = true
+			if try.Guarantee == g {
+				r.Tries[i].Guarantee = "other"
+			}
+		}
+		if m := r.Missing(); len(m) != 1 || m[0].Guarantee != g || !strings.Contains(m[0].Reason, "did not try") {
+			t.Errorf("%s is not tried: %v", g, m)
+		}
+	}
+	if r := (probe.Report{Tries: full("")}); len(r.Missing()) != 0 {
+		t.Error(r.Missing())
+	}
+}
+
+// A probe that starts every process that it may must not be taken for one with too much memory: on a busy machine
+// one probe in many was ended so, and every call of a script was refused.
+func TestProbeFitsIntoItsMemory(t *testing.T) {
+	const each = 16 << 20 // of a process that the probe forks, its own pages and those that it shares
+	if l := probeLimits(); int64(l.Processes)*each > l.Memory {
+		t.Errorf("%d processes may have more than %d bytes together", l.Processes, l.Memory)
+	}
+}

@@ -1,0 +1,183 @@
+//go:build amd64 || arm64
+
+package sandbox
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"tavernsim/tools/sandbox/probe"
+	"tavernsim/tools/sandbox/remains"
+)
+
+// reexecName is the argument by which this program becomes a worker.
+const reexecName = "__worker"
+
+// selfPath is where a worker's own file is, if it is needed inside. The last name is the
+// one by which this program is started.
+const selfPath = "/.self/simd"
+
+// Reexec makes this program a worker if its arguments say so. The main function calls it
+// first and exits with the code.
+func Reexec(args []string) (code int, worker bool) {
+	if len(args) < 2 || args[1] != reexecName {
+		return 0, false
+	}
+	if len(args) == 4 && args[2] == "probe" {
+		return probe.Run(os.Stdout, args[3]), true
+	}
+	return work(), true
+}
+
+// work is the life of a worker. It does everything on one thread, and the program
+// inherits what that thread may do.
+func work() int {
+	runtime.LockOSThread()
+	runtime.GOMAXPROCS(1)
+	debug.SetGCPercent(-1) // a collection starts threads, which the limit of processes may refuse
+	signal.Notify(make(chan os.Signal, 1))
+	if err := unix.CloseRange(controlFD, ^uint(0), unix.CLOSE_RANGE_CLOEXEC); err != nil {
+		fmt.Fprintln(os.Stderr, "simd:", reexecName, "is started by simd itself:", err)
+		return 2
+	}
+	j, err := readJob()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "simd:", reexecName, "is started by simd itself:", err)
+		return 2
+	}
+	s := j.serve()
+	text, err := json.Marshal(s)
+	if err == nil {
+		_, err = unix.Write(statusFD, text)
+	}
+	if err != nil {
+		return 1
+	}
+	return 0
+}
+
+// collect sends the files that the program left in Work. Nothing else runs any more.
+func (j *job) collect() (left int) {
+	_ = unix.Kill(-1, unix.SIGKILL)
+	for {
+		if _, err := unix.Wait4(-1, nil, 0, nil); err != nil && !errors.Is(err, unix.EINTR) {
+			break
+		}
+	}
+	out := os.NewFile(filesFD, "files")
+	defer out.Close()
+	return remains.Send(out, Work, j.Keep, func(path string, data []byte) bool {
+		return slices.ContainsFunc(j.Files, func(f File) bool { return f.Work && f.Path == path && bytes.Equal(f.Data, data) })
+	})
+}
+
+func readJob() (*job, error) {
+	control := os.NewFile(controlFD, "control")
+	var head [4]byte
+	if _, err := io.ReadFull(control, head[:]); err != nil {
+		return nil, err
+	}
+	n := binary.BigEndian.Uint32(head[:])
+	if n > 2*MaxFiles+8*maxCommand {
+		return nil, fmt.Errorf("a job of %d bytes", n)
+	}
+	body := make([]byte, n)
+	if _, err := io.ReadFull(control, body); err != nil {
+		return nil, err
+	}
+	runtime.KeepAlive(control)
+	j := new(job)
+	return j, json.Unmarshal(body, j)
+}
+
+// stageError is a stage that failed, and what is lost with it.
+type stageError struct {
+	lost probe.Guarantee
+	err  error
+}
+
+func (e *stageError) Error() string { return e.err.Error() }
+
+func lost(g probe.Guarantee, format string, args ...any) error {
+	return &stageError{g, fmt.Errorf(format, args...)}
+}
+
+func (j *job) serve() status {
+	if err := j.confine(); err != nil {
+		if e, ok := errors.AsType[*stageError](err); ok {
+			return status{Failed: e.lost, Error: e.Error()}
+		}
+		return status{Failed: probe.Privileges, Error: err.Error()}
+	}
+	pid, err := j.exec()
+	if err != nil {
+		return status{Start: true, Error: err.Error()}
+	}
+	s := j.watch(pid)
+	if j.Keep.Files > 0 && s.End == "" && s.Signal == "" && s.Failed == "" {
+		s.Left = j.collect()
+	}
+	return s
+}
+
+func (j *job) confine() error {
+	// Nobody else with this user may look into the memory of process 1.
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		return lost(probe.Processes, "not dumpable: %w", err)
+	}
+	if j.View {
+		if err := j.view(); err != nil {
+			return err
+		}
+	}
+	if err := j.writeFiles(); err != nil {
+		return lost(probe.Files, "write the files of the command: %w", err)
+	}
+	if err := dropRights(); err != nil {
+		return err
+	}
+	if err := j.Limits.set(); err != nil {
+		return err
+	}
+	if err := j.landlock(); err != nil {
+		return err
+	}
+	return filterCalls()
+}
+
+// exec starts the program in a session of its own, with three descriptors. Its terminal,
+// if it has one, is its output.
+func (j *job) exec() (int, error) {
+	program, err := j.lookUp()
+	if err != nil {
+		return 0, err
+	}
+	return syscall.ForkExec(program, j.Argv, &syscall.ProcAttr{
+		Dir: j.Dir, Env: j.Env, Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{Setsid: true, Setctty: j.Terminal, Ctty: 1},
+	})
+}
+
+func (j *job) lookUp() (string, error) {
+	if strings.Contains(j.Argv[0], "/") {
+		return j.Argv[0], nil
+	}
+	for dir := range strings.SplitSeq(Path, ":") {
+		if unix.Access(dir+"/"+j.Argv[0], unix.X_OK) == nil {
+			return dir + "/" + j.Argv[0], nil
+		}
+	}
+	return "", syscall.ENOENT
+}

@@ -1,0 +1,100 @@
+package secrets
+
+import (
+	"slices"
+	"sync"
+
+	"tavernsim/engine/secret/mask"
+	"tavernsim/protocol"
+)
+
+// Held are the secrets of one scene: those of a Store, and those that persons gave to agents
+// while it ran, which nothing keeps. It can be used by many goroutines.
+type Held struct {
+	base *Store
+
+	mu    sync.Mutex // guards the following fields
+	given []given
+	all   *Store // masks the values of both
+}
+
+type given struct{ owner, name, value string }
+
+// maxGiven bounds the values that persons give in a scene.
+const maxGiven = 1000
+
+// Hold holds the secrets of a store, which may be nil.
+func Hold(s *Store) *Held { return &Held{base: s, all: s} }
+
+// Check refuses a value that cannot be found in texts.
+func Check(name, value string) error {
+	_, err := mask.New([]mask.Secret{{Name: name, Value: value}})
+	return err
+}
+
+// Give gives an agent a value.
+func (h *Held) Give(owner, name, value string) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	g := given{owner, name, value}
+	if slices.Contains(h.given, g) {
+		return nil
+	}
+	if len(h.given) == maxGiven {
+		return protocol.Errorf(protocol.KindLimit, "%d values were given in this scene, which is the limit", maxGiven)
+	}
+	var list []mask.Secret
+	for _, x := range append(h.given, g) {
+		list = append(list, mask.Secret{Name: x.name, Value: x.value})
+	}
+	all := &Store{}
+	if h.base != nil {
+		all.grants = h.base.grants
+		for _, name := range protocol.SortedKeys(h.base.grants) {
+			list = append(list, mask.Secret{Name: name, Value: h.base.grants[name].Value})
+		}
+	}
+	var err error
+	if all.masker, err = mask.New(list); err != nil {
+		return err
+	}
+	h.given, h.all = append(h.given, g), all // also those of before: they may still be in outputs
+	return nil
+}
+
+// Store masks the values of all, and gives those of the file.
+func (h *Held) Store() *Store {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.all
+}
+
+// For gives a tool that an agent calls the secrets which the agent was given, or which the
+// file grants to the tool.
+func (h *Held) For(owner, tool string, names []string) (map[string]string, error) {
+	out := map[string]string{}
+	for _, name := range names {
+		value, ok := h.find(owner, name)
+		if !ok {
+			granted, err := h.base.For(tool, []string{name})
+			if err != nil {
+				return nil, protocol.Errorf(protocol.KindOf(err), "%w; or ask for it with get_value", err)
+			}
+			value = granted[name]
+		}
+		out[name] = value
+	}
+	return out, nil
+}
+
+// find gives the newest value that an agent was given under a name.
+func (h *Held) find(owner, name string) (string, bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, g := range slices.Backward(h.given) {
+		if g.owner == owner && g.name == name {
+			return g.value, true
+		}
+	}
+	return "", false
+}

@@ -1,0 +1,100 @@
+package shell
+
+import (
+	"context"
+	"errors"
+	"os"
+	"time"
+)
+
+// Pauses between two looks at what the processes do.
+const (
+	quiet     = 30 * time.Millisecond // nothing came for so long
+	firstLook = 20 * time.Millisecond
+	lastLook  = 250 * time.Millisecond
+)
+
+// come is what came of a command by now.
+type come int
+
+const (
+	done     come = iota // it has ended
+	over                 // the session has
+	runs                 // its time is over
+	waits                // it waits for input
+	stuck                // it has ended, and nobody knows how
+	stopped_             // the shell has stopped itself
+	large                // its folders have too much
+	left                 // whoever called has gone
+)
+
+// wait waits until a command has ended, waits for input, or has run for so long.
+func (s *session) wait(ctx context.Context, most time.Duration) come {
+	late := time.NewTimer(most)
+	defer late.Stop()
+	pause, was := firstLook, busy
+	look := time.NewTimer(pause)
+	defer look.Stop()
+	for {
+		s.mu.Lock()
+		ended, finished, since := s.ended != nil, s.marker == nil, time.Since(s.last)
+		s.look.first = s.first
+		s.mu.Unlock()
+		switch {
+		case finished && !ended:
+			return done
+		case s.isOver() && s.whyFull() != "":
+			return large
+		case s.isOver():
+			return over
+		}
+		select {
+		case <-s.changed:
+			continue
+		case <-s.gone:
+			continue
+		case <-late.C:
+			return runs
+		case <-ctx.Done():
+			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+				return runs
+			}
+			return left
+		case <-look.C:
+		}
+		now := busy
+		if since >= quiet {
+			now = s.look.look(s.term.foreground())
+		}
+		if now == was && now != busy && time.Since(s.lastSeen()) >= quiet { // twice in a row: it is no moment between two others
+			return map[state]come{reading: waits, idle: stuck, stopped: stopped_}[now]
+		}
+		was = now
+		pause = min(pause*3/2, lastLook)
+		if now != busy {
+			pause = firstLook
+		}
+		look.Reset(pause)
+	}
+}
+
+func (s *session) lastSeen() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.last
+}
+
+// answer is what is told of a command.
+func (s *session) answer(last bool) (text string, dropped int64, exit int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.tell(); last {
+		s.show(len(s.pending))
+	}
+	text, dropped = s.screen.take(last)
+	if s.script != "" && s.marker == nil {
+		_ = os.Remove(s.script) // the folder goes with the session
+		s.script = ""
+	}
+	return text, dropped, s.exit
+}

@@ -1,0 +1,32 @@
+// Package shell carries out the tools command, input and ctrl of ToolsXML: a shell for each
+// agent, in a terminal and in the sandbox, that keeps its folder and its variables.
+//
+// The owner makes an [Executor] by [New] for one scene and calls Close after it. A session
+// starts with the first command of an agent. It ends when its shell does, when nobody calls
+// it for long, when a call of it is cancelled, and with the Executor.
+//
+// # Promises
+//
+//  1. A script is one file that the shell sources, so that what it changes stays, its input
+//     is the terminal, and nothing that programs leave unread becomes a command.
+//  2. A call answers when its command has ended, when a program waits for input, or after
+//     its time; then the command goes on, and input and ctrl reach it. While one runs,
+//     another command is refused.
+//  3. The end of a command is a marker that no program can know; what looks like one is
+//     output. A shell that does not tell the end is ended.
+//  4. An output has no escape sequence and no control character, and its lines are as they
+//     were in the end. It is bounded; what is beyond is read, counted and dropped.
+//  5. Secrets come as variables of the shell, quoted, for one command; no value is in a
+//     script or in the environment of a program that was not given it. Outputs are masked,
+//     also across two answers. A file of a mount that has a secret is removed when the
+//     command or the session has ended.
+//  6. Whatever a session's programs do, none is left when the session has ended, and Close
+//     returns after that. The first answer after a session was lost says so. Its folders are
+//     bounded from its start to its end, and what cannot be counted is beyond the bounds.
+//  7. Without a whole sandbox nothing runs.
+//
+// # Not here
+//
+// Who may call, and with which script (engine/permit); what holds the programs
+// (tools/sandbox); the grammar (tam/toolsxml).
+package shell

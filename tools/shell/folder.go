@@ -1,0 +1,57 @@
+package shell
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"tavernsim/tools/mount"
+	"tavernsim/tools/sandbox"
+)
+
+// folder makes the folder of a mount ready. An empty Host = there is none.
+func folder(name, host string) (sandbox.Mount, error) {
+	m := sandbox.Mount{Host: host, Inside: "/fam/" + name, Write: name != mount.Project}
+	if host == "" {
+		return m, nil
+	}
+	abs, err := filepath.Abs(host)
+	if err != nil {
+		return m, err
+	}
+	if m.Host = abs; !m.Write {
+		if _, err := os.Stat(abs); errors.Is(err, fs.ErrNotExist) {
+			m.Host = ""
+		}
+		return m, nil
+	}
+	if err := os.MkdirAll(abs, 0o755); err != nil {
+		return m, err
+	}
+	return m, own(abs)
+}
+
+// own gives a folder, and what is in it, to the user of programs, if that is another one
+// than the engine's.
+func own(dir string) error {
+	uid, gid := sandbox.HostIDs()
+	if uid == os.Geteuid() {
+		return nil
+	}
+	root, err := os.OpenRoot(dir) // programs of other sessions may change what is in it
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	n := 0
+	return fs.WalkDir(root.FS(), ".", func(path string, _ fs.DirEntry, err error) error {
+		if n++; err != nil || n > maxFiles {
+			return nil //nolint:nilerr // it went away meanwhile
+		}
+		if err := root.Lchown(path, uid, gid); path == "." {
+			return err
+		}
+		return nil
+	})
+}

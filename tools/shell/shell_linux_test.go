@@ -1,0 +1,116 @@
+//go:build amd64 || arm64
+
+package shell
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"tavernsim/tools"
+	"tavernsim/tools/manifest"
+	"tavernsim/tools/mount"
+	"tavernsim/tools/sandbox"
+)
+
+func TestMain(m *testing.M) {
+	if code, worker := sandbox.Reexec(os.Args); worker {
+		os.Exit(code)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// kit is the shell of one agent.
+type kit struct {
+	*Executor
+	files *mount.Source
+	dir   string
+}
+
+func newKit(t testing.TB, opt Options) *kit {
+	t.Helper()
+	if opt.Sandbox == nil {
+		opt.Sandbox = sandbox.New(sandbox.Options{})
+	}
+	r := opt.Sandbox.Probe(t.Context())
+	if missing := r.Missing(); len(missing) > 0 {
+		t.Skipf("no sandbox here: %v", missing)
+	}
+	dir := t.TempDir()
+	k := &kit{New(opt), &mount.Source{Folders: map[string]string{mount.Agent: dir + "/own", mount.Run: dir + "/shared"}}, dir}
+	t.Cleanup(func() { _ = k.Close() })
+	return k
+}
+
+func definition(id string) *manifest.Tool {
+	for _, d := range manifest.NewShellTools() {
+		if d.ID == id {
+			return d
+		}
+	}
+	return nil
+}
+
+// do calls a tool.
+func (k *kit) do(t testing.TB, id, content string) tools.Result {
+	t.Helper()
+	return k.Call(t.Context(), &tools.Call{Tool: definition(id), Params: map[string]any{"content": content}, Files: k.files, Owner: "ada"})
+}
+
+// want checks the fields of an answer.
+func want(t testing.TB, r tools.Result, fields map[string]any) {
+	t.Helper()
+	got, _ := r.Output.(map[string]any)
+	for name, v := range fields {
+		if got[name] != v {
+			t.Errorf("%s: %#v, want %#v; %+v %+v", name, got[name], v, got, r.Error)
+		}
+	}
+}
+
+func said(output string) map[string]any {
+	return map[string]any{"status": "ok", "exit_code": int64(0), "output": output}
+}
+
+// Promise 1.
+func TestASessionKeepsItsState(t *testing.T) {
+	k := newKit(t, Options{})
+	for _, c := range [][2]string{
+		{"pwd", "/fam/agent\n"},
+		{"export A=1; B=2; mkdir -p x; cd x; f() { echo f $1; }; alias g='echo g'", ""},
+		{"echo $A $B $PWD; f 3; g 4", "1 2 /fam/agent/x\nf 3\ng 4\n"},
+		{"cat <<'EOF'\na\n  b $A\nEOF", "a\n  b $A\n"},
+		{"printf abc", "abc"},
+		{"printf 'a\\n\\nb\\n\\n'", "a\n\nb\n\n"},
+		{"tty >/dev/null; [ -t 0 ] && [ -t 1 ] && [ -t 2 ] && echo tty; stty size; echo $TERM $PAGER", "tty\n50 200\ndumb cat\n"},
+		{"echo hi >file; ls", "file\n"},
+		{"cat <(echo a) <(echo b) | tee >(cat >/dev/null)", "a\nb\n"},
+	} {
+		want(t, k.do(t, "command", c[0]), said(c[1]))
+	}
+	want(t, k.do(t, "command", "false"), map[string]any{"status": "error", "exit_code": int64(1), "output": "", "session_restarted": nil})
+	if b, err := os.ReadFile(k.dir + "/own/x/file"); err != nil || string(b) != "hi\n" {
+		t.Errorf("%q %v", b, err)
+	}
+}
+
+// Promise 2.
+func TestInputAndControl(t *testing.T) {
+	k := newKit(t, Options{Time: 400 * time.Millisecond})
+	want(t, k.do(t, "command", "read -p 'sure? ' x; echo got $x"), map[string]any{"status": "awaiting_input", "awaits": "line", "output": "sure? "})
+	if r := k.do(t, "command", "echo no"); r.Error == nil || !strings.Contains(r.Error.Message, "busy") {
+		t.Errorf("%+v", r)
+	}
+	want(t, k.do(t, "input", "y\n"), said("got y\n"))
+	want(t, k.do(t, "command", "cat"), map[string]any{"status": "awaiting_input"})
+	want(t, k.do(t, "input", "one\n"), map[string]any{"status": "awaiting_input", "output": "one\n"})
+	want(t, k.do(t, "ctrl", "d"), said(""))
+	want(t, k.do(t, "command", "echo a; sleep 100; echo b"), map[string]any{"status": "running", "output": "a\n"})
+	want(t, k.do(t, "ctrl", "c"), map[string]any{"status": "error", "exit_code": int64(130), "output": ""})
+	want(t, k.do(t, "command", "while :; do :; done"), map[string]any{"status": "running"})
+	want(t, k.do(t, "ctrl", "Ctrl+C"), map[string]any{"status": "error", "exit_code": int64(130)})
+	want(t, k.do(t, "command", "echo still here"), said("still here\n"))
+}

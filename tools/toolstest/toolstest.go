@@ -1,0 +1,117 @@
+// Package toolstest tests executors of tools: each must pass [Run].
+package toolstest
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"tavernsim/protocol"
+	"tavernsim/tools"
+	"tavernsim/tools/manifest"
+)
+
+// Act is what the other side of an executor does with a call.
+type Act string
+
+const (
+	Answers Act = "answers" // {said: the parameter say, key: the key}
+	SaysNo  Act = "says no"
+	Hangs   Act = "hangs"   // no answer, ever
+	Floods  Act = "floods"  // an answer without end, of the letter x
+	Breaks  Act = "breaks"  // ends in the middle of a call
+	Refuses Act = "refuses" // nothing begins
+	Panics  Act = "panics"
+)
+
+// Maker makes an executor whose other side does one thing, and a tool that it carries out.
+// It returns nil for what the other side cannot do. Cleanup of the other side belongs to t.
+type Maker func(t *testing.T, act Act, repeat manifest.Repeat) (tools.Executor, *manifest.Tool)
+
+// Run tests an executor.
+func Run(t *testing.T, made Maker) {
+	for _, c := range []struct {
+		act         Act
+		never, free tools.Status
+		kind        protocol.ErrorKind // for free
+	}{
+		{SaysNo, tools.Failed, tools.Failed, tools.KindTool},
+		{Hangs, tools.Unknown, tools.TimedOut, protocol.KindTimeout},
+		{Breaks, tools.Unknown, tools.Failed, protocol.KindTransient},
+		{Refuses, tools.Failed, tools.Failed, protocol.KindTransient},
+		{Panics, tools.Failed, tools.Failed, protocol.KindInternal},
+	} {
+		t.Run(string(c.act), func(t *testing.T) {
+			timeout := 10 * time.Second // the other side may have to start
+			if c.act == Hangs {
+				timeout = 300 * time.Millisecond
+			}
+			for repeat, want := range map[manifest.Repeat]tools.Status{manifest.Never: c.never, manifest.Free: c.free} {
+				r := call(t, made, c.act, repeat, "x", timeout)
+				if r != nil && (r.Status != want || r.Error == nil || repeat == manifest.Free && r.Error.Kind != c.kind || r.Output != nil) {
+					t.Errorf("%s: %+v %+v, want %s %s", repeat, r, r.Error, want, c.kind)
+				}
+			}
+		})
+	}
+	t.Run("answers", func(t *testing.T) { answers(t, made) })
+	t.Run("floods", func(t *testing.T) {
+		r := call(t, made, Floods, manifest.Free, "x", 5*time.Second)
+		text, _ := r.Output.(string)
+		if r.Status != tools.OK || !r.Meta.Cut || len(text) > tools.MaxOutput || !strings.HasPrefix(text, "xxx") || r.Meta.Bytes < tools.MaxOutput {
+			t.Errorf("%s %+v, %d bytes: %+v", r.Status, r.Error, len(text), r.Meta)
+		}
+	})
+	t.Run("cancel", func(t *testing.T) {
+		x, tool := made(t, Hangs, manifest.ByKey)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer time.AfterFunc(50*time.Millisecond, cancel).Stop()
+		begun := time.Now()
+		r := tools.Run(ctx, x, &tools.Call{Tool: tool, Params: map[string]any{"say": "x"}, Key: "k"}, tools.Options{Retries: 3})
+		if took := time.Since(begun); r.Status != tools.Cancelled || took > 5*time.Second {
+			t.Errorf("%+v after %s", r, took)
+		}
+		closed(t, x)
+	})
+}
+
+func call(t *testing.T, made Maker, act Act, repeat manifest.Repeat, say string, timeout time.Duration) *tools.Result {
+	t.Helper()
+	x, tool := made(t, act, repeat)
+	if x == nil {
+		return nil
+	}
+	defer closed(t, x)
+	begun := time.Now()
+	r := tools.Run(t.Context(), x, &tools.Call{Tool: tool, Params: map[string]any{"say": say}, Key: "key"}, tools.Options{Timeout: timeout})
+	if took := time.Since(begun); took > timeout+5*time.Second {
+		t.Errorf("%s took %s", act, took)
+	}
+	return &r
+}
+
+// answers: many at once, each with its own answer.
+func answers(t *testing.T, made Maker) {
+	x, tool := made(t, Answers, manifest.Free)
+	defer closed(t, x)
+	var all sync.WaitGroup
+	for i := range 20 {
+		all.Go(func() {
+			say := strings.Repeat("ä", i+1) + `"\<&>`
+			r := tools.Run(t.Context(), x, &tools.Call{Tool: tool, Params: map[string]any{"say": say}, Key: "key " + say}, tools.Options{})
+			m, _ := r.Output.(map[string]any)
+			if r.Status != tools.OK || r.Error != nil || m["said"] != say || m["key"] != "key "+say || r.Meta.Attempts != 1 {
+				t.Errorf("%q: %+v %+v", say, r, r.Error)
+			}
+		})
+	}
+	all.Wait()
+}
+
+func closed(t *testing.T, x tools.Executor) {
+	if err := x.Close(); err != nil {
+		t.Error(err)
+	}
+}
