@@ -115,7 +115,9 @@ func (a *agentShell) wake(env *protocol.Envelope) error {
 		return err
 	}
 	a.wokenUnder(view.Budget)
-	return a.step(machines.Wake(a.Scene, a.machine, view, env.Wave, env.Time, a.Seed, env.Type))
+	in := machines.Wake(a.Scene, a.machine, view, env.Wave, env.Time, a.Seed, env.Type)
+	in.Lost = a.lost()
+	return a.step(in)
 }
 
 // step gives the machine an input and carries out the effects of its decision. When
@@ -180,6 +182,9 @@ func (a *agentShell) ended(facts []protocol.Fact, requests []protocol.Sequenced)
 		a.sup.PauseOrdinary()
 		env.Priority = protocol.Critical
 	}
+	if a.budget != nil && a.budget.step.Done > 0 { // earlier turns may wait for what its last answer did not take
+		a.stepped()
+	}
 	a.budget = nil
 	a.machine.Release()
 	a.sendMeasured(env)
@@ -203,6 +208,8 @@ func (a *agentShell) handedOver(facts []protocol.Fact, requests []protocol.Seque
 			m.in.Facts[i].Fact = &machines.CallSeen{Tool: x.Tool, Status: x.Status}
 		case *agent.TurnEnded:
 			m.end, m.in.Facts[i].Fact = *x, &m.end
+		case *agent.CallJudged:
+			a.metrics.Judged(x.Allowed, x.By)
 		}
 	}
 	return &m.Envelope, err
@@ -226,12 +233,17 @@ func (a *agentShell) ask(q *agent.Ask) *agent.Answered {
 	if a.hold(q) {
 		return nil
 	}
-	return a.send(q)
+	x := a.send(q)
+	if x == nil && a.budget != nil {
+		a.budget.step.Free++ // its answer comes by itself
+	}
+	return x
 }
 
 // send lets a request leave.
 func (a *agentShell) send(q *agent.Ask) *agent.Answered {
-	if x := a.outside.Now(q, a.Clock == agenda.Realtime); x != nil {
+	barred := a.barredFor(q)
+	if x := a.outside.Now(q, a.Clock == agenda.Realtime, barred...); x != nil {
 		return x
 	}
 	if a.cancel == nil {
@@ -242,7 +254,7 @@ func (a *agentShell) send(q *agent.Ask) *agent.Answered {
 		}
 	}
 	wave, urgency, kind := a.wave, a.urgency, q.Kind // q lives as long as the deliberation
-	from := outside.From{Scene: cmp.Or(a.options.Name, a.ID), Class: a.options.Class, Agent: a.machine.ID.Instance, Turn: a.machine.State.Turn + 1, At: a.woken, Urgency: urgency, Bound: a.boundOf(q), Virtual: a.Clock != agenda.Realtime}
+	from := outside.From{Scene: cmp.Or(a.options.Name, a.ID), Class: a.options.Class, Agent: a.machine.ID.Instance, Turn: a.machine.State.Turn + 1, At: a.woken, Urgency: urgency, Bound: a.boundOf(q), Barred: barred, Virtual: a.Clock != agenda.Realtime}
 	a.outside.Go(a.ctx, from, q, func(raw protocol.Raw) { a.tellAnswer(wave, kind, raw, a.outside.Urgent(urgency)) })
 	return nil
 }

@@ -185,7 +185,7 @@ simulation: {clock: realtime, stop: {after: 20s}}`
 
 // calling publishes one event to the clerk with every turn of the callers; a
 // thought of the clerk takes two seconds.
-func calling(ctx context.Context, req protocol.ModelRequest) (protocol.ModelAnswer, error) {
+func calling(ctx context.Context, req *protocol.ModelRequest) (protocol.ModelAnswer, error) {
 	if req.Agent == "clerk" {
 		return after(2*time.Second, "")(ctx, req)
 	}
@@ -249,7 +249,7 @@ agent_instances:
 initial_world_state: {log: []}
 simulation: {clock: realtime, stop: {after: 60s}}`), "")
 	synctest.Test(t, func(t *testing.T) {
-		m := &slow{answer: func(ctx context.Context, req protocol.ModelRequest) (protocol.ModelAnswer, error) {
+		m := &slow{answer: func(ctx context.Context, req *protocol.ModelRequest) (protocol.ModelAnswer, error) {
 			a, err := after(time.Second, "")(ctx, req)
 			for i := range 3 {
 				a.Calls = append(a.Calls, protocol.Call{ID: fmt.Sprint(i), Tool: "PublishEventTool", Params: map[string]any{

@@ -1,11 +1,16 @@
 package scenes
 
 import (
+	"strings"
+
 	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/budget"
+	"tavernsim/engine/tooltask"
 	"tavernsim/llm"
 	"tavernsim/protocol"
 	"tavernsim/scenes/machines"
+	"tavernsim/scenes/outside"
 )
 
 // underBudget is what the shell of an agent keeps of a deliberation under a budget.
@@ -19,19 +24,8 @@ type underBudget struct {
 type held struct {
 	ask    *agent.Ask
 	bound  llm.Bound
-	ledger string // because of which another model answers; "" = none
-}
-
-func (h *held) request(o uint32) budget.Request {
-	return budget.Request{Agent: o, Number: h.ask.Number, Bound: amountOf(&h.bound), Unpriced: !h.bound.Priced, Changed: h.ledger != ""}
-}
-
-// amountOf is the most that a request takes of a ledger.
-func amountOf(b *llm.Bound) budget.Amount {
-	if b.Saved {
-		return budget.Amount{}
-	}
-	return budget.Amount{Tokens: b.Input + b.Output, Calls: 1, Nano: b.Cost}
+	ledger string   // because of which another model answers; "" = none
+	barred []string // endpoints that have no room for it
 }
 
 // wokenUnder begins a deliberation under a budget; nil = there is none.
@@ -47,17 +41,72 @@ func (a *agentShell) hold(q *agent.Ask) bool {
 	if b == nil {
 		return false
 	}
-	if q.Kind != agent.KindModel {
-		b.step.Free++
+	switch {
+	case q.Kind == agent.KindModel && b.Models:
+	case q.Kind == agent.KindModel, q.Kind == agent.KindApproval, !b.Tools:
 		return false
+	default:
+		return a.holdTool(q)
 	}
 	q.Model.BudgetUsed = b.Used
 	h := &held{ask: q, bound: a.outside.Bound(q)}
 	b.asked[q.Number] = h
 	if b.ByGrant {
-		b.step.Asks = append(b.step.Asks, h.request(a.machine.ID.Ordinal))
+		a.askGrant(h)
 	}
 	return b.ByGrant
+}
+
+// holdTool keeps a call of a tool until the stage grants it; false = it may leave at once.
+func (a *agentShell) holdTool(q *agent.Ask) bool {
+	b := a.budget
+	if !b.ByGrant {
+		return false
+	}
+	number := budget.ToolNumbers + q.Number
+	b.asked[number] = &held{ask: q}
+	b.step.Asks = append(b.step.Asks, budget.Request{
+		Agent: a.machine.ID.Ordinal, Number: number, Tool: true, Bound: budget.Amount{Calls: 1, Nano: a.CostOf(q.Call.Tool)},
+		Paid: a.outside.Paid(a.machine.ID.Instance, a.machine.State.Turn+1, q),
+	})
+	return true
+}
+
+// grantedTool takes what becomes of a call: it leaves, or it fails.
+func (a *agentShell) grantedTool(q *agent.Ask, refused *budget.Refusal) error {
+	if refused != nil {
+		q.Answer = agent.Answered{Kind: q.Kind, Number: q.Number, Err: protocol.Errorf(protocol.KindLimit, "%s", refused.Text)}
+		return a.step(&q.Answer)
+	}
+	x := a.send(q)
+	if x == nil {
+		return nil // the answer comes through the mailbox
+	}
+	a.settle(x)
+	return a.step(x)
+}
+
+// settleTool notes what a call took that was granted.
+func (a *agentShell) settleTool(x *agent.Answered) {
+	b := a.budget
+	h := b.asked[budget.ToolNumbers+x.Number]
+	if h == nil {
+		return
+	}
+	b.step.Done, b.step.Took = budget.ToolNumbers+x.Number, budget.Amount{}
+	if x.Err == nil || tooltask.Costs(protocol.KindOf(x.Err)) {
+		b.step.Took = budget.Amount{Calls: 1, Nano: a.CostOf(h.ask.Call.Tool), Micro: x.Latency.Microseconds()}
+		if x.Output != nil {
+			b.step.Took.Bytes = tool.SizeOf(protocol.Encode(x.Output), x.Artifacts)
+		}
+	}
+}
+
+// askGrant asks the stage for the grant of a request.
+func (a *agentShell) askGrant(h *held) {
+	r := outside.Request(a.machine.ID.Ordinal, h.ask.Number, &h.bound)
+	r.Paid = a.outside.Paid(a.machine.ID.Instance, a.machine.State.Turn+1, h.ask)
+	a.budget.step.Asks = append(a.budget.step.Asks, r)
 }
 
 // stepped tells the stage what the deliberation did with one message.
@@ -82,17 +131,21 @@ func (a *agentShell) granted(env *protocol.Envelope) error {
 		return err // the deliberation that asked has ended or failed
 	}
 	h := a.budget.asked[g.Number]
+	if g.Tool {
+		return a.grantedTool(h.ask, g.Refused)
+	}
+	h.barred = g.Barred
 	if g.Refused != nil {
-		if h.ledger != "" || g.Refused.On.Do != budget.Degrade {
-			x := &h.ask.Answer
-			*x = agent.Answered{Kind: h.ask.Kind, Number: h.ask.Number, Err: &llm.Failure{Outcome: llm.OutcomeBudget, Message: g.Refused.Text}}
-			x.Model.Origin = &protocol.ModelOrigin{Budget: &protocol.ModelBudget{Ledger: g.Refused.Ledger}}
-			a.asked(a.model.Name(), h.ask, x, 0)
-			return a.step(x)
+		if a.outside.Refuse(h.ask, g.Refused) {
+			if g.Refused.On.Do != budget.Degrade || h.ledger != "" && !strings.HasPrefix(h.ledger, budget.OfEndpoint) {
+				a.asked(a.model.Name(), h.ask, &h.ask.Answer, 0)
+				return a.step(&h.ask.Answer)
+			}
+			h.ask.Model.Model = g.Refused.On.Model
 		}
-		h.ledger, h.ask.Model.Model = g.Refused.Ledger, g.Refused.On.Model
+		h.ledger = g.Refused.Ledger
 		if h.bound = a.outside.Bound(h.ask); !h.bound.Script {
-			a.budget.step.Asks = append(a.budget.step.Asks, h.request(a.machine.ID.Ordinal))
+			a.askGrant(h)
 			a.stepped()
 			return nil
 		}
@@ -105,9 +158,25 @@ func (a *agentShell) granted(env *protocol.Envelope) error {
 	return a.step(x)
 }
 
+// lost are the failures of requests of the turn that begins which a kill, or a failure of the
+// agent, cut off. Nobody has their answers, and they may have cost as much as they could.
+func (a *agentShell) lost() (list []*agent.Answered) {
+	if a.budget == nil {
+		return nil
+	}
+	for _, l := range a.outside.Log.Lost(a.machine.ID.Instance, a.machine.State.Turn+1) {
+		list = append(list, l.Answered())
+	}
+	return list
+}
+
 // settle notes in an answer what budgets have to do with it, and what it took.
 func (a *agentShell) settle(x *agent.Answered) {
-	if a.budget == nil || x.Kind != agent.KindModel {
+	if a.budget == nil || x.Kind == agent.KindApproval {
+		return
+	}
+	if x.Kind != agent.KindModel {
+		a.settleTool(x)
 		return
 	}
 	h := a.budget.asked[x.Number]
@@ -126,7 +195,10 @@ func (a *agentShell) settle(x *agent.Answered) {
 		o.Budget.Saved, o.Budget.Ledger = h.bound.Saved, h.ledger
 	}
 	a.budget.step.Done = x.Number
-	a.budget.step.Took, _ = machines.Taken(&x.Model, x.Err != nil)
+	a.budget.step.Took, _ = budget.Taken(&x.Model)
+	if o := x.Model.Origin; o != nil {
+		a.budget.step.Of = o.Endpoint
+	}
 }
 
 // boundOf is the bound of a request to an endpoint under a budget, else nil.
@@ -136,6 +208,16 @@ func (a *agentShell) boundOf(q *agent.Ask) *llm.Bound {
 	}
 	if h := a.budget.asked[q.Number]; h != nil && !h.bound.Script && !h.bound.Saved {
 		return &h.bound
+	}
+	return nil
+}
+
+// barredFor are the endpoints whose budgets have no room for a request.
+func (a *agentShell) barredFor(q *agent.Ask) []string {
+	if a.budget != nil && q.Kind == agent.KindModel {
+		if h := a.budget.asked[q.Number]; h != nil {
+			return h.barred
+		}
 	}
 	return nil
 }

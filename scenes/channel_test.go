@@ -29,11 +29,15 @@ func scriptScene(t *testing.T, name string) *scenestest.Scene {
 // interrupted is there when it goes on, from a snapshot or from facts: the end is
 // the same.
 func TestTheChannelGoesOnAfterAnInterrupt(t *testing.T) {
+	step := uint64(1)
+	if testing.Short() {
+		step = 4
+	}
 	for _, name := range []string{"throttle", "debounce", "world_paths", "subscriptions", "blocked", "blocked_pair", "lanes"} {
 		t.Run(name, func(t *testing.T) {
 			whole := scriptScene(t, name)
 			want := whole.Run(t, scenestest.Settings{})
-			for at := uint64(1); at < want.Wave.Number; at++ {
+			for at := uint64(1); at < want.Wave.Number; at += step {
 				for _, every := range []int64{1, -1} {
 					s := whole.Fresh(t)
 					first := s.Run(t, scenestest.Settings{InterruptAt: at, Snapshots: every})

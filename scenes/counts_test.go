@@ -154,7 +154,7 @@ func (c cloud) Gate(*protocol.ModelRequest) (*gate.Gate, int64) { return c.gate,
 
 // What a gate does is counted by the name of its endpoint.
 func TestCountsOfAGate(t *testing.T) {
-	model := cloud{gate: gate.New("cloud", limit.Options{}), Fake: &llmtest.Fake{Reply: func(_ context.Context, n int, _ protocol.ModelRequest) (string, error) {
+	model := cloud{gate: gate.New("cloud", limit.Options{}), Fake: &llmtest.Fake{Reply: func(_ context.Context, n int, _ *protocol.ModelRequest) (string, error) {
 		if n == 3 {
 			return "", &llm.Failure{Outcome: llm.OutcomeTruncated, Message: "cut"}
 		}

@@ -32,7 +32,7 @@ simulation: {clock: realtime, stop: {after: 30s}}`)
 
 // ringing publishes work at once and an alarm two seconds later; the worker
 // takes ten seconds for its first thought and says what it heard in the others.
-func ringing(ctx context.Context, req protocol.ModelRequest) (protocol.ModelAnswer, error) {
+func ringing(ctx context.Context, req *protocol.ModelRequest) (protocol.ModelAnswer, error) {
 	if req.Agent == "worker" {
 		if strings.Contains(req.Messages[0].Text, "Turn 1 ") {
 			a, err := after(10*time.Second, "done with it")(ctx, req)
@@ -63,7 +63,7 @@ func TestRefusedDeliveriesAreCounted(t *testing.T) {
   - {instance_id: caller, profile_id: person, custom_runtime_config: {deliberation_frequency_hz: 1}}
   - {instance_id: worker, profile_id: person, custom_runtime_config: {wake_on_start: false}}
 simulation: {stop: {after: 4500ms}}`), "")
-			calls := func(_ context.Context, req protocol.ModelRequest) (a protocol.ModelAnswer, err error) {
+			calls := func(_ context.Context, req *protocol.ModelRequest) (a protocol.ModelAnswer, err error) {
 				for i := range 5 {
 					if turn, _ := req.Variables["turn"].(int64); req.Agent == "caller" && turn <= 3 {
 						a.Calls = append(a.Calls, protocol.Call{ID: fmt.Sprint(i), Tool: "PublishEventTool", Params: map[string]any{"type": "talk.x", "target_agent_instance_id": "worker"}})
@@ -106,7 +106,7 @@ simulation: {stop: {ticks: 9}}`, workers))}
 }
 
 // calls publishes seven events in a turn of the caller. Workers fail in every second.
-func (refusing) calls(_ context.Context, req protocol.ModelRequest) (a protocol.ModelAnswer, err error) {
+func (refusing) calls(_ context.Context, req *protocol.ModelRequest) (a protocol.ModelAnswer, err error) {
 	turn, _ := req.Variables["turn"].(int64)
 	switch {
 	case req.Agent != "caller" && turn%2 == 0:
@@ -207,7 +207,7 @@ func TestRealtimeInterrupt(t *testing.T) {
 func TestRealtimeRedelivery(t *testing.T) {
 	s := scenestest.New(t, alarm(t, "retry"), "")
 	synctest.Test(t, func(t *testing.T) {
-		m := &slow{answer: func(ctx context.Context, req protocol.ModelRequest) (protocol.ModelAnswer, error) {
+		m := &slow{answer: func(ctx context.Context, req *protocol.ModelRequest) (protocol.ModelAnswer, error) {
 			switch turn := req.Messages[0].Text; {
 			case req.Agent == "worker" && !strings.Contains(turn, "Turn 3 "):
 				return protocol.ModelAnswer{}, protocol.Errorf(protocol.KindTransient, "not now")
@@ -236,7 +236,7 @@ func TestRealtimeRedelivery(t *testing.T) {
 
 // never is a model that never answers one agent, and heeds no context.
 func never(who string, stop chan struct{}) *slow {
-	return &slow{answer: func(ctx context.Context, req protocol.ModelRequest) (protocol.ModelAnswer, error) {
+	return &slow{answer: func(ctx context.Context, req *protocol.ModelRequest) (protocol.ModelAnswer, error) {
 		if req.Agent == who {
 			<-stop
 		}
@@ -306,7 +306,7 @@ otherwise: {text: ""}
 		t.Fatal(text)
 	}
 	s = s.Fresh(t)
-	first := s.RunUntil(t, scenestest.Settings{Workers: 1}, func(q protocol.ModelRequest) bool {
+	first := s.RunUntil(t, scenestest.Settings{Workers: 1}, func(q *protocol.ModelRequest) bool {
 		return q.Agent == "crier" && q.Variables["turn"] == int64(4)
 	})
 	if first.Final {

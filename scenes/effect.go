@@ -35,6 +35,9 @@ func lastTurn(sc *setup.Scene, s *machines.State) func(agent string) uint64 {
 		}
 	}
 	return func(agent string) uint64 {
+		if id, ok := loggedTask(agent); ok && s.Tasks().State.Task(id) != nil {
+			return 0
+		}
 		if o, ok := sc.Ordinal(agent); ok {
 			return turns[o]
 		}

@@ -23,12 +23,10 @@ func Look(m *agent.Machine) map[string]any {
 	return map[string]any{"private": private, "goals": goals, "turn": int64(m.State.Turn), "waiting": int64(m.State.Waiting())}
 }
 
-// Services names the actors that a test may make fail.
-func Services() (actors []string) {
-	for _, k := range machines.Services() {
-		actors = append(actors, k.Actor)
-	}
-	return actors
+// Services names the services that the projects of the tests ask, and that a test may
+// make fail. All services have one shell.
+func Services() []string {
+	return []string{machines.ActorWorld, "$knowledge", "$events"}
 }
 
 // InFront calls f before every envelope that an actor handles. Agents that are

@@ -23,7 +23,7 @@ func TestKeepDropsOldFacts(t *testing.T) {
 			var r scenestest.Result
 			for !r.Final { // each stop leaves a snapshot, however slow the disk is
 				var asked atomic.Int64
-				if r = s.RunUntil(t, set, func(protocol.ModelRequest) bool { return asked.Add(1) == 15 }); r.Err != nil {
+				if r = s.RunUntil(t, set, func(*protocol.ModelRequest) bool { return asked.Add(1) == 15 }); r.Err != nil {
 					t.Fatal(r.Err)
 				}
 			}

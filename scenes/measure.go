@@ -7,10 +7,12 @@ import (
 	"tavernsim/actors"
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent"
+	"tavernsim/engine/budget"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/bus/delivery"
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/statecmd"
+	"tavernsim/engine/tooltask"
 	"tavernsim/engine/world"
 	"tavernsim/engine/worldstate"
 	"tavernsim/internal/metrics"
@@ -54,7 +56,7 @@ func (m mailboxes) MailboxDepths(yield func(kind, lane string, n int)) {
 // Start has returned, and remove them before the journal is closed. [Mailboxes]
 // covers the whole system.
 func (r *Run) Sources() metrics.Sources {
-	return metrics.Sources{Agents: r.stage.doing.table, Models: r.scene, World: r.scene, Journal: r.scene.journal}
+	return metrics.Sources{Agents: r.stage.doing.table, Models: r.scene, Budgets: r.scene, Tasks: r.scene.tasks, World: r.scene, Journal: r.scene.journal}
 }
 
 // declare gives the metrics the names in the project's files.
@@ -75,6 +77,20 @@ func (s *scene) declare() {
 
 // ModelGates implements metrics.ModelSource.
 func (s *scene) ModelGates() []*gate.Gate { return s.outside.Gates(agent.KindModel) }
+
+// WideBudgets implements metrics.BudgetSource, as of the last wave.
+func (s *scene) WideBudgets() []budget.Line {
+	if lines := s.budgets.Load(); lines != nil {
+		return *lines
+	}
+	return nil
+}
+
+func (st *stage) publishBudgets() {
+	if lines := st.machine.WideBudgets(); lines != nil {
+		st.budgets.Store(&lines)
+	}
+}
 
 // WorldBytes implements metrics.WorldSource.
 func (s *scene) WorldBytes() int { return s.shown.Load().World().Size() }
@@ -106,6 +122,10 @@ func (st *stage) kept(e *machines.Effect) {
 	case *agent.TurnEnded:
 		st.outside.Log.Ended(actor, x.Turn, e.Wave)
 		st.measureTurn(x.Agent, x)
+	case *tooltask.Ended:
+		st.outside.Log.Ended(logged(x.ID), 1, e.Wave)
+	case *tooltask.Cancelled:
+		st.outside.Log.Ended(logged(x.ID), 1, e.Wave)
 	case *agenda.AgentFailed:
 		st.measureFailure(x.Agent, x.WakeAt == 0)
 		if x.WakeAt == 0 {

@@ -55,7 +55,7 @@ func TestADiskThatFailsEndsTheScene(t *testing.T) {
 			refused.Add(1)
 			return errors.New("no room")
 		})
-		end := s.RunUntil(t, scenestest.Settings{FS: disk, Snapshots: -1, BatchFacts: 8}, func(protocol.ModelRequest) bool {
+		end := s.RunUntil(t, scenestest.Settings{FS: disk, Snapshots: -1, BatchFacts: 8}, func(*protocol.ModelRequest) bool {
 			if asked.Add(1) == call {
 				full.Store(true)
 			}

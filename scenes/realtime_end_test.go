@@ -12,8 +12,8 @@ import (
 )
 
 // alarmAfter answers after a time and publishes something critical.
-func alarmAfter(d time.Duration) func(context.Context, protocol.ModelRequest) (protocol.ModelAnswer, error) {
-	return func(ctx context.Context, req protocol.ModelRequest) (protocol.ModelAnswer, error) {
+func alarmAfter(d time.Duration) func(context.Context, *protocol.ModelRequest) (protocol.ModelAnswer, error) {
+	return func(ctx context.Context, req *protocol.ModelRequest) (protocol.ModelAnswer, error) {
 		a, err := after(d, "")(ctx, req)
 		a.Calls = []protocol.Call{{ID: "c", Tool: "PublishEventTool", Params: map[string]any{"type": "talk.x", "priority": "critical"}}}
 		return a, err
@@ -31,7 +31,7 @@ interfaceInputs: {now: {dataFlowType: STRING}}
 interfaceOutputs: {response: {dataFlowType: STRING}}
 nodes: [{id: model, type: LLMCompletion, inputValues: {prompt: "How was it?"}}, {id: out, type: GroupOutput}]
 edges: [{source: model, sourceHandle: text, target: out, targetHandle: response}]`), "")
-	m := &slow{answer: func(ctx context.Context, req protocol.ModelRequest) (protocol.ModelAnswer, error) {
+	m := &slow{answer: func(ctx context.Context, req *protocol.ModelRequest) (protocol.ModelAnswer, error) {
 		if req.Agent == "late" {
 			return alarmAfter(12*time.Second)(ctx, req)
 		}
@@ -54,7 +54,7 @@ edges: [{source: model, sourceHandle: text, target: out, targetHandle: response}
 func TestEndWhileASnapshotWaits(t *testing.T) {
 	for _, asked := range []time.Duration{2 * time.Second, 4 * time.Second} {
 		s := scenestest.New(t, realtimeScene(t, caller+"simulation: {clock: realtime, stop: {after: 90s}}"), "")
-		m := &slow{answer: func(ctx context.Context, req protocol.ModelRequest) (protocol.ModelAnswer, error) {
+		m := &slow{answer: func(ctx context.Context, req *protocol.ModelRequest) (protocol.ModelAnswer, error) {
 			if req.Agent == "hearer" {
 				return after(60*time.Second, "")(ctx, req)
 			}

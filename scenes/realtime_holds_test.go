@@ -22,7 +22,7 @@ agent_instances:
   - {instance_id: reader, profile_id: person, custom_runtime_config: {wake_on_start: false, subscribed_event_types: [{type: key, debounce_seconds: 2}]}}
   - {instance_id: ringer, profile_id: person, custom_runtime_config: {wake_on_start: false, subscribed_event_types: [alarm]}}
 simulation: {clock: realtime, stop: {after: 15s}}`), "")
-	typing := func(_ context.Context, req protocol.ModelRequest) (protocol.ModelAnswer, error) {
+	typing := func(_ context.Context, req *protocol.ModelRequest) (protocol.ModelAnswer, error) {
 		a := protocol.ModelAnswer{Finish: protocol.FinishStop}
 		publish := func(typ string) {
 			a.Calls = append(a.Calls, protocol.Call{ID: typ, Tool: "PublishEventTool", Params: map[string]any{"type": typ, "payload": req.Messages[0].Text}})

@@ -24,7 +24,7 @@ import (
 
 // slow is a model that is not Instant: it takes its time on the clock.
 type slow struct {
-	answer func(ctx context.Context, req protocol.ModelRequest) (protocol.ModelAnswer, error)
+	answer func(ctx context.Context, req *protocol.ModelRequest) (protocol.ModelAnswer, error)
 	mu     sync.Mutex
 	asked  []string
 	open   int
@@ -32,7 +32,7 @@ type slow struct {
 
 func (s *slow) Name() string { return "slow" }
 func (s *slow) Close() error { return nil }
-func (s *slow) Complete(ctx context.Context, req protocol.ModelRequest, _ llm.Sink) (protocol.ModelAnswer, error) {
+func (s *slow) Complete(ctx context.Context, req *protocol.ModelRequest, _ llm.Sink) (protocol.ModelAnswer, error) {
 	s.mu.Lock()
 	s.asked = append(s.asked, req.Agent)
 	s.open++
@@ -55,8 +55,8 @@ func (s *slow) count() (asked, open int) {
 }
 
 // after answers with a text when so much time has passed, or as the context ends.
-func after(d time.Duration, text string) func(context.Context, protocol.ModelRequest) (protocol.ModelAnswer, error) {
-	return func(ctx context.Context, _ protocol.ModelRequest) (protocol.ModelAnswer, error) {
+func after(d time.Duration, text string) func(context.Context, *protocol.ModelRequest) (protocol.ModelAnswer, error) {
+	return func(ctx context.Context, _ *protocol.ModelRequest) (protocol.ModelAnswer, error) {
 		timer := time.NewTimer(d)
 		defer timer.Stop()
 		select {
@@ -160,7 +160,7 @@ func TestRealtimeFrequencyAndEvents(t *testing.T) {
 func TestRealtimeBusyAgentHears(t *testing.T) {
 	s := scenestest.New(t, realtimeScene(t, caller+"simulation: {clock: realtime, stop: {after: 18s}}"), "") // with the hearer in the middle of a thought
 	synctest.Test(t, func(t *testing.T) {
-		m := &slow{answer: func(ctx context.Context, req protocol.ModelRequest) (protocol.ModelAnswer, error) {
+		m := &slow{answer: func(ctx context.Context, req *protocol.ModelRequest) (protocol.ModelAnswer, error) {
 			if req.Agent == "caller" { // every two seconds it says something
 				a, err := after(100*time.Millisecond, "")(ctx, req)
 				a.Calls = []protocol.Call{{ID: "c", Tool: "PublishEventTool", Params: map[string]any{"type": "talk.x", "target_agent_instance_id": "hearer"}}}
@@ -351,7 +351,7 @@ edges:
 			s := scenestest.New(t, p, "")
 			synctest.Test(t, func(t *testing.T) {
 				m := &slow{}
-				m.answer = func(ctx context.Context, req protocol.ModelRequest) (protocol.ModelAnswer, error) {
+				m.answer = func(ctx context.Context, req *protocol.ModelRequest) (protocol.ModelAnswer, error) {
 					if asked, _ := m.count(); asked <= 2 {
 						return after(time.Hour, "never")(ctx, req)
 					}
@@ -381,7 +381,7 @@ edges:
 // A provider that panics fails the call, not the process.
 func TestModelPanics(t *testing.T) {
 	s := scenestest.New(t, realtimeScene(t, caller+"simulation: {stop: {after: 5s}}"), "")
-	m := &slow{answer: func(context.Context, protocol.ModelRequest) (protocol.ModelAnswer, error) { panic("no model") }}
+	m := &slow{answer: func(context.Context, *protocol.ModelRequest) (protocol.ModelAnswer, error) { panic("no model") }}
 	r := s.Run(t, scenestest.Settings{Model: m})
 	text, _ := trace(t, s, 0, "agent.turn_ended")
 	if r.Err != nil || !strings.Contains(text, "model slow: panic: no model") {
@@ -401,7 +401,7 @@ func TestSameDigestWithSlowModel(t *testing.T) {
 		s := scenestest.New(t, p, "")
 		synctest.Test(t, func(t *testing.T) {
 			var calls atomic.Int64
-			m := &slow{answer: func(ctx context.Context, req protocol.ModelRequest) (protocol.ModelAnswer, error) {
+			m := &slow{answer: func(ctx context.Context, req *protocol.ModelRequest) (protocol.ModelAnswer, error) {
 				time.Sleep(time.Duration(calls.Add(1)*7919%int64(13+n)) * time.Millisecond)
 				return script.(llm.Instant).Answer(req)
 			}}
@@ -435,7 +435,7 @@ func TestAnswerOutlivesItsActor(t *testing.T) {
 	s := scenestest.New(t, p, "")
 	synctest.Test(t, func(t *testing.T) {
 		var calls atomic.Int64
-		m := &slow{answer: func(_ context.Context, req protocol.ModelRequest) (protocol.ModelAnswer, error) {
+		m := &slow{answer: func(_ context.Context, req *protocol.ModelRequest) (protocol.ModelAnswer, error) {
 			if req.Messages[0].Text == "quick" {
 				time.Sleep(100 * time.Millisecond)
 				return protocol.ModelAnswer{Text: "quick", Finish: protocol.FinishStop}, nil
@@ -482,7 +482,7 @@ func TestRealtimeSilentModel(t *testing.T) {
 	s := scenestest.New(t, realtimeScene(t, text+"simulation: {clock: realtime, stop: {after: 60s}}"), "")
 	synctest.Test(t, func(t *testing.T) {
 		silent := make(chan struct{})
-		m := &slow{answer: func(ctx context.Context, req protocol.ModelRequest) (protocol.ModelAnswer, error) {
+		m := &slow{answer: func(ctx context.Context, req *protocol.ModelRequest) (protocol.ModelAnswer, error) {
 			if req.Agent == "mute" {
 				<-silent
 			}

@@ -30,6 +30,7 @@ import (
 	"tavernsim/scenes/outside"
 	"tavernsim/scenes/run/rundir"
 	"tavernsim/scenes/scenestest"
+	"tavernsim/scenes/tooling"
 )
 
 var (
@@ -45,7 +46,7 @@ func recordRuns(t *testing.T, release string) {
 		r.write("good")
 		return
 	}
-	r.scripts("acknowledged blocked calls commands conflict debounce drops expiry interrupt lanes leases lifecycle loops own_commands permissions reflect storm_filter subscriptions throttle transactions wave_bytes")
+	r.scripts("acknowledged blocked calls commands conflict debounce drops expiry interrupt lanes leases lifecycle loops own_commands permissions policy reflect request_id tool_tasks report storm_filter subscriptions throttle transactions wave_bytes")
 	r.tasks()
 	r.town()
 	r.live()
@@ -67,8 +68,16 @@ func (r *recorder) scripts(names string) {
 		if err != nil {
 			r.t.Fatal(err)
 		}
-		r.begin(name, string(data)).Run(r.t, scenestest.Settings{Snapshots: 25})
+		r.begin(name, string(data)).Run(r.t, scenestest.Settings{Snapshots: 25, Tools: toolsOf(name)})
 	}
+}
+
+// toolsOf is the mode of the tools of a script's project.
+func toolsOf(script string) tooling.Mode {
+	if script == "tool_tasks" || script == "report" {
+		return tooling.Mock
+	}
+	return ""
 }
 
 type recorder struct {
@@ -188,7 +197,7 @@ func (r *recorder) letters() {
 		run.Close()
 	})
 	s = r.begin("redelivered", string(txtar.Format(scenestest.TownArchive())))
-	s.RunUntil(r.t, scenestest.Settings{}, func(q protocol.ModelRequest) bool { return q.Agent == "c_11" && q.Variables["turn"] == int64(7) })
+	s.RunUntil(r.t, scenestest.Settings{}, func(q *protocol.ModelRequest) bool { return q.Agent == "c_11" && q.Variables["turn"] == int64(7) })
 	redeliver(r.t, s, refused(r.t, s))
 	s.Run(r.t, scenestest.Settings{Snapshots: 500, Stop: &agenda.Stop{Ticks: 12}})
 }
@@ -306,7 +315,7 @@ otherwise: {text: ""}
 `)
 	dir, disk := s.Dir, persistencetest.NewCrashDisk()
 	once := func(asked func(n int)) *llmtest.Fake {
-		return &llmtest.Fake{Once: true, Reply: func(_ context.Context, n int, _ protocol.ModelRequest) (string, error) {
+		return &llmtest.Fake{Once: true, Reply: func(_ context.Context, n int, _ *protocol.ModelRequest) (string, error) {
 			asked(n)
 			return "Hm.", nil
 		}}
@@ -333,7 +342,7 @@ func (r *recorder) bad() {
 	}
 	from := r.begin("from", string(data))
 	for turn := range int64(2) {
-		from.RunUntil(r.t, scenestest.Settings{Snapshots: 1}, func(q protocol.ModelRequest) bool { return q.Variables["turn"] == turn+1 })
+		from.RunUntil(r.t, scenestest.Settings{Snapshots: 1}, func(q *protocol.ModelRequest) bool { return q.Variables["turn"] == turn+1 })
 	}
 	res := from.Run(r.t, scenestest.Settings{})
 	summary := &rundir.Summary{SceneSummary: &rundir.SceneSummary{Scene: "s", Digest: res.Digest(), Journal: rundir.Journal{Waves: res.Wave.Number}}}

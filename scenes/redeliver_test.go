@@ -24,7 +24,7 @@ import (
 // at the moment at which the letter is sent again.
 func TestRedelivered(t *testing.T) {
 	first := scenestest.New(t, scenestest.Town(t), "day")
-	stop := func(q protocol.ModelRequest) bool { return q.Agent == "c_11" && q.Variables["turn"] == int64(7) }
+	stop := func(q *protocol.ModelRequest) bool { return q.Agent == "c_11" && q.Variables["turn"] == int64(7) }
 	if r := first.RunUntil(t, scenestest.Settings{}, stop); r.Final {
 		t.Fatal("it ended before it was interrupted")
 	}

@@ -5,6 +5,7 @@ import (
 	"iter"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -39,6 +40,8 @@ type Options struct {
 	// Class is that of the scene's requests among those of other scenes, at the gates
 	// that they share. What handles a critical event is urgent at least.
 	Class limit.Class
+	// Pictures reads the pictures of requests to models; nil = such requests fail.
+	Pictures outside.Pictures
 	// Executors carry out the calls of external tools (setup.Options.External).
 	Executors []outside.Entry
 	// Crashes are the failures of the scene before this restart. The first wave keeps
@@ -169,12 +172,19 @@ func (r *Run) launch() error {
 	r.stageSup = sc.supervisor(r.stageFailed)
 	durable, view := sc.journal.Durable(), state.Shown()
 	state.Configure(machines.StageConfig{Stop: sc.options.Stop, Snapshots: sc.options.Snapshots, Raised: sc.options.Raised}, machines.Kept{Wave: durable.Number, Bytes: durable.Total}, view)
+	for _, l := range sc.outside.Log.AllLost() {
+		state.Lost(l.Agent, l.Endpoint, l.Took())
+	}
+	for _, p := range sc.outside.Log.Spent() {
+		state.Paid(p.Agent, p.Request, p.Endpoint, p.Took)
+	}
 	sc.shown.Store(view)
 	r.stage = &stage{
 		scene: sc, machine: state.Stage, progress: r.Progress, series: newSeries(sc.Simulation().Report), report: r.ended,
 		rests: make(chan struct{}, 1), over: make(chan struct{}), measured: measured{phase: metrics.PhaseTurns},
 		doing: newDoing(sc, state.Agenda.GaveUp),
 	}
+	r.stage.publishBudgets()
 	sc.marks = newMarks(sc.Size())
 	sc.stage, err = sc.system.Spawn(actors.Spec{
 		Name: sc.actorName(setup.ActorStage), Kind: kindScene, Supervisor: r.stageSup,
@@ -191,6 +201,7 @@ func (r *Run) launch() error {
 		return err
 	}
 	sc.metrics.Became(metrics.SceneRunning)
+	sc.startTasks(state)
 	return nil
 }
 
@@ -226,11 +237,12 @@ type Crash struct {
 }
 
 func (c *Crash) Error() string {
-	text := "scene " + c.Scene + " failed: " + c.Text
+	var text strings.Builder
+	text.WriteString("scene " + c.Scene + " failed: " + c.Text)
 	for _, frame := range c.Stack {
-		text += "\n    " + frame
+		text.WriteString("\n    " + frame)
 	}
-	return text
+	return text.String()
 }
 
 // DiskFailure is why a scene stopped whose journal cannot be written. The durable

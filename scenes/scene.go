@@ -11,6 +11,7 @@ import (
 
 	"tavernsim/actors"
 	"tavernsim/engine/agent"
+	"tavernsim/engine/budget"
 	"tavernsim/internal/metrics"
 	"tavernsim/llm"
 	"tavernsim/protocol"
@@ -39,12 +40,14 @@ type scene struct {
 
 	// shown is the view of the services after the last wave, for readers outside of
 	// the scene's actors.
-	shown  atomic.Pointer[machines.View]
-	latest atomic.Int64 // protocol.Time at which the wall clock was last read
+	shown   atomic.Pointer[machines.View]
+	budgets atomic.Pointer[[]budget.Line] // likewise
+	latest  atomic.Int64                  // protocol.Time at which the wall clock was last read
 
 	// alarms counts the turns with critical events that are on their way to the stage.
 	alarms atomic.Int32
 
+	tasks  *tasks
 	dead   deadLetters
 	saving sync.WaitGroup // of the snapshot that is being written
 
@@ -60,15 +63,15 @@ func newScene(made *setup.Scene, journal Journal, opt Options) (*scene, error) {
 		Scene: made, Codec: machines.NewCodec(), metrics: opt.Metrics, options: opt, log: cmp.Or(opt.Log, slog.New(slog.DiscardHandler)), journal: journal, system: opt.System, model: opt.Model,
 		spaces: newSpacePool(),
 	}
-	s.options.Snapshots = opt.Snapshots.WithDefaults()
+	s.options.Snapshots, s.tasks = opt.Snapshots.WithDefaults(), newTasks(s)
 	var err error
 	if s.outside, err = outside.New(append([]outside.Entry{
-		{Kind: agent.KindModel, Executor: outside.Model(opt.Model), AtOnce: opt.ModelCalls},
+		{Kind: agent.KindModel, Executor: outside.Model(opt.Model, opt.Pictures), AtOnce: opt.ModelCalls},
 	}, opt.Executors...), outside.Watch{Made: s.asked, Waited: s.metrics.Waited, Again: s.metrics.Repeated, Elsewhere: s.metrics.Elsewhere}); err != nil {
 		return nil, err
 	}
 	for _, x := range made.External {
-		if !slices.ContainsFunc(opt.Executors, func(e outside.Entry) bool { return e.Kind == x.Kind }) {
+		if x.Kind != "" && !slices.ContainsFunc(opt.Executors, func(e outside.Entry) bool { return e.Kind == x.Kind }) {
 			return nil, made.Errorf("tool %s: no executor has its kind %q; add one to Options.Executors", x.Spec.Name, x.Kind)
 		}
 	}

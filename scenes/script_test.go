@@ -17,6 +17,7 @@ import (
 	"tavernsim/scenes"
 	"tavernsim/scenes/load/project"
 	"tavernsim/scenes/scenestest"
+	"tavernsim/scenes/tooling"
 )
 
 var update = flag.Bool("update", false, "rewrite the expectations in testdata")
@@ -30,7 +31,7 @@ var update = flag.Bool("update", false, "rewrite the expectations in testdata")
 //
 // Commands:
 //
-//	run [seed=N] [ticks=N] [for=D] [agents=N] [until=EXPR] [interrupt=WAVE]   run, or go on, and print the new facts
+//	run [tools=MODE] [seed=N] [ticks=N] [for=D] [agents=N] [until=EXPR] [interrupt=WAVE]   run, or go on, and print the new facts
 //	show KIND...   from now on print facts of these kinds only; without kinds all
 //	world          print the world
 //	agent ID       print an agent's private state, goals, observations and history
@@ -49,8 +50,7 @@ func otherSettings() map[string]scenestest.Settings {
 func playFile(t *testing.T, a *txtar.Archive, _ string) string {
 	p, err := scenestest.Load(scenestest.Files(scenestest.Base(), a), nil)
 	if err != nil {
-		var faults *project.Error
-		if errors.As(err, &faults) {
+		if faults, ok := errors.AsType[*project.Error](err); ok {
 			for _, f := range faults.Faults {
 				t.Error(f)
 			}
@@ -118,6 +118,8 @@ func (p *player) run(args []string) {
 			set.Agents = int(n)
 		case "until":
 			set.Until = value
+		case "tools":
+			set.Tools = tooling.Mode(value)
 		case "interrupt":
 			set.InterruptAt = uint64(n)
 		case "for":

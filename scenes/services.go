@@ -165,7 +165,11 @@ func (s *scene) service(i int, state *machines.State) actors.Behavior {
 	if f, ok := state.Services[i].(machines.Filterer); ok {
 		f.WatchFilters(s.filters().failed)
 	}
-	return s.wrapped(kind.Actor, &serviceShell{s, state.Services[i], kind})
+	shell := serviceShell{s, state.Services[i], kind}
+	if t, ok := state.Services[i].(*machines.Tasks); ok {
+		return s.wrapped(kind.Actor, &taskShell{serviceShell: shell, machine: t})
+	}
+	return s.wrapped(kind.Actor, &shell)
 }
 
 // wrapped lets tests replace the behaviour of an actor.

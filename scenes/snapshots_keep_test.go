@@ -47,6 +47,8 @@ const noTurn = "asked about turns that were in flight"
 var unset = map[string]string{
 	"bus.holdKey.text": "of a host's middleware, which no run directory holds; engine/bus tests it",
 	"agent.Goal.KB":    "no fact sets it yet",
+
+	"agent.heldOutcome.Artifact": "no run here has a store of artifacts; engine/agent tests it",
 }
 
 // values have an encoding and tests of their own.

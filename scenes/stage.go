@@ -79,7 +79,7 @@ func (st *stage) input(env *protocol.Envelope) (machines.Input, error) {
 		}
 		return in, err
 	case protocol.KindDecided:
-		return carried[*machines.ServiceAnswered](env)
+		return carried[machines.Input](env)
 	case protocol.KindFailed:
 		in := &machines.ActorFailed{}
 		return in, st.Codec.Unmarshal(env.Body.Raw, in)
@@ -130,6 +130,7 @@ func (st *stage) journalAnswered(env *protocol.Envelope) (machines.Input, error)
 		return &machines.DiskFailed{Err: &DiskFailure{Scene: st.ID, Cause: kept.err}}, nil
 	}
 	st.outside.Log.Kept(kept.wave)
+	st.tasks.kept(kept.wave)
 	durable := st.journal.Durable()
 	st.progress.Bytes.Store(int64(durable.Total))
 	return &machines.Kept{Wave: kept.wave, Bytes: durable.Total}, nil
@@ -234,6 +235,7 @@ func (st *stage) close(e *machines.Effect) error {
 	st.measureClosed(e)
 	st.shown.Store(st.machine.View)
 	st.progress.wave(st)
+	st.publishBudgets()
 	st.series.sample(st.machine.View.World(), e.At.Sub(st.machine.Agenda.Begun()).Seconds())
 	return nil
 }

@@ -97,7 +97,7 @@ func TestAlarmBeforeSlowCalls(t *testing.T) {
 	began, raised, late := 0, 0, 0
 	waited, alarmed := map[string]int{}, map[string]bool{} // who was asked about the alarm, and who was last
 	synctest.Test(t, func(t *testing.T) {
-		m := &slow{answer: func(ctx context.Context, req protocol.ModelRequest) (protocol.ModelAnswer, error) {
+		m := &slow{answer: func(ctx context.Context, req *protocol.ModelRequest) (protocol.ModelAnswer, error) {
 			mu.Lock()
 			began++
 			if alarmed[req.Agent] = slices.Contains(req.Events, "alarm"); alarmed[req.Agent] {
@@ -164,18 +164,18 @@ func newEar(t testing.TB, s *scenestest.Scene) *ear {
 }
 
 // Answer implements llm.Instant.
-func (e *ear) Answer(req protocol.ModelRequest) (protocol.ModelAnswer, error) {
+func (e *ear) Answer(req *protocol.ModelRequest) (protocol.ModelAnswer, error) {
 	e.hear(req)
 	return e.Instant.Answer(req)
 }
 
 // Complete implements llm.Provider.
-func (e *ear) Complete(ctx context.Context, req protocol.ModelRequest, sink llm.Sink) (protocol.ModelAnswer, error) {
+func (e *ear) Complete(ctx context.Context, req *protocol.ModelRequest, sink llm.Sink) (protocol.ModelAnswer, error) {
 	e.hear(req)
 	return e.Instant.Complete(ctx, req, sink)
 }
 
-func (e *ear) hear(req protocol.ModelRequest) {
+func (e *ear) hear(req *protocol.ModelRequest) {
 	turn, _ := req.Variables["turn"].(int64)
 	var ids []string
 	list, _ := req.Variables["incoming_events"].([]any)

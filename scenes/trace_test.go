@@ -1,6 +1,7 @@
 package scenes_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,12 +13,14 @@ import (
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/statecmd"
 	"tavernsim/engine/template"
+	"tavernsim/engine/tooltask"
 	"tavernsim/engine/world"
 	"tavernsim/engine/worldstate"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/scenestest"
+	"tavernsim/scenes/view/factjson"
 )
 
 // trace prints the facts after the given one, and says which was the last.
@@ -111,6 +114,15 @@ func (tr *tracer) idList(list []uint32) (ids []string) {
 	return ids
 }
 
+// whole is a fact that has no line of its own here.
+func whole(f protocol.Fact) string {
+	b, err := json.Marshal(factjson.Of(f))
+	if err != nil {
+		return err.Error()
+	}
+	return f.FactKind() + " " + string(b)
+}
+
 func show(r protocol.Raw) string {
 	v, err := r.Value()
 	if err != nil {
@@ -151,8 +163,27 @@ func (tr *tracer) text(r protocol.Record) (string, error) {
 		return tr.event(x), nil
 	case knowledge.Fact:
 		return tr.knowledge(x), nil
+	case tooltask.Fact:
+		return tr.task(x), nil
 	}
 	return tr.world(f), nil
+}
+
+func (tr *tracer) task(f tooltask.Fact) string {
+	switch x := f.(type) {
+	case *tooltask.Opened:
+		t := &x.Task
+		return fmt.Sprintf("opened %s %s %s", t.ID, t.Tool, show(t.Params)) + tail(when(t.Due != 0, "due %s", tr.at(t.Due)))
+	case *tooltask.Sent:
+		return "sent " + x.ID
+	case *tooltask.Ended:
+		return fmt.Sprintf("ended %s %s %s", x.ID, x.Status, show(x.Output)) + tail(when(x.Error != "", "error %q", x.Error))
+	case *tooltask.Cancelled:
+		return fmt.Sprintf("cancelled %s: %s", x.ID, x.Reason) + tail(when(x.Unknown, "unknown outcome"))
+	case *tooltask.Refused:
+		return fmt.Sprintf("refused %s of %s: %s", x.ID, x.Agent, x.Message)
+	}
+	return ""
 }
 
 func (tr *tracer) agent(f protocol.Fact) string {
@@ -165,6 +196,10 @@ func (tr *tracer) agent(f protocol.Fact) string {
 	case *agent.ModelAnswered:
 		return fmt.Sprintf("model %q", x.Text) + tail(when(len(x.Calls) > 0, "calls %s", show(x.Calls)),
 			when(x.Latency > 0, "after %v", x.Latency), when(x.Error != "", "error %q", x.Error))
+	case *agent.CallAsked:
+		return fmt.Sprintf("asks for leave %d: %s %s by rule %q", x.Request, x.ID, x.Tool, x.Rule) + tail(when(len(x.Params) > 0, "%s", show(x.Params)), when(x.Reason != "", "because %q", x.Reason))
+	case *agent.CallJudged:
+		return fmt.Sprintf("judged %s %s allowed %v by %s, rule %q", x.ID, x.Tool, x.Allowed, x.By, x.Rule) + tail(when(x.Reason != "", "because %q", x.Reason))
 	case *agent.CallAnswered:
 		return fmt.Sprintf("answer of %s %d", x.Kind, x.Request) + tail(when(len(x.Output) > 0, "-> %s", show(x.Output)),
 			when(x.Latency > 0, "after %v", x.Latency), when(x.Error != "", "error %q", x.Error))
@@ -174,6 +209,12 @@ func (tr *tracer) agent(f protocol.Fact) string {
 		return fmt.Sprintf("goal %s %s %v %q", x.Goal.ID, x.Goal.Status, x.Goal.Priority, x.Goal.Description) + tail(when(x.Removed, "removed"))
 	case *agent.Reflected:
 		return fmt.Sprintf("reflected %s %q", x.Workflow, x.Reason) + tail(when(x.Error != "", "error %q", x.Error))
+	case *agent.RequestAnswered:
+		return fmt.Sprintf("answered request %s %s", x.ID, show(x.Results))
+	case *agent.StepsHeld:
+		return fmt.Sprintf("held %s and %d more for %s until %s", x.Held.ID, len(x.Held.Steps)-1, strings.Join(x.Held.Waits, " "), tr.at(x.Held.Until))
+	case *agent.StepsResumed:
+		return "resumed " + x.ID
 	case *agent.OutcomeUnknown:
 		return fmt.Sprintf("unknown outcome of %s %d: %q", x.Effect, x.Request, x.Error)
 	case *agent.TurnEnded:
@@ -197,7 +238,7 @@ func (tr *tracer) delivery(f protocol.Fact) string {
 	case *agent.TaskClosed:
 		return fmt.Sprintf("task %s %s", x.Task, x.How) + tail(when(x.Event != "", "by %s", x.Event))
 	}
-	return "(give this fact a line in trace_test.go)"
+	return whole(f)
 }
 
 func (tr *tracer) turn(x *agent.TurnEnded) string {
@@ -266,7 +307,7 @@ func (tr *tracer) event(f bus.Fact) string {
 	case *bus.NotDone:
 		return fmt.Sprintf("refuses to %s %s for %s: %s %q", x.What, x.Subject, x.By, x.Code, x.Message)
 	}
-	return f.FactKind()
+	return whole(f)
 }
 
 func subscriptions(how string, list []bus.Subscription) string {
@@ -321,7 +362,7 @@ func (tr *tracer) world(f protocol.Fact) string {
 	case *statecmd.Committed:
 		return commands(x)
 	}
-	return f.FactKind()
+	return whole(f)
 }
 
 // commands shows a batch entry by entry.

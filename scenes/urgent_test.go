@@ -81,7 +81,7 @@ func TestDeliberationsInFlight(t *testing.T) {
 simulation: {clock: realtime, limits: {max_deliberating: 4}, stop: {after: 10s}}`), "")
 	m := &slow{}
 	most := map[string]int{}
-	m.answer = func(ctx context.Context, req protocol.ModelRequest) (protocol.ModelAnswer, error) {
+	m.answer = func(ctx context.Context, req *protocol.ModelRequest) (protocol.ModelAnswer, error) {
 		m.mu.Lock()
 		most[req.Agent] = max(most[req.Agent], m.open)
 		m.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 	"io/fs"
 )
 
-//go:embed hello herbalist market
+//go:embed hello herbalist market harbour
 var projects embed.FS
 
 // Projects is a folder for each example, by its name.

@@ -21,6 +21,7 @@ import (
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/run/rundir"
 	"tavernsim/scenes/run/runner"
+	"tavernsim/scenes/tooling"
 )
 
 // load reads an example; a warning is a fault here.
@@ -162,6 +163,7 @@ func TestRunsAreTheSameTwice(t *testing.T) {
 		{"hello", runner.Options{}},
 		{"herbalist", runner.Options{}},
 		{"market", runner.Options{Agents: 150, Ticks: 25}},
+		{"harbour", runner.Options{Tools: tooling.Mock}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			one, two := c.opt, c.opt
@@ -186,6 +188,18 @@ func TestHello(t *testing.T) {
 	if sum.StoppedBy != "condition" || sum.Said != 4 || sum.Failed+sum.Tools.Failed+sum.Events.Refused != 0 {
 		t.Errorf("stopped by %s, %d greetings, %d failed, %d calls failed, %d refused; want condition, 4, 0, 0, 0",
 			sum.StoppedBy, sum.Said, sum.Failed, sum.Tools.Failed, sum.Events.Refused)
+	}
+}
+
+// The harbour: every turn asks for the wind and decides, whatever came of the question.
+func TestHarbour(t *testing.T) {
+	for _, mode := range []tooling.Mode{tooling.Mock, tooling.Off} {
+		sum := run(t, "harbour", runner.Options{Tools: mode})
+		sailings, _ := reported(t, sum, "sailings").Value.(int64)
+		storms, _ := reported(t, sum, "storms").Value.(int64)
+		if sum.StoppedBy != "condition" || sailings+storms != 12 || counted(sum.Tools.ByTool, "weather.wind") != 12 || sum.Failed > 0 || (sailings == 0) != (mode == tooling.Off) || storms == 0 {
+			t.Errorf("%s: stopped by %s, %d sailings, %d storms, %d failed, %+v", mode, sum.StoppedBy, sailings, storms, sum.Failed, sum.Tools)
+		}
 	}
 }
 

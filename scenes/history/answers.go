@@ -20,7 +20,7 @@ func Answers(scene string, journal Journal, from uint64, yield func(*replay.Entr
 		}
 		switch f := fact.(type) {
 		case *agent.ModelAnswered:
-			if x, ok := f.Answered(); ok && x.Model.Origin != nil && x.Model.Origin.Endpoint != "" {
+			if x, ok := f.Answered(); ok && !f.Cut() && x.Model.Origin != nil && x.Model.Origin.Endpoint != "" {
 				e := replay.Of(scene, r.Actor, 0, f.Request, &x.Model, x.Err)
 				turn = append(turn, &e)
 			}

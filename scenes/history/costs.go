@@ -26,26 +26,20 @@ type ModelUse struct {
 	Unpriced  int64  `json:"unpriced"` // answers whose price was not known; Cost is without them
 }
 
-// Models reads what endpoints gave in a scene from a fact on, by endpoint and model.
-func Models(journal interface {
+// Scanner reads the facts of a journal.
+type Scanner interface {
 	Scan(q persistence.Query, yield func(protocol.Record) error) error
-}, from uint64) ([]ModelUse, error) {
-	codec, by := machines.NewCodec(), map[[2]string]*ModelUse{}
-	err := journal.Scan(persistence.Query{From: from, Kinds: []string{agent.FactModelAnswered}}, func(r protocol.Record) error {
-		fact, err := codec.ReadFact(r.Kind, r.Data)
-		if err != nil {
-			return err
-		}
-		f := fact.(*agent.ModelAnswered)
-		if f.Origin == nil || f.Origin.Endpoint == "" {
-			return nil
-		}
+}
+
+// Models reads what endpoints gave in a scene from a fact on, by endpoint and model.
+func Models(journal Scanner, from uint64) ([]ModelUse, error) {
+	by := map[[2]string]*ModelUse{}
+	err := used(journal, from, func(_ string, f *agent.ModelAnswered) {
 		key := [2]string{f.Origin.Endpoint, f.Model}
 		if by[key] == nil {
 			by[key] = &ModelUse{Endpoint: key[0], Model: key[1]}
 		}
 		by[key].add(f)
-		return nil
 	})
 	list := make([]ModelUse, 0, len(by))
 	for _, u := range by {
@@ -55,6 +49,33 @@ func Models(journal interface {
 		return cmp.Or(cmp.Compare(a.Endpoint, b.Endpoint), cmp.Compare(a.Model, b.Model))
 	})
 	return list, err
+}
+
+// UseByAgent reads what endpoints gave to each agent of a scene, by instance id.
+func UseByAgent(journal Scanner) (map[string]*ModelUse, error) {
+	by := map[string]*ModelUse{}
+	err := used(journal, 0, func(id string, f *agent.ModelAnswered) {
+		if by[id] == nil {
+			by[id] = &ModelUse{}
+		}
+		by[id].add(f)
+	})
+	return by, err
+}
+
+// used calls yield for every answer and failure of an endpoint, with the agent that asked.
+func used(journal Scanner, from uint64, yield func(id string, f *agent.ModelAnswered)) error {
+	codec := machines.NewCodec()
+	return journal.Scan(persistence.Query{From: from, Kinds: []string{agent.FactModelAnswered}}, func(r protocol.Record) error {
+		fact, err := codec.ReadFact(r.Kind, r.Data)
+		if err != nil {
+			return err
+		}
+		if f := fact.(*agent.ModelAnswered); f.Origin != nil && f.Origin.Endpoint != "" {
+			yield(r.Actor, f)
+		}
+		return nil
+	})
 }
 
 func (u *ModelUse) add(f *agent.ModelAnswered) {

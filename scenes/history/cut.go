@@ -9,6 +9,7 @@ import (
 	"tavernsim/engine/agenda"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
+	"tavernsim/protocol/grown"
 	"tavernsim/scenes/machines"
 )
 
@@ -83,7 +84,7 @@ func startOfSnapshot(journal Journal, codec *protocol.Codec) (start protocol.Tim
 			return nil
 		}
 		var scene machines.SceneSnapshot
-		if err := codec.Unmarshal(raw, &scene); err != nil {
+		if err := grown.Unmarshal(codec, raw, &scene); err != nil {
 			return err
 		}
 		start, err = agenda.BegunOf(codec, scene.Agenda)

@@ -2,6 +2,7 @@ package history
 
 import (
 	"tavernsim/engine/agenda"
+	"tavernsim/engine/tooltask"
 	"tavernsim/engine/world"
 	"tavernsim/engine/worldstate"
 	"tavernsim/persistence"
@@ -28,6 +29,9 @@ func Fork(sc *setup.Scene, journal Writer, opt Options, forked *agenda.Forked, s
 			return persistence.Wave{}, protocol.Errorf(protocol.KindInvalid, "scene %s: world.%s cannot be set: %s", state.ID(), refused.Path, refused.Message)
 		}
 		facts = append(facts, appended{machines.ActorWorld, f})
+	}
+	for _, t := range state.Tasks().State.Open {
+		facts = append(facts, appended{machines.ActorTasks, t.Cancel(tooltask.ReasonForked, now)})
 	}
 	closed := &agenda.WaveClosed{Wave: state.Agenda.Wave + 1, World: d.Next.World().Version()}
 	return appendWave(journal, now, append(facts, appended{setup.ActorScene, closed})...)

@@ -38,10 +38,15 @@ func ran(t *testing.T, set scenestest.Settings) *scenestest.Scene {
 // comes after the wave of that call, whatever the load, and leaves a snapshot.
 func ranInSteps(t *testing.T, set scenestest.Settings) *scenestest.Scene {
 	t.Helper()
-	s := town(t)
+	return inSteps(t, town(t), 40, set)
+}
+
+// inSteps runs a scene to its end, and stops it after each so many requests.
+func inSteps(t *testing.T, s *scenestest.Scene, requests int64, set scenestest.Settings) *scenestest.Scene {
+	t.Helper()
 	for final := false; !final; {
 		var asked atomic.Int64
-		r := s.RunUntil(t, set, func(protocol.ModelRequest) bool { return asked.Add(1) == 40 })
+		r := s.RunUntil(t, set, func(*protocol.ModelRequest) bool { return asked.Add(1) == requests })
 		if final = r.Final; r.Err != nil {
 			t.Fatal(r)
 		}
@@ -54,7 +59,7 @@ func interrupted(t *testing.T, set scenestest.Settings) *scenestest.Scene {
 	t.Helper()
 	s := town(t)
 	var asked atomic.Int64
-	if r := s.RunUntil(t, set, func(protocol.ModelRequest) bool { return asked.Add(1) == 40 }); r.Err != nil || r.Final {
+	if r := s.RunUntil(t, set, func(*protocol.ModelRequest) bool { return asked.Add(1) == 40 }); r.Err != nil || r.Final {
 		t.Fatal(r)
 	}
 	return s
@@ -397,3 +402,25 @@ func (f forged) Scan(q persistence.Query, yield func(protocol.Record) error) err
 	}
 	return f.Journal.Scan(q, yield)
 }
+
+// The start of a scene is known when its first facts were dropped, with a budget or
+// without: the snapshots differ.
+func TestStartOfDroppedFacts(t *testing.T) {
+	for _, budget := range []string{"", "budget: {calls: 100000}"} {
+		set := scenestest.Settings{Snapshots: 20, BatchFacts: 7, Keep: persistence.Keep{Waves: 3}}
+		s := inSteps(t, town(t, "-- scenes/day.yaml --\n"+quietDay+budget), 10, set)
+		s.Journal(t, func(j *persistence.Journal) {
+			if start, err := history.Start(j); err != nil || start == 0 || j.Begin().Number == 0 {
+				t.Error(budget, start, err, j.Begin().Number)
+			}
+		})
+	}
+}
+
+const quietDay = `id: day
+name: Day
+schema_version: "1.0"
+agent_instances: [{instance_id: "c_{n}", profile_id: citizen, count: 4}]
+initial_world_state: {till: 0, log: [], fountain: dry}
+simulation: {stop: {ticks: 20}, seed: 3}
+`

@@ -15,6 +15,9 @@ func Announced(sc *setup.Scene, f protocol.Fact, hearsWorld bool) (protocol.Raw,
 	if c, ok := worldstate.CommitOf(f); ok && hearsWorld {
 		return worldUpdate(c), true
 	}
+	if draft := finished(f); draft != nil {
+		return draft, true
+	}
 	if x, ok := f.(*agenda.AgentFailed); ok {
 		return systemEvent(setup.TypeAgentFailed, map[string]any{
 			"agent_instance_id": sc.Name(x.Agent), "error": x.Error, "failures": x.Failures, "given_up": x.WakeAt == 0,

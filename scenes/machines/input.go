@@ -51,6 +51,9 @@ type ServiceAnswered struct {
 	View  *View // after the last part
 }
 
+// Ready: a service has something to decide although nobody asks (realtime).
+type Ready struct{ Service string }
+
 // Kept is the last durable wave of the journal.
 type Kept struct {
 	Wave  uint64
@@ -95,6 +98,7 @@ func (*TurnEnded) input()       {}
 func (*ActorFailed) input()     {}
 func (*Waits) input()           {}
 func (*ServiceAnswered) input() {}
+func (*Ready) input()           {}
 func (*Kept) input()            {}
 func (*Control) input()         {}
 func (*Tick) input()            {}

@@ -150,7 +150,7 @@ func TestARestoredAgendaKnowsTheOthers(t *testing.T) {
 	}
 	for _, backwards := range []bool{false, true} {
 		whole, second := begin(t, made), protocol.Time(time.Second)
-		apply(t, made, whole, second, &bus.Routed{EventHeader: protocol.EventHeader{ID: "e1", Type: "snow", Source: "b", Time: second}, Seq: 1, Receivers: bus.Ranges{{From: 0, Count: 1}}})
+		apply(t, whole, second, &bus.Routed{EventHeader: protocol.EventHeader{ID: "e1", Type: "snow", Source: "b", Time: second}, Seq: 1, Receivers: bus.Ranges{{From: 0, Count: 1}}})
 		event := protocol.Draft{EventHeader: protocol.EventHeader{Type: "rain", Source: "b"}, Body: protocol.Encode(map[string]any{})}
 		var asked machines.Requests
 		asked.Add(event.AppendMsg(nil))
@@ -158,7 +158,7 @@ func TestARestoredAgendaKnowsTheOthers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = whole.Services[2].Decide(in, second, func(facts []protocol.Fact, _ bool) error {
+		err = whole.Services[3].Decide(in, second, func(facts []protocol.Fact, _ bool) error {
 			for _, f := range facts {
 				r := protocol.Record{Time: second, Actor: "$events", Kind: f.FactKind()}
 				if err := errors.Join(whole.Stage.Apply(r, f), whole.ApplyAgents(r, f)); err != nil {
@@ -170,7 +170,7 @@ func TestARestoredAgendaKnowsTheOthers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		apply(t, made, whole, second, &agenda.WaveClosed{Wave: 1})
+		apply(t, whole, second, &agenda.WaveClosed{Wave: 1})
 		other := restored(t, made, whole, backwards)
 		for _, s := range []*machines.State{whole, other} {
 			s.Configure(machines.StageConfig{}, machines.Kept{}, s.Shown())
@@ -180,7 +180,7 @@ func TestARestoredAgendaKnowsTheOthers(t *testing.T) {
 		}
 		before := whole.Agenda.Urgency(0)
 		for _, s := range []*machines.State{whole, other} {
-			apply(t, made, s, second, &agent.TurnEnded{Agent: 0, Turn: 1, Wave: 1, Outcome: agent.OutcomeOK})
+			apply(t, s, second, &agent.TurnEnded{Agent: 0, Turn: 1, Wave: 1, Outcome: agent.OutcomeOK})
 		}
 		if before == protocol.Low || whole.Agenda.Urgency(0) != before || hash(t, whole) != hash(t, other) {
 			t.Errorf("backwards %v: the event has urgency %v, after the turn %v; restored, %v", backwards, before, whole.Agenda.Urgency(0), other.Agenda.Urgency(0))
@@ -188,7 +188,7 @@ func TestARestoredAgendaKnowsTheOthers(t *testing.T) {
 	}
 }
 
-func apply(t *testing.T, made *setup.Scene, s *machines.State, at protocol.Time, facts ...protocol.Fact) {
+func apply(t *testing.T, s *machines.State, at protocol.Time, facts ...protocol.Fact) {
 	t.Helper()
 	for _, f := range facts {
 		raw, err := machines.NewCodec().Marshal(f)
@@ -290,7 +290,7 @@ func TestNothingFromOutside(t *testing.T) {
 // pure packages give the same answer to the same question.
 func pure(path string) bool {
 	return slices.Contains([]string{"cmp", "crypto/sha256", "encoding/hex", "errors", "fmt", "math", "slices", "time", "github.com/tinylib/msgp/msgp",
-		"tavernsim/protocol", "tavernsim/scenes/load/project", "tavernsim/scenes/load/setup"}, path) || strings.HasPrefix(path, "tavernsim/engine/")
+		"tavernsim/protocol", "tavernsim/protocol/grown", "tavernsim/scenes/load/project", "tavernsim/scenes/load/setup"}, path) || strings.HasPrefix(path, "tavernsim/engine/")
 }
 
 // Promise 3: the hash changes with every part of the state, and is the same for

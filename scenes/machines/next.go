@@ -154,6 +154,10 @@ func (s *Stage) due(service string) (due bool) {
 		due, s.wave.expires = s.wave.expires, false
 		return due
 	}
+	if s.wave.ready == service {
+		s.wave.ready = ""
+		return true
+	}
 	next := s.View.of(service).Next
 	return next != 0 && next <= s.wave.time
 }

@@ -157,7 +157,7 @@ func (s *Stage) sleepUntilNext(now protocol.Time) error {
 		at, ok = end, true
 	}
 	if !ok {
-		if len(s.flight.agents) == 0 {
+		if len(s.flight.agents) == 0 && !s.View.awaits() {
 			s.stop(agenda.StoppedByQuiet, 0)
 			return s.proceedToStop()
 		}

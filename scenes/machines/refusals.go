@@ -93,7 +93,7 @@ func Setting(what, reason string) string {
 	switch what {
 	case RefusedCall:
 		if reason == string(protocol.CallDenied) {
-			return "tool_ids_inventory"
+			return "tool_ids_inventory, tool_policy, grants"
 		}
 	case RefusedWorld:
 		switch world.Code(reason) {

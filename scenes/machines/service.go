@@ -48,7 +48,9 @@ type ServiceKind struct {
 }
 
 // Services lists the services in the order in which they decide about a wave.
-func Services() []ServiceKind { return []ServiceKind{worldKind(), knowledgeKind(), eventsKind()} }
+func Services() []ServiceKind {
+	return []ServiceKind{worldKind(), knowledgeKind(), tasksKind(), eventsKind()}
+}
 
 // NewCodec makes a codec for every kind of fact in the journal of a scene.
 func NewCodec() *protocol.Codec {
@@ -73,6 +75,7 @@ type Part struct {
 	Shown   any           // an immutable value
 	Next    protocol.Time // when it has something to decide although nobody asks; 0 = never
 	Held    bool          // of the world: some lease is held
+	Awaits  bool          // it waits for the outside, so the scene is not quiet
 }
 
 // With is the view after a service has published again.
@@ -102,6 +105,11 @@ func (v *View) World() *world.Document {
 
 // Expires is the next expiry in the world; 0 = never.
 func (v *View) Expires() protocol.Time { return v.of(worldstate.Service).Next }
+
+// awaits reports whether some service waits for the outside.
+func (v *View) awaits() bool {
+	return slices.ContainsFunc(v.parts, func(p Part) bool { return p.Awaits })
+}
 
 // hearsWorld reports whether some subscription is to changes of the world.
 func (v *View) hearsWorld() bool { return v.Shown(bus.Service) == true }

@@ -5,12 +5,11 @@ import (
 	"encoding/hex"
 	"fmt"
 
-	"github.com/tinylib/msgp/msgp"
-
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent"
 	"tavernsim/engine/budget"
 	"tavernsim/protocol"
+	"tavernsim/protocol/grown"
 	"tavernsim/scenes/load/setup"
 )
 
@@ -18,30 +17,17 @@ import (
 // runs the scene's workflows has a part like any other agent.
 const Agenda = setup.ActorScene + "/agenda"
 
-// SceneSnapshot is the kept state of the stage.
+// SceneSnapshot is the kept state of the stage. Without budgets it ends behind the tally.
 type SceneSnapshot struct {
-	Agenda protocol.Raw
-	Tally  Tally
-}
-
-// budgetSnapshot is the kept state of a stage with budgets. Any other has the older form.
-type budgetSnapshot struct {
 	Agenda    protocol.Raw
 	Tally     Tally
 	Ledgers   []budget.Kept
 	Exhausted string
 }
 
-// budgetFields is the number of fields by which a budgetSnapshot is recognised.
-const budgetFields = 4
-
-func (s *Stage) readScene(raw []byte) (snap budgetSnapshot, err error) {
-	if n, _, err := msgp.ReadArrayHeaderBytes(raw); err == nil && n == budgetFields {
-		return snap, s.codec.Unmarshal(raw, &snap)
-	}
-	var older SceneSnapshot
-	err = s.codec.Unmarshal(raw, &older)
-	return budgetSnapshot{Agenda: older.Agenda, Tally: older.Tally}, err
+type sceneWithoutBudgets struct {
+	Agenda protocol.Raw
+	Tally  Tally
 }
 
 // EncodeScene encodes the kept state of the stage.
@@ -51,9 +37,9 @@ func (s *Stage) EncodeScene() (protocol.Raw, error) {
 		return nil, err
 	}
 	if s.spending == nil {
-		return s.codec.Marshal(&SceneSnapshot{Agenda: d, Tally: s.Tally})
+		return s.codec.Marshal(&sceneWithoutBudgets{d, s.Tally})
 	}
-	return s.codec.Marshal(&budgetSnapshot{Agenda: d, Tally: s.Tally, Ledgers: s.spending.Kept(), Exhausted: s.spending.exhausted})
+	return s.codec.Marshal(&SceneSnapshot{Agenda: d, Tally: s.Tally, Ledgers: s.spending.Kept(), Exhausted: s.spending.exhausted})
 }
 
 // NoteEvery is how many facts lie between two tallies in the notes of a journal, and at
@@ -72,7 +58,7 @@ func (s *Stage) note() (protocol.Raw, error) {
 // ReadTally reads the note of a wave.
 func ReadTally(codec *protocol.Codec, note []byte) (Tally, error) {
 	var t Tally
-	err := codec.Unmarshal(note, &t)
+	err := grown.Unmarshal(codec, note, &t)
 	t.fill()
 	return t, err
 }
@@ -100,8 +86,8 @@ func (s *State) Load(name string, raw []byte) (err error) {
 }
 
 func (s *State) loadScene(raw []byte) error {
-	snap, err := s.readScene(raw)
-	if err != nil {
+	var snap SceneSnapshot
+	if err := grown.Unmarshal(s.codec, raw, &snap); err != nil {
 		return err
 	}
 	d, err := agenda.Restore(s.scene.AgendaConfig(), s.codec, snap.Agenda)

@@ -5,6 +5,7 @@ import (
 
 	"tavernsim/engine/agent"
 	"tavernsim/engine/budget"
+	"tavernsim/engine/tooltask"
 	"tavernsim/protocol"
 )
 
@@ -24,6 +25,8 @@ type spending struct {
 type WakeBudget struct {
 	Used    float64 // of the tightest: 0 to 1
 	ByGrant bool    // each of its requests to a model waits for a grant
+	Models  bool    // models have a budget
+	Tools   bool    // tools have one: then their calls wait, too
 }
 
 // TurnStep is what a turn did with one message, if its requests wait for grants.
@@ -49,25 +52,34 @@ func (s *Stage) Budgets() []budget.Line {
 	return s.spending.Lines()
 }
 
-// Taken is what an answer, or a failure, counts in the ledgers; saved is what it would
-// have counted if it had not been recorded.
-func Taken(x *protocol.ModelAnswer, failed bool) (took, saved budget.Amount) {
-	took = budget.Amount{Tokens: x.Usage.Input + x.Usage.Output, Calls: 1}
-	o := x.Origin
-	if o != nil {
-		took.Nano = o.Cost
+// WideBudgets are those of run, scene and endpoints.
+func (s *Stage) WideBudgets() []budget.Line {
+	if s.spending == nil {
+		return nil
 	}
-	if o == nil || o.Budget == nil {
-		return took, saved
+	return s.spending.Wide(s.Agenda.Now)
+}
+
+// Lost counts what a request of an agent's open turn took before a kill: nobody has its answer. The
+// facts of that turn say it.
+func (s *Stage) Lost(agent, endpoint string, took budget.Amount) {
+	if o, ok := s.scene.Ordinal(agent); ok && s.spending != nil {
+		s.spending.Lose(o, endpoint, took)
 	}
-	b := o.Budget
-	switch {
-	case b.Saved:
-		took, saved = budget.Amount{}, took
-	case b.Ledger != "" && (failed || o.Endpoint == ""): // refused, or answered by a script instead
-		took = budget.Amount{}
+}
+
+// Paid counts what a request of an agent's open turn took before a kill, whose answer is kept.
+func (s *Stage) Paid(agent string, number int, endpoint string, took budget.Amount) {
+	if o, ok := s.scene.Ordinal(agent); ok && s.spending != nil {
+		s.spending.Keep(o, number, endpoint, took)
 	}
-	return took.Plus(budget.Amount{Tokens: b.Lost, Nano: b.LostNano}), saved
+}
+
+// Out counts what a request of an agent's open turn holds in another process.
+func (s *Stage) Out(agent, endpoint string, most budget.Amount) {
+	if o, ok := s.scene.Ordinal(agent); ok && s.spending != nil {
+		s.spending.Hold(o, endpoint, most)
+	}
 }
 
 // spent counts a model's answer, by its fact.
@@ -77,8 +89,12 @@ func (s *Stage) spent(r protocol.Record, f *agent.ModelAnswered) {
 		return
 	}
 	x, _ := f.Answered()
-	took, saved := Taken(&x.Model, x.Err != nil)
-	s.spending.Charge(o, r.Time, took)
+	took, saved := budget.Taken(&x.Model)
+	endpoint := ""
+	if x.Model.Origin != nil {
+		endpoint = x.Model.Origin.Endpoint
+	}
+	s.spending.Charge(o, endpoint, r.Time, took)
 	s.spending.Save(o, saved)
 	if x.Model.Origin == nil || x.Model.Origin.Budget == nil || x.Model.Origin.Budget.Ledger == "" {
 		return
@@ -87,6 +103,31 @@ func (s *Stage) spent(r protocol.Record, f *agent.ModelAnswered) {
 	if x.Err != nil && (on == budget.End || on == budget.Pause && s.spending.exhausted == "") {
 		s.spending.exhausted = on
 	}
+}
+
+// spentOnTools counts what a fact says of tools.
+func (s *Stage) spentOnTools(at protocol.Time, took budget.Amount, refused int64) {
+	if s.spending != nil && s.spending.ChargeTools(at, took, refused) == budget.End {
+		s.spending.exhausted = budget.End
+	}
+}
+
+// toolsLeft is what tasks are told that the budget of tools has left; nil = nothing.
+func (s *Stage) toolsLeft(service string) protocol.Raw {
+	if service != tooltask.Service || s.spending == nil {
+		return nil
+	}
+	a := s.spending.ToolsLeft()
+	if a == nil {
+		return nil
+	}
+	q := tooltask.Request{Left: &tooltask.Left{Calls: a.Calls, Nano: a.Nano, Micro: a.Micro, Bytes: a.Bytes}}
+	return q.AppendMsg(nil)
+}
+
+// tookTools is what the calls of a turn took.
+func tookTools(x *agent.TurnEnded) budget.Amount {
+	return budget.Amount{Calls: x.ToolCalls, Nano: x.ToolCost, Micro: x.ToolTime.Microseconds(), Bytes: x.ToolBytes}
 }
 
 // openSpending decides how the turns of a wave on the virtual clock get their grants.
@@ -98,11 +139,12 @@ func (s *Stage) openSpending() {
 
 // worst is the most that a turn of an agent can take: each of its requests may fail and
 // have cost max_tokens. A turn knows no prices.
-func (s *Stage) worst(o uint32) budget.Amount {
+func (s *Stage) worst(o uint32) (models, tools budget.Amount) {
 	l := &s.scene.AgentDefinition(o).Limits
+	tools = budget.Amount{Calls: int64(l.MaxCalls), Nano: math.MaxInt64, Micro: math.MaxInt64, Bytes: math.MaxInt64}
 	a := budget.Amount{Tokens: l.MaxTokens, Calls: 1}.Times(int64(l.MaxModelCalls))
 	a.Nano = math.MaxInt64
-	return a
+	return a, tools
 }
 
 // wakeBudget is what a turn that begins knows; nil = there are no budgets.
@@ -111,7 +153,7 @@ func (s *Stage) wakeBudget(o uint32, place int, wave uint64, at protocol.Time) *
 	if p == nil {
 		return nil
 	}
-	b := WakeBudget{Used: p.Share(o, at), ByGrant: p.FirstCome || p.rounds}
+	b := WakeBudget{Used: p.Share(o, at), ByGrant: p.FirstCome || p.rounds, Models: p.HasModels(), Tools: p.HasTools()}
 	if b.ByGrant {
 		p.Woken(o, place, wave)
 	}

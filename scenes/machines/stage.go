@@ -5,7 +5,10 @@ import (
 
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/tool"
+	"tavernsim/engine/budget"
 	"tavernsim/engine/bus"
+	"tavernsim/engine/tooltask"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/setup"
 )
@@ -60,6 +63,7 @@ type Stage struct {
 	snapshot snapshotting
 	noted    int64 // Tally.Facts at the last note
 
+	ready    string           // a service that has something to decide; "" = none
 	failures map[string]int64 // of services, in a row
 	asked    Effect           // the requests to the service that decides now
 	retry    bool             // that service failed, and decides again after it is restored
@@ -113,6 +117,10 @@ func (s *Stage) Configure(c StageConfig, kept Kept, view *View) {
 // decides next without a request.
 func (s *Stage) show(v *View) {
 	s.View = v
+	if s.ready != "" {
+		s.Agenda.Releases(s.Agenda.Now) // which has come
+		return
+	}
 	s.Agenda.Releases(v.releases())
 }
 
@@ -151,6 +159,10 @@ func (s *Stage) decide(in Input) error {
 		return s.next()
 	case *ServiceAnswered:
 		return s.serviceAnswered(in)
+	case *Ready:
+		s.ready = in.Service
+		s.show(s.View)
+		return s.next()
 	case *Kept:
 		return s.waveKept(in)
 	case *Control:
@@ -202,6 +214,15 @@ func (s *Stage) Apply(r protocol.Record, fact protocol.Fact) error {
 		d.Ended = x.Reason
 	case *agent.TurnEnded:
 		d.TurnEnded(x.Agent, turnOf(x, r.Time), r.Time)
+		s.spentOnTools(r.Time, tookTools(x), x.ToolRefused)
+	case *tooltask.Opened:
+		s.spentOnTools(r.Time, budget.Amount{Calls: 1, Nano: s.scene.CostOf(x.Task.Tool)}, 0)
+	case *tooltask.Ended:
+		refused := int64(0)
+		if budget.RefusedTool(x.ErrorKind, x.Error) {
+			refused = 1
+		}
+		s.spentOnTools(r.Time, budget.Amount{Micro: x.Latency.Microseconds(), Bytes: tool.SizeOf(x.Output, x.Artifacts)}, refused)
 	case *agent.ModelAnswered:
 		s.spent(r, x)
 	case *bus.Routed:

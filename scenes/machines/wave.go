@@ -23,8 +23,9 @@ type wave struct {
 
 	bytes   int // of the requests that turns made
 	facts   []protocol.Fact
-	urgent  bool // realtime: its turns are urgent
-	expires bool // values of the world expire
+	urgent  bool   // realtime: its turns are urgent
+	expires bool   // values of the world expire
+	ready   string // realtime: the service that had something to decide when the wave began
 	turns   int64
 	events  int64 // published
 
@@ -47,7 +48,11 @@ func (a *arrival) there() bool { return a.turn != nil || a.failure != nil }
 func (w *wave) keep(f protocol.Fact) { w.facts = append(w.facts, f) }
 
 func (s *Stage) openWave(at protocol.Time) *wave {
-	s.wave = &wave{number: s.Agenda.Wave + 1, time: at}
+	s.wave = &wave{number: s.Agenda.Wave + 1, time: at, ready: s.ready}
+	if s.ready != "" { // what comes from now on is for the next wave
+		s.ready = ""
+		s.show(s.View)
+	}
 	s.phase, s.ticked = phaseTurns, false
 	if s.Agenda.Wave > 0 { // scene.started must be the first fact
 		s.wave.facts, s.crashes = s.crashes, nil
@@ -275,6 +280,9 @@ func (s *Stage) closeWave() error {
 	for i, k := range s.services {
 		if due := s.due(k.Name); due || s.requests[i].Count > 0 {
 			s.phase = phaseService
+			if left := s.toolsLeft(k.Name); left != nil {
+				s.requests[i].Add(left)
+			}
 			s.asked = Effect{Act: ActAsk, Service: i, Wave: w.number, At: w.time, Data: s.requests[i].Take()}
 			s.effect(s.asked)
 			return nil

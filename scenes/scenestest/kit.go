@@ -11,8 +11,11 @@
 package scenestest
 
 import (
+	"cmp"
 	"fmt"
 	"io/fs"
+	"maps"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/fstest"
@@ -37,6 +40,12 @@ import (
 	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/outside"
+	"tavernsim/scenes/run/artifacts"
+	"tavernsim/scenes/tooling"
+	"tavernsim/tools"
+	"tavernsim/tools/grants"
+	"tavernsim/tools/sandbox"
+	"tavernsim/tools/secrets"
 )
 
 // Files makes a file system of the files of archives; later ones win.
@@ -53,9 +62,7 @@ func Files(archives ...*txtar.Archive) fs.FS {
 // Load loads a project; kinds and tools are added to the ones that the program has.
 func Load(fsys fs.FS, kinds workflow.Kinds, tools ...string) (*project.Project, error) {
 	all := setup.NodeKinds()
-	for name, k := range kinds {
-		all[name] = k
-	}
+	maps.Copy(all, kinds)
 	return project.Load(fsys, project.Options{Name: "test", Tools: append(agent.ProfileTools(), tools...), Kinds: all, Stops: true})
 }
 
@@ -100,7 +107,14 @@ type Settings struct {
 	Middleware delivery.Chain
 	External   []agent.External
 	Executors  []outside.Entry // who carries External out
-	StuckAfter time.Duration   // 0 = nobody looks whether actors are stuck
+	Tools      tooling.Mode    // of the tools of the project; "" = mock
+	Services   map[string]tools.Executor
+	Sandbox    *sandbox.Box
+	Secrets    *secrets.Store
+	Mounts     tooling.Mounts
+	Grants     *grants.Store // nil = tools have all that they ask for
+	Leave      tooling.Leave
+	StuckAfter time.Duration // 0 = nobody looks whether actors are stuck
 	Stuck      func(actors.Stuck) (free func())
 	// InterruptAt interrupts the run as soon as this wave is durable; 0 = never.
 	InterruptAt uint64
@@ -115,6 +129,7 @@ type Running struct {
 	*scenes.Run
 	store  *persistence.Store
 	system *actors.System
+	hands  *tooling.Set
 	dead   atomic.Int64
 }
 
@@ -161,11 +176,11 @@ func (s *Scene) launch(r *Running, journal scenes.Journal, set Settings, change 
 	if err != nil {
 		return err
 	}
-	opt, err := s.options(set)
+	opt, hands, err := s.options(set)
 	if err != nil {
 		return err
 	}
-	opt.System = r.system
+	opt.System, r.hands = r.system, hands
 	opt.Effects = func() (outside.Journal, error) { return r.store.Journal(outside.JournalID(made.ID)) }
 	for _, f := range change {
 		f(&opt)
@@ -185,7 +200,7 @@ func (s *Scene) made(set Settings) (*setup.Scene, error) {
 	})
 }
 
-func (s *Scene) options(set Settings) (scenes.Options, error) {
+func (s *Scene) options(set Settings) (scenes.Options, *tooling.Set, error) {
 	opt := scenes.Options{
 		Stop: s.Def.Definition.Simulation.Stop, Snapshots: set.policy(), Model: set.Model, Executors: set.Executors,
 		Metrics: metrics.New().Scene(s.Def.Definition.ID), Latency: scenes.NewLatency(),
@@ -193,11 +208,27 @@ func (s *Scene) options(set Settings) (scenes.Options, error) {
 	if set.Stop != nil {
 		opt.Stop = *set.Stop
 	}
-	var err error
+	hands, err := tooling.New(tooling.Options{Project: s.Project, Mode: cmp.Or(set.Tools, tooling.Mock), Run: "test", Services: set.Services, Sandbox: set.Sandbox, Secrets: set.Secrets, Grants: set.grants(s.Project), Artifacts: artifacts.Of(s.Dir), Mounts: set.Mounts})
+	if err != nil {
+		return opt, nil, err
+	}
+	opt.Executors = append(slices.Clone(opt.Executors), hands.Asking(set.Leave, s.Project.Policy() != nil)...)
+	opt.Pictures = set.Mounts.Pictures(artifacts.Of(s.Dir))
 	if opt.Model == nil {
 		opt.Model, err = Model(s.Project, s.Def)
 	}
-	return opt, err
+	return opt, hands, err
+}
+
+func (set *Settings) grants(p *project.Project) *grants.Store {
+	if set.Grants != nil {
+		return set.Grants
+	}
+	all := &grants.Store{}
+	for _, a := range tooling.Asked(p, tooling.Place{}) {
+		all.Give(&a)
+	}
+	return all
 }
 
 func (set *Settings) policy() machines.SnapshotPolicy {
@@ -224,6 +255,7 @@ func Model(p *project.Project, def *project.Scene) (llm.Provider, error) {
 func (r *Running) Close() Result {
 	res := Result{Outcome: r.Wait()}
 	r.system.Close()
+	_ = r.hands.Close()
 	_ = r.store.Close()
 	res.DeadLetters = r.dead.Load()
 	return res

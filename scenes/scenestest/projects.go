@@ -1,13 +1,17 @@
 package scenestest
 
 import (
+	"context"
 	_ "embed"
+	"fmt"
 	"io/fs"
+	"strings"
 	"testing"
 
 	"golang.org/x/tools/txtar"
 
 	"tavernsim/scenes/load/project"
+	"tavernsim/tools"
 )
 
 //go:embed projects/base.txtar
@@ -15,6 +19,27 @@ var base []byte
 
 //go:embed projects/town.txtar
 var town []byte
+
+//go:embed projects/painters.txtar
+var painters []byte
+
+// Painters is a project whose agent calls [Painting] each turn: runner.Options.Services
+// has it as "painter".
+func Painters(t testing.TB) *project.Project {
+	t.Helper()
+	p, err := Load(Files(txtar.Parse(painters)), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// Painting answers with a picture and a text that is too long to be shown.
+func Painting(_ context.Context, c *tools.Call) tools.Result {
+	r := tools.Output(strings.Repeat(fmt.Sprintf("stroke %v, ", c.Params["turn"]), 4000))
+	r.Attach("picture", "image/png", fmt.Appendf(nil, "picture %v", c.Params["turn"]))
+	return r
+}
 
 // Base is what the projects of tests are laid over: profiles and workflows.
 func Base() *txtar.Archive { return txtar.Parse(base) }

@@ -2,6 +2,7 @@ package project
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"tavernsim/engine/budget"
@@ -15,6 +16,11 @@ func budgetRules() source.Rules {
 		"budget.Budget.calls":   {Section: "§3.2.3", Range: between(1, budget.MaxCalls), Doc: "Most answers."},
 		"budget.Budget.window": {Section: "§3.2.3", Enum: []string{budget.WindowRun, budget.WindowDay}, Default: budget.WindowRun,
 			Doc: "The time for which the limits hold: the whole run, or each day of the scene's clock (from midnight, UTC)."},
+		"budget.Tools.calls":   {Section: "§3.2.3", Range: between(1, budget.MaxCalls), Doc: "Most calls that executors carry out, tasks too."},
+		"budget.Tools.seconds": {Section: "§3.2.3", Range: &source.Range{Min: 0, Max: budget.MaxSeconds, Open: true}, Doc: "Their time, added up: on the virtual clock their `latency`."},
+		"budget.Tools.bytes":   {Section: "§3.2.3", Range: between(1, 1<<50), Doc: "Bytes of their outputs, before they are cut."},
+		"budget.Tools.money":   {Section: "§3.2.3", Range: &source.Range{Min: 0, Max: budget.MaxDollars, Open: true}, Doc: "Most dollars: the `cost` of the tools."},
+		"budget.Tools.stop":    {Section: "§3.2.3", Enum: []string{budget.StopBudget}, Doc: "`budget`: the scene ends after the wave in which a call was refused. Default: it goes on, and further calls are refused."},
 		"budget.Budget.on_exhausted": {Section: "§3.2.3",
 			Doc: "What happens when a request does not fit: `refuse` (it fails), `degrade:MODEL` (that model of the project answers), `pause` or `end` (it fails, and the scene pauses or ends after the wave). Default: `end` of a run and a scene, `refuse` of the others."},
 	}
@@ -47,10 +53,5 @@ func (l *loader) modelNames() (names []string) {
 }
 
 func (l *loader) hasModel(name string) bool {
-	for _, n := range l.modelNames() {
-		if n == name {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(l.modelNames(), name)
 }

@@ -1,8 +1,10 @@
 package project
 
 import (
+	"tavernsim/engine/permit"
 	"tavernsim/engine/workflow"
 	"tavernsim/internal/source"
+	"tavernsim/tools/plugin"
 )
 
 // Definition is project.json: what holds for the project as a whole.
@@ -16,7 +18,8 @@ type Definition struct {
 	Model          string         `json:"model,omitempty"`
 	AgentProfiles  []string       `json:"agent_profiles,omitempty"`
 	EventSchemas   map[string]any `json:"event_schemas,omitempty"`
-	Plugins        []any          `json:"plugins,omitempty"`
+	ToolPolicy     *permit.Policy `json:"tool_policy,omitempty"`
+	Plugins        []plugin.Use   `json:"plugins,omitempty"`
 	Dependencies   map[string]any `json:"dependencies,omitempty"`
 	CustomMetadata map[string]any `json:"custom_metadata,omitempty"`
 }
@@ -40,7 +43,19 @@ type Options struct {
 	// scene without one is not worth a warning.
 	Stops  bool
 	Limits Limits
+	// Plugins are listed beside those of project.json.
+	Plugins []plugin.Use
+	// Alone says that there are only these plugins, so that a scene is not missed.
+	Alone bool
+	// Broken names plugins that are not loaded, because they were broken when the run began.
+	Broken []string
+	// Program is the version of simd, which plugins may ask for; "" = it has none.
+	Program string
 }
+
+// ToolMock is the file that says what the tools of a project answer when they are not
+// carried out.
+const ToolMock = "tools/mock.yaml"
 
 // DefaultModel is the model file that is used when it exists and none is named.
 const DefaultModel = "models/scripted.yaml"

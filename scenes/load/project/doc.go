@@ -1,7 +1,7 @@
 // Package project loads a project folder and checks it as a whole.
 //
 // A project is a tree of files: project.json, agent_profiles/, scenes/,
-// workflows/, knowledgebases/, models/, panels/ (agent architecture §2.2,
+// workflows/, knowledgebases/, models/, tools/, panels/ (agent architecture §2.2,
 // §3.1.1, §4, appendices A and B). [Load] reads it through an fs.FS, decodes
 // every definition strictly, follows every reference, compiles every
 // expression, schema and workflow, and validates the initial private state of

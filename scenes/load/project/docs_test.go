@@ -17,15 +17,19 @@ import (
 	"tavernsim/engine/agent/profile"
 	"tavernsim/engine/budget"
 	"tavernsim/engine/knowledge"
+	"tavernsim/engine/permit"
 	"tavernsim/engine/workflow"
 	"tavernsim/internal/doctest"
 	"tavernsim/internal/source"
+	"tavernsim/tools/manifest"
+	"tavernsim/tools/plugin"
+	"tavernsim/tools/toolmock"
 )
 
 const docsDir = "../../../docs/formats"
 
 func docPages() []string {
-	return []string{"project.md", "agent_profile.md", "scene.md", "knowledge_base.md"}
+	return []string{"project.md", "agent_profile.md", "scene.md", "knowledge_base.md", "tool.md", "mcp.md", "service.md", "plugin.md"}
 }
 
 // definitionTypes are the structs of which files are made.
@@ -35,9 +39,15 @@ func definitionTypes() []reflect.Type {
 		reflect.TypeFor[profile.Profile](), reflect.TypeFor[profile.KnowledgeReference](), reflect.TypeFor[profile.Subscription](),
 		reflect.TypeFor[profile.Prompt](), reflect.TypeFor[profile.PromptSection](), reflect.TypeFor[profile.GoalReference](), reflect.TypeFor[profile.WritePermissions](), reflect.TypeFor[profile.RuntimeConfig](),
 		reflect.TypeFor[profile.InboxConfig](), reflect.TypeFor[profile.LaneConfig](), reflect.TypeFor[profile.InterruptConfig](),
-		reflect.TypeFor[budget.Budget](), reflect.TypeFor[agenda.Scene](), reflect.TypeFor[agenda.AgentInstance](), reflect.TypeFor[agenda.EventBusConfig](), reflect.TypeFor[agenda.ThrottleRule](),
+		reflect.TypeFor[budget.Budget](), reflect.TypeFor[budget.Tools](), reflect.TypeFor[agenda.Scene](), reflect.TypeFor[agenda.AgentInstance](), reflect.TypeFor[agenda.EventBusConfig](), reflect.TypeFor[agenda.ThrottleRule](),
 		reflect.TypeFor[agenda.AssociatedPanel](), reflect.TypeFor[agenda.Simulation](), reflect.TypeFor[agenda.Stop](), reflect.TypeFor[agenda.Limits](),
 		reflect.TypeFor[knowledge.KnowledgeBase](), reflect.TypeFor[knowledge.Entry](), reflect.TypeFor[knowledge.Activation](), reflect.TypeFor[knowledge.Goal](),
+		reflect.TypeFor[manifest.Tool](), reflect.TypeFor[manifest.Implementation](), reflect.TypeFor[manifest.Execution](),
+		reflect.TypeFor[manifest.Server](), reflect.TypeFor[manifest.Pin](), reflect.TypeFor[manifest.Pinned](), reflect.TypeFor[manifest.Resident](),
+		reflect.TypeFor[plugin.Manifest](), reflect.TypeFor[plugin.Requires](), reflect.TypeFor[plugin.Entry](), reflect.TypeFor[plugin.Service](), reflect.TypeFor[plugin.Node](), reflect.TypeFor[plugin.Hook](), reflect.TypeFor[plugin.Permissions](), reflect.TypeFor[plugin.UI](),
+		reflect.TypeFor[plugin.Overrides](), reflect.TypeFor[plugin.Frontend](), reflect.TypeFor[plugin.Build](), reflect.TypeFor[plugin.Option](), reflect.TypeFor[plugin.Use](),
+		reflect.TypeFor[permit.Policy](), reflect.TypeFor[permit.Rule](),
+		reflect.TypeFor[toolmock.Script](), reflect.TypeFor[toolmock.Rule](), reflect.TypeFor[toolmock.Match](), reflect.TypeFor[toolmock.Answer](), reflect.TypeFor[toolmock.Latency](), reflect.TypeFor[toolmock.Failures](),
 		reflect.TypeFor[workflow.Definition](), reflect.TypeFor[workflow.Port](), reflect.TypeFor[workflow.Node](), reflect.TypeFor[workflow.Retry](), reflect.TypeFor[workflow.Edge](),
 	}
 }
@@ -63,7 +73,7 @@ func TestRulesCoverTheFields(t *testing.T) {
 // go test ./scenes/load/project -run TestDocTables -update rewrites them.
 func TestDocTables(t *testing.T) {
 	doctest.Tables{Dir: docsDir, Types: definitionTypes(), Rules: Rules(), Sections: true, Elsewhere: []string{"workflow"}, Pages: map[string]string{
-		"project": "project.md", "profile": "agent_profile.md", "agenda": "scene.md", "budget": "scene.md", "knowledge": "knowledge_base.md", "workflow": "workflow.md",
+		"project": "project.md", "profile": "agent_profile.md", "agenda": "scene.md", "budget": "scene.md", "knowledge": "knowledge_base.md", "workflow": "workflow.md", "manifest": "tool.md", "manifest.Server": "mcp.md", "manifest.Pin": "mcp.md", "manifest.Pinned": "mcp.md", "manifest.Resident": "service.md", "toolmock": "tool.md", "permit": "project.md", "plugin": "plugin.md",
 	}}.Check(t, *update)
 }
 
@@ -107,7 +117,14 @@ func TestDocExamples(t *testing.T) {
 				fsys[name] = f
 			}
 		}
-		_, err := Load(fsys, Options{Kinds: testKinds()})
+		p, err := Load(fsys, Options{Kinds: testKinds()})
+		if name := pluginOf(file); err == nil && name != "" {
+			report := &source.Report{}
+			for _, f := range p.Plugins()[name].Faults {
+				report.Add(f)
+			}
+			err = report.Err()
+		}
 		if got := fmt.Sprintln(err); got != want {
 			t.Errorf("%s:\ngot\n%swant\n%s", file, got, want)
 		}

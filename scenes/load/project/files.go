@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"tavernsim/internal/source"
+	"tavernsim/tools/plugin"
 )
 
 // Limits of a project. A zero field takes the default.
@@ -55,13 +56,19 @@ const (
 	knowledgeDir = "knowledgebases"
 	modelsDir    = "models"
 	panelsDir    = "panels"
+	toolsDir     = "tools"
+	mcpDir       = "mcp"
+	servicesDir  = "services"
 
 	runsDir = "runs" // not read, wherever it is
 )
 
 // Folders are the folders at the top of a project whose files are read.
-func Folders() []string {
-	return []string{profilesDir, scenesDir, workflowsDir, knowledgeDir, modelsDir, panelsDir}
+func Folders() []string { return append(folders(), plugin.Folder) }
+
+// folders are those with definitions of the project itself.
+func folders() []string {
+	return []string{profilesDir, scenesDir, workflowsDir, knowledgeDir, modelsDir, panelsDir, toolsDir, mcpDir, servicesDir}
 }
 
 // tree reads files of the project, each at most once, under the limits.
@@ -71,15 +78,17 @@ type tree struct {
 	report *source.Report
 	warns  *source.Report
 
-	listed []string // files of the folders above and of the root, sorted
-	read   map[string]*File
-	broken map[string][]string // by folder: files that are no JSON or YAML
-	total  int64
-	full   bool
+	listed   []string            // files of the folders above and of the root, sorted; then those of plugins
+	ofPlugin map[string][]string // the part of them that is of a plugin
+	given    map[string]string   // by file of a plugin: where it would lie if it were the project's
+	read     map[string]*File
+	broken   map[string][]string // by folder: files that are no JSON or YAML
+	total    int64
+	full     bool
 }
 
 func newTree(fsys fs.FS, lim Limits, report, warns *source.Report) *tree {
-	return &tree{fsys: fsys, lim: lim.withDefaults(), report: report, warns: warns, read: map[string]*File{}, broken: map[string][]string{}}
+	return &tree{fsys: fsys, lim: lim.withDefaults(), report: report, warns: warns, read: map[string]*File{}, given: map[string]string{}, ofPlugin: map[string][]string{}, broken: map[string][]string{}}
 }
 
 func (t *tree) fault(file, message, suggestion string) {
@@ -121,7 +130,10 @@ func (t *tree) visit(p string, d fs.DirEntry) error {
 			t.warns.Add(source.Fault{File: p, Message: "this folder is not read: run directories have its name", Suggestion: "if definitions are in it, give it another name"})
 			return fs.SkipDir
 		}
-		if !slices.Contains(Folders(), top) {
+		if top == plugin.Folder {
+			return fs.SkipDir // those that the project lists are read
+		}
+		if !slices.Contains(folders(), top) {
 			if s := source.Suggest(top, Folders()); s != "" && depth == 0 {
 				t.warns.Add(source.Fault{File: p, Message: "this folder is not read", Suggestion: s})
 			}
@@ -133,9 +145,14 @@ func (t *tree) visit(p string, d fs.DirEntry) error {
 		}
 		return nil
 	}
-	if depth == 0 && !isProjectFile(p) && !slices.Contains(Folders(), p) {
+	if depth == 0 && !isProjectFile(p) && !slices.Contains(folders(), p) {
 		return nil
 	}
+	return t.take(p, d)
+}
+
+// take lists a plain file.
+func (t *tree) take(p string, d fs.DirEntry) error {
 	if !d.Type().IsRegular() {
 		t.fault(p, fmt.Sprintf("is %s; a project holds plain files only", typeName(d.Type())), "put the file itself here")
 		return nil
@@ -162,11 +179,20 @@ func isProjectFile(p string) bool {
 	return slices.Contains([]string{"project.json", "project.jsonc", "project.yaml", "project.yml"}, p)
 }
 
-// definitions lists the files of a folder that hold definitions.
+// place is where a file would lie if it were the project's: a file of a plugin lies in a
+// folder of its plugin. "" = in no folder of definitions.
+func (t *tree) place(p string) string {
+	if place, ok := t.given[p]; ok {
+		return place
+	}
+	return p
+}
+
+// definitions lists the files of a folder that hold definitions, those of plugins last.
 func (t *tree) definitions(dir string) []string {
 	var list []string
 	for _, p := range t.listed {
-		if strings.HasPrefix(p, dir+"/") && slices.Contains(source.Extensions(), strings.ToLower(path.Ext(p))) {
+		if strings.HasPrefix(t.place(p), dir+"/") && slices.Contains(source.Extensions(), strings.ToLower(path.Ext(p))) {
 			list = append(list, p)
 		}
 	}
@@ -261,8 +287,7 @@ func segments(p string) func(func(string) bool) {
 
 // cause drops the operation and the path that fs errors repeat.
 func cause(err error) string {
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
+	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		return pe.Err.Error()
 	}
 	return err.Error()

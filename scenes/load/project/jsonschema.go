@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"tavernsim/internal/schemacost"
 	"tavernsim/internal/source"
 	"tavernsim/protocol"
 
@@ -24,10 +25,14 @@ import (
 // nothing but schemaCompiler can load: references reach the project only.
 const schemaScheme = "project"
 
+// maxDefaults bounds the values that the defaults of a schema fill in: a few could ask for
+// more than there is memory.
+const maxDefaults = 10_000
+
 // jsonSchema is a compiled JSON Schema. It is safe for concurrent use.
 type jsonSchema struct {
 	compiled *jsonschema.Schema
-	branches *branch
+	cost     *schemacost.Cost
 }
 
 // schemaCompiler compiles schemas of one project.
@@ -56,12 +61,17 @@ func (l *loader) schema(doc *source.Document, steps []string) *jsonSchema {
 		l.fault(doc, steps, "", "a JSON Schema is an object, got %s", node.Kind)
 		return nil
 	}
+	return l.compile(doc, steps, node.Value())
+}
+
+// compile compiles the value of a schema whose place steps lead to.
+func (l *loader) compile(doc *source.Document, steps []string, value any) *jsonSchema {
 	c := jsonschema.NewCompiler()
 	c.UseLoader(l.schemas)
 	// The address carries the path, so that two schemas of one file differ, in
 	// the query, where relative references do not see it.
 	address := (&url.URL{Scheme: schemaScheme, Path: "/" + doc.File, RawQuery: url.QueryEscape(strings.Join(steps, "/"))}).String()
-	err := c.AddResource(address, node.Value())
+	err := c.AddResource(address, value)
 	var compiled *jsonschema.Schema
 	if err == nil {
 		compiled, err = c.Compile(address)
@@ -70,13 +80,12 @@ func (l *loader) schema(doc *source.Document, steps []string) *jsonSchema {
 		l.schemaFaults(doc, steps, err)
 		return nil
 	}
-	all := branches{}
-	root := all.of(compiled)
-	if sub, problem := all.problem(); sub != nil {
-		l.fault(doc, slices.Concat(steps, stepsWithin(compiled.Location, sub)), "", "%s", problem)
+	cost, sub, problem := schemacost.Of(compiled)
+	if sub != nil {
+		l.fault(doc, slices.Concat(steps, schemacost.Place(compiled.Location, sub)), "", "%s", problem)
 		return nil
 	}
-	return &jsonSchema{compiled, root}
+	return &jsonSchema{compiled, cost}
 }
 
 func (l *loader) schemaFaults(doc *source.Document, steps []string, err error) {
@@ -103,11 +112,10 @@ type violation struct {
 // check lists every violation, in the order of their places. A value that is
 // too much work to check is one violation.
 func (s *jsonSchema) check(v any) []violation {
-	if left := steps(maxSchemaSteps); !left.take(s.branches, v) {
-		return []violation{{message: fmt.Sprintf("checking it against the schema takes more than %d steps: alternatives multiply with its depth", maxSchemaSteps)}}
+	if !s.cost.Within(v) {
+		return []violation{{message: fmt.Sprintf("checking it against the schema takes more than %d steps: alternatives multiply with its depth", schemacost.MaxSteps)}}
 	}
-	var detail *jsonschema.ValidationError
-	if errors.As(s.compiled.Validate(v), &detail) {
+	if detail, ok := errors.AsType[*jsonschema.ValidationError](s.compiled.Validate(v)); ok {
 		return violations(detail)
 	}
 	return nil

@@ -12,6 +12,8 @@ import (
 	"tavernsim/engine/knowledge"
 	"tavernsim/internal/source"
 	"tavernsim/protocol"
+	"tavernsim/scenes/load/contexts"
+	"tavernsim/tools/toolmock"
 
 	"golang.org/x/mod/semver"
 )
@@ -19,19 +21,24 @@ import (
 // loader builds a Project. Its steps run in the order in which definitions
 // refer to each other, and every step goes on after a fault.
 type loader struct {
-	opt     Options
-	tree    *tree
-	report  *source.Report
-	warns   *source.Report
-	decoder *source.Decoder
-	project *Project
-	schemas *schemaCompiler
-	ids     map[string]place // "kind id" to where it was given
-	filters map[string]*expr.Program
-	quiet   *source.Decoder                        // decodes again what was decoded, and reports nowhere
-	def     *source.Document                       // project.json; nil = none
-	models  map[string]bool                        // model files looked at, and whether they are sound
-	entries map[string]map[string]*knowledge.Entry // by knowledge base; see entry
+	opt      Options
+	tree     *tree
+	report   *source.Report
+	warns    *source.Report
+	decoder  *source.Decoder
+	project  *Project
+	schemas  *schemaCompiler
+	ids      map[string]place // "kind id" to where it was given
+	filters  map[string]*expr.Program
+	quiet    *source.Decoder                        // decodes again what was decoded, and reports nowhere
+	def      *source.Document                       // project.json; nil = none
+	models   map[string]bool                        // model files looked at, and whether they are sound
+	sound    map[string][]byte                      // sound model files in models/, by path
+	known    map[string]int                         // contexts of models, by their names
+	entries  map[string]map[string]*knowledge.Entry // by knowledge base; see entry
+	squashed map[string]string                      // ids of tools, as models may write them
+	mocks    map[string]*toolmock.Mock              // by plugin; "" = the project's
+	broken   map[string][]Fault                     // plugins that are not loaded, with the reasons
 }
 
 // place is a node within a file, for faults that are found later.
@@ -47,16 +54,18 @@ func (p place) String() string {
 func newLoader(fsys fs.FS, opt Options) *loader {
 	report, warns := &source.Report{}, &source.Report{}
 	l := &loader{
-		opt:     opt,
-		tree:    newTree(fsys, opt.Limits, report, warns),
-		report:  report,
-		warns:   warns,
-		decoder: newDecoder(report),
-		ids:     map[string]place{},
-		filters: map[string]*expr.Program{},
-		quiet:   newDecoder(&source.Report{}),
-		entries: map[string]map[string]*knowledge.Entry{},
-		models:  map[string]bool{},
+		opt:      opt,
+		tree:     newTree(fsys, opt.Limits, report, warns),
+		report:   report,
+		warns:    warns,
+		decoder:  newDecoder(report),
+		ids:      map[string]place{},
+		filters:  map[string]*expr.Program{},
+		quiet:    newDecoder(&source.Report{}),
+		entries:  map[string]map[string]*knowledge.Entry{},
+		models:   map[string]bool{},
+		mocks:    map[string]*toolmock.Mock{},
+		squashed: map[string]string{},
 	}
 	l.schemas = &schemaCompiler{l.tree}
 	l.project = &Project{
@@ -65,6 +74,10 @@ func newLoader(fsys fs.FS, opt Options) *loader {
 		workflows: newResolver(),
 		bases:     map[string]*knowledge.KnowledgeBase{},
 		panels:    map[string]*Panel{},
+		tools:     map[string]*Tool{},
+		servers:   map[string]*Server{},
+		services:  map[string]*Service{},
+		plugins:   map[string]*Plugin{},
 		events:    map[string]*jsonSchema{},
 	}
 	return l
@@ -72,12 +85,19 @@ func newLoader(fsys fs.FS, opt Options) *loader {
 
 func (l *loader) load() {
 	l.def = l.loadDefinition()
+	l.loadPlugins()
 	l.loadModels()
 	l.loadPanels()
 	l.loadKnowledge()
 	l.loadWorkflows()
+	l.loadServers()
+	l.loadServices()
+	l.loadTools()
+	l.loadPinned()
+	l.loadNodes()
 	profiles := l.loadProfiles()
 	scenes := l.loadScenes()
+	l.known = contexts.Of(l.sound, l.onlyModel())
 	l.linkWorkflows()
 	l.linkProfiles(profiles)
 	l.linkScenes(scenes)
@@ -223,9 +243,6 @@ func (l *loader) loadDefinition() *source.Document {
 		l.fault(doc, at("id"), "", "the id %q %s", def.ID, problem)
 	}
 	def.Model = l.modelFile(doc, at("model"), def.Model)
-	if len(def.Plugins) > 0 {
-		l.fault(doc, at("plugins"), "remove the field", "plugins are not supported by this version")
-	}
 	if len(def.Dependencies) > 0 {
 		l.fault(doc, at("dependencies"), "copy what is needed into this folder and remove the field", "projects cannot depend on other projects in this version")
 	}
@@ -242,6 +259,7 @@ func (l *loader) linkDefinition(doc *source.Document) {
 		ids := protocol.SortedKeys(l.project.scenes)
 		l.fault(doc, at("default_scene"), l.instead(scenesDir, def.DefaultScene, ids), "there is no scene %q", def.DefaultScene)
 	}
+	l.linkPolicy(doc)
 	for _, eventType := range protocol.SortedKeys(def.EventSchemas) {
 		l.eventSchema(doc, eventType, def.EventSchemas[eventType])
 	}
@@ -308,13 +326,14 @@ func (l *loader) loadModels() {
 	if l.opt.Models != nil {
 		l.opt.Models(files, others, l.report)
 	}
+	l.sound = files
 }
 
 // under lists all files of a folder, whatever their ending.
 func (t *tree) under(dir string) []string {
 	var list []string
 	for _, p := range t.listed {
-		if strings.HasPrefix(p, dir+"/") {
+		if strings.HasPrefix(t.place(p), dir+"/") {
 			list = append(list, p)
 		}
 	}
@@ -334,7 +353,7 @@ type Panel struct {
 func (l *loader) loadPanels() {
 	for _, p := range l.tree.definitions(panelsDir) {
 		base := strings.TrimSuffix(path.Base(p), path.Ext(p))
-		if path.Dir(p) != panelsDir && base != "panel_definition" {
+		if path.Dir(l.tree.place(p)) != panelsDir && base != "panel_definition" {
 			continue
 		}
 		doc := l.tree.parse(p)

@@ -31,6 +31,7 @@ type Profile struct {
 	runtime *profile.RuntimeConfig // of instances that set none themselves; nil = not asked for yet
 	doc     *source.Document       // while loading
 	said    []Fault                // by the decoder, while loading
+	missing []Fault                // tools in its inventory that are perhaps of a broken plugin
 }
 
 // Subscription is a subscription with its filter compiled.
@@ -103,12 +104,14 @@ func (l *loader) loadProfiles() []*Profile {
 }
 
 func (l *loader) linkProfiles(list []*Profile) {
+	l.comeAlong(list)
 	for _, p := range list {
 		d := p.Definition
 		d.CoreDeliberationWorkflowID = l.workflowRef(p.doc, at("core_deliberation_workflow_id"), d.CoreDeliberationWorkflowID)
 		l.linkSkills(p)
 		l.linkPrompt(p)
 		l.linkTools(p)
+		l.checkChoices(p)
 		l.linkKnowledge(p)
 		d.InitialGoalsReference = l.goals(p, p.doc, at("initial_goals_reference"), d.InitialGoalsReference)
 		p.Subscriptions = l.subscriptions(p.doc, at("subscribed_event_types"), d.SubscribedEventTypes)
@@ -166,8 +169,8 @@ func (l *loader) linkTools(p *Profile) {
 			l.fault(p.doc, steps, "list it in skill_workflow_ids_inventory", "%q is a skill, not a tool", id)
 		case slices.Index(p.Definition.ToolIDsInventory, id) < i:
 			l.warn(p.doc, steps, "remove one", "the tool %q is listed twice", id)
-		case l.opt.Tools != nil && !slices.Contains(l.opt.Tools, id):
-			l.fault(p.doc, steps, source.Suggest(id, l.opt.Tools), "there is no tool %q", id)
+		case l.opt.Tools != nil && !slices.Contains(l.knownTools(), id):
+			l.missingTool(p, steps, id)
 		}
 	}
 }
@@ -348,8 +351,7 @@ func first(steps []string) string {
 
 // expressionFault takes an expression's error apart.
 func expressionFault(err error) (message, hint string) {
-	var e *expr.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*expr.Error](err); ok {
 		return fmt.Sprintf("line %d, column %d: %s", e.Line, e.Column, e.Message), e.Hint
 	}
 	return err.Error(), ""

@@ -11,8 +11,11 @@ import (
 	"strings"
 
 	"tavernsim/engine/knowledge"
+	"tavernsim/engine/permit"
 	"tavernsim/internal/source"
 	"tavernsim/protocol"
+	"tavernsim/scenes/load/contexts"
+	"tavernsim/tools/toolmock"
 )
 
 // Fault is one thing that is wrong, with its place and what to do about it.
@@ -32,7 +35,13 @@ type Project struct {
 	workflows *resolver
 	bases     map[string]*knowledge.KnowledgeBase
 	panels    map[string]*Panel
+	tools     map[string]*Tool
+	toolMock  *toolmock.Mock
+	servers   map[string]*Server
+	services  map[string]*Service
+	policy    *permit.Judge
 	events    map[string]*jsonSchema
+	plugins   map[string]*Plugin
 	files     []File
 }
 
@@ -40,15 +49,13 @@ type Project struct {
 // leave the folder even when somebody swaps a file for a link meanwhile. The
 // error is an *Error, or says that the folder itself cannot be read.
 func Load(fsys fs.FS, opt Options) (*Project, error) {
-	l := newLoader(fsys, opt)
-	if err := l.tree.list(); err != nil {
-		return nil, protocol.Errorf(protocol.KindNotFound, "project: load: %w", err)
+	l, err := loaded(fsys, opt)
+	if err != nil {
+		return nil, err
 	}
-	l.load()
 	l.project.Warnings = l.warns.List()
-	if err := l.report.Err(); err != nil {
-		var faults *Error
-		if errors.As(err, &faults) {
+	if err := l.faults(); err != nil {
+		if faults, ok := errors.AsType[*Error](err); ok {
 			faults.Warnings = l.project.Warnings
 		}
 		return nil, err
@@ -158,13 +165,25 @@ func (p *Project) Model(file string) ([]byte, bool) {
 	return slices.Clone(p.files[i].data), true
 }
 
+// Contexts are how many tokens its models read, by their names; "" is the model of the file
+// def.
+func (p *Project) Contexts(def string) map[string]int {
+	files := map[string][]byte{}
+	for _, f := range p.files {
+		if isModelFile(f.Path) {
+			files[f.Path] = f.data
+		}
+	}
+	return contexts.Of(files, def)
+}
+
 // ModelFiles lists the paths of the model files in models/, and those of the other files
 // below it, sorted.
 func (p *Project) ModelFiles() (files, others []string) {
 	for _, f := range p.files {
 		if isModelFile(f.Path) {
 			files = append(files, f.Path)
-		} else if strings.HasPrefix(f.Path, modelsDir+"/") {
+		} else if strings.HasPrefix(ownPath(f.Path), modelsDir+"/") {
 			others = append(others, f.Path)
 		}
 	}
@@ -172,7 +191,7 @@ func (p *Project) ModelFiles() (files, others []string) {
 }
 
 func isModelFile(file string) bool {
-	return path.Dir(file) == modelsDir && slices.Contains(source.Extensions(), path.Ext(file))
+	return path.Dir(ownPath(file)) == modelsDir && slices.Contains(source.Extensions(), path.Ext(file))
 }
 
 // Files lists everything that was read, sorted by path.

@@ -1,6 +1,7 @@
 package project
 
 import (
+	"cmp"
 	"io/fs"
 	"slices"
 	"strings"
@@ -59,7 +60,12 @@ func (l *loader) linkPrompt(p *Profile) {
 // prompted compiles a workflow with settings of the profile. Faults of these are the
 // profile's, unless the decoder named them; the others are the workflow's.
 func (l *loader) prompted(p *Profile, def *workflow.Definition, settings map[string]any) *workflow.Plan {
-	plan, faults := workflow.Compile(def, l.compileOptions())
+	plan, faults := workflow.Compile(standard.Fit(def), l.compileOptions())
+	if _, own := settings["context"]; own {
+		for _, x := range standard.TooLong(def, l.known) {
+			l.fault(p.doc, at("prompt", "context"), tooLongHint, tooLongText, x.Context, x.Known, cmp.Or(x.Model, "that answers here"))
+		}
+	}
 	for _, f := range faults {
 		said := func(was Fault) bool { return strings.HasPrefix(was.Path, source.Path("prompt", f.Field)) }
 		if _, own := settings[f.Field]; own && !slices.ContainsFunc(p.said, said) {
@@ -68,6 +74,65 @@ func (l *loader) prompted(p *Profile, def *workflow.Definition, settings map[str
 	}
 	return plan
 }
+
+// onlyModel is the file of the model that answers requests without a name in every scene;
+// "" = there are several.
+func (l *loader) onlyModel() (only string) {
+	for _, s := range l.project.scenes {
+		m := cmp.Or(s.Definition.Simulation.Model, l.project.Definition.Model, DefaultModel)
+		if only != "" && m != only {
+			return ""
+		}
+		only = m
+	}
+	return only
+}
+
+// checkNodes checks what the nodes of a workflow say of models and tools.
+func (l *loader) checkNodes(w *Workflow) {
+	for _, x := range standard.TooLong(w.Definition, l.known) {
+		l.fault(w.doc, at("nodes", x.Node, "configValues", "context"), tooLongHint, tooLongText, x.Context, x.Known, cmp.Or(x.Model, "that answers here"))
+	}
+	for _, c := range standard.Choices(w.Definition) {
+		known := c.Names
+		if c.Agents {
+			known = l.opt.Tools
+		}
+		if id, skill := strings.CutPrefix(c.Tool, "workflow:"); skill && c.Agents {
+			if _, ok := l.project.workflows.find(id); ok {
+				continue
+			}
+		} else if c.Agents && known == nil || !c.Agents && !c.Known || slices.Contains(known, c.Tool) {
+			continue
+		}
+		l.fault(w.doc, at("nodes", c.Node, "configValues", "toolChoice"), suggestOr(c.Tool, known), choiceText, c.Tool)
+	}
+}
+
+// checkChoices checks that the profile has the tools which its core workflow, or its
+// reflection, makes the model call.
+func (l *loader) checkChoices(p *Profile) {
+	d := p.Definition
+	for _, id := range []string{d.CoreDeliberationWorkflowID, d.ReflectionWorkflowID} {
+		w, ok := l.project.workflows.find(id)
+		if !ok {
+			continue
+		}
+		for _, c := range standard.Choices(w.Definition) {
+			skill, isSkill := strings.CutPrefix(c.Tool, "workflow:")
+			if !c.Agents || isSkill && slices.Contains(d.SkillWorkflowIDsInventory, skill) || !isSkill && slices.Contains(d.ToolIDsInventory, c.Tool) {
+				continue
+			}
+			l.fault(p.doc, at("tool_ids_inventory"), "", "the node %q of the workflow %q makes the model call %q (toolChoice), which the profile does not have", w.Definition.Nodes[c.Node].ID, w.ID, c.Tool)
+		}
+	}
+}
+
+const (
+	tooLongText = "a context of %d tokens is more than the %d of the model %s"
+	tooLongHint = "leave it out: it is the model's then"
+	choiceText  = "the model is made to call %q, and the node offers no such tool"
+)
 
 const (
 	volatileText = "the prompt shows %q before what stays the same"

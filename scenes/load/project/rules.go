@@ -9,6 +9,9 @@ import (
 	"tavernsim/engine/bus"
 	"tavernsim/engine/prompt"
 	"tavernsim/internal/source"
+	"tavernsim/tools/manifest"
+	"tavernsim/tools/plugin"
+	"tavernsim/tools/toolmock"
 )
 
 // Limits of definitions that are checked at load.
@@ -22,7 +25,7 @@ const (
 func Rules() source.Rules {
 	all := source.Rules{}
 	for _, part := range []source.Rules{projectRules(), profileRules(), runtimeRules(), budgetRules(),
-		sceneRules(), simulationRules(), knowledgeRules(), workflowRules()} {
+		sceneRules(), simulationRules(), knowledgeRules(), workflowRules(), manifest.Rules(), plugin.Rules(), toolmock.Rules(), PolicyRules()} {
 		maps.Copy(all, part)
 	}
 	return all
@@ -32,15 +35,13 @@ func Rules() source.Rules {
 func newDecoder(report *source.Report) *source.Decoder {
 	return &source.Decoder{
 		Rules:     Rules(),
-		Shorthand: map[reflect.Type]string{reflect.TypeFor[profile.Subscription](): "type"},
+		Shorthand: map[reflect.Type]string{reflect.TypeFor[profile.Subscription](): "type", reflect.TypeFor[plugin.Use](): "name"},
 		Report:    report,
 	}
 }
 
-func atLeast(low float64) *source.Range { return &source.Range{Min: low, Max: math.Inf(1)} }
-func moreThan(low float64) *source.Range {
-	return &source.Range{Min: low, Max: math.Inf(1), Open: true}
-}
+func atLeast(low float64) *source.Range       { return &source.Range{Min: low, Max: math.Inf(1)} }
+func aboveZero() *source.Range                { return &source.Range{Max: math.Inf(1), Open: true} }
 func between(low, high float64) *source.Range { return &source.Range{Min: low, Max: high} }
 
 func projectRules() source.Rules {
@@ -54,7 +55,8 @@ func projectRules() source.Rules {
 		"project.Definition.model":          {Section: "§2.1.1", Doc: "File of the model that answers requests without a name, a path within the project, for scenes that name none."},
 		"project.Definition.agent_profiles": {Section: "§6.4", Doc: "Paths of more profile files, beside those in agent_profiles/."},
 		"project.Definition.event_schemas":  {Section: "§3.5", Doc: "For an event type, the JSON Schema of its payload: an object, or the path of a file within the project."},
-		"project.Definition.plugins":        {Section: "§4", MaxItems: 0, Doc: "Reserved: anything but an empty list is refused."},
+		"project.Definition.tool_policy":    {Section: "§7", Doc: "Which calls of agents are allowed, asked about, or denied."},
+		"project.Definition.plugins":        {Section: "001 §6", MaxItems: plugin.MaxPlugins, Doc: "[Plugins](plugin.md) of the project. Those in `plugins/` that are not listed are off."},
 		"project.Definition.dependencies":   {Section: "§4", Doc: "Reserved: anything but an empty object is refused."},
 		"project.Definition.custom_metadata": {Section: "§2.2",
 			Doc: "For your own use; simd neither checks nor reads it."},
@@ -74,8 +76,8 @@ func profileRules() source.Rules {
 		"profile.Prompt.rules":                          {Section: "§2.1.1", Doc: "Template: how it should behave."},
 		"profile.Prompt.state":                          {Section: "§2.1.1", Doc: "Template: what it is shown of itself and of the world. Default: its private state."},
 		"profile.Prompt.instruction":                    {Section: "§2.1.1", Doc: "Template: what it should do now; the last part of the prompt."},
-		"profile.Prompt.grammar":                        {Section: "§2.1.4", Enum: []string{"native", "tam", "none"}, Doc: "How the model calls tools: as native calls, as TAM in its text, or not at all."},
-		"profile.Prompt.context":                        {Section: "§2.1.1", Range: atLeast(256), Doc: "Tokens of the model's context."},
+		"profile.Prompt.grammar":                        {Section: "§2.1.4", Enum: []string{"native", "tam", "toolsxml", "none"}, Doc: "How the model calls tools: as native calls, as TAM or ToolsXML in its text, or not at all."},
+		"profile.Prompt.context":                        {Section: "§2.1.1", Range: atLeast(256), Doc: "Tokens of the model's context, at most. Default: the model's, else 8192."},
 		"profile.Prompt.output":                         {Section: "§2.1.1", Range: atLeast(1), Doc: "Tokens of an answer, at most."},
 		"profile.Prompt.sections":                       {Section: "§2.1.1", Doc: "Bounds of sections, by their names."},
 		"profile.PromptSection.min":                     {Section: "§2.1.1", Range: atLeast(0), Doc: "Tokens that the budget cannot take from the section."},
@@ -131,6 +133,8 @@ func runtimeRules() source.Rules {
 		"profile.RuntimeConfig.max_tokens":           limit(1, 1e9, 100_000, "Most tokens of one deliberation, in and out."),
 		"profile.RuntimeConfig.max_tool_rounds":      limit(1, 100, 1, "Rounds of calls, results and the model again, of one deliberation."),
 		"profile.RuntimeConfig.max_calls":            limit(1, 10_000, 32, "Tool and skill calls of one deliberation."),
+		"profile.RuntimeConfig.max_tool_seconds":     {Section: "§3.2.3", Range: between(0.001, 1e6), Default: 60.0, Doc: "Time of the calls of one deliberation that executors carry out, added up. On the virtual clock their `latency` counts. Beyond it further calls fail as `limit`."},
+		"profile.RuntimeConfig.max_tool_bytes":       limit(1, 1<<40, profile.DefaultToolBytes, "Bytes of the outputs of these calls, before they are cut. Beyond it further calls fail as `limit`."),
 		"profile.RuntimeConfig.max_inbox":            limit(1, 1_000_000, 256, "Events waiting; beyond it the oldest of the lowest priority is dropped."),
 		"profile.RuntimeConfig.max_history":          limit(1, 100_000, 16, "Interaction history entries kept."),
 		"profile.RuntimeConfig.max_observations":     limit(1, 100_000, 64, "Observations that a deliberation is shown, the newest. On the realtime clock 1,024 more are kept while one runs."),

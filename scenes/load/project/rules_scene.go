@@ -5,6 +5,7 @@ import (
 	"tavernsim/engine/workflow"
 	"tavernsim/internal/source"
 	"tavernsim/protocol"
+	"tavernsim/tools/plugin"
 )
 
 func sceneRules() source.Rules {
@@ -21,7 +22,9 @@ func sceneRules() source.Rules {
 		"agenda.Scene.event_bus_config":          {Section: "§3.1.1", Doc: "The scene's event channel."},
 		"agenda.Scene.associated_panels":         {Section: "§3.1.1", Doc: "Application panels of the scene."},
 		"agenda.Scene.scene_lifecycle_workflows": {Section: "§3.1.1", Doc: "Workflows, by id or path, that run at `on_scene_start`, `on_scene_end`, `on_scene_pause`, `on_scene_resume`, or at `on_<event>_event`, where the event is a type with its dots written as underscores."},
+		"agenda.Scene.tool_budget":               {Section: "§3.2.3", Doc: "What the tools of its agents may take together: see [budgets of tools](#tools)."},
 		"agenda.Scene.budget":                    {Section: "§3.2.3", Doc: "What its agents may spend on models together: see [budgets](#budget)."},
+		"agenda.Scene.plugin_config":             {Section: "001 §6.4", MaxItems: plugin.MaxPlugins, Doc: "Values of options of [plugins](plugin.md#option), by plugin and option. They win over those of the project."},
 		"agenda.Scene.simulation":                {Section: "§3.1.1", Doc: "Clock, seed, stop conditions, limits. Flags of the program override it."},
 		"agenda.Scene.custom_metadata":           {Section: "App. B", Doc: "For your own use; simd does not check it."},
 
@@ -58,20 +61,20 @@ func simulationRules() source.Rules {
 	return source.Rules{
 		"agenda.Simulation.clock":      {Section: "§3.1", Enum: []string{"virtual", "realtime"}, Default: "virtual", Doc: "virtual runs as fast as the machine allows; realtime follows the wall clock."},
 		"agenda.Simulation.start_time": {Section: "§3.1", Default: "2000-01-01T00:00:00Z", Doc: "Start of the virtual clock, RFC 3339, after 1970-01-01T00:00:00Z. The scene must end by 2262-01-01T00:00:00Z."},
-		"agenda.Simulation.tick":       {Section: "§3.1", Range: moreThan(0), Default: "1s", Doc: "Step of virtual time."},
+		"agenda.Simulation.tick":       {Section: "§3.1", Range: aboveZero(), Default: "1s", Doc: "Step of virtual time."},
 		"agenda.Simulation.seed":       {Section: "§3.1", Range: atLeast(0), Doc: "Seed of all random choices, at most 9223372036854775807. Without it, simd draws one, prints it and stores it."},
 		"agenda.Simulation.stop":       {Section: "§3.1", Doc: "Conditions that end the scene; one is enough."},
 		"agenda.Simulation.limits":     {Section: "§3.1", Doc: "Bounds of the scene."},
 		"agenda.Simulation.model":      {Section: "§2.1.1", Doc: "File of the model that answers requests without a name, a path within the project. Default: the project's, then models/scripted.yaml if it exists."},
 		"agenda.Simulation.report":     {Section: "§3.6", Doc: "World paths whose values over time the summary shows."},
 
-		"agenda.Stop.after":         {Section: "§3.1", Range: moreThan(0), Doc: "Scene time."},
-		"agenda.Stop.ticks":         {Section: "§3.1", Range: moreThan(0), Doc: "Ticks of the virtual clock; refused with the clock realtime."},
-		"agenda.Stop.deliberations": {Section: "§3.1", Range: moreThan(0), Doc: "Deliberations that ended."},
-		"agenda.Stop.events":        {Section: "§3.1", Range: moreThan(0), Doc: "Events that were routed."},
-		"agenda.Stop.tokens":        {Section: "§3.1", Range: moreThan(0), Doc: "Tokens of models, in and out. The wave that reaches the number is completed: a [budget](#budget) is never exceeded."},
-		"agenda.Stop.dollars":       {Section: "§3.1", Range: moreThan(0), Doc: "Dollars that models cost, in the same way."},
-		"agenda.Stop.wall_time":     {Section: "§3.1", Range: moreThan(0), Doc: "Wall-clock time of the process. Not reproducible, so the run stays resumable."},
+		"agenda.Stop.after":         {Section: "§3.1", Range: aboveZero(), Doc: "Scene time."},
+		"agenda.Stop.ticks":         {Section: "§3.1", Range: aboveZero(), Doc: "Ticks of the virtual clock; refused with the clock realtime."},
+		"agenda.Stop.deliberations": {Section: "§3.1", Range: aboveZero(), Doc: "Deliberations that ended."},
+		"agenda.Stop.events":        {Section: "§3.1", Range: aboveZero(), Doc: "Events that were routed."},
+		"agenda.Stop.tokens":        {Section: "§3.1", Range: aboveZero(), Doc: "Tokens of models, in and out. The wave that reaches the number is completed: a [budget](#budget) is never exceeded."},
+		"agenda.Stop.dollars":       {Section: "§3.1", Range: aboveZero(), Doc: "Dollars that models cost, in the same way."},
+		"agenda.Stop.wall_time":     {Section: "§3.1", Range: aboveZero(), Doc: "Wall-clock time of the process. Not reproducible, so the run stays resumable."},
 		"agenda.Stop.until":         {Section: "§3.1", Doc: "Expression over world and scene, evaluated after every wave."},
 
 		"agenda.Limits.max_agents":             {Section: "§3.2.3", Range: between(1, MaxInstances), Default: int64(1_000_000), Doc: "Agents of the scene."},
@@ -80,7 +83,7 @@ func simulationRules() source.Rules {
 		"agenda.Limits.max_deliveries_in_wave": {Section: "§3.5", Range: between(1, 1e9), Default: int64(10_000_000), Doc: "Receivers of all events of one wave together; events beyond it are refused."},
 		"agenda.Limits.max_wave_bytes":         {Section: "§3.1", Range: between(64<<10, 64<<30), Default: int64(512 << 20), Doc: "Bytes of the requests that all deliberations of one wave make together. The requests of a deliberation that do not fit are refused, all of them; the agent observes that."},
 		"agenda.Limits.max_world_bytes":        {Section: "§3.6", Range: between(1, 32<<20), Default: int64(32 << 20), Doc: "Bytes of the encoded world state."},
-		"agenda.Limits.restart_backoff":        {Section: "§3.2", Range: moreThan(0), Default: "1s", Doc: "Wait after the first failure; doubled up to 60 times."},
+		"agenda.Limits.restart_backoff":        {Section: "§3.2", Range: aboveZero(), Default: "1s", Doc: "Wait after the first failure; doubled up to 60 times."},
 		"agenda.Limits.max_restarts":           {Section: "§3.2", Range: between(1, 1e6), Default: int64(5), Doc: "Failures of world state, event channel and scene before the scene ends."},
 	}
 }

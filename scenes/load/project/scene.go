@@ -57,7 +57,7 @@ func (l *loader) loadScenes() []*Scene {
 			l.project.scenes[s.Definition.ID] = s
 		}
 	}
-	if len(files) == 0 {
+	if len(files) == 0 && !l.opt.Alone {
 		l.tree.fault(scenesDir, "the project has no scene", "add scenes/main.json with id, name and agent_instances")
 	}
 	return list
@@ -68,11 +68,15 @@ func (l *loader) linkScenes(list []*Scene) {
 		l.simulation(s)
 		l.throttle(s)
 		l.budget(s.doc, s.Definition.Budget, "budget")
+		if b := s.Definition.ToolBudget; b != nil && b.Calls == 0 && b.Seconds == 0 && b.Bytes == 0 && b.Money == 0 {
+			l.fault(s.doc, at("tool_budget"), "add calls, seconds, bytes or money", "the budget has no limit")
+		}
 		fillScene(s.Definition)
 		l.linkInstances(s)
 		l.linkOrders(s)
 		l.linkLifecycle(s)
 		l.linkScenePanels(s)
+		l.scenePlugins(s)
 		s.Permissions = l.permissions(s)
 	}
 }
@@ -278,5 +282,7 @@ func FillRuntime(c *profile.RuntimeConfig) {
 	orElse(&c.MaxGoals, 32)
 	orElse(&c.MaxRedeliveries, 5)
 	orElse(&c.MaxTasks, 32)
+	orElse(&c.MaxToolSeconds, profile.DefaultToolTime.Seconds())
+	orElse(&c.MaxToolBytes, profile.DefaultToolBytes)
 	orElse(&c.TaskTimeoutSeconds, profile.DefaultTaskTimeout.Seconds())
 }

@@ -9,6 +9,8 @@ import (
 	"tavernsim/engine/workflow"
 	"tavernsim/internal/source"
 	"tavernsim/protocol"
+	"tavernsim/tools/manifest"
+	"tavernsim/tools/plugin"
 )
 
 // definitionKind is one kind of definition file.
@@ -21,8 +23,12 @@ func definitionKinds() map[string]definitionKind {
 	return map[string]definitionKind{
 		"project":        {"Project (project.json)", reflect.TypeFor[Definition]()},
 		"agent_profile":  {"Agent profile (agent_profiles/)", reflect.TypeFor[profile.Profile]()},
+		"plugin":         {"Plugin (plugins/NAME/plugin.yaml)", reflect.TypeFor[plugin.Manifest]()},
 		"scene":          {"Scene (scenes/)", reflect.TypeFor[agenda.Scene]()},
 		"knowledge_base": {"Knowledge base (knowledgebases/)", reflect.TypeFor[knowledge.KnowledgeBase]()},
+		"mcp_server":     {"MCP server (mcp/NAME.yaml)", reflect.TypeFor[manifest.Server]()},
+		"service":        {"Service (services/NAME.yaml)", reflect.TypeFor[manifest.Resident]()},
+		"tool":           {"Tool (tools/NAME.tool.yaml)", reflect.TypeFor[manifest.Tool]()},
 		"workflow":       {"Workflow (workflows/)", reflect.TypeFor[workflow.Definition]()},
 	}
 }

@@ -1,6 +1,7 @@
 package project
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -123,10 +124,8 @@ func holdsTemplate(v any) bool {
 	case string:
 		return parseTemplate(x).hasN()
 	case []any:
-		for _, e := range x {
-			if holdsTemplate(e) {
-				return true
-			}
+		if slices.ContainsFunc(x, holdsTemplate) {
+			return true
 		}
 	case map[string]any:
 		for _, e := range x {

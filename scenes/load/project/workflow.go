@@ -117,7 +117,7 @@ func (l *loader) loadWorkflow(p string) {
 	l.decoder.Decode(doc, w.Definition)
 	w.reported = slices.Clone(l.report.Since(before))
 	if w.Definition.ID == "" {
-		w.Definition.ID = stem(p)
+		w.Definition.ID = l.workflowID(p)
 	}
 	w.ID = w.Definition.ID
 	l.version(doc, at("version"), w.Definition.Version)
@@ -140,7 +140,7 @@ func (l *loader) compileOptions() workflow.Options {
 			if !ok {
 				return nil, false
 			}
-			return w.Definition, true
+			return standard.Fit(w.Definition), true
 		},
 	}
 }
@@ -156,7 +156,8 @@ func (l *loader) linkWorkflows() {
 		}
 		w.linked = true
 		var faults []workflow.Fault
-		w.Plan, faults = workflow.Compile(w.Definition, opt)
+		w.Plan, faults = workflow.Compile(standard.Fit(w.Definition), opt)
+		l.checkNodes(w)
 		for _, e := range standard.Volatile(w.Definition, nil) {
 			l.warn(w.doc, at("nodes", e.Node, "configValues", e.Setting), volatileHint, volatileText, e.Input)
 		}
@@ -188,8 +189,8 @@ func (l *loader) workflowFault(w *Workflow, f workflow.Fault) {
 
 // firstTwo is the node, edge or port that a path leads into: nodes[3].
 func firstTwo(path string) string {
-	if i := strings.IndexByte(path, ']'); i >= 0 {
-		return path[:i]
+	if before, _, ok := strings.Cut(path, "]"); ok {
+		return before
 	}
 	parts := strings.SplitN(path, ".", 3)
 	return strings.Join(parts[:min(len(parts), 2)], ".")

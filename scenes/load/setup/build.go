@@ -36,14 +36,15 @@ func New(p *project.Project, def *project.Scene, opt Options) (*Scene, error) {
 		}
 		sc.Condition = program
 	}
-	if err := agent.CheckExternal(opt.External); err != nil {
+	sc.External = tools(p, opt.External)
+	if err := agent.CheckExternal(sc.External); err != nil {
 		return nil, err
 	}
 	agents, err := def.Agents(opt.Agents)
 	if err != nil {
 		return nil, err
 	}
-	b := builder{Scene: sc, classes: map[class]uint16{}}
+	b := builder{Scene: sc, classes: map[class]uint16{}, contexts: p.Contexts(sc.model())}
 	if err := b.knowledge(); err != nil {
 		return nil, err
 	}
@@ -58,7 +59,7 @@ func New(p *project.Project, def *project.Scene, opt Options) (*Scene, error) {
 
 // budgets reads those of the run, the scene and the profiles of its agents.
 func (b *builder) budgets() (err error) {
-	c := &budget.Config{Profiles: map[string]*budget.Limits{}, Agents: map[string]*budget.Limits{}, Cast: b.Scene, Counts: b.Def.Definition.Simulation.Stop.Dollars > 0}
+	c := &budget.Config{Profiles: map[string]*budget.Limits{}, Agents: map[string]*budget.Limits{}, Endpoints: map[string]*budget.Limits{}, Cast: b.Scene, Counts: b.Def.Definition.Simulation.Stop.Dollars > 0}
 	read := func(given *budget.Budget, otherwise string) *budget.Limits {
 		l, bad := given.Limits(otherwise)
 		err = errors.Join(err, bad)
@@ -66,6 +67,14 @@ func (b *builder) budgets() (err error) {
 	}
 	if c.Run = read(b.Budget, budget.End); !b.Raised {
 		c.Scene = read(b.Def.Definition.Budget, budget.End)
+	}
+	c.Tools = b.Def.Definition.ToolBudget.Limits()
+	for name, given := range b.Options.Endpoints {
+		l := read(given, budget.Refuse)
+		if l != nil && l.Daily { // its endpoint refuses; the scene counts
+			l = &budget.Limits{On: l.On, Wall: l.Amount}
+		}
+		c.Endpoints[name] = l
 	}
 	for _, d := range b.Definitions {
 		p, ok := b.Project.Profile(d.Profile)
@@ -104,6 +113,8 @@ type builder struct {
 	*Scene
 	classes map[class]uint16
 	goals   [][]agent.Goal // by class
+
+	contexts map[string]int // of models
 }
 
 // class is a set of agents with one profile, runtime configuration and list of goals:
@@ -182,7 +193,8 @@ func (b *builder) define(key class, in project.Instance) uint16 {
 	d := &agent.Definition{
 		Profile: profile.ID, Name: profile.Name, Limits: b.limits(key.runtime), Tools: profile.ToolIDsInventory,
 		Skills: profile.SkillWorkflowIDsInventory, Reflection: reflectionOf(profile), Workflows: map[string]*workflow.Plan{},
-		Check: key.profile.CheckState, External: b.External, MayOrder: b.mayOrder, Realtime: b.Clock == agenda.Realtime,
+		Check: key.profile.CheckState, External: b.External, Policy: b.Project.Policy(), MayOrder: b.mayOrder, Realtime: b.Clock == agenda.Realtime, Contexts: b.contexts,
+		Run: b.Run, Scene: b.ID,
 	}
 	if profile.InitialPrivateStateSchema == nil {
 		d.Check = nil
@@ -203,6 +215,7 @@ func (b *builder) define(key class, in project.Instance) uint16 {
 	for i := range profile.KnowledgeBaseReferences {
 		d.Knowledge = append(d.Knowledge, profile.KnowledgeBaseReferences[i].Access())
 	}
+	b.skills(d)
 	d.Seal(b.describe)
 	return b.addClass(key, d, timingOf(key.runtime, d.Limits.Lanes), b.initialGoals(key.profile, in.Goals))
 }
@@ -330,7 +343,7 @@ func (b *builder) own() {
 	life := b.Def.Lifecycle
 	d := &agent.Definition{
 		Profile: ActorScene, Name: b.Def.Definition.Name, Limits: (*profile.RuntimeConfig)(nil).Limits(),
-		Tools: agent.SceneTools(), Workflows: map[string]*workflow.Plan{}, OnEvent: map[string]string{}, External: b.External, Realtime: b.Clock == agenda.Realtime,
+		Tools: agent.SceneTools(), Workflows: map[string]*workflow.Plan{}, OnEvent: map[string]string{}, External: b.External, Policy: b.Project.Policy(), Realtime: b.Clock == agenda.Realtime, Contexts: b.contexts,
 	}
 	for _, id := range []string{life.Start, life.End, life.Pause, life.Resume} {
 		if id != "" {
@@ -340,6 +353,7 @@ func (b *builder) own() {
 	for i := range b.External {
 		d.Tools = append(d.Tools, b.External[i].Spec.Name)
 	}
+	b.skills(d)
 	var subscriptions []bus.Subscription
 	for _, name := range protocol.SortedKeys(life.Events) {
 		d.Workflows[life.Events[name]] = b.plan(life.Events[name])

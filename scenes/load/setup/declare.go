@@ -16,7 +16,7 @@ import (
 // Declared lists the names in the project's files for metrics. Their counters begin at
 // 0, and names that a model invents count as "other".
 func (s *Scene) Declared() metrics.Declared {
-	d := metrics.Declared{KBs: s.Project.KnowledgeBaseIDs(), Tools: agent.SceneTools()}
+	d := metrics.Declared{KBs: s.Project.KnowledgeBaseIDs(), Tools: append(agent.SceneTools(), s.Project.ToolIDs()...)}
 	for _, def := range s.Definitions {
 		if def.Profile == ActorScene {
 			continue

@@ -28,12 +28,15 @@ const TypeAgentFailed = "agent.failed"
 // Options are the inputs of a scene's facts beside its project and the model's answers.
 // The manifest of a run keeps all of them except Middleware and External.
 type Options struct {
+	Run         string // in which the scene began; "" = nobody knows
 	Seed        uint64
-	Clock       agenda.ClockKind // "" = what the definition says
-	Agents      int              // scales the counts; 0 = as defined
-	Until       string           // replaces the definition's condition when not empty
-	Budget      *budget.Budget   // the scene's share of the run's; nil = none
-	Raised      bool             // Budget takes the place of the scene's own
+	Clock       agenda.ClockKind          // "" = what the definition says
+	Agents      int                       // scales the counts; 0 = as defined
+	Until       string                    // replaces the definition's condition when not empty
+	Budget      *budget.Budget            // the scene's share of the run's; nil = none
+	Model       string                    // answers requests without a name, in place of the definition's; "" = that
+	Raised      bool                      // Budget takes the place of the scene's own
+	Endpoints   map[string]*budget.Budget // of endpoints: the scene's shares, or those a day; by name
 	ProjectHash string
 
 	// Middleware judges every receiver of every event after the channel's own rules.
@@ -88,6 +91,14 @@ func (s *Scene) Ordinal(id string) (uint32, bool) {
 func (s *Scene) AgentDefinition(o uint32) *agent.Definition { return s.Definitions[s.Class[o]] }
 func (s *Scene) Profile(o uint32) string                    { return s.AgentDefinition(o).Profile }
 func (s *Scene) Timing(o uint32) agenda.Timing              { return s.Timings[s.Class[o]] }
+
+// model is the file of the model that answers requests without a name.
+func (s *Scene) model() string {
+	if s.Model != "" {
+		return s.Model + ".yaml" // the name counts, not the ending
+	}
+	return s.Simulation().Model
+}
 
 // Simulation is the scene's simulation block with every default filled in.
 func (s *Scene) Simulation() *agenda.Simulation { return &s.Def.Definition.Simulation }

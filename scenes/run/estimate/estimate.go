@@ -10,10 +10,13 @@
 //     script's. Low and High are two standard errors of the choice of agents away from it.
 //  3. Worst is the cost of the same calls with the longest prompts that so many bytes can
 //     be, answers of max_tokens and nothing from a cache.
-//  4. Nothing of the run stays: no directory, no metric.
+//  4. A budget suffices if Worst does not exceed it, in every unit; it is too small if the
+//     expected cost does.
+//  5. Nothing of the run stays: no directory, no metric.
 //
 // # Not here
 //
+// The tokens of scripts, which budgets count, too; fallbacks of routes, because nothing fails.
 // How often other answers would make agents ask: a script decides otherwise than a model.
 package estimate
 
@@ -36,6 +39,7 @@ import (
 	"tavernsim/scenes/load/project"
 	"tavernsim/scenes/run/rundir"
 	"tavernsim/scenes/run/runner"
+	"tavernsim/scenes/tooling"
 )
 
 // Bounds of the agents that are played.
@@ -51,6 +55,7 @@ type Report struct {
 	Worst   int64    `json:"worst"`          // nano-dollars
 	Unknown []string `json:"unknown_prices"` // models at endpoints that have no price; they are not in Cost and Worst
 	Assumed []string `json:"assumed"`        // sentences
+	Budgets []Budget `json:"budgets,omitempty"`
 }
 
 // Scene is the part of one scene.
@@ -112,6 +117,9 @@ func Run(ctx context.Context, p *project.Project, opt runner.Options, wall time.
 			}
 		}
 	}
+	if err := r.judge(&opt); err != nil {
+		return nil, err
+	}
 	slices.Sort(r.Unknown)
 	r.Unknown = slices.Compact(r.Unknown)
 	return r, nil
@@ -119,6 +127,7 @@ func Run(ctx context.Context, p *project.Project, opt runner.Options, wall time.
 
 // play plays a part of a scene.
 func play(ctx context.Context, p *project.Project, def *project.Scene, opt runner.Options, wall time.Duration, r *Report) (*Scene, error) {
+	opt.Tools = still(p)
 	all, err := def.Agents(opt.Agents)
 	if err != nil {
 		return nil, err
@@ -152,6 +161,14 @@ func play(ctx context.Context, p *project.Project, def *project.Scene, opt runne
 	return s, nil
 }
 
+// still is the mode in which no tool is carried out.
+func still(p *project.Project) tooling.Mode {
+	if p.ToolMock() != nil {
+		return tooling.Mock
+	}
+	return tooling.Off
+}
+
 // part chooses how many agents are played, and gives them.
 func part(def *project.Scene, all *project.Agents, opt *runner.Options) *project.Agents {
 	for n := min(max(all.Len()/100, least), most); n < all.Len(); n *= 2 { // an entry with a count has one agent at least
@@ -180,7 +197,7 @@ func run(ctx context.Context, p *project.Project, def *project.Scene, opt runner
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	r, err := runner.Start(p, runner.Options{
 		Dir: filepath.Join(dir, "run"), Scenes: []string{def.Definition.ID}, Clock: agenda.Virtual, Agents: opt.Agents, Model: opt.Model, Seed: opt.Seed, For: opt.For, Ticks: opt.Ticks, Until: opt.Until,
-		Durability: persistence.Memory, Endpoints: opt.Endpoints, Estimate: into, Version: opt.Version, Log: slog.New(slog.DiscardHandler), ProjectDir: opt.ProjectDir,
+		Durability: persistence.Memory, Endpoints: opt.Endpoints, Tools: opt.Tools, Estimate: into, Version: opt.Version, Log: slog.New(slog.DiscardHandler), ProjectDir: opt.ProjectDir,
 	})
 	if err != nil {
 		return nil, err

@@ -16,6 +16,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"tavernsim/engine/budget"
 	"tavernsim/llm/endpoint"
 	"tavernsim/llm/price"
 	"tavernsim/persistence"
@@ -31,6 +32,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func market(t *testing.T) *project.Project {
 	t.Helper()
 	all := fstest.MapFS{"models/thinker.yaml": {Data: []byte("kind: openai\nendpoint: cloud\nmodel: small\nlatency: none\nparams: {max_tokens: 100}\n")}}
+	all["models/other.yaml"] = all["models/thinker.yaml"]
+	all["models/brain.yaml"] = &fstest.MapFile{Data: []byte("kind: route\nroute: [{when: \"self.ordinal % 2 === 0\", use: thinker}, {use: other}]\nfallback: [{use: other}]\n")}
 	from, err := fs.Sub(os.DirFS("../../examples"), "market")
 	if err != nil {
 		t.Fatal(err)
@@ -66,7 +69,7 @@ func cloud(t *testing.T, prices price.List) map[string]*endpoint.Endpoint {
 	return map[string]*endpoint.Endpoint{"cloud": e}
 }
 
-// Promises 1 to 4: what is computed of a part is near what scripts do in the whole run; nothing
+// Promises 1, 2, 3, 5: what is computed of a part is near what scripts do in the whole run; nothing
 // is asked, nothing stays.
 func TestEstimate(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
@@ -134,4 +137,42 @@ func TestUnpricedAndCut(t *testing.T) {
 	if r, err = estimate.Run(context.Background(), p, opt, time.Minute); err != nil || len(r.Scenes[0].Models) != 0 || len(r.Unknown) != 0 {
 		t.Errorf("%+v, %v", r, err)
 	}
+}
+
+// Promise 4, of the run's budget and those of endpoints. What a route chooses is asked.
+func TestBudgets(t *testing.T) {
+	p, seed := market(t), uint64(7)
+	one := estimated(t, p, runner.Options{Agents: 60, Ticks: 5, Seed: &seed, Model: "thinker", Endpoints: cloud(t, price.List{"small": {Input: 1, Output: 2}})})
+	m := one.Scenes[0].Models[0]
+	for _, c := range []struct {
+		budget budget.Budget
+		want   string
+	}{
+		{budget.Budget{Calls: m.Calls}, estimate.Suffices}, {budget.Budget{Calls: m.Calls - 1}, estimate.TooSmall},
+		{budget.Budget{Tokens: m.MaxInput + m.MaxOutput}, estimate.Suffices}, {budget.Budget{Tokens: m.Input + m.Output}, estimate.Perhaps}, {budget.Budget{Tokens: m.Input}, estimate.TooSmall},
+		{budget.Budget{Dollars: 2 * float64(m.Worst) / budget.Dollar}, estimate.Suffices}, {budget.Budget{Dollars: float64(m.Cost) / 2 / budget.Dollar, Calls: m.Calls}, estimate.TooSmall},
+	} {
+		to := cloud(t, price.List{"small": {Input: 1, Output: 2}})
+		to["cloud"].Budget = &c.budget
+		r := estimated(t, p, runner.Options{Agents: 60, Ticks: 5, Seed: &seed, Model: "thinker", Endpoints: to, Budget: &c.budget})
+		if len(r.Budgets) != 2 || r.Budgets[0].Ledger != "run" || r.Budgets[1].Ledger != "endpoint:cloud" || r.Budgets[0].Suffices != c.want || r.Budgets[1].Suffices != c.want || r.Budgets[0].Expected.Calls != m.Calls {
+			t.Errorf("%s: %+v, want %s", &c.budget, r.Budgets, c.want)
+		}
+	}
+	r := estimated(t, p, runner.Options{Agents: 60, Ticks: 5, Seed: &seed, Model: "thinker", Endpoints: cloud(t, nil), Budget: &budget.Budget{Dollars: 1e6}})
+	if r.Budgets[0].Suffices != estimate.TooSmall {
+		t.Errorf("without a price: %+v", r.Budgets)
+	}
+	if r = estimated(t, p, runner.Options{Agents: 60, Ticks: 5, Seed: &seed, Model: "brain", Endpoints: cloud(t, nil)}); len(r.Scenes[0].Models) != 2 || r.Scenes[0].Models[0].Model != "other" || r.Scenes[0].Models[0].Calls+r.Scenes[0].Models[1].Calls != m.Calls {
+		t.Errorf("by a route: %+v, want %d calls", r.Scenes[0].Models, m.Calls)
+	}
+}
+
+func estimated(t *testing.T, p *project.Project, opt runner.Options) *estimate.Report {
+	t.Helper()
+	r, err := estimate.Run(context.Background(), p, opt, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
 }

@@ -12,10 +12,14 @@ import (
 	"tavernsim/protocol"
 	"tavernsim/scenes/history"
 	"tavernsim/scenes/view/verify"
+	"tavernsim/tools/ownfile"
 )
 
 // AnswersFile has the recorded answers that a run may use, as a cassette.
 const AnswersFile = "answers.jsonl"
+
+// ToolAnswers is the folder with the recorded answers that tools give again (tools/toolreplay).
+const ToolAnswers = "tool_answers"
 
 // ReadAnswers reads recorded answers: those of a run directory, or of a cassette.
 func ReadAnswers(path string) (*replay.Answers, error) {
@@ -28,22 +32,12 @@ func ReadAnswers(path string) (*replay.Answers, error) {
 		a := &replay.Answers{}
 		return a, run.Answers("", func(e *replay.Entry) error { a.Add(e); return nil })
 	}
-	f, err := os.Open(path)
+	f, err := ownfile.Open(path)
 	if err != nil {
 		return nil, protocol.Errorf(protocol.KindNotFound, "answers: %w", err)
 	}
 	defer f.Close()
 	return replay.Read(path, f)
-}
-
-// ModelOf is the model that a run was started with (Manifest.Model); "" if the path is no
-// run directory.
-func ModelOf(path string) string {
-	m, err := ReadManifest(path)
-	if err != nil {
-		return ""
-	}
-	return m.Model
 }
 
 // Answers calls yield for the answers that endpoints gave in the scenes of a run, or in
@@ -84,14 +78,6 @@ func writeAnswers(dir string, each func(yield func(*replay.Entry) error) error) 
 		return n, nil
 	}
 	return 0, errors.Join(err, os.Remove(name))
-}
-
-// keepAnswers copies recorded answers into a directory whose manifest is not written.
-func (m *Manifest) keepAnswers(dir string, a *replay.Answers) (err error) {
-	if a != nil {
-		m.Answers, err = writeAnswers(dir, a.Each)
-	}
-	return err
 }
 
 // RecordedAnswers are those that the run began with; nil = none.

@@ -39,6 +39,8 @@ import (
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/project"
+	"tavernsim/tools/ownfile"
+	"tavernsim/tools/plugin"
 )
 
 // The run directory (docs/formats/run-directory.md).
@@ -47,6 +49,7 @@ const (
 	summaryFile  = "summary.json"
 	inputsDir    = "inputs"
 	JournalDir   = "journal" // holds the store
+	FilesDir     = "files"   // holds the mounts of the scenes: their own, and those of their agents
 	latestLink   = "latest"
 	defaultRuns  = "runs"
 )
@@ -72,8 +75,9 @@ type Manifest struct {
 	For         protocol.Duration           `json:"for,omitempty"`
 	Ticks       int64                       `json:"ticks,omitempty"`
 	Until       string                      `json:"until,omitempty"`
-	Budget      *budget.Budget              `json:"budget,omitempty"`    // of all scenes together; each has an equal share
-	Raised      bool                        `json:"raised,omitempty"`    // the budget was given when the run was resumed, and takes the place of those of the scenes
+	Budget      *budget.Budget              `json:"budget,omitempty"` // of all scenes together; each has an equal share
+	Raised      bool                        `json:"raised,omitempty"` // the budget was given when the run was resumed, and takes the place of those of the scenes
+	AtEndpoints map[string]*budget.Budget   `json:"endpoint_budgets,omitempty"`
 	Model       string                      `json:"model,omitempty"`     // that replaced the scenes'
 	Endpoints   []string                    `json:"endpoints,omitempty"` // of the user, that its models ask; none = scripts answered
 	Answers     int                         `json:"answers,omitempty"`   // recorded, in AnswersFile
@@ -84,9 +88,23 @@ type Manifest struct {
 	SnapEvery   protocol.Duration           `json:"snapshot_every,omitempty"`
 	SnapBytes   int64                       `json:"snapshot_bytes,omitempty"`
 	Keep        string                      `json:"keep,omitempty"`
-	External    []string                    `json:"external,omitempty"`   // names of its host's tools, sorted
-	Middleware  bool                        `json:"middleware,omitempty"` // its host had some: it is code, and not here
-	Fork        *Forked                     `json:"fork,omitempty"`       // where it came from
+	External    []string                    `json:"external,omitempty"`       // names of its host's tools, sorted
+	Tools       string                      `json:"tools,omitempty"`          // mock, replay or off: what carried out the tools of its project; none = they themselves
+	Folder      string                      `json:"project_folder,omitempty"` // in which its project lay, an absolute path without links
+	Mark        string                      `json:"project_mark,omitempty"`   // of the operator's file of grants, for folder and inputs
+	Grants      []Grants                    `json:"grants,omitempty"`         // that its tools began with, and others with which it went on
+	Given       plugin.Given                `json:"plugin_config,omitempty"`  // what the operator gave to options of plugins, without secrets
+	Broken      []string                    `json:"broken_plugins,omitempty"` // of its project, which were off
+	Middleware  bool                        `json:"middleware,omitempty"`     // its host had some: it is code, and not here
+	Fork        *Forked                     `json:"fork,omitempty"`           // where it came from
+	Began       string                      `json:"began,omitempty"`          // of a fork: the run in which its scenes began
+}
+
+// Grants are what the tools of a run were granted that asked for something, by id, from a
+// time on.
+type Grants struct {
+	At    time.Time           `json:"at"`
+	Tools map[string][]string `json:"tools"`
 }
 
 // File is one input.
@@ -99,8 +117,8 @@ type File struct {
 // Make makes a run directory with everything but the journal. The manifest comes
 // last: a directory with one is a run. Without dir it is one below runs/; projectDir
 // is the folder of the project, "" if it came from none. answers are recorded ones that
-// the run may use; nil = none.
-func Make(dir, projectDir string, m *Manifest, p *project.Project, answers *replay.Answers) (string, error) {
+// the run may use; nil = none. more write more files, before the manifest.
+func Make(dir, projectDir string, m *Manifest, p *project.Project, answers *replay.Answers, more ...func(dir string) error) (string, error) {
 	latest := ""
 	if dir == "" {
 		runs := runsOf(projectDir)
@@ -121,8 +139,13 @@ func Make(dir, projectDir string, m *Manifest, p *project.Project, answers *repl
 	if err := p.CopyTo(filepath.Join(dir, inputsDir)); err != nil {
 		return "", err
 	}
-	if err := m.keepAnswers(dir, answers); err != nil {
-		return "", err
+	if answers != nil {
+		more = append(more, func(dir string) (err error) { m.Answers, err = writeAnswers(dir, answers.Each); return err })
+	}
+	for _, write := range more {
+		if err := write(dir); err != nil {
+			return "", err
+		}
 	}
 	if err := writeManifest(dir, m); err != nil {
 		return "", err
@@ -229,7 +252,7 @@ const maxName = 200
 
 // ReadManifest reads the manifest of a run directory.
 func ReadManifest(dir string) (*Manifest, error) {
-	data, err := os.ReadFile(filepath.Join(dir, manifestFile))
+	data, err := ownfile.ReadAll(filepath.Join(dir, manifestFile), ownfile.MaxFile)
 	if err != nil {
 		return nil, protocol.Errorf(protocol.KindNotFound, "%s is not a run directory: %w", dir, err)
 	}
@@ -248,6 +271,24 @@ func (m *Manifest) SetBudget(dir string, b *budget.Budget) error {
 	m.Budget, m.Raised = b, true
 	return writeManifest(dir, m)
 }
+
+// SetAtEndpoints replaces the budgets of endpoints in a run's directory.
+func (m *Manifest) SetAtEndpoints(dir string, b map[string]*budget.Budget) error {
+	m.AtEndpoints = b
+	return writeManifest(dir, m)
+}
+
+// AddGrants notes other grants in a run's directory.
+func (m *Manifest) AddGrants(dir string, g Grants) error {
+	m.Grants = append(m.Grants, g)
+	return writeManifest(dir, m)
+}
+
+// Inputs is the copy of the project in a run directory.
+func Inputs(dir string) string { return filepath.Join(dir, inputsDir) }
+
+// Approvals is where questions about calls lie while a run is under way.
+func Approvals(dir string) string { return filepath.Join(dir, "approvals") }
 
 func writeManifest(dir string, m *Manifest) error {
 	data, err := json.MarshalIndent(m, "", "  ")

@@ -15,6 +15,7 @@ import (
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/outside"
+	"tavernsim/tools/ownfile"
 )
 
 // Diagnosis is the result of Examine.
@@ -107,7 +108,7 @@ func (x *examination) inputs(m *Manifest) {
 	}
 	var bad []string
 	for _, f := range m.Files {
-		data, err := os.ReadFile(filepath.Join(x.dir, inputsDir, filepath.FromSlash(f.Path)))
+		data, err := ownfile.ReadAll(filepath.Join(x.dir, inputsDir, filepath.FromSlash(f.Path)), ownfile.MaxFile)
 		sum := sha256.Sum256(data)
 		switch {
 		case err != nil:
@@ -166,7 +167,7 @@ func (x *examination) store(m *Manifest) error {
 			return err
 		}
 	}
-	return nil
+	return x.artifacts(store, ids)
 }
 
 // openToSave opens a damaged store, to read as much of it as possible.
@@ -395,6 +396,9 @@ func repair(d *Diagnosis, dir, out string) (err error) {
 		return err
 	}
 	if err := salvage(d, m.Scenes, dir, out); err != nil {
+		return err
+	}
+	if err := carryArtifacts(dir, out); err != nil {
 		return err
 	}
 	return writeManifest(out, m)

@@ -1,6 +1,7 @@
 package rundir
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -20,6 +21,8 @@ import (
 	"tavernsim/scenes/history"
 	"tavernsim/scenes/load/project"
 	"tavernsim/scenes/load/setup"
+	"tavernsim/scenes/run/artifacts"
+	"tavernsim/tools/toolreplay"
 )
 
 // ForkOptions set the place of a fork and its changes.
@@ -101,7 +104,7 @@ func (f *forking) plan() (err error) {
 	m := *f.run.Manifest
 	m.Created, m.Program, m.Args = time.Now().UTC().Truncate(time.Millisecond), f.opt.Version, f.opt.Args
 	m.Scenes = f.ids
-	m.Run = Name(m.Created, f.ids)
+	m.Began, m.Run = cmp.Or(m.Began, m.Run), Name(m.Created, f.ids)
 	m.Seeds = map[string]uint64{}
 	m.Fork = &Forked{Parent: f.run.Manifest.Run, Scenes: map[string]ForkedCut{}, Changes: f.changes.texts}
 	f.changes.limits(&m)
@@ -157,7 +160,10 @@ func (f *forking) make() error {
 	if err := f.cut(); err != nil {
 		return err
 	}
-	if err := f.answers(); err != nil {
+	if err := errors.Join(f.answers(), toolreplay.Copy(filepath.Join(f.run.Dir, ToolAnswers), filepath.Join(f.out, ToolAnswers))); err != nil {
+		return err
+	}
+	if err := carryArtifacts(f.run.Dir, f.out); err != nil {
 		return err
 	}
 	return writeManifest(f.out, f.manifest)
@@ -180,7 +186,7 @@ func (f *forking) inputs() (err error) {
 			}
 		}
 	}
-	if f.project, err = Load(dir, project.Options{Stops: true}); err != nil {
+	if f.project, err = Load(dir, project.Options{Stops: true, Broken: f.manifest.Broken}); err != nil {
 		return err
 	}
 	f.manifest.ProjectHash, f.manifest.Files = f.project.Hash(), Files(f.project)
@@ -243,7 +249,7 @@ func (f *forking) append(store *persistence.Store, id string) error {
 	if seed != f.run.Manifest.Seeds[id] {
 		texts = append(texts, fmt.Sprintf("seed=%d", seed))
 	}
-	if len(texts) == 0 || cut.Number == 0 {
+	if cut.Number == 0 || len(texts) == 0 && !f.project.HasTasks() && len(f.manifest.External) == 0 {
 		return nil
 	}
 	journal, err := store.Journal(id)
@@ -254,6 +260,12 @@ func (f *forking) append(store *persistence.Store, id string) error {
 	if err != nil {
 		return err
 	}
+	if len(texts) == 0 {
+		state, err := history.FoldTo(made, journal, cut.Number, history.Options{})
+		if err != nil || len(state.Tasks().State.Open) == 0 {
+			return err
+		}
+	}
 	_, err = history.Fork(made, journal, history.Options{Folding: f.opt.Progress.Of(id, "folding")}, &agenda.Forked{
 		Parent: f.run.Manifest.Run, Wave: cut.Number, Digest: cut.Digest.String(), Seed: seed, Changes: texts,
 	}, f.changes.world)
@@ -262,7 +274,7 @@ func (f *forking) append(store *persistence.Store, id string) error {
 
 // undo removes the directory of a failed fork.
 func (f *forking) undo() error {
-	return errors.Join(os.RemoveAll(filepath.Join(f.out, inputsDir)), os.RemoveAll(filepath.Join(f.out, JournalDir)), os.RemoveAll(filepath.Join(f.out, AnswersFile)), os.Remove(f.out))
+	return errors.Join(os.RemoveAll(filepath.Join(f.out, inputsDir)), os.RemoveAll(filepath.Join(f.out, JournalDir)), os.RemoveAll(filepath.Join(f.out, AnswersFile)), os.RemoveAll(filepath.Join(f.out, ToolAnswers)), os.RemoveAll(filepath.Join(f.out, artifacts.Dir)), os.Remove(f.out))
 }
 
 // changes are the changes of --set.
@@ -346,8 +358,7 @@ func (f *forking) checkModel(scene, replaced string) error {
 	report := &source.Report{}
 	f.opt.Model(replaced, f.changes.modelData, report)
 	err := report.Err()
-	var faults *project.Error
-	if errors.As(err, &faults) {
+	if faults, ok := errors.AsType[*project.Error](err); ok {
 		for i := range faults.Faults {
 			faults.Faults[i].File = f.changes.model
 		}

@@ -12,6 +12,7 @@ import (
 
 	"tavernsim/persistence"
 	"tavernsim/protocol"
+	"tavernsim/scenes/run/artifacts"
 )
 
 // Listed is a run directory as a list shows it.
@@ -63,10 +64,8 @@ func List(ctx context.Context, folder string) ([]Listed, error) {
 // listed reads one directory; ok is false if it is not a run directory.
 func listed(dir string) (r Listed, ok bool) {
 	info, err := os.Stat(filepath.Join(dir, JournalDir))
-	if err != nil || !info.IsDir() {
-		return r, false
-	}
-	if _, err := os.Stat(filepath.Join(dir, manifestFile)); err != nil {
+	_, none := os.Stat(filepath.Join(dir, manifestFile))
+	if err != nil || none != nil || !info.IsDir() {
 		return r, false
 	}
 	r = Listed{Dir: dir, State: Damaged, Bytes: bytesIn(dir)}
@@ -103,11 +102,10 @@ func Summarized(dir string) bool {
 // nothing.
 func bytesIn(dir string) (n int64) {
 	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return nil
-		}
-		if info, err := d.Info(); err == nil {
-			n += info.Size()
+		if err == nil && !d.IsDir() {
+			if info, err := d.Info(); err == nil {
+				n += info.Size()
+			}
 		}
 		return nil
 	})
@@ -130,7 +128,7 @@ func Remove(dir string, resumable bool) (err error) {
 		return protocol.Errorf(protocol.KindConflict, "run %s is %s: it is not removed", dir, s)
 	}
 	// The manifest goes first: what an interrupted removal leaves is not a run.
-	for _, name := range []string{manifestFile, summaryFile, inputsDir, JournalDir} {
+	for _, name := range []string{manifestFile, summaryFile, inputsDir, JournalDir, AnswersFile, artifacts.Dir, FilesDir} {
 		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
 			return protocol.Errorf(protocol.KindTransient, "remove run %s: %w", dir, err)
 		}

@@ -1,6 +1,7 @@
 package rundir
 
 import (
+	"cmp"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -8,6 +9,7 @@ import (
 	"strings"
 
 	"tavernsim/engine/agent"
+	"tavernsim/engine/budget"
 	"tavernsim/engine/bus/delivery"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
@@ -59,6 +61,9 @@ func OpenStore(dir string, opt persistence.Options) (*persistence.Store, error) 
 	opt.Traces = history.Traces()
 	if !opt.ReadOnly {
 		opt.MemTableSize = memTableSize
+		if err := noLinks(dir); err != nil {
+			return nil, err
+		}
 	}
 	return persistence.Open(filepath.Join(dir, JournalDir), opt)
 }
@@ -86,7 +91,7 @@ func Load(dir string, opt project.Options) (*project.Project, error) {
 	if err != nil {
 		return nil, err
 	}
-	opt.Name = filepath.Base(abs)
+	opt.Name = cmp.Or(opt.Name, filepath.Base(abs))
 	return LoadFS(root.FS(), opt)
 }
 
@@ -103,7 +108,7 @@ func Read(dir string) (*Manifest, *project.Project, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	p, err := Load(filepath.Join(dir, inputsDir), project.Options{Stops: true, Tools: m.External})
+	p, err := Load(filepath.Join(dir, inputsDir), project.Options{Name: m.Project, Stops: true, Tools: m.External, Broken: m.Broken})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -155,8 +160,8 @@ func (m *Manifest) Made(p *project.Project, id string, middleware delivery.Chain
 		return nil, err
 	}
 	return setup.New(p, def, setup.Options{
-		Seed: m.Seeds[id], Clock: m.Clocks[id], Agents: m.Agents, ProjectHash: m.ProjectHash, Until: m.Until, Middleware: middleware, External: external,
-		Budget: m.Budget.Share(len(m.Scenes)), Raised: m.Raised,
+		Run: cmp.Or(m.Began, m.Run), Seed: m.Seeds[id], Clock: m.Clocks[id], Agents: m.Agents, ProjectHash: m.ProjectHash, Until: m.Until, Middleware: middleware, External: external,
+		Budget: m.Budget.Share(len(m.Scenes)), Raised: m.Raised, Model: m.Model, Endpoints: budget.Shares(m.AtEndpoints, len(m.Scenes)),
 	})
 }
 

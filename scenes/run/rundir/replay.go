@@ -9,6 +9,7 @@ import (
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/history"
+	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/view/verify"
 )
@@ -16,6 +17,9 @@ import (
 // Replayed is the result of a replay.
 type Replayed struct {
 	Scenes []ReplayedScene `json:"scenes"`
+	// Missing are artifacts with which calls ended and that are not there. Nothing here
+	// needs them.
+	Missing []string `json:"missing_artifacts,omitempty"`
 }
 
 // ReplayedScene is one scene of it.
@@ -112,36 +116,39 @@ func Replay(ctx context.Context, dir string, opt ReplayOptions) (*Replayed, erro
 	defer run.Close()
 	run.Middleware, run.External = opt.Middleware, opt.External
 	ids, err := run.Scenes(opt.Scene)
+	if err == nil && opt.Verify {
+		err = setup.SameTools(run.Manifest.External, opt.External)
+	}
 	if err != nil {
 		return nil, err
 	}
 	out := &Replayed{}
 	for _, id := range ids {
-		one, err := replayScene(ctx, run, id, opt)
+		one, missing, err := replayScene(ctx, run, id, opt)
 		if err != nil {
 			return nil, err
 		}
-		out.Scenes = append(out.Scenes, *one)
+		out.Scenes, out.Missing = append(out.Scenes, *one), append(out.Missing, missing...)
 	}
 	return out, nil
 }
 
-func replayScene(ctx context.Context, run *Opened, id string, opt ReplayOptions) (*ReplayedScene, error) {
+func replayScene(ctx context.Context, run *Opened, id string, opt ReplayOptions) (one *ReplayedScene, missing []string, err error) {
 	made, journal, err := run.Scene(id)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := run.Check(ctx, id, journal, opt.Progress.Of(id, "checking digests")); err != nil {
 		if protocol.KindOf(err) == protocol.KindCorrupt {
 			opt.Metrics.Diverged()
 		}
-		return nil, err
+		return nil, nil, err
 	}
 	cut, err := cutOf(journal, opt.Until)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	one := &ReplayedScene{Scene: id, Digest: cut.Digest.String(), Facts: cut.Last, Waves: cut.Number, From: journal.Begin().Number}
+	one = &ReplayedScene{Scene: id, Digest: cut.Digest.String(), Facts: cut.Last, Waves: cut.Number, From: journal.Begin().Number}
 	var state *machines.State
 	if opt.Verify {
 		one.Verify, state, err = verify.Run(ctx, made, journal, verify.Options{
@@ -151,22 +158,25 @@ func replayScene(ctx context.Context, run *Opened, id string, opt ReplayOptions)
 		state, err = history.FoldTo(made, journal, cut.Number, history.Options{NoSnapshots: true, Folding: opt.Progress.Of(id, "folding")})
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if one.Begun, err = history.Base(journal, cut.Number); err != nil {
-		return nil, err
+		return nil, nil, err
+	}
+	if missing, err = run.missingArtifacts(journal); err != nil {
+		return nil, nil, err
 	}
 	opt.Metrics.Replayed(int(cut.Last - journal.Begin().Last))
 	if one.Differs() {
 		opt.Metrics.Diverged()
-		return one, nil
+		return one, missing, nil
 	}
 	one.VirtualTime, one.Ended = "0s", state.Agenda.Ended
 	if cut.Number > 0 { // before the first wave there is no time
 		one.VirtualTime = state.Agenda.Now.Sub(state.Agenda.Begun()).String()
 	}
 	one.StateHash, err = state.Hash()
-	return one, err
+	return one, missing, err
 }
 
 func cutOf(journal history.Journal, text string) (persistence.Wave, error) {

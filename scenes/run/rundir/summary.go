@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"tavernsim/engine/budget"
 	"tavernsim/protocol"
 	"tavernsim/scenes/history"
+	"tavernsim/tools/ownfile"
 )
 
 // Summary is the result of a run (docs/formats/summary.md). With one scene, the fields
@@ -124,17 +124,21 @@ type ModelCounts struct {
 // Answers count who answered for models at endpoints, since the run was last started.
 type Answers struct {
 	Reused   int64 `json:"reused"`   // recorded answers
+	Stored   int64 `json:"stored"`   // of these out of the store
 	Asked    int64 `json:"asked"`    // attempts at endpoints
 	Paid     int64 `json:"paid"`     // nano-dollars for the answers of endpoints
 	Saved    int64 `json:"saved"`    // nano-dollars that the recorded answers cost when they were asked for
 	Unpriced int64 `json:"unpriced"` // answers of endpoints whose price is not known
+
+	Missed int64  `json:"missed,omitempty"`       // questions without a recorded answer that nobody was asked
+	First  string `json:"missed_first,omitempty"` // deliberation of the first of them: AGENT/TURN
 }
 
 // Budget is one budget of a scene, and what became of it.
 type Budget struct {
-	Ledger      string `json:"ledger"` // run (the scene's share), scene, profile:ID, agent:ID
+	Ledger      string `json:"ledger"` // run (the scene's share), scene, tools, endpoint:NAME (its share), profile:ID, agent:ID
 	Limit       Spent  `json:"limit"`  // 0 = none
-	Window      string `json:"window"` // run or day
+	Window      string `json:"window"` // run, day, or WindowWallDay
 	OnExhausted string `json:"on_exhausted"`
 	Used        Spent  `json:"used"`  // in the present window
 	Total       Spent  `json:"total"` // in all of them
@@ -143,12 +147,18 @@ type Budget struct {
 	Degraded    int64  `json:"degraded"` // requests that another model answered
 }
 
-// Spent is what requests to models took.
+// Spent is what requests to models, or calls of tools, took.
 type Spent struct {
 	Tokens int64 `json:"tokens,omitempty"`
 	Calls  int64 `json:"calls,omitempty"`
-	Nano   int64 `json:"nano,omitempty"` // nano-dollars
+	Nano   int64 `json:"nano,omitempty"`  // nano-dollars
+	Micro  int64 `json:"micro,omitempty"` // time of tools, in microseconds
+	Bytes  int64 `json:"bytes,omitempty"` // of outputs of tools
 }
+
+// WindowWallDay is the window of an endpoint's budget a day, which all runs share: Used is what the
+// scene took of it, on all days.
+const WindowWallDay = "wall_day"
 
 // Budgets lists the budgets of a scene.
 func Budgets(lines []budget.Line) (list []Budget) {
@@ -156,6 +166,9 @@ func Budgets(lines []budget.Line) (list []Budget) {
 		b := Budget{Ledger: l.Name, Limit: Spent(l.Amount), Window: budget.WindowRun, OnExhausted: l.On.String(), Used: Spent(l.Used), Total: Spent(l.Total), Saved: Spent(l.Saved), Refused: l.Refused, Degraded: l.Changed}
 		if l.Daily {
 			b.Window = budget.WindowDay
+		}
+		if l.Wall != (budget.Amount{}) {
+			b.Window, b.Limit = WindowWallDay, Spent(l.Wall)
 		}
 		list = append(list, b)
 	}
@@ -173,6 +186,10 @@ type ToolCounts struct {
 	Calls  int64   `json:"calls"`
 	Failed int64   `json:"failed"`
 	ByTool []Count `json:"by_tool"`
+
+	// Since the run was last started, with --tools replay:RUN.
+	Replayed int64 `json:"replayed,omitempty"` // got the answer that was recorded
+	Missed   int64 `json:"missed,omitempty"`   // failed because none was
 }
 
 // Journal is what was kept.
@@ -211,7 +228,7 @@ func (s *Summary) Write(dir string) error { return writeJSON(filepath.Join(dir, 
 
 func readSummary(dir string) (*Summary, error) {
 	s, file := &Summary{}, filepath.Join(dir, summaryFile)
-	data, err := os.ReadFile(file)
+	data, err := ownfile.ReadAll(file, ownfile.MaxFile)
 	if err != nil {
 		return nil, err
 	}

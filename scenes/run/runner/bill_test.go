@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -36,6 +37,9 @@ func billChild(dir, url string) error {
 		return err
 	}
 	to := map[string]*endpoint.Endpoint{"cloud": e}
+	if text := os.Getenv(budgetEnv); text != "" {
+		return budgetChild(dir, text, url)
+	}
 	var r *Runner
 	if exists(filepath.Join(dir, "manifest.json")) {
 		r, err = Resume(dir, Options{Endpoints: to})
@@ -93,9 +97,7 @@ func (b *billing) counts() map[string]int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	all := map[string]int{}
-	for place, n := range b.by {
-		all[place] = n
-	}
+	maps.Copy(all, b.by)
 	return all
 }
 

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"reflect"
 	"slices"
 
 	"tavernsim/engine/budget"
@@ -30,6 +31,19 @@ func checkBudget(b *budget.Budget, scenes int, p *project.Project) error {
 	return nil
 }
 
+// checkEndpoints refuses a budget of an endpoint of which a scene's share is nothing.
+func (opt Options) checkEndpoints(scenes int) error {
+	budgets := opt.atEndpoints()
+	for _, name := range protocol.SortedKeys(budgets) {
+		if b := budgets[name]; b.Window != budget.WindowDay {
+			if _, err := b.Share(scenes).Limits(budget.Refuse); err != nil {
+				return protocol.Errorf(protocol.KindInvalid, "the budget %s of endpoint %s is too small for %d scenes, which have equal shares: %w", b, name, scenes, err)
+			}
+		}
+	}
+	return nil
+}
+
 // raise gives a run another budget.
 func raise(dir string, m *rundir.Manifest, p *project.Project, b *budget.Budget) error {
 	counted := m.Budget != nil
@@ -45,4 +59,34 @@ func raise(dir string, m *rundir.Manifest, p *project.Project, b *budget.Budget)
 		return err
 	}
 	return m.SetBudget(dir, b)
+}
+
+// atEndpoints are the budgets of the endpoints that the models ask; nil = there are none.
+func (opt Options) atEndpoints() (budgets map[string]*budget.Budget) {
+	for _, name := range opt.endpoints() {
+		e := opt.Endpoints[name]
+		if e == nil || e.Budget == nil {
+			continue
+		}
+		if budgets == nil {
+			budgets = map[string]*budget.Budget{}
+		}
+		budgets[name] = e.Budget
+	}
+	return budgets
+}
+
+// changeEndpoints gives a run that goes on the budgets that its endpoints have now. One of the whole
+// run cannot begin in the middle, because nobody counted.
+func (opt Options) changeEndpoints(dir string, m *rundir.Manifest) (changed bool, err error) {
+	now := opt.atEndpoints()
+	for _, name := range protocol.SortedKeys(now) {
+		if m.AtEndpoints[name] == nil && now[name].Window != budget.WindowDay {
+			return false, protocol.Errorf(protocol.KindConflict, "run %s: endpoint %s has a budget now, and had none when the run began, so nobody counted; resume it with a file of endpoints without it, or with window: day", m.Run, name)
+		}
+	}
+	if reflect.DeepEqual(now, m.AtEndpoints) {
+		return false, nil
+	}
+	return true, m.SetAtEndpoints(dir, now)
 }

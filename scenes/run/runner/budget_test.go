@@ -41,9 +41,9 @@ latency: none
 otherwise: I save.
 `
 
-func loadRacers(t *testing.T, more string) *project.Project {
+func loadRacers(t *testing.T, more ...string) *project.Project {
 	t.Helper()
-	p, err := LoadFS(scenestest.Files(scenestest.Base(), txtar.Parse([]byte(racers+more))), "race", true)
+	p, err := LoadFS(scenestest.Files(scenestest.Base(), txtar.Parse([]byte(racers+strings.Join(more, "")))), "race", true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +93,7 @@ func parsed(t *testing.T, text string) *budget.Budget {
 // server counts is not above the budget and is what the ledger says; 1, 2 and 8 workers
 // refuse the same requests, and so does a run that was interrupted.
 func TestRace(t *testing.T) {
-	p, agents, tokens := loadRacers(t, ""), 1000, 100_000
+	p, agents, tokens := loadRacers(t), 1000, 100_000
 	if testing.Short() {
 		agents, tokens = 100, 10_000
 	}
@@ -145,7 +145,7 @@ func TestRace(t *testing.T) {
 // With a budget in dollars nothing leaves for a model that nobody has a price for, and
 // what has one is bounded by it.
 func TestDollars(t *testing.T) {
-	p := loadRacers(t, "")
+	p := loadRacers(t)
 	no := false
 	for _, c := range []struct {
 		name  string
@@ -180,7 +180,7 @@ func TestDollars(t *testing.T) {
 // counts nothing.
 func TestDegrade(t *testing.T) {
 	s, to := serve(t, mock.Options{}, endpoint.Definition{})
-	sum := run(t, loadRacers(t, ""), Options{Dir: filepath.Join(t.TempDir(), "run"), Agents: 10, Ticks: 3, Endpoints: to, Budget: parsed(t, "calls=7,on_exhausted=degrade:cheap")})
+	sum := run(t, loadRacers(t), Options{Dir: filepath.Join(t.TempDir(), "run"), Agents: 10, Ticks: 3, Endpoints: to, Budget: parsed(t, "calls=7,on_exhausted=degrade:cheap")})
 	if ledger := sum.Budgets[0]; ledger.Used.Calls != 7 || s.Report(0).Requests != 7 || ledger.Degraded != 23 || ledger.Refused != 0 || sum.Failed != 0 || sum.StoppedBy != agenda.StoppedByTicks {
 		t.Errorf("%+v, %d requests, %d failed, %s", ledger, s.Report(0).Requests, sum.Failed, sum.StoppedBy)
 	}
@@ -188,7 +188,7 @@ func TestDegrade(t *testing.T) {
 
 // A budget pauses the run, and a larger one lets it go on. Without one nobody can raise it.
 func TestPauseAndRaise(t *testing.T) {
-	p := loadRacers(t, "")
+	p := loadRacers(t)
 	dir := filepath.Join(t.TempDir(), "run")
 	_, to := serve(t, mock.Options{}, endpoint.Definition{})
 	sum := run(t, p, Options{Dir: dir, Agents: 10, Ticks: 3, Endpoints: to, Budget: parsed(t, "calls=7,on_exhausted=pause")})
@@ -228,7 +228,7 @@ func TestLostAttempts(t *testing.T) {
 	for _, workers := range []int{1, 8} {
 		s, to := serve(t, mock.Options{Faults: faults}, endpoint.Definition{})
 		dir, seed := filepath.Join(t.TempDir(), "run"), uint64(7)
-		sum := run(t, loadRacers(t, ""), Options{Dir: dir, Seed: &seed, Agents: 20, Ticks: 3, Workers: workers, Endpoints: to, Budget: parsed(t, "tokens=60000")})
+		sum := run(t, loadRacers(t), Options{Dir: dir, Seed: &seed, Agents: 20, Ticks: 3, Workers: workers, Endpoints: to, Budget: parsed(t, "tokens=60000")})
 		counted, ledger := s.Report(0), sum.Budgets[0]
 		if lost := ledger.Used.Tokens - counted.Input - counted.Output; lost < 1500 || ledger.Used.Tokens > 60000 || counted.Faults["rate_limited"] == 0 || counted.Requests <= ledger.Used.Calls {
 			t.Errorf("%d tokens lost, %+v, the server counted %+v", lost, ledger, counted)
@@ -247,7 +247,7 @@ func TestLostAttempts(t *testing.T) {
 // On the realtime clock a request is granted when it comes, and the budget holds.
 func TestBudgetInRealtime(t *testing.T) {
 	s, to := serve(t, mock.Options{}, endpoint.Definition{})
-	sum := run(t, loadRacers(t, ""), Options{Dir: filepath.Join(t.TempDir(), "run"), Clock: agenda.Realtime, Agents: 30, For: time.Minute, Endpoints: to, Budget: parsed(t, "tokens=1800")})
+	sum := run(t, loadRacers(t), Options{Dir: filepath.Join(t.TempDir(), "run"), Clock: agenda.Realtime, Agents: 30, For: time.Minute, Endpoints: to, Budget: parsed(t, "tokens=1800")})
 	counted, ledger := s.Report(0), sum.Budgets[0]
 	if used := counted.Input + counted.Output; used == 0 || used > 1800 || used != ledger.Used.Tokens || ledger.Refused == 0 || sum.StoppedBy != agenda.StoppedByBudget {
 		t.Errorf("%d tokens, %+v, stopped by %s", used, ledger, sum.StoppedBy)
@@ -257,8 +257,50 @@ func TestBudgetInRealtime(t *testing.T) {
 // Budgets that no run can have.
 func TestBadBudgets(t *testing.T) {
 	for text, want := range map[string]string{"calls=5,on_exhausted=degrade:dear": "models/dear.yaml"} {
-		if _, err := Start(loadRacers(t, ""), Options{Dir: filepath.Join(t.TempDir(), "run"), Budget: parsed(t, text)}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Start(loadRacers(t), Options{Dir: filepath.Join(t.TempDir(), "run"), Budget: parsed(t, text)}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", text, err)
 		}
+	}
+}
+
+// A turn that has ended has settled: an earlier one that asks a second time gets the rest, and
+// does not wait for its reservation.
+func TestSecondRequest(t *testing.T) {
+	p := loadRacers(t, `
+-- agent_profiles/twice.yaml --
+id: twice
+name: T
+version: "1.0.0"
+schema_version: "1.0"
+core_deliberation_workflow_id: twice
+-- workflows/twice.yaml --
+interfaceInputs:
+  turn: {dataFlowType: INTEGER}
+interfaceOutputs:
+  response: {dataFlowType: STRING}
+nodes:
+  - {id: in, type: GroupInput}
+  - {id: prompt, type: TextTemplate, configValues: {template: "Turn {{.turn}}."}}
+  - {id: first, type: LLMCompletion}
+  - {id: again, type: LLMCompletion}
+  - {id: out, type: GroupOutput}
+edges:
+  - {source: in, sourceHandle: "*", target: prompt, targetHandle: "*"}
+  - {source: prompt, sourceHandle: text, target: first, targetHandle: prompt}
+  - {source: first, sourceHandle: text, target: again, targetHandle: prompt}
+  - {source: again, sourceHandle: text, target: out, targetHandle: response}
+-- scenes/s.yaml --
+id: s
+name: Race
+schema_version: "1.0"
+agent_instances:
+  - {instance_id: a, profile_id: twice, custom_runtime_config: {deliberation_frequency_hz: 1}}
+  - {instance_id: b, profile_id: person, custom_runtime_config: {deliberation_frequency_hz: 1}}
+simulation: {stop: {ticks: 1}}
+`)
+	_, to := serve(t, mock.Options{}, endpoint.Definition{})
+	sum := run(t, p, Options{Dir: filepath.Join(t.TempDir(), "run"), Endpoints: to, Budget: parsed(t, "tokens=3055")})
+	if sum.StoppedBy != agenda.StoppedByTicks || sum.Budgets[0].Used.Calls != 3 {
+		t.Errorf("%+v", sum.SceneSummary)
 	}
 }

@@ -30,7 +30,7 @@ interfaceOutputs: {response: {dataFlowType: STRING}, calls: {dataFlowType: ARRAY
 nodes:
   - {id: in, type: GroupInput}
   - {id: prompt, type: TextTemplate, configValues: {template: "You know {{json .private_state}}. Sing."}}
-  - {id: ask, type: LLMCompletion, inputValues: {system: You are a singer.}}
+  - {id: ask, type: LLMCompletion, inputValues: {system: You are a singer., images: [{uri: "data:image/png;base64,YQ=="}]}}
   - {id: out, type: GroupOutput}
 edges:
   - {source: in, sourceHandle: private_state, target: prompt, targetHandle: private_state}
@@ -68,7 +68,7 @@ otherwise: Enough.
 `
 
 // The rounds of a turn on an endpoint, in both protocols: each request begins with all
-// messages of the one before, a skill is called by the name that travels, a name that
+// messages of the one before, with its picture, a skill is called by the name that travels, a name that
 // nobody has is answered, and the turn can be decided again without the server.
 func TestConversationOnAnEndpoint(t *testing.T) {
 	for kind, preset := range map[string]string{"openai": "vllm", "anthropic": "anthropic"} {
@@ -78,7 +78,7 @@ func TestConversationOnAnEndpoint(t *testing.T) {
 				t.Fatal(err)
 			}
 			server, to := cloudOf(t, preset, mock.Options{Model: script})
-			files := singer + strings.ReplaceAll(thinker, "PROTOCOL", kind)
+			files := singer + strings.NewReplacer("PROTOCOL", kind, "kind:", "image_tokens: 1000\nkind:").Replace(thinker)
 			p, err := LoadFS(scenestest.Files(txtar.Parse([]byte(files))), "s", true)
 			if err != nil {
 				t.Fatal(err)
@@ -87,6 +87,9 @@ func TestConversationOnAnEndpoint(t *testing.T) {
 			opt.Endpoints = to
 			s := run(t, p, opt)
 			followed(t, server.sent())
+			if first := server.sent()[0]; !strings.Contains(first, `{"type":"image","source":{"type":"base64","media_type":"image/png","data":"YQ=="}}`) && !strings.Contains(first, `{"type":"image_url","image_url":{"url":"data:image/png;base64,YQ=="}}`) {
+				t.Errorf("the picture is not in %s", first)
+			}
 			r, err := rundir.Replay(context.Background(), opt.Dir, rundir.ReplayOptions{Verify: true})
 			if err != nil || r.Scenes[0].Digest != s.Digest || r.Scenes[0].Differs() {
 				t.Errorf("replay: %+v, %v", r, err)

@@ -33,7 +33,7 @@ func TestDiskFailsBetweenTwoScenes(t *testing.T) {
 	opt := Options{Scenes: []string{"day", "night"}, Ticks: 40}
 	want := run(t, p, opt)
 	opt.Dir, opt.FS = filepath.Join(t.TempDir(), "run"), brokenDisk(broken)
-	sum, err := startedHalf(t, p, opt, func() { broken.Store(true) })
+	sum, err := started(t, p, opt, 1, func() { broken.Store(true) })
 	if failed := (*scenes.DiskFailure)(nil); !errors.As(err, &failed) || !errors.Is(err, syscall.ENOSPC) || protocol.KindOf(err) != protocol.KindLimit {
 		t.Errorf("it ends with %v", err)
 	}
@@ -52,8 +52,8 @@ func TestDiskFailsBetweenTwoScenes(t *testing.T) {
 	}
 }
 
-// startedHalf starts the first scene, then the others after something happened.
-func startedHalf(t *testing.T, p *project.Project, opt Options, between func()) (*rundir.Summary, error) {
+// started starts some scenes, then the others after something happened.
+func started(t *testing.T, p *project.Project, opt Options, first int, between func()) (*rundir.Summary, error) {
 	t.Helper()
 	defs, err := pick(p, opt.Scenes)
 	if err != nil {
@@ -75,12 +75,14 @@ func startedHalf(t *testing.T, p *project.Project, opt Options, between func()) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.startScene(defs[0], opt); err != nil {
-		t.Fatal(err)
+	for _, def := range defs[:first] {
+		if err := r.startScene(def, opt); err != nil {
+			t.Fatal(err)
+		}
 	}
 	between()
-	if err := r.start(defs[1:], opt); err != nil {
-		t.Fatal(err)
+	if err := r.start(defs[first:], opt); err != nil {
+		return nil, err
 	}
 	return r.Wait()
 }
@@ -89,14 +91,14 @@ func startedHalf(t *testing.T, p *project.Project, opt Options, between func()) 
 // once, and what is there can be gone on with.
 func TestDiskFailsBeforeTheFirstScene(t *testing.T) {
 	p, broken := loadTown(t), &atomic.Bool{}
-	opt := Options{Scenes: []string{"day", "night"}, Ticks: 40, Sized: func(int) { broken.Store(true) }}
-	opt.FS = brokenDisk(broken)
-	opt.Dir = filepath.Join(t.TempDir(), "run")
-	r, err := Start(p, opt)
+	opt := Options{Scenes: []string{"day", "night"}, Ticks: 40}
+	opt.Dir, opt.FS = filepath.Join(t.TempDir(), "run"), brokenDisk(broken)
+	sum, err := started(t, p, opt, 0, func() { broken.Store(true) })
 	if !errors.Is(err, syscall.ENOSPC) || protocol.KindOf(err) != protocol.KindLimit || !strings.Contains(err.Error(), "no scene was started") || !strings.Contains(err.Error(), "--resume "+opt.Dir) {
-		t.Fatalf("%v, %v", r, err)
+		t.Fatalf("%v, %v", sum, err)
 	}
-	if r, err = Resume(opt.Dir, Options{}); err != nil {
+	r, err := Resume(opt.Dir, Options{})
+	if err != nil {
 		t.Fatal(err)
 	}
 	if got := wait(t, r); got.Resumable || len(got.Scenes) != 2 {

@@ -12,7 +12,9 @@ import (
 	"tavernsim/protocol"
 	"tavernsim/scenes"
 	"tavernsim/scenes/load/project"
+	"tavernsim/scenes/run/recorded"
 	"tavernsim/scenes/run/rundir"
+	"tavernsim/scenes/tooling"
 )
 
 // HostOptions are what the runs of a process share. The zero value works.
@@ -106,11 +108,23 @@ func (h *Host) Add(p *project.Project, opt Options) (*Runner, error) {
 	if opt, err = opt.withModels(p, defs); err != nil {
 		return nil, err
 	}
+	if opt.place, err = opt.placeOf("", nil); err != nil {
+		return nil, protocol.Errorf(protocol.KindNotFound, "project: %w", err)
+	}
+	if opt.given, err = opt.Config.Read(tooling.Manifests(p)); err != nil {
+		return nil, err
+	}
+	if opt.recorded, err = opt.readRecorded(); err != nil {
+		return nil, err
+	}
+	if err := errors.Join(opt.checkTools(p), opt.checkEndpoints(len(defs))); err != nil {
+		return nil, err
+	}
 	m, err := newManifest(p, defs, opt)
 	if err != nil {
 		return nil, err
 	}
-	dir, err := rundir.Make(opt.Dir, opt.ProjectDir, m, p, opt.answers)
+	dir, err := rundir.Make(opt.Dir, opt.ProjectDir, m, p, opt.answers, opt.recorded.Keep)
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +150,18 @@ func (h *Host) Resume(dir string, opt Options) (*Runner, error) {
 		}
 	}
 	opt = optionsOf(m, opt)
+	if opt.place, err = opt.placeOf(dir, m); err != nil {
+		return nil, protocol.Errorf(protocol.KindNotFound, "project: %w", err)
+	}
 	if opt.answers, err = m.RecordedAnswers(dir); err != nil {
+		return nil, err
+	}
+	if opt.Tools == tooling.Replay {
+		if opt.recorded, err = recorded.Kept(dir); err != nil {
+			return nil, err
+		}
+	}
+	if opt.given, err = opt.Config.Again(m.Given, tooling.Manifests(p)); err != nil {
 		return nil, err
 	}
 	defs, err := pick(p, opt.Scenes)
@@ -146,6 +171,11 @@ func (h *Host) Resume(dir string, opt Options) (*Runner, error) {
 	if opt, err = opt.withModels(p, defs); err != nil {
 		return nil, err
 	}
+	changed, err := opt.changeEndpoints(dir, m)
+	if err != nil {
+		return nil, err
+	}
+	opt.raised = changed || opt.Budget != nil
 	return h.begin(dir, p, m, defs, opt)
 }
 
@@ -153,6 +183,10 @@ func (h *Host) begin(dir string, p *project.Project, m *rundir.Manifest, defs []
 	r, err := h.open(dir, p, m, opt)
 	if err != nil {
 		return nil, err
+	}
+	r.warnOfGrants(opt)
+	if err := r.regrant(opt); err != nil {
+		return nil, errors.Join(err, r.close())
 	}
 	if err := r.start(defs, opt); err != nil {
 		if h.metrics.SeveralRuns() {

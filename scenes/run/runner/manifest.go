@@ -5,18 +5,17 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"runtime"
-	"slices"
-	"strings"
 	"time"
 
 	"tavernsim/engine/agenda"
-	"tavernsim/engine/agent"
 	"tavernsim/llm/endpoint"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/project"
+	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/run/rundir"
+	"tavernsim/scenes/tooling"
 )
 
 func newManifest(p *project.Project, defs []*project.Scene, opt Options) (*rundir.Manifest, error) {
@@ -27,9 +26,17 @@ func newManifest(p *project.Project, defs []*project.Scene, opt Options) (*rundi
 	m := &rundir.Manifest{
 		Version: rundir.ManifestVersion, Created: time.Now().UTC().Truncate(time.Millisecond), Program: opt.Version, Go: runtime.Version(), Args: opt.Args,
 		Project: p.ID(), ProjectHash: p.Hash(), Seeds: map[string]uint64{}, Clocks: map[string]agenda.ClockKind{},
-		Budget: opt.Budget, Agents: opt.Agents, For: protocol.Duration(opt.For), Ticks: opt.Ticks, Until: opt.Until, Model: opt.Model, OnMiss: opt.OnMiss, Endpoints: opt.endpoints(), Durability: durability,
+		Budget: opt.Budget, Agents: opt.Agents, For: protocol.Duration(opt.For), Ticks: opt.Ticks, Until: opt.Until, Model: opt.Model, OnMiss: opt.OnMiss, Endpoints: opt.endpoints(), AtEndpoints: opt.atEndpoints(), Durability: durability,
 		BatchFacts: opt.BatchFacts, Files: rundir.Files(p),
-		SnapFacts: opt.Snapshots.Facts, SnapEvery: protocol.Duration(opt.Snapshots.Every), SnapBytes: opt.Snapshots.Bytes, Keep: opt.Keep, Middleware: len(opt.Middleware) > 0, External: toolNames(opt.External),
+		SnapFacts: opt.Snapshots.Facts, SnapEvery: protocol.Duration(opt.Snapshots.Every), SnapBytes: opt.Snapshots.Bytes, Keep: opt.Keep, Middleware: len(opt.Middleware) > 0, External: setup.ToolNames(opt.External),
+	}
+	if opt.Tools != tooling.Live {
+		m.Tools = string(opt.Tools)
+	}
+	m.Folder, m.Mark, m.Broken = opt.place.Folder, opt.Grants.Mark(opt.place.Folder, m.ProjectHash), p.BrokenPlugins()
+	m.Given, _ = opt.given.Split(tooling.Manifests(p))
+	if g := opt.granted(p); g != nil {
+		m.Grants = []rundir.Grants{*g}
 	}
 	for _, d := range defs {
 		id, sim := d.Definition.ID, d.Definition.Simulation
@@ -69,25 +76,17 @@ func seedOf(flag, scene *uint64) (uint64, error) {
 
 // fits refuses to go on with a run by other rules than it began with.
 func fits(m *rundir.Manifest, opt Options) error {
-	given, tools := len(opt.Middleware) > 0, toolNames(opt.External)
+	given := len(opt.Middleware) > 0
 	switch {
-	case !slices.Equal(tools, m.External):
-		return protocol.Errorf(protocol.KindConflict, "run %s: it began with the external tools [%s] of the program that embeds it, and this program has [%s]; resume it with the same (runner.Options.External)", m.Run, strings.Join(m.External, " "), strings.Join(tools, " "))
 	case m.Middleware && !given:
 		return protocol.Errorf(protocol.KindConflict, "run %s: it began with middleware of the program that embeds it, and this program has none; resume it in that program (runner.Options.Middleware)", m.Run)
 	case given && !m.Middleware:
 		return protocol.Errorf(protocol.KindConflict, "run %s: it began without middleware, so it cannot be resumed with some; start another", m.Run)
 	}
-	return nil
-}
-
-// toolNames are those of external tools, sorted.
-func toolNames(tools []agent.External) (names []string) {
-	for i := range tools {
-		names = append(names, tools[i].Spec.Name)
+	if err := setup.SameTools(m.External, opt.External); err != nil {
+		return protocol.Errorf(protocol.KindConflict, "run %s: %w", m.Run, err)
 	}
-	slices.Sort(names)
-	return names
+	return nil
 }
 
 // optionsOf are those the run was started with; what the caller may choose anew
@@ -96,8 +95,8 @@ func optionsOf(m *rundir.Manifest, now Options) Options {
 	opt := Options{
 		Scenes: m.Scenes, Agents: m.Agents, For: m.For.Std(), Ticks: m.Ticks, Until: m.Until, Durability: m.Durability,
 		BatchFacts: m.BatchFacts, Snapshots: machines.SnapshotPolicy{Facts: m.SnapFacts, Every: m.SnapEvery.Std(), Bytes: m.SnapBytes}.Or(now.Snapshots), Keep: cmp.Or(now.Keep, m.Keep),
-		Workers: now.Workers, Metrics: now.Metrics, Log: now.Log, Version: now.Version, Sized: now.Sized, Crashes: now.Crashes, Finish: now.Finish, FS: now.FS, Recovering: now.Recovering,
-		Budget: now.Budget, Middleware: now.Middleware, External: now.External, Executors: now.Executors, Model: m.Model, OnMiss: m.OnMiss,
+		Workers: now.Workers, Metrics: now.Metrics, Log: now.Log, Version: now.Version, Crashes: now.Crashes, Finish: now.Finish, FS: now.FS, Recovering: now.Recovering,
+		Budget: now.Budget, Middleware: now.Middleware, External: now.External, Executors: now.Executors, Model: m.Model, OnMiss: m.OnMiss, Store: now.Store, Tools: tooling.Mode(m.Tools), Services: now.Services, Sandbox: now.Sandbox, Secrets: now.Secrets, Grants: now.Grants, Config: now.Config, ProjectDir: now.ProjectDir, Leave: now.Leave, Wait: now.Wait,
 	}
 	if len(m.Endpoints) > 0 { // else a script answered, and goes on to
 		if opt.Endpoints = now.Endpoints; opt.Endpoints == nil {

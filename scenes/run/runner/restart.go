@@ -92,8 +92,7 @@ func (p Restarts) Run(ctx context.Context) (*rundir.Summary, error) {
 // ofDisk reports whether the disk is to blame: the journal or the summary could
 // not be written, or an attempt after such a failure could not begin.
 func (l *attempts) ofDisk(sum *rundir.Summary, err error) bool {
-	var failed *scenes.DiskFailure
-	if errors.As(err, &failed) {
+	if _, ok := errors.AsType[*scenes.DiskFailure](err); ok {
 		return true
 	}
 	if OfDisk(err) {

@@ -57,7 +57,9 @@ import (
 	"tavernsim/llm/endpoint"
 	"tavernsim/llm/limit"
 	"tavernsim/llm/models"
+	"tavernsim/llm/models/modelfile"
 	"tavernsim/llm/replay"
+	"tavernsim/llm/store"
 	"tavernsim/persistence"
 	"tavernsim/persistence/pebbledb"
 	"tavernsim/protocol"
@@ -67,7 +69,14 @@ import (
 	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/outside"
+	"tavernsim/scenes/run/recorded"
 	"tavernsim/scenes/run/rundir"
+	"tavernsim/scenes/tooling"
+	"tavernsim/tools"
+	"tavernsim/tools/grants"
+	"tavernsim/tools/plugin"
+	"tavernsim/tools/sandbox"
+	"tavernsim/tools/secrets"
 )
 
 // Options of a run. The zero value runs the default scene into a new directory
@@ -75,7 +84,7 @@ import (
 type Options struct {
 	Scenes     []string          // ids; none = the default scene
 	Dir        string            // run directory; "" = runs/<time>-<scene>
-	ProjectDir string            // whence the project was loaded: no run directory among its definitions; "" = no folder
+	ProjectDir string            // whence the project was loaded: no run directory among its definitions, and the grants are those of this folder; "" = no folder
 	Seed       *uint64           // nil = the scene's, else drawn
 	Seeds      map[string]uint64 // by scene id; wins over Seed
 	Clock      agenda.ClockKind
@@ -116,10 +125,38 @@ type Options struct {
 	// OnMiss says what becomes of a question without a recorded answer: MissAsk, the
 	// default, or MissFail.
 	OnMiss string
+	// Store has answers of earlier runs (OpenStore); several runs of a process may share it.
+	// The caller closes it after them. nil = none.
+	Store *store.Store
 	// External are tools of the program that embeds the run, and Executors carry them
 	// out: see setup.Options. Whoever goes on with the run gives the same again.
 	External  []agent.External
 	Executors []outside.Entry
+	// Tools says what carries out the tools that the project defines: see package
+	// scenes/tooling. A resumed run goes on with the mode that it began with. Services are
+	// executors of the program for the tools of the type service, by name.
+	// ToolAnswers is the run directory whose recorded answers tooling.Replay gives again; a
+	// resumed run has those that it began with.
+	Tools       tooling.Mode
+	ToolAnswers string
+	Services    map[string]tools.Executor
+	// Sandbox runs tools that are programs, and code of agents. Whoever gives one calls
+	// sandbox.Reexec first in the main function.
+	Sandbox *sandbox.Box
+	// Secrets are given to tools and taken out of what they answer. The run directory has
+	// none of them; whoever resumes the run gives them again.
+	Secrets *secrets.Store
+	// Grants are what tools have that ask for something; nil = nothing. The manifest has the
+	// part that counts; whoever resumes the run gives them again.
+	Grants *grants.Store
+	// Config is where the operator gives values to options of plugins. The manifest has
+	// them, but for the secrets, which whoever resumes the run gives again.
+	Config plugin.Sources
+	// Leave says who answers when the policy of the project asks about a call. Wait asks
+	// people: questions are files of the run directory, which simd approve answers. Whoever
+	// resumes the run gives both again.
+	Leave tooling.Leave
+	Wait  bool
 	// Middleware is asked in every scene: see setup.Options. Whoever goes on with
 	// the run gives it again; the manifest says only whether there was some.
 	Middleware delivery.Chain
@@ -132,14 +169,15 @@ type Options struct {
 	// models.Options.
 	Estimate *models.Estimate
 	answers  *replay.Answers
+	given    plugin.Given  // what Config says
+	place    tooling.Place // whose grants count
+	recorded *recorded.Answers
 	models   map[string]*models.Set // by scene id
+	raised   bool                   // budgets are others than those that the run had when it stopped
 	// FS replaces the operating system's for the journal, for tests.
 	FS pebbledb.FS
 	// Recovering hears how far the restoring of a scene is; may be nil.
 	Recovering rundir.Progress
-	// Sized hears how many agents the scenes have together, before they are made:
-	// the moment to set the process up for them. May be nil.
-	Sized func(agents int)
 }
 
 // What becomes of a question without a recorded answer.
@@ -177,6 +215,7 @@ type Scene struct {
 	Run     *scenes.Run
 	journal *persistence.Journal
 	models  *models.Set // nil = the scene did not run
+	tools   *tooling.Set
 	latency *scenes.Latency
 	report  []string // world paths that the summary shows
 	outcome scenes.Outcome
@@ -236,7 +275,7 @@ func (opt Options) endpoints() (names []string) {
 
 // modelsOf makes the models of a scene.
 func modelsOf(p *project.Project, s *project.Scene, opt Options) (*models.Set, error) {
-	set := models.Options{Default: s.Definition.Simulation.Model, Endpoints: opt.Endpoints, Answers: opt.answers, Estimate: opt.Estimate, Script: s.Definition.Simulation.Model}
+	set := models.Options{Default: s.Definition.Simulation.Model, Endpoints: opt.Endpoints, Answers: opt.answers, Store: opt.Store, Estimate: opt.Estimate, Script: s.Definition.Simulation.Model}
 	switch {
 	case opt.OnMiss == MissFail:
 		set.Endpoints = nil
@@ -245,7 +284,7 @@ func modelsOf(p *project.Project, s *project.Scene, opt Options) (*models.Set, e
 	}
 	paths, others := p.ModelFiles()
 	switch i := slices.IndexFunc(paths, func(file string) bool { return models.NameOf(file) == opt.Model }); {
-	case opt.Model == models.KindScripted:
+	case opt.Model == modelfile.KindScripted:
 		set.Endpoints, set.Answers, set.Scripts = nil, nil, true
 	case opt.Model == "":
 	case i < 0:
@@ -264,7 +303,7 @@ func modelsOf(p *project.Project, s *project.Scene, opt Options) (*models.Set, e
 		return nil, err
 	}
 	made, err := models.New(set)
-	if err == nil && opt.Model == models.KindScripted {
+	if err == nil && opt.Model == modelfile.KindScripted {
 		made.Notes = nil // it was asked for
 	}
 	return made, err
@@ -321,6 +360,9 @@ func pick(p *project.Project, ids []string) ([]*project.Scene, error) {
 		if seen[s.Definition.ID] {
 			return nil, protocol.Errorf(protocol.KindInvalid, "scene %s is named twice", s.Definition.ID)
 		}
+		if err := p.Startable(s); err != nil {
+			return nil, err
+		}
 		seen[s.Definition.ID] = true
 		defs = append(defs, s)
 	}
@@ -371,22 +413,15 @@ func (h *Host) open(dir string, p *project.Project, m *rundir.Manifest, opt Opti
 		h.ended(r)
 		return nil, err
 	}
+	if err := r.collect(); err != nil {
+		h.ended(r)
+		return nil, errors.Join(err, r.store.Close())
+	}
 	r.watch(metrics.Sources{Store: r.store, Dir: dir})
 	return r, nil
 }
 
 func (r *Runner) start(defs []*project.Scene, opt Options) error {
-	if opt.Sized != nil {
-		total := 0
-		for _, def := range defs {
-			agents, err := def.Agents(opt.Agents)
-			if err != nil {
-				return errors.Join(err, r.close())
-			}
-			total += agents.Len()
-		}
-		opt.Sized(total)
-	}
 	for i, def := range defs {
 		if err := r.startScene(def, opt); err != nil {
 			return r.stopStarting(defs[i:], err)
@@ -420,20 +455,27 @@ func (r *Runner) startScene(def *project.Scene, opt Options) error {
 		return r.keepEnded(made, journal, reason)
 	}
 	set := opt.models[id]
+	set.Belongs(r.Manifest.Run)
 	for _, note := range set.Notes {
 		r.log.Warn(note, "scene", id)
 	}
-	s := &Scene{ID: id, Seed: r.Manifest.Seeds[id], journal: journal, models: set, latency: scenes.NewLatency(), report: def.Definition.Simulation.Report}
 	counts := r.metrics.Scene(id)
+	hands, err := r.tools(opt, def.Definition.PluginConfig, counts, made.Clock == agenda.Realtime)
+	if err != nil {
+		counts.CouldNot(metrics.SceneRunning)
+		counts.Forget()
+		return err
+	}
+	s := &Scene{tools: hands, ID: id, Seed: r.Manifest.Seeds[id], journal: journal, models: set, latency: scenes.NewLatency(), report: def.Definition.Simulation.Report}
 	s.Run, err = scenes.Start(made, journal, scenes.Options{
-		Stop: stopOf(def, opt), Raised: opt.Budget != nil, Snapshots: opt.Snapshots, Model: set.Provider(), Class: r.class(id), Executors: opt.Executors, System: r.host.system, Name: r.host.actorName(r.Dir, id),
+		Stop: stopOf(def, opt), Raised: opt.raised, Snapshots: opt.Snapshots, Model: set.Provider(), Pictures: r.pictures(), Class: r.class(id), Executors: append(slices.Clone(opt.Executors), r.entries(hands, opt)...), System: r.host.system, Name: r.host.actorName(r.Dir, id),
 		Metrics: counts, Log: r.log, Latency: s.latency, Crashes: opt.Crashes[id], Folding: r.recovering(id),
 		Effects: func() (outside.Journal, error) { return r.store.Journal(outside.JournalID(id)) },
 	})
 	if err != nil {
 		counts.CouldNot(metrics.SceneRunning)
 		counts.Forget()
-		return err
+		return errors.Join(err, hands.Close())
 	}
 	r.watch(s.Run.Sources())
 	r.Scenes = append(r.Scenes, s)
@@ -543,10 +585,11 @@ func (r *Runner) close() error {
 	}
 	r.metrics.NotReady("stopping")
 	r.stopWatching()
-	errs := []error{r.store.Close()}
+	var errs []error
 	for _, s := range r.Scenes {
-		errs = append(errs, s.models.Close())
+		errs = append(errs, s.models.Close(), s.tools.Close())
 	}
+	errs = append(errs, r.collectAtEnd(), r.store.Close())
 	r.host.ended(r)
 	return errors.Join(errs...)
 }

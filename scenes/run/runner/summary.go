@@ -2,6 +2,7 @@ package runner
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -64,6 +65,7 @@ func (r *Runner) scene(sc *Scene) *rundir.SceneSummary {
 		Knowledge: t.Entries, Restarts: t.Restarts, Troubles: t.Troubles, DeadLetters: t.DeadLetters,
 		ByProfile: rundir.Counts(t.ByProfile), ByAgent: rundir.Counts(t.ByAgent), Refusals: refusals(t.Refusals), Report: sc.reported(doc),
 	}
+	s.Tools.Replayed, s.Tools.Missed = sc.tools.Replayed()
 	if o.Err != nil {
 		s.Error = o.Err.Error()
 	}
@@ -76,10 +78,14 @@ func (sc *Scene) answers() *rundir.Answers {
 		return nil
 	}
 	c := sc.models.Counts()
-	if c.Reused == 0 && c.Asked == 0 {
+	if c.Reused+c.Asked+c.Missed == 0 {
 		return nil
 	}
-	return &rundir.Answers{Reused: c.Reused, Asked: c.Asked, Paid: c.Paid, Saved: c.Saved, Unpriced: c.Unpriced}
+	a := &rundir.Answers{Reused: c.Reused, Stored: c.Stored, Asked: c.Asked, Paid: c.Paid, Saved: c.Saved, Unpriced: c.Unpriced, Missed: c.Missed}
+	if c.Missed > 0 {
+		a.First = fmt.Sprintf("%s/%d", c.First.Agent, c.First.Turn)
+	}
+	return a
 }
 
 // byModel reads what endpoints gave to a scene, out of its whole journal: processes before this one

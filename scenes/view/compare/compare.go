@@ -58,6 +58,8 @@ type Side struct {
 	Time    string `json:"time"`
 	Ended   string `json:"ended"`
 	Version int64  `json:"world_version"`
+
+	Models []history.ModelUse `json:"models"` // what endpoints gave, of the facts that are kept
 }
 
 // InputDiff is something that the two manifests say differently.
@@ -117,7 +119,11 @@ type comparing struct {
 func sideOf(s *inspect.Scene) (Side, error) {
 	w := s.Journal().Durable()
 	ended, err := history.End(s.Journal())
-	return Side{Dir: s.Dir(), Run: s.Manifest().Run, Waves: w.Number, Facts: w.Last, From: s.Journal().Begin().Number, Digest: w.Digest.String(), Time: w.MaxTime.String(), Ended: ended}, err
+	models := []history.ModelUse{}
+	if m := s.Manifest(); err == nil && len(m.Endpoints)+m.Answers > 0 {
+		models, err = history.Models(s.Journal(), 0)
+	}
+	return Side{Dir: s.Dir(), Run: s.Manifest().Run, Waves: w.Number, Facts: w.Last, From: s.Journal().Begin().Number, Digest: w.Digest.String(), Time: w.MaxTime.String(), Ended: ended, Models: models}, err
 }
 
 // waves finds the first wave that differs. Digests chain over waves: where one

@@ -21,6 +21,7 @@ type Options struct {
 	Kinds  []string // of facts, or types of events; a name may end in *
 	Agents []string // whose facts, events or private states
 	Paths  []string // of series; a pattern of a path; none = what lies at the top
+	RunDir string   // of artifacts
 }
 
 // Written is what an export gave.
@@ -77,6 +78,8 @@ func (e *exporter) table(name string) error {
 		return e.facts()
 	case "events":
 		return e.events()
+	case "artifacts":
+		return e.artifacts()
 	case "world":
 		return e.series(e.newWorldSeries)
 	}
@@ -90,6 +93,8 @@ func (e *exporter) nothing(table string) error {
 		return e.scene.KnownKinds(e.options.Kinds)
 	case "events":
 		return e.scene.KnownTypes(e.options.Kinds)
+	case "artifacts":
+		return nil
 	}
 	if len(e.options.Paths) == 0 {
 		return nil

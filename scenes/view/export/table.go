@@ -61,6 +61,9 @@ func Tables() []Table {
 			Column{"marks", JSON, false}, Column{"filter_errors", Int, false}, Column{"payload", JSON, true}, Column{"held", Int, false})...)},
 		{"world", place(append([]Column{{"version", Int, false}}, value...)...)},
 		{"agents", place(append([]Column{{"agent", Text, false}}, value...)...)},
+		{"artifacts", append([]Column{{"seq", Int, false}}, place(
+			Column{"agent", Text, false}, Column{"tool", Text, false}, Column{"uri", Text, false}, Column{"size", Int, false},
+			Column{"media_type", Text, false}, Column{"name", Text, false}, Column{"there", Bool, false})...)},
 	}
 }
 

@@ -137,7 +137,7 @@ func encodeKind(v reflect.Value) any {
 
 func members(v reflect.Value) Object {
 	o := appendMembers(Object{}, v)
-	if l, ok := v.Interface().(protocol.Laid); ok {
+	if l, ok := reflect.TypeAssert[protocol.Laid](v); ok {
 		order := strings.Fields(l.Layout())
 		slices.SortFunc(o, func(a, b Member) int { return slices.Index(order, a.Name) - slices.Index(order, b.Name) })
 	}
@@ -153,7 +153,7 @@ func appendMembers(o Object, v reflect.Value) Object {
 		case field.IsExported():
 			name := protocol.SnakeName(field.Name)
 			value := encode(v.Field(i))
-			if draft, ok := v.Field(i).Interface().(protocol.Raw); ok && name == "draft" {
+			if draft, ok := reflect.TypeAssert[protocol.Raw](v.Field(i)); ok && name == "draft" {
 				value = Sequenced(protocol.Sequenced{To: bus.Service, Data: draft}).Get("data")
 			}
 			o = append(o, Member{name, value})

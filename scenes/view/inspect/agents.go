@@ -9,6 +9,7 @@ import (
 	"tavernsim/engine/agent"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
+	"tavernsim/scenes/history"
 	"tavernsim/scenes/machines"
 )
 
@@ -18,7 +19,7 @@ type AgentQuery struct {
 	State   string // idle, asleep, blocked, given_up
 	Name    string // part of the instance id
 	Failed  bool   // only those with failures
-	Sort    string // id, turns, failures, calls, last; "" = the order of the scene
+	Sort    string // id, turns, failures, calls, cost, last; "" = the order of the scene
 	Limit   int    // 0 = all
 }
 
@@ -31,7 +32,7 @@ const (
 )
 
 // AgentSorts lists the orders of the view "agents".
-func AgentSorts() []string { return []string{"id", "turns", "failures", "calls", "last"} }
+func AgentSorts() []string { return []string{"id", "turns", "failures", "calls", "cost", "last"} }
 
 // AgentStates lists what an agent can be.
 func AgentStates() []string { return []string{StateIdle, StateAsleep, StateBlocked, StateGivenUp} }
@@ -46,13 +47,19 @@ type AgentLine struct {
 	Failures int64  `json:"failures"` // turns without a decision
 	Calls    int64  `json:"calls"`
 	Models   int64  `json:"model_calls"`
+	Cost     *int64 `json:"cost,omitempty"`     // nano-dollars of answers of endpoints; nil = there are none
+	Unpriced int64  `json:"unpriced,omitempty"` // answers whose price was not known; Cost is without them
 	Heard    int64  `json:"events_perceived"`
 	Waiting  int    `json:"inbox"`                 // events that were not perceived yet
 	Last     string `json:"last_active,omitempty"` // end of its last turn
 
 	ordinal int
 	last    protocol.Time
+	use     history.ModelUse
 }
+
+// Price says in words what the agent's answers cost.
+func (a *AgentLine) Price() string { return a.use.Price() }
 
 // AgentList is what the view "agents" found.
 type AgentList struct {
@@ -95,6 +102,7 @@ func (q *AgentQuery) order() (func(a, b AgentLine) int, error) {
 		"turns":    func(a, b AgentLine) int { return cmp.Compare(b.Turns, a.Turns) },
 		"failures": func(a, b AgentLine) int { return cmp.Compare(b.Failures, a.Failures) },
 		"calls":    func(a, b AgentLine) int { return cmp.Compare(b.Calls, a.Calls) },
+		"cost":     func(a, b AgentLine) int { return cmp.Compare(b.use.Cost, a.use.Cost) },
 		"last":     func(a, b AgentLine) int { return cmp.Compare(b.last, a.last) },
 	}[q.Sort]
 	if q.State != "" && !slices.Contains(AgentStates(), q.State) {
@@ -146,7 +154,21 @@ func (s *Scene) agentCounts() ([]AgentLine, error) {
 		}
 		return nil
 	})
+	if m := s.Manifest(); err == nil && len(m.Endpoints)+m.Answers > 0 {
+		err = s.agentCosts(lines)
+	}
 	return lines, err
+}
+
+// agentCosts adds what the answers of endpoints cost.
+func (s *Scene) agentCosts(lines []AgentLine) error {
+	use, err := history.UseByAgent(s.journal)
+	for i := range lines {
+		if u := use[lines[i].Agent]; u != nil {
+			lines[i].use, lines[i].Cost, lines[i].Unpriced = *u, &u.Cost, u.Unpriced
+		}
+	}
+	return err
 }
 
 func (a *AgentLine) count(x *agent.TurnEnded, at protocol.Time) {

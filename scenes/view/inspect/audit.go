@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent"
@@ -74,8 +75,11 @@ func (a *auditing) check() error {
 // run folds up to the span, then on through it. Only private states and entries
 // need a fold; calls alone do not.
 func (a *auditing) run(query persistence.Query) (err error) {
-	if a.q.Tool != "" || slices.Equal(a.q.What, []string{WhatCall}) {
-		query.Kinds, query.Actor = []string{agent.FactCallMade}, a.q.Agent
+	if err := a.grants(); err != nil {
+		return err
+	}
+	if a.q.Tool != "" || len(a.q.What) > 0 && !slices.ContainsFunc(a.q.What, func(what string) bool { return !ofTool(what) }) {
+		query.Kinds, query.Actor = []string{agent.FactCallMade, agent.FactCallAsked, agent.FactCallJudged}, a.q.Agent
 		return a.Scan(query, a.record)
 	}
 	start, err := a.startOf(query)
@@ -93,6 +97,26 @@ func (a *auditing) run(query persistence.Query) (err error) {
 		}
 		return a.state.Apply(r)
 	})
+}
+
+// grants hands over what the tools of the run were granted, if the query asks for it: the
+// manifest has it, and no fact.
+func (a *auditing) grants() error {
+	if !slices.Contains(a.q.What, WhatGrant) {
+		return nil
+	}
+	for _, g := range a.Scene.run.Manifest.Grants {
+		for _, id := range protocol.SortedKeys(g.Tools) {
+			needs := make([]any, len(g.Tools[id]))
+			for i, need := range g.Tools[id] {
+				needs[i] = need
+			}
+			if err := a.emit([]Change{{Time: g.At.Format(time.RFC3339Nano), What: WhatGrant, Tool: id, Value: needs, Status: StatusAllowed}}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // startOf is the last wave before a query.
@@ -196,7 +220,7 @@ func (a *auditing) wants(c *Change) bool {
 	if above && c.Status == StatusApplied && factjson.Same(c.Before, c.After) {
 		return false
 	}
-	return (a.q.Agent == "" || a.q.Agent == c.By) && (a.q.Tool == "" || c.What == WhatCall && matchesType(a.q.Tool, c.Tool)) &&
+	return (a.q.Agent == "" || a.q.Agent == c.By) && (a.q.Tool == "" || ofTool(c.What) && matchesType(a.q.Tool, c.Tool)) &&
 		(len(a.q.What) == 0 || slices.Contains(a.q.What, c.What)) && a.below(c)
 }
 
@@ -209,7 +233,7 @@ func (a *auditing) below(c *Change) bool {
 	case c.path != nil:
 		return touches(a.pattern, c.path)
 	}
-	return c.What != WhatCall && strings.HasPrefix(c.Path, a.q.Path) // a goal or an entry, by its id
+	return !ofTool(c.What) && strings.HasPrefix(c.Path, a.q.Path) // a goal or an entry, by its id
 }
 
 // before fills in what was there, and the deliberation that goes on.

@@ -6,6 +6,7 @@ import (
 
 	"tavernsim/engine/agent"
 	"tavernsim/engine/knowledge"
+	"tavernsim/engine/permit"
 	"tavernsim/engine/secret"
 	"tavernsim/engine/statecmd"
 	"tavernsim/engine/world"
@@ -21,11 +22,14 @@ const (
 	WhatGoal      = "goal"      // a goal of an agent
 	WhatKnowledge = "knowledge" // an entry of a knowledge base
 	WhatCall      = "call"      // a call of a tool or skill
+	WhatAsk       = "ask"       // a question whether a call may be made, and its answer
+	WhatPolicy    = "policy"    // what a rule made of a call
+	WhatGrant     = "grant"     // what the operator granted a tool of the run
 )
 
 // Whats lists what an audit is of.
 func Whats() []string {
-	return []string{WhatWorld, WhatCommand, WhatPrivate, WhatGoal, WhatKnowledge, WhatCall}
+	return []string{WhatWorld, WhatCommand, WhatPrivate, WhatGoal, WhatKnowledge, WhatCall, WhatAsk, WhatPolicy, WhatGrant}
 }
 
 // Change is one line of the view "audit": who changed what, from what to what,
@@ -34,7 +38,7 @@ type Change struct {
 	Seq     uint64 `json:"seq"` // of the fact
 	Wave    uint64 `json:"wave"`
 	Time    string `json:"time"`
-	What    string `json:"what"`           // world, command, private, goal, knowledge, call
+	What    string `json:"what"`           // one of Whats
 	By      string `json:"by"`             // instance id; "" = the scene
 	Turn    uint64 `json:"turn,omitempty"` // deliberation of By, where it is known
 	Through string `json:"through"`        // id of the call or request
@@ -58,6 +62,9 @@ type Change struct {
 const (
 	StatusApplied = "applied"
 	StatusRefused = "refused"
+	StatusAsked   = "asked"
+	StatusAllowed = "allowed"
+	StatusDenied  = "denied"
 )
 
 func worldChange(r protocol.Record, wave uint64, c *world.Change) Change {
@@ -98,8 +105,31 @@ func changes(r protocol.Record, wave uint64, f protocol.Fact) []Change {
 		base.What, base.By, base.Through, base.Turn, base.Tool = WhatCall, r.Actor, x.ID, turnOf(x.ID), x.Tool
 		base.Op, base.Status, base.Error, base.Value, base.After = string(x.Origin), string(x.Status), secret.Text(x.Error), factjson.Value(x.Params), factjson.Value(x.Output)
 		return []Change{base}
+	case *agent.CallAsked:
+		base.What, base.Status, base.Value = WhatAsk, StatusAsked, factjson.Value(x.Params)
+		return []Change{base.judged(r, x.ID, x.Tool, x.Rule, x.Reason)}
+	case *agent.CallJudged:
+		if base.What, base.Op, base.Status = WhatAsk, x.By, StatusDenied; x.By == permit.ByPolicy {
+			base.What = WhatPolicy
+		}
+		if x.Allowed {
+			base.Status = StatusAllowed
+		}
+		return []Change{base.judged(r, x.ID, x.Tool, x.Rule, x.Reason)}
 	}
 	return knowledgeChanges(base, f)
+}
+
+// judged is a change that is none: what a rule says about a call. Its path is the id of the
+// rule.
+func (c Change) judged(r protocol.Record, call, tool, rule, reason string) Change {
+	c.By, c.Through, c.Turn, c.Tool, c.Path, c.Reason = r.Actor, call, turnOf(call), tool, rule, secret.Text(reason)
+	return c
+}
+
+// ofTool reports whether a change is about a call of a tool.
+func ofTool(what string) bool {
+	return what == WhatCall || what == WhatAsk || what == WhatPolicy || what == WhatGrant
 }
 
 func knowledgeChanges(base Change, f protocol.Fact) []Change {

@@ -13,6 +13,7 @@ import (
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/secret"
 	"tavernsim/engine/statecmd"
+	"tavernsim/engine/tooltask"
 	"tavernsim/engine/world"
 	"tavernsim/engine/worldstate"
 	"tavernsim/persistence"
@@ -75,6 +76,19 @@ type Asked struct {
 
 	Endpoint string `json:"endpoint,omitempty"` // "" = a model inside the program
 	Cost     *int64 `json:"cost,omitempty"`     // nano-dollars; nil = not known
+
+	Against *Against `json:"against,omitempty"` // the nearest question of another run
+}
+
+// Against compares a question with the nearest one that was recorded elsewhere.
+type Against struct {
+	Turn      uint64 `json:"turn,omitempty"` // of the same agent; 0 = nothing of it is recorded
+	Request   int64  `json:"request,omitempty"`
+	Differs   string `json:"differs"`        // what differs first; "" = nothing that can be seen
+	Line      int    `json:"line,omitempty"` // of a text that differs, where it does; 0 = it is no text
+	Character int    `json:"character,omitempty"`
+	Recorded  string `json:"recorded,omitempty"` // the line there
+	Asked     string `json:"asked,omitempty"`
 }
 
 // Called is a call with what became of it.
@@ -92,6 +106,7 @@ type Called struct {
 // What became of an effect.
 const (
 	EffectRouted    = "routed"
+	EffectOpened    = "opened" // a task, whose end says another effect
 	EffectRefused   = "refused"
 	EffectCommitted = "committed"
 	EffectConflict  = "conflict"
@@ -349,8 +364,26 @@ func effectsOf(f protocol.Fact) []effectBy {
 		return []effectBy{{e, x.By, turnOf(x.Request)}}
 	case *statecmd.Committed:
 		return commandEffects(x)
+	case tooltask.Fact:
+		return taskEffects(x)
 	}
 	return knowledgeEffects(f)
+}
+
+// taskEffects are what became of tasks.
+func taskEffects(f tooltask.Fact) []effectBy {
+	e, by := Effect{To: tooltask.Service}, ""
+	switch x := f.(type) {
+	case *tooltask.Opened:
+		e.ID, e.What, e.Value, e.Status, by = x.Task.ID, x.Task.Tool, factjson.Value(x.Task.Params), EffectOpened, x.Task.Agent
+	case *tooltask.Ended:
+		e.ID, e.What, e.Value, e.Status, e.Detail, by = x.ID, x.Tool, factjson.Value(x.Output), x.Status, x.Error, x.Agent
+	case *tooltask.Cancelled:
+		e.ID, e.What, e.Status, e.Detail, by = x.ID, x.Tool, "cancelled", x.Reason, x.Agent
+	default:
+		return nil
+	}
+	return []effectBy{{e, by, turnOf(e.ID)}}
 }
 
 func commandEffects(f *statecmd.Committed) (list []effectBy) {

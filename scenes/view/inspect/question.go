@@ -9,6 +9,8 @@ import (
 	"tavernsim/engine/secret"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
+	"tavernsim/protocol/bound"
+	"tavernsim/protocol/picture"
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/view/factjson"
 	"tavernsim/scenes/view/verify"
@@ -34,6 +36,7 @@ type Message struct {
 	Text   string `json:"text"`
 	Calls  any    `json:"calls"`
 	CallID string `json:"call_id"`
+	Images any    `json:"images,omitempty"` // [{uri, mediaType, sha256, found}]
 }
 
 // Offered is a tool that a model was offered.
@@ -75,7 +78,7 @@ func (s *Scene) questions(d *Deliberation, t *turnFacts, state *machines.State) 
 // answered adds a question to its answer. Older facts do not number requests: answers
 // came in the order of the questions then.
 func (s *Scene) answered(d *Deliberation, t *turnFacts, q *agent.Ask) {
-	i := slices.IndexFunc(t.models, func(m *agent.ModelAnswered) bool { return int(m.Request) == q.Number })
+	i := slices.IndexFunc(t.models, func(m *agent.ModelAnswered) bool { return int(m.Request) == q.Number && !m.Cut() })
 	if i < 0 && q.Number <= len(t.models) && t.models[q.Number-1].Request == 0 {
 		i = q.Number - 1
 	}
@@ -111,6 +114,14 @@ func questionOf(q *protocol.ModelRequest) *Question {
 		if calls != nil {
 			shown.Calls = factjson.JSON(calls)
 			out.Tokens += prompt.JSONTokens(calls)
+		}
+		if m.Images != nil {
+			list := make([]any, len(m.Images))
+			for k := range m.Images {
+				list[k] = picture.Value(&m.Images[k])
+			}
+			shown.Images = list
+			out.Tokens += len(list) * bound.Image
 		}
 		out.Messages = append(out.Messages, shown)
 	}

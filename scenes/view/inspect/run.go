@@ -219,8 +219,8 @@ func (s *Scene) facts(q persistence.Query, yield func(protocol.Record, protocol.
 	})
 }
 
-// Scan hands over the records that q chooses, in order, and tells Progress; yield
-// may end it with errStop.
+// Scan hands over the records that q chooses, in order, and tells Progress. It ends
+// with an error of yield and returns it; errStop, of this package, is none.
 func (s *Scene) Scan(q persistence.Query, yield func(protocol.Record) error) error {
 	total, seen := s.journal.Durable().Last, uint64(0)
 	err := s.journal.Scan(q, func(r protocol.Record) error {

@@ -87,7 +87,7 @@ func (s *Scene) Trace(id string, opt TraceOptions) (*Trace, error) {
 	if out.Causes, err = s.causes(root, rec); err != nil {
 		return nil, err
 	}
-	out.Event = t.add(rec, root)
+	out.Event = t.add(root)
 	if err := s.Scan(persistence.Query{From: rec.Seq + 1}, t.fact); err != nil {
 		return nil, err
 	}
@@ -195,7 +195,7 @@ type tracing struct {
 }
 
 // add puts an event into the tree.
-func (t *tracing) add(r protocol.Record, f found) *TraceEvent {
+func (t *tracing) add(f found) *TraceEvent {
 	e := &TraceEvent{EventLine: f.EventLine, Reactions: []*Reaction{}}
 	t.events[f.ID] = e
 	t.holds += f.holds
@@ -348,7 +348,7 @@ func (t *tracing) published(r protocol.Record, fact protocol.Fact) error {
 	}
 	for _, re := range t.turns[turnKey{f.Source, f.turn}] {
 		if t.of[re] == t.events[f.cause] {
-			re.Published = append(re.Published, t.add(r, f))
+			re.Published = append(re.Published, t.add(f))
 			return nil
 		}
 	}

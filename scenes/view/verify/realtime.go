@@ -3,6 +3,7 @@ package verify
 import (
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent"
+	"tavernsim/engine/tooltask"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines"
@@ -37,7 +38,7 @@ func (v *verifier) viewBefore(wave uint64) *machines.View {
 // openArrivals has the stage open the next wave over what the history says arrived.
 func (v *verifier) openArrivals() error {
 	in := &machines.Arrivals{}
-	world := false
+	world, tasks := false, false
 	for i := 0; in.At == 0; i++ {
 		r, ok := v.peek(i)
 		if !ok {
@@ -53,7 +54,7 @@ func (v *verifier) openArrivals() error {
 			}
 			in.Order = append(in.Order, o)
 		}
-		world = world || r.Actor == machines.ActorWorld
+		world, tasks = world || r.Actor == machines.ActorWorld, tasks || r.Actor == machines.ActorTasks
 	}
 	v.realtime.now = in.At
 	if !v.state.Agenda.Started {
@@ -61,6 +62,11 @@ func (v *verifier) openArrivals() error {
 	}
 	if err := v.fromOutside(in); err != nil {
 		return err
+	}
+	if tasks {
+		if err := v.decide(&machines.Ready{Service: tooltask.Service}); err != nil {
+			return err
+		}
 	}
 	expires := v.state.View.Expires()
 	in.Expires = world && len(in.Order) == 0 && !in.Lifecycle && expires != 0 && expires <= in.At

@@ -189,10 +189,33 @@ func (v *verifier) redo(t *turn) {
 	m.Release()
 }
 
+// cut reads the failures of requests that a kill cut off: the first facts of the turn.
+func (t *turn) cut(codec *protocol.Codec) (lost []*agent.Answered, err error) {
+	for _, r := range t.records {
+		if r.Kind != agent.FactModelAnswered {
+			break
+		}
+		f, err := codec.ReadFact(r.Kind, r.Data)
+		if err != nil {
+			return nil, err
+		}
+		x, _ := f.(agent.Recorded).Answered()
+		if !f.(*agent.ModelAnswered).Cut() {
+			break
+		}
+		lost = append(lost, x)
+	}
+	return lost, nil
+}
+
 // play gives a deliberation the recorded answers until it ends, or one is missing.
 func (t *turn) play(m *agent.Machine, wake *agent.Wake, codec *protocol.Codec, show func(*agent.Ask)) (protocol.Decision, error) {
+	var err error
+	if wake.Lost, err = t.cut(codec); err != nil {
+		return protocol.Decision{}, err
+	}
 	d, err := m.Decide(wake)
-	answers := answersOf{turn: t, codec: codec, show: show}
+	answers := answersOf{turn: t, codec: codec, at: len(wake.Lost), show: show}
 	for err == nil && len(d.Facts) == 0 && t.trouble == "" {
 		answers.ask(d.Effects)
 		in := answers.next()
@@ -231,6 +254,9 @@ func abandon(m *agent.Machine) {
 // encode keeps what a decision says beyond the machine's working memory.
 func (v *verifier) encode(t *turn, d protocol.Decision) error {
 	for _, f := range d.Facts {
+		if end, ok := f.(*agent.TurnEnded); ok && end.ToolCalls+end.ToolRefused > 0 {
+			f = t.asRecorded(*end, v.codec)
+		}
 		raw, err := v.codec.Append(nil, f)
 		if err != nil {
 			return err
@@ -245,6 +271,14 @@ func (v *verifier) encode(t *turn, d protocol.Decision) error {
 		t.requests = append(t.requests, protocol.Sequenced{To: r.To, Data: slices.Clone(r.Data)})
 	}
 	return nil
+}
+
+// asRecorded leaves out what an older run did not say: what tools took.
+func (t *turn) asRecorded(end agent.TurnEnded, codec *protocol.Codec) *agent.TurnEnded {
+	if was, err := endOf(t.records[len(t.records)-1], codec); err == nil && was != nil && was.ToolCalls+was.ToolRefused == 0 {
+		end.ToolCalls, end.ToolTime, end.ToolBytes, end.ToolCost, end.ToolRefused = 0, 0, 0, 0, 0
+	}
+	return &end
 }
 
 // answersOf hands the recorded answers of a turn to its machine.

@@ -6,6 +6,7 @@ import (
 
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent"
+	"tavernsim/engine/tooltask"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines"
@@ -316,7 +317,12 @@ func (v *verifier) service(e machines.Effect) error {
 	case kind.Middleware && v.opt.NoMiddleware:
 		err = v.takeService(in, actor, TakenMiddleware)
 	default:
-		err = v.decideService(in, service, e)
+		if t, ok := service.(*machines.Tasks); ok {
+			err = v.tellTasks(t, e.At)
+		}
+		if err == nil {
+			err = v.decideService(in, service, e)
+		}
 	}
 	if err != nil {
 		return err
@@ -325,6 +331,27 @@ func (v *verifier) service(e machines.Effect) error {
 	err = v.decide(in)
 	v.taken = ""
 	return err
+}
+
+// tellTasks tells the service of tasks what came from outside of it, as the history says:
+// answers, and how long tasks take.
+func (v *verifier) tellTasks(t *machines.Tasks, at protocol.Time) error {
+	for i := 0; ; i++ {
+		r, ok := v.peek(i)
+		if !ok || r.Actor != machines.ActorTasks {
+			return nil
+		}
+		f, err := v.codec.ReadFact(r.Kind, r.Data)
+		if err != nil {
+			return err
+		}
+		switch x := f.(type) {
+		case *tooltask.Opened:
+			t.Tell(x.Task.ID, tooltask.Told{After: x.Task.Due.Sub(at), Timed: true})
+		case *tooltask.Ended:
+			t.Tell(x.ID, tooltask.Told{Answer: &tooltask.Answer{Output: x.Output, Artifacts: x.Artifacts, Latency: x.Latency, ErrorKind: x.ErrorKind, Error: x.Error}})
+		}
+	}
 }
 
 func (v *verifier) decideService(in *machines.ServiceAnswered, service machines.Service, e machines.Effect) error {

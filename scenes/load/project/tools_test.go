@@ -1,0 +1,135 @@
+package project
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"pgregory.net/rapid"
+)
+
+// toolFiles are those of the page.
+func toolFiles(t testing.TB) map[string]string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(docsDir, "tool.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]string{}
+	for _, m := range regexp.MustCompile("(?s)<!-- (file|bad): ([^ ]+) -->\n+```[a-z]*\n(.*?)```").FindAllStringSubmatch(string(text), -1) {
+		files[m[2]] = m[3]
+	}
+	if len(files) < 4 {
+		t.Fatal(len(files))
+	}
+	return files
+}
+
+func loadTool(files map[string]string) (*Project, error) {
+	fsys := fstest.MapFS{"scenes/s.yaml": &fstest.MapFile{Data: []byte("id: s\nname: S\nagent_instances: []\nsimulation: {stop: {ticks: 1}}\n")}}
+	for name, text := range files {
+		fsys[name] = &fstest.MapFile{Data: []byte(text)}
+	}
+	return Load(fsys, Options{Tools: []string{"SayTool"}})
+}
+
+// Definitions of tools that were damaged give faults with places, or load; nothing else.
+func TestDamagedTools(t *testing.T) {
+	good := toolFiles(t)
+	names := []string{"tools/weather.tool.yaml", "tools/order.tool.yaml", "tools/mock.yaml"}
+	pieces := []string{"{", "}", "[", "]", ":", "\"", "'", "\n", "  ", "/", "{/", "..", "null", "1e999", "-1", "true", "from", "$ref: '#'", "type: http", "\x00", "\x1b", "&a", "*a", "$expr", "{{", "execution", "needs: [net:a:1]", "\xff"}
+	rapid.Check(t, func(r *rapid.T) {
+		files := map[string]string{}
+		for _, name := range names {
+			b := []byte(good[name])
+			for range rapid.IntRange(0, 3).Draw(r, "times") {
+				at := rapid.IntRange(0, len(b)).Draw(r, "at")
+				to := min(len(b), at+rapid.IntRange(0, 20).Draw(r, "cut"))
+				b = append(append(append([]byte{}, b[:at]...), rapid.SampledFrom(pieces).Draw(r, "piece")...), b[to:]...)
+			}
+			files[name] = string(b)
+		}
+		p, err := loadTool(files)
+		var faults *Error
+		switch {
+		case err == nil:
+			for _, id := range p.ToolIDs() {
+				x, _ := p.Tool(id)
+				_ = x.Check(map[string]any{"town": int64(1), "days": "x"})
+			}
+		case !errors.As(err, &faults):
+			r.Fatal(err)
+		default:
+			for _, f := range faults.Faults {
+				if !strings.HasPrefix(f.File, "tools/") && f.File != "" {
+					r.Fatalf("%s", f)
+				}
+			}
+		}
+	})
+}
+
+// Ids that a model cannot tell apart, and parameters with all their faults.
+func TestToolIDsAndParameters(t *testing.T) {
+	upper := "id: %\nimplementation: {type: service, name: x}\n"
+	for id, want := range map[string]string{
+		"weather_Forecast": `"weather_Forecast", which is defined in tools/a.tool.yaml`,
+		"say.tool":         `"say.tool" and "SayTool", which comes with the program`,
+	} {
+		files := map[string]string{"tools/a.tool.yaml": strings.Replace(upper, "%", id, 1), "tools/weather.tool.yaml": toolFiles(t)["tools/weather.tool.yaml"]}
+		if _, err := loadTool(files); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", id, err)
+		}
+	}
+	p, err := loadTool(map[string]string{"tools/weather.tool.yaml": toolFiles(t)["tools/weather.tool.yaml"]})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, _ := p.Tool("weather.forecast")
+	if err := x.Check(map[string]any{"town": "Rome", "days": int64(3)}); err != nil {
+		t.Error(err)
+	}
+	err = x.Check(map[string]any{"town": "", "days": int64(9), "a/b~c": true})
+	for _, want := range []string{"/town: ", "/days: maximum: got 9, want 7", "/a~1b~0c: the schema does not allow"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+	if x.CheckOutput("x") == nil || x.CheckOutput(map[string]any{"text": "sun"}) != nil {
+		t.Error("the output")
+	}
+}
+
+// No file takes the place of a tool that comes with the program, in whatever spelling; the
+// project itself may allow less to the code of its agents.
+func TestIDsOfTheProgramsTools(t *testing.T) {
+	for _, id := range []string{"command", "Command", "ctrl", "input", "get_value", "getValue", "GET.VALUE", "read", "edit", "E-dit", "ｅｄｉｔ", "CodeInterpreter:execute", "codeinterpreter.execute", "say_tool", "ＳａｙTool"} {
+		for _, dir := range []string{"tools", "plugins/w/tools"} {
+			_, err := loadTool(map[string]string{
+				"project.json": `{"id": "p", "plugins": ["w"]}`, "plugins/w/plugin.yaml": "{name: w, version: 1.0.0}", "agent_profiles/a.yaml": "a fault, so that those of the plugin are there, too",
+				dir + "/a.tool.yaml": "{id: '" + id + "', implementation: {type: service, name: x}}",
+			})
+			if want := dir + "/a.tool.yaml:1:6: id: the tool \"" + id + "\" and "; err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "which comes with the program, are one name for a model") {
+				t.Errorf("%s in %s: %v", id, dir, err)
+			}
+		}
+	}
+	less := "{id: 'CodeInterpreter:execute', implementation: {type: code, languages: [sh]}}"
+	if p, err := loadTool(map[string]string{"tools/a.tool.yaml": less}); err != nil {
+		t.Error(err)
+	} else if x, _ := p.Tool("CodeInterpreter:execute"); len(x.Definition.Implementation.Languages) != 1 {
+		t.Errorf("%+v", x.Definition)
+	}
+	p, err := loadTool(map[string]string{"project.json": `{"id": "p", "plugins": ["w"]}`, "plugins/w/plugin.yaml": "{name: w, version: 1.0.0}", "plugins/w/tools/a.tool.yaml": less})
+	if err != nil || !p.Plugins()["w"].Broken() {
+		t.Error("a plugin changes the code of agents", err)
+	}
+	_, err = loadTool(map[string]string{"tools/a.tool.yaml": "{id: weather.wind, implementation: {type: service, name: x}}", "tools/b.tool.yaml": "{id: ｗeather.wind, implementation: {type: service, name: x}}"})
+	if err == nil || !strings.Contains(err.Error(), `"weather.wind", which is defined in tools/a.tool.yaml`) {
+		t.Error(err)
+	}
+}

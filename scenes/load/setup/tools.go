@@ -1,0 +1,56 @@
+package setup
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"tavernsim/engine/agent"
+	"tavernsim/engine/budget"
+	"tavernsim/protocol"
+	"tavernsim/scenes/load/project"
+	"tavernsim/tools/manifest"
+)
+
+// KindTool is the kind of requests to tools that the project defines.
+const KindTool = "tool"
+
+// tools are those of the host and of the project, as agents have them.
+func tools(p *project.Project, host []agent.External) []agent.External {
+	list := slices.Clone(host)
+	for _, id := range p.ToolIDs() {
+		t, _ := p.Tool(id)
+		d := t.Definition
+		x := agent.External{
+			Spec: protocol.ToolSpec{Name: id, Description: d.Description, Parameters: d.Parameters}, Check: t.Check, Kind: KindTool, Timeout: d.Execution.Timeout.Std(), Once: d.Execution.Repeat == manifest.Never,
+			Parallel: d.Execution.Parallel, References: true, Async: d.Execution.Mode == manifest.Async,
+		}
+		x.Latency, _ = d.Latency()
+		x.Cost = int64(math.Round(d.Cost * budget.Dollar))
+		if d.Implementation.Type == manifest.Workflow {
+			x.Kind, x.Skill, x.Timeout, x.References = "", d.Implementation.ID, 0, false
+		}
+		list = append(list, x)
+	}
+	slices.SortStableFunc(list, func(a, b agent.External) int { return strings.Compare(a.Spec.Name, b.Spec.Name) })
+	return list
+}
+
+// CostOf is what a call of a tool costs, in nano-dollars.
+func (s *Scene) CostOf(tool string) int64 {
+	for i := range s.External {
+		if s.External[i].Spec.Name == tool {
+			return s.External[i].Cost
+		}
+	}
+	return 0
+}
+
+// skills adds the workflows that carry out tools of an agent.
+func (b *builder) skills(d *agent.Definition) {
+	for i := range b.External {
+		if x := &b.External[i]; x.Skill != "" && slices.Contains(d.Tools, x.Spec.Name) {
+			d.Workflows[x.Skill] = b.plan(x.Skill)
+		}
+	}
+}

@@ -1,0 +1,97 @@
+package machines
+
+import (
+	"tavernsim/engine/agenda"
+	"tavernsim/engine/agent/tool"
+	"tavernsim/engine/tooltask"
+	"tavernsim/protocol"
+	"tavernsim/scenes/load/setup"
+)
+
+// Tasks is the service of tasks of tools.
+type Tasks struct {
+	State tooltask.State
+
+	rules tooltask.Rules
+	told  map[string]tooltask.Told // before the next decision
+}
+
+// ActorTasks is the actor of its facts.
+const ActorTasks = "$" + tooltask.Service
+
+func tasksKind() ServiceKind {
+	return ServiceKind{Name: tooltask.Service, Actor: ActorTasks, New: newTasks, Facts: tooltask.Facts}
+}
+
+func newTasks(sc *setup.Scene) (Service, error) {
+	return &Tasks{rules: tooltask.Rules{Realtime: sc.Clock == agenda.Realtime, Tick: sc.Simulation().Tick.Std()}, told: map[string]tooltask.Told{}}, nil
+}
+
+// Tell gives what is known outside about a task, for the next decision.
+func (t *Tasks) Tell(id string, x tooltask.Told) { t.told[id] = x }
+
+// Decide implements Service.
+func (t *Tasks) Decide(in *RequestReader, now protocol.Time, give func([]protocol.Fact, bool) error) error {
+	raws, err := in.Next(int(in.Left))
+	if err != nil {
+		return err
+	}
+	requests := make([]tooltask.Request, len(raws))
+	for i, raw := range raws {
+		if requests[i], err = tooltask.ReadRequest(raw); err != nil {
+			return err
+		}
+	}
+	facts := t.State.Decide(t.rules, now, requests, t.told)
+	clear(t.told)
+	return give(facts, false)
+}
+
+// Apply implements Service.
+func (t *Tasks) Apply(f protocol.Fact) error {
+	x, ok := f.(tooltask.Fact)
+	if !ok {
+		return unfolded(f)
+	}
+	t.State.Apply(x)
+	return nil
+}
+
+// Publish implements Service. On the realtime clock a task is waited for without a time.
+func (t *Tasks) Publish() Part {
+	return Part{Service: tooltask.Service, Shown: t.State, Next: t.State.Next(), Awaits: t.rules.Realtime && len(t.State.Open) > 0}
+}
+
+// Snapshot implements Service.
+func (t *Tasks) Snapshot(codec *protocol.Codec) (protocol.Raw, error) { return t.State.Snapshot(codec) }
+
+// Load implements Service.
+func (t *Tasks) Load(codec *protocol.Codec, raw protocol.Raw) (err error) {
+	t.State, err = tooltask.Restore(codec, raw)
+	return err
+}
+
+// Tasks are the tasks of the scene.
+func (s *State) Tasks() *Tasks { return part[*Tasks](s) }
+
+// TypeFinished is the event by which an agent hears of the end of its task.
+const TypeFinished = "tool.finished"
+
+// finished is that event; nil = the fact ends none.
+func finished(f protocol.Fact) protocol.Raw {
+	var to string
+	var v map[string]any
+	switch x := f.(type) {
+	case *tooltask.Ended:
+		to, v = x.Agent, x.Value()
+		if out, err := x.Output.Value(); err == nil && out != nil {
+			v["output"] = tool.View(out, x.Artifacts)
+		}
+	case *tooltask.Cancelled:
+		to, v = x.Agent, x.Value()
+	default:
+		return nil
+	}
+	d := protocol.Draft{EventHeader: protocol.EventHeader{Type: TypeFinished, Source: setup.ActorScene, Targets: []string{to}, RequiresAck: true}, TTL: -1, Body: protocol.Encode(v)}
+	return d.AppendMsg(nil)
+}

@@ -1,0 +1,378 @@
+package served
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"tavernsim/protocol"
+	"tavernsim/scenes/run/rundir"
+	"tavernsim/tools"
+	"tavernsim/tools/mcp/serve"
+)
+
+// run is one that the desk started.
+type run struct {
+	id, dir string
+	stop    context.CancelFunc
+	ended   chan struct{} // closed at the end, after the following fields are set
+	code    int
+	said    string
+}
+
+// running reports whether the run goes on.
+func (r *run) running() bool {
+	select {
+	case <-r.ended:
+		return false
+	default:
+		return true
+	}
+}
+
+func (d *Desk) commands() []serve.Tool {
+	return []serve.Tool{
+		{
+			Name: "simd_validate", ReadOnly: true, Parameters: object(nil, nil),
+			Description: "Checks the project: every fault and warning with file, line and a suggestion.",
+			Call: func(ctx context.Context, params map[string]any) tools.Result {
+				if r, ok := decode(params, &struct{}{}); !ok {
+					return r
+				}
+				return d.command(ctx, false, "validate", d.opt.Folder, "--json")
+			},
+		},
+		{
+			Name: "simd_run", Parameters: object(d.runParameters(), nil),
+			Description: "Starts a run of the project and answers its id. What is left open is as the scene says. Look at it with simd_run_status and simd_inspect.",
+			Call:        d.start,
+		},
+		{
+			Name: "simd_run_status", ReadOnly: true,
+			Parameters: object(map[string]any{
+				"run":          text("id of the run"),
+				"wait_seconds": map[string]any{"type": "integer", "minimum": 0, "maximum": maxWait, "description": "answer when the run has ended, at the latest after so many seconds; default 0"},
+			}, []string{"run"}),
+			Description: "Tells whether a run is running, ended, resumable or damaged, and the summary of one that has ended.",
+			Call:        d.status,
+		},
+		{
+			Name: "simd_run_stop", Parameters: object(map[string]any{"run": text("id of the run")}, []string{"run"}),
+			Description: "Stops a run of this server after its current moment. 'simd run --resume' goes on with it.",
+			Call:        d.stop,
+		},
+		{
+			Name: "simd_inspect", ReadOnly: true, Parameters: object(viewParameters(), []string{"run"}),
+			Description: "Shows what happened in a run, and why: one of the views of 'simd inspect', as JSON.",
+			Call:        d.inspect,
+		},
+	}
+}
+
+// runParameters are the parameters of simd_run: flags of 'simd run' that name no file, but
+// for those that the operator has set.
+func (d *Desk) runParameters() map[string]any {
+	params := map[string]any{
+		"scene":  text("id of the scene; default: the project's default scene"),
+		"agents": whole("total number of agents of all entries with a count"),
+		"ticks":  whole("ticks of virtual time to run"),
+		"for":    text("scene time to run, for example 90m"),
+		"until":  text("stop when this expression over world and scene holds, for example world.day >= 3"),
+		"seed":   map[string]any{"type": "integer", "minimum": 0, "description": "seed of all random choices"},
+		"model":  text("model for requests without a name: a file of models/, or scripted"),
+		"tools":  map[string]any{"enum": []any{"live", "mock", "off"}, "description": "live = tools are carried out, mock = tools/mock.yaml answers, off = every call fails"},
+		"budget": text("most that models may take, for example tokens=100000,dollars=0.5"),
+	}
+	for _, flag := range d.opt.RunFlags {
+		name, _, _ := strings.Cut(strings.TrimPrefix(flag, "--"), "=")
+		delete(params, name)
+	}
+	return params
+}
+
+// views are those of 'simd inspect' that only read and print JSON.
+func views() []string { return append(lists(), "summary", "agent", "world", "deliberation", "trace") }
+
+// lists are the views of many rows.
+func lists() []string {
+	return []string{"agents", "budgets", "events", "facts", "audit", "artifacts", "dead-letters"}
+}
+
+// viewParameters are the views that only read, and those of their flags that name no file.
+func viewParameters() map[string]any {
+	params := map[string]any{
+		"run": text("id of the run"),
+		"view": map[string]any{
+			"enum":        views(),
+			"description": "default summary. agent wants an id, deliberation AGENT/TURN, trace an event, world may have a path: see argument",
+		},
+		"argument": text("what the view looks at: an agent, AGENT/TURN, an event, a path of the world"),
+		"limit":    map[string]any{"type": "integer", "minimum": 1, "maximum": 1000, "description": "rows of a list; default 50"},
+		"failed":   map[string]any{"type": "boolean", "description": "agents with failures (agents)"},
+		"refused":  map[string]any{"type": "boolean", "description": "only refused events (events)"},
+	}
+	for name, about := range map[string]string{
+		"scene": "id of the scene, if the run has several", "at": "moment to look at (agent, world): a scene time, an offset as 90s, wave:N, end",
+		"since": "from this moment on (lists)", "until": "up to this moment (lists)", "wave": "waves A..B (facts)",
+		"profile": "agents of this profile (agents)", "state": "idle, asleep, blocked or given_up (agents)", "sort": "order of the agents (agents)",
+		"type": "type of event, or prefix.* (events, dead-letters)", "source": "published by this agent (events)", "receiver": "heard by this agent (events)",
+		"kind": "kind of fact, or prefix.* (facts)", "actor": "decided by this actor (facts)", "path": "at or below this path (audit)",
+		"agent": "of this agent (audit, dead-letters, artifacts)", "tool": "calls of this tool (audit)", "reason": "refused for this reason (dead-letters)",
+		"group": "count by reason, type or source (dead-letters)",
+	} {
+		params[name] = text(about)
+	}
+	return params
+}
+
+func text(about string) map[string]any {
+	return map[string]any{"type": "string", "maxLength": 1000, "description": about}
+}
+
+func whole(about string) map[string]any {
+	return map[string]any{"type": "integer", "minimum": 1, "description": about}
+}
+
+func object(properties map[string]any, required []string) map[string]any {
+	o := map[string]any{"type": "object", "properties": properties, "additionalProperties": false}
+	if properties == nil {
+		o["properties"] = map[string]any{}
+	}
+	if len(required) > 0 {
+		o["required"] = required
+	}
+	return o
+}
+
+// flagsOf makes flags of parameters, of which only those that are allowed exist.
+func flagsOf(params map[string]any, allowed map[string]any) (flags []string, err error) {
+	for _, name := range slices.Sorted(maps.Keys(params)) {
+		if allowed[name] == nil {
+			return nil, fmt.Errorf("there is no parameter %q; there are %s", protocol.Short(name, 80), strings.Join(slices.Sorted(maps.Keys(allowed)), ", "))
+		}
+		switch v := params[name].(type) {
+		case string, int64, bool:
+			flags = append(flags, fmt.Sprintf("--%s=%v", name, v))
+		default:
+			return nil, fmt.Errorf("/%s: want a text or a whole number, not %T", name, v)
+		}
+	}
+	return flags, nil
+}
+
+// decode reads parameters that a tool has fixed fields for.
+func decode(params map[string]any, into any) (failed tools.Result, ok bool) {
+	b, err := json.Marshal(params)
+	if err == nil {
+		r := json.NewDecoder(strings.NewReader(string(b)))
+		r.DisallowUnknownFields()
+		err = r.Decode(into)
+	}
+	if err != nil {
+		return tools.Fail(protocol.KindInvalid, "the arguments: "+strings.TrimPrefix(err.Error(), "json: ")), false
+	}
+	return failed, true
+}
+
+func (d *Desk) start(ctx context.Context, params map[string]any) tools.Result {
+	if model, ok := params["model"].(string); ok && strings.ContainsAny(model, `:/\`) {
+		return tools.Fail(protocol.KindInvalid, "/model: want the name of a file of models/, or scripted")
+	}
+	flags, err := flagsOf(params, d.runParameters())
+	if err != nil {
+		return tools.Fail(protocol.KindInvalid, err.Error())
+	}
+	r, err := d.begin(flags)
+	if err != nil {
+		return tools.Fail(protocol.KindOf(err), err.Error())
+	}
+	// A wrong command line ends at once; a run that has begun has its manifest.
+	tick, late := time.NewTicker(lookEvery), time.NewTimer(beginsIn)
+	defer tick.Stop()
+	defer late.Stop()
+	for {
+		select {
+		case <-r.ended:
+			if _, begun := listed(ctx, r.dir); !begun {
+				return failed(r.code, r.said)
+			}
+		case <-ctx.Done():
+		case <-late.C:
+		case <-tick.C:
+			if _, begun := listed(ctx, r.dir); !begun {
+				continue
+			}
+		}
+		return tools.Output(map[string]any{"run": r.id})
+	}
+}
+
+// begin starts a run.
+func (d *Desk) begin(flags []string) (*run, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return nil, protocol.Errorf(protocol.KindCancelled, "the server ends")
+	}
+	going := 0
+	for _, r := range d.runs {
+		if r.running() {
+			going++
+		}
+	}
+	if going >= MaxRuns {
+		return nil, protocol.Errorf(protocol.KindLimit, "%d runs go on already; stop one (simd_run_stop), or wait", going)
+	}
+	if len(d.runs) >= maxKept {
+		maps.DeleteFunc(d.runs, func(_ string, r *run) bool { return !r.running() })
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	id := time.Now().UTC().Format("20060102-150405-") + strings.ToLower(rand.Text()[:6])
+	r := &run{id: id, dir: filepath.Join(d.opt.Runs, id), stop: stop, ended: make(chan struct{})}
+	d.runs[id] = r
+	args := slices.Concat([]string{"run", d.opt.Folder, "--out", r.dir, "--quiet", "--summary", "none"}, d.opt.RunFlags, flags)
+	go func() {
+		defer stop()
+		said := &bounded{most: maxSaid}
+		r.code = d.opt.Command(ctx, io.Discard, said, args...)
+		r.said = strings.TrimSpace(said.String())
+		close(r.ended)
+	}()
+	return r, nil
+}
+
+// Close interrupts the runs that go on, and waits for them.
+func (d *Desk) Close() {
+	d.mu.Lock()
+	d.closed = true
+	runs := slices.Collect(maps.Values(d.runs))
+	d.mu.Unlock()
+	for _, r := range runs {
+		r.stop()
+	}
+	for _, r := range runs {
+		<-r.ended
+	}
+}
+
+func (d *Desk) started(id string) *run {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.runs[id]
+}
+
+func (d *Desk) status(ctx context.Context, params map[string]any) tools.Result {
+	var q struct {
+		Run  string `json:"run"`
+		Wait int    `json:"wait_seconds"`
+	}
+	if r, ok := decode(params, &q); !ok {
+		return r
+	}
+	if q.Wait < 0 || q.Wait > maxWait {
+		return tools.Fail(protocol.KindInvalid, fmt.Sprintf("/wait_seconds: %d is not between 0 and %d", q.Wait, maxWait))
+	}
+	out := map[string]any{"run": q.Run}
+	if r := d.started(q.Run); r != nil {
+		late := time.NewTimer(time.Duration(q.Wait) * time.Second)
+		defer late.Stop()
+		select {
+		case <-r.ended:
+		case <-ctx.Done():
+		case <-late.C:
+		}
+		if !r.running() {
+			out["exit_code"], out["said"] = r.code, r.said
+		}
+	}
+	found, err := d.find(ctx, q.Run)
+	if err != nil {
+		return tools.Fail(protocol.KindOf(err), err.Error())
+	}
+	if out["state"] = found.State; found.State != rundir.Running && rundir.Summarized(found.Dir) {
+		r := d.summary(ctx, q.Run)
+		if r.Error != nil {
+			return r
+		}
+		out["summary"] = r.Output
+	}
+	return tools.Output(out)
+}
+
+func (d *Desk) summary(ctx context.Context, id string) tools.Result {
+	b, err := d.read(ctx, scheme+id+"/summary")
+	var v any
+	if err == nil {
+		err = json.Unmarshal(b, &v)
+	}
+	if err != nil {
+		return tools.Fail(protocol.KindOf(err), err.Error())
+	}
+	return tools.Output(v)
+}
+
+func (d *Desk) stop(ctx context.Context, params map[string]any) tools.Result {
+	var q struct {
+		Run string `json:"run"`
+	}
+	if r, ok := decode(params, &q); !ok {
+		return r
+	}
+	r := d.started(q.Run)
+	if r == nil {
+		return tools.Fail(protocol.KindNotFound, fmt.Sprintf("this server has not started a run %q", q.Run))
+	}
+	r.stop()
+	select {
+	case <-r.ended:
+	case <-ctx.Done():
+	}
+	return d.status(ctx, params)
+}
+
+func (d *Desk) inspect(ctx context.Context, params map[string]any) tools.Result {
+	params = maps.Clone(params)
+	taken := map[string]string{"run": "", "view": "summary", "argument": ""}
+	for name := range taken {
+		if v, given := params[name]; given {
+			s, ok := v.(string)
+			if !ok {
+				return tools.Fail(protocol.KindInvalid, fmt.Sprintf("/%s: want a text, not %T", name, v))
+			}
+			taken[name] = s
+		}
+		delete(params, name)
+	}
+	if !slices.Contains(views(), taken["view"]) {
+		return tools.Fail(protocol.KindInvalid, fmt.Sprintf("there is no view %q; there are %s", protocol.Short(taken["view"], 80), strings.Join(views(), ", ")))
+	}
+	allowed := viewParameters()
+	for name := range taken {
+		delete(allowed, name)
+	}
+	flags, err := flagsOf(params, allowed)
+	if err != nil {
+		return tools.Fail(protocol.KindInvalid, err.Error())
+	}
+	found, err := d.find(ctx, taken["run"])
+	if err != nil {
+		return tools.Fail(protocol.KindOf(err), err.Error())
+	}
+	list := slices.Contains(lists(), taken["view"])
+	if _, given := params["limit"]; !given && list {
+		flags = append(flags, fmt.Sprintf("--limit=%d", rowsOfView))
+	}
+	args := append([]string{"inspect", "--json", "--quiet"}, flags...)
+	args = append(args, "--", found.Dir, taken["view"])
+	if taken["argument"] != "" {
+		args = append(args, taken["argument"])
+	}
+	return d.command(ctx, list, args...)
+}

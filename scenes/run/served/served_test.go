@@ -1,0 +1,167 @@
+package served
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"tavernsim/protocol"
+	"tavernsim/scenes/run/rundir"
+	"tavernsim/tools"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// commands stands for the commands of simd: runs go on until they are stopped.
+func commands(t *testing.T, out string, code int) (d *Desk, args *[]string) {
+	args = &[]string{}
+	d = New(Options{Folder: "project", Runs: t.TempDir(), RunFlags: []string{"--tools=mock"}, Command: func(ctx context.Context, w, said io.Writer, a ...string) int {
+		if a[0] != "run" {
+			*args = a
+			fmt.Fprint(w, out)
+			fmt.Fprintf(said, "simd: it is so\nRun 'simd %s --help' for usage.\n", a[0])
+			return code
+		}
+		if slices.Contains(a, "--ticks=1") {
+			fmt.Fprintln(said, "simd: one is too few")
+			return 2
+		}
+		dir := a[slices.Index(a, "--out")+1]
+		if err := os.MkdirAll(filepath.Join(dir, rundir.JournalDir), 0o755); err != nil {
+			t.Error(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "manifest.json"), []byte("{}"), 0o644); err != nil {
+			t.Error(err)
+		}
+		<-ctx.Done()
+		return 130
+	}})
+	t.Cleanup(d.Close)
+	return d, args
+}
+
+func tool(t *testing.T, d *Desk, name string) func(params map[string]any) tools.Result {
+	t.Helper()
+	for _, x := range d.commands() {
+		if x.Name == name {
+			return func(params map[string]any) tools.Result { return x.Call(t.Context(), params) }
+		}
+	}
+	t.Fatalf("no tool %s", name)
+	return nil
+}
+
+// Promise 2: parameters become flags of a command, or are refused.
+func TestInspect(t *testing.T) {
+	d, args := commands(t, `{"a": 1}`, 0)
+	dir := filepath.Join(d.opt.Runs, "r1")
+	if err := os.MkdirAll(filepath.Join(dir, rundir.JournalDir), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "manifest.json"), []byte("{}"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	inspect := tool(t, d, "simd_inspect")
+	for _, c := range []struct {
+		params map[string]any
+		want   string // arguments behind those of every view, or the error
+	}{
+		{map[string]any{}, "-- DIR summary"},
+		{map[string]any{"view": "agent", "argument": "--at=x"}, "-- DIR agent --at=x"},
+		{map[string]any{"view": "agents", "failed": true, "limit": int64(7)}, "--failed=true --limit=7 -- DIR agents"},
+		{map[string]any{"view": "facts", "kind": "agent.*"}, "--kind=agent.* --limit=50 -- DIR facts"},
+		{map[string]any{"view": "dead-letters", "redeliver": true}, `invalid: there is no parameter "redeliver"`},
+		{map[string]any{"view": "deliberation", "against": "/etc/passwd"}, `invalid: there is no parameter "against"`},
+		{map[string]any{"view": "artifact", "argument": "x"}, `invalid: there is no view "artifact"`},
+		{map[string]any{"view": int64(1)}, "invalid: /view: want a text, not int64"},
+		{map[string]any{"at": map[string]any{}}, "invalid: /at: want a text or a whole number, not map[string]interface {}"},
+		{map[string]any{"run": "../r1"}, `invalid: run "../r1": want the id of a run`},
+		{map[string]any{"run": ""}, `invalid: run "": want the id of a run`},
+		{map[string]any{"run": ".."}, `invalid: run "..": want the id of a run`},
+		{map[string]any{"run": "r2"}, `not_found: there is no run "r2"`},
+	} {
+		if _, given := c.params["run"]; !given {
+			c.params["run"] = "r1"
+		}
+		*args = nil
+		r := inspect(c.params)
+		got := strings.Replace(strings.TrimPrefix(strings.Join(*args, " "), "inspect --json --quiet "), dir, "DIR", 1)
+		if r.Error != nil {
+			got = fmt.Sprintf("%s: %s", r.Error.Kind, r.Error.Message)
+		}
+		if !strings.HasPrefix(got, c.want) {
+			t.Errorf("%v: %s; want %s", c.params, got, c.want)
+		}
+	}
+	if r := inspect(map[string]any{"run": "r1", "view": "events"}); fmt.Sprint(r.Output) != "map[rows:[map[a:1]]]" {
+		t.Errorf("a list of one row is %v", r.Output)
+	}
+}
+
+// Promise 2: the client reads what the command says, without what is for people.
+func TestFailed(t *testing.T) {
+	for code, want := range map[int]protocol.ErrorKind{1: protocol.KindUnknown, 2: protocol.KindInvalid, 3: protocol.KindInvalid, 4: protocol.KindNotFound, 6: protocol.KindConflict, 7: protocol.KindLimit} {
+		d, _ := commands(t, "", code)
+		if r := tool(t, d, "simd_validate")(nil); r.Error == nil || r.Error.Kind != want || r.Error.Message != "it is so" {
+			t.Errorf("exit code %d: %+v", code, r.Error)
+		}
+	}
+	d, _ := commands(t, `{"a": "`+strings.Repeat("x", MaxView)+`"}`, 0)
+	if r := tool(t, d, "simd_validate")(nil); r.Error == nil || r.Error.Kind != protocol.KindLimit {
+		t.Errorf("a large view: %+v", r.Error)
+	}
+}
+
+// Promise 3.
+func TestRuns(t *testing.T) {
+	d, _ := commands(t, "", 0)
+	start := tool(t, d, "simd_run")
+	for _, c := range []struct {
+		params map[string]any
+		want   string
+	}{
+		{map[string]any{"ticks": int64(1)}, "one is too few"},
+		{map[string]any{"tools": "live"}, `there is no parameter "tools"`}, // the operator has set it
+		{map[string]any{"out": "/tmp/x"}, `there is no parameter "out"`},
+		{map[string]any{"model": "replay:/etc/passwd"}, "/model: "},
+	} {
+		if r := start(c.params); r.Error == nil || !strings.HasPrefix(r.Error.Message, c.want) {
+			t.Errorf("%v: %+v", c.params, r)
+		}
+	}
+	var first string
+	for i := range MaxRuns {
+		r := start(nil)
+		if r.Error != nil {
+			t.Fatal(r.Error)
+		}
+		if i == 0 {
+			first, _ = r.Output.(map[string]any)["run"].(string)
+		}
+	}
+	if r := start(nil); r.Error == nil || r.Error.Kind != protocol.KindLimit {
+		t.Errorf("one run too many: %+v", r)
+	}
+	if r := tool(t, d, "simd_run_stop")(map[string]any{"run": first}); r.Error != nil || r.Output.(map[string]any)["exit_code"] != 130 {
+		t.Errorf("%+v, %v", r, r.Error)
+	}
+	if r := start(nil); r.Error != nil {
+		t.Errorf("after one has stopped: %+v", r.Error)
+	}
+	d.Close()
+	for _, r := range d.runs {
+		if r.running() {
+			t.Errorf("%s goes on", r.id)
+		}
+	}
+	if r := start(nil); r.Error == nil {
+		t.Error("a run began after the end")
+	}
+}

@@ -1,0 +1,180 @@
+package tooling_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+
+	"tavernsim/scenes/load/project"
+	"tavernsim/scenes/scenestest"
+	"tavernsim/scenes/tooling"
+	"tavernsim/tools"
+	"tavernsim/tools/grants"
+)
+
+// hooking is a project with two plugins whose hooks look at calls of a function.
+const hooking = `
+-- project.json --
+{"id": "test", "plugins": [{"name": "guard"}, {"name": "late"}],
+ "tool_policy": {"otherwise": "allow", "rules": [{"id": "no-evil", "tools": ["look"], "params": {"/q": "evil*"}, "do": "deny"}]}}
+-- plugins/guard/plugin.yaml --
+name: guard
+version: 1.0.0
+services: {g: {command: python3 ./guard.py}}
+permissions: {hooks: ["hook:tool:before-call", "hook:tool:after-call"]}
+hooks:
+  - {hook: "tool:before-call", service: g, fail: closed, priority: 5, timeout: 3s}
+  - {hook: "tool:after-call", service: g, fail: closed, timeout: 3s}
+-- plugins/late/plugin.yaml --
+name: late
+version: 1.0.0
+services: {l: {command: python3 ./guard.py late}}
+permissions: {hooks: ["hook:tool:before-call"]}
+hooks: [{hook: "tool:before-call", service: l, fail: open, timeout: 3s}]
+-- plugins/late/guard.py --
+GUARD
+-- plugins/guard/guard.py --
+GUARD
+-- tools/look.tool.yaml --
+id: look
+parameters: {properties: {q: {type: string, maxLength: 20}}}
+implementation: {type: service, name: lab}
+-- agent_profiles/a.yaml --
+id: a
+name: A
+version: "1.0.0"
+schema_version: "1.0"
+core_deliberation_workflow_id: std/core
+tool_ids_inventory: [look]
+-- scenes/s.yaml --
+id: s
+name: S
+agent_instances: [{instance_id: a, profile_id: a}]
+simulation: {seed: 1, stop: {ticks: 3}, model: models/m.yaml}
+-- models/m.yaml --
+rules: [{match: {variables: {turn: 1}}, answer: {calls: [{tool: look, params: {q: change}}, {tool: look, params: {q: forbidden}}]}}]
+otherwise: {text: ""}
+`
+
+const guard = `import json, sys
+late = len(sys.argv) > 1
+def hook(p):
+    q = p["params"].get("q", "")
+    if p["hook"] == "tool:after-call":
+        if q == "shown otherwise": return {"output": "<b> \u001b[31mhidden \u202e"}
+        if q == "withheld": return {"veto": "nobody sees it"}
+        if q == "breaks after": sys.exit(3)
+        return {}
+    if late: return {"params": {"q": q + "+"}} if q == "changed" else {}
+    if q == "change": return {"params": {"q": "changed"}}
+    if q == "forbidden": return {"veto": "not on Sundays"}
+    if q == "too long": return {"params": {"q": "x" * 30}}
+    if q == "no object": return {"params": [1]}
+    if q == "to evil": return {"params": {"q": "evil deeds"}}
+    if q == "breaks": sys.exit(3)
+    return {}
+for line in sys.stdin:
+    q = json.loads(line)
+    result = {"protocol": 1} if q["method"] == "initialize" else hook(q["params"]) if q["method"] == "hook/call" else {}
+    if "id" in q:
+        print(json.dumps({"jsonrpc": "2.0", "id": q["id"], "result": result}), flush=True)
+`
+
+func hooked(t *testing.T) *project.Project {
+	t.Helper()
+	p, err := scenestest.Load(scenestest.Files(txtar.Parse([]byte(strings.ReplaceAll(hooking, "GUARD\n", guard)))), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range p.Plugins() {
+		if x.Broken() {
+			t.Fatal(x.Faults)
+		}
+	}
+	return p
+}
+
+// grantAll grants all that a project asks for.
+func grantAll(p *project.Project) *grants.Store {
+	store := &grants.Store{}
+	for _, a := range tooling.Asked(p, tooling.Place{}) {
+		store.Give(&a)
+	}
+	return store
+}
+
+func echo() map[string]tools.Executor {
+	return map[string]tools.Executor{"lab": tools.Func(func(_ context.Context, c *tools.Call) tools.Result {
+		return tools.Output(fmt.Sprintf("saw %v", c.Params["q"]))
+	})}
+}
+
+// Hooks change parameters, forbid calls and change what is seen, the one of higher priority
+// first; what they make is checked, judged and tamed, and a hook that fails closes or opens.
+func TestHooksOfCalls(t *testing.T) {
+	box, p := withPython(t), hooked(t)
+	for _, c := range []struct{ q, status, want string }{
+		{"plain", "ok", "saw plain"},
+		{"change", "ok", "saw changed+"},
+		{"forbidden", "denied", "the hook of the plugin guard forbids it: not on Sundays"},
+		{"too long", "denied", "made wrong parameters: /q: maxLength"},
+		{"no object", "denied", "parameters that are no object"},
+		{"to evil", "denied", "the policy does not allow (no-evil)"},
+		{"breaks", "denied", "the hook tool:before-call of the service guard/g: the service guard/g: it ended with exit code 3"},
+		{"shown otherwise", "ok", "<b> hidden "},
+		{"withheld", "denied", "nobody sees it"},
+		{"breaks after", "denied", "its answer is withheld"},
+	} {
+		t.Run(c.q, func(t *testing.T) {
+			set, err := tooling.New(tooling.Options{Project: p, Run: "r", Sandbox: box, Services: echo(), Grants: grantAll(p), Profile: "a"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer set.Close()
+			tool, _ := p.Tool("look")
+			r := set.Try(t.Context(), tool, map[string]any{"q": c.q}, 0)
+			text := fmt.Sprint(r.Output)
+			if r.Error != nil {
+				text = r.Error.Message
+			}
+			if string(r.Status) != c.status || !strings.Contains(text, c.want) {
+				t.Errorf("%s %q, want %s %q", r.Status, text, c.status, c.want)
+			}
+		})
+	}
+	if _, err := tooling.New(tooling.Options{Project: p, Services: echo()}); err == nil || !strings.Contains(err.Error(), "has hooks") {
+		t.Error(err)
+	}
+	if _, err := tooling.New(tooling.Options{Project: p, Mode: tooling.Off}); err != nil {
+		t.Error(err)
+	}
+}
+
+// A hook that the operator has not granted is not asked: one that closes denies every call.
+func TestHooksWantGrants(t *testing.T) {
+	box, p := withPython(t), hooked(t)
+	set, err := tooling.New(tooling.Options{Project: p, Run: "r", Sandbox: box, Services: echo(), Grants: &grants.Store{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer set.Close()
+	tool, _ := p.Tool("look")
+	if r := set.Try(t.Context(), tool, map[string]any{"q": "plain"}, 0); r.Status != tools.Denied || !strings.Contains(r.Error.Message, "tool:before-call") || !strings.Contains(r.Error.Message, "grant") {
+		t.Errorf("%+v %+v", r, r.Error)
+	}
+}
+
+// In a scene the answer of a call is what came of its hooks: verify asks none.
+func TestHooksInAScene(t *testing.T) {
+	box, p := withPython(t), hooked(t)
+	s := scenestest.New(t, p, "")
+	set := scenestest.Settings{Tools: tooling.Live, Sandbox: box, Services: echo()}
+	r := s.Run(t, set)
+	if r.Err != nil || !r.Final || r.State.Tally.ByTool["look"] != 2 || r.State.Tally.CallsFailed != 1 {
+		t.Fatalf("%v %+v", r.Err, r.State.Tally)
+	}
+	mustVerify(t, s, scenestest.Settings{Tools: tooling.Off})
+}

@@ -1,0 +1,158 @@
+package tooling_test
+
+import (
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"tavernsim/engine/tooltask"
+	"tavernsim/persistence"
+	"tavernsim/protocol"
+	"tavernsim/scenes/scenestest"
+	"tavernsim/scenes/tooling"
+)
+
+// child runs the callers, or goes on with them.
+func child(where string) error {
+	dir, port, _ := strings.Cut(where, " ")
+	port, tasks := strings.CutSuffix(port, " tasks")
+	p, err := load(port, asTasks(tasks)...)
+	if err != nil {
+		return err
+	}
+	def, err := p.Scene("")
+	if err != nil {
+		return err
+	}
+	s := &scenestest.Scene{Project: p, Def: def, Dir: filepath.Join(dir, "store")}
+	return s.Child(scenestest.Settings{Tools: tooling.Live})
+}
+
+// asTasks makes the calls of the callers tasks.
+func asTasks(yes bool) []string {
+	if !yes {
+		return nil
+	}
+	return []string{"execution: {repeat:", "execution: {mode: async, repeat:"}
+}
+
+// A process is killed again and again while its tasks are out: the same holds for them, and
+// each task that is due ends once.
+func TestKillTasks(t *testing.T) {
+	server, s, kills := killed(t, true)
+	for _, n := range server.of("/fire") {
+		if n != 1 {
+			t.Errorf("a call that must not be repeated was made %d times", n)
+		}
+	}
+	payments := server.of("/pay")
+	if len(server.keys) != len(payments) || len(payments) < turns/2 {
+		t.Errorf("%d payments have %d keys", len(payments), len(server.keys))
+	}
+	last, due, ended := protocol.Time(0), map[string]protocol.Time{}, map[string]int{}
+	unknown, fired := 0, 0
+	for _, f := range factsOf(t, s) {
+		switch x := f.(type) {
+		case *tooltask.Opened:
+			due[x.Task.ID] = x.Task.Due
+			last = max(last, x.Task.Opened)
+		case *tooltask.Ended:
+			ended[x.ID]++
+			if x.Tool == "srv.fire" {
+				fired++
+			}
+			if x.Status == "unknown" {
+				unknown++
+			}
+		}
+	}
+	for id, at := range due {
+		if n := ended[id]; n > 1 || at <= last && n == 0 {
+			t.Errorf("task %s, due at %s, ended %d times", id, at, n)
+		}
+	}
+	if len(server.of("/fire"))+unknown < fired || len(due) < turns {
+		t.Errorf("%d calls were made, %d are unknown, %d ended; %d tasks", len(server.of("/fire")), unknown, fired, len(due))
+	}
+	mustVerify(t, s, scenestest.Settings{})
+	t.Logf("%d kills, %d tasks, %d outcomes unknown", kills, len(due), unknown)
+}
+
+// A process is killed again and again while its tools are called: a tool that must not be
+// repeated is never called twice, one with a key has one key and so one effect for each
+// call, and what was lost is told.
+func TestKill(t *testing.T) {
+	server, s, kills := killed(t, false)
+	again := 0
+	for _, n := range server.of("/fire") {
+		if n != 1 {
+			t.Errorf("a call that must not be repeated was made %d times", n)
+		}
+	}
+	for _, n := range server.of("/read") {
+		again += n - 1
+	}
+	payments := server.of("/pay")
+	for _, n := range payments {
+		again += n - 1
+	}
+	if len(server.keys) != len(payments) || len(payments) != turns {
+		t.Errorf("%d payments have %d keys, want %d", len(payments), len(server.keys), turns)
+	}
+	unknown := 0
+	s.Journal(t, func(j *persistence.Journal) {
+		if err := j.Scan(persistence.Query{}, func(r protocol.Record) error {
+			if r.Kind == "agent.outcome_unknown" {
+				unknown++
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if fired := len(server.of("/fire")); fired+unknown < turns {
+		t.Errorf("%d calls were made and %d are unknown, of %d", fired, unknown, turns)
+	}
+	t.Logf("%d kills, %d requests repeated, %d outcomes unknown", kills, again, unknown)
+}
+
+// killed runs the callers in processes that are killed, to their end.
+func killed(t *testing.T, tasks bool) (server *counting, s *scenestest.Scene, kills int) {
+	seed := uint64(time.Now().UnixNano())
+	if s := os.Getenv("SIMD_TEST_SEED"); s != "" {
+		seed, _ = strconv.ParseUint(s, 10, 64)
+	}
+	t.Logf("repeat with SIMD_TEST_SEED=%d", seed)
+	rng := rand.New(rand.NewPCG(seed, 0))
+	most := 60
+	if testing.Short() {
+		most = 12
+	}
+	server, port := count(t, &counting{delay: 2 * time.Millisecond})
+	dir := t.TempDir()
+	where := dir + " " + port
+	if tasks {
+		where += " tasks"
+	}
+	// Killed by the count of its requests, not by the clock: a fast machine would be at the end before.
+	within := func(kill func()) {
+		later := time.Duration(rng.Int64N(int64(2 * server.delay))) // before or after the answer
+		server.after(1+rng.IntN(8), func() { time.AfterFunc(later, kill) })
+	}
+	for kills < most && !scenestest.RunChild(t, childEnv, where, within) {
+		kills++
+	}
+	if kills == most && !scenestest.RunChild(t, childEnv, where, nil) {
+		t.Fatal("the last child was killed")
+	}
+	if kills < 3 {
+		t.Errorf("%d kills", kills)
+	}
+	s = scene(t, port, asTasks(tasks)...)
+	s.Dir = filepath.Join(dir, "store")
+	return server, s, kills
+}

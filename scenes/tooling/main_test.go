@@ -1,0 +1,26 @@
+package tooling_test
+
+import (
+	"fmt"
+	"os"
+	"testing"
+
+	"tavernsim/tools/sandbox"
+)
+
+// childEnv makes this test's program a scene that is killed: DIR and the port of a server.
+const childEnv = "SIMD_TEST_TOOLS_CHILD"
+
+func TestMain(m *testing.M) {
+	if code, worker := sandbox.Reexec(os.Args); worker {
+		os.Exit(code)
+	}
+	if where := os.Getenv(childEnv); where != "" {
+		if err := child(where); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}

@@ -1,0 +1,59 @@
+package tooling
+
+import (
+	"tavernsim/protocol"
+	"tavernsim/scenes/load/project"
+	"tavernsim/tools"
+	"tavernsim/tools/rpc"
+)
+
+// service is what carries out a tool of the type service: a program of the project, or a
+// function that the program registered; nil = there is none.
+func (s *Set) service(t *project.Tool) (tools.Executor, error) {
+	if t.Service == "" {
+		return s.opt.Services[t.Definition.Implementation.Name], nil // nil is no executor
+	}
+	if s.opt.Sandbox == nil && s.mode() == Live {
+		return nil, protocol.Errorf(protocol.KindNotFound, "the service %s of the tool %s is a program, and this program has no sandbox for it (runner.Options.Sandbox); run with --tools mock", t.Service, t.Definition.ID)
+	}
+	if s.rpc == nil {
+		s.rpc = s.newServices()
+	}
+	return s.rpc.Of(t.Service), nil
+}
+
+// newServices makes the executor of all services of the project. It starts none.
+func (s *Set) newServices() *rpc.Executor {
+	all := s.opt.Project.Services()
+	var list []rpc.Service
+	for _, name := range protocol.SortedKeys(all) {
+		x := all[name]
+		list = append(list, rpc.Service{Name: name, Words: x.Script.Words(), Files: x.Script.Files(), Config: s.told(x.Plugin)})
+	}
+	return rpc.New(list, rpc.Options{Sandbox: s.opt.Sandbox, Mask: s.maskSaid, Failed: s.opt.Watch.serviceFailed})
+}
+
+// told are the values of the options of a plugin that its services are told: no secrets.
+func (s *Set) told(name string) map[string]any {
+	values := map[string]any{}
+	all, err := Config(s.opt.Project, s.opt.SceneConfig, s.opt.Given)
+	if err != nil || all[name] == nil {
+		return values // it is the project's own; New has said what is wrong
+	}
+	m := s.opt.Project.Plugins()[name].Manifest
+	for option, v := range all[name] {
+		if o := m.Option(option); o != nil && !o.Secret {
+			values[option] = v.Value
+		}
+	}
+	return values
+}
+
+// maskSaid takes secrets out of what a service wrote for people.
+func (s *Set) maskSaid(text string) string {
+	masked, err := s.opt.Secrets.Text(text)
+	if err != nil {
+		return "(withheld: it has a secret)"
+	}
+	return masked
+}

@@ -1,0 +1,123 @@
+package tooling
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"tavernsim/engine/agent"
+	"tavernsim/internal/metrics"
+	"tavernsim/scenes/outside"
+	"tavernsim/tools"
+	"tavernsim/tools/manifest"
+	"tavernsim/tools/mount"
+	"tavernsim/tools/secrets"
+	"tavernsim/tools/shell"
+)
+
+// sessions are those of the agents of a scene, with the secrets that persons give to them.
+type sessions struct {
+	once     sync.Once
+	held     *secrets.Held
+	leave    Leave // who is asked for secrets
+	executor *shell.Executor
+}
+
+// Asking gives the executors for the table of a scene. l says who is asked for secrets, and, if
+// there is a policy, for leave.
+func (s *Set) Asking(l Leave, policy bool) []outside.Entry {
+	list := s.Entries()
+	if s != nil {
+		s.shell.leave = l
+	}
+	if policy {
+		list = append(list, l.Entry())
+	}
+	return list
+}
+
+// held are the secrets of the scene.
+func (s *Set) held() *secrets.Held {
+	s.shell.once.Do(func() { s.shell.held = secrets.Hold(s.opt.Secrets) })
+	return s.shell.held
+}
+
+// sessions makes the executor of the sessions of the scene, once.
+func (s *Set) sessions() *shell.Executor {
+	if s.shell.executor == nil {
+		s.shell.executor = shell.New(shell.Options{Sandbox: s.opt.Sandbox, Mask: s.maskMore, Has: s.hasSecret, Before: s.sessionBefore})
+	}
+	return s.shell.executor
+}
+
+func (x *sessions) close() {
+	if x.executor != nil {
+		_ = x.executor.Close() // it ends what runs, and has nothing to say
+	}
+}
+
+// owned gives a call of a session, or one for a secret, what it needs of the agent, and what
+// carries it out.
+func (s *Set) owned(t *toolOf, c *tools.Call, q *agent.Ask) (x tools.Executor, err error) {
+	c.Owner = q.Model.Scene + "\x00" + q.Model.Agent
+	switch t.Definition.Implementation.Type {
+	case manifest.Value:
+		return value{s, q}, nil
+	case manifest.Shell:
+		c.Files = s.source(q)
+		content, _ := c.Params["content"].(string)
+		c.Secrets, err = s.held().For(c.Owner, c.Tool.ID, manifest.SecretsIn(content))
+	}
+	return t.executor, err
+}
+
+// maskMore masks what an agent is told after something else.
+func (s *Set) maskMore(before, text string) (string, error) {
+	masked, err := s.held().Store().More(before, text)
+	switch {
+	case err != nil:
+		s.opt.Watch.masked(metrics.MaskedWithheld)
+	case masked != text:
+		s.opt.Watch.masked(metrics.MaskedPlain)
+	}
+	return masked, err
+}
+
+// hasSecret reports whether a text spells a secret in any way.
+func (s *Set) hasSecret(text string) bool {
+	masked, err := s.held().Store().Text(text)
+	return err != nil || masked != text
+}
+
+// maskError masks the error of a result whose output is masked already.
+func (s *Set) maskError(r *tools.Result) {
+	if r.Error == nil {
+		return
+	}
+	var err error
+	if r.Error.Message, err = s.held().Store().Text(r.Error.Message); err != nil {
+		r.Error.Message = "the error is withheld: it has a secret"
+	}
+}
+
+// sessionBefore notes in the run that an agent has a session, and reports whether it had one
+// already.
+func (s *Set) sessionBefore(owner string) bool {
+	if s.opt.Mounts.Files == "" {
+		return false
+	}
+	dir := filepath.Join(s.opt.Mounts.Files, sessionsDir)
+	name := filepath.Join(dir, mount.Folder(owner))
+	if _, err := os.Stat(name); err == nil {
+		return true
+	}
+	if err := errors.Join(os.MkdirAll(dir, 0o755), os.Chmod(s.opt.Mounts.Files, 0o700)); err == nil { // programs can make files that others may start with the engine's rights
+		_ = os.WriteFile(name, nil, 0o644) // without it a lost session is a new one
+	}
+	return false
+}
+
+// sessionsDir has an empty file for each agent that had a session: no
+// folder of a scene begins with a point.
+const sessionsDir = ".sessions"

@@ -1,0 +1,386 @@
+// Package tooling joins the tools of a project with what carries them out: a [Set] is the
+// executor of the requests of one scene to them.
+//
+// [New] makes a Set in one of four modes. You add [Set.Entries] to scenes.Options.Executors
+// and must call Close after the scene has ended.
+//
+// # Promises
+//
+//  1. With [Live] each call has its key, which is the same after a kill, and at most as many
+//     calls of a tool are out as its definition says.
+//  2. With [Mock], [Replay] and [Off] nothing leaves the process, and the same call of the
+//     same turn gets the same answer.
+//  3. New names every tool that it cannot carry out.
+//  4. A tool is called only if the operator has granted all that it asks for. Mocks and
+//     recorded answers need no grant.
+//
+// # Not here
+//
+// The log of effects, gates and facts (scenes/outside, engine/agent); attempts and their
+// results (tools).
+package tooling
+
+import (
+	"context"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"tavernsim/engine/agent"
+	"tavernsim/engine/permit"
+	"tavernsim/internal/metrics"
+	"tavernsim/llm"
+	"tavernsim/llm/gate"
+	"tavernsim/llm/limit"
+	"tavernsim/protocol"
+	"tavernsim/scenes/load/project"
+	"tavernsim/scenes/load/setup"
+	"tavernsim/scenes/outside"
+	"tavernsim/tools"
+	"tavernsim/tools/artifact"
+	"tavernsim/tools/files"
+	"tavernsim/tools/grants"
+	"tavernsim/tools/httpcall"
+	"tavernsim/tools/manifest"
+	"tavernsim/tools/mcp"
+	"tavernsim/tools/plugin"
+	"tavernsim/tools/rpc"
+	"tavernsim/tools/sandbox"
+	"tavernsim/tools/script"
+	"tavernsim/tools/secrets"
+	"tavernsim/tools/toolmock"
+	"tavernsim/tools/toolreplay"
+)
+
+// Mode says what carries out the tools of a project.
+type Mode string
+
+const (
+	Live Mode = "live" // what their definitions say
+	Mock Mode = "mock" // nothing; tools/mock.yaml answers
+	Off  Mode = "off"  // nothing; every call fails
+)
+
+// Options of a Set.
+type Options struct {
+	Project *project.Project
+	Place   Place  // whose grants count
+	Mode    Mode   // "" = Live
+	Run     string // names the run in the keys of calls
+	// Services carry out the tools of the type service, by name.
+	Services map[string]tools.Executor
+	// Sandbox runs tools of the types script and code, and MCP servers. The program that gives one calls
+	// sandbox.Reexec first in its main function.
+	Sandbox *sandbox.Box
+	// Secrets are those of the operator; nil = there are none.
+	Secrets *secrets.Store
+	// Watch counts calls that are carried out; nil = nobody counts.
+	Watch *Watch
+	// Grants are what the operator allows tools that ask for something; nil = nothing.
+	Grants *grants.Store
+	// Mounts are what references in parameters lead into.
+	Mounts Mounts
+	// Policy judges calls of [Set.Try], by Profile; nil allows them. Those of agents are judged
+	// before they come here.
+	Policy  *permit.Judge
+	Profile string
+	// Realtime: calls take as long in the scene as in fact.
+	Realtime bool
+	// Given are values that the operator gives to options of plugins, and SceneConfig those
+	// of the scene, by plugin.
+	Given       plugin.Given
+	SceneConfig map[string]map[string]any
+	// Artifacts keeps what calls leave; nil = nothing is kept, and long outputs are cut.
+	Artifacts *artifact.Store
+	// Recorded are the answers that are given again with Replay, and RecordedArtifacts the
+	// files that they name; nil = none is there.
+	Recorded          *toolreplay.Answers
+	RecordedArtifacts *artifact.Store
+}
+
+// Set carries out the tools of a project for one scene.
+type Set struct {
+	opt   Options
+	tools map[string]*toolOf // by id; without those that a workflow carries out
+	http  *httpcall.Executor
+	mcp   *mcp.Executor
+	rpc   *rpc.Executor
+	files *files.Executor
+	shell sessions
+	mock  *toolmock.Mock
+
+	before, after []*hook
+	// config are the values of options, by plugin and option.
+	config map[string]map[string]string
+
+	replayed, missed atomic.Int64
+}
+
+// toolOf is a tool with what carries it out.
+type toolOf struct {
+	*project.Tool
+	executor tools.Executor
+	gate     *gate.Gate
+	refused  error        // why no call is carried out; nil = it is
+	withheld atomic.Int32 // outputs in which a secret was spelled in another form
+}
+
+// New makes the tools of a project ready; nil if it has none that leave the turn.
+func New(opt Options) (*Set, error) {
+	s, err := ForTries(opt)
+	if err != nil || len(s.tools) == 0 {
+		return nil, err
+	}
+	return s, nil
+}
+
+// ForTries makes the tools of a project ready for [Set.Try], also if all of them are
+// workflows.
+func ForTries(opt Options) (*Set, error) {
+	s := &Set{opt: opt, tools: map[string]*toolOf{}, files: files.New(), mock: opt.Project.ToolMock()}
+	if err := s.configure(); err != nil {
+		return nil, err
+	}
+	var missing []string
+	for _, id := range opt.Project.ToolIDs() {
+		t, _ := opt.Project.Tool(id)
+		x := &toolOf{Tool: s.configured(t), gate: gate.New(id, limit.Options{Requests: int64(t.Definition.Execution.Rate), Concurrency: t.Definition.Execution.Concurrency, Fixed: true, Retries: -1, Kept: -1})}
+		switch impl := &t.Definition.Implementation; impl.Type {
+		case manifest.Workflow:
+			continue
+		case manifest.HTTP:
+			if s.http == nil {
+				s.http = httpcall.New()
+			}
+			x.executor = s.http
+		case manifest.Files:
+			x.executor = s.files
+		case manifest.Shell:
+			if opt.Sandbox == nil && s.mode() == Live {
+				return nil, protocol.Errorf(protocol.KindNotFound, "the tool %s runs programs, and this program has no sandbox for them (runner.Options.Sandbox); run with --tools mock", id)
+			}
+			x.executor = s.sessions()
+		case manifest.Value:
+			x.executor = value{Set: s} // made for each call
+		case manifest.Script, manifest.Code:
+			if opt.Sandbox == nil && s.mode() == Live {
+				return nil, protocol.Errorf(protocol.KindNotFound, "the tool %s is a program, and this program has no sandbox for it (runner.Options.Sandbox); run with --tools mock", id)
+			}
+			x.executor = script.New(opt.Sandbox)
+		case manifest.MCP:
+			if d := opt.Project.Servers()[impl.Server].Definition; d.Command != "" && opt.Sandbox == nil && s.mode() == Live {
+				return nil, protocol.Errorf(protocol.KindNotFound, "the MCP server %s is a program, and this program has no sandbox for it (runner.Options.Sandbox); run with --tools mock", d.ID)
+			}
+			if s.mcp == nil {
+				s.mcp = s.newMCP()
+			}
+			x.executor = s.mcp
+		case manifest.Service:
+			var err error
+			if x.executor, err = s.service(t); err != nil {
+				return nil, err
+			}
+			if x.executor == nil && s.mode() == Live {
+				missing = append(missing, id+" ("+impl.Name+")")
+			}
+		}
+		s.tools[id] = x
+	}
+	if err := s.hooked(); err != nil {
+		return nil, err
+	}
+	s.refuse()
+	switch {
+	case len(s.tools) == 0:
+		return s, nil
+	case len(missing) > 0:
+		return nil, protocol.Errorf(protocol.KindNotFound, "no program registered the services of these tools: %s; run with --tools mock, or in the program that has them (runner.Options.Services)", strings.Join(missing, ", "))
+	case s.unknown():
+		return nil, protocol.Errorf(protocol.KindInvalid, "tools %q: want live, mock, replay or off", opt.Mode)
+	case s.mode() == Replay && opt.Recorded == nil:
+		return nil, protocol.Errorf(protocol.KindInvalid, "tools replay: there are no recorded answers (Options.Recorded)")
+	case s.mode() == Mock && s.mock == nil:
+		return nil, protocol.Errorf(protocol.KindNotFound, "the project has no %s, which says what its tools answer; write one, or run with --tools off", project.ToolMock)
+	}
+	return s, nil
+}
+
+func (s *Set) mode() Mode {
+	if s.opt.Mode == "" {
+		return Live
+	}
+	return s.opt.Mode
+}
+
+func (s *Set) unknown() bool {
+	m := s.mode()
+	return m != Live && m != Mock && m != Replay && m != Off
+}
+
+// Entries are the executors for the table of a scene: one, or none for no set.
+func (s *Set) Entries() []outside.Entry {
+	if s == nil {
+		return nil
+	}
+	e := outside.Entry{Kind: setup.KindTool, AtOnce: atOnce}
+	if e.Executor = (*live)(s); s.mode() != Live {
+		e.Executor = (*still)(s)
+	}
+	return []outside.Entry{e}
+}
+
+// atOnce bounds the calls of all tools of a scene that do not answer although their time
+// is over.
+const atOnce = 64
+
+// Close ends what is open between calls.
+func (s *Set) Close() error {
+	if s == nil {
+		return nil
+	}
+	if s.mcp != nil {
+		_ = s.mcp.Close() // it ends what runs, and has nothing to say
+	}
+	if s.rpc != nil {
+		_ = s.rpc.Close() // the same
+	}
+	s.shell.close()
+	if s.http != nil {
+		return s.http.Close()
+	}
+	return nil
+}
+
+// newMCP makes the executor of all servers that are pinned. It starts none.
+func (s *Set) newMCP() *mcp.Executor {
+	opt := s.opt
+	var list []mcp.Server
+	for _, id := range protocol.SortedKeys(opt.Project.Servers()) {
+		if x := opt.Project.Servers()[id]; x.Pin != nil {
+			list = append(list, mcp.Server{Definition: x.Definition, Pin: x.Pin})
+		}
+	}
+	return mcp.New(list, mcp.Options{Env: s.variables, Sandbox: opt.Sandbox, Secrets: opt.Secrets.For})
+}
+
+// Call makes a call as a scene would; the result is whole.
+func (s *Set) Call(ctx context.Context, q *agent.Ask) tools.Result {
+	t := s.tools[q.Call.Tool]
+	if t == nil {
+		return tools.Fail(protocol.KindNotFound, "there is no tool "+q.Call.Tool)
+	}
+	if s.mode() == Replay {
+		return s.again(q)
+	}
+	c := &tools.Call{Tool: t.Definition, Params: q.Call.Params, Config: s.config[t.Plugin]}
+	o := tools.Options{Timeout: q.Timeout, Retries: q.Call.Retry, Draw: q.Model.Draw, Check: t.CheckOutput, Keep: s.keeper(q)}
+	switch s.mode() {
+	case Off:
+		return tools.Fail(protocol.KindUnknown, "tools are off in this run (--tools off)")
+	case Mock:
+		return s.mock.Simulate(c, toolmock.Asked{Agent: q.Model.Agent, Turn: q.Model.Turn, Draw: q.Model.Draw}, o)
+	}
+	c.Key = tools.Key(tools.Place{Run: s.opt.Run, Scene: q.Model.Scene, Agent: q.Model.Agent, Turn: q.Model.Turn, Number: q.First}, c.Tool.ID, c.Params)
+	return s.watched(t, c, o, func(o tools.Options) (tools.Result, string) { return s.live(ctx, t, c, o, q) })
+}
+
+// live carries a call out, with the secrets that it was granted, and takes all secrets out
+// of what it answers. refused is why it was not.
+func (s *Set) live(ctx context.Context, t *toolOf, c *tools.Call, o tools.Options, q *agent.Ask) (r tools.Result, refused string) {
+	if err := t.leaks(); err != nil {
+		return denied(c.Tool.ID, err), metrics.DeniedBySecret
+	}
+	if t.refused != nil {
+		return denied(c.Tool.ID, t.refused), metrics.DeniedByGrant
+	}
+	var err error
+	if err = s.beforeCall(ctx, t, c, q); err != nil {
+		return denied(c.Tool.ID, err), metrics.DeniedByHook
+	}
+	if c.Secrets, err = s.opt.Secrets.For(c.Tool.ID, c.Tool.Secrets()); err != nil {
+		return denied(c.Tool.ID, err), metrics.DeniedBySecret
+	}
+	x, err := s.owned(t, c, q)
+	if err != nil {
+		return denied(c.Tool.ID, err), metrics.DeniedBySecret
+	}
+	if err := s.source(q).Same(); err != nil {
+		return denied(c.Tool.ID, err), metrics.DeniedByAsk
+	}
+	release, err := s.fetch(t, c, q)
+	defer release()
+	if err != nil {
+		return denied(c.Tool.ID, err), ""
+	}
+	if c.Tool.Implementation.Type == manifest.Files {
+		c.Files, c.Keep = s.source(q), s.keeperOfTexts(q)
+	}
+	if o.Mask = s.mask; t.Definition.Implementation.Type == manifest.Shell {
+		o.Mask = s.maskError
+	}
+	return s.afterCall(ctx, c, q, o, tools.Run(ctx, x, c, o)), ""
+}
+
+func answered(r *tools.Result, latency time.Duration) agent.Answered {
+	return agent.Answered{Output: r.Output, Artifacts: r.Artifacts, Latency: latency, Err: r.Err()}
+}
+
+// live carries calls out.
+type live Set
+
+// Name implements outside.Executor.
+func (*live) Name() string { return "tools" }
+
+// MayRepeat implements outside.Executor.
+func (x *live) MayRepeat(q *agent.Ask) bool {
+	t := x.tools[q.Call.Tool]
+	return t != nil && t.Definition.Execution.Repeat != manifest.Never
+}
+
+// Gate implements outside.Tools.
+func (x *live) Gate(q *agent.Ask) *gate.Gate {
+	if t := x.tools[q.Call.Tool]; t != nil {
+		return t.gate
+	}
+	return nil
+}
+
+// Do implements outside.Executor.
+func (x *live) Do(ctx context.Context, q *agent.Ask) agent.Answered {
+	r := (*Set)(x).Call(ctx, q)
+	latency, measured := time.Duration(0), false
+	if t := x.tools[q.Call.Tool]; t != nil {
+		latency, measured = t.Definition.Latency()
+	}
+	if measured || x.opt.Realtime {
+		latency = r.Meta.Latency.Std()
+	}
+	return answered(&r, latency)
+}
+
+// still answers without leaving the process.
+type still Set
+
+// Name implements outside.Executor.
+func (x *still) Name() string { return "tools " + string((*Set)(x).mode()) }
+
+// MayRepeat implements outside.Executor.
+func (*still) MayRepeat(*agent.Ask) bool { return true }
+
+// Answer implements outside.Instant.
+func (x *still) Answer(q *agent.Ask) agent.Answered {
+	if s := (*Set)(x); s.mode() == Replay && s.tools[q.Call.Tool] != nil {
+		return s.recorded(q)
+	}
+	r := (*Set)(x).Call(context.Background(), q)
+	return answered(&r, r.Meta.Latency.Std())
+}
+
+// Do implements outside.Executor: on the realtime clock the latency passes.
+func (x *still) Do(ctx context.Context, q *agent.Ask) agent.Answered {
+	a := x.Answer(q)
+	if err := llm.Wait(ctx, x.Name(), a.Latency); err != nil {
+		return agent.Answered{Err: err}
+	}
+	return a
+}

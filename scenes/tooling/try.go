@@ -1,0 +1,36 @@
+package tooling
+
+import (
+	"context"
+
+	"tavernsim/engine/prompt"
+	"tavernsim/llm/endpoint/toolcall"
+	"tavernsim/scenes/load/project"
+	"tavernsim/scenes/tooling/trial"
+	"tavernsim/tools"
+)
+
+// Find finds a tool of a project by an id as models may write it.
+func Find(p *project.Project, id string) (*project.Tool, error) { return trial.Find(p, id) }
+
+// Try makes one call outside of a scene, if the policy of the options allows it. Wrong
+// parameters are a result, too. The workflow of a tool runs as far as no agent is needed.
+func (s *Set) Try(ctx context.Context, t *project.Tool, params map[string]any, retries int) tools.Result {
+	return trial.Try(ctx, trial.Options{Project: s.opt.Project, Policy: s.opt.Policy, Profile: s.opt.Profile, Waits: s.mode() == Live, Call: s.Call}, t, params, retries)
+}
+
+// Function is a tool as models with native calls are told of it, under the name that
+// endpoints accept.
+func Function(t *project.Tool) map[string]any {
+	d := t.Definition
+	return map[string]any{"type": "function", "function": map[string]any{
+		"name": (&toolcall.Names{}).Wire(d.ID), "description": d.Description, "parameters": d.Parameters,
+	}}
+}
+
+// Manual is a tool as models that write calls into their text are told of it.
+func Manual(t *project.Tool) string {
+	d := t.Definition
+	unit := prompt.Tools([]any{map[string]any{"name": d.ID, "description": d.Description, "parameters": d.Parameters}})[0]
+	return prompt.TAM + "\n\n" + unit.Text
+}

@@ -1,0 +1,72 @@
+package tooling
+
+import (
+	"cmp"
+	"context"
+	"errors"
+
+	"tavernsim/engine/agent"
+	"tavernsim/engine/permit"
+	"tavernsim/protocol"
+	"tavernsim/tools"
+	"tavernsim/tools/approvals"
+	"tavernsim/tools/manifest"
+)
+
+// value carries get_value out: a person is asked for a secret, which the agent can use from
+// then on and which nothing keeps.
+type value struct {
+	*Set
+	q *agent.Ask
+}
+
+// Call implements tools.Executor.
+func (v value) Call(ctx context.Context, c *tools.Call) tools.Result {
+	key, _ := c.Params["key"].(string)
+	told := func(status string) tools.Result {
+		return tools.Output(map[string]any{"key": key, "status": status, "use": "$KARYI{" + key + "}"})
+	}
+	for _, tool := range []string{manifest.Command, manifest.Input} {
+		if _, err := v.held().For(c.Owner, tool, []string{key}); err == nil {
+			return told("available")
+		}
+	}
+	said, err := v.ask(ctx)
+	if err == nil {
+		err = v.held().Give(c.Owner, key, said)
+	}
+	if err != nil {
+		r := tools.Fail(cmp.Or(protocol.KindOf(err), protocol.KindUnknown), "the secret "+key+" was not given: "+err.Error())
+		r.Unsent = true
+		return r
+	}
+	return told("given")
+}
+
+// Close implements tools.Executor.
+func (value) Close() error { return nil }
+
+// ask asks for the value. Rules can only refuse: they have none.
+func (v value) ask(ctx context.Context) (string, error) {
+	l := v.shell.leave
+	by := &ruled{l}
+	if said, ok := by.rule(v.q); ok && !said.Yes {
+		return "", protocol.Errorf(protocol.KindDenied, "a rule says no: %s", said.Reason)
+	}
+	if l.Door == nil {
+		return "", protocol.Errorf(protocol.KindDenied, "%s; the operator can give it in a file of secrets", permit.Why(permit.ByNever))
+	}
+	v.q.Verdict = &permit.Verdict{Do: permit.Ask, Rule: manifest.GetValue}
+	q := by.question(v.q)
+	q.Kind = approvals.KindValue
+	until, stop := context.WithTimeoutCause(ctx, cmp.Or(l.Timeout, DefaultSilence), errSilence)
+	defer stop()
+	said, err := l.Door.Ask(until, q)
+	switch {
+	case err == nil && !said.Yes:
+		return "", protocol.Errorf(protocol.KindDenied, "the answer was no: %s", said.Reason)
+	case errors.Is(err, errSilence) || errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
+		return "", protocol.Errorf(protocol.KindDenied, "%s", permit.Why(permit.BySilence))
+	}
+	return said.Value, err
+}

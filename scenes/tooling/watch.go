@@ -1,0 +1,55 @@
+package tooling
+
+import (
+	"time"
+
+	"tavernsim/internal/metrics"
+	"tavernsim/protocol"
+	"tavernsim/tools"
+	"tavernsim/tools/manifest"
+)
+
+// Watch counts the calls of a scene.
+type Watch struct{ Counts *metrics.Scene }
+
+func (w *Watch) masked(form string) {
+	if w != nil {
+		w.Counts.ToolMasked(form)
+	}
+}
+
+func (w *Watch) serviceFailed(name string, _ bool) {
+	if w != nil {
+		w.Counts.ServiceFailed(name)
+	}
+}
+
+// watched counts a call, and how long it took.
+func (s *Set) watched(t *toolOf, c *tools.Call, o tools.Options, call func(tools.Options) (tools.Result, string)) tools.Result {
+	w := s.opt.Watch
+	if w == nil {
+		r, _ := call(o)
+		return r
+	}
+	o.Again = func(kind protocol.ErrorKind) { w.Counts.ToolAgain(c.Tool.ID, string(kind)) }
+	begun := time.Now()
+	w.Counts.ToolBegan()
+	r, refused := call(o)
+	seen := &metrics.ToolCall{Tool: c.Tool.ID, Outcome: string(r.Status), Took: time.Since(begun), Cut: r.Meta.Cut, Denied: refused}
+	switch typ := t.Definition.Implementation.Type; typ {
+	case manifest.Script:
+		seen.Runtime = manifest.Script
+	case manifest.Code:
+		seen.Runtime, _ = c.Params["language"].(string) // one of the schema
+	case manifest.MCP:
+		seen.MCP = true
+	}
+	if r.Error != nil && r.Error.Kind == protocol.KindUnknown {
+		seen.Outcome = string(protocol.KindUnknown)
+	}
+	if r.Status == tools.Denied && refused == "" {
+		seen.Denied = metrics.DeniedByTool
+	}
+	w.Counts.ToolEnded(seen)
+	return r
+}

@@ -1,0 +1,152 @@
+// Package artifacts lists the artifacts of a scene and reads them: files that calls left
+// (tools/artifact), each with the call that left it.
+//
+// The caller opens the run (scenes/view/inspect). A file that is missing is listed, and
+// cannot be read.
+package artifacts
+
+import (
+	"errors"
+	"io"
+	"strings"
+
+	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/tool"
+	"tavernsim/persistence"
+	"tavernsim/protocol"
+	"tavernsim/scenes/run/artifacts"
+	"tavernsim/scenes/view/inspect"
+)
+
+// Query chooses artifacts.
+type Query struct {
+	inspect.Span
+	Agent string
+	Limit int // 0 = all
+}
+
+// Line is one artifact of one call.
+type Line struct {
+	Seq   uint64 `json:"seq"` // of the fact that names it
+	Wave  uint64 `json:"wave"`
+	Time  string `json:"time"`
+	Agent string `json:"agent"`
+	Tool  string `json:"tool"`
+	URI   string `json:"uri"`
+	Size  int64  `json:"size"`
+	Type  string `json:"media_type"`
+	Name  string `json:"name"`
+	There bool   `json:"there"`
+}
+
+// List hands over the artifacts of a scene, in the order of the journal.
+func List(runDir string, s *inspect.Scene, q Query, yield func(Line) error) error {
+	if err := s.Known(q.Agent); err != nil {
+		return err
+	}
+	query, err := s.Query(q.Span, persistence.Query{Actor: q.Agent, Kinds: []string{agent.FactCallAnswered, agent.FactCallMade}})
+	if err != nil {
+		return err
+	}
+	files, err := artifacts.Of(runDir).List()
+	if err != nil {
+		return err
+	}
+	l := &listing{scene: s, sizes: map[string]int64{}, open: map[string][]Line{}, left: q.Limit, yield: yield}
+	for _, f := range files {
+		l.sizes[f.ID] = f.Size
+	}
+	err = s.Scan(query, l.fact)
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
+// listing is a walk over the facts of calls. The call itself follows the answer to it.
+type listing struct {
+	scene *inspect.Scene
+	sizes map[string]int64
+	open  map[string][]Line // by agent: of answers whose call has not come
+	wave  uint64
+	left  int
+	yield func(Line) error
+}
+
+func (l *listing) fact(r protocol.Record) error {
+	if r.Kind == agent.FactCallMade {
+		lines := l.open[r.Actor]
+		if delete(l.open, r.Actor); len(lines) == 0 {
+			return nil
+		}
+		id, _, err := agent.ReadCall(r.Data)
+		if err != nil {
+			return err
+		}
+		return l.give(lines, id)
+	}
+	fact, err := l.scene.Fact(r)
+	if err != nil {
+		return err
+	}
+	answered, ok := fact.(*agent.CallAnswered)
+	if !ok || len(answered.Artifacts) == 0 {
+		return nil
+	}
+	wave, err := l.scene.WaveOf(r.Seq, l.wave)
+	if err != nil {
+		return err
+	}
+	l.wave = wave.Number
+	for _, a := range answered.Artifacts {
+		size, there := l.sizes[a.ID]
+		l.open[r.Actor] = append(l.open[r.Actor], Line{
+			Seq: r.Seq, Wave: wave.Number, Time: r.Time.String(), Agent: r.Actor, URI: a.URI(), Size: a.Size, Type: a.Type, Name: a.Name, There: there && size == a.Size,
+		})
+	}
+	return nil
+}
+
+func (l *listing) give(lines []Line, id string) error {
+	for _, line := range lines {
+		line.Tool = id
+		if err := l.yield(line); err != nil {
+			return err
+		}
+		if l.left--; l.left == 0 {
+			return io.EOF
+		}
+	}
+	return nil
+}
+
+// Find finds the file of a run whose id, or URI, begins so.
+func Find(runDir, text string) (id string, err error) {
+	begin := strings.TrimPrefix(text, tool.ArtifactScheme)
+	if !strings.HasPrefix(begin, "sha256-") {
+		begin = "sha256-" + begin
+	}
+	files, err := artifacts.Of(runDir).List()
+	for _, f := range files {
+		switch {
+		case !strings.HasPrefix(f.ID, begin):
+		case id != "":
+			return "", protocol.Errorf(protocol.KindInvalid, "several artifacts begin with %s; write more of it", begin)
+		default:
+			id = f.ID
+		}
+	}
+	if err == nil && id == "" {
+		err = protocol.Errorf(protocol.KindNotFound, "the run has no artifact %q; simd inspect %s artifacts lists them", protocol.Short(text, 100), runDir)
+	}
+	return id, err
+}
+
+// Read reads a file whose id, or URI, begins so, and compares it with its hash.
+func Read(runDir, text string) ([]byte, error) {
+	id, err := Find(runDir, text)
+	if err != nil {
+		return nil, err
+	}
+	return artifacts.Of(runDir).Read(id)
+}

@@ -1,0 +1,67 @@
+package inspect
+
+import (
+	"reflect"
+	"testing"
+
+	"tavernsim/engine/statecmd"
+	"tavernsim/protocol"
+	"tavernsim/protocol/protocoltest"
+	"tavernsim/scenes/machines"
+)
+
+// effectless are facts of services that are no fate of a request of an agent, with the
+// reason.
+var effectless = map[string]string{
+	"channel.refused":      observed,
+	"knowledge.reviewed":   "no agent asks for a review",
+	"subscription.changed": "of the channel alone",
+	"throttle.changed":     "of the channel alone",
+	"tool.task_refused":    observed,
+	"tool.task_sent":       "it stands behind tool.task_opened",
+	"world.granted":        observed,
+	"world.leased":         observed,
+	"world.released":       "of the world alone",
+}
+
+const observed = "the next turn observes it, and shows it there"
+
+// unaudited are facts of services that change no value, with the reason.
+var unaudited = map[string]string{
+	"channel.refused":      "nothing was changed",
+	"event.refused":        "an event is no value",
+	"event.routed":         "an event is no value",
+	"subscription.changed": "what agents hear is no value",
+	"throttle.changed":     "rules are no values",
+	"tool.task_cancelled":  "a task is no value",
+	"tool.task_ended":      "a task is no value",
+	"tool.task_opened":     "a task is no value",
+	"tool.task_refused":    "nothing was changed",
+	"tool.task_sent":       "a task is no value",
+	"world.granted":        "what was granted has facts of its own",
+	"world.leased":         "a lease is no value",
+	"world.released":       "a lease is no value",
+}
+
+// Every fact of a service is shown where somebody asks what came of a deliberation, and
+// in the audit of changes, or is named here: the facts of a new service are not left out
+// without a word.
+func TestFactsOfServicesAreShown(t *testing.T) {
+	for _, service := range machines.Services() {
+		for _, typ := range service.Facts() {
+			fact := reflect.New(typ.Type).Interface().(protocol.Fact)
+			protocoltest.Fill(fact)
+			if x, ok := fact.(*statecmd.Committed); ok {
+				x.Audit[0].Status = statecmd.Rejected
+			}
+			shown, why := len(effectsOf(fact)) > 0, effectless[typ.Kind]
+			if shown == (why != "") {
+				t.Errorf("%s: inspect deliberation shows it (effectsOf in deliberation.go: %v), or a line of effectless says why not (%q), and not both", typ.Kind, shown, why)
+			}
+			shown, why = len(changes(protocol.Record{}, 1, fact)) > 0, unaudited[typ.Kind]
+			if shown == (why != "") {
+				t.Errorf("%s: inspect audit shows it (changes in change.go: %v), or a line of unaudited says why not (%q), and not both", typ.Kind, shown, why)
+			}
+		}
+	}
+}

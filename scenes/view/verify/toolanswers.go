@@ -1,0 +1,112 @@
+package verify
+
+import (
+	"context"
+	"sync"
+
+	"tavernsim/engine/agent"
+	"tavernsim/engine/tooltask"
+	"tavernsim/persistence"
+	"tavernsim/protocol"
+	"tavernsim/scenes/history"
+	"tavernsim/scenes/load/setup"
+	"tavernsim/scenes/machines"
+	"tavernsim/tools/toolreplay"
+)
+
+// ToolAnswers adds what came of the calls of tools in a scene, and of questions about calls,
+// in the order of the journal. Facts have the parameters of tasks only, so the deliberations
+// are decided again for those of the others. A task without an end has a failure.
+func ToolAnswers(ctx context.Context, made *setup.Scene, journal history.Journal, opt Options, to *toolreplay.Answers) error {
+	a := answering{scene: made.ID, asked: map[requestAt]*toolreplay.Entry{}, codec: machines.NewCodec(), tasks: map[string]*toolreplay.Entry{}, to: to}
+	var mu sync.Mutex // guards a.asked
+	opt.Asked = func(name string, turn uint64, q *agent.Ask) {
+		if q.Kind != setup.KindTool && q.Kind != agent.KindApproval {
+			return
+		}
+		e := toolreplay.New(toolreplay.Place{Scene: made.ID, Agent: name, Turn: turn, Number: int64(q.Number)}, q.Kind, q.Call)
+		mu.Lock()
+		defer mu.Unlock()
+		a.asked[requestAt{e.Place, q.Kind}] = e
+	}
+	r, _, err := Run(ctx, made, journal, opt)
+	if err == nil && r.Difference != nil {
+		err = protocol.Errorf(protocol.KindConflict, "scene %s: this version decides the run otherwise, so the calls of its tools are not known (simd replay --verify shows where); use the version that wrote it", made.ID)
+	}
+	if err != nil {
+		return err
+	}
+	return journal.Scan(persistence.Query{From: journal.Begin().Last + 1, Kinds: []string{agent.FactCallAnswered, agent.FactTurnEnded, tooltask.FactOpened, tooltask.FactEnded}}, a.read)
+}
+
+type requestAt struct {
+	toolreplay.Place
+	kind string
+}
+
+// answering joins questions with their answers.
+type answering struct {
+	scene string
+	codec *protocol.Codec
+	asked map[requestAt]*toolreplay.Entry
+	turn  []*agent.CallAnswered // of the deliberation whose facts are being read; they stand together
+	tasks map[string]*toolreplay.Entry
+	to    *toolreplay.Answers
+}
+
+func (a *answering) read(r protocol.Record) error {
+	fact, err := a.codec.ReadFact(r.Kind, r.Data)
+	if err != nil {
+		return err
+	}
+	switch f := fact.(type) {
+	case *agent.CallAnswered:
+		a.turn = append(a.turn, f)
+	case *agent.TurnEnded:
+		for _, x := range a.turn {
+			a.answered(r.Actor, f.Turn, x)
+		}
+		a.turn = a.turn[:0]
+	case *tooltask.Opened:
+		return a.opened(&f.Task)
+	case *tooltask.Ended:
+		if e := a.tasks[f.ID]; e != nil {
+			e.Output, e.Artifacts, e.Latency, e.Error, e.ErrorKind = kept(f.Output), f.Artifacts, protocol.Duration(f.Latency), f.Error, f.ErrorKind
+		}
+	}
+	return nil
+}
+
+// kept is an output that outlives the reading of its fact.
+func kept(raw protocol.Raw) protocol.Raw { return append(protocol.Raw(nil), raw...) }
+
+func (a *answering) answered(name string, turn uint64, x *agent.CallAnswered) {
+	e := a.asked[requestAt{toolreplay.Place{Scene: a.scene, Agent: name, Turn: turn, Number: x.Request}, x.Kind}]
+	if e == nil {
+		return // of a program that embeds simd, or of a turn that cannot be decided again
+	}
+	e.Output, e.Artifacts, e.Latency, e.Error, e.ErrorKind = kept(x.Output), x.Artifacts, protocol.Duration(x.Latency), x.Error, x.ErrorKind
+	a.to.Add(e)
+}
+
+// opened adds a task that has no end yet. On the virtual clock it takes as long as it took
+// then.
+func (a *answering) opened(t *tooltask.Task) error {
+	if t.Kind != setup.KindTool {
+		return nil
+	}
+	v, err := t.Params.Value()
+	if err != nil {
+		return err
+	}
+	params, _ := v.(map[string]any)
+	uris, _ := t.References()
+	e := toolreplay.New(toolreplay.Place{Scene: a.scene, Agent: t.Agent, Turn: t.Turn, Number: t.Number}, t.Kind, &protocol.Call{Tool: t.Tool, Params: params, URIs: uris})
+	e.Error, e.ErrorKind = "the task had not ended in "+a.to.From, protocol.KindNotFound
+	if t.Due != 0 {
+		e.Latency = protocol.Duration(t.Due.Sub(t.Opened))
+	}
+	a.tasks[t.ID] = e
+	a.to.Add(e)
+	return nil
+}
