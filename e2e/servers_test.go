@@ -5,6 +5,8 @@
 //	SIMD_TEST_INFERENCE  base URL of an inference server with chat completions, up to the
 //	                     version: http://127.0.0.1:11434/v1
 //	SIMD_TEST_MODEL      the model to ask there
+//	SIMD_TEST_MCP        a folder node_modules with the npm packages
+//	                     @modelcontextprotocol/server-everything, …/server-filesystem and …/sdk
 package e2e_test
 
 import (
@@ -113,7 +115,7 @@ func (s *server) talk(t *testing.T, speaks string, stream bool) {
 		t.Helper()
 		var said strings.Builder
 		q.MaxTokens = 64
-		a, err := p.Complete(t.Context(), q, func(c llm.Chunk) error { said.WriteString(c.Text); return nil })
+		a, err := p.Complete(t.Context(), &q, func(c llm.Chunk) error { said.WriteString(c.Text); return nil })
 		if err != nil {
 			t.Fatal(err)
 		}

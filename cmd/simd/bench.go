@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tavernsim/internal/bench"
+	"tavernsim/internal/terminal"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 )
@@ -64,7 +65,12 @@ Exit codes: 0 measured, 1 failure, 2 usage.`,
   simd bench deliberation --over http --latency 2s --agents 9000 --ticks 3
   simd bench deliberation --count 10 --gobench > new.txt   # then: benchstat old.txt new.txt`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), e) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.latency > 0 && !cmd.Flags().Changed("at-once") {
+				o.atOnce = 10_000
+			}
+			return o.run(cmd.Context(), e)
+		},
 	}
 	f := c.Flags()
 	f.IntSliceVar(&o.agents, "agents", []int{10_000}, "numbers of agents")
@@ -76,7 +82,7 @@ Exit codes: 0 measured, 1 failure, 2 usage.`,
 	f.BoolVar(&o.gobench, "gobench", false, "the form of go test -bench, for benchstat")
 	f.StringVar(&o.over, "over", "", "ask a model over HTTP: http starts a server beside this process (simd mock-llm), a `URL` up to the version names another")
 	f.DurationVar(&o.latency, "latency", 0, "how long the server of --over http takes for an answer")
-	f.IntVar(&o.atOnce, "at-once", 10_000, "most requests of --over in flight")
+	f.IntVar(&o.atOnce, "at-once", 256, "most requests of --over in flight; with --latency 10000")
 	least(f, 1, "agents", "ticks", "count", "at-once")
 	least(f, 0, "workers", "latency")
 	return c
@@ -100,7 +106,6 @@ func (o *benchOptions) run(ctx context.Context, e *env) error {
 	defer stop()
 	for range o.count {
 		for _, n := range o.agents {
-			tuneMemory(n)
 			d, err := bench.RunDeliberation(bench.DeliberationOptions{Agents: n, Ticks: o.ticks, Durability: level, Workers: o.workers, Over: over})
 			if err != nil {
 				return err
@@ -140,11 +145,11 @@ func deliberationText(d bench.Deliberation, l bench.Limits) string {
 	}
 	return fmt.Sprintf("%s agents, %s deliberations, durability %s\n", thousands(int64(d.Agents)), thousands(d.Deliberations), d.Durability) +
 		row("throughput", "%s deliberations/s in %.2fs", thousands(int64(d.PerSecond)), d.WallSeconds) +
-		row("one deliberation", "%.1f µs wall  %.1f µs CPU  %.0f allocations  %s allocated", d.NsPer/1e3, d.CPUNsPer/1e3, d.AllocsPer, size(d.AllocBytesPer)) +
+		row("one deliberation", "%.1f µs wall  %.1f µs CPU  %.0f allocations  %s allocated", d.NsPer/1e3, d.CPUNsPer/1e3, d.AllocsPer, terminal.Size(d.AllocBytesPer)) +
 		row("journal", "%.0f bytes and %.1f facts each", d.BytesPer, l.FactsPer) +
 		syncs +
-		row("latency", "p50 %s  p99 %s", brief(d.P50), brief(d.P99)) +
-		row("memory", "%s resident per agent at the peak", size(d.MemoryPerAgent)) +
+		row("latency", "p50 %s  p99 %s", terminal.Brief(d.P50), terminal.Brief(d.P99)) +
+		row("memory", "%s resident per agent at the peak", terminal.Size(d.MemoryPerAgent)) +
 		httpText(d.HTTP, row) +
 		"limits in the same run\n" +
 		row("bare Proto.Actor send", "%.0f ns   (ours: %.0f ns)", l.ProtoActorSend, l.Send) +
@@ -159,7 +164,7 @@ func httpText(h *bench.HTTP, row func(name, format string, args ...any) string) 
 	case h == nil:
 		return ""
 	case h.Latency > 0:
-		return row("over HTTP", "%s at once, %s resident at the peak, %.2f times the server's own time", thousands(int64(h.AtOnce)), size(float64(h.Resident)), h.Stretch)
+		return row("over HTTP", "%s at once, %s resident at the peak, %.2f times the server's own time; a bare client: %.2f times", thousands(int64(h.AtOnce)), terminal.Size(float64(h.Resident)), h.Stretch, h.BareStretch)
 	}
 	return row("over HTTP", "a bare client: %s requests/s, %.1f µs CPU; a deliberation takes %.1f times that", thousands(int64(h.BarePerSecond)), h.BareCPUNsPer/1e3, h.CPUToBare)
 }

@@ -132,6 +132,11 @@ func showComparison(w io.Writer, c *compare.Comparison) error {
 	for i, s := range []compare.Side{c.A, c.B} {
 		p.row(string(rune('a'+i)), "%s  %s waves, %s facts, world version %d  %s", s.Dir, number(s.Waves), number(s.Facts), s.Version, s.Digest)
 	}
+	for i, s := range []compare.Side{c.A, c.B} {
+		for k := range s.Models {
+			p.row(string(rune('a'+i))+" asked", "%s", strings.TrimSpace(modelLine(&s.Models[k])))
+		}
+	}
 	if c.From > 0 {
 		p.row("from", "wave %s on: what came before was dropped%s", number(c.From+1), droppedSays(c))
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -9,17 +10,21 @@ import (
 
 	"tavernsim/protocol"
 	"tavernsim/scenes/run/rundir"
+	"tavernsim/tools/sandbox"
+	"tavernsim/tools/script"
+	"tavernsim/tools/shell"
 )
 
 type doctorOptions struct {
 	repair      string
 	json, quiet bool
+	sandbox     bool
 }
 
 func newDoctor(e *env) *cobra.Command {
 	var o doctorOptions
 	c := &cobra.Command{
-		Use:   "doctor DIR",
+		Use:   "doctor [DIR]",
 		Short: "Check a run directory, report what can be saved, repair a copy",
 		Long: `Check everything in a run directory: manifest, inputs, lock, store, every fact,
 digest, index entry and snapshot, the summary, the free space. Report what is
@@ -31,14 +36,32 @@ the database is damaged, the copy contains the part before the damage, and the
 report says how many bytes are lost. Resuming the copy computes the missing waves
 again.
 
+--sandbox looks at this machine instead, without DIR: a child tries everything that
+is forbidden to scripts and to code of models, and the report lists what this machine
+guarantees. If a guarantee is missing, such calls are refused; exit code 1.
+
 Exit codes: 0 healthy (with --repair: the copy is), 2 usage, 4 not found, 6 OUT is
 not empty, 8 damaged.`,
-		Example: "  simd doctor runs/latest\n  simd doctor runs/broken --repair runs/mended",
-		Args:    one("a run directory"),
-		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd, e, args[0]) },
+		Example: "  simd doctor runs/latest\n  simd doctor runs/broken --repair runs/mended\n  simd doctor --sandbox",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if !o.sandbox {
+				return one("a run directory")(cmd, args)
+			}
+			if len(args) > 0 || o.repair != "" {
+				return usageError{errors.New("--sandbox looks at this machine; it takes no run directory and no --repair")}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.sandbox {
+				return sandbox.Doctor(cmd.Context(), e.out, o.json, append(script.Missing(), shell.Missing()...))
+			}
+			return o.run(cmd, e, args[0])
+		},
 	}
 	f := c.Flags()
 	f.StringVar(&o.repair, "repair", "", "make a repaired copy in `OUT`")
+	f.BoolVar(&o.sandbox, "sandbox", false, "report what this machine guarantees to programs that nobody trusts")
 	f.BoolVar(&o.json, "json", false, "print the result as JSON")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "no progress")
 	c.AddCommand(newDoctorModels(e))

@@ -8,6 +8,8 @@ import (
 	"syscall"
 
 	"tavernsim/llm/endpoint"
+	"tavernsim/protocol"
+	"tavernsim/scenes/run/runner"
 )
 
 // endpointsFile is the user's file of endpoints: the given one, or the one that is looked
@@ -32,6 +34,28 @@ func openEndpoints(given string) (to map[string]*endpoint.Endpoint, stop func(),
 			_ = e.Close() // it closes idle connections and cannot fail
 		}
 	}, err
+}
+
+// openStore opens the store of answers, if there is to be one. A run goes on without one
+// that is damaged.
+func (o *runOptions) openStore(e *env, opt *runner.Options) (stop func(), err error) {
+	if o.store == "" {
+		return func() {}, nil
+	}
+	tell := func(text string) { fmt.Fprintf(e.err, "warning: %s\n", text) }
+	opt.Store, err = runner.OpenStore(o.store, warnings(e.err, o.quiet), tell)
+	if protocol.KindOf(err) == protocol.KindCorrupt {
+		tell(err.Error() + "; the run goes on without it; delete the folder to begin another")
+		return func() {}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return func() {
+		if err := opt.Store.Close(); err != nil {
+			tell(err.Error())
+		}
+	}, nil
 }
 
 // reloadEndpoints reads the file again at each signal SIGUSR1, until stop is called.

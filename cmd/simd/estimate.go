@@ -9,8 +9,10 @@ import (
 	"syscall"
 	"time"
 
+	"tavernsim/internal/terminal"
 	"tavernsim/llm/price"
 	"tavernsim/scenes/run/estimate"
+	"tavernsim/scenes/run/rundir"
 	"tavernsim/scenes/run/runner"
 )
 
@@ -19,7 +21,7 @@ const estimateFor = 20 * time.Second
 
 // sayEstimate prints what a run would cost.
 func (o *runOptions) sayEstimate(ctx context.Context, e *env, dir string, opt runner.Options) error {
-	p, err := runner.Load(dir, opt.For > 0 || opt.Ticks > 0 || opt.Until != "")
+	p, err := loadProject(dir, o.plugins, opt.For > 0 || opt.Ticks > 0 || opt.Until != "")
 	if err != nil {
 		return err
 	}
@@ -47,7 +49,7 @@ func writeEstimate(w io.Writer, r *estimate.Report) error {
 	var b strings.Builder
 	for i := range r.Scenes {
 		s := &r.Scenes[i]
-		fmt.Fprintf(&b, "%s  %s for %s of scene time; %s played for %s with scripts\n", s.Scene, plural(s.Agents, "agent"), span(s.Seconds), thousands(int64(s.Played)), span(s.PlayedSeconds))
+		fmt.Fprintf(&b, "%s  %s for %s of scene time; %s played for %s with scripts\n", s.Scene, plural(s.Agents, "agent"), terminal.Span(s.Seconds), thousands(int64(s.Played)), terminal.Span(s.PlayedSeconds))
 		if len(s.Models) == 0 {
 			fmt.Fprintln(&b, "  no model at an endpoint would be asked: it costs nothing")
 		}
@@ -62,11 +64,23 @@ func writeEstimate(w io.Writer, r *estimate.Report) error {
 	if len(r.Unknown) > 0 {
 		fmt.Fprintf(&b, "  without %s, for which no price is known: add prices or free to the endpoint in providers.yaml\n", strings.Join(r.Unknown, ", "))
 	}
+	for i := range r.Budgets {
+		writeBudget(&b, &r.Budgets[i])
+	}
 	for _, a := range r.Assumed {
 		fmt.Fprintf(&b, "  assumed: %s\n", a)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// writeBudget says whether a budget would suffice.
+func writeBudget(w io.Writer, x *estimate.Budget) {
+	say := func(s rundir.Spent) string {
+		return fmt.Sprintf("%s tokens, %s calls, %s", human(float64(s.Tokens)), thousands(s.Calls), price.Dollars(s.Nano))
+	}
+	verdict := map[string]string{estimate.Suffices: "suffices", estimate.Perhaps: "suffices for what is expected, and not for the most", estimate.TooSmall: "does not suffice"}[x.Suffices]
+	fmt.Fprintf(w, "budget of %s (%s) %s: %s expected, %s at most\n", strings.Replace(x.Ledger, ":", " ", 1), x.Budget, verdict, say(x.Expected), say(x.Worst))
 }
 
 func inDollars(m *estimate.Model, nano int64, spread string) string {

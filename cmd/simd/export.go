@@ -39,6 +39,9 @@ rows while it reads: memory does not grow with the length of the run. If the run
 has dropped facts (simd run --keep), the tables begin where the stored history
 begins, and a line on stderr says so.
 
+The table artifacts lists files that calls left; with a folder as --out, the files
+go into its folder artifacts.
+
 A file gets its name when it is complete; an existing file is replaced only with
 --force. With several tables, or a folder as --out, each table is one file.
 
@@ -56,7 +59,7 @@ agent, 6 the file exists, 8 damage, 130 interrupted.`,
 	}
 	f := c.Flags()
 	f.StringVar(&o.format, "format", "jsonl", "jsonl, csv or parquet")
-	f.StringSliceVar(&o.what, "what", []string{"facts"}, "tables: facts, events, world, agents")
+	f.StringSliceVar(&o.what, "what", []string{"facts"}, "tables: facts, events, world, agents, artifacts")
 	f.StringVar(&o.scene, "scene", "", "the scene, if the run has several")
 	f.StringVar(&o.out, "out", "-", "file, folder, or - for standard output")
 	f.StringVar(&o.since, "since", "", "first moment")
@@ -83,7 +86,7 @@ func (o *exportOptions) check(out io.Writer) (format export.Format, err error) {
 	}
 	switch _, shown := out.(*terminal.Screen); {
 	case len(o.what) == 0:
-		return format, usageError{fmt.Errorf("--what wants a table: facts, events, world or agents")}
+		return format, usageError{fmt.Errorf("--what wants a table: facts, events, world, agents or artifacts")}
 	case o.out == "-" && len(o.what) > 1:
 		return format, usageError{fmt.Errorf("several tables cannot be written to stdout; name a folder with --out")}
 	case o.out == "-" && format == export.Parquet && shown:
@@ -110,7 +113,7 @@ func (o *exportOptions) run(ctx context.Context, e *env, dir string) error {
 	}
 	o.noteBeginning(e.err, scene)
 	for _, table := range o.what {
-		err := o.table(ctx, e, scene, table, format)
+		err := o.table(ctx, e, scene, table, format, dir)
 		if ctx.Err() != nil {
 			return &exit{exitInterrupted, err}
 		}
@@ -128,8 +131,8 @@ func (o *exportOptions) noteBeginning(w io.Writer, scene *inspect.Scene) {
 	}
 }
 
-func (o *exportOptions) table(ctx context.Context, e *env, scene *inspect.Scene, table string, format export.Format) error {
-	opt := export.Options{Span: inspect.Span{Since: o.since, Until: o.until}, Kinds: o.kinds, Agents: o.agents, Paths: o.paths}
+func (o *exportOptions) table(ctx context.Context, e *env, scene *inspect.Scene, table string, format export.Format, dir string) error {
+	opt := export.Options{Span: inspect.Span{Since: o.since, Until: o.until}, Kinds: o.kinds, Agents: o.agents, Paths: o.paths, RunDir: dir}
 	progress := &exportProgress{w: e.err, table: table, last: time.Now()}
 	if !o.quiet {
 		scene.Progress = progress.show
@@ -160,7 +163,20 @@ func (o *exportOptions) table(ctx context.Context, e *env, scene *inspect.Scene,
 	if !o.quiet {
 		fmt.Fprintf(e.err, "%s: %s rows in %s\n", table, thousands(done.Rows), name)
 	}
+	if table == "artifacts" && name != o.out {
+		return o.files(e, scene, opt)
+	}
 	return nil
+}
+
+// files copies the artifacts of the table.
+func (o *exportOptions) files(e *env, scene *inspect.Scene, opt export.Options) error {
+	folder := filepath.Join(o.out, "artifacts")
+	n, err := export.Files(scene, opt, folder, o.force)
+	if err == nil && n > 0 && !o.quiet {
+		fmt.Fprintf(e.err, "artifacts: %s files in %s\n", number(n), folder)
+	}
+	return err
 }
 
 // file is where a table goes.

@@ -72,12 +72,10 @@ func numberOf(text string) (int64, error) {
 // flagError says of a flag's bad value what was expected instead of how it was
 // read.
 func flagError(_ *cobra.Command, err error) error {
-	var bad *pflag.InvalidValueError
-	if errors.As(err, &bad) {
+	if bad, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 		return usageError{fmt.Errorf("--%s %q: %s", bad.GetFlag().Name, bad.GetValue(), wanted(bad.GetFlag(), bad.Unwrap()))}
 	}
-	var none *pflag.ValueRequiredError
-	if errors.As(err, &none) {
+	if none, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {
 		return usageError{fmt.Errorf("--%s has no value: %s", none.GetFlag().Name, wanted(none.GetFlag(), nil))}
 	}
 	return usageError{err}
@@ -125,13 +123,5 @@ func reach(f *pflag.Flag, cause error) string {
 	if !bounded {
 		n = math.MinInt64
 	}
-	return fmt.Sprintf(" from %d to %d", n, greatest(f))
-}
-
-// greatest is 2^63-1 for a seed too: files hold no larger number.
-func greatest(f *pflag.Flag) int64 {
-	if f.Value.Type() == "int" {
-		return math.MaxInt
-	}
-	return math.MaxInt64
+	return fmt.Sprintf(" from %d to %d", n, math.MaxInt64)
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"tavernsim/protocol"
 )
 
 // commands are root and all below it that run.
@@ -64,6 +66,24 @@ func TestExitCodes(t *testing.T) {
 		if list := fmt.Sprint(named); !strings.Contains(list, " 0]") || !strings.Contains(list, " 2]") {
 			t.Errorf("%s: the help does not end with the exit codes 0, 2 and those of its own: %q", c.CommandPath(), codes)
 		}
+	}
+}
+
+// A command that reads a run directory calls it DIR in Use: damaged knows by that
+// which commands tell of simd doctor.
+func TestRunDirectoriesAreCalledDIR(t *testing.T) {
+	checked := 0
+	for _, c := range commands(newRoot(&env{})) {
+		err := c.ValidateArgs(nil)
+		if err == nil || !strings.Contains(err.Error(), "run director") || c.Name() == "doctor" {
+			continue
+		}
+		if checked++; !damaged(c, protocol.Errorf(protocol.KindCorrupt, "a block")) {
+			t.Errorf("%s wants a run directory, and does not tell of simd doctor if it is damaged: call it DIR in Use: %q", c.CommandPath(), c.Use)
+		}
+	}
+	if checked < 5 {
+		t.Errorf("%d commands", checked)
 	}
 }
 

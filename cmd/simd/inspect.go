@@ -37,7 +37,7 @@ type inspectOptions struct {
 	path, agent, tool            string
 	what                         []string
 	reasons                      []string
-	group                        string
+	group, against               string
 	redeliver, again             bool
 	depth, width                 int
 	all                          bool
@@ -60,11 +60,14 @@ func views() []view {
 		{"summary", "", 0, 0, "all", "the run, its progress, failures, where to look next", (*inspecting).summary},
 		{"agents", "", 0, 0, "profile state name failed sort limit", "every agent: turns, failures, calls, whether it sleeps", (*inspecting).agents},
 		{"agent", "ID", 1, 1, "at", "one agent: private state, goals, inbox, history, last deliberations", (*inspecting).oneAgent},
+		{"budgets", "", 0, 0, "limit", "what models may take: limits, used, held by requests that are out, left, refusals", (*inspecting).budgets},
 		{"world", "[PATH]", 0, 2, "at diff", "the world at a moment, or the difference between two moments", (*inspecting).world},
 		{"events", "", 0, 0, "type source receiver priority trace refused since until limit follow", "each event with its publisher and receivers", (*inspecting).events},
 		{"facts", "", 0, 0, "kind actor since until wave limit follow", "the journal itself, decoded", (*inspecting).facts},
-		{"deliberation", "AGENT/TURN|SEQ", 1, 1, "", "one turn: what it perceived, answered and did, and the effects", (*inspecting).deliberation},
+		{"deliberation", "AGENT/TURN|SEQ", 1, 1, "against", "one turn: what it perceived, answered and did, and the effects", (*inspecting).deliberation},
 		{"audit", "", 0, 0, "path agent tool what since until limit", "each change of a value: agent, old and new value, reason, call", (*inspecting).audit},
+		{"artifacts", "", 0, 0, "agent since until limit", "files that calls left, and outputs that are not shown whole", (*inspecting).artifacts},
+		{"artifact", "ID", 1, 1, "", "the bytes of one of them", (*inspecting).artifact},
 		{"dead-letters", "", 0, 0, "reason type agent since until limit group redeliver again", "refused messages; sends them again", (*inspecting).deadLetters},
 		{"trace", "EVENT", 1, 1, "depth width all", "the causal tree of an event", (*inspecting).traceEvent},
 	}
@@ -87,12 +90,16 @@ func newInspect(e *env) *cobra.Command {
 const inspectExamples = `  simd inspect runs/latest
   simd inspect runs/latest agents --sort failures --limit 10
   simd inspect runs/latest agent mira --at 90s
+  simd inspect runs/latest budgets
   simd inspect runs/latest world market.salt --at wave:40
   simd inspect runs/latest world --diff 0s end
   simd inspect runs/latest events --type 'market.*' --since 1h --json
   simd inspect runs/latest events --follow
   simd inspect runs/latest deliberation mira/12
+  simd inspect runs/latest deliberation mira/12 --against runs/yesterday
   simd inspect runs/latest audit --path market.salt.price
+  simd inspect runs/latest artifacts
+  simd inspect runs/latest artifact artifact:sha256-1f2e3d >page.txt
   simd inspect runs/latest dead-letters --group reason
   simd inspect runs/latest trace evt_17`
 
@@ -141,7 +148,7 @@ func (o *inspectOptions) register(f *pflag.FlagSet) {
 	f.StringSliceVar(&o.kinds, "kind", nil, "`KIND` of fact, or prefix.*; may be repeated (facts)")
 	f.StringVar(&o.actor, "actor", "", "decided by this `ACTOR`: an agent, $world, $events, $knowledge, $scene (facts)")
 	f.StringVar(&o.path, "path", "", "at or below this `PATH`, with * and ** (audit)")
-	f.StringVar(&o.agent, "agent", "", "changed or published by this agent `ID`, or directed to it (audit, dead-letters)")
+	f.StringVar(&o.agent, "agent", "", "changed or published by this agent `ID`, or directed to it (audit, dead-letters); whose calls left them (artifacts)")
 	f.StringVar(&o.tool, "tool", "", "calls of this `TOOL`, or prefix* (audit)")
 	f.StringSliceVar(&o.what, "what", nil, strings.Join(inspect.Whats(), ", ")+" (audit)")
 	f.StringSliceVar(&o.reasons, "reason", nil, "refused for this `REASON` (dead-letters)")
@@ -151,6 +158,7 @@ func (o *inspectOptions) register(f *pflag.FlagSet) {
 	f.IntVar(&o.depth, "depth", 0, "events below one another; default 8 (trace)")
 	f.IntVar(&o.width, "width", 0, "reactions per event; default 8 (trace)")
 	f.BoolVar(&o.all, "all", false, "the whole tree (trace); every fact of a run that goes on (summary)")
+	f.StringVar(&o.against, "against", "", "run directory or cassette `FILE`: where its nearest recorded question differs first (deliberation)")
 	f.BoolVar(&o.follow, "follow", false, "go on with new rows, until the scene has ended (events, facts)")
 	least(f, 0, "limit", "depth", "width")
 }

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"tavernsim/internal/terminal"
+	"tavernsim/llm/price"
 	"tavernsim/scenes/view/deadletters"
 	"tavernsim/scenes/view/factjson"
 	"tavernsim/scenes/view/inspect"
@@ -34,7 +36,11 @@ func number[T int | int64 | uint64](n T) string { return thousands(int64(n)) }
 
 func (x *inspecting) agents([]string) error {
 	var all *inspect.AgentList
-	t := terminal.NewTable(x.out, "agent", "profile", "state", ">turns", ">failures", ">calls", ">inbox", "last active", "next")
+	head := []string{"agent", "profile", "state", ">turns", ">failures", ">calls", ">inbox", "last active", "next", ">cost"}
+	if len(x.run.Manifest.Endpoints)+x.run.Manifest.Answers == 0 { // nothing cost anything
+		head = head[:len(head)-1]
+	}
+	t := terminal.NewTable(x.out, head...)
 	err := list(x, t, "no agent is like that", func(limit int, yield func(inspect.AgentLine) error) (err error) {
 		all, err = x.scene.Agents(inspect.AgentQuery{Profile: x.o.profile, State: x.o.state, Name: x.o.name, Failed: x.o.failed, Sort: x.o.sort, Limit: limit})
 		for i := 0; err == nil && i < len(all.Agents); i++ {
@@ -42,13 +48,58 @@ func (x *inspecting) agents([]string) error {
 		}
 		return err
 	}, func(t *terminal.Table, a inspect.AgentLine) {
-		t.Row(a.Agent, a.Profile, a.State, number(a.Turns), number(a.Failures), number(a.Calls), number(a.Waiting), x.since(a.Last), x.since(a.Next))
+		row := []string{a.Agent, a.Profile, a.State, number(a.Turns), number(a.Failures), number(a.Calls), number(a.Waiting), x.since(a.Last), x.since(a.Next), a.Price()}
+		t.Row(row[:len(head)]...)
 	})
 	if err == nil && !x.o.json {
 		fmt.Fprintf(x.err, "%s of %s agents\n", number(all.Found), number(all.Total))
 	}
 	return err
 }
+
+func (x *inspecting) budgets([]string) error {
+	t := terminal.NewTable(x.out, "budget", "window", ">limit", ">used", ">reserved", ">left", ">refused", ">degraded", "exhausted")
+	return list(x, t, "the scene has no budget", func(limit int, yield func(inspect.BudgetLine) error) error {
+		lines, err := x.scene.Budgets()
+		if limit > 0 {
+			lines = lines[:min(limit, len(lines))]
+		}
+		for i := 0; err == nil && i < len(lines); i++ {
+			err = yield(lines[i])
+		}
+		return err
+	}, func(t *terminal.Table, b inspect.BudgetLine) {
+		name := b.Ledger
+		for _, u := range budgetUnits(&b) {
+			t.Row(name, strings.ReplaceAll(b.Window, "_", " "), u.limit, u.used, u.reserved, u.left, number(b.Refused), number(b.Degraded), b.OnExhausted)
+			name = ""
+		}
+	})
+}
+
+// budgetUnits are the units of a budget that have a limit, in words.
+func budgetUnits(b *inspect.BudgetLine) (rows []struct{ limit, used, reserved, left string }) {
+	add := func(limit, used, reserved int64, left *int64, text func(int64) string) {
+		if limit <= 0 {
+			return
+		}
+		rest := "" // of a budget that other runs share nobody here knows it
+		if left != nil {
+			rest = text(*left)
+		}
+		rows = append(rows, struct{ limit, used, reserved, left string }{text(limit), text(used), text(reserved), rest})
+	}
+	unit := func(name string) func(int64) string { return func(n int64) string { return number(n) + " " + name } }
+	add(b.Limit.Tokens, b.Used.Tokens, b.Reserved.Tokens, b.Left.Tokens, unit("tokens"))
+	add(b.Limit.Nano, b.Used.Nano, b.Reserved.Nano, b.Left.Nano, price.Dollars)
+	add(b.Limit.Calls, b.Used.Calls, b.Reserved.Calls, b.Left.Calls, unit("calls"))
+	add(b.Limit.Micro, b.Used.Micro, 0, b.Left.Micro, micros)
+	add(b.Limit.Bytes, b.Used.Bytes, 0, b.Left.Bytes, unit("bytes"))
+	return rows
+}
+
+// micros says a time.
+func micros(n int64) string { return (time.Duration(n) * time.Microsecond).String() }
 
 func (x *inspecting) events([]string) error {
 	q := inspect.EventQuery{Span: x.span(), Types: x.o.types, Source: x.o.source, Receiver: x.o.receiver, Priority: x.o.priority, Trace: x.o.trace, Refused: x.o.refused}
@@ -132,7 +183,8 @@ func through(c *inspect.Change) string {
 }
 
 func pathOf(c *inspect.Change) string {
-	if c.What == inspect.WhatCall {
+	switch c.What {
+	case inspect.WhatCall, inspect.WhatAsk, inspect.WhatPolicy, inspect.WhatGrant:
 		return c.Tool
 	}
 	return cmp.Or(c.Path, "(all)")
@@ -149,6 +201,8 @@ func changeText(c *inspect.Change) string {
 		if out := jsonOf(c.After); out != "" {
 			b.WriteString(" -> " + out)
 		}
+	case c.What == inspect.WhatAsk || c.What == inspect.WhatPolicy || c.What == inspect.WhatGrant:
+		b.WriteString(strings.TrimSpace(c.Status + " " + said(c.Path, "by the rule %s ") + jsonOf(c.Value)))
 	case len(c.Differences) > 0:
 		b.WriteString(differenceText(c.Differences))
 	default:

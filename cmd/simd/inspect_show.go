@@ -74,7 +74,7 @@ func (x *inspecting) summary([]string) error {
 	p.row("project", "%s %s  seed %d  %s clock  made by simd %s", s.Project, s.ProjectHash[:min(12, len(s.ProjectHash))], s.Seed, s.Clock, s.Program)
 	p.row("reached", "%s of scene time, %s waves; %s", s.SceneTime, number(s.Waves), state)
 	p.row("digest", "%s", s.Digest)
-	p.row("journal", "%s facts, %s%s", number(s.Facts), size(float64(s.Bytes)), note(int64(s.Dropped), "(the first %d were dropped)"))
+	p.row("journal", "%s facts, %s%s", number(s.Facts), terminal.Size(float64(s.Bytes)), note(int64(s.Dropped), "(the first %d were dropped)"))
 	p.row("agents", "%s, %s deliberations%s", number(s.Agents), number(s.Deliberations), failedNote(p, s.Failed))
 	p.row("events", "%s published, heard %s times", number(s.Published), number(s.Delivered))
 	p.row("world", "version %s", number(s.WorldVersion))

@@ -61,7 +61,7 @@ func TestInspectPage(t *testing.T) {
 // differs is the first line of a page that the output does not have in its place.
 func differs(out, shown string) string {
 	lines, at, loose := strings.Split(out, "\n"), 0, false
-	for _, want := range strings.Split(strings.TrimSuffix(shown, "\n"), "\n") {
+	for want := range strings.SplitSeq(strings.TrimSuffix(shown, "\n"), "\n") {
 		if want == "…" {
 			loose = true
 			continue

@@ -9,13 +9,18 @@ import (
 	"tavernsim/internal/terminal"
 	"tavernsim/llm/price"
 	"tavernsim/protocol"
+	"tavernsim/scenes/run/rundir"
 	"tavernsim/scenes/run/runner"
+	"tavernsim/scenes/view/compare"
 	"tavernsim/scenes/view/inspect"
 )
 
 func (x *inspecting) deliberation(args []string) error {
 	x.scene.Questions = func(q *protocol.ModelRequest) (map[string]string, error) { return runner.Questions(x.run.Project, q) }
 	d, err := x.scene.Deliberation(args[0])
+	if err == nil && x.o.against != "" {
+		err = compare.Questions(x.scene.ID, d, x.o.against)
+	}
 	if err != nil {
 		return err
 	}
@@ -71,6 +76,7 @@ func (x *inspecting) turnDid(p *page, d *inspect.Deliberation) {
 				fmt.Fprintf(p, "    chosen %s\n", c)
 			}
 			x.question(p, m.Question)
+			writeAgainst(p, x.o.against, m.Against)
 			if m.Text != "" {
 				fmt.Fprintf(p, "    %s\n", p.paint.Cyan(strings.ReplaceAll(strings.TrimSpace(m.Text), "\n", "\n    ")))
 			}
@@ -121,6 +127,9 @@ func (x *inspecting) question(p *page, q *inspect.Question) {
 		if c := jsonOf(m.Calls); c != "" {
 			text = strings.TrimSpace(text + "\ncalls " + c)
 		}
+		if i := jsonOf(m.Images); i != "" {
+			text = strings.TrimSpace(text + "\nimages " + i)
+		}
 		fmt.Fprintf(p, "    %s %s\n", p.paint.Bold(m.Role+strings.TrimRight(" "+m.CallID, " ")+":"), p.paint.Dim(strings.ReplaceAll(text, "\n", "\n      ")))
 	}
 	if len(q.Tools) > 0 {
@@ -132,6 +141,42 @@ func (x *inspecting) question(p *page, q *inspect.Question) {
 	}
 	fmt.Fprintf(p, "    %s\n", p.paint.Dim(fmt.Sprintf("about %d tokens%s; %s", q.Tokens, promptNote(q.Prompt), hashNote(q))))
 	fmt.Fprintf(p, "    answer:\n")
+}
+
+// writeAgainst says where the nearest question of another run differs.
+func writeAgainst(p *page, from string, a *inspect.Against) {
+	if a == nil {
+		return
+	}
+	fmt.Fprintf(p, "    against %s%s: %s\n", from, note(int64(a.Turn), fmt.Sprintf("turn %%d, request %d", a.Request)), cmp.Or(a.Differs, "no difference"))
+	if a.Line > 0 {
+		fmt.Fprintf(p, "      line %d, character %d\n      recorded %s\n      asked    %s\n", a.Line, a.Character, p.paint.Red(a.Recorded), p.paint.Green(a.Asked))
+	}
+}
+
+// sayMissed shows of the first question without a recorded answer where it differs from the
+// nearest one. Where that cannot be found out the summary has said what is known.
+func (o *runOptions) sayMissed(e *env, sum *rundir.Summary, from string) {
+	for _, s := range sum.All() {
+		a := s.Model.Answers
+		if a == nil || a.Missed == 0 || from == "" || o.quiet || o.json {
+			continue
+		}
+		run, err := inspect.Open(sum.RunDir)
+		if err != nil {
+			return
+		}
+		p := &page{paint: terminal.NewPaint(e.err)}
+		if scene, err := run.Scene(s.Scene); err == nil {
+			d, err := scene.Deliberation(a.First)
+			if err == nil && compare.Questions(s.Scene, d, from) == nil && len(d.Models) > 0 {
+				fmt.Fprintf(p, "no answer is recorded to a question of %s\n", a.First)
+				writeAgainst(p, from, d.Models[len(d.Models)-1].Against)
+			}
+		}
+		_ = run.Close()
+		_ = p.write(e.err)
+	}
 }
 
 // hashNote says whether this is what was asked.
@@ -217,7 +262,7 @@ func (x *inspecting) drawEvent(p *page, below, lead string, e *inspect.TraceEven
 	rest := quietNote(e)
 	for i, r := range e.Reactions {
 		last := i == len(e.Reactions)-1 && rest == ""
-		x.drawReaction(p, below, last, r, e)
+		x.drawReaction(p, below, last, r)
 	}
 	if rest != "" {
 		fmt.Fprintf(p, "%s└─ %s\n", below, p.paint.Dim(rest))
@@ -237,7 +282,7 @@ func quietNote(e *inspect.TraceEvent) string {
 	return strings.Join(notes, ", ")
 }
 
-func (x *inspecting) drawReaction(p *page, below string, last bool, r *inspect.Reaction, e *inspect.TraceEvent) {
+func (x *inspecting) drawReaction(p *page, below string, last bool, r *inspect.Reaction) {
 	branch, next := "├─ ", below+"│  "
 	if last {
 		branch, next = "└─ ", below+"   "

@@ -11,18 +11,25 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"tavernsim/internal/memory"
 	"tavernsim/internal/source"
 	"tavernsim/internal/terminal"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/project"
+	"tavernsim/tools/sandbox"
 )
 
 func main() {
+	if code, worker := sandbox.Reexec(os.Args); worker {
+		os.Exit(code)
+	}
+	if os.Getenv("GOGC") == "" {
+		go memory.Pace()
+	}
 	os.Exit(execute(context.Background(), os.Args[1:], os.Stdin, terminal.On(os.Stdout), terminal.On(os.Stderr)))
 }
 
@@ -45,6 +52,7 @@ type env struct {
 	in       io.Reader
 	out, err io.Writer
 	args     []string
+	within   bool // the command is one of several in this process
 }
 
 // exit is an error that has been shown already, or needs its own code.
@@ -65,15 +73,22 @@ func (e *exit) Unwrap() error { return e.err }
 type usageError struct{ error }
 
 func execute(ctx context.Context, args []string, in io.Reader, out, errw io.Writer) int {
-	root := newRoot(&env{in: in, out: out, err: errw, args: args})
-	root.SetArgs(args)
-	root.SetIn(in)
-	root.SetOut(out)
-	root.SetErr(errw)
+	e := &env{in: in, out: out, err: errw, args: args}
+	return e.execute(ctx)
+}
+
+func (e *env) execute(ctx context.Context) int {
+	root := newRoot(e)
+	root.SetArgs(e.args)
+	root.SetIn(e.in)
+	root.SetOut(e.out)
+	root.SetErr(e.err)
 	running := false
 	root.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
 		running = true
-		giveWay(args)
+		if !e.within {
+			giveWay(args)
+		}
 		return checkLeast(cmd.Flags())
 	}
 	cmd, err := root.ExecuteContextC(ctx)
@@ -88,13 +103,13 @@ func execute(ctx context.Context, args []string, in io.Reader, out, errw io.Writ
 		}
 	}
 	if msg := message(err); msg != "" {
-		fmt.Fprintln(errw, msg)
+		fmt.Fprintln(e.err, msg)
 	}
 	if damaged(cmd, err) {
-		fmt.Fprintln(errw, "'simd doctor DIR' says what is damaged and what can be saved.")
+		fmt.Fprintln(e.err, "'simd doctor DIR' says what is damaged and what can be saved.")
 	}
 	if code == exitUsage {
-		fmt.Fprintf(errw, "Run '%s --help' for usage.\n", cmd.CommandPath())
+		fmt.Fprintf(e.err, "Run '%s --help' for usage.\n", cmd.CommandPath())
 	}
 	return code
 }
@@ -103,7 +118,7 @@ func execute(ctx context.Context, args []string, in io.Reader, out, errw io.Writ
 func damaged(cmd *cobra.Command, err error) bool {
 	var shown *exit
 	return protocol.KindOf(err) == protocol.KindCorrupt && !errors.As(err, &shown) &&
-		slices.Contains([]string{"run", "replay", "fork", "inspect", "diff", "export"}, cmd.Name())
+		(strings.Contains(cmd.Use, " DIR") || cmd.Name() == "run")
 }
 
 func message(err error) string {
@@ -111,8 +126,7 @@ func message(err error) string {
 	if errors.As(err, &e) && e.err == nil {
 		return ""
 	}
-	var faults *project.Error
-	if errors.As(err, &faults) {
+	if faults, ok := errors.AsType[*project.Error](err); ok {
 		return faultText(faults)
 	}
 	return "simd: " + err.Error()
@@ -120,16 +134,13 @@ func message(err error) string {
 
 // codeOf maps an error to an exit code.
 func codeOf(err error) int {
-	var e *exit
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*exit](err); ok {
 		return e.code
 	}
-	var usage usageError
-	if errors.As(err, &usage) {
+	if _, ok := errors.AsType[usageError](err); ok {
 		return exitUsage
 	}
-	var faults *project.Error
-	if errors.As(err, &faults) {
+	if _, ok := errors.AsType[*project.Error](err); ok {
 		return exitInvalid
 	}
 	var known *protocol.Error
@@ -170,7 +181,7 @@ compared byte by byte.`,
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(&cobra.Command{Use: "help [COMMAND]", Short: "Describe a command", RunE: help})
 	root.AddGroup(&cobra.Group{ID: "run", Title: "Simulations:"}, &cobra.Group{ID: "tools", Title: "Tools:"})
-	for _, c := range []*cobra.Command{newInit(e), newRun(e), newReplay(e), newFork(e), newDoctor(e), newInspect(e), newDiff(e), newExport(e), newCassette(e), newRuns(e), newValidate(e), newBench(e)} {
+	for _, c := range []*cobra.Command{newInit(e), newRun(e), newReplay(e), newFork(e), newDoctor(e), newInspect(e), newDiff(e), newApprove(e), newExport(e), newCassette(e), newRuns(e), newValidate(e), newTool(e), newPlugin(e), newFiles(e), newMCP(e), newBench(e)} {
 		c.GroupID = "run"
 		root.AddCommand(c)
 	}

@@ -1,22 +1,15 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
-	"net"
-	"net/http"
 	"os"
-	"os/signal"
 	"slices"
 	"strings"
-	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -76,29 +69,7 @@ func (o *mockOptions) run(ctx context.Context, e *env) error {
 	if err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	listener, err := net.Listen("tcp", addr)
-	if err != nil {
-		return protocol.Errorf(protocol.KindTransient, "listen on %s: %w; name another port, or 0 for a free one", addr, err)
-	}
-	h := server.HTTP()
-	h.BaseContext = func(net.Listener) context.Context { return ctx } // its end ends every wait
-	ended := make(chan error, 1)
-	go func() { ended <- h.Serve(listener) }()
-	o.begun(e.out, listener.Addr().String())
-	select {
-	case err := <-ended:
-		return err
-	case <-ctx.Done():
-	}
-	stop() // a second signal ends the process at once
-	grace, cancel := context.WithTimeout(context.Background(), 2*time.Second)
-	defer cancel()
-	if h.Shutdown(grace) != nil {
-		h.Close()
-	}
-	if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
+	if err := serveHTTP(ctx, server.HTTP(), addr, func(addr string) { o.begun(e.out, addr) }); err != nil {
 		return err
 	}
 	return o.served(e.out, server.Report(10))
@@ -119,12 +90,8 @@ func (o *mockOptions) server() (server *mock.Server, addr string, err error) {
 		return nil, "", usageError{fmt.Errorf("--%w", err)}
 	}
 	if o.keyFile != "" {
-		text, err := os.ReadFile(o.keyFile)
-		if err != nil {
-			return nil, "", protocol.Errorf(protocol.KindNotFound, "key: %w", err)
-		}
-		if o.Key = string(bytes.TrimSpace(text)); o.Key == "" {
-			return nil, "", protocol.Errorf(protocol.KindInvalid, "key: %s is empty; want the key alone", o.keyFile)
+		if o.Key, err = readKey(o.keyFile); err != nil {
+			return nil, "", err
 		}
 	}
 	if o.script != "" {

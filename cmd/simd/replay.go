@@ -67,6 +67,9 @@ func (o *replayOptions) run(cmd *cobra.Command, e *env, dir string) error {
 		for i := range sum.Scenes {
 			writeReplayed(e.out, &sum.Scenes[i])
 		}
+		if n := len(sum.Missing); n > 0 {
+			fmt.Fprintf(e.out, "artifacts that are not there: %d, which the replay does not need; the first is %s\n", n, sum.Missing[0])
+		}
 	}
 	for i := range sum.Scenes {
 		if s := &sum.Scenes[i]; err == nil && s.Differs() {

@@ -25,6 +25,9 @@ import (
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/run/rundir"
 	"tavernsim/scenes/run/runner"
+	"tavernsim/scenes/tooling"
+	"tavernsim/tools/plugin"
+	"tavernsim/tools/sandbox"
 )
 
 type runOptions struct {
@@ -37,8 +40,17 @@ type runOptions struct {
 	agents     int
 	model      string
 	providers  string
+	secrets    string
+	grants     string
+	plugins    string
+	config     plugin.Sources
+	ask        string
+	approvals  string
+	silence    time.Duration
 	answers    string
 	onMiss     string
+	store      string
+	tools      string
 	budget     string
 	out        string
 	resume     string
@@ -57,6 +69,13 @@ type runOptions struct {
 	estimate   bool
 	output     string
 }
+
+// Who answers when a policy asks.
+const (
+	askNever   = "never"
+	askWait    = "wait"
+	maxSilence = 12 * time.Hour
+)
 
 func newRun(e *env) *cobra.Command {
 	var o runOptions
@@ -120,10 +139,19 @@ func (o *runOptions) register(c *cobra.Command) {
 	f.StringVar(&o.clock, "clock", "", "virtual or realtime (default: the scene's)")
 	f.IntVar(&o.agents, "agents", 0, "total number of agents of all entries with a count")
 	f.StringVar(&o.model, "model", "", "model for requests without a name: `NAME` of a file in models/; scripted = scripts answer for every model; replay:PATH = --answers PATH --on-miss fail, with the model of that run")
+	secretsFlag(f, &o.secrets)
+	grantsFlag(f, &o.grants)
+	pluginsFlag(f, &o.plugins)
+	configFlags(f, &o.config)
+	f.StringVar(&o.ask, "ask", "", "never = calls that the project's tool_policy asks about are denied, wait = simd approve answers (default never)")
+	f.StringVar(&o.approvals, "approvals", "", "`FILE` with rules that answer when the tool_policy asks")
+	f.DurationVar(&o.silence, "ask-timeout", tooling.DefaultSilence, "how long an answer is waited for; silence is a no")
 	f.StringVar(&o.providers, "providers", "", "`FILE` with endpoints and keys (default: $SIMD_PROVIDERS, then simd/providers.yaml of your configuration folder)")
 	f.StringVar(&o.answers, "answers", "", "recorded answers to take before an endpoint is asked: a run directory or a cassette `FILE`")
 	f.StringVar(&o.onMiss, "on-miss", "", "ask an endpoint, or fail, if --answers has no answer to a question; default ask")
+	f.StringVar(&o.store, "store", "", "folder `DIR` that keeps answers of endpoints to questions at temperature 0, for other runs; one process at a time uses it")
 	f.StringVar(&o.budget, "budget", "", "most that models may take, `BUDGET` = tokens=N,dollars=X,calls=N,window=run|day,on_exhausted=end|pause|refuse|degrade:MODEL (default end); scenes have equal shares; with --resume it takes the place of the run's and the scenes'")
+	f.StringVar(&o.tools, "tools", "", "live = the tools of the project are carried out, mock = tools/mock.yaml answers for them, replay:DIR = the answers that calls got in the run DIR are given again, off = every call fails (default live)")
 	f.StringVar(&o.out, "out", "", "run directory `DIR` (default: runs/TIME-SCENE)")
 	f.StringVar(&o.resume, "resume", "", "resume the run in `DIR`")
 	f.StringVar(&o.durability, "durability", "", "memory, process (survives a kill) or power (synced); default process")
@@ -142,7 +170,7 @@ func (o *runOptions) register(c *cobra.Command) {
 	f.StringVarP(&o.output, "output", "o", "", "json or text")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "no progress and no warnings")
 	f.BoolVar(&o.estimate, "estimate", false, "say what the run would cost, and run nothing: see simd help run")
-	least(f, 1, "for", "ticks", "agents", "batch", "repeat")
+	least(f, 1, "for", "ticks", "agents", "batch", "repeat", "ask-timeout")
 	least(f, 0, "snapshot-every")
 }
 
@@ -164,9 +192,18 @@ func (o *runOptions) run(cmd *cobra.Command, e *env, dir string) error {
 	defer closeAll()
 	defer reloadEndpoints(e.err, o.providers, to)()
 	opt.Endpoints = to
+	if err := o.openOwn(dir, &opt); err != nil {
+		return err
+	}
+	opt.Leave.Timeout, opt.Wait = o.silence, o.ask == askWait
 	if o.estimate {
 		return o.sayEstimate(cmd.Context(), e, dir, opt)
 	}
+	closeStore, err := o.openStore(e, &opt)
+	if err != nil {
+		return err
+	}
+	defer closeStore()
 	if o.repeat > 1 {
 		return o.runRepeat(cmd.Context(), e, dir, opt)
 	}
@@ -175,6 +212,7 @@ func (o *runOptions) run(cmd *cobra.Command, e *env, dir string) error {
 		if err := o.show(e, sum); err != nil {
 			return err
 		}
+		o.sayMissed(e, sum, opt.Answers)
 	}
 	if err != nil {
 		return err
@@ -187,6 +225,27 @@ func (o *runOptions) run(cmd *cobra.Command, e *env, dir string) error {
 		return &exit{code: exitInterrupted}
 	}
 	return nothingSucceeded(sum)
+}
+
+// openOwn opens the files by which the operator grants and answers.
+func (o *runOptions) openOwn(dir string, opt *runner.Options) (err error) {
+	own := ownOf(dir)
+	if o.resume != "" {
+		if own, err = ownOfRun(o.resume); err != nil {
+			return err
+		}
+	}
+	if opt.Secrets, err = own.secrets(o.secrets); err != nil {
+		return err
+	}
+	if opt.Grants, err = own.grants(o.grants); err != nil {
+		return err
+	}
+	if opt.Config, err = own.config(o.config); err != nil {
+		return err
+	}
+	opt.Leave.Answers, err = own.answers(o.approvals)
+	return err
 }
 
 // exhausted reports whether a budget ended a scene, or paused it.
@@ -217,8 +276,8 @@ func nothingSucceeded(sum *rundir.Summary) error {
 
 func (o *runOptions) options(cmd *cobra.Command, e *env) (runner.Options, error) {
 	opt := runner.Options{
-		Scenes: o.scenes, Dir: o.out, Clock: agenda.ClockKind(o.clock), Agents: o.agents, Model: o.model, Answers: o.answers, OnMiss: o.onMiss, For: o.length, Ticks: o.ticks, Until: o.until,
-		BatchFacts: o.batch, Snapshots: o.snapshots, Keep: o.keep, Version: version().Version, Args: e.args, Sized: tuneMemory,
+		Scenes: o.scenes, Dir: o.out, Clock: agenda.ClockKind(o.clock), Agents: o.agents, Model: o.model, Answers: o.answers, OnMiss: o.onMiss, Sandbox: sandbox.New(sandbox.Options{}), For: o.length, Ticks: o.ticks, Until: o.until,
+		BatchFacts: o.batch, Snapshots: o.snapshots, Keep: o.keep, Version: version().Version, Args: e.args,
 	}
 	opt.Snapshots.Bytes = int64(o.snapBytes)
 	if err := opt.Snapshots.Validate(); err != nil {
@@ -238,8 +297,11 @@ func (o *runOptions) options(cmd *cobra.Command, e *env) (runner.Options, error)
 		text string
 	}{
 		{o.resume != "" && o.repeat > 1, "--repeat starts new runs; it does not go with --resume"},
-		{o.resume != "" && (len(o.scenes) > 0 || changed("seed") || o.clock != "" || o.agents > 0 || o.model != "" || o.answers != "" || o.onMiss != "" || o.out != ""), "--resume accepts only --providers, --budget, --metrics, --pprof, --durability, --batch, --snapshot-facts, --snapshot-every, --snapshot-bytes, --keep, --disk-wait, --json, --quiet and --summary; everything else comes from the run's manifest"},
-		{o.estimate && (o.resume != "" || o.out != "" || o.repeat > 1 || o.answers != "" || changed("budget") || strings.HasPrefix(o.model, "replay:")), "--estimate runs nothing: --resume, --out, --repeat, --answers, --budget and --model replay:PATH do not go with it"},
+		{o.resume != "" && (len(o.scenes) > 0 || changed("seed") || o.clock != "" || o.agents > 0 || o.model != "" || o.answers != "" || o.onMiss != "" || o.tools != "" || o.out != "" || o.plugins != "" || len(o.config.Flags) > 0), "--resume accepts only --providers, --secrets, --grants, --plugin-config (for its secrets), --ask, --approvals, --ask-timeout, --store, --budget, --metrics, --pprof, --durability, --batch, --snapshot-facts, --snapshot-every, --snapshot-bytes, --keep, --disk-wait, --json, --quiet and --summary; everything else comes from the run's manifest"},
+		{o.estimate && (o.resume != "" || o.out != "" || o.repeat > 1 || o.answers != "" || o.store != "" || strings.HasPrefix(o.model, "replay:") || strings.HasPrefix(o.tools, "replay:")), "--estimate runs nothing: --resume, --out, --repeat, --answers, --store, --model replay:PATH and --tools replay:DIR do not go with it"},
+		{o.ask != "" && o.ask != askNever && o.ask != askWait, fmt.Sprintf("--ask %q: want never or wait", o.ask)},
+		{o.ask == askNever && o.approvals != "", "--ask never asks nobody; --approvals does not go with it"},
+		{o.silence > maxSilence, fmt.Sprintf("--ask-timeout %s: at most %s", o.silence, maxSilence)},
 		{o.onMiss != "" && o.onMiss != runner.MissAsk && o.onMiss != runner.MissFail, fmt.Sprintf("--on-miss %q: want ask or fail", o.onMiss)},
 		{o.onMiss != "" && o.answers == "", "--on-miss is for questions that --answers does not have; name a run directory or a cassette there, too"},
 		{o.resume != "" && (o.length > 0 || o.ticks > 0 || o.until != ""), "--resume goes on to the end that the run was given; --for, --ticks and --until do not go with it"},
@@ -247,6 +309,10 @@ func (o *runOptions) options(cmd *cobra.Command, e *env) (runner.Options, error)
 		if bad.is {
 			return opt, usageError{fmt.Errorf("%s", bad.text)}
 		}
+	}
+	var err error
+	if opt.Tools, opt.ToolAnswers, err = tooling.ParseMode(o.tools); err != nil {
+		return opt, usageError{fmt.Errorf("--%w", err)}
 	}
 	if err := o.checkMetrics(); err != nil {
 		return opt, err
@@ -265,7 +331,10 @@ func (o *runOptions) options(cmd *cobra.Command, e *env) (runner.Options, error)
 		if o.answers != "" {
 			return opt, usageError{fmt.Errorf("--model replay:PATH names the answers; --answers does not go with it")}
 		}
-		opt.Answers, opt.OnMiss, opt.Model = path, runner.MissFail, rundir.ModelOf(path)
+		opt.Answers, opt.OnMiss = path, runner.MissFail
+		if m, err := rundir.ReadManifest(path); err == nil { // else it is a cassette
+			opt.Model = m.Model
+		}
 	}
 	if o.durability != "" {
 		d, err := persistence.ParseDurability(o.durability)
@@ -290,10 +359,11 @@ func (o *runOptions) options(cmd *cobra.Command, e *env) (runner.Options, error)
 }
 
 func (o *runOptions) start(dir string, opt runner.Options, e *env) (*runner.Runner, error) {
+	opt.ProjectDir = dir
 	if o.resume != "" {
 		return runner.Resume(o.resume, opt)
 	}
-	p, err := runner.Load(dir, opt.For > 0 || opt.Ticks > 0 || opt.Until != "")
+	p, err := loadProject(dir, o.plugins, opt.For > 0 || opt.Ticks > 0 || opt.Until != "")
 	if err != nil {
 		return nil, err
 	}
@@ -302,7 +372,6 @@ func (o *runOptions) start(dir string, opt runner.Options, e *env) (*runner.Runn
 			fmt.Fprintf(e.err, "warning: %s\n", w)
 		}
 	}
-	opt.ProjectDir = dir
 	return runner.Start(p, opt)
 }
 
@@ -327,11 +396,11 @@ func (o *runOptions) runOnce(ctx context.Context, e *env, dir string, opt runner
 	return plan.Run(ctx)
 }
 
-func (o *runOptions) runLife(ctx context.Context, e *env, dir string, opt runner.Options) (*rundir.Summary, error) {
+func (o *runOptions) runLife(parent context.Context, e *env, dir string, opt runner.Options) (*rundir.Summary, error) {
 	c, ready := make(chan os.Signal, 4), make(chan *runner.Runner, 1)
 	signal.Notify(c, syscall.SIGINT, syscall.SIGTERM, syscall.SIGTSTP)
 	defer signal.Stop(c)
-	ctx, stop := context.WithCancel(ctx)
+	ctx, stop := context.WithCancel(parent)
 	defer stop()
 	signals := watchSignals(ctx, e.err, c, ready)
 	say, restored := working(e.err, o.quiet)
@@ -342,6 +411,7 @@ func (o *runOptions) runLife(ctx context.Context, e *env, dir string, opt runner
 		return nil, err
 	}
 	ready <- r
+	defer context.AfterFunc(parent, r.Interrupt)()
 	progress := showProgress(ctx, e.err, r, o.quiet)
 	sum, err := r.Wait()
 	stop()

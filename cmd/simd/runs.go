@@ -98,13 +98,13 @@ func (o *runsOptions) show(e *env, runs []rundir.Listed) error {
 		if !r.Created.IsZero() {
 			began = r.Created.Local().Format(time.DateTime)
 		}
-		t.Row(r.Dir, strings.Join(r.Scenes, ", "), r.State, size(float64(r.Bytes)), began)
+		t.Row(r.Dir, strings.Join(r.Scenes, ", "), r.State, terminal.Size(float64(r.Bytes)), began)
 		total += r.Bytes
 	}
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(e.out, "%d runs, %s\n", len(runs), size(float64(total)))
+	_, err := fmt.Fprintf(e.out, "%d runs, %s\n", len(runs), terminal.Size(float64(total)))
 	return err
 }
 

@@ -3,16 +3,22 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"golang.org/x/tools/txtar"
+
+	"tavernsim/llm/mock"
 )
 
 func TestMain(m *testing.M) {
@@ -27,20 +33,93 @@ func TestMain(m *testing.M) {
 //	interrupted F C…  run the command, send it a Ctrl-C when the file F, in its run directory, is there
 //	waitfor FILE      wait until it is there
 //	readable DIR      wait until inspect reads the run in it
+//	models FILE       serve a mock of models, and write the file of endpoints with it as local
+//	asked N           it was asked so often, since the last time
+//	answer DIR YES W  the run in DIR asks about a call: answer it, and not twice
 //	samejson PATH F   the last output and the JSON file F have the same member
 //
-// and in their folder the projects of testdata/tiny.txtar and of postArchive.
+// the condition [strace] (it is installed and may trace), and in their folder the projects of testdata/tiny.txtar and of postArchive. With -short only
+// those run in which something goes on beside a command: the race detector sees nothing new in the
+// others, and takes minutes for them.
 func TestScripts(t *testing.T) {
+	served := &servers{}
+	dir, files := "testdata/script", []string(nil)
+	if testing.Short() {
+		dir, files = "", besides(t)
+	}
 	testscript.Run(t, testscript.Params{
-		Dir: "testdata/script",
+		Dir: dir, Files: files,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("GOTRACEBACK", "none")
 			return errors.Join(unpack("testdata/tiny.txtar", env.WorkDir), unpack(postArchive, env.WorkDir))
 		},
+		Condition: func(name string) (bool, error) {
+			if name != "strace" {
+				return false, fmt.Errorf("there is no condition %s", name)
+			}
+			return exec.Command("strace", "-o", os.DevNull, "true").Run() == nil, nil
+		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"code": code, "hasjson": hasJSON, "interrupted": interrupted, "readable": readable, "samejson": sameJSON, "waitfor": waitFor,
+			"code": code, "answer": answerQuestion, "hasjson": hasJSON, "interrupted": interrupted, "readable": readable, "samejson": sameJSON, "waitfor": waitFor, "models": served.start, "asked": served.asked,
 		},
 	})
+}
+
+// besides are the scripts in which two things go on at a time.
+func besides(t *testing.T) (files []string) {
+	t.Helper()
+	all, err := filepath.Glob("testdata/script/*.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	two := regexp.MustCompile(`(?m)^(interrupted|waitfor|readable|models|answer) |&[a-z]*&?$`)
+	for _, file := range all {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if two.Match(text) {
+			files = append(files, file)
+		}
+	}
+	return files
+}
+
+// servers are the mocks of models of scripts, by the scripts' folders.
+type servers struct{ by sync.Map }
+
+type mocked struct {
+	*mock.Server
+	before int64
+}
+
+func (s *servers) start(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: models FILE")
+	}
+	m, err := mock.New(mock.Options{Seed: 7})
+	ts.Check(err)
+	server := httptest.NewServer(m)
+	ts.Defer(server.Close)
+	s.by.Store(ts.Getenv("WORK"), &mocked{Server: m})
+	text := fmt.Sprintf("endpoints: {local: {base_url: %q, free: true}}\n", server.URL+"/v1")
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(text), 0o600))
+}
+
+func (s *servers) asked(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: asked N")
+	}
+	v, ok := s.by.Load(ts.Getenv("WORK"))
+	if !ok {
+		ts.Fatalf("asked: there is no server; models FILE starts one")
+	}
+	m := v.(*mocked)
+	now := m.Report(0).Requests
+	if got := strconv.FormatInt(now-m.before, 10); got != args[0] {
+		ts.Fatalf("%s requests, want %s", got, args[0])
+	}
+	m.before = now
 }
 
 func unpack(archive, dir string) error {
@@ -68,6 +147,21 @@ func readable(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
+func answerQuestion(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: answer DIR yes|no WHY")
+	}
+	id := ""
+	for deadline := time.Now().Add(time.Minute); id == ""; {
+		ts.Check(ts.Exec("simd", "approve", args[0]))
+		if id, _, _ = strings.Cut(ts.ReadFile("stdout"), " "); time.Now().After(deadline) {
+			ts.Fatalf("%s asks nothing", args[0])
+		}
+	}
+	ts.Check(ts.Exec("simd", "approve", args[0], id, args[1], "--reason", args[2]))
+	code(ts, false, []string{"6", "simd", "approve", args[0], id, "yes"})
+}
+
 func code(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: code N command…")
@@ -76,8 +170,7 @@ func code(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	got := 0
 	err = ts.Exec(args[1], args[2:]...)
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		got = exit.ExitCode()
 	} else if err != nil {
 		ts.Fatalf("%v", err)
@@ -101,7 +194,7 @@ func readJSON(ts *testscript.TestScript, name string) any {
 
 // member follows a path of names and indices.
 func member(v any, path string) (any, bool) {
-	for _, name := range strings.Split(path, ".") {
+	for name := range strings.SplitSeq(path, ".") {
 		switch x := v.(type) {
 		case map[string]any:
 			next, ok := x[name]

@@ -5,11 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math"
 	"strings"
-	"time"
-
-	"github.com/guptarohit/asciigraph"
 
 	"tavernsim/engine/budget"
 	"tavernsim/internal/terminal"
@@ -38,7 +34,7 @@ func writeScene(b *strings.Builder, s *rundir.SceneSummary, wall float64, compac
 	if wall > 0 {
 		speed = fmt.Sprintf(" (×%s)", human(s.SceneSeconds/wall))
 	}
-	fmt.Fprintf(b, "%s  seed %d  %s clock  %s in %.2fs%s  stopped by %s\n", s.Scene, s.Seed, s.Clock, span(s.SceneSeconds), wall, speed, s.StoppedBy)
+	fmt.Fprintf(b, "%s  seed %d  %s clock  %s in %.2fs%s  stopped by %s\n", s.Scene, s.Seed, s.Clock, terminal.Span(s.SceneSeconds), wall, speed, s.StoppedBy)
 	fmt.Fprintf(b, "  digest %s\n", s.Digest)
 	if s.Error != "" {
 		fmt.Fprintf(b, "  ERROR %s\n", strings.ReplaceAll(s.Error, "\n", "\n    "))
@@ -49,18 +45,24 @@ func writeScene(b *strings.Builder, s *rundir.SceneSummary, wall float64, compac
 	fmt.Fprintf(b, "  █ TOTALS\n")
 	row("agents", "%s%s", thousands(int64(s.Agents)), note(s.GivenUp, "%d given up"))
 	row("deliberations", "%s  %s/s  p50=%s p99=%s max=%s%s", thousands(s.Deliberations), human(float64(s.Deliberations)/max(wall, 1e-9)),
-		brief(s.Latency.P50), brief(s.Latency.P99), brief(s.Latency.Max), note(s.Failed, "%d failed"))
+		terminal.Brief(s.Latency.P50), terminal.Brief(s.Latency.P99), terminal.Brief(s.Latency.Max), note(s.Failed, "%d failed"))
 	row("events", "%s routed to %s receivers%s", thousands(s.Events.Routed), thousands(s.Events.Delivered), note(s.Events.Refused, "%d refused"))
 	row("world", "version %s  %s changes%s%s", thousands(s.World.Version), thousands(s.World.Changes), note(s.World.Refused, "%d refused"), note(s.World.Conflicts, "%d of them conflicts"))
 	row("model", "%s calls  tokens in=%s out=%s%s", thousands(s.Model.Calls), human(float64(s.Model.Tokens.Input)), human(float64(s.Model.Tokens.Output)), note(s.Model.Failed, "%d failed"))
 	if a := s.Model.Answers; a != nil {
-		row("answers", "%s reused, %s asked, %s%s", thousands(a.Reused), thousands(a.Asked), paid(a), said(saved(a.Saved), "  %s saved"))
+		row("answers", "%s reused%s, %s asked, %s%s", thousands(a.Reused), said(strings.TrimSpace(note(a.Stored, "(%d out of the store)")), " %s"), thousands(a.Asked), paid(a), said(saved(a.Saved), "  %s saved"))
+		if a.Missed > 0 {
+			row("not recorded", "%s; the first: simd inspect DIR deliberation %s --against ANSWERS", plural(int(a.Missed), "question"), a.First)
+		}
 	}
 	for _, l := range s.Budgets[:min(len(s.Budgets), maxRows)] {
 		row("budget "+l.Ledger, "%s", budgetText(&l))
 	}
 	row("calls", "%s of tools and skills%s", thousands(s.Tools.Calls), note(s.Tools.Failed, "%d failed"))
-	row("journal", "%s facts  %s in %s waves  durability %s", thousands(s.Journal.Facts), size(float64(s.Journal.Bytes)), thousands(int64(s.Journal.Waves)), s.Journal.Durability)
+	if t := s.Tools; t.Replayed+t.Missed > 0 {
+		row("recorded calls", "%s got their recorded answers%s", thousands(t.Replayed), note(t.Missed, "%d are not recorded"))
+	}
+	row("journal", "%s facts  %s in %s waves  durability %s", thousands(s.Journal.Facts), terminal.Size(float64(s.Journal.Bytes)), thousands(int64(s.Journal.Waves)), s.Journal.Durability)
 	if s.Restarts+s.DeadLetters > 0 {
 		row("trouble", "%d restarts  %d dead letters", s.Restarts, s.DeadLetters)
 	}
@@ -136,12 +138,8 @@ func writeWho(b *strings.Builder, s *rundir.SceneSummary) {
 // maxRows bounds a list of the summary.
 const maxRows = 12
 
-// Bounds of the pictures of reported values.
-const (
-	chartWidth  = 60
-	chartHeight = 5
-	maxCharts   = 8
-)
+// maxCharts bounds the pictures of reported values.
+const maxCharts = 8
 
 // writeReport shows the reported world values, each that moved with a picture of
 // its own: what one path is counted in says nothing of another.
@@ -154,9 +152,9 @@ func writeReport(b *strings.Builder, s *rundir.SceneSummary) {
 	for i := range s.Report {
 		v := &s.Report[i]
 		fmt.Fprintf(b, "    %s = %s\n", v.Path, valueText(v.Value))
-		if values, moved := columns(v); moved {
+		if chart := terminal.Chart(v.Seconds, v.Series); chart != "" {
 			if drawn++; drawn <= maxCharts {
-				writeChart(b, v, values)
+				b.WriteString(chart)
 			}
 		}
 	}
@@ -165,74 +163,11 @@ func writeReport(b *strings.Builder, s *rundir.SceneSummary) {
 	}
 }
 
-// columns are what a reported value was at equal distances of scene time: the
-// last sample up to there, and NaN where it was no number.
-func columns(v *rundir.WorldValue) (list []float64, moved bool) {
-	n := len(v.Series)
-	if n < 2 || len(v.Seconds) != n {
-		return nil, false
-	}
-	step, at := (v.Seconds[n-1]-v.Seconds[0])/(chartWidth-1), 0
-	for i := range chartWidth {
-		for at+1 < n && v.Seconds[at+1] <= v.Seconds[0]+float64(i)*step+step/1e6 {
-			at++
-		}
-		list = append(list, v.Series[at])
-		moved = moved || i > 0 && list[i] != list[i-1] && !(math.IsNaN(list[i]) && math.IsNaN(list[i-1]))
-	}
-	return list, moved
-}
-
-func writeChart(b *strings.Builder, v *rundir.WorldValue, values []float64) {
-	low, high := math.Inf(1), math.Inf(-1)
-	for _, f := range values {
-		if !math.IsNaN(f) {
-			low, high = min(low, f), max(high, f)
-		}
-	}
-	digits := 0
-	if high > low {
-		digits = min(max(0, 2-int(math.Floor(math.Log10(high-low)))), 6)
-	}
-	picture := asciigraph.Plot(values, asciigraph.Height(chartHeight), asciigraph.Precision(uint(digits)))
-	first, _, _ := strings.Cut(picture, "\n")
-	margin := terminal.Width(first[:max(0, strings.IndexAny(first, "┤┼"))]) + 1
-	since, until := "+"+span(v.Seconds[0]), "+"+span(v.Seconds[len(v.Seconds)-1])
-	fmt.Fprintf(b, "%s\n    %s%s%*s\n", indent(picture), strings.Repeat(" ", margin), since, chartWidth-len(since), until)
-}
-
-func indent(s string) string { return "    " + strings.ReplaceAll(s, "\n", "\n    ") }
-
 func note(n int64, format string) string {
 	if n <= 0 {
 		return ""
 	}
 	return "  " + fmt.Sprintf(format, n)
-}
-
-func span(seconds float64) string {
-	return time.Duration(seconds * float64(time.Second)).Round(time.Millisecond).String()
-}
-
-func brief(seconds float64) string {
-	d := time.Duration(seconds * float64(time.Second))
-	switch {
-	case d < time.Millisecond:
-		return d.Round(time.Microsecond).String()
-	case d < time.Second:
-		return d.Round(10 * time.Microsecond).String()
-	}
-	return d.Round(10 * time.Millisecond).String()
-}
-
-func size(bytes float64) string {
-	for _, unit := range []string{"B", "KiB", "MiB", "GiB"} {
-		if bytes < 1024 {
-			return fmt.Sprintf("%.1f %s", bytes, unit)
-		}
-		bytes /= 1024
-	}
-	return fmt.Sprintf("%.1f TiB", bytes)
 }
 
 // thousands groups digits.
@@ -283,6 +218,8 @@ func budgetText(l *rundir.Budget) string {
 		{l.Used.Tokens, l.Limit.Tokens, thousands, " tokens"},
 		{l.Used.Nano, l.Limit.Nano, price.Dollars, ""},
 		{l.Used.Calls, l.Limit.Calls, thousands, " calls"},
+		{l.Used.Micro, l.Limit.Micro, micros, ""},
+		{l.Used.Bytes, l.Limit.Bytes, thousands, " bytes"},
 	} {
 		if u.limit > 0 {
 			parts = append(parts, fmt.Sprintf("%s of %s%s", u.text(u.used), u.text(u.limit), u.unit))

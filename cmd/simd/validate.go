@@ -8,11 +8,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"tavernsim/scenes/load/project"
-	"tavernsim/scenes/run/runner"
+	"tavernsim/scenes/run/plugins"
 )
 
 func newValidate(e *env) *cobra.Command {
 	var asJSON bool
+	var more string
 	c := &cobra.Command{
 		Use:   "validate PROJECT",
 		Short: "Check a project folder and list every fault",
@@ -23,9 +24,10 @@ a suggestion.
 Exit codes: 0 sound, 2 usage, 3 faults, 4 not found.`,
 		Example: "  simd validate my-project\n  simd validate my-project --json",
 		Args:    one("a project folder"),
-		RunE:    func(_ *cobra.Command, args []string) error { return validate(e, args[0], asJSON) },
+		RunE:    func(_ *cobra.Command, args []string) error { return validate(e, args[0], more, asJSON) },
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print {project, faults, warnings} as JSON")
+	pluginsFlag(c.Flags(), &more)
 	return c
 }
 
@@ -56,8 +58,11 @@ func faultsOf(list []project.Fault) []fault {
 	return out
 }
 
-func validate(e *env, dir string, asJSON bool) error {
-	p, err := runner.Load(dir, false)
+func validate(e *env, dir, more string, asJSON bool) error {
+	p, err := loadProject(dir, more, false)
+	if err == nil {
+		err = plugins.Broken(p)
+	}
 	v := validation{Project: dir, Sound: err == nil, Faults: []fault{}, Warnings: []fault{}}
 	var faults *project.Error
 	switch {

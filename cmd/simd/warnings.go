@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -121,13 +122,13 @@ func (h warnHandler) Handle(_ context.Context, r slog.Record) error {
 	if rest != "" {
 		line += " (" + rest[2:] + ")"
 	}
-	h.to.tell(scene+r.Message, strings.Join(strings.Fields(line), " "))
+	h.to.tell(scene+r.Message, terminal.Plain(strings.Join(strings.Fields(line), " ")))
 	return nil
 }
 
 // WithAttrs implements slog.Handler.
 func (h warnHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
-	h.attrs = append(h.attrs[:len(h.attrs):len(h.attrs)], attrs...)
+	h.attrs = append(slices.Clip(h.attrs), attrs...)
 	return h
 }
 

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"tavernsim/internal/terminal"
+	"tavernsim/protocol"
+	"tavernsim/scenes/run/rundir"
+	"tavernsim/tools/approvals"
+	"tavernsim/tools/secrets"
+)
+
+type approveOptions struct {
+	reason string
+	value  string
+	json   bool
+}
+
+func newApprove(e *env) *cobra.Command {
+	var o approveOptions
+	c := &cobra.Command{
+		Use:   "approve DIR [ID yes|no]",
+		Short: "Answer a run that asks whether a call may be made",
+		Long: `List the calls that a run asks about, or answer one. A run asks because a rule of its
+project's tool_policy says so, and only with simd run --ask wait. The answer counts for
+that one call; the agent is told the reason. Silence is a no. A question of the kind value
+asks for a secret: the agent can use it, and no file, fact, log or model has it.
+
+Exit codes: 0 listed or answered, 2 usage, 4 no such run or question, 6 answered already.`,
+		Example: `  simd approve runs/latest
+  simd approve runs/latest 3f9a1c02 yes
+  simd approve runs/latest 3f9a1c02 no --reason "too expensive"
+  pass show npm | simd approve runs/latest 77ab03e1 yes --value-file -`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 && len(args) != 3 {
+				return usageError{fmt.Errorf("approve wants a run directory, or a run directory, a question and yes or no")}
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error { return o.run(e, args) },
+	}
+	c.Flags().StringVar(&o.reason, "reason", "", "`TEXT` that the agent is told")
+	c.Flags().StringVar(&o.value, "value-file", "", "`FILE` with the secret that is asked for, - = standard input; one line break at its end is left out")
+	c.Flags().BoolVar(&o.json, "json", false, "print the open questions as JSON")
+	return c
+}
+
+func (o *approveOptions) run(e *env, args []string) error {
+	if _, err := rundir.ReadManifest(args[0]); err != nil {
+		return err
+	}
+	dir := rundir.Approvals(args[0])
+	if len(args) == 1 {
+		return o.list(e, dir)
+	}
+	if args[2] != "yes" && args[2] != "no" {
+		return usageError{fmt.Errorf("%q: want yes or no", args[2])}
+	}
+	if len(o.reason) > maxReason {
+		return usageError{fmt.Errorf("--reason: at most %d bytes", maxReason)}
+	}
+	if args[2] == "yes" {
+		if done, err := o.give(e, dir, args[1]); done || err != nil {
+			return err
+		}
+	}
+	return approvals.Answer(dir, args[1], approvals.Verdict{Yes: args[2] == "yes", Reason: o.reason})
+}
+
+// give answers a question for a secret; false = it is another one.
+func (o *approveOptions) give(e *env, dir, id string) (done bool, err error) {
+	open, err := approvals.List(dir)
+	if err != nil {
+		return false, err
+	}
+	i := slices.IndexFunc(open, func(q approvals.Question) bool { return q.ID == id })
+	asked := i >= 0 && open[i].Kind == approvals.KindValue
+	switch {
+	case i >= 0 && !asked && o.value != "":
+		return false, usageError{fmt.Errorf("--value-file: the question %s asks for leave, not for a secret", id)}
+	case asked && o.value == "":
+		return false, usageError{fmt.Errorf("the question %s asks for a secret; give it with --value-file FILE", id)}
+	case !asked:
+		return false, nil
+	}
+	in := e.in
+	if o.value != "-" {
+		f, err := os.Open(o.value)
+		if err != nil {
+			return false, protocol.Errorf(protocol.KindNotFound, "--value-file: %w", err)
+		}
+		defer f.Close()
+		in = f
+	}
+	b, err := io.ReadAll(io.LimitReader(in, approvals.MaxValue+2))
+	if err != nil {
+		return false, err
+	}
+	value := strings.TrimSuffix(strings.TrimSuffix(string(b), "\n"), "\r")
+	key, _ := open[i].Params["key"].(string)
+	if err := secrets.Check(key, value); err != nil {
+		return false, usageError{err}
+	}
+	return true, approvals.AnswerValue(dir, id, value, o.reason)
+}
+
+const (
+	maxReason = 1024 // bytes
+	maxShown  = 1000 // bytes of a parameter; --json has all
+)
+
+func (o *approveOptions) list(e *env, dir string) error {
+	open, err := approvals.List(dir)
+	if err != nil {
+		return err
+	}
+	if o.json {
+		return writeJSON(e.out, append([]approvals.Question{}, open...))
+	}
+	for _, q := range open {
+		fmt.Fprintf(e.out, "%s  until %s  %s %s: %s\n", q.ID, q.Until.Local().Format(time.TimeOnly), q.Scene, terminal.Plain(q.Agent), terminal.Plain(q.Tool))
+		if q.Reason != "" {
+			fmt.Fprintf(e.out, "    %s: %s\n", terminal.Plain(q.Rule), terminal.Plain(q.Reason))
+		}
+		for _, uri := range protocol.SortedKeys(q.Contents) {
+			fmt.Fprintf(e.out, "    %s is %s\n", terminal.Plain(uri), terminal.Plain(q.Contents[uri]))
+		}
+		for _, name := range protocol.SortedKeys(q.Params) { // each on a line of its own: a long one hides no other
+			v, err := json.Marshal(q.Params[name])
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(e.out, "    %s = %s\n", terminal.Plain(name), protocol.Short(terminal.Plain(string(v)), maxShown))
+		}
+	}
+	return nil
+}

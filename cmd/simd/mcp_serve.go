@@ -1,0 +1,180 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"tavernsim/internal/metrics"
+	"tavernsim/scenes/run/served"
+	"tavernsim/scenes/tooling"
+	"tavernsim/tools/mcp/serve"
+	"tavernsim/tools/ownfile"
+	"tavernsim/tools/plugin"
+	"tavernsim/tools/sandbox"
+)
+
+type serveOptions struct {
+	http, tokenFile, profile, runs, tools string
+	grants, secrets, providers, plugins   string
+	config                                plugin.Sources
+}
+
+func newMCPServe(e *env) *cobra.Command {
+	var o serveOptions
+	c := &cobra.Command{
+		Use:   "serve PROJECT",
+		Short: "Offer a project to MCP clients",
+		Long: `Offer the tools of a project, its runs and what happened in them to clients of the
+Model Context Protocol: over stdin and stdout, or over HTTP (docs/mcp-server.md).
+
+Clients get the tools of the project (with --profile those of that profile) and
+simd_validate, simd_run, simd_run_status, simd_run_stop and simd_inspect. Runs are in
+--runs; their summaries are resources. The grants, secrets and endpoints are yours: a
+client cannot name others. At its end the server interrupts its runs.
+
+Over HTTP it listens on loopback; other addresses need --token-file.
+
+Exit codes: 0 the client left, or the server was told to end, 2 usage, 3 the project
+has faults, 4 not found.`,
+		Example: `  simd mcp serve my-project
+  simd mcp serve my-project --http :8931 --profile clerk
+  simd mcp serve my-project --http 0.0.0.0:8931 --token-file token.txt`,
+		Args: one("a project folder"),
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), e, args[0]) },
+	}
+	f := c.Flags()
+	f.StringVar(&o.http, "http", "", "serve over HTTP at `ADDR`, for example :8931 (loopback unless a host is given)")
+	f.StringVar(&o.tokenFile, "token-file", "", "`FILE` with the token that requests over HTTP must show")
+	f.StringVar(&o.profile, "profile", "", "offer only the tools of the profile `ID`")
+	f.StringVar(&o.runs, "runs", "runs", "`FOLDER` for runs, and whose runs can be looked at")
+	f.StringVar(&o.tools, "tools", "", "live, mock, replay:DIR or off: how calls of the tools of the project are carried out (default live)")
+	secretsFlag(f, &o.secrets)
+	f.StringVar(&o.providers, "providers", "", "`FILE` with endpoints and keys for runs")
+	grantsFlag(f, &o.grants)
+	pluginsFlag(f, &o.plugins)
+	configFlags(f, &o.config)
+	return c
+}
+
+func (o *serveOptions) run(ctx context.Context, e *env, dir string) error {
+	addr, token, err := o.address()
+	if err != nil {
+		return err
+	}
+	set, desk, err := o.desk(dir)
+	if err != nil {
+		return err
+	}
+	defer set.Close()
+	defer desk.Close()
+	offer, err := desk.Offer()
+	if err != nil {
+		return err
+	}
+	server := serve.New(offer)
+	defer server.Close()
+	if o.http != "" {
+		return serveHTTP(ctx, serve.HTTPServer(server.Handler(token)), addr, func(at string) {
+			fmt.Fprintf(e.err, "MCP at http://%s/, %s; Ctrl-C ends it\n", at, plural(len(offer.Tools), "tool"))
+		})
+	}
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	fmt.Fprintf(e.err, "MCP over stdin and stdout, %s\n", plural(len(offer.Tools), "tool"))
+	err = server.Stdio(ctx, io.NopCloser(e.in), unclosed{e.out})
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// address checks where the server listens, and gives the token.
+func (o *serveOptions) address() (addr, token string, err error) {
+	if o.http == "" {
+		if o.tokenFile != "" {
+			return "", "", usageError{fmt.Errorf("--token-file is for --http")}
+		}
+		return "", "", nil
+	}
+	if addr, err = metrics.ListenAddr(o.http); err != nil {
+		return "", "", usageError{fmt.Errorf("--http: %w", err)}
+	}
+	if !metrics.Loopback(addr) && o.tokenFile == "" {
+		return "", "", usageError{fmt.Errorf("--http %s: everybody could call; name 127.0.0.1, or add --token-file", addr)}
+	}
+	if o.tokenFile != "" {
+		token, err = readKey(o.tokenFile)
+	}
+	return addr, token, err
+}
+
+func (o *serveOptions) desk(dir string) (*tooling.Set, *served.Desk, error) {
+	mode, recorded, err := tooling.ParseMode(o.tools)
+	if err != nil {
+		return nil, nil, usageError{fmt.Errorf("--%w", err)}
+	}
+	p, err := loadProject(dir, o.plugins, true)
+	if err != nil {
+		return nil, nil, err
+	}
+	own, at := ownOf(dir), tooling.Place{}
+	if at.Folder, err = ownfile.Folder(dir); err != nil {
+		return nil, nil, err
+	}
+	opt := tooling.Options{Project: p, Place: at, Mode: mode, Run: "mcp " + rand.Text(), Sandbox: sandbox.New(sandbox.Options{}), Policy: p.Policy(), Profile: o.profile}
+	if opt.Grants, err = own.grants(o.grants); err != nil {
+		return nil, nil, err
+	}
+	if opt.Secrets, err = own.secrets(o.secrets); err != nil {
+		return nil, nil, err
+	}
+	if err := giveAgain(&opt, recorded); err != nil {
+		return nil, nil, err
+	}
+	sources, err := own.config(o.config)
+	if err != nil {
+		return nil, nil, err
+	}
+	if opt.Given, err = sources.Read(tooling.Manifests(p)); err != nil {
+		return nil, nil, err
+	}
+	set, err := tooling.ForTries(opt)
+	if err != nil {
+		return nil, nil, err
+	}
+	return set, served.New(served.Options{
+		Folder: dir, Project: p, Profile: o.profile, Tools: set, Runs: o.runs, RunFlags: o.runFlags(), Version: version().Version,
+		Command: func(ctx context.Context, out, said io.Writer, args ...string) int {
+			within := &env{in: strings.NewReader(""), out: out, err: said, args: args, within: true}
+			return within.execute(ctx)
+		},
+	}), nil
+}
+
+// runFlags are the operator's flags of every run.
+func (o *serveOptions) runFlags() (flags []string) {
+	for _, f := range []struct{ name, value string }{
+		{"grants", o.grants}, {"secrets", o.secrets}, {"providers", o.providers}, {"tools", o.tools}, {"plugins", o.plugins}, {"plugin-config", o.config.File},
+	} {
+		if f.value != "" {
+			flags = append(flags, "--"+f.name+"="+f.value)
+		}
+	}
+	for _, set := range o.config.Flags {
+		flags = append(flags, "--set="+set)
+	}
+	return flags
+}
+
+// unclosed is an output that stays open.
+type unclosed struct{ io.Writer }
+
+func (unclosed) Close() error { return nil }

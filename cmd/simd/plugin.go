@@ -1,0 +1,352 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"tavernsim/internal/terminal"
+	"tavernsim/protocol"
+	"tavernsim/scenes/load/project"
+	"tavernsim/scenes/run/plugins"
+	"tavernsim/scenes/tooling"
+	"tavernsim/tools/plugin"
+)
+
+func newPlugin(e *env) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "plugin",
+		Short: "Plugins: folders that add tools and more to projects",
+		Long:  "Make, check, list, grant and configure plugins (docs/formats/plugin.md).",
+		RunE:  help,
+	}
+	c.AddCommand(newPluginList(e), newPluginValidate(e), newPluginNew(e), newPluginGrant(e), newPluginConfig(e))
+	return c
+}
+
+func pluginsFlag(f *pflag.FlagSet, folder *string) {
+	f.StringVar(folder, "plugins", "", "folder `DIR` of more plugins that the project may list, beside those in its own plugins/")
+}
+
+// configFlags are those by which an operator gives values to options of plugins.
+func configFlags(f *pflag.FlagSet, s *plugin.Sources) {
+	f.StringVar(&s.File, "plugin-config", "", "`FILE` with values of options of plugins (default: $SIMD_PLUGIN_CONFIG, then simd/plugins.yaml of your configuration folder)")
+	f.StringArrayVar(&s.Flags, "set", nil, "give an option of a plugin a value, `KEY=VALUE` = extensions.PLUGIN.OPTION=VALUE; repeat it for more")
+}
+
+// config completes what an operator says about options of plugins.
+func (o ownFiles) config(s plugin.Sources) (plugin.Sources, error) {
+	s.Env = os.LookupEnv
+	if s.File == "" {
+		dir, _ := os.UserConfigDir() // without a home there is no default file
+		s.File = plugin.DefaultConfig(os.Getenv, dir)
+	}
+	if s.File == "" {
+		return s, nil
+	}
+	return s, outside(s.File, o.not...)
+}
+
+// loadProject reads a project folder, or that of a plugin alone.
+func loadProject(dir, more string, stops bool) (*project.Project, error) {
+	return plugins.Load(dir, plugins.Loading{Stops: stops, Plugins: more, Version: version().Version})
+}
+
+// inProject splits the arguments [PROJECT] NAME: without PROJECT it is the current folder if
+// that is a project, else the plugin alone.
+func inProject(args []string) (dir, name string, err error) {
+	if len(args) == 2 {
+		return args[0], args[1], nil
+	}
+	if plugins.IsProject(".") {
+		return ".", args[0], nil
+	}
+	dir, err = plugins.Find(args[0])
+	return dir, filepath.Base(dir), err
+}
+
+type pluginOptions struct {
+	plugins, grants   string
+	json, dry, revoke bool
+}
+
+func newPluginList(e *env) *cobra.Command {
+	var o pluginOptions
+	c := &cobra.Command{
+		Use:   "list [PROJECT]",
+		Short: "List the plugins of a project",
+		Long: `List the plugins of a project, by default of the current folder: whether each is on
+(project.json lists it), off or broken, and whether you have granted what it asks for.
+
+Exit codes: 0 listed, 2 usage, 3 the project has faults, 4 not found.`,
+		Example: "  simd plugin list my-project\n  simd plugin list my-project --plugins ~/simd-plugins --json",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return o.list(e, append(args, ".")[0])
+		},
+	}
+	pluginsFlag(c.Flags(), &o.plugins)
+	grantsFlag(c.Flags(), &o.grants)
+	c.Flags().BoolVar(&o.json, "json", false, "print a list of {name, version, state, grant, tools, needs, faults, description}")
+	return c
+}
+
+func (o *pluginOptions) list(e *env, dir string) error {
+	p, err := loadProject(dir, o.plugins, true)
+	if err != nil {
+		return err
+	}
+	store, err := ownOf(dir).grants(o.grants)
+	if err != nil {
+		return err
+	}
+	at, err := placeOf(dir)
+	if err != nil {
+		return err
+	}
+	lines, err := plugins.List(p, at, dir, o.plugins, store)
+	if err != nil {
+		return err
+	}
+	if o.json {
+		return writeJSON(e.out, lines)
+	}
+	for _, l := range lines {
+		fmt.Fprintf(e.out, "%-24s %-10s %-7s %-8s %s\n", terminal.Plain(l.Name), terminal.Plain(l.Version), l.State, l.Grant, terminal.Plain(strings.Join(append(l.Tools, l.Needs...), " ")))
+	}
+	return nil
+}
+
+func newPluginValidate(e *env) *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "validate DIR",
+		Short: "Check the folder of a plugin and list every fault",
+		Long: `Check a plugin without a project: its manifest, and everything in its folders. DIR
+is the folder, or its name in plugins/. Plugins that it depends on lie beside it.
+
+Exit codes: 0 sound, 2 usage, 3 faults, 4 not found.`,
+		Example: "  simd plugin validate my-project/plugins/weather",
+		Args:    one("the folder of a plugin"),
+		RunE:    func(_ *cobra.Command, args []string) error { return validatePlugin(e, args[0], asJSON) },
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print {project, sound, faults, total, warnings} as JSON; project is the folder")
+	return c
+}
+
+func validatePlugin(e *env, name string, asJSON bool) error {
+	dir, err := plugins.Find(name)
+	if err != nil {
+		return err
+	}
+	p, err := loadProject(dir, "", true)
+	if err == nil {
+		err = plugins.Broken(p)
+	}
+	v := validation{Project: dir, Sound: err == nil, Faults: []fault{}, Warnings: []fault{}}
+	var faults *project.Error
+	switch {
+	case errors.As(err, &faults):
+		v.Faults, v.Total = faultsOf(faults.Faults), faults.Total
+	case err != nil:
+		return err
+	default:
+		v.Warnings = faultsOf(p.Warnings)
+	}
+	if asJSON {
+		if err := writeJSON(e.out, v); err != nil {
+			return err
+		}
+		if !v.Sound {
+			return &exit{code: exitInvalid}
+		}
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, w := range p.Warnings {
+		fmt.Fprintf(e.err, "warning: %s\n", w)
+	}
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	x := p.Plugins()[filepath.Base(abs)]
+	fmt.Fprintf(e.out, "%s is sound: %s %s, %s, %s\n", dir, x.Manifest.Name, x.Manifest.Version, plural(len(x.Tools), "tool"), plural(len(x.Manifest.ConfigOptions), "option"))
+	if a, asks := plugins.Asked(p, tooling.Place{})[x.Manifest.Name]; asks {
+		fmt.Fprintf(e.out, "it asks for %s; the operator grants it: simd plugin grant\n", strings.Join(a.Needs, ", "))
+	}
+	return nil
+}
+
+func newPluginNew(e *env) *cobra.Command {
+	var kind string
+	c := &cobra.Command{
+		Use:   "new NAME",
+		Short: "Make a plugin that works",
+		Long: `Make the folder of a plugin with one tool, NAME:hello: in plugins/ if the current
+folder is a project, else in the current folder. Kinds:
+
+  script   a program that is started for each call, in the sandbox (Python)
+  rpc      a program that stays between calls, in the sandbox (Python)
+  http     a request to a server; a server to try it comes along
+  mcp      a server of the Model Context Protocol, in the sandbox (Python)
+
+Exit codes: 0 made, 2 usage, 3 no such name or kind, 6 the folder is not empty.`,
+		Example: "  simd plugin new weather\n  simd plugin new weather --kind http",
+		Args:    one("the name of the plugin"),
+		RunE:    func(_ *cobra.Command, args []string) error { return makePlugin(e, args[0], kind) },
+	}
+	c.Flags().StringVar(&kind, "kind", "script", strings.Join(plugin.Kinds(), ", "))
+	return c
+}
+
+func makePlugin(e *env, name, kind string) error {
+	dir := filepath.Clean(name)
+	if plugins.IsProject(".") && filepath.Base(dir) == dir {
+		dir = filepath.Join(plugin.Folder, dir)
+	}
+	files, err := plugin.New(filepath.Base(dir), kind)
+	if err != nil {
+		return err
+	}
+	entries, err := os.ReadDir(dir)
+	if len(entries) > 0 || err != nil && !errors.Is(err, os.ErrNotExist) {
+		return protocol.Errorf(protocol.KindConflict, "folder %s is not empty; name a new one", dir)
+	}
+	for _, file := range protocol.SortedKeys(files) {
+		to := filepath.Join(dir, filepath.FromSlash(file))
+		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(to, files[file], 0o644); err != nil {
+			return err
+		}
+	}
+	base := filepath.Base(dir)
+	fmt.Fprintf(e.out, "%s is a plugin with the tool %s:hello. Next:\n\n  simd plugin validate %s\n", dir, base, dir)
+	switch kind {
+	case "http":
+		fmt.Fprintf(e.out, "  python3 %s &\n  simd plugin grant %s\n", filepath.Join(dir, "server.py"), base)
+	}
+	fmt.Fprintf(e.out, "  simd tool call %s:hello --params '{\"who\": \"Ada\"}'\n\nA project has it when its project.json lists it: \"plugins\": [\"%s\"]\n", base, base)
+	return nil
+}
+
+func newPluginGrant(e *env) *cobra.Command {
+	var o pluginOptions
+	c := &cobra.Command{
+		Use:   "grant [PROJECT] NAME",
+		Short: "Grant a plugin what it asks for",
+		Long: `Show what a plugin asks for (servers, secrets), what has changed since you granted
+it, and its files, and write it into your file of grants. It counts for the project and
+for these files: when one changes, no tool of the plugin is called until you grant it
+again. Without PROJECT it is the current folder; if that is no project, the plugin alone.
+
+Exit codes: 0 granted, or nothing is asked for, 2 usage, 3 the project or the file has
+faults, 4 no such plugin.`,
+		Example: "  simd plugin grant my-project weather --dry-run\n  simd plugin grant my-project weather",
+		Args:    cobra.RangeArgs(1, 2),
+		RunE: func(_ *cobra.Command, args []string) error {
+			dir, name, err := inProject(args)
+			if err != nil {
+				return err
+			}
+			p, err := loadProject(dir, o.plugins, true)
+			if err != nil {
+				return err
+			}
+			if _, err := plugins.Of(p, name); err != nil {
+				return err
+			}
+			g := grantOptions{file: o.grants, dry: o.dry, revoke: o.revoke, json: o.json, plugins: o.plugins}
+			return g.run(e, dir, []string{tooling.PluginKey(name)})
+		},
+	}
+	f := c.Flags()
+	pluginsFlag(f, &o.plugins)
+	grantsFlag(f, &o.grants)
+	f.BoolVar(&o.dry, "dry-run", false, "write nothing; say what is asked for and what has changed")
+	f.BoolVar(&o.revoke, "revoke", false, "take the grant away")
+	f.BoolVar(&o.json, "json", false, "print a list of {folder, tool, needs, state, changes, elsewhere, files}")
+	return c
+}
+
+type pluginConfigOptions struct {
+	plugins, scene string
+	sources        plugin.Sources
+	origin, json   bool
+}
+
+func newPluginConfig(e *env) *cobra.Command {
+	var o pluginConfigOptions
+	c := &cobra.Command{
+		Use:   "config [PROJECT] NAME",
+		Short: "Show the options of a plugin",
+		Long: `Show the options of a plugin and their values. Later layers win: default, project.json,
+plugin_config of the scene, your file, the environment, --set. Without PROJECT it is the
+current folder; if that is no project, the plugin alone. Values of secrets are not shown.
+
+Exit codes: 0 shown, 2 usage, 3 a value cannot be, or the project has faults, 4 no such
+plugin or scene.`,
+		Example: "  simd plugin config my-project weather --origin\n  simd plugin config my-project weather --scene evening --set extensions.weather.unit=feet",
+		Args:    cobra.RangeArgs(1, 2),
+		RunE:    func(_ *cobra.Command, args []string) error { return o.run(e, args) },
+	}
+	f := c.Flags()
+	pluginsFlag(f, &o.plugins)
+	configFlags(f, &o.sources)
+	f.StringVar(&o.scene, "scene", "", "with the values of the scene `ID` (default: of none)")
+	f.BoolVar(&o.origin, "origin", false, "say which layer each value is of, and which it has taken the place of")
+	f.BoolVar(&o.json, "json", false, "print a list of {key, type, value, origin, hides, secret, variable}")
+	return c
+}
+
+func (o *pluginConfigOptions) run(e *env, args []string) error {
+	dir, name, err := inProject(args)
+	if err != nil {
+		return err
+	}
+	p, err := loadProject(dir, o.plugins, true)
+	if err != nil {
+		return err
+	}
+	x, err := plugins.Of(p, name)
+	if err != nil {
+		return err
+	}
+	var scene map[string]map[string]any
+	if o.scene != "" {
+		s, err := p.Scene(o.scene)
+		if err != nil {
+			return err
+		}
+		scene = s.Definition.PluginConfig
+	}
+	sources, err := ownOf(dir).config(o.sources)
+	if err != nil {
+		return err
+	}
+	given, err := sources.Read(tooling.Manifests(p))
+	if err != nil {
+		return err
+	}
+	all, err := tooling.Config(p, scene, given)
+	if err != nil {
+		return err
+	}
+	lines := plugins.Options(x, all[name])
+	if o.json {
+		return writeJSON(e.out, lines)
+	}
+	for i := range lines {
+		fmt.Fprintln(e.out, terminal.Plain(lines[i].Text(o.origin)))
+	}
+	return nil
+}

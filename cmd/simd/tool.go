@@ -1,0 +1,305 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"tavernsim/internal/lenient"
+	"tavernsim/protocol"
+	"tavernsim/scenes/load/project"
+	"tavernsim/scenes/run/artifacts"
+	"tavernsim/scenes/run/plugins"
+	"tavernsim/scenes/run/recorded"
+	"tavernsim/scenes/tooling"
+	"tavernsim/tools"
+	"tavernsim/tools/artifact"
+	"tavernsim/tools/mount"
+	"tavernsim/tools/ownfile"
+	"tavernsim/tools/plugin"
+	"tavernsim/tools/sandbox"
+)
+
+func newTool(e *env) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "tool",
+		Short: "The tools of a project",
+		Long:  "List, show and try the tools that a project defines (docs/formats/tool.md).",
+		RunE:  help,
+	}
+	c.AddCommand(newToolList(e), newToolSchema(e), newToolCall(e), newToolGrant(e))
+	return c
+}
+
+// toolLine is a tool in the JSON of the list.
+type toolLine struct {
+	ID          string   `json:"id"`
+	Type        string   `json:"type"`
+	Repeat      string   `json:"repeat"`
+	Needs       []string `json:"needs"`
+	File        string   `json:"file"`
+	Plugin      string   `json:"plugin"` // that it is of; "" = the project's own
+	Description string   `json:"description"`
+}
+
+func newToolList(e *env) *cobra.Command {
+	var asJSON bool
+	var more string
+	c := &cobra.Command{
+		Use:     "list PROJECT",
+		Short:   "List the tools of a project",
+		Long:    "List the tools of a project: id, type, whether calls may be repeated, what they need.\n\nExit codes: 0 listed, 2 usage, 3 the project has faults, 4 not found.",
+		Example: "  simd tool list my-project",
+		Args:    one("a project folder"),
+		RunE:    func(_ *cobra.Command, args []string) error { return listTools(e, args[0], more, asJSON) },
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print a list of {id, type, repeat, needs, file, plugin, description}")
+	pluginsFlag(c.Flags(), &more)
+	return c
+}
+
+func listTools(e *env, dir, more string, asJSON bool) error {
+	p, err := loadProject(dir, more, true)
+	if err != nil {
+		return err
+	}
+	if err := plugins.Broken(p); err != nil && plugins.Is(dir) {
+		return err
+	}
+	lines := []toolLine{}
+	for _, id := range p.ToolIDs() {
+		t, _ := p.Tool(id)
+		d := t.Definition
+		lines = append(lines, toolLine{id, d.Implementation.Type, string(d.Execution.Repeat), append([]string{}, d.Needs...), t.File, t.Plugin, d.Description})
+	}
+	if asJSON {
+		return writeJSON(e.out, lines)
+	}
+	for _, l := range lines {
+		fmt.Fprintf(e.out, "%-32s %-9s %-7s %s\n", l.ID, l.Type, l.Repeat, strings.Join(append(l.Needs, l.File), " "))
+	}
+	return nil
+}
+
+func newToolSchema(e *env) *cobra.Command {
+	var as, more string
+	c := &cobra.Command{
+		Use:   "schema PROJECT ID",
+		Short: "Show a tool as models are told of it",
+		Long: `Show a tool as models are told of it: as a function (models with native calls) or
+in words (tam). Without --as it is the schema of the parameters.
+
+Exit codes: 0 shown, 2 usage, 3 the project has faults, 4 no such tool.`,
+		Example: "  simd tool schema my-project weather.forecast --as function",
+		Args:    cobra.ExactArgs(2),
+		RunE:    func(_ *cobra.Command, args []string) error { return showTool(e, args[0], args[1], more, as) },
+	}
+	c.Flags().StringVar(&as, "as", "", "function or tam")
+	pluginsFlag(c.Flags(), &more)
+	return c
+}
+
+func showTool(e *env, dir, id, more, as string) error {
+	t, _, err := findTool(dir, more, id)
+	if err != nil {
+		return err
+	}
+	switch as {
+	case "":
+		return writeJSON(e.out, t.Definition.Parameters)
+	case "function":
+		return writeJSON(e.out, tooling.Function(t))
+	case "tam":
+		_, err := fmt.Fprintln(e.out, tooling.Manual(t))
+		return err
+	}
+	return usageError{fmt.Errorf("--as %q: want function or tam", as)}
+}
+
+func findTool(dir, more, id string) (*project.Tool, *project.Project, error) {
+	p, err := loadProject(dir, more, true)
+	if err != nil {
+		return nil, nil, err
+	}
+	t, err := tooling.Find(p, id)
+	if broken := plugins.Broken(p); err != nil && broken != nil {
+		err = broken // the tool may be of one of them
+	}
+	return t, p, err
+}
+
+type toolCallOptions struct {
+	params     string
+	grants     string
+	secrets    string
+	artifacts  string
+	tools      string
+	plugins    string
+	config     plugin.Sources
+	mock, json bool
+	retry      int
+}
+
+func newToolCall(e *env) *cobra.Command {
+	var o toolCallOptions
+	c := &cobra.Command{
+		Use:   "call [PROJECT] ID",
+		Short: "Call a tool of a project once",
+		Long: `Call a tool of a project once, outside of a scene, and print its output. Nothing is
+recorded. Without PROJECT the tool is one of a plugin: what stands before the colon of its
+id is the folder of the plugin, or its name in plugins/, and the plugin is loaded alone.
+The folder of a plugin can stand for PROJECT, too.
+
+Exit codes: 0 ok, 1 the call failed or was denied, 2 usage, 3 the project has faults
+or the parameters are wrong, 4 no such tool.`,
+		Example: `  simd tool call my-project weather.forecast --params '{"town": "Rome"}'
+  simd tool call my-project weather.forecast --params '{"town": "Rome"}' --mock --json
+  simd tool call weather:forecast --params '{"town": "Rome"}'`,
+		Args: cobra.RangeArgs(1, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 2 {
+				return o.call(cmd, e, args[0], args[1])
+			}
+			name, _, ofPlugin := strings.Cut(args[0], ":")
+			if !ofPlugin {
+				return usageError{fmt.Errorf("name the project, too: simd tool call PROJECT %s", args[0])}
+			}
+			dir, err := plugins.Find(name)
+			if err != nil {
+				return err
+			}
+			return o.call(cmd, e, dir, args[0])
+		},
+	}
+	f := c.Flags()
+	grantsFlag(f, &o.grants)
+	secretsFlag(f, &o.secrets)
+	pluginsFlag(f, &o.plugins)
+	configFlags(f, &o.config)
+	f.StringVar(&o.params, "params", "{}", "parameters, a `JSON` object")
+	f.BoolVar(&o.mock, "mock", false, "tools/mock.yaml answers; nothing is carried out (short for --tools mock)")
+	f.StringVar(&o.tools, "tools", "", "live, mock, replay:DIR (the answer that the call got in the run DIR) or off (default live)")
+	f.IntVar(&o.retry, "retry", 0, "repeat up to `N` times after failures that may pass")
+	f.StringVar(&o.artifacts, "artifacts", "", "`FOLDER` for files that the call leaves, and for a long output as a whole")
+	f.BoolVar(&o.json, "json", false, "print the whole result: {status, output, error, meta, artifacts}")
+	least(f, 0, "retry")
+	return c
+}
+
+func (o *toolCallOptions) call(cmd *cobra.Command, e *env, dir, id string) error {
+	read, err := lenient.Read(o.params, lenient.Options{Plain: true, Strict: true})
+	params, ok := read.Value.(map[string]any)
+	if err != nil || !ok {
+		return usageError{fmt.Errorf("--params: want a JSON object such as '{\"town\": \"Rome\"}'")}
+	}
+	t, p, err := findTool(dir, o.plugins, id)
+	if err != nil {
+		return err
+	}
+	mode, recorded, err := o.mode()
+	if err != nil {
+		return err
+	}
+	own, at := ownOf(dir), tooling.Place{}
+	if at.Folder, err = ownfile.Folder(dir); err != nil {
+		return err
+	}
+	opt := tooling.Options{Project: p, Place: at, Mode: mode, Run: "cli " + rand.Text(), Sandbox: sandbox.New(sandbox.Options{})}
+	if opt.Grants, err = own.grants(o.grants); err != nil {
+		return err
+	}
+	if opt.Secrets, err = own.secrets(o.secrets); err != nil {
+		return err
+	}
+	sources, err := own.config(o.config)
+	if err != nil {
+		return err
+	}
+	if opt.Given, err = sources.Read(tooling.Manifests(p)); err != nil {
+		return err
+	}
+	if strings.Contains(o.params, mount.Scheme+mount.Project) {
+		temp, err := os.MkdirTemp("", "simd-project-")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(temp)
+		opt.Mounts.Project = filepath.Join(temp, "project")
+		if err := p.CopyTo(opt.Mounts.Project); err != nil {
+			return err
+		}
+	}
+	if o.artifacts != "" {
+		opt.Artifacts = artifact.New(o.artifacts, artifact.DefaultLimits())
+	}
+	if err := giveAgain(&opt, recorded); err != nil {
+		return err
+	}
+	set, err := tooling.ForTries(opt)
+	if err != nil {
+		return err
+	}
+	defer set.Close()
+	r := set.Try(cmd.Context(), t, params, o.retry)
+	if r.Error != nil && r.Status == tools.Denied {
+		r.Error.Message = opt.Grants.Remedy(r.Error.Message, dir)
+	}
+	return o.show(e, &r)
+}
+
+// mode says what answers, and for recorded answers the run that has them.
+func (o *toolCallOptions) mode() (tooling.Mode, string, error) {
+	if o.mock && o.tools != "" {
+		return "", "", usageError{fmt.Errorf("--mock is --tools mock; give one of them")}
+	}
+	if o.mock {
+		return tooling.Mock, "", nil
+	}
+	mode, recorded, err := tooling.ParseMode(o.tools)
+	if err != nil {
+		err = usageError{fmt.Errorf("--%w", err)}
+	}
+	return mode, recorded, err
+}
+
+// giveAgain reads the answers of a run for --tools replay:DIR.
+func giveAgain(opt *tooling.Options, run string) error {
+	if opt.Mode != tooling.Replay {
+		return nil
+	}
+	a, err := recorded.Read(context.Background(), run)
+	opt.Recorded, opt.RecordedArtifacts = a.Given(), artifacts.Of(run)
+	return err
+}
+
+// show prints a result; what failed gives an exit code.
+func (o *toolCallOptions) show(e *env, r *tools.Result) error {
+	switch text, isText := r.Output.(string); {
+	case o.json:
+		if err := writeJSON(e.out, r); err != nil {
+			return err
+		}
+	case isText:
+		fmt.Fprintln(e.out, text)
+	case r.Output != nil:
+		b, err := json.MarshalIndent(r.Output, "", "  ")
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(e.out, string(b))
+	}
+	if r.Error == nil {
+		return nil
+	}
+	code := exitFailure
+	if r.Error.Kind == protocol.KindInvalid {
+		code = exitInvalid
+	}
+	return &exit{code: code, err: r.Err()}
+}
