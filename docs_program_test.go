@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -21,6 +23,8 @@ func TestProgram(t *testing.T) {
 	simd := build(t)
 	t.Run("CommandLinePage", func(t *testing.T) { commandLinePage(t, simd) })
 	t.Run("Guide", func(t *testing.T) { guide(t, simd) })
+	t.Run("FirstTool", func(t *testing.T) { firstTool(t, simd) })
+	t.Run("FirstPlugin", func(t *testing.T) { firstPlugin(t, simd) })
 	t.Run("README", func(t *testing.T) { readme(t, simd) })
 }
 
@@ -40,7 +44,7 @@ func commandLinePage(t *testing.T, simd string) {
 		help := output(t, simd, append(strings.Fields(name), "--help")...)
 		_, flags, _ := strings.Cut(help, "\nFlags:\n")
 		known := []string{"--help"}
-		for _, line := range strings.Split(flags, "\n") {
+		for line := range strings.SplitSeq(flags, "\n") {
 			if f := regexp.MustCompile(`^ +(?:-\w, )?(--[a-z-]+)`).FindStringSubmatch(line); f != nil {
 				known = append(known, f[1])
 			}
@@ -72,7 +76,7 @@ func leaves(t *testing.T, simd string, above ...string) []string {
 	help := output(t, simd, append(above, "--help")...)
 	var names []string
 	group := ""
-	for _, line := range strings.Split(help, "\n") {
+	for line := range strings.SplitSeq(help, "\n") {
 		if strings.HasSuffix(line, ":") && !strings.HasPrefix(line, " ") {
 			group = line
 		}
@@ -127,6 +131,78 @@ func guide(t *testing.T, simd string) {
 	}
 }
 
+// firstTool does what docs/first-tool.md tells.
+func firstTool(t *testing.T, simd string) {
+	if _, err := exec.LookPath("python3"); err != nil || exec.Command(simd, "doctor", "--sandbox").Run() != nil {
+		t.Skip("there is no python3, or no sandbox")
+	}
+	dir := t.TempDir()
+	inDir(t, dir, 0, simd, "init", "harbour", "my-harbour")
+	if done := walk(t, simd, dir, "my-harbour", "docs/first-tool.md"); done != 10 {
+		t.Errorf("%d blocks; the pattern or the text is broken", done)
+	}
+}
+
+// firstPlugin does what docs/first-plugin.md tells, by a user without grants and settings.
+func firstPlugin(t *testing.T, simd string) {
+	if _, err := exec.LookPath("python3"); err != nil || exec.Command(simd, "doctor", "--sandbox").Run() != nil {
+		t.Skip("there is no python3, or no sandbox")
+	}
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+	if done := walk(t, simd, t.TempDir(), ".", "docs/first-plugin.md"); done != 21 {
+		t.Errorf("%d blocks; the pattern or the text is broken", done)
+	}
+}
+
+// walk does what a page tells: it writes and changes files of a folder within dir, and runs
+// commands in dir. It counts the blocks.
+func walk(t *testing.T, simd, dir, folder, page string) (done int) {
+	t.Helper()
+	for _, m := range regexp.MustCompile("(?s)<!-- (\\w+)(?: (\\d))?: ([^\n]*) -->\n```\\w*\n(.*?)```").FindAllStringSubmatch(read(t, page), -1) {
+		done++
+		switch kind, what, body := m[1], m[3], m[4]; kind {
+		case "file":
+			write(t, filepath.Join(dir, folder, what), body)
+		case "move":
+			from, to, _ := strings.Cut(what, " -> ")
+			if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, to)), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Rename(filepath.Join(dir, from), filepath.Join(dir, to)); err != nil {
+				t.Fatal(err)
+			}
+		case "change":
+			name, change, _ := strings.Cut(what, " ")
+			from, to, _ := strings.Cut(change, " -> ")
+			file := filepath.Join(dir, folder, name)
+			text := read(t, file)
+			if strings.Count(text, from) != 1 {
+				t.Fatalf("%s has %q %d times", name, from, strings.Count(text, from))
+			}
+			write(t, file, strings.Replace(text, from, strings.ReplaceAll(to, "[newline]", "\n"), 1))
+		default:
+			code, _ := strconv.Atoi(m[2])
+			out := inDir(t, dir, code, simd, words(what)...)
+			if problem := follows(out, body); problem != "" {
+				t.Errorf("simd %s: %s\nit printed\n%s", what, problem, out)
+			}
+		}
+	}
+	return done
+}
+
+// words splits a command line at spaces outside of single quotes.
+func words(line string) (list []string) {
+	for i, part := range strings.Split(line, "'") {
+		if i%2 == 1 {
+			list = append(list, part)
+		} else {
+			list = append(list, strings.Fields(part)...)
+		}
+	}
+	return list
+}
+
 // readme holds what README.md shows to what the program prints.
 func readme(t *testing.T, simd string) {
 	shown := regexp.MustCompile("(?s)<!-- run: ([^\n]*) -->\n```text\n(.*?)```").FindAllStringSubmatch(read(t, "README.md"), -1)
@@ -145,7 +221,7 @@ func readme(t *testing.T, simd string) {
 // else for any lines.
 func follows(out, shown string) string {
 	lines, at, loose := strings.Split(out, "\n"), 0, false
-	for _, want := range strings.Split(strings.TrimSuffix(shown, "\n"), "\n") {
+	for want := range strings.SplitSeq(strings.TrimSuffix(shown, "\n"), "\n") {
 		if strings.TrimSpace(want) == "…" {
 			loose = true
 			continue

@@ -23,6 +23,7 @@ import (
 	"tavernsim/scenes/history"
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/run/rundir"
+	"tavernsim/scenes/view/artifacts"
 	"tavernsim/scenes/view/compare"
 	"tavernsim/scenes/view/deadletters"
 	"tavernsim/scenes/view/inspect"
@@ -154,6 +155,21 @@ func TestFactsPage(t *testing.T) {
 			t.Errorf("%s lists %s, which the code does not know", page, kind)
 		}
 	}
+	order := ": `"
+	for i, service := range machines.Services() {
+		if i > 0 {
+			order += "`, `"
+		}
+		order += service.Actor
+		for _, page := range []string{page, "ARCHITECTURE.md"} {
+			if !strings.Contains(read(t, page), "`"+service.Actor+"`") {
+				t.Errorf("%s does not name the actor %s, which owns the state of the service %s", page, service.Actor, service.Name)
+			}
+		}
+	}
+	if order += "`. "; !strings.Contains(read(t, page), order) {
+		t.Errorf("%s: the sentence about actors names the services otherwise than in the order of their decisions%s", page, order)
+	}
 }
 
 // TestDeliberationPage: inputs, tools and parameters are those of the code.
@@ -192,16 +208,17 @@ func TestDeliberationPage(t *testing.T) {
 // TestRunPages: every field of what the program writes as JSON is on its page,
 // and nothing else.
 func TestRunPages(t *testing.T) {
+	listed := map[string]bool{}
 	for page, types := range map[string][]reflect.Type{
-		"docs/formats/run-directory.md": {reflect.TypeFor[rundir.Manifest](), reflect.TypeFor[rundir.Forked]()},
+		"docs/formats/run-directory.md": {reflect.TypeFor[rundir.Manifest](), reflect.TypeFor[rundir.Grants](), reflect.TypeFor[rundir.Forked]()},
 		"docs/formats/inspect.md": {
 			reflect.TypeFor[inspect.Summary](), reflect.TypeFor[inspect.Work](), reflect.TypeFor[inspect.Refusals](), reflect.TypeFor[inspect.Problem](),
-			reflect.TypeFor[inspect.Bucket](), reflect.TypeFor[history.ModelUse](), reflect.TypeFor[inspect.Count](), reflect.TypeFor[inspect.AgentLine](), reflect.TypeFor[inspect.AgentView](),
+			reflect.TypeFor[inspect.Bucket](), reflect.TypeFor[history.ModelUse](), reflect.TypeFor[inspect.Count](), reflect.TypeFor[inspect.AgentLine](), reflect.TypeFor[inspect.BudgetLine](), reflect.TypeFor[inspect.Left](), reflect.TypeFor[inspect.AgentView](),
 			reflect.TypeFor[inspect.Inboxed](), reflect.TypeFor[inspect.Spoken](), reflect.TypeFor[inspect.Subscribed](), reflect.TypeFor[inspect.TurnSummary](),
 			reflect.TypeFor[inspect.WorldView](), reflect.TypeFor[inspect.WorldDiff](), reflect.TypeFor[inspect.WorldPoint](), reflect.TypeFor[inspect.Difference](),
 			reflect.TypeFor[inspect.EventLine](), reflect.TypeFor[inspect.Marked](), reflect.TypeFor[inspect.FactLine](), reflect.TypeFor[inspect.Deliberation](),
-			reflect.TypeFor[inspect.Perceived](), reflect.TypeFor[inspect.Asked](), reflect.TypeFor[inspect.Question](), reflect.TypeFor[inspect.Message](), reflect.TypeFor[inspect.Offered](), reflect.TypeFor[inspect.Called](), reflect.TypeFor[inspect.Effect](),
-			reflect.TypeFor[inspect.Timing](), reflect.TypeFor[inspect.Change](), reflect.TypeFor[deadletters.Letter](), reflect.TypeFor[inspect.LetterGroup](),
+			reflect.TypeFor[inspect.Perceived](), reflect.TypeFor[inspect.Asked](), reflect.TypeFor[inspect.Against](), reflect.TypeFor[inspect.Question](), reflect.TypeFor[inspect.Message](), reflect.TypeFor[inspect.Offered](), reflect.TypeFor[inspect.Called](), reflect.TypeFor[inspect.Effect](),
+			reflect.TypeFor[inspect.Timing](), reflect.TypeFor[inspect.Change](), reflect.TypeFor[artifacts.Line](), reflect.TypeFor[artifacts.Change](), reflect.TypeFor[deadletters.Letter](), reflect.TypeFor[inspect.LetterGroup](),
 			reflect.TypeFor[inspect.Redelivery](), reflect.TypeFor[inspect.Trace](), reflect.TypeFor[inspect.TraceEvent](), reflect.TypeFor[inspect.Reaction](),
 			reflect.TypeFor[inspect.TraceCall](), reflect.TypeFor[compare.Comparison](), reflect.TypeFor[compare.Side](), reflect.TypeFor[compare.InputDiff](),
 			reflect.TypeFor[compare.Divergence](), reflect.TypeFor[compare.AgentDiff](),
@@ -216,6 +233,9 @@ func TestRunPages(t *testing.T) {
 			reflect.TypeFor[verify.Difference](), reflect.TypeFor[verify.Side](),
 		},
 	} {
+		for _, typ := range types {
+			listed[typ.String()] = true
+		}
 		want := map[string]bool{}
 		for _, typ := range types {
 			for name := range jsonFields(typ) {
@@ -240,6 +260,31 @@ func TestRunPages(t *testing.T) {
 			}
 		}
 	}
+	for _, f := range files(t) {
+		if strings.HasPrefix(f.pkg, "scenes/view/") {
+			for _, name := range writtenAsJSON(f) {
+				if !listed[name] {
+					t.Errorf("%s: %s has json tags and is on no page: give it a table, and its type to TestRunPages", f.path, name)
+				}
+			}
+		}
+	}
+}
+
+// writtenAsJSON names the exported structs of a file whose fields have json tags.
+func writtenAsJSON(f file) (names []string) {
+	ast.Inspect(f.tree, func(n ast.Node) bool {
+		typ, ok := n.(*ast.TypeSpec)
+		if !ok {
+			return true
+		}
+		fields, ok := typ.Type.(*ast.StructType)
+		if ok && typ.Name.IsExported() && slices.ContainsFunc(fields.Fields.List, func(x *ast.Field) bool { return x.Tag != nil && strings.Contains(x.Tag.Value, `json:"`) }) {
+			names = append(names, path.Base(f.pkg)+"."+typ.Name.Name)
+		}
+		return true
+	})
+	return names
 }
 
 // pages lists every markdown page of the repository.
@@ -273,7 +318,7 @@ func prose(text string) string {
 func anchors(text string) []string {
 	var list []string
 	seen := map[string]int{}
-	for _, line := range strings.Split(regexp.MustCompile("(?ms)^```.*?^```").ReplaceAllString(text, ""), "\n") {
+	for line := range strings.SplitSeq(regexp.MustCompile("(?ms)^```.*?^```").ReplaceAllString(text, ""), "\n") {
 		heading := strings.TrimLeft(line, "#")
 		if heading == line || !strings.HasPrefix(heading, " ") {
 			continue
@@ -313,7 +358,7 @@ func sections(text, level string) map[string]string {
 // firstCells are the first cells of the rows of all tables.
 func firstCells(text string) []string {
 	var list []string
-	for _, line := range strings.Split(text, "\n") {
+	for line := range strings.SplitSeq(text, "\n") {
 		if cell, _, ok := strings.Cut(strings.TrimPrefix(line, "| "), " |"); ok && strings.HasPrefix(line, "| ") {
 			list = append(list, cell)
 		}
@@ -347,7 +392,7 @@ func factsInCode(t *testing.T) map[string][]string {
 						return typ.Name() == name && strings.TrimPrefix(typ.PkgPath(), "tavernsim/") == pkg
 					})
 					if i < 0 {
-						t.Errorf("%s: the fact %s is not among its Facts(), or scenes/load/setup does not know them", pkg, name)
+						t.Errorf("%s: the fact %s is not among its Facts(), or no row of machines.Services() names them", pkg, name)
 						return true
 					}
 					kind := codec.FactKinds()[i]

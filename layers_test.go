@@ -37,14 +37,16 @@ func floors() map[string]int {
 // Packages below internal serve one floor each: what may import them.
 func internals() map[string]int {
 	return map[string]int{
-		"internal/doctest":   5,
-		"internal/lenient":   1,
-		"internal/wirejson":  1,
-		"internal/source":    1,
-		"internal/metrics":   3,
-		"internal/terminal":  4,
-		"internal/flagvalue": 4,
-		"internal/bench":     5,
+		"internal/doctest":    5,
+		"internal/lenient":    1,
+		"internal/wirejson":   1,
+		"internal/source":     1,
+		"internal/schemacost": 3,
+		"internal/metrics":    3,
+		"internal/memory":     4,
+		"internal/terminal":   4,
+		"internal/flagvalue":  4,
+		"internal/bench":      5,
 	}
 }
 
@@ -91,8 +93,14 @@ func check(f file) string {
 		if own <= 1 && slices.Contains(forbidden(), imp) && allowed()[f.pkg+" "+imp] == "" {
 			return fmt.Sprintf("%s: floor %d is pure and never imports %q", f.path, own, imp)
 		}
+		if imp == "os/exec" && !within(f.pkg, "tools", "cmd") && f.pkg != "scenes/scenestest" {
+			return fmt.Sprintf("%s: tools alone start programs; cmd/simd and tests start themselves", f.path)
+		}
 		if strings.HasPrefix(imp, "github.com/asynkron/protoactor-go") && !within(f.pkg, "actors", "cluster") && f.pkg != "internal/bench" {
 			return fmt.Sprintf("%s: Proto.Actor is known to actors alone, and to the benchmarks that measure its limits", f.path)
+		}
+		if strings.HasPrefix(imp, "github.com/modelcontextprotocol/") && !within(f.pkg, "tools") {
+			return fmt.Sprintf("%s: the Model Context Protocol is known to tools alone", f.path)
 		}
 		if strings.HasPrefix(imp, "github.com/cockroachdb/pebble") && !within(f.pkg, "persistence") && f.pkg != "internal/bench" {
 			return fmt.Sprintf("%s: Pebble is known to persistence alone, and to the benchmarks that measure its limits", f.path)
@@ -220,7 +228,7 @@ func TestViewsRunNothing(t *testing.T) {
 	}
 	for line := range strings.Lines(string(out)) {
 		view, deps, _ := strings.Cut(line, " ")
-		for _, dep := range strings.Fields(deps) {
+		for dep := range strings.FieldsSeq(deps) {
 			if slices.Contains(running, dep) {
 				t.Errorf("%s imports %s, directly or not: it reads a run and runs none", view, dep)
 			}
@@ -237,6 +245,8 @@ func TestFloorsSeeWhatIsBroken(t *testing.T) {
 		"goroutine":       {"tam", "func f() { go f() }", "start no goroutine"},
 		"files":           {"engine/world", `import _ "os"`, "never imports"},
 		"proto.actor":     {"scenes", `import _ "github.com/asynkron/protoactor-go/actor"`, "known to actors alone"},
+		"a program":       {"scenes", `import _ "os/exec"`, "tools alone start programs"},
+		"an MCP library":  {"scenes", `import _ "github.com/modelcontextprotocol/go-sdk/mcp"`, "known to tools alone"},
 		"pebble":          {"scenes", `import _ "github.com/cockroachdb/pebble/v2"`, "known to persistence alone"},
 		"a new folder":    {"wonders", "", "has no floor"},
 		"nothing at all":  {"scenes", `import _ "tavernsim/engine/world"`, ""},

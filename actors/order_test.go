@@ -365,7 +365,7 @@ func (l *looker) Receive(*protocol.Envelope) error { l.look(); return nil }
 func TestASendAllocatesItsCell(t *testing.T) {
 	s := NewSystem(Options{})
 	var wg sync.WaitGroup
-	sup := &Supervisor{Middleware: delivery.Chain{delivery.Loop{}, delivery.Depth{}, delivery.Expiry{}, delivery.ByPriority{}}}
+	sup := &Supervisor{Middleware: delivery.Chain{delivery.Loop{}, delivery.Depth{}, delivery.Expiry{}}}
 	ref := spawn(t, s, "a", tick{&wg}, sup)
 	env := event("x", protocol.Low)
 	env.Chain = []protocol.Link{{Agent: "b", Type: "x"}, {Agent: "c", Type: "x"}}

@@ -235,22 +235,29 @@ type lostPower struct {
 func powerLoss(t *testing.T, seed uint64, percent int) {
 	const waves, every = 200, 20
 	most := 12
-	if long() {
+	switch {
+	case long():
 		most = 100
+	case testing.Short():
+		most = 4
 	}
 	w := Workload{Seed: seed, MaxWave: 60, Size: 200}
 	var mu sync.Mutex // guards what follows: the log and the tables are written side by side
 	var acked uint64
 	var losses []lostPower
+	early := 0    // losses before anything was acknowledged
 	var made bool // a store that was never opened has promised nothing
 	rng := rand.New(rand.NewPCG(seed, uint64(percent)))
 	base := vfs.NewCrashableMem()
 	fsys := errorfs.Wrap(base, errorfs.InjectorFunc(func(op errorfs.Op) error {
 		mu.Lock()
 		defer mu.Unlock()
-		if made && op.Kind.ReadOrWrite() == errorfs.OpIsWrite && len(losses) < most && rng.IntN(every) == 0 {
+		if made && op.Kind.ReadOrWrite() == errorfs.OpIsWrite && len(losses)-early < most && rng.IntN(every) == 0 {
 			clone := base.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: percent, RNG: rng})
 			losses = append(losses, lostPower{clone, acked})
+			if acked == 0 {
+				early++
+			}
 		}
 		return nil
 	}))
@@ -303,7 +310,7 @@ func TestFailingDisk(t *testing.T) {
 			if long() {
 				mode.step = 1
 			} else if testing.Short() {
-				mode.step *= 3
+				mode.step *= 5
 			}
 			failures := 0
 			for n := int32(0); ; n += mode.step {

@@ -39,10 +39,10 @@ func stateAt(wave uint64) iter.Seq2[string, []byte] {
 }
 
 // keeping writes waves with a snapshot of each and calls after between.
-func keeping(t *testing.T, j persistencetest.Journal, from, to uint64, after func(wave uint64)) {
+func keeping(t *testing.T, j persistencetest.Journal, last uint64, after func(wave uint64)) {
 	t.Helper()
 	w := Workload{Seed: 21}
-	for wave := from; wave <= to; wave++ {
+	for wave := uint64(1); wave <= last; wave++ {
 		if err := w.Write(j, j.Durable(), wave, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -61,7 +61,7 @@ func keeping(t *testing.T, j persistencetest.Journal, from, to uint64, after fun
 func TestKeepWaves(t *testing.T) {
 	s, j := openJournal(t, vfs.NewMem(), persistence.Options{Keep: persistence.Keep{Waves: 5}})
 	defer s.Close()
-	keeping(t, j, 1, 40, func(wave uint64) {
+	keeping(t, j, 40, func(wave uint64) {
 		begin := j.Begin().Number
 		if wave > 5 && (begin == 0 || wave-begin < 5 || wave-begin > 11) {
 			t.Errorf("at wave %d the history begins after %d; want 5 to 11 waves", wave, begin)
@@ -95,7 +95,7 @@ func journalOf(j persistencetest.Journal) interface {
 func TestNothingIsDroppedWithoutKeep(t *testing.T) {
 	s, j := openJournal(t, vfs.NewMem(), persistence.Options{})
 	defer s.Close()
-	keeping(t, j, 1, 20, func(uint64) {})
+	keeping(t, j, 20, func(uint64) {})
 	if begin := j.Begin().Number; begin > 0 {
 		t.Errorf("begins after wave %d", begin)
 	}
@@ -116,7 +116,7 @@ func TestKillWhileDropping(t *testing.T) {
 		return nil
 	})
 	s, j := openJournal(t, watch, persistence.Options{Keep: persistence.Keep{Waves: 2}, BatchFacts: 5})
-	keeping(t, j, 1, 5, func(uint64) {})
+	keeping(t, j, 5, func(uint64) {})
 	mu.Lock()
 	left = nil
 	mu.Unlock()
@@ -153,7 +153,7 @@ func TestDamagedSnapshotIsNoBeginning(t *testing.T) {
 	fsys := vfs.NewMem()
 	s, j := openJournal(t, fsys, persistence.Options{Keep: persistence.Keep{Waves: 5}})
 	defer s.Close()
-	keeping(t, j, 1, 30, func(wave uint64) {
+	keeping(t, j, 30, func(wave uint64) {
 		if wave != 4 {
 			return
 		}
@@ -193,7 +193,7 @@ func TestKeptHistorySurvivesALossOfPower(t *testing.T) {
 	s, j := openJournal(t, disk, persistence.Options{Durability: persistence.Power, Keep: persistence.Keep{Waves: 5}})
 	defer s.Close()
 	dropped := 0
-	keeping(t, j, 1, 30, func(wave uint64) {
+	keeping(t, j, 30, func(wave uint64) {
 		after, left := openJournal(t, disk.LosePower(0, nil), persistence.Options{})
 		defer after.Close()
 		begin := left.Begin().Number

@@ -62,10 +62,8 @@ func (s *Summary) addKind(kind string) {
 	if s.anyKind {
 		return
 	}
-	for _, k := range s.kinds {
-		if k == kind {
-			return
-		}
+	if slices.Contains(s.kinds, kind) {
+		return
 	}
 	if len(s.kinds) == MaxKinds {
 		s.kinds, s.anyKind = s.kinds[:0], true

@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -108,11 +109,11 @@ func (f *Frozen) hold(dir string) error {
 		return err
 	}
 	f.dirs[dir] = []string{}
-	for i := len(names) - 1; i >= 0; i-- {
-		name := f.FS.PathJoin(dir, names[i])
+	for _, base := range slices.Backward(names) {
+		name := f.FS.PathJoin(dir, base)
 		info, err := f.FS.Stat(name)
 		switch {
-		case errors.Is(err, fs.ErrNotExist), names[i] == "LOCK":
+		case errors.Is(err, fs.ErrNotExist), base == "LOCK":
 			// Removed since, or the lock: to close it would give back the lock of this process.
 			continue
 		case err != nil:
@@ -128,13 +129,13 @@ func (f *Frozen) hold(dir string) error {
 		if err != nil {
 			return err
 		}
-		f.dirs[dir] = append(f.dirs[dir], names[i])
+		f.dirs[dir] = append(f.dirs[dir], base)
 	}
 	return nil
 }
 
 func (f *Frozen) holdFile(name string) error {
-	file, err := f.FS.Open(name)
+	file, err := openFile(f.FS, name)
 	if err != nil {
 		return err
 	}

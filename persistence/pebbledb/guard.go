@@ -121,7 +121,7 @@ func (g *guardFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
 	if g.isAfter(name) {
 		return g.after.Open(name, opts...)
 	}
-	return g.FS.Open(name, opts...)
+	return openFile(g.FS, name, opts...)
 }
 
 func (g *guardFS) Stat(name string) (vfs.FileInfo, error) {

@@ -78,8 +78,20 @@ func lockError(fsys vfs.FS, dir string, err error) error {
 	return protocol.Errorf(protocol.KindConflict, "%s is locked by %s: stop it first; one process writes a run (%w)", dir, owner, err)
 }
 
+// openFile opens a regular file: a pipe would be waited for without end.
+func openFile(fsys vfs.FS, name string, opts ...vfs.OpenOption) (vfs.File, error) {
+	info, err := fsys.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, protocol.Errorf(protocol.KindCorrupt, "journal store: %s has the mode %s; want a regular file", name, info.Mode())
+	}
+	return fsys.Open(name, opts...)
+}
+
 func readOwner(fsys vfs.FS, name string) string {
-	f, err := fsys.Open(name)
+	f, err := openFile(fsys, name)
 	if err != nil {
 		return ""
 	}

@@ -23,7 +23,7 @@ func isHeld(err error) bool {
 
 // isLocked reports whether another process has a lock on a file, without taking it.
 func isLocked(name string) bool {
-	f, err := os.Open(name)
+	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe is not waited for
 	if err != nil {
 		return false
 	}
