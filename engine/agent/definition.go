@@ -5,10 +5,10 @@ import (
 	"strings"
 
 	"tavernsim/engine/agent/menu"
+	"tavernsim/engine/agent/private"
 	"tavernsim/engine/agent/profile"
 	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/permit"
-	"tavernsim/engine/statecmd"
 	"tavernsim/engine/workflow"
 	"tavernsim/protocol"
 	"tavernsim/tam/bind"
@@ -45,7 +45,7 @@ type Definition struct {
 	// has it, in place of Core.
 	OnEvent map[string]string
 
-	commands     *statecmd.Engine        // on the private state
+	private      *private.Engine
 	tools        map[string]*Tool        // those of Tools
 	schemas      map[string]*bind.Schema // of the inputs of skills
 	goal         *bind.Schema            // of a goal that another agent gives
@@ -82,7 +82,7 @@ func (d *Definition) Seal(describe func(id string) (name, description string)) {
 	if err != nil {
 		panic("agent: the table of tools: " + err.Error()) // it is code, or was not checked
 	}
-	if d.commands, err = d.ownEngine(); err != nil {
+	if d.private, err = private.NewEngine(d.Check, d.Limits.MaxStateBytes); err != nil {
 		panic("agent: the prefixes of the private state: " + err.Error()) // they are constants
 	}
 	d.tools, d.schemas, d.goal = map[string]*Tool{}, map[string]*bind.Schema{}, &table[toolUpdateGoal].schema

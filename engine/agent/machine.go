@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 
+	"tavernsim/engine/agent/private"
 	"tavernsim/engine/statecmd"
 	"tavernsim/protocol"
 )
@@ -165,7 +166,11 @@ func (m *Machine) advance() protocol.Decision {
 // that the scene's own agent decides concern no agent.
 func (m *Machine) Apply(f protocol.Fact, at protocol.Time) error {
 	if c, ok := f.(*statecmd.Committed); ok {
-		return m.applyCommands(c)
+		next, err := m.Def.private.Apply(m.State.own, c)
+		if err == nil {
+			m.State.own = next
+		}
+		return err
 	}
 	own, _ := f.(Fact)
 	switch x := own.(type) {
@@ -216,9 +221,9 @@ func (m *Machine) applyState(f *StateUpdated) error {
 		m.State.own = f.next
 		return nil
 	}
-	path, err := privatePath(f.Path)
+	path, err := private.ParsePath(f.Path)
 	if err == nil {
-		m.State.own, err = m.State.after(f, path, m.Def)
+		m.State.own, err = m.Def.private.Change(m.State.own, f.Path, path, f.Op, f.Value)
 	}
 	return err
 }

@@ -81,10 +81,10 @@ func Snapshot(codec *protocol.Codec, s *State) (protocol.Raw, error) {
 		snap.Observations = append(snap.Observations, storedObservation{Time: o.Time, Kind: o.Kind, Value: protocol.Encode(o.Value)})
 	}
 	raw, err := codec.Marshal(&snap)
-	if err != nil || s.memory == nil {
+	if err != nil || s.Memory() == nil {
 		return raw, err
 	}
-	memory, err := s.memory.AppendSnapshot(nil)
+	memory, err := s.Memory().AppendSnapshot(nil)
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +105,7 @@ func Restore(codec *protocol.Codec, raw protocol.Raw) (State, error) {
 		return s, err
 	}
 	memory, err := statecmd.ReadSnapshot(both.Memory)
-	s.memory = &memory
+	s.own = s.WithMemory(memory)
 	return s, err
 }
 

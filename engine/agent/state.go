@@ -4,8 +4,6 @@ import (
 	"slices"
 
 	"tavernsim/engine/agent/private"
-	"tavernsim/engine/statecmd"
-	"tavernsim/engine/world"
 	"tavernsim/protocol"
 )
 
@@ -24,34 +22,8 @@ type State struct {
 	more         *delivery // nil for most agents
 }
 
-// own is the private state, and what is kept beside it.
-type own struct {
-	Private map[string]any
-	size    private.Size    // of Private
-	memory  *statecmd.State // nil until the first command
-}
-
-// privatePath reads a path of the private state; no text is the whole.
-func privatePath(text string) (world.Path, error) {
-	if text == "" {
-		return nil, nil
-	}
-	return world.ParsePath(text)
-}
-
-// after is the private state after a change, which takes its value from the fact.
-func (o own) after(f *StateUpdated, path world.Path, def *Definition) (own, error) {
-	value, err := f.Value.Value()
-	if err != nil {
-		return o, err
-	}
-	next, err := private.Patch(o.Private, path, f.Op, value)
-	if err != nil {
-		return o, err
-	}
-	size := o.size.After(next, len(f.Path)+len(f.Value), def.Limits.MaxStateBytes)
-	return own{next, size, touch(def.commands, o.memory, path, f.Op, f.Value)}, nil
-}
+// own is the private state.
+type own = private.State
 
 // Utterance is one entry of the interaction history.
 type Utterance struct {

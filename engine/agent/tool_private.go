@@ -3,7 +3,9 @@ package agent
 import (
 	"tavernsim/engine/agent/private"
 	"tavernsim/engine/agent/tool"
+	"tavernsim/engine/statecmd"
 	"tavernsim/engine/world"
+	"tavernsim/engine/worldstate"
 	"tavernsim/protocol"
 )
 
@@ -50,7 +52,7 @@ func (t *Turn) changePrivate(p tool.Params) (any, error) {
 }
 
 func (t *Turn) updatePrivate(text, op string, value any) error {
-	path, err := privatePath(text)
+	path, err := private.ParsePath(text)
 	if err == nil && text != "" {
 		err = path.CheckWrite()
 	}
@@ -64,7 +66,7 @@ func (t *Turn) updatePrivate(text, op string, value any) error {
 		op = private.OpSet
 	}
 	f := StateUpdated{Path: text, Op: op, Value: t.encode(value)}
-	if f.next, err = t.after(&f, path, t.m.Def); err != nil {
+	if f.next, err = t.m.Def.private.Change(t.own, text, path, op, f.Value); err != nil {
 		return err
 	}
 	if t.m.Def.Check != nil {
@@ -72,10 +74,45 @@ func (t *Turn) updatePrivate(text, op string, value any) error {
 			return protocol.Errorf(protocol.KindInvalid, "the state would break initial_private_state_schema: %w", err)
 		}
 	}
-	if limit := t.m.Def.Limits.MaxStateBytes; int(f.next.size) > limit {
-		return protocol.Errorf(protocol.KindLimit, "the state would have %d bytes, more than %d (custom_runtime_config.max_state_bytes)", f.next.size, limit)
+	if limit := t.m.Def.Limits.MaxStateBytes; int(f.next.Size()) > limit {
+		return protocol.Errorf(protocol.KindLimit, "the state would have %d bytes, more than %d (custom_runtime_config.max_state_bytes)", f.next.Size(), limit)
 	}
 	t.own, t.end.Changed = f.next, true
 	t.facts = append(t.facts, put(&t.updates, f))
+	return nil
+}
+
+// updateByCommands carries out commands on the draft of the private state.
+func (t *Turn) updateByCommands(v any) (any, error) {
+	batch, err := decodeCommands(v)
+	if err != nil {
+		return nil, err
+	}
+	if key, ok := worldstate.Foreign(&batch, worldstate.Prefix); ok {
+		return nil, protocol.Errorf(protocol.KindInvalid, "key %s is of the world: send it with %s; nothing was done, for no transaction spans both", tool.Cut(key), toolRequestWorld)
+	}
+	dec, next, err := t.m.Def.private.Decide(t.own, statecmd.Input{
+		Now: t.wake.Now, Batch: batch, BatchID: t.m.ID.Instance + "/" + itoa(t.end.Turn) + "." + itoa(uint64(t.end.Calls)),
+		TurnID: itoa(t.end.Turn), By: t.m.ID.Instance, Profile: t.m.Def.Profile,
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range dec.Results {
+		t.end.Changed = t.end.Changed || r.Changed
+	}
+	t.facts = append(t.facts, dec.Facts...)
+	t.own = next
+	return statecmd.OutcomeValue(dec.Results, dec.Warnings, dec.Debug), nil
+}
+
+// expireOwn removes the values that have expired since the last turn.
+func (t *Turn) expireOwn() error {
+	facts, next, err := t.m.Def.private.Expire(t.own, t.wake.Now)
+	if err != nil {
+		return err
+	}
+	t.facts = append(t.facts, facts...)
+	t.own = next
 	return nil
 }

@@ -248,7 +248,7 @@ func (t *Turn) fillCommands(q *worldstate.Request, v any) error {
 	if err != nil {
 		return err
 	}
-	if key, ok := worldstate.Foreign(&batch, ownPrefix); ok {
+	if key, ok := worldstate.Foreign(&batch, private.Prefix); ok {
 		return protocol.Errorf(protocol.KindInvalid, "key %s is of your private state: send it with %s; nothing was done, for no transaction spans both", tool.Cut(key), toolUpdatePrivate)
 	}
 	q.Kind, q.Batch, q.Turn = worldstate.Commands, &batch, itoa(t.end.Turn)
