@@ -10,6 +10,8 @@ import (
 	"tavernsim/actors"
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/agentfact"
+	"tavernsim/engine/agent/effect"
 	"tavernsim/engine/bus"
 	"tavernsim/internal/metrics"
 	"tavernsim/protocol"
@@ -132,7 +134,7 @@ func (a *agentShell) step(in any) error {
 		}
 		in = nil
 		for _, e := range d.Effects {
-			q, ok := e.(*agent.Ask)
+			q, ok := e.(*effect.Ask)
 			if !ok {
 				return protocol.Errorf(protocol.KindInternal, "agent %s: effect %s", a.machine.ID.Instance, e.EffectKind())
 			}
@@ -197,18 +199,18 @@ func (a *agentShell) handedOver(facts []protocol.Fact, requests []protocol.Seque
 	m := &struct {
 		protocol.Envelope
 		in  machines.TurnEnded
-		end agent.TurnEnded
+		end agentfact.TurnEnded
 	}{}
 	m.in.Agent, m.in.At, m.Kind, m.Source = a.machine.ID.Ordinal, a.woken, protocol.KindTurn, a.machine.ID.Instance
 	m.Body.SetValue(&m.in)
 	m.in.Facts, m.in.Effects, err = a.Codec.Keep(facts, requests)
 	for i := range m.in.Facts { // what the stage decodes of every turn
 		switch x := facts[i].(type) {
-		case *agent.CallMade:
+		case *agentfact.CallMade:
 			m.in.Facts[i].Fact = &machines.CallSeen{Tool: x.Tool, Status: x.Status}
-		case *agent.TurnEnded:
+		case *agentfact.TurnEnded:
 			m.end, m.in.Facts[i].Fact = *x, &m.end
-		case *agent.CallJudged:
+		case *agentfact.CallJudged:
 			a.metrics.Judged(x.Allowed, x.By)
 		}
 	}
@@ -228,7 +230,7 @@ func publishesCritical(requests []protocol.Sequenced) bool {
 
 // ask carries a request out. An instant executor answers at once; otherwise ask
 // returns nil, and the answer arrives through the mailbox.
-func (a *agentShell) ask(q *agent.Ask) *agent.Answered {
+func (a *agentShell) ask(q *effect.Ask) *effect.Answered {
 	q.Model.Scene, q.Model.Turn, q.Model.Number = a.ID, a.machine.State.Turn+1, int64(q.Number)
 	if a.hold(q) {
 		return nil
@@ -241,7 +243,7 @@ func (a *agentShell) ask(q *agent.Ask) *agent.Answered {
 }
 
 // send lets a request leave.
-func (a *agentShell) send(q *agent.Ask) *agent.Answered {
+func (a *agentShell) send(q *effect.Ask) *effect.Answered {
 	barred := a.barredFor(q)
 	if x := a.outside.Now(q, a.Clock == agenda.Realtime, barred...); x != nil {
 		return x
@@ -275,7 +277,7 @@ func (a *agentShell) answered(env *protocol.Envelope) error {
 		return nil // the deliberation that asked has ended or failed
 	}
 	a.sample.lap(metrics.StageModel)
-	x, err := agent.ReadAnswered(env.Type, env.Body.Raw)
+	x, err := effect.ReadAnswered(env.Type, env.Body.Raw)
 	if err != nil {
 		return err
 	}

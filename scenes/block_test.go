@@ -14,7 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"tavernsim/engine/agenda"
-	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/agent/profile"
 	"tavernsim/engine/bus"
 	"tavernsim/internal/doctest"
@@ -52,12 +52,12 @@ func deliveriesOf(t testing.TB, s *scenestest.Scene, set scenestest.Settings) ma
 				for o := range f.(*bus.Routed).Receivers.All() {
 					all[state.Name(o)].routed++
 				}
-			case agent.FactTurnEnded:
+			case agentfact.FactTurnEnded:
 				f, err := codec.ReadFact(r.Kind, r.Data)
 				if err != nil {
 					return err
 				}
-				d, n := all[r.Actor], int(f.(*agent.TurnEnded).Perceived)
+				d, n := all[r.Actor], int(f.(*agentfact.TurnEnded).Perceived)
 				d.perceived, d.most, d.turns = d.perceived+n, max(d.most, n), append(d.turns, r.Time)
 			}
 			return nil
@@ -78,7 +78,7 @@ func mustKeepAll(t testing.TB, s *scenestest.Scene, set scenestest.Settings) map
 			t.Errorf("%s: %d events were routed, %d perceived, %d wait", id, d.routed, d.perceived, d.waiting)
 		}
 	}
-	if has(t, s, agent.FactDropped) {
+	if has(t, s, agentfact.FactDropped) {
 		t.Error("events were dropped")
 	}
 	return all
@@ -141,7 +141,7 @@ func TestBlockedOnAnAgentThatFails(t *testing.T) {
 	if d := mustKeepAll(t, s, set)["clerk"]; d.most < 4 || len(d.turns) < 4 {
 		t.Errorf("%+v", d)
 	}
-	text, _ := trace(t, s, 0, agenda.FactBlocked, agenda.FactAgentFailed, agent.FactTurnEnded)
+	text, _ := trace(t, s, 0, agenda.FactBlocked, agenda.FactAgentFailed, agentfact.FactTurnEnded)
 	want := `wave 2 at +0s
   caller_1 turn 1 ok calls 2
   caller_2 turn 1 ok calls 2
@@ -427,7 +427,7 @@ otherwise: {text: ""}
 	}
 	s := scenestest.New(t, p, "")
 	s.Run(t, scenestest.Settings{})
-	got, _ := trace(t, s, 0, agent.FactDropped, agent.FactTurnEnded, agenda.FactBlocked)
+	got, _ := trace(t, s, 0, agentfact.FactDropped, agentfact.FactTurnEnded, agenda.FactBlocked)
 	want := `wave 2 at +0s
   porter turn 1 ok
   guest turn 1 ok calls 18

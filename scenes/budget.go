@@ -3,7 +3,7 @@ package scenes
 import (
 	"strings"
 
-	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/effect"
 	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/budget"
 	"tavernsim/engine/tooltask"
@@ -22,7 +22,7 @@ type underBudget struct {
 
 // held is a request to a model, and what budgets have to do with it.
 type held struct {
-	ask    *agent.Ask
+	ask    *effect.Ask
 	bound  llm.Bound
 	ledger string   // because of which another model answers; "" = none
 	barred []string // endpoints that have no room for it
@@ -36,14 +36,14 @@ func (a *agentShell) wokenUnder(b *machines.WakeBudget) {
 }
 
 // hold keeps a request until the stage grants it; false = it may leave at once.
-func (a *agentShell) hold(q *agent.Ask) bool {
+func (a *agentShell) hold(q *effect.Ask) bool {
 	b := a.budget
 	if b == nil {
 		return false
 	}
 	switch {
-	case q.Kind == agent.KindModel && b.Models:
-	case q.Kind == agent.KindModel, q.Kind == agent.KindApproval, !b.Tools:
+	case q.Kind == effect.KindModel && b.Models:
+	case q.Kind == effect.KindModel, q.Kind == effect.KindApproval, !b.Tools:
 		return false
 	default:
 		return a.holdTool(q)
@@ -58,7 +58,7 @@ func (a *agentShell) hold(q *agent.Ask) bool {
 }
 
 // holdTool keeps a call of a tool until the stage grants it; false = it may leave at once.
-func (a *agentShell) holdTool(q *agent.Ask) bool {
+func (a *agentShell) holdTool(q *effect.Ask) bool {
 	b := a.budget
 	if !b.ByGrant {
 		return false
@@ -73,9 +73,9 @@ func (a *agentShell) holdTool(q *agent.Ask) bool {
 }
 
 // grantedTool takes what becomes of a call: it leaves, or it fails.
-func (a *agentShell) grantedTool(q *agent.Ask, refused *budget.Refusal) error {
+func (a *agentShell) grantedTool(q *effect.Ask, refused *budget.Refusal) error {
 	if refused != nil {
-		q.Answer = agent.Answered{Kind: q.Kind, Number: q.Number, Err: protocol.Errorf(protocol.KindLimit, "%s", refused.Text)}
+		q.Answer = effect.Answered{Kind: q.Kind, Number: q.Number, Err: protocol.Errorf(protocol.KindLimit, "%s", refused.Text)}
 		return a.step(&q.Answer)
 	}
 	x := a.send(q)
@@ -87,7 +87,7 @@ func (a *agentShell) grantedTool(q *agent.Ask, refused *budget.Refusal) error {
 }
 
 // settleTool notes what a call took that was granted.
-func (a *agentShell) settleTool(x *agent.Answered) {
+func (a *agentShell) settleTool(x *effect.Answered) {
 	b := a.budget
 	h := b.asked[budget.ToolNumbers+x.Number]
 	if h == nil {
@@ -160,7 +160,7 @@ func (a *agentShell) granted(env *protocol.Envelope) error {
 
 // lost are the failures of requests of the turn that begins which a kill, or a failure of the
 // agent, cut off. Nobody has their answers, and they may have cost as much as they could.
-func (a *agentShell) lost() (list []*agent.Answered) {
+func (a *agentShell) lost() (list []*effect.Answered) {
 	if a.budget == nil {
 		return nil
 	}
@@ -171,11 +171,11 @@ func (a *agentShell) lost() (list []*agent.Answered) {
 }
 
 // settle notes in an answer what budgets have to do with it, and what it took.
-func (a *agentShell) settle(x *agent.Answered) {
-	if a.budget == nil || x.Kind == agent.KindApproval {
+func (a *agentShell) settle(x *effect.Answered) {
+	if a.budget == nil || x.Kind == effect.KindApproval {
 		return
 	}
-	if x.Kind != agent.KindModel {
+	if x.Kind != effect.KindModel {
 		a.settleTool(x)
 		return
 	}
@@ -202,8 +202,8 @@ func (a *agentShell) settle(x *agent.Answered) {
 }
 
 // boundOf is the bound of a request to an endpoint under a budget, else nil.
-func (a *agentShell) boundOf(q *agent.Ask) *llm.Bound {
-	if a.budget == nil || q.Kind != agent.KindModel {
+func (a *agentShell) boundOf(q *effect.Ask) *llm.Bound {
+	if a.budget == nil || q.Kind != effect.KindModel {
 		return nil
 	}
 	if h := a.budget.asked[q.Number]; h != nil && !h.bound.Script && !h.bound.Saved {
@@ -213,8 +213,8 @@ func (a *agentShell) boundOf(q *agent.Ask) *llm.Bound {
 }
 
 // barredFor are the endpoints whose budgets have no room for a request.
-func (a *agentShell) barredFor(q *agent.Ask) []string {
-	if a.budget != nil && q.Kind == agent.KindModel {
+func (a *agentShell) barredFor(q *effect.Ask) []string {
+	if a.budget != nil && q.Kind == effect.KindModel {
 		if h := a.budget.asked[q.Number]; h != nil {
 			return h.barred
 		}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"testing"
 
-	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/agentfact"
 	"tavernsim/internal/doctest"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
@@ -99,15 +99,15 @@ func mustCountTurns(t testing.TB, s *scenestest.Scene) {
 	codec, last := machines.NewCodec(), map[string]uint64{}
 	s.Journal(t, func(j *persistence.Journal) {
 		err := j.Read(1, func(r protocol.Record) error {
-			if r.Kind != agent.FactTurnEnded {
+			if r.Kind != agentfact.FactTurnEnded {
 				return nil
 			}
 			f, err := codec.ReadFact(r.Kind, r.Data)
 			if err != nil {
 				return err
 			}
-			if last[r.Actor]++; f.(*agent.TurnEnded).Turn != last[r.Actor] {
-				t.Errorf("turn %d of %s is kept as its turn %d", f.(*agent.TurnEnded).Turn, r.Actor, last[r.Actor])
+			if last[r.Actor]++; f.(*agentfact.TurnEnded).Turn != last[r.Actor] {
+				t.Errorf("turn %d of %s is kept as its turn %d", f.(*agentfact.TurnEnded).Turn, r.Actor, last[r.Actor])
 			}
 			return nil
 		})

@@ -6,7 +6,8 @@ import (
 
 	"tavernsim/actors"
 	"tavernsim/engine/agenda"
-	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/agentfact"
+	"tavernsim/engine/agent/effect"
 	"tavernsim/engine/budget"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/bus/delivery"
@@ -76,7 +77,7 @@ func (s *scene) declare() {
 }
 
 // ModelGates implements metrics.ModelSource.
-func (s *scene) ModelGates() []*gate.Gate { return s.outside.Gates(agent.KindModel) }
+func (s *scene) ModelGates() []*gate.Gate { return s.outside.Gates(effect.KindModel) }
 
 // WideBudgets implements metrics.BudgetSource, as of the last wave.
 func (s *scene) WideBudgets() []budget.Line {
@@ -119,7 +120,7 @@ func (st *stage) kept(e *machines.Effect) {
 	switch x := e.Fact.(type) {
 	case *machines.CallSeen:
 		m.Called(x.Tool, string(x.Status))
-	case *agent.TurnEnded:
+	case *agentfact.TurnEnded:
 		st.outside.Log.Ended(actor, x.Turn, e.Wave)
 		st.measureTurn(x.Agent, x)
 	case *tooltask.Ended:
@@ -131,7 +132,7 @@ func (st *stage) kept(e *machines.Effect) {
 		if x.WakeAt == 0 {
 			st.outside.Log.GivenUp(st.Name(x.Agent), e.Wave)
 		}
-	case *agent.Reflected:
+	case *agentfact.Reflected:
 		if o, ok := st.Ordinal(actor); ok && st.profiles[st.Class[o]] != nil {
 			st.profiles[st.Class[o]].Reflected(x.Error == "")
 		}
@@ -146,9 +147,9 @@ func (st *stage) kept(e *machines.Effect) {
 		m.Dropped(string(x.Reason))
 	case *agenda.Blocked:
 		m.Blocked()
-	case *agent.Dropped:
-		st.measureLost(string(agent.DropQueueFull), x.QueueFull)
-	case *agent.Unacknowledged:
+	case *agentfact.Dropped:
+		st.measureLost(string(agentfact.DropQueueFull), x.QueueFull)
+	case *agentfact.Unacknowledged:
 		m.Dropped(string(x.Reason))
 	case *world.Committed, *statecmd.Committed:
 		st.measureWorld(x)
@@ -200,7 +201,7 @@ func (st *stage) measureKnowledge(f protocol.Fact) {
 }
 
 // measureTurn counts a merged turn, unless it is of the scene's own workflows.
-func (st *stage) measureTurn(o uint32, end *agent.TurnEnded) {
+func (st *stage) measureTurn(o uint32, end *agentfact.TurnEnded) {
 	if !machines.Deliberates(st, o) {
 		return
 	}

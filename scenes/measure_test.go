@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/agentfact"
 	"tavernsim/internal/metrics"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/setup"
@@ -50,14 +51,14 @@ func TestAgentsByState(t *testing.T) {
 			st.measureWake(6, 1) // the scene's own
 		}, "map[trader deliberating:3 trader given_up:1 trader idle:2]"},
 		{func() {
-			st.measureTurn(0, &agent.TurnEnded{Outcome: agent.OutcomeOK, Wave: 1})
-			st.measureTurn(1, &agent.TurnEnded{Outcome: agent.OutcomeFailed, Wave: 1, Asleep: true})
+			st.measureTurn(0, &agentfact.TurnEnded{Outcome: agentfact.OutcomeOK, Wave: 1})
+			st.measureTurn(1, &agentfact.TurnEnded{Outcome: agentfact.OutcomeFailed, Wave: 1, Asleep: true})
 			st.measureFailure(2, false)
-			st.measureTurn(6, &agent.TurnEnded{Outcome: agent.OutcomeOK, Wave: 1})
+			st.measureTurn(6, &agentfact.TurnEnded{Outcome: agentfact.OutcomeOK, Wave: 1})
 		}, "map[trader asleep:1 trader given_up:1 trader idle:3 trader restarting:1]"},
 		{func() { st.measureWake(1, 2); st.measureWake(2, 2) }, "map[trader deliberating:2 trader given_up:1 trader idle:3]"},
 		{func() {
-			st.measureTurn(1, &agent.TurnEnded{Outcome: agent.OutcomeOK, Wave: 2, SleepUntil: 1})
+			st.measureTurn(1, &agentfact.TurnEnded{Outcome: agentfact.OutcomeOK, Wave: 2, SleepUntil: 1})
 			st.measureFailure(2, true)
 			st.measureFailure(6, true)
 		}, "map[trader asleep:1 trader given_up:2 trader idle:3]"},
@@ -91,7 +92,7 @@ func TestMarks(t *testing.T) {
 // stay below 50 ns.
 func BenchmarkMeasureTurn(b *testing.B) {
 	st := measuredStage(100_000)
-	end := &agent.TurnEnded{Outcome: agent.OutcomeOK}
+	end := &agentfact.TurnEnded{Outcome: agentfact.OutcomeOK}
 	b.Run("states", func(b *testing.B) {
 		b.ReportAllocs()
 		for i := range b.N {
@@ -109,13 +110,13 @@ func BenchmarkMeasureTurn(b *testing.B) {
 			st.measureTurn(o, end)
 		}
 	})
-	raw := (&agent.CallMade{ID: "1.1", Tool: "PublishEventTool", Origin: protocol.OriginNative, Status: protocol.CallRequested}).AppendMsg(nil)
+	raw := (&agentfact.CallMade{ID: "1.1", Tool: "PublishEventTool", Origin: protocol.OriginNative, Status: protocol.CallRequested}).AppendMsg(nil)
 	b.Run("call", func(b *testing.B) {
 		seen := &machines.CallSeen{}
 		if err := seen.Read(raw); err != nil {
 			b.Fatal(err)
 		}
-		e := machines.Effect{Act: machines.ActKeep, Kind: agent.FactCallMade, Fact: seen}
+		e := machines.Effect{Act: machines.ActKeep, Kind: agentfact.FactCallMade, Fact: seen}
 		b.ReportAllocs()
 		for range b.N {
 			st.kept(&e)

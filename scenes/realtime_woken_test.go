@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 
 	"tavernsim/engine/agenda"
-	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/agentfact"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/machines"
@@ -38,9 +38,9 @@ func TestRealtimeWokenOnce(t *testing.T) {
 // neither an event nor an observation.
 func wokenForNothing(t *testing.T, s *scenestest.Scene) (n int) {
 	s.Journal(t, func(j *persistence.Journal) {
-		err := j.Scan(persistence.Query{Kinds: []string{agent.FactTurnEnded}}, func(r protocol.Record) error {
+		err := j.Scan(persistence.Query{Kinds: []string{agentfact.FactTurnEnded}}, func(r protocol.Record) error {
 			f, err := machines.NewCodec().ReadFact(r.Kind, r.Data)
-			if end, ok := f.(*agent.TurnEnded); ok && end.Turn > 1 && end.Perceived+end.Seen == 0 {
+			if end, ok := f.(*agentfact.TurnEnded); ok && end.Turn > 1 && end.Perceived+end.Seen == 0 {
 				n++
 			}
 			return err

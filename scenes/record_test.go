@@ -20,6 +20,8 @@ import (
 	"tavernsim/actors"
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/agentfact"
+	"tavernsim/engine/agent/effect"
 	"tavernsim/engine/workflow"
 	"tavernsim/llm/llmtest"
 	"tavernsim/persistence"
@@ -289,10 +291,10 @@ func oracleTools() []agent.External {
 // delphi is an executor that always says the same.
 type delphi struct{}
 
-func (delphi) Name() string              { return "delphi" }
-func (delphi) MayRepeat(*agent.Ask) bool { return true }
-func (delphi) Do(_ context.Context, _ *agent.Ask) agent.Answered {
-	return agent.Answered{Output: "because"}
+func (delphi) Name() string               { return "delphi" }
+func (delphi) MayRepeat(*effect.Ask) bool { return true }
+func (delphi) Do(_ context.Context, _ *effect.Ask) effect.Answered {
+	return effect.Answered{Output: "because"}
 }
 
 // oracle asks an executor that is no model.
@@ -356,7 +358,7 @@ func (r *recorder) bad() {
 		"a_fact_is_twice": func(w []protocol.Record) []protocol.Record { return slices.Insert(w, 1, w[1]) },
 		"a_wave_is_open":  func(w []protocol.Record) []protocol.Record { return w[:len(w)-1] },
 		"of_another_agent": r.each(func(f protocol.Fact) {
-			if x, ok := f.(*agent.TurnEnded); ok {
+			if x, ok := f.(*agentfact.TurnEnded); ok {
 				x.Agent = 99
 			}
 		}),
@@ -366,12 +368,12 @@ func (r *recorder) bad() {
 			}
 		}),
 		"of_a_later_turn": r.each(func(f protocol.Fact) {
-			if x, ok := f.(*agent.TurnEnded); ok {
+			if x, ok := f.(*agentfact.TurnEnded); ok {
 				x.Turn++
 			}
 		}),
 		"other_words": r.each(func(f protocol.Fact) {
-			if x, ok := f.(*agent.CallMade); ok {
+			if x, ok := f.(*agentfact.CallMade); ok {
 				x.Tool = "SleepTool"
 			}
 		}),

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"tavernsim/actors"
-	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/effect"
 	"tavernsim/engine/budget"
 	"tavernsim/internal/metrics"
 	"tavernsim/llm"
@@ -66,7 +66,7 @@ func newScene(made *setup.Scene, journal Journal, opt Options) (*scene, error) {
 	s.options.Snapshots, s.tasks = opt.Snapshots.WithDefaults(), newTasks(s)
 	var err error
 	if s.outside, err = outside.New(append([]outside.Entry{
-		{Kind: agent.KindModel, Executor: outside.Model(opt.Model, opt.Pictures), AtOnce: opt.ModelCalls},
+		{Kind: effect.KindModel, Executor: outside.Model(opt.Model, opt.Pictures), AtOnce: opt.ModelCalls},
 	}, opt.Executors...), outside.Watch{Made: s.asked, Waited: s.metrics.Waited, Again: s.metrics.Repeated, Elsewhere: s.metrics.Elsewhere}); err != nil {
 		return nil, err
 	}
@@ -82,8 +82,8 @@ func newScene(made *setup.Scene, journal Journal, opt Options) (*scene, error) {
 }
 
 // asked counts requests to models. Calls are counted when their facts are kept.
-func (s *scene) asked(to string, q *agent.Ask, x *agent.Answered, took time.Duration) {
-	if q.Kind != agent.KindModel {
+func (s *scene) asked(to string, q *effect.Ask, x *effect.Answered, took time.Duration) {
+	if q.Kind != effect.KindModel {
 		return
 	}
 	name := q.Model.Model

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"tavernsim/engine/agenda"
-	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/bus"
 	"tavernsim/llm"
 	"tavernsim/persistence"
@@ -229,12 +229,12 @@ func (e *ear) alarms(t testing.TB, s *scenestest.Scene, clock agenda.ClockKind) 
 					list = append(list, announced(s, f, since))
 				}
 				return err
-			case agent.FactTurnEnded:
+			case agentfact.FactTurnEnded:
 				f, err := codec.ReadFact(r.Kind, r.Data)
 				if err != nil {
 					return err
 				}
-				key := turnKey{r.Actor, f.(*agent.TurnEnded).Turn}
+				key := turnKey{r.Actor, f.(*agentfact.TurnEnded).Turn}
 				if !e.ended(key, list) {
 					total++
 				}

@@ -9,7 +9,7 @@ import (
 
 	"tavernsim/actors"
 	"tavernsim/engine/agenda"
-	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/effect"
 	"tavernsim/engine/tooltask"
 	"tavernsim/internal/metrics"
 	"tavernsim/protocol"
@@ -25,7 +25,7 @@ type tasks struct {
 	mu      sync.Mutex // guards the following fields
 	later   []waitingTask
 	cancels map[string]context.CancelFunc // of those that are out
-	answers map[string]*agent.Answered    // of those that have not ended
+	answers map[string]*effect.Answered   // of those that have not ended
 	open    int                           // as of the last decision
 	overdue int                           // for how many a decision waits
 }
@@ -37,7 +37,7 @@ type waitingTask struct {
 }
 
 func newTasks(s *scene) *tasks {
-	return &tasks{scene: s, cancels: map[string]context.CancelFunc{}, answers: map[string]*agent.Answered{}}
+	return &tasks{scene: s, cancels: map[string]context.CancelFunc{}, answers: map[string]*effect.Answered{}}
 }
 
 // logged is the name of a task in the log of effects, where it is the only turn of an
@@ -66,14 +66,14 @@ func (t *tasks) kept(wave uint64) {
 }
 
 // answer gives what came of a task, if that is known.
-func (t *tasks) answer(id string) *agent.Answered {
+func (t *tasks) answer(id string) *effect.Answered {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.answers[id]
 }
 
 // instant answers a task at once, if its executor can; virtual clock.
-func (t *tasks) instant(task *tooltask.Task) *agent.Answered {
+func (t *tasks) instant(task *tooltask.Task) *effect.Answered {
 	if a := t.answer(task.ID); a != nil || t.Clock == agenda.Realtime {
 		return a
 	}
@@ -107,7 +107,7 @@ func (t *tasks) start(task *tooltask.Task) {
 	t.mu.Unlock()
 	q, err := t.ask(task)
 	if err != nil {
-		t.answered(task.ID, &agent.Answered{Err: err})
+		t.answered(task.ID, &effect.Answered{Err: err})
 		return
 	}
 	from := outside.From{Scene: cmp.Or(t.options.Name, t.ID), Class: t.options.Class, Agent: logged(task.ID), Turn: 1, At: task.Opened, Virtual: t.Clock != agenda.Realtime}
@@ -116,23 +116,23 @@ func (t *tasks) start(task *tooltask.Task) {
 		if t.context.Err() != nil {
 			return // the scene stops: the task goes on with it
 		}
-		x, err := agent.ReadAnswered(q.Kind, raw)
+		x, err := effect.ReadAnswered(q.Kind, raw)
 		if err != nil {
-			x = &agent.Answered{Err: err}
+			x = &effect.Answered{Err: err}
 		}
 		t.answered(id, x)
 	})
 }
 
 // ask is the request that carries a task out.
-func (t *tasks) ask(task *tooltask.Task) (*agent.Ask, error) {
+func (t *tasks) ask(task *tooltask.Task) (*effect.Ask, error) {
 	v, err := task.Params.Value()
 	if err != nil {
 		return nil, err
 	}
 	params, _ := v.(map[string]any)
 	uris, contents := task.References()
-	q := &agent.Ask{
+	q := &effect.Ask{
 		Kind: task.Kind, Number: int(task.Number), First: int(task.Number), Timeout: task.Timeout,
 		Call: &protocol.Call{ID: task.ID, Tool: task.Tool, Params: params, URIs: uris, Contents: contents, Retry: int(task.Retry), Origin: protocol.OriginNative},
 	}
@@ -144,7 +144,7 @@ func (t *tasks) ask(task *tooltask.Task) (*agent.Ask, error) {
 // taskDraws separates the chance of tasks from that of turns.
 const taskDraws = 1 << 33
 
-func (t *tasks) answered(id string, x *agent.Answered) {
+func (t *tasks) answered(id string, x *effect.Answered) {
 	t.mu.Lock()
 	if _, waits := t.cancels[id]; waits { // else it was cancelled
 		t.answers[id] = x
@@ -291,7 +291,7 @@ func (s *taskShell) follow(before []*tooltask.Task, wave uint64) {
 // behind reports whether a wave is not durable.
 func (s *taskShell) behind(wave uint64) bool { return s.journal.Durable().Number < wave }
 
-func answerOf(x *agent.Answered) *tooltask.Answer {
+func answerOf(x *effect.Answered) *tooltask.Answer {
 	a := &tooltask.Answer{Latency: x.Latency, Artifacts: x.Artifacts}
 	if x.Output != nil {
 		a.Output = protocol.Encode(x.Output)

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"tavernsim/engine/agenda"
-	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/statecmd"
@@ -155,7 +155,7 @@ func (tr *tracer) text(r protocol.Record) (string, error) {
 		return "", err
 	}
 	switch x := f.(type) {
-	case agent.Fact:
+	case agentfact.Fact:
 		return tr.agent(x), nil
 	case agenda.Fact:
 		return tr.agenda(x), nil
@@ -188,36 +188,36 @@ func (tr *tracer) task(f tooltask.Fact) string {
 
 func (tr *tracer) agent(f protocol.Fact) string {
 	switch x := f.(type) {
-	case *agent.Said:
+	case *agentfact.Said:
 		return fmt.Sprintf("said %q", x.Text)
-	case *agent.CallMade:
+	case *agentfact.CallMade:
 		return fmt.Sprintf("call %s %s %s %s", x.ID, x.Tool, x.Origin, x.Status) + tail(when(len(x.Params) > 0, "%s", show(x.Params)),
 			when(len(x.Output) > 0, "-> %s", show(x.Output)), when(x.Error != "", "error %q", x.Error), when(x.Observe, "observed"))
-	case *agent.ModelAnswered:
+	case *agentfact.ModelAnswered:
 		return fmt.Sprintf("model %q", x.Text) + tail(when(len(x.Calls) > 0, "calls %s", show(x.Calls)),
 			when(x.Latency > 0, "after %v", x.Latency), when(x.Error != "", "error %q", x.Error))
-	case *agent.CallAsked:
+	case *agentfact.CallAsked:
 		return fmt.Sprintf("asks for leave %d: %s %s by rule %q", x.Request, x.ID, x.Tool, x.Rule) + tail(when(len(x.Params) > 0, "%s", show(x.Params)), when(x.Reason != "", "because %q", x.Reason))
-	case *agent.CallJudged:
+	case *agentfact.CallJudged:
 		return fmt.Sprintf("judged %s %s allowed %v by %s, rule %q", x.ID, x.Tool, x.Allowed, x.By, x.Rule) + tail(when(x.Reason != "", "because %q", x.Reason))
-	case *agent.CallAnswered:
+	case *agentfact.CallAnswered:
 		return fmt.Sprintf("answer of %s %d", x.Kind, x.Request) + tail(when(len(x.Output) > 0, "-> %s", show(x.Output)),
 			when(x.Latency > 0, "after %v", x.Latency), when(x.Error != "", "error %q", x.Error))
-	case *agent.StateUpdated:
+	case *agentfact.StateUpdated:
 		return fmt.Sprintf("state %s %q %s", x.Op, x.Path, show(x.Value))
-	case *agent.GoalsUpdated:
+	case *agentfact.GoalsUpdated:
 		return fmt.Sprintf("goal %s %s %v %q", x.Goal.ID, x.Goal.Status, x.Goal.Priority, x.Goal.Description) + tail(when(x.Removed, "removed"))
-	case *agent.Reflected:
+	case *agentfact.Reflected:
 		return fmt.Sprintf("reflected %s %q", x.Workflow, x.Reason) + tail(when(x.Error != "", "error %q", x.Error))
-	case *agent.RequestAnswered:
+	case *agentfact.RequestAnswered:
 		return fmt.Sprintf("answered request %s %s", x.ID, show(x.Results))
-	case *agent.StepsHeld:
+	case *agentfact.StepsHeld:
 		return fmt.Sprintf("held %s and %d more for %s until %s", x.Held.ID, len(x.Held.Steps)-1, strings.Join(x.Held.Waits, " "), tr.at(x.Held.Until))
-	case *agent.StepsResumed:
+	case *agentfact.StepsResumed:
 		return "resumed " + x.ID
-	case *agent.OutcomeUnknown:
+	case *agentfact.OutcomeUnknown:
 		return fmt.Sprintf("unknown outcome of %s %d: %q", x.Effect, x.Request, x.Error)
-	case *agent.TurnEnded:
+	case *agentfact.TurnEnded:
 		return tr.turn(x)
 	}
 	return tr.delivery(f)
@@ -225,23 +225,23 @@ func (tr *tracer) agent(f protocol.Fact) string {
 
 func (tr *tracer) delivery(f protocol.Fact) string {
 	switch x := f.(type) {
-	case *agent.Dropped:
+	case *agentfact.Dropped:
 		text := fmt.Sprintf("dropped %d refused %d", x.InboxFull, x.QueueFull) + when(x.Expired > 0, " expired %d", x.Expired)
 		for _, d := range x.Events {
 			text += fmt.Sprintf("; %s of %s: %s", d.Event, d.Source, d.Reason)
 		}
 		return text
-	case *agent.Unacknowledged:
+	case *agentfact.Unacknowledged:
 		return fmt.Sprintf("gives up event %s of %s: %s", x.Event, x.Source, x.Reason) + tail(when(x.Redelivered > 0, "redelivered %d", x.Redelivered))
-	case *agent.TaskOpened:
+	case *agentfact.TaskOpened:
 		return fmt.Sprintf("asks task %s %s of %v until %s", x.Task.ID, x.Task.Type, x.Task.Targets, tr.at(x.Task.Deadline))
-	case *agent.TaskClosed:
+	case *agentfact.TaskClosed:
 		return fmt.Sprintf("task %s %s", x.Task, x.How) + tail(when(x.Event != "", "by %s", x.Event))
 	}
 	return whole(f)
 }
 
-func (tr *tracer) turn(x *agent.TurnEnded) string {
+func (tr *tracer) turn(x *agentfact.TurnEnded) string {
 	sleep := when(x.SleepUntil != 0, "asleep until %s", tr.at(x.SleepUntil))
 	if x.Asleep && x.SleepUntil == 0 {
 		sleep = "asleep"

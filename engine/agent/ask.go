@@ -5,50 +5,15 @@ import (
 	"slices"
 	"time"
 
+	"tavernsim/engine/agent/agentfact"
+	"tavernsim/engine/agent/effect"
 	"tavernsim/engine/agent/talk"
 	"tavernsim/engine/agent/tool"
-	"tavernsim/engine/permit"
 	"tavernsim/engine/workflow"
 	"tavernsim/protocol"
 	"tavernsim/protocol/bound"
 	"tavernsim/tam/bind"
 )
-
-// KindModel is the kind of requests for a model's completion. Requests of every
-// other kind are calls of a tool (see [External]).
-const KindModel = "model"
-
-// Ask is the one effect of an agent: a request to the outside, whose answer the
-// deliberation waits for. After a crash the agent may make the request again. It lies
-// in memory that the machine uses again after the deliberation.
-type Ask struct {
-	Kind    string                // names the executor
-	Number  int                   // within the turn, from 1; model requests and calls are numbered separately
-	Wait    time.Duration         // backoff of a retry, before the request is made; in realtime only
-	Timeout time.Duration         // 0 = the executor's
-	Model   protocol.ModelRequest // of KindModel
-	Call    *protocol.Call        // of every other kind; Model names its agent then, and holds its chance
-	First   int                   // number of the first attempt of this call, if a node repeats it
-	Verdict *permit.Verdict       // of KindApproval: what asks, and why
-
-	// Answer is room for the answer of an executor that answers at once.
-	Answer Answered
-}
-
-// EffectKind implements protocol.Effect.
-func (Ask) EffectKind() string { return "ask" }
-
-// Answered is the only input from the outside: the answer to the Ask of the same
-// kind and number.
-type Answered struct {
-	Kind      string
-	Number    int
-	Model     protocol.ModelAnswer // to KindModel, with its latency
-	Output    any                  // value, to every other kind
-	Artifacts []tool.Artifact      // that the call left
-	Latency   time.Duration        // of every other kind; a model's answer holds its own
-	Err       error                // the request failed
-}
 
 // External is a tool that the executor of its kind carries out, outside of the
 // deliberation. [CheckExternal] validates it.
@@ -77,12 +42,12 @@ type External struct {
 type waiting struct {
 	kind    string
 	number  int
-	run     *activeRun      // the workflow that asked; nil = the queue of calls
-	at      int             // of the queue
-	request int             // of the run
-	call    *protocol.Call  // nil = a model is asked
-	leave   func(*Answered) // leave to make the call is asked for
-	tokens  int64           // that are reserved for a model
+	run     *activeRun             // the workflow that asked; nil = the queue of calls
+	at      int                    // of the queue
+	request int                    // of the run
+	call    *protocol.Call         // nil = a model is asked
+	leave   func(*effect.Answered) // leave to make the call is asked for
+	tokens  int64                  // that are reserved for a model
 }
 
 // askModel passes a model request on, within the agent's limits.
@@ -97,7 +62,7 @@ func (t *Turn) askModel(run *activeRun, q *workflow.Request) (workflow.Answer, b
 		return workflow.Answer{Err: err}, true
 	}
 	t.end.ModelCalls++
-	ask := put(&t.wishes, Ask{Kind: KindModel, Number: int(t.end.ModelCalls), Wait: q.Wait, Model: q.Model})
+	ask := put(&t.wishes, effect.Ask{Kind: effect.KindModel, Number: int(t.end.ModelCalls), Wait: q.Wait, Model: q.Model})
 	req := &ask.Model
 	req.Agent, req.Profile, req.Now = t.m.ID.Instance, t.m.Def.Profile, t.wake.Now
 	req.Cap, req.MaxTokens = int(answer), min(req.MaxTokens, int(answer))
@@ -130,7 +95,7 @@ func (t *Turn) room(q *protocol.ModelRequest) (prompt, answer int64, err error) 
 
 // settle takes the answer to a request that had reserved tokens. A failure that may have
 // been carried out, without a count, keeps them.
-func (t *Turn) settle(reserved int64, a *Answered) {
+func (t *Turn) settle(reserved int64, a *effect.Answered) {
 	switch kind := protocol.KindOf(a.Err); {
 	case a.Err != nil && a.Model.Usage == (protocol.Usage{}) && (kind == protocol.KindTimeout || kind == protocol.KindTransient):
 	default:
@@ -138,7 +103,7 @@ func (t *Turn) settle(reserved int64, a *Answered) {
 	}
 }
 
-func (t *Turn) send(ask *Ask, w waiting) {
+func (t *Turn) send(ask *effect.Ask, w waiting) {
 	w.kind, w.number = ask.Kind, ask.Number
 	t.waits = append(t.waits, w)
 	t.asked = append(t.asked, ask)
@@ -177,7 +142,7 @@ func (t *Turn) askTool(entry *Tool, c *protocol.Call, number int, q *workflow.Re
 		number = t.toolsAsked
 	}
 	call.Contents = t.approved[number]
-	ask := put(&t.wishes, Ask{Kind: entry.kind, Number: number, First: number, Wait: q.Wait, Timeout: entry.timeout, Call: &call})
+	ask := put(&t.wishes, effect.Ask{Kind: entry.kind, Number: number, First: number, Wait: q.Wait, Timeout: entry.timeout, Call: &call})
 	if q.Timeout > 0 && (ask.Timeout == 0 || q.Timeout < ask.Timeout) {
 		ask.Timeout = q.Timeout
 	}
@@ -191,7 +156,7 @@ func (t *Turn) askTool(entry *Tool, c *protocol.Call, number int, q *workflow.Re
 }
 
 // answer hands an answer to the run or call that waits for it; false = none does.
-func (t *Turn) answer(a *Answered) bool {
+func (t *Turn) answer(a *effect.Answered) bool {
 	i := slices.IndexFunc(t.waits, func(w waiting) bool { return w.kind == a.Kind && w.number == a.Number })
 	if i < 0 {
 		return false
@@ -236,16 +201,16 @@ func (t *Turn) answer(a *Answered) bool {
 	return w.run.run.Answer(w.request, workflow.Answer{Result: r, Latency: a.Latency}) == nil
 }
 
-func (t *Turn) noteModel(a *Answered) {
+func (t *Turn) noteModel(a *effect.Answered) {
 	t.spend(len(a.Model.Text) + len(a.Model.Reasoning))
 	t.end.TokensIn += a.Model.Usage.Input
 	t.end.TokensOut += a.Model.Usage.Output
-	f := put(&t.models, ModelAnswered{
+	f := put(&t.models, agentfact.ModelAnswered{
 		Model: a.Model.Model, Text: a.Model.Text, Finish: a.Model.Finish, Latency: a.Model.Latency,
 		Input: a.Model.Usage.Input, Output: a.Model.Usage.Output, Request: int64(a.Number), Reasoning: a.Model.Reasoning,
 		CacheRead: a.Model.Usage.CacheRead, ReasoningTokens: a.Model.Usage.Reasoning,
 	})
-	f.Origin = originOf(&a.Model)
+	f.Origin = effect.OriginOf(&a.Model)
 	if len(a.Model.Calls) > 0 {
 		f.Calls = t.written(func(b []byte) []byte { return talk.AppendCalls(b, a.Model.Calls, f.Origin != nil) })
 	}
@@ -260,8 +225,8 @@ func (t *Turn) noteModel(a *Answered) {
 }
 
 // noteCall keeps an answer. took is its latency, also on the realtime clock.
-func (t *Turn) noteCall(w *waiting, a *Answered, took time.Duration) protocol.CallResult {
-	f := &CallAnswered{Kind: a.Kind, Request: int64(a.Number), Latency: took, Artifacts: a.Artifacts}
+func (t *Turn) noteCall(w *waiting, a *effect.Answered, took time.Duration) protocol.CallResult {
+	f := &agentfact.CallAnswered{Kind: a.Kind, Request: int64(a.Number), Latency: took, Artifacts: a.Artifacts}
 	if a.Output != nil {
 		f.Output = t.encode(a.Output)
 	}
@@ -276,9 +241,9 @@ func (t *Turn) noteCall(w *waiting, a *Answered, took time.Duration) protocol.Ca
 	return resultOf(w.call, protocol.CallOK, a.Output, a.Err)
 }
 
-func (t *Turn) noteUnknown(a *Answered) {
+func (t *Turn) noteUnknown(a *effect.Answered) {
 	if protocol.KindOf(a.Err) == protocol.KindUnknownOutcome {
-		t.facts = append(t.facts, &OutcomeUnknown{Effect: a.Kind, Request: int64(a.Number), Error: a.Err.Error()})
+		t.facts = append(t.facts, &agentfact.OutcomeUnknown{Effect: a.Kind, Request: int64(a.Number), Error: a.Err.Error()})
 	}
 }
 
@@ -289,7 +254,7 @@ func (t *Turn) noteLost(w *waiting) {
 	if w.call == nil || w.leave != nil || !t.m.Def.tools[w.call.Tool].once {
 		return
 	}
-	t.lost = append(t.lost, &OutcomeUnknown{Effect: w.kind, Request: int64(w.number), Error: w.call.Tool + ": the deliberation ended before the answer came; it may have been carried out"})
+	t.lost = append(t.lost, &agentfact.OutcomeUnknown{Effect: w.kind, Request: int64(w.number), Error: w.call.Tool + ": the deliberation ended before the answer came; it may have been carried out"})
 }
 
 // abandon drops what an ended run, or the queue (nil), waits for. Calls of the

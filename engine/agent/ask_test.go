@@ -1,17 +1,16 @@
 package agent
 
 import (
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
-	"tavernsim/engine/agent/tool"
+	"tavernsim/engine/agent/agentfact"
+	"tavernsim/engine/agent/effect"
 	"tavernsim/engine/workflow"
 	"tavernsim/protocol"
 	"tavernsim/protocol/bound"
@@ -46,7 +45,7 @@ func asked(t *testing.T, m *Machine, in any) (protocol.Decision, []string) {
 	}
 	var out []string
 	for _, e := range d.Effects {
-		q := e.(*Ask)
+		q := e.(*effect.Ask)
 		out = append(out, fmt.Sprint(q.Kind, q.Number, q.Call.Params["q"]))
 	}
 	return d, out
@@ -60,29 +59,29 @@ func TestExternalCalls(t *testing.T) {
 	if want := []string{"oracle1when"}; !slices.Equal(got, want) || len(d.Facts) > 0 {
 		t.Fatal(got, d.Facts)
 	}
-	for _, x := range []*Answered{{Kind: "oracle", Number: 2}, {Kind: KindModel, Number: 1}, {Kind: "panel", Number: 1}} {
+	for _, x := range []*effect.Answered{{Kind: "oracle", Number: 2}, {Kind: effect.KindModel, Number: 1}, {Kind: "panel", Number: 1}} {
 		if d, got := asked(t, m, x); len(got)+len(d.Facts) > 0 {
 			t.Errorf("nobody asked for %+v: %v", x, got)
 		}
 	}
-	if _, got = asked(t, m, &Answered{Kind: "oracle", Number: 1, Output: "soon", Latency: 3 * time.Second}); !slices.Equal(got, []string{"oracle2where"}) {
+	if _, got = asked(t, m, &effect.Answered{Kind: "oracle", Number: 1, Output: "soon", Latency: 3 * time.Second}); !slices.Equal(got, []string{"oracle2where"}) {
 		t.Fatal(got)
 	}
-	d, _ = asked(t, m, &Answered{Kind: "oracle", Number: 2, Err: protocol.Errorf(protocol.KindTransient, "fumes")})
+	d, _ = asked(t, m, &effect.Answered{Kind: "oracle", Number: 2, Err: protocol.Errorf(protocol.KindTransient, "fumes")})
 	var kinds []string
 	for _, f := range d.Facts {
 		kinds = append(kinds, f.FactKind())
 	}
-	if want := []string{FactCallAnswered, FactCallMade, FactCallAnswered, FactCallMade, FactTurnEnded}; !slices.Equal(kinds, want) {
+	if want := []string{agentfact.FactCallAnswered, agentfact.FactCallMade, agentfact.FactCallAnswered, agentfact.FactCallMade, agentfact.FactTurnEnded}; !slices.Equal(kinds, want) {
 		t.Fatal(kinds)
 	}
 	if want := []string{"AskOracleTool ok", "AskOracleTool error AskOracleTool: fumes"}; !slices.Equal(calls(d), want) {
 		t.Errorf("%q", calls(d))
 	}
-	if x := d.Facts[2].(*CallAnswered); x.ErrorKind != protocol.KindTransient || x.Request != 2 || x.Kind != "oracle" {
+	if x := d.Facts[2].(*agentfact.CallAnswered); x.ErrorKind != protocol.KindTransient || x.Request != 2 || x.Kind != "oracle" {
 		t.Errorf("%+v", x)
 	}
-	if end := d.Facts[4].(*TurnEnded); end.Elapsed != 3*time.Second || end.ModelCalls != 0 || end.Calls != 2 {
+	if end := d.Facts[4].(*agentfact.TurnEnded); end.Elapsed != 3*time.Second || end.ModelCalls != 0 || end.Calls != 2 {
 		t.Errorf("%+v", end)
 	}
 	apply(t, m, d, 1)
@@ -106,7 +105,7 @@ func TestExternalCallsThatDoNotLeave(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d, got := asked(t, consultant(t, c.change, q), wake(t, 1))
-			if len(got) > 0 || len(d.Facts) == 0 || d.Facts[0].(*CallMade).Status != protocol.CallStatus(c.want) {
+			if len(got) > 0 || len(d.Facts) == 0 || d.Facts[0].(*agentfact.CallMade).Status != protocol.CallStatus(c.want) {
 				t.Errorf("%v %v", got, calls(d))
 			}
 		})
@@ -120,16 +119,16 @@ func TestExternalCallsOfATurnThatIsStopped(t *testing.T) {
 	for _, interrupt := range []bool{false, true} {
 		m := consultant(t, nil, two...)
 		asked(t, m, wake(t, 1))
-		asked(t, m, &Answered{Kind: "oracle", Number: 1, Output: "soon"})
+		asked(t, m, &effect.Answered{Kind: "oracle", Number: 1, Output: "soon"})
 		d, _ := asked(t, m, &Cancel{Reason: "enough", Interrupt: interrupt})
 		want := []string{"AskOracleTool ok", "AskOracleTool error AskOracleTool: enough"}
 		if interrupt {
 			want = nil
 		}
-		if !slices.Equal(calls(d), want) || d.Facts[0].FactKind() != FactCallAnswered {
+		if !slices.Equal(calls(d), want) || d.Facts[0].FactKind() != agentfact.FactCallAnswered {
 			t.Errorf("interrupt %v: %q %v", interrupt, calls(d), d.Facts)
 		}
-		if d, got := asked(t, m, &Answered{Kind: "oracle", Number: 2, Output: "here"}); len(got)+len(d.Facts) > 0 {
+		if d, got := asked(t, m, &effect.Answered{Kind: "oracle", Number: 2, Output: "here"}); len(got)+len(d.Facts) > 0 {
 			t.Errorf("a late answer decided %v", d.Facts)
 		}
 	}
@@ -141,10 +140,10 @@ func TestCallsThatMustNotBeRepeated(t *testing.T) {
 	for _, interrupt := range []bool{false, true} {
 		m := consultant(t, func(d *Definition) { d.External[0].Once = true }, map[string]any{"q": "when"}, map[string]any{"q": "where"})
 		asked(t, m, wake(t, 1))
-		asked(t, m, &Answered{Kind: "oracle", Number: 1, Output: "soon"})
+		asked(t, m, &effect.Answered{Kind: "oracle", Number: 1, Output: "soon"})
 		d, _ := asked(t, m, &Cancel{Reason: "enough", Interrupt: interrupt})
 		n := len(d.Facts)
-		lost, ok := d.Facts[n-2].(*OutcomeUnknown)
+		lost, ok := d.Facts[n-2].(*agentfact.OutcomeUnknown)
 		if !ok || lost.Effect != "oracle" || lost.Request != 2 {
 			t.Fatalf("interrupt %v: %v", interrupt, d.Facts)
 		}
@@ -173,19 +172,19 @@ func TestWhatAToolSaysAboutItself(t *testing.T) {
 	if !slices.Equal(got, []string{"oracle1when"}) || len(given) != 1 {
 		t.Fatal(got, given)
 	}
-	q := d.Effects[0].(*Ask)
+	q := d.Effects[0].(*effect.Ask)
 	again := consultant(t, nil, map[string]any{"q": "when"})
 	e, _ := asked(t, again, wake(t, 1))
-	if q.Timeout != 3*time.Second || q.First != 1 || q.Model.Agent != m.ID.Instance || q.Model.Draw != e.Effects[0].(*Ask).Model.Draw {
+	if q.Timeout != 3*time.Second || q.First != 1 || q.Model.Agent != m.ID.Instance || q.Model.Draw != e.Effects[0].(*effect.Ask).Model.Draw {
 		t.Errorf("%+v", q)
 	}
 	long := strings.Repeat("ä", 20_000)
-	d, _ = asked(t, m, &Answered{Kind: "oracle", Number: 1, Output: long})
+	d, _ = asked(t, m, &effect.Answered{Kind: "oracle", Number: 1, Output: long})
 	if want := "AskOracleTool error parameters of AskOracleTool: /q: not that"; calls(d)[0] != want {
 		t.Errorf("%q, want %q", calls(d)[0], want)
 	}
-	whole, _ := d.Facts[1].(*CallAnswered).Output.Value()
-	shown, _ := d.Facts[2].(*CallMade).Output.Value()
+	whole, _ := d.Facts[1].(*agentfact.CallAnswered).Output.Value()
+	shown, _ := d.Facts[2].(*agentfact.CallMade).Output.Value()
 	text, _ := shown.(string)
 	if whole != long || len(text) > 16<<10 || !strings.Contains(text, "bytes are left out") {
 		t.Errorf("%d bytes are shown", len(text))
@@ -196,67 +195,9 @@ func TestWhatAToolSaysAboutItself(t *testing.T) {
 func TestExternalCallOfUnknownOutcome(t *testing.T) {
 	m := consultant(t, nil, map[string]any{"q": "when"})
 	asked(t, m, wake(t, 1))
-	d, _ := asked(t, m, &Answered{Kind: "oracle", Number: 1, Err: protocol.Errorf(protocol.KindUnknownOutcome, "nobody knows")})
-	if got, ok := d.Facts[1].(*OutcomeUnknown); !ok || *got != (OutcomeUnknown{Effect: "oracle", Request: 1, Error: "nobody knows"}) {
+	d, _ := asked(t, m, &effect.Answered{Kind: "oracle", Number: 1, Err: protocol.Errorf(protocol.KindUnknownOutcome, "nobody knows")})
+	if got, ok := d.Facts[1].(*agentfact.OutcomeUnknown); !ok || *got != (agentfact.OutcomeUnknown{Effect: "oracle", Request: 1, Error: "nobody knows"}) {
 		t.Errorf("%+v", d.Facts)
-	}
-}
-
-// An answer has the bytes that earlier versions wrote into logs of effects, reads
-// as itself, and bytes that are none are refused.
-func TestBytesOfAnswers(t *testing.T) {
-	full := Answered{Kind: KindModel, Number: 3, Model: protocol.ModelAnswer{
-		Model: "m", Text: "Good day.", Reasoning: "why", Finish: protocol.FinishToolCalls, Latency: 1500 * time.Millisecond,
-		Usage: protocol.Usage{Input: 300, Output: -1, CacheRead: 70000, Reasoning: 2},
-		Calls: []protocol.Call{
-			{ID: "c1", Tool: "Say", Origin: protocol.OriginNative, Params: map[string]any{"b": int64(1), "a": []any{"x", nil, true, 2.5}}},
-			{ID: "c2", Tool: "T", Origin: protocol.OriginNative, Params: map[string]any{}},
-		},
-	}}
-	for text, x := range map[string]Answered{
-		"9a03a16da9476f6f64206461792ea37768799293a26331a353617982a16194a178c0c3cb4004000000000000a1620193a26332a15480aa746f6f6c5f63616c6c7394cd012cffce0001117002ce59682f00a0a0": full,
-		"9a01a0a0a0c0a0940000000000a774696d656f7574b16e6f20616e7377657220696e2074696d65":                                                                                         {Kind: KindModel, Number: 1, Err: &protocol.Error{Kind: protocol.KindTimeout, Message: "no answer in time"}},
-		"9accc8a0a0a0c0a0940000000000a0a0":                     {Kind: KindModel, Number: 200},
-		"9502a4736f6f6e05a0a0":                                 {Kind: "oracle", Number: 2, Output: "soon", Latency: 5},
-		"9602a4736f6f6e05a0a09194a87368613235362d6103a174a16e": {Kind: "oracle", Number: 2, Output: "soon", Latency: 5, Artifacts: []tool.Artifact{{ID: "sha256-a", Size: 3, Type: "t", Name: "n"}}},
-	} {
-		if got := hex.EncodeToString(x.AppendMsg(nil)); got != text {
-			t.Errorf("%+v\n%s, want\n%s", x, got, text)
-		}
-		raw, _ := hex.DecodeString(text)
-		got, err := ReadAnswered(x.Kind, raw)
-		if err != nil || !reflect.DeepEqual(*got, x) {
-			t.Errorf("%+v, want\n%+v: %v", got, x, err)
-		}
-		for n := range raw {
-			if _, err := ReadAnswered(x.Kind, raw[:n]); err == nil {
-				t.Errorf("%d bytes of %s are an answer", n, text)
-			}
-		}
-	}
-}
-
-// Without artifacts the fact has the bytes that earlier versions wrote.
-func TestBytesOfCallAnswered(t *testing.T) {
-	f := CallAnswered{Kind: "tool", Request: 2, Output: protocol.Encode("soon"), Latency: 5, ErrorKind: "k", Error: "e"}
-	for text, with := range map[string][]tool.Artifact{"96a4746f6f6c02a4736f6f6e05a16ba165": nil, "": {{ID: "sha256-a", Size: 3, Type: "t", Name: "n"}}} {
-		f.Artifacts = with
-		raw := f.AppendMsg(nil)
-		if got := hex.EncodeToString(raw); with == nil && got != text {
-			t.Errorf("%s, want %s", got, text)
-		}
-		got, err := readCallAnswered(raw)
-		if err != nil || !reflect.DeepEqual(*got, f) {
-			t.Errorf("%+v, want %+v: %v", got, f, err)
-		}
-		if x, ok := got.Answered(); !ok || !reflect.DeepEqual(x.Artifacts, with) {
-			t.Errorf("%+v", x)
-		}
-		for n := range raw {
-			if _, err := readCallAnswered(raw[:n]); err == nil {
-				t.Errorf("%d bytes are a fact", n)
-			}
-		}
 	}
 }
 
@@ -275,16 +216,16 @@ func TestMaxTokensIsABound(t *testing.T) {
 			d.Limits.MaxTokens, d.Limits.MaxToolRounds, d.Limits.MaxModelCalls = limit, 4, rapid.IntRange(1, 20).Draw(r, "calls")
 		})
 		d, err := m.Decide(wake(t, 1))
-		used, open := int64(0), []*Ask(nil)
+		used, open := int64(0), []*effect.Ask(nil)
 		for err == nil && len(d.Facts) == 0 {
 			for _, e := range d.Effects {
-				open = append(open, e.(*Ask))
+				open = append(open, e.(*effect.Ask))
 			}
 			i := rapid.IntRange(0, len(open)-1).Draw(r, "answered")
 			q := open[i]
 			open = slices.Delete(open, i, i+1)
 			prompt, answer := bound.Prompt(&q.Model), int64(q.Model.Cap)
-			x := &Answered{Kind: KindModel, Number: q.Number}
+			x := &effect.Answered{Kind: effect.KindModel, Number: q.Number}
 			switch rapid.IntRange(0, 5).Draw(r, "outcome") {
 			case 0:
 				x.Err = protocol.Errorf(protocol.KindTimeout, "no answer")
@@ -330,9 +271,9 @@ func TestCap(t *testing.T) {
 		d, err := m.Decide(wake(t, 1))
 		var got []int
 		for _, e := range d.Effects {
-			got = append(got, e.(*Ask).Model.Cap)
+			got = append(got, e.(*effect.Ask).Model.Cap)
 		}
-		if err != nil || !slices.Equal(got, c.want) || len(got) > 0 && d.Effects[0].(*Ask).Model.MaxTokens != c.sent {
+		if err != nil || !slices.Equal(got, c.want) || len(got) > 0 && d.Effects[0].(*effect.Ask).Model.MaxTokens != c.sent {
 			t.Errorf("%s: %v, want %v; %v", name, got, c.want, err)
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"tavernsim/engine/agent/agentfact"
+	"tavernsim/engine/agent/effect"
 	"tavernsim/protocol"
 )
 
@@ -25,8 +27,8 @@ func TestTurnBudget(t *testing.T) {
 		m := machine(t, echo(), func(d *Definition) { d.Limits.MaxTurnBytes = 30_000 })
 		m.State.Private = map[string]any{"decision": decision}
 		d := decide(t, m, 1)
-		end := d.Facts[len(d.Facts)-1].(*TurnEnded)
-		if end.Outcome != OutcomeFailed || !strings.Contains(end.Error, "more than 30000 bytes") || !strings.Contains(end.Error, "custom_runtime_config.max_turn_bytes") {
+		end := d.Facts[len(d.Facts)-1].(*agentfact.TurnEnded)
+		if end.Outcome != agentfact.OutcomeFailed || !strings.Contains(end.Error, "more than 30000 bytes") || !strings.Contains(end.Error, "custom_runtime_config.max_turn_bytes") {
 			t.Errorf("%s: %s %q", name, end.Outcome, end.Error)
 		}
 		if len(d.Facts) != 1 || len(d.Requests) != 0 {
@@ -36,7 +38,7 @@ func TestTurnBudget(t *testing.T) {
 			t.Errorf("%s: observations %q", name, got)
 		}
 		m.State.Private = map[string]any{"decision": map[string]any{"say": "again"}}
-		if d := decide(t, m, 2); d.Facts[len(d.Facts)-1].(*TurnEnded).Outcome != OutcomeOK {
+		if d := decide(t, m, 2); d.Facts[len(d.Facts)-1].(*agentfact.TurnEnded).Outcome != agentfact.OutcomeOK {
 			t.Errorf("%s: the next deliberation has no budget of its own", name)
 		}
 	}
@@ -50,14 +52,14 @@ func TestBudgetKeepsAnswers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err = m.Decide(&Answered{Kind: KindModel, Number: d.Effects[0].(*Ask).Number, Model: protocol.ModelAnswer{Text: strings.Repeat("x", 2_000), Finish: protocol.FinishStop}})
+	d, err = m.Decide(&effect.Answered{Kind: effect.KindModel, Number: d.Effects[0].(*effect.Ask).Number, Model: protocol.ModelAnswer{Text: strings.Repeat("x", 2_000), Finish: protocol.FinishStop}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(d.Facts) != 2 {
 		t.Fatalf("%d facts, want the answer and the end", len(d.Facts))
 	}
-	if end := d.Facts[1].(*TurnEnded); end.Outcome != OutcomeFailed || end.ModelCalls != 1 {
+	if end := d.Facts[1].(*agentfact.TurnEnded); end.Outcome != agentfact.OutcomeFailed || end.ModelCalls != 1 {
 		t.Errorf("%+v", end)
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tinylib/msgp/msgp"
 
+	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/agent/private"
 	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/secret"
@@ -268,7 +269,7 @@ func (t *Turn) record(c *protocol.Call, r *protocol.CallResult, observe bool) {
 	if !t.spend(entryBytes) {
 		return
 	}
-	f := put(&t.calls, CallMade{ID: c.ID, Tool: c.Tool, Origin: c.Origin, Status: r.Status, Observe: observe && worthShowing(r)})
+	f := put(&t.calls, agentfact.CallMade{ID: c.ID, Tool: c.Tool, Origin: c.Origin, Status: r.Status, Observe: observe && worthShowing(r)})
 	if len(c.Params) > 0 && !t.inFact(c, r.Status) {
 		f.Params = t.reported(c.Params)
 	}

@@ -8,6 +8,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"tavernsim/engine/agent/agentfact"
+	"tavernsim/engine/agent/effect"
 	"tavernsim/engine/agent/profile"
 	"tavernsim/protocol"
 )
@@ -68,8 +70,8 @@ func (d *deliveries) turn(t *rapid.T, tb testing.TB, wave uint64) {
 	}
 	perceived := slices.Clone(d.live.turn.events)
 	in := []any{
-		&Answered{Kind: KindModel, Number: 1, Model: protocol.ModelAnswer{Text: "x", Finish: protocol.FinishStop, Latency: time.Duration(rapid.IntRange(0, 1).Draw(t, "latency"))}},
-		&Answered{Kind: KindModel, Number: 1, Err: protocol.Errorf(protocol.KindTransient, "no")},
+		&effect.Answered{Kind: effect.KindModel, Number: 1, Model: protocol.ModelAnswer{Text: "x", Finish: protocol.FinishStop, Latency: time.Duration(rapid.IntRange(0, 1).Draw(t, "latency"))}},
+		&effect.Answered{Kind: effect.KindModel, Number: 1, Err: protocol.Errorf(protocol.KindTransient, "no")},
 		&Cancel{Reason: "urgent", Interrupt: true},
 	}[rapid.IntRange(0, 2).Draw(t, "end")]
 	dec, err := d.live.Decide(in)
@@ -77,7 +79,7 @@ func (d *deliveries) turn(t *rapid.T, tb testing.TB, wave uint64) {
 		t.Fatal(err, dec)
 	}
 	d.keep(t, dec.Facts, perceived)
-	if end := dec.Facts[len(dec.Facts)-1].(*TurnEnded); end.Elapsed > 0 && rapid.Bool().Draw(t, "interrupted latency") {
+	if end := dec.Facts[len(dec.Facts)-1].(*agentfact.TurnEnded); end.Elapsed > 0 && rapid.Bool().Draw(t, "interrupted latency") {
 		for _, e := range perceived {
 			if e.RequiresAck {
 				d.handled[e.ID]--
@@ -92,7 +94,7 @@ func (d *deliveries) turn(t *rapid.T, tb testing.TB, wave uint64) {
 
 // keep applies the facts to all three, by way of their bytes, and notes them.
 func (d *deliveries) keep(t *rapid.T, facts []protocol.Fact, perceived []*protocol.Envelope) {
-	codec := protocol.NewCodec(Facts())
+	codec := protocol.NewCodec(agentfact.Facts())
 	for _, f := range facts {
 		raw, err := codec.Marshal(f)
 		if err != nil {
@@ -113,15 +115,15 @@ func (d *deliveries) keep(t *rapid.T, facts []protocol.Fact, perceived []*protoc
 
 func (d *deliveries) note(f protocol.Fact, perceived []*protocol.Envelope) {
 	switch x := f.(type) {
-	case *TurnEnded:
+	case *agentfact.TurnEnded:
 		for _, e := range perceived {
-			if e.RequiresAck && x.Outcome == OutcomeOK {
+			if e.RequiresAck && x.Outcome == agentfact.OutcomeOK {
 				d.handled[e.ID]++
 			}
 		}
-	case *Unacknowledged:
+	case *agentfact.Unacknowledged:
 		d.ended[x.Event]++
-	case *Dropped:
+	case *agentfact.Dropped:
 		for _, drop := range x.Events {
 			d.ended[drop.Event]++
 		}
@@ -148,7 +150,7 @@ func (d *deliveries) check(t *rapid.T, tb testing.TB) {
 			t.Fatalf("%s was handled %d times", e.ID, d.handled[e.ID])
 		}
 		waits := slices.ContainsFunc(d.live.State.inbox, func(h Heard) bool { return h.Event.ID == e.ID })
-		dropped := d.live.State.more != nil && slices.ContainsFunc(d.live.State.more.drops, func(x Drop) bool { return x.Event == e.ID })
+		dropped := d.live.State.more != nil && slices.ContainsFunc(d.live.State.more.drops, func(x agentfact.Drop) bool { return x.Event == e.ID })
 		if d.handled[e.ID]+d.ended[e.ID] == 0 && !waits && !dropped {
 			t.Fatalf("%s is lost", e.ID)
 		}
@@ -197,4 +199,25 @@ func TestOldSnapshot(t *testing.T) {
 	if err != nil || s.Waiting() != 1 {
 		t.Errorf("%v, %d wait", err, s.Waiting())
 	}
+}
+
+func FuzzRestore(f *testing.F) {
+	codec := protocol.NewCodec(agentfact.Facts())
+	s := State{own: own{Private: map[string]any{"a": int64(1)}}, Goals: []agentfact.Goal{{ID: "g"}}}
+	s.hear(&protocol.Envelope{EventHeader: protocol.EventHeader{ID: "e"}, Kind: protocol.KindEvent, Body: protocol.NewBody(protocol.Encode("x"))}, &profile.Limits{MaxInbox: 9}, false)
+	s.observations = []Observation{{Kind: "k", Value: "v"}}
+	raw, err := Snapshot(codec, &s)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add([]byte(raw))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		s, err := Restore(codec, b)
+		if err != nil {
+			return
+		}
+		if _, err := Snapshot(codec, &s); err != nil {
+			t.Fatal(err)
+		}
+	})
 }

@@ -3,15 +3,15 @@
 //
 // You hold a [Machine], made of a [Definition] that all agents of a profile
 // share, an [Identity] and a [State]. You wake it with [Wake] and get facts, or
-// requests to the outside, whose answers you return with [Answered]. You report
+// requests to the outside, whose answers you return with [effect.Answered]. You report
 // events with [Machine.Hear] and observations with [Machine.Observe]. You must pass
 // every decided fact once to [Machine.Apply] and then call [Machine.Release],
 // because facts, effects and requests use memory that the machine reuses.
 //
 //	d, err := m.Decide(&agent.Wake{Now: now, View: view, Draw: draw})
 //	for len(d.Facts) == 0 {
-//		ask := d.Effects[0].(*agent.Ask) // of a model
-//		d, err = m.Decide(&agent.Answered{Kind: ask.Kind, Number: ask.Number, Model: answer})
+//		ask := d.Effects[0].(*effect.Ask) // of a model
+//		d, err = m.Decide(&effect.Answered{Kind: ask.Kind, Number: ask.Number, Model: answer})
 //	}
 //	// m.Apply each of d.Facts, encode them and d.Requests, then m.Release()
 //
@@ -27,7 +27,7 @@
 //
 // # Promises
 //
-//  1. The facts of a turn come all at once, at its end; the last is [TurnEnded].
+//  1. The facts of a turn come all at once, at its end; the last is [agentfact.TurnEnded].
 //     Before that the turn has no effect. A turn that begins again from the same
 //     state with the same Wake and answers gives the same facts and requests.
 //  2. A problem in a turn (a call that is denied or fails, text that cannot be

@@ -3,6 +3,7 @@ package agent
 import (
 	"slices"
 
+	"tavernsim/engine/agent/agentfact"
 	"tavernsim/protocol"
 )
 
@@ -42,9 +43,9 @@ func (t *Turn) urgency() protocol.Priority {
 func (t *Turn) undo() {
 	t.facts = slices.DeleteFunc(t.facts, func(f protocol.Fact) bool {
 		switch f.(type) {
-		case Recorded, *CallAsked, *CallJudged:
+		case agentfact.Recorded, *agentfact.CallAsked, *agentfact.CallJudged:
 			return false
-		case *StepsResumed: // those that waited are lost with a turn that exceeded its budget
+		case *agentfact.StepsResumed: // those that waited are lost with a turn that exceeded its budget
 			return t.interrupted
 		}
 		return true
@@ -53,7 +54,7 @@ func (t *Turn) undo() {
 	t.end.Calls, t.end.Reflections, t.end.Changed = 0, 0, false
 	t.end.Asleep, t.end.SleepUntil, t.end.WakeAbove = false, 0, protocol.Low
 	if t.interrupted {
-		t.end.Outcome = OutcomeInterrupted
+		t.end.Outcome = agentfact.OutcomeInterrupted
 		t.end.Seen = 0 // the next turn observes them again
 	}
 }
@@ -75,9 +76,9 @@ func (t *Turn) handOver() {
 
 // dropped lists the deliveries that the agent will not perceive: those that found no
 // room, which an interrupted turn leaves to the next, and those that expired.
-func (t *Turn) dropped() Dropped {
+func (t *Turn) dropped() agentfact.Dropped {
 	s := &t.m.State
-	f := Dropped{Agent: t.m.ID.Ordinal}
+	f := agentfact.Dropped{Agent: t.m.ID.Ordinal}
 	if d := s.more; d != nil && !t.interrupted {
 		f.InboxFull, f.QueueFull, f.Events = s.dropped, d.refused, slices.Clip(d.drops)
 	}
@@ -87,7 +88,7 @@ func (t *Turn) dropped() Dropped {
 			continue
 		}
 		if f.Expired++; f.Expired <= maxDrops {
-			f.Events = append(f.Events, Drop{Event: h.Event.ID, Source: h.Event.Source, Reason: DropTTL})
+			f.Events = append(f.Events, agentfact.Drop{Event: h.Event.ID, Source: h.Event.Source, Reason: agentfact.DropTTL})
 		}
 	}
 	return f
@@ -110,21 +111,21 @@ func (t *Turn) deadLetters() map[uint64]bool {
 			gone = map[uint64]bool{}
 		}
 		gone[h.Number] = true
-		t.facts = append(t.facts, &Unacknowledged{Agent: t.m.ID.Ordinal, Number: h.Number, Event: h.Event.ID, Type: h.Event.Type, Source: h.Event.Source,
+		t.facts = append(t.facts, &agentfact.Unacknowledged{Agent: t.m.ID.Ordinal, Number: h.Number, Event: h.Event.ID, Type: h.Event.Type, Source: h.Event.Source,
 			Reason: reason, Redelivered: h.redelivered(), TraceID: h.Event.TraceID, Chain: h.Event.Chain})
 	}
 	return gone
 }
 
-func (t *Turn) deadReason(h *Heard) DropReason {
+func (t *Turn) deadReason(h *Heard) agentfact.DropReason {
 	limits := &t.m.Def.Limits
-	failed := t.end.Outcome == OutcomeFailed || t.end.Outcome == OutcomeCancelled
+	failed := t.end.Outcome == agentfact.OutcomeFailed || t.end.Outcome == agentfact.OutcomeCancelled
 	seen := h.perceivable(t.wake.Now, limits)
 	switch {
 	case h.expired(t.wake.Now):
-		return DropTTL
+		return agentfact.DropTTL
 	case h.exhausted(limits), seen && failed && int(h.Failures) >= limits.MaxRedeliveries:
-		return DropRedeliveries
+		return agentfact.DropRedeliveries
 	}
 	return ""
 }
@@ -155,9 +156,9 @@ func (t *Turn) wakeForTasks(wake func(protocol.Time)) {
 	open := t.m.State.Tasks()
 	for _, f := range t.facts {
 		switch x := f.(type) {
-		case *TaskOpened:
+		case *agentfact.TaskOpened:
 			open = append(open, x.Task)
-		case *TaskClosed:
+		case *agentfact.TaskClosed:
 			for i := range open {
 				if open[i].ID == x.Task {
 					open[i].Deadline = 0
@@ -175,11 +176,11 @@ func (t *Turn) wakeForTasks(wake func(protocol.Time)) {
 // Publishers lists the agents that are told of a failed delivery, each once.
 func Publishers(f protocol.Fact) (ids []string) {
 	switch x := f.(type) {
-	case *Unacknowledged:
+	case *agentfact.Unacknowledged:
 		return []string{x.Source}
-	case *Dropped:
+	case *agentfact.Dropped:
 		for _, d := range x.Events {
-			if d.Reason == DropQueueFull && !slices.Contains(ids, d.Source) {
+			if d.Reason == agentfact.DropQueueFull && !slices.Contains(ids, d.Source) {
 				ids = append(ids, d.Source)
 			}
 		}
@@ -190,17 +191,17 @@ func Publishers(f protocol.Fact) (ids []string) {
 // Undelivered lists a publisher's observations of failed deliveries. name gives the
 // instance id of a receiver.
 func Undelivered(f protocol.Fact, publisher string, name func(uint32) string, at protocol.Time) (out []Observation) {
-	tell := func(agent uint32, event string, reason DropReason) {
+	tell := func(agent uint32, event string, reason agentfact.DropReason) {
 		out = append(out, Observation{Time: at, Kind: "event_undelivered", Value: map[string]any{
 			"event_id": event, "agent_instance_id": name(agent), "code": string(reason),
 		}})
 	}
 	switch x := f.(type) {
-	case *Unacknowledged:
+	case *agentfact.Unacknowledged:
 		tell(x.Agent, x.Event, x.Reason)
-	case *Dropped:
+	case *agentfact.Dropped:
 		for _, d := range x.Events {
-			if d.Reason == DropQueueFull && d.Source == publisher {
+			if d.Reason == agentfact.DropQueueFull && d.Source == publisher {
 				tell(x.Agent, d.Event, d.Reason)
 			}
 		}

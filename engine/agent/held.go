@@ -6,47 +6,12 @@ import (
 	"strings"
 	"time"
 
+	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/agent/block"
 	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/tooltask"
 	"tavernsim/protocol"
 )
-
-// promised is a URI that a task of a block will write.
-type promised struct {
-	Block int64
-	URI   string
-	Task  string
-	Stops bool // a task that fails ends its block
-}
-
-// held are steps of a block that wait for a task of it, because they name what it will
-// write. A task leaves after the turn that requested it, so the steps go on in a later turn.
-type held struct {
-	ID       string        // of the first call
-	Until    protocol.Time // when nobody waits any more, unless a task was opened later
-	Waits    []string      // tasks
-	Steps    []heldStep
-	Promises []promised
-	Outcomes []heldOutcome // of earlier steps, which these refer to
-	Request  string        // request_id of the block
-	Body     string        // hash of its calls
-}
-
-// heldStep is a call that waits.
-type heldStep struct {
-	Call    protocol.Raw // as protocol.CallValue has it
-	Place   int64        // in its block
-	Timeout time.Duration
-}
-
-// heldOutcome is an outcome as it is kept.
-type heldOutcome struct {
-	Index    int64
-	Status   protocol.CallStatus
-	Output   protocol.Raw
-	Artifact string
-}
 
 // Bounds of steps that wait.
 const (
@@ -58,7 +23,7 @@ const (
 func (t *Turn) promise(c *protocol.Call, params map[string]any, task string) {
 	for _, name := range protocol.SortedKeys(params) {
 		if uri, ok := params[name].(string); ok && c.Block > 0 && strings.HasPrefix(name, "output") && strings.Contains(uri, ":") {
-			t.promises = append(t.promises, promised{int64(c.Block), uri, task, c.OnError != protocol.OnErrorContinue})
+			t.promises = append(t.promises, agentfact.Promise{Block: int64(c.Block), URI: uri, Task: task, Stops: c.OnError != protocol.OnErrorContinue})
 		}
 	}
 }
@@ -109,10 +74,10 @@ func (t *Turn) opens(task string) bool {
 }
 
 // holding is what is held of a block in this turn; nil = nothing.
-func (t *Turn) holding(number int) *held {
+func (t *Turn) holding(number int) *agentfact.Held {
 	for i := range t.holds {
 		if number > 0 && t.holds[i].block == number {
-			return &t.holds[i].held
+			return &t.holds[i].Held
 		}
 	}
 	return nil
@@ -121,7 +86,7 @@ func (t *Turn) holding(number int) *held {
 // holds is what a turn holds back of a block.
 type holds struct {
 	block int
-	held
+	agentfact.Held
 }
 
 // hold keeps call i of the queue for a later turn, with what it refers to.
@@ -129,8 +94,8 @@ func (t *Turn) hold(i int, tasks []string) {
 	q := &t.queue[i]
 	h := t.holding(q.Block)
 	if h == nil {
-		t.holds = append(t.holds, holds{q.Block, held{ID: q.ID}})
-		h = &t.holds[len(t.holds)-1].held
+		t.holds = append(t.holds, holds{q.Block, agentfact.Held{ID: q.ID}})
+		h = &t.holds[len(t.holds)-1].Held
 		for _, p := range t.promises {
 			if p.Block == int64(q.Block) {
 				h.Promises = append(h.Promises, p)
@@ -146,14 +111,14 @@ func (t *Turn) hold(i int, tasks []string) {
 		}
 	}
 	for _, o := range t.outcomes {
-		known := func(x heldOutcome) bool { return x.Index == int64(o.index) }
+		known := func(x agentfact.HeldOutcome) bool { return x.Index == int64(o.index) }
 		if o.block == q.Block && slices.Contains(block.Steps(q.Params), o.index) && !slices.ContainsFunc(h.Outcomes, known) && !t.isHeld(h, o.index) {
-			h.Outcomes = append(h.Outcomes, heldOutcome{int64(o.index), o.status, slices.Clone(t.encode(o.output)), o.artifact})
+			h.Outcomes = append(h.Outcomes, agentfact.HeldOutcome{Index: int64(o.index), Status: o.status, Output: slices.Clone(t.encode(o.output)), Artifact: o.artifact})
 		}
 	}
 	call := q.Call
 	call.RequestID = ""
-	h.Steps = append(h.Steps, heldStep{slices.Clone(t.encode(protocol.CallValue(&call))), int64(t.placeOf(i)), q.timeout})
+	h.Steps = append(h.Steps, agentfact.HeldStep{Call: slices.Clone(t.encode(protocol.CallValue(&call))), Place: int64(t.placeOf(i)), Timeout: q.timeout})
 	if t.batch != nil {
 		t.batch.members[i-t.batch.from].held = true
 	}
@@ -172,11 +137,12 @@ func (t *Turn) placeOf(i int) int {
 }
 
 // isHeld reports whether a step of a block is held.
-func (t *Turn) isHeld(h *held, index int) bool {
-	return slices.ContainsFunc(h.Steps, func(s heldStep) bool { return s.call().Index == index })
+func (t *Turn) isHeld(h *agentfact.Held, index int) bool {
+	return slices.ContainsFunc(h.Steps, func(s agentfact.HeldStep) bool { return callOf(&s).Index == index })
 }
 
-func (s *heldStep) call() protocol.Call {
+// callOf is the call of a step.
+func callOf(s *agentfact.HeldStep) protocol.Call {
 	v, _ := s.Call.Value()
 	c, _ := protocol.ReadCall(v) // CallValue made it
 	return c
@@ -184,7 +150,7 @@ func (s *heldStep) call() protocol.Call {
 
 // resumed are steps that go on in this turn.
 type resumed struct {
-	*held
+	*agentfact.Held
 	block int
 	from  int  // of the queue
 	late  bool // they have waited long enough
@@ -200,9 +166,9 @@ func (t *Turn) resume() bool {
 		if open && !late {
 			continue
 		}
-		t.facts = append(t.facts, &StepsResumed{ID: h.ID})
+		t.facts = append(t.facts, &agentfact.StepsResumed{ID: h.ID})
 		t.blocks++
-		t.resumed = append(t.resumed, resumed{held: h, block: t.blocks, from: len(t.queue), late: late, stop: t.stops(h)})
+		t.resumed = append(t.resumed, resumed{Held: h, block: t.blocks, from: len(t.queue), late: late, stop: t.stops(h)})
 		for _, p := range h.Promises {
 			p.Block = int64(t.blocks)
 			t.promises = append(t.promises, p)
@@ -218,10 +184,10 @@ func (t *Turn) resume() bool {
 
 // queueHeld queues steps. They wait for those that they named, of the ones that were held,
 // too.
-func (t *Turn) queueHeld(h *held) {
+func (t *Turn) queueHeld(h *agentfact.Held) {
 	var indexes []string
 	for i := range h.Steps {
-		q := queued{Call: h.Steps[i].call(), timeout: h.Steps[i].Timeout}
+		q := queued{Call: callOf(&h.Steps[i]), timeout: h.Steps[i].Timeout}
 		q.Block = t.blocks
 		if q.After != "" {
 			q.After = block.Only(q.After, indexes)
@@ -240,15 +206,15 @@ func (t *Turn) hasEnded(task string) bool {
 }
 
 // stops reports whether a task that has failed ends the block.
-func (t *Turn) stops(h *held) bool {
-	return slices.ContainsFunc(h.Promises, func(p promised) bool {
+func (t *Turn) stops(h *agentfact.Held) bool {
+	return slices.ContainsFunc(h.Promises, func(p agentfact.Promise) bool {
 		return p.Stops && slices.Contains(h.Waits, p.Task) && slices.ContainsFunc(t.tasks.Past, func(x tooltask.Past) bool { return x.ID == p.Task && x.Status != "ok" })
 	})
 }
 
 // until is when steps wait no longer: on the realtime clock a task is opened later than the
 // turn knows.
-func (t *Turn) until(h *held) protocol.Time {
+func (t *Turn) until(h *agentfact.Held) protocol.Time {
 	until := h.Until
 	for _, id := range h.Waits {
 		if x := t.tasks.Task(id); x != nil {
@@ -286,14 +252,14 @@ func (t *Turn) endResumed() {
 // must be woken for them.
 func (t *Turn) noteHeld(wake func(protocol.Time)) {
 	for i := range t.holds {
-		h := &t.holds[i].held
+		h := &t.holds[i].Held
 		h.Until = t.wake.Now.Add(t.end.Elapsed + maxWait)
-		t.facts = append(t.facts, &StepsHeld{Held: *h})
+		t.facts = append(t.facts, &agentfact.StepsHeld{Held: *h})
 		wake(h.Until)
 	}
 	for i := range t.m.State.held() {
 		h := &t.m.State.more.held[i]
-		again := slices.ContainsFunc(t.facts, func(f protocol.Fact) bool { r, ok := f.(*StepsResumed); return ok && r.ID == h.ID })
+		again := slices.ContainsFunc(t.facts, func(f protocol.Fact) bool { r, ok := f.(*agentfact.StepsResumed); return ok && r.ID == h.ID })
 		if !again {
 			wake(t.until(h))
 		}
@@ -301,21 +267,21 @@ func (t *Turn) noteHeld(wake func(protocol.Time)) {
 }
 
 // held are the blocks with steps that wait.
-func (s *State) held() []held {
+func (s *State) held() []agentfact.Held {
 	if s.more == nil {
 		return nil
 	}
 	return s.more.held
 }
 
-func (s *State) holdSteps(f *StepsHeld) {
+func (s *State) holdSteps(f *agentfact.StepsHeld) {
 	d := s.change()
 	d.held = append(slices.Clip(d.held), f.Held)
 }
 
-func (s *State) resumeSteps(f *StepsResumed) {
+func (s *State) resumeSteps(f *agentfact.StepsResumed) {
 	d := s.change()
-	d.held = slices.DeleteFunc(slices.Clone(d.held), func(h held) bool { return h.ID == f.ID })
+	d.held = slices.DeleteFunc(slices.Clone(d.held), func(h agentfact.Held) bool { return h.ID == f.ID })
 	if len(d.held) == 0 {
 		d.held = nil
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/agent/profile"
 	"tavernsim/engine/workflow"
 	"tavernsim/engine/workflow/nodes"
@@ -165,7 +166,7 @@ func names(list []Observation) string {
 func calls(d protocol.Decision) []string {
 	var out []string
 	for _, f := range d.Facts {
-		if c, ok := f.(*CallMade); ok {
+		if c, ok := f.(*agentfact.CallMade); ok {
 			out = append(out, strings.TrimSpace(c.Tool+" "+string(c.Status)+" "+c.Error))
 		}
 	}

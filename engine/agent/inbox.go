@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/agent/profile"
 	"tavernsim/protocol"
 )
@@ -28,17 +29,17 @@ type heardMarks struct {
 // delivery is what only agents keep whose events ask for more than to be heard.
 // It is shared and read-only, as everything a State points to.
 type delivery struct {
-	handled []string  // ids of acknowledged events, oldest first
-	drops   []Drop    // since the last turn
-	dropped int64     // of them, beyond the list
-	refused int64     // deliveries that a lane refused
-	flight  []Heard   // virtual: what the deliberation perceived whose latency passes
-	tasks   []Task    // asked for, not answered
-	closed  []taskEnd // the last ones, oldest first
-	owed    []owed    // questions that were perceived, the last ones, oldest first
+	handled []string         // ids of acknowledged events, oldest first
+	drops   []agentfact.Drop // since the last turn
+	dropped int64            // of them, beyond the list
+	refused int64            // deliveries that a lane refused
+	flight  []Heard          // virtual: what the deliberation perceived whose latency passes
+	tasks   []agentfact.Task // asked for, not answered
+	closed  []taskEnd        // the last ones, oldest first
+	owed    []owed           // questions that were perceived, the last ones, oldest first
 
 	requests []answeredRequest // carried out, the last ones, oldest first
-	held     []held            // steps that wait for tasks, oldest first
+	held     []agentfact.Held  // steps that wait for tasks, oldest first
 }
 
 // Bounds of what is kept about deliveries.
@@ -96,7 +97,7 @@ func (s *State) hear(e *protocol.Envelope, limits *profile.Limits, lost bool) {
 	if lane := limits.Lane(e.Priority); lane.Max > 0 && lane.Policy != profile.LaneBlock && s.inLane(e.Priority) >= lane.Max {
 		mine := func(o Heard) bool { return o.Event.Priority == e.Priority && !acknowledged(o.Event) }
 		if lane.Policy == profile.LaneRefuse || !s.makeRoom(mine) {
-			s.drop(e, DropQueueFull)
+			s.drop(e, agentfact.DropQueueFull)
 			return
 		}
 	}
@@ -153,9 +154,9 @@ func (s *State) makeRoomFor(e *protocol.Envelope, limits *profile.Limits) bool {
 	if s.makeRoom(may) {
 		return true
 	}
-	reason := DropInboxFull
+	reason := agentfact.DropInboxFull
 	if stands(limits, e) {
-		reason = DropQueueFull
+		reason = agentfact.DropQueueFull
 	}
 	s.drop(e, reason)
 	return false
@@ -177,15 +178,15 @@ func (s *State) makeRoom(may func(Heard) bool) bool {
 	if least < 0 {
 		return false
 	}
-	s.drop(s.inbox[least].Event, DropInboxFull)
+	s.drop(s.inbox[least].Event, agentfact.DropInboxFull)
 	s.inbox = slices.Delete(slices.Clone(s.inbox), least, least+1)
 	return true
 }
 
 // drop notes a delivery that reached the agent and not its inbox.
-func (s *State) drop(e *protocol.Envelope, reason DropReason) {
+func (s *State) drop(e *protocol.Envelope, reason agentfact.DropReason) {
 	d := s.change()
-	if reason == DropInboxFull {
+	if reason == agentfact.DropInboxFull {
 		s.dropped++
 	} else {
 		d.refused++
@@ -194,7 +195,7 @@ func (s *State) drop(e *protocol.Envelope, reason DropReason) {
 		d.dropped++
 		return
 	}
-	d.drops = append(slices.Clip(d.drops), Drop{Event: e.ID, Source: e.Source, Reason: reason})
+	d.drops = append(slices.Clip(d.drops), agentfact.Drop{Event: e.ID, Source: e.Source, Reason: reason})
 }
 
 // perceive lists the inbox up to a number, most urgent first, then in the order of
@@ -261,7 +262,7 @@ func (s *State) Waiting() int { return len(s.inbox) }
 
 // endTurn forgets what the deliberation was shown, but for what it must be shown
 // again.
-func (s *State) endTurn(f *TurnEnded, at protocol.Time, def *Definition) {
+func (s *State) endTurn(f *agentfact.TurnEnded, at protocol.Time, def *Definition) {
 	s.Turn = f.Turn
 	flight := s.takeInbox(f, at, def)
 	if len(flight) > 0 || s.more != nil && len(s.more.flight) > 0 {
@@ -269,7 +270,7 @@ func (s *State) endTurn(f *TurnEnded, at protocol.Time, def *Definition) {
 		s.slim()
 	}
 	s.endObservations(f, at, def.keptObservations())
-	if f.Outcome != OutcomeInterrupted {
+	if f.Outcome != agentfact.OutcomeInterrupted {
 		s.dropped = 0
 	}
 }
@@ -277,7 +278,7 @@ func (s *State) endTurn(f *TurnEnded, at protocol.Time, def *Definition) {
 // endObservations forgets what the turn was shown, and the oldest beyond the limit.
 // What the turn itself observed goes before what others told meanwhile: on the
 // realtime clock a fold reads the end of the turn later than the agent had it.
-func (s *State) endObservations(f *TurnEnded, at protocol.Time, limit int) {
+func (s *State) endObservations(f *agentfact.TurnEnded, at protocol.Time, limit int) {
 	var own, told []Observation
 	for _, o := range s.observations {
 		if o.Time == at && o.own() {
@@ -292,15 +293,15 @@ func (s *State) endObservations(f *TurnEnded, at protocol.Time, limit int) {
 
 // takeInbox empties the inbox of what the turn is done with. It gives what comes
 // back when the turn is interrupted while its latency passes.
-func (s *State) takeInbox(f *TurnEnded, at protocol.Time, def *Definition) (flight []Heard) {
+func (s *State) takeInbox(f *agentfact.TurnEnded, at protocol.Time, def *Definition) (flight []Heard) {
 	var left []Heard
 	for i := range s.inbox {
 		h := s.inbox[i]
 		seen := h.Number <= f.Through && h.perceivable(at, &def.Limits)
-		if seen && !h.Event.Ephemeral && f.Elapsed > 0 && f.Outcome == OutcomeOK && def.Limits.Interrupt.On {
+		if seen && !h.Event.Ephemeral && f.Elapsed > 0 && f.Outcome == agentfact.OutcomeOK && def.Limits.Interrupt.On {
 			flight = append(flight, h)
 		}
-		if seen && f.Outcome == OutcomeOK && acknowledged(h.Event) {
+		if seen && f.Outcome == agentfact.OutcomeOK && acknowledged(h.Event) {
 			d := s.change()
 			d.handled = newest(d.handled, h.Event.ID, maxHandled)
 		}
@@ -318,20 +319,20 @@ func newest[T any](list []T, v T, limit int) []T {
 }
 
 // stays decides whether an event is in the inbox after a turn, and marks it.
-func (h *Heard) stays(seen bool, f *TurnEnded, at protocol.Time, def *Definition) bool {
+func (h *Heard) stays(seen bool, f *agentfact.TurnEnded, at protocol.Time, def *Definition) bool {
 	switch {
 	case h.Number > f.Through:
 		return true
 	case h.Event.Ephemeral: // a fold does not know what it said: it is heard once or not at all
 		return false
 	case h.Held:
-		h.Held = f.Outcome == OutcomeInterrupted
+		h.Held = f.Outcome == agentfact.OutcomeInterrupted
 		return true
 	case !seen:
 		return h.After > at && !h.expired(at) // else it expired, is lost or is given up
-	case f.Outcome == OutcomeInterrupted:
+	case f.Outcome == agentfact.OutcomeInterrupted:
 		return h.interrupt(def.Limits.Interrupt.Then)
-	case acknowledged(h.Event) && f.Outcome != OutcomeOK:
+	case acknowledged(h.Event) && f.Outcome != agentfact.OutcomeOK:
 		h.Failures++
 		h.After = at.Add(backoff(h.Failures))
 		return true

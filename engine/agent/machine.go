@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strconv"
 
+	"tavernsim/engine/agent/agentfact"
+	"tavernsim/engine/agent/effect"
 	"tavernsim/engine/agent/private"
 	"tavernsim/engine/statecmd"
 	"tavernsim/protocol"
@@ -99,7 +101,7 @@ type (
 
 		// Lost are failures of requests of this very turn that a kill cut off
 		// (protocol.ModelBudget.Cut).
-		Lost []*Answered
+		Lost []*effect.Answered
 
 		// Before says what had arrived when the deliberation began, of a history that
 		// is decided again; nil = everything that is there.
@@ -134,7 +136,7 @@ func (m *Machine) Decide(in any) (protocol.Decision, error) {
 		m.Release() // whoever forgot it would find the facts of the last turn before its own
 		m.turn = begin(m, x, m.borrow())
 		return m.advance(), nil
-	case *Answered:
+	case *effect.Answered:
 		if m.turn == nil || !m.turn.answer(x) {
 			return protocol.Decision{}, nil // late or double: it changes nothing
 		}
@@ -172,43 +174,43 @@ func (m *Machine) Apply(f protocol.Fact, at protocol.Time) error {
 		}
 		return err
 	}
-	own, _ := f.(Fact)
+	own, _ := f.(agentfact.Fact)
 	switch x := own.(type) {
-	case *StateUpdated:
+	case *agentfact.StateUpdated:
 		return m.applyState(x)
-	case *GoalsUpdated:
+	case *agentfact.GoalsUpdated:
 		m.State.Goals = setGoal(m.State.Goals, x.Goal, x.Removed)
-	case *Said:
+	case *agentfact.Said:
 		m.State.remember(Utterance{Time: at, Text: x.Text}, m.Def.Limits.MaxHistory)
-	case *CallMade:
+	case *agentfact.CallMade:
 		if x.Observe { // endTurn keeps the limit
 			m.State.observations = append(m.State.observations, callObservation(x, at))
 		}
-	case *OutcomeUnknown:
+	case *agentfact.OutcomeUnknown:
 		m.State.observations = append(m.State.observations, unknownObservation(x, at))
-	case *RequestAnswered:
+	case *agentfact.RequestAnswered:
 		m.State.answerRequest(x, at)
-	case *StepsHeld:
+	case *agentfact.StepsHeld:
 		m.State.holdSteps(x)
-	case *StepsResumed:
+	case *agentfact.StepsResumed:
 		m.State.resumeSteps(x)
-	case *TurnEnded:
+	case *agentfact.TurnEnded:
 		m.applyTurn(x, at)
-	case *Dropped:
+	case *agentfact.Dropped:
 		m.State.told(x)
-	case *Unacknowledged:
+	case *agentfact.Unacknowledged:
 		m.State.inbox = slices.DeleteFunc(slices.Clone(m.State.inbox), func(h Heard) bool { return h.Event.ID == x.Event })
-	case *TaskOpened:
+	case *agentfact.TaskOpened:
 		m.State.openTask(x)
-	case *TaskClosed:
+	case *agentfact.TaskClosed:
 		m.State.closeTask(x)
-	case *ModelAnswered, *CallAnswered, *CallAsked, *CallJudged, *Reflected: // they change nothing
+	case *agentfact.ModelAnswered, *agentfact.CallAnswered, *agentfact.CallAsked, *agentfact.CallJudged, *agentfact.Reflected: // they change nothing
 	}
 	return nil
 }
 
 // told forgets the drops that a fact tells of. What expired goes with the turn.
-func (s *State) told(x *Dropped) {
+func (s *State) told(x *agentfact.Dropped) {
 	if x.InboxFull+x.QueueFull > 0 {
 		d := s.change()
 		d.drops, d.dropped, d.refused = nil, 0, 0
@@ -216,9 +218,9 @@ func (s *State) told(x *Dropped) {
 	}
 }
 
-func (m *Machine) applyState(f *StateUpdated) error {
-	if f.next.Private != nil {
-		m.State.own = f.next
+func (m *Machine) applyState(f *agentfact.StateUpdated) error {
+	if next, ok := f.Next(); ok {
+		m.State.own = next
 		return nil
 	}
 	path, err := private.ParsePath(f.Path)
@@ -228,13 +230,13 @@ func (m *Machine) applyState(f *StateUpdated) error {
 	return err
 }
 
-func (m *Machine) applyTurn(f *TurnEnded, at protocol.Time) {
+func (m *Machine) applyTurn(f *agentfact.TurnEnded, at protocol.Time) {
 	for i := range m.State.inbox {
 		h := &m.State.inbox[i]
 		if h.Number > f.Through {
 			break
 		}
-		if !h.Held && f.Outcome != OutcomeInterrupted {
+		if !h.Held && f.Outcome != agentfact.OutcomeInterrupted {
 			m.State.owe(h.Event)
 		}
 		if h.Event.Ephemeral || h.redelivered() > 0 || h.Held { // it leaves no trace, or has left one
@@ -244,7 +246,7 @@ func (m *Machine) applyTurn(f *TurnEnded, at protocol.Time) {
 			m.State.remember(Utterance{Time: h.Event.Time, Who: h.Event.Source, Type: h.Event.Type, Text: text}, m.Def.Limits.MaxHistory)
 		}
 	}
-	if f.Outcome == OutcomeFailed {
+	if f.Outcome == agentfact.OutcomeFailed {
 		m.State.observations = append(m.State.observations, Observation{Time: at, Kind: "failure", Value: map[string]any{"error": f.Error}})
 	}
 	m.State.endTurn(f, at, m.Def)
@@ -275,7 +277,7 @@ func (m *Machine) Observe(o Observation) {
 	m.State.observations = newest(m.State.observations, o, m.Def.keptObservations())
 }
 
-func callObservation(f *CallMade, at protocol.Time) Observation {
+func callObservation(f *agentfact.CallMade, at protocol.Time) Observation {
 	v := map[string]any{"tool": f.Tool, "status": string(f.Status)}
 	if out, err := f.Output.Value(); err == nil && out != nil {
 		v["output"] = out
@@ -286,7 +288,7 @@ func callObservation(f *CallMade, at protocol.Time) Observation {
 	return Observation{Time: at, Kind: "call_result", Value: v}
 }
 
-func unknownObservation(f *OutcomeUnknown, at protocol.Time) Observation {
+func unknownObservation(f *agentfact.OutcomeUnknown, at protocol.Time) Observation {
 	return Observation{Time: at, Kind: "unknown_outcome", Value: map[string]any{"effect": f.Effect, "request": f.Request, "error": f.Error}}
 }
 

@@ -11,6 +11,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"tavernsim/engine/agent/agentfact"
+	"tavernsim/engine/agent/effect"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/world"
 	"tavernsim/engine/worldstate"
@@ -119,7 +121,7 @@ func TestInboxOverflow(t *testing.T) {
 				t.Errorf("perceives %q, want %q", got, c.want)
 			}
 			d := decide(t, m, 1)
-			end := d.Facts[len(d.Facts)-1].(*TurnEnded)
+			end := d.Facts[len(d.Facts)-1].(*agentfact.TurnEnded)
 			if end.Through != uint64(len(c.hear)) || m.State.Waiting() != 0 {
 				t.Errorf("%+v, %d wait", end, m.State.Waiting())
 			}
@@ -141,7 +143,7 @@ func TestObservations(t *testing.T) {
 		map[string]any{"tool": "A"}, map[string]any{"tool": "B"},
 	}}}
 	d := decide(t, m, 1)
-	if end := d.Facts[len(d.Facts)-1].(*TurnEnded); end.Seen != 3 {
+	if end := d.Facts[len(d.Facts)-1].(*agentfact.TurnEnded); end.Seen != 3 {
 		t.Errorf("it was shown %d", end.Seen)
 	}
 	if got := seen(m); got != "A B" {
@@ -159,7 +161,7 @@ func TestObservations(t *testing.T) {
 // A workflow can make values that nest deeper than a fact may. The call fails, and what
 // is kept of it can be read.
 func TestDeepValue(t *testing.T) {
-	codec := protocol.NewCodec(Facts())
+	codec := protocol.NewCodec(agentfact.Facts())
 	deep := any(int64(1))
 	for range protocol.MaxDepth + 1 {
 		deep = []any{deep}
@@ -172,8 +174,8 @@ func TestDeepValue(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		back, err := codec.ReadFact(FactCallMade, raw)
-		if call, ok := back.(*CallMade); !ok || err != nil || call.Tool != tool || call.Error == "" {
+		back, err := codec.ReadFact(agentfact.FactCallMade, raw)
+		if call, ok := back.(*agentfact.CallMade); !ok || err != nil || call.Tool != tool || call.Error == "" {
 			t.Errorf("%s: %+v, %v", tool, back, err)
 		}
 	}
@@ -209,7 +211,7 @@ func TestObservationsWhileATurnRuns(t *testing.T) {
 			}
 			fresh = []string{"failure"}
 			tell("while it runs")
-			d, err := live.Decide(&Answered{Kind: KindModel, Number: 1, Err: protocol.Errorf(protocol.KindInvalid, "no")})
+			d, err := live.Decide(&effect.Answered{Kind: effect.KindModel, Number: 1, Err: protocol.Errorf(protocol.KindInvalid, "no")})
 			if err != nil || len(d.Facts) == 0 {
 				r.Fatal(d, err)
 			}
@@ -254,7 +256,7 @@ func TestAnswers(t *testing.T) {
 		t.Errorf("woken while it deliberates: %v", err)
 	}
 	answer := func(n int, text string) protocol.Decision {
-		d, err := m.Decide(&Answered{Kind: KindModel, Number: n, Model: protocol.ModelAnswer{Text: text, Finish: protocol.FinishStop, Usage: protocol.Usage{Input: 2, Output: 3}}})
+		d, err := m.Decide(&effect.Answered{Kind: effect.KindModel, Number: n, Model: protocol.ModelAnswer{Text: text, Finish: protocol.FinishStop, Usage: protocol.Usage{Input: 2, Output: 3}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -265,16 +267,16 @@ func TestAnswers(t *testing.T) {
 			t.Fatal(d)
 		}
 	}
-	first := d.Effects[0].(*Ask).Number
-	second := d.Effects[1].(*Ask).Number
+	first := d.Effects[0].(*effect.Ask).Number
+	second := d.Effects[1].(*effect.Ask).Number
 	answer(second, "two")
 	answer(second, "again")
 	d = answer(first, "one")
-	end := d.Facts[len(d.Facts)-1].(*TurnEnded)
+	end := d.Facts[len(d.Facts)-1].(*agentfact.TurnEnded)
 	if end.ModelCalls != 2 || end.TokensIn != 4 || end.TokensOut != 6 || m.turn != nil {
 		t.Errorf("%+v", end)
 	}
-	if said := d.Facts[slices.IndexFunc(d.Facts, isSaid)].(*Said).Text; said != "one,two" {
+	if said := d.Facts[slices.IndexFunc(d.Facts, isSaid)].(*agentfact.Said).Text; said != "one,two" {
 		t.Errorf("said %q", said)
 	}
 	if d := answer(first, "late"); len(d.Facts) > 0 {
@@ -282,7 +284,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-func isSaid(f protocol.Fact) bool { return f.FactKind() == FactSaid }
+func isSaid(f protocol.Fact) bool { return f.FactKind() == agentfact.FactSaid }
 
 // A deliberation that is cancelled ends as such, and the agent can be woken again.
 func TestCancel(t *testing.T) {
@@ -297,7 +299,7 @@ func TestCancel(t *testing.T) {
 	if err != nil || len(d.Facts) == 0 {
 		t.Fatal(d, err)
 	}
-	if end := d.Facts[len(d.Facts)-1].(*TurnEnded); end.Outcome != OutcomeCancelled || end.Error != "the scene ends" {
+	if end := d.Facts[len(d.Facts)-1].(*agentfact.TurnEnded); end.Outcome != agentfact.OutcomeCancelled || end.Error != "the scene ends" {
 		t.Errorf("%+v", end)
 	}
 	apply(t, m, d, 1)
@@ -402,7 +404,7 @@ func TestTheInventoryIsTheAuthorisation(t *testing.T) {
 				}
 			}
 			for _, f := range d.Facts {
-				if c, ok := f.(*CallMade); ok && c.Status == protocol.CallDenied {
+				if c, ok := f.(*agentfact.CallMade); ok && c.Status == protocol.CallDenied {
 					denied++
 				}
 			}
@@ -424,13 +426,13 @@ func TestModelFails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err = m.Decide(&Answered{Kind: KindModel, Number: d.Effects[0].(*Ask).Number, Err: protocol.Errorf(protocol.KindTimeout, "no answer in time")})
+	d, err = m.Decide(&effect.Answered{Kind: effect.KindModel, Number: d.Effects[0].(*effect.Ask).Number, Err: protocol.Errorf(protocol.KindTimeout, "no answer in time")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	answered := d.Facts[0].(*ModelAnswered)
-	end := d.Facts[len(d.Facts)-1].(*TurnEnded)
-	if answered.Error != "no answer in time" || end.Outcome != OutcomeFailed || !strings.Contains(end.Error, "no answer in time") {
+	answered := d.Facts[0].(*agentfact.ModelAnswered)
+	end := d.Facts[len(d.Facts)-1].(*agentfact.TurnEnded)
+	if answered.Error != "no answer in time" || end.Outcome != agentfact.OutcomeFailed || !strings.Contains(end.Error, "no answer in time") {
 		t.Errorf("%+v %+v", answered, end)
 	}
 	apply(t, m, d, 1)

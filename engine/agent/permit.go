@@ -3,16 +3,14 @@ package agent
 import (
 	"time"
 
+	"tavernsim/engine/agent/agentfact"
+	"tavernsim/engine/agent/effect"
 	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/permit"
 	"tavernsim/engine/workflow"
 	"tavernsim/protocol"
 	"tavernsim/tam/bind"
 )
-
-// KindApproval is the kind of requests for leave to make a call. Whoever answers gives a
-// [permit.Leave] as the output.
-const KindApproval = "approval"
 
 // judged reports whether the policy has a say about a call.
 func (t *Turn) judged(refused *protocol.Error, attempt int) bool {
@@ -76,16 +74,16 @@ func (t *Turn) askLeave(c *protocol.Call, q *permit.Call, o of, v permit.Verdict
 		t.toolsAsked++
 		o.number = t.toolsAsked
 	}
-	asked := &CallAsked{ID: c.ID, Tool: q.Tool, Rule: v.Rule, Reason: v.Reason, Request: int64(o.number)}
+	asked := &agentfact.CallAsked{ID: c.ID, Tool: q.Tool, Rule: v.Rule, Reason: v.Reason, Request: int64(o.number)}
 	if len(c.Params) > 0 {
 		asked.Params = t.reported(q.Params)
 	}
 	t.noteOf(o, asked)
 	call := *c
 	call.Tool, call.Params = q.Tool, q.Params
-	wish := put(&t.wishes, Ask{Kind: KindApproval, Number: o.number, First: o.number, Timeout: maxQuestion, Call: &call, Verdict: &v})
+	wish := put(&t.wishes, effect.Ask{Kind: effect.KindApproval, Number: o.number, First: o.number, Timeout: maxQuestion, Call: &call, Verdict: &v})
 	wish.Model.Agent, wish.Model.Profile, wish.Model.Draw = t.m.ID.Instance, t.m.Def.Profile, t.draw.Sub(callDraws, uint64(o.number))
-	t.send(wish, waiting{run: o.run, at: o.at, call: &call, leave: func(a *Answered) {
+	t.send(wish, waiting{run: o.run, at: o.at, call: &call, leave: func(a *effect.Answered) {
 		l := permit.ReadLeave(a.Output, a.Err)
 		t.judge(call.ID, call.Tool, o, v, l)
 		if l.Yes {
@@ -105,7 +103,7 @@ const maxQuestion = 24 * time.Hour
 // judge keeps what came of a call by the policy.
 func (t *Turn) judge(id, tool string, o of, v permit.Verdict, l permit.Leave) {
 	if t.spend(entryBytes) {
-		t.noteOf(o, &CallJudged{ID: id, Tool: tool, Rule: v.Rule, Allowed: l.Yes, By: l.By, Reason: l.Reason})
+		t.noteOf(o, &agentfact.CallJudged{ID: id, Tool: tool, Rule: v.Rule, Allowed: l.Yes, By: l.By, Reason: l.Reason})
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"tavernsim/engine/agent/effect"
 	"tavernsim/engine/workflow"
 	"tavernsim/protocol"
 )
@@ -32,9 +33,9 @@ func TestPurpose(t *testing.T) {
 		d, err := m.Decide(wake(t, 1))
 		var got []protocol.Purpose
 		for len(d.Effects) > 0 {
-			q := d.Effects[0].(*Ask)
+			q := d.Effects[0].(*effect.Ask)
 			got = append(got, q.Model.Purpose)
-			x := &Answered{Kind: KindModel, Number: q.Number, Model: protocol.ModelAnswer{Text: "so", Finish: protocol.FinishStop}}
+			x := &effect.Answered{Kind: effect.KindModel, Number: q.Number, Model: protocol.ModelAnswer{Text: "so", Finish: protocol.FinishStop}}
 			if len(got) == 1 {
 				x.Model.Calls = []protocol.Call{{Tool: "workflow:hum"}, {Tool: toolReflect}}
 			}

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/agent/private"
 	"tavernsim/engine/agent/tool"
 	"tavernsim/protocol"
@@ -23,7 +24,7 @@ func (t *Turn) startReflection() {
 	id := t.m.Def.Reflection
 	plan, ok := t.m.Def.Workflows[id]
 	if !ok {
-		t.facts = append(t.facts, &Reflected{Reason: t.reflect.reason, Error: "no reflection workflow"})
+		t.facts = append(t.facts, &agentfact.Reflected{Reason: t.reflect.reason, Error: "no reflection workflow"})
 		return
 	}
 	t.end.Reflections++
@@ -35,7 +36,7 @@ func (t *Turn) startReflection() {
 func (t *Turn) actionsValue() []any {
 	out := []any{}
 	for _, f := range t.facts {
-		if c, ok := f.(*CallMade); ok {
+		if c, ok := f.(*agentfact.CallMade); ok {
 			v := callObservation(c, t.wake.Now).Value.(map[string]any)
 			v["params"], _ = c.Params.Value()
 			out = append(out, v)
@@ -47,7 +48,7 @@ func (t *Turn) actionsValue() []any {
 // reflected keeps the results: entries for the knowledge base, changes of the
 // private state, goals. A response is treated like that of the core workflow.
 func (t *Turn) reflected(r result) {
-	f := &Reflected{Reason: t.reflect.reason, Workflow: t.m.Def.Reflection}
+	f := &agentfact.Reflected{Reason: t.reflect.reason, Workflow: t.m.Def.Reflection}
 	t.facts = append(t.facts, f)
 	if r.err != nil {
 		f.Error = r.err.Error()

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/template"
 	"tavernsim/protocol"
@@ -36,7 +37,7 @@ type openRequest struct {
 	places   []int // among results, of the calls that had waited; nil = these are all new
 }
 
-func (s *State) answerRequest(f *RequestAnswered, at protocol.Time) {
+func (s *State) answerRequest(f *agentfact.RequestAnswered, at protocol.Time) {
 	d := s.change()
 	d.requests = newest(d.requests, answeredRequest{f.ID, f.Body, at, f.Results}, maxRequests)
 }
@@ -163,7 +164,7 @@ func (t *Turn) noteRequest(c *protocol.Call, r *protocol.CallResult) {
 	if !q.take(v) {
 		return
 	}
-	f := &RequestAnswered{ID: q.id, Body: q.body, Results: slices.Clone(t.reported(q.results))}
+	f := &agentfact.RequestAnswered{ID: q.id, Body: q.body, Results: slices.Clone(t.reported(q.results))}
 	t.idempotent = nil
 	t.facts = append(t.facts, f)
 	t.requests = append(t.requests, answeredRequest{f.ID, f.Body, t.wake.Now, f.Results})

@@ -15,6 +15,8 @@ import (
 	"golang.org/x/tools/txtar"
 	"gopkg.in/yaml.v3"
 
+	"tavernsim/engine/agent/agentfact"
+	"tavernsim/engine/agent/effect"
 	"tavernsim/engine/agent/profile"
 	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/knowledge"
@@ -105,7 +107,7 @@ type script struct {
 
 func newScript(t *testing.T, a *txtar.Archive) *script {
 	t.Helper()
-	s := &script{t: t, codec: protocol.NewCodec(Facts(), statecmd.Facts()), world: map[string]any{"n": int64(7)}, seen: map[string]string{}, now: moment(0)}
+	s := &script{t: t, codec: protocol.NewCodec(agentfact.Facts(), statecmd.Facts()), world: map[string]any{"n": int64(7)}, seen: map[string]string{}, now: moment(0)}
 	var set setting
 	d := &Definition{Profile: "p", Name: "P", Workflows: map[string]*workflow.Plan{}}
 	for _, f := range a.Files {
@@ -495,7 +497,7 @@ func (s *script) wake(c *scriptLine) {
 // answer is that of a model, or of the executor that is named.
 func (s *script) answer(c *scriptLine) {
 	words := c.words[1:]
-	x := &Answered{Kind: KindModel}
+	x := &effect.Answered{Kind: effect.KindModel}
 	if _, err := strconv.Atoi(words[0]); err != nil {
 		x.Kind, words = words[0], words[1:]
 	}
@@ -503,7 +505,7 @@ func (s *script) answer(c *scriptLine) {
 	if x.Number, err = strconv.Atoi(words[0]); err != nil {
 		s.t.Fatalf("%s: %v", c.line, err)
 	}
-	if took, _ := s.seconds(c, "took"); x.Kind == KindModel {
+	if took, _ := s.seconds(c, "took"); x.Kind == effect.KindModel {
 		x.Model.Latency = time.Duration(took * float64(time.Second))
 	} else {
 		x.Latency = time.Duration(took * float64(time.Second))
@@ -517,7 +519,7 @@ func (s *script) answer(c *scriptLine) {
 	if id := take[string](s, c, "artifact"); id != "" {
 		x.Artifacts = []tool.Artifact{{ID: id, Size: 9}}
 	}
-	if x.Kind == KindModel {
+	if x.Kind == effect.KindModel {
 		x.Model.Text, x.Model.Finish = take[string](s, c, "text"), protocol.FinishReason(cmp.Or(take[string](s, c, "finish"), string(protocol.FinishStop)))
 		x.Model.Usage = protocol.Usage{Input: take[int64](s, c, "in"), Output: take[int64](s, c, "out")}
 		for _, v := range take[[]any](s, c, "calls") {
@@ -577,7 +579,7 @@ func (s *script) decide(in any) {
 func (s *script) bytes(d *protocol.Decision) []byte {
 	raw := encoded(s.t, *d)
 	for _, e := range d.Effects {
-		ask := *e.(*Ask)
+		ask := *e.(*effect.Ask)
 		call, verdict := ask.Call, ask.Verdict
 		ask.Call, ask.Verdict, ask.Model.Asker = nil, nil, nil // their addresses differ between machines
 		raw = fmt.Appendf(raw, "%+v %+v %+v", ask, call, verdict)

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"tavernsim/engine/agent/agentfact"
+	"tavernsim/engine/agent/effect"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/statecmd"
 	"tavernsim/engine/worldstate"
@@ -31,9 +33,9 @@ func (s *script) printDecision(in any, d *protocol.Decision) {
 		}
 	}
 	for _, e := range d.Effects {
-		q := e.(*Ask)
+		q := e.(*effect.Ask)
 		var what string
-		if q.Kind == KindModel {
+		if q.Kind == effect.KindModel {
 			what = value(q.Model.Messages[len(q.Model.Messages)-1].Text)
 		} else {
 			what = q.Call.Tool + " " + value(q.Call.Params)
@@ -131,16 +133,16 @@ func (s *script) changes() {
 	}))
 	part("observations", each(m.observations, func(o Observation) string { return o.Kind + " " + value(o.Value) }))
 	part("private", []string{value(m.Private)})
-	part("goals", each(m.Goals, func(g Goal) string { return shown(reflect.ValueOf(g)) }))
+	part("goals", each(m.Goals, func(g agentfact.Goal) string { return shown(reflect.ValueOf(g)) }))
 	part("history", each(m.history, func(u Utterance) string { return u.Who + ": " + u.Text }))
 	var d delivery
 	if m.more != nil {
 		d = *m.more
 	}
 	part("handled", d.handled)
-	part("dropped", each(d.drops, func(x Drop) string { return x.Event + " of " + x.Source + ": " + string(x.Reason) }))
+	part("dropped", each(d.drops, func(x agentfact.Drop) string { return x.Event + " of " + x.Source + ": " + string(x.Reason) }))
 	part("in flight", each(d.flight, func(h Heard) string { return h.Event.ID }))
-	part("tasks", each(d.tasks, func(x Task) string { return shown(reflect.ValueOf(x)) }))
+	part("tasks", each(d.tasks, func(x agentfact.Task) string { return shown(reflect.ValueOf(x)) }))
 	part("ended tasks", each(d.closed, func(x taskEnd) string { return x.ID + " " + string(x.How) }))
 }
 

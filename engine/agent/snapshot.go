@@ -3,6 +3,7 @@ package agent
 import (
 	"github.com/tinylib/msgp/msgp"
 
+	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/statecmd"
 	"tavernsim/protocol"
 	"tavernsim/protocol/grown"
@@ -11,7 +12,7 @@ import (
 // snapshot is a State as stored.
 type snapshot struct {
 	Private      protocol.Raw
-	Goals        []Goal
+	Goals        []agentfact.Goal
 	Turn         uint64
 	Heard        uint64
 	Dropped      int64
@@ -25,16 +26,16 @@ type snapshot struct {
 type storedDelivery struct {
 	Marks    []storedMarks
 	Handled  []string
-	Drops    []Drop
+	Drops    []agentfact.Drop
 	Dropped  int64
 	Refused  int64
 	Flight   []storedEvent
 	Flying   []storedMarks
-	Tasks    []Task
+	Tasks    []agentfact.Task
 	Closed   []taskEnd
 	Owed     []owed
 	Requests []answeredRequest
-	Held     []held
+	Held     []agentfact.Held
 }
 
 type storedMarks struct {

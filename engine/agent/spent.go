@@ -3,6 +3,7 @@ package agent
 import (
 	"time"
 
+	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/budget"
 	"tavernsim/engine/tooltask"
@@ -28,7 +29,7 @@ func (t *Turn) spent() spent {
 
 // spentOn counts what a call took, by the fact of its answer. One that was refused took
 // nothing.
-func (t *Turn) spentOn(w *waiting, f *CallAnswered) {
+func (t *Turn) spentOn(w *waiting, f *agentfact.CallAnswered) {
 	if budget.RefusedTool(f.ErrorKind, f.Error) {
 		t.end.ToolRefused++
 	}

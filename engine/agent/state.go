@@ -3,6 +3,7 @@ package agent
 import (
 	"slices"
 
+	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/agent/private"
 	"tavernsim/protocol"
 )
@@ -12,7 +13,7 @@ import (
 // change makes a new map or slice.
 type State struct {
 	own
-	Goals        []Goal
+	Goals        []agentfact.Goal
 	Turn         uint64 // deliberations begun and ended
 	inbox        []Heard
 	history      []Utterance
@@ -45,28 +46,6 @@ func (o *Observation) own() bool {
 	return o.Kind == "call_result" || o.Kind == "unknown_outcome" || o.Kind == "failure"
 }
 
-// Goal is an active goal of an agent (§2.1.3).
-type Goal struct {
-	ID          string
-	KB          string // alias of the knowledge base that defines it; "" = its own
-	Description string
-	Priority    float64
-	Status      string // pending, active, completed, failed
-	Details     protocol.Raw
-}
-
-// Value is the goal as workflows see it.
-func (g Goal) Value() map[string]any {
-	details, _ := g.Details.Value()
-	return map[string]any{
-		"id": g.ID, "kb": g.KB, "description": g.Description,
-		"priority": g.Priority, "status": g.Status, "details": details,
-	}
-}
-
-// Open reports whether the goal still drives behaviour.
-func (g Goal) Open() bool { return g.Status == "active" || g.Status == "pending" }
-
 func (s *State) remember(u Utterance, limit int) {
 	if limit <= 0 {
 		return
@@ -78,8 +57,8 @@ func (s *State) remember(u Utterance, limit int) {
 }
 
 // setGoal adds, replaces or removes a goal by id.
-func setGoal(goals []Goal, g Goal, removed bool) []Goal {
-	i := slices.IndexFunc(goals, func(have Goal) bool { return have.ID == g.ID })
+func setGoal(goals []agentfact.Goal, g agentfact.Goal, removed bool) []agentfact.Goal {
+	i := slices.IndexFunc(goals, func(have agentfact.Goal) bool { return have.ID == g.ID })
 	switch {
 	case removed && i < 0:
 		return goals

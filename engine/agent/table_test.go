@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"tavernsim/engine/agent/agentfact"
+	"tavernsim/engine/agent/effect"
 	"tavernsim/engine/workflow"
 	"tavernsim/protocol"
 )
@@ -39,7 +41,7 @@ func made(t *testing.T, d protocol.Decision) string {
 	var out []string
 	for _, f := range d.Facts {
 		switch x := f.(type) {
-		case *CallMade:
+		case *agentfact.CallMade:
 			v, err := x.Output.Value()
 			if err != nil {
 				t.Fatal(err)
@@ -52,7 +54,7 @@ func made(t *testing.T, d protocol.Decision) string {
 				line += ": " + x.Error
 			}
 			out = append(out, line)
-		case *Said:
+		case *agentfact.Said:
 			out = append(out, "said "+x.Text)
 		}
 	}
@@ -139,7 +141,7 @@ func TestCutAnswers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			d, err = m.Decide(&Answered{Kind: KindModel, Number: d.Effects[0].(*Ask).Number, Model: protocol.ModelAnswer{Text: c.text, Finish: c.finish}})
+			d, err = m.Decide(&effect.Answered{Kind: effect.KindModel, Number: d.Effects[0].(*effect.Ask).Number, Model: protocol.ModelAnswer{Text: c.text, Finish: c.finish}})
 			if err != nil {
 				t.Fatal(err)
 			}

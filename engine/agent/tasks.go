@@ -3,66 +3,39 @@ package agent
 import (
 	"slices"
 
+	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/agent/tool"
 	"tavernsim/protocol"
 )
 
-// Task is an event of this agent that expects a reply, while the agent waits for it
-// (agent architecture §5.3).
-type Task struct {
-	ID       string
-	Type     string // of the event that asked
-	Targets  []string
-	Asked    protocol.Time
-	Deadline protocol.Time
-}
-
-// Value is the request in the metadata of its answer.
-func (t *Task) Value() map[string]any {
-	targets := make([]any, len(t.Targets))
-	for i, id := range t.Targets {
-		targets[i] = id
-	}
-	return map[string]any{"task_id": t.ID, "type": t.Type, "target_agent_instance_id": targets, "timestamp": t.Asked.String()}
-}
-
 // taskEnd is a closed task, and how it ended.
 type taskEnd struct {
 	ID  string
-	How TaskEnd
+	How agentfact.TaskEnd
 }
-
-// TaskEnd is how a task ended.
-type TaskEnd string
-
-// How tasks end.
-const (
-	TaskAnswered TaskEnd = "answered"
-	TaskTimeout  TaskEnd = "timeout"
-)
 
 // maxClosed bounds the closed tasks that an agent remembers to recognise late and
 // second answers.
 const maxClosed = 64
 
 // Tasks lists the open tasks, oldest first.
-func (s *State) Tasks() []Task {
+func (s *State) Tasks() []agentfact.Task {
 	if s.more == nil {
 		return nil
 	}
 	return slices.Clone(s.more.tasks)
 }
 
-func (s *State) task(id string) (Task, bool) {
+func (s *State) task(id string) (agentfact.Task, bool) {
 	for _, t := range s.Tasks() {
 		if t.ID == id {
 			return t, true
 		}
 	}
-	return Task{}, false
+	return agentfact.Task{}, false
 }
 
-func (s *State) taskEnd(id string) TaskEnd {
+func (s *State) taskEnd(id string) agentfact.TaskEnd {
 	if s.more != nil {
 		for _, e := range s.more.closed {
 			if e.ID == id {
@@ -73,14 +46,14 @@ func (s *State) taskEnd(id string) TaskEnd {
 	return ""
 }
 
-func (s *State) openTask(f *TaskOpened) {
+func (s *State) openTask(f *agentfact.TaskOpened) {
 	d := s.change()
 	d.tasks = append(slices.Clip(d.tasks), f.Task)
 }
 
-func (s *State) closeTask(f *TaskClosed) {
+func (s *State) closeTask(f *agentfact.TaskClosed) {
 	d := s.change()
-	d.tasks = slices.DeleteFunc(slices.Clone(d.tasks), func(t Task) bool { return t.ID == f.Task })
+	d.tasks = slices.DeleteFunc(slices.Clone(d.tasks), func(t agentfact.Task) bool { return t.ID == f.Task })
 	if len(d.tasks) == 0 {
 		d.tasks = nil
 	}
@@ -100,7 +73,7 @@ func (t *Turn) ask(d *protocol.Draft) error {
 		return protocol.Errorf(protocol.KindConflict, "task_id %q: you asked for it already; leave it out to get a new one", d.TaskID)
 	}
 	t.opened++
-	t.facts = append(t.facts, &TaskOpened{Task: Task{
+	t.facts = append(t.facts, &agentfact.TaskOpened{Task: agentfact.Task{
 		ID: d.TaskID, Type: d.Type, Targets: d.Targets, Asked: t.wake.Now, Deadline: t.wake.Now.Add(t.m.Def.Limits.TaskTimeout),
 	}})
 	return nil
@@ -109,7 +82,7 @@ func (t *Turn) ask(d *protocol.Draft) error {
 // asks reports whether this turn opened the task.
 func (t *Turn) asks(id string) bool {
 	return slices.ContainsFunc(t.facts, func(f protocol.Fact) bool {
-		o, ok := f.(*TaskOpened)
+		o, ok := f.(*agentfact.TaskOpened)
 		return ok && o.Task.ID == id
 	})
 }
@@ -164,8 +137,8 @@ func (t *Turn) answerTo(task string) *protocol.Envelope {
 }
 
 // overdue lists the tasks whose deadline has passed without an answer.
-func (t *Turn) overdue() []Task {
-	return slices.DeleteFunc(t.m.State.Tasks(), func(task Task) bool {
+func (t *Turn) overdue() []agentfact.Task {
+	return slices.DeleteFunc(t.m.State.Tasks(), func(task agentfact.Task) bool {
 		return task.Deadline > t.wake.Now || t.answerTo(task.ID) != nil
 	})
 }
@@ -188,10 +161,10 @@ func (t *Turn) closeTasks() {
 	for _, task := range t.m.State.Tasks() {
 		e := t.answerTo(task.ID)
 		switch {
-		case e != nil && (t.end.Outcome == OutcomeOK || !acknowledged(e)):
-			t.facts = append(t.facts, &TaskClosed{Task: task.ID, How: TaskAnswered, Event: e.ID})
+		case e != nil && (t.end.Outcome == agentfact.OutcomeOK || !acknowledged(e)):
+			t.facts = append(t.facts, &agentfact.TaskClosed{Task: task.ID, How: agentfact.TaskAnswered, Event: e.ID})
 		case e == nil && task.Deadline <= t.wake.Now:
-			t.facts = append(t.facts, &TaskClosed{Task: task.ID, How: TaskTimeout})
+			t.facts = append(t.facts, &agentfact.TaskClosed{Task: task.ID, How: agentfact.TaskTimeout})
 		}
 	}
 }
@@ -209,9 +182,9 @@ func (t *Turn) taskValue(e *protocol.Envelope) map[string]any {
 		return map[string]any{"status": "answered", "request": task.Value()}
 	}
 	switch t.m.State.taskEnd(e.TaskID) {
-	case TaskAnswered:
+	case agentfact.TaskAnswered:
 		return map[string]any{"status": "double"}
-	case TaskTimeout:
+	case agentfact.TaskTimeout:
 		return map[string]any{"status": "late"}
 	}
 	return nil

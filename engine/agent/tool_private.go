@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/agent/private"
 	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/statecmd"
@@ -65,19 +66,21 @@ func (t *Turn) updatePrivate(text, op string, value any) error {
 	case op == "":
 		op = private.OpSet
 	}
-	f := StateUpdated{Path: text, Op: op, Value: t.encode(value)}
-	if f.next, err = t.m.Def.private.Change(t.own, text, path, op, f.Value); err != nil {
+	f := agentfact.StateUpdated{Path: text, Op: op, Value: t.encode(value)}
+	next, err := t.m.Def.private.Change(t.own, text, path, op, f.Value)
+	if err != nil {
 		return err
 	}
 	if t.m.Def.Check != nil {
-		if err := t.m.Def.Check(f.next.Private); err != nil {
+		if err := t.m.Def.Check(next.Private); err != nil {
 			return protocol.Errorf(protocol.KindInvalid, "the state would break initial_private_state_schema: %w", err)
 		}
 	}
-	if limit := t.m.Def.Limits.MaxStateBytes; int(f.next.Size()) > limit {
-		return protocol.Errorf(protocol.KindLimit, "the state would have %d bytes, more than %d (custom_runtime_config.max_state_bytes)", f.next.Size(), limit)
+	if limit := t.m.Def.Limits.MaxStateBytes; int(next.Size()) > limit {
+		return protocol.Errorf(protocol.KindLimit, "the state would have %d bytes, more than %d (custom_runtime_config.max_state_bytes)", next.Size(), limit)
 	}
-	t.own, t.end.Changed = f.next, true
+	f.Keep(next)
+	t.own, t.end.Changed = next, true
 	t.facts = append(t.facts, put(&t.updates, f))
 	return nil
 }

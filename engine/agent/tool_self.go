@@ -3,6 +3,7 @@ package agent
 import (
 	"time"
 
+	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/agent/tool"
 	"tavernsim/protocol"
 )
@@ -59,17 +60,17 @@ func (t *Turn) updateGoal(p tool.Params) (any, error) {
 	}
 	t.end.Changed = t.end.Changed || found || !remove
 	t.goals = setGoal(t.goals, goal, remove)
-	t.facts = append(t.facts, &GoalsUpdated{Goal: goal, Removed: remove})
+	t.facts = append(t.facts, &agentfact.GoalsUpdated{Goal: goal, Removed: remove})
 	return nil, nil
 }
 
-func (t *Turn) goal(id string) (Goal, bool) {
+func (t *Turn) goal(id string) (agentfact.Goal, bool) {
 	for _, g := range t.goals {
 		if g.ID == id {
 			return g, true
 		}
 	}
-	return Goal{Priority: 0.5}, false
+	return agentfact.Goal{Priority: 0.5}, false
 }
 
 func (t *Turn) sleep(p tool.Params) (any, error) {
@@ -103,6 +104,6 @@ func (t *Turn) sayAloud(p tool.Params) (any, error) {
 // say utters a text: as a fact, and as an event for the agents that subscribe to it.
 func (t *Turn) say(text string) {
 	t.spend(entryBytes + len(text))
-	t.facts = append(t.facts, &Said{Text: text})
+	t.facts = append(t.facts, &agentfact.Said{Text: text})
 	t.event(protocol.Draft{EventHeader: protocol.EventHeader{Type: "agent.said"}, Body: protocol.Encode(map[string]any{"text": text})})
 }

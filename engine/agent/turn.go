@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"tavernsim/engine/agent/agentfact"
+	"tavernsim/engine/agent/effect"
 	"tavernsim/engine/agent/talk"
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/tooltask"
@@ -30,7 +32,7 @@ type Turn struct {
 
 	// Drafts of the machine's state after the facts of this turn.
 	own
-	goals []Goal
+	goals []agentfact.Goal
 
 	runs        []*activeRun
 	queue       []queued // decided
@@ -51,12 +53,12 @@ type Turn struct {
 	stopped     int                   // a call of this block failed; 0 = of none
 	batch       *batch                // of calls that run beside each other; nil = there is none
 	beside      bool                  // some queued call may run beside others
-	promises    []promised            // of tasks
+	promises    []agentfact.Promise   // of tasks
 	holds       []holds               // steps that wait for tasks
 	resumed     []resumed             // steps that have waited
 	outcomes    []outcome             // of steps, if remembers
 	remembers   bool                  // some queued call names results of steps
-	shown       []*CallMade           // to this round alone: worth observing if it is refused
+	shown       []*agentfact.CallMade // to this round alone: worth observing if it is refused
 	refused     bool                  // a model was not asked, for a limit of the profile
 	cutBy       protocol.FinishReason // why a model that was cut stopped, since the core workflow began
 
@@ -69,11 +71,11 @@ type Turn struct {
 	sequenced []protocol.Sequenced // to the scene, when the turn ends
 	facts     []protocol.Fact
 	lost      []protocol.Fact // calls whose answers came too late
-	wishes    []Ask           // what asked and facts point to
-	updates   []StateUpdated
-	calls     []CallMade
-	models    []ModelAnswered
-	end       TurnEnded
+	wishes    []effect.Ask    // what asked and facts point to
+	updates   []agentfact.StateUpdated
+	calls     []agentfact.CallMade
+	models    []agentfact.ModelAnswered
+	end       agentfact.TurnEnded
 	cancelled bool
 	started   uint64 // runs so far
 	opened    int    // tasks
@@ -176,8 +178,8 @@ func begin(m *Machine, w *Wake, space *Space) *Turn {
 	t.observations = m.Shown(before.Seen)
 	t.events = m.State.perceive(w.Now, before.Through, &m.Def.Limits)
 	t.observations = append(slices.Clip(t.observations), t.deliveryObservations()...)
-	t.end = TurnEnded{
-		Agent: m.ID.Ordinal, Turn: m.State.Turn + 1, Wave: w.Wave, Outcome: OutcomeOK,
+	t.end = agentfact.TurnEnded{
+		Agent: m.ID.Ordinal, Turn: m.State.Turn + 1, Wave: w.Wave, Outcome: agentfact.OutcomeOK,
 		Through: before.Through, Perceived: int64(len(t.events)), Seen: before.Seen, WakeAbove: protocol.Low,
 	}
 	t.end.Expired, t.end.Lost = m.State.unperceived(w.Now, before.Through)
@@ -362,7 +364,7 @@ func (t *Turn) step() bool {
 		t.startCore()
 		return true
 	}
-	if (len(t.results) > 0 || t.talk.Again()) && !t.lastRound() && t.end.Outcome == OutcomeOK {
+	if (len(t.results) > 0 || t.talk.Again()) && !t.lastRound() && t.end.Outcome == agentfact.OutcomeOK {
 		if t.talk != nil {
 			t.closeRound()
 		} else {
@@ -395,8 +397,8 @@ func (t *Turn) resultObservations() []Observation {
 
 // finish writes the last fact.
 func (t *Turn) finish() {
-	if t.cancelled && t.end.Outcome == OutcomeOK {
-		t.end.Outcome = OutcomeCancelled
+	if t.cancelled && t.end.Outcome == agentfact.OutcomeOK {
+		t.end.Outcome = agentfact.OutcomeCancelled
 	}
 	if t.interrupted || t.over != nil {
 		t.undo()
@@ -421,8 +423,8 @@ func (t *Turn) cancel(reason string) {
 
 // fail ends the turn without a decision.
 func (t *Turn) fail(format string, args ...any) {
-	if t.end.Outcome == OutcomeOK && !t.cancelled {
-		t.end.Outcome, t.end.Error = OutcomeFailed, fmt.Sprintf(format, args...)
+	if t.end.Outcome == agentfact.OutcomeOK && !t.cancelled {
+		t.end.Outcome, t.end.Error = agentfact.OutcomeFailed, fmt.Sprintf(format, args...)
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/agentfact"
 	"tavernsim/protocol"
 )
 
@@ -100,7 +100,7 @@ func (s *Set) makeActors() {
 }
 
 func outcomes() []string {
-	return append(texts(agent.OutcomeOK, agent.OutcomeFailed, agent.OutcomeCancelled), OutcomeCrashed)
+	return append(texts(agentfact.OutcomeOK, agentfact.OutcomeFailed, agentfact.OutcomeCancelled), OutcomeCrashed)
 }
 
 func restartReasons() []string { return []string{restarted, givenUp} }

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/agentfact"
 	"tavernsim/protocol"
 )
 
@@ -35,7 +35,7 @@ func hotPath(sc *Scene) map[string]func() {
 	table := NewAgentTable([]string{"trader"})
 	answer := protocol.ModelAnswer{Usage: protocol.Usage{Input: 100, Output: 20}}
 	return map[string]func(){
-		"Fact":                func() { sc.Fact(agent.FactTurnEnded) },
+		"Fact":                func() { sc.Fact(agentfact.FactTurnEnded) },
 		"Deliberated":         func() { sc.Deliberated("herbalist_apprentice", "ok") },
 		"Profile.Deliberated": func() { trader.Deliberated("ok") },
 		"Published":           func() { sc.Published("market.offer.made", SourceAgent, 3) },

@@ -14,7 +14,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"tavernsim/engine/agenda"
-	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/budget"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/bus/delivery"
@@ -82,7 +82,7 @@ func exercise(tb testing.TB, s *Set) {
 	})
 	sc.Became(SceneRunning)
 	sc.CouldNot(ScenePaused)
-	sc.Deliberated("trader", string(agent.OutcomeOK))
+	sc.Deliberated("trader", string(agentfact.OutcomeOK))
 	sc.Took("trader", time.Millisecond)
 	sc.ToolBegan()
 	sc.ToolBegan()

@@ -6,7 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/effect"
 	"tavernsim/llm"
 	"tavernsim/llm/limit"
 	"tavernsim/protocol"
@@ -122,14 +122,14 @@ func modelSeconds() []float64 { return prometheus.ExponentialBuckets(0.01, 2, 14
 
 // Waited measures how long a request waited at a gate, if it is one to a model.
 func (s *Set) Waited(kind, gate string, class limit.Class, d time.Duration) {
-	if kind == agent.KindModel {
+	if kind == effect.KindModel {
 		s.models.gates.get(gate).waits[class-limit.Interactive].Observe(d.Seconds())
 	}
 }
 
 // Repeated counts a request that is sent again, if it is one to a model.
 func (s *Set) Repeated(kind, gate string, because llm.Outcome) {
-	if kind == agent.KindModel {
+	if kind == effect.KindModel {
 		s.models.gates.get(gate).retries.inc(string(because))
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"tavernsim/engine/agenda"
-	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/worldstate"
@@ -103,7 +103,7 @@ func (s *Set) makeFacts() {
 
 // factKinds lists the kinds of the catalogue.
 func factKinds() (kinds []string) {
-	for _, f := range slices.Concat(agent.Facts(), bus.Facts(), agenda.Facts(), knowledge.Facts(), worldstate.Facts()) {
+	for _, f := range slices.Concat(agentfact.Facts(), bus.Facts(), agenda.Facts(), knowledge.Facts(), worldstate.Facts()) {
 		kinds = append(kinds, f.Kind)
 	}
 	return kinds

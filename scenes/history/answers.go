@@ -1,7 +1,7 @@
 package history
 
 import (
-	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/agentfact"
 	"tavernsim/llm/replay"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
@@ -13,18 +13,18 @@ import (
 func Answers(scene string, journal Journal, from uint64, yield func(*replay.Entry) error) error {
 	codec := machines.NewCodec()
 	var turn []*replay.Entry // of the deliberation whose facts are being read; they stand together
-	return journal.Scan(persistence.Query{From: from, Kinds: []string{agent.FactModelAnswered, agent.FactTurnEnded}}, func(r protocol.Record) error {
+	return journal.Scan(persistence.Query{From: from, Kinds: []string{agentfact.FactModelAnswered, agentfact.FactTurnEnded}}, func(r protocol.Record) error {
 		fact, err := codec.ReadFact(r.Kind, r.Data)
 		if err != nil {
 			return err
 		}
 		switch f := fact.(type) {
-		case *agent.ModelAnswered:
+		case *agentfact.ModelAnswered:
 			if x, ok := f.Answered(); ok && !f.Cut() && x.Model.Origin != nil && x.Model.Origin.Endpoint != "" {
 				e := replay.Of(scene, r.Actor, 0, f.Request, &x.Model, x.Err)
 				turn = append(turn, &e)
 			}
-		case *agent.TurnEnded:
+		case *agentfact.TurnEnded:
 			for _, e := range turn {
 				e.Turn = f.Turn
 				if err := yield(e); err != nil {

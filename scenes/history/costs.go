@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/agentfact"
 	"tavernsim/llm/price"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
@@ -34,7 +34,7 @@ type Scanner interface {
 // Models reads what endpoints gave in a scene from a fact on, by endpoint and model.
 func Models(journal Scanner, from uint64) ([]ModelUse, error) {
 	by := map[[2]string]*ModelUse{}
-	err := used(journal, from, func(_ string, f *agent.ModelAnswered) {
+	err := used(journal, from, func(_ string, f *agentfact.ModelAnswered) {
 		key := [2]string{f.Origin.Endpoint, f.Model}
 		if by[key] == nil {
 			by[key] = &ModelUse{Endpoint: key[0], Model: key[1]}
@@ -54,7 +54,7 @@ func Models(journal Scanner, from uint64) ([]ModelUse, error) {
 // UseByAgent reads what endpoints gave to each agent of a scene, by instance id.
 func UseByAgent(journal Scanner) (map[string]*ModelUse, error) {
 	by := map[string]*ModelUse{}
-	err := used(journal, 0, func(id string, f *agent.ModelAnswered) {
+	err := used(journal, 0, func(id string, f *agentfact.ModelAnswered) {
 		if by[id] == nil {
 			by[id] = &ModelUse{}
 		}
@@ -64,21 +64,21 @@ func UseByAgent(journal Scanner) (map[string]*ModelUse, error) {
 }
 
 // used calls yield for every answer and failure of an endpoint, with the agent that asked.
-func used(journal Scanner, from uint64, yield func(id string, f *agent.ModelAnswered)) error {
+func used(journal Scanner, from uint64, yield func(id string, f *agentfact.ModelAnswered)) error {
 	codec := machines.NewCodec()
-	return journal.Scan(persistence.Query{From: from, Kinds: []string{agent.FactModelAnswered}}, func(r protocol.Record) error {
+	return journal.Scan(persistence.Query{From: from, Kinds: []string{agentfact.FactModelAnswered}}, func(r protocol.Record) error {
 		fact, err := codec.ReadFact(r.Kind, r.Data)
 		if err != nil {
 			return err
 		}
-		if f := fact.(*agent.ModelAnswered); f.Origin != nil && f.Origin.Endpoint != "" {
+		if f := fact.(*agentfact.ModelAnswered); f.Origin != nil && f.Origin.Endpoint != "" {
 			yield(r.Actor, f)
 		}
 		return nil
 	})
 }
 
-func (u *ModelUse) add(f *agent.ModelAnswered) {
+func (u *ModelUse) add(f *agentfact.ModelAnswered) {
 	if f.Error != "" {
 		u.Failed++
 		return

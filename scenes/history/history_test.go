@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"tavernsim/engine/agenda"
-	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/world"
 	"tavernsim/persistence"
 	"tavernsim/persistence/pebbledb"
@@ -383,7 +383,7 @@ func TestAFactOfNobody(t *testing.T) {
 	set := scenestest.Settings{Snapshots: -1}
 	s := interrupted(t, set)
 	s.Journal(t, func(j *persistence.Journal) {
-		f := forged{j, protocol.Record{Kind: agent.FactSaid, Data: protocol.Encode(nil)}}
+		f := forged{j, protocol.Record{Kind: agentfact.FactSaid, Data: protocol.Encode(nil)}}
 		if _, _, err := history.Agent(s.Made(t, set), f, 0, history.Options{}); err != nil {
 			t.Error(err)
 		}

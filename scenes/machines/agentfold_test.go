@@ -6,6 +6,7 @@ import (
 
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/agentfact"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines"
@@ -18,7 +19,7 @@ func TestAFoldTellsAgents(t *testing.T) {
 	made := scenestest.New(t, scenestest.Town(t), "").Made(t, scenestest.Settings{})
 	state := begin(t, made)
 	fold := machines.AgentFold{Scene: made, Machine: func(o uint32) *agent.Machine { return state.Agents[o] }}
-	dropped := &agent.Dropped{QueueFull: 1, Events: []agent.Drop{{Event: "e1", Source: made.Name(1), Reason: agent.DropQueueFull}}}
+	dropped := &agentfact.Dropped{QueueFull: 1, Events: []agentfact.Drop{{Event: "e1", Source: made.Name(1), Reason: agentfact.DropQueueFull}}}
 	for _, step := range []struct {
 		actor string
 		fact  protocol.Fact

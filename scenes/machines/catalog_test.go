@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"tavernsim/engine/agenda"
-	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/bus/throttle"
 	"tavernsim/protocol"
@@ -105,9 +105,9 @@ func TestFactsOfOtherScenes(t *testing.T) {
 	codec := machines.NewCodec()
 	made := scenestest.New(t, scenestest.Town(t), "").Made(t, scenestest.Settings{})
 	for _, fact := range []protocol.Fact{
-		&agent.TurnEnded{Agent: 9999}, &agenda.EffectsDeferred{Agent: 9999}, &agenda.AgentFailed{Agent: 9999}, &agenda.Interrupted{Agent: 9999},
+		&agentfact.TurnEnded{Agent: 9999}, &agenda.EffectsDeferred{Agent: 9999}, &agenda.AgentFailed{Agent: 9999}, &agenda.Interrupted{Agent: 9999},
 		&agenda.Blocked{Agent: 9999}, &agenda.Blocked{Receivers: []uint32{9999}}, &bus.Routed{Receivers: bus.Ranges{{From: 9000, Count: 1000}}},
-		&agent.Dropped{Agent: 9999}, &agent.Unacknowledged{Agent: 9999},
+		&agentfact.Dropped{Agent: 9999}, &agentfact.Unacknowledged{Agent: 9999},
 	} {
 		raw, err := codec.Marshal(fact)
 		if err != nil {

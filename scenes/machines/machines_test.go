@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"tavernsim/engine/agenda"
-	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/bus"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
@@ -180,7 +180,7 @@ func TestARestoredAgendaKnowsTheOthers(t *testing.T) {
 		}
 		before := whole.Agenda.Urgency(0)
 		for _, s := range []*machines.State{whole, other} {
-			apply(t, s, second, &agent.TurnEnded{Agent: 0, Turn: 1, Wave: 1, Outcome: agent.OutcomeOK})
+			apply(t, s, second, &agentfact.TurnEnded{Agent: 0, Turn: 1, Wave: 1, Outcome: agentfact.OutcomeOK})
 		}
 		if before == protocol.Low || whole.Agenda.Urgency(0) != before || hash(t, whole) != hash(t, other) {
 			t.Errorf("backwards %v: the event has urgency %v, after the turn %v; restored, %v", backwards, before, whole.Agenda.Urgency(0), other.Agenda.Urgency(0))

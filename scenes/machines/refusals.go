@@ -2,7 +2,7 @@ package machines
 
 import (
 	"tavernsim/engine/agenda"
-	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/statecmd"
@@ -34,15 +34,15 @@ type Refusal struct {
 // [CallSeen].
 func Refusals(actor string, f protocol.Fact, yield func(Refusal)) {
 	switch x := f.(type) {
-	case *agent.TurnEnded:
+	case *agentfact.TurnEnded:
 		if actor != setup.ActorScene {
 			lost(yield, actor, "expired", x.Expired)
 			lost(yield, actor, "restart", x.Lost)
 			lost(yield, actor, "inbox_full", x.Dropped)
 		}
-	case *agent.Dropped: // TurnEnded counts the events that were dropped to make room
-		lost(yield, actor, string(agent.DropQueueFull), x.QueueFull)
-	case *agent.Unacknowledged:
+	case *agentfact.Dropped: // TurnEnded counts the events that were dropped to make room
+		lost(yield, actor, string(agentfact.DropQueueFull), x.QueueFull)
+	case *agentfact.Unacknowledged:
 		yield(Refusal{RefusedDelivery, string(x.Reason), 1, x.Type + " to " + actor})
 	case *bus.Routed:
 		for _, m := range x.Marks {
@@ -84,8 +84,8 @@ func commands(x *statecmd.Committed, yield func(Refusal)) {
 
 // TurnFailed reports whether a turn ended without a decision. An interrupted turn
 // did not fail: it begins again.
-func TurnFailed(x *agent.TurnEnded) bool {
-	return x.Outcome != agent.OutcomeOK && x.Outcome != agent.OutcomeInterrupted
+func TurnFailed(x *agentfact.TurnEnded) bool {
+	return x.Outcome != agentfact.OutcomeOK && x.Outcome != agentfact.OutcomeInterrupted
 }
 
 // Setting names the setting that governs a refusal, "" when none does.
@@ -128,9 +128,9 @@ func deliverySetting(reason string) string {
 		return "ttl_seconds of the event"
 	case "inbox_full":
 		return "custom_runtime_config.max_inbox"
-	case string(agent.DropQueueFull):
+	case string(agentfact.DropQueueFull):
 		return "custom_runtime_config.inbox"
-	case string(agent.DropRedeliveries):
+	case string(agentfact.DropRedeliveries):
 		return "custom_runtime_config.max_redeliveries"
 	}
 	return ""

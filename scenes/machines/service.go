@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"tavernsim/engine/agenda"
-	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/world"
 	"tavernsim/engine/worldstate"
@@ -54,7 +54,7 @@ func Services() []ServiceKind {
 
 // NewCodec makes a codec for every kind of fact in the journal of a scene.
 func NewCodec() *protocol.Codec {
-	facts := [][]protocol.FactType{agenda.Facts(), agent.Facts()}
+	facts := [][]protocol.FactType{agenda.Facts(), agentfact.Facts()}
 	for _, k := range Services() {
 		facts = append(facts, k.Facts())
 	}

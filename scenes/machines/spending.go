@@ -3,7 +3,7 @@ package machines
 import (
 	"math"
 
-	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/budget"
 	"tavernsim/engine/tooltask"
 	"tavernsim/protocol"
@@ -83,7 +83,7 @@ func (s *Stage) Out(agent, endpoint string, most budget.Amount) {
 }
 
 // spent counts a model's answer, by its fact.
-func (s *Stage) spent(r protocol.Record, f *agent.ModelAnswered) {
+func (s *Stage) spent(r protocol.Record, f *agentfact.ModelAnswered) {
 	o, ok := s.scene.Ordinal(r.Actor)
 	if s.spending == nil || !ok {
 		return
@@ -126,7 +126,7 @@ func (s *Stage) toolsLeft(service string) protocol.Raw {
 }
 
 // tookTools is what the calls of a turn took.
-func tookTools(x *agent.TurnEnded) budget.Amount {
+func tookTools(x *agentfact.TurnEnded) budget.Amount {
 	return budget.Amount{Calls: x.ToolCalls, Nano: x.ToolCost, Micro: x.ToolTime.Microseconds(), Bytes: x.ToolBytes}
 }
 

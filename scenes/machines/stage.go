@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"tavernsim/engine/agenda"
-	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/budget"
 	"tavernsim/engine/bus"
@@ -212,7 +212,7 @@ func (s *Stage) Apply(r protocol.Record, fact protocol.Fact) error {
 		d.Paused = false
 	case *agenda.Ended:
 		d.Ended = x.Reason
-	case *agent.TurnEnded:
+	case *agentfact.TurnEnded:
 		d.TurnEnded(x.Agent, turnOf(x, r.Time), r.Time)
 		s.spentOnTools(r.Time, tookTools(x), x.ToolRefused)
 	case *tooltask.Opened:
@@ -223,7 +223,7 @@ func (s *Stage) Apply(r protocol.Record, fact protocol.Fact) error {
 			refused = 1
 		}
 		s.spentOnTools(r.Time, budget.Amount{Micro: x.Latency.Microseconds(), Bytes: tool.SizeOf(x.Output, x.Artifacts)}, refused)
-	case *agent.ModelAnswered:
+	case *agentfact.ModelAnswered:
 		s.spent(r, x)
 	case *bus.Routed:
 		s.heard(x, d.Wave+1)
@@ -251,7 +251,7 @@ func (s *Stage) heard(f *bus.Routed, wave uint64) {
 }
 
 // turnOf converts the end of a turn for the agenda.
-func turnOf(end *agent.TurnEnded, now protocol.Time) agenda.Turn {
+func turnOf(end *agentfact.TurnEnded, now protocol.Time) agenda.Turn {
 	t := agenda.Turn{
 		Wave: end.Wave, Changed: end.Changed,
 		SleepUntil: end.SleepUntil, Asleep: end.Asleep, WakeAbove: end.WakeAbove, WakeAt: end.WakeAt, Urgency: end.Urgency,
@@ -269,10 +269,10 @@ func (s *Stage) keep(at protocol.Time, actor string, f protocol.KindData) (fact 
 	e := Effect{Act: ActKeep, Wave: s.wave.number, At: at, Actor: actor, Kind: f.Kind, Data: f.Data, Fact: f.Fact}
 	switch {
 	case f.Fact != nil:
-	case f.Kind == agent.FactCallMade:
+	case f.Kind == agentfact.FactCallMade:
 		seen := &CallSeen{}
 		e.Fact, err = seen, seen.Read(f.Data)
-	case !s.codec.FactType(f.Kind).Bytes, f.Kind == agent.FactModelAnswered && s.spending != nil:
+	case !s.codec.FactType(f.Kind).Bytes, f.Kind == agentfact.FactModelAnswered && s.spending != nil:
 		e.Fact, err = s.codec.ReadFact(f.Kind, f.Data)
 	}
 	if err != nil {

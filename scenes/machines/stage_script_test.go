@@ -12,7 +12,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"tavernsim/engine/agenda"
-	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/world"
 	"tavernsim/engine/worldstate"
@@ -262,7 +262,7 @@ func (p *stagePlayer) turn(o uint32, words []string) machines.Input {
 		in.At = p.begun[o]
 	}
 	p.turns[o]++
-	end := &agent.TurnEnded{Agent: o, Turn: p.turns[o], Wave: p.woken[o], Outcome: agent.OutcomeOK, Through: p.through[o]}
+	end := &agentfact.TurnEnded{Agent: o, Turn: p.turns[o], Wave: p.woken[o], Outcome: agentfact.OutcomeOK, Through: p.through[o]}
 	draft := &protocol.Draft{EventHeader: protocol.EventHeader{Type: "talk.word", Source: id, Turn: p.turns[o]}, Body: protocol.Encode("hello")}
 	request := worldstate.Request{Change: world.Request{ID: fmt.Sprint(id, "/", p.turns[o]), By: id, Profile: "person"}}
 	asks, says := false, false
@@ -291,11 +291,11 @@ func (p *stagePlayer) turn(o uint32, words []string) machines.Input {
 		case "urgent":
 			in.Urgent = true
 		case "dropped":
-			raw, err := machines.NewCodec().Marshal(&agent.Dropped{Agent: o, QueueFull: 1, Events: []agent.Drop{{Event: "e0", Source: value, Reason: agent.DropQueueFull}}})
+			raw, err := machines.NewCodec().Marshal(&agentfact.Dropped{Agent: o, QueueFull: 1, Events: []agentfact.Drop{{Event: "e0", Source: value, Reason: agentfact.DropQueueFull}}})
 			if err != nil {
 				p.t.Fatal(err)
 			}
-			in.Facts = append(in.Facts, protocol.KindData{Kind: agent.FactDropped, Data: raw})
+			in.Facts = append(in.Facts, protocol.KindData{Kind: agentfact.FactDropped, Data: raw})
 		default:
 			p.t.Fatalf("unknown word %q of a turn", w)
 		}

@@ -2,7 +2,7 @@ package machines
 
 import (
 	"tavernsim/engine/agenda"
-	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/statecmd"
@@ -72,16 +72,16 @@ func Deliberates(c Cast, o uint32) bool { return int(o) < c.Size() }
 // it may be nil, but a call is a [CallSeen].
 func (t *Tally) Count(c Cast, actor, kind string, fact protocol.Fact) {
 	t.Facts++
-	if kind == agent.FactSaid {
+	if kind == agentfact.FactSaid {
 		t.Said++
 	}
 	Refusals(actor, fact, t.refuse)
 	switch x := fact.(type) {
-	case *agent.TurnEnded:
+	case *agentfact.TurnEnded:
 		t.turn(c, x)
 	case *CallSeen:
 		t.call(x.Tool, x.Status)
-	case *agent.CallMade:
+	case *agentfact.CallMade:
 		t.call(x.Tool, x.Status)
 	case *agenda.AgentFailed:
 		t.agentFailed(c, x)
@@ -148,11 +148,11 @@ type CallSeen struct {
 }
 
 // FactKind implements protocol.Fact.
-func (*CallSeen) FactKind() string { return agent.FactCallMade }
+func (*CallSeen) FactKind() string { return agentfact.FactCallMade }
 
 // Read reads the counted fields of an encoded call.
 func (c *CallSeen) Read(data protocol.Raw) (err error) {
-	c.Tool, c.Status, err = agent.ReadCall(data)
+	c.Tool, c.Status, err = agentfact.ReadCall(data)
 	return err
 }
 
@@ -172,7 +172,7 @@ func (t *Tally) agentFailed(c Cast, x *agenda.AgentFailed) {
 	}
 }
 
-func (t *Tally) turn(c Cast, x *agent.TurnEnded) {
+func (t *Tally) turn(c Cast, x *agentfact.TurnEnded) {
 	if !Deliberates(c, x.Agent) {
 		return
 	}

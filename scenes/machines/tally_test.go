@@ -5,7 +5,7 @@ import (
 	"reflect"
 	"testing"
 
-	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/statecmd"
 	"tavernsim/protocol"
 	"tavernsim/scenes/machines"
@@ -75,7 +75,7 @@ func TestEveryFactIsCounted(t *testing.T) {
 			continue
 		}
 		live, seen := machines.NewTally(), protocol.Fact(nil)
-		if kind == agent.FactCallMade {
+		if kind == agentfact.FactCallMade {
 			raw, err := codec.Marshal(fact)
 			call := &machines.CallSeen{}
 			if err = errors.Join(err, call.Read(raw)); err != nil {

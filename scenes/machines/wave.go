@@ -5,6 +5,7 @@ import (
 
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/bus"
 	"tavernsim/protocol"
 )
@@ -174,13 +175,13 @@ func (s *Stage) merge(a arrival) error {
 	if err := s.addressed(actor, a.turn.Effects); err != nil {
 		return err
 	}
-	var end *agent.TurnEnded
+	var end *agentfact.TurnEnded
 	for _, f := range a.turn.Facts {
 		fact, err := s.keep(a.turn.At, actor, f)
 		if err != nil {
 			return err
 		}
-		if e, ok := fact.(*agent.TurnEnded); ok {
+		if e, ok := fact.(*agentfact.TurnEnded); ok {
 			end = e
 		}
 		for _, id := range agent.Publishers(fact) {

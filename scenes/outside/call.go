@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/effect"
 	"tavernsim/llm"
 	"tavernsim/llm/gate"
 	"tavernsim/llm/ledger"
@@ -28,7 +28,7 @@ type call struct {
 	to      *executor
 	gate    *gate.Gate
 	from    From
-	ask     agent.Ask
+	ask     effect.Ask
 	chosen  llm.Route       // what answers, if the provider has several models
 	ctx     context.Context // of the deliberation
 	waiting time.Time       // since when it waits for its next attempt
@@ -158,7 +158,7 @@ func (c *call) drop(flight *Flight, err error) {
 
 // Refused implements gate.Caller. What was never sent is not kept.
 func (c *call) Refused(err error) {
-	x := agent.Answered{Err: err}
+	x := effect.Answered{Err: err}
 	c.runner.watch.Made(c.to.Name(), &c.ask, &x, 0)
 	c.land(&x)
 }
@@ -189,7 +189,7 @@ func (c *call) Released(class limit.Class) {
 		go c.gate.End(&c.Call, limit.End{Outcome: llm.OutcomeCancelled})
 	case int(c.gate.Stuck.Load()) >= c.gate.Most():
 		c.phase = out
-		go c.ended(&attempt{begun: time.Now()}, &agent.Answered{Err: &llm.Failure{Outcome: llm.OutcomeUnavailable, Message: fmt.Sprintf(
+		go c.ended(&attempt{begun: time.Now()}, &effect.Answered{Err: &llm.Failure{Outcome: llm.OutcomeUnavailable, Message: fmt.Sprintf(
 			"%s %s: %d calls have not returned although their time is over; no more are made until one does", c.to.kind, c.to.Name(), c.gate.Stuck.Load())}})
 	case c.effect == nil || c.flight != nil:
 		c.phase = out
@@ -280,14 +280,14 @@ func (c *call) carryOut() {
 	stop := x.AfterFunc(func() {
 		if x.landed.CompareAndSwap(false, true) {
 			c.gate.Stuck.Add(1)
-			c.ended(x, &agent.Answered{Err: c.stopped(x)})
+			c.ended(x, &effect.Answered{Err: c.stopped(x)})
 		}
 	})
 	c.mu.Lock()
 	c.attempt = x
 	c.mu.Unlock()
 	c.look()
-	answer := new(agent.Answered)
+	answer := new(effect.Answered)
 	c.do(x, answer)
 	stop()
 	x.End(nil)
@@ -299,20 +299,20 @@ func (c *call) carryOut() {
 }
 
 // do calls the executor and turns a panic into an error of the request.
-func (c *call) do(ctx context.Context, x *agent.Answered) {
+func (c *call) do(ctx context.Context, x *effect.Answered) {
 	defer func() {
 		if p := recover(); p != nil {
-			*x = agent.Answered{Err: protocol.Errorf(protocol.KindInternal, "%s %s: panic: %v", c.to.kind, c.to.Name(), p)}
+			*x = effect.Answered{Err: protocol.Errorf(protocol.KindInternal, "%s %s: panic: %v", c.to.kind, c.to.Name(), p)}
 		}
 	}()
-	if c.ask.Kind == agent.KindModel { // the executor has a copy of its own
+	if c.ask.Kind == effect.KindModel { // the executor has a copy of its own
 		c.ask.Model.Attempt = int64(c.Attempts())
 	}
 	*x = c.to.Do(ctx, &c.ask)
 }
 
 // ended ends an attempt: the gate gives the call another one, or it lands.
-func (c *call) ended(x *attempt, answer *agent.Answered) {
+func (c *call) ended(x *attempt, answer *effect.Answered) {
 	c.runner.watch.Made(c.to.Name(), &c.ask, answer, time.Since(x.begun))
 	if o := answer.Model.Origin; o != nil && c.gate != c.to.gate {
 		o.Attempts = int64(c.Attempts())
@@ -331,7 +331,7 @@ func (c *call) ended(x *attempt, answer *agent.Answered) {
 }
 
 // noteLost notes in a failure what the attempt may have cost, if it is under a budget.
-func (c *call) noteLost(x *agent.Answered) {
+func (c *call) noteLost(x *effect.Answered) {
 	b := c.from.Bound
 	if b == nil || x.Err == nil {
 		return
@@ -349,11 +349,11 @@ func (c *call) noteLost(x *agent.Answered) {
 
 // learnt is what the gate may conclude from an answer. Gates of executors that are no
 // endpoint learn nothing, and repeat nothing.
-func (c *call) learnt(x *agent.Answered) limit.End {
+func (c *call) learnt(x *effect.Answered) limit.End {
 	switch {
 	case c.ctx.Err() != nil:
 		return limit.End{Outcome: llm.OutcomeCancelled}
-	case c.gate == c.to.gate || c.ask.Kind != agent.KindModel:
+	case c.gate == c.to.gate || c.ask.Kind != effect.KindModel:
 		return limit.End{Outcome: llm.OutcomeOK}
 	}
 	e := limit.End{Outcome: llm.OutcomeOf(x.Err), Tokens: x.Model.Usage.Input + x.Model.Usage.Output}
@@ -365,14 +365,14 @@ func (c *call) learnt(x *agent.Answered) limit.End {
 
 // land settles the request, unless another model takes it over. A failure is an answer,
 // too, but not if the deliberation has ended.
-func (c *call) land(x *agent.Answered) {
+func (c *call) land(x *effect.Answered) {
 	if !c.elsewhere(x) {
 		c.settle(x)
 	}
 }
 
 // settle keeps the answer and delivers it.
-func (c *call) settle(x *agent.Answered) {
+func (c *call) settle(x *effect.Answered) {
 	if o := x.Model.Origin; o != nil && o.Endpoint != "" {
 		o.Attempts = int64(c.Attempts())
 	}
@@ -408,7 +408,7 @@ func (c *call) end(raw protocol.Raw, err error) {
 		unwatch()
 	}
 	if err != nil {
-		x := agent.Answered{Err: err}
+		x := effect.Answered{Err: err}
 		c.complete(&x)
 		raw = x.AppendMsg(nil)
 	}
@@ -418,14 +418,14 @@ func (c *call) end(raw protocol.Raw, err error) {
 
 // complete makes an answer one that can be encoded. An output that is not a value of
 // package protocol fails the request.
-func (c *call) complete(x *agent.Answered) {
+func (c *call) complete(x *effect.Answered) {
 	if err := normalize(x); err != nil {
-		*x = agent.Answered{Err: err}
+		*x = effect.Answered{Err: err}
 	}
 	x.Kind, x.Number = c.ask.Kind, c.ask.Number
 }
 
-func normalize(x *agent.Answered) (err error) {
+func normalize(x *effect.Answered) (err error) {
 	if x.Output, err = protocol.Normalize(x.Output); err != nil {
 		return err
 	}

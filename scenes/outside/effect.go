@@ -5,7 +5,7 @@ import (
 
 	"github.com/tinylib/msgp/msgp"
 
-	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/effect"
 	"tavernsim/llm"
 	"tavernsim/protocol"
 )
@@ -52,9 +52,9 @@ const questionSize = 1024 // bytes of an encoded question, usually; its facts fi
 
 // appendQuestion encodes the question to an executor; equal questions give equal bytes.
 // Time, chance and the asking agent are not part of it.
-func appendQuestion(b []byte, to string, ask *agent.Ask) []byte {
+func appendQuestion(b []byte, to string, ask *effect.Ask) []byte {
 	b = msgp.AppendString(b, to)
-	if ask.Kind == agent.KindModel {
+	if ask.Kind == effect.KindModel {
 		return llm.AppendQuestion(b, &ask.Model)
 	}
 	return llm.AppendAny(msgp.AppendString(b, ask.Call.Tool), ask.Call.Params)

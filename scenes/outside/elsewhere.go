@@ -3,14 +3,14 @@ package outside
 import (
 	"slices"
 
-	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/effect"
 	"tavernsim/engine/budget"
 	"tavernsim/llm"
 )
 
 // next chooses another model after a failure. One at an endpoint whose budget has no room for
 // the request has failed by that.
-func next(router llm.Router, q *agent.Ask, x *agent.Answered, barred []string) (to llm.Route, ok bool) {
+func next(router llm.Router, q *effect.Ask, x *effect.Answered, barred []string) (to llm.Route, ok bool) {
 	for {
 		if to, ok = router.Next(&q.Model, &x.Model, x.Err); !ok || to.Endpoint == "" || !slices.Contains(barred, to.Endpoint) {
 			return to, ok
@@ -23,7 +23,7 @@ func next(router llm.Router, q *agent.Ask, x *agent.Answered, barred []string) (
 
 // now lets an instant model answer, and after its failure those that the provider chooses
 // then. more = the next one is not instant, and has not been asked.
-func now(router llm.Router, q *agent.Ask, barred []string) (x agent.Answered, to llm.Route, more bool) {
+func now(router llm.Router, q *effect.Ask, barred []string) (x effect.Answered, to llm.Route, more bool) {
 	for {
 		if x = answered(router.Now(&q.Model)); x.Err == nil {
 			return x, to, false
@@ -37,7 +37,7 @@ func now(router llm.Router, q *agent.Ask, barred []string) (x agent.Answered, to
 
 // now answers a request to a model that is instant; false = the chosen model is not, or
 // its latency has to pass.
-func (x *executor) now(q *agent.Ask, to *agent.Answered, realtime bool, barred []string) bool {
+func (x *executor) now(q *effect.Ask, to *effect.Answered, realtime bool, barred []string) bool {
 	chosen, router := x.route(q)
 	if !chosen.Instant {
 		return false
@@ -51,7 +51,7 @@ func (x *executor) now(q *agent.Ask, to *agent.Answered, realtime bool, barred [
 
 // mayHaveCost reports whether a failed attempt under a budget may have taken what was reserved
 // for the request: nothing is left for another model.
-func mayHaveCost(x *agent.Answered) bool {
+func mayHaveCost(x *effect.Answered) bool {
 	o := x.Model.Origin
 	return o != nil && o.Budget != nil && o.Budget.Lost > 0
 }
@@ -59,7 +59,7 @@ func mayHaveCost(x *agent.Answered) bool {
 // elsewhere lets another model answer after a failure for good, if the provider chooses
 // one. The request goes on as a call of its own, with the same place in the log: the gate
 // of the first model is done with the first call.
-func (c *call) elsewhere(x *agent.Answered) bool {
+func (c *call) elsewhere(x *effect.Answered) bool {
 	m, ok := c.to.Executor.(model)
 	if !ok || x.Err == nil || c.ctx.Err() != nil || mayHaveCost(x) {
 		return false

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/effect"
 	"tavernsim/engine/workflow"
 	"tavernsim/persistence"
 	"tavernsim/persistence/persistencetest"
@@ -30,17 +31,17 @@ type oracle struct {
 func (o *oracle) Name() string { return "delphi" }
 
 // MayRepeat implements outside.Executor.
-func (o *oracle) MayRepeat(*agent.Ask) bool { return !o.once }
+func (o *oracle) MayRepeat(*effect.Ask) bool { return !o.once }
 
 // Do implements outside.Executor.
-func (o *oracle) Do(_ context.Context, q *agent.Ask) agent.Answered {
+func (o *oracle) Do(_ context.Context, q *effect.Ask) effect.Answered {
 	o.mu.Lock()
 	o.calls++
 	n := o.calls
 	o.mu.Unlock()
 	question, _ := q.Call.Params["q"].(string)
 	text, err := o.reply(n, question)
-	return agent.Answered{Output: text, Err: err}
+	return effect.Answered{Output: text, Err: err}
 }
 
 // External is its tool.

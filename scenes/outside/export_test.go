@@ -3,7 +3,7 @@ package outside
 import (
 	"context"
 
-	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/effect"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 )
@@ -71,7 +71,7 @@ func TextOf(r protocol.Record) (e Effect, text string, err error) {
 	if err != nil || answer == nil {
 		return e, "", err
 	}
-	x, err := agent.ReadAnswered(e.Kind, answer)
+	x, err := effect.ReadAnswered(e.Kind, answer)
 	if err != nil {
 		return e, "", err
 	}

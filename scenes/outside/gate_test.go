@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/effect"
 	"tavernsim/llm"
 	"tavernsim/llm/gate"
 	"tavernsim/llm/limit"
@@ -121,7 +121,7 @@ func (c *crowd) live(ctx context.Context, wg *sync.WaitGroup, end time.Time) {
 	for a := range c.agents {
 		wg.Go(func() {
 			for turn := uint64(1); time.Now().Before(end); turn++ {
-				var x *agent.Answered
+				var x *effect.Answered
 				for n := 1; n == 1 || n <= 6 && x.Err != nil; n++ {
 					x = ask(ctx, c.runner, c.from, protocol.NewDraw(1, uint64(a), turn, uint64(n)))
 				}
@@ -137,13 +137,13 @@ func (c *crowd) live(ctx context.Context, wg *sync.WaitGroup, end time.Time) {
 	}
 }
 
-func ask(ctx context.Context, r *outside.Runner, from outside.From, d protocol.Draw) *agent.Answered {
-	got := make(chan *agent.Answered, 1)
-	q := &agent.Ask{Kind: agent.KindModel, Number: 1, Timeout: 5 * time.Second, Model: protocol.ModelRequest{Draw: d}}
+func ask(ctx context.Context, r *outside.Runner, from outside.From, d protocol.Draw) *effect.Answered {
+	got := make(chan *effect.Answered, 1)
+	q := &effect.Ask{Kind: effect.KindModel, Number: 1, Timeout: 5 * time.Second, Model: protocol.ModelRequest{Draw: d}}
 	r.Go(ctx, from, q, func(raw protocol.Raw) {
-		x, err := agent.ReadAnswered(agent.KindModel, raw)
+		x, err := effect.ReadAnswered(effect.KindModel, raw)
 		if err != nil {
-			x = &agent.Answered{Err: err}
+			x = &effect.Answered{Err: err}
 		}
 		got <- x
 	})
@@ -157,7 +157,7 @@ func TestBadEndpoint(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const perMinute, minutes = 600, 10
 		e := newEndpoint(perMinute, true, limit.Options{Requests: perMinute})
-		c := crowd{runner: table(t, outside.Entry{Kind: agent.KindModel, Executor: outside.Model(e, nil)}), agents: 200}
+		c := crowd{runner: table(t, outside.Entry{Kind: effect.KindModel, Executor: outside.Model(e, nil)}), agents: 200}
 		var wg sync.WaitGroup
 		c.live(t.Context(), &wg, time.Now().Add(minutes*time.Minute))
 		wg.Wait()
@@ -190,7 +190,7 @@ func TestInteractiveBesideBackground(t *testing.T) {
 			e := newEndpoint(1e9, false, o)
 			var mu sync.Mutex
 			scene := func(from outside.From, agents int, rest time.Duration) *crowd {
-				r, err := outside.New([]outside.Entry{{Kind: agent.KindModel, Executor: outside.Model(e, nil)}}, outside.Watch{
+				r, err := outside.New([]outside.Entry{{Kind: effect.KindModel, Executor: outside.Model(e, nil)}}, outside.Watch{
 					Waited: func(_, _ string, class limit.Class, d time.Duration) {
 						mu.Lock()
 						defer mu.Unlock()
@@ -233,14 +233,14 @@ func TestInteractiveBesideBackground(t *testing.T) {
 func TestUrgentRequestsOvertake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var order []int
-		r := table(t, outside.Entry{Kind: "slow", AtOnce: 1, Executor: does(func(_ context.Context, q *agent.Ask) agent.Answered {
+		r := table(t, outside.Entry{Kind: "slow", AtOnce: 1, Executor: does(func(_ context.Context, q *effect.Ask) effect.Answered {
 			order = append(order, q.Number)
 			<-time.After(time.Second)
-			return agent.Answered{}
+			return effect.Answered{}
 		})})
 		late := outside.NewUrgency(false)
 		for n, h := range []*outside.Urgency{nil, outside.NewUrgency(false), late, outside.NewUrgency(true), nil} {
-			r.Go(t.Context(), outside.From{Turn: 1, Urgency: h}, &agent.Ask{Kind: "slow", Number: n}, func(protocol.Raw) {})
+			r.Go(t.Context(), outside.From{Turn: 1, Urgency: h}, &effect.Ask{Kind: "slow", Number: n}, func(protocol.Raw) {})
 		}
 		r.MakeUrgent(late)
 		if !r.Urgent(late) {
@@ -258,7 +258,7 @@ func TestUrgentRequestsOvertake(t *testing.T) {
 func TestReflectionsAreBackground(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var got limit.Class
-		r, err := outside.New([]outside.Entry{{Kind: agent.KindModel, Executor: outside.Model(gated{&llmtest.Fake{}, gate.New("cloud", limit.Options{})}, nil)}}, outside.Watch{
+		r, err := outside.New([]outside.Entry{{Kind: effect.KindModel, Executor: outside.Model(gated{&llmtest.Fake{}, gate.New("cloud", limit.Options{})}, nil)}}, outside.Watch{
 			Waited: func(_, _ string, class limit.Class, _ time.Duration) { got = class },
 		})
 		if err != nil {
@@ -276,7 +276,7 @@ func TestReflectionsAreBackground(t *testing.T) {
 			{protocol.PurposeReflect, outside.From{Urgency: outside.NewUrgency(true)}, limit.Urgent},
 			{protocol.PurposeDeliberate, outside.From{Urgency: outside.NewUrgency(true)}, limit.Urgent},
 		} {
-			r.Go(t.Context(), c.from, &agent.Ask{Kind: agent.KindModel, Number: 1, Model: protocol.ModelRequest{Purpose: c.purpose}}, func(protocol.Raw) {})
+			r.Go(t.Context(), c.from, &effect.Ask{Kind: effect.KindModel, Number: 1, Model: protocol.ModelRequest{Purpose: c.purpose}}, func(protocol.Raw) {})
 			r.Wait()
 			if got != c.want {
 				t.Errorf("%s of %v is %s, want %s", c.purpose, c.from.Class, got, c.want)
@@ -294,7 +294,7 @@ func TestOnlyRefusedRequestsAreSentAgain(t *testing.T) {
 			}}
 			g := gated{f, gate.New("cloud", limit.Options{})}
 			var again atomic.Int64
-			r, err := outside.New([]outside.Entry{{Kind: agent.KindModel, Executor: outside.Model(g, nil)}}, outside.Watch{
+			r, err := outside.New([]outside.Entry{{Kind: effect.KindModel, Executor: outside.Model(g, nil)}}, outside.Watch{
 				Again: func(_, gate string, because llm.Outcome) {
 					if again.Add(1); gate != "cloud" || because != outcome {
 						t.Error(gate, because)
@@ -344,9 +344,9 @@ func TestRepeatedRequestsInTheLog(t *testing.T) {
 			return "yes", nil
 		}
 	}}
-	r := table(t, outside.Entry{Kind: agent.KindModel, Executor: outside.Model(gated{f, gate.New("cloud", limit.Options{})}, nil)})
+	r := table(t, outside.Entry{Kind: effect.KindModel, Executor: outside.Model(gated{f, gate.New("cloud", limit.Options{})}, nil)})
 	r.Log = s.log
-	try := func(ctx context.Context, turn uint64) *agent.Answered {
+	try := func(ctx context.Context, turn uint64) *effect.Answered {
 		return ask(ctx, r, outside.From{Agent: "a", Turn: turn}, protocol.NewDraw(turn))
 	}
 	again := &llm.Failure{Outcome: llm.OutcomeServerError, Message: "no"}

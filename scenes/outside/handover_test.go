@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/effect"
 	"tavernsim/engine/budget"
 	"tavernsim/llm"
 	"tavernsim/llm/gate"
@@ -87,15 +87,15 @@ func under() *llm.Bound {
 }
 
 // beginPair lets a request of agent a go out, and gives its answer when there is one.
-func beginPair(ctx context.Context, r *outside.Runner, from outside.From) <-chan *agent.Answered {
-	got := make(chan *agent.Answered, 1)
+func beginPair(ctx context.Context, r *outside.Runner, from outside.From) <-chan *effect.Answered {
+	got := make(chan *effect.Answered, 1)
 	from.Agent, from.Turn = "a", 1
 	go func() { got <- ask(ctx, r, from, protocol.NewDraw(1)) }()
 	return got
 }
 
 func pairTable(t *testing.T, p *pair, s *shelf) *outside.Runner {
-	r := table(t, outside.Entry{Kind: agent.KindModel, Executor: outside.Model(p, nil)})
+	r := table(t, outside.Entry{Kind: effect.KindModel, Executor: outside.Model(p, nil)})
 	r.Log = s.log
 	return r
 }

@@ -14,7 +14,7 @@ import (
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
-	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/effect"
 	"tavernsim/engine/budget"
 	"tavernsim/persistence"
 	"tavernsim/persistence/pebbledb"
@@ -71,7 +71,7 @@ func (s *shelf) count(outcome string) int64 {
 	return 0
 }
 
-func effect(agent string, turn uint64, n int, question string) *outside.Effect {
+func anEffect(agent string, turn uint64, n int, question string) *outside.Effect {
 	return &outside.Effect{Agent: agent, Turn: turn, Request: n, Kind: "model", To: "fake", Question: outside.Hash([]byte(question)), MayRepeat: true}
 }
 
@@ -125,13 +125,13 @@ func TestKeptBeforeItCounts(t *testing.T) {
 	s := open(t, persistencetest.MemDisk(), outside.Options{})
 	defer s.close(t)
 	var during pebbledb.FS
-	do(t, s.log, once(effect("a", 1, 1, "q")), func(context.Context) (protocol.Raw, error) {
+	do(t, s.log, once(anEffect("a", 1, 1, "q")), func(context.Context) (protocol.Raw, error) {
 		during = crash(t, s.fs)
 		return protocol.Encode("one"), nil
 	})
 	for want, left := range map[string]pebbledb.FS{"unknown_outcome": during, "one": crash(t, s.fs)} {
 		after := open(t, left, outside.Options{})
-		if got := do(t, after.log, once(effect("a", 1, 1, "q")), mustNot(t)); got != want {
+		if got := do(t, after.log, once(anEffect("a", 1, 1, "q")), mustNot(t)); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
 		after.close(t)
@@ -147,16 +147,16 @@ func TestAfterAKill(t *testing.T) {
 		want          string
 		outcome       string
 	}{
-		{"answered", effect("a", 1, 1, "q"), effect("a", 1, 1, "q"), true, "first", "reused"},
-		{"answered, not to be repeated", once(effect("a", 1, 1, "q")), once(effect("a", 1, 1, "q")), true, "first", "reused"},
-		{"out", effect("a", 1, 1, "q"), effect("a", 1, 1, "q"), false, "second", "repeated"},
-		{"out, not to be repeated", once(effect("a", 1, 1, "q")), once(effect("a", 1, 1, "q")), false, "unknown_outcome", "unknown"},
-		{"the first one's word counts", once(effect("a", 1, 1, "q")), effect("a", 1, 1, "q"), false, "unknown_outcome", "unknown"},
-		{"another question", effect("a", 1, 1, "q"), effect("a", 1, 1, "other"), true, "second", "requested"},
-		{"another question in a place that is taken", once(effect("a", 1, 1, "q")), once(effect("a", 1, 1, "other")), true, "unknown_outcome", "unknown"},
-		{"another request", effect("a", 1, 1, "q"), effect("a", 1, 2, "q"), true, "second", "requested"},
-		{"another turn", effect("a", 1, 1, "q"), effect("a", 2, 1, "q"), true, "second", "requested"},
-		{"another agent", effect("a", 1, 1, "q"), effect("b", 1, 1, "q"), true, "second", "requested"},
+		{"answered", anEffect("a", 1, 1, "q"), anEffect("a", 1, 1, "q"), true, "first", "reused"},
+		{"answered, not to be repeated", once(anEffect("a", 1, 1, "q")), once(anEffect("a", 1, 1, "q")), true, "first", "reused"},
+		{"out", anEffect("a", 1, 1, "q"), anEffect("a", 1, 1, "q"), false, "second", "repeated"},
+		{"out, not to be repeated", once(anEffect("a", 1, 1, "q")), once(anEffect("a", 1, 1, "q")), false, "unknown_outcome", "unknown"},
+		{"the first one's word counts", once(anEffect("a", 1, 1, "q")), anEffect("a", 1, 1, "q"), false, "unknown_outcome", "unknown"},
+		{"another question", anEffect("a", 1, 1, "q"), anEffect("a", 1, 1, "other"), true, "second", "requested"},
+		{"another question in a place that is taken", once(anEffect("a", 1, 1, "q")), once(anEffect("a", 1, 1, "other")), true, "unknown_outcome", "unknown"},
+		{"another request", anEffect("a", 1, 1, "q"), anEffect("a", 1, 2, "q"), true, "second", "requested"},
+		{"another turn", anEffect("a", 1, 1, "q"), anEffect("a", 2, 1, "q"), true, "second", "requested"},
+		{"another agent", anEffect("a", 1, 1, "q"), anEffect("b", 1, 1, "q"), true, "second", "requested"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := open(t, persistencetest.MemDisk(), outside.Options{})
@@ -184,14 +184,14 @@ func TestAfterAKill(t *testing.T) {
 // that were answered.
 func TestLostRequests(t *testing.T) {
 	answers := func(n int, endpoint string, tokens int64) func(context.Context) (protocol.Raw, error) {
-		x := agent.Answered{Kind: agent.KindModel, Number: n, Model: protocol.ModelAnswer{Usage: protocol.Usage{Input: tokens}, Origin: &protocol.ModelOrigin{Endpoint: endpoint}}}
+		x := effect.Answered{Kind: effect.KindModel, Number: n, Model: protocol.ModelAnswer{Usage: protocol.Usage{Input: tokens}, Origin: &protocol.ModelOrigin{Endpoint: endpoint}}}
 		return func(context.Context) (protocol.Raw, error) { return x.AppendMsg(nil), nil }
 	}
 	took := func(n int, endpoint string, tokens int64) outside.Spent {
 		return outside.Spent{Agent: "a", Request: n, Endpoint: endpoint, Took: budget.Amount{Tokens: tokens, Calls: 1}}
 	}
 	under := func(n int, endpoint string, tokens int64, question string) *outside.Effect {
-		e := effect("a", 1, n, question)
+		e := anEffect("a", 1, n, question)
 		e.Most = &outside.Most{Endpoint: endpoint, Tokens: tokens, Nano: 10 * tokens}
 		return e
 	}
@@ -213,7 +213,7 @@ func TestLostRequests(t *testing.T) {
 	}
 	do(t, s.log, under(1, "near", 100, "q"), answers(1, "near", 40))
 	do(t, s.log, under(2, "near", 200, "q"), died)
-	do(t, s.log, effect("a", 1, 3, "q"), died)
+	do(t, s.log, anEffect("a", 1, 3, "q"), died)
 	check(lost(2, "near", 200))
 	next(outside.Options{})
 	check(lost(2, "near", 200))
@@ -245,7 +245,7 @@ func TestLostRequests(t *testing.T) {
 // A request that another endpoint takes over is lost there.
 func TestLostAfterAHandOver(t *testing.T) {
 	s := open(t, persistencetest.MemDisk(), outside.Options{})
-	e := effect("a", 1, 1, "q")
+	e := anEffect("a", 1, 1, "q")
 	e.Most = &outside.Most{Endpoint: "near", Tokens: 100}
 	kept := make(chan error, 1)
 	f := s.log.Begin(e, func(err error) { kept <- err })
@@ -276,7 +276,7 @@ func TestJoin(t *testing.T) {
 	release, out := make(chan struct{}), make(chan struct{})
 	answers := make(chan string, 9)
 	ask := func(f func(context.Context) (protocol.Raw, error)) {
-		answers <- do(t, s.log, effect("a", 1, 1, "q"), f)
+		answers <- do(t, s.log, anEffect("a", 1, 1, "q"), f)
 	}
 	go ask(func(context.Context) (protocol.Raw, error) {
 		close(out)
@@ -298,7 +298,7 @@ func TestJoin(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := s.log.Do(ctx, effect("b", 1, 1, "q"), died); protocol.KindOf(err) != protocol.KindCancelled {
+	if _, err := s.log.Do(ctx, anEffect("b", 1, 1, "q"), died); protocol.KindOf(err) != protocol.KindCancelled {
 		t.Error(err)
 	}
 }
@@ -306,10 +306,10 @@ func TestJoin(t *testing.T) {
 // Promise 6: what is dead goes; what is open stays.
 func TestDrop(t *testing.T) {
 	s := open(t, persistencetest.MemDisk(), outside.Options{DropBytes: 2000})
-	do(t, s.log, effect("slow", 1, 1, "q"), says("kept"))
+	do(t, s.log, anEffect("slow", 1, 1, "q"), says("kept"))
 	big := strings.Repeat("x", 100)
 	for turn := range uint64(100) {
-		do(t, s.log, effect("quick", turn, 1, "q"), says(big))
+		do(t, s.log, anEffect("quick", turn, 1, "q"), says(big))
 		s.log.Ended("quick", turn, turn+1)
 		s.log.Kept(turn) // the disk is a wave behind
 	}
@@ -319,14 +319,14 @@ func TestDrop(t *testing.T) {
 	s.log.Ended("slow", 1, 101)
 	s.log.Kept(101)
 	for turn := range uint64(100) {
-		do(t, s.log, effect("quick", 100+turn, 1, "q"), says(big))
+		do(t, s.log, anEffect("quick", 100+turn, 1, "q"), says(big))
 		s.log.Ended("quick", 100+turn, 102+turn)
 		s.log.Kept(101 + turn)
 	}
 	if got := facts(t, s); got > 60 {
 		t.Errorf("%d facts are left", got)
 	}
-	last := effect("quick", 199, 1, "q") // its wave is not durable
+	last := anEffect("quick", 199, 1, "q") // its wave is not durable
 	left := crash(t, s.fs)
 	s.close(t)
 	s = open(t, left, outside.Options{Ended: func(string) uint64 { return 198 }})
@@ -350,12 +350,12 @@ func TestAnswersAreNotHeld(t *testing.T) {
 	const size, answers = 1 << 20, 48
 	before := heap()
 	for i := range answers {
-		do(t, s.log, effect("a", 1, i+1, "q"), says(strings.Repeat("x", size))) // a few bytes, as the store packs it
+		do(t, s.log, anEffect("a", 1, i+1, "q"), says(strings.Repeat("x", size))) // a few bytes, as the store packs it
 	}
 	if grown := heap() - before; grown > answers*size/4 {
 		t.Errorf("%d answers of %d bytes took %d", answers, size, grown)
 	}
-	if got := do(t, s.log, effect("a", 1, 1, "q"), mustNot(t)); len(got) != size {
+	if got := do(t, s.log, anEffect("a", 1, 1, "q"), mustNot(t)); len(got) != size {
 		t.Errorf("the first answer has %d bytes", len(got))
 	}
 }
@@ -402,13 +402,13 @@ func TestDiskFails(t *testing.T) {
 	})
 	failed := make(chan error, 9)
 	s := open(t, disk, outside.Options{Failed: func(err error) { failed <- err }})
-	do(t, s.log, effect("a", 1, 1, "q"), says("one"))
+	do(t, s.log, anEffect("a", 1, 1, "q"), says("one"))
 	full.Store(true)
 	ctx, cancel := context.WithCancel(t.Context())
 	results := make(chan error, 3)
 	for i := range 3 {
 		go func() {
-			_, err := s.log.Do(ctx, effect(fmt.Sprint("b", i), 1, 1, "q"), mustNot(t))
+			_, err := s.log.Do(ctx, anEffect(fmt.Sprint("b", i), 1, 1, "q"), mustNot(t))
 			results <- err
 		}()
 	}
@@ -420,7 +420,7 @@ func TestDiskFails(t *testing.T) {
 		t.Errorf("answered: %v", err)
 	default:
 	}
-	if got := do(t, s.log, effect("a", 1, 1, "q"), mustNot(t)); got != "one" {
+	if got := do(t, s.log, anEffect("a", 1, 1, "q"), mustNot(t)); got != "one" {
 		t.Errorf("what was kept is gone: %s", got)
 	}
 	cancel()
@@ -440,10 +440,10 @@ func TestDiskFails(t *testing.T) {
 func TestTooLarge(t *testing.T) {
 	s := open(t, persistencetest.MemDisk(), outside.Options{})
 	defer s.close(t)
-	if got := do(t, s.log, effect("a", 1, 1, "q"), says(strings.Repeat("x", 65<<20))); got != "limit" {
+	if got := do(t, s.log, anEffect("a", 1, 1, "q"), says(strings.Repeat("x", 65<<20))); got != "limit" {
 		t.Errorf("got %.20q", got)
 	}
-	if got := do(t, s.log, effect("a", 1, 2, "q"), says("small")); got != "small" {
+	if got := do(t, s.log, anEffect("a", 1, 2, "q"), says("small")); got != "small" {
 		t.Errorf("got %q", got)
 	}
 }
@@ -451,7 +451,7 @@ func TestTooLarge(t *testing.T) {
 // A nil log keeps nothing.
 func TestNoLog(t *testing.T) {
 	var l *outside.Log
-	if _, found, err := l.Find(t.Context(), effect("a", 1, 1, "q")); found || err != nil {
+	if _, found, err := l.Find(t.Context(), anEffect("a", 1, 1, "q")); found || err != nil {
 		t.Error(found, err)
 	}
 	l.Ended("a", 1, 1)
@@ -482,7 +482,7 @@ func TestRandomKills(t *testing.T) {
 			}
 			at := place{uint64(rapid.IntRange(1, 2).Draw(r, "turn")), rapid.IntRange(1, 3).Draw(r, "request")}
 			question, dies := rapid.SampledFrom([]string{"p", "q"}).Draw(r, "question"), rapid.Bool().Draw(r, "dies")
-			e := effect("a", at.turn, at.request, question)
+			e := anEffect("a", at.turn, at.request, question)
 			e.MayRepeat = at.request != 3
 			got := do(t, s.log, e, func(ctx context.Context) (protocol.Raw, error) {
 				if carried[at]++; dies {

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"slices"
 
-	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/effect"
 	"tavernsim/llm"
 	"tavernsim/llm/gate"
 	"tavernsim/llm/limit"
@@ -15,7 +15,7 @@ import (
 // Pictures reads a picture of a request to a model.
 type Pictures func(q *protocol.ModelRequest, i *protocol.Image) ([]byte, error)
 
-// Model is the executor of the kind [agent.KindModel]; it is [Instant] if the
+// Model is the executor of the kind [effect.KindModel]; it is [Instant] if the
 // provider is. pictures may be nil: requests with pictures fail.
 func Model(p llm.Provider, pictures Pictures) Executor {
 	if i, ok := p.(llm.Instant); ok {
@@ -30,7 +30,7 @@ type model struct {
 }
 
 // Do implements Executor.
-func (m model) Do(ctx context.Context, q *agent.Ask) (x agent.Answered) {
+func (m model) Do(ctx context.Context, q *effect.Ask) (x effect.Answered) {
 	if m.pictures != nil && slices.ContainsFunc(q.Model.Messages, func(x protocol.ModelMessage) bool { return x.Images != nil }) {
 		q.Model.Picture = func(i *protocol.Image) ([]byte, error) { return m.pictures(&q.Model, i) }
 	}
@@ -40,7 +40,7 @@ func (m model) Do(ctx context.Context, q *agent.Ask) (x agent.Answered) {
 }
 
 // gateOf is the gate of the endpoint that gets a request; nil = the provider has none.
-func (m model) gateOf(q *agent.Ask) (g *gate.Gate, tokens int64) {
+func (m model) gateOf(q *effect.Ask) (g *gate.Gate, tokens int64) {
 	if p := gate.Of(m.Provider); p != nil {
 		return p.Gate(&q.Model)
 	}
@@ -49,7 +49,7 @@ func (m model) gateOf(q *agent.Ask) (g *gate.Gate, tokens int64) {
 
 // classOf is the class of a request of a scene. The agent decides nothing else by a
 // reflection, so others leave before it; see [Urgency] for what is urgent.
-func classOf(scene limit.Class, q *agent.Ask) limit.Class {
+func classOf(scene limit.Class, q *effect.Ask) limit.Class {
 	if q.Model.Purpose == protocol.PurposeReflect {
 		return limit.Background
 	}
@@ -57,7 +57,7 @@ func classOf(scene limit.Class, q *agent.Ask) limit.Class {
 }
 
 // bound is the most that a request takes, of the model that is chosen now.
-func (m model) bound(q *agent.Ask) llm.Bound {
+func (m model) bound(q *effect.Ask) llm.Bound {
 	if r, ok := m.Provider.(llm.Router); ok {
 		r.Route(&q.Model)
 	}
@@ -67,7 +67,7 @@ func (m model) bound(q *agent.Ask) llm.Bound {
 // route lets a provider with several models choose one. It is called before anything else
 // is asked about the request, on the goroutine of the agent; afterwards nothing reads the
 // agent any more.
-func (x *executor) route(q *agent.Ask) (to llm.Route, router llm.Router) {
+func (x *executor) route(q *effect.Ask) (to llm.Route, router llm.Router) {
 	if m, ok := x.Executor.(model); ok {
 		if router, ok = m.Provider.(llm.Router); ok {
 			to = router.Route(&q.Model)
@@ -78,7 +78,7 @@ func (x *executor) route(q *agent.Ask) (to llm.Route, router llm.Router) {
 }
 
 // MayRepeat implements Executor.
-func (m model) MayRepeat(q *agent.Ask) bool { return llm.MayRepeat(m.Provider, &q.Model) }
+func (m model) MayRepeat(q *effect.Ask) bool { return llm.MayRepeat(m.Provider, &q.Model) }
 
 type instantModel struct {
 	model
@@ -86,18 +86,18 @@ type instantModel struct {
 }
 
 // Answer implements Instant.
-func (m instantModel) Answer(q *agent.Ask) agent.Answered {
+func (m instantModel) Answer(q *effect.Ask) effect.Answered {
 	return answered(m.instant.Answer(&q.Model))
 }
 
-func answered(a protocol.ModelAnswer, err error) agent.Answered {
-	x := agent.Answered{Model: a, Err: err}
+func answered(a protocol.ModelAnswer, err error) effect.Answered {
+	x := effect.Answered{Model: a, Err: err}
 	tookTime(&x)
 	return x
 }
 
 // tookTime lets the answer of a failed request have its simulated latency.
-func tookTime(x *agent.Answered) {
+func tookTime(x *effect.Answered) {
 	if f, ok := errors.AsType[*llm.Failure](x.Err); ok && x.Model.Latency == 0 {
 		x.Model.Latency = f.Latency
 	}

@@ -1,7 +1,7 @@
 package outside
 
 import (
-	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/effect"
 	"tavernsim/engine/budget"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
@@ -53,7 +53,7 @@ func (t *table) spent(e *Effect, answer protocol.Raw) (*Spent, error) {
 	if p := t.find(e); p == nil || p.most == nil {
 		return nil, nil
 	}
-	x, err := agent.ReadAnswered(e.Kind, answer)
+	x, err := effect.ReadAnswered(e.Kind, answer)
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/effect"
 	"tavernsim/llm"
 	"tavernsim/llm/gate"
 	"tavernsim/llm/limit"
@@ -21,10 +21,10 @@ type Executor interface {
 	// Do carries a request out and returns soon after ctx ends. It is called on
 	// many goroutines. A panic is the failure of that request. Whatever a failure
 	// of the request is, it is Err of the answer.
-	Do(ctx context.Context, q *agent.Ask) agent.Answered
+	Do(ctx context.Context, q *effect.Ask) effect.Answered
 	// MayRepeat reports whether the request may be made a second time if the result of
 	// the first is unknown.
-	MayRepeat(q *agent.Ask) bool
+	MayRepeat(q *effect.Ask) bool
 }
 
 // Instant is an Executor that computes its answers without waiting, and gives the same
@@ -32,7 +32,7 @@ type Executor interface {
 // its answers is simulated.
 type Instant interface {
 	Executor
-	Answer(q *agent.Ask) agent.Answered
+	Answer(q *effect.Ask) effect.Answered
 }
 
 // Tools is an Executor of several tools. Each has a gate of its own, and the executor ends
@@ -40,7 +40,7 @@ type Instant interface {
 type Tools interface {
 	Executor
 	// Gate is what a request passes; nil = that of the entry.
-	Gate(q *agent.Ask) *gate.Gate
+	Gate(q *effect.Ask) *gate.Gate
 }
 
 // Entry is a kind of requests and its executor.
@@ -63,7 +63,7 @@ type Runner struct {
 // Watch is told what happens to requests. It is called on many goroutines.
 type Watch struct {
 	// Made: an attempt has ended, and how long it took; 0 = the gate refused the request.
-	Made func(to string, q *agent.Ask, x *agent.Answered, took time.Duration)
+	Made func(to string, q *effect.Ask, x *effect.Answered, took time.Duration)
 	// Waited: a request passed a gate, and how long it waited there before this attempt.
 	Waited func(kind, gate string, class limit.Class, wait time.Duration)
 	// Again: a request is sent again because an attempt ended so.
@@ -74,7 +74,7 @@ type Watch struct {
 
 func (w *Watch) fill() {
 	if w.Made == nil {
-		w.Made = func(string, *agent.Ask, *agent.Answered, time.Duration) {}
+		w.Made = func(string, *effect.Ask, *effect.Answered, time.Duration) {}
 	}
 	if w.Waited == nil {
 		w.Waited = func(string, string, limit.Class, time.Duration) {}
@@ -120,7 +120,7 @@ func New(entries []Entry, w Watch) (*Runner, error) {
 }
 
 // gateOf is the gate that a request passes, and an upper bound of its tokens.
-func (x *executor) gateOf(q *agent.Ask) (g *gate.Gate, tokens int64) {
+func (x *executor) gateOf(q *effect.Ask) (g *gate.Gate, tokens int64) {
 	if m, ok := x.Executor.(model); ok {
 		g, tokens = m.gateOf(q)
 	} else if x.tools != nil {
@@ -130,8 +130,8 @@ func (x *executor) gateOf(q *agent.Ask) (g *gate.Gate, tokens int64) {
 }
 
 // Bound is the most that one attempt of a request to a model takes.
-func (r *Runner) Bound(q *agent.Ask) llm.Bound {
-	if m, ok := r.kinds[q.Kind].Executor.(interface{ bound(q *agent.Ask) llm.Bound }); ok {
+func (r *Runner) Bound(q *effect.Ask) llm.Bound {
+	if m, ok := r.kinds[q.Kind].Executor.(interface{ bound(q *effect.Ask) llm.Bound }); ok {
 		return m.bound(q)
 	}
 	return llm.Bound{}
@@ -150,7 +150,7 @@ func (r *Runner) TakesTime() bool {
 // Now answers a request on the caller's goroutine, if its executor is instant and
 // nothing has to pass in realtime; nil = it takes [Runner.Go]. The answer lies in
 // the request. barred are endpoints whose budgets have no room for it.
-func (r *Runner) Now(q *agent.Ask, realtime bool, barred ...string) *agent.Answered {
+func (r *Runner) Now(q *effect.Ask, realtime bool, barred ...string) *effect.Answered {
 	to := r.kinds[q.Kind]
 	if to == nil || realtime && q.Wait > 0 {
 		return nil
@@ -231,9 +231,9 @@ func (r *Runner) Urgent(h *Urgency) bool {
 }
 
 // Go starts a request of a turn. then is called once, on a goroutine, with the
-// encoded answer ([agent.ReadAnswered]): the bytes that the log keeps. The request
+// encoded answer ([effect.ReadAnswered]): the bytes that the log keeps. The request
 // ends with ctx, which must end with the turn. q is the caller's again at once.
-func (r *Runner) Go(ctx context.Context, from From, q *agent.Ask, then func(protocol.Raw)) {
+func (r *Runner) Go(ctx context.Context, from From, q *effect.Ask, then func(protocol.Raw)) {
 	c := &call{runner: r, to: r.kinds[q.Kind], from: from, ask: *q, then: then, ctx: ctx}
 	if c.to != nil {
 		c.chosen, _ = c.to.route(&c.ask)

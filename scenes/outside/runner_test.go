@@ -6,29 +6,29 @@ import (
 	"testing/synctest"
 	"time"
 
-	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/effect"
 	"tavernsim/llm/limit"
 	"tavernsim/protocol"
 	"tavernsim/scenes/outside"
 )
 
 // does is an executor that is a function.
-type does func(ctx context.Context, q *agent.Ask) agent.Answered
+type does func(ctx context.Context, q *effect.Ask) effect.Answered
 
 // Name implements outside.Executor.
 func (does) Name() string { return "test" }
 
 // MayRepeat implements outside.Executor.
-func (does) MayRepeat(*agent.Ask) bool { return true }
+func (does) MayRepeat(*effect.Ask) bool { return true }
 
 // Do implements outside.Executor.
-func (f does) Do(ctx context.Context, q *agent.Ask) agent.Answered { return f(ctx, q) }
+func (f does) Do(ctx context.Context, q *effect.Ask) effect.Answered { return f(ctx, q) }
 
 // atOnce is one that is instant.
 type atOnce struct{ does }
 
 // Answer implements outside.Instant.
-func (f atOnce) Answer(q *agent.Ask) agent.Answered { return f.does(nil, q) }
+func (f atOnce) Answer(q *effect.Ask) effect.Answered { return f.does(nil, q) }
 
 func table(t testing.TB, entries ...outside.Entry) *outside.Runner {
 	t.Helper()
@@ -40,27 +40,27 @@ func table(t testing.TB, entries ...outside.Entry) *outside.Runner {
 }
 
 // start asks for something; the answer is sent when it comes.
-func start(ctx context.Context, r *outside.Runner, kind string) <-chan *agent.Answered {
-	got := make(chan *agent.Answered, 1)
-	q := &agent.Ask{Kind: kind, Number: 1, Timeout: time.Second}
+func start(ctx context.Context, r *outside.Runner, kind string) <-chan *effect.Answered {
+	got := make(chan *effect.Answered, 1)
+	q := &effect.Ask{Kind: kind, Number: 1, Timeout: time.Second}
 	r.Go(ctx, outside.From{Agent: "a", Turn: 1, Urgency: outside.NewUrgency(false)}, q, func(raw protocol.Raw) {
-		x, err := agent.ReadAnswered(kind, raw)
+		x, err := effect.ReadAnswered(kind, raw)
 		if err != nil {
-			x = &agent.Answered{Err: err}
+			x = &effect.Answered{Err: err}
 		}
 		got <- x
 	})
-	*q = agent.Ask{} // it is the caller's again
+	*q = effect.Ask{} // it is the caller's again
 	return got
 }
 
 // Whatever an executor does wrong is the failure of that request.
 func TestBadExecutors(t *testing.T) {
 	r := table(t,
-		outside.Entry{Kind: "panics", Executor: does(func(context.Context, *agent.Ask) agent.Answered { panic("fell over") })},
-		outside.Entry{Kind: "no value", Executor: does(func(context.Context, *agent.Ask) agent.Answered { return agent.Answered{Output: make(chan int)} })},
-		outside.Entry{Kind: "wrong", Executor: does(func(context.Context, *agent.Ask) agent.Answered {
-			return agent.Answered{Kind: "other", Number: 7, Output: 3}
+		outside.Entry{Kind: "panics", Executor: does(func(context.Context, *effect.Ask) effect.Answered { panic("fell over") })},
+		outside.Entry{Kind: "no value", Executor: does(func(context.Context, *effect.Ask) effect.Answered { return effect.Answered{Output: make(chan int)} })},
+		outside.Entry{Kind: "wrong", Executor: does(func(context.Context, *effect.Ask) effect.Answered {
+			return effect.Answered{Kind: "other", Number: 7, Output: 3}
 		})},
 	)
 	for kind, want := range map[string]protocol.ErrorKind{"panics": protocol.KindInternal, "no value": protocol.KindInvalid, "nobody": protocol.KindUnknown} {
@@ -81,8 +81,8 @@ func TestStuckExecutor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		r := table(t,
-			outside.Entry{Kind: "stuck", AtOnce: 1, Executor: does(func(context.Context, *agent.Ask) agent.Answered { <-release; return agent.Answered{} })},
-			outside.Entry{Kind: "quick", AtOnce: 1, Executor: does(func(context.Context, *agent.Ask) agent.Answered { return agent.Answered{Output: "x"} })},
+			outside.Entry{Kind: "stuck", AtOnce: 1, Executor: does(func(context.Context, *effect.Ask) effect.Answered { <-release; return effect.Answered{} })},
+			outside.Entry{Kind: "quick", AtOnce: 1, Executor: does(func(context.Context, *effect.Ask) effect.Answered { return effect.Answered{Output: "x"} })},
 		)
 		first := start(t.Context(), r, "stuck")
 		synctest.Wait()
@@ -110,15 +110,15 @@ func TestStuckExecutor(t *testing.T) {
 // A request ends with the deliberation that asked, wherever it is.
 func TestRequestsEndWithTheirDeliberation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := table(t, outside.Entry{Kind: "slow", AtOnce: 1, Executor: does(func(ctx context.Context, _ *agent.Ask) agent.Answered {
+		r := table(t, outside.Entry{Kind: "slow", AtOnce: 1, Executor: does(func(ctx context.Context, _ *effect.Ask) effect.Answered {
 			<-ctx.Done()
-			return agent.Answered{Err: ctx.Err()}
+			return effect.Answered{Err: ctx.Err()}
 		})})
 		ctx, cancel := context.WithCancel(t.Context())
 		out, queued := start(ctx, r, "slow"), start(ctx, r, "slow")
 		synctest.Wait()
 		cancel()
-		for _, x := range []*agent.Answered{<-out, <-queued} {
+		for _, x := range []*effect.Answered{<-out, <-queued} {
 			if x.Err == nil {
 				t.Errorf("%+v", x)
 			}
@@ -130,19 +130,19 @@ func TestRequestsEndWithTheirDeliberation(t *testing.T) {
 // Instant is a property of an executor: one that is answers on the caller's
 // goroutine, unless something must pass in realtime.
 func TestInstantExecutors(t *testing.T) {
-	f := does(func(_ context.Context, q *agent.Ask) agent.Answered {
-		return agent.Answered{Output: "x", Latency: q.Timeout}
+	f := does(func(_ context.Context, q *effect.Ask) effect.Answered {
+		return effect.Answered{Output: "x", Latency: q.Timeout}
 	})
 	r := table(t, outside.Entry{Kind: "instant", Executor: atOnce{f}})
 	if r.TakesTime() {
 		t.Error("all are instant")
 	}
 	for _, c := range []struct {
-		q        agent.Ask
+		q        effect.Ask
 		realtime bool
 		now      bool
 	}{
-		{agent.Ask{Wait: 1, Timeout: 1}, false, true}, {agent.Ask{}, true, true}, {agent.Ask{Wait: 1}, true, false}, {agent.Ask{Timeout: 1}, true, false},
+		{effect.Ask{Wait: 1, Timeout: 1}, false, true}, {effect.Ask{}, true, true}, {effect.Ask{Wait: 1}, true, false}, {effect.Ask{Timeout: 1}, true, false},
 	} {
 		c.q.Kind, c.q.Number = "instant", 4
 		if x := r.Now(&c.q, c.realtime); (x != nil) != c.now || x != nil && (x.Kind != "instant" || x.Number != 4 || x.Output != "x") {
@@ -150,7 +150,7 @@ func TestInstantExecutors(t *testing.T) {
 		}
 	}
 	r = table(t, outside.Entry{Kind: "instant", Executor: atOnce{f}}, outside.Entry{Kind: "slow", Executor: f})
-	if !r.TakesTime() || r.Now(&agent.Ask{Kind: "slow"}, false) != nil {
+	if !r.TakesTime() || r.Now(&effect.Ask{Kind: "slow"}, false) != nil {
 		t.Error("one takes time")
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/tools/txtar"
 
-	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/workflow"
 	"tavernsim/llm"
 	"tavernsim/llm/llmtest"
@@ -141,14 +141,14 @@ func heard(t testing.TB, s *scenestest.Scene) (texts map[string]string, unknown 
 			at := turns[r.Actor]
 			fact, err := codec.ReadFact(r.Kind, r.Data)
 			switch x := fact.(type) {
-			case agent.Recorded:
+			case agentfact.Recorded:
 				a, _ := x.Answered()
 				text, _ := a.Output.(string)
 				texts[fmt.Sprintf("%s turn %d %s", r.Actor, at.n, [...]string{"first", "second"}[at.answers])] = text + a.Model.Text
 				at.answers++
-			case *agent.OutcomeUnknown:
+			case *agentfact.OutcomeUnknown:
 				unknown = append(unknown, fmt.Sprintf("%s turn %d %s", r.Actor, at.n, [...]string{1: "first", 2: "second"}[x.Request]))
-			case *agent.TurnEnded:
+			case *agentfact.TurnEnded:
 				at.n, at.answers = at.n+1, 0
 			}
 			return err

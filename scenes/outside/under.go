@@ -3,7 +3,7 @@ package outside
 import (
 	"context"
 
-	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/effect"
 	"tavernsim/engine/budget"
 	"tavernsim/llm"
 	"tavernsim/protocol"
@@ -31,14 +31,14 @@ func (m *Most) Took() budget.Amount {
 }
 
 // Answered is its failure, for the turn that makes it again.
-func (l *Lost) Answered() *agent.Answered {
-	x := &agent.Answered{Kind: agent.KindModel, Number: l.Request, Err: &llm.Failure{Outcome: llm.OutcomeCancelled, Message: l.Endpoint + ": the request was out when the deliberation was cut off"}}
+func (l *Lost) Answered() *effect.Answered {
+	x := &effect.Answered{Kind: effect.KindModel, Number: l.Request, Err: &llm.Failure{Outcome: llm.OutcomeCancelled, Message: l.Endpoint + ": the request was out when the deliberation was cut off"}}
 	x.Model.Origin = &protocol.ModelOrigin{Endpoint: l.Endpoint, Budget: &protocol.ModelBudget{Lost: l.Tokens, LostNano: l.Nano, Cut: true}}
 	return x
 }
 
 // Paid reports whether the log has the answer to a request of a turn.
-func (r *Runner) Paid(instance string, turn uint64, q *agent.Ask) bool {
+func (r *Runner) Paid(instance string, turn uint64, q *effect.Ask) bool {
 	to := r.kinds[q.Kind]
 	if to == nil || r.Log == nil {
 		return false
@@ -60,15 +60,15 @@ func Request(agent uint32, number int, b *llm.Bound) budget.Request {
 }
 
 // refused is the failure of a request that a ledger has no room for.
-func refused(ledger, text string) agent.Answered {
-	x := agent.Answered{Err: &llm.Failure{Outcome: llm.OutcomeBudget, Message: text}}
+func refused(ledger, text string) effect.Answered {
+	x := effect.Answered{Err: &llm.Failure{Outcome: llm.OutcomeBudget, Message: text}}
 	x.Model.Origin = &protocol.ModelOrigin{Budget: &protocol.ModelBudget{Ledger: ledger}}
 	return x
 }
 
 // Refuse answers a request that a ledger has no room for, unless a route has another model for
 // it; false = it has.
-func (r *Runner) Refuse(q *agent.Ask, by *budget.Refusal) bool {
+func (r *Runner) Refuse(q *effect.Ask, by *budget.Refusal) bool {
 	q.Answer = refused(by.Ledger, by.Text)
 	q.Answer.Kind, q.Answer.Number = q.Kind, q.Number
 	m, ok := r.kinds[q.Kind].Executor.(model)
@@ -102,7 +102,7 @@ func (c *call) most(moved bool, b *llm.Bound) *Most {
 
 // reserve takes what an attempt may take out of the budget a day of its endpoint; it waits while
 // others hold the rest. Without room it gives the answer that says so; nil = it is taken.
-func (c *call) reserve(x *attempt) *agent.Answered {
+func (c *call) reserve(x *attempt) *effect.Answered {
 	book := c.gate.Book
 	if book == nil {
 		return nil
@@ -126,7 +126,7 @@ func (c *call) reserve(x *attempt) *agent.Answered {
 
 // settleBook gives back what an attempt did not take. One that the endpoint refused took nothing. What
 // cannot be given back stays taken.
-func (c *call) settleBook(x *attempt, answer *agent.Answered) {
+func (c *call) settleBook(x *attempt, answer *effect.Answered) {
 	if x.book == nil {
 		return
 	}

@@ -12,7 +12,7 @@ import (
 	"os"
 	"time"
 
-	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/effect"
 	"tavernsim/engine/permit"
 	"tavernsim/engine/secret"
 	"tavernsim/internal/source"
@@ -45,7 +45,7 @@ const DefaultSilence = 5 * time.Minute
 // Entry is the executor for the table of a scene.
 func (l Leave) Entry() outside.Entry {
 	l.Timeout = cmp.Or(l.Timeout, DefaultSilence)
-	e := outside.Entry{Kind: agent.KindApproval, Executor: &ruled{l}, AtOnce: maxQuestions}
+	e := outside.Entry{Kind: effect.KindApproval, Executor: &ruled{l}, AtOnce: maxQuestions}
 	if l.Door != nil {
 		e.Executor = &asks{ruled{l}}
 	}
@@ -62,10 +62,10 @@ type ruled struct{ Leave }
 func (*ruled) Name() string { return "approvals" }
 
 // MayRepeat implements outside.Executor.
-func (*ruled) MayRepeat(*agent.Ask) bool { return true }
+func (*ruled) MayRepeat(*effect.Ask) bool { return true }
 
 // Answer implements outside.Instant.
-func (r *ruled) Answer(q *agent.Ask) agent.Answered {
+func (r *ruled) Answer(q *effect.Ask) effect.Answered {
 	if a, ok := r.again(q); ok {
 		return a
 	}
@@ -81,7 +81,7 @@ func (r *ruled) Answer(q *agent.Ask) agent.Answered {
 }
 
 // Do implements outside.Executor: on the realtime clock silence takes its time.
-func (r *ruled) Do(ctx context.Context, q *agent.Ask) agent.Answered {
+func (r *ruled) Do(ctx context.Context, q *effect.Ask) effect.Answered {
 	a := r.Answer(q)
 	t := time.NewTimer(a.Latency)
 	defer t.Stop()
@@ -89,14 +89,14 @@ func (r *ruled) Do(ctx context.Context, q *agent.Ask) agent.Answered {
 	case <-t.C:
 		return a
 	case <-ctx.Done():
-		return agent.Answered{Err: context.Cause(ctx)}
+		return effect.Answered{Err: context.Cause(ctx)}
 	}
 }
 
-func said(l permit.Leave) agent.Answered { return agent.Answered{Output: l.Value()} }
+func said(l permit.Leave) effect.Answered { return effect.Answered{Output: l.Value()} }
 
 // rule is what a rule answers; false = none fits.
-func (r *ruled) rule(q *agent.Ask) (permit.Leave, bool) {
+func (r *ruled) rule(q *effect.Ask) (permit.Leave, bool) {
 	if r.Answers == nil {
 		return permit.Leave{}, false
 	}
@@ -105,13 +105,13 @@ func (r *ruled) rule(q *agent.Ask) (permit.Leave, bool) {
 }
 
 // again is what was said about the same call in an earlier run.
-func (r *ruled) again(q *agent.Ask) (agent.Answered, bool) {
+func (r *ruled) again(q *effect.Ask) (effect.Answered, bool) {
 	if r.Recorded == nil {
-		return agent.Answered{}, false
+		return effect.Answered{}, false
 	}
-	e, ok := r.Recorded.Find(toolreplay.Question(agent.KindApproval, q.Call), placeOf(q))
+	e, ok := r.Recorded.Find(toolreplay.Question(effect.KindApproval, q.Call), placeOf(q))
 	if !ok {
-		return agent.Answered{}, false
+		return effect.Answered{}, false
 	}
 	return given(e), true
 }
@@ -123,11 +123,11 @@ type asks struct{ by ruled }
 func (a *asks) Name() string { return a.by.Name() }
 
 // MayRepeat implements outside.Executor.
-func (*asks) MayRepeat(*agent.Ask) bool { return true }
+func (*asks) MayRepeat(*effect.Ask) bool { return true }
 
 // Do implements outside.Executor. The time that a person takes is not the scene's; that of
 // silence is.
-func (a *asks) Do(ctx context.Context, q *agent.Ask) agent.Answered {
+func (a *asks) Do(ctx context.Context, q *effect.Ask) effect.Answered {
 	if x, ok := a.by.again(q); ok {
 		return x
 	}
@@ -153,13 +153,13 @@ func (a *asks) Do(ctx context.Context, q *agent.Ask) agent.Answered {
 		x.Latency = a.by.Timeout
 		return x
 	}
-	return agent.Answered{Err: protocol.Errorf(protocol.KindUnknown, "nobody could be asked: %w", err)}
+	return effect.Answered{Err: protocol.Errorf(protocol.KindUnknown, "nobody could be asked: %w", err)}
 }
 
 var errSilence = errors.New("nobody answered in time")
 
 // question is the one about a call; the same call of the same turn gives the same id.
-func (r *ruled) question(q *agent.Ask) *approvals.Question {
+func (r *ruled) question(q *effect.Ask) *approvals.Question {
 	b, _ := json.Marshal([]any{r.Run, q.Model.Scene, q.Model.Agent, q.Model.Turn, q.First, q.Call.Tool, q.Call.Params}) // keys are sorted
 	sum := sha256.Sum256(b)
 	shown, _ := secret.Hide(q.Call.Params)

@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/tools/txtar"
 
-	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/agentfact"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/scenestest"
@@ -105,7 +105,7 @@ func made(t *testing.T, s *scenestest.Scene, who string) (list []string) {
 	t.Helper()
 	s.Journal(t, func(j *persistence.Journal) {
 		if err := j.Scan(persistence.Query{}, func(r protocol.Record) error {
-			if r.Kind != agent.FactCallMade || r.Actor != who {
+			if r.Kind != agentfact.FactCallMade || r.Actor != who {
 				return nil
 			}
 			v, err := r.Data.Value()
@@ -226,7 +226,7 @@ calls:
 	said := ""
 	s.Journal(t, func(j *persistence.Journal) {
 		_ = j.Scan(persistence.Query{}, func(r protocol.Record) error {
-			if r.Kind == agent.FactSaid && r.Actor == "a_1" {
+			if r.Kind == agentfact.FactSaid && r.Actor == "a_1" {
 				said += string(r.Data)
 			}
 			return nil

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/effect"
 	"tavernsim/engine/permit"
 	"tavernsim/internal/source"
 	"tavernsim/protocol"
@@ -102,13 +102,13 @@ func hookValue(raw json.RawMessage) (any, bool) {
 
 const maxHookDepth = 64
 
-func (s *Set) request(place string, c *tools.Call, q *agent.Ask) *hookRequest {
+func (s *Set) request(place string, c *tools.Call, q *effect.Ask) *hookRequest {
 	return &hookRequest{Hook: place, Scene: q.Model.Scene, Agent: q.Model.Agent, Turn: q.Model.Turn, Tool: c.Tool.ID, Params: c.Params, Key: c.Key}
 }
 
 // beforeCall lets hooks change the parameters of a call, or forbid it. Changed ones are
 // checked and judged as those of the agent were.
-func (s *Set) beforeCall(ctx context.Context, t *toolOf, c *tools.Call, q *agent.Ask) error {
+func (s *Set) beforeCall(ctx context.Context, t *toolOf, c *tools.Call, q *effect.Ask) error {
 	for _, h := range s.before {
 		a, err := s.askHook(ctx, h, s.request(plugin.BeforeCall, c, q))
 		switch {
@@ -128,7 +128,7 @@ func (s *Set) beforeCall(ctx context.Context, t *toolOf, c *tools.Call, q *agent
 
 const maxReason = 400 // bytes
 
-func (s *Set) changed(t *toolOf, c *tools.Call, q *agent.Ask, h *hook, raw json.RawMessage) error {
+func (s *Set) changed(t *toolOf, c *tools.Call, q *effect.Ask, h *hook, raw json.RawMessage) error {
 	v, _ := hookValue(raw)
 	params, ok := v.(map[string]any)
 	if !ok {
@@ -153,7 +153,7 @@ func (s *Set) changed(t *toolOf, c *tools.Call, q *agent.Ask, h *hook, raw json.
 
 // afterCall lets hooks change what an agent sees of a call. What they make is bounded and
 // tamed as the output was.
-func (s *Set) afterCall(ctx context.Context, c *tools.Call, q *agent.Ask, o tools.Options, r tools.Result) tools.Result {
+func (s *Set) afterCall(ctx context.Context, c *tools.Call, q *effect.Ask, o tools.Options, r tools.Result) tools.Result {
 	for _, h := range s.after {
 		in := s.request(plugin.AfterCall, c, q)
 		in.Status, in.Output, in.Error = r.Status, r.Output, r.Error

@@ -3,7 +3,7 @@ package tooling
 import (
 	"bytes"
 
-	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/effect"
 	"tavernsim/engine/agent/tool"
 	"tavernsim/internal/metrics"
 	"tavernsim/protocol"
@@ -12,7 +12,7 @@ import (
 )
 
 // keeper keeps the artifacts of a request; nil = nobody keeps them.
-func (s *Set) keeper(q *agent.Ask) func(tools.Blob) (tool.Artifact, error) {
+func (s *Set) keeper(q *effect.Ask) func(tools.Blob) (tool.Artifact, error) {
 	store := s.opt.Artifacts
 	if store == nil {
 		return nil
@@ -25,7 +25,7 @@ func (s *Set) keeper(q *agent.Ask) func(tools.Blob) (tool.Artifact, error) {
 }
 
 // keeperOfTexts keeps texts of files, unless there is a secret in one.
-func (s *Set) keeperOfTexts(q *agent.Ask) func(tools.Blob) (tool.Artifact, error) {
+func (s *Set) keeperOfTexts(q *effect.Ask) func(tools.Blob) (tool.Artifact, error) {
 	keep := s.keeper(q)
 	if keep == nil {
 		return nil

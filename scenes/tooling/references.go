@@ -9,7 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/effect"
 	"tavernsim/protocol"
 	"tavernsim/protocol/picture"
 	"tavernsim/scenes/outside"
@@ -36,7 +36,7 @@ func (m *Mounts) Source(scene, agent string, kept *artifact.Store) *mount.Source
 	return s
 }
 
-func (s *Set) source(q *agent.Ask) *mount.Source {
+func (s *Set) source(q *effect.Ask) *mount.Source {
 	from := s.opt.Mounts.Source(q.Model.Scene, q.Model.Agent, s.opt.Artifacts)
 	from.Contents = q.Call.Contents
 	return from
@@ -46,7 +46,7 @@ func (s *Set) source(q *agent.Ask) *mount.Source {
 const maxContents = 64
 
 // contents are the ids of what the references of a call lead to now, where it can change.
-func (m *Mounts) contents(q *agent.Ask) (ids map[string]string, err error) {
+func (m *Mounts) contents(q *effect.Ask) (ids map[string]string, err error) {
 	from := m.Source(q.Model.Scene, q.Model.Agent, nil)
 	note := func(text string) {
 		name, _, err := mount.Path(text)
@@ -98,7 +98,7 @@ func (m *Mounts) Pictures(kept *artifact.Store) outside.Pictures {
 
 // fetch puts what references refer to into the place of the parameters, and checks them
 // all. The caller owes release.
-func (s *Set) fetch(t *toolOf, c *tools.Call, q *agent.Ask) (release func(), err error) {
+func (s *Set) fetch(t *toolOf, c *tools.Call, q *effect.Ask) (release func(), err error) {
 	release = func() {}
 	inputs, _ := c.Params[manifest.InputsOfCode].(map[string]any)
 	if t.Definition.Implementation.Type != manifest.Code {

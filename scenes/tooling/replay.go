@@ -3,7 +3,7 @@ package tooling
 import (
 	"strings"
 
-	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/effect"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/setup"
 	"tavernsim/tools"
@@ -33,18 +33,18 @@ func ParseMode(s string) (m Mode, run string, err error) {
 }
 
 // placeOf is what asks.
-func placeOf(q *agent.Ask) toolreplay.Place {
+func placeOf(q *effect.Ask) toolreplay.Place {
 	return toolreplay.Place{Scene: q.Model.Scene, Agent: q.Model.Agent, Turn: q.Model.Turn, Number: int64(q.Number)}
 }
 
 // recorded is the answer that is given again, or that there is none.
-func (s *Set) recorded(q *agent.Ask) agent.Answered {
+func (s *Set) recorded(q *effect.Ask) effect.Answered {
 	at := placeOf(q)
 	e, ok := s.opt.Recorded.Find(toolreplay.Question(setup.KindTool, q.Call), at)
 	if !ok {
 		s.missed.Add(1)
 		miss := tools.Fail(protocol.KindNotFound, s.opt.Recorded.Missed(at, q.Call))
-		a := agent.Answered{Err: miss.Err()}
+		a := effect.Answered{Err: miss.Err()}
 		if t := s.tools[q.Call.Tool]; t != nil {
 			a.Latency, _ = t.Definition.Latency()
 		}
@@ -52,13 +52,13 @@ func (s *Set) recorded(q *agent.Ask) agent.Answered {
 	}
 	s.replayed.Add(1)
 	if err := s.bring(q, e); err != nil {
-		return agent.Answered{Err: err}
+		return effect.Answered{Err: err}
 	}
 	return given(e)
 }
 
 // again is a recorded answer as the result of a call.
-func (s *Set) again(q *agent.Ask) tools.Result {
+func (s *Set) again(q *effect.Ask) tools.Result {
 	x := s.recorded(q)
 	r := tools.Output(x.Output)
 	if x.Err != nil {
@@ -70,17 +70,17 @@ func (s *Set) again(q *agent.Ask) tools.Result {
 }
 
 // given is a recorded answer.
-func given(e *toolreplay.Entry) agent.Answered {
+func given(e *toolreplay.Entry) effect.Answered {
 	v, err := e.Output.Value()
 	if err == nil {
 		err = e.Err()
 	}
-	return agent.Answered{Output: v, Artifacts: e.Artifacts, Latency: e.Latency.Std(), Err: err}
+	return effect.Answered{Output: v, Artifacts: e.Artifacts, Latency: e.Latency.Std(), Err: err}
 }
 
 // bring brings the artifacts that an answer names into the run. One that is missing stays
 // so: the answer is what it was.
-func (s *Set) bring(q *agent.Ask, e *toolreplay.Entry) error {
+func (s *Set) bring(q *effect.Ask, e *toolreplay.Entry) error {
 	from, to := s.opt.RecordedArtifacts, s.opt.Artifacts
 	if from == nil || to == nil {
 		return nil

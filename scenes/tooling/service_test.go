@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/tools/txtar"
 
-	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/agentfact"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/scenestest"
@@ -150,12 +150,12 @@ func TestServicesOfPlugins(t *testing.T) {
 	}
 	mustVerify(t, s, scenestest.Settings{Tools: tooling.Live, Sandbox: box})
 	out := ""
-	codec := protocol.NewCodec(agent.Facts())
+	codec := protocol.NewCodec(agentfact.Facts())
 	s.Journal(t, func(j *persistence.Journal) {
-		if err := j.Scan(persistence.Query{Kinds: []string{agent.FactCallAnswered}}, func(r protocol.Record) error {
+		if err := j.Scan(persistence.Query{Kinds: []string{agentfact.FactCallAnswered}}, func(r protocol.Record) error {
 			f, err := codec.ReadFact(r.Kind, r.Data)
 			if err == nil {
-				v, _ := f.(*agent.CallAnswered).Output.Value()
+				v, _ := f.(*agentfact.CallAnswered).Output.Value()
 				out += fmt.Sprint(v)
 			}
 			return err

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"sync"
 
-	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/effect"
 	"tavernsim/internal/metrics"
 	"tavernsim/scenes/outside"
 	"tavernsim/tools"
@@ -59,7 +59,7 @@ func (x *sessions) close() {
 
 // owned gives a call of a session, or one for a secret, what it needs of the agent, and what
 // carries it out.
-func (s *Set) owned(t *toolOf, c *tools.Call, q *agent.Ask) (x tools.Executor, err error) {
+func (s *Set) owned(t *toolOf, c *tools.Call, q *effect.Ask) (x tools.Executor, err error) {
 	c.Owner = q.Model.Scene + "\x00" + q.Model.Agent
 	switch t.Definition.Implementation.Type {
 	case manifest.Value:

@@ -26,7 +26,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/effect"
 	"tavernsim/engine/permit"
 	"tavernsim/internal/metrics"
 	"tavernsim/llm"
@@ -264,7 +264,7 @@ func (s *Set) newMCP() *mcp.Executor {
 }
 
 // Call makes a call as a scene would; the result is whole.
-func (s *Set) Call(ctx context.Context, q *agent.Ask) tools.Result {
+func (s *Set) Call(ctx context.Context, q *effect.Ask) tools.Result {
 	t := s.tools[q.Call.Tool]
 	if t == nil {
 		return tools.Fail(protocol.KindNotFound, "there is no tool "+q.Call.Tool)
@@ -286,7 +286,7 @@ func (s *Set) Call(ctx context.Context, q *agent.Ask) tools.Result {
 
 // live carries a call out, with the secrets that it was granted, and takes all secrets out
 // of what it answers. refused is why it was not.
-func (s *Set) live(ctx context.Context, t *toolOf, c *tools.Call, o tools.Options, q *agent.Ask) (r tools.Result, refused string) {
+func (s *Set) live(ctx context.Context, t *toolOf, c *tools.Call, o tools.Options, q *effect.Ask) (r tools.Result, refused string) {
 	if err := t.leaks(); err != nil {
 		return denied(c.Tool.ID, err), metrics.DeniedBySecret
 	}
@@ -321,8 +321,8 @@ func (s *Set) live(ctx context.Context, t *toolOf, c *tools.Call, o tools.Option
 	return s.afterCall(ctx, c, q, o, tools.Run(ctx, x, c, o)), ""
 }
 
-func answered(r *tools.Result, latency time.Duration) agent.Answered {
-	return agent.Answered{Output: r.Output, Artifacts: r.Artifacts, Latency: latency, Err: r.Err()}
+func answered(r *tools.Result, latency time.Duration) effect.Answered {
+	return effect.Answered{Output: r.Output, Artifacts: r.Artifacts, Latency: latency, Err: r.Err()}
 }
 
 // live carries calls out.
@@ -332,13 +332,13 @@ type live Set
 func (*live) Name() string { return "tools" }
 
 // MayRepeat implements outside.Executor.
-func (x *live) MayRepeat(q *agent.Ask) bool {
+func (x *live) MayRepeat(q *effect.Ask) bool {
 	t := x.tools[q.Call.Tool]
 	return t != nil && t.Definition.Execution.Repeat != manifest.Never
 }
 
 // Gate implements outside.Tools.
-func (x *live) Gate(q *agent.Ask) *gate.Gate {
+func (x *live) Gate(q *effect.Ask) *gate.Gate {
 	if t := x.tools[q.Call.Tool]; t != nil {
 		return t.gate
 	}
@@ -346,7 +346,7 @@ func (x *live) Gate(q *agent.Ask) *gate.Gate {
 }
 
 // Do implements outside.Executor.
-func (x *live) Do(ctx context.Context, q *agent.Ask) agent.Answered {
+func (x *live) Do(ctx context.Context, q *effect.Ask) effect.Answered {
 	r := (*Set)(x).Call(ctx, q)
 	latency, measured := time.Duration(0), false
 	if t := x.tools[q.Call.Tool]; t != nil {
@@ -365,10 +365,10 @@ type still Set
 func (x *still) Name() string { return "tools " + string((*Set)(x).mode()) }
 
 // MayRepeat implements outside.Executor.
-func (*still) MayRepeat(*agent.Ask) bool { return true }
+func (*still) MayRepeat(*effect.Ask) bool { return true }
 
 // Answer implements outside.Instant.
-func (x *still) Answer(q *agent.Ask) agent.Answered {
+func (x *still) Answer(q *effect.Ask) effect.Answered {
 	if s := (*Set)(x); s.mode() == Replay && s.tools[q.Call.Tool] != nil {
 		return s.recorded(q)
 	}
@@ -377,10 +377,10 @@ func (x *still) Answer(q *agent.Ask) agent.Answered {
 }
 
 // Do implements outside.Executor: on the realtime clock the latency passes.
-func (x *still) Do(ctx context.Context, q *agent.Ask) agent.Answered {
+func (x *still) Do(ctx context.Context, q *effect.Ask) effect.Answered {
 	a := x.Answer(q)
 	if err := llm.Wait(ctx, x.Name(), a.Latency); err != nil {
-		return agent.Answered{Err: err}
+		return effect.Answered{Err: err}
 	}
 	return a
 }

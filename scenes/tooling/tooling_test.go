@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/tools/txtar"
 
-	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/agentfact"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/project"
@@ -238,7 +238,7 @@ func checkFacts(t *testing.T, j *persistence.Journal) {
 	wrong, upper, latency := 0, 0, 0
 	if err := j.Scan(persistence.Query{}, func(r protocol.Record) error {
 		switch r.Kind {
-		case agent.FactCallMade:
+		case agentfact.FactCallMade:
 			v, _ := r.Data.Value()
 			text := fmt.Sprint(v)
 			if strings.Contains(text, "/q: ") && strings.Contains(text, "maxLength") {
@@ -247,7 +247,7 @@ func checkFacts(t *testing.T, j *persistence.Journal) {
 			if strings.Contains(text, "Upper") && strings.Contains(text, "!") {
 				upper++
 			}
-		case agent.FactTurnEnded:
+		case agentfact.FactTurnEnded:
 			if v, _ := r.Data.Value(); strings.Contains(fmt.Sprint(v), "300000000") {
 				latency++
 			}
@@ -371,7 +371,7 @@ func TestAServiceThatDoesNotReturn(t *testing.T) {
 	unknown := int64(0)
 	s.Journal(t, func(j *persistence.Journal) {
 		if err := j.Scan(persistence.Query{}, func(r protocol.Record) error {
-			if r.Kind == agent.FactUnknown {
+			if r.Kind == agentfact.FactUnknown {
 				unknown++
 			}
 			return nil
@@ -402,7 +402,7 @@ func TestAToolThatWantsToCall(t *testing.T) {
 	said := 0
 	s.Journal(t, func(j *persistence.Journal) {
 		if err := j.Scan(persistence.Query{}, func(r protocol.Record) error {
-			if r.Kind == agent.FactSaid && strings.Contains(string(r.Data), "REQUEST_TOOL") && !strings.Contains(string(r.Data), "\x1b") {
+			if r.Kind == agentfact.FactSaid && strings.Contains(string(r.Data), "REQUEST_TOOL") && !strings.Contains(string(r.Data), "\x1b") {
 				said++
 			}
 			return nil

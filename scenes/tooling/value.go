@@ -5,7 +5,7 @@ import (
 	"context"
 	"errors"
 
-	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/effect"
 	"tavernsim/engine/permit"
 	"tavernsim/protocol"
 	"tavernsim/tools"
@@ -17,7 +17,7 @@ import (
 // then on and which nothing keeps.
 type value struct {
 	*Set
-	q *agent.Ask
+	q *effect.Ask
 }
 
 // Call implements tools.Executor.

@@ -1,6 +1,3 @@
-// Package private contains operations on the private state of an agent (agent
-// architecture §2.3.2): an object of values, read and changed by path. Arguments
-// never change: only the objects and lists on a path are copied.
 package private
 
 import (

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/tinylib/msgp/msgp"
+
 	"tavernsim/engine/template"
 	"tavernsim/protocol"
 	"tavernsim/protocol/picture"
@@ -29,6 +31,33 @@ const ArtifactScheme = "artifact:"
 
 // URI names the artifact for agents and parameters.
 func (a *Artifact) URI() string { return ArtifactScheme + a.ID }
+
+const artifactFields = 4
+
+// AppendArtifacts writes the last field of a fact or an answer, if there are any.
+func AppendArtifacts(b []byte, list []Artifact) []byte {
+	if len(list) == 0 {
+		return b
+	}
+	b = msgp.AppendArrayHeader(b, uint32(len(list)))
+	for i := range list {
+		a := &list[i]
+		b = msgp.AppendArrayHeader(b, artifactFields)
+		b = protocol.AppendInt(msgp.AppendString(b, a.ID), a.Size)
+		b = msgp.AppendString(msgp.AppendString(b, a.Type), a.Name)
+	}
+	return b
+}
+
+// ReadArtifacts is the reverse of AppendArtifacts, of some.
+func ReadArtifacts(r *protocol.Reader) (list []Artifact) {
+	n, _ := r.Count(artifactFields)
+	for range n {
+		r.Fields(artifactFields)
+		list = append(list, Artifact{ID: r.String(), Size: r.Int(), Type: r.Word(), Name: r.String()})
+	}
+	return list
+}
 
 // Images are the artifacts that a model can be shown.
 func Images(list []Artifact) (images []protocol.Image) {

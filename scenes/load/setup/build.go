@@ -9,6 +9,7 @@ import (
 
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/agent/profile"
 	"tavernsim/engine/budget"
 	"tavernsim/engine/bus"
@@ -112,7 +113,7 @@ func compileUntil(text string) (*expr.Program, error) {
 type builder struct {
 	*Scene
 	classes map[class]uint16
-	goals   [][]agent.Goal // by class
+	goals   [][]agentfact.Goal // by class
 
 	contexts map[string]int // of models
 }
@@ -237,7 +238,7 @@ func (b *builder) limits(c *profile.RuntimeConfig) profile.Limits {
 	return l
 }
 
-func (b *builder) addClass(key class, d *agent.Definition, t agenda.Timing, goals []agent.Goal) uint16 {
+func (b *builder) addClass(key class, d *agent.Definition, t agenda.Timing, goals []agentfact.Goal) uint16 {
 	c := uint16(len(b.Definitions))
 	b.Interrupts, b.Blocks = b.Interrupts || t.Interrupt, b.Blocks || t.Blocks != nil
 	b.classes[key] = c
@@ -302,8 +303,8 @@ func timingOf(c *profile.RuntimeConfig, lanes *profile.Lanes) agenda.Timing {
 }
 
 // initialGoals reads the initial goals of an agent from the knowledge bases.
-func (b *builder) initialGoals(p *project.Profile, refs []profile.GoalReference) []agent.Goal {
-	var goals []agent.Goal
+func (b *builder) initialGoals(p *project.Profile, refs []profile.GoalReference) []agentfact.Goal {
+	var goals []agentfact.Goal
 	for _, ref := range refs {
 		kb, ok := p.KnowledgeBase(ref.KBAliasOrID)
 		if !ok {
@@ -320,8 +321,8 @@ func (b *builder) initialGoals(p *project.Profile, refs []profile.GoalReference)
 	return goals
 }
 
-func goalOf(e *knowledge.Entry, kb profile.KnowledgeReference, priority *float64) agent.Goal {
-	g := agent.Goal{ID: e.ID, KB: kb.Alias, Description: e.Description(), Priority: e.Priority, Status: string(e.Status())}
+func goalOf(e *knowledge.Entry, kb profile.KnowledgeReference, priority *float64) agentfact.Goal {
+	g := agentfact.Goal{ID: e.ID, KB: kb.Alias, Description: e.Description(), Priority: e.Priority, Status: string(e.Status())}
 	if g.KB == "" {
 		g.KB = kb.SourceID
 	}

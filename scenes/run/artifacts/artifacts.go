@@ -18,7 +18,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/agent/tool"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
@@ -59,7 +59,7 @@ const idBytes = len(prefix) + 64
 func Kept(journal interface {
 	Scan(q persistence.Query, yield func(protocol.Record) error) error
 }, named Names) error {
-	return journal.Scan(persistence.Query{Kinds: []string{agent.FactCallAnswered}}, func(r protocol.Record) error {
+	return journal.Scan(persistence.Query{Kinds: []string{agentfact.FactCallAnswered}}, func(r protocol.Record) error {
 		named.Add(r.Data)
 		return nil
 	})

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/agent/tool"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
@@ -52,13 +52,13 @@ func store(t *testing.T) (dir string, s *persistence.Store, ids []string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
-	fact := &agent.CallAnswered{Kind: "tool", Request: 1, Artifacts: []tool.Artifact{{ID: ids[0], Size: 6}}}
+	fact := &agentfact.CallAnswered{Kind: "tool", Request: 1, Artifacts: []tool.Artifact{{ID: ids[0], Size: 6}}}
 	for scene, data := range map[string][]byte{"s": fact.AppendMsg(nil), outside.JournalID("s"): []byte("\xa9" + ids[1])} {
 		j, err := s.Journal(scene)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := j.Append(1, "a", agent.FactCallAnswered, data); err != nil {
+		if _, err := j.Append(1, "a", agentfact.FactCallAnswered, data); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := j.Sync(t.Context()); err != nil {

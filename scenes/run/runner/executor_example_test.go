@@ -8,6 +8,7 @@ import (
 	"testing/fstest"
 
 	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/effect"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/outside"
@@ -22,11 +23,11 @@ type oracle struct{}
 func (oracle) Name() string { return "delphi" }
 
 // MayRepeat says whether a question may be asked again after a kill.
-func (oracle) MayRepeat(*agent.Ask) bool { return true }
+func (oracle) MayRepeat(*effect.Ask) bool { return true }
 
 // Do carries out a call.
-func (oracle) Do(_ context.Context, q *agent.Ask) agent.Answered {
-	return agent.Answered{Output: fmt.Sprintf("%v? Ask again.", q.Call.Params["q"])}
+func (oracle) Do(_ context.Context, q *effect.Ask) effect.Answered {
+	return effect.Answered{Output: fmt.Sprintf("%v? Ask again.", q.Call.Params["q"])}
 }
 
 // seeker is an agent that asks the oracle in each of its turns.

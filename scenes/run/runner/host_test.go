@@ -11,6 +11,8 @@ import (
 	"testing/fstest"
 
 	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/agentfact"
+	"tavernsim/engine/agent/effect"
 	"tavernsim/internal/metrics"
 	"tavernsim/protocol"
 	"tavernsim/scenes/outside"
@@ -134,10 +136,10 @@ func TestFollowScene(t *testing.T) {
 // parrot is a tool of the program that embeds the run.
 type parrot struct{}
 
-func (parrot) Name() string              { return "parrot" }
-func (parrot) MayRepeat(*agent.Ask) bool { return true }
-func (parrot) Do(_ context.Context, q *agent.Ask) agent.Answered {
-	return agent.Answered{Output: q.Call.Params["say"]}
+func (parrot) Name() string               { return "parrot" }
+func (parrot) MayRepeat(*effect.Ask) bool { return true }
+func (parrot) Do(_ context.Context, q *effect.Ask) effect.Answered {
+	return effect.Answered{Output: q.Call.Params["say"]}
 }
 
 func parrots() fstest.MapFS {
@@ -192,7 +194,7 @@ func TestExternalTools(t *testing.T) {
 	}
 	called := errors.New("called")
 	if err := r.Scenes[0].Follow(t.Context(), 1, func(rec protocol.Record) error {
-		if rec.Kind == agent.FactCallMade {
+		if rec.Kind == agentfact.FactCallMade {
 			return called
 		}
 		return nil

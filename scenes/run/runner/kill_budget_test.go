@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/tools/txtar"
 
-	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/budget"
 	"tavernsim/llm/endpoint"
 	"tavernsim/llm/mock"
@@ -157,14 +157,14 @@ func folded(t *testing.T, dir string) (used budget.Amount, cut int) {
 		t.Fatal(err)
 	}
 	codec := machines.NewCodec()
-	err = journal.Scan(persistence.Query{Kinds: []string{agent.FactModelAnswered}}, func(r protocol.Record) error {
+	err = journal.Scan(persistence.Query{Kinds: []string{agentfact.FactModelAnswered}}, func(r protocol.Record) error {
 		f, err := codec.ReadFact(r.Kind, r.Data)
 		if err != nil {
 			return err
 		}
-		x, _ := f.(*agent.ModelAnswered).Answered()
+		x, _ := f.(*agentfact.ModelAnswered).Answered()
 		took, _ := budget.Taken(&x.Model)
-		if used = used.Plus(took); f.(*agent.ModelAnswered).Cut() {
+		if used = used.Plus(took); f.(*agentfact.ModelAnswered).Cut() {
 			cut++
 		}
 		return nil

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/agentfact"
 	"tavernsim/llm"
 	"tavernsim/llm/endpoint"
 	"tavernsim/llm/llmtest/served"
@@ -65,7 +65,7 @@ func chooses(t *testing.T) *project.Project {
 }
 
 // eachAnswer reads the answers of models in the journal of a run.
-func eachAnswer(t *testing.T, dir string, yield func(agent string, x *agent.ModelAnswered)) {
+func eachAnswer(t *testing.T, dir string, yield func(agent string, x *agentfact.ModelAnswered)) {
 	t.Helper()
 	o, err := rundir.Open(dir)
 	if err != nil {
@@ -82,10 +82,10 @@ func eachAnswer(t *testing.T, dir string, yield func(agent string, x *agent.Mode
 	}
 	defer j.Close()
 	codec := machines.NewCodec()
-	if err := j.Scan(persistence.Query{Kinds: []string{agent.FactModelAnswered}}, func(r protocol.Record) error {
+	if err := j.Scan(persistence.Query{Kinds: []string{agentfact.FactModelAnswered}}, func(r protocol.Record) error {
 		f, err := codec.ReadFact(r.Kind, r.Data)
 		if err == nil {
-			yield(r.Actor, f.(*agent.ModelAnswered))
+			yield(r.Actor, f.(*agentfact.ModelAnswered))
 		}
 		return err
 	}); err != nil {
@@ -94,7 +94,7 @@ func eachAnswer(t *testing.T, dir string, yield func(agent string, x *agent.Mode
 }
 
 func eachServed(t *testing.T, dir string, yield func(*llm.Served)) {
-	eachAnswer(t, dir, func(name string, x *agent.ModelAnswered) {
+	eachAnswer(t, dir, func(name string, x *agentfact.ModelAnswered) {
 		if x.Error != "" || x.Origin == nil || len(x.Origin.Served) == 0 {
 			t.Errorf("%s: %+v", name, x)
 			return
@@ -113,7 +113,7 @@ func servedBy(t *testing.T, dir string) map[string]int {
 		}
 		all[text]++
 	})
-	eachAnswer(t, dir, func(name string, x *agent.ModelAnswered) {
+	eachAnswer(t, dir, func(name string, x *agentfact.ModelAnswered) {
 		s := llm.ServedOf(x.Origin.Served)
 		if (s.By == llm.ByRule) != (name == "c_1") || s.By == llm.ByLLM && (x.Origin.Endpoint != "cloud" || len(x.Origin.Question) != 32) {
 			t.Errorf("%s: %+v of %+v", name, s, x.Origin)

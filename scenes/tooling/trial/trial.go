@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/effect"
 	"tavernsim/engine/permit"
 	"tavernsim/engine/workflow"
 	"tavernsim/protocol"
@@ -24,7 +25,7 @@ type Options struct {
 	Policy  *permit.Judge // nil = every call is allowed
 	Profile string        // that the policy judges; "" = none
 	Waits   bool          // repetitions of nodes wait
-	Call    func(context.Context, *agent.Ask) tools.Result
+	Call    func(context.Context, *effect.Ask) tools.Result
 }
 
 // Try makes one call of a tool. Wrong parameters are a result, too.
@@ -91,7 +92,7 @@ func (x *trial) call(t *project.Tool, call *protocol.Call, number int, timeout t
 	if x.calls > 1 {
 		draw = draw.Sub(uint64(x.calls))
 	}
-	return x.opt.Call(x.ctx, &agent.Ask{
+	return x.opt.Call(x.ctx, &effect.Ask{
 		Kind: "tool", Number: x.calls, First: cmp.Or(number, x.calls), Timeout: timeout, Call: call,
 		Model: protocol.ModelRequest{Agent: "cli", Turn: 1, Draw: draw},
 	})

@@ -10,7 +10,7 @@ import (
 	"io"
 	"strings"
 
-	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/agent/tool"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
@@ -44,7 +44,7 @@ func List(runDir string, s *inspect.Scene, q Query, yield func(Line) error) erro
 	if err := s.Known(q.Agent); err != nil {
 		return err
 	}
-	query, err := s.Query(q.Span, persistence.Query{Actor: q.Agent, Kinds: []string{agent.FactCallAnswered, agent.FactCallMade}})
+	query, err := s.Query(q.Span, persistence.Query{Actor: q.Agent, Kinds: []string{agentfact.FactCallAnswered, agentfact.FactCallMade}})
 	if err != nil {
 		return err
 	}
@@ -74,12 +74,12 @@ type listing struct {
 }
 
 func (l *listing) fact(r protocol.Record) error {
-	if r.Kind == agent.FactCallMade {
+	if r.Kind == agentfact.FactCallMade {
 		lines := l.open[r.Actor]
 		if delete(l.open, r.Actor); len(lines) == 0 {
 			return nil
 		}
-		id, _, err := agent.ReadCall(r.Data)
+		id, _, err := agentfact.ReadCall(r.Data)
 		if err != nil {
 			return err
 		}
@@ -89,7 +89,7 @@ func (l *listing) fact(r protocol.Record) error {
 	if err != nil {
 		return err
 	}
-	answered, ok := fact.(*agent.CallAnswered)
+	answered, ok := fact.(*agentfact.CallAnswered)
 	if !ok || len(answered.Artifacts) == 0 {
 		return nil
 	}

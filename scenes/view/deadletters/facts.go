@@ -2,7 +2,7 @@ package deadletters
 
 import (
 	"tavernsim/engine/agenda"
-	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/secret"
 	"tavernsim/protocol"
@@ -12,13 +12,13 @@ import (
 // Kinds of facts that tell of messages that were refused, in order. A new one is
 // a line here and one in [Of].
 func Kinds() []string {
-	return []string{agent.FactDropped, agent.FactUnacknowledged, agenda.FactDeadLettered, bus.FactRefused, bus.FactRouted}
+	return []string{agentfact.FactDropped, agentfact.FactUnacknowledged, agenda.FactDeadLettered, bus.FactRefused, bus.FactRouted}
 }
 
 // NamesOnly reports whether facts of a kind name events and hold nothing of them:
 // [Letter.Complete] takes the rest from the fact that routed the event.
 func NamesOnly(kind string) bool {
-	return kind == agent.FactDropped || kind == agent.FactUnacknowledged || kind == agenda.FactDeadLettered
+	return kind == agentfact.FactDropped || kind == agentfact.FactUnacknowledged || kind == agenda.FactDeadLettered
 }
 
 // Of are the letters that a fact tells of. name is an agent's by its ordinal.
@@ -30,9 +30,9 @@ func Of(fact protocol.Fact, name func(uint32) string) []Letter {
 		return marked(x)
 	case *agenda.DeadLettered:
 		return []Letter{ofMailbox(x)}
-	case *agent.Dropped:
+	case *agentfact.Dropped:
 		return dropped(x, name(x.Agent))
-	case *agent.Unacknowledged:
+	case *agentfact.Unacknowledged:
 		return []Letter{unacknowledged(x, name(x.Agent))}
 	}
 	return nil
@@ -68,13 +68,13 @@ func ofMailbox(x *agenda.DeadLettered) Letter {
 
 // dropped are what did not fit into an inbox: the named ones, and how many
 // more for each reason.
-func dropped(x *agent.Dropped, who string) (list []Letter) {
-	more := map[agent.DropReason]int64{agent.DropInboxFull: x.InboxFull, agent.DropQueueFull: x.QueueFull}
+func dropped(x *agentfact.Dropped, who string) (list []Letter) {
+	more := map[agentfact.DropReason]int64{agentfact.DropInboxFull: x.InboxFull, agentfact.DropQueueFull: x.QueueFull}
 	for _, d := range x.Events {
 		more[d.Reason]--
 		list = append(list, Letter{Event: d.Event, Source: d.Source, Agent: who, Reason: string(d.Reason)})
 	}
-	for _, reason := range []agent.DropReason{agent.DropInboxFull, agent.DropQueueFull} {
+	for _, reason := range []agentfact.DropReason{agentfact.DropInboxFull, agentfact.DropQueueFull} {
 		if n := more[reason]; n > 0 {
 			list = append(list, Letter{Agent: who, Reason: string(reason), Count: n})
 		}
@@ -82,7 +82,7 @@ func dropped(x *agent.Dropped, who string) (list []Letter) {
 	return list
 }
 
-func unacknowledged(x *agent.Unacknowledged, who string) Letter {
+func unacknowledged(x *agentfact.Unacknowledged, who string) Letter {
 	return Letter{Event: x.Event, Type: x.Type, Source: x.Source, Agent: who, Reason: string(x.Reason), Trace: x.TraceID, Chain: Chain(x.Chain)}
 }
 

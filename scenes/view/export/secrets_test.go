@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/tools/txtar"
 
-	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/agentfact"
 	"tavernsim/internal/metrics"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
@@ -106,7 +106,7 @@ func TestSecrets(t *testing.T) {
 	held := 0
 	err = s.Journal().Scan(persistence.Query{}, func(r protocol.Record) error {
 		n := strings.Count(string(r.Data), "hunter2")
-		if held += n; n > 0 && r.Kind == agent.FactCallMade {
+		if held += n; n > 0 && r.Kind == agentfact.FactCallMade {
 			t.Errorf("the fact of a call holds a secret: %q", r.Data)
 		}
 		return nil

@@ -6,6 +6,7 @@ import (
 
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/secret"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
@@ -124,7 +125,7 @@ func Private(m *agent.Machine) map[string]any {
 }
 
 // GoalOf is a goal with the names of its page.
-func GoalOf(g agent.Goal) factjson.Object {
+func GoalOf(g agentfact.Goal) factjson.Object {
 	return factjson.Object{{Name: "id", Value: g.ID}, {Name: "kb", Value: g.KB}, {Name: "description", Value: g.Description}, {Name: "priority", Value: g.Priority}, {Name: "status", Value: g.Status}, {Name: "details", Value: factjson.Value(g.Details)}}
 }
 
@@ -177,13 +178,13 @@ func (s *Scene) lastTurns(id string, through persistence.Wave) ([]TurnSummary, e
 		return []TurnSummary{}, nil // the beginning; a query to 0 has no end
 	}
 	// The failure of an actor is a fact of the scene, so both are read.
-	err := s.Scan(persistence.Query{To: through.Last, Kinds: []string{agent.FactTurnEnded, agenda.FactAgentFailed}}, func(r protocol.Record) error {
-		if r.Actor != id && r.Kind == agent.FactTurnEnded {
+	err := s.Scan(persistence.Query{To: through.Last, Kinds: []string{agentfact.FactTurnEnded, agenda.FactAgentFailed}}, func(r protocol.Record) error {
+		if r.Actor != id && r.Kind == agentfact.FactTurnEnded {
 			return nil
 		}
 		fact, err := s.Fact(r)
 		switch x := fact.(type) {
-		case *agent.TurnEnded:
+		case *agentfact.TurnEnded:
 			last.add(TurnSummary{Turn: x.Turn, Seq: r.Seq, Time: r.Time.String(), Outcome: string(x.Outcome), Error: secret.Text(x.Error), Events: x.Perceived, Calls: x.Calls, Models: x.ModelCalls, Changed: x.Changed})
 		case *agenda.AgentFailed:
 			if int(x.Agent) == o {

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"tavernsim/engine/agenda"
-	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/agentfact"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/history"
@@ -140,9 +140,9 @@ func (s *Scene) agentCounts() ([]AgentLine, error) {
 	for in := range s.agents.All() {
 		lines[in.Ordinal] = AgentLine{Agent: in.ID, Profile: in.Profile.Definition.ID, ordinal: in.Ordinal}
 	}
-	err := s.facts(persistence.Query{Kinds: []string{agent.FactTurnEnded, agenda.FactAgentFailed}}, func(r protocol.Record, fact protocol.Fact) error {
+	err := s.facts(persistence.Query{Kinds: []string{agentfact.FactTurnEnded, agenda.FactAgentFailed}}, func(r protocol.Record, fact protocol.Fact) error {
 		switch x := fact.(type) {
-		case *agent.TurnEnded:
+		case *agentfact.TurnEnded:
 			if int(x.Agent) < len(lines) {
 				lines[x.Agent].count(x, r.Time)
 			}
@@ -171,9 +171,9 @@ func (s *Scene) agentCosts(lines []AgentLine) error {
 	return err
 }
 
-func (a *AgentLine) count(x *agent.TurnEnded, at protocol.Time) {
+func (a *AgentLine) count(x *agentfact.TurnEnded, at protocol.Time) {
 	a.Turns++
-	if x.Outcome != agent.OutcomeOK {
+	if x.Outcome != agentfact.OutcomeOK {
 		a.Failures++
 	}
 	a.Calls += x.Calls

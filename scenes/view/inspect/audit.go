@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"tavernsim/engine/agenda"
-	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/secret"
@@ -79,7 +79,7 @@ func (a *auditing) run(query persistence.Query) (err error) {
 		return err
 	}
 	if a.q.Tool != "" || len(a.q.What) > 0 && !slices.ContainsFunc(a.q.What, func(what string) bool { return !ofTool(what) }) {
-		query.Kinds, query.Actor = []string{agent.FactCallMade, agent.FactCallAsked, agent.FactCallJudged}, a.q.Agent
+		query.Kinds, query.Actor = []string{agentfact.FactCallMade, agentfact.FactCallAsked, agentfact.FactCallJudged}, a.q.Agent
 		return a.Scan(query, a.record)
 	}
 	start, err := a.startOf(query)
@@ -166,7 +166,7 @@ func (a *auditing) record(r protocol.Record) error {
 // changesOf are the changes of a fact; facts that tell of none are not decoded.
 func (a *auditing) changesOf(r protocol.Record) ([]Change, protocol.Fact, error) {
 	switch r.Kind {
-	case agent.FactTurnEnded, agent.FactModelAnswered, agent.FactCallAnswered, agent.FactSaid, bus.FactRouted, bus.FactRefused, agenda.FactWaveClosed:
+	case agentfact.FactTurnEnded, agentfact.FactModelAnswered, agentfact.FactCallAnswered, agentfact.FactSaid, bus.FactRouted, bus.FactRefused, agenda.FactWaveClosed:
 		return nil, nil, nil
 	}
 	fact, err := a.Fact(r)
@@ -244,9 +244,9 @@ func (a *auditing) before(r protocol.Record, fact protocol.Fact, list []Change) 
 	case *world.Refused:
 		list[0].Before = at(a.state.World(), x.Path)
 		list[0].After = list[0].Before
-	case *agent.StateUpdated:
+	case *agentfact.StateUpdated:
 		list[0].Before, list[0].Turn = a.privateValue(r.Actor, a.seenAt(list[0].path)), a.turn(r.Actor)
-	case *agent.GoalsUpdated:
+	case *agentfact.GoalsUpdated:
 		list[0].Before, list[0].Turn = a.goal(r.Actor, x.Goal.ID), a.turn(r.Actor)
 	case *knowledge.Written:
 		if base, ok := a.state.Knowledge().Base(x.KB); ok {
@@ -259,7 +259,7 @@ func (a *auditing) before(r protocol.Record, fact protocol.Fact, list []Change) 
 
 // after fills in what is there now.
 func (a *auditing) after(r protocol.Record, fact protocol.Fact, list []Change) {
-	if _, ok := fact.(*agent.StateUpdated); ok {
+	if _, ok := fact.(*agentfact.StateUpdated); ok {
 		list[0].After = a.privateValue(r.Actor, a.seenAt(list[0].path))
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"strings"
 
-	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/permit"
 	"tavernsim/engine/secret"
@@ -91,24 +91,24 @@ func changes(r protocol.Record, wave uint64, f protocol.Fact) []Change {
 		return []Change{base}
 	case *statecmd.Committed:
 		return commandChanges(base, x)
-	case *agent.StateUpdated:
+	case *agentfact.StateUpdated:
 		base.What, base.By, base.Op, base.Path, base.Value = WhatPrivate, r.Actor, x.Op, x.Path, factjson.At(x.Path, factjson.Value(x.Value))
 		base.path = pathIn(x.Path)
 		return []Change{base}
-	case *agent.GoalsUpdated:
+	case *agentfact.GoalsUpdated:
 		base.What, base.By, base.Op, base.Path, base.After = WhatGoal, r.Actor, "set", x.Goal.ID, GoalOf(x.Goal)
 		if x.Removed {
 			base.Op, base.After = "delete", nil
 		}
 		return []Change{base}
-	case *agent.CallMade:
+	case *agentfact.CallMade:
 		base.What, base.By, base.Through, base.Turn, base.Tool = WhatCall, r.Actor, x.ID, turnOf(x.ID), x.Tool
 		base.Op, base.Status, base.Error, base.Value, base.After = string(x.Origin), string(x.Status), secret.Text(x.Error), factjson.Value(x.Params), factjson.Value(x.Output)
 		return []Change{base}
-	case *agent.CallAsked:
+	case *agentfact.CallAsked:
 		base.What, base.Status, base.Value = WhatAsk, StatusAsked, factjson.Value(x.Params)
 		return []Change{base.judged(r, x.ID, x.Tool, x.Rule, x.Reason)}
-	case *agent.CallJudged:
+	case *agentfact.CallJudged:
 		if base.What, base.Op, base.Status = WhatAsk, x.By, StatusDenied; x.By == permit.ByPolicy {
 			base.What = WhatPolicy
 		}

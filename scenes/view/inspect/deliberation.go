@@ -9,6 +9,7 @@ import (
 
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/secret"
@@ -250,14 +251,14 @@ func newDeliberation(id string, t *turnFacts) *Deliberation {
 }
 
 // servedOf is nil if the request named the model that answered.
-func servedOf(m *agent.ModelAnswered) any {
+func servedOf(m *agentfact.ModelAnswered) any {
 	if m.Origin == nil || len(m.Origin.Served) == 0 {
 		return nil
 	}
 	return factjson.Value(m.Origin.Served)
 }
 
-func called(c *agent.CallMade) Called {
+func called(c *agentfact.CallMade) Called {
 	return Called{ID: c.ID, Tool: c.Tool, Origin: string(c.Origin), Params: factjson.Value(c.Params), Status: string(c.Status), Output: factjson.Value(c.Output), Error: secret.Text(c.Error), Observed: c.Observe}
 }
 

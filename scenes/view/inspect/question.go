@@ -4,7 +4,8 @@ import (
 	"slices"
 
 	"tavernsim/engine/agenda"
-	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/agentfact"
+	"tavernsim/engine/agent/effect"
 	"tavernsim/engine/prompt"
 	"tavernsim/engine/secret"
 	"tavernsim/persistence"
@@ -67,8 +68,8 @@ func (s *Scene) questions(d *Deliberation, t *turnFacts, state *machines.State) 
 	if again.Seed, err = s.seed(made.Seed, t.first); err != nil {
 		return err
 	}
-	d.Differs, err = again.Again(func(q *agent.Ask) {
-		if q.Kind == agent.KindModel {
+	d.Differs, err = again.Again(func(q *effect.Ask) {
+		if q.Kind == effect.KindModel {
 			s.answered(d, t, q)
 		}
 	})
@@ -77,8 +78,8 @@ func (s *Scene) questions(d *Deliberation, t *turnFacts, state *machines.State) 
 
 // answered adds a question to its answer. Older facts do not number requests: answers
 // came in the order of the questions then.
-func (s *Scene) answered(d *Deliberation, t *turnFacts, q *agent.Ask) {
-	i := slices.IndexFunc(t.models, func(m *agent.ModelAnswered) bool { return int(m.Request) == q.Number && !m.Cut() })
+func (s *Scene) answered(d *Deliberation, t *turnFacts, q *effect.Ask) {
+	i := slices.IndexFunc(t.models, func(m *agentfact.ModelAnswered) bool { return int(m.Request) == q.Number && !m.Cut() })
 	if i < 0 && q.Number <= len(t.models) && t.models[q.Number-1].Request == 0 {
 		i = q.Number - 1
 	}

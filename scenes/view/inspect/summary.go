@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"tavernsim/engine/agenda"
-	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/secret"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
@@ -120,7 +120,7 @@ func (s *Scene) Summary(newest uint64) (*Summary, error) {
 	if err := s.Scan(persistence.Query{From: b.out.Newest}, b.fact); err != nil {
 		return nil, err
 	}
-	if b.out.Models, err = s.models(b.kinds[agent.FactModelAnswered], b.out.Newest); err != nil {
+	if b.out.Models, err = s.models(b.kinds[agentfact.FactModelAnswered], b.out.Newest); err != nil {
 		return nil, err
 	}
 	if b.out.Ended, err = s.ended(); err != nil {
@@ -231,7 +231,7 @@ func (b *summing) fact(r protocol.Record) error {
 	switch x := fact.(type) {
 	case *machines.CallSeen:
 		return b.call(r, x)
-	case *agent.TurnEnded:
+	case *agentfact.TurnEnded:
 		b.turn(r, x)
 	case *agenda.AgentFailed:
 		b.agentFailed(r, x)
@@ -246,7 +246,7 @@ func (b *summing) fact(r protocol.Record) error {
 // read decodes of a fact what the stage does.
 func (b *summing) read(r protocol.Record) (protocol.Fact, error) {
 	switch {
-	case r.Kind == agent.FactCallMade:
+	case r.Kind == agentfact.FactCallMade:
 		x := &machines.CallSeen{}
 		return x, x.Read(r.Data)
 	case b.codec.FactType(r.Kind).Bytes:
@@ -264,7 +264,7 @@ func (b *summing) agent(id string) *Work {
 	return w
 }
 
-func (b *summing) turn(r protocol.Record, x *agent.TurnEnded) {
+func (b *summing) turn(r protocol.Record, x *agentfact.TurnEnded) {
 	if !machines.Deliberates(b, x.Agent) {
 		return
 	}
@@ -296,7 +296,7 @@ func (b *summing) call(r protocol.Record, seen *machines.CallSeen) error {
 		return nil
 	}
 	fact, err := b.Fact(r)
-	if x, ok := fact.(*agent.CallMade); ok {
+	if x, ok := fact.(*agentfact.CallMade); ok {
 		b.example(machines.Refusal{What: machines.RefusedCall, Reason: string(seen.Status), Example: r.Actor + ": " + seen.Tool + ": " + x.Error})
 	}
 	return err

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"tavernsim/engine/agenda"
-	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/agentfact"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/run/runner"
@@ -25,7 +25,7 @@ func TestSummaryCountsEachDeliberationOnce(t *testing.T) {
 	b, own := s.summing(begun), uint32(s.agents.Len())
 	b.timeline(s.journal.Durable().MaxTime)
 	for i, f := range []protocol.Fact{
-		&agent.TurnEnded{Agent: 0, Outcome: agent.OutcomeOK}, &agent.TurnEnded{Agent: 0, Outcome: agent.OutcomeFailed}, &agent.TurnEnded{Agent: own, Outcome: agent.OutcomeFailed},
+		&agentfact.TurnEnded{Agent: 0, Outcome: agentfact.OutcomeOK}, &agentfact.TurnEnded{Agent: 0, Outcome: agentfact.OutcomeFailed}, &agentfact.TurnEnded{Agent: own, Outcome: agentfact.OutcomeFailed},
 		&agenda.AgentFailed{Agent: 0, WakeAt: 1}, &agenda.AgentFailed{Agent: 0}, &agenda.AgentFailed{Agent: own, WakeAt: 1}, &agenda.AgentFailed{Agent: own},
 	} {
 		raw, err := s.codec.Marshal(f)

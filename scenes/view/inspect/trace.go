@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"tavernsim/engine/agenda"
-	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/secret"
 	"tavernsim/persistence"
@@ -73,7 +73,7 @@ type TraceCall struct {
 
 // busy reports whether the event itself made the agent do something.
 func (r *Reaction) busy() bool {
-	return len(r.Published)+len(r.Effects) > 0 || r.Outcome != string(agent.OutcomeOK)
+	return len(r.Published)+len(r.Effects) > 0 || r.Outcome != string(agentfact.OutcomeOK)
 }
 
 // Trace draws the causal tree of an event.

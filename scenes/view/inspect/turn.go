@@ -1,7 +1,7 @@
 package inspect
 
 import (
-	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/secret"
 	"tavernsim/engine/statecmd"
 	"tavernsim/protocol"
@@ -13,9 +13,9 @@ import (
 type turnFacts struct {
 	first, last uint64 // seq
 	at          protocol.Time
-	end         *agent.TurnEnded
-	calls       []*agent.CallMade
-	models      []*agent.ModelAnswered
+	end         *agentfact.TurnEnded
+	calls       []*agentfact.CallMade
+	models      []*agentfact.ModelAnswered
 	said        []string
 	changes     []Change
 	other       []FactLine // of kinds that this view has no place for
@@ -28,15 +28,15 @@ func (t *turnFacts) take(r protocol.Record, f protocol.Fact) {
 	}
 	t.last, t.at = r.Seq, r.Time
 	switch x := f.(type) {
-	case *agent.TurnEnded:
+	case *agentfact.TurnEnded:
 		t.end = x
-	case *agent.CallMade:
+	case *agentfact.CallMade:
 		t.calls = append(t.calls, x)
-	case *agent.ModelAnswered:
+	case *agentfact.ModelAnswered:
 		t.models = append(t.models, x)
-	case *agent.Said:
+	case *agentfact.Said:
 		t.said = append(t.said, secret.Text(x.Text))
-	case *agent.StateUpdated, *agent.GoalsUpdated, *statecmd.Committed:
+	case *agentfact.StateUpdated, *agentfact.GoalsUpdated, *statecmd.Committed:
 		t.changes = append(t.changes, changes(r, 0, f)...)
 	default:
 		t.other = append(t.other, FactLine{Seq: r.Seq, Time: r.Time.String(), Actor: r.Actor, Kind: r.Kind, Data: factjson.Of(f)})

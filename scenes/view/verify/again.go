@@ -4,6 +4,8 @@ import (
 	"bytes"
 
 	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/agentfact"
+	"tavernsim/engine/agent/effect"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines"
@@ -18,14 +20,14 @@ type Single struct {
 	Agent   uint32
 	Seed    uint64 // in force at that time
 	At      protocol.Time
-	End     *agent.TurnEnded  // as it was recorded
-	Records []protocol.Record // its facts
+	End     *agentfact.TurnEnded // as it was recorded
+	Records []protocol.Record    // its facts
 }
 
 // Again decides it with the answers that were recorded and shows every request to the
 // outside that it makes, which is valid during the call. different says why what comes
 // out is not what was recorded, "" when it is.
-func (s *Single) Again(show func(*agent.Ask)) (different string, err error) {
+func (s *Single) Again(show func(*effect.Ask)) (different string, err error) {
 	t := &turn{agent: s.Agent, records: s.Records}
 	m := s.State.Agents[s.Agent]
 	wake := machines.Wake(s.Scene, m, s.State.Shown(), s.End.Wave, s.At, s.Seed, "")

@@ -3,6 +3,7 @@ package verify
 import (
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/tooltask"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/setup"
@@ -47,7 +48,7 @@ func (v *verifier) openArrivals() error {
 		switch r.Kind {
 		case agenda.FactWaveClosed:
 			in.At = r.Time
-		case agenda.FactAgentFailed, agent.FactTurnEnded:
+		case agenda.FactAgentFailed, agentfact.FactTurnEnded:
 			o, err := v.whose(r)
 			if err != nil {
 				return err
@@ -83,7 +84,7 @@ func (v *verifier) whose(r protocol.Record) (uint32, error) {
 	switch x := f.(type) {
 	case *agenda.AgentFailed:
 		o = x.Agent
-	case *agent.TurnEnded:
+	case *agentfact.TurnEnded:
 		o = x.Agent
 	}
 	if int(o) > v.state.Size() {
@@ -144,7 +145,7 @@ func (v *verifier) asItBegan(t *turn) error {
 		v.unsure[t.agent] = true
 	}
 	// An interrupted turn does not say how many observations it was shown.
-	blind := end.Outcome == agent.OutcomeInterrupted && len(m.Observations()) > 0
+	blind := end.Outcome == agentfact.OutcomeInterrupted && len(m.Observations()) > 0
 	t.lost = t.view == nil || v.unsure[t.agent] || blind
 	return nil
 }
@@ -152,11 +153,11 @@ func (v *verifier) asItBegan(t *turn) error {
 // overflowed: a turn tells that the inbox had no room.
 func (v *verifier) overflowed(t *turn) (bool, error) {
 	for _, r := range t.records {
-		if r.Kind != agent.FactDropped {
+		if r.Kind != agentfact.FactDropped {
 			continue
 		}
 		f, err := v.codec.ReadFact(r.Kind, r.Data)
-		if x, ok := f.(*agent.Dropped); err != nil || ok && x.InboxFull+x.QueueFull > 0 {
+		if x, ok := f.(*agentfact.Dropped); err != nil || ok && x.InboxFull+x.QueueFull > 0 {
 			return true, err
 		}
 	}

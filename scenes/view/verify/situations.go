@@ -4,7 +4,7 @@ import (
 	"context"
 	"sync"
 
-	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/effect"
 	"tavernsim/llm/replay"
 	"tavernsim/llm/surrogate"
 	"tavernsim/protocol"
@@ -16,8 +16,8 @@ import (
 // again for that.
 func Situations(ctx context.Context, made *setup.Scene, journal history.Journal, opt Options, to map[replay.Place]replay.Entry) error {
 	var mu sync.Mutex // guards to
-	opt.Asked = func(name string, turn uint64, q *agent.Ask) {
-		if q.Kind != agent.KindModel {
+	opt.Asked = func(name string, turn uint64, q *effect.Ask) {
+		if q.Kind != effect.KindModel {
 			return
 		}
 		e := replay.Entry{Profile: q.Model.Profile, Purpose: q.Model.Purpose, Situation: surrogate.Situation(&q.Model)}

@@ -4,7 +4,8 @@ import (
 	"context"
 	"sync"
 
-	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/agentfact"
+	"tavernsim/engine/agent/effect"
 	"tavernsim/engine/tooltask"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
@@ -20,8 +21,8 @@ import (
 func ToolAnswers(ctx context.Context, made *setup.Scene, journal history.Journal, opt Options, to *toolreplay.Answers) error {
 	a := answering{scene: made.ID, asked: map[requestAt]*toolreplay.Entry{}, codec: machines.NewCodec(), tasks: map[string]*toolreplay.Entry{}, to: to}
 	var mu sync.Mutex // guards a.asked
-	opt.Asked = func(name string, turn uint64, q *agent.Ask) {
-		if q.Kind != setup.KindTool && q.Kind != agent.KindApproval {
+	opt.Asked = func(name string, turn uint64, q *effect.Ask) {
+		if q.Kind != setup.KindTool && q.Kind != effect.KindApproval {
 			return
 		}
 		e := toolreplay.New(toolreplay.Place{Scene: made.ID, Agent: name, Turn: turn, Number: int64(q.Number)}, q.Kind, q.Call)
@@ -36,7 +37,7 @@ func ToolAnswers(ctx context.Context, made *setup.Scene, journal history.Journal
 	if err != nil {
 		return err
 	}
-	return journal.Scan(persistence.Query{From: journal.Begin().Last + 1, Kinds: []string{agent.FactCallAnswered, agent.FactTurnEnded, tooltask.FactOpened, tooltask.FactEnded}}, a.read)
+	return journal.Scan(persistence.Query{From: journal.Begin().Last + 1, Kinds: []string{agentfact.FactCallAnswered, agentfact.FactTurnEnded, tooltask.FactOpened, tooltask.FactEnded}}, a.read)
 }
 
 type requestAt struct {
@@ -49,7 +50,7 @@ type answering struct {
 	scene string
 	codec *protocol.Codec
 	asked map[requestAt]*toolreplay.Entry
-	turn  []*agent.CallAnswered // of the deliberation whose facts are being read; they stand together
+	turn  []*agentfact.CallAnswered // of the deliberation whose facts are being read; they stand together
 	tasks map[string]*toolreplay.Entry
 	to    *toolreplay.Answers
 }
@@ -60,9 +61,9 @@ func (a *answering) read(r protocol.Record) error {
 		return err
 	}
 	switch f := fact.(type) {
-	case *agent.CallAnswered:
+	case *agentfact.CallAnswered:
 		a.turn = append(a.turn, f)
-	case *agent.TurnEnded:
+	case *agentfact.TurnEnded:
 		for _, x := range a.turn {
 			a.answered(r.Actor, f.Turn, x)
 		}
@@ -80,7 +81,7 @@ func (a *answering) read(r protocol.Record) error {
 // kept is an output that outlives the reading of its fact.
 func kept(raw protocol.Raw) protocol.Raw { return append(protocol.Raw(nil), raw...) }
 
-func (a *answering) answered(name string, turn uint64, x *agent.CallAnswered) {
+func (a *answering) answered(name string, turn uint64, x *agentfact.CallAnswered) {
 	e := a.asked[requestAt{toolreplay.Place{Scene: a.scene, Agent: name, Turn: turn, Number: x.Request}, x.Kind}]
 	if e == nil {
 		return // of a program that embeds simd, or of a turn that cannot be decided again

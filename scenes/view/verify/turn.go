@@ -8,6 +8,8 @@ import (
 
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/agentfact"
+	"tavernsim/engine/agent/effect"
 	"tavernsim/protocol"
 	"tavernsim/scenes/machines"
 )
@@ -27,9 +29,9 @@ type turn struct {
 
 	facts    []protocol.KindData
 	requests []protocol.Sequenced
-	end      *agent.TurnEnded // as decided
-	lost     bool             // it cannot be decided again
-	trouble  string           // why there is no decision
+	end      *agentfact.TurnEnded // as decided
+	lost     bool                 // it cannot be decided again
+	trouble  string               // why there is no decision
 	err      error
 }
 
@@ -102,7 +104,7 @@ func (v *verifier) records(t *turn, ahead int) (int, error) {
 		}
 		t.records = append(t.records, r)
 		ahead++
-		if r.Kind != agent.FactTurnEnded {
+		if r.Kind != agentfact.FactTurnEnded {
 			continue
 		}
 		if r, ok := v.peek(ahead); ok && r.Kind == agenda.FactDeferred {
@@ -190,17 +192,17 @@ func (v *verifier) redo(t *turn) {
 }
 
 // cut reads the failures of requests that a kill cut off: the first facts of the turn.
-func (t *turn) cut(codec *protocol.Codec) (lost []*agent.Answered, err error) {
+func (t *turn) cut(codec *protocol.Codec) (lost []*effect.Answered, err error) {
 	for _, r := range t.records {
-		if r.Kind != agent.FactModelAnswered {
+		if r.Kind != agentfact.FactModelAnswered {
 			break
 		}
 		f, err := codec.ReadFact(r.Kind, r.Data)
 		if err != nil {
 			return nil, err
 		}
-		x, _ := f.(agent.Recorded).Answered()
-		if !f.(*agent.ModelAnswered).Cut() {
+		x, _ := f.(agentfact.Recorded).Answered()
+		if !f.(*agentfact.ModelAnswered).Cut() {
 			break
 		}
 		lost = append(lost, x)
@@ -209,7 +211,7 @@ func (t *turn) cut(codec *protocol.Codec) (lost []*agent.Answered, err error) {
 }
 
 // play gives a deliberation the recorded answers until it ends, or one is missing.
-func (t *turn) play(m *agent.Machine, wake *agent.Wake, codec *protocol.Codec, show func(*agent.Ask)) (protocol.Decision, error) {
+func (t *turn) play(m *agent.Machine, wake *agent.Wake, codec *protocol.Codec, show func(*effect.Ask)) (protocol.Decision, error) {
 	var err error
 	if wake.Lost, err = t.cut(codec); err != nil {
 		return protocol.Decision{}, err
@@ -228,12 +230,12 @@ func (t *turn) play(m *agent.Machine, wake *agent.Wake, codec *protocol.Codec, s
 }
 
 // tells is what tells of the requests of a deliberation; nil = nobody wants to know.
-func (v *verifier) tells(t *turn, m *agent.Machine) func(*agent.Ask) {
+func (v *verifier) tells(t *turn, m *agent.Machine) func(*effect.Ask) {
 	if v.opt.Asked == nil {
 		return nil
 	}
 	name, number := v.made.Name(t.agent), m.State.Turn+1
-	return func(q *agent.Ask) { v.opt.Asked(name, number, q) }
+	return func(q *effect.Ask) { v.opt.Asked(name, number, q) }
 }
 
 // heardMore: the deliberation perceived ephemeral events, whose payload nobody
@@ -254,7 +256,7 @@ func abandon(m *agent.Machine) {
 // encode keeps what a decision says beyond the machine's working memory.
 func (v *verifier) encode(t *turn, d protocol.Decision) error {
 	for _, f := range d.Facts {
-		if end, ok := f.(*agent.TurnEnded); ok && end.ToolCalls+end.ToolRefused > 0 {
+		if end, ok := f.(*agentfact.TurnEnded); ok && end.ToolCalls+end.ToolRefused > 0 {
 			f = t.asRecorded(*end, v.codec)
 		}
 		raw, err := v.codec.Append(nil, f)
@@ -262,7 +264,7 @@ func (v *verifier) encode(t *turn, d protocol.Decision) error {
 			return err
 		}
 		t.facts = append(t.facts, protocol.KindData{Kind: f.FactKind(), Data: raw})
-		if end, ok := f.(*agent.TurnEnded); ok {
+		if end, ok := f.(*agentfact.TurnEnded); ok {
 			kept := *end
 			t.end = &kept
 		}
@@ -274,7 +276,7 @@ func (v *verifier) encode(t *turn, d protocol.Decision) error {
 }
 
 // asRecorded leaves out what an older run did not say: what tools took.
-func (t *turn) asRecorded(end agent.TurnEnded, codec *protocol.Codec) *agent.TurnEnded {
+func (t *turn) asRecorded(end agentfact.TurnEnded, codec *protocol.Codec) *agentfact.TurnEnded {
 	if was, err := endOf(t.records[len(t.records)-1], codec); err == nil && was != nil && was.ToolCalls+was.ToolRefused == 0 {
 		end.ToolCalls, end.ToolTime, end.ToolBytes, end.ToolCost, end.ToolRefused = 0, 0, 0, 0, 0
 	}
@@ -285,15 +287,15 @@ func (t *turn) asRecorded(end agent.TurnEnded, codec *protocol.Codec) *agent.Tur
 type answersOf struct {
 	turn  *turn
 	codec *protocol.Codec
-	at    int              // of the records
-	open  []int            // model requests that wait, in the order in which they were asked
-	show  func(*agent.Ask) // nil = nobody looks
+	at    int               // of the records
+	open  []int             // model requests that wait, in the order in which they were asked
+	show  func(*effect.Ask) // nil = nobody looks
 }
 
 func (a *answersOf) ask(effects []protocol.Effect) {
 	for _, e := range effects {
-		q, ok := e.(*agent.Ask)
-		if ok && q.Kind == agent.KindModel {
+		q, ok := e.(*effect.Ask)
+		if ok && q.Kind == effect.KindModel {
 			a.open = append(a.open, q.Number)
 		}
 		if ok && a.show != nil {
@@ -307,14 +309,14 @@ func (a *answersOf) next() any {
 	for ; a.at < len(a.turn.records); a.at++ {
 		r := a.turn.records[a.at]
 		switch r.Kind {
-		case agent.FactModelAnswered, agent.FactCallAnswered:
+		case agentfact.FactModelAnswered, agentfact.FactCallAnswered:
 			a.at++
 			return a.answer(r)
-		case agent.FactTurnEnded:
+		case agentfact.FactTurnEnded:
 			end, err := endOf(r, a.codec)
-			if err == nil && (end.Outcome == agent.OutcomeCancelled || end.Outcome == agent.OutcomeInterrupted) {
+			if err == nil && (end.Outcome == agentfact.OutcomeCancelled || end.Outcome == agentfact.OutcomeInterrupted) {
 				a.at++
-				return &agent.Cancel{Reason: end.Error, Interrupt: end.Outcome == agent.OutcomeInterrupted}
+				return &agent.Cancel{Reason: end.Error, Interrupt: end.Outcome == agentfact.OutcomeInterrupted}
 			}
 		}
 	}
@@ -328,12 +330,12 @@ func (a *answersOf) answer(r protocol.Record) any {
 		a.turn.err = err
 		return nil
 	}
-	x, ok := f.(agent.Recorded).Answered()
+	x, ok := f.(agentfact.Recorded).Answered()
 	if !ok {
 		a.turn.lost = true
 		return nil
 	}
-	if x.Kind != agent.KindModel {
+	if x.Kind != effect.KindModel {
 		return x
 	}
 	if x.Number == 0 && len(a.open) > 0 { // an older run: answers came in the order of the questions
@@ -380,7 +382,7 @@ func (v *verifier) handLost(t *turn) error {
 	if err != nil {
 		return err
 	}
-	if end == nil || end.Elapsed <= 0 && end.Outcome != agent.OutcomeInterrupted { // else what it asked for is held back, or nothing
+	if end == nil || end.Elapsed <= 0 && end.Outcome != agentfact.OutcomeInterrupted { // else what it asked for is held back, or nothing
 		in.Effects = v.askedFor()
 		v.lost = true
 	}

@@ -46,6 +46,7 @@ import (
 
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/effect"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/history"
@@ -105,7 +106,7 @@ type Options struct {
 
 	// Asked hears of every request of a deliberation that is decided again; turn counts
 	// from 1. It is called on many goroutines, and keeps nothing of the request. May be nil.
-	Asked func(agent string, turn uint64, q *agent.Ask)
+	Asked func(agent string, turn uint64, q *effect.Ask)
 }
 
 // Run decides a journal again and returns what it found, with the state at the

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"tavernsim/engine/agenda"
-	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/world"
 	"tavernsim/persistence"
@@ -189,11 +189,11 @@ func changedFacts(t *testing.T, s *scenestest.Scene, set scenestest.Settings) {
 		answered := map[string]uint64{} // of an agent: what its model answered last
 		if err := j.Read(1, func(r protocol.Record) error {
 			switch r.Kind {
-			case agent.FactModelAnswered:
+			case agentfact.FactModelAnswered:
 				answered[r.Actor] = r.Seq
 				return nil
-			case agent.FactSaid: // else the answer may have come to nothing
-				last[agent.FactModelAnswered] = answered[r.Actor]
+			case agentfact.FactSaid: // else the answer may have come to nothing
+				last[agentfact.FactModelAnswered] = answered[r.Actor]
 			}
 			last[r.Kind] = r.Seq
 			return nil
@@ -202,15 +202,15 @@ func changedFacts(t *testing.T, s *scenestest.Scene, set scenestest.Settings) {
 		}
 	})
 	changes := map[string]func(f protocol.Fact){
-		agent.FactSaid:          func(f protocol.Fact) { f.(*agent.Said).Text += "!" },
-		agent.FactTurnEnded:     func(f protocol.Fact) { f.(*agent.TurnEnded).Perceived++ },
-		agent.FactCallMade:      func(f protocol.Fact) { f.(*agent.CallMade).Error += "x" },
-		agent.FactModelAnswered: func(f protocol.Fact) { f.(*agent.ModelAnswered).Text = "I never said this." },
-		agent.FactStateUpdated:  func(f protocol.Fact) { f.(*agent.StateUpdated).Value = protocol.Encode("another") },
-		agenda.FactWaveClosed:   func(f protocol.Fact) { f.(*agenda.WaveClosed).Turns++ },
-		agenda.FactDeferred:     func(f protocol.Fact) { f.(*agenda.EffectsDeferred).Due++ },
-		"world.committed":       func(f protocol.Fact) { f.(*world.Committed).After++ },
-		bus.FactRouted:          func(f protocol.Fact) { f.(*bus.Routed).Priority++ },
+		agentfact.FactSaid:          func(f protocol.Fact) { f.(*agentfact.Said).Text += "!" },
+		agentfact.FactTurnEnded:     func(f protocol.Fact) { f.(*agentfact.TurnEnded).Perceived++ },
+		agentfact.FactCallMade:      func(f protocol.Fact) { f.(*agentfact.CallMade).Error += "x" },
+		agentfact.FactModelAnswered: func(f protocol.Fact) { f.(*agentfact.ModelAnswered).Text = "I never said this." },
+		agentfact.FactStateUpdated:  func(f protocol.Fact) { f.(*agentfact.StateUpdated).Value = protocol.Encode("another") },
+		agenda.FactWaveClosed:       func(f protocol.Fact) { f.(*agenda.WaveClosed).Turns++ },
+		agenda.FactDeferred:         func(f protocol.Fact) { f.(*agenda.EffectsDeferred).Due++ },
+		"world.committed":           func(f protocol.Fact) { f.(*world.Committed).After++ },
+		bus.FactRouted:              func(f protocol.Fact) { f.(*bus.Routed).Priority++ },
 	}
 	if set.Clock == agenda.Realtime {
 		delete(changes, agenda.FactDeferred) // latency passes by itself
@@ -243,7 +243,7 @@ func changedFacts(t *testing.T, s *scenestest.Scene, set scenestest.Settings) {
 				t.Fatalf("a side is missing: %+v", d)
 			}
 			// What a model said is an input: it shows in what was made of it.
-			if d.Seq != at && (kind != agent.FactModelAnswered || d.Seq < at) {
+			if d.Seq != at && (kind != agentfact.FactModelAnswered || d.Seq < at) {
 				t.Errorf("found at seq %d, changed at %d: %+v, recorded %+v, decided %+v", d.Seq, at, d, d.Recorded, d.Decided)
 			}
 			if one := run(t, changed, set, 1); !reflect.DeepEqual(one.Difference, d) {
@@ -292,7 +292,7 @@ func TestALostTurnAmongTheBlocked(t *testing.T) {
 		kinds = append(kinds, r.Kind)
 		if f, err := codec.ReadFact(r.Kind, r.Data); err != nil {
 			t.Fatal(err)
-		} else if m, ok := f.(*agent.ModelAnswered); ok && m.Error != "" {
+		} else if m, ok := f.(*agentfact.ModelAnswered); ok && m.Error != "" {
 			failed, m.Request, m.ErrorKind = true, 0, "" // as runs of an older version kept it
 			if r.Data, err = codec.Marshal(m); err != nil {
 				t.Fatal(err)

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"tavernsim/engine/agenda"
-	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/tooltask"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/setup"
@@ -427,8 +427,8 @@ func (v *verifier) side(r *protocol.Record) *Side {
 }
 
 // endOf reads the last of a turn's facts.
-func endOf(r protocol.Record, codec *protocol.Codec) (*agent.TurnEnded, error) {
+func endOf(r protocol.Record, codec *protocol.Codec) (*agentfact.TurnEnded, error) {
 	f, err := codec.ReadFact(r.Kind, r.Data)
-	end, _ := f.(*agent.TurnEnded)
+	end, _ := f.(*agentfact.TurnEnded)
 	return end, err
 }

@@ -1,7 +1,8 @@
-package agent
+package agentfact
 
 import (
 	"bytes"
+	"encoding/hex"
 	"reflect"
 	"strings"
 	"testing"
@@ -11,8 +12,9 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 	"pgregory.net/rapid"
 
+	"tavernsim/engine/agent/effect"
 	"tavernsim/engine/agent/private"
-	"tavernsim/engine/agent/profile"
+	"tavernsim/engine/agent/tool"
 	"tavernsim/protocol"
 )
 
@@ -41,18 +43,18 @@ func facts(t *rapid.T) []protocol.Fact {
 		},
 		&ModelAnswered{Model: text.Draw(t, "model"), Text: text.Draw(t, "text"), Calls: raw("calls"), Finish: protocol.FinishStop, Input: n.Draw(t, "in"), Output: n.Draw(t, "out"), Error: text.Draw(t, "failure"),
 			Request: n.Draw(t, "request"), ErrorKind: protocol.KindTimeout, Reasoning: text.Draw(t, "reasoning"), CacheRead: n.Draw(t, "cache"), ReasoningTokens: n.Draw(t, "thoughts")},
-		&ModelAnswered{Text: text.Draw(t, "text"), Calls: raw("calls"), Request: 1, Origin: &Origin{
+		&ModelAnswered{Text: text.Draw(t, "text"), Calls: raw("calls"), Request: 1, Origin: &effect.Origin{
 			Endpoint: text.Draw(t, "endpoint"), ID: text.Draw(t, "answer"), Fingerprint: text.Draw(t, "fingerprint"), Question: text.Draw(t, "question"),
 			Attempts: n.Draw(t, "attempts"), Refused: text.Draw(t, "refused"), CacheWrite: n.Draw(t, "write"), Estimated: rapid.Bool().Draw(t, "estimated"), Served: raw("served"),
 		}},
-		&ModelAnswered{Request: 1, Origin: &Origin{Endpoint: "cloud", Priced: true, Cost: n.Draw(t, "cost")}},
-		&ModelAnswered{Request: 1, Origin: &Origin{Priced: rapid.Bool().Draw(t, "priced"), Budget: &protocol.ModelBudget{
+		&ModelAnswered{Request: 1, Origin: &effect.Origin{Endpoint: "cloud", Priced: true, Cost: n.Draw(t, "cost")}},
+		&ModelAnswered{Request: 1, Origin: &effect.Origin{Priced: rapid.Bool().Draw(t, "priced"), Budget: &protocol.ModelBudget{
 			Ledger: text.Draw(t, "ledger"), Saved: rapid.Bool().Draw(t, "saved"), Lost: n.Draw(t, "lost"), LostNano: n.Draw(t, "lost cost"), Cut: rapid.Bool().Draw(t, "cut")}}},
 		&Said{Text: text.Draw(t, "said")},
 	}
 }
 
-// Hand-written bytes come back as they were; a cut or longer form is refused.
+// Promise 3. Bytes that are written by hand come back as they were; a cut or longer form is refused.
 func TestFactsRoundTrip(t *testing.T) {
 	codec := protocol.NewCodec(Facts())
 	rapid.Check(t, func(t *rapid.T) {
@@ -90,7 +92,7 @@ func TestFactsRoundTrip(t *testing.T) {
 	}
 }
 
-// Facts of runs that were made before the request's number was kept decode.
+// Promise 2. Facts of runs that were made before the request's number was kept decode.
 func TestOldModelAnswer(t *testing.T) {
 	old := msgp.AppendArrayHeader(nil, 8)
 	for _, s := range []string{"m", "hello"} {
@@ -115,7 +117,7 @@ func TestOldModelAnswer(t *testing.T) {
 	}
 }
 
-// They are the bytes that reflection would write: fields in their order, as a
+// Promise 1. They are the bytes that reflection would write: fields in their order, as a
 // list, integers in their shortest form. An Origin that is not there is left out, and
 // what is not there at its end.
 func TestFactsAreTheCodecsBytes(t *testing.T) {
@@ -136,7 +138,7 @@ func reflected(t *rapid.T, fields reflect.Value) []byte {
 	enc.UseCompactInts(true)
 	enc.UseArrayEncodedStructs(true)
 	n := 0
-	o, nested := reflect.TypeAssert[*Origin](fields.Addr())
+	o, nested := reflect.TypeAssert[*effect.Origin](fields.Addr())
 	end, ended := reflect.TypeAssert[*TurnEnded](fields.Addr())
 	for i := range fields.NumField() {
 		name, v := fields.Type().Field(i).Name, fields.Field(i)
@@ -157,7 +159,7 @@ func reflected(t *rapid.T, fields reflect.Value) []byte {
 			v = reflect.ValueOf(list)
 		}
 		n++
-		if _, nested := reflect.TypeAssert[*Origin](v); nested {
+		if _, nested := reflect.TypeAssert[*effect.Origin](v); nested {
 			buf.Write(reflected(t, v.Elem()))
 		} else if err := enc.Encode(v.Interface()); err != nil {
 			t.Fatal(err)
@@ -193,23 +195,26 @@ func FuzzReadFact(f *testing.F) {
 	})
 }
 
-func FuzzRestore(f *testing.F) {
-	codec := protocol.NewCodec(Facts())
-	s := State{own: own{Private: map[string]any{"a": int64(1)}}, Goals: []Goal{{ID: "g"}}}
-	s.hear(&protocol.Envelope{EventHeader: protocol.EventHeader{ID: "e"}, Kind: protocol.KindEvent, Body: protocol.NewBody(protocol.Encode("x"))}, &profile.Limits{MaxInbox: 9}, false)
-	s.observations = []Observation{{Kind: "k", Value: "v"}}
-	raw, err := Snapshot(codec, &s)
-	if err != nil {
-		f.Fatal(err)
+// Without artifacts the fact has the bytes that earlier versions wrote.
+func TestBytesOfCallAnswered(t *testing.T) {
+	f := CallAnswered{Kind: "tool", Request: 2, Output: protocol.Encode("soon"), Latency: 5, ErrorKind: "k", Error: "e"}
+	for text, with := range map[string][]tool.Artifact{"96a4746f6f6c02a4736f6f6e05a16ba165": nil, "": {{ID: "sha256-a", Size: 3, Type: "t", Name: "n"}}} {
+		f.Artifacts = with
+		raw := f.AppendMsg(nil)
+		if got := hex.EncodeToString(raw); with == nil && got != text {
+			t.Errorf("%s, want %s", got, text)
+		}
+		got, err := readCallAnswered(raw)
+		if err != nil || !reflect.DeepEqual(*got, f) {
+			t.Errorf("%+v, want %+v: %v", got, f, err)
+		}
+		if x, ok := got.Answered(); !ok || !reflect.DeepEqual(x.Artifacts, with) {
+			t.Errorf("%+v", x)
+		}
+		for n := range raw {
+			if _, err := readCallAnswered(raw[:n]); err == nil {
+				t.Errorf("%d bytes are a fact", n)
+			}
+		}
 	}
-	f.Add([]byte(raw))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		s, err := Restore(codec, b)
-		if err != nil {
-			return
-		}
-		if _, err := Snapshot(codec, &s); err != nil {
-			t.Fatal(err)
-		}
-	})
 }

@@ -1,8 +1,10 @@
-package agent
+package agentfact
 
 import (
 	"time"
 
+	"tavernsim/engine/agent/effect"
+	"tavernsim/engine/agent/private"
 	"tavernsim/engine/agent/talk"
 	"tavernsim/engine/agent/tool"
 	"tavernsim/protocol"
@@ -141,10 +143,14 @@ type StateUpdated struct {
 	Op    string // set, add, push, delete, merge
 	Value protocol.Raw
 
-	// next is the private state after it, for the agent that decided it. A fact that
-	// was read has none.
-	next own
+	next private.State
 }
+
+// Keep gives the fact the private state after it, for the agent that decided it.
+func (f *StateUpdated) Keep(next private.State) { f.next = next }
+
+// Next is the private state after it; false = the fact was read, and has none.
+func (f *StateUpdated) Next() (private.State, bool) { return f.next, f.next.Private != nil }
 
 // CallMade is a call with its result.
 type CallMade struct {
@@ -179,44 +185,7 @@ type ModelAnswered struct {
 
 	// Origin is left out of the fact, with what only endpoints give, if the model is
 	// inside the program.
-	Origin *Origin
-}
-
-// Origin is the part of the fact that answers of endpoints have, and those of models that
-// were chosen among several.
-type Origin struct {
-	Endpoint    string // its name
-	ID          string // of the answer, as the endpoint calls it
-	Fingerprint string
-	Question    string // hash of what the model read, in hexadecimal
-	Attempts    int64
-	Refused     string
-	CacheWrite  int64
-	Estimated   bool         // the tokens
-	Served      protocol.Raw // llm.Served; left out of the fact if it is empty
-
-	// Cost, in nano-dollars, is left out of the fact if the price is not known.
-	Cost   int64
-	Priced bool
-	Budget *protocol.ModelBudget // left out if budgets have nothing to do with it
-}
-
-// originOf is nil for an answer that was computed here.
-func originOf(a *protocol.ModelAnswer) *Origin {
-	o := a.Origin
-	if o == nil {
-		return nil
-	}
-	return &Origin{o.Endpoint, o.ID, o.Fingerprint, o.Question, o.Attempts, o.Refused, a.Usage.CacheWrite, a.Usage.Estimated, o.Served, o.Cost, o.Priced, o.Budget}
-}
-
-// give is the reverse of originOf.
-func (o *Origin) give(a *protocol.ModelAnswer) {
-	if o == nil {
-		return
-	}
-	a.Origin = &protocol.ModelOrigin{Endpoint: o.Endpoint, ID: o.ID, Fingerprint: o.Fingerprint, Question: o.Question, Attempts: o.Attempts, Refused: o.Refused, Served: o.Served, Cost: o.Cost, Priced: o.Priced, Budget: o.Budget}
-	a.Usage.CacheWrite, a.Usage.Estimated = o.CacheWrite, o.Estimated
+	Origin *effect.Origin
 }
 
 // Cut reports whether nobody waited for the answer: see protocol.ModelBudget.
@@ -243,34 +212,27 @@ type Recorded interface {
 	protocol.Fact
 	// Answered is the input from which the fact was made. ok is false if the fact
 	// is of a version that kept too little of a failure.
-	Answered() (x *Answered, ok bool)
+	Answered() (x *effect.Answered, ok bool)
 }
 
 // Answered implements Recorded.
-func (f *ModelAnswered) Answered() (x *Answered, ok bool) {
-	x = &Answered{Kind: KindModel, Number: int(f.Request), Model: protocol.ModelAnswer{
+func (f *ModelAnswered) Answered() (x *effect.Answered, ok bool) {
+	x = &effect.Answered{Kind: effect.KindModel, Number: int(f.Request), Model: protocol.ModelAnswer{
 		Model: f.Model, Text: f.Text, Reasoning: f.Reasoning, Finish: f.Finish, Latency: f.Latency,
 		Usage: protocol.Usage{Input: f.Input, Output: f.Output, CacheRead: f.CacheRead, Reasoning: f.ReasoningTokens},
 	}}
-	f.Origin.give(&x.Model)
+	f.Origin.Give(&x.Model)
 	x.Model.Calls, ok = talk.ReadCalls(f.Calls)
-	if x.Err = recordedError(f.ErrorKind, f.Error); x.Err != nil {
+	if x.Err = effect.Failure(f.ErrorKind, f.Error); x.Err != nil {
 		ok = ok && f.Request > 0
 	}
 	return x, ok
 }
 
 // Answered implements Recorded.
-func (f *CallAnswered) Answered() (x *Answered, ok bool) {
+func (f *CallAnswered) Answered() (x *effect.Answered, ok bool) {
 	v, err := f.Output.Value()
-	return &Answered{Kind: f.Kind, Number: int(f.Request), Output: v, Latency: f.Latency, Artifacts: f.Artifacts, Err: recordedError(f.ErrorKind, f.Error)}, err == nil
-}
-
-func recordedError(kind protocol.ErrorKind, text string) error {
-	if text == "" {
-		return nil
-	}
-	return &protocol.Error{Kind: kind, Message: text}
+	return &effect.Answered{Kind: f.Kind, Number: int(f.Request), Output: v, Latency: f.Latency, Artifacts: f.Artifacts, Err: effect.Failure(f.ErrorKind, f.Error)}, err == nil
 }
 
 // Said is text that the agent uttered.
@@ -309,7 +271,7 @@ type RequestAnswered struct {
 
 // StepsHeld records steps of a block that wait for a task of it.
 type StepsHeld struct {
-	Held held
+	Held Held
 }
 
 // StepsResumed records that such steps went on in this turn.
