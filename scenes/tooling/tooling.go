@@ -100,14 +100,15 @@ type Options struct {
 
 // Set carries out the tools of a project for one scene.
 type Set struct {
-	opt   Options
-	tools map[string]*toolOf // by id; without those that a workflow carries out
-	http  *httpcall.Executor
-	mcp   *mcp.Executor
-	rpc   *rpc.Executor
-	files *files.Executor
-	shell sessions
-	mock  *toolmock.Mock
+	opt    Options
+	tools  map[string]*toolOf // by id; without those that a workflow carries out
+	http   *httpcall.Executor
+	mcp    *mcp.Executor
+	script *script.Executor
+	rpc    *rpc.Executor
+	files  *files.Executor
+	shell  sessions
+	mock   *toolmock.Mock
 
 	before, after []*hook
 	// config are the values of options, by plugin and option.
@@ -166,7 +167,10 @@ func ForTries(opt Options) (*Set, error) {
 			if opt.Sandbox == nil && s.mode() == Live {
 				return nil, protocol.Errorf(protocol.KindNotFound, "the tool %s is a program, and this program has no sandbox for it (runner.Options.Sandbox); run with --tools mock", id)
 			}
-			x.executor = script.New(opt.Sandbox)
+			if s.script == nil {
+				s.script = script.New(opt.Sandbox)
+			}
+			x.executor = s.script
 		case manifest.MCP:
 			if d := opt.Project.Servers()[impl.Server].Definition; d.Command != "" && opt.Sandbox == nil && s.mode() == Live {
 				return nil, protocol.Errorf(protocol.KindNotFound, "the MCP server %s is a program, and this program has no sandbox for it (runner.Options.Sandbox); run with --tools mock", d.ID)
@@ -243,6 +247,9 @@ func (s *Set) Close() error {
 	}
 	if s.rpc != nil {
 		_ = s.rpc.Close() // the same
+	}
+	if s.script != nil {
+		_ = s.script.Close() // the same
 	}
 	s.shell.close()
 	if s.http != nil {

@@ -7,7 +7,8 @@
 // itself and starts the program. It stays as process 1 of the namespace, where it reaps
 // children, passes the end on, and dies with the engine.
 //
-// The owner makes a [Box] by [New]; it holds no process and needs no Close. The main
+// The owner makes a [Box] by [New]. It holds no process, but for one worker that waits for
+// the next call after a call that said [Command.More]: [Box.Rest] ends it. The main
 // function of the owner's program calls [Reexec] before anything else.
 //
 // # Promises
@@ -19,8 +20,10 @@
 //  3. A program has no socket of any family and no namespace, key, tracing, module or mount of its own making.
 //  4. Its processes, memory, processor time, files and output are bounded ([Limits]).
 //  5. When Run returns, no process of the program is left, and no goroutine of ours: however it forked, stopped itself or ignored signals.
+//     After Rest no worker is left either.
 //  6. A program sees no environment, descriptor, terminal or process of the engine.
-//  7. If the engine dies, its programs die.
+//  7. If the engine dies, its programs die, and the worker that waits.
+//  8. A worker does one job. One that was started ahead had nothing of any call before, and is in the namespaces from its start.
 //
 // # Left to others
 //

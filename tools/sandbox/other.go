@@ -17,6 +17,11 @@ func systemPaths() []string { return nil }
 // Reexec reports that this program is no worker: there are none on this system.
 func Reexec([]string) (code int, worker bool) { return 0, false }
 
+type spare struct{}
+
+// Rest ends nothing: no worker waits on this system.
+func (*Box) Rest() {}
+
 // HostIDs are the user and group that a program has on the host.
 func HostIDs() (uid, gid int) { return os.Geteuid(), os.Getegid() }
 

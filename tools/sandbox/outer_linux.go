@@ -15,6 +15,8 @@ import (
 // An outer stage gives the worker its namespaces.
 type outer interface {
 	name() string
+	// plain reports whether all workers start alike, and build the view of their job.
+	plain() bool
 	// command starts the worker. The caller adds outputs and pipes.
 	command(j *job) (*exec.Cmd, error)
 }
@@ -55,16 +57,17 @@ type namespaces struct{}
 
 func (namespaces) name() string { return "namespaces" }
 
-func (namespaces) command(j *job) (*exec.Cmd, error) {
+func (namespaces) plain() bool { return true }
+
+func (namespaces) command(*job) (*exec.Cmd, error) {
 	uid, gid := hostIDs()
-	j.View, j.Switch = true, uid != os.Geteuid()
 	c := exec.Command("/proc/self/exe") // also if the file was replaced since
 	c.Args = []string{"simd", reexecName}
 	c.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags:                 unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP,
 		UidMappings:                []syscall.SysProcIDMap{{ContainerID: insideID, HostID: uid, Size: 1}},
 		GidMappings:                []syscall.SysProcIDMap{{ContainerID: insideID, HostID: gid, Size: 1}},
-		GidMappingsEnableSetgroups: j.Switch,
+		GidMappingsEnableSetgroups: switches(),
 		AmbientCaps:                []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP, unix.CAP_SETUID, unix.CAP_SETGID},
 		Setsid:                     true,
 	}
@@ -81,6 +84,12 @@ func hostIDs() (uid, gid int) {
 		return nobody, nobody
 	}
 	return uid, gid
+}
+
+// switches reports whether the worker is root of the host, and leaves that user.
+func switches() bool {
+	uid, _ := hostIDs()
+	return uid != os.Geteuid()
 }
 
 // mapped reports whether a map of ids has nobody.
@@ -108,6 +117,8 @@ type bubblewrap struct {
 }
 
 func (bubblewrap) name() string { return "bubblewrap" }
+
+func (bubblewrap) plain() bool { return false }
 
 func (w bubblewrap) command(j *job) (*exec.Cmd, error) {
 	program, err := exec.LookPath("bwrap")

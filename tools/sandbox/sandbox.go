@@ -112,6 +112,9 @@ type Command struct {
 	Mounts []Mount
 	Files  []File
 	Limits Limits
+	// More says that calls like this one will follow: a worker is started ahead for the next
+	// one. It has nothing of any call, and ends after 30 s, by [Box.Rest], or with the engine.
+	More bool
 	// Keep bounds the files that the program leaves in Work and that become Result.Files; the
 	// zero value keeps none.
 	Keep remains.Keep
@@ -164,6 +167,9 @@ type Box struct {
 	mu     sync.Mutex    // guards the following fields; held while the probe runs
 	report *probe.Report // nil = not tried yet
 	chosen outer
+
+	spareMu sync.Mutex
+	spare   spare
 }
 
 // Options make a Box.

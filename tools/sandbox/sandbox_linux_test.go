@@ -380,9 +380,13 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// engine is an engine that is killed.
+// engine is an engine that is killed. It says which worker it started ahead.
 func engine(mark string) int {
-	New(Options{}).Run(context.Background(), Command{Argv: shell("trap '' TERM; setsid sleep " + mark + " & echo x; wait; sleep " + mark), Limits: Limits{Time: time.Hour}})
+	b := New(Options{})
+	b.Run(context.Background(), Command{Argv: shell("trap '' TERM; setsid sleep " + mark + " & echo x; wait; sleep " + mark), Limits: Limits{Time: time.Hour}, Started: func(int) {
+		b.keepSpare(b.chosen)
+		fmt.Println((<-b.spare.started).cmd.Process.Pid)
+	}})
 	return 0
 }
 
@@ -393,13 +397,21 @@ func TestEngineDies(t *testing.T) {
 	m := mark()
 	c := exec.Command("/proc/self/exe")
 	c.Env = append(os.Environ(), "SANDBOX_TEST_ENGINE="+m)
+	out, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
+	}
+	ahead := 0
+	if _, err := fmt.Fscan(out, &ahead); err != nil || gone(ahead) {
+		t.Fatal(ahead, err)
 	}
 	eventually(t, "the program runs", func() bool { return len(left("sleep\x00"+m)) > 0 })
 	c.Process.Kill()
 	c.Wait()
-	eventually(t, "nothing is left", func() bool { return len(left(m)) == 0 })
+	eventually(t, "nothing is left", func() bool { return len(left(m)) == 0 && gone(ahead) })
 }
 
 func eventually(t *testing.T, what string, is func() bool) {

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -84,20 +85,28 @@ func (b *Box) run(ctx context.Context, o outer, c Command) (Result, error) {
 func (b *Box) start(ctx context.Context, o outer, c Command, more []bind) (Result, error) {
 	began := time.Now()
 	j := b.job(c, more)
-	cmd, err := o.command(&j)
-	if err != nil {
-		return Result{}, &failure{probe.Missing{Guarantee: probe.Processes, Reason: err.Error()}}
+	j.View = o.plain()
+	j.Switch = j.View && switches()
+	p := b.takeSpare(o, &c)
+	if p == nil {
+		var err error
+		if p, err = newProcess(o, &j, &c); err != nil {
+			return Result{}, &failure{probe.Missing{Guarantee: probe.Processes, Reason: whyNot(err)}}
+		}
 	}
-	p, err := launch(cmd, &c, &j)
-	if err != nil {
-		return Result{}, &failure{probe.Missing{Guarantee: probe.Processes, Reason: whyNot(err)}}
+	if err := p.give(&j, c.Stdin); err != nil {
+		return Result{}, err
 	}
 	if c.Started != nil {
-		c.Started(cmd.Process.Pid)
+		c.Started(p.cmd.Process.Pid)
 	}
 	end := p.wait(ctx, j.Limits.Time, c.Hard)
 	r := Result{End: end, Stdout: p.out.output(), Stderr: p.err.output(), Took: time.Since(began)}
-	return r, p.conclude(&r, c.Argv[0])
+	err := p.conclude(&r, &c)
+	if c.More {
+		b.keepSpare(o)
+	}
+	return r, err
 }
 
 func (b *Box) job(c Command, more []bind) job {
@@ -125,33 +134,56 @@ func whyNot(err error) string {
 	return err.Error()
 }
 
-// process is a worker that runs.
+// process is a worker: it waits for its job, or does it.
 type process struct {
 	cmd      *exec.Cmd
+	given    chan struct{} // closed when the worker has its job; what follows is set before
+	in       *bytes.Reader
 	out, err capture
 	control  *os.File
 	status   *os.File
-	files    chan []remains.File // has those that were left; nil = none are kept
+	files    *os.File            // nil = none are kept
+	left     chan []remains.File // has those that were left
 }
 
-// launch starts the worker and gives it its job. It forks on the thread of its caller.
-func launch(cmd *exec.Cmd, c *Command, j *job) (*process, error) {
-	theirs, control, err := os.Pipe()
+// late is the end of a stream of a worker that may have no job yet.
+type late struct {
+	given <-chan struct{}
+	io.Reader
+	io.Writer
+}
+
+func (l late) Read(b []byte) (int, error) {
+	<-l.given
+	return l.Reader.Read(b)
+}
+
+func (l late) Write(b []byte) (int, error) {
+	<-l.given
+	return l.Writer.Write(b)
+}
+
+// newProcess starts a worker, which waits for its job. It forks on the thread of its caller.
+func newProcess(o outer, j *job, c *Command) (*process, error) {
+	cmd, err := o.command(j)
 	if err != nil {
 		return nil, err
 	}
-	defer theirs.Close()
-	status, write, err := os.Pipe()
+	p := &process{cmd: cmd, given: make(chan struct{}), in: bytes.NewReader(nil), left: make(chan []remains.File, 1)}
+	theirs, err := p.pipes(c.Keep.Files > 0)
+	defer func() {
+		for _, f := range theirs {
+			f.Close()
+		}
+	}()
 	if err != nil {
-		control.Close()
+		p.close()
 		return nil, err
 	}
-	defer write.Close()
-	p := &process{cmd: cmd, control: control, status: status}
-	p.out.max, p.err.max = j.Limits.Output, j.Limits.Output
+	cmd.ExtraFiles = theirs
 	cmd.Env = []string{} // nil would be the engine's
 	cmd.Dir = "/"
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(c.Stdin), &p.out, &p.err
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = late{p.given, p.in, nil}, late{p.given, nil, &p.out}, late{p.given, nil, &p.err}
 	if c.In != nil {
 		cmd.Stdin = c.In
 	}
@@ -161,33 +193,63 @@ func launch(cmd *exec.Cmd, c *Command, j *job) (*process, error) {
 	if c.Terminal != nil {
 		cmd.Stdout, cmd.Stderr = c.Terminal, c.Terminal
 	}
-	cmd.ExtraFiles = []*os.File{theirs, write}
-	if c.Keep.Files > 0 {
-		read, write, err := os.Pipe()
-		if err != nil {
-			p.close()
-			return nil, err
-		}
-		defer write.Close()
-		cmd.ExtraFiles = append(cmd.ExtraFiles, write)
-		p.files = make(chan []remains.File, 1)
-		go func() {
-			defer read.Close()
-			p.files <- remains.Receive(read, c.Keep)
-		}()
-	}
 	cmd.WaitDelay = grace // for an outer stage that dies before its namespace
 	if err := cmd.Start(); err != nil {
 		p.close()
 		return nil, err
 	}
-	body, err := json.Marshal(j)
-	if err == nil {
-		_ = theirs.Close() // else a write would wait for a worker that is gone
-		// That it is gone shows in its status.
-		_, _ = control.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(body))), body...))
+	return p, nil
+}
+
+// pipes makes the pipes of a worker and returns its ends, in the order of their descriptors.
+func (p *process) pipes(keep bool) (theirs []*os.File, err error) {
+	pipe := func(read, write **os.File) {
+		if err == nil {
+			*read, *write, err = os.Pipe()
+		}
 	}
-	return p, err
+	ends := make([]*os.File, 3)
+	pipe(&ends[0], &p.control)
+	pipe(&p.status, &ends[1])
+	if keep {
+		pipe(&p.files, &ends[2])
+	}
+	return slices.DeleteFunc(ends, func(f *os.File) bool { return f == nil }), err
+}
+
+// give gives a worker its job.
+func (p *process) give(j *job, stdin []byte) error {
+	p.out.max, p.err.max = j.Limits.Output, j.Limits.Output
+	p.in.Reset(stdin)
+	close(p.given)
+	go func() { p.left <- p.receive(j.Keep) }()
+	body, err := json.Marshal(j)
+	if err != nil {
+		p.end()
+		return err
+	}
+	// A worker that is gone shows in its status.
+	_, _ = p.control.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(body))), body...))
+	return nil
+}
+
+func (p *process) receive(keep remains.Keep) []remains.File {
+	if p.files == nil {
+		return nil
+	}
+	return remains.Receive(p.files, keep)
+}
+
+// end ends a worker, and everything in its namespace.
+func (p *process) end() {
+	select {
+	case <-p.given:
+	default:
+		close(p.given)
+	}
+	_ = p.cmd.Process.Kill()
+	p.close()
+	_ = p.cmd.Wait()
 }
 
 // wait waits for the end of the worker, or brings it about.
@@ -225,14 +287,12 @@ func (p *process) wait(ctx context.Context, most time.Duration, hard bool) End {
 }
 
 // conclude reads what the worker said.
-func (p *process) conclude(r *Result, program string) error {
+func (p *process) conclude(r *Result, c *Command) error {
 	_ = p.status.SetReadDeadline(time.Now().Add(grace))
 	text, _ := io.ReadAll(io.LimitReader(p.status, 1<<16))
+	p.control.Close()
+	files := <-p.left // its end is the end of the worker
 	p.close()
-	var files []remains.File
-	if p.files != nil {
-		files = <-p.files // its end is the end of the worker
-	}
 	var s status
 	if len(text) == 0 || json.Unmarshal(text, &s) != nil {
 		if r.End != Exited {
@@ -246,7 +306,7 @@ func (p *process) conclude(r *Result, program string) error {
 	case s.Failed != "":
 		return &failure{probe.Missing{Guarantee: s.Failed, Reason: s.Error}}
 	case s.Start:
-		return protocol.Errorf(protocol.KindNotFound, "the program %q cannot be started in the sandbox: %s; it must be in %s, or below a mount", program, s.Error, Path)
+		return protocol.Errorf(protocol.KindNotFound, "the program %q cannot be started in the sandbox: %s; it must be in %s, or below a mount", c.Argv[0], s.Error, Path)
 	}
 	r.Exit, r.Signal = s.Exit, s.Signal
 	if s.End != "" && r.End == Exited {
@@ -259,6 +319,9 @@ func (p *process) conclude(r *Result, program string) error {
 }
 
 func (p *process) close() {
-	p.control.Close()
-	p.status.Close()
+	for _, f := range []*os.File{p.control, p.status, p.files} {
+		if f != nil {
+			f.Close()
+		}
+	}
 }

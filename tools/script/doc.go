@@ -14,6 +14,7 @@
 //  6. The files that a program leaves in its folder are artifacts of the result: at most 64,
 //     and 16 MiB together; how many are left out is said. Files whose names begin with a dot
 //     are the program's own.
+//  7. After Close no process is left.
 //
 // # Not here
 //

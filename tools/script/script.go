@@ -26,7 +26,10 @@ type Executor struct{ box *sandbox.Box }
 func New(box *sandbox.Box) *Executor { return &Executor{box: box} }
 
 // Close implements tools.Executor.
-func (*Executor) Close() error { return nil }
+func (x *Executor) Close() error {
+	x.box.Rest()
+	return nil
+}
 
 // Call implements tools.Executor.
 func (x *Executor) Call(ctx context.Context, c *tools.Call) tools.Result {
@@ -78,6 +81,7 @@ func (x *Executor) run(ctx context.Context, cmd sandbox.Command, binds []tools.B
 	for _, b := range binds {
 		cmd.Mounts = append(cmd.Mounts, sandbox.Mount{Host: b.Host, Inside: b.Inside})
 	}
+	cmd.More = true
 	r, err := x.box.Run(ctx, cmd)
 	if err != nil {
 		failed := tools.Fail(protocol.KindOf(err), err.Error())

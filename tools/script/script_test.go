@@ -34,7 +34,9 @@ func executor(t testing.TB) *Executor {
 	if missing := r.Missing(); len(missing) > 0 {
 		t.Skipf("no sandbox here: %v", missing)
 	}
-	return New(box)
+	x := New(box)
+	t.Cleanup(func() { x.Close() })
+	return x
 }
 
 func python(t testing.TB) {
