@@ -10,7 +10,7 @@ import (
 
 	"tavernsim/protocol"
 	"tavernsim/scenes/run/rundir"
-	"tavernsim/tools/sandbox"
+	"tavernsim/tools/sandbox/summary"
 	"tavernsim/tools/script"
 	"tavernsim/tools/shell"
 )
@@ -54,7 +54,7 @@ not empty, 8 damaged.`,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.sandbox {
-				return sandbox.Doctor(cmd.Context(), e.out, o.json, append(script.Missing(), shell.Missing()...))
+				return summary.Doctor(cmd.Context(), e.out, o.json, append(script.Missing(), shell.Missing()...))
 			}
 			return o.run(cmd, e, args[0])
 		},

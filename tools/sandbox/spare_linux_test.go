@@ -32,6 +32,7 @@ func gone(pid int) bool { return unix.Kill(pid, 0) == unix.ESRCH }
 
 // TestAhead: a worker that was started ahead knows nothing, holds every guarantee, and ends
 // with whoever has it.
+// Promises 5, 7 and 8.
 func TestAhead(t *testing.T) {
 	b := box(t)
 	t.Cleanup(b.Rest)

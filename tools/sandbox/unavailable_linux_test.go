@@ -24,10 +24,12 @@ func lacking(t *testing.T, call uint32, no uint32, do func()) {
 	done := make(chan error)
 	go func() {
 		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
-		f := program{}
-		f.load(offNumber)
-		f.when(unix.BPF_JEQ, call, unix.SECCOMP_RET_ERRNO|no)
-		f.ret(unix.SECCOMP_RET_ALLOW)
+		f := []unix.SockFilter{
+			{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS}, // the number of the call
+			{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jf: 1, K: call},
+			{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | no},
+			{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
+		}
 		prog := unix.SockFprog{Len: uint16(len(f)), Filter: &f[0]}
 		if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 			done <- err

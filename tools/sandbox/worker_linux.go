@@ -19,6 +19,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"tavernsim/tools/sandbox/filter"
 	"tavernsim/tools/sandbox/probe"
 	"tavernsim/tools/sandbox/remains"
 )
@@ -155,7 +156,10 @@ func (j *job) confine() error {
 	if err := j.landlock(); err != nil {
 		return err
 	}
-	return filterCalls()
+	if err := filter.Apply(); err != nil {
+		return lost(probe.Privileges, "seccomp: %w", err)
+	}
+	return nil
 }
 
 // exec starts the program in a session of its own, with three descriptors. Its terminal,

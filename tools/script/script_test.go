@@ -213,6 +213,7 @@ func TestCode(t *testing.T) {
 	}
 }
 
+// Promise 7: TestMain finds what is left.
 func TestCancelledCall(t *testing.T) {
 	x := executor(t)
 	ctx, cancel := context.WithCancel(t.Context())

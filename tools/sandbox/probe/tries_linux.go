@@ -205,6 +205,7 @@ func (p *prober) privileges() {
 	} {
 		p.refused(Privileges, c.what, call(c.number, c.a, c.b, c.c, c.d))
 	}
+	p.foreign()
 	pid, _, no := unix.RawSyscall6(unix.SYS_CLONE, unix.CLONE_NEWUSER|uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0)
 	if no == 0 && pid == 0 {
 		_, _, _ = unix.RawSyscall(unix.SYS_EXIT, 0, 0, 0)
@@ -217,6 +218,28 @@ func (p *prober) privileges() {
 	p.refused(Privileges, "user 0", syscall.Setuid(0))
 	p.refused(Privileges, "group 0", syscall.Setgid(0))
 	p.rights()
+}
+
+// foreign tries to make files that others run with the rights of their owner.
+func (p *prober) foreign() {
+	const mode = 0o755 | unix.S_ISUID
+	file := p.Work + "/foreign"
+	fd, err := unix.Open(file, unix.O_CREAT|unix.O_RDWR, 0o755)
+	if err != nil {
+		p.holds(Privileges, "make a file", false, err.Error())
+		return
+	}
+	defer unix.Close(fd)
+	p.refused(Privileges, "setuid by chmod", unix.Chmod(file, mode))
+	p.refused(Privileges, "setuid by fchmod", unix.Fchmod(fd, mode))
+	p.refused(Privileges, "setgid by fchmodat", unix.Fchmodat(unix.AT_FDCWD, file, 0o755|unix.S_ISGID, 0))
+	p.refused(Privileges, "setuid by mknod", unix.Mknod(file+"1", unix.S_IFREG|mode, 0))
+	fd, err = unix.Open(file+"2", unix.O_CREAT|unix.O_WRONLY, mode)
+	if err == nil {
+		unix.Close(fd)
+	}
+	p.refused(Privileges, "setuid by open", err)
+	p.refused(Privileges, "open with flags in memory", call(unix.SYS_OPENAT2, 0, 0, 0, 0))
 }
 
 // rights reads what the kernel says of this process.

@@ -1,4 +1,4 @@
-package sandbox
+package filter
 
 import "golang.org/x/sys/unix"
 
@@ -11,3 +11,9 @@ func deniedHere() []uint32 {
 		unix.SYS_CREATE_MODULE, unix.SYS_GET_KERNEL_SYMS, unix.SYS_QUERY_MODULE,
 	}
 }
+
+func modesHere() []at {
+	return []at{{unix.SYS_CHMOD, offArg1}, {unix.SYS_CREAT, offArg1}, {unix.SYS_MKNOD, offArg1}}
+}
+
+func opensHere() []at { return []at{{unix.SYS_OPEN, offArg1}} }

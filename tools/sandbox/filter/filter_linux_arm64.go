@@ -1,4 +1,4 @@
-package sandbox
+package filter
 
 import "golang.org/x/sys/unix"
 
@@ -6,3 +6,7 @@ const auditArch = unix.AUDIT_ARCH_AARCH64
 
 // deniedHere are calls that this architecture alone has.
 func deniedHere() []uint32 { return []uint32{unix.SYS_KEXEC_FILE_LOAD} }
+
+func modesHere() []at { return nil }
+
+func opensHere() []at { return nil }

@@ -1,4 +1,9 @@
-package sandbox
+// Package summary says what the probe of a sandbox found, for people and programs.
+//
+// # Not here
+//
+// What is tried (tools/sandbox/probe).
+package summary
 
 import (
 	"context"
@@ -7,6 +12,7 @@ import (
 	"io"
 	"strings"
 
+	"tavernsim/tools/sandbox"
 	"tavernsim/tools/sandbox/probe"
 )
 
@@ -34,9 +40,9 @@ type Line struct {
 
 // ProfileLine is one profile.
 type ProfileLine struct {
-	Profile   Profile `json:"profile"`
-	Available bool    `json:"available"`
-	Reason    string  `json:"reason,omitempty"`
+	Profile   sandbox.Profile `json:"profile"`
+	Available bool            `json:"available"`
+	Reason    string          `json:"reason,omitempty"`
 }
 
 // Other is an outer stage that was tried and gave less.
@@ -48,7 +54,7 @@ type Other struct {
 // Doctor probes this machine and writes what it found, for people or as JSON. The error
 // says what is missing. Languages are those whose interpreter is not installed.
 func Doctor(ctx context.Context, w io.Writer, asJSON bool, languages []string) error {
-	s := Summarise(New(Options{}).Probe(ctx))
+	s := Of(sandbox.New(sandbox.Options{}).Probe(ctx))
 	s.NotInstalled = append(s.NotInstalled, languages...)
 	if !asJSON {
 		s.Write(w)
@@ -63,8 +69,8 @@ func Doctor(ctx context.Context, w io.Writer, asJSON bool, languages []string) e
 	return s.Err()
 }
 
-// Summarise says what a report means for the profiles.
-func Summarise(p probe.Report) Summary {
+// Of says what a report means for the profiles.
+func Of(p probe.Report) Summary {
 	missing := p.Missing()
 	r := Summary{Available: len(missing) == 0, Outer: p.Outer, Missing: missing, Tries: p.Tries, Others: []Other{}, NotInstalled: []string{}}
 	for _, o := range p.Others {
@@ -84,9 +90,9 @@ func Summarise(p probe.Report) Summary {
 		}
 		r.Guarantees = append(r.Guarantees, line)
 	}
-	for _, name := range []Profile{Strict, "net", "wasm", "trusted"} {
+	for _, name := range []sandbox.Profile{sandbox.Strict, "net", "wasm", "trusted"} {
 		line := ProfileLine{Profile: name, Available: r.Available}
-		if err := CheckProfile(name); err != nil {
+		if err := sandbox.CheckProfile(name); err != nil {
 			line = ProfileLine{Profile: name, Reason: err.Error()}
 		}
 		r.Profiles = append(r.Profiles, line)
@@ -99,7 +105,7 @@ func (r *Summary) Err() error {
 	if r.Available {
 		return nil
 	}
-	return &Unavailable{Profile: Strict, Missing: r.Missing}
+	return &sandbox.Unavailable{Profile: sandbox.Strict, Missing: r.Missing}
 }
 
 // Write writes it for people.

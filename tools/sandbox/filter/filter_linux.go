@@ -1,13 +1,17 @@
 //go:build amd64 || arm64
 
-package sandbox
+// Package filter is the list of system calls that a program in the sandbox cannot make. It
+// binds the thread that calls [Apply], and what this thread starts.
+//
+// # Not here
+//
+// Every other wall of the sandbox; what tries that this one stands (tools/sandbox/probe).
+package filter
 
 import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
-
-	"tavernsim/tools/sandbox/probe"
 )
 
 // lastCall is the newest system call that was looked at when the list was made
@@ -50,14 +54,17 @@ const (
 	offArch   = 4
 	offArg0   = 16
 	offArg1   = 24
+	offArg2   = 32
+	nextArg   = 8
 )
 
-// filterCalls lets this thread, and what it starts, make no denied call.
-func filterCalls() error {
+// Apply lets this thread, and what it starts, make no denied call. It may gain no rights
+// any more (no_new_privs).
+func Apply() error {
 	program := filter()
 	prog := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
 	if _, _, no := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&prog))); no != 0 {
-		return lost(probe.Privileges, "seccomp: %w", no)
+		return no
 	}
 	return nil
 }
@@ -74,13 +81,15 @@ func filter() []unix.SockFilter {
 	f.load(offNumber)
 	f.when(unix.BPF_JGE, 1<<30, kill) // calls of x32
 	f.when(unix.BPF_JGT, lastCall, absent)
-	f.when(unix.BPF_JEQ, unix.SYS_CLONE3, absent) // its flags are in memory; libraries fall back to clone
+	f.when(unix.BPF_JEQ, unix.SYS_CLONE3, absent)  // its flags are in memory; libraries fall back to clone
+	f.when(unix.BPF_JEQ, unix.SYS_OPENAT2, absent) // the same, to openat
 	for _, n := range deniedCalls() {
 		f.when(unix.BPF_JEQ, n, refuse)
 	}
 	f.argument(unix.SYS_CLONE, offArg0, unix.BPF_JSET, refuse, namespaceFlags)
 	f.argument(unix.SYS_IOCTL, offArg1, unix.BPF_JEQ, refuse, unix.TIOCSTI, unix.TIOCLINUX, unix.TIOCSETD, unix.TIOCCONS)
 	f.streamsOnly(refuse)
+	f.noForeignRights(refuse)
 	return append(f, unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW})
 }
 
@@ -129,6 +138,34 @@ func (f *program) streamsOnly(verdict uint32) {
 	*f = append(*f, unix.SockFilter{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: 0xf})
 	f.unless(unix.BPF_JEQ, unix.SOCK_STREAM, verdict)
 	f.load(offNumber)
+}
+
+// at is an argument of a system call.
+type at struct{ call, arg uint32 }
+
+// modes are the calls that give a file a mode.
+func modes() []at {
+	return append(modesHere(), at{unix.SYS_FCHMOD, offArg1}, at{unix.SYS_FCHMODAT, offArg2}, at{unix.SYS_FCHMODAT2, offArg2}, at{unix.SYS_MKNODAT, offArg2})
+}
+
+// opens are the calls that may make a file, with their flags; the mode follows them.
+func opens() []at { return append(opensHere(), at{unix.SYS_OPENAT, offArg2}) }
+
+// noForeignRights lets no file get a mode by which others run it with the rights of its
+// owner (setuid, setgid): in a folder of the host that would be the engine's user.
+func (f *program) noForeignRights(verdict uint32) {
+	const foreign, makes = unix.S_ISUID | unix.S_ISGID, unix.O_CREAT | unix.O_TMPFILE&^unix.O_DIRECTORY
+	for _, m := range modes() {
+		f.argument(m.call, m.arg, unix.BPF_JSET, verdict, foreign)
+	}
+	for _, o := range opens() {
+		f.jump(unix.BPF_JEQ, o.call, 0, 6)
+		f.load(o.arg + lowHalf)
+		f.jump(unix.BPF_JSET, makes, 0, 3) // else the mode is whatever the register held
+		f.load(o.arg + nextArg + lowHalf)
+		f.when(unix.BPF_JSET, foreign, verdict)
+		f.load(offNumber)
+	}
 }
 
 // Both architectures have the lower half of an argument first.
