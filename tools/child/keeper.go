@@ -1,6 +1,7 @@
 package child
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -21,6 +22,7 @@ const (
 type Of[S comparable] struct {
 	Name  string        // in errors: "the MCP server x"
 	Start time.Duration // in which a session must be ready
+	Pause time.Duration // after the first failure, doubled with each up to a minute; 0 = 1 s
 	// Open opens a session; End ends it, and returns when nothing is left of it.
 	Open func(ctx context.Context) (S, error)
 	End  func(S)
@@ -127,7 +129,7 @@ func (s *Keeper[S]) opened(o *opening, made S, err error) {
 // fail notes a session that failed.
 func (s *Keeper[S]) fail(err error) {
 	s.failing, s.last = s.failing+1, err
-	s.next = time.Now().Add(min(firstPause<<min(s.failing-1, 10), maxPause))
+	s.next = time.Now().Add(min(cmp.Or(s.of.Pause, firstPause)<<min(s.failing-1, 10), maxPause))
 	switch {
 	case s.of.Final(err):
 		s.off = err.Error()

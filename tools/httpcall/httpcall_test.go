@@ -53,7 +53,7 @@ func run(t *testing.T, tool *manifest.Tool) tools.Result {
 	t.Helper()
 	x := New()
 	defer x.Close()
-	return tools.Run(t.Context(), x, &tools.Call{Tool: tool, Params: map[string]any{"say": "x"}, Key: "key"}, tools.Options{Timeout: 5 * time.Second})
+	return tools.Run(t.Context(), x, &tools.Call{Tool: tool, Params: map[string]any{"say": "x"}, Key: "key"}, tools.Options{Timeout: toolstest.Long})
 }
 
 func TestConformance(t *testing.T) {

@@ -33,6 +33,8 @@ type Options struct {
 	Mounts []sandbox.Mount
 	// Start bounds the time in which a server must be ready; 0 = 20 s.
 	Start time.Duration
+	// Pause is that of child.Of.
+	Pause time.Duration
 }
 
 // Server is what an Executor speaks with.
@@ -52,7 +54,7 @@ type server struct {
 
 func newServer(of Server, opt Options) *server {
 	return &server{ID: of.Definition.ID, Keeper: child.Keep(child.Of[*session]{
-		Name: "the MCP server " + of.Definition.ID, Start: opt.Start, End: (*session).end, Final: final,
+		Name: "the MCP server " + of.Definition.ID, Start: opt.Start, Pause: opt.Pause, End: (*session).end, Final: final,
 		Open: func(ctx context.Context) (*session, error) { return of.connect(ctx, opt) },
 	})}
 }
@@ -118,7 +120,7 @@ func (s *server) failed(ctx context.Context, open *session, err error) tools.Res
 		s.Answered(open)
 		return tools.Fail(tools.KindTool, fmt.Sprintf("the MCP server %s: error %d: %s", s.ID, said.Code, said.Message))
 	}
-	kind, text := protocol.KindTransient, open.cause(err).Error()
+	kind, text := protocol.KindTransient, ""
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		kind, text = protocol.KindTimeout, "no answer"
@@ -126,7 +128,9 @@ func (s *server) failed(ctx context.Context, open *session, err error) tools.Res
 	case ctx.Err() != nil:
 		kind, text = protocol.KindCancelled, "cancelled"
 	default:
-		s.Broken(open, open.cause(err))
+		err = open.cause(err)
+		s.Broken(open, err)
+		text = err.Error()
 	}
 	r := tools.Fail(kind, fmt.Sprintf("the MCP server %s: %s", s.ID, text))
 	r.Lost = true

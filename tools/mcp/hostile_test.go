@@ -15,6 +15,7 @@ import (
 	"tavernsim/protocol"
 	"tavernsim/tools"
 	"tavernsim/tools/manifest"
+	"tavernsim/tools/toolstest"
 )
 
 // hostile is a server that speaks by hand; false = this is no act of it.
@@ -143,7 +144,7 @@ func TestHostileServers(t *testing.T) {
 			x := New([]Server{{command(t, c.act), sayPin()}}, opt)
 			tool := sayTool(t, manifest.Never)
 			for i, want := range [][2]string{{c.first, c.says}, {c.then, c.why}} {
-				r := call(t.Context(), x, tool, 20*time.Second)
+				r := call(t.Context(), x, tool, toolstest.Long)
 				kind, text := "", fmt.Sprint(r.Output)
 				if r.Error != nil {
 					kind, text = string(r.Error.Kind), r.Error.Message
@@ -166,7 +167,7 @@ func TestFloodsTakeNoMemory(t *testing.T) {
 	runtime.GC()
 	runtime.ReadMemStats(&before)
 	x := New([]Server{{command(t, "floods messages"), sayPin()}}, opt)
-	if r := call(t.Context(), x, sayTool(t, manifest.Free), 20*time.Second); r.Status != tools.Failed {
+	if r := call(t.Context(), x, sayTool(t, manifest.Free), toolstest.Long); r.Status != tools.Failed {
 		t.Errorf("%+v", r)
 	}
 	runtime.GC()
@@ -184,10 +185,10 @@ func TestNothingIsLeft(t *testing.T) {
 	opt := options(t)
 	mark := fmt.Sprintf("8%d.%d", os.Getpid(), time.Now().UnixNano()%1e9)
 	x := New([]Server{{command(t, "daemon", mark), sayPin()}}, opt)
-	if r := call(t.Context(), x, sayTool(t, manifest.Free), 10*time.Second); r.Output != "right" {
+	if r := call(t.Context(), x, sayTool(t, manifest.Free), toolstest.Long); r.Output != "right" {
 		t.Errorf("%+v %+v", r, r.Error)
 	}
-	for end := time.Now().Add(5 * time.Second); sleeping(t, mark) == 0; <-time.After(10 * time.Millisecond) { // another process
+	for end := time.Now().Add(toolstest.Long); sleeping(t, mark) == 0; <-time.After(10 * time.Millisecond) { // another process
 		if time.Now().After(end) {
 			t.Error("there was no daemon")
 			break
@@ -220,13 +221,13 @@ func sleeping(t *testing.T, mark string) (n int) {
 // Promises 4 and 5: without a sandbox no program runs, and a server that may not be reached is not.
 func TestRefusals(t *testing.T) {
 	x := New([]Server{{command(t, "answers"), sayPin()}}, Options{})
-	if r := call(t.Context(), x, sayTool(t, manifest.Free), time.Second); r.Error == nil || r.Error.Kind != protocol.KindUnknown || !strings.Contains(r.Error.Message, "no sandbox") {
+	if r := call(t.Context(), x, sayTool(t, manifest.Free), toolstest.Long); r.Error == nil || r.Error.Kind != protocol.KindUnknown || !strings.Contains(r.Error.Message, "no sandbox") {
 		t.Errorf("%+v", r.Error)
 	}
 	at := webServer(t, saying("answers"))
 	at.Needs = nil
 	w := New([]Server{{at, sayPin()}}, Options{})
-	if r := call(t.Context(), w, sayTool(t, manifest.Free), 5*time.Second); r.Error == nil || !strings.Contains(r.Error.Message, "needs") {
+	if r := call(t.Context(), w, sayTool(t, manifest.Free), toolstest.Long); r.Error == nil || !strings.Contains(r.Error.Message, "needs") {
 		t.Errorf("%+v", r.Error)
 	}
 	for _, x := range []*Executor{x, w} {

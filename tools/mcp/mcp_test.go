@@ -19,6 +19,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.uber.org/goleak"
 
+	"tavernsim/protocol"
 	"tavernsim/tools"
 	"tavernsim/tools/manifest"
 	"tavernsim/tools/sandbox"
@@ -51,7 +52,7 @@ func options(t testing.TB) Options {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Options{Sandbox: box, Mounts: []sandbox.Mount{{Host: filepath.Dir(self), Inside: inside}}, Start: 5 * time.Second}
+	return Options{Sandbox: box, Mounts: []sandbox.Mount{{Host: filepath.Dir(self), Inside: inside}}, Start: toolstest.Long, Pause: time.Minute}
 }
 
 // command is a server of the test's program.
@@ -80,6 +81,7 @@ func sayTool(t testing.TB, repeat manifest.Repeat) *manifest.Tool {
 	if faults := d.Check(); len(faults) > 0 {
 		t.Fatal(faults)
 	}
+	d.Execution.Timeout = protocol.Duration(toolstest.Long)
 	return d
 }
 

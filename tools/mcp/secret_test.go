@@ -6,7 +6,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -42,7 +41,7 @@ func TestSecrets(t *testing.T) {
 		return map[string]string{"key": "s3cr3t"}, nil
 	}
 	x := New([]Server{{d, sayPin()}}, Options{Secrets: give})
-	if r := call(t.Context(), x, sayTool(t, manifest.Free), 5*time.Second); r.Error != nil || right.Load() == 0 || wrong.Load() > 0 {
+	if r := call(t.Context(), x, sayTool(t, manifest.Free), toolstest.Long); r.Error != nil || right.Load() == 0 || wrong.Load() > 0 {
 		t.Errorf("%+v, %d right, %d wrong", r.Error, right.Load(), wrong.Load())
 	}
 	if err := x.Close(); err != nil {
@@ -53,7 +52,7 @@ func TestSecrets(t *testing.T) {
 		return nil, protocol.Errorf(protocol.KindDenied, "not granted")
 	}})
 	for range 3 {
-		if r := call(t.Context(), none, sayTool(t, manifest.Free), 5*time.Second); r.Error == nil || !strings.Contains(r.Error.Message, "not granted") {
+		if r := call(t.Context(), none, sayTool(t, manifest.Free), toolstest.Long); r.Error == nil || !strings.Contains(r.Error.Message, "not granted") {
 			t.Errorf("%+v", r.Error)
 		}
 	}

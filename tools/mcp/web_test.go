@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
-	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -50,7 +49,7 @@ func TestAnswerGoesOn(t *testing.T) {
 	t.Cleanup(func() { h.CloseClientConnections(); h.Close() })
 	x := New([]Server{{webDefinition(t, h.URL), sayPin()}}, Options{})
 	defer x.Close()
-	if r := call(t.Context(), x, sayTool(t, manifest.Never), 20*time.Second); r.Status != tools.OK || r.Output != "later" || calls != 1 {
+	if r := call(t.Context(), x, sayTool(t, manifest.Never), toolstest.Long); r.Status != tools.OK || r.Output != "later" || calls != 1 {
 		t.Errorf("%+v %+v after %d calls", r, r.Error, calls)
 	}
 }

@@ -49,7 +49,7 @@ func options(t testing.TB) Options {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Options{Sandbox: box, Mounts: []sandbox.Mount{{Host: filepath.Dir(self), Inside: inside}}, Start: 5 * time.Second, Ping: 500 * time.Millisecond}
+	return Options{Sandbox: box, Mounts: []sandbox.Mount{{Host: filepath.Dir(self), Inside: inside}}, Start: toolstest.Long, Ping: toolstest.Long, Pause: time.Minute}
 }
 
 // doing is a service of the test's program that does one thing.
@@ -68,6 +68,7 @@ func sayTool(t testing.TB, repeat manifest.Repeat) *manifest.Tool {
 	if faults := d.Check(); len(faults) > 0 {
 		t.Fatal(faults)
 	}
+	d.Execution.Timeout = protocol.Duration(toolstest.Long)
 	return d
 }
 
@@ -134,10 +135,10 @@ func TestHostileServices(t *testing.T) {
 				opt.Start = 300 * time.Millisecond
 			}
 			x := New([]Service{doing(t, c.act)}, opt)
-			tool, timeout := sayTool(t, manifest.Never), 20*time.Second
+			tool, timeout := sayTool(t, manifest.Never), toolstest.Long
 			if c.says == "no answer within" || c.says == "" {
 				ready(t, x)
-				timeout = 300 * time.Millisecond
+				timeout = time.Second
 			}
 			for i, want := range [][2]string{{c.first, c.says}, {c.then, c.why}} {
 				if want[0] == "" && want[1] == "" {
@@ -151,7 +152,7 @@ func TestHostileServices(t *testing.T) {
 				if kind != want[0] || !strings.Contains(text, want[1]) {
 					t.Errorf("call %d: %q %s, want %q %s", i, kind, text, want[0], want[1])
 				}
-				timeout = 20 * time.Second
+				timeout = toolstest.Long
 			}
 			if err := x.Close(); err != nil {
 				t.Error(err)
@@ -174,14 +175,16 @@ func TestRestarts(t *testing.T) {
 			t.Error(name)
 		}
 	}
-	x := New([]Service{doing(t, "hangs")}, opt)
+	hangs := opt
+	hangs.Ping = 300 * time.Millisecond
+	x := New([]Service{doing(t, "hangs")}, hangs)
 	ready(t, x)
 	if r := call(t.Context(), x, sayTool(t, manifest.Free), 100*time.Millisecond); r.Status != tools.TimedOut {
 		t.Errorf("%+v %+v", r, r.Error)
 	}
-	for end := time.Now().Add(5 * time.Second); failed.Load() == 0 && time.Now().Before(end); <-time.After(10 * time.Millisecond) { // another process
+	for end := time.Now().Add(toolstest.Long); failed.Load() == 0 && time.Now().Before(end); <-time.After(10 * time.Millisecond) { // another process
 	}
-	r := call(t.Context(), x, sayTool(t, manifest.Free), time.Second)
+	r := call(t.Context(), x, sayTool(t, manifest.Free), toolstest.Long)
 	if r.Error == nil || !strings.Contains(r.Error.Message, "nor a ping within") || r.Error.RetryAfter <= 0 || off.Load() > 0 {
 		t.Errorf("%+v %+v", r, r.Error)
 	}
@@ -209,27 +212,27 @@ func TestRestarts(t *testing.T) {
 // Promise 5, config, files, errors with a kind, and an end by itself.
 func TestService(t *testing.T) {
 	opt := options(t)
-	opt.Shutdown = 10 * time.Second
+	opt.Shutdown = 2 * toolstest.Long
 	x := New([]Service{doing(t, "honest")}, opt)
 	ready(t, x)
 	tool := sayTool(t, manifest.Free)
 	try := func(say string, timeout time.Duration) tools.Result {
 		return tools.Run(t.Context(), x, &tools.Call{Tool: tool, Params: map[string]any{"say": say}, Key: "k", Attempt: 1}, tools.Options{Timeout: timeout, Retries: 0})
 	}
-	if r := try("hang", 200*time.Millisecond); r.Status != tools.TimedOut {
+	if r := try("hang", 300*time.Millisecond); r.Status != tools.TimedOut {
 		t.Errorf("%+v", r)
 	}
-	r := try("what was cancelled", time.Second)
-	for end := time.Now().Add(5 * time.Second); strings.Contains(fmt.Sprint(r.Output), "cancelled:<nil>") && time.Now().Before(end); { // it is told beside the calls
-		r = try("what was cancelled", time.Second)
+	r := try("what was cancelled", toolstest.Long)
+	for end := time.Now().Add(toolstest.Long); strings.Contains(fmt.Sprint(r.Output), "cancelled:<nil>") && time.Now().Before(end); { // it is told beside the calls
+		r = try("what was cancelled", toolstest.Long)
 	}
 	if m, _ := r.Output.(map[string]any); r.Status != tools.OK || fmt.Sprint(m["cancelled"]) != "[2]" || fmt.Sprint(m["config"]) != "map[town:Rome]" || m["method"] != "m" || m["timeout"] != true {
 		t.Errorf("%+v %+v", r, r.Error)
 	}
-	if r = try("busy", time.Second); r.Error == nil || r.Error.Kind != tools.KindRateLimited || r.Error.RetryAfter.Std() != 1500*time.Millisecond || !strings.Contains(r.Error.Message, "later") {
+	if r = try("busy", toolstest.Long); r.Error == nil || r.Error.Kind != tools.KindRateLimited || r.Error.RetryAfter.Std() != 1500*time.Millisecond || !strings.Contains(r.Error.Message, "later") {
 		t.Errorf("%+v %+v", r, r.Error)
 	}
-	if r = try("forbidden kind", time.Second); r.Error == nil || r.Error.Kind != tools.KindTool {
+	if r = try("forbidden kind", toolstest.Long); r.Error == nil || r.Error.Kind != tools.KindTool {
 		t.Errorf("%+v %+v", r, r.Error)
 	}
 	kept := ""
@@ -248,15 +251,15 @@ func TestService(t *testing.T) {
 		t.Errorf("%+v", no)
 	}
 	begun := time.Now()
-	if err := x.Close(); err != nil || time.Since(begun) > 5*time.Second {
+	if err := x.Close(); err != nil || time.Since(begun) > toolstest.Long {
 		t.Errorf("%v after %s", err, time.Since(begun))
 	}
-	if r = try("x", time.Second); r.Status != tools.Cancelled {
+	if r = try("x", toolstest.Long); r.Status != tools.Cancelled {
 		t.Errorf("%+v %+v", r, r.Error)
 	}
 	none := New([]Service{doing(t, "honest")}, Options{})
 	defer none.Close()
-	if r = call(t.Context(), none, tool, time.Second); r.Error == nil || !strings.Contains(r.Error.Message, "no sandbox") {
+	if r = call(t.Context(), none, tool, toolstest.Long); r.Error == nil || !strings.Contains(r.Error.Message, "no sandbox") {
 		t.Errorf("%+v", r.Error)
 	}
 }
@@ -269,7 +272,7 @@ func TestFloodsTakeNoMemory(t *testing.T) {
 		runtime.GC()
 		runtime.ReadMemStats(&before)
 		x := New([]Service{doing(t, act)}, opt)
-		if r := call(t.Context(), x, sayTool(t, manifest.Free), 20*time.Second); r.Status != tools.Failed {
+		if r := call(t.Context(), x, sayTool(t, manifest.Free), toolstest.Long); r.Status != tools.Failed {
 			t.Errorf("%+v", r)
 		}
 		if err := x.Close(); err != nil {
@@ -290,10 +293,10 @@ func TestNothingIsLeft(t *testing.T) {
 	opt.Shutdown = 100 * time.Millisecond
 	mark := fmt.Sprintf("7%d.%d", os.Getpid(), time.Now().UnixNano()%1e9)
 	x := New([]Service{doing(t, "daemon", mark)}, opt)
-	if r := call(t.Context(), x, sayTool(t, manifest.Free), 10*time.Second); r.Output != "right" {
+	if r := call(t.Context(), x, sayTool(t, manifest.Free), toolstest.Long); r.Output != "right" {
 		t.Errorf("%+v %+v", r, r.Error)
 	}
-	for end := time.Now().Add(5 * time.Second); sleeping(t, mark) == 0; <-time.After(10 * time.Millisecond) { // another process
+	for end := time.Now().Add(toolstest.Long); sleeping(t, mark) == 0; <-time.After(10 * time.Millisecond) { // another process
 		if time.Now().After(end) {
 			t.Error("there was no daemon")
 			break

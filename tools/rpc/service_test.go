@@ -99,7 +99,7 @@ func serve(act string, more []string) {
 				case "file":
 					answer(q.ID, map[string]any{"output": "see", "files": []any{map[string]any{"name": "a.txt", "type": "text/plain", "data": "YWJj"}}})
 				default:
-					answer(q.ID, map[string]any{"output": map[string]any{"cancelled": cancelled, "config": config, "method": q.Params.Method, "timeout": q.Params.Timeout > 0 && q.Params.Timeout <= 1000}})
+					answer(q.ID, map[string]any{"output": map[string]any{"cancelled": cancelled, "config": config, "method": q.Params.Method, "timeout": q.Params.Timeout > 0 && q.Params.Timeout <= toolstest.Long.Milliseconds()}})
 				}
 			case "junk":
 				line("oops")
