@@ -263,9 +263,9 @@ func (x *Executor) command(ctx context.Context, s *session, script string, secre
 // keys types into the terminal.
 func (x *Executor) keys(ctx context.Context, s *session, b []byte) tools.Result {
 	if !s.running() {
-		if len(b) > 0 {
-			_ = s.keys(ctx, b) // what nobody reads may be lost
-		}
+		// A key that is a signal would reach the shell alone, and it forgets the line that it reads then: a part of the next command.
+		b = slices.DeleteFunc(b, func(key byte) bool { return strings.IndexByte("\x03\x1a\x1c", key) >= 0 }) // ctrl c, z and \
+		_ = s.keys(ctx, b)                                                                                   // what nobody reads may be lost
 		return x.result(s, done, "no command runs, so nothing reads this now")
 	}
 	note := ""

@@ -23,6 +23,9 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
+// long is more time than anything takes that ends at all, also on a slow machine with much to do.
+const long = 5 * time.Minute
+
 // kit is the shell of one agent.
 type kit struct {
 	*Executor
@@ -32,6 +35,9 @@ type kit struct {
 
 func newKit(t testing.TB, opt Options) *kit {
 	t.Helper()
+	if opt.Time == 0 {
+		opt.Time = long
+	}
 	if opt.Sandbox == nil {
 		opt.Sandbox = sandbox.New(sandbox.Options{})
 	}
@@ -99,7 +105,7 @@ func TestASessionKeepsItsState(t *testing.T) {
 
 // Promise 2.
 func TestInputAndControl(t *testing.T) {
-	k := newKit(t, Options{Time: 400 * time.Millisecond})
+	k := newKit(t, Options{})
 	want(t, k.do(t, "command", "read -p 'sure? ' x; echo got $x"), map[string]any{"status": "awaiting_input", "awaits": "line", "output": "sure? "})
 	if r := k.do(t, "command", "echo no"); r.Error == nil || !strings.Contains(r.Error.Message, "busy") {
 		t.Errorf("%+v", r)
@@ -108,9 +114,26 @@ func TestInputAndControl(t *testing.T) {
 	want(t, k.do(t, "command", "cat"), map[string]any{"status": "awaiting_input"})
 	want(t, k.do(t, "input", "one\n"), map[string]any{"status": "awaiting_input", "output": "one\n"})
 	want(t, k.do(t, "ctrl", "d"), said(""))
-	want(t, k.do(t, "command", "echo a; sleep 100; echo b"), map[string]any{"status": "running", "output": "a\n"})
+	const short = 300 * time.Millisecond
+	text := ""
+	for k.opt.Time = short; text == "" && k.opt.Time < long; k.opt.Time *= 2 {
+		id, content := "command", "echo a; sleep 1000; echo b"
+		if k.opt.Time > short {
+			id, content = "ctrl", "q" // a busy machine: it had not begun
+		}
+		r := k.do(t, id, content)
+		want(t, r, map[string]any{"status": "running"})
+		got, _ := r.Output.(map[string]any)
+		text, _ = got["output"].(string)
+	}
+	if text != "a\n" {
+		t.Errorf("%q", text)
+	}
+	k.opt.Time = long
 	want(t, k.do(t, "ctrl", "c"), map[string]any{"status": "error", "exit_code": int64(130), "output": ""})
+	k.opt.Time = short
 	want(t, k.do(t, "command", "while :; do :; done"), map[string]any{"status": "running"})
+	k.opt.Time = long
 	want(t, k.do(t, "ctrl", "Ctrl+C"), map[string]any{"status": "error", "exit_code": int64(130)})
 	want(t, k.do(t, "command", "echo still here"), said("still here\n"))
 }

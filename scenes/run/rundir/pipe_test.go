@@ -65,7 +65,7 @@ func TestPipesInARunDirectory(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 			}
 			<-done
-		case <-time.After(30 * time.Second):
+		case <-time.After(5 * time.Minute):
 			t.Fatalf("%s is waited for", name)
 		}
 	}
