@@ -69,9 +69,11 @@ func TestHostileScripts(t *testing.T) {
 				k.do(t, "ctrl", key)
 			}
 			r := k.do(t, "command", "echo on")
-			if name == "eats the marker" {
-				want(t, r, map[string]any{"status": "error", "session": "ended: nobody knows how the command ended; it kept that from being told"})
-				r = k.do(t, "command", "echo on") // what it left behind ate this one
+			for range 3 { // what it left behind may eat this one, too, or the next
+				if name != "eats the marker" || !strings.Contains(fmt.Sprint(r.Output), "nobody knows") {
+					break
+				}
+				r = k.do(t, "command", "echo on")
 			}
 			if got, _ := r.Output.(map[string]any); got == nil || !strings.HasSuffix(strings.TrimSpace(fmt.Sprint(got["output"])), "on") && name != "changes names" {
 				t.Errorf("after it: %+v %+v", r.Output, r.Error)
