@@ -11,6 +11,7 @@ import (
 
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/project"
+	"tavernsim/scenes/run/operator"
 	"tavernsim/tools/manifest"
 	"tavernsim/tools/mcp"
 	"tavernsim/tools/sandbox"
@@ -49,7 +50,7 @@ such server.`,
 }
 
 func pinTools(cmd *cobra.Command, e *env, dir, id, file string, dry bool) error {
-	store, err := ownOf(dir).secrets(file)
+	store, err := operator.Of(dir).Secrets(file)
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"fmt"
 	"io"
 	"os"
@@ -13,12 +12,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"tavernsim/internal/metrics"
+	"tavernsim/scenes/run/operator"
 	"tavernsim/scenes/run/served"
 	"tavernsim/scenes/tooling"
 	"tavernsim/tools/mcp/serve"
-	"tavernsim/tools/ownfile"
 	"tavernsim/tools/plugin"
-	"tavernsim/tools/sandbox"
 )
 
 type serveOptions struct {
@@ -116,7 +114,7 @@ func (o *serveOptions) address() (addr, token string, err error) {
 	return addr, token, err
 }
 
-func (o *serveOptions) desk(dir string) (*tooling.Set, *served.Desk, error) {
+func (o *serveOptions) desk(dir string) (*operator.Set, *served.Desk, error) {
 	mode, recorded, err := tooling.ParseMode(o.tools)
 	if err != nil {
 		return nil, nil, usageError{fmt.Errorf("--%w", err)}
@@ -125,33 +123,14 @@ func (o *serveOptions) desk(dir string) (*tooling.Set, *served.Desk, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	own, at := ownOf(dir), tooling.Place{}
-	if at.Folder, err = ownfile.Folder(dir); err != nil {
-		return nil, nil, err
-	}
-	opt := tooling.Options{Project: p, Place: at, Mode: mode, Run: "mcp " + rand.Text(), Sandbox: sandbox.New(sandbox.Options{}), Policy: p.Policy(), Profile: o.profile}
-	if opt.Grants, err = own.grants(o.grants); err != nil {
-		return nil, nil, err
-	}
-	if opt.Secrets, err = own.secrets(o.secrets); err != nil {
-		return nil, nil, err
-	}
-	if err := giveAgain(&opt, recorded); err != nil {
-		return nil, nil, err
-	}
-	sources, err := own.config(o.config)
-	if err != nil {
-		return nil, nil, err
-	}
-	if opt.Given, err = sources.Read(tooling.Manifests(p)); err != nil {
-		return nil, nil, err
-	}
-	set, err := tooling.ForTries(opt)
+	set, err := (&operator.Tools{
+		Folder: dir, Project: p, By: "mcp", Mode: mode, Again: recorded, Policy: p.Policy(), Profile: o.profile, Grants: o.grants, Secrets: o.secrets, Config: o.config,
+	}).Open()
 	if err != nil {
 		return nil, nil, err
 	}
 	return set, served.New(served.Options{
-		Folder: dir, Project: p, Profile: o.profile, Tools: set, Runs: o.runs, RunFlags: o.runFlags(), Version: version().Version,
+		Folder: dir, Project: p, Profile: o.profile, Tools: set.Set, Runs: o.runs, RunFlags: o.runFlags(), Version: version().Version,
 		Command: func(ctx context.Context, out, said io.Writer, args ...string) int {
 			within := &env{in: strings.NewReader(""), out: out, err: said, args: args, within: true}
 			return within.execute(ctx)

@@ -13,6 +13,7 @@ import (
 	"tavernsim/internal/terminal"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/project"
+	"tavernsim/scenes/run/operator"
 	"tavernsim/scenes/run/plugins"
 	"tavernsim/scenes/tooling"
 	"tavernsim/tools/plugin"
@@ -29,6 +30,14 @@ func newPlugin(e *env) *cobra.Command {
 	return c
 }
 
+const grantsUsage = "`FILE` with what tools may reach (default: $SIMD_GRANTS, then simd/grants.json of your configuration folder)"
+
+func grantsFlag(f *pflag.FlagSet, file *string) { f.StringVar(file, "grants", "", grantsUsage) }
+
+func secretsFlag(f *pflag.FlagSet, file *string) {
+	f.StringVar(file, "secrets", "", "`FILE` with values that tools may have (mode 0600)")
+}
+
 func pluginsFlag(f *pflag.FlagSet, folder *string) {
 	f.StringVar(folder, "plugins", "", "folder `DIR` of more plugins that the project may list, beside those in its own plugins/")
 }
@@ -37,19 +46,6 @@ func pluginsFlag(f *pflag.FlagSet, folder *string) {
 func configFlags(f *pflag.FlagSet, s *plugin.Sources) {
 	f.StringVar(&s.File, "plugin-config", "", "`FILE` with values of options of plugins (default: $SIMD_PLUGIN_CONFIG, then simd/plugins.yaml of your configuration folder)")
 	f.StringArrayVar(&s.Flags, "set", nil, "give an option of a plugin a value, `KEY=VALUE` = extensions.PLUGIN.OPTION=VALUE; repeat it for more")
-}
-
-// config completes what an operator says about options of plugins.
-func (o ownFiles) config(s plugin.Sources) (plugin.Sources, error) {
-	s.Env = os.LookupEnv
-	if s.File == "" {
-		dir, _ := os.UserConfigDir() // without a home there is no default file
-		s.File = plugin.DefaultConfig(os.Getenv, dir)
-	}
-	if s.File == "" {
-		return s, nil
-	}
-	return s, outside(s.File, o.not...)
 }
 
 // loadProject reads a project folder, or that of a plugin alone.
@@ -101,7 +97,7 @@ func (o *pluginOptions) list(e *env, dir string) error {
 	if err != nil {
 		return err
 	}
-	store, err := ownOf(dir).grants(o.grants)
+	store, err := operator.Of(dir).Grants(o.grants)
 	if err != nil {
 		return err
 	}
@@ -329,7 +325,7 @@ func (o *pluginConfigOptions) run(e *env, args []string) error {
 		}
 		scene = s.Definition.PluginConfig
 	}
-	sources, err := ownOf(dir).config(o.sources)
+	sources, err := operator.Of(dir).Config(o.sources)
 	if err != nil {
 		return err
 	}

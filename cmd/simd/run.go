@@ -23,6 +23,7 @@ import (
 	"tavernsim/protocol"
 	"tavernsim/scenes"
 	"tavernsim/scenes/machines"
+	"tavernsim/scenes/run/operator"
 	"tavernsim/scenes/run/rundir"
 	"tavernsim/scenes/run/runner"
 	"tavernsim/scenes/tooling"
@@ -229,22 +230,22 @@ func (o *runOptions) run(cmd *cobra.Command, e *env, dir string) error {
 
 // openOwn opens the files by which the operator grants and answers.
 func (o *runOptions) openOwn(dir string, opt *runner.Options) (err error) {
-	own := ownOf(dir)
+	own := operator.Of(dir)
 	if o.resume != "" {
-		if own, err = ownOfRun(o.resume); err != nil {
+		if own, err = operator.OfRun(o.resume); err != nil {
 			return err
 		}
 	}
-	if opt.Secrets, err = own.secrets(o.secrets); err != nil {
+	if opt.Secrets, err = own.Secrets(o.secrets); err != nil {
 		return err
 	}
-	if opt.Grants, err = own.grants(o.grants); err != nil {
+	if opt.Grants, err = own.Grants(o.grants); err != nil {
 		return err
 	}
-	if opt.Config, err = own.config(o.config); err != nil {
+	if opt.Config, err = own.Config(o.config); err != nil {
 		return err
 	}
-	opt.Leave.Answers, err = own.answers(o.approvals)
+	opt.Leave.Answers, err = own.Answers(o.approvals)
 	return err
 }
 

@@ -1,29 +1,21 @@
 package main
 
 import (
-	"context"
-	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"tavernsim/internal/lenient"
-	"tavernsim/protocol"
 	"tavernsim/scenes/load/project"
-	"tavernsim/scenes/run/artifacts"
+	"tavernsim/scenes/run/answer"
+	"tavernsim/scenes/run/operator"
 	"tavernsim/scenes/run/plugins"
-	"tavernsim/scenes/run/recorded"
 	"tavernsim/scenes/tooling"
 	"tavernsim/tools"
-	"tavernsim/tools/artifact"
-	"tavernsim/tools/mount"
-	"tavernsim/tools/ownfile"
 	"tavernsim/tools/plugin"
-	"tavernsim/tools/sandbox"
 )
 
 func newTool(e *env) *cobra.Command {
@@ -144,30 +136,47 @@ type toolCallOptions struct {
 	config     plugin.Sources
 	mock, json bool
 	retry      int
+	text       callText
 }
 
 func newToolCall(e *env) *cobra.Command {
 	var o toolCallOptions
 	c := &cobra.Command{
-		Use:   "call [PROJECT] ID",
+		Use:   "call [PROJECT] [ID]",
 		Short: "Call a tool of a project once",
 		Long: `Call a tool of a project once, outside of a scene, and print its output. Nothing is
 recorded. Without PROJECT the tool is one of a plugin: what stands before the colon of its
 id is the folder of the plugin, or its name in plugins/, and the plugin is loaded alone.
 The folder of a plugin can stand for PROJECT, too.
 
+--tam and --toolsxml carry out all calls of a text as those of an agent's answer, and print
+one result for each (docs/formats/tool.md#an-answer). ID, if it is given, is then the only
+tool that may be called.
+
 Exit codes: 0 ok, 1 the call failed or was denied, 2 usage, 3 the project has faults
-or the parameters are wrong, 4 no such tool.`,
+or the parameters are wrong, 4 no such tool. Of several calls the first that is not ok
+counts.`,
 		Example: `  simd tool call my-project weather.forecast --params '{"town": "Rome"}'
   simd tool call my-project weather.forecast --params '{"town": "Rome"}' --mock --json
-  simd tool call weather:forecast --params '{"town": "Rome"}'`,
+  simd tool call weather:forecast --params '{"town": "Rome"}'
+  simd tool call my-project --tam answer.txt --json
+  simd tool call my-project --toolsxml - --files work < answer.txt`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.text.read(e); err != nil {
+				return err
+			}
+			if o.text.given && (cmd.Flags().Changed("params") || cmd.Flags().Changed("retry")) {
+				return usageError{errors.New("--params and --retry are for one call; the calls of a text have their own")}
+			}
 			if len(args) == 2 {
 				return o.call(cmd, e, args[0], args[1])
 			}
 			name, _, ofPlugin := strings.Cut(args[0], ":")
-			if !ofPlugin {
+			switch {
+			case o.text.given && (!ofPlugin || plugins.Is(args[0])):
+				return o.call(cmd, e, args[0], "")
+			case !ofPlugin:
 				return usageError{fmt.Errorf("name the project, too: simd tool call PROJECT %s", args[0])}
 			}
 			dir, err := plugins.Find(name)
@@ -182,12 +191,13 @@ or the parameters are wrong, 4 no such tool.`,
 	secretsFlag(f, &o.secrets)
 	pluginsFlag(f, &o.plugins)
 	configFlags(f, &o.config)
+	o.text.flags(f)
 	f.StringVar(&o.params, "params", "{}", "parameters, a `JSON` object")
 	f.BoolVar(&o.mock, "mock", false, "tools/mock.yaml answers; nothing is carried out (short for --tools mock)")
 	f.StringVar(&o.tools, "tools", "", "live, mock, replay:DIR (the answer that the call got in the run DIR) or off (default live)")
 	f.IntVar(&o.retry, "retry", 0, "repeat up to `N` times after failures that may pass")
 	f.StringVar(&o.artifacts, "artifacts", "", "`FOLDER` for files that the call leaves, and for a long output as a whole")
-	f.BoolVar(&o.json, "json", false, "print the whole result: {status, output, error, meta, artifacts}")
+	f.BoolVar(&o.json, "json", false, "print the whole result: {status, output, error, meta, artifacts}; of a text {steps, problems}")
 	least(f, 0, "retry")
 	return c
 }
@@ -198,7 +208,7 @@ func (o *toolCallOptions) call(cmd *cobra.Command, e *env, dir, id string) error
 	if err != nil || !ok {
 		return usageError{fmt.Errorf("--params: want a JSON object such as '{\"town\": \"Rome\"}'")}
 	}
-	t, p, err := findTool(dir, o.plugins, id)
+	t, p, err := o.find(dir, id)
 	if err != nil {
 		return err
 	}
@@ -206,51 +216,29 @@ func (o *toolCallOptions) call(cmd *cobra.Command, e *env, dir, id string) error
 	if err != nil {
 		return err
 	}
-	own, at := ownOf(dir), tooling.Place{}
-	if at.Folder, err = ownfile.Folder(dir); err != nil {
-		return err
-	}
-	opt := tooling.Options{Project: p, Place: at, Mode: mode, Run: "cli " + rand.Text(), Sandbox: sandbox.New(sandbox.Options{})}
-	if opt.Grants, err = own.grants(o.grants); err != nil {
-		return err
-	}
-	if opt.Secrets, err = own.secrets(o.secrets); err != nil {
-		return err
-	}
-	sources, err := own.config(o.config)
-	if err != nil {
-		return err
-	}
-	if opt.Given, err = sources.Read(tooling.Manifests(p)); err != nil {
-		return err
-	}
-	if strings.Contains(o.params, mount.Scheme+mount.Project) {
-		temp, err := os.MkdirTemp("", "simd-project-")
-		if err != nil {
-			return err
-		}
-		defer os.RemoveAll(temp)
-		opt.Mounts.Project = filepath.Join(temp, "project")
-		if err := p.CopyTo(opt.Mounts.Project); err != nil {
-			return err
-		}
-	}
-	if o.artifacts != "" {
-		opt.Artifacts = artifact.New(o.artifacts, artifact.DefaultLimits())
-	}
-	if err := giveAgain(&opt, recorded); err != nil {
-		return err
-	}
-	set, err := tooling.ForTries(opt)
+	set, err := (&operator.Tools{
+		Folder: dir, Project: p, By: "cli", Mode: mode, Again: recorded, Grants: o.grants, Secrets: o.secrets, Config: o.config,
+		Files: true, Agent: o.text.files, Refers: operator.Refers(o.params + o.text.text), Artifacts: o.artifacts,
+	}).Open()
 	if err != nil {
 		return err
 	}
 	defer set.Close()
-	r := set.Try(cmd.Context(), t, params, o.retry)
-	if r.Error != nil && r.Status == tools.Denied {
-		r.Error.Message = opt.Grants.Remedy(r.Error.Message, dir)
+	if o.text.given {
+		return o.answer(cmd.Context(), e, answer.Options{Project: p, Only: id, Call: set.Call, Failed: set.Remedy})
 	}
+	r := set.Try(cmd.Context(), t, params, o.retry)
+	set.Remedy(&r)
 	return o.show(e, &r)
+}
+
+// find loads the project, with the tool of the call; without an id there is none.
+func (o *toolCallOptions) find(dir, id string) (*project.Tool, *project.Project, error) {
+	if id != "" {
+		return findTool(dir, o.plugins, id)
+	}
+	p, err := loadProject(dir, o.plugins, true)
+	return nil, p, err
 }
 
 // mode says what answers, and for recorded answers the run that has them.
@@ -266,16 +254,6 @@ func (o *toolCallOptions) mode() (tooling.Mode, string, error) {
 		err = usageError{fmt.Errorf("--%w", err)}
 	}
 	return mode, recorded, err
-}
-
-// giveAgain reads the answers of a run for --tools replay:DIR.
-func giveAgain(opt *tooling.Options, run string) error {
-	if opt.Mode != tooling.Replay {
-		return nil
-	}
-	a, err := recorded.Read(context.Background(), run)
-	opt.Recorded, opt.RecordedArtifacts = a.Given(), artifacts.Of(run)
-	return err
 }
 
 // show prints a result; what failed gives an exit code.
@@ -297,9 +275,5 @@ func (o *toolCallOptions) show(e *env, r *tools.Result) error {
 	if r.Error == nil {
 		return nil
 	}
-	code := exitFailure
-	if r.Error.Kind == protocol.KindInvalid {
-		code = exitInvalid
-	}
-	return &exit{code: code, err: r.Err()}
+	return &exit{code: callCode(r), err: r.Err()}
 }

@@ -11,6 +11,7 @@ import (
 	"tavernsim/internal/terminal"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/project"
+	"tavernsim/scenes/run/operator"
 	"tavernsim/scenes/run/plugins"
 	"tavernsim/scenes/tooling"
 	"tavernsim/tools/grants"
@@ -73,11 +74,11 @@ func (o *grantOptions) run(e *env, dir string, ids []string) error {
 	if err != nil {
 		return err
 	}
-	file, _ := grantsFile(o.file)
+	file, _ := operator.GrantsFile(o.file)
 	if file == "" {
 		return usageError{fmt.Errorf("there is no configuration folder for a file of grants; name one with --grants FILE")}
 	}
-	if err := outside(file, dir); err != nil {
+	if err := operator.Outside(file, dir); err != nil {
 		return err
 	}
 	store, err := grants.Load(file)

@@ -94,14 +94,14 @@ func (t *Turn) respond(v any) {
 	}
 }
 
-// notUnderstood is the tool's name in the fact of a text that is no readable call.
-const notUnderstood = "(not understood)"
+// NotUnderstood is the tool's name in the fact of a text that is no readable call.
+const NotUnderstood = "(not understood)"
 
 // problem records a part of the decision that could not be read; the next
 // deliberation observes it, unless a round of this one certainly does.
 func (t *Turn) problem(text string) {
 	observe := t.talk.Problem(text)
-	t.record(&protocol.Call{ID: t.nextCallID(), Tool: notUnderstood, Origin: protocol.OriginTAM}, &protocol.CallResult{
+	t.record(&protocol.Call{ID: t.nextCallID(), Tool: NotUnderstood, Origin: protocol.OriginTAM}, &protocol.CallResult{
 		Status: protocol.CallFailed, Error: protocol.Errorf(protocol.KindInvalid, "%s", text),
 	}, observe)
 	t.show(observe)

@@ -23,6 +23,7 @@ import (
 type Mounts struct {
 	Project string // the files of the project, as the run began with them; "" = there is none
 	Files   string // has a folder for each scene; "" = there is none
+	Agent   string // is that of every agent, in place of one below Files; "" = none is
 }
 
 // Source is what the URIs of an agent may refer to.
@@ -32,6 +33,9 @@ func (m *Mounts) Source(scene, agent string, kept *artifact.Store) *mount.Source
 		dir := filepath.Join(m.Files, mount.Folder(scene))
 		s.Folders[mount.Run] = filepath.Join(dir, "run")
 		s.Folders[mount.Agent] = filepath.Join(dir, "agents", mount.Folder(agent))
+	}
+	if m.Agent != "" {
+		s.Folders[mount.Agent] = m.Agent
 	}
 	return s
 }

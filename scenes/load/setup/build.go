@@ -37,7 +37,7 @@ func New(p *project.Project, def *project.Scene, opt Options) (*Scene, error) {
 		}
 		sc.Condition = program
 	}
-	sc.External = tools(p, opt.External)
+	sc.External = Tools(p, opt.External)
 	if err := agent.CheckExternal(sc.External); err != nil {
 		return nil, err
 	}

@@ -15,8 +15,8 @@ import (
 // KindTool is the kind of requests to tools that the project defines.
 const KindTool = "tool"
 
-// tools are those of the host and of the project, as agents have them.
-func tools(p *project.Project, host []agent.External) []agent.External {
+// Tools are those of the host and of the project, as agents have them.
+func Tools(p *project.Project, host []agent.External) []agent.External {
 	list := slices.Clone(host)
 	for _, id := range p.ToolIDs() {
 		t, _ := p.Tool(id)

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"tavernsim/protocol"
+	"tavernsim/scenes/run/answer"
+	"tavernsim/tools"
+)
+
+// callText is a text with calls, for simd tool call.
+type callText struct {
+	tam, toolsxml string // files
+	files         string // folder of the agent
+	text          string
+	given         bool
+}
+
+func (t *callText) flags(f *pflag.FlagSet) {
+	f.StringVar(&t.tam, "tam", "", "carry out the TAM blocks in `FILE` (- = standard input)")
+	f.StringVar(&t.toolsxml, "toolsxml", "", "carry out the ToolsXML in `FILE` (- = standard input)")
+	f.StringVar(&t.files, "files", "", "`FOLDER` that is fam://agent/ and where commands run (default: an empty one, deleted afterwards)")
+}
+
+// read reads the text that is given, if one is.
+func (t *callText) read(e *env) (err error) {
+	if t.tam != "" && t.toolsxml != "" {
+		return usageError{errors.New("give --tam or --toolsxml; one text may have calls of both")}
+	}
+	if t.given = t.tam+t.toolsxml != ""; t.given {
+		t.text, err = readInput(e, []string{cmp.Or(t.tam, t.toolsxml)})
+	}
+	return err
+}
+
+// answer carries out the calls of a text.
+func (o *toolCallOptions) answer(ctx context.Context, e *env, opt answer.Options) error {
+	a, err := answer.Run(ctx, opt, o.text.text)
+	if a == nil {
+		return err
+	}
+	if shown := o.showAnswer(e, a); shown != nil {
+		return shown
+	}
+	for i := range a.Steps {
+		if r := &a.Steps[i].Result; r.Error != nil {
+			return &exit{code: callCode(r), err: fmt.Errorf("%d.%d %s: %w", a.Steps[i].Block, a.Steps[i].Index, a.Steps[i].Tool, r.Err())}
+		}
+	}
+	if err == nil && len(a.Problems) > 0 {
+		err = protocol.Errorf(protocol.KindInvalid, "%s", a.Problems[0])
+	}
+	return err
+}
+
+// callCode is the exit code of a call that failed. What a tool itself does not find is a
+// failure like any other.
+func callCode(r *tools.Result) int {
+	switch {
+	case r.Error.Kind == protocol.KindInvalid:
+		return exitInvalid
+	case r.Error.Kind == protocol.KindNotFound && r.Meta.Attempts == 0:
+		return exitNotFound
+	}
+	return exitFailure
+}
+
+func (o *toolCallOptions) showAnswer(e *env, a *answer.Answer) error {
+	if o.json {
+		return writeJSON(e.out, a)
+	}
+	for i := range a.Steps {
+		s := &a.Steps[i]
+		text, err := outputText(&s.Result)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(e.out, "%d.%d %s: %s\n", s.Block, s.Index, s.Tool, s.Status)
+		if text != "" {
+			fmt.Fprintln(e.out, "  "+strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n  "))
+		}
+	}
+	for _, p := range a.Problems {
+		fmt.Fprintln(e.err, "simd: "+p)
+	}
+	return nil
+}
+
+// outputText is what a call answered, or why it failed, for people.
+func outputText(r *tools.Result) (string, error) {
+	switch text, isText := r.Output.(string); {
+	case r.Error != nil:
+		return r.Err().Error(), nil
+	case isText || r.Output == nil:
+		return text, nil
+	}
+	b, err := json.MarshalIndent(r.Output, "", "  ")
+	return string(b), err
+}
