@@ -21,7 +21,7 @@ func innerFloors() map[string]int {
 		"engine/budget": 0, "engine/expr": 0, "engine/template": 0, "engine/world": 0, "engine/secret": 0, "engine/glob": -1, "engine/permit": 0,
 		"engine/bus/delivery": 0, "engine/bus/throttle": 0,
 		"engine/bus/paths": 1, "engine/stub": 1, "engine/secret/mask": 1, "engine/knowledge": 1, "engine/prompt": 1, "engine/workflow": 1, "engine/statecmd/command": 1, "engine/agent/tool": 1, "engine/statecmd/ledger": 1,
-		"engine/bus": 2, "engine/statecmd": 2, "engine/workflow/nodes": 2, "engine/workflow/standard": 2, "engine/agent/menu": 2, "engine/agent/talk": 2, "engine/agent/block": 2,
+		"engine/bus": 2, "engine/statecmd": 2, "engine/workflow/nodes": 2, "engine/workflow/standard": 2, "engine/agent/menu": 2, "engine/agent/talk": 2, "engine/agent/block": 2, "engine/agent/hook": 1,
 		"engine/tooltask": 2, "engine/agent/profile": 3, "engine/worldstate": 3, "engine/statecmd/script": 3, "engine/agent/private": 3, "engine/agent/effect": 3,
 		"engine/agent/agentfact": 4,
 		"engine/agent":           5, "engine/agenda": 5,
@@ -29,7 +29,7 @@ func innerFloors() map[string]int {
 		"scenes/load/contexts": -1,
 		"scenes/outside":       0, "scenes/load/project": 0,
 		"scenes/load/setup": 1,
-		"scenes/machines":   2, "scenes/tooling": 2, "scenes/tooling/trial": 1,
+		"scenes/machines":   2, "scenes/tooling": 2, "scenes/tooling/trial": 1, "scenes/tooling/hooks": 1,
 		"scenes/view/factjson": 3, "scenes/history": 3,
 		"scenes/view/verify": 4, "scenes/view/deadletters": 4, "scenes/run/artifacts": 4,
 		"scenes": 5, "scenes/run/rundir": 5,
@@ -161,7 +161,7 @@ const maxPackage = 1500
 func larger() map[string]int {
 	return map[string]int{
 		"cmd/simd":            6300,
-		"engine/agent":        4463,
+		"engine/agent":        4650,
 		"engine/bus":          2290,
 		"engine/expr":         2250,
 		"engine/knowledge":    1750,

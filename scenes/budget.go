@@ -43,7 +43,7 @@ func (a *agentShell) hold(q *effect.Ask) bool {
 	}
 	switch {
 	case q.Kind == effect.KindModel && b.Models:
-	case q.Kind == effect.KindModel, q.Kind == effect.KindApproval, !b.Tools:
+	case q.Kind == effect.KindModel, q.Kind == effect.KindApproval, q.Kind == effect.KindHook, !b.Tools:
 		return false
 	default:
 		return a.holdTool(q)
@@ -172,7 +172,7 @@ func (a *agentShell) lost() (list []*effect.Answered) {
 
 // settle notes in an answer what budgets have to do with it, and what it took.
 func (a *agentShell) settle(x *effect.Answered) {
-	if a.budget == nil || x.Kind == effect.KindApproval {
+	if a.budget == nil || x.Kind == effect.KindApproval || x.Kind == effect.KindHook {
 		return
 	}
 	if x.Kind != effect.KindModel {

@@ -200,6 +200,8 @@ func (tr *tracer) agent(f protocol.Fact) string {
 		return fmt.Sprintf("asks for leave %d: %s %s by rule %q", x.Request, x.ID, x.Tool, x.Rule) + tail(when(len(x.Params) > 0, "%s", show(x.Params)), when(x.Reason != "", "because %q", x.Reason))
 	case *agentfact.CallJudged:
 		return fmt.Sprintf("judged %s %s allowed %v by %s, rule %q", x.ID, x.Tool, x.Allowed, x.By, x.Rule) + tail(when(x.Reason != "", "because %q", x.Reason))
+	case *agentfact.HookAnswered:
+		return fmt.Sprintf("hooks %s %s", x.Place, x.Subject) + tail(when(len(x.Output) > 0, "-> %s", show(x.Output)), when(x.Veto != "", "veto %q", x.Veto), when(x.Error != "", "error %q", x.Error))
 	case *agentfact.CallAnswered:
 		return fmt.Sprintf("answer of %s %d", x.Kind, x.Request) + tail(when(len(x.Output) > 0, "-> %s", show(x.Output)),
 			when(x.Latency > 0, "after %v", x.Latency), when(x.Error != "", "error %q", x.Error))

@@ -186,6 +186,8 @@ func pathOf(c *inspect.Change) string {
 	switch c.What {
 	case inspect.WhatCall, inspect.WhatAsk, inspect.WhatPolicy, inspect.WhatGrant:
 		return c.Tool
+	case inspect.WhatHook:
+		return strings.TrimSpace(c.Op + " " + c.Path)
 	}
 	return cmp.Or(c.Path, "(all)")
 }
@@ -203,6 +205,8 @@ func changeText(c *inspect.Change) string {
 		}
 	case c.What == inspect.WhatAsk || c.What == inspect.WhatPolicy || c.What == inspect.WhatGrant:
 		b.WriteString(strings.TrimSpace(c.Status + " " + said(c.Path, "by the rule %s ") + jsonOf(c.Value)))
+	case c.What == inspect.WhatHook:
+		b.WriteString(c.Status + " " + jsonOf(c.Value))
 	case len(c.Differences) > 0:
 		b.WriteString(differenceText(c.Differences))
 	default:

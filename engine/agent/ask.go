@@ -45,8 +45,9 @@ type waiting struct {
 	run     *activeRun             // the workflow that asked; nil = the queue of calls
 	at      int                    // of the queue
 	request int                    // of the run
-	call    *protocol.Call         // nil = a model is asked
+	call    *protocol.Call         // nil = a model is asked, or hooks
 	leave   func(*effect.Answered) // leave to make the call is asked for
+	hook    bool                   // hooks are asked
 	tokens  int64                  // that are reserved for a model
 }
 
@@ -167,6 +168,10 @@ func (t *Turn) answer(a *effect.Answered) bool {
 	if t.m.Def.Realtime { // the latency has passed already; the shell enforces time-outs
 		a.Model.Latency, a.Latency = 0, 0
 	}
+	if w.hook {
+		t.hooksAnswered(a)
+		return true
+	}
 	if w.call == nil {
 		t.settle(w.tokens, a)
 		t.noteModel(a)
@@ -267,9 +272,15 @@ func (t *Turn) abandon(run *activeRun, reason string) {
 		}
 		t.waits = slices.Delete(t.waits, i, i+1)
 		i--
+		if w.hook {
+			continue
+		}
 		t.noteLost(&w)
 		if run == nil {
 			t.took(w.at, w.call, failed(protocol.Errorf(protocol.KindCancelled, "%s: %s", w.call.Tool, reason)), 0)
 		}
+	}
+	if run == nil {
+		t.abandonHooks(reason)
 	}
 }

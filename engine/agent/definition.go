@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"tavernsim/engine/agent/hook"
 	"tavernsim/engine/agent/menu"
 	"tavernsim/engine/agent/private"
 	"tavernsim/engine/agent/profile"
@@ -30,6 +31,7 @@ type Definition struct {
 	Knowledge  profile.Accesses
 	Model      string         // default model of completions; "" = the provider's
 	Contexts   map[string]int // tokens that models read, by their names; "" = the default one
+	Hooks      hook.Places    // at which plugins are asked; nil = at none
 	Run, Scene string         // ids, for the references in texts; "" = nobody knows them
 	Realtime   bool           // latency passes by itself, and others go on while a deliberation runs
 
@@ -44,6 +46,9 @@ type Definition struct {
 	// OnEvent names the workflow for an event type; only the scene's own agent
 	// has it, in place of Core.
 	OnEvent map[string]string
+	// Moments are the workflows of moments of the scene, by the place of their hooks; "" =
+	// the hooks are told, and nothing else happens. Only the scene's own agent has it.
+	Moments map[string]string
 
 	private      *private.Engine
 	tools        map[string]*Tool        // those of Tools
@@ -60,6 +65,14 @@ type Definition struct {
 
 // inputs are a plan's input names; asking the plan makes a new list each time.
 func (d *Definition) inputs(p *workflow.Plan) []string { return d.names[p] }
+
+// workflowOf is the workflow that a wake names, by itself or by a moment; nil = there is none.
+func (d *Definition) workflowOf(name string) *workflow.Plan {
+	if id, ok := d.Moments[name]; ok {
+		name = id
+	}
+	return d.Workflows[name]
+}
 
 // keptObservations is the limit of the list of observations. On the realtime clock
 // others observe while a deliberation runs, and after its end until the stage merges it.

@@ -110,7 +110,7 @@ func resultOf(c *protocol.Call, status protocol.CallStatus, out any, err error) 
 
 // startSkill runs a skill; entry is the tool that it carries out, nil = none.
 func (t *Turn) startSkill(entry *Tool, id string, c *protocol.Call, then func(protocol.CallResult)) {
-	if len(t.runs) >= maxNestedRuns {
+	if len(t.runs)+t.starting >= maxNestedRuns {
 		then(failed(protocol.Errorf(protocol.KindLimit, "more than %d workflows at once in one deliberation", maxNestedRuns)))
 		return
 	}

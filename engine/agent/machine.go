@@ -6,6 +6,7 @@ import (
 
 	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/agent/effect"
+	"tavernsim/engine/agent/hook"
 	"tavernsim/engine/agent/private"
 	"tavernsim/engine/statecmd"
 	"tavernsim/protocol"
@@ -188,6 +189,10 @@ func (m *Machine) Apply(f protocol.Fact, at protocol.Time) error {
 		}
 	case *agentfact.OutcomeUnknown:
 		m.State.observations = append(m.State.observations, unknownObservation(x, at))
+	case *agentfact.HookAnswered:
+		if x.Veto != "" && x.Place == hook.BeforeDeliberate {
+			m.State.observations = append(m.State.observations, Observation{Time: at, Kind: "deliberation_forbidden", Value: map[string]any{"reason": x.Veto}})
+		}
 	case *agentfact.RequestAnswered:
 		m.State.answerRequest(x, at)
 	case *agentfact.StepsHeld:

@@ -8,6 +8,7 @@ import (
 
 	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/agent/effect"
+	"tavernsim/engine/agent/hook"
 	"tavernsim/engine/agent/talk"
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/tooltask"
@@ -71,6 +72,7 @@ type Turn struct {
 	sequenced []protocol.Sequenced // to the scene, when the turn ends
 	facts     []protocol.Fact
 	lost      []protocol.Fact // calls whose answers came too late
+	hooks     []asking        // questions to hooks; the first is out
 	wishes    []effect.Ask    // what asked and facts point to
 	updates   []agentfact.StateUpdated
 	calls     []agentfact.CallMade
@@ -79,9 +81,12 @@ type Turn struct {
 	cancelled bool
 	started   uint64 // runs so far
 	opened    int    // tasks
+	starting  int    // workflows whose hooks are asked
 
 	approved   map[int]map[string]string // contents of references, by the number of the question whose call is about to be made
 	toolsAsked int                       // of the outside
+	hooksAsked int                       // questions to hooks so far
+	hooksFirst bool                      // those of the turn were asked
 	trying     bool                      // parameters are bound to be judged, and bound again afterwards
 	reserved   int64                     // tokens, for requests to models without an answer
 
@@ -238,15 +243,20 @@ func (t *Turn) takeGoal(payload map[string]any) error {
 }
 
 func (t *Turn) startCore() {
+	if t.round == 0 && len(t.m.Def.Hooks) > 0 && t.asksFirst() {
+		return
+	}
 	plan := t.m.Def.Core
 	if t.wake.Workflow != "" {
-		plan = t.m.Def.Workflows[t.wake.Workflow]
+		plan = t.m.Def.workflowOf(t.wake.Workflow)
 	}
 	t.round++
 	t.requestsBefore = len(t.requests)
 	t.cutBy = ""
 	if plan == nil {
-		t.startHandlers()
+		if t.wake.Workflow == "" {
+			t.startHandlers()
+		}
 		return
 	}
 	t.start(protocol.PurposeDeliberate, plan, t.roundInputs(plan), t.coreEnded)
@@ -264,8 +274,17 @@ func (t *Turn) startHandlers() {
 
 func (t *Turn) start(purpose protocol.Purpose, plan *workflow.Plan, inputs []any, then func(result)) {
 	t.started++
+	if len(t.m.Def.Hooks) > 0 && !t.cancelled && t.m.Def.Hooks.Has(hook.BeforeExecute) {
+		t.beforeExecute(purpose, plan, inputs, then)
+		return
+	}
+	t.launch(t.started, purpose, plan, inputs, then)
+}
+
+// launch starts a workflow; number is its number in the turn, from 1.
+func (t *Turn) launch(number uint64, purpose protocol.Purpose, plan *workflow.Plan, inputs []any, then func(result)) {
 	r := t.freeRun()
-	env := workflow.Env{Now: t.wake.Now, Draw: t.draw.Sub(runDraws, t.started), Budget: &t.budget, Contexts: t.m.Def.Contexts}
+	env := workflow.Env{Now: t.wake.Now, Draw: t.draw.Sub(runDraws, number), Budget: &t.budget, Contexts: t.m.Def.Contexts}
 	if err := r.run.Start(plan, inputs, env); err != nil {
 		t.space.free = append(t.space.free, r)
 		then(result{err: err})
@@ -319,6 +338,10 @@ func (t *Turn) progress() bool {
 		res := t.resultOfRun(r)
 		r.run.Reset()
 		t.space.free = append(t.space.free, r)
+		if len(t.m.Def.Hooks) > 0 && !t.cancelled && t.m.Def.Hooks.Has(hook.AfterExecute) {
+			t.afterExecute(r.id, r.purpose, res, r.then)
+			return true
+		}
 		r.then(res)
 		return true
 	}

@@ -131,6 +131,12 @@ func (p *Plan) Output(name string) int {
 	return -1
 }
 
+// Takes is a value as an interface port of the type has it.
+func (t Type) Takes(v any) (any, error) { return convert(v, t, t.argument()) }
+
+// OutputType is the type of an interface output, by its number.
+func (p *Plan) OutputType(i int) Type { return p.outputs[i].typ }
+
 // Args orders named inputs for [Run.Start]. A name that the workflow does not
 // have is an error.
 func (p *Plan) Args(inputs map[string]any) ([]any, error) {

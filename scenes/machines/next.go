@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tavernsim/engine/agenda"
+	"tavernsim/engine/agent/hook"
 	"tavernsim/engine/budget"
 	"tavernsim/engine/worldstate"
 	"tavernsim/protocol"
@@ -39,7 +40,7 @@ func (s *Stage) begin(in *Begin) error {
 	if err := s.keepOwn(s.scene.Started(s.wave.time)); err != nil {
 		return err
 	}
-	return s.runLifecycle(s.scene.Def.Lifecycle.Start)
+	return s.runLifecycle(s.scene.Moment(hook.SceneStart, s.scene.Def.Lifecycle.Start))
 }
 
 func (s *Stage) startTime() protocol.Time {
@@ -206,7 +207,7 @@ func (s *Stage) proceedToStop() error {
 		return s.settle()
 	}
 	s.openWave(s.endTime()).keep(&agenda.Ended{Reason: s.stopping.Reason})
-	return s.runLifecycle(s.scene.Def.Lifecycle.End)
+	return s.runLifecycle(s.scene.Moment(hook.SceneEnd, s.scene.Def.Lifecycle.End))
 }
 
 // endTime is the moment of the scene's last waves: the limit that was reached, or the

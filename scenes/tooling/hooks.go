@@ -4,44 +4,15 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"path"
 	"slices"
-	"time"
 
 	"tavernsim/engine/agent/effect"
 	"tavernsim/engine/permit"
-	"tavernsim/internal/source"
 	"tavernsim/protocol"
+	"tavernsim/scenes/tooling/hooks"
 	"tavernsim/tools"
 	"tavernsim/tools/plugin"
 )
-
-// hook is a place at which a service of a plugin is asked.
-type hook struct {
-	plugin.Hook
-	plugin  string
-	refused error // why it is not asked: the operator has not granted it; nil = it is
-}
-
-// defaultHook is how long a hook may take.
-const defaultHook = 100 * time.Millisecond
-
-// hooksOf finds those of one place, in the order in which they are asked.
-func (s *Set) hooksOf(place string) (list []*hook) {
-	for _, name := range protocol.SortedKeys(s.opt.Project.Plugins()) {
-		p := s.opt.Project.Plugins()[name]
-		if p.Broken() {
-			continue
-		}
-		for _, h := range p.Manifest.Hooks {
-			if h.Hook == place {
-				list = append(list, &hook{Hook: h, plugin: name})
-			}
-		}
-	}
-	slices.SortStableFunc(list, func(a, b *hook) int { return cmp.Compare(b.Priority, a.Priority) })
-	return list
-}
 
 // hookRequest are the parameters of hook/call.
 type hookRequest struct {
@@ -66,41 +37,14 @@ type hookAnswer struct {
 	Output json.RawMessage `json:"output"`
 }
 
-// askHook asks a hook. An error says what fails with it.
-func (s *Set) askHook(ctx context.Context, h *hook, q *hookRequest) (a hookAnswer, err error) {
-	service := path.Join(h.plugin, h.Service)
-	bad := func(why string) error {
-		return protocol.Errorf(protocol.KindDenied, "the hook %s of the service %s: %s", h.Hook.Hook, service, why)
+// askAboutCall asks a hook about a call.
+func (s *Set) askAboutCall(ctx context.Context, h *hooks.Hook, q *hookRequest) (a hookAnswer, err error) {
+	raw, err := s.hooks.Ask(ctx, h, q)
+	if err == nil && json.Unmarshal(raw, &a) != nil {
+		err = h.Failed("the answer is no object with veto, params or output")
 	}
-	if h.refused != nil {
-		return a, bad(h.refused.Error())
-	}
-	if failed := s.rpc.Ready(ctx, service); failed != nil { // its start is not a part of its time
-		return a, bad(failed.Error.Message)
-	}
-	ctx, stop := context.WithTimeout(ctx, cmp.Or(h.Timeout.Std(), defaultHook))
-	defer stop()
-	raw, failed := s.rpc.Ask(ctx, service, "hook/call", q)
-	if failed != nil {
-		return a, bad(failed.Error.Message)
-	}
-	if err := json.Unmarshal(raw, &a); err != nil {
-		return a, bad("the answer is no object with veto, params or output")
-	}
-	return a, nil
+	return a, err
 }
-
-// hookValue reads a value of an answer.
-func hookValue(raw json.RawMessage) (any, bool) {
-	report := &source.Report{}
-	doc := source.Parse("hook.json", raw, source.Limits{MaxDepth: maxHookDepth}, report)
-	if doc == nil || report.Total() > 0 {
-		return nil, false
-	}
-	return doc.Root.Value(), true
-}
-
-const maxHookDepth = 64
 
 func (s *Set) request(place string, c *tools.Call, q *effect.Ask) *hookRequest {
 	return &hookRequest{Hook: place, Scene: q.Model.Scene, Agent: q.Model.Agent, Turn: q.Model.Turn, Tool: c.Tool.ID, Params: c.Params, Key: c.Key}
@@ -109,14 +53,14 @@ func (s *Set) request(place string, c *tools.Call, q *effect.Ask) *hookRequest {
 // beforeCall lets hooks change the parameters of a call, or forbid it. Changed ones are
 // checked and judged as those of the agent were.
 func (s *Set) beforeCall(ctx context.Context, t *toolOf, c *tools.Call, q *effect.Ask) error {
-	for _, h := range s.before {
-		a, err := s.askHook(ctx, h, s.request(plugin.BeforeCall, c, q))
+	for _, h := range s.hooks.At(plugin.BeforeCall) {
+		a, err := s.askAboutCall(ctx, h, s.request(plugin.BeforeCall, c, q))
 		switch {
 		case err != nil && h.Fail == plugin.Closed:
 			return err
 		case err != nil: // it goes on
 		case a.Veto != nil:
-			return protocol.Errorf(protocol.KindDenied, "the hook of the plugin %s forbids it: %s", h.plugin, protocol.Short(*a.Veto, maxReason))
+			return protocol.Errorf(protocol.KindDenied, "the hook of the plugin %s forbids it: %s", h.Plugin, protocol.Short(*a.Veto, hooks.MaxReason))
 		case a.Params != nil:
 			if err := s.changed(t, c, q, h, a.Params); err != nil {
 				return err
@@ -126,26 +70,24 @@ func (s *Set) beforeCall(ctx context.Context, t *toolOf, c *tools.Call, q *effec
 	return nil
 }
 
-const maxReason = 400 // bytes
-
-func (s *Set) changed(t *toolOf, c *tools.Call, q *effect.Ask, h *hook, raw json.RawMessage) error {
-	v, _ := hookValue(raw)
+func (s *Set) changed(t *toolOf, c *tools.Call, q *effect.Ask, h *hooks.Hook, raw json.RawMessage) error {
+	v, _ := hooks.Value(raw)
 	params, ok := v.(map[string]any)
 	if !ok {
-		return protocol.Errorf(protocol.KindDenied, "the hook of the plugin %s made parameters that are no object", h.plugin)
+		return protocol.Errorf(protocol.KindDenied, "the hook of the plugin %s made parameters that are no object", h.Plugin)
 	}
 	if t.Check != nil {
 		if err := t.Check(params); err != nil {
-			return protocol.Errorf(protocol.KindDenied, "the hook of the plugin %s made wrong parameters: %w", h.plugin, err)
+			return protocol.Errorf(protocol.KindDenied, "the hook of the plugin %s made wrong parameters: %w", h.Plugin, err)
 		}
 	}
 	profile := cmp.Or(q.Model.Profile, s.opt.Profile)
 	if policy := s.opt.Project.Policy(); len(q.Call.URIs) > 0 || profile == "" && policy != nil {
-		return protocol.Errorf(protocol.KindDenied, "the hook of the plugin %s changed the parameters of a call with references, or of a task under a policy, which is not built in this version", h.plugin)
+		return protocol.Errorf(protocol.KindDenied, "the hook of the plugin %s changed the parameters of a call with references, or of a task under a policy, which is not built in this version", h.Plugin)
 	}
 	judged := permit.Call{Tool: c.Tool.ID, Profile: profile, Agent: q.Model.Agent, Params: params}
 	if v := s.opt.Project.Policy().Judge(&judged); v.Do != permit.Allow {
-		return protocol.Errorf(protocol.KindDenied, "the hook of the plugin %s made parameters that the policy does not allow (%s)", h.plugin, v.Rule)
+		return protocol.Errorf(protocol.KindDenied, "the hook of the plugin %s made parameters that the policy does not allow (%s)", h.Plugin, v.Rule)
 	}
 	c.Params = params
 	return nil
@@ -154,10 +96,10 @@ func (s *Set) changed(t *toolOf, c *tools.Call, q *effect.Ask, h *hook, raw json
 // afterCall lets hooks change what an agent sees of a call. What they make is bounded and
 // tamed as the output was.
 func (s *Set) afterCall(ctx context.Context, c *tools.Call, q *effect.Ask, o tools.Options, r tools.Result) tools.Result {
-	for _, h := range s.after {
+	for _, h := range s.hooks.At(plugin.AfterCall) {
 		in := s.request(plugin.AfterCall, c, q)
 		in.Status, in.Output, in.Error = r.Status, r.Output, r.Error
-		a, err := s.askHook(ctx, h, in)
+		a, err := s.askAboutCall(ctx, h, in)
 		was := r
 		switch {
 		case err != nil && h.Fail == plugin.Closed:
@@ -165,11 +107,11 @@ func (s *Set) afterCall(ctx context.Context, c *tools.Call, q *effect.Ask, o too
 		case err != nil:
 			continue
 		case a.Veto != nil:
-			r = tools.Fail(protocol.KindDenied, "the call was carried out, and the hook of the plugin "+h.plugin+" withholds its answer: "+protocol.Short(*a.Veto, maxReason))
+			r = tools.Fail(protocol.KindDenied, "the call was carried out, and the hook of the plugin "+h.Plugin+" withholds its answer: "+protocol.Short(*a.Veto, hooks.MaxReason))
 		case a.Output == nil || r.Status != tools.OK:
 			continue
 		default:
-			v, ok := hookValue(a.Output)
+			v, ok := hooks.Value(a.Output)
 			if !ok {
 				v = nil
 			}
@@ -181,26 +123,23 @@ func (s *Set) afterCall(ctx context.Context, c *tools.Call, q *effect.Ask, o too
 	return r
 }
 
-// hooked makes the hooks of calls ready.
+// hooked makes the hooks ready. Without services nobody is asked.
 func (s *Set) hooked() error {
-	s.before, s.after = s.hooksOf(plugin.BeforeCall), s.hooksOf(plugin.AfterCall)
-	all := slices.Concat(s.before, s.after)
-	if len(all) == 0 || s.mode() != Live {
-		s.before, s.after = nil, nil
+	s.hooks = hooks.Of(s.opt.Project)
+	name := s.hooks.Plugin()
+	if name == "" || s.mode() != Live {
 		return nil
 	}
 	if s.opt.Sandbox == nil {
-		return protocol.Errorf(protocol.KindNotFound, "the plugin %s has hooks, which programs answer, and this program has no sandbox for them (runner.Options.Sandbox); run with --tools mock", all[0].plugin)
+		return protocol.Errorf(protocol.KindNotFound, "the plugin %s has hooks, which programs answer, and this program has no sandbox for them (runner.Options.Sandbox); run with --tools mock", name)
 	}
 	if s.rpc == nil {
 		s.rpc = s.newServices()
 	}
+	refused := map[string]error{}
 	for _, a := range Asked(s.opt.Project, s.opt.Place) {
-		for _, h := range all {
-			if a.Tool == PluginKey(h.plugin) {
-				h.refused = s.opt.Grants.Check(&a)
-			}
-		}
+		refused[a.Tool] = s.opt.Grants.Check(&a)
 	}
+	s.hooks.Open(s.rpc, func(name string) error { return refused[PluginKey(name)] })
 	return nil
 }

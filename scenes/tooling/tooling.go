@@ -36,6 +36,7 @@ import (
 	"tavernsim/scenes/load/project"
 	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/outside"
+	"tavernsim/scenes/tooling/hooks"
 	"tavernsim/tools"
 	"tavernsim/tools/artifact"
 	"tavernsim/tools/files"
@@ -110,7 +111,7 @@ type Set struct {
 	shell  sessions
 	mock   *toolmock.Mock
 
-	before, after []*hook
+	hooks *hooks.Hooks
 	// config are the values of options, by plugin and option.
 	config map[string]map[string]string
 
@@ -126,10 +127,10 @@ type toolOf struct {
 	withheld atomic.Int32 // outputs in which a secret was spelled in another form
 }
 
-// New makes the tools of a project ready; nil if it has none that leave the turn.
+// New makes the tools and hooks of a project ready; nil if it has none that leave the turn.
 func New(opt Options) (*Set, error) {
 	s, err := ForTries(opt)
-	if err != nil || len(s.tools) == 0 {
+	if err != nil || len(s.tools) == 0 && !s.hooks.Turns() {
 		return nil, err
 	}
 	return s, nil
@@ -221,7 +222,8 @@ func (s *Set) unknown() bool {
 	return m != Live && m != Mock && m != Replay && m != Off
 }
 
-// Entries are the executors for the table of a scene: one, or none for no set.
+// Entries are the executors for the table of a scene: of tools, and of hooks that turns ask;
+// none for no set.
 func (s *Set) Entries() []outside.Entry {
 	if s == nil {
 		return nil
@@ -230,7 +232,11 @@ func (s *Set) Entries() []outside.Entry {
 	if e.Executor = (*live)(s); s.mode() != Live {
 		e.Executor = (*still)(s)
 	}
-	return []outside.Entry{e}
+	list := []outside.Entry{e}
+	if s.hooks.Turns() {
+		list = append(list, s.places())
+	}
+	return list
 }
 
 // atOnce bounds the calls of all tools of a scene that do not answer although their time

@@ -12,6 +12,7 @@ import (
 
 	"github.com/Masterminds/semver/v3"
 
+	"tavernsim/engine/agent/hook"
 	"tavernsim/internal/source"
 	"tavernsim/protocol"
 	"tavernsim/tools/manifest"
@@ -101,11 +102,11 @@ const (
 const (
 	BeforeCall       = "tool:before-call"
 	AfterCall        = "tool:after-call"
-	BeforeExecute    = "workflow:before-execute"
-	AfterExecute     = "workflow:after-execute"
-	BeforeDeliberate = "agent:before-deliberate"
-	SceneStart       = "scene:start"
-	SceneEnd         = "scene:end"
+	BeforeExecute    = hook.BeforeExecute
+	AfterExecute     = hook.AfterExecute
+	BeforeDeliberate = hook.BeforeDeliberate
+	SceneStart       = hook.SceneStart
+	SceneEnd         = hook.SceneEnd
 )
 
 // Hooks are they.
@@ -191,7 +192,7 @@ func Rules() source.Rules {
 		"plugin.Hook.service":  {Required: true, Section: ext + ".2", Doc: "One of the services of the plugin."},
 		"plugin.Hook.priority": {Section: ext + ".2", Range: &source.Range{Min: -1000, Max: 1000}, Default: int64(0), Doc: "Hooks of higher priority are asked first, then by the name of the plugin."},
 		"plugin.Hook.timeout":  {Section: ext + ".2", Range: &source.Range{Max: 60, Open: true}, Default: "100ms", Doc: "How long the answer may take."},
-		"plugin.Hook.fail":     {Required: true, Section: ext + ".2", Enum: []string{Open, Closed}, Doc: "What becomes of the act if the hook fails: it goes on, or is denied."},
+		"plugin.Hook.fail":     {Required: true, Section: ext + ".2", Enum: []string{Open, Closed}, Doc: "What becomes of the act if the hook fails: it goes on, or is denied. Of `scene:start` and `scene:end` it is `open`."},
 
 		"plugin.Permissions.hooks":    {Section: man, MaxItems: 100, Doc: "`hook:NAME` for each of its hooks. What begins with `hook:client:` is for user interfaces."},
 		"plugin.Permissions.ui":       {Section: man, Doc: "For user interfaces: kept, and without a meaning here."},
@@ -367,6 +368,9 @@ func (c *checker) hooks() {
 		if slices.Contains(Hooks(), h.Hook) && !slices.Contains(c.m.Permissions.Hooks, permission+h.Hook) {
 			c.fault(at("hooks", strconv.Itoa(i), "hook"), "add "+permission+h.Hook+" to permissions.hooks", "the plugin does not ask for this hook")
 		}
+		if h.Fail == Closed && (h.Hook == SceneStart || h.Hook == SceneEnd) {
+			c.fault(at("hooks", strconv.Itoa(i), "fail"), "write "+Open, "%s only tells the service; nothing waits for its leave", h.Hook)
+		}
 	}
 }
 
@@ -386,16 +390,8 @@ func (c *checker) permissions() {
 	}
 }
 
-// built are the hooks that are asked.
-func built() []string { return []string{BeforeCall, AfterCall} }
-
 // unbuilt refuses what this version does not carry out.
 func (c *checker) unbuilt() {
-	for i := range c.m.Hooks {
-		if h := c.m.Hooks[i].Hook; slices.Contains(Hooks(), h) && !slices.Contains(built(), h) {
-			c.fault(at("hooks", strconv.Itoa(i), "hook"), "remove it", "the hook %s is not built in this version; it has %s", h, strings.Join(built(), ", "))
-		}
-	}
 	for i, name := range c.m.Permissions.Services.Override {
 		here := at("permissions", "services", "override", strconv.Itoa(i))
 		if slices.Contains(never(), name) {

@@ -27,6 +27,7 @@ const (
 	FactStepsResumed  = "agent.steps_resumed"
 	FactCallAsked     = "tool.asked"
 	FactCallJudged    = "tool.judged"
+	FactHookAnswered  = "agent.hook_answered"
 
 	FactDropped        = "event.dropped"
 	FactUnacknowledged = "event.unacknowledged"
@@ -235,6 +236,12 @@ func (f *CallAnswered) Answered() (x *effect.Answered, ok bool) {
 	return &effect.Answered{Kind: f.Kind, Number: int(f.Request), Output: v, Latency: f.Latency, Artifacts: f.Artifacts, Err: effect.Failure(f.ErrorKind, f.Error)}, err == nil
 }
 
+// Answered implements Recorded.
+func (f *HookAnswered) Answered() (x *effect.Answered, ok bool) {
+	v, err := f.Output.Value()
+	return &effect.Answered{Kind: effect.KindHook, Number: int(f.Request), Output: v, Err: effect.Failure(f.ErrorKind, f.Error)}, err == nil
+}
+
 // Said is text that the agent uttered.
 type Said struct {
 	Text string
@@ -299,6 +306,17 @@ type CallJudged struct {
 	Reason  string
 }
 
+// HookAnswered is what the hooks of a place answered, or why nobody did.
+type HookAnswered struct {
+	Place     string
+	Subject   string // id of the workflow that it was about; "" = of the deliberation, or the scene
+	Request   int64  // number of the question in the deliberation, from 1
+	Output    protocol.Raw
+	Veto      string // why it did not happen; "" = nothing forbade it
+	ErrorKind protocol.ErrorKind
+	Error     string
+}
+
 // LastAgent implements protocol.Naming.
 func (f *TurnEnded) LastAgent() uint32 { return f.Agent }
 
@@ -331,6 +349,7 @@ func (*StepsHeld) FactKind() string       { return FactStepsHeld }
 func (*StepsResumed) FactKind() string    { return FactStepsResumed }
 func (*CallAsked) FactKind() string       { return FactCallAsked }
 func (*CallJudged) FactKind() string      { return FactCallJudged }
+func (*HookAnswered) FactKind() string    { return FactHookAnswered }
 func (*Dropped) FactKind() string         { return FactDropped }
 func (*Unacknowledged) FactKind() string  { return FactUnacknowledged }
 func (*TaskOpened) FactKind() string      { return FactTaskOpened }
@@ -350,6 +369,7 @@ func (*StepsHeld) fact()       {}
 func (*StepsResumed) fact()    {}
 func (*CallAsked) fact()       {}
 func (*CallJudged) fact()      {}
+func (*HookAnswered) fact()    {}
 func (*Dropped) fact()         {}
 func (*Unacknowledged) fact()  {}
 func (*TaskOpened) fact()      {}
@@ -383,6 +403,7 @@ func Facts() []protocol.FactType {
 		protocol.ByCodec[StepsResumed](),
 		protocol.ByCodec[CallAsked]().AsBytes(),
 		protocol.ByCodec[CallJudged]().AsBytes(),
+		protocol.ByCodec[HookAnswered]().AsBytes(),
 		protocol.ByCodec[Dropped]().ForOthers(),
 		protocol.ByCodec[Unacknowledged]().ForOthers(),
 		protocol.ByCodec[TaskOpened](),

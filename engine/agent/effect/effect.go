@@ -16,6 +16,11 @@ const KindModel = "model"
 // [permit.Leave] as the output.
 const KindApproval = "approval"
 
+// KindHook is the kind of requests to the hooks of a place. Call names the place as its
+// tool, and its parameters are what the hooks are told. Whoever answers gives the Value of a
+// hook.Answer as the output.
+const KindHook = "hook"
+
 // Ask is the one effect of an agent: a request to the outside, whose answer the
 // deliberation waits for. After a crash the agent may make the request again. It lies
 // in memory that the machine uses again after the deliberation.

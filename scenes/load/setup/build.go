@@ -10,6 +10,7 @@ import (
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent"
 	"tavernsim/engine/agent/agentfact"
+	"tavernsim/engine/agent/hook"
 	"tavernsim/engine/agent/profile"
 	"tavernsim/engine/budget"
 	"tavernsim/engine/bus"
@@ -41,11 +42,13 @@ func New(p *project.Project, def *project.Scene, opt Options) (*Scene, error) {
 	if err := agent.CheckExternal(sc.External); err != nil {
 		return nil, err
 	}
+	var places hook.Places
+	places, sc.hooks = hooks(p)
 	agents, err := def.Agents(opt.Agents)
 	if err != nil {
 		return nil, err
 	}
-	b := builder{Scene: sc, classes: map[class]uint16{}, contexts: p.Contexts(sc.model())}
+	b := builder{Scene: sc, places: places, classes: map[class]uint16{}, contexts: p.Contexts(sc.model())}
 	if err := b.knowledge(); err != nil {
 		return nil, err
 	}
@@ -114,6 +117,7 @@ type builder struct {
 	*Scene
 	classes map[class]uint16
 	goals   [][]agentfact.Goal // by class
+	places  hook.Places        // of the hooks of agents
 
 	contexts map[string]int // of models
 }
@@ -195,7 +199,7 @@ func (b *builder) define(key class, in project.Instance) uint16 {
 		Profile: profile.ID, Name: profile.Name, Limits: b.limits(key.runtime), Tools: profile.ToolIDsInventory,
 		Skills: profile.SkillWorkflowIDsInventory, Reflection: reflectionOf(profile), Workflows: map[string]*workflow.Plan{},
 		Check: key.profile.CheckState, External: b.External, Policy: b.Project.Policy(), MayOrder: b.mayOrder, Realtime: b.Clock == agenda.Realtime, Contexts: b.contexts,
-		Run: b.Run, Scene: b.ID,
+		Run: b.Run, Scene: b.ID, Hooks: b.places,
 	}
 	if profile.InitialPrivateStateSchema == nil {
 		d.Check = nil
@@ -345,6 +349,7 @@ func (b *builder) own() {
 	d := &agent.Definition{
 		Profile: ActorScene, Name: b.Def.Definition.Name, Limits: (*profile.RuntimeConfig)(nil).Limits(),
 		Tools: agent.SceneTools(), Workflows: map[string]*workflow.Plan{}, OnEvent: map[string]string{}, External: b.External, Policy: b.Project.Policy(), Realtime: b.Clock == agenda.Realtime, Contexts: b.contexts,
+		Hooks: b.hooks, Moments: map[string]string{hook.SceneStart: life.Start, hook.SceneEnd: life.End},
 	}
 	for _, id := range []string{life.Start, life.End, life.Pause, life.Resume} {
 		if id != "" {

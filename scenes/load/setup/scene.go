@@ -5,6 +5,7 @@ import (
 
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/hook"
 	"tavernsim/engine/budget"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/bus/delivery"
@@ -63,6 +64,7 @@ type Scene struct {
 	Definitions []*agent.Definition
 	Timings     []agenda.Timing
 	initial     func(ordinal uint32) agent.State
+	hooks       hook.Places // of the scene's own agent
 	Bases       knowledge.State
 	Bus         bus.Config
 	Subscribers []bus.Subscriber

@@ -6,10 +6,12 @@ import (
 	"strings"
 
 	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/hook"
 	"tavernsim/engine/budget"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/project"
 	"tavernsim/tools/manifest"
+	"tavernsim/tools/plugin"
 )
 
 // KindTool is the kind of requests to tools that the project defines.
@@ -34,6 +36,46 @@ func Tools(p *project.Project, host []agent.External) []agent.External {
 	}
 	slices.SortStableFunc(list, func(a, b agent.External) int { return strings.Compare(a.Spec.Name, b.Spec.Name) })
 	return list
+}
+
+// hooks are the places at which plugins are asked: those of agents, and those of the scene's
+// own agent.
+func hooks(p *project.Project) (agents, own hook.Places) {
+	for _, name := range protocol.SortedKeys(p.Plugins()) {
+		x := p.Plugins()[name]
+		if x.Broken() {
+			continue
+		}
+		for i := range x.Manifest.Hooks {
+			h := &x.Manifest.Hooks[i]
+			switch h.Hook {
+			case hook.BeforeDeliberate:
+				agents = with(agents, h)
+			case hook.BeforeExecute, hook.AfterExecute:
+				agents, own = with(agents, h), with(own, h)
+			case hook.SceneStart, hook.SceneEnd:
+				own = with(own, h)
+			}
+		}
+	}
+	return agents, own
+}
+
+func with(p hook.Places, h *plugin.Hook) hook.Places {
+	if p == nil {
+		p = hook.Places{}
+	}
+	p[h.Hook] = p[h.Hook] || h.Fail == plugin.Closed
+	return p
+}
+
+// Moment is what the scene's own agent is woken for at a moment of the scene: a place, if
+// hooks are told of it, or the workflow; "" = nothing.
+func (s *Scene) Moment(place, workflow string) string {
+	if s.hooks.Has(place) {
+		return place
+	}
+	return workflow
 }
 
 // CostOf is what a call of a tool costs, in nano-dollars.

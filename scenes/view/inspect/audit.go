@@ -79,7 +79,7 @@ func (a *auditing) run(query persistence.Query) (err error) {
 		return err
 	}
 	if a.q.Tool != "" || len(a.q.What) > 0 && !slices.ContainsFunc(a.q.What, func(what string) bool { return !ofTool(what) }) {
-		query.Kinds, query.Actor = []string{agentfact.FactCallMade, agentfact.FactCallAsked, agentfact.FactCallJudged}, a.q.Agent
+		query.Kinds, query.Actor = []string{agentfact.FactCallMade, agentfact.FactCallAsked, agentfact.FactCallJudged, agentfact.FactHookAnswered}, a.q.Agent
 		return a.Scan(query, a.record)
 	}
 	start, err := a.startOf(query)

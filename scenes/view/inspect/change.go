@@ -25,11 +25,12 @@ const (
 	WhatAsk       = "ask"       // a question whether a call may be made, and its answer
 	WhatPolicy    = "policy"    // what a rule made of a call
 	WhatGrant     = "grant"     // what the operator granted a tool of the run
+	WhatHook      = "hook"      // what hooks of plugins answered
 )
 
 // Whats lists what an audit is of.
 func Whats() []string {
-	return []string{WhatWorld, WhatCommand, WhatPrivate, WhatGoal, WhatKnowledge, WhatCall, WhatAsk, WhatPolicy, WhatGrant}
+	return []string{WhatWorld, WhatCommand, WhatPrivate, WhatGoal, WhatKnowledge, WhatCall, WhatAsk, WhatPolicy, WhatGrant, WhatHook}
 }
 
 // Change is one line of the view "audit": who changed what, from what to what,
@@ -43,7 +44,7 @@ type Change struct {
 	Turn    uint64 `json:"turn,omitempty"` // deliberation of By, where it is known
 	Through string `json:"through"`        // id of the call or request
 	Tool    string `json:"tool,omitempty"` // of a call
-	Op      string `json:"op"`             // of a call its origin
+	Op      string `json:"op"`             // of a call its origin, of a hook its place
 	Path    string `json:"path"`
 	Before  any    `json:"before"`
 	After   any    `json:"after"`
@@ -108,6 +109,13 @@ func changes(r protocol.Record, wave uint64, f protocol.Fact) []Change {
 	case *agentfact.CallAsked:
 		base.What, base.Status, base.Value = WhatAsk, StatusAsked, factjson.Value(x.Params)
 		return []Change{base.judged(r, x.ID, x.Tool, x.Rule, x.Reason)}
+	case *agentfact.HookAnswered:
+		base.What, base.By, base.Op, base.Path, base.Value = WhatHook, r.Actor, x.Place, x.Subject, factjson.Value(x.Output)
+		base.Error, base.Reason = secret.Text(x.Error), secret.Text(x.Veto)
+		if base.Status = StatusAllowed; x.Veto != "" {
+			base.Status = StatusDenied
+		}
+		return []Change{base}
 	case *agentfact.CallJudged:
 		if base.What, base.Op, base.Status = WhatAsk, x.By, StatusDenied; x.By == permit.ByPolicy {
 			base.What = WhatPolicy
@@ -129,7 +137,7 @@ func (c Change) judged(r protocol.Record, call, tool, rule, reason string) Chang
 
 // ofTool reports whether a change is about a call of a tool.
 func ofTool(what string) bool {
-	return what == WhatCall || what == WhatAsk || what == WhatPolicy || what == WhatGrant
+	return what == WhatCall || what == WhatAsk || what == WhatPolicy || what == WhatGrant || what == WhatHook
 }
 
 func knowledgeChanges(base Change, f protocol.Fact) []Change {

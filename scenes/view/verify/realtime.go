@@ -4,6 +4,7 @@ import (
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent"
 	"tavernsim/engine/agent/agentfact"
+	"tavernsim/engine/agent/hook"
 	"tavernsim/engine/tooltask"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/setup"
@@ -110,7 +111,7 @@ func (v *verifier) fromOutside(in *machines.Arrivals) error {
 		case agenda.FactResumed:
 			in.Workflow = v.made.Def.Lifecycle.Resume
 		case agenda.FactEnded:
-			in.Workflow = v.made.Def.Lifecycle.End
+			in.Workflow = v.made.Moment(hook.SceneEnd, v.made.Def.Lifecycle.End)
 		default:
 			continue
 		}

@@ -15,14 +15,14 @@ import (
 	"tavernsim/tools/toolreplay"
 )
 
-// ToolAnswers adds what came of the calls of tools in a scene, and of questions about calls,
+// ToolAnswers adds what came of the calls of tools in a scene, of questions about calls and of hooks,
 // in the order of the journal. Facts have the parameters of tasks only, so the deliberations
 // are decided again for those of the others. A task without an end has a failure.
 func ToolAnswers(ctx context.Context, made *setup.Scene, journal history.Journal, opt Options, to *toolreplay.Answers) error {
 	a := answering{scene: made.ID, asked: map[requestAt]*toolreplay.Entry{}, codec: machines.NewCodec(), tasks: map[string]*toolreplay.Entry{}, to: to}
 	var mu sync.Mutex // guards a.asked
 	opt.Asked = func(name string, turn uint64, q *effect.Ask) {
-		if q.Kind != setup.KindTool && q.Kind != effect.KindApproval {
+		if q.Kind != setup.KindTool && q.Kind != effect.KindApproval && q.Kind != effect.KindHook {
 			return
 		}
 		e := toolreplay.New(toolreplay.Place{Scene: made.ID, Agent: name, Turn: turn, Number: int64(q.Number)}, q.Kind, q.Call)
@@ -37,7 +37,7 @@ func ToolAnswers(ctx context.Context, made *setup.Scene, journal history.Journal
 	if err != nil {
 		return err
 	}
-	return journal.Scan(persistence.Query{From: journal.Begin().Last + 1, Kinds: []string{agentfact.FactCallAnswered, agentfact.FactTurnEnded, tooltask.FactOpened, tooltask.FactEnded}}, a.read)
+	return journal.Scan(persistence.Query{From: journal.Begin().Last + 1, Kinds: []string{agentfact.FactCallAnswered, agentfact.FactHookAnswered, agentfact.FactTurnEnded, tooltask.FactOpened, tooltask.FactEnded}}, a.read)
 }
 
 type requestAt struct {
@@ -63,6 +63,8 @@ func (a *answering) read(r protocol.Record) error {
 	switch f := fact.(type) {
 	case *agentfact.CallAnswered:
 		a.turn = append(a.turn, f)
+	case *agentfact.HookAnswered:
+		a.turn = append(a.turn, &agentfact.CallAnswered{Kind: effect.KindHook, Request: f.Request, Output: f.Output, Error: f.Error, ErrorKind: f.ErrorKind})
 	case *agentfact.TurnEnded:
 		for _, x := range a.turn {
 			a.answered(r.Actor, f.Turn, x)

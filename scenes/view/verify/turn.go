@@ -309,7 +309,7 @@ func (a *answersOf) next() any {
 	for ; a.at < len(a.turn.records); a.at++ {
 		r := a.turn.records[a.at]
 		switch r.Kind {
-		case agentfact.FactModelAnswered, agentfact.FactCallAnswered:
+		case agentfact.FactModelAnswered, agentfact.FactCallAnswered, agentfact.FactHookAnswered:
 			a.at++
 			return a.answer(r)
 		case agentfact.FactTurnEnded:

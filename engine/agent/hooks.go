@@ -1,0 +1,161 @@
+package agent
+
+import (
+	"maps"
+	"slices"
+
+	"tavernsim/engine/agent/agentfact"
+	"tavernsim/engine/agent/effect"
+	"tavernsim/engine/agent/hook"
+	"tavernsim/engine/workflow"
+	"tavernsim/protocol"
+)
+
+// asking is a question to the hooks of a place. A turn asks one after the other, in the order
+// in which its questions came up: so their answers come in that order, too.
+type asking struct {
+	place, subject string // subject: id of the workflow, "" = it is about the turn
+	told           map[string]any
+	then           func(hook.Answer) // with a veto also when the turn has been cancelled
+}
+
+func (t *Turn) askHooks(q asking) {
+	if t.hooks = append(t.hooks, q); len(t.hooks) == 1 {
+		t.sendHooks()
+	}
+}
+
+// sendHooks asks the first question.
+func (t *Turn) sendHooks() {
+	t.hooksAsked++
+	ask := put(&t.wishes, effect.Ask{Kind: effect.KindHook, Number: t.hooksAsked, First: t.hooksAsked, Call: &protocol.Call{Tool: t.hooks[0].place, Params: t.hooks[0].told}})
+	ask.Model.Agent, ask.Model.Profile, ask.Model.Now = t.m.ID.Instance, t.m.Def.Profile, t.wake.Now
+	t.send(ask, waiting{hook: true})
+}
+
+// hooksAnswered keeps an answer and acts on it.
+func (t *Turn) hooksAnswered(a *effect.Answered) {
+	q := t.hooks[0]
+	t.hooks = t.hooks[1:]
+	answer := hook.Read(a.Output, a.Err, t.m.Def.Hooks[q.place])
+	f := &agentfact.HookAnswered{Place: q.place, Subject: q.subject, Request: int64(a.Number), Veto: answer.Veto}
+	if a.Output != nil {
+		f.Output = t.encode(a.Output)
+	}
+	if a.Err != nil {
+		f.Error, f.ErrorKind = a.Err.Error(), protocol.KindOf(a.Err)
+	}
+	t.spend(entryBytes)
+	t.facts = append(t.facts, f)
+	if len(t.hooks) > 0 {
+		t.sendHooks()
+	}
+	q.then(answer)
+}
+
+// abandonHooks drops all questions.
+func (t *Turn) abandonHooks(reason string) {
+	all := t.hooks
+	t.hooks = nil
+	for _, q := range all {
+		q.then(hook.Answer{Veto: reason})
+	}
+}
+
+// asksFirst asks the hooks of the turn before its core workflow starts; false = there are
+// none, or they were asked.
+func (t *Turn) asksFirst() bool {
+	place := hook.BeforeDeliberate
+	if t.wake.Workflow != "" {
+		place = t.wake.Workflow // of the scene's own agent: a moment of the scene, or a workflow
+	}
+	if t.hooksFirst || !t.m.Def.Hooks.Has(place) {
+		return false
+	}
+	t.hooksFirst = true
+	told := map[string]any{"now": t.wake.Now.String()}
+	if place == hook.BeforeDeliberate {
+		seen := [][]any{valuesOf(t.events, t.eventValue), valuesOf(t.observations, Observation.value)}
+		more, left := hook.Told([]string{"events", "observations"}, func(i int) any { return seen[i] })
+		maps.Copy(told, more)
+		leftOut(told, left)
+	}
+	t.askHooks(asking{place: place, told: told, then: func(a hook.Answer) {
+		switch {
+		case t.cancelled:
+		case a.Veto != "" && place == hook.BeforeDeliberate:
+			t.end.Seen = 0 // the next deliberation observes what this one did not
+			t.cancel(a.Veto)
+		default:
+			for _, o := range a.Observations {
+				t.observations = append(t.observations, Observation{Time: t.wake.Now, Kind: "plugin:" + o.Plugin, Value: o.Value})
+			}
+			t.startCore()
+		}
+	}})
+	return true
+}
+
+func leftOut(told map[string]any, names []any) {
+	if len(names) > 0 {
+		told["left_out"] = names
+	}
+}
+
+// beforeExecute starts a workflow when its hooks have answered. Its number, which its chance
+// depends on, is that of the question.
+func (t *Turn) beforeExecute(purpose protocol.Purpose, plan *workflow.Plan, inputs []any, then func(result)) {
+	number := t.started
+	t.starting++
+	values, left := hook.Told(t.m.Def.inputs(plan), func(i int) any { return inputs[i] })
+	told := map[string]any{"workflow": plan.ID(), "purpose": string(purpose), "inputs": values}
+	leftOut(told, left)
+	t.askHooks(asking{place: hook.BeforeExecute, subject: plan.ID(), told: told, then: func(a hook.Answer) {
+		t.starting--
+		if a.Veto != "" {
+			then(result{err: t.forbidden(plan.ID(), a.Veto)})
+			return
+		}
+		if len(a.Values) > 0 {
+			inputs = slices.Clone(inputs)
+			for name, v := range a.Values {
+				if i := plan.Input(name); i >= 0 {
+					inputs[i] = v
+				}
+			}
+		}
+		t.launch(number, purpose, plan, inputs, then)
+	}})
+}
+
+func (t *Turn) forbidden(workflow, why string) error {
+	if t.cancelled {
+		return protocol.Errorf(protocol.KindCancelled, "workflow %s: %s", workflow, why)
+	}
+	return protocol.Errorf(protocol.KindDenied, "workflow %s: %s", workflow, why)
+}
+
+// afterExecute hands the result of a workflow over when its hooks have answered.
+func (t *Turn) afterExecute(id string, purpose protocol.Purpose, res result, then func(result)) {
+	told := map[string]any{"workflow": id, "purpose": string(purpose)}
+	if res.err != nil {
+		told["error"] = res.err.Error()
+	} else {
+		res.outputs = maps.Clone(res.outputs) // other workflows may end before the answer
+		names := protocol.SortedKeys(res.outputs)
+		values, left := hook.Told(names, func(i int) any { return readable(res.outputs[names[i]]) })
+		told["outputs"] = values
+		leftOut(told, left)
+	}
+	t.starting++
+	t.askHooks(asking{place: hook.AfterExecute, subject: id, told: told, then: func(a hook.Answer) {
+		t.starting--
+		switch {
+		case a.Veto != "":
+			res = result{err: t.forbidden(id, a.Veto)}
+		case res.err == nil:
+			maps.Copy(res.outputs, a.Values)
+		}
+		then(res)
+	}})
+}

@@ -1,0 +1,324 @@
+// Package hooks asks services of plugins at the places for which they have hooks.
+//
+// [Of] finds the hooks of a project, [Hooks.Open] gives them what carries the services out.
+//
+// # Promises
+//
+//  1. Hooks of a place are asked one after the other: those of higher priority first, then by
+//     the name of the plugin. Each is told what the ones before it made.
+//  2. A service is asked by one hook at a time, so the time of a hook is that of its own
+//     answer alone. Its start is not a part of it.
+//  3. What a hook says is used if it has the form that its place wants, and fits the
+//     interface of the workflow; else the hook has failed, and does what its manifest says.
+//  4. A hook that is not granted is not asked. It has failed.
+//
+// # Not here
+//
+// What becomes of an answer (engine/agent, scenes/tooling), and that it is asked once
+// (scenes/outside).
+package hooks
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"tavernsim/engine/agent/effect"
+	"tavernsim/engine/agent/hook"
+	"tavernsim/engine/workflow"
+	"tavernsim/internal/source"
+	"tavernsim/protocol"
+	"tavernsim/scenes/load/project"
+	"tavernsim/tools/plugin"
+	"tavernsim/tools/rpc"
+)
+
+// Hook is a place at which a service of a plugin is asked.
+type Hook struct {
+	plugin.Hook
+	Plugin  string
+	refused error // why it is not asked: the operator has not granted it; nil = it is
+}
+
+// defaultTime is how long an answer may take.
+const defaultTime = 100 * time.Millisecond
+
+// Hooks are those of a scene.
+type Hooks struct {
+	project *project.Project
+	rpc     *rpc.Executor            // nil = nobody is asked
+	of      map[string][]*Hook       // by place, in the order in which they are asked
+	free    map[string]chan struct{} // by service: holds an element while a hook asks it
+}
+
+// Of finds the hooks of a project. Until they are opened nobody is asked.
+func Of(p *project.Project) *Hooks {
+	x := &Hooks{project: p, of: map[string][]*Hook{}, free: map[string]chan struct{}{}}
+	for _, name := range protocol.SortedKeys(p.Plugins()) {
+		own := p.Plugins()[name]
+		if own.Broken() {
+			continue
+		}
+		for _, h := range own.Manifest.Hooks {
+			x.of[h.Hook] = append(x.of[h.Hook], &Hook{Hook: h, Plugin: name})
+			x.free[path.Join(name, h.Service)] = make(chan struct{}, 1)
+		}
+	}
+	for _, list := range x.of {
+		slices.SortStableFunc(list, func(a, b *Hook) int { return cmp.Compare(b.Priority, a.Priority) })
+	}
+	return x
+}
+
+// Open lets the services be asked. refused says why a plugin is not; nil = it is.
+func (x *Hooks) Open(services *rpc.Executor, refused func(plugin string) error) {
+	x.rpc = services
+	for _, list := range x.of {
+		for _, h := range list {
+			h.refused = refused(h.Plugin)
+		}
+	}
+}
+
+// Plugin is the name of one that has hooks; "" = none has.
+func (x *Hooks) Plugin() string {
+	for _, place := range protocol.SortedKeys(x.of) {
+		return x.of[place][0].Plugin
+	}
+	return ""
+}
+
+// Turns reports whether turns ask some of them, beside those about calls.
+func (x *Hooks) Turns() bool {
+	for place := range x.of {
+		if place != plugin.BeforeCall && place != plugin.AfterCall {
+			return true
+		}
+	}
+	return false
+}
+
+// At are the hooks of a place, in the order in which they are asked; none if nobody is.
+func (x *Hooks) At(place string) []*Hook {
+	if x.rpc == nil {
+		return nil
+	}
+	return x.of[place]
+}
+
+// Ask asks a hook. An error says what fails with it.
+func (x *Hooks) Ask(ctx context.Context, h *Hook, q any) (json.RawMessage, error) {
+	service := path.Join(h.Plugin, h.Service)
+	if h.refused != nil {
+		return nil, h.Failed(h.refused.Error())
+	}
+	select {
+	case x.free[service] <- struct{}{}:
+	case <-ctx.Done():
+		return nil, h.Failed("cancelled")
+	}
+	defer func() { <-x.free[service] }()
+	if failed := x.rpc.Ready(ctx, service); failed != nil {
+		return nil, h.Failed(failed.Error.Message)
+	}
+	ctx, stop := context.WithTimeout(ctx, cmp.Or(h.Timeout.Std(), defaultTime))
+	defer stop()
+	raw, failed := x.rpc.Ask(ctx, service, "hook/call", q)
+	if failed != nil {
+		return nil, h.Failed(failed.Error.Message)
+	}
+	return raw, nil
+}
+
+// Failed is the error of a hook.
+func (h *Hook) Failed(why string) error {
+	return protocol.Errorf(protocol.KindDenied, "the hook %s of the service %s: %s", h.Hook.Hook, path.Join(h.Plugin, h.Service), why)
+}
+
+// Value reads a value of an answer; false = it is none.
+func Value(raw json.RawMessage) (any, bool) {
+	report := &source.Report{}
+	doc := source.Parse("hook.json", raw, source.Limits{MaxDepth: maxDepth}, report)
+	if doc == nil || report.Total() > 0 {
+		return nil, false
+	}
+	return doc.Root.Value(), true
+}
+
+const (
+	maxDepth = 64
+	// MaxReason is how much of a reason is kept, in bytes.
+	MaxReason = 400
+)
+
+// Answer asks all hooks of the place that a question of a turn names.
+func (x *Hooks) Answer(ctx context.Context, q *effect.Ask) (a hook.Answer, err error) {
+	told := maps.Clone(q.Call.Params)
+	told["scene"], told["agent"], told["turn"] = q.Model.Scene, q.Model.Agent, q.Model.Turn
+	for _, h := range x.At(q.Call.Tool) {
+		told["hook"] = h.Hook.Hook
+		step := x.step(ctx, h, told, &a)
+		if ctx.Err() != nil {
+			return a, protocol.Errorf(protocol.KindCancelled, "hooks: %w", context.Cause(ctx))
+		}
+		if a.Steps = append(a.Steps, step); a.Veto != "" {
+			break
+		}
+	}
+	return a, nil
+}
+
+// step asks one hook and notes in the answer, and in what the next one is told, what it says.
+func (x *Hooks) step(ctx context.Context, h *Hook, told map[string]any, a *hook.Answer) hook.Step {
+	raw, err := x.Ask(ctx, h, told)
+	s := &said{}
+	if err == nil {
+		if err = s.read(raw, x.rulesOf(h.Hook.Hook, told)); err != nil {
+			err = h.Failed(err.Error())
+		}
+	}
+	switch {
+	case err != nil:
+		why := protocol.Short(err.Error(), MaxReason)
+		if h.Fail == plugin.Closed {
+			a.Veto = why
+		}
+		return hook.Step{Plugin: h.Plugin, Did: hook.Failed, Why: why}
+	case s.veto != "":
+		a.Veto = "the hook of the plugin " + h.Plugin + " forbids it: " + s.veto
+		return hook.Step{Plugin: h.Plugin, Did: hook.Forbade, Why: s.veto}
+	case len(s.values)+len(s.observations) == 0:
+		return hook.Step{Plugin: h.Plugin, Did: hook.Nothing}
+	}
+	for _, v := range s.observations {
+		a.Observations = append(a.Observations, hook.Observation{Plugin: h.Plugin, Value: v})
+	}
+	if len(s.values) > 0 {
+		field := valuesAt(h.Hook.Hook)
+		now, _ := told[field].(map[string]any)
+		if now = maps.Clone(now); now == nil {
+			now = map[string]any{}
+		}
+		maps.Copy(now, s.values)
+		if told[field] = now; a.Values == nil {
+			a.Values = map[string]any{}
+		}
+		maps.Copy(a.Values, s.values)
+	}
+	return hook.Step{Plugin: h.Plugin, Did: hook.Changed, Why: strings.Join(protocol.SortedKeys(s.values), ", ")}
+}
+
+// valuesAt is the field of named values at a place; "" = it has none.
+func valuesAt(place string) string {
+	switch place {
+	case hook.BeforeExecute:
+		return "inputs"
+	case hook.AfterExecute:
+		return "outputs"
+	}
+	return ""
+}
+
+// rules are what a hook may answer.
+type rules struct {
+	fields []string
+	check  func(name string, v any) (any, error) // gives a named value as the workflow has it
+}
+
+const (
+	maxSaid         = 1 << 20 // bytes of an answer
+	maxObservations = 16
+)
+
+func (x *Hooks) rulesOf(place string, told map[string]any) rules {
+	switch place {
+	case hook.BeforeDeliberate:
+		return rules{fields: []string{"veto", "observations"}}
+	case hook.SceneStart, hook.SceneEnd:
+		return rules{}
+	case hook.AfterExecute:
+		if told["error"] != nil {
+			return rules{fields: []string{"veto"}}
+		}
+	}
+	id, _ := told["workflow"].(string)
+	w, ok := x.project.Workflow(id)
+	return rules{[]string{"veto", valuesAt(place)}, func(name string, v any) (any, error) {
+		if !ok {
+			return nil, protocol.Errorf(protocol.KindInvalid, "nobody knows the interface of the workflow %s", id)
+		}
+		find, names, typ := w.Plan.Input, w.Plan.Inputs, func(i int) workflow.Type { return w.Plan.InputPort(i).DataFlowType }
+		if place == hook.AfterExecute {
+			find, names, typ = w.Plan.Output, w.Plan.Outputs, w.Plan.OutputType
+		}
+		if i := find(name); i >= 0 {
+			return typ(i).Takes(v)
+		}
+		return nil, protocol.Errorf(protocol.KindInvalid, "the workflow %s has no such name; it has %s", id, strings.Join(names(), ", "))
+	}}
+}
+
+// said is the answer of one hook.
+type said struct {
+	veto         string
+	values       map[string]any
+	observations []any
+}
+
+func (x *said) read(raw json.RawMessage, by rules) error {
+	if len(raw) > maxSaid {
+		return protocol.Errorf(protocol.KindLimit, "the answer has %d bytes, more than %d", len(raw), maxSaid)
+	}
+	v, ok := Value(raw)
+	m, object := v.(map[string]any)
+	if !ok || v != nil && !object {
+		return protocol.Errorf(protocol.KindInvalid, "the answer is no object")
+	}
+	for _, field := range protocol.SortedKeys(m) {
+		if !slices.Contains(by.fields, field) {
+			want := "nothing but {}"
+			if len(by.fields) > 0 {
+				want = strings.Join(by.fields, " or ")
+			}
+			return protocol.Errorf(protocol.KindInvalid, "the answer has the field %q; want %s", protocol.Short(field, 80), want)
+		}
+		if err := x.take(field, m[field], by.check); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (x *said) take(field string, v any, check func(string, any) (any, error)) (err error) {
+	switch field {
+	case "veto":
+		why, ok := v.(string)
+		if !ok || strings.TrimSpace(why) == "" {
+			return protocol.Errorf(protocol.KindInvalid, "veto says why: want a text")
+		}
+		x.veto = protocol.Short(why, MaxReason)
+	case "observations":
+		list, ok := v.([]any)
+		if !ok || len(list) > maxObservations {
+			return protocol.Errorf(protocol.KindInvalid, "observations: want a list of at most %d values", maxObservations)
+		}
+		x.observations = list
+	default:
+		values, ok := v.(map[string]any)
+		if !ok {
+			return protocol.Errorf(protocol.KindInvalid, "%s: want an object", field)
+		}
+		for _, name := range protocol.SortedKeys(values) {
+			if values[name], err = check(name, values[name]); err != nil {
+				return protocol.Errorf(protocol.KindInvalid, "%s.%s: %w", field, protocol.Short(name, 80), err)
+			}
+		}
+		x.values = values
+	}
+	return nil
+}
