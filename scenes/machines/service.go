@@ -1,6 +1,7 @@
 package machines
 
 import (
+	"cmp"
 	"slices"
 
 	"tavernsim/engine/agenda"
@@ -52,11 +53,41 @@ func Services() []ServiceKind {
 	return []ServiceKind{worldKind(), knowledgeKind(), tasksKind(), eventsKind()}
 }
 
+// missing is what a row of the table lacks; "" = nothing.
+func (k *ServiceKind) missing() string {
+	switch {
+	case k.Name == "":
+		return "Name"
+	case k.Actor != "$"+k.Name:
+		return "Actor, which is $ and the name"
+	case k.New == nil:
+		return "New"
+	case k.Facts == nil:
+		return "Facts"
+	}
+	return ""
+}
+
+// checkServices refuses a table with a row that lacks something.
+func checkServices(rows []ServiceKind) error {
+	for i := range rows {
+		if what := rows[i].missing(); what != "" {
+			return protocol.Errorf(protocol.KindInternal, "the table of services: row %d (%s) lacks %s", i+1, cmp.Or(rows[i].Name, "no name"), what)
+		}
+		if slices.ContainsFunc(rows[:i], func(k ServiceKind) bool { return k.Name == rows[i].Name }) {
+			return protocol.Errorf(protocol.KindInternal, "the table of services: row %d: there is another row with the name %s", i+1, rows[i].Name)
+		}
+	}
+	return nil
+}
+
 // NewCodec makes a codec for every kind of fact in the journal of a scene.
 func NewCodec() *protocol.Codec {
 	facts := [][]protocol.FactType{agenda.Facts(), agentfact.Facts()}
 	for _, k := range Services() {
-		facts = append(facts, k.Facts())
+		if k.Facts != nil { // New names a row without
+			facts = append(facts, k.Facts())
+		}
 	}
 	return protocol.NewCodec(facts...)
 }

@@ -24,6 +24,9 @@ type State struct {
 // New makes the state of a scene without facts.
 func New(sc *setup.Scene) (*State, error) {
 	s := &State{Stage: NewStage(sc), Agents: make([]*agent.Machine, len(sc.IDs)), owners: map[string]int{}}
+	if err := checkServices(s.services); err != nil {
+		return nil, err
+	}
 	for i, k := range s.services {
 		service, err := k.New(sc)
 		if err != nil {

@@ -79,6 +79,7 @@ func newLoader(fsys fs.FS, opt Options) *loader {
 		services:  map[string]*Service{},
 		plugins:   map[string]*Plugin{},
 		events:    map[string]*jsonSchema{},
+		given:     l.opt.Tools,
 	}
 	return l
 }

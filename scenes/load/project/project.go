@@ -43,6 +43,7 @@ type Project struct {
 	events    map[string]*jsonSchema
 	plugins   map[string]*Plugin
 	files     []File
+	given     []string // Options.Tools
 }
 
 // Load reads and checks the project in fsys. Use an os.Root's FS: it does not

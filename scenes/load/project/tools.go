@@ -205,6 +205,10 @@ func (p *Project) ToolMock() *toolmock.Mock { return p.toolMock }
 // ToolIDs lists the tools of the project, sorted.
 func (p *Project) ToolIDs() []string { return protocol.SortedKeys(p.tools) }
 
+// Given are the ids of tools with which the project was loaded (Options.Tools); nil = tool
+// ids were not checked.
+func (p *Project) Given() []string { return slices.Clone(p.given) }
+
 // HasTasks reports whether some tool is asynchronous.
 func (p *Project) HasTasks() bool {
 	for _, t := range p.tools {

@@ -38,6 +38,9 @@ func New(p *project.Project, def *project.Scene, opt Options) (*Scene, error) {
 		}
 		sc.Condition = program
 	}
+	if err := CheckHost(p, opt.External); err != nil {
+		return nil, err
+	}
 	sc.External = Tools(p, opt.External)
 	if err := agent.CheckExternal(sc.External); err != nil {
 		return nil, err

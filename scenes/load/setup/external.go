@@ -2,11 +2,51 @@ package setup
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/effect"
+	"tavernsim/internal/source"
 	"tavernsim/protocol"
+	"tavernsim/scenes/load/project"
 )
+
+// OwnKinds are the kinds of requests that the program carries out itself. A host gives no
+// executor of them: verify knows how their answers are made, and those of a host are not
+// made so.
+func OwnKinds() []string { return []string{effect.KindModel, effect.KindApproval, KindTool} }
+
+// CheckHost refuses external tools that have the id of another tool, whose id the project
+// was not loaded with, or whose kind is the program's own.
+func CheckHost(p *project.Project, host []agent.External) error {
+	own, given := agent.SceneTools(), p.Given()
+	for i := range host {
+		id, kind := host[i].Spec.Name, host[i].Kind
+		fault := ""
+		switch _, defined := p.Tool(id); {
+		case id == "":
+			fault = "it has no name (Spec.Name)"
+		case slices.Contains(own, id):
+			fault = "the program has a tool with this id; give yours another"
+		case defined:
+			fault = "the project has a tool with this id; give yours another"
+		case slices.ContainsFunc(host[:i], func(x agent.External) bool { return x.Spec.Name == id }):
+			fault = "two external tools have this id; give one of them another"
+		case slices.Contains(OwnKinds(), kind):
+			fault = "the program carries out requests of the kind " + strconv.Quote(kind) + " itself; give the tool and its executor another kind"
+		case given != nil && !slices.Contains(given, id):
+			fault = "the project was loaded without it, so no profile can have it; name it when you load the project"
+			if near := source.Suggest(id, slices.DeleteFunc(given, func(name string) bool { return slices.Contains(own, name) })); near != "" {
+				fault += "; " + near
+			}
+		default:
+			continue
+		}
+		return protocol.Errorf(protocol.KindInvalid, "external tool %q: %s", id, fault)
+	}
+	return nil
+}
 
 // ToolNames are those of external tools, sorted.
 func ToolNames(external []agent.External) (names []string) {

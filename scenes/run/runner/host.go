@@ -138,7 +138,7 @@ func (h *Host) Resume(dir string, opt Options) (*Runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := fits(m, opt); err != nil {
+	if err := errors.Join(fits(m, opt), checkExecutors(opt.External, opt.Executors)); err != nil {
 		return nil, err
 	}
 	if err := rundir.Writable(dir, "make it writable, or resume a copy of it"); err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -222,5 +223,48 @@ func TestExternalTools(t *testing.T) {
 	again.Interrupt()
 	if sum := wait(t, again); sum.Tools.Failed > 0 {
 		t.Errorf("%+v", sum)
+	}
+}
+
+// External tools and executors that do not fit each other, the project or the program are
+// refused before anything is written, with what is wrong.
+func TestExternalToolsThatDoNotFit(t *testing.T) {
+	p, err := LoadFS(parrots(), "parrots", false, "ParrotTool")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tool := func(id, kind string) agent.External {
+		return agent.External{Kind: kind, Spec: protocol.ToolSpec{Name: id, Parameters: map[string]any{"type": "object"}}}
+	}
+	executes := func(kinds ...string) (list []outside.Entry) {
+		for _, kind := range kinds {
+			list = append(list, outside.Entry{Kind: kind, Executor: parrot{}})
+		}
+		return list
+	}
+	fits := tool("ParrotTool", "parrot")
+	for _, c := range []struct {
+		tools     []agent.External
+		executors []outside.Entry
+		want      string
+	}{
+		{[]agent.External{fits, tool("SayTool", "parrot")}, executes("parrot"), `external tool "SayTool": the program has a tool with this id`},
+		{[]agent.External{fits, fits}, executes("parrot"), `external tool "ParrotTool": two external tools have this id`},
+		{[]agent.External{fits, tool("ParotTool", "parrot")}, executes("parrot"), `external tool "ParotTool": the project was loaded without it, so no profile can have it; name it when you load the project; did you mean "ParrotTool"?`},
+		{[]agent.External{fits, tool("", "parrot")}, executes("parrot"), `external tool "": it has no name (Spec.Name)`},
+		{nil, nil, `the project was loaded with the tool "ParrotTool", and no external tool has this id`},
+		{[]agent.External{tool("ParrotTool", "tool")}, executes("parrot"), `external tool "ParrotTool": the program carries out requests of the kind "tool" itself`},
+		{[]agent.External{fits}, executes("parrot", "tool"), `Options.Executors: the program carries out requests of the kind "tool" itself`},
+		{[]agent.External{fits}, executes("parrot", "model"), `Options.Executors: the program carries out requests of the kind "model" itself`},
+		{[]agent.External{fits}, executes("parot"), `Options.Executors: tool "ParrotTool" has the kind "parrot", and no executor has it`},
+	} {
+		dir := filepath.Join(t.TempDir(), "run")
+		_, err := Start(p, Options{Dir: dir, Ticks: 2, External: c.tools, Executors: c.executors})
+		if err == nil || !strings.Contains(err.Error(), c.want) || protocol.KindOf(err) != protocol.KindInvalid {
+			t.Errorf("%v, want %s", err, c.want)
+		}
+		if _, err := os.Stat(dir); !os.IsNotExist(err) {
+			t.Errorf("%s: the run directory was made: %v", c.want, err)
+		}
 	}
 }

@@ -129,7 +129,8 @@ type Options struct {
 	// The caller closes it after them. nil = none.
 	Store *store.Store
 	// External are tools of the program that embeds the run, and Executors carry them
-	// out: see setup.Options. Whoever goes on with the run gives the same again.
+	// out: see setup.Options. The ids are those with which the project was loaded, and the
+	// kinds are none of setup.OwnKinds. Whoever goes on with the run gives the same again.
 	External  []agent.External
 	Executors []outside.Entry
 	// Tools says what carries out the tools that the project defines: see package
@@ -383,6 +384,9 @@ func check(p *project.Project, defs []*project.Scene, opt Options) error {
 		}
 	}
 	if err := checkBudget(opt.Budget, len(defs), p); err != nil {
+		return err
+	}
+	if err := opt.checkHost(p); err != nil {
 		return err
 	}
 	for _, def := range defs {
