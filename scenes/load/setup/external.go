@@ -48,6 +48,37 @@ func CheckHost(p *project.Project, host []agent.External) error {
 	return nil
 }
 
+// CheckNames refuses external tools and kinds of executors, of the program that embeds a run,
+// which do not fit each other or the project.
+func CheckNames(p *project.Project, host []agent.External, kinds []string) error {
+	if err := CheckHost(p, host); err != nil {
+		return err
+	}
+	names := append(agent.SceneTools(), ToolNames(host)...)
+	for _, id := range p.Given() {
+		if !slices.Contains(names, id) {
+			return protocol.Errorf(protocol.KindInvalid, "the project was loaded with the external tool %q, and no external tool has this id (Options.External)", id)
+		}
+	}
+	return CheckKinds(host, kinds)
+}
+
+// CheckKinds refuses executors of the program's own kinds, and external tools without an
+// executor.
+func CheckKinds(host []agent.External, kinds []string) error {
+	for _, kind := range kinds {
+		if slices.Contains(OwnKinds(), kind) {
+			return protocol.Errorf(protocol.KindInvalid, "the program carries out requests of the kind %q itself; give the executor and its tools another kind (Options.Executors)", kind)
+		}
+	}
+	for i := range host {
+		if x := &host[i]; x.Kind != "" && !slices.Contains(kinds, x.Kind) {
+			return protocol.Errorf(protocol.KindInvalid, "external tool %q has the kind %q, and no executor has it (Options.Executors)", x.Spec.Name, x.Kind)
+		}
+	}
+	return nil
+}
+
 // ToolNames are those of external tools, sorted.
 func ToolNames(external []agent.External) (names []string) {
 	for i := range external {

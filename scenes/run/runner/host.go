@@ -12,6 +12,7 @@ import (
 	"tavernsim/protocol"
 	"tavernsim/scenes"
 	"tavernsim/scenes/load/project"
+	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/run/recorded"
 	"tavernsim/scenes/run/rundir"
 	"tavernsim/scenes/tooling"
@@ -138,7 +139,7 @@ func (h *Host) Resume(dir string, opt Options) (*Runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(fits(m, opt), checkExecutors(opt.External, opt.Executors)); err != nil {
+	if err := errors.Join(fits(m, opt), setup.CheckKinds(opt.External, opt.kinds())); err != nil {
 		return nil, err
 	}
 	if err := rundir.Writable(dir, "make it writable, or resume a copy of it"); err != nil {

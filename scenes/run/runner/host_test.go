@@ -252,11 +252,11 @@ func TestExternalToolsThatDoNotFit(t *testing.T) {
 		{[]agent.External{fits, fits}, executes("parrot"), `external tool "ParrotTool": two external tools have this id`},
 		{[]agent.External{fits, tool("ParotTool", "parrot")}, executes("parrot"), `external tool "ParotTool": the project was loaded without it, so no profile can have it; name it when you load the project; did you mean "ParrotTool"?`},
 		{[]agent.External{fits, tool("", "parrot")}, executes("parrot"), `external tool "": it has no name (Spec.Name)`},
-		{nil, nil, `the project was loaded with the tool "ParrotTool", and no external tool has this id`},
+		{nil, nil, `the project was loaded with the external tool "ParrotTool", and no external tool has this id`},
 		{[]agent.External{tool("ParrotTool", "tool")}, executes("parrot"), `external tool "ParrotTool": the program carries out requests of the kind "tool" itself`},
-		{[]agent.External{fits}, executes("parrot", "tool"), `Options.Executors: the program carries out requests of the kind "tool" itself`},
-		{[]agent.External{fits}, executes("parrot", "model"), `Options.Executors: the program carries out requests of the kind "model" itself`},
-		{[]agent.External{fits}, executes("parot"), `Options.Executors: tool "ParrotTool" has the kind "parrot", and no executor has it`},
+		{[]agent.External{fits}, executes("parrot", "tool"), `the program carries out requests of the kind "tool" itself`},
+		{[]agent.External{fits}, executes("parrot", "model"), `the program carries out requests of the kind "model" itself`},
+		{[]agent.External{fits}, executes("parot"), `external tool "ParrotTool" has the kind "parrot", and no executor has it`},
 	} {
 		dir := filepath.Join(t.TempDir(), "run")
 		_, err := Start(p, Options{Dir: dir, Ticks: 2, External: c.tools, Executors: c.executors})

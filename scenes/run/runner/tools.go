@@ -4,15 +4,12 @@ import (
 	"context"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"strings"
 	"time"
 
-	"tavernsim/engine/agent"
 	"tavernsim/internal/metrics"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/project"
-	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/outside"
 	"tavernsim/scenes/run/artifacts"
 	"tavernsim/scenes/run/recorded"
@@ -31,34 +28,12 @@ func (opt *Options) checkTools(p *project.Project) error {
 	return set.Close()
 }
 
-// checkHost refuses external tools and executors of the program that embeds the run which do
-// not fit each other or the project.
-func (opt *Options) checkHost(p *project.Project) error {
-	if err := setup.CheckHost(p, opt.External); err != nil {
-		return protocol.Errorf(protocol.KindOf(err), "Options.External: %w", err)
+// kinds are those of the executors of the program that embeds the run.
+func (opt *Options) kinds() (list []string) {
+	for i := range opt.Executors {
+		list = append(list, opt.Executors[i].Kind)
 	}
-	names := append(agent.SceneTools(), setup.ToolNames(opt.External)...)
-	for _, id := range p.Given() {
-		if !slices.Contains(names, id) {
-			return protocol.Errorf(protocol.KindInvalid, "Options.External: the project was loaded with the tool %q, and no external tool has this id", id)
-		}
-	}
-	return checkExecutors(opt.External, opt.Executors)
-}
-
-// checkExecutors refuses executors of the program's own kinds, and tools without one.
-func checkExecutors(external []agent.External, executors []outside.Entry) error {
-	for i := range executors {
-		if kind := executors[i].Kind; slices.Contains(setup.OwnKinds(), kind) {
-			return protocol.Errorf(protocol.KindInvalid, "Options.Executors: the program carries out requests of the kind %q itself; give the executor and its tools another kind", kind)
-		}
-	}
-	for i := range external {
-		if x := &external[i]; x.Kind != "" && !slices.ContainsFunc(executors, func(e outside.Entry) bool { return e.Kind == x.Kind }) {
-			return protocol.Errorf(protocol.KindInvalid, "Options.Executors: tool %q has the kind %q, and no executor has it", x.Spec.Name, x.Kind)
-		}
-	}
-	return nil
+	return list
 }
 
 // tools makes those of one scene. The run's name and beginning make the keys of its calls
