@@ -50,6 +50,14 @@ type Entry struct {
 	AtOnce int // most requests in flight, unless a provider brings the gates of its endpoints; 0 = 64
 }
 
+// Kinds are those of entries.
+func Kinds(entries []Entry) (list []string) {
+	for i := range entries {
+		list = append(list, entries[i].Kind)
+	}
+	return list
+}
+
 // Runner carries requests out, by a table of executors.
 type Runner struct {
 	Log *Log // nil keeps nothing; set before the first request

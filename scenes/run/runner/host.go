@@ -13,6 +13,7 @@ import (
 	"tavernsim/scenes"
 	"tavernsim/scenes/load/project"
 	"tavernsim/scenes/load/setup"
+	"tavernsim/scenes/outside"
 	"tavernsim/scenes/run/recorded"
 	"tavernsim/scenes/run/rundir"
 	"tavernsim/scenes/tooling"
@@ -139,7 +140,7 @@ func (h *Host) Resume(dir string, opt Options) (*Runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(fits(m, opt), setup.CheckKinds(opt.External, opt.kinds())); err != nil {
+	if err := errors.Join(fits(m, opt), setup.CheckKinds(opt.External, outside.Kinds(opt.Executors))); err != nil {
 		return nil, err
 	}
 	if err := rundir.Writable(dir, "make it writable, or resume a copy of it"); err != nil {

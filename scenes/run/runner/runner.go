@@ -386,7 +386,7 @@ func check(p *project.Project, defs []*project.Scene, opt Options) error {
 	if err := checkBudget(opt.Budget, len(defs), p); err != nil {
 		return err
 	}
-	if err := setup.CheckNames(p, opt.External, opt.kinds()); err != nil {
+	if err := setup.CheckNames(p, opt.External, outside.Kinds(opt.Executors)); err != nil {
 		return err
 	}
 	for _, def := range defs {

@@ -28,14 +28,6 @@ func (opt *Options) checkTools(p *project.Project) error {
 	return set.Close()
 }
 
-// kinds are those of the executors of the program that embeds the run.
-func (opt *Options) kinds() (list []string) {
-	for i := range opt.Executors {
-		list = append(list, opt.Executors[i].Kind)
-	}
-	return list
-}
-
 // tools makes those of one scene. The run's name and beginning make the keys of its calls
 // its own.
 func (r *Runner) tools(opt Options, options map[string]map[string]any, counts *metrics.Scene, realtime bool) (*tooling.Set, error) {
