@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -96,9 +97,12 @@ func TestQueryOf(t *testing.T) {
 
 // genEntry draws small entries over few ids and words, so that they collide.
 func genEntry(rt *rapid.T) Entry {
-	words := rapid.SliceOfN(rapid.SampledFrom([]string{"herb", "tea", "wolf", "moon", "森林", "月"}), 1, 6).Draw(rt, "words")
+	words := rapid.SliceOfN(rapid.SampledFrom([]string{"herb", "herbs", "tea", "wolf", "moon", "the", "森林", "月"}), 1, 6).Draw(rt, "words")
+	used := rapid.Int64Range(0, 3).Draw(rt, "used")
 	return Entry{
-		ID: fmt.Sprintf("e%02d", rapid.IntRange(0, 30).Draw(rt, "id")), EntryType: rapid.SampledFrom([]string{"lore", "goal"}).Draw(rt, "type"),
+		Importance: float64(rapid.IntRange(0, 2).Draw(rt, "importance")), Used: used, Helped: rapid.Int64Range(0, used).Draw(rt, "helped"),
+		CreatedAt: noon.Std().Add(-time.Duration(rapid.IntRange(0, 3).Draw(rt, "age")) * time.Hour),
+		ID:        fmt.Sprintf("e%02d", rapid.IntRange(0, 30).Draw(rt, "id")), EntryType: rapid.SampledFrom([]string{"lore", "goal"}).Draw(rt, "type"),
 		Title: words[0], Content: strings.Join(words, " "), Priority: float64(rapid.IntRange(0, 2).Draw(rt, "priority")),
 		Tags: rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b"}), 0, 2).Draw(rt, "tags"),
 	}
@@ -108,7 +112,8 @@ func genEntry(rt *rapid.T) Entry {
 // change: the ranking equals that of a stupid twin and of a base built at once.
 func TestLayersEqualTwin(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		b, err := New(KnowledgeBase{ID: "kb"})
+		def := KnowledgeBase{ID: "kb", HalfLifeHours: float64(rapid.IntRange(0, 2).Draw(rt, "half life"))}
+		b, err := New(def)
 		if err != nil {
 			rt.Fatal(err)
 		}
@@ -120,11 +125,12 @@ func TestLayersEqualTwin(t *testing.T) {
 			if old == nil && rapid.IntRange(0, 9).Draw(rt, "keep") == 0 {
 				old, oldIDs = b, ids(b.Query(Query{Limit: 100}))
 			}
+			if from := fmt.Sprintf("e%02d", rapid.IntRange(0, 60).Draw(rt, "follows")); from != e.ID && model[from].ID != "" && (b.next(from) == nil || b.next(from).entry.ID == e.ID) {
+				e.Follows = from
+			}
 			model[e.ID] = e
 			b = b.with(newDoc(&e, true))
 		}
-		var def KnowledgeBase
-		def.ID = "kb"
 		for _, id := range protocol.SortedKeys(model) {
 			def.Entries = append(def.Entries, model[id])
 		}
@@ -135,11 +141,11 @@ func TestLayersEqualTwin(t *testing.T) {
 		if max := levels(b.Len()) + 2; len(b.layers) > max {
 			rt.Fatalf("%d layers for %d entries; want at most %d", len(b.layers), b.Len(), max)
 		}
-		q := Query{Text: rapid.SampledFrom([]string{"", "herb", "moon wolf", "森林 tea", "月"}).Draw(rt, "text"),
+		q := Query{Text: rapid.SampledFrom([]string{"", "herb", "moon wolf", "the", "the herbs of tea wolf", "森林 tea", "月"}).Draw(rt, "text"), Now: noon,
 			Tags: rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b"}), 0, 1).Draw(rt, "tag"), Limit: rapid.IntRange(1, 40).Draw(rt, "limit")}
 		got, want := show(b.Query(q)), show(once.Query(q))
-		if got != want || got != show(twin(def.Entries, q)) {
-			rt.Fatalf("%+v\ngot  %s\nonce %s\ntwin %s", q, got, want, show(twin(def.Entries, q)))
+		if got != want || got != show(twin(def, q)) {
+			rt.Fatalf("%+v\ngot  %s\nonce %s\ntwin %s", q, got, want, show(twin(def, q)))
 		}
 		if old != nil && ids(old.Query(Query{Limit: 100})) != oldIDs {
 			rt.Fatal("an older base changed")
@@ -158,15 +164,43 @@ func show(hits []Hit) string {
 }
 
 // twin scores every entry by the formula, without any index.
-func twin(entries []Entry, q Query) []Hit {
+func twin(def KnowledgeBase, q Query) []Hit {
+	entries := def.Entries
+	at, next := map[string]int{}, map[string]int{}
+	for i, e := range entries {
+		at[e.ID] = i
+		if e.Follows != "" {
+			next[e.Follows] = i
+		}
+	}
+	var st stemmer
 	count := func(e Entry, term string) (n, length int64) {
-		for text, weight := range map[string]int64{fold(e.Title + "\n" + strings.Join(e.Tags, "\n")): 2, fold(e.Content.(string)): 1} {
-			eachTerm(text, false, func(t string) {
-				length += weight
-				if t == term {
-					n += weight
+		add := func(text string, weight int64) {
+			eachWord(fold(text), func(word string, script bool) {
+				one := func(t string) {
+					length += weight
+					if t == term {
+						n += weight
+					}
 				}
+				if script {
+					cjkTerms(word, false, one)
+					return
+				}
+				one(st.stem(word))
 			})
+		}
+		add(e.Title+"\n"+strings.Join(e.Tags, "\n"), 10)
+		add(e.Content.(string), 5)
+		neighbours := []int{}
+		if i, ok := at[e.Follows]; ok {
+			neighbours = append(neighbours, i)
+		}
+		if i, ok := next[e.ID]; ok {
+			neighbours = append(neighbours, i)
+		}
+		for _, i := range neighbours {
+			add(entries[i].Title+"\n"+strings.Join(entries[i].Tags, "\n")+"\n"+entries[i].Content.(string), 2)
 		}
 		return n, length
 	}
@@ -191,10 +225,15 @@ func twin(entries []Entry, q Query) []Hit {
 			}
 			if n, length := count(e, term); n > 0 {
 				found = true
-				h.Score += contribution(rarity(len(entries), holding), n, length, int64(len(entries)), total)
+				h.Score += contribution(rarity(len(entries), holding), n, 5*(300+900*length*int64(len(entries))/total))
 			}
 		}
 		if found {
+			rise := int64(e.Importance*100_000) + lowerBound(e.Helped, e.Used)
+			if age := q.Now.Std().Sub(e.CreatedAt).Hours(); q.Now != 0 && !e.CreatedAt.IsZero() && def.HalfLifeHours > 0 {
+				rise += halved(int64(age*1000), int64(def.HalfLifeHours*1000))
+			}
+			h.Score = h.Score * (1_000_000 + rise) / 1_000_000
 			hits = append(hits, h)
 		}
 	}
@@ -211,7 +250,7 @@ func TestArithmeticIsBM25(t *testing.T) {
 		total := rapid.Int64Range(int64(all), int64(all)*300).Draw(rt, "total")
 		idf := math.Log2(1 + (float64(all)-float64(holding)+0.5)/(float64(holding)+0.5))
 		share := float64(n) * 2.2 / (float64(n) + 1.2*(0.25+0.75*float64(length)*float64(all)/float64(total)))
-		got := float64(contribution(rarity(all, holding), n, length, int64(all), total)) / 1e6
+		got := float64(contribution(rarity(all, holding), 5*n, penalty(5*length, int64(all), 5*total))) / 1e6
 		if want := idf * share; math.Abs(got-want) > 1e-3*(1+want) {
 			rt.Fatalf("all %d holding %d n %d length %d total %d: got %v, want %v", all, holding, n, length, total, got, want)
 		}

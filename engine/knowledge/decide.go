@@ -201,7 +201,7 @@ func (d *decider) result(op Op, fields map[string]any, by string) (*Entry, error
 
 func (d *decider) created(fields map[string]any, by string) (*Entry, error) {
 	if by != "" {
-		fields = without(fields, "source", "author", "updated_by", "created_at", "updated_at")
+		fields = without(fields, "source", "author", "updated_by", "created_at", "updated_at", "used", "helped")
 	}
 	e, err := EntryOf(fields)
 	if err != nil {
@@ -245,7 +245,7 @@ func (d *decider) updated(fields map[string]any, by string) (*Entry, error) {
 	if !ok {
 		return nil, d.shelf.base.errUnknown(id)
 	}
-	fields = without(fields, "source", "author", "updated_by", "created_at", "updated_at")
+	fields = without(fields, "source", "author", "updated_by", "created_at", "updated_at", "used", "helped")
 	merged := old.Value()
 	for _, key := range protocol.SortedKeys(fields) {
 		switch key {
@@ -301,6 +301,9 @@ func (d *decider) sound(e *Entry) error {
 	}
 	if other, taken := d.shelf.base.Reference(e.ID); taken && other.ID != e.ID {
 		c.at("/id", "%q is already the reference key of entry %q", e.ID, other.ID)
+	}
+	if from := e.Follows; from != "" && from != e.ID {
+		c.follows(d.shelf.base.find(from) != nil, d.shelf.base.next(from), e)
 	}
 	if len(c.faults) == 0 {
 		return nil

@@ -5,12 +5,17 @@ import "time"
 // KnowledgeBase is the static definition of a knowledge base: one file of the
 // project's knowledgebases folder (agent architecture §3.4).
 type KnowledgeBase struct {
-	ID             string         `json:"id"`
-	Name           string         `json:"name,omitempty"`
-	Description    string         `json:"description,omitempty"`
-	Version        string         `json:"version,omitempty"`        // semantic version of the content
-	SchemaVersion  string         `json:"schema_version,omitempty"` // of the file format; "1.0"
-	Entries        []Entry        `json:"entries,omitempty"`
+	ID            string  `json:"id"`
+	Name          string  `json:"name,omitempty"`
+	Description   string  `json:"description,omitempty"`
+	Version       string  `json:"version,omitempty"`        // semantic version of the content
+	SchemaVersion string  `json:"schema_version,omitempty"` // of the file format; "1.0"
+	Entries       []Entry `json:"entries,omitempty"`
+
+	// HalfLifeHours is the age in hours of scene time at which recency counts half; 0 =
+	// age does not count.
+	HalfLifeHours float64 `json:"half_life_hours,omitempty"`
+
 	CustomMetadata map[string]any `json:"custom_metadata,omitempty"` // free; never checked
 }
 
@@ -27,6 +32,16 @@ type Entry struct {
 
 	Tags     []string `json:"tags,omitempty"`
 	Priority float64  `json:"priority,omitempty"` // higher first; default 0
+
+	// Importance, 0 to 10, and how often the entry helped of the times that it was used
+	// raise its rank in queries with text.
+	Importance float64 `json:"importance,omitempty"`
+	Used       int64   `json:"used,omitempty"`
+	Helped     int64   `json:"helped,omitempty"`
+
+	// Follows is the id of the entry before it: of the line of a dialogue, or of what
+	// happened before. Neighbours are found by each other's text, too.
+	Follows string `json:"follows,omitempty"`
 
 	// ReferenceKey is a second name under which "{{{…}}}" finds the entry.
 	ReferenceKey string `json:"reference_key,omitempty"`

@@ -24,11 +24,15 @@
 //
 // # Search
 //
-// Text is split into words of letters and digits, in lower case; a run of
-// Chinese, Japanese or Korean characters is split into its characters and its pairs
-// of neighbours. There is no stemming and no list of ignored words. Entries are
-// ranked by BM25 (k1 1.2, b 0.75) over title and tags (twice), content and goal. A
-// condition in activation criteria is an expression of package engine/expr, and
+// Text is split into words of letters and digits, in lower case, of which words of the
+// letters a to z are reduced to English stems; a run of Chinese, Japanese or Korean
+// characters is split into its characters and its pairs of neighbours. Stop words count
+// only in a query that has no other words. Entries are ranked by BM25 (k1 1.2, b 0.75)
+// over title and tags (twice), content and goal, and the entries before and after
+// (0.4), times 1 + importance + use + recency. What cannot be among the best is left
+// out unseen, which changes no answer.
+//
+// A condition in activation criteria is an expression of package engine/expr, and
 // values print in text as in package engine/template; therefore this package
 // imports the two.
 //

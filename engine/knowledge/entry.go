@@ -46,6 +46,10 @@ func (e *Entry) Value() map[string]any {
 	putText(m, "source", e.Source)
 	putText(m, "author", e.Author)
 	putText(m, "updated_by", e.UpdatedBy)
+	putText(m, "follows", e.Follows)
+	putNumber(m, "importance", e.Importance)
+	putCount(m, "used", e.Used)
+	putCount(m, "helped", e.Helped)
 	putTime(m, "created_at", e.CreatedAt)
 	putTime(m, "updated_at", e.UpdatedAt)
 	putList(m, "tags", e.Tags)
@@ -115,6 +119,18 @@ func putFlag(m map[string]any, key string, on bool) {
 	}
 }
 
+func putNumber(m map[string]any, key string, n float64) {
+	if n != 0 {
+		m[key] = n
+	}
+}
+
+func putCount(m map[string]any, key string, n int64) {
+	if n != 0 {
+		m[key] = n
+	}
+}
+
 func putTime(m map[string]any, key string, t time.Time) {
 	if !t.IsZero() {
 		m[key] = t.UTC().Format(time.RFC3339Nano)
@@ -142,6 +158,7 @@ func EntryOf(v map[string]any) (*Entry, error) {
 		Tags: r.list(v, "tags"), Priority: r.number(v, "priority"), ReferenceKey: r.text(v, "reference_key"),
 		Source: r.text(v, "source"), Author: r.text(v, "author"), UpdatedBy: r.text(v, "updated_by"),
 		CreatedAt: r.time(v, "created_at"), UpdatedAt: r.time(v, "updated_at"), CustomMetadata: r.object(v, "custom_metadata"),
+		Importance: r.number(v, "importance"), Used: r.count(v, "used"), Helped: r.count(v, "helped"), Follows: r.text(v, "follows"),
 	}
 	if a := r.object(v, "activation_criteria"); a != nil {
 		e.ActivationCriteria = r.activation(a)
@@ -150,7 +167,8 @@ func EntryOf(v map[string]any) (*Entry, error) {
 		e.Goal = r.goal(g)
 	}
 	r.only(v, "id", "entry_type", "title", "content", "tags", "priority", "reference_key", "source", "author", "updated_by",
-		"created_at", "updated_at", "custom_metadata", "activation_criteria", "goal")
+		"created_at", "updated_at", "custom_metadata", "activation_criteria", "goal",
+		"importance", "used", "helped", "follows")
 	if len(r.faults) > 0 {
 		return nil, protocol.Errorf(protocol.KindInvalid, "knowledge entry: %s", strings.Join(r.faults, "; "))
 	}
@@ -222,6 +240,14 @@ func (r *reader) number(v map[string]any, key string) float64 {
 		r.fault(key, "want a number")
 	}
 	return n
+}
+
+func (r *reader) count(v map[string]any, key string) int64 {
+	n := r.number(v, key)
+	if n != float64(int64(n)) {
+		r.fault(key, "want a whole number")
+	}
+	return int64(n)
 }
 
 func (r *reader) object(v map[string]any, key string) map[string]any {

@@ -2,7 +2,6 @@ package knowledge
 
 import (
 	"cmp"
-	"math/bits"
 	"slices"
 	"strings"
 
@@ -31,12 +30,12 @@ type Query struct {
 	Source      string
 	Author      string
 	MinPriority *float64
-	Limit       int // 0 = DefaultLimit; more than MaxLimit is MaxLimit
+	Now         protocol.Time // for recency; 0 = everything is as recent
+	Limit       int           // 0 = DefaultLimit; more than MaxLimit is MaxLimit
 }
 
-// Hit is an entry that a query found. Score is the BM25 score with text, the
-// number of keywords that occur without, in millionths, and only comparable
-// within one answer.
+// Hit is an entry that a query found. Score is the rank with text, the number of
+// keywords that occur without, in millionths, and only comparable within one answer.
 type Hit struct {
 	Entry *Entry
 	Score int64
@@ -68,6 +67,7 @@ func (b *Base) Query(q Query) []Hit {
 type filter struct {
 	Query
 	limit int
+	open  bool // everything passes
 }
 
 func newFilter(q Query) filter {
@@ -80,6 +80,8 @@ func newFilter(q Query) filter {
 	for i, t := range f.EntryTypes {
 		f.EntryTypes[i] = CanonicalType(t)
 	}
+	f.open = len(f.Keywords)+len(f.AllKeywords)+len(f.Tags)+len(f.AllTags)+len(f.ExcludeTags)+len(f.EntryTypes)+len(f.IDs)+len(f.Metadata) == 0 &&
+		f.Status == "" && f.Source == "" && f.Author == "" && f.MinPriority == nil
 	return f
 }
 
@@ -163,90 +165,6 @@ func descend(v any, path string) (any, bool) {
 	return v, true
 }
 
-// rank scores the entries that hold any of the terms.
-func (b *Base) rank(terms []string, f *filter, top *best) {
-	weights := make([]int64, len(terms))
-	for i, t := range terms {
-		weights[i] = rarity(b.count, b.holders(t))
-	}
-	average := max(b.lengths, 1)
-	lists := make([][]posting, len(terms))
-	for n, l := range b.layers {
-		for i, t := range terms {
-			lists[i] = l.postings[t]
-		}
-		for at := next(lists); at >= 0; at = next(lists) {
-			d := l.docs[at]
-			score := int64(0)
-			for i, list := range lists {
-				if len(list) > 0 && list[0].doc == at {
-					score += contribution(weights[i], int64(list[0].n), d.length, int64(b.count), average)
-					lists[i] = list[1:]
-				}
-			}
-			if _, ok := f.match(d); ok && b.visible(n, d) {
-				top.add(d, score)
-			}
-		}
-	}
-}
-
-// next is the first document that any list still holds, or -1.
-func next(lists [][]posting) int32 {
-	at := int32(-1)
-	for _, list := range lists {
-		if len(list) > 0 && (at < 0 || list[0].doc < at) {
-			at = list[0].doc
-		}
-	}
-	return at
-}
-
-// holders counts the visible entries with a term.
-func (b *Base) holders(term string) int {
-	count := 0
-	for n, l := range b.layers {
-		if n == len(b.layers)-1 {
-			count += len(l.postings[term])
-			continue
-		}
-		for _, p := range l.postings[term] {
-			if b.visible(n, l.docs[p.doc]) {
-				count++
-			}
-		}
-	}
-	return count
-}
-
-// rarity is BM25's idf, log2((2N+2)/(2n+1)), with 16 binary places. Integers
-// only: floating point may differ between processors.
-func rarity(all, holding int) int64 {
-	x := uint64(2*all+2) << 31 / uint64(2*holding+1)
-	shift := bits.Len64(x) - 32
-	result := int64(shift) << 16
-	if shift > 0 {
-		x >>= shift
-	} else {
-		x <<= -shift
-	}
-	for bit := int64(1) << 15; bit > 0; bit >>= 1 { // x is in [1,2) with 31 places
-		if x = x * x >> 31; x >= 1<<32 {
-			x >>= 1
-			result += bit
-		}
-	}
-	return result
-}
-
-// contribution of one term: rarity * n*(k1+1) / (n + k1*(1-b+b*length/average)),
-// k1 1.2, b 0.75, in millionths.
-func contribution(rarity, n, length, count, lengths int64) int64 {
-	penalty := 300 + 900*length*count/lengths // k1*(…), times 1000
-	share := n * 2_200_000_000 / (n*1000 + penalty)
-	return rarity * share >> 16
-}
-
 // best keeps the first hits in order.
 type best struct {
 	limit int
@@ -265,6 +183,13 @@ func (t *best) add(d *doc, score int64) {
 	t.hits = slices.Insert(t.hits, i, h)
 }
 
+// compareHits is a total order. It looks at no entry whose score decides.
 func compareHits(a, b Hit) int {
-	return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(b.Entry.Priority, a.Entry.Priority), strings.Compare(a.Entry.ID, b.Entry.ID))
+	if a.Score != b.Score {
+		return cmp.Compare(b.Score, a.Score)
+	}
+	if c := cmp.Compare(b.Entry.Priority, a.Entry.Priority); c != 0 {
+		return c
+	}
+	return strings.Compare(a.Entry.ID, b.Entry.ID)
 }

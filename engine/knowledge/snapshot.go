@@ -65,16 +65,8 @@ func Restore(codec *protocol.Codec, project State, data protocol.Raw) (State, er
 			docs = append(docs, newDoc(e, true))
 		}
 		s = s.change(kept.KB, func(sh shelf) shelf {
-			return shelf{base: sh.base.withAll(docs), writes: kept.Writes, suggested: kept.Suggested, queue: kept.Queue}
+			return shelf{base: sh.base.with(docs...), writes: kept.Writes, suggested: kept.Suggested, queue: kept.Queue}
 		})
 	}
 	return s, nil
-}
-
-// withAll lays many entries over the base at once.
-func (b *Base) withAll(docs []*doc) *Base {
-	for _, d := range docs {
-		b = b.with(d)
-	}
-	return b
 }

@@ -1,16 +1,23 @@
 package knowledge
 
 import (
+	"encoding/binary"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/kljensen/snowball/english"
+
 	"tavernsim/protocol"
 )
 
-// maxQueryTerms bounds the distinct terms of one query; later ones are ignored.
-const maxQueryTerms = 64
+// Bounds of what is indexed.
+const (
+	maxQueryTerms = 64      // distinct terms of one query; later ones are ignored
+	maxStemmed    = 64      // bytes of a word that is stemmed; no English word is longer
+	maxStems      = 1 << 16 // words whose stems one stemmer remembers
+)
 
 // fold makes text comparable: lower case.
 func fold(s string) string { return strings.ToLower(s) }
@@ -20,19 +27,48 @@ func cjk(r rune) bool {
 	return r >= 0x1100 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul)
 }
 
-// eachTerm calls f for every term of folded text. pairsOnly leaves out the
-// single characters of a longer CJK run, as a query does.
-func eachTerm(s string, pairsOnly bool, f func(term string)) {
+// stemmer makes terms of words. It remembers stems, which are slow to find: who
+// prepares many entries shares one. The zero stemmer is ready.
+type stemmer struct{ stems map[string]string }
+
+// stem is the stem of a word of the letters a to z; any other word is its own term.
+func (s *stemmer) stem(word string) string {
+	if len(word) < 3 || len(word) > maxStemmed || strings.ContainsFunc(word, func(r rune) bool { return r < 'a' || r > 'z' }) {
+		return word
+	}
+	if known, ok := s.stems[word]; ok {
+		return known
+	}
+	out := english.Stem(word, true)
+	if strings.HasPrefix(word, out) {
+		out = word[:len(out)] // shares the text, which its entry keeps anyway
+	}
+	if s.stems == nil || len(s.stems) >= maxStems {
+		s.stems = map[string]string{}
+	}
+	s.stems[word] = out
+	return out
+}
+
+// stopWord reports a word that nearly every English text has. Single letters are
+// what apostrophes leave ("don't", "king's").
+func stopWord(word string) bool {
+	return len(word) == 1 && word[0] >= 'a' && word[0] <= 'z' || english.IsStopWord(word)
+}
+
+// eachWord calls f for every word of folded text: a run of letters and digits, or of
+// CJK characters.
+func eachWord(s string, f func(word string, script bool)) {
 	for i := 0; i < len(s); {
 		r, size := utf8.DecodeRuneInString(s[i:])
 		switch {
 		case cjk(r):
 			n := runLength(s[i:], cjk)
-			cjkTerms(s[i:i+n], pairsOnly, f)
+			f(s[i:i+n], true)
 			i += n
 		case wordRune(r):
 			n := runLength(s[i:], wordRune)
-			f(s[i : i+n])
+			f(s[i:i+n], false)
 			i += n
 		default:
 			i += size
@@ -51,6 +87,8 @@ func runLength(s string, in func(rune) bool) int {
 	return len(s)
 }
 
+// cjkTerms are the characters of a run and its pairs of neighbours. pairsOnly leaves
+// out the characters of a longer run, as a query does.
 func cjkTerms(run string, pairsOnly bool, f func(string)) {
 	before := -1
 	single := utf8.RuneCountInString(run) == 1
@@ -66,36 +104,93 @@ func cjkTerms(run string, pairsOnly bool, f func(string)) {
 	}
 }
 
-// termCount is how often a term occurs in an entry.
-type termCount struct {
-	term string
-	n    int32
+// Weights of the places where a term may stand, in fifths.
+const (
+	inHead      = 10 // title and tags count twice
+	inBody      = 5
+	inNeighbour = 2
+)
+
+// part is folded text of one weight.
+type part struct {
+	text   string
+	weight int32
 }
 
-// countTerms lists the terms of an entry in byte order. The terms are parts of
-// text, which keeps them alive.
-func countTerms(weighted, text string) (counts []termCount, length int64) {
-	var all []string
-	add := func(t string) { all = append(all, t) }
-	eachTerm(weighted, false, add)
-	all = append(all, all...) // title and tags count twice
-	eachTerm(text, false, add)
-	slices.Sort(all)
-	for i := 0; i < len(all); {
-		j := i + 1
-		for j < len(all) && all[j] == all[i] {
-			j++
+// terms are those of an entry in byte order, each with its weight: term, a zero byte,
+// the weight as a varint. No term has a zero byte. One string is a third of the memory
+// of a list.
+type terms string
+
+// all calls f for every term.
+func (t terms) all(f func(term string, weight int32)) {
+	for s := string(t); s != ""; {
+		end := strings.IndexByte(s, 0)
+		var n uint64
+		at := end + 1
+		for shift := 0; ; shift += 7 {
+			c := s[at]
+			at++
+			n |= uint64(c&0x7f) << shift
+			if c < 0x80 {
+				break
+			}
 		}
-		counts = append(counts, termCount{all[i], int32(j - i)})
+		f(s[:end], int32(n))
+		s = s[at:]
+	}
+}
+
+// termsOf counts terms. The length is the sum of the weights.
+func termsOf(parts []part, s *stemmer) (list terms, length int64) {
+	type weighted struct {
+		term   string
+		weight int32
+	}
+	var all []weighted
+	for _, p := range parts {
+		eachWord(p.text, func(word string, script bool) {
+			if script {
+				cjkTerms(word, false, func(t string) { all = append(all, weighted{t, p.weight}) })
+				return
+			}
+			all = append(all, weighted{s.stem(word), p.weight})
+		})
+	}
+	slices.SortFunc(all, func(a, b weighted) int { return strings.Compare(a.term, b.term) })
+	var b []byte
+	for i := 0; i < len(all); {
+		sum := int64(0)
+		j := i
+		for ; j < len(all) && all[j].term == all[i].term; j++ {
+			sum += int64(all[j].weight)
+		}
+		length += sum
+		b = append(append(b, all[i].term...), 0)
+		b = binary.AppendUvarint(b, uint64(sum))
 		i = j
 	}
-	return counts, int64(len(all))
+	return terms(b), length
 }
 
-// queryTerms lists the distinct terms of a query in byte order.
+// queryTerms lists the distinct terms of a query in byte order. Stop words are terms
+// only of a query that has no others: "the who".
 func queryTerms(text string) []string {
-	var out []string
-	eachTerm(fold(text), true, func(t string) { out = append(out, t) })
+	var out, stops []string
+	var s stemmer
+	eachWord(fold(text), func(word string, script bool) {
+		switch {
+		case script:
+			cjkTerms(word, true, func(t string) { out = append(out, t) })
+		case stopWord(word):
+			stops = append(stops, s.stem(word))
+		default:
+			out = append(out, s.stem(word))
+		}
+	})
+	if len(out) == 0 {
+		out = stops
+	}
 	slices.Sort(out)
 	out = slices.Compact(out)
 	return out[:min(len(out), maxQueryTerms)]

@@ -18,6 +18,9 @@ const (
 	MaxIDBytes     = 256
 	MaxTags        = 256 // and of every other list of an entry
 	MaxSuggestions = 10_000
+	MaxImportance  = 10
+	MaxUsed        = 1_000_000
+	MaxHalfLife    = 1_000_000 // hours
 )
 
 // conditionRoots are what the condition of activation criteria reads.
@@ -59,6 +62,9 @@ func Validate(def *KnowledgeBase) Faults {
 	if def.SchemaVersion != "" && def.SchemaVersion != "1.0" {
 		c.at("/schema_version", "%q is not known; want \"1.0\"", def.SchemaVersion)
 	}
+	if !(def.HalfLifeHours >= 0 && def.HalfLifeHours <= MaxHalfLife) {
+		c.at("/half_life_hours", "%v; want 0 to %d", def.HalfLifeHours, MaxHalfLife)
+	}
 	if len(def.Entries) > MaxEntries {
 		c.at("/entries", "%d entries; the limit is %d", len(def.Entries), MaxEntries)
 		return c.faults
@@ -75,7 +81,37 @@ func Validate(def *KnowledgeBase) Faults {
 			c.unique(names, "/reference_key", key, i)
 		}
 	}
+	if len(c.faults) == 0 {
+		c.sequences(def)
+	}
 	return c.faults
+}
+
+// sequences checks what entries follow: each one of the base, none twice.
+func (c *checker) sequences(def *KnowledgeBase) {
+	ids := make(map[string]bool, len(def.Entries))
+	for i := range def.Entries {
+		ids[def.Entries[i].ID] = true
+	}
+	next := map[string]*doc{}
+	for i := range def.Entries {
+		e := &def.Entries[i]
+		if e.Follows == "" {
+			continue
+		}
+		c.path = "/entries/" + strconv.Itoa(i)
+		c.follows(ids[e.Follows], next[e.Follows], e)
+		next[e.Follows] = &doc{entry: e}
+	}
+}
+
+func (c *checker) follows(known bool, next *doc, e *Entry) {
+	switch {
+	case !known:
+		c.at("/follows", "no entry %q", e.Follows)
+	case next != nil && next.entry.ID != e.ID:
+		c.at("/follows", "entry %q is already followed by %q", e.Follows, next.entry.ID)
+	}
 }
 
 func (c *checker) unique(names map[string]int, path, name string, i int) {
@@ -123,10 +159,26 @@ func (c *checker) entry(e *Entry) {
 	if math.IsNaN(e.Priority) || math.IsInf(e.Priority, 0) {
 		c.at("/priority", "want a finite number")
 	}
+	c.rank(e)
 	c.list("/tags", e.Tags)
 	c.activation(e.ActivationCriteria)
 	c.goal(e)
 	c.values(e)
+}
+
+func (c *checker) rank(e *Entry) {
+	if !(e.Importance >= 0 && e.Importance <= MaxImportance) {
+		c.at("/importance", "%v; want 0 to %d", e.Importance, MaxImportance)
+	}
+	if e.Used < 0 || e.Used > MaxUsed {
+		c.at("/used", "%d; want 0 to %d", e.Used, MaxUsed)
+	}
+	if e.Helped < 0 || e.Helped > e.Used {
+		c.at("/helped", "%d; want 0 to used, %d", e.Helped, e.Used)
+	}
+	if e.Follows != "" && e.Follows == e.ID {
+		c.at("/follows", "an entry cannot follow itself")
+	}
 }
 
 func (c *checker) list(path string, words []string) {

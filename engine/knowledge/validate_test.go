@@ -43,7 +43,7 @@ func TestEveryFieldSurvives(t *testing.T) {
 		Source: "s", Author: "a", CreatedAt: at, UpdatedAt: at, UpdatedBy: "u",
 		Goal: &Goal{Description: "d", Status: GoalFailed, Preconditions: []string{"p"}, CompletionCriteria: []string{"c"},
 			Rewards: int64(3), Penalties: map[string]any{"x": true}, ParentGoalID: "g"},
-		CustomMetadata: map[string]any{"m": int64(1)}}
+		CustomMetadata: map[string]any{"m": int64(1)}, Importance: 1.5, Used: 3, Helped: 2, Follows: "w"}
 	for _, v := range []reflect.Value{reflect.ValueOf(e), reflect.ValueOf(*e.Goal), reflect.ValueOf(*e.ActivationCriteria)} {
 		for i := range v.NumField() {
 			if v.Field(i).IsZero() {

@@ -96,6 +96,7 @@ func knowledgeRules() source.Rules {
 		"knowledge.KnowledgeBase.version":         {Section: "§3.4", Doc: "Semantic version of the content, such as 1.0.0."},
 		"knowledge.KnowledgeBase.schema_version":  {Section: "§3.4", Enum: schemaVersions(), Doc: "Version of this file format."},
 		"knowledge.KnowledgeBase.entries":         {Section: "§3.4", MaxItems: 1_000_000, Doc: "The entries (CAIU)."},
+		"knowledge.KnowledgeBase.half_life_hours": {Section: "§3.4", Default: 0.0, Range: between(0, 1_000_000), Doc: "Age, in hours of scene time, at which recency counts half in [searches](#search); 0: age does not count."},
 		"knowledge.KnowledgeBase.custom_metadata": {Section: "§3.4", Doc: "For your own use; simd does not check it."},
 
 		"knowledge.Entry.id":                  {Required: true, Section: "§3.4", Doc: "Identifies the entry in its knowledge base."},
@@ -104,6 +105,10 @@ func knowledgeRules() source.Rules {
 		"knowledge.Entry.content":             {Section: "§3.4", Doc: "Text or an object. Texts may contain references: `{{{reference_key}}}`."},
 		"knowledge.Entry.tags":                {Section: "§3.4", Doc: "Words for searching."},
 		"knowledge.Entry.priority":            {Section: "§3.4", Default: 0.0, Doc: "Higher comes first."},
+		"knowledge.Entry.importance":          {Section: "§3.4", Default: 0.0, Range: between(0, 10), Doc: "Raises the rank in [searches](#search)."},
+		"knowledge.Entry.used":                {Section: "§3.4", Default: int64(0), Range: between(0, 1_000_000), Doc: "How often the entry was used. Agents cannot set it."},
+		"knowledge.Entry.helped":              {Section: "§3.4", Default: int64(0), Range: between(0, 1_000_000), Doc: "How often it helped, of these times; raises the rank in [searches](#search). Agents cannot set it."},
+		"knowledge.Entry.follows":             {Section: "§3.4", Doc: "Id of the entry before it: the line of a dialogue, what happened before. At most one entry follows another."},
 		"knowledge.Entry.reference_key":       {Section: "§3.4", Doc: "A second name for `{{{…}}}`, unique in its knowledge base."},
 		"knowledge.Entry.activation_criteria": {Section: "§3.4", Doc: "When the entry becomes active by itself."},
 		"knowledge.Entry.source":              {Section: "§3.4", Doc: "Its origin; agent_generated if an agent wrote it."},

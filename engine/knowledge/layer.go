@@ -1,0 +1,301 @@
+package knowledge
+
+import (
+	"slices"
+	"strings"
+
+	"tavernsim/engine/expr"
+	"tavernsim/protocol"
+)
+
+// doc is an entry prepared for searching. It is immutable.
+type doc struct {
+	entry   *Entry
+	text    string // folded: title and tags, then content and goal
+	head    int    // bytes of title and tags in it
+	terms   terms  // with those of its neighbours
+	length  int64  // of the terms
+	when    *expr.Program
+	written bool // by this run, not the project's files
+}
+
+// newDoc prepares a valid entry, which must not change afterwards. Its terms are
+// counted when its neighbours are known.
+func newDoc(e *Entry, written bool) *doc {
+	head := fold(e.Title + "\n" + strings.Join(e.Tags, "\n") + "\n")
+	body := appendTexts(nil, e.Content)
+	if g := e.Goal; g != nil {
+		for _, s := range append([]string{g.Description}, append(slices.Clone(g.Preconditions), g.CompletionCriteria...)...) {
+			body = appendTexts(body, s)
+		}
+	}
+	d := &doc{entry: e, text: head + fold(string(body)), head: len(head), written: written}
+	if a := e.ActivationCriteria; a != nil && a.Condition != "" {
+		d.when, _ = expr.Compile(a.Condition, conditionRoots()...) // checked by Validate
+	}
+	return d
+}
+
+// count finds the terms of an entry. Those of its neighbours have 0.4 of their weight:
+// a line of a dialogue is often found by what was said just before it.
+func (d *doc) count(before, after *doc, s *stemmer) (terms, int64) {
+	parts := []part{{d.text[:d.head], inHead}, {d.text[d.head:], inBody}}
+	for _, n := range []*doc{before, after} {
+		if n != nil {
+			parts = append(parts, part{n.text, inNeighbour})
+		}
+	}
+	return termsOf(parts, s)
+}
+
+// layer is a searchable set of entries, sorted by id.
+type layer struct {
+	docs     []*doc
+	hides    []*doc // for each of docs the one of a lower layer that it hides, or nil
+	ids      map[string]int32
+	keys     map[string]int32 // by reference key
+	followed map[string]int32 // by the entry that they follow
+	active   []int32          // docs that have activation criteria
+
+	terms   map[string]span
+	lists   []postings
+	length  []int32          // of docs
+	hidden  map[string]int32 // how many of hides have the term
+	boost   int64            // the highest doc.boost of the layer
+	lengths int64            // of docs
+}
+
+// span is where the lists of a term begin in lists, and how many it has.
+type span struct{ from, n int32 }
+
+// postings are entries with a term, by id. A term of many entries has several lists,
+// by how much it adds to the score of an entry, so that a search can leave out those
+// of which it adds little.
+type postings struct {
+	list []posting
+	most int64 // the highest ratio of them, see layer.ratio
+}
+
+type posting struct{ doc, weight int32 }
+
+// Lists of a term.
+const (
+	grades    = 4
+	minGraded = 64 // entries of a term that is split
+)
+
+// grade says in which of the lists of a term a posting is.
+func grade(ratio int64) int32 {
+	switch {
+	case ratio < ratioOne/4:
+		return 0
+	case ratio < ratioOne/2:
+		return 1
+	case ratio < ratioOne:
+		return 2
+	}
+	return 3
+}
+
+func newLayer(docs, hides []*doc) *layer {
+	l := &layer{docs: docs, hides: hides, ids: make(map[string]int32, len(docs)), keys: map[string]int32{}, followed: map[string]int32{}, hidden: map[string]int32{}}
+	for i, d := range docs {
+		e := d.entry
+		l.ids[e.ID] = int32(i)
+		if e.ReferenceKey != "" {
+			l.keys[e.ReferenceKey] = int32(i)
+		}
+		if e.Follows != "" {
+			l.followed[e.Follows] = int32(i)
+		}
+		if e.ActivationCriteria != nil {
+			l.active = append(l.active, int32(i))
+		}
+		l.boost = max(l.boost, d.boost())
+		if old := hides[i]; old != nil {
+			old.terms.all(func(t string, _ int32) { l.hidden[t]++ })
+		}
+	}
+	l.index()
+	return l
+}
+
+// index fills terms and lists, which share one array.
+func (l *layer) index() {
+	l.terms = map[string]span{}
+	var holders []int32 // of each term
+	var order []string  // of the terms
+	for _, d := range l.docs {
+		l.lengths += d.length
+		l.length = append(l.length, int32(d.length))
+		d.terms.all(func(t string, _ int32) {
+			at, ok := l.terms[t]
+			if !ok {
+				at.from = int32(len(holders))
+				l.terms[t], holders, order = at, append(holders, 0), append(order, t)
+			}
+			holders[at.from]++
+		})
+	}
+	lists := int32(0)
+	for i, t := range order {
+		at := span{from: lists, n: 1}
+		if holders[i] >= minGraded {
+			at.n = grades
+		}
+		l.terms[t], lists = at, lists+at.n
+	}
+	l.lists = make([]postings, lists)
+	l.each(func(p *postings, _ posting, _ int64) { p.most++ }) // counts at first
+	total := int64(0)
+	for i := range l.lists {
+		total += l.lists[i].most
+	}
+	room := make([]posting, total)
+	for i := range l.lists {
+		n := l.lists[i].most
+		l.lists[i] = postings{list: room[:0:n]}
+		room = room[n:]
+	}
+	l.each(func(p *postings, one posting, ratio int64) {
+		p.list, p.most = append(p.list, one), max(p.most, ratio)
+	})
+}
+
+// each calls f for every posting, with its list and its ratio.
+func (l *layer) each(f func(*postings, posting, int64)) {
+	for i, d := range l.docs {
+		penalty := penalty(d.length, int64(len(l.docs)), max(l.lengths, 1))
+		d.terms.all(func(t string, weight int32) {
+			at, ratio := l.terms[t], ratio(int64(weight), penalty)
+			if at.n > 1 {
+				at.from += grade(ratio)
+			}
+			f(&l.lists[at.from], posting{int32(i), weight}, ratio)
+		})
+	}
+}
+
+// with returns the base with entries added or replaced.
+func (b *Base) with(docs ...*doc) *Base {
+	if len(docs) == 0 {
+		return b
+	}
+	c := change{base: b, fresh: make(map[string]*doc, len(docs)), follower: map[string]*doc{}}
+	for _, d := range docs {
+		c.fresh[d.entry.ID] = d
+		if from := d.entry.Follows; from != "" {
+			c.follower[from] = d
+		}
+	}
+	for _, d := range docs {
+		c.touch(d)
+		c.touch(c.find(d.entry.Follows))
+		c.touch(c.next(d.entry.ID))
+		if old := b.find(d.entry.ID); old != nil {
+			c.touch(c.find(old.entry.Follows))
+		}
+	}
+	return b.put(c.indexed())
+}
+
+// change is a base and what will be laid over it.
+type change struct {
+	base     *Base
+	fresh    map[string]*doc // by id
+	follower map[string]*doc // of fresh, by the entry that they follow
+	touched  map[string]*doc // whose terms change
+}
+
+func (c *change) touch(d *doc) {
+	if d == nil {
+		return
+	}
+	if c.touched == nil {
+		c.touched = map[string]*doc{}
+	}
+	c.touched[d.entry.ID] = d
+}
+
+func (c *change) find(id string) *doc {
+	if d, ok := c.fresh[id]; ok || id == "" {
+		return d
+	}
+	return c.base.find(id)
+}
+
+// next is the entry that follows one, or nil.
+func (c *change) next(id string) *doc {
+	if d, ok := c.follower[id]; ok {
+		return d
+	}
+	d := c.base.next(id)
+	if d == nil || c.fresh[d.entry.ID] != nil {
+		return nil // it follows another one now
+	}
+	return d
+}
+
+// indexed are the touched entries with the terms of their neighbours, by id.
+func (c *change) indexed() []*doc {
+	var s stemmer
+	out := make([]*doc, 0, len(c.touched))
+	for _, id := range protocol.SortedKeys(c.touched) {
+		d := *c.touched[id]
+		d.terms, d.length = d.count(c.find(d.entry.Follows), c.next(id), &s)
+		out = append(out, &d)
+	}
+	return out
+}
+
+// next is the entry that follows one, or nil.
+func (b *Base) next(id string) *doc {
+	for n, l := range slices.Backward(b.layers) {
+		if i, ok := l.followed[id]; ok && b.visible(n, l.docs[i]) {
+			return l.docs[i]
+		}
+	}
+	return nil
+}
+
+// put lays sorted entries over the base. The new layer is merged downwards while the
+// one below is not more than twice its size, which keeps the layers logarithmic in
+// number.
+func (b *Base) put(top []*doc) *Base {
+	next := &Base{def: b.def, count: b.count, lengths: b.lengths}
+	hides := make([]*doc, len(top))
+	for i, d := range top {
+		next.lengths += d.length
+		if hides[i] = b.find(d.entry.ID); hides[i] != nil {
+			next.lengths -= hides[i].length
+		} else {
+			next.count++
+		}
+	}
+	keep := len(b.layers)
+	for keep > 0 && len(b.layers[keep-1].docs) <= 2*len(top) {
+		keep--
+		top, hides = merge(b.layers[keep], top, hides)
+	}
+	next.layers = append(b.layers[:keep:keep], newLayer(top, hides))
+	return next
+}
+
+// merge joins a layer and what lies above it, by id; the newer hides the older.
+func merge(older *layer, newer, hides []*doc) (docs, hidden []*doc) {
+	size := len(older.docs) + len(newer)
+	docs, hidden = make([]*doc, 0, size), make([]*doc, 0, size)
+	i := 0
+	for j, d := range newer {
+		for ; i < len(older.docs) && older.docs[i].entry.ID < d.entry.ID; i++ {
+			docs, hidden = append(docs, older.docs[i]), append(hidden, older.hides[i])
+		}
+		hide := hides[j]
+		if i < len(older.docs) && older.docs[i].entry.ID == d.entry.ID {
+			hide = older.hides[i] // what it hid in this layer is gone
+			i++
+		}
+		docs, hidden = append(docs, d), append(hidden, hide)
+	}
+	return append(docs, older.docs[i:]...), append(hidden, older.hides[i:]...)
+}
