@@ -51,6 +51,7 @@ func TestScripts(t *testing.T) {
 		Dir: dir, Files: files,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("GOTRACEBACK", "none")
+			env.Setenv("GORACE", os.Getenv("GORACE")) // of .ci/race
 			return errors.Join(unpack("testdata/tiny.txtar", env.WorkDir), unpack(postArchive, env.WorkDir))
 		},
 		Condition: func(name string) (bool, error) {
@@ -65,20 +66,21 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// besides are the scripts in which two things go on at a time.
+// besides are the scripts in which two things go on at a time, and one in which a signal comes. The tests of
+// scenes/run/runner ask servers.
 func besides(t *testing.T) (files []string) {
 	t.Helper()
 	all, err := filepath.Glob("testdata/script/*.txtar")
 	if err != nil {
 		t.Fatal(err)
 	}
-	two := regexp.MustCompile(`(?m)^(interrupted|waitfor|readable|models|answer) |&[a-z]*&?$`)
+	two := regexp.MustCompile(`(?m)^(waitfor|readable|answer) |&[a-z]*&?$`)
 	for _, file := range all {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if two.Match(text) {
+		if two.Match(text) || filepath.Base(file) == "resume.txtar" {
 			files = append(files, file)
 		}
 	}

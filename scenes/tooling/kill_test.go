@@ -130,7 +130,7 @@ func killed(t *testing.T, tasks bool) (server *counting, s *scenestest.Scene, ki
 	rng := rand.New(rand.NewPCG(seed, 0))
 	most := 60
 	if testing.Short() {
-		most = 12
+		most = 6
 	}
 	server, port := count(t, &counting{delay: 2 * time.Millisecond})
 	dir := t.TempDir()

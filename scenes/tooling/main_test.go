@@ -3,6 +3,7 @@ package tooling_test
 import (
 	"fmt"
 	"os"
+	"syscall"
 	"testing"
 
 	"tavernsim/tools/sandbox"
@@ -13,7 +14,7 @@ const childEnv = "SIMD_TEST_TOOLS_CHILD"
 
 func TestMain(m *testing.M) {
 	if code, worker := sandbox.Reexec(os.Args); worker {
-		os.Exit(code)
+		syscall.Exit(code) // before os.Exit the race detector waits for a second
 	}
 	if where := os.Getenv(childEnv); where != "" {
 		if err := child(where); err != nil {

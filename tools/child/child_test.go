@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -25,11 +26,11 @@ import (
 // The test's own program is the worker of the sandbox and every program.
 func TestMain(m *testing.M) {
 	if code, worker := sandbox.Reexec(os.Args); worker {
-		os.Exit(code)
+		syscall.Exit(code) // before os.Exit the race detector waits for a second
 	}
 	if len(os.Args) > 2 && os.Args[1] == "play" {
 		play(os.Args[2])
-		os.Exit(0)
+		syscall.Exit(0)
 	}
 	goleak.VerifyTestMain(m)
 }
@@ -57,7 +58,7 @@ func play(act string) {
 			}
 		case "talks":
 			fmt.Fprint(os.Stderr, strings.Repeat("x", 100<<10)+"the end of it")
-			os.Exit(4)
+			syscall.Exit(4)
 		}
 		out.Flush()
 	}

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -47,7 +48,7 @@ func hostile(act string, more []string) bool {
 		if err := c.Start(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 		}
-	case "floods messages", "one endless line", "wrong ids", "asks for samples", "exits", "changes later", "dies late", "junk later", "twice":
+	case "floods messages", "floods large messages", "one endless line", "wrong ids", "asks for samples", "exits", "changes later", "dies late", "junk later", "twice":
 	default:
 		return false
 	}
@@ -67,9 +68,13 @@ func hostile(act string, more []string) bool {
 			say(q.ID, `{"tools":[{"name":"`+name+`","description":"`+described+`","inputSchema":{"type":"object"}}]}`)
 		case "tools/call":
 			switch act {
-			case "floods messages":
+			case "floods messages", "floods large messages":
+				text := strings.Repeat("x", 100)
+				if act != "floods messages" {
+					text = strings.Repeat("x", 4000)
+				}
 				for {
-					fmt.Fprintln(out, `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"`+strings.Repeat("x", 4000)+`"}}`)
+					fmt.Fprintln(out, `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"`+text+`"}}`)
 				}
 			case "one endless line":
 				fmt.Fprint(out, `{"jsonrpc":"2.0","id":1,"result":"`)
@@ -94,7 +99,7 @@ func hostile(act string, more []string) bool {
 				continue
 			case "exits":
 				fmt.Fprintln(os.Stderr, "I have had enough")
-				os.Exit(4)
+				syscall.Exit(4)
 			case "junk later":
 				fmt.Println("oops")
 				continue
@@ -162,11 +167,14 @@ func TestHostileServers(t *testing.T) {
 
 // Promise 3: a flood is not kept: the memory in use stays as it was.
 func TestFloodsTakeNoMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the race detector sees nothing new in it, and takes long")
+	}
 	opt := options(t)
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	x := New([]Server{{command(t, "floods messages"), sayPin()}}, opt)
+	x := New([]Server{{command(t, "floods large messages"), sayPin()}}, opt)
 	if r := call(t.Context(), x, sayTool(t, manifest.Free), toolstest.Long); r.Status != tools.Failed {
 		t.Errorf("%+v", r)
 	}

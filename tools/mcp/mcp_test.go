@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -29,10 +30,10 @@ import (
 // The test's own program is the worker of the sandbox and every server.
 func TestMain(m *testing.M) {
 	if code, worker := sandbox.Reexec(os.Args); worker {
-		os.Exit(code)
+		syscall.Exit(code) // before os.Exit the race detector waits for a second
 	}
 	if len(os.Args) > 2 && os.Args[1] == "serve" {
-		os.Exit(serve(os.Args[2], os.Args[3:]))
+		syscall.Exit(serve(os.Args[2], os.Args[3:]))
 	}
 	goleak.VerifyTestMain(m)
 }
@@ -108,7 +109,7 @@ func sayingUntil(act toolstest.Act, end <-chan struct{}) *sdk.Server {
 		case toolstest.Floods:
 			return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: strings.Repeat("x", 1<<20)}}}, nil
 		case toolstest.Breaks:
-			os.Exit(3)
+			syscall.Exit(3)
 		}
 		var in struct{ Say string }
 		err := json.Unmarshal(q.Params.Arguments, &in)

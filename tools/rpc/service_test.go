@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"syscall"
 	"time"
 
 	"tavernsim/engine/agent/tool"
@@ -33,7 +34,7 @@ func serve(act string, more []string) {
 	var cancelled []any
 	switch act {
 	case string(toolstest.Refuses):
-		os.Exit(1)
+		syscall.Exit(1)
 	case "junk at once":
 		line("Listening!")
 	case "daemon":
@@ -88,7 +89,7 @@ func serve(act string, more []string) {
 			case string(toolstest.Floods):
 				answer(q.ID, map[string]any{"output": strings.Repeat("x", 1<<20)})
 			case string(toolstest.Breaks):
-				os.Exit(3)
+				syscall.Exit(3)
 			case "honest":
 				switch q.Params.Params.Say {
 				case "hang":
@@ -106,15 +107,19 @@ func serve(act string, more []string) {
 			case "half a message":
 				fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"res`, q.ID)
 				out.Flush()
-				os.Exit(5)
+				syscall.Exit(5)
 			case "one endless line":
 				fmt.Fprint(out, `{"jsonrpc":"2.0","id":2,"result":"`)
 				for {
 					fmt.Fprint(out, strings.Repeat("x", 64<<10))
 				}
-			case "floods messages":
+			case "floods messages", "floods large messages":
+				text := strings.Repeat("x", 100)
+				if act != "floods messages" {
+					text = strings.Repeat("x", 4000)
+				}
 				for {
-					fmt.Fprintln(out, `{"jsonrpc":"2.0","method":"$/progress","params":{"text":"`+strings.Repeat("x", 4000)+`"}}`)
+					fmt.Fprintln(out, `{"jsonrpc":"2.0","method":"$/progress","params":{"text":"`+text+`"}}`)
 				}
 			case "wrong ids":
 				if late == nil {
@@ -141,7 +146,7 @@ func serve(act string, more []string) {
 				answer(q.ID, right)
 			case "exits":
 				fmt.Fprintln(os.Stderr, "I have had enough of secret")
-				os.Exit(4)
+				syscall.Exit(4)
 			case "no object":
 				answer(q.ID, "right")
 			case "no value":

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -22,7 +23,7 @@ import (
 
 func TestMain(m *testing.M) {
 	if code, worker := sandbox.Reexec(os.Args); worker {
-		os.Exit(code)
+		syscall.Exit(code) // before os.Exit the race detector waits for a second
 	}
 	goleak.VerifyTestMain(m)
 }

@@ -5,6 +5,7 @@ package shell
 import (
 	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -18,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) {
 	if code, worker := sandbox.Reexec(os.Args); worker {
-		os.Exit(code)
+		syscall.Exit(code) // before os.Exit the race detector waits for a second
 	}
 	goleak.VerifyTestMain(m)
 }

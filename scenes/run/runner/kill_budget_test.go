@@ -86,7 +86,7 @@ func (c charging) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func TestKilledUnderBudget(t *testing.T) {
 	runs := 6
 	if testing.Short() {
-		runs = 2
+		runs = 1
 	}
 	rng := rand.New(rand.NewPCG(crashSeed(t), 0))
 	for _, text := range []string{"tokens=40000", "calls=100"} {
