@@ -39,12 +39,12 @@ Exit codes: 0 listed or answered, 2 usage, 4 no such run or question, 6 answered
   simd approve runs/latest 3f9a1c02 yes
   simd approve runs/latest 3f9a1c02 no --reason "too expensive"
   pass show npm | simd approve runs/latest 77ab03e1 yes --value-file -`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 && len(args) != 3 {
-				return usageError{fmt.Errorf("approve wants a run directory, or a run directory, a question and yes or no")}
+		Args: cobra.MatchAll(cobra.RangeArgs(1, 3), func(_ *cobra.Command, args []string) error {
+			if len(args) == 2 {
+				return usageError{fmt.Errorf("say yes or no to %s", args[1])}
 			}
 			return nil
-		},
+		}),
 		RunE: func(_ *cobra.Command, args []string) error { return o.run(e, args) },
 	}
 	c.Flags().StringVar(&o.reason, "reason", "", "`TEXT` that the agent is told")

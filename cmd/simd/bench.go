@@ -35,8 +35,6 @@ func newBench(e *env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "bench",
 		Short: "Measure the engine on this machine",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	c.AddCommand(newBenchDeliberation(e))
 	return c

@@ -42,7 +42,7 @@ with simd run --answers FILE.
 Exit codes: 0 written, 1 failure, 2 usage, 4 not found, 6 the file is there already, 8
 the run is damaged.`,
 		Example: "  simd cassette export runs/latest --out answers.jsonl\n  simd run my-project --model replay:answers.jsonl",
-		Args:    one("a run directory"),
+		Args:    cobra.ExactArgs(1),
 		RunE:    func(c *cobra.Command, args []string) error { return o.export(c.Context(), e, args[0]) },
 	}
 	f := c.Flags()

@@ -37,12 +37,7 @@ Exit codes: 0 equal, 2 usage, 4 not found, 8 different, or a journal is
 damaged.`,
 		Example: `  simd diff runs/a runs/b
   simd diff runs/a runs/b --json`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 2 {
-				return usageError{fmt.Errorf("%s wants two run directories", cmd.CommandPath())}
-			}
-			return nil
-		},
+		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return asUsage(o.run(cmd.Context(), e, args[0], args[1]))
 		},

@@ -44,8 +44,12 @@ Exit codes: 0 healthy (with --repair: the copy is), 2 usage, 4 not found, 6 OUT 
 not empty, 8 damaged.`,
 		Example: "  simd doctor runs/latest\n  simd doctor runs/broken --repair runs/mended\n  simd doctor --sandbox",
 		Args: func(cmd *cobra.Command, args []string) error {
-			if !o.sandbox {
-				return one("a run directory")(cmd, args)
+			switch {
+			case o.sandbox:
+			case len(args) == 0:
+				return usageError{errors.New("name a run directory, or --sandbox")}
+			default:
+				return cobra.ExactArgs(1)(cmd, args)
 			}
 			if len(args) > 0 || o.repair != "" {
 				return usageError{errors.New("--sandbox looks at this machine; it takes no run directory and no --repair")}

@@ -54,7 +54,7 @@ agent, 6 the file exists, 8 damage, 130 interrupted.`,
   simd export runs/latest --what world --path 'market.prices.*' --format parquet --out prices.parquet
   simd export runs/latest --what agents --agent baker --path coins
   simd export runs/latest --what facts,events,world,agents --format parquet --out tables/`,
-		Args: one("a run directory"),
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), e, args[0]) },
 	}
 	f := c.Flags()

@@ -21,7 +21,6 @@ func newFiles(e *env) *cobra.Command {
 		Use:   "files",
 		Short: "Files that agents of a run edited",
 		Long:  "List the changes that agents made to files by the tool edit, show the texts before\nand after, and bring one back (docs/formats/tool.md#files).",
-		RunE:  help,
 	}
 	c.AddCommand(newFilesLog(e), newFilesShow(e), newFilesRestore(e))
 	return c
@@ -39,7 +38,7 @@ func newFilesLog(e *env) *cobra.Command {
 		Short:   "List the changes of files",
 		Long:    "List the changes of files in a run: seq of the call, agent, file, the texts before\nand after.\n\nExit codes: 0 listed, 2 usage, 4 no such run, scene or agent.",
 		Example: "  simd files log runs/latest --agent ada",
-		Args:    one("a run directory"),
+		Args:    cobra.ExactArgs(1),
 		RunE:    func(_ *cobra.Command, args []string) error { return o.log(e, args[0]) },
 	}
 	c.Flags().StringVar(&o.scene, "scene", "", "`ID` of the scene, if the run has several")

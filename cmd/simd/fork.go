@@ -41,13 +41,10 @@ shows where).`,
   simd fork runs/latest runs/famine --at wave:120 --set world.grain=0
   simd run --resume runs/famine`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 2 {
-				return usageError{fmt.Errorf("%s wants two arguments: a run directory, and the new one", cmd.CommandPath())}
-			}
-			if o.At == "" {
+			if o.At == "" && len(args) == 2 {
 				return usageError{fmt.Errorf("--at says where to fork, for example --at 90s")}
 			}
-			return nil
+			return cobra.ExactArgs(2)(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, e, args[0], args[1]) },
 	}

@@ -16,8 +16,6 @@ func newTAM(e *env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "tam",
 		Short: "Read and write TAM, the tool calls that agents write",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	c.AddCommand(
 		newGrammar(e, "parse", "Parse text with TAM blocks and print the result as JSON", "  simd tam parse answer.txt\n  simd tam parse --pretty < answer.txt",
@@ -32,8 +30,6 @@ func newToolsXML(e *env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "toolsxml",
 		Short: "Read ToolsXML, the XML form of tool calls",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	parse := func(text string) toolsxml.Result { return toolsxml.Parse(text, toolsxml.Options{}) }
 	c.AddCommand(newGrammar(e, "parse", "Parse text with ToolsXML and print the result as JSON", "  simd toolsxml parse answer.txt",

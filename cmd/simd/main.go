@@ -6,6 +6,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -174,8 +175,6 @@ compared byte by byte.`,
   simd replay runs/latest`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args:          cobra.ArbitraryArgs, // RunE tells of an unknown command
-		RunE:          help,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(flagError)
@@ -189,15 +188,21 @@ compared byte by byte.`,
 		c.GroupID = "tools"
 		root.AddCommand(c)
 	}
-	return root
+	return completed(root)
 }
 
 // help shows what a command does, or which one is nearest to a name that no
 // command has.
 func help(c *cobra.Command, args []string) error {
-	found, rest, err := c.Root().Find(args)
-	if err != nil || len(rest) == 0 {
-		return errors.Join(err, found.Help())
+	found, rest := c, args
+	if !c.HasSubCommands() { // simd help [COMMAND]
+		var err error
+		if found, rest, err = c.Root().Find(args); err != nil {
+			return err
+		}
+	}
+	if len(rest) == 0 {
+		return found.Help()
 	}
 	var names []string
 	for _, sub := range found.Commands() {
@@ -210,12 +215,25 @@ func help(c *cobra.Command, args []string) error {
 	return usageError{fmt.Errorf("unknown command %q for %q; %s", rest[0], found.CommandPath(), hint)}
 }
 
-// one wants exactly one argument, and says which.
-func one(what string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) != 1 {
-			return usageError{fmt.Errorf("%s wants one argument: %s", cmd.CommandPath(), what)}
-		}
-		return nil
+// completed completes c and the commands below it. A command that only groups others
+// shows its help; any other says what it wants when it gets too many or too few arguments.
+func completed(c *cobra.Command) *cobra.Command {
+	for _, sub := range c.Commands() {
+		completed(sub)
 	}
+	check := c.Args
+	_, wanted, some := strings.Cut(strings.TrimSuffix(c.Use, " [flags]"), " ")
+	switch {
+	case !some && c.HasSubCommands():
+		c.Args, c.RunE = cobra.ArbitraryArgs, help
+	case check != nil:
+		c.Args = func(cmd *cobra.Command, args []string) error {
+			err := check(cmd, args)
+			if _, told := errors.AsType[usageError](err); err == nil || told {
+				return err
+			}
+			return usageError{fmt.Errorf("%s wants %s; arguments given: %d", cmd.CommandPath(), cmp.Or(wanted, "no arguments"), len(args))}
+		}
+	}
+	return c
 }

@@ -22,7 +22,6 @@ func newMCP(e *env) *cobra.Command {
 		Use:   "mcp",
 		Short: "The Model Context Protocol, both ways",
 		Long:  "Offer a project to MCP clients (docs/mcp-server.md), and look at the MCP servers that a\nproject uses (docs/formats/mcp.md).",
-		RunE:  help,
 	}
 	c.AddCommand(newMCPServe(e), newMCPPin(e))
 	return c

@@ -45,7 +45,7 @@ has faults, 4 not found.`,
 		Example: `  simd mcp serve my-project
   simd mcp serve my-project --http :8931 --profile clerk
   simd mcp serve my-project --http 0.0.0.0:8931 --token-file token.txt`,
-		Args: one("a project folder"),
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), e, args[0]) },
 	}
 	f := c.Flags()

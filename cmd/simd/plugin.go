@@ -24,7 +24,6 @@ func newPlugin(e *env) *cobra.Command {
 		Use:   "plugin",
 		Short: "Plugins: folders that add tools and more to projects",
 		Long:  "Make, check, list, grant and configure plugins (docs/formats/plugin.md).",
-		RunE:  help,
 	}
 	c.AddCommand(newPluginList(e), newPluginValidate(e), newPluginNew(e), newPluginGrant(e), newPluginConfig(e))
 	return c
@@ -128,7 +127,7 @@ is the folder, or its name in plugins/. Plugins that it depends on lie beside it
 
 Exit codes: 0 sound, 2 usage, 3 faults, 4 not found.`,
 		Example: "  simd plugin validate my-project/plugins/weather",
-		Args:    one("the folder of a plugin"),
+		Args:    cobra.ExactArgs(1),
 		RunE:    func(_ *cobra.Command, args []string) error { return validatePlugin(e, args[0], asJSON) },
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print {project, sound, faults, total, warnings} as JSON; project is the folder")
@@ -196,7 +195,7 @@ folder is a project, else in the current folder. Kinds:
 
 Exit codes: 0 made, 2 usage, 3 no such name or kind, 6 the folder is not empty.`,
 		Example: "  simd plugin new weather\n  simd plugin new weather --kind http",
-		Args:    one("the name of the plugin"),
+		Args:    cobra.ExactArgs(1),
 		RunE:    func(_ *cobra.Command, args []string) error { return makePlugin(e, args[0], kind) },
 	}
 	c.Flags().StringVar(&kind, "kind", "script", strings.Join(plugin.Kinds(), ", "))

@@ -39,7 +39,7 @@ Exit codes: 0 the digests hold, 2 usage, 3 invalid place, 4 not found, 6 the inp
 of the run were changed, 8 the journal does not match its digests or the decisions
 of the machines.`,
 		Example: "  simd replay runs/latest\n  simd replay runs/latest --until 90s --json\n  simd replay runs/latest --verify",
-		Args:    one("a run directory"),
+		Args:    cobra.ExactArgs(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd, e, args[0]) },
 	}
 	f := c.Flags()

@@ -17,7 +17,7 @@ func newSchema(e *env) *cobra.Command {
 		Long:      "Print the JSON Schema of a file format: " + strings.Join(project.SchemaNames(), ", ") + ".\n\nExit codes: 0 printed, 2 usage, 4 no such format.",
 		Example:   "  simd schema agent_profile > agent_profile.schema.json",
 		ValidArgs: project.SchemaNames(),
-		Args:      one("one of " + strings.Join(project.SchemaNames(), ", ")),
+		Args:      cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if !slices.Contains(project.SchemaNames(), args[0]) {
 				return protocol.Errorf(protocol.KindNotFound, "no schema %q; there are %s", args[0], strings.Join(project.SchemaNames(), ", "))

@@ -22,8 +22,6 @@ func newState(e *env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "state",
 		Short: "Apply state commands (tavern_commands 2.0) to a JSON document",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	c.AddCommand(newStateApply(e))
 	return c

@@ -23,7 +23,6 @@ func newTool(e *env) *cobra.Command {
 		Use:   "tool",
 		Short: "The tools of a project",
 		Long:  "List, show and try the tools that a project defines (docs/formats/tool.md).",
-		RunE:  help,
 	}
 	c.AddCommand(newToolList(e), newToolSchema(e), newToolCall(e), newToolGrant(e))
 	return c
@@ -48,7 +47,7 @@ func newToolList(e *env) *cobra.Command {
 		Short:   "List the tools of a project",
 		Long:    "List the tools of a project: id, type, whether calls may be repeated, what they need.\n\nExit codes: 0 listed, 2 usage, 3 the project has faults, 4 not found.",
 		Example: "  simd tool list my-project",
-		Args:    one("a project folder"),
+		Args:    cobra.ExactArgs(1),
 		RunE:    func(_ *cobra.Command, args []string) error { return listTools(e, args[0], more, asJSON) },
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print a list of {id, type, repeat, needs, file, plugin, description}")

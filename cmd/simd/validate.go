@@ -23,7 +23,7 @@ a suggestion.
 
 Exit codes: 0 sound, 2 usage, 3 faults, 4 not found.`,
 		Example: "  simd validate my-project\n  simd validate my-project --json",
-		Args:    one("a project folder"),
+		Args:    cobra.ExactArgs(1),
 		RunE:    func(_ *cobra.Command, args []string) error { return validate(e, args[0], more, asJSON) },
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print {project, faults, warnings} as JSON")
