@@ -113,7 +113,7 @@ or that has none, is relevant, and all are worth the same.
 
 Exit codes: 0 measured, 2 usage, 3 the collection has faults, 4 no such folder or file.`,
 		Example: "  simd kb bench cranfield\n  simd kb bench dialogues --sequence --json",
-		Args:    one("a folder"),
+		Args:    cobra.ExactArgs(1),
 		RunE:    func(_ *cobra.Command, args []string) error { return benchKB(e, args[0], sequence, asJSON) },
 	}
 	c.Flags().BoolVar(&sequence, "sequence", false, "each document follows the one before it, as the lines of a dialogue do")
