@@ -187,7 +187,7 @@ func pathOf(c *inspect.Change) string {
 	case inspect.WhatCall, inspect.WhatAsk, inspect.WhatPolicy, inspect.WhatGrant:
 		return c.Tool
 	case inspect.WhatHook:
-		return strings.TrimSpace(c.Op + " " + c.Path)
+		return c.Path // the place is the operation
 	}
 	return cmp.Or(c.Path, "(all)")
 }

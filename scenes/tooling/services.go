@@ -1,6 +1,8 @@
 package tooling
 
 import (
+	"path"
+
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/project"
 	"tavernsim/tools"
@@ -30,7 +32,34 @@ func (s *Set) newServices() *rpc.Executor {
 		x := all[name]
 		list = append(list, rpc.Service{Name: name, Words: x.Script.Words(), Files: x.Script.Files(), Config: s.told(x.Plugin)})
 	}
-	return rpc.New(list, rpc.Options{Sandbox: s.opt.Sandbox, Mask: s.maskSaid, Failed: s.opt.Watch.serviceFailed})
+	return rpc.New(list, rpc.Options{Sandbox: s.opt.Sandbox, Mask: s.maskSaid, Failed: s.opt.Watch.serviceFailed, Resolve: s.resolve})
+}
+
+// resolve finds the service that another one calls: of its own plugin, or of one among the
+// plugin's dependencies as PLUGIN/NAME. Services of the project may call all. Plugins that ask
+// for something need their grants.
+func (s *Set) resolve(from, name string) (string, error) {
+	caller, to := s.opt.Project.Services()[from].Plugin, name
+	if all := s.opt.Project.Services(); caller != "" && all[path.Join(caller, name)] != nil {
+		to = path.Join(caller, name)
+	}
+	x := s.opt.Project.Services()[to]
+	if x == nil {
+		return "", protocol.Errorf(protocol.KindNotFound, "there is no service %s; one of another plugin is called PLUGIN/NAME", protocol.Short(name, 200))
+	}
+	if caller != "" && x.Plugin != caller {
+		if _, needs := s.opt.Project.Plugins()[caller].Manifest.Dependencies[x.Plugin]; !needs || x.Plugin == "" {
+			return "", protocol.Errorf(protocol.KindDenied, "the plugin %s may not call the service %s: it calls its own, and those of plugins in its dependencies", caller, to)
+		}
+	}
+	for _, a := range Asked(s.opt.Project, s.opt.Place) {
+		if a.Tool == PluginKey(x.Plugin) || a.Tool == PluginKey(caller) {
+			if err := s.opt.Grants.Check(&a); err != nil {
+				return "", err
+			}
+		}
+	}
+	return to, nil
 }
 
 // told are the values of the options of a plugin that its services are told: no secrets.

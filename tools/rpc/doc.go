@@ -15,6 +15,11 @@
 //  4. A call that was sent and has no answer is lost. Every attempt has its key in the field key.
 //  5. A service is told of each call that nobody waits for any more: $/cancel names it.
 //
+// # Limits
+//
+// A service calls others as [Options.Resolve] allows: 16 calls at once, 30 s each. They end with
+// the service that calls.
+//
 // # Not here
 //
 // Definitions (tools/manifest, tools/plugin); repetitions and bounds of outputs (tools); the

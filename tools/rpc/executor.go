@@ -37,6 +37,9 @@ type Options struct {
 	// Failed is told of each failure of a service; off says that it does not start again. nil =
 	// nobody is.
 	Failed func(service string, off bool)
+	// Resolve finds the service that another one calls by a name, or says why it may not; nil =
+	// none calls another.
+	Resolve func(from, name string) (service string, err error)
 	// Start bounds the time in which a service must be ready, Ping that for the answer to a
 	// ping, and Shutdown that in which it may end by itself; 0 = 10 s, 5 s, 2 s.
 	Start, Ping, Shutdown time.Duration
@@ -51,6 +54,7 @@ type service struct {
 	*child.Keeper[*session]
 	Service
 	opt Options
+	all *Executor
 }
 
 // New makes an executor. It starts nothing.
@@ -58,7 +62,7 @@ func New(services []Service, opt Options) *Executor {
 	opt.Start, opt.Ping, opt.Shutdown = cmp.Or(opt.Start, 10*time.Second), cmp.Or(opt.Ping, 5*time.Second), cmp.Or(opt.Shutdown, 2*time.Second)
 	x := &Executor{map[string]*service{}}
 	for _, of := range services {
-		s := &service{Service: of, opt: opt}
+		s := &service{Service: of, opt: opt, all: x}
 		s.Keeper = child.Keep(child.Of[*session]{Name: "the service " + of.Name, Start: opt.Start, Pause: opt.Pause, Open: s.open, End: (*session).end, Final: final, Failed: func(off bool) {
 			if opt.Failed != nil {
 				opt.Failed(of.Name, off)

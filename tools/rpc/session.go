@@ -27,6 +27,9 @@ type session struct {
 	heard    atomic.Int64  // messages that it answered with
 	asking   atomic.Bool   // a ping is out
 	done     chan struct{} // closed when nothing can be read any more
+	calls    chan struct{} // holds an element for each call of the service that is out
+	ctx      context.Context
+	stop     context.CancelFunc // ends what the service has called
 
 	mu      sync.Mutex // guards the following fields
 	cutting bool
@@ -44,17 +47,19 @@ type greeting struct {
 // open starts the service.
 func (s *service) open(ctx context.Context) (*session, error) {
 	program, err := child.Start(child.Program{
-		Words: s.Words, Files: s.Files, Mounts: s.opt.Mounts, Sandbox: s.opt.Sandbox, Mask: s.opt.Mask, Wanted: func(*jsonrpc.Request) bool { return false },
+		Words: s.Words, Files: s.Files, Mounts: s.opt.Mounts, Sandbox: s.opt.Sandbox, Mask: s.opt.Mask, Wanted: func(q *jsonrpc.Request) bool { return q.IsCall() && q.Method == serviceCall },
 	})
 	if err != nil {
 		return nil, err
 	}
-	o := &session{program: program, shutdown: s.opt.Shutdown, done: make(chan struct{}), waiting: map[jsonrpc.ID]chan *jsonrpc.Response{}}
+	o := &session{program: program, shutdown: s.opt.Shutdown, done: make(chan struct{}), calls: make(chan struct{}, maxCalls), waiting: map[jsonrpc.ID]chan *jsonrpc.Response{}}
+	o.ctx, o.stop = context.WithCancel(context.Background())
 	if o.wire, err = program.Connect(ctx); err != nil {
+		o.stop()
 		program.Cut()
 		return nil, err
 	}
-	go o.read()
+	go o.read(s)
 	if err = o.greet(ctx, s); err != nil {
 		err = o.cause(err)
 		o.cut()
@@ -84,15 +89,19 @@ func (o *session) greet(ctx context.Context, s *service) error {
 	return nil
 }
 
-// read hands answers to those that wait. What nobody waits for did not come here.
-func (o *session) read() {
+// read hands answers to those that wait, and makes calls of the service. What nobody waits for
+// did not come here.
+func (o *session) read(s *service) {
 	defer close(o.done)
 	for {
 		m, err := o.wire.Read(context.Background())
 		if err != nil {
 			return
 		}
-		if x, ok := m.(*jsonrpc.Response); ok {
+		switch x := m.(type) {
+		case *jsonrpc.Request:
+			o.called(s, x)
+		case *jsonrpc.Response:
 			o.heard.Add(1)
 			o.mu.Lock()
 			to := o.waiting[x.ID]
@@ -201,6 +210,7 @@ func (o *session) cut() {
 	o.mu.Lock()
 	o.cutting = true
 	o.mu.Unlock()
+	o.stop()
 	o.program.Cut()
 	_ = o.wire.Close()
 	<-o.done
