@@ -50,7 +50,8 @@
 //
 // Engine/agenda decides when an agent is woken. Engine/world, engine/bus and
 // engine/knowledge decide about its requests. Package scenes calls the model and
-// orders the agents.
+// orders the agents. The facts are in engine/agent/agentfact, what is asked of the outside
+// in engine/agent/effect, and changes of the private state in engine/agent/private.
 //
 // The package imports engine/workflow, which a turn drives, and engine/world and
 // engine/knowledge, which it reads but does not change.

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -16,23 +15,16 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	"go.uber.org/goleak"
 
 	"tavernsim/protocol"
 	"tavernsim/tools"
 	"tavernsim/tools/sandbox"
+	"tavernsim/tools/toolstest"
 )
 
 // The test's own program is the worker of the sandbox and every program.
 func TestMain(m *testing.M) {
-	if code, worker := sandbox.Reexec(os.Args); worker {
-		syscall.Exit(code) // before os.Exit the race detector waits for a second
-	}
-	if len(os.Args) > 2 && os.Args[1] == "play" {
-		play(os.Args[2])
-		syscall.Exit(0)
-	}
-	goleak.VerifyTestMain(m)
+	toolstest.Main(m, func(args []string) int { play(args[0]); return 0 })
 }
 
 // play is a program that does one thing.
@@ -67,17 +59,9 @@ func play(act string) {
 // playing starts a program of the test.
 func playing(t *testing.T, act string) (*Process, wire) {
 	t.Helper()
-	box := sandbox.New(sandbox.Options{})
-	r := box.Probe(t.Context())
-	if missing := r.Missing(); len(missing) > 0 {
-		t.Skipf("no sandbox here: %v", missing)
-	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	path, mount := toolstest.Program(t)
 	p, err := Start(Program{
-		Words: []string{"/test/" + filepath.Base(self), "play", act}, Mounts: []sandbox.Mount{{Host: filepath.Dir(self), Inside: "/test"}}, Sandbox: box,
+		Words: []string{path, "serve", act}, Mounts: []sandbox.Mount{mount}, Sandbox: toolstest.Sandbox(t),
 		Wanted: func(q *jsonrpc.Request) bool { return q.Method == "wanted" }, Mask: func(s string) string { return strings.ReplaceAll(s, "end", "***") },
 	})
 	if err != nil {

@@ -196,7 +196,7 @@ func TestNothingIsLeft(t *testing.T) {
 	if r := call(t.Context(), x, sayTool(t, manifest.Free), toolstest.Long); r.Output != "right" {
 		t.Errorf("%+v %+v", r, r.Error)
 	}
-	for end := time.Now().Add(toolstest.Long); sleeping(t, mark) == 0; <-time.After(10 * time.Millisecond) { // another process
+	for end := time.Now().Add(toolstest.Long); toolstest.Sleeping(t, mark) == 0; <-time.After(10 * time.Millisecond) { // another process
 		if time.Now().After(end) {
 			t.Error("there was no daemon")
 			break
@@ -205,25 +205,9 @@ func TestNothingIsLeft(t *testing.T) {
 	if err := x.Close(); err != nil {
 		t.Error(err)
 	}
-	if n := sleeping(t, mark); n != 0 {
+	if n := toolstest.Sleeping(t, mark); n != 0 {
 		t.Errorf("%d processes are left", n)
 	}
-}
-
-// sleeping counts processes with a mark in their arguments.
-func sleeping(t *testing.T, mark string) (n int) {
-	t.Helper()
-	dirs, err := os.ReadDir("/proc")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, d := range dirs {
-		args, err := os.ReadFile("/proc/" + d.Name() + "/cmdline")
-		if err == nil && strings.HasPrefix(string(args), "sleep\x00"+mark) {
-			n++
-		}
-	}
-	return n
 }
 
 // Promises 4 and 5: without a sandbox no program runs, and a server that may not be reached is not.

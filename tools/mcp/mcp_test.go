@@ -11,14 +11,12 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-	"go.uber.org/goleak"
 
 	"tavernsim/protocol"
 	"tavernsim/tools"
@@ -29,41 +27,21 @@ import (
 
 // The test's own program is the worker of the sandbox and every server.
 func TestMain(m *testing.M) {
-	if code, worker := sandbox.Reexec(os.Args); worker {
-		syscall.Exit(code) // before os.Exit the race detector waits for a second
-	}
-	if len(os.Args) > 2 && os.Args[1] == "serve" {
-		syscall.Exit(serve(os.Args[2], os.Args[3:]))
-	}
-	goleak.VerifyTestMain(m)
+	toolstest.Main(m, func(args []string) int { return serve(args[0], args[1:]) })
 }
-
-// inside is where the test's program is in the sandbox.
-const inside = "/test"
 
 // options run servers in a sandbox of this machine, or skip.
 func options(t testing.TB) Options {
 	t.Helper()
-	box := sandbox.New(sandbox.Options{})
-	r := box.Probe(t.Context())
-	if missing := r.Missing(); len(missing) > 0 {
-		t.Skipf("no sandbox here: %v", missing)
-	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return Options{Sandbox: box, Mounts: []sandbox.Mount{{Host: filepath.Dir(self), Inside: inside}}, Start: toolstest.Long, Pause: time.Minute}
+	_, mount := toolstest.Program(t)
+	return Options{Sandbox: toolstest.Sandbox(t), Mounts: []sandbox.Mount{mount}, Start: toolstest.Long, Pause: time.Minute}
 }
 
 // command is a server of the test's program.
 func command(t testing.TB, act string, more ...string) *manifest.Server {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	d := &manifest.Server{ID: "s", Command: strings.Join(append([]string{inside + "/" + filepath.Base(self), "serve", "'" + act + "'"}, more...), " ")}
+	path, _ := toolstest.Program(t)
+	d := &manifest.Server{ID: "s", Command: strings.Join(append([]string{path, "serve", "'" + act + "'"}, more...), " ")}
 	if faults := d.Check(); len(faults) > 0 {
 		t.Fatal(faults)
 	}

@@ -5,16 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
-
-	"go.uber.org/goleak"
 
 	"tavernsim/protocol"
 	"tavernsim/tools"
@@ -25,42 +20,21 @@ import (
 
 // The test's own program is the worker of the sandbox and every service.
 func TestMain(m *testing.M) {
-	if code, worker := sandbox.Reexec(os.Args); worker {
-		syscall.Exit(code) // before os.Exit the race detector waits for a second
-	}
-	if len(os.Args) > 2 && os.Args[1] == "serve" {
-		serve(os.Args[2], os.Args[3:])
-		syscall.Exit(0)
-	}
-	goleak.VerifyTestMain(m)
+	toolstest.Main(m, func(args []string) int { serve(args[0], args[1:]); return 0 })
 }
-
-// inside is where the test's program is in the sandbox.
-const inside = "/test"
 
 // options run services in a sandbox of this machine, or skip.
 func options(t testing.TB) Options {
 	t.Helper()
-	box := sandbox.New(sandbox.Options{})
-	r := box.Probe(t.Context())
-	if missing := r.Missing(); len(missing) > 0 {
-		t.Skipf("no sandbox here: %v", missing)
-	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return Options{Sandbox: box, Mounts: []sandbox.Mount{{Host: filepath.Dir(self), Inside: inside}}, Start: toolstest.Long, Ping: toolstest.Long, Pause: time.Minute}
+	_, mount := toolstest.Program(t)
+	return Options{Sandbox: toolstest.Sandbox(t), Mounts: []sandbox.Mount{mount}, Start: toolstest.Long, Ping: toolstest.Long, Pause: time.Minute}
 }
 
 // doing is a service of the test's program that does one thing.
 func doing(t testing.TB, act string, more ...string) Service {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return Service{Name: "s", Words: append([]string{inside + "/" + filepath.Base(self), "serve", act}, more...), Config: map[string]any{"town": "Rome"}}
+	path, _ := toolstest.Program(t)
+	return Service{Name: "s", Words: append([]string{path, "serve", act}, more...), Config: map[string]any{"town": "Rome"}}
 }
 
 func sayTool(t testing.TB, repeat manifest.Repeat) *manifest.Tool {
@@ -300,7 +274,7 @@ func TestNothingIsLeft(t *testing.T) {
 	if r := call(t.Context(), x, sayTool(t, manifest.Free), toolstest.Long); r.Output != "right" {
 		t.Errorf("%+v %+v", r, r.Error)
 	}
-	for end := time.Now().Add(toolstest.Long); sleeping(t, mark) == 0; <-time.After(10 * time.Millisecond) { // another process
+	for end := time.Now().Add(toolstest.Long); toolstest.Sleeping(t, mark) == 0; <-time.After(10 * time.Millisecond) { // another process
 		if time.Now().After(end) {
 			t.Error("there was no daemon")
 			break
@@ -309,25 +283,9 @@ func TestNothingIsLeft(t *testing.T) {
 	if err := x.Close(); err != nil {
 		t.Error(err)
 	}
-	if n := sleeping(t, mark); n != 0 {
+	if n := toolstest.Sleeping(t, mark); n != 0 {
 		t.Errorf("%d processes are left", n)
 	}
-}
-
-// sleeping counts processes of this machine with an argument.
-func sleeping(t *testing.T, mark string) (n int) {
-	t.Helper()
-	list, err := filepath.Glob("/proc/[0-9]*/cmdline")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range list {
-		data, _ := os.ReadFile(name) // it may have ended
-		if slices.Contains(strings.Split(string(data), "\x00"), mark) && strings.HasPrefix(string(data), "sleep\x00") {
-			n++
-		}
-	}
-	return n
 }
 
 // FuzzAnswer: what a service answers gives an error or a value, never a panic.

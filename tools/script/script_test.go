@@ -8,11 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
-
-	"go.uber.org/goleak"
 
 	"tavernsim/protocol"
 	"tavernsim/tools"
@@ -21,21 +18,11 @@ import (
 	"tavernsim/tools/toolstest"
 )
 
-func TestMain(m *testing.M) {
-	if code, worker := sandbox.Reexec(os.Args); worker {
-		syscall.Exit(code) // before os.Exit the race detector waits for a second
-	}
-	goleak.VerifyTestMain(m)
-}
+func TestMain(m *testing.M) { toolstest.Main(m, nil) }
 
 func executor(t testing.TB) *Executor {
 	t.Helper()
-	box := sandbox.New(sandbox.Options{})
-	r := box.Probe(t.Context())
-	if missing := r.Missing(); len(missing) > 0 {
-		t.Skipf("no sandbox here: %v", missing)
-	}
-	x := New(box)
+	x := New(toolstest.Sandbox(t))
 	t.Cleanup(func() { x.Close() })
 	return x
 }

@@ -5,24 +5,17 @@ package shell
 import (
 	"os"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
-
-	"go.uber.org/goleak"
 
 	"tavernsim/tools"
 	"tavernsim/tools/manifest"
 	"tavernsim/tools/mount"
 	"tavernsim/tools/sandbox"
+	"tavernsim/tools/toolstest"
 )
 
-func TestMain(m *testing.M) {
-	if code, worker := sandbox.Reexec(os.Args); worker {
-		syscall.Exit(code) // before os.Exit the race detector waits for a second
-	}
-	goleak.VerifyTestMain(m)
-}
+func TestMain(m *testing.M) { toolstest.Main(m, nil) }
 
 // long is more time than anything takes that ends at all, also on a slow machine with much to do.
 const long = 5 * time.Minute

@@ -1,4 +1,5 @@
-// Package toolstest tests executors of tools: each must pass [Run].
+// Package toolstest tests executors of tools: each must pass [Run]. [Main], [Sandbox] and
+// [Program] are for those whose other side is a program in the sandbox.
 package toolstest
 
 import (
