@@ -45,11 +45,15 @@ type Warning struct {
 // priority (higher first), id. A condition that fails does not hold and leaves
 // a warning.
 func (b *Base) Activate(s *Situation) ([]*Entry, []Warning) {
-	m := matcher{s: s, folded: fold(s.Text)}
+	m := matcher{s: s}
+	folded := fold(s.Text)
 	var out []*Entry
 	for n, l := range b.layers {
-		for _, i := range l.active {
-			if d := l.docs[i]; b.visible(n, d) && m.holds(d) {
+		list, found := l.trigger.candidates(s.Text, folded)
+		for _, i := range list {
+			w := &l.trigger.docs[i]
+			d := l.docs[w.doc]
+			if w.holds(found, func() bool { return d.matches(s.Text) }) && b.visible(n, d) && m.holds(d) {
 				out = append(out, d.entry)
 			}
 		}
@@ -67,26 +71,14 @@ func (b *Base) Activate(s *Situation) ([]*Entry, []Warning) {
 
 type matcher struct {
 	s        *Situation
-	folded   string
 	warnings []Warning
 }
 
+// holds tests what is no keyword.
 func (m *matcher) holds(d *doc) bool {
 	a := d.entry.ActivationCriteria
-	occurs := func(word string) bool {
-		if a.CaseSensitive {
-			return strings.Contains(m.s.Text, word)
-		}
-		return strings.Contains(m.folded, fold(word))
-	}
 	switch {
 	case a.empty():
-		return false
-	case len(a.Keywords) > 0 && !slices.ContainsFunc(a.Keywords, occurs):
-		return false
-	case slices.ContainsFunc(a.AllKeywords, func(w string) bool { return !occurs(w) }):
-		return false
-	case slices.ContainsFunc(a.ExcludeKeywords, occurs):
 		return false
 	case len(a.Tags) > 0 && !slices.ContainsFunc(a.Tags, func(t string) bool { return slices.Contains(m.s.Tags, t) }):
 		return false
@@ -98,7 +90,7 @@ func (m *matcher) holds(d *doc) bool {
 
 // empty reports criteria that never hold: without any, or with exclusions only.
 func (a *Activation) empty() bool {
-	return !a.Always && len(a.Keywords)+len(a.AllKeywords)+len(a.Tags)+len(a.EventTypes) == 0 && a.Condition == ""
+	return !a.Always && len(a.Keywords)+len(a.AlsoKeywords)+len(a.AllKeywords)+len(a.Patterns)+len(a.Tags)+len(a.EventTypes) == 0 && a.Condition == ""
 }
 
 func (m *matcher) perceived(pattern string) bool {

@@ -67,11 +67,15 @@ type Activation struct {
 	Always          bool     `json:"always,omitempty"`
 	Keywords        []string `json:"keywords,omitempty"`         // any of them occurs in the text at hand
 	AllKeywords     []string `json:"all_keywords,omitempty"`     // every one of them occurs
+	AlsoKeywords    []string `json:"also_keywords,omitempty"`    // any of them occurs, too
+	NotAllKeywords  []string `json:"not_all_keywords,omitempty"` // at least one of them does not occur
 	ExcludeKeywords []string `json:"exclude_keywords,omitempty"` // none of them occurs
+	Patterns        []string `json:"patterns,omitempty"`         // regular expressions (RE2), as good as keywords
+	WholeWords      *bool    `json:"whole_words,omitempty"`      // keywords do not occur inside words; nil = true
 	Tags            []string `json:"tags,omitempty"`             // any of them is a tag of the situation
 	EventTypes      []string `json:"event_types,omitempty"`      // any of them is perceived; ".*" at the end matches what follows
 	Condition       string   `json:"condition,omitempty"`        // expression over world, self, events, text
-	CaseSensitive   bool     `json:"case_sensitive,omitempty"`   // of the keyword lists
+	CaseSensitive   bool     `json:"case_sensitive,omitempty"`   // of keywords and patterns
 }
 
 // Goal is the structured part of a goal (§2.1.3). Its priority is the entry's.

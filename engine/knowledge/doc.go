@@ -36,6 +36,11 @@
 // values print in text as in package engine/template; therefore this package
 // imports the two.
 //
+// # Activation
+//
+// One walk over the text at hand finds the keywords of all entries of a layer; only the
+// entries that they can make active, and those without keywords, are looked at.
+//
 // # Not here
 //
 // Vectors, files and permissions: permissions come with the request.

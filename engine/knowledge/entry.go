@@ -86,6 +86,12 @@ func (a *Activation) value() map[string]any {
 	putList(m, "keywords", a.Keywords)
 	putList(m, "all_keywords", a.AllKeywords)
 	putList(m, "exclude_keywords", a.ExcludeKeywords)
+	putList(m, "also_keywords", a.AlsoKeywords)
+	putList(m, "not_all_keywords", a.NotAllKeywords)
+	putList(m, "patterns", a.Patterns)
+	if a.WholeWords != nil {
+		m["whole_words"] = *a.WholeWords
+	}
 	putList(m, "tags", a.Tags)
 	putList(m, "event_types", a.EventTypes)
 	return m
@@ -188,8 +194,15 @@ func (r *reader) fault(key, format string, args ...any) {
 func (r *reader) activation(v map[string]any) *Activation {
 	r.path = "activation_criteria."
 	defer func() { r.path = "" }()
-	r.only(v, "always", "keywords", "all_keywords", "exclude_keywords", "tags", "event_types", "condition", "case_sensitive")
+	r.only(v, "always", "keywords", "all_keywords", "exclude_keywords", "tags", "event_types", "condition", "case_sensitive",
+		"also_keywords", "not_all_keywords", "patterns", "whole_words")
+	var wholeWords *bool
+	if v["whole_words"] != nil {
+		on := r.flag(v, "whole_words")
+		wholeWords = &on
+	}
 	return &Activation{
+		AlsoKeywords: r.list(v, "also_keywords"), NotAllKeywords: r.list(v, "not_all_keywords"), Patterns: r.list(v, "patterns"), WholeWords: wholeWords,
 		Always: r.flag(v, "always"), Keywords: r.list(v, "keywords"), AllKeywords: r.list(v, "all_keywords"),
 		ExcludeKeywords: r.list(v, "exclude_keywords"), Tags: r.list(v, "tags"), EventTypes: r.list(v, "event_types"),
 		Condition: r.text(v, "condition"), CaseSensitive: r.flag(v, "case_sensitive"),

@@ -1,6 +1,7 @@
 package knowledge
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -10,13 +11,14 @@ import (
 
 // doc is an entry prepared for searching. It is immutable.
 type doc struct {
-	entry   *Entry
-	text    string // folded: title and tags, then content and goal
-	head    int    // bytes of title and tags in it
-	terms   terms  // with those of its neighbours
-	length  int64  // of the terms
-	when    *expr.Program
-	written bool // by this run, not the project's files
+	entry    *Entry
+	text     string // folded: title and tags, then content and goal
+	head     int    // bytes of title and tags in it
+	terms    terms  // with those of its neighbours
+	length   int64  // of the terms
+	when     *expr.Program
+	patterns []*regexp.Regexp // of the activation criteria
+	written  bool             // by this run, not the project's files
 }
 
 // newDoc prepares a valid entry, which must not change afterwards. Its terms are
@@ -30,8 +32,14 @@ func newDoc(e *Entry, written bool) *doc {
 		}
 	}
 	d := &doc{entry: e, text: head + fold(string(body)), head: len(head), written: written}
-	if a := e.ActivationCriteria; a != nil && a.Condition != "" {
-		d.when, _ = expr.Compile(a.Condition, conditionRoots()...) // checked by Validate
+	a := e.ActivationCriteria // checked by Validate
+	if a != nil && a.Condition != "" {
+		d.when, _ = expr.Compile(a.Condition, conditionRoots()...)
+	}
+	if a != nil {
+		for _, p := range a.Patterns {
+			d.patterns = append(d.patterns, regexp.MustCompile(a.pattern(p)))
+		}
 	}
 	return d
 }
@@ -55,7 +63,7 @@ type layer struct {
 	ids      map[string]int32
 	keys     map[string]int32 // by reference key
 	followed map[string]int32 // by the entry that they follow
-	active   []int32          // docs that have activation criteria
+	trigger  *trigger
 
 	terms   map[string]span
 	lists   []postings
@@ -99,6 +107,7 @@ func grade(ratio int64) int32 {
 
 func newLayer(docs, hides []*doc) *layer {
 	l := &layer{docs: docs, hides: hides, ids: make(map[string]int32, len(docs)), keys: map[string]int32{}, followed: map[string]int32{}, hidden: map[string]int32{}}
+	var active []int32 // docs that have activation criteria
 	for i, d := range docs {
 		e := d.entry
 		l.ids[e.ID] = int32(i)
@@ -109,13 +118,14 @@ func newLayer(docs, hides []*doc) *layer {
 			l.followed[e.Follows] = int32(i)
 		}
 		if e.ActivationCriteria != nil {
-			l.active = append(l.active, int32(i))
+			active = append(active, int32(i))
 		}
 		l.boost = max(l.boost, d.boost())
 		if old := hides[i]; old != nil {
 			old.terms.all(func(t string, _ int32) { l.hidden[t]++ })
 		}
 	}
+	l.trigger = newTrigger(docs, active)
 	l.index()
 	return l
 }

@@ -3,6 +3,7 @@ package knowledge
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
@@ -18,6 +19,7 @@ const (
 	MaxIDBytes     = 256
 	MaxTags        = 256 // and of every other list of an entry
 	MaxSuggestions = 10_000
+	MaxPattern     = 1024 // bytes of a pattern
 	MaxImportance  = 10
 	MaxUsed        = 1_000_000
 	MaxHalfLife    = 1_000_000 // hours
@@ -202,6 +204,16 @@ func (c *checker) activation(a *Activation) {
 	c.list("/activation_criteria/exclude_keywords", a.ExcludeKeywords)
 	c.list("/activation_criteria/tags", a.Tags)
 	c.list("/activation_criteria/event_types", a.EventTypes)
+	c.list("/activation_criteria/also_keywords", a.AlsoKeywords)
+	c.list("/activation_criteria/not_all_keywords", a.NotAllKeywords)
+	c.list("/activation_criteria/patterns", a.Patterns)
+	for i, p := range a.Patterns {
+		if len(p) > MaxPattern {
+			c.at("/activation_criteria/patterns/"+strconv.Itoa(i), "%d bytes; the limit is %d", len(p), MaxPattern)
+		} else if _, err := regexp.Compile(a.pattern(p)); err != nil {
+			c.at("/activation_criteria/patterns/"+strconv.Itoa(i), "%v", err)
+		}
+	}
 	if a.Condition != "" {
 		if _, err := expr.Compile(a.Condition, conditionRoots()...); err != nil {
 			c.at("/activation_criteria/condition", "%v", err)

@@ -39,7 +39,8 @@ func TestEveryFieldSurvives(t *testing.T) {
 	at := time.Date(2025, 6, 12, 8, 0, 0, 5, time.UTC)
 	e := Entry{ID: "x", EntryType: "goal", Title: "t", Content: map[string]any{"a": "b"}, Tags: []string{"t"}, Priority: 2.5, ReferenceKey: "k",
 		ActivationCriteria: &Activation{Always: true, Keywords: []string{"k"}, AllKeywords: []string{"l"}, ExcludeKeywords: []string{"m"},
-			Tags: []string{"n"}, EventTypes: []string{"o.*"}, Condition: "self.x", CaseSensitive: true},
+			Tags: []string{"n"}, EventTypes: []string{"o.*"}, Condition: "self.x", CaseSensitive: true,
+			AlsoKeywords: []string{"q"}, NotAllKeywords: []string{"r"}, Patterns: []string{"s+"}, WholeWords: new(bool)},
 		Source: "s", Author: "a", CreatedAt: at, UpdatedAt: at, UpdatedBy: "u",
 		Goal: &Goal{Description: "d", Status: GoalFailed, Preconditions: []string{"p"}, CompletionCriteria: []string{"c"},
 			Rewards: int64(3), Penalties: map[string]any{"x": true}, ParentGoalID: "g"},
