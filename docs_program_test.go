@@ -136,6 +136,7 @@ func firstTool(t *testing.T, simd string) {
 	if _, err := exec.LookPath("python3"); err != nil || exec.Command(simd, "doctor", "--sandbox").Run() != nil {
 		t.Skip("there is no python3, or no sandbox")
 	}
+	t.Setenv("SIMD_AUDIT", "off")
 	dir := t.TempDir()
 	inDir(t, dir, 0, simd, "init", "harbour", "my-harbour")
 	if done := walk(t, simd, dir, "my-harbour", "docs/first-tool.md"); done != 10 {
@@ -149,6 +150,7 @@ func firstPlugin(t *testing.T, simd string) {
 		t.Skip("there is no python3, or no sandbox")
 	}
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+	t.Setenv("SIMD_AUDIT", "off")
 	if done := walk(t, simd, t.TempDir(), ".", "docs/first-plugin.md"); done != 21 {
 		t.Errorf("%d blocks; the pattern or the text is broken", done)
 	}

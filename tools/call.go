@@ -128,6 +128,7 @@ type Meta struct {
 	Bytes    int64             `json:"bytes"`               // of the output, before it was bounded
 	Cut      bool              `json:"truncated,omitempty"` // the output is not all of it
 	Dropped  int64             `json:"dropped,omitempty"`   // bytes that were read and are nowhere
+	Rule     string            `json:"rule,omitempty"`      // of the policy that decided; outside of a scene
 }
 
 // Output makes the result of an attempt that worked.

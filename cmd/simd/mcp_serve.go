@@ -22,6 +22,7 @@ import (
 type serveOptions struct {
 	http, tokenFile, profile, runs, tools string
 	grants, secrets, providers, plugins   string
+	audit                                 string
 	config                                plugin.Sources
 }
 
@@ -57,6 +58,7 @@ has faults, 4 not found.`,
 	secretsFlag(f, &o.secrets)
 	f.StringVar(&o.providers, "providers", "", "`FILE` with endpoints and keys for runs")
 	grantsFlag(f, &o.grants)
+	auditFlag(f, &o.audit)
 	pluginsFlag(f, &o.plugins)
 	configFlags(f, &o.config)
 	return c
@@ -124,13 +126,13 @@ func (o *serveOptions) desk(dir string) (*operator.Set, *served.Desk, error) {
 		return nil, nil, err
 	}
 	set, err := (&operator.Tools{
-		Folder: dir, Project: p, By: "mcp", Mode: mode, Again: recorded, Policy: p.Policy(), Profile: o.profile, Grants: o.grants, Secrets: o.secrets, Config: o.config,
+		Folder: dir, Project: p, By: "mcp", Mode: mode, Again: recorded, Policy: p.Policy(), Profile: o.profile, Grants: o.grants, Secrets: o.secrets, Config: o.config, Audit: o.audit,
 	}).Open()
 	if err != nil {
 		return nil, nil, err
 	}
 	return set, served.New(served.Options{
-		Folder: dir, Project: p, Profile: o.profile, Tools: set.Set, Runs: o.runs, RunFlags: o.runFlags(), Version: version().Version,
+		Folder: dir, Project: p, Profile: o.profile, Tools: set, Runs: o.runs, RunFlags: o.runFlags(), Version: version().Version,
 		Command: func(ctx context.Context, out, said io.Writer, args ...string) int {
 			within := &env{in: strings.NewReader(""), out: out, err: said, args: args, within: true}
 			return within.execute(ctx)

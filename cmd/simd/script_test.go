@@ -22,6 +22,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if os.Getenv("SIMD_AUDIT") == "" { // programs of scripts have theirs
+		_ = os.Setenv("SIMD_AUDIT", "off") // not that of whoever runs the tests
+	}
 	testscript.Main(m, map[string]func(){"simd": main})
 }
 
@@ -52,6 +55,7 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("GOTRACEBACK", "none")
 			env.Setenv("GORACE", os.Getenv("GORACE")) // of .ci/race
+			env.Setenv("SIMD_AUDIT", filepath.Join(env.WorkDir, "audit.jsonl"))
 			return errors.Join(unpack("testdata/tiny.txtar", env.WorkDir), unpack(postArchive, env.WorkDir))
 		},
 		Condition: func(name string) (bool, error) {

@@ -24,7 +24,7 @@ func newTool(e *env) *cobra.Command {
 		Short: "The tools of a project",
 		Long:  "List, show and try the tools that a project defines (docs/formats/tool.md).",
 	}
-	c.AddCommand(newToolList(e), newToolSchema(e), newToolCall(e), newToolGrant(e))
+	c.AddCommand(newToolList(e), newToolSchema(e), newToolCall(e), newToolGrant(e), newToolAudit(e))
 	return c
 }
 
@@ -130,6 +130,7 @@ type toolCallOptions struct {
 	grants     string
 	secrets    string
 	artifacts  string
+	audit      string
 	tools      string
 	plugins    string
 	config     plugin.Sources
@@ -143,8 +144,8 @@ func newToolCall(e *env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "call [PROJECT] [ID]",
 		Short: "Call a tool of a project once",
-		Long: `Call a tool of a project once, outside of a scene, and print its output. Nothing is
-recorded. Without PROJECT the tool is one of a plugin: what stands before the colon of its
+		Long: `Call a tool of a project once, outside of a scene, and print its output. Your
+audit notes it (simd tool audit). Without PROJECT the tool is one of a plugin: what stands before the colon of its
 id is the folder of the plugin, or its name in plugins/, and the plugin is loaded alone.
 The folder of a plugin can stand for PROJECT, too.
 
@@ -188,6 +189,7 @@ counts.`,
 	f := c.Flags()
 	grantsFlag(f, &o.grants)
 	secretsFlag(f, &o.secrets)
+	auditFlag(f, &o.audit)
 	pluginsFlag(f, &o.plugins)
 	configFlags(f, &o.config)
 	o.text.flags(f)
@@ -217,7 +219,7 @@ func (o *toolCallOptions) call(cmd *cobra.Command, e *env, dir, id string) error
 	}
 	set, err := (&operator.Tools{
 		Folder: dir, Project: p, By: "cli", Mode: mode, Again: recorded, Grants: o.grants, Secrets: o.secrets, Config: o.config,
-		Files: true, Agent: o.text.files, Refers: operator.Refers(o.params + o.text.text), Artifacts: o.artifacts,
+		Files: true, Agent: o.text.files, Refers: operator.Refers(o.params + o.text.text), Artifacts: o.artifacts, Audit: o.audit,
 	}).Open()
 	if err != nil {
 		return err

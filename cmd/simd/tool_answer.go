@@ -3,10 +3,8 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -76,31 +74,9 @@ func (o *toolCallOptions) showAnswer(e *env, a *answer.Answer) error {
 	if o.json {
 		return writeJSON(e.out, a)
 	}
-	for i := range a.Steps {
-		s := &a.Steps[i]
-		text, err := outputText(&s.Result)
-		if err != nil {
-			return err
-		}
-		fmt.Fprintf(e.out, "%d.%d %s: %s\n", s.Block, s.Index, s.Tool, s.Status)
-		if text != "" {
-			fmt.Fprintln(e.out, "  "+strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n  "))
-		}
-	}
 	for _, p := range a.Problems {
 		fmt.Fprintln(e.err, "simd: "+p)
 	}
-	return nil
-}
-
-// outputText is what a call answered, or why it failed, for people.
-func outputText(r *tools.Result) (string, error) {
-	switch text, isText := r.Output.(string); {
-	case r.Error != nil:
-		return r.Err().Error(), nil
-	case isText || r.Output == nil:
-		return text, nil
-	}
-	b, err := json.MarshalIndent(r.Output, "", "  ")
-	return string(b), err
+	_, err := fmt.Fprint(e.out, a)
+	return err
 }

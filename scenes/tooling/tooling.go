@@ -37,6 +37,7 @@ import (
 	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/outside"
 	"tavernsim/scenes/tooling/hooks"
+	"tavernsim/scenes/tooling/trial"
 	"tavernsim/tools"
 	"tavernsim/tools/artifact"
 	"tavernsim/tools/files"
@@ -85,6 +86,8 @@ type Options struct {
 	// before they come here.
 	Policy  *permit.Judge
 	Profile string
+	// Audit is told of the calls of Try, and of those that their workflows make.
+	Audit trial.Audit
 	// Realtime: calls take as long in the scene as in fact.
 	Realtime bool
 	// Given are values that the operator gives to options of plugins, and SceneConfig those

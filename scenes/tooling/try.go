@@ -16,7 +16,14 @@ func Find(p *project.Project, id string) (*project.Tool, error) { return trial.F
 // Try makes one call outside of a scene, if the policy of the options allows it. Wrong
 // parameters are a result, too. The workflow of a tool runs as far as no agent is needed.
 func (s *Set) Try(ctx context.Context, t *project.Tool, params map[string]any, retries int) tools.Result {
-	return trial.Try(ctx, trial.Options{Project: s.opt.Project, Policy: s.opt.Policy, Profile: s.opt.Profile, Waits: s.mode() == Live, Call: s.Call}, t, params, retries)
+	return trial.Try(ctx, trial.Options{Project: s.opt.Project, Policy: s.opt.Policy, Profile: s.opt.Profile, Waits: s.mode() == Live, Call: s.Call, Audit: s.opt.Audit}, t, params, retries)
+}
+
+// Mask takes the secrets of the set out of a value. The error says that it spells one in
+// another form, and must not be shown.
+func (s *Set) Mask(v any) (any, error) {
+	out, _, err := s.held().Store().Value(v)
+	return out, err
 }
 
 // Function is a tool as models with native calls are told of it, under the name that

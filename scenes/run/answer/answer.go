@@ -19,6 +19,8 @@ package answer
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"strings"
 	"sync"
 	"time"
@@ -250,4 +252,25 @@ func (x *turn) has(tool string) bool {
 func (s *Step) fail(kind protocol.ErrorKind, message string) {
 	r := tools.Fail(kind, message)
 	s.Status, s.Error = r.Status, r.Error
+}
+
+// String says what came of each call in words.
+func (a *Answer) String() string {
+	var b strings.Builder
+	for i := range a.Steps {
+		s := &a.Steps[i]
+		fmt.Fprintf(&b, "%d.%d %s: %s\n", s.Block, s.Index, s.Tool, s.Status)
+		text, isText := s.Output.(string)
+		switch {
+		case s.Error != nil:
+			text = s.Err().Error()
+		case !isText && s.Output != nil:
+			indented, _ := json.MarshalIndent(s.Output, "", "  ") // it is a value
+			text = string(indented)
+		}
+		if text != "" {
+			b.WriteString("  " + strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n  ") + "\n")
+		}
+	}
+	return b.String()
 }

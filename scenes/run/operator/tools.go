@@ -14,6 +14,7 @@ import (
 	"tavernsim/scenes/tooling"
 	"tavernsim/tools"
 	"tavernsim/tools/artifact"
+	"tavernsim/tools/audit"
 	"tavernsim/tools/mount"
 	"tavernsim/tools/ownfile"
 	"tavernsim/tools/plugin"
@@ -38,6 +39,7 @@ type Tools struct {
 	// Refers may be called with references to files of the project, which are copied then.
 	Refers    bool
 	Artifacts string // folder; "" = none are kept
+	Audit     string // file; "" = where it lies without a name, audit.Off = none is kept
 }
 
 // Set are tools that are ready.
@@ -46,6 +48,8 @@ type Set struct {
 	dir string // of the project
 	opt tooling.Options
 	own string // temporary folder
+	log *audit.Log
+	by  audit.Entry // what is the same in all entries
 }
 
 // Refers reports whether a text may have references to files of the project.
@@ -94,6 +98,9 @@ func (t *Tools) open(s *Set) (err error) {
 			return err
 		}
 		s.opt.Recorded, s.opt.RecordedArtifacts = a.Given(), artifacts.Of(t.Again)
+	}
+	if err := t.audit(s); err != nil {
+		return err
 	}
 	s.Set, err = tooling.ForTries(s.opt)
 	return err

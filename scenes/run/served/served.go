@@ -19,7 +19,6 @@ import (
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/project"
 	"tavernsim/scenes/run/rundir"
-	"tavernsim/scenes/tooling"
 	"tavernsim/tools"
 	"tavernsim/tools/mcp/serve"
 	"tavernsim/tools/ownfile"
@@ -44,13 +43,18 @@ type Options struct {
 	Folder  string           // of the project
 	Project *project.Project // as it was when the server started
 	Profile string           // whose tools are offered; "" = all of the project
-	Tools   *tooling.Set     // nil = tools of the project are not offered
+	Tools   Tools            // nil = tools of the project are not offered
 	Runs    string           // folder of the runs
 	// RunFlags are the operator's flags of every run.
 	RunFlags []string
 	// Command carries out a command of simd, and gives its exit code.
 	Command func(ctx context.Context, out, said io.Writer, args ...string) int
 	Version string
+}
+
+// Tools makes calls of the tools of the project.
+type Tools interface {
+	Try(ctx context.Context, t *project.Tool, params map[string]any, retries int) tools.Result
 }
 
 // Desk offers a project. Close ends its runs.

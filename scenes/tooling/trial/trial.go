@@ -26,7 +26,11 @@ type Options struct {
 	Profile string        // that the policy judges; "" = none
 	Waits   bool          // repetitions of nodes wait
 	Call    func(context.Context, *effect.Ask) tools.Result
+	Audit   Audit // nil = nobody is told
 }
+
+// Audit is told of a call, and carries it out by do.
+type Audit func(t *project.Tool, params map[string]any, do func() tools.Result) tools.Result
 
 // Try makes one call of a tool. Wrong parameters are a result, too.
 func Try(ctx context.Context, opt Options, t *project.Tool, params map[string]any, retries int) tools.Result {
@@ -63,8 +67,17 @@ const (
 	maxTrialDepth = 16
 )
 
-// call judges and carries out a call. number is that of its first attempt; 0 = this is it.
+// call is told to whoever keeps an audit.
 func (x *trial) call(t *project.Tool, call *protocol.Call, number int, timeout time.Duration) tools.Result {
+	do := func() tools.Result { return x.carryOut(t, call, number, timeout) }
+	if x.opt.Audit == nil {
+		return do()
+	}
+	return x.opt.Audit(t, call.Params, do)
+}
+
+// carryOut judges and carries out a call. number is that of its first attempt; 0 = this is it.
+func (x *trial) carryOut(t *project.Tool, call *protocol.Call, number int, timeout time.Duration) tools.Result {
 	d := t.Definition
 	within := d.Implementation.Type == manifest.Workflow
 	schema, err := bind.SchemaOf(d.Parameters)
@@ -81,10 +94,20 @@ func (x *trial) call(t *project.Tool, call *protocol.Call, number int, timeout t
 		return tools.Fail(protocol.KindInvalid, err.Error())
 	}
 	judged := permit.Call{Tool: d.ID, Profile: x.opt.Profile, Params: call.Params, Hidden: bind.Hidden(call.URIs, &schema)}
-	if v := x.opt.Policy.Judge(&judged); v.Do != permit.Allow {
-		return tools.Fail(protocol.KindDenied, permit.Denial(d.ID, v, permit.Leave{Reason: v.Reason}).Message)
+	v := x.opt.Policy.Judge(&judged)
+	if v.Do != permit.Allow {
+		r := tools.Fail(protocol.KindDenied, permit.Denial(d.ID, v, permit.Leave{Reason: v.Reason}).Message)
+		r.Meta.Tool, r.Meta.Rule = d.ID, v.Rule
+		return r
 	}
-	if within {
+	r := x.allowed(t, call, number, timeout)
+	r.Meta.Rule = v.Rule
+	return r
+}
+
+// allowed carries a call out.
+func (x *trial) allowed(t *project.Tool, call *protocol.Call, number int, timeout time.Duration) tools.Result {
+	if d := t.Definition; d.Implementation.Type == manifest.Workflow {
 		return x.workflow(d, call.Params)
 	}
 	x.calls++
