@@ -271,18 +271,18 @@ func (s *taskShell) follow(before []*tooltask.Task, wave uint64) {
 	s.tasks.mu.Lock()
 	s.tasks.open = len(now)
 	s.tasks.mu.Unlock()
-	for _, t := range before {
-		if !slices.Contains(now, t) {
-			s.tasks.over(t.ID)
+	for _, t := range before { // both are in the order in which tasks were opened
+		if len(now) > 0 && now[0] == t {
+			now = now[1:]
+			continue
 		}
+		s.tasks.over(t.ID)
 	}
+	s.tasks.mu.Lock()
 	for _, t := range now {
-		if !slices.Contains(before, t) {
-			s.tasks.mu.Lock()
-			s.tasks.later = append(s.tasks.later, waitingTask{wave, t})
-			s.tasks.mu.Unlock()
-		}
+		s.tasks.later = append(s.tasks.later, waitingTask{wave, t})
 	}
+	s.tasks.mu.Unlock()
 	if !s.behind(wave) {
 		s.tasks.kept(wave)
 	}

@@ -35,3 +35,25 @@ func BenchmarkOpen(b *testing.B) {
 	}
 	b.ReportMetric(held, "B/task")
 }
+
+// BenchmarkWave opens tasks of as many agents in one wave.
+func BenchmarkWave(b *testing.B) {
+	for _, n := range []int{100, 1000, 10_000} {
+		b.Run(fmt.Sprintf("opens=%d", n), func(b *testing.B) {
+			requests := make([]Request, n)
+			for i := range requests {
+				requests[i] = open(fmt.Sprintf("task-%d", i), fmt.Sprintf("agent_%d", i), time.Hour)
+				requests[i].Most = 32
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				s := State{}
+				s.Decide(Rules{Tick: time.Second}, 1, requests, nil)
+				if len(s.Open) != n {
+					b.Fatal("tasks are gone")
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/task")
+		})
+	}
+}

@@ -106,10 +106,13 @@ type Rules struct {
 	Tick     time.Duration // of the virtual clock: no task is shorter
 }
 
-// State is what is kept. Its lists are shared and read-only: a change makes new ones.
+// State is what is kept. Its lists are shared and read-only: a change makes new ones, or
+// writes behind the end of those that others have.
 type State struct {
 	Open []*Task // in the order in which they were opened
 	Past []Past  // the newest, oldest first
+
+	used *int // how much of the memory of Open is taken, by this State or a later copy of it
 }
 
 // Decide gives the facts of a wave, folded: first the tasks that end, then the requests.
@@ -127,15 +130,17 @@ func (s *State) Decide(r Rules, now protocol.Time, requests []Request, told map[
 		}
 	}
 	left := leftOf(requests)
+	of := s.counter()
 	for i := range requests {
 		q := &requests[i]
 		switch {
 		case q.Left != nil:
 		case q.Cancel:
 			fold(s.cancel(q, now))
+			of = s.counter()
 		case len(s.Open) >= MaxOpen:
 			fold(q.Task.refused(fmt.Sprintf("%d tasks are open in the scene; no more are", MaxOpen), now))
-		case q.Most > 0 && s.OpenOf(q.Task.Agent) >= q.Most:
+		case q.Most > 0 && of(q.Task.Agent) >= q.Most:
 			fold(q.Task.refused(fmt.Sprintf("%d tasks are open, more are refused (custom_runtime_config.max_tasks)", q.Most), now))
 		case !left.take(q.Cost):
 			fold(q.Task.refused(budget.ToolsAreOut, now))
@@ -154,6 +159,18 @@ func (s *State) Decide(r Rules, now protocol.Time, requests []Request, told map[
 		}
 	}
 	return facts
+}
+
+// counter gives the number of open tasks of agents, while tasks are only opened. It goes through
+// the list once, however many requests there are.
+func (s *State) counter() func(agent string) int {
+	counts, seen := map[string]int{}, 0
+	return func(agent string) int {
+		for ; seen < len(s.Open); seen++ {
+			counts[s.Open[seen].Agent]++
+		}
+		return counts[agent]
+	}
 }
 
 // ends are the tasks that end now if their answers are there, by the moments at which they
@@ -251,7 +268,7 @@ func (s *State) Apply(f Fact) {
 	switch x := f.(type) {
 	case *Opened:
 		t := x.Task
-		s.Open = append(slices.Clip(s.Open), &t)
+		s.add(&t)
 	case *Ended:
 		s.close(Past{ID: x.ID, Agent: x.Agent, Tool: x.Tool, Status: x.Status, Error: x.Error, At: x.At})
 	case *Cancelled:
@@ -260,9 +277,19 @@ func (s *State) Apply(f Fact) {
 	}
 }
 
+// add appends a task. Of the copies of a State the first one that grows writes behind its
+// end; the others copy the list.
+func (s *State) add(t *Task) {
+	if s.used == nil || *s.used != len(s.Open) || len(s.Open) == cap(s.Open) {
+		s.Open, s.used = slices.Grow(slices.Clip(s.Open), len(s.Open)/4+1), new(int)
+	}
+	s.Open = append(s.Open, t)
+	*s.used = len(s.Open)
+}
+
 func (s *State) close(p Past) {
 	if i := slices.IndexFunc(s.Open, func(t *Task) bool { return t.ID == p.ID }); i >= 0 {
-		s.Open = slices.Delete(slices.Clone(s.Open), i, i+1)
+		s.Open, s.used = slices.Concat(s.Open[:i], s.Open[i+1:]), nil
 	}
 	s.Past = append(slices.Clip(s.Past[max(0, len(s.Past)+1-maxEnded):]), p)
 }

@@ -149,3 +149,47 @@ func TestAnyRequests(t *testing.T) {
 		}
 	})
 }
+
+// Copies of a state that both grow do not see each other's tasks.
+func TestCopies(t *testing.T) {
+	s := State{}
+	for i := range 5 {
+		s.Decide(Rules{}, 1, []Request{open(fmt.Sprint(i), fmt.Sprint("ada", i), time.Hour)}, nil)
+	}
+	a, b := s, s
+	a.Decide(Rules{}, 2, []Request{open("a", "ada", time.Hour), open("a2", "ada", time.Hour)}, nil)
+	b.Decide(Rules{}, 2, []Request{open("b", "bo", time.Hour)}, nil)
+	s.Decide(Rules{}, 2, []Request{cancel("1", "ada1"), open("s", "bo", time.Hour)}, nil)
+	for _, c := range []struct {
+		State
+		want string
+	}{{a, "0 1 2 3 4 a a2"}, {b, "0 1 2 3 4 b"}, {s, "0 2 3 4 s"}} {
+		var ids []string
+		for _, x := range c.Open {
+			ids = append(ids, x.ID)
+		}
+		if got := strings.Join(ids, " "); got != c.want {
+			t.Errorf("%s; want %s", got, c.want)
+		}
+	}
+}
+
+// max_tasks counts what the same wave opens and cancels.
+func TestMostOfAWave(t *testing.T) {
+	s := State{}
+	one := func(id string) Request { q := open(id, "ada", time.Hour); q.Most = 2; return q }
+	got := ""
+	for _, f := range s.Decide(Rules{}, 1, []Request{one("a"), one("b"), one("c"), cancel("a", "ada"), one("d"), one("e")}, nil) {
+		switch x := f.(type) {
+		case *Opened:
+			got += " +" + x.Task.ID
+		case *Ended:
+			got += " !" + x.ID
+		case *Cancelled:
+			got += " -" + x.ID
+		}
+	}
+	if got != " +a +b !c -a +d !e" {
+		t.Error(got)
+	}
+}
