@@ -19,6 +19,7 @@ import (
 
 	"tavernsim/engine/agent"
 	"tavernsim/internal/bench"
+	"tavernsim/internal/bench/town"
 	"tavernsim/protocol"
 	"tavernsim/scenes/history"
 	"tavernsim/scenes/machines"
@@ -223,7 +224,7 @@ func TestRunPages(t *testing.T) {
 			reflect.TypeFor[inspect.TraceCall](), reflect.TypeFor[compare.Comparison](), reflect.TypeFor[compare.Side](), reflect.TypeFor[compare.InputDiff](),
 			reflect.TypeFor[compare.Divergence](), reflect.TypeFor[compare.AgentDiff](),
 		},
-		"docs/formats/bench.md": {reflect.TypeFor[bench.Deliberation](), reflect.TypeFor[bench.HTTP](), reflect.TypeFor[bench.Limits]()},
+		"docs/formats/bench.md": {reflect.TypeFor[bench.Deliberation](), reflect.TypeFor[bench.HTTP](), reflect.TypeFor[bench.Limits](), reflect.TypeFor[town.Comparison](), reflect.TypeFor[town.Result]()},
 		"docs/formats/summary.md": {
 			reflect.TypeFor[rundir.Summary](), reflect.TypeFor[rundir.SceneSummary](), reflect.TypeFor[rundir.EventCounts](),
 			reflect.TypeFor[rundir.WorldCounts](), reflect.TypeFor[rundir.ModelCounts](), reflect.TypeFor[rundir.Journal](),

@@ -47,6 +47,7 @@ func internals() map[string]int {
 		"internal/terminal":   4,
 		"internal/flagvalue":  4,
 		"internal/bench":      5,
+		"internal/bench/town": 5,
 	}
 }
 

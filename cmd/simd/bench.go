@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"tavernsim/internal/bench"
-	"tavernsim/internal/terminal"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 )
@@ -36,7 +35,7 @@ func newBench(e *env) *cobra.Command {
 		Use:   "bench",
 		Short: "Measure the engine on this machine",
 	}
-	c.AddCommand(newBenchDeliberation(e))
+	c.AddCommand(newBenchDeliberation(e), newBenchSchedule(e))
 	return c
 }
 
@@ -129,42 +128,8 @@ func (o *benchOptions) show(w io.Writer, d bench.Deliberation, l bench.Limits) e
 			d.Agents, d.Durability, d.Deliberations, d.NsPer, d.PerSecond, d.CPUNsPer, d.BytesPer, d.AllocsPer, d.AllocBytesPer, d.MemoryPerAgent, d.P99*1e9, l.Ratio)
 		return err
 	}
-	_, err := io.WriteString(w, deliberationText(d, l))
+	_, err := io.WriteString(w, bench.Text(d, l))
 	return err
-}
-
-func deliberationText(d bench.Deliberation, l bench.Limits) string {
-	row := func(name, format string, args ...any) string {
-		return fmt.Sprintf("  %-24s %s\n", name, fmt.Sprintf(format, args...))
-	}
-	syncs := ""
-	if d.Syncs > 0 {
-		syncs = row("syncs", "%s, %s facts each", thousands(d.Syncs), thousands(int64(d.PerSync)))
-	}
-	return fmt.Sprintf("%s agents, %s deliberations, durability %s\n", thousands(int64(d.Agents)), thousands(d.Deliberations), d.Durability) +
-		row("throughput", "%s deliberations/s in %.2fs", thousands(int64(d.PerSecond)), d.WallSeconds) +
-		row("one deliberation", "%.1f µs wall  %.1f µs CPU  %.0f allocations  %s allocated", d.NsPer/1e3, d.CPUNsPer/1e3, d.AllocsPer, terminal.Size(d.AllocBytesPer)) +
-		row("journal", "%.0f bytes and %.1f facts each", d.BytesPer, l.FactsPer) +
-		syncs +
-		row("latency", "p50 %s  p99 %s", terminal.Brief(d.P50), terminal.Brief(d.P99)) +
-		row("memory", "%s resident per agent at the peak", terminal.Size(d.MemoryPerAgent)) +
-		httpText(d.HTTP, row) +
-		"limits in the same run\n" +
-		row("bare Proto.Actor send", "%.0f ns   (ours: %.0f ns)", l.ProtoActorSend, l.Send) +
-		row("msgpack round trip", "%.0f ns", l.RoundTrip) +
-		row("bare Pebble, per fact", "%.0f ns of %.0f bytes", l.PebbleFact, l.FactBytes) +
-		row("floor", "%.1f µs: two sends, a round trip, the facts; a deliberation takes %.1f times that", l.Floor/1e3, l.Ratio)
-}
-
-// httpText are the lines about a run over HTTP.
-func httpText(h *bench.HTTP, row func(name, format string, args ...any) string) string {
-	switch {
-	case h == nil:
-		return ""
-	case h.Latency > 0:
-		return row("over HTTP", "%s at once, %s resident at the peak, %.2f times the server's own time; a bare client: %.2f times", thousands(int64(h.AtOnce)), terminal.Size(float64(h.Resident)), h.Stretch, h.BareStretch)
-	}
-	return row("over HTTP", "a bare client: %s requests/s, %.1f µs CPU; a deliberation takes %.1f times that", thousands(int64(h.BarePerSecond)), h.BareCPUNsPer/1e3, h.CPUToBare)
 }
 
 // server gives the place of the model, and starts its server if that is wanted.

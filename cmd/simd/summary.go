@@ -171,13 +171,7 @@ func note(n int64, format string) string {
 }
 
 // thousands groups digits.
-func thousands(n int64) string {
-	s := fmt.Sprint(n)
-	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
-}
+func thousands(n int64) string { return terminal.Thousands(n) }
 
 // valueText shows a value of the world: text as it is, line by line, a list of
 // texts one below the other, anything else as JSON.

@@ -32,3 +32,12 @@ func Size(bytes float64) string {
 	}
 	return fmt.Sprintf("%.1f TiB", bytes)
 }
+
+// Thousands is a number with commas.
+func Thousands(n int64) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}

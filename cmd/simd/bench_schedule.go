@@ -1,0 +1,50 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"tavernsim/internal/bench/town"
+)
+
+func newBenchSchedule(e *env) *cobra.Command {
+	var o town.Options
+	c := &cobra.Command{
+		Use:   "schedule",
+		Short: "How long a town takes under each schedule, in virtual time",
+		Long: `Make towns of agents that walk, meet, talk and plan anew, and compute how long
+their model calls would take under each schedule: one after the other, with a
+barrier after every step, by the published rule of AI Metropolis, tracked,
+speculative, and by an oracle that knows whom every turn really perceives.
+
+Nothing waits: the time is virtual, and equal seeds give equal figures on every
+machine. tracked and speculative are the policies of the engine.
+
+Exit codes: 0 computed, 1 failure, 2 usage, 3 the trace has faults.`,
+		Example: `  simd bench schedule
+  simd bench schedule --agents 25,100 --hour busy --seeds 10
+  simd bench schedule --trace town.jsonl --slots 8`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			for _, name := range []string{"agents", "hour", "seeds"} {
+				if o.Trace != "" && cmd.Flags().Changed(name) {
+					return usageError{fmt.Errorf("--%s is about towns that are made; it does not go with --trace", name)}
+				}
+			}
+			if err := o.Check(); err != nil {
+				return usageError{err}
+			}
+			return o.Show(cmd.Context(), e.out, e.err)
+		},
+	}
+	f := c.Flags()
+	f.IntSliceVar(&o.Agents, "agents", []int{25, 100, 500, 1000}, "numbers of agents")
+	f.StringSliceVar(&o.Hours, "hour", []string{"busy", "quiet"}, "how much goes on: busy, quiet")
+	f.IntVar(&o.Seeds, "seeds", 5, "towns of each kind; their seeds are 1, 2, …")
+	f.IntVar(&o.Slots, "slots", 64, "model calls at once")
+	f.StringVar(&o.Trace, "trace", "", "a town that was recorded, from this `FILE`")
+	f.BoolVar(&o.JSON, "json", false, "one JSON object per town")
+	least(f, 1, "agents", "seeds", "slots")
+	return c
+}

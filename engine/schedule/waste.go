@@ -1,0 +1,45 @@
+package schedule
+
+// waste is the ledger of calls made in vain.
+type waste struct {
+	theta, most float64
+	calls       int64
+	wasted      int64
+	risky       float64 // calls that the risks taken and not settled are expected to waste
+}
+
+const (
+	// margin is kept of the largest waste, for what was taken to be free of risk.
+	margin = 0.9
+	// early is how many calls may be wasted before there is a share to speak of: what a
+	// run pays for learning.
+	early = 50
+)
+
+func newWaste(c Config) waste { return waste{theta: c.Threshold, most: c.MaxWasted} }
+
+// allows reports whether a call may be made at a risk: it is below the threshold, and
+// what is wasted is within the bound, with a quarter of what the open risks are expected
+// to add. (All of it would be too careful: calls of one turn are lost together, and most
+// are settled long before the bound is near.)
+func (w *waste) allows(risk float64) bool {
+	return risk == 0 || risk <= w.theta && float64(w.wasted)+w.risky/4 <= margin*w.most*float64(w.calls)+early
+}
+
+func (w *waste) ask(t *turn, risk float64) {
+	t.risky += float32(risk)
+	w.risky += float64(float32(risk))
+	w.calls++
+}
+
+// lose counts the calls of a turn that is undone.
+func (w *waste) lose(t *turn) {
+	w.wasted += int64(t.calls)
+	w.safe(t)
+}
+
+// safe ends the risk of a turn's calls: it became fact, or nobody can reach it any more.
+func (w *waste) safe(t *turn) {
+	w.risky -= float64(t.risky)
+	t.risky = 0
+}

@@ -1,0 +1,152 @@
+package town
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"tavernsim/internal/terminal"
+)
+
+// Options are what `simd bench schedule` computes.
+type Options struct {
+	Agents []int    // numbers of agents of the towns
+	Hours  []string // busy, quiet
+	Seeds  int      // towns of each kind
+	Slots  int      // calls at once
+	Trace  string   // a file, in place of towns
+	JSON   bool
+}
+
+// Check reports an option with no meaning.
+func (o *Options) Check() error {
+	for _, h := range o.Hours {
+		if Hour(h) != Busy && Hour(h) != Quiet {
+			return fmt.Errorf("--hour %s: want busy, quiet, or both with a comma between them", h)
+		}
+	}
+	for _, n := range o.Agents {
+		if n > MaxAgents {
+			return fmt.Errorf("--agents %d: want at most %d", n, MaxAgents)
+		}
+	}
+	return nil
+}
+
+// Show computes the towns and writes what came of them: a table of each kind, or
+// objects. A terminal for errors shows how far it is.
+func (o *Options) Show(ctx context.Context, out, progress io.Writer) error {
+	if o.Trace != "" {
+		t, err := readTrace(o.Trace)
+		if err != nil {
+			return err
+		}
+		return o.group(ctx, out, progress, fmt.Sprintf("%s: %s agents, %s steps", o.Trace, terminal.Thousands(int64(t.Agents)), terminal.Thousands(int64(t.Steps))), 1, func(int) *Trace { return t })
+	}
+	for _, h := range o.Hours {
+		for _, n := range o.Agents {
+			title := fmt.Sprintf("%s agents, %s hour", terminal.Thousands(int64(n)), h)
+			err := o.group(ctx, out, progress, title, o.Seeds, func(seed int) *Trace {
+				return Generate(n, StepsOfAnHour, Hour(h), uint64(seed))
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func readTrace(name string) (*Trace, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return Read(f, name)
+}
+
+// group computes towns of one kind, and shows them together.
+func (o *Options) group(ctx context.Context, out, progress io.Writer, title string, seeds int, trace func(seed int) *Trace) error {
+	var list []Comparison
+	for seed := 1; seed <= seeds; seed++ {
+		p := newProgressLine(progress, fmt.Sprintf("%s, %d of %d", title, seed, seeds))
+		c, err := Compare(ctx, trace(seed), o.Slots, p.show)
+		p.end()
+		if err != nil {
+			return err
+		}
+		list = append(list, c)
+		if o.JSON {
+			if err := writeObject(out, c); err != nil {
+				return err
+			}
+		}
+	}
+	if o.JSON {
+		return nil
+	}
+	return showComparisons(out, title, o.Slots, list)
+}
+
+// progressLine is one line on a terminal; elsewhere there is none.
+type progressLine struct {
+	screen *terminal.Screen
+	title  string
+	last   time.Time
+}
+
+func newProgressLine(w io.Writer, title string) *progressLine {
+	s, _ := w.(*terminal.Screen)
+	return &progressLine{screen: s, title: title}
+}
+
+func (p *progressLine) show(schedule string, share float64) {
+	if p.screen == nil || time.Since(p.last) < 200*time.Millisecond {
+		return
+	}
+	p.last = time.Now()
+	p.screen.Rewrite(fmt.Sprintf("%s  %s %s", p.title, fmt.Sprintf("%3.0f %%", 100*share), schedule))
+}
+
+func (p *progressLine) end() {
+	if p.screen != nil {
+		p.screen.Rewrite("")
+	}
+}
+
+// showComparisons is the table of towns of one kind: means, and the share of the
+// oracle of each.
+func showComparisons(w io.Writer, title string, slots int, list []Comparison) error {
+	calls := 0.0
+	for _, c := range list {
+		calls += float64(c.Calls) / float64(len(list))
+	}
+	fmt.Fprintf(w, "%s: %s calls, %d at once\n", title, terminal.Thousands(int64(calls)), slots)
+	t := terminal.NewTable(w, "  schedule", ">time", ">of the oracle", ">to the barrier", ">wasted", ">in flight", "of the oracle, by seed")
+	for i, r := range list[0].Schedules {
+		var time, share, speed, wasted, flight float64
+		var each []string
+		for _, c := range list {
+			r, n := c.Schedules[i], float64(len(list))
+			time, share, speed, wasted, flight = time+r.Seconds/n, share+r.OfOracle/n, speed+r.ToBarrier/n, wasted+r.Wasted/n, flight+r.InFlight/n
+			each = append(each, fmt.Sprintf("%.0f", 100*r.OfOracle))
+		}
+		t.Row("  "+strings.ReplaceAll(r.Schedule, "_", " "), terminal.Thousands(int64(time+0.5))+" s", fmt.Sprintf("%.1f %%", 100*share), fmt.Sprintf("%.2fx", speed), fmt.Sprintf("%.1f %%", 100*wasted), fmt.Sprintf("%.1f", flight), strings.Join(each, " "))
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(w)
+	return err
+}
+
+func writeObject(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
+}
