@@ -40,6 +40,7 @@ func Asked(p *project.Project, at Place) (list []grants.Asked) {
 			add(path.Join(path.Dir(t.File), f.Path))
 		}
 		if x := p.Services()[t.Service]; x != nil {
+			a.Needs = append(a.Needs, x.Script.Asks()...)
 			add(x.File)
 			for _, f := range x.Script.Files() {
 				add(path.Join(path.Dir(x.File), f.Path))
@@ -76,6 +77,11 @@ func askedByPlugins(p *project.Project, at Place) (list []grants.Asked) {
 		for _, s := range p.Servers() {
 			if s.Plugin == name {
 				a.Needs = append(a.Needs, s.Definition.Asks()...)
+			}
+		}
+		for _, s := range p.Services() {
+			if s.Plugin == name {
+				a.Needs = append(a.Needs, s.Script.Asks()...)
 			}
 		}
 		slices.Sort(a.Needs)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"strings"
 	"sync"
@@ -14,6 +15,7 @@ import (
 
 	"tavernsim/protocol"
 	"tavernsim/tools/manifest"
+	"tavernsim/tools/proxy"
 	"tavernsim/tools/sandbox"
 )
 
@@ -39,10 +41,12 @@ func Violated(format string, args ...any) Violation { return Violation{fmt.Error
 
 // Program says what is started.
 type Program struct {
-	Words   []string
-	Files   []manifest.File // that it finds beside itself
-	Env     []string
-	Mounts  []sandbox.Mount
+	Words  []string
+	Files  []manifest.File // that it finds beside itself
+	Env    []string
+	Mounts []sandbox.Mount
+	// Servers are those that it may reach, "host:port".
+	Servers []string
 	Sandbox *sandbox.Box // nil = none: nothing is started
 	// Wanted reports whether the other side of the wire gets a request or notification of the
 	// program. It must return soon.
@@ -85,6 +89,9 @@ func Start(of Program) (*Process, error) {
 	limits := sandbox.DefaultLimits()
 	limits.Time, limits.CPU, limits.Output = lifetime, 24*time.Hour, maxStderr
 	cmd := sandbox.Command{Argv: of.Words, Env: of.Env, Dir: sandbox.Files, In: theirIn, Out: theirOut, Mounts: of.Mounts, Limits: limits}
+	if len(of.Servers) > 0 {
+		cmd.Profile, cmd.Proxy = sandbox.Net, func(l net.Listener) { proxy.Serve(l, of.Servers) }
+	}
 	for _, f := range of.Files {
 		cmd.Files = append(cmd.Files, sandbox.File{Path: f.Path, Data: f.Data, Exec: true})
 	}

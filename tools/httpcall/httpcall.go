@@ -28,7 +28,6 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"time"
 	"unicode/utf8"
 
@@ -36,6 +35,7 @@ import (
 	"tavernsim/protocol"
 	"tavernsim/tools"
 	"tavernsim/tools/manifest"
+	"tavernsim/tools/reach"
 )
 
 const (
@@ -44,7 +44,6 @@ const (
 	maxDepth     = 64      // of JSON
 	maxRedirects = 5
 	maxHeader    = 64 << 10
-	dialTimeout  = 10 * time.Second
 )
 
 // Executor sends the requests of all http tools of a scene. Its connections wait for
@@ -74,7 +73,7 @@ func client(named, reuse bool) *http.Client {
 		MaxIdleConns:          256,
 		MaxIdleConnsPerHost:   64,
 		IdleConnTimeout:       time.Minute,
-		TLSHandshakeTimeout:   dialTimeout,
+		TLSHandshakeTimeout:   reach.DialTime,
 		ExpectContinueTimeout: time.Second,
 
 		MaxResponseHeaderBytes: maxHeader,
@@ -114,13 +113,6 @@ func (x *Executor) Close() error {
 // callerKey is under which the context of a request holds its tool.
 type callerKey struct{}
 
-// denied is the error of an address that the tool may not reach.
-type denied struct{ server, address string }
-
-func (d *denied) Error() string {
-	return fmt.Sprintf("%s has the address %s, which is not public; the tool needs net:%s", d.server, d.address, d.server)
-}
-
 // dial connects to an address after it was checked: the check is made of the address that
 // the connection is opened to.
 func dial(ctx context.Context, network, server string, named bool) (net.Conn, error) {
@@ -129,14 +121,7 @@ func dial(ctx context.Context, network, server string, named bool) (net.Conn, er
 }
 
 func dialed(ctx context.Context, network, server string, may bool) (net.Conn, error) {
-	d := net.Dialer{Timeout: dialTimeout, Control: func(_, address string, _ syscall.RawConn) error {
-		to, err := netip.ParseAddrPort(address)
-		if err == nil && !public(to.Addr()) && !may {
-			err = &denied{server, to.Addr().String()}
-		}
-		return err
-	}}
-	return d.DialContext(ctx, network, server)
+	return reach.Dial(ctx, network, server, func(netip.Addr) bool { return may })
 }
 
 // Call implements tools.Executor.
@@ -187,7 +172,7 @@ func (x *Executor) client(t *manifest.Tool) *http.Client {
 
 // failed is the result of a request without an answer.
 func failed(made *manifest.Request, err error, sent bool) tools.Result {
-	if no, ok := errors.AsType[*denied](err); ok {
+	if no, ok := errors.AsType[*reach.Denied](err); ok {
 		r := tools.Fail(protocol.KindDenied, no.Error())
 		r.Unsent = true
 		return r

@@ -2,9 +2,13 @@ package manifest
 
 import (
 	"net"
+	"net/netip"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
+
+	"tavernsim/protocol"
 )
 
 // Asks are the permissions that nobody has without an operator's grant, sorted: the needs
@@ -18,7 +22,36 @@ func (t *Tool) Asks() []string {
 	return slices.Compact(list)
 }
 
-// Asks are those of a server that is reached over HTTP.
+// Servers are the servers that a program of the tool may reach, "host:port", sorted.
+func (t *Tool) Servers() (list []string) {
+	for _, need := range asked(t.Needs) {
+		if server, ok := strings.CutPrefix(need, "net:"); ok {
+			list = append(list, server)
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// CheckServers finds what is wrong with the needs of a program that stays.
+func CheckServers(needs []string) []Fault {
+	c := checker{tool: &Tool{}}
+	c.program(needs)
+	return c.faults
+}
+
+// program checks the needs of a program that stays: servers alone.
+func (c *checker) program(needs []string) {
+	for i, need := range needs {
+		if !strings.HasPrefix(need, "net:") {
+			c.fault(at("needs", strconv.Itoa(i)), "remove it", "%q: a program in the sandbox may need servers alone, net:HOST:PORT", protocol.Short(need, 80))
+			continue
+		}
+		c.need(strconv.Itoa(i), need)
+	}
+}
+
+// Asks are those of a server.
 func (s *Server) Asks() []string {
 	list := asked(s.Needs)
 	if u, err := url.Parse(s.URL); err == nil && s.URL != "" {
@@ -43,6 +76,9 @@ func Host(text string) string {
 	host, port, err := net.SplitHostPort(text)
 	if err != nil {
 		return strings.TrimSuffix(strings.ToLower(text), ".")
+	}
+	if a, err := netip.ParseAddr(host); err == nil {
+		return net.JoinHostPort(a.Unmap().String(), port)
 	}
 	return net.JoinHostPort(strings.TrimSuffix(strings.ToLower(host), "."), port)
 }

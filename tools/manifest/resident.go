@@ -13,6 +13,7 @@ type Resident struct {
 	Description    string         `json:"description,omitempty"`
 	Command        string         `json:"command"`
 	Files          []string       `json:"files,omitempty"`
+	Needs          []string       `json:"needs,omitempty"`
 	CustomMetadata map[string]any `json:"custom_metadata,omitempty"`
 
 	beside Tool // a script with the same command: it reads the words and keeps the files
@@ -26,6 +27,7 @@ func residentRules() source.Rules {
 		"manifest.Resident.description":     {Section: service, Doc: "For people."},
 		"manifest.Resident.command":         {Required: true, Section: service, Doc: "A program that speaks the protocol on its standard input and output, and its arguments, in words as a shell reads them."},
 		"manifest.Resident.files":           {Section: service, MaxItems: 256, Doc: "More files or folders beside this file that go with it."},
+		"manifest.Resident.needs":           {Section: "001 §9", MaxItems: 64, Doc: "`net:HOST:PORT` names a server that the program [may reach](../sandbox.md#network), once it is [granted](grants.md)."},
 		"manifest.Resident.custom_metadata": {Section: service, Doc: "For your own use; simd does not check it."},
 	}
 }
@@ -39,7 +41,8 @@ func (s *Resident) Check() []Fault {
 	if problem := Unsplit(s.Command); problem != "" && s.Command != "" {
 		c.fault(at("command"), "no shell reads the command; put the rest into a file and name it", "%s", problem)
 	}
-	s.beside = Tool{Implementation: Implementation{Type: Script, Command: s.Command, Files: s.Files}}
+	c.program(s.Needs)
+	s.beside = Tool{Implementation: Implementation{Type: Script, Command: s.Command, Files: s.Files}, Needs: s.Needs}
 	return c.faults
 }
 

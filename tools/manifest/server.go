@@ -72,7 +72,7 @@ func serverRules() source.Rules {
 		"manifest.Server.files":           {Section: mcp, MaxItems: 256, Doc: "Of `command`: more files or folders beside this file that go with it."},
 		"manifest.Server.url":             {Section: mcp, Doc: "Address of a server that speaks the protocol over HTTP (streamable HTTP)."},
 		"manifest.Server.headers":         {Section: mcp, MaxItems: 64, Doc: "Of `url`: headers of every request, by name. `$KARYI{NAME}` stands for a [secret](secrets.md)."},
-		"manifest.Server.needs":           {Section: "001 §9", MaxItems: 64, Doc: "Of `url`: `net:HOST:PORT` names a server that may have a private or local address; `secret:NAME` a secret."},
+		"manifest.Server.needs":           {Section: "001 §9", MaxItems: 64, Doc: "Of `url`: `net:HOST:PORT` names a server that may have a private or local address; `secret:NAME` a secret. Of `command`: `net:HOST:PORT` names a server that the program [may reach](../sandbox.md#network)."},
 		"manifest.Server.custom_metadata": {Section: mcp, Doc: "For your own use; simd does not check it."},
 
 		"manifest.Pin.server":          {Required: true, Section: mcp, Doc: "The server, by id."},
@@ -97,8 +97,6 @@ func (s *Server) Check() []Fault {
 		c.fault(at("files"), "remove it", "files go with a command; this server has a url")
 	case s.Command != "" && s.Headers != nil:
 		c.fault(at("headers"), "remove it", "headers go with a url; this server has a command")
-	case s.Command != "" && s.Needs != nil:
-		c.fault(at("needs"), "remove it", "a program in the sandbox has no network; needs goes with a url")
 	case s.Command != "":
 		if _, problem := split(s.Command); problem != "" {
 			c.fault(at("command"), "no shell reads the command; put the rest into a file and name it", "%s", problem)
@@ -109,10 +107,14 @@ func (s *Server) Check() []Fault {
 		}
 		c.headers(s)
 	}
-	for i, need := range s.Needs {
-		c.need(strconv.Itoa(i), need)
+	if s.Command != "" {
+		c.program(s.Needs)
+	} else {
+		for i, need := range s.Needs {
+			c.need(strconv.Itoa(i), need)
+		}
 	}
-	s.beside = Tool{Implementation: Implementation{Type: Script, Command: s.Command, Files: s.Files}}
+	s.beside = Tool{Implementation: Implementation{Type: Script, Command: s.Command, Files: s.Files}, Needs: s.Needs}
 	return c.faults
 }
 

@@ -116,7 +116,7 @@ func Rules() source.Rules {
 		"manifest.Tool.outputSchema":    {Section: tool, Doc: "JSON Schema of the output; a call whose output breaks it has failed."},
 		"manifest.Tool.implementation":  {Required: true, Section: kinds, Doc: "What carries the tool out."},
 		"manifest.Tool.execution":       {Section: traits, Doc: "How calls are carried out."},
-		"manifest.Tool.needs":           {Section: "001 §9", MaxItems: 64, Doc: "What the tool asks for: `net:HOST:PORT` names a server that may have a private or local address; `secret:NAME` a [secret](secrets.md), of `http` and `script`; `fs.read:MOUNT/PATTERN` files that [references](tool.md#references) may lead to. The operator [grants](grants.md) it, and the server of an `http` tool."},
+		"manifest.Tool.needs":           {Section: "001 §9", MaxItems: 64, Doc: "What the tool asks for: `net:HOST:PORT` names a server that may have a private or local address, and of a `script` a server that it [may reach](../sandbox.md#network); `secret:NAME` a [secret](secrets.md), of `http` and `script`; `fs.read:MOUNT/PATTERN` files that [references](tool.md#references) may lead to. The operator [grants](grants.md) it, and the server of an `http` tool."},
 		"manifest.Tool.cost":            {Section: "001 §6.3", Range: &source.Range{Min: 0, Max: 1_000_000}, Doc: "What a call costs, in dollars, for [budgets](tool.md#budgets). A call that was refused costs nothing."},
 		"manifest.Tool.custom_metadata": {Section: tool, Doc: "For your own use; simd does not check it."},
 
@@ -318,8 +318,8 @@ func (c *checker) need(i, need string) {
 		}
 		return
 	case kind == "net":
-		if t := c.tool.Implementation.Type; t == Script || t == Code || t == Workflow || t == MCP {
-			c.fault(at("needs", i), "remove it", "%q is for tools of the type http; a tool of the type %s has no network", protocol.Short(need, 80), t)
+		if t := c.tool.Implementation.Type; t == Code || t == Workflow || t == MCP {
+			c.fault(at("needs", i), "remove it", "%q is for tools of the types http and script; a tool of the type %s has no network of its own", protocol.Short(need, 80), t)
 			return
 		}
 	default:
@@ -329,6 +329,8 @@ func (c *checker) need(i, need string) {
 	host, port, err := net.SplitHostPort(what)
 	if n, bad := strconv.Atoi(port); err != nil || host == "" || bad != nil || n < 1 || n > 65535 || strings.ContainsAny(host, "*/ ") {
 		c.fault(at("needs", i), "", "%q names no server; want net:HOST:PORT, such as net:127.0.0.1:8080", protocol.Short(need, 80))
+	} else if strings.ContainsFunc(host, func(r rune) bool { return r > unicode.MaxASCII }) {
+		c.fault(at("needs", i), "", "%q: write the host as it is on the wire, in ASCII (xn--…)", protocol.Short(need, 80))
 	}
 }
 

@@ -74,6 +74,7 @@ func (n *Node) Check() (faults []manifest.Fault) {
 type Service struct {
 	Command     string   `json:"command"`
 	Files       []string `json:"files,omitempty"`
+	Needs       []string `json:"needs,omitempty"`
 	Profile     string   `json:"profile,omitempty"`
 	Description string   `json:"description,omitempty"`
 
@@ -185,6 +186,7 @@ func Rules() source.Rules {
 
 		"plugin.Service.command":     {Required: true, Section: "001 §4.2", Doc: "A program and its arguments, in words as a shell reads them."},
 		"plugin.Service.files":       {Section: "001 §4.2", MaxItems: 256, Doc: "More files or folders of the plugin that go with it."},
+		"plugin.Service.needs":       {Section: sec, MaxItems: 64, Doc: "`net:HOST:PORT` names a server that the program [may reach](../sandbox.md#network), once it is [granted](grants.md)."},
 		"plugin.Service.profile":     {Section: sec, Enum: []string{"strict"}, Default: "strict", Doc: "The profile of the [sandbox](../sandbox.md)."},
 		"plugin.Service.description": {Section: "001 §4.2", Doc: "For people."},
 
@@ -352,7 +354,10 @@ func (c *checker) services() {
 		if !IsName(name) {
 			c.fault(at("services", name), "", "%q is no name of a service: want "+NameRule, protocol.Short(name, 80))
 		}
-		s.beside = manifest.Tool{Implementation: manifest.Implementation{Type: manifest.Script, Command: s.Command, Files: s.Files}}
+		s.beside = manifest.Tool{Implementation: manifest.Implementation{Type: manifest.Script, Command: s.Command, Files: s.Files}, Needs: s.Needs}
+		for _, f := range manifest.CheckServers(s.Needs) {
+			c.fault(append(at("services", name), f.Steps...), f.Suggestion, "%s", f.Message)
+		}
 		if problem := manifest.Unsplit(s.Command); problem != "" && s.Command != "" {
 			c.fault(at("services", name, "command"), "no shell reads the command; put the rest into a file and name it", "%s", problem)
 		}

@@ -21,10 +21,12 @@ import (
 
 // Service is what is started.
 type Service struct {
-	Name   string
-	Words  []string        // of its command
-	Files  []manifest.File // that it finds beside itself
-	Config map[string]any  // that it is told at its start
+	Name  string
+	Words []string        // of its command
+	Files []manifest.File // that it finds beside itself
+	// Servers are those that it may reach, "host:port".
+	Servers []string
+	Config  map[string]any // that it is told at its start
 }
 
 // Options of an Executor.

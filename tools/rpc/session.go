@@ -47,7 +47,7 @@ type greeting struct {
 // open starts the service.
 func (s *service) open(ctx context.Context) (*session, error) {
 	program, err := child.Start(child.Program{
-		Words: s.Words, Files: s.Files, Mounts: s.opt.Mounts, Sandbox: s.opt.Sandbox, Mask: s.opt.Mask, Wanted: func(q *jsonrpc.Request) bool { return q.IsCall() && q.Method == serviceCall },
+		Words: s.Words, Files: s.Files, Servers: s.Servers, Mounts: s.opt.Mounts, Sandbox: s.opt.Sandbox, Mask: s.opt.Mask, Wanted: func(q *jsonrpc.Request) bool { return q.IsCall() && q.Method == serviceCall },
 	})
 	if err != nil {
 		return nil, err

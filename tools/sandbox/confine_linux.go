@@ -65,6 +65,9 @@ func (l Limits) set() error {
 // moving between folders, truncating. It is in Linux since 6.2.
 const minLandlock = 3
 
+// ruleNetPort is LANDLOCK_RULE_NET_PORT.
+const ruleNetPort = 2
+
 const (
 	landRead  = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_READ_DIR
 	landFile  = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE
@@ -98,6 +101,12 @@ func (j *job) landlock() error {
 		return lost(probe.Files, "Landlock: %w", no)
 	}
 	defer unix.Close(int(rules))
+	if j.Net && version >= 4 {
+		port := struct{ access, port uint64 }{unix.LANDLOCK_ACCESS_NET_CONNECT_TCP, proxyPort}
+		if _, _, no := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, rules, ruleNetPort, uintptr(unsafe.Pointer(&port)), 0, 0, 0); no != 0 {
+			return lost(probe.Network, "Landlock: %w", no)
+		}
+	}
 	if err := j.allow(int(rules), attr.Handled_access_fs&unix.LANDLOCK_ACCESS_FS_IOCTL_DEV); err != nil {
 		return lost(probe.Files, "Landlock: %w", err)
 	}

@@ -17,7 +17,7 @@
 //     not refused is a missing [probe.Guarantee], and every call is refused by an error of type [Unavailable] that names it.
 //  2. A program reads what the system folders and its mounts hold, and writes to its own two folders in memory and to mounts that are
 //     writable. No symbolic link, descriptor or entry of /proc leads out.
-//  3. A program has no socket of any family and no namespace, key, tracing, module or mount of its own making.
+//  3. A program has no socket of any family (in the profile net: none but TCP to its proxy) and no namespace, key, tracing, module or mount of its own making.
 //  4. Its processes, memory, processor time, files and output are bounded ([Limits]).
 //  5. When Run returns, no process of the program is left, and no goroutine of ours: however it forked, stopped itself or ignored signals.
 //     After Rest no worker is left either.

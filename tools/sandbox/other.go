@@ -25,6 +25,6 @@ func (*Box) Rest() {}
 // HostIDs are the user and group that a program has on the host.
 func HostIDs() (uid, gid int) { return os.Geteuid(), os.Getegid() }
 
-func (b *Box) try(context.Context, outer) probe.Report { return probe.Report{} }
+func (b *Box) try(context.Context, outer, Profile) probe.Report { return probe.Report{} }
 
 func (b *Box) run(context.Context, outer, Command) (Result, error) { return Result{}, nil }

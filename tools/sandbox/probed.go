@@ -6,27 +6,40 @@ import (
 	"tavernsim/tools/sandbox/probe"
 )
 
-// Probe tries what this machine guarantees, once for a Box.
-func (b *Box) Probe(ctx context.Context) probe.Report {
-	r, _ := b.probed(ctx)
+// Probe tries what this machine guarantees in a profile, once for a Box.
+func (b *Box) Probe(ctx context.Context) probe.Report { return b.ProbeOf(ctx, Strict) }
+
+// ProbeOf does it for a profile that is built.
+func (b *Box) ProbeOf(ctx context.Context, p Profile) probe.Report {
+	r, _ := b.probed(ctx, p)
 	return *r
 }
 
 // probed answers with the first outer stage that lacks nothing, else with the first.
 // A probe that its caller cancelled is not kept.
-func (b *Box) probed(ctx context.Context) (*probe.Report, outer) {
+func (b *Box) probed(ctx context.Context, p Profile) (*probe.Report, outer) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.report != nil {
-		return b.report, b.chosen
+	if f, ok := b.tried[p]; ok {
+		return f.report, f.chosen
 	}
+	f := b.find(ctx, p)
+	if f.chosen != nil || ctx.Err() == nil {
+		if b.tried == nil {
+			b.tried = map[Profile]found{}
+		}
+		b.tried[p] = f
+	}
+	return f.report, f.chosen
+}
+
+func (b *Box) find(ctx context.Context, p Profile) found {
 	var worse []probe.Report
 	for _, o := range b.outers {
-		r := b.try(ctx, o)
+		r := b.try(ctx, o, p)
 		if len(r.Missing()) == 0 {
 			r.Others = worse
-			b.report, b.chosen = &r, o
-			return b.report, o
+			return found{&r, o}
 		}
 		worse = append(worse, r)
 	}
@@ -35,8 +48,5 @@ func (b *Box) probed(ctx context.Context) (*probe.Report, outer) {
 		r = worse[0]
 		r.Others = worse[1:]
 	}
-	if ctx.Err() == nil {
-		b.report = &r
-	}
-	return &r, nil
+	return found{report: &r}
 }

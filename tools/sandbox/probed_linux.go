@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -23,18 +25,21 @@ func probeLimits() Limits {
 }
 
 // try runs the probe in one outer stage.
-func (b *Box) try(ctx context.Context, o outer) probe.Report {
+func (b *Box) try(ctx context.Context, o outer, p Profile) probe.Report {
 	r := probe.Report{Outer: o.name(), Tries: []probe.Try{}}
 	l := probeLimits()
 	task, err := json.Marshal(probe.Task{
 		Hidden: hiddenPaths(b.system), Self: selfPath, Work: Work,
-		Memory: int(l.Memory), FileSize: int(l.FileSize), Disk: int(l.Disk), CPU: int(l.CPU.Seconds()), Open: l.Open,
+		Proxy: map[Profile]string{Net: ProxyAddress}[p], Memory: int(l.Memory), FileSize: int(l.FileSize), Disk: int(l.Disk), CPU: int(l.CPU.Seconds()), Open: l.Open,
 	})
 	if err != nil {
 		r.Failed, r.Reason = probe.Files, err.Error()
 		return r
 	}
 	c := Command{Argv: []string{selfPath, reexecName, "probe", string(task)}, Limits: l}
+	if p == Net {
+		c.Profile, c.Proxy = p, greet
+	}
 	var more []bind
 	if self, err := os.Executable(); err == nil {
 		more = append(more, bind{Source: self, Target: selfPath})
@@ -77,4 +82,17 @@ func below(p string, listed []string) bool {
 		}
 	}
 	return false
+}
+
+// greet is a proxy that says so and no more.
+func greet(l net.Listener) {
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		_ = c.SetDeadline(time.Now().Add(grace))
+		_, _ = io.WriteString(c, probe.Greeting)
+		_ = c.Close()
+	}
 }

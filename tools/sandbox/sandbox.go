@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"path"
 	"slices"
@@ -19,18 +20,30 @@ import (
 // Profile names what a call needs of its sandbox.
 type Profile string
 
-// Strict needs every guarantee. It is the default, and the only profile that is built.
-const Strict Profile = "strict"
+// The profiles that are built.
+const (
+	// Strict needs every guarantee. It is the default.
+	Strict Profile = "strict"
+	// Net needs every guarantee, but that the program has TCP to one address: a proxy that the
+	// caller serves ([Command.Proxy]).
+	Net Profile = "net"
+)
+
+// ProxyAddress is where a program of the profile net reaches its proxy. Nothing else
+// is there: the address is in the network namespace of the program alone.
+const ProxyAddress = "127.0.0.1:3128"
+
+const proxyPort = 3128
 
 // CheckProfile refuses profiles that are not built, and words that are none.
 func CheckProfile(p Profile) error {
 	switch p {
-	case "", Strict:
+	case "", Strict, Net:
 		return nil
-	case "net", "wasm", "trusted":
-		return protocol.Errorf(protocol.KindUnknown, "sandbox profile %s is not built; use %s", p, Strict)
+	case "wasm", "trusted":
+		return protocol.Errorf(protocol.KindUnknown, "sandbox profile %s is not built; use %s or %s", p, Strict, Net)
 	}
-	return protocol.Errorf(protocol.KindInvalid, "there is no sandbox profile %q; use %s", p, Strict)
+	return protocol.Errorf(protocol.KindInvalid, "there is no sandbox profile %q; use %s or %s", p, Strict, Net)
 }
 
 // Limits bound one call. Zero fields take the values of [DefaultLimits].
@@ -104,6 +117,9 @@ type Command struct {
 	// Terminal is the program's controlling terminal, in the place of its two outputs; nil =
 	// it has none. The caller closes it after Run.
 	Terminal *os.File
+	// Proxy serves the connections of a program of the profile net. The listener is closed when
+	// the program is gone; Run returns after Proxy has.
+	Proxy func(net.Listener)
 	// Started is told the process, of the host, below which the program and all that it
 	// starts are; nil = nobody is.
 	Started func(pid int)
@@ -164,12 +180,17 @@ type Box struct {
 	outers []outer // in order of preference
 	system []string
 
-	mu     sync.Mutex    // guards the following fields; held while the probe runs
-	report *probe.Report // nil = not tried yet
-	chosen outer
+	mu    sync.Mutex // guards the following field; held while a probe runs
+	tried map[Profile]found
 
 	spareMu sync.Mutex
 	spare   spare
+}
+
+// found is what was tried for a profile.
+type found struct {
+	report *probe.Report
+	chosen outer // nil = none gives it
 }
 
 // Options make a Box.
@@ -213,17 +234,27 @@ func (b *Box) Run(ctx context.Context, c Command) (Result, error) {
 	if err := c.check(); err != nil {
 		return Result{}, err
 	}
-	r, chosen := b.probed(ctx)
+	r, chosen := b.probed(ctx, c.profile())
 	if missing := r.Missing(); len(missing) > 0 {
-		return Result{}, &Unavailable{Profile: Strict, Missing: missing}
+		return Result{}, &Unavailable{Profile: c.profile(), Missing: missing}
 	}
 	return b.run(ctx, chosen, c)
+}
+
+func (c *Command) profile() Profile {
+	if c.Profile == "" {
+		return Strict
+	}
+	return c.Profile
 }
 
 // check refuses what the worker would have to refuse later, with less to say.
 func (c *Command) check() error {
 	if err := CheckProfile(c.Profile); err != nil {
 		return err
+	}
+	if (c.profile() == Net) != (c.Proxy != nil) {
+		return protocol.Errorf(protocol.KindInvalid, "a program has a proxy in the profile %s, and there only", Net)
 	}
 	if len(c.Argv) == 0 || c.Argv[0] == "" {
 		return protocol.Errorf(protocol.KindInvalid, "the command is empty; name a program")

@@ -109,14 +109,16 @@ func shell(script string) []string { return []string{"sh", "-c", script} }
 // Promise 1.
 func TestEverythingIsRefused(t *testing.T) {
 	boxes(t, func(t *testing.T, b *Box) {
-		r := b.Probe(t.Context())
-		for _, try := range r.Tries {
-			if !try.Refused {
-				t.Errorf("%s: %s: %s", try.Guarantee, try.What, try.How)
+		for _, p := range []Profile{Strict, Net} {
+			r := b.ProbeOf(t.Context(), p)
+			for _, try := range r.Tries {
+				if !try.Refused {
+					t.Errorf("%s: %s: %s: %s", p, try.Guarantee, try.What, try.How)
+				}
 			}
-		}
-		if len(r.Tries) < 100 {
-			t.Errorf("%d tries; the probe does less than it did", len(r.Tries))
+			if len(r.Tries) < 100 {
+				t.Errorf("%s: %d tries, %v; the probe does less than it did", p, len(r.Tries), r.Missing())
+			}
 		}
 	})
 }
@@ -147,17 +149,17 @@ func TestPrograms(t *testing.T) {
 func TestBadCommands(t *testing.T) {
 	b := box(t)
 	for want, c := range map[string]Command{
-		"the command is empty":       {},
-		"sandbox profile net is not": {Profile: "net", Argv: shell("true")},
-		"trusted is not built":       {Profile: "trusted", Argv: shell("true")},
-		"no sandbox profile \"x\"":   {Profile: "x", Argv: shell("true")},
-		"NUL byte":                   {Argv: []string{"true", "\x00"}},
-		"at most 131072":             {Argv: []string{"true", strings.Repeat("x", 200_000)}},
-		"must be absolute":           {Argv: shell("true"), Mounts: []Mount{{Host: "x", Inside: "/x"}}},
-		"belongs to the system":      {Argv: shell("true"), Mounts: []Mount{{Host: "/", Inside: "/a/../usr"}}},
-		"no such file":               {Argv: shell("true"), Mounts: []Mount{{Host: "/none", Inside: "/x"}}},
-		"cannot be started":          {Argv: []string{"no-such-program"}},
-		"\"./x\" cannot be started":  {Argv: []string{"./x"}},
+		"the command is empty":      {},
+		"in the profile net, and":   {Profile: Net, Argv: shell("true")},
+		"trusted is not built":      {Profile: "trusted", Argv: shell("true")},
+		"no sandbox profile \"x\"":  {Profile: "x", Argv: shell("true")},
+		"NUL byte":                  {Argv: []string{"true", "\x00"}},
+		"at most 131072":            {Argv: []string{"true", strings.Repeat("x", 200_000)}},
+		"must be absolute":          {Argv: shell("true"), Mounts: []Mount{{Host: "x", Inside: "/x"}}},
+		"belongs to the system":     {Argv: shell("true"), Mounts: []Mount{{Host: "/", Inside: "/a/../usr"}}},
+		"no such file":              {Argv: shell("true"), Mounts: []Mount{{Host: "/none", Inside: "/x"}}},
+		"cannot be started":         {Argv: []string{"no-such-program"}},
+		"\"./x\" cannot be started": {Argv: []string{"./x"}},
 	} {
 		if _, err := b.Run(t.Context(), c); err == nil || !strings.Contains(err.Error(), want) || protocol.KindOf(err) == protocol.KindInternal {
 			t.Errorf("%v, want %q", err, want)
@@ -403,7 +405,7 @@ func TestCancelled(t *testing.T) {
 func engine(mark string) int {
 	b := New(Options{})
 	b.Run(context.Background(), Command{Argv: shell("trap '' TERM; setsid sleep " + mark + " & echo x; wait; sleep " + mark), Limits: Limits{Time: time.Hour}, Started: func(int) {
-		b.keepSpare(b.chosen)
+		b.keepSpare(b.tried[Strict].chosen)
 		fmt.Println((<-b.spare.started).cmd.Process.Pid)
 	}})
 	return 0

@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"tavernsim/tools/sandbox/remains"
 )
 
 // spareFor is how long a worker waits for a job. It sees the mounts that the host had when
@@ -35,14 +33,14 @@ func (b *Box) keepSpare(o outer) {
 	b.spare = spare{started: started, old: time.AfterFunc(spareFor, func() { b.endSpare(started) })}
 	go func() {
 		// Where it fails the next call will say why.
-		p, _ := newProcess(o, nil, &Command{Keep: remains.Keep{Files: 1}})
+		p, _ := newProcess(o, nil, &Command{})
 		started <- p
 	}()
 }
 
 // takeSpare gives the worker that was started ahead to a call; nil = there is none.
 func (b *Box) takeSpare(o outer, c *Command) *process {
-	if !o.plain() || c.In != nil || c.Out != nil || c.Terminal != nil {
+	if !o.plain() || c.In != nil || c.Out != nil || c.Terminal != nil || c.Proxy != nil {
 		return nil
 	}
 	b.spareMu.Lock()

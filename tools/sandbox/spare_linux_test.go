@@ -60,12 +60,12 @@ func TestAhead(t *testing.T) {
 	}
 
 	second := waiting(t, b)
-	r := b.try(t.Context(), b.chosen) // the probe takes it
+	r := b.try(t.Context(), b.tried[Strict].chosen, Strict) // the probe takes it
 	if missing := r.Missing(); len(missing) > 0 || !gone(second.cmd.Process.Pid) {
 		t.Errorf("a worker that waited does not hold %v", missing)
 	}
 
-	b.keepSpare(b.chosen)
+	b.keepSpare(b.tried[Strict].chosen)
 	third := waiting(t, b)
 	_ = third.cmd.Process.Kill()
 	eventually(t, "its end", func() bool { return !third.waits() })

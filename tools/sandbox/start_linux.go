@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path"
@@ -27,6 +28,7 @@ const (
 	controlFD = 3 // reads: the job, then single bytes; its end is the end of the engine
 	statusFD  = 4 // writes: one status
 	filesFD   = 5 // writes: the files that are left, if any are kept
+	doorFD    = 6 // a socket: the listener of the proxy goes there, in the profile net
 )
 
 // grace is the time between TERM and KILL.
@@ -34,7 +36,8 @@ const grace = 2 * time.Second
 
 // job is what the worker does; it comes as JSON after its length in four bytes.
 type job struct {
-	View   bool     `json:"view"`   // the worker builds the view
+	View   bool     `json:"view"` // the worker builds the view
+	Net    bool     `json:"net,omitempty"`
 	Switch bool     `json:"switch"` // the worker is root of the host, and leaves that user
 	Binds  []bind   `json:"binds"`
 	Files  []File   `json:"files,omitempty"`
@@ -77,7 +80,7 @@ func (f *failure) Error() string {
 func (b *Box) run(ctx context.Context, o outer, c Command) (Result, error) {
 	r, err := b.start(ctx, o, c, nil)
 	if f, ok := errors.AsType[*failure](err); ok {
-		return Result{}, &Unavailable{Profile: Strict, Missing: []probe.Missing{f.missing}}
+		return Result{}, &Unavailable{Profile: c.profile(), Missing: []probe.Missing{f.missing}}
 	}
 	return r, err
 }
@@ -87,6 +90,7 @@ func (b *Box) start(ctx context.Context, o outer, c Command, more []bind) (Resul
 	j := b.job(c, more)
 	j.View = o.plain()
 	j.Switch = j.View && switches()
+	j.Net = c.profile() == Net
 	p := b.takeSpare(o, &c)
 	if p == nil {
 		var err error
@@ -115,6 +119,9 @@ func (b *Box) job(c Command, more []bind) job {
 		j.Dir = Work
 	}
 	j.Env = append([]string{"PATH=" + Path, "HOME=" + Work, "TMPDIR=/tmp", "LANG=C.UTF-8"}, c.Env...)
+	if c.profile() == Net {
+		j.Env = append(j.Env, proxyVariables()...)
+	}
 	for _, s := range b.system {
 		j.Binds = append(j.Binds, bind{Source: s, Target: s, System: true})
 	}
@@ -142,8 +149,9 @@ type process struct {
 	out, err capture
 	control  *os.File
 	status   *os.File
-	files    *os.File            // nil = none are kept
+	files    *os.File
 	left     chan []remains.File // has those that were left
+	door     *door               // nil = no proxy
 }
 
 // late is the end of a stream of a worker that may have no job yet.
@@ -170,7 +178,7 @@ func newProcess(o outer, j *job, c *Command) (*process, error) {
 		return nil, err
 	}
 	p := &process{cmd: cmd, given: make(chan struct{}), in: bytes.NewReader(nil), left: make(chan []remains.File, 1)}
-	theirs, err := p.pipes(c.Keep.Files > 0)
+	theirs, err := p.pipes(c.Proxy)
 	defer func() {
 		for _, f := range theirs {
 			f.Close()
@@ -202,7 +210,7 @@ func newProcess(o outer, j *job, c *Command) (*process, error) {
 }
 
 // pipes makes the pipes of a worker and returns its ends, in the order of their descriptors.
-func (p *process) pipes(keep bool) (theirs []*os.File, err error) {
+func (p *process) pipes(proxy func(net.Listener)) (theirs []*os.File, err error) {
 	pipe := func(read, write **os.File) {
 		if err == nil {
 			*read, *write, err = os.Pipe()
@@ -211,8 +219,11 @@ func (p *process) pipes(keep bool) (theirs []*os.File, err error) {
 	ends := make([]*os.File, 3)
 	pipe(&ends[0], &p.control)
 	pipe(&p.status, &ends[1])
-	if keep {
-		pipe(&p.files, &ends[2])
+	pipe(&p.files, &ends[2])
+	if proxy != nil && err == nil {
+		var end *os.File
+		p.door, end, err = openDoor(proxy)
+		ends = append(ends, end)
 	}
 	return slices.DeleteFunc(ends, func(f *os.File) bool { return f == nil }), err
 }
@@ -222,7 +233,7 @@ func (p *process) give(j *job, stdin []byte) error {
 	p.out.max, p.err.max = j.Limits.Output, j.Limits.Output
 	p.in.Reset(stdin)
 	close(p.given)
-	go func() { p.left <- p.receive(j.Keep) }()
+	go func() { p.left <- remains.Receive(p.files, j.Keep) }()
 	body, err := json.Marshal(j)
 	if err != nil {
 		p.end()
@@ -231,13 +242,6 @@ func (p *process) give(j *job, stdin []byte) error {
 	// A worker that is gone shows in its status.
 	_, _ = p.control.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(body))), body...))
 	return nil
-}
-
-func (p *process) receive(keep remains.Keep) []remains.File {
-	if p.files == nil {
-		return nil
-	}
-	return remains.Receive(p.files, keep)
 }
 
 // end ends a worker, and everything in its namespace.
@@ -323,5 +327,8 @@ func (p *process) close() {
 		if f != nil {
 			f.Close()
 		}
+	}
+	if p.door != nil {
+		p.door.close()
 	}
 }

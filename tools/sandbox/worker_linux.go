@@ -139,6 +139,11 @@ func (j *job) confine() error {
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return lost(probe.Processes, "not dumpable: %w", err)
 	}
+	if j.Net {
+		if err := j.listen(); err != nil {
+			return lost(probe.Network, "a proxy: %w", err)
+		}
+	}
 	if j.View {
 		if err := j.view(); err != nil {
 			return err
@@ -156,7 +161,11 @@ func (j *job) confine() error {
 	if err := j.landlock(); err != nil {
 		return err
 	}
-	if err := filter.Apply(); err != nil {
+	sockets := filter.None
+	if j.Net {
+		sockets = filter.TCP
+	}
+	if err := filter.Apply(sockets); err != nil {
 		return lost(probe.Privileges, "seccomp: %w", err)
 	}
 	return nil

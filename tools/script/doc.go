@@ -1,5 +1,6 @@
 // Package script carries out tools that are programs of a project, and code that agents
-// write: each call is one process in a sandbox (tools/sandbox), in the profile strict.
+// write: each call is one process in a sandbox (tools/sandbox), in the profile strict, or in net
+// if the tool names servers (tools/proxy).
 //
 // # Promises
 //

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"tavernsim/protocol"
 	"tavernsim/tools"
 	"tavernsim/tools/manifest"
+	"tavernsim/tools/proxy"
 	"tavernsim/tools/sandbox"
 )
 
@@ -50,6 +52,9 @@ func (x *Executor) Call(ctx context.Context, c *tools.Call) tools.Result {
 	cmd := sandbox.Command{Argv: c.Tool.Words(), Dir: sandbox.Files, Stdin: append(stdin, '\n'), Env: environment(c), Keep: kept()}
 	for _, f := range c.Tool.Files() {
 		cmd.Files = append(cmd.Files, sandbox.File{Path: f.Path, Data: f.Data, Exec: true})
+	}
+	if servers := c.Tool.Servers(); len(servers) > 0 {
+		cmd.Profile, cmd.Proxy = sandbox.Net, func(l net.Listener) { proxy.Serve(l, servers) }
 	}
 	r, failed := x.run(ctx, cmd, c.Binds)
 	if failed != nil {

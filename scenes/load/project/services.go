@@ -66,7 +66,7 @@ func (l *loader) serviceOf(doc *source.Document, d *manifest.Tool) *Service {
 		s = l.project.services[name]
 	}
 	if s != nil && len(d.Needs) > 0 {
-		l.fault(doc, at("needs"), "remove it", "the service %s runs in the sandbox: it has no network and no secrets", s.Name)
+		l.fault(doc, at("needs"), "remove it", "the service %s runs in the sandbox: it has no secrets, and what servers it needs is written with the service", s.Name)
 	}
 	return s
 }

@@ -18,6 +18,15 @@ import (
 // (Linux 6.18); later ones do not exist for a program.
 const lastCall = 470
 
+// Sockets says which a program can make.
+type Sockets int
+
+// The kinds of it.
+const (
+	None Sockets = iota // pairs of streams alone
+	TCP                 // streams of IPv4 that connect, too
+)
+
 // deniedCalls give rights, reach what the view hides, or use memory that no limit counts.
 // A program gets "operation not permitted".
 func deniedCalls() []uint32 {
@@ -41,7 +50,7 @@ func deniedCalls() []uint32 {
 		unix.SYS_MEMFD_CREATE, unix.SYS_MEMFD_SECRET, unix.SYS_SHMGET, unix.SYS_SHMAT, unix.SYS_SHMCTL, unix.SYS_SHMDT,
 		unix.SYS_MSGGET, unix.SYS_SEMGET, unix.SYS_MQ_OPEN,
 		// Sockets. A pair of streams stays: runtimes speak with their children by it.
-		unix.SYS_SOCKET, unix.SYS_CONNECT, unix.SYS_BIND, unix.SYS_LISTEN, unix.SYS_ACCEPT, unix.SYS_ACCEPT4,
+		unix.SYS_BIND, unix.SYS_LISTEN, unix.SYS_ACCEPT, unix.SYS_ACCEPT4,
 	)
 }
 
@@ -60,8 +69,8 @@ const (
 
 // Apply lets this thread, and what it starts, make no denied call. It may gain no rights
 // any more (no_new_privs).
-func Apply() error {
-	program := filter()
+func Apply(s Sockets) error {
+	program := filter(s)
 	prog := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
 	if _, _, no := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&prog))); no != 0 {
 		return no
@@ -69,7 +78,7 @@ func Apply() error {
 	return nil
 }
 
-func filter() []unix.SockFilter {
+func filter(s Sockets) []unix.SockFilter {
 	const (
 		kill   = unix.SECCOMP_RET_KILL_PROCESS
 		refuse = unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)
@@ -88,6 +97,12 @@ func filter() []unix.SockFilter {
 	}
 	f.argument(unix.SYS_CLONE, offArg0, unix.BPF_JSET, refuse, namespaceFlags)
 	f.argument(unix.SYS_IOCTL, offArg1, unix.BPF_JEQ, refuse, unix.TIOCSTI, unix.TIOCLINUX, unix.TIOCSETD, unix.TIOCCONS)
+	if s == TCP {
+		f.clientsOnly(refuse)
+	} else {
+		f.when(unix.BPF_JEQ, unix.SYS_SOCKET, refuse)
+		f.when(unix.BPF_JEQ, unix.SYS_CONNECT, refuse)
+	}
 	f.streamsOnly(refuse)
 	f.noForeignRights(refuse)
 	return append(f, unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW})
@@ -137,6 +152,20 @@ func (f *program) streamsOnly(verdict uint32) {
 	f.load(offArg1 + lowHalf)
 	*f = append(*f, unix.SockFilter{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: 0xf})
 	f.unless(unix.BPF_JEQ, unix.SOCK_STREAM, verdict)
+	f.load(offNumber)
+}
+
+// clientsOnly lets a socket be a stream of TCP over IPv4.
+func (f *program) clientsOnly(verdict uint32) {
+	f.jump(unix.BPF_JEQ, unix.SYS_SOCKET, 0, 11)
+	f.load(offArg0 + lowHalf)
+	f.unless(unix.BPF_JEQ, unix.AF_INET, verdict)
+	f.load(offArg1 + lowHalf)
+	*f = append(*f, unix.SockFilter{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: 0xf})
+	f.unless(unix.BPF_JEQ, unix.SOCK_STREAM, verdict)
+	f.load(offArg2 + lowHalf)
+	f.jump(unix.BPF_JEQ, unix.IPPROTO_IP, 2, 0)
+	f.unless(unix.BPF_JEQ, unix.IPPROTO_TCP, verdict)
 	f.load(offNumber)
 }
 

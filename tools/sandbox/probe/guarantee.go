@@ -55,9 +55,14 @@ type Task struct {
 	Hidden []string // files and folders of the host that nobody listed
 	Self   string   // the file of this program, inside
 	Work   string   // the fresh folder
+	// Proxy is the one address that may be reached by TCP; "" = none, and no socket can be made.
+	Proxy string `json:",omitempty"`
 	// Limits: bytes, seconds, descriptors.
 	Memory, FileSize, Disk, CPU, Open int
 }
+
+// Greeting is what the proxy of a probe says to whoever connects.
+const Greeting = "simd probe"
 
 // Report is what the probe of one outer stage found.
 type Report struct {

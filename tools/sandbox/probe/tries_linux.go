@@ -6,11 +6,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/signal"
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -99,6 +101,8 @@ func (p *prober) sockets() {
 		protocolNumber int
 	}{
 		{"TCP", unix.AF_INET, unix.SOCK_STREAM, 0},
+		{"MPTCP", unix.AF_INET, unix.SOCK_STREAM, unix.IPPROTO_MPTCP},
+		{"SCTP", unix.AF_INET, unix.SOCK_STREAM, unix.IPPROTO_SCTP},
 		{"TCP over IPv6", unix.AF_INET6, unix.SOCK_STREAM, 0},
 		{"UDP", unix.AF_INET, unix.SOCK_DGRAM, 0},
 		{"raw", unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_ICMP},
@@ -111,11 +115,17 @@ func (p *prober) sockets() {
 		{"Bluetooth", unix.AF_BLUETOOTH, unix.SOCK_RAW, 0},
 		{"CAN", unix.AF_CAN, unix.SOCK_RAW, 1},
 	} {
+		if f.name == "TCP" && p.Proxy != "" {
+			continue
+		}
 		fd, err := unix.Socket(f.domain, f.kind, f.protocolNumber)
 		if err == nil {
 			unix.Close(fd)
 		}
 		p.refused(Network, "a socket: "+f.name, err)
+	}
+	if p.Proxy != "" {
+		p.connections()
 	}
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_DGRAM, 0)
 	if err == nil {
@@ -126,6 +136,37 @@ func (p *prober) sockets() {
 	links, err := os.ReadFile("/proc/net/dev")
 	p.holds(Network, "see interfaces", err != nil || strings.Count(string(links), ":") <= 1, fmt.Sprintf("%d interfaces", strings.Count(string(links), ":")))
 }
+
+// connections tries what a program may do that has TCP to one address.
+func (p *prober) connections() {
+	c, err := net.DialTimeout("tcp4", p.Proxy, dialTime)
+	said := make([]byte, len(Greeting))
+	if err == nil {
+		_ = c.SetDeadline(time.Now().Add(dialTime))
+		_, err = io.ReadFull(c, said)
+		_ = c.Close()
+	}
+	p.holds(Network, "reach the proxy", err == nil && string(said) == Greeting, fmt.Sprint(err))
+	for _, address := range []string{"127.0.0.1:80", "127.0.0.2:3128", "0.0.0.0:53", "1.1.1.1:443", "1.1.1.1:3128", "10.0.0.1:80", "169.254.169.254:80", "192.168.0.1:3128"} {
+		c, err := net.DialTimeout("tcp4", address, dialTime)
+		if err == nil {
+			_ = c.Close()
+		}
+		p.refused(Network, "connect to "+address, err)
+	}
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
+	if err != nil {
+		p.holds(Network, "make a socket of TCP", false, err.Error())
+		return
+	}
+	defer unix.Close(fd)
+	p.refused(Network, "bind a socket", unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}))
+	p.refused(Network, "listen", unix.Listen(fd, 1))
+	// A connection that begins with its first bytes passes by the rules about connections.
+	p.refused(Network, "connect with the first bytes", unix.Sendto(fd, []byte("x"), unix.MSG_FASTOPEN, &unix.SockaddrInet4{Port: 443, Addr: [4]byte{1, 1, 1, 1}}))
+}
+
+const dialTime = 500 * time.Millisecond
 
 func (p *prober) processes() {
 	entries, err := os.ReadDir("/proc")
@@ -148,6 +189,8 @@ func (p *prober) environment() {
 		name, _, _ := strings.Cut(e, "=")
 		switch name {
 		case "PATH", "HOME", "TMPDIR", "LANG":
+		case "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy", "NODE_USE_ENV_PROXY":
+			p.holds(Environment, "see "+name, p.Proxy != "", "reached")
 		default:
 			p.holds(Environment, "see "+name, false, "reached")
 		}

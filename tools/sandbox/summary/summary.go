@@ -54,7 +54,8 @@ type Other struct {
 // Doctor probes this machine and writes what it found, for people or as JSON. The error
 // says what is missing. Languages are those whose interpreter is not installed.
 func Doctor(ctx context.Context, w io.Writer, asJSON bool, languages []string) error {
-	s := Of(sandbox.New(sandbox.Options{}).Probe(ctx))
+	box := sandbox.New(sandbox.Options{})
+	s := Of(box.Probe(ctx), box.ProbeOf(ctx, sandbox.Net))
 	s.NotInstalled = append(s.NotInstalled, languages...)
 	if !asJSON {
 		s.Write(w)
@@ -69,8 +70,8 @@ func Doctor(ctx context.Context, w io.Writer, asJSON bool, languages []string) e
 	return s.Err()
 }
 
-// Of says what a report means for the profiles.
-func Of(p probe.Report) Summary {
+// Of says what the reports of the profiles strict and net mean.
+func Of(p, net probe.Report) Summary {
 	missing := p.Missing()
 	r := Summary{Available: len(missing) == 0, Outer: p.Outer, Missing: missing, Tries: p.Tries, Others: []Other{}, NotInstalled: []string{}}
 	for _, o := range p.Others {
@@ -90,8 +91,11 @@ func Of(p probe.Report) Summary {
 		}
 		r.Guarantees = append(r.Guarantees, line)
 	}
-	for _, name := range []sandbox.Profile{sandbox.Strict, "net", "wasm", "trusted"} {
+	for _, name := range []sandbox.Profile{sandbox.Strict, sandbox.Net, "wasm", "trusted"} {
 		line := ProfileLine{Profile: name, Available: r.Available}
+		if missing := net.Missing(); name == sandbox.Net && len(missing) > 0 {
+			line = ProfileLine{Profile: name, Reason: (&sandbox.Unavailable{Profile: name, Missing: missing}).Error()}
+		}
 		if err := sandbox.CheckProfile(name); err != nil {
 			line = ProfileLine{Profile: name, Reason: err.Error()}
 		}
@@ -133,5 +137,13 @@ func (r *Summary) Write(w io.Writer) {
 		fmt.Fprintln(w, "profile strict: tools run in it")
 	} else {
 		fmt.Fprintln(w, "profile strict: every call of a script or of code is refused (sandbox_unavailable)")
+	}
+	for _, p := range r.Profiles {
+		switch {
+		case p.Profile == sandbox.Net && p.Available:
+			fmt.Fprintln(w, "profile net: programs that need servers run in it, and reach those")
+		case p.Profile == sandbox.Net:
+			fmt.Fprintln(w, "profile net: "+p.Reason)
+		}
 	}
 }
