@@ -50,6 +50,9 @@ func Asked(p *project.Project, at Place) (list []grants.Asked) {
 			s := p.Servers()[x.Server]
 			a.Needs = s.Definition.Asks()
 			add(s.File, s.PinFile)
+			for _, f := range s.Definition.Script().Files() {
+				add(path.Join(path.Dir(s.File), f.Path))
+			}
 		}
 		if len(a.Needs) > 0 {
 			list = append(list, a)

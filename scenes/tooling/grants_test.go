@@ -87,7 +87,21 @@ url: http://m.example.org/mcp
 {"server": "m", "tools": [{"name": "t"}]}
 -- mcp/n.yaml --
 id: n
-command: server
+command: ./server.sh
+needs: ["net:N.example.org:443"]
+-- mcp/server.sh --
+-- services/r.yaml --
+id: r
+command: ./r.sh
+needs: ["net:R.example.org:443"]
+-- services/r.sh --
+-- tools/e.tool.yaml --
+id: e
+implementation: {type: service, name: r}
+-- tools/f.tool.yaml --
+id: f
+implementation: {type: script, command: "true"}
+needs: ["net:F.example.org:443", "net:[0:0::1]:80"]
 -- mcp/n.pin.json --
 {"server": "n", "tools": [{"name": "t"}]}
 `)))
@@ -99,7 +113,10 @@ command: server
 		"a":       {{"secret:j", "secret:k"}, {"tools/a/a.tool.yaml", "tools/a/lib/x.txt", "tools/a/run.sh"}},
 		"b":       {{"net:b.example.org:443"}, {"tools/b.tool.yaml"}},
 		"d":       {{"net:m.example.org:80"}, {"mcp/m.pin.json", "mcp/m.yaml", "tools/d.tool.yaml"}},
+		"e":       {{"net:r.example.org:443"}, {"services/r.sh", "services/r.yaml", "tools/e.tool.yaml"}},
+		"f":       {{"net:[::1]:80", "net:f.example.org:443"}, {"tools/f.tool.yaml"}},
 		"mcp:m/t": {{"net:m.example.org:80"}, {"mcp/m.pin.json", "mcp/m.yaml"}},
+		"mcp:n/t": {{"net:n.example.org:443"}, {"mcp/n.pin.json", "mcp/n.yaml", "mcp/server.sh"}},
 	}
 	for _, a := range tooling.Asked(p, tooling.Place{Folder: "/x", Origin: "/y"}) {
 		w := want[a.Tool]

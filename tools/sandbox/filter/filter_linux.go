@@ -86,7 +86,7 @@ func filter(s Sockets) []unix.SockFilter {
 	)
 	var f program
 	f.load(offArch)
-	f.unless(unix.BPF_JEQ, auditArch, kill)
+	f.unless(auditArch, kill)
 	f.load(offNumber)
 	f.when(unix.BPF_JGE, 1<<30, kill) // calls of x32
 	f.when(unix.BPF_JGT, lastCall, absent)
@@ -128,8 +128,8 @@ func (f *program) when(op uint16, k, verdict uint32) {
 	f.ret(verdict)
 }
 
-func (f *program) unless(op uint16, k, verdict uint32) {
-	f.jump(op, k, 1, 0)
+func (f *program) unless(k, verdict uint32) {
+	f.jump(unix.BPF_JEQ, k, 1, 0)
 	f.ret(verdict)
 }
 
@@ -148,10 +148,10 @@ func (f *program) argument(call, offset uint32, op uint16, verdict uint32, value
 func (f *program) streamsOnly(verdict uint32) {
 	f.jump(unix.BPF_JEQ, unix.SYS_SOCKETPAIR, 0, 7)
 	f.load(offArg0 + lowHalf)
-	f.unless(unix.BPF_JEQ, unix.AF_UNIX, verdict)
+	f.unless(unix.AF_UNIX, verdict)
 	f.load(offArg1 + lowHalf)
 	*f = append(*f, unix.SockFilter{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: 0xf})
-	f.unless(unix.BPF_JEQ, unix.SOCK_STREAM, verdict)
+	f.unless(unix.SOCK_STREAM, verdict)
 	f.load(offNumber)
 }
 
@@ -159,13 +159,13 @@ func (f *program) streamsOnly(verdict uint32) {
 func (f *program) clientsOnly(verdict uint32) {
 	f.jump(unix.BPF_JEQ, unix.SYS_SOCKET, 0, 11)
 	f.load(offArg0 + lowHalf)
-	f.unless(unix.BPF_JEQ, unix.AF_INET, verdict)
+	f.unless(unix.AF_INET, verdict)
 	f.load(offArg1 + lowHalf)
 	*f = append(*f, unix.SockFilter{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: 0xf})
-	f.unless(unix.BPF_JEQ, unix.SOCK_STREAM, verdict)
+	f.unless(unix.SOCK_STREAM, verdict)
 	f.load(offArg2 + lowHalf)
 	f.jump(unix.BPF_JEQ, unix.IPPROTO_IP, 2, 0)
-	f.unless(unix.BPF_JEQ, unix.IPPROTO_TCP, verdict)
+	f.unless(unix.IPPROTO_TCP, verdict)
 	f.load(offNumber)
 }
 
