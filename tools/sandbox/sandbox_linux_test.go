@@ -63,7 +63,7 @@ func boxes(t *testing.T, do func(t *testing.T, b *Box)) {
 }
 
 // reachable copies this program to where every user may read it.
-func reachable(t *testing.T) string {
+func reachable(t testing.TB) string {
 	t.Helper()
 	text, err := os.ReadFile("/proc/self/exe")
 	if err != nil {
@@ -77,7 +77,7 @@ func reachable(t *testing.T) string {
 }
 
 // open gives a folder that the program's user owns.
-func open(t *testing.T) string {
+func open(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/var/tmp", "sandbox")
 	if err != nil {
@@ -290,6 +290,8 @@ func inside(name string) int {
 	switch name {
 	case "x32":
 		syscall.RawSyscall(1<<30|syscall.SYS_GETPID, 0, 0, 0)
+	case "bomb":
+		bomb()
 	case "pair":
 		if _, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0); err != nil {
 			fmt.Fprintln(os.Stderr, err)

@@ -91,8 +91,7 @@ func (m *Masker) decoded(text string, depth int, left *int) (name, form string) 
 		}
 	}
 	table := m.codes
-	var word []byte
-	mixed := byte(0)
+	first, n, mixed := 0, 0, byte(0) // of a word: where it may begin, its letters, their classes
 	for i := 0; i <= len(text); i++ {
 		class := byte(0)
 		if i < len(text) {
@@ -100,18 +99,30 @@ func (m *Masker) decoded(text string, depth int, left *int) (name, form string) 
 		}
 		switch {
 		case class&letter != 0:
-			word, mixed = append(word, text[i]), mixed|class
+			n++
+			mixed |= class
 		case class != 0: // the end of a line, or padding
-		case len(word) > 0:
-			if len(word) >= minCoded && mixed != lower|letter && mixed != upper|letter {
-				if name, form = m.word(word, depth, left); name != "" {
+		default:
+			if n >= minCoded && mixed != lower|letter && mixed != upper|letter {
+				if name, form = m.word(m.letters(text[first:i], n), depth, left); name != "" {
 					return name, form
 				}
 			}
-			word, mixed = word[:0], 0
+			first, n, mixed = i+1, 0, 0
 		}
 	}
 	return "", ""
+}
+
+// letters are the n letters of a code, without what may stand between them.
+func (m *Masker) letters(text string, n int) []byte {
+	word := make([]byte, 0, n)
+	for i := range len(text) {
+		if m.codes[text[i]]&letter != 0 {
+			word = append(word, text[i])
+		}
+	}
+	return word
 }
 
 // Classes of characters of codes. A word of lower or of upper case alone is none.
