@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"tavernsim/tools/sandbox/door"
 	"tavernsim/tools/sandbox/probe"
 )
 
@@ -102,7 +103,7 @@ func (j *job) landlock() error {
 	}
 	defer unix.Close(int(rules))
 	if j.Net && version >= 4 {
-		port := struct{ access, port uint64 }{unix.LANDLOCK_ACCESS_NET_CONNECT_TCP, proxyPort}
+		port := struct{ access, port uint64 }{unix.LANDLOCK_ACCESS_NET_CONNECT_TCP, door.Port}
 		if _, _, no := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, rules, ruleNetPort, uintptr(unsafe.Pointer(&port)), 0, 0, 0); no != 0 {
 			return lost(probe.Network, "Landlock: %w", no)
 		}

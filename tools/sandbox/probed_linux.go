@@ -7,13 +7,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"os"
-	"path/filepath"
-	"strings"
 	"time"
 
+	"tavernsim/tools/sandbox/door"
 	"tavernsim/tools/sandbox/probe"
 )
 
@@ -29,8 +26,8 @@ func (b *Box) try(ctx context.Context, o outer, p Profile) probe.Report {
 	r := probe.Report{Outer: o.name(), Tries: []probe.Try{}}
 	l := probeLimits()
 	task, err := json.Marshal(probe.Task{
-		Hidden: hiddenPaths(b.system), Self: selfPath, Work: Work,
-		Proxy: map[Profile]string{Net: ProxyAddress}[p], Memory: int(l.Memory), FileSize: int(l.FileSize), Disk: int(l.Disk), CPU: int(l.CPU.Seconds()), Open: l.Open,
+		Hidden: probe.HiddenPaths(b.system), Self: selfPath, Work: Work,
+		Proxy: map[Profile]string{Net: door.Address}[p], Memory: int(l.Memory), FileSize: int(l.FileSize), Disk: int(l.Disk), CPU: int(l.CPU.Seconds()), Open: l.Open,
 	})
 	if err != nil {
 		r.Failed, r.Reason = probe.Files, err.Error()
@@ -38,7 +35,7 @@ func (b *Box) try(ctx context.Context, o outer, p Profile) probe.Report {
 	}
 	c := Command{Argv: []string{selfPath, reexecName, "probe", string(task)}, Limits: l}
 	if p == Net {
-		c.Profile, c.Proxy = p, greet
+		c.Profile, c.Proxy = p, probe.Greet
 	}
 	var more []bind
 	if self, err := os.Executable(); err == nil {
@@ -59,40 +56,4 @@ func (b *Box) try(ctx context.Context, o outer, p Profile) probe.Report {
 		}
 	}
 	return r
-}
-
-// hiddenPaths are folders and files of the host that exist and are not listed.
-func hiddenPaths(listed []string) []string {
-	home, _ := os.UserHomeDir()
-	cwd, _ := os.Getwd()
-	self, _ := os.Executable()
-	var out []string
-	for _, p := range []string{home, cwd, self, "/root", "/home", "/var/log", "/etc/shadow", "/etc/passwd", "/etc/hostname", "/run", "/sys", "/boot"} {
-		if filepath.IsAbs(p) && exists(p) && !below(p, listed) && p != "/" && p != "/tmp" && p != "/proc" {
-			out = append(out, p)
-		}
-	}
-	return out
-}
-
-func below(p string, listed []string) bool {
-	for _, l := range listed {
-		if p == l || strings.HasPrefix(p, l+"/") {
-			return true
-		}
-	}
-	return false
-}
-
-// greet is a proxy that says so and no more.
-func greet(l net.Listener) {
-	for {
-		c, err := l.Accept()
-		if err != nil {
-			return
-		}
-		_ = c.SetDeadline(time.Now().Add(grace))
-		_, _ = io.WriteString(c, probe.Greeting)
-		_ = c.Close()
-	}
 }

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io/fs"
@@ -28,12 +29,6 @@ const (
 	// caller serves ([Command.Proxy]).
 	Net Profile = "net"
 )
-
-// ProxyAddress is where a program of the profile net reaches its proxy. Nothing else
-// is there: the address is in the network namespace of the program alone.
-const ProxyAddress = "127.0.0.1:3128"
-
-const proxyPort = 3128
 
 // CheckProfile refuses profiles that are not built, and words that are none.
 func CheckProfile(p Profile) error {
@@ -241,12 +236,7 @@ func (b *Box) Run(ctx context.Context, c Command) (Result, error) {
 	return b.run(ctx, chosen, c)
 }
 
-func (c *Command) profile() Profile {
-	if c.Profile == "" {
-		return Strict
-	}
-	return c.Profile
-}
+func (c *Command) profile() Profile { return cmp.Or(c.Profile, Strict) }
 
 // check refuses what the worker would have to refuse later, with less to say.
 func (c *Command) check() error {

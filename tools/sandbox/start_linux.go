@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"tavernsim/protocol"
+	"tavernsim/tools/sandbox/door"
 	"tavernsim/tools/sandbox/probe"
 	"tavernsim/tools/sandbox/remains"
 )
@@ -120,7 +121,7 @@ func (b *Box) job(c Command, more []bind) job {
 	}
 	j.Env = append([]string{"PATH=" + Path, "HOME=" + Work, "TMPDIR=/tmp", "LANG=C.UTF-8"}, c.Env...)
 	if c.profile() == Net {
-		j.Env = append(j.Env, proxyVariables()...)
+		j.Env = append(j.Env, door.Variables()...)
 	}
 	for _, s := range b.system {
 		j.Binds = append(j.Binds, bind{Source: s, Target: s, System: true})
@@ -151,7 +152,7 @@ type process struct {
 	status   *os.File
 	files    *os.File
 	left     chan []remains.File // has those that were left
-	door     *door               // nil = no proxy
+	door     *door.Door          // nil = no proxy
 }
 
 // late is the end of a stream of a worker that may have no job yet.
@@ -222,7 +223,7 @@ func (p *process) pipes(proxy func(net.Listener)) (theirs []*os.File, err error)
 	pipe(&p.files, &ends[2])
 	if proxy != nil && err == nil {
 		var end *os.File
-		p.door, end, err = openDoor(proxy)
+		p.door, end, err = door.Open(proxy)
 		ends = append(ends, end)
 	}
 	return slices.DeleteFunc(ends, func(f *os.File) bool { return f == nil }), err
@@ -329,6 +330,6 @@ func (p *process) close() {
 		}
 	}
 	if p.door != nil {
-		p.door.close()
+		p.door.Close()
 	}
 }

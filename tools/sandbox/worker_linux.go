@@ -19,6 +19,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"tavernsim/tools/sandbox/door"
 	"tavernsim/tools/sandbox/filter"
 	"tavernsim/tools/sandbox/probe"
 	"tavernsim/tools/sandbox/remains"
@@ -140,7 +141,7 @@ func (j *job) confine() error {
 		return lost(probe.Processes, "not dumpable: %w", err)
 	}
 	if j.Net {
-		if err := j.listen(); err != nil {
+		if err := door.Listen(doorFD, j.View); err != nil {
 			return lost(probe.Network, "a proxy: %w", err)
 		}
 	}
@@ -161,11 +162,7 @@ func (j *job) confine() error {
 	if err := j.landlock(); err != nil {
 		return err
 	}
-	sockets := filter.None
-	if j.Net {
-		sockets = filter.TCP
-	}
-	if err := filter.Apply(sockets); err != nil {
+	if err := filter.Apply(j.Net); err != nil {
 		return lost(probe.Privileges, "seccomp: %w", err)
 	}
 	return nil

@@ -18,15 +18,6 @@ import (
 // (Linux 6.18); later ones do not exist for a program.
 const lastCall = 470
 
-// Sockets says which a program can make.
-type Sockets int
-
-// The kinds of it.
-const (
-	None Sockets = iota // pairs of streams alone
-	TCP                 // streams of IPv4 that connect, too
-)
-
 // deniedCalls give rights, reach what the view hides, or use memory that no limit counts.
 // A program gets "operation not permitted".
 func deniedCalls() []uint32 {
@@ -68,9 +59,10 @@ const (
 )
 
 // Apply lets this thread, and what it starts, make no denied call. It may gain no rights
-// any more (no_new_privs).
-func Apply(s Sockets) error {
-	program := filter(s)
+// any more (no_new_privs). With tcp it can make streams of TCP over IPv4 that connect;
+// without, pairs of streams alone.
+func Apply(tcp bool) error {
+	program := filter(tcp)
 	prog := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
 	if _, _, no := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&prog))); no != 0 {
 		return no
@@ -78,7 +70,7 @@ func Apply(s Sockets) error {
 	return nil
 }
 
-func filter(s Sockets) []unix.SockFilter {
+func filter(tcp bool) []unix.SockFilter {
 	const (
 		kill   = unix.SECCOMP_RET_KILL_PROCESS
 		refuse = unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)
@@ -97,7 +89,7 @@ func filter(s Sockets) []unix.SockFilter {
 	}
 	f.argument(unix.SYS_CLONE, offArg0, unix.BPF_JSET, refuse, namespaceFlags)
 	f.argument(unix.SYS_IOCTL, offArg1, unix.BPF_JEQ, refuse, unix.TIOCSTI, unix.TIOCLINUX, unix.TIOCSETD, unix.TIOCCONS)
-	if s == TCP {
+	if tcp {
 		f.clientsOnly(refuse)
 	} else {
 		f.when(unix.BPF_JEQ, unix.SYS_SOCKET, refuse)

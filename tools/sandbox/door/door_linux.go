@@ -1,6 +1,13 @@
 //go:build amd64 || arm64
 
-package sandbox
+// Package door is the one way by which a program of the sandbox reaches what its owner serves
+// it: the worker makes a listener in the network namespace of the program ([Listen]) and sends
+// it over a pair of sockets to the engine, which serves it ([Open]).
+//
+// # Not here
+//
+// What is served (tools/proxy); that the program reaches nothing else (tools/sandbox).
+package door
 
 import (
 	"fmt"
@@ -11,9 +18,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// door is how the listener of a proxy comes out of the network namespace of its program: the
-// worker makes it there and sends it over a pair of sockets, and the engine serves it.
-type door struct {
+// Address is where a program reaches its door, alone in its network namespace.
+const Address = "127.0.0.1:3128"
+
+// Port is that of Address.
+const Port = 3128
+
+// Door is the engine's side. You must call Close.
+type Door struct {
 	conn net.Conn
 	done chan struct{} // closed when nobody serves any more
 
@@ -22,8 +34,8 @@ type door struct {
 	closed   bool
 }
 
-// openDoor makes a door and the end of the worker. What serves is done when close returns.
-func openDoor(serve func(net.Listener)) (*door, *os.File, error) {
+// Open makes a door and the end of the worker. What serves is done when Close returns.
+func Open(serve func(net.Listener)) (*Door, *os.File, error) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
 		return nil, nil, err
@@ -34,7 +46,7 @@ func openDoor(serve func(net.Listener)) (*door, *os.File, error) {
 	if err != nil {
 		return nil, theirs, err
 	}
-	d := &door{conn: conn, done: make(chan struct{})}
+	d := &Door{conn: conn, done: make(chan struct{})}
 	go func() {
 		defer close(d.done)
 		if l := d.receive(); l != nil {
@@ -45,7 +57,7 @@ func openDoor(serve func(net.Listener)) (*door, *os.File, error) {
 }
 
 // receive waits for the listener; nil = the worker is gone, or sent none, which shows elsewhere.
-func (d *door) receive() net.Listener {
+func (d *Door) receive() net.Listener {
 	rights := make([]byte, unix.CmsgSpace(4))
 	_, n, _, _, err := d.conn.(*net.UnixConn).ReadMsgUnix(make([]byte, 1), rights)
 	if err != nil {
@@ -75,8 +87,8 @@ func (d *door) receive() net.Listener {
 	return l
 }
 
-// close ends the listener, and waits for whoever serves it.
-func (d *door) close() {
+// Close ends the listener, and waits for whoever serves it.
+func (d *Door) Close() {
 	d.conn.Close()
 	d.mu.Lock()
 	d.closed = true
@@ -87,18 +99,18 @@ func (d *door) close() {
 	<-d.done
 }
 
-// proxyVariables are how programs are told of their proxy.
-func proxyVariables() (env []string) {
+// Variables are how programs are told of their proxy.
+func Variables() (env []string) {
 	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"} {
-		env = append(env, name+"=http://"+ProxyAddress)
+		env = append(env, name+"=http://"+Address)
 	}
 	return append(env, "NO_PROXY=", "no_proxy=", "NODE_USE_ENV_PROXY=1")
 }
 
-// listen makes the listener of the proxy and sends it to the engine. The worker does so
-// while it still may.
-func (j *job) listen() error {
-	if j.View {
+// Listen makes the listener and sends it to the engine, by the end that Open made. The worker
+// does so while it still may. raise says that the loopback interface is not up yet.
+func Listen(end int, raise bool) error {
+	if raise {
 		if err := raiseLoopback(); err != nil {
 			return fmt.Errorf("raise the loopback interface: %w", err)
 		}
@@ -108,14 +120,14 @@ func (j *job) listen() error {
 		return err
 	}
 	defer unix.Close(l)
-	if err := unix.Bind(l, &unix.SockaddrInet4{Port: proxyPort, Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+	if err := unix.Bind(l, &unix.SockaddrInet4{Port: Port, Addr: [4]byte{127, 0, 0, 1}}); err != nil {
 		return err
 	}
 	if err := unix.Listen(l, 64); err != nil {
 		return err
 	}
-	defer unix.Close(doorFD)
-	return unix.Sendmsg(doorFD, []byte{0}, unix.UnixRights(l), nil, 0)
+	defer unix.Close(end)
+	return unix.Sendmsg(end, []byte{0}, unix.UnixRights(l), nil, 0)
 }
 
 func raiseLoopback() error {
