@@ -40,7 +40,8 @@ func newKBSearch(e *env) *cobra.Command {
 		Use:   "search PROJECT BASE WORDS...",
 		Short: "Search a knowledge base, as QueryKnowledgeBaseTool does",
 		Long: `Search a knowledge base of a project, as QueryKnowledgeBaseTool does, and print
-score, id and title of the entries that it finds, the best first.
+score, id and title of the entries that it finds, the best first. No time passes:
+the age of entries does not count.
 
 Exit codes: 0 searched, 2 usage, 3 the project has faults, 4 no such project or base.`,
 		Example: "  simd kb search my-project herbal_lore cure for fever\n  simd kb search my-project herbal_lore fever --tag herb --json",

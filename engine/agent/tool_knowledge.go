@@ -39,6 +39,7 @@ func (t *Turn) queryKnowledge(p tool.Params) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	q.Now = t.wake.Now
 	out := []any{}
 	for _, access := range t.readable(kb) {
 		base, ok := t.bases.Base(access.ID)
