@@ -19,6 +19,9 @@ import (
 // child runs the callers, or goes on with them.
 func child(where string) error {
 	dir, port, _ := strings.Cut(where, " ")
+	if hooks, ok := strings.CutPrefix(port, "hooks "); ok {
+		return hooksChild(dir, hooks)
+	}
 	port, tasks := strings.CutSuffix(port, " tasks")
 	p, err := load(port, asTasks(tasks)...)
 	if err != nil {
@@ -120,15 +123,20 @@ func TestKill(t *testing.T) {
 	t.Logf("%d kills, %d requests repeated, %d outcomes unknown", kills, again, unknown)
 }
 
-// killed runs the callers in processes that are killed, to their end.
-func killed(t *testing.T, tasks bool) (server *counting, s *scenestest.Scene, kills int) {
+// chance is that of a test; SIMD_TEST_SEED repeats it.
+func chance(t *testing.T) *rand.Rand {
+	t.Helper()
 	seed := uint64(time.Now().UnixNano())
 	if s := os.Getenv("SIMD_TEST_SEED"); s != "" {
 		seed, _ = strconv.ParseUint(s, 10, 64)
 	}
 	t.Logf("repeat with SIMD_TEST_SEED=%d", seed)
-	rng := rand.New(rand.NewPCG(seed, 0))
-	most := 60
+	return rand.New(rand.NewPCG(seed, 0))
+}
+
+// killed runs the callers in processes that are killed, to their end.
+func killed(t *testing.T, tasks bool) (server *counting, s *scenestest.Scene, kills int) {
+	rng, most := chance(t), 60
 	if testing.Short() {
 		most = 6
 	}

@@ -103,7 +103,7 @@ otherwise: {text: "{{range .variables.observations}}{{.kind}} {{.value}}; {{end}
 
 func loadAround(t testing.TB, fail string) *project.Project {
 	t.Helper()
-	p, err := scenestest.Load(scenestest.Files(scenestest.Base(), txtar.Parse([]byte(strings.ReplaceAll(around, "FAIL", fail)))), nil)
+	p, err := projectAround(fail)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,6 +113,10 @@ func loadAround(t testing.TB, fail string) *project.Project {
 		}
 	}
 	return p
+}
+
+func projectAround(fail string) (*project.Project, error) {
+	return scenestest.Load(scenestest.Files(scenestest.Base(), txtar.Parse([]byte(strings.ReplaceAll(around, "FAIL", fail)))), nil)
 }
 
 // Hooks of turns, workflows and the scene are asked in their order, what they say is checked
