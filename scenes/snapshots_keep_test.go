@@ -30,12 +30,13 @@ var derived = map[string]string{
 	"agenda.slot.queuedAt": "its place in the agenda", "agenda.slot.hurries": "its place in the agenda",
 	"agenda.slot.toldWave": noTurn, "agenda.slot.last": noTurn, "agenda.slot.came": noTurn, "agenda.slot.wokeWave": noTurn, "agenda.slot.heardOf": "told by the agent",
 	"agenda.blocking.waiters": "made of the waits", "agenda.slot.blocked": "made of the waits",
-	"agent.own.size":        "counted when the private state changes next",
+	"private.State.size":    "counted when the private state changes next",
 	"agent.heardMarks.Lost": "set by loading: the payload of an ephemeral event is nowhere",
 	"bus.State.cfg":         "of the definition", "bus.State.subscribers": "of the definition", "bus.State.ordinals": "of the definition", "bus.State.defined": "of the definition",
 	"bus.State.filters": "made of the subscriptions", "bus.State.index": "made of the subscriptions", "bus.State.perAgent": "made of the changes",
 	"bus.holds.queue":      "made of the holds",
 	"bus.hold.place":       "its place in the queue",
+	"tooltask.State.used":  "of the memory of a list",
 	"throttle.Table.fixed": "of the definition", "throttle.Table.keys": "of the definition", "throttle.counted.swept": "when it was tidied up last",
 }
 
@@ -45,10 +46,10 @@ const noTurn = "asked about turns that were in flight"
 
 // unset are fields that no run here sets, with the reason.
 var unset = map[string]string{
-	"bus.holdKey.text": "of a host's middleware, which no run directory holds; engine/bus tests it",
-	"agent.Goal.KB":    "no fact sets it yet",
+	"bus.holdKey.text":  "of a host's middleware, which no run directory holds; engine/bus tests it",
+	"agentfact.Goal.KB": "no fact sets it yet",
 
-	"agent.heldOutcome.Artifact": "no run here has a store of artifacts; engine/agent tests it",
+	"agentfact.HeldOutcome.Artifact": "no run here has a store of artifacts; engine/agent tests it",
 }
 
 // values have an encoding and tests of their own.

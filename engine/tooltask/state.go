@@ -289,7 +289,7 @@ func (s *State) add(t *Task) {
 
 func (s *State) close(p Past) {
 	if i := slices.IndexFunc(s.Open, func(t *Task) bool { return t.ID == p.ID }); i >= 0 {
-		s.Open, s.used = slices.Concat(s.Open[:i], s.Open[i+1:]), nil
+		s.Open, s.used = slices.Delete(slices.Clone(s.Open), i, i+1), nil
 	}
 	s.Past = append(slices.Clip(s.Past[max(0, len(s.Past)+1-maxEnded):]), p)
 }
