@@ -16,9 +16,9 @@ import (
 // server.
 func BenchmarkCall(b *testing.B) {
 	params := map[string]any{"say": "x"}
-	bare := func(transport sdk.Transport) func(*testing.B) {
+	bare := func(transport func() sdk.Transport) func(*testing.B) {
 		return func(b *testing.B) {
-			c, err := sdk.NewClient(&sdk.Implementation{Name: "bare", Version: "1"}, nil).Connect(b.Context(), transport, nil)
+			c, err := sdk.NewClient(&sdk.Implementation{Name: "bare", Version: "1"}, nil).Connect(b.Context(), transport(), nil)
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -49,8 +49,10 @@ func BenchmarkCall(b *testing.B) {
 		b.Fatal(err)
 	}
 	b.Run("stdio", ours(command(b, "answers"), options(b)))
-	b.Run("stdio-bare", bare(&sdk.CommandTransport{Command: exec.Command(self, "serve", "answers")}))
+	b.Run("stdio-bare", bare(func() sdk.Transport { return &sdk.CommandTransport{Command: exec.Command(self, "serve", "answers")} }))
 	web := webServer(b, saying("answers"))
 	b.Run("http", ours(web, Options{}))
-	b.Run("http-bare", bare(&sdk.StreamableClientTransport{Endpoint: web.URL, DisableStandaloneSSE: true}))
+	b.Run("http-bare", bare(func() sdk.Transport {
+		return &sdk.StreamableClientTransport{Endpoint: web.URL, DisableStandaloneSSE: true}
+	}))
 }
