@@ -15,6 +15,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -156,6 +157,7 @@ func (j *job) confine() error {
 	if err := dropRights(); err != nil {
 		return err
 	}
+	startThreads()
 	if err := j.Limits.set(); err != nil {
 		return err
 	}
@@ -166,6 +168,26 @@ func (j *job) confine() error {
 		return lost(probe.Privileges, "seccomp: %w", err)
 	}
 	return nil
+}
+
+// startThreads starts the threads that the runtime may want while the worker waits: below the
+// limit of processes, which the program may exhaust, a thread that cannot be started ends the
+// worker.
+func startThreads() {
+	const spare = 4
+	var started sync.WaitGroup
+	rest := make(chan struct{})
+	for range spare {
+		started.Add(1)
+		go func() {
+			runtime.LockOSThread() // a thread of its own, which is idle later
+			defer runtime.UnlockOSThread()
+			started.Done()
+			<-rest
+		}()
+	}
+	started.Wait()
+	close(rest)
 }
 
 // exec starts the program in a session of its own, with three descriptors. Its terminal,
