@@ -160,7 +160,7 @@ const maxPackage = 1500
 // a package smaller writes the new size here.
 func larger() map[string]int {
 	return map[string]int{
-		"cmd/simd":            6500,
+		"cmd/simd":            5200,
 		"engine/agent":        4650,
 		"engine/bus":          2290,
 		"engine/expr":         2250,

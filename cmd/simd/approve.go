@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tavernsim/internal/show"
 	"tavernsim/internal/terminal"
 	"tavernsim/protocol"
 	"tavernsim/scenes/run/rundir"
@@ -123,7 +124,7 @@ func (o *approveOptions) list(e *env, dir string) error {
 		return err
 	}
 	if o.json {
-		return writeJSON(e.out, append([]approvals.Question{}, open...))
+		return show.JSON(e.out, append([]approvals.Question{}, open...))
 	}
 	for _, q := range open {
 		fmt.Fprintf(e.out, "%s  until %s  %s %s: %s\n", q.ID, q.Until.Local().Format(time.TimeOnly), q.Scene, terminal.Plain(q.Agent), terminal.Plain(q.Tool))

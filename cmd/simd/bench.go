@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tavernsim/internal/bench"
+	"tavernsim/internal/show"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 )
@@ -122,7 +123,7 @@ func (o *benchOptions) run(ctx context.Context, e *env) error {
 func (o *benchOptions) show(w io.Writer, d bench.Deliberation, l bench.Limits) error {
 	switch {
 	case o.json:
-		return writeJSON(w, map[string]any{"deliberation": d, "limits": l})
+		return show.JSON(w, map[string]any{"deliberation": d, "limits": l})
 	case o.gobench:
 		_, err := fmt.Fprintf(w, "BenchmarkDeliberation/agents=%d/durability=%s %d %.0f ns/op %.0f deliberations/s %.0f cpu-ns/op %.0f journal-B/op %.1f allocs/op %.0f B/op %.0f B/agent %.0f p99-ns %.2f x-floor\n",
 			d.Agents, d.Durability, d.Deliberations, d.NsPer, d.PerSecond, d.CPUNsPer, d.BytesPer, d.AllocsPer, d.AllocBytesPer, d.MemoryPerAgent, d.P99*1e9, l.Ratio)

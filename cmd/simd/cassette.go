@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tavernsim/internal/terminal"
 	"tavernsim/llm/replay"
 	"tavernsim/protocol"
 	"tavernsim/scenes/run/rundir"
@@ -84,6 +85,6 @@ func (o *cassetteOptions) export(ctx context.Context, e *env, dir string) (err e
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(e.err, "%s answers in %s\n", thousands(int64(n)), name)
+	fmt.Fprintf(e.err, "%s answers in %s\n", terminal.Thousands(n), name)
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tavernsim/internal/show"
 	"tavernsim/protocol"
 	"tavernsim/scenes/run/rundir"
 	"tavernsim/tools/sandbox/summary"
@@ -73,7 +74,7 @@ not empty, 8 damaged.`,
 }
 
 func (o *doctorOptions) run(cmd *cobra.Command, e *env, dir string) (err error) {
-	say, done := working(e.err, o.quiet)
+	say, done := show.Work(e.err, o.quiet)
 	var d *rundir.Diagnosis
 	if o.repair == "" {
 		d, err = rundir.Examine(cmd.Context(), dir, say)
@@ -102,7 +103,7 @@ func (o *doctorOptions) run(cmd *cobra.Command, e *env, dir string) (err error) 
 
 func (o *doctorOptions) show(e *env, d *rundir.Diagnosis) error {
 	if o.json {
-		return writeJSON(e.out, d)
+		return show.JSON(e.out, d)
 	}
 	writeDiagnosis(e.out, d)
 	if r := d.Repaired; r != nil {

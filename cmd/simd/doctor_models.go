@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tavernsim/internal/show"
 	"tavernsim/protocol"
 	"tavernsim/scenes/run/probe"
 	"tavernsim/scenes/run/runner"
@@ -67,7 +68,7 @@ func (o *doctorModelsOptions) run(ctx context.Context, e *env, dir string) error
 		all = append(all, models...)
 	}
 	if o.json {
-		if err := writeJSON(e.out, all); err != nil {
+		if err := show.JSON(e.out, all); err != nil {
 			return err
 		}
 	} else {
@@ -96,6 +97,10 @@ func writeTried(w io.Writer, all []probe.Tried) {
 		if t.Vectors > 0 {
 			found = fmt.Sprintf("%s gives vectors of %d dimensions, %d tokens", t.Answered, t.Vectors, t.Tokens)
 		}
-		fmt.Fprintf(w, "ok      %s: %s: %s in %.0f ms%s\n", t.Endpoint, what, found, t.Millis, said(t.Price, "; %s"))
+		found += fmt.Sprintf(" in %.0f ms", t.Millis)
+		if t.Price != "" {
+			found += "; " + t.Price
+		}
+		fmt.Fprintf(w, "ok      %s: %s: %s\n", t.Endpoint, what, found)
 	}
 }

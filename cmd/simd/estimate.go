@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"tavernsim/internal/show"
 	"tavernsim/internal/terminal"
 	"tavernsim/llm/price"
 	"tavernsim/scenes/run/estimate"
@@ -40,7 +41,7 @@ func (o *runOptions) sayEstimate(ctx context.Context, e *env, dir string, opt ru
 	case ctx.Err() != nil:
 		return &exit{code: exitInterrupted}
 	case o.json:
-		return writeJSON(e.out, r)
+		return show.JSON(e.out, r)
 	}
 	return writeEstimate(e.out, r)
 }
@@ -49,15 +50,15 @@ func writeEstimate(w io.Writer, r *estimate.Report) error {
 	var b strings.Builder
 	for i := range r.Scenes {
 		s := &r.Scenes[i]
-		fmt.Fprintf(&b, "%s  %s for %s of scene time; %s played for %s with scripts\n", s.Scene, plural(s.Agents, "agent"), terminal.Span(s.Seconds), thousands(int64(s.Played)), terminal.Span(s.PlayedSeconds))
+		fmt.Fprintf(&b, "%s  %s for %s of scene time; %s played for %s with scripts\n", s.Scene, terminal.Plural(s.Agents, "agent"), terminal.Span(s.Seconds), terminal.Thousands(s.Played), terminal.Span(s.PlayedSeconds))
 		if len(s.Models) == 0 {
 			fmt.Fprintln(&b, "  no model at an endpoint would be asked: it costs nothing")
 		}
 		for k := range s.Models {
 			m := &s.Models[k]
 			fmt.Fprintf(&b, "  %s: %s at %s, %s\n", m.Model, m.Asked, m.Endpoint, m.Price)
-			fmt.Fprintf(&b, "    expected  %s calls  tokens in=%s out=%s%s\n", thousands(m.Calls), human(float64(m.Input)), human(float64(m.Output)), inDollars(m, m.Cost, fmt.Sprintf(" (%s to %s)", price.Dollars(m.Low), price.Dollars(m.High))))
-			fmt.Fprintf(&b, "    at most   %s calls  tokens in=%s out=%s%s\n", thousands(m.Calls), human(float64(m.MaxInput)), human(float64(m.MaxOutput)), inDollars(m, m.Worst, ""))
+			fmt.Fprintf(&b, "    expected  %s calls  tokens in=%s out=%s%s\n", terminal.Thousands(m.Calls), terminal.Short(float64(m.Input)), terminal.Short(float64(m.Output)), inDollars(m, m.Cost, fmt.Sprintf(" (%s to %s)", price.Dollars(m.Low), price.Dollars(m.High))))
+			fmt.Fprintf(&b, "    at most   %s calls  tokens in=%s out=%s%s\n", terminal.Thousands(m.Calls), terminal.Short(float64(m.MaxInput)), terminal.Short(float64(m.MaxOutput)), inDollars(m, m.Worst, ""))
 		}
 	}
 	fmt.Fprintf(&b, "total: %s expected, %s at most\n", price.Dollars(r.Cost), price.Dollars(r.Worst))
@@ -77,7 +78,7 @@ func writeEstimate(w io.Writer, r *estimate.Report) error {
 // writeBudget says whether a budget would suffice.
 func writeBudget(w io.Writer, x *estimate.Budget) {
 	say := func(s rundir.Spent) string {
-		return fmt.Sprintf("%s tokens, %s calls, %s", human(float64(s.Tokens)), thousands(s.Calls), price.Dollars(s.Nano))
+		return fmt.Sprintf("%s tokens, %s calls, %s", terminal.Short(float64(s.Tokens)), terminal.Thousands(s.Calls), price.Dollars(s.Nano))
 	}
 	verdict := map[string]string{estimate.Suffices: "suffices", estimate.Perhaps: "suffices for what is expected, and not for the most", estimate.TooSmall: "does not suffice"}[x.Suffices]
 	fmt.Fprintf(w, "budget of %s (%s) %s: %s expected, %s at most\n", strings.Replace(x.Ledger, ":", " ", 1), x.Budget, verdict, say(x.Expected), say(x.Worst))

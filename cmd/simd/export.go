@@ -10,10 +10,10 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 
+	"tavernsim/internal/show"
 	"tavernsim/internal/terminal"
 	"tavernsim/scenes/view/export"
 	"tavernsim/scenes/view/inspect"
@@ -127,18 +127,14 @@ func (o *exportOptions) run(ctx context.Context, e *env, dir string) error {
 // noteBeginning says that the tables do not begin where the run began.
 func (o *exportOptions) noteBeginning(w io.Writer, scene *inspect.Scene) {
 	if begin := scene.Journal().Begin(); begin.Number > 0 && o.since == "" && !o.quiet {
-		fmt.Fprintf(w, "the kept history begins with wave %s, fact %s: what came before was dropped\n", number(begin.Number+1), number(begin.Last+1))
+		fmt.Fprintf(w, "the kept history begins with wave %s, fact %s: what came before was dropped\n", terminal.Thousands(begin.Number+1), terminal.Thousands(begin.Last+1))
 	}
 }
 
 func (o *exportOptions) table(ctx context.Context, e *env, scene *inspect.Scene, table string, format export.Format, dir string) error {
 	opt := export.Options{Span: inspect.Span{Since: o.since, Until: o.until}, Kinds: o.kinds, Agents: o.agents, Paths: o.paths, RunDir: dir}
-	progress := &exportProgress{w: e.err, table: table, last: time.Now()}
-	if !o.quiet {
-		scene.Progress = progress.show
-	}
 	if o.out == "-" {
-		done, err := export.Write(ctx, scene, table, format, opt, e.out)
+		done, err := o.write(ctx, e, scene, table, format, opt, e.out)
 		if err == nil && done.Rows == 0 && !o.quiet {
 			fmt.Fprintf(e.err, "%s: no rows\n", table)
 		}
@@ -152,7 +148,7 @@ func (o *exportOptions) table(ctx context.Context, e *env, scene *inspect.Scene,
 	if err != nil {
 		return err
 	}
-	done, err := export.Write(ctx, scene, table, format, opt, file)
+	done, err := o.write(ctx, e, scene, table, format, opt, file)
 	if err != nil {
 		file.Drop()
 		return err
@@ -161,7 +157,7 @@ func (o *exportOptions) table(ctx context.Context, e *env, scene *inspect.Scene,
 		return err
 	}
 	if !o.quiet {
-		fmt.Fprintf(e.err, "%s: %s rows in %s\n", table, thousands(done.Rows), name)
+		fmt.Fprintf(e.err, "%s: %s rows in %s\n", table, terminal.Thousands(done.Rows), name)
 	}
 	if table == "artifacts" && name != o.out {
 		return o.files(e, scene, opt)
@@ -169,12 +165,22 @@ func (o *exportOptions) table(ctx context.Context, e *env, scene *inspect.Scene,
 	return nil
 }
 
+// write says meanwhile how far it is.
+func (o *exportOptions) write(ctx context.Context, e *env, scene *inspect.Scene, table string, format export.Format, opt export.Options, to io.Writer) (export.Written, error) {
+	say, clear := show.Work(e.err, o.quiet)
+	defer clear()
+	if say != nil {
+		scene.Progress = func(read, total uint64) { say(table, "reading the journal", read, total) }
+	}
+	return export.Write(ctx, scene, table, format, opt, to)
+}
+
 // files copies the artifacts of the table.
 func (o *exportOptions) files(e *env, scene *inspect.Scene, opt export.Options) error {
 	folder := filepath.Join(o.out, "artifacts")
 	n, err := export.Files(scene, opt, folder, o.force)
 	if err == nil && n > 0 && !o.quiet {
-		fmt.Fprintf(e.err, "artifacts: %s files in %s\n", number(n), folder)
+		fmt.Fprintf(e.err, "artifacts: %s files in %s\n", terminal.Thousands(n), folder)
 	}
 	return err
 }
@@ -190,20 +196,4 @@ func (o *exportOptions) file(table string, format export.Format) (string, error)
 		return "", fmt.Errorf("export: %w", err)
 	}
 	return filepath.Join(o.out, table+"."+string(format)), nil
-}
-
-// exportProgress writes a line now and then.
-type exportProgress struct {
-	w     io.Writer
-	table string
-	last  time.Time
-}
-
-const exportEvery = 2 * time.Second
-
-func (p *exportProgress) show(done, total uint64) {
-	if now := time.Now(); now.Sub(p.last) >= exportEvery {
-		p.last = now
-		fmt.Fprintf(p.w, "%s: %s of %s facts\n", p.table, thousands(int64(done)), thousands(int64(total)))
-	}
 }

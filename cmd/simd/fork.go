@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tavernsim/internal/show"
 	"tavernsim/protocol"
 	"tavernsim/scenes/run/rundir"
 	"tavernsim/scenes/run/runner"
@@ -64,7 +65,7 @@ func (o *forkOptions) run(cmd *cobra.Command, e *env, dir, out string) error {
 		opt.Seed = &o.seed
 	}
 	opt.Version, opt.Args = version().Version, e.args
-	say, done := working(e.err, o.quiet)
+	say, done := show.Work(e.err, o.quiet)
 	opt.Progress, opt.Model = say, runner.ReadModel
 	m, err := rundir.Fork(dir, out, opt)
 	done()
@@ -72,7 +73,7 @@ func (o *forkOptions) run(cmd *cobra.Command, e *env, dir, out string) error {
 		return err
 	}
 	if o.json {
-		return writeJSON(e.out, m)
+		return show.JSON(e.out, m)
 	}
 	for _, id := range protocol.SortedKeys(m.Fork.Scenes) {
 		cut := m.Fork.Scenes[id]

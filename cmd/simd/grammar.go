@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tavernsim/internal/show"
 	"tavernsim/protocol"
 	"tavernsim/tam"
 	"tavernsim/tam/toolsxml"
@@ -40,7 +41,7 @@ func newToolsXML(e *env) *cobra.Command {
 
 // newGrammar is a command that parses a file or standard input. Diagnostics are
 // results: it fails only when it cannot read its input.
-func newGrammar(e *env, name, short, example string, parse func(string) any, show func(string) string) *cobra.Command {
+func newGrammar(e *env, name, short, example string, parse func(string) any, draw func(string) string) *cobra.Command {
 	var pretty bool
 	c := &cobra.Command{
 		Use:     name + " [FILE|-]",
@@ -54,10 +55,10 @@ func newGrammar(e *env, name, short, example string, parse func(string) any, sho
 				return err
 			}
 			if pretty {
-				_, err := io.WriteString(e.out, show(text))
+				_, err := io.WriteString(e.out, draw(text))
 				return err
 			}
-			return writeJSON(e.out, parse(text))
+			return show.JSON(e.out, parse(text))
 		},
 	}
 	c.Flags().BoolVar(&pretty, "pretty", false, "show the source with every problem underlined")

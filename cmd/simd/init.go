@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tavernsim/internal/show"
 	"tavernsim/internal/source"
 	"tavernsim/protocol"
 	"tavernsim/scenes/examples"
@@ -80,7 +81,7 @@ func (o *initOptions) show(e *env) error {
 		all = append(all, template{name, p.Definition.Description})
 	}
 	if o.json {
-		return writeJSON(e.out, all)
+		return show.JSON(e.out, all)
 	}
 	for _, t := range all {
 		fmt.Fprintf(e.out, "%-10s %s\n", t.Name, t.Description)

@@ -1,18 +1,16 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"tavernsim/internal/terminal"
+	"tavernsim/internal/show"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/project"
 	"tavernsim/scenes/view/inspect"
@@ -176,7 +174,7 @@ func (o *inspectOptions) run(e *env, flags *pflag.FlagSet, args []string) error 
 	if err := v.check(flags, rest); err != nil {
 		return usageError{err}
 	}
-	x := &inspecting{env: e, o: o, flags: flags, dir: args[0]}
+	x := &inspecting{env: e, o: o, flags: flags, to: show.Scene{Out: e.out, Err: e.err, JSON: o.json, Dir: args[0], Limit: o.limit}}
 	if o.follow {
 		return asUsage(x.follow(v, rest))
 	}
@@ -249,20 +247,18 @@ func flagNames(names []string) string {
 // inspecting is one look at a run.
 type inspecting struct {
 	*env
+	to    show.Scene // what is seen goes there
 	o     *inspectOptions
 	flags *pflag.FlagSet
-	dir   string
 	run   *inspect.Run
 	scene *inspect.Scene
-	begun time.Time
-	lost  bool // a scene's journal lost its end
-	paint terminal.Paint
-	live  *following // nil = the run is looked at once
+	from  uint64 // first fact to show, of a run that is followed
+	lost  bool   // a scene's journal lost its end
 }
 
 // look opens the run for the view and closes it again.
 func (x *inspecting) look(v *view, args []string) (err error) {
-	if x.run, err = inspect.Open(x.dir); err != nil {
+	if x.run, err = inspect.Open(x.to.Dir); err != nil {
 		return err
 	}
 	defer func() {
@@ -270,18 +266,15 @@ func (x *inspecting) look(v *view, args []string) (err error) {
 			err = &exit{code: exitDivergence}
 		}
 	}()
-	x.paint = terminal.NewPaint(x.out)
 	if v.name == "summary" && x.o.scene == "" {
 		return x.summaries()
 	}
 	if err := x.enter(x.o.scene); err != nil {
 		return err
 	}
-	progress := newReading(x.err, x.o.quiet)
-	if progress != nil {
-		x.scene.Progress = progress.read
-		defer progress.clear()
-	}
+	read, clear := show.Reading(x.err, x.o.quiet)
+	defer clear()
+	x.scene.Progress = read
 	return v.run(x, args)
 }
 
@@ -289,8 +282,8 @@ func (x *inspecting) enter(id string) (err error) {
 	if x.scene, err = x.run.Scene(id); err != nil {
 		return err
 	}
-	x.lost = warnLost(x.err, x.dir, x.scene) || x.lost
-	x.begun, err = x.scene.Begun()
+	x.lost = warnLost(x.err, x.to.Dir, x.scene) || x.lost
+	x.to.Begun, err = x.scene.Begun()
 	return err
 }
 
@@ -313,12 +306,10 @@ func (x *inspecting) summaries() error {
 		if i > 0 && !x.o.json {
 			fmt.Fprintln(x.out)
 		}
-		progress := newReading(x.err, x.o.quiet)
-		if progress != nil {
-			x.scene.Progress = progress.read
-		}
+		read, clear := show.Reading(x.err, x.o.quiet)
+		x.scene.Progress = read
 		err := x.summary(nil)
-		progress.clear()
+		clear()
 		if err != nil {
 			return err
 		}
@@ -327,92 +318,5 @@ func (x *inspecting) summaries() error {
 }
 
 func (x *inspecting) span() inspect.Span {
-	span := inspect.Span{Since: x.o.since, Until: x.o.until, Waves: x.o.wave}
-	if x.live != nil {
-		span.From = x.live.from
-	}
-	return span
-}
-
-// defaultRows is how many rows a list shows to people.
-const defaultRows = 50
-
-// limit is how many rows are asked for: one more than are shown, to know whether
-// there are more.
-func (x *inspecting) limit() (ask, show int) {
-	switch {
-	case x.live != nil:
-		return max(x.o.limit, 0), 0
-	case x.o.limit > 0 && x.o.json:
-		return x.o.limit, x.o.limit
-	case x.o.limit > 0:
-		return x.o.limit + 1, x.o.limit
-	case x.o.limit == 0 || x.o.json:
-		return 0, 0
-	}
-	return defaultRows + 1, defaultRows
-}
-
-// list shows lines that a view hands over, as a table or as JSON lines.
-func list[T any](x *inspecting, t *terminal.Table, none string, read func(limit int, yield func(T) error) error, row func(*terminal.Table, T)) error {
-	ask, show := x.limit()
-	enc := json.NewEncoder(x.out)
-	enc.SetEscapeHTML(false)
-	n := 0
-	if x.live != nil {
-		if x.live.table == nil {
-			x.live.table = t
-		}
-		t = x.live.table
-		defer func() { x.live.shown += n }()
-	}
-	err := read(ask, func(line T) error {
-		n++
-		switch {
-		case x.live != nil && x.live.ctx.Err() != nil:
-			return x.live.ctx.Err()
-		case x.o.json:
-			return enc.Encode(line)
-		case show > 0 && n > show:
-			return nil
-		}
-		row(t, line)
-		return t.Err()
-	})
-	if err == nil {
-		err = t.Flush()
-	}
-	switch {
-	case err != nil:
-		return err
-	case n == 0 && x.live == nil:
-		fmt.Fprintln(x.err, none)
-	case x.o.json:
-	case show > 0 && n > show:
-		fmt.Fprintf(x.err, "the first %d; there are more: --limit N, --limit 0 for all\n", show)
-	}
-	return nil
-}
-
-// since is a time of the run as an offset from its start.
-func (x *inspecting) since(text string) string {
-	t, err := time.Parse(time.RFC3339Nano, text)
-	if err != nil {
-		return text
-	}
-	return "+" + offset(t.Sub(x.begun))
-}
-
-// offset is a span as --at takes it, without zeros at its end.
-func offset(d time.Duration) string {
-	if d > time.Second {
-		d = d.Round(time.Millisecond)
-	}
-	s := d.String()
-	for _, zero := range []string{"m0s", "h0m"} {
-		if strings.HasSuffix(s, zero) {
-			s = s[:len(s)-2]
-		}
-	}
-	return s
+	return inspect.Span{Since: x.o.since, Until: x.o.until, Waves: x.o.wave, From: x.from}
 }

@@ -7,18 +7,10 @@ import (
 	"os/signal"
 	"syscall"
 
-	"tavernsim/internal/terminal"
+	"tavernsim/internal/show"
 	"tavernsim/scenes/view/follow"
 	"tavernsim/scenes/view/inspect"
 )
-
-// following is what a list knows between two looks at a run that grows.
-type following struct {
-	ctx   context.Context // ends with a signal
-	from  uint64          // first fact to show
-	shown int
-	table *terminal.Table // of the first look: one headline, one width of columns
-}
 
 var errEnough = errors.New("enough rows")
 
@@ -29,17 +21,17 @@ func (x *inspecting) follow(v *view, args []string) error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	x.live, x.paint = &following{ctx: ctx}, terminal.NewPaint(x.out)
+	x.to.Live = &show.Live{Ctx: ctx}
 	left := x.o.limit
-	err := follow.Run(ctx, follow.Options{Dir: x.dir, Scene: x.o.scene, All: x.o.since != "", Alone: x.tellAlone}, func(s *inspect.Scene, from uint64) (err error) {
-		x.scene, x.live.from, x.o.limit = s, from, left-x.live.shown
+	err := follow.Run(ctx, follow.Options{Dir: x.to.Dir, Scene: x.o.scene, All: x.o.since != "", Alone: x.tellAlone}, func(s *inspect.Scene, from uint64) (err error) {
+		x.scene, x.from, x.to.Limit = s, from, left-x.to.Live.Shown
 		if !x.lost {
-			x.lost = warnLost(x.err, x.dir, s)
+			x.lost = warnLost(x.err, x.to.Dir, s)
 		}
-		if x.begun, err = s.Begun(); err == nil {
+		if x.to.Begun, err = s.Begun(); err == nil {
 			err = v.run(x, args)
 		}
-		if err == nil && left > 0 && x.live.shown >= left {
+		if err == nil && left > 0 && x.to.Live.Shown >= left {
 			err = errEnough
 		}
 		return err
@@ -57,6 +49,6 @@ func (x *inspecting) follow(v *view, args []string) error {
 
 func (x *inspecting) tellAlone() {
 	if !x.o.quiet {
-		fmt.Fprintf(x.err, "no process runs it; waiting for simd run --resume %s, or Ctrl-C\n", x.dir)
+		fmt.Fprintf(x.err, "no process runs it; waiting for simd run --resume %s, or Ctrl-C\n", x.to.Dir)
 	}
 }

@@ -9,10 +9,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"tavernsim/internal/doctest"
-	"tavernsim/internal/terminal"
 )
 
 var update = flag.Bool("update", false, "rewrite the expectations in testdata")
@@ -110,34 +108,4 @@ func TestInspectGoldens(t *testing.T) {
 			t.Errorf("inspect %s prints\n%s\nwant (%s; go test ./cmd/simd -run Goldens -update)\n%s", args, out, file, want)
 		}
 	}
-}
-
-func TestSpark(t *testing.T) {
-	if got := terminal.Spark([]int64{0, 1, 50, 100, 1000}); got != " ▁▁▁█" {
-		t.Errorf("%q", got)
-	}
-	if got := terminal.Spark(nil); got != "" {
-		t.Errorf("%q", got)
-	}
-}
-
-func TestOffsets(t *testing.T) {
-	for text, want := range map[string]string{
-		"2000-01-01T00:00:00Z": "+0s", "2000-01-01T01:00:00Z": "+1h", "2000-01-01T00:01:10Z": "+1m10s", "2000-01-01T10:00:00.25Z": "+10h0m0.25s", "": "",
-	} {
-		x := &inspecting{}
-		x.begun = mustTime(t, "2000-01-01T00:00:00Z")
-		if got := x.since(text); got != want {
-			t.Errorf("%s: %s, want %s", text, got, want)
-		}
-	}
-}
-
-func mustTime(t *testing.T, text string) time.Time {
-	t.Helper()
-	at, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return at
 }

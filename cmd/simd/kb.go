@@ -12,6 +12,7 @@ import (
 
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/knowledge/collection"
+	"tavernsim/internal/show"
 	"tavernsim/protocol"
 )
 
@@ -81,7 +82,7 @@ func (o *kbSearchOptions) search(e *env, dir, id, text string) error {
 		for i, h := range hits {
 			lines[i] = hitLine{h.Score, h.Entry.Value()}
 		}
-		return writeJSON(e.out, lines)
+		return show.JSON(e.out, lines)
 	}
 	for _, h := range hits {
 		fmt.Fprintf(e.out, "%10.6f  %-32s %s\n", float64(h.Score)/1e6, h.Entry.ID, h.Entry.Title)
@@ -159,7 +160,7 @@ func benchKB(e *env, dir string, sequence, asJSON bool) error {
 	slices.Sort(took)
 	out.P50, out.P99 = took[len(took)/2].Seconds()*1e6, took[len(took)*99/100].Seconds()*1e6
 	if asJSON {
-		return writeJSON(e.out, out)
+		return show.JSON(e.out, out)
 	}
 	fmt.Fprintf(e.out, "documents  %d\nqueries    %d\nMAP        %.4f\nnDCG@10    %.4f\nrecall@10  %.4f\nquery      p50 %.0f µs, p99 %.0f µs\nindex      %.0f ms\n",
 		out.Documents, out.Queries, out.MAP, out.NDCG, out.Recall, out.P50, out.P99, out.Build)

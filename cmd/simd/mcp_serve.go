@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tavernsim/internal/metrics"
+	"tavernsim/internal/terminal"
 	"tavernsim/scenes/run/operator"
 	"tavernsim/scenes/run/served"
 	"tavernsim/scenes/tooling"
@@ -83,12 +84,12 @@ func (o *serveOptions) run(ctx context.Context, e *env, dir string) error {
 	defer server.Close()
 	if o.http != "" {
 		return serveHTTP(ctx, serve.HTTPServer(server.Handler(token)), addr, func(at string) {
-			fmt.Fprintf(e.err, "MCP at http://%s/, %s; Ctrl-C ends it\n", at, plural(len(offer.Tools), "tool"))
+			fmt.Fprintf(e.err, "MCP at http://%s/, %s; Ctrl-C ends it\n", at, terminal.Plural(len(offer.Tools), "tool"))
 		})
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	fmt.Fprintf(e.err, "MCP over stdin and stdout, %s\n", plural(len(offer.Tools), "tool"))
+	fmt.Fprintf(e.err, "MCP over stdin and stdout, %s\n", terminal.Plural(len(offer.Tools), "tool"))
 	err = server.Stdio(ctx, io.NopCloser(e.in), unclosed{e.out})
 	if ctx.Err() != nil {
 		return nil

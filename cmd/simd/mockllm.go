@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tavernsim/internal/metrics"
+	"tavernsim/internal/terminal"
 	"tavernsim/llm/mock"
 	"tavernsim/llm/scripted"
 	"tavernsim/protocol"
@@ -126,7 +127,7 @@ func (o *mockOptions) served(w io.Writer, r mock.Report) error {
 		r.Last = nil
 		return json.NewEncoder(w).Encode(r)
 	}
-	fmt.Fprintf(w, "served %s\n", plural(int(r.Requests), "request"))
+	fmt.Fprintf(w, "served %s\n", terminal.Plural(r.Requests, "request"))
 	for _, path := range slices.Sorted(maps.Keys(r.Outcomes)) {
 		fmt.Fprintf(w, "  %-17s %s\n", path, countsText(r.Outcomes[path]))
 	}
@@ -134,14 +135,14 @@ func (o *mockOptions) served(w io.Writer, r mock.Report) error {
 		fmt.Fprintf(w, "  %-17s %s\n", "faults", countsText(r.Faults))
 	}
 	_, err := fmt.Fprintf(w, "  %-17s %s in, %s out\n  %-17s %s different, %s asked again\n",
-		"tokens", thousands(r.Input), thousands(r.Output), "questions", thousands(int64(r.Questions)), thousands(r.Repeated))
+		"tokens", terminal.Thousands(r.Input), terminal.Thousands(r.Output), "questions", terminal.Thousands(r.Questions), terminal.Thousands(r.Repeated))
 	return err
 }
 
 func countsText(counts map[string]int64) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(counts)) {
-		parts = append(parts, name+" "+thousands(counts[name]))
+		parts = append(parts, name+" "+terminal.Thousands(counts[name]))
 	}
 	return strings.Join(parts, ", ")
 }

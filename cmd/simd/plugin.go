@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"tavernsim/internal/show"
 	"tavernsim/internal/terminal"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/project"
@@ -52,17 +53,26 @@ func loadProject(dir, more string, stops bool) (*project.Project, error) {
 	return plugins.Load(dir, plugins.Loading{Stops: stops, Plugins: more, Version: version().Version})
 }
 
-// inProject splits the arguments [PROJECT] NAME: without PROJECT it is the current folder if
-// that is a project, else the plugin alone.
-func inProject(args []string) (dir, name string, err error) {
-	if len(args) == 2 {
-		return args[0], args[1], nil
+// inProject loads what the arguments [PROJECT] NAME mean: a plugin, the project that has it
+// and its folder. Without PROJECT it is the current folder if that is a project, else the
+// plugin alone. A broken plugin is an error.
+func inProject(args []string, more string) (dir string, p *project.Project, x *project.Plugin, err error) {
+	name := args[len(args)-1]
+	switch {
+	case len(args) == 2:
+		dir = args[0]
+	case plugins.IsProject("."):
+		dir = "."
+	default:
+		if dir, err = plugins.Find(name); err != nil {
+			return dir, nil, nil, err
+		}
+		name = filepath.Base(dir)
 	}
-	if plugins.IsProject(".") {
-		return ".", args[0], nil
+	if p, err = loadProject(dir, more, true); err == nil {
+		x, err = plugins.Of(p, name)
 	}
-	dir, err = plugins.Find(args[0])
-	return dir, filepath.Base(dir), err
+	return dir, p, x, err
 }
 
 type pluginOptions struct {
@@ -109,7 +119,7 @@ func (o *pluginOptions) list(e *env, dir string) error {
 		return err
 	}
 	if o.json {
-		return writeJSON(e.out, lines)
+		return show.JSON(e.out, lines)
 	}
 	for _, l := range lines {
 		fmt.Fprintf(e.out, "%-24s %-10s %-7s %-8s %s\n", terminal.Plain(l.Name), terminal.Plain(l.Version), l.State, l.Grant, terminal.Plain(strings.Join(append(l.Tools, l.Needs...), " ")))
@@ -154,7 +164,7 @@ func validatePlugin(e *env, name string, asJSON bool) error {
 		v.Warnings = faultsOf(p.Warnings)
 	}
 	if asJSON {
-		if err := writeJSON(e.out, v); err != nil {
+		if err := show.JSON(e.out, v); err != nil {
 			return err
 		}
 		if !v.Sound {
@@ -173,7 +183,7 @@ func validatePlugin(e *env, name string, asJSON bool) error {
 		return err
 	}
 	x := p.Plugins()[filepath.Base(abs)]
-	fmt.Fprintf(e.out, "%s is sound: %s %s, %s, %s\n", dir, x.Manifest.Name, x.Manifest.Version, plural(len(x.Tools), "tool"), plural(len(x.Manifest.ConfigOptions), "option"))
+	fmt.Fprintf(e.out, "%s is sound: %s %s, %s, %s\n", dir, x.Manifest.Name, x.Manifest.Version, terminal.Plural(len(x.Tools), "tool"), terminal.Plural(len(x.Manifest.ConfigOptions), "option"))
 	if a, asks := plugins.Asked(p, tooling.Place{})[x.Manifest.Name]; asks {
 		fmt.Fprintf(e.out, "it asks for %s; the operator grants it: simd plugin grant\n", strings.Join(a.Needs, ", "))
 	}
@@ -249,19 +259,12 @@ faults, 4 no such plugin.`,
 		Example: "  simd plugin grant my-project weather --dry-run\n  simd plugin grant my-project weather",
 		Args:    cobra.RangeArgs(1, 2),
 		RunE: func(_ *cobra.Command, args []string) error {
-			dir, name, err := inProject(args)
+			dir, p, x, err := inProject(args, o.plugins)
 			if err != nil {
 				return err
 			}
-			p, err := loadProject(dir, o.plugins, true)
-			if err != nil {
-				return err
-			}
-			if _, err := plugins.Of(p, name); err != nil {
-				return err
-			}
-			g := grantOptions{file: o.grants, dry: o.dry, revoke: o.revoke, json: o.json, plugins: o.plugins}
-			return g.run(e, dir, []string{tooling.PluginKey(name)})
+			g := grantOptions{file: o.grants, dry: o.dry, revoke: o.revoke, json: o.json}
+			return g.grant(e, dir, p, []string{tooling.PluginKey(x.Manifest.Name)})
 		},
 	}
 	f := c.Flags()
@@ -304,15 +307,7 @@ plugin or scene.`,
 }
 
 func (o *pluginConfigOptions) run(e *env, args []string) error {
-	dir, name, err := inProject(args)
-	if err != nil {
-		return err
-	}
-	p, err := loadProject(dir, o.plugins, true)
-	if err != nil {
-		return err
-	}
-	x, err := plugins.Of(p, name)
+	dir, p, x, err := inProject(args, o.plugins)
 	if err != nil {
 		return err
 	}
@@ -336,9 +331,9 @@ func (o *pluginConfigOptions) run(e *env, args []string) error {
 	if err != nil {
 		return err
 	}
-	lines := plugins.Options(x, all[name])
+	lines := plugins.Options(x, all[x.Manifest.Name])
 	if o.json {
-		return writeJSON(e.out, lines)
+		return show.JSON(e.out, lines)
 	}
 	for i := range lines {
 		fmt.Fprintln(e.out, terminal.Plain(lines[i].Text(o.origin)))

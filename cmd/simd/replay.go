@@ -8,6 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"tavernsim/internal/metrics"
+	"tavernsim/internal/show"
+	"tavernsim/internal/terminal"
 	"tavernsim/protocol"
 	"tavernsim/scenes/run/rundir"
 	"tavernsim/scenes/view/verify"
@@ -54,7 +56,7 @@ of the machines.`,
 func (o *replayOptions) run(cmd *cobra.Command, e *env, dir string) error {
 	opt := o.ReplayOptions
 	opt.Metrics = metrics.New()
-	progress, done := working(e.err, o.quiet)
+	progress, done := show.Work(e.err, o.quiet)
 	opt.Progress = progress
 	sum, err := rundir.Replay(cmd.Context(), dir, opt)
 	done()
@@ -62,7 +64,7 @@ func (o *replayOptions) run(cmd *cobra.Command, e *env, dir string) error {
 		return err
 	}
 	if o.json {
-		err = writeJSON(e.out, sum)
+		err = show.JSON(e.out, sum)
 	} else {
 		for i := range sum.Scenes {
 			writeReplayed(e.out, &sum.Scenes[i])
@@ -80,7 +82,7 @@ func (o *replayOptions) run(cmd *cobra.Command, e *env, dir string) error {
 }
 
 func writeReplayed(w io.Writer, s *rundir.ReplayedScene) {
-	fmt.Fprintf(w, "%s  %s facts in %s waves  %s\n  digest %s\n", s.Scene, thousands(int64(s.Facts)), thousands(int64(s.Waves)), s.VirtualTime, s.Digest)
+	fmt.Fprintf(w, "%s  %s facts in %s waves  %s\n  digest %s\n", s.Scene, terminal.Thousands(s.Facts), terminal.Thousands(s.Waves), s.VirtualTime, s.Digest)
 	if s.StateHash != "" {
 		fmt.Fprintf(w, "  state  %s\n", s.StateHash)
 	}
@@ -101,9 +103,9 @@ func begunAt(s *rundir.ReplayedScene) string {
 
 func writeVerified(w io.Writer, r *verify.Report) {
 	fmt.Fprintf(w, "  decided again and the same: %s of %s facts, %s deliberations, %s waves\n",
-		thousands(int64(r.Verified)), thousands(int64(r.Facts)), thousands(int64(r.Deliberations)), thousands(int64(r.Waves)))
+		terminal.Thousands(r.Verified), terminal.Thousands(r.Facts), terminal.Thousands(r.Deliberations), terminal.Thousands(r.Waves))
 	for _, reason := range protocol.SortedKeys(r.Taken) {
-		fmt.Fprintf(w, "  not decided again: %s facts (%s)\n", thousands(int64(r.Taken[reason])), takenText(reason))
+		fmt.Fprintf(w, "  not decided again: %s facts (%s)\n", terminal.Thousands(r.Taken[reason]), takenText(reason))
 	}
 	d := r.Difference
 	if d == nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"tavernsim/internal/show"
 	"tavernsim/internal/terminal"
 	"tavernsim/scenes/run/rundir"
 )
@@ -89,7 +90,7 @@ func (o *runsOptions) list(ctx context.Context, e *env, folder string) error {
 
 func (o *runsOptions) show(e *env, runs []rundir.Listed) error {
 	if o.json {
-		return writeJSON(e.out, runs)
+		return show.JSON(e.out, runs)
 	}
 	t := terminal.NewTable(e.out, "run", "scenes", "state", ">size", "began")
 	total := int64(0)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tavernsim/internal/show"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/project"
 )
@@ -26,7 +27,7 @@ func newSchema(e *env) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return writeJSON(e.out, s)
+			return show.JSON(e.out, s)
 		},
 	}
 }

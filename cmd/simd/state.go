@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tavernsim/engine/statecmd/script"
+	"tavernsim/internal/show"
 	"tavernsim/protocol"
 )
 
@@ -75,7 +76,7 @@ func (o *stateOptions) apply(e *env, args []string) error {
 		if err != nil {
 			return err
 		}
-		return writeJSON(e.out, out)
+		return show.JSON(e.out, out)
 	}
 	state := []byte("{}")
 	if o.state != "" {
@@ -92,5 +93,5 @@ func (o *stateOptions) apply(e *env, args []string) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(e.out, out)
+	return show.JSON(e.out, out)
 }

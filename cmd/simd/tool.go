@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tavernsim/internal/lenient"
+	"tavernsim/internal/show"
 	"tavernsim/scenes/load/project"
 	"tavernsim/scenes/run/answer"
 	"tavernsim/scenes/run/operator"
@@ -70,7 +71,7 @@ func listTools(e *env, dir, more string, asJSON bool) error {
 		lines = append(lines, toolLine{id, d.Implementation.Type, string(d.Execution.Repeat), append([]string{}, d.Needs...), t.File, t.Plugin, d.Description})
 	}
 	if asJSON {
-		return writeJSON(e.out, lines)
+		return show.JSON(e.out, lines)
 	}
 	for _, l := range lines {
 		fmt.Fprintf(e.out, "%-32s %-9s %-7s %s\n", l.ID, l.Type, l.Repeat, strings.Join(append(l.Needs, l.File), " "))
@@ -103,9 +104,9 @@ func showTool(e *env, dir, id, more, as string) error {
 	}
 	switch as {
 	case "":
-		return writeJSON(e.out, t.Definition.Parameters)
+		return show.JSON(e.out, t.Definition.Parameters)
 	case "function":
-		return writeJSON(e.out, tooling.Function(t))
+		return show.JSON(e.out, tooling.Function(t))
 	case "tam":
 		_, err := fmt.Fprintln(e.out, tooling.Manual(t))
 		return err
@@ -261,7 +262,7 @@ func (o *toolCallOptions) mode() (tooling.Mode, string, error) {
 func (o *toolCallOptions) show(e *env, r *tools.Result) error {
 	switch text, isText := r.Output.(string); {
 	case o.json:
-		if err := writeJSON(e.out, r); err != nil {
+		if err := show.JSON(e.out, r); err != nil {
 			return err
 		}
 	case isText:

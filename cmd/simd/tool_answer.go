@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"tavernsim/internal/show"
 	"tavernsim/protocol"
 	"tavernsim/scenes/run/answer"
 	"tavernsim/tools"
@@ -72,7 +73,7 @@ func callCode(r *tools.Result) int {
 
 func (o *toolCallOptions) showAnswer(e *env, a *answer.Answer) error {
 	if o.json {
-		return writeJSON(e.out, a)
+		return show.JSON(e.out, a)
 	}
 	for _, p := range a.Problems {
 		fmt.Fprintln(e.err, "simd: "+p)

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"tavernsim/internal/show"
 	"tavernsim/protocol"
 	"tavernsim/tools/audit"
 )
@@ -42,7 +43,7 @@ Exit codes: 0 the chain holds, 1 it breaks (the place is said), 2 usage, 4 no su
 				return err
 			}
 			if asJSON {
-				err = errors.Join(err, writeJSON(e.out, struct {
+				err = errors.Join(err, show.JSON(e.out, struct {
 					*audit.Report
 					Broken *audit.Broken `json:"broken"`
 				}{r, broken}))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tavernsim/internal/show"
 	"tavernsim/internal/terminal"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/project"
@@ -66,6 +67,10 @@ func (o *grantOptions) run(e *env, dir string, ids []string) error {
 	if err != nil {
 		return err
 	}
+	return o.grant(e, dir, p, ids)
+}
+
+func (o *grantOptions) grant(e *env, dir string, p *project.Project, ids []string) error {
 	at, err := placeOf(dir)
 	if err != nil {
 		return err
@@ -90,7 +95,7 @@ func (o *grantOptions) run(e *env, dir string, ids []string) error {
 	}
 	lines := linesOf(store, asked)
 	if o.json {
-		err = writeJSON(e.out, lines)
+		err = show.JSON(e.out, lines)
 	} else {
 		showAsked(e.out, at.Folder, lines)
 	}

@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tavernsim/internal/show"
+	"tavernsim/internal/terminal"
 	"tavernsim/scenes/load/project"
 	"tavernsim/scenes/run/plugins"
 )
@@ -74,15 +76,15 @@ func validate(e *env, dir, more string, asJSON bool) error {
 		v.Warnings = faultsOf(p.Warnings)
 	}
 	if asJSON {
-		if err := writeJSON(e.out, v); err != nil {
+		if err := show.JSON(e.out, v); err != nil {
 			return err
 		}
 	} else if v.Sound {
 		for _, w := range p.Warnings {
 			fmt.Fprintf(e.err, "warning: %s\n", w)
 		}
-		fmt.Fprintf(e.out, "%s is sound: %s, %s, %s, %s\n", dir, plural(len(p.SceneIDs()), "scene"),
-			plural(len(p.ProfileIDs()), "profile"), plural(len(p.WorkflowIDs()), "workflow"), plural(len(p.KnowledgeBaseIDs()), "knowledge base"))
+		fmt.Fprintf(e.out, "%s is sound: %s, %s, %s, %s\n", dir, terminal.Plural(len(p.SceneIDs()), "scene"),
+			terminal.Plural(len(p.ProfileIDs()), "profile"), terminal.Plural(len(p.WorkflowIDs()), "workflow"), terminal.Plural(len(p.KnowledgeBaseIDs()), "knowledge base"))
 	}
 	if v.Sound {
 		return nil
@@ -104,6 +106,6 @@ func faultText(e *project.Error) string {
 	if more := e.Total - len(e.Faults); more > 0 {
 		fmt.Fprintf(&b, "… and %d more\n", more)
 	}
-	fmt.Fprintf(&b, "%s; nothing was run", plural(e.Total, "fault"))
+	fmt.Fprintf(&b, "%s; nothing was run", terminal.Plural(e.Total, "fault"))
 	return b.String()
 }

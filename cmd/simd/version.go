@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"runtime/debug"
 
+	"tavernsim/internal/show"
+
 	"github.com/spf13/cobra"
 )
 
@@ -51,7 +53,7 @@ func newVersion(e *env) *cobra.Command {
 		RunE: func(*cobra.Command, []string) error {
 			v := version()
 			if asJSON {
-				return writeJSON(e.out, v)
+				return show.JSON(e.out, v)
 			}
 			_, err := fmt.Fprintf(e.out, "simd %s %s %s %s\n", v.Version, v.Revision, v.Go, v.Platform)
 			return err

@@ -34,10 +34,33 @@ func Size(bytes float64) string {
 }
 
 // Thousands is a number with commas.
-func Thousands(n int64) string {
+func Thousands[T int | int64 | uint64](n T) string {
 	s := fmt.Sprint(n)
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
 		s = s[:i] + "," + s[i:]
 	}
 	return s
+}
+
+// Plural is a number of things: 1 turn, 2,000 turns.
+func Plural[T int | int64 | uint64](n T, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return Thousands(n) + " " + what
+}
+
+// Short is a number with three digits or so: 41.2k, 1.3M.
+func Short(f float64) string {
+	switch {
+	case f >= 1e9:
+		return fmt.Sprintf("%.1fG", f/1e9)
+	case f >= 1e6:
+		return fmt.Sprintf("%.1fM", f/1e6)
+	case f >= 1e4:
+		return fmt.Sprintf("%.1fk", f/1e3)
+	case f >= 100 || f == float64(int64(f)):
+		return fmt.Sprintf("%.0f", f)
+	}
+	return fmt.Sprintf("%.1f", f)
 }

@@ -78,3 +78,12 @@ func TestTable(t *testing.T) {
 		t.Errorf("the last column is cut to %d cells", w)
 	}
 }
+
+func TestSpark(t *testing.T) {
+	if got := Spark([]int64{0, 1, 50, 100, 1000}); got != " ▁▁▁█" {
+		t.Errorf("%q", got)
+	}
+	if got := Spark(nil); got != "" {
+		t.Errorf("%q", got)
+	}
+}

@@ -14,7 +14,10 @@
 //
 // # Not here
 //
-// How one call is carried out, and what its tool may reach (scenes/tooling).
+// How one call is carried out, and what its tool may reach (scenes/tooling). A call that is
+// given by its parameters is no text of one call: it has no agent whose machine binds and
+// refuses it, is told all faults of its parameters at once, and its workflow is followed call
+// by call into the audit (scenes/tooling/trial).
 package answer
 
 import (

@@ -19,5 +19,5 @@
 //
 // # Not here
 //
-// Tables, colours and flags (cmd/simd); two runs (scenes/view/compare).
+// Tables and colours (internal/show), flags (cmd/simd); two runs (scenes/view/compare).
 package inspect

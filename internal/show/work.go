@@ -1,4 +1,4 @@
-package main
+package show
 
 import (
 	"fmt"
@@ -10,10 +10,9 @@ import (
 	"tavernsim/scenes/run/rundir"
 )
 
-// working shows on w how far a long step is, from its second second on: on a
-// terminal a line that rewrites itself, elsewhere a line now and then. done
-// clears the line.
-func working(w io.Writer, quiet bool) (say rundir.Progress, done func()) {
+// Work shows on w how far a long step is, from its second second on: on a terminal a
+// line that rewrites itself, elsewhere a line now and then. done clears the line.
+func Work(w io.Writer, quiet bool) (say rundir.Progress, done func()) {
 	if quiet {
 		return nil, func() {}
 	}
@@ -22,6 +21,16 @@ func working(w io.Writer, quiet bool) (say rundir.Progress, done func()) {
 		l.screen, l.every = s, terminalEvery
 	}
 	return l.say, l.done
+}
+
+// Reading is Work of who reads a journal: for a terminal alone.
+func Reading(w io.Writer, quiet bool) (read func(done, total uint64), clear func()) {
+	_, seen := w.(*terminal.Screen)
+	say, clear := Work(w, quiet || !seen)
+	if say == nil {
+		return nil, clear
+	}
+	return func(done, total uint64) { say("", "reading the journal", done, total) }, clear
 }
 
 type workLine struct {
@@ -41,15 +50,15 @@ func (l *workLine) say(scene, doing string, done, total uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Now()
-	if what := scene + ": " + doing; what != l.what {
+	if what := said(scene, "%s: ") + doing; what != l.what {
 		l.what, l.began = what, now
 	}
 	if now.Sub(l.began) < quietFor || now.Sub(l.last) < l.every {
 		return
 	}
 	l.last = now
-	share := float64(done) / float64(max(1, total))
-	line := fmt.Sprintf("%s  %s %3.0f%%  fact %s of %s", l.what, bar(share), 100*share, human(float64(done)), human(float64(total)))
+	share := min(1, float64(done)/float64(max(1, total)))
+	line := fmt.Sprintf("%s  %s %3.0f%%  fact %s of %s", l.what, bar(share), 100*share, terminal.Short(float64(done)), terminal.Short(float64(total)))
 	if share > 0 {
 		left := time.Duration(float64(now.Sub(l.began)) * (1 - share) / share)
 		line += fmt.Sprintf("  ETA %s", left.Round(time.Second))

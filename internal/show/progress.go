@@ -1,4 +1,4 @@
-package main
+package show
 
 import (
 	"context"
@@ -12,15 +12,16 @@ import (
 	"tavernsim/scenes/run/runner"
 )
 
-// How often progress is shown: on a terminal a line that rewrites itself,
-// elsewhere a plain line.
+// How often progress is shown: on a terminal a line that rewrites itself, elsewhere a
+// plain line.
 const (
 	terminalEvery = 200 * time.Millisecond
 	plainEvery    = 10 * time.Second
 )
 
-// showProgress writes until ctx ends, then closes the channel it returned.
-func showProgress(ctx context.Context, w io.Writer, r *runner.Runner, quiet bool) <-chan struct{} {
+// Progress shows on w how far the scenes of r are until ctx ends, then closes the channel
+// that it returned.
+func Progress(ctx context.Context, w io.Writer, r *runner.Runner, quiet bool) <-chan struct{} {
 	done := make(chan struct{})
 	if quiet {
 		close(done)
@@ -115,8 +116,8 @@ func (p *progressLine) line() string {
 		}
 	}
 	fmt.Fprintf(&b, "  ×%s | delib %s (%s/s)  ev %s/s  llm %s/s  errors %d",
-		human(rate), human(float64(deliberations)), human(float64(deliberations-p.deliberations)/dt),
-		human(float64(events-p.events)/dt), human(float64(calls-p.calls)/dt), failed)
+		terminal.Short(rate), terminal.Short(float64(deliberations)), terminal.Short(float64(deliberations-p.deliberations)/dt),
+		terminal.Short(float64(events-p.events)/dt), terminal.Short(float64(calls-p.calls)/dt), failed)
 	p.deliberations, p.events, p.calls = deliberations, events, calls
 	return b.String()
 }
@@ -150,19 +151,4 @@ func clock(d time.Duration) string {
 		return fmt.Sprintf("%dd %s", s/86400, text)
 	}
 	return text
-}
-
-// human shortens a number: 41.2k, 1.3M.
-func human(f float64) string {
-	switch {
-	case f >= 1e9:
-		return fmt.Sprintf("%.1fG", f/1e9)
-	case f >= 1e6:
-		return fmt.Sprintf("%.1fM", f/1e6)
-	case f >= 1e4:
-		return fmt.Sprintf("%.1fk", f/1e3)
-	case f >= 100 || f == float64(int64(f)):
-		return fmt.Sprintf("%.0f", f)
-	}
-	return fmt.Sprintf("%.1f", f)
 }

@@ -1,8 +1,7 @@
-package main
+package show
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -14,8 +13,8 @@ import (
 	"tavernsim/scenes/run/rundir"
 )
 
-// writeSummary shows what a run came to, for people.
-func writeSummary(w io.Writer, s *rundir.Summary, compact bool) error {
+// Run writes what a run came to; compact: its totals alone.
+func Run(w io.Writer, s *rundir.Summary, compact bool) error {
 	var b strings.Builder
 	list := s.Scenes
 	if s.SceneSummary != nil {
@@ -32,7 +31,7 @@ func writeSummary(w io.Writer, s *rundir.Summary, compact bool) error {
 func writeScene(b *strings.Builder, s *rundir.SceneSummary, wall float64, compact bool) {
 	speed := ""
 	if wall > 0 {
-		speed = fmt.Sprintf(" (×%s)", human(s.SceneSeconds/wall))
+		speed = fmt.Sprintf(" (×%s)", terminal.Short(s.SceneSeconds/wall))
 	}
 	fmt.Fprintf(b, "%s  seed %d  %s clock  %s in %.2fs%s  stopped by %s\n", s.Scene, s.Seed, s.Clock, terminal.Span(s.SceneSeconds), wall, speed, s.StoppedBy)
 	fmt.Fprintf(b, "  digest %s\n", s.Digest)
@@ -43,26 +42,26 @@ func writeScene(b *strings.Builder, s *rundir.SceneSummary, wall float64, compac
 		fmt.Fprintf(b, "    %s: %s\n", name+strings.Repeat(".", max(0, 22-len(name))), fmt.Sprintf(format, args...))
 	}
 	fmt.Fprintf(b, "  █ TOTALS\n")
-	row("agents", "%s%s", thousands(int64(s.Agents)), note(s.GivenUp, "%d given up"))
-	row("deliberations", "%s  %s/s  p50=%s p99=%s max=%s%s", thousands(s.Deliberations), human(float64(s.Deliberations)/max(wall, 1e-9)),
+	row("agents", "%s%s", terminal.Thousands(s.Agents), note(s.GivenUp, "%d given up"))
+	row("deliberations", "%s  %s/s  p50=%s p99=%s max=%s%s", terminal.Thousands(s.Deliberations), terminal.Short(float64(s.Deliberations)/max(wall, 1e-9)),
 		terminal.Brief(s.Latency.P50), terminal.Brief(s.Latency.P99), terminal.Brief(s.Latency.Max), note(s.Failed, "%d failed"))
-	row("events", "%s routed to %s receivers%s", thousands(s.Events.Routed), thousands(s.Events.Delivered), note(s.Events.Refused, "%d refused"))
-	row("world", "version %s  %s changes%s%s", thousands(s.World.Version), thousands(s.World.Changes), note(s.World.Refused, "%d refused"), note(s.World.Conflicts, "%d of them conflicts"))
-	row("model", "%s calls  tokens in=%s out=%s%s", thousands(s.Model.Calls), human(float64(s.Model.Tokens.Input)), human(float64(s.Model.Tokens.Output)), note(s.Model.Failed, "%d failed"))
+	row("events", "%s routed to %s receivers%s", terminal.Thousands(s.Events.Routed), terminal.Thousands(s.Events.Delivered), note(s.Events.Refused, "%d refused"))
+	row("world", "version %s  %s changes%s%s", terminal.Thousands(s.World.Version), terminal.Thousands(s.World.Changes), note(s.World.Refused, "%d refused"), note(s.World.Conflicts, "%d of them conflicts"))
+	row("model", "%s calls  tokens in=%s out=%s%s", terminal.Thousands(s.Model.Calls), terminal.Short(float64(s.Model.Tokens.Input)), terminal.Short(float64(s.Model.Tokens.Output)), note(s.Model.Failed, "%d failed"))
 	if a := s.Model.Answers; a != nil {
-		row("answers", "%s reused%s, %s asked, %s%s", thousands(a.Reused), said(strings.TrimSpace(note(a.Stored, "(%d out of the store)")), " %s"), thousands(a.Asked), paid(a), said(saved(a.Saved), "  %s saved"))
+		row("answers", "%s reused%s, %s asked, %s%s", terminal.Thousands(a.Reused), said(strings.TrimSpace(note(a.Stored, "(%d out of the store)")), " %s"), terminal.Thousands(a.Asked), paid(a), said(saved(a.Saved), "  %s saved"))
 		if a.Missed > 0 {
-			row("not recorded", "%s; the first: simd inspect DIR deliberation %s --against ANSWERS", plural(int(a.Missed), "question"), a.First)
+			row("not recorded", "%s; the first: simd inspect DIR deliberation %s --against ANSWERS", terminal.Plural(a.Missed, "question"), a.First)
 		}
 	}
 	for _, l := range s.Budgets[:min(len(s.Budgets), maxRows)] {
 		row("budget "+l.Ledger, "%s", budgetText(&l))
 	}
-	row("calls", "%s of tools and skills%s", thousands(s.Tools.Calls), note(s.Tools.Failed, "%d failed"))
+	row("calls", "%s of tools and skills%s", terminal.Thousands(s.Tools.Calls), note(s.Tools.Failed, "%d failed"))
 	if t := s.Tools; t.Replayed+t.Missed > 0 {
-		row("recorded calls", "%s got their recorded answers%s", thousands(t.Replayed), note(t.Missed, "%d are not recorded"))
+		row("recorded calls", "%s got their recorded answers%s", terminal.Thousands(t.Replayed), note(t.Missed, "%d are not recorded"))
 	}
-	row("journal", "%s facts  %s in %s waves  durability %s", thousands(s.Journal.Facts), terminal.Size(float64(s.Journal.Bytes)), thousands(int64(s.Journal.Waves)), s.Journal.Durability)
+	row("journal", "%s facts  %s in %s waves  durability %s", terminal.Thousands(s.Journal.Facts), terminal.Size(float64(s.Journal.Bytes)), terminal.Thousands(s.Journal.Waves), s.Journal.Durability)
 	if s.Restarts+s.DeadLetters > 0 {
 		row("trouble", "%d restarts  %d dead letters", s.Restarts, s.DeadLetters)
 	}
@@ -79,7 +78,7 @@ func writeScene(b *strings.Builder, s *rundir.SceneSummary, wall float64, compac
 // paid says what the answers of endpoints cost since the run was last started.
 func paid(a *rundir.Answers) string {
 	if a.Unpriced > 0 {
-		return fmt.Sprintf("%s and %s without a price", price.Dollars(a.Paid), plural(int(a.Unpriced), "answer"))
+		return fmt.Sprintf("%s and %s without a price", price.Dollars(a.Paid), terminal.Plural(a.Unpriced, "answer"))
 	}
 	return price.Dollars(a.Paid)
 }
@@ -93,7 +92,7 @@ func saved(nano int64) string {
 
 // modelLine says what came of one model at an endpoint.
 func modelLine(u *history.ModelUse) string {
-	return fmt.Sprintf("%12s  %s %s  tokens in=%s out=%s cached=%s%s%s", thousands(u.Answers), u.Endpoint, cmp.Or(u.Model, "?"), human(float64(u.Input)), human(float64(u.Output)), human(float64(u.Cached)),
+	return fmt.Sprintf("%12s  %s %s  tokens in=%s out=%s cached=%s%s%s", terminal.Thousands(u.Answers), u.Endpoint, cmp.Or(u.Model, "?"), terminal.Short(float64(u.Input)), terminal.Short(float64(u.Output)), terminal.Short(float64(u.Cached)),
 		said(u.Price(), "  %s"), note(u.Failed, "%d failed"))
 }
 
@@ -109,7 +108,7 @@ func writeWho(b *strings.Builder, s *rundir.SceneSummary) {
 				fmt.Fprintf(b, "    … and %d more (summary.json has all)\n", len(list)-maxRows)
 				break
 			}
-			fmt.Fprintf(b, "    %12s  %s\n", thousands(c.Count), c.Name)
+			fmt.Fprintf(b, "    %12s  %s\n", terminal.Thousands(c.Count), c.Name)
 		}
 	}
 	if len(s.ByAgent) > 0 {
@@ -131,7 +130,7 @@ func writeWho(b *strings.Builder, s *rundir.SceneSummary) {
 	}
 	section("REFUSED", refused)
 	if s.Reflections+s.Knowledge > 0 {
-		fmt.Fprintf(b, "  █ LEARNING\n    %12s  reflections\n    %12s  knowledge entries written\n", thousands(s.Reflections), thousands(s.Knowledge))
+		fmt.Fprintf(b, "  █ LEARNING\n    %12s  reflections\n    %12s  knowledge entries written\n", terminal.Thousands(s.Reflections), terminal.Thousands(s.Knowledge))
 	}
 }
 
@@ -159,19 +158,9 @@ func writeReport(b *strings.Builder, s *rundir.SceneSummary) {
 		}
 	}
 	if drawn > maxCharts {
-		fmt.Fprintf(b, "    … %s moved too: simd export DIR --what world\n", plural(drawn-maxCharts, "value"))
+		fmt.Fprintf(b, "    … %s moved too: simd export DIR --what world\n", terminal.Plural(drawn-maxCharts, "value"))
 	}
 }
-
-func note(n int64, format string) string {
-	if n <= 0 {
-		return ""
-	}
-	return "  " + fmt.Sprintf(format, n)
-}
-
-// thousands groups digits.
-func thousands(n int64) string { return terminal.Thousands(n) }
 
 // valueText shows a value of the world: text as it is, line by line, a list of
 // texts one below the other, anything else as JSON.
@@ -184,21 +173,13 @@ func valueText(v any) string {
 		for _, e := range x {
 			s, ok := e.(string)
 			if !ok {
-				return jsonText(v)
+				return asJSON(v)
 			}
 			lines = append(lines, "\n      "+s)
 		}
 		return strings.Join(lines, "")
 	}
-	return jsonText(v)
-}
-
-func jsonText(v any) string {
-	b, err := json.Marshal(v)
-	if err != nil {
-		return fmt.Sprint(v)
-	}
-	return string(b)
+	return asJSON(v)
 }
 
 // budgetText says what became of a budget: "98,400 of 100,000 tokens used, 3 refused".
@@ -209,11 +190,11 @@ func budgetText(l *rundir.Budget) string {
 		text        func(int64) string
 		unit        string
 	}{
-		{l.Used.Tokens, l.Limit.Tokens, thousands, " tokens"},
+		{l.Used.Tokens, l.Limit.Tokens, terminal.Thousands[int64], " tokens"},
 		{l.Used.Nano, l.Limit.Nano, price.Dollars, ""},
-		{l.Used.Calls, l.Limit.Calls, thousands, " calls"},
+		{l.Used.Calls, l.Limit.Calls, terminal.Thousands[int64], " calls"},
 		{l.Used.Micro, l.Limit.Micro, micros, ""},
-		{l.Used.Bytes, l.Limit.Bytes, thousands, " bytes"},
+		{l.Used.Bytes, l.Limit.Bytes, terminal.Thousands[int64], " bytes"},
 	} {
 		if u.limit > 0 {
 			parts = append(parts, fmt.Sprintf("%s of %s%s", u.text(u.used), u.text(u.limit), u.unit))

@@ -1,0 +1,99 @@
+package show
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"tavernsim/internal/terminal"
+)
+
+func TestOffsets(t *testing.T) {
+	s := &Scene{Begun: time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)}
+	for text, want := range map[string]string{
+		"2000-01-01T00:00:00Z": "+0s", "2000-01-01T01:00:00Z": "+1h", "2000-01-01T00:01:10Z": "+1m10s", "2000-01-01T10:00:00.25Z": "+10h0m0.25s", "": "",
+	} {
+		if got := s.since(text); got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+	}
+}
+
+// Promise 1. A list asks for one row more than it shows, and says when there are more. With JSON all
+// are shown. A list that goes on has one headline, and ends with its context.
+func TestLines(t *testing.T) {
+	numbers := List[int]{"none", []string{"n"}, func(t *terminal.Table, n int) { t.Row(fmt.Sprint(n)) }}
+	count := func(total int, asked *int) func(int, func(int) error) error {
+		return func(limit int, yield func(int) error) error {
+			*asked = limit
+			for n := 1; n <= total && (limit == 0 || n <= limit); n++ {
+				if err := yield(n); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}
+	for _, c := range []struct {
+		name         string
+		json         bool
+		limit, total int
+		asked, rows  int
+		said         string
+	}{
+		{"no row", false, -1, 0, 51, 0, "none\n"},
+		{"all", false, 0, 200, 0, 200, ""},
+		{"the first 50", false, -1, 51, 51, 50, "the first 50; there are more: --limit N, --limit 0 for all\n"},
+		{"just 50", false, -1, 50, 51, 50, ""},
+		{"three", false, 3, 9, 4, 3, "the first 3; there are more: --limit N, --limit 0 for all\n"},
+		{"JSON", true, -1, 60, 0, 60, ""},
+		{"three in JSON", true, 3, 9, 3, 3, ""},
+	} {
+		var out, said strings.Builder
+		s, asked := &Scene{Out: &out, Err: &said, JSON: c.json, Limit: c.limit}, -1
+		if err := Lines(s, numbers, count(c.total, &asked)); err != nil {
+			t.Fatal(c.name, err)
+		}
+		rows := strings.Count(out.String(), "\n") - strings.Count(out.String(), "n\n")
+		if asked != c.asked || rows != c.rows || said.String() != c.said {
+			t.Errorf("%s: asked for %d, showed %d, said %q; want %d, %d, %q", c.name, asked, rows, said.String(), c.asked, c.rows, c.said)
+		}
+	}
+	var out strings.Builder
+	ctx, stop := context.WithCancel(t.Context())
+	s, asked := &Scene{Out: &out, Err: &out, Live: &Live{Ctx: ctx}}, 0
+	for range 2 {
+		if err := Lines(s, numbers, count(2, &asked)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := "n\n1\n2\n1\n2\n"; out.String() != want || s.Live.Shown != 4 {
+		t.Errorf("%q, %d rows; want %q", out.String(), s.Live.Shown, want)
+	}
+	stop()
+	if err := Lines(s, numbers, count(2, &asked)); !errors.Is(err, context.Canceled) {
+		t.Errorf("after its end: %v", err)
+	}
+}
+
+// Promise 2. A list is written while it is read, a batch at a time.
+func TestLinesAreNotKept(t *testing.T) {
+	var out strings.Builder
+	s, kept := &Scene{Out: &out, Err: &out, Limit: 0}, 0
+	rows := List[int]{"none", []string{"n"}, func(t *terminal.Table, n int) { t.Row(fmt.Sprint(n)) }}
+	err := Lines(s, rows, func(_ int, yield func(int) error) error {
+		for n := 1; n <= 10_000; n++ {
+			if err := yield(n); err != nil {
+				return err
+			}
+			kept = max(kept, n-strings.Count(out.String(), "\n"))
+		}
+		return nil
+	})
+	if err != nil || kept > 200 {
+		t.Errorf("%d rows are kept, %v", kept, err)
+	}
+}
