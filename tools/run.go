@@ -120,7 +120,7 @@ func (r *Result) interpret(ctx context.Context, c *Call, limit time.Duration) {
 	if err := ctx.Err(); err != nil && (kind == protocol.KindTransient || kind == protocol.KindTimeout || kind == protocol.KindCancelled) {
 		if kind = protocol.KindCancelled; errors.Is(err, context.DeadlineExceeded) {
 			kind = protocol.KindTimeout
-			r.Error.Message = fmt.Sprintf("no answer within %s", limit)
+			r.Error.Message = notWithin(limit, r)
 		}
 		*r = Fail(kind, r.Error.Message)
 	}
@@ -129,6 +129,15 @@ func (r *Result) interpret(ctx context.Context, c *Call, limit time.Duration) {
 		*r = Fail(protocol.KindUnknownOutcome, r.Error.Message+"; it may have been carried out, and must not be repeated")
 	}
 	r.Unsent, r.Size = unsent, size
+}
+
+// notWithin says why there is no answer: one that never left has a reason of its own.
+func notWithin(limit time.Duration, r *Result) string {
+	text := fmt.Sprintf("no answer within %s", limit)
+	if r.Unsent {
+		text += ": " + r.Error.Message
+	}
+	return text
 }
 
 // again reports whether another attempt may be made.

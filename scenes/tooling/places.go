@@ -13,7 +13,7 @@ import (
 // places is the executor of questions of turns to hooks. Without services it answers at once:
 // with Replay what was answered then, else that nothing changes.
 func (s *Set) places() outside.Entry {
-	e := outside.Entry{Kind: effect.KindHook, Executor: (*asking)(s), AtOnce: atOnce}
+	e := outside.Entry{Kind: effect.KindHook, Executor: (*asking)(s), AtOnce: atOnce + s.hooks.AtOnce()}
 	if s.mode() != Live {
 		e.Executor = &quiet{asking: (*asking)(s)}
 	}

@@ -35,7 +35,7 @@ func pageFiles(t *testing.T) string {
 }
 
 // withPython skips where no service in Python can run.
-func withPython(t *testing.T) *sandbox.Box {
+func withPython(t testing.TB) *sandbox.Box {
 	t.Helper()
 	box := sandbox.New(sandbox.Options{})
 	r := box.Probe(t.Context())

@@ -30,7 +30,7 @@ func (s *Set) newServices() *rpc.Executor {
 	var list []rpc.Service
 	for _, name := range protocol.SortedKeys(all) {
 		x := all[name]
-		list = append(list, rpc.Service{Name: name, Words: x.Script.Words(), Files: x.Script.Files(), Servers: x.Script.Servers(), Config: s.told(x.Plugin)})
+		list = append(list, rpc.Service{Name: name, Words: x.Script.Words(), Files: x.Script.Files(), Servers: x.Script.Servers(), Config: s.told(x.Plugin), Concurrency: x.AtOnce})
 	}
 	return rpc.New(list, rpc.Options{Sandbox: s.opt.Sandbox, Mask: s.maskSaid, Failed: s.opt.Watch.serviceFailed, Resolve: s.resolve})
 }

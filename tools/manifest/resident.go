@@ -14,6 +14,7 @@ type Resident struct {
 	Command        string         `json:"command"`
 	Files          []string       `json:"files,omitempty"`
 	Needs          []string       `json:"needs,omitempty"`
+	Concurrency    int            `json:"concurrency,omitempty"`
 	CustomMetadata map[string]any `json:"custom_metadata,omitempty"`
 
 	beside Tool // a script with the same command: it reads the words and keeps the files
@@ -28,8 +29,14 @@ func residentRules() source.Rules {
 		"manifest.Resident.command":         {Required: true, Section: service, Doc: "A program that speaks the protocol on its standard input and output, and its arguments, in words as a shell reads them."},
 		"manifest.Resident.files":           {Section: service, MaxItems: 256, Doc: "More files or folders beside this file that go with it."},
 		"manifest.Resident.needs":           {Section: "001 §9", MaxItems: 64, Doc: "`net:HOST:PORT` names a server that the program [may reach](../sandbox.md#network), once it is [granted](grants.md)."},
+		"manifest.Resident.concurrency":     ConcurrencyRule(),
 		"manifest.Resident.custom_metadata": {Section: service, Doc: "For your own use; simd does not check it."},
 	}
+}
+
+// ConcurrencyRule is that of the requests which a program that stays works on at once.
+func ConcurrencyRule() source.Rule {
+	return source.Rule{Section: "001 §4.2", Range: &source.Range{Min: 1, Max: 1000}, Default: int64(1), Doc: "Requests that the program [works on at once](service.md#one-after-the-other-or-at-once): calls, hooks, and calls of other services. Others wait."}
 }
 
 // Check finds what is wrong beyond the types and rules of the fields.

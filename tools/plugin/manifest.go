@@ -75,6 +75,7 @@ type Service struct {
 	Command     string   `json:"command"`
 	Files       []string `json:"files,omitempty"`
 	Needs       []string `json:"needs,omitempty"`
+	Concurrency int      `json:"concurrency,omitempty"`
 	Profile     string   `json:"profile,omitempty"`
 	Description string   `json:"description,omitempty"`
 
@@ -187,6 +188,7 @@ func Rules() source.Rules {
 		"plugin.Service.command":     {Required: true, Section: "001 §4.2", Doc: "A program and its arguments, in words as a shell reads them."},
 		"plugin.Service.files":       {Section: "001 §4.2", MaxItems: 256, Doc: "More files or folders of the plugin that go with it."},
 		"plugin.Service.needs":       {Section: sec, MaxItems: 64, Doc: "`net:HOST:PORT` names a server that the program [may reach](../sandbox.md#network), once it is [granted](grants.md)."},
+		"plugin.Service.concurrency": manifest.ConcurrencyRule(),
 		"plugin.Service.profile":     {Section: sec, Enum: []string{"strict"}, Default: "strict", Doc: "The profile of the [sandbox](../sandbox.md)."},
 		"plugin.Service.description": {Section: "001 §4.2", Doc: "For people."},
 

@@ -87,5 +87,9 @@ func (s *service) callOther(ctx context.Context, params json.RawMessage) (json.R
 	}
 	ctx, stop := context.WithTimeout(ctx, limit)
 	defer stop()
-	return s.all.Ask(ctx, to, serviceCall, incoming{From: s.Name, Method: q.Method, Params: q.Params, Timeout: limit.Milliseconds()})
+	sent := &incoming{From: s.Name, Method: q.Method, Params: q.Params}
+	return s.all.Ask(ctx, &Request{Service: to, Method: serviceCall, Params: sent, begins: func() {
+		end, _ := ctx.Deadline()
+		sent.Timeout = max(1, time.Until(end).Milliseconds())
+	}})
 }

@@ -14,6 +14,10 @@
 //     after it, starts again after a pause; after five times in a row it is off.
 //  4. A call that was sent and has no answer is lost. Every attempt has its key in the field key.
 //  5. A service is told of each call that nobody waits for any more: $/cancel names it.
+//  6. A service works on as many requests at once as [Service.Concurrency] says. Others wait, in
+//     the order in which they came; one whose time is over while it waits was not sent. The
+//     place of a request that nobody waits for any more is taken until its answer comes late,
+//     or the answer to a ping.
 //
 // # Limits
 //

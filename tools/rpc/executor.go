@@ -27,6 +27,8 @@ type Service struct {
 	// Servers are those that it may reach, "host:port".
 	Servers []string
 	Config  map[string]any // that it is told at its start
+	// Concurrency is how many requests it works on at once; 0 = one.
+	Concurrency int
 }
 
 // Options of an Executor.
@@ -124,43 +126,82 @@ func (x *Executor) call(ctx context.Context, service string, c *tools.Call) tool
 	if q.Params == nil {
 		q.Params = map[string]any{}
 	}
-	if end, ok := ctx.Deadline(); ok {
-		q.Timeout = max(1, time.Until(end).Milliseconds())
-	}
-	raw, failed := x.Ask(ctx, service, "tool/call", q)
+	raw, failed := x.Ask(ctx, &Request{Service: service, Method: "tool/call", Params: q, begins: func() {
+		if end, ok := ctx.Deadline(); ok {
+			q.Timeout = max(1, time.Until(end).Milliseconds())
+		}
+	}})
 	if failed != nil {
 		return *failed
 	}
 	return resultOf(raw)
 }
 
-// Ready waits for a service to be ready, and says why it is not; nil = it is.
-func (x *Executor) Ready(ctx context.Context, name string) *tools.Result {
-	s := x.services[name]
-	if s == nil {
-		return unsent(tools.Fail(protocol.KindNotFound, "there is no service "+name))
-	}
-	_, failed := s.Session(ctx)
-	return failed
+// Request is what a service is asked.
+type Request struct {
+	Service, Method string
+	Params          any
+	// Turn bounds the start of the service and the wait for a place, and Answer the time from
+	// when the request was written; 0 = the context alone does.
+	Turn, Answer time.Duration
+
+	begins func() // called when the request has its place; nil = nobody is told
 }
 
-// Ask sends a request to a service and gives the result, or why there is none.
-func (x *Executor) Ask(ctx context.Context, name, method string, params any) (json.RawMessage, *tools.Result) {
-	s := x.services[name]
+// Ask asks a service and gives the result, or why there is none. It waits while the service
+// works on as many requests as it has places for; what has not left then is unsent.
+func (x *Executor) Ask(ctx context.Context, q *Request) (json.RawMessage, *tools.Result) {
+	s := x.services[q.Service]
 	if s == nil {
-		return nil, unsent(tools.Fail(protocol.KindNotFound, "there is no service "+name))
+		return nil, unsent(tools.Fail(protocol.KindNotFound, "there is no service "+q.Service))
 	}
-	open, failed := s.Session(ctx)
+	open, failed := s.turn(ctx, q.Turn)
 	if failed != nil {
 		return nil, unsent(*failed)
 	}
-	raw, err := open.ask(ctx, method, params)
+	if q.begins != nil {
+		q.begins()
+	}
+	raw, err := open.ask(ctx, q.Method, q.Params, q.Answer)
+	if l, ok := errors.AsType[*abandoned](err); ok {
+		s.doubt(ctx, open, l)
+	} else {
+		open.leave()
+	}
 	if err != nil {
 		r := s.failed(ctx, open, err)
 		return nil, &r
 	}
 	s.Answered(open)
 	return raw, nil
+}
+
+// turn waits for a place of the open session, at most for the given time; 0 = as long as ctx.
+func (s *service) turn(ctx context.Context, limit time.Duration) (*session, *tools.Result) {
+	if limit > 0 {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeout(ctx, limit)
+		defer stop()
+	}
+	for {
+		open, failed := s.Session(ctx)
+		if failed != nil {
+			return nil, failed
+		}
+		switch err := open.enter(ctx); {
+		case err == nil:
+			return open, nil
+		case errors.Is(err, errEnded): // those that it worked for have left
+			s.Broken(open, open.cause(err))
+		default:
+			kind := protocol.KindCancelled
+			if errors.Is(err, context.DeadlineExceeded) {
+				kind = protocol.KindTimeout
+			}
+			r := tools.Fail(kind, fmt.Sprintf("the service %s: it works on %d requests, as many as its concurrency says, and none was done in time", s.Name, cap(open.places)))
+			return nil, &r
+		}
+	}
 }
 
 func unsent(r tools.Result) *tools.Result {
@@ -178,9 +219,8 @@ func (s *service) failed(ctx context.Context, open *session, err error) tools.Re
 	switch {
 	case errors.Is(err, errTooLong):
 		return *unsent(tools.Fail(protocol.KindLimit, err.Error()))
-	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+	case errors.Is(err, context.DeadlineExceeded):
 		kind = protocol.KindTimeout
-		s.doubt(open)
 	case ctx.Err() != nil:
 		kind, text = protocol.KindCancelled, "cancelled"
 	default:
@@ -193,15 +233,35 @@ func (s *service) failed(ctx context.Context, open *session, err error) tools.Re
 	return r
 }
 
-// doubt asks a service that left a call without an answer whether it is there.
-func (s *service) doubt(open *session) {
-	open.once(func() {
-		ctx, stop := context.WithTimeout(context.Background(), s.opt.Ping)
-		defer stop()
-		before := open.heard.Load() // one that answers others is there
-		if _, err := open.ask(ctx, "ping", struct{}{}); err != nil && ctx.Err() != nil && open.heard.Load() == before {
-			s.Broken(open, fmt.Errorf("it answered neither a call in time, nor a ping within %s", s.opt.Ping))
+// doubt keeps the place of a request that nobody waits for any more: until its answer comes
+// late, or the service answers a ping that was sent after it. A service that does neither is
+// ended; one whose caller left early has the rest of its time for it.
+func (s *service) doubt(caller context.Context, open *session, of *abandoned) {
+	limit := s.opt.Ping
+	if end, ok := caller.Deadline(); ok && errors.Is(caller.Err(), context.Canceled) {
+		limit += max(0, time.Until(end))
+	}
+	ctx, stop := context.WithTimeout(open.ctx, limit)
+	open.aside(func() {
+		select {
+		case <-of.late:
+			stop()
+		case <-ctx.Done():
 		}
+	})
+	open.aside(func() {
+		defer stop()
+		defer open.forget(of.id)
+		before := open.heard.Load() // one that answers others is there
+		_, err := open.ask(ctx, "ping", struct{}{}, 0)
+		if l, ok := errors.AsType[*abandoned](err); ok {
+			open.forget(l.id)
+		}
+		if errors.Is(err, context.DeadlineExceeded) && open.heard.Load() == before {
+			s.Broken(open, fmt.Errorf("it answered neither a request in time, nor a ping within %s", limit.Round(time.Millisecond)))
+			return // nobody gets the place of a session that ends
+		}
+		open.leave()
 	})
 }
 

@@ -222,7 +222,7 @@ func TestService(t *testing.T) {
 	if big.Error == nil || big.Error.Kind != protocol.KindLimit {
 		t.Errorf("%+v", big.Error)
 	}
-	if _, no := x.Ask(t.Context(), "t", "ping", nil); no == nil || no.Error.Kind != protocol.KindNotFound {
+	if _, no := x.Ask(t.Context(), &Request{Service: "t", Method: "ping"}); no == nil || no.Error.Kind != protocol.KindNotFound {
 		t.Errorf("%+v", no)
 	}
 	begun := time.Now()

@@ -25,9 +25,9 @@ type session struct {
 	shutdown time.Duration
 	next     atomic.Int64
 	heard    atomic.Int64  // messages that it answered with
-	asking   atomic.Bool   // a ping is out
 	done     chan struct{} // closed when nothing can be read any more
 	calls    chan struct{} // holds an element for each call of the service that is out
+	places   chan struct{} // holds an element for each request that the service works on
 	ctx      context.Context
 	stop     context.CancelFunc // ends what the service has called
 
@@ -52,7 +52,7 @@ func (s *service) open(ctx context.Context) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &session{program: program, shutdown: s.opt.Shutdown, done: make(chan struct{}), calls: make(chan struct{}, maxCalls), waiting: map[jsonrpc.ID]chan *jsonrpc.Response{}}
+	o := &session{program: program, shutdown: s.opt.Shutdown, done: make(chan struct{}), calls: make(chan struct{}, maxCalls), places: make(chan struct{}, max(1, s.Concurrency)), waiting: map[jsonrpc.ID]chan *jsonrpc.Response{}}
 	o.ctx, o.stop = context.WithCancel(context.Background())
 	if o.wire, err = program.Connect(ctx); err != nil {
 		o.stop()
@@ -73,7 +73,7 @@ func (o *session) greet(ctx context.Context, s *service) error {
 	if config == nil {
 		config = map[string]any{}
 	}
-	raw, err := o.ask(ctx, "initialize", greeting{version, s.Name, config})
+	raw, err := o.ask(ctx, "initialize", greeting{version, s.Name, config}, 0)
 	if said, ok := errors.AsType[*jsonrpc.Error](err); ok {
 		return fmt.Errorf("it refused to begin: %s", said.Message)
 	}
@@ -119,8 +119,34 @@ var (
 	errTooLong = fmt.Errorf("the parameters have more than %d bytes", child.MaxMessage)
 )
 
-// ask sends a request and waits for the answer. An error of the service is a *jsonrpc.Error.
-func (o *session) ask(ctx context.Context, method string, params any) (json.RawMessage, error) {
+// abandoned is the error of a request that nobody waits for any more. Its answer may still come,
+// until it is forgotten.
+type abandoned struct {
+	error
+	id   jsonrpc.ID
+	late <-chan *jsonrpc.Response
+}
+
+func (l *abandoned) Unwrap() error { return l.error }
+
+// enter waits for a place: the service works on no more requests at once than it has places.
+func (o *session) enter(ctx context.Context) error {
+	select {
+	case o.places <- struct{}{}:
+		return nil
+	case <-o.done:
+		return errEnded
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// leave gives a place back.
+func (o *session) leave() { <-o.places }
+
+// ask sends a request and waits for the answer; within bounds the time from when the request
+// was written, 0 = ctx alone does. An error of the service is a *jsonrpc.Error.
+func (o *session) ask(ctx context.Context, method string, params any, within time.Duration) (json.RawMessage, error) {
 	raw, err := json.Marshal(params)
 	if err != nil {
 		return nil, err
@@ -140,13 +166,17 @@ func (o *session) ask(ctx context.Context, method string, params any) (json.RawM
 		o.forget(id)
 		return nil, err
 	}
+	if within > 0 {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeout(ctx, within)
+		defer stop()
+	}
 	select {
 	case x := <-answer:
 		return x.Result, x.Error
 	case <-ctx.Done():
-		o.forget(id)
 		o.cancel(id)
-		return nil, ctx.Err()
+		return nil, &abandoned{ctx.Err(), id, answer}
 	case <-o.done:
 		select {
 		case x := <-answer: // it was the last
@@ -171,16 +201,6 @@ func (o *session) cancel(id jsonrpc.ID) {
 	})
 }
 
-// once asks something beside the callers, if nothing is asked so already.
-func (o *session) once(ask func()) {
-	if o.asking.CompareAndSwap(false, true) {
-		o.aside(func() {
-			defer o.asking.Store(false)
-			ask()
-		})
-	}
-}
-
 // aside does something for which nobody waits but the end of the session.
 func (o *session) aside(do func()) {
 	o.mu.Lock()
@@ -202,7 +222,7 @@ func (o *session) cause(err error) error {
 func (o *session) end() {
 	ctx, stop := context.WithTimeout(context.Background(), o.shutdown)
 	defer stop()
-	_, _ = o.ask(ctx, "shutdown", struct{}{}) // it is ended either way
+	_, _ = o.ask(ctx, "shutdown", struct{}{}, 0) // it is ended either way
 	o.cut()
 }
 

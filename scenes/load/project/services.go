@@ -15,6 +15,7 @@ type Service struct {
 	File   string         // that declares it
 	Plugin string         // "" = it is the project's own
 	Script *manifest.Tool // its command, with its files
+	AtOnce int            // requests that it works on at once; 0 = one
 }
 
 // Services are the programs of the project that stay, by name.
@@ -35,7 +36,7 @@ func (l *loader) loadServices() {
 		for _, own := range protocol.SortedKeys(p.Manifest.Services) {
 			if s := p.Manifest.Services[own]; s != nil {
 				full := path.Join(name, own)
-				l.project.services[full] = &Service{Name: full, File: p.File, Plugin: name, Script: s.Script()}
+				l.project.services[full] = &Service{Name: full, File: p.File, Plugin: name, Script: s.Script(), AtOnce: s.Concurrency}
 			}
 		}
 	}
@@ -53,7 +54,7 @@ func (l *loader) loadService(file string) {
 	}
 	l.scriptFiles(doc, d.Script())
 	if l.claim("service", d.ID, doc, at("id")) {
-		l.project.services[d.ID] = &Service{Name: d.ID, File: file, Script: d.Script()}
+		l.project.services[d.ID] = &Service{Name: d.ID, File: file, Script: d.Script(), AtOnce: d.Concurrency}
 	}
 }
 

@@ -6,8 +6,9 @@
 //
 //  1. Hooks of a place are asked one after the other: those of higher priority first, then by
 //     the name of the plugin. Each is told what the ones before it made.
-//  2. A service is asked by one hook at a time, so the time of a hook is that of its own
-//     answer alone. Its start is not a part of it.
+//  2. The time of a hook is that of its own answer alone: it begins when the question was
+//     written to the service. The start of the service, and the wait until it works on fewer
+//     requests than its concurrency says, are no part of it; they take 5 min at most.
 //  3. What a hook says is used if it has the form that its place wants, and fits the
 //     interface of the workflow; else the hook has failed, and does what its manifest says.
 //  4. A hook that is not granted is not asked. It has failed.
@@ -45,20 +46,21 @@ type Hook struct {
 	refused error // why it is not asked: the operator has not granted it; nil = it is
 }
 
-// defaultTime is how long an answer may take.
-const defaultTime = 100 * time.Millisecond
+const (
+	defaultTime = 100 * time.Millisecond // that an answer may take
+	maxTurn     = 5 * time.Minute        // that a question may wait to be asked
+)
 
 // Hooks are those of a scene.
 type Hooks struct {
 	project *project.Project
-	rpc     *rpc.Executor            // nil = nobody is asked
-	of      map[string][]*Hook       // by place, in the order in which they are asked
-	free    map[string]chan struct{} // by service: holds an element while a hook asks it
+	rpc     *rpc.Executor      // nil = nobody is asked
+	of      map[string][]*Hook // by place, in the order in which they are asked
 }
 
 // Of finds the hooks of a project. Until they are opened nobody is asked.
 func Of(p *project.Project) *Hooks {
-	x := &Hooks{project: p, of: map[string][]*Hook{}, free: map[string]chan struct{}{}}
+	x := &Hooks{project: p, of: map[string][]*Hook{}}
 	for _, name := range protocol.SortedKeys(p.Plugins()) {
 		own := p.Plugins()[name]
 		if own.Broken() {
@@ -66,7 +68,6 @@ func Of(p *project.Project) *Hooks {
 		}
 		for _, h := range own.Manifest.Hooks {
 			x.of[h.Hook] = append(x.of[h.Hook], &Hook{Hook: h, Plugin: name})
-			x.free[path.Join(name, h.Service)] = make(chan struct{}, 1)
 		}
 	}
 	for _, list := range x.of {
@@ -103,6 +104,20 @@ func (x *Hooks) Turns() bool {
 	return false
 }
 
+// AtOnce is how many requests the services that are asked work on at once, all together.
+func (x *Hooks) AtOnce() (n int) {
+	services := map[string]bool{}
+	for _, list := range x.of {
+		for _, h := range list {
+			services[path.Join(h.Plugin, h.Service)] = true
+		}
+	}
+	for name := range services {
+		n += max(1, x.project.Services()[name].AtOnce)
+	}
+	return n
+}
+
 // At are the hooks of a place, in the order in which they are asked; none if nobody is.
 func (x *Hooks) At(place string) []*Hook {
 	if x.rpc == nil {
@@ -113,22 +128,10 @@ func (x *Hooks) At(place string) []*Hook {
 
 // Ask asks a hook. An error says what fails with it.
 func (x *Hooks) Ask(ctx context.Context, h *Hook, q any) (json.RawMessage, error) {
-	service := path.Join(h.Plugin, h.Service)
 	if h.refused != nil {
 		return nil, h.Failed(h.refused.Error())
 	}
-	select {
-	case x.free[service] <- struct{}{}:
-	case <-ctx.Done():
-		return nil, h.Failed("cancelled")
-	}
-	defer func() { <-x.free[service] }()
-	if failed := x.rpc.Ready(ctx, service); failed != nil {
-		return nil, h.Failed(failed.Error.Message)
-	}
-	ctx, stop := context.WithTimeout(ctx, cmp.Or(h.Timeout.Std(), defaultTime))
-	defer stop()
-	raw, failed := x.rpc.Ask(ctx, service, "hook/call", q)
+	raw, failed := x.rpc.Ask(ctx, &rpc.Request{Service: path.Join(h.Plugin, h.Service), Method: "hook/call", Params: q, Turn: maxTurn, Answer: cmp.Or(h.Timeout.Std(), defaultTime)})
 	if failed != nil {
 		return nil, h.Failed(failed.Error.Message)
 	}
