@@ -13,7 +13,11 @@ import (
 )
 
 func TestConformance(t *testing.T) {
-	for _, level := range persistence.Durabilities() {
+	levels := persistence.Durabilities()
+	if testing.Short() {
+		levels = []persistence.Durability{persistence.Process}
+	}
+	for _, level := range levels {
 		t.Run("durability="+string(level), func(t *testing.T) {
 			Run(t, Backend{
 				Open:    open,

@@ -70,8 +70,12 @@ func crowdScene(t *testing.T, change ...string) *scenestest.Scene {
 // to run (realtime), those that are due in the same wave (virtual). However the
 // operating system shares the processors out among the workers.
 func TestAlarmInACrowd(t *testing.T) {
+	workers := []int{1, 2, 4}
+	if testing.Short() {
+		workers = workers[2:]
+	}
 	for _, clock := range []agenda.ClockKind{agenda.Virtual, agenda.Realtime} {
-		for _, workers := range []int{1, 2, 4} {
+		for _, workers := range workers {
 			t.Run(fmt.Sprint(clock, workers), func(t *testing.T) {
 				s := crowdScene(t)
 				e := newEar(t, s)
