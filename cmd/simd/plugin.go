@@ -17,6 +17,7 @@ import (
 	"tavernsim/scenes/run/operator"
 	"tavernsim/scenes/run/plugins"
 	"tavernsim/scenes/tooling"
+	"tavernsim/scenes/tooling/needs"
 	"tavernsim/tools/plugin"
 )
 
@@ -184,7 +185,7 @@ func validatePlugin(e *env, name string, asJSON bool) error {
 	}
 	x := p.Plugins()[filepath.Base(abs)]
 	fmt.Fprintf(e.out, "%s is sound: %s %s, %s, %s\n", dir, x.Manifest.Name, x.Manifest.Version, terminal.Plural(len(x.Tools), "tool"), terminal.Plural(len(x.Manifest.ConfigOptions), "option"))
-	if a, asks := plugins.Asked(p, tooling.Place{})[x.Manifest.Name]; asks {
+	if a, asks := plugins.Asked(p, needs.Place{})[x.Manifest.Name]; asks {
 		fmt.Fprintf(e.out, "it asks for %s; the operator grants it: simd plugin grant\n", strings.Join(a.Needs, ", "))
 	}
 	return nil
@@ -264,7 +265,7 @@ faults, 4 no such plugin.`,
 				return err
 			}
 			g := grantOptions{file: o.grants, dry: o.dry, revoke: o.revoke, json: o.json}
-			return g.grant(e, dir, p, []string{tooling.PluginKey(x.Manifest.Name)})
+			return g.grant(e, dir, p, []string{needs.OfPlugin(x.Manifest.Name)})
 		},
 	}
 	f := c.Flags()

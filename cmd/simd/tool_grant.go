@@ -15,6 +15,7 @@ import (
 	"tavernsim/scenes/run/operator"
 	"tavernsim/scenes/run/plugins"
 	"tavernsim/scenes/tooling"
+	"tavernsim/scenes/tooling/needs"
 	"tavernsim/tools/grants"
 	"tavernsim/tools/ownfile"
 )
@@ -117,21 +118,21 @@ func (o *grantOptions) grant(e *env, dir string, p *project.Project, ids []strin
 }
 
 // placeOf is where a project lies.
-func placeOf(dir string) (at tooling.Place, err error) {
+func placeOf(dir string) (at needs.Place, err error) {
 	at.Folder, err = ownfile.Folder(dir)
 	return at, err
 }
 
 // picked lists what the named tools ask for, or all.
-func picked(p *project.Project, at tooling.Place, ids []string) ([]grants.Asked, error) {
-	all := tooling.Asked(p, at)
+func picked(p *project.Project, at needs.Place, ids []string) ([]grants.Asked, error) {
+	all := needs.Of(p, at)
 	if len(ids) == 0 {
 		return all, nil
 	}
 	var list []grants.Asked
 	for _, id := range ids {
 		key := id // of a plugin
-		if name, ok := strings.CutPrefix(id, tooling.PluginKey("")); ok {
+		if name, ok := strings.CutPrefix(id, needs.OfPlugin("")); ok {
 			if _, err := plugins.Of(p, name); err != nil {
 				return nil, err
 			}
@@ -141,7 +142,7 @@ func picked(p *project.Project, at tooling.Place, ids []string) ([]grants.Asked,
 				return nil, err
 			}
 			if key = t.Definition.ID; t.Plugin != "" {
-				key = tooling.PluginKey(t.Plugin)
+				key = needs.OfPlugin(t.Plugin)
 			}
 		}
 		if i := slices.IndexFunc(all, func(a grants.Asked) bool { return a.Tool == key }); i >= 0 && !slices.ContainsFunc(list, func(a grants.Asked) bool { return a.Tool == key }) {

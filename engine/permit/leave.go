@@ -17,6 +17,7 @@ const (
 	ByPolicy  = "policy"
 	ByFile    = "file"    // a rule of the operator
 	ByPerson  = "person"  // somebody
+	ByService = "service" // a service of a plugin, which takes the place of persons
 	BySilence = "silence" // nobody, in the time that there was
 	ByNever   = "never"   // nobody, in this run
 	ByFailure = "failure" // whoever was to be asked could not be
@@ -75,7 +76,7 @@ func Why(by string) string {
 		return "nobody answers in this run"
 	case BySilence:
 		return "nobody answered in time"
-	case ByFile, ByPerson:
+	case ByFile, ByPerson, ByService:
 		return "the answer was no"
 	}
 	return "there was no answer"

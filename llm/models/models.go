@@ -58,6 +58,9 @@ type Options struct {
 	Script   string // path of the script that answers then, if there is one
 	Others   []File // other files of the folder of models: cassettes
 	Scripts  bool   // scripts answer for every model, whatever its kind
+	// Instead answers for every model that an endpoint or a script would answer for; the set
+	// owns it. nil = they answer.
+	Instead llm.Provider
 }
 
 // Set is the models of a scene. It is the provider of all of them.
@@ -70,6 +73,7 @@ type Set struct {
 	asks     map[string]*asked       // models of endpoints, also where a script answers for them
 	name     string                  // of the model for requests without a name; "" = the embedded script
 	fallback llm.Provider            // for requests that name no model of these
+	anyName  bool                    // fallback takes any name, as a script does
 	answers  *replay.Answers
 	keeps    *keeping
 	counts   counts
@@ -153,7 +157,9 @@ func New(opt Options) (*Set, error) {
 		}
 		switch d := g.files[name].def.(type) {
 		case *scripted.Model:
-			s.models[name] = d
+			if s.models[name] = d; opt.Instead != nil {
+				s.models[name] = s.replaced(&modelfile.Definition{Model: name}, name, opt)
+			}
 		case *modelfile.Definition:
 			if opt.Estimate != nil {
 				p, err := estimated(d, f.Path, opt, &s.counts)
@@ -162,6 +168,10 @@ func New(opt Options) (*Set, error) {
 				}
 				plays = append(plays, p)
 				s.models[name] = p
+				continue
+			}
+			if opt.Instead != nil {
+				s.models[name] = s.replaced(d, name, opt)
 				continue
 			}
 			p, err := provider(d, f.Path, opt, &s.counts)
@@ -204,6 +214,8 @@ func (s *Set) stand(opt Options) (*scripted.Model, error) {
 	switch {
 	case err != nil:
 		return nil, err
+	case opt.Instead != nil && s.nodes[s.name] == nil && s.models[s.name] == nil:
+		s.fallback, s.anyName = s.replaced(&modelfile.Definition{}, "", opt), true
 	case s.nodes[s.name] != nil:
 		s.fallback = named{s.name}
 	case s.models[s.name] == nil:
@@ -215,6 +227,15 @@ func (s *Set) stand(opt Options) (*scripted.Model, error) {
 		}
 	}
 	return script, nil
+}
+
+// replaced is a model that Options.Instead answers for. What its file says holds, but for the
+// endpoint.
+func (s *Set) replaced(d *modelfile.Definition, file string, opt Options) *asked {
+	a := askedOf(d, opt.Instead.Name())
+	a.answers, a.counts, a.file, a.keeps, a.instead = opt.Answers, &s.counts, file, s.keeps, true
+	a.Provider = opt.Instead
+	return a
 }
 
 // onlyRecorded reports whether a model is there for its recorded answers alone.
@@ -276,6 +297,9 @@ func NameOf(file string) string { return strings.TrimSuffix(path.Base(file), pat
 // Provider is what answers: the set, which answers at once if all its models do, or the
 // only script itself.
 func (s *Set) Provider() llm.Provider {
+	if s.anyName {
+		return s
+	}
 	only := len(s.nodes) == 0
 	for _, m := range s.models {
 		if _, ok := m.(llm.Instant); !ok {
@@ -313,7 +337,7 @@ type Asked struct {
 // Asked are the models that are at endpoints, by name.
 func (s *Set) Asked() (list []Asked) {
 	for _, name := range slices.Sorted(maps.Keys(s.models)) {
-		if a, ok := s.models[name].(*asked); ok {
+		if a, ok := s.models[name].(*asked); ok && !a.instead {
 			one := Asked{Name: name, Endpoint: a.Name()}
 			if a.to != nil {
 				one.Price = a.to.Prices().Say(cmp.Or(a.to.Models[a.Definition.Model], a.Definition.Model))
@@ -371,7 +395,7 @@ func (s *Set) pick(name string) (llm.Provider, error) {
 	if p := s.models[name]; p != nil {
 		return p, nil
 	}
-	if _, script := s.fallback.(*scripted.Model); script || name == "" {
+	if _, script := s.fallback.(*scripted.Model); script || s.anyName || name == "" {
 		return s.fallback, nil
 	}
 	return nil, &llm.Failure{Outcome: llm.OutcomeBadRequest, Message: fmt.Sprintf("model %q: the project has no file models/%s.yaml; known: %s", name, name, strings.Join(slices.Sorted(maps.Keys(s.models)), ", "))}
@@ -384,7 +408,7 @@ func (s *Set) Gate(q *protocol.ModelRequest) (*gate.Gate, int64) {
 		p, err = c.present().leaf, c.present().err
 	}
 	a, ok := p.(*asked)
-	if err != nil || !ok || a.to == nil {
+	if err != nil || !ok || a.Provider == nil {
 		return nil, 0
 	}
 	if a.answers != nil || a.keeps.opened() {
@@ -392,6 +416,11 @@ func (s *Set) Gate(q *protocol.ModelRequest) (*gate.Gate, int64) {
 		if a.known(a.question(asks), asks) {
 			return nil, 0
 		}
+	}
+	if by := gate.Of(a.Provider); a.instead && by != nil {
+		return by.Gate(q)
+	} else if a.instead {
+		return nil, 0
 	}
 	return a.to.Gate, a.tokens(q)
 }
@@ -409,6 +438,7 @@ type asked struct {
 	keeps   *keeping
 	file    string // name of the model
 	sent    string // what the endpoint calls it
+	instead bool   // Options.Instead answers, and to is nil
 	counts  *counts
 }
 
@@ -480,6 +510,9 @@ func (a *asked) Complete(ctx context.Context, q *protocol.ModelRequest, sink llm
 		return answer, err
 	}
 	a.counts.asked.Add(1)
+	if a.instead {
+		asks.Model = a.Definition.Model // no endpoint knows it by a name of its own
+	}
 	answer, err = a.Provider.Complete(ctx, asks, sink)
 	a.note(question, asks, &answer, err)
 	return answer, err

@@ -404,7 +404,7 @@ func (c *choice) route() llm.Route {
 
 // endpointOf is the endpoint that a model is at; "" = it is at none.
 func endpointOf(p llm.Provider) string {
-	if a, ok := p.(*asked); ok && a.to != nil {
+	if a, ok := p.(*asked); ok && a.Provider != nil {
 		return a.name
 	}
 	return ""

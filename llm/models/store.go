@@ -22,7 +22,7 @@ func (s *Set) Belongs(run string) { s.keeps.run = run }
 // asksStore gives the question by which the store knows a request; false = it is not for
 // the store, because another answer would do as little as none.
 func (a *asked) asksStore(question string, q *protocol.ModelRequest) (store.Question, bool) {
-	ok := a.keeps.opened() && a.Provider != nil && q.Temperature != nil && *q.Temperature == 0
+	ok := a.keeps.opened() && a.Provider != nil && !a.instead && q.Temperature != nil && *q.Temperature == 0
 	return store.Question{Hash: question, Kind: a.Kind, Model: a.sent}, ok
 }
 

@@ -42,6 +42,7 @@ import (
 	"tavernsim/scenes/outside"
 	"tavernsim/scenes/run/artifacts"
 	"tavernsim/scenes/tooling"
+	"tavernsim/scenes/tooling/needs"
 	"tavernsim/tools"
 	"tavernsim/tools/grants"
 	"tavernsim/tools/sandbox"
@@ -225,7 +226,7 @@ func (set *Settings) grants(p *project.Project) *grants.Store {
 		return set.Grants
 	}
 	all := &grants.Store{}
-	for _, a := range tooling.Asked(p, tooling.Place{}) {
+	for _, a := range needs.Of(p, needs.Place{}) {
 		all.Give(&a)
 	}
 	return all

@@ -147,7 +147,7 @@ func (a *asks) Do(ctx context.Context, q *effect.Ask) effect.Answered {
 	case err == nil && v.Yes && len(v.Contents) > 0 && !maps.Equal(v.Contents, contents):
 		return said(permit.Leave{By: permit.ByFailure, Reason: "what it refers to has changed since the question"})
 	case err == nil:
-		return said(permit.Leave{Yes: v.Yes, By: permit.ByPerson, Reason: v.Reason, Contents: contents})
+		return said(permit.Leave{Yes: v.Yes, By: cmp.Or(v.By, permit.ByPerson), Reason: v.Reason, Contents: contents})
 	case errors.Is(err, errSilence) || errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
 		x := said(permit.Leave{By: permit.BySilence})
 		x.Latency = a.by.Timeout

@@ -1,133 +1,31 @@
 package tooling
 
 import (
-	"path"
-	"slices"
-
 	"tavernsim/protocol"
-	"tavernsim/scenes/load/project"
+	"tavernsim/scenes/tooling/needs"
 	"tavernsim/tools"
-	"tavernsim/tools/grants"
-	"tavernsim/tools/manifest"
 )
 
-// Place is where a project lies, as its operator sees it; the zero value is nowhere.
-type Place struct {
-	Folder string // as in grants.Asked
-	Origin string
-}
-
-// Asked lists what the tools of a project ask an operator for, by id. Tools that ask for
-// nothing are not in it.
-func Asked(p *project.Project, at Place) (list []grants.Asked) {
-	hashes := map[string]string{}
-	for _, f := range p.Files() {
-		hashes[f.Path] = f.SHA256
+// refusals say of everything that asks for something why the operator has not granted it, by
+// id; nil = it is granted.
+func (s *Set) refusals() map[string]error {
+	refused := map[string]error{}
+	for _, a := range needs.Of(s.opt.Project, s.opt.Place) {
+		refused[a.Tool] = s.opt.Grants.Check(&a)
 	}
-	for _, id := range p.ToolIDs() {
-		t, _ := p.Tool(id)
-		if t.Plugin != "" {
-			continue // it has what the plugin has
-		}
-		a := grants.Asked{Folder: at.Folder, Origin: at.Origin, Tool: id, Needs: t.Definition.Asks(), Files: map[string]string{}}
-		add := func(files ...string) {
-			for _, f := range files {
-				a.Files[f] = hashes[f]
-			}
-		}
-		add(t.File)
-		for _, f := range t.Definition.Files() {
-			add(path.Join(path.Dir(t.File), f.Path))
-		}
-		if x := p.Services()[t.Service]; x != nil {
-			a.Needs = append(a.Needs, x.Script.Asks()...)
-			add(x.File)
-			for _, f := range x.Script.Files() {
-				add(path.Join(path.Dir(x.File), f.Path))
-			}
-		}
-		if x := &t.Definition.Implementation; x.Type == manifest.MCP {
-			s := p.Servers()[x.Server]
-			a.Needs = s.Definition.Asks()
-			add(s.File, s.PinFile)
-			for _, f := range s.Definition.Script().Files() {
-				add(path.Join(path.Dir(s.File), f.Path))
-			}
-		}
-		if len(a.Needs) > 0 {
-			list = append(list, a)
-		}
-	}
-	return append(list, askedByPlugins(p, at)...)
-}
-
-// PluginKey stands for a plugin as a whole among the tools of a file of grants.
-func PluginKey(name string) string { return "plugin:" + name }
-
-// askedByPlugins lists what plugins ask for: each has all of it, or nothing, for the state
-// of all its files.
-func askedByPlugins(p *project.Project, at Place) (list []grants.Asked) {
-	for _, name := range protocol.SortedKeys(p.Plugins()) {
-		x := p.Plugins()[name]
-		if x.Broken() {
-			continue
-		}
-		a := grants.Asked{Folder: at.Folder, Origin: at.Origin, Tool: PluginKey(name), Needs: x.Manifest.Asks(), Files: x.Files}
-		for _, id := range x.Tools {
-			t, _ := p.Tool(id)
-			a.Needs = append(a.Needs, t.Definition.Asks()...)
-		}
-		for _, s := range p.Servers() {
-			if s.Plugin == name {
-				a.Needs = append(a.Needs, s.Definition.Asks()...)
-			}
-		}
-		for _, s := range p.Services() {
-			if s.Plugin == name {
-				a.Needs = append(a.Needs, s.Script.Asks()...)
-			}
-		}
-		slices.Sort(a.Needs)
-		if a.Needs = slices.Compact(a.Needs); len(a.Needs) > 0 {
-			list = append(list, a)
-		}
-	}
-	return list
-}
-
-// Granted lists what the tools of a project ask for and have, by id.
-func Granted(p *project.Project, at Place, store *grants.Store) map[string][]string {
-	has := map[string][]string{}
-	for _, a := range Asked(p, at) {
-		if store.Check(&a) == nil {
-			has[a.Tool] = a.Needs
-		}
-	}
-	return has
-}
-
-// Refused lists the tools of a project that the operator has not granted what they ask for:
-// their calls are denied.
-func Refused(p *project.Project, at Place, store *grants.Store) (list []error) {
-	for _, a := range Asked(p, at) {
-		if err := store.Check(&a); err != nil {
-			list = append(list, err)
-		}
-	}
-	return list
+	return refused
 }
 
 // refuse notes in the tools of the set why they may not be called.
 func (s *Set) refuse() {
-	for _, a := range Asked(s.opt.Project, s.opt.Place) {
-		err := s.opt.Grants.Check(&a)
-		if t := s.tools[a.Tool]; t != nil {
-			t.refused = err
+	refused := s.refusals()
+	for id, t := range s.tools {
+		t.refused = refused[id]
+		if t.Plugin != "" {
+			t.refused = refused[needs.OfPlugin(t.Plugin)]
 		}
-		for _, t := range s.tools {
-			if t.Plugin != "" && PluginKey(t.Plugin) == a.Tool {
-				t.refused = err
-			}
+		if t.by != nil && t.refused == nil {
+			t.refused = refused[needs.OfPlugin(t.by.Plugin)]
 		}
 	}
 }

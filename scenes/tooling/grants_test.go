@@ -10,13 +10,14 @@ import (
 	"tavernsim/scenes/load/project"
 	"tavernsim/scenes/scenestest"
 	"tavernsim/scenes/tooling"
+	"tavernsim/scenes/tooling/needs"
 	"tavernsim/tools/grants"
 )
 
 // every grants all that a project asks for.
 func every(p *project.Project) *grants.Store {
 	s := &grants.Store{}
-	for _, a := range tooling.Asked(p, tooling.Place{}) {
+	for _, a := range needs.Of(p, needs.Place{}) {
 		s.Give(&a)
 	}
 	return s
@@ -35,10 +36,10 @@ func TestGrants(t *testing.T) {
 	if n := r.State.Tally.Refusals["call denied"]; n != turns {
 		t.Errorf("%d calls", n)
 	}
-	if list := tooling.Refused(s.Project, tooling.Place{}, none.Grants); len(list) != 3 {
+	if list := needs.Refused(s.Project, needs.Place{}, none.Grants); len(list) != 3 {
 		t.Error(list)
 	}
-	if has := tooling.Granted(s.Project, tooling.Place{}, every(s.Project)); len(has) != 3 || !slices.Equal(has["srv.pay"], []string{"net:127.0.0.1:" + port}) {
+	if has := needs.Granted(s.Project, needs.Place{}, every(s.Project)); len(has) != 3 || !slices.Equal(has["srv.pay"], []string{"net:127.0.0.1:" + port}) {
 		t.Error(has)
 	}
 	before := every(s.Project)
@@ -118,7 +119,7 @@ needs: ["net:F.example.org:443", "net:[0:0::1]:80"]
 		"mcp:m/t": {{"net:m.example.org:80"}, {"mcp/m.pin.json", "mcp/m.yaml"}},
 		"mcp:n/t": {{"net:n.example.org:443"}, {"mcp/n.pin.json", "mcp/n.yaml", "mcp/server.sh"}},
 	}
-	for _, a := range tooling.Asked(p, tooling.Place{Folder: "/x", Origin: "/y"}) {
+	for _, a := range needs.Of(p, needs.Place{Folder: "/x", Origin: "/y"}) {
 		w := want[a.Tool]
 		if got := slices.Sorted(maps.Keys(a.Files)); !slices.Equal(a.Needs, w[0]) || !slices.Equal(got, w[1]) || a.Folder != "/x" || a.Origin != "/y" {
 			t.Errorf("%+v", a)

@@ -10,6 +10,7 @@ import (
 	"tavernsim/engine/permit"
 	"tavernsim/protocol"
 	"tavernsim/scenes/tooling/hooks"
+	"tavernsim/scenes/tooling/needs"
 	"tavernsim/tools"
 	"tavernsim/tools/plugin"
 )
@@ -133,13 +134,7 @@ func (s *Set) hooked() error {
 	if s.opt.Sandbox == nil {
 		return protocol.Errorf(protocol.KindNotFound, "the plugin %s has hooks, which programs answer, and this program has no sandbox for them (runner.Options.Sandbox); run with --tools mock", name)
 	}
-	if s.rpc == nil {
-		s.rpc = s.newServices()
-	}
-	refused := map[string]error{}
-	for _, a := range Asked(s.opt.Project, s.opt.Place) {
-		refused[a.Tool] = s.opt.Grants.Check(&a)
-	}
-	s.hooks.Open(s.rpc, func(name string) error { return refused[PluginKey(name)] })
+	refused := s.refusals()
+	s.hooks.Open(s.services(), func(name string) error { return refused[needs.OfPlugin(name)] })
 	return nil
 }

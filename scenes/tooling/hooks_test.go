@@ -11,6 +11,7 @@ import (
 	"tavernsim/scenes/load/project"
 	"tavernsim/scenes/scenestest"
 	"tavernsim/scenes/tooling"
+	"tavernsim/scenes/tooling/needs"
 	"tavernsim/tools"
 	"tavernsim/tools/grants"
 )
@@ -100,7 +101,7 @@ func hooked(t *testing.T) *project.Project {
 // grantAll grants all that a project asks for.
 func grantAll(p *project.Project) *grants.Store {
 	store := &grants.Store{}
-	for _, a := range tooling.Asked(p, tooling.Place{}) {
+	for _, a := range needs.Of(p, needs.Place{}) {
 		store.Give(&a)
 	}
 	return store

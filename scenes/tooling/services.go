@@ -5,6 +5,7 @@ import (
 
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/project"
+	"tavernsim/scenes/tooling/needs"
 	"tavernsim/tools"
 	"tavernsim/tools/rpc"
 )
@@ -18,13 +19,17 @@ func (s *Set) service(t *project.Tool) (tools.Executor, error) {
 	if s.opt.Sandbox == nil && s.mode() == Live {
 		return nil, protocol.Errorf(protocol.KindNotFound, "the service %s of the tool %s is a program, and this program has no sandbox for it (runner.Options.Sandbox); run with --tools mock", t.Service, t.Definition.ID)
 	}
+	return s.services().Of(t.Service), nil
+}
+
+// services is the executor of all services of the project, made once. It starts none.
+func (s *Set) services() *rpc.Executor {
 	if s.rpc == nil {
 		s.rpc = s.newServices()
 	}
-	return s.rpc.Of(t.Service), nil
+	return s.rpc
 }
 
-// newServices makes the executor of all services of the project. It starts none.
 func (s *Set) newServices() *rpc.Executor {
 	all := s.opt.Project.Services()
 	var list []rpc.Service
@@ -52,8 +57,8 @@ func (s *Set) resolve(from, name string) (string, error) {
 			return "", protocol.Errorf(protocol.KindDenied, "the plugin %s may not call the service %s: it calls its own, and those of plugins in its dependencies", caller, to)
 		}
 	}
-	for _, a := range Asked(s.opt.Project, s.opt.Place) {
-		if a.Tool == PluginKey(x.Plugin) || a.Tool == PluginKey(caller) {
+	for _, a := range needs.Of(s.opt.Project, s.opt.Place) {
+		if a.Tool == needs.OfPlugin(x.Plugin) || a.Tool == needs.OfPlugin(caller) {
 			if err := s.opt.Grants.Check(&a); err != nil {
 				return "", err
 			}
@@ -80,7 +85,7 @@ func (s *Set) told(name string) map[string]any {
 
 // maskSaid takes secrets out of what a service wrote for people.
 func (s *Set) maskSaid(text string) string {
-	masked, err := s.opt.Secrets.Text(text)
+	masked, err := s.held().Store().Text(text)
 	if err != nil {
 		return "(withheld: it has a secret)"
 	}

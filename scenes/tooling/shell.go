@@ -1,6 +1,7 @@
 package tooling
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -29,6 +30,7 @@ type sessions struct {
 func (s *Set) Asking(l Leave, policy bool) []outside.Entry {
 	list := s.Entries()
 	if s != nil {
+		l = s.asked(l)
 		s.shell.leave = l
 	}
 	if policy {
@@ -59,7 +61,7 @@ func (x *sessions) close() {
 
 // owned gives a call of a session, or one for a secret, what it needs of the agent, and what
 // carries it out.
-func (s *Set) owned(t *toolOf, c *tools.Call, q *effect.Ask) (x tools.Executor, err error) {
+func (s *Set) owned(ctx context.Context, t *toolOf, c *tools.Call, q *effect.Ask) (x tools.Executor, err error) {
 	c.Owner = q.Model.Scene + "\x00" + q.Model.Agent
 	switch t.Definition.Implementation.Type {
 	case manifest.Value:
@@ -67,7 +69,7 @@ func (s *Set) owned(t *toolOf, c *tools.Call, q *effect.Ask) (x tools.Executor, 
 	case manifest.Shell:
 		c.Files = s.source(q)
 		content, _ := c.Params["content"].(string)
-		c.Secrets, err = s.held().For(c.Owner, c.Tool.ID, manifest.SecretsIn(content))
+		c.Secrets, err = s.ownSecrets(ctx, q.Model.Agent, c, c.Tool.ID, manifest.SecretsIn(content))
 	}
 	return t.executor, err
 }

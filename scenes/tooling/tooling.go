@@ -22,6 +22,7 @@ package tooling
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -37,6 +38,8 @@ import (
 	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/outside"
 	"tavernsim/scenes/tooling/hooks"
+	"tavernsim/scenes/tooling/needs"
+	"tavernsim/scenes/tooling/overrides"
 	"tavernsim/scenes/tooling/trial"
 	"tavernsim/tools"
 	"tavernsim/tools/artifact"
@@ -66,9 +69,9 @@ const (
 // Options of a Set.
 type Options struct {
 	Project *project.Project
-	Place   Place  // whose grants count
-	Mode    Mode   // "" = Live
-	Run     string // names the run in the keys of calls
+	Place   needs.Place // whose grants count
+	Mode    Mode        // "" = Live
+	Run     string      // names the run in the keys of calls
 	// Services carry out the tools of the type service, by name.
 	Services map[string]tools.Executor
 	// Sandbox runs tools of the types script and code, and MCP servers. The program that gives one calls
@@ -115,6 +118,8 @@ type Set struct {
 	mock   *toolmock.Mock
 
 	hooks *hooks.Hooks
+	over  map[string]*overrides.Winner // services that replace something, by interface
+	kept  *overrides.Secrets           // where the values of secrets come from; nil = of the operator's file
 	// config are the values of options, by plugin and option.
 	config map[string]map[string]string
 
@@ -126,30 +131,36 @@ type toolOf struct {
 	*project.Tool
 	executor tools.Executor
 	gate     *gate.Gate
-	refused  error        // why no call is carried out; nil = it is
-	withheld atomic.Int32 // outputs in which a secret was spelled in another form
+	by       *overrides.Winner // the service that replaces the executor; nil = none does
+	refused  error             // why no call is carried out; nil = it is
+	withheld atomic.Int32      // outputs in which a secret was spelled in another form
 }
 
 // New makes the tools and hooks of a project ready; nil if it has none that leave the turn.
 func New(opt Options) (*Set, error) {
 	s, err := ForTries(opt)
-	if err != nil || len(s.tools) == 0 && !s.hooks.Turns() {
+	if err != nil || len(s.tools)+len(s.over) == 0 && !s.hooks.Turns() {
 		return nil, err
 	}
-	return s, nil
+	return s, s.mayReplace()
 }
 
 // ForTries makes the tools of a project ready for [Set.Try], also if all of them are
 // workflows.
 func ForTries(opt Options) (*Set, error) {
 	s := &Set{opt: opt, tools: map[string]*toolOf{}, files: files.New(), mock: opt.Project.ToolMock()}
-	if err := s.configure(); err != nil {
+	if err := errors.Join(s.configure(), s.replaced()); err != nil {
 		return nil, err
 	}
 	var missing []string
 	for _, id := range opt.Project.ToolIDs() {
 		t, _ := opt.Project.Tool(id)
 		x := &toolOf{Tool: s.configured(t), gate: gate.New(id, limit.Options{Requests: int64(t.Definition.Execution.Rate), Concurrency: t.Definition.Execution.Concurrency, Fixed: true, Retries: -1, Kept: -1})}
+		if x.by = s.over[overrides.OfExecutor(t.Definition)]; x.by != nil {
+			x.Tool, x.executor = s.withoutSecrets(t), s.services().Instead(x.by.Service)
+			s.tools[id] = x
+			continue
+		}
 		switch impl := &t.Definition.Implementation; impl.Type {
 		case manifest.Workflow:
 			continue
@@ -276,7 +287,9 @@ func (s *Set) newMCP() *mcp.Executor {
 			list = append(list, mcp.Server{Definition: x.Definition, Pin: x.Pin})
 		}
 	}
-	return mcp.New(list, mcp.Options{Env: s.variables, Sandbox: opt.Sandbox, Secrets: opt.Secrets.For})
+	return mcp.New(list, mcp.Options{Env: s.variables, Sandbox: opt.Sandbox, Secrets: func(server string, names []string) (map[string]string, error) {
+		return s.secretsFor(context.Background(), "", server, names) // all callers share the server; the request has a bound of its own
+	}})
 }
 
 // Call makes a call as a scene would; the result is whole.
@@ -313,10 +326,10 @@ func (s *Set) live(ctx context.Context, t *toolOf, c *tools.Call, o tools.Option
 	if err = s.beforeCall(ctx, t, c, q); err != nil {
 		return denied(c.Tool.ID, err), metrics.DeniedByHook
 	}
-	if c.Secrets, err = s.opt.Secrets.For(c.Tool.ID, c.Tool.Secrets()); err != nil {
+	if c.Secrets, err = s.secretsFor(ctx, q.Model.Agent, c.Tool.ID, c.Tool.Secrets()); err != nil {
 		return denied(c.Tool.ID, err), metrics.DeniedBySecret
 	}
-	x, err := s.owned(t, c, q)
+	x, err := s.owned(ctx, t, c, q)
 	if err != nil {
 		return denied(c.Tool.ID, err), metrics.DeniedBySecret
 	}

@@ -27,7 +27,7 @@ func (v value) Call(ctx context.Context, c *tools.Call) tools.Result {
 		return tools.Output(map[string]any{"key": key, "status": status, "use": "$KARYI{" + key + "}"})
 	}
 	for _, tool := range []string{manifest.Command, manifest.Input} {
-		if _, err := v.held().For(c.Owner, tool, []string{key}); err == nil {
+		if _, err := v.ownSecrets(ctx, v.q.Model.Agent, c, tool, []string{key}); err == nil {
 			return told("available")
 		}
 	}

@@ -57,6 +57,8 @@ type Verdict struct {
 	Reason string `json:"reason"`
 	// Contents are those of the question that was answered.
 	Contents map[string]string `json:"contents,omitempty"`
+	// By is who answered, as permit.Leave says it; "" = a person.
+	By string `json:"-"`
 	// Value is the secret that was asked for. Token finds it among those that were sent.
 	Value string `json:"-"`
 	Token string `json:"token,omitempty"`

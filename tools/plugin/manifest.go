@@ -38,6 +38,7 @@ type Manifest struct {
 	MCPServers     *Entry              `json:"mcp_servers,omitempty"`
 	Services       map[string]*Service `json:"services,omitempty"`
 	Hooks          []Hook              `json:"hooks,omitempty"`
+	Overrides      []Override          `json:"overrides,omitempty"`
 	ConfigOptions  []Option            `json:"configOptions,omitempty"`
 	Permissions    Permissions         `json:"permissions,omitzero"`
 	Frontend       *Frontend           `json:"frontend,omitempty"`
@@ -130,7 +131,7 @@ type UI struct {
 	Override []string `json:"override,omitempty"`
 }
 
-// Overrides are services of the program that the plugin replaces.
+// Overrides are the interfaces of the program that the plugin asks to replace.
 type Overrides struct {
 	Override []string `json:"override,omitempty"`
 }
@@ -172,6 +173,7 @@ func Rules() source.Rules {
 		"plugin.Manifest.mcp_servers":     {Section: "001 §4.3", Doc: "MCP servers. Default: the folder `mcp`."},
 		"plugin.Manifest.services":        {Section: "001 §4.2", MaxItems: 100, Doc: "Programs that stay and answer calls, by name."},
 		"plugin.Manifest.hooks":           {Section: ext + ".2", MaxItems: 100, Doc: "Where services of the plugin are asked."},
+		"plugin.Manifest.overrides":       {Section: ext + ".3", MaxItems: 20, Doc: "Parts of the program that services of the plugin [replace](#override)."},
 		"plugin.Manifest.configOptions":   {Section: conf, MaxItems: 200, Doc: "Its [options](#option)."},
 		"plugin.Manifest.permissions":     {Section: sec, Doc: "What it asks for beside the `needs` of its tools."},
 		"plugin.Manifest.frontend":        {Section: man, Doc: "For user interfaces: kept, and without a meaning here."},
@@ -198,13 +200,16 @@ func Rules() source.Rules {
 		"plugin.Hook.timeout":  {Section: ext + ".2", Range: &source.Range{Max: 60, Open: true}, Default: "100ms", Doc: "How long the answer may take."},
 		"plugin.Hook.fail":     {Required: true, Section: ext + ".2", Enum: []string{Open, Closed}, Doc: "What becomes of the act if the hook fails: it goes on, or is denied. Of `scene:start` and `scene:end` it is `open`."},
 
+		"plugin.Override.interface": {Required: true, Section: ext + ".3", Doc: "What is replaced: `model`, `approver`, `secret_store`, or `executor:` and a type of tools (`http`, `script`, `mcp`)."},
+		"plugin.Override.service":   {Required: true, Section: ext + ".3", Doc: "One of the services of the plugin."},
+
 		"plugin.Permissions.hooks":    {Section: man, MaxItems: 100, Doc: "`hook:NAME` for each of its hooks. What begins with `hook:client:` is for user interfaces."},
 		"plugin.Permissions.ui":       {Section: man, Doc: "For user interfaces: kept, and without a meaning here."},
 		"plugin.Permissions.services": {Section: man, Doc: "Services of the program."},
 		"plugin.UI.wrap":              {Section: man, MaxItems: 1000, Doc: "Components."},
 		"plugin.UI.inject":            {Section: man, MaxItems: 1000, Doc: "Places."},
 		"plugin.UI.override":          {Section: ext + ".3", MaxItems: 1000, Doc: "Components."},
-		"plugin.Overrides.override":   {Section: ext + ".3", MaxItems: 100, Doc: "Services that it replaces. This version replaces none: anything but an empty list is refused."},
+		"plugin.Overrides.override":   {Section: ext + ".3", MaxItems: 100, Doc: "The interfaces that its `overrides` name, for whoever reviews the plugin."},
 
 		"plugin.Frontend.build": {Section: man, Doc: "Its files."},
 		"plugin.Build.entry":    {Section: man, Doc: "A script."},
@@ -258,7 +263,7 @@ func (m *Manifest) Check(folder, program string) []manifest.Fault {
 	for i := range m.ConfigOptions {
 		c.option(i)
 	}
-	c.unbuilt()
+	c.overrides()
 	c.faults = append(append(c.faults, manifest.Text(m.DisplayName, "displayName")...), manifest.Text(m.Description, "description")...)
 	return c.faults
 }
@@ -397,26 +402,12 @@ func (c *checker) permissions() {
 	}
 }
 
-// unbuilt refuses what this version does not carry out.
-func (c *checker) unbuilt() {
-	for i, name := range c.m.Permissions.Services.Override {
-		here := at("permissions", "services", "override", strconv.Itoa(i))
-		if slices.Contains(never(), name) {
-			c.fault(here, "remove it", "%s is never replaced by a plugin", name)
-			continue
-		}
-		c.fault(here, "remove it; a Go program that embeds simd can replace models, executors and approvers", "plugins that replace a service are not built in this version")
-	}
-}
-
-// never are the parts of the program that no plugin replaces in any version.
-func never() []string {
-	return []string{"journal", "world", "bus", "permission", "masker", "sandbox", "audit"}
-}
-
-// Asks are the permissions that the plugin itself asks an operator for: its hooks, and
-// secrets among its options.
+// Asks are the permissions that the plugin itself asks an operator for: its hooks, what it
+// replaces, and secrets among its options.
 func (m *Manifest) Asks() (list []string) {
+	for i := range m.Overrides {
+		list = append(list, override+m.Overrides[i].Interface)
+	}
 	for i := range m.Hooks {
 		list = append(list, permission+m.Hooks[i].Hook)
 	}

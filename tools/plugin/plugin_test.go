@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"slices"
 	"strings"
@@ -71,25 +72,45 @@ func TestFaultsOfAManifest(t *testing.T) {
 		"{name: w, version: 1.0.0, tools: {entry: .git}}":                                                    `".git" is no folder`,
 		"{name: w, version: 1.0.0, services: {s: {command: a | b}}}":                                         "the command is more than one program",
 		"{name: w, version: 1.0.0, services: {s: {command: ./a, profile: trusted}}}":                         `"trusted" is not allowed; want strict`,
-		"{name: w, version: 1.0.0, services: {s: {command: ./a}}, hooks: [{hook: 'scene:end', service: s, fail: closed}], permissions: {hooks: ['hook:scene:end']}}": "hooks[0].fail: scene:end only tells the service",
-		"{name: w, version: 1.0.0, hooks: [{hook: 'scene:start', service: s, fail: open}]}":                                                                          `hooks[0].service: the plugin has no service "s"`,
-		"{name: w, version: 1.0.0, hooks: [{hook: 'scene:begin', service: s, fail: open}]}":                                                                          `"scene:begin" is not allowed`,
-		"{name: w, version: 1.0.0, hooks: [{hook: 'scene:end', service: s, fail: open}]}":                                                                            "the plugin does not ask for this hook (add hook:scene:end to permissions.hooks)",
-		"{name: w, version: 1.0.0, permissions: {hooks: [scene:end]}}":                                                                                               `"scene:end" is no hook`,
-		"{name: w, version: 1.0.0, permissions: {services: {override: [sandbox]}}}":                                                                                  "permissions.services.override[0]: sandbox is never replaced by a plugin",
-		"{name: w, version: 1.0.0, permissions: {services: {override: [embedder]}}}":                                                                                 "plugins that replace a service are not built in this version",
-		"{name: w, version: 1.0.0, configOptions: [{key: extensions.x.a, type: string}]}":                                                                            `"extensions.x.a" is no key of this plugin (write extensions.w.NAME)`,
-		"{name: w, version: 1.0.0, configOptions: [{key: extensions.w.a, type: text}]}":                                                                              `"text" is not allowed`,
-		"{name: w, version: 1.0.0, configOptions: [{key: extensions.w.a, type: integer, min: 3, max: 2}]}":                                                           "min is more than max",
-		"{name: w, version: 1.0.0, configOptions: [{key: extensions.w.a, type: integer, default: 1.5}]}":                                                             "default: want a whole number, got 1.5",
-		"{name: w, version: 1.0.0, configOptions: [{key: extensions.w.a, type: boolean, min: 1}]}":                                                                   "a boolean has no smallest value",
-		"{name: w, version: 1.0.0, configOptions: [{key: extensions.w.a, type: string, enum: [x, 3]}]}":                                                              "configOptions[0].enum[1]: want a text, got 3",
-		"{name: w, version: 1.0.0, configOptions: [{key: extensions.w.a, type: string, secret: true, default: x}]}":                                                  "a secret has no default",
-		"{name: w, version: 1.0.0, configOptions: [{key: extensions.w.a, type: string}, {key: extensions.w.A, type: string}]}":                                       "the option A is given twice",
+		"{name: w, version: 1.0.0, services: {s: {command: ./a}}, hooks: [{hook: 'scene:end', service: s, fail: closed}], permissions: {hooks: ['hook:scene:end']}}":                          "hooks[0].fail: scene:end only tells the service",
+		"{name: w, version: 1.0.0, hooks: [{hook: 'scene:start', service: s, fail: open}]}":                                                                                                   `hooks[0].service: the plugin has no service "s"`,
+		"{name: w, version: 1.0.0, hooks: [{hook: 'scene:begin', service: s, fail: open}]}":                                                                                                   `"scene:begin" is not allowed`,
+		"{name: w, version: 1.0.0, hooks: [{hook: 'scene:end', service: s, fail: open}]}":                                                                                                     "the plugin does not ask for this hook (add hook:scene:end to permissions.hooks)",
+		"{name: w, version: 1.0.0, permissions: {hooks: [scene:end]}}":                                                                                                                        `"scene:end" is no hook`,
+		"{name: w, version: 1.0.0, permissions: {services: {override: [sandbox]}}}":                                                                                                           "permissions.services.override[0]: sandbox is never replaced by a plugin",
+		"{name: w, version: 1.0.0, permissions: {services: {override: [embedder]}}}":                                                                                                          "permissions.services.override[0]: nothing in a scene asks for embeddings in this version",
+		"{name: w, version: 1.0.0, permissions: {services: {override: [approvr]}}}":                                                                                                           "approvr is no interface that a plugin replaces; there are model, approver, secret_store, executor:http, executor:script, executor:mcp (did you mean \"approver\"?)",
+		"{name: w, version: 1.0.0, permissions: {services: {override: [model]}}}":                                                                                                             "no service of the plugin replaces model (add it to overrides",
+		"{name: w, version: 1.0.0, services: {s: {command: ./a}}, overrides: [{interface: model, service: s}]}":                                                                               "overrides[0].interface: the plugin does not ask for leave to replace model (add model to permissions.services.override)",
+		"{name: w, version: 1.0.0, services: {s: {command: ./a}}, overrides: [{interface: 'executor:code', service: s}]}":                                                                     "overrides[0].interface: what carries out tools of the type code is never replaced by a plugin (remove it)",
+		"{name: w, version: 1.0.0, services: {s: {command: ./a}}, overrides: [{interface: model, service: t}], permissions: {services: {override: [model]}}}":                                 `overrides[0].service: the plugin has no service "t"`,
+		"{name: w, version: 1.0.0, services: {s: {command: ./a}}, overrides: [{interface: model, service: s}, {interface: model, service: s}], permissions: {services: {override: [model]}}}": "overrides[1].interface: the plugin replaces model twice",
+		"{name: w, version: 1.0.0, configOptions: [{key: extensions.x.a, type: string}]}":                                                                                                     `"extensions.x.a" is no key of this plugin (write extensions.w.NAME)`,
+		"{name: w, version: 1.0.0, configOptions: [{key: extensions.w.a, type: text}]}":                                                                                                       `"text" is not allowed`,
+		"{name: w, version: 1.0.0, configOptions: [{key: extensions.w.a, type: integer, min: 3, max: 2}]}":                                                                                    "min is more than max",
+		"{name: w, version: 1.0.0, configOptions: [{key: extensions.w.a, type: integer, default: 1.5}]}":                                                                                      "default: want a whole number, got 1.5",
+		"{name: w, version: 1.0.0, configOptions: [{key: extensions.w.a, type: boolean, min: 1}]}":                                                                                            "a boolean has no smallest value",
+		"{name: w, version: 1.0.0, configOptions: [{key: extensions.w.a, type: string, enum: [x, 3]}]}":                                                                                       "configOptions[0].enum[1]: want a text, got 3",
+		"{name: w, version: 1.0.0, configOptions: [{key: extensions.w.a, type: string, secret: true, default: x}]}":                                                                           "a secret has no default",
+		"{name: w, version: 1.0.0, configOptions: [{key: extensions.w.a, type: string}, {key: extensions.w.A, type: string}]}":                                                                "the option A is given twice",
 	} {
 		if _, faults := read(t, text); !strings.Contains(strings.Join(faults, "\n"), want) {
 			t.Errorf("%s: %v, want %s", text, faults, want)
 		}
+	}
+}
+
+// None of the parts that keep a run sound is ever replaced, whoever asks.
+func TestWhatIsNeverReplaced(t *testing.T) {
+	for _, name := range []string{"journal", "world", "bus", "permission", "masker", "sandbox", "audit"} {
+		text := fmt.Sprintf("{name: w, version: 1.0.0, services: {s: {command: ./a}}, overrides: [{interface: %[1]s, service: s}], permissions: {services: {override: [%[1]s]}}}", name)
+		if _, faults := read(t, text); len(faults) != 2 || !strings.Contains(strings.Join(faults, " "), "overrides[0].interface: "+name+" is never replaced by a plugin") {
+			t.Errorf("%s: %v", name, faults)
+		}
+	}
+	m, faults := read(t, "{name: w, version: 1.0.0, services: {s: {command: ./a}}, overrides: [{interface: 'executor:http', service: s}], permissions: {services: {override: ['executor:http']}}}")
+	if len(faults) > 0 || !slices.Equal(m.Asks(), []string{"override:executor:http"}) {
+		t.Errorf("%v, asks for %v", faults, m.Asks())
 	}
 }
 

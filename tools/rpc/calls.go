@@ -88,7 +88,7 @@ func (s *service) callOther(ctx context.Context, params json.RawMessage) (json.R
 	ctx, stop := context.WithTimeout(ctx, limit)
 	defer stop()
 	sent := &incoming{From: s.Name, Method: q.Method, Params: q.Params}
-	return s.all.Ask(ctx, &Request{Service: to, Method: serviceCall, Params: sent, begins: func() {
+	return s.all.Ask(ctx, &Request{Service: to, Method: serviceCall, Params: sent, Begins: func() {
 		end, _ := ctx.Deadline()
 		sent.Timeout = max(1, time.Until(end).Milliseconds())
 	}})

@@ -99,7 +99,17 @@ type toolCall struct {
 	Key     string         `json:"key"`
 	Attempt int            `json:"attempt"`
 	Timeout int64          `json:"timeout_ms,omitempty"`
+
+	// Of executor/call.
+	Implementation *manifest.Implementation `json:"implementation,omitempty"`
 }
+
+// The methods by which a service carries a call out: of a tool that is its own, and of one
+// whose executor it replaces.
+const (
+	methodTool     = "tool/call"
+	methodExecutor = "executor/call"
+)
 
 // toolResult is the answer to tool/call.
 type toolResult struct {
@@ -116,17 +126,41 @@ func (x *Executor) Of(service string) tools.Executor {
 	return tools.Func(func(ctx context.Context, c *tools.Call) tools.Result { return x.call(ctx, service, c) })
 }
 
+// Instead lets a service carry out tools whose executor it replaces. It has no secrets, and
+// finds no files. Its Close does nothing.
+func (x *Executor) Instead(service string) tools.Executor {
+	return tools.Func(func(ctx context.Context, c *tools.Call) tools.Result {
+		switch {
+		case len(c.Secrets) > 0:
+			return *unsent(tools.Fail(protocol.KindDenied, "the tool "+c.Tool.ID+" needs secrets, and the service "+service+", which carries it out, is given none"))
+		case len(c.Binds) > 0:
+			return *unsent(tools.Fail(protocol.KindDenied, "a parameter of the tool "+c.Tool.ID+" is a file (x-uri: path), and the service "+service+", which carries it out, is given none"))
+		}
+		q := ask(c)
+		q.Implementation = &c.Tool.Implementation
+		return x.result(ctx, service, methodExecutor, q)
+	})
+}
+
 // Call implements tools.Executor, for tools whose implementation names the service.
 func (x *Executor) Call(ctx context.Context, c *tools.Call) tools.Result {
 	return x.call(ctx, c.Tool.Implementation.Name, c)
 }
 
 func (x *Executor) call(ctx context.Context, service string, c *tools.Call) tools.Result {
+	return x.result(ctx, service, methodTool, ask(c))
+}
+
+func ask(c *tools.Call) *toolCall {
 	q := &toolCall{Tool: c.Tool.ID, Method: c.Tool.Implementation.Method, Params: c.Params, Key: c.Key, Attempt: c.Attempt}
 	if q.Params == nil {
 		q.Params = map[string]any{}
 	}
-	raw, failed := x.Ask(ctx, &Request{Service: service, Method: "tool/call", Params: q, begins: func() {
+	return q
+}
+
+func (x *Executor) result(ctx context.Context, service, method string, q *toolCall) tools.Result {
+	raw, failed := x.Ask(ctx, &Request{Service: service, Method: method, Params: q, Begins: func() {
 		if end, ok := ctx.Deadline(); ok {
 			q.Timeout = max(1, time.Until(end).Milliseconds())
 		}
@@ -145,7 +179,7 @@ type Request struct {
 	// when the request was written; 0 = the context alone does.
 	Turn, Answer time.Duration
 
-	begins func() // called when the request has its place; nil = nobody is told
+	Begins func() // called when the request has its place, before Params are written; nil = nobody is told
 }
 
 // Ask asks a service and gives the result, or why there is none. It waits while the service
@@ -159,8 +193,8 @@ func (x *Executor) Ask(ctx context.Context, q *Request) (json.RawMessage, *tools
 	if failed != nil {
 		return nil, unsent(*failed)
 	}
-	if q.begins != nil {
-		q.begins()
+	if q.Begins != nil {
+		q.Begins()
 	}
 	raw, err := open.ask(ctx, q.Method, q.Params, q.Answer)
 	if l, ok := errors.AsType[*abandoned](err); ok {

@@ -74,7 +74,7 @@ func (h *Held) Store() *Store {
 func (h *Held) For(owner, tool string, names []string) (map[string]string, error) {
 	out := map[string]string{}
 	for _, name := range names {
-		value, ok := h.find(owner, name)
+		value, ok := h.Given(owner, name)
 		if !ok {
 			granted, err := h.base.For(tool, []string{name})
 			if err != nil {
@@ -87,8 +87,8 @@ func (h *Held) For(owner, tool string, names []string) (map[string]string, error
 	return out, nil
 }
 
-// find gives the newest value that an agent was given under a name.
-func (h *Held) find(owner, name string) (string, bool) {
+// Given is the newest value that an agent was given under a name.
+func (h *Held) Given(owner, name string) (string, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, g := range slices.Backward(h.given) {

@@ -20,6 +20,7 @@ import (
 	"tavernsim/scenes/run/rundir"
 	"tavernsim/scenes/run/runner"
 	"tavernsim/scenes/tooling"
+	"tavernsim/scenes/tooling/needs"
 	"tavernsim/tools"
 	"tavernsim/tools/grants"
 	"tavernsim/tools/ownfile"
@@ -89,7 +90,7 @@ func call(t *testing.T, box *sandbox.Box, dir string, store *grants.Store, sourc
 	if err != nil {
 		t.Fatal(err)
 	}
-	set, err := tooling.New(tooling.Options{Project: p, Place: tooling.Place{Folder: folder}, Sandbox: box, Grants: store, Given: given})
+	set, err := tooling.New(tooling.Options{Project: p, Place: needs.Place{Folder: folder}, Sandbox: box, Grants: store, Given: given})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +103,7 @@ func call(t *testing.T, box *sandbox.Box, dir string, store *grants.Store, sourc
 }
 
 // needs gives the sandbox that tests with programs need.
-func needs(t *testing.T) *sandbox.Box {
+func asking(t *testing.T) *sandbox.Box {
 	t.Helper()
 	if _, err := exec.LookPath("python3"); err != nil {
 		t.Skip("there is no python3")
@@ -121,7 +122,7 @@ func grant(t *testing.T, dir, name string) *grants.Store {
 	if err != nil {
 		t.Fatal(err)
 	}
-	asked, asks := plugins.Asked(load(t, dir), tooling.Place{Folder: folder})[name]
+	asked, asks := plugins.Asked(load(t, dir), needs.Place{Folder: folder})[name]
 	if !asks {
 		t.Fatal("the plugin asks for nothing")
 	}
@@ -132,7 +133,7 @@ func grant(t *testing.T, dir, name string) *grants.Store {
 
 // Every kind of plugin works as it is made.
 func TestEveryKindWorks(t *testing.T) {
-	box := needs(t)
+	box := asking(t)
 	for _, kind := range []string{"script", "mcp", "rpc"} {
 		r := call(t, box, made(t, kind, nil), nil, plugin.Sources{Flags: []string{"extensions.w.greeting=Good day"}})
 		b, _ := json.Marshal(r.Output)
@@ -167,7 +168,7 @@ func TestTheHTTPKindWorksWithAGrant(t *testing.T) {
 // A plugin that asks for something has it as a whole, or none of its tools is called.
 // Its secret reaches its program alone, and no answer has it.
 func TestSecretsOfPlugins(t *testing.T) {
-	box := needs(t)
+	box := asking(t)
 	dir := made(t, "script", map[string]func(string) string{
 		"plugin.yaml": func(text string) string {
 			return text + "  - {key: extensions.w.token, type: string, min: 8, secret: true}\n"
@@ -236,7 +237,7 @@ func TestARunKeepsItsPlugins(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lines, err := plugins.List(p, tooling.Place{Folder: at}, dir, more, nil)
+	lines, err := plugins.List(p, needs.Place{Folder: at}, dir, more, nil)
 	if err != nil || len(lines) != 1 || lines[0].State != "on" || lines[0].Grant != "none" {
 		t.Error(lines, err)
 	}

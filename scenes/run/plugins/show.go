@@ -9,7 +9,7 @@ import (
 	"tavernsim/internal/source"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/project"
-	"tavernsim/scenes/tooling"
+	"tavernsim/scenes/tooling/needs"
 	"tavernsim/tools/grants"
 	"tavernsim/tools/plugin"
 )
@@ -65,7 +65,7 @@ type Line struct {
 }
 
 // List lists the plugins of the folder of a project, and of a folder of more.
-func List(p *project.Project, at tooling.Place, dir, more string, store *grants.Store) ([]Line, error) {
+func List(p *project.Project, at needs.Place, dir, more string, store *grants.Store) ([]Line, error) {
 	all, err := Folders(dir, more)
 	if err != nil {
 		return nil, err
@@ -105,10 +105,10 @@ func stateOf(store *grants.Store, a *grants.Asked) string {
 }
 
 // Asked is what the plugins of a project ask for, by name.
-func Asked(p *project.Project, at tooling.Place) map[string]grants.Asked {
+func Asked(p *project.Project, at needs.Place) map[string]grants.Asked {
 	list := map[string]grants.Asked{}
-	for _, a := range tooling.Asked(p, at) {
-		if name, ok := strings.CutPrefix(a.Tool, tooling.PluginKey("")); ok {
+	for _, a := range needs.Of(p, at) {
+		if name, ok := strings.CutPrefix(a.Tool, needs.OfPlugin("")); ok {
 			list[name] = a
 		}
 	}

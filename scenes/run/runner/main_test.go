@@ -3,9 +3,12 @@ package runner
 import (
 	"fmt"
 	"os"
+	"syscall"
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"tavernsim/tools/sandbox"
 )
 
 // childEnv names the run directory of a process that is to be killed.
@@ -27,6 +30,9 @@ func child(dir string) error {
 }
 
 func TestMain(m *testing.M) {
+	if code, worker := sandbox.Reexec(os.Args); worker {
+		syscall.Exit(code) // before os.Exit the race detector waits for a second
+	}
 	if dir := os.Getenv(childEnv); dir != "" {
 		if err := child(dir); err != nil {
 			fmt.Fprintln(os.Stderr, err)

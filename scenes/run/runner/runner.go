@@ -72,6 +72,8 @@ import (
 	"tavernsim/scenes/run/recorded"
 	"tavernsim/scenes/run/rundir"
 	"tavernsim/scenes/tooling"
+	"tavernsim/scenes/tooling/needs"
+	"tavernsim/scenes/tooling/overrides"
 	"tavernsim/tools"
 	"tavernsim/tools/grants"
 	"tavernsim/tools/plugin"
@@ -170,11 +172,12 @@ type Options struct {
 	// models.Options.
 	Estimate *models.Estimate
 	answers  *replay.Answers
-	given    plugin.Given  // what Config says
-	place    tooling.Place // whose grants count
+	given    plugin.Given // what Config says
+	place    needs.Place  // whose grants count
 	recorded *recorded.Answers
-	models   map[string]*models.Set // by scene id
-	raised   bool                   // budgets are others than those that the run had when it stopped
+	models   map[string]*models.Set      // by scene id
+	replaced map[string]*overrides.Model // by scene id; nil = no plugin answers for its models
+	raised   bool                        // budgets are others than those that the run had when it stopped
 	// FS replaces the operating system's for the journal, for tests.
 	FS pebbledb.FS
 	// Recovering hears how far the restoring of a scene is; may be nil.
@@ -253,14 +256,26 @@ func filesOf(data map[string][]byte) (files []models.File) {
 // withModels adds the models of the scenes to the options.
 func (opt Options) withModels(p *project.Project, defs []*project.Scene) (Options, error) {
 	opt.models = map[string]*models.Set{}
+	opt.replaced = map[string]*overrides.Model{}
 	for _, def := range defs {
-		set, err := modelsOf(p, def, opt)
+		instead := opt.modelOfPlugin(p)
+		set, err := modelsOf(p, def, opt, instead)
 		if err != nil {
 			return opt, err
 		}
-		opt.models[def.Definition.ID] = set
+		opt.models[def.Definition.ID], opt.replaced[def.Definition.ID] = set, instead
 	}
 	return opt, nil
+}
+
+// modelOfPlugin is the service of a plugin that answers for the models of a scene; nil = none
+// does. A script or recorded answers that the caller asked for alone win.
+func (opt Options) modelOfPlugin(p *project.Project) *overrides.Model {
+	w := overrides.Of(p)[plugin.OfModel]
+	if w == nil || cmp.Or(opt.Tools, tooling.Live) != tooling.Live || opt.Model == modelfile.KindScripted || opt.OnMiss == MissFail || opt.Estimate != nil {
+		return nil
+	}
+	return overrides.NewModel(w)
 }
 
 // endpoints are the names of those that the models ask, sorted.
@@ -275,8 +290,11 @@ func (opt Options) endpoints() (names []string) {
 }
 
 // modelsOf makes the models of a scene.
-func modelsOf(p *project.Project, s *project.Scene, opt Options) (*models.Set, error) {
+func modelsOf(p *project.Project, s *project.Scene, opt Options, instead *overrides.Model) (*models.Set, error) {
 	set := models.Options{Default: s.Definition.Simulation.Model, Endpoints: opt.Endpoints, Answers: opt.answers, Store: opt.Store, Estimate: opt.Estimate, Script: s.Definition.Simulation.Model}
+	if instead != nil {
+		set.Instead = instead
+	}
 	switch {
 	case opt.OnMiss == MissFail:
 		set.Endpoints = nil
@@ -469,6 +487,12 @@ func (r *Runner) startScene(def *project.Scene, opt Options) error {
 		counts.CouldNot(metrics.SceneRunning)
 		counts.Forget()
 		return err
+	}
+	if m := opt.replaced[id]; m != nil {
+		m.Open(hands.Services())
+	}
+	for _, w := range hands.Replaced() {
+		r.log.Warn(w.String(), "scene", id)
 	}
 	s := &Scene{tools: hands, ID: id, Seed: r.Manifest.Seeds[id], journal: journal, models: set, latency: scenes.NewLatency(), report: def.Definition.Simulation.Report}
 	s.Run, err = scenes.Start(made, journal, scenes.Options{

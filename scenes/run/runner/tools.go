@@ -4,7 +4,6 @@ import (
 	"context"
 	"path/filepath"
 	"reflect"
-	"strings"
 	"time"
 
 	"tavernsim/internal/metrics"
@@ -15,6 +14,7 @@ import (
 	"tavernsim/scenes/run/recorded"
 	"tavernsim/scenes/run/rundir"
 	"tavernsim/scenes/tooling"
+	"tavernsim/scenes/tooling/needs"
 	"tavernsim/tools/approvals"
 	"tavernsim/tools/ownfile"
 )
@@ -83,10 +83,10 @@ func (d *door) Ask(ctx context.Context, q *approvals.Question) (approvals.Verdic
 // granted is what the tools of a project have in a run; nil = none asks for anything, or
 // none is carried out.
 func (opt *Options) granted(p *project.Project) *rundir.Grants {
-	if opt.Tools != "" && opt.Tools != tooling.Live || len(tooling.Asked(p, opt.place)) == 0 {
+	if opt.Tools != "" && opt.Tools != tooling.Live || len(needs.Of(p, opt.place)) == 0 {
 		return nil
 	}
-	return &rundir.Grants{At: now(), Tools: tooling.Granted(p, opt.place, opt.Grants)}
+	return &rundir.Grants{At: now(), Tools: needs.Granted(p, opt.place, opt.Grants)}
 }
 
 func now() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }
@@ -96,14 +96,14 @@ func (r *Runner) warnOfGrants(opt Options) {
 	if opt.granted(r.Project) == nil {
 		return
 	}
-	for _, err := range tooling.Refused(r.Project, opt.place, opt.Grants) {
+	for _, err := range needs.Refused(r.Project, opt.place, opt.Grants) {
 		r.log.Warn("calls are denied: " + opt.Grants.Remedy(err.Error(), r.projectDir(opt)))
 	}
 }
 
 // placeOf is where the project of a run lies: in the folder that the caller names, or in
 // the run directory, as a copy of another folder if the operator's file marked it.
-func (opt *Options) placeOf(dir string, m *rundir.Manifest) (at tooling.Place, err error) {
+func (opt *Options) placeOf(dir string, m *rundir.Manifest) (at needs.Place, err error) {
 	folder := opt.ProjectDir
 	if folder == "" && m != nil {
 		folder = rundir.Inputs(dir)
@@ -138,34 +138,10 @@ func (r *Runner) regrant(opt Options) error {
 	if reflect.DeepEqual(was, is.Tools) {
 		return nil
 	}
-	for _, line := range changes(was, is.Tools) {
+	for _, line := range needs.Changes(was, is.Tools) {
 		r.log.Warn("the run goes on with other grants: " + line)
 	}
 	return r.Manifest.AddGrants(r.Dir, *is)
-}
-
-// changes lists how grants differ, a line for each tool.
-func changes(was, is map[string][]string) (list []string) {
-	all := map[string]bool{}
-	for id := range was {
-		all[id] = true
-	}
-	for id := range is {
-		all[id] = true
-	}
-	for _, id := range protocol.SortedKeys(all) {
-		if before, after := was[id], is[id]; !reflect.DeepEqual(before, after) {
-			list = append(list, id+" had "+written(before)+" and has "+written(after))
-		}
-	}
-	return list
-}
-
-func written(needs []string) string {
-	if len(needs) == 0 {
-		return "nothing"
-	}
-	return strings.Join(needs, ", ")
 }
 
 // collect removes the artifacts that no kept fact names. No journal may be open.

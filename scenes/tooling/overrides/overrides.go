@@ -1,0 +1,111 @@
+// Package overrides lets services of plugins take the places of parts of the program: of the
+// models, of whoever is asked for leave, of the store of secrets, and of executors of tools
+// (docs/formats/plugin.md, overrides).
+//
+// [Of] finds who replaces what in a project. The types of this package are the replacements:
+// each asks the service by a method of its own, and is then used as what it replaces is.
+//
+// # Promises
+//
+//  1. One service replaces an interface: that of the plugin which the project lists last.
+//  2. What a service answers is used if it has the form that its method wants, and within the
+//     bounds of what it replaces; else the request has failed.
+//  3. A service that fails is a failure of the request. What it replaced is not asked in its
+//     place.
+//
+// # Not here
+//
+// Whether the operator has granted it (scenes/tooling); logs, facts and replays, which are
+// those of what is replaced; the process (tools/rpc).
+package overrides
+
+import (
+	"context"
+	"encoding/json"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"tavernsim/protocol"
+	"tavernsim/scenes/load/project"
+	"tavernsim/tools"
+	"tavernsim/tools/manifest"
+	"tavernsim/tools/plugin"
+	"tavernsim/tools/rpc"
+)
+
+// Services are asked.
+type Services interface {
+	// Ask asks a service and gives the result, or why there is none.
+	Ask(ctx context.Context, q *rpc.Request) (json.RawMessage, *tools.Result)
+}
+
+// Winner is the service that replaces an interface.
+type Winner struct {
+	Interface string
+	Plugin    string
+	Service   string   // with its plugin: PLUGIN/NAME
+	Over      []string // plugins that the project lists before, which would have replaced it
+}
+
+// String says who replaces what.
+func (w *Winner) String() string {
+	text := "the service " + w.Service + " replaces " + w.Interface
+	if len(w.Over) > 0 {
+		text += ", and not that of " + strings.Join(w.Over, ", ") + ", listed before it"
+	}
+	return text
+}
+
+// Name is what the replacement is called where the thing that it replaces has a name.
+func (w *Winner) Name() string { return "plugin:" + w.Service }
+
+// Of finds the services that replace something, by interface.
+func Of(p *project.Project) map[string]*Winner {
+	all := map[string]*Winner{}
+	for _, name := range inOrder(p) {
+		x := p.Plugins()[name]
+		if x == nil || x.Broken() {
+			continue
+		}
+		for _, o := range x.Manifest.Overrides {
+			w := &Winner{Interface: o.Interface, Plugin: name, Service: path.Join(name, o.Service)}
+			if before := all[o.Interface]; before != nil {
+				w.Over = append(slices.Clone(before.Over), before.Plugin)
+			}
+			all[o.Interface] = w
+		}
+	}
+	return all
+}
+
+// OfExecutor is the interface of what carries a tool out.
+func OfExecutor(t *manifest.Tool) string { return plugin.OfExecutor + t.Implementation.Type }
+
+// inOrder are the plugins as the project lists them; those that it does not list come first.
+func inOrder(p *project.Project) []string {
+	listed := p.Definition.Plugins
+	at := func(name string) int {
+		return slices.IndexFunc(listed, func(u plugin.Use) bool { return u.Name == name })
+	}
+	names := protocol.SortedKeys(p.Plugins())
+	slices.SortStableFunc(names, func(a, b string) int { return at(a) - at(b) })
+	return names
+}
+
+// strict reads an answer that has known fields only.
+func strict(raw json.RawMessage, to any) error {
+	d := json.NewDecoder(strings.NewReader(string(raw)))
+	d.DisallowUnknownFields()
+	return d.Decode(to)
+}
+
+// left is the time that a request has left, in milliseconds; 0 = nothing bounds it.
+func left(ctx context.Context) int64 {
+	until, ok := ctx.Deadline()
+	if !ok {
+		return 0
+	}
+	return max(1, time.Until(until).Milliseconds())
+}
