@@ -15,22 +15,25 @@ import (
 )
 
 func (x *inspecting) summary([]string) error {
-	owner, newest := x.scene.RunBy(), uint64(0)
-	if owner != "" && !x.o.all {
+	newest := uint64(0)
+	if x.newest() {
 		newest = inspect.Newest
 	}
 	v, err := x.scene.Summary(newest)
 	if err != nil {
 		return err
 	}
-	return x.to.Summary(v, owner)
+	return x.to.Summary(v, x.scene.RunBy())
 }
+
+// newest: another process runs the scene, and is to notice the view as little as possible.
+func (x *inspecting) newest() bool { return !x.o.all && x.scene.RunBy() != "" }
 
 func (x *inspecting) agents([]string) error {
 	var all *inspect.AgentList
 	priced := len(x.run.Manifest.Endpoints)+x.run.Manifest.Answers > 0 // else nothing cost anything
 	err := show.Lines(&x.to, x.to.Agents(priced), func(limit int, yield func(inspect.AgentLine) error) (err error) {
-		all, err = x.scene.Agents(inspect.AgentQuery{Profile: x.o.profile, State: x.o.state, Name: x.o.name, Failed: x.o.failed, Sort: x.o.sort, Limit: limit})
+		all, err = x.scene.Agents(inspect.AgentQuery{Profile: x.o.profile, State: x.o.state, Name: x.o.name, Failed: x.o.failed, Sort: x.o.sort, Limit: limit, Newest: x.newest()})
 		if err != nil {
 			return err
 		}
@@ -38,6 +41,9 @@ func (x *inspecting) agents([]string) error {
 	})
 	if err == nil && !x.o.json {
 		fmt.Fprintf(x.err, "%s of %s agents\n", terminal.Thousands(all.Found), terminal.Thousands(all.Total))
+		if !all.Whole {
+			fmt.Fprintln(x.err, "while the run goes on, inboxes and costs are counted with --all, which reads every fact")
+		}
 	}
 	return err
 }
@@ -76,7 +82,7 @@ func (x *inspecting) world(args []string) error {
 	if len(args) > 1 {
 		return usageError{fmt.Errorf("world takes one path; two moments are compared with --diff A B")}
 	}
-	v, err := x.scene.World(strings.Join(args, ""), x.o.at)
+	v, err := x.scene.World(strings.Join(args, ""), x.o.at, x.newest())
 	if err != nil {
 		return err
 	}

@@ -20,7 +20,11 @@ func (s *Scene) Agents(priced bool) List[inspect.AgentLine] {
 		head = head[:len(head)-1]
 	}
 	return List[inspect.AgentLine]{"no agent is like that", head, func(t *terminal.Table, a inspect.AgentLine) {
-		row := []string{a.Agent, a.Profile, a.State, terminal.Thousands(a.Turns), terminal.Thousands(a.Failures), terminal.Thousands(a.Calls), terminal.Thousands(a.Waiting), s.since(a.Last), s.since(a.Next), a.Price()}
+		inbox := ""
+		if a.Waiting != nil {
+			inbox = terminal.Thousands(*a.Waiting)
+		}
+		row := []string{a.Agent, a.Profile, a.State, terminal.Thousands(a.Turns), terminal.Thousands(a.Failures), terminal.Thousands(a.Calls), inbox, s.since(a.Last), s.since(a.Next), a.Price()}
 		t.Row(row[:len(head)]...)
 	}}
 }

@@ -2,8 +2,10 @@ package history
 
 import (
 	"errors"
+	"slices"
 
 	"tavernsim/engine/agent"
+	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines"
@@ -31,11 +33,11 @@ func Part(sc *setup.Scene, state *machines.State, part string) (kinds []string, 
 		}
 	}
 	inbox := map[string]bool{} // kinds that change more than the memory of their agent
-	for _, kind := range codec.FactKinds() {
-		inbox[kind] = !codec.FactType(kind).Bytes
-		if part == machines.Agenda && inbox[kind] {
-			kinds = append(kinds, kind)
-		}
+	for _, kind := range staged(codec) {
+		inbox[kind] = true
+	}
+	if part == machines.Agenda {
+		kinds = staged(codec)
 	}
 	only, alone := sc.Ordinal(part)
 	agents := machines.AgentFold{Scene: sc, Machine: func(o uint32) *agent.Machine {
@@ -54,4 +56,29 @@ func Part(sc *setup.Scene, state *machines.State, part string) (kinds []string, 
 		}
 		return errors.Join(state.Stage.Apply(r, fact), state.ApplyServices(fact), agents.Apply(r, fact))
 	}
+}
+
+// staged are the kinds of facts that the stage decodes.
+func staged(codec *protocol.Codec) []string {
+	return slices.DeleteFunc(codec.FactKinds(), func(kind string) bool { return codec.FactType(kind).Bytes })
+}
+
+// FoldStage folds the stage alone to the end of a journal, from the state that it noted
+// with the wave of the fact after. Its budgets are those of the note.
+func FoldStage(sc *setup.Scene, journal Journal, note *machines.Note, after uint64, folding func(done, total uint64)) (*machines.Stage, error) {
+	stage := machines.NewStage(sc)
+	if err := stage.Load(note.Scene); err != nil {
+		return nil, err
+	}
+	f, codec := fold{Options: Options{Folding: folding}, scene: sc, journal: journal, through: journal.Durable()}, machines.NewCodec()
+	if after >= f.through.Last {
+		return stage, nil
+	}
+	return stage, f.walk(persistence.Wave{Last: after}, staged(codec), func(r protocol.Record) error {
+		fact, err := codec.ReadFact(r.Kind, r.Data)
+		if err != nil {
+			return err
+		}
+		return stage.Apply(r, fact)
+	})
 }

@@ -5,11 +5,9 @@ import (
 	"encoding/hex"
 	"fmt"
 
-	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent"
 	"tavernsim/engine/budget"
 	"tavernsim/protocol"
-	"tavernsim/protocol/grown"
 	"tavernsim/scenes/load/setup"
 )
 
@@ -17,12 +15,14 @@ import (
 // runs the scene's workflows has a part like any other agent.
 const Agenda = setup.ActorScene + "/agenda"
 
-// SceneSnapshot is the kept state of the stage. Without budgets it ends behind the tally.
+// SceneSnapshot is the kept state of the stage. Without budgets and roster it ends behind
+// the tally.
 type SceneSnapshot struct {
 	Agenda    protocol.Raw
 	Tally     Tally
 	Ledgers   []budget.Kept
 	Exhausted string
+	Roster    []byte // packed; none = it is not known
 }
 
 type sceneWithoutBudgets struct {
@@ -30,37 +30,32 @@ type sceneWithoutBudgets struct {
 	Tally  Tally
 }
 
+type sceneWithoutRoster struct {
+	Agenda    protocol.Raw
+	Tally     Tally
+	Ledgers   []budget.Kept
+	Exhausted string
+}
+
 // EncodeScene encodes the kept state of the stage.
-func (s *Stage) EncodeScene() (protocol.Raw, error) {
+func (s *Stage) EncodeScene() (protocol.Raw, error) { return s.encode(s.Roster.pack()) }
+
+func (s *Stage) encode(roster []byte) (protocol.Raw, error) {
 	d, err := s.Agenda.Snapshot(s.codec)
 	if err != nil {
 		return nil, err
 	}
-	if s.spending == nil {
+	if s.spending == nil && roster == nil {
 		return s.codec.Marshal(&sceneWithoutBudgets{d, s.Tally})
 	}
-	return s.codec.Marshal(&SceneSnapshot{Agenda: d, Tally: s.Tally, Ledgers: s.spending.Kept(), Exhausted: s.spending.exhausted})
-}
-
-// NoteEvery is how many facts lie between two tallies in the notes of a journal, and at
-// most the rest of a wave. So few facts are read to know the tally of a scene.
-const NoteEvery = 1 << 15
-
-// note encodes the tally if it is due: nil = it is not.
-func (s *Stage) note() (protocol.Raw, error) {
-	if s.Tally.Facts-s.noted < NoteEvery {
-		return nil, nil
+	snap := SceneSnapshot{Agenda: d, Tally: s.Tally, Roster: roster}
+	if s.spending != nil {
+		snap.Ledgers, snap.Exhausted = s.spending.Kept(), s.spending.exhausted
 	}
-	s.noted = s.Tally.Facts
-	return s.codec.Marshal(&s.Tally)
-}
-
-// ReadTally reads the note of a wave.
-func ReadTally(codec *protocol.Codec, note []byte) (Tally, error) {
-	var t Tally
-	err := grown.Unmarshal(codec, note, &t)
-	t.fill()
-	return t, err
+	if roster == nil {
+		return s.codec.Marshal(&sceneWithoutRoster{snap.Agenda, snap.Tally, snap.Ledgers, snap.Exhausted})
+	}
+	return s.codec.Marshal(&snap)
 }
 
 // Load restores one actor's state from a snapshot.
@@ -86,19 +81,8 @@ func (s *State) Load(name string, raw []byte) (err error) {
 }
 
 func (s *State) loadScene(raw []byte) error {
-	var snap SceneSnapshot
-	if err := grown.Unmarshal(s.codec, raw, &snap); err != nil {
+	if err := s.Stage.Load(raw); err != nil {
 		return err
-	}
-	d, err := agenda.Restore(s.scene.AgendaConfig(), s.codec, snap.Agenda)
-	if err != nil {
-		return err
-	}
-	s.Agenda, s.Tally = d, snap.Tally
-	s.Tally.fill()
-	if s.spending != nil {
-		s.spending.Restore(snap.Ledgers)
-		s.spending.exhausted = snap.Exhausted
 	}
 	for o := range s.Agents {
 		s.heardSoFar(uint32(o))
@@ -124,7 +108,7 @@ func (s *State) Hash() (string, error) {
 }
 
 // Parts encodes the state of every machine, in a fixed order, under the names that
-// [State.Load] takes.
+// [State.Load] takes; not the roster, which a fold from an older snapshot does not know.
 func (s *State) Parts(yield func(name string, raw []byte)) error {
 	part := func(name string, raw []byte, err error) error {
 		if err == nil {
@@ -132,7 +116,7 @@ func (s *State) Parts(yield func(name string, raw []byte)) error {
 		}
 		return err
 	}
-	own, err := s.EncodeScene()
+	own, err := s.encode(nil)
 	if err := part(Agenda, own, err); err != nil {
 		return err
 	}

@@ -17,7 +17,7 @@ import (
 // merges their turns in a fixed order, sends the requests to the services in the
 // order of [Services], and decides what is kept and when the scene pauses or ends.
 //
-// Its kept state is Agenda and Tally. Only [Stage.Apply] changes them, but that the
+// Its kept state is Agenda, Tally and Roster. Only [Stage.Apply] changes them, but that the
 // stage takes an agent off the agenda when it wakes it; no snapshot is taken before
 // that agent's turn has ended. The rest is
 // volatile: the open wave, and the inputs that the stage waits for. A kill forgets
@@ -25,6 +25,7 @@ import (
 type Stage struct {
 	Agenda *agenda.State
 	Tally  Tally
+	Roster Roster
 	View   *View // of the services after their last decisions
 
 	codec    *protocol.Codec
@@ -61,7 +62,7 @@ type Stage struct {
 	ticked   bool // the current input is a Tick
 	warned   bool // the stop condition cannot be evaluated, and a warning was given
 	snapshot snapshotting
-	noted    int64 // Tally.Facts at the last note
+	noted    noting
 
 	ready    string           // a service that has something to decide; "" = none
 	failures map[string]int64 // of services, in a row
@@ -98,7 +99,7 @@ const (
 
 // NewStage makes a stage without facts.
 func NewStage(sc *setup.Scene) *Stage {
-	return &Stage{Agenda: agenda.New(sc.AgendaConfig()), Tally: NewTally(), View: &View{}, codec: NewCodec(), scene: sc, services: Services(), requests: make([]Requests, len(Services())),
+	return &Stage{Agenda: agenda.New(sc.AgendaConfig()), Tally: NewTally(), Roster: make(Roster, sc.Size()), View: &View{}, codec: NewCodec(), scene: sc, services: Services(), requests: make([]Requests, len(Services())),
 		spending: newSpending(sc.Budgets, sc.Clock == agenda.Realtime)}
 }
 
@@ -189,6 +190,7 @@ func (s *Stage) decide(in Input) error {
 // verify all use it.
 func (s *Stage) Apply(r protocol.Record, fact protocol.Fact) error {
 	s.Tally.Count(s.scene, r.Actor, r.Kind, fact)
+	s.Roster.Count(r, fact)
 	d := s.Agenda
 	switch x := fact.(type) {
 	case *agenda.Started:

@@ -161,7 +161,7 @@ func views(t *testing.T, s *inspect.Scene) {
 		mustHide(t, name, v)
 	}
 	for _, path := range []string{"", "vault", "vault.password", "vault.*", "vault.list[0].api_key", "**"} {
-		collect("world "+path, func() (any, error) { return s.World(path, "") })
+		collect("world "+path, func() (any, error) { return s.World(path, "", false) })
 	}
 	collect("agent", func() (any, error) { return s.Agent("kim", "") })
 	collect("deliberation", func() (any, error) { return s.Deliberation("kim/1") })

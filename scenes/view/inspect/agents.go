@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"tavernsim/engine/agenda"
+	"tavernsim/engine/agent"
 	"tavernsim/engine/agent/agentfact"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
@@ -21,6 +22,7 @@ type AgentQuery struct {
 	Failed  bool   // only those with failures
 	Sort    string // id, turns, failures, calls, cost, last; "" = the order of the scene
 	Limit   int    // 0 = all
+	Newest  bool   // read what came since the newest note, and count neither inboxes nor costs
 }
 
 // States of an agent.
@@ -50,7 +52,7 @@ type AgentLine struct {
 	Cost     *int64 `json:"cost,omitempty"`     // nano-dollars of answers of endpoints; nil = there are none
 	Unpriced int64  `json:"unpriced,omitempty"` // answers whose price was not known; Cost is without them
 	Heard    int64  `json:"events_perceived"`
-	Waiting  int    `json:"inbox"`                 // events that were not perceived yet
+	Waiting  *int   `json:"inbox,omitempty"`       // events that were not perceived yet; nil = they were not counted
 	Last     string `json:"last_active,omitempty"` // end of its last turn
 
 	ordinal int
@@ -64,11 +66,12 @@ func (a *AgentLine) Price() string { return a.use.Price() }
 // AgentList is what the view "agents" found.
 type AgentList struct {
 	Agents []AgentLine
-	Found  int // that the query chooses, listed or not
-	Total  int // of the scene
+	Found  int  // that the query chooses, listed or not
+	Total  int  // of the scene
+	Whole  bool // inboxes and costs were counted
 }
 
-// Agents folds the run and counts the turns of every agent.
+// Agents lists agents with what they did. An order by cost needs all facts.
 func (s *Scene) Agents(q AgentQuery) (*AgentList, error) {
 	compare, err := q.order()
 	if err != nil {
@@ -77,21 +80,106 @@ func (s *Scene) Agents(q AgentQuery) (*AgentList, error) {
 	if err := s.knownProfile(q.Profile); err != nil {
 		return nil, err
 	}
-	lines, err := s.agentCounts()
+	stage, agents, err := s.staged(q.Newest && q.Sort != "cost")
 	if err != nil {
 		return nil, err
 	}
-	state, err := s.fold(s.journal.Durable().Number, machines.Agenda)
+	lines, err := s.agentLines(stage, agents)
 	if err != nil {
 		return nil, err
 	}
 	list := top[AgentLine]{n: q.Limit, compare: compare}
 	for i := range lines {
-		if line := s.agentLine(state, lines[i], i); q.wants(&line) {
-			list.offer(line)
+		if q.wants(&lines[i]) {
+			list.offer(lines[i])
 		}
 	}
-	return &AgentList{Agents: list.list, Found: list.seen, Total: len(lines)}, nil
+	return &AgentList{Agents: list.list, Found: list.seen, Total: len(lines), Whole: agents != nil}, nil
+}
+
+// staged is the stage at the end of the journal: folded with the inboxes of the agents, or
+// alone, from where it was last noted. agents is nil if their inboxes were not folded.
+func (s *Scene) staged(newest bool) (stage *machines.Stage, agents []*agent.Machine, err error) {
+	if newest {
+		note, at, err := s.noted(func(n *machines.Note) bool { return len(n.Scene) > 0 })
+		if err != nil {
+			return nil, nil, err
+		}
+		if note != nil {
+			made, err := s.made()
+			if err != nil {
+				return nil, nil, err
+			}
+			stage, err = history.FoldStage(made, s.journal, note, at, s.Progress)
+			return stage, nil, err
+		}
+	}
+	state, err := s.fold(s.journal.Durable().Number, machines.Agenda)
+	if err != nil {
+		return nil, nil, err
+	}
+	return state.Stage, state.Agents, nil
+}
+
+// noted finds the newest note that has something, and the last fact of its wave; nil = there
+// is none. A note that cannot be read is passed over.
+func (s *Scene) noted(has func(*machines.Note) bool) (*machines.Note, uint64, error) {
+	for at := s.journal.Durable().Last; at > 0; {
+		last, raw, err := s.journal.NoteAt(at)
+		if err != nil || last == 0 {
+			return nil, 0, err
+		}
+		if n, bad := machines.ReadNote(s.codec, raw); bad == nil && has(&n) {
+			return &n, last, nil
+		}
+		at = last - 1
+	}
+	return nil, 0, nil
+}
+
+// agentLines tells of every agent. A roster is missing in a run that began with a program
+// that kept none.
+func (s *Scene) agentLines(stage *machines.Stage, agents []*agent.Machine) (lines []AgentLine, err error) {
+	roster := stage.Roster
+	if roster == nil {
+		if roster, err = s.roster(); err != nil {
+			return nil, err
+		}
+	}
+	use := map[string]*history.ModelUse{}
+	if m := s.Manifest(); agents != nil && len(m.Endpoints)+m.Answers > 0 {
+		if use, err = history.UseByAgent(s.journal); err != nil {
+			return nil, err
+		}
+	}
+	lines = make([]AgentLine, s.agents.Len())
+	for in := range s.agents.All() {
+		w, st := roster[in.Ordinal], stage.Agenda.Standing(uint32(in.Ordinal))
+		a := AgentLine{
+			Agent: in.ID, Profile: in.Profile.Definition.ID, State: StateName(st), Next: moment(st.Next), Last: moment(w.Last),
+			Turns: int64(w.Turns), Failures: int64(w.Failures), Calls: int64(w.Calls), Models: int64(w.Models), Heard: int64(w.Heard),
+			ordinal: in.Ordinal, last: w.Last,
+		}
+		if agents != nil {
+			waiting := agents[in.Ordinal].State.Waiting()
+			a.Waiting = &waiting
+		}
+		if u := use[in.ID]; u != nil {
+			a.use, a.Cost, a.Unpriced = *u, &u.Cost, u.Unpriced
+		}
+		lines[in.Ordinal] = a
+	}
+	return lines, nil
+}
+
+// roster counts the turns that the journal has.
+func (s *Scene) roster() (machines.Roster, error) {
+	roster := make(machines.Roster, s.agents.Len())
+	err := s.facts(persistence.Query{Kinds: []string{agentfact.FactTurnEnded, agenda.FactAgentFailed}}, func(r protocol.Record, fact protocol.Fact) error {
+		roster.Count(r, fact)
+		return nil
+	})
+	return roster, err
 }
 
 func (q *AgentQuery) order() (func(a, b AgentLine) int, error) {
@@ -132,62 +220,6 @@ func (s *Scene) knownProfile(id string) error {
 		return nil
 	}
 	return unknown("profile", id, "the scene has", slices.Values(protocol.SortedKeys(seen)))
-}
-
-// agentCounts counts turns, by ordinal.
-func (s *Scene) agentCounts() ([]AgentLine, error) {
-	lines := make([]AgentLine, s.agents.Len())
-	for in := range s.agents.All() {
-		lines[in.Ordinal] = AgentLine{Agent: in.ID, Profile: in.Profile.Definition.ID, ordinal: in.Ordinal}
-	}
-	err := s.facts(persistence.Query{Kinds: []string{agentfact.FactTurnEnded, agenda.FactAgentFailed}}, func(r protocol.Record, fact protocol.Fact) error {
-		switch x := fact.(type) {
-		case *agentfact.TurnEnded:
-			if int(x.Agent) < len(lines) {
-				lines[x.Agent].count(x, r.Time)
-			}
-		case *agenda.AgentFailed:
-			if int(x.Agent) < len(lines) {
-				lines[x.Agent].Failures++
-				lines[x.Agent].last = r.Time
-			}
-		}
-		return nil
-	})
-	if m := s.Manifest(); err == nil && len(m.Endpoints)+m.Answers > 0 {
-		err = s.agentCosts(lines)
-	}
-	return lines, err
-}
-
-// agentCosts adds what the answers of endpoints cost.
-func (s *Scene) agentCosts(lines []AgentLine) error {
-	use, err := history.UseByAgent(s.journal)
-	for i := range lines {
-		if u := use[lines[i].Agent]; u != nil {
-			lines[i].use, lines[i].Cost, lines[i].Unpriced = *u, &u.Cost, u.Unpriced
-		}
-	}
-	return err
-}
-
-func (a *AgentLine) count(x *agentfact.TurnEnded, at protocol.Time) {
-	a.Turns++
-	if x.Outcome != agentfact.OutcomeOK {
-		a.Failures++
-	}
-	a.Calls += x.Calls
-	a.Models += x.ModelCalls
-	a.Heard += x.Perceived
-	a.last = at
-}
-
-func (s *Scene) agentLine(state *machines.State, a AgentLine, ordinal int) AgentLine {
-	st := state.Agenda.Standing(uint32(ordinal))
-	a.State = StateName(st)
-	a.Next, a.Last = moment(st.Next), moment(a.last)
-	a.Waiting = state.Agents[ordinal].State.Waiting()
-	return a
 }
 
 // StateName is the word for where an agent stands on the agenda.

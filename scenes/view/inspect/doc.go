@@ -16,6 +16,8 @@
 //  4. If something does not exist, the error has the kind not_found and the
 //     nearest names.
 //  5. Values under the names of secrets are hidden (engine/secret).
+//  6. A view that may read the newest facts alone (Newest) reads a bounded number of them,
+//     however long the run is, if the run has notes (scenes/machines).
 //
 // # Not here
 //

@@ -144,7 +144,7 @@ func looks() map[string]func(*Scene) (string, error) {
 		},
 		"agents":       func(s *Scene) (string, error) { v, err := s.Agents(AgentQuery{}); return text(v, err) },
 		"agent":        func(s *Scene) (string, error) { v, err := s.Agent("bo", "wave:4"); return text(v, err) },
-		"world":        func(s *Scene) (string, error) { v, err := s.World("**", "3s"); return text(v, err) },
+		"world":        func(s *Scene) (string, error) { v, err := s.World("**", "3s", false); return text(v, err) },
 		"diff":         func(s *Scene) (string, error) { v, err := s.Diff("", "wave:0", "end"); return text(v, err) },
 		"deliberation": func(s *Scene) (string, error) { v, err := s.Deliberation("bo/1"); return text(v, err) },
 		"trace":        func(s *Scene) (string, error) { v, err := s.Trace("e2", TraceOptions{}); return text(v, err) },

@@ -177,10 +177,11 @@ func (b *summing) skip(seq uint64) error {
 	if err != nil || noted == 0 {
 		return err
 	}
-	if b.total, err = machines.ReadTally(b.codec, note); err != nil {
+	n, err := machines.ReadNote(b.codec, note)
+	if err != nil {
 		return err
 	}
-	b.noted = noted
+	b.total, b.noted = n.Tally, noted
 	b.out.Newest = max(min(noted, seq), b.journal.Begin().Last) + 1
 	first, err := b.waves().of(b.out.Newest)
 	if err != nil {

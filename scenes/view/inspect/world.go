@@ -69,19 +69,24 @@ type Difference struct {
 }
 
 // World shows the document at a moment: a time, offset, wave:N, seq:N or
-// version:N; path may be a pattern with * and **.
-func (s *Scene) World(path, at string) (*WorldView, error) {
+// version:N; path may be a pattern with * and **. With newest the end is made
+// of the newest note, and the last changes are those of the newest facts.
+func (s *Scene) World(path, at string, newest bool) (*WorldView, error) {
 	p, err := world.ParsePattern(path)
 	if path != "" && err != nil {
 		return nil, err
 	}
-	doc, wave, err := s.document(at)
+	doc, wave, err := s.documentNow(at, newest)
 	if err != nil {
 		return nil, err
 	}
+	since := uint64(0)
+	if newest && wave.Last > Newest {
+		since = wave.Last - Newest + 1
+	}
 	v := &WorldView{Wave: wave.Number, Time: wave.MaxTime.String(), Version: doc.Version(), Path: path, Value: json.RawMessage("null")}
 	s.look(doc, world.Path(p), v)
-	if v.Writers, err = s.writers(world.Path(p), wave.Last); err != nil {
+	if v.Writers, err = s.writers(world.Path(p), since, wave.Last); err != nil {
 		return nil, err
 	}
 	if path != "" && !v.Found {
@@ -158,6 +163,29 @@ func (s *Scene) document(at string) (*world.Document, persistence.Wave, error) {
 	return state.World(), wave, nil
 }
 
+// documentNow is document; with newest the end is made of the newest note that has the world,
+// if one has, and the commits after it.
+func (s *Scene) documentNow(text string, newest bool) (doc *world.Document, end persistence.Wave, err error) {
+	var note *machines.Note
+	var after uint64
+	if end = s.journal.Durable(); newest && (text == "" || text == "end") {
+		if note, after, err = s.noted(func(n *machines.Note) bool { return len(n.World) > 0 }); err != nil {
+			return nil, end, err
+		}
+	}
+	if note == nil {
+		return s.document(text)
+	}
+	if doc, err = note.Document(); err != nil || after >= end.Last {
+		return doc, end, err
+	}
+	err = s.commits(persistence.Query{From: after + 1}, func(_ protocol.Record, c *world.Committed) (err error) {
+		doc, err = world.Apply(doc, c)
+		return err
+	})
+	return doc, end, err
+}
+
 // documentOf is the world at a version: the run folded up to there.
 func (s *Scene) documentOf(version int64) (*world.Document, persistence.Wave, error) {
 	begin := s.journal.Begin()
@@ -198,15 +226,15 @@ func orStop(err error) error {
 	return err
 }
 
-// writers lists the last changes at, above or below a path up to a fact, newest
+// writers lists the last changes at, above or below a path from a fact to another, newest
 // first.
-func (s *Scene) writers(p world.Path, through uint64) ([]Change, error) {
+func (s *Scene) writers(p world.Path, since, through uint64) ([]Change, error) {
 	type written struct {
 		record protocol.Record
 		change *world.Change
 	}
 	last := ring[written]{n: lastWriters}
-	err := s.commits(persistence.Query{To: max(through, 1)}, func(r protocol.Record, c *world.Committed) error {
+	err := s.commits(persistence.Query{From: since, To: max(through, 1)}, func(r protocol.Record, c *world.Committed) error {
 		for i := range c.Changes {
 			if touches(p, c.Changes[i].Path) {
 				last.add(written{r, &c.Changes[i]})
