@@ -32,6 +32,9 @@ type Call struct {
 	// files; nil = there are none.
 	Files *mount.Source
 	Keep  func(Blob) (tool.Artifact, error)
+	// Progress is told how far the call is, as often as what carries it out knows; nil = nobody
+	// wants to know. It returns soon.
+	Progress func(Progress)
 	// Owner names the agent, for tools that keep something for it between calls; "" = nobody
 	// in particular.
 	Owner string

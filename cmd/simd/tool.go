@@ -226,10 +226,12 @@ func (o *toolCallOptions) call(cmd *cobra.Command, e *env, dir, id string) error
 		return err
 	}
 	defer set.Close()
+	ctx, end := showing(cmd.Context(), e.err)
 	if o.text.given {
-		return o.answer(cmd.Context(), e, answer.Options{Project: p, Only: id, Call: set.Call, Failed: set.Remedy})
+		return o.answer(ctx, end, e, answer.Options{Project: p, Only: id, Call: set.Call, Failed: set.Remedy})
 	}
-	r := set.Try(cmd.Context(), t, params, o.retry)
+	r := set.Try(ctx, t, params, o.retry)
+	end()
 	set.Remedy(&r)
 	return o.show(e, &r)
 }

@@ -40,8 +40,9 @@ func (t *callText) read(e *env) (err error) {
 }
 
 // answer carries out the calls of a text.
-func (o *toolCallOptions) answer(ctx context.Context, e *env, opt answer.Options) error {
+func (o *toolCallOptions) answer(ctx context.Context, end func(), e *env, opt answer.Options) error {
 	a, err := answer.Run(ctx, opt, o.text.text)
+	end()
 	if a == nil {
 		return err
 	}

@@ -93,6 +93,7 @@ func exercise(tb testing.TB, s *Set) {
 	sc.ToolBegan()
 	sc.ToolEnded(&ToolCall{Tool: "far", Outcome: "denied", Denied: DeniedByGrant})
 	sc.ToolMasked(MaskedWithheld)
+	sc.ToolProgress("near")
 	sc.ServiceFailed("sea/tides")
 	for by, allowed := range map[string]bool{"policy": false, "file": true, "person": false, "silence": false} {
 		sc.Judged(allowed, by)

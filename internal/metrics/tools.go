@@ -25,6 +25,7 @@ type handSeries struct {
 	took    prometheus.Observer
 	retries closed
 	cut     prometheus.Counter
+	reports prometheus.Counter
 }
 
 type sandboxSeries struct {
@@ -85,8 +86,9 @@ func (s *Set) makeTools() {
 	durations := s.histogram("tool_duration_seconds", "Wall time of a call of a tool of a project, with its repetitions.", seconds(), "tool")
 	retries := s.counter("tool_retries_total", "Further attempts of calls of tools, by how the attempt before ended.", "tool", "reason")
 	cut := s.counter("tool_output_truncated_total", "Outputs of tools that were not kept whole.", "tool")
+	reports := s.counter("tool_progress_total", "Reports of calls of tools about how far they are, at most one a second of each call.", "tool")
 	t.tools = newCache(s, "tool", overflowed, func(name string) *handSeries {
-		return &handSeries{durations.WithLabelValues(name), newClosed(retries, []string{"transient", "rate_limited", "timeout"}, name), cut.WithLabelValues(name)}
+		return &handSeries{durations.WithLabelValues(name), newClosed(retries, []string{"transient", "rate_limited", "timeout"}, name), cut.WithLabelValues(name), reports.WithLabelValues(name)}
 	})
 	restarts := s.counter("plugin_restarts_total", "Failures of services of plugins and projects, after which they start again or are off.", "plugin")
 	t.restarts = newCache(s, "plugin", overflowed, func(name string) *prometheus.Counter { c := restarts.WithLabelValues(name); return &c })
@@ -136,6 +138,9 @@ func (s *Set) ServiceFailed(name string) { (*s.hands.restarts.get(name)).Inc() }
 
 // ToolAgain counts a further attempt of a call, after one that ended so.
 func (s *Set) ToolAgain(tool, reason string) { s.hands.tools.get(tool).retries.inc(reason) }
+
+// ToolProgress counts a report of a call about how far it is.
+func (s *Set) ToolProgress(tool string) { s.hands.tools.get(tool).reports.Inc() }
 
 // ToolMasked counts an output that had a secret.
 func (s *Set) ToolMasked(form string) { s.hands.masked.inc(form) }

@@ -10,6 +10,7 @@ import (
 	"tavernsim/engine/agenda"
 	"tavernsim/internal/terminal"
 	"tavernsim/scenes/run/runner"
+	"tavernsim/scenes/tooling/progress"
 )
 
 // How often progress is shown: on a terminal a line that rewrites itself, elsewhere a
@@ -119,7 +120,29 @@ func (p *progressLine) line() string {
 		terminal.Short(rate), terminal.Short(float64(deliberations)), terminal.Short(float64(deliberations-p.deliberations)/dt),
 		terminal.Short(float64(events-p.events)/dt), terminal.Short(float64(calls-p.calls)/dt), failed)
 	p.deliberations, p.events, p.calls = deliberations, events, calls
+	b.WriteString(hands(p.runner))
 	return b.String()
+}
+
+// hands says of the call whose report is the newest how far it is, and how many more there
+// are; "" = no call has said so.
+func hands(r *runner.Runner) string {
+	var newest progress.Report
+	n := 0
+	for _, s := range r.Scenes {
+		for _, x := range s.ToolReports() {
+			if n++; x.At.After(newest.At) {
+				newest = x
+			}
+		}
+	}
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		return fmt.Sprintf("  | %s %s", newest.Tool, newest.Progress)
+	}
+	return fmt.Sprintf("  | %s %s and %d more calls", newest.Tool, newest.Progress, n-1)
 }
 
 // passed is the scene time that has passed and how much of it passes in a second.

@@ -9,15 +9,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"time"
 
 	"tavernsim/engine/agent/effect"
 	"tavernsim/engine/permit"
 	"tavernsim/engine/secret"
-	"tavernsim/internal/source"
 	"tavernsim/protocol"
-	"tavernsim/scenes/load/project"
 	"tavernsim/scenes/outside"
 	"tavernsim/tools/approvals"
 	"tavernsim/tools/toolreplay"
@@ -178,40 +175,4 @@ func Asks(q *approvals.Question, runDir string) string {
 	}
 	params, _ := json.Marshal(q.Params) // a value
 	return fmt.Sprintf("%s asks for leave to call %s %s until %s: simd approve %s %s yes|no", q.Agent, q.Tool, protocol.Short(string(params), 200), until, runDir, q.ID)
-}
-
-// approvalFile is a file of answers.
-type approvalFile struct {
-	Rules []permit.Rule `json:"rules"`
-}
-
-// LoadAnswers reads a file of rules that answer questions.
-func LoadAnswers(file string) (*permit.Judge, error) {
-	data, err := os.ReadFile(file)
-	if err != nil {
-		return nil, protocol.Errorf(protocol.KindNotFound, "approvals: %w", err)
-	}
-	report, f := &source.Report{}, &approvalFile{}
-	var judge *permit.Judge
-	if doc := source.Parse(file, data, source.Limits{}, report); doc != nil {
-		rules := project.PolicyRules()
-		rules["tooling.approvalFile.rules"] = rules["permit.Policy.rules"]
-		d := source.Decoder{Rules: rules, Report: report}
-		d.Decode(doc, f)
-		var faults []permit.Fault
-		judge, faults = permit.New(&permit.Policy{Otherwise: permit.Ask, Rules: f.Rules})
-		for i := range f.Rules {
-			if f.Rules[i].Do == permit.Ask {
-				faults = append(faults, permit.Fault{Steps: []string{"rules", fmt.Sprint(i), "do"}, Message: "an answer is allow or deny"})
-			}
-		}
-		for _, x := range faults {
-			node, _ := doc.Root.Find(x.Steps...)
-			report.At(doc, node.Pos, source.Path(x.Steps...), x.Message, "")
-		}
-	}
-	if err := report.Err(); err != nil {
-		return nil, err
-	}
-	return judge, nil
 }

@@ -40,6 +40,7 @@ import (
 	"tavernsim/scenes/tooling/hooks"
 	"tavernsim/scenes/tooling/needs"
 	"tavernsim/scenes/tooling/overrides"
+	"tavernsim/scenes/tooling/progress"
 	"tavernsim/scenes/tooling/trial"
 	"tavernsim/tools"
 	"tavernsim/tools/artifact"
@@ -124,6 +125,7 @@ type Set struct {
 	config map[string]map[string]string
 
 	replayed, missed atomic.Int64
+	board            progress.Board
 }
 
 // toolOf is a tool with what carries it out.
@@ -344,6 +346,7 @@ func (s *Set) live(ctx context.Context, t *toolOf, c *tools.Call, o tools.Option
 	if c.Tool.Implementation.Type == manifest.Files {
 		c.Files, c.Keep = s.source(q), s.keeperOfTexts(q)
 	}
+	defer s.reporting(ctx, c, q)()
 	if o.Mask = s.mask; t.Definition.Implementation.Type == manifest.Shell {
 		o.Mask = s.maskError
 	}

@@ -1,10 +1,13 @@
 package tooling
 
 import (
+	"context"
 	"time"
 
+	"tavernsim/engine/agent/effect"
 	"tavernsim/internal/metrics"
 	"tavernsim/protocol"
+	"tavernsim/scenes/tooling/progress"
 	"tavernsim/tools"
 	"tavernsim/tools/manifest"
 )
@@ -52,4 +55,27 @@ func (s *Set) watched(t *toolOf, c *tools.Call, o tools.Options, call func(tools
 	}
 	w.Counts.ToolEnded(seen)
 	return r
+}
+
+// Reports are the calls that are out and have said how far they are, the newest report first.
+func (s *Set) Reports() []progress.Report {
+	if s == nil {
+		return nil
+	}
+	return s.board.List()
+}
+
+// reporting lets a call say how far it is until end.
+func (s *Set) reporting(ctx context.Context, c *tools.Call, q *effect.Ask) (end func()) {
+	to := tools.ToProgress(ctx)
+	c.Progress, end = s.board.Open(q.Model.Agent, c.Tool.ID, func(p *tools.Progress) {
+		p.Message = s.maskSaid(p.Message)
+		if w := s.opt.Watch; w != nil {
+			w.Counts.ToolProgress(c.Tool.ID)
+		}
+		if to != nil {
+			to(c.Tool.ID, *p)
+		}
+	})
+	return end
 }

@@ -41,7 +41,7 @@ func play(act string) {
 			}
 			fmt.Fprintln(out, `{"jsonrpc":"2.0","method":"wanted"}`+"\n"+`{"jsonrpc":"2.0","method":"other"}`)
 		case "floods":
-			for range maxUnasked + 10 {
+			for range 2 * maxUnasked {
 				fmt.Fprintln(out, `{"jsonrpc":"2.0","method":"other"}`)
 			}
 		case "a long line":

@@ -24,6 +24,8 @@ const (
 	MaxMessage  = 8 << 20  // bytes of one
 	maxUnasked  = 10_000   // messages between two answers
 	maxUnaskedB = 64 << 20 // bytes of them
+	moreUnasked = 100      // messages for each second between them, of moreBytes all together
+	moreBytes   = 64 << 10
 	maxWrite    = 5 * time.Second
 	maxStderr   = 64 << 10
 	maxSaid     = 400
@@ -70,6 +72,7 @@ type Process struct {
 	waiting map[jsonrpc.ID]bool
 	unasked int
 	bytes   int
+	since   time.Time // of the last answer, or of the start
 }
 
 // Start starts a program. Its end shows in the pipes. You must call Cut.
@@ -96,7 +99,7 @@ func Start(of Program) (*Process, error) {
 		cmd.Files = append(cmd.Files, sandbox.File{Path: f.Path, Data: f.Data, Exec: true})
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	p := &Process{of: of, in: in, out: out, stop: stop, gone: make(chan struct{}), waiting: map[jsonrpc.ID]bool{}}
+	p := &Process{of: of, in: in, out: out, stop: stop, gone: make(chan struct{}), waiting: map[jsonrpc.ID]bool{}, since: time.Now()}
 	go func() {
 		defer close(p.gone)
 		r, err := of.Sandbox.Run(ctx, cmd)
@@ -211,7 +214,7 @@ func (g *guard) judge(m jsonrpc.Message) (bool, error) {
 	case *jsonrpc.Response:
 		if g.waiting[x.ID] {
 			delete(g.waiting, x.ID)
-			g.unasked, g.bytes = 0, 0
+			g.unasked, g.bytes, g.since = 0, 0, time.Now()
 			return true, nil
 		}
 		g.bytes += len(x.Result)
@@ -223,7 +226,8 @@ func (g *guard) judge(m jsonrpc.Message) (bool, error) {
 }
 
 func (g *guard) tooMuch() error {
-	if g.unasked++; g.unasked <= maxUnasked && g.bytes <= maxUnaskedB {
+	seconds := int(time.Since(g.since) / time.Second)
+	if g.unasked++; g.unasked <= maxUnasked+seconds*moreUnasked && g.bytes <= maxUnaskedB+seconds*moreBytes {
 		return nil
 	}
 	g.broken = Violation{fmt.Errorf("it sent %d messages with %d bytes that nobody asked for", g.unasked, g.bytes)}

@@ -10,12 +10,13 @@
 //  3. A server that breaks the protocol is off for the rest of the scene. One that ends, or
 //     does not answer, starts again after a pause; after five times in a row it is off.
 //     What it sends is bounded: 8 MiB a message, and 10,000 messages or 64 MiB that nobody
-//     asked for between two answers.
+//     asked for between two answers (and 100 or 64 KiB more for each second between them).
 //  4. A program runs in the sandbox, else not at all. Nothing of it is left after Close.
 //  5. A server over HTTP is reached under the rules of tools/httpcall for addresses; only
 //     what the server names among its needs may be private or local.
 //  6. A call that was sent and has no answer is lost; it is not sent twice. Every attempt
 //     has its key in _meta, under [KeyField].
+//  7. Who waits for a call hears what the server says about how far it is.
 //
 // # Not here
 //

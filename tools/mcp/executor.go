@@ -97,7 +97,9 @@ func (x *Executor) Call(ctx context.Context, c *tools.Call) tools.Result {
 	if params == nil {
 		params = map[string]any{}
 	}
-	answer, err := open.client.CallTool(ctx, &sdk.CallToolParams{Meta: sdk.Meta{KeyField: c.Key}, Name: i.Tool, Arguments: params})
+	q := &sdk.CallToolParams{Meta: sdk.Meta{KeyField: c.Key}, Name: i.Tool, Arguments: params}
+	defer open.reporting(q, c.Progress)()
+	answer, err := open.client.CallTool(ctx, q)
 	if err != nil {
 		return s.failed(ctx, open, err)
 	}

@@ -84,6 +84,8 @@ func sayingUntil(act toolstest.Act, end <-chan struct{}) *sdk.Server {
 			case <-end:
 			}
 			return nil, errors.New("too late")
+		case reports:
+			report(ctx, q)
 		case toolstest.Floods:
 			return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: strings.Repeat("x", 1<<20)}}}, nil
 		case toolstest.Breaks:

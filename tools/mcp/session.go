@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strconv"
 	"sync"
 	"sync/atomic"
 
@@ -12,6 +13,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"tavernsim/protocol"
+	"tavernsim/tools"
 	"tavernsim/tools/child"
 	"tavernsim/tools/manifest"
 )
@@ -25,6 +27,9 @@ type session struct {
 	bad map[string]string // tools that may not be called, and why; nil = not known
 	pin *manifest.Pin
 	id  string
+
+	calls    atomic.Int64
+	progress sync.Map // func(tools.Progress) of the calls that want to know, by token
 }
 
 // wire is what lies below a session.
@@ -60,7 +65,7 @@ func (s *Server) wire(opt Options) (wire, error) {
 			if q.Method == "notifications/tools/list_changed" {
 				p.other.Store(true)
 			}
-			return q.IsCall() // the client refuses it
+			return q.IsCall() || q.Method == "notifications/progress" // the client refuses a call
 		},
 	})
 	return p, err
@@ -88,6 +93,9 @@ func (s *Server) connect(ctx context.Context, opt Options) (*session, error) {
 		Capabilities:   &sdk.ClientCapabilities{}, // nil would offer roots
 		MultiRoundTrip: &sdk.MultiRoundTripOptions{Disabled: true},
 		Logger:         slog.New(slog.DiscardHandler),
+		ProgressNotificationHandler: func(_ context.Context, q *sdk.ProgressNotificationClientRequest) {
+			o.hear(q.Params)
+		},
 	})
 	if o.client, err = client.Connect(ctx, w.transport(), nil); err == nil {
 		err = o.look(ctx)
@@ -98,6 +106,24 @@ func (s *Server) connect(ctx context.Context, opt Options) (*session, error) {
 		return nil, err
 	}
 	return o, nil
+}
+
+// reporting gives a call a token, by which the server says how far it is until end.
+func (o *session) reporting(to *sdk.CallToolParams, tell func(tools.Progress)) (end func()) {
+	if tell == nil {
+		return func() {}
+	}
+	token := strconv.FormatInt(o.calls.Add(1), 10)
+	to.SetProgressToken(token)
+	o.progress.Store(token, tell)
+	return func() { o.progress.Delete(token) }
+}
+
+// hear tells who waits for a call how far it is.
+func (o *session) hear(p *sdk.ProgressNotificationParams) {
+	if tell, ok := o.progress.Load(fmt.Sprint(p.ProgressToken)); ok {
+		tell.(func(tools.Progress))(tools.Progress{Done: p.Progress, Total: p.Total, Message: p.Message}) //nolint:forcetypeassert // nothing else is stored
+	}
 }
 
 // end ends the session; it returns when nothing is left of it.

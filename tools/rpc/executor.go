@@ -138,7 +138,7 @@ func (x *Executor) Instead(service string) tools.Executor {
 		}
 		q := ask(c)
 		q.Implementation = &c.Tool.Implementation
-		return x.result(ctx, service, methodExecutor, q)
+		return x.result(ctx, service, methodExecutor, q, c.Progress)
 	})
 }
 
@@ -148,7 +148,7 @@ func (x *Executor) Call(ctx context.Context, c *tools.Call) tools.Result {
 }
 
 func (x *Executor) call(ctx context.Context, service string, c *tools.Call) tools.Result {
-	return x.result(ctx, service, methodTool, ask(c))
+	return x.result(ctx, service, methodTool, ask(c), c.Progress)
 }
 
 func ask(c *tools.Call) *toolCall {
@@ -159,8 +159,8 @@ func ask(c *tools.Call) *toolCall {
 	return q
 }
 
-func (x *Executor) result(ctx context.Context, service, method string, q *toolCall) tools.Result {
-	raw, failed := x.Ask(ctx, &Request{Service: service, Method: method, Params: q, Begins: func() {
+func (x *Executor) result(ctx context.Context, service, method string, q *toolCall, progress func(tools.Progress)) tools.Result {
+	raw, failed := x.Ask(ctx, &Request{Service: service, Method: method, Params: q, progress: progress, Begins: func() {
 		if end, ok := ctx.Deadline(); ok {
 			q.Timeout = max(1, time.Until(end).Milliseconds())
 		}
@@ -179,7 +179,8 @@ type Request struct {
 	// when the request was written; 0 = the context alone does.
 	Turn, Answer time.Duration
 
-	Begins func() // called when the request has its place, before Params are written; nil = nobody is told
+	progress func(tools.Progress) // nil = nobody wants to know
+	Begins   func()               // called when the request has its place, before Params are written; nil = nobody is told
 }
 
 // Ask asks a service and gives the result, or why there is none. It waits while the service
@@ -196,7 +197,7 @@ func (x *Executor) Ask(ctx context.Context, q *Request) (json.RawMessage, *tools
 	if q.Begins != nil {
 		q.Begins()
 	}
-	raw, err := open.ask(ctx, q.Method, q.Params, q.Answer)
+	raw, err := open.ask(ctx, q)
 	if l, ok := errors.AsType[*abandoned](err); ok {
 		s.doubt(ctx, open, l)
 	} else {
@@ -287,7 +288,7 @@ func (s *service) doubt(caller context.Context, open *session, of *abandoned) {
 		defer stop()
 		defer open.forget(of.id)
 		before := open.heard.Load() // one that answers others is there
-		_, err := open.ask(ctx, "ping", struct{}{}, 0)
+		_, err := open.ask(ctx, &Request{Method: "ping", Params: struct{}{}})
 		if l, ok := errors.AsType[*abandoned](err); ok {
 			open.forget(l.id)
 		}

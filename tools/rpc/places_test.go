@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,7 +22,7 @@ import (
 // within is a service within the process: it takes some time for each request, and works on
 // some at once.
 type within struct {
-	take  time.Duration
+	take  atomic.Int64  // ns
 	works chan struct{} // holds an element for each request that it works on
 	deaf  bool          // it answers no ping
 
@@ -64,7 +65,7 @@ func (w *within) Write(_ context.Context, m jsonrpc.Message) error {
 
 func (w *within) answer(id jsonrpc.ID) {
 	w.works <- struct{}{}
-	<-time.After(w.take)
+	<-time.After(time.Duration(w.take.Load()))
 	<-w.works
 	w.mu.Lock()
 	w.now--
@@ -83,7 +84,7 @@ func keeping(w *within, concurrency int) (*Executor, *service) {
 	s.Keeper = child.Keep(child.Of[*session]{
 		Name: "the service s", Start: time.Second, Pause: time.Minute, Final: final,
 		Open: func(context.Context) (*session, error) {
-			o := &session{wire: w, program: &child.Process{}, done: make(chan struct{}), places: make(chan struct{}, concurrency), waiting: map[jsonrpc.ID]chan *jsonrpc.Response{}}
+			o := &session{wire: w, program: &child.Process{}, done: make(chan struct{}), places: make(chan struct{}, concurrency), waiting: map[jsonrpc.ID]waiter{}}
 			o.ctx, o.stop = context.WithCancel(context.Background())
 			go o.read(s)
 			return o, nil
@@ -104,7 +105,8 @@ func keeping(w *within, concurrency int) (*Executor, *service) {
 func TestPlaces(t *testing.T) {
 	for concurrency, want := range map[int]time.Duration{1: 30 * time.Second, 50: 600 * time.Millisecond} {
 		synctest.Test(t, func(t *testing.T) {
-			w := &within{take: 30 * time.Millisecond, works: make(chan struct{}, concurrency)}
+			w := &within{works: make(chan struct{}, concurrency)}
+			w.take.Store(int64(30 * time.Millisecond))
 			x, s := keeping(w, concurrency)
 			begun := time.Now()
 			var all sync.WaitGroup
@@ -128,7 +130,8 @@ func TestPlaces(t *testing.T) {
 // when the service answers it late, or a ping after it.
 func TestPlacesOfThoseWhoLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &within{take: time.Minute, works: make(chan struct{}, 1), deaf: true}
+		w := &within{works: make(chan struct{}, 1), deaf: true}
+		w.take.Store(int64(time.Minute))
 		x, s := keeping(w, 1)
 		ask := func(turn, answer time.Duration) *tools.Result {
 			_, failed := x.Ask(t.Context(), &Request{Service: "s", Method: "tool/call", Turn: turn, Answer: answer})
@@ -143,7 +146,7 @@ func TestPlacesOfThoseWhoLeft(t *testing.T) {
 		if r := <-slow; r != nil {
 			t.Errorf("%+v", r.Error)
 		}
-		w.take = 3 * time.Second
+		w.take.Store(int64(3 * time.Second))
 		if r := ask(0, time.Second); r == nil || r.Unsent || !r.Lost || r.Error.Kind != protocol.KindTimeout {
 			t.Errorf("%+v", r)
 		}
@@ -152,7 +155,7 @@ func TestPlacesOfThoseWhoLeft(t *testing.T) {
 			t.Errorf("%+v after %s", r, time.Since(begun))
 		}
 		ended, leave := context.WithTimeout(t.Context(), 2*time.Minute)
-		w.take = time.Hour
+		w.take.Store(int64(time.Hour))
 		go func() {
 			<-time.After(time.Minute)
 			leave()
@@ -164,11 +167,14 @@ func TestPlacesOfThoseWhoLeft(t *testing.T) {
 		if r := ask(0, 0); r == nil || !strings.Contains(r.Error.Message, "nor a ping within 1m5s") || time.Since(begun) < time.Minute+5*time.Second {
 			t.Errorf("%+v after %s", r.Error, time.Since(begun))
 		}
+		<-time.After(2 * time.Hour) // what it works on ends
+		s.Close()
+		synctest.Wait()
+		w.mu.Lock()
+		defer w.mu.Unlock()
 		w.said = slices.DeleteFunc(w.said, func(m string) bool { return m == "$/cancel" }) // they have goroutines of their own
 		if got := strings.Join(w.said, " "); got != "tool/call tool/call ping tool/call tool/call ping" {
 			t.Error(got)
 		}
-		<-time.After(2 * time.Hour) // what it works on ends
-		s.Close()
 	})
 }

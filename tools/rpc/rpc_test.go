@@ -239,6 +239,20 @@ func TestService(t *testing.T) {
 	}
 }
 
+// Promise 7: reports about a call reach who waits for it, in their order; others reach nobody.
+func TestProgress(t *testing.T) {
+	x := New([]Service{doing(t, "reports")}, options(t))
+	defer x.Close()
+	var said []string
+	r := tools.Run(t.Context(), x, &tools.Call{Tool: sayTool(t, manifest.Free), Progress: func(p tools.Progress) { said = append(said, fmt.Sprint(p.Done, p.Total, p.Message)) }}, tools.Options{})
+	if r.Status != tools.OK || strings.Join(said, "|") != "1 4|3 0nearly" {
+		t.Errorf("%+v %+v, %q", r, r.Error, said)
+	}
+	if r = call(t.Context(), x, sayTool(t, manifest.Free), toolstest.Long); r.Status != tools.OK { // nobody wants to know
+		t.Errorf("%+v", r.Error)
+	}
+}
+
 // Promise 2: a flood is not kept.
 func TestFloodsTakeNoMemory(t *testing.T) {
 	if testing.Short() {

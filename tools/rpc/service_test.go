@@ -140,6 +140,12 @@ func serve(act string, more []string) {
 				}
 				answer(late, map[string]any{"output": "wrong"})
 				answer(q.ID, right)
+			case "reports":
+				for _, more := range []string{`"id":ID,"progress":1,"total":4`, `"id":"ID","progress":2`, `"id":999,"progress":2`, `"progress":2`, `"id":ID,"progress":"x"`, `"id":ID,"progress":3,"message":"nearly"`} {
+					line(`{"jsonrpc":"2.0","method":"$/progress","params":{` + strings.ReplaceAll(more, "ID", string(q.ID)) + `}}`)
+				}
+				line(`{"jsonrpc":"2.0","method":"$/progress","params":[1]}`)
+				answer(q.ID, right)
 			case "asks us":
 				line(`{"jsonrpc":"2.0","id":"a","method":"fs/read","params":{"path":"/etc/passwd"}}`)
 				line(`{"jsonrpc":"2.0","method":"$/progress","params":{"id":2,"progress":0.5}}`)

@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"tavernsim/tools"
 	"tavernsim/tools/child"
 )
 
@@ -34,7 +35,13 @@ type session struct {
 	mu      sync.Mutex // guards the following fields
 	cutting bool
 	beside  sync.WaitGroup // what is written or asked although nobody waits; none begins while it is cut
-	waiting map[jsonrpc.ID]chan *jsonrpc.Response
+	waiting map[jsonrpc.ID]waiter
+}
+
+// waiter is who waits for an answer.
+type waiter struct {
+	answer   chan *jsonrpc.Response
+	progress func(tools.Progress) // nil = it does not want to know
 }
 
 // greeting are the parameters of initialize.
@@ -47,12 +54,14 @@ type greeting struct {
 // open starts the service.
 func (s *service) open(ctx context.Context) (*session, error) {
 	program, err := child.Start(child.Program{
-		Words: s.Words, Files: s.Files, Servers: s.Servers, Mounts: s.opt.Mounts, Sandbox: s.opt.Sandbox, Mask: s.opt.Mask, Wanted: func(q *jsonrpc.Request) bool { return q.IsCall() && q.Method == serviceCall },
+		Words: s.Words, Files: s.Files, Servers: s.Servers, Mounts: s.opt.Mounts, Sandbox: s.opt.Sandbox, Mask: s.opt.Mask, Wanted: func(q *jsonrpc.Request) bool {
+			return q.Method == serviceCall && q.IsCall() || q.Method == progress && !q.IsCall()
+		},
 	})
 	if err != nil {
 		return nil, err
 	}
-	o := &session{program: program, shutdown: s.opt.Shutdown, done: make(chan struct{}), calls: make(chan struct{}, maxCalls), places: make(chan struct{}, max(1, s.Concurrency)), waiting: map[jsonrpc.ID]chan *jsonrpc.Response{}}
+	o := &session{program: program, shutdown: s.opt.Shutdown, done: make(chan struct{}), calls: make(chan struct{}, maxCalls), places: make(chan struct{}, max(1, s.Concurrency)), waiting: map[jsonrpc.ID]waiter{}}
 	o.ctx, o.stop = context.WithCancel(context.Background())
 	if o.wire, err = program.Connect(ctx); err != nil {
 		o.stop()
@@ -73,7 +82,7 @@ func (o *session) greet(ctx context.Context, s *service) error {
 	if config == nil {
 		config = map[string]any{}
 	}
-	raw, err := o.ask(ctx, "initialize", greeting{version, s.Name, config}, 0)
+	raw, err := o.ask(ctx, &Request{Method: "initialize", Params: greeting{version, s.Name, config}})
 	if said, ok := errors.AsType[*jsonrpc.Error](err); ok {
 		return fmt.Errorf("it refused to begin: %s", said.Message)
 	}
@@ -100,17 +109,48 @@ func (o *session) read(s *service) {
 		}
 		switch x := m.(type) {
 		case *jsonrpc.Request:
-			o.called(s, x)
+			if x.Method == progress {
+				o.progress(x.Params)
+			} else {
+				o.called(s, x)
+			}
 		case *jsonrpc.Response:
 			o.heard.Add(1)
 			o.mu.Lock()
 			to := o.waiting[x.ID]
 			delete(o.waiting, x.ID)
 			o.mu.Unlock()
-			if to != nil {
-				to <- x
+			if to.answer != nil {
+				to.answer <- x
 			}
 		}
+	}
+}
+
+// progress is the method by which a service says how far a call of a tool is.
+const progress = "$/progress"
+
+// progress tells who waits for a call how far it is. What is no report, or about nothing that
+// is out, is dropped.
+func (o *session) progress(params json.RawMessage) {
+	var said struct {
+		ID       float64 `json:"id"`
+		Progress float64 `json:"progress"`
+		Total    float64 `json:"total"`
+		Message  string  `json:"message"`
+	}
+	id, err := jsonrpc.ID{}, json.Unmarshal(params, &said)
+	if err == nil {
+		id, err = jsonrpc.MakeID(said.ID)
+	}
+	if err != nil {
+		return
+	}
+	o.mu.Lock()
+	to := o.waiting[id]
+	o.mu.Unlock()
+	if to.progress != nil {
+		to.progress(tools.Progress{Done: said.Progress, Total: said.Total, Message: said.Message})
 	}
 }
 
@@ -144,10 +184,9 @@ func (o *session) enter(ctx context.Context) error {
 // leave gives a place back.
 func (o *session) leave() { <-o.places }
 
-// ask sends a request and waits for the answer; within bounds the time from when the request
-// was written, 0 = ctx alone does. An error of the service is a *jsonrpc.Error.
-func (o *session) ask(ctx context.Context, method string, params any, within time.Duration) (json.RawMessage, error) {
-	raw, err := json.Marshal(params)
+// ask sends a request and waits for the answer. An error of the service is a *jsonrpc.Error.
+func (o *session) ask(ctx context.Context, q *Request) (json.RawMessage, error) {
+	raw, err := json.Marshal(q.Params)
 	if err != nil {
 		return nil, err
 	}
@@ -160,15 +199,15 @@ func (o *session) ask(ctx context.Context, method string, params any, within tim
 	}
 	answer := make(chan *jsonrpc.Response, 1)
 	o.mu.Lock()
-	o.waiting[id] = answer
+	o.waiting[id] = waiter{answer, q.progress}
 	o.mu.Unlock()
-	if err := o.wire.Write(ctx, &jsonrpc.Request{ID: id, Method: method, Params: raw}); err != nil {
+	if err := o.wire.Write(ctx, &jsonrpc.Request{ID: id, Method: q.Method, Params: raw}); err != nil {
 		o.forget(id)
 		return nil, err
 	}
-	if within > 0 {
+	if q.Answer > 0 {
 		var stop context.CancelFunc
-		ctx, stop = context.WithTimeout(ctx, within)
+		ctx, stop = context.WithTimeout(ctx, q.Answer)
 		defer stop()
 	}
 	select {
@@ -222,7 +261,7 @@ func (o *session) cause(err error) error {
 func (o *session) end() {
 	ctx, stop := context.WithTimeout(context.Background(), o.shutdown)
 	defer stop()
-	_, _ = o.ask(ctx, "shutdown", struct{}{}, 0) // it is ended either way
+	_, _ = o.ask(ctx, &Request{Method: "shutdown", Params: struct{}{}}) // it is ended either way
 	o.cut()
 }
 

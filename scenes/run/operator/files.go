@@ -1,12 +1,14 @@
 package operator
 
 import (
+	"fmt"
 	"os"
 
 	"tavernsim/engine/permit"
+	"tavernsim/internal/source"
 	"tavernsim/protocol"
+	"tavernsim/scenes/load/project"
 	"tavernsim/scenes/run/rundir"
-	"tavernsim/scenes/tooling"
 	"tavernsim/tools/grants"
 	"tavernsim/tools/ownfile"
 	"tavernsim/tools/plugin"
@@ -57,7 +59,7 @@ func (o Files) Answers(file string) (*permit.Judge, error) {
 	if err := Outside(file, o.not...); err != nil {
 		return nil, err
 	}
-	return tooling.LoadAnswers(file)
+	return loadAnswers(file)
 }
 
 // Grants reads the file of grants. Without one nothing is granted.
@@ -97,4 +99,40 @@ func (o Files) Config(s plugin.Sources) (plugin.Sources, error) {
 		return s, nil
 	}
 	return s, Outside(s.File, o.not...)
+}
+
+// approvalFile is a file of answers.
+type approvalFile struct {
+	Rules []permit.Rule `json:"rules"`
+}
+
+// loadAnswers reads a file of rules that answer questions.
+func loadAnswers(file string) (*permit.Judge, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, protocol.Errorf(protocol.KindNotFound, "approvals: %w", err)
+	}
+	report, f := &source.Report{}, &approvalFile{}
+	var judge *permit.Judge
+	if doc := source.Parse(file, data, source.Limits{}, report); doc != nil {
+		rules := project.PolicyRules()
+		rules["operator.approvalFile.rules"] = rules["permit.Policy.rules"]
+		d := source.Decoder{Rules: rules, Report: report}
+		d.Decode(doc, f)
+		var faults []permit.Fault
+		judge, faults = permit.New(&permit.Policy{Otherwise: permit.Ask, Rules: f.Rules})
+		for i := range f.Rules {
+			if f.Rules[i].Do == permit.Ask {
+				faults = append(faults, permit.Fault{Steps: []string{"rules", fmt.Sprint(i), "do"}, Message: "an answer is allow or deny"})
+			}
+		}
+		for _, x := range faults {
+			node, _ := doc.Root.Find(x.Steps...)
+			report.At(doc, node.Pos, source.Path(x.Steps...), x.Message, "")
+		}
+	}
+	if err := report.Err(); err != nil {
+		return nil, err
+	}
+	return judge, nil
 }

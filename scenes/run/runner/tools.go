@@ -15,6 +15,7 @@ import (
 	"tavernsim/scenes/run/rundir"
 	"tavernsim/scenes/tooling"
 	"tavernsim/scenes/tooling/needs"
+	"tavernsim/scenes/tooling/progress"
 	"tavernsim/tools/approvals"
 	"tavernsim/tools/ownfile"
 )
@@ -36,6 +37,9 @@ func (r *Runner) tools(opt Options, options map[string]map[string]any, counts *m
 		Mounts: Mounts(r.Dir), Recorded: opt.recorded.Given(), RecordedArtifacts: recorded.Artifacts(r.Dir), Given: opt.given, SceneConfig: options, Realtime: realtime,
 	})
 }
+
+// ToolReports are the calls of tools that are out and have said how far they are.
+func (s *Scene) ToolReports() []progress.Report { return s.tools.Reports() }
 
 // readRecorded reads the answers that tools give again; nil = they give none.
 func (opt *Options) readRecorded() (a *recorded.Answers, err error) {

@@ -12,6 +12,7 @@
 //     Host; pages of this machine are let through. With a token a request without it is refused (401); without one only loopback
 //     may be listened on. A body that is too large is refused (413), and one that does
 //     not come within 30 s.
+//  4. A client that asks by a token hears how far its call is, if what is called says so.
 //
 // # Not here
 //

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync"
 	"syscall"
 	"time"
 
@@ -79,6 +80,8 @@ func New(o Offer) *Server {
 		}
 		s.sdk.AddTool(&sdk.Tool{Name: t.Name, Description: t.Description, InputSchema: t.Parameters, OutputSchema: t.Output, Annotations: hints}, func(ctx context.Context, q *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 			defer s.clients.busy(q.Session.ID())()
+			ctx, end := progressing(ctx, q)
+			defer end()
 			return s.call(ctx, t, q.Params.Arguments), nil
 		})
 	}
@@ -86,6 +89,36 @@ func New(o Offer) *Server {
 		s.sdk.AddReceivingMiddleware(s.documents)
 	}
 	return s
+}
+
+// progressing is a context whose calls tell the client how far they are, if it wants to know,
+// until end. A client that reads slowly is not waited for before that.
+func progressing(ctx context.Context, q *sdk.CallToolRequest) (_ context.Context, end func()) {
+	token := q.Params.GetProgressToken()
+	if token == nil {
+		return ctx, func() {}
+	}
+	const most = 16 // reports that wait; more are dropped
+	reports, last := make(chan tools.Progress, most), -1.0
+	var said sync.WaitGroup
+	said.Go(func() {
+		for p := range reports {
+			if p.Done <= last {
+				continue // the protocol wants it to grow
+			}
+			last = p.Done
+			_ = q.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{ProgressToken: token, Progress: p.Done, Total: p.Total, Message: p.Message}) // a client that is gone is seen elsewhere
+		}
+	})
+	return tools.WithProgress(ctx, func(_ string, p tools.Progress) {
+			select {
+			case reports <- p:
+			default:
+			}
+		}), func() {
+			close(reports)
+			said.Wait()
+		}
 }
 
 func (s *Server) call(ctx context.Context, t *Tool, arguments json.RawMessage) (answer *sdk.CallToolResult) {

@@ -83,6 +83,47 @@ func said(r *sdk.CallToolResult) string {
 	return b.String()
 }
 
+// Promise 4: a client that asks by a token hears how far a call is, what does not grow left out.
+func TestProgress(t *testing.T) {
+	theirs, in := io.Pipe()
+	out, mine := io.Pipe()
+	o, heard := offer(nil), make(chan string, 10)
+	o.Tools = append(o.Tools, Tool{Name: "far", Parameters: map[string]any{"type": "object"}, Call: func(ctx context.Context, _ map[string]any) tools.Result {
+		if tell := tools.ToProgress(ctx); tell != nil {
+			for _, done := range []float64{0, 2, 1, 5} {
+				tell("far", tools.Progress{Done: done, Total: 5, Message: "walking"})
+			}
+		}
+		return tools.Output("there")
+	}})
+	ended := make(chan error, 1)
+	go func() { ended <- New(o).Stdio(context.Background(), theirs, mine) }()
+	c, err := sdk.NewClient(&sdk.Implementation{Name: "client", Version: "1"}, &sdk.ClientOptions{ProgressNotificationHandler: func(_ context.Context, q *sdk.ProgressNotificationClientRequest) {
+		heard <- fmt.Sprint(q.Params.ProgressToken, q.Params.Progress, q.Params.Total, q.Params.Message)
+	}}).Connect(t.Context(), &sdk.IOTransport{Reader: out, Writer: in}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, token := range []any{nil, "t"} { // without one nothing is heard
+		q := &sdk.CallToolParams{Name: "far"}
+		if token != nil {
+			q.SetProgressToken(token)
+		}
+		if r, err := c.CallTool(t.Context(), q); err != nil || said(r) != "there" {
+			t.Errorf("%+v, %v", r, err)
+		}
+	}
+	for _, want := range []string{"t0 5walking", "t2 5walking", "t5 5walking"} {
+		if got := <-heard; got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	_ = c.Close()
+	if err := <-ended; err != nil || len(heard) > 0 {
+		t.Errorf("%v, %d more", err, len(heard))
+	}
+}
+
 // Promise 1.
 func TestCalls(t *testing.T) {
 	c := client(t, New(offer(nil)))
