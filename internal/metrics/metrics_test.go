@@ -95,7 +95,7 @@ func exercise(tb testing.TB, s *Set) {
 	sc.ToolMasked(MaskedWithheld)
 	sc.ToolProgress("near")
 	sc.ServiceFailed("sea/tides")
-	for by, allowed := range map[string]bool{"policy": false, "file": true, "person": false, "silence": false} {
+	for by, allowed := range map[string]bool{"policy": false, "file": true, "person": false, "service": false, "silence": false} {
 		sc.Judged(allowed, by)
 	}
 	sc.Judged(true, "policy")
@@ -169,7 +169,7 @@ func watch(tb testing.TB, s *Set) (stop func()) {
 	}
 	f.gates = []*gate.Gate{g}
 	s.Watch(Sources{Models: f}) // two scenes share the gate
-	return s.Watch(Sources{Mailboxes: f, Agents: table, Models: f, Budgets: f, Tasks: f, World: f, Journal: f, Store: f, Dir: tb.TempDir()})
+	return s.Watch(Sources{Mailboxes: f, Agents: table, Models: f, Budgets: f, Tasks: f, World: f, Journal: f, Store: f, Plugins: map[string]int{PluginOn: 2, PluginBroken: 1}, Dir: tb.TempDir()})
 }
 
 // gathered are the samples by "name{label=value,...}"; of a histogram its count
@@ -245,9 +245,12 @@ func TestEveryMetricCounts(t *testing.T) {
 		`simd_tool_denied_total{reason=tool}`:                                                 1,
 		`simd_tool_denied_total{reason=grant}`:                                                1,
 		`simd_tool_denied_total{reason=policy}`:                                               1,
-		`simd_tool_denied_total{reason=approval}`:                                             2,
+		`simd_tool_denied_total{reason=approval}`:                                             3,
 		`simd_tool_approvals_total{outcome=yes}`:                                              1,
-		`simd_tool_approvals_total{outcome=no}`:                                               1,
+		`simd_tool_approvals_total{outcome=no}`:                                               2,
+		`simd_plugins{state=on}`:                                                              2,
+		`simd_plugins{state=denied}`:                                                          0,
+		`simd_plugins{state=broken}`:                                                          1,
 		`simd_tool_approvals_total{outcome=silence}`:                                          1,
 		`simd_tool_masked_total{form=withheld}`:                                               1,
 		`simd_tool_masked_total{form=plain}`:                                                  0,

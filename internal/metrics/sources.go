@@ -26,7 +26,8 @@ type Sources struct {
 	World     WorldSource
 	Journal   JournalSource
 	Store     StoreSource
-	Dir       string // simd_disk_free_bytes tells how full its file system is
+	Plugins   map[string]int // how many plugins are in which state; it does not change any more
+	Dir       string         // simd_disk_free_bytes tells how full its file system is
 }
 
 // MailboxSource says how many envelopes wait, by kind of actor and lane. It may
@@ -76,6 +77,7 @@ type watched struct {
 	left     [5]*prometheus.Desc // by unit
 	used     *prometheus.Desc
 	tasks    *prometheus.Desc
+	plugins  *prometheus.Desc
 	world    *prometheus.Desc
 	pending  *prometheus.Desc
 	free     *prometheus.Desc
@@ -103,6 +105,7 @@ func (s *Set) makeWatched() *watched {
 	w.used = s.desc("budget_used_ratio", "gauge", "Share of budgets that is used or held, of the unit of which most is.", "scope", "provider")
 	s.area = "tools"
 	w.tasks = s.desc("tool_tasks", "gauge", "Open tasks of tools, by what they wait for.", "state")
+	w.plugins = s.desc("plugins", "gauge", "Plugins of the runs under way: on, denied (the operator has not granted what they ask for), broken.", "state")
 	s.area = "world state"
 	w.world = s.desc("world_state_bytes", "gauge", "Size of the world documents of all scenes.")
 	s.area = "journal"
@@ -144,7 +147,7 @@ func (w *watched) remove(own *Sources) {
 
 // Describe implements prometheus.Collector.
 func (w *watched) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{w.agents, w.mailbox, w.inflight, w.queued, w.atOnce, w.circuit, w.rate, w.used, w.tasks, w.world, w.pending, w.free} {
+	for _, d := range []*prometheus.Desc{w.agents, w.mailbox, w.inflight, w.queued, w.atOnce, w.circuit, w.rate, w.used, w.tasks, w.plugins, w.world, w.pending, w.free} {
 		ch <- d
 	}
 	for _, d := range w.left {
@@ -162,6 +165,7 @@ func (w *watched) Collect(ch chan<- prometheus.Metric) {
 	w.collectModels(ch)
 	w.collectBudgets(ch)
 	w.collectTasks(ch)
+	w.collectPlugins(ch)
 	w.collectStore(ch)
 	var bytes, pending float64
 	for _, s := range w.sources {

@@ -54,6 +54,13 @@ const (
 // TaskStates are the states of open tasks.
 func TaskStates() []string { return []string{TaskQueued, TaskOut, TaskOverdue, TaskAnswered} }
 
+// States of the plugins of a run.
+const (
+	PluginOn     = "on"
+	PluginDenied = "denied" // the operator has not granted what it asks for
+	PluginBroken = "broken" // its files have faults, and nothing of it is loaded
+)
+
 // What became of outputs with secrets.
 const (
 	MaskedPlain    = "plain"
@@ -155,7 +162,7 @@ func (s *Set) Judged(allowed bool, by string) {
 		s.hands.approvals.inc("yes")
 	default:
 		s.hands.denied.inc(DeniedByAsk)
-		if by == permit.ByFile || by == permit.ByPerson {
+		if by == permit.ByFile || by == permit.ByPerson || by == permit.ByService {
 			by = "no"
 		}
 		s.hands.approvals.inc(by)
@@ -172,5 +179,18 @@ func (w *watched) collectTasks(ch chan<- prometheus.Metric) {
 	}
 	for _, state := range TaskStates() {
 		ch <- prometheus.MustNewConstMetric(w.tasks, prometheus.GaugeValue, float64(open[state]), state)
+	}
+}
+
+// collectPlugins adds up the plugins of all runs.
+func (w *watched) collectPlugins(ch chan<- prometheus.Metric) {
+	n := map[string]int{}
+	for _, s := range w.sources {
+		for state, more := range s.Plugins {
+			n[state] += more
+		}
+	}
+	for _, state := range []string{PluginOn, PluginDenied, PluginBroken} {
+		ch <- prometheus.MustNewConstMetric(w.plugins, prometheus.GaugeValue, float64(n[state]), state)
 	}
 }

@@ -54,7 +54,7 @@ func (m *Mounts) contents(q *effect.Ask) (ids map[string]string, err error) {
 	from := m.Source(q.Model.Scene, q.Model.Agent, nil)
 	note := func(text string) {
 		name, _, err := mount.Path(text)
-		if err != nil || name == mount.Project || ids[text] != "" {
+		if err != nil || mount.ReadOnly(name) || ids[text] != "" {
 			return
 		}
 		if ids == nil {

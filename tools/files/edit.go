@@ -114,8 +114,8 @@ func prepare(ctx context.Context, s *mount.Source, w wanted, before []edited) (e
 	switch {
 	case err != nil:
 		return e, err
-	case m == mount.Project:
-		return e, protocol.Errorf(protocol.KindDenied, "the files of the project cannot be changed; copy it to fam://agent/")
+	case mount.ReadOnly(m):
+		return e, protocol.Errorf(protocol.KindDenied, "the files of the project and of its plugins cannot be changed; copy it to fam://agent/")
 	case at == ".":
 		return e, protocol.Errorf(protocol.KindInvalid, "it is a folder")
 	case slices.ContainsFunc(before, func(o edited) bool { return o.uri == w.uri }):

@@ -313,8 +313,8 @@ func (c *checker) need(i, need string) {
 		}
 		return
 	case kind == fsRead && (c.tool.Implementation.Type == Script || c.tool.Implementation.Type == HTTP || c.tool.Implementation.Type == Code || c.tool.Implementation.Type == Service || c.tool.Implementation.Type == ""):
-		if m, name, _ := strings.Cut(what, "/"); !slices.Contains([]string{"project", "run", "agent"}, m) || name == "" || len(what) > 256 {
-			c.fault(at("needs", i), "", "%q names no files; want fs.read:MOUNT/PATTERN, such as fs.read:run/reports/*, with the mounts project, run and agent", protocol.Short(need, 80))
+		if m, name, _ := strings.Cut(what, "/"); !slices.Contains([]string{"project", "run", "agent"}, m) && !strings.HasPrefix(m, "plugin-") || name == "" || len(what) > 256 {
+			c.fault(at("needs", i), "", "%q names no files; want fs.read:MOUNT/PATTERN, such as fs.read:run/reports/*, with the mounts project, run, agent and plugin-NAME", protocol.Short(need, 80))
 		}
 		return
 	case kind == "net":

@@ -1,6 +1,7 @@
 package mount
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
@@ -18,6 +19,7 @@ import (
 	"tavernsim/engine/agent/tool"
 	"tavernsim/protocol"
 	"tavernsim/tools/artifact"
+	"tavernsim/tools/plugin"
 )
 
 // Scheme begins the URI of a file of a mount.
@@ -28,7 +30,22 @@ const (
 	Project = "project" // the files of the project as the run began with them; read-only
 	Run     = "run"     // shared by the agents of a scene
 	Agent   = "agent"   // of one agent
+
+	// OfPlugin and the name of a plugin are the files of the plugin as the run began with
+	// them; read-only.
+	OfPlugin = "plugin-"
 )
+
+// pluginOf is the plugin whose files a mount has; "" = it has those of none.
+func pluginOf(mount string) string {
+	if name, ok := strings.CutPrefix(mount, OfPlugin); ok && plugin.IsName(name) {
+		return name
+	}
+	return ""
+}
+
+// ReadOnly reports whether nobody changes the files of a mount while a run is under way.
+func ReadOnly(mount string) bool { return mount == Project || pluginOf(mount) != "" }
 
 // Limits of what is read, in bytes.
 const (
@@ -134,7 +151,7 @@ func schemeOf(uri string) string {
 	return strings.ToLower(scheme)
 }
 
-const forms = "want fam://project/PATH, fam://run/PATH, fam://agent/PATH, artifact:sha256-… or data:…"
+const forms = "want fam://project/PATH, fam://run/PATH, fam://agent/PATH, fam://plugin-NAME/PATH, artifact:sha256-… or data:…"
 
 // foreign refuses what is no URI of this package.
 func foreign(uri, scheme string) error {
@@ -167,8 +184,8 @@ func Path(uri string) (mount, name string, err error) {
 		name = "."
 	}
 	switch {
-	case mount != Project && mount != Run && mount != Agent:
-		return "", "", protocol.Errorf(protocol.KindInvalid, "the reference %q names no mount; there are project, run and agent", protocol.Short(uri, 80))
+	case mount != Project && mount != Run && mount != Agent && pluginOf(mount) == "":
+		return "", "", protocol.Errorf(protocol.KindInvalid, "the reference %q names no mount; there are project, run, agent, and plugin-NAME for a plugin", protocol.Short(uri, 80))
 	case !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl):
 		return refuse("its path has a control character, or is no UTF-8")
 	case strings.ContainsAny(name, `\?#`) || escaped(name):
@@ -198,13 +215,9 @@ func (s *Source) Open(uri string) (*os.File, fs.FileInfo, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	folder := s.Folders[mount]
-	if folder == "" {
-		return nil, nil, protocol.Errorf(protocol.KindNotFound, "there is no mount %s here; it belongs to a run", mount)
-	}
-	root, err := os.OpenRoot(folder)
+	root, err := s.root(mount)
 	if err != nil {
-		return nil, nil, failed(uri, err)
+		return nil, nil, cmp.Or(cause(mount, err), failed(uri, err))
 	}
 	defer root.Close()
 	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe without a writer must not hold us
@@ -219,6 +232,34 @@ func (s *Source) Open(uri string) (*os.File, fs.FileInfo, error) {
 		return nil, nil, errors.Join(err, f.Close())
 	}
 	return f, info, nil
+}
+
+// errNoMount: the mount has no folder here.
+var errNoMount = errors.New("there is no such mount")
+
+func cause(mount string, err error) error {
+	if errors.Is(err, errNoMount) {
+		return protocol.Errorf(protocol.KindNotFound, "there is no mount %s here; it belongs to a run", mount)
+	}
+	return nil
+}
+
+// root opens the folder of a mount. That of a plugin lies in the files of the project, and no
+// link leads out of them.
+func (s *Source) root(mount string) (*os.Root, error) {
+	name, folder := pluginOf(mount), s.Folders[mount]
+	if name != "" {
+		folder = s.Folders[Project]
+	}
+	if folder == "" {
+		return nil, errNoMount
+	}
+	root, err := os.OpenRoot(folder)
+	if err != nil || name == "" {
+		return root, err
+	}
+	defer root.Close()
+	return root.OpenRoot(plugin.Folder + "/" + name)
 }
 
 // plain refuses what is neither a file nor a folder, and a file that has a second name: it

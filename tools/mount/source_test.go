@@ -106,6 +106,45 @@ func TestHostileURIs(t *testing.T) {
 	}
 }
 
+// Promises 1 and 2, of the mounts of plugins: they are read-only, and nothing beside the folder of
+// the plugin is read, also through links in the project.
+func TestPlugins(t *testing.T) {
+	s, outside := source(t)
+	project := s.Folders[Project]
+	sea := filepath.Join(project, "plugins", "sea-1")
+	if err := errors.Join(os.MkdirAll(filepath.Join(sea, "data"), 0o755), os.WriteFile(filepath.Join(sea, "data", "a.txt"), []byte("a of sea"), 0o644),
+		os.Symlink("data/a.txt", filepath.Join(sea, "fine")), os.Symlink("../../dir/a.txt", filepath.Join(sea, "sibling")), os.Symlink(outside, filepath.Join(sea, "link")),
+		os.Symlink(filepath.Dir(outside), filepath.Join(project, "plugins", "away")), os.Symlink("../dir", filepath.Join(project, "plugins", "inside")), os.Link(outside, filepath.Join(sea, "hard"))); err != nil {
+		t.Fatal(err)
+	}
+	for _, uri := range []string{"fam://plugin-sea-1/data/a.txt", "fam://plugin-sea-1/fine"} {
+		if c, err := s.Read(uri, 100); err != nil || string(c.Data) != "a of sea" {
+			t.Errorf("%s: %+v %v", uri, c, err)
+		}
+	}
+	const denied, invalid, missing = protocol.KindDenied, protocol.KindInvalid, protocol.KindNotFound
+	for uri, want := range map[string]protocol.ErrorKind{
+		"fam://plugin-sea-1/../../dir/a.txt": denied, "fam://plugin-sea-1/..": denied, "fam://plugin-sea-1/%2e%2e/x": denied, "fam://plugin-sea-1/sibling": denied, "fam://plugin-sea-1/link": denied, "fam://plugin-sea-1/hard": denied,
+		"fam://plugin-sea-1/none": missing, "fam://plugin-sea-1": invalid, "fam://plugin-none/x": missing, "fam://plugin-away/passwd": denied,
+		"fam://plugin-/x": invalid, "fam://plugin-../dir/a.txt": invalid, "fam://plugin-..": invalid, "fam://plugin-.": invalid, "fam://plugin-a__b/x": invalid, "fam://plugin-a\x00/x": invalid, "fam://plugin-a%2fb/x": invalid,
+		"fam://Plugin-sea-1/data/a.txt": invalid, "fam://pluginsea-1/x": invalid,
+	} {
+		c, err := s.Read(uri, MaxFile)
+		if protocol.KindOf(err) != want || c != nil || strings.Contains(err.Error(), filepath.Dir(outside)) {
+			t.Errorf("%q: %v, want %s", uri, err, want)
+		}
+	}
+	if err := s.Write("fam://plugin-sea-1/data/a.txt", []byte("x"), 0o644, false, ""); protocol.KindOf(err) != denied || !strings.Contains(err.Error(), "of its plugins cannot be changed") {
+		t.Error(err)
+	}
+	if _, err := (&Source{}).Read("fam://plugin-sea-1/x", 1); protocol.KindOf(err) != missing {
+		t.Error(err)
+	}
+	if !ReadOnly(Project) || !ReadOnly("plugin-a") || ReadOnly(Run) || ReadOnly(Agent) || ReadOnly("plugin-") {
+		t.Error("which mounts are read-only")
+	}
+}
+
 // Promise 3.
 func TestBoundsOfFiles(t *testing.T) {
 	s, _ := source(t)

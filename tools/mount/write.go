@@ -26,8 +26,8 @@ func (s *Source) Write(uri string, data []byte, mode fs.FileMode, is bool, was s
 	if err != nil {
 		return err
 	}
-	if mount == Project {
-		return protocol.Errorf(protocol.KindDenied, "the files of the project cannot be changed")
+	if ReadOnly(mount) {
+		return protocol.Errorf(protocol.KindDenied, "the files of the project and of its plugins cannot be changed")
 	}
 	folder := s.Folders[mount]
 	if folder == "" {

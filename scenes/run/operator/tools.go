@@ -52,8 +52,10 @@ type Set struct {
 	by  audit.Entry // what is the same in all entries
 }
 
-// Refers reports whether a text may have references to files of the project.
-func Refers(text string) bool { return strings.Contains(text, mount.Scheme+mount.Project) }
+// Refers reports whether a text may have references to files of the project or of its plugins.
+func Refers(text string) bool {
+	return strings.Contains(text, mount.Scheme+mount.Project) || strings.Contains(text, mount.Scheme+mount.OfPlugin)
+}
 
 // Open makes the tools ready.
 func (t *Tools) Open() (*Set, error) {

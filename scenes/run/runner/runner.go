@@ -439,7 +439,7 @@ func (h *Host) open(dir string, p *project.Project, m *rundir.Manifest, opt Opti
 		h.ended(r)
 		return nil, errors.Join(err, r.store.Close())
 	}
-	r.watch(metrics.Sources{Store: r.store, Dir: dir})
+	r.watch(metrics.Sources{Store: r.store, Dir: dir, Plugins: needs.States(p, opt.place, opt.Grants, cmp.Or(opt.Tools, tooling.Live) == tooling.Live)})
 	return r, nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"tavernsim/internal/metrics"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/project"
 	"tavernsim/tools/grants"
@@ -143,4 +144,25 @@ func written(needs []string) string {
 		return "nothing"
 	}
 	return strings.Join(needs, ", ")
+}
+
+// States counts the plugins of a project by what became of them, in the words of the metric
+// simd_plugins. live says that tools are carried out: else nothing must be granted.
+func States(p *project.Project, at Place, store *grants.Store, live bool) map[string]int {
+	denied := map[string]bool{}
+	for _, a := range Of(p, at) {
+		denied[a.Tool] = live && store.Check(&a) != nil
+	}
+	n := map[string]int{}
+	for name, x := range p.Plugins() {
+		switch {
+		case x.Broken():
+			n[metrics.PluginBroken]++
+		case denied[OfPlugin(name)]:
+			n[metrics.PluginDenied]++
+		default:
+			n[metrics.PluginOn]++
+		}
+	}
+	return n
 }
