@@ -146,7 +146,9 @@ func (a *agentShell) step(in any) error {
 				if a.budget != nil {
 					a.budget.step.Free++
 				}
-				a.tellAnswer(a.wave, q.Kind, next.AppendMsg(nil), a.urgent)
+				later := *next // which lies in the request
+				later.Settle()
+				a.tellAnswer(a.wave, &later, a.urgent)
 			default:
 				in = next
 			}
@@ -255,17 +257,18 @@ func (a *agentShell) send(q *effect.Ask) *effect.Answered {
 			a.stage.Tell(&protocol.Envelope{EventHeader: protocol.EventHeader{Source: a.machine.ID.Instance}, Kind: protocol.KindWaits})
 		}
 	}
-	wave, urgency, kind := a.wave, a.urgency, q.Kind // q lives as long as the deliberation
+	wave, urgency := a.wave, a.urgency
 	from := outside.From{Scene: cmp.Or(a.options.Name, a.ID), Class: a.options.Class, Agent: a.machine.ID.Instance, Turn: a.machine.State.Turn + 1, At: a.woken, Urgency: urgency, Bound: a.boundOf(q), Barred: barred, Virtual: a.Clock != agenda.Realtime}
-	a.outside.Go(a.ctx, from, q, func(raw protocol.Raw) { a.tellAnswer(wave, kind, raw, a.outside.Urgent(urgency)) })
+	a.outside.Go(a.ctx, from, q, func(x *effect.Answered) { a.tellAnswer(wave, x, a.outside.Urgent(urgency)) })
 	return nil
 }
 
 // tellAnswer sends an answer to the agent's own mailbox. It carries the wave of the
 // deliberation that asked, because every deliberation numbers its requests from 1.
 // An urgent deliberation continues before others that have their answers, too.
-func (a *agentShell) tellAnswer(wave uint64, kind string, raw protocol.Raw, urgent bool) {
-	env := &protocol.Envelope{EventHeader: protocol.EventHeader{Type: kind}, Kind: protocol.KindAnswer, Wave: wave, Body: protocol.NewBody(raw)}
+func (a *agentShell) tellAnswer(wave uint64, x *effect.Answered, urgent bool) {
+	env := carrying(protocol.KindAnswer, x)
+	env.Wave = wave
 	if urgent {
 		env.Priority = protocol.Critical
 	}
@@ -277,7 +280,7 @@ func (a *agentShell) answered(env *protocol.Envelope) error {
 		return nil // the deliberation that asked has ended or failed
 	}
 	a.sample.lap(metrics.StageModel)
-	x, err := effect.ReadAnswered(env.Type, env.Body.Raw)
+	x, err := carried[*effect.Answered](env)
 	if err != nil {
 		return err
 	}

@@ -112,15 +112,10 @@ func (t *tasks) start(task *tooltask.Task) {
 	}
 	from := outside.From{Scene: cmp.Or(t.options.Name, t.ID), Class: t.options.Class, Agent: logged(task.ID), Turn: 1, At: task.Opened, Virtual: t.Clock != agenda.Realtime}
 	id := task.ID
-	t.outside.Go(ctx, from, q, func(raw protocol.Raw) {
-		if t.context.Err() != nil {
-			return // the scene stops: the task goes on with it
+	t.outside.Go(ctx, from, q, func(x *effect.Answered) {
+		if t.context.Err() == nil { // else the scene stops: the task goes on with it
+			t.answered(id, x)
 		}
-		x, err := effect.ReadAnswered(q.Kind, raw)
-		if err != nil {
-			x = &effect.Answered{Err: err}
-		}
-		t.answered(id, x)
 	})
 }
 

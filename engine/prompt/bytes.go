@@ -5,9 +5,9 @@ import (
 	"tavernsim/protocol"
 )
 
-// Bytes is what a model reads of a request, in the order in which endpoints read it:
+// AppendBytes appends what a model reads of a request, in the order in which endpoints read it:
 // tools, then messages. Two requests share in a cache what these begin with.
-func Bytes(q *protocol.ModelRequest) (b []byte) {
+func AppendBytes(b []byte, q *protocol.ModelRequest) []byte {
 	for i := range q.Tools {
 		t := &q.Tools[i]
 		b = append(append(append(append(b, t.Name...), 0), t.Description...), 0)

@@ -12,40 +12,52 @@ const (
 	maxPrefixes = 1 << 14 // agents; the prompts of others are not measured
 	prefixBlock = 64      // bytes
 	maxBlocks   = 1 << 14 // of a prompt; the rest counts as new
+	maxKept     = 1 << 20 // bytes of the room for a prompt
 )
 
 // prefixes remembers the last prompt of each agent, as hashes of its blocks.
 type prefixes struct {
 	mu   sync.Mutex
 	seed maphash.Seed
-	last map[string][]uint32 // by scene and agent
+	last map[asker][]uint32
+	text []byte // room for a prompt
 }
 
+type asker struct{ scene, agent string }
+
 func newPrefixes() *prefixes {
-	return &prefixes{seed: maphash.MakeSeed(), last: map[string][]uint32{}}
+	return &prefixes{seed: maphash.MakeSeed(), last: map[asker][]uint32{}}
 }
 
 // share is the part of a prompt with which the agent's prompt before began; false for its
 // first one.
 func (p *prefixes) share(scene string, q *protocol.ModelRequest) (float64, bool) {
-	text := prompt.Bytes(q)
-	blocks := make([]uint32, 0, min(len(text)/prefixBlock+1, maxBlocks))
-	for at := 0; at < len(text) && len(blocks) < maxBlocks; at += prefixBlock {
-		blocks = append(blocks, uint32(maphash.Bytes(p.seed, text[at:min(at+prefixBlock, len(text))])))
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	key := scene + "\x00" + q.Agent
-	before, known := p.last[key]
-	if known || len(p.last) < maxPrefixes {
-		p.last[key] = blocks
+	text := prompt.AppendBytes(p.text[:0], q)
+	if p.text = text; cap(text) > maxKept {
+		p.text = nil
 	}
-	if !known || len(text) == 0 {
+	key := asker{scene, q.Agent}
+	blocks, known := p.last[key] // of the prompt before, which this one takes the place of
+	if !known && len(p.last) >= maxPrefixes {
 		return 0, false
 	}
-	same := 0
-	for same < len(blocks) && same < len(before) && blocks[same] == before[same] {
-		same++
+	before, n, same := len(blocks), 0, 0
+	for at := 0; at < len(text) && n < maxBlocks; at += prefixBlock {
+		h := uint32(maphash.Bytes(p.seed, text[at:min(at+prefixBlock, len(text))]))
+		if n == len(blocks) {
+			blocks = append(blocks, h)
+		}
+		if n < before && same == n && blocks[n] == h {
+			same++
+		}
+		blocks[n] = h
+		n++
+	}
+	p.last[key] = blocks[:n]
+	if !known || len(text) == 0 {
+		return 0, false
 	}
 	return float64(min(same*prefixBlock, len(text))) / float64(len(text)), true
 }

@@ -308,6 +308,8 @@ func newWatch(parent context.Context, e *Endpoint, ask Ask) *watch {
 	first := whole
 	if ask.Stream {
 		first, w.moved = min(whole, e.Timeouts.FirstByte.Std()), true
+	} else if theirs, ok := parent.Deadline(); ok && !theirs.After(w.ends) {
+		first = until.NoTime // the parent's time is over before
 	}
 	w.Begin(parent, first, late{})
 	w.Follow(parent)

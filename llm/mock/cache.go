@@ -31,7 +31,7 @@ func (c *cache) read(q *protocol.ModelRequest) int64 {
 	if c.block == 0 {
 		return 0
 	}
-	text, size := prompt.Bytes(q), int(c.block)*bytesToken
+	text, size := prompt.AppendBytes(nil, q), int(c.block)*bytesToken
 	var sum [8]byte
 	binary.BigEndian.PutUint64(sum[:], xxh3.HashString(q.Model))
 	c.mu.Lock()

@@ -440,7 +440,11 @@ type asked struct {
 	sent    string // what the endpoint calls it
 	instead bool   // Options.Instead answers, and to is nil
 	counts  *counts
+	rooms   sync.Pool // of *[]byte, for questions that are hashed
 }
+
+// keptRoom is the size of a question whose memory is used for another one, in bytes.
+const keptRoom = 64 << 10
 
 func provider(d *modelfile.Definition, file string, opt Options, counts *counts) (*asked, error) {
 	name := cmp.Or(d.Endpoint, d.Kind)
@@ -601,7 +605,15 @@ func (a *asked) tokens(q *protocol.ModelRequest) int64 {
 func (a *asked) question(q *protocol.ModelRequest) string {
 	named := q.Model
 	q.Model = a.Definition.Model
-	hash := llm.Hash(llm.AppendQuestion(make([]byte, 0, 1024), q))
+	room, _ := a.rooms.Get().(*[]byte)
+	if room == nil {
+		room = new([]byte)
+	}
+	*room = llm.AppendQuestion((*room)[:0], q)
+	hash := llm.Hash(*room)
+	if cap(*room) <= keptRoom {
+		a.rooms.Put(room)
+	}
 	q.Model = named
 	return hash
 }

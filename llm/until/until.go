@@ -20,8 +20,8 @@ type Context struct {
 	late     error
 	deadline time.Time // that others see; zero = those of values
 
-	mu    sync.Mutex // guards the following fields
-	timer *time.Timer
+	mu    sync.Mutex    // guards the following fields
+	timer *time.Timer   // nil = it has no time of its own
 	leave func() bool   // of whom it follows
 	done  chan struct{} // nil = nobody has asked
 	cause error         // nil = it goes on
@@ -30,11 +30,17 @@ type Context struct {
 	room  [2]*func() // the first of after
 }
 
-// Begin begins the time: after d the context ends with late as its cause. With
+// NoTime lets a context have no time of its own: it ends with others only.
+const NoTime time.Duration = -1
+
+// Begin begins the time, if it is not [NoTime]: after d the context ends with late as its cause. With
 // context.DeadlineExceeded, d is its deadline. It has the values of another context, but
 // does not end with it; see Follow.
 func (c *Context) Begin(values context.Context, d time.Duration, late error) {
 	c.values, c.late, c.after = values, late, c.room[:0]
+	if d == NoTime {
+		return
+	}
 	if errors.Is(late, context.DeadlineExceeded) {
 		c.deadline = time.Now().Add(d)
 	}
@@ -70,7 +76,11 @@ func (c *Context) Follow(parent context.Context) {
 func (c *Context) Move(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.cause == nil {
+	switch {
+	case c.cause != nil:
+	case c.timer == nil:
+		c.timer = time.AfterFunc(d, c.expire)
+	default:
 		c.timer.Reset(d)
 	}
 }
@@ -87,7 +97,9 @@ func (c *Context) finish(err, cause error) {
 	if c.err, c.cause = err, cause; cause == nil {
 		c.cause = err
 	}
-	c.timer.Stop()
+	if c.timer != nil {
+		c.timer.Stop()
+	}
 	if c.done != nil {
 		close(c.done)
 	}

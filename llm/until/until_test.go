@@ -81,6 +81,31 @@ func TestEnds(t *testing.T) {
 	}
 }
 
+// One without a time ends with whom it follows, and has their deadline; Move gives it a time.
+func TestNoTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		parent := begin(t.Context(), context.DeadlineExceeded)
+		defer parent.End(nil)
+		late := errors.New("late")
+		follows, moved := &until.Context{}, &until.Context{}
+		for _, c := range []*until.Context{follows, moved} {
+			c.Begin(parent, until.NoTime, late)
+			c.Follow(parent)
+		}
+		if at, ok := follows.Deadline(); !ok || time.Until(at) != 3*time.Second {
+			t.Error(at, ok)
+		}
+		moved.Move(time.Second)
+		began := time.Now()
+		if <-moved.Done(); time.Since(began) != time.Second || !errors.Is(moved.Cause(), late) {
+			t.Error(time.Since(began), moved.Cause())
+		}
+		if <-follows.Done(); time.Since(began) != 3*time.Second || !errors.Is(follows.Cause(), context.DeadlineExceeded) {
+			t.Error(time.Since(began), follows.Cause())
+		}
+	})
+}
+
 // Who follows a context that has ended ends at once; one that never ends is no burden.
 func TestFollowsTheEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -48,7 +48,7 @@ func (p *prompts) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	said := httptest.NewRecorder()
 	p.Server.ServeHTTP(said, r)
-	p.asked, p.agents = append(p.asked, string(prompt.Bytes(&q.ModelRequest))), append(p.agents, q.Messages[0].Text)
+	p.asked, p.agents = append(p.asked, string(prompt.AppendBytes(nil, &q.ModelRequest))), append(p.agents, q.Messages[0].Text)
 	_, rest, _ := strings.Cut(said.Body.String(), `"cached_tokens":`)
 	number, _, _ := strings.Cut(rest, "}")
 	n, _ := strconv.ParseInt(number, 10, 64)

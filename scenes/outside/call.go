@@ -32,7 +32,7 @@ type call struct {
 	chosen  llm.Route       // what answers, if the provider has several models
 	ctx     context.Context // of the deliberation
 	waiting time.Time       // since when it waits for its next attempt
-	then    func(protocol.Raw)
+	then    func(*effect.Answered)
 	effect  *Effect     // nil = nothing is kept
 	unwatch func() bool // ends what hears of the end of ctx
 
@@ -89,11 +89,16 @@ func (c *call) move(from, to phase) bool {
 
 // find answers a request that the log knows.
 func (c *call) find() {
-	if raw, found, err := c.runner.Log.Find(c.ctx, c.effect); found {
-		c.end(raw, err)
+	raw, found, err := c.runner.Log.Find(c.ctx, c.effect)
+	if !found {
+		c.enter()
 		return
 	}
-	c.enter()
+	var x *effect.Answered
+	if err == nil {
+		x, err = effect.ReadAnswered(c.ask.Kind, raw)
+	}
+	c.end(x, err)
 }
 
 // enter waits for the first attempt.
@@ -380,27 +385,24 @@ func (c *call) settle(x *effect.Answered) {
 	switch {
 	case c.flight == nil:
 		if c.move(waits, ended) {
-			c.end(x.AppendMsg(nil), nil)
+			c.end(x, nil)
 		}
 	case x.Err != nil && c.ctx.Err() != nil:
 		if c.move(waits, ended) {
 			c.drop(c.flight, x.Err)
 		}
 	case c.move(waits, lands):
-		c.flight.Answer(x.AppendMsg, c.answered)
+		c.flight.Answer(x.AppendMsg, func(err error) { // it is durable, or cannot be
+			if c.move(lands, ended) {
+				c.end(x, err)
+			}
+		})
 		c.look()
 	}
 }
 
-// answered is called by the log when the answer is durable, or cannot be.
-func (c *call) answered(raw protocol.Raw, err error) {
-	if c.move(lands, ended) {
-		c.end(raw, err)
-	}
-}
-
 // end delivers the answer; an error becomes the answer.
-func (c *call) end(raw protocol.Raw, err error) {
+func (c *call) end(x *effect.Answered, err error) {
 	c.mu.Lock()
 	unwatch := c.unwatch
 	c.mu.Unlock()
@@ -408,21 +410,21 @@ func (c *call) end(raw protocol.Raw, err error) {
 		unwatch()
 	}
 	if err != nil {
-		x := effect.Answered{Err: err}
-		c.complete(&x)
-		raw = x.AppendMsg(nil)
+		x = &effect.Answered{Err: err}
+		c.complete(x)
 	}
-	c.then(raw)
+	c.then(x)
 	c.runner.done.Done()
 }
 
-// complete makes an answer one that can be encoded. An output that is not a value of
-// package protocol fails the request.
+// complete makes an answer one that can be encoded, and that is as the log would give it
+// again. An output that is not a value of package protocol fails the request.
 func (c *call) complete(x *effect.Answered) {
 	if err := normalize(x); err != nil {
 		*x = effect.Answered{Err: err}
 	}
 	x.Kind, x.Number = c.ask.Kind, c.ask.Number
+	x.Settle()
 }
 
 func normalize(x *effect.Answered) (err error) {

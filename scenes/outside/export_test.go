@@ -35,7 +35,7 @@ func (l *Log) Do(ctx context.Context, e *Effect, out func(context.Context) (prot
 		answer, err = out(ctx)
 	}
 	if err == nil {
-		f.Answer(func(b []byte) []byte { return protocol.AppendRaw(b, answer) }, func(_ protocol.Raw, err error) { kept <- err })
+		f.Answer(func(b []byte) []byte { return protocol.AppendRaw(b, answer) }, func(err error) { kept <- err })
 		err = wait()
 	}
 	if err != nil {

@@ -140,13 +140,7 @@ func (c *crowd) live(ctx context.Context, wg *sync.WaitGroup, end time.Time) {
 func ask(ctx context.Context, r *outside.Runner, from outside.From, d protocol.Draw) *effect.Answered {
 	got := make(chan *effect.Answered, 1)
 	q := &effect.Ask{Kind: effect.KindModel, Number: 1, Timeout: 5 * time.Second, Model: protocol.ModelRequest{Draw: d}}
-	r.Go(ctx, from, q, func(raw protocol.Raw) {
-		x, err := effect.ReadAnswered(effect.KindModel, raw)
-		if err != nil {
-			x = &effect.Answered{Err: err}
-		}
-		got <- x
-	})
+	r.Go(ctx, from, q, func(x *effect.Answered) { got <- x })
 	return <-got
 }
 
@@ -240,7 +234,7 @@ func TestUrgentRequestsOvertake(t *testing.T) {
 		})})
 		late := outside.NewUrgency(false)
 		for n, h := range []*outside.Urgency{nil, outside.NewUrgency(false), late, outside.NewUrgency(true), nil} {
-			r.Go(t.Context(), outside.From{Turn: 1, Urgency: h}, &effect.Ask{Kind: "slow", Number: n}, func(protocol.Raw) {})
+			r.Go(t.Context(), outside.From{Turn: 1, Urgency: h}, &effect.Ask{Kind: "slow", Number: n}, func(*effect.Answered) {})
 		}
 		r.MakeUrgent(late)
 		if !r.Urgent(late) {
@@ -276,7 +270,7 @@ func TestReflectionsAreBackground(t *testing.T) {
 			{protocol.PurposeReflect, outside.From{Urgency: outside.NewUrgency(true)}, limit.Urgent},
 			{protocol.PurposeDeliberate, outside.From{Urgency: outside.NewUrgency(true)}, limit.Urgent},
 		} {
-			r.Go(t.Context(), c.from, &effect.Ask{Kind: effect.KindModel, Number: 1, Model: protocol.ModelRequest{Purpose: c.purpose}}, func(protocol.Raw) {})
+			r.Go(t.Context(), c.from, &effect.Ask{Kind: effect.KindModel, Number: 1, Model: protocol.ModelRequest{Purpose: c.purpose}}, func(*effect.Answered) {})
 			r.Wait()
 			if got != c.want {
 				t.Errorf("%s of %v is %s, want %s", c.purpose, c.from.Class, got, c.want)

@@ -180,21 +180,21 @@ func (l *Log) settle(ctx context.Context, e *Effect, v verdict, seq uint64, f *F
 	return nil, e.unknown("the process ended while it was out")
 }
 
-// Answer keeps an answer, as appendTo encodes it. It returns at once; then is called with
-// the encoded answer when that is durable and may be delivered, or cannot be.
-func (f *Flight) Answer(appendTo func([]byte) []byte, then func(protocol.Raw, error)) {
+// Answer keeps an answer, as appendTo encodes it. It returns at once; then is called when
+// the answer is durable and may be delivered, or cannot be.
+func (f *Flight) Answer(appendTo func([]byte) []byte, then func(error)) {
 	head := appendAnsweredHead(f.data[:0], f.effect)
 	f.data, f.answered = appendTo(head), true
 	answer := protocol.Raw(f.data[len(head):])
 	f.kept = func(err error) {
 		if err != nil {
 			f.Fail(err)
-			then(nil, err)
+			then(err)
 			return
 		}
 		f.log.opts.Observe(f.effect.Kind, "answered")
 		f.land(answer, nil)
-		then(answer, nil)
+		then(nil)
 	}
 	f.log.keep(f)
 }

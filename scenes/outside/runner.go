@@ -238,10 +238,10 @@ func (r *Runner) Urgent(h *Urgency) bool {
 	return h.urgent
 }
 
-// Go starts a request of a turn. then is called once, on a goroutine, with the
-// encoded answer ([effect.ReadAnswered]): the bytes that the log keeps. The request
+// Go starts a request of a turn. then is called once, on a goroutine, with the answer, which
+// is as the log would give it again ([effect.Answered.Settle]), and is the caller's. The request
 // ends with ctx, which must end with the turn. q is the caller's again at once.
-func (r *Runner) Go(ctx context.Context, from From, q *effect.Ask, then func(protocol.Raw)) {
+func (r *Runner) Go(ctx context.Context, from From, q *effect.Ask, then func(*effect.Answered)) {
 	c := &call{runner: r, to: r.kinds[q.Kind], from: from, ask: *q, then: then, ctx: ctx}
 	if c.to != nil {
 		c.chosen, _ = c.to.route(&c.ask)

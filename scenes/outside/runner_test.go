@@ -43,13 +43,7 @@ func table(t testing.TB, entries ...outside.Entry) *outside.Runner {
 func start(ctx context.Context, r *outside.Runner, kind string) <-chan *effect.Answered {
 	got := make(chan *effect.Answered, 1)
 	q := &effect.Ask{Kind: kind, Number: 1, Timeout: time.Second}
-	r.Go(ctx, outside.From{Agent: "a", Turn: 1, Urgency: outside.NewUrgency(false)}, q, func(raw protocol.Raw) {
-		x, err := effect.ReadAnswered(kind, raw)
-		if err != nil {
-			x = &effect.Answered{Err: err}
-		}
-		got <- x
-	})
+	r.Go(ctx, outside.From{Agent: "a", Turn: 1, Urgency: outside.NewUrgency(false)}, q, func(x *effect.Answered) { got <- x })
 	*q = effect.Ask{} // it is the caller's again
 	return got
 }

@@ -62,10 +62,56 @@ func (x *Answered) AppendMsg(b []byte) []byte {
 }
 
 func appendFailure(b []byte, err error) []byte {
+	kind, text := failed(err)
+	return msgp.AppendString(msgp.AppendString(b, string(kind)), text)
+}
+
+// failed is the kind and the text of a failure.
+func failed(err error) (protocol.ErrorKind, string) {
 	if err == nil {
-		return msgp.AppendString(msgp.AppendString(b, ""), "")
+		return "", ""
 	}
-	return msgp.AppendString(msgp.AppendString(b, string(protocol.KindOf(err))), err.Error())
+	return protocol.KindOf(err), err.Error()
+}
+
+// Settle makes of an answer what [ReadAnswered] makes of its bytes: whoever is given it need
+// not read them. It changes the calls of the answer, not their parameters. Its values are
+// those of package protocol.
+func (x *Answered) Settle() {
+	x.Err = Failure(failed(x.Err))
+	if x.Kind != KindModel {
+		x.Model = protocol.ModelAnswer{}
+		if len(x.Artifacts) == 0 {
+			x.Artifacts = nil
+		}
+		return
+	}
+	x.Output, x.Artifacts, x.Latency = nil, nil, 0
+	m := &x.Model
+	if len(m.Calls) == 0 {
+		m.Calls = nil
+	}
+	for i := range m.Calls {
+		c := &m.Calls[i]
+		*c = protocol.Call{ID: c.ID, Tool: c.Tool, Params: c.Params, Broken: c.Broken, Origin: protocol.OriginNative}
+		if c.Broken != "" {
+			c.Params = nil
+		} else if c.Params == nil {
+			c.Params = map[string]any{}
+		}
+	}
+	o := m.Origin
+	if o == nil {
+		m.Usage.CacheWrite, m.Usage.Estimated = 0, false
+		return
+	}
+	o.FirstChunk, o.Reused = 0, false
+	if !o.Priced && o.Budget == nil {
+		o.Cost = 0
+	}
+	if len(o.Served) == 0 {
+		o.Served = nil
+	}
 }
 
 // ReadAnswered decodes the answer to a request of that kind.
@@ -168,7 +214,9 @@ func ReadOrigin(r *protocol.Reader) *Origin {
 	o := &Origin{Endpoint: r.Word(), ID: r.String(), Fingerprint: r.Word(), Question: r.String()}
 	o.Attempts, o.Refused, o.CacheWrite, o.Estimated = r.Int(), r.String(), r.Int(), r.Bool()
 	if n > originFields {
-		o.Served = slices.Clone(r.Raw())
+		if o.Served = slices.Clone(r.Raw()); msgp.IsNil(o.Served) {
+			o.Served = nil
+		}
 	}
 	if o.Priced = n > originFields+1; o.Priced {
 		o.Cost = r.Int()

@@ -2,9 +2,13 @@ package effect
 
 import (
 	"encoding/hex"
+	"errors"
+	"fmt"
 	"reflect"
 	"testing"
 	"time"
+
+	"pgregory.net/rapid"
 
 	"tavernsim/engine/agent/tool"
 	"tavernsim/protocol"
@@ -42,4 +46,54 @@ func TestBytesOfAnswers(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Promise 3. Settle gives what would be read from the bytes, of any answer.
+func TestSettledAnswersAreThoseThatAreRead(t *testing.T) {
+	text := rapid.SampledFrom([]string{"", "a", "über", "x\x00y"})
+	number := rapid.SampledFrom([]int64{0, 1, -1, 70000})
+	value := rapid.SampledFrom([]any{nil, "s", int64(3), 2.5, true, []any{}, []any{"x", nil}, map[string]any{}, map[string]any{"b": int64(1)}})
+	params := rapid.SampledFrom([]map[string]any{nil, {}, {"a": []any{"x", map[string]any{}}, "b": 1.0}})
+	rapid.Check(t, func(r *rapid.T) {
+		yes := func(name string) bool { return rapid.Bool().Draw(r, name) }
+		word := func(name string) string { return text.Draw(r, name) }
+		n := func(name string) int64 { return number.Draw(r, name) }
+		x := Answered{Kind: rapid.SampledFrom([]string{KindModel, "tool", KindApproval}).Draw(r, "kind"), Number: int(n("number")), Latency: time.Duration(n("took")), Output: value.Draw(r, "output")}
+		if yes("artifacts") {
+			x.Artifacts = []tool.Artifact{}
+			for range rapid.IntRange(0, 2).Draw(r, "files") {
+				x.Artifacts = append(x.Artifacts, tool.Artifact{ID: "sha256-a", Size: n("size"), Type: word("type"), Name: word("name")})
+			}
+		}
+		x.Err = rapid.SampledFrom([]error{nil, errors.New("why"), errors.New(""), &protocol.Error{Kind: protocol.KindTimeout, Message: "late"}, fmt.Errorf("in: %w", &protocol.Error{Kind: protocol.KindLimit, Message: "full"})}).Draw(r, "error")
+		m := &x.Model
+		m.Model, m.Text, m.Reasoning, m.Finish, m.Latency = word("model"), word("text"), word("reasoning"), protocol.FinishReason(word("finish")), time.Duration(n("latency"))
+		m.Usage = protocol.Usage{Input: n("in"), Output: n("out"), CacheRead: n("read"), Reasoning: n("thought"), CacheWrite: n("write"), Estimated: yes("estimated")}
+		if yes("calls") {
+			m.Calls = []protocol.Call{}
+			for range rapid.IntRange(0, 2).Draw(r, "n") {
+				m.Calls = append(m.Calls, protocol.Call{ID: word("id"), Tool: word("tool"), Params: params.Draw(r, "params"), Broken: word("broken"), RequestID: word("request"), Index: 3})
+			}
+		}
+		if yes("origin") {
+			m.Origin = &protocol.ModelOrigin{
+				Endpoint: word("endpoint"), ID: word("answer"), Fingerprint: word("print"), Question: word("question"), Attempts: n("attempts"), Refused: word("refused"),
+				Cost: n("cost"), Priced: yes("priced"), FirstChunk: time.Duration(n("first")), Reused: yes("reused"),
+			}
+			if yes("served") {
+				m.Origin.Served = protocol.Encode("why")
+			}
+			if yes("budget") {
+				m.Origin.Budget = &protocol.ModelBudget{Ledger: word("ledger"), Saved: yes("saved"), Lost: n("lost"), LostNano: n("nano"), Cut: yes("cut")}
+			}
+		}
+		want, err := ReadAnswered(x.Kind, x.AppendMsg(nil))
+		if err != nil {
+			r.Fatal(err)
+		}
+		x.Settle()
+		if !reflect.DeepEqual(&x, want) {
+			r.Fatalf("%+v\nwant\n%+v", x, *want)
+		}
+	})
 }

@@ -11,6 +11,7 @@
 //     had before these existed.
 //  2. What is read from bytes and written again gives the same bytes. Bytes that are
 //     cut are refused.
+//  3. [Answered.Settle] makes of an answer what is read from its bytes.
 //
 // # Not here
 //
