@@ -24,7 +24,7 @@ func (s *Set) replaced() error {
 		}
 	}
 	if w := s.over[plugin.OfSecretStore]; w != nil {
-		s.kept = &overrides.Secrets{Winner: w, Services: s.services(), Held: s.held, Refused: func() error { return s.refusals()[needs.OfPlugin(w.Plugin)] }}
+		s.kept = &overrides.Secrets{Winner: w, Services: s.services(), Held: s.held, Refused: s.refusals()[needs.OfPlugin(w.Plugin)]}
 	}
 	return nil
 }

@@ -171,7 +171,7 @@ func TestApprover(t *testing.T) {
 // A value is in no error, and without one of the values there is none.
 func TestSecrets(t *testing.T) {
 	held := secrets.Hold(nil)
-	s := &Secrets{Winner: winner("secret_store"), Held: func() *secrets.Held { return held }, Refused: func() error { return nil }, Services: services(func(_ context.Context, _, method string, params json.RawMessage) (string, *tools.Result) {
+	s := &Secrets{Winner: winner("secret_store"), Held: func() *secrets.Held { return held }, Services: services(func(_ context.Context, _, method string, params json.RawMessage) (string, *tools.Result) {
 		switch {
 		case method != "secret/get" || !strings.Contains(string(params), `"tool":"shop"`) || !strings.Contains(string(params), `"agent":"ann"`):
 			return "", refused(protocol.KindInvalid)
@@ -179,6 +179,8 @@ func TestSecrets(t *testing.T) {
 			return `{"value": "hunter2hunter2"}`, nil
 		case strings.Contains(string(params), `"name":"short"`):
 			return `{"value": "hi"}`, nil
+		case strings.Contains(string(params), `"name":"long"`):
+			return `{"value": "` + strings.Repeat("long", maxSecret/4) + `!"}`, nil
 		case strings.Contains(string(params), `"name":"b"`):
 			return `{"value": "hunter2hunter2", "also": 1}`, nil
 		}
@@ -187,7 +189,7 @@ func TestSecrets(t *testing.T) {
 	if got, err := s.For(t.Context(), "ann", "shop", []string{"a"}); err != nil || got["a"] != "hunter2hunter2" {
 		t.Error(got, err)
 	}
-	for name, want := range map[string]string{"b": "the secret b: plugin:p/s: the answer is no object", "c": "the secret c: plugin:p/s: said no", "short": "the secret short of plugin:p/s: "} {
+	for name, want := range map[string]string{"b": "the secret b: plugin:p/s: the answer is no object", "c": "the secret c: plugin:p/s: said no", "short": "the secret short of plugin:p/s: ", "long": "has more than 65536 bytes"} {
 		if got, err := s.For(t.Context(), "ann", "shop", []string{"a", name}); err == nil || got != nil || strings.Contains(err.Error(), "hunter2") || !strings.Contains(err.Error(), want) {
 			t.Error(got, err)
 		}
@@ -203,7 +205,7 @@ func TestSecrets(t *testing.T) {
 			t.Error(session, got, err)
 		}
 	}
-	s.Refused = func() error { return protocol.Errorf(protocol.KindDenied, "not granted") }
+	s.Refused = protocol.Errorf(protocol.KindDenied, "not granted")
 	if got, err := s.For(t.Context(), "ann", "shop", []string{"a"}); got != nil || err == nil {
 		t.Error(got, err)
 	}

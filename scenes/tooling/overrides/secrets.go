@@ -12,8 +12,10 @@ import (
 // methodSecret asks a service for the value of a secret.
 const methodSecret = "secret/get"
 
-// maxSecretTime bounds how long a value may take, with the start of the service.
-const maxSecretTime = 30 * time.Second
+const (
+	maxSecretTime = 30 * time.Second // in which a value comes, with the start of the service
+	maxSecret     = 64 << 10         // bytes of a value
+)
 
 // Secrets is a store of secrets that a service keeps. What it gave is taken out of outputs from
 // then on.
@@ -21,7 +23,7 @@ type Secrets struct {
 	Winner   *Winner
 	Services Services
 	Held     func() *secrets.Held // takes the values out of outputs, and has those of persons
-	Refused  func() error         // why the operator lets it give none; nil = it may
+	Refused  error                // why the operator lets it give none; nil = it may
 }
 
 // owner has the values that the service gave, in Held: no agent is called so.
@@ -29,8 +31,8 @@ const owner = "\x00store"
 
 // For asks for the values that a tool needs; all of them, or an error without any.
 func (s *Secrets) For(ctx context.Context, agent, tool string, names []string) (map[string]string, error) {
-	if err := s.Refused(); err != nil {
-		return nil, err
+	if s.Refused != nil {
+		return nil, s.Refused
 	}
 	ctx, stop := context.WithTimeout(ctx, maxSecretTime)
 	defer stop()
@@ -58,6 +60,9 @@ func (s *Secrets) ask(ctx context.Context, agent, tool, name string) (string, er
 	}
 	if err := strict(raw, &said); err != nil || said.Value == nil { // the error may have the value in it
 		return "", protocol.Errorf(protocol.KindInvalid, "the secret %s: %s: the answer is no object with the text value", name, s.Winner.Name())
+	}
+	if len(*said.Value) > maxSecret {
+		return "", protocol.Errorf(protocol.KindLimit, "the secret %s: %s: the value has more than %d bytes", name, s.Winner.Name(), maxSecret)
 	}
 	return *said.Value, nil
 }
