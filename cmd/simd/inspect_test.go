@@ -56,6 +56,19 @@ func TestInspectPage(t *testing.T) {
 	}
 }
 
+// TestViewsOnTheirPages: each view is in the table of the command and has a section.
+func TestViewsOnTheirPages(t *testing.T) {
+	commands, pages := doctest.Page(t, "cli.md"), doctest.Page(t, "formats/inspect.md")
+	for _, v := range views() {
+		if row := regexp.MustCompile(`(?m)^\| \[?` + v.name + `[] |]`); !row.MatchString(commands) {
+			t.Errorf("docs/cli.md: the views of simd inspect lack %s", v.name)
+		}
+		if !strings.Contains(pages, "\n## simd inspect DIR "+v.name) {
+			t.Errorf("docs/formats/inspect.md has no section of the view %s", v.name)
+		}
+	}
+}
+
 // differs is the first line of a page that the output does not have in its place.
 func differs(out, shown string) string {
 	lines, at, loose := strings.Split(out, "\n"), 0, false
