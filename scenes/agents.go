@@ -177,7 +177,7 @@ func (a *agentShell) ended(facts []protocol.Fact, requests []protocol.Sequenced)
 		p.Took(took)
 	}
 	a.options.Latency.record(took)
-	env, err := a.handedOver(facts, requests)
+	env, turn, err := a.handedOver(facts, requests)
 	if err != nil {
 		return err
 	}
@@ -191,13 +191,16 @@ func (a *agentShell) ended(facts []protocol.Fact, requests []protocol.Sequenced)
 	}
 	a.budget = nil
 	a.machine.Release()
+	if a.ahead != nil {
+		a.ahead.Turned(a.machine.State.Fork(), turn)
+	}
 	a.sendMeasured(env)
 	return nil
 }
 
 // handedOver makes the message that ends a turn. It lies in one piece of memory, which
 // the stage holds until it has merged the turn.
-func (a *agentShell) handedOver(facts []protocol.Fact, requests []protocol.Sequenced) (env *protocol.Envelope, err error) {
+func (a *agentShell) handedOver(facts []protocol.Fact, requests []protocol.Sequenced) (env *protocol.Envelope, turn *machines.TurnEnded, err error) {
 	m := &struct {
 		protocol.Envelope
 		in  machines.TurnEnded
@@ -216,7 +219,7 @@ func (a *agentShell) handedOver(facts []protocol.Fact, requests []protocol.Seque
 			a.metrics.Judged(x.Allowed, x.By)
 		}
 	}
-	return &m.Envelope, err
+	return &m.Envelope, &m.in, err
 }
 
 // publishesCritical reports whether a turn publishes a critical event.

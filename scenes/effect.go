@@ -3,6 +3,8 @@ package scenes
 import (
 	"math"
 
+	"tavernsim/engine/agenda"
+	"tavernsim/protocol"
 	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/outside"
@@ -19,8 +21,16 @@ func (r *Run) openEffects(state *machines.State) error {
 	if err != nil {
 		return err
 	}
+	now := protocol.Time(0)
+	switch {
+	case sc.Clock != agenda.Virtual:
+	case state.Agenda.Started:
+		now = state.Agenda.Now
+	default:
+		now = sc.AgendaConfig().Start - 1
+	}
 	sc.outside.Log, err = outside.Open(journal, outside.Options{
-		Ended: lastTurn(sc.Scene, state), Failed: r.effectsFailed, Observe: sc.metrics.Effect,
+		Now: now, Ended: lastTurn(sc.Scene, state), Failed: r.effectsFailed, Observe: sc.metrics.Effect,
 	})
 	return err
 }

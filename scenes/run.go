@@ -12,6 +12,7 @@ import (
 
 	"tavernsim/actors"
 	"tavernsim/engine/agenda"
+	"tavernsim/engine/agent"
 	"tavernsim/engine/world"
 	"tavernsim/internal/metrics"
 	"tavernsim/llm"
@@ -65,6 +66,12 @@ type Options struct {
 	// Mailbox bounds the events in each lane of every mailbox, as a safety net: the
 	// machine of an agent bounds its inbox.
 	Mailbox actors.Capacity
+
+	// Schedule says which turns run ahead of the committed run; the facts are the same.
+	Schedule Schedule
+	// Lie shows turns that run ahead something else: tests hold by it that nothing but speed
+	// depends on them.
+	Lie func(agent string, w *agent.Wake)
 
 	wrap func(actor string, b actors.Behavior) actors.Behavior // tests make services fail with it
 }
@@ -179,6 +186,9 @@ func (r *Run) launch() error {
 		state.Paid(p.Agent, p.Request, p.Endpoint, p.Took)
 	}
 	sc.shown.Store(view)
+	if err := r.runAhead(state); err != nil {
+		return err
+	}
 	r.stage = &stage{
 		scene: sc, machine: state.Stage, progress: r.Progress, series: newSeries(sc.Simulation().Report), report: r.ended,
 		rests: make(chan struct{}, 1), over: make(chan struct{}), measured: measured{phase: metrics.PhaseTurns},
@@ -313,6 +323,7 @@ func (r *Run) shutdown() {
 	}
 	r.stop()
 	sc := r.scene
+	sc.ahead.Close()
 	for _, ref := range slices.Concat([]*actors.Ref{sc.stage}, sc.services, sc.refs) {
 		if ref != nil {
 			sc.system.Stop(ref)

@@ -18,6 +18,7 @@ import (
 	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/outside"
+	"tavernsim/scenes/shadows"
 )
 
 // scene is shared by the actors of a running scene. While the scene runs, only the
@@ -33,6 +34,7 @@ type scene struct {
 
 	context context.Context // ends when the scene stops
 	outside *outside.Runner
+	ahead   *shadows.Driver // nil = nothing runs ahead
 	spaces  *spacePool
 	model   llm.Provider
 	journal Journal

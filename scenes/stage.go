@@ -11,6 +11,7 @@ import (
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines"
+	"tavernsim/scenes/shadows"
 )
 
 // stage is the scene's own actor. It has no rules: it turns an envelope into an input
@@ -27,6 +28,7 @@ type stage struct {
 	wakes            *protocol.Envelope   // shared by the agents of a wave; virtual clock
 	wakesUnder       *machines.WakeBudget // of them
 	gathering        gathering
+	others           []shadows.Kept // facts of the open wave that are no turn, for what runs ahead
 
 	progress *Progress
 	series   *series
@@ -170,6 +172,9 @@ func (st *stage) carryOut(e *machines.Effect) error {
 			return err
 		}
 		st.kept(e)
+		if st.ahead != nil {
+			st.keepAhead(e)
+		}
 	case machines.ActClose:
 		return st.close(e)
 	case machines.ActWake:
@@ -233,6 +238,9 @@ func (st *stage) close(e *machines.Effect) error {
 		return err
 	}
 	st.measureClosed(e)
+	if st.ahead != nil {
+		st.closeAhead(e)
+	}
 	st.shown.Store(st.machine.View)
 	st.progress.wave(st)
 	st.publishBudgets()

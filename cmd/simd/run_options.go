@@ -11,6 +11,7 @@ import (
 	"tavernsim/engine/budget"
 	"tavernsim/internal/flagvalue"
 	"tavernsim/persistence"
+	"tavernsim/scenes"
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/run/rundir"
 	"tavernsim/scenes/run/runner"
@@ -23,6 +24,7 @@ type runOptions struct {
 	scenes     []string
 	length     time.Duration
 	ticks      int64
+	schedule   string
 	until      string
 	seed       uint64
 	clock      string
@@ -75,6 +77,7 @@ func (o *runOptions) register(c *cobra.Command) {
 	f.Uint64Var(&o.seed, "seed", 0, "seed of all random choices (default: the scene's, else drawn and printed)")
 	f.StringVar(&o.clock, "clock", "", "virtual or realtime (default: the scene's)")
 	f.IntVar(&o.agents, "agents", 0, "total number of agents of all entries with a count")
+	f.StringVar(&o.schedule, "schedule", "barrier", "barrier, tracked (turns whose questions to models are proved to be the same run ahead of their wave) or speculative (also those whose questions are likely the same; some calls are wasted); the history is the same")
 	f.StringVar(&o.model, "model", "", "model for requests without a name: `NAME` of a file in models/; scripted = scripts answer for every model; replay:PATH = --answers PATH --on-miss fail, with the model of that run")
 	secretsFlag(f, &o.secrets)
 	grantsFlag(f, &o.grants)
@@ -113,7 +116,7 @@ func (o *runOptions) register(c *cobra.Command) {
 
 func (o *runOptions) options(cmd *cobra.Command, e *env) (runner.Options, error) {
 	opt := runner.Options{
-		Scenes: o.scenes, Dir: o.out, Clock: agenda.ClockKind(o.clock), Agents: o.agents, Model: o.model, Answers: o.answers, OnMiss: o.onMiss, Sandbox: sandbox.New(sandbox.Options{}), For: o.length, Ticks: o.ticks, Until: o.until,
+		Scenes: o.scenes, Dir: o.out, Clock: agenda.ClockKind(o.clock), Agents: o.agents, Model: o.model, Answers: o.answers, OnMiss: o.onMiss, Sandbox: sandbox.New(sandbox.Options{}), Schedule: scenes.Schedule(o.schedule), For: o.length, Ticks: o.ticks, Until: o.until,
 		BatchFacts: o.batch, Snapshots: o.snapshots, Keep: o.keep, Version: version().Version, Args: e.args,
 	}
 	opt.Snapshots.Bytes = int64(o.snapBytes)
@@ -128,13 +131,16 @@ func (o *runOptions) options(cmd *cobra.Command, e *env) (runner.Options, error)
 	default:
 		return opt, usageError{fmt.Errorf("--clock %q: want virtual or realtime", o.clock)}
 	}
+	if err := opt.Schedule.Check(); err != nil {
+		return opt, usageError{fmt.Errorf("--%w", err)}
+	}
 	changed := cmd.Flags().Changed
 	for _, bad := range []struct {
 		is   bool
 		text string
 	}{
 		{o.resume != "" && o.repeat > 1, "--repeat starts new runs; it does not go with --resume"},
-		{o.resume != "" && (len(o.scenes) > 0 || changed("seed") || o.clock != "" || o.agents > 0 || o.model != "" || o.answers != "" || o.onMiss != "" || o.tools != "" || o.out != "" || o.plugins != "" || len(o.config.Flags) > 0), "--resume accepts only --providers, --secrets, --grants, --plugin-config (for its secrets), --ask, --approvals, --ask-timeout, --store, --budget, --metrics, --pprof, --durability, --batch, --snapshot-facts, --snapshot-every, --snapshot-bytes, --keep, --disk-wait, --json, --quiet and --summary; everything else comes from the run's manifest"},
+		{o.resume != "" && (len(o.scenes) > 0 || changed("seed") || o.clock != "" || o.agents > 0 || o.model != "" || o.answers != "" || o.onMiss != "" || o.tools != "" || o.out != "" || o.plugins != "" || len(o.config.Flags) > 0), "--resume accepts only --providers, --secrets, --grants, --plugin-config (for its secrets), --ask, --approvals, --ask-timeout, --schedule, --store, --budget, --metrics, --pprof, --durability, --batch, --snapshot-facts, --snapshot-every, --snapshot-bytes, --keep, --disk-wait, --json, --quiet and --summary; everything else comes from the run's manifest"},
 		{o.estimate && (o.resume != "" || o.out != "" || o.repeat > 1 || o.answers != "" || o.store != "" || strings.HasPrefix(o.model, "replay:") || strings.HasPrefix(o.tools, "replay:")), "--estimate runs nothing: --resume, --out, --repeat, --answers, --store, --model replay:PATH and --tools replay:DIR do not go with it"},
 		{o.ask != "" && o.ask != askNever && o.ask != askWait, fmt.Sprintf("--ask %q: want never or wait", o.ask)},
 		{o.ask == askNever && o.approvals != "", "--ask never asks nobody; --approvals does not go with it"},

@@ -109,12 +109,15 @@ func (s *State) Start(now protocol.Time) {
 }
 
 // grid rounds a time up to the next tick; realtime has no grid.
-func (s *State) grid(t protocol.Time) protocol.Time {
-	if s.cfg.Clock == Realtime || s.cfg.Tick <= 0 {
+func (s *State) grid(t protocol.Time) protocol.Time { return s.cfg.Grid(t) }
+
+// Grid is the moment for time t: the next tick, on the virtual clock.
+func (c *Config) Grid(t protocol.Time) protocol.Time {
+	if c.Clock == Realtime || c.Tick <= 0 {
 		return t
 	}
-	tick := protocol.Time(s.cfg.Tick)
-	if over := (t - s.cfg.Start) % tick; over != 0 {
+	tick := protocol.Time(c.Tick)
+	if over := (t - c.Start) % tick; over != 0 {
 		t += tick - over
 	}
 	return t
@@ -188,23 +191,31 @@ func (s *State) TurnEnded(o uint32, t Turn, now protocol.Time) {
 	if sl.heardWave < t.Wave { // every event of earlier waves has reached it, or its mailbox refused it
 		sl.heardOf, sl.last = t.Through, [4]uint64{}
 	}
-	switch period := s.cfg.Timing(o).Period; {
-	case t.SleepUntil != 0:
-		sl.due = s.grid(t.SleepUntil)
-	case t.Asleep || period <= 0:
-		sl.due = 0
-	default:
-		sl.due = s.grid(now.Add(period))
-	}
-	if at := s.grid(now.Add(s.cfg.Tick)); t.Changed && s.cfg.Timing(o).WakeOnChange && !sl.asleep && (sl.due == 0 || at < sl.due) {
-		sl.due = at
-	}
-	if at := s.grid(max(t.WakeAt, now.Add(s.reaction()))); t.WakeAt != 0 && (sl.due == 0 || at < sl.due) {
-		sl.due = at
-	}
+	sl.due = s.cfg.Due(o, t, now)
 	s.think(o, t)
 	s.enqueue(o)
 	s.took(o, t.Wave, now)
+}
+
+// Due is when an agent is woken after a deliberation, if nothing is heard until then; 0 =
+// never.
+func (c *Config) Due(o uint32, t Turn, now protocol.Time) (due protocol.Time) {
+	timing := c.Timing(o)
+	switch period := timing.Period; {
+	case t.SleepUntil != 0:
+		due = c.Grid(t.SleepUntil)
+	case t.Asleep || period <= 0:
+	default:
+		due = c.Grid(now.Add(period))
+	}
+	asleep := t.Asleep || t.SleepUntil != 0
+	if at := c.Grid(now.Add(c.Tick)); t.Changed && timing.WakeOnChange && !asleep && (due == 0 || at < due) {
+		due = at
+	}
+	if at := c.Grid(max(t.WakeAt, now.Add(c.reaction()))); t.WakeAt != 0 && (due == 0 || at < due) {
+		due = at
+	}
+	return due
 }
 
 // unperceived reports whether there may be events or answers that a deliberation did
@@ -339,11 +350,13 @@ func (s *State) hear(o uint32, p protocol.Priority, wave uint64, now protocol.Ti
 }
 
 // reaction is the time between an event and the wake of its receivers.
-func (s *State) reaction() time.Duration {
-	if s.cfg.Clock == Realtime {
+func (s *State) reaction() time.Duration { return s.cfg.reaction() }
+
+func (c *Config) reaction() time.Duration {
+	if c.Clock == Realtime {
 		return 0
 	}
-	return s.cfg.Tick
+	return c.Tick
 }
 
 // Defer applies requests that wait for a simulated latency.

@@ -257,6 +257,12 @@ func (s *State) LastHeard(p protocol.Priority) (n uint64) {
 	return n
 }
 
+// Incomplete reports whether an event waits that was read from a fact without its payload: a live
+// agent has what this one lacks.
+func (s *State) Incomplete() bool {
+	return slices.ContainsFunc(s.inbox, func(h Heard) bool { return h.Lost })
+}
+
 // Waiting is the number of events not perceived yet.
 func (s *State) Waiting() int { return len(s.inbox) }
 

@@ -23,6 +23,13 @@ type State struct {
 	more         *delivery // nil for most agents
 }
 
+// Fork is a copy that goes its own way: what one of the two learns does not reach the other.
+func (s *State) Fork() State {
+	c := *s
+	c.inbox, c.history, c.observations = slices.Clip(c.inbox), slices.Clip(c.history), slices.Clip(c.observations)
+	return c
+}
+
 // own is the private state.
 type own = private.State
 

@@ -23,7 +23,8 @@
 // cancel what runs of them.
 //
 // [State.Committed] reports each turn of the committed run in its order. The machine
-// forgets its own record if it was the same, and follows the fact if not.
+// forgets its own record if it was the same, and follows the fact if not. [State.Missed]
+// reports what the machine cannot see: the turn was another, or something befell the agent.
 //
 // # Promises
 //

@@ -301,14 +301,23 @@ func (s *State) Committed(a uint32, at Tick, e End) error {
 			return nil
 		}
 	}
-	switch {
-	case len(r.turns) > 0 || r.status != idle && r.run.at != at:
+	if len(r.turns) == 0 && r.status != idle && r.run.at == at { // the committed run has its calls
+		s.spent.safe(&r.run)
+		s.drop(a)
+	}
+	return s.Missed(a, at, e)
+}
+
+// Missed is Committed for a turn that the driver knows to be another than that of the shadow, or
+// that something befell the agent which its shadow did not know: what ran ahead of it is undone.
+func (s *State) Missed(a uint32, at Tick, e End) error {
+	if e.Next <= at {
+		return protocol.Errorf(protocol.KindInternal, "schedule: agent %d has a committed turn at tick %d and the next at %d, which is not later", a, at, e.Next)
+	}
+	if r := &s.rows[a]; len(r.turns) > 0 || r.status != idle {
 		s.tally.Missed++
 		s.root = a
 		s.rollback(a, 0)
-	case r.status != idle: // the committed run has its calls
-		s.spent.safe(&r.run)
-		s.drop(a)
 	}
 	s.advance(a, turn{at: at, place: s.index.place[a]}, e)
 	return nil

@@ -51,6 +51,15 @@ func compile(classes []Class) (table, error) {
 	return t, nil
 }
 
+// Through is how turns of one class can reach turns of another outside of space; 0 = not at all.
+func Through(a, by Class) (Resource, error) {
+	t, err := compile([]Class{a, by})
+	if err != nil {
+		return 0, err
+	}
+	return t[0][1].through, nil
+}
+
 func between(a, b *Class) (t touch) {
 	if p, q := a.Space, b.Space; p != nil && q != nil {
 		t.spatial, t.near, t.speed = true, int64(max(p.Radius, q.Reach)), int64(max(p.Speed, q.Speed))

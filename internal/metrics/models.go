@@ -27,6 +27,7 @@ type modelVecs struct {
 	known    *cache[modelKey, modelSeries]
 	gates    *cache[string, gateSeries]
 	effects  *cache[string, closed]
+	ahead    closed
 	prefixes *prefixes
 	served   *cache[string, servedSeries]
 	passed   *cache[string, closed]
@@ -65,12 +66,13 @@ func (s *Set) makeModels() {
 	cost := s.counter("llm_cost_dollars_total", "Dollars that the answers of endpoints cost. Answers from a record cost nothing.", "provider", "model")
 	saved := s.counter("llm_saved_dollars_total", "Dollars that answers from a record cost when they were asked for.", "provider", "model")
 	unpriced := s.counter("llm_unpriced_answers_total", "Answers of endpoints whose price is not known; their cost is not counted.", "provider", "model")
-	effects := s.counter("effects_total", "Requests to the outside, by what became of them: requested and answered are the ordinary way, reused answers were kept before a kill, repeated ones were not, the outcome of unknown ones may not be asked for again.", "effect", "outcome")
+	effects := s.counter("effects_total", "Requests to the outside, by what became of them: requested and answered are the ordinary way, reused answers were kept before a kill, repeated ones were not, the outcome of unknown ones may not be asked for again. Turns that run ahead make those of ahead; foretold ones are made by the turn itself, too, wasted ones are not, and late ones are not sent.", "effect", "outcome")
 	s.models.effects = newCache(s, "effect", overflowed, func(kind string) *closed {
-		c := newClosed(effects, []string{"requested", "answered", "repeated", "reused", "joined", "unknown"}, kind)
+		c := newClosed(effects, []string{"requested", "answered", "repeated", "reused", "joined", "unknown", "ahead", "foretold", "wasted", "late"}, kind)
 		return &c
 	})
 	s.models.effects.get("model")
+	s.models.ahead = newClosed(s.counter("schedule_turns_total", "Turns that ran ahead of the committed run (--schedule), by what became of them: used ones became facts; committed ones were undone by what the committed run did, viewed ones because what they had seen had changed.", "outcome"), []string{"ended", "used", "committed", "viewed", "panicked"})
 	outcomes := texts(llm.Outcomes()...)
 	waits := s.histogram("llm_queue_wait_seconds", "Wall time for which a model request waited at the gate of its endpoint before an attempt.", seconds(), "provider", "class")
 	retries := s.counter("llm_retries_total", "Model requests that are sent again, by the outcome of the attempt before.", "provider", "reason")
@@ -189,6 +191,9 @@ func (s *Set) Served(x *llm.Served) {
 func (s *Set) Elsewhere(model string, because llm.Outcome) {
 	s.models.passed.get(cmp.Or(model, defaultModel)).inc(string(because))
 }
+
+// Ahead counts what became of turns that ran ahead.
+func (s *Set) Ahead(outcome string, n int) { s.models.ahead.of(outcome).Add(float64(n)) }
 
 // Effect counts a step of a request that is recorded.
 func (s *Set) Effect(kind, outcome string) { s.models.effects.get(kind).inc(outcome) }

@@ -57,6 +57,7 @@ func writeScene(b *strings.Builder, s *rundir.SceneSummary, wall float64, compac
 	for _, l := range s.Budgets[:min(len(s.Budgets), maxRows)] {
 		row("budget "+l.Ledger, "%s", budgetText(&l))
 	}
+	writeSchedule(b, row, s.Schedule)
 	row("calls", "%s of tools and skills%s", terminal.Thousands(s.Tools.Calls), note(s.Tools.Failed, "%d failed"))
 	if t := s.Tools; t.Replayed+t.Missed > 0 {
 		row("recorded calls", "%s got their recorded answers%s", terminal.Thousands(t.Replayed), note(t.Missed, "%d are not recorded"))
@@ -73,6 +74,25 @@ func writeScene(b *strings.Builder, s *rundir.SceneSummary, wall float64, compac
 	}
 	writeWho(b, s)
 	writeReport(b, s)
+}
+
+// writeSchedule says what came of the turns that ran ahead.
+func writeSchedule(b *strings.Builder, row func(name, format string, args ...any), s *rundir.Schedule) {
+	if s == nil {
+		return
+	}
+	speed := ""
+	if s.WallSeconds > 0 && s.BarrierSeconds > 0 {
+		speed = fmt.Sprintf("; the barrier would have waited about %s for models, all took %s", terminal.Span(s.BarrierSeconds), terminal.Span(s.WallSeconds))
+	}
+	row("schedule "+s.Name, "%s ran ahead, %s used%s; of their %s %s used%s%s", terminal.Plural(s.Turns, "turn"), terminal.Thousands(s.Used), note(s.Undone, "set back %d times"),
+		terminal.Plural(s.Calls, "call"), terminal.Thousands(s.CallsUsed), note(s.CallsWasted, "%d wasted"), speed)
+	if s.GaveUp != "" {
+		fmt.Fprintf(b, "      ! it gave up, and the scene went on by the barrier: %s\n", s.GaveUp)
+	}
+	for _, line := range s.Advice {
+		fmt.Fprintf(b, "      %s\n", line)
+	}
 }
 
 // paid says what the answers of endpoints cost since the run was last started.

@@ -1,7 +1,11 @@
 package machines
 
 import (
+	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/agentfact"
+	"tavernsim/engine/world"
+	"tavernsim/engine/worldstate"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/setup"
 )
@@ -12,4 +16,32 @@ func Wake(sc *setup.Scene, m *agent.Machine, v *View, wave uint64, at protocol.T
 		Now: at, Wave: wave, View: v, Workflow: workflow,
 		Draw: setup.DrawOf(seed, m.ID.Instance, at, m.State.Turn+1),
 	}
+}
+
+// Due is when an agent is woken after a turn, if nothing is heard until then; 0 = never.
+func Due(cfg *agenda.Config, end *agentfact.TurnEnded, at protocol.Time) protocol.Time {
+	t := turnOf(end, at)
+	due := cfg.Due(end.Agent, t, at)
+	if due == 0 {
+		return 0
+	}
+	return max(due, cfg.Grid(t.BusyUntil))
+}
+
+// Upcoming is the next turn of an agent as the stage knows it, in the open wave or later; 0 =
+// none.
+func (s *Stage) Upcoming(o uint32) protocol.Time {
+	if w := s.wave; w != nil && s.phase == phaseTurns {
+		if p := int(s.places[o]); p < len(w.order) && w.order[p] == o && p >= w.merged && !w.answers[p].there() {
+			return w.time
+		}
+	}
+	return s.Agenda.Standing(o).Next
+}
+
+// WithWorld is the view with another world.
+func (v *View) WithWorld(doc *world.Document) *View {
+	p := v.of(worldstate.Service)
+	p.Shown = doc
+	return v.With(p)
 }

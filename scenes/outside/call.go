@@ -74,6 +74,25 @@ func (c *call) watchContext() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.unwatch = context.AfterFunc(c.ctx, c.cancelled)
+	if c.from.Ahead != nil {
+		no, gone := c.unwatch, context.AfterFunc(c.from.Ahead, c.stale)
+		c.unwatch = func() bool { return gone() && no() }
+	}
+}
+
+// stale ends a call of a shadow that is wanted no more, if it was never sent. One that was may
+// have been joined by the turn itself, and is paid for.
+func (c *call) stale() {
+	c.mu.Lock()
+	never := c.phase == waits && c.flight == nil
+	if never {
+		c.phase = ended
+	}
+	c.mu.Unlock()
+	if never {
+		c.gate.Leave(&c.Call)
+		c.drop(nil, protocol.Errorf(protocol.KindCancelled, "request: %w", context.Cause(c.from.Ahead)))
+	}
 }
 
 // move changes the phase; false = the call has gone on without its caller.
@@ -128,6 +147,9 @@ func (c *call) look() {
 	if c.ctx.Err() != nil {
 		c.cancelled()
 	}
+	if c.from.Ahead != nil && c.from.Ahead.Err() != nil {
+		c.stale()
+	}
 }
 
 // cancelled ends a call because its deliberation has ended. One that looks for its
@@ -180,7 +202,7 @@ func (c *call) logged() *Effect {
 	}
 	return &Effect{
 		Agent: c.from.Agent, Turn: c.from.Turn, Request: c.ask.Number, Kind: c.ask.Kind, To: to,
-		Question: Hash(question), MayRepeat: c.to.MayRepeat(&c.ask), At: c.from.At, Most: c.most(false, c.from.Bound), room: question[:0],
+		Question: Hash(question), MayRepeat: c.to.MayRepeat(&c.ask), At: c.from.At, Most: c.most(false, c.from.Bound), Ahead: c.from.Ahead != nil, room: question[:0],
 	}
 }
 

@@ -36,6 +36,7 @@ type Effect struct {
 	MayRepeat bool          // as the executor says
 	At        protocol.Time // of the scene's clock
 	Most      *Most         // that it takes; nil = it is under no budget
+	Ahead     bool          // a shadow asks: the turn itself has not begun, or asks later
 
 	room []byte // for the facts of it; nil = there is none yet
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"tavernsim/persistence"
 	"tavernsim/protocol"
@@ -16,6 +17,9 @@ type Options struct {
 	// Ended is the last turn of an agent whose end was durable when the log was
 	// opened. Entries of this turn and of earlier ones are obsolete.
 	Ended func(agent string) uint64
+	// Now is the moment of the last durable wave on the virtual clock; 0 = the scene has another
+	// clock. Entries of later turns may be those of shadows.
+	Now protocol.Time
 	// Failed is called once, on a goroutine of the log, if the log cannot be written.
 	// It must return soon. May be nil.
 	Failed func(error)
@@ -78,6 +82,7 @@ type Flight struct {
 	kept func(error)
 
 	answered bool // the newest fact is the answer's
+	began    time.Time
 
 	// The log's lock guards the following fields.
 	over   bool          // answer or err is set
@@ -99,6 +104,9 @@ func Open(journal Journal, opts Options) (*Log, error) {
 	var err error
 	if l.spent, err = l.table.fold(journal, journal.Begin().Number+1, opts.Ended); err != nil {
 		return nil, errors.Join(protocol.Errorf(protocol.KindOf(err), "log of effects: %w", err), journal.Close())
+	}
+	if opts.Now != 0 {
+		l.table.later(opts.Now)
 	}
 	l.running.Go(l.run)
 	return l, nil
@@ -140,9 +148,13 @@ func (l *Log) Find(ctx context.Context, e *Effect) (answer protocol.Raw, found b
 	l.mu.Lock()
 	v, p := l.table.decide(e)
 	seq, f := p.state()
+	foretold := (v == reuse || v == join) && l.table.use(e, p)
 	l.mu.Unlock()
 	if v.out() {
 		return nil, false, nil
+	}
+	if foretold {
+		l.opts.Observe(e.Kind, "foretold")
 	}
 	answer, err = l.settle(ctx, e, v, seq, f)
 	return answer, true, err
@@ -158,9 +170,20 @@ func (l *Log) Begin(e *Effect, kept func(error)) *Flight {
 		l.mu.Unlock()
 		return nil
 	}
-	f := &Flight{log: l, effect: e, place: l.table.request(e, l.journal.Durable().Number+1), data: appendRequested(e.room, e), kept: kept}
+	wasted := l.table.shadows.Wasted
+	f := &Flight{log: l, effect: e, place: l.table.request(e, l.journal.Durable().Number+1), data: appendRequested(e.room, e), kept: kept, began: time.Now()}
 	f.place.flight = f
+	if e.Ahead {
+		l.table.shadows.Asked++
+	}
+	wasted = l.table.shadows.Wasted - wasted
 	l.mu.Unlock()
+	if e.Ahead {
+		l.opts.Observe(e.Kind, "ahead")
+	}
+	if wasted > 0 {
+		l.opts.Observe(e.Kind, "wasted")
+	}
 	l.opts.Observe(e.Kind, v.String())
 	l.keep(f)
 	return f
@@ -176,6 +199,8 @@ func (l *Log) settle(ctx context.Context, e *Effect, v verdict, seq uint64, f *F
 		return f.wait(ctx)
 	case displaced:
 		return nil, e.unknown("another request was made in its place before the process ended")
+	case late:
+		return nil, protocol.Errorf(protocol.KindCancelled, "request %d of turn %d: the turn itself has asked something else", e.Request, e.Turn)
 	}
 	return nil, e.unknown("the process ended while it was out")
 }
@@ -222,7 +247,7 @@ func (f *Flight) land(answer protocol.Raw, err error) {
 		return
 	}
 	f.answer, f.err, f.over = answer, err, true
-	f.place.flight = nil
+	f.place.flight, f.place.took = nil, time.Since(f.began)
 	if f.landed != nil {
 		close(f.landed)
 	}
@@ -293,6 +318,18 @@ func (l *Log) AllLost() []Lost {
 	return l.table.allLost()
 }
 
+// Shadows counts what shadows asked for since the log was opened.
+func (l *Log) Shadows() Shadows {
+	if l == nil {
+		return Shadows{}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := l.table.shadows
+	s.Barrier += l.table.longest
+	return s
+}
+
 // Ended records the wave of the scene that holds the end of a turn.
 func (l *Log) Ended(agent string, turn, wave uint64) {
 	if l == nil {
@@ -300,7 +337,9 @@ func (l *Log) Ended(agent string, turn, wave uint64) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.table.end(turnKey{agent, turn}, wave)
+	for _, kind := range l.table.end(turnKey{agent, turn}, wave) {
+		l.opts.Observe(kind, "wasted")
+	}
 }
 
 // GivenUp records the wave from which an agent never deliberates again.

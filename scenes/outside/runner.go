@@ -193,6 +193,9 @@ type From struct {
 	Urgency *Urgency
 	Bound   *llm.Bound // of a request to an endpoint under a budget; nil = there is none
 	Barred  []string   // endpoints whose budgets have no room for it
+	// Ahead is set by a shadow and ends when the shadow is dropped: what was not sent by then is
+	// not sent. nil = the turn itself asks.
+	Ahead context.Context
 }
 
 // Urgency is how urgent the requests of one deliberation are: make one with
@@ -236,6 +239,18 @@ func (r *Runner) Urgent(h *Urgency) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return h.urgent
+}
+
+// MayAhead reports whether a shadow may make a request: it asks a model, and asking it again
+// does no harm.
+func (r *Runner) MayAhead(q *effect.Ask) bool {
+	to := r.kinds[q.Kind]
+	return q.Kind == effect.KindModel && to != nil && to.MayRepeat(q)
+}
+
+// Question is the hash of a request, as the log of effects has it.
+func (r *Runner) Question(q *effect.Ask) Question {
+	return Hash(appendQuestion(nil, r.kinds[q.Kind].Name(), q))
 }
 
 // Go starts a request of a turn. then is called once, on a goroutine, with the answer, which

@@ -4,6 +4,9 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"time"
+
+	"tavernsim/protocol"
 )
 
 // table holds the requests of open turns: a machine without goroutine or lock.
@@ -12,6 +15,53 @@ import (
 type table struct {
 	turns map[turnKey]*turn
 	ended map[uint64][]turnKey // by the wave that holds their end
+
+	shadows Shadows
+	wave    uint64        // whose turns end now
+	longest time.Duration // of its turns
+}
+
+// Shadows counts the requests that shadows made.
+type Shadows struct {
+	Asked  int64
+	Used   int64 // that the turn itself made, too
+	Wasted int64 // that it did not make
+	// Barrier is how long the waves that have ended would have waited for their answers, had
+	// each been asked for when its wave began.
+	Barrier time.Duration
+}
+
+// use notes that the turn itself makes a request that is in the log; foretold = a shadow made it.
+func (t *table) use(e *Effect, p *place) (foretold bool) {
+	if e.Ahead {
+		return false
+	}
+	if foretold = p.ahead; foretold {
+		t.shadows.Used++
+	}
+	p.ahead, p.timed = false, false
+	return foretold
+}
+
+// count takes the requests of a turn that has ended into the counts, and gives the kinds of those
+// that only a shadow made.
+func (t *table) count(open *turn, wave uint64) (wasted []string) {
+	var took time.Duration
+	for _, p := range open.places {
+		if p.ahead {
+			t.shadows.Wasted++
+			p.ahead = false
+			wasted = append(wasted, p.key.kind)
+		} else {
+			took += p.took
+		}
+	}
+	if wave != t.wave {
+		t.shadows.Barrier += t.longest
+		t.wave, t.longest = wave, 0
+	}
+	t.longest = max(t.longest, took)
+	return wasted
 }
 
 type turnKey struct {
@@ -38,6 +88,10 @@ type place struct {
 	flight   *Flight // out in this process, or nil
 	most     *Most   // that it takes; nil = it is answered, or under no budget
 	lost     []Most  // of requests that were in this place before, and have no answer
+	at       protocol.Time
+	ahead    bool // a shadow asked, and the turn itself has not
+	timed    bool // the same, also before the log was opened: it is the answer of a turn at this time only
+	took     time.Duration
 }
 
 // verdict is what the log does with a request.
@@ -50,10 +104,11 @@ const (
 	join              // it is out: wait for it
 	lost              // asked, never answered, not to be repeated
 	displaced         // its place is taken by another one, not to be repeated
+	late              // of a shadow: the turn itself has asked something else
 )
 
 func (v verdict) String() string {
-	return [...]string{"requested", "repeated", "reused", "joined", "unknown", "unknown"}[v]
+	return [...]string{"requested", "repeated", "reused", "joined", "unknown", "unknown", "late"}[v]
 }
 
 // out reports whether the request is carried out.
@@ -65,6 +120,15 @@ func (p *place) state() (answer uint64, f *Flight) {
 		return 0, nil
 	}
 	return p.answer, p.flight
+}
+
+// later marks what was asked for turns after a moment: by shadows of an earlier process.
+func (t *table) later(now protocol.Time) {
+	for _, open := range t.turns {
+		for _, p := range open.places {
+			p.timed = p.at > now
+		}
+	}
 }
 
 func newTable() table {
@@ -85,14 +149,22 @@ func (t *turn) at(k placeKey) int {
 	return slices.IndexFunc(t.places, func(p *place) bool { return p.key == k })
 }
 
+// same reports whether a place is that of a request. Chance is drawn by the time of a turn, which
+// a shadow may take to be another.
+func (p *place) same(e *Effect) bool {
+	return p.question == e.Question && (!p.timed || p.at == e.At)
+}
+
 func (t *table) decide(e *Effect) (verdict, *place) {
 	p := t.find(e)
 	switch {
 	case p == nil:
 		return carryOut, nil
-	case p.question != e.Question && p.repeat:
+	case !p.same(e) && e.Ahead && !p.timed:
+		return late, p
+	case !p.same(e) && p.repeat:
 		return carryOut, nil
-	case p.question != e.Question:
+	case !p.same(e):
 		return displaced, p
 	case p.answer > 0:
 		return reuse, p
@@ -111,13 +183,16 @@ func (t *table) request(e *Effect, wave uint64) *place {
 		open = &turn{first: wave}
 		t.turns[e.turn()] = open
 	}
-	p := &place{key: e.place(), question: e.Question, repeat: e.MayRepeat, most: e.Most}
+	p := &place{key: e.place(), question: e.Question, repeat: e.MayRepeat, most: e.Most, at: e.At, ahead: e.Ahead, timed: e.Ahead}
 	i := open.at(p.key)
 	if i < 0 {
 		open.places = append(open.places, p)
 		return p
 	}
 	old := open.places[i]
+	if old.ahead {
+		t.shadows.Wasted++
+	}
 	if p.lost = old.lost; old.most != nil && (e.Most == nil || !e.Most.Moved) {
 		p.lost = append(slices.Clip(p.lost), *old.most)
 	}
@@ -155,16 +230,18 @@ func (t *table) allLost() (list []Lost) {
 
 // answered records the seq of the answer to a request.
 func (t *table) answered(e *Effect, seq uint64) {
-	if p := t.find(e); p != nil && p.question == e.Question {
+	if p := t.find(e); p != nil && p.question == e.Question && p.at == e.At {
 		p.answer, p.most = seq, nil
 	}
 }
 
-// end records the wave that holds the end of a turn.
-func (t *table) end(k turnKey, wave uint64) {
-	if t.turns[k] != nil {
+// end records the wave that holds the end of a turn, and gives what count does.
+func (t *table) end(k turnKey, wave uint64) (wasted []string) {
+	if open := t.turns[k]; open != nil {
+		wasted = t.count(open, wave)
 		t.ended[wave] = append(t.ended[wave], k)
 	}
+	return wasted
 }
 
 // giveUp ends the open turns of an agent.

@@ -49,7 +49,8 @@ type SceneSummary struct {
 	Events        EventCounts  `json:"events"`
 	World         WorldCounts  `json:"world"`
 	Model         ModelCounts  `json:"model"`
-	Budgets       []Budget     `json:"budgets,omitempty"` // the widest first; of agents those that asked
+	Budgets       []Budget     `json:"budgets,omitempty"`  // the widest first; of agents those that asked
+	Schedule      *Schedule    `json:"schedule,omitempty"` // nil = no turn ran ahead
 	Tools         ToolCounts   `json:"tools"`
 	Knowledge     int64        `json:"knowledge_entries_written"`
 	Restarts      int64        `json:"restarts"`
@@ -60,6 +61,22 @@ type SceneSummary struct {
 	ByProfile     []Count      `json:"by_profile"`
 	ByAgent       []Count      `json:"by_agent,omitempty"` // scenes of at most 200 agents
 	Report        []WorldValue `json:"report,omitempty"`   // simulation.report at the end
+}
+
+// Schedule is what came of turns that ran ahead of the committed run, in this process.
+type Schedule struct {
+	Name           string   `json:"name"` // tracked, speculative
+	Turns          int64    `json:"turns"`
+	Used           int64    `json:"turns_used"`
+	Calls          int64    `json:"calls"`
+	CallsUsed      int64    `json:"calls_used"`
+	CallsWasted    int64    `json:"calls_wasted"`
+	Undone         int64    `json:"undone"`
+	Panics         int64    `json:"panics"`
+	BarrierSeconds float64  `json:"barrier_seconds"`
+	WallSeconds    float64  `json:"wall_seconds"`
+	GaveUp         string   `json:"gave_up,omitempty"`
+	Advice         []string `json:"advice,omitempty"`
 }
 
 // Count is a name with how often.

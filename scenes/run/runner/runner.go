@@ -94,6 +94,7 @@ type Options struct {
 	For        time.Duration
 	Ticks      int64
 	Until      string
+	Schedule   scenes.Schedule // which turns run ahead; a resumed run may have another
 	Durability persistence.Durability
 	BatchFacts int // facts of one stored block; 0 = 4096
 
@@ -496,7 +497,7 @@ func (r *Runner) startScene(def *project.Scene, opt Options) error {
 	}
 	s := &Scene{tools: hands, ID: id, Seed: r.Manifest.Seeds[id], journal: journal, models: set, latency: scenes.NewLatency(), report: def.Definition.Simulation.Report}
 	s.Run, err = scenes.Start(made, journal, scenes.Options{
-		Stop: stopOf(def, opt), Raised: opt.raised, Snapshots: opt.Snapshots, Model: set.Provider(), Pictures: r.pictures(), Class: r.class(id), Executors: append(slices.Clone(opt.Executors), r.entries(hands, opt)...), System: r.host.system, Name: r.host.actorName(r.Dir, id),
+		Schedule: opt.Schedule, Stop: stopOf(def, opt), Raised: opt.raised, Snapshots: opt.Snapshots, Model: set.Provider(), Pictures: r.pictures(), Class: r.class(id), Executors: append(slices.Clone(opt.Executors), r.entries(hands, opt)...), System: r.host.system, Name: r.host.actorName(r.Dir, id),
 		Metrics: counts, Log: r.log, Latency: s.latency, Crashes: opt.Crashes[id], Folding: r.recovering(id),
 		Effects: func() (outside.Journal, error) { return r.store.Journal(outside.JournalID(id)) },
 	})

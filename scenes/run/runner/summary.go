@@ -66,10 +66,26 @@ func (r *Runner) scene(sc *Scene) *rundir.SceneSummary {
 		ByProfile: rundir.Counts(t.ByProfile), ByAgent: rundir.Counts(t.ByAgent), Refusals: refusals(t.Refusals), Report: sc.reported(doc),
 	}
 	s.Tools.Replayed, s.Tools.Missed = sc.tools.Replayed()
+	s.Schedule = sc.ahead()
 	if o.Err != nil {
 		s.Error = o.Err.Error()
 	}
 	return s
+}
+
+// ahead is nil for a scene of which no turn ran ahead.
+func (sc *Scene) ahead() *rundir.Schedule {
+	if sc.Run == nil {
+		return nil
+	}
+	c := sc.Run.Ahead()
+	if c == nil {
+		return nil
+	}
+	return &rundir.Schedule{
+		Name: c.Name, Turns: c.Turns, Used: c.Used, Calls: c.Calls.Asked, CallsUsed: c.Calls.Used, CallsWasted: c.Calls.Wasted, Undone: c.Undone + c.Missed, Panics: c.Panics,
+		BarrierSeconds: c.Calls.Barrier.Seconds(), WallSeconds: c.Wall.Seconds(), GaveUp: c.Off, Advice: c.Advice,
+	}
 }
 
 // answers is nil for a scene that asked no endpoint and took no recorded answer.

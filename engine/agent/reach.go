@@ -1,0 +1,34 @@
+package agent
+
+import "slices"
+
+// Reach is what the turns of all agents of a definition can read of others, and do to
+// them, as its workflows and its inventory of tools say.
+type Reach struct {
+	World   bool // reads the world
+	Version bool // its prompts may name the version of the world, which everybody's changes move on
+	Bases   bool // reads knowledge bases
+	Directs bool // publishes events of any type, also to agents by name
+	Writes  bool // asks for changes of the world
+	Listens bool // changes its subscriptions
+}
+
+// Reach computes it.
+func (d *Definition) Reach() Reach {
+	has := func(id string) bool { return d.tools[id] != nil }
+	bases := len(d.Knowledge) > 0 && (d.reads("knowledge") || has("QueryKnowledgeBaseTool"))
+	return Reach{
+		World: d.reads("world_state") || has("ReadWorldStateTool") || bases, Version: d.reads("world_version"), Bases: bases,
+		Directs: has(toolPublish), Writes: has(toolRequestWorld), Listens: has("SubscribeEventTool") || has("UnsubscribeEventTool"),
+	}
+}
+
+// reads reports whether a workflow of the definition names an input.
+func (d *Definition) reads(input string) bool {
+	for _, names := range d.names {
+		if slices.Contains(names, input) {
+			return true
+		}
+	}
+	return false
+}

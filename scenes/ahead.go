@@ -1,0 +1,90 @@
+package scenes
+
+import (
+	"cmp"
+
+	"tavernsim/engine/agenda"
+	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/agentfact"
+	"tavernsim/engine/schedule"
+	"tavernsim/engine/statecmd"
+	"tavernsim/protocol"
+	"tavernsim/scenes/machines"
+	"tavernsim/scenes/outside"
+	"tavernsim/scenes/shadows"
+)
+
+// Schedule says which turns run ahead of the committed run.
+type Schedule string
+
+// The schedules.
+const (
+	Barrier     Schedule = "barrier"     // none; "" is the same
+	Tracked     Schedule = "tracked"     // those whose questions are proved to be the same
+	Speculative Schedule = "speculative" // also those whose questions are likely to be the same
+)
+
+// Check refuses an unknown one.
+func (s Schedule) Check() error {
+	switch s {
+	case "", Barrier, Tracked, Speculative:
+		return nil
+	}
+	return protocol.Errorf(protocol.KindInvalid, "schedule %q: want barrier, tracked or speculative", string(s))
+}
+
+// runAhead starts what runs ahead. With executors that answer at once there is nothing to run
+// ahead for.
+func (r *Run) runAhead(state *machines.State) (err error) {
+	sc := r.scene
+	if err := sc.options.Schedule.Check(); err != nil {
+		return err
+	}
+	mode := schedule.Tracked
+	switch sc.options.Schedule {
+	case Speculative:
+		mode = schedule.Speculative
+	case Tracked:
+	default:
+		return nil
+	}
+	opt := shadows.Options{
+		Mode: mode, Runner: sc.outside, From: outside.From{Scene: cmp.Or(sc.options.Name, sc.ID), Class: shadows.Class}, Codec: sc.Codec,
+		Spaces: sc.spaces, Stop: sc.options.Stop, Context: sc.context, Log: sc.log, Count: sc.metrics.Ahead, Lie: sc.options.Lie,
+	}
+	if err := shadows.Check(sc.Scene, mode); err != nil || sc.outside.Log == nil {
+		return err
+	}
+	sc.ahead, err = shadows.Start(sc.Scene, state, opt)
+	return err
+}
+
+// Ahead is what came of running turns ahead; nil = none are.
+func (r *Run) Ahead() *shadows.Counts { return r.scene.ahead.Counts() }
+
+// keepAhead keeps a fact that is no turn's for what runs ahead, which has the turns already.
+func (st *stage) keepAhead(e *machines.Effect) {
+	switch x := e.Fact.(type) {
+	case nil, *machines.CallSeen, *agenda.WaveClosed:
+		return
+	case *statecmd.Committed:
+		if _, own := st.Ordinal(e.Actor); own {
+			return
+		}
+	case agentfact.Fact:
+		if len(agent.Publishers(x)) == 0 {
+			return
+		}
+	}
+	st.others = append(st.others, shadows.Kept{Actor: e.Actor, Fact: e.Fact})
+}
+
+// closeAhead tells what runs ahead of a wave that has ended.
+func (st *stage) closeAhead(e *machines.Effect) {
+	next := make([]protocol.Time, len(st.IDs))
+	for o := range next {
+		next[o] = st.machine.Upcoming(uint32(o))
+	}
+	st.ahead.Closed(e.At, e.Wave, st.machine.View, st.others, next)
+	st.others = nil
+}

@@ -1,0 +1,61 @@
+package outside
+
+import (
+	"testing"
+	"time"
+
+	"tavernsim/protocol"
+)
+
+// Promise 2: what a shadow asked is found by the turn itself, at the same time and with the same
+// question only; and a shadow never takes the place of the turn.
+func TestAShadowsPlace(t *testing.T) {
+	effect := func(question Question, at protocol.Time, ahead bool) *Effect {
+		return &Effect{Agent: "a", Turn: 3, Request: 1, Kind: "model", Question: question, MayRepeat: true, At: at, Ahead: ahead}
+	}
+	for _, c := range []struct {
+		name          string
+		first, second *Effect
+		later         bool // the log was opened in between
+		want          verdict
+		used, wasted  int64
+	}{
+		{"the turn asks the same", effect("q", 10, true), effect("q", 10, false), false, join, 1, 0},
+		{"the turn asks something else", effect("q", 10, true), effect("p", 10, false), false, carryOut, 0, 1},
+		{"the turn asks the same at another time", effect("q", 10, true), effect("q", 20, false), false, carryOut, 0, 1},
+		{"a shadow asks anew", effect("q", 10, true), effect("p", 10, true), false, carryOut, 0, 1},
+		{"a shadow comes too late", effect("q", 10, false), effect("p", 10, true), false, late, 0, 0},
+		{"a shadow asks what the turn asked", effect("q", 10, false), effect("q", 10, true), false, join, 0, 0},
+		{"after a kill, at another time", effect("q", 10, false), effect("q", 20, false), true, carryOut, 0, 0},
+		{"after a kill, at its time", effect("q", 10, false), effect("q", 10, false), true, join, 0, 0},
+	} {
+		table := newTable()
+		table.request(c.first, 1).flight = &Flight{}
+		if c.later {
+			table.later(5)
+		}
+		v, p := table.decide(c.second)
+		if v.out() {
+			table.request(c.second, 1)
+		} else {
+			table.use(c.second, p)
+		}
+		if s := table.shadows; v != c.want || s.Used != c.used || s.Wasted != c.wasted {
+			t.Errorf("%s: %v, want %v; %+v", c.name, v, c.want, s)
+		}
+	}
+}
+
+// What only a shadow asked is wasted when its turn has ended, and the longest turn of each wave makes
+// up the time of the barrier.
+func TestShadowsAreCounted(t *testing.T) {
+	table := newTable()
+	for turn := uint64(1); turn <= 3; turn++ {
+		table.request(&Effect{Agent: "a", Turn: turn, Request: 1, Kind: "model", Ahead: turn == 3}, 1).took = time.Duration(turn) * time.Second
+	}
+	table.end(turnKey{"a", 1}, 8)
+	table.end(turnKey{"a", 2}, 9)
+	if wasted := table.end(turnKey{"a", 3}, 10); len(wasted) != 1 || table.shadows.Wasted != 1 || table.shadows.Barrier != 3*time.Second {
+		t.Errorf("%v, %+v", wasted, table.shadows)
+	}
+}

@@ -1,0 +1,197 @@
+package shadows
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"tavernsim/engine/agent"
+	"tavernsim/engine/bus"
+	"tavernsim/engine/schedule"
+	"tavernsim/engine/world"
+	"tavernsim/scenes/load/setup"
+)
+
+// class is what agents of one profile read and write, and whether their turns can be foretold.
+type class struct {
+	agent.Reach
+	subscriptions []bus.Subscription
+	never         string // why no turn of it is foretold; "" = they are
+	wakeable      bool   // tracked: events of others may wake it, so it has a turn each tick
+}
+
+const (
+	typeSaid = "agent.said"
+	// direct stands for events that name their receiver, which hears them without a subscription.
+	direct = "(direct)"
+)
+
+// classesOf reads what the definitions of a scene say. Each entry of Definitions is a class.
+func classesOf(sc *setup.Scene) ([]class, []schedule.Class) {
+	list, out := make([]class, len(sc.Definitions)), make([]schedule.Class, len(sc.Definitions))
+	for o := range sc.IDs {
+		k := sc.Class[o]
+		list[k].subscriptions = union(list[k].subscriptions, sc.Subscribers[o].Subscriptions)
+	}
+	own := sc.Class[sc.OwnOrdinal()]
+	for k := range list {
+		c, d := &list[k], sc.Definitions[k]
+		c.Reach = d.Reach()
+		switch {
+		case k == int(own):
+			c.never = "it is the scene's own agent"
+			if len(d.OnEvent) == 0 { // it acts between the waves only
+				out[k] = schedule.Class{Perceives: []string{}, Writes: []string{}, Hears: []string{}, Publishes: []schedule.Publish{}, Consults: []string{}, Edits: []string{}}
+				continue
+			}
+		case c.Version:
+			c.never = "its prompts may name world_version"
+		case sc.Timings[k].Interrupt:
+			c.never = "events interrupt it"
+		}
+		out[k] = schedule.Class{Perceives: c.perceives(), Writes: c.writes(sc, d), Hears: c.hears(), Publishes: c.publishes(), Consults: c.consults(), Edits: nil}
+		if len(d.Knowledge) == 0 {
+			out[k].Edits = []string{}
+		}
+	}
+	for k := range list {
+		list[k].wakeable = list[k].wakeableBy(out, k)
+	}
+	return list, out
+}
+
+func union(a, b []bus.Subscription) []bus.Subscription {
+	for _, s := range b {
+		if !slices.Contains(a, s) {
+			a = append(a, s)
+		}
+	}
+	return a
+}
+
+// perceives: a class that reads the world at all may read all of it.
+func (c *class) perceives() []string {
+	if c.World {
+		return nil
+	}
+	return []string{}
+}
+
+// writes are the patterns that the permissions of the profile allow.
+func (c *class) writes(sc *setup.Scene, d *agent.Definition) []string {
+	if !c.Writes {
+		return []string{}
+	}
+	p := sc.Def.Permissions
+	if p == nil {
+		return nil
+	}
+	rules, ok := p.Profiles[d.Profile]
+	if !ok {
+		rules = p.Default
+	}
+	return texts(rules.Allow)
+}
+
+func texts(list []world.Pattern) (out []string) {
+	for _, p := range list {
+		out = append(out, p.String())
+	}
+	return out
+}
+
+func (c *class) hears() []string {
+	if c.Listens {
+		return nil
+	}
+	out := []string{direct}
+	for _, s := range c.subscriptions {
+		out = append(out, s.Type)
+	}
+	return out
+}
+
+func (c *class) publishes() []schedule.Publish {
+	if c.Directs {
+		return nil
+	}
+	out := []schedule.Publish{{Type: typeSaid}}
+	if c.Writes {
+		out = append(out, schedule.Publish{Type: bus.TypeWorldUpdated})
+	}
+	return out
+}
+
+func (c *class) consults() []string {
+	if c.Bases {
+		return nil
+	}
+	return []string{}
+}
+
+// wakeableBy reports whether events of some class may wake the k-th.
+func (c *class) wakeableBy(all []schedule.Class, k int) bool {
+	return slices.ContainsFunc(all, func(by schedule.Class) bool { return through(all[k], by)&schedule.Event != 0 })
+}
+
+// through is how one class reaches another. Patterns of permissions have been read before.
+func through(of, by schedule.Class) schedule.Resource {
+	r, err := schedule.Through(of, by)
+	if err != nil {
+		return schedule.World | schedule.Event | schedule.Base
+	}
+	return r
+}
+
+// hearsOf reports whether an agent of the class may hear an event.
+func (c *class) hearsOf(name string, p *publication) bool {
+	if slices.Contains(p.targets, name) || len(p.targets) == 0 && c.Listens {
+		return true
+	}
+	return len(p.targets) == 0 && slices.ContainsFunc(c.subscriptions, func(s bus.Subscription) bool { return typeMatches(s.Type, p.kind) })
+}
+
+func typeMatches(pattern, kind string) bool {
+	stem, open := strings.CutSuffix(pattern, "*")
+	return pattern == kind || open && strings.HasPrefix(kind, stem)
+}
+
+// advice says why a scene does not run ahead, one line a profile, and what would help; at most 8.
+func advice(sc *setup.Scene, list []class, of []schedule.Class) (lines []string) {
+	for k := range list {
+		c, d := &list[k], sc.Definitions[k]
+		if k == int(sc.Class[sc.OwnOrdinal()]) {
+			continue
+		}
+		say := func(format string, args ...any) {
+			if len(lines) < maxAdvice {
+				lines = append(lines, fmt.Sprintf("profile %s: %s", d.Profile, fmt.Sprintf(format, args...)))
+			}
+		}
+		if c.never != "" {
+			say("its turns are not foretold, for %s", c.never)
+			continue
+		}
+		for b := range of {
+			by, r := sc.Definitions[b].Profile, through(of[k], of[b])
+			switch {
+			case r&schedule.Event != 0 && list[b].Directs:
+				say("waits for every agent of %s, which has PublishEventTool in tool_ids_inventory and may tell it anything", by)
+			case r&schedule.Event != 0:
+				say("waits for every agent of %s, of which it hears (event_subscriptions)", by)
+			case r&schedule.World != 0 && len(of[b].Writes) == 0:
+				say("reads the world (world_state or ReadWorldStateTool), and %s may change all of it: world_write_permissions", by)
+			case r&schedule.World != 0:
+				say("reads the world (world_state or ReadWorldStateTool), of which %s may change a part", by)
+			case r&schedule.Base != 0:
+				say("reads knowledge bases that %s may write", by)
+			default:
+				continue
+			}
+			break
+		}
+	}
+	return lines
+}
+
+const maxAdvice = 8

@@ -1,0 +1,42 @@
+// Package shadows runs turns of agents ahead of the committed run of a scene.
+//
+// The committed run goes wave by wave and waits for the slowest answer of each. A [Driver] runs
+// later turns meanwhile, on copies of the agents' machines ("shadows"). A shadow asks models through
+// the same runner, and all that it leaves are answers in the log of effects. The turn itself begins
+// when its wave does, decides by itself what to ask, and finds the answer if its question is the
+// same, or joins the call if that is still out. So a wrong guess costs a call, and never a fact.
+//
+// Package schedule decides which turns may begin. The driver holds what they see: of each agent the
+// state behind its last turn, and of each moment a world, the committed one with what turns before
+// it asked for. It learns what the committed run did from the ends of turns and waves.
+//
+// You [Start] a driver before the scene's actors, tell it of each committed turn ([Driver.Turned])
+// before the stage hears of it, and of each wave ([Driver.Closed]), and Close it before the log of
+// effects. A nil Driver does nothing.
+//
+// # Promises
+//
+//  1. Nothing but answers in the log of effects comes from a shadow. Facts, digest and refusals are
+//     those of a run without a driver, also if shadows see what is not so ([Options.Lie]).
+//  2. Tracked: a turn runs ahead only if no turn that is still to come before it can change what its
+//     workflows can read. Calls are wasted only if a request that was taken to be granted is
+//     refused, a publication of the scene itself wakes an agent, an agent fails, or the scene ends.
+//  3. A panic of a shadow is counted, and its agent is not run ahead any more. A fault of the driver
+//     ends the running ahead ([Counts].Off), and the scene goes on.
+//  4. A call of a shadow leaves a gate after all others ([Class]). It is made only if it may be
+//     repeated. When the shadow is dropped, the call is not sent any more; one that was sent goes on.
+//
+// # What is not foretold
+//
+// Turns of agents whose prompts may name world_version, that events interrupt, or that have not
+// perceived an ephemeral event yet; what follows a call of a tool, a question to a hook, a request
+// to knowledge bases or tasks, state commands, leases, and requests that want an answer: such turns
+// wait for the committed run. Events that a turn ahead published are not routed: who may hear one
+// waits until it is a fact. Scenes on the realtime clock, and those under budgets, are refused.
+//
+// # Limits
+//
+// An agent is at most 60 turns ahead; a scene has at most [MaxAgents]. When a scene may end at any
+// wave (a limit of deliberations, events, tokens or dollars, a condition, a wall time), at most 50
+// calls and a tenth of those used so far are ahead.
+package shadows

@@ -1,0 +1,663 @@
+package shadows
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"tavernsim/engine/agenda"
+	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/agentfact"
+	"tavernsim/engine/schedule"
+	"tavernsim/llm/limit"
+	"tavernsim/protocol"
+	"tavernsim/scenes/load/setup"
+	"tavernsim/scenes/machines"
+	"tavernsim/scenes/outside"
+)
+
+// Options of a driver.
+type Options struct {
+	Mode    schedule.Mode
+	Runner  *outside.Runner // whose log is open
+	From    outside.From    // of the scene's requests; the driver fills in agent, turn and time
+	Codec   *protocol.Codec
+	Spaces  agent.Spaces
+	Stop    agenda.Stop
+	Context context.Context // ends with the scene
+	Log     *slog.Logger
+	Count   func(outcome string, n int) // of turns: ended, used, committed, viewed, panicked
+	// Lie changes what a turn that runs ahead is shown; tests hold by it that nothing but speed
+	// depends on shadows.
+	Lie func(agent string, w *agent.Wake)
+}
+
+// Class of the requests of shadows: others leave a gate before them.
+const Class = limit.Background
+
+// Bounds of what runs ahead.
+const (
+	MaxAgents = 20_000
+	window    = 1_000 // turns ahead of an agent, also those in which it only might have been woken
+	mostAhead = 60    // of them, that it really had
+	mostQueue = 1 << 16
+
+	// When a scene may end at any wave, what ran beyond its end is wasted: not more than so many
+	// calls are ahead, and a share of those that were made.
+	freeAhead  = 50
+	shareAhead = 0.10
+)
+
+// Driver runs turns ahead for one scene, on a goroutine of its own.
+type Driver struct {
+	options Options
+	scene   *setup.Scene
+	log     *slog.Logger
+	agenda  agenda.Config
+	tick    tickOf
+	classes []class
+	advice  []string
+	end     schedule.Tick // no turn of this time or later is run
+	endless bool          // the scene may end before, at any wave
+
+	mu      sync.Mutex
+	queue   []func() error
+	wake    chan struct{} // holds an element while the queue may have something
+	closed  bool
+	running sync.WaitGroup
+	began   time.Time
+
+	// The goroutine owns the following fields.
+	state     *schedule.State
+	agents    []*one
+	fold      machines.AgentFold
+	touched   map[uint32]bool // by the wave that is folded
+	view      *machines.View  // after the last wave
+	open      schedule.Tick   // the moment up to which the committed run has its turns
+	ladder    ladder
+	published []publication
+	waiting   []*shadow // for the committed run to come closer, so that less is wasted if it ends
+	off       bool
+
+	counted sync.Mutex    // held while the goroutine works
+	took    time.Duration // set when it is closed
+	counts  Counts
+}
+
+// Counts is what came of running ahead.
+type Counts struct {
+	Name   string // of the mode
+	Turns  int64  // that ended ahead of the committed run
+	Used   int64  // that were those of the committed run
+	Missed int64  // times that an agent was set back by what the committed run did
+	Undone int64  // times that an agent was set back because its view had changed
+	Panics int64
+	Calls  outside.Shadows
+	Wall   time.Duration // that the scene has taken
+	Off    string        // why the driver gave up; "" = it did not
+	Advice []string
+}
+
+// one is an agent.
+type one struct {
+	ordinal uint32
+	class   uint16
+	base    *agent.Machine // as the committed run has it
+	due     schedule.Tick  // of its next committed turn
+	ahead   []turn
+	run     *shadow
+	out     bool // the schedule has handed its next turn out
+	outAt   schedule.Tick
+	held    bool // and it is not begun: something must be known first
+	broken  bool
+}
+
+// latest is the state behind the last turn.
+func (a *one) latest() *agent.State {
+	if t := a.last(); t != nil {
+		return &t.after
+	}
+	return &a.base.State
+}
+
+// dueNow is when the next turn behind the last one is due.
+func (a *one) dueNow() schedule.Tick {
+	if t := a.last(); t != nil {
+		return t.due
+	}
+	return a.due
+}
+
+// last is the last turn that the agent really had ahead of the committed run; nil = none.
+func (a *one) last() *turn {
+	for i := range a.ahead {
+		if t := &a.ahead[len(a.ahead)-1-i]; !t.null {
+			return t
+		}
+	}
+	return nil
+}
+
+// tickOf converts moments of the scene.
+type tickOf struct{ start, tick protocol.Time }
+
+func (t *tickOf) of(at protocol.Time) schedule.Tick {
+	if at == 0 {
+		return schedule.Never
+	}
+	return schedule.Tick((at - t.start) / t.tick)
+}
+
+func (t *tickOf) time(at schedule.Tick) protocol.Time { return t.start + protocol.Time(at)*t.tick }
+
+// Start makes a driver. You must tell it of every turn and wave, in their order, and Close it
+// before the log of effects.
+func Start(sc *setup.Scene, state *machines.State, opt Options) (*Driver, error) {
+	if err := Check(sc, opt.Mode); err != nil {
+		return nil, err
+	}
+	cfg := sc.AgendaConfig()
+	d := &Driver{options: opt, scene: sc, log: opt.Log, agenda: cfg, tick: tickOf{cfg.Start, protocol.Time(cfg.Tick)}, wake: make(chan struct{}, 1), began: time.Now(), touched: map[uint32]bool{}, open: -1, view: state.Shown()}
+	classes, of := classesOf(sc)
+	d.classes, d.advice = classes, advice(sc, classes, of)
+	d.ends(state)
+	if state.Agenda.Started {
+		d.open = d.tick.of(state.Agenda.Now)
+	}
+	rows := make([]schedule.Agent, len(sc.IDs))
+	d.agents = make([]*one, len(sc.IDs))
+	for o := range d.agents {
+		m := *state.Agents[o]
+		m.State = m.State.Fork()
+		a := &one{ordinal: uint32(o), class: sc.Class[o], base: &m, due: d.tick.of(state.Agenda.Standing(uint32(o)).Next)}
+		d.agents[o] = a
+		rows[o] = schedule.Agent{Class: int(a.class), Next: d.next(a, d.open, a.due)}
+	}
+	d.fold = machines.AgentFold{Scene: sc, Machine: func(o uint32) *agent.Machine { d.touched[o] = true; return d.agents[o].base }}
+	d.ladder = newLadder(sc.Rules, d.view.World(), &d.tick)
+	d.ladder.rungs[0].at = d.open
+	var err error
+	if d.state, err = schedule.New(schedule.Config{Mode: opt.Mode, Classes: of, Window: window, MaxWasted: shareAhead}, rows); err != nil {
+		return nil, err
+	}
+	d.running.Go(d.work)
+	return d, nil
+}
+
+// Check refuses a scene of which no turns can be run ahead.
+func Check(sc *setup.Scene, mode schedule.Mode) error {
+	switch {
+
+	case sc.Clock != agenda.Virtual:
+		return protocol.Errorf(protocol.KindInvalid, "scene %s: schedule %s: on the realtime clock the order is what happened, and nothing can run ahead; use the virtual clock, or --schedule barrier", sc.ID, Name(mode))
+	case sc.Budgets != nil:
+		return protocol.Errorf(protocol.KindInvalid, "scene %s: schedule %s: turns are not run ahead under a budget of models or tools yet; leave the budget out, or use --schedule barrier", sc.ID, Name(mode))
+	case sc.Size() > MaxAgents:
+		return protocol.Errorf(protocol.KindLimit, "scene %s: schedule %s: %d agents; at most %d can run ahead; use --schedule barrier", sc.ID, Name(mode), sc.Size(), MaxAgents)
+	}
+	return nil
+}
+
+// Name is the mode as people write it.
+func Name(m schedule.Mode) string {
+	return [...]string{"tracked", "speculative"}[m]
+}
+
+// ends reads when the scene ends.
+func (d *Driver) ends(state *machines.State) {
+	stop := d.options.Stop
+	d.end = schedule.Never
+	begun := d.tick.start
+	if state.Agenda.Started {
+		begun = state.Agenda.Begun()
+	}
+	if after := stop.After.Std(); after > 0 {
+		d.end = d.tick.of(d.agenda.Grid(begun.Add(after)))
+	}
+	if stop.Ticks > 0 {
+		d.end = min(d.end, d.tick.of(begun)+schedule.Tick(stop.Ticks))
+	}
+	d.endless = stop.Deliberations > 0 || stop.Events > 0 || stop.Tokens > 0 || stop.Dollars > 0 || d.scene.Condition != nil || stop.WallTime > 0
+}
+
+// next is the time of an agent's next turn for the schedule: an agent that others may wake has one
+// each tick, since nobody else knows when it acts.
+func (d *Driver) next(a *one, at, due schedule.Tick) schedule.Tick {
+	if d.options.Mode == schedule.Tracked && d.classes[a.class].wakeable && due > at+1 && at+1 < d.end && at >= 0 {
+		return at + 1
+	}
+	return due
+}
+
+// tell gives the driver something to do. Any goroutine may call it.
+func (d *Driver) tell(f func() error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return
+	}
+	d.queue = append(d.queue, f)
+	select {
+	case d.wake <- struct{}{}:
+	default: // it will look
+	}
+}
+
+// work is the driver's goroutine.
+func (d *Driver) work() {
+	d.do(func() error { return nil })
+	for range d.wake {
+		for {
+			d.mu.Lock()
+			list := d.queue
+			d.queue = nil
+			d.mu.Unlock()
+			if len(list) == 0 {
+				break
+			}
+			if len(list) > mostQueue {
+				d.giveUp(fmt.Sprintf("it was %d steps behind the scene", len(list)))
+			}
+			for _, f := range list {
+				d.do(f)
+			}
+		}
+	}
+	for _, a := range d.agents {
+		d.dropRun(a)
+	}
+}
+
+// do carries out one step and what follows from it. An error, or a panic, ends the running ahead,
+// and nothing else.
+func (d *Driver) do(f func() error) {
+	if d.off {
+		return
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			d.giveUp(fmt.Sprintf("panic: %v", p))
+		}
+	}()
+	d.counted.Lock()
+	defer d.counted.Unlock()
+	err := f()
+	if err == nil {
+		err = d.settle()
+	}
+	if err != nil {
+		d.giveUp(err.Error())
+	}
+}
+
+// giveUp ends the running ahead: the scene goes on by the barrier.
+func (d *Driver) giveUp(why string) {
+	d.off, d.counts.Off = true, why
+	for _, a := range d.agents {
+		d.dropRun(a)
+	}
+	d.log.Warn("no turn runs ahead any more; the scene goes on by the barrier", "scene", d.scene.ID, "because", why)
+}
+
+// Close ends all that runs ahead. Requests that were sent go on until the context ends.
+func (d *Driver) Close() {
+	if d == nil {
+		return
+	}
+	d.mu.Lock()
+	again := d.closed
+	d.closed = true
+	d.mu.Unlock()
+	if !again {
+		close(d.wake)
+		d.running.Wait()
+		d.counted.Lock()
+		d.took = time.Since(d.began)
+		d.counted.Unlock()
+	}
+}
+
+// Counts shows what came of it so far.
+func (d *Driver) Counts() *Counts {
+	if d == nil {
+		return nil
+	}
+	d.counted.Lock()
+	defer d.counted.Unlock()
+	c := d.counts
+	c.Name, c.Calls, c.Wall, c.Advice = Name(d.options.Mode), d.options.Runner.Log.Shadows(), d.took, slices.Clone(d.advice)
+	if c.Wall == 0 {
+		c.Wall = time.Since(d.began)
+	}
+	return &c
+}
+
+// Turned tells of the end of a committed turn: the agent's state behind it, and what it hands
+// over. The driver reads both.
+func (d *Driver) Turned(state agent.State, in *machines.TurnEnded) {
+	if d != nil {
+		d.tell(func() error { return d.turned(state, in) })
+	}
+}
+
+func (d *Driver) turned(state agent.State, in *machines.TurnEnded) error {
+	a, at := d.agents[in.Agent], d.tick.of(in.At)
+	end := endOf(in)
+	if end == nil {
+		return protocol.Errorf(protocol.KindInternal, "a turn of %s without an end", d.scene.Name(in.Agent))
+	}
+	a.base.State = state
+	a.due = d.tick.of(machines.Due(&d.agenda, end, in.At))
+	d.open = max(d.open, at)
+	if err := d.pass(a, at-1); err != nil {
+		return err
+	}
+	e := schedule.End{Next: d.after(a, at), Wrote: wrote(in.Effects)}
+	if len(a.ahead) > 0 && d.same(&a.ahead[0], at, end, in) {
+		d.counts.Used++
+		d.options.Count("used", 1)
+		a.ahead = a.ahead[1:]
+		return d.whole(a, d.state.Committed(a.ordinal, at, e))
+	}
+	had := len(a.ahead) > 0
+	d.missed(a)
+	d.effect(a, at, end, in.Effects)
+	if had {
+		return d.state.Missed(a.ordinal, at, e)
+	}
+	return d.state.Committed(a.ordinal, at, e)
+}
+
+// after is the next turn behind a committed one, not before the moment after it.
+func (d *Driver) after(a *one, at schedule.Tick) schedule.Tick {
+	return max(d.next(a, at, a.due), at+1)
+}
+
+func endOf(in *machines.TurnEnded) *agentfact.TurnEnded {
+	for i := range in.Facts {
+		if e, ok := in.Facts[i].Fact.(*agentfact.TurnEnded); ok {
+			return e
+		}
+	}
+	return nil
+}
+
+// same reports whether a turn that ran ahead is the committed one, but for the number of the wave.
+func (d *Driver) same(t *turn, at schedule.Tick, end *agentfact.TurnEnded, in *machines.TurnEnded) bool {
+	if t.null || t.at != at || len(t.facts) != len(in.Facts) || len(t.effects) != len(in.Effects) {
+		return false
+	}
+	for i := range t.facts {
+		if t.facts[i].Kind != in.Facts[i].Kind {
+			return false
+		}
+		if t.facts[i].Kind != agentfact.FactTurnEnded && !bytes.Equal(t.facts[i].Data, in.Facts[i].Data) {
+			return false
+		}
+	}
+	for i := range t.effects {
+		if t.effects[i].To != in.Effects[i].To || !bytes.Equal(t.effects[i].Data, in.Effects[i].Data) {
+			return false
+		}
+	}
+	mine := t.end
+	mine.Wave = end.Wave
+	a, err := d.options.Codec.Marshal(&mine)
+	b, err2 := d.options.Codec.Marshal(end)
+	return err == nil && err2 == nil && bytes.Equal(a, b)
+}
+
+// whole holds the driver's turns to those of the schedule.
+func (d *Driver) whole(a *one, err error) error {
+	if n := d.state.Look(a.ordinal).Ahead; err == nil && n != len(a.ahead) {
+		err = protocol.Errorf(protocol.KindInternal, "%s is %d turns ahead, and by the schedule %d", d.scene.Name(a.ordinal), len(a.ahead), n)
+	}
+	return err
+}
+
+// pass commits the turns up to a moment in which an agent was not due.
+func (d *Driver) pass(a *one, upTo schedule.Tick) error {
+	for len(a.ahead) > 0 && a.ahead[0].null && a.ahead[0].at <= upTo {
+		at, next := a.ahead[0].at, d.state.Look(a.ordinal).Next
+		if len(a.ahead) > 1 {
+			next = a.ahead[1].at
+		} else if a.out {
+			next = a.outAt
+		}
+		a.ahead = a.ahead[1:]
+		if err := d.whole(a, d.state.Committed(a.ordinal, at, schedule.End{Next: next})); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// missed drops what ran ahead of an agent: the committed run did something else.
+func (d *Driver) missed(a *one) {
+	from := schedule.Never
+	if len(a.ahead) > 0 {
+		from = a.ahead[0].at
+	}
+	if n := d.really(a); n > 0 {
+		d.counts.Missed++
+		d.options.Count("committed", n)
+	}
+	d.forget(a, from)
+	a.ahead = nil
+	d.dropRun(a)
+	a.out, a.held = false, false
+}
+
+// forget takes back what the turns of an agent asked for from a time on.
+func (d *Driver) forget(a *one, from schedule.Tick) {
+	d.ladder.forget(a.ordinal, from)
+	d.published = slices.DeleteFunc(d.published, func(p publication) bool { return p.by == a.ordinal && p.of >= from })
+}
+
+func (d *Driver) dropRun(a *one) {
+	if a.run != nil {
+		a.run.end()
+		a.run = nil
+	}
+}
+
+// park leaves the turn that an agent has begun to the committed run.
+func (d *Driver) park(a *one) error {
+	d.dropRun(a)
+	a.held = false
+	return d.state.Park(a.ordinal)
+}
+
+// Closed tells of a wave that has ended: its moment, what the services show now, the facts of it
+// that are no turn's, and the next turn of each agent. The driver keeps them.
+func (d *Driver) Closed(at protocol.Time, wave uint64, view *machines.View, facts []Kept, next []protocol.Time) {
+	if d != nil {
+		d.tell(func() error { return d.closedWave(at, wave, view, facts, next) })
+	}
+}
+
+// Kept is a fact of the committed run.
+type Kept struct {
+	Actor string
+	Fact  protocol.Fact
+}
+
+func (d *Driver) closedWave(at protocol.Time, wave uint64, view *machines.View, facts []Kept, next []protocol.Time) error {
+	clear(d.touched)
+	for _, k := range facts {
+		if err := d.fold.Apply(protocol.Record{Time: at, Actor: k.Actor}, k.Fact); err != nil {
+			return err
+		}
+	}
+	if err := d.fold.Apply(protocol.Record{Time: at, Actor: setup.ActorScene}, &agenda.WaveClosed{Wave: wave}); err != nil {
+		return err
+	}
+	moment := d.tick.of(at)
+	d.view, d.open = view, max(d.open, moment)
+	d.ladder.commit(moment, view.World())
+	d.published = slices.DeleteFunc(d.published, func(p publication) bool { return p.at <= moment })
+	for o, a := range d.agents {
+		if err := d.pass(a, moment); err != nil {
+			return err
+		}
+		due := d.tick.of(next[o])
+		if !d.touched[uint32(o)] && due == a.due {
+			continue
+		}
+		d.missed(a)
+		a.due = due
+		since := min(moment, due-1) // a moment may have another wave
+		if err := d.state.Missed(a.ordinal, since, schedule.End{Next: d.after(a, since)}); err != nil {
+			return err
+		}
+	}
+	return d.goOn()
+}
+
+// goOn looks again at what waited for the committed run.
+func (d *Driver) goOn() error {
+	list := d.waiting
+	d.waiting = nil
+	for _, s := range list {
+		if !s.gone {
+			if err := d.sendAsks(s); err != nil {
+				return err
+			}
+		}
+	}
+	for _, a := range d.agents {
+		if a.held {
+			a.held = false
+			if err := d.handed(a, a.outAt); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// beyond reports whether no more calls may be made ahead, since the scene may end before they
+// are used.
+func (d *Driver) beyond() bool {
+	if !d.endless {
+		return false
+	}
+	s := d.options.Runner.Log.Shadows()
+	return float64(s.Asked-s.Used) >= freeAhead+shareAhead*float64(s.Used)
+}
+
+// settle looks at the turns that may have seen something else than they would see now, then lets
+// run ahead what may.
+func (d *Driver) settle() error {
+	for {
+		if err := d.check(); err != nil {
+			return err
+		}
+		t, ok := d.state.Next()
+		if !ok {
+			return nil
+		}
+		if err := d.handOut(t); err != nil {
+			return err
+		}
+	}
+}
+
+func (d *Driver) handOut(t schedule.Turn) error {
+	a := d.agents[t.Agent]
+	if !t.Ask {
+		a.out, a.outAt = true, t.At
+		return d.handed(a, t.At)
+	}
+	if a.run == nil {
+		return protocol.Errorf(protocol.KindInternal, "%s may ask, and has no turn ahead", d.scene.Name(t.Agent))
+	}
+	a.run.asking, a.run.granted = false, true
+	return d.sendAsks(a.run)
+}
+
+// handed takes a turn that may begin: it is none, or the committed run has it, or it waits, or it
+// runs ahead.
+func (d *Driver) handed(a *one, at schedule.Tick) error {
+	c := &d.classes[a.class]
+	reads := slices.ContainsFunc(d.published, func(p publication) bool { return p.at < at && c.hearsOf(d.scene.Name(a.ordinal), &p) })
+	due := a.dueNow()
+	switch {
+	case at >= d.end, c.never != "", a.broken:
+		return nil
+	case reads, d.ladder.asked > maxWishes:
+		a.held = true
+		return nil
+	case at < due:
+		a.ahead, a.out = append(a.ahead, turn{at: at, null: true}), false
+		return d.state.Ended(a.ordinal, schedule.End{Next: d.next(a, at, due)})
+	case at <= d.open, a.latest().Incomplete():
+		return nil
+	case d.really(a) >= mostAhead:
+		a.held = true
+		return nil
+	}
+	return d.begin(a, at)
+}
+
+// really counts the turns of an agent that ran ahead.
+func (d *Driver) really(a *one) (n int) {
+	for i := range a.ahead {
+		if !a.ahead[i].null {
+			n++
+		}
+	}
+	return n
+}
+
+// check answers what the schedule asks about turns that ran ahead.
+func (d *Driver) check() error {
+	for c, ok := d.state.Check(); ok; c, ok = d.state.Check() {
+		back, undone, err := d.state.Checked(c, d.seesTheSame(c))
+		if err != nil {
+			return err
+		}
+		if undone {
+			d.counts.Undone++
+			d.undo(back)
+		}
+	}
+	return nil
+}
+
+// seesTheSame reports whether a turn that ran ahead would perceive the same of another agent now.
+func (d *Driver) seesTheSame(c schedule.Check) bool {
+	a := d.agents[c.Agent]
+	k := &d.classes[a.class]
+	if slices.ContainsFunc(d.published, func(p publication) bool {
+		return p.by == c.By && p.at < c.At && k.hearsOf(d.scene.Name(c.Agent), &p)
+	}) {
+		return false
+	}
+	if !k.World {
+		return true
+	}
+	if i, ok := slices.BinarySearchFunc(a.ahead, c.At, func(t turn, at schedule.Tick) int { return int(t.at - at) }); ok {
+		return a.ahead[i].null || d.again(a, &a.ahead[i], nil)
+	}
+	return a.run == nil || a.run.at != c.At || d.again(a, nil, a.run)
+}
+
+// undo follows the schedule in setting an agent back.
+func (d *Driver) undo(back schedule.Rollback) {
+	a := d.agents[back.Agent]
+	if back.Ran {
+		d.dropRun(a)
+		a.out, a.held = false, false
+	}
+	if back.Turns > 0 {
+		before := d.really(a)
+		defer func() { d.options.Count("viewed", before-d.really(a)) }()
+		a.ahead = a.ahead[:len(a.ahead)-back.Turns]
+		d.forget(a, back.To)
+	}
+}

@@ -1,0 +1,112 @@
+package shadows
+
+import (
+	"slices"
+	"sort"
+
+	"tavernsim/engine/schedule"
+	"tavernsim/engine/world"
+	"tavernsim/engine/worldstate"
+	"tavernsim/protocol"
+)
+
+// ladder holds the worlds that turns ahead of the committed run see: of each moment the committed
+// world with what was asked for before, by turns that have ended there or ahead. Requests are
+// taken to be granted in the order of the agents.
+type ladder struct {
+	rules *worldstate.Machine
+	start protocol.Time // of tick 0
+	tick  protocol.Time
+	rungs []rung // the first is the committed world; by time
+	dirty int    // the first rung whose world is to be decided again
+	asked int    // requests on all rungs
+}
+
+// rung is the world after the requests of one moment.
+type rung struct {
+	at    schedule.Tick
+	asked []wish
+	after worldstate.State
+}
+
+// wish is a request of an agent's turn.
+type wish struct {
+	agent uint32
+	of    schedule.Tick // the time of its turn
+	raw   protocol.Raw
+}
+
+// maxWishes bounds the requests of a ladder: beyond it no turn runs ahead.
+const maxWishes = 65536
+
+func newLadder(rules *worldstate.Machine, doc *world.Document, cfg *tickOf) ladder {
+	l := ladder{rules: rules, start: cfg.start, tick: cfg.tick, dirty: 1}
+	l.rungs = []rung{{at: -1, after: worldstate.NewState(doc)}}
+	return l
+}
+
+// commit replaces the worlds up to a moment by the committed one.
+func (l *ladder) commit(at schedule.Tick, doc *world.Document) {
+	n := sort.Search(len(l.rungs), func(i int) bool { return i > 0 && l.rungs[i].at > at })
+	for i := range l.rungs[:n] {
+		l.asked -= len(l.rungs[i].asked)
+	}
+	l.rungs = slices.Concat([]rung{{at: at, after: worldstate.NewState(doc)}}, l.rungs[n:])
+	l.dirty = 1
+}
+
+// ask puts what a turn asks for on the rung of the moment at which it takes effect.
+func (l *ladder) ask(at schedule.Tick, w wish) {
+	i := sort.Search(len(l.rungs), func(i int) bool { return l.rungs[i].at >= at })
+	if i == 0 {
+		return // it is in the committed world
+	}
+	if i == len(l.rungs) || l.rungs[i].at != at {
+		l.rungs = slices.Insert(l.rungs, i, rung{at: at})
+	}
+	r := &l.rungs[i]
+	k := sort.Search(len(r.asked), func(k int) bool {
+		return r.asked[k].agent > w.agent || r.asked[k].agent == w.agent && r.asked[k].of > w.of
+	})
+	r.asked = slices.Insert(r.asked, k, w)
+	l.asked++
+	l.dirty = min(l.dirty, i)
+}
+
+// forget takes back what turns of an agent asked for, from a time on.
+func (l *ladder) forget(agent uint32, from schedule.Tick) {
+	for i := 1; i < len(l.rungs); i++ {
+		r := &l.rungs[i]
+		before := len(r.asked)
+		r.asked = slices.DeleteFunc(r.asked, func(w wish) bool { return w.agent == agent && w.of >= from })
+		if len(r.asked) < before {
+			l.asked -= before - len(r.asked)
+			l.dirty = min(l.dirty, i)
+		}
+	}
+}
+
+// before is the world that a turn of a moment sees.
+func (l *ladder) before(at schedule.Tick) (*world.Document, error) {
+	n := sort.Search(len(l.rungs), func(i int) bool { return i > 0 && l.rungs[i].at >= at })
+	for ; l.dirty < n; l.dirty++ {
+		next, err := l.decide(l.rungs[l.dirty-1].after, &l.rungs[l.dirty])
+		if err != nil {
+			return nil, err
+		}
+		l.rungs[l.dirty].after = next
+	}
+	return l.rungs[n-1].after.World(), nil
+}
+
+func (l *ladder) decide(s worldstate.State, r *rung) (worldstate.State, error) {
+	list := make([]worldstate.Request, len(r.asked))
+	for i := range r.asked {
+		q, err := worldstate.ReadRequest(r.asked[i].raw)
+		if err != nil {
+			return s, err
+		}
+		list[i] = q
+	}
+	return l.rules.Decide(s, l.start+protocol.Time(r.at)*l.tick, list).Next, nil
+}

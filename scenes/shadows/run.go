@@ -1,0 +1,337 @@
+package shadows
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/agentfact"
+	"tavernsim/engine/agent/effect"
+	"tavernsim/engine/bus"
+	"tavernsim/engine/schedule"
+	"tavernsim/engine/world"
+	"tavernsim/engine/worldstate"
+	"tavernsim/protocol"
+	"tavernsim/scenes/machines"
+	"tavernsim/scenes/outside"
+)
+
+// shadow is a turn that runs ahead, on a copy of the agent's machine.
+type shadow struct {
+	of      *one
+	at      schedule.Tick
+	machine *agent.Machine
+	before  agent.State
+	first   outside.Question // its first question to a model; "" = none yet
+	asks    []*effect.Ask    // that wait for leave
+	asking  bool             // the schedule said: not now
+	granted bool             // the schedule has counted the first of asks
+	gone    bool             // it was dropped, or has ended
+	context context.Context
+	drop    context.CancelFunc
+}
+
+// turn is a turn that has ended ahead of the committed run.
+type turn struct {
+	at      schedule.Tick
+	before  agent.State
+	first   outside.Question
+	null    bool // the agent was not due: events could have woken it
+	after   agent.State
+	facts   []protocol.KindData
+	end     agentfact.TurnEnded
+	effects []protocol.Sequenced
+	due     schedule.Tick // of the next one
+}
+
+// publication is an event that was published by a turn and is not routed yet.
+type publication struct {
+	by      uint32
+	of, at  schedule.Tick // of the turn, and when it takes effect
+	kind    string
+	targets []string
+}
+
+// wakeOf is the input that begins a turn of an agent ahead of the committed run.
+func (d *Driver) wakeOf(m *agent.Machine, at schedule.Tick, reads bool) (*agent.Wake, error) {
+	view := d.view
+	if reads {
+		doc, err := d.ladder.before(at)
+		if err != nil {
+			return nil, err
+		}
+		view = view.WithWorld(doc)
+	}
+	w := machines.Wake(d.scene, m, view, 0, d.tick.time(at), d.scene.Seed, "")
+	if d.options.Lie != nil {
+		d.options.Lie(m.ID.Instance, w)
+	}
+	return w, nil
+}
+
+// begin runs a turn ahead.
+func (d *Driver) begin(a *one, at schedule.Tick) error {
+	before := *a.latest()
+	m := &agent.Machine{Def: a.base.Def, ID: a.base.ID, State: before.Fork(), Spaces: d.options.Spaces}
+	s := &shadow{of: a, at: at, machine: m, before: before}
+	s.context, s.drop = context.WithCancel(context.Background())
+	a.run = s
+	w, err := d.wakeOf(m, at, d.classes[a.class].World)
+	if err != nil {
+		return err
+	}
+	return d.step(s, w)
+}
+
+// step gives a shadow an input and carries out what it asks for, as the shell of an agent does.
+func (d *Driver) step(s *shadow, in any) error {
+	for inputs := []any{in}; len(inputs) > 0; inputs = inputs[1:] {
+		made, ok := d.decide(s, inputs[0])
+		if !ok {
+			return d.park(s.of)
+		}
+		for _, e := range made.Effects {
+			q, isAsk := e.(*effect.Ask)
+			if !isAsk {
+				return d.park(s.of)
+			}
+			q.Model.Scene, q.Model.Turn, q.Model.Number = d.scene.ID, s.before.Turn+1, int64(q.Number)
+			if x := d.options.Runner.Now(q, false); x != nil {
+				x, err := effect.ReadAnswered(q.Kind, x.AppendMsg(nil)) // the first lies in the request
+				if err != nil {
+					return err
+				}
+				inputs = append(inputs, x)
+				continue
+			}
+			if !d.options.Runner.MayAhead(q) {
+				return d.park(s.of)
+			}
+			if s.first == "" {
+				s.first = d.options.Runner.Question(q)
+			}
+			s.asks = append(s.asks, q)
+		}
+		if len(made.Facts) > 0 {
+			return d.ended(s, made)
+		}
+	}
+	return d.sendAsks(s)
+}
+
+// decide calls the machine of a shadow. A panic drops the shadow, and no other turn of the agent
+// is run ahead: the committed turn meets it itself, with supervision.
+func (d *Driver) decide(s *shadow, in any) (made protocol.Decision, ok bool) {
+	defer func() {
+		if p := recover(); p != nil {
+			d.counts.Panics++
+			d.options.Count("panicked", 1)
+			s.of.broken = true
+			d.log.Warn("a turn that ran ahead panicked; the agent is not run ahead any more", "scene", d.scene.ID, "agent", s.machine.ID.Instance, "panic", fmt.Sprint(p))
+			made, ok = protocol.Decision{}, false
+		}
+	}()
+	made, err := s.machine.Decide(in)
+	return made, err == nil
+}
+
+// sendAsks sends the requests for which there is leave.
+func (d *Driver) sendAsks(s *shadow) error {
+	for len(s.asks) > 0 && !s.asking && !s.gone {
+		q := s.asks[0]
+		switch {
+		case s.granted:
+			s.granted = false
+		case d.options.Runner.Paid(s.machine.ID.Instance, s.before.Turn+1, q):
+		case d.beyond():
+			d.waiting = append(d.waiting, s)
+			return nil
+		default:
+			ok, err := d.state.Ask(s.of.ordinal)
+			if err != nil {
+				return err
+			}
+			if !ok {
+				s.asking = true
+				return nil
+			}
+		}
+		s.asks = s.asks[1:]
+		d.send(s, q)
+	}
+	return nil
+}
+
+func (d *Driver) send(s *shadow, q *effect.Ask) {
+	from := d.options.From
+	from.Agent, from.Turn, from.At, from.Ahead, from.Virtual = s.machine.ID.Instance, s.before.Turn+1, d.tick.time(s.at), s.context, true
+	d.options.Runner.Go(d.options.Context, from, q, func(x *effect.Answered) {
+		d.tell(func() error { return d.answered(s, x) })
+	})
+}
+
+func (d *Driver) answered(s *shadow, x *effect.Answered) error {
+	if s.gone {
+		return nil
+	}
+	if protocol.KindOf(x.Err) == protocol.KindCancelled { // the committed turn asked something else
+		return d.park(s.of)
+	}
+	return d.step(s, x)
+}
+
+// ended takes the end of a shadow's turn.
+func (d *Driver) ended(s *shadow, made protocol.Decision) error {
+	facts, effects, err := d.options.Codec.Keep(made.Facts, made.Requests)
+	if err != nil {
+		return d.park(s.of)
+	}
+	t := turn{at: s.at, before: s.before, first: s.first, facts: facts, effects: effects}
+	now := d.tick.time(s.at)
+	for _, f := range made.Facts {
+		if e, ok := f.(*agentfact.TurnEnded); ok {
+			t.end = *e
+		}
+		if err := s.machine.Apply(f, now); err != nil {
+			return d.park(s.of)
+		}
+	}
+	s.machine.Release()
+	t.after, t.due = s.machine.State, d.tick.of(machines.Due(&d.agenda, &t.end, now))
+	if !d.follows(s, &t) {
+		return d.park(s.of)
+	}
+	a := s.of
+	s.end()
+	a.run, a.out, a.ahead = nil, false, append(a.ahead, t)
+	d.counts.Turns++
+	d.options.Count("ended", 1)
+	d.effect(a, s.at, &t.end, effects)
+	return d.state.Ended(a.ordinal, schedule.End{Next: d.next(a, s.at, t.due), Wrote: wrote(effects)})
+}
+
+// follows reports whether the turn behind this one can be foretold: what it asked for answers
+// itself only by being done.
+func (d *Driver) follows(s *shadow, t *turn) bool {
+	var asked []worldstate.Request
+	for _, r := range t.effects {
+		switch r.To {
+		case bus.Service:
+			if q, err := bus.ReadRequest(r.Data); err != nil || !isDraft(q) {
+				return false
+			}
+		case worldstate.Service:
+			q, err := worldstate.ReadRequest(r.Data)
+			if err != nil || q.Kind != worldstate.Change || q.Always {
+				return false
+			}
+			asked = append(asked, q)
+		default:
+			return false
+		}
+	}
+	if len(asked) == 0 {
+		return true
+	}
+	doc, err := d.ladder.before(s.at)
+	if err != nil {
+		return false
+	}
+	made := d.scene.Rules.Decide(worldstate.NewState(doc), d.tick.time(s.at), asked)
+	return !slices.ContainsFunc(made.Facts, func(f protocol.Fact) bool { _, refused := f.(*world.Refused); return refused })
+}
+
+func isDraft(q bus.Request) bool { _, ok := q.(*protocol.Draft); return ok }
+
+func wrote(effects []protocol.Sequenced) (r schedule.Resource) {
+	for _, q := range effects {
+		switch q.To {
+		case bus.Service:
+			r |= schedule.Event
+		case worldstate.Service:
+			r |= schedule.World | schedule.Event
+		default:
+			r |= schedule.Base
+		}
+	}
+	return r
+}
+
+// effect notes what a turn asked for: who reads it later waits, or sees it.
+func (d *Driver) effect(a *one, of schedule.Tick, end *agentfact.TurnEnded, effects []protocol.Sequenced) {
+	at := of
+	if end.Elapsed > 0 {
+		at = d.tick.of(d.agenda.Grid(d.tick.time(of).Add(end.Elapsed)))
+	}
+	told := false
+	for _, r := range effects {
+		switch r.To {
+		case worldstate.Service:
+			d.ladder.ask(at, wish{a.ordinal, of, r.Data})
+			if !told {
+				told = true
+				d.publish(publication{by: a.ordinal, of: of, at: at, kind: bus.TypeWorldUpdated})
+			}
+		case bus.Service:
+			if draft, err := protocol.ReadDraft(r.Data); err == nil {
+				d.publish(publication{by: a.ordinal, of: of, at: at, kind: draft.Type, targets: draft.Targets})
+			}
+		}
+	}
+}
+
+// publish keeps an event if somebody may hear it.
+func (d *Driver) publish(p publication) {
+	if len(p.targets) > 0 || slices.ContainsFunc(d.classes, func(c class) bool { return c.hearsOf("", &p) }) {
+		d.published = append(d.published, p)
+	}
+}
+
+// end marks a shadow as done with: its answers are for nobody.
+func (s *shadow) end() {
+	s.gone = true
+	s.drop()
+}
+
+// again asks what a turn would ask first if it began now; false = it cannot be told.
+func (d *Driver) again(a *one, t *turn, run *shadow) bool {
+	before, at, first := a.base.State, schedule.Tick(0), outside.Question("")
+	if t != nil {
+		before, at, first = t.before, t.at, t.first
+	} else {
+		before, at, first = run.before, run.at, run.first
+	}
+	if first == "" {
+		return true // it asked nobody yet
+	}
+	m := &agent.Machine{Def: a.base.Def, ID: a.base.ID, State: before.Fork()}
+	w, err := d.wakeOf(m, at, d.classes[a.class].World)
+	if err != nil {
+		return false
+	}
+	s := &shadow{of: a, machine: m}
+	for inputs := []any{w}; len(inputs) > 0; inputs = inputs[1:] {
+		made, ok := d.decide(s, inputs[0])
+		if !ok {
+			return false
+		}
+		for _, e := range made.Effects {
+			q, isAsk := e.(*effect.Ask)
+			if !isAsk {
+				return false
+			}
+			if x := d.options.Runner.Now(q, false); x != nil {
+				if x, err = effect.ReadAnswered(q.Kind, x.AppendMsg(nil)); err == nil {
+					inputs = append(inputs, x)
+				}
+				continue
+			}
+			return d.options.Runner.Question(q) == first
+		}
+		if len(made.Facts) > 0 {
+			return false
+		}
+	}
+	return false
+}
