@@ -191,15 +191,23 @@ func (s *State) TurnEnded(o uint32, t Turn, now protocol.Time) {
 	if sl.heardWave < t.Wave { // every event of earlier waves has reached it, or its mailbox refused it
 		sl.heardOf, sl.last = t.Through, [4]uint64{}
 	}
-	sl.due = s.cfg.Due(o, t, now)
+	sl.due = s.cfg.due(o, t, now)
 	s.think(o, t)
 	s.enqueue(o)
 	s.took(o, t.Wave, now)
 }
 
 // Due is when an agent is woken after a deliberation, if nothing is heard until then; 0 =
-// never.
-func (c *Config) Due(o uint32, t Turn, now protocol.Time) (due protocol.Time) {
+// never. While its simulated latency passes it is not woken.
+func (c *Config) Due(o uint32, t Turn, now protocol.Time) protocol.Time {
+	due := c.due(o, t, now)
+	if due == 0 {
+		return 0
+	}
+	return max(due, c.Grid(t.BusyUntil))
+}
+
+func (c *Config) due(o uint32, t Turn, now protocol.Time) (due protocol.Time) {
 	timing := c.Timing(o)
 	switch period := timing.Period; {
 	case t.SleepUntil != 0:

@@ -20,28 +20,21 @@ func Wake(sc *setup.Scene, m *agent.Machine, v *View, wave uint64, at protocol.T
 
 // Due is when an agent is woken after a turn, if nothing is heard until then; 0 = never.
 func Due(cfg *agenda.Config, end *agentfact.TurnEnded, at protocol.Time) protocol.Time {
-	t := turnOf(end, at)
-	due := cfg.Due(end.Agent, t, at)
-	if due == 0 {
-		return 0
-	}
-	return max(due, cfg.Grid(t.BusyUntil))
+	return cfg.Due(end.Agent, turnOf(end, at), at)
 }
 
 // Upcoming is the next turn of an agent as the stage knows it, in the open wave or later; 0 =
 // none.
 func (s *Stage) Upcoming(o uint32) protocol.Time {
-	if w := s.wave; w != nil && s.phase == phaseTurns {
-		if p := int(s.places[o]); p < len(w.order) && w.order[p] == o && p >= w.merged && !w.answers[p].there() {
-			return w.time
-		}
+	p := int(s.places[o])
+	if w := s.wave; w != nil && s.phase == phaseTurns && p < len(w.order) && w.order[p] == o && p >= w.merged {
+		return w.time
 	}
 	return s.Agenda.Standing(o).Next
 }
 
 // WithWorld is the view with another world.
 func (v *View) WithWorld(doc *world.Document) *View {
-	p := v.of(worldstate.Service)
-	p.Shown = doc
-	return v.With(p)
+	before := v.of(worldstate.Service)
+	return v.With(Part{Service: worldstate.Service, Shown: doc, Next: before.Next, Held: before.Held})
 }
