@@ -123,6 +123,8 @@ func (st *stage) kept(e *machines.Effect) {
 	case *agentfact.TurnEnded:
 		st.outside.Log.Ended(actor, x.Turn, e.Wave)
 		st.measureTurn(x.Agent, x)
+	case *agenda.Intervened, *agenda.OrderRefused:
+		st.orders.orderKept(e.Wave, e.Fact)
 	case *tooltask.Ended:
 		st.outside.Log.Ended(logged(x.ID), 1, e.Wave)
 	case *tooltask.Cancelled:

@@ -45,6 +45,9 @@ type Options struct {
 	Pictures outside.Pictures
 	// Executors carry out the calls of external tools (setup.Options.External).
 	Executors []outside.Entry
+	// Orders from outside that the scene has from its beginning, each with its wave or
+	// time. Others come by [Run.Order].
+	Orders []*machines.Order
 	// Crashes are the failures of the scene before this restart. The first wave keeps
 	// them as facts.
 	Crashes []*Crash
@@ -178,7 +181,11 @@ func (r *Run) launch() error {
 	sc.sup = sc.supervisor(r.actorFailed)
 	r.stageSup = sc.supervisor(r.stageFailed)
 	durable, view := sc.journal.Durable(), state.Shown()
-	state.Configure(machines.StageConfig{Stop: sc.options.Stop, Snapshots: sc.options.Snapshots, Raised: sc.options.Raised}, machines.Kept{Wave: durable.Number, Bytes: durable.Total}, view)
+	planned, err := sc.planned(sc.options.Orders, state.Agenda.Wave)
+	if err != nil {
+		return err
+	}
+	state.Configure(machines.StageConfig{Stop: sc.options.Stop, Snapshots: sc.options.Snapshots, Raised: sc.options.Raised, Orders: planned}, machines.Kept{Wave: durable.Number, Bytes: durable.Total}, view)
 	for _, l := range sc.outside.Log.AllLost() {
 		state.Lost(l.Agent, l.Endpoint, l.Took())
 	}

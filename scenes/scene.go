@@ -50,6 +50,7 @@ type scene struct {
 	alarms atomic.Int32
 
 	tasks  *tasks
+	orders orders
 	dead   deadLetters
 	saving sync.WaitGroup // of the snapshot that is being written
 

@@ -11,11 +11,14 @@ import (
 
 	"golang.org/x/tools/txtar"
 
+	"tavernsim/engine/order"
 	"tavernsim/engine/template"
+	"tavernsim/internal/source"
 	"tavernsim/internal/doctest"
 	"tavernsim/protocol"
 	"tavernsim/scenes"
 	"tavernsim/scenes/load/project"
+	"tavernsim/scenes/machines"
 	"tavernsim/scenes/scenestest"
 	"tavernsim/scenes/tooling"
 )
@@ -61,11 +64,11 @@ func playFile(t *testing.T, a *txtar.Archive, _ string) string {
 		}
 		t.Fatal(err)
 	}
-	first := &player{t: t, scene: scenestest.New(t, p, ""), print: true}
+	first := &player{t: t, scene: scenestest.New(t, p, ""), archive: a, print: true}
 	first.play(string(a.Comment))
 	got := first.b.String()
 	for name, set := range otherSettings() {
-		again := &player{t: t, scene: first.scene.Fresh(t), set: set}
+		again := &player{t: t, scene: first.scene.Fresh(t), archive: a, set: set}
 		again.play(string(a.Comment))
 		if strings.Join(again.digests, " ") != strings.Join(first.digests, " ") {
 			t.Errorf("%s: the digests are %v, before they were %v", name, again.digests, first.digests)
@@ -79,6 +82,7 @@ type player struct {
 	t       *testing.T
 	scene   *scenestest.Scene
 	set     scenestest.Settings
+	archive *txtar.Archive
 	print   bool
 	kinds   []string
 	last    uint64
@@ -126,6 +130,8 @@ func (p *player) run(args []string) {
 			set.Tools = tooling.Mode(value)
 		case "interrupt":
 			set.InterruptAt = uint64(n)
+		case "orders":
+			set.Orders = p.orders(value)
 		case "for":
 			d, err := time.ParseDuration(value)
 			if err != nil {
@@ -155,6 +161,27 @@ func (p *player) run(args []string) {
 	if r.DeadLetters > 0 {
 		fmt.Fprintf(&p.b, "dead letters %d\n", r.DeadLetters)
 	}
+}
+
+// orders reads a file of orders of the archive.
+func (p *player) orders(name string) []*machines.Order {
+	p.t.Helper()
+	for _, f := range p.archive.Files {
+		if f.Name != name {
+			continue
+		}
+		report := &source.Report{}
+		var list []order.Entry
+		if doc := source.Parse(name, f.Data, source.Limits{}, report); doc != nil {
+			list = order.Parse(doc, report)
+		}
+		if err := report.Err(); err != nil {
+			p.t.Fatal(err)
+		}
+		return scenes.Planned(list, p.scene.Def.Definition.ID)
+	}
+	p.t.Fatalf("the archive has no file %s", name)
+	return nil
 }
 
 func errorText(err error) string {

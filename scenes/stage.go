@@ -94,6 +94,9 @@ func (st *stage) input(env *protocol.Envelope) (machines.Input, error) {
 	case protocol.KindStep:
 		return carried[*machines.TurnStep](env)
 	case protocol.KindControl:
+		if env.Type == "" {
+			return carried[machines.Input](env)
+		}
 		switch do := machines.Do(env.Type); do {
 		case doStart:
 			return &machines.Begin{Crashes: st.crashes()}, nil
@@ -133,6 +136,7 @@ func (st *stage) journalAnswered(env *protocol.Envelope) (machines.Input, error)
 	}
 	st.outside.Log.Kept(kept.wave)
 	st.tasks.kept(kept.wave)
+	st.orders.waveKept(kept.wave)
 	durable := st.journal.Durable()
 	st.progress.Bytes.Store(int64(durable.Total))
 	return &machines.Kept{Wave: kept.wave, Bytes: durable.Total}, nil

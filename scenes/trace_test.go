@@ -270,6 +270,10 @@ func (tr *tracer) agenda(f protocol.Fact) string {
 		return fmt.Sprintf("%s interrupts %s, %d effects cancelled", x.Event, tr.id(x.Agent), x.Effects)
 	case *agenda.Blocked:
 		return fmt.Sprintf("%s blocks %s for %v", x.Event, tr.id(x.Agent), tr.idList(x.Receivers))
+	case *agenda.Intervened:
+		return fmt.Sprintf("order %s of %q because %q: %s", x.ID, x.By, x.Reason, show(x.Do))
+	case *agenda.OrderRefused:
+		return fmt.Sprintf("order %s refused: %s", x.ID, x.Error)
 	case *agenda.Paused:
 		return "paused by " + x.Reason
 	case *agenda.Resumed:

@@ -23,6 +23,8 @@ const (
 	FactInterrupted  = "agent.interrupted"
 	FactBlocked      = "agent.blocked"
 	FactNoRoom       = "scene.effects_refused"
+	FactIntervened   = "scene.intervened"
+	FactOrderRefused = "scene.order_refused"
 )
 
 // Started is the first fact of a journal: the inputs of the run.
@@ -151,6 +153,21 @@ type Interrupted struct {
 	Effects int64  // requests cancelled
 }
 
+// Intervened is an order from outside. It is the first fact of its wave, which has no
+// turns; what it changes follows in the same wave.
+type Intervened struct {
+	ID     string
+	By     string // who gave it, as they say
+	Reason string
+	Do     protocol.Raw // the changes: see package engine/order
+}
+
+// OrderRefused records that nothing of an order took effect.
+type OrderRefused struct {
+	ID    string
+	Error string
+}
+
 // Blocked records that lanes that block were full for an event. The publisher is not
 // woken before each of these receivers has ended a turn that began after the event.
 type Blocked struct {
@@ -194,6 +211,8 @@ func (*Ended) FactKind() string           { return FactEnded }
 func (*DeadLettered) FactKind() string    { return FactDeadLettered }
 func (*Redelivered) FactKind() string     { return FactRedelivered }
 func (*Forked) FactKind() string          { return FactForked }
+func (*Intervened) FactKind() string      { return FactIntervened }
+func (*OrderRefused) FactKind() string    { return FactOrderRefused }
 
 func (*Blocked) fact()         {}
 func (*Interrupted) fact()     {}
@@ -209,6 +228,8 @@ func (*Ended) fact()           {}
 func (*DeadLettered) fact()    {}
 func (*Redelivered) fact()     {}
 func (*Forked) fact()          {}
+func (*Intervened) fact()      {}
+func (*OrderRefused) fact()    {}
 
 // Why a scene ended.
 const (
@@ -235,6 +256,7 @@ func Facts() []protocol.FactType {
 		protocol.ByCodec[AgentFailed](), protocol.ByCodec[ActorFailed](), protocol.ByCodec[Paused](),
 		protocol.ByCodec[Resumed](), protocol.ByCodec[Ended](), protocol.ByCodec[DeadLettered](),
 		protocol.ByCodec[Redelivered](), protocol.ByCodec[Forked](), protocol.ByCodec[Interrupted](),
-		protocol.ByCodec[Blocked](), protocol.ByCodec[EffectsRefused](),
+		protocol.ByCodec[Blocked](), protocol.ByCodec[EffectsRefused](), protocol.ByCodec[Intervened](),
+		protocol.ByCodec[OrderRefused](),
 	}
 }

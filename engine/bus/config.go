@@ -112,14 +112,14 @@ func CheckRule(r throttle.Rule) (field, fault string) {
 	if r.Type == "*" {
 		return "", ""
 	}
-	if fault = checkType(strings.TrimSuffix(r.Type, ".*")); fault != "" {
+	if fault = CheckType(strings.TrimSuffix(r.Type, ".*")); fault != "" {
 		return "type", fault
 	}
 	return "", ""
 }
 
-// checkType finds a fault of an event type, or of the part before ".*".
-func checkType(t string) string {
+// CheckType finds a fault of an event type, or of the part before ".*".
+func CheckType(t string) string {
 	if t == "" {
 		return "is empty"
 	}

@@ -253,7 +253,7 @@ func born(d *protocol.Draft, now protocol.Time) protocol.Time {
 
 // admit applies the rules that do not depend on receivers, cheap ones first.
 func (s *State) admit(d *protocol.Draft, e *protocol.Envelope) refusal {
-	if fault := checkType(d.Type); fault != "" {
+	if fault := CheckType(d.Type); fault != "" {
 		return refusal{ReasonInvalid, "the event type " + fault}
 	}
 	if d.Priority < protocol.Low || d.Priority > protocol.Critical {

@@ -35,7 +35,7 @@ func pattern(t string) (name string, wild bool, err error) {
 		return "", true, nil
 	}
 	name, wild = strings.CutSuffix(t, ".*")
-	if fault := checkType(name); fault != "" {
+	if fault := CheckType(name); fault != "" {
 		sub := Subscription{Type: t}
 		return "", false, sub.fault("type", "it %s", fault)
 	}

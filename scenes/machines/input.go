@@ -1,6 +1,8 @@
 package machines
 
 import (
+	"time"
+
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/budget"
 	"tavernsim/protocol"
@@ -23,6 +25,7 @@ type Arrivals struct {
 	Lifecycle bool            // a workflow of the scene runs; due effects do not join the wave
 	Workflow  string          // of the scene's own turn
 	Facts     []protocol.Fact // from outside of the machines
+	Given     *Order          // that opened the wave; nil = none
 }
 
 // TurnEnded is the end of an agent's deliberation.
@@ -77,6 +80,14 @@ const (
 	DoStop   Do = "stop"
 )
 
+// Order is an order from outside. It opens a wave of its own: at once, or where Wave or
+// After says.
+type Order struct {
+	*agenda.Intervened
+	Wave  uint64        // that it is; 0 = any
+	After time.Duration // scene time since the start of the scene; a wave of that time or later comes after it; 0 = any
+}
+
 // Tick is a timer that fired.
 type Tick struct{}
 
@@ -101,6 +112,7 @@ func (*ServiceAnswered) input() {}
 func (*Ready) input()           {}
 func (*Kept) input()            {}
 func (*Control) input()         {}
+func (*Order) input()           {}
 func (*Tick) input()            {}
 func (*StatesGiven) input()     {}
 func (*SnapshotWritten) input() {}

@@ -76,6 +76,8 @@ func (s *Stage) next() error {
 		return s.proceedToStop()
 	case s.resuming:
 		return s.proceedToResume()
+	case s.orderDue():
+		return s.openOrder(s.moment())
 	case s.Agenda.Paused:
 		return s.rest()
 	case s.pausing:
@@ -100,11 +102,17 @@ func (s *Stage) nextVirtual() error {
 	if expires {
 		at, some = x, true
 	}
+	ordered, waits := s.orderBefore(at, some)
+	if waits {
+		at, some = ordered, true
+	}
 	if end, limited := s.TimeLimit(); some && limited && at >= end {
 		s.stop(s.timeReason(), end)
 		return s.next()
 	}
 	switch {
+	case waits:
+		return s.openOrder(at)
 	case !some:
 		s.stop(agenda.StoppedByQuiet, 0)
 		return s.next()
@@ -207,6 +215,9 @@ func (s *Stage) proceedToStop() error {
 		return s.settle()
 	}
 	s.openWave(s.endTime()).keep(&agenda.Ended{Reason: s.stopping.Reason})
+	if err := s.keepEnding(); err != nil {
+		return err
+	}
 	return s.runLifecycle(s.scene.Moment(hook.SceneEnd, s.scene.Def.Lifecycle.End))
 }
 

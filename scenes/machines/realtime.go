@@ -53,6 +53,14 @@ func (s *Stage) openArrivals(in *Arrivals) error {
 	w := s.openWave(in.At)
 	w.order, w.workflow, w.expires = in.Order, in.Workflow, in.Expires
 	w.facts = append(w.facts, in.Facts...)
+	switch {
+	case in.Given != nil && in.Lifecycle:
+		if err := s.keepOwn(in.Given.Intervened); err != nil {
+			return err
+		}
+	case in.Given != nil:
+		return s.carryOutOrder(in.Given)
+	}
 	if !in.Lifecycle {
 		s.joinDeferred()
 	}
@@ -152,6 +160,9 @@ func (s *Stage) sleepUntilNext(now protocol.Time) error {
 	}
 	if x, first := s.expiresFirst(at, ok || len(s.flight.agents) > 0); first && (!ok || x < at) {
 		at, ok = x, true
+	}
+	if i := s.nextOrder(); i >= 0 && (!ok || s.orderTime(s.orders[i]) < at) {
+		at, ok = s.orderTime(s.orders[i]), true
 	}
 	if end, limited := s.TimeLimit(); limited && (!ok || end < at) {
 		at, ok = end, true

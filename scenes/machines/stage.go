@@ -53,6 +53,7 @@ type Stage struct {
 	unrestorable bool
 	kept         Kept // the last durable wave
 
+	orders   []*Order // from outside, that no wave has taken yet
 	stopping stopping
 	resting  protocol.Time // realtime: since when the stage waits for all deliberations to end; 0 = it does not wait
 	paused   bool          // a pause has begun, and no resumption since
@@ -77,6 +78,7 @@ type Stage struct {
 type StageConfig struct {
 	Stop      agenda.Stop
 	Snapshots SnapshotPolicy
+	Orders    []*Order // from outside, each with its wave or time
 	// Stepwise is for verify: a wave begins only with a Tick, or in realtime with
 	// Arrivals, so that verify can give inputs from outside between two waves.
 	Stepwise bool
@@ -105,7 +107,7 @@ func NewStage(sc *setup.Scene) *Stage {
 
 // Configure prepares a folded stage for Decide. kept is the last durable wave.
 func (s *Stage) Configure(c StageConfig, kept Kept, view *View) {
-	s.config, s.kept = c, kept
+	s.config, s.kept, s.orders = c, kept, c.Orders
 	s.show(view)
 	s.config.Snapshots = c.Snapshots.WithDefaults()
 	s.places = make([]uint32, len(s.scene.IDs))
@@ -168,6 +170,8 @@ func (s *Stage) decide(in Input) error {
 		return s.waveKept(in)
 	case *Control:
 		return s.control(in)
+	case *Order:
+		return s.ordered(in)
 	case *Tick:
 		s.ticked = true
 		return s.next()
@@ -229,7 +233,7 @@ func (s *Stage) Apply(r protocol.Record, fact protocol.Fact) error {
 		s.spent(r, x)
 	case *bus.Routed:
 		s.heard(x, d.Wave+1)
-	case *agenda.ActorFailed, *agenda.DeadLettered, *agenda.Forked, *agenda.EffectsRefused: // they change nothing
+	case *agenda.ActorFailed, *agenda.DeadLettered, *agenda.Forked, *agenda.EffectsRefused, *agenda.Intervened, *agenda.OrderRefused: // they change nothing
 	case agenda.Fact:
 		return protocol.Errorf(protocol.KindInternal, "a fact of kind %q: nothing folds it; give it a case in Stage.Apply", x.FactKind())
 	}

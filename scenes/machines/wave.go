@@ -1,12 +1,15 @@
 package machines
 
 import (
+	"cmp"
 	"slices"
 
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent"
 	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/bus"
+	"tavernsim/engine/order"
+	"tavernsim/engine/world"
 	"tavernsim/protocol"
 )
 
@@ -30,6 +33,8 @@ type wave struct {
 	turns   int64
 	events  int64 // published
 
+	ordered     *order.Plan // events of an order, published when the world has agreed; nil = none
+	orderID     string
 	told        []Effect        // observations of agents, sent after the wave is closed
 	undelivered []Effect        // observations of publishers, sent after those
 	interrupted map[uint32]bool // virtual: agents whose latency an event interrupts
@@ -304,6 +309,7 @@ func (s *Stage) serviceAnswered(in *ServiceAnswered) error {
 	delete(s.failures, actor)
 	s.asked.Data = nil
 	s.show(in.View)
+	refused := ""
 	for _, f := range facts {
 		fact, err := s.keep(s.wave.time, actor, f)
 		if err != nil {
@@ -312,6 +318,12 @@ func (s *Stage) serviceAnswered(in *ServiceAnswered) error {
 		if err := s.heed(fact, f); err != nil {
 			return err
 		}
+		if x, ok := fact.(*world.Refused); ok && x.By == order.By && x.Code != world.CodeUndone {
+			refused = cmp.Or(refused, x.Message)
+		}
+	}
+	if err := s.worldAgreed(refused); err != nil {
+		return err
 	}
 	return s.closeWave()
 }

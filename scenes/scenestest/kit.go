@@ -117,6 +117,7 @@ type Settings struct {
 	Leave      tooling.Leave
 	StuckAfter time.Duration // 0 = nobody looks whether actors are stuck
 	Stuck      func(actors.Stuck) (free func())
+	Orders     []*machines.Order
 	// InterruptAt interrupts the run as soon as this wave is durable; 0 = never.
 	InterruptAt uint64
 	// FS replaces the operating system's; nil = that.
@@ -204,7 +205,7 @@ func (s *Scene) made(set Settings) (*setup.Scene, error) {
 func (s *Scene) options(set Settings) (scenes.Options, *tooling.Set, error) {
 	opt := scenes.Options{
 		Stop: s.Def.Definition.Simulation.Stop, Snapshots: set.policy(), Model: set.Model, Executors: set.Executors,
-		Metrics: metrics.New().Scene(s.Def.Definition.ID), Latency: scenes.NewLatency(),
+		Metrics: metrics.New().Scene(s.Def.Definition.ID), Latency: scenes.NewLatency(), Orders: set.Orders,
 	}
 	if set.Stop != nil {
 		opt.Stop = *set.Stop

@@ -106,6 +106,11 @@ func (v *verifier) fromOutside(in *machines.Arrivals) error {
 	}
 	for _, r := range v.given {
 		switch r.Kind {
+		case agenda.FactIntervened:
+			if in.Given, err = v.order(r); err != nil {
+				return err
+			}
+			continue
 		case agenda.FactPaused:
 			in.Workflow = v.made.Def.Lifecycle.Pause
 		case agenda.FactResumed:

@@ -21,7 +21,7 @@
 // # What cannot be decided again
 //
 // Failures of actors and what they took with them; what was decided outside
-// (pauses, resumptions, the end); what the event channel decided with middleware
+// (pauses, resumptions, orders, the end; what an order changes is decided again); what the event channel decided with middleware
 // of a host that is not here ([Options].NoMiddleware); turns of which not enough was
 // recorded, and what services decided in the same wave: also those of agents that a
 // mailbox refused something, where the facts count the deliveries and do not name them.
@@ -173,7 +173,7 @@ func (v *verifier) walk(journal history.Journal, through persistence.Wave) error
 	v.facts = read(journal, persistence.Query{From: from, To: through.Last})
 	defer v.facts.stop()
 	v.more = read(journal, persistence.Query{From: from, Kinds: []string{agenda.FactPaused, agenda.FactResumed, agenda.FactEnded, agenda.FactForked,
-		agenda.FactRedelivered, agenda.FactActorFailed, agenda.FactDeadLettered}})
+		agenda.FactRedelivered, agenda.FactActorFailed, agenda.FactDeadLettered, agenda.FactIntervened}})
 	defer v.more.stop()
 	for v.state.Agenda.Wave < through.Number {
 		if err := v.ctx.Err(); err != nil {

@@ -105,6 +105,14 @@ func (v *verifier) seen(r protocol.Record) error {
 func (v *verifier) control() error {
 	for _, r := range v.given {
 		switch r.Kind {
+		case agenda.FactIntervened:
+			o, err := v.order(r)
+			if err != nil {
+				return err
+			}
+			if err := v.decide(o); err != nil {
+				return err
+			}
 		case agenda.FactPaused:
 			f, err := v.codec.ReadFact(r.Kind, r.Data)
 			if err != nil {
@@ -128,6 +136,19 @@ func (v *verifier) control() error {
 		}
 	}
 	return nil
+}
+
+// order is the order from outside that a fact shows.
+func (v *verifier) order(r protocol.Record) (*machines.Order, error) {
+	f, err := v.codec.ReadFact(r.Kind, r.Data)
+	if err != nil {
+		return nil, err
+	}
+	o := &machines.Order{Intervened: f.(*agenda.Intervened)}
+	if r.Time > v.state.Agenda.Now { // its own time opened the wave
+		o.After = r.Time.Sub(v.state.Agenda.Begun())
+	}
+	return o, nil
 }
 
 // letters gives the stage the dead letters of the wave.
@@ -287,7 +308,7 @@ func (v *verifier) reasonFor(e *machines.Effect) string {
 		return TakenFailure
 	case agenda.FactDeadLettered:
 		return TakenLetters
-	case agenda.FactPaused, agenda.FactResumed, agenda.FactEnded:
+	case agenda.FactPaused, agenda.FactResumed, agenda.FactEnded, agenda.FactIntervened:
 		return TakenOutside
 	}
 	if e.Actor == setup.ActorScene && v.taken != TakenLost {

@@ -1,0 +1,164 @@
+package machines
+
+import (
+	"errors"
+	"slices"
+
+	"tavernsim/engine/agenda"
+	"tavernsim/engine/bus"
+	"tavernsim/engine/order"
+	"tavernsim/engine/worldstate"
+	"tavernsim/protocol"
+	"tavernsim/scenes/load/setup"
+)
+
+// An order from outside is a wave without turns. Its first fact is the order. The world
+// decides about its changes as one transaction; only if it agrees, the order's events are
+// published in the same wave. So an order is carried out as a whole or not at all, and a
+// kill leaves all of it or nothing.
+
+// MaxOrders bounds the orders that wait for their wave and have no wave or time.
+const MaxOrders = 256
+
+// ordered takes an order from outside.
+func (s *Stage) ordered(in *Order) error {
+	if _, err := in.plan(); err != nil {
+		return err
+	}
+	s.orders = append(s.orders, in)
+	return s.next()
+}
+
+// CheckOrder refuses an order that cannot be carried out in a scene.
+func CheckOrder(sc *setup.Scene, o *agenda.Intervened) error {
+	p, err := order.Read(o.ID, o.Reason, o.Do)
+	if err != nil {
+		return err
+	}
+	for i, to := range p.Targets {
+		if at, ok := sc.Ordinal(to); !ok || int(at) == sc.OwnOrdinal() {
+			return protocol.Errorf(protocol.KindNotFound, "do: event %d: the scene %s has no agent %s", i+1, sc.ID, to)
+		}
+	}
+	return nil
+}
+
+// orderDue reports whether an order is the next wave, and brings it to the front. Orders
+// of one moment keep their order.
+func (s *Stage) orderDue() bool {
+	i := slices.IndexFunc(s.orders, func(o *Order) bool {
+		return o.After == 0 && o.Wave <= s.Agenda.Wave+1 || o.After != 0 && s.realtime() && s.orderTime(o) <= s.now.Wall
+	})
+	s.first(i)
+	return i >= 0
+}
+
+// orderBefore finds the order of the earliest time before the next moment of the agenda,
+// and brings it to the front; some = the agenda has a next moment.
+func (s *Stage) orderBefore(next protocol.Time, some bool) (at protocol.Time, found bool) {
+	i := s.nextOrder()
+	if i < 0 {
+		return 0, false
+	}
+	at = max(s.Agenda.Grid(s.orderTime(s.orders[i])), s.Agenda.Now)
+	if some && at > next {
+		return 0, false
+	}
+	s.first(i)
+	return at, true
+}
+
+// nextOrder is the index of the order with the earliest time; -1 = none has one.
+func (s *Stage) nextOrder() int {
+	found := -1
+	for i, o := range s.orders {
+		if o.After != 0 && (found < 0 || o.After < s.orders[found].After) {
+			found = i
+		}
+	}
+	return found
+}
+
+// orderTime is the time of an order. On the virtual clock its wave may be later, at a tick.
+func (s *Stage) orderTime(o *Order) protocol.Time { return s.Agenda.Begun().Add(o.After) }
+
+// first brings an order to the front.
+func (s *Stage) first(i int) {
+	if i > 0 {
+		o := s.orders[i]
+		copy(s.orders[1:], s.orders[:i])
+		s.orders[0] = o
+	}
+}
+
+// openOrder opens the wave of the first order. One that ends the scene is in the scene's
+// last wave, with what the end workflow does.
+func (s *Stage) openOrder(at protocol.Time) error {
+	o := s.orders[0]
+	if p, err := o.plan(); err != nil || p.End {
+		s.stop(agenda.StoppedByRequest, at)
+		return errors.Join(err, s.next())
+	}
+	s.orders = s.orders[1:]
+	s.openWave(at)
+	return s.carryOutOrder(o)
+}
+
+// carryOutOrder keeps the order of the open wave and asks for what it changes.
+func (s *Stage) carryOutOrder(o *Order) error {
+	p, err := o.plan()
+	if err != nil {
+		return err
+	}
+	if err := s.keepOwn(o.Intervened); err != nil {
+		return err
+	}
+	s.joinDeferred()
+	s.wave.ordered, s.wave.orderID = p, o.ID
+	for i := range p.World {
+		s.sequence([]protocol.Sequenced{{To: worldstate.Service, Data: p.World[i].AppendMsg(nil)}})
+	}
+	if len(p.World) == 0 {
+		if err := s.worldAgreed(""); err != nil {
+			return err
+		}
+	}
+	return s.closeWave()
+}
+
+func (o *Order) plan() (*order.Plan, error) { return order.Read(o.ID, o.Reason, o.Do) }
+
+// worldAgreed publishes the events of the order whose wave is open, after the world has
+// decided; refused says why the world did not agree. Without an order it does nothing.
+func (s *Stage) worldAgreed(refused string) error {
+	p := s.wave.ordered
+	if p == nil {
+		return nil
+	}
+	s.wave.ordered = nil
+	if refused != "" {
+		return s.keepOwn(&agenda.OrderRefused{ID: s.wave.orderID, Error: refused})
+	}
+	for i := range p.Events {
+		d := &p.Events[i]
+		d.Source = setup.ActorScene
+		s.sequence([]protocol.Sequenced{{To: bus.Service, Data: d.AppendMsg(nil)}})
+	}
+	return nil
+}
+
+// keepEnding keeps the order that ends the scene, in its last wave.
+func (s *Stage) keepEnding() error {
+	if len(s.orders) == 0 || s.stopping.Reason != agenda.StoppedByRequest || s.orderTime(s.orders[0]) > s.wave.time {
+		return nil
+	}
+	o := s.orders[0]
+	if p, err := o.plan(); err != nil || !p.End {
+		return err
+	}
+	s.orders = s.orders[1:]
+	return s.keepOwn(o.Intervened)
+}
+
+// Unreached are the orders that no wave has taken.
+func (s *Stage) Unreached() []*Order { return s.orders }

@@ -1,0 +1,196 @@
+package scenes_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+
+	"tavernsim/engine/agenda"
+	"tavernsim/engine/order"
+	"tavernsim/persistence"
+	"tavernsim/protocol"
+	"tavernsim/scenes"
+	"tavernsim/scenes/machines"
+	"tavernsim/scenes/scenestest"
+)
+
+// given are the orders of a scene's journal, each for the wave that it was.
+func given(t *testing.T, s *scenestest.Scene) (list []*machines.Order) {
+	t.Helper()
+	s.Journal(t, func(j *persistence.Journal) {
+		past, err := scenes.OrdersOf(j, machines.NewCodec())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range past {
+			e, err := order.EntryOf("", p.Wave, p.Order)
+			if err != nil {
+				t.Fatal(err)
+			}
+			list = append(list, scenes.Planned([]order.Entry{e}, "")...)
+		}
+	})
+	return list
+}
+
+// randomOrder changes a place of the world, tells an agent something, or both; some are
+// refused by the world.
+func randomOrder(rng *rand.Rand, id int, agents []string) *agenda.Intervened {
+	changes := []any{}
+	for n := 1 + rng.IntN(3); n > 0; n-- {
+		switch agent := agents[rng.IntN(len(agents))]; rng.IntN(5) {
+		case 0:
+			changes = append(changes, map[string]any{"event": map[string]any{"type": "order.heard", "to": []any{agent}, "payload": int64(id)}})
+		case 1:
+			changes = append(changes, map[string]any{"goal": map[string]any{"agent": agent, "id": "ordered", "priority": rng.Float64()}})
+		case 2: // it may be no list by now
+			changes = append(changes, map[string]any{"world": map[string]any{"path": "ordered.either", "op": "push", "value": int64(id)}})
+		case 3:
+			changes = append(changes, map[string]any{"world": map[string]any{"path": "ordered.either", "value": int64(id)}})
+		default:
+			changes = append(changes, map[string]any{"world": map[string]any{"path": "ordered.sum", "op": "add", "value": int64(1)}})
+		}
+	}
+	return &agenda.Intervened{ID: fmt.Sprint("o", id), By: "gm", Reason: "because", Do: protocol.Encode(changes)}
+}
+
+// TestOrders gives a live scene orders from several goroutines. The journal has each once,
+// as its receipt says, and what it has makes the same history again from a file: with any
+// number of workers, interrupted and resumed.
+func TestOrders(t *testing.T) {
+	for _, clock := range []agenda.ClockKind{agenda.Virtual, agenda.Realtime} {
+		t.Run(string(clock), func(t *testing.T) {
+			const hands, each = 4, 40
+			s := scenestest.New(t, scenestest.Town(t), "")
+			set := scenestest.Settings{Clock: clock, Workers: 2, Stop: &agenda.Stop{Ticks: 1 << 40, Deliberations: 1 << 40}}
+			if clock == agenda.Realtime {
+				set.Stop = &agenda.Stop{}
+			}
+			r, err := s.Start(set)
+			if err != nil {
+				t.Fatal(err)
+			}
+			agents := []string{s.Made(t, set).IDs[0], s.Made(t, set).IDs[1]}
+			var mu sync.Mutex
+			receipts := map[string]scenes.Receipt{}
+			var wg sync.WaitGroup
+			for h := range hands {
+				wg.Go(func() {
+					rng := rand.New(rand.NewPCG(7, uint64(h)))
+					for i := range each {
+						o := randomOrder(rng, h*each+i, agents)
+						got, err := r.Run.Order(context.Background(), o)
+						again, twice := r.Run.Order(context.Background(), o)
+						if err != nil || twice != nil || again != got {
+							t.Errorf("%+v, %v; once more %+v, %v", got, err, again, twice)
+							return
+						}
+						mu.Lock()
+						receipts[o.ID] = got
+						mu.Unlock()
+					}
+				})
+			}
+			wg.Wait()
+			if _, err := r.Run.Order(context.Background(), &agenda.Intervened{ID: "end", Do: protocol.Encode([]any{map[string]any{"end": nil}})}); err != nil {
+				t.Error(err)
+			}
+			out := r.Close()
+			if out.Err != nil || out.Reason != agenda.StoppedByRequest {
+				t.Fatal(out.Reason, out.Err)
+			}
+			refused := 0
+			s.Journal(t, func(j *persistence.Journal) {
+				past, err := scenes.OrdersOf(j, machines.NewCodec())
+				if err != nil || len(past) != hands*each+1 {
+					t.Fatal(len(past), err)
+				}
+				for _, p := range past[:hands*each] {
+					if p.Receipt != receipts[p.ID] {
+						t.Errorf("the journal has %+v, the receipt says %+v", p.Receipt, receipts[p.ID])
+					}
+					if p.Refused != "" {
+						refused++
+					}
+				}
+			})
+			if refused == 0 || refused > hands*each/2 {
+				t.Errorf("%d of %d were refused", refused, hands*each)
+			}
+			mustVerify(t, s, set)
+			mustRestore(t, s, set)
+			if clock == agenda.Realtime {
+				return
+			}
+			for _, workers := range []int{1, 7} {
+				for _, interrupt := range []uint64{0, 20} {
+					again, set := s.Fresh(t), scenestest.Settings{Workers: workers, Stop: set.Stop, Orders: given(t, s), InterruptAt: interrupt}
+					got := again.Run(t, set)
+					if interrupt > 0 && got.Reason == agenda.StoppedByInterrupt {
+						set.InterruptAt = 0
+						got = again.Run(t, set)
+					}
+					if got.Digest() != out.Digest() {
+						t.Errorf("%d workers, interrupted at %d: %v, digest %s, want %s", workers, interrupt, got, got.Digest(), out.Digest())
+					}
+				}
+			}
+		})
+	}
+}
+
+// An order that cannot be carried out is refused before it is a fact.
+func TestFaultyOrders(t *testing.T) {
+	s := scenestest.New(t, scenestest.Town(t), "")
+	r, err := s.Start(scenestest.Settings{Stop: &agenda.Stop{Ticks: 1 << 40, Deliberations: 1 << 40}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	change := func(kind string, fields map[string]any) []any {
+		if fields == nil {
+			return []any{map[string]any{kind: nil}}
+		}
+		return []any{map[string]any{kind: fields}}
+	}
+	for want, do := range map[string][]any{
+		"want a list of 1 to 256 changes":                                            {},
+		"do[0]: want an object with one field, the kind of the change: event, world": {map[string]any{"a": nil, "b": nil}},
+		"do[0].spawn: there is no such change":                                       change("spawn", nil),
+		"do[0].event: received no type":                                              change("event", map[string]any{}),
+		"the event type has an empty segment":                                        change("event", map[string]any{"type": "a..b"}),
+		"has no agent nobody":                                                        change("goal", map[string]any{"agent": "nobody", "id": "x"}),
+		"has no agent $scene":                                                        change("reflect", map[string]any{"agent": "$scene"}),
+		`op "explode": want one of set, add`:                                         change("world", map[string]any{"path": "a", "op": "explode"}),
+		"received the unknown parameter color":                                       change("world", map[string]any{"path": "a", "color": "red"}),
+		"end is the only change of its order":                                        {map[string]any{"end": nil}, map[string]any{"end": nil}},
+	} {
+		_, err := r.Run.Order(context.Background(), &agenda.Intervened{ID: "x", Do: protocol.Encode(do)})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v, want %q", do, err, want)
+		}
+	}
+	ok := &agenda.Intervened{ID: "x", Do: protocol.Encode(change("world", map[string]any{"path": "a", "value": int64(1)}))}
+	if _, err := r.Run.Order(context.Background(), ok); err != nil {
+		t.Error(err)
+	}
+	other := *ok
+	other.Reason = "another"
+	if _, err := r.Run.Order(context.Background(), &other); protocol.KindOf(err) != protocol.KindConflict {
+		t.Error(err)
+	}
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cancel(errors.New("gone"))
+	if _, err := r.Run.Order(ctx, &agenda.Intervened{ID: "y", Do: ok.Do}); err != nil && protocol.KindOf(err) != protocol.KindCancelled {
+		t.Error(err)
+	}
+	r.Run.Interrupt()
+	r.Wait()
+	if _, err := r.Run.Order(context.Background(), &agenda.Intervened{ID: "z", Do: ok.Do}); protocol.KindOf(err) != protocol.KindConflict {
+		t.Error(err)
+	}
+}
