@@ -8,7 +8,6 @@ import (
 
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/order"
-	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/history"
 	"tavernsim/scenes/machines"
@@ -95,7 +94,7 @@ func (l *orders) read(journal history.Journal, codec *protocol.Codec) error {
 	if l.given != nil {
 		return nil
 	}
-	list, err := OrdersOf(journal, codec)
+	list, err := history.Orders(journal, codec)
 	if err != nil {
 		return err
 	}
@@ -103,43 +102,9 @@ func (l *orders) read(journal history.Journal, codec *protocol.Codec) error {
 	past := make(chan struct{})
 	close(past)
 	for _, x := range list {
-		l.given[x.Order.ID] = &given{Receipt: x.Receipt, order: x.Order, durable: past}
+		l.given[x.ID] = &given{Receipt: Receipt{ID: x.ID, Wave: x.Wave, Refused: x.Refused}, order: x.Intervened, durable: past}
 	}
 	return nil
-}
-
-// Past is an order of a journal.
-type Past struct {
-	Receipt
-	Time  protocol.Time
-	Order *agenda.Intervened
-}
-
-// OrdersOf lists the orders of a journal.
-func OrdersOf(journal history.Journal, codec *protocol.Codec) (list []Past, err error) {
-	seqs := []uint64{}
-	if err := journal.Scan(persistence.Query{Kinds: []string{agenda.FactIntervened, agenda.FactOrderRefused}}, func(r protocol.Record) error {
-		f, err := codec.ReadFact(r.Kind, r.Data)
-		switch x := f.(type) {
-		case *agenda.Intervened:
-			list, seqs = append(list, Past{Receipt: Receipt{ID: x.ID}, Time: r.Time, Order: x}), append(seqs, r.Seq)
-		case *agenda.OrderRefused:
-			if n := len(list); n > 0 && list[n-1].ID == x.ID {
-				list[n-1].Refused = x.Error
-			}
-		}
-		return err
-	}); err != nil || len(list) == 0 {
-		return nil, err
-	}
-	i := 0
-	err = journal.Waves(0, func(w persistence.Wave) error {
-		for ; i < len(list) && seqs[i] <= w.Last; i++ {
-			list[i].Wave = w.Number
-		}
-		return nil
-	})
-	return list, err
 }
 
 // orderKept notes the wave of an order, or that it was refused.
@@ -210,4 +175,3 @@ func (s *scene) planned(list []*machines.Order, at uint64) ([]*machines.Order, e
 	}
 	return slices.DeleteFunc(list, func(o *machines.Order) bool { return o == nil }), nil
 }
-

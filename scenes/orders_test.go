@@ -14,6 +14,7 @@ import (
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes"
+	"tavernsim/scenes/history"
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/scenestest"
 )
@@ -22,12 +23,12 @@ import (
 func given(t *testing.T, s *scenestest.Scene) (list []*machines.Order) {
 	t.Helper()
 	s.Journal(t, func(j *persistence.Journal) {
-		past, err := scenes.OrdersOf(j, machines.NewCodec())
+		past, err := history.Orders(j, machines.NewCodec())
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, p := range past {
-			e, err := order.EntryOf("", p.Wave, p.Order)
+			e, err := order.EntryOf("", p.Wave, p.After, p.Intervened, p.Refused)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -64,7 +65,7 @@ func randomOrder(rng *rand.Rand, id int, agents []string) *agenda.Intervened {
 func TestOrders(t *testing.T) {
 	for _, clock := range []agenda.ClockKind{agenda.Virtual, agenda.Realtime} {
 		t.Run(string(clock), func(t *testing.T) {
-			const hands, each = 4, 40
+			const hands, each = 4, 20
 			s := scenestest.New(t, scenestest.Town(t), "")
 			set := scenestest.Settings{Clock: clock, Workers: 2, Stop: &agenda.Stop{Ticks: 1 << 40, Deliberations: 1 << 40}}
 			if clock == agenda.Realtime {
@@ -105,13 +106,13 @@ func TestOrders(t *testing.T) {
 			}
 			refused := 0
 			s.Journal(t, func(j *persistence.Journal) {
-				past, err := scenes.OrdersOf(j, machines.NewCodec())
+				past, err := history.Orders(j, machines.NewCodec())
 				if err != nil || len(past) != hands*each+1 {
 					t.Fatal(len(past), err)
 				}
 				for _, p := range past[:hands*each] {
-					if p.Receipt != receipts[p.ID] {
-						t.Errorf("the journal has %+v, the receipt says %+v", p.Receipt, receipts[p.ID])
+					if r := receipts[p.ID]; r != (scenes.Receipt{ID: p.ID, Wave: p.Wave, Refused: p.Refused}) {
+						t.Errorf("the journal has %+v, the receipt says %+v", p, r)
 					}
 					if p.Refused != "" {
 						refused++

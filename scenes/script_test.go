@@ -13,8 +13,8 @@ import (
 
 	"tavernsim/engine/order"
 	"tavernsim/engine/template"
-	"tavernsim/internal/source"
 	"tavernsim/internal/doctest"
+	"tavernsim/internal/source"
 	"tavernsim/protocol"
 	"tavernsim/scenes"
 	"tavernsim/scenes/load/project"

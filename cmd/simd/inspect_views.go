@@ -124,6 +124,10 @@ func (x *inspecting) events([]string) error {
 	})
 }
 
+func (x *inspecting) orders([]string) error {
+	return show.Lines(&x.to, x.to.Orders(), func(_ int, yield func(inspect.OrderLine) error) error { return x.scene.Orders(yield) })
+}
+
 func (x *inspecting) facts([]string) error {
 	q := inspect.FactQuery{Span: x.span(), Kinds: x.o.kinds, Actor: x.o.actor}
 	return show.Lines(&x.to, x.to.Facts(), func(limit int, yield func(inspect.FactLine) error) error {

@@ -19,6 +19,7 @@ import (
 	"tavernsim/protocol"
 	"tavernsim/scenes"
 	"tavernsim/scenes/run/operator"
+	"tavernsim/scenes/run/orders"
 	"tavernsim/scenes/run/rundir"
 	"tavernsim/scenes/run/runner"
 	"tavernsim/scenes/view/compare"
@@ -97,6 +98,11 @@ func (o *runOptions) run(cmd *cobra.Command, e *env, dir string) error {
 	opt.Endpoints = to
 	if err := o.openOwn(dir, &opt); err != nil {
 		return err
+	}
+	if o.orders != "" {
+		if opt.Orders, err = orders.Read(o.orders); err != nil {
+			return err
+		}
 	}
 	opt.Leave.Timeout, opt.Wait = o.silence, o.ask == askWait
 	if o.estimate {

@@ -1,8 +1,11 @@
 package order
 
 import (
+	"bytes"
 	"fmt"
+	"slices"
 	"strconv"
+	"time"
 
 	"tavernsim/engine/agenda"
 	"tavernsim/internal/source"
@@ -14,8 +17,8 @@ type File struct {
 	Orders []Entry `json:"orders"`
 }
 
-// Entry is one order of a file. It is carried out at the beginning of a wave or at a time,
-// whichever is given; without both at the beginning of the run.
+// Entry is one order of a file. It is carried out at the beginning of a wave, at a time, or
+// when both have come; without both at the beginning of the run.
 type Entry struct {
 	ID     string            `json:"id"`
 	Scene  string            `json:"scene,omitempty"` // "" = the only scene of the run
@@ -24,6 +27,9 @@ type Entry struct {
 	By     string            `json:"by,omitempty"`
 	Reason string            `json:"reason,omitempty"`
 	Do     []any             `json:"do"`
+	// Refused says why nothing of it took effect, in a list of the orders of a run. It is
+	// not read.
+	Refused string `json:"refused,omitempty"`
 }
 
 // MaxOrders bounds one file.
@@ -37,15 +43,22 @@ const (
 
 func rules() source.Rules {
 	return source.Rules{
-		"order.File.orders":  {Required: true, MaxItems: MaxOrders, Doc: "Orders, in the order in which they are carried out at one moment."},
-		"order.Entry.id":     {Doc: "Name of the order, one in a scene; at most 256 bytes. Default `order-N`, N its place in the file."},
-		"order.Entry.scene":  {Doc: "Scene that it is for; may be absent where the run has one scene."},
-		"order.Entry.wave":   {Range: &source.Range{Min: 1, Max: 1 << 53}, Doc: "The order is this wave. Not with `at`."},
-		"order.Entry.at":     {Range: &source.Range{Min: 0, Max: 1e9}, Doc: "Scene time since the start of the scene, after which it is carried out. Not with `wave`. Without both: at once."},
-		"order.Entry.by":     {Doc: "Who gives it; at most 256 bytes."},
-		"order.Entry.reason": {Doc: "Why; at most 2 KiB."},
-		"order.Entry.do":     {Required: true, MaxItems: MaxChanges, Doc: "Changes, each an object with one field, the kind of the change. All of them or none."},
+		"order.File.orders":   {Required: true, MaxItems: MaxOrders, Doc: "Orders, in the order in which they are carried out at one moment."},
+		"order.Entry.id":      {Doc: "Name of the order, one in a scene; at most 256 bytes. Default `order-N`, N its place in the file."},
+		"order.Entry.scene":   {Doc: "Scene that it is for; may be absent where the run has one scene."},
+		"order.Entry.wave":    {Range: &source.Range{Min: 1, Max: 1 << 53}, Doc: "The order is this wave, or the next one that can be."},
+		"order.Entry.at":      {Range: &source.Range{Min: 0, Max: 1e9}, Doc: "Scene time since the start of the scene. With `wave`: both must have come. Without both: at once."},
+		"order.Entry.by":      {Doc: "Who gives it; at most 256 bytes."},
+		"order.Entry.reason":  {Doc: "Why; at most 2 KiB."},
+		"order.Entry.do":      {Required: true, MaxItems: MaxChanges, Doc: "Changes, each an object with one field, the kind of the change. All of them or none."},
+		"order.Entry.refused": {Doc: "Why nothing of it took effect, in what `simd inspect DIR orders --json` prints. It is not read."},
 	}
+}
+
+// Lines makes a file of a text with one order a line.
+func Lines(text []byte) []byte {
+	lines := bytes.Split(bytes.TrimRight(text, "\n"), []byte("\n"))
+	return slices.Concat([]byte(`{"orders":[`), bytes.Join(lines, []byte(",\n")), []byte("]}"))
 }
 
 // Parse reads a file of orders and reports its faults with their places. An order without
@@ -85,9 +98,6 @@ func Parse(doc *source.Document, report *source.Report) []Entry {
 		if len(e.Reason) > maxReason {
 			fault("reason", fmt.Sprintf("%d bytes, want at most %d", len(e.Reason), maxReason))
 		}
-		if e.Wave != 0 && e.At != 0 {
-			fault("at", "an order has a wave or a time, not both")
-		}
 		if _, err := Read(e.ID, e.Reason, protocol.Encode(e.Do)); err != nil {
 			fault("do", err.Error())
 		}
@@ -103,9 +113,9 @@ func (e *Entry) Fact() *agenda.Intervened {
 	return &agenda.Intervened{ID: e.ID, By: e.By, Reason: e.Reason, Do: protocol.Encode(e.Do)}
 }
 
-// EntryOf is the order of a fact, with the wave that it opened.
-func EntryOf(scene string, wave uint64, f *agenda.Intervened) (Entry, error) {
+// EntryOf is the order of a fact, for the wave and the time of scene that it had.
+func EntryOf(scene string, wave uint64, after time.Duration, f *agenda.Intervened, refused string) (Entry, error) {
 	v, err := f.Do.Value()
 	do, _ := v.([]any)
-	return Entry{ID: f.ID, Scene: scene, Wave: int64(wave), By: f.By, Reason: f.Reason, Do: do}, err
+	return Entry{ID: f.ID, Scene: scene, Wave: int64(wave), At: protocol.Duration(after), By: f.By, Reason: f.Reason, Do: do, Refused: refused}, err
 }

@@ -40,6 +40,33 @@ func (s *Scene) Budgets() List[inspect.BudgetLine] {
 	}}
 }
 
+// Orders are what somebody outside ordered.
+func (s *Scene) Orders() List[inspect.OrderLine] {
+	return List[inspect.OrderLine]{"nobody outside ordered anything", []string{"at", ">wave", "order", "by", "changes", "reason", "refused"}, func(t *terminal.Table, o inspect.OrderLine) {
+		t.Row(s.since(o.Time()), terminal.Thousands(o.Wave), o.ID, o.By, changes(o.Do), o.Reason, o.Refused)
+	}}
+}
+
+// changes names the kinds of changes, each with how often it comes.
+func changes(do []any) string {
+	var kinds []string
+	counts := map[string]int{}
+	for _, change := range do {
+		m, _ := change.(map[string]any)
+		for kind := range m {
+			if counts[kind]++; counts[kind] == 1 {
+				kinds = append(kinds, kind)
+			}
+		}
+	}
+	for i, kind := range kinds {
+		if n := counts[kind]; n > 1 {
+			kinds[i] = fmt.Sprintf("%s ×%d", kind, n)
+		}
+	}
+	return strings.Join(kinds, ", ")
+}
+
 // Artifacts are files that calls left.
 func (s *Scene) Artifacts() List[artifacts.Line] {
 	return List[artifacts.Line]{"no call left an artifact", []string{"at", "agent", "tool", "name", "type", ">bytes", "artifact"}, func(t *terminal.Table, a artifacts.Line) {

@@ -80,11 +80,11 @@ const (
 	DoStop   Do = "stop"
 )
 
-// Order is an order from outside. It opens a wave of its own: at once, or where Wave or
-// After says.
+// Order is an order from outside. It opens a wave of its own: at once, or as soon as Wave
+// and After allow.
 type Order struct {
 	*agenda.Intervened
-	Wave  uint64        // that it is; 0 = any
+	Wave  uint64        // that it is, or a later one; 0 = any
 	After time.Duration // scene time since the start of the scene; a wave of that time or later comes after it; 0 = any
 }
 

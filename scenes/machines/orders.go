@@ -47,7 +47,7 @@ func CheckOrder(sc *setup.Scene, o *agenda.Intervened) error {
 // of one moment keep their order.
 func (s *Stage) orderDue() bool {
 	i := slices.IndexFunc(s.orders, func(o *Order) bool {
-		return o.After == 0 && o.Wave <= s.Agenda.Wave+1 || o.After != 0 && s.realtime() && s.orderTime(o) <= s.now.Wall
+		return s.reached(o) && (o.After == 0 || s.orderTime(o) <= s.moment())
 	})
 	s.first(i)
 	return i >= 0
@@ -68,11 +68,15 @@ func (s *Stage) orderBefore(next protocol.Time, some bool) (at protocol.Time, fo
 	return at, true
 }
 
-// nextOrder is the index of the order with the earliest time; -1 = none has one.
+// reached reports whether the next wave may be the one that an order names.
+func (s *Stage) reached(o *Order) bool { return o.Wave <= s.Agenda.Wave+1 }
+
+// nextOrder is the index of the order with the earliest time, of those that may be the
+// next wave; -1 = none.
 func (s *Stage) nextOrder() int {
 	found := -1
 	for i, o := range s.orders {
-		if o.After != 0 && (found < 0 || o.After < s.orders[found].After) {
+		if o.After != 0 && s.reached(o) && (found < 0 || o.After < s.orders[found].After) {
 			found = i
 		}
 	}

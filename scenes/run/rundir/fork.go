@@ -22,6 +22,7 @@ import (
 	"tavernsim/scenes/load/project"
 	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/run/artifacts"
+	"tavernsim/scenes/run/orders"
 	"tavernsim/tools/toolreplay"
 )
 
@@ -160,7 +161,7 @@ func (f *forking) make() error {
 	if err := f.cut(); err != nil {
 		return err
 	}
-	if err := errors.Join(f.answers(), toolreplay.Copy(filepath.Join(f.run.Dir, ToolAnswers), filepath.Join(f.out, ToolAnswers))); err != nil {
+	if err := errors.Join(f.answers(), f.orders(), toolreplay.Copy(filepath.Join(f.run.Dir, ToolAnswers), filepath.Join(f.out, ToolAnswers))); err != nil {
 		return err
 	}
 	if err := carryArtifacts(f.run.Dir, f.out); err != nil {
@@ -274,7 +275,7 @@ func (f *forking) append(store *persistence.Store, id string) error {
 
 // undo removes the directory of a failed fork.
 func (f *forking) undo() error {
-	return errors.Join(os.RemoveAll(filepath.Join(f.out, inputsDir)), os.RemoveAll(filepath.Join(f.out, JournalDir)), os.RemoveAll(filepath.Join(f.out, AnswersFile)), os.RemoveAll(filepath.Join(f.out, ToolAnswers)), os.RemoveAll(filepath.Join(f.out, artifacts.Dir)), os.Remove(f.out))
+	return errors.Join(os.RemoveAll(filepath.Join(f.out, inputsDir)), os.RemoveAll(filepath.Join(f.out, JournalDir)), os.RemoveAll(filepath.Join(f.out, AnswersFile)), os.RemoveAll(filepath.Join(f.out, ToolAnswers)), orders.Forget(f.out), os.RemoveAll(filepath.Join(f.out, artifacts.Dir)), os.Remove(f.out))
 }
 
 // changes are the changes of --set.
@@ -379,4 +380,13 @@ func (c *changes) setWorld(path, value string) error {
 		ID: fmt.Sprintf("fork.%d", len(c.world)+1), By: "$scene", Profile: "$scene", Reason: "fork", Path: p, Op: world.OpSet, Value: protocol.Encode(t.Value), Group: "fork",
 	})
 	return nil
+}
+
+// orders copies the orders that the run has from its beginning.
+func (f *forking) orders() error {
+	list, err := orders.Kept(f.run.Dir)
+	if err != nil {
+		return err
+	}
+	return orders.Keep(f.out, list)
 }

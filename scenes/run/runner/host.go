@@ -14,6 +14,7 @@ import (
 	"tavernsim/scenes/load/project"
 	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/outside"
+	"tavernsim/scenes/run/orders"
 	"tavernsim/scenes/run/recorded"
 	"tavernsim/scenes/run/rundir"
 	"tavernsim/scenes/tooling"
@@ -126,7 +127,10 @@ func (h *Host) Add(p *project.Project, opt Options) (*Runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := rundir.Make(opt.Dir, opt.ProjectDir, m, p, opt.answers, opt.recorded.Keep)
+	if opt.Orders, err = placed(opt.Orders, m.Scenes); err != nil {
+		return nil, err
+	}
+	dir, err := rundir.Make(opt.Dir, opt.ProjectDir, m, p, opt.answers, opt.recorded.Keep, func(dir string) error { return orders.Keep(dir, opt.Orders) })
 	if err != nil {
 		return nil, err
 	}
@@ -178,6 +182,9 @@ func (h *Host) Resume(dir string, opt Options) (*Runner, error) {
 		return nil, err
 	}
 	opt.raised = changed || opt.Budget != nil
+	if err := opt.addOrders(dir, m); err != nil {
+		return nil, err
+	}
 	return h.begin(dir, p, m, defs, opt)
 }
 

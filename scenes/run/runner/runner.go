@@ -52,6 +52,7 @@ import (
 	"tavernsim/engine/agent"
 	"tavernsim/engine/budget"
 	"tavernsim/engine/bus/delivery"
+	"tavernsim/engine/order"
 	"tavernsim/internal/metrics"
 	"tavernsim/internal/source"
 	"tavernsim/llm/endpoint"
@@ -161,6 +162,10 @@ type Options struct {
 	// resumes the run gives both again.
 	Leave tooling.Leave
 	Wait  bool
+	// Orders are those that the scenes have from their beginning, each for its wave or time
+	// (package scenes/run/orders). The run directory keeps them; those that are given to a
+	// run that goes on are added.
+	Orders []order.Entry
 	// Middleware is asked in every scene: see setup.Options. Whoever goes on with
 	// the run gives it again; the manifest says only whether there was some.
 	Middleware delivery.Chain
@@ -497,7 +502,7 @@ func (r *Runner) startScene(def *project.Scene, opt Options) error {
 	}
 	s := &Scene{tools: hands, ID: id, Seed: r.Manifest.Seeds[id], journal: journal, models: set, latency: scenes.NewLatency(), report: def.Definition.Simulation.Report}
 	s.Run, err = scenes.Start(made, journal, scenes.Options{
-		Schedule: opt.Schedule, Stop: stopOf(def, opt), Raised: opt.raised, Snapshots: opt.Snapshots, Model: set.Provider(), Pictures: r.pictures(), Class: r.class(id), Executors: append(slices.Clone(opt.Executors), r.entries(hands, opt)...), System: r.host.system, Name: r.host.actorName(r.Dir, id),
+		Schedule: opt.Schedule, Stop: stopOf(def, opt), Raised: opt.raised, Snapshots: opt.Snapshots, Model: set.Provider(), Pictures: r.pictures(), Class: r.class(id), Orders: scenes.Planned(opt.Orders, id), Executors: append(slices.Clone(opt.Executors), r.entries(hands, opt)...), System: r.host.system, Name: r.host.actorName(r.Dir, id),
 		Metrics: counts, Log: r.log, Latency: s.latency, Crashes: opt.Crashes[id], Folding: r.recovering(id),
 		Effects: func() (outside.Journal, error) { return r.store.Journal(outside.JournalID(id)) },
 	})
@@ -580,7 +585,9 @@ func (r *Runner) Wait() (*rundir.Summary, error) {
 
 func (r *Runner) wait() (*rundir.Summary, error) {
 	var errs []error
+	stop := r.takeOrders()
 	r.waitAll()
+	stop()
 	for _, s := range r.inOrder() {
 		if s.outcome.Err != nil {
 			errs = append(errs, s.outcome.Err)

@@ -1,0 +1,140 @@
+package order_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"tavernsim/engine/order"
+	"tavernsim/internal/doctest"
+	"tavernsim/internal/source"
+	"tavernsim/protocol"
+)
+
+const page = "formats/orders.md"
+
+func parse(t *testing.T, name, text string) ([]order.Entry, error) {
+	t.Helper()
+	report := &source.Report{}
+	doc := source.Parse(name, []byte(text), source.Limits{}, report)
+	if doc == nil {
+		return nil, report.Err()
+	}
+	return order.Parse(doc, report), report.Err()
+}
+
+// The example of the page is a file of orders. Promise 3: printed as lines it is read as the
+// same orders, and as a fact the same again.
+func TestExampleOfThePage(t *testing.T) {
+	for _, text := range doctest.Examples(t, page, "orders") {
+		list, err := parse(t, "orders.yaml", text)
+		if err != nil || len(list) != 3 {
+			t.Fatal(list, err)
+		}
+		var lines []byte
+		for i, e := range list {
+			again, err := order.EntryOf("s", 7, 10*time.Minute, e.Fact(), "")
+			if err != nil || string(protocol.Encode(again.Do)) != string(protocol.Encode(e.Do)) || again.ID != e.ID || again.Reason != e.Reason {
+				t.Errorf("order %d: %+v, %v", i, again, err)
+			}
+			line, err := json.Marshal(again)
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines = append(append(lines, line...), '\n')
+		}
+		printed, err := parse(t, "orders.json", string(order.Lines(lines)))
+		if err != nil || len(printed) != len(list) {
+			t.Fatal(printed, err)
+		}
+		for i := range list {
+			if f, g := list[i].Fact(), printed[i].Fact(); string(f.Do) != string(g.Do) || f.ID != g.ID {
+				t.Errorf("order %d: %s, printed %s", i, f.Do, g.Do)
+			}
+		}
+	}
+}
+
+// Promise 1: equal changes make equal requests.
+func TestPlan(t *testing.T) {
+	text := doctest.Examples(t, page, "orders")[0]
+	list, err := parse(t, "orders.yaml", text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var first []byte
+	for range 5 {
+		var b []byte
+		ends := false
+		for _, e := range list {
+			p, err := order.Read(e.ID, e.Reason, protocol.Encode(e.Do))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range p.World {
+				b = p.World[i].AppendMsg(b)
+			}
+			for i := range p.Events {
+				b = p.Events[i].AppendMsg(b)
+			}
+			ends = p.End
+		}
+		if !ends || first != nil && string(b) != string(first) {
+			t.Fatal("another plan")
+		}
+		first = b
+	}
+}
+
+// Promise 2: a fault names the change and the field, and in a file the line.
+func TestFaults(t *testing.T) {
+	for text, want := range map[string]string{
+		"orders: []\nmore: 1\n":                                                                "unknown field",
+		"orders:\n  - {id: a}\n":                                                               "do",
+		"orders:\n  - {do: []}\n":                                                              "want a list of 1 to 256 changes",
+		"orders:\n  - {do: [{spawn: {profile: x}}]}\n":                                         "do[0].spawn: there is no such change; want one of event, world, goal, reflect, end",
+		"orders:\n  - {do: [{end: {}}, {reflect: {}}]}\n":                                      "do[1].reflect: received no agent",
+		"orders:\n  - {do: [{world: {path: a, op: put}}]}\n":                                   "do[0].world",
+		"orders:\n  - {do: [{event: {type: a, to: {b: 1}}}]}\n":                                "do[0].event",
+		"orders:\n  - {do: [{event: {type: a, ttl_seconds: -1}}]}\n":                           "ttl_seconds -1: want 0 to",
+		"orders:\n  - {do: [{event: {type: a, priority: loud}}]}\n":                            "priority",
+		"orders:\n  - {do: [event]}\n":                                                         "want an object with one field",
+		"orders:\n  - {do: [{event: 5}]}\n":                                                    "want an object with its fields",
+		"orders:\n  - {id: a, do: [{end: {}}]}\n  - {id: a, do: [{end: {}}]}\n":                "orders.yaml:3",
+		"orders:\n  - {id: " + strings.Repeat("a", 257) + ", do: [{end: {}}]}\n":               "257 bytes, want at most 256",
+		"orders:\n  - {reason: " + strings.Repeat("a", 2049) + ", do: [{end: {}}]}\n":          "2049 bytes, want at most 2048",
+		"orders:\n  - {wave: 0.5, do: [{end: {}}]}\n":                                          "wave",
+		"orders:\n  - {at: yesterday, do: [{end: {}}]}\n":                                      "at",
+		"orders:\n  - {do: [{event: {type: a, payload: " + strings.Repeat("b", 1<<18) + "}}]}": "an order has at most 262144",
+	} {
+		if list, err := parse(t, "orders.yaml", text); err == nil || !strings.Contains(err.Error(), want) || list != nil {
+			t.Errorf("%.80s: %v, want %q", text, err, want)
+		}
+	}
+}
+
+// The page lists every kind of change and every field.
+func TestPageListsTheChanges(t *testing.T) {
+	rows := strings.Split(doctest.Page(t, page), "\n")
+	for _, kind := range []string{"event", "world", "goal", "reflect", "end"} {
+		i := slices.IndexFunc(rows, func(row string) bool { return strings.HasPrefix(row, "| `"+kind+"` |") })
+		if i < 0 {
+			t.Errorf("the page lacks the change %s", kind)
+			continue
+		}
+		_, err := order.Read("x", "", protocol.Encode([]any{map[string]any{kind: map[string]any{"nonsense": int64(1)}}}))
+		if err == nil {
+			t.Errorf("%s takes anything", kind)
+			continue
+		}
+		_, names, _ := strings.Cut(err.Error(), "expected one of ")
+		names, _, _ = strings.Cut(names, ";")
+		for name := range strings.SplitSeq(names, ", ") {
+			if name != "comment" && !strings.Contains(rows[i], "`"+name+"`") {
+				t.Errorf("the row of %s lacks %s", kind, name)
+			}
+		}
+	}
+}

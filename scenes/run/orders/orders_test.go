@@ -1,0 +1,101 @@
+package orders_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"tavernsim/engine/order"
+	"tavernsim/protocol"
+	"tavernsim/scenes/run/orders"
+)
+
+func entries(t *testing.T, text string) []order.Entry {
+	t.Helper()
+	list, err := orders.Parse("orders.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+const two = "orders:\n  - {id: a, do: [{end: {}}]}\n  - {id: b, do: [{event: {type: bell}}]}\n"
+
+// Promise 1: whoever reads a folder finds whole files; nothing else is left there.
+func TestDoor(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "orders"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "orders", "0.order.json"), []byte(`{"orders": [`), 0o600); err != nil { // it is taken first
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	var got []string
+	go func() {
+		defer close(done)
+		(&orders.Door{Dir: dir, Give: func(_ context.Context, e *order.Entry) orders.Receipt {
+			got = append(got, e.ID)
+			if e.ID == "b" {
+				return orders.Receipt{ID: e.ID, Refused: "no bell", Kind: protocol.KindNotFound}
+			}
+			return orders.Receipt{ID: e.ID, Wave: 4}
+		}}).Serve(ctx)
+	}()
+	receipts, err := orders.Send(ctx, dir, entries(t, two))
+	if err != nil || len(receipts) != 2 || receipts[0].Wave != 4 || receipts[1].Refused != "no bell" {
+		t.Errorf("%+v, %v", receipts, err)
+	}
+	if b, err := os.ReadFile(filepath.Join(dir, "orders", "0.receipt.json")); err != nil || !strings.Contains(string(b), `"kind":"invalid"`) {
+		t.Errorf("%s, %v", b, err)
+	}
+	cancel()
+	<-done
+	if left, err := os.ReadDir(filepath.Join(dir, "orders")); err != nil || len(left) != 1 {
+		t.Error(left, err)
+	}
+	if strings.Join(got, " ") != "a b" {
+		t.Error(got)
+	}
+}
+
+// Promise 2: what nobody takes is taken back.
+func TestNobodyThere(t *testing.T) {
+	dir := t.TempDir()
+	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
+	defer cancel()
+	if _, err := orders.Send(ctx, dir, entries(t, two)); protocol.KindOf(err) != protocol.KindTransient {
+		t.Error(err)
+	}
+	if left, err := os.ReadDir(filepath.Join(dir, "orders")); err != nil || len(left) != 0 {
+		t.Error(left, err)
+	}
+}
+
+// A run keeps what it began with.
+func TestKept(t *testing.T) {
+	dir := t.TempDir()
+	if list, err := orders.Kept(dir); err != nil || list != nil {
+		t.Error(list, err)
+	}
+	if err := orders.Keep(dir, entries(t, two)); err != nil {
+		t.Fatal(err)
+	}
+	list, err := orders.Kept(dir)
+	if err != nil || len(list) != 2 || list[1].ID != "b" {
+		t.Error(list, err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "orders.json"), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := orders.Kept(dir); err == nil || !strings.Contains(err.Error(), "orders.json:2") {
+		t.Error(err)
+	}
+	if _, err := orders.Read(filepath.Join(dir, "none.yaml")); protocol.KindOf(err) != protocol.KindNotFound {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,77 @@
+package runner
+
+import (
+	"context"
+	"slices"
+
+	"tavernsim/engine/order"
+	"tavernsim/protocol"
+	"tavernsim/scenes/run/orders"
+	"tavernsim/scenes/run/rundir"
+)
+
+// placed names the scene of every order.
+func placed(list []order.Entry, scenes []string) ([]order.Entry, error) {
+	list = slices.Clone(list)
+	for i := range list {
+		if list[i].Scene == "" && len(scenes) == 1 {
+			list[i].Scene = scenes[0]
+		}
+		if !slices.Contains(scenes, list[i].Scene) {
+			return nil, protocol.Errorf(protocol.KindNotFound, "order %s: scene %q; the run has %v", list[i].ID, list[i].Scene, scenes)
+		}
+	}
+	return list, nil
+}
+
+// addOrders puts the orders that are given to a run that goes on behind those that it has.
+func (opt *Options) addOrders(dir string, m *rundir.Manifest) error {
+	more, err := placed(opt.Orders, m.Scenes)
+	if err != nil {
+		return err
+	}
+	if opt.Orders, err = orders.Kept(dir); err != nil || len(more) == 0 {
+		return err
+	}
+	for _, e := range more {
+		if slices.ContainsFunc(opt.Orders, func(o order.Entry) bool { return o.ID == e.ID && o.Scene == e.Scene }) {
+			return protocol.Errorf(protocol.KindConflict, "order %s: the run %s has an order with this id; give yours one of its own", e.ID, m.Run)
+		}
+	}
+	opt.Orders = append(opt.Orders, more...)
+	return orders.Keep(dir, opt.Orders)
+}
+
+// takeOrders takes orders out of the run directory until the run has stopped.
+func (r *Runner) takeOrders() (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		(&orders.Door{Dir: r.Dir, Give: r.give}).Serve(ctx)
+	}()
+	return func() { cancel(); <-done }
+}
+
+// give carries out one order that came while the run is under way.
+func (r *Runner) give(ctx context.Context, e *order.Entry) orders.Receipt {
+	receipt := orders.Receipt{ID: e.ID, Scene: e.Scene}
+	list, err := placed([]order.Entry{*e}, r.Manifest.Scenes)
+	if err == nil {
+		receipt.Scene = list[0].Scene
+		i := slices.IndexFunc(r.Scenes, func(s *Scene) bool { return s.ID == receipt.Scene })
+		switch {
+		case i < 0:
+			err = protocol.Errorf(protocol.KindConflict, "the scene %s does not run", receipt.Scene)
+		case e.Wave != 0 || e.At != 0:
+			err = protocol.Errorf(protocol.KindInvalid, "an order to a run under way is carried out at once: it has no wave and no time; simd run --orders takes such orders")
+		default:
+			got, broke := r.Scenes[i].Run.Order(ctx, e.Fact())
+			receipt.Wave, receipt.Refused, err = got.Wave, got.Refused, broke
+		}
+	}
+	if err != nil {
+		receipt.Refused, receipt.Kind = err.Error(), protocol.KindOf(err)
+	}
+	return receipt
+}
