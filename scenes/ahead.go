@@ -6,6 +6,7 @@ import (
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent"
 	"tavernsim/engine/agent/agentfact"
+	"tavernsim/engine/bus"
 	"tavernsim/engine/schedule"
 	"tavernsim/engine/statecmd"
 	"tavernsim/protocol"
@@ -63,20 +64,27 @@ func (r *Run) runAhead(state *machines.State) (err error) {
 func (r *Run) Ahead() *shadows.Counts { return r.scene.ahead.Counts() }
 
 // keepAhead keeps a fact that is no turn's for what runs ahead, which has the turns already.
-func (st *stage) keepAhead(e *machines.Effect) {
+func (st *stage) keepAhead(e *machines.Effect) error {
+	fact := e.Fact
 	switch x := e.Fact.(type) {
 	case nil, *machines.CallSeen, *agenda.WaveClosed:
-		return
+		return nil
+	case *bus.Routed: // it has one owner: whoever reads it makes its event and an index of its marks
+		var err error
+		if fact, err = st.Codec.ReadFact(e.Kind, e.Data); err != nil {
+			return err
+		}
 	case *statecmd.Committed:
 		if _, own := st.Ordinal(e.Actor); own {
-			return
+			return nil
 		}
 	case agentfact.Fact:
 		if len(agent.Publishers(x)) == 0 {
-			return
+			return nil
 		}
 	}
-	st.others = append(st.others, shadows.Kept{Actor: e.Actor, Fact: e.Fact})
+	st.others = append(st.others, shadows.Kept{Actor: e.Actor, Fact: fact})
+	return nil
 }
 
 // closeAhead tells what runs ahead of a wave that has ended.

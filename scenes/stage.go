@@ -177,7 +177,7 @@ func (st *stage) carryOut(e *machines.Effect) error {
 		}
 		st.kept(e)
 		if st.ahead != nil {
-			st.keepAhead(e)
+			return st.keepAhead(e)
 		}
 	case machines.ActClose:
 		return st.close(e)
