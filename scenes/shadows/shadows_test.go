@@ -14,10 +14,12 @@ import (
 	"golang.org/x/tools/txtar"
 	"pgregory.net/rapid"
 
+	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent"
 	"tavernsim/llm"
 	"tavernsim/protocol"
 	"tavernsim/scenes"
+	"tavernsim/scenes/machines"
 	"tavernsim/scenes/scenestest"
 	"tavernsim/scenes/shadows"
 )
@@ -111,11 +113,15 @@ func TestOneDigestUnderEverySchedule(t *testing.T) {
 		seed := rapid.Uint64().Draw(rt, "order of answers")
 		lies := rapid.Bool().Draw(rt, "lies")
 		interrupt := uint64(rapid.IntRange(0, 6).Draw(rt, "interrupt"))
+		var orders []*machines.Order // from outside: a proof or a bet knows nothing of them
+		if rapid.Bool().Draw(rt, "orders") {
+			orders = ordersFromOutside()
+		}
 		run := func(schedule scenes.Schedule, workers int, interrupt uint64) (end scenestest.Result) {
 			s := scenestest.New(t, p, "")
 			synctest.Test(t, func(t *testing.T) {
 				for _, at := range []uint64{interrupt, 0} {
-					set := scenestest.Settings{Workers: workers, InterruptAt: at, Model: newThinking(t, s, seed, 3*time.Second)}
+					set := scenestest.Settings{Workers: workers, InterruptAt: at, Model: newThinking(t, s, seed, 3*time.Second), Orders: orders}
 					change := []func(*scenes.Options){func(o *scenes.Options) { o.Schedule = schedule }}
 					if lies {
 						change = append(change, func(o *scenes.Options) { o.Lie = lying(seed) })
@@ -149,6 +155,21 @@ func TestOneDigestUnderEverySchedule(t *testing.T) {
 	t.Logf("%d turns ran ahead; %d calls were used, %d wasted, and %d times the committed run did something else", turns, used, wasted, missed)
 	if !testing.Short() && (turns == 0 || used == 0 || wasted == 0) {
 		t.Error("nothing is tested")
+	}
+}
+
+// ordersFromOutside change the world and tell everybody who hears of it.
+func ordersFromOutside() []*machines.Order {
+	change := func(n int64) protocol.Raw {
+		return protocol.Encode([]any{
+			map[string]any{"world": map[string]any{"path": "ordered", "op": "add", "value": n}},
+			map[string]any{"event": map[string]any{"type": "agent.said", "payload": map[string]any{"text": "An order."}}},
+		})
+	}
+	return []*machines.Order{
+		{Intervened: &agenda.Intervened{ID: "wave", Do: change(1)}, Wave: 4},
+		{Intervened: &agenda.Intervened{ID: "time", Do: change(2)}, After: 3 * time.Second},
+		{Intervened: &agenda.Intervened{ID: "later", Do: change(3)}, Wave: 9, After: 5 * time.Second},
 	}
 }
 

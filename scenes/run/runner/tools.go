@@ -39,7 +39,7 @@ func (r *Runner) tools(opt Options, options map[string]map[string]any, counts *m
 }
 
 // ToolReports are the calls of tools that are out and have said how far they are.
-func (s *Scene) ToolReports() []progress.Report { return s.tools.Reports() }
+func (sc *Scene) ToolReports() []progress.Report { return sc.tools.Reports() }
 
 // readRecorded reads the answers that tools give again; nil = they give none.
 func (opt *Options) readRecorded() (a *recorded.Answers, err error) {
