@@ -183,6 +183,7 @@ func larger() map[string]int {
 		"tam":                 2571,
 		"tam/toolsxml":        2215,
 		"tools/sandbox":       1520,
+		"scenes/tooling":      1510,
 	}
 }
 

@@ -65,6 +65,9 @@ const (
 const (
 	MaskedPlain    = "plain"
 	MaskedWithheld = "withheld"
+	// MaskedExfiltration: the third output of a tool that was withheld in a scene; nobody may
+	// call it any more.
+	MaskedExfiltration = "exfiltration"
 )
 
 func toolOutcomes() []string {
@@ -81,7 +84,7 @@ func (s *Set) makeTools() {
 		[]string{DeniedByPolicy, DeniedByAsk, DeniedByGrant, DeniedBySecret, DeniedByHook, DeniedByTool})
 	t.approvals = newClosed(s.counter("tool_approvals_total", "Questions whether a call may be made, by the answer: silence, never (nobody answers in this run) and failure are a no, too.", "outcome"),
 		[]string{"yes", "no", permit.BySilence, permit.ByNever, permit.ByFailure})
-	t.masked = newClosed(s.counter("tool_masked_total", "Outputs of tools that had a secret: as it is, which was taken out, or in another form, which withholds the output.", "form"), []string{MaskedPlain, MaskedWithheld})
+	t.masked = newClosed(s.counter("tool_masked_total", "Outputs of tools that had a secret: as it is, which was taken out, or in another form, which withholds the output; exfiltration counts tools that did so three times and lost their grant.", "form"), []string{MaskedPlain, MaskedWithheld, MaskedExfiltration})
 	runs := s.counter("sandbox_runs_total", "Programs that were run in the sandbox, or could not be.", "runtime", "outcome")
 	took := s.histogram("sandbox_duration_seconds", "Wall time of a call of a program in the sandbox, with its repetitions.", seconds(), "runtime")
 	t.sandbox = newCache(s, "runtime", overflowed, func(name string) *sandboxSeries {

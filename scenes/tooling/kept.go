@@ -2,6 +2,7 @@ package tooling
 
 import (
 	"bytes"
+	"fmt"
 
 	"tavernsim/engine/agent/effect"
 	"tavernsim/engine/agent/tool"
@@ -54,11 +55,13 @@ func (s *Set) mask(r *tools.Result) {
 	}
 	if err != nil {
 		s.opt.Watch.masked(metrics.MaskedWithheld)
-		if t := s.tools[r.Meta.Tool]; t != nil {
-			t.withheld.Add(1)
+		text := err.Error()
+		if t := s.tools[r.Meta.Tool]; t != nil && t.withheld.Add(1) == maxWithheld {
+			text += fmt.Sprintf("; secret_exfiltration: it is the output number %d of this tool that spelled one, so its grant is taken away for this run", maxWithheld)
+			s.opt.Watch.masked(metrics.MaskedExfiltration)
 		}
 		meta := r.Meta
-		*r = tools.Fail(protocol.KindOf(err), err.Error())
+		*r = tools.Fail(protocol.KindOf(err), text)
 		r.Meta = meta
 		return
 	}

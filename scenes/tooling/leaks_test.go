@@ -2,51 +2,45 @@ package tooling_test
 
 import (
 	"context"
-	"encoding/base64"
+	"encoding/hex"
 	"strings"
 	"testing"
 
+	"golang.org/x/tools/txtar"
+
+	"tavernsim/scenes/scenestest"
 	"tavernsim/scenes/tooling"
 	"tavernsim/tools"
 	"tavernsim/tools/secrets"
 )
 
-// A tool that spells a secret for the third time is not called any more, and says why.
-func TestTheThirdSecretTakesTheGrant(t *testing.T) {
-	const value = "sk-Demo_7pW4yH8cR2nM"
-	store, err := secrets.New(&secrets.File{Secrets: map[string]*secrets.Grant{"api_key": {Value: value, Tools: []string{"x"}}}})
+// tools.md §9: three outputs that spell a secret take the grant of a tool away; the third call
+// says so, and later ones are not made.
+func TestTheThirdLeak(t *testing.T) {
+	p, err := scenestest.Load(scenestest.Files(txtar.Parse([]byte(building))), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	calls := 0
-	lab := tools.Func(func(context.Context, *tools.Call) tools.Result {
-		calls++
-		return tools.Output(base64.StdEncoding.EncodeToString([]byte("xyz" + value)))
-	})
-	p := taskProject(t, ticks)
-	set, err := tooling.New(tooling.Options{Project: p, Services: map[string]tools.Executor{"lab": lab}, Secrets: store})
+	const value = "sk-Demo_7pW4yH8cR2nM"
+	store, err := secrets.New(&secrets.File{Secrets: map[string]*secrets.Grant{"key": {Value: value, Tools: []string{"x"}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := 0
+	set, err := tooling.New(tooling.Options{Project: p, Run: "r", Secrets: store, Services: map[string]tools.Executor{"build": tools.Func(func(context.Context, *tools.Call) tools.Result {
+		made++
+		return tools.Output(hex.EncodeToString([]byte(value)))
+	})}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer set.Close()
-	order, err := tooling.Find(p, "order")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range 5 {
-		r := set.Try(t.Context(), order, map[string]any{"q": "x"}, 0)
-		if r.Status != tools.Denied || strings.Contains(r.Error.Message, "taken away") != (i >= 3) || strings.Contains(r.Error.Message, value) {
-			t.Errorf("call %d: %s %+v", i+1, r.Status, r.Error)
+	tool, _ := p.Tool("build")
+	for i := 1; i <= 5; i++ {
+		r := set.Try(t.Context(), tool, nil, 0)
+		third, after := strings.Contains(r.Err().Error(), "secret_exfiltration: it is the output number 3"), strings.Contains(r.Err().Error(), "3 of its outputs spelled a secret")
+		if r.Status != tools.Denied || third != (i == 3) || after != (i > 3) || made != min(i, 3) {
+			t.Errorf("call %d: %v, %d were made", i, r.Err(), made)
 		}
-	}
-	if calls != 3 {
-		t.Errorf("it was called %d times, want 3", calls)
-	}
-	paint, err := tooling.Find(p, "paint")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if set.Try(t.Context(), paint, map[string]any{"q": "x"}, 0); calls != 4 {
-		t.Error("another tool is called as before")
 	}
 }

@@ -2,19 +2,22 @@ package tooling
 
 import (
 	"context"
-	"errors"
-	"os"
+	"fmt"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 
 	"tavernsim/engine/agent/effect"
 	"tavernsim/internal/metrics"
+	"tavernsim/protocol"
 	"tavernsim/scenes/outside"
 	"tavernsim/tools"
 	"tavernsim/tools/manifest"
 	"tavernsim/tools/mount"
 	"tavernsim/tools/secrets"
 	"tavernsim/tools/shell"
+	"tavernsim/tools/shell/folders"
 )
 
 // sessions are those of the agents of a scene, with the secrets that persons give to them.
@@ -48,7 +51,7 @@ func (s *Set) held() *secrets.Held {
 // sessions makes the executor of the sessions of the scene, once.
 func (s *Set) sessions() *shell.Executor {
 	if s.shell.executor == nil {
-		s.shell.executor = shell.New(shell.Options{Sandbox: s.opt.Sandbox, Mask: s.maskMore, Has: s.hasSecret, Before: s.sessionBefore})
+		s.shell.executor = shell.New(shell.Options{Sandbox: s.opt.Sandbox, Mask: s.maskMore, Has: s.hasSecret, Before: s.sessionBefore, Unclean: s.unclean})
 	}
 	return s.shell.executor
 }
@@ -110,14 +113,33 @@ func (s *Set) sessionBefore(owner string) bool {
 		return false
 	}
 	dir := filepath.Join(s.opt.Mounts.Files, sessionsDir)
-	name := filepath.Join(dir, mount.Folder(owner))
-	if _, err := os.Stat(name); err == nil {
-		return true
+	return folders.Begins(s.opt.Mounts.Files, dir, mount.Folder(owner))
+}
+
+// unclean notes what a kill would leave of a session.
+func (s *Set) unclean(owner string, m folders.Mark) error {
+	if s.opt.Mounts.Files == "" {
+		return nil
 	}
-	if err := errors.Join(os.MkdirAll(dir, 0o755), os.Chmod(s.opt.Mounts.Files, 0o700)); err == nil { // programs can make files that others may start with the engine's rights
-		_ = os.WriteFile(name, nil, 0o644) // without it a lost session is a new one
+	m.Names = slices.Clone(m.Names)
+	for i, name := range m.Names {
+		if _, given := s.held().Given(owner, name); given {
+			m.Names[i] = "get_value:" + name // no file has it, and no later process
+		}
 	}
-	return false
+	return m.Note(filepath.Join(s.opt.Mounts.Files, sessionsDir), s.opt.Mounts.Files, mount.Folder(owner))
+}
+
+// clean removes what programs with secrets wrote when an earlier process was killed.
+func (s *Set) clean() error {
+	if s.opt.Mounts.Files == "" {
+		return nil
+	}
+	removed, err := folders.Clean(filepath.Join(s.opt.Mounts.Files, sessionsDir), s.opt.Mounts.Files, s.opt.Secrets.Has, s.hasSecret)
+	if len(removed) > 0 && s.opt.Warn != nil {
+		s.opt.Warn(fmt.Sprintf("%d files were removed that programs with secrets had written when simd was killed: %s", len(removed), s.maskSaid(protocol.Short(strings.Join(removed, ", "), 1<<10))))
+	}
+	return err
 }
 
 // sessionsDir has an empty file for each agent that had a session: no

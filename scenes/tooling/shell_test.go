@@ -3,6 +3,7 @@ package tooling_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -21,6 +22,8 @@ import (
 	"tavernsim/tools/approvals"
 	"tavernsim/tools/sandbox"
 	"tavernsim/tools/secrets"
+	"tavernsim/tools/shell/folders"
+	"tavernsim/tools/toolstest"
 )
 
 // workers say one text in each turn.
@@ -216,6 +219,54 @@ func TestSecretsOfSessions(t *testing.T) {
 	})
 	if fine != 1 {
 		t.Errorf("%d files without a secret", fine)
+	}
+}
+
+// While a program has a secret the run says what a kill would leave; the next process cleans
+// that before the scene begins.
+func TestSecretsOfKilledSessions(t *testing.T) {
+	set := live(t)
+	var err error
+	if set.Secrets, err = secrets.New(&secrets.File{Secrets: map[string]*secrets.Grant{"A": {Value: "alpha-secret-1", Tools: []string{"command"}}}}); err != nil {
+		t.Fatal(err)
+	}
+	marks := func() []string {
+		list, _ := filepath.Glob(filepath.Join(set.Mounts.Files, ".sessions", "*.unclean.json"))
+		return list
+	}
+	mark, done := []byte(nil), make(chan struct{})
+	go func() { // what a kill in the middle of the command would leave
+		defer close(done)
+		for end := time.Now().Add(toolstest.Long); mark == nil && time.Now().Before(end); <-time.After(time.Millisecond) { // another process
+			if list := marks(); len(list) == 1 {
+				mark, _ = os.ReadFile(list[0])
+			}
+		}
+	}()
+	has(t, work(t, set, "", `<tools><command>echo $KARYI{A} > key.txt; sleep 0.3</command></tools>`, ""), "removed, for there was a secret in it: ")
+	<-done
+	if len(marks()) > 0 || !strings.Contains(string(mark), `"names":["A"]`) || strings.Contains(string(mark), "alpha") {
+		t.Fatalf("%v; the mark was %s", marks(), mark)
+	}
+	var m folders.Mark
+	if err := json.Unmarshal(mark, &m); err != nil {
+		t.Fatal(err)
+	}
+	left := filepath.Join(set.Mounts.Files, m.Folders[0], "key.txt")
+	if err := errors.Join(os.WriteFile(filepath.Join(set.Mounts.Files, ".sessions", "x.unclean.json"), mark, 0o600), os.WriteFile(left, []byte("alpha-secret-1"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	p, err := scenestest.Load(scenestest.Files(txtar.Parse([]byte(minimal))), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := ""
+	next, err := tooling.New(tooling.Options{Project: p, Run: "r", Sandbox: set.Sandbox, Secrets: set.Secrets, Mounts: set.Mounts, Warn: func(text string) { said = text }})
+	if err != nil || next != nil || said != "1 files were removed that programs with secrets had written when simd was killed: key.txt" {
+		t.Errorf("%s, %v", said, err)
+	}
+	if _, err := os.Stat(left); !errors.Is(err, fs.ErrNotExist) || len(marks()) > 0 {
+		t.Errorf("%v, %v", err, marks())
 	}
 }
 

@@ -92,6 +92,8 @@ type Options struct {
 	Profile string
 	// Audit is told of the calls of Try, and of those that their workflows make.
 	Audit trial.Audit
+	// Warn is told of what a person should know at the start; nil = nobody is.
+	Warn func(text string)
 	// Realtime: calls take as long in the scene as in fact.
 	Realtime bool
 	// Given are values that the operator gives to options of plugins, and SceneConfig those
@@ -141,6 +143,9 @@ type toolOf struct {
 // New makes the tools and hooks of a project ready; nil if it has none that leave the turn.
 func New(opt Options) (*Set, error) {
 	s, err := ForTries(opt)
+	if err == nil {
+		err = s.clean()
+	}
 	if err != nil || len(s.tools)+len(s.over) == 0 && !s.hooks.Turns() {
 		return nil, err
 	}

@@ -159,6 +159,9 @@ func (s *Store) For(tool string, names []string) (map[string]string, error) {
 	return out, nil
 }
 
+// Has reports whether the store has a secret under a name.
+func (s *Store) Has(name string) bool { return s != nil && s.grants[name] != nil }
+
 // Text masks a text; the error says which secret makes it one that must not be shown.
 func (s *Store) Text(text string) (string, error) {
 	if s == nil {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -50,8 +51,9 @@ type session struct {
 	before  string // the end of what it has answered, which a secret may begin in
 	look    looker
 	swept   time.Time // files that changed since may have a secret; zero = none was here
+	names   []string  // of the secrets that were here
 
-	sweeping sync.Mutex // guards swept
+	sweeping sync.Mutex // guards swept and names
 
 	calls   chan struct{} // holds the one call that may be under way
 	stop    context.CancelFunc
@@ -150,7 +152,7 @@ func (s *session) folders(c *tools.Call) (mounts []sandbox.Mount, err error) {
 		return mounts, nil
 	}
 	for _, name := range protocol.SortedKeys(c.Files.Folders) {
-		m, err := folder(name, c.Files.Folders[name])
+		m, err := folders.Ready(name, c.Files.Folders[name], maxFiles)
 		if err != nil {
 			return nil, err
 		}
@@ -193,7 +195,8 @@ func (s *session) end(why string) {
 	s.sweeping.Lock()
 	defer s.sweeping.Unlock()
 	s.sweep()
-	_ = s.remove() // a folder for files of the moment
+	_ = s.note(time.Time{}) // else the next process looks again
+	_ = s.remove()          // a folder for files of the moment
 }
 
 func (s *session) remove() error { return s.private.Remove() }
@@ -335,13 +338,32 @@ func (s *session) keys(ctx context.Context, b []byte) error {
 // maxKeys is how long a terminal may not take what is typed.
 const maxKeys = 2 * time.Second
 
-// trusted notes that programs of the session have a secret.
-func (s *session) trusted(secrets map[string]string) {
+// trusted notes that programs of the session have a secret, before they do.
+func (s *session) trusted(secrets map[string]string) error {
 	s.sweeping.Lock()
 	defer s.sweeping.Unlock()
 	if len(secrets) > 0 && s.swept.IsZero() {
 		s.swept = folders.Moment()
 	}
+	known := len(s.names)
+	for _, name := range protocol.SortedKeys(secrets) {
+		if !slices.Contains(s.names, name) {
+			s.names = append(s.names, name)
+		}
+	}
+	if len(s.names) == known {
+		return nil
+	}
+	return s.note(s.swept)
+}
+
+// note writes down what a process that is killed leaves to be cleaned; a zero moment takes
+// that back.
+func (s *session) note(since time.Time) error {
+	if s.opt.Unclean == nil || len(s.names) == 0 {
+		return nil
+	}
+	return s.opt.Unclean(s.owner, folders.Mark{Folders: s.bounds, Since: since, Names: s.names})
 }
 
 // running reports whether a command has not ended.

@@ -30,9 +30,12 @@ type Options struct {
 	// Before reports whether an agent had a session in an earlier process, and notes that it
 	// has one; nil = nobody knows.
 	Before func(owner string) bool
-	Most   int           // sessions at once; 0 = 64
-	Idle   time.Duration // a session ends that is not called for so long; 0 = 10 min
-	Time   time.Duration // a command that takes longer goes on after the answer; 0 = 30 s
+	// Unclean notes, before a program gets a secret, what a kill would leave behind; a mark
+	// without a moment takes that back. nil = nobody does.
+	Unclean func(owner string, m folders.Mark) error
+	Most    int           // sessions at once; 0 = 64
+	Idle    time.Duration // a session ends that is not called for so long; 0 = 10 min
+	Time    time.Duration // a command that takes longer goes on after the answer; 0 = 30 s
 }
 
 // Defaults of Options.
@@ -124,7 +127,9 @@ func (x *Executor) Call(ctx context.Context, c *tools.Call) tools.Result {
 	default:
 		return refuse(protocol.KindConflict, "busy: another call of this session is under way")
 	}
-	s.trusted(c.Secrets)
+	if err := s.trusted(c.Secrets); err != nil {
+		return refuse(protocol.KindTransient, "nobody could note that programs get a secret: %v", err)
+	}
 	x.rest(c.Owner, false)
 	defer x.rest(c.Owner, true)
 	if c.Tool.ID == manifest.Command {

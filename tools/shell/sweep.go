@@ -14,7 +14,9 @@ func (s *session) sweep() (removed []string) {
 	}
 	since := s.swept
 	s.swept = folders.Moment()
-	return folders.Sweep(s.bounds, since, s.opt.Has)
+	removed = folders.Sweep(s.bounds, since, s.opt.Has)
+	_ = s.note(s.swept) // the older mark says more
+	return removed
 }
 
 // told says which files were removed.

@@ -16,11 +16,17 @@ const (
 )
 
 // Sweep removes files that changed since a moment and have a secret, or are named by one.
-// What cannot be read, or is too large to be, is removed too.
+// What cannot be read, or is too large to be, is removed too. A nil has removes every file that
+// changed, and no folder.
 func Sweep(folders []string, since time.Time, has func(text string) bool) (removed []string) {
 	left := int64(maxAllSwept)
 	w := walker{remove: true, see: func(dir *os.Root, name, path string, info fs.FileInfo) error {
-		if !changedSince(info, since) {
+		switch {
+		case !changedSince(info, since) || has == nil && info.IsDir():
+			return nil
+		case has == nil:
+			_ = dir.Remove(name)
+			removed = append(removed, path)
 			return nil
 		}
 		if has(name) || info.Mode().IsRegular() && holds(dir, name, info.Size(), &left, has) || info.Mode()&fs.ModeSymlink != 0 && links(dir, name, has) {

@@ -1,4 +1,4 @@
-package shell
+package folders
 
 import (
 	"errors"
@@ -10,8 +10,9 @@ import (
 	"tavernsim/tools/sandbox"
 )
 
-// folder makes the folder of a mount ready. An empty Host = there is none.
-func folder(name, host string) (sandbox.Mount, error) {
+// Ready makes the folder of a mount ready. An empty Host = there is none. most bounds the files
+// that change their owner.
+func Ready(name, host string, most int) (sandbox.Mount, error) {
 	m := sandbox.Mount{Host: host, Inside: "/fam/" + name, Write: name != mount.Project}
 	if host == "" {
 		return m, nil
@@ -29,12 +30,12 @@ func folder(name, host string) (sandbox.Mount, error) {
 	if err := os.MkdirAll(abs, 0o755); err != nil {
 		return m, err
 	}
-	return m, own(abs)
+	return m, own(abs, most)
 }
 
 // own gives a folder, and what is in it, to the user of programs, if that is another one
 // than the engine's.
-func own(dir string) error {
+func own(dir string, most int) error {
 	uid, gid := sandbox.HostIDs()
 	if uid == os.Geteuid() {
 		return nil
@@ -46,7 +47,7 @@ func own(dir string) error {
 	defer root.Close()
 	n := 0
 	return fs.WalkDir(root.FS(), ".", func(path string, _ fs.DirEntry, err error) error {
-		if n++; err != nil || n > maxFiles {
+		if n++; err != nil || n > most {
 			return nil //nolint:nilerr // it went away meanwhile
 		}
 		if err := root.Lchown(path, uid, gid); path == "." {

@@ -1,0 +1,135 @@
+package folders
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"tavernsim/protocol"
+	"tavernsim/tools/ownfile"
+)
+
+// Mark says that programs of a session have secrets, and that nobody has looked at what they
+// write since a moment. It is a file while the session lives: what a killed process leaves
+// is cleaned by the next one.
+type Mark struct {
+	Folders []string  `json:"folders"` // below the folder of the files of the run
+	Since   time.Time `json:"since"`
+	Names   []string  `json:"names"` // of the secrets
+}
+
+const (
+	marked  = ".unclean.json"
+	maxMark = 1 << 20 // bytes
+)
+
+// Note writes the mark of a session, in the folder of marks, or removes it if it has no moment.
+// Folders lie below files.
+func (m Mark) Note(dir, files, session string) error {
+	name := filepath.Join(dir, session+marked)
+	if m.Since.IsZero() {
+		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return nil
+	}
+	m.Folders = slices.Clone(m.Folders)
+	for i, folder := range m.Folders {
+		abs, err := filepath.Abs(files)
+		if err == nil {
+			m.Folders[i], err = filepath.Rel(abs, folder)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	data, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(name+".new", data, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(name+".new", name)
+}
+
+// Clean removes what killed processes left in folders that have marks in dir: files with a
+// secret that changed since, or, if a secret has no value any more, all files that changed
+// since.
+func Clean(dir, files string, known func(name string) bool, has func(text string) bool) (removed []string, err error) {
+	list, err := filepath.Glob(filepath.Join(escaped(dir), "*"+marked))
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range list {
+		m, err := readMark(name)
+		if err != nil {
+			return removed, protocol.Errorf(protocol.KindCorrupt, "%s: %w; it says which files may have a secret that a killed process left: look at the files of the run, then remove it", name, err)
+		}
+		for i, folder := range m.Folders {
+			m.Folders[i] = filepath.Join(files, folder)
+		}
+		look := has
+		if slices.ContainsFunc(m.Names, func(name string) bool { return !known(name) }) {
+			look = nil
+		}
+		removed = append(removed, Sweep(m.Folders, m.Since, look)...)
+		if err := os.Remove(name); err != nil {
+			return removed, err
+		}
+	}
+	return removed, nil
+}
+
+func readMark(name string) (m Mark, err error) {
+	f, err := ownfile.Open(name)
+	if err != nil {
+		return m, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return m, err
+	}
+	if info.Size() > maxMark {
+		return m, errors.New("it is too large")
+	}
+	if err := json.NewDecoder(f).Decode(&m); err != nil {
+		return m, err
+	}
+	for _, folder := range m.Folders {
+		if !filepath.IsLocal(folder) || folder == "." {
+			return m, errors.New("it names a folder that is none of the run")
+		}
+	}
+	if m.Since.IsZero() || len(m.Folders) == 0 {
+		return m, errors.New("it names no folder or moment")
+	}
+	return m, nil
+}
+
+// escaped makes a folder a pattern that fits it alone.
+func escaped(dir string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(dir)
+}
+
+// Begins notes in dir that a session begins, and reports whether it had begun before. files is the
+// folder around it.
+func Begins(files, dir, session string) (before bool) {
+	name := filepath.Join(dir, session)
+	if _, err := os.Stat(name); err == nil {
+		return true
+	}
+	if err := errors.Join(os.MkdirAll(dir, 0o755), os.Chmod(files, 0o700)); err == nil { // programs can make files that others may start with the engine's rights
+		_ = os.WriteFile(name, nil, 0o644) // without it a lost session is a new one
+	}
+	return false
+}
