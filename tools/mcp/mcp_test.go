@@ -85,7 +85,7 @@ func sayingUntil(act toolstest.Act, end <-chan struct{}) *sdk.Server {
 			}
 			return nil, errors.New("too late")
 		case reports:
-			report(ctx, q)
+			report(ctx, q, end)
 		case toolstest.Floods:
 			return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: strings.Repeat("x", 1<<20)}}}, nil
 		case toolstest.Breaks:
