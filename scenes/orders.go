@@ -135,7 +135,7 @@ func (l *orders) waveKept(wave uint64) {
 	}
 }
 
-// Planned are the orders of a file that are for a scene; those without a scene are for it,
+// Planned are the orders of a file that are for a scene; those that name none are for it,
 // too.
 func Planned(list []order.Entry, scene string) (planned []*machines.Order) {
 	for i := range list {

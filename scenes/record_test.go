@@ -48,7 +48,7 @@ func recordRuns(t *testing.T, release string) {
 		r.write("good")
 		return
 	}
-	r.scripts("acknowledged blocked calls commands conflict debounce drops expiry interrupt lanes leases lifecycle loops own_commands permissions policy reflect request_id tool_tasks report storm_filter subscriptions throttle transactions wave_bytes")
+	r.scripts("acknowledged blocked calls commands conflict debounce drops expiry interrupt lanes leases lifecycle loops orders own_commands permissions policy reflect request_id tool_tasks report storm_filter subscriptions throttle transactions wave_bytes")
 	r.tasks()
 	r.town()
 	r.live()
@@ -70,7 +70,7 @@ func (r *recorder) scripts(names string) {
 		if err != nil {
 			r.t.Fatal(err)
 		}
-		r.begin(name, string(data)).Run(r.t, scenestest.Settings{Snapshots: 25, Tools: toolsOf(name)})
+		r.begin(name, string(data)).Run(r.t, scenestest.Settings{Snapshots: 25, Tools: toolsOf(name), Orders: ordersOf(r.t, txtar.Parse(data), "orders.yaml")})
 	}
 }
 

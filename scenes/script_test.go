@@ -11,14 +11,13 @@ import (
 
 	"golang.org/x/tools/txtar"
 
-	"tavernsim/engine/order"
 	"tavernsim/engine/template"
 	"tavernsim/internal/doctest"
-	"tavernsim/internal/source"
 	"tavernsim/protocol"
 	"tavernsim/scenes"
 	"tavernsim/scenes/load/project"
 	"tavernsim/scenes/machines"
+	"tavernsim/scenes/run/orders"
 	"tavernsim/scenes/scenestest"
 	"tavernsim/scenes/tooling"
 )
@@ -131,7 +130,7 @@ func (p *player) run(args []string) {
 		case "interrupt":
 			set.InterruptAt = uint64(n)
 		case "orders":
-			set.Orders = p.orders(value)
+			set.Orders = ordersOf(p.t, p.archive, value)
 		case "for":
 			d, err := time.ParseDuration(value)
 			if err != nil {
@@ -163,24 +162,19 @@ func (p *player) run(args []string) {
 	}
 }
 
-// orders reads a file of orders of the archive.
-func (p *player) orders(name string) []*machines.Order {
-	p.t.Helper()
-	for _, f := range p.archive.Files {
+// ordersOf reads a file of orders of an archive; "" = it has none.
+func ordersOf(t *testing.T, a *txtar.Archive, name string) []*machines.Order {
+	t.Helper()
+	for _, f := range a.Files {
 		if f.Name != name {
 			continue
 		}
-		report := &source.Report{}
-		var list []order.Entry
-		if doc := source.Parse(name, f.Data, source.Limits{}, report); doc != nil {
-			list = order.Parse(doc, report)
+		list, err := orders.Parse(name, f.Data)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if err := report.Err(); err != nil {
-			p.t.Fatal(err)
-		}
-		return scenes.Planned(list, p.scene.Def.Definition.ID)
+		return scenes.Planned(list, "")
 	}
-	p.t.Fatalf("the archive has no file %s", name)
 	return nil
 }
 

@@ -91,8 +91,11 @@ func RunDeliberation(o DeliberationOptions) (d Deliberation, err error) {
 	opt := runner.Options{Scenes: []string{"deliberation"}, Model: modelfile.KindScripted, Agents: o.Agents, Ticks: o.Ticks, Durability: o.Durability, Workers: o.Workers, Version: "bench"}
 	if o.Over != nil {
 		opt.Model = "http"
-		if o.Over.AtOnce > 2048 { // the default of max_deliberating
-			opt.Scenes = []string{"http"} // lets every agent wait at once
+		switch { // by max_deliberating
+		case o.Over.AtOnce > 2048: // its default
+			opt.Scenes = []string{"http"} // every agent waits at once
+		case o.Over.AtOnce <= 256:
+			opt.Scenes = []string{"http_few"} // a few more than have a place; others would fill the caches and wait
 		}
 		if opt.Endpoints, err = o.Over.endpoint(); err != nil {
 			return d, err

@@ -33,6 +33,8 @@ var uncounted = map[string]string{
 	"scene.effects_deferred":      "what they ask for counts when it is done",
 	"scene.ended":                 "of the scene alone",
 	"scene.forked":                "of the scene alone",
+	"scene.intervened":            "what it changes counts",
+	"scene.order_refused":         "the refusal of the world counts",
 	"scene.paused":                "of the scene alone",
 	"scene.redelivered":           "the events count when they are routed",
 	"scene.resumed":               "of the scene alone",

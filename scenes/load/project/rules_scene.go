@@ -78,7 +78,7 @@ func simulationRules() source.Rules {
 		"agenda.Stop.until":         {Section: "§3.1", Doc: "Expression over world and scene, evaluated after every wave."},
 
 		"agenda.Limits.max_agents":             {Section: "§3.2.3", Range: between(1, MaxInstances), Default: int64(1_000_000), Doc: "Agents of the scene."},
-		"agenda.Limits.max_deliberating":       {Section: "§3.2.3", Range: between(1, 1e6), Default: int64(2048), Doc: "Agents that deliberate at once; in realtime this includes those that wait for their models."},
+		"agenda.Limits.max_deliberating":       {Section: "§3.2.3", Range: between(1, 1e6), Default: int64(2048), Doc: "Agents that deliberate at once; in realtime this includes those that wait for their models. If the endpoint takes far fewer requests at once, a quarter more than those is enough, and takes less memory and CPU."},
 		"agenda.Limits.max_events_in_wave":     {Section: "§3.5", Range: between(1, 1e9), Default: int64(10_000_000), Doc: "Events published in one wave; more are refused."},
 		"agenda.Limits.max_deliveries_in_wave": {Section: "§3.5", Range: between(1, 1e9), Default: int64(10_000_000), Doc: "Receivers of all events of one wave together; events beyond it are refused."},
 		"agenda.Limits.max_wave_bytes":         {Section: "§3.1", Range: between(64<<10, 64<<30), Default: int64(512 << 20), Doc: "Bytes of the requests that all deliberations of one wave make together. The requests of a deliberation that do not fit are refused, all of them; the agent observes that."},
