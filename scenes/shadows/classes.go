@@ -164,8 +164,9 @@ func advice(sc *setup.Scene, list []class, of []schedule.Class) (lines []string)
 			continue
 		}
 		say := func(format string, args ...any) {
-			if len(lines) < maxAdvice {
-				lines = append(lines, fmt.Sprintf("profile %s: %s", d.Profile, fmt.Sprintf(format, args...)))
+			line := fmt.Sprintf("profile %s: %s", d.Profile, fmt.Sprintf(format, args...))
+			if len(lines) < maxAdvice && !slices.Contains(lines, line) {
+				lines = append(lines, line)
 			}
 		}
 		if c.never != "" {
