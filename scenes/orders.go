@@ -15,9 +15,9 @@ import (
 
 // Receipt says what became of an order. It is given when that is durable.
 type Receipt struct {
-	ID      string `json:"id"`
-	Wave    uint64 `json:"wave"`              // that the order is
-	Refused string `json:"refused,omitempty"` // why nothing of it took effect; "" = it did
+	ID      string
+	Wave    uint64 // that the order is
+	Refused string // why nothing of it took effect; "" = it did
 }
 
 // orders are the orders of a run: those that came while it runs, and those of its journal.

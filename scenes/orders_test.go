@@ -195,3 +195,20 @@ func TestFaultyOrders(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// An order that would end the scene at a later wave is no part of another end.
+func TestEndedBeforeItsOrder(t *testing.T) {
+	s := scenestest.New(t, scenestest.Town(t), "")
+	end := &agenda.Intervened{ID: "end", Do: protocol.Encode([]any{map[string]any{"end": nil}})}
+	r, err := s.Start(scenestest.Settings{Stop: &agenda.Stop{Ticks: 1 << 40, Deliberations: 1 << 40}, Orders: []*machines.Order{{Intervened: end, Wave: 1 << 40}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Run.Terminate()
+	if out := r.Close(); out.Err != nil || out.Reason != agenda.StoppedByRequest {
+		t.Fatal(out.Reason, out.Err)
+	}
+	if list := given(t, s); len(list) != 0 {
+		t.Errorf("%+v is a fact", list[0].Intervened)
+	}
+}

@@ -1,7 +1,6 @@
 package machines
 
 import (
-	"errors"
 	"slices"
 
 	"tavernsim/engine/agenda"
@@ -22,9 +21,6 @@ const MaxOrders = 256
 
 // ordered takes an order from outside.
 func (s *Stage) ordered(in *Order) error {
-	if _, err := in.plan(); err != nil {
-		return err
-	}
 	s.orders = append(s.orders, in)
 	return s.next()
 }
@@ -46,9 +42,7 @@ func CheckOrder(sc *setup.Scene, o *agenda.Intervened) error {
 // orderDue reports whether an order is the next wave, and brings it to the front. Orders
 // of one moment keep their order.
 func (s *Stage) orderDue() bool {
-	i := slices.IndexFunc(s.orders, func(o *Order) bool {
-		return s.reached(o) && (o.After == 0 || s.orderTime(o) <= s.moment())
-	})
+	i := slices.IndexFunc(s.orders, func(o *Order) bool { return s.allowed(o, s.moment()) })
 	s.first(i)
 	return i >= 0
 }
@@ -66,6 +60,11 @@ func (s *Stage) orderBefore(next protocol.Time, some bool) (at protocol.Time, fo
 	}
 	s.first(i)
 	return at, true
+}
+
+// allowed reports whether an order may be the next wave at a time.
+func (s *Stage) allowed(o *Order, now protocol.Time) bool {
+	return s.reached(o) && (o.After == 0 || s.orderTime(o) <= now)
 }
 
 // reached reports whether the next wave may be the one that an order names.
@@ -99,21 +98,21 @@ func (s *Stage) first(i int) {
 // last wave, with what the end workflow does.
 func (s *Stage) openOrder(at protocol.Time) error {
 	o := s.orders[0]
-	if p, err := o.plan(); err != nil || p.End {
-		s.stop(agenda.StoppedByRequest, at)
-		return errors.Join(err, s.next())
-	}
-	s.orders = s.orders[1:]
-	s.openWave(at)
-	return s.carryOutOrder(o)
-}
-
-// carryOutOrder keeps the order of the open wave and asks for what it changes.
-func (s *Stage) carryOutOrder(o *Order) error {
 	p, err := o.plan()
 	if err != nil {
 		return err
 	}
+	if p.End {
+		s.stop(agenda.StoppedByRequest, at)
+		return s.next()
+	}
+	s.orders = s.orders[1:]
+	s.openWave(at)
+	return s.carryOutOrder(o, p)
+}
+
+// carryOutOrder keeps the order of the open wave and asks for what it changes.
+func (s *Stage) carryOutOrder(o *Order, p *order.Plan) error {
 	if err := s.keepOwn(o.Intervened); err != nil {
 		return err
 	}
@@ -153,7 +152,7 @@ func (s *Stage) worldAgreed(refused string) error {
 
 // keepEnding keeps the order that ends the scene, in its last wave.
 func (s *Stage) keepEnding() error {
-	if len(s.orders) == 0 || s.stopping.Reason != agenda.StoppedByRequest || s.orderTime(s.orders[0]) > s.wave.time {
+	if len(s.orders) == 0 || s.stopping.Reason != agenda.StoppedByRequest || !s.allowed(s.orders[0], s.wave.time) {
 		return nil
 	}
 	o := s.orders[0]

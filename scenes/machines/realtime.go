@@ -59,7 +59,11 @@ func (s *Stage) openArrivals(in *Arrivals) error {
 			return err
 		}
 	case in.Given != nil:
-		return s.carryOutOrder(in.Given)
+		p, err := in.Given.plan()
+		if err != nil {
+			return err
+		}
+		return s.carryOutOrder(in.Given, p)
 	}
 	if !in.Lifecycle {
 		s.joinDeferred()

@@ -105,17 +105,8 @@ func Send(ctx context.Context, dir string, list []order.Entry) ([]Receipt, error
 	if err := os.MkdirAll(in, 0o700); err != nil {
 		return nil, err
 	}
-	f, err := os.CreateTemp(in, fmt.Sprintf("%020d-*.tmp", time.Now().UnixNano()))
-	if err != nil {
-		return nil, err
-	}
-	name := strings.TrimSuffix(f.Name(), ".tmp")
-	err = errors.Join(json.NewEncoder(f).Encode(order.File{Orders: list}), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), name+letter)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
+	name := filepath.Join(in, fmt.Sprintf("%020d-%d", time.Now().UnixNano(), os.Getpid()))
+	if err := write(name+letter, order.File{Orders: list}); err != nil {
 		return nil, err
 	}
 	return await(ctx, dir, name)
@@ -125,19 +116,20 @@ func Send(ctx context.Context, dir string, list []order.Entry) ([]Receipt, error
 func await(ctx context.Context, dir, name string) (receipts []Receipt, err error) {
 	tick := time.NewTicker(look)
 	defer tick.Stop()
-	for {
+	for late := false; ; {
 		data, err := ownfile.ReadAll(name+answer, maxFile)
 		if err == nil {
 			_ = os.Remove(name + answer)
 			return receipts, json.Unmarshal(data, &receipts)
 		}
-		if !errors.Is(err, fs.ErrNotExist) {
+		if late || !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
 			if os.Remove(name+letter) != nil { // it was answered just now
+				late = true
 				continue
 			}
 			return nil, protocol.Errorf(protocol.KindTransient, "run %s: nobody took the order, and it was taken back: %w", dir, context.Cause(ctx))

@@ -13,16 +13,15 @@ import (
 	"tavernsim/scenes/run/orders"
 )
 
-func entries(t *testing.T, text string) []order.Entry {
+// entries are two orders.
+func entries(t *testing.T) []order.Entry {
 	t.Helper()
-	list, err := orders.Parse("orders.yaml", []byte(text))
+	list, err := orders.Parse("orders.yaml", []byte("orders:\n  - {id: a, do: [{end: {}}]}\n  - {id: b, do: [{event: {type: bell}}]}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return list
 }
-
-const two = "orders:\n  - {id: a, do: [{end: {}}]}\n  - {id: b, do: [{event: {type: bell}}]}\n"
 
 // Promise 1: whoever reads a folder finds whole files; nothing else is left there.
 func TestDoor(t *testing.T) {
@@ -46,7 +45,7 @@ func TestDoor(t *testing.T) {
 			return orders.Receipt{ID: e.ID, Wave: 4}
 		}}).Serve(ctx)
 	}()
-	receipts, err := orders.Send(ctx, dir, entries(t, two))
+	receipts, err := orders.Send(ctx, dir, entries(t))
 	if err != nil || len(receipts) != 2 || receipts[0].Wave != 4 || receipts[1].Refused != "no bell" {
 		t.Errorf("%+v, %v", receipts, err)
 	}
@@ -68,7 +67,7 @@ func TestNobodyThere(t *testing.T) {
 	dir := t.TempDir()
 	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
 	defer cancel()
-	if _, err := orders.Send(ctx, dir, entries(t, two)); protocol.KindOf(err) != protocol.KindTransient {
+	if _, err := orders.Send(ctx, dir, entries(t)); protocol.KindOf(err) != protocol.KindTransient {
 		t.Error(err)
 	}
 	if left, err := os.ReadDir(filepath.Join(dir, "orders")); err != nil || len(left) != 0 {
@@ -82,7 +81,7 @@ func TestKept(t *testing.T) {
 	if list, err := orders.Kept(dir); err != nil || list != nil {
 		t.Error(list, err)
 	}
-	if err := orders.Keep(dir, entries(t, two)); err != nil {
+	if err := orders.Keep(dir, entries(t)); err != nil {
 		t.Fatal(err)
 	}
 	list, err := orders.Kept(dir)
@@ -98,4 +97,25 @@ func TestKept(t *testing.T) {
 	if _, err := orders.Read(filepath.Join(dir, "none.yaml")); protocol.KindOf(err) != protocol.KindNotFound {
 		t.Error(err)
 	}
+}
+
+// A letter that somebody removed has no answer: that is an error, and nothing is waited for.
+func TestLetterIsGone(t *testing.T) {
+	dir := t.TempDir()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		(&orders.Door{Dir: dir, Give: func(context.Context, *order.Entry) orders.Receipt {
+			if err := os.RemoveAll(filepath.Join(dir, "orders")); err != nil {
+				t.Error(err)
+			}
+			cancel()
+			return orders.Receipt{}
+		}}).Serve(ctx)
+	}()
+	if _, err := orders.Send(ctx, dir, entries(t)); err == nil {
+		t.Error("an order without a receipt")
+	}
+	<-done
 }

@@ -60,16 +60,7 @@ func TestViewsOfTheNewest(t *testing.T) {
 // facts: in every recorded run.
 func TestViewsFromANote(t *testing.T) {
 	runs := 0
-	for _, dir := range recordedRuns(t) {
-		run, err := Open(dir)
-		if err != nil {
-			continue // its tools are those of a test
-		}
-		t.Cleanup(func() { _ = run.Close() })
-		s, err := run.Scene("")
-		if err != nil {
-			t.Fatal(err)
-		}
+	for dir, s := range recordedScenes(t) {
 		all, err := s.Agents(AgentQuery{})
 		if err != nil {
 			t.Fatal(dir, err)

@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"archive/zip"
+	"iter"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -116,16 +117,7 @@ func TestSummaryOfTheNewest(t *testing.T) {
 // facts: in every recorded run.
 func TestSummaryFromATally(t *testing.T) {
 	runs := 0
-	for _, dir := range recordedRuns(t) {
-		run, err := Open(dir)
-		if err != nil {
-			continue // its tools are those of a test
-		}
-		t.Cleanup(func() { _ = run.Close() })
-		s, err := run.Scene("")
-		if err != nil {
-			t.Fatal(err)
-		}
+	for dir, s := range recordedScenes(t) {
 		runs++
 		all, err := s.Summary(0)
 		if err != nil || all.Dropped > 0 {
@@ -157,6 +149,26 @@ func TestSummaryFromATally(t *testing.T) {
 	}
 	if runs < 15 {
 		t.Errorf("%d recorded runs", runs)
+	}
+}
+
+// recordedScenes opens the scenes of those run directories that need no tools of a test.
+func recordedScenes(t *testing.T) iter.Seq2[string, *Scene] {
+	return func(yield func(string, *Scene) bool) {
+		for _, dir := range recordedRuns(t) {
+			run, err := Open(dir)
+			if err != nil {
+				continue // its tools are those of a test
+			}
+			t.Cleanup(func() { _ = run.Close() })
+			s, err := run.Scene("")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !yield(dir, s) {
+				return
+			}
+		}
 	}
 }
 
