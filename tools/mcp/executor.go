@@ -123,6 +123,9 @@ func (s *server) failed(ctx context.Context, open *session, err error) tools.Res
 		return tools.Fail(tools.KindTool, fmt.Sprintf("the MCP server %s: error %d: %s", s.ID, said.Code, said.Message))
 	}
 	kind, text := protocol.KindTransient, ""
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) { // the library tells the server
+		open.wire.cancelled()
+	}
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		kind, text = protocol.KindTimeout, "no answer"

@@ -39,6 +39,10 @@ type wire interface {
 	fault() error
 	// changed reports, once, that the server says that its tools are others.
 	changed() bool
+	// cancelled notes a call that was cancelled, and goodbye waits a moment until the server
+	// was told of all of them.
+	cancelled()
+	goodbye()
 	// cut ends everything below; it returns when nothing is left.
 	cut()
 }
@@ -79,6 +83,8 @@ type program struct {
 
 func (p *program) transport() sdk.Transport { return p.Process }
 func (p *program) fault() error             { return p.Fault() }
+func (p *program) cancelled()               {} // it ends with its session
+func (p *program) goodbye()                 {}
 func (p *program) cut()                     { p.Cut() }
 func (p *program) changed() bool            { return p.other.Swap(false) }
 
@@ -132,6 +138,7 @@ func (o *session) end() {
 		o.wire.cut()
 		return
 	}
+	o.wire.goodbye()
 	go func() { _ = o.client.Close() }() // it may wait for the server, which cut ends
 	o.wire.cut()
 	_ = o.client.Wait()
@@ -177,6 +184,9 @@ func (o *session) refuses(ctx context.Context, tool string) string {
 	}
 	if o.bad == nil {
 		if err := o.look(ctx); err != nil {
+			if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+				o.wire.cancelled() // the list, too
+			}
 			return fmt.Sprintf("the MCP server %s: %s", o.id, err)
 		}
 	}

@@ -24,6 +24,7 @@ type web struct {
 	header map[string]string
 	below  http.RoundTripper
 	broken atomic.Pointer[child.Violation]
+	untold goodbyes
 }
 
 // newWeb makes one with its secrets in the headers of every request. With headers of its
@@ -68,21 +69,30 @@ func (w *web) fault() error {
 	return nil
 }
 
+func (w *web) cancelled() { w.untold.add(1) }
+
+// goodbye waits until the server was told of the calls that were cancelled.
+func (w *web) goodbye() { w.untold.wait(maxGoodbye) }
+
 func (w *web) cut() {
 	if t, ok := w.below.(*http.Transport); ok {
 		t.CloseIdleConnections()
 	}
 }
 
-// maxGoodbye bounds the request that ends a session.
+// maxGoodbye bounds the request that ends a session, and the wait before it.
 const maxGoodbye = 2 * time.Second
 
-// RoundTrip implements http.RoundTripper: it bounds answers.
+// RoundTrip implements http.RoundTripper: it bounds answers, and counts the calls of which a
+// server was told that they are cancelled.
 func (w *web) RoundTrip(q *http.Request) (*http.Response, error) {
 	if q.Method == http.MethodDelete {
 		ctx, stop := context.WithTimeout(q.Context(), maxGoodbye)
 		defer stop()
 		q = q.WithContext(ctx)
+	}
+	if isGoodbye(q) {
+		defer w.untold.add(-1)
 	}
 	if len(w.header) > 0 {
 		q = q.Clone(q.Context()) // a RoundTripper leaves requests as they are
