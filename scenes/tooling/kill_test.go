@@ -14,6 +14,7 @@ import (
 	"tavernsim/protocol"
 	"tavernsim/scenes/scenestest"
 	"tavernsim/scenes/tooling"
+	"tavernsim/tools/sandbox"
 )
 
 // child runs the callers, or goes on with them.
@@ -22,8 +23,8 @@ func child(where string) error {
 	if hooks, ok := strings.CutPrefix(port, "hooks "); ok {
 		return hooksChild(dir, hooks)
 	}
-	port, tasks := strings.CutSuffix(port, " tasks")
-	p, err := load(port, asTasks(tasks)...)
+	port, how, _ := strings.Cut(port, " ")
+	p, err := load(port, callersOf(how)...)
 	if err != nil {
 		return err
 	}
@@ -32,21 +33,42 @@ func child(where string) error {
 		return err
 	}
 	s := &scenestest.Scene{Project: p, Def: def, Dir: filepath.Join(dir, "store")}
-	return s.Child(scenestest.Settings{Tools: tooling.Live})
+	set := scenestest.Settings{Tools: tooling.Live}
+	if how == byService {
+		set.Sandbox = sandbox.New(sandbox.Options{})
+	}
+	return s.Child(set)
 }
 
-// asTasks makes the calls of the callers tasks.
-func asTasks(yes bool) []string {
-	if !yes {
-		return nil
+// What the calls of the callers are: requests over HTTP within a turn, the same as tasks, or
+// calls of a service of a plugin that makes the requests.
+const (
+	inline    = ""
+	asTasks   = "tasks"
+	byService = "service"
+)
+
+// callersOf changes the callers.
+func callersOf(how string) []string {
+	switch how {
+	case asTasks:
+		return []string{"execution: {repeat:", "execution: {mode: async, repeat:"}
+	case byService:
+		return []string{
+			`{"id": "test", "model": "models/none.yaml"}`, `{"id": "test", "model": "models/none.yaml", "plugins": ["till"]}` + till,
+			`{type: http, url: "http://127.0.0.1:PORT/read/{/q}"}`, "{type: service, name: till/till, method: read}",
+			`{type: http, method: POST, url: "http://127.0.0.1:PORT/pay"}`, "{type: service, name: till/till, method: pay}",
+			`{type: http, method: POST, url: "http://127.0.0.1:PORT/fire"}`, "{type: service, name: till/till, method: fire}",
+			"needs: [\"net:127.0.0.1:PORT\"]\n", "",
+		}
 	}
-	return []string{"execution: {repeat:", "execution: {mode: async, repeat:"}
+	return nil
 }
 
 // A process is killed again and again while its tasks are out: the same holds for them, and
 // each task that is due ends once.
 func TestKillTasks(t *testing.T) {
-	server, s, kills := killed(t, true)
+	server, s, kills := killed(t, asTasks)
 	for _, n := range server.of("/fire") {
 		if n != 1 {
 			t.Errorf("a call that must not be repeated was made %d times", n)
@@ -88,8 +110,18 @@ func TestKillTasks(t *testing.T) {
 // A process is killed again and again while its tools are called: a tool that must not be
 // repeated is never called twice, one with a key has one key and so one effect for each
 // call, and what was lost is told.
-func TestKill(t *testing.T) {
-	server, s, kills := killed(t, false)
+func TestKill(t *testing.T) { checkKilled(t, inline) }
+
+// The same for the service of a plugin that answers when the process is killed, and dies with
+// it: what it was asked is counted outside of both.
+func TestKillServices(t *testing.T) {
+	withNet(t)
+	checkKilled(t, byService)
+}
+
+func checkKilled(t *testing.T, how string) {
+	t.Helper()
+	server, s, kills := killed(t, how)
 	again := 0
 	for _, n := range server.of("/fire") {
 		if n != 1 {
@@ -135,17 +167,14 @@ func chance(t *testing.T) *rand.Rand {
 }
 
 // killed runs the callers in processes that are killed, to their end.
-func killed(t *testing.T, tasks bool) (server *counting, s *scenestest.Scene, kills int) {
+func killed(t *testing.T, how string) (server *counting, s *scenestest.Scene, kills int) {
 	rng, most := chance(t), 60
 	if testing.Short() {
 		most = 6
 	}
 	server, port := count(t, &counting{delay: 2 * time.Millisecond})
 	dir := t.TempDir()
-	where := dir + " " + port
-	if tasks {
-		where += " tasks"
-	}
+	where := strings.TrimSpace(dir + " " + port + " " + how)
 	// Killed by the count of its requests, not by the clock: a fast machine would be at the end before.
 	within := func(kill func()) {
 		later := time.Duration(rng.Int64N(int64(2 * server.delay))) // before or after the answer
@@ -160,7 +189,7 @@ func killed(t *testing.T, tasks bool) (server *counting, s *scenestest.Scene, ki
 	if kills < 3 {
 		t.Errorf("%d kills", kills)
 	}
-	s = scene(t, port, asTasks(tasks)...)
+	s = scene(t, port, callersOf(how)...)
 	s.Dir = filepath.Join(dir, "store")
 	return server, s, kills
 }

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/tools/txtar"
 
+	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/agent/hook"
 	"tavernsim/persistence"
@@ -237,6 +238,19 @@ func TestHooksThatAreOpen(t *testing.T) {
 			t.Errorf("%s: %v", what, protocol.SortedKeys(made))
 		}
 	}
+}
+
+// On the realtime clock hooks are asked in the same places, and what they said is decided again
+// without them.
+func TestHooksInRealtime(t *testing.T) {
+	box := withPython(t)
+	s := scenestest.New(t, loadAround(t, "closed"), "")
+	set := scenestest.Settings{Tools: tooling.Live, Sandbox: box, Clock: agenda.Realtime, Stop: &agenda.Stop{Deliberations: 12}}
+	if r := s.Run(t, set); r.Err != nil || !r.Final {
+		t.Fatal(r.Err, r.Reason)
+	}
+	checkAround(t, s)
+	mustVerify(t, s, scenestest.Settings{Tools: tooling.Off, Clock: agenda.Realtime, Stop: set.Stop})
 }
 
 // Hooks without a grant are not asked and fail as they say; with mocks nobody is asked.

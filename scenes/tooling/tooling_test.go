@@ -116,7 +116,7 @@ simulation: {seed: 3, stop: {ticks: 6}}
 const turns = 4 * 6
 
 func load(port string, change ...string) (*project.Project, error) {
-	text := strings.NewReplacer(append(change, "PORT", port)...).Replace(callers)
+	text := strings.ReplaceAll(strings.NewReplacer(change...).Replace(callers), "PORT", port)
 	return scenestest.Load(scenestest.Files(txtar.Parse([]byte(text))), nil)
 }
 
