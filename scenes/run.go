@@ -2,6 +2,7 @@ package scenes
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"log/slog"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"tavernsim/actors"
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent"
+	"tavernsim/engine/control"
 	"tavernsim/engine/world"
 	"tavernsim/internal/metrics"
 	"tavernsim/llm"
@@ -48,6 +50,9 @@ type Options struct {
 	// Orders from outside that the scene has from its beginning, each with its wave or
 	// time. Others come by [Run.Order].
 	Orders []*machines.Order
+	// Control are the commands with which the scene begins; see [Run.Control]. It is paused
+	// and paced after its first wave.
+	Control []control.Command
 	// Crashes are the failures of the scene before this restart. The first wave keeps
 	// them as facts.
 	Crashes []*Crash
@@ -125,6 +130,7 @@ type Progress struct {
 	Now           atomic.Int64 // protocol.Time
 	Begun         atomic.Int64
 	End           atomic.Int64 // scene time limit; 0 = none
+	Held          atomic.Bool  // somebody paused it (Run.Control)
 }
 
 func (p *Progress) wave(st *stage) {
@@ -185,7 +191,7 @@ func (r *Run) launch() error {
 	if err != nil {
 		return err
 	}
-	state.Configure(machines.StageConfig{Stop: sc.options.Stop, Snapshots: sc.options.Snapshots, Raised: sc.options.Raised, Orders: planned}, machines.Kept{Wave: durable.Number, Bytes: durable.Total}, view)
+	state.Configure(machines.StageConfig{Stop: sc.options.Stop, Snapshots: sc.options.Snapshots, Raised: sc.options.Raised, Orders: planned, Gated: len(sc.options.Control) > 0}, machines.Kept{Wave: durable.Number, Bytes: durable.Total}, view)
 	for _, l := range sc.outside.Log.AllLost() {
 		state.Lost(l.Agent, l.Endpoint, l.Took())
 	}
@@ -200,6 +206,12 @@ func (r *Run) launch() error {
 		scene: sc, machine: state.Stage, progress: r.Progress, series: newSeries(sc.Simulation().Report), report: r.ended,
 		rests: make(chan struct{}, 1), over: make(chan struct{}), measured: measured{phase: metrics.PhaseTurns},
 		doing: newDoing(sc, state.Agenda.GaveUp),
+	}
+	for i := range sc.options.Control {
+		c := &sc.options.Control[i]
+		if err := errors.Join(sc.checkCommand(c), r.stage.gate.state.Command(c, control.Moment{})); err != nil {
+			return err
+		}
 	}
 	r.stage.publishBudgets()
 	sc.marks = newMarks(sc.Size())

@@ -30,6 +30,7 @@ type stage struct {
 	gathering        gathering
 	others           []shadows.Kept // facts of the open wave that are no turn, for what runs ahead
 
+	gate     waveGate
 	progress *Progress
 	series   *series
 	measured measured
@@ -95,9 +96,14 @@ func (st *stage) input(env *protocol.Envelope) (machines.Input, error) {
 		return carried[*machines.TurnStep](env)
 	case protocol.KindControl:
 		if env.Type == "" {
+			if in, is, err := st.controlled(env); is || err != nil {
+				return in, err
+			}
 			return carried[machines.Input](env)
 		}
 		switch do := machines.Do(env.Type); do {
+		case doAsk:
+			return &machines.Gate{On: st.gate.state.On()}, nil
 		case doStart:
 			return &machines.Begin{Crashes: st.crashes()}, nil
 		case agenda.StoppedByRequest, agenda.StoppedByInterrupt, agenda.StoppedByWallTime:
@@ -137,6 +143,7 @@ func (st *stage) journalAnswered(env *protocol.Envelope) (machines.Input, error)
 	st.outside.Log.Kept(kept.wave)
 	st.tasks.kept(kept.wave)
 	st.orders.waveKept(kept.wave)
+	st.stands()
 	durable := st.journal.Durable()
 	st.progress.Bytes.Store(int64(durable.Total))
 	return &machines.Kept{Wave: kept.wave, Bytes: durable.Total}, nil
@@ -176,6 +183,9 @@ func (st *stage) carryOut(e *machines.Effect) error {
 			return err
 		}
 		st.kept(e)
+		if st.gate.state.Watches() {
+			st.gate.state.Saw(e.Kind, e.Actor)
+		}
 		if st.ahead != nil {
 			return st.keepAhead(e)
 		}
@@ -224,6 +234,8 @@ func (st *stage) carryOut(e *machines.Effect) error {
 		env := &protocol.Envelope{Kind: protocol.KindGrant, Scene: st.ID, Wave: e.Grant.Wave}
 		env.Body.SetValue(e.Grant)
 		st.refs[e.Agent].Tell(env)
+	case machines.ActGate:
+		st.atGate(e)
 	case machines.ActFinish:
 		st.finish()
 	}
@@ -282,7 +294,7 @@ func (st *stage) tickAt(timer **time.Timer, at protocol.Time) {
 
 func (st *stage) finish() {
 	close(st.over)
-	for _, t := range slices.DeleteFunc([]*time.Timer{st.tick, st.tickBeside}, func(t *time.Timer) bool { return t == nil }) {
+	for _, t := range slices.DeleteFunc([]*time.Timer{st.tick, st.tickBeside, st.gate.timer}, func(t *time.Timer) bool { return t == nil }) {
 		t.Stop()
 	}
 	o := st.machine.Outcome()

@@ -83,10 +83,13 @@ func (p *progressLine) line() string {
 	p.last = now
 	var names []string
 	var deliberations, events, calls, failed, scene, end int64
-	realtime := false
+	realtime, held := false, 0
 	for _, s := range p.runner.Scenes {
 		g := s.Run.Progress
 		names = append(names, s.ID)
+		if g.Held.Load() {
+			held++
+		}
 		realtime = realtime || p.runner.Manifest.Clocks[s.ID] == agenda.Realtime
 		deliberations += g.Deliberations.Load()
 		events += g.Events.Load()
@@ -99,7 +102,7 @@ func (p *progressLine) line() string {
 			end = max(end, g.End.Load()-g.Begun.Load())
 		}
 	}
-	scene, rate := p.passed(now, scene, realtime)
+	scene, rate := p.passed(now, scene, realtime && held == 0)
 	if end > 0 {
 		scene = min(scene, end)
 	}
@@ -120,6 +123,9 @@ func (p *progressLine) line() string {
 		terminal.Short(rate), terminal.Short(float64(deliberations)), terminal.Short(float64(deliberations-p.deliberations)/dt),
 		terminal.Short(float64(events-p.events)/dt), terminal.Short(float64(calls-p.calls)/dt), failed)
 	p.deliberations, p.events, p.calls = deliberations, events, calls
+	if held > 0 {
+		b.WriteString("  | paused")
+	}
 	b.WriteString(hands(p.runner))
 	return b.String()
 }

@@ -88,6 +88,14 @@ type Order struct {
 	After time.Duration // scene time since the start of the scene; a wave of that time or later comes after it; 0 = any
 }
 
+// Gate says whether waves wait for somebody outside. While it is on, the stage asks by
+// ActGate before it opens a wave, and waits for a Gate with the number of that wave. Orders,
+// the scene's pauses and its stop do not wait. It leaves no fact.
+type Gate struct {
+	On   bool
+	Wave uint64 // that may begin; 0 = none
+}
+
 // Tick is a timer that fired.
 type Tick struct{}
 
@@ -113,6 +121,7 @@ func (*Ready) input()           {}
 func (*Kept) input()            {}
 func (*Control) input()         {}
 func (*Order) input()           {}
+func (*Gate) input()            {}
 func (*Tick) input()            {}
 func (*StatesGiven) input()     {}
 func (*SnapshotWritten) input() {}
@@ -139,6 +148,7 @@ const (
 	ActGoOn                          // the pause is over
 	ActWarn                          // log Err as a warning
 	ActGrant                         // tell an agent what becomes of a request
+	ActGate                          // Wave waits for a [Gate]; At is its time, 0 = there is none yet
 	ActFinish                        // the stage has stopped; see [Stage.Outcome]
 )
 

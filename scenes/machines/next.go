@@ -10,6 +10,7 @@ import (
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent/hook"
 	"tavernsim/engine/budget"
+	"tavernsim/engine/expr"
 	"tavernsim/engine/worldstate"
 	"tavernsim/protocol"
 )
@@ -84,6 +85,9 @@ func (s *Stage) next() error {
 		return s.proceedToPause()
 	case s.snapshotDue():
 		return s.takeSnapshot()
+	case s.gate.On && s.gate.Wave != s.Agenda.Wave+1:
+		s.effect(Effect{Act: ActGate, Wave: s.Agenda.Wave + 1, At: s.coming()})
+		return nil
 	}
 	if reason := s.stopReason(); reason != "" {
 		s.stop(reason, 0)
@@ -123,6 +127,27 @@ func (s *Stage) nextVirtual() error {
 	s.joinDeferred()
 	w.order = s.Agenda.Take(at)
 	return s.pump()
+}
+
+// coming is the time of the next wave, as far as it is known; 0 = there is none. On the
+// realtime clock it is now.
+func (s *Stage) coming() protocol.Time {
+	if s.realtime() {
+		return s.now.Wall
+	}
+	at, some := s.Agenda.NextTime()
+	if x, expires := s.expiresFirst(at, some); expires {
+		at, some = x, true
+	}
+	if i := s.nextOrder(); i >= 0 {
+		if x := max(s.Agenda.Grid(s.orderTime(s.orders[i])), s.Agenda.Now); !some || x < at {
+			at, some = x, true
+		}
+	}
+	if !some {
+		return 0
+	}
+	return at
 }
 
 // expiring is when a value or lease of the world expires next; 0 = never.
@@ -373,6 +398,9 @@ func (s *Stage) until() bool {
 	}
 	return ok && err == nil
 }
+
+// Roots are those of expressions about the scene between two waves.
+func (s *Stage) Roots() expr.Env { return conditionRoots{s} }
 
 type conditionRoots struct{ stage *Stage }
 

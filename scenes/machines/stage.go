@@ -54,6 +54,7 @@ type Stage struct {
 	kept         Kept // the last durable wave
 
 	orders   []*Order // from outside, that no wave has taken yet
+	gate     Gate     // before each wave
 	stopping stopping
 	resting  protocol.Time // realtime: since when the stage waits for all deliberations to end; 0 = it does not wait
 	paused   bool          // a pause has begun, and no resumption since
@@ -82,6 +83,8 @@ type StageConfig struct {
 	// Stepwise is for verify: a wave begins only with a Tick, or in realtime with
 	// Arrivals, so that verify can give inputs from outside between two waves.
 	Stepwise bool
+	// Gated: each wave waits until the gate says so; see [Gate].
+	Gated bool
 	// Raised: the budgets are others than those that refused something before.
 	Raised bool
 }
@@ -107,7 +110,7 @@ func NewStage(sc *setup.Scene) *Stage {
 
 // Configure prepares a folded stage for Decide. kept is the last durable wave.
 func (s *Stage) Configure(c StageConfig, kept Kept, view *View) {
-	s.config, s.kept, s.orders = c, kept, c.Orders
+	s.config, s.kept, s.orders, s.gate.On = c, kept, c.Orders, c.Gated
 	s.show(view)
 	s.config.Snapshots = c.Snapshots.WithDefaults()
 	s.places = make([]uint32, len(s.scene.IDs))
@@ -172,6 +175,9 @@ func (s *Stage) decide(in Input) error {
 		return s.control(in)
 	case *Order:
 		return s.ordered(in)
+	case *Gate:
+		s.gate = *in
+		return s.next()
 	case *Tick:
 		s.ticked = true
 		return s.next()

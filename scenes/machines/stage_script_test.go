@@ -49,6 +49,7 @@ var update = flag.Bool("update", false, "rewrite the expectations in testdata")
 //	waits ID                     a deliberation waits for a model
 //	tick [+D]                    the wall clock goes on, and a timer fires
 //	alarms N                     turns that publish something critical are on their way; gives no input
+//	gate [WAVE|off]              waves wait for somebody outside; this one may begin; none waits any more
 //	pause, resume, stop REASON, states, written, letters N, disk TEXT
 //	kill                         what is not durable is lost, and another stage holds what is; gives no input
 func TestStageScripts(t *testing.T) {
@@ -149,6 +150,12 @@ func (p *stagePlayer) input(words []string, arg string) machines.Input {
 			p.now.Wall = p.now.Wall.Add(p.duration(arg))
 		}
 		return &machines.Tick{}
+	case "gate":
+		in := &machines.Gate{On: arg != "off"}
+		if in.On && arg != "" {
+			in.Wave = uint64(p.number(arg))
+		}
+		return in
 	case "pause", "resume":
 		return &machines.Control{Do: machines.Do(words[0])}
 	case "stop":

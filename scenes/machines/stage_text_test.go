@@ -53,6 +53,8 @@ func (p *stagePlayer) text(e *machines.Effect) string {
 		return "tick beside at " + p.at(e.At)
 	case machines.ActRest:
 		return "rest"
+	case machines.ActGate:
+		return fmt.Sprintf("wave %d waits, at %s", e.Wave, p.at(e.At))
 	case machines.ActGoOn:
 		return "go on"
 	case machines.ActWarn:

@@ -1,6 +1,7 @@
 package orders
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,8 +11,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
+	"tavernsim/engine/control"
 	"tavernsim/engine/order"
 	"tavernsim/protocol"
 	"tavernsim/tools/ownfile"
@@ -26,31 +29,57 @@ type Receipt struct {
 	Kind    protocol.ErrorKind `json:"kind,omitempty"`    // of a refusal without a wave
 }
 
-// Door takes letters with orders out of a folder.
+// Stand says how the waves of a scene are controlled, after a command.
+type Stand struct {
+	Scene string `json:"scene"`
+	control.Report
+	Refused string             `json:"refused,omitempty"` // why the command changes nothing
+	Kind    protocol.ErrorKind `json:"kind,omitempty"`    // of the refusal
+}
+
+// Wish is a command on its way to a run.
+type Wish struct {
+	control.Command
+	Wait protocol.Duration `json:"wait"` // the most that its answer takes
+}
+
+// Door takes letters with orders, and with commands, out of a folder.
 type Door struct {
 	Dir string // of the run
 	// Give carries out one order and returns when that is durable.
 	Give func(context.Context, *order.Entry) Receipt
+	// Control gives a scene a command. Several goroutines call it.
+	Control func(context.Context, *control.Command) Stand
+
+	commands sync.WaitGroup // under way
 }
 
 const (
 	folder = "orders" // of the letters, in the run directory
 	letter = ".order.json"
+	wish   = ".control.json"
 	answer = ".receipt.json"
 	look   = 100 * time.Millisecond // between two looks into the folder
 )
 
 // Serve takes letters until ctx ends, the oldest first, and answers them. What was not
-// taken stays; the next process of the run takes it.
+// taken stays; the next process of the run takes it. Commands do not wait for orders.
 func (d *Door) Serve(ctx context.Context) {
+	d.commands.Go(func() { d.watch(ctx, wish, d.obey) })
+	d.watch(ctx, letter, d.take)
+	d.commands.Wait()
+}
+
+// watch takes letters of a form until ctx ends.
+func (d *Door) watch(ctx context.Context, form string, take func(context.Context, string)) {
 	tick := time.NewTicker(look)
 	defer tick.Stop()
 	for {
-		for _, name := range d.letters() {
+		for _, name := range d.letters(form) {
 			if ctx.Err() != nil {
 				return
 			}
-			d.take(ctx, name)
+			take(ctx, name)
 		}
 		select {
 		case <-tick.C:
@@ -60,14 +89,40 @@ func (d *Door) Serve(ctx context.Context) {
 	}
 }
 
-// letters are the files of letters by name, which begins with the time.
-func (d *Door) letters() (names []string) {
+// obey takes one command, and answers it when it has counted. One that a kill interrupts has
+// no answer.
+func (d *Door) obey(ctx context.Context, name string) {
+	data, err := ownfile.ReadAll(name, maxFile)
+	if removed := os.Remove(name); removed != nil { // it was taken back
+		return
+	}
+	w := &Wish{}
+	if err == nil {
+		strict := json.NewDecoder(bytes.NewReader(data))
+		strict.DisallowUnknownFields()
+		err = strict.Decode(w)
+	}
+	d.commands.Go(func() {
+		stand := Stand{Scene: w.Scene}
+		if err != nil {
+			stand.Refused, stand.Kind = err.Error(), protocol.KindInvalid
+		} else {
+			within, cancel := context.WithTimeout(ctx, w.Wait.Std())
+			defer cancel()
+			stand = d.Control(within, &w.Command)
+		}
+		_ = write(strings.TrimSuffix(name, wish)+answer, []Stand{stand}) // whoever asked gives up
+	})
+}
+
+// letters are the files of letters of a form by name, which begins with the time.
+func (d *Door) letters(form string) (names []string) {
 	list, err := os.ReadDir(filepath.Join(d.Dir, folder))
 	if err != nil {
 		return nil // there is none
 	}
 	for _, e := range list {
-		if strings.HasSuffix(e.Name(), letter) && e.Type().IsRegular() {
+		if strings.HasSuffix(e.Name(), form) && e.Type().IsRegular() {
 			names = append(names, filepath.Join(d.Dir, folder, e.Name()))
 		}
 	}
@@ -101,19 +156,37 @@ func (d *Door) take(ctx context.Context, name string) {
 // Send gives orders to the process that carries out a run, in this order, and returns
 // their receipts. It gives up when ctx ends, and when nobody takes the letter.
 func Send(ctx context.Context, dir string, list []order.Entry) ([]Receipt, error) {
+	return send[Receipt](ctx, dir, letter, order.File{Orders: list})
+}
+
+// Command gives a command to the process that carries out a run, and returns how its scene
+// stands: at the latest after wait, which ends with ctx, too.
+func Command(ctx context.Context, dir string, c *control.Command, wait time.Duration) (Stand, error) {
+	list, err := send[Stand](ctx, dir, wish, Wish{Command: *c, Wait: protocol.Duration(wait)})
+	if err == nil && len(list) != 1 {
+		err = protocol.Errorf(protocol.KindCorrupt, "run %s: %d answers to a command", dir, len(list))
+	}
+	if err != nil {
+		return Stand{}, err
+	}
+	return list[0], nil
+}
+
+// send leaves a letter and waits for its answer.
+func send[T any](ctx context.Context, dir, form string, v any) ([]T, error) {
 	in := filepath.Join(dir, folder)
 	if err := os.MkdirAll(in, 0o700); err != nil {
 		return nil, err
 	}
 	name := filepath.Join(in, fmt.Sprintf("%020d-%d", time.Now().UnixNano(), os.Getpid()))
-	if err := write(name+letter, order.File{Orders: list}); err != nil {
+	if err := write(name+form, v); err != nil {
 		return nil, err
 	}
-	return await(ctx, dir, name)
+	return await[T](ctx, dir, name, form)
 }
 
 // await waits for the answer to a letter.
-func await(ctx context.Context, dir, name string) (receipts []Receipt, err error) {
+func await[T any](ctx context.Context, dir, name, form string) (receipts []T, err error) {
 	tick := time.NewTicker(look)
 	defer tick.Stop()
 	for late := false; ; {
@@ -128,11 +201,11 @@ func await(ctx context.Context, dir, name string) (receipts []Receipt, err error
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			if os.Remove(name+letter) != nil { // it was answered just now
+			if os.Remove(name+form) != nil { // it was answered just now
 				late = true
 				continue
 			}
-			return nil, protocol.Errorf(protocol.KindTransient, "run %s: nobody took the order, and it was taken back: %w", dir, context.Cause(ctx))
+			return nil, protocol.Errorf(protocol.KindTransient, "run %s: nobody took it, and it was taken back: %w", dir, context.Cause(ctx))
 		}
 	}
 }

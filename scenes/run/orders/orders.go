@@ -3,17 +3,20 @@
 // run directory in which a letter is a file, and its answer another.
 //
 // [Read] reads a file of the user, [Keep] and [Kept] are the orders with which a run began,
-// [Send] gives orders to a run, and [Door.Serve] takes them there.
+// [Send] gives orders to a run, [Command] says when its waves may begin, and [Door.Serve]
+// takes both there.
 //
 // # Promises
 //
 //  1. Files are written completely or not at all.
 //  2. An order that [Send] gives up on was not taken, or its receipt is lost: the same order
 //     sent again is carried out once.
+//  3. A command does not wait for orders. One that a kill interrupts has no answer.
 //
 // # Not here
 //
-// What orders change (engine/order), and when they are taken (scenes).
+// What orders change (engine/order) and commands mean (engine/control), and when they are
+// taken (scenes).
 package orders
 
 import (

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"tavernsim/engine/control"
 	"tavernsim/engine/order"
 	"tavernsim/protocol"
 	"tavernsim/scenes/run/orders"
@@ -116,6 +117,54 @@ func TestLetterIsGone(t *testing.T) {
 	}()
 	if _, err := orders.Send(ctx, dir, entries(t)); err == nil {
 		t.Error("an order without a receipt")
+	}
+	<-done
+}
+
+// Promise 3: commands are answered while an order is carried out, and faulty ones refused.
+func TestCommands(t *testing.T) {
+	dir := t.TempDir()
+	ctx, cancel := context.WithCancel(context.Background())
+	taken, done, told := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	go func() {
+		defer close(done)
+		(&orders.Door{Dir: dir,
+			Give: func(ctx context.Context, e *order.Entry) orders.Receipt {
+				close(taken)
+				<-ctx.Done()
+				return orders.Receipt{ID: e.ID, Wave: 3}
+			},
+			Control: func(ctx context.Context, c *control.Command) orders.Stand {
+				if _, bounded := ctx.Deadline(); !bounded {
+					t.Error("it waits for ever")
+				}
+				return orders.Stand{Scene: "s", Report: control.Report{State: c.Do, Wave: uint64(c.Waves)}}
+			}}).Serve(ctx)
+	}()
+	go func() {
+		_, err := orders.Send(context.Background(), dir, entries(t)[:1])
+		told <- err
+	}()
+	<-taken
+	got, err := orders.Command(ctx, dir, &control.Command{Do: control.Step, Waves: 4}, time.Minute)
+	if err != nil || got.Scene != "s" || got.State != control.Step || got.Wave != 4 {
+		t.Error(got, err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "orders", "0.control.json"), []byte(`{"do": "pause", "now": true}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if b, err := os.ReadFile(filepath.Join(dir, "orders", "0.receipt.json")); err == nil {
+			if !strings.Contains(string(b), `unknown field`) {
+				t.Errorf("%s", b)
+			}
+			break
+		}
+		<-time.After(10 * time.Millisecond)
+	}
+	cancel()
+	if err := <-told; err != nil {
+		t.Error(err)
 	}
 	<-done
 }

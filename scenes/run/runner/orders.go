@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"tavernsim/engine/control"
 	"tavernsim/engine/order"
 	"tavernsim/protocol"
 	"tavernsim/scenes/run/orders"
@@ -48,9 +49,31 @@ func (r *Runner) takeOrders() (stop func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		(&orders.Door{Dir: r.Dir, Give: r.give}).Serve(ctx)
+		(&orders.Door{Dir: r.Dir, Give: r.give, Control: r.control}).Serve(ctx)
 	}()
 	return func() { cancel(); <-done }
+}
+
+// control gives a scene a command.
+func (r *Runner) control(ctx context.Context, c *control.Command) orders.Stand {
+	stand := orders.Stand{Scene: c.Scene}
+	if stand.Scene == "" && len(r.Manifest.Scenes) == 1 {
+		stand.Scene = r.Manifest.Scenes[0]
+	}
+	i := slices.IndexFunc(r.Scenes, func(s *Scene) bool { return s.ID == stand.Scene })
+	var err error
+	switch {
+	case i >= 0:
+		stand.Report, err = r.Scenes[i].Run.Control(ctx, c)
+	case slices.Contains(r.Manifest.Scenes, stand.Scene):
+		err = protocol.Errorf(protocol.KindConflict, "the scene %s does not run", stand.Scene)
+	default:
+		err = protocol.Errorf(protocol.KindNotFound, "scene %q; the run has %v", stand.Scene, r.Manifest.Scenes)
+	}
+	if err != nil {
+		stand.Refused, stand.Kind = err.Error(), protocol.KindOf(err)
+	}
+	return stand
 }
 
 // give carries out one order that came while the run is under way.

@@ -52,6 +52,7 @@ import (
 	"tavernsim/engine/agent"
 	"tavernsim/engine/budget"
 	"tavernsim/engine/bus/delivery"
+	"tavernsim/engine/control"
 	"tavernsim/engine/order"
 	"tavernsim/internal/metrics"
 	"tavernsim/internal/source"
@@ -166,6 +167,8 @@ type Options struct {
 	// (package scenes/run/orders). The run directory keeps them; those that are given to a
 	// run that goes on are added.
 	Orders []order.Entry
+	// Control are commands with which every scene begins: see scenes.Options.
+	Control []control.Command
 	// Middleware is asked in every scene: see setup.Options. Whoever goes on with
 	// the run gives it again; the manifest says only whether there was some.
 	Middleware delivery.Chain
@@ -502,7 +505,7 @@ func (r *Runner) startScene(def *project.Scene, opt Options) error {
 	}
 	s := &Scene{tools: hands, ID: id, Seed: r.Manifest.Seeds[id], journal: journal, models: set, latency: scenes.NewLatency(), report: def.Definition.Simulation.Report}
 	s.Run, err = scenes.Start(made, journal, scenes.Options{
-		Schedule: opt.Schedule, Stop: stopOf(def, opt), Raised: opt.raised, Snapshots: opt.Snapshots, Model: set.Provider(), Pictures: r.pictures(), Class: r.class(id), Orders: scenes.Planned(opt.Orders, id), Executors: append(slices.Clone(opt.Executors), r.entries(hands, opt)...), System: r.host.system, Name: r.host.actorName(r.Dir, id),
+		Schedule: opt.Schedule, Stop: stopOf(def, opt), Raised: opt.raised, Snapshots: opt.Snapshots, Model: set.Provider(), Pictures: r.pictures(), Class: r.class(id), Orders: scenes.Planned(opt.Orders, id), Control: opt.Control, Executors: append(slices.Clone(opt.Executors), r.entries(hands, opt)...), System: r.host.system, Name: r.host.actorName(r.Dir, id),
 		Metrics: counts, Log: r.log, Latency: s.latency, Crashes: opt.Crashes[id], Folding: r.recovering(id),
 		Effects: func() (outside.Journal, error) { return r.store.Journal(outside.JournalID(id)) },
 	})
