@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/agentfact"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/setup"
@@ -63,18 +64,22 @@ func staged(codec *protocol.Codec) []string {
 	return slices.DeleteFunc(codec.FactKinds(), func(kind string) bool { return codec.FactType(kind).Bytes })
 }
 
-// FoldStage folds the stage alone to the end of a journal, from the state that it noted
-// with the wave of the fact after. Its budgets are those of the note.
-func FoldStage(sc *setup.Scene, journal Journal, note *machines.Note, after uint64, folding func(done, total uint64)) (*machines.Stage, error) {
+// FoldStage folds the stage alone to the end of a wave, from the state that it noted with the
+// wave of the fact after.
+func FoldStage(sc *setup.Scene, journal Journal, note *machines.Note, after uint64, through persistence.Wave, opt Options) (*machines.Stage, error) {
 	stage := machines.NewStage(sc)
 	if err := stage.Load(note.Scene); err != nil {
 		return nil, err
 	}
-	f, codec := fold{Options: Options{Folding: folding}, scene: sc, journal: journal, through: journal.Durable()}, machines.NewCodec()
-	if after >= f.through.Last {
+	f, codec := fold{Options: opt, scene: sc, journal: journal, through: through}, machines.NewCodec()
+	if after >= through.Last {
 		return stage, nil
 	}
-	return stage, f.walk(persistence.Wave{Last: after}, staged(codec), func(r protocol.Record) error {
+	kinds := staged(codec)
+	if sc.Budgets != nil {
+		kinds = append(kinds, agentfact.FactModelAnswered)
+	}
+	return stage, f.walk(persistence.Wave{Last: after}, kinds, func(r protocol.Record) error {
 		fact, err := codec.ReadFact(r.Kind, r.Data)
 		if err != nil {
 			return err

@@ -10,6 +10,7 @@ import (
 	"tavernsim/engine/secret"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
+	"tavernsim/scenes/history"
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/view/factjson"
 )
@@ -87,14 +88,33 @@ func (s *Scene) Agent(id, at string) (*AgentView, error) {
 	if err != nil {
 		return nil, err
 	}
-	state, err := s.fold(wave.Number, id)
+	state, o, err := s.withAgent(wave, id)
 	if err != nil {
 		return nil, err
 	}
-	o, _ := state.Ordinal(id)
 	v := s.agentView(state, o, wave)
 	v.Last, err = s.lastTurns(id, wave)
 	return v, err
+}
+
+// withAgent is the state of the scene at the end of a wave; of the agents, only that of one is
+// sure to be true.
+func (s *Scene) withAgent(wave persistence.Wave, id string) (*machines.State, uint32, error) {
+	made, err := s.made()
+	if err != nil {
+		return nil, 0, err
+	}
+	o, _ := made.Ordinal(id)
+	stage, err := s.stageAt(wave)
+	if err != nil {
+		return nil, 0, err
+	}
+	if stage == nil {
+		state, err := s.fold(wave.Number, id)
+		return state, o, err
+	}
+	state, err := history.AgentOf(made, s.journal, o, stage, s.reading())
+	return state, o, err
 }
 
 func (s *Scene) agentView(state *machines.State, o uint32, wave persistence.Wave) *AgentView {
@@ -170,15 +190,28 @@ func moment(t protocol.Time) string {
 	return t.String()
 }
 
-// lastTurns lists the last deliberations of an agent up to a wave, newest first.
+// lastTurns lists the last deliberations of an agent up to a wave, newest first. It reads
+// backwards, twice as far each time, until it has found enough.
 func (s *Scene) lastTurns(id string, through persistence.Wave) ([]TurnSummary, error) {
+	list := []TurnSummary{}
+	for to, span := through.Last, uint64(Newest); to > 0 && len(list) < lastTurns; span *= 2 {
+		from := max(to, span) - span + 1
+		part, err := s.turns(id, from, to)
+		if err != nil {
+			return nil, err
+		}
+		slices.Reverse(part)
+		list, to = append(list, part...), from-1
+	}
+	return list[:min(len(list), lastTurns)], nil
+}
+
+// turns lists the last deliberations of an agent among some facts.
+func (s *Scene) turns(id string, from, to uint64) ([]TurnSummary, error) {
 	last := ring[TurnSummary]{n: lastTurns}
 	o, _ := s.agents.Find(id)
-	if through.Last == 0 {
-		return []TurnSummary{}, nil // the beginning; a query to 0 has no end
-	}
 	// The failure of an actor is a fact of the scene, so both are read.
-	err := s.Scan(persistence.Query{To: through.Last, Kinds: []string{agentfact.FactTurnEnded, agenda.FactAgentFailed}}, func(r protocol.Record) error {
+	err := s.Scan(persistence.Query{From: from, To: to, Kinds: []string{agentfact.FactTurnEnded, agenda.FactAgentFailed}}, func(r protocol.Record) error {
 		if r.Actor != id && r.Kind == agentfact.FactTurnEnded {
 			return nil
 		}
@@ -193,7 +226,5 @@ func (s *Scene) lastTurns(id string, through persistence.Wave) ([]TurnSummary, e
 		}
 		return err
 	})
-	list := append([]TurnSummary{}, last.all()...)
-	slices.Reverse(list)
-	return list, err
+	return last.all(), err
 }

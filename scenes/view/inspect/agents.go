@@ -101,16 +101,7 @@ func (s *Scene) Agents(q AgentQuery) (*AgentList, error) {
 // alone, from where it was last noted. agents is nil if their inboxes were not folded.
 func (s *Scene) staged(newest bool) (stage *machines.Stage, agents []*agent.Machine, err error) {
 	if newest {
-		note, at, err := s.noted(func(n *machines.Note) bool { return len(n.Scene) > 0 })
-		if err != nil {
-			return nil, nil, err
-		}
-		if note != nil {
-			made, err := s.made()
-			if err != nil {
-				return nil, nil, err
-			}
-			stage, err = history.FoldStage(made, s.journal, note, at, s.Progress)
+		if stage, err = s.stageAt(s.journal.Durable()); stage != nil || err != nil {
 			return stage, nil, err
 		}
 	}
@@ -121,10 +112,23 @@ func (s *Scene) staged(newest bool) (stage *machines.Stage, agents []*agent.Mach
 	return state.Stage, state.Agents, nil
 }
 
-// noted finds the newest note that has something, and the last fact of its wave; nil = there
-// is none. A note that cannot be read is passed over.
-func (s *Scene) noted(has func(*machines.Note) bool) (*machines.Note, uint64, error) {
-	for at := s.journal.Durable().Last; at > 0; {
+// stageAt is the stage at the end of a wave, made of the newest note before; nil = there is none.
+func (s *Scene) stageAt(wave persistence.Wave) (*machines.Stage, error) {
+	note, after, err := s.noted(wave.Last, func(n *machines.Note) bool { return len(n.Scene) > 0 })
+	if err != nil || note == nil {
+		return nil, err
+	}
+	made, err := s.made()
+	if err != nil {
+		return nil, err
+	}
+	return history.FoldStage(made, s.journal, note, after, wave, s.reading())
+}
+
+// noted finds the newest note up to a fact that has something, and the last fact of its wave;
+// nil = there is none. A note that cannot be read is passed over.
+func (s *Scene) noted(at uint64, has func(*machines.Note) bool) (*machines.Note, uint64, error) {
+	for at > 0 {
 		last, raw, err := s.journal.NoteAt(at)
 		if err != nil || last == 0 {
 			return nil, 0, err

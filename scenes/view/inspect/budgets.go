@@ -3,8 +3,12 @@ package inspect
 import (
 	"math"
 
+	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/budget"
+	"tavernsim/persistence"
 	"tavernsim/protocol"
+	"tavernsim/scenes/load/setup"
+	"tavernsim/scenes/machines"
 	"tavernsim/scenes/outside"
 	"tavernsim/scenes/run/rundir"
 )
@@ -25,14 +29,14 @@ type Left struct {
 	Bytes  *int64 `json:"bytes,omitempty"`
 }
 
-// Budgets folds the run: the widest budget first, of agents those that asked. What requests under way
+// Budgets lists the widest budget first, of agents those that asked. What requests under way
 // hold and have taken comes from the log of effects.
 func (s *Scene) Budgets() ([]BudgetLine, error) {
 	made, err := s.made()
-	if err != nil {
-		return nil, err
+	if err != nil || made.Budgets == nil {
+		return []BudgetLine{}, err
 	}
-	state, err := s.Fold(s.journal.Durable().Number)
+	stage, ended, err := s.spending(made)
 	if err != nil {
 		return nil, err
 	}
@@ -41,29 +45,64 @@ func (s *Scene) Budgets() ([]BudgetLine, error) {
 		return nil, err
 	}
 	if err == nil {
-		out, spent, err := outside.OpenTurns(effects, func(agent string) uint64 {
-			o, ok := made.Ordinal(agent)
-			if !ok || state.Agenda.GaveUp(o) {
-				return math.MaxUint64
-			}
-			return state.Agents[o].State.Turn
-		})
+		out, spent, err := outside.OpenTurns(effects, ended)
 		if err != nil {
 			return nil, err
 		}
 		for i := range out {
-			state.Out(out[i].Agent, out[i].Endpoint, out[i].Took())
+			stage.Out(out[i].Agent, out[i].Endpoint, out[i].Took())
 		}
 		for _, x := range spent {
-			state.Lost(x.Agent, x.Endpoint, x.Took)
+			stage.Lost(x.Agent, x.Endpoint, x.Took)
 		}
 	}
-	lines := state.Budgets()
+	lines := stage.Budgets()
 	list := make([]BudgetLine, len(lines))
 	for i, b := range rundir.Budgets(lines) {
 		list[i] = BudgetLine{Budget: b, Reserved: rundir.Spent(lines[i].Reserved), Left: leftOf(lines[i].Left())}
 	}
 	return list, nil
+}
+
+// spending is the stage at the end of the journal, and the last turn of an agent whose end is
+// durable. An agent that was given up has no turn to come.
+func (s *Scene) spending(made *setup.Scene) (*machines.Stage, func(agent string) uint64, error) {
+	stage, err := s.stageAt(s.journal.Durable())
+	if err != nil {
+		return nil, nil, err
+	}
+	var turn func(o uint32) uint64
+	if stage == nil || s.journal.Begin().Number > 0 { // the last turn of the scene's own agent may be gone
+		state, err := s.Fold(s.journal.Durable().Number)
+		if err != nil {
+			return nil, nil, err
+		}
+		stage, turn = state.Stage, func(o uint32) uint64 { return state.Agents[o].State.Turn }
+	} else if turn, err = s.counted(stage.Roster); err != nil {
+		return nil, nil, err
+	}
+	return stage, func(agent string) uint64 {
+		o, ok := made.Ordinal(agent)
+		if !ok || stage.Agenda.GaveUp(o) {
+			return math.MaxUint64
+		}
+		return turn(o)
+	}, nil
+}
+
+// counted is the last turn of an agent by the roster, and of the scene's own by its facts.
+func (s *Scene) counted(roster machines.Roster) (func(o uint32) uint64, error) {
+	own := uint64(0)
+	err := s.facts(persistence.Query{Actor: sceneActor, Kinds: []string{agentfact.FactTurnEnded}}, func(_ protocol.Record, fact protocol.Fact) error {
+		own = fact.(*agentfact.TurnEnded).Turn
+		return nil
+	})
+	return func(o uint32) uint64 {
+		if int(o) == len(roster) {
+			return own
+		}
+		return uint64(roster[o].Turns)
+	}, err
 }
 
 func leftOf(a budget.Amount) (l Left) {

@@ -1,10 +1,12 @@
 package inspect
 
 import (
+	"maps"
 	"reflect"
 	"testing"
 
 	"tavernsim/engine/agenda"
+	"tavernsim/engine/budget"
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/run/runner"
 )
@@ -56,61 +58,91 @@ func TestViewsOfTheNewest(t *testing.T) {
 	}
 }
 
-// With the note of any wave and the facts after it, agents and world are those of all
-// facts: in every recorded run.
+// With the note of any wave and the facts after it, views are those of all facts: in every
+// recorded run, and in one with budgets.
 func TestViewsFromANote(t *testing.T) {
+	const limit = 2000
+	budgeted := opened(t, ran(t, runner.Options{Budget: &budget.Budget{Tokens: limit, OnExhausted: budget.Refuse}}, false))
+	if lines, err := budgeted.Budgets(); err != nil || len(lines) == 0 || lines[0].Left.Tokens == nil || *lines[0].Left.Tokens >= limit {
+		t.Fatalf("nothing was taken from the budget: %+v, %v", lines, err)
+	}
+	scenes := map[string]*Scene{"budgeted": budgeted}
+	maps.Insert(scenes, recordedScenes(t))
 	runs := 0
-	for dir, s := range recordedScenes(t) {
-		all, err := s.Agents(AgentQuery{})
-		if err != nil {
-			t.Fatal(dir, err)
-		}
-		world, err := s.World("", "", false)
-		if err != nil {
-			t.Fatal(dir, err)
-		}
-		for i := range all.Agents {
-			all.Agents[i].Waiting, all.Agents[i].Cost, all.Agents[i].Unpriced = nil, nil, 0
-			all.Agents[i].use = AgentLine{}.use
-		}
-		end := s.journal.Durable()
+	for dir, s := range scenes {
+		all, end := shown(t, s, false), s.journal.Durable()
 		for n := uint64(1); n <= end.Number; n += 1 + end.Number/4 {
-			folded, err := s.Fold(n)
-			if err != nil {
-				t.Fatal(dir, err)
-			}
-			if folded.Roster == nil || s.clock() == agenda.Realtime {
+			from := noted(t, s, n)
+			if from == nil {
 				continue // an older program's; their notes have no stage
 			}
-			w, err := s.journal.Wave(n)
-			if err != nil {
-				t.Fatal(dir, err)
-			}
-			scene, err := folded.EncodeScene()
-			if err != nil {
-				t.Fatal(err)
-			}
-			note := machines.Note{Tally: folded.Tally, Scene: scene, World: folded.World().AppendSnapshot(nil)}
-			j := &reading{journal: s.journal, noted: w.Last}
-			if j.note, err = s.codec.Marshal(&note); err != nil {
-				t.Fatal(err)
-			}
 			runs++
-			from := *s
-			from.journal = j
-			few, err := from.Agents(AgentQuery{Newest: true})
-			if err != nil || few.Whole || !reflect.DeepEqual(all.Agents, few.Agents) {
-				t.Errorf("%s: all facts say\n%+v\nfrom the note of wave %d\n%+v, %v", dir, all.Agents, n, few, err)
-			}
-			now, err := from.World("", "end", true)
-			if err != nil || !reflect.DeepEqual(world, now) {
-				t.Errorf("%s: all facts say\n%+v\nfrom the note of wave %d\n%+v, %v", dir, world, n, now, err)
+			if few := shown(t, from, true); !reflect.DeepEqual(all, few) {
+				t.Errorf("%s: all facts say\n%+v\nfrom the note of wave %d\n%+v", dir, all, n, few)
 			}
 		}
 	}
-	if runs < 15 {
+	if runs < 18 {
 		t.Errorf("%d notes", runs)
 	}
+}
+
+// shown is what views show of the newest, without what a note does not say.
+func shown(t *testing.T, s *Scene, newest bool) (views []any) {
+	t.Helper()
+	list, err := s.Agents(AgentQuery{Newest: newest})
+	if err != nil || list.Whole == newest {
+		t.Fatal(list, err)
+	}
+	world, err := s.World("", "end", newest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	budgets, err := s.Budgets()
+	if err != nil {
+		t.Fatal(err)
+	}
+	views = append(views, world, budgets)
+	for _, a := range list.Agents {
+		one, err := s.Agent(a.Agent, "end")
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.Waiting, a.Cost, a.Unpriced, a.use = nil, nil, 0, AgentLine{}.use
+		views = append(views, a, one)
+	}
+	own, err := s.Agent(sceneActor, "end")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(views, own)
+}
+
+// noted is the scene with a note of a wave; nil = a program wrote it that noted no stage.
+func noted(t *testing.T, s *Scene, wave uint64) *Scene {
+	t.Helper()
+	folded, err := s.Fold(wave)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if folded.Roster == nil || s.clock() == agenda.Realtime {
+		return nil
+	}
+	w, err := s.journal.Wave(wave)
+	if err != nil {
+		t.Fatal(err)
+	}
+	scene, err := folded.EncodeScene()
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := &reading{journal: s.journal, noted: w.Last}
+	if j.note, err = s.codec.Marshal(&machines.Note{Tally: folded.Tally, Scene: scene, World: folded.World().AppendSnapshot(nil)}); err != nil {
+		t.Fatal(err)
+	}
+	from := *s
+	from.journal = j
+	return &from
 }
 
 // A run that goes on from a snapshot keeps its roster.

@@ -169,7 +169,7 @@ func (s *Scene) documentNow(text string, newest bool) (doc *world.Document, end 
 	var note *machines.Note
 	var after uint64
 	if end = s.journal.Durable(); newest && (text == "" || text == "end") {
-		if note, after, err = s.noted(func(n *machines.Note) bool { return len(n.World) > 0 }); err != nil {
+		if note, after, err = s.noted(end.Last, func(n *machines.Note) bool { return len(n.World) > 0 }); err != nil {
 			return nil, end, err
 		}
 	}
