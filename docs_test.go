@@ -469,7 +469,7 @@ func testNames(t *testing.T) map[string]bool {
 func jsonFields(typ reflect.Type) map[string]bool {
 	names := map[string]bool{}
 	for f := range typ.Fields() {
-		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
+		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" && name != "-" {
 			names[name] = true
 		}
 	}

@@ -36,8 +36,8 @@ func innerFloors() map[string]int {
 		"scenes/view/inspect": 6, "scenes/run/recorded": 6,
 		"scenes/run/runner":   7,
 		"scenes/run/estimate": 8, "scenes/run/probe": 8, "scenes/view/follow": 7, "scenes/view/compare": 7, "scenes/view/artifacts": 7, "scenes/run/served": 8, "scenes/run/answer": 8, "scenes/run/operator": 8, "scenes/run/plugins": 8,
-		"scenes/view/export": 8,
-		"scenes/scenestest":  8, "scenes/examples": 8,
+		"scenes/view/export": 8, "scenes/view/audit": 7,
+		"scenes/scenestest": 8, "scenes/examples": 8,
 	}
 }
 
@@ -160,7 +160,7 @@ const maxPackage = 1500
 // a package smaller writes the new size here.
 func larger() map[string]int {
 	return map[string]int{
-		"cmd/simd":            5450,
+		"cmd/simd":            5451,
 		"engine/agent":        4685,
 		"engine/bus":          2290,
 		"engine/expr":         2250,
@@ -178,7 +178,7 @@ func larger() map[string]int {
 		"scenes/outside":      1625,
 		"scenes/run/rundir":   1855,
 		"scenes/run/runner":   1615,
-		"scenes/view/inspect": 3600,
+		"scenes/view/inspect": 3350,
 		"scenes/load/project": 3850,
 		"tam":                 2571,
 		"tam/toolsxml":        2215,

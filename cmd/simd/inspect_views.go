@@ -9,6 +9,7 @@ import (
 	"tavernsim/protocol"
 	"tavernsim/scenes/run/runner"
 	"tavernsim/scenes/view/artifacts"
+	"tavernsim/scenes/view/audit"
 	"tavernsim/scenes/view/compare"
 	"tavernsim/scenes/view/deadletters"
 	"tavernsim/scenes/view/inspect"
@@ -149,10 +150,10 @@ func (x *inspecting) deliberation(args []string) error {
 }
 
 func (x *inspecting) audit([]string) error {
-	q := inspect.AuditQuery{Span: x.span(), Path: x.o.path, Agent: x.o.agent, Tool: x.o.tool, What: x.o.what}
+	q := audit.Query{Span: x.span(), Path: x.o.path, Agent: x.o.agent, Tool: x.o.tool, What: x.o.what}
 	return show.Lines(&x.to, x.to.Audit(), func(limit int, yield func(inspect.Change) error) error {
 		q.Limit = limit
-		return x.scene.Audit(q, yield)
+		return audit.List(x.scene, q, yield)
 	})
 }
 

@@ -19,6 +19,7 @@ import (
 	"tavernsim/protocol"
 	"tavernsim/scenes/run/runner"
 	"tavernsim/scenes/scenestest"
+	"tavernsim/scenes/view/audit"
 	"tavernsim/scenes/view/deadletters"
 	"tavernsim/scenes/view/inspect"
 )
@@ -177,7 +178,7 @@ func views(t *testing.T, s *inspect.Scene) {
 		return all(func(y func(inspect.FactLine) error) error { return s.Facts(inspect.FactQuery{}, y) })
 	})
 	collect("audit", func() (any, error) {
-		return all(func(y func(inspect.Change) error) error { return s.Audit(inspect.AuditQuery{}, y) })
+		return all(func(y func(inspect.Change) error) error { return audit.List(s, audit.Query{}, y) })
 	})
 	collect("letters", func() (any, error) {
 		return all(func(y func(deadletters.Letter) error) error { return s.DeadLetters(inspect.DeadLetterQuery{}, y) })

@@ -30,6 +30,7 @@ func TestSequenced(t *testing.T) {
 		{worldstate.Service, &change, `"path":"vault.gold","op":"set","value":7`},
 		{worldstate.Service, &worldstate.Request{Change: change, Always: true}, `"always":true`},
 		{worldstate.Service, &worldstate.Request{Kind: worldstate.Commands, Change: world.Request{ID: "r2", By: "kim"}, Turn: "3", Batch: &command.Batch{}}, `"kind":"commands"`},
+		{worldstate.Service, &worldstate.Request{Kind: worldstate.Commands, Change: world.Request{ID: "r4", By: "kim"}, Batch: &command.Batch{Entries: []command.Entry{{Action: command.Set, Key: "world.safe.api_key", Value: "k2", HasValue: true, HasKey: true}}}}, `"key":"world.safe.api_key","value":"[redacted]"`},
 		{worldstate.Service, &worldstate.Request{Kind: worldstate.Lock, Change: world.Request{ID: "r3", By: "kim"}, Lease: "l1", Paths: []world.Path{path}, For: time.Minute}, `"lease":"l1","paths":["vault.gold"],"for":"1m0s"`},
 		{worldstate.Service, &worldstate.Request{Kind: worldstate.Unlock, Change: world.Request{ID: "r4", By: "kim"}, Lease: "l1"}, `"kind":"unlock"`},
 		{bus.Service, &protocol.Draft{EventHeader: protocol.EventHeader{Type: "told"}, Body: protocol.Encode(map[string]any{"n": int64(1)})}, `"type":"told"`},

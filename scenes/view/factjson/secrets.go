@@ -1,10 +1,6 @@
 package factjson
 
-import (
-	"encoding/json"
-
-	"tavernsim/engine/secret"
-)
+import "tavernsim/engine/secret"
 
 // What a fact or a state holds under the name of a secret is shown as [redacted].
 // The journal holds what the scene needs to go on; whoever shows it comes through
@@ -27,7 +23,7 @@ func secretMembers(o Object) {
 		hidden = hidden || ok && (m.Name == "path" || m.Name == "key") && secret.OnPath(text)
 	}
 	for i := range o {
-		if _, is := o[i].Value.(json.RawMessage); is && hidden && secret.BesidePath(o[i].Name) {
+		if o[i].Value != nil && hidden && secret.BesidePath(o[i].Name) {
 			o[i].Value = JSON(secret.Redacted)
 		}
 	}

@@ -56,7 +56,7 @@ type Change struct {
 	Reason      string       `json:"reason,omitempty"` // that was given
 	Error       string       `json:"error,omitempty"`
 
-	path world.Path // within the document that changed; nil: it is of no document
+	At world.Path `json:"-"` // within the document that changed; nil: it is of no document
 }
 
 // Statuses of a Change that are not a call's.
@@ -71,13 +71,13 @@ const (
 func worldChange(r protocol.Record, wave uint64, c *world.Change) Change {
 	return Change{
 		Seq: r.Seq, Wave: wave, Time: r.Time.String(), What: WhatWorld, By: c.By, Turn: turnOf(c.Request), Through: c.Request,
-		Op: string(c.Op), Path: c.Path.String(), Value: factjson.At(c.Path.String(), factjson.Value(c.Value)), Status: StatusApplied, Reason: c.Reason, path: c.Path,
+		Op: string(c.Op), Path: c.Path.String(), Value: factjson.At(c.Path.String(), factjson.Value(c.Value)), Status: StatusApplied, Reason: c.Reason, At: c.Path,
 	}
 }
 
-// changes are what a fact says about changes, without the values before and
+// Changes are what a fact says about changes, without the values before and
 // after them, which only a fold knows.
-func changes(r protocol.Record, wave uint64, f protocol.Fact) []Change {
+func Changes(r protocol.Record, wave uint64, f protocol.Fact) []Change {
 	base := Change{Seq: r.Seq, Wave: wave, Time: r.Time.String(), Status: StatusApplied}
 	switch x := f.(type) {
 	case *world.Committed:
@@ -88,13 +88,13 @@ func changes(r protocol.Record, wave uint64, f protocol.Fact) []Change {
 		return list
 	case *world.Refused:
 		base.What, base.By, base.Through, base.Op, base.Path = WhatWorld, x.By, x.Request, string(x.Op), x.Path.String()
-		base.Status, base.Code, base.Error, base.Turn, base.path = StatusRefused, string(x.Code), x.Message, turnOf(x.Request), x.Path
+		base.Status, base.Code, base.Error, base.Turn, base.At = StatusRefused, string(x.Code), x.Message, turnOf(x.Request), x.Path
 		return []Change{base}
 	case *statecmd.Committed:
 		return commandChanges(base, x)
 	case *agentfact.StateUpdated:
 		base.What, base.By, base.Op, base.Path, base.Value = WhatPrivate, r.Actor, x.Op, x.Path, factjson.At(x.Path, factjson.Value(x.Value))
-		base.path = pathIn(x.Path)
+		base.At = pathIn(x.Path)
 		return []Change{base}
 	case *agentfact.GoalsUpdated:
 		base.What, base.By, base.Op, base.Path, base.After = WhatGoal, r.Actor, "set", x.Goal.ID, GoalOf(x.Goal)
@@ -135,8 +135,8 @@ func (c Change) judged(r protocol.Record, call, tool, rule, reason string) Chang
 	return c
 }
 
-// ofTool reports whether a change is about a call of a tool.
-func ofTool(what string) bool {
+// OfTool reports whether a change is about a call of a tool.
+func OfTool(what string) bool {
 	return what == WhatCall || what == WhatAsk || what == WhatPolicy || what == WhatGrant || what == WhatHook
 }
 
@@ -179,7 +179,7 @@ func commandChanges(base Change, f *statecmd.Committed) (list []Change) {
 		c.What, c.By, c.Through, c.Turn = WhatCommand, cmp.Or(f.By, a.Actor), batchOf(f), turnOf(batchOf(f))
 		c.Op, c.Path, c.Before, c.After = string(a.Action), a.Key, factjson.Value(a.Before), factjson.Value(a.After)
 		c.Status, c.Code, c.Value = string(a.Status), string(a.Code), factjson.Value(a.Options)
-		c.path = pathIn(strings.TrimPrefix(strings.TrimPrefix(a.Key, "world."), "self."))
+		c.At = pathIn(strings.TrimPrefix(strings.TrimPrefix(a.Key, "world."), "self."))
 		if options, err := a.Options.Value(); err == nil {
 			if m, ok := options.(map[string]any); ok {
 				c.Reason, _ = m["reason"].(string)

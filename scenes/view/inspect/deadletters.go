@@ -60,7 +60,7 @@ func (s *Scene) DeadLetters(q DeadLetterQuery, yield func(deadletters.Letter) er
 				return err
 			}
 			if n++; n == q.Limit {
-				return errStop
+				return ErrStop
 			}
 		}
 		return nil

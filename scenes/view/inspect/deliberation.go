@@ -214,7 +214,7 @@ func (s *Scene) findTurn(id string, turn, seq uint64) (*turnFacts, error) {
 		}
 		last = t.end.Turn
 		if found = turn > 0 && last == turn || seq > 0 && r.Seq >= seq; found {
-			return errStop
+			return ErrStop
 		}
 		t = &turnFacts{}
 		return nil
@@ -304,7 +304,7 @@ func (s *Scene) effects(d *Deliberation, t *turnFacts) error {
 		case *agenda.WaveClosed:
 			if r.Time >= due {
 				held, due = nil, r.Time
-				return errStop
+				return ErrStop
 			}
 			return nil
 		}

@@ -21,5 +21,6 @@
 //
 // # Not here
 //
-// Tables and colours (internal/show), flags (cmd/simd); two runs (scenes/view/compare).
+// Who changed what (scenes/view/audit), artifacts (scenes/view/artifacts), two runs (scenes/view/compare); tables and
+// colours (internal/show), flags (cmd/simd).
 package inspect

@@ -78,7 +78,7 @@ func (s *Scene) Events(q EventQuery, yield func(EventLine) error) error {
 			err = yield(line)
 		}
 		if n++; err == nil && n == q.Limit {
-			err = errStop
+			err = ErrStop
 		}
 		return err
 	})

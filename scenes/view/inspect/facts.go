@@ -31,7 +31,8 @@ type FactLine struct {
 }
 
 // matchesType reports whether a name, or a pattern prefix.* or *, takes a type.
-func matchesType(pattern, typ string) bool {
+// Matches reports whether a pattern, whose last character may be *, fits a name.
+func Matches(pattern, typ string) bool {
 	if stem, wild := strings.CutSuffix(pattern, "*"); wild {
 		return strings.HasPrefix(typ, stem)
 	}
@@ -39,7 +40,7 @@ func matchesType(pattern, typ string) bool {
 }
 
 func matchesAny(patterns []string, typ string) bool {
-	return len(patterns) == 0 || slices.ContainsFunc(patterns, func(p string) bool { return matchesType(p, typ) })
+	return len(patterns) == 0 || slices.ContainsFunc(patterns, func(p string) bool { return Matches(p, typ) })
 }
 
 // exact are the names that the index can look for; none when one is a pattern.
@@ -69,7 +70,7 @@ func (s *Scene) Facts(q FactQuery, yield func(FactLine) error) error {
 			err = yield(line)
 		}
 		if n++; err == nil && n == q.Limit {
-			err = errStop
+			err = ErrStop
 		}
 		return err
 	})
@@ -113,7 +114,7 @@ func (s *Scene) known(what string, names []string, q persistence.Query, of func(
 	}
 	known := slices.Sorted(maps.Keys(seen))
 	for _, name := range names {
-		if !slices.ContainsFunc(known, func(k string) bool { return matchesType(name, k) }) {
+		if !slices.ContainsFunc(known, func(k string) bool { return Matches(name, k) }) {
 			return protocol.Errorf(protocol.KindNotFound, "the run has no %s %q; it has %s", what, name, cmp.Or(strings.Join(known, ", "), "none"))
 		}
 	}

@@ -32,7 +32,6 @@ func TestListsArePassedOn(t *testing.T) {
 	for name, list := range map[string]func() error{
 		"facts":  func() error { return s.Facts(FactQuery{}, func(FactLine) error { return enough }) },
 		"events": func() error { return s.Events(EventQuery{}, func(EventLine) error { return enough }) },
-		"audit":  func() error { return s.Audit(AuditQuery{}, func(Change) error { return enough }) },
 		"dead letters": func() error {
 			return s.DeadLetters(DeadLetterQuery{}, func(deadletters.Letter) error { return enough })
 		},

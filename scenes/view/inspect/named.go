@@ -49,7 +49,7 @@ func (u *named) walk(end uint64) error {
 		}
 		u.seq[eventID(fact)] = r.Seq
 		if missing--; missing == 0 {
-			return errStop
+			return ErrStop
 		}
 		return nil
 	})

@@ -24,15 +24,13 @@ func (s *Scene) Manifest() *rundir.Manifest { return s.run.Manifest }
 // FactLine is a fact as the view "facts" shows it.
 func (s *Scene) FactLine(r protocol.Record) (FactLine, error) { return s.factLine(r, s.waves()) }
 
-// WaveOf finds the wave of a fact. Who walks forward gives the wave that he
-// expects next as a hint; 0 = none.
+// WaveOf finds the wave of a fact. A caller that walks forward gives the wave of the fact
+// before as a hint; 0 = none.
 func (s *Scene) WaveOf(seq, hint uint64) (persistence.Wave, error) {
-	if hint > 0 && hint <= s.journal.Durable().Number {
-		if w, err := s.journal.Wave(hint); err == nil && seq >= w.First && seq <= w.Last {
-			return w, nil
-		}
-	}
 	w := s.waves()
+	if at, err := s.journal.Wave(hint); err == nil {
+		w.at = at
+	}
 	_, err := w.of(seq)
 	return w.at, err
 }

@@ -205,8 +205,8 @@ func unknown(what, name, lead string, known func(yield func(string) bool)) error
 	return protocol.Errorf(protocol.KindNotFound, "there is no %s %q; %s %s", what, name, lead, strings.Join(names, ", "))
 }
 
-// errStop ends a walk over the journal before its end.
-var errStop = errors.New("enough")
+// ErrStop ends a walk over the journal before its end, and is no fault.
+var ErrStop = errors.New("enough")
 
 // facts is Scan with the facts decoded.
 func (s *Scene) facts(q persistence.Query, yield func(protocol.Record, protocol.Fact) error) error {
@@ -220,7 +220,7 @@ func (s *Scene) facts(q persistence.Query, yield func(protocol.Record, protocol.
 }
 
 // Scan hands over the records that q chooses, in order, and tells Progress. It ends
-// with an error of yield and returns it; errStop, of this package, is none.
+// with an error of yield and returns it; ErrStop is none.
 func (s *Scene) Scan(q persistence.Query, yield func(protocol.Record) error) error {
 	total, seen := s.journal.Durable().Last, uint64(0)
 	err := s.journal.Scan(q, func(r protocol.Record) error {
@@ -229,7 +229,7 @@ func (s *Scene) Scan(q persistence.Query, yield func(protocol.Record) error) err
 		}
 		return yield(r)
 	})
-	if errors.Is(err, errStop) {
+	if errors.Is(err, ErrStop) {
 		return nil
 	}
 	return err

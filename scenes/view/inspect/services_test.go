@@ -58,7 +58,7 @@ func TestFactsOfServicesAreShown(t *testing.T) {
 			if shown == (why != "") {
 				t.Errorf("%s: inspect deliberation shows it (effectsOf in deliberation.go: %v), or a line of effectless says why not (%q), and not both", typ.Kind, shown, why)
 			}
-			shown, why = len(changes(protocol.Record{}, 1, fact)) > 0, unaudited[typ.Kind]
+			shown, why = len(Changes(protocol.Record{}, 1, fact)) > 0, unaudited[typ.Kind]
 			if shown == (why != "") {
 				t.Errorf("%s: inspect audit shows it (changes in change.go: %v), or a line of unaudited says why not (%q), and not both", typ.Kind, shown, why)
 			}

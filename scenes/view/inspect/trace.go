@@ -124,7 +124,7 @@ func (s *Scene) findEvent(id string) (f found, rec protocol.Record, err error) {
 		err = s.facts(persistence.Query{Kinds: []string{bus.FactRouted, bus.FactRefused}}, func(r protocol.Record, fact protocol.Fact) (err error) {
 			name := eventID(fact)
 			if !yield(name) {
-				return errStop
+				return ErrStop
 			}
 			if name != id {
 				return nil
@@ -305,7 +305,7 @@ func (t *tracing) service(r protocol.Record) error {
 	switch x := fact.(type) {
 	case *agenda.WaveClosed:
 		if len(t.pending) == 0 && t.holds <= 0 && r.Time >= t.due {
-			return errStop
+			return ErrStop
 		}
 	case *agenda.EffectsDeferred:
 		if t.reacted[t.name(x.Agent)] {

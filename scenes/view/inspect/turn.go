@@ -37,7 +37,7 @@ func (t *turnFacts) take(r protocol.Record, f protocol.Fact) {
 	case *agentfact.Said:
 		t.said = append(t.said, secret.Text(x.Text))
 	case *agentfact.StateUpdated, *agentfact.GoalsUpdated, *statecmd.Committed:
-		t.changes = append(t.changes, changes(r, 0, f)...)
+		t.changes = append(t.changes, Changes(r, 0, f)...)
 	default:
 		t.other = append(t.other, FactLine{Seq: r.Seq, Time: r.Time.String(), Actor: r.Actor, Kind: r.Kind, Data: factjson.Of(f)})
 	}

@@ -221,7 +221,7 @@ func (s *Scene) documentOf(version int64) (*world.Document, persistence.Wave, er
 
 func orStop(err error) error {
 	if err == nil {
-		return errStop
+		return ErrStop
 	}
 	return err
 }
@@ -236,7 +236,7 @@ func (s *Scene) writers(p world.Path, since, through uint64) ([]Change, error) {
 	last := ring[written]{n: lastWriters}
 	err := s.commits(persistence.Query{From: since, To: max(through, 1)}, func(r protocol.Record, c *world.Committed) error {
 		for i := range c.Changes {
-			if touches(p, c.Changes[i].Path) {
+			if Touches(p, c.Changes[i].Path) {
 				last.add(written{r, &c.Changes[i]})
 			}
 		}
@@ -293,9 +293,9 @@ func signed(f *statecmd.Committed, changes []world.Change) []world.Change {
 	return list
 }
 
-// touches reports whether a change at a path can be seen at a pattern: one
+// Touches reports whether a change at a path can be seen at a pattern: one
 // leads to the other.
-func touches(pattern, path world.Path) bool {
+func Touches(pattern, path world.Path) bool {
 	for i := range min(len(pattern), len(path)) {
 		switch pattern[i].Kind {
 		case world.AnyDeep:
@@ -331,7 +331,7 @@ func (s *Scene) Diff(path, from, to string) (*WorldDiff, error) {
 	out := &WorldDiff{From: point(a, first, begun), To: point(b, last, begun), Path: path, Differences: []Difference{}}
 	var places []world.Path
 	for _, d := range world.Diff(a, b) {
-		if touches(world.Path(p), d.Path) {
+		if Touches(world.Path(p), d.Path) {
 			out.Differences = append(out.Differences, differenceOf(d))
 			places = append(places, d.Path)
 		}

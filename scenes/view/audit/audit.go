@@ -1,4 +1,5 @@
-package inspect
+// Package audit is the view of who changed what in a run, from what to what.
+package audit
 
 import (
 	"bytes"
@@ -20,22 +21,23 @@ import (
 	"tavernsim/scenes/history"
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/view/factjson"
+	"tavernsim/scenes/view/inspect"
 )
 
-// AuditQuery chooses changes; empty fields choose all.
-type AuditQuery struct {
-	Span
+// Query chooses changes; empty fields choose all.
+type Query struct {
+	inspect.Span
 	Path  string   // at or below; of the world a pattern with * and **
 	Agent string   // who
 	Tool  string   // calls of it; a name may end in *
-	What  []string // any of [Whats]
+	What  []string // any of [inspect.Whats]
 	Limit int      // 0 = all
 }
 
-// Audit hands over the changes that q chooses, in order. It folds the run beside
+// List hands over the changes of a scene that q chooses, in order. It folds the run beside
 // the facts, so that it can say what was there before.
-func (s *Scene) Audit(q AuditQuery, yield func(Change) error) error {
-	a := &auditing{Scene: s, q: q, yield: yield, waves: s.waves()}
+func List(s *inspect.Scene, q Query, yield func(inspect.Change) error) error {
+	a := &auditing{Scene: s, q: q, yield: yield, journal: s.Journal()}
 	if err := a.check(); err != nil {
 		return err
 	}
@@ -47,19 +49,20 @@ func (s *Scene) Audit(q AuditQuery, yield func(Change) error) error {
 }
 
 type auditing struct {
-	*Scene
-	q       AuditQuery
+	*inspect.Scene
+	q       Query
 	pattern world.Path
-	yield   func(Change) error
-	waves   *waves
+	yield   func(inspect.Change) error
+	journal history.Journal
+	wave    uint64 // of the fact before
 	state   *machines.State
 	found   int
 }
 
 func (a *auditing) check() error {
 	for _, what := range a.q.What {
-		if !slices.Contains(Whats(), what) {
-			return protocol.Errorf(protocol.KindInvalid, "what %q: want %s", what, strings.Join(Whats(), ", "))
+		if !slices.Contains(inspect.Whats(), what) {
+			return protocol.Errorf(protocol.KindInvalid, "what %q: want %s", what, strings.Join(inspect.Whats(), ", "))
 		}
 	}
 	if a.q.Path != "" {
@@ -78,7 +81,7 @@ func (a *auditing) run(query persistence.Query) (err error) {
 	if err := a.grants(); err != nil {
 		return err
 	}
-	if a.q.Tool != "" || len(a.q.What) > 0 && !slices.ContainsFunc(a.q.What, func(what string) bool { return !ofTool(what) }) {
+	if a.q.Tool != "" || len(a.q.What) > 0 && !slices.ContainsFunc(a.q.What, func(what string) bool { return !inspect.OfTool(what) }) {
 		query.Kinds, query.Actor = []string{agentfact.FactCallMade, agentfact.FactCallAsked, agentfact.FactCallJudged, agentfact.FactHookAnswered}, a.q.Agent
 		return a.Scan(query, a.record)
 	}
@@ -102,16 +105,16 @@ func (a *auditing) run(query persistence.Query) (err error) {
 // grants hands over what the tools of the run were granted, if the query asks for it: the
 // manifest has it, and no fact.
 func (a *auditing) grants() error {
-	if !slices.Contains(a.q.What, WhatGrant) {
+	if !slices.Contains(a.q.What, inspect.WhatGrant) {
 		return nil
 	}
-	for _, g := range a.Scene.run.Manifest.Grants {
+	for _, g := range a.Manifest().Grants {
 		for _, id := range protocol.SortedKeys(g.Tools) {
 			needs := make([]any, len(g.Tools[id]))
 			for i, need := range g.Tools[id] {
 				needs[i] = need
 			}
-			if err := a.emit([]Change{{Time: g.At.Format(time.RFC3339Nano), What: WhatGrant, Tool: id, Value: needs, Status: StatusAllowed}}); err != nil {
+			if err := a.emit([]inspect.Change{{Time: g.At.Format(time.RFC3339Nano), What: inspect.WhatGrant, Tool: id, Value: needs, Status: inspect.StatusAllowed}}); err != nil {
 				return err
 			}
 		}
@@ -136,12 +139,12 @@ func (a *auditing) waveBefore(t protocol.Time) (persistence.Wave, error) {
 	found := a.journal.Begin()
 	err := a.journal.Waves(found.Number+1, func(w persistence.Wave) error {
 		if w.MaxTime >= t {
-			return errStop
+			return inspect.ErrStop
 		}
 		found = w
 		return nil
 	})
-	if errors.Is(err, errStop) {
+	if errors.Is(err, inspect.ErrStop) {
 		err = nil
 	}
 	return found, err
@@ -164,7 +167,7 @@ func (a *auditing) record(r protocol.Record) error {
 }
 
 // changesOf are the changes of a fact; facts that tell of none are not decoded.
-func (a *auditing) changesOf(r protocol.Record) ([]Change, protocol.Fact, error) {
+func (a *auditing) changesOf(r protocol.Record) ([]inspect.Change, protocol.Fact, error) {
 	switch r.Kind {
 	case agentfact.FactTurnEnded, agentfact.FactModelAnswered, agentfact.FactCallAnswered, agentfact.FactSaid, bus.FactRouted, bus.FactRefused, agenda.FactWaveClosed:
 		return nil, nil, nil
@@ -173,11 +176,12 @@ func (a *auditing) changesOf(r protocol.Record) ([]Change, protocol.Fact, error)
 	if err != nil {
 		return nil, nil, err
 	}
-	wave, err := a.waves.of(r.Seq)
-	return changes(r, wave, fact), fact, err
+	wave, err := a.WaveOf(r.Seq, a.wave)
+	a.wave = wave.Number
+	return inspect.Changes(r, wave.Number, fact), fact, err
 }
 
-func (a *auditing) emit(list []Change) error {
+func (a *auditing) emit(list []inspect.Change) error {
 	for i := range list {
 		if !a.wants(&list[i]) {
 			continue
@@ -188,14 +192,14 @@ func (a *auditing) emit(list []Change) error {
 			return err
 		}
 		if a.found++; a.found == a.q.Limit {
-			return errStop
+			return inspect.ErrStop
 		}
 	}
 	return nil
 }
 
 // betweenJSON are the differences of two objects or lists; nothing for others.
-func betweenJSON(before, after any) []Difference {
+func betweenJSON(before, after any) []inspect.Difference {
 	x, isX := before.(json.RawMessage)
 	y, isY := after.(json.RawMessage)
 	if !isX || !isY || len(x) < 2 || x[0] != '{' || len(y) < 2 || y[0] != '{' {
@@ -211,33 +215,33 @@ func betweenJSON(before, after any) []Difference {
 	if err != nil || err2 != nil {
 		return nil
 	}
-	list, _ := Differences(one, two)
+	list, _ := inspect.Differences(one, two)
 	return list
 }
 
-func (a *auditing) wants(c *Change) bool {
-	above := c.path != nil && len(c.path) < len(a.pattern) // what is asked for lies below: did it change?
-	if above && c.Status == StatusApplied && factjson.Same(c.Before, c.After) {
+func (a *auditing) wants(c *inspect.Change) bool {
+	above := c.At != nil && len(c.At) < len(a.pattern) // what is asked for lies below: did it change?
+	if above && c.Status == inspect.StatusApplied && factjson.Same(c.Before, c.After) {
 		return false
 	}
-	return (a.q.Agent == "" || a.q.Agent == c.By) && (a.q.Tool == "" || ofTool(c.What) && matchesType(a.q.Tool, c.Tool)) &&
+	return (a.q.Agent == "" || a.q.Agent == c.By) && (a.q.Tool == "" || inspect.OfTool(c.What) && inspect.Matches(a.q.Tool, c.Tool)) &&
 		(len(a.q.What) == 0 || slices.Contains(a.q.What, c.What)) && a.below(c)
 }
 
 // below reports whether a change is at or below the path that is asked for, or
 // at something above it.
-func (a *auditing) below(c *Change) bool {
+func (a *auditing) below(c *inspect.Change) bool {
 	switch {
 	case a.q.Path == "":
 		return true
-	case c.path != nil:
-		return touches(a.pattern, c.path)
+	case c.At != nil:
+		return inspect.Touches(a.pattern, c.At)
 	}
-	return !ofTool(c.What) && strings.HasPrefix(c.Path, a.q.Path) // a goal or an entry, by its id
+	return !inspect.OfTool(c.What) && strings.HasPrefix(c.Path, a.q.Path) // a goal or an entry, by its id
 }
 
 // before fills in what was there, and the deliberation that goes on.
-func (a *auditing) before(r protocol.Record, fact protocol.Fact, list []Change) {
+func (a *auditing) before(r protocol.Record, fact protocol.Fact, list []inspect.Change) {
 	switch x := fact.(type) {
 	case *world.Committed:
 		a.worldValues(x, list)
@@ -245,7 +249,7 @@ func (a *auditing) before(r protocol.Record, fact protocol.Fact, list []Change) 
 		list[0].Before = at(a.state.World(), x.Path)
 		list[0].After = list[0].Before
 	case *agentfact.StateUpdated:
-		list[0].Before, list[0].Turn = a.privateValue(r.Actor, a.seenAt(list[0].path)), a.turn(r.Actor)
+		list[0].Before, list[0].Turn = a.privateValue(r.Actor, a.seenAt(list[0].At)), a.turn(r.Actor)
 	case *agentfact.GoalsUpdated:
 		list[0].Before, list[0].Turn = a.goal(r.Actor, x.Goal.ID), a.turn(r.Actor)
 	case *knowledge.Written:
@@ -258,15 +262,15 @@ func (a *auditing) before(r protocol.Record, fact protocol.Fact, list []Change) 
 }
 
 // after fills in what is there now.
-func (a *auditing) after(r protocol.Record, fact protocol.Fact, list []Change) {
+func (a *auditing) after(r protocol.Record, fact protocol.Fact, list []inspect.Change) {
 	if _, ok := fact.(*agentfact.StateUpdated); ok {
-		list[0].After = a.privateValue(r.Actor, a.seenAt(list[0].path))
+		list[0].After = a.privateValue(r.Actor, a.seenAt(list[0].At))
 	}
 }
 
 // worldValues carries out the changes of a commit one by one, so that each is
 // shown against what the ones before it left.
-func (a *auditing) worldValues(c *world.Committed, list []Change) {
+func (a *auditing) worldValues(c *world.Committed, list []inspect.Change) {
 	doc := a.state.World()
 	for i := range c.Changes {
 		path := a.seenAt(c.Changes[i].Path)
@@ -286,7 +290,7 @@ func (a *auditing) worldValues(c *world.Committed, list []Change) {
 // that is asked for when that lies below.
 func (a *auditing) seenAt(p world.Path) world.Path {
 	wild := slices.ContainsFunc(a.pattern, func(s world.Segment) bool { return s.Kind == world.AnyOne || s.Kind == world.AnyDeep })
-	if len(a.pattern) > len(p) && !wild && touches(a.pattern, p) {
+	if len(a.pattern) > len(p) && !wild && inspect.Touches(a.pattern, p) {
 		return a.pattern
 	}
 	return p
@@ -320,7 +324,7 @@ func (a *auditing) privateValue(id string, path world.Path) any {
 	if !ok {
 		return nil
 	}
-	return factjson.JSON(lookup(Private(a.state.Agents[o]), path))
+	return factjson.JSON(lookup(inspect.Private(a.state.Agents[o]), path))
 }
 
 // lookup follows a path through a value; nil when it leads nowhere.
@@ -348,7 +352,7 @@ func (a *auditing) goal(id, name string) any {
 	}
 	for _, g := range a.state.Agents[o].State.Goals {
 		if g.ID == name {
-			return GoalOf(g)
+			return inspect.GoalOf(g)
 		}
 	}
 	return nil
@@ -356,8 +360,8 @@ func (a *auditing) goal(id, name string) any {
 
 // redact hides what stands at paths that lead through the names of secrets; what
 // stands under such names within a value is hidden already (package fields).
-func (a *auditing) redact(c *Change) {
-	hidden := secret.OnPath(c.Path) || secret.OnPath(a.seenAt(c.path).String())
+func (a *auditing) redact(c *inspect.Change) {
+	hidden := secret.OnPath(c.Path) || secret.OnPath(a.seenAt(c.At).String())
 	for _, v := range []*any{&c.Before, &c.After, &c.Value} {
 		*v = hide(*v, hidden)
 	}
