@@ -16,6 +16,8 @@ type Router interface {
 	// Next chooses another model after the chosen one has failed for good; false = the
 	// failure is the answer. failed is what came with the failure.
 	Next(q *protocol.ModelRequest, failed *protocol.ModelAnswer, err error) (Route, bool)
+	// AppendChoice encodes which models a request may come to, after Route.
+	AppendChoice(b []byte, q *protocol.ModelRequest) []byte
 	// Now answers a request whose Route is instant.
 	Now(q *protocol.ModelRequest) (protocol.ModelAnswer, error)
 }

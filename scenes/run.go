@@ -330,8 +330,15 @@ func (r *Run) Interrupt() { r.control(agenda.StoppedByInterrupt) }
 // again, and by several goroutines.
 func (r *Run) Wait() Outcome { return r.wait() }
 
+// settles is how long an interrupted run waits for answers to requests of turns that ran ahead.
+const settles = 10 * time.Second
+
 func (r *Run) finish() Outcome {
 	o := <-r.done
+	if r.scene.ahead != nil && o.Err == nil && !o.Final && o.Reason != agenda.StoppedByWallTime { // it is resumed: what turns ahead have asked is kept
+		r.scene.ahead.Close()
+		r.scene.outside.Settle(settles)
+	}
 	r.shutdown()
 	return o
 }
@@ -340,9 +347,9 @@ func (r *Run) shutdown() {
 	if r.wallTime != nil {
 		r.wallTime.Stop()
 	}
-	r.stop()
 	sc := r.scene
 	sc.ahead.Close()
+	r.stop()
 	for _, ref := range slices.Concat([]*actors.Ref{sc.stage}, sc.services, sc.refs) {
 		if ref != nil {
 			sc.system.Stop(ref)

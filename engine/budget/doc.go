@@ -26,6 +26,8 @@
 // answers are counted as spent by a turn under way. What requests took that a kill cut off counts
 // from the beginning ([Tree.Lose]), until the facts of the turn say it.
 //
+// What turns ask for that run ahead of the facts is in no ledger: [Ahead] bounds it.
+//
 // # Promises
 //
 //  1. If no answer takes more than its bound, no ledger is ever exceeded.

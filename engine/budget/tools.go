@@ -56,9 +56,7 @@ func RefusedTool(kind protocol.ErrorKind, text string) bool {
 func (t *Tree) HasTools() bool { return t.tools != nil }
 
 // HasModels reports whether models have one, or what they take is counted.
-func (t *Tree) HasModels() bool {
-	return t.all != nil || t.run != nil || t.scene != nil || len(t.cfg.Endpoints)+len(t.cfg.Profiles)+len(t.cfg.Agents) > 0
-}
+func (t *Tree) HasModels() bool { return t.cfg.HasModels() }
 
 // ToolsLeft is what tools may still take; nil = they have no budget. A limit that is reached
 // is negative, one that is not there 0.

@@ -43,6 +43,27 @@ func (c *Config) Empty() bool {
 	return !c.Counts && c.Run == nil && c.Scene == nil && c.Tools == nil && len(c.Profiles) == 0 && len(c.Agents) == 0 && len(c.Endpoints) == 0
 }
 
+// HasModels reports whether models have a budget, or what they take is counted.
+func (c *Config) HasModels() bool {
+	return c.Counts || c.Run != nil || c.Scene != nil || len(c.Endpoints)+len(c.Profiles)+len(c.Agents) > 0
+}
+
+// Ends reports whether an exhausted budget ends or pauses the scene.
+func (c *Config) Ends() bool {
+	if c == nil {
+		return false
+	}
+	ends := func(l *Limits) bool { return l != nil && (l.On.Do == End || l.On.Do == Pause) }
+	for _, m := range []map[string]*Limits{c.Profiles, c.Agents, c.Endpoints} {
+		for _, l := range m {
+			if ends(l) {
+				return true
+			}
+		}
+	}
+	return ends(c.Run) || ends(c.Scene) || ends(c.Tools)
+}
+
 // Cast is what a tree must know of the agents of a scene.
 type Cast interface {
 	Name(ordinal uint32) string

@@ -86,13 +86,24 @@ func writeSchedule(b *strings.Builder, row func(name, format string, args ...any
 		speed = fmt.Sprintf("; the barrier would have waited about %s for models, all took %s", terminal.Span(s.BarrierSeconds), terminal.Span(s.WallSeconds))
 	}
 	row("schedule "+s.Name, "%s ran ahead, %s used%s; of their %s %s used%s%s", terminal.Plural(s.Turns, "turn"), terminal.Thousands(s.Used), note(s.Undone, "set back %d times"),
-		terminal.Plural(s.Calls, "call"), terminal.Thousands(s.CallsUsed), note(s.CallsWasted, "%d wasted"), speed)
+		terminal.Plural(s.Calls, "call"), terminal.Thousands(s.CallsUsed), note(s.CallsWasted, "%d wasted")+unused(s.PaidUnused), speed)
 	if s.GaveUp != "" {
 		fmt.Fprintf(b, "      ! it gave up, and the scene went on by the barrier: %s\n", s.GaveUp)
 	}
 	for _, line := range s.Advice {
 		fmt.Fprintf(b, "      %s\n", line)
 	}
+}
+
+// unused says what was paid for answers that no turn has used.
+func unused(a rundir.Spent) string {
+	switch {
+	case a.Nano > 0:
+		return fmt.Sprintf(", %s tokens and %s paid for answers that no turn has used", terminal.Thousands(a.Tokens), price.Dollars(a.Nano))
+	case a.Tokens > 0:
+		return fmt.Sprintf(", %s tokens for answers that no turn has used", terminal.Thousands(a.Tokens))
+	}
+	return ""
 }
 
 // paid says what the answers of endpoints cost since the run was last started.

@@ -423,6 +423,23 @@ func (s *Set) Next(q *protocol.ModelRequest, failed *protocol.ModelAnswer, err e
 	return llm.Route{}, false
 }
 
+// AppendChoice implements llm.Router.
+func (s *Set) AppendChoice(b []byte, q *protocol.ModelRequest) []byte {
+	c, ok := q.Chosen.(*choice)
+	if !ok {
+		return b
+	}
+	b = fmt.Appendf(b, "%d %d %q", c.at, c.spent, c.named)
+	for i := range c.plan {
+		x := &c.plan[i]
+		b = fmt.Appendf(b, "\n%q %t %t %d %v", x.name, x.entry != nil, x.exact, x.distance, x.steps)
+		for _, e := range x.next {
+			b = fmt.Appendf(b, " %d:%d", e.entry, e.to)
+		}
+	}
+	return b
+}
+
 // Now implements llm.Router.
 func (s *Set) Now(q *protocol.ModelRequest) (protocol.ModelAnswer, error) {
 	c, ok := q.Chosen.(*choice)

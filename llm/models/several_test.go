@@ -90,6 +90,19 @@ func TestRoute(t *testing.T) {
 	}
 }
 
+// What a request may come to says which of two equal questions has which answer.
+func TestAppendChoice(t *testing.T) {
+	s := set(t, Options{Files: files("thinker", routed, "big", script("big"), "small", script("small"), "rules", script("by rule")), Default: "models/thinker.yaml"})
+	choice := func(used float64, mood string) string {
+		q := protocol.ModelRequest{BudgetUsed: used, Asker: knows{"goals": []any{}, "self": map[string]any{"private_state": map[string]any{"mood": mood}}}}
+		s.Route(&q)
+		return string(s.AppendChoice(nil, &q))
+	}
+	if calm := choice(0, "calm"); calm == "" || calm != choice(0.5, "glad") || calm == choice(0.95, "calm") || calm == choice(0, "angry") {
+		t.Errorf("choices %q %q %q %q", calm, choice(0.5, "glad"), choice(0.95, "calm"), choice(0, "angry"))
+	}
+}
+
 // A fallback is for outcomes; those behind one that was taken remain, and those of an
 // outer route come after. The time of what failed is added.
 func TestFallback(t *testing.T) {

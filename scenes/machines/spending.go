@@ -52,6 +52,14 @@ func (s *Stage) Budgets() []budget.Line {
 	return s.spending.Lines()
 }
 
+// Ledgers are the kept state of the budgets.
+func (s *Stage) Ledgers() []budget.Kept {
+	if s.spending == nil {
+		return nil
+	}
+	return s.spending.Kept()
+}
+
 // WideBudgets are those of run, scene and endpoints.
 func (s *Stage) WideBudgets() []budget.Line {
 	if s.spending == nil {

@@ -13,6 +13,7 @@ func TestAShadowsPlace(t *testing.T) {
 	effect := func(question Question, at protocol.Time, ahead bool) *Effect {
 		return &Effect{Agent: "a", Turn: 3, Request: 1, Kind: "model", Question: question, MayRepeat: true, At: at, Ahead: ahead}
 	}
+	under := func(e *Effect) *Effect { e.Most = &Most{Endpoint: "far", Tokens: 10}; return e }
 	for _, c := range []struct {
 		name          string
 		first, second *Effect
@@ -26,6 +27,7 @@ func TestAShadowsPlace(t *testing.T) {
 		{"a shadow asks anew", effect("q", 10, true), effect("p", 10, true), false, carryOut, 0, 1},
 		{"a shadow comes too late", effect("q", 10, false), effect("p", 10, true), false, late, 0, 0},
 		{"a shadow asks what the turn asked", effect("q", 10, false), effect("q", 10, true), false, join, 0, 0},
+		{"after a kill, a shadow at the place of a turn under a budget", under(effect("q", 10, false)), effect("p", 10, true), true, late, 0, 0},
 		{"after a kill, at another time", effect("q", 10, false), effect("q", 20, false), true, carryOut, 0, 0},
 		{"after a kill, at its time", effect("q", 10, false), effect("q", 10, false), true, join, 0, 0},
 	} {
@@ -42,6 +44,39 @@ func TestAShadowsPlace(t *testing.T) {
 		}
 		if s := table.shadows; v != c.want || s.Used != c.used || s.Wasted != c.wasted {
 			t.Errorf("%s: %v, want %v; %+v", c.name, v, c.want, s)
+		}
+	}
+}
+
+// An answer to a shadow was granted to nobody: the turn asks the ledgers for it. One that the turn itself
+// got before a kill was.
+func TestAShadowsAnswerIsNotPaid(t *testing.T) {
+	for _, c := range []struct {
+		ahead, under, killed, used, want bool
+	}{
+		{under: true, want: true},
+		{under: true, killed: true, want: true},
+		{ahead: true},
+		{ahead: true, killed: true},
+		{ahead: true, used: true, want: true},
+	} {
+		var fates []Fate
+		e := &Effect{Agent: "a", Turn: 3, Request: 1, Kind: "model", Question: "q", MayRepeat: true, At: 10, Ahead: c.ahead, became: func(f Fate) { fates = append(fates, f) }}
+		if c.under {
+			e.Most = &Most{Endpoint: "far", Tokens: 10}
+		}
+		l := &Log{table: newTable()}
+		l.table.request(e, 1)
+		l.table.answered(e, 7)
+		if c.killed {
+			l.table.later(5)
+		}
+		own := &Effect{Agent: "a", Turn: 3, Request: 1, Kind: "model", Question: "q", At: 10}
+		if c.used {
+			l.table.use(own, l.table.find(own))
+		}
+		if got := l.answers(own, func() Question { return "q" }); got != c.want || c.used && (len(fates) != 1 || fates[0] != Used) {
+			t.Errorf("%+v: %t, fates %v", c, got, fates)
 		}
 	}
 }

@@ -75,7 +75,7 @@ func (c *call) watchContext() {
 	defer c.mu.Unlock()
 	c.unwatch = context.AfterFunc(c.ctx, c.cancelled)
 	if c.from.Ahead != nil {
-		no, gone := c.unwatch, context.AfterFunc(c.from.Ahead, c.stale)
+		no, gone := c.unwatch, context.AfterFunc(c.from.Ahead.Context, c.stale)
 		c.unwatch = func() bool { return gone() && no() }
 	}
 }
@@ -91,7 +91,7 @@ func (c *call) stale() {
 	c.mu.Unlock()
 	if never {
 		c.gate.Leave(&c.Call)
-		c.drop(nil, protocol.Errorf(protocol.KindCancelled, "request: %w", context.Cause(c.from.Ahead)))
+		c.drop(nil, protocol.Errorf(protocol.KindCancelled, "request: %w", context.Cause(c.from.Ahead.Context)))
 	}
 }
 
@@ -147,7 +147,7 @@ func (c *call) look() {
 	if c.ctx.Err() != nil {
 		c.cancelled()
 	}
-	if c.from.Ahead != nil && c.from.Ahead.Err() != nil {
+	if c.from.Ahead != nil && c.from.Ahead.Context.Err() != nil {
 		c.stale()
 	}
 }
@@ -200,10 +200,16 @@ func (c *call) logged() *Effect {
 	if c.to.tools != nil {
 		to = c.ask.Call.Tool
 	}
-	return &Effect{
+	e := &Effect{
 		Agent: c.from.Agent, Turn: c.from.Turn, Request: c.ask.Number, Kind: c.ask.Kind, To: to,
-		Question: Hash(question), MayRepeat: c.to.MayRepeat(&c.ask), At: c.from.At, Most: c.most(false, c.from.Bound), Ahead: c.from.Ahead != nil, room: question[:0],
+		Question: Hash(question), MayRepeat: c.to.MayRepeat(&c.ask), At: c.from.At, room: question[:0], of: c,
 	}
+	if a := c.from.Ahead; a != nil {
+		e.Ahead, e.became, e.Question = true, a.Became, c.to.foretold(&c.ask, nil)
+	} else {
+		e.Most = c.most(false, c.from.Bound)
+	}
+	return e
 }
 
 // Released implements gate.Caller: it makes an attempt when the request is kept.
@@ -426,10 +432,16 @@ func (c *call) settle(x *effect.Answered) {
 // end delivers the answer; an error becomes the answer.
 func (c *call) end(x *effect.Answered, err error) {
 	c.mu.Lock()
-	unwatch := c.unwatch
+	unwatch, sent := c.unwatch, c.flight != nil
 	c.mu.Unlock()
 	if unwatch != nil {
 		unwatch()
+	}
+	if a := c.from.Ahead; a != nil {
+		if !sent {
+			a.Became(NeverSent)
+		}
+		defer c.runner.ahead.Done()
 	}
 	if err != nil {
 		x = &effect.Answered{Err: err}

@@ -38,7 +38,21 @@ type Effect struct {
 	Most      *Most         // that it takes; nil = it is under no budget
 	Ahead     bool          // a shadow asks: the turn itself has not begun, or asks later
 
-	room []byte // for the facts of it; nil = there is none yet
+	room   []byte // for the facts of it; nil = there is none yet
+	of     *call
+	became func(Fate) // of a shadow
+}
+
+// other is the question of a turn as a shadow has it, and that of a shadow as the turn does.
+func (e *Effect) other() Question {
+	switch c := e.of; {
+	case c == nil:
+		return e.Question
+	case e.Ahead:
+		return Hash(appendQuestion(nil, c.to.Name(), &c.ask))
+	default:
+		return c.to.foretold(&c.ask, c.from.Barred)
+	}
 }
 
 func (e *Effect) turn() turnKey   { return turnKey{e.Agent, e.Turn} }

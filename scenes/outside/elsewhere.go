@@ -93,7 +93,7 @@ func (c *call) elsewhere(x *effect.Answered) bool {
 			return true
 		}
 	}
-	if most := n.most(true, n.from.Bound); most != nil && n.flight != nil && n.chosen.Endpoint != c.chosen.Endpoint {
+	if most := n.most(true, n.from.Bound); most != nil && n.flight != nil && n.from.Ahead == nil && n.chosen.Endpoint != c.chosen.Endpoint {
 		n.moves(most)
 	} else {
 		n.enter()

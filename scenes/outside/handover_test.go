@@ -60,6 +60,9 @@ func (p *pair) Next(q *protocol.ModelRequest, _ *protocol.ModelAnswer, _ error) 
 	return p.Route(q), true
 }
 
+// AppendChoice implements llm.Router.
+func (*pair) AppendChoice(b []byte, q *protocol.ModelRequest) []byte { return append(b, byte(at(q))) }
+
 // Now implements llm.Router.
 func (*pair) Now(*protocol.ModelRequest) (protocol.ModelAnswer, error) {
 	return protocol.ModelAnswer{}, nil

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"tavernsim/engine/agent/effect"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 )
@@ -129,13 +130,21 @@ func (l *Log) Knows(e *Effect) bool {
 	return !v.out()
 }
 
-// answers reports whether the answer to a request is kept. The question is asked for if its
-// place is known at all.
+// answers reports whether the answer to a request is kept, and has been counted: no shadow asked, and
+// no shadow of an earlier process may have. The question is asked for if its place is known at all.
 func (l *Log) answers(e *Effect, question func() Question) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	p := l.table.find(e)
-	return p != nil && p.answer > 0 && p.question == question()
+	return p != nil && p.answer > 0 && (!p.timed || p.under || e.Kind != effect.KindModel) && p.question == question()
+}
+
+// foretells reports whether the answer to a request of a shadow is kept.
+func (l *Log) foretells(e *Effect, question, foretold func() Question) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p := l.table.find(e)
+	return p != nil && p.answer > 0 && p.at == e.At && (p.question == foretold() || p.question == question())
 }
 
 // Find answers a request that need not be carried out: its answer is kept, or it is in

@@ -65,7 +65,8 @@ type Runner struct {
 	kinds map[string]*executor
 	watch Watch
 	done  sync.WaitGroup
-	mu    sync.Mutex // guards every Urgency, and the gates of executors
+	ahead sync.WaitGroup // requests of shadows
+	mu    sync.Mutex     // guards every Urgency, and the gates of executors
 }
 
 // Watch is told what happens to requests. It is called on many goroutines.
@@ -193,10 +194,28 @@ type From struct {
 	Urgency *Urgency
 	Bound   *llm.Bound // of a request to an endpoint under a budget; nil = there is none
 	Barred  []string   // endpoints whose budgets have no room for it
-	// Ahead is set by a shadow and ends when the shadow is dropped: what was not sent by then is
-	// not sent. nil = the turn itself asks.
-	Ahead context.Context
+	Ahead   *Ahead     // nil = the turn itself asks
 }
+
+// Ahead is what a request of a shadow has beside others.
+type Ahead struct {
+	// Context ends when the shadow is dropped: what was not sent by then is not sent.
+	Context context.Context
+	// Became is told what became of the request, once; not of one that is neither taken nor wasted
+	// when the log is closed. It must return at once.
+	Became func(Fate)
+}
+
+// Fate is what became of a request of a shadow.
+type Fate uint8
+
+// The fates.
+const (
+	Pending   Fate = iota // the turn has neither made it nor ended
+	NeverSent             // it was dropped before, or somebody had asked already
+	Used                  // the turn itself made it, too
+	Wasted                // the turn ended without it
+)
 
 // Urgency is how urgent the requests of one deliberation are: make one with
 // [NewUrgency], give it with each of them, and [Runner.MakeUrgent] it when they become
@@ -248,9 +267,19 @@ func (r *Runner) MayAhead(q *effect.Ask) bool {
 	return q.Kind == effect.KindModel && to != nil && to.MayRepeat(q)
 }
 
-// Question is the hash of a request, as the log of effects has it.
-func (r *Runner) Question(q *effect.Ask) Question {
-	return Hash(appendQuestion(nil, r.kinds[q.Kind].Name(), q))
+// Question is the hash of a request of a shadow, as the log of effects has it.
+func (r *Runner) Question(q *effect.Ask) Question { return r.kinds[q.Kind].foretold(q, nil) }
+
+// foretold is the hash of a request of a shadow: its question, and which models it may come to. The
+// answer is the turn's own only if these are the same, too, and no budget bars one of them.
+func (x *executor) foretold(q *effect.Ask, barred []string) Question {
+	b := append(appendQuestion(make([]byte, 0, questionSize), x.Name(), q), "ahead"...)
+	if m, ok := x.Executor.(model); ok {
+		if router, ok := m.Provider.(llm.Router); ok {
+			b = router.AppendChoice(b, &q.Model)
+		}
+	}
+	return Hash(protocol.AppendStrings(b, barred))
 }
 
 // Go starts a request of a turn. then is called once, on a goroutine, with the answer, which
@@ -262,6 +291,9 @@ func (r *Runner) Go(ctx context.Context, from From, q *effect.Ask, then func(*ef
 		c.chosen, _ = c.to.route(&c.ask)
 	}
 	r.done.Add(1)
+	if from.Ahead != nil {
+		r.ahead.Add(1)
+	}
 	c.start()
 }
 
@@ -273,6 +305,22 @@ func (r *Runner) Gates(kind string) []*gate.Gate {
 		return slices.Clone(to.gates)
 	}
 	return nil
+}
+
+// Settle returns when the requests of shadows have ended that were sent, or the time is over. No
+// shadow may make one meanwhile.
+func (r *Runner) Settle(within time.Duration) {
+	over := make(chan struct{})
+	go func() {
+		r.ahead.Wait()
+		close(over)
+	}()
+	t := time.NewTimer(within)
+	defer t.Stop()
+	select {
+	case <-over:
+	case <-t.C:
+	}
 }
 
 // Wait returns when every request has ended.

@@ -38,9 +38,17 @@ func (t *table) use(e *Effect, p *place) (foretold bool) {
 	}
 	if foretold = p.ahead; foretold {
 		t.shadows.Used++
+		p.became(Used)
 	}
-	p.ahead, p.timed = false, false
+	p.question, p.ahead, p.timed = e.Question, false, false
 	return foretold
+}
+
+// waste notes that the turn itself does not make a request of a shadow.
+func (t *table) waste(p *place) {
+	t.shadows.Wasted++
+	p.ahead = false
+	p.became(Wasted)
 }
 
 // count takes the requests of a turn that has ended into the counts, and gives the kinds of those
@@ -49,8 +57,7 @@ func (t *table) count(open *turn, wave uint64) (wasted []string) {
 	var took time.Duration
 	for _, p := range open.places {
 		if p.ahead {
-			t.shadows.Wasted++
-			p.ahead = false
+			t.waste(p)
 			wasted = append(wasted, p.key.kind)
 		} else {
 			took += p.took
@@ -82,12 +89,15 @@ type turn struct {
 // place is the state of one request of a turn.
 type place struct {
 	key      placeKey
-	question Question
+	question Question // that it is found by
+	written  Question // as the log has it
 	repeat   bool
 	answer   uint64  // seq of the answer's fact; 0 = there is none
 	flight   *Flight // out in this process, or nil
 	most     *Most   // that it takes; nil = it is answered, or under no budget
-	lost     []Most  // of requests that were in this place before, and have no answer
+	under    bool    // a budget
+	became   func(Fate)
+	lost     []Most // of requests that were in this place before, and have no answer
 	at       protocol.Time
 	ahead    bool // a shadow asked, and the turn itself has not
 	timed    bool // the same, also before the log was opened: it is the answer of a turn at this time only
@@ -152,7 +162,7 @@ func (t *turn) at(k placeKey) int {
 // same reports whether a place is that of a request. Chance is drawn by the time of a turn, which
 // a shadow may take to be another.
 func (p *place) same(e *Effect) bool {
-	return p.question == e.Question && (!p.timed || p.at == e.At)
+	return (!p.timed || p.at == e.At) && (p.question == e.Question || (p.timed || e.Ahead) && p.question == e.other())
 }
 
 func (t *table) decide(e *Effect) (verdict, *place) {
@@ -160,7 +170,7 @@ func (t *table) decide(e *Effect) (verdict, *place) {
 	switch {
 	case p == nil:
 		return carryOut, nil
-	case !p.same(e) && e.Ahead && !p.timed:
+	case !p.same(e) && e.Ahead && (!p.timed || p.under):
 		return late, p
 	case !p.same(e) && p.repeat:
 		return carryOut, nil
@@ -183,7 +193,10 @@ func (t *table) request(e *Effect, wave uint64) *place {
 		open = &turn{first: wave}
 		t.turns[e.turn()] = open
 	}
-	p := &place{key: e.place(), question: e.Question, repeat: e.MayRepeat, most: e.Most, at: e.At, ahead: e.Ahead, timed: e.Ahead}
+	p := &place{key: e.place(), question: e.Question, written: e.Question, repeat: e.MayRepeat, most: e.Most, under: e.Most != nil, at: e.At, ahead: e.Ahead, timed: e.Ahead, became: e.became}
+	if p.became == nil {
+		p.became = func(Fate) {}
+	}
 	i := open.at(p.key)
 	if i < 0 {
 		open.places = append(open.places, p)
@@ -191,7 +204,7 @@ func (t *table) request(e *Effect, wave uint64) *place {
 	}
 	old := open.places[i]
 	if old.ahead {
-		t.shadows.Wasted++
+		t.waste(old)
 	}
 	if p.lost = old.lost; old.most != nil && (e.Most == nil || !e.Most.Moved) {
 		p.lost = append(slices.Clip(p.lost), *old.most)
@@ -230,7 +243,7 @@ func (t *table) allLost() (list []Lost) {
 
 // answered records the seq of the answer to a request.
 func (t *table) answered(e *Effect, seq uint64) {
-	if p := t.find(e); p != nil && p.question == e.Question && p.at == e.At {
+	if p := t.find(e); p != nil && p.written == e.Question && p.at == e.At {
 		p.answer, p.most = seq, nil
 	}
 }
@@ -248,6 +261,7 @@ func (t *table) end(k turnKey, wave uint64) (wasted []string) {
 func (t *table) giveUp(agent string, wave uint64) {
 	for k := range t.turns {
 		if k.agent == agent {
+			t.count(t.turns[k], wave)
 			t.ended[wave] = append(t.ended[wave], k)
 		}
 	}

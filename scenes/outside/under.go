@@ -37,7 +37,8 @@ func (l *Lost) Answered() *effect.Answered {
 	return x
 }
 
-// Paid reports whether the log has the answer to a request of a turn.
+// Paid reports whether the log has the answer to a request of a turn, which the turn made before a
+// kill.
 func (r *Runner) Paid(instance string, turn uint64, q *effect.Ask) bool {
 	to := r.kinds[q.Kind]
 	if to == nil || r.Log == nil {
@@ -45,6 +46,16 @@ func (r *Runner) Paid(instance string, turn uint64, q *effect.Ask) bool {
 	}
 	e := &Effect{Agent: instance, Turn: turn, Request: q.Number, Kind: q.Kind}
 	return r.Log.answers(e, func() Question { return Hash(appendQuestion(nil, to.Name(), q)) })
+}
+
+// Foretold reports whether the log has the answer to a request of a shadow.
+func (r *Runner) Foretold(instance string, turn uint64, at protocol.Time, q *effect.Ask) bool {
+	to := r.kinds[q.Kind]
+	if to == nil || r.Log == nil {
+		return false
+	}
+	e := &Effect{Agent: instance, Turn: turn, Request: q.Number, Kind: q.Kind, At: at}
+	return r.Log.foretells(e, func() Question { return Hash(appendQuestion(nil, to.Name(), q)) }, func() Question { return to.foretold(q, nil) })
 }
 
 // Request asks the ledgers for what a request may take.

@@ -26,6 +26,7 @@ import (
 	"tavernsim/actors"
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent"
+	"tavernsim/engine/budget"
 	"tavernsim/engine/bus/delivery"
 	"tavernsim/engine/workflow"
 	"tavernsim/internal/metrics"
@@ -118,6 +119,7 @@ type Settings struct {
 	StuckAfter time.Duration // 0 = nobody looks whether actors are stuck
 	Stuck      func(actors.Stuck) (free func())
 	Orders     []*machines.Order
+	Endpoints  map[string]*budget.Budget // budgets of endpoints
 	// InterruptAt interrupts the run as soon as this wave is durable; 0 = never.
 	InterruptAt uint64
 	// FS replaces the operating system's; nil = that.
@@ -198,7 +200,7 @@ func (s *Scene) made(set Settings) (*setup.Scene, error) {
 		seed = *own
 	}
 	return setup.New(s.Project, s.Def, setup.Options{
-		Seed: max(seed, 1), Clock: set.Clock, Agents: set.Agents, Until: set.Until, ProjectHash: s.Project.Hash(), Middleware: set.Middleware, External: set.External,
+		Seed: max(seed, 1), Clock: set.Clock, Agents: set.Agents, Until: set.Until, ProjectHash: s.Project.Hash(), Middleware: set.Middleware, External: set.External, Endpoints: set.Endpoints,
 	})
 }
 

@@ -18,13 +18,19 @@
 //
 //  1. Nothing but answers in the log of effects comes from a shadow. Facts, digest and refusals are
 //     those of a run without a driver, also if shadows see what is not so ([Options.Lie]).
+//
 //  2. Tracked: a turn runs ahead only if no turn that is still to come before it can change what its
 //     workflows can read. Calls are wasted only if a request that was taken to be granted is
 //     refused, a publication of the scene itself wakes an agent, an agent fails, or the scene ends.
+//
 //  3. A panic of a shadow is counted, and its agent is not run ahead any more. A fault of the driver
 //     ends the running ahead ([Counts].Off), and the scene goes on.
+//
 //  4. A call of a shadow leaves a gate after all others ([Class]). It is made only if it may be
 //     repeated. When the shadow is dropped, the call is not sent any more; one that was sent goes on.
+//
+//  5. Under budgets, what was asked for ahead and no turn has taken stays within a tenth of each
+//     limit, wasted calls too, and within what is left. No ledger of the scene sees it.
 //
 // # What is not foretold
 //
@@ -32,11 +38,12 @@
 // perceived an ephemeral event yet; what follows a call of a tool, a question to a hook, a request
 // to knowledge bases or tasks, state commands, leases, and requests that want an answer: such turns
 // wait for the committed run. Events that a turn ahead published are not routed: who may hear one
-// waits until it is a fact. Scenes on the realtime clock, and those under budgets, are refused.
+// waits until it is a fact. Scenes on the realtime clock are refused.
 //
 // # Limits
 //
 // An agent is at most 60 turns ahead; a scene has at most [MaxAgents]. When a scene may end at any
-// wave (a limit of deliberations, events, tokens or dollars, a condition, a wall time), at most 50
+// wave (a limit of deliberations, events, tokens or dollars, a condition, a wall time, a budget that
+// ends or pauses it), at most 50
 // calls and a tenth of those used so far are ahead.
 package shadows

@@ -12,6 +12,7 @@ import (
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent"
 	"tavernsim/engine/agent/agentfact"
+	"tavernsim/engine/budget"
 	"tavernsim/engine/schedule"
 	"tavernsim/llm/limit"
 	"tavernsim/protocol"
@@ -80,7 +81,8 @@ type Driver struct {
 	open      schedule.Tick   // the moment up to which the committed run has its turns
 	ladder    ladder
 	published []publication
-	waiting   []*shadow // for the committed run to come closer, so that less is wasted if it ends
+	budgets   *budget.Ahead // nil = models have none
+	waiting   []*shadow     // for the committed run to come closer, so that less is wasted if it ends
 	off       bool
 
 	counted sync.Mutex    // held while the goroutine works
@@ -97,6 +99,8 @@ type Counts struct {
 	Undone int64  // times that an agent was set back because its view had changed
 	Panics int64
 	Calls  outside.Shadows
+	Paid   budget.Amount // by calls of shadows
+	Vain   budget.Amount // of it, what no turn has taken itself, or not yet
 	Wall   time.Duration // that the scene has taken
 	Off    string        // why the driver gave up; "" = it did not
 	Advice []string
@@ -178,6 +182,7 @@ func Start(sc *setup.Scene, state *machines.State, opt Options) (*Driver, error)
 		rows[o] = schedule.Agent{Class: int(a.class), Next: d.next(a, d.open, a.due)}
 	}
 	d.fold = machines.AgentFold{Scene: sc, Machine: func(o uint32) *agent.Machine { d.touched[o] = true; return d.agents[o].base }}
+	d.openBudgets(state)
 	d.ladder = newLadder(sc.Rules, d.view.World(), &d.tick)
 	d.ladder.rungs[0].at = d.open
 	var err error
@@ -191,11 +196,8 @@ func Start(sc *setup.Scene, state *machines.State, opt Options) (*Driver, error)
 // Check refuses a scene of which no turns can be run ahead.
 func Check(sc *setup.Scene, mode schedule.Mode) error {
 	switch {
-
 	case sc.Clock != agenda.Virtual:
 		return protocol.Errorf(protocol.KindInvalid, "scene %s: schedule %s: on the realtime clock the order is what happened, and nothing can run ahead; use the virtual clock, or --schedule barrier", sc.ID, Name(mode))
-	case sc.Budgets != nil:
-		return protocol.Errorf(protocol.KindInvalid, "scene %s: schedule %s: turns are not run ahead under a budget of models or tools yet; leave the budget out, or use --schedule barrier", sc.ID, Name(mode))
 	case sc.Size() > MaxAgents:
 		return protocol.Errorf(protocol.KindLimit, "scene %s: schedule %s: %d agents; at most %d can run ahead; use --schedule barrier", sc.ID, Name(mode), sc.Size(), MaxAgents)
 	}
@@ -221,7 +223,8 @@ func (d *Driver) ends(state *machines.State) {
 	if stop.Ticks > 0 {
 		d.end = min(d.end, d.tick.of(begun)+schedule.Tick(stop.Ticks))
 	}
-	d.endless = stop.Deliberations > 0 || stop.Events > 0 || stop.Tokens > 0 || stop.Dollars > 0 || d.scene.Condition != nil || stop.WallTime > 0
+	d.endless = stop.Deliberations > 0 || stop.Events > 0 || stop.Tokens > 0 || stop.Dollars > 0 || d.scene.Condition != nil || stop.WallTime > 0 ||
+		d.scene.Budgets.Ends()
 }
 
 // next is the time of an agent's next turn for the schedule: an agent that others may wake has one
@@ -349,6 +352,9 @@ func (d *Driver) turned(state agent.State, in *machines.TurnEnded) error {
 	end := endOf(in)
 	if end == nil {
 		return protocol.Errorf(protocol.KindInternal, "a turn of %s without an end", d.scene.Name(in.Agent))
+	}
+	if err := d.charge(in); err != nil {
+		return err
 	}
 	a.base.State = state
 	a.due = d.tick.of(machines.Due(&d.agenda, end, in.At))

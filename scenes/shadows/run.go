@@ -8,10 +8,12 @@ import (
 	"tavernsim/engine/agent"
 	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/agent/effect"
+	"tavernsim/engine/budget"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/schedule"
 	"tavernsim/engine/world"
 	"tavernsim/engine/worldstate"
+	"tavernsim/llm"
 	"tavernsim/protocol"
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/outside"
@@ -24,12 +26,21 @@ type shadow struct {
 	machine *agent.Machine
 	before  agent.State
 	first   outside.Question // its first question to a model; "" = none yet
-	asks    []*effect.Ask    // that wait for leave
+	asks    []*request       // that wait for leave
 	asking  bool             // the schedule said: not now
 	granted bool             // the schedule has counted the first of asks
 	gone    bool             // it was dropped, or has ended
 	context context.Context
 	drop    context.CancelFunc
+}
+
+// request is a request of a shadow to a model.
+type request struct {
+	*effect.Ask
+	bound *llm.Bound // nil = there is no budget
+	held  budget.Held
+	took  budget.Amount // by its answer, if that came before the turn took it
+	fate  outside.Fate
 }
 
 // turn is a turn that has ended ahead of the committed run.
@@ -96,7 +107,7 @@ func (d *Driver) step(s *shadow, in any) error {
 			if !isAsk {
 				return d.park(s.of)
 			}
-			q.Model.Scene, q.Model.Turn, q.Model.Number = d.scene.ID, s.before.Turn+1, int64(q.Number)
+			bound := d.asks(s.of, s.before.Turn+1, q)
 			if x := d.options.Runner.Now(q, false); x != nil {
 				x, err := effect.ReadAnswered(q.Kind, x.AppendMsg(nil)) // the first lies in the request
 				if err != nil {
@@ -105,13 +116,13 @@ func (d *Driver) step(s *shadow, in any) error {
 				inputs = append(inputs, x)
 				continue
 			}
-			if !d.options.Runner.MayAhead(q) {
+			if !d.options.Runner.MayAhead(q) || d.walled(bound) {
 				return d.park(s.of)
 			}
 			if s.first == "" {
 				s.first = d.options.Runner.Question(q)
 			}
-			s.asks = append(s.asks, q)
+			s.asks = append(s.asks, &request{Ask: q, bound: bound})
 		}
 		if len(made.Facts) > 0 {
 			return d.ended(s, made)
@@ -140,43 +151,50 @@ func (d *Driver) decide(s *shadow, in any) (made protocol.Decision, ok bool) {
 func (d *Driver) sendAsks(s *shadow) error {
 	for len(s.asks) > 0 && !s.asking && !s.gone {
 		q := s.asks[0]
-		switch {
-		case s.granted:
-			s.granted = false
-		case d.options.Runner.Paid(s.machine.ID.Instance, s.before.Turn+1, q):
-		case d.beyond():
+		free := d.options.Runner.Foretold(s.machine.ID.Instance, s.before.Turn+1, d.tick.time(s.at), q.Ask)
+		if !free && (!s.granted && d.beyond() || !d.hold(s, q)) {
 			d.waiting = append(d.waiting, s)
 			return nil
-		default:
+		}
+		if !free && !s.granted {
 			ok, err := d.state.Ask(s.of.ordinal)
 			if err != nil {
 				return err
 			}
 			if !ok {
+				d.release(q)
 				s.asking = true
 				return nil
 			}
 		}
+		s.granted = false
 		s.asks = s.asks[1:]
 		d.send(s, q)
 	}
 	return nil
 }
 
-func (d *Driver) send(s *shadow, q *effect.Ask) {
+func (d *Driver) send(s *shadow, q *request) {
 	from := d.options.From
-	from.Agent, from.Turn, from.At, from.Ahead, from.Virtual = s.machine.ID.Instance, s.before.Turn+1, d.tick.time(s.at), s.context, true
-	d.options.Runner.Go(d.options.Context, from, q, func(x *effect.Answered) {
-		d.tell(func() error { return d.answered(s, x) })
+	from.Agent, from.Turn, from.At, from.Virtual, from.Bound = s.machine.ID.Instance, s.before.Turn+1, d.tick.time(s.at), true, q.limited()
+	from.Ahead = &outside.Ahead{Context: s.context, Became: func(f outside.Fate) {
+		d.tell(func() error { d.became(q, f); return nil })
+	}}
+	d.options.Runner.Go(d.options.Context, from, q.Ask, func(x *effect.Answered) {
+		d.tell(func() error { return d.answered(s, q, x) })
 	})
 }
 
-func (d *Driver) answered(s *shadow, x *effect.Answered) error {
+func (d *Driver) answered(s *shadow, q *request, x *effect.Answered) error {
+	d.paid(s.of, q, x)
 	if s.gone {
 		return nil
 	}
 	if protocol.KindOf(x.Err) == protocol.KindCancelled { // the committed turn asked something else
 		return d.park(s.of)
+	}
+	if q.bound != nil && q.bound.Saved {
+		saved(x)
 	}
 	return d.step(s, x)
 }
@@ -321,6 +339,7 @@ func (d *Driver) again(a *one, t *turn, run *shadow) bool {
 			if !isAsk {
 				return false
 			}
+			d.asks(a, before.Turn+1, q)
 			if x := d.options.Runner.Now(q, false); x != nil {
 				if x, err = effect.ReadAnswered(q.Kind, x.AppendMsg(nil)); err == nil {
 					inputs = append(inputs, x)

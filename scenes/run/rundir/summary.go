@@ -71,6 +71,8 @@ type Schedule struct {
 	Calls          int64    `json:"calls"`
 	CallsUsed      int64    `json:"calls_used"`
 	CallsWasted    int64    `json:"calls_wasted"`
+	Paid           Spent    `json:"paid"`        // by those calls, as far as they were answered
+	PaidUnused     Spent    `json:"paid_unused"` // of it, what no turn has used
 	Undone         int64    `json:"undone"`
 	Panics         int64    `json:"panics"`
 	BarrierSeconds float64  `json:"barrier_seconds"`

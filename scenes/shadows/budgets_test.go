@@ -1,0 +1,168 @@
+package shadows_test
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"golang.org/x/tools/txtar"
+	"pgregory.net/rapid"
+
+	"tavernsim/engine/budget"
+	"tavernsim/llm"
+	"tavernsim/protocol"
+	"tavernsim/scenes"
+	"tavernsim/scenes/scenestest"
+	"tavernsim/scenes/shadows"
+)
+
+// spending is a thinking model at an endpoint that takes something. What an answer takes depends on
+// its question, and some questions fail after they have taken all that they may.
+type spending struct {
+	*thinking
+	tokens, calls atomic.Int64
+}
+
+// most is what a request to it takes at most.
+const most = 60
+
+func (m *spending) Bound(*protocol.ModelRequest) llm.Bound {
+	return llm.Bound{Input: most / 2, Output: most / 2, Priced: true, Parts: []llm.Part{{Endpoint: "far", Tokens: most, Priced: true, First: true}}}
+}
+
+func (m *spending) Complete(ctx context.Context, q *protocol.ModelRequest, to llm.Sink) (protocol.ModelAnswer, error) {
+	a, err := m.thinking.Complete(ctx, q, to)
+	if ctx.Err() != nil {
+		return a, err
+	}
+	h := fnv.New32a()
+	h.Write(llm.AppendQuestion(nil, q))
+	took := int64(10 + h.Sum32()%(most-10))
+	if h.Sum32()%17 == 0 {
+		a, err, took = protocol.ModelAnswer{}, &llm.Failure{Outcome: llm.OutcomeServerError, Message: "gone"}, most
+	}
+	m.tokens.Add(took)
+	m.calls.Add(1)
+	a.Origin = &protocol.ModelOrigin{Endpoint: "far"}
+	if err == nil {
+		a.Usage = protocol.Usage{Input: took, Output: 0}
+	}
+	return a, err
+}
+
+// Promise 5, and promise 1 where budgets run out: one digest, so the same refusals; no ledger is
+// exceeded; and the waste is a small share of each limit.
+func TestBudgetsUnderEverySchedule(t *testing.T) {
+	var refused, used, wasted int64
+	rapid.Check(t, func(rt *rapid.T) {
+		text := strings.Replace(desks, "ticks: 200", "ticks: 120", 1)
+		archives := []*txtar.Archive{}
+		if rapid.Bool().Draw(rt, "random project") {
+			text = scenestest.RandomProject(rt, 2, 4)
+			archives = append(archives, scenestest.Base())
+			if rapid.Bool().Draw(rt, "prompts show all") {
+				archives = append(archives, txtar.Parse([]byte(asksAll)))
+			}
+		}
+		limit := func(name string) *budget.Budget {
+			b := &budget.Budget{OnExhausted: rapid.SampledFrom([]string{budget.Refuse, budget.End, ""}).Draw(rt, name+" at its end")}
+			if name == "far" {
+				b.OnExhausted = ""
+			}
+			switch rapid.IntRange(0, 3).Draw(rt, name+" limits") {
+			case 0:
+				b.Calls = int64(rapid.IntRange(3, 120).Draw(rt, name+" calls"))
+			case 1:
+				b.Tokens = int64(rapid.IntRange(most, 5000).Draw(rt, name+" tokens"))
+			case 2:
+				b.Calls, b.Tokens = int64(rapid.IntRange(20, 120).Draw(rt, name+" calls")), int64(rapid.IntRange(700, 5000).Draw(rt, name+" tokens"))
+			default:
+				return nil
+			}
+			return b
+		}
+		of := func(b *budget.Budget) string {
+			return fmt.Sprintf("{%s}", strings.ReplaceAll(strings.ReplaceAll(b.String(), "=", ": "), ",", ", "))
+		}
+		scene, each := limit("scene"), limit("agent")
+		set := scenestest.Settings{Endpoints: map[string]*budget.Budget{}}
+		if far := limit("far"); far != nil {
+			set.Endpoints["far"] = far
+		}
+		if scene != nil {
+			text = strings.Replace(text, "\nsimulation:", "\nbudget: "+of(scene)+"\nsimulation:", 1)
+		}
+		archives = append(archives, txtar.Parse([]byte(text)))
+		if each != nil {
+			for _, a := range archives {
+				for i := range a.Files {
+					if f := &a.Files[i]; strings.HasPrefix(f.Name, "agent_profiles/") {
+						f.Data = append(slices.Clip(f.Data), "\nbudget_per_agent: "+of(each)+"\n"...)
+					}
+				}
+			}
+		}
+		p, err := scenestest.Load(scenestest.Files(archives...), nil)
+		if err != nil {
+			rt.Fatalf("%v\n%s", err, text)
+		}
+		seed := rapid.Uint64().Draw(rt, "order of answers")
+		run := func(schedule scenes.Schedule, workers int, interrupt uint64) (end scenestest.Result, m *spending, starts int64, counts []*shadows.Counts) {
+			s := scenestest.New(t, p, "")
+			synctest.Test(t, func(t *testing.T) {
+				m = &spending{thinking: newThinking(t, s, seed, 3*time.Second)}
+				for _, at := range []uint64{interrupt, 0} {
+					starts++
+					mine := set
+					mine.Workers, mine.InterruptAt, mine.Model = workers, at, m
+					r, err := s.StartWith(mine, func(o *scenes.Options) { o.Schedule = schedule })
+					if err != nil {
+						t.Fatal(err)
+					}
+					end = r.Close()
+					if c := r.Ahead(); c != nil {
+						counts = append(counts, c)
+					}
+					if end.Final || end.Err != nil {
+						break
+					}
+				}
+			})
+			return end, m, starts, counts
+		}
+		want, _, _, _ := run(scenes.Barrier, 1, 0)
+		for _, schedule := range []scenes.Schedule{scenes.Tracked, scenes.Speculative} {
+			workers := rapid.SampledFrom([]int{1, 2, 7}).Draw(rt, "workers")
+			interrupt := uint64(rapid.IntRange(0, 30).Draw(rt, "interrupt"))
+			got, m, starts, counts := run(schedule, workers, interrupt)
+			if got.Err != nil || got.Digest() != want.Digest() {
+				rt.Errorf("%s, %d workers, interrupted at %d: %v %s, at the barrier %v %s\n%s", schedule, workers, interrupt, got.Err, got.Digest(), want.Err, want.Digest(), text)
+			}
+			for _, l := range got.State.Budgets() {
+				refused += l.Refused
+				if !l.Used.Within(l.Amount) {
+					rt.Errorf("%s: %s has used %v of %v", schedule, l.Name, l.Used, l.Amount)
+				}
+				if l.Name == budget.OfScene && (l.Tokens > 0 && m.tokens.Load()-l.Used.Tokens > starts*max(1, l.Tokens/10) || l.Calls > 0 && m.calls.Load()-l.Used.Calls > starts*max(1, l.Calls/10)) {
+					rt.Errorf("%s: %d calls and %d tokens were paid in %d starts, and %v are used of %v\n%s", schedule, m.calls.Load(), m.tokens.Load(), starts, l.Used, l.Amount, text)
+				}
+			}
+			for _, c := range counts {
+				if c.Off != "" {
+					rt.Errorf("it gave up: %s", c.Off)
+				}
+				used, wasted = used+c.Calls.Used, wasted+c.Calls.Wasted
+			}
+		}
+	})
+	t.Logf("%d requests were refused; of calls of shadows %d were used and %d wasted", refused, used, wasted)
+	if !testing.Short() && (refused == 0 || used == 0 || wasted == 0) {
+		t.Error("nothing is tested")
+	}
+}
