@@ -23,6 +23,5 @@
 //
 // # Not here
 //
-// Budgets, currencies other than the dollar, prices that depend on the time or on the length of a
-// question. Who asks twice pays twice: that is counted elsewhere.
+// Budgets, currencies other than the dollar, prices that depend on the time. Who asks twice pays twice: that is counted elsewhere.
 package price

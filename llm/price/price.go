@@ -11,22 +11,40 @@ import (
 	"tavernsim/protocol"
 )
 
-// Price of a model, in nano-dollars for a million tokens. The zero Price is free.
-type Price struct{ Input, CacheRead, CacheWrite, Output int64 }
+// Price of a model. The zero Price is free.
+type Price struct {
+	Rates
+	// Above is the most tokens of a question of the ordinary length; beyond it every token of
+	// question and answer is charged by Long. 0 = every length is ordinary.
+	Above int64
+	Long  Rates
+}
+
+// Rates are nano-dollars for a million tokens.
+type Rates struct{ Input, CacheRead, CacheWrite, Output int64 }
+
+// at are the rates for a question of so many tokens.
+func (p *Price) at(input int64) *Rates {
+	if p.Above > 0 && input > p.Above {
+		return &p.Long
+	}
+	return &p.Rates
+}
 
 // Free reports whether nothing is charged.
 func (p Price) Free() bool { return p == Price{} }
 
 // Cost is what an answer costs.
 func (p Price) Cost(u *protocol.Usage) int64 {
-	read, write := tokens(u.CacheRead), tokens(u.CacheWrite)
-	return total([4][2]int64{{tokens(u.Input) - read - write, p.Input}, {read, p.CacheRead}, {write, p.CacheWrite}, {u.Output, p.Output}})
+	r, read, write := p.at(u.Input), tokens(u.CacheRead), tokens(u.CacheWrite)
+	return total([4][2]int64{{tokens(u.Input) - read - write, r.Input}, {read, r.CacheRead}, {write, r.CacheWrite}, {u.Output, r.Output}})
 }
 
 // Bound is the most that a request with at most so many tokens costs: every token of the
 // question may be the dearest of plain, read from a cache and written to one.
 func (p Price) Bound(input, output int64) int64 {
-	return total([4][2]int64{{input, max(p.Input, p.CacheRead, p.CacheWrite)}, {output, p.Output}})
+	r := p.at(input)
+	return total([4][2]int64{{input, max(r.Input, r.CacheRead, r.CacheWrite)}, {output, r.Output}})
 }
 
 // tokens brings a count into the range in which sums do not overflow.
@@ -62,12 +80,17 @@ func Sum(a, b int64) int64 {
 	return a + b
 }
 
-// String says the price: "$0.25 in / $2 out per million", "free".
+// String says the price: "$0.25 in / $2 out per million", "free",
+// "$5 in / $30 out per million, $10 / $45 above 272000 tokens".
 func (p Price) String() string {
 	if p.Free() {
 		return "free"
 	}
-	return fmt.Sprintf("%s in / %s out per million", exact(p.Input), exact(p.Output))
+	s := fmt.Sprintf("%s in / %s out per million", exact(p.Input), exact(p.Output))
+	if p.Above > 0 {
+		s += fmt.Sprintf(", %s / %s above %d tokens", exact(p.Long.Input), exact(p.Long.Output), p.Above)
+	}
+	return s
 }
 
 // exact writes an amount with all its digits.
@@ -105,8 +128,24 @@ type Rate struct {
 	Output     float64  `json:"output"`
 	CacheRead  *float64 `json:"cache_read,omitempty"`  // default: input
 	CacheWrite *float64 `json:"cache_write,omitempty"` // default: input
+	Long       *Long    `json:"long,omitempty"`        // nil = every length costs the same
 }
 
-func (d *Rate) price() Price {
-	return Price{Input: nano(d.Input), CacheRead: nano(*cmp.Or(d.CacheRead, &d.Input)), CacheWrite: nano(*cmp.Or(d.CacheWrite, &d.Input)), Output: nano(d.Output)}
+// Long says how many times dearer long questions and their answers are. No factor is below 1,
+// so that more tokens never cost less.
+type Long struct {
+	Above  int64   `json:"above"` // tokens of the question
+	Input  float64 `json:"input"` // with what caches read and write
+	Output float64 `json:"output"`
+}
+
+func (d *Rate) price() (p Price) {
+	rates := func(input, output float64) Rates {
+		return Rates{Input: nano(d.Input * input), CacheRead: nano(*cmp.Or(d.CacheRead, &d.Input) * input), CacheWrite: nano(*cmp.Or(d.CacheWrite, &d.Input) * input), Output: nano(d.Output * output)}
+	}
+	p.Rates = rates(1, 1)
+	if d.Long != nil {
+		p.Above, p.Long = d.Long.Above, rates(d.Long.Input, d.Long.Output)
+	}
+	return p
 }

@@ -34,13 +34,13 @@ func TestOf(t *testing.T) {
 		{"openai", "ae", own, false, "no price (add prices or free to the endpoint)"},
 		{"openai", "house", own, false, "free"},
 		{"openai", "o3", own, true, "free"},
-		{"openai", "o3", own, false, "$2 in / $8 out per million (list of 2025-11)"},
+		{"openai", "o3", own, false, "$2 in / $8 out per million (list of 2026-07)"},
 		{"openai", "o3", List{"*": {Input: 7, Output: 7}}, false, "$7 in / $7 out per million"},
-		{"openai", "gpt-5-mini", nil, false, "$0.25 in / $2 out per million (list of 2025-11)"},
-		{"azure", "gpt-5-mini-2025-08-07", nil, false, "$0.25 in / $2 out per million (list of 2025-11)"},
+		{"openai", "gpt-5-mini", nil, false, "$0.25 in / $2 out per million (list of 2026-07)"},
+		{"azure", "gpt-5-mini-2025-08-07", nil, false, "$0.25 in / $2 out per million (list of 2026-07)"},
 		{"openai", "gpt-5-ultra", nil, false, "no price (add prices or free to the endpoint)"},
-		{"anthropic", "claude-sonnet-4-20250514", nil, false, "$3 in / $15 out per million (list of 2025-11)"},
-		{"openrouter", "some/model:free", nil, false, "free (list of 2025-11)"},
+		{"anthropic", "claude-sonnet-4-20250514", nil, false, "$3 in / $15 out per million, $6 / $22.5 above 200000 tokens (list of 2026-07)"},
+		{"openrouter", "some/model:free", nil, false, "free (list of 2026-07)"},
 		{"ollama", "llama3.2", nil, true, "free"},
 		{"ollama", "llama3.2", nil, false, "no price (add prices or free to the endpoint)"},
 		{"", "gpt-5-mini", nil, false, "no price (add prices or free to the endpoint)"},
@@ -92,6 +92,10 @@ func TestBadPrices(t *testing.T) {
 		"prices: {a: {input: 1, output: 1, reasoning: 2}}":  "unknown field",
 		"prices: {a: {input: cheap, output: 1}}":            "want a number",
 		"prices: {a: {input: 1, output: 1, cache_read: -}}": "",
+
+		"prices: {a: {input: 1, output: 1, long: {above: 9, input: 2}}}":              "output",
+		"prices: {a: {input: 1, output: 1, long: {above: 0, input: 2, output: 1}}}":   "out of range",
+		"prices: {a: {input: 1, output: 1, long: {above: 9, input: 0.9, output: 1}}}": "out of range",
 	} {
 		report := &source.Report{}
 		if doc := source.Parse("p.yaml", []byte(text), source.Limits{}, report); doc != nil {
@@ -104,9 +108,29 @@ func TestBadPrices(t *testing.T) {
 	}
 }
 
+// A question above the length is long, with all its tokens and those of its answer.
+func TestLong(t *testing.T) {
+	read := 0.5
+	p := (&Rate{Input: 5, CacheRead: &read, Output: 30, Long: &Long{Above: 272_000, Input: 2, Output: 1.5}}).price()
+	for _, c := range []struct {
+		u    protocol.Usage
+		want int64
+	}{
+		{protocol.Usage{Input: 272_000, CacheRead: 72_000, Output: 100}, 1_000_000_000 + 36_000_000 + 3_000_000},
+		{protocol.Usage{Input: 272_001, CacheRead: 72_001, Output: 100}, 2_000_000_000 + 72_001_000 + 4_500_000},
+	} {
+		if got := p.Cost(&c.u); got != c.want {
+			t.Errorf("%+v: %d, want %d", c.u, got, c.want)
+		}
+	}
+	if got, want := p.String(), "$5 in / $30 out per million, $10 / $45 above 272000 tokens"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 // Promise 2: what a cache has is part of the input, reasoning is part of the output.
 func TestCost(t *testing.T) {
-	p := Price{Input: 250_000_000, CacheRead: 25_000_000, CacheWrite: 312_500_000, Output: 2_000_000_000}
+	p := Price{Rates: Rates{Input: 250_000_000, CacheRead: 25_000_000, CacheWrite: 312_500_000, Output: 2_000_000_000}}
 	for _, c := range []struct {
 		u    protocol.Usage
 		want int64
@@ -133,13 +157,21 @@ func TestCostAgainstBig(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		count := rapid.OneOf(rapid.Int64Range(0, 1<<20), rapid.Int64Range(0, 1<<60))
 		rate := rapid.OneOf(rapid.Int64Range(0, 1<<37), rapid.Int64Range(0, math.MaxInt64))
-		p := Price{rate.Draw(t, "in"), rate.Draw(t, "read"), rate.Draw(t, "write"), rate.Draw(t, "out")}
+		rates := func(least Rates) Rates {
+			return Rates{max(rate.Draw(t, "in"), least.Input), max(rate.Draw(t, "read"), least.CacheRead), max(rate.Draw(t, "write"), least.CacheWrite), max(rate.Draw(t, "out"), least.Output)}
+		}
+		p := Price{Rates: rates(Rates{}), Above: rapid.OneOf(rapid.Just[int64](0), count).Draw(t, "above")}
+		p.Long = rates(p.Rates)
 		input := count.Draw(t, "input")
 		read := rapid.Int64Range(0, input).Draw(t, "cached")
 		write := rapid.Int64Range(0, input-read).Draw(t, "written")
 		u := protocol.Usage{Input: input, CacheRead: read, CacheWrite: write, Output: count.Draw(t, "output")}
+		charged := p.Rates
+		if p.Above > 0 && input > p.Above {
+			charged = p.Long
+		}
 		sum := new(big.Int)
-		for _, x := range [][2]int64{{input - read - write, p.Input}, {read, p.CacheRead}, {write, p.CacheWrite}, {u.Output, p.Output}} {
+		for _, x := range [][2]int64{{input - read - write, charged.Input}, {read, charged.CacheRead}, {write, charged.CacheWrite}, {u.Output, charged.Output}} {
 			sum.Add(sum, new(big.Int).Mul(big.NewInt(x[0]), big.NewInt(x[1])))
 		}
 		sum.Add(sum, big.NewInt(million-1))

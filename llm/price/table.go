@@ -122,11 +122,15 @@ func dated() *regexp.Regexp { return regexp.MustCompile(`-(\d{4}-\d\d-\d\d|\d{8}
 
 // Rules say about the fields of a price what their types do not.
 func Rules() source.Rules {
-	dollars := &source.Range{Min: 0, Max: 100_000}
+	dollars, factor := &source.Range{Min: 0, Max: 100_000}, &source.Range{Min: 1, Max: 1000}
 	return source.Rules{
 		"price.Rate.input":       {Required: true, Range: dollars, Doc: "Dollars for a million tokens of questions."},
 		"price.Rate.output":      {Required: true, Range: dollars, Doc: "Dollars for a million tokens of answers, with those of reasoning."},
 		"price.Rate.cache_read":  {Range: dollars, Doc: "Dollars for a million tokens that the endpoint read from its cache. Default: `input`."},
 		"price.Rate.cache_write": {Range: dollars, Doc: "Dollars for a million tokens that the endpoint wrote to its cache. Default: `input`."},
+		"price.Rate.long":        {Doc: "What long questions cost. Default: as others."},
+		"price.Long.above":       {Required: true, Range: &source.Range{Min: 1, Max: 1e9}, Doc: "Tokens; a question that has more is long."},
+		"price.Long.input":       {Required: true, Range: factor, Doc: "How many times as much all tokens of a long question cost, also those of a cache."},
+		"price.Long.output":      {Required: true, Range: factor, Doc: "How many times as much the tokens of its answer cost."},
 	}
 }
