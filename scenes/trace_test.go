@@ -274,6 +274,12 @@ func (tr *tracer) agenda(f protocol.Fact) string {
 		return fmt.Sprintf("order %s of %q because %q: %s", x.ID, x.By, x.Reason, show(x.Do))
 	case *agenda.OrderRefused:
 		return fmt.Sprintf("order %s refused: %s", x.ID, x.Error)
+	case *agenda.Rested:
+		return fmt.Sprintf("%s lets %v rest because %q", x.By, tr.idList(x.Agents), x.Reason)
+	case *agenda.RestEnded:
+		return fmt.Sprintf("%s ends the rest of %v because %q", x.By, tr.idList(x.Agents), x.Reason)
+	case *agenda.ChangeRefused:
+		return fmt.Sprintf("refuses %s of %s: %s", show(x.Do), x.By, x.Error)
 	case *agenda.Paused:
 		return "paused by " + x.Reason
 	case *agenda.Resumed:

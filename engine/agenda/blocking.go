@@ -118,7 +118,7 @@ func (s *State) full(o uint32, p protocol.Priority) bool {
 // woken.
 func (s *State) wakes(o uint32, p protocol.Priority) bool {
 	sl := &s.slots[o]
-	return !sl.givenUp && (!sl.asleep || p >= sl.wakeAbove)
+	return !sl.givenUp && !sl.resting && (!sl.asleep || p >= sl.wakeAbove)
 }
 
 func (s *State) waitsFor(publisher, receiver uint32) bool {
@@ -221,11 +221,16 @@ func (s *State) endWait(publisher uint32, i int) {
 // goOn puts an agent without waits back on the agenda. If it was due meanwhile, it is
 // due at the next moment.
 func (s *State) goOn(o uint32, now protocol.Time) {
-	if len(s.blocking.waits[o]) > 0 {
-		return
+	if len(s.blocking.waits[o]) == 0 {
+		s.slots[o].blocked = false
+		s.back(o, now)
 	}
+}
+
+// back puts an agent on the agenda that was kept off it.
+func (s *State) back(o uint32, now protocol.Time) {
 	sl, at := &s.slots[o], s.grid(now.Add(s.reaction()))
-	sl.blocked, sl.queuedAt = false, 0
+	sl.queuedAt = 0
 	if sl.due != 0 {
 		sl.due = max(sl.due, at)
 	}

@@ -23,9 +23,10 @@ type Scene struct {
 	// WorldWritePermissions by profile id: those of a profile win over its own,
 	// those of "*" hold for profiles without any.
 	WorldWritePermissions map[string]profile.WritePermissions `json:"world_write_permissions,omitempty"`
-	// Orders names the profiles and instances whose events give goals and make
-	// agents reflect; "*" = everybody. The scene itself always may.
-	Orders                  []string          `json:"orders,omitempty"`
+	// Directors are the agents with every right, as selectors (engine/cast): they may do
+	// what Orders says, and call the tools of directors. The scene itself always may.
+	Directors               []string          `json:"directors,omitempty"`
+	Orders                  Orders            `json:"orders,omitzero"`
 	EventBusConfig          EventBusConfig    `json:"event_bus_config,omitzero"`
 	AssociatedPanels        []AssociatedPanel `json:"associated_panels,omitempty"`
 	SceneLifecycleWorkflows map[string]string `json:"scene_lifecycle_workflows,omitempty"`
@@ -38,6 +39,16 @@ type Scene struct {
 	CustomMetadata map[string]any            `json:"custom_metadata,omitempty"` // free; never checked
 }
 
+// Orders say which agents may change others, as selectors.
+type Orders struct {
+	Goals        []string `json:"goals,omitempty"`
+	Reflection   []string `json:"reflection,omitempty"`
+	PrivateState []string `json:"private_state,omitempty"`
+	// Agents have the first two rights: ids of instances and profiles, which a list in
+	// the place of the object means.
+	Agents []string `json:"agents,omitempty"`
+}
+
 // AgentInstance declares one agent of the scene, or Count of them.
 type AgentInstance struct {
 	// InstanceID is unique in the scene. With Count it is a template: "{n}" is
@@ -46,6 +57,8 @@ type AgentInstance struct {
 	InstanceID string `json:"instance_id"`
 	ProfileID  string `json:"profile_id"`
 	Count      int    `json:"count,omitempty"` // default 1, at most 1,000,000
+	// Roles by which selectors (engine/cast) mean the agents of this entry.
+	Roles []string `json:"roles,omitempty"`
 
 	// Override of single fields of the initial private state. Text values may
 	// hold the same "{n}" templates.

@@ -25,6 +25,9 @@ const (
 	FactNoRoom       = "scene.effects_refused"
 	FactIntervened   = "scene.intervened"
 	FactOrderRefused = "scene.order_refused"
+	FactRested       = "agent.rested"
+	FactRestEnded    = "agent.rest_ended"
+	FactNotChanged   = "scene.change_refused"
 )
 
 // Started is the first fact of a journal: the inputs of the run.
@@ -168,6 +171,42 @@ type OrderRefused struct {
 	Error string
 }
 
+// Rested records that agents rest from now on: they hear everything and are not woken.
+type Rested struct {
+	Agents []uint32 // ascending, those that did not rest
+	ID     string   // of the request of a director, or of the order
+	By     string   // the director, or $order
+	Reason string
+}
+
+// RestEnded records that agents rest no longer. What they heard meanwhile wakes them.
+type RestEnded struct {
+	Agents []uint32 // ascending, those that rested
+	ID     string
+	By     string
+	Reason string
+}
+
+// ChangeRefused records that nothing of what a director asked for took effect.
+type ChangeRefused struct {
+	ID    string // of the request
+	By    string // instance id
+	Do    protocol.Raw
+	Kind  protocol.ErrorKind
+	Error string
+}
+
+// Answers implements protocol.Answering.
+func (f *ChangeRefused) Answers() (protocol.Answer, bool) {
+	return protocol.Answer{To: f.By, Kind: "change_refused", Wakes: true}, true
+}
+
+// Told implements protocol.Answering.
+func (f *ChangeRefused) Told() map[string]any {
+	do, _ := f.Do.Value()
+	return map[string]any{"request_id": f.ID, "do": do, "message": f.Error}
+}
+
 // Blocked records that lanes that block were full for an event. The publisher is not
 // woken before each of these receivers has ended a turn that began after the event.
 type Blocked struct {
@@ -184,6 +223,19 @@ func (f *AgentFailed) LastAgent() uint32 { return f.Agent }
 
 // LastAgent implements protocol.Naming.
 func (f *Interrupted) LastAgent() uint32 { return f.Agent }
+
+// LastAgent implements protocol.Naming.
+func (f *Rested) LastAgent() uint32 { return last(f.Agents) }
+
+// LastAgent implements protocol.Naming.
+func (f *RestEnded) LastAgent() uint32 { return last(f.Agents) }
+
+func last(ascending []uint32) uint32 {
+	if n := len(ascending); n > 0 {
+		return ascending[n-1]
+	}
+	return 0
+}
 
 // LastAgent implements protocol.Naming.
 func (f *Blocked) LastAgent() uint32 { return slices.Max(append(slices.Clone(f.Receivers), f.Agent)) }
@@ -213,6 +265,9 @@ func (*Redelivered) FactKind() string     { return FactRedelivered }
 func (*Forked) FactKind() string          { return FactForked }
 func (*Intervened) FactKind() string      { return FactIntervened }
 func (*OrderRefused) FactKind() string    { return FactOrderRefused }
+func (*Rested) FactKind() string          { return FactRested }
+func (*RestEnded) FactKind() string       { return FactRestEnded }
+func (*ChangeRefused) FactKind() string   { return FactNotChanged }
 
 func (*Blocked) fact()         {}
 func (*Interrupted) fact()     {}
@@ -230,6 +285,9 @@ func (*Redelivered) fact()     {}
 func (*Forked) fact()          {}
 func (*Intervened) fact()      {}
 func (*OrderRefused) fact()    {}
+func (*Rested) fact()          {}
+func (*RestEnded) fact()       {}
+func (*ChangeRefused) fact()   {}
 
 // Why a scene ended.
 const (
@@ -257,6 +315,6 @@ func Facts() []protocol.FactType {
 		protocol.ByCodec[Resumed](), protocol.ByCodec[Ended](), protocol.ByCodec[DeadLettered](),
 		protocol.ByCodec[Redelivered](), protocol.ByCodec[Forked](), protocol.ByCodec[Interrupted](),
 		protocol.ByCodec[Blocked](), protocol.ByCodec[EffectsRefused](), protocol.ByCodec[Intervened](),
-		protocol.ByCodec[OrderRefused](),
+		protocol.ByCodec[OrderRefused](), protocol.ByCodec(ordered[Rested]), protocol.ByCodec(ordered[RestEnded]), protocol.ByCodec[ChangeRefused](),
 	}
 }

@@ -39,6 +39,7 @@ const (
 	flagAsleep   = 1
 	flagGivenUp  = 2
 	flagThinking = 4 // the two bits above are the priority of what it perceived: 0 = low
+	flagResting  = 32
 )
 
 // Snapshot encodes the state. Equal states have equal bytes.
@@ -83,6 +84,9 @@ func (sl *slot) append(b []byte, flags int64) []byte {
 	}
 	if sl.givenUp {
 		flags |= flagGivenUp
+	}
+	if sl.resting {
+		flags |= flagResting
 	}
 	for _, v := range [...]int64{
 		int64(sl.due), int64(sl.heard), int64(sl.busyUntil), int64(sl.heardWave),
@@ -133,7 +137,7 @@ func (sl *slot) read(b []byte) (flags int64, rest []byte, err error) {
 		due: protocol.Time(v[0]), heard: protocol.Time(v[1]), busyUntil: protocol.Time(v[2]), heardWave: uint64(v[3]),
 		priority: protocol.Priority(v[4]), wakeAbove: protocol.Priority(v[5]),
 		came: protocol.Time(v[1]), wokeWave: uint64(v[3]), // the last event put it on the agenda
-		asleep: v[6]&flagAsleep != 0, givenUp: v[6]&flagGivenUp != 0, failures: uint8(v[7]),
+		asleep: v[6]&flagAsleep != 0, givenUp: v[6]&flagGivenUp != 0, resting: v[6]&flagResting != 0, failures: uint8(v[7]),
 	}
 	return v[6], b, nil
 }

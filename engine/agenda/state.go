@@ -53,6 +53,7 @@ type slot struct {
 	givenUp   bool
 	blocked   bool // it waits for receivers; State.blocking names them
 	hurries   bool // it is in State.urgent
+	resting   bool // it hears and is not woken
 	failures  uint8
 }
 

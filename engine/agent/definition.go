@@ -9,6 +9,7 @@ import (
 	"tavernsim/engine/agent/private"
 	"tavernsim/engine/agent/profile"
 	"tavernsim/engine/agent/tool"
+	"tavernsim/engine/cast"
 	"tavernsim/engine/permit"
 	"tavernsim/engine/workflow"
 	"tavernsim/protocol"
@@ -38,10 +39,9 @@ type Definition struct {
 	// Check validates a whole private state; nil accepts every state.
 	Check func(state map[string]any) error
 
-	// MayOrder reports whether events of an agent may give goals and ask for
-	// reflection; nil = of no agent. The scene's own events always may. MayOrder is
-	// a pure function.
-	MayOrder func(instance string) bool
+	// May reports whether an agent has a right; nil = no agent has any. The scene itself
+	// has all. May is a pure function.
+	May func(instance string, right cast.Right) bool
 
 	// OnEvent names the workflow for an event type; only the scene's own agent
 	// has it, in place of Core.
@@ -53,7 +53,7 @@ type Definition struct {
 	private      *private.Engine
 	tools        map[string]*Tool        // those of Tools
 	schemas      map[string]*bind.Schema // of the inputs of skills
-	goal         *bind.Schema            // of a goal that another agent gives
+	goal, state  *bind.Schema            // of a goal that another agent gives, and of a change of the private state
 	callable     []string                // what a call may name
 	parallel     bool                    // some tool of them may run beside others
 	others       []string                // tools that it may not
@@ -61,6 +61,12 @@ type Definition struct {
 	menu         []any          // the input tools
 	self         map[string]any // the input of that name; its other fields are each agent's own
 	names        map[*workflow.Plan][]string
+}
+
+// may reports whether an agent, or the scene itself, has a right: only ids of the scene
+// begin with $.
+func (d *Definition) may(instance string, right cast.Right) bool {
+	return right == "" || strings.HasPrefix(instance, "$") || d.May != nil && d.May(instance, right)
 }
 
 // inputs are a plan's input names; asking the plan makes a new list each time.
@@ -99,6 +105,9 @@ func (d *Definition) Seal(describe func(id string) (name, description string)) {
 		panic("agent: the prefixes of the private state: " + err.Error()) // they are constants
 	}
 	d.tools, d.schemas, d.goal = map[string]*Tool{}, map[string]*bind.Schema{}, &table[toolUpdateGoal].schema
+	if d.state, err = stateSchema(); err != nil {
+		panic("agent: the fields of an assigned state: " + err.Error()) // they are code
+	}
 	var m menu.Menu
 	for i := range list {
 		if entry := &list[i]; slices.Contains(d.Tools, entry.Name) {

@@ -2,6 +2,8 @@ package agent
 
 import (
 	"maps"
+
+	"tavernsim/engine/cast"
 	"tavernsim/engine/workflow"
 	"tavernsim/protocol"
 )
@@ -88,6 +90,9 @@ func (t *Turn) recordOfNode(call *protocol.Call, r *protocol.CallResult) {
 func (t *Turn) perform(entry *Tool, c *protocol.Call, refused *protocol.Error) protocol.CallResult {
 	if refused != nil {
 		return failed(refused)
+	}
+	if entry.directing && !t.m.Def.may(t.m.ID.Instance, cast.Direct) {
+		return failed(cast.Denied(c.Tool, t.m.ID.Instance, cast.Direct))
 	}
 	params, err := t.bound(c, &entry.schema)
 	if err != nil {

@@ -19,6 +19,7 @@ import (
 	"tavernsim/engine/agent/effect"
 	"tavernsim/engine/agent/profile"
 	"tavernsim/engine/agent/tool"
+	"tavernsim/engine/cast"
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/permit"
 	"tavernsim/engine/statecmd"
@@ -77,8 +78,9 @@ type setting struct {
 	Reflection string                       `json:"reflection"` // id of a workflow
 	Skills     []string                     `json:"skills"`
 	OnEvent    map[string]string            `json:"on_event"`
-	Tools      []string                     `json:"tools"`    // all that a profile may have when it is missing
-	Orders     []string                     `json:"orders"`   // instances that may order
+	Tools      []string                     `json:"tools"`  // all that a profile may have when it is missing
+	Orders     []string                     `json:"orders"` // instances that may order
+	Directors  []string                     `json:"directors"`
 	External   map[string]string            `json:"external"` // kind of the executor by tool; all take q
 	Parallel   bool                         `json:"parallel"` // these tools may run beside each other
 	Async      []string                     `json:"async"`    // their calls are tasks, and take output_uri too
@@ -212,7 +214,9 @@ func (s *script) define(d *Definition, set *setting) {
 	for _, r := range set.Knowledge {
 		d.Knowledge = append(d.Knowledge, r.Access())
 	}
-	d.MayOrder = func(instance string) bool { return slices.Contains(set.Orders, instance) }
+	d.May = func(instance string, right cast.Right) bool {
+		return right != cast.Direct && slices.Contains(set.Orders, instance) || slices.Contains(set.Directors, instance)
+	}
 	if set.Forbidden != "" {
 		d.Check = func(state map[string]any) error {
 			if _, has := state[set.Forbidden]; has {

@@ -35,6 +35,7 @@ type Tool struct {
 	inFact bool
 	// sceneOnly: no profile may have the tool.
 	sceneOnly bool
+	directing bool // only directors may call it
 
 	schema bind.Schema // of the parameters
 }
@@ -82,7 +83,7 @@ func (t Tool) forTheScene() Tool { t.sceneOnly = true; return t }
 // Tools is the table of atomic tools, in the order of the specification. Profiles,
 // prompts, documentation, node kinds and turns read it.
 func Tools() []Tool {
-	return slices.Concat(privateTools(), worldTools(), publishTools(), knowledgeTools(), chanceTools(), panelTools(), selfTools(), listenTools(), taskTools())
+	return slices.Concat(privateTools(), worldTools(), publishTools(), knowledgeTools(), chanceTools(), panelTools(), selfTools(), listenTools(), taskTools(), directTools())
 }
 
 // ToolSpecs describes every tool.

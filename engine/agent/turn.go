@@ -3,7 +3,6 @@ package agent
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"tavernsim/engine/agent/agentfact"
@@ -16,7 +15,6 @@ import (
 	"tavernsim/engine/world"
 	"tavernsim/engine/worldstate"
 	"tavernsim/protocol"
-	"tavernsim/tam/bind"
 )
 
 // Turn is one deliberation: perceive, run the core workflow, carry out its decision,
@@ -200,46 +198,6 @@ func begin(m *Machine, w *Wake, space *Space) *Turn {
 		t.startCore()
 	}
 	return t
-}
-
-// takeOrders carries out the orders in events that are addressed to this agent
-// alone: a new goal (§2.1.3, "external"), a reflection (§2.1.5). An order of an agent
-// that may give none has no effect; the turn observes the refusal.
-func (t *Turn) takeOrders() {
-	for _, e := range t.events {
-		if len(e.Targets) == 0 || e.Type != "agent.goal_assigned" && e.Type != "agent.reflection_requested" {
-			continue
-		}
-		if !t.mayOrder(e.Source) {
-			t.problem("event " + e.Type + " of " + e.Source + ": refused, because the scene's orders name neither " + e.Source + " nor its profile")
-			continue
-		}
-		switch e.Type {
-		case "agent.goal_assigned":
-			if v, err := e.Body.Value(); err == nil {
-				params, _ := v.(map[string]any)
-				if err := t.takeGoal(params); err != nil {
-					t.problem("event " + e.Type + " of " + e.Source + ": " + err.Error())
-				}
-			}
-		case "agent.reflection_requested":
-			t.reflect = &reflection{reason: "requested by " + e.Source}
-		}
-	}
-}
-
-// mayOrder accepts every source of the scene: only their ids begin with $.
-func (t *Turn) mayOrder(source string) bool {
-	return strings.HasPrefix(source, "$") || t.m.Def.MayOrder != nil && t.m.Def.MayOrder(source)
-}
-
-// takeGoal binds a payload like the parameters of a call.
-func (t *Turn) takeGoal(payload map[string]any) error {
-	params, err := bind.Bind(&protocol.Call{Params: payload}, t.m.Def.goal)
-	if err == nil {
-		_, err = t.updateGoal(params)
-	}
-	return err
 }
 
 func (t *Turn) startCore() {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tavernsim/engine/agenda"
+	"tavernsim/engine/cast"
 	"tavernsim/internal/source"
 	"tavernsim/protocol"
 )
@@ -38,7 +39,7 @@ const MaxOrders = 10_000
 // Bounds of texts, in bytes.
 const (
 	MaxText   = 256 // of an id, and of who gave an order
-	maxReason = 2048
+	maxReason = cast.MaxReason
 )
 
 func rules() source.Rules {

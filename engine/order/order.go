@@ -2,7 +2,8 @@
 // runs (docs/formats/orders.md).
 //
 // [Parse] reads a file of orders. [Plan] turns the changes of one order into requests to
-// the world and events. The stage takes an order between two waves and keeps it as the
+// the world, changes of the stage and events; what a director asks for is read in the same
+// way. The stage takes an order between two waves and keeps it as the
 // fact scene.intervened (engine/agenda), whose Do has the changes as they were written.
 //
 // # Promises
@@ -15,12 +16,15 @@ package order
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
+	"tavernsim/engine/agent/direct"
 	"tavernsim/engine/agent/private"
 	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/bus"
+	"tavernsim/engine/cast"
 	"tavernsim/engine/world"
 	"tavernsim/engine/worldstate"
 	"tavernsim/protocol"
@@ -36,15 +40,10 @@ const (
 	MaxBytes   = 256 << 10 // of the encoded changes
 )
 
-// Events that an agent takes as an order (seed 004 §2.1.3, §2.1.5).
-const (
-	typeGoal    = "agent.goal_assigned"
-	typeReflect = "agent.reflection_requested"
-)
-
 // Plan is what an order asks for.
 type Plan struct {
 	World  []worldstate.Request // one transaction: all or none
+	Stage  []Change             // of the stage itself, in their order
 	Events []protocol.Draft
 	End    bool // the scene ends; such an order asks for nothing else
 }
@@ -85,6 +84,12 @@ func specs() []protocol.ToolSpec {
 			tool.Optional("remove", "boolean", "forget it")),
 		tool.Spec("reflect", "Asks an agent to reflect.",
 			tool.Required("agent", "string", "instance id")),
+		tool.Spec("private_state", "Changes one place of the private state of an agent.",
+			append([]tool.Param{tool.Required("agent", "string", "instance id")}, private.Assigned()...)...),
+		tool.Spec(cast.Rest, "Lets agents rest: they hear everything and are not woken.",
+			tool.Required("agents", "", "whom, or a list: "+cast.Grammar)),
+		tool.Spec(cast.Wake, "Ends the rest of agents.",
+			tool.Required("agents", "", "whom, or a list: "+cast.Grammar)),
 		tool.Spec("end", "Ends the scene; its end workflow runs. The only change of its order.",
 			tool.Optional("comment", "string", "a note")),
 	}
@@ -155,9 +160,13 @@ func (r *reader) one(kind string, fields any) error {
 	case "world":
 		return r.world(p)
 	case "goal":
-		r.tell(typeGoal, p.Text("agent"), p.Without("agent"))
+		r.tell(cast.TypeGoal, p.Text("agent"), p.Without("agent"))
 	case "reflect":
-		r.tell(typeReflect, p.Text("agent"), map[string]any{})
+		r.tell(cast.TypeReflect, p.Text("agent"), map[string]any{})
+	case "private_state":
+		return r.privateState(p)
+	case cast.Rest, cast.Wake:
+		return r.rest(p, kind == cast.Wake)
 	case "end":
 		r.plan.End = true
 	}
@@ -212,6 +221,29 @@ func (r *reader) event(p tool.Params) error {
 // tell sends one agent an event that it takes as an order.
 func (r *reader) tell(typ, agent string, payload map[string]any) {
 	r.plan.Events = append(r.plan.Events, protocol.Draft{EventHeader: protocol.EventHeader{Type: typ, Targets: []string{agent}}, Body: protocol.Encode(payload)})
+}
+
+// privateState checks what can be known without the agent, which decides in its turn.
+func (r *reader) privateState(p tool.Params) error {
+	text, op := p.Text("path"), p.Text("op")
+	path, err := private.ParsePath(text)
+	if err == nil && text != "" {
+		err = path.CheckWrite()
+	}
+	if err != nil {
+		return err
+	}
+	if op != "" && !slices.Contains(private.Ops(), op) {
+		return fmt.Errorf("op %q: want one of %s", op, strings.Join(private.Ops(), ", "))
+	}
+	r.tell(cast.TypeState, p.Text("agent"), p.Without("agent"))
+	return nil
+}
+
+func (r *reader) rest(p tool.Params, wake bool) error {
+	agents, err := direct.Agents(p)
+	r.plan.Stage = append(r.plan.Stage, &Rest{Agents: agents, Wake: wake})
+	return err
 }
 
 func (r *reader) world(p tool.Params) error {

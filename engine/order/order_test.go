@@ -30,7 +30,7 @@ func parse(t *testing.T, name, text string) ([]order.Entry, error) {
 func TestExampleOfThePage(t *testing.T) {
 	for _, text := range doctest.Examples(t, page, "orders") {
 		list, err := parse(t, "orders.yaml", text)
-		if err != nil || len(list) != 3 {
+		if err != nil || len(list) != 4 {
 			t.Fatal(list, err)
 		}
 		var lines []byte
@@ -91,23 +91,32 @@ func TestPlan(t *testing.T) {
 // Promise 2: a fault names the change and the field, and in a file the line.
 func TestFaults(t *testing.T) {
 	for text, want := range map[string]string{
-		"orders: []\nmore: 1\n":                                                                "unknown field",
-		"orders:\n  - {id: a}\n":                                                               "do",
-		"orders:\n  - {do: []}\n":                                                              "want a list of 1 to 256 changes",
-		"orders:\n  - {do: [{spawn: {profile: x}}]}\n":                                         "do[0].spawn: there is no such change; want one of event, world, goal, reflect, end",
-		"orders:\n  - {do: [{end: {}}, {reflect: {}}]}\n":                                      "do[1].reflect: received no agent",
-		"orders:\n  - {do: [{world: {path: a, op: put}}]}\n":                                   "do[0].world",
-		"orders:\n  - {do: [{event: {type: a, to: {b: 1}}}]}\n":                                "do[0].event",
-		"orders:\n  - {do: [{event: {type: a, ttl_seconds: -1}}]}\n":                           "ttl_seconds -1: want 0 to",
-		"orders:\n  - {do: [{event: {type: a, priority: loud}}]}\n":                            "priority",
-		"orders:\n  - {do: [event]}\n":                                                         "want an object with one field",
-		"orders:\n  - {do: [{event: 5}]}\n":                                                    "want an object with its fields",
-		"orders:\n  - {id: a, do: [{end: {}}]}\n  - {id: a, do: [{end: {}}]}\n":                "orders.yaml:3",
-		"orders:\n  - {id: " + strings.Repeat("a", 257) + ", do: [{end: {}}]}\n":               "257 bytes, want at most 256",
-		"orders:\n  - {reason: " + strings.Repeat("a", 2049) + ", do: [{end: {}}]}\n":          "2049 bytes, want at most 2048",
-		"orders:\n  - {wave: 0.5, do: [{end: {}}]}\n":                                          "wave",
-		"orders:\n  - {at: yesterday, do: [{end: {}}]}\n":                                      "at",
-		"orders:\n  - {do: [{event: {type: a, payload: " + strings.Repeat("b", 1<<18) + "}}]}": "an order has at most 262144",
+		"orders: []\nmore: 1\n":                                                                 "unknown field",
+		"orders:\n  - {id: a}\n":                                                                "do",
+		"orders:\n  - {do: []}\n":                                                               "want a list of 1 to 256 changes",
+		"orders:\n  - {do: [{spawn: {profile: x}}]}\n":                                          "do[0].spawn: there is no such change; want one of event, world, goal, reflect, private_state, rest, wake, end",
+		"orders:\n  - {do: [{remove: {agent: x}}]}\n":                                           "do[0].remove: there is no such change",
+		"orders:\n  - {do: [{rest: {}}]}\n":                                                     "do[0].rest: received no agents",
+		"orders:\n  - {do: [{rest: {agents: 5}}]}\n":                                            "do[0].rest: agents: got \"5\", want text or a list of texts",
+		"orders:\n  - {do: [{wake: {agents: []}}]}\n":                                           "do[0].wake: agents: want at least one",
+		"orders:\n  - {do: [{wake: {agents: ['place:inn']}}]}\n":                                "do[0].wake: the selector \"place:inn\": there are no places yet; want an instance id, role:ROLE, profile:PROFILE or *",
+		"orders:\n  - {do: [{rest: {agents: 'role:'}}]}\n":                                      "the selector \"role:\": want an instance id",
+		"orders:\n  - {do: [{private_state: {agent: x, path: a, value: 1}}]}\n":                 "do[0].private_state: received no reason",
+		"orders:\n  - {do: [{private_state: {agent: x, op: put, reason: y}}]}\n":                "do[0].private_state: op \"put\": want one of set, add, push, delete, merge",
+		"orders:\n  - {do: [{private_state: {agent: x, path: 'a..b', value: 1, reason: y}}]}\n": "do[0].private_state: ",
+		"orders:\n  - {do: [{end: {}}, {reflect: {}}]}\n":                                       "do[1].reflect: received no agent",
+		"orders:\n  - {do: [{world: {path: a, op: put}}]}\n":                                    "do[0].world",
+		"orders:\n  - {do: [{event: {type: a, to: {b: 1}}}]}\n":                                 "do[0].event",
+		"orders:\n  - {do: [{event: {type: a, ttl_seconds: -1}}]}\n":                            "ttl_seconds -1: want 0 to",
+		"orders:\n  - {do: [{event: {type: a, priority: loud}}]}\n":                             "priority",
+		"orders:\n  - {do: [event]}\n":                                                          "want an object with one field",
+		"orders:\n  - {do: [{event: 5}]}\n":                                                     "want an object with its fields",
+		"orders:\n  - {id: a, do: [{end: {}}]}\n  - {id: a, do: [{end: {}}]}\n":                 "orders.yaml:3",
+		"orders:\n  - {id: " + strings.Repeat("a", 257) + ", do: [{end: {}}]}\n":                "257 bytes, want at most 256",
+		"orders:\n  - {reason: " + strings.Repeat("a", 2049) + ", do: [{end: {}}]}\n":           "2049 bytes, want at most 2048",
+		"orders:\n  - {wave: 0.5, do: [{end: {}}]}\n":                                           "wave",
+		"orders:\n  - {at: yesterday, do: [{end: {}}]}\n":                                       "at",
+		"orders:\n  - {do: [{event: {type: a, payload: " + strings.Repeat("b", 1<<18) + "}}]}":  "an order has at most 262144",
 	} {
 		if list, err := parse(t, "orders.yaml", text); err == nil || !strings.Contains(err.Error(), want) || list != nil {
 			t.Errorf("%.80s: %v, want %q", text, err, want)
@@ -118,7 +127,7 @@ func TestFaults(t *testing.T) {
 // The page lists every kind of change and every field.
 func TestPageListsTheChanges(t *testing.T) {
 	rows := strings.Split(doctest.Page(t, page), "\n")
-	for _, kind := range []string{"event", "world", "goal", "reflect", "end"} {
+	for _, kind := range []string{"event", "world", "goal", "reflect", "private_state", "rest", "wake", "end"} {
 		i := slices.IndexFunc(rows, func(row string) bool { return strings.HasPrefix(row, "| `"+kind+"` |") })
 		if i < 0 {
 			t.Errorf("the page lacks the change %s", kind)

@@ -19,7 +19,8 @@ import (
 // map[string]any are free and take what stands there as plain values.
 type Decoder struct {
 	Rules Rules
-	// Shorthand names, for a struct type, the field that a bare text stands for.
+	// Shorthand names, for a struct type, the field that a bare text stands for, or a bare
+	// list if the field is a list.
 	Shorthand map[reflect.Type]string
 	Report    *Report
 
@@ -110,15 +111,15 @@ func (w *walk) mismatch(n *Node, p *trail, want string) {
 
 func (w *walk) structure(n *Node, v reflect.Value, p *trail) {
 	t := v.Type()
-	if short := w.Shorthand[t]; short != "" && n.Kind == Text {
-		w.shorthand(n, v, short, p)
-		return
+	want := "an object"
+	if short, given := shortOf(w.fieldsOf(t), w.Shorthand[t]); short != nil {
+		if n.Kind == given {
+			w.value(n, v.FieldByIndex(short.Index), w.Rules.Of(t, short.Name), p)
+			return
+		}
+		want = given.String() + " or an object"
 	}
 	if n.Kind != Object {
-		want := "an object"
-		if w.Shorthand[t] != "" {
-			want = "text or an object"
-		}
 		w.mismatch(n, p, want)
 		return
 	}
@@ -145,12 +146,16 @@ func (w *walk) structure(n *Node, v reflect.Value, p *trail) {
 	}
 }
 
-func (w *walk) shorthand(n *Node, v reflect.Value, name string, p *trail) {
-	for _, f := range w.fieldsOf(v.Type()) {
-		if f.Name == name {
-			w.value(n, v.FieldByIndex(f.Index), w.Rules.Of(v.Type(), name), p)
-		}
+// shortOf is the field that a bare text, or a bare list, stands for; nil = none does.
+func shortOf(fields []Field, name string) (*Field, Kind) {
+	i := slices.IndexFunc(fields, func(f Field) bool { return f.Name == name })
+	switch {
+	case i < 0:
+		return nil, Null
+	case fields[i].Type.Kind() == reflect.Slice:
+		return &fields[i], List
 	}
+	return &fields[i], Text
 }
 
 func (w *walk) unknown(k Key, fields []Field, p *trail) {

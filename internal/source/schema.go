@@ -104,7 +104,11 @@ func (g *schemaGen) reference(t reflect.Type) map[string]any {
 		g.defs[t.Name()] = g.structure(t)
 	}
 	ref := map[string]any{"$ref": "#/$defs/" + t.Name()}
-	if g.d.Shorthand[t] != "" {
+	switch short, given := shortOf(g.d.fieldsOf(t), g.d.Shorthand[t]); {
+	case short == nil:
+	case given == List:
+		return map[string]any{"anyOf": []any{g.of(short.Type, g.d.Rules.Of(t, short.Name)), ref}}
+	default:
 		return map[string]any{"anyOf": []any{map[string]any{"type": "string"}, ref}}
 	}
 	return ref

@@ -5,6 +5,7 @@ import (
 
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/bus"
+	"tavernsim/engine/cast"
 	"tavernsim/engine/order"
 	"tavernsim/engine/worldstate"
 	"tavernsim/protocol"
@@ -30,6 +31,11 @@ func CheckOrder(sc *setup.Scene, o *agenda.Intervened) error {
 	p, err := order.Read(o.ID, o.Reason, o.Do)
 	if err != nil {
 		return err
+	}
+	for _, c := range p.Stage {
+		if err := c.Check(sc); err != nil {
+			return err
+		}
 	}
 	for i, to := range p.Targets {
 		if at, ok := sc.Ordinal(to); !ok || int(at) == sc.OwnOrdinal() {
@@ -117,7 +123,7 @@ func (s *Stage) carryOutOrder(o *Order, p *order.Plan) error {
 		return err
 	}
 	s.joinDeferred()
-	s.wave.ordered, s.wave.orderID = p, o.ID
+	s.wave.ordered, s.wave.orderBy = p, &cast.Request{ID: o.ID, By: order.By, Reason: o.Reason}
 	for i := range p.World {
 		s.sequence([]protocol.Sequenced{{To: worldstate.Service, Data: p.World[i].AppendMsg(nil)}})
 	}
@@ -131,8 +137,8 @@ func (s *Stage) carryOutOrder(o *Order, p *order.Plan) error {
 
 func (o *Order) plan() (*order.Plan, error) { return order.Read(o.ID, o.Reason, o.Do) }
 
-// worldAgreed publishes the events of the order whose wave is open, after the world has
-// decided; refused says why the world did not agree. Without an order it does nothing.
+// worldAgreed carries out what the order whose wave is open changes beside the world, and
+// publishes its events, after the world has decided; refused says why the world did not agree. Without an order it does nothing.
 func (s *Stage) worldAgreed(refused string) error {
 	p := s.wave.ordered
 	if p == nil {
@@ -140,7 +146,10 @@ func (s *Stage) worldAgreed(refused string) error {
 	}
 	s.wave.ordered = nil
 	if refused != "" {
-		return s.keepOwn(&agenda.OrderRefused{ID: s.wave.orderID, Error: refused})
+		return s.keepOwn(&agenda.OrderRefused{ID: s.wave.orderBy.ID, Error: refused})
+	}
+	if err := s.change(p.Stage, s.wave.orderBy); err != nil {
+		return err
 	}
 	for i := range p.Events {
 		d := &p.Events[i]

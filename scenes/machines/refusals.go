@@ -21,6 +21,7 @@ const (
 	RefusedMailbox   = "mailbox"
 	RefusedCall      = "call"
 	RefusedRequests  = "requests" // of a whole turn
+	RefusedChange    = "change"   // that a director asked for
 )
 
 // Refusal counts the refusals of one kind for one reason.
@@ -60,6 +61,8 @@ func Refusals(actor string, f protocol.Fact, yield func(Refusal)) {
 		yield(Refusal{RefusedKnowledge, string(x.Reason), 1, x.By + ": " + x.Message})
 	case *agenda.EffectsRefused:
 		yield(Refusal{RefusedRequests, "wave_bytes", x.Requests, x.By})
+	case *agenda.ChangeRefused:
+		yield(Refusal{RefusedChange, string(x.Kind), 1, x.By + ": " + x.Error})
 	case *agenda.DeadLettered:
 		yield(Refusal{RefusedMailbox, x.Reason, max(1, x.Count), x.Type})
 	}

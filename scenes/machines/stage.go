@@ -215,6 +215,10 @@ func (s *Stage) Apply(r protocol.Record, fact protocol.Fact) error {
 		d.Interrupted(*x, r.Time)
 	case *agenda.Blocked:
 		d.Blocked(*x, d.Wave+1)
+	case *agenda.Rested:
+		d.Rested(*x, r.Time)
+	case *agenda.RestEnded:
+		d.RestEnded(*x, r.Time)
 	case *agenda.WaveClosed:
 		d.CloseWave(*x, r.Time)
 	case *agenda.Paused:
@@ -239,7 +243,7 @@ func (s *Stage) Apply(r protocol.Record, fact protocol.Fact) error {
 		s.spent(r, x)
 	case *bus.Routed:
 		s.heard(x, d.Wave+1)
-	case *agenda.ActorFailed, *agenda.DeadLettered, *agenda.Forked, *agenda.EffectsRefused, *agenda.Intervened, *agenda.OrderRefused: // they change nothing
+	case *agenda.ActorFailed, *agenda.DeadLettered, *agenda.Forked, *agenda.EffectsRefused, *agenda.Intervened, *agenda.OrderRefused, *agenda.ChangeRefused: // they change nothing
 	case agenda.Fact:
 		return protocol.Errorf(protocol.KindInternal, "a fact of kind %q: nothing folds it; give it a case in Stage.Apply", x.FactKind())
 	}

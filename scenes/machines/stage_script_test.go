@@ -14,6 +14,7 @@ import (
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/bus"
+	"tavernsim/engine/cast"
 	"tavernsim/engine/world"
 	"tavernsim/engine/worldstate"
 	"tavernsim/internal/doctest"
@@ -40,12 +41,13 @@ var update = flag.Bool("update", false, "rewrite the expectations in testdata")
 // Inputs; turn and fail work as soon as the agent is known, whether it was woken or not:
 //
 //	begin [crash TEXT]           begin, or go on; crash: an earlier life ended with it
-//	turn ID [say=PRIORITY] [bytes=N] [type=TYPE] [to=ID] [world] [lock=D] [elapsed=D] [urgent] [dropped=ID]
+//	turn ID [say=PRIORITY] [bytes=N] [type=TYPE] [to=ID] [world] [lock=D] [rest=WHOM] [wake=WHOM] [elapsed=D] [urgent] [dropped=ID]
 //	                             dropped: its inbox had no room for an event of ID
 //	times N INPUT                the input, N times
 //	fail ACTOR [TEXT]            an actor fails
 //	answer [part]                the service that was asked decides; part: all its facts, without the last part
 //	kept [WAVE]                  durable up to the wave, or up to the last one
+//	rest WHOM, wake WHOM         an order from outside
 //	waits ID                     a deliberation waits for a model
 //	tick [+D]                    the wall clock goes on, and a timer fires
 //	alarms N                     turns that publish something critical are on their way; gives no input
@@ -92,6 +94,7 @@ type stagePlayer struct {
 	open    []protocol.Record   // facts of the wave that is open
 	facts   [][]protocol.Record // by wave
 	letters int
+	orders  int
 }
 
 func (p *stagePlayer) play(words []string, line string) {
@@ -143,6 +146,9 @@ func (p *stagePlayer) input(words []string, arg string) machines.Input {
 			p.kept = uint64(p.number(arg))
 		}
 		return &machines.Kept{Wave: p.kept}
+	case "rest", "wake":
+		p.orders++
+		return &machines.Order{Intervened: &agenda.Intervened{ID: fmt.Sprint("o", p.orders), Do: protocol.Encode([]any{map[string]any{words[0]: map[string]any{"agents": arg}}})}}
 	case "waits":
 		return &machines.Waits{Agent: p.ordinal(arg)}
 	case "tick":
@@ -295,6 +301,9 @@ func (p *stagePlayer) turn(o uint32, words []string) machines.Input {
 			request.Paths = []world.Path{p.path("n")}
 		case "elapsed":
 			end.Elapsed = p.duration(value)
+		case cast.Rest, cast.Wake:
+			q := &cast.Request{ID: fmt.Sprint(id, "/", p.turns[o]), By: id, Do: protocol.Encode([]any{map[string]any{name: map[string]any{"agents": value}}})}
+			in.Effects = append(in.Effects, protocol.Sequenced{To: cast.Stage, Data: q.AppendMsg(nil)})
 		case "urgent":
 			in.Urgent = true
 		case "dropped":

@@ -94,6 +94,12 @@ func (p *stagePlayer) detail(fact protocol.Fact) string {
 		return fmt.Sprintf(" %s effects %d", p.made.Name(f.Agent), f.Effects)
 	case *agenda.Blocked:
 		return fmt.Sprintf(" %s for %s", p.made.Name(f.Agent), p.names(f.Receivers))
+	case *agenda.Rested:
+		return " " + p.names(f.Agents)
+	case *agenda.RestEnded:
+		return " " + p.names(f.Agents)
+	case *agenda.ChangeRefused:
+		return fmt.Sprintf(" %q", f.Error)
 	case *agenda.Ended:
 		return " " + f.Reason
 	case *agenda.DeadLettered:

@@ -24,6 +24,8 @@ var uncounted = map[string]string{
 	"agent.outcome_unknown":       "the call counts",
 	"agent.private_state_updated": "of the agent alone",
 	"agent.request_answered":      "the calls count",
+	"agent.rest_ended":            "of the agenda alone",
+	"agent.rested":                "of the agenda alone",
 	"agent.steps_held":            "the calls count",
 	"agent.steps_resumed":         "the calls count",
 	"agent.reflected":             "agent.turn_ended counts the reflections",

@@ -8,6 +8,7 @@ import (
 	"tavernsim/engine/agent"
 	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/bus"
+	"tavernsim/engine/cast"
 	"tavernsim/engine/order"
 	"tavernsim/engine/world"
 	"tavernsim/protocol"
@@ -33,8 +34,9 @@ type wave struct {
 	turns   int64
 	events  int64 // published
 
-	ordered     *order.Plan // events of an order, published when the world has agreed; nil = none
-	orderID     string
+	asked       []protocol.Raw  // what directors ask of the stage
+	ordered     *order.Plan     // events of an order, published when the world has agreed; nil = none
+	orderBy     *cast.Request   // its id and reason
 	told        []Effect        // observations of agents, sent after the wave is closed
 	undelivered []Effect        // observations of publishers, sent after those
 	interrupted map[uint32]bool // virtual: agents whose latency an event interrupts
@@ -223,7 +225,7 @@ func (s *Stage) fitting(o uint32, requests []protocol.Sequenced) []protocol.Sequ
 // addressed refuses a turn with a request that no service takes.
 func (s *Stage) addressed(actor string, requests []protocol.Sequenced) error {
 	for _, r := range requests {
-		if !slices.ContainsFunc(s.services, func(k ServiceKind) bool { return k.Name == r.To }) {
+		if r.To != cast.Stage && !slices.ContainsFunc(s.services, func(k ServiceKind) bool { return k.Name == r.To }) {
 			return s.errorf("a request of %s to %q: no row of machines.Services has this name", actor, r.To)
 		}
 	}
@@ -240,6 +242,9 @@ func (s *Stage) countTurn(o uint32) {
 // sequence adds requests to the lists of their services.
 func (s *Stage) sequence(requests []protocol.Sequenced) {
 	for _, r := range requests {
+		if r.To == cast.Stage {
+			s.wave.asked = append(s.wave.asked, r.Data)
+		}
 		for i := range s.services {
 			if s.services[i].Name == r.To {
 				s.requests[i].Add(r.Data)
@@ -280,9 +285,13 @@ func (s *Stage) announce(f protocol.Fact) {
 	}
 }
 
-// closeWave sends the requests to one service after the other, then keeps the wave.
+// closeWave changes what directors ask for, sends the requests to one service after the
+// other, then keeps the wave.
 func (s *Stage) closeWave() error {
 	w := s.wave
+	if err := s.directed(); err != nil {
+		return err
+	}
 	for i, k := range s.services {
 		if due := s.due(k.Name); due || s.requests[i].Count > 0 {
 			s.phase = phaseService

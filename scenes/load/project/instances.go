@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"tavernsim/engine/agent/profile"
+	"tavernsim/engine/cast"
 	"tavernsim/internal/source"
 	"tavernsim/protocol"
 )
@@ -23,6 +24,7 @@ type Instance struct {
 	Goals         []profile.GoalReference // knowledge bases by id
 	Runtime       *profile.RuntimeConfig  // every field set
 	Subscriptions []Subscription          // profile's, then the runtime configuration's
+	Roles         []string
 }
 
 // entry is one element of agent_instances, linked.
@@ -37,12 +39,13 @@ type entry struct {
 	goals         []profile.GoalReference
 	runtime       *profile.RuntimeConfig
 	subscriptions []Subscription
+	roles         []string
 }
 
 func (e *entry) instance(n int) Instance {
 	return Instance{
 		ID: e.id.expand(n), N: n, Profile: e.profile, State: e.stateOf(n), Goals: e.goals,
-		Runtime: e.runtime, Subscriptions: e.subscriptions,
+		Runtime: e.runtime, Subscriptions: e.subscriptions, Roles: e.roles,
 	}
 }
 
@@ -136,6 +139,17 @@ func (a *Agents) Len() int { return a.total }
 
 // At makes the instance of an ordinal below Len.
 func (a *Agents) At(ordinal int) Instance {
+	i := a.entry(ordinal)
+	in := a.entries[i].instance(ordinal - a.starts[i] + 1)
+	in.Ordinal = ordinal
+	return in
+}
+
+// Roles are those of an ordinal below Len.
+func (a *Agents) Roles(ordinal int) []string { return a.entries[a.entry(ordinal)].roles }
+
+// entry is the index of the entry that makes an ordinal.
+func (a *Agents) entry(ordinal int) int {
 	i, exact := slices.BinarySearch(a.starts, ordinal)
 	if !exact {
 		i--
@@ -143,9 +157,7 @@ func (a *Agents) At(ordinal int) Instance {
 	for a.counts[i] == 0 { // an empty entry shares its start with the next
 		i++
 	}
-	in := a.entries[i].instance(ordinal - a.starts[i] + 1)
-	in.Ordinal = ordinal
-	return in
+	return i
 }
 
 // All makes every instance, in order.
@@ -286,7 +298,12 @@ func (l *loader) linkInstance(s *Scene, i int) *entry {
 	if reached < 2 || node.Kind != source.Object {
 		return nil
 	}
-	e := &entry{id: parseTemplate(d.InstanceID), count: max(d.Count, 1), counted: node.Get("count") != nil}
+	e := &entry{id: parseTemplate(d.InstanceID), count: max(d.Count, 1), counted: node.Get("count") != nil, roles: d.Roles}
+	for k, role := range d.Roles {
+		if bad := cast.CheckRole(role); role != "" && bad != "" {
+			l.fault(s.doc, steps("roles", k), "", "the role %q %s", role, bad)
+		}
+	}
 	l.instanceID(s, steps("instance_id"), e)
 	p, ok := l.project.profiles[d.ProfileID]
 	if !ok {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"reflect"
 
+	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent/profile"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/prompt"
@@ -35,7 +36,7 @@ func Rules() source.Rules {
 func newDecoder(report *source.Report) *source.Decoder {
 	return &source.Decoder{
 		Rules:     Rules(),
-		Shorthand: map[reflect.Type]string{reflect.TypeFor[profile.Subscription](): "type", reflect.TypeFor[plugin.Use](): "name"},
+		Shorthand: map[reflect.Type]string{reflect.TypeFor[profile.Subscription](): "type", reflect.TypeFor[plugin.Use](): "name", reflect.TypeFor[agenda.Orders](): "agents"},
 		Report:    report,
 	}
 }

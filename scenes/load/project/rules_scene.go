@@ -2,6 +2,7 @@ package project
 
 import (
 	"tavernsim/engine/bus/throttle"
+	"tavernsim/engine/cast"
 	"tavernsim/engine/workflow"
 	"tavernsim/internal/source"
 	"tavernsim/protocol"
@@ -18,7 +19,8 @@ func sceneRules() source.Rules {
 		"agenda.Scene.agent_instances":           {Required: true, Section: "§3.1.1", MaxItems: 100_000, Doc: "The agents of the scene. May be empty."},
 		"agenda.Scene.initial_world_state":       {Section: "§3.1.1", Doc: "The world state at the start."},
 		"agenda.Scene.world_write_permissions":   {Section: "§3.6", MaxItems: 100_000, Doc: "World paths that agents may write, by profile id. Takes precedence over the profile's own. `*` applies to profiles without any."},
-		"agenda.Scene.orders":                    {Section: "§2.1.3", MaxItems: 1_000, Doc: "Profile or instance ids of the agents that may give other agents goals and make them reflect; `*`: every agent. The scene itself always may."},
+		"agenda.Scene.directors":                 {Section: "§2.3", MaxItems: cast.MaxSelectors, Doc: "[Selectors](#selectors) of the agents that may do what `orders` says, and call the [tools of directors](deliberation.md#tools-of-directors). The scene itself always may."},
+		"agenda.Scene.orders":                    {Section: "§2.1.3", Doc: "Who may change other agents. A list in its place is `agents`."},
 		"agenda.Scene.event_bus_config":          {Section: "§3.1.1", Doc: "The scene's event channel."},
 		"agenda.Scene.associated_panels":         {Section: "§3.1.1", Doc: "Application panels of the scene."},
 		"agenda.Scene.scene_lifecycle_workflows": {Section: "§3.1.1", Doc: "Workflows, by id or path, that run at `on_scene_start`, `on_scene_end`, `on_scene_pause`, `on_scene_resume`, or at `on_<event>_event`, where the event is a type with its dots written as underscores."},
@@ -28,9 +30,15 @@ func sceneRules() source.Rules {
 		"agenda.Scene.simulation":                {Section: "§3.1.1", Doc: "Clock, seed, stop conditions, limits. Flags of the program override it."},
 		"agenda.Scene.custom_metadata":           {Section: "App. B", Doc: "For your own use; simd does not check it."},
 
+		"agenda.Orders.goals":         {Section: "§2.1.3", MaxItems: cast.MaxSelectors, Doc: "[Selectors](#selectors) of the agents that may give others goals."},
+		"agenda.Orders.reflection":    {Section: "§2.1.5", MaxItems: cast.MaxSelectors, Doc: "Of those that may make others reflect."},
+		"agenda.Orders.private_state": {Section: "§2.1.3", MaxItems: cast.MaxSelectors, Doc: "Of those that may change the private state of others."},
+		"agenda.Orders.agents":        {Section: "§2.1.3", MaxItems: cast.MaxSelectors, Doc: "Profile or instance ids of agents that may do the first two; `*`: every agent."},
+
 		"agenda.AgentInstance.instance_id":                      {Required: true, Section: "§3.1.1", Doc: "Identifies the agent in the scene. With count a template: `{n}` is the number of the instance from 1, `{n:05}` pads it to five digits."},
 		"agenda.AgentInstance.profile_id":                       {Required: true, Section: "§3.1.1", Doc: "Id of the profile."},
 		"agenda.AgentInstance.count":                            {Section: "§3.1.1", Range: between(1, MaxInstances), Default: int64(1), Doc: "Number of agents of this entry."},
+		"agenda.AgentInstance.roles":                            {Section: "§2.3", MaxItems: 64, Doc: "Roles by which [selectors](#selectors) mean the agents of this entry."},
 		"agenda.AgentInstance.initial_private_state_override":   {Section: "§2.3.1", Doc: "Top-level fields of the private state; each replaces the whole value of that field in the profile. With count, text values may contain `{n}`."},
 		"agenda.AgentInstance.initial_goals_override_reference": {Section: "§3.1.1", Doc: "Replaces the profile's goals, even if the list is empty."},
 		"agenda.AgentInstance.custom_runtime_config":            {Section: "§3.1.1", Doc: "Fields of the runtime configuration; each takes precedence over the profile's."},

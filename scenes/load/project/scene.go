@@ -9,6 +9,7 @@ import (
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent/profile"
 	"tavernsim/engine/bus"
+	"tavernsim/engine/cast"
 	"tavernsim/engine/expr"
 	"tavernsim/engine/world"
 	"tavernsim/internal/source"
@@ -81,15 +82,47 @@ func (l *loader) linkScenes(list []*Scene) {
 	}
 }
 
-// linkOrders checks that everybody in orders is a profile or an agent.
+// linkOrders checks who may change others.
 func (l *loader) linkOrders(s *Scene) {
-	for i, id := range s.Definition.Orders {
-		known := id == "*" || l.project.profiles[id] != nil || slices.ContainsFunc(s.entries, func(e *entry) bool {
-			_, is := e.id.number(id, e.count)
-			return is
-		})
-		if !known {
-			l.fault(s.doc, at("orders", i), l.instead(profilesDir, id, protocol.SortedKeys(l.project.profiles)), "there is no profile and no agent %q", id)
+	o := &s.Definition.Orders
+	n, _ := s.doc.Root.Find(at("orders")...)
+	for i, id := range o.Agents {
+		if id != "*" && l.project.profiles[id] == nil && !s.has(id) {
+			steps := at("orders", "agents", i)
+			if n.Kind == source.List {
+				steps = at("orders", i)
+			}
+			l.fault(s.doc, steps, l.instead(profilesDir, id, protocol.SortedKeys(l.project.profiles)), "there is no profile and no agent %q", id)
+		}
+	}
+	l.linkSelectors(s, s.Definition.Directors, "directors")
+	l.linkSelectors(s, o.Goals, "orders", "goals")
+	l.linkSelectors(s, o.Reflection, "orders", "reflection")
+	l.linkSelectors(s, o.PrivateState, "orders", "private_state")
+}
+
+// has reports whether the scene begins with an agent.
+func (s *Scene) has(id string) bool {
+	return slices.ContainsFunc(s.entries, func(e *entry) bool {
+		_, is := e.id.number(id, e.count)
+		return is
+	})
+}
+
+// linkSelectors checks a list of selectors, each of which means some agent.
+func (l *loader) linkSelectors(s *Scene, list []string, steps ...any) {
+	for i, text := range list {
+		sel, err := cast.Parse(text)
+		id, one := sel.Instance()
+		switch {
+		case text == "": // the decoder has said so
+		case err != nil:
+			l.fault(s.doc, at(append(steps, i)...), "", "%s", err)
+		case text == "*", one && s.has(id), !one && slices.ContainsFunc(s.entries, func(e *entry) bool {
+			return sel.Matches(&cast.Member{Profile: e.profile.Definition.ID, Roles: e.roles})
+		}):
+		default:
+			l.fault(s.doc, at(append(steps, i)...), "", "the selector %q means no agent of the scene; want %s", text, cast.Grammar)
 		}
 	}
 }

@@ -51,6 +51,9 @@ func New(p *project.Project, def *project.Scene, opt Options) (*Scene, error) {
 	if err != nil {
 		return nil, err
 	}
+	if sc.rights, err = rightsOf(def.Definition.Directors, &def.Definition.Orders); err != nil {
+		return nil, err
+	}
 	b := builder{Scene: sc, places: places, classes: map[class]uint16{}, contexts: p.Contexts(sc.model())}
 	if err := b.knowledge(); err != nil {
 		return nil, err
@@ -159,7 +162,7 @@ func (b *builder) knowledge() error {
 
 func (b *builder) agents(agents *project.Agents) {
 	n := agents.Len()
-	b.find = agents.Find
+	b.find, b.roles = agents.Find, agents.Roles
 	b.IDs = make([]string, 0, n+1)
 	b.Class = make([]uint16, 0, n+1)
 	b.Subscribers = make([]bus.Subscriber, 0, n+1)
@@ -201,7 +204,7 @@ func (b *builder) define(key class, in project.Instance) uint16 {
 	d := &agent.Definition{
 		Profile: profile.ID, Name: profile.Name, Limits: b.limits(key.runtime), Tools: profile.ToolIDsInventory,
 		Skills: profile.SkillWorkflowIDsInventory, Reflection: reflectionOf(profile), Workflows: map[string]*workflow.Plan{},
-		Check: key.profile.CheckState, External: b.External, Policy: b.Project.Policy(), MayOrder: b.mayOrder, Realtime: b.Clock == agenda.Realtime, Contexts: b.contexts,
+		Check: key.profile.CheckState, External: b.External, Policy: b.Project.Policy(), May: b.May, Realtime: b.Clock == agenda.Realtime, Contexts: b.contexts,
 		Run: b.Run, Scene: b.ID, Hooks: b.places,
 	}
 	if profile.InitialPrivateStateSchema == nil {
@@ -226,16 +229,6 @@ func (b *builder) define(key class, in project.Instance) uint16 {
 	b.skills(d)
 	d.Seal(b.describe)
 	return b.addClass(key, d, timingOf(key.runtime, d.Limits.Lanes), b.initialGoals(key.profile, in.Goals))
-}
-
-// mayOrder reports whether an agent, or its profile, is in the scene's orders.
-func (b *builder) mayOrder(instance string) bool {
-	orders := b.Def.Definition.Orders
-	if slices.Contains(orders, "*") || slices.Contains(orders, instance) {
-		return true
-	}
-	o, ok := b.find(instance)
-	return ok && slices.Contains(orders, b.Definitions[b.Class[o]].Profile)
 }
 
 // limits are the limits of an agent, with the scene's lanes if it has none of its own.

@@ -60,7 +60,9 @@ type Scene struct {
 
 	IDs         []string                               // instance ids by ordinal, the scene's own last
 	find        func(id string) (ordinal int, ok bool) // of an agent
-	Class       []uint16                               // of an ordinal: index into Definitions and Timings
+	roles       func(ordinal int) []string             // of an agent
+	rights      rights
+	Class       []uint16 // of an ordinal: index into Definitions and Timings
 	Definitions []*agent.Definition
 	Timings     []agenda.Timing
 	initial     func(ordinal uint32) agent.State

@@ -29,6 +29,7 @@ type AgentQuery struct {
 const (
 	StateIdle    = "idle"     // deliberates when it is due
 	StateAsleep  = "asleep"   // until a time, or an event wakes it
+	StateResting = "resting"  // somebody lets it rest
 	StateBlocked = "blocked"  // until those who have its events have had a turn
 	StateGivenUp = "given_up" // failed too often
 )
@@ -37,7 +38,9 @@ const (
 func AgentSorts() []string { return []string{"id", "turns", "failures", "calls", "cost", "last"} }
 
 // AgentStates lists what an agent can be.
-func AgentStates() []string { return []string{StateIdle, StateAsleep, StateBlocked, StateGivenUp} }
+func AgentStates() []string {
+	return []string{StateIdle, StateAsleep, StateResting, StateBlocked, StateGivenUp}
+}
 
 // AgentLine is one agent of the view "agents".
 type AgentLine struct {
@@ -231,6 +234,8 @@ func StateName(st agenda.Standing) string {
 	switch {
 	case st.GivenUp:
 		return StateGivenUp
+	case st.Resting:
+		return StateResting
 	case len(st.WaitsFor) > 0:
 		return StateBlocked
 	case st.Asleep:

@@ -11,6 +11,7 @@ import (
 	"tavernsim/engine/agent"
 	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/bus"
+	"tavernsim/engine/cast"
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/secret"
 	"tavernsim/engine/statecmd"
@@ -350,6 +351,12 @@ func effectsOf(f protocol.Fact) []effectBy {
 		return []effectBy{{Effect{To: bus.Service, ID: x.ID, What: x.Type, Value: factjson.Value(x.Body), Status: EffectRefused, Detail: string(x.Reason) + ": " + x.Detail, cause: x.Cause}, x.Source, x.Turn}}
 	case *agenda.EffectsRefused:
 		return []effectBy{{Effect{What: fmt.Sprintf("all %d requests", x.Requests), Status: EffectRefused, Detail: fmt.Sprintf("wave_bytes: %d bytes, the wave has at most %d", x.Bytes, x.Limit)}, x.By, 0}}
+	case *agenda.Rested:
+		return []effectBy{{Effect{To: cast.Stage, ID: x.ID, What: cast.Rest, Status: EffectCommitted, Heard: len(x.Agents), Detail: x.Reason}, x.By, turnOf(x.ID)}}
+	case *agenda.RestEnded:
+		return []effectBy{{Effect{To: cast.Stage, ID: x.ID, What: cast.Wake, Status: EffectCommitted, Heard: len(x.Agents), Detail: x.Reason}, x.By, turnOf(x.ID)}}
+	case *agenda.ChangeRefused:
+		return []effectBy{{Effect{To: cast.Stage, ID: x.ID, What: "change", Value: factjson.Value(x.Do), Status: EffectRefused, Detail: x.Error}, x.By, turnOf(x.ID)}}
 	case *world.Committed:
 		var list []effectBy
 		for i := range x.Changes {

@@ -308,7 +308,7 @@ otherwise: ""
 		}
 	}
 	for want, st := range map[string]agenda.Standing{
-		StateGivenUp: {GivenUp: true, WaitsFor: []uint32{1}, Asleep: true}, StateBlocked: {WaitsFor: []uint32{1}, Asleep: true}, StateAsleep: {Asleep: true}, StateIdle: {},
+		StateGivenUp: {GivenUp: true, WaitsFor: []uint32{1}, Asleep: true}, StateResting: {Resting: true, WaitsFor: []uint32{1}, Asleep: true}, StateBlocked: {WaitsFor: []uint32{1}, Asleep: true}, StateAsleep: {Asleep: true}, StateIdle: {},
 	} {
 		if got := StateName(st); got != want {
 			t.Errorf("%+v is %s, want %s", st, got, want)

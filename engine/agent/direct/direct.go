@@ -1,0 +1,66 @@
+// Package direct holds the tools of directors: how models are told of them, and the changes
+// of the scene that they ask for. The names and fields of changes are those of orders
+// (engine/order), which reads them.
+package direct
+
+import (
+	"tavernsim/engine/agent/tool"
+	"tavernsim/engine/cast"
+	"tavernsim/protocol"
+)
+
+// Tool is a tool that only directors may call.
+type Tool struct {
+	Spec protocol.ToolSpec
+	// Change is what a call asks for: the kind of the change and its fields. What is wrong
+	// whatever the scene is like is an error.
+	Change func(tool.Params) (kind string, fields map[string]any, err error)
+}
+
+// Tools lists them. A call may also say why.
+func Tools() []Tool {
+	return []Tool{
+		{with("RestAgentTool", "Lets agents rest: they hear everything and are not woken. Only directors may.",
+			tool.Required("agents", "", "whom, or a list: "+cast.Grammar),
+			tool.Optional("wake", "boolean", "ends their rest instead")), rest},
+	}
+}
+
+func with(id, description string, params ...tool.Param) protocol.ToolSpec {
+	return tool.Spec(id, description, append(params, tool.Optional("reason", "string", "why"))...)
+}
+
+func rest(p tool.Params) (kind string, fields map[string]any, err error) {
+	if _, err := Agents(p); err != nil {
+		return "", nil, err
+	}
+	if kind = cast.Rest; p.Flag("wake") {
+		kind = cast.Wake
+	}
+	return kind, map[string]any{"agents": p["agents"]}, nil
+}
+
+// Agents reads the parameter of that name: a selector, or a list of at least one.
+func Agents(p tool.Params) (cast.Selectors, error) {
+	texts, err := p.Texts("agents")
+	switch {
+	case err != nil:
+		return nil, err
+	case len(texts) == 0:
+		return nil, protocol.Errorf(protocol.KindInvalid, "agents: want at least one: %s", cast.Grammar)
+	}
+	return cast.ParseAll(texts)
+}
+
+// Request is what a director asks of the stage by a call.
+func Request(t *Tool, id, by string, p tool.Params) (*cast.Request, error) {
+	reason := p.Text("reason")
+	if len(reason) > cast.MaxReason {
+		return nil, protocol.Errorf(protocol.KindInvalid, "reason: %d bytes; want at most %d", len(reason), cast.MaxReason)
+	}
+	kind, fields, err := t.Change(p)
+	if err != nil {
+		return nil, err
+	}
+	return &cast.Request{ID: id, By: by, Reason: reason, Do: protocol.Encode([]any{map[string]any{kind: fields}})}, nil
+}

@@ -1,0 +1,137 @@
+// Package cast says who is meant and who may: selectors of the agents of a scene, what a
+// scene allows some of them, and what a director asks of the scene.
+//
+// # Promises
+//
+//  1. A text that [Parse] takes and [Selector.String] writes are the same.
+//  2. Whether a selector means an agent depends on the two alone.
+//
+// Who is in a scene is known to scenes/load/setup; what a director asked for is carried out
+// by scenes/machines.
+package cast
+
+import (
+	"slices"
+	"strings"
+
+	"tavernsim/protocol"
+)
+
+// Member is an agent as selectors see it.
+type Member struct {
+	Instance, Profile string
+	Roles             []string
+}
+
+// Selector means some agents of a scene; see [Parse].
+type Selector struct {
+	by   string // "" = the instance; role, profile, everybody
+	name string
+}
+
+const (
+	byRole    = "role"
+	byProfile = "profile"
+	byPlace   = "place" // kept for places of a scene
+	everybody = "*"
+)
+
+// MaxSelectors bounds a list of selectors.
+const MaxSelectors = 1000
+
+// Grammar is what Parse takes, for messages and pages.
+const Grammar = "an instance id, role:ROLE, profile:PROFILE or *"
+
+// Parse reads a selector: "role:" and a role, "profile:" and the id of a profile, "*",
+// which means every agent, or an instance id, which is everything else.
+func Parse(text string) (Selector, error) {
+	if text == everybody {
+		return Selector{by: everybody}, nil
+	}
+	by, name, _ := strings.Cut(text, ":")
+	switch by {
+	case byPlace:
+		return Selector{}, protocol.Errorf(protocol.KindInvalid, "the selector %q: there are no places yet; want %s", text, Grammar)
+	case byRole, byProfile:
+		if name != "" {
+			return Selector{by: by, name: name}, nil
+		}
+	}
+	if text == "" || text == by+":" {
+		return Selector{}, protocol.Errorf(protocol.KindInvalid, "the selector %q: want %s", text, Grammar)
+	}
+	return Selector{name: text}, nil
+}
+
+// ParseAll reads a list of selectors.
+func ParseAll(texts []string) (Selectors, error) {
+	if len(texts) > MaxSelectors {
+		return nil, protocol.Errorf(protocol.KindLimit, "%d selectors; want at most %d", len(texts), MaxSelectors)
+	}
+	list := make(Selectors, len(texts))
+	for i, text := range texts {
+		var err error
+		if list[i], err = Parse(text); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// String is the text of a selector.
+func (s Selector) String() string {
+	switch s.by {
+	case "":
+		return s.name
+	case everybody:
+		return everybody
+	}
+	return s.by + ":" + s.name
+}
+
+// Instance is the id of the one agent that the selector means; false = it names none.
+func (s Selector) Instance() (string, bool) { return s.name, s.by == "" }
+
+// Matches reports whether the selector means an agent.
+func (s Selector) Matches(m *Member) bool {
+	switch s.by {
+	case "":
+		return s.name == m.Instance
+	case byRole:
+		return slices.Contains(m.Roles, s.name)
+	case byProfile:
+		return s.name == m.Profile
+	}
+	return s.by == everybody
+}
+
+// Selectors mean every agent that one of them means.
+type Selectors []Selector
+
+// String lists the selectors.
+func (list Selectors) String() string {
+	texts := make([]string, len(list))
+	for i, s := range list {
+		texts[i] = s.String()
+	}
+	return strings.Join(texts, ", ")
+}
+
+// Match reports whether one of the selectors means an agent.
+func (list Selectors) Match(m *Member) bool {
+	return slices.ContainsFunc(list, func(s Selector) bool { return s.Matches(m) })
+}
+
+// maxRole bounds the name of a role, in bytes.
+const maxRole = 200
+
+// CheckRole says what is wrong with the name of a role; "" = nothing.
+func CheckRole(name string) string {
+	switch {
+	case name == "" || len(name) > maxRole:
+		return "has no letter or more than 200 bytes"
+	case strings.ContainsAny(name, ":* \t\n,"):
+		return "has a colon, a star, a comma or a space"
+	}
+	return ""
+}

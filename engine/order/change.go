@@ -1,0 +1,82 @@
+package order
+
+import (
+	"tavernsim/engine/agenda"
+	"tavernsim/engine/cast"
+	"tavernsim/protocol"
+)
+
+// Change is what the stage itself changes, whoever wants it: an order from outside, or a
+// director.
+type Change interface {
+	// Check refuses what cannot be carried out.
+	Check(Cast) error
+	// facts are those of a change that was checked; what is so already leaves none.
+	facts(Scene, *cast.Request) []agenda.Fact
+}
+
+// Cast says who is meant.
+type Cast interface {
+	Members(cast.Selectors) []uint32 // ordinals, ascending
+}
+
+// Scene is what changes are decided against.
+type Scene interface {
+	Cast
+	Resting(ordinal uint32) bool
+}
+
+// CarryOut decides changes that were checked, one after the other. keep keeps and applies a
+// fact, before the next change is decided.
+func CarryOut(changes []Change, sc Scene, q *cast.Request, keep func(protocol.Fact) error) error {
+	for _, c := range changes {
+		for _, f := range c.facts(sc, q) {
+			if err := keep(f); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Direct decides what a director asks for, as a whole or not at all: then it is refused.
+func Direct(sc Scene, q *cast.Request, keep func(protocol.Fact) error) (refused bool, err error) {
+	p, err := Read(q.ID, q.Reason, q.Do)
+	for i := 0; err == nil && i < len(p.Stage); i++ {
+		err = p.Stage[i].Check(sc)
+	}
+	if err != nil {
+		return true, keep(&agenda.ChangeRefused{ID: q.ID, By: q.By, Do: q.Do, Kind: protocol.KindOf(err), Error: err.Error()})
+	}
+	return false, CarryOut(p.Stage, sc, q, keep)
+}
+
+// Rest lets agents rest, or ends their rest.
+type Rest struct {
+	Agents cast.Selectors
+	Wake   bool
+}
+
+// Check implements Change.
+func (r *Rest) Check(sc Cast) error {
+	if len(sc.Members(r.Agents)) == 0 {
+		return protocol.Errorf(protocol.KindNotFound, "the scene has no agent that is meant by %s", r.Agents)
+	}
+	return nil
+}
+
+func (r *Rest) facts(sc Scene, q *cast.Request) []agenda.Fact {
+	var list []uint32
+	for _, o := range sc.Members(r.Agents) {
+		if sc.Resting(o) == r.Wake {
+			list = append(list, o)
+		}
+	}
+	switch {
+	case len(list) == 0:
+		return nil
+	case r.Wake:
+		return []agenda.Fact{&agenda.RestEnded{Agents: list, ID: q.ID, By: q.By, Reason: q.Reason}}
+	}
+	return []agenda.Fact{&agenda.Rested{Agents: list, ID: q.ID, By: q.By, Reason: q.Reason}}
+}

@@ -1,0 +1,61 @@
+package setup
+
+import (
+	"slices"
+
+	"tavernsim/engine/agenda"
+	"tavernsim/engine/cast"
+)
+
+// rights are the selectors of who may what.
+type rights map[cast.Right]cast.Selectors
+
+// rightsOf compiles what a definition says. A list in the place of orders means instances
+// and profiles by their ids.
+func rightsOf(directors []string, o *agenda.Orders) (rights, error) {
+	r := rights{}
+	for right, texts := range map[cast.Right][]string{
+		cast.Direct: directors, cast.GiveGoals: slices.Concat(o.Goals, either(o.Agents)), cast.AskReflection: slices.Concat(o.Reflection, either(o.Agents)), cast.ChangeState: o.PrivateState,
+	} {
+		list, err := cast.ParseAll(texts)
+		if err != nil {
+			return nil, err
+		}
+		r[right] = list
+	}
+	return r, nil
+}
+
+func either(ids []string) (texts []string) {
+	for _, id := range ids {
+		if texts = append(texts, id); id != "*" {
+			texts = append(texts, "profile:"+id)
+		}
+	}
+	return texts
+}
+
+// Member is an agent as selectors see it; the scene's own is none.
+func (s *Scene) Member(o uint32) cast.Member {
+	return cast.Member{Instance: s.IDs[o], Profile: s.Profile(o), Roles: s.roles(int(o))}
+}
+
+// May reports whether an agent has a right. Directors have every right.
+func (s *Scene) May(instance string, right cast.Right) bool {
+	o, ok := s.find(instance)
+	if !ok {
+		return false
+	}
+	m := s.Member(uint32(o))
+	return s.rights[right].Match(&m) || s.rights[cast.Direct].Match(&m)
+}
+
+// Members are the ordinals of the agents that some selector means; the scene's own is none.
+func (s *Scene) Members(of cast.Selectors) (list []uint32) {
+	for o := range uint32(s.Size()) {
+		if m := s.Member(o); of.Match(&m) {
+			list = append(list, o)
+		}
+	}
+	return list
+}
