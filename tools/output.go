@@ -29,6 +29,21 @@ func (r *Result) finish(o *Options) {
 	if err := r.keep(o.Keep); err != nil {
 		r.fail(protocol.KindOf(err), "the call was carried out, but what it answered cannot be kept: "+err.Error())
 	}
+	if o.Left != nil && o.Keep != nil {
+		r.left(o.Left(), o.Keep)
+	}
+}
+
+// left keeps files that do not depend on how the call ended.
+func (r *Result) left(blobs []Blob, put func(b Blob) (tool.Artifact, error)) {
+	for _, b := range blobs {
+		a, err := put(b)
+		if err != nil {
+			r.fail(protocol.KindOf(err), "the call was carried out, but a file of it cannot be kept: "+err.Error())
+			return
+		}
+		r.Artifacts = append(r.Artifacts, a)
+	}
 }
 
 // fail makes a result a failure; what is known about the call stays.

@@ -23,6 +23,9 @@ type Options struct {
 	Check func(output any) error
 	// Keep makes an artifact of a file; nil = none is kept, and long outputs are cut only.
 	Keep func(Blob) (tool.Artifact, error)
+	// Left gives files that are kept however the call ended, after its end; nil = there are
+	// none.
+	Left func() []Blob
 	// Again is told how an attempt ended that another one follows; nil = nobody is.
 	Again func(protocol.ErrorKind)
 }

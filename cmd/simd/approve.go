@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -22,6 +21,7 @@ import (
 type approveOptions struct {
 	reason string
 	value  string
+	answer string
 	json   bool
 }
 
@@ -33,12 +33,15 @@ func newApprove(e *env) *cobra.Command {
 		Long: `List the calls that a run asks about, or answer one. A run asks because a rule of its
 project's tool_policy says so, and only with simd run --ask wait. The answer counts for
 that one call; the agent is told the reason. Silence is a no. A question of the kind value
-asks for a secret: the agent can use it, and no file, fact, log or model has it.
+asks for a secret: the agent can use it, and no file, fact, log or model has it. A question of
+the kind form comes from the MCP server that carries out a call and wants to know something
+before it answers: give it with --answer. Question and answer are kept with the call.
 
 Exit codes: 0 listed or answered, 2 usage, 4 no such run or question, 6 answered already.`,
 		Example: `  simd approve runs/latest
   simd approve runs/latest 3f9a1c02 yes
   simd approve runs/latest 3f9a1c02 no --reason "too expensive"
+  simd approve runs/latest 5c22e8d0 yes --answer '{"guests": 4}'
   pass show npm | simd approve runs/latest 77ab03e1 yes --value-file -`,
 		Args: cobra.MatchAll(cobra.RangeArgs(1, 3), func(_ *cobra.Command, args []string) error {
 			if len(args) == 2 {
@@ -50,6 +53,7 @@ Exit codes: 0 listed or answered, 2 usage, 4 no such run or question, 6 answered
 	}
 	c.Flags().StringVar(&o.reason, "reason", "", "`TEXT` that the agent is told")
 	c.Flags().StringVar(&o.value, "value-file", "", "`FILE` with the secret that is asked for, - = standard input; one line break at its end is left out")
+	c.Flags().StringVar(&o.answer, "answer", "", "`JSON` object with the fields that a form asks for")
 	c.Flags().BoolVar(&o.json, "json", false, "print the open questions as JSON")
 	return c
 }
@@ -68,12 +72,20 @@ func (o *approveOptions) run(e *env, args []string) error {
 	if len(o.reason) > maxReason {
 		return usageError{fmt.Errorf("--reason: at most %d bytes", maxReason)}
 	}
-	if args[2] == "yes" {
+	v := approvals.Verdict{Yes: args[2] == "yes", Reason: o.reason}
+	if err := v.ReadAnswer(o.answer); err != nil {
+		return usageError{fmt.Errorf("--answer: %w", err)}
+	}
+	if v.Yes {
 		if done, err := o.give(e, dir, args[1]); done || err != nil {
 			return err
 		}
 	}
-	return approvals.Answer(dir, args[1], approvals.Verdict{Yes: args[2] == "yes", Reason: o.reason})
+	err := approvals.Answer(dir, args[1], v)
+	if protocol.KindOf(err) == protocol.KindInvalid {
+		return usageError{err}
+	}
+	return err
 }
 
 // give answers a question for a secret; false = it is another one.
@@ -113,10 +125,7 @@ func (o *approveOptions) give(e *env, dir, id string) (done bool, err error) {
 	return true, approvals.AnswerValue(dir, id, value, o.reason)
 }
 
-const (
-	maxReason = 1024 // bytes
-	maxShown  = 1000 // bytes of a parameter; --json has all
-)
+const maxReason = 1024 // bytes
 
 func (o *approveOptions) list(e *env, dir string) error {
 	open, err := approvals.List(dir)
@@ -128,18 +137,8 @@ func (o *approveOptions) list(e *env, dir string) error {
 	}
 	for _, q := range open {
 		fmt.Fprintf(e.out, "%s  until %s  %s %s: %s\n", q.ID, q.Until.Local().Format(time.TimeOnly), q.Scene, terminal.Plain(q.Agent), terminal.Plain(q.Tool))
-		if q.Reason != "" {
-			fmt.Fprintf(e.out, "    %s: %s\n", terminal.Plain(q.Rule), terminal.Plain(q.Reason))
-		}
-		for _, uri := range protocol.SortedKeys(q.Contents) {
-			fmt.Fprintf(e.out, "    %s is %s\n", terminal.Plain(uri), terminal.Plain(q.Contents[uri]))
-		}
-		for _, name := range protocol.SortedKeys(q.Params) { // each on a line of its own: a long one hides no other
-			v, err := json.Marshal(q.Params[name])
-			if err != nil {
-				return err
-			}
-			fmt.Fprintf(e.out, "    %s = %s\n", terminal.Plain(name), protocol.Short(terminal.Plain(string(v)), maxShown))
+		for _, line := range q.Lines() {
+			fmt.Fprintln(e.out, "    "+terminal.Plain(line))
 		}
 	}
 	return nil

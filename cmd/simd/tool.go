@@ -15,6 +15,7 @@ import (
 	"tavernsim/scenes/run/operator"
 	"tavernsim/scenes/run/plugins"
 	"tavernsim/scenes/tooling"
+	"tavernsim/scenes/tooling/render"
 	"tavernsim/tools"
 	"tavernsim/tools/plugin"
 )
@@ -106,9 +107,9 @@ func showTool(e *env, dir, id, more, as string) error {
 	case "":
 		return show.JSON(e.out, t.Definition.Parameters)
 	case "function":
-		return show.JSON(e.out, tooling.Function(t))
+		return show.JSON(e.out, render.Function(t))
 	case "tam":
-		_, err := fmt.Fprintln(e.out, tooling.Manual(t))
+		_, err := fmt.Fprintln(e.out, render.Manual(t))
 		return err
 	}
 	return usageError{fmt.Errorf("--as %q: want function or tam", as)}

@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"time"
 
@@ -165,14 +164,4 @@ func (r *ruled) question(q *effect.Ask) *approvals.Question {
 		ID: hex.EncodeToString(sum[:4]), Scene: q.Model.Scene, Agent: q.Model.Agent, Profile: q.Model.Profile, Tool: q.Call.Tool, Params: params,
 		Rule: q.Verdict.Rule, Reason: q.Verdict.Reason, Until: time.Now().Add(r.Timeout).UTC().Truncate(time.Second),
 	}
-}
-
-// Asks says what is asked, and how a person answers.
-func Asks(q *approvals.Question, runDir string) string {
-	until := q.Until.Local().Format(time.TimeOnly)
-	if q.Kind == approvals.KindValue {
-		return fmt.Sprintf("%s asks for a secret %v until %s: simd approve %s %s yes --value-file FILE", q.Agent, q.Params["key"], until, runDir, q.ID)
-	}
-	params, _ := json.Marshal(q.Params) // a value
-	return fmt.Sprintf("%s asks for leave to call %s %s until %s: simd approve %s %s yes|no", q.Agent, q.Tool, protocol.Short(string(params), 200), until, runDir, q.ID)
 }

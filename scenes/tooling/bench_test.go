@@ -12,6 +12,7 @@ import (
 
 	"tavernsim/scenes/scenestest"
 	"tavernsim/scenes/tooling"
+	"tavernsim/scenes/tooling/render"
 	"tavernsim/tools"
 )
 
@@ -121,7 +122,7 @@ implementation: {type: service, name: x}
 	for b.Loop() {
 		for _, id := range p.ToolIDs() {
 			t, _ := p.Tool(id)
-			if len(tooling.Function(t)) == 0 || tooling.Manual(t) == "" {
+			if len(render.Function(t)) == 0 || render.Manual(t) == "" {
 				b.Fatal(id)
 			}
 		}

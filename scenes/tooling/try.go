@@ -3,8 +3,6 @@ package tooling
 import (
 	"context"
 
-	"tavernsim/engine/prompt"
-	"tavernsim/llm/endpoint/toolcall"
 	"tavernsim/scenes/load/project"
 	"tavernsim/scenes/tooling/trial"
 	"tavernsim/tools"
@@ -24,20 +22,4 @@ func (s *Set) Try(ctx context.Context, t *project.Tool, params map[string]any, r
 func (s *Set) Mask(v any) (any, error) {
 	out, _, err := s.held().Store().Value(v)
 	return out, err
-}
-
-// Function is a tool as models with native calls are told of it, under the name that
-// endpoints accept.
-func Function(t *project.Tool) map[string]any {
-	d := t.Definition
-	return map[string]any{"type": "function", "function": map[string]any{
-		"name": (&toolcall.Names{}).Wire(d.ID), "description": d.Description, "parameters": d.Parameters,
-	}}
-}
-
-// Manual is a tool as models that write calls into their text are told of it.
-func Manual(t *project.Tool) string {
-	d := t.Definition
-	unit := prompt.Tools([]any{map[string]any{"name": d.ID, "description": d.Description, "parameters": d.Parameters}})[0]
-	return prompt.TAM + "\n\n" + unit.Text
 }

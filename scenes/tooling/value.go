@@ -8,6 +8,7 @@ import (
 	"tavernsim/engine/agent/effect"
 	"tavernsim/engine/permit"
 	"tavernsim/protocol"
+	"tavernsim/scenes/tooling/forms"
 	"tavernsim/tools"
 	"tavernsim/tools/approvals"
 	"tavernsim/tools/manifest"
@@ -69,4 +70,20 @@ func (v value) ask(ctx context.Context) (string, error) {
 		return "", protocol.Errorf(protocol.KindDenied, "%s", permit.Why(permit.BySilence))
 	}
 	return said.Value, err
+}
+
+// asking lets the other side of a call ask a person, and keeps what was asked with the call.
+func (s *Set) asking(c *tools.Call, o *tools.Options, q *effect.Ask) {
+	if c.Tool.Implementation.Type != manifest.MCP {
+		return // nobody else asks
+	}
+	by, own := &ruled{s.shell.leave}, *q
+	own.Verdict = &permit.Verdict{Do: permit.Ask, Rule: c.Tool.ID}
+	a := forms.For(forms.Of{
+		Door: by.Door, Timeout: cmp.Or(by.Timeout, DefaultSilence),
+		Rule:     func() (permit.Leave, bool) { return by.rule(q) },
+		Question: func() *approvals.Question { return by.question(&own) },
+		Mask:     func(text string) (string, error) { return s.held().Store().Text(text) },
+	})
+	c.Ask, o.Left = a.Ask, a.Left
 }

@@ -12,6 +12,7 @@
 //  4. Files are written completely or not at all, for their owner alone.
 //  5. A secret that was asked for ([KindValue]) is in no file: it goes through a pipe to the
 //     process that asks. If that process dies, the secret is asked for again.
+//  6. The answer to a form ([KindForm]) fits it.
 //
 // # Not here
 //
@@ -22,6 +23,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -32,13 +34,14 @@ import (
 	"time"
 
 	"tavernsim/protocol"
+	"tavernsim/tools"
 	"tavernsim/tools/ownfile"
 )
 
 // Question is one about a call.
 type Question struct {
 	ID      string         `json:"id"`
-	Kind    string         `json:"kind,omitempty"` // "" = leave for the call, or KindValue
+	Kind    string         `json:"kind,omitempty"` // "" = leave for the call, KindValue or KindForm
 	Scene   string         `json:"scene"`
 	Agent   string         `json:"agent"`
 	Profile string         `json:"profile"`
@@ -49,7 +52,66 @@ type Question struct {
 	Until   time.Time      `json:"until"`
 	// Contents are the ids (sha256-…, missing) of what its references lead to, by URI.
 	Contents map[string]string `json:"contents,omitempty"`
+	// Form is what is asked, of the kind KindForm.
+	Form *tools.Form `json:"form,omitempty"`
 }
+
+// Line says what is asked in the run of a folder, and how a person answers.
+func (q *Question) Line(runDir string) string {
+	until := q.Until.Local().Format(time.TimeOnly)
+	switch {
+	case q.Kind == KindValue:
+		return fmt.Sprintf("%s asks for a secret %v until %s: simd approve %s %s yes --value-file FILE", q.Agent, q.Params["key"], until, runDir, q.ID)
+	case q.Kind == KindForm && q.Form != nil:
+		return fmt.Sprintf("the call of %s by %s asks %q until %s: simd approve %s %s yes --answer JSON, or no", q.Tool, q.Agent, protocol.Short(q.Form.Message, 200), until, runDir, q.ID)
+	}
+	params, _ := json.Marshal(q.Params) // a value
+	return fmt.Sprintf("%s asks for leave to call %s %s until %s: simd approve %s %s yes|no", q.Agent, q.Tool, protocol.Short(string(params), 200), until, runDir, q.ID)
+}
+
+// maxShown bounds what is shown of a parameter, in bytes; the question has all of it.
+const maxShown = 1000
+
+// Lines are what a person should know to answer, beside who asks. What stands in them is of
+// models and servers.
+func (q *Question) Lines() (lines []string) {
+	say := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
+	shown := func(v any) string { b, _ := json.Marshal(v); return protocol.Short(string(b), maxShown) } // it was read from JSON
+	if q.Form != nil {
+		say("it asks: %s", strings.Join(strings.Fields(q.Form.Message), " "))
+		fields := q.Form.Fields()
+		for _, name := range protocol.SortedKeys(fields) {
+			say("--answer %s, %s: %s", name, map[bool]string{true: "must be given", false: "may be given"}[q.Form.Required(name)], shown(fields[name]))
+		}
+	}
+	if q.Reason != "" {
+		say("%s: %s", q.Rule, q.Reason)
+	}
+	for _, uri := range protocol.SortedKeys(q.Contents) {
+		say("%s is %s", uri, q.Contents[uri])
+	}
+	for _, name := range protocol.SortedKeys(q.Params) { // each on a line of its own: a long one hides no other
+		say("%s = %s", name, shown(q.Params[name]))
+	}
+	return lines
+}
+
+// ReadAnswer reads the answer to a form, which goes with a yes; "" is none.
+func (v *Verdict) ReadAnswer(text string) error {
+	if text == "" {
+		return nil
+	}
+	if !v.Yes {
+		return protocol.Errorf(protocol.KindInvalid, "it goes with yes")
+	}
+	if err := json.Unmarshal([]byte(text), &v.Answer); err != nil || v.Answer == nil {
+		return protocol.Errorf(protocol.KindInvalid, "want a JSON object such as {\"name\": \"value\"}")
+	}
+	return nil
+}
+
+// KindForm is the kind of a question that the other side of a call asks while the call is out.
+const KindForm = "form"
 
 // Verdict is an answer.
 type Verdict struct {
@@ -62,6 +124,8 @@ type Verdict struct {
 	// Value is the secret that was asked for. Token finds it among those that were sent.
 	Value string `json:"-"`
 	Token string `json:"token,omitempty"`
+	// Answer is what was given to a form.
+	Answer map[string]any `json:"answer,omitempty"`
 }
 
 // Approver answers questions. It returns soon after ctx ends; an error is no answer.
@@ -75,6 +139,7 @@ type Door struct{ Dir string }
 const (
 	look     = 200 * time.Millisecond // between two looks for an answer
 	maxFile  = 1 << 20                // bytes
+	stale    = time.Minute            // after the deadline of a question
 	asked    = ".ask.json"
 	answered = ".answer.json"
 )
@@ -128,7 +193,8 @@ func List(dir string) (list []Question, err error) {
 		} else if err != nil {
 			return nil, protocol.Errorf(protocol.KindCorrupt, "%s: %w", name, err)
 		}
-		if _, err := os.Stat(filepath.Join(dir, q.ID+answered)); err != nil {
+		late := !q.Until.IsZero() && time.Now().After(q.Until.Add(stale)) // whoever asked was killed
+		if _, err := os.Stat(filepath.Join(dir, q.ID+answered)); err != nil && !late {
 			list = append(list, q)
 		}
 	}
@@ -147,6 +213,9 @@ func Answer(dir, id string, v Verdict) error {
 		return err
 	}
 	v.Contents = q.Contents
+	if err := q.fits(&v); err != nil {
+		return err
+	}
 	temp, err := os.CreateTemp(dir, ".answer-*")
 	if err != nil {
 		return err
@@ -161,6 +230,19 @@ func Answer(dir, id string, v Verdict) error {
 		return protocol.Errorf(protocol.KindConflict, "the question %s was answered already", id)
 	}
 	return err
+}
+
+// fits says why an answer is none to a question.
+func (q *Question) fits(v *Verdict) error {
+	switch {
+	case q.Kind != KindForm && v.Answer != nil:
+		return protocol.Errorf(protocol.KindInvalid, "the question %s asks for yes or no, and for no answer", q.ID)
+	case q.Kind != KindForm || !v.Yes:
+		return nil
+	case q.Form == nil:
+		return protocol.Errorf(protocol.KindCorrupt, "the question %s has no form", q.ID)
+	}
+	return q.Form.Check(v.Answer)
 }
 
 // open gives an open question, which alone can be answered.

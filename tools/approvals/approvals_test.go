@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"tavernsim/protocol"
+	"tavernsim/tools"
 	"tavernsim/tools/approvals"
 )
 
@@ -177,4 +178,56 @@ func TestValues(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
+}
+
+// Promise 6: an answer that does not fit is refused, and the question stays open; one that fits
+// reaches whoever asks. A question for leave takes none.
+func TestForms(t *testing.T) {
+	dir := t.TempDir()
+	q := question("f0")
+	q.Kind, q.Form = approvals.KindForm, &tools.Form{Message: "How many?", Schema: map[string]any{"type": "object", "properties": map[string]any{"n": map[string]any{"type": "integer"}}, "required": []any{"n"}}}
+	synctest.Test(t, func(t *testing.T) {
+		got := make(chan approvals.Verdict)
+		go func() {
+			v, err := (&approvals.Door{Dir: dir}).Ask(t.Context(), q)
+			if err != nil {
+				t.Error(err)
+			}
+			got <- v
+		}()
+		synctest.Wait()
+		for _, bad := range []map[string]any{nil, {}, {"n": "many"}, {"n": 1.0, "m": 2.0}} {
+			if err := approvals.Answer(dir, q.ID, approvals.Verdict{Yes: true, Answer: bad}); protocol.KindOf(err) != protocol.KindInvalid {
+				t.Errorf("%v: %v", bad, err)
+			}
+		}
+		if line := q.Line("run"); !strings.Contains(line, `asks "How many?"`) || !strings.Contains(line, "simd approve run f0 yes --answer JSON") {
+			t.Error(line)
+		}
+		if err := approvals.Answer(dir, q.ID, approvals.Verdict{Yes: true, Answer: map[string]any{"n": 4.0}}); err != nil {
+			t.Fatal(err)
+		}
+		if v := <-got; !v.Yes || v.Answer["n"] != 4.0 {
+			t.Errorf("%+v", v)
+		}
+		go func() { v, _ := (&approvals.Door{Dir: dir}).Ask(t.Context(), question("a0")); got <- v }()
+		synctest.Wait()
+		if err := approvals.Answer(dir, "a0", approvals.Verdict{Yes: true, Answer: map[string]any{"n": 4.0}}); protocol.KindOf(err) != protocol.KindInvalid {
+			t.Error(err)
+		}
+		if err := approvals.Answer(dir, "a0", approvals.Verdict{}); err != nil {
+			t.Error(err)
+		}
+		<-got
+		late := question("b0")
+		late.Until = time.Now().Add(-time.Hour)
+		ctx, stop := context.WithCancel(t.Context())
+		go func() { v, _ := (&approvals.Door{Dir: dir}).Ask(ctx, late); got <- v }()
+		synctest.Wait()
+		if list, err := approvals.List(dir); err != nil || len(list) > 0 {
+			t.Error("a question whose time is over is listed:", list, err)
+		}
+		stop()
+		<-got
+	})
 }

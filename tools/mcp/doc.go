@@ -6,7 +6,9 @@
 // # Promises
 //
 //  1. A tool is called only if the server describes it as the pin of the project does.
-//  2. A server gets no capability of a client: what it asks for is refused, and its list of roots is empty.
+//  2. A server gets no capability of a client but forms for persons, which reach who answers for
+//     the call ([tools.Call.Ask]): everything else that it asks for is refused, and its list of
+//     roots is empty. A question that could be for one of several calls is declined.
 //  3. A server that breaks the protocol is off for the rest of the scene. One that ends, or
 //     does not answer, starts again after a pause; after five times in a row it is off.
 //     What it sends is bounded: 8 MiB a message, and 10,000 messages or 64 MiB that nobody

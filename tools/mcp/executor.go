@@ -99,12 +99,14 @@ func (x *Executor) Call(ctx context.Context, c *tools.Call) tools.Result {
 	}
 	q := &sdk.CallToolParams{Meta: sdk.Meta{KeyField: c.Key}, Name: i.Tool, Arguments: params}
 	defer open.reporting(q, c.Progress)()
-	answer, err := open.client.CallTool(ctx, q)
+	ctx, asking, end := open.asks(ctx, c)
+	defer end()
+	answer, err := open.call(ctx, q)
 	if err != nil {
-		return s.failed(ctx, open, err)
+		return asking.told(s.failed(ctx, open, err, asking))
 	}
 	s.Answered(open)
-	return resultOf(i, answer)
+	return asking.told(resultOf(i, answer))
 }
 
 // rejected is the code that the client library gives to a message that its transport could
@@ -117,7 +119,7 @@ func unsent(r tools.Result) tools.Result {
 }
 
 // failed is the result of a call without an answer, or with an error in its place.
-func (s *server) failed(ctx context.Context, open *session, err error) tools.Result {
+func (s *server) failed(ctx context.Context, open *session, err error, asking *asking) tools.Result {
 	if said, ok := errors.AsType[*jsonrpc.Error](err); ok && ctx.Err() == nil && said.Code != rejected {
 		s.Answered(open)
 		return tools.Fail(tools.KindTool, fmt.Sprintf("the MCP server %s: error %d: %s", s.ID, said.Code, said.Message))
@@ -129,7 +131,11 @@ func (s *server) failed(ctx context.Context, open *session, err error) tools.Res
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		kind, text = protocol.KindTimeout, "no answer"
-		s.Silent(open)
+		if asking.waited() {
+			text = "no answer; it asked a person"
+		} else {
+			s.Silent(open)
+		}
 	case ctx.Err() != nil:
 		kind, text = protocol.KindCancelled, "cancelled"
 	default:
@@ -144,8 +150,8 @@ func (s *server) failed(ctx context.Context, open *session, err error) tools.Res
 
 // resultOf is what an answer means. A value counts before texts, which say the same.
 func resultOf(i *manifest.Implementation, a *sdk.CallToolResult) tools.Result {
-	if a.NeedsInput() {
-		return tools.Fail(tools.KindTool, fmt.Sprintf("the tool %s of the MCP server %s asks for input, which nobody can give here", i.Tool, i.Server))
+	if a.NeedsInput() { // without questions: see session.call
+		return tools.Fail(protocol.KindTransient, fmt.Sprintf("the MCP server %s is busy", i.Server))
 	}
 	r := tools.Output(nil)
 	said := make([]string, 0, len(a.Content))

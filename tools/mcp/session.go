@@ -28,6 +28,7 @@ type session struct {
 	pin *manifest.Pin
 	id  string
 
+	asking   calls // that are out
 	calls    atomic.Int64
 	progress sync.Map // func(tools.Progress) of the calls that want to know, by token
 }
@@ -96,13 +97,14 @@ func (s *Server) connect(ctx context.Context, opt Options) (*session, error) {
 	}
 	o := &session{wire: w, pin: s.Pin, id: s.Definition.ID}
 	client := sdk.NewClient(&sdk.Implementation{Name: "simd", Version: "1"}, &sdk.ClientOptions{
-		Capabilities:   &sdk.ClientCapabilities{}, // nil would offer roots
+		Capabilities:   &sdk.ClientCapabilities{Elicitation: &sdk.ElicitationCapabilities{Form: &sdk.FormElicitationCapabilities{}}}, // nil would offer roots
 		MultiRoundTrip: &sdk.MultiRoundTripOptions{Disabled: true},
 		Logger:         slog.New(slog.DiscardHandler),
 		ProgressNotificationHandler: func(_ context.Context, q *sdk.ProgressNotificationClientRequest) {
 			o.hear(q.Params)
 		},
 	})
+	client.AddReceivingMiddleware(o.hears)
 	if o.client, err = client.Connect(ctx, w.transport(), nil); err == nil {
 		err = o.look(ctx)
 	}

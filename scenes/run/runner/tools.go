@@ -80,7 +80,7 @@ type door struct {
 
 // Ask implements approvals.Approver.
 func (d *door) Ask(ctx context.Context, q *approvals.Question) (approvals.Verdict, error) {
-	d.run.log.Warn(tooling.Asks(q, d.run.Dir))
+	d.run.log.Warn(q.Line(d.run.Dir))
 	return d.Door.Ask(ctx, q)
 }
 

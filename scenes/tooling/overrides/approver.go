@@ -31,6 +31,12 @@ const maxReason = 400 // bytes
 
 // Ask implements approvals.Approver.
 func (a *Approver) Ask(ctx context.Context, q *approvals.Question) (v approvals.Verdict, err error) {
+	if q.Kind == approvals.KindForm { // it wants to know, not to be allowed
+		if a.People == nil {
+			return v, protocol.Errorf(protocol.KindDenied, "%s", permit.Why(permit.ByNever))
+		}
+		return a.People.Ask(ctx, q)
+	}
 	if q.Kind == approvals.KindValue {
 		if a.People == nil {
 			return v, protocol.Errorf(protocol.KindDenied, "%s; the operator can give it in a file of secrets", permit.Why(permit.ByNever))
