@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"tavernsim/engine/agenda"
+	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/order"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
@@ -38,12 +39,12 @@ func given(t *testing.T, s *scenestest.Scene) (list []*machines.Order) {
 	return list
 }
 
-// randomOrder changes a place of the world, tells an agent something, or both; some are
-// refused by the world.
+// randomOrder changes a place of the world, tells an agent something, lets it rest, or some
+// of that; some are refused by the world.
 func randomOrder(rng *rand.Rand, id int, agents []string) *agenda.Intervened {
 	changes := []any{}
 	for n := 1 + rng.IntN(3); n > 0; n-- {
-		switch agent := agents[rng.IntN(len(agents))]; rng.IntN(5) {
+		switch agent := agents[rng.IntN(len(agents))]; rng.IntN(8) {
 		case 0:
 			changes = append(changes, map[string]any{"event": map[string]any{"type": "order.heard", "to": []any{agent}, "payload": int64(id)}})
 		case 1:
@@ -52,6 +53,12 @@ func randomOrder(rng *rand.Rand, id int, agents []string) *agenda.Intervened {
 			changes = append(changes, map[string]any{"world": map[string]any{"path": "ordered.either", "op": "push", "value": int64(id)}})
 		case 3:
 			changes = append(changes, map[string]any{"world": map[string]any{"path": "ordered.either", "value": int64(id)}})
+		case 4:
+			changes = append(changes, map[string]any{"private_state": map[string]any{"agent": agent, "path": "ordered", "value": int64(id), "reason": "because"}})
+		case 5:
+			changes = append(changes, map[string]any{"rest": map[string]any{"agents": agent}})
+		case 6:
+			changes = append(changes, map[string]any{"wake": map[string]any{"agents": "*"}})
 		default:
 			changes = append(changes, map[string]any{"world": map[string]any{"path": "ordered.sum", "op": "add", "value": int64(1)}})
 		}
@@ -124,6 +131,7 @@ func TestOrders(t *testing.T) {
 			}
 			mustVerify(t, s, set)
 			mustRestore(t, s, set)
+			noTurnAtRest(t, s)
 			if clock == agenda.Realtime {
 				return
 			}
@@ -141,6 +149,46 @@ func TestOrders(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// noTurnAtRest looks for turns that began while their agent rested, and for rests that began
+// or ended twice.
+func noTurnAtRest(t *testing.T, s *scenestest.Scene) {
+	t.Helper()
+	codec, wave, rests, turns := machines.NewCodec(), uint64(1), map[uint32]uint64{}, 0
+	s.Journal(t, func(j *persistence.Journal) {
+		if err := j.Scan(persistence.Query{}, func(r protocol.Record) error {
+			f, err := codec.ReadFact(r.Kind, r.Data)
+			switch x := f.(type) {
+			case *agenda.WaveClosed:
+				wave = x.Wave + 1
+			case *agenda.Rested:
+				for _, o := range x.Agents {
+					if rests[o] != 0 {
+						t.Errorf("wave %d: agent %d rests since wave %d, and again", wave, o, rests[o])
+					}
+					rests[o] = wave
+				}
+			case *agenda.RestEnded:
+				for _, o := range x.Agents {
+					if rests[o] == 0 {
+						t.Errorf("wave %d: the rest of agent %d ends that does not rest", wave, o)
+					}
+					delete(rests, o)
+				}
+			case *agentfact.TurnEnded:
+				if turns++; rests[x.Agent] != 0 && x.Wave > rests[x.Agent] {
+					t.Errorf("agent %d rests since wave %d and was woken in wave %d", x.Agent, rests[x.Agent], x.Wave)
+				}
+			}
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if turns == 0 {
+		t.Error("nobody had a turn")
 	}
 }
 
@@ -166,6 +214,8 @@ func TestFaultyOrders(t *testing.T) {
 		"the event type has an empty segment":                                        change("event", map[string]any{"type": "a..b"}),
 		"has no agent nobody":                                                        change("goal", map[string]any{"agent": "nobody", "id": "x"}),
 		"has no agent $scene":                                                        change("reflect", map[string]any{"agent": "$scene"}),
+		"the scene has no agent that is meant by role:nobody, $scene":                change("rest", map[string]any{"agents": []any{"role:nobody", "$scene"}}),
+		"do[0].remove: there is no such change":                                      change("remove", map[string]any{"agent": "nobody"}),
 		`op "explode": want one of set, add`:                                         change("world", map[string]any{"path": "a", "op": "explode"}),
 		"received the unknown parameter color":                                       change("world", map[string]any{"path": "a", "color": "red"}),
 		"end is the only change of its order":                                        {map[string]any{"end": nil}, map[string]any{"end": nil}},

@@ -96,7 +96,7 @@ func Setting(what, reason string) string {
 	switch what {
 	case RefusedCall:
 		if reason == string(protocol.CallDenied) {
-			return "tool_ids_inventory, tool_policy, grants"
+			return "tool_ids_inventory, tool_policy, grants, directors"
 		}
 	case RefusedWorld:
 		switch world.Code(reason) {
