@@ -11,6 +11,7 @@ import (
 	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/knowledge"
+	"tavernsim/engine/script"
 	"tavernsim/engine/statecmd"
 	"tavernsim/engine/template"
 	"tavernsim/engine/tooltask"
@@ -165,8 +166,34 @@ func (tr *tracer) text(r protocol.Record) (string, error) {
 		return tr.knowledge(x), nil
 	case tooltask.Fact:
 		return tr.task(x), nil
+	case script.Fact:
+		return tr.script(x), nil
 	}
 	return tr.world(f), nil
+}
+
+func (tr *tracer) script(f script.Fact) string {
+	switch x := f.(type) {
+	case *script.Entered:
+		return fmt.Sprintf("enters %s by %s", x.State, x.Why) + tail(when(x.From != "", "from %s", x.From))
+	case *script.Set:
+		return fmt.Sprintf("sets %s %s by %s", x.Variable, show(x.Value), x.Why)
+	case *script.Fired:
+		return fmt.Sprintf("fires %s of %s", x.Schedule, tr.at(x.Moment))
+	case *script.Failed:
+		return fmt.Sprintf("action %s failed: %s", x.Where, x.Error)
+	case *script.Opened:
+		return fmt.Sprintf("collects %s in %s from %v", x.Collection, x.State, slices.Collect(x.Asked.All())) + tail(when(x.Due != 0, "until %s", tr.at(x.Due)))
+	case *script.Answered:
+		return fmt.Sprintf("%s: %s answered %s with %s", x.Collection, tr.id(x.Agent), show(x.Value), x.Event)
+	case *script.Refused:
+		return fmt.Sprintf("%s: %s of %s does not count: %s %q", x.Collection, x.Event, x.By, x.Code, x.Message)
+	case *script.Closed:
+		return fmt.Sprintf("%s closed by %s: %d of %d", x.Collection, x.Why, x.Answers, x.Asked) + tail(when(x.Winner != "", "winner %s", x.Winner))
+	case *script.Outcome:
+		return fmt.Sprintf("outcome %s of %v because %q", x.Outcome, x.Winners, x.Reason) + tail(when(x.Ends, "ends"))
+	}
+	return ""
 }
 
 func (tr *tracer) task(f tooltask.Fact) string {

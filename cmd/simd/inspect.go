@@ -65,6 +65,7 @@ func views() []view {
 		{"deliberation", "AGENT/TURN|SEQ", 1, 1, "against", "one turn: what it perceived, answered and did, and the effects", (*inspecting).deliberation},
 		{"audit", "", 0, 0, "path agent tool what since until limit", "each change of a value: agent, old and new value, reason, call", (*inspecting).audit},
 		{"orders", "", 0, 0, "limit", "what somebody outside ordered; with --json a file for simd run --orders", (*inspecting).orders},
+		{"script", "", 0, 0, "", "the script of the scene: state, variables, collections, history, outcome", (*inspecting).script},
 		{"artifacts", "", 0, 0, "agent since until limit", "files that calls left, and outputs that are not shown whole", (*inspecting).artifacts},
 		{"artifact", "ID", 1, 1, "", "the bytes of one of them", (*inspecting).artifact},
 		{"dead-letters", "", 0, 0, "reason type agent since until limit group redeliver again", "refused messages; sends them again", (*inspecting).deadLetters},
@@ -98,6 +99,7 @@ const inspectExamples = `  simd inspect runs/latest
   simd inspect runs/latest deliberation mira/12 --against runs/yesterday
   simd inspect runs/latest audit --path market.salt.price
   simd inspect runs/latest orders --json >orders.jsonl
+  simd inspect runs/latest script
   simd inspect runs/latest artifacts
   simd inspect runs/latest artifact artifact:sha256-1f2e3d >page.txt
   simd inspect runs/latest dead-letters --group reason

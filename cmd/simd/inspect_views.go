@@ -13,6 +13,7 @@ import (
 	"tavernsim/scenes/view/compare"
 	"tavernsim/scenes/view/deadletters"
 	"tavernsim/scenes/view/inspect"
+	"tavernsim/scenes/view/plot"
 )
 
 func (x *inspecting) summary([]string) error {
@@ -127,6 +128,14 @@ func (x *inspecting) events([]string) error {
 
 func (x *inspecting) orders([]string) error {
 	return show.Lines(&x.to, x.to.Orders(), func(_ int, yield func(inspect.OrderLine) error) error { return x.scene.Orders(yield) })
+}
+
+func (x *inspecting) script([]string) error {
+	v, err := plot.Of(x.scene)
+	if err != nil {
+		return err
+	}
+	return x.to.Script(v)
 }
 
 func (x *inspecting) facts([]string) error {

@@ -162,7 +162,7 @@ func (s *State) keepsPlace(sl *slot, at protocol.Time) bool {
 
 // wake is when the agent is to be woken; 0 = never.
 func (sl *slot) wake() protocol.Time {
-	if sl.givenUp || sl.blocked || sl.resting {
+	if sl.givenUp || sl.blocked || sl.resting || sl.gates != 0 {
 		return 0
 	}
 	at := sl.due

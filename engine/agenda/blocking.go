@@ -118,7 +118,7 @@ func (s *State) full(o uint32, p protocol.Priority) bool {
 // woken.
 func (s *State) wakes(o uint32, p protocol.Priority) bool {
 	sl := &s.slots[o]
-	return !sl.givenUp && !sl.resting && (!sl.asleep || p >= sl.wakeAbove)
+	return !sl.givenUp && !sl.resting && sl.gates == 0 && (!sl.asleep || p >= sl.wakeAbove)
 }
 
 func (s *State) waitsFor(publisher, receiver uint32) bool {

@@ -6,6 +6,7 @@ import (
 	"tavernsim/engine/agent/profile"
 	"tavernsim/engine/budget"
 	"tavernsim/engine/bus/throttle"
+	"tavernsim/engine/script/plot"
 	"tavernsim/protocol"
 )
 
@@ -34,6 +35,8 @@ type Scene struct {
 	Budget     *budget.Budget `json:"budget,omitempty"`
 	ToolBudget *budget.Tools  `json:"tool_budget,omitempty"`
 	Simulation Simulation     `json:"simulation,omitzero"`
+	// Script leads the scene from state to state; nil = it has none.
+	Script *plot.Definition `json:"script,omitempty"`
 	// PluginConfig are values of options, by plugin and option.
 	PluginConfig   map[string]map[string]any `json:"plugin_config,omitempty"`
 	CustomMetadata map[string]any            `json:"custom_metadata,omitempty"` // free; never checked

@@ -296,6 +296,7 @@ const (
 	StoppedByDeliberations = "deliberations" // Stop.Deliberations
 	StoppedByEvents        = "events"        // Stop.Events
 	StoppedByCondition     = "condition"     // Stop.Until
+	StoppedByOutcome       = "outcome"       // the script of the scene came to an end
 	StoppedByQuiet         = "quiet"         // no agent is due at any time
 	StoppedByFailure       = "failure"       // a service or the stage was given up
 	StoppedByRequest       = "request"       // the host terminated the scene

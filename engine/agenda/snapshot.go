@@ -40,6 +40,7 @@ const (
 	flagGivenUp  = 2
 	flagThinking = 4 // the two bits above are the priority of what it perceived: 0 = low
 	flagResting  = 32
+	shiftGates   = 6 // the bits from here on are the gates that are closed
 )
 
 // Snapshot encodes the state. Equal states have equal bytes.
@@ -88,6 +89,7 @@ func (sl *slot) append(b []byte, flags int64) []byte {
 	if sl.resting {
 		flags |= flagResting
 	}
+	flags |= int64(sl.gates) << shiftGates
 	for _, v := range [...]int64{
 		int64(sl.due), int64(sl.heard), int64(sl.busyUntil), int64(sl.heardWave),
 		int64(sl.priority), int64(sl.wakeAbove), flags, int64(sl.failures),
@@ -137,7 +139,7 @@ func (sl *slot) read(b []byte) (flags int64, rest []byte, err error) {
 		due: protocol.Time(v[0]), heard: protocol.Time(v[1]), busyUntil: protocol.Time(v[2]), heardWave: uint64(v[3]),
 		priority: protocol.Priority(v[4]), wakeAbove: protocol.Priority(v[5]),
 		came: protocol.Time(v[1]), wokeWave: uint64(v[3]), // the last event put it on the agenda
-		asleep: v[6]&flagAsleep != 0, givenUp: v[6]&flagGivenUp != 0, resting: v[6]&flagResting != 0, failures: uint8(v[7]),
+		asleep: v[6]&flagAsleep != 0, givenUp: v[6]&flagGivenUp != 0, gates: Gate(v[6] >> shiftGates), resting: v[6]&flagResting != 0, failures: uint8(v[7]),
 	}
 	return v[6], b, nil
 }

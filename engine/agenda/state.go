@@ -54,6 +54,7 @@ type slot struct {
 	blocked   bool // it waits for receivers; State.blocking names them
 	hurries   bool // it is in State.urgent
 	resting   bool // it hears and is not woken
+	gates     Gate // it is not woken while one is closed
 	failures  uint8
 }
 
@@ -283,7 +284,7 @@ func (s *State) think(o uint32, t Turn) {
 func (s *State) Interruption(o uint32, p protocol.Priority, event string, now protocol.Time) (Interrupted, bool) {
 	urgency, busy := s.thinking[o]
 	sl := &s.slots[o]
-	if !busy || sl.busyUntil <= now || p <= urgency || p < s.cfg.Timing(o).InterruptBy || sl.asleep && p < sl.wakeAbove || sl.givenUp {
+	if !busy || sl.busyUntil <= now || p <= urgency || p < s.cfg.Timing(o).InterruptBy || sl.asleep && p < sl.wakeAbove || sl.givenUp || sl.gates != 0 {
 		return Interrupted{}, false
 	}
 	f := Interrupted{Agent: o, Event: event}

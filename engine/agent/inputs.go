@@ -25,7 +25,7 @@ func (t *Turn) coreInputs(plan *workflow.Plan, given map[string]any) []any {
 // CoreInputs lists what a core workflow may name in its interface.
 func CoreInputs() []string {
 	return []string{"world_state", "private_state", "active_goals", "knowledge", "interaction_history", "incoming_events",
-		"available_capabilities", "observations", "self", "now", "turn", "world_version", inputConversation, inputRound, "tools"}
+		"available_capabilities", "observations", "self", "now", "turn", "world_version", inputConversation, inputRound, "tools", "scene"}
 }
 
 func (t *Turn) input(name string) any {
@@ -60,6 +60,8 @@ func (t *Turn) input(name string) any {
 		return int64(t.round)
 	case "tools":
 		return t.m.Def.menu
+	case "scene":
+		return t.wake.View.Shown("scene")
 	}
 	return nil
 }

@@ -16,6 +16,7 @@ package order
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -25,6 +26,7 @@ import (
 	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/cast"
+	"tavernsim/engine/script"
 	"tavernsim/engine/world"
 	"tavernsim/engine/worldstate"
 	"tavernsim/protocol"
@@ -44,19 +46,14 @@ const (
 type Plan struct {
 	World  []worldstate.Request // one transaction: all or none
 	Stage  []Change             // of the stage itself, in their order
-	Events []protocol.Draft
-	End    bool // the scene ends; such an order asks for nothing else
-}
+	Events []protocol.Draft     // their targets are selectors
+	End    bool                 // the scene ends; an order asks for nothing else then
+	// Outcome is what the scene comes to when it ends; nil = nothing is said.
+	Outcome *script.Outcome
+	Set     map[string]any // variables of the script
+	To      string         // state of the script; "" = it stays
 
-// Targets calls yield with each agent that an event names.
-func (p *Plan) Targets(yield func(change int, agent string) bool) {
-	for i := range p.Events {
-		for _, to := range p.Events[i].Targets {
-			if !yield(i, to) {
-				return
-			}
-		}
-	}
+	changes int
 }
 
 // specs are the kinds of changes, with their fields.
@@ -65,17 +62,20 @@ func specs() []protocol.ToolSpec {
 		tool.Spec("event", "Publishes an event of the scene.",
 			tool.Required("type", "string", "event type, words with dots"),
 			tool.Optional("payload", "", "what it says"),
-			tool.Optional("to", "array", "instance ids of the receivers; without it whoever subscribed"),
+			tool.Optional("to", "array", "the receivers: "+cast.Grammar+"; without it whoever subscribed"),
 			tool.OneOf("priority", "normal when it is missing", "low", "normal", "high", "critical"),
 			tool.Optional("ttl_seconds", "number", "it expires after this time; else as the channel says"),
-			tool.Optional("requires_ack", "boolean", "delivered again until a deliberation of the receiver has handled it")),
+			tool.Optional("requires_ack", "boolean", "delivered again until a deliberation of the receiver has handled it"),
+			tool.Optional("expects_reply", "boolean", "the receivers are asked for an answer"),
+			tool.Optional("task_id", "string", "under which they are asked")),
 		tool.Spec("world", "Changes one place of the world. All of an order are carried out or none.",
 			tool.Required("path", "string", "what to change"),
 			tool.OneOf("op", "how; set when it is missing", private.Ops()...),
 			tool.Optional("value", "", "the new value, number to add, element or fields"),
 			tool.Optional("expected_version", "integer", "refuse the order when the path was changed after this version")),
 		tool.Spec("goal", "Gives an agent a goal, or changes or ends one.",
-			tool.Required("agent", "string", "instance id"),
+			tool.Optional("agent", "string", "instance id"),
+			tool.Optional("to", "array", "in place of agent: several, as for event"),
 			tool.Required("id", "string", "goal id"),
 			tool.Optional("description", "string", "what it is about"),
 			tool.Optional("priority", "number", "0 to 1"),
@@ -83,21 +83,93 @@ func specs() []protocol.ToolSpec {
 			tool.Optional("details", "", "anything else"),
 			tool.Optional("remove", "boolean", "forget it")),
 		tool.Spec("reflect", "Asks an agent to reflect.",
-			tool.Required("agent", "string", "instance id")),
+			tool.Optional("agent", "string", "instance id"),
+			tool.Optional("to", "array", "in place of agent: several, as for event")),
 		tool.Spec("private_state", "Changes one place of the private state of an agent.",
 			append([]tool.Param{tool.Required("agent", "string", "instance id")}, private.Assigned()...)...),
 		tool.Spec(cast.Rest, "Lets agents rest: they hear everything and are not woken.",
 			tool.Required("agents", "", "whom, or a list: "+cast.Grammar)),
 		tool.Spec(cast.Wake, "Ends the rest of agents.",
 			tool.Required("agents", "", "whom, or a list: "+cast.Grammar)),
+		tool.Spec("transition", "Leads the script of the scene to a state.",
+			tool.Required("to", "string", "state id")),
 		tool.Spec("end", "Ends the scene; its end workflow runs. The only change of its order.",
+			tool.Optional("outcome", "string", "what the scene came to"),
+			tool.Optional("winners", "", "a text, or a list of texts"),
+			tool.Optional("reason", "string", "why"),
 			tool.Optional("comment", "string", "a note")),
 	}
+}
+
+// kindSet has no specification: its fields are the variables of a script.
+const kindSet = "set"
+
+// canonical is the name of a kind that has two.
+func canonical(kind string) string {
+	switch kind {
+	case "publish":
+		return "event"
+	case "variable":
+		return kindSet
+	}
+	return kind
 }
 
 // Read makes the plan of an order. do is a list of changes, each an object with one field,
 // the name of its kind; id names the requests to the world.
 func Read(id, reason string, do protocol.Raw) (*Plan, error) {
+	p, err := ReadBy(By, id, reason, do)
+	if err == nil && p.End && p.changes > 1 {
+		return nil, protocol.Errorf(protocol.KindInvalid, "do: end is the only change of its order; give the others in an order before it")
+	}
+	return p, err
+}
+
+// Check checks one change before the values of some of its fields are known: those in
+// later, which are nil in fields.
+func Check(kind string, fields map[string]any, later map[string]bool) error {
+	filled := maps.Clone(fields)
+	for name := range later {
+		if later[name] && filled != nil {
+			if v, known := sample(canonical(kind), name); known {
+				filled[name] = v
+			}
+		}
+	}
+	r := reader{id: "x", schemas: map[string]*bind.Schema{}}
+	return r.one(kind, filled)
+}
+
+// sample is a value that a field takes.
+func sample(kind, field string) (v any, known bool) {
+	for _, s := range specs() {
+		if s.Name != kind {
+			continue
+		}
+		parameters, _ := s.Parameters.(map[string]any)
+		properties, _ := parameters["properties"].(map[string]any)
+		schema, known := properties[field].(map[string]any)
+		if list, _ := schema["enum"].([]any); len(list) > 0 {
+			return list[0], true
+		}
+		switch schema["type"] {
+		case "string":
+			return "x", true
+		case "array":
+			return []any{"x"}, true
+		case "boolean":
+			return false, true
+		case "integer", "number":
+			return int64(0), true
+		}
+		return nil, known
+	}
+	return nil, false
+}
+
+// ReadBy is Read for changes that somebody else than an order asks for; by is what the
+// world says of who asked.
+func ReadBy(by, id, reason string, do protocol.Raw) (*Plan, error) {
 	if len(do) > MaxBytes {
 		return nil, protocol.Errorf(protocol.KindLimit, "do: %d bytes; an order has at most %d: split it", len(do), MaxBytes)
 	}
@@ -109,22 +181,20 @@ func Read(id, reason string, do protocol.Raw) (*Plan, error) {
 	if !ok || len(list) == 0 || len(list) > MaxChanges {
 		return nil, protocol.Errorf(protocol.KindInvalid, "do: want a list of 1 to %d changes", MaxChanges)
 	}
-	r := reader{id: id, reason: reason, schemas: map[string]*bind.Schema{}}
+	r := reader{by: by, id: id, reason: reason, schemas: map[string]*bind.Schema{}}
+	r.plan.changes = len(list)
 	for i, change := range list {
 		if err := r.change(i, change); err != nil {
 			return nil, err
 		}
 	}
-	if r.plan.End && len(list) > 1 {
-		return nil, protocol.Errorf(protocol.KindInvalid, "do: end is the only change of its order; give the others in an order before it")
-	}
 	return &r.plan, nil
 }
 
 type reader struct {
-	id, reason string
-	schemas    map[string]*bind.Schema
-	plan       Plan
+	by, id, reason string
+	schemas        map[string]*bind.Schema
+	plan           Plan
 }
 
 func (r *reader) change(i int, change any) error {
@@ -145,6 +215,10 @@ func (r *reader) one(kind string, fields any) error {
 	if !ok && fields != nil {
 		return fmt.Errorf("want an object with its fields")
 	}
+	kind = canonical(kind)
+	if kind == kindSet {
+		return r.set(params)
+	}
 	schema, err := r.schema(kind)
 	if err != nil {
 		return err
@@ -160,17 +234,43 @@ func (r *reader) one(kind string, fields any) error {
 	case "world":
 		return r.world(p)
 	case "goal":
-		r.tell(cast.TypeGoal, p.Text("agent"), p.Without("agent"))
+		return r.tell(cast.TypeGoal, p, p.Without("agent", "to"))
 	case "reflect":
-		r.tell(cast.TypeReflect, p.Text("agent"), map[string]any{})
+		return r.tell(cast.TypeReflect, p, map[string]any{})
 	case "private_state":
 		return r.privateState(p)
 	case cast.Rest, cast.Wake:
 		return r.rest(p, kind == cast.Wake)
+	case "transition":
+		if r.plan.To != "" {
+			return fmt.Errorf("there is another transition before it; one at most")
+		}
+		r.plan.To = p.Text("to")
 	case "end":
-		r.plan.End = true
+		return r.end(p)
 	}
 	return nil
+}
+
+// set takes variables of the script.
+func (r *reader) set(values map[string]any) error {
+	if len(values) == 0 {
+		return fmt.Errorf("want the variables to set, with their values")
+	}
+	if r.plan.Set == nil {
+		r.plan.Set = map[string]any{}
+	}
+	maps.Copy(r.plan.Set, values)
+	return nil
+}
+
+func (r *reader) end(p tool.Params) (err error) {
+	r.plan.End = true
+	if p.Text("outcome") == "" && p["winners"] == nil && p.Text("reason") == "" {
+		return nil
+	}
+	r.plan.Outcome, err = script.OutcomeOf(p.Text("outcome"), p.Text("reason"), p["winners"])
+	return err
 }
 
 func (r *reader) schema(kind string) (*bind.Schema, error) {
@@ -188,13 +288,10 @@ func (r *reader) schema(kind string) (*bind.Schema, error) {
 }
 
 func kinds() (names string) {
-	for i, s := range specs() {
-		if i > 0 {
-			names += ", "
-		}
-		names += s.Name
+	for _, s := range specs() {
+		names += s.Name + ", "
 	}
-	return names
+	return names + kindSet
 }
 
 func (r *reader) event(p tool.Params) error {
@@ -205,7 +302,7 @@ func (r *reader) event(p tool.Params) error {
 	if fault := bus.CheckType(p.Text("type")); fault != "" {
 		return fmt.Errorf("the event type %s", fault)
 	}
-	d := protocol.Draft{EventHeader: protocol.EventHeader{Type: p.Text("type"), Targets: to, RequiresAck: p.Flag("requires_ack")}}
+	d := protocol.Draft{EventHeader: protocol.EventHeader{Type: p.Text("type"), Targets: to, RequiresAck: p.Flag("requires_ack"), ExpectsReply: p.Flag("expects_reply"), TaskID: p.Text("task_id")}}
 	if d.Priority, err = protocol.ParsePriority(p.Text("priority")); err != nil {
 		return err
 	}
@@ -218,9 +315,20 @@ func (r *reader) event(p tool.Params) error {
 	return nil
 }
 
-// tell sends one agent an event that it takes as an order.
-func (r *reader) tell(typ, agent string, payload map[string]any) {
-	r.plan.Events = append(r.plan.Events, protocol.Draft{EventHeader: protocol.EventHeader{Type: typ, Targets: []string{agent}}, Body: protocol.Encode(payload)})
+// tell sends agents an event that they take as an order.
+func (r *reader) tell(typ string, p tool.Params, payload map[string]any) error {
+	to, err := p.Texts("to")
+	if err != nil {
+		return err
+	}
+	switch agent := p.Text("agent"); {
+	case agent != "" && len(to) > 0, agent == "" && len(to) == 0:
+		return fmt.Errorf("want one of agent and to: who is meant")
+	case agent != "":
+		to = []string{agent}
+	}
+	r.plan.Events = append(r.plan.Events, protocol.Draft{EventHeader: protocol.EventHeader{Type: typ, Targets: to}, Body: protocol.Encode(payload)})
+	return nil
 }
 
 // privateState checks what can be known without the agent, which decides in its turn.
@@ -236,8 +344,7 @@ func (r *reader) privateState(p tool.Params) error {
 	if op != "" && !slices.Contains(private.Ops(), op) {
 		return fmt.Errorf("op %q: want one of %s", op, strings.Join(private.Ops(), ", "))
 	}
-	r.tell(cast.TypeState, p.Text("agent"), p.Without("agent"))
-	return nil
+	return r.tell(cast.TypeState, p, p.Without("agent"))
 }
 
 func (r *reader) rest(p tool.Params, wake bool) error {
@@ -256,7 +363,7 @@ func (r *reader) world(p tool.Params) error {
 		return fmt.Errorf("op %q: want one of %s", op, strings.Join(private.Ops(), ", "))
 	}
 	q := worldstate.Request{Change: world.Request{
-		ID: fmt.Sprintf("%s/%d", r.id, len(r.plan.World)), By: By, Reason: r.reason, Path: path, Op: op, Value: protocol.Encode(p["value"]), Group: r.id,
+		ID: fmt.Sprintf("%s/%d", r.id, len(r.plan.World)), By: r.by, Reason: r.reason, Path: path, Op: op, Value: protocol.Encode(p["value"]), Group: r.id,
 	}}
 	if v, ok := p.Integer("expected_version"); ok {
 		q.Change.Expected = &v

@@ -164,6 +164,7 @@ func TestRunsAreTheSameTwice(t *testing.T) {
 		{"herbalist", runner.Options{}},
 		{"market", runner.Options{Agents: 150, Ticks: 25}},
 		{"harbour", runner.Options{Tools: tooling.Mock}},
+		{"debate", runner.Options{}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			one, two := c.opt, c.opt
@@ -199,6 +200,36 @@ func TestHarbour(t *testing.T) {
 		storms, _ := reported(t, sum, "storms").Value.(int64)
 		if sum.StoppedBy != "condition" || sailings+storms != 12 || counted(sum.Tools.ByTool, "weather.wind") != 12 || sum.Failed > 0 || (sailings == 0) != (mode == tooling.Off) || storms == 0 {
 			t.Errorf("%s: stopped by %s, %d sailings, %d storms, %d failed, %+v", mode, sum.StoppedBy, sailings, storms, sum.Failed, sum.Tools)
+		}
+	}
+}
+
+// The debate, whatever the seed: everybody speaks in turn, no judge before the verdict, and
+// whoever has the most votes wins.
+func TestDebate(t *testing.T) {
+	for seed := range uint64(4) {
+		sum := run(t, "debate", runner.Options{Seed: &seed})
+		state, _ := fold(t, sum.RunDir).Script()
+		ballot := state.Asked["ballot"]
+		var order []string
+		if err := journal(t, sum.RunDir).Scan(persistence.Query{Kinds: []string{"agent.said"}}, func(r protocol.Record) error {
+			order = append(order, r.Actor)
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(order, " "); got != "chair ada bo ada bo ada bo chair" {
+			t.Errorf("seed %d: they speak in the order %s", seed, got)
+		}
+		votes := map[string]int{}
+		for _, a := range ballot.Answers {
+			v, _ := a.Value.Value()
+			choice, _ := v.(map[string]any)["choice"].(string)
+			votes[choice]++
+		}
+		out := sum.Outcome
+		if sum.StoppedBy != "outcome" || sum.Failed+sum.Tools.Failed != 0 || out == nil || out.Outcome != "decided" || len(out.Winners) != 1 || votes["ada"]+votes["bo"] != 4 || 2*votes[out.Winners[0]] < 4 {
+			t.Errorf("seed %d: stopped by %s, outcome %+v, votes %v", seed, sum.StoppedBy, out, votes)
 		}
 	}
 }

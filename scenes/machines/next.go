@@ -90,7 +90,11 @@ func (s *Stage) next() error {
 		return nil
 	}
 	if reason := s.stopReason(); reason != "" {
-		s.stop(reason, 0)
+		at := protocol.Time(0)
+		if reason == agenda.StoppedByOutcome {
+			at = s.reaction(s.Agenda.Now)
+		}
+		s.stop(reason, at)
 		return s.next()
 	}
 	if s.realtime() {
@@ -243,6 +247,9 @@ func (s *Stage) proceedToStop() error {
 	if err := s.keepEnding(); err != nil {
 		return err
 	}
+	if s.stopping.Reason == agenda.StoppedByOutcome {
+		s.joinDeferred()
+	}
 	return s.runLifecycle(s.scene.Moment(hook.SceneEnd, s.scene.Def.Lifecycle.End))
 }
 
@@ -337,6 +344,8 @@ func (s *Stage) rest() error {
 func (s *Stage) stopReason() string {
 	stop := &s.config.Stop
 	switch {
+	case s.script != nil && s.script.State.Outcome != nil && s.script.State.Outcome.Ends:
+		return agenda.StoppedByOutcome
 	case stop.Deliberations > 0 && s.Tally.Deliberations >= stop.Deliberations:
 		return agenda.StoppedByDeliberations
 	case stop.Events > 0 && s.Tally.EventsRouted >= stop.Events:
@@ -391,7 +400,7 @@ func (s *Stage) until() bool {
 	if s.scene.Condition == nil || s.Agenda.Wave == 0 {
 		return false
 	}
-	ok, err := s.scene.Condition.EvalBool(conditionRoots{s})
+	ok, err := s.scene.Condition.EvalBool(conditionRoots{s, s.Agenda.Now, s.Agenda.Wave})
 	if err != nil && s.stopping.Err == nil && !s.warned {
 		s.warned = true
 		s.effect(Effect{Act: ActWarn, Err: fmt.Errorf("the stop condition cannot be evaluated yet and counts as false: %w", err)})
@@ -400,9 +409,14 @@ func (s *Stage) until() bool {
 }
 
 // Roots are those of expressions about the scene between two waves.
-func (s *Stage) Roots() expr.Env { return conditionRoots{s} }
+func (s *Stage) Roots() expr.Env { return conditionRoots{s, s.Agenda.Now, s.Agenda.Wave} }
 
-type conditionRoots struct{ stage *Stage }
+// conditionRoots are what conditions of the scene read, in a wave.
+type conditionRoots struct {
+	stage *Stage
+	now   protocol.Time
+	wave  uint64
+}
 
 // Lookup resolves the roots of the stop condition.
 func (c conditionRoots) Lookup(root string) (any, bool) {
@@ -412,8 +426,8 @@ func (c conditionRoots) Lookup(root string) (any, bool) {
 		return s.View.World().Value(), true
 	case "scene":
 		return map[string]any{
-			"id": s.scene.ID, "time": s.Agenda.Now.String(), "elapsed_seconds": s.Elapsed().Seconds(),
-			"waves": int64(s.Agenda.Wave), "deliberations": s.Tally.Deliberations, "events": s.Tally.EventsRouted,
+			"id": s.scene.ID, "time": c.now.String(), "elapsed_seconds": c.now.Sub(s.Agenda.Begun()).Seconds(),
+			"waves": int64(c.wave), "deliberations": s.Tally.Deliberations, "events": s.Tally.EventsRouted,
 		}, true
 	}
 	return nil, false

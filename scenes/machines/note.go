@@ -4,6 +4,7 @@ import (
 	"github.com/tinylib/msgp/msgp"
 
 	"tavernsim/engine/agenda"
+	"tavernsim/engine/script"
 	"tavernsim/engine/world"
 	"tavernsim/protocol"
 	"tavernsim/protocol/grown"
@@ -101,6 +102,12 @@ func (s *Stage) Load(raw []byte) error {
 	if s.spending != nil {
 		s.spending.Restore(snap.Ledgers)
 		s.spending.exhausted = snap.Exhausted
+	}
+	if s.script != nil && len(snap.Script) > 0 {
+		s.script = newScripting(s.scene) // what is computed from the state is computed anew
+		if s.script.State, err = script.Restore(s.codec, snap.Script); err != nil {
+			return err
+		}
 	}
 	s.Roster, err = unpackRoster(snap.Roster, s.scene.Size())
 	return err

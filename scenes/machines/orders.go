@@ -7,6 +7,7 @@ import (
 	"tavernsim/engine/bus"
 	"tavernsim/engine/cast"
 	"tavernsim/engine/order"
+	"tavernsim/engine/script"
 	"tavernsim/engine/worldstate"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/setup"
@@ -37,12 +38,10 @@ func CheckOrder(sc *setup.Scene, o *agenda.Intervened) error {
 			return err
 		}
 	}
-	for i, to := range p.Targets {
-		if at, ok := sc.Ordinal(to); !ok || int(at) == sc.OwnOrdinal() {
-			return protocol.Errorf(protocol.KindNotFound, "do: event %d: the scene %s has no agent %s", i+1, sc.ID, to)
-		}
+	if err := p.Aim(sc, setup.ActorScene); err != nil {
+		return protocol.Errorf(protocol.KindOf(err), "do: %w", err)
 	}
-	return nil
+	return checkScript(sc, p)
 }
 
 // orderDue reports whether an order is the next wave, and brings it to the front. Orders
@@ -151,10 +150,12 @@ func (s *Stage) worldAgreed(refused string) error {
 	if err := s.change(p.Stage, s.wave.orderBy); err != nil {
 		return err
 	}
+	s.wave.given = script.Given{Set: p.Set, To: p.To, Name: s.wave.orderBy.ID}
+	if err := p.Aim(s.scene, setup.ActorScene); err != nil {
+		return err
+	}
 	for i := range p.Events {
-		d := &p.Events[i]
-		d.Source = setup.ActorScene
-		s.sequence([]protocol.Sequenced{{To: bus.Service, Data: d.AppendMsg(nil)}})
+		s.sequence([]protocol.Sequenced{{To: bus.Service, Data: p.Events[i].AppendMsg(nil)}})
 	}
 	return nil
 }
@@ -169,7 +170,19 @@ func (s *Stage) keepEnding() error {
 		return err
 	}
 	s.orders = s.orders[1:]
-	return s.keepOwn(o.Intervened)
+	return s.keepLast(o)
+}
+
+// keepLast keeps an order that ends the scene, and the outcome that it gives.
+func (s *Stage) keepLast(o *Order) error {
+	p, err := o.plan()
+	if err != nil {
+		return err
+	}
+	if err := s.keepOwn(o.Intervened); err != nil || p.Outcome == nil {
+		return err
+	}
+	return s.keepOwn(p.Outcome)
 }
 
 // Unreached are the orders that no wave has taken.

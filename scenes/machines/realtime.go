@@ -55,7 +55,7 @@ func (s *Stage) openArrivals(in *Arrivals) error {
 	w.facts = append(w.facts, in.Facts...)
 	switch {
 	case in.Given != nil && in.Lifecycle:
-		if err := s.keepOwn(in.Given.Intervened); err != nil {
+		if err := s.keepLast(in.Given); err != nil {
 			return err
 		}
 	case in.Given != nil:
@@ -65,10 +65,17 @@ func (s *Stage) openArrivals(in *Arrivals) error {
 		}
 		return s.carryOutOrder(in.Given, p)
 	}
-	if !in.Lifecycle {
+	if !in.Lifecycle || slices.ContainsFunc(in.Facts, cameToOutcome) {
 		s.joinDeferred()
 	}
 	return s.pump()
+}
+
+// cameToOutcome: the last wave of a scene that its script ends has what the script asked
+// for.
+func cameToOutcome(f protocol.Fact) bool {
+	x, ended := f.(*agenda.Ended)
+	return ended && x.Reason == agenda.StoppedByOutcome
 }
 
 // takeArrived takes the turns of the next wave. On the realtime clock urgent turns

@@ -7,6 +7,7 @@ import (
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/bus"
+	"tavernsim/engine/script"
 	"tavernsim/engine/world"
 	"tavernsim/engine/worldstate"
 	"tavernsim/protocol"
@@ -83,7 +84,7 @@ func checkServices(rows []ServiceKind) error {
 
 // NewCodec makes a codec for every kind of fact in the journal of a scene.
 func NewCodec() *protocol.Codec {
-	facts := [][]protocol.FactType{agenda.Facts(), agentfact.Facts()}
+	facts := [][]protocol.FactType{agenda.Facts(), agentfact.Facts(), script.Facts()}
 	for _, k := range Services() {
 		if k.Facts != nil { // New names a row without
 			facts = append(facts, k.Facts())
@@ -96,6 +97,7 @@ func NewCodec() *protocol.Codec {
 // against it, and the stage uses it to choose the next wave. It is immutable.
 type View struct {
 	parts []Part
+	scene map[string]any // what agents know of the script; nil = there is none
 
 	Budget *WakeBudget // in the wake of an agent under a budget, else nil
 }
@@ -113,8 +115,10 @@ type Part struct {
 func (v *View) With(p Part) *View {
 	parts := slices.Clone(v.parts)
 	parts[slices.IndexFunc(parts, func(before Part) bool { return before.Service == p.Service })] = p
-	return &View{parts: parts}
+	return &View{parts: parts, scene: v.scene}
 }
+
+func (v *View) withScene(scene map[string]any) *View { return &View{parts: v.parts, scene: scene} }
 
 func (v *View) of(service string) (p Part) {
 	for i := range v.parts {
@@ -126,7 +130,12 @@ func (v *View) of(service string) (p Part) {
 }
 
 // Shown implements agent.View.
-func (v *View) Shown(service string) any { return v.of(service).Shown }
+func (v *View) Shown(service string) any {
+	if service == InputScene && v.scene != nil {
+		return v.scene
+	}
+	return v.of(service).Shown
+}
 
 // World is the world document.
 func (v *View) World() *world.Document {

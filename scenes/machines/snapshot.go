@@ -22,7 +22,16 @@ type SceneSnapshot struct {
 	Tally     Tally
 	Ledgers   []budget.Kept
 	Exhausted string
-	Roster    []byte // packed; none = it is not known
+	Roster    []byte       // packed; none = it is not known
+	Script    protocol.Raw // none = there is none
+}
+
+type sceneWithoutScript struct {
+	Agenda    protocol.Raw
+	Tally     Tally
+	Ledgers   []budget.Kept
+	Exhausted string
+	Roster    []byte
 }
 
 type sceneWithoutBudgets struct {
@@ -45,17 +54,23 @@ func (s *Stage) encode(roster []byte) (protocol.Raw, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.spending == nil && roster == nil {
+	if s.spending == nil && roster == nil && s.script == nil {
 		return s.codec.Marshal(&sceneWithoutBudgets{d, s.Tally})
 	}
 	snap := SceneSnapshot{Agenda: d, Tally: s.Tally, Roster: roster}
 	if s.spending != nil {
 		snap.Ledgers, snap.Exhausted = s.spending.Kept(), s.spending.exhausted
 	}
-	if roster == nil {
+	switch {
+	case s.script != nil:
+		if snap.Script, err = s.script.State.Snapshot(s.codec); err != nil {
+			return nil, err
+		}
+		return s.codec.Marshal(&snap)
+	case roster == nil:
 		return s.codec.Marshal(&sceneWithoutRoster{snap.Agenda, snap.Tally, snap.Ledgers, snap.Exhausted})
 	}
-	return s.codec.Marshal(&snap)
+	return s.codec.Marshal(&sceneWithoutScript{snap.Agenda, snap.Tally, snap.Ledgers, snap.Exhausted, snap.Roster})
 }
 
 // Load restores one actor's state from a snapshot.

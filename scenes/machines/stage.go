@@ -8,6 +8,7 @@ import (
 	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/budget"
 	"tavernsim/engine/bus"
+	"tavernsim/engine/script"
 	"tavernsim/engine/tooltask"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/setup"
@@ -17,7 +18,7 @@ import (
 // merges their turns in a fixed order, sends the requests to the services in the
 // order of [Services], and decides what is kept and when the scene pauses or ends.
 //
-// Its kept state is Agenda, Tally and Roster. Only [Stage.Apply] changes them, but that the
+// Its kept state is Agenda, Tally, Roster and script. Only [Stage.Apply] changes them, but that the
 // stage takes an agent off the agenda when it wakes it; no snapshot is taken before
 // that agent's turn has ended. The rest is
 // volatile: the open wave, and the inputs that the stage waits for. A kill forgets
@@ -38,9 +39,10 @@ type Stage struct {
 
 	phase    phase
 	wave     *wave
-	places   []uint32  // of an ordinal: its place in the order of the open wave
-	flight   inFlight  // realtime: the deliberations that were begun and are not merged
-	spending *spending // nil = there are no budgets
+	places   []uint32   // of an ordinal: its place in the order of the open wave
+	flight   inFlight   // realtime: the deliberations that were begun and are not merged
+	spending *spending  // nil = there are no budgets
+	script   *scripting // nil = there is none
 
 	// arrived are the ended turns and failures that no wave has taken yet;
 	// urgentArrived go before the others (realtime).
@@ -105,7 +107,7 @@ const (
 // NewStage makes a stage without facts.
 func NewStage(sc *setup.Scene) *Stage {
 	return &Stage{Agenda: agenda.New(sc.AgendaConfig()), Tally: NewTally(), Roster: make(Roster, sc.Size()), View: &View{}, codec: NewCodec(), scene: sc, services: Services(), requests: make([]Requests, len(Services())),
-		spending: newSpending(sc.Budgets, sc.Clock == agenda.Realtime)}
+		spending: newSpending(sc.Budgets, sc.Clock == agenda.Realtime), script: newScripting(sc)}
 }
 
 // Configure prepares a folded stage for Decide. kept is the last durable wave.
@@ -122,12 +124,14 @@ func (s *Stage) Configure(c StageConfig, kept Kept, view *View) {
 // show takes what the services publish. The agenda hears of it when one of them
 // decides next without a request.
 func (s *Stage) show(v *View) {
-	s.View = v
+	if s.View = v; s.script != nil {
+		s.View = v.withScene(s.sceneShown())
+	}
 	if s.ready != "" {
 		s.Agenda.Releases(s.Agenda.Now) // which has come
 		return
 	}
-	s.Agenda.Releases(v.releases())
+	s.Agenda.Releases(s.releases(v))
 }
 
 // Moment comes with every input. On the virtual clock no decision depends on it.
@@ -205,6 +209,7 @@ func (s *Stage) Apply(r protocol.Record, fact protocol.Fact) error {
 	switch x := fact.(type) {
 	case *agenda.Started:
 		d.Start(r.Time)
+		s.seeded(x.Seed)
 	case *agenda.EffectsDeferred:
 		d.Defer(agenda.Deferred{Due: x.Due, Agent: x.Agent, Effects: x.Effects})
 	case *agenda.Redelivered:
@@ -243,7 +248,13 @@ func (s *Stage) Apply(r protocol.Record, fact protocol.Fact) error {
 		s.spent(r, x)
 	case *bus.Routed:
 		s.heard(x, d.Wave+1)
-	case *agenda.ActorFailed, *agenda.DeadLettered, *agenda.Forked, *agenda.EffectsRefused, *agenda.Intervened, *agenda.OrderRefused, *agenda.ChangeRefused: // they change nothing
+	case *agenda.Forked:
+		s.seeded(x.Seed)
+	case script.Fact:
+		if err := s.applyScript(x, r.Time); err != nil {
+			return err
+		}
+	case *agenda.ActorFailed, *agenda.DeadLettered, *agenda.EffectsRefused, *agenda.Intervened, *agenda.OrderRefused, *agenda.ChangeRefused: // they change nothing
 	case agenda.Fact:
 		return protocol.Errorf(protocol.KindInternal, "a fact of kind %q: nothing folds it; give it a case in Stage.Apply", x.FactKind())
 	}

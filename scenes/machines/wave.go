@@ -10,6 +10,7 @@ import (
 	"tavernsim/engine/bus"
 	"tavernsim/engine/cast"
 	"tavernsim/engine/order"
+	"tavernsim/engine/script"
 	"tavernsim/engine/world"
 	"tavernsim/protocol"
 )
@@ -37,6 +38,8 @@ type wave struct {
 	asked       []protocol.Raw  // what directors ask of the stage
 	ordered     *order.Plan     // events of an order, published when the world has agreed; nil = none
 	orderBy     *cast.Request   // its id and reason
+	given       script.Given    // of that order, for the script
+	heard       []*bus.Routed   // of types that the script hears of
 	told        []Effect        // observations of agents, sent after the wave is closed
 	undelivered []Effect        // observations of publishers, sent after those
 	interrupted map[uint32]bool // virtual: agents whose latency an event interrupts
@@ -242,6 +245,9 @@ func (s *Stage) countTurn(o uint32) {
 // sequence adds requests to the lists of their services.
 func (s *Stage) sequence(requests []protocol.Sequenced) {
 	for _, r := range requests {
+		if s.script != nil {
+			r = s.sealed(r)
+		}
 		if r.To == cast.Stage {
 			s.wave.asked = append(s.wave.asked, r.Data)
 		}
@@ -344,6 +350,7 @@ func (s *Stage) heed(fact protocol.Fact, f protocol.KindData) error {
 		if x.Released == 0 {
 			s.wave.events++
 		}
+		s.hears(x)
 		s.interrupt(x)
 		return s.block(x)
 	case *bus.Refused:
@@ -409,6 +416,9 @@ func (s *Stage) block(x *bus.Routed) error {
 // the wave is durable.
 func (s *Stage) keepWave() error {
 	w := s.wave
+	if err := s.look(); err != nil {
+		return err
+	}
 	for _, f := range s.letters {
 		w.keep(f)
 	}
@@ -426,6 +436,9 @@ func (s *Stage) keepWave() error {
 	}
 	if err := s.keepOwn(&agenda.WaveClosed{Wave: w.number, Turns: w.turns, Events: w.events, World: s.View.World().Version()}); err != nil {
 		return err
+	}
+	if s.script != nil {
+		s.show(s.View)
 	}
 	note, err := s.note()
 	if err != nil {

@@ -18,6 +18,7 @@ import (
 	"tavernsim/engine/budget"
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/permit"
+	"tavernsim/engine/script/plot"
 	"tavernsim/engine/workflow"
 	"tavernsim/internal/doctest"
 	"tavernsim/internal/source"
@@ -29,7 +30,7 @@ import (
 const docsDir = "../../../docs/formats"
 
 func docPages() []string {
-	return []string{"project.md", "agent_profile.md", "scene.md", "knowledge_base.md", "tool.md", "mcp.md", "service.md", "plugin.md"}
+	return []string{"project.md", "agent_profile.md", "scene.md", "knowledge_base.md", "tool.md", "mcp.md", "service.md", "plugin.md", "script.md"}
 }
 
 // definitionTypes are the structs of which files are made.
@@ -41,6 +42,7 @@ func definitionTypes() []reflect.Type {
 		reflect.TypeFor[profile.InboxConfig](), reflect.TypeFor[profile.LaneConfig](), reflect.TypeFor[profile.InterruptConfig](),
 		reflect.TypeFor[budget.Budget](), reflect.TypeFor[budget.Tools](), reflect.TypeFor[agenda.Scene](), reflect.TypeFor[agenda.Orders](), reflect.TypeFor[agenda.AgentInstance](), reflect.TypeFor[agenda.EventBusConfig](), reflect.TypeFor[agenda.ThrottleRule](),
 		reflect.TypeFor[agenda.AssociatedPanel](), reflect.TypeFor[agenda.Simulation](), reflect.TypeFor[agenda.Stop](), reflect.TypeFor[agenda.Limits](),
+		reflect.TypeFor[plot.Definition](), reflect.TypeFor[plot.StateDefinition](), reflect.TypeFor[plot.Transition](), reflect.TypeFor[plot.Collect](), reflect.TypeFor[plot.Until](), reflect.TypeFor[plot.Schedule](), reflect.TypeFor[plot.Ending](),
 		reflect.TypeFor[knowledge.KnowledgeBase](), reflect.TypeFor[knowledge.Entry](), reflect.TypeFor[knowledge.Activation](), reflect.TypeFor[knowledge.Goal](),
 		reflect.TypeFor[manifest.Tool](), reflect.TypeFor[manifest.Implementation](), reflect.TypeFor[manifest.Execution](),
 		reflect.TypeFor[manifest.Server](), reflect.TypeFor[manifest.Pin](), reflect.TypeFor[manifest.Pinned](), reflect.TypeFor[manifest.Resident](),
@@ -73,7 +75,7 @@ func TestRulesCoverTheFields(t *testing.T) {
 // go test ./scenes/load/project -run TestDocTables -update rewrites them.
 func TestDocTables(t *testing.T) {
 	doctest.Tables{Dir: docsDir, Types: definitionTypes(), Rules: Rules(), Sections: true, Elsewhere: []string{"workflow"}, Pages: map[string]string{
-		"project": "project.md", "profile": "agent_profile.md", "agenda": "scene.md", "budget": "scene.md", "knowledge": "knowledge_base.md", "workflow": "workflow.md", "manifest": "tool.md", "manifest.Server": "mcp.md", "manifest.Pin": "mcp.md", "manifest.Pinned": "mcp.md", "manifest.Resident": "service.md", "toolmock": "tool.md", "permit": "project.md", "plugin": "plugin.md",
+		"project": "project.md", "profile": "agent_profile.md", "agenda": "scene.md", "plot": "script.md", "budget": "scene.md", "knowledge": "knowledge_base.md", "workflow": "workflow.md", "manifest": "tool.md", "manifest.Server": "mcp.md", "manifest.Pin": "mcp.md", "manifest.Pinned": "mcp.md", "manifest.Resident": "service.md", "toolmock": "tool.md", "permit": "project.md", "plugin": "plugin.md",
 	}}.Check(t, *update)
 }
 

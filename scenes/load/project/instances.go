@@ -24,7 +24,6 @@ type Instance struct {
 	Goals         []profile.GoalReference // knowledge bases by id
 	Runtime       *profile.RuntimeConfig  // every field set
 	Subscriptions []Subscription          // profile's, then the runtime configuration's
-	Roles         []string
 }
 
 // entry is one element of agent_instances, linked.
@@ -45,7 +44,7 @@ type entry struct {
 func (e *entry) instance(n int) Instance {
 	return Instance{
 		ID: e.id.expand(n), N: n, Profile: e.profile, State: e.stateOf(n), Goals: e.goals,
-		Runtime: e.runtime, Subscriptions: e.subscriptions, Roles: e.roles,
+		Runtime: e.runtime, Subscriptions: e.subscriptions,
 	}
 }
 

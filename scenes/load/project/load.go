@@ -271,20 +271,25 @@ func (l *loader) eventSchema(doc *source.Document, eventType string, written any
 	if problem := badEventType(eventType, false); problem != "" {
 		l.fault(doc, steps, "", "the event type %q %s", eventType, problem)
 	}
+	if s := l.schemaAt(doc, steps, written); s != nil {
+		l.project.events[eventType] = s
+	}
+}
+
+// schemaAt compiles a JSON Schema that stands at steps, or in the file that is named there.
+func (l *loader) schemaAt(doc *source.Document, steps []string, written any) *jsonSchema {
 	from, under := doc, steps
 	if p, ok := written.(string); ok {
 		clean, problem := l.tree.locate(p)
 		if problem != "" {
 			l.fault(doc, steps, "", "%s", problem)
-			return
+			return nil
 		}
 		if from, under = l.tree.parse(clean), nil; from == nil {
-			return
+			return nil
 		}
 	}
-	if s := l.schema(from, under); s != nil {
-		l.project.events[eventType] = s
-	}
+	return l.schema(from, under)
 }
 
 // modelFile checks a path of a model file and reads the file, so that it is

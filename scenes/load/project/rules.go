@@ -9,6 +9,7 @@ import (
 	"tavernsim/engine/agent/profile"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/prompt"
+	"tavernsim/engine/script/plot"
 	"tavernsim/internal/source"
 	"tavernsim/tools/manifest"
 	"tavernsim/tools/plugin"
@@ -26,7 +27,7 @@ const (
 func Rules() source.Rules {
 	all := source.Rules{}
 	for _, part := range []source.Rules{projectRules(), profileRules(), runtimeRules(), budgetRules(),
-		sceneRules(), simulationRules(), knowledgeRules(), workflowRules(), manifest.Rules(), plugin.Rules(), toolmock.Rules(), PolicyRules()} {
+		sceneRules(), simulationRules(), knowledgeRules(), workflowRules(), manifest.Rules(), plugin.Rules(), toolmock.Rules(), PolicyRules(), plot.Rules()} {
 		maps.Copy(all, part)
 	}
 	return all

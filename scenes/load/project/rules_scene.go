@@ -28,6 +28,7 @@ func sceneRules() source.Rules {
 		"agenda.Scene.budget":                    {Section: "§3.2.3", Doc: "What its agents may spend on models together: see [budgets](#budget)."},
 		"agenda.Scene.plugin_config":             {Section: "001 §6.4", MaxItems: plugin.MaxPlugins, Doc: "Values of options of [plugins](plugin.md#option), by plugin and option. They win over those of the project."},
 		"agenda.Scene.simulation":                {Section: "§3.1.1", Doc: "Clock, seed, stop conditions, limits. Flags of the program override it."},
+		"agenda.Scene.script":                    {Section: "§3.1.3", Doc: "States of the scene, with what happens in them: see [script](script.md)."},
 		"agenda.Scene.custom_metadata":           {Section: "App. B", Doc: "For your own use; simd does not check it."},
 
 		"agenda.Orders.goals":         {Section: "§2.1.3", MaxItems: cast.MaxSelectors, Doc: "[Selectors](#selectors) of the agents that may give others goals."},

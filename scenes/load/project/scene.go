@@ -2,6 +2,7 @@ package project
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"tavernsim/engine/bus"
 	"tavernsim/engine/cast"
 	"tavernsim/engine/expr"
+	"tavernsim/engine/script"
 	"tavernsim/engine/world"
 	"tavernsim/internal/source"
 	"tavernsim/protocol"
@@ -29,6 +31,7 @@ type Scene struct {
 	Lifecycle  Lifecycle
 	// Permissions of world writes by profile; nil = nothing is forbidden.
 	Permissions *world.Permissions
+	Script      *script.Program // nil = there is none
 
 	entries []*entry
 	doc     *source.Document // while loading
@@ -79,6 +82,7 @@ func (l *loader) linkScenes(list []*Scene) {
 		l.linkScenePanels(s)
 		l.scenePlugins(s)
 		s.Permissions = l.permissions(s)
+		l.linkScript(s)
 	}
 }
 
@@ -112,19 +116,27 @@ func (s *Scene) has(id string) bool {
 // linkSelectors checks a list of selectors, each of which means some agent.
 func (l *loader) linkSelectors(s *Scene, list []string, steps ...any) {
 	for i, text := range list {
-		sel, err := cast.Parse(text)
-		id, one := sel.Instance()
-		switch {
-		case text == "": // the decoder has said so
-		case err != nil:
-			l.fault(s.doc, at(append(steps, i)...), "", "%s", err)
-		case text == "*", one && s.has(id), !one && slices.ContainsFunc(s.entries, func(e *entry) bool {
-			return sel.Matches(&cast.Member{Profile: e.profile.Definition.ID, Roles: e.roles})
-		}):
-		default:
-			l.fault(s.doc, at(append(steps, i)...), "", "the selector %q means no agent of the scene; want %s", text, cast.Grammar)
+		if fault := s.unmeant(text); fault != "" {
+			l.fault(s.doc, at(append(steps, i)...), "", "%s", fault)
 		}
 	}
+}
+
+// unmeant says what is wrong with a selector; "" = it means some agent.
+func (s *Scene) unmeant(text string) string {
+	sel, err := cast.Parse(text)
+	id, one := sel.Instance()
+	switch {
+	case text == "": // the decoder has said so
+	case err != nil:
+		return err.Error()
+	case text == "*", one && s.has(id), !one && slices.ContainsFunc(s.entries, func(e *entry) bool {
+		return sel.Matches(&cast.Member{Profile: e.profile.Definition.ID, Roles: e.roles})
+	}):
+	default:
+		return fmt.Sprintf("the selector %q means no agent of the scene; want %s", text, cast.Grammar)
+	}
+	return ""
 }
 
 func (l *loader) linkLifecycle(s *Scene) {

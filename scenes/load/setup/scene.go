@@ -11,6 +11,7 @@ import (
 	"tavernsim/engine/bus/delivery"
 	"tavernsim/engine/expr"
 	"tavernsim/engine/knowledge"
+	"tavernsim/engine/script"
 	"tavernsim/engine/worldstate"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/project"
@@ -74,6 +75,7 @@ type Scene struct {
 	Budgets    *budget.Config      // of its agents; nil = none
 	Rules      *worldstate.Machine // of the world
 	Condition  *expr.Program       // of the scene's end; nil = none
+	Script     *script.Program     // nil = none
 	Interrupts bool                // there are agents whose deliberations events interrupt
 	Blocks     bool                // there are agents whose full lanes block publishers
 }

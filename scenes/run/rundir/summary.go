@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tavernsim/engine/budget"
+	"tavernsim/engine/script"
 	"tavernsim/protocol"
 	"tavernsim/scenes/history"
 	"tavernsim/tools/ownfile"
@@ -27,40 +28,41 @@ type Summary struct {
 
 // SceneSummary is the result of one scene.
 type SceneSummary struct {
-	Scene         string       `json:"scene"`
-	Seed          uint64       `json:"seed"`
-	Digest        string       `json:"digest"`
-	Clock         string       `json:"clock"`
-	StartTime     time.Time    `json:"start_time"`
-	EndTime       time.Time    `json:"end_time"`
-	VirtualTime   string       `json:"virtual_time"` // scene time that passed, as text
-	SceneSeconds  float64      `json:"scene_seconds"`
-	StoppedBy     string       `json:"stopped_by"`
-	Ended         bool         `json:"ended"` // false: it can be resumed
-	Error         string       `json:"error,omitempty"`
-	Waves         uint64       `json:"waves"`
-	Agents        int          `json:"agents"`
-	GivenUp       int64        `json:"agents_given_up"`
-	Deliberations int64        `json:"deliberations"`
-	Failed        int64        `json:"deliberations_failed"`
-	Reflections   int64        `json:"reflections"`
-	Said          int64        `json:"said"`
-	Latency       LatencyQ     `json:"deliberation_seconds"`
-	Events        EventCounts  `json:"events"`
-	World         WorldCounts  `json:"world"`
-	Model         ModelCounts  `json:"model"`
-	Budgets       []Budget     `json:"budgets,omitempty"`  // the widest first; of agents those that asked
-	Schedule      *Schedule    `json:"schedule,omitempty"` // nil = no turn ran ahead
-	Tools         ToolCounts   `json:"tools"`
-	Knowledge     int64        `json:"knowledge_entries_written"`
-	Restarts      int64        `json:"restarts"`
-	DeadLetters   int64        `json:"dead_letters"`
-	Refusals      []Refused    `json:"refusals,omitempty"` // all that was refused, the most frequent first
-	Troubles      []string     `json:"troubles,omitempty"` // the first failures, in words
-	Journal       Journal      `json:"journal"`
-	ByProfile     []Count      `json:"by_profile"`
-	ByAgent       []Count      `json:"by_agent,omitempty"` // scenes of at most 200 agents
-	Report        []WorldValue `json:"report,omitempty"`   // simulation.report at the end
+	Scene         string         `json:"scene"`
+	Seed          uint64         `json:"seed"`
+	Digest        string         `json:"digest"`
+	Clock         string         `json:"clock"`
+	StartTime     time.Time      `json:"start_time"`
+	EndTime       time.Time      `json:"end_time"`
+	VirtualTime   string         `json:"virtual_time"` // scene time that passed, as text
+	SceneSeconds  float64        `json:"scene_seconds"`
+	StoppedBy     string         `json:"stopped_by"`
+	Outcome       *script.Result `json:"outcome,omitempty"` // by the script; nil = nothing was said
+	Ended         bool           `json:"ended"`             // false: it can be resumed
+	Error         string         `json:"error,omitempty"`
+	Waves         uint64         `json:"waves"`
+	Agents        int            `json:"agents"`
+	GivenUp       int64          `json:"agents_given_up"`
+	Deliberations int64          `json:"deliberations"`
+	Failed        int64          `json:"deliberations_failed"`
+	Reflections   int64          `json:"reflections"`
+	Said          int64          `json:"said"`
+	Latency       LatencyQ       `json:"deliberation_seconds"`
+	Events        EventCounts    `json:"events"`
+	World         WorldCounts    `json:"world"`
+	Model         ModelCounts    `json:"model"`
+	Budgets       []Budget       `json:"budgets,omitempty"`  // the widest first; of agents those that asked
+	Schedule      *Schedule      `json:"schedule,omitempty"` // nil = no turn ran ahead
+	Tools         ToolCounts     `json:"tools"`
+	Knowledge     int64          `json:"knowledge_entries_written"`
+	Restarts      int64          `json:"restarts"`
+	DeadLetters   int64          `json:"dead_letters"`
+	Refusals      []Refused      `json:"refusals,omitempty"` // all that was refused, the most frequent first
+	Troubles      []string       `json:"troubles,omitempty"` // the first failures, in words
+	Journal       Journal        `json:"journal"`
+	ByProfile     []Count        `json:"by_profile"`
+	ByAgent       []Count        `json:"by_agent,omitempty"` // scenes of at most 200 agents
+	Report        []WorldValue   `json:"report,omitempty"`   // simulation.report at the end
 }
 
 // Schedule is what came of turns that ran ahead of the committed run, in this process.

@@ -67,6 +67,9 @@ func (r *Runner) scene(sc *Scene) *rundir.SceneSummary {
 	}
 	s.Tools.Replayed, s.Tools.Missed = sc.tools.Replayed()
 	s.Schedule = sc.ahead()
+	if st, _ := o.State.Script(); st != nil {
+		s.Outcome = st.Outcome.Result()
+	}
 	if o.Err != nil {
 		s.Error = o.Err.Error()
 	}

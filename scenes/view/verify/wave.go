@@ -296,6 +296,7 @@ func (v *verifier) sameStart(started *agenda.Started, r protocol.Record, decided
 	}
 	want := *started
 	want.Seed, want.Project = have.Seed, have.Project
+	v.state.Seeded(have.Seed)
 	decided.Data, err = v.codec.Marshal(&want)
 	return err
 }

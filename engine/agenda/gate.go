@@ -1,0 +1,34 @@
+package agenda
+
+import "tavernsim/protocol"
+
+// Gate is a reason why an agent rests: it hears events, and is not woken, also not by its
+// own frequency. An agent rests while one of its gates is closed.
+type Gate uint8
+
+// Gates by who closes them.
+const (
+	ByScript Gate = 1 << iota // the state of the script
+)
+
+// Close closes a gate of an agent. Whoever waited for the agent goes on, because nobody
+// knows when it has its next turn.
+func (s *State) Close(g Gate, o uint32, now protocol.Time) {
+	if s.slots[o].gates&g != 0 {
+		return
+	}
+	s.slots[o].gates |= g
+	s.letGo(o, everybody, now)
+}
+
+// Open opens a gate. An agent whose gates are all open is woken a tick later, if it was due
+// or has heard something.
+func (s *State) Open(g Gate, o uint32, now protocol.Time) {
+	sl := &s.slots[o]
+	if sl.gates&g == 0 {
+		return
+	}
+	if sl.gates &^= g; sl.gates == 0 {
+		s.back(o, now)
+	}
+}

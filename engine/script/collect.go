@@ -1,0 +1,253 @@
+package script
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"tavernsim/engine/bus"
+	"tavernsim/engine/cast"
+	"tavernsim/protocol"
+)
+
+// TypeAsked is the event by which agents are asked.
+const TypeAsked = "collect.asked"
+
+// open opens a collection and asks its agents.
+func (l *looking) open(a *Ask) error {
+	asked := l.selects(a.From)
+	f := &Opened{Collection: a.ID, State: a.State, Asked: asked, Due: closes(l.in.Now, a.Until.After.Std())}
+	if err := l.decide(f); err != nil {
+		return err
+	}
+	to := make([]any, len(a.From))
+	for i, s := range a.From {
+		to[i] = s
+	}
+	l.out.Do = append(l.out.Do, Request{"collect " + a.ID, map[string]any{"publish": map[string]any{
+		"type": TypeAsked, "to": to, "expects_reply": true, "task_id": "collect/" + a.ID + "/" + strconv.FormatUint(l.in.Wave, 10),
+		"payload": map[string]any{"collection": a.ID, "event": a.Event, "question": a.Question, "secret": a.Secret},
+	}}})
+	return nil
+}
+
+// selects are the agents that selectors mean, which were checked.
+func (m *Machine) selects(list []string) (rs bus.Ranges) {
+	selectors, err := cast.ParseAll(list)
+	if err != nil {
+		return nil
+	}
+	for _, o := range m.Cast.Members(selectors) {
+		if n := len(rs); n > 0 && rs[n-1].From+rs[n-1].Count == o {
+			rs[n-1].Count++
+		} else {
+			rs = append(rs, bus.Range{From: o, Count: 1})
+		}
+	}
+	return rs
+}
+
+// Active are the agents that are woken in a state; nil = all.
+func (m *Machine) Active(state string) bus.Ranges {
+	n := m.States[state]
+	if n == nil || len(n.Active) == 0 {
+		return nil
+	}
+	return m.selects(n.Active)
+}
+
+// answers takes the answers of the wave into the collections, and closes those that have
+// enough.
+func (l *looking) answers() error {
+	for _, e := range l.in.Events {
+		if err := l.answer(e); err != nil {
+			return err
+		}
+	}
+	for _, id := range protocol.SortedKeys(l.state.Asked) {
+		c := l.state.Asked[id]
+		if !c.Open() {
+			continue
+		}
+		if why := l.enough(c); why != "" {
+			if err := l.close(c, why); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// answer takes an event into the collection of its type that is open, or says why it does
+// not count.
+func (l *looking) answer(e *bus.Routed) error {
+	var found *Collection
+	for _, a := range l.byEvent[e.Type] {
+		c := l.state.Asked[a.ID]
+		if c == nil || found != nil && !c.Open() {
+			continue
+		}
+		if found = c; c.Open() {
+			break
+		}
+	}
+	o, known := l.Cast.Ordinal(e.Source)
+	if found == nil || !known || !found.Asked.Contains(o) {
+		return nil // an event like any other
+	}
+	ask := l.asks[found.ID]
+	refuse := func(code protocol.ErrorKind, format string, args ...any) error {
+		return l.decide(&Refused{Collection: found.ID, By: e.Source, Event: e.ID, Code: code, Message: protocol.Short(fmt.Sprintf(format, args...), maxText)})
+	}
+	if _, twice := found.find(o); twice {
+		return refuse(protocol.KindConflict, "you have answered %s; the first answer counts", found.ID)
+	}
+	if !found.Open() {
+		return refuse(protocol.KindTimeout, "%s is closed; the answer came late", found.ID)
+	}
+	if size := len(e.Body); size > MaxAnswer {
+		return refuse(protocol.KindLimit, "%d bytes; an answer has at most %d", size, MaxAnswer)
+	}
+	if found.Bytes+int64(len(e.Body)) > MaxAnswers {
+		return refuse(protocol.KindLimit, "the answers to %s have %d bytes, no more are kept", found.ID, MaxAnswers)
+	}
+	if ask.check != nil {
+		v, err := e.Body.Value()
+		if err == nil {
+			err = ask.check(v)
+		}
+		if err != nil {
+			return refuse(protocol.KindInvalid, "the answer does not fit the schema: %s", err)
+		}
+	}
+	return l.decide(&Answered{Collection: found.ID, Agent: o, Event: e.ID, Value: e.Body})
+}
+
+// enough says why a collection is closed now; "" = it stays open.
+func (l *looking) enough(c *Collection) string {
+	until, asked, n := l.asks[c.ID].Until, c.Asked.Len(), len(c.Answers)
+	share := until.Share
+	if share == 0 {
+		share = 1
+	}
+	switch {
+	case until.Count > 0 && int64(n) >= until.Count:
+		return "count"
+	case n >= int(math.Ceil(share*float64(asked)-1e-9)):
+		return "share"
+	case c.Due != 0 && l.in.Now >= c.Due:
+		return "after"
+	}
+	return ""
+}
+
+func (l *looking) close(c *Collection, why string) error {
+	return l.decide(&Closed{Collection: c.ID, Why: why, Asked: int64(c.Asked.Len()), Answers: int64(len(c.Answers)), Winner: l.winner(c)})
+}
+
+// winner has the most votes of a tally. A tie is drawn by the seed of the run, the
+// collection and when it was opened.
+func (l *looking) winner(c *Collection) string {
+	counts, best := l.counts(c), int64(0)
+	var tied []string
+	for _, name := range protocol.SortedKeys(counts) {
+		switch n, _ := counts[name].(int64); {
+		case n > best:
+			best, tied = n, []string{name}
+		case n == best:
+			tied = append(tied, name)
+		}
+	}
+	if len(tied) == 0 {
+		return ""
+	}
+	draw := protocol.NewDraw(l.Seed, protocol.HashString("collect/"+c.ID), uint64(c.Opened))
+	return tied[draw.IntN(len(tied))]
+}
+
+// counts are the votes for each text at the place of the tally.
+func (m *Machine) counts(c *Collection) map[string]any {
+	counts := map[string]any{}
+	field := m.asks[c.ID].Tally
+	if field == "" {
+		return counts
+	}
+	for i := range c.Answers {
+		v, err := c.Answers[i].Value.Value()
+		for step := range strings.SplitSeq(field, ".") {
+			fields, _ := v.(map[string]any)
+			v = fields[step]
+		}
+		if name, ok := v.(string); ok && err == nil && name != "" {
+			n, _ := counts[name].(int64)
+			counts[name] = n + 1
+		}
+	}
+	return counts
+}
+
+// collected is the root collected. Nobody who is shown it reads a secret that is open.
+func (m *Machine) collected(s *State, shown bool) map[string]any {
+	all := map[string]any{}
+	for id, c := range s.Asked {
+		ask := m.asks[id]
+		if ask == nil {
+			continue
+		}
+		v := map[string]any{"open": c.Open(), "asked": int64(c.Asked.Len()), "count": int64(len(c.Answers)), "answers": []any{}, "counts": map[string]any{}, "winner": nil}
+		if !(shown && ask.Secret && c.Open()) {
+			v["answers"], v["counts"] = m.answersOf(c), m.counts(c)
+		}
+		if c.Winner != "" {
+			v["winner"] = c.Winner
+		}
+		all[id] = v
+	}
+	return all
+}
+
+func (m *Machine) answersOf(c *Collection) []any {
+	list := make([]any, len(c.Answers))
+	for i, a := range c.Answers {
+		v, _ := a.Value.Value() // of a fact, which was read
+		list[i] = map[string]any{"by": m.Cast.Name(a.Agent), "ordinal": int64(a.Agent), "value": v}
+	}
+	return list
+}
+
+// Secrets are the types of events whose receivers are nobody but the scene, because a
+// secret collection is open; nil = none.
+func (m *Machine) Secrets(s *State) (types []string) {
+	for id, c := range s.Asked {
+		if a := m.asks[id]; a != nil && a.Secret && c.Open() {
+			types = append(types, a.Event)
+		}
+	}
+	return types
+}
+
+// Report is a collection as it may be shown.
+type Report struct {
+	*Collection
+	Secret bool
+	Hidden bool // a secret that is open: nothing is shown of its answers but their number
+	Counts map[string]any
+	Values []any // by ordinal: by, ordinal, value
+}
+
+// Report lists the collections that were opened, by id.
+func (m *Machine) Report(s *State) (list []Report) {
+	for _, id := range protocol.SortedKeys(s.Asked) {
+		a, c := m.asks[id], s.Asked[id]
+		if a == nil {
+			continue
+		}
+		r := Report{Collection: c, Secret: a.Secret, Hidden: a.Secret && c.Open(), Counts: map[string]any{}, Values: []any{}}
+		if !r.Hidden {
+			r.Counts, r.Values = m.counts(c), m.answersOf(c)
+		}
+		list = append(list, r)
+	}
+	return list
+}

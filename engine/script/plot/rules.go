@@ -1,0 +1,58 @@
+package plot
+
+import (
+	"math"
+
+	"tavernsim/internal/source"
+)
+
+// Rules say of the fields of a script what their types do not.
+func Rules() source.Rules {
+	const section = "§3.1.3"
+	above := &source.Range{Max: math.Inf(1), Open: true}
+	return source.Rules{
+		"plot.Definition.variables": {Section: section, MaxItems: MaxVariables, Doc: "Variables with their first values. Only these can be set."},
+		"plot.Definition.start":     {Section: section, Doc: "State in which the scene begins. Default: the first."},
+		"plot.Definition.states":    {Section: section, Required: true, MaxItems: MaxStates, Doc: "The states."},
+		"plot.Definition.schedules": {Section: section, MaxItems: MaxSchedules, Doc: "What happens at moments of scene time."},
+		"plot.Definition.outcome":   {Section: section, Doc: "What the scene comes to when it ends and no action `end` has said so."},
+
+		"plot.StateDefinition.id":          {Section: section, Required: true, Doc: "Name of the state. At most 200 bytes."},
+		"plot.StateDefinition.context":     {Section: section, Doc: "Template over `vars`, `collected` and `state`: what agents are told, as `scene.context`."},
+		"plot.StateDefinition.active":      {Section: section, MaxItems: 1000, Doc: "Selectors of the agents that are woken. The others rest: they hear events and are not woken. Default: all."},
+		"plot.StateDefinition.collect":     {Section: section, MaxItems: MaxCollections, Doc: "Answers that are collected, from when the scene enters the state."},
+		"plot.StateDefinition.on_enter":    {Section: section, MaxItems: MaxActions, Doc: "Actions when the scene enters the state."},
+		"plot.StateDefinition.on_leave":    {Section: section, MaxItems: MaxActions, Doc: "Actions when it leaves the state."},
+		"plot.StateDefinition.transitions": {Section: section, MaxItems: MaxTransitions, Doc: "Ways to other states; the first that holds is taken, at most one in a wave."},
+
+		"plot.Transition.to":    {Section: section, Required: true, Doc: "Id of a state; its own: it is entered again."},
+		"plot.Transition.when":  {Section: section, Doc: "Expression over `world`, `scene`, `vars`, `collected`, `agents`."},
+		"plot.Transition.on":    {Section: section, Doc: "Type of an event that is published in the wave."},
+		"plot.Transition.if":    {Section: section, Doc: "Expression as `when`, also over `event`, the one of `on`."},
+		"plot.Transition.after": {Section: section, Range: above, Doc: "Scene time since the state was entered."},
+
+		"plot.Collect.id":       {Section: section, Required: true, Doc: "Name of the collection, one in the script."},
+		"plot.Collect.event":    {Section: section, Required: true, Doc: "Type of the events that are answers; the payload is the answer."},
+		"plot.Collect.from":     {Section: section, Required: true, MaxItems: 1000, Doc: "Selectors of the agents that are asked."},
+		"plot.Collect.question": {Section: section, Doc: "What they are asked; any value."},
+		"plot.Collect.schema":   {Section: section, Doc: "JSON Schema of an answer: an object, or the path of a file within the project."},
+		"plot.Collect.secret":   {Section: section, Default: false, Doc: "Only the scene hears the answers while the collection is open."},
+		"plot.Collect.tally":    {Section: section, Doc: "Field of the answers whose texts are counted; dots lead into objects. The most frequent one wins, a tie is drawn by the seed."},
+		"plot.Collect.until":    {Section: section, Doc: "When the collection closes; also when the scene leaves the state. Default: when all have answered."},
+
+		"plot.Until.count": {Section: section, Range: above, Doc: "So many answers."},
+		"plot.Until.share": {Section: section, Range: &source.Range{Max: 1, Open: true}, Default: 1.0, Doc: "This share of those asked has answered."},
+		"plot.Until.after": {Section: section, Range: above, Doc: "Scene time since it was opened."},
+
+		"plot.Schedule.id":    {Section: section, Required: true, Doc: "Name of the schedule, one in the script."},
+		"plot.Schedule.every": {Section: section, Range: above, Doc: "Period, counted from the start of the scene."},
+		"plot.Schedule.at":    {Section: section, Range: above, Doc: "Scene time since the start of the scene; once."},
+		"plot.Schedule.cron":  {Section: section, Doc: "Six fields, seconds first, in scene time (UTC): `0 0 6 * * *` is six in the morning."},
+		"plot.Schedule.in":    {Section: section, MaxItems: MaxStates, Doc: "States in which it happens. Moments outside of them are passed over. Default: all."},
+		"plot.Schedule.do":    {Section: section, Required: true, MaxItems: MaxActions, Doc: "Actions."},
+
+		"plot.Ending.outcome": {Section: section, Required: true, Doc: "Name of the outcome."},
+		"plot.Ending.winners": {Section: section, Doc: "A text, or a list of texts."},
+		"plot.Ending.reason":  {Section: section, Doc: "A sentence."},
+	}
+}
