@@ -235,13 +235,7 @@ func makePlugin(e *env, name, kind string) error {
 			return err
 		}
 	}
-	base := filepath.Base(dir)
-	fmt.Fprintf(e.out, "%s is a plugin with the tool %s:hello. Next:\n\n  simd plugin validate %s\n", dir, base, dir)
-	switch kind {
-	case "http":
-		fmt.Fprintf(e.out, "  python3 %s &\n  simd plugin grant %s\n", filepath.Join(dir, "server.py"), base)
-	}
-	fmt.Fprintf(e.out, "  simd tool call %s:hello --params '{\"who\": \"Ada\"}'\n\nA project has it when its project.json lists it: \"plugins\": [\"%s\"]\n", base, base)
+	fmt.Fprint(e.out, plugin.Next(dir, kind))
 	return nil
 }
 

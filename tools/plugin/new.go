@@ -3,8 +3,10 @@ package plugin
 import (
 	"bytes"
 	"embed"
+	"fmt"
 	"io/fs"
 	"path"
+	"path/filepath"
 	"strings"
 
 	"tavernsim/internal/source"
@@ -49,4 +51,20 @@ func New(name, kind string) (map[string][]byte, error) {
 		return err
 	})
 	return files, err
+}
+
+// Next says what to do with a plugin that was made in a folder.
+func Next(dir, kind string) string {
+	name, has := path.Base(filepath.ToSlash(dir)), "with the tool "+path.Base(filepath.ToSlash(dir))+":hello"
+	if kind == "override" {
+		has = "that answers in the place of models"
+	}
+	text := fmt.Sprintf("%s is a plugin %s. Next:\n\n  simd plugin validate %s\n", dir, has, dir)
+	switch kind {
+	case "http":
+		text += fmt.Sprintf("  python3 %s &\n  simd plugin grant %s\n", filepath.Join(dir, "server.py"), name)
+	case "override":
+		return text + fmt.Sprintf("\nA project has it when its project.json lists it: \"plugins\": [\"%s\"]. Then:\n\n  simd plugin grant PROJECT %s\n  simd run PROJECT\n", name, name)
+	}
+	return text + fmt.Sprintf("  simd tool call %s:hello --params '{\"who\": \"Ada\"}'\n\nA project has it when its project.json lists it: \"plugins\": [\"%s\"]\n", name, name)
 }

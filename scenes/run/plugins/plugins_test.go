@@ -3,6 +3,7 @@ package plugins_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -14,6 +15,7 @@ import (
 	"syscall"
 	"testing"
 
+	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/project"
 	"tavernsim/scenes/run/plugins"
@@ -21,6 +23,7 @@ import (
 	"tavernsim/scenes/run/runner"
 	"tavernsim/scenes/tooling"
 	"tavernsim/scenes/tooling/needs"
+	"tavernsim/scenes/view/inspect"
 	"tavernsim/tools"
 	"tavernsim/tools/grants"
 	"tavernsim/tools/ownfile"
@@ -140,6 +143,58 @@ func TestEveryKindWorks(t *testing.T) {
 		if r.Status != tools.OK || !strings.Contains(string(b), "Good day, Ada!") {
 			t.Errorf("%s: %+v %v", kind, r, r.Error)
 		}
+	}
+}
+
+// The plugin that replaces models answers for them once it is granted; else the run does not
+// begin.
+func TestTheOverrideKindWorks(t *testing.T) {
+	box, more := asking(t), filepath.Dir(made(t, "override", nil))
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "project.json"), `{"id": "p", "plugins": ["w"]}`)
+	write(t, filepath.Join(dir, "agent_profiles/a.yaml"), "{id: a, name: A, version: 1.0.0, schema_version: '1.0', core_deliberation_workflow_id: std/core}")
+	write(t, filepath.Join(dir, "scenes/main.yaml"), "{id: main, name: Main, agent_instances: [{instance_id: ada, profile_id: a}], simulation: {seed: 1, stop: {ticks: 2}}}")
+	p, err := plugins.Load(dir, plugins.Loading{Plugins: more})
+	if err == nil {
+		err = plugins.Broken(p)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := filepath.Join(t.TempDir(), "run")
+	if _, err := runner.Start(p, runner.Options{Dir: run, Sandbox: box, Grants: &grants.Store{}}); protocol.KindOf(err) != protocol.KindDenied {
+		t.Error(err)
+	}
+	store := &grants.Store{}
+	for _, a := range needs.Of(p, needs.Place{}) {
+		store.Give(&a)
+	}
+	r, err := runner.Start(p, runner.Options{Dir: run, Sandbox: box, Grants: store, Config: plugin.Sources{Flags: []string{"extensions.w.greeting=Ahoy"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	v, err := inspect.Open(run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.Close()
+	sc, err := v.Scene("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := ""
+	if err := sc.Scan(persistence.Query{Kinds: []string{"agent.model_answered", "agent.said"}}, func(r protocol.Record) error {
+		x, err := r.Data.Value()
+		said += fmt.Sprint(x)
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(said, "Ahoy, I am ada!") || !strings.Contains(said, "plugin:w/mind") {
+		t.Error(said)
 	}
 }
 
