@@ -50,6 +50,8 @@ type Options struct {
 	// Orders from outside that the scene has from its beginning, each with its wave or
 	// time. Others come by [Run.Order].
 	Orders []*machines.Order
+	// Desk is told of questions to people; may be nil.
+	Desk Desk
 	// Control are the commands with which the scene begins; see [Run.Control]. It is paused
 	// and paced after its first wave.
 	Control []control.Command
@@ -357,6 +359,7 @@ func (r *Run) shutdown() {
 	}
 	r.stageSup.Wait()
 	sc.sup.Wait()
+	sc.tasks.closePeople()
 	sc.saving.Wait() // also after a failure: the journal is closed next
 	sc.outside.Wait()
 	if err := sc.outside.Log.Close(); err != nil {

@@ -33,7 +33,7 @@ var update = flag.Bool("update", false, "rewrite the expectations in testdata")
 //
 // Commands:
 //
-//	run [tools=MODE] [seed=N] [ticks=N] [for=D] [agents=N] [until=EXPR] [interrupt=WAVE]   run, or go on, and print the new facts
+//	run [tools=MODE] [seed=N] [ticks=N] [for=D] [agents=N] [until=EXPR] [interrupt=WAVE] [orders=FILE] [interactive]   run, or go on, and print the new facts
 //	show KIND...   from now on print facts of these kinds only; without kinds all
 //	world          print the world
 //	agent ID       print an agent's private state, goals, observations and history
@@ -129,6 +129,8 @@ func (p *player) run(args []string) {
 			set.Tools = tooling.Mode(value)
 		case "interrupt":
 			set.InterruptAt = uint64(n)
+		case "interactive":
+			set.People = true
 		case "orders":
 			set.Orders = ordersOf(p.t, p.archive, value)
 		case "for":

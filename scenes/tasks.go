@@ -26,6 +26,7 @@ type tasks struct {
 	later   []waitingTask
 	cancels map[string]context.CancelFunc // of those that are out
 	answers map[string]*effect.Answered   // of those that have not ended
+	people  map[string]*question          // that are open, by task
 	open    int                           // as of the last decision
 	overdue int                           // for how many a decision waits
 }
@@ -37,7 +38,7 @@ type waitingTask struct {
 }
 
 func newTasks(s *scene) *tasks {
-	return &tasks{scene: s, cancels: map[string]context.CancelFunc{}, answers: map[string]*effect.Answered{}}
+	return &tasks{scene: s, cancels: map[string]context.CancelFunc{}, people: map[string]*question{}, answers: map[string]*effect.Answered{}}
 }
 
 // logged is the name of a task in the log of effects, where it is the only turn of an
@@ -93,6 +94,10 @@ func (t *tasks) instant(task *tooltask.Task) *effect.Answered {
 
 // start carries a task out, unless it is out or has its answer.
 func (t *tasks) start(task *tooltask.Task) {
+	if task.Kind == tooltask.KindPerson {
+		t.asked(task)
+		return
+	}
 	if t.instant(task) != nil {
 		t.tell(task.ID)
 		return
@@ -166,6 +171,7 @@ func (t *tasks) over(id string) {
 	}
 	delete(t.cancels, id)
 	delete(t.answers, id)
+	t.settled(id)
 	t.later = slices.DeleteFunc(t.later, func(w waitingTask) bool { return w.task.ID == id })
 }
 
@@ -249,7 +255,7 @@ func (s *taskShell) tellMachine(env *protocol.Envelope) error {
 			return err
 		}
 		q.Task.Opened = env.Time
-		if q.Cancel || q.Left != nil {
+		if q.Cancel || q.Left != nil || q.Settle != nil || q.Task.Kind == tooltask.KindPerson {
 			continue
 		}
 		if a := s.tasks.instant(&q.Task); a != nil {
@@ -314,6 +320,7 @@ func (t *tasks) TaskStates(yield func(state string, n int)) {
 			out++
 		}
 	}
+	out += len(t.people)
 	open := t.open
 	t.mu.Unlock()
 	overdue = min(overdue, out)

@@ -180,7 +180,7 @@ compared byte by byte.`,
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(&cobra.Command{Use: "help [COMMAND]", Short: "Describe a command", RunE: help})
 	root.AddGroup(&cobra.Group{ID: "run", Title: "Simulations:"}, &cobra.Group{ID: "tools", Title: "Tools:"})
-	for _, c := range []*cobra.Command{newInit(e), newRun(e), newReplay(e), newFork(e), newDoctor(e), newInspect(e), newDiff(e), newApprove(e), newOrder(e), newControl(e), newExport(e), newCassette(e), newRuns(e), newValidate(e), newKB(e), newTool(e), newPlugin(e), newFiles(e), newMCP(e), newBench(e)} {
+	for _, c := range []*cobra.Command{newInit(e), newRun(e), newReplay(e), newFork(e), newDoctor(e), newInspect(e), newDiff(e), newApprove(e), newOrder(e), newControl(e), newInteract(e), newExport(e), newCassette(e), newRuns(e), newValidate(e), newKB(e), newTool(e), newPlugin(e), newFiles(e), newMCP(e), newBench(e)} {
 		c.GroupID = "run"
 		root.AddCommand(c)
 	}

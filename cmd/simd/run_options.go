@@ -46,6 +46,7 @@ type runOptions struct {
 	budget     string
 	orders     string
 	paused     bool
+	people     bool
 	pace       float64
 	out        string
 	resume     string
@@ -96,6 +97,7 @@ func (o *runOptions) register(c *cobra.Command) {
 	f.StringVar(&o.store, "store", "", "folder `DIR` that keeps answers of endpoints to questions at temperature 0, for other runs; one process at a time uses it")
 	f.StringVar(&o.budget, "budget", "", "most that models may take, `BUDGET` = tokens=N,dollars=X,calls=N,window=run|day,on_exhausted=end|pause|refuse|degrade:MODEL (default end); scenes have equal shares; with --resume it takes the place of the run's and the scenes'")
 	f.StringVar(&o.orders, "orders", "", "`FILE` with orders from outside, each for its wave or time (simd inspect DIR orders --json prints those of a run)")
+	f.BoolVar(&o.people, "interactive", false, "agents can ask people (PanelInteractionTool); simd interact shows the questions and answers them")
 	f.BoolVar(&o.paused, "paused", false, "pause after the first wave; simd control goes on")
 	f.Float64Var(&o.pace, "pace", 0, "at most `N` seconds of scene time in a second, on the virtual clock (default: as fast as it goes)")
 	f.StringVar(&o.tools, "tools", "", "live = the tools of the project are carried out, mock = tools/mock.yaml answers for them, replay:DIR = the answers that calls got in the run DIR are given again, off = every call fails (default live)")
@@ -124,7 +126,7 @@ func (o *runOptions) register(c *cobra.Command) {
 func (o *runOptions) options(cmd *cobra.Command, e *env) (runner.Options, error) {
 	opt := runner.Options{
 		Scenes: o.scenes, Dir: o.out, Clock: agenda.ClockKind(o.clock), Agents: o.agents, Model: o.model, Answers: o.answers, OnMiss: o.onMiss, Sandbox: sandbox.New(sandbox.Options{}), Schedule: scenes.Schedule(o.schedule), For: o.length, Ticks: o.ticks, Until: o.until,
-		BatchFacts: o.batch, Snapshots: o.snapshots, Keep: o.keep, Version: version().Version, Args: e.args,
+		Interactive: o.people, BatchFacts: o.batch, Snapshots: o.snapshots, Keep: o.keep, Version: version().Version, Args: e.args,
 	}
 	opt.Snapshots.Bytes = int64(o.snapBytes)
 	opt.Control = o.control()
@@ -153,7 +155,7 @@ func (o *runOptions) options(cmd *cobra.Command, e *env) (runner.Options, error)
 		text string
 	}{
 		{o.resume != "" && o.repeat > 1, "--repeat starts new runs; it does not go with --resume"},
-		{o.resume != "" && (len(o.scenes) > 0 || changed("seed") || o.clock != "" || o.agents > 0 || o.model != "" || o.answers != "" || o.onMiss != "" || o.tools != "" || o.out != "" || o.plugins != "" || len(o.config.Flags) > 0), "--resume accepts only --providers, --secrets, --grants, --plugin-config (for its secrets), --ask, --approvals, --ask-timeout, --schedule, --store, --budget, --orders, --paused, --pace, --metrics, --pprof, --durability, --batch, --snapshot-facts, --snapshot-every, --snapshot-bytes, --keep, --disk-wait, --json, --quiet and --summary; everything else comes from the run's manifest"},
+		{o.resume != "" && (len(o.scenes) > 0 || changed("seed") || o.clock != "" || o.agents > 0 || o.model != "" || o.answers != "" || o.onMiss != "" || o.people || o.tools != "" || o.out != "" || o.plugins != "" || len(o.config.Flags) > 0), "--resume accepts only --providers, --secrets, --grants, --plugin-config (for its secrets), --ask, --approvals, --ask-timeout, --schedule, --store, --budget, --orders, --paused, --pace, --metrics, --pprof, --durability, --batch, --snapshot-facts, --snapshot-every, --snapshot-bytes, --keep, --disk-wait, --json, --quiet and --summary; everything else comes from the run's manifest"},
 		{o.estimate && (o.resume != "" || o.out != "" || o.repeat > 1 || o.answers != "" || o.store != "" || strings.HasPrefix(o.model, "replay:") || strings.HasPrefix(o.tools, "replay:")), "--estimate runs nothing: --resume, --out, --repeat, --answers, --store, --model replay:PATH and --tools replay:DIR do not go with it"},
 		{o.ask != "" && o.ask != askNever && o.ask != askWait, fmt.Sprintf("--ask %q: want never or wait", o.ask)},
 		{o.ask == askNever && o.approvals != "", "--ask never asks nobody; --approvals does not go with it"},

@@ -10,6 +10,7 @@ import (
 	"tavernsim/engine/agent/profile"
 	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/cast"
+	"tavernsim/engine/panel"
 	"tavernsim/engine/permit"
 	"tavernsim/engine/workflow"
 	"tavernsim/protocol"
@@ -32,9 +33,12 @@ type Definition struct {
 	Knowledge  profile.Accesses
 	Model      string         // default model of completions; "" = the provider's
 	Contexts   map[string]int // tokens that models read, by their names; "" = the default one
-	Hooks      hook.Places    // at which plugins are asked; nil = at none
-	Run, Scene string         // ids, for the references in texts; "" = nobody knows them
-	Realtime   bool           // latency passes by itself, and others go on while a deliberation runs
+	// Panel completes a question to a person, or says why it cannot be asked; nil = nobody
+	// can be. It is a pure function.
+	Panel      func(*panel.Question) error
+	Hooks      hook.Places // at which plugins are asked; nil = at none
+	Run, Scene string      // ids, for the references in texts; "" = nobody knows them
+	Realtime   bool        // latency passes by itself, and others go on while a deliberation runs
 
 	// Check validates a whole private state; nil accepts every state.
 	Check func(state map[string]any) error

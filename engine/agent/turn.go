@@ -46,6 +46,7 @@ type Turn struct {
 	bases       knowledge.State
 	tasks       tooltask.State        // of the scene, as the wake shows them
 	tasksOpened int                   // by this turn
+	peopleAsked int                   // by this turn
 	group       string                // transaction of the last request to the world
 	groups      []string              // transactions so far
 	blocks      int                   // of calls, in all texts so far

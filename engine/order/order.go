@@ -27,6 +27,7 @@ import (
 	"tavernsim/engine/bus"
 	"tavernsim/engine/cast"
 	"tavernsim/engine/script"
+	"tavernsim/engine/tooltask"
 	"tavernsim/engine/world"
 	"tavernsim/engine/worldstate"
 	"tavernsim/protocol"
@@ -40,6 +41,7 @@ const By = "$order"
 const (
 	MaxChanges = 256
 	MaxBytes   = 256 << 10 // of the encoded changes
+	MaxAnswer  = 1 << 20   // of those of an order that answers an interaction and does nothing else
 )
 
 // Plan is what an order asks for.
@@ -52,8 +54,16 @@ type Plan struct {
 	Outcome *script.Outcome
 	Set     map[string]any // variables of the script
 	To      string         // state of the script; "" = it stays
+	Settled []Settled      // interactions that end
 
 	changes int
+}
+
+// Settled is an open interaction that ends.
+type Settled struct {
+	ID     string
+	Status string       // answered, timeout, cancelled
+	Value  protocol.Raw // of an answer
 }
 
 // specs are the kinds of changes, with their fields.
@@ -93,6 +103,12 @@ func specs() []protocol.ToolSpec {
 			tool.Required("agents", "", "whom, or a list: "+cast.Grammar)),
 		tool.Spec("transition", "Leads the script of the scene to a state.",
 			tool.Required("to", "string", "state id")),
+		tool.Spec("answer", "Answers an open interaction; the value fits its schema.",
+			tool.Required("interaction", "string", "its id"),
+			tool.Optional("value", "", "the answer; null when it is missing")),
+		tool.Spec("cancel", "Ends an open interaction without an answer.",
+			tool.Required("interaction", "string", "its id"),
+			tool.OneOf("status", "what its agent hears; cancelled when it is missing", tooltask.Dismissed, tooltask.TimedOut)),
 		tool.Spec("end", "Ends the scene; its end workflow runs. The only change of its order.",
 			tool.Optional("outcome", "string", "what the scene came to"),
 			tool.Optional("winners", "", "a text, or a list of texts"),
@@ -136,6 +152,9 @@ func Check(kind string, fields map[string]any, later map[string]bool) error {
 			}
 		}
 	}
+	if kind == "answer" || kind == "cancel" {
+		return errForOrders(kind)
+	}
 	r := reader{id: "x", schemas: map[string]*bind.Schema{}}
 	return r.one(kind, filled)
 }
@@ -170,8 +189,8 @@ func sample(kind, field string) (v any, known bool) {
 // ReadBy is Read for changes that somebody else than an order asks for; by is what the
 // world says of who asked.
 func ReadBy(by, id, reason string, do protocol.Raw) (*Plan, error) {
-	if len(do) > MaxBytes {
-		return nil, protocol.Errorf(protocol.KindLimit, "do: %d bytes; an order has at most %d: split it", len(do), MaxBytes)
+	if len(do) > MaxAnswer {
+		return nil, tooLarge(do, MaxAnswer)
 	}
 	v, err := do.Value()
 	if err != nil {
@@ -188,7 +207,22 @@ func ReadBy(by, id, reason string, do protocol.Raw) (*Plan, error) {
 			return nil, err
 		}
 	}
+	if len(do) > MaxBytes && (len(list) > 1 || len(r.plan.Settled) == 0) {
+		return nil, tooLarge(do, MaxBytes)
+	}
+	if by != By && len(r.plan.Settled) > 0 {
+		return nil, errForOrders("answer, cancel")
+	}
 	return &r.plan, nil
+}
+
+// errForOrders says that a change is no action of a script and no tool of a director.
+func errForOrders(kind string) error {
+	return protocol.Errorf(protocol.KindInvalid, "%s: people answer by orders alone", kind)
+}
+
+func tooLarge(do protocol.Raw, most int) error {
+	return protocol.Errorf(protocol.KindLimit, "do: %d bytes; an order has at most %d: split it", len(do), most)
 }
 
 type reader struct {
@@ -246,6 +280,10 @@ func (r *reader) one(kind string, fields any) error {
 			return fmt.Errorf("there is another transition before it; one at most")
 		}
 		r.plan.To = p.Text("to")
+	case "answer":
+		return r.settle(p.Text("interaction"), tooltask.Answered, protocol.Encode(p["value"]))
+	case "cancel":
+		return r.settle(p.Text("interaction"), cmp.Or(p.Text("status"), tooltask.Dismissed), nil)
 	case "end":
 		return r.end(p)
 	}
@@ -271,6 +309,15 @@ func (r *reader) end(p tool.Params) (err error) {
 	}
 	r.plan.Outcome, err = script.OutcomeOf(p.Text("outcome"), p.Text("reason"), p["winners"])
 	return err
+}
+
+// settle ends an interaction, once in an order.
+func (r *reader) settle(id, status string, value protocol.Raw) error {
+	if slices.ContainsFunc(r.plan.Settled, func(x Settled) bool { return x.ID == id }) {
+		return fmt.Errorf("the order ends the interaction %s already", protocol.Short(id, 80))
+	}
+	r.plan.Settled = append(r.plan.Settled, Settled{ID: id, Status: status, Value: value})
+	return nil
 }
 
 func (r *reader) schema(kind string) (*bind.Schema, error) {

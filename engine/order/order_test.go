@@ -94,7 +94,7 @@ func TestFaults(t *testing.T) {
 		"orders: []\nmore: 1\n":                                                                 "unknown field",
 		"orders:\n  - {id: a}\n":                                                                "do",
 		"orders:\n  - {do: []}\n":                                                               "want a list of 1 to 256 changes",
-		"orders:\n  - {do: [{spawn: {profile: x}}]}\n":                                          "do[0].spawn: there is no such change; want one of event, world, goal, reflect, private_state, rest, wake, transition, end, set",
+		"orders:\n  - {do: [{spawn: {profile: x}}]}\n":                                          "do[0].spawn: there is no such change; want one of event, world, goal, reflect, private_state, rest, wake, transition, answer, cancel, end, set",
 		"orders:\n  - {do: [{remove: {agent: x}}]}\n":                                           "do[0].remove: there is no such change",
 		"orders:\n  - {do: [{rest: {}}]}\n":                                                     "do[0].rest: received no agents",
 		"orders:\n  - {do: [{rest: {agents: 5}}]}\n":                                            "do[0].rest: agents: got \"5\", want text or a list of texts",
@@ -127,7 +127,7 @@ func TestFaults(t *testing.T) {
 // The page lists every kind of change and every field.
 func TestPageListsTheChanges(t *testing.T) {
 	rows := strings.Split(doctest.Page(t, page), "\n")
-	for _, kind := range []string{"event", "world", "goal", "reflect", "private_state", "rest", "wake", "end"} {
+	for _, kind := range []string{"event", "world", "goal", "reflect", "private_state", "rest", "wake", "answer", "cancel", "end"} {
 		i := slices.IndexFunc(rows, func(row string) bool { return strings.HasPrefix(row, "| `"+kind+"` |") })
 		if i < 0 {
 			t.Errorf("the page lacks the change %s", kind)

@@ -10,9 +10,14 @@
 //  1. On the virtual clock a task ends at the moment that its fact [Opened] names, whenever
 //     its answer came. [State.Missing] lists the answers that are due and not there; whoever
 //     drives the machine waits for them.
+//
 //  2. A task ends once. Answers of tasks that are not open change nothing.
+//
 //  3. At most [MaxOpen] tasks are open, and as many of one agent as its request allows. A
 //     request beyond it is a task that has ended.
+//
+//  4. A question to a person ends by a request, or when its time is over, and never by an
+//     answer of an executor. A request at the moment at which it is due counts.
 //
 // # Not here
 //

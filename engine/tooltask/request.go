@@ -14,6 +14,10 @@ func (q *Request) AppendMsg(b []byte) []byte {
 	if q.Cancel {
 		return protocol.AppendValue(b, map[string]any{"do": "cancel", "id": t.ID, "by": t.Agent})
 	}
+	if x := q.Settle; x != nil {
+		value, _ := x.Value.Value()
+		return protocol.AppendValue(b, map[string]any{"do": "settle", "id": t.ID, "by": x.By, "status": x.Status, "value": value})
+	}
 	if l := q.Left; l != nil {
 		return protocol.AppendValue(b, map[string]any{"do": "left", "calls": l.Calls, "nano": l.Nano, "micro": l.Micro, "bytes": l.Bytes})
 	}
@@ -40,6 +44,9 @@ func ReadRequest(raw protocol.Raw) (Request, error) {
 	whole := func(name string) int64 { n, _ := m[name].(int64); return n }
 	if text("do") == "left" {
 		return Request{Left: &Left{whole("calls"), whole("nano"), whole("micro"), whole("bytes")}}, nil
+	}
+	if text("do") == "settle" {
+		return Request{Task: Task{ID: text("id")}, Settle: &Settle{Status: text("status"), By: text("by"), Value: protocol.Encode(m["value"])}}, nil
 	}
 	once, _ := m["once"].(bool)
 	return Request{

@@ -41,7 +41,8 @@ type Past struct {
 
 // Request is what a turn asks of the service.
 type Request struct {
-	Cancel bool // the task, which is open; else Task is to be opened
+	Cancel bool    // the task, which is open; else Task is to be opened
+	Settle *Settle // the task, which a person was asked
 	Task   Task
 	After  time.Duration // simulated time that it takes
 	Most   int           // open tasks of the agent
@@ -121,8 +122,16 @@ func (s *State) Decide(r Rules, now protocol.Time, requests []Request, told map[
 		s.Apply(f)
 		facts = append(facts, f)
 	}
+	for i := range requests { // an answer at the last moment counts
+		if q := &requests[i]; q.Settle != nil {
+			fold(s.settle(q.Task.ID, q.Settle, now))
+		}
+	}
 	for _, t := range s.ends(now) {
 		switch a := told[t.ID].Answer; {
+		case t.Kind == KindPerson && t.Due != 0:
+			fold(t.silent(now))
+		case t.Kind == KindPerson:
 		case a != nil:
 			fold(t.end(a, now))
 		case t.Due != 0: // whoever drives the machine did not wait
@@ -130,24 +139,29 @@ func (s *State) Decide(r Rules, now protocol.Time, requests []Request, told map[
 		}
 	}
 	left := leftOf(requests)
-	of := s.counter()
+	of, asked := s.counter(false), s.counter(true)
 	for i := range requests {
 		q := &requests[i]
 		switch {
-		case q.Left != nil:
+		case q.Left != nil, q.Settle != nil:
 		case q.Cancel:
 			fold(s.cancel(q, now))
-			of = s.counter()
+			of, asked = s.counter(false), s.counter(true)
 		case len(s.Open) >= MaxOpen:
 			fold(q.Task.refused(fmt.Sprintf("%d tasks are open in the scene; no more are", MaxOpen), now))
-		case q.Most > 0 && of(q.Task.Agent) >= q.Most:
+		case q.Task.Kind == KindPerson && asked(q.Task.Agent) >= MaxAsked:
+			fold(q.Task.refused(fmt.Sprintf("%d questions of the agent are open; no more are", MaxAsked), now))
+		case q.Task.Kind != KindPerson && q.Most > 0 && of(q.Task.Agent) >= q.Most:
 			fold(q.Task.refused(fmt.Sprintf("%d tasks are open, more are refused (custom_runtime_config.max_tasks)", q.Most), now))
 		case !left.take(q.Cost):
 			fold(q.Task.refused(budget.ToolsAreOut, now))
 		default:
 			t := q.Task
 			t.Opened = now
-			if !r.Realtime {
+			switch {
+			case t.Kind == KindPerson:
+				t.Due = t.due(r, now)
+			case !r.Realtime:
 				after := q.After
 				if x := told[t.ID]; x.Timed {
 					after = x.After
@@ -162,12 +176,15 @@ func (s *State) Decide(r Rules, now protocol.Time, requests []Request, told map[
 }
 
 // counter gives the number of open tasks of agents, while tasks are only opened. It goes through
-// the list once, however many requests there are.
-func (s *State) counter() func(agent string) int {
+// the list once, however many requests there are. people = of questions to people, else of
+// the others.
+func (s *State) counter(people bool) func(agent string) int {
 	counts, seen := map[string]int{}, 0
 	return func(agent string) int {
 		for ; seen < len(s.Open); seen++ {
-			counts[s.Open[seen].Agent]++
+			if t := s.Open[seen]; (t.Kind == KindPerson) == people {
+				counts[t.Agent]++
+			}
 		}
 		return counts[agent]
 	}
@@ -189,7 +206,7 @@ func (s *State) ends(now protocol.Time) (list []*Task) {
 // clock none is due.
 func (s *State) Missing(now protocol.Time, there func(id string) bool) (ids []string) {
 	for _, t := range s.Open {
-		if t.Due != 0 && t.Due <= now && !there(t.ID) {
+		if t.Due != 0 && t.Due <= now && t.Kind != KindPerson && !there(t.ID) {
 			ids = append(ids, t.ID)
 		}
 	}
@@ -214,10 +231,10 @@ func (s *State) Task(id string) *Task {
 	return nil
 }
 
-// OpenOf is the number of open tasks of an agent.
+// OpenOf is the number of open tasks of an agent, without questions to people.
 func (s *State) OpenOf(agent string) (n int) {
 	for _, t := range s.Open {
-		if t.Agent == agent {
+		if t.Agent == agent && t.Kind != KindPerson {
 			n++
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"tavernsim/scenes/load/project"
 	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines"
+	"tavernsim/scenes/run/orders"
 	"tavernsim/scenes/run/rundir"
 	"tavernsim/scenes/run/runner"
 	"tavernsim/scenes/tooling"
@@ -161,6 +162,7 @@ func TestRunsAreTheSameTwice(t *testing.T) {
 		opt  runner.Options
 	}{
 		{"hello", runner.Options{}},
+		{"assistant", runner.Options{}},
 		{"herbalist", runner.Options{}},
 		{"market", runner.Options{Agents: 150, Ticks: 25}},
 		{"harbour", runner.Options{Tools: tooling.Mock}},
@@ -432,5 +434,44 @@ func TestMarketConservesCoinsAndGoods(t *testing.T) {
 	}
 	if traded < traders/2 {
 		t.Errorf("only %d of %d traders traded", traded, traders)
+	}
+}
+
+// The assistant: headless she is told so and goes on; a person's yes counts, and silence is
+// a time-out. Interrupted anywhere it ends the same, and verify decides it again.
+func TestAssistant(t *testing.T) {
+	list, err := orders.Read("assistant/player.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		opt        runner.Options
+		noon, last string
+		failed     int64
+	}{
+		{runner.Options{}, "meeting", "nobody to ask", 2},
+		{runner.Options{Interactive: true, Orders: list}, "free", "no answer", 0},
+	} {
+		digests := map[string]bool{}
+		for _, workers := range []int{1, 2, 7} {
+			opt := c.opt
+			opt.Workers = workers
+			sum := run(t, "assistant", opt)
+			done, _ := reported(t, sum, "done").Value.([]any)
+			if sum.Failed != 0 || sum.Tools.Failed != c.failed || reported(t, sum, "calendar.noon").Value != c.noon || len(done) != 3 || done[2] != c.last {
+				t.Errorf("%d workers: %d failed, %d calls, noon %v, done %v", workers, sum.Failed, sum.Tools.Failed, reported(t, sum, "calendar.noon").Value, done)
+			}
+			digests[sum.Digests()] = true
+			if workers > 1 {
+				continue
+			}
+			again, err := rundir.Replay(t.Context(), sum.RunDir, rundir.ReplayOptions{Verify: true})
+			if err != nil {
+				t.Error(again, err)
+			}
+		}
+		if len(digests) != 1 {
+			t.Error("digests:", digests)
+		}
 	}
 }

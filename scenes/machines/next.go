@@ -105,6 +105,9 @@ func (s *Stage) next() error {
 
 // nextVirtual opens the wave of the earliest moment on the agenda.
 func (s *Stage) nextVirtual() error {
+	if s.holds() {
+		return nil
+	}
 	at, some := s.Agenda.NextTime()
 	x, expires := s.expiresFirst(at, some)
 	if expires {

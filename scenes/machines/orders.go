@@ -122,7 +122,14 @@ func (s *Stage) carryOutOrder(o *Order, p *order.Plan) error {
 		return err
 	}
 	s.joinDeferred()
+	if why := s.unsettled(p); why != "" {
+		if err := s.keepOwn(&agenda.OrderRefused{ID: o.ID, Error: why}); err != nil {
+			return err
+		}
+		return s.closeWave()
+	}
 	s.wave.ordered, s.wave.orderBy = p, &cast.Request{ID: o.ID, By: order.By, Reason: o.Reason}
+	s.wave.orderer = o.By
 	for i := range p.World {
 		s.sequence([]protocol.Sequenced{{To: worldstate.Service, Data: p.World[i].AppendMsg(nil)}})
 	}
@@ -150,6 +157,7 @@ func (s *Stage) worldAgreed(refused string) error {
 	if err := s.change(p.Stage, s.wave.orderBy); err != nil {
 		return err
 	}
+	s.settlePeople(p, s.wave.orderer)
 	s.wave.given = script.Given{Set: p.Set, To: p.To, Name: s.wave.orderBy.ID}
 	if err := p.Aim(s.scene, setup.ActorScene); err != nil {
 		return err

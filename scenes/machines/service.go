@@ -108,6 +108,7 @@ type Part struct {
 	Shown   any           // an immutable value
 	Next    protocol.Time // when it has something to decide although nobody asks; 0 = never
 	Held    bool          // of the world: some lease is held
+	Holds   bool          // of tasks: scene time stands until a person answers
 	Awaits  bool          // it waits for the outside, so the scene is not quiet
 }
 

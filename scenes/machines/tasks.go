@@ -59,7 +59,7 @@ func (t *Tasks) Apply(f protocol.Fact) error {
 
 // Publish implements Service. On the realtime clock a task is waited for without a time.
 func (t *Tasks) Publish() Part {
-	return Part{Service: tooltask.Service, Shown: t.State, Next: t.State.Next(), Awaits: t.rules.Realtime && len(t.State.Open) > 0}
+	return Part{Service: tooltask.Service, Shown: t.State, Next: t.State.Next(), Awaits: t.rules.Realtime && len(t.State.Open) > 0, Holds: t.State.Holds()}
 }
 
 // Snapshot implements Service.
@@ -79,6 +79,9 @@ const TypeFinished = "tool.finished"
 
 // finished is that event; nil = the fact ends none.
 func finished(f protocol.Fact) protocol.Raw {
+	if raw := answered(f); raw != nil {
+		return raw
+	}
 	var to string
 	var v map[string]any
 	switch x := f.(type) {

@@ -40,6 +40,7 @@ type wave struct {
 	orderBy     *cast.Request   // its id and reason
 	given       script.Given    // of that order, for the script
 	heard       []*bus.Routed   // of types that the script hears of
+	orderer     string          // who gave it
 	told        []Effect        // observations of agents, sent after the wave is closed
 	undelivered []Effect        // observations of publishers, sent after those
 	interrupted map[uint32]bool // virtual: agents whose latency an event interrupts

@@ -120,6 +120,7 @@ type Settings struct {
 	Stuck      func(actors.Stuck) (free func())
 	Orders     []*machines.Order
 	Endpoints  map[string]*budget.Budget // budgets of endpoints
+	People     bool                      // can be asked
 	// InterruptAt interrupts the run as soon as this wave is durable; 0 = never.
 	InterruptAt uint64
 	// FS replaces the operating system's; nil = that.
@@ -200,7 +201,7 @@ func (s *Scene) made(set Settings) (*setup.Scene, error) {
 		seed = *own
 	}
 	return setup.New(s.Project, s.Def, setup.Options{
-		Seed: max(seed, 1), Clock: set.Clock, Agents: set.Agents, Until: set.Until, ProjectHash: s.Project.Hash(), Middleware: set.Middleware, External: set.External, Endpoints: set.Endpoints,
+		Seed: max(seed, 1), Clock: set.Clock, Agents: set.Agents, Until: set.Until, ProjectHash: s.Project.Hash(), Middleware: set.Middleware, External: set.External, Endpoints: set.Endpoints, Interactive: set.People,
 	})
 }
 

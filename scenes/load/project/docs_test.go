@@ -17,6 +17,7 @@ import (
 	"tavernsim/engine/agent/profile"
 	"tavernsim/engine/budget"
 	"tavernsim/engine/knowledge"
+	"tavernsim/engine/panel"
 	"tavernsim/engine/permit"
 	"tavernsim/engine/script/plot"
 	"tavernsim/engine/workflow"
@@ -48,6 +49,7 @@ func definitionTypes() []reflect.Type {
 		reflect.TypeFor[manifest.Server](), reflect.TypeFor[manifest.Pin](), reflect.TypeFor[manifest.Pinned](), reflect.TypeFor[manifest.Resident](),
 		reflect.TypeFor[plugin.Manifest](), reflect.TypeFor[plugin.Requires](), reflect.TypeFor[plugin.Entry](), reflect.TypeFor[plugin.Service](), reflect.TypeFor[plugin.Node](), reflect.TypeFor[plugin.Hook](), reflect.TypeFor[plugin.Override](), reflect.TypeFor[plugin.Permissions](), reflect.TypeFor[plugin.UI](),
 		reflect.TypeFor[plugin.Overrides](), reflect.TypeFor[plugin.Frontend](), reflect.TypeFor[plugin.Build](), reflect.TypeFor[plugin.Option](), reflect.TypeFor[plugin.Use](),
+		reflect.TypeFor[panel.Panel](), reflect.TypeFor[panel.UI](), reflect.TypeFor[panel.Action](), reflect.TypeFor[panel.Binding](),
 		reflect.TypeFor[permit.Policy](), reflect.TypeFor[permit.Rule](),
 		reflect.TypeFor[toolmock.Script](), reflect.TypeFor[toolmock.Rule](), reflect.TypeFor[toolmock.Match](), reflect.TypeFor[toolmock.Answer](), reflect.TypeFor[toolmock.Latency](), reflect.TypeFor[toolmock.Failures](),
 		reflect.TypeFor[workflow.Definition](), reflect.TypeFor[workflow.Port](), reflect.TypeFor[workflow.Node](), reflect.TypeFor[workflow.Retry](), reflect.TypeFor[workflow.Edge](),
@@ -75,7 +77,7 @@ func TestRulesCoverTheFields(t *testing.T) {
 // go test ./scenes/load/project -run TestDocTables -update rewrites them.
 func TestDocTables(t *testing.T) {
 	doctest.Tables{Dir: docsDir, Types: definitionTypes(), Rules: Rules(), Sections: true, Elsewhere: []string{"workflow"}, Pages: map[string]string{
-		"project": "project.md", "profile": "agent_profile.md", "agenda": "scene.md", "plot": "script.md", "budget": "scene.md", "knowledge": "knowledge_base.md", "workflow": "workflow.md", "manifest": "tool.md", "manifest.Server": "mcp.md", "manifest.Pin": "mcp.md", "manifest.Pinned": "mcp.md", "manifest.Resident": "service.md", "toolmock": "tool.md", "permit": "project.md", "plugin": "plugin.md",
+		"project": "project.md", "profile": "agent_profile.md", "agenda": "scene.md", "plot": "script.md", "budget": "scene.md", "knowledge": "knowledge_base.md", "workflow": "workflow.md", "manifest": "tool.md", "manifest.Server": "mcp.md", "manifest.Pin": "mcp.md", "manifest.Pinned": "mcp.md", "manifest.Resident": "service.md", "toolmock": "tool.md", "permit": "project.md", "plugin": "plugin.md", "panel": "panel.md",
 	}}.Check(t, *update)
 }
 

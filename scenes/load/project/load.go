@@ -3,7 +3,6 @@ package project
 import (
 	"fmt"
 	"io/fs"
-	"path"
 	"strings"
 	"unicode"
 
@@ -344,37 +343,6 @@ func (t *tree) under(dir string) []string {
 		}
 	}
 	return list
-}
-
-// Panel is the definition of an application panel (§3.7). The loader knows its
-// id; the rest belongs to whoever serves it.
-type Panel struct {
-	ID         string
-	File       string
-	Definition map[string]any
-}
-
-// loadPanels reads panels/x.json and panels/x/panel_definition.json, but not
-// the other files of a panel's own folder.
-func (l *loader) loadPanels() {
-	for _, p := range l.tree.definitions(panelsDir) {
-		base := strings.TrimSuffix(path.Base(p), path.Ext(p))
-		if path.Dir(l.tree.place(p)) != panelsDir && base != "panel_definition" {
-			continue
-		}
-		doc := l.tree.parse(p)
-		if doc == nil {
-			continue
-		}
-		id := doc.Root.Get("id")
-		if id.Text() == "" {
-			l.fault(doc, nil, `add "id"`, "a panel definition wants an object with the text field id")
-			continue
-		}
-		if l.claim("panel", id.Text(), doc, at("id")) {
-			l.project.panels[id.Text()] = &Panel{ID: id.Text(), File: p, Definition: doc.Root.Value().(map[string]any)}
-		}
-	}
 }
 
 // instead suggests what a reference into a folder could have meant: the nearest

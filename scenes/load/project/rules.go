@@ -27,7 +27,7 @@ const (
 func Rules() source.Rules {
 	all := source.Rules{}
 	for _, part := range []source.Rules{projectRules(), profileRules(), runtimeRules(), budgetRules(),
-		sceneRules(), simulationRules(), knowledgeRules(), workflowRules(), manifest.Rules(), plugin.Rules(), toolmock.Rules(), PolicyRules(), plot.Rules()} {
+		sceneRules(), simulationRules(), knowledgeRules(), workflowRules(), manifest.Rules(), plugin.Rules(), toolmock.Rules(), PolicyRules(), plot.Rules(), panelRules()} {
 		maps.Copy(all, part)
 	}
 	return all

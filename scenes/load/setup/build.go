@@ -16,6 +16,7 @@ import (
 	"tavernsim/engine/bus"
 	"tavernsim/engine/expr"
 	"tavernsim/engine/knowledge"
+	"tavernsim/engine/panel"
 	"tavernsim/engine/workflow"
 	"tavernsim/engine/workflow/nodes"
 	"tavernsim/engine/world"
@@ -55,6 +56,7 @@ func New(p *project.Project, def *project.Scene, opt Options) (*Scene, error) {
 		return nil, err
 	}
 	b := builder{Scene: sc, places: places, classes: map[class]uint16{}, contexts: p.Contexts(sc.model())}
+	b.asks = b.panels()
 	if err := b.knowledge(); err != nil {
 		return nil, err
 	}
@@ -126,6 +128,7 @@ type builder struct {
 	places  hook.Places        // of the hooks of agents
 
 	contexts map[string]int // of models
+	asks     func(*panel.Question) error
 }
 
 // class is a set of agents with one profile, runtime configuration and list of goals:
@@ -205,7 +208,7 @@ func (b *builder) define(key class, in project.Instance) uint16 {
 		Profile: profile.ID, Name: profile.Name, Limits: b.limits(key.runtime), Tools: profile.ToolIDsInventory,
 		Skills: profile.SkillWorkflowIDsInventory, Reflection: reflectionOf(profile), Workflows: map[string]*workflow.Plan{},
 		Check: key.profile.CheckState, External: b.External, Policy: b.Project.Policy(), May: b.May, Realtime: b.Clock == agenda.Realtime, Contexts: b.contexts,
-		Run: b.Run, Scene: b.ID, Hooks: b.places,
+		Run: b.Run, Scene: b.ID, Hooks: b.places, Panel: b.asks,
 	}
 	if profile.InitialPrivateStateSchema == nil {
 		d.Check = nil
@@ -345,7 +348,7 @@ func (b *builder) own() {
 	d := &agent.Definition{
 		Profile: ActorScene, Name: b.Def.Definition.Name, Limits: (*profile.RuntimeConfig)(nil).Limits(),
 		Tools: agent.SceneTools(), Workflows: map[string]*workflow.Plan{}, OnEvent: map[string]string{}, External: b.External, Policy: b.Project.Policy(), Realtime: b.Clock == agenda.Realtime, Contexts: b.contexts,
-		Hooks: b.hooks, Moments: map[string]string{hook.SceneStart: life.Start, hook.SceneEnd: life.End},
+		Panel: b.asks, Hooks: b.hooks, Moments: map[string]string{hook.SceneStart: life.Start, hook.SceneEnd: life.End},
 	}
 	for _, id := range []string{life.Start, life.End, life.Pause, life.Resume} {
 		if id != "" {

@@ -40,6 +40,8 @@ type Options struct {
 	Raised      bool                      // Budget takes the place of the scene's own
 	Endpoints   map[string]*budget.Budget // of endpoints: the scene's shares, or those a day; by name
 	ProjectHash string
+	// Interactive: people can be asked, and answer by orders.
+	Interactive bool
 
 	// Middleware judges every receiver of every event after the channel's own rules.
 	// Its verdicts are in facts, so a replay does not need it.

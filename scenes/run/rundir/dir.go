@@ -75,8 +75,9 @@ type Manifest struct {
 	For         protocol.Duration           `json:"for,omitempty"`
 	Ticks       int64                       `json:"ticks,omitempty"`
 	Until       string                      `json:"until,omitempty"`
-	Budget      *budget.Budget              `json:"budget,omitempty"` // of all scenes together; each has an equal share
-	Raised      bool                        `json:"raised,omitempty"` // the budget was given when the run was resumed, and takes the place of those of the scenes
+	Budget      *budget.Budget              `json:"budget,omitempty"`      // of all scenes together; each has an equal share
+	Interactive bool                        `json:"interactive,omitempty"` // people can be asked
+	Raised      bool                        `json:"raised,omitempty"`      // the budget was given when the run was resumed, and takes the place of those of the scenes
 	AtEndpoints map[string]*budget.Budget   `json:"endpoint_budgets,omitempty"`
 	Model       string                      `json:"model,omitempty"`     // that replaced the scenes'
 	Endpoints   []string                    `json:"endpoints,omitempty"` // of the user, that its models ask; none = scripts answered

@@ -26,7 +26,7 @@ func newManifest(p *project.Project, defs []*project.Scene, opt Options) (*rundi
 	m := &rundir.Manifest{
 		Version: rundir.ManifestVersion, Created: time.Now().UTC().Truncate(time.Millisecond), Program: opt.Version, Go: runtime.Version(), Args: opt.Args,
 		Project: p.ID(), ProjectHash: p.Hash(), Seeds: map[string]uint64{}, Clocks: map[string]agenda.ClockKind{},
-		Budget: opt.Budget, Agents: opt.Agents, For: protocol.Duration(opt.For), Ticks: opt.Ticks, Until: opt.Until, Model: opt.Model, OnMiss: opt.OnMiss, Endpoints: opt.endpoints(), AtEndpoints: opt.atEndpoints(), Durability: durability,
+		Budget: opt.Budget, Agents: opt.Agents, For: protocol.Duration(opt.For), Ticks: opt.Ticks, Until: opt.Until, Interactive: opt.Interactive, Model: opt.Model, OnMiss: opt.OnMiss, Endpoints: opt.endpoints(), AtEndpoints: opt.atEndpoints(), Durability: durability,
 		BatchFacts: opt.BatchFacts, Files: rundir.Files(p),
 		SnapFacts: opt.Snapshots.Facts, SnapEvery: protocol.Duration(opt.Snapshots.Every), SnapBytes: opt.Snapshots.Bytes, Keep: opt.Keep, Middleware: len(opt.Middleware) > 0, External: setup.ToolNames(opt.External),
 	}
@@ -96,7 +96,7 @@ func optionsOf(m *rundir.Manifest, now Options) Options {
 		Scenes: m.Scenes, Agents: m.Agents, For: m.For.Std(), Ticks: m.Ticks, Until: m.Until, Durability: m.Durability,
 		BatchFacts: m.BatchFacts, Snapshots: machines.SnapshotPolicy{Facts: m.SnapFacts, Every: m.SnapEvery.Std(), Bytes: m.SnapBytes}.Or(now.Snapshots), Keep: cmp.Or(now.Keep, m.Keep),
 		Workers: now.Workers, Metrics: now.Metrics, Log: now.Log, Version: now.Version, Crashes: now.Crashes, Finish: now.Finish, FS: now.FS, Recovering: now.Recovering,
-		Budget: now.Budget, Middleware: now.Middleware, External: now.External, Executors: now.Executors, Model: m.Model, OnMiss: m.OnMiss, Store: now.Store, Tools: tooling.Mode(m.Tools), Services: now.Services, Sandbox: now.Sandbox, Secrets: now.Secrets, Grants: now.Grants, Config: now.Config, ProjectDir: now.ProjectDir, Leave: now.Leave, Wait: now.Wait, Orders: now.Orders,
+		Budget: now.Budget, Middleware: now.Middleware, External: now.External, Executors: now.Executors, Model: m.Model, OnMiss: m.OnMiss, Store: now.Store, Tools: tooling.Mode(m.Tools), Services: now.Services, Sandbox: now.Sandbox, Secrets: now.Secrets, Grants: now.Grants, Config: now.Config, ProjectDir: now.ProjectDir, Leave: now.Leave, Wait: now.Wait, Orders: now.Orders, Control: now.Control, Interactive: m.Interactive,
 	}
 	if len(m.Endpoints) > 0 { // else a script answered, and goes on to
 		if opt.Endpoints = now.Endpoints; opt.Endpoints == nil {

@@ -71,6 +71,7 @@ import (
 	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/outside"
+	"tavernsim/scenes/run/interact"
 	"tavernsim/scenes/run/recorded"
 	"tavernsim/scenes/run/rundir"
 	"tavernsim/scenes/tooling"
@@ -167,6 +168,9 @@ type Options struct {
 	// (package scenes/run/orders). The run directory keeps them; those that are given to a
 	// run that goes on are added.
 	Orders []order.Entry
+	// Interactive: people can be asked (PanelInteractionTool), and answer by orders. A
+	// resumed run goes on as it began.
+	Interactive bool
 	// Control are commands with which every scene begins: see scenes.Options.
 	Control []control.Command
 	// Middleware is asked in every scene: see setup.Options. Whoever goes on with
@@ -210,7 +214,8 @@ type Runner struct {
 	host    *Host
 	store   *persistence.Store
 	metrics *metrics.Run
-	unwatch []func() // sources of the metrics
+	unwatch []func()       // sources of the metrics
+	desk    *interact.Desk // of questions to people; nil = nobody is asked
 	log     *slog.Logger
 	started time.Time
 
@@ -448,6 +453,12 @@ func (h *Host) open(dir string, p *project.Project, m *rundir.Manifest, opt Opti
 		h.ended(r)
 		return nil, errors.Join(err, r.store.Close())
 	}
+	if m.Interactive {
+		if r.desk, err = interact.NewDesk(dir, r.log); err != nil {
+			h.ended(r)
+			return nil, errors.Join(err, r.store.Close())
+		}
+	}
 	r.watch(metrics.Sources{Store: r.store, Dir: dir, Plugins: needs.States(p, opt.place, opt.Grants, cmp.Or(opt.Tools, tooling.Live) == tooling.Live)})
 	return r, nil
 }
@@ -505,7 +516,7 @@ func (r *Runner) startScene(def *project.Scene, opt Options) error {
 	}
 	s := &Scene{tools: hands, ID: id, Seed: r.Manifest.Seeds[id], journal: journal, models: set, latency: scenes.NewLatency(), report: def.Definition.Simulation.Report}
 	s.Run, err = scenes.Start(made, journal, scenes.Options{
-		Schedule: opt.Schedule, Stop: stopOf(def, opt), Raised: opt.raised, Snapshots: opt.Snapshots, Model: set.Provider(), Pictures: r.pictures(), Class: r.class(id), Orders: scenes.Planned(opt.Orders, id), Control: opt.Control, Executors: append(slices.Clone(opt.Executors), r.entries(hands, opt)...), System: r.host.system, Name: r.host.actorName(r.Dir, id),
+		Schedule: opt.Schedule, Stop: stopOf(def, opt), Raised: opt.raised, Snapshots: opt.Snapshots, Model: set.Provider(), Pictures: r.pictures(), Class: r.class(id), Orders: scenes.Planned(opt.Orders, id), Control: opt.Control, Desk: r.deskOf(id), Executors: append(slices.Clone(opt.Executors), r.entries(hands, opt)...), System: r.host.system, Name: r.host.actorName(r.Dir, id),
 		Metrics: counts, Log: r.log, Latency: s.latency, Crashes: opt.Crashes[id], Folding: r.recovering(id),
 		Effects: func() (outside.Journal, error) { return r.store.Journal(outside.JournalID(id)) },
 	})
@@ -517,6 +528,14 @@ func (r *Runner) startScene(def *project.Scene, opt Options) error {
 	r.watch(s.Run.Sources())
 	r.Scenes = append(r.Scenes, s)
 	return nil
+}
+
+// deskOf shows the questions of a scene to people.
+func (r *Runner) deskOf(id string) scenes.Desk {
+	if r.desk == nil {
+		return nil
+	}
+	return r.desk.Of(id)
 }
 
 // class is that of a scene's requests to models: somebody watches a scene on the realtime
@@ -627,6 +646,9 @@ func (r *Runner) close() error {
 	var errs []error
 	for _, s := range r.Scenes {
 		errs = append(errs, s.models.Close(), s.tools.Close())
+	}
+	if r.desk != nil {
+		errs = append(errs, r.desk.Close())
 	}
 	errs = append(errs, r.collectAtEnd(), r.store.Close())
 	r.host.ended(r)

@@ -1,0 +1,122 @@
+package project
+
+import (
+	"path"
+	"strings"
+
+	"tavernsim/engine/panel"
+	"tavernsim/internal/source"
+	"tavernsim/protocol"
+)
+
+// Panel is the definition of an application panel.
+type Panel struct {
+	panel.Panel
+	File  string
+	Alone panel.Headless // what becomes of its questions when nobody can answer
+
+	payloads map[string]*jsonSchema // by action; without those that have none
+}
+
+func panelRules() source.Rules {
+	return source.Rules{
+		"panel.Panel.id":                {Required: true, Section: "§3.7", Doc: "Identifies the panel in the project."},
+		"panel.Panel.name":              {Section: "§3.7", Doc: "Name for display."},
+		"panel.Panel.description":       {Section: "§3.7", Doc: "What it is for."},
+		"panel.Panel.version":           {Section: "§3.7", Doc: "Version of the content."},
+		"panel.Panel.schema_version":    {Section: "§3.7", Enum: schemaVersions(), Doc: "Version of this file format."},
+		"panel.Panel.ui":                {Section: "§3.7", Doc: "The panel's own page. simd does not show it yet; questions are shown as text."},
+		"panel.Panel.actions":           {Section: "§3.7", MaxItems: 1_000, Doc: "What the panel can be asked for, beside the actions that every panel has."},
+		"panel.Panel.subscribes":        {Section: "§3.7", MaxItems: 1_000, Doc: "Event types that its page shows. Not used yet."},
+		"panel.Panel.publishes":         {Section: "§3.7", MaxItems: 1_000, Doc: "Event types that its page may publish. Not used yet."},
+		"panel.Panel.workflow_bindings": {Section: "§3.7", MaxItems: 1_000, Doc: "Workflows that its page may start. Not used yet."},
+		"panel.Panel.headless":          {Section: "§3.7", Doc: "What becomes of a question when nobody can answer: `refuse` (the default: the call fails, and the agent observes that) or `{default: VALUE}`, which is the answer."},
+
+		"panel.UI.entry":   {Section: "§3.7", Doc: "Its file."},
+		"panel.UI.sandbox": {Section: "§3.7", Doc: "What its frame may do."},
+
+		"panel.Action.title":          {Section: "§3.7", Doc: "What the person reads first."},
+		"panel.Action.payload_schema": {Section: "§3.7", Doc: "JSON Schema that the payload of a question fits."},
+		"panel.Action.answer_schema":  {Section: "§3.7", Doc: "JSON Schema that an answer fits."},
+
+		"panel.Binding.name":        {Required: true, Section: "§3.7", Doc: "How the page calls it."},
+		"panel.Binding.workflow_id": {Required: true, Section: "§3.7", Doc: "Id of the workflow."},
+	}
+}
+
+// loadPanels reads panels/x.json and panels/x/panel_definition.json, but not
+// the other files of a panel's own folder.
+func (l *loader) loadPanels() {
+	for _, p := range l.tree.definitions(panelsDir) {
+		base := strings.TrimSuffix(path.Base(p), path.Ext(p))
+		if path.Dir(l.tree.place(p)) != panelsDir && base != "panel_definition" {
+			continue
+		}
+		if doc := l.tree.parse(p); doc != nil {
+			l.loadPanel(doc, p)
+		}
+	}
+}
+
+func (l *loader) loadPanel(doc *source.Document, file string) {
+	p := &Panel{File: file, payloads: map[string]*jsonSchema{}}
+	if !l.decoder.Decode(doc, &p.Panel) || !l.claim("panel", p.ID, doc, at("id")) {
+		return
+	}
+	l.project.panels[p.ID] = p
+	var err error
+	if p.Alone, err = p.HeadlessPolicy(); err != nil {
+		l.fault(doc, at("headless"), "", "%s", err)
+	}
+	for _, name := range protocol.SortedKeys(p.Actions) {
+		a := p.Actions[name]
+		if a.PayloadSchema != nil {
+			p.payloads[name] = l.schema(doc, at("actions", name, "payload_schema"))
+		}
+		if a.AnswerSchema != nil {
+			if answers := l.schema(doc, at("actions", name, "answer_schema")); answers != nil && p.Alone.Given {
+				if list := answers.check(p.Alone.Value); len(list) > 0 {
+					l.fault(doc, at("headless", "default"), "", "the action %s does not take it: %s", name, joinViolations(list))
+				}
+			}
+		}
+	}
+}
+
+// Complete checks a question and gives it the schema of its answer.
+func (p *Panel) Complete(q *panel.Question) error {
+	own, has := p.Actions[q.Action]
+	schema := any(nil)
+	if own.AnswerSchema != nil {
+		schema = own.AnswerSchema
+	}
+	if s := p.payloads[q.Action]; s != nil {
+		if list := s.check(q.Payload); len(list) > 0 {
+			return protocol.Errorf(protocol.KindInvalid, "payload: the action %s does not take it: %s", q.Action, joinViolations(list))
+		}
+	}
+	if !has {
+		var built bool
+		var err error
+		if schema, built, err = panel.BuiltIn(q.Action, q.Payload); err != nil {
+			return err
+		}
+		if !built {
+			return p.Unknown(q.Action)
+		}
+	}
+	switch {
+	case q.Schema != nil && schema != nil:
+		return protocol.Errorf(protocol.KindInvalid, "schema: the action %s has its own", q.Action)
+	case q.Schema == nil:
+		q.Schema = schema
+	}
+	if q.Schema == nil {
+		return nil
+	}
+	check, err := CompileSchema(q.Schema)
+	if err == nil && q.Headless != nil {
+		err = check(q.Headless.Value)
+	}
+	return err
+}

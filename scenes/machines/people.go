@@ -1,0 +1,104 @@
+package machines
+
+import (
+	"fmt"
+
+	"tavernsim/engine/order"
+	"tavernsim/engine/tooltask"
+	"tavernsim/protocol"
+	"tavernsim/scenes/load/project"
+	"tavernsim/scenes/load/setup"
+)
+
+// TypeAnswered is the event by which an agent hears of the end of its question to a person.
+const TypeAnswered = "panel.interaction_result"
+
+// questions are the open tasks, as the last decision of their service left them.
+func (s *Stage) questions() tooltask.State {
+	state, _ := s.View.Shown(tooltask.Service).(tooltask.State)
+	return state
+}
+
+// holds reports whether scene time stands until a person answers.
+func (s *Stage) holds() bool { return s.View.of(tooltask.Service).Holds }
+
+// unsettled says why an order cannot end the questions that it names; "" = it can. The order
+// is then refused as a whole, before anybody decides about the rest.
+func (s *Stage) unsettled(p *order.Plan) string {
+	if len(p.Settled) == 0 {
+		return ""
+	}
+	tasks := s.questions()
+	for i := range p.Settled {
+		x := &p.Settled[i]
+		if why := unanswerable(&tasks, x); why != "" {
+			return fmt.Sprintf("interaction %s: %s", protocol.Short(x.ID, 80), why)
+		}
+	}
+	return ""
+}
+
+func unanswerable(tasks *tooltask.State, x *order.Settled) string {
+	t := tasks.Task(x.ID)
+	switch {
+	case t == nil:
+		for _, p := range tasks.Past {
+			if p.ID == x.ID {
+				return "it has ended already (" + p.Status + ")"
+			}
+		}
+		return "there is none that is open with this id"
+	case t.Kind != tooltask.KindPerson:
+		return "it is a call of " + t.Tool + ", which no person answers"
+	case x.Status != tooltask.Answered:
+		return ""
+	}
+	if schema := t.Question().Schema; schema != nil {
+		if err := CheckAnswer(schema, x.Value); err != nil {
+			return "the answer does not fit: " + err.Error()
+		}
+	}
+	return ""
+}
+
+// CheckAnswer holds an answer against the schema of its question, with every violation.
+func CheckAnswer(schema any, value protocol.Raw) error {
+	check, err := project.CompileSchema(schema)
+	if err != nil {
+		return err
+	}
+	v, err := value.Value()
+	if err != nil {
+		return err
+	}
+	return check(v)
+}
+
+// settlePeople asks the service of tasks to end the questions that an order names.
+func (s *Stage) settlePeople(p *order.Plan, by string) {
+	for i := range p.Settled {
+		x := &p.Settled[i]
+		q := tooltask.Request{Task: tooltask.Task{ID: x.ID}, Settle: &tooltask.Settle{Status: x.Status, By: by, Value: x.Value}}
+		s.sequence([]protocol.Sequenced{{To: tooltask.Service, Data: q.AppendMsg(nil)}})
+	}
+}
+
+// answered is the event that tells an agent of its question; nil = the fact ends none.
+func answered(f protocol.Fact) protocol.Raw {
+	var to string
+	var v map[string]any
+	switch x := f.(type) {
+	case *tooltask.Ended:
+		to = x.Agent
+		v, _ = x.Result()
+	case *tooltask.Cancelled:
+		if x.Tool == tooltask.PanelTool {
+			to, v = x.Agent, map[string]any{"task_id": x.ID, "status": tooltask.Dismissed, "error": x.Reason}
+		}
+	}
+	if v == nil {
+		return nil
+	}
+	d := protocol.Draft{EventHeader: protocol.EventHeader{Type: TypeAnswered, Source: setup.ActorScene, Targets: []string{to}, RequiresAck: true}, TTL: -1, Body: protocol.Encode(v)}
+	return d.AppendMsg(nil)
+}
