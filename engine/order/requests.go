@@ -1,6 +1,7 @@
 package order
 
 import (
+	"slices"
 	"strconv"
 
 	"tavernsim/engine/bus"
@@ -117,7 +118,7 @@ func plan(sc script.Cast, who Asker, id string, list []script.Request, failed *[
 			*failed = append(*failed, &script.Failed{Where: q.Where, Error: protocol.Short(err.Error(), maxFailed)})
 			continue
 		}
-		r.plan.Events = append(before.Events[:len(before.Events):len(before.Events)], one.Events...)
+		r.plan.Events = append(slices.Clip(before.Events), one.Events...)
 	}
 	return &r.plan
 }

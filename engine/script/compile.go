@@ -198,12 +198,11 @@ func (c *compiler) id(id string, steps []any) bool {
 	return id != "" // the missing field was reported
 }
 
-func (c *compiler) known(state string, steps []any) bool {
+func (c *compiler) known(state string, steps []any) {
 	if state == "" || c.p.States[state] != nil {
-		return state != ""
+		return
 	}
 	c.fault(steps, source.Suggest(state, c.p.Order), "there is no state %q", state)
-	return false
 }
 
 func (c *compiler) state(i int) {

@@ -354,7 +354,7 @@ func TestGiven(t *testing.T) {
 	if err := m.Check(nil, "nope"); protocol.KindOf(err) != protocol.KindNotFound {
 		t.Error(err)
 	}
-	s = look(t, codec, m, s, &script.Input{Wave: 3, Now: 2, Roots: roots, Ending: true}, &b)
+	look(t, codec, m, s, &script.Input{Wave: 3, Now: 2, Roots: roots, Ending: true}, &b)
 	holds(t, b.String(), "Outcome &{Outcome:nothing")
 }
 

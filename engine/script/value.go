@@ -2,6 +2,7 @@ package script
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"tavernsim/engine/expr"
@@ -36,7 +37,7 @@ func compileValue(v any, roots []string, steps []any, fault func(steps []any, me
 	case []any:
 		m := &made{}
 		for i, e := range x {
-			sub := compileValue(e, roots, append(steps[:len(steps):len(steps)], i), fault)
+			sub := compileValue(e, roots, append(slices.Clip(steps), i), fault)
 			m.list, m.dynamic = append(m.list, sub), m.dynamic || sub.dynamic
 		}
 		if m.dynamic || len(m.list) > 0 {
@@ -46,7 +47,7 @@ func compileValue(v any, roots []string, steps []any, fault func(steps []any, me
 	case map[string]any:
 		m := &made{literal: map[string]any{}, fields: map[string]*made{}}
 		for _, key := range protocol.SortedKeys(x) {
-			sub := compileValue(x[key], roots, append(steps[:len(steps):len(steps)], key), fault)
+			sub := compileValue(x[key], roots, append(slices.Clip(steps), key), fault)
 			m.fields[key], m.dynamic = sub, m.dynamic || sub.dynamic
 		}
 		return m
