@@ -24,6 +24,7 @@ func TestProgram(t *testing.T) {
 	t.Run("CommandLinePage", func(t *testing.T) { commandLinePage(t, simd) })
 	t.Run("Guide", func(t *testing.T) { guide(t, simd) })
 	t.Run("FirstTool", func(t *testing.T) { firstTool(t, simd) })
+	t.Run("Goals", func(t *testing.T) { goals(t, simd) })
 	t.Run("FirstPlugin", func(t *testing.T) { firstPlugin(t, simd) })
 	t.Run("README", func(t *testing.T) { readme(t, simd) })
 }
@@ -140,6 +141,13 @@ func firstTool(t *testing.T, simd string) {
 	dir := t.TempDir()
 	inDir(t, dir, 0, simd, "init", "harbour", "my-harbour")
 	if done := walk(t, simd, dir, "my-harbour", "docs/first-tool.md"); done != 10 {
+		t.Errorf("%d blocks; the pattern or the text is broken", done)
+	}
+}
+
+// goals makes the project of docs/formats/goals.md and runs it.
+func goals(t *testing.T, simd string) {
+	if done := walk(t, simd, t.TempDir(), "bakery", "docs/formats/goals.md"); done != 7 {
 		t.Errorf("%d blocks; the pattern or the text is broken", done)
 	}
 }

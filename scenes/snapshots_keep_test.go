@@ -30,9 +30,10 @@ var derived = map[string]string{
 	"agenda.slot.queuedAt": "its place in the agenda", "agenda.slot.hurries": "its place in the agenda",
 	"agenda.slot.toldWave": noTurn, "agenda.slot.last": noTurn, "agenda.slot.came": noTurn, "agenda.slot.wokeWave": noTurn, "agenda.slot.heardOf": "told by the agent",
 	"agenda.blocking.waiters": "made of the waits", "agenda.slot.blocked": "made of the waits",
-	"private.State.size":    "counted when the private state changes next",
-	"agent.heardMarks.Lost": "set by loading: the payload of an ephemeral event is nowhere",
-	"bus.State.cfg":         "of the definition", "bus.State.subscribers": "of the definition", "bus.State.ordinals": "of the definition", "bus.State.defined": "of the definition",
+	"goal.Condition.program": "made of the expression",
+	"private.State.size":     "counted when the private state changes next",
+	"agent.heardMarks.Lost":  "set by loading: the payload of an ephemeral event is nowhere",
+	"bus.State.cfg":          "of the definition", "bus.State.subscribers": "of the definition", "bus.State.ordinals": "of the definition", "bus.State.defined": "of the definition",
 	"bus.State.filters": "made of the subscriptions", "bus.State.index": "made of the subscriptions", "bus.State.perAgent": "made of the changes",
 	"bus.holds.queue":      "made of the holds",
 	"bus.hold.place":       "its place in the queue",
@@ -46,9 +47,7 @@ const noTurn = "asked about turns that were in flight"
 
 // unset are fields that no run here sets, with the reason.
 var unset = map[string]string{
-	"bus.holdKey.text":  "of a host's middleware, which no run directory holds; engine/bus tests it",
-	"agentfact.Goal.KB": "no fact sets it yet",
-
+	"bus.holdKey.text":               "of a host's middleware, which no run directory holds; engine/bus tests it",
 	"agentfact.HeldOutcome.Artifact": "no run here has a store of artifacts; engine/agent tests it",
 }
 

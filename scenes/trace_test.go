@@ -236,6 +236,10 @@ func (tr *tracer) agent(f protocol.Fact) string {
 		return fmt.Sprintf("state %s %q %s", x.Op, x.Path, show(x.Value))
 	case *agentfact.GoalsUpdated:
 		return fmt.Sprintf("goal %s %s %v %q", x.Goal.ID, x.Goal.Status, x.Goal.Priority, x.Goal.Description) + tail(when(x.Removed, "removed"))
+	case *agentfact.GoalChanged:
+		return fmt.Sprintf("goal %s %s, was %q, %s", x.Goal.ID, x.Goal.Status, x.From, x.Cause) + tail(when(x.More.Why != "", "%q", x.More.Why), when(x.More.Deadline != 0, "until %s", tr.at(x.More.Deadline)), when(x.By != "", "by %s", x.By), when(x.Observe, "observed"))
+	case *agentfact.DriveMet:
+		return fmt.Sprintf("drive %s met at %d", x.Drive, x.Level)
 	case *agentfact.Reflected:
 		return fmt.Sprintf("reflected %s %q", x.Workflow, x.Reason) + tail(when(x.Error != "", "error %q", x.Error))
 	case *agentfact.RequestAnswered:

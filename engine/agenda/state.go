@@ -322,7 +322,15 @@ func (s *State) Heard(o uint32, p protocol.Priority, wave uint64, now protocol.T
 	sl := &s.slots[o]
 	sl.heardOf++
 	sl.last[place(p)] = sl.heardOf
-	s.hear(o, p, wave, now)
+	s.hear(o, p, wave, now, false)
+}
+
+// Stirred is Heard for an event that wakes the agent also while it sleeps.
+func (s *State) Stirred(o uint32, p protocol.Priority, wave uint64, now protocol.Time) {
+	sl := &s.slots[o]
+	sl.heardOf++
+	sl.last[place(p)] = sl.heardOf
+	s.hear(o, p, wave, now, true)
 }
 
 // HeardSoFar sets how many events have reached an agent, and the number of the last
@@ -338,16 +346,16 @@ func (s *State) HeardSoFar(o uint32, n uint64, last func(protocol.Priority) uint
 // Told applies the answer of a service to an agent's request.
 func (s *State) Told(o uint32, wave uint64, now protocol.Time) {
 	s.slots[o].toldWave = wave
-	s.hear(o, protocol.Normal, wave, now)
+	s.hear(o, protocol.Normal, wave, now, false)
 }
 
-func (s *State) hear(o uint32, p protocol.Priority, wave uint64, now protocol.Time) {
+func (s *State) hear(o uint32, p protocol.Priority, wave uint64, now protocol.Time, always bool) {
 	sl := &s.slots[o]
 	if sl.heardWave < wave || p > sl.priority {
 		sl.priority = max(p, sl.priority)
 	}
 	sl.heardWave, sl.came = wave, now
-	if sl.asleep && p < sl.wakeAbove {
+	if sl.asleep && p < sl.wakeAbove && !always {
 		return
 	}
 	sl.wokeWave = wave

@@ -3,6 +3,7 @@ package agent
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"tavernsim/engine/agent/hook"
 	"tavernsim/engine/agent/menu"
@@ -10,6 +11,7 @@ import (
 	"tavernsim/engine/agent/profile"
 	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/cast"
+	"tavernsim/engine/goal"
 	"tavernsim/engine/panel"
 	"tavernsim/engine/permit"
 	"tavernsim/engine/workflow"
@@ -50,6 +52,9 @@ type Definition struct {
 	// OnEvent names the workflow for an event type; only the scene's own agent
 	// has it, in place of Core.
 	OnEvent map[string]string
+	// Motive says how the agents weigh their goals; nil = they alone say where goals stand.
+	Motive *goal.Rules
+	Period time.Duration // of the floor frequency; 0 = none
 	// Moments are the workflows of moments of the scene, by the place of their hooks; "" =
 	// the hooks are told, and nothing else happens. Only the scene's own agent has it.
 	Moments map[string]string
@@ -101,7 +106,7 @@ const realtimeObservations = 1024
 
 // Seal computes the tables that all agents of the definition share. Call it once.
 func (d *Definition) Seal(describe func(id string) (name, description string)) {
-	list, table, err := toolTable(d.External)
+	list, table, err := toolTable(d.External, d.Motive != nil)
 	if err != nil {
 		panic("agent: the table of tools: " + err.Error()) // it is code, or was not checked
 	}

@@ -11,6 +11,7 @@ import (
 	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/agent/effect"
 	"tavernsim/engine/agent/profile"
+	"tavernsim/engine/goal"
 	"tavernsim/protocol"
 )
 
@@ -203,7 +204,7 @@ func TestOldSnapshot(t *testing.T) {
 
 func FuzzRestore(f *testing.F) {
 	codec := protocol.NewCodec(agentfact.Facts())
-	s := State{own: own{Private: map[string]any{"a": int64(1)}}, Goals: []agentfact.Goal{{ID: "g"}}}
+	s := State{own: own{Private: map[string]any{"a": int64(1)}}, Goals: []goal.Goal{{ID: "g"}}}
 	s.hear(&protocol.Envelope{EventHeader: protocol.EventHeader{ID: "e"}, Kind: protocol.KindEvent, Body: protocol.NewBody(protocol.Encode("x"))}, &profile.Limits{MaxInbox: 9}, false)
 	s.observations = []Observation{{Kind: "k", Value: "v"}}
 	raw, err := Snapshot(codec, &s)

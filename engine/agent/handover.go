@@ -51,6 +51,7 @@ func (t *Turn) undo() {
 		return true
 	})
 	t.sequenced, t.holds = t.sequenced[:0], nil
+	t.goals, t.motives = t.m.State.Goals, motives{met: t.m.State.met()}
 	t.end.Calls, t.end.Reflections, t.end.Changed = 0, 0, false
 	t.end.Asleep, t.end.SleepUntil, t.end.WakeAbove = false, 0, protocol.Low
 	if t.interrupted {
@@ -150,6 +151,9 @@ func (t *Turn) wakeFor(gone map[uint64]bool) {
 	}
 	t.wakeForTasks(wake)
 	t.noteHeld(wake)
+	if t.m.Def.Motive != nil {
+		t.wakeForGoals(wake)
+	}
 }
 
 func (t *Turn) wakeForTasks(wake func(protocol.Time)) {

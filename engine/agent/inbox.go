@@ -7,6 +7,7 @@ import (
 
 	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/agent/profile"
+	"tavernsim/engine/goal"
 	"tavernsim/protocol"
 )
 
@@ -40,6 +41,10 @@ type delivery struct {
 
 	requests []answeredRequest // carried out, the last ones, oldest first
 	held     []agentfact.Held  // steps that wait for tasks, oldest first
+
+	met     []goal.Met // drives, of an agent with rules for its goals
+	rest    rest       // of such an agent: since its last turn that was not idle
+	unheard bool       // its last request to watch places was cancelled
 }
 
 // Bounds of what is kept about deliveries.
@@ -73,7 +78,7 @@ func (s *State) change() *delivery {
 
 // slim forgets an empty delivery: most agents have none.
 func (s *State) slim() {
-	if d := s.more; d != nil && len(d.handled)+len(d.drops)+len(d.flight)+len(d.tasks)+len(d.closed)+len(d.owed)+len(d.requests)+len(d.held) == 0 && d.refused == 0 && d.dropped == 0 {
+	if d := s.more; d != nil && len(d.handled)+len(d.drops)+len(d.flight)+len(d.tasks)+len(d.closed)+len(d.owed)+len(d.requests)+len(d.held) == 0 && d.refused == 0 && d.dropped == 0 && len(d.met) == 0 && d.rest == (rest{}) && !d.unheard {
 		s.more = nil
 	}
 }
@@ -357,6 +362,9 @@ func (h *Heard) interrupt(then string) bool {
 // while its simulated latency passed: what it perceived comes back.
 func (m *Machine) Interrupted() {
 	s := &m.State
+	if m.Def.Motive != nil {
+		s.change().unheard = true
+	}
 	if s.more == nil || len(s.more.flight) == 0 {
 		return
 	}

@@ -83,9 +83,12 @@ func (t *Turn) self() map[string]any {
 }
 
 func (t *Turn) activeGoals() []any {
+	if t.m.Def.Motive != nil {
+		return t.rankedGoals()
+	}
 	out := []any{}
-	for _, g := range t.goals {
-		if g.Open() {
+	for i := range t.goals {
+		if g := &t.goals[i]; g.Open() {
 			out = append(out, g.Value())
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"tavernsim/engine/agent/effect"
 	"tavernsim/engine/agent/hook"
 	"tavernsim/engine/agent/private"
+	"tavernsim/engine/goal"
 	"tavernsim/engine/statecmd"
 	"tavernsim/protocol"
 )
@@ -180,7 +181,11 @@ func (m *Machine) Apply(f protocol.Fact, at protocol.Time) error {
 	case *agentfact.StateUpdated:
 		return m.applyState(x)
 	case *agentfact.GoalsUpdated:
-		m.State.Goals = setGoal(m.State.Goals, x.Goal, x.Removed)
+		m.State.Goals = goal.Put(m.State.Goals, x.Goal, x.Removed)
+	case *agentfact.GoalChanged:
+		return m.applyGoal(x, at)
+	case *agentfact.DriveMet:
+		m.State.meet(x, at)
 	case *agentfact.Said:
 		m.State.remember(Utterance{Time: at, Text: x.Text}, m.Def.Limits.MaxHistory)
 	case *agentfact.CallMade:
@@ -255,6 +260,9 @@ func (m *Machine) applyTurn(f *agentfact.TurnEnded, at protocol.Time) {
 		m.State.observations = append(m.State.observations, Observation{Time: at, Kind: "failure", Value: map[string]any{"error": f.Error}})
 	}
 	m.State.endTurn(f, at, m.Def)
+	if m.Def.Motive != nil {
+		m.State.rests(f, at)
+	}
 }
 
 // Hear folds the delivery of an event.

@@ -4,6 +4,7 @@ import (
 	"tavernsim/engine/agent/private"
 	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/cast"
+	"tavernsim/engine/goal"
 	"tavernsim/protocol"
 	"tavernsim/tam/bind"
 )
@@ -36,7 +37,7 @@ func (t *Turn) takeOrder(e *protocol.Envelope) error {
 	payload, _ := v.(map[string]any)
 	switch e.Type {
 	case cast.TypeGoal:
-		return t.takeGoal(payload)
+		return t.takeGoal(payload, e.Source)
 	case cast.TypeState:
 		return t.takeState(payload)
 	case cast.TypeReflect:
@@ -46,12 +47,12 @@ func (t *Turn) takeOrder(e *protocol.Envelope) error {
 }
 
 // takeGoal binds a payload like the parameters of a call.
-func (t *Turn) takeGoal(payload map[string]any) error {
+func (t *Turn) takeGoal(payload map[string]any, by string) error {
 	params, err := bind.Bind(&protocol.Call{Params: payload}, t.m.Def.goal)
-	if err == nil {
-		_, err = t.updateGoal(params)
+	if err != nil {
+		return err
 	}
-	return err
+	return t.changeGoal(params, goal.Given, by)
 }
 
 // takeState changes the private state as a call of UpdatePrivateStateTool would.

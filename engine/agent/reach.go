@@ -16,10 +16,11 @@ type Reach struct {
 // Reach computes it.
 func (d *Definition) Reach() Reach {
 	has := func(id string) bool { return d.tools[id] != nil }
+	motive := d.Motive != nil // its conditions may read the world, and its rules subscribe and answer
 	bases := len(d.Knowledge) > 0 && (d.reads("knowledge") || has("QueryKnowledgeBaseTool"))
 	return Reach{
-		World: d.reads("world_state") || has("ReadWorldStateTool") || bases, Version: d.reads("world_version"), Bases: bases,
-		Directs: has(toolPublish), Writes: has(toolRequestWorld), Listens: has("SubscribeEventTool") || has("UnsubscribeEventTool"),
+		World: motive || d.reads("world_state") || has("ReadWorldStateTool") || bases, Version: d.reads("world_version"), Bases: bases,
+		Directs: motive || has(toolPublish), Writes: has(toolRequestWorld), Listens: motive || has("SubscribeEventTool") || has("UnsubscribeEventTool"),
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"tavernsim/engine/agent/profile"
 	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/cast"
+	"tavernsim/engine/goal"
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/permit"
 	"tavernsim/engine/statecmd"
@@ -50,6 +51,7 @@ var update = flag.Bool("update", false, "rewrite testdata/script from what the c
 //	answer [KIND] N [text= calls= finish= in= out= took= output= artifact=]
 //	fail [KIND] N ERROR_KIND WORDS
 //	task ID STATUS          a task of the agent is open, or has ended
+//	world value=            what later wakes see
 //	cancel REASON, interrupt REASON
 //	interrupted             the scene cancelled the requests of the turn whose latency passes
 //	failed                  the actor failed and was restored
@@ -90,6 +92,9 @@ type setting struct {
 	Forbidden  string                       `json:"forbidden"` // no private state has this field
 	Realtime   bool                         `json:"realtime"`
 	Policy     *permit.Policy               `json:"policy"`
+	Motivation *profile.Motivation          `json:"motivation"`
+	Goals      []map[string]any             `json:"goals"`  // of the start: parameters of UpdateGoalTool, rewards and penalties as commands, kb
+	Period     float64                      `json:"period"` // seconds
 }
 
 type script struct {
@@ -147,11 +152,41 @@ func newScript(t *testing.T, a *txtar.Archive) *script {
 		if state == nil {
 			state = map[string]any{}
 		}
-		*m = &Machine{Def: d, ID: Identity{Instance: "ada", Ordinal: 4}, State: State{own: own{Private: state}}}
+		*m = &Machine{Def: d, ID: Identity{Instance: "ada", Ordinal: 4}, State: State{own: own{Private: state}, Goals: s.goals(&set)}}
 	}
 	s.changes()
 	s.out.Reset() // what it begins with stands in the section agent
 	return s
+}
+
+// goals are those of the start.
+func (s *script) goals(set *setting) (list []goal.Goal) {
+	for _, params := range set.Goals {
+		v, err := protocol.Normalize(params)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		p := v.(map[string]any)
+		g, err := goal.Asked(goal.Goal{}, false, p)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		more, err := goal.AskedMore(nil, p, 0)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		m := *more
+		g.KB, _ = p["kb"].(string)
+		m.Source = goal.Initial
+		for name, into := range map[string]*protocol.Raw{"reward": &m.Reward, "penalty": &m.Penalty} {
+			if p[name] != nil {
+				*into = protocol.Encode(p[name])
+			}
+		}
+		g.More = &m
+		list = append(list, g)
+	}
+	return list
 }
 
 // read decodes YAML by the names of JSON and refuses unknown ones.
@@ -216,6 +251,13 @@ func (s *script) define(d *Definition, set *setting) {
 	}
 	d.May = func(instance string, right cast.Right) bool {
 		return right != cast.Direct && slices.Contains(set.Orders, instance) || slices.Contains(set.Directors, instance)
+	}
+	if set.Motivation != nil {
+		rules, err := set.Motivation.Rules()
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		d.Motive, d.Period = rules, time.Duration(set.Period*float64(time.Second))
 	}
 	if set.Forbidden != "" {
 		d.Check = func(state map[string]any) error {
@@ -415,6 +457,8 @@ func (s *script) do(line string) {
 		s.wake(c)
 	case "answer", "fail":
 		s.answer(c)
+	case "world":
+		s.world = take[any](s, c, "value")
 	case "task":
 		s.task(c.word(1), c.word(2))
 	case "cancel", "interrupt":

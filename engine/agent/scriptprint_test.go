@@ -11,6 +11,7 @@ import (
 	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/agent/effect"
 	"tavernsim/engine/bus"
+	"tavernsim/engine/goal"
 	"tavernsim/engine/statecmd"
 	"tavernsim/engine/worldstate"
 	"tavernsim/protocol"
@@ -133,7 +134,12 @@ func (s *script) changes() {
 	}))
 	part("observations", each(m.observations, func(o Observation) string { return o.Kind + " " + value(o.Value) }))
 	part("private", []string{value(m.Private)})
-	part("goals", each(m.Goals, func(g agentfact.Goal) string { return shown(reflect.ValueOf(g)) }))
+	part("goals", each(m.Goals, func(g goal.Goal) string {
+		if g.More == nil {
+			return shown(reflect.ValueOf(g))
+		}
+		return strings.TrimSpace(g.ID + " " + g.Status + " " + g.More.Why) // its fact has the rest
+	}))
 	part("history", each(m.history, func(u Utterance) string { return u.Who + ": " + u.Text }))
 	var d delivery
 	if m.more != nil {
@@ -142,6 +148,7 @@ func (s *script) changes() {
 	part("handled", d.handled)
 	part("dropped", each(d.drops, func(x agentfact.Drop) string { return x.Event + " of " + x.Source + ": " + string(x.Reason) }))
 	part("in flight", each(d.flight, func(h Heard) string { return h.Event.ID }))
+	part("met", each(d.met, func(x goal.Met) string { return shown(reflect.ValueOf(x)) }))
 	part("tasks", each(d.tasks, func(x agentfact.Task) string { return shown(reflect.ValueOf(x)) }))
 	part("ended tasks", each(d.closed, func(x taskEnd) string { return x.ID + " " + string(x.How) }))
 }

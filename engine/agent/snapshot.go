@@ -4,6 +4,7 @@ import (
 	"github.com/tinylib/msgp/msgp"
 
 	"tavernsim/engine/agent/agentfact"
+	"tavernsim/engine/goal"
 	"tavernsim/engine/statecmd"
 	"tavernsim/protocol"
 	"tavernsim/protocol/grown"
@@ -12,7 +13,7 @@ import (
 // snapshot is a State as stored.
 type snapshot struct {
 	Private      protocol.Raw
-	Goals        []agentfact.Goal
+	Goals        []goal.Goal
 	Turn         uint64
 	Heard        uint64
 	Dropped      int64
@@ -36,6 +37,16 @@ type storedDelivery struct {
 	Owed     []owed
 	Requests []answeredRequest
 	Held     []agentfact.Held
+	Goals    []storedGoal
+	Met      []goal.Met
+	Rest     rest
+	Unheard  bool
+}
+
+// storedGoal is the rest of a goal.
+type storedGoal struct {
+	ID   string
+	More goal.More
 }
 
 type storedMarks struct {
@@ -188,8 +199,8 @@ func loadMarks(list []Heard, marks []storedMarks) {
 }
 
 func storeDelivery(s *State) *storedDelivery {
-	marks := storeMarks(s.inbox)
-	if s.more == nil && len(marks) == 0 {
+	marks, goals := storeMarks(s.inbox), storeGoals(s.Goals)
+	if s.more == nil && len(marks)+len(goals) == 0 {
 		return nil
 	}
 	d := &delivery{}
@@ -199,7 +210,32 @@ func storeDelivery(s *State) *storedDelivery {
 	return &storedDelivery{
 		Marks: marks, Handled: d.handled, Drops: d.drops, Dropped: d.dropped, Refused: d.refused,
 		Flight: storeEvents(d.flight), Flying: storeMarks(d.flight), Tasks: d.tasks, Closed: d.closed, Owed: d.owed, Requests: d.requests, Held: d.held,
+		Goals: goals, Met: d.met, Rest: d.rest, Unheard: d.unheard,
 	}
+}
+
+func storeGoals(goals []goal.Goal) (out []storedGoal) {
+	for i := range goals {
+		if m := goals[i].More; m != nil {
+			out = append(out, storedGoal{goals[i].ID, *m})
+		}
+	}
+	return out
+}
+
+func (s *State) loadGoals(list []storedGoal) error {
+	for i := range list {
+		m, err := list[i].More.Sealed()
+		if err != nil {
+			return err
+		}
+		for k := range s.Goals {
+			if s.Goals[k].ID == list[i].ID {
+				s.Goals[k].More = m
+			}
+		}
+	}
+	return nil
 }
 
 func (s *State) loadDelivery(d *storedDelivery) error {
@@ -211,7 +247,8 @@ func (s *State) loadDelivery(d *storedDelivery) error {
 	loadMarks(flight, d.Flying)
 	s.more = &delivery{
 		handled: d.Handled, drops: d.Drops, dropped: d.Dropped, refused: d.Refused, flight: flight, tasks: d.Tasks, closed: d.Closed, owed: d.Owed, requests: d.Requests, held: d.Held,
+		met: d.Met, rest: d.Rest, unheard: d.Unheard,
 	}
 	s.slim()
-	return nil
+	return s.loadGoals(d.Goals)
 }

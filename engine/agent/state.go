@@ -3,8 +3,8 @@ package agent
 import (
 	"slices"
 
-	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/agent/private"
+	"tavernsim/engine/goal"
 	"tavernsim/protocol"
 )
 
@@ -13,7 +13,7 @@ import (
 // change makes a new map or slice.
 type State struct {
 	own
-	Goals        []agentfact.Goal
+	Goals        []goal.Goal
 	Turn         uint64 // deliberations begun and ended
 	inbox        []Heard
 	history      []Utterance
@@ -44,13 +44,13 @@ type Utterance struct {
 // Observation is what became of something the agent did or asked for.
 type Observation struct {
 	Time  protocol.Time
-	Kind  string // call_result, world_refused, knowledge_refused, event_refused, event_undelivered, task_timeout, failure, restart, inbox_overflow, unknown_outcome
+	Kind  string // call_result, goal_changed, world_refused, knowledge_refused, event_refused, event_undelivered, task_timeout, failure, restart, inbox_overflow, unknown_outcome
 	Value any    // a value
 }
 
 // own: the agent observed it of its own turn; others told the rest.
 func (o *Observation) own() bool {
-	return o.Kind == "call_result" || o.Kind == "unknown_outcome" || o.Kind == "failure"
+	return o.Kind == "call_result" || o.Kind == "unknown_outcome" || o.Kind == "failure" || o.Kind == observedGoal
 }
 
 func (s *State) remember(u Utterance, limit int) {
@@ -61,22 +61,6 @@ func (s *State) remember(u Utterance, limit int) {
 		s.history = slices.Clone(s.history[len(s.history)-limit+1:])
 	}
 	s.history = append(s.history, u)
-}
-
-// setGoal adds, replaces or removes a goal by id.
-func setGoal(goals []agentfact.Goal, g agentfact.Goal, removed bool) []agentfact.Goal {
-	i := slices.IndexFunc(goals, func(have agentfact.Goal) bool { return have.ID == g.ID })
-	switch {
-	case removed && i < 0:
-		return goals
-	case removed:
-		return slices.Delete(slices.Clone(goals), i, i+1)
-	case i < 0:
-		return append(slices.Clip(goals), g)
-	}
-	next := slices.Clone(goals)
-	next[i] = g
-	return next
 }
 
 // speech is what an event says, if it says anything: its payload is text, or

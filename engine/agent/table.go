@@ -114,13 +114,19 @@ func toolIDs(which func(Tool) bool) []string {
 // CheckExternal refuses tools of executors that have one id, an atomic tool's id, no
 // kind, or parameters that are not the schema of an object.
 func CheckExternal(outside []External) error {
-	_, _, err := toolTable(outside)
+	_, _, err := toolTable(outside, false)
 	return err
 }
 
-// toolTable makes the index by id of the atomic tools and those of executors.
-func toolTable(outside []External) (list []Tool, table map[string]*Tool, err error) {
+// toolTable makes the index by id of the atomic tools and those of executors. Agents with
+// rules for their goals may say more of a goal.
+func toolTable(outside []External, motives bool) (list []Tool, table map[string]*Tool, err error) {
 	list, table = Tools(), map[string]*Tool{}
+	for i := range list {
+		if motives && list[i].Name == toolUpdateGoal {
+			list[i].ToolSpec = tool.Spec(toolUpdateGoal, list[i].Description, tool.MotiveGoal()...)
+		}
+	}
 	for _, x := range outside {
 		list = append(list, external(x))
 	}

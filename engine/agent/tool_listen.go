@@ -49,6 +49,9 @@ func (t *Turn) subscribe(p tool.Params) (any, error) {
 	if err := add.Check(); err != nil {
 		return nil, err
 	}
+	if add.Type == bus.TypeWorldWatched {
+		return nil, protocol.Errorf(protocol.KindInvalid, "type %s: only goals subscribe to it; want %s", add.Type, bus.TypeWorldUpdated)
+	}
 	t.request(bus.Service, (&bus.Change{Agent: t.m.ID.Instance, Add: []bus.Subscription{add}}).AppendMsg)
 	return nil, nil
 }

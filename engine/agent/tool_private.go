@@ -87,6 +87,11 @@ func (t *Turn) updatePrivate(text, op string, value any) error {
 
 // updateByCommands carries out commands on the draft of the private state.
 func (t *Turn) updateByCommands(v any) (any, error) {
+	return t.commandOwn(v, t.m.ID.Instance+"/"+itoa(t.end.Turn)+"."+itoa(uint64(t.end.Calls)))
+}
+
+// commandOwn carries out commands under a name that the turn uses once.
+func (t *Turn) commandOwn(v any, name string) (any, error) {
 	batch, err := decodeCommands(v)
 	if err != nil {
 		return nil, err
@@ -95,7 +100,7 @@ func (t *Turn) updateByCommands(v any) (any, error) {
 		return nil, protocol.Errorf(protocol.KindInvalid, "key %s is of the world: send it with %s; nothing was done, for no transaction spans both", tool.Cut(key), toolRequestWorld)
 	}
 	dec, next, err := t.m.Def.private.Decide(t.own, statecmd.Input{
-		Now: t.wake.Now, Batch: batch, BatchID: t.m.ID.Instance + "/" + itoa(t.end.Turn) + "." + itoa(uint64(t.end.Calls)),
+		Now: t.wake.Now, Batch: batch, BatchID: name,
 		TurnID: itoa(t.end.Turn), By: t.m.ID.Instance, Profile: t.m.Def.Profile,
 	})
 	if err != nil {

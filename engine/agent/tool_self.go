@@ -5,6 +5,7 @@ import (
 
 	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/agent/tool"
+	"tavernsim/engine/goal"
 	"tavernsim/protocol"
 )
 
@@ -17,13 +18,7 @@ const (
 
 func selfTools() []Tool {
 	return []Tool{
-		folds((*Turn).updateGoal, toolUpdateGoal, "Adds, changes or ends one of your goals.",
-			tool.Required("id", "string", "goal id"),
-			tool.Optional("description", "string", "what it is about"),
-			tool.Optional("priority", "number", "0 to 1"),
-			tool.OneOf("status", "where it stands", "pending", "active", "completed", "failed"),
-			tool.Optional("details", "", "anything else"),
-			tool.Optional("remove", "boolean", "forget it")).toldByItsFact(),
+		folds((*Turn).updateGoal, toolUpdateGoal, "Adds, changes or ends one of your goals.", tool.Goal()...).toldByItsFact(),
 		folds((*Turn).wantReflection, toolReflect, "Enters reflection after this deliberation.",
 			tool.Optional("reason", "string", "what to think about")),
 		folds((*Turn).sleep, toolSleep, "Deliberates next after this time, or when an event of enough priority arrives.",
@@ -34,43 +29,34 @@ func selfTools() []Tool {
 	}
 }
 
-func (t *Turn) updateGoal(p tool.Params) (any, error) {
-	id, remove := p.Text("id"), p.Flag("remove")
-	goal, found := t.goal(id)
-	goal.ID = id
-	if s := p.Text("description"); s != "" {
-		goal.Description = s
+func (t *Turn) updateGoal(p tool.Params) (any, error) { return nil, t.changeGoal(p, goal.Self, "") }
+
+// changeGoal carries out what the agent, or somebody else by an event, wants of a goal.
+func (t *Turn) changeGoal(p tool.Params, source, by string) error {
+	have, found := goal.Find(t.goals, p.Text("id"))
+	remove := p.Flag("remove")
+	if t.m.Def.Motive != nil && !remove {
+		return t.changeMotive(have, found, p, source, by)
 	}
-	goal.Priority = p.Number("priority", goal.Priority)
-	switch status := p.Text("status"); status {
-	case "pending", "active", "completed", "failed":
-		goal.Status = status
-	case "":
-		if !found {
-			goal.Status = "active"
-		}
-	default:
-		return nil, protocol.Errorf(protocol.KindInvalid, "status %q: want pending, active, completed or failed", status)
+	next, err := goal.Asked(have, found, p)
+	if err != nil {
+		return err
 	}
-	if v := p["details"]; v != nil {
-		goal.Details = protocol.Encode(v)
-	}
-	if !found && !remove && len(t.goals) >= t.m.Def.Limits.MaxGoals {
-		return nil, protocol.Errorf(protocol.KindLimit, "more than %d goals (custom_runtime_config.max_goals)", t.m.Def.Limits.MaxGoals)
+	if err := t.roomForGoal(found || remove); err != nil {
+		return err
 	}
 	t.end.Changed = t.end.Changed || found || !remove
-	t.goals = setGoal(t.goals, goal, remove)
-	t.facts = append(t.facts, &agentfact.GoalsUpdated{Goal: goal, Removed: remove})
-	return nil, nil
+	t.goals = goal.Put(t.goals, next, remove)
+	next.More = nil
+	t.facts = append(t.facts, &agentfact.GoalsUpdated{Goal: next, Removed: remove})
+	return nil
 }
 
-func (t *Turn) goal(id string) (agentfact.Goal, bool) {
-	for _, g := range t.goals {
-		if g.ID == id {
-			return g, true
-		}
+func (t *Turn) roomForGoal(there bool) error {
+	if !there && len(t.goals) >= t.m.Def.Limits.MaxGoals {
+		return protocol.Errorf(protocol.KindLimit, "more than %d goals (custom_runtime_config.max_goals)", t.m.Def.Limits.MaxGoals)
 	}
-	return agentfact.Goal{Priority: 0.5}, false
+	return nil
 }
 
 func (t *Turn) sleep(p tool.Params) (any, error) {

@@ -9,6 +9,7 @@ import (
 	"tavernsim/engine/agent/effect"
 	"tavernsim/engine/agent/hook"
 	"tavernsim/engine/agent/talk"
+	"tavernsim/engine/goal"
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/tooltask"
 	"tavernsim/engine/workflow"
@@ -31,7 +32,8 @@ type Turn struct {
 
 	// Drafts of the machine's state after the facts of this turn.
 	own
-	goals []agentfact.Goal
+	goals []goal.Goal
+	motives
 
 	runs        []*activeRun
 	queue       []queued // decided
@@ -194,7 +196,13 @@ func begin(m *Machine, w *Wake, space *Space) *Turn {
 	if err := t.expireOwn(); err != nil {
 		t.problem("what expires in the private state: " + err.Error())
 	}
+	if m.Def.Motive != nil {
+		t.openGoals()
+	}
 	t.takeOrders()
+	if m.Def.Motive != nil && !t.perceiveGoals() {
+		return t
+	}
 	if !t.resume() {
 		t.startCore()
 	}
@@ -277,7 +285,7 @@ func (t *Turn) advance() bool {
 		if len(t.runs)+len(t.waits) > 0 {
 			return false
 		}
-		if t.cancelled || !t.step() {
+		if t.cancelled || t.idle || !t.step() {
 			t.finish()
 			return true
 		}
@@ -382,8 +390,11 @@ func (t *Turn) finish() {
 	if t.cancelled && t.end.Outcome == agentfact.OutcomeOK {
 		t.end.Outcome = agentfact.OutcomeCancelled
 	}
-	if t.interrupted || t.over != nil {
+	switch {
+	case t.interrupted || t.over != nil:
 		t.undo()
+	case t.m.Def.Motive != nil:
+		t.closeGoals()
 	}
 	t.facts = append(t.facts, t.lost...)
 	if t.m.Def.Realtime {

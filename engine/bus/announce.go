@@ -37,11 +37,24 @@ func (r *routing) announce(w *WorldUpdated) {
 	var general []*group
 	r.state.index.match(TypeWorldUpdated, func(g *group) { general = append(general, g) })
 	if len(general) > 0 {
-		r.tell(w, nil, "", general)
+		r.tell(w, TypeWorldUpdated, nil, "", general)
 	}
 	for _, t := range r.touched(w) {
-		r.tell(w, t.changes, t.entry.Text, t.entry.Value)
+		for _, typ := range []string{TypeWorldUpdated, TypeWorldWatched} {
+			if groups := ofType(t.entry.Value, typ); len(groups) > 0 {
+				r.tell(w, typ, t.changes, t.entry.Text, groups)
+			}
+		}
 	}
+}
+
+func ofType(groups []*group, typ string) (out []*group) {
+	for _, g := range groups {
+		if g.sub.Type == typ {
+			out = append(out, g)
+		}
+	}
+	return out
 }
 
 // touched is a pattern, and the changes that touch it.
@@ -75,8 +88,8 @@ func (r *routing) touched(w *WorldUpdated) (list []*touched) {
 }
 
 // tell routes the event of one pattern; "" is the event with all changes.
-func (r *routing) tell(w *WorldUpdated, changes []int, pattern string, groups []*group) {
-	d := &protocol.Draft{EventHeader: protocol.EventHeader{Type: TypeWorldUpdated, Source: r.state.cfg.Owner}, Body: protocol.Encode(w.payload(changes, pattern))}
+func (r *routing) tell(w *WorldUpdated, typ string, changes []int, pattern string, groups []*group) {
+	d := &protocol.Draft{EventHeader: protocol.EventHeader{Type: typ, Source: r.state.cfg.Owner}, Body: protocol.Encode(w.payload(changes, pattern))}
 	r.fact(r.route(d, func() {
 		for _, g := range groups {
 			r.visit(g)

@@ -19,7 +19,7 @@ type group struct {
 // and fail, in a fixed order.
 func (g *group) compare(sub *Subscription) int {
 	return cmp.Or(strings.Compare(g.sub.FilterCondition, sub.FilterCondition), strings.Compare(string(g.sub.Debounce), string(sub.Debounce)),
-		cmp.Compare(g.sub.Quiet, sub.Quiet), cmp.Compare(g.sub.Most, sub.Most))
+		cmp.Compare(g.sub.Quiet, sub.Quiet), cmp.Compare(g.sub.Most, sub.Most), strings.Compare(g.sub.Type, sub.Type))
 }
 
 // index finds the groups of an event type, or of a change of the world.

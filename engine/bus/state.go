@@ -216,7 +216,7 @@ func (s *State) unsubscribe(o uint32, which Subscription, f *SubscriptionChanged
 // groupsOf returns the groups of a type; without a path, those of all paths.
 func (s *State) groupsOf(which *Subscription) []*group {
 	groups := s.index.groups(which)
-	if which.Type != TypeWorldUpdated || which.Path != "" {
+	if which.Type != TypeWorldUpdated && which.Type != TypeWorldWatched || which.Path != "" {
 		return groups
 	}
 	groups = slices.Clip(groups)

@@ -12,6 +12,10 @@ import (
 // subscriptions to it may name a path.
 const TypeWorldUpdated = "world.state.updated"
 
+// TypeWorldWatched is the event that tells an agent of a change at a place that conditions of
+// its goals read. Nobody else hears it: only subscriptions with this very type and a path do.
+const TypeWorldWatched = "world.state.watched"
+
 // Subscription selects events. Type may end in ".*", for every type that begins with
 // the part before the star; "*" alone is every event. Two subscriptions with the same
 // fields are one.
@@ -73,7 +77,7 @@ func (sub Subscription) Normal() (Subscription, error) {
 
 // pattern parses the path of the subscription.
 func (sub *Subscription) pattern() (world.Pattern, error) {
-	if sub.Type != TypeWorldUpdated {
+	if sub.Type != TypeWorldUpdated && sub.Type != TypeWorldWatched {
 		return nil, sub.fault("path", "goes with type %s only", TypeWorldUpdated)
 	}
 	p, err := world.ParsePattern(sub.Path)

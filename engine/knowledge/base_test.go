@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"tavernsim/engine/goal"
 	"tavernsim/protocol"
 )
 
@@ -21,7 +22,7 @@ func herbal(t testing.TB) *Base {
 			CustomMetadata: map[string]any{"region": "forest", "price": map[string]any{"gold": int64(12)}}},
 		{ID: "wolf", EntryType: "character", Content: map[string]any{"name": "Grey", "habits": []any{"howls at the moon"}}, Tags: []string{"beast"}},
 		{ID: "shop", EntryType: "goal_definition", Title: "Keep the shop", Priority: 0.8,
-			Goal: &Goal{Description: "Maintain the herb shop", Status: GoalActive, CompletionCriteria: []string{"stock is full"}}},
+			Goal: &Goal{Description: "Maintain the herb shop", Status: GoalActive, CompletionCriteria: []goal.Condition{{Text: "stock is full"}}}},
 		{ID: "lesson", EntryType: "failed_lesson_analysis", Content: "Never sell wolfsbane to strangers.", Source: SourceAgent, Author: "elara"},
 		{ID: "forest", EntryType: "location", Title: "低语森林", Content: "黑暗的森林，月光透过树梢。药草师住在这里。", ReferenceKey: "whispering_woods"},
 	}})

@@ -1,6 +1,11 @@
 package knowledge
 
-import "time"
+import (
+	"time"
+
+	"tavernsim/engine/goal"
+	"tavernsim/protocol"
+)
 
 // KnowledgeBase is the static definition of a knowledge base: one file of the
 // project's knowledgebases folder (agent architecture §3.4).
@@ -80,13 +85,34 @@ type Activation struct {
 
 // Goal is the structured part of a goal (§2.1.3). Its priority is the entry's.
 type Goal struct {
-	Description        string     `json:"description,omitempty"` // "" = the entry's content or title
-	Status             GoalStatus `json:"status,omitempty"`      // default pending
-	Preconditions      []string   `json:"preconditions,omitempty"`
-	CompletionCriteria []string   `json:"completion_criteria,omitempty"`
-	Rewards            any        `json:"rewards,omitempty"`
-	Penalties          any        `json:"penalties,omitempty"`
-	ParentGoalID       string     `json:"parent_goal_id,omitempty"` // of a sub-goal
+	Description        string            `json:"description,omitempty"` // "" = the entry's content or title
+	Status             GoalStatus        `json:"status,omitempty"`      // default pending
+	Preconditions      []goal.Condition  `json:"preconditions,omitempty"`
+	CompletionCriteria []goal.Condition  `json:"completion_criteria,omitempty"`
+	FailureCriteria    []goal.Condition  `json:"failure_criteria,omitempty"`
+	Rewards            any               `json:"rewards,omitempty"`        // with commands: on the private state of who reaches it
+	Penalties          any               `json:"penalties,omitempty"`      // the same for who fails
+	ParentGoalID       string            `json:"parent_goal_id,omitempty"` // of a sub-goal
+	CompletesBy        string            `json:"completes_by,omitempty"`   // all, any: of its sub-goals
+	Deadline           protocol.Duration `json:"deadline,omitempty"`       // after an agent took it on
+	Recurs             protocol.Duration `json:"recurs,omitempty"`         // it begins again so long after its end
+	Exclusive          []string          `json:"exclusive,omitempty"`      // resources
+}
+
+// Motivated reports whether the goal says something that rules for goals decide: an
+// expression, a deadline, a resource and so on.
+func (g *Goal) Motivated() bool {
+	if g.CompletesBy != "" || g.Deadline != 0 || g.Recurs != 0 || len(g.Exclusive) > 0 || Commands(g.Rewards) != nil || Commands(g.Penalties) != nil {
+		return true
+	}
+	m := goal.More{Preconditions: g.Preconditions, Completion: g.CompletionCriteria, Failure: g.FailureCriteria}
+	return m.Expressions() > 0
+}
+
+// Commands are those in a reward or penalty; nil = there are none.
+func Commands(reward any) any {
+	m, _ := reward.(map[string]any)
+	return m["commands"]
 }
 
 // GoalStatus is where a goal stands.

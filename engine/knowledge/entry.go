@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"tavernsim/engine/goal"
 	"tavernsim/protocol"
 )
 
@@ -102,8 +103,16 @@ func (g *Goal) value() map[string]any {
 	putText(m, "description", g.Description)
 	putText(m, "status", string(g.Status))
 	putText(m, "parent_goal_id", g.ParentGoalID)
-	putList(m, "preconditions", g.Preconditions)
-	putList(m, "completion_criteria", g.CompletionCriteria)
+	putConditions(m, "preconditions", g.Preconditions)
+	putConditions(m, "completion_criteria", g.CompletionCriteria)
+	putConditions(m, "failure_criteria", g.FailureCriteria)
+	putText(m, "completes_by", g.CompletesBy)
+	putList(m, "exclusive", g.Exclusive)
+	for key, d := range map[string]protocol.Duration{"deadline": g.Deadline, "recurs": g.Recurs} {
+		if d != 0 {
+			m[key] = d.Std().String()
+		}
+	}
 	if g.Rewards != nil {
 		m["rewards"] = g.Rewards
 	}
@@ -111,6 +120,19 @@ func (g *Goal) value() map[string]any {
 		m["penalties"] = g.Penalties
 	}
 	return m
+}
+
+func putConditions(m map[string]any, key string, list []goal.Condition) {
+	if len(list) == 0 {
+		return
+	}
+	out := make([]any, len(list))
+	for i := range list {
+		if out[i] = list[i].Text; list[i].Expr != "" {
+			out[i] = map[string]any{"expr": list[i].Expr}
+		}
+	}
+	m[key] = out
 }
 
 func putText(m map[string]any, key, s string) {
@@ -212,11 +234,37 @@ func (r *reader) activation(v map[string]any) *Activation {
 func (r *reader) goal(v map[string]any) *Goal {
 	r.path = "goal."
 	defer func() { r.path = "" }()
-	r.only(v, "description", "status", "preconditions", "completion_criteria", "rewards", "penalties", "parent_goal_id")
+	r.only(v, "description", "status", "preconditions", "completion_criteria", "failure_criteria", "rewards", "penalties", "parent_goal_id",
+		"completes_by", "deadline", "recurs", "exclusive")
 	return &Goal{
-		Description: r.text(v, "description"), Status: GoalStatus(r.text(v, "status")), Preconditions: r.list(v, "preconditions"),
-		CompletionCriteria: r.list(v, "completion_criteria"), Rewards: v["rewards"], Penalties: v["penalties"], ParentGoalID: r.text(v, "parent_goal_id"),
+		Description: r.text(v, "description"), Status: GoalStatus(r.text(v, "status")), Preconditions: r.conditions(v, "preconditions"),
+		CompletionCriteria: r.conditions(v, "completion_criteria"), FailureCriteria: r.conditions(v, "failure_criteria"),
+		Rewards: v["rewards"], Penalties: v["penalties"], ParentGoalID: r.text(v, "parent_goal_id"), CompletesBy: r.text(v, "completes_by"),
+		Deadline: r.span(v, "deadline"), Recurs: r.span(v, "recurs"), Exclusive: r.list(v, "exclusive"),
 	}
+}
+
+func (r *reader) conditions(v map[string]any, key string) []goal.Condition {
+	if v[key] == nil {
+		return nil
+	}
+	list, err := goal.Conditions(key, v[key])
+	if err != nil {
+		r.faults = append(r.faults, r.path+err.Error())
+	}
+	return list
+}
+
+func (r *reader) span(v map[string]any, key string) protocol.Duration {
+	s := r.text(v, key)
+	if s == "" {
+		return 0
+	}
+	d, err := time.ParseDuration(s)
+	if err != nil {
+		r.fault(key, "want a duration like 90s or 1h30m")
+	}
+	return protocol.Duration(d)
 }
 
 func (r *reader) only(v map[string]any, known ...string) {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"tavernsim/engine/expr"
+	"tavernsim/engine/goal"
 	"tavernsim/protocol"
 )
 
@@ -27,8 +28,11 @@ func newDoc(e *Entry, written bool) *doc {
 	head := fold(e.Title + "\n" + strings.Join(e.Tags, "\n") + "\n")
 	body := appendTexts(nil, e.Content)
 	if g := e.Goal; g != nil {
-		for _, s := range append([]string{g.Description}, append(slices.Clone(g.Preconditions), g.CompletionCriteria...)...) {
-			body = appendTexts(body, s)
+		body = appendTexts(body, g.Description)
+		for _, list := range [][]goal.Condition{g.Preconditions, g.CompletionCriteria, g.FailureCriteria} {
+			for i := range list {
+				body = appendTexts(body, list[i].Text)
+			}
 		}
 	}
 	d := &doc{entry: e, text: head + fold(string(body)), head: len(head), written: written}

@@ -9,6 +9,8 @@ import (
 	"unicode"
 
 	"tavernsim/engine/expr"
+	"tavernsim/engine/goal"
+	"tavernsim/engine/statecmd/command"
 	"tavernsim/protocol"
 )
 
@@ -233,8 +235,64 @@ func (c *checker) goal(e *Entry) {
 	default:
 		c.at("/goal/status", "%q is not known; want pending, active, completed or failed", e.Goal.Status)
 	}
-	c.list("/goal/preconditions", e.Goal.Preconditions)
-	c.list("/goal/completion_criteria", e.Goal.CompletionCriteria)
+	c.conditions("/goal/preconditions", e.Goal.Preconditions)
+	c.conditions("/goal/completion_criteria", e.Goal.CompletionCriteria)
+	c.conditions("/goal/failure_criteria", e.Goal.FailureCriteria)
+	c.commands("/goal/rewards/commands", Commands(e.Goal.Rewards))
+	c.commands("/goal/penalties/commands", Commands(e.Goal.Penalties))
+	if by := e.Goal.CompletesBy; by != "" && by != goal.ByAll && by != goal.ByAny {
+		c.at("/goal/completes_by", "%q is not known; want all or any", by)
+	}
+	c.span("/goal/deadline", e.Goal.Deadline)
+	c.span("/goal/recurs", e.Goal.Recurs)
+	if n := len(e.Goal.Exclusive); n > goal.MaxExclusive {
+		c.at("/goal/exclusive", "%d items; the limit is %d", n, goal.MaxExclusive)
+	}
+	c.list("/goal/exclusive", e.Goal.Exclusive)
+	if e.Goal.ParentGoalID != "" && e.Goal.ParentGoalID == e.ID {
+		c.at("/goal/parent_goal_id", "a goal cannot be a part of itself")
+	}
+}
+
+func (c *checker) span(path string, d protocol.Duration) {
+	if d < 0 || d.Std() > goal.MaxSpan {
+		c.at(path, "%s; want 0s to %s", d.Std(), goal.MaxSpan)
+	}
+}
+
+// commands checks commands on the private state of whoever ends a goal.
+func (c *checker) commands(path string, v any) {
+	if v == nil {
+		return
+	}
+	v, err := protocol.Normalize(v)
+	if err != nil {
+		return // said of the whole
+	}
+	batch, err := command.DecodeValue(v)
+	switch {
+	case err != nil:
+		c.at(path, "%v", err)
+	case len(batch.Entries) == 0 || len(batch.Entries) > command.MaxEntries:
+		c.at(path, "%d commands; want 1 to %d", len(batch.Entries), command.MaxEntries)
+	}
+	for i := range batch.Entries {
+		if key := batch.Entries[i].Key; strings.HasPrefix(strings.TrimSpace(key), "world.") {
+			c.at(path, "key %s is of the world; want keys of the private state, self.…", key)
+		}
+	}
+}
+
+func (c *checker) conditions(path string, list []goal.Condition) {
+	if len(list) > goal.MaxConditions {
+		c.at(path, "%d conditions; the limit is %d", len(list), goal.MaxConditions)
+		return
+	}
+	for i := range list {
+		if _, err := list[i].Compiled(); err != nil {
+			c.at(path+"/"+strconv.Itoa(i), "%v", err)
+		}
+	}
 }
 
 // values checks that the free parts are values and that the entry is not too large.

@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"tavernsim/engine/goal"
+	"tavernsim/protocol"
 )
 
 func TestValidateFindsEveryFault(t *testing.T) {
@@ -42,8 +45,9 @@ func TestEveryFieldSurvives(t *testing.T) {
 			Tags: []string{"n"}, EventTypes: []string{"o.*"}, Condition: "self.x", CaseSensitive: true,
 			AlsoKeywords: []string{"q"}, NotAllKeywords: []string{"r"}, Patterns: []string{"s+"}, WholeWords: new(bool)},
 		Source: "s", Author: "a", CreatedAt: at, UpdatedAt: at, UpdatedBy: "u",
-		Goal: &Goal{Description: "d", Status: GoalFailed, Preconditions: []string{"p"}, CompletionCriteria: []string{"c"},
-			Rewards: int64(3), Penalties: map[string]any{"x": true}, ParentGoalID: "g"},
+		Goal: &Goal{Description: "d", Status: GoalFailed, Preconditions: []goal.Condition{{Text: "p"}}, CompletionCriteria: []goal.Condition{{Text: "c"}},
+			Rewards: int64(3), Penalties: map[string]any{"x": true}, ParentGoalID: "g",
+			FailureCriteria: []goal.Condition{{Expr: "world.x"}}, CompletesBy: goal.ByAny, Deadline: protocol.Duration(time.Hour), Recurs: protocol.Duration(90 * time.Second), Exclusive: []string{"bed"}},
 		CustomMetadata: map[string]any{"m": int64(1)}, Importance: 1.5, Used: 3, Helped: 2, Follows: "w"}
 	for _, v := range []reflect.Value{reflect.ValueOf(e), reflect.ValueOf(*e.Goal), reflect.ValueOf(*e.ActivationCriteria)} {
 		for i := range v.NumField() {

@@ -109,12 +109,27 @@ func Goals(list []any) []Unit {
 		b = append(b, " ("...)
 		b = append(b, cmp.Or(text(m, "status"), "active")...)
 		b = append(b, ", priority "...)
-		b = append(appendValue(b, m["priority"]), ')')
+		b = appendValue(b, m["priority"])
+		b = append(goalDetails(b, m), ')')
 		if d := m["details"]; !empty(d) {
 			b = appendValue(append(b, ' '), d)
 		}
 		return Unit{ID: text(m, "id"), Text: string(b)}
 	})
+}
+
+// goalDetails appends what rules weigh of a goal.
+func goalDetails(b []byte, m map[string]any) []byte {
+	for _, x := range [...]struct{ name, says string }{
+		{"progress", "progress"}, {"deadline", "until"}, {"parent", "part of"}, {"given_by", "given by"}, {"exclusive", "needs"},
+		{"preconditions", "only if"}, {"completion_criteria", "done when"}, {"failure_criteria", "fails when"}, {"why", "because"},
+	} {
+		if v := m[x.name]; !empty(v) {
+			b = append(append(append(b, ", "...), x.says...), ' ')
+			b = appendValue(b, v)
+		}
+	}
+	return b
 }
 
 // Observations makes units of observations.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"tavernsim/internal/terminal"
+	"tavernsim/scenes/view/factjson"
 	"tavernsim/scenes/view/inspect"
 )
 
@@ -23,7 +24,12 @@ func (p *page) agent(v *inspect.AgentView) {
 	fmt.Fprintf(p, "\n%s\n  %s\n", p.paint.Bold("PRIVATE STATE"), prettyJSON(v.Private, "  "))
 	if p.section("GOALS", len(v.Goals)) {
 		for _, g := range v.Goals {
-			fmt.Fprintf(p, "  %-10s %4s  %s  %s\n", jsonOf(g.Get("status")), jsonOf(g.Get("priority")), jsonOf(g.Get("id")), p.paint.Dim(terminal.OneLine(jsonOf(g.Get("description")))))
+			p.goal(g)
+		}
+	}
+	if p.section("DRIVES", len(v.Drives)) {
+		for _, d := range v.Drives {
+			fmt.Fprintf(p, "  %-10s %.3f  %s\n", d.ID, d.Level, p.paint.Dim("serves "+strings.Join(d.Serves, ", ")))
 		}
 	}
 	if p.section("INBOX", len(v.Inbox)) {
@@ -82,4 +88,20 @@ func (p *page) agentLast(v *inspect.AgentView) {
 		}
 		fmt.Fprintf(p, "  %10s  %s  %s  heard %d, %s, %s%s\n", p.since(t.Time), name, p.outcome(t.Outcome), t.Events, terminal.Plural(t.Calls, "call"), terminal.Plural(t.Models, "question"), p.dim(terminal.OneLine(t.Error), "  %s"))
 	}
+}
+
+// goal writes a goal, with its rank and the reason of its status where rules weigh it.
+func (p *page) goal(g factjson.Object) {
+	weight := jsonOf(g.Get("priority"))
+	if rank, ok := g.Get("rank").(float64); ok {
+		weight = fmt.Sprintf("rank %.3f  priority %s", rank, weight)
+	}
+	fmt.Fprintf(p, "  %-10s %4s  %s  %s%s\n", jsonOf(g.Get("status")), weight, jsonOf(g.Get("id")), p.paint.Dim(terminal.OneLine(jsonOf(g.Get("description")))), p.whyOf(g))
+}
+
+func (p *page) whyOf(g factjson.Object) string {
+	if g.Get("why") == nil {
+		return ""
+	}
+	return p.dim(terminal.OneLine(jsonOf(g.Get("why"))), "  (%s)")
 }

@@ -270,7 +270,11 @@ func (s *Stage) Apply(r protocol.Record, fact protocol.Fact) error {
 func (s *Stage) heard(f *bus.Routed, wave uint64) {
 	for o := range f.Receivers.All() {
 		p := PriorityFor(f, s.scene, o)
-		s.Agenda.Heard(o, p, wave, f.Time)
+		if f.Type == bus.TypeWorldWatched {
+			s.Agenda.Stirred(o, p, wave, f.Time)
+		} else {
+			s.Agenda.Heard(o, p, wave, f.Time)
+		}
 		if s.scene.Blocks {
 			s.Agenda.Received(o, p, wave)
 		}

@@ -18,6 +18,8 @@ var uncounted = map[string]string{
 	"agent.blocked":               "the event that is waited for counts",
 	"agent.call_answered":         "the call counts",
 	"agent.goals_updated":         "of the agent alone",
+	"agent.goal_changed":          "of the agent alone",
+	"agent.drive_met":             "of the agent alone",
 	"agent.hook_answered":         "what it is about counts",
 	"agent.interrupted":           "its deliberation counts when it ends",
 	"agent.model_answered":        "agent.turn_ended counts the requests",

@@ -15,6 +15,7 @@ import (
 	"tavernsim/engine/agent/effect"
 	"tavernsim/engine/agent/private"
 	"tavernsim/engine/agent/tool"
+	"tavernsim/engine/goal"
 	"tavernsim/protocol"
 )
 
@@ -77,7 +78,9 @@ func TestFactsRoundTrip(t *testing.T) {
 			}
 		}
 	})
-	for _, f := range []protocol.Fact{&GoalsUpdated{Goal: Goal{ID: "g", Priority: 0.5, Details: protocol.Encode("x")}, Removed: true}, &Reflected{Reason: "r", Workflow: "w"}} {
+	for _, f := range []protocol.Fact{&GoalsUpdated{Goal: goal.Goal{ID: "g", Priority: 0.5, Details: protocol.Encode("x")}, Removed: true},
+		&GoalChanged{Goal: goal.Goal{ID: "g", Status: goal.Failed}, More: goal.More{Preconditions: []goal.Condition{{Expr: "world.x"}, {Text: "y"}}, Deadline: 5, Exclusive: []string{"bed"}, Reward: protocol.Encode("r")}, From: goal.Active, Cause: goal.CauseDeadline, By: "bo", Observe: true},
+		&DriveMet{Drive: "hunger", Level: 5}, &Reflected{Reason: "r", Workflow: "w"}} {
 		raw, err := codec.Marshal(f)
 		if err != nil {
 			t.Fatal(err)

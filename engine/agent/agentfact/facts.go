@@ -7,6 +7,7 @@ import (
 	"tavernsim/engine/agent/private"
 	"tavernsim/engine/agent/talk"
 	"tavernsim/engine/agent/tool"
+	"tavernsim/engine/goal"
 	"tavernsim/protocol"
 )
 
@@ -20,6 +21,8 @@ const (
 	FactCallAnswered  = "agent.call_answered"
 	FactSaid          = "agent.said"
 	FactGoalsUpdated  = "agent.goals_updated"
+	FactGoalChanged   = "agent.goal_changed"
+	FactDriveMet      = "agent.drive_met"
 	FactReflected     = "agent.reflected"
 	FactUnknown       = "agent.outcome_unknown"
 	FactRequest       = "agent.request_answered"
@@ -44,6 +47,8 @@ const (
 	OutcomeCancelled Outcome = "cancelled" // stopped between two nodes
 
 	OutcomeInterrupted Outcome = "interrupted" // stopped by a more urgent event, without effect
+
+	OutcomeIdle Outcome = "idle" // a place that its goals watch changed, and no goal did: the core workflow did not run
 )
 
 // TurnEnded is the last fact of a deliberation.
@@ -249,8 +254,25 @@ type Said struct {
 
 // GoalsUpdated replaces one goal, adds it, or removes it.
 type GoalsUpdated struct {
-	Goal    Goal
+	Goal    goal.Goal
 	Removed bool
+}
+
+// GoalChanged is one change of a goal of an agent with rules for its goals.
+type GoalChanged struct {
+	Goal  goal.Goal // after it
+	More  goal.More // of the goal
+	From  string    // status before; "" = the goal is new
+	Cause goal.Cause
+	By    string // instance id of who gave it; "" = the agent itself, or its rules
+
+	Observe bool // the next turn observes it, for this one had decided already
+}
+
+// DriveMet records that the value of a drive was changed.
+type DriveMet struct {
+	Drive string
+	Level int64 // millionths
 }
 
 // Reflected is a finished reflection.
@@ -342,6 +364,8 @@ func (*ModelAnswered) FactKind() string   { return FactModelAnswered }
 func (*CallAnswered) FactKind() string    { return FactCallAnswered }
 func (*Said) FactKind() string            { return FactSaid }
 func (*GoalsUpdated) FactKind() string    { return FactGoalsUpdated }
+func (*GoalChanged) FactKind() string     { return FactGoalChanged }
+func (*DriveMet) FactKind() string        { return FactDriveMet }
 func (*Reflected) FactKind() string       { return FactReflected }
 func (*OutcomeUnknown) FactKind() string  { return FactUnknown }
 func (*RequestAnswered) FactKind() string { return FactRequest }
@@ -362,6 +386,8 @@ func (*ModelAnswered) fact()   {}
 func (*CallAnswered) fact()    {}
 func (*Said) fact()            {}
 func (*GoalsUpdated) fact()    {}
+func (*GoalChanged) fact()     {}
+func (*DriveMet) fact()        {}
 func (*Reflected) fact()       {}
 func (*OutcomeUnknown) fact()  {}
 func (*RequestAnswered) fact() {}
@@ -396,6 +422,8 @@ func Facts() []protocol.FactType {
 		protocol.ByHand(readCallAnswered).AsBytes(),
 		protocol.ByHand(readSaid).AsBytes(),
 		protocol.ByCodec[GoalsUpdated](),
+		protocol.ByCodec[GoalChanged](),
+		protocol.ByCodec[DriveMet](),
 		protocol.ByCodec[Reflected](),
 		protocol.ByCodec[OutcomeUnknown](),
 		protocol.ByCodec[RequestAnswered](),

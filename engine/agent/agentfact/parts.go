@@ -6,28 +6,6 @@ import (
 	"tavernsim/protocol"
 )
 
-// Goal is an active goal of an agent (§2.1.3).
-type Goal struct {
-	ID          string
-	KB          string // alias of the knowledge base that defines it; "" = its own
-	Description string
-	Priority    float64
-	Status      string // pending, active, completed, failed
-	Details     protocol.Raw
-}
-
-// Value is the goal as workflows see it.
-func (g Goal) Value() map[string]any {
-	details, _ := g.Details.Value()
-	return map[string]any{
-		"id": g.ID, "kb": g.KB, "description": g.Description,
-		"priority": g.Priority, "status": g.Status, "details": details,
-	}
-}
-
-// Open reports whether the goal still drives behaviour.
-func (g Goal) Open() bool { return g.Status == "active" || g.Status == "pending" }
-
 // Task is an event of this agent that expects a reply, while the agent waits for it
 // (agent architecture §5.3).
 type Task struct {

@@ -32,6 +32,10 @@ type Profile struct {
 	InitialGoalsReference     []GoalReference      `json:"initial_goals_reference,omitempty"`
 	WorldWritePermissions     *WritePermissions    `json:"world_write_permissions,omitempty"`
 
+	// Motivation says how its agents weigh their goals. nil: as its defaults say, if an
+	// initial goal says something that rules decide; else they alone say where goals stand.
+	Motivation *Motivation `json:"motivation,omitempty"`
+
 	// ReflectionWorkflowID names the reflection skill (§2.1.5). Empty: the one
 	// skill of the inventory whose id holds "reflect"; none: reflection is
 	// refused with an observation.

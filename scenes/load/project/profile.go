@@ -113,6 +113,7 @@ func (l *loader) linkProfiles(list []*Profile) {
 		l.linkTools(p)
 		l.checkChoices(p)
 		l.linkKnowledge(p)
+		l.motivation(p)
 		d.InitialGoalsReference = l.goals(p, p.doc, at("initial_goals_reference"), d.InitialGoalsReference)
 		p.Subscriptions = l.subscriptions(p.doc, at("subscribed_event_types"), d.SubscribedEventTypes)
 		if d.CustomRuntimeConfig != nil {

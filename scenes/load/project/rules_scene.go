@@ -3,6 +3,7 @@ package project
 import (
 	"tavernsim/engine/bus/throttle"
 	"tavernsim/engine/cast"
+	"tavernsim/engine/goal"
 	"tavernsim/engine/workflow"
 	"tavernsim/internal/source"
 	"tavernsim/protocol"
@@ -143,11 +144,18 @@ func knowledgeRules() source.Rules {
 
 		"knowledge.Goal.description":         {Section: "§2.1.3", Doc: "The aim. Default: the entry's content or title."},
 		"knowledge.Goal.status":              {Section: "§2.1.3", Enum: []string{"pending", "active", "completed", "failed"}, Default: "pending", Doc: "The status of the goal."},
-		"knowledge.Goal.preconditions":       {Section: "§2.1.3", Doc: "Conditions that must hold before the goal makes sense."},
-		"knowledge.Goal.completion_criteria": {Section: "§2.1.3", Doc: "Conditions that must hold for the goal to be reached."},
-		"knowledge.Goal.rewards":             {Section: "§2.1.3", Doc: "Rewards for reaching it; any value."},
-		"knowledge.Goal.penalties":           {Section: "§2.1.3", Doc: "Penalties for failing it; any value."},
+		"knowledge.Goal.preconditions":       {Section: "§2.1.3", Doc: "[Conditions](#condition) that must hold before the goal makes sense."},
+		"knowledge.Goal.completion_criteria": {Section: "§2.1.3", Doc: "[Conditions](#condition) that must all hold for the goal to be reached."},
+		"knowledge.Goal.failure_criteria":    {Section: "§2.1.3", Doc: "[Conditions](#condition) of which one is enough for the goal to have failed."},
+		"knowledge.Goal.rewards":             {Section: "§2.1.3", Doc: "Rewards for reaching it; any value. In an object, `commands` are [state commands](state-commands.md) with keys `self.…` that are carried out once."},
+		"knowledge.Goal.penalties":           {Section: "§2.1.3", Doc: "Penalties for failing it; the same."},
 		"knowledge.Goal.parent_goal_id":      {Section: "§2.1.3", Doc: "Id of the larger goal that contains this one."},
+		"knowledge.Goal.completes_by":        {Section: "§2.1.3", Enum: []string{goal.ByAll, goal.ByAny}, Doc: "Whether all or any of the goals that it contains complete it. Default: they do not."},
+		"knowledge.Goal.deadline":            {Section: "§2.1.3", Doc: "Fails unless it is completed so long after an agent took it on."},
+		"knowledge.Goal.recurs":              {Section: "§2.1.3", Doc: "So long after its end it is pending again."},
+		"knowledge.Goal.exclusive":           {Section: "§2.1.3", MaxItems: goal.MaxExclusive, Doc: "Resources: of the goals of an agent that name one of them, one is active."},
+		"goal.Condition.text":                {Section: "§2.1.3", Doc: "Prose, for the model. A text alone is read as this field."},
+		"goal.Condition.expr":                {Section: "§2.1.3", Doc: "Expression over `world`, `self`, `goals` and `now`: see [goals](goals.md#conditions). At most 1,024 bytes."},
 	}
 }
 

@@ -9,12 +9,12 @@ import (
 
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent"
-	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/agent/hook"
 	"tavernsim/engine/agent/profile"
 	"tavernsim/engine/budget"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/expr"
+	"tavernsim/engine/goal"
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/panel"
 	"tavernsim/engine/workflow"
@@ -60,7 +60,9 @@ func New(p *project.Project, def *project.Scene, opt Options) (*Scene, error) {
 	if err := b.knowledge(); err != nil {
 		return nil, err
 	}
-	b.agents(agents)
+	if err := b.agents(agents); err != nil {
+		return nil, err
+	}
 	b.own()
 	if err := b.worldRules(); err != nil {
 		return nil, err
@@ -124,8 +126,8 @@ func compileUntil(text string) (*expr.Program, error) {
 type builder struct {
 	*Scene
 	classes map[class]uint16
-	goals   [][]agentfact.Goal // by class
-	places  hook.Places        // of the hooks of agents
+	goals   [][]goal.Goal // by class
+	places  hook.Places   // of the hooks of agents
 
 	contexts map[string]int // of models
 	asks     func(*panel.Question) error
@@ -163,7 +165,7 @@ func (b *builder) knowledge() error {
 	return err
 }
 
-func (b *builder) agents(agents *project.Agents) {
+func (b *builder) agents(agents *project.Agents) error {
 	n := agents.Len()
 	b.find, b.roles = agents.Find, agents.Roles
 	b.IDs = make([]string, 0, n+1)
@@ -174,8 +176,11 @@ func (b *builder) agents(agents *project.Agents) {
 		key := classOf(in)
 		c, known := b.classes[key]
 		if !known {
-			c = b.define(key, in)
-			subscriptions[key] = busSubscriptions(in.Subscriptions)
+			var err error
+			if c, err = b.define(key, in); err != nil {
+				return b.Errorf("%s: %w", in.ID, err)
+			}
+			subscriptions[key] = append(busSubscriptions(in.Subscriptions), watches(b.goals[c])...)
 		}
 		b.add(in.ID, c, subscriptions[key])
 	}
@@ -185,6 +190,15 @@ func (b *builder) agents(agents *project.Agents) {
 		}
 		return s
 	}
+	return nil
+}
+
+// watches are the subscriptions to the places that the conditions of goals read.
+func watches(goals []goal.Goal) (out []bus.Subscription) {
+	for _, p := range goal.Watched(goals) {
+		out = append(out, bus.Subscription{Type: bus.TypeWorldWatched, Path: p})
+	}
+	return out
 }
 
 func (b *builder) add(id string, c uint16, subscriptions []bus.Subscription) {
@@ -202,7 +216,7 @@ func busSubscriptions(list []project.Subscription) []bus.Subscription {
 }
 
 // define makes the definition of a class of agents.
-func (b *builder) define(key class, in project.Instance) uint16 {
+func (b *builder) define(key class, in project.Instance) (uint16, error) {
 	profile := key.profile.Definition
 	d := &agent.Definition{
 		Profile: profile.ID, Name: profile.Name, Limits: b.limits(key.runtime), Tools: profile.ToolIDsInventory,
@@ -230,8 +244,14 @@ func (b *builder) define(key class, in project.Instance) uint16 {
 		d.Knowledge = append(d.Knowledge, profile.KnowledgeBaseReferences[i].Access())
 	}
 	b.skills(d)
+	goals, err := b.initialGoals(d, key.profile, in.Goals)
+	if err != nil {
+		return 0, err
+	}
 	d.Seal(b.describe)
-	return b.addClass(key, d, timingOf(key.runtime, d.Limits.Lanes), b.initialGoals(key.profile, in.Goals))
+	timing := timingOf(key.runtime, d.Limits.Lanes)
+	d.Period = timing.Period
+	return b.addClass(key, d, timing, goals), nil
 }
 
 // limits are the limits of an agent, with the scene's lanes if it has none of its own.
@@ -241,7 +261,7 @@ func (b *builder) limits(c *profile.RuntimeConfig) profile.Limits {
 	return l
 }
 
-func (b *builder) addClass(key class, d *agent.Definition, t agenda.Timing, goals []agentfact.Goal) uint16 {
+func (b *builder) addClass(key class, d *agent.Definition, t agenda.Timing, goals []goal.Goal) uint16 {
 	c := uint16(len(b.Definitions))
 	b.Interrupts, b.Blocks = b.Interrupts || t.Interrupt, b.Blocks || t.Blocks != nil
 	b.classes[key] = c
@@ -305,9 +325,11 @@ func timingOf(c *profile.RuntimeConfig, lanes *profile.Lanes) agenda.Timing {
 	return t
 }
 
-// initialGoals reads the initial goals of an agent from the knowledge bases.
-func (b *builder) initialGoals(p *project.Profile, refs []profile.GoalReference) []agentfact.Goal {
-	var goals []agentfact.Goal
+// initialGoals reads the initial goals of an agent from the knowledge bases, and sets the
+// rules that weigh them.
+func (b *builder) initialGoals(d *agent.Definition, p *project.Profile, refs []profile.GoalReference) ([]goal.Goal, error) {
+	var entries []*knowledge.Entry
+	var goals []goal.Goal
 	for _, ref := range refs {
 		kb, ok := p.KnowledgeBase(ref.KBAliasOrID)
 		if !ok {
@@ -318,14 +340,33 @@ func (b *builder) initialGoals(p *project.Profile, refs []profile.GoalReference)
 			continue
 		}
 		if e, ok := base.Get(ref.CAIUID); ok {
-			goals = append(goals, goalOf(e, kb, ref.ActivationPriority))
+			entries, goals = append(entries, e), append(goals, goalOf(e, kb, ref.ActivationPriority))
 		}
 	}
-	return goals
+	var err error
+	if d.Motive, err = p.Motivated(entries); err != nil || d.Motive == nil {
+		return goals, err
+	}
+	expressions := 0
+	for i, e := range entries {
+		more := moreOf(e)
+		if goals[i].More, err = more.Sealed(); err != nil {
+			return nil, err
+		}
+		expressions += more.Expressions()
+		if goals[i].Priority > 1 {
+			goals[i].Priority = min(goals[i].Priority/10, 1)
+		}
+		goals[i].Status = string(e.Status())
+	}
+	if len(goals) > d.Limits.MaxGoals || expressions > goal.MaxExpressions {
+		return nil, protocol.Errorf(protocol.KindLimit, "profile %s: %d initial goals with %d expressions; the limits are %d (custom_runtime_config.max_goals) and %d", d.Profile, len(goals), expressions, d.Limits.MaxGoals, goal.MaxExpressions)
+	}
+	return goals, nil
 }
 
-func goalOf(e *knowledge.Entry, kb profile.KnowledgeReference, priority *float64) agentfact.Goal {
-	g := agentfact.Goal{ID: e.ID, KB: kb.Alias, Description: e.Description(), Priority: e.Priority, Status: string(e.Status())}
+func goalOf(e *knowledge.Entry, kb profile.KnowledgeReference, priority *float64) goal.Goal {
+	g := goal.Goal{ID: e.ID, KB: kb.Alias, Description: e.Description(), Priority: e.Priority, Status: string(e.Status())}
 	if g.KB == "" {
 		g.KB = kb.SourceID
 	}
@@ -339,6 +380,27 @@ func goalOf(e *knowledge.Entry, kb profile.KnowledgeReference, priority *float64
 		g.Details = protocol.Encode(content)
 	}
 	return g
+}
+
+// moreOf is what rules need of a goal.
+func moreOf(e *knowledge.Entry) *goal.More {
+	m := &goal.More{Source: goal.Initial}
+	if g := e.Goal; g != nil {
+		m.Parent, m.CompletesBy, m.Exclusive = g.ParentGoalID, g.CompletesBy, g.Exclusive
+		m.Preconditions, m.Completion, m.Failure = g.Preconditions, g.CompletionCriteria, g.FailureCriteria
+		m.Within, m.Recurs = g.Deadline.Std(), g.Recurs.Std()
+		m.Reward, m.Penalty = commandsOf(g.Rewards), commandsOf(g.Penalties)
+	}
+	return m
+}
+
+// commandsOf are the commands of a reward; nil = it has none.
+func commandsOf(reward any) protocol.Raw {
+	v, err := protocol.Normalize(knowledge.Commands(reward))
+	if err != nil || v == nil {
+		return nil
+	}
+	return protocol.Encode(v)
 }
 
 // own adds the scene's own agent: it runs the lifecycle workflows and may use

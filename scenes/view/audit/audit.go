@@ -252,6 +252,8 @@ func (a *auditing) before(r protocol.Record, fact protocol.Fact, list []inspect.
 		list[0].Before, list[0].Turn = a.privateValue(r.Actor, a.seenAt(list[0].At)), a.turn(r.Actor)
 	case *agentfact.GoalsUpdated:
 		list[0].Before, list[0].Turn = a.goal(r.Actor, x.Goal.ID), a.turn(r.Actor)
+	case *agentfact.GoalChanged:
+		list[0].Before, list[0].Turn = a.goal(r.Actor, x.Goal.ID), a.turn(r.Actor)
 	case *knowledge.Written:
 		if base, ok := a.state.Knowledge().Base(x.KB); ok {
 			if e, ok := base.Get(x.EntryID); ok {

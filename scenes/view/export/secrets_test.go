@@ -22,6 +22,7 @@ import (
 	"tavernsim/scenes/view/audit"
 	"tavernsim/scenes/view/deadletters"
 	"tavernsim/scenes/view/inspect"
+	"tavernsim/scenes/view/plot"
 )
 
 // hoarder has a secret in every place where a value can stand: the world, a
@@ -180,6 +181,7 @@ func views(t *testing.T, s *inspect.Scene) {
 	collect("audit", func() (any, error) {
 		return all(func(y func(inspect.Change) error) error { return audit.List(s, audit.Query{}, y) })
 	})
+	collect("script", func() (any, error) { return plot.Of(s) })
 	collect("letters", func() (any, error) {
 		return all(func(y func(deadletters.Letter) error) error { return s.DeadLetters(inspect.DeadLetterQuery{}, y) })
 	})

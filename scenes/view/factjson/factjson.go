@@ -150,7 +150,7 @@ func appendMembers(o Object, v reflect.Value) Object {
 		switch field := v.Type().Field(i); {
 		case field.Anonymous:
 			o = appendMembers(o, v.Field(i))
-		case field.IsExported():
+		case field.IsExported() && field.Tag.Get("msgpack") != "-":
 			name := protocol.SnakeName(field.Name)
 			value := encode(v.Field(i))
 			if draft, ok := reflect.TypeAssert[protocol.Raw](v.Field(i)); ok && name == "draft" {

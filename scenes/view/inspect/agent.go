@@ -7,6 +7,7 @@ import (
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent"
 	"tavernsim/engine/agent/agentfact"
+	"tavernsim/engine/goal"
 	"tavernsim/engine/secret"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
@@ -35,11 +36,19 @@ type AgentView struct {
 	Turns         uint64            `json:"turns"`
 	Private       any               `json:"private_state"`
 	Goals         []factjson.Object `json:"goals"`
+	Drives        []Driven          `json:"drives,omitempty"`
 	Inbox         []Inboxed         `json:"inbox"`
 	Observations  []factjson.Object `json:"observations"` // that the next deliberation is shown
 	History       []Spoken          `json:"history"`
 	Subscriptions []Subscribed      `json:"subscriptions"`
 	Last          []TurnSummary     `json:"deliberations"` // the last ones, newest first
+}
+
+// Driven is a drive, and how strong it is at the moment of the view.
+type Driven struct {
+	ID     string   `json:"id"`
+	Level  float64  `json:"level"` // 0 to 1
+	Serves []string `json:"serves"`
 }
 
 // Inboxed is an event that was not perceived yet.
@@ -122,7 +131,7 @@ func (s *Scene) agentView(state *machines.State, o uint32, wave persistence.Wave
 	v := &AgentView{
 		Agent: m.ID.Instance, Profile: m.Def.Profile, Name: m.Def.Name, Ordinal: o, Wave: wave.Number, Time: state.Agenda.Now.String(),
 		State: StateName(st), Next: moment(st.Next), BusyUntil: moment(st.BusyUntil), Failures: st.Failures, Turns: m.State.Turn, Private: factjson.JSON(Private(m)),
-		Goals: goals(m), Inbox: inboxed(m.State.Inbox()), Observations: observations(m.Observations()), History: spoken(m), Subscriptions: []Subscribed{},
+		Goals: goals(m, state.Agenda.Now), Drives: drives(m, state.Agenda.Now), Inbox: inboxed(m.State.Inbox()), Observations: observations(m.Observations()), History: spoken(m), Subscriptions: []Subscribed{},
 	}
 	if st.Asleep {
 		v.WakeAbove = st.WakeAbove.String()
@@ -145,8 +154,27 @@ func Private(m *agent.Machine) map[string]any {
 }
 
 // GoalOf is a goal with the names of its page.
-func GoalOf(g agentfact.Goal) factjson.Object {
-	return factjson.Object{{Name: "id", Value: g.ID}, {Name: "kb", Value: g.KB}, {Name: "description", Value: g.Description}, {Name: "priority", Value: g.Priority}, {Name: "status", Value: g.Status}, {Name: "details", Value: factjson.Value(g.Details)}}
+func GoalOf(g goal.Goal) factjson.Object {
+	o := factjson.Object{{Name: "id", Value: g.ID}, {Name: "kb", Value: g.KB}, {Name: "description", Value: g.Description}, {Name: "priority", Value: g.Priority}, {Name: "status", Value: g.Status}, {Name: "details", Value: factjson.Value(g.Details)}}
+	if g.More == nil {
+		return o
+	}
+	v := g.Value()
+	for _, name := range []string{"parent", "source", "given_by", "deadline", "exclusive", "progress", "preconditions", "completion_criteria", "failure_criteria", "completes_by", "why"} {
+		if v[name] != nil {
+			o = append(o, factjson.Member{Name: name, Value: factjson.JSON(v[name])})
+		}
+	}
+	return o
+}
+
+// RankedGoal is a goal with its rank, where there are rules for goals.
+func RankedGoal(g goal.Ranked) factjson.Object {
+	o := GoalOf(g.Goal)
+	if g.More != nil && g.Open() {
+		o = append(o, factjson.Member{Name: "rank", Value: float64(g.Rank) / goal.One})
+	}
+	return o
 }
 
 func inboxed(heard []agent.Heard) []Inboxed {
@@ -166,10 +194,22 @@ func observations(seen []agent.Observation) []factjson.Object {
 	return list
 }
 
-func goals(m *agent.Machine) []factjson.Object {
+func goals(m *agent.Machine, now protocol.Time) []factjson.Object {
 	list := []factjson.Object{}
-	for _, g := range m.State.Goals {
-		list = append(list, GoalOf(g))
+	for _, g := range m.Goals(now) {
+		list = append(list, RankedGoal(g))
+	}
+	return list
+}
+
+func drives(m *agent.Machine, now protocol.Time) (list []Driven) {
+	if m.Def.Motive == nil {
+		return nil
+	}
+	levels := m.Drives(now)
+	for i := range m.Def.Motive.Drives {
+		d := &m.Def.Motive.Drives[i]
+		list = append(list, Driven{d.ID, float64(levels[d.ID]) / goal.One, append([]string{}, d.Serves...)})
 	}
 	return list
 }

@@ -102,6 +102,11 @@ func Changes(r protocol.Record, wave uint64, f protocol.Fact) []Change {
 			base.Op, base.After = "delete", nil
 		}
 		return []Change{base}
+	case *agentfact.GoalChanged:
+		g := x.Goal
+		g.More = &x.More
+		base.What, base.By, base.Op, base.Path, base.After = WhatGoal, r.Actor, string(x.Cause), x.Goal.ID, GoalOf(g)
+		return []Change{base}
 	case *agentfact.CallMade:
 		base.What, base.By, base.Through, base.Turn, base.Tool = WhatCall, r.Actor, x.ID, turnOf(x.ID), x.Tool
 		base.Op, base.Status, base.Error, base.Value, base.After = string(x.Origin), string(x.Status), secret.Text(x.Error), factjson.Value(x.Params), factjson.Value(x.Output)

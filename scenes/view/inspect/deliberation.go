@@ -284,7 +284,7 @@ func (s *Scene) perceived(d *Deliberation, t *turnFacts) (*machines.State, error
 	}
 	slices.SortStableFunc(heard, func(a, b agent.Heard) int { return cmp.Compare(b.Event.Priority, a.Event.Priority) })
 	d.Perceived = Perceived{
-		Private: factjson.JSON(Private(m)), Goals: goals(m), Events: inboxed(heard), Count: t.end.Perceived, WorldVersion: state.World().Version(),
+		Private: factjson.JSON(Private(m)), Goals: goals(m, t.at), Events: inboxed(heard), Count: t.end.Perceived, WorldVersion: state.World().Version(),
 		Observations: observations(m.Shown(t.end.Seen)), History: spoken(m),
 	}
 	return state, nil

@@ -36,7 +36,7 @@ func (t *turnFacts) take(r protocol.Record, f protocol.Fact) {
 		t.models = append(t.models, x)
 	case *agentfact.Said:
 		t.said = append(t.said, secret.Text(x.Text))
-	case *agentfact.StateUpdated, *agentfact.GoalsUpdated, *statecmd.Committed:
+	case *agentfact.StateUpdated, *agentfact.GoalsUpdated, *agentfact.GoalChanged, *statecmd.Committed:
 		t.changes = append(t.changes, Changes(r, 0, f)...)
 	default:
 		t.other = append(t.other, FactLine{Seq: r.Seq, Time: r.Time.String(), Actor: r.Actor, Kind: r.Kind, Data: factjson.Of(f)})
