@@ -47,6 +47,7 @@ id: s
 name: Hoard
 schema_version: "1.0"
 agent_instances: [{instance_id: kim, profile_id: keeper}]
+script: {variables: {api_key: hunter2-variable, door: {password: shut}}, states: [{id: dark, context: "password: hunter2-context", on_enter: [{set: {door: {password: hunter2-entered}}}]}]}
 initial_world_state: {vault: {password: hunter2-init, list: [{api_key: hunter2-list}]}}
 simulation: {stop: {ticks: 5}}
 -- models/voices.yaml --

@@ -8,6 +8,7 @@ package plot
 
 import (
 	"tavernsim/engine/script"
+	"tavernsim/engine/secret"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/view/factjson"
@@ -63,13 +64,14 @@ func Of(s *inspect.Scene) (*View, error) {
 	if st == nil {
 		return nil, protocol.Errorf(protocol.KindNotFound, "the scene %s has no script", s.ID)
 	}
-	v := &View{Scene: s.ID, Wave: state.Agenda.Wave, Time: state.Agenda.Now.String(), State: st.Current, Variables: st.Vars, Active: []string{}, Collections: []Collection{}, Outcome: st.Outcome.Result(), History: []Step{}}
+	v := &View{Scene: s.ID, Wave: state.Agenda.Wave, Time: state.Agenda.Now.String(), State: st.Current, Variables: shown(st.Vars), Active: []string{}, Collections: []Collection{}, Outcome: st.Outcome.Result(), History: []Step{}}
 	if n := m.States[st.Current]; n != nil {
 		v.Since, v.Active = st.Entered.String(), append(v.Active, n.Active...)
 	}
 	if v.Context, err = m.Context(st); err != nil {
 		v.Context = ""
 	}
+	v.Context = secret.Text(v.Context)
 	hidden := map[string]bool{}
 	for _, c := range m.Report(st) {
 		hidden[c.ID] = c.Hidden
@@ -88,9 +90,15 @@ func Of(s *inspect.Scene) (*View, error) {
 	})
 }
 
+// shown is a value without secrets.
+func shown[T any](v T) T {
+	out, _ := secret.Hide(v)
+	return out.(T)
+}
+
 func collection(c *script.Report) Collection {
 	out := Collection{Collection: c.ID, State: c.State, Opened: c.Opened.String(), Closed: c.Why, Asked: int64(c.Asked.Len()), Answered: int64(len(c.Answers)),
-		Secret: c.Secret, Counts: c.Counts, Winner: c.Winner, Answers: c.Values}
+		Secret: c.Secret, Counts: c.Counts, Winner: c.Winner, Answers: shown(c.Values)}
 	if c.Due != 0 {
 		out.Due = c.Due.String()
 	}
