@@ -179,7 +179,7 @@ func larger() map[string]int {
 		"scenes/run/rundir":   1860,
 		"scenes/run/runner":   1640,
 		"scenes/view/inspect": 3370,
-		"scenes/load/project": 4060,
+		"scenes/load/project": 4067,
 		"tam":                 2571,
 		"tam/toolsxml":        2215,
 		"tools/sandbox":       1520,
