@@ -12,6 +12,7 @@ import (
 	"tavernsim/engine/bus"
 	"tavernsim/engine/bus/delivery"
 	"tavernsim/engine/knowledge"
+	"tavernsim/engine/schedule/chain"
 	"tavernsim/engine/statecmd"
 	"tavernsim/engine/tooltask"
 	"tavernsim/engine/world"
@@ -121,7 +122,11 @@ func (st *stage) kept(e *machines.Effect) {
 	case *machines.CallSeen:
 		m.Called(x.Tool, string(x.Status))
 	case *agentfact.TurnEnded:
-		st.outside.Log.Ended(actor, x.Turn, e.Wave)
+		took := st.outside.Log.Ended(actor, x.Turn, e.Wave)
+		if st.paths != nil {
+			st.takes.took(st.Class[x.Agent], took)
+			st.paths.Add(chain.Turn{Agent: x.Agent, Class: int(st.Class[x.Agent]), Wave: e.Wave, At: int64(e.At), Took: took})
+		}
 		st.measureTurn(x.Agent, x)
 	case *agenda.Intervened, *agenda.OrderRefused:
 		st.orders.orderKept(e.Wave, e.Fact)

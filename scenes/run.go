@@ -15,6 +15,7 @@ import (
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent"
 	"tavernsim/engine/control"
+	"tavernsim/engine/schedule/chain"
 	"tavernsim/engine/world"
 	"tavernsim/internal/metrics"
 	"tavernsim/llm"
@@ -25,6 +26,7 @@ import (
 	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/outside"
+	"tavernsim/scenes/shadows"
 )
 
 // Options of one running scene. Its facts do not depend on them, except on the model
@@ -215,6 +217,11 @@ func (r *Run) launch() error {
 			return err
 		}
 	}
+	if sc.Clock == agenda.Virtual && sc.outside.Log != nil {
+		if r.stage.paths, err = shadows.Paths(sc.Scene); err != nil {
+			return err
+		}
+	}
 	r.stage.publishBudgets()
 	sc.marks = newMarks(sc.Size())
 	sc.stage, err = sc.system.Spawn(actors.Spec{
@@ -374,3 +381,13 @@ func (r *Run) World() *world.Document { return r.scene.shown.Load().World() }
 // where the path held none, with the seconds of scene time at which they were taken;
 // nil if it never held a number.
 func (r *Run) Series(path string) (seconds, values []float64) { return r.stage.series.values(path) }
+
+// Paths are the calls of models that the scene waited for, since it was started, by the wall clock; nil =
+// it waits for none. You call it when the scene has stopped.
+func (r *Run) Paths() (*chain.Shown, *setup.Scene) {
+	if r.stage == nil || r.stage.paths == nil {
+		return nil, r.scene.Scene
+	}
+	s := r.stage.paths.Show()
+	return &s, r.scene.Scene
+}

@@ -36,6 +36,7 @@ type scene struct {
 	outside *outside.Runner
 	ahead   *shadows.Driver // nil = nothing runs ahead
 	spaces  *spacePool
+	takes   rests
 	model   llm.Provider
 	journal Journal
 	system  *actors.System
@@ -63,6 +64,7 @@ type scene struct {
 // newScene makes the state that the actors share.
 func newScene(made *setup.Scene, journal Journal, opt Options) (*scene, error) {
 	s := &scene{
+		takes: make(rests, len(made.Definitions)),
 		Scene: made, Codec: machines.NewCodec(), metrics: opt.Metrics, options: opt, log: cmp.Or(opt.Log, slog.New(slog.DiscardHandler)), journal: journal, system: opt.System, model: opt.Model,
 		spaces: newSpacePool(),
 	}

@@ -6,6 +6,7 @@ import (
 
 	"tavernsim/actors"
 	"tavernsim/engine/agenda"
+	"tavernsim/engine/schedule/chain"
 	"tavernsim/internal/metrics"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
@@ -31,6 +32,7 @@ type stage struct {
 	others           []shadows.Kept // facts of the open wave that are no turn, for what runs ahead
 
 	gate     waveGate
+	paths    *chain.Paths // which calls of models the scene waited for; nil = it does not wait
 	progress *Progress
 	series   *series
 	measured measured

@@ -64,6 +64,7 @@ func views() []view {
 		{"facts", "", 0, 0, "kind actor since until wave limit follow", "the journal itself, decoded", (*inspecting).facts},
 		{"deliberation", "AGENT/TURN|SEQ", 1, 1, "against", "one turn: what it perceived, answered and did, and the effects", (*inspecting).deliberation},
 		{"audit", "", 0, 0, "path agent tool what since until limit", "each change of a value: agent, old and new value, reason, call", (*inspecting).audit},
+		{"critical-path", "", 0, 0, "", "which calls of models the run waited for, by agent and profile, and what a schedule could gain", (*inspecting).criticalPath},
 		{"orders", "", 0, 0, "limit", "what somebody outside ordered; with --json a file for simd run --orders", (*inspecting).orders},
 		{"script", "", 0, 0, "", "the script of the scene: state, variables, collections, history, outcome", (*inspecting).script},
 		{"artifacts", "", 0, 0, "agent since until limit", "files that calls left, and outputs that are not shown whole", (*inspecting).artifacts},
@@ -98,6 +99,7 @@ const inspectExamples = `  simd inspect runs/latest
   simd inspect runs/latest deliberation mira/12
   simd inspect runs/latest deliberation mira/12 --against runs/yesterday
   simd inspect runs/latest audit --path market.salt.price
+  simd inspect runs/latest critical-path
   simd inspect runs/latest orders --json >orders.jsonl
   simd inspect runs/latest script
   simd inspect runs/latest artifacts

@@ -98,6 +98,7 @@ func TestInspectGoldens(t *testing.T) {
 		"world":        "world ** --at version:2",
 		"world_diff":   "world --diff 0s..3s",
 		"events":       "events",
+		"critical":     "critical-path",
 		"facts":        "facts --wave 3..4 --kind world.* --kind event.*",
 		"deliberation": "deliberation ada/1",
 		"failed":       "deliberation dee/2",

@@ -126,6 +126,14 @@ func (x *inspecting) events([]string) error {
 	})
 }
 
+func (x *inspecting) criticalPath([]string) error {
+	c, err := x.scene.CriticalPath()
+	if err != nil {
+		return err
+	}
+	return x.to.CriticalPath(c)
+}
+
 func (x *inspecting) orders([]string) error {
 	return show.Lines(&x.to, x.to.Orders(), func(_ int, yield func(inspect.OrderLine) error) error { return x.scene.Orders(yield) })
 }

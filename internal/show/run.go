@@ -57,6 +57,9 @@ func writeScene(b *strings.Builder, s *rundir.SceneSummary, wall float64, compac
 	for _, l := range s.Budgets[:min(len(s.Budgets), maxRows)] {
 		row("budget "+l.Ledger, "%s", budgetText(&l))
 	}
+	if c := s.Critical; c != nil && c.Critical >= 1 {
+		row("critical path", "%s", criticalLine(c))
+	}
 	writeSchedule(b, row, s.Schedule)
 	row("calls", "%s of tools and skills%s", terminal.Thousands(s.Tools.Calls), note(s.Tools.Failed, "%d failed"))
 	if t := s.Tools; t.Replayed+t.Missed > 0 {

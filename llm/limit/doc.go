@@ -23,7 +23,7 @@
 //     rate is used up.
 //   - Classes. The highest class that waits leaves first. A lower one that waits gets one
 //     of 16 releases. A share of the slots is kept for interactive calls. Within a class
-//     scenes take turns; a scene's calls keep their order.
+//     scenes take turns; a scene's calls leave by [Rank], those of one rank in their order.
 //   - Repetitions. A call whose attempt failed by rate_limited, timeout, server_error or truncated is
 //     sent again, at most 4 times and before its deadline: after the hint and a pause that
 //     is drawn evenly from 0 to 0.5 s, 1 s, 2 s, 4 s. The chance is the call's own, so a

@@ -13,8 +13,9 @@ import (
 // before Arrive and keeps its hands off the call until it has ended; the machine owns
 // the rest.
 type Call struct {
-	Scene    string // whose calls keep their order
+	Scene    string // whose calls of one rank keep their order
 	Class    Class
+	Rank     Rank
 	Tokens   int64         // upper bound, those of the answer included
 	Start    time.Duration // it leaves no earlier
 	Deadline time.Duration // it leaves no later
@@ -28,6 +29,7 @@ type Call struct {
 	at       time.Duration // its timer's
 	timer    int           // place among the timers
 	lane     *lane
+	part     *part
 	place    *list.Element
 	left     time.Duration // began its last attempt
 	counted  uint64        // in the rates

@@ -1,6 +1,11 @@
 package limit
 
-import "container/list"
+import (
+	"cmp"
+	"container/list"
+	"slices"
+	"time"
+)
 
 // Class orders the calls that wait.
 type Class int8
@@ -24,8 +29,20 @@ func Classes() []Class { return []Class{Interactive, Urgent, Normal, Background}
 // share is how often a lower class that waits is served: once in so many releases.
 const share = 16
 
+// Rank orders the calls of a scene and class: the earlier moment first, whose turn others wait for, and
+// at one moment the turn that will take longer. The zero Rank is that of scenes in which nobody waits
+// for another's turn.
+type Rank struct {
+	At   int64         // of the scene's clock
+	Rest time.Duration // that the turn is expected to take
+}
+
+func (r Rank) compare(x Rank) int {
+	return cmp.Or(cmp.Compare(r.At, x.At), cmp.Compare(x.Rest, r.Rest))
+}
+
 // queues hold the calls that could leave, by class. Within a class the scenes take
-// turns, and the calls of a scene keep their order.
+// turns; the calls of a scene leave by rank, and those of one rank keep their order.
 type queues struct {
 	class [classes]struct {
 		scenes map[string]*lane
@@ -40,10 +57,21 @@ type queues struct {
 type lane struct {
 	scene string
 	turn  *list.Element
+	parts []*part // that are not empty, by rank
+}
+
+// part holds those of one rank.
+type part struct {
+	Rank
 	calls list.List // of *Call
 }
 
-// push adds a call at the end of its scene's lane, or at the front if it has waited
+// of is the part of a rank, and its place among the others.
+func (l *lane) of(r Rank) (at int, found bool) {
+	return slices.BinarySearchFunc(l.parts, r, func(p *part, r Rank) int { return p.compare(r) })
+}
+
+// push adds a call at the end of those of its rank, or at the front if it has waited
 // there before.
 func (q *queues) push(c *Call, front bool) {
 	of := &q.class[c.Class-Interactive]
@@ -59,10 +87,14 @@ func (q *queues) push(c *Call, front bool) {
 	if of.n == 0 {
 		of.passed = 0
 	}
-	if c.lane = l; front {
-		c.place = l.calls.PushFront(c)
+	i, found := l.of(c.Rank)
+	if !found {
+		l.parts = slices.Insert(l.parts, i, &part{Rank: c.Rank})
+	}
+	if c.lane, c.part = l, l.parts[i]; front {
+		c.place = c.part.calls.PushFront(c)
 	} else {
-		c.place = l.calls.PushBack(c)
+		c.place = c.part.calls.PushBack(c)
 	}
 	of.n++
 	q.n++
@@ -70,8 +102,11 @@ func (q *queues) push(c *Call, front bool) {
 
 func (q *queues) remove(c *Call) {
 	of, l := &q.class[c.Class-Interactive], c.lane
-	l.calls.Remove(c.place)
-	if c.lane, c.place = nil, nil; l.calls.Len() == 0 {
+	if c.part.calls.Remove(c.place); c.part.calls.Len() == 0 {
+		i, _ := l.of(c.Rank)
+		l.parts = slices.Delete(l.parts, i, i+1)
+	}
+	if c.lane, c.part, c.place = nil, nil, nil; len(l.parts) == 0 {
 		of.turns.Remove(l.turn)
 		delete(of.scenes, l.scene)
 	}
@@ -92,7 +127,7 @@ func (q *queues) next(interactiveOnly bool) *Call {
 	if best < 0 {
 		return nil
 	}
-	return q.class[best].turns.Front().Value.(*lane).calls.Front().Value.(*Call)
+	return q.class[best].turns.Front().Value.(*lane).parts[0].calls.Front().Value.(*Call)
 }
 
 // serve takes a call out that leaves: its scene goes to the end of the turns.
@@ -106,16 +141,14 @@ func (q *queues) serve(c *Call) {
 	q.remove(c)
 }
 
-// newest is the last call that arrived in the lowest class that waits, if that is
-// lower than a class; nil = there is none.
+// newest is, of the lowest class that waits, the last call to leave of the scene in which that
+// arrived last, if the class is lower than another; nil = there is none.
 func (q *queues) newest(below Class) (newest *Call) {
 	for i := classes - 1; i > int(below-Interactive); i-- {
 		for e := q.class[i].turns.Front(); e != nil; e = e.Next() {
-			for x := e.Value.(*lane).calls.Back(); x != nil; x = x.Prev() {
-				if c := x.Value.(*Call); newest == nil || c.number > newest.number {
-					newest = c
-				}
-				break
+			parts := e.Value.(*lane).parts
+			if c := parts[len(parts)-1].calls.Back().Value.(*Call); newest == nil || c.number > newest.number {
+				newest = c
 			}
 		}
 		if newest != nil {

@@ -25,7 +25,7 @@ var update = flag.Bool("update", false, "rewrite the expectations in testdata")
 //
 //	limits [requests=N] [tokens=N] [concurrency=N] [fixed] [queue=N] [retries=N] [kept=N]   first
 //	+D                                   time passes; each output has the time at which it came
-//	call NAME [scene=S] [class=C] [tokens=N] [start=D] [deadline=D] [once]   start and deadline from now on
+//	call NAME [scene=S] [class=C] [at=N] [rest=D] [tokens=N] [start=D] [deadline=D] [once]   start and deadline from now on
 //	calls N PREFIX [...]                 calls PREFIX1 to PREFIXN
 //	end NAME OUTCOME [after=D] [tokens=N]
 //	leave NAME
@@ -113,6 +113,7 @@ func (p *player) pass(text string) {
 func (p *player) call(name string, o options) {
 	c := &limit.Call{
 		Scene: o["scene"], Class: class(o["class"]), Tokens: int64(o.number("tokens")), Once: o.has("once"), Owner: name,
+		Rank:  limit.Rank{At: int64(o.number("at")), Rest: o.time("rest")},
 		Start: p.now + o.time("start"), Deadline: p.now + time.Hour, Draw: protocol.NewDraw(protocol.HashString(name)),
 	}
 	if o.has("deadline") {

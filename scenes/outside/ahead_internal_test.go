@@ -90,7 +90,7 @@ func TestShadowsAreCounted(t *testing.T) {
 	}
 	table.end(turnKey{"a", 1}, 8)
 	table.end(turnKey{"a", 2}, 9)
-	if wasted := table.end(turnKey{"a", 3}, 10); len(wasted) != 1 || table.shadows.Wasted != 1 || table.shadows.Barrier != 3*time.Second {
+	if took, wasted := table.end(turnKey{"a", 3}, 10); len(wasted) != 1 || took != 0 || table.shadows.Wasted != 1 || table.shadows.Barrier != 3*time.Second {
 		t.Errorf("%v, %+v", wasted, table.shadows)
 	}
 }

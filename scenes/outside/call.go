@@ -124,6 +124,9 @@ func (c *call) find() {
 func (c *call) enter() {
 	c.gate, c.Tokens = c.to.gateOf(&c.ask)
 	c.Scene, c.Class, c.Owner = c.from.Scene, classOf(c.from.Class, &c.ask), c
+	if c.from.Virtual {
+		c.Rank = limit.Rank{At: int64(c.from.At), Rest: c.from.Rest}
+	}
 	c.Draw = c.ask.Model.Draw.Sub(transportDraws)
 	c.Once = c.from.Bound != nil || !c.to.MayRepeat(&c.ask) // one attempt is reserved that may cost something
 	c.runner.join(c)

@@ -339,16 +339,19 @@ func (l *Log) Shadows() Shadows {
 	return s
 }
 
-// Ended records the wave of the scene that holds the end of a turn.
-func (l *Log) Ended(agent string, turn, wave uint64) {
+// Ended records the wave of the scene that holds the end of a turn, and gives how long the requests of
+// the turn were out, added up: without the wait at gates, and without those of earlier processes.
+func (l *Log) Ended(agent string, turn, wave uint64) time.Duration {
 	if l == nil {
-		return
+		return 0
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, kind := range l.table.end(turnKey{agent, turn}, wave) {
+	took, wasted := l.table.end(turnKey{agent, turn}, wave)
+	for _, kind := range wasted {
 		l.opts.Observe(kind, "wasted")
 	}
+	return took
 }
 
 // GivenUp records the wave from which an agent never deliberates again.

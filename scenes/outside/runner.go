@@ -190,6 +190,7 @@ type From struct {
 	Turn    uint64        // from 1
 	At      protocol.Time // of the scene's clock
 	Class   limit.Class   // at least; see Urgency
+	Rest    time.Duration // that the turn is expected to take, about; others wait for the longest
 	Virtual bool          // latency is simulated: an instant model answers at once
 	Urgency *Urgency
 	Bound   *llm.Bound // of a request to an endpoint under a budget; nil = there is none

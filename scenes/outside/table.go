@@ -51,10 +51,9 @@ func (t *table) waste(p *place) {
 	p.became(Wasted)
 }
 
-// count takes the requests of a turn that has ended into the counts, and gives the kinds of those
-// that only a shadow made.
-func (t *table) count(open *turn, wave uint64) (wasted []string) {
-	var took time.Duration
+// count takes the requests of a turn that has ended into the counts, and gives how long its own took
+// and the kinds of those that only a shadow made.
+func (t *table) count(open *turn, wave uint64) (took time.Duration, wasted []string) {
 	for _, p := range open.places {
 		if p.ahead {
 			t.waste(p)
@@ -68,7 +67,7 @@ func (t *table) count(open *turn, wave uint64) (wasted []string) {
 		t.wave, t.longest = wave, 0
 	}
 	t.longest = max(t.longest, took)
-	return wasted
+	return took, wasted
 }
 
 type turnKey struct {
@@ -249,12 +248,12 @@ func (t *table) answered(e *Effect, seq uint64) {
 }
 
 // end records the wave that holds the end of a turn, and gives what count does.
-func (t *table) end(k turnKey, wave uint64) (wasted []string) {
+func (t *table) end(k turnKey, wave uint64) (took time.Duration, wasted []string) {
 	if open := t.turns[k]; open != nil {
-		wasted = t.count(open, wave)
+		took, wasted = t.count(open, wave)
 		t.ended[wave] = append(t.ended[wave], k)
 	}
-	return wasted
+	return took, wasted
 }
 
 // giveUp ends the open turns of an agent.

@@ -8,6 +8,7 @@ import (
 	"tavernsim/engine/agent"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/schedule"
+	"tavernsim/engine/schedule/chain"
 	"tavernsim/engine/world"
 	"tavernsim/scenes/load/setup"
 )
@@ -58,6 +59,12 @@ func classesOf(sc *setup.Scene) ([]class, []schedule.Class) {
 		list[k].wakeable = list[k].wakeableBy(out, k)
 	}
 	return list, out
+}
+
+// Paths begins the chains of a scene's calls, without turns.
+func Paths(sc *setup.Scene) (*chain.Paths, error) {
+	_, of := classesOf(sc)
+	return chain.New(of)
 }
 
 func union(a, b []bus.Subscription) []bus.Subscription {

@@ -31,7 +31,8 @@ type Options struct {
 	Stop    agenda.Stop
 	Context context.Context // ends with the scene
 	Log     *slog.Logger
-	Count   func(outcome string, n int) // of turns: ended, used, committed, viewed, panicked
+	Rest    func(class uint16) time.Duration // that a turn is expected to take
+	Count   func(outcome string, n int)      // of turns: ended, used, committed, viewed, panicked
 	// Lie changes what a turn that runs ahead is shown; tests hold by it that nothing but speed
 	// depends on shadows.
 	Lie func(agent string, w *agent.Wake)

@@ -177,6 +177,7 @@ func (d *Driver) sendAsks(s *shadow) error {
 func (d *Driver) send(s *shadow, q *request) {
 	from := d.options.From
 	from.Agent, from.Turn, from.At, from.Virtual, from.Bound = s.machine.ID.Instance, s.before.Turn+1, d.tick.time(s.at), true, q.limited()
+	from.Rest = d.options.Rest(s.of.class)
 	from.Ahead = &outside.Ahead{Context: s.context, Became: func(f outside.Fate) {
 		d.tell(func() error { d.became(q, f); return nil })
 	}}

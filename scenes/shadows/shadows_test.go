@@ -281,6 +281,39 @@ func TestWhoIsIndependentDoesNotWait(t *testing.T) {
 	}
 }
 
+// The paths of a run say how long the barrier takes, and how long it takes if a turn waits only for those that
+// may touch it.
+func TestPathsSayWhatAScheduleCanGain(t *testing.T) {
+	p, err := scenestest.Load(scenestest.Files(txtar.Parse([]byte(desks))), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	took := map[scenes.Schedule]time.Duration{}
+	for _, schedule := range []scenes.Schedule{scenes.Barrier, scenes.Tracked} {
+		s := scenestest.New(t, p, "")
+		synctest.Test(t, func(t *testing.T) {
+			began := time.Now()
+			r, err := s.StartWith(scenestest.Settings{Workers: 2, Model: newThinking(t, s, 1, 8*time.Second)}, func(o *scenes.Options) { o.Schedule = schedule })
+			if err != nil {
+				t.Fatal(err)
+			}
+			end := r.Close()
+			took[schedule] = time.Since(began)
+			paths, of := r.Paths()
+			near := paths.Barrier
+			if schedule == scenes.Tracked {
+				near = paths.Declared
+			}
+			if off := took[schedule] - near; end.Err != nil || off < -time.Second/10 || off > took[schedule]/10 {
+				t.Errorf("%s took %v, by its paths %v: %+v", schedule, took[schedule], near, paths)
+			}
+			if paths.Declared != paths.Longest || paths.Model < 5*paths.Barrier/2 || len(paths.Agents) != 8 || of.Name(paths.LongestOf) == "" { // the desks have nothing to do with one another
+				t.Errorf("%s: %+v", schedule, paths)
+			}
+		})
+	}
+}
+
 // A profile that reads the world, or that everybody may tell anything, waits for everybody under the
 // proof, and the summary says for whom. Bets run all the same.
 func TestWhoMayBeToldWaits(t *testing.T) {

@@ -51,8 +51,9 @@ type SceneSummary struct {
 	Events        EventCounts    `json:"events"`
 	World         WorldCounts    `json:"world"`
 	Model         ModelCounts    `json:"model"`
-	Budgets       []Budget       `json:"budgets,omitempty"`  // the widest first; of agents those that asked
-	Schedule      *Schedule      `json:"schedule,omitempty"` // nil = no turn ran ahead
+	Budgets       []Budget       `json:"budgets,omitempty"`       // the widest first; of agents those that asked
+	Schedule      *Schedule      `json:"schedule,omitempty"`      // nil = no turn ran ahead
+	Critical      *CriticalPath  `json:"critical_path,omitempty"` // of this process, by the wall clock; nil = no wave waited for a model
 	Tools         ToolCounts     `json:"tools"`
 	Knowledge     int64          `json:"knowledge_entries_written"`
 	Restarts      int64          `json:"restarts"`

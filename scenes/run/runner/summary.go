@@ -67,6 +67,10 @@ func (r *Runner) scene(sc *Scene) *rundir.SceneSummary {
 	}
 	s.Tools.Replayed, s.Tools.Missed = sc.tools.Replayed()
 	s.Schedule = sc.ahead()
+	if sc.Run != nil {
+		paths, of := sc.Run.Paths()
+		s.Critical = rundir.Critical(paths, of.Name, of.Profile)
+	}
 	if st, _ := o.State.Script(); st != nil {
 		s.Outcome = st.Outcome.Result()
 	}

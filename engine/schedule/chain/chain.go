@@ -1,0 +1,204 @@
+// Package chain finds the turns whose calls of models made a run as long as it was.
+//
+// You [Add] every committed turn, in the order of the waves, with how long its calls took. [Paths.Show]
+// says how long the calls took together, and how long a run is that waits for nothing else:
+//
+//   - at the barrier: each wave waits for its slowest turn;
+//   - as declared: a turn waits for the agent's own turn before, and for earlier turns of agents
+//     whose class may touch its own ([schedule.Through]). It is what the schedule "tracked" can
+//     come to, with enough places at the endpoints;
+//   - by its longest agent: no schedule lets an agent take two turns at once.
+//
+// Paths is a machine: it knows no clock and starts nothing. It holds some words for each agent, and
+// for each change of the agent along a chain that may still become the longest.
+package chain
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"tavernsim/engine/schedule"
+)
+
+// MaxClasses bounds the classes of whose chains the declared one is found: each turn looks at all
+// that may touch its own.
+const MaxClasses = 64
+
+// Turn is a committed turn.
+type Turn struct {
+	Agent uint32
+	Class int
+	Wave  uint64
+	At    int64 // of the scene's clock
+	Took  time.Duration
+}
+
+// Paths are the chains of a run so far.
+type Paths struct {
+	touches [][]int // by class: those that may touch it; nil = the declared chain is not found
+	waves   int64
+	total   time.Duration
+	agents  map[uint32]*agent
+
+	wave    uint64
+	slowest Turn // of the open wave
+	barrier time.Duration
+
+	now    int64
+	open   []*link // by class: the longest chain with a turn of now
+	before []*link // by class: that with an earlier turn
+}
+
+// agent is what an agent took.
+type agent struct {
+	took, barrier time.Duration
+	chain         *link // up to its last turn
+}
+
+// link is a part of a chain in which one agent acts.
+type link struct {
+	agent  uint32
+	took   time.Duration
+	length time.Duration // of the chain up to here
+	before *link
+}
+
+func (l *link) until() time.Duration {
+	if l == nil {
+		return 0
+	}
+	return l.length
+}
+
+func later(a, b *link) *link {
+	if b.until() > a.until() {
+		return b
+	}
+	return a
+}
+
+// New begins without turns.
+func New(classes []schedule.Class) (*Paths, error) {
+	p := &Paths{agents: map[uint32]*agent{}, now: math.MinInt64}
+	if len(classes) > MaxClasses {
+		return p, nil
+	}
+	p.touches = make([][]int, len(classes))
+	p.open, p.before = make([]*link, len(classes)), make([]*link, len(classes))
+	for a := range classes {
+		p.touches[a] = []int{}
+		for b := range classes {
+			through, err := schedule.Through(classes[a], classes[b])
+			if err != nil {
+				return nil, err
+			}
+			if through != 0 {
+				p.touches[a] = append(p.touches[a], b)
+			}
+		}
+	}
+	return p, nil
+}
+
+// Add takes a turn.
+func (p *Paths) Add(t Turn) {
+	if t.Wave != p.wave {
+		p.close()
+		p.wave = t.Wave
+	}
+	if t.Took > p.slowest.Took {
+		p.slowest = t
+	}
+	p.total += t.Took
+	a := p.agents[t.Agent]
+	if a == nil {
+		a = &agent{}
+		p.agents[t.Agent] = a
+	}
+	a.took += t.Took
+	if p.touches != nil {
+		p.follow(a, &t)
+	}
+}
+
+// close ends the open wave: it has waited for its slowest turn.
+func (p *Paths) close() {
+	if s := &p.slowest; s.Took > 0 {
+		p.waves++
+		p.barrier += s.Took
+		p.agents[s.Agent].barrier += s.Took
+		*s = Turn{}
+	}
+}
+
+// follow puts a turn behind the longest of what it waits for.
+func (p *Paths) follow(a *agent, t *Turn) {
+	if t.At != p.now {
+		for i, l := range p.open {
+			p.before[i], p.open[i] = later(p.before[i], l), nil
+		}
+		p.now = t.At
+	}
+	after := a.chain
+	for _, by := range p.touches[t.Class] {
+		after = later(after, p.before[by])
+	}
+	switch {
+	case t.Took <= 0:
+		a.chain = after
+	case after != nil && after.agent == t.Agent:
+		a.chain = &link{t.Agent, after.took + t.Took, after.length + t.Took, after.before}
+	default:
+		a.chain = &link{t.Agent, t.Took, after.until() + t.Took, after}
+	}
+	p.open[t.Class] = later(p.open[t.Class], a.chain)
+}
+
+// Shown is what the paths of a run are.
+type Shown struct {
+	Model     time.Duration // of all calls
+	Barrier   time.Duration // of the slowest turn of each wave
+	Declared  time.Duration // 0 = it was not looked for
+	Longest   time.Duration // of one agent's own calls
+	LongestOf uint32
+	Waves     int64  // that waited for a model
+	Agents    []Part // by what they have of the barrier's path, then of all
+	Chain     []Part // the declared one, from the beginning: whose calls follow each other
+}
+
+// Part is what an agent has of the paths.
+type Part struct {
+	Agent   uint32
+	Took    time.Duration // by all its calls; of Chain: by those of this part
+	Barrier time.Duration // by its turns that were the slowest of their waves
+}
+
+// Show shows the paths so far.
+func (p *Paths) Show() Shown {
+	p.close()
+	s := Shown{Model: p.total, Barrier: p.barrier, Waves: p.waves}
+	var longest *link
+	for o, a := range p.agents {
+		if a.took <= 0 {
+			continue
+		}
+		s.Agents = append(s.Agents, Part{o, a.took, a.barrier})
+		if a.took > s.Longest || a.took == s.Longest && o < s.LongestOf {
+			s.Longest, s.LongestOf = a.took, o
+		}
+		if longest.until() < a.chain.until() || longest.until() == a.chain.until() && longest != nil && a.chain.agent < longest.agent {
+			longest = a.chain
+		}
+	}
+	slices.SortFunc(s.Agents, func(a, b Part) int {
+		return cmp.Or(cmp.Compare(b.Barrier, a.Barrier), cmp.Compare(b.Took, a.Took), cmp.Compare(a.Agent, b.Agent))
+	})
+	s.Declared = longest.until()
+	for l := longest; l != nil; l = l.before {
+		s.Chain = append(s.Chain, Part{Agent: l.agent, Took: l.took})
+	}
+	slices.Reverse(s.Chain)
+	return s
+}
