@@ -161,7 +161,10 @@ func (t *turn) at(k placeKey) int {
 // same reports whether a place is that of a request. Chance is drawn by the time of a turn, which
 // a shadow may take to be another.
 func (p *place) same(e *Effect) bool {
-	return (!p.timed || p.at == e.At) && (p.question == e.Question || (p.timed || e.Ahead) && p.question == e.other())
+	if p.question == e.Question {
+		return !p.timed || p.at == e.At
+	}
+	return p.at == e.At && p.question == e.other()
 }
 
 func (t *table) decide(e *Effect) (verdict, *place) {
