@@ -166,6 +166,9 @@ func (sl *slot) wake() protocol.Time {
 		return 0
 	}
 	at := sl.due
+	if sl.held&heldBack != 0 {
+		at = 0
+	}
 	if sl.heard != 0 && (at == 0 || sl.heard < at) {
 		at = sl.heard
 	}

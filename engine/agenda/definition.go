@@ -7,6 +7,7 @@ import (
 	"tavernsim/engine/budget"
 	"tavernsim/engine/bus/throttle"
 	"tavernsim/engine/script/plot"
+	"tavernsim/engine/script/turns"
 	"tavernsim/protocol"
 )
 
@@ -31,6 +32,8 @@ type Scene struct {
 	EventBusConfig          EventBusConfig    `json:"event_bus_config,omitzero"`
 	AssociatedPanels        []AssociatedPanel `json:"associated_panels,omitempty"`
 	SceneLifecycleWorkflows map[string]string `json:"scene_lifecycle_workflows,omitempty"`
+	// Turns says whose turn it is; nil = whoever is due has one.
+	Turns *turns.Turns `json:"turns,omitempty"`
 	// Budget is what all agents of the scene may spend on models.
 	Budget     *budget.Budget `json:"budget,omitempty"`
 	ToolBudget *budget.Tools  `json:"tool_budget,omitempty"`

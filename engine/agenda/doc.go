@@ -17,6 +17,8 @@
 //  4. An agent that failed too often in a row is given up and never woken.
 //  5. A blocked agent is not woken before the receivers of its events have had a
 //     turn. Agents never wait in a circle, so every one of them is woken again.
+//  6. A gated agent is woken by nothing but State.Call, and by something critical if its
+//     gate says so. When the gate opens, what it missed wakes it.
 //
 // # Not here
 //

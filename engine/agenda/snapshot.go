@@ -40,7 +40,8 @@ const (
 	flagGivenUp  = 2
 	flagThinking = 4 // the two bits above are the priority of what it perceived: 0 = low
 	flagResting  = 32
-	shiftGates   = 6 // the bits from here on are the gates that are closed
+	shiftGates   = 6  // the bits from here on are the gates that are closed
+	heldShift    = 16 // the three bits from here on are those of hold.go
 )
 
 // Snapshot encodes the state. Equal states have equal bytes.
@@ -90,6 +91,7 @@ func (sl *slot) append(b []byte, flags int64) []byte {
 		flags |= flagResting
 	}
 	flags |= int64(sl.gates) << shiftGates
+	flags |= int64(sl.held) << heldShift
 	for _, v := range [...]int64{
 		int64(sl.due), int64(sl.heard), int64(sl.busyUntil), int64(sl.heardWave),
 		int64(sl.priority), int64(sl.wakeAbove), flags, int64(sl.failures),
@@ -140,6 +142,7 @@ func (sl *slot) read(b []byte) (flags int64, rest []byte, err error) {
 		priority: protocol.Priority(v[4]), wakeAbove: protocol.Priority(v[5]),
 		came: protocol.Time(v[1]), wokeWave: uint64(v[3]), // the last event put it on the agenda
 		asleep: v[6]&flagAsleep != 0, givenUp: v[6]&flagGivenUp != 0, gates: Gate(v[6] >> shiftGates), resting: v[6]&flagResting != 0, failures: uint8(v[7]),
+		held: uint8(v[6]>>heldShift) & (heldBack | heldAlert | heldMissed),
 	}
 	return v[6], b, nil
 }

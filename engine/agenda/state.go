@@ -56,6 +56,7 @@ type slot struct {
 	resting   bool // it hears and is not woken
 	gates     Gate // it is not woken while one is closed
 	failures  uint8
+	held      uint8 // bits of hold.go
 }
 
 // Deferred are requests that become due later.
@@ -187,6 +188,7 @@ func (s *State) TurnEnded(o uint32, t Turn, now protocol.Time) {
 	sl.asleep, sl.wakeAbove = t.Asleep || t.SleepUntil != 0, t.WakeAbove
 	if !s.unperceived(sl, t) {
 		sl.heard, sl.priority = 0, protocol.Low
+		sl.held &^= heldMissed
 	} else if s.cfg.Clock == Realtime {
 		s.leaves(sl, t)
 	}
@@ -194,6 +196,7 @@ func (s *State) TurnEnded(o uint32, t Turn, now protocol.Time) {
 		sl.heardOf, sl.last = t.Through, [4]uint64{}
 	}
 	sl.due = s.cfg.due(o, t, now)
+	sl.rest()
 	s.think(o, t)
 	s.enqueue(o)
 	s.took(o, t.Wave, now)
@@ -355,7 +358,7 @@ func (s *State) hear(o uint32, p protocol.Priority, wave uint64, now protocol.Ti
 		sl.priority = max(p, sl.priority)
 	}
 	sl.heardWave, sl.came = wave, now
-	if sl.asleep && p < sl.wakeAbove && !always {
+	if sl.asleep && p < sl.wakeAbove && !always || !sl.passes(p) {
 		return
 	}
 	sl.wokeWave = wave

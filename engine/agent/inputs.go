@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 
+	"tavernsim/engine/script/turns"
 	"tavernsim/engine/workflow"
 	"tavernsim/protocol"
 )
@@ -61,7 +62,7 @@ func (t *Turn) input(name string) any {
 	case "tools":
 		return t.m.Def.menu
 	case "scene":
-		return t.wake.View.Shown("scene")
+		return turns.Seen(t.wake.View, t.m.ID.Ordinal)
 	}
 	return nil
 }

@@ -47,6 +47,7 @@ func Denied(what, instance string, needs Right) *protocol.Error {
 const (
 	Rest = "rest"
 	Wake = "wake"
+	Turn = "turn"
 )
 
 // MaxReason bounds why somebody changes something, in bytes.

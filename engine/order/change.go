@@ -3,6 +3,7 @@ package order
 import (
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/cast"
+	"tavernsim/engine/script/turns"
 	"tavernsim/protocol"
 )
 
@@ -12,7 +13,7 @@ type Change interface {
 	// Check refuses what cannot be carried out.
 	Check(Cast) error
 	// facts are those of a change that was checked; what is so already leaves none.
-	facts(Scene, *cast.Request) []agenda.Fact
+	facts(Scene, *cast.Request) []protocol.Fact
 }
 
 // Cast says who is meant.
@@ -24,6 +25,8 @@ type Cast interface {
 type Scene interface {
 	Cast
 	Resting(ordinal uint32) bool
+	// GiveTurns decides a grant from outside of the order of turns (engine/script/turns).
+	GiveTurns(by string, agents []uint32, n int64) (*turns.Began, *turns.Granted, error)
 }
 
 // CarryOut decides changes that were checked, one after the other. keep keeps and applies a
@@ -65,7 +68,7 @@ func (r *Rest) Check(sc Cast) error {
 	return nil
 }
 
-func (r *Rest) facts(sc Scene, q *cast.Request) []agenda.Fact {
+func (r *Rest) facts(sc Scene, q *cast.Request) []protocol.Fact {
 	var list []uint32
 	for _, o := range sc.Members(r.Agents) {
 		if sc.Resting(o) == r.Wake {
@@ -76,7 +79,37 @@ func (r *Rest) facts(sc Scene, q *cast.Request) []agenda.Fact {
 	case len(list) == 0:
 		return nil
 	case r.Wake:
-		return []agenda.Fact{&agenda.RestEnded{Agents: list, ID: q.ID, By: q.By, Reason: q.Reason}}
+		return []protocol.Fact{&agenda.RestEnded{Agents: list, ID: q.ID, By: q.By, Reason: q.Reason}}
 	}
-	return []agenda.Fact{&agenda.Rested{Agents: list, ID: q.ID, By: q.By, Reason: q.Reason}}
+	return []protocol.Fact{&agenda.Rested{Agents: list, ID: q.ID, By: q.By, Reason: q.Reason}}
+}
+
+// Turn gives agents turns.
+type Turn struct {
+	Agents cast.Selectors
+	Turns  int64 // of each
+}
+
+// Check implements Change. Before the scene runs nobody knows who is gone.
+func (r *Turn) Check(sc Cast) error {
+	list := sc.Members(r.Agents)
+	if len(list) == 0 {
+		return protocol.Errorf(protocol.KindNotFound, "the scene has no agent that is meant by %s", r.Agents)
+	}
+	if running, ok := sc.(Scene); ok {
+		_, _, err := running.GiveTurns(By, list, r.Turns)
+		return err
+	}
+	return nil
+}
+
+func (r *Turn) facts(sc Scene, q *cast.Request) []protocol.Fact {
+	began, granted, err := sc.GiveTurns(q.By, sc.Members(r.Agents), r.Turns)
+	switch {
+	case err != nil: // it was checked; an earlier change of the same list cannot take turns away
+		return nil
+	case began == nil:
+		return []protocol.Fact{granted}
+	}
+	return []protocol.Fact{began, granted}
 }

@@ -102,6 +102,9 @@ func specs() []protocol.ToolSpec {
 		tool.Spec("cancel", "Ends an open interaction without an answer.",
 			tool.Required("interaction", "string", "its id"),
 			tool.OneOf("status", "what its agent hears; cancelled when it is missing", tooltask.Dismissed, tooltask.TimedOut)),
+		tool.Spec(cast.Turn, "Gives agents turns, in a scene with an order of turns.",
+			tool.Required("agents", "", "whom, or a list: "+cast.Grammar),
+			tool.Optional("turns", "integer", "how many each; 1 when it is missing")),
 		tool.Spec("end", "Ends the scene; its end workflow runs. The only change of its order.",
 			tool.Optional("outcome", "string", "what the scene came to"),
 			tool.Optional("winners", "", "a text, or a list of texts"),
@@ -277,6 +280,8 @@ func (r *reader) one(kind string, fields any) error {
 		return r.settle(p.Text("interaction"), tooltask.Answered, protocol.Encode(p["value"]))
 	case "cancel":
 		return r.settle(p.Text("interaction"), cmp.Or(p.Text("status"), tooltask.Dismissed), nil)
+	case cast.Turn:
+		return r.turn(p)
 	case "end":
 		return r.end(p)
 	}
@@ -390,6 +395,12 @@ func (r *reader) privateState(p tool.Params) error {
 func (r *reader) rest(p tool.Params, wake bool) error {
 	agents, err := direct.Agents(p)
 	r.plan.Stage = append(r.plan.Stage, &Rest{Agents: agents, Wake: wake})
+	return err
+}
+
+func (r *reader) turn(p tool.Params) error {
+	agents, n, err := direct.Turns(p)
+	r.plan.Stage = append(r.plan.Stage, &Turn{Agents: agents, Turns: n})
 	return err
 }
 

@@ -4,6 +4,7 @@ import (
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/cast"
 	"tavernsim/engine/order"
+	"tavernsim/engine/script/turns"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/setup"
 )
@@ -12,11 +13,20 @@ import (
 type now struct {
 	*setup.Scene
 	*agenda.State
+	stage *Stage
+}
+
+// GiveTurns implements order.Scene.
+func (n now) GiveTurns(by string, agents []uint32, count int64) (*turns.Began, *turns.Granted, error) {
+	if n.stage.Turns == nil {
+		return nil, nil, turns.ErrNone()
+	}
+	return n.stage.Turns.Give(n.stage.turnInput(), by, agents, count)
 }
 
 // change carries out what somebody changes about the stage itself.
 func (s *Stage) change(list []order.Change, q *cast.Request) error {
-	return order.CarryOut(list, now{s.scene, s.Agenda}, q, s.keepOwn)
+	return order.CarryOut(list, now{s.scene, s.Agenda, s}, q, s.keepOwn)
 }
 
 // directed carries out what directors ask for in the open wave: after its turns are merged,
@@ -29,7 +39,7 @@ func (s *Stage) directed() error {
 		if err != nil {
 			return err
 		}
-		refused, err := order.Direct(now{s.scene, s.Agenda}, q, s.keepOwn)
+		refused, err := order.Direct(now{s.scene, s.Agenda, s}, q, s.keepOwn)
 		if err != nil {
 			return err
 		}

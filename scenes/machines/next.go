@@ -432,6 +432,10 @@ func (c conditionRoots) Lookup(root string) (any, bool) {
 			"id": s.scene.ID, "time": c.now.String(), "elapsed_seconds": c.now.Sub(s.Agenda.Begun()).Seconds(),
 			"waves": int64(c.wave), "deliberations": s.Tally.Deliberations, "events": s.Tally.EventsRouted,
 		}, true
+	case "round":
+		if s.View.Turns != nil {
+			return s.View.Turns.Value(), true
+		}
 	}
 	return nil, false
 }

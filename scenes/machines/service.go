@@ -8,6 +8,7 @@ import (
 	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/script"
+	"tavernsim/engine/script/turns"
 	"tavernsim/engine/world"
 	"tavernsim/engine/worldstate"
 	"tavernsim/protocol"
@@ -84,7 +85,7 @@ func checkServices(rows []ServiceKind) error {
 
 // NewCodec makes a codec for every kind of fact in the journal of a scene.
 func NewCodec() *protocol.Codec {
-	facts := [][]protocol.FactType{agenda.Facts(), agentfact.Facts(), script.Facts()}
+	facts := [][]protocol.FactType{agenda.Facts(), agentfact.Facts(), script.Facts(), turns.Facts()}
 	for _, k := range Services() {
 		if k.Facts != nil { // New names a row without
 			facts = append(facts, k.Facts())
@@ -99,7 +100,8 @@ type View struct {
 	parts []Part
 	scene map[string]any // what agents know of the script; nil = there is none
 
-	Budget *WakeBudget // in the wake of an agent under a budget, else nil
+	Turns  *turns.Shown // nil = the scene has no turns
+	Budget *WakeBudget  // in the wake of an agent under a budget, else nil
 }
 
 // Part is what one service publishes.
@@ -116,10 +118,12 @@ type Part struct {
 func (v *View) With(p Part) *View {
 	parts := slices.Clone(v.parts)
 	parts[slices.IndexFunc(parts, func(before Part) bool { return before.Service == p.Service })] = p
-	return &View{parts: parts, scene: v.scene}
+	return &View{parts: parts, scene: v.scene, Turns: v.Turns}
 }
 
-func (v *View) withScene(scene map[string]any) *View { return &View{parts: v.parts, scene: scene} }
+func (v *View) withScene(scene map[string]any) *View {
+	return &View{parts: v.parts, scene: scene, Turns: v.Turns}
+}
 
 func (v *View) of(service string) (p Part) {
 	for i := range v.parts {
@@ -134,6 +138,9 @@ func (v *View) of(service string) (p Part) {
 func (v *View) Shown(service string) any {
 	if service == InputScene && v.scene != nil {
 		return v.scene
+	}
+	if service == turns.Part && v.Turns != nil {
+		return v.Turns
 	}
 	return v.of(service).Shown
 }

@@ -15,8 +15,8 @@ import (
 // runs the scene's workflows has a part like any other agent.
 const Agenda = setup.ActorScene + "/agenda"
 
-// SceneSnapshot is the kept state of the stage. Without budgets and roster it ends behind
-// the tally.
+// SceneSnapshot is the kept state of the stage. Without budgets, roster and turns it ends
+// behind the tally.
 type SceneSnapshot struct {
 	Agenda    protocol.Raw
 	Tally     Tally
@@ -24,6 +24,16 @@ type SceneSnapshot struct {
 	Exhausted string
 	Roster    []byte       // packed; none = it is not known
 	Script    protocol.Raw // none = there is none
+	Turns     []byte       // encoded; none = the scene has none
+}
+
+type sceneWithoutTurns struct {
+	Agenda    protocol.Raw
+	Tally     Tally
+	Ledgers   []budget.Kept
+	Exhausted string
+	Roster    []byte
+	Script    protocol.Raw
 }
 
 type sceneWithoutScript struct {
@@ -54,18 +64,25 @@ func (s *Stage) encode(roster []byte) (protocol.Raw, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.spending == nil && roster == nil && s.script == nil {
+	if s.spending == nil && roster == nil && s.script == nil && s.Turns == nil {
 		return s.codec.Marshal(&sceneWithoutBudgets{d, s.Tally})
 	}
 	snap := SceneSnapshot{Agenda: d, Tally: s.Tally, Roster: roster}
 	if s.spending != nil {
 		snap.Ledgers, snap.Exhausted = s.spending.Kept(), s.spending.exhausted
 	}
-	switch {
-	case s.script != nil:
+	if s.script != nil {
 		if snap.Script, err = s.script.State.Snapshot(s.codec); err != nil {
 			return nil, err
 		}
+	}
+	if snap.Turns, err = s.Turns.Snapshot(s.codec); err != nil {
+		return nil, err
+	}
+	switch {
+	case s.script != nil && snap.Turns == nil:
+		return s.codec.Marshal(&sceneWithoutTurns{snap.Agenda, snap.Tally, snap.Ledgers, snap.Exhausted, snap.Roster, snap.Script})
+	case snap.Turns != nil:
 		return s.codec.Marshal(&snap)
 	case roster == nil:
 		return s.codec.Marshal(&sceneWithoutRoster{snap.Agenda, snap.Tally, snap.Ledgers, snap.Exhausted})

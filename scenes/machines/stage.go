@@ -9,6 +9,8 @@ import (
 	"tavernsim/engine/budget"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/script"
+	"tavernsim/engine/script/gates"
+	"tavernsim/engine/script/turns"
 	"tavernsim/engine/tooltask"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/setup"
@@ -18,7 +20,7 @@ import (
 // merges their turns in a fixed order, sends the requests to the services in the
 // order of [Services], and decides what is kept and when the scene pauses or ends.
 //
-// Its kept state is Agenda, Tally, Roster and script. Only [Stage.Apply] changes them, but that the
+// Its kept state is Agenda, Tally, Roster, Turns and script. Only [Stage.Apply] changes them, but that the
 // stage takes an agent off the agenda when it wakes it; no snapshot is taken before
 // that agent's turn has ended. The rest is
 // volatile: the open wave, and the inputs that the stage waits for. A kill forgets
@@ -27,7 +29,8 @@ type Stage struct {
 	Agenda *agenda.State
 	Tally  Tally
 	Roster Roster
-	View   *View // of the services after their last decisions
+	Turns  *gates.Order // nil = whoever is due has a turn
+	View   *View        // of the services after their last decisions
 
 	codec    *protocol.Codec
 	scene    *setup.Scene
@@ -55,18 +58,19 @@ type Stage struct {
 	unrestorable bool
 	kept         Kept // the last durable wave
 
-	orders   []*Order // from outside, that no wave has taken yet
-	gate     Gate     // before each wave
-	stopping stopping
-	resting  protocol.Time // realtime: since when the stage waits for all deliberations to end; 0 = it does not wait
-	paused   bool          // a pause has begun, and no resumption since
-	pausing  bool          // asked for, not begun
-	pausedBy string        // reason of that pause
-	resuming bool
-	ticked   bool // the current input is a Tick
-	warned   bool // the stop condition cannot be evaluated, and a warning was given
-	snapshot snapshotting
-	noted    noting
+	orders      []*Order // from outside, that no wave has taken yet
+	gate        Gate     // before each wave
+	stopping    stopping
+	resting     protocol.Time // realtime: since when the stage waits for all deliberations to end; 0 = it does not wait
+	paused      bool          // a pause has begun, and no resumption since
+	pausing     bool          // asked for, not begun
+	pausedBy    string        // reason of that pause
+	resuming    bool
+	ticked      bool // the current input is a Tick
+	warned      bool // the stop condition cannot be evaluated, and a warning was given
+	turnsWarned bool // the same of turns.by
+	snapshot    snapshotting
+	noted       noting
 
 	ready    string           // a service that has something to decide; "" = none
 	failures map[string]int64 // of services, in a row
@@ -106,7 +110,7 @@ const (
 
 // NewStage makes a stage without facts.
 func NewStage(sc *setup.Scene) *Stage {
-	return &Stage{Agenda: agenda.New(sc.AgendaConfig()), Tally: NewTally(), Roster: make(Roster, sc.Size()), View: &View{}, codec: NewCodec(), scene: sc, services: Services(), requests: make([]Requests, len(Services())),
+	return &Stage{Agenda: agenda.New(sc.AgendaConfig()), Tally: NewTally(), Roster: make(Roster, sc.Size()), Turns: newTurns(sc), View: &View{}, codec: NewCodec(), scene: sc, services: Services(), requests: make([]Requests, len(Services())),
 		spending: newSpending(sc.Budgets, sc.Clock == agenda.Realtime), script: newScripting(sc)}
 }
 
@@ -131,7 +135,7 @@ func (s *Stage) show(v *View) {
 		s.Agenda.Releases(s.Agenda.Now) // which has come
 		return
 	}
-	s.Agenda.Releases(s.releases(v))
+	s.Agenda.Releases(s.scheduled(v))
 }
 
 // Moment comes with every input. On the virtual clock no decision depends on it.
@@ -210,14 +214,17 @@ func (s *Stage) Apply(r protocol.Record, fact protocol.Fact) error {
 	case *agenda.Started:
 		d.Start(r.Time)
 		s.seeded(x.Seed)
+		s.Turns.Begin(d, x.Seed, r.Time)
 	case *agenda.EffectsDeferred:
 		d.Defer(agenda.Deferred{Due: x.Due, Agent: x.Agent, Effects: x.Effects})
 	case *agenda.Redelivered:
 		d.Redelivered(*x)
 	case *agenda.AgentFailed:
 		d.AgentFailed(*x, r.Time)
+		s.Turns.Failed(x)
 	case *agenda.Interrupted:
 		d.Interrupted(*x, r.Time)
+		s.Turns.Interrupted(d, x.Agent, r.Time)
 	case *agenda.Blocked:
 		d.Blocked(*x, d.Wave+1)
 	case *agenda.Rested:
@@ -234,7 +241,9 @@ func (s *Stage) Apply(r protocol.Record, fact protocol.Fact) error {
 	case *agenda.Ended:
 		d.Ended = x.Reason
 	case *agentfact.TurnEnded:
-		d.TurnEnded(x.Agent, turnOf(x, r.Time), r.Time)
+		t := turnOf(x, r.Time)
+		d.TurnEnded(x.Agent, t, r.Time)
+		s.Turns.Took(d, x.Agent, t, r.Time)
 		s.spentOnTools(r.Time, tookTools(x), x.ToolRefused)
 	case *tooltask.Opened:
 		s.spentOnTools(r.Time, budget.Amount{Calls: 1, Nano: s.scene.CostOf(x.Task.Tool)}, 0)
@@ -250,8 +259,13 @@ func (s *Stage) Apply(r protocol.Record, fact protocol.Fact) error {
 		s.heard(x, d.Wave+1)
 	case *agenda.Forked:
 		s.seeded(x.Seed)
+		s.Turns.Forked(x.Seed)
 	case script.Fact:
 		if err := s.applyScript(x, r.Time); err != nil {
+			return err
+		}
+	case turns.Fact:
+		if err := s.Turns.Apply(d, x, r.Time); err != nil {
 			return err
 		}
 	case *agenda.ActorFailed, *agenda.DeadLettered, *agenda.EffectsRefused, *agenda.Intervened, *agenda.OrderRefused, *agenda.ChangeRefused: // they change nothing

@@ -37,6 +37,7 @@ var update = flag.Bool("update", false, "rewrite the expectations in testdata")
 //	settings [clock=realtime] [max_deliberating=N] [max_restarts=N] [max_wave_bytes=N] [ticks=N] [after=D] [deliberations=N] [events=N] [until=EXPR]
 //	         [lifecycle=start,end,pause,resume] [snapshots=FACTS]
 //	agent ID YAML                the agent's runtime configuration
+//	turns YAML                   the order of turns of the scene
 //
 // Inputs; turn and fail work as soon as the agent is known, whether it was woken or not:
 //
@@ -110,6 +111,8 @@ func (p *stagePlayer) play(words []string, line string) {
 		}
 	case "agent":
 		p.agents[arg] = strings.TrimSpace(strings.TrimPrefix(line, "agent "+arg))
+	case "turns":
+		p.settings["turns"] = strings.TrimSpace(strings.TrimPrefix(line, "turns"))
 	case "begin":
 		if p.state == nil {
 			p.setUp()
@@ -194,6 +197,9 @@ func (p *stagePlayer) setUp() {
 		text += fmt.Sprintf("  - {instance_id: %s, profile_id: person, custom_runtime_config: %s}\n", id, cmp.Or(p.agents[id], "{}"))
 	}
 	text += "initial_world_state: {n: 0}\n"
+	if order := p.settings["turns"]; order != "" {
+		text += "turns: " + order + "\n"
+	}
 	text += "scene_lifecycle_workflows: {"
 	for _, when := range strings.FieldsFunc(p.settings["lifecycle"], func(r rune) bool { return r == ',' }) {
 		text += "on_scene_" + when + ": own, "

@@ -8,6 +8,7 @@ import (
 
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/bus"
+	"tavernsim/engine/script/turns"
 	"tavernsim/engine/world"
 	"tavernsim/protocol"
 	"tavernsim/scenes/machines"
@@ -104,6 +105,20 @@ func (p *stagePlayer) detail(fact protocol.Fact) string {
 		return " " + f.Reason
 	case *agenda.DeadLettered:
 		return fmt.Sprintf(" reason %s count %d", f.Reason, max(1, f.Count))
+	case *turns.Began:
+		return fmt.Sprintf(" %d %s %s%s", f.Round, f.Policy, p.names(f.Order), given(f.By))
+	case *turns.Granted:
+		text := fmt.Sprintf(" %d.%d %s turns %d at %s%s", f.Round, f.Turn, p.names(f.Agents), f.Turns, p.at(f.Due), given(f.By))
+		if f.Until != 0 {
+			text += " until " + p.at(f.Until)
+		}
+		return text
+	case *turns.Forfeited:
+		return fmt.Sprintf(" %d %s %s out %v", f.Round, p.names(f.Agents), f.Reason, f.Out)
+	case *turns.Ended:
+		return fmt.Sprintf(" %d turns %d forfeited %d over %v", f.Round, f.Turns, f.Forfeited, f.Over)
+	case *turns.Stalled:
+		return fmt.Sprintf(" after %d since %s: %s", f.Round, p.at(f.Since), f.Fallback)
 	case *bus.Routed:
 		var to []uint32
 		for o := range f.Receivers.All() {
@@ -112,6 +127,13 @@ func (p *stagePlayer) detail(fact protocol.Fact) string {
 		return fmt.Sprintf(" %s %s to %s", f.ID, f.Type, p.names(to))
 	}
 	return ""
+}
+
+func given(by string) string {
+	if by == "" {
+		return ""
+	}
+	return " by " + by
 }
 
 func (p *stagePlayer) names(list []uint32) string {

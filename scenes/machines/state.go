@@ -81,6 +81,7 @@ func (s *State) Shown() *View {
 	for _, service := range s.Services {
 		v.parts = append(v.parts, service.Publish())
 	}
+	v.Turns = s.Turns.View(s.scene.Name)
 	return v
 }
 

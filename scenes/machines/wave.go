@@ -379,7 +379,7 @@ func (s *Stage) interrupt(x *bus.Routed) {
 	}
 	for o := range x.Receivers.All() {
 		f, ok := s.Agenda.Interruption(o, PriorityFor(x, s.scene, o), x.ID, s.wave.time)
-		if !ok || s.wave.interrupted[o] {
+		if !ok || s.wave.interrupted[o] || !s.Turns.MayInterrupt(o, PriorityFor(x, s.scene, o)) {
 			continue
 		}
 		if s.wave.interrupted == nil {
@@ -434,6 +434,9 @@ func (s *Stage) keepWave() error {
 		case *agenda.EffectsRefused:
 			s.tell(&w.told, x.By, protocol.KindData{Kind: agenda.FactNoRoom, Data: s.effects[len(s.effects)-1].Data})
 		}
+	}
+	if err := s.decideTurns(); err != nil {
+		return err
 	}
 	if err := s.keepOwn(&agenda.WaveClosed{Wave: w.number, Turns: w.turns, Events: w.events, World: s.View.World().Version()}); err != nil {
 		return err

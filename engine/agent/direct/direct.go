@@ -6,6 +6,7 @@ package direct
 import (
 	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/cast"
+	"tavernsim/engine/script/turns"
 	"tavernsim/protocol"
 )
 
@@ -23,6 +24,9 @@ func Tools() []Tool {
 		{with("RestAgentTool", "Lets agents rest: they hear everything and are not woken. Only directors may.",
 			tool.Required("agents", "", "whom, or a list: "+cast.Grammar),
 			tool.Optional("wake", "boolean", "ends their rest instead")), rest},
+		{with("GiveTurnTool", "Gives agents turns, in a scene with an order of turns. Only directors may.",
+			tool.Required("agents", "", "whom, or a list: "+cast.Grammar),
+			tool.Optional("turns", "integer", "how many each; 1 when it is missing")), turn},
 	}
 }
 
@@ -38,6 +42,24 @@ func rest(p tool.Params) (kind string, fields map[string]any, err error) {
 		kind = cast.Wake
 	}
 	return kind, map[string]any{"agents": p["agents"]}, nil
+}
+
+func turn(p tool.Params) (kind string, fields map[string]any, err error) {
+	_, n, err := Turns(p)
+	return cast.Turn, map[string]any{"agents": p["agents"], "turns": n}, err
+}
+
+// Turns reads who is given turns, and how many.
+func Turns(p tool.Params) (cast.Selectors, int64, error) {
+	agents, err := Agents(p)
+	n, given := p.Integer("turns")
+	if !given {
+		n = 1
+	}
+	if err == nil && (n < 1 || n > turns.MaxTurns) {
+		err = protocol.Errorf(protocol.KindInvalid, "turns %d: want 1 to %d", n, turns.MaxTurns)
+	}
+	return agents, n, err
 }
 
 // Agents reads the parameter of that name: a selector, or a list of at least one.

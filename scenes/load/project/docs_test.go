@@ -21,6 +21,7 @@ import (
 	"tavernsim/engine/panel"
 	"tavernsim/engine/permit"
 	"tavernsim/engine/script/plot"
+	"tavernsim/engine/script/turns"
 	"tavernsim/engine/workflow"
 	"tavernsim/internal/doctest"
 	"tavernsim/internal/source"
@@ -42,7 +43,7 @@ func definitionTypes() []reflect.Type {
 		reflect.TypeFor[profile.Profile](), reflect.TypeFor[profile.KnowledgeReference](), reflect.TypeFor[profile.Subscription](),
 		reflect.TypeFor[profile.Prompt](), reflect.TypeFor[profile.PromptSection](), reflect.TypeFor[profile.GoalReference](), reflect.TypeFor[profile.Motivation](), reflect.TypeFor[profile.Drive](), reflect.TypeFor[profile.WritePermissions](), reflect.TypeFor[profile.RuntimeConfig](),
 		reflect.TypeFor[profile.InboxConfig](), reflect.TypeFor[profile.LaneConfig](), reflect.TypeFor[profile.InterruptConfig](),
-		reflect.TypeFor[budget.Budget](), reflect.TypeFor[budget.Tools](), reflect.TypeFor[agenda.Scene](), reflect.TypeFor[agenda.Orders](), reflect.TypeFor[agenda.AgentInstance](), reflect.TypeFor[agenda.EventBusConfig](), reflect.TypeFor[agenda.ThrottleRule](),
+		reflect.TypeFor[budget.Budget](), reflect.TypeFor[budget.Tools](), reflect.TypeFor[agenda.Scene](), reflect.TypeFor[agenda.Orders](), reflect.TypeFor[turns.Turns](), reflect.TypeFor[agenda.AgentInstance](), reflect.TypeFor[agenda.EventBusConfig](), reflect.TypeFor[agenda.ThrottleRule](),
 		reflect.TypeFor[agenda.AssociatedPanel](), reflect.TypeFor[agenda.Simulation](), reflect.TypeFor[agenda.Stop](), reflect.TypeFor[agenda.Limits](),
 		reflect.TypeFor[plot.Definition](), reflect.TypeFor[plot.StateDefinition](), reflect.TypeFor[plot.Transition](), reflect.TypeFor[plot.Collect](), reflect.TypeFor[plot.Until](), reflect.TypeFor[plot.Schedule](), reflect.TypeFor[plot.Ending](),
 		reflect.TypeFor[knowledge.KnowledgeBase](), reflect.TypeFor[knowledge.Entry](), reflect.TypeFor[knowledge.Activation](), reflect.TypeFor[knowledge.Goal](), reflect.TypeFor[goal.Condition](),

@@ -28,7 +28,7 @@ const (
 func Rules() source.Rules {
 	all := source.Rules{}
 	for _, part := range []source.Rules{projectRules(), profileRules(), runtimeRules(), budgetRules(),
-		sceneRules(), simulationRules(), knowledgeRules(), workflowRules(), manifest.Rules(), plugin.Rules(), toolmock.Rules(), PolicyRules(), plot.Rules(), panelRules()} {
+		sceneRules(), turnRules(), simulationRules(), knowledgeRules(), workflowRules(), manifest.Rules(), plugin.Rules(), toolmock.Rules(), PolicyRules(), plot.Rules(), panelRules()} {
 		maps.Copy(all, part)
 	}
 	return all

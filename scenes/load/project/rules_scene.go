@@ -4,6 +4,7 @@ import (
 	"tavernsim/engine/bus/throttle"
 	"tavernsim/engine/cast"
 	"tavernsim/engine/goal"
+	"tavernsim/engine/script/turns"
 	"tavernsim/engine/workflow"
 	"tavernsim/internal/source"
 	"tavernsim/protocol"
@@ -28,6 +29,7 @@ func sceneRules() source.Rules {
 		"agenda.Scene.tool_budget":               {Section: "§3.2.3", Doc: "What the tools of its agents may take together: see [budgets of tools](#tools)."},
 		"agenda.Scene.budget":                    {Section: "§3.2.3", Doc: "What its agents may spend on models together: see [budgets](#budget)."},
 		"agenda.Scene.plugin_config":             {Section: "001 §6.4", MaxItems: plugin.MaxPlugins, Doc: "Values of options of [plugins](plugin.md#option), by plugin and option. They win over those of the project."},
+		"agenda.Scene.turns":                     {Section: "§5.3", Doc: "Whose turn it is: see [turns](#turns). Without it whoever is due has one."},
 		"agenda.Scene.simulation":                {Section: "§3.1.1", Doc: "Clock, seed, stop conditions, limits. Flags of the program override it."},
 		"agenda.Scene.script":                    {Section: "§3.1.3", Doc: "States of the scene, with what happens in them: see [script](script.md)."},
 		"agenda.Scene.custom_metadata":           {Section: "App. B", Doc: "For your own use; simd does not check it."},
@@ -67,6 +69,23 @@ func sceneRules() source.Rules {
 	}
 }
 
+func turnRules() source.Rules {
+	const section = "§5.3"
+	return source.Rules{
+		"turns.Turns.policy":       {Required: true, Section: section, Enum: turns.Policies(), Doc: "Who is next."},
+		"turns.Turns.participants": {Section: section, MaxItems: 1_000, Doc: "[Selectors](#selectors) of the agents that need a turn; all others are woken when they are due. Default: every agent, but with the policy director the directors."},
+		"turns.Turns.order":        {Section: section, MaxItems: 1_000, Doc: "Selectors of participants in their order; the others follow as declared. Policies round_robin and director."},
+		"turns.Turns.by":           {Section: section, Doc: "Expression over agent, world and roll: the participant with the highest number comes first. Required by the policy initiative, and only there."},
+		"turns.Turns.reroll":       {Section: section, Enum: []string{turns.EachRound, turns.OneScene}, Default: turns.EachRound, Doc: "How often roll is drawn: for each round, or once. Policy initiative."},
+		"turns.Turns.per_turn":     {Section: section, Range: between(1, turns.MaxTurns), Default: int64(1), Doc: "Deliberations of a participant in one round."},
+		"turns.Turns.time_limit":   {Section: section, Range: aboveZero(), Doc: "Scene time after which a turn is forfeited; with the policy director also how long the directors are waited for."},
+		"turns.Turns.on_timeout":   {Section: section, Enum: []string{turns.Skip, turns.Forfeit, turns.Play}, Default: turns.Skip, Doc: "What becomes of a participant whose time is up: skip, this turn is lost; forfeit, all later ones too. play is refused: nobody plays for an absent participant yet."},
+		"turns.Turns.interject":    {Section: section, Enum: []string{turns.Critical}, Doc: "critical: a participant that hears a critical event is woken out of turn."},
+		"turns.Turns.rounds":       {Section: section, Range: between(1, 1<<40), Doc: "Rounds, after which no participant has a turn by itself. Default: it goes on."},
+		"turns.Turns.fallback":     {Section: section, Enum: []string{turns.Wait, string(turns.RoundRobin), string(turns.Free)}, Default: turns.Wait, Doc: "What comes when no director gives a turn within time_limit: wait on, one round in order, or nobody waits for a turn until a director gives one."},
+	}
+}
+
 func simulationRules() source.Rules {
 	return source.Rules{
 		"agenda.Simulation.clock":      {Section: "§3.1", Enum: []string{"virtual", "realtime"}, Default: "virtual", Doc: "virtual runs as fast as the machine allows; realtime follows the wall clock."},
@@ -85,7 +104,7 @@ func simulationRules() source.Rules {
 		"agenda.Stop.tokens":        {Section: "§3.1", Range: aboveZero(), Doc: "Tokens of models, in and out. The wave that reaches the number is completed: a [budget](#budget) is never exceeded."},
 		"agenda.Stop.dollars":       {Section: "§3.1", Range: aboveZero(), Doc: "Dollars that models cost, in the same way."},
 		"agenda.Stop.wall_time":     {Section: "§3.1", Range: aboveZero(), Doc: "Wall-clock time of the process. Not reproducible, so the run stays resumable."},
-		"agenda.Stop.until":         {Section: "§3.1", Doc: "Expression over world and scene, evaluated after every wave."},
+		"agenda.Stop.until":         {Section: "§3.1", Doc: "Expression over world, scene and, in a scene with [turns](#turns), round, evaluated after every wave."},
 
 		"agenda.Limits.max_agents":             {Section: "§3.2.3", Range: between(1, MaxInstances), Default: int64(1_000_000), Doc: "Agents of the scene."},
 		"agenda.Limits.max_deliberating":       {Section: "§3.2.3", Range: between(1, 1e6), Default: int64(2048), Doc: "Agents that deliberate at once; in realtime this includes those that wait for their models. If the endpoint takes far fewer requests at once, a quarter more than those is enough, and takes less memory and CPU."},

@@ -78,6 +78,7 @@ func (l *loader) linkScenes(list []*Scene) {
 		fillScene(s.Definition)
 		l.linkInstances(s)
 		l.linkOrders(s)
+		l.linkTurns(s)
 		l.linkLifecycle(s)
 		l.linkScenePanels(s)
 		l.scenePlugins(s)
@@ -208,7 +209,7 @@ func (l *loader) throttle(s *Scene) {
 
 func (l *loader) simulation(s *Scene) {
 	sim := &s.Definition.Simulation
-	s.Until = l.expression(s.doc, at("simulation", "stop", "until"), sim.Stop.Until, "world", "scene")
+	s.Until = l.expression(s.doc, at("simulation", "stop", "until"), sim.Stop.Until, "world", "scene", "round")
 	for i, path := range sim.Report {
 		if _, err := world.ParsePath(path); err != nil && path != "" {
 			l.fault(s.doc, at("simulation", "report", i), "", "%s", err)

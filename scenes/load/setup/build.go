@@ -68,6 +68,9 @@ func New(p *project.Project, def *project.Scene, opt Options) (*Scene, error) {
 		return nil, err
 	}
 	b.channel(p)
+	if sc.Turns, err = sc.TurnsOf(def.Definition.Turns); err != nil {
+		return nil, err
+	}
 	return sc, b.budgets()
 }
 
@@ -115,7 +118,7 @@ func CheckUntil(text string) error {
 }
 
 func compileUntil(text string) (*expr.Program, error) {
-	program, err := expr.Compile(text, "world", "scene")
+	program, err := expr.Compile(text, "world", "scene", "round")
 	if err != nil {
 		return nil, protocol.Errorf(protocol.KindInvalid, "stop condition %q: %w", text, err)
 	}

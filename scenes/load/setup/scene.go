@@ -12,6 +12,7 @@ import (
 	"tavernsim/engine/expr"
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/script"
+	"tavernsim/engine/script/turns"
 	"tavernsim/engine/worldstate"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/project"
@@ -74,6 +75,7 @@ type Scene struct {
 	Bus         bus.Config
 	Subscribers []bus.Subscriber
 
+	Turns      *turns.Rules        // whose turn it is; nil = whoever is due has one
 	Budgets    *budget.Config      // of its agents; nil = none
 	Rules      *worldstate.Machine // of the world
 	Condition  *expr.Program       // of the scene's end; nil = none

@@ -1,0 +1,59 @@
+package agenda
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"tavernsim/protocol"
+)
+
+// Promise 6: a gated agent is woken by its call alone, whatever it hears and however often it
+// is due; when its gate opens, what it missed wakes it. Its snapshot knows all of that.
+func TestGates(t *testing.T) {
+	cfg := config(Timing{WakeOnStart: true, Period: time.Second}, Timing{}, Timing{}, Timing{})
+	s := New(cfg)
+	s.Start(at(0))
+	for o := range uint32(4) {
+		s.HoldBack(o, o == 2)
+	}
+	for o := uint32(1); o < 4; o++ {
+		s.Heard(o, protocol.Normal, 0, at(0))
+	}
+	if now, due := s.NextTime(); due {
+		t.Fatalf("somebody is woken at %v", now)
+	}
+	s.Heard(2, protocol.Critical, 0, at(3)) // its gate lets that through
+	s.Heard(3, protocol.Critical, 0, at(3))
+	s.Call(0, at(7))
+	raw, err := s.Snapshot(protocol.NewCodec(Facts()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := Restore(cfg, protocol.NewCodec(Facts()), raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if second, err := again.Snapshot(protocol.NewCodec(Facts())); err != nil || !bytes.Equal(raw, second) {
+		t.Errorf("another snapshot: %v", err)
+	}
+	for _, s := range []*State{s, again} {
+		got := wakes(s, at(20), func(now protocol.Time, woken []uint32) {
+			ends(s, now, woken)
+			switch now {
+			case at(7):
+				s.HoldBack(0, false)
+				s.LetGo(1, now) // it missed something
+			case at(8):
+				s.LetGo(2, now) // it did not
+				s.LetGo(0, now) // its own pace again
+			case at(10):
+				s.HoldBack(0, false)
+			}
+		})
+		expect(t, got, "4s[2]", "7s[0]", "8s[1]", "9s[0]", "10s[0]")
+		if !s.Standing(3).Gated || s.Standing(1).Gated {
+			t.Error("the views of gates are wrong")
+		}
+	}
+}

@@ -1,0 +1,80 @@
+package machines
+
+import (
+	"tavernsim/engine/agenda"
+	"tavernsim/engine/bus"
+	"tavernsim/engine/script/gates"
+	"tavernsim/engine/script/turns"
+	"tavernsim/protocol"
+	"tavernsim/scenes/load/setup"
+)
+
+// The stage keeps the order of turns beside the agenda. It asks the order at the end of each
+// wave, when the wave's turns and events are known; who has a turn then is woken one tick
+// later, like everybody who heard something.
+
+// newTurns is the order of a scene; nil = it has none.
+func newTurns(sc *setup.Scene) *gates.Order {
+	step := sc.Simulation().Tick.Std()
+	if sc.Clock == agenda.Realtime {
+		step = 0
+	}
+	return gates.New(sc.Turns, step)
+}
+
+// turnInput is what the order decides by in the open wave.
+func (s *Stage) turnInput() *turns.Input {
+	return &turns.Input{
+		Now: s.wave.time, Step: s.Turns.Step(), Name: s.scene.Name, Rests: func(o uint32) bool { return s.Agenda.Standing(o).Resting },
+		World: func() any { return s.View.World().Value() },
+		Agent: func(o uint32) any { return s.scene.AgentValue(o) },
+		Warn: func(err error) {
+			if !s.turnsWarned {
+				s.turnsWarned = true
+				s.effect(Effect{Act: ActWarn, Err: err})
+			}
+		},
+	}
+}
+
+// decideTurns keeps what the order decides at the end of the open wave, and publishes the
+// events about it one tick later.
+func (s *Stage) decideTurns() error {
+	if s.Turns == nil || s.Agenda.Ended != "" {
+		return nil
+	}
+	in := s.turnInput()
+	var told []protocol.Sequenced
+	for f := s.Turns.Decide(in); f != nil; f = s.Turns.Decide(in) {
+		if err := s.keepOwn(f); err != nil {
+			return err
+		}
+		if payload := gates.Told(f, s.scene.Name); payload != nil {
+			told = append(told, protocol.Sequenced{To: bus.Service, Data: systemEvent(f.FactKind(), payload)})
+		}
+	}
+	if len(told) > 0 {
+		due := s.wave.time.Add(max(in.Step, 1)) // the end of the wave drops what is due by then
+		if err := s.keepOwn(&agenda.EffectsDeferred{Agent: uint32(s.scene.OwnOrdinal()), Due: due, Effects: told}); err != nil {
+			return err
+		}
+	}
+	shown := *s.View
+	shown.Turns = s.Turns.View(s.scene.Name)
+	s.show(&shown)
+	return nil
+}
+
+// scheduled is when something is to be decided without a request and without a turn: by a
+// service, the script or the order of turns; 0 = never.
+func (s *Stage) scheduled(v *View) protocol.Time {
+	now := s.Agenda.Now
+	if s.wave != nil {
+		now = max(now, s.wave.time)
+	}
+	at := s.releases(v)
+	if due := s.Turns.Due(now); due != 0 && (at == 0 || due < at) {
+		return due
+	}
+	return at
+}
