@@ -3,13 +3,13 @@ package main
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"tavernsim/engine/control"
+	"tavernsim/internal/flagvalue"
 	"tavernsim/internal/show"
 	"tavernsim/internal/terminal"
 	"tavernsim/protocol"
@@ -107,9 +107,11 @@ func (o *controlOptions) read(words []string) (err error) {
 	case o.Do == control.Pace && len(words) != 2:
 		return fmt.Errorf("pace wants a number: simd control DIR pace 60")
 	case o.Do == control.Pace:
-		if o.Pace, err = strconv.ParseFloat(strings.TrimPrefix(words[1], "×"), 64); err != nil {
-			err = fmt.Errorf("pace %q: want a number of seconds of scene time in a second", words[1])
+		var pace flagvalue.Pace
+		if err = pace.Set(words[1]); err != nil {
+			err = fmt.Errorf("pace %q: %w", words[1], err)
 		}
+		o.Pace = float64(pace)
 	case len(words) > 1:
 		return fmt.Errorf("%s has no %q behind it", o.Do, words[1])
 	}

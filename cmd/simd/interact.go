@@ -49,8 +49,8 @@ An answer is an order, and so a fact of the run. It is checked against the schem
 question; one that does not fit changes nothing and may be tried again. Questions whether
 a tool may be called are listed, too; simd approve answers them.
 
-Exit codes: 0 answered or listed, 1 refused, or nobody took the answer within --wait, 2
-usage, 4 no such run or question.`,
+Exit codes: 0 answered or listed, 1 refused, or nobody took the answer within --wait,
+2 usage, 4 no such run or question, 6 nobody can be asked in the run.`,
 		Example: `  simd interact runs/latest
   simd interact runs/latest ada/3.1 --value '"by the river"' --by player
   simd interact runs/latest ada/3.1 --cancel

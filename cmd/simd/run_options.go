@@ -47,7 +47,7 @@ type runOptions struct {
 	orders     string
 	paused     bool
 	people     bool
-	pace       float64
+	pace       flagvalue.Pace
 	out        string
 	resume     string
 	durability string
@@ -99,7 +99,7 @@ func (o *runOptions) register(c *cobra.Command) {
 	f.StringVar(&o.orders, "orders", "", "`FILE` with orders from outside, each for its wave or time (simd inspect DIR orders --json prints those of a run)")
 	f.BoolVar(&o.people, "interactive", false, "agents can ask people (PanelInteractionTool); simd interact shows the questions and answers them")
 	f.BoolVar(&o.paused, "paused", false, "pause after the first wave; simd control goes on")
-	f.Float64Var(&o.pace, "pace", 0, "at most `N` seconds of scene time in a second, on the virtual clock (default: as fast as it goes)")
+	f.Var(&o.pace, "pace", "at most `N` seconds of scene time in a second, on the virtual clock (default: as fast as it goes)")
 	f.StringVar(&o.tools, "tools", "", "live = the tools of the project are carried out, mock = tools/mock.yaml answers for them, replay:DIR = the answers that calls got in the run DIR are given again, off = every call fails (default live)")
 	f.StringVar(&o.out, "out", "", "run directory `DIR` (default: runs/TIME-SCENE)")
 	f.StringVar(&o.resume, "resume", "", "resume the run in `DIR`")
@@ -219,7 +219,7 @@ func (o *runOptions) options(cmd *cobra.Command, e *env) (runner.Options, error)
 // control are the commands with which the scenes begin.
 func (o *runOptions) control() (list []control.Command) {
 	if o.pace != 0 {
-		list = append(list, control.Command{Do: control.Pace, Pace: o.pace})
+		list = append(list, control.Command{Do: control.Pace, Pace: float64(o.pace)})
 	}
 	if o.paused {
 		list = append(list, control.Command{Do: control.Pause})

@@ -38,7 +38,7 @@ const (
 const (
 	MaxBreaks = 64
 	maxText   = 4096 // bytes of an expression or a name
-	maxPace   = 1e9
+	MaxPace   = 1e9
 )
 
 // Command is a wish. Do decides which fields it may have.
@@ -81,8 +81,8 @@ func (c *Command) Check() error {
 		return fault("when, kind, agent and clear are for break")
 	case c.Waves < 0 || c.For < 0 || c.Until < 0 || c.Turns < 0:
 		return fault("waves, for, until and turns are not below 0")
-	case !(c.Pace >= 0 && c.Pace <= maxPace):
-		return fault("%v: want 0 to %v seconds of scene time in a second", c.Pace, float64(maxPace))
+	case !(c.Pace >= 0 && c.Pace <= MaxPace):
+		return fault("%v: want 0 to %v seconds of scene time in a second", c.Pace, float64(MaxPace))
 	case len(c.When)+len(c.Kind)+len(c.Agent) > maxText:
 		return fault("when, kind and agent have more than %d bytes", maxText)
 	case c.Do == Break && !breaks:
