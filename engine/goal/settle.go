@@ -225,7 +225,7 @@ func (p *pass) choose() {
 			continue
 		}
 		m := g.More
-		if m.Aside {
+		if m.Aside && g.Status == Pending {
 			continue
 		}
 		unmet := p.all(m.Preconditions, true)

@@ -2,6 +2,7 @@ package script
 
 import (
 	"tavernsim/engine/bus"
+	"tavernsim/engine/secret"
 	"tavernsim/protocol"
 )
 
@@ -173,10 +174,10 @@ type Result struct {
 	Reason  string   `json:"reason"`
 }
 
-// Result is the outcome as summaries show it; nil = there is none.
+// Result is the outcome as summaries show it, without secrets; nil = there is none.
 func (f *Outcome) Result() *Result {
 	if f == nil {
 		return nil
 	}
-	return &Result{f.Outcome, append([]string{}, f.Winners...), f.Reason}
+	return &Result{secret.Text(f.Outcome), append([]string{}, f.Winners...), secret.Text(f.Reason)}
 }

@@ -38,6 +38,9 @@ func writeScene(b *strings.Builder, s *rundir.SceneSummary, wall float64, compac
 	if s.Error != "" {
 		fmt.Fprintf(b, "  ERROR %s\n", strings.ReplaceAll(s.Error, "\n", "\n    "))
 	}
+	if o := s.Outcome; o != nil {
+		fmt.Fprintf(b, "  outcome %s\n", outcomeOf(o))
+	}
 	row := func(name, format string, args ...any) {
 		fmt.Fprintf(b, "    %s: %s\n", name+strings.Repeat(".", max(0, 22-len(name))), fmt.Sprintf(format, args...))
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"tavernsim/engine/script"
 	"tavernsim/internal/terminal"
 	"tavernsim/protocol"
 	"tavernsim/scenes/view/plot"
@@ -22,7 +23,7 @@ func (p *page) script(v *plot.View) {
 		p.row("context", "%s", terminal.OneLine(v.Context))
 	}
 	if o := v.Outcome; o != nil {
-		p.row("outcome", "%s%s%s", o.Outcome, p.dim(strings.Join(o.Winners, ", "), "  winners %s"), p.dim(o.Reason, "  %s"))
+		p.row("outcome", "%s", outcomeOf(o))
 	}
 	if p.section("VARIABLES", len(v.Variables)) {
 		for _, name := range protocol.SortedKeys(v.Variables) {
@@ -48,4 +49,9 @@ func (p *page) collection(c *plot.Collection) {
 		fmt.Fprintf(p, "  %s %v", name, c.Counts[name])
 	}
 	fmt.Fprintln(p)
+}
+
+// outcomeOf says what a scene came to.
+func outcomeOf(o *script.Result) string {
+	return terminal.OneLine(o.Outcome) + said(terminal.OneLine(strings.Join(o.Winners, ", ")), "  winners %s") + said(terminal.OneLine(o.Reason), "  (%s)")
 }

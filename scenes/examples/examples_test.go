@@ -438,7 +438,7 @@ func TestMarketConservesCoinsAndGoods(t *testing.T) {
 }
 
 // The assistant: headless she is told so and goes on; a person's yes counts, and silence is
-// a time-out. Interrupted anywhere it ends the same, and verify decides it again.
+// a time-out. It ends the same with any number of workers, and verify decides it again.
 func TestAssistant(t *testing.T) {
 	list, err := orders.Read("assistant/player.yaml")
 	if err != nil {
