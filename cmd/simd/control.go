@@ -14,7 +14,6 @@ import (
 	"tavernsim/internal/terminal"
 	"tavernsim/protocol"
 	"tavernsim/scenes/run/orders"
-	"tavernsim/scenes/run/rundir"
 )
 
 type controlOptions struct {
@@ -45,7 +44,7 @@ A pause and a step return when the scene stands and everything is durable, or af
 in it are woken at its end. Ctrl-C stops a paused run as any other.
 
 Exit codes: 0 done, 1 nobody took the command within --wait, 2 usage, 4 no such run or
-scene, 6 the scene does not run.`,
+scene, 6 the run has ended, or the scene does not run.`,
 		Example: `  simd control runs/latest pause
   simd control runs/latest step --waves 3
   simd control runs/latest step --until 1h30m
@@ -76,7 +75,7 @@ func (o *controlOptions) run(ctx context.Context, e *env, args []string) error {
 	if err := o.read(args[1:]); err != nil {
 		return usageError{err}
 	}
-	if _, err := rundir.ReadManifest(args[0]); err != nil {
+	if err := underWay(args[0]); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, o.wait+answerTime)

@@ -39,7 +39,7 @@ Changes are JSON objects with one field, their kind: event, world, goal, reflect
 (docs/formats/orders.md).
 
 Exit codes: 0 all carried out, 1 some refused, or nobody took them within --wait, 2 usage,
-3 a faulty file, 4 no such run or agent, 6 another order has the id.`,
+3 a faulty file, 4 no such run or agent, 6 the run has ended, or another order has the id.`,
 		Example: `  simd order runs/latest --by gm --do '{"event": {"type": "river.rose", "payload": {"level": 3}}}'
   simd order runs/latest --reason "more time" --do '{"world": {"path": "limit", "value": 5}}' --do '{"goal": {"agent": "mira", "id": "rest"}}'
   simd order runs/latest --do '{"end": {}}'
@@ -59,8 +59,20 @@ Exit codes: 0 all carried out, 1 some refused, or nobody took them within --wait
 	return c
 }
 
+// underWay refuses a directory that is no run, or that of one that has ended: nobody will take
+// a letter there.
+func underWay(dir string) error {
+	if _, err := rundir.ReadManifest(dir); err != nil {
+		return err
+	}
+	if rundir.Summarized(dir) {
+		return protocol.Errorf(protocol.KindConflict, "run %s has ended", dir)
+	}
+	return nil
+}
+
 func (o *orderOptions) run(ctx context.Context, e *env, args []string) error {
-	if _, err := rundir.ReadManifest(args[0]); err != nil {
+	if err := underWay(args[0]); err != nil {
 		return err
 	}
 	list, err := o.orders(e, args[1:])
