@@ -2,7 +2,7 @@
 // server is absent:
 //
 //	SIMD_TEST_LLMOCK     the program llmock of the npm package @copilotkit/aimock
-//	SIMD_TEST_INFERENCE  base URL of an inference server with chat completions, up to the
+//	SIMD_TEST_INFERENCE  base URL of an inference server with chat completions or messages, up to the
 //	                     version: http://127.0.0.1:11434/v1
 //	SIMD_TEST_MODEL      the model to ask there
 //	SIMD_TEST_MCP        a folder node_modules with the npm packages
@@ -90,14 +90,14 @@ func inference(t *testing.T) *server {
 	return s
 }
 
-// Both protocols of the mock and chat completions of the inference server: text, tools with
+// Both protocols of the mock and of the inference server, if it speaks both: text, tools with
 // their results, JSON, whole and as streams.
 func TestForeignServers(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		start  func(*testing.T) *server
 		speaks []string
-	}{{"llmock", llmock, []string{"openai", "anthropic"}}, {"inference", inference, []string{"openai"}}} {
+	}{{"llmock", llmock, []string{"openai", "anthropic"}}, {"inference", inference, []string{"openai", "anthropic"}}} {
 		t.Run(c.name, func(t *testing.T) {
 			s := c.start(t)
 			for _, speaks := range c.speaks {
@@ -110,6 +110,9 @@ func TestForeignServers(t *testing.T) {
 }
 
 func (s *server) talk(t *testing.T, speaks string, stream bool) {
+	if speaks == "anthropic" && !s.serves(t, "/messages") {
+		t.Skip("the server does not speak messages")
+	}
 	p := s.provider(t, speaks, stream)
 	ask := func(q protocol.ModelRequest) protocol.ModelAnswer {
 		t.Helper()
@@ -160,6 +163,21 @@ func (s *server) talk(t *testing.T, speaks string, stream bool) {
 	if a.Text == "" || s.mock && a.Text != "North: a ferry." {
 		t.Errorf("after the tool's result it says %q", a.Text)
 	}
+}
+
+// serves reports whether the server has a path.
+func (s *server) serves(t *testing.T, path string) bool {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+path, strings.NewReader("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	return resp.StatusCode != http.StatusNotFound && resp.StatusCode != http.StatusMethodNotAllowed
 }
 
 // bareUsage asks without our client.
