@@ -160,7 +160,6 @@ const maxPackage = 1500
 // a package smaller writes the new size here.
 func larger() map[string]int {
 	return map[string]int{
-		"cmd/simd":            5730,
 		"engine/agent":        5285,
 		"engine/bus":          2305,
 		"engine/expr":         2350,

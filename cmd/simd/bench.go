@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tavernsim/cmd/simd/cli"
 	"tavernsim/internal/bench"
 	"tavernsim/internal/show"
 	"tavernsim/persistence"
@@ -31,7 +32,7 @@ type benchOptions struct {
 	json, gobench bool
 }
 
-func newBench(e *env) *cobra.Command {
+func newBench(e *cli.Env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "bench",
 		Short: "Measure the engine on this machine",
@@ -40,7 +41,7 @@ func newBench(e *env) *cobra.Command {
 	return c
 }
 
-func newBenchDeliberation(e *env) *cobra.Command {
+func newBenchDeliberation(e *cli.Env) *cobra.Command {
 	var o benchOptions
 	c := &cobra.Command{
 		Use:   "deliberation",
@@ -81,21 +82,21 @@ Exit codes: 0 measured, 1 failure, 2 usage.`,
 	f.StringVar(&o.over, "over", "", "ask a model over HTTP: http starts a server beside this process (simd mock-llm), a `URL` up to the version names another")
 	f.DurationVar(&o.latency, "latency", 0, "how long the server of --over http takes for an answer")
 	f.IntVar(&o.atOnce, "at-once", 256, "most requests of --over in flight; with --latency 10000")
-	least(f, 1, "agents", "ticks", "count", "at-once")
-	least(f, 0, "workers", "latency")
+	cli.Least(f, 1, "agents", "ticks", "count", "at-once")
+	cli.Least(f, 0, "workers", "latency")
 	return c
 }
 
-func (o *benchOptions) run(ctx context.Context, e *env) error {
+func (o *benchOptions) run(ctx context.Context, e *cli.Env) error {
 	level, err := persistence.ParseDurability(o.durability)
 	if err != nil {
-		return usageError{err}
+		return cli.Usage(err)
 	}
 	if o.json && o.gobench {
-		return usageError{fmt.Errorf("bench prints one of --json and --gobench")}
+		return cli.Usagef("bench prints one of --json and --gobench")
 	}
 	if o.gobench {
-		fmt.Fprintf(e.out, "Unit deliberations/s better=higher\nUnit B/agent better=lower\nUnit journal-B/op better=lower\n")
+		fmt.Fprintf(e.Out, "Unit deliberations/s better=higher\nUnit B/agent better=lower\nUnit journal-B/op better=lower\n")
 	}
 	over, stop, err := o.server(ctx, e)
 	if err != nil {
@@ -112,7 +113,7 @@ func (o *benchOptions) run(ctx context.Context, e *env) error {
 			if err != nil {
 				return err
 			}
-			if err := o.show(e.out, d, l); err != nil {
+			if err := o.show(e.Out, d, l); err != nil {
 				return err
 			}
 		}
@@ -134,12 +135,12 @@ func (o *benchOptions) show(w io.Writer, d bench.Deliberation, l bench.Limits) e
 }
 
 // server gives the place of the model, and starts its server if that is wanted.
-func (o *benchOptions) server(ctx context.Context, e *env) (over *bench.OverHTTP, stop func(), err error) {
+func (o *benchOptions) server(ctx context.Context, e *cli.Env) (over *bench.OverHTTP, stop func(), err error) {
 	stop = func() {}
 	over = &bench.OverHTTP{URL: strings.TrimRight(o.over, "/"), Latency: o.latency, AtOnce: o.atOnce}
 	switch {
 	case o.over == "" && o.latency > 0:
-		return nil, stop, usageError{fmt.Errorf("--latency is of the server that --over http starts; it does not go without")}
+		return nil, stop, cli.Usagef("--latency is of the server that --over http starts; it does not go without")
 	case o.over == "":
 		return nil, stop, nil
 	case o.over != "http":
@@ -164,7 +165,7 @@ func (o *benchOptions) server(ctx context.Context, e *env) (over *bench.OverHTTP
 		latency = "fixed=" + o.latency.String()
 	}
 	child := exec.CommandContext(ctx, exe, "mock-llm", "--json", "--script", script.Name(), "--latency", latency)
-	child.Stderr = e.err
+	child.Stderr = e.Err
 	out, err := child.StdoutPipe()
 	if err == nil {
 		err = child.Start()

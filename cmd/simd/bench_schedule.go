@@ -1,14 +1,13 @@
 package main
 
 import (
-	"fmt"
-
 	"github.com/spf13/cobra"
 
+	"tavernsim/cmd/simd/cli"
 	"tavernsim/internal/bench/town"
 )
 
-func newBenchSchedule(e *env) *cobra.Command {
+func newBenchSchedule(e *cli.Env) *cobra.Command {
 	var o town.Options
 	c := &cobra.Command{
 		Use:   "schedule",
@@ -29,13 +28,13 @@ Exit codes: 0 computed, 1 failure, 2 usage, 3 the trace has faults.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for _, name := range []string{"agents", "hour", "seeds"} {
 				if o.Trace != "" && cmd.Flags().Changed(name) {
-					return usageError{fmt.Errorf("--%s is about towns that are made; it does not go with --trace", name)}
+					return cli.Usagef("--%s is about towns that are made; it does not go with --trace", name)
 				}
 			}
 			if err := o.Check(); err != nil {
-				return usageError{err}
+				return cli.Usage(err)
 			}
-			return o.Show(cmd.Context(), e.out, e.err)
+			return o.Show(cmd.Context(), e.Out, e.Err)
 		},
 	}
 	f := c.Flags()
@@ -45,6 +44,6 @@ Exit codes: 0 computed, 1 failure, 2 usage, 3 the trace has faults.`,
 	f.IntVar(&o.Slots, "slots", 64, "model calls at once")
 	f.StringVar(&o.Trace, "trace", "", "a town that was recorded, from this `FILE`")
 	f.BoolVar(&o.JSON, "json", false, "one JSON object per town")
-	least(f, 1, "agents", "seeds", "slots")
+	cli.Least(f, 1, "agents", "seeds", "slots")
 	return c
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"tavernsim/cmd/simd/cli"
 	"tavernsim/protocol"
 )
 
@@ -30,7 +31,7 @@ func commands(root *cobra.Command) (list []*cobra.Command) {
 // library.
 func TestBadValuesOfFlags(t *testing.T) {
 	checked := 0
-	for _, c := range commands(newRoot(&env{out: io.Discard, err: io.Discard})) {
+	for _, c := range commands(newRoot(&cli.Env{Out: io.Discard, Err: io.Discard})) {
 		c.Flags().VisitAll(func(f *pflag.Flag) {
 			if !strings.HasPrefix(f.Value.Type(), "string") && f.Name != "help" {
 				checked++
@@ -52,7 +53,7 @@ func TestExitCodes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range commands(newRoot(&env{})) {
+	for _, c := range commands(newRoot(&cli.Env{})) {
 		if c.HasSubCommands() && !strings.Contains(c.Use, " ") {
 			continue // it shows its help
 		}
@@ -73,7 +74,7 @@ func TestExitCodes(t *testing.T) {
 // which commands tell of simd doctor.
 func TestRunDirectoriesAreCalledDIR(t *testing.T) {
 	checked := 0
-	for _, c := range commands(newRoot(&env{})) {
+	for _, c := range commands(newRoot(&cli.Env{})) {
 		_, wanted, some := strings.Cut(c.Use, " ")
 		aRun := some && regexp.MustCompile(`(?i)\bruns?\b`).MatchString(c.Short+wanted)
 		if !aRun || c.Name() == "doctor" || strings.Contains(wanted, "PROJECT") || wanted == "[FOLDER]" || wanted == "[FILE]" {
@@ -94,7 +95,7 @@ func refused(t *testing.T, c *cobra.Command, name, value string) {
 	args := append(strings.Fields(c.CommandPath())[1:], "--"+name+"="+value)
 	code := execute(context.Background(), args, strings.NewReader(""), io.Discard, &errs)
 	line, hint, _ := strings.Cut(errs.String(), "\n")
-	if want := "simd: --" + name + ` "` + value + `": want `; code != exitUsage || !strings.HasPrefix(line, want) || strings.Contains(line, "parsing") || strings.Contains(line, "invalid") {
+	if want := "simd: --" + name + ` "` + value + `": want `; code != cli.ExitUsage || !strings.HasPrefix(line, want) || strings.Contains(line, "parsing") || strings.Contains(line, "invalid") {
 		t.Errorf("%v: code %d, %s", args, code, line)
 	}
 	if want := "Run '" + c.CommandPath() + " --help' for usage.\n"; hint != want {
@@ -129,7 +130,7 @@ func TestNumbersOutOfReach(t *testing.T) {
 	} {
 		var errs strings.Builder
 		code := execute(context.Background(), strings.Fields(args), strings.NewReader(""), io.Discard, &errs)
-		if line, _, _ := strings.Cut(errs.String(), "\n"); code != exitUsage || line != "simd: "+want {
+		if line, _, _ := strings.Cut(errs.String(), "\n"); code != cli.ExitUsage || line != "simd: "+want {
 			t.Errorf("%s: code %d, %s", args, code, line)
 		}
 	}

@@ -1,19 +1,17 @@
 package main
 
 import (
-	"fmt"
 	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 
+	"tavernsim/cmd/simd/cli"
 	"tavernsim/internal/show"
-	"tavernsim/protocol"
 	"tavernsim/tam"
 	"tavernsim/tam/toolsxml"
 )
 
-func newTAM(e *env) *cobra.Command {
+func newTAM(e *cli.Env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "tam",
 		Short: "Read and write TAM, the tool calls that agents write",
@@ -27,7 +25,7 @@ func newTAM(e *env) *cobra.Command {
 	return c
 }
 
-func newToolsXML(e *env) *cobra.Command {
+func newToolsXML(e *cli.Env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "toolsxml",
 		Short: "Read ToolsXML, the XML form of tool calls",
@@ -41,7 +39,7 @@ func newToolsXML(e *env) *cobra.Command {
 
 // newGrammar is a command that parses a file or standard input. Diagnostics are
 // results: it fails only when it cannot read its input.
-func newGrammar(e *env, name, short, example string, parse func(string) any, draw func(string) string) *cobra.Command {
+func newGrammar(e *cli.Env, name, short, example string, parse func(string) any, draw func(string) string) *cobra.Command {
 	var pretty bool
 	c := &cobra.Command{
 		Use:     name + " [FILE|-]",
@@ -50,22 +48,22 @@ func newGrammar(e *env, name, short, example string, parse func(string) any, dra
 		Example: example,
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			text, err := readInput(e, args)
+			text, err := cli.ReadInput(e, args)
 			if err != nil {
 				return err
 			}
 			if pretty {
-				_, err := io.WriteString(e.out, draw(text))
+				_, err := io.WriteString(e.Out, draw(text))
 				return err
 			}
-			return show.JSON(e.out, parse(text))
+			return show.JSON(e.Out, parse(text))
 		},
 	}
 	c.Flags().BoolVar(&pretty, "pretty", false, "show the source with every problem underlined")
 	return c
 }
 
-func newFormat(e *env) *cobra.Command {
+func newFormat(e *cli.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:     "fmt [FILE|-]",
 		Short:   "Rewrite TAM blocks in their canonical form",
@@ -73,11 +71,11 @@ func newFormat(e *env) *cobra.Command {
 		Example: "  simd tam fmt answer.txt",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			text, err := readInput(e, args)
+			text, err := cli.ReadInput(e, args)
 			if err != nil {
 				return err
 			}
-			_, err = io.WriteString(e.out, tam.Reformat(text))
+			_, err = io.WriteString(e.Out, tam.Reformat(text))
 			return err
 		},
 	}
@@ -85,26 +83,3 @@ func newFormat(e *env) *cobra.Command {
 
 // textCodes ends the help of commands that read a text.
 const textCodes = "\n\nExit codes: 0 the text was read, also one with problems, 1 it cannot be read or is\nlonger than 64 MiB, 2 usage, 4 no such file."
-
-// maxInput bounds what is read from a file or standard input.
-const maxInput = 64 << 20
-
-func readInput(e *env, args []string) (string, error) {
-	in := e.in
-	if len(args) == 1 && args[0] != "-" {
-		f, err := os.Open(args[0])
-		if err != nil {
-			return "", protocol.Errorf(protocol.KindNotFound, "read: %w", err)
-		}
-		defer f.Close()
-		in = f
-	}
-	b, err := io.ReadAll(io.LimitReader(in, maxInput+1))
-	if err != nil {
-		return "", fmt.Errorf("read: %w", err)
-	}
-	if len(b) > maxInput {
-		return "", protocol.Errorf(protocol.KindLimit, "read: more than %d bytes", maxInput)
-	}
-	return string(b), nil
-}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tavernsim/cmd/simd/cli"
 	"tavernsim/internal/show"
 	"tavernsim/internal/source"
 	"tavernsim/protocol"
@@ -19,7 +20,7 @@ import (
 
 type initOptions struct{ list, json bool }
 
-func newInit(e *env) *cobra.Command {
+func newInit(e *cli.Env) *cobra.Command {
 	var o initOptions
 	c := &cobra.Command{
 		Use:   "init TEMPLATE [DIR]",
@@ -33,7 +34,7 @@ Exit codes: 0 made, 2 usage, 4 no such template, 6 the folder is not empty.`,
 			if o.list && len(args) == 0 || !o.list && (len(args) == 1 || len(args) == 2) {
 				return nil
 			}
-			return usageError{fmt.Errorf("%s wants a template and a folder, or --list", cmd.CommandPath())}
+			return cli.Usagef("%s wants a template and a folder, or --list", cmd.CommandPath())
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
 			switch {
@@ -67,7 +68,7 @@ func templates() (map[string]fs.FS, error) {
 	return all, err
 }
 
-func (o *initOptions) show(e *env) error {
+func (o *initOptions) show(e *cli.Env) error {
 	known, err := templates()
 	if err != nil {
 		return err
@@ -81,16 +82,16 @@ func (o *initOptions) show(e *env) error {
 		all = append(all, template{name, p.Definition.Description})
 	}
 	if o.json {
-		return show.JSON(e.out, all)
+		return show.JSON(e.Out, all)
 	}
 	for _, t := range all {
-		fmt.Fprintf(e.out, "%-10s %s\n", t.Name, t.Description)
+		fmt.Fprintf(e.Out, "%-10s %s\n", t.Name, t.Description)
 	}
 	return nil
 }
 
 // run copies a template. A folder that it made is removed if it cannot be filled.
-func (o *initOptions) run(e *env, name, dir string) error {
+func (o *initOptions) run(e *cli.Env, name, dir string) error {
 	known, err := templates()
 	if err != nil {
 		return err
@@ -110,6 +111,6 @@ func (o *initOptions) run(e *env, name, dir string) error {
 	if err := os.CopyFS(dir, from); err != nil {
 		return errors.Join(err, os.RemoveAll(dir))
 	}
-	fmt.Fprintf(e.out, "%s is a copy of %s. README.md says what is in it. Next:\n\n  simd run %s\n  simd validate %s\n", dir, name, dir, dir)
+	fmt.Fprintf(e.Out, "%s is a copy of %s. README.md says what is in it. Next:\n\n  simd run %s\n  simd validate %s\n", dir, name, dir, dir)
 	return nil
 }

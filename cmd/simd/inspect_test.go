@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"tavernsim/cmd/simd/views"
 	"tavernsim/internal/doctest"
 )
 
@@ -59,12 +60,12 @@ func TestInspectPage(t *testing.T) {
 // TestViewsOnTheirPages: each view is in the table of the command and has a section.
 func TestViewsOnTheirPages(t *testing.T) {
 	commands, pages := doctest.Page(t, "cli.md"), doctest.Page(t, "formats/inspect.md")
-	for _, v := range views() {
-		if row := regexp.MustCompile(`(?m)^\| \[?` + v.name + `[] |]`); !row.MatchString(commands) {
-			t.Errorf("docs/cli.md: the views of simd inspect lack %s", v.name)
+	for _, name := range views.Names() {
+		if row := regexp.MustCompile(`(?m)^\| \[?` + name + `[] |]`); !row.MatchString(commands) {
+			t.Errorf("docs/cli.md: the views of simd inspect lack %s", name)
 		}
-		if !strings.Contains(pages, "\n## simd inspect DIR "+v.name) {
-			t.Errorf("docs/formats/inspect.md has no section of the view %s", v.name)
+		if !strings.Contains(pages, "\n## simd inspect DIR "+name) {
+			t.Errorf("docs/formats/inspect.md has no section of the view %s", name)
 		}
 	}
 }

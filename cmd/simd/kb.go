@@ -10,13 +10,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tavernsim/cmd/simd/cli"
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/knowledge/collection"
 	"tavernsim/internal/show"
 	"tavernsim/protocol"
 )
 
-func newKB(e *env) *cobra.Command {
+func newKB(e *cli.Env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "kb",
 		Short: "Knowledge bases",
@@ -35,7 +36,7 @@ type kbSearchOptions struct {
 	more  string
 }
 
-func newKBSearch(e *env) *cobra.Command {
+func newKBSearch(e *cli.Env) *cobra.Command {
 	var o kbSearchOptions
 	c := &cobra.Command{
 		Use:   "search PROJECT BASE WORDS...",
@@ -56,8 +57,8 @@ Exit codes: 0 searched, 2 usage, 3 the project has faults, 4 no such project or 
 	f.StringSliceVar(&o.tags, "tag", nil, "only entries with any of these tags")
 	f.StringSliceVar(&o.types, "type", nil, "only entries of these types")
 	f.BoolVar(&o.json, "json", false, "print a list of {score, entry}")
-	pluginsFlag(f, &o.more)
-	least(f, 1, "limit")
+	cli.PluginsFlag(f, &o.more)
+	cli.Least(f, 1, "limit")
 	return c
 }
 
@@ -67,7 +68,7 @@ type hitLine struct {
 	Entry map[string]any `json:"entry"`
 }
 
-func (o *kbSearchOptions) search(e *env, dir, id, text string) error {
+func (o *kbSearchOptions) search(e *cli.Env, dir, id, text string) error {
 	def, err := baseOf(dir, o.more, id)
 	if err != nil {
 		return err
@@ -82,17 +83,17 @@ func (o *kbSearchOptions) search(e *env, dir, id, text string) error {
 		for i, h := range hits {
 			lines[i] = hitLine{h.Score, h.Entry.Value()}
 		}
-		return show.JSON(e.out, lines)
+		return show.JSON(e.Out, lines)
 	}
 	for _, h := range hits {
-		fmt.Fprintf(e.out, "%10.6f  %-32s %s\n", float64(h.Score)/1e6, h.Entry.ID, h.Entry.Title)
+		fmt.Fprintf(e.Out, "%10.6f  %-32s %s\n", float64(h.Score)/1e6, h.Entry.ID, h.Entry.Title)
 	}
 	return nil
 }
 
 // baseOf finds a knowledge base of a project.
 func baseOf(dir, more, id string) (*knowledge.KnowledgeBase, error) {
-	p, err := loadProject(dir, more, true)
+	p, err := cli.LoadProject(dir, more, true)
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +103,7 @@ func baseOf(dir, more, id string) (*knowledge.KnowledgeBase, error) {
 	return nil, protocol.Errorf(protocol.KindNotFound, "no knowledge base %q; there are %s", id, strings.Join(p.KnowledgeBaseIDs(), ", "))
 }
 
-func newKBBench(e *env) *cobra.Command {
+func newKBBench(e *cli.Env) *cobra.Command {
 	var sequence, asJSON bool
 	c := &cobra.Command{
 		Use:   "bench DIR",
@@ -131,7 +132,7 @@ type kbFigures struct {
 	Build float64 `json:"build_ms"`
 }
 
-func benchKB(e *env, dir string, sequence, asJSON bool) error {
+func benchKB(e *cli.Env, dir string, sequence, asJSON bool) error {
 	files, err := readCollection(dir)
 	if err != nil {
 		return err
@@ -160,9 +161,9 @@ func benchKB(e *env, dir string, sequence, asJSON bool) error {
 	slices.Sort(took)
 	out.P50, out.P99 = took[len(took)/2].Seconds()*1e6, took[len(took)*99/100].Seconds()*1e6
 	if asJSON {
-		return show.JSON(e.out, out)
+		return show.JSON(e.Out, out)
 	}
-	fmt.Fprintf(e.out, "documents  %d\nqueries    %d\nMAP        %.4f\nnDCG@10    %.4f\nrecall@10  %.4f\nquery      p50 %.0f µs, p99 %.0f µs\nindex      %.0f ms\n",
+	fmt.Fprintf(e.Out, "documents  %d\nqueries    %d\nMAP        %.4f\nnDCG@10    %.4f\nrecall@10  %.4f\nquery      p50 %.0f µs, p99 %.0f µs\nindex      %.0f ms\n",
 		out.Documents, out.Queries, out.MAP, out.NDCG, out.Recall, out.P50, out.P99, out.Build)
 	return nil
 }

@@ -1,8 +1,11 @@
 // Command simd runs large multi-agent simulations headless.
 //
-// Every subcommand has its own file: an options struct that registers its
-// flags, and a run function that takes no flags. Data goes to stdout,
-// everything else to stderr.
+// Every command has its own file: an options struct that registers its flags,
+// and a run function that takes no flags. Data goes to stdout, everything else
+// to stderr. The packages below hold the commands by what they are about: run
+// (runs and their directories), live (a run under way), views (what a run did)
+// and tool (tools, plugins, MCP). Cli is what all commands share. This package
+// has the others, and the root.
 package main
 
 import (
@@ -16,6 +19,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tavernsim/cmd/simd/cli"
+	"tavernsim/cmd/simd/live"
+	"tavernsim/cmd/simd/run"
+	"tavernsim/cmd/simd/tool"
+	"tavernsim/cmd/simd/views"
 	"tavernsim/internal/memory"
 	"tavernsim/internal/source"
 	"tavernsim/internal/terminal"
@@ -34,134 +42,67 @@ func main() {
 	os.Exit(execute(context.Background(), os.Args[1:], os.Stdin, terminal.On(os.Stdout), terminal.On(os.Stderr)))
 }
 
-// Exit codes (docs/cli.md).
-const (
-	exitOK          = 0
-	exitFailure     = 1
-	exitUsage       = 2
-	exitInvalid     = 3 // the project has faults
-	exitNotFound    = 4
-	exitConflict    = 6 // locked, not empty, already ended
-	exitBudget      = 7 // a budget is exhausted
-	exitDivergence  = 8
-	exitInterrupted = 130
-	exitOther       = -1 // the error does not say
-)
-
-// env is what a command may touch of the world.
-type env struct {
-	in       io.Reader
-	out, err io.Writer
-	args     []string
-	within   bool // the command is one of several in this process
-}
-
-// exit is an error that has been shown already, or needs its own code.
-type exit struct {
-	code int
-	err  error // nil: nothing more to say
-}
-
-func (e *exit) Error() string {
-	if e.err == nil {
-		return ""
-	}
-	return e.err.Error()
-}
-func (e *exit) Unwrap() error { return e.err }
-
-// usageError is a wrong command line.
-type usageError struct{ error }
-
 func execute(ctx context.Context, args []string, in io.Reader, out, errw io.Writer) int {
-	e := &env{in: in, out: out, err: errw, args: args}
-	return e.execute(ctx)
+	return carryOut(ctx, &cli.Env{In: in, Out: out, Err: errw, Args: args})
 }
 
-func (e *env) execute(ctx context.Context) int {
+// carryOut carries the command of e.Args out and returns its exit code.
+func carryOut(ctx context.Context, e *cli.Env) int {
 	root := newRoot(e)
-	root.SetArgs(e.args)
-	root.SetIn(e.in)
-	root.SetOut(e.out)
-	root.SetErr(e.err)
+	root.SetArgs(e.Args)
+	root.SetIn(e.In)
+	root.SetOut(e.Out)
+	root.SetErr(e.Err)
 	running := false
 	root.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
 		running = true
-		if !e.within {
+		if !e.Within {
 			giveWay(args)
 		}
-		return checkLeast(cmd.Flags())
+		return cli.CheckLeast(cmd.Flags())
 	}
 	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
-		return exitOK
+		return cli.ExitOK
 	}
-	code := codeOf(err)
-	if code == exitOther {
-		code = exitUsage // cobra's own: unknown command, bad argument
+	code := cli.CodeOf(err)
+	if code == cli.ExitOther {
+		code = cli.ExitUsage // cobra's own: unknown command, bad argument
 		if running {
-			code = exitFailure
+			code = cli.ExitFailure
 		}
 	}
 	if msg := message(err); msg != "" {
-		fmt.Fprintln(e.err, msg)
+		fmt.Fprintln(e.Err, msg)
 	}
 	if damaged(cmd, err) {
-		fmt.Fprintln(e.err, "'simd doctor DIR' says what is damaged and what can be saved.")
+		fmt.Fprintln(e.Err, "'simd doctor DIR' says what is damaged and what can be saved.")
 	}
-	if code == exitUsage {
-		fmt.Fprintf(e.err, "Run '%s --help' for usage.\n", cmd.CommandPath())
+	if code == cli.ExitUsage {
+		fmt.Fprintf(e.Err, "Run '%s --help' for usage.\n", cmd.CommandPath())
 	}
 	return code
 }
 
 // damaged reports whether a run directory is, which the doctor knows more about.
 func damaged(cmd *cobra.Command, err error) bool {
-	var shown *exit
+	var shown *cli.Exit
 	return protocol.KindOf(err) == protocol.KindCorrupt && !errors.As(err, &shown) &&
 		(strings.Contains(cmd.Use, " DIR") || cmd.Name() == "run")
 }
 
 func message(err error) string {
-	var e *exit
-	if errors.As(err, &e) && e.err == nil {
+	var e *cli.Exit
+	if errors.As(err, &e) && e.Err == nil {
 		return ""
 	}
 	if faults, ok := errors.AsType[*project.Error](err); ok {
-		return faultText(faults)
+		return cli.FaultText(faults)
 	}
 	return "simd: " + err.Error()
 }
 
-// codeOf maps an error to an exit code.
-func codeOf(err error) int {
-	if e, ok := errors.AsType[*exit](err); ok {
-		return e.code
-	}
-	if _, ok := errors.AsType[usageError](err); ok {
-		return exitUsage
-	}
-	if _, ok := errors.AsType[*project.Error](err); ok {
-		return exitInvalid
-	}
-	var known *protocol.Error
-	if !errors.As(err, &known) {
-		return exitOther
-	}
-	switch known.Kind {
-	case protocol.KindNotFound:
-		return exitNotFound
-	case protocol.KindConflict:
-		return exitConflict
-	case protocol.KindInvalid:
-		return exitInvalid
-	case protocol.KindCorrupt:
-		return exitDivergence
-	}
-	return exitFailure
-}
-
-func newRoot(e *env) *cobra.Command {
+func newRoot(e *cli.Env) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "simd",
 		Short: "Run large multi-agent simulations headless",
@@ -177,10 +118,10 @@ compared byte by byte.`,
 		SilenceErrors: true,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.SetFlagErrorFunc(flagError)
+	root.SetFlagErrorFunc(cli.FlagError)
 	root.SetHelpCommand(&cobra.Command{Use: "help [COMMAND]", Short: "Describe a command", RunE: help})
 	root.AddGroup(&cobra.Group{ID: "run", Title: "Simulations:"}, &cobra.Group{ID: "tools", Title: "Tools:"})
-	for _, c := range []*cobra.Command{newInit(e), newRun(e), newReplay(e), newFork(e), newDoctor(e), newInspect(e), newDiff(e), newApprove(e), newOrder(e), newControl(e), newInteract(e), newExport(e), newCassette(e), newRuns(e), newValidate(e), newKB(e), newTool(e), newPlugin(e), newFiles(e), newMCP(e), newBench(e)} {
+	for _, c := range []*cobra.Command{newInit(e), run.NewRun(e), run.NewReplay(e), run.NewFork(e), run.NewDoctor(e), views.NewInspect(e), views.NewDiff(e), live.NewApprove(e), live.NewOrder(e), live.NewControl(e), live.NewInteract(e), views.NewExport(e), run.NewCassette(e), run.NewRuns(e), newValidate(e), newKB(e), tool.NewTool(e), tool.NewPlugin(e), views.NewFiles(e), tool.NewMCP(e, carryOut), newBench(e)} {
 		c.GroupID = "run"
 		root.AddCommand(c)
 	}
@@ -212,7 +153,7 @@ func help(c *cobra.Command, args []string) error {
 	if hint == "" {
 		hint = "there are " + strings.Join(names, ", ")
 	}
-	return usageError{fmt.Errorf("unknown command %q for %q; %s", rest[0], found.CommandPath(), hint)}
+	return cli.Usagef("unknown command %q for %q; %s", rest[0], found.CommandPath(), hint)
 }
 
 // completed completes c and the commands below it. A command that only groups others
@@ -229,10 +170,10 @@ func completed(c *cobra.Command) *cobra.Command {
 	case check != nil:
 		c.Args = func(cmd *cobra.Command, args []string) error {
 			err := check(cmd, args)
-			if _, told := errors.AsType[usageError](err); err == nil || told {
+			if err == nil || cli.CodeOf(err) == cli.ExitUsage {
 				return err
 			}
-			return usageError{fmt.Errorf("%s wants %s; arguments given: %d", cmd.CommandPath(), cmp.Or(wanted, "no arguments"), len(args))}
+			return cli.Usagef("%s wants %s; arguments given: %d", cmd.CommandPath(), cmp.Or(wanted, "no arguments"), len(args))
 		}
 	}
 	return c

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"tavernsim/cmd/simd/cli"
 )
 
 // A client on stdio starts a run, waits for its end and looks at it; when it leaves, the
@@ -51,7 +53,7 @@ func TestMCPServe(t *testing.T) {
 		if rest, _ := io.ReadAll(from); len(rest) > 0 {
 			t.Errorf("stdout ends with %q", rest)
 		}
-		if got := <-code; got != exitOK || errs.String() != "MCP over stdin and stdout, 5 tools\n" {
+		if got := <-code; got != cli.ExitOK || errs.String() != "MCP over stdin and stdout, 5 tools\n" {
 			t.Errorf("exit code %d: %s", got, errs.String())
 		}
 		return a.Result.Structured
@@ -62,7 +64,7 @@ func TestMCPServe(t *testing.T) {
 	}
 	var out, errs strings.Builder
 	for _, args := range [][]string{{"--http", "0.0.0.0:0"}, {"--token-file", "x"}, {"--http", "nowhere"}, {"--tools", "some"}} {
-		if code := execute(context.Background(), append([]string{"mcp", "serve", "../../scenes/examples/herbalist"}, args...), strings.NewReader(""), &out, &errs); code != exitUsage {
+		if code := execute(context.Background(), append([]string{"mcp", "serve", "../../scenes/examples/herbalist"}, args...), strings.NewReader(""), &out, &errs); code != cli.ExitUsage {
 			t.Errorf("%v: exit code %d: %s", args, code, errs.String())
 		}
 	}

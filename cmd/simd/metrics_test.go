@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"tavernsim/cmd/simd/cli"
 )
 
 // running is a simd in this process whose stderr is read as it comes.
@@ -126,7 +128,7 @@ func TestRunShowsMetrics(t *testing.T) {
 	r.interrupt(t)
 	checkScrape(t, early, late)
 	promtool(t, late)
-	if r.code != exitInterrupted {
+	if r.code != cli.ExitInterrupted {
 		t.Errorf("exit %d: %s", r.code, r.said())
 	}
 	if r.get(t, "/metrics") != "" {
@@ -280,7 +282,7 @@ func TestMetricsFlags(t *testing.T) {
 		var out, errw bytes.Buffer
 		dir := filepath.Join(t.TempDir(), "run")
 		code := execute(context.Background(), append([]string{"run", "../../scenes/examples/market", "--out", dir}, c.args...), strings.NewReader(""), &out, &errw)
-		if code != exitUsage || !strings.Contains(errw.String(), c.says) {
+		if code != cli.ExitUsage || !strings.Contains(errw.String(), c.says) {
 			t.Errorf("%v: exit %d, %s", c.args, code, &errw)
 		}
 		if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {

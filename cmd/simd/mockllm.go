@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tavernsim/cmd/simd/cli"
 	"tavernsim/internal/metrics"
 	"tavernsim/internal/terminal"
 	"tavernsim/llm/mock"
@@ -26,7 +27,7 @@ type mockOptions struct {
 	json                                     bool
 }
 
-func newMockLLM(e *env) *cobra.Command {
+func newMockLLM(e *cli.Env) *cobra.Command {
 	var o mockOptions
 	c := &cobra.Command{
 		Use:   "mock-llm",
@@ -60,38 +61,38 @@ faults, 4 no such file.`,
 	f.Uint64Var(&o.Seed, "seed", 0, "seed of all chance")
 	f.StringVar(&o.keyFile, "key-file", "", "`FILE` with the key that requests must show")
 	f.BoolVar(&o.json, "json", false, "print address and summary as one JSON object each")
-	least(f, 1, "rpm", "tpm", "cache")
+	cli.Least(f, 1, "rpm", "tpm", "cache")
 	return c
 }
 
 // run serves until it is told to end.
-func (o *mockOptions) run(ctx context.Context, e *env) error {
+func (o *mockOptions) run(ctx context.Context, e *cli.Env) error {
 	server, addr, err := o.server()
 	if err != nil {
 		return err
 	}
-	if err := serveHTTP(ctx, server.HTTP(), addr, func(addr string) { o.begun(e.out, addr) }); err != nil {
+	if err := cli.ServeHTTP(ctx, server.HTTP(), addr, func(addr string) { o.begun(e.Out, addr) }); err != nil {
 		return err
 	}
-	return o.served(e.out, server.Report(10))
+	return o.served(e.Out, server.Report(10))
 }
 
 // server reads what the flags name.
 func (o *mockOptions) server() (server *mock.Server, addr string, err error) {
 	if addr, err = metrics.ListenAddr(o.listen); err != nil {
-		return nil, "", usageError{fmt.Errorf("--listen: %w", err)}
+		return nil, "", cli.Usagef("--listen: %w", err)
 	}
 	if !metrics.Loopback(addr) && o.keyFile == "" {
-		return nil, "", usageError{fmt.Errorf("--listen %s: everybody could ask, and read what was asked; name 127.0.0.1, or add --key-file", addr)}
+		return nil, "", cli.Usagef("--listen %s: everybody could ask, and read what was asked; name 127.0.0.1, or add --key-file", addr)
 	}
 	if o.Latency, err = mock.ParseLatency(o.latency); err != nil {
-		return nil, "", usageError{fmt.Errorf("--%w", err)}
+		return nil, "", cli.Usagef("--%w", err)
 	}
 	if o.Faults, err = mock.ParseFaults(o.faults); err != nil {
-		return nil, "", usageError{fmt.Errorf("--%w", err)}
+		return nil, "", cli.Usagef("--%w", err)
 	}
 	if o.keyFile != "" {
-		if o.Key, err = readKey(o.keyFile); err != nil {
+		if o.Key, err = cli.ReadKey(o.keyFile); err != nil {
 			return nil, "", err
 		}
 	}
@@ -106,7 +107,7 @@ func (o *mockOptions) server() (server *mock.Server, addr string, err error) {
 	}
 	server, err = mock.New(o.Options)
 	if err != nil {
-		err = usageError{fmt.Errorf("--%w", err)}
+		err = cli.Usagef("--%w", err)
 	}
 	return server, addr, err
 }

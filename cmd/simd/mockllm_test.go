@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"tavernsim/cmd/simd/cli"
 )
 
 // serveMock runs mock-llm until stop is called, which returns what it printed after its first line.
@@ -34,7 +36,7 @@ func serveMock(t *testing.T, args ...string) (first string, stop func() string) 
 	return first, func() string {
 		cancel()
 		rest, err := io.ReadAll(out)
-		if got := <-code; got != exitOK || err != nil || errs.Len() > 0 {
+		if got := <-code; got != cli.ExitOK || err != nil || errs.Len() > 0 {
 			t.Errorf("exit code %d, %v: %s", got, err, errs.String())
 		}
 		return string(rest)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"tavernsim/cmd/simd/cli"
 	"tavernsim/engine/bus/delivery"
 	"tavernsim/scenes/run/runner"
 )
@@ -36,12 +37,12 @@ func TestARunWithMiddleware(t *testing.T) {
 	}
 	plain := filepath.Join(dir, "plain")
 	inspected(t, 0, "run", filepath.Join(dir, "post"), "--out", plain, "-q", "--summary", "none")
-	if text, _ := inspected(t, exitDivergence, "diff", out, plain); !strings.Contains(text, "  middleware: true | false\n") {
+	if text, _ := inspected(t, cli.ExitDivergence, "diff", out, plain); !strings.Contains(text, "  middleware: true | false\n") {
 		t.Error(text)
 	}
 	fork := filepath.Join(dir, "fork")
 	inspected(t, 0, "fork", out, fork, "--at", "wave:1", "-q")
-	if _, errs := inspected(t, exitConflict, "run", "--resume", fork); !strings.Contains(errs, "it began with middleware of the program that embeds it") {
+	if _, errs := inspected(t, cli.ExitConflict, "run", "--resume", fork); !strings.Contains(errs, "it began with middleware of the program that embeds it") {
 		t.Error(errs)
 	}
 }

@@ -6,12 +6,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tavernsim/cmd/simd/cli"
 	"tavernsim/internal/show"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/project"
 )
 
-func newSchema(e *env) *cobra.Command {
+func newSchema(e *cli.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:       "schema NAME",
 		Short:     "Print the JSON Schema of a file format, for editors",
@@ -27,7 +28,7 @@ func newSchema(e *env) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return show.JSON(e.out, s)
+			return show.JSON(e.Out, s)
 		},
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"golang.org/x/tools/txtar"
 
+	"tavernsim/cmd/simd/cli"
 	"tavernsim/llm/mock"
 )
 
@@ -284,7 +285,7 @@ func interrupted(ts *testscript.TestScript, neg bool, args []string) {
 		switch {
 		case code == 0 || code == -1: // it did not listen any more
 			continue
-		case code != exitInterrupted || !strings.Contains(said, "stopping after the current moment") || !strings.Contains(said, "resume with"):
+		case code != cli.ExitInterrupted || !strings.Contains(said, "stopping after the current moment") || !strings.Contains(said, "resume with"):
 			ts.Fatalf("exit code %d; it says %s", code, said)
 		}
 		return

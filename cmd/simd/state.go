@@ -1,12 +1,12 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"tavernsim/cmd/simd/cli"
 	"tavernsim/engine/statecmd/script"
 	"tavernsim/internal/show"
 	"tavernsim/protocol"
@@ -19,7 +19,7 @@ type stateOptions struct {
 	now    string
 }
 
-func newState(e *env) *cobra.Command {
+func newState(e *cli.Env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "state",
 		Short: "Apply state commands (tavern_commands 2.0) to a JSON document",
@@ -28,7 +28,7 @@ func newState(e *env) *cobra.Command {
 	return c
 }
 
-func newStateApply(e *env) *cobra.Command {
+func newStateApply(e *cli.Env) *cobra.Command {
 	var o stateOptions
 	c := &cobra.Command{
 		Use:   "apply [COMMANDS|-]",
@@ -55,20 +55,20 @@ such file.`,
 	return c
 }
 
-func (o *stateOptions) apply(e *env, args []string) error {
+func (o *stateOptions) apply(e *cli.Env, args []string) error {
 	now := protocol.TimeOf(time.Now())
 	if o.now != "" {
 		t, err := time.Parse(time.RFC3339Nano, o.now)
 		if err != nil {
-			return usageError{fmt.Errorf("--now %q: want a time, for example 2026-01-01T08:00:00Z", o.now)}
+			return cli.Usagef("--now %q: want a time, for example 2026-01-01T08:00:00Z", o.now)
 		}
 		now = protocol.TimeOf(t)
 	}
 	if o.script != "" {
 		if len(args) > 0 || o.state != "" || o.prefix != "" {
-			return usageError{protocol.Errorf(protocol.KindInvalid, "--script contains state, prefix and commands; only --now may be combined with it")}
+			return cli.Usage(protocol.Errorf(protocol.KindInvalid, "--script contains state, prefix and commands; only --now may be combined with it"))
 		}
-		text, err := readInput(e, []string{o.script})
+		text, err := cli.ReadInput(e, []string{o.script})
 		if err != nil {
 			return err
 		}
@@ -76,7 +76,7 @@ func (o *stateOptions) apply(e *env, args []string) error {
 		if err != nil {
 			return err
 		}
-		return show.JSON(e.out, out)
+		return show.JSON(e.Out, out)
 	}
 	state := []byte("{}")
 	if o.state != "" {
@@ -85,7 +85,7 @@ func (o *stateOptions) apply(e *env, args []string) error {
 			return protocol.Errorf(protocol.KindNotFound, "state: %w", err)
 		}
 	}
-	commands, err := readInput(e, args)
+	commands, err := cli.ReadInput(e, args)
 	if err != nil {
 		return err
 	}
@@ -93,5 +93,5 @@ func (o *stateOptions) apply(e *env, args []string) error {
 	if err != nil {
 		return err
 	}
-	return show.JSON(e.out, out)
+	return show.JSON(e.Out, out)
 }

@@ -2,48 +2,14 @@ package main
 
 import (
 	"fmt"
-	"runtime"
-	"runtime/debug"
-
-	"tavernsim/internal/show"
 
 	"github.com/spf13/cobra"
+
+	"tavernsim/cmd/simd/cli"
+	"tavernsim/internal/show"
 )
 
-// versionInfo is what `simd version --json` prints.
-type versionInfo struct {
-	Version  string `json:"version"`
-	Revision string `json:"revision,omitempty"`
-	Time     string `json:"time,omitempty"`
-	Modified bool   `json:"modified,omitempty"`
-	Go       string `json:"go"`
-	Platform string `json:"platform"`
-}
-
-// version reads what the build recorded.
-func version() versionInfo {
-	v := versionInfo{Version: "devel", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return v
-	}
-	if info.Main.Version != "" && info.Main.Version != "(devel)" {
-		v.Version = info.Main.Version
-	}
-	for _, s := range info.Settings {
-		switch s.Key {
-		case "vcs.revision":
-			v.Revision = s.Value
-		case "vcs.time":
-			v.Time = s.Value
-		case "vcs.modified":
-			v.Modified = s.Value == "true"
-		}
-	}
-	return v
-}
-
-func newVersion(e *env) *cobra.Command {
+func newVersion(e *cli.Env) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "version",
@@ -51,11 +17,11 @@ func newVersion(e *env) *cobra.Command {
 		Long:  "Print the version of the program.\n\nExit codes: 0 printed, 2 usage.",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			v := version()
+			v := cli.Version()
 			if asJSON {
-				return show.JSON(e.out, v)
+				return show.JSON(e.Out, v)
 			}
-			_, err := fmt.Fprintf(e.out, "simd %s %s %s %s\n", v.Version, v.Revision, v.Go, v.Platform)
+			_, err := fmt.Fprintf(e.Out, "simd %s %s %s %s\n", v.Version, v.Revision, v.Go, v.Platform)
 			return err
 		},
 	}

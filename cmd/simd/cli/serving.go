@@ -1,0 +1,57 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"tavernsim/protocol"
+)
+
+// ServeHTTP serves until a signal or the end of ctx. begun hears the address.
+func ServeHTTP(ctx context.Context, h *http.Server, addr string, begun func(addr string)) error {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	listener, err := net.Listen("tcp", addr)
+	if err != nil {
+		return protocol.Errorf(protocol.KindTransient, "listen on %s: %w; name another port, or 0 for a free one", addr, err)
+	}
+	h.BaseContext = func(net.Listener) context.Context { return ctx } // its end ends every wait
+	ended := make(chan error, 1)
+	go func() { ended <- h.Serve(listener) }()
+	begun(listener.Addr().String())
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	stop() // a second signal ends the process at once
+	grace, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	if h.Shutdown(grace) != nil {
+		h.Close()
+	}
+	if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// ReadKey reads a key, or a token, that clients must show.
+func ReadKey(file string) (string, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return "", protocol.Errorf(protocol.KindNotFound, "key: %w", err)
+	}
+	key := string(bytes.TrimSpace(text))
+	if key == "" {
+		return "", protocol.Errorf(protocol.KindInvalid, "key: %s is empty; want the key alone", file)
+	}
+	return key, nil
+}

@@ -1,0 +1,281 @@
+package live
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"tavernsim/cmd/simd/cli"
+	"tavernsim/engine/order"
+	"tavernsim/engine/panel"
+	"tavernsim/internal/show"
+	"tavernsim/internal/terminal"
+	"tavernsim/protocol"
+	"tavernsim/scenes/machines"
+	"tavernsim/scenes/run/interact"
+	"tavernsim/scenes/run/orders"
+	"tavernsim/scenes/run/rundir"
+	"tavernsim/tools/approvals"
+)
+
+type interactOptions struct {
+	value  string
+	cancel bool
+	play   bool
+	by     string
+	wait   time.Duration
+	json   bool
+}
+
+// NewInteract is `simd interact`.
+func NewInteract(e *cli.Env) *cobra.Command {
+	var o interactOptions
+	c := &cobra.Command{
+		Use:   "interact DIR [ID]",
+		Short: "Answer what agents ask people",
+		Long: `List the open questions of a run that another process carries out (simd run
+--interactive), or answer one by its id. With --play each question is shown as it opens,
+and a line of the standard input answers it: JSON, or plain text where the question takes
+text; an empty line leaves it open until the next look. It ends with the run, or with the
+input.
+
+An answer is an order, and so a fact of the run. It is checked against the schema of its
+question; one that does not fit changes nothing and may be tried again. Questions whether
+a tool may be called are listed, too; simd approve answers them.
+
+Exit codes: 0 answered or listed, 1 refused, or nobody took the answer within --wait,
+2 usage, 4 no such run or question, 6 nobody can be asked in the run.`,
+		Example: `  simd interact runs/latest
+  simd interact runs/latest ada/3.1 --value '"by the river"' --by player
+  simd interact runs/latest ada/3.1 --cancel
+  simd interact runs/latest --play --by player`,
+		Args: cobra.RangeArgs(1, 2),
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), e, args) },
+	}
+	f := c.Flags()
+	f.StringVar(&o.value, "value", "", "the answer, `JSON`")
+	f.BoolVar(&o.cancel, "cancel", false, "end the question without an answer")
+	f.BoolVar(&o.play, "play", false, "show each question as it opens, and answer it by a line")
+	f.StringVar(&o.by, "by", "person", "who answers")
+	f.DurationVar(&o.wait, "wait", 30*time.Second, "how long to wait until the run has taken an answer")
+	f.BoolVar(&o.json, "json", false, "print the open questions as JSON")
+	cli.Least(f, 1, "wait")
+	return c
+}
+
+func (o *interactOptions) run(ctx context.Context, e *cli.Env, args []string) error {
+	m, err := rundir.ReadManifest(args[0])
+	if err != nil {
+		return err
+	}
+	switch {
+	case len(args) == 1 && (o.value != "" || o.cancel):
+		return cli.Usagef("--value and --cancel are for one question: simd interact DIR ID")
+	case o.play && (len(args) == 2 || o.json):
+		return cli.Usagef("--play answers all questions; an ID and --json do not go with it")
+	case len(args) == 2 && (o.value != "") == o.cancel:
+		return cli.Usagef("say the answer, --value JSON, or --cancel")
+	case len(args) == 1 && !o.play:
+		return o.list(e, args[0])
+	case !m.Interactive:
+		return protocol.Errorf(protocol.KindConflict, "run %s: nobody can be asked in it; it began without --interactive", m.Run)
+	case o.play:
+		return o.playAll(ctx, e, args[0])
+	}
+	return o.one(ctx, e, args[0], args[1])
+}
+
+// list prints the open questions, and those about calls.
+func (o *interactOptions) list(e *cli.Env, dir string) error {
+	list, err := interact.List(dir)
+	if err != nil {
+		return err
+	}
+	if o.json {
+		if list == nil {
+			list = []panel.Asked{}
+		}
+		return show.JSON(e.Out, list)
+	}
+	for i := range list {
+		fmt.Fprintln(e.Out, askedText(&list[i]))
+	}
+	leave, err := approvals.List(rundir.Approvals(dir))
+	for _, q := range leave {
+		fmt.Fprintf(e.Out, "%s  %s asks to call %s (simd approve %s)\n", q.ID, terminal.Plain(q.Agent), terminal.Plain(q.Tool), dir)
+	}
+	if len(list)+len(leave) == 0 {
+		fmt.Fprintln(e.Out, "nothing is asked")
+	}
+	return err
+}
+
+// one answers a question, or ends it.
+func (o *interactOptions) one(ctx context.Context, e *cli.Env, dir, id string) error {
+	list, err := interact.List(dir)
+	if err != nil {
+		return err
+	}
+	for i := range list {
+		if list[i].ID == id {
+			change := map[string]any{"cancel": map[string]any{"interaction": id}}
+			if !o.cancel {
+				var v any
+				if err := json.Unmarshal([]byte(o.value), &v); err != nil {
+					return cli.Usagef("--value %s: %w", protocol.Short(o.value, 80), err)
+				}
+				change = map[string]any{"answer": map[string]any{"interaction": id, "value": v}}
+			}
+			return o.send(ctx, e, dir, &list[i], change)
+		}
+	}
+	return protocol.Errorf(protocol.KindNotFound, "run %s has no open question %q: simd interact %s lists them", dir, protocol.Short(id, 80), dir)
+}
+
+// send gives the run an order about a question.
+func (o *interactOptions) send(ctx context.Context, e *cli.Env, dir string, q *panel.Asked, change map[string]any) error {
+	line, err := json.Marshal(order.Entry{ID: "interact-" + strconv.FormatInt(time.Now().UnixNano(), 36), Scene: q.Scene, By: o.by, Do: []any{change}})
+	if err != nil {
+		return err
+	}
+	entries, err := orders.Parse("answer.jsonl", line)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, o.wait)
+	defer cancel()
+	receipts, err := orders.Send(ctx, dir, entries)
+	switch {
+	case err != nil:
+		return err
+	case len(receipts) == 1 && receipts[0].Refused != "":
+		return fmt.Errorf("%s", receipts[0].Refused)
+	case len(receipts) == 1:
+		fmt.Fprintf(e.Out, "%s  taken in wave %s\n", terminal.Plain(q.ID), terminal.Thousands(receipts[0].Wave))
+	}
+	return nil
+}
+
+// nextLook is the time between two looks for questions.
+const nextLook = 200 * time.Millisecond
+
+// playAll shows each question as it opens and reads its answer, until the run or the input
+// ends.
+func (o *interactOptions) playAll(ctx context.Context, e *cli.Env, dir string) error {
+	in := bufio.NewReaderSize(e.In, 1<<16)
+	tick := time.NewTicker(nextLook)
+	defer tick.Stop()
+	for {
+		list, err := interact.List(dir)
+		if err != nil {
+			return err
+		}
+		if len(list) == 0 && rundir.Summarized(dir) {
+			return nil
+		}
+		for i := range list {
+			if ends, err := o.ask(ctx, e, in, dir, &list[i]); ends || err != nil {
+				return err
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// ask shows a question until it has an answer, an empty line, or an end that somebody else
+// gave it; ends = the input has.
+func (o *interactOptions) ask(ctx context.Context, e *cli.Env, in *bufio.Reader, dir string, q *panel.Asked) (ends bool, err error) {
+	fmt.Fprintln(e.Out, askedText(q))
+	for {
+		fmt.Fprint(e.Out, "> ")
+		line, err := in.ReadString('\n')
+		text := strings.TrimSpace(line)
+		if text == "" {
+			if errors.Is(err, io.EOF) {
+				return true, nil
+			}
+			return false, err
+		}
+		value, fits := answerOf(q, text)
+		if fits == nil {
+			fits = o.send(ctx, e, dir, q, map[string]any{"answer": map[string]any{"interaction": q.ID, "value": value}})
+		}
+		if fits == nil {
+			return false, nil
+		}
+		fmt.Fprintln(e.Out, terminal.Plain(fits.Error()))
+		if list, err := interact.List(dir); err != nil || !open(list, q) {
+			return false, err
+		}
+	}
+}
+
+func open(list []panel.Asked, q *panel.Asked) bool {
+	for i := range list {
+		if list[i].ID == q.ID && list[i].Scene == q.Scene {
+			return true
+		}
+	}
+	return false
+}
+
+// answerOf reads a line: JSON that fits, else the line as text.
+func answerOf(q *panel.Asked, line string) (v any, err error) {
+	check := func(v any) error {
+		if q.Schema == nil {
+			return nil
+		}
+		return machines.CheckAnswer(q.Schema, protocol.Encode(v))
+	}
+	if json.Unmarshal([]byte(line), &v) != nil {
+		return line, check(line)
+	}
+	if err = check(v); err != nil && check(line) == nil { // a text that could be JSON, too
+		return line, nil
+	}
+	return v, err
+}
+
+// askedText shows a question.
+func askedText(q *panel.Asked) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s  %s asks", terminal.Plain(q.ID), terminal.Plain(q.Agent))
+	if q.To != "" {
+		fmt.Fprintf(&b, " %s", terminal.Plain(q.To))
+	}
+	fmt.Fprintf(&b, ": %s", terminal.Plain(q.Action))
+	if q.Panel != "" {
+		fmt.Fprintf(&b, " (%s)", terminal.Plain(q.Panel))
+	}
+	if q.Payload != nil {
+		text, ok := q.Payload.(string)
+		if !ok {
+			raw, _ := json.Marshal(q.Payload)
+			text = string(raw)
+		}
+		fmt.Fprintf(&b, "\n  %s", terminal.Plain(text))
+	}
+	if q.Schema != nil {
+		raw, _ := json.Marshal(q.Schema)
+		fmt.Fprintf(&b, "\n  answer: %s", terminal.Plain(string(raw)))
+	}
+	switch {
+	case q.Due != 0:
+		fmt.Fprintf(&b, "\n  until %s of the scene", q.Due)
+	default:
+		fmt.Fprintf(&b, "\n  time stands, for at most %s", q.Timeout.Std())
+	}
+	return b.String()
+}

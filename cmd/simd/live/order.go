@@ -1,0 +1,153 @@
+// Package live has the commands that reach into a run under way: order, control,
+// interact, approve.
+package live
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"tavernsim/cmd/simd/cli"
+	"tavernsim/engine/order"
+	"tavernsim/internal/show"
+	"tavernsim/internal/terminal"
+	"tavernsim/protocol"
+	"tavernsim/scenes/run/orders"
+	"tavernsim/scenes/run/rundir"
+)
+
+type orderOptions struct {
+	order.Entry
+	do   []string
+	wait time.Duration
+	json bool
+}
+
+// NewOrder is `simd order`.
+func NewOrder(e *cli.Env) *cobra.Command {
+	var o orderOptions
+	c := &cobra.Command{
+		Use:   "order DIR [FILE]",
+		Short: "Change a scene while it runs",
+		Long: `Give orders to a run that another process carries out: the changes of --do as one
+order, or the orders of a file (- = standard input, one order a line). An order is
+carried out between two waves, as a whole or not at all, and is a fact of the run. The
+command prints what became of each when that is durable.
+
+Changes are JSON objects with one field, their kind: event, world, goal, reflect, end
+(docs/formats/orders.md).
+
+Exit codes: 0 all carried out, 1 some refused, or nobody took them within --wait, 2 usage,
+3 a faulty file, 4 no such run or agent, 6 the run has ended, or another order has the id.`,
+		Example: `  simd order runs/latest --by gm --do '{"event": {"type": "river.rose", "payload": {"level": 3}}}'
+  simd order runs/latest --reason "more time" --do '{"world": {"path": "limit", "value": 5}}' --do '{"goal": {"agent": "mira", "id": "rest"}}'
+  simd order runs/latest --do '{"end": {}}'
+  simd order runs/latest orders.yaml`,
+		Args: cobra.RangeArgs(1, 2),
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), e, args) },
+	}
+	f := c.Flags()
+	f.StringArrayVar(&o.do, "do", nil, "a `CHANGE`; repeat it for several in one order")
+	f.StringVar(&o.ID, "id", "", "name of the order; sent again, it is carried out once (default: drawn from the time)")
+	f.StringVar(&o.By, "by", "", "who gives it")
+	f.StringVar(&o.Reason, "reason", "", "why")
+	f.StringVar(&o.Scene, "scene", "", "`ID` of the scene, if the run has several")
+	f.DurationVar(&o.wait, "wait", 30*time.Second, "how long to wait until the run has taken the orders")
+	f.BoolVar(&o.json, "json", false, "print the receipts as JSON")
+	cli.Least(f, 1, "wait")
+	return c
+}
+
+// underWay refuses a directory that is no run, or that of one that has ended: nobody will take
+// a letter there.
+func underWay(dir string) error {
+	if _, err := rundir.ReadManifest(dir); err != nil {
+		return err
+	}
+	if rundir.Summarized(dir) {
+		return protocol.Errorf(protocol.KindConflict, "run %s has ended", dir)
+	}
+	return nil
+}
+
+func (o *orderOptions) run(ctx context.Context, e *cli.Env, args []string) error {
+	if err := underWay(args[0]); err != nil {
+		return err
+	}
+	list, err := o.orders(e, args[1:])
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, o.wait)
+	defer cancel()
+	receipts, err := orders.Send(ctx, args[0], list)
+	if err != nil {
+		return err
+	}
+	if o.json {
+		if err := show.JSON(e.Out, receipts); err != nil {
+			return err
+		}
+	}
+	return o.tell(e, receipts)
+}
+
+// orders are those of the file, or the one of the flags.
+func (o *orderOptions) orders(e *cli.Env, file []string) ([]order.Entry, error) {
+	switch {
+	case len(file) == 1 && (len(o.do) > 0 || o.ID+o.By+o.Reason+o.Scene != ""):
+		return nil, cli.Usagef("the orders of a file have their own --do, --id, --by, --reason and --scene")
+	case len(file) == 1 && file[0] == "-":
+		data, err := io.ReadAll(e.In)
+		if err != nil {
+			return nil, err
+		}
+		return orders.Parse("standard input.jsonl", data)
+	case len(file) == 1:
+		return orders.Read(file[0])
+	case len(o.do) == 0:
+		return nil, cli.Usagef("say what to change: --do CHANGE, or a file of orders")
+	}
+	if o.ID == "" {
+		o.ID = "order-" + strconv.FormatInt(time.Now().UnixNano(), 36)
+	}
+	for _, text := range o.do {
+		var change map[string]any
+		if err := json.Unmarshal([]byte(text), &change); err != nil {
+			return nil, cli.Usagef("--do %s: %w", protocol.Short(text, 80), err)
+		}
+		o.Do = append(o.Do, change)
+	}
+	line, err := json.Marshal(o.Entry)
+	if err != nil {
+		return nil, err
+	}
+	return orders.Parse("--do.jsonl", line)
+}
+
+// tell prints the receipts; an order that was not carried out is an error.
+func (o *orderOptions) tell(e *cli.Env, receipts []orders.Receipt) error {
+	failed := 0
+	for _, r := range receipts {
+		text := "carried out in wave " + terminal.Thousands(r.Wave)
+		if r.Refused != "" {
+			failed++
+			text = "refused: " + terminal.Plain(r.Refused)
+		}
+		if !o.json {
+			fmt.Fprintf(e.Out, "%s  %s\n", terminal.Plain(r.ID), text)
+		}
+	}
+	switch {
+	case failed == 0:
+		return nil
+	case len(receipts) == 1 && receipts[0].Kind != "":
+		return protocol.Errorf(receipts[0].Kind, "%s", receipts[0].Refused)
+	}
+	return fmt.Errorf("%d of %d orders were refused", failed, len(receipts))
+}

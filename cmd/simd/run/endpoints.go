@@ -1,0 +1,81 @@
+package run
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"tavernsim/cmd/simd/cli"
+	"tavernsim/llm/endpoint"
+	"tavernsim/protocol"
+	"tavernsim/scenes/run/runner"
+)
+
+// endpointsFile is the user's file of endpoints: the given one, or the one that is looked
+// for without a name; "" = there is none.
+func endpointsFile(given string) string {
+	if given != "" {
+		return given
+	}
+	dir, _ := os.UserConfigDir() // without a home there is no default file
+	return endpoint.DefaultFile(os.Getenv, dir)
+}
+
+// openEndpoints reads the user's file of endpoints. Without a file there are none.
+func openEndpoints(given string) (to map[string]*endpoint.Endpoint, stop func(), err error) {
+	file := endpointsFile(given)
+	if file == "" {
+		return nil, func() {}, nil
+	}
+	to, err = endpoint.Load(file, os.Getenv)
+	return to, func() {
+		for _, e := range to {
+			_ = e.Close() // it closes idle connections and cannot fail
+		}
+	}, err
+}
+
+// openStore opens the store of answers, if there is to be one. A run goes on without one
+// that is damaged.
+func (o *runOptions) openStore(e *cli.Env, opt *runner.Options) (stop func(), err error) {
+	if o.store == "" {
+		return func() {}, nil
+	}
+	tell := func(text string) { fmt.Fprintf(e.Err, "warning: %s\n", text) }
+	opt.Store, err = runner.OpenStore(o.store, cli.Warnings(e.Err, o.quiet), tell)
+	if protocol.KindOf(err) == protocol.KindCorrupt {
+		tell(err.Error() + "; the run goes on without it; delete the folder to begin another")
+		return func() {}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return func() {
+		if err := opt.Store.Close(); err != nil {
+			tell(err.Error())
+		}
+	}, nil
+}
+
+// reloadEndpoints reads the file again at each signal SIGUSR1, until stop is called.
+func reloadEndpoints(w io.Writer, given string, to map[string]*endpoint.Endpoint) (stop func()) {
+	c, done := make(chan os.Signal, 1), make(chan struct{})
+	signal.Notify(c, syscall.SIGUSR1)
+	go func() {
+		defer close(done)
+		for range c {
+			if err := endpoint.Reload(endpointsFile(given), os.Getenv, to); err != nil {
+				fmt.Fprintf(w, "warning: the endpoints stay as they were: %s\n", err)
+				continue
+			}
+			fmt.Fprintln(w, "the keys of the endpoints were read again")
+		}
+	}()
+	return func() {
+		signal.Stop(c)
+		close(c)
+		<-done
+	}
+}

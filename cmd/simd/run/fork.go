@@ -1,0 +1,89 @@
+package run
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"tavernsim/cmd/simd/cli"
+	"tavernsim/internal/show"
+	"tavernsim/protocol"
+	"tavernsim/scenes/run/rundir"
+	"tavernsim/scenes/run/runner"
+)
+
+type forkOptions struct {
+	rundir.ForkOptions
+	seed        uint64
+	json, quiet bool
+}
+
+// NewFork is `simd fork`.
+func NewFork(e *cli.Env) *cobra.Command {
+	var o forkOptions
+	c := &cobra.Command{
+		Use:   "fork DIR OUT",
+		Short: "Start a new run from an earlier place, with another seed, model or world",
+		Long: `Make a new run directory that continues from a place in a run. The original run
+does not change. Without a change the fork repeats the original run exactly; with
+--seed or --set its first fact records the changes. Continue with
+simd run --resume OUT.
+
+--set changes one of these; repeat it for more:
+  world.PATH=JSON                   a value in the world
+  model=FILE                        the script of the scripted model
+  simulation.stop.after=DURATION    the end; also .ticks=N and .until=EXPR
+
+A place in a run is a time of its scene (2026-01-01T08:00:00Z), an offset from
+its start (90s), wave:N, seq:N (the last wave that has ended there) or end.
+
+Exit codes: 0 made, 2 usage, 3 an impossible place or change, 4 not found, 6 OUT
+is not empty, or the run has ended there, 8 the journal is damaged (simd doctor
+shows where).`,
+		Example: `  simd fork runs/latest runs/what-if --at 90s --seed 7
+  simd fork runs/latest runs/famine --at wave:120 --set world.grain=0
+  simd run --resume runs/famine`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if o.At == "" && len(args) == 2 {
+				return cli.Usagef("--at says where to fork, for example --at 90s")
+			}
+			return cobra.ExactArgs(2)(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, e, args[0], args[1]) },
+	}
+	f := c.Flags()
+	f.StringVar(&o.At, "at", "", "the `PLACE` to continue from")
+	f.StringArrayVar(&o.Set, "set", nil, "change `KEY=VALUE` from there on; repeat it for more")
+	f.Uint64Var(&o.seed, "seed", 0, "seed of all random choices from there on")
+	f.StringVar(&o.Scene, "scene", "", "fork this scene `ID` only")
+	f.BoolVar(&o.json, "json", false, "print the manifest of the fork as JSON")
+	f.BoolVarP(&o.quiet, "quiet", "q", false, "no progress")
+	return c
+}
+
+func (o *forkOptions) run(cmd *cobra.Command, e *cli.Env, dir, out string) error {
+	opt := o.ForkOptions
+	if cmd.Flags().Changed("seed") {
+		opt.Seed = &o.seed
+	}
+	opt.Version, opt.Args = cli.Version().Version, e.Args
+	say, done := show.Work(e.Err, o.quiet)
+	opt.Progress, opt.Model = say, runner.ReadModel
+	m, err := rundir.Fork(dir, out, opt)
+	done()
+	if err != nil {
+		return err
+	}
+	if o.json {
+		return show.JSON(e.Out, m)
+	}
+	for _, id := range protocol.SortedKeys(m.Fork.Scenes) {
+		cut := m.Fork.Scenes[id]
+		fmt.Fprintf(e.Out, "%s  from %s, wave %d, fact %d, %s\n  digest %s\n", id, m.Fork.Parent, cut.Wave, cut.Seq, cut.Time, cut.Digest)
+	}
+	for _, c := range m.Fork.Changes {
+		fmt.Fprintf(e.Out, "  set %s\n", c)
+	}
+	fmt.Fprintf(e.Out, "resume with: simd run --resume %s\n", out)
+	return nil
+}
