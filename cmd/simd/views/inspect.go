@@ -222,13 +222,9 @@ func findView(name string) (*view, error) {
 			near, least = all[i].name, d
 		}
 	}
-	var names []string
-	for _, v := range all {
-		names = append(names, v.name)
-	}
-	hint := "there are " + strings.Join(names, ", ")
+	hint := "there are " + strings.Join(Names(), ", ")
 	if near != "" {
-		hint = fmt.Sprintf("did you mean %s? There are %s", near, strings.Join(names, ", "))
+		hint = fmt.Sprintf("did you mean %s? There are %s", near, strings.Join(Names(), ", "))
 	}
 	return nil, protocol.Errorf(protocol.KindNotFound, "no view %q; %s", name, hint)
 }
