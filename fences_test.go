@@ -18,7 +18,7 @@ import (
 // a scene, and no machine knows the agent that uses it.
 func innerFloors() map[string]int {
 	return map[string]int{
-		"engine/budget": 0, "engine/cast": 0, "engine/expr": 0, "engine/template": 0, "engine/world": 0, "engine/secret": 0, "engine/glob": -1, "engine/permit": 0,
+		"engine/budget": 0, "engine/cast": 0, "engine/expr": 0, "engine/template": 0, "engine/world": 0, "engine/secret": 0, "engine/glob": -1, "engine/collab": -1, "engine/collab/kinds": 2, "engine/permit": 0,
 		"engine/bus/delivery": 0, "engine/bus/throttle": 0,
 		"engine/bus/paths": 1, "engine/stub": 1, "engine/secret/mask": 1, "engine/knowledge": 2, "engine/knowledge/collection": 3, "engine/prompt": 1, "engine/workflow": 1, "engine/statecmd/command": 1, "engine/agent/tool": 1, "engine/agent/direct": 2, "engine/statecmd/ledger": 1,
 		"engine/bus": 2, "engine/statecmd": 2, "engine/workflow/nodes": 2, "engine/workflow/standard": 2, "engine/agent/menu": 2, "engine/agent/talk": 2, "engine/agent/block": 2, "engine/agent/hook": 1,

@@ -15,6 +15,7 @@ import (
 
 	"tavernsim/engine/agent"
 	"tavernsim/engine/template"
+	"tavernsim/engine/collab/kinds"
 	"tavernsim/engine/workflow"
 	"tavernsim/engine/workflow/nodes"
 	"tavernsim/internal/doctest"
@@ -132,7 +133,7 @@ func (s *script) readHost(t testing.TB, text string) {
 
 func (s *script) options() workflow.Options {
 	return workflow.Options{
-		Kinds:    nodes.Standard(nodes.Options{ParseTAM: arrows, Tools: agent.ToolSpecs()}),
+		Kinds:    kinds.Add(nodes.Standard(nodes.Options{ParseTAM: arrows, Tools: agent.ToolSpecs()})),
 		Lookup:   func(id string) (*workflow.Definition, bool) { d, ok := s.defs[id]; return d, ok },
 		MaxSteps: s.steps,
 	}

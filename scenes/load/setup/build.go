@@ -13,6 +13,7 @@ import (
 	"tavernsim/engine/agent/profile"
 	"tavernsim/engine/budget"
 	"tavernsim/engine/bus"
+	"tavernsim/engine/collab/kinds"
 	"tavernsim/engine/expr"
 	"tavernsim/engine/goal"
 	"tavernsim/engine/knowledge"
@@ -487,12 +488,12 @@ func (b *builder) channel(p *project.Project) {
 
 // NodeKinds are the node kinds that workflows may use.
 func NodeKinds() workflow.Kinds {
-	return nodes.Standard(nodes.Options{
+	return kinds.Add(nodes.Standard(nodes.Options{
 		ParseTAM: func(text string, finish protocol.FinishReason) nodes.Parsed {
 			return nodes.Parsed(answer.Read(text, finish))
 		},
 		Tools: agent.ToolSpecs(), Schema: project.CompileSchema,
-	})
+	}))
 }
 
 // worldRules makes the machine of the scene's world.
