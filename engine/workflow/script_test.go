@@ -14,8 +14,8 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"tavernsim/engine/agent"
-	"tavernsim/engine/template"
 	"tavernsim/engine/collab/kinds"
+	"tavernsim/engine/template"
 	"tavernsim/engine/workflow"
 	"tavernsim/engine/workflow/nodes"
 	"tavernsim/internal/doctest"
