@@ -188,6 +188,7 @@ func (b *builder) agents(agents *project.Agents) error {
 		}
 		b.add(in.ID, c, subscriptions[key])
 	}
+	b.share()
 	b.initial = func(o uint32) (s agent.State) {
 		if int(o) < n {
 			s.Private, s.Goals = agents.At(int(o)).State, b.goals[b.Class[o]]
@@ -195,6 +196,22 @@ func (b *builder) agents(agents *project.Agents) error {
 		return s
 	}
 	return nil
+}
+
+// share tells the bases which of them more than one agent reads.
+func (b *builder) share() {
+	agents, readers := make([]int, len(b.Definitions)), map[string]int{}
+	for _, c := range b.Class {
+		agents[c]++
+	}
+	for c, n := range agents {
+		for _, k := range b.Definitions[c].Knowledge {
+			if k.Read {
+				readers[k.ID] += n
+			}
+		}
+	}
+	b.Bases = b.Bases.Shared(func(id string) bool { return readers[id] > 1 })
 }
 
 // watches are the subscriptions to the places that the conditions of goals read.
