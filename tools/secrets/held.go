@@ -11,9 +11,8 @@ import (
 // Held are the secrets of one scene: those of a Store, and those that persons gave to agents
 // while it ran, which nothing keeps. It can be used by many goroutines.
 type Held struct {
-	base *Store
-
 	mu    sync.Mutex // guards the following fields
+	base  *Store
 	given []given
 	all   *Store // masks the values of both
 }
@@ -25,6 +24,14 @@ const maxGiven = 1000
 
 // Hold holds the secrets of a store, which may be nil.
 func Hold(s *Store) *Held { return &Held{base: s, all: s} }
+
+// Granted gives a tool secrets as [Store.For] of the file does.
+func (h *Held) Granted(tool string, names []string) (map[string]string, error) {
+	h.mu.Lock()
+	base := h.base
+	h.mu.Unlock()
+	return base.For(tool, names)
+}
 
 // Check refuses a value that cannot be found in texts.
 func Check(name, value string) error {
@@ -43,24 +50,44 @@ func (h *Held) Give(owner, name, value string) error {
 	if len(h.given) == maxGiven {
 		return protocol.Errorf(protocol.KindLimit, "%d values were given in this scene, which is the limit", maxGiven)
 	}
+	return h.mask(h.base, append(h.given, g)) // also those of before: they may still be in outputs
+}
+
+// mask takes the values of a store and given ones from now on.
+func (h *Held) mask(base *Store, values []given) error {
 	var list []mask.Secret
-	for _, x := range append(h.given, g) {
+	for _, x := range values {
 		list = append(list, mask.Secret{Name: x.name, Value: x.value})
 	}
-	all := &Store{}
-	if h.base != nil {
-		all.grants = h.base.grants
-		for _, name := range protocol.SortedKeys(h.base.grants) {
-			list = append(list, mask.Secret{Name: name, Value: h.base.grants[name].Value})
-		}
-	}
-	var err error
-	if all.masker, err = mask.New(list); err != nil {
+	all, err := base.masking(list)
+	if err != nil {
 		return err
 	}
-	h.given, h.all = append(h.given, g), all // also those of before: they may still be in outputs
+	h.base, h.given, h.all = base, values, all
 	return nil
 }
+
+// Renew takes another store in the place of the one before, whose values are taken out of texts
+// as before.
+func (h *Held) Renew(s *Store) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	values := slices.Clone(h.given)
+	if h.base != nil {
+		for _, x := range h.base.values {
+			if g := (given{former, x.Name, x.Value}); !slices.Contains(values, g) && (s == nil || !slices.Contains(s.values, x)) {
+				values = append(values, g)
+			}
+		}
+	}
+	if len(values) > maxGiven {
+		return protocol.Errorf(protocol.KindLimit, "%d values were given in this scene, or had other values before, which is more than %d; interrupt the run and go on with it", len(values), maxGiven)
+	}
+	return h.mask(s, values)
+}
+
+// former owns the values of stores of before: no agent is called so.
+const former = "\x00former"
 
 // Store masks the values of all, and gives those of the file.
 func (h *Held) Store() *Store {
@@ -76,7 +103,7 @@ func (h *Held) For(owner, tool string, names []string) (map[string]string, error
 	for _, name := range names {
 		value, ok := h.Given(owner, name)
 		if !ok {
-			granted, err := h.base.For(tool, []string{name})
+			granted, err := h.Granted(tool, []string{name})
 			if err != nil {
 				return nil, protocol.Errorf(protocol.KindOf(err), "%w; or ask for it with get_value", err)
 			}

@@ -58,6 +58,7 @@ const maxFile = 1 << 20 // bytes
 // Store holds the secrets of a file.
 type Store struct {
 	grants map[string]*Grant
+	values []mask.Secret // that are taken out of texts: of the grants, and others
 	masker *mask.Masker
 }
 
@@ -112,35 +113,66 @@ func (s *Store) With(values map[string]string) (*Store, error) {
 	if len(values) == 0 {
 		return s, nil
 	}
-	all, out := []mask.Secret{}, &Store{}
-	if s != nil {
-		out.grants = s.grants
-		for _, name := range protocol.SortedKeys(s.grants) {
-			all = append(all, mask.Secret{Name: name, Value: s.grants[name].Value})
-		}
-	}
+	var more []mask.Secret
 	for _, key := range protocol.SortedKeys(values) {
 		secret := mask.Secret{Name: key, Value: values[key]}
-		if _, err := mask.New([]mask.Secret{secret}); err != nil {
+		if err := Check(key, values[key]); err != nil {
 			return nil, protocol.Errorf(protocol.KindInvalid, "%s: %w", key, err)
 		}
-		all = append(all, secret)
+		more = append(more, secret)
+	}
+	return s.masking(more)
+}
+
+// masking is a store that takes more values out of texts, and gives the same ones.
+func (s *Store) masking(more []mask.Secret) (*Store, error) {
+	out := &Store{values: more}
+	if s != nil {
+		out.grants, out.values = s.grants, slices.Concat(s.values, more)
 	}
 	var err error
-	out.masker, err = mask.New(all)
+	out.masker, err = mask.New(out.values)
 	return out, err
 }
 
 // New makes a store.
 func New(f *File) (*Store, error) {
 	s := &Store{grants: f.Secrets}
-	var all []mask.Secret
 	for _, name := range protocol.SortedKeys(f.Secrets) {
-		all = append(all, mask.Secret{Name: name, Value: f.Secrets[name].Value})
+		s.values = append(s.values, mask.Secret{Name: name, Value: f.Secrets[name].Value})
 	}
 	var err error
-	s.masker, err = mask.New(all)
+	s.masker, err = mask.New(s.values)
 	return s, err
+}
+
+// Changes lists how a store differs from the one before, a line for each secret and without a
+// value.
+func Changes(was, is *Store) (list []string) {
+	before, after := was.file(), is.file()
+	for _, name := range protocol.SortedKeys(before) {
+		switch a, b := before[name], after[name]; {
+		case b == nil:
+			list = append(list, "the secret "+name+" is gone")
+		case a.Value != b.Value:
+			list = append(list, "the secret "+name+" has another value")
+		case !slices.Equal(a.Tools, b.Tools):
+			list = append(list, "the secret "+name+" is granted to "+strings.Join(b.Tools, ", "))
+		}
+	}
+	for _, name := range protocol.SortedKeys(after) {
+		if before[name] == nil {
+			list = append(list, "the secret "+name+" is new")
+		}
+	}
+	return list
+}
+
+func (s *Store) file() map[string]*Grant {
+	if s == nil {
+		return nil
+	}
+	return s.grants
 }
 
 // For gives a tool the values of the secrets that it asks for.
