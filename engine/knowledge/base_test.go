@@ -11,7 +11,6 @@ import (
 	"pgregory.net/rapid"
 
 	"tavernsim/engine/goal"
-	"tavernsim/engine/knowledge/words"
 	"tavernsim/protocol"
 )
 
@@ -175,10 +174,10 @@ func twin(def KnowledgeBase, q Query) []Hit {
 			next[e.Follows] = i
 		}
 	}
-	var st words.Stemmer
+	var st stemmer
 	count := func(e Entry, term string) (n, length int64) {
 		add := func(text string, weight int64) {
-			words.Each(words.Fold(text), func(word string, script bool) {
+			eachWord(fold(text), func(word string, script bool) {
 				one := func(t string) {
 					length += weight
 					if t == term {
@@ -186,10 +185,10 @@ func twin(def KnowledgeBase, q Query) []Hit {
 					}
 				}
 				if script {
-					words.Pairs(word, false, one)
+					cjkTerms(word, false, one)
 					return
 				}
-				one(st.Stem(word))
+				one(st.stem(word))
 			})
 		}
 		add(e.Title+"\n"+strings.Join(e.Tags, "\n"), 10)
@@ -218,7 +217,7 @@ func twin(def KnowledgeBase, q Query) []Hit {
 			continue
 		}
 		h, found := Hit{Entry: &e}, q.Text == ""
-		for _, term := range words.OfQuery(q.Text) {
+		for _, term := range queryTerms(q.Text) {
 			holding := 0
 			for _, o := range entries {
 				if n, _ := count(o, term); n > 0 {

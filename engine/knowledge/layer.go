@@ -7,41 +7,35 @@ import (
 
 	"tavernsim/engine/expr"
 	"tavernsim/engine/goal"
-	"tavernsim/engine/knowledge/words"
 	"tavernsim/protocol"
 )
 
 // doc is an entry prepared for searching. It is immutable.
 type doc struct {
 	entry    *Entry
-	text     string      // folded: title and tags, then content and goal
-	head     int         // bytes of title and tags in it
-	terms    words.Terms // with those of its neighbours
-	length   int64       // of the terms
+	text     string // folded: title and tags, then content and goal
+	head     int    // bytes of title and tags in it
+	terms    terms  // with those of its neighbours
+	length   int64  // of the terms
 	when     *expr.Program
 	patterns []*regexp.Regexp // of the activation criteria
 	written  bool             // by this run, not the project's files
-	timed    bool             // valid for a time only
-	print    *words.Print     // of a lesson
 }
 
 // newDoc prepares a valid entry, which must not change afterwards. Its terms are
 // counted when its neighbours are known.
 func newDoc(e *Entry, written bool) *doc {
-	head := words.Fold(e.Title + "\n" + strings.Join(e.Tags, "\n") + "\n")
-	body := words.AppendTexts(nil, e.Content)
+	head := fold(e.Title + "\n" + strings.Join(e.Tags, "\n") + "\n")
+	body := appendTexts(nil, e.Content)
 	if g := e.Goal; g != nil {
-		body = words.AppendTexts(body, g.Description)
+		body = appendTexts(body, g.Description)
 		for _, list := range [][]goal.Condition{g.Preconditions, g.CompletionCriteria, g.FailureCriteria} {
 			for i := range list {
-				body = words.AppendTexts(body, list[i].Text)
+				body = appendTexts(body, list[i].Text)
 			}
 		}
 	}
-	d := &doc{entry: e, text: head + words.Fold(string(body)), head: len(head), written: written, timed: !e.ValidFrom.IsZero() || !e.ValidUntil.IsZero()}
-	if e.Retired() {
-		d.text, d.head = "", 0 // found by its id only
-	}
+	d := &doc{entry: e, text: head + fold(string(body)), head: len(head), written: written}
 	a := e.ActivationCriteria // checked by Validate
 	if a != nil && a.Condition != "" {
 		d.when, _ = expr.Compile(a.Condition, conditionRoots()...)
@@ -56,14 +50,14 @@ func newDoc(e *Entry, written bool) *doc {
 
 // count finds the terms of an entry. Those of its neighbours have 0.4 of their weight:
 // a line of a dialogue is often found by what was said just before it.
-func (d *doc) count(before, after *doc, s *words.Stemmer) (words.Terms, int64) {
-	parts := []words.Part{{Text: d.text[:d.head], Weight: inHead}, {Text: d.text[d.head:], Weight: inBody}}
+func (d *doc) count(before, after *doc, s *stemmer) (terms, int64) {
+	parts := []part{{d.text[:d.head], inHead}, {d.text[d.head:], inBody}}
 	for _, n := range []*doc{before, after} {
 		if n != nil {
-			parts = append(parts, words.Part{Text: n.text, Weight: inNeighbour})
+			parts = append(parts, part{n.text, inNeighbour})
 		}
 	}
-	return words.Count(parts, s)
+	return termsOf(parts, s)
 }
 
 // layer is a searchable set of entries, sorted by id.
@@ -74,7 +68,6 @@ type layer struct {
 	keys     map[string]int32 // by reference key
 	followed map[string]int32 // by the entry that they follow
 	trigger  *trigger
-	lessons  []int32 // docs that have a print
 
 	terms   map[string]span
 	lists   []postings
@@ -128,15 +121,12 @@ func newLayer(docs, hides []*doc) *layer {
 		if e.Follows != "" {
 			l.followed[e.Follows] = int32(i)
 		}
-		if d.print != nil && !e.Retired() {
-			l.lessons = append(l.lessons, int32(i))
-		}
-		if e.ActivationCriteria != nil && !e.Retired() {
+		if e.ActivationCriteria != nil {
 			active = append(active, int32(i))
 		}
 		l.boost = max(l.boost, d.boost())
 		if old := hides[i]; old != nil {
-			old.terms.All(func(t string, _ int32) { l.hidden[t]++ })
+			old.terms.all(func(t string, _ int32) { l.hidden[t]++ })
 		}
 	}
 	l.trigger = newTrigger(docs, active)
@@ -152,7 +142,7 @@ func (l *layer) index() {
 	for _, d := range l.docs {
 		l.lengths += d.length
 		l.length = append(l.length, int32(d.length))
-		d.terms.All(func(t string, _ int32) {
+		d.terms.all(func(t string, _ int32) {
 			at, ok := l.terms[t]
 			if !ok {
 				at.from = int32(len(holders))
@@ -190,7 +180,7 @@ func (l *layer) index() {
 func (l *layer) each(f func(*postings, posting, int64)) {
 	for i, d := range l.docs {
 		penalty := penalty(d.length, int64(len(l.docs)), max(l.lengths, 1))
-		d.terms.All(func(t string, weight int32) {
+		d.terms.all(func(t string, weight int32) {
 			at, ratio := l.terms[t], ratio(int64(weight), penalty)
 			if at.n > 1 {
 				at.from += grade(ratio)
@@ -262,7 +252,7 @@ func (c *change) next(id string) *doc {
 
 // indexed are the touched entries with the terms of their neighbours, by id.
 func (c *change) indexed() []*doc {
-	var s words.Stemmer
+	var s stemmer
 	out := make([]*doc, 0, len(c.touched))
 	for _, id := range protocol.SortedKeys(c.touched) {
 		d := *c.touched[id]

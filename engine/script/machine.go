@@ -28,11 +28,7 @@ type Machine struct {
 	Seed uint64
 
 	agents any // the root agents; nil = not computed
-	last   struct {
-		of            *Collection // closed; nil = none
-		counts, value map[string]any
-	}
-	next struct {
+	next   struct {
 		of      *State
 		version uint64
 		at      protocol.Time

@@ -169,7 +169,7 @@ func watch(tb testing.TB, s *Set) (stop func()) {
 	}
 	f.gates = []*gate.Gate{g}
 	s.Watch(Sources{Models: f}) // two scenes share the gate
-	return s.Watch(Sources{Mailboxes: f, Agents: table, Models: f, Budgets: f, Tasks: f, World: f, Journal: f, Store: f, Plugins: map[string]int{PluginOn: 2, PluginBroken: 1}, Dir: tb.TempDir()})
+	return s.Watch(Sources{Mailboxes: f, Agents: table, Models: f, Budgets: f, Tasks: f, World: f, Journal: f, Store: f, Plugins: func() map[string]int { return map[string]int{PluginOn: 2, PluginBroken: 1} }, Dir: tb.TempDir()})
 }
 
 // gathered are the samples by "name{label=value,...}"; of a histogram its count

@@ -26,8 +26,8 @@ type Sources struct {
 	World     WorldSource
 	Journal   JournalSource
 	Store     StoreSource
-	Plugins   map[string]int // how many plugins are in which state; it does not change any more
-	Dir       string         // simd_disk_free_bytes tells how full its file system is
+	Plugins   func() map[string]int // how many plugins are in which state
+	Dir       string                // simd_disk_free_bytes tells how full its file system is
 }
 
 // MailboxSource says how many envelopes wait, by kind of actor and lane. It may

@@ -189,7 +189,10 @@ func (w *watched) collectTasks(ch chan<- prometheus.Metric) {
 func (w *watched) collectPlugins(ch chan<- prometheus.Metric) {
 	n := map[string]int{}
 	for _, s := range w.sources {
-		for state, more := range s.Plugins {
+		if s.Plugins == nil {
+			continue
+		}
+		for state, more := range s.Plugins() {
 			n[state] += more
 		}
 	}

@@ -35,6 +35,12 @@ func On(f *os.File) io.Writer {
 	}}
 }
 
+// Is reports whether what On gave is a terminal.
+func Is(w io.Writer) bool {
+	_, yes := w.(*Screen)
+	return yes
+}
+
 // Write implements io.Writer.
 func (s *Screen) Write(p []byte) (int, error) {
 	s.mu.Lock()

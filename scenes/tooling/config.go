@@ -3,6 +3,7 @@ package tooling
 import (
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/project"
+	"tavernsim/scenes/tooling/own"
 	"tavernsim/tools"
 	"tavernsim/tools/plugin"
 )
@@ -54,7 +55,7 @@ func (s *Set) configure() error {
 			}
 		}
 	}
-	s.opt.Secrets, err = s.opt.Secrets.With(secret)
+	s.own, err = own.New(s.opt.Project, s.opt.Place, own.Files{Grants: s.opt.Grants, Secrets: s.opt.Secrets}, secret)
 	return err
 }
 

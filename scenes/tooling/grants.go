@@ -1,33 +1,39 @@
 package tooling
 
 import (
+	"cmp"
+
 	"tavernsim/protocol"
 	"tavernsim/scenes/tooling/needs"
+	"tavernsim/scenes/tooling/own"
 	"tavernsim/tools"
 )
 
-// refusals say of everything that asks for something why the operator has not granted it, by
-// id; nil = it is granted.
-func (s *Set) refusals() map[string]error {
-	refused := map[string]error{}
-	for _, a := range needs.Of(s.opt.Project, s.opt.Place) {
-		refused[a.Tool] = s.opt.Grants.Check(&a)
+// refusal says why the operator has not granted what a tool asks for; nil = it may be called.
+func (s *Set) refusal(t *toolOf) error {
+	who := t.Definition.ID
+	if t.Plugin != "" {
+		who = needs.OfPlugin(t.Plugin)
 	}
-	return refused
+	err := s.own.Refused(who)
+	if t.by != nil {
+		err = cmp.Or(err, s.own.Refused(needs.OfPlugin(t.by.Plugin)))
+	}
+	return err
 }
 
-// refuse notes in the tools of the set why they may not be called.
-func (s *Set) refuse() {
-	refused := s.refusals()
-	for id, t := range s.tools {
-		t.refused = refused[id]
-		if t.Plugin != "" {
-			t.refused = refused[needs.OfPlugin(t.Plugin)]
-		}
-		if t.by != nil && t.refused == nil {
-			t.refused = refused[needs.OfPlugin(t.by.Plugin)]
-		}
+// Renewed is what a set has with other files of the operator, from when take is called. What is
+// replaced by the service of a plugin that they do not grant is an error: to go on with what
+// was replaced would be another scene.
+func (s *Set) Renewed(f own.Files) (take func() error, err error) {
+	if s == nil {
+		return func() error { return nil }, nil
 	}
+	next, err := s.own.Next(f)
+	if err == nil {
+		err = s.mayReplace(next.Refused)
+	}
+	return func() error { return s.own.Take(next) }, err
 }
 
 // denied is the result of a call that is not carried out.

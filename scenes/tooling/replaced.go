@@ -24,17 +24,16 @@ func (s *Set) replaced() error {
 		}
 	}
 	if w := s.over[plugin.OfSecretStore]; w != nil {
-		s.kept = &overrides.Secrets{Winner: w, Services: s.services(), Held: s.held, Refused: s.refusals()[needs.OfPlugin(w.Plugin)]}
+		s.kept = &overrides.Secrets{Winner: w, Services: s.services(), Held: s.held, Refused: func() error { return s.own.Refused(needs.OfPlugin(w.Plugin)) }}
 	}
 	return nil
 }
 
 // mayReplace refuses a scene in which something is replaced that the operator has not granted:
 // to go on with what was to be replaced would be another scene.
-func (s *Set) mayReplace() error {
-	refused := s.refusals()
+func (s *Set) mayReplace(refused func(who string) error) error {
 	for _, name := range protocol.SortedKeys(s.over) {
-		if err := refused[needs.OfPlugin(s.over[name].Plugin)]; err != nil {
+		if err := refused(needs.OfPlugin(s.over[name].Plugin)); err != nil {
 			return protocol.Errorf(protocol.KindOf(err), "%s: %w", s.over[name], err)
 		}
 	}
@@ -84,7 +83,7 @@ func (s *Set) openConfig(name string) plugin.Config {
 // that replaces it.
 func (s *Set) secretsFor(ctx context.Context, agent, tool string, names []string) (map[string]string, error) {
 	if s.kept == nil || len(names) == 0 {
-		return s.opt.Secrets.For(tool, names)
+		return s.held().Granted(tool, names)
 	}
 	return s.kept.For(ctx, agent, tool, names)
 }

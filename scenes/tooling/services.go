@@ -59,7 +59,7 @@ func (s *Set) resolve(from, name string) (string, error) {
 	}
 	for _, a := range needs.Of(s.opt.Project, s.opt.Place) {
 		if a.Tool == needs.OfPlugin(x.Plugin) || a.Tool == needs.OfPlugin(caller) {
-			if err := s.opt.Grants.Check(&a); err != nil {
+			if err := s.own.Grants().Check(&a); err != nil {
 				return "", err
 			}
 		}

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 
 	"tavernsim/engine/agent/effect"
 	"tavernsim/internal/metrics"
@@ -22,8 +21,6 @@ import (
 
 // sessions are those of the agents of a scene, with the secrets that persons give to them.
 type sessions struct {
-	once     sync.Once
-	held     *secrets.Held
 	leave    Leave // who is asked for secrets
 	executor *shell.Executor
 }
@@ -43,10 +40,7 @@ func (s *Set) Asking(l Leave, policy bool) []outside.Entry {
 }
 
 // held are the secrets of the scene.
-func (s *Set) held() *secrets.Held {
-	s.shell.once.Do(func() { s.shell.held = secrets.Hold(s.opt.Secrets) })
-	return s.shell.held
-}
+func (s *Set) held() *secrets.Held { return s.own.Held() }
 
 // sessions makes the executor of the sessions of the scene, once.
 func (s *Set) sessions() *shell.Executor {

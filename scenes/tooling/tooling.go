@@ -40,6 +40,7 @@ import (
 	"tavernsim/scenes/tooling/hooks"
 	"tavernsim/scenes/tooling/needs"
 	"tavernsim/scenes/tooling/overrides"
+	"tavernsim/scenes/tooling/own"
 	"tavernsim/scenes/tooling/progress"
 	"tavernsim/scenes/tooling/trial"
 	"tavernsim/tools"
@@ -119,6 +120,7 @@ type Set struct {
 	files  *files.Executor
 	shell  sessions
 	mock   *toolmock.Mock
+	own    *own.Own
 
 	hooks *hooks.Hooks
 	over  map[string]*overrides.Winner // services that replace something, by interface
@@ -136,7 +138,6 @@ type toolOf struct {
 	executor tools.Executor
 	gate     *gate.Gate
 	by       *overrides.Winner // the service that replaces the executor; nil = none does
-	refused  error             // why no call is carried out; nil = it is
 	withheld atomic.Int32      // outputs in which a secret was spelled in another form
 }
 
@@ -149,7 +150,7 @@ func New(opt Options) (*Set, error) {
 	if err != nil || len(s.tools)+len(s.over) == 0 && !s.hooks.Turns() {
 		return nil, err
 	}
-	return s, s.mayReplace()
+	return s, s.mayReplace(s.own.Refused)
 }
 
 // ForTries makes the tools of a project ready for [Set.Try], also if all of them are
@@ -215,7 +216,6 @@ func ForTries(opt Options) (*Set, error) {
 	if err := s.hooked(); err != nil {
 		return nil, err
 	}
-	s.refuse()
 	switch {
 	case len(s.tools) == 0:
 		return s, nil
@@ -326,10 +326,10 @@ func (s *Set) live(ctx context.Context, t *toolOf, c *tools.Call, o tools.Option
 	if err := t.leaks(); err != nil {
 		return denied(c.Tool.ID, err), metrics.DeniedBySecret
 	}
-	if t.refused != nil {
-		return denied(c.Tool.ID, t.refused), metrics.DeniedByGrant
+	err := s.refusal(t)
+	if err != nil {
+		return denied(c.Tool.ID, err), metrics.DeniedByGrant
 	}
-	var err error
 	if err = s.beforeCall(ctx, t, c, q); err != nil {
 		return denied(c.Tool.ID, err), metrics.DeniedByHook
 	}

@@ -28,8 +28,8 @@ type controlOptions struct {
 func NewControl(e *cli.Env) *cobra.Command {
 	var o controlOptions
 	c := &cobra.Command{
-		Use:   "control DIR [status|pause|resume|step|pace N|break]",
-		Short: "Pause, step and pace a run under way",
+		Use:   "control DIR [status|pause|resume|step|pace N|break|reload]",
+		Short: "Pause, step and pace a run under way, read its grants again",
 		Long: `Say when the next wave of a run may begin that another process carries out. Nothing of
 it is a fact: the history is that of a run that nobody held.
 
@@ -40,6 +40,11 @@ it is a fact: the history is that of a run that nobody held.
   break     a pause after the wave in which --when becomes true, or a fact of --kind,
             of --agent, or of both, is kept; --clear removes all
   status    how things stand (also without a word)
+  reload    the operator's files are read again: grants, secrets, keys of endpoints. They
+            count for calls that begin from then on. What the run is decided by stays as
+            it began: files of the project and its plugins, values of options; if they
+            differ, the command names them and exits with 6. SIGHUP to simd run does
+            the same, unless its messages go to a terminal
 
 A pause and a step return when the scene stands and everything is durable, or after
 --wait. On the realtime clock scene time goes on during a pause: agents that are due
@@ -53,7 +58,8 @@ scene, 6 the run has ended, or the scene does not run.`,
   simd control runs/latest pace 60
   simd control runs/latest break --when 'world.stock < 5'
   simd control runs/latest break --kind agent.turn_failed
-  simd control runs/latest resume`,
+  simd control runs/latest resume
+  simd control runs/latest reload`,
 		Args: cobra.RangeArgs(1, 3),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), e, args) },
 	}
@@ -83,6 +89,9 @@ func (o *controlOptions) run(ctx context.Context, e *cli.Env, args []string) err
 	ctx, cancel := context.WithTimeout(ctx, o.wait+answerTime)
 	defer cancel()
 	stand, err := orders.Command(ctx, args[0], &o.Command, o.wait)
+	if err == nil && o.Do == orders.Reload && !o.json && (len(stand.Changed) > 0 || stand.Refused == "") {
+		fmt.Fprintln(e.Out, cli.Reread(stand.Changed))
+	}
 	switch {
 	case err != nil:
 		return err
@@ -90,6 +99,8 @@ func (o *controlOptions) run(ctx context.Context, e *cli.Env, args []string) err
 		return protocol.Errorf(stand.Kind, "%s", stand.Refused)
 	case o.json:
 		return show.JSON(e.Out, stand)
+	case o.Do == orders.Reload:
+		return nil
 	}
 	fmt.Fprintln(e.Out, standLine(&stand))
 	return nil
@@ -119,7 +130,13 @@ func (o *controlOptions) read(words []string) (err error) {
 	if err != nil {
 		return err
 	}
-	return o.Check()
+	if o.Do != orders.Reload {
+		return o.Check()
+	}
+	if o.Command != (control.Command{Do: o.Do}) {
+		return fmt.Errorf("reload is for the run, and has nothing beside it")
+	}
+	return nil
 }
 
 // standLine says in one line how a scene stands.

@@ -19,8 +19,10 @@ import (
 	"tavernsim/engine/agenda"
 	"tavernsim/internal/metrics"
 	"tavernsim/internal/show"
+	"tavernsim/internal/terminal"
 	"tavernsim/protocol"
 	"tavernsim/scenes"
+	"tavernsim/scenes/run/granted"
 	"tavernsim/scenes/run/operator"
 	"tavernsim/scenes/run/orders"
 	"tavernsim/scenes/run/rundir"
@@ -100,9 +102,11 @@ func (o *runOptions) run(cmd *cobra.Command, e *cli.Env, dir string) error {
 	defer closeAll()
 	defer reloadEndpoints(e.Err, o.providers, to)()
 	opt.Endpoints = to
-	if err := o.openOwn(dir, &opt); err != nil {
+	own, err := o.openOwn(dir, &opt)
+	if err != nil {
 		return err
 	}
+	opt.Reread = func() (*granted.Reread, error) { return o.reread(own, dir, to) }
 	if o.orders != "" {
 		if opt.Orders, err = orders.Read(o.orders); err != nil {
 			return err
@@ -141,24 +145,24 @@ func (o *runOptions) run(cmd *cobra.Command, e *cli.Env, dir string) error {
 }
 
 // openOwn opens the files by which the operator grants and answers.
-func (o *runOptions) openOwn(dir string, opt *runner.Options) (err error) {
-	own := operator.Of(dir)
+func (o *runOptions) openOwn(dir string, opt *runner.Options) (own operator.Files, err error) {
+	own = operator.Of(dir)
 	if o.resume != "" {
 		if own, err = operator.OfRun(o.resume); err != nil {
-			return err
+			return own, err
 		}
 	}
 	if opt.Secrets, err = own.Secrets(o.secrets); err != nil {
-		return err
+		return own, err
 	}
 	if opt.Grants, err = own.Grants(o.grants); err != nil {
-		return err
+		return own, err
 	}
 	if opt.Config, err = own.Config(o.config); err != nil {
-		return err
+		return own, err
 	}
 	opt.Leave.Answers, err = own.Answers(o.approvals)
-	return err
+	return own, err
 }
 
 // exhausted reports whether a budget ended a scene, or paused it.
@@ -214,27 +218,33 @@ func (o *runOptions) runOnce(ctx context.Context, e *cli.Env, dir string, opt ru
 			return signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 		},
 		Attempt: func(resume string, crashes map[string][]*scenes.Crash) (*rundir.Summary, error) {
-			life, opt := first, opt
-			opt.Crashes = crashes
+			life, now := first, opt
+			now.Crashes = crashes
 			if resume != "" {
-				life.resume, opt.Finish, opt.Budget = resume, true, nil // the manifest has it
+				life.resume, now.Finish, now.Budget = resume, true, nil // the manifest has it
 			}
-			return life.runLife(ctx, e, dir, opt)
+			sum, err := life.runLife(ctx, e, dir, &now)
+			opt.Grants, opt.Secrets = now.Grants, now.Secrets
+			return sum, err
 		},
 	}
 	return plan.Run(ctx)
 }
 
-func (o *runOptions) runLife(parent context.Context, e *cli.Env, dir string, opt runner.Options) (*rundir.Summary, error) {
+// runLife runs until it ends, or fails; the files of the operator are then those that count.
+func (o *runOptions) runLife(parent context.Context, e *cli.Env, dir string, opt *runner.Options) (*rundir.Summary, error) {
 	c, ready := make(chan os.Signal, 4), make(chan *runner.Runner, 1)
 	signal.Notify(c, syscall.SIGINT, syscall.SIGTERM, syscall.SIGTSTP)
+	if !terminal.Is(e.Err) && !signal.Ignored(syscall.SIGHUP) { // else the terminal was closed, or nohup said that this means nothing
+		signal.Notify(c, syscall.SIGHUP)
+	}
 	defer signal.Stop(c)
 	ctx, stop := context.WithCancel(parent)
 	defer stop()
 	signals := watchSignals(ctx, e.Err, c, ready)
 	say, restored := show.Work(e.Err, o.quiet)
 	opt.Recovering, opt.Log = say, cli.Warnings(e.Err, o.quiet)
-	r, err := o.start(dir, opt, e)
+	r, err := o.start(dir, *opt, e)
 	restored()
 	if err != nil {
 		return nil, err
@@ -246,6 +256,8 @@ func (o *runOptions) runLife(parent context.Context, e *cli.Env, dir string, opt
 	stop()
 	<-progress
 	<-signals
+	own := r.Own()
+	opt.Grants, opt.Secrets = own.Grants, own.Secrets
 	return sum, err
 }
 
@@ -267,6 +279,8 @@ func watchSignals(ctx context.Context, w io.Writer, c <-chan os.Signal, ready <-
 				}
 			case s := <-c:
 				switch {
+				case s == syscall.SIGHUP:
+					reload(w, r)
 				case s == syscall.SIGTSTP:
 					pauseProcess(ctx, w, r)
 				case stopping:

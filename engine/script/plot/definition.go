@@ -2,10 +2,7 @@
 // Package script checks it and carries it out.
 package plot
 
-import (
-	"tavernsim/engine/collab"
-	"tavernsim/protocol"
-)
+import "tavernsim/protocol"
 
 // Definition is the block `script` of a scene.
 type Definition struct {
@@ -38,17 +35,14 @@ type Transition struct {
 
 // Collect asks agents for one answer each.
 type Collect struct {
-	ID       string          `json:"id"`
-	Event    string          `json:"event"`
-	From     []string        `json:"from"`
-	Question any             `json:"question,omitempty"`
-	Schema   any             `json:"schema,omitempty"`
-	Secret   bool            `json:"secret,omitempty"`
-	If       string          `json:"if,omitempty"`
-	Tally    string          `json:"tally,omitempty"`
-	Voting   *collab.Voting  `json:"voting,omitempty"`
-	Auction  *collab.Auction `json:"auction,omitempty"`
-	Until    Until           `json:"until,omitzero"`
+	ID       string   `json:"id"`
+	Event    string   `json:"event"`
+	From     []string `json:"from"`
+	Question any      `json:"question,omitempty"`
+	Schema   any      `json:"schema,omitempty"`
+	Secret   bool     `json:"secret,omitempty"`
+	Tally    string   `json:"tally,omitempty"`
+	Until    Until    `json:"until,omitzero"`
 }
 
 // Until closes a collection; the first that holds does.

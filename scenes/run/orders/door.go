@@ -33,9 +33,14 @@ type Receipt struct {
 type Stand struct {
 	Scene string `json:"scene"`
 	control.Report
-	Refused string             `json:"refused,omitempty"` // why the command changes nothing
+	Changed []string           `json:"changed,omitempty"` // what a reload made another, a line each
+	Refused string             `json:"refused,omitempty"` // why the command changes nothing, or a reload not all
 	Kind    protocol.ErrorKind `json:"kind,omitempty"`    // of the refusal
 }
+
+// Reload is a command that the run obeys, and no scene of it: it reads files of the operator
+// again.
+const Reload = "reload"
 
 // Wish is a command on its way to a run.
 type Wish struct {

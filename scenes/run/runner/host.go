@@ -18,6 +18,7 @@ import (
 	"tavernsim/scenes/run/recorded"
 	"tavernsim/scenes/run/rundir"
 	"tavernsim/scenes/tooling"
+	"tavernsim/scenes/tooling/own"
 )
 
 // HostOptions are what the runs of a process share. The zero value works.
@@ -193,8 +194,7 @@ func (h *Host) begin(dir string, p *project.Project, m *rundir.Manifest, defs []
 	if err != nil {
 		return nil, err
 	}
-	r.warnOfGrants(opt)
-	if err := r.regrant(opt); err != nil {
+	if err := r.granted.Begin(dir, m, own.Files{Grants: opt.Grants, Secrets: opt.Secrets}); err != nil {
 		return nil, errors.Join(err, r.close())
 	}
 	if err := r.start(defs, opt); err != nil {

@@ -35,7 +35,7 @@ func newManifest(p *project.Project, defs []*project.Scene, opt Options) (*rundi
 	}
 	m.Folder, m.Mark, m.Broken = opt.place.Folder, opt.Grants.Mark(opt.place.Folder, m.ProjectHash), p.BrokenPlugins()
 	m.Given, _ = opt.given.Split(tooling.Manifests(p))
-	if g := opt.granted(p); g != nil {
+	if g := opt.grantedTo(p, "", nil).Of(opt.Grants); g != nil {
 		m.Grants = []rundir.Grants{*g}
 	}
 	for _, d := range defs {
@@ -96,7 +96,7 @@ func optionsOf(m *rundir.Manifest, now Options) Options {
 		Scenes: m.Scenes, Agents: m.Agents, For: m.For.Std(), Ticks: m.Ticks, Until: m.Until, Durability: m.Durability,
 		BatchFacts: m.BatchFacts, Snapshots: machines.SnapshotPolicy{Facts: m.SnapFacts, Every: m.SnapEvery.Std(), Bytes: m.SnapBytes}.Or(now.Snapshots), Keep: cmp.Or(now.Keep, m.Keep),
 		Workers: now.Workers, Metrics: now.Metrics, Log: now.Log, Version: now.Version, Crashes: now.Crashes, Finish: now.Finish, FS: now.FS, Recovering: now.Recovering,
-		Budget: now.Budget, Middleware: now.Middleware, External: now.External, Executors: now.Executors, Model: m.Model, OnMiss: m.OnMiss, Store: now.Store, Tools: tooling.Mode(m.Tools), Services: now.Services, Sandbox: now.Sandbox, Secrets: now.Secrets, Grants: now.Grants, Config: now.Config, ProjectDir: now.ProjectDir, Leave: now.Leave, Wait: now.Wait, Orders: now.Orders, Control: now.Control, Interactive: m.Interactive,
+		Budget: now.Budget, Middleware: now.Middleware, External: now.External, Executors: now.Executors, Model: m.Model, OnMiss: m.OnMiss, Store: now.Store, Tools: tooling.Mode(m.Tools), Services: now.Services, Sandbox: now.Sandbox, Secrets: now.Secrets, Grants: now.Grants, Config: now.Config, Reread: now.Reread, ProjectDir: now.ProjectDir, Leave: now.Leave, Wait: now.Wait, Orders: now.Orders, Control: now.Control, Interactive: m.Interactive,
 	}
 	if len(m.Endpoints) > 0 { // else a script answered, and goes on to
 		if opt.Endpoints = now.Endpoints; opt.Endpoints == nil {

@@ -54,15 +54,18 @@ func (r *Runner) takeOrders() (stop func()) {
 	return func() { cancel(); <-done }
 }
 
-// control gives a scene a command.
+// control gives a scene a command, or makes the run read files again.
 func (r *Runner) control(ctx context.Context, c *control.Command) orders.Stand {
-	stand := orders.Stand{Scene: c.Scene}
+	stand, err := orders.Stand{Scene: c.Scene}, error(nil)
 	if stand.Scene == "" && len(r.Manifest.Scenes) == 1 {
 		stand.Scene = r.Manifest.Scenes[0]
 	}
 	i := slices.IndexFunc(r.Scenes, func(s *Scene) bool { return s.ID == stand.Scene })
-	var err error
 	switch {
+	case c.Do == orders.Reload && *c != (control.Command{Do: c.Do}):
+		err = protocol.Errorf(protocol.KindInvalid, "reload is for the run, and has nothing beside it")
+	case c.Do == orders.Reload:
+		stand.Changed, err = r.Reload()
 	case i >= 0:
 		stand.Report, err = r.Scenes[i].Run.Control(ctx, c)
 	case slices.Contains(r.Manifest.Scenes, stand.Scene):

@@ -71,6 +71,7 @@ import (
 	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/outside"
+	"tavernsim/scenes/run/granted"
 	"tavernsim/scenes/run/interact"
 	"tavernsim/scenes/run/recorded"
 	"tavernsim/scenes/run/rundir"
@@ -191,6 +192,8 @@ type Options struct {
 	models   map[string]*models.Set      // by scene id
 	replaced map[string]*overrides.Model // by scene id; nil = no plugin answers for its models
 	raised   bool                        // budgets are others than those that the run had when it stopped
+	// Reread reads the operator's files again, for [Runner.Reload]; nil = nobody can.
+	Reread func() (*granted.Reread, error)
 	// FS replaces the operating system's for the journal, for tests.
 	FS pebbledb.FS
 	// Recovering hears how far the restoring of a scene is; may be nil.
@@ -220,6 +223,7 @@ type Runner struct {
 	started time.Time
 
 	progress rundir.Progress // of restoring
+	granted  *granted.Run
 
 	waited sync.Once // of Wait, whose results follow
 	sum    *rundir.Summary
@@ -434,7 +438,7 @@ func check(p *project.Project, defs []*project.Scene, opt Options) error {
 
 // open opens the store.
 func (h *Host) open(dir string, p *project.Project, m *rundir.Manifest, opt Options) (*Runner, error) {
-	r := &Runner{Dir: dir, Manifest: m, Project: p, host: h, log: h.log, started: time.Now(), progress: opt.Recovering}
+	r := &Runner{Dir: dir, Manifest: m, Project: p, host: h, log: h.log, started: time.Now(), progress: opt.Recovering, granted: opt.grantedTo(p, dir, h.log)}
 	keep, err := persistence.ParseKeep(opt.Keep)
 	if err != nil {
 		return nil, err
@@ -459,7 +463,7 @@ func (h *Host) open(dir string, p *project.Project, m *rundir.Manifest, opt Opti
 			return nil, errors.Join(err, r.store.Close())
 		}
 	}
-	r.watch(metrics.Sources{Store: r.store, Dir: dir, Plugins: needs.States(p, opt.place, opt.Grants, cmp.Or(opt.Tools, tooling.Live) == tooling.Live)})
+	r.watch(metrics.Sources{Store: r.store, Dir: dir, Plugins: r.granted.Plugins})
 	return r, nil
 }
 

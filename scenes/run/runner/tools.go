@@ -1,9 +1,10 @@
 package runner
 
 import (
+	"cmp"
 	"context"
+	"log/slog"
 	"path/filepath"
-	"reflect"
 	"time"
 
 	"tavernsim/internal/metrics"
@@ -11,10 +12,12 @@ import (
 	"tavernsim/scenes/load/project"
 	"tavernsim/scenes/outside"
 	"tavernsim/scenes/run/artifacts"
+	"tavernsim/scenes/run/granted"
 	"tavernsim/scenes/run/recorded"
 	"tavernsim/scenes/run/rundir"
 	"tavernsim/scenes/tooling"
 	"tavernsim/scenes/tooling/needs"
+	"tavernsim/scenes/tooling/own"
 	"tavernsim/scenes/tooling/progress"
 	"tavernsim/tools/approvals"
 	"tavernsim/tools/ownfile"
@@ -84,26 +87,27 @@ func (d *door) Ask(ctx context.Context, q *approvals.Question) (approvals.Verdic
 	return d.Door.Ask(ctx, q)
 }
 
-// granted is what the tools of a project have in a run; nil = none asks for anything, or
-// none is carried out.
-func (opt *Options) granted(p *project.Project) *rundir.Grants {
-	if opt.Tools != "" && opt.Tools != tooling.Live || len(needs.Of(p, opt.place)) == 0 {
-		return nil
+// grantedTo is what the operator gives to a run of a project, in the folder of a run that goes
+// on; "" = it begins.
+func (opt *Options) grantedTo(p *project.Project, dir string, log *slog.Logger) *granted.Run {
+	g := &granted.Run{Project: p, Place: opt.place, Folder: opt.ProjectDir, Live: cmp.Or(opt.Tools, tooling.Live) == tooling.Live, Config: opt.Config, Again: opt.Reread, Log: log}
+	if g.Folder == "" {
+		g.Folder = rundir.Inputs(dir)
 	}
-	return &rundir.Grants{At: now(), Tools: needs.Granted(p, opt.place, opt.Grants)}
+	return g
 }
 
-func now() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }
-
-// warnOfGrants says which tools of the run are denied, and what to type.
-func (r *Runner) warnOfGrants(opt Options) {
-	if opt.granted(r.Project) == nil {
-		return
+// Reload reads the files of the operator again (Options.Reread): see [granted.Run.Reload].
+func (r *Runner) Reload() (changed []string, err error) {
+	var sets []*tooling.Set
+	for _, s := range r.Scenes {
+		sets = append(sets, s.tools)
 	}
-	for _, err := range needs.Refused(r.Project, opt.place, opt.Grants) {
-		r.log.Warn("calls are denied: " + opt.Grants.Remedy(err.Error(), r.projectDir(opt)))
-	}
+	return r.granted.Reload(sets)
 }
+
+// Own are the files of the operator that count, after all reloads.
+func (r *Runner) Own() own.Files { return r.granted.Files() }
 
 // placeOf is where the project of a run lies: in the folder that the caller names, or in
 // the run directory, as a copy of another folder if the operator's file marked it.
@@ -119,33 +123,6 @@ func (opt *Options) placeOf(dir string, m *rundir.Manifest) (at needs.Place, err
 		at.Folder, err = ownfile.Folder(folder)
 	}
 	return at, err
-}
-
-// projectDir is the folder whose tools the operator grants.
-func (r *Runner) projectDir(opt Options) string {
-	if opt.ProjectDir != "" {
-		return opt.ProjectDir
-	}
-	return rundir.Inputs(r.Dir)
-}
-
-// regrant notes in the manifest of a run that goes on that its tools have other grants.
-func (r *Runner) regrant(opt Options) error {
-	is := opt.granted(r.Project)
-	if is == nil {
-		return nil
-	}
-	was := map[string][]string{}
-	if n := len(r.Manifest.Grants); n > 0 {
-		was = r.Manifest.Grants[n-1].Tools
-	}
-	if reflect.DeepEqual(was, is.Tools) {
-		return nil
-	}
-	for _, line := range needs.Changes(was, is.Tools) {
-		r.log.Warn("the run goes on with other grants: " + line)
-	}
-	return r.Manifest.AddGrants(r.Dir, *is)
 }
 
 // collect removes the artifacts that no kept fact names. No journal may be open.

@@ -42,8 +42,7 @@ import (
 // Hook is a place at which a service of a plugin is asked.
 type Hook struct {
 	plugin.Hook
-	Plugin  string
-	refused error // why it is not asked: the operator has not granted it; nil = it is
+	Plugin string
 }
 
 const (
@@ -54,7 +53,8 @@ const (
 // Hooks are those of a scene.
 type Hooks struct {
 	project *project.Project
-	rpc     *rpc.Executor      // nil = nobody is asked
+	rpc     *rpc.Executor // nil = nobody is asked
+	refused func(plugin string) error
 	of      map[string][]*Hook // by place, in the order in which they are asked
 }
 
@@ -76,14 +76,10 @@ func Of(p *project.Project) *Hooks {
 	return x
 }
 
-// Open lets the services be asked. refused says why a plugin is not; nil = it is.
+// Open lets the services be asked. refused says of each question why the plugin is not asked:
+// the operator has not granted it; nil = it is.
 func (x *Hooks) Open(services *rpc.Executor, refused func(plugin string) error) {
-	x.rpc = services
-	for _, list := range x.of {
-		for _, h := range list {
-			h.refused = refused(h.Plugin)
-		}
-	}
+	x.rpc, x.refused = services, refused
 }
 
 // Plugin is the name of one that has hooks; "" = none has.
@@ -128,8 +124,8 @@ func (x *Hooks) At(place string) []*Hook {
 
 // Ask asks a hook. An error says what fails with it.
 func (x *Hooks) Ask(ctx context.Context, h *Hook, q any) (json.RawMessage, error) {
-	if h.refused != nil {
-		return nil, h.Failed(h.refused.Error())
+	if err := x.refused(h.Plugin); err != nil {
+		return nil, h.Failed(err.Error())
 	}
 	raw, failed := x.rpc.Ask(ctx, &rpc.Request{Service: path.Join(h.Plugin, h.Service), Method: "hook/call", Params: q, Turn: maxTurn, Answer: cmp.Or(h.Timeout.Std(), defaultTime)})
 	if failed != nil {

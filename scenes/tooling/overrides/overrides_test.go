@@ -171,7 +171,7 @@ func TestApprover(t *testing.T) {
 // A value is in no error, and without one of the values there is none.
 func TestSecrets(t *testing.T) {
 	held := secrets.Hold(nil)
-	s := &Secrets{Winner: winner("secret_store"), Held: func() *secrets.Held { return held }, Services: services(func(_ context.Context, _, method string, params json.RawMessage) (string, *tools.Result) {
+	s := &Secrets{Refused: func() error { return nil }, Winner: winner("secret_store"), Held: func() *secrets.Held { return held }, Services: services(func(_ context.Context, _, method string, params json.RawMessage) (string, *tools.Result) {
 		switch {
 		case method != "secret/get" || !strings.Contains(string(params), `"tool":"shop"`) || !strings.Contains(string(params), `"agent":"ann"`):
 			return "", refused(protocol.KindInvalid)
@@ -205,7 +205,7 @@ func TestSecrets(t *testing.T) {
 			t.Error(session, got, err)
 		}
 	}
-	s.Refused = protocol.Errorf(protocol.KindDenied, "not granted")
+	s.Refused = func() error { return protocol.Errorf(protocol.KindDenied, "not granted") }
 	if got, err := s.For(t.Context(), "ann", "shop", []string{"a"}); got != nil || err == nil {
 		t.Error(got, err)
 	}

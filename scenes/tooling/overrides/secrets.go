@@ -23,7 +23,7 @@ type Secrets struct {
 	Winner   *Winner
 	Services Services
 	Held     func() *secrets.Held // takes the values out of outputs, and has those of persons
-	Refused  error                // why the operator lets it give none; nil = it may
+	Refused  func() error         // why the operator lets it give none; nil = it may
 }
 
 // owner has the values that the service gave, in Held: no agent is called so.
@@ -31,8 +31,8 @@ const owner = "\x00store"
 
 // For asks for the values that a tool needs; all of them, or an error without any.
 func (s *Secrets) For(ctx context.Context, agent, tool string, names []string) (map[string]string, error) {
-	if s.Refused != nil {
-		return nil, s.Refused
+	if err := s.Refused(); err != nil {
+		return nil, err
 	}
 	ctx, stop := context.WithTimeout(ctx, maxSecretTime)
 	defer stop()

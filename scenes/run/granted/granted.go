@@ -1,0 +1,201 @@
+// Package granted holds what the operator's files give to one run: grants and secrets. They
+// are noted in the manifest of the run, and read again while it is under way.
+//
+// [Run.Begin] notes what the run begins with, and [Run.Reload] takes files anew.
+//
+// # Promises
+//
+//  1. Files with a fault change nothing, in no scene of the run.
+//  2. What a run is decided by stays as it began: a reload names what differs, and does not
+//     take it.
+//  3. The manifest says what tools had, and since when, in the order in which it counted.
+//
+// # Not here
+//
+// What a call is denied for (scenes/tooling); where the files are (scenes/run/operator).
+package granted
+
+import (
+	"log/slog"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"tavernsim/protocol"
+	"tavernsim/scenes/load/project"
+	"tavernsim/scenes/run/rundir"
+	"tavernsim/scenes/tooling"
+	"tavernsim/scenes/tooling/needs"
+	"tavernsim/scenes/tooling/own"
+	"tavernsim/tools/grants"
+	"tavernsim/tools/plugin"
+	"tavernsim/tools/secrets"
+)
+
+// Reread are the files of the operator, and the project, as they are now.
+type Reread struct {
+	own.Files
+	// Project is what the folder of the project has; nil = it cannot be read, and Fault says why.
+	Project *project.Project
+	Fault   error
+}
+
+// Run is one run. Its fields do not change once it has begun.
+type Run struct {
+	Project *project.Project
+	Place   needs.Place // whose grants count
+	Folder  string      // of the project, as commands name it
+	Live    bool        // tools are carried out; else nothing must be granted
+	Config  plugin.Sources
+	Again   func() (*Reread, error) // reads the files again; nil = nobody can
+	Log     *slog.Logger
+
+	dir      string
+	manifest *rundir.Manifest
+
+	mu      sync.Mutex // guards the following fields, and the grants of the manifest
+	now     own.Files
+	said    plugin.Given // about options of plugins, when the process began
+	plugins atomic.Pointer[map[string]int]
+}
+
+// Of is what the tools of a project have; nil = none asks for anything, or none is carried out.
+func (r *Run) Of(g *grants.Store) *rundir.Grants {
+	if !r.Live || len(needs.Of(r.Project, r.Place)) == 0 {
+		return nil
+	}
+	return &rundir.Grants{At: time.Now().UTC().Truncate(time.Millisecond), Tools: needs.Granted(r.Project, r.Place, g)}
+}
+
+// Begin takes the files with which a process goes on with a run. It says which tools are
+// denied, and what to type.
+func (r *Run) Begin(dir string, m *rundir.Manifest, f own.Files) (err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.dir, r.manifest = dir, m
+	if r.said, err = r.Config.Read(tooling.Manifests(r.Project)); err != nil {
+		return err
+	}
+	if r.Live {
+		for _, err := range needs.Refused(r.Project, r.Place, f.Grants) {
+			r.Log.Warn("calls are denied: " + f.Grants.Remedy(err.Error(), r.Folder))
+		}
+	}
+	changed, err := r.take(f)
+	for _, line := range changed {
+		r.Log.Warn("the run goes on with other grants: " + line)
+	}
+	return err
+}
+
+// Files are those that count.
+func (r *Run) Files() own.Files {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.now
+}
+
+// Plugins counts those of the run by what became of them.
+func (r *Run) Plugins() map[string]int {
+	if n := r.plugins.Load(); n != nil {
+		return *n
+	}
+	return nil
+}
+
+// take notes in the manifest what differs from the newest grants there, and lists it.
+func (r *Run) take(f own.Files) (changed []string, err error) {
+	r.now = f
+	n := needs.States(r.Project, r.Place, f.Grants, r.Live)
+	r.plugins.Store(&n)
+	is := r.Of(f.Grants)
+	if is == nil {
+		return nil, nil
+	}
+	was := map[string][]string{}
+	if n := len(r.manifest.Grants); n > 0 {
+		was = r.manifest.Grants[n-1].Tools
+	}
+	if reflect.DeepEqual(was, is.Tools) {
+		return nil, nil
+	}
+	changed = needs.Changes(was, is.Tools)
+	return changed, r.manifest.AddGrants(r.dir, *is)
+}
+
+// Reload reads the files again. Grants and secrets count in every scene for calls that begin
+// from then on, and changed says how they differ, a line each. The error names what the run
+// does not take anew; without changed it may be that nothing was taken, which it says.
+func (r *Run) Reload(sets []*tooling.Set) (changed []string, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.Again == nil {
+		return nil, protocol.Errorf(protocol.KindConflict, "reload: this program reads no file of an operator again (runner.Options.Reread)")
+	}
+	now, err := r.Again()
+	if err != nil {
+		return nil, protocol.Errorf(protocol.KindOf(err), "reload: nothing has changed: %w", err)
+	}
+	var takes []func() error
+	for _, s := range sets {
+		take, err := s.Renewed(now.Files)
+		if err != nil {
+			return nil, protocol.Errorf(protocol.KindConflict, "reload: nothing has changed: %w", err)
+		}
+		takes = append(takes, take)
+	}
+	for _, take := range takes {
+		if err := take(); err != nil {
+			return nil, protocol.Errorf(protocol.KindOf(err), "reload: %w", err)
+		}
+	}
+	list := secrets.Changes(r.now.Secrets, now.Secrets)
+	if changed, err = r.take(now.Files); err == nil {
+		err = r.stays(now)
+	}
+	changed = append(changed, list...)
+	for _, line := range changed {
+		r.Log.Warn("read again: " + line)
+	}
+	return changed, err
+}
+
+// stays names what differs and is not taken anew: what a run is decided by.
+func (r *Run) stays(now *Reread) error {
+	if now.Fault != nil {
+		return protocol.Errorf(protocol.KindConflict, "the folder of the project cannot be read, and the run keeps the files that it began with: %w", now.Fault)
+	}
+	list := differences(r.Project, now.Project)
+	if said, err := r.Config.Read(tooling.Manifests(r.Project)); err != nil || !reflect.DeepEqual(said, r.said) {
+		list = append(list, "values of options of plugins")
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	return protocol.Errorf(protocol.KindConflict, "the run keeps what it began with, and does not read again: %s. Interrupt it, and start another one with them", protocol.Short(strings.Join(list, ", "), 2<<10))
+}
+
+// differences lists how the files of a project differ.
+func differences(was, is *project.Project) (list []string) {
+	before := map[string]string{}
+	for _, f := range was.Files() {
+		before[f.Path] = f.SHA256
+	}
+	for _, f := range is.Files() {
+		switch hash, there := before[f.Path]; {
+		case !there:
+			list = append(list, f.Path+" (new)")
+		case hash != f.SHA256:
+			list = append(list, f.Path)
+		}
+		delete(before, f.Path)
+	}
+	for path := range before {
+		list = append(list, path+" (gone)")
+	}
+	slices.Sort(list)
+	return list
+}

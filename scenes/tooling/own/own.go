@@ -1,0 +1,92 @@
+// Package own holds what an operator gives to the tools of one scene: grants and secrets. Both
+// can be taken anew while the scene runs.
+//
+// [New] checks what is granted; [Own.Next] does it for other files of the operator, and
+// [Own.Take] lets them count.
+//
+// # Promises
+//
+//  1. A call sees the grants of one file, never of two.
+//  2. Values of secrets that counted once stay out of texts until the end of the scene.
+//
+// # Not here
+//
+// What grants and secrets are (tools/grants, tools/secrets), what tools ask for
+// (scenes/tooling/needs), and when the files are read (scenes/run/runner).
+package own
+
+import (
+	"sync/atomic"
+
+	"tavernsim/scenes/load/project"
+	"tavernsim/scenes/tooling/needs"
+	"tavernsim/tools/grants"
+	"tavernsim/tools/secrets"
+)
+
+// Files are what the operator's files say. Both may be nil: then nothing is granted, and
+// nobody has a secret.
+type Files struct {
+	Grants  *grants.Store
+	Secrets *secrets.Store
+}
+
+// Own is what one scene has of it. It can be used by many goroutines.
+type Own struct {
+	project *project.Project
+	place   needs.Place
+	options map[string]string // values of options that are secret; they are taken out of texts, too
+
+	now  atomic.Pointer[State]
+	held *secrets.Held
+}
+
+// State is what counts, or would count.
+type State struct {
+	Files
+	refused map[string]error // by who asks; nil = it is granted
+}
+
+// New takes the files of the operator. options are secrets beside those of the file.
+func New(p *project.Project, at needs.Place, f Files, options map[string]string) (*Own, error) {
+	o := &Own{project: p, place: at, options: options}
+	s, err := o.Next(f)
+	if err != nil {
+		return nil, err
+	}
+	o.now.Store(s)
+	o.held = secrets.Hold(s.Secrets)
+	return o, nil
+}
+
+// Next is what would count with these files.
+func (o *Own) Next(f Files) (*State, error) {
+	s, err := &State{Files: f, refused: map[string]error{}}, error(nil)
+	for _, a := range needs.Of(o.project, o.place) {
+		s.refused[a.Tool] = f.Grants.Check(&a)
+	}
+	s.Secrets, err = f.Secrets.With(o.options)
+	return s, err
+}
+
+// Take lets a state count that Next has made: for calls that begin from now on.
+func (o *Own) Take(s *State) error {
+	if err := o.held.Renew(s.Secrets); err != nil {
+		return err
+	}
+	o.now.Store(s)
+	return nil
+}
+
+// Refused says why the operator has not granted what a tool, or needs.OfPlugin, asks for; nil =
+// it is granted, or asks for nothing.
+func (o *Own) Refused(who string) error { return o.now.Load().refused[who] }
+
+// Refused says what Own.Refused would say.
+func (s *State) Refused(who string) error { return s.refused[who] }
+
+// Grants are those that count.
+func (o *Own) Grants() *grants.Store { return o.now.Load().Grants }
+
+// Held are the secrets of the scene, with those that persons give while it runs.
+func (o *Own) Held() *secrets.Held { return o.held }
