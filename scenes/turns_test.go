@@ -53,9 +53,7 @@ func randomTurns(t *rapid.T) string {
 }
 
 // Random projects with turns, on both clocks: nobody without a grant has a turn and rounds
-// are whole, as their facts show; on the virtual clock the digest is the same on 1, 2 and 7
-// workers, interrupted and killed or not; a fold comes to the same state, and verify decides
-// everything again. Rapid prints the project and how to repeat it.
+// are whole, as their facts show; and what holdRandom holds.
 func TestTurnsOfRandomProjects(t *testing.T) {
 	dirs, rounds, taken, stood := t, 0, 0, 0
 	long := os.Getenv("SIMD_TEST_LONG") != ""
@@ -66,53 +64,12 @@ func TestTurnsOfRandomProjects(t *testing.T) {
 		text := strings.ReplaceAll(scenestest.RandomProject(t, 64), "policy: block", "policy: drop_oldest")
 		text = strings.Replace(text, "scene_lifecycle_workflows:", randomTurns(t)+"scene_lifecycle_workflows:", 1)
 		text = strings.Replace(text, "stop: {ticks: ", "stop: {ticks: 1", 1)
-		p, err := scenestest.Load(scenestest.Files(scenestest.Base(), txtar.Parse([]byte(text))), nil)
-		if err != nil {
-			t.Fatalf("%v\n%s", err, text)
-		}
-		if rapid.IntRange(0, 3).Draw(t, "clock") == 0 {
-			set := scenestest.Settings{Clock: agenda.Realtime, Workers: 2, Snapshots: 20, Stop: &agenda.Stop{Deliberations: 30, After: protocol.Duration(200_000_000)}}
-			s := scenestest.New(dirs, p, "")
-			if r := s.Run(dirs, set); r.Err != nil {
-				t.Fatalf("%v\n%s", r, text)
-			}
-			mustRestore(dirs, s, set)
-			mustVerify(dirs, s, set)
-			mustTakeTurns(t, dirs, s, set)
-			if dirs.Failed() {
-				t.Fatal(text)
-			}
-			return
-		}
-		first := scenestest.New(dirs, p, "")
-		want := first.Run(dirs, scenestest.Settings{Workers: 1})
-		a, b, c := mustTakeTurns(t, dirs, first, scenestest.Settings{})
-		rounds, taken, stood = rounds+a, taken+b, stood+c
-		set := scenestest.Settings{
-			Workers: rapid.SampledFrom([]int{2, 7}).Draw(t, "workers"), BatchFacts: rapid.IntRange(1, 50).Draw(t, "batch"),
-			Snapshots: int64(rapid.IntRange(1, 40).Draw(t, "snapshots")), InterruptAt: uint64(rapid.IntRange(0, 9).Draw(t, "interrupt")),
-		}
-		s := scenestest.New(dirs, p, "")
-		if set.InterruptAt > 0 {
-			s.Run(dirs, set)
-			set.InterruptAt = 0
-		}
-		if rapid.Bool().Draw(t, "killed") {
-			s = killed(dirs, s, set, rapid.IntRange(0, 3).Draw(t, "after operations"))
-		}
-		if r, err := s.Start(set); err == nil { // else the end came before
-			r.Close()
-		}
-		s.Journal(dirs, func(j *persistence.Journal) {
-			if got := j.Durable(); got.Digest != want.Wave.Digest {
-				t.Fatalf("digest %s, want %s; %+v\n%s", got.Digest, want.Digest(), set, text)
+		holdRandom(t, dirs, text, func(s *scenestest.Scene, set scenestest.Settings) {
+			a, b, c := mustTakeTurns(t, dirs, s, set)
+			if set.Clock != agenda.Realtime {
+				rounds, taken, stood = rounds+a, taken+b, stood+c
 			}
 		})
-		mustRestore(dirs, s, set)
-		mustVerify(dirs, s, set)
-		if dirs.Failed() {
-			t.Fatalf("%+v\n%s", set, text)
-		}
 	})
 	if t.Logf("%d rounds, %d turns under a grant, %d turns out of turn", rounds, taken, stood); rounds == 0 || taken == 0 {
 		t.Error("nobody had a turn: nothing is tested")

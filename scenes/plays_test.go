@@ -1,0 +1,180 @@
+package scenes_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+	"pgregory.net/rapid"
+
+	"tavernsim/engine/agenda"
+	"tavernsim/engine/agent/agentfact"
+	"tavernsim/engine/script"
+	"tavernsim/persistence"
+	"tavernsim/protocol"
+	"tavernsim/scenes/machines"
+	"tavernsim/scenes/scenestest"
+)
+
+// holdRandom holds a random project, on one clock or the other, to what every scene keeps:
+// on the virtual clock the digest is the same on 1, 2 and 7 workers, interrupted and killed
+// or not; on both a fold comes to the same state, and verify decides everything again. look
+// sees the facts of a scene that nobody disturbed. Rapid prints the project and how to
+// repeat it.
+func holdRandom(t *rapid.T, dirs *testing.T, text string, look func(*scenestest.Scene, scenestest.Settings)) {
+	p, err := scenestest.Load(scenestest.Files(scenestest.Base(), txtar.Parse([]byte(text))), nil)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	settled := func(s *scenestest.Scene, set scenestest.Settings) {
+		mustRestore(dirs, s, set)
+		mustVerify(dirs, s, set)
+		if dirs.Failed() {
+			t.Fatalf("%+v\n%s", set, text)
+		}
+	}
+	first := scenestest.New(dirs, p, "")
+	if rapid.IntRange(0, 3).Draw(t, "clock") == 0 {
+		set := scenestest.Settings{Clock: agenda.Realtime, Workers: 2, Snapshots: 20, Stop: &agenda.Stop{Deliberations: 30, After: protocol.Duration(200_000_000)}}
+		if r := first.Run(dirs, set); r.Err != nil {
+			t.Fatalf("%v\n%s", r, text)
+		}
+		settled(first, set)
+		look(first, set)
+		return
+	}
+	want := first.Run(dirs, scenestest.Settings{Workers: 1})
+	look(first, scenestest.Settings{})
+	set := scenestest.Settings{
+		Workers: rapid.SampledFrom([]int{2, 7}).Draw(t, "workers"), BatchFacts: rapid.IntRange(1, 50).Draw(t, "batch"),
+		Snapshots: int64(rapid.IntRange(1, 40).Draw(t, "snapshots")), InterruptAt: uint64(rapid.IntRange(0, 9).Draw(t, "interrupt")),
+	}
+	s := scenestest.New(dirs, p, "")
+	if set.InterruptAt > 0 {
+		s.Run(dirs, set)
+		set.InterruptAt = 0
+	}
+	if rapid.Bool().Draw(t, "killed") {
+		s = killed(dirs, s, set, rapid.IntRange(0, 3).Draw(t, "after operations"))
+	}
+	if r, err := s.Start(set); err == nil { // else the end came before
+		r.Close()
+	}
+	s.Journal(dirs, func(j *persistence.Journal) {
+		if got := j.Durable(); got.Digest != want.Wave.Digest {
+			t.Fatalf("digest %s, want %s; %+v\n%s", got.Digest, want.Digest(), set, text)
+		}
+	})
+	settled(s, set)
+}
+
+// randomScript draws the script of a scene of agents a_1 to a_5.
+func randomScript(t *rapid.T) string {
+	one := func(name string, values ...string) string { return rapid.SampledFrom(values).Draw(t, name) }
+	actions := func(name string) string {
+		list := rapid.SliceOfN(rapid.SampledFrom([]string{
+			`{set: {v: "=vars.v + 1"}}`, `{set: {w: "=world.n"}}`,
+			`{publish: {type: talk.x, payload: "=vars.v"}}`, `{publish: {type: talk.z, to: ["role:first"], priority: critical, requires_ack: true}}`,
+			`{world: {path: n, op: add, value: 1}}`, `{world: {path: n.x, value: 1}}`, `{world: {path: seen, value: "=vars.w"}}`,
+			`{goal: {to: ["*"], id: g9, deadline_seconds: 2, completion_criteria: [{expr: "world.n > 3"}]}}`, `{reflect: {to: [a_1]}}`,
+			`{private_state: {agent: a_1, path: n, op: add, value: 2, reason: gift}}`,
+			`{rest: {agents: a_1}}`, `{wake: {agents: "*"}}`, `{set: {v: "=vars.nothing.x"}}`,
+		}), 0, 3).Draw(t, name)
+		if rapid.IntRange(0, 19).Draw(t, name+" ends") == 0 {
+			list = append(list, `{end: {outcome: over, reason: "='v is ' + vars.v"}}`)
+		}
+		return "[" + strings.Join(list, ", ") + "]"
+	}
+	var b strings.Builder
+	b.WriteString("script:\n  variables: {v: 0, w: null}\n  states:\n")
+	states := rapid.IntRange(1, 3).Draw(t, "states")
+	for i := range states {
+		fmt.Fprintf(&b, "    - {id: s%d, context: \"{{.vars.v}} in {{.state}}\", on_enter: %s, on_leave: %s", i, actions("on_enter"), actions("on_leave"))
+		b.WriteString(one("active", "", `, active: ["role:first"]`, `, active: ["profile:person"]`))
+		if rapid.Bool().Draw(t, "collects") {
+			fmt.Fprintf(&b, ", collect: [{id: c%d, event: %s, from: [\"*\"], secret: %s%s, until: {%s}}]", i,
+				one("answers", "talk.x", "talk.y", "agent.said"), one("secret", "true", "false"), one("tally", "", ", tally: text"), one("until", "count: 2", "share: 0.5", "after: 2s"))
+		}
+		b.WriteString(", transitions: [")
+		for k := range rapid.IntRange(1, 3).Draw(t, "transitions") {
+			to := (i + 1) % states // each state is reached
+			if k > 0 {
+				to = rapid.IntRange(0, states-1).Draw(t, "to")
+			}
+			fmt.Fprintf(&b, "{to: s%d, %s}, ", to,
+				one("if", "after: 1s", "after: 3s", "on: talk.x", `on: talk.x, if: "event.payload > 3"`, `when: "world.n > 2"`, `when: "vars.v < 3", after: 1s`))
+		}
+		b.WriteString("]}\n")
+	}
+	if rapid.Bool().Draw(t, "schedules") {
+		fmt.Fprintf(&b, "  schedules: [{id: bell, %s, do: %s}]\n", one("when", "every: 2s", "at: 3s", `cron: "*/5 * * * * *"`), actions("do"))
+	}
+	b.WriteString("  outcome: {outcome: open}\n")
+	return b.String()
+}
+
+// motives is the profile of agents whose goals rules weigh, and what they begin with.
+const motives = `-- agent_profiles/person.yaml --
+id: person
+name: Person
+version: "1.0.0"
+schema_version: "1.0"
+core_deliberation_workflow_id: think
+subscribed_event_types: [talk.*]
+knowledge_base_references: [{source_id: wants, access_permissions: [read, write_caiu]}]
+initial_goals_reference: [{caiu_id: g1}, {caiu_id: g2}, {caiu_id: g3}]
+motivation: {drives: [{id: tired, path: n, grows_per_hour: 900, serves: [g2], wakes_at: 0.5}], max_active: 2, patience: 3s, forget_below: 0.1}
+tool_ids_inventory: [UpdatePrivateStateTool, RequestWorldStateUpdateTool, PublishEventTool, UpdateGoalTool, SleepTool, SayTool]
+-- knowledgebases/wants.yaml --
+id: wants
+schema_version: "1.0"
+entries:
+  - {id: g1, entry_type: goal, title: Much, priority: 0.9, goal: {completion_criteria: [{expr: "world.n > 4"}], exclusive: [hands], rewards: {commands: [{action: add, key: self.n, value: 1}]}}}
+  - {id: g2, entry_type: goal, title: Rest, priority: 0.8, goal: {preconditions: [{expr: "self.drives.tired > 0.4"}], completion_criteria: [{expr: "self.drives.tired < 0.2"}], exclusive: [hands], recurs: 2s}}
+  - {id: g3, entry_type: goal, title: Whole, priority: 0.5, goal: {completes_by: any, deadline: 5s, penalties: {commands: [{action: set, key: self.sad, value: true}]}}}
+`
+
+// Random projects with scripts and with goals that rules weigh keep what holdRandom holds.
+// Of the scripts every second leads its scene to another state, of the goals many change.
+func TestScriptsAndGoalsOfRandomProjects(t *testing.T) {
+	dirs, entered, answers, changed := t, 0, 0, 0
+	long := os.Getenv("SIMD_TEST_LONG") != ""
+	rapid.Check(t, func(t *rapid.T) {
+		if !long && rapid.IntRange(0, 4).Draw(t, "one in five, but for the long test") > 0 {
+			return
+		}
+		text := strings.Replace(scenestest.RandomProject(t, 64), "stop: {ticks: ", "stop: {ticks: 1", 1)
+		if rapid.IntRange(0, 3).Draw(t, "script") > 0 {
+			text = strings.Replace(text, "scene_lifecycle_workflows:", randomScript(t)+"scene_lifecycle_workflows:", 1)
+			text = strings.Replace(text, "profile_id: person,", "profile_id: person, roles: [first],", 1)
+		}
+		if rapid.Bool().Draw(t, "motives") {
+			text += motives
+		}
+		holdRandom(t, dirs, text, func(s *scenestest.Scene, _ scenestest.Settings) {
+			codec := machines.NewCodec()
+			s.Journal(dirs, func(j *persistence.Journal) {
+				if err := j.Read(1, func(r protocol.Record) error {
+					fact, err := codec.ReadFact(r.Kind, r.Data)
+					switch fact.(type) {
+					case *script.Entered:
+						entered++
+					case *script.Answered:
+						answers++
+					case *agentfact.GoalChanged:
+						changed++
+					}
+					return err
+				}); err != nil {
+					t.Fatal(err)
+				}
+			})
+		})
+	})
+	t.Logf("%d states entered, %d answers collected, %d goals changed", entered, answers, changed)
+	if entered == 0 || changed == 0 {
+		t.Error("no script moved or no goal changed: nothing is tested")
+	}
+}
