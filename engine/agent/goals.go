@@ -224,9 +224,8 @@ func (t *Turn) followGoal(g *goal.Goal) {
 	if err != nil {
 		return
 	}
-	req := KnowledgeWrite{ID: t.nextRequestID(), KB: access.ID, By: t.m.ID.Instance, Op: string(knowledge.OpUpdate), Mode: string(knowledge.ModeWrite),
-		Permissions: []string{string(profile.PermitWrite)}, Entry: protocol.Encode(map[string]any{"id": g.ID, "goal": map[string]any{"status": g.Status}})}
-	t.request(knowledge.Service, func(b []byte) []byte { return protocol.AppendValue(b, req.Value()) })
+	t.askKnowledge(knowledge.Request{KB: access.ID, Op: knowledge.OpUpdate, Mode: knowledge.ModeWrite, Permissions: []string{knowledge.PermitWrite},
+		Entry: map[string]any{"id": g.ID, "goal": map[string]any{"status": g.Status}}})
 }
 
 // answerGoal tells the agent that gave a goal what became of it.

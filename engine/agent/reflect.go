@@ -2,6 +2,7 @@ package agent
 
 import (
 	"tavernsim/engine/agent/agentfact"
+	"tavernsim/engine/agent/learn"
 	"tavernsim/engine/agent/private"
 	"tavernsim/engine/agent/tool"
 	"tavernsim/protocol"
@@ -57,26 +58,10 @@ func (t *Turn) reflected(r result) {
 	}
 	t.heed(r.outputs)
 	t.each(r.outputs["entries"], func(e map[string]any) {
-		t.short(toolWriteKnowledge, map[string]any{"entry": e})
+		t.short(toolWriteKnowledge, learn.Write(e))
 	})
 	if v, ok := r.outputs["private_state"].(map[string]any); ok {
 		t.short(toolUpdatePrivate, map[string]any{"op": private.OpMerge, "value": v})
 	}
 	t.each(r.outputs["goals"], func(g map[string]any) { t.short(toolUpdateGoal, g) })
-}
-
-// KnowledgeWrite is a request to the knowledge service.
-type KnowledgeWrite struct {
-	ID, KB, By, Op, Mode string
-	Permissions          []string
-	Entry                protocol.Raw
-}
-
-// Value is the request as a value.
-func (k KnowledgeWrite) Value() map[string]any {
-	permissions := make([]any, len(k.Permissions))
-	for i, p := range k.Permissions {
-		permissions[i] = p
-	}
-	return map[string]any{"id": k.ID, "kb": k.KB, "by": k.By, "op": k.Op, "mode": k.Mode, "permissions": permissions, "entry": k.Entry}
 }

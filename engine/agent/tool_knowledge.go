@@ -7,6 +7,7 @@ import (
 	"tavernsim/engine/agent/profile"
 	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/knowledge"
+	"tavernsim/engine/knowledge/refs"
 	"tavernsim/engine/world"
 	"tavernsim/protocol"
 )
@@ -24,7 +25,8 @@ func knowledgeTools() []Tool {
 			tool.Optional("limit", "integer", "at most so many; 10 when it is missing")),
 		requests((*Turn).writeKnowledge, toolWriteKnowledge, "Writes an entry into a knowledge base, or suggests it where you may only suggest.",
 			tool.Optional("kb", "string", "alias or id; the first you may write when it is missing"),
-			tool.OneOf("op", "create when it is missing; update replaces the fields that are given", string(knowledge.OpCreate), string(knowledge.OpUpdate)),
+			tool.OneOf("op", "create when it is missing; update replaces the fields that are given; supersede creates an entry, with evidence, in the place of those that it supersedes; archive forgets one",
+				string(knowledge.OpCreate), string(knowledge.OpUpdate), string(knowledge.OpSupersede), string(knowledge.OpArchive)),
 			tool.Required("entry", "object", "the entry: id, entry_type, title, content, tags, priority")).toldByItsFact(),
 	}
 }
@@ -73,7 +75,7 @@ func (t *Turn) readable(name string) []profile.Access {
 
 func (t *Turn) entryValue(e *knowledge.Entry, home *knowledge.Base, access profile.Access) map[string]any {
 	v := e.Value()
-	content, _ := knowledge.Resolver{Home: home, Base: t.baseOf, Lookup: t.referenced}.Entry(e)
+	content, _ := refs.Resolver{Home: home, Base: t.baseOf, Lookup: t.referenced}.Entry(e)
 	v["content"], v["kb"] = content, access.Alias
 	return v
 }
@@ -106,7 +108,7 @@ func (t *Turn) referenced(key string) (any, bool) {
 
 // activatedKnowledge lists the entries that the situation of the agent activates.
 func (t *Turn) activatedKnowledge() []any {
-	situation := &knowledge.Situation{Events: valuesOf(t.events, t.eventValue), World: t.world.Value(), Self: t.self()}
+	situation := &knowledge.Situation{Events: valuesOf(t.events, t.eventValue), World: t.world.Value(), Self: t.self(), Now: t.wake.Now}
 	for _, e := range t.events {
 		situation.EventTypes = append(situation.EventTypes, e.Type)
 		if text, ok := speech(e); ok {
@@ -126,6 +128,9 @@ func (t *Turn) activatedKnowledge() []any {
 		}
 		entries, _ := base.Activate(situation)
 		for _, e := range entries {
+			if base.Learns(e) {
+				t.lessons.Show(access.ID, e.ID)
+			}
 			out = append(out, t.entryValue(e, base, access))
 		}
 	}
@@ -137,11 +142,27 @@ func (t *Turn) writeKnowledge(p tool.Params) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	req := KnowledgeWrite{ID: t.nextRequestID(), KB: access.ID, By: t.m.ID.Instance, Op: p.Text("op"), Mode: string(knowledge.ModeSuggest), Entry: protocol.Encode(p["entry"])}
-	req.Permissions = []string{string(profile.PermitSuggest)}
+	req := knowledge.Request{KB: access.ID, Op: knowledge.Op(p.Text("op")), Mode: knowledge.ModeSuggest, Permissions: []string{knowledge.PermitSuggest}}
+	req.Entry, _ = p["entry"].(map[string]any)
 	if access.Write {
-		req.Mode, req.Permissions = string(knowledge.ModeWrite), []string{string(profile.PermitWrite)}
+		req.Mode, req.Permissions = knowledge.ModeWrite, []string{knowledge.PermitWrite}
 	}
+	if access.Criteria {
+		req.Permissions = append(req.Permissions, knowledge.PermitCriteria)
+	}
+	return requestID(t.askKnowledge(req)), nil
+}
+
+// askKnowledge sends a request of this agent and returns its id.
+func (t *Turn) askKnowledge(req knowledge.Request) string {
+	req.ID, req.By = t.nextRequestID(), t.m.ID.Instance
 	t.request(knowledge.Service, func(b []byte) []byte { return protocol.AppendValue(b, req.Value()) })
-	return requestID(req.ID), nil
+	return req.ID
+}
+
+// creditLessons counts the lessons that the turn was shown, if it ended a goal.
+func (t *Turn) creditLessons() {
+	for _, req := range t.lessons.Credit(t.facts) {
+		t.askKnowledge(req)
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/agent/effect"
 	"tavernsim/engine/agent/hook"
+	"tavernsim/engine/agent/learn"
 	"tavernsim/engine/agent/talk"
 	"tavernsim/engine/goal"
 	"tavernsim/engine/knowledge"
@@ -46,6 +47,7 @@ type Turn struct {
 	reflect     *reflection
 	world       worldView
 	bases       knowledge.State
+	lessons     learn.Shown
 	tasks       tooltask.State        // of the scene, as the wake shows them
 	tasksOpened int                   // by this turn
 	peopleAsked int                   // by this turn
@@ -396,6 +398,7 @@ func (t *Turn) finish() {
 	case t.m.Def.Motive != nil:
 		t.closeGoals()
 	}
+	t.creditLessons()
 	t.facts = append(t.facts, t.lost...)
 	if t.m.Def.Realtime {
 		t.end.Elapsed = 0

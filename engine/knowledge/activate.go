@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"tavernsim/engine/expr"
+	"tavernsim/engine/knowledge/words"
+	"tavernsim/protocol"
 )
 
 // Situation is the input of activation criteria.
@@ -16,7 +18,8 @@ type Situation struct {
 	World      any      // roots of conditions: world, self, events, text
 	Self       any
 	Events     []any
-	Limit      int // 0 = DefaultLimit; more than MaxLimit is MaxLimit
+	Now        protocol.Time // 0 = entries are valid at all times, and everything is as recent
+	Limit      int           // 0 = DefaultLimit; more than MaxLimit is MaxLimit
 }
 
 // Lookup resolves the roots of conditions.
@@ -42,18 +45,18 @@ type Warning struct {
 }
 
 // Activate finds the entries whose activation criteria hold, in the order of
-// priority (higher first), id. A condition that fails does not hold and leaves
+// priority (higher first), id, and behind them the lessons that the text brings to mind. A condition that fails does not hold and leaves
 // a warning.
 func (b *Base) Activate(s *Situation) ([]*Entry, []Warning) {
 	m := matcher{s: s}
-	folded := fold(s.Text)
+	folded := words.Fold(s.Text)
 	var out []*Entry
 	for n, l := range b.layers {
 		list, found := l.trigger.candidates(s.Text, folded)
 		for _, i := range list {
 			w := &l.trigger.docs[i]
 			d := l.docs[w.doc]
-			if w.holds(found, func() bool { return d.matches(s.Text) }) && b.visible(n, d) && m.holds(d) {
+			if w.holds(found, func() bool { return d.matches(s.Text) }) && b.visible(n, d) && d.valid(s.Now) && m.holds(d) {
 				out = append(out, d.entry)
 			}
 		}
@@ -66,7 +69,8 @@ func (b *Base) Activate(s *Situation) ([]*Entry, []Warning) {
 	if limit <= 0 {
 		limit = DefaultLimit
 	}
-	return out[:min(len(out), limit)], m.warnings
+	out = out[:min(len(out), limit)]
+	return append(out, b.recalled(s, out)...), m.warnings
 }
 
 type matcher struct {

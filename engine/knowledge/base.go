@@ -21,14 +21,14 @@ func New(def KnowledgeBase) (*Base, error) {
 	if faults := Validate(&def); len(faults) > 0 {
 		return nil, faults.err(def.ID)
 	}
+	b := &Base{def: def}
+	b.def.Entries = nil
 	docs := make([]*doc, len(def.Entries))
 	for i := range def.Entries {
 		e := def.Entries[i]
 		e.EntryType = CanonicalType(e.EntryType)
-		docs[i] = newDoc(&e, false)
+		docs[i] = b.doc(&e, false)
 	}
-	b := &Base{def: def}
-	b.def.Entries = nil
 	return b.with(docs...), nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"tavernsim/engine/goal"
+	"tavernsim/engine/knowledge/words"
 	"tavernsim/protocol"
 )
 
@@ -174,10 +175,10 @@ func twin(def KnowledgeBase, q Query) []Hit {
 			next[e.Follows] = i
 		}
 	}
-	var st stemmer
+	var st words.Stemmer
 	count := func(e Entry, term string) (n, length int64) {
 		add := func(text string, weight int64) {
-			eachWord(fold(text), func(word string, script bool) {
+			words.Each(words.Fold(text), func(word string, script bool) {
 				one := func(t string) {
 					length += weight
 					if t == term {
@@ -185,10 +186,10 @@ func twin(def KnowledgeBase, q Query) []Hit {
 					}
 				}
 				if script {
-					cjkTerms(word, false, one)
+					words.Pairs(word, false, one)
 					return
 				}
-				one(st.stem(word))
+				one(st.Stem(word))
 			})
 		}
 		add(e.Title+"\n"+strings.Join(e.Tags, "\n"), 10)
@@ -217,7 +218,7 @@ func twin(def KnowledgeBase, q Query) []Hit {
 			continue
 		}
 		h, found := Hit{Entry: &e}, q.Text == ""
-		for _, term := range queryTerms(q.Text) {
+		for _, term := range words.OfQuery(q.Text) {
 			holding := 0
 			for _, o := range entries {
 				if n, _ := count(o, term); n > 0 {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"tavernsim/protocol"
@@ -20,6 +21,14 @@ const (
 	OpCreate Op = "create" // the default; an id that exists is refused
 	OpUpdate Op = "update" // the fields that are given replace those of the entry; null removes one
 	OpReview Op = "review" // of a suggestion
+
+	OpSupersede Op = "supersede" // create an entry, with evidence, in the place of those that it supersedes
+	OpArchive   Op = "archive"   // take an entry out of the base but for its id; its facts stay
+	OpUsed      Op = "used"      // lessons were shown, and helped or not: {ids, helped}
+
+	// Of facts only.
+	OpConfirm Op = "confirm" // what was to be created is in the base: it gained evidence
+	OpLink    Op = "link"    // another entry supersedes this one, or says otherwise
 )
 
 // Mode is how a change takes effect.
@@ -35,6 +44,7 @@ const (
 	PermitWrite        = "write_caiu"
 	PermitSuggest      = "suggest_edits"
 	PermitSuggestAlias = "write_suggestions"
+	PermitCriteria     = "write_criteria" // decide about what stands in the prompts of others
 )
 
 // Request asks for one change of one base.
@@ -57,15 +67,43 @@ type Request struct {
 	Accept     bool   // of a review: apply it, or drop it
 }
 
+// Value is the request as it travels.
+func (q *Request) Value() map[string]any {
+	permissions := make([]any, len(q.Permissions))
+	for i, p := range q.Permissions {
+		permissions[i] = p
+	}
+	return map[string]any{"id": q.ID, "kb": q.KB, "by": q.By, "op": string(q.Op), "mode": string(q.Mode), "permissions": permissions, "entry": q.Entry}
+}
+
+// RequestOf reads what [Request.Value] made.
+func RequestOf(raw protocol.Raw) (Request, error) {
+	v, err := raw.Value()
+	if err != nil {
+		return Request{}, err
+	}
+	m, _ := v.(map[string]any)
+	text := func(name string) string { s, _ := m[name].(string); return s }
+	q := Request{ID: text("id"), KB: text("kb"), By: text("by"), Op: Op(text("op")), Mode: Mode(text("mode"))}
+	q.Entry, _ = m["entry"].(map[string]any)
+	list, _ := m["permissions"].([]any)
+	for _, p := range list {
+		if s, ok := p.(string); ok {
+			q.Permissions = append(q.Permissions, s)
+		}
+	}
+	return q, nil
+}
+
 // Commit is the input of this machine: requests of one moment, in their order.
 type Commit struct {
 	Now      protocol.Time
 	Requests []Request
 }
 
-// Decide turns each request into its facts: one [Written], [Suggested] or
-// [Refused], or a [Reviewed] with the Written that follows from it. Later requests see
-// the changes of earlier ones.
+// Decide turns each request into its facts: a [Written] with those of the entries that
+// follow from it, a [Suggested] or [Refused], or a [Reviewed] before the Written. Later
+// requests see the changes of earlier ones.
 func Decide(s State, in Commit) []protocol.Fact {
 	var facts []protocol.Fact
 	for i := range in.Requests {
@@ -101,24 +139,28 @@ func (d *decider) decide() ([]protocol.Fact, error) {
 	if d.shelf.base == nil {
 		return nil, d.errorf(protocol.KindNotFound, "no such base")
 	}
+	op := cmp.Or(d.req.Op, OpCreate)
+	if op == OpUsed {
+		return d.used()
+	}
 	if err := d.permitted(); err != nil {
 		return nil, err
 	}
-	op := cmp.Or(d.req.Op, OpCreate)
-	switch {
-	case op == OpReview:
+	switch op {
+	case OpReview:
 		return d.review()
-	case op != OpCreate && op != OpUpdate:
-		return nil, d.errorf(protocol.KindInvalid, "operation %q; want create, update or review", op)
+	case OpCreate, OpUpdate, OpSupersede, OpArchive:
+	default:
+		return nil, d.errorf(protocol.KindInvalid, "operation %q; want create, update, supersede, archive or review", op)
 	}
 	entry, err := d.result(op, d.req.Entry, d.req.By)
 	if err != nil {
 		return nil, err
 	}
-	if d.req.Mode == ModeSuggest {
+	if d.req.Mode == ModeSuggest || d.steers(op, entry) {
 		return d.suggest(op)
 	}
-	return []protocol.Fact{d.written(op, d.req.By, entry)}, nil
+	return d.keep(op, d.req.By, entry), nil
 }
 
 // permitted refuses a request without the permission.
@@ -177,7 +219,7 @@ func (d *decider) review() ([]protocol.Fact, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []protocol.Fact{reviewed, d.written(sug.Op, sug.By, entry)}, nil
+	return append([]protocol.Fact{reviewed}, d.keep(sug.Op, sug.By, entry)...), nil
 }
 
 // result is the entry after a change.
@@ -188,10 +230,16 @@ func (d *decider) result(op Op, fields map[string]any, by string) (*Entry, error
 	}
 	fields, _ = n.(map[string]any)
 	var e *Entry
-	if op == OpUpdate {
+	switch op {
+	case OpUpdate:
 		e, err = d.updated(fields, by)
-	} else {
+	case OpArchive:
+		return d.archived(fields, by)
+	default:
 		e, err = d.created(fields, by)
+	}
+	if err == nil && (op == OpSupersede || len(e.Supersedes) > 0) {
+		err = d.supersedes(op, e)
 	}
 	if err != nil {
 		return nil, err
@@ -201,7 +249,7 @@ func (d *decider) result(op Op, fields map[string]any, by string) (*Entry, error
 
 func (d *decider) created(fields map[string]any, by string) (*Entry, error) {
 	if by != "" {
-		fields = without(fields, "source", "author", "updated_by", "created_at", "updated_at", "used", "helped")
+		fields = without(fields, protected()...)
 	}
 	e, err := EntryOf(fields)
 	if err != nil {
@@ -220,6 +268,10 @@ func (d *decider) created(fields map[string]any, by string) (*Entry, error) {
 	if by != "" {
 		e.Source, e.Author = SourceAgent, by
 	}
+	if d.learning().lesson(e.EntryType) && len(e.Evidence) == 0 && d.req.ID != "" {
+		e.Evidence = []string{d.req.ID}
+	}
+	d.count(e)
 	return e, nil
 }
 
@@ -245,7 +297,10 @@ func (d *decider) updated(fields map[string]any, by string) (*Entry, error) {
 	if !ok {
 		return nil, d.shelf.base.errUnknown(id)
 	}
-	fields = without(fields, "source", "author", "updated_by", "created_at", "updated_at", "used", "helped")
+	if old.SupersededBy != "" {
+		return nil, d.errorf(protocol.KindConflict, "entry %q was superseded by %q; change that one", id, old.SupersededBy)
+	}
+	fields = without(fields, append(protected(), "supersedes")...)
 	merged := old.Value()
 	for _, key := range protocol.SortedKeys(fields) {
 		switch key {
@@ -260,6 +315,7 @@ func (d *decider) updated(fields map[string]any, by string) (*Entry, error) {
 		return nil, d.errorf(protocol.KindInvalid, "%w", err)
 	}
 	e.UpdatedAt, e.UpdatedBy = d.now.Std(), by
+	d.count(e)
 	return e, nil
 }
 
@@ -301,6 +357,11 @@ func (d *decider) sound(e *Entry) error {
 	}
 	if other, taken := d.shelf.base.Reference(e.ID); taken && other.ID != e.ID {
 		c.at("/id", "%q is already the reference key of entry %q", e.ID, other.ID)
+	}
+	for i, id := range e.ConflictsWith {
+		if d.shelf.base.find(id) == nil {
+			c.at("/conflicts_with/"+strconv.Itoa(i), "no entry %q", id)
+		}
 	}
 	if from := e.Follows; from != "" && from != e.ID {
 		c.follows(d.shelf.base.find(from) != nil, d.shelf.base.next(from), e)

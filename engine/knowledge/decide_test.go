@@ -155,7 +155,7 @@ func TestSuggest_2_2(t *testing.T) {
 	}
 }
 
-// Promise 6: a full queue refuses.
+// Promise 5: a full queue refuses.
 func TestSuggestionsAreBounded(t *testing.T) {
 	s := state(t)
 	sh := s.shelves["herbal"]

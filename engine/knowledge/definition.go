@@ -21,8 +21,31 @@ type KnowledgeBase struct {
 	// age does not count.
 	HalfLifeHours float64 `json:"half_life_hours,omitempty"`
 
+	// Learning says what becomes of the lessons that agents write; nil = they are entries
+	// like all others.
+	Learning *Learning `json:"learning,omitempty"`
+
 	CustomMetadata map[string]any `json:"custom_metadata,omitempty"` // free; never checked
 }
+
+// Learning makes a base keep lessons (§2.1.5): what agents write of some entry types. The
+// base merges those that say the same, counts the versions of its entries, shows the
+// lessons that fit a situation, and forgets the least of them.
+type Learning struct {
+	Types  []string `json:"types,omitempty"`  // of lessons; nil = [LessonTypes]
+	Merge  Merge    `json:"merge,omitempty"`  // "" = alike
+	Recall *int     `json:"recall,omitempty"` // lessons that a situation brings to mind; nil = 5
+	Keep   int      `json:"keep,omitempty"`   // lessons; 0 = 1,000
+}
+
+// Merge says which lessons of one type are one.
+type Merge string
+
+const (
+	MergeAlike Merge = "alike" // see words.Print.Alike
+	MergeSame  Merge = "same"  // of the same words in the same order
+	MergeNone  Merge = "none"
+)
 
 // Entry is a CAIU, the unit of knowledge (§2.1.3, §2.1.5, §3.4). An entry is
 // never written once it is in a base: a change makes a new one.
@@ -47,6 +70,18 @@ type Entry struct {
 	// Follows is the id of the entry before it: of the line of a dialogue, or of what
 	// happened before. Neighbours are found by each other's text, too.
 	Follows string `json:"follows,omitempty"`
+
+	Version    int64     `json:"version,omitempty"`    // counted by a base with learning
+	ValidFrom  time.Time `json:"valid_from,omitzero"`  // of scene time; before it the entry does not exist
+	ValidUntil time.Time `json:"valid_until,omitzero"` // from then on it does not exist
+	Disabled   bool      `json:"disabled,omitempty"`   // found by its id only
+	Confidence float64   `json:"confidence,omitempty"` // 0 to 1, of its author
+	Evidence   []string  `json:"evidence,omitempty"`   // what it was learnt from
+	Confirmed  int64     `json:"confirmed,omitempty"`  // how often it was learnt again
+
+	Supersedes    []string `json:"supersedes,omitempty"`     // ids of entries in whose place it is
+	SupersededBy  string   `json:"superseded_by,omitempty"`  // found by its id only
+	ConflictsWith []string `json:"conflicts_with,omitempty"` // ids of entries that say otherwise
 
 	// ReferenceKey is a second name under which "{{{…}}}" finds the entry.
 	ReferenceKey string `json:"reference_key,omitempty"`

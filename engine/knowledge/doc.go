@@ -3,7 +3,7 @@
 // (agent architecture §2.1.3, §2.1.5, §3.4).
 //
 // You hold a [State], a plain value: every base of a scene. You read it with
-// [Base.Query], [Base.Activate] and [Resolver.Entry], and change it with
+// [Base.Query] and [Base.Activate], and change it with
 // [Decide] and [Apply]. You must give [Decide] the time, the author and the
 // author's permissions.
 //
@@ -18,8 +18,7 @@
 //     it is never an error of the machine and changes nothing.
 //  4. An entry that an agent writes is marked "agent_generated", with author and
 //     times; the agent cannot set these itself.
-//  5. A reference that cannot be resolved leaves a visible marker and a warning.
-//  6. Everything is bounded by the named limits. At a bound a write is refused, a
+//  5. Everything is bounded by the named limits. At a bound a write is refused, a
 //     query returns fewer entries, and a reference leaves a marker.
 //
 // # Search
@@ -32,6 +31,13 @@
 // (0.4), times 1 + importance + use + recency. What cannot be among the best is left
 // out unseen, which changes no answer.
 //
+// # Lessons
+//
+// A base with [Learning] merges the lessons of agents that say the same, shows those that
+// fit a situation, and forgets the least of them. What an agent writes into a base that
+// others read stands in no prompt of theirs by activation criteria or priority, unless it
+// has the right to that: it waits for review.
+//
 // A condition in activation criteria is an expression of package engine/expr, and
 // values print in text as in package engine/template; therefore this package
 // imports the two.
@@ -43,5 +49,6 @@
 //
 // # Not here
 //
-// Vectors, files and permissions: permissions come with the request.
+// References in contents (package engine/knowledge/refs), vectors, files and permissions:
+// permissions come with the request.
 package knowledge

@@ -51,6 +51,16 @@ func (e *Entry) Value() map[string]any {
 	putNumber(m, "importance", e.Importance)
 	putCount(m, "used", e.Used)
 	putCount(m, "helped", e.Helped)
+	putCount(m, "version", e.Version)
+	putTime(m, "valid_from", e.ValidFrom)
+	putTime(m, "valid_until", e.ValidUntil)
+	putFlag(m, "disabled", e.Disabled)
+	putNumber(m, "confidence", e.Confidence)
+	putList(m, "evidence", e.Evidence)
+	putCount(m, "confirmed", e.Confirmed)
+	putList(m, "supersedes", e.Supersedes)
+	putText(m, "superseded_by", e.SupersededBy)
+	putList(m, "conflicts_with", e.ConflictsWith)
 	putTime(m, "created_at", e.CreatedAt)
 	putTime(m, "updated_at", e.UpdatedAt)
 	putList(m, "tags", e.Tags)
@@ -187,6 +197,9 @@ func EntryOf(v map[string]any) (*Entry, error) {
 		Source: r.text(v, "source"), Author: r.text(v, "author"), UpdatedBy: r.text(v, "updated_by"),
 		CreatedAt: r.time(v, "created_at"), UpdatedAt: r.time(v, "updated_at"), CustomMetadata: r.object(v, "custom_metadata"),
 		Importance: r.number(v, "importance"), Used: r.count(v, "used"), Helped: r.count(v, "helped"), Follows: r.text(v, "follows"),
+		Version: r.count(v, "version"), ValidFrom: r.time(v, "valid_from"), ValidUntil: r.time(v, "valid_until"), Disabled: r.flag(v, "disabled"),
+		Confidence: r.number(v, "confidence"), Evidence: r.list(v, "evidence"), Confirmed: r.count(v, "confirmed"),
+		Supersedes: r.list(v, "supersedes"), SupersededBy: r.text(v, "superseded_by"), ConflictsWith: r.list(v, "conflicts_with"),
 	}
 	if a := r.object(v, "activation_criteria"); a != nil {
 		e.ActivationCriteria = r.activation(a)
@@ -196,7 +209,8 @@ func EntryOf(v map[string]any) (*Entry, error) {
 	}
 	r.only(v, "id", "entry_type", "title", "content", "tags", "priority", "reference_key", "source", "author", "updated_by",
 		"created_at", "updated_at", "custom_metadata", "activation_criteria", "goal",
-		"importance", "used", "helped", "follows")
+		"importance", "used", "helped", "follows", "version", "valid_from", "valid_until", "disabled", "confidence", "evidence", "confirmed",
+		"supersedes", "superseded_by", "conflicts_with")
 	if len(r.faults) > 0 {
 		return nil, protocol.Errorf(protocol.KindInvalid, "knowledge entry: %s", strings.Join(r.faults, "; "))
 	}

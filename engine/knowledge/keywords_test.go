@@ -2,40 +2,12 @@ package knowledge
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
-
 	"tavernsim/protocol"
 )
-
-// The automaton finds what a naive search finds, inside words and whole.
-func TestKeywordsEqualNaive(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
-		words := rapid.SliceOfN(rapid.StringMatching("[ab 月森]{1,4}"), 0, 12).Draw(rt, "words")
-		text := rapid.StringMatching("[ab 月森]{0,40}").Draw(rt, "text")
-		slices.Sort(words)
-		words = slices.Compact(words)
-		found := newKeywords(words).in(text)
-		for i, w := range words {
-			want := byte(0)
-			for at := range len(text) {
-				if strings.HasPrefix(text[at:], w) {
-					want |= occursInside
-					if whole(text, at, at+len(w)) {
-						want |= occursWhole
-					}
-				}
-			}
-			if found[i] != want {
-				rt.Fatalf("%q in %q: %d, want %d", w, text, found[i], want)
-			}
-		}
-	})
-}
 
 // Each rule of keywords alone.
 func TestKeywordRules(t *testing.T) {

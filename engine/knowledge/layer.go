@@ -7,35 +7,41 @@ import (
 
 	"tavernsim/engine/expr"
 	"tavernsim/engine/goal"
+	"tavernsim/engine/knowledge/words"
 	"tavernsim/protocol"
 )
 
 // doc is an entry prepared for searching. It is immutable.
 type doc struct {
 	entry    *Entry
-	text     string // folded: title and tags, then content and goal
-	head     int    // bytes of title and tags in it
-	terms    terms  // with those of its neighbours
-	length   int64  // of the terms
+	text     string      // folded: title and tags, then content and goal
+	head     int         // bytes of title and tags in it
+	terms    words.Terms // with those of its neighbours
+	length   int64       // of the terms
 	when     *expr.Program
 	patterns []*regexp.Regexp // of the activation criteria
 	written  bool             // by this run, not the project's files
+	timed    bool             // valid for a time only
+	print    *words.Print     // of a lesson
 }
 
 // newDoc prepares a valid entry, which must not change afterwards. Its terms are
 // counted when its neighbours are known.
 func newDoc(e *Entry, written bool) *doc {
-	head := fold(e.Title + "\n" + strings.Join(e.Tags, "\n") + "\n")
-	body := appendTexts(nil, e.Content)
+	head := words.Fold(e.Title + "\n" + strings.Join(e.Tags, "\n") + "\n")
+	body := words.AppendTexts(nil, e.Content)
 	if g := e.Goal; g != nil {
-		body = appendTexts(body, g.Description)
+		body = words.AppendTexts(body, g.Description)
 		for _, list := range [][]goal.Condition{g.Preconditions, g.CompletionCriteria, g.FailureCriteria} {
 			for i := range list {
-				body = appendTexts(body, list[i].Text)
+				body = words.AppendTexts(body, list[i].Text)
 			}
 		}
 	}
-	d := &doc{entry: e, text: head + fold(string(body)), head: len(head), written: written}
+	d := &doc{entry: e, text: head + words.Fold(string(body)), head: len(head), written: written, timed: !e.ValidFrom.IsZero() || !e.ValidUntil.IsZero()}
+	if e.Retired() {
+		d.text, d.head = "", 0 // found by its id only
+	}
 	a := e.ActivationCriteria // checked by Validate
 	if a != nil && a.Condition != "" {
 		d.when, _ = expr.Compile(a.Condition, conditionRoots()...)
@@ -50,14 +56,14 @@ func newDoc(e *Entry, written bool) *doc {
 
 // count finds the terms of an entry. Those of its neighbours have 0.4 of their weight:
 // a line of a dialogue is often found by what was said just before it.
-func (d *doc) count(before, after *doc, s *stemmer) (terms, int64) {
-	parts := []part{{d.text[:d.head], inHead}, {d.text[d.head:], inBody}}
+func (d *doc) count(before, after *doc, s *words.Stemmer) (words.Terms, int64) {
+	parts := []words.Part{{Text: d.text[:d.head], Weight: inHead}, {Text: d.text[d.head:], Weight: inBody}}
 	for _, n := range []*doc{before, after} {
 		if n != nil {
-			parts = append(parts, part{n.text, inNeighbour})
+			parts = append(parts, words.Part{Text: n.text, Weight: inNeighbour})
 		}
 	}
-	return termsOf(parts, s)
+	return words.Count(parts, s)
 }
 
 // layer is a searchable set of entries, sorted by id.
@@ -68,6 +74,7 @@ type layer struct {
 	keys     map[string]int32 // by reference key
 	followed map[string]int32 // by the entry that they follow
 	trigger  *trigger
+	lessons  []int32 // docs that have a print
 
 	terms   map[string]span
 	lists   []postings
@@ -121,12 +128,15 @@ func newLayer(docs, hides []*doc) *layer {
 		if e.Follows != "" {
 			l.followed[e.Follows] = int32(i)
 		}
-		if e.ActivationCriteria != nil {
+		if d.print != nil && !e.Retired() {
+			l.lessons = append(l.lessons, int32(i))
+		}
+		if e.ActivationCriteria != nil && !e.Retired() {
 			active = append(active, int32(i))
 		}
 		l.boost = max(l.boost, d.boost())
 		if old := hides[i]; old != nil {
-			old.terms.all(func(t string, _ int32) { l.hidden[t]++ })
+			old.terms.All(func(t string, _ int32) { l.hidden[t]++ })
 		}
 	}
 	l.trigger = newTrigger(docs, active)
@@ -142,7 +152,7 @@ func (l *layer) index() {
 	for _, d := range l.docs {
 		l.lengths += d.length
 		l.length = append(l.length, int32(d.length))
-		d.terms.all(func(t string, _ int32) {
+		d.terms.All(func(t string, _ int32) {
 			at, ok := l.terms[t]
 			if !ok {
 				at.from = int32(len(holders))
@@ -180,7 +190,7 @@ func (l *layer) index() {
 func (l *layer) each(f func(*postings, posting, int64)) {
 	for i, d := range l.docs {
 		penalty := penalty(d.length, int64(len(l.docs)), max(l.lengths, 1))
-		d.terms.all(func(t string, weight int32) {
+		d.terms.All(func(t string, weight int32) {
 			at, ratio := l.terms[t], ratio(int64(weight), penalty)
 			if at.n > 1 {
 				at.from += grade(ratio)
@@ -252,7 +262,7 @@ func (c *change) next(id string) *doc {
 
 // indexed are the touched entries with the terms of their neighbours, by id.
 func (c *change) indexed() []*doc {
-	var s stemmer
+	var s words.Stemmer
 	out := make([]*doc, 0, len(c.touched))
 	for _, id := range protocol.SortedKeys(c.touched) {
 		d := *c.touched[id]

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"tavernsim/engine/knowledge/words"
 	"tavernsim/protocol"
 )
 
@@ -46,7 +47,7 @@ type Hit struct {
 func (b *Base) Query(q Query) []Hit {
 	f := newFilter(q)
 	top := best{limit: f.limit}
-	if terms := queryTerms(q.Text); len(terms) > 0 {
+	if terms := words.OfQuery(q.Text); len(terms) > 0 {
 		b.rank(terms, &f, &top)
 		return top.hits
 	}
@@ -55,6 +56,9 @@ func (b *Base) Query(q Query) []Hit {
 	}
 	for n, l := range b.layers {
 		for _, d := range l.docs {
+			if !d.valid(q.Now) || d.entry.Retired() && len(q.IDs) == 0 {
+				continue
+			}
 			if score, ok := f.match(d); ok && b.visible(n, d) {
 				top.add(d, score)
 			}
@@ -85,10 +89,10 @@ func newFilter(q Query) filter {
 	return f
 }
 
-func foldAll(words []string) []string {
-	out := make([]string, 0, len(words))
-	for _, w := range words {
-		if w = fold(w); w != "" && !slices.Contains(out, w) {
+func foldAll(list []string) []string {
+	out := make([]string, 0, len(list))
+	for _, w := range list {
+		if w = words.Fold(w); w != "" && !slices.Contains(out, w) {
 			out = append(out, w)
 		}
 	}
@@ -143,7 +147,7 @@ func matchMetadata(want, have map[string]any) bool {
 	for path, w := range want {
 		v, ok := have[path]
 		if !ok {
-			v, ok = descend(have, path)
+			v, ok = Descend(have, path)
 		}
 		if !ok || !protocol.Equal(v, w) {
 			return false
@@ -152,8 +156,8 @@ func matchMetadata(want, have map[string]any) bool {
 	return true
 }
 
-// descend follows a dotted path into objects.
-func descend(v any, path string) (any, bool) {
+// Descend follows a dotted path into objects.
+func Descend(v any, path string) (any, bool) {
 	for name := range strings.SplitSeq(path, ".") {
 		m, _ := v.(map[string]any)
 		next, ok := m[name]

@@ -13,6 +13,13 @@ import (
 
 const million = 1_000_000
 
+// Weights of the places where a term may stand, in fifths.
+const (
+	inHead      = 10 // title and tags count twice
+	inBody      = 5
+	inNeighbour = 2
+)
+
 // rank finds the entries that share a term with the query and have the highest scores:
 //
 //	BM25 × (1 + importance + use + recency)
@@ -155,6 +162,9 @@ func (s *ranking) look(at int32) {
 		return
 	}
 	d := s.layer.docs[at]
+	if !d.valid(s.filter.Now) {
+		return
+	}
 	if !s.filter.open {
 		if _, ok := s.filter.match(d); !ok {
 			return

@@ -12,6 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"tavernsim/engine/knowledge/words"
 	"tavernsim/protocol"
 )
 
@@ -195,7 +196,7 @@ func BenchmarkQuery(b *testing.B) {
 	for b.Loop() {
 		for i, q := range queries {
 			best[i] = faster(best[i], func() { kb.Query(Query{Text: q}) })
-			walk[i] = faster(walk[i], func() { sink = walked(kb, queryTerms(q)) })
+			walk[i] = faster(walk[i], func() { sink = walked(kb, words.OfQuery(q)) })
 		}
 	}
 	slices.Sort(best)

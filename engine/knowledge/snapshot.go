@@ -62,10 +62,11 @@ func Restore(codec *protocol.Codec, project State, data protocol.Raw) (State, er
 			if err != nil {
 				return State{}, protocol.Errorf(protocol.KindCorrupt, "knowledge snapshot: base %s: %w", kept.KB, err)
 			}
-			docs = append(docs, newDoc(e, true))
+			docs = append(docs, project.shelves[kept.KB].base.doc(e, true))
 		}
 		s = s.change(kept.KB, func(sh shelf) shelf {
-			return shelf{base: sh.base.with(docs...), writes: kept.Writes, suggested: kept.Suggested, queue: kept.Queue}
+			sh.base, sh.writes, sh.suggested, sh.queue = sh.base.with(docs...), kept.Writes, kept.Suggested, kept.Queue
+			return sh
 		})
 	}
 	return s, nil

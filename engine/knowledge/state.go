@@ -16,6 +16,7 @@ type State struct {
 // shelf is a base with its counters and its review queue.
 type shelf struct {
 	base      *Base
+	shared    bool         // more than one agent reads it
 	writes    uint64       // accepted by this run; numbers generated ids
 	suggested uint64       // suggestions ever made
 	queue     []Suggestion // waiting for review, oldest first
@@ -40,6 +41,17 @@ func NewState(bases ...*Base) (State, error) {
 		s.shelves[b.ID()] = shelf{base: b}
 	}
 	return s, nil
+}
+
+// Shared says which bases more than one agent reads: what agents write there reaches
+// others.
+func (s State) Shared(shared func(id string) bool) State {
+	next := State{shelves: maps.Clone(s.shelves)}
+	for id, sh := range next.shelves {
+		sh.shared = shared(id)
+		next.shelves[id] = sh
+	}
+	return next
 }
 
 // Base finds a base by id.
@@ -92,7 +104,7 @@ func (sh shelf) written(f *Written) shelf {
 		return sh // cannot happen: Decide made the bytes, and the journal's checksum finds damage
 	}
 	sh.writes++
-	sh.base = sh.base.with(newDoc(entry, true))
+	sh.base = sh.base.with(sh.base.doc(entry, true))
 	return sh
 }
 

@@ -69,6 +69,7 @@ func Validate(def *KnowledgeBase) Faults {
 	if !(def.HalfLifeHours >= 0 && def.HalfLifeHours <= MaxHalfLife) {
 		c.at("/half_life_hours", "%v; want 0 to %d", def.HalfLifeHours, MaxHalfLife)
 	}
+	c.learning(def.Learning)
 	if len(def.Entries) > MaxEntries {
 		c.at("/entries", "%d entries; the limit is %d", len(def.Entries), MaxEntries)
 		return c.faults
@@ -164,6 +165,7 @@ func (c *checker) entry(e *Entry) {
 		c.at("/priority", "want a finite number")
 	}
 	c.rank(e)
+	c.learnt(e)
 	c.list("/tags", e.Tags)
 	c.activation(e.ActivationCriteria)
 	c.goal(e)

@@ -48,7 +48,9 @@ func TestEveryFieldSurvives(t *testing.T) {
 		Goal: &Goal{Description: "d", Status: GoalFailed, Preconditions: []goal.Condition{{Text: "p"}}, CompletionCriteria: []goal.Condition{{Text: "c"}},
 			Rewards: int64(3), Penalties: map[string]any{"x": true}, ParentGoalID: "g",
 			FailureCriteria: []goal.Condition{{Expr: "world.x"}}, CompletesBy: goal.ByAny, Deadline: protocol.Duration(time.Hour), Recurs: protocol.Duration(90 * time.Second), Exclusive: []string{"bed"}},
-		CustomMetadata: map[string]any{"m": int64(1)}, Importance: 1.5, Used: 3, Helped: 2, Follows: "w"}
+		CustomMetadata: map[string]any{"m": int64(1)}, Importance: 1.5, Used: 3, Helped: 2, Follows: "w",
+		Version: 4, ValidFrom: at, ValidUntil: at.Add(time.Hour), Disabled: true, Confidence: 0.5, Evidence: []string{"e"}, Confirmed: 6,
+		Supersedes: []string{"y"}, SupersededBy: "z", ConflictsWith: []string{"v"}}
 	for _, v := range []reflect.Value{reflect.ValueOf(e), reflect.ValueOf(*e.Goal), reflect.ValueOf(*e.ActivationCriteria)} {
 		for i := range v.NumField() {
 			if v.Field(i).IsZero() {
@@ -76,4 +78,20 @@ func TestEveryFieldSurvives(t *testing.T) {
 			t.Errorf("Value lacks %s", name)
 		}
 	}
+}
+
+func FuzzEntryOf(f *testing.F) {
+	e := Entry{ID: "x", EntryType: "goal", Title: "t", Content: map[string]any{"a": "b"}, Tags: []string{"t"}, Goal: &Goal{Status: GoalActive, Rewards: int64(3)},
+		ActivationCriteria: &Activation{Always: true, Keywords: []string{"k"}}, CreatedAt: noon.Std(), CustomMetadata: map[string]any{"m": nil}}
+	f.Add([]byte(e.Encode()))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		entry, err := decodeEntry(b)
+		if err != nil {
+			return
+		}
+		again, err := decodeEntry(entry.Encode())
+		if err != nil || string(again.Encode()) != string(entry.Encode()) {
+			t.Fatalf("%+v came back as %+v, %v", entry, again, err)
+		}
+	})
 }

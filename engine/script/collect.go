@@ -1,6 +1,7 @@
 package script
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strconv"
@@ -8,6 +9,7 @@ import (
 
 	"tavernsim/engine/bus"
 	"tavernsim/engine/cast"
+	"tavernsim/engine/collab"
 	"tavernsim/protocol"
 )
 
@@ -21,13 +23,17 @@ func (l *looking) open(a *Ask) error {
 	if err := l.decide(f); err != nil {
 		return err
 	}
+	question, err := a.question.eval(l)
+	if err != nil {
+		return l.decide(&Failed{Where: "collect " + a.ID, Error: protocol.Short(err.Error(), maxText)})
+	}
 	to := make([]any, len(a.From))
 	for i, s := range a.From {
 		to[i] = s
 	}
 	l.out.Do = append(l.out.Do, Request{"collect " + a.ID, map[string]any{"publish": map[string]any{
 		"type": TypeAsked, "to": to, "expects_reply": true, "task_id": "collect/" + a.ID + "/" + strconv.FormatUint(l.in.Wave, 10),
-		"payload": map[string]any{"collection": a.ID, "event": a.Event, "question": a.Question, "secret": a.Secret},
+		"payload": map[string]any{"collection": a.ID, "event": a.Event, "question": question, "secret": a.Secret},
 	}}})
 	return nil
 }
@@ -121,6 +127,13 @@ func (l *looking) answer(e *bus.Routed) error {
 			return refuse(protocol.KindInvalid, "the answer does not fit the schema: %s", err)
 		}
 	}
+	if ask.if_ != nil {
+		l.event = e
+		holds := l.truth(ask.if_)
+		if l.event = nil; !holds {
+			return refuse(protocol.KindInvalid, "the answer does not count, because this does not hold: %s", ask.If)
+		}
+	}
 	return l.decide(&Answered{Collection: found.ID, Agent: o, Event: e.ID, Value: e.Body})
 }
 
@@ -143,48 +156,55 @@ func (l *looking) enough(c *Collection) string {
 }
 
 func (l *looking) close(c *Collection, why string) error {
-	return l.decide(&Closed{Collection: c.ID, Why: why, Asked: int64(c.Asked.Len()), Answers: int64(len(c.Answers)), Winner: l.winner(c)})
+	winner, _, _ := l.result(c)
+	return l.decide(&Closed{Collection: c.ID, Why: why, Asked: int64(c.Asked.Len()), Answers: int64(len(c.Answers)), Winner: winner})
 }
 
-// winner has the most votes of a tally. A tie is drawn by the seed of the run, the
-// collection and when it was opened.
-func (l *looking) winner(c *Collection) string {
-	counts, best := l.counts(c), int64(0)
-	var tied []string
-	for _, name := range protocol.SortedKeys(counts) {
-		switch n, _ := counts[name].(int64); {
-		case n > best:
-			best, tied = n, []string{name}
-		case n == best:
-			tied = append(tied, name)
+// result is what the answers came to: who won, the counts, and what a voting or an auction
+// says. Its chance comes from the seed of the run, the collection and when it was opened.
+func (m *Machine) result(c *Collection) (winner string, counts, value map[string]any) {
+	ask, counts := m.asks[c.ID], map[string]any{}
+	if m.last.of == c && !c.Open() {
+		return c.Winner, m.last.counts, m.last.value
+	}
+	draw := protocol.NewDraw(m.Seed, protocol.HashString("collect/"+c.ID), uint64(c.Opened))
+	switch {
+	case ask.Auction != nil:
+		bids := make([]collab.Bid, len(c.Answers))
+		for i, a := range c.Answers {
+			bids[i].By = m.Cast.Name(a.Agent)
+			bids[i].Value, _ = a.Value.Value() // of a fact, which was read
+		}
+		sale := ask.Auction.Settle(bids, draw)
+		winner, value = sale.Winner, sale.Value()
+	case ask.Tally != "":
+		v := cmp.Or(ask.Voting, &collab.Voting{})
+		tally := v.Count(ballots(c, ask.Tally), c.Asked.Len(), draw)
+		winner = tally.Winner
+		all := tally.Value()
+		counts, _ = all["counts"].(map[string]any)
+		if ask.Voting != nil {
+			value = all
 		}
 	}
-	if len(tied) == 0 {
-		return ""
+	if !c.Open() {
+		m.last.of, m.last.counts, m.last.value = c, counts, value
 	}
-	draw := protocol.NewDraw(l.Seed, protocol.HashString("collect/"+c.ID), uint64(c.Opened))
-	return tied[draw.IntN(len(tied))]
+	return winner, counts, value
 }
 
-// counts are the votes for each text at the place of the tally.
-func (m *Machine) counts(c *Collection) map[string]any {
-	counts := map[string]any{}
-	field := m.asks[c.ID].Tally
-	if field == "" {
-		return counts
-	}
+// ballots are the values at a place of the answers.
+func ballots(c *Collection, field string) []any {
+	list := make([]any, len(c.Answers))
 	for i := range c.Answers {
-		v, err := c.Answers[i].Value.Value()
+		v, _ := c.Answers[i].Value.Value()
 		for step := range strings.SplitSeq(field, ".") {
 			fields, _ := v.(map[string]any)
 			v = fields[step]
 		}
-		if name, ok := v.(string); ok && err == nil && name != "" {
-			n, _ := counts[name].(int64)
-			counts[name] = n + 1
-		}
+		list[i] = v
 	}
-	return counts
+	return list
 }
 
 // collected is the root collected. Nobody who is shown it reads a secret that is open.
@@ -195,9 +215,10 @@ func (m *Machine) collected(s *State, shown bool) map[string]any {
 		if ask == nil {
 			continue
 		}
-		v := map[string]any{"open": c.Open(), "asked": int64(c.Asked.Len()), "count": int64(len(c.Answers)), "answers": []any{}, "counts": map[string]any{}, "winner": nil}
+		v := map[string]any{"open": c.Open(), "asked": int64(c.Asked.Len()), "count": int64(len(c.Answers)), "answers": []any{}, "counts": map[string]any{}, "winner": nil, "result": nil}
 		if !(shown && ask.Secret && c.Open()) {
-			v["answers"], v["counts"] = m.answersOf(c), m.counts(c)
+			v["answers"] = m.answersOf(c)
+			v["counts"], v["result"] = m.standing(c)
 		}
 		if c.Winner != "" {
 			v["winner"] = c.Winner
@@ -205,6 +226,19 @@ func (m *Machine) collected(s *State, shown bool) map[string]any {
 		all[id] = v
 	}
 	return all
+}
+
+// standing is what may be read of a collection: of a voting and an auction nothing before it
+// is closed.
+func (m *Machine) standing(c *Collection) (counts map[string]any, result any) {
+	if ask := m.asks[c.ID]; c.Open() && (ask.Voting != nil || ask.Auction != nil) {
+		return map[string]any{}, nil
+	}
+	_, counts, value := m.result(c)
+	if value != nil {
+		result = value
+	}
+	return counts, result
 }
 
 func (m *Machine) answersOf(c *Collection) []any {
@@ -233,6 +267,7 @@ type Report struct {
 	Secret bool
 	Hidden bool // a secret that is open: nothing is shown of its answers but their number
 	Counts map[string]any
+	Result any   // of a voting or an auction that is closed; nil = none
 	Values []any // by ordinal: by, ordinal, value
 }
 
@@ -245,7 +280,8 @@ func (m *Machine) Report(s *State) (list []Report) {
 		}
 		r := Report{Collection: c, Secret: a.Secret, Hidden: a.Secret && c.Open(), Counts: map[string]any{}, Values: []any{}}
 		if !r.Hidden {
-			r.Counts, r.Values = m.counts(c), m.answersOf(c)
+			r.Values = m.answersOf(c)
+			r.Counts, r.Result = m.standing(c)
 		}
 		list = append(list, r)
 	}

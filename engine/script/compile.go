@@ -9,6 +9,7 @@ import (
 
 	"github.com/robfig/cron/v3"
 
+	"tavernsim/engine/collab"
 	"tavernsim/engine/expr"
 	"tavernsim/engine/script/plot"
 	"tavernsim/engine/template"
@@ -47,6 +48,9 @@ type Ask struct {
 	plot.Collect
 	State string
 	check func(any) error // nil = any answer
+	if_   *expr.Program   // nil = every answer
+
+	question *made
 }
 
 type transition struct {
@@ -262,7 +266,24 @@ func (c *compiler) collect(n *Node, d *plot.Collect, steps []any) {
 	if d.Schema != nil {
 		a.check = c.Schema(d.Schema, under("schema"))
 	}
+	a.question = compileValue(d.Question, rootsWithEvent(), under("question"), func(steps []any, message string) { c.fault(steps, "", "%s", message) })
+	a.if_ = c.expression(d.If, rootsWithEvent(), under("if"))
+	if d.Voting != nil {
+		c.rules(d.Voting.Faults(), under("voting"))
+	}
+	if d.Auction != nil {
+		c.rules(d.Auction.Faults(), under("auction"))
+	}
+	if d.Voting != nil && (d.Tally == "") != (d.Auction != nil) || d.Auction != nil && d.Tally != "" {
+		c.fault(steps, "voting needs tally, the field that is the ballot; auction goes without both", "want one of tally, tally with voting, and auction")
+	}
 	n.Collects = append(n.Collects, a)
+}
+
+func (c *compiler) rules(faults []collab.Fault, steps []any) {
+	for _, f := range faults {
+		c.fault(append(slices.Clip(steps), f.Field), f.Hint, "%s", f.Message)
+	}
 }
 
 func (c *compiler) transition(d *plot.Transition, index int, steps []any) *transition {

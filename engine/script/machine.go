@@ -28,7 +28,11 @@ type Machine struct {
 	Seed uint64
 
 	agents any // the root agents; nil = not computed
-	next   struct {
+	last   struct {
+		of            *Collection // closed; nil = none
+		counts, value map[string]any
+	}
+	next struct {
 		of      *State
 		version uint64
 		at      protocol.Time

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"tavernsim/engine/agent"
+	"tavernsim/engine/collab/kinds"
 	"tavernsim/engine/template"
 	"tavernsim/engine/workflow"
 	"tavernsim/engine/workflow/nodes"
@@ -132,7 +133,7 @@ func (s *script) readHost(t testing.TB, text string) {
 
 func (s *script) options() workflow.Options {
 	return workflow.Options{
-		Kinds:    nodes.Standard(nodes.Options{ParseTAM: arrows, Tools: agent.ToolSpecs()}),
+		Kinds:    kinds.Add(nodes.Standard(nodes.Options{ParseTAM: arrows, Tools: agent.ToolSpecs()})),
 		Lookup:   func(id string) (*workflow.Definition, bool) { d, ok := s.defs[id]; return d, ok },
 		MaxSteps: s.steps,
 	}

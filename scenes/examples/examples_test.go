@@ -167,6 +167,8 @@ func TestRunsAreTheSameTwice(t *testing.T) {
 		{"market", runner.Options{Agents: 150, Ticks: 25}},
 		{"harbour", runner.Options{Tools: tooling.Mock}},
 		{"debate", runner.Options{}},
+		{"council", runner.Options{}},
+		{"auction", runner.Options{}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			one, two := c.opt, c.opt

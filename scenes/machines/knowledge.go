@@ -33,9 +33,12 @@ func (k *Knowledge) Decide(in *RequestReader, now protocol.Time, give func([]pro
 	}
 	commit := knowledge.Commit{Now: now}
 	for _, raw := range raws {
-		req, err := readKnowledgeRequest(raw)
+		req, err := knowledge.RequestOf(raw)
 		if err != nil {
 			return err
+		}
+		if req.By == setup.ActorScene {
+			req.By = "" // the scene itself has every permission
 		}
 		commit.Requests = append(commit.Requests, req)
 	}
@@ -68,28 +71,4 @@ func (k *Knowledge) Snapshot(codec *protocol.Codec) (protocol.Raw, error) {
 func (k *Knowledge) Load(codec *protocol.Codec, raw protocol.Raw) (err error) {
 	k.State, err = knowledge.Restore(codec, k.initial, raw)
 	return err
-}
-
-// readKnowledgeRequest decodes an agent.KnowledgeWrite.
-func readKnowledgeRequest(raw protocol.Raw) (knowledge.Request, error) {
-	v, err := raw.Value()
-	if err != nil {
-		return knowledge.Request{}, err
-	}
-	m, _ := v.(map[string]any)
-	text := func(name string) string { s, _ := m[name].(string); return s }
-	req := knowledge.Request{
-		ID: text("id"), KB: text("kb"), By: text("by"), Op: knowledge.Op(text("op")), Mode: knowledge.Mode(text("mode")),
-	}
-	if req.By == setup.ActorScene {
-		req.By = "" // the scene itself has every permission
-	}
-	req.Entry, _ = m["entry"].(map[string]any)
-	list, _ := m["permissions"].([]any)
-	for _, p := range list {
-		if s, ok := p.(string); ok {
-			req.Permissions = append(req.Permissions, s)
-		}
-	}
-	return req, nil
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -44,8 +45,8 @@ func NewInteract(e *cli.Env) *cobra.Command {
 		Long: `List the open questions of a run that another process carries out (simd run
 --interactive), or answer one by its id. With --play each question is shown as it opens,
 and a line of the standard input answers it: JSON, or plain text where the question takes
-text; an empty line leaves it open until the next look. It ends with the run, or with the
-input.
+text. An empty line leaves it open and passes it over; simd interact DIR ID answers it
+then. It ends with the run, or with the input.
 
 An answer is an order, and so a fact of the run. It is checked against the schema of its
 question; one that does not fit changes nothing and may be tried again. Questions whether
@@ -173,6 +174,7 @@ func (o *interactOptions) playAll(ctx context.Context, e *cli.Env, dir string) e
 	in := bufio.NewReaderSize(e.In, 1<<16)
 	tick := time.NewTicker(nextLook)
 	defer tick.Stop()
+	shown := map[string]bool{} // by scene and id: asked once each
 	for {
 		list, err := interact.List(dir)
 		if err != nil {
@@ -182,8 +184,11 @@ func (o *interactOptions) playAll(ctx context.Context, e *cli.Env, dir string) e
 			return nil
 		}
 		for i := range list {
-			if ends, err := o.ask(ctx, e, in, dir, &list[i]); ends || err != nil {
-				return err
+			if key := list[i].Scene + "/" + list[i].ID; !shown[key] {
+				shown[key] = true
+				if ends, err := o.ask(ctx, e, in, dir, &list[i]); ends || err != nil {
+					return err
+				}
 			}
 		}
 		select {
@@ -223,12 +228,7 @@ func (o *interactOptions) ask(ctx context.Context, e *cli.Env, in *bufio.Reader,
 }
 
 func open(list []panel.Asked, q *panel.Asked) bool {
-	for i := range list {
-		if list[i].ID == q.ID && list[i].Scene == q.Scene {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(list, func(x panel.Asked) bool { return x.ID == q.ID && x.Scene == q.Scene })
 }
 
 // answerOf reads a line: JSON that fits, else the line as text.

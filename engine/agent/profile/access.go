@@ -11,6 +11,7 @@ import (
 type Access struct {
 	Alias, ID            string
 	Read, Write, Suggest bool
+	Criteria             bool // decides about what stands in the prompts of others
 }
 
 // Access reads a reference. One without permissions permits reading.
@@ -27,6 +28,8 @@ func (r *KnowledgeReference) Access() Access {
 			a.Write = true
 		case PermitSuggest, PermitSuggestAlias:
 			a.Suggest = true
+		case PermitCriteria:
+			a.Criteria = true
 		}
 	}
 	return a

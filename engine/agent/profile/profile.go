@@ -74,6 +74,7 @@ const (
 	PermitWrite        Permission = "write_caiu"
 	PermitSuggest      Permission = "suggest_edits"
 	PermitSuggestAlias Permission = "write_suggestions" // read as suggest_edits
+	PermitCriteria     Permission = "write_criteria"    // beside write_caiu
 )
 
 // Subscription names events that an agent hears. In a file it is a bare type or

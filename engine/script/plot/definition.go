@@ -2,7 +2,10 @@
 // Package script checks it and carries it out.
 package plot
 
-import "tavernsim/protocol"
+import (
+	"tavernsim/engine/collab"
+	"tavernsim/protocol"
+)
 
 // Definition is the block `script` of a scene.
 type Definition struct {
@@ -35,14 +38,17 @@ type Transition struct {
 
 // Collect asks agents for one answer each.
 type Collect struct {
-	ID       string   `json:"id"`
-	Event    string   `json:"event"`
-	From     []string `json:"from"`
-	Question any      `json:"question,omitempty"`
-	Schema   any      `json:"schema,omitempty"`
-	Secret   bool     `json:"secret,omitempty"`
-	Tally    string   `json:"tally,omitempty"`
-	Until    Until    `json:"until,omitzero"`
+	ID       string          `json:"id"`
+	Event    string          `json:"event"`
+	From     []string        `json:"from"`
+	Question any             `json:"question,omitempty"`
+	Schema   any             `json:"schema,omitempty"`
+	Secret   bool            `json:"secret,omitempty"`
+	If       string          `json:"if,omitempty"`
+	Tally    string          `json:"tally,omitempty"`
+	Voting   *collab.Voting  `json:"voting,omitempty"`
+	Auction  *collab.Auction `json:"auction,omitempty"`
+	Until    Until           `json:"until,omitzero"`
 }
 
 // Until closes a collection; the first that holds does.

@@ -16,6 +16,7 @@ import (
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent/profile"
 	"tavernsim/engine/budget"
+	"tavernsim/engine/collab"
 	"tavernsim/engine/goal"
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/panel"
@@ -45,8 +46,8 @@ func definitionTypes() []reflect.Type {
 		reflect.TypeFor[profile.InboxConfig](), reflect.TypeFor[profile.LaneConfig](), reflect.TypeFor[profile.InterruptConfig](),
 		reflect.TypeFor[budget.Budget](), reflect.TypeFor[budget.Tools](), reflect.TypeFor[agenda.Scene](), reflect.TypeFor[agenda.Orders](), reflect.TypeFor[turns.Turns](), reflect.TypeFor[agenda.AgentInstance](), reflect.TypeFor[agenda.EventBusConfig](), reflect.TypeFor[agenda.ThrottleRule](),
 		reflect.TypeFor[agenda.AssociatedPanel](), reflect.TypeFor[agenda.Simulation](), reflect.TypeFor[agenda.Stop](), reflect.TypeFor[agenda.Limits](),
-		reflect.TypeFor[plot.Definition](), reflect.TypeFor[plot.StateDefinition](), reflect.TypeFor[plot.Transition](), reflect.TypeFor[plot.Collect](), reflect.TypeFor[plot.Until](), reflect.TypeFor[plot.Schedule](), reflect.TypeFor[plot.Ending](),
-		reflect.TypeFor[knowledge.KnowledgeBase](), reflect.TypeFor[knowledge.Entry](), reflect.TypeFor[knowledge.Activation](), reflect.TypeFor[knowledge.Goal](), reflect.TypeFor[goal.Condition](),
+		reflect.TypeFor[plot.Definition](), reflect.TypeFor[plot.StateDefinition](), reflect.TypeFor[plot.Transition](), reflect.TypeFor[plot.Collect](), reflect.TypeFor[collab.Voting](), reflect.TypeFor[collab.Auction](), reflect.TypeFor[plot.Until](), reflect.TypeFor[plot.Schedule](), reflect.TypeFor[plot.Ending](),
+		reflect.TypeFor[knowledge.KnowledgeBase](), reflect.TypeFor[knowledge.Learning](), reflect.TypeFor[knowledge.Entry](), reflect.TypeFor[knowledge.Activation](), reflect.TypeFor[knowledge.Goal](), reflect.TypeFor[goal.Condition](),
 		reflect.TypeFor[manifest.Tool](), reflect.TypeFor[manifest.Implementation](), reflect.TypeFor[manifest.Execution](),
 		reflect.TypeFor[manifest.Server](), reflect.TypeFor[manifest.Pin](), reflect.TypeFor[manifest.Pinned](), reflect.TypeFor[manifest.Resident](),
 		reflect.TypeFor[plugin.Manifest](), reflect.TypeFor[plugin.Requires](), reflect.TypeFor[plugin.Entry](), reflect.TypeFor[plugin.Service](), reflect.TypeFor[plugin.Node](), reflect.TypeFor[plugin.Hook](), reflect.TypeFor[plugin.Override](), reflect.TypeFor[plugin.Permissions](), reflect.TypeFor[plugin.UI](),
@@ -79,7 +80,7 @@ func TestRulesCoverTheFields(t *testing.T) {
 // go test ./scenes/load/project -run TestDocTables -update rewrites them.
 func TestDocTables(t *testing.T) {
 	doctest.Tables{Dir: docsDir, Types: definitionTypes(), Rules: Rules(), Sections: true, Elsewhere: []string{"workflow"}, Pages: map[string]string{
-		"project": "project.md", "profile": "agent_profile.md", "agenda": "scene.md", "plot": "script.md", "budget": "scene.md", "knowledge": "knowledge_base.md", "workflow": "workflow.md", "manifest": "tool.md", "manifest.Server": "mcp.md", "manifest.Pin": "mcp.md", "manifest.Pinned": "mcp.md", "manifest.Resident": "service.md", "toolmock": "tool.md", "permit": "project.md", "plugin": "plugin.md", "panel": "panel.md",
+		"project": "project.md", "profile": "agent_profile.md", "agenda": "scene.md", "plot": "script.md", "collab": "script.md", "budget": "scene.md", "knowledge": "knowledge_base.md", "workflow": "workflow.md", "manifest": "tool.md", "manifest.Server": "mcp.md", "manifest.Pin": "mcp.md", "manifest.Pinned": "mcp.md", "manifest.Resident": "service.md", "toolmock": "tool.md", "permit": "project.md", "plugin": "plugin.md", "panel": "panel.md",
 	}}.Check(t, *update)
 }
 

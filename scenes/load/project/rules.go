@@ -12,6 +12,7 @@ import (
 	"tavernsim/engine/prompt"
 	"tavernsim/engine/script/plot"
 	"tavernsim/internal/source"
+	"tavernsim/scenes/load/kb"
 	"tavernsim/tools/manifest"
 	"tavernsim/tools/plugin"
 	"tavernsim/tools/toolmock"
@@ -28,7 +29,7 @@ const (
 func Rules() source.Rules {
 	all := source.Rules{}
 	for _, part := range []source.Rules{projectRules(), profileRules(), runtimeRules(), budgetRules(),
-		sceneRules(), turnRules(), simulationRules(), knowledgeRules(), workflowRules(), manifest.Rules(), plugin.Rules(), toolmock.Rules(), PolicyRules(), plot.Rules(), panelRules()} {
+		sceneRules(), turnRules(), simulationRules(), kb.Rules(), workflowRules(), manifest.Rules(), plugin.Rules(), toolmock.Rules(), PolicyRules(), plot.Rules(), panelRules()} {
 		maps.Copy(all, part)
 	}
 	return all
@@ -118,8 +119,8 @@ func profileRules() source.Rules {
 		"profile.KnowledgeReference.source_id": {Required: true, Section: "§2.2", Doc: "Id of the knowledge base."},
 		"profile.KnowledgeReference.alias":     {Section: "§2.2", Doc: "The agent's own name for it, unique in the profile. Default: the source_id."},
 		"profile.KnowledgeReference.access_permissions": {Section: "§2.2", Default: []any{"read"},
-			Enum: []string{"read", "write_caiu", "suggest_edits", "write_suggestions"},
-			Doc:  "What the agent may do: read; write_caiu writes at once; suggest_edits (or write_suggestions) puts writes into a review queue, which holds 10,000 and which no command, tool or workflow reviews yet."},
+			Enum: []string{"read", "write_caiu", "suggest_edits", "write_suggestions", "write_criteria"},
+			Doc:  "What the agent may do: read; write_caiu writes at once; suggest_edits (or write_suggestions) puts writes into a review queue, which holds 10,000; write_criteria, beside write_caiu, decides what [stands in the prompts of others](knowledge_base.md#who-decides-what-stands-in-a-prompt)."},
 
 		"profile.Subscription.type":                 {Required: true, Section: "§2.2", Doc: "Event type. `a.b.*` is every type below a.b, `*` every type."},
 		"profile.Subscription.filter_condition":     {Section: "§2.2", Doc: "Expression over payload, event and self; the event is heard when it is true."},

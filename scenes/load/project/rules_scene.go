@@ -3,7 +3,6 @@ package project
 import (
 	"tavernsim/engine/bus/throttle"
 	"tavernsim/engine/cast"
-	"tavernsim/engine/goal"
 	"tavernsim/engine/script/turns"
 	"tavernsim/engine/workflow"
 	"tavernsim/internal/source"
@@ -114,67 +113,6 @@ func simulationRules() source.Rules {
 		"agenda.Limits.max_world_bytes":        {Section: "§3.6", Range: between(1, 32<<20), Default: int64(32 << 20), Doc: "Bytes of the encoded world state."},
 		"agenda.Limits.restart_backoff":        {Section: "§3.2", Range: aboveZero(), Default: "1s", Doc: "Wait after the first failure; doubled up to 60 times."},
 		"agenda.Limits.max_restarts":           {Section: "§3.2", Range: between(1, 1e6), Default: int64(5), Doc: "Failures of world state, event channel and scene before the scene ends."},
-	}
-}
-
-func knowledgeRules() source.Rules {
-	return source.Rules{
-		"knowledge.KnowledgeBase.id":              {Required: true, Section: "§3.4", Doc: "Identifies the knowledge base in the project."},
-		"knowledge.KnowledgeBase.name":            {Section: "§3.4", Doc: "Name for display."},
-		"knowledge.KnowledgeBase.description":     {Section: "§3.4", Doc: "Description of its contents."},
-		"knowledge.KnowledgeBase.version":         {Section: "§3.4", Doc: "Semantic version of the content, such as 1.0.0."},
-		"knowledge.KnowledgeBase.schema_version":  {Section: "§3.4", Enum: schemaVersions(), Doc: "Version of this file format."},
-		"knowledge.KnowledgeBase.entries":         {Section: "§3.4", MaxItems: 1_000_000, Doc: "The entries (CAIU)."},
-		"knowledge.KnowledgeBase.half_life_hours": {Section: "§3.4", Default: 0.0, Range: between(0, 1_000_000), Doc: "Age, in hours of scene time, at which recency counts half in [searches](#search); 0: age does not count."},
-		"knowledge.KnowledgeBase.custom_metadata": {Section: "§3.4", Doc: "For your own use; simd does not check it."},
-
-		"knowledge.Entry.id":                  {Required: true, Section: "§3.4", Doc: "Identifies the entry in its knowledge base."},
-		"knowledge.Entry.entry_type":          {Required: true, Section: "§3.4", Doc: "goal, best_practice, failed_lesson, observation_summary, refined_goal_definition, reflection_note, or a name of your own. Read as the first four: goal_definition, best_practice_summary, failed_lesson_analysis, observation_log."},
-		"knowledge.Entry.title":               {Section: "§3.4", Doc: "Name for display."},
-		"knowledge.Entry.content":             {Section: "§3.4", Doc: "Text or an object. Texts may contain references: `{{{reference_key}}}`."},
-		"knowledge.Entry.tags":                {Section: "§3.4", Doc: "Words for searching."},
-		"knowledge.Entry.priority":            {Section: "§3.4", Default: 0.0, Doc: "Higher comes first."},
-		"knowledge.Entry.importance":          {Section: "§3.4", Default: 0.0, Range: between(0, 10), Doc: "Raises the rank in [searches](#search)."},
-		"knowledge.Entry.used":                {Section: "§3.4", Default: int64(0), Range: between(0, 1_000_000), Doc: "How often the entry was used. Agents cannot set it."},
-		"knowledge.Entry.helped":              {Section: "§3.4", Default: int64(0), Range: between(0, 1_000_000), Doc: "How often it helped, of these times; raises the rank in [searches](#search). Agents cannot set it."},
-		"knowledge.Entry.follows":             {Section: "§3.4", Doc: "Id of the entry before it: the line of a dialogue, what happened before. At most one entry follows another."},
-		"knowledge.Entry.reference_key":       {Section: "§3.4", Doc: "A second name for `{{{…}}}`, unique in its knowledge base."},
-		"knowledge.Entry.activation_criteria": {Section: "§3.4", Doc: "When the entry becomes active by itself."},
-		"knowledge.Entry.source":              {Section: "§3.4", Doc: "Its origin; agent_generated if an agent wrote it."},
-		"knowledge.Entry.author":              {Section: "§3.4", Doc: "Its author: an instance id, or a person."},
-		"knowledge.Entry.created_at":          {Section: "§3.4", Doc: "RFC 3339 time."},
-		"knowledge.Entry.updated_at":          {Section: "§3.4", Doc: "RFC 3339 time."},
-		"knowledge.Entry.updated_by":          {Section: "§3.4", Doc: "Author of the last change: an instance id, or a person."},
-		"knowledge.Entry.goal":                {Section: "§2.1.3", Doc: "Fields of a goal; refused unless entry_type is goal or refined_goal_definition."},
-		"knowledge.Entry.custom_metadata":     {Section: "§3.4", Doc: "For your own use; queries can compare it for equality."},
-
-		"knowledge.Activation.always":           {Section: "§3.4", Default: false, Doc: "Active in every situation."},
-		"knowledge.Activation.keywords":         {Section: "§3.4", Doc: "At least one occurs in the current text."},
-		"knowledge.Activation.all_keywords":     {Section: "§3.4", Doc: "All of them occur."},
-		"knowledge.Activation.exclude_keywords": {Section: "§3.4", Doc: "None of them occurs."},
-		"knowledge.Activation.also_keywords":    {Section: "§3.4", Doc: "At least one of these occurs, too."},
-		"knowledge.Activation.not_all_keywords": {Section: "§3.4", Doc: "At least one of them does not occur."},
-		"knowledge.Activation.patterns":         {Section: "§3.4", Doc: "Regular expressions (RE2) that stand beside `keywords`: a keyword occurs, or a pattern matches. At most 1024 bytes each."},
-		"knowledge.Activation.whole_words":      {Section: "§3.4", Default: true, Doc: "Keywords do not occur inside words: `king` is not in `liking`. Chinese, Japanese and Korean characters are no parts of words."},
-		"knowledge.Activation.tags":             {Section: "§3.4", Doc: "At least one is a tag of the situation."},
-		"knowledge.Activation.event_types":      {Section: "§3.4", Doc: "The agent perceives at least one of them; `.*` at the end matches all types below."},
-		"knowledge.Activation.condition":        {Section: "§3.4", Doc: "Expression over world, self, events and text."},
-		"knowledge.Activation.case_sensitive":   {Section: "§3.4", Default: false, Doc: "Whether keywords and patterns distinguish capital from small letters."},
-
-		"knowledge.Goal.description":         {Section: "§2.1.3", Doc: "The aim. Default: the entry's content or title."},
-		"knowledge.Goal.status":              {Section: "§2.1.3", Enum: []string{"pending", "active", "completed", "failed"}, Default: "pending", Doc: "The status of the goal."},
-		"knowledge.Goal.preconditions":       {Section: "§2.1.3", Doc: "[Conditions](#condition) that must hold before the goal makes sense."},
-		"knowledge.Goal.completion_criteria": {Section: "§2.1.3", Doc: "[Conditions](#condition) that must all hold for the goal to be reached."},
-		"knowledge.Goal.failure_criteria":    {Section: "§2.1.3", Doc: "[Conditions](#condition) of which one is enough for the goal to have failed."},
-		"knowledge.Goal.rewards":             {Section: "§2.1.3", Doc: "Rewards for reaching it; any value. In an object, `commands` are [state commands](state-commands.md) with keys `self.…` that are carried out once."},
-		"knowledge.Goal.penalties":           {Section: "§2.1.3", Doc: "Penalties for failing it; the same."},
-		"knowledge.Goal.parent_goal_id":      {Section: "§2.1.3", Doc: "Id of the larger goal that contains this one."},
-		"knowledge.Goal.completes_by":        {Section: "§2.1.3", Enum: []string{goal.ByAll, goal.ByAny}, Doc: "Whether all or any of the goals that it contains complete it. Default: they do not."},
-		"knowledge.Goal.deadline":            {Section: "§2.1.3", Doc: "Fails unless it is completed so long after an agent took it on."},
-		"knowledge.Goal.recurs":              {Section: "§2.1.3", Doc: "So long after its end it is pending again."},
-		"knowledge.Goal.exclusive":           {Section: "§2.1.3", MaxItems: goal.MaxExclusive, Doc: "Resources: of the goals of an agent that name one of them, one is active."},
-		"goal.Condition.text":                {Section: "§2.1.3", Doc: "Prose, for the model. A text alone is read as this field."},
-		"goal.Condition.expr":                {Section: "§2.1.3", Doc: "Expression over `world`, `self`, `goals` and `now`: see [goals](goals.md#conditions). At most 1,024 bytes."},
 	}
 }
 

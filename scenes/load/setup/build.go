@@ -13,6 +13,7 @@ import (
 	"tavernsim/engine/agent/profile"
 	"tavernsim/engine/budget"
 	"tavernsim/engine/bus"
+	"tavernsim/engine/collab/kinds"
 	"tavernsim/engine/expr"
 	"tavernsim/engine/goal"
 	"tavernsim/engine/knowledge"
@@ -187,6 +188,7 @@ func (b *builder) agents(agents *project.Agents) error {
 		}
 		b.add(in.ID, c, subscriptions[key])
 	}
+	b.share()
 	b.initial = func(o uint32) (s agent.State) {
 		if int(o) < n {
 			s.Private, s.Goals = agents.At(int(o)).State, b.goals[b.Class[o]]
@@ -194,6 +196,22 @@ func (b *builder) agents(agents *project.Agents) error {
 		return s
 	}
 	return nil
+}
+
+// share tells the bases which of them more than one agent reads.
+func (b *builder) share() {
+	agents, readers := make([]int, len(b.Definitions)), map[string]int{}
+	for _, c := range b.Class {
+		agents[c]++
+	}
+	for c, n := range agents {
+		for _, k := range b.Definitions[c].Knowledge {
+			if k.Read {
+				readers[k.ID] += n
+			}
+		}
+	}
+	b.Bases = b.Bases.Shared(func(id string) bool { return readers[id] > 1 })
 }
 
 // watches are the subscriptions to the places that the conditions of goals read.
@@ -487,12 +505,12 @@ func (b *builder) channel(p *project.Project) {
 
 // NodeKinds are the node kinds that workflows may use.
 func NodeKinds() workflow.Kinds {
-	return nodes.Standard(nodes.Options{
+	return kinds.Add(nodes.Standard(nodes.Options{
 		ParseTAM: func(text string, finish protocol.FinishReason) nodes.Parsed {
 			return nodes.Parsed(answer.Read(text, finish))
 		},
 		Tools: agent.ToolSpecs(), Schema: project.CompileSchema,
-	})
+	}))
 }
 
 // worldRules makes the machine of the scene's world.

@@ -42,6 +42,7 @@ type Collection struct {
 	Secret     bool           `json:"secret"`
 	Counts     map[string]any `json:"counts"`
 	Winner     string         `json:"winner,omitempty"`
+	Result     any            `json:"result,omitempty"` // of a voting or an auction
 	Answers    []any          `json:"answers"`
 }
 
@@ -99,6 +100,9 @@ func shown[T any](v T) T {
 func collection(c *script.Report) Collection {
 	out := Collection{Collection: c.ID, State: c.State, Opened: c.Opened.String(), Closed: c.Why, Asked: int64(c.Asked.Len()), Answered: int64(len(c.Answers)),
 		Secret: c.Secret, Counts: c.Counts, Winner: c.Winner, Answers: shown(c.Values)}
+	if c.Result != nil {
+		out.Result = shown(c.Result)
+	}
 	if c.Due != 0 {
 		out.Due = c.Due.String()
 	}

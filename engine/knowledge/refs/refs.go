@@ -1,9 +1,10 @@
-package knowledge
+package refs
 
 import (
 	"slices"
 	"strings"
 
+	"tavernsim/engine/knowledge"
 	"tavernsim/engine/template"
 	"tavernsim/protocol"
 )
@@ -26,34 +27,34 @@ const (
 // A text of only one reference becomes the value that it names, also an object. In a
 // longer text, an object is written as JSON.
 type Resolver struct {
-	Home   *Base                        // the base at hand
-	Base   func(alias string) *Base     // other bases; may be nil
-	Lookup func(key string) (any, bool) // what is not in a base; may be nil
+	Home   *knowledge.Base                    // the base at hand
+	Base   func(alias string) *knowledge.Base // other bases; may be nil
+	Lookup func(key string) (any, bool)       // what is not in a base; may be nil
 }
 
 // Entry resolves the references of an entry's content.
-func (r Resolver) Entry(e *Entry) (content any, warnings []Warning) {
+func (r Resolver) Entry(e *knowledge.Entry) (content any, warnings []knowledge.Warning) {
 	run := resolving{Resolver: r, path: []string{r.path(r.Home, e.ID)}, home: r.Home, entry: e.ID}
 	v := run.value(e.Content)
 	return v, run.warnings
 }
 
-func (r Resolver) path(b *Base, id string) string {
+func (r Resolver) path(b *knowledge.Base, id string) string {
 	if b == nil || b == r.Home {
 		return id
 	}
-	return b.def.ID + ":" + id
+	return b.ID() + ":" + id
 }
 
 // resolving is one run of a Resolver.
 type resolving struct {
 	Resolver
-	home     *Base    // that keys without alias are looked up in: the entry's own
-	entry    string   // whose text is being resolved
-	path     []string // entries that led here
+	home     *knowledge.Base // that keys without alias are looked up in: the entry's own
+	entry    string          // whose text is being resolved
+	path     []string        // entries that led here
 	count    int
 	bytes    int
-	warnings []Warning
+	warnings []knowledge.Warning
 }
 
 // value copies the parts with references and shares the others.
@@ -109,7 +110,7 @@ func wholeReference(s string) (string, bool) {
 // fail leaves a marker and a warning.
 func (r *resolving) fail(key, what string) any {
 	if len(r.warnings) < MaxWarnings {
-		r.warnings = append(r.warnings, Warning{Entry: r.entry, Key: key, Message: "reference {{{" + key + "}}}: " + what})
+		r.warnings = append(r.warnings, knowledge.Warning{Entry: r.entry, Key: key, Message: "reference {{{" + key + "}}}: " + what})
 	}
 	return "[" + what + ": " + key + "]"
 }
@@ -139,13 +140,13 @@ func (r *resolving) resolve(key string) any {
 }
 
 // inside resolves the content of an entry with the entry on the path.
-func (r *resolving) inside(base *Base, entry *Entry, step, path, key string) any {
+func (r *resolving) inside(base *knowledge.Base, entry *knowledge.Entry, step, path, key string) any {
 	content := entry.Content
 	if content == nil {
 		content = entry.Description()
 	}
 	if path != "" {
-		part, ok := descend(content, path)
+		part, ok := knowledge.Descend(content, path)
 		if !ok {
 			return r.fail(key, "missing reference")
 		}
@@ -161,7 +162,7 @@ func (r *resolving) inside(base *Base, entry *Entry, step, path, key string) any
 }
 
 // find splits a key into base, entry and path: the longest name that exists.
-func (r *resolving) find(key string) (*Base, *Entry, string) {
+func (r *resolving) find(key string) (*knowledge.Base, *knowledge.Entry, string) {
 	if b, e, path := lookIn(r.home, key); e != nil {
 		return b, e, path
 	}
@@ -172,7 +173,7 @@ func (r *resolving) find(key string) (*Base, *Entry, string) {
 	return lookIn(r.Base(alias), rest)
 }
 
-func lookIn(b *Base, key string) (*Base, *Entry, string) {
+func lookIn(b *knowledge.Base, key string) (*knowledge.Base, *knowledge.Entry, string) {
 	if b == nil {
 		return nil, nil, ""
 	}

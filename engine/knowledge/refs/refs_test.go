@@ -1,22 +1,25 @@
-package knowledge
+package refs
 
 import (
 	"fmt"
 	"strings"
 	"testing"
 
+	"tavernsim/engine/knowledge"
 	"tavernsim/engine/template"
 	"tavernsim/protocol"
 )
 
 func library(t testing.TB) Resolver {
 	t.Helper()
-	lore := func(id string, content any) Entry { return Entry{ID: id, EntryType: "lore", Content: content} }
-	entries := []Entry{
+	lore := func(id string, content any) knowledge.Entry {
+		return knowledge.Entry{ID: id, EntryType: "lore", Content: content}
+	}
+	entries := []knowledge.Entry{
 		lore("a", "A({{{b}}})"), lore("b", "B"), lore("loop1", "1{{{loop2}}}"), lore("loop2", "2{{{loop1}}}"), lore("self", "{{{self}}}"),
 		lore("obj", map[string]any{"name": "Grey {{{b}}}", "deep": map[string]any{"n": int64(7)}}), lore("gap", "x{{{nothing}}}y"),
 		lore("v1.2", "dotted"), lore("foreign", "{{{town:inn}}}"), {ID: "k", EntryType: "lore", Content: "by key", ReferenceKey: "the key"},
-		{ID: "untitled", EntryType: "goal", Goal: &Goal{Description: "a goal"}},
+		{ID: "untitled", EntryType: "goal", Goal: &knowledge.Goal{Description: "a goal"}},
 		{ID: "title", EntryType: "lore", Title: "Only a title"},
 	}
 	for i := range 12 {
@@ -25,21 +28,23 @@ func library(t testing.TB) Resolver {
 	for i := range 10 { // each doubles: 2^10 texts
 		entries = append(entries, lore(fmt.Sprintf("w%d", i), strings.Repeat(fmt.Sprintf("{{{w%d}}}", i+1), 8)))
 	}
-	home, err := New(KnowledgeBase{ID: "home", Entries: entries})
+	home, err := knowledge.New(knowledge.KnowledgeBase{ID: "home", Entries: entries})
 	if err != nil {
 		t.Fatal(err)
 	}
-	town, err := New(KnowledgeBase{ID: "kb_town", Entries: []Entry{lore("inn", "the inn of {{{owner}}}"), lore("owner", "Bo"), lore("back", "{{{home:a}}}")}})
+	town, err := knowledge.New(knowledge.KnowledgeBase{ID: "kb_town", Entries: []knowledge.Entry{lore("inn", "the inn of {{{owner}}}"), lore("owner", "Bo"), lore("back", "{{{home:a}}}")}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return Resolver{Home: home,
-		Base:   func(alias string) *Base { return map[string]*Base{"town": town, "home": home}[alias] },
+		Base: func(alias string) *knowledge.Base {
+			return map[string]*knowledge.Base{"town": town, "home": home}[alias]
+		},
 		Lookup: func(key string) (any, bool) { return int64(9), key == "world.hour" },
 	}
 }
 
-// Promise 5, §3.4: dynamic references in contents, and the markers of those that lead
+// Promise 1, §3.4: dynamic references in contents, and the markers of those that lead
 // nowhere.
 func TestReferences_3_4(t *testing.T) {
 	r := library(t)
@@ -94,7 +99,7 @@ func TestReferencesKeepTypes(t *testing.T) {
 	}
 }
 
-// Promise 6: references that multiply end at the bound.
+// Promise 2: references that multiply end at the bound.
 func TestReferencesAreBounded(t *testing.T) {
 	got, warnings := textOf(library(t), "{{{w0}}}")
 	if len(got) > 8*MaxResolvedBytes || len(warnings) != MaxWarnings || !strings.Contains(got, "too many references") {
@@ -116,29 +121,13 @@ func FuzzReferences(f *testing.F) {
 	})
 }
 
-func FuzzEntryOf(f *testing.F) {
-	e := Entry{ID: "x", EntryType: "goal", Title: "t", Content: map[string]any{"a": "b"}, Tags: []string{"t"}, Goal: &Goal{Status: GoalActive, Rewards: int64(3)},
-		ActivationCriteria: &Activation{Always: true, Keywords: []string{"k"}}, CreatedAt: noon.Std(), CustomMetadata: map[string]any{"m": nil}}
-	f.Add([]byte(e.Encode()))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		entry, err := decodeEntry(b)
-		if err != nil {
-			return
-		}
-		again, err := decodeEntry(entry.Encode())
-		if err != nil || string(again.Encode()) != string(entry.Encode()) {
-			t.Fatalf("%+v came back as %+v, %v", entry, again, err)
-		}
-	})
-}
-
 // valueOf resolves the references of every text inside a value that is in no entry.
-func valueOf(r Resolver, v any) (any, []Warning) {
+func valueOf(r Resolver, v any) (any, []knowledge.Warning) {
 	run := resolving{Resolver: r, home: r.Home}
 	return run.value(v), run.warnings
 }
 
-func textOf(r Resolver, text string) (string, []Warning) {
+func textOf(r Resolver, text string) (string, []knowledge.Warning) {
 	v, warnings := valueOf(r, text)
 	return string(template.AppendText(nil, v)), warnings
 }

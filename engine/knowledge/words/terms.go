@@ -1,4 +1,4 @@
-package knowledge
+package words
 
 import (
 	"encoding/binary"
@@ -16,23 +16,23 @@ import (
 const (
 	maxQueryTerms = 64      // distinct terms of one query; later ones are ignored
 	maxStemmed    = 64      // bytes of a word that is stemmed; no English word is longer
-	maxStems      = 1 << 16 // words whose stems one stemmer remembers
+	maxStems      = 1 << 16 // words whose stems one Stemmer remembers
 )
 
-// fold makes text comparable: lower case.
-func fold(s string) string { return strings.ToLower(s) }
+// Fold makes text comparable: lower case.
+func Fold(s string) string { return strings.ToLower(s) }
 
 // cjk reports a script that is written without spaces.
 func cjk(r rune) bool {
 	return r >= 0x1100 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul)
 }
 
-// stemmer makes terms of words. It remembers stems, which are slow to find: who
-// prepares many entries shares one. The zero stemmer is ready.
-type stemmer struct{ stems map[string]string }
+// Stemmer makes terms of words. It remembers stems, which are slow to find: who
+// prepares many entries shares one. The zero Stemmer is ready.
+type Stemmer struct{ stems map[string]string }
 
-// stem is the stem of a word of the letters a to z; any other word is its own term.
-func (s *stemmer) stem(word string) string {
+// Stem is the stem of a word of the letters a to z; any other word is its own term.
+func (s *Stemmer) Stem(word string) string {
 	if len(word) < 3 || len(word) > maxStemmed || strings.ContainsFunc(word, func(r rune) bool { return r < 'a' || r > 'z' }) {
 		return word
 	}
@@ -56,9 +56,9 @@ func stopWord(word string) bool {
 	return len(word) == 1 && word[0] >= 'a' && word[0] <= 'z' || english.IsStopWord(word)
 }
 
-// eachWord calls f for every word of folded text: a run of letters and digits, or of
+// Each calls f for every word of folded text: a run of letters and digits, or of
 // CJK characters.
-func eachWord(s string, f func(word string, script bool)) {
+func Each(s string, f func(word string, script bool)) {
 	for i := 0; i < len(s); {
 		r, size := utf8.DecodeRuneInString(s[i:])
 		switch {
@@ -87,9 +87,9 @@ func runLength(s string, in func(rune) bool) int {
 	return len(s)
 }
 
-// cjkTerms are the characters of a run and its pairs of neighbours. pairsOnly leaves
+// Pairs are the characters of a run and its pairs of neighbours. pairsOnly leaves
 // out the characters of a longer run, as a query does.
-func cjkTerms(run string, pairsOnly bool, f func(string)) {
+func Pairs(run string, pairsOnly bool, f func(string)) {
 	before := -1
 	single := utf8.RuneCountInString(run) == 1
 	for i, r := range run {
@@ -104,57 +104,57 @@ func cjkTerms(run string, pairsOnly bool, f func(string)) {
 	}
 }
 
-// Weights of the places where a term may stand, in fifths.
-const (
-	inHead      = 10 // title and tags count twice
-	inBody      = 5
-	inNeighbour = 2
-)
-
-// part is folded text of one weight.
-type part struct {
-	text   string
-	weight int32
+// Part is folded text of one weight.
+type Part struct {
+	Text   string
+	Weight int32
 }
 
-// terms are those of an entry in byte order, each with its weight: term, a zero byte,
+// Terms are those of an entry in byte order, each with its weight: term, a zero byte,
 // the weight as a varint. No term has a zero byte. One string is a third of the memory
 // of a list.
-type terms string
+type Terms string
 
-// all calls f for every term.
-func (t terms) all(f func(term string, weight int32)) {
-	for s := string(t); s != ""; {
-		end := strings.IndexByte(s, 0)
-		var n uint64
-		at := end + 1
-		for shift := 0; ; shift += 7 {
-			c := s[at]
-			at++
-			n |= uint64(c&0x7f) << shift
-			if c < 0x80 {
-				break
-			}
-		}
-		f(s[:end], int32(n))
-		s = s[at:]
+// All calls f for every term.
+func (t Terms) All(f func(term string, weight int32)) {
+	for t != "" {
+		var term string
+		var n int32
+		term, n, t = t.first()
+		f(term, n)
 	}
 }
 
-// termsOf counts terms. The length is the sum of the weights.
-func termsOf(parts []part, s *stemmer) (list terms, length int64) {
+// first is the first term, its weight and the rest.
+func (t Terms) first() (term string, weight int32, rest Terms) {
+	end := strings.IndexByte(string(t), 0)
+	var n uint64
+	at := end + 1
+	for shift := 0; ; shift += 7 {
+		c := t[at]
+		at++
+		n |= uint64(c&0x7f) << shift
+		if c < 0x80 {
+			break
+		}
+	}
+	return string(t[:end]), int32(n), t[at:]
+}
+
+// Count counts terms. The length is the sum of the weights.
+func Count(parts []Part, s *Stemmer) (list Terms, length int64) {
 	type weighted struct {
 		term   string
 		weight int32
 	}
 	var all []weighted
 	for _, p := range parts {
-		eachWord(p.text, func(word string, script bool) {
+		Each(p.Text, func(word string, script bool) {
 			if script {
-				cjkTerms(word, false, func(t string) { all = append(all, weighted{t, p.weight}) })
+				Pairs(word, false, func(t string) { all = append(all, weighted{t, p.Weight}) })
 				return
 			}
-			all = append(all, weighted{s.stem(word), p.weight})
+			all = append(all, weighted{s.Stem(word), p.Weight})
 		})
 	}
 	slices.SortFunc(all, func(a, b weighted) int { return strings.Compare(a.term, b.term) })
@@ -170,22 +170,22 @@ func termsOf(parts []part, s *stemmer) (list terms, length int64) {
 		b = binary.AppendUvarint(b, uint64(sum))
 		i = j
 	}
-	return terms(b), length
+	return Terms(b), length
 }
 
-// queryTerms lists the distinct terms of a query in byte order. Stop words are terms
+// OfQuery lists the distinct terms of a query in byte order. Stop words are terms
 // only of a query that has no others: "the who".
-func queryTerms(text string) []string {
+func OfQuery(text string) []string {
 	var out, stops []string
-	var s stemmer
-	eachWord(fold(text), func(word string, script bool) {
+	var s Stemmer
+	Each(Fold(text), func(word string, script bool) {
 		switch {
 		case script:
-			cjkTerms(word, true, func(t string) { out = append(out, t) })
+			Pairs(word, true, func(t string) { out = append(out, t) })
 		case stopWord(word):
-			stops = append(stops, s.stem(word))
+			stops = append(stops, s.Stem(word))
 		default:
-			out = append(out, s.stem(word))
+			out = append(out, s.Stem(word))
 		}
 	})
 	if len(out) == 0 {
@@ -196,19 +196,19 @@ func queryTerms(text string) []string {
 	return out[:min(len(out), maxQueryTerms)]
 }
 
-// appendTexts collects every text inside a value, objects in key order.
-func appendTexts(b []byte, v any) []byte {
+// AppendTexts collects every text inside a value, objects in key order.
+func AppendTexts(b []byte, v any) []byte {
 	switch x := v.(type) {
 	case string:
 		b = append(b, x...)
 		b = append(b, '\n')
 	case []any:
 		for _, e := range x {
-			b = appendTexts(b, e)
+			b = AppendTexts(b, e)
 		}
 	case map[string]any:
 		for _, k := range protocol.SortedKeys(x) {
-			b = appendTexts(b, x[k])
+			b = AppendTexts(b, x[k])
 		}
 	}
 	return b

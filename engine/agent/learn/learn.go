@@ -1,0 +1,69 @@
+// Package learn holds what a turn needs to learn (agent architecture §2.1.5): which lessons
+// it was shown, so that a goal that it ends credits them, and how an entry of a reflection
+// becomes a write.
+package learn
+
+import (
+	"maps"
+	"slices"
+
+	"tavernsim/engine/agent/agentfact"
+	"tavernsim/engine/goal"
+	"tavernsim/engine/knowledge"
+	"tavernsim/protocol"
+)
+
+// Shown are the lessons that a turn was shown. The zero Shown has none.
+type Shown []lesson
+
+type lesson struct{ kb, id string }
+
+// Show notes a lesson, once.
+func (s *Shown) Show(kb, id string) {
+	if one := (lesson{kb, id}); !slices.Contains(*s, one) {
+		*s = append(*s, one)
+	}
+}
+
+// Credit gives the requests that count the lessons, one for each base, if the facts of the
+// turn end a goal: the lessons helped if one was completed.
+func (s Shown) Credit(facts []protocol.Fact) (out []knowledge.Request) {
+	ended, helped := false, false
+	for _, f := range facts {
+		status := ""
+		switch f := f.(type) {
+		case *agentfact.GoalChanged:
+			status = f.Goal.Status
+		case *agentfact.GoalsUpdated:
+			status = f.Goal.Status
+		}
+		ended = ended || status == goal.Completed || status == goal.Failed
+		helped = helped || status == goal.Completed
+	}
+	if !ended {
+		return nil
+	}
+	for _, l := range s {
+		i := slices.IndexFunc(out, func(q knowledge.Request) bool { return q.KB == l.kb })
+		if i < 0 {
+			i, out = len(out), append(out, knowledge.Request{KB: l.kb, Op: knowledge.OpUsed, Entry: map[string]any{"ids": []any{}, "helped": helped}})
+		}
+		ids, _ := out[i].Entry["ids"].([]any)
+		out[i].Entry["ids"] = append(ids, l.id)
+	}
+	return out
+}
+
+// Write makes the parameters of WriteToKnowledgeBaseTool of an entry of a reflection, which
+// may name its base and the operation.
+func Write(entry map[string]any) map[string]any {
+	rest := maps.Clone(entry)
+	out := map[string]any{"entry": rest}
+	for _, field := range []string{"kb", "op"} {
+		if v, ok := rest[field]; ok {
+			out[field] = v
+			delete(rest, field)
+		}
+	}
+	return out
+}

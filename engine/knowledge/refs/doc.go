@@ -1,0 +1,17 @@
+// Package refs fills dynamic references, "{{{key}}}", into the contents of entries of
+// knowledge bases (agent architecture §3.4).
+//
+// You hold a [Resolver], a plain value over immutable bases.
+//
+// # Promises
+//
+//  1. A reference that cannot be resolved leaves a visible marker and a warning.
+//  2. Depth, number and size of references are bounded by the named limits. At a bound a
+//     reference leaves a marker.
+//
+// Values print in text as in package engine/template.
+//
+// # Not here
+//
+// Whether the caller may read a base: who makes a Resolver gives it those that may be read.
+package refs

@@ -1,0 +1,111 @@
+package examples_test
+
+import (
+	"context"
+	"os"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"tavernsim/persistence"
+	"tavernsim/protocol"
+	"tavernsim/scenes/run/orders"
+	"tavernsim/scenes/run/runner"
+	"tavernsim/scenes/scenestest"
+	"tavernsim/scenes/view/verify"
+)
+
+// The plays are the templates that a script leads.
+func plays() []string { return []string{"debate", "council", "auction"} }
+
+// Each play comes to the same on one, two and seven workers, and when it is interrupted and
+// goes on; and its history holds to the rules.
+func TestPlays(t *testing.T) {
+	for _, name := range plays() {
+		t.Run(name, func(t *testing.T) {
+			s := scenestest.New(t, load(t, name), "")
+			want := s.Run(t, scenestest.Settings{Workers: 1}).Digest()
+			s.Journal(t, func(j *persistence.Journal) {
+				if r, _, err := verify.Run(context.Background(), s.Made(t, scenestest.Settings{}), j, verify.Options{}); err != nil || r.Difference != nil {
+					t.Errorf("%v %+v", err, r)
+				}
+			})
+			for _, workers := range []int{2, 7} {
+				if got := s.Fresh(t).Run(t, scenestest.Settings{Workers: workers, BatchFacts: 7 * workers}).Digest(); got != want {
+					t.Errorf("digest %s with one worker, %s with %d", want, got, workers)
+				}
+			}
+			for _, stop := range []int64{2, 6, 11} {
+				var calls atomic.Int64
+				one := s.Fresh(t)
+				one.RunUntil(t, scenestest.Settings{Workers: 2, Snapshots: 20}, func(*protocol.ModelRequest) bool { return calls.Add(1) == stop })
+				if got := one.Run(t, scenestest.Settings{Workers: 2}).Digest(); got != want {
+					t.Errorf("digest %s at a stretch, %s when it was interrupted at call %d", want, got, stop)
+				}
+			}
+		})
+	}
+}
+
+// One set of ballots: another winner for each way to count them, whatever the seed. Without
+// a quorum the session is adjourned.
+func TestCouncil(t *testing.T) {
+	for seed := range uint64(3) {
+		sum := run(t, "council", runner.Options{Seed: &seed})
+		results, _ := reported(t, sum, "results").Value.(map[string]any)
+		if out := sum.Outcome; out == nil || out.Outcome != "decided" || !slices.Equal(out.Winners, []string{"road"}) || sum.Failed+sum.Tools.Failed != 0 ||
+			results["plurality"] != "mill" || results["borda"] != "well" || results["condorcet"] != "road" {
+			t.Errorf("seed %d: %+v, results %v", seed, out, results)
+		}
+	}
+	text, err := os.ReadFile("council/away.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := orders.Parse("away.yaml", text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := run(t, "council", runner.Options{Orders: list})
+	if out := sum.Outcome; out == nil || out.Outcome != "adjourned" || len(out.Winners) != 0 || !strings.HasPrefix(out.Reason, "11 of 19") {
+		t.Errorf("without a quorum: %+v", out)
+	}
+}
+
+// The clock: the highest bid that can be paid wins and pays the second highest. The globe:
+// whoever values it most has it, for what the next would have given, to a step. Money is
+// moved, never made, and a bid above the purse is refused.
+func TestAuction(t *testing.T) {
+	for seed := range uint64(4) {
+		sum := run(t, "auction", runner.Options{Seed: &seed})
+		out := sum.Outcome
+		purses, _ := reported(t, sum, "purses").Value.(map[string]any)
+		if out == nil || !slices.Equal(out.Winners, []string{"bo", "ada"}) || sum.Failed+sum.Tools.Failed != 0 || purses["bo"] != int64(59) {
+			t.Errorf("seed %d: %+v, purses %v", seed, out, purses)
+		}
+		if paid := 100 - purses["ada"].(int64); paid != 50 && paid != 55 || purses["house"] != 41+paid || purses["cy"] != int64(50) || purses["dee"] != int64(40) {
+			t.Errorf("seed %d: purses %v", seed, purses)
+		}
+		refused := 0
+		if err := journal(t, sum.RunDir).Scan(persistence.Query{Kinds: []string{"collect.refused"}}, func(protocol.Record) error { refused++; return nil }); err != nil || refused == 0 {
+			t.Errorf("seed %d: no bid was refused: %v", seed, err)
+		}
+	}
+	if testing.Short() {
+		return
+	}
+	sum := run(t, "auction", runner.Options{Agents: 1000})
+	purses, _ := reported(t, sum, "purses").Value.(map[string]any)
+	state, _ := fold(t, sum.RunDir).Script()
+	sold := state.Asked["clock"]
+	if len(sold.Answers) != 1004 || purses["house"].(int64) != 100-purses["ada"].(int64)+100-purses["bo"].(int64) {
+		t.Errorf("%d bids, purses %v", len(sold.Answers), purses)
+	}
+	for _, a := range sold.Answers {
+		v, _ := a.Value.Value()
+		if n, _ := v.(map[string]any)["amount"].(int64); a.Agent > 4 && n > 25 {
+			t.Errorf("agent %d bid %d of a purse with 25", a.Agent, n)
+		}
+	}
+}
